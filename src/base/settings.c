@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* settings.c - reads, checks and prints the table of settings. */
+#include "base/settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/log.h"
+
+extern char **environ;
+
+static const struct weft_setting table[WEFT_SETTING_COUNT] = {
+#define WEFT_SETTING(id, name, kind, dflt, lo, hi, choices, help)                                  \
+	[WEFT_SET_##id] = {name, WEFT_SETTING_##kind, dflt, lo, hi, choices, help},
+#include "base/settings_table.h"
+#undef WEFT_SETTING
+};
+
+struct value {
+	int64_t number;
+	const char *text;
+	bool given;
+};
+
+static struct value values[WEFT_SETTING_COUNT];
+static bool loaded;
+
+static weft_err parse_int(const struct weft_setting *s, const char *text, int64_t *out_p)
+{
+	char *end;
+	errno = 0;
+	long long v = strtoll(text, &end, 10);
+	if (end == text || errno)
+		return WEFT_ERR_ARG;
+	unsigned shift = 0;
+	switch (tolower((unsigned char)*end)) {
+	case 'k':
+		shift = 10;
+		break;
+	case 'm':
+		shift = 20;
+		break;
+	case 'g':
+		shift = 30;
+		break;
+	}
+	if (shift)
+		end++;
+	long long scaled;
+	if (*end || __builtin_mul_overflow(v, 1LL << shift, &scaled))
+		return WEFT_ERR_ARG;
+	if (scaled < s->lo || scaled > s->hi)
+		return WEFT_ERR_ARG;
+	*out_p = scaled;
+	return WEFT_OK;
+}
+
+static weft_err parse_bool(const char *text, int64_t *out_p)
+{
+	static const char *const no[] = {"0", "no", "off", "false"};
+	static const char *const yes[] = {"1", "yes", "on", "true"};
+	for (size_t i = 0; i < weft_countof(no); i++) {
+		if (strcasecmp(text, no[i]) == 0) {
+			*out_p = 0;
+			return WEFT_OK;
+		}
+		if (strcasecmp(text, yes[i]) == 0) {
+			*out_p = 1;
+			return WEFT_OK;
+		}
+	}
+	return WEFT_ERR_ARG;
+}
+
+static bool is_choice(const char *choices, const char *text)
+{
+	size_t n = strlen(text);
+	for (const char *p = choices; p; p = strchr(p, '|') ? strchr(p, '|') + 1 : NULL)
+		if (n && strncmp(p, text, n) == 0 && (p[n] == '|' || p[n] == 0))
+			return true;
+	return false;
+}
+
+static weft_err parse(enum weft_setting_id id, const char *text)
+{
+	const struct weft_setting *s = &table[id];
+	struct value *v = &values[id];
+	weft_err err = WEFT_OK;
+	int64_t number = 0;
+	switch (s->kind) {
+	case WEFT_SETTING_INT:
+		err = parse_int(s, text, &number);
+		break;
+	case WEFT_SETTING_BOOL:
+		err = parse_bool(text, &number);
+		break;
+	case WEFT_SETTING_ENUM:
+		err = is_choice(s->choices, text) ? WEFT_OK : WEFT_ERR_ARG;
+		break;
+	case WEFT_SETTING_STR:
+		break;
+	}
+	if (err)
+		return err;
+	v->number = number;
+	v->text = text;
+	return WEFT_OK;
+}
+
+static void explain(enum weft_setting_id id, const char *name, const char *text)
+{
+	const struct weft_setting *s = &table[id];
+	if (s->kind == WEFT_SETTING_INT)
+		weft_error("%s=%s is not a number from %lld to %lld", name, text, (long long)s->lo,
+			   (long long)s->hi);
+	else if (s->kind == WEFT_SETTING_BOOL)
+		weft_error("%s=%s is neither on nor off", name, text);
+	else
+		weft_error("%s=%s is not one of %s", name, text, s->choices);
+}
+
+static int id_of_env(const char *name, size_t len)
+{
+	for (int i = 0; i < WEFT_SETTING_COUNT; i++)
+		if (strlen(table[i].name) == len && strncasecmp(table[i].name, name, len) == 0)
+			return i;
+	return -1;
+}
+
+weft_err weft_settings_load(void)
+{
+	weft_err result = WEFT_OK;
+	for (int i = 0; i < WEFT_SETTING_COUNT; i++) {
+		if (parse((enum weft_setting_id)i, table[i].dflt))
+			weft_panic("the default of setting %s is wrong", table[i].name);
+		values[i].given = false;
+	}
+	loaded = true;
+
+	for (char **e = environ; e && *e; e++) {
+		/* WEFT_CC and the like belong to the commands; WEFT_BOOT_ is the launcher's. */
+		if (strncmp(*e, "WEFT_", 5) != 0 || strncmp(*e, "WEFT_CC=", 8) == 0 ||
+		    strncmp(*e, "WEFT_CXX=", 9) == 0 || strncmp(*e, "WEFT_FC=", 8) == 0 ||
+		    strncmp(*e, "WEFT_BOOT_", 10) == 0)
+			continue;
+		const char *eq = strchr(*e, '=');
+		if (!eq)
+			continue;
+		char name[64];
+		snprintf(name, sizeof name, "%.*s", (int)(eq - *e), *e);
+		int id = id_of_env(*e + 5, (size_t)(eq - *e) - 5);
+		if (id < 0) {
+			weft_warn("%s is not a setting; `weft info` lists them", name);
+			continue;
+		}
+		if (parse((enum weft_setting_id)id, eq + 1)) {
+			explain((enum weft_setting_id)id, name, eq + 1);
+			result = WEFT_ERR_ARG;
+			continue;
+		}
+		values[id].given = true;
+	}
+	weft_log_init();
+	return result;
+}
+
+static const struct value *value_of(enum weft_setting_id id)
+{
+	if (!loaded && weft_settings_load() != WEFT_OK)
+		weft_debug("settings with mistakes fall back to their defaults");
+	return &values[id];
+}
+
+int64_t weft_setting_int(enum weft_setting_id id)
+{
+	return value_of(id)->number;
+}
+
+bool weft_setting_bool(enum weft_setting_id id)
+{
+	return value_of(id)->number != 0;
+}
+
+const char *weft_setting_str(enum weft_setting_id id)
+{
+	return value_of(id)->text;
+}
+
+bool weft_setting_given(enum weft_setting_id id)
+{
+	return value_of(id)->given;
+}
+
+const struct weft_setting *weft_setting_info(enum weft_setting_id id)
+{
+	return &table[id];
+}
+
+weft_err weft_setting_set(enum weft_setting_id id, const char *value)
+{
+	(void)value_of(id);
+	char *copy = strdup(value); /* lives as long as the process, like the environment */
+	if (!copy)
+		return WEFT_ERR_NOMEM;
+	weft_err err = parse(id, copy);
+	if (err) {
+		explain(id, table[id].name, value);
+		free(copy);
+		return err;
+	}
+	values[id].given = true;
+	return WEFT_OK;
+}
+
+void weft_settings_print(FILE *out)
+{
+	for (int i = 0; i < WEFT_SETTING_COUNT; i++) {
+		const struct value *v = value_of((enum weft_setting_id)i);
+		fprintf(out, "  %-20s %s%s\n", table[i].name, v->text[0] ? v->text : "(empty)",
+			v->given ? "  (given)" : "");
+		fprintf(out, "      %s; default %s\n", table[i].help,
+			table[i].dflt[0] ? table[i].dflt : "(empty)");
+	}
+}

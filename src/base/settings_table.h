@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* settings_table.h - WEFT_SETTING(ID, name, kind, default, lowest, highest, choices, help); no include guard. */
+/* clang-format off */
+/* name in the environment: WEFT_ and the name in upper case */
+
+WEFT_SETTING(LOG, "log", ENUM, "warn", 0, 0, "error|warn|info|debug", "what is written to stderr")
+
+/* boot */
+WEFT_SETTING(INIT_TIMEOUT, "init_timeout", INT, "60", 1, 86400, NULL, "seconds that MPI_Init waits for the other ranks")
+
+/* net */
+WEFT_SETTING(DRIVERS, "drivers", STR, "self,shm,tcp", 0, 0, NULL, "networks that may be used, best first")
+WEFT_SETTING(TCP_INTERFACE, "tcp_interface", STR, "", 0, 0, NULL, "bind tcp to this interface or address; empty: every one that the other host can reach")
+WEFT_SETTING(HANDSHAKE_TIMEOUT, "handshake_timeout", INT, "5", 1, 3600, NULL, "seconds that a new connection has to prove itself")
+
+/* task */
+WEFT_SETTING(PROGRESS, "progress", BOOL, "on", 0, 0, NULL, "communication advances in the background; off: only inside MPI calls")
+WEFT_SETTING(SPIN_US, "spin_us", INT, "-1", -1, 1000000, NULL, "microseconds that a waiter polls before it sleeps; -1: learned, 0 when cores are oversubscribed")
+WEFT_SETTING(IDLE_WORKERS, "idle_workers", INT, "-1", -1, 4096, NULL, "threads that poll on idle cores; -1: chosen from the topology")
+WEFT_SETTING(TIMER_MS, "timer_ms", INT, "10", 1, 10000, NULL, "period of the safety net for sources that cannot be armed")
+
+/* comm */
+WEFT_SETTING(EAGER_SHM, "eager_shm", INT, "8k", 0, 1048576, NULL, "largest message in bytes that shm sends without asking first")
+WEFT_SETTING(EAGER_TCP, "eager_tcp", INT, "64k", 0, 16777216, NULL, "largest message in bytes that tcp sends without asking first")
+WEFT_SETTING(PEER_TIMEOUT, "peer_timeout", INT, "5", 1, 86400, NULL, "seconds after which operations with a dead peer have failed")
+/* clang-format on */

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * comm.h - messages between processes: contexts, send, receive, probe, cancel.
+ *
+ * Peers are the job's processes, 0..size-1.  A context is a communication space of its own (a
+ * communicator has two); a message matches by (context, peer, tag) in the order it was sent.
+ *
+ * Callers   any thread; also task handlers, except where it says "may block".
+ * Owner     the caller owns the request's memory and the buffer again once the request's completion
+ *           is done; the core's last access is that completion.
+ */
+#ifndef WEFT_COMM_H
+#define WEFT_COMM_H
+
+#include "base/base.h"
+#include "data/data.h"
+#include "wait/completion.h"
+
+#define WEFT_ANY_PEER (-1)
+#define WEFT_ANY_TAG (-2147483647 - 1)
+
+struct weft_ctx; /* a context */
+struct weft_msg; /* a message taken out of matching by improbe */
+
+struct weft_status {
+	int peer;
+	int tag;
+	weft_err err;	/* WEFT_OK, _TRUNC, _PEER, _CANCELLED, ... */
+	bool cancelled;
+	size_t bytes;	/* received, or sent */
+};
+
+struct weft_req {
+	struct weft_completion done;
+	struct weft_status status; /* valid once done */
+	/* The core's; see comm_int.h. */
+	struct weft_buf buf;
+	void *core_private[20];
+};
+
+enum weft_send_mode {
+	WEFT_SEND_STANDARD,
+	WEFT_SEND_SYNC,	 /* completes only after it was matched */
+	WEFT_SEND_READY, /* the receive is posted: the caller's word */
+};
+
+/* ---- life; called by rt/ ------------------------------------------------------------------ */
+struct weft_boot_info;
+/* Opens the drivers, publishes addresses, fences, learns the peers' addresses, adds sources. */
+weft_err weft_comm_start(const struct weft_boot_info *boot) weft_must_use;
+/* Completes what protocols owe to peers, leaves in order, closes.  May block. */
+void weft_comm_stop(void);
+
+int weft_comm_rank(void);
+int weft_comm_size(void);
+/* Are we and peer on the same host (same boot id and same network, pid and user namespace)? */
+bool weft_comm_same_host(int peer);
+/* Called once per lost peer, from progress; set by mpi/ before start. */
+void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *why));
+
+/* ---- contexts ----------------------------------------------------------------------------- */
+/* Messages for an id that is not open yet wait for it.  id: agreed among the members. */
+weft_err weft_ctx_open(uint32_t id, struct weft_ctx **ctx_p) weft_must_use;
+/* Hints: no wildcards will be used; order among equal tags does not matter. */
+void weft_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool overtaking);
+/* Frees ctx; receives still posted in it end as cancelled, unexpected messages are dropped. */
+void weft_ctx_close(struct weft_ctx *ctx);
+
+/* ---- messages ----------------------------------------------------------------------------- */
+/*
+ * Starts a send.  On WEFT_OK req will complete (perhaps it has already).  Any other result: req is
+ * not used.  Never blocks.
+ */
+weft_err weft_isend(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
+		    const struct weft_buf *buf, enum weft_send_mode mode) weft_must_use;
+weft_err weft_irecv(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
+		    const struct weft_buf *buf) weft_must_use;
+
+/*
+ * Sends now if that needs no request: WEFT_OK means the message is gone and buf is free again.
+ * WEFT_AGAIN: use weft_isend.  The fast path of blocking sends.
+ */
+weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf) weft_must_use;
+
+/* Cancels a receive that is not matched yet.  True: it completes as cancelled. */
+bool weft_recv_cancel(struct weft_req *req);
+
+/* Looks, does not take.  Polls once when nothing is there.  True: *st holds peer, tag, bytes. */
+bool weft_iprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st);
+/* Takes the message out of matching. */
+bool weft_improbe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
+		  struct weft_status *st);
+weft_err weft_imrecv(struct weft_req *req, struct weft_msg *msg, const struct weft_buf *buf) weft_must_use;
+/* May block until a message that fits is there. */
+void weft_probe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st);
+void weft_mprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
+		 struct weft_status *st);
+
+static inline bool weft_req_done(struct weft_req *req)
+{
+	return weft_completion_done(&req->done);
+}
+
+/* Text for weft info: drivers, peers per driver. */
+void weft_comm_describe(char *buf, size_t size);
+
+#endif

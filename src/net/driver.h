@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * driver.h - what a network must be able to do, and what it reports.
+ *
+ * A driver moves packets between this process and its peers, in order per peer, each packet once.
+ * It knows no tags, no tasks and no matching.  A packet is a head of WEFT_NET_HEAD bytes, which the
+ * driver carries but does not read, and a payload of 0..max bytes.
+ *
+ * Callers    open, close: the starting thread.
+ *            publish, connect: the starting thread, between boot's put and fence / after the fence.
+ *            post: any thread; the caller holds the gate's mask, so one at a time per peer.
+ *            poll: one thread at a time per driver instance (the caller holds the source's mask);
+ *                  it runs beside posts.
+ *            arm, disarm: the thread that is about to sleep or has woken.  Same mask as poll.
+ * Blocking   nothing here blocks except open and close.  The small-message path of post and poll
+ *            allocates nothing and calls the kernel only where the network is the kernel (tcp).
+ * Upcalls    struct weft_net_events; made from poll (all of them) and from post (`sent` never:
+ *            post says itself that it is done).  No driver lock is held during an upcall; an upcall may
+ *            post, to any peer, but not poll.
+ */
+#ifndef WEFT_DRIVER_H
+#define WEFT_DRIVER_H
+
+#include <sys/uio.h>
+#include "base/base.h"
+
+#define WEFT_NET_HEAD 24
+
+/* Where the driver shall write a payload that it has not read yet. */
+struct weft_net_sink {
+	struct iovec *iov; /* pieces; the driver may modify the array while it fills them */
+	unsigned n;	   /* 0: drop the payload */
+	size_t room;	   /* bytes the pieces hold together; what is beyond is dropped */
+	void *cookie;	   /* given back by placed() */
+};
+
+struct weft_net_events {
+	void *arg; /* first argument of each */
+
+	/* A whole packet in memory, payload included; valid during the call only. */
+	void (*packet)(void *arg, int peer, const void *head, const void *payload, size_t len);
+
+	/*
+	 * A head is there and `len` payload bytes follow from a stream.  The answer says where to put
+	 * them; then placed() is called once, with err 0 when all bytes are there.
+	 */
+	void (*place)(void *arg, int peer, const void *head, size_t len, struct weft_net_sink *sink);
+	void (*placed)(void *arg, int peer, void *cookie, weft_err err);
+
+	/* A post that had answered WEFT_AGAIN's opposite, "accepted", is over: its pieces are free. */
+	void (*sent)(void *arg, int peer, void *cookie, weft_err err);
+
+	/* A post to peer that answered WEFT_AGAIN may be tried again. */
+	void (*ready)(void *arg, int peer);
+
+	/* The connection is lost, once per peer; `why` is one line for the user. */
+	void (*down)(void *arg, int peer, weft_err err, const char *why);
+};
+
+/* What a post did. */
+enum weft_post {
+	WEFT_POST_DONE,	    /* the pieces may be used again at once */
+	WEFT_POST_ACCEPTED, /* kept; sent() will say when the pieces are free */
+	WEFT_POST_FULL,	    /* nothing was kept; ready() will say when to try again */
+	WEFT_POST_DOWN,	    /* the peer is gone */
+};
+
+/* Capability card, valid after open. */
+struct weft_net_card {
+	size_t max_payload;   /* of one packet */
+	size_t inline_max;    /* payloads up to this are always DONE or FULL */
+	size_t eager_max;     /* above this comm asks first (setting or measured) */
+	bool can_get;	      /* get() works (cross-memory attach, RDMA) */
+	bool can_put;
+	bool streams;	      /* large payloads come by place(), else always by packet() */
+	double latency_us;    /* estimate; sampled later */
+	double bandwidth_mbs;
+};
+
+struct weft_net_job {
+	int rank, size;
+	const char *jobid;
+	const uint8_t *secret; /* WEFT_SECRET_BYTES */
+};
+
+struct weft_net; /* an open driver instance; first member is const struct weft_driver * */
+
+struct weft_driver {
+	const char *name;
+
+	/* Opens the driver for a job of size ranks.  WEFT_ERR_UNSUPPORTED: not on this machine. */
+	weft_err (*open)(const struct weft_net_job *job, const struct weft_net_events *events,
+			 struct weft_net **net_p);
+	void (*close)(struct weft_net *net);
+
+	/* One line of text (an address, a host key) that peers need; goes through boot's put. */
+	weft_err (*address)(struct weft_net *net, char *buf, size_t size);
+
+	/*
+	 * May this driver talk to the peer with that address?  WEFT_ERR_UNSUPPORTED: no (other host).
+	 * Remembers the address; the connection itself is made at the first post or by the peer.
+	 */
+	weft_err (*reach)(struct weft_net *net, int peer, const char *address);
+
+	enum weft_post (*post)(struct weft_net *net, int peer, const void *head,
+			       const struct iovec *iov, unsigned n, size_t len, void *cookie);
+
+	/* Looks once for events; returns how many upcalls it made (0: nothing there). */
+	int (*poll)(struct weft_net *net);
+
+	/*
+	 * The caller will sleep on fd: from here on each arrival makes fd readable.  WEFT_AGAIN: there
+	 * is something already; poll instead.  After waking: disarm, then poll.
+	 */
+	weft_err (*arm)(struct weft_net *net);
+	void (*disarm)(struct weft_net *net);
+	int (*fd)(struct weft_net *net); /* one epoll-able descriptor, the same for the driver's life */
+
+	/* Copies len bytes at the peer's address `remote` to/from the pieces.  Synchronous. */
+	weft_err (*get)(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			unsigned n, size_t len);
+	weft_err (*put)(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			unsigned n, size_t len);
+
+	/* Tells every connected peer that we leave in order (their down() is then not an error), and
+	 * waits until all accepted posts are out.  Called by polling until it returns WEFT_OK. */
+	weft_err (*drain)(struct weft_net *net);
+
+	const struct weft_net_card *(*card)(struct weft_net *net, int peer);
+};
+
+extern const struct weft_driver weft_driver_self;
+extern const struct weft_driver weft_driver_shm;
+extern const struct weft_driver weft_driver_tcp;
+
+struct weft_net {
+	const struct weft_driver *driver;
+};
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * task.h - the progress engine as the layers above see it: tasks, sources, completions, waiting.
+ *
+ * One engine per process.  The progress contract (ARCHITECTURE.md) says who runs it and when.
+ */
+#ifndef WEFT_TASK_H
+#define WEFT_TASK_H
+
+#include "base/base.h"
+#include "wait/completion.h"
+
+/* ---- engine ------------------------------------------------------------------------------- */
+
+/* Starts the engine: topology, queues, threads as the settings say.  Starting thread only. */
+weft_err weft_engine_start(void) weft_must_use;
+/* Stops its threads and reports tasks that were still queued.  Nothing may be running. */
+void weft_engine_stop(void);
+
+/*
+ * One explicit round from the caller's leaf queue up; for test and probe calls.  Returns how many
+ * events or tasks it ran.  Does not block, does not arm; skips what others are polling.
+ */
+int weft_engine_poll(void);
+
+/*
+ * Waits until any / all of c[0..n) are complete (NULL entries count as complete).
+ * May block: polls as holder of the baton, then parks.  timeout_ns: WEFT_FOREVER or relative.
+ * WEFT_OK, WEFT_ERR_TIMEOUT, or WEFT_ERR_DEADLOCK when called from a task handler or an upcall.
+ */
+#define WEFT_FOREVER UINT64_MAX
+weft_err weft_engine_wait_all(struct weft_completion *const *c, size_t n, uint64_t timeout_ns);
+weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64_t timeout_ns);
+/* The common case, one completion, no timeout. */
+void weft_engine_wait(struct weft_completion *c);
+
+/* Switches background progress for the process; also setting `progress`.  Any thread, any time. */
+void weft_progress_set(bool on);
+bool weft_progress_get(void);
+/* The same for operations that the calling thread starts; comm asks when it starts one. */
+void weft_progress_thread_set(bool on);
+bool weft_progress_thread_get(void);
+
+/* ---- sources ------------------------------------------------------------------------------ */
+
+/* Something that events come from.  All callbacks run under the source's mask: never two at once. */
+struct weft_source {
+	const char *name;
+	int (*poll)(void *arg);	      /* events handled; 0: nothing there */
+	weft_err (*arm)(void *arg);   /* WEFT_AGAIN: something is there already; NULL: cannot be armed */
+	void (*disarm)(void *arg);
+	int fd;			      /* becomes readable after arm; -1: cannot be armed */
+	void *arg;
+	void *engine_private[16];     /* the engine's; zero at registration */
+};
+
+weft_err weft_source_add(struct weft_source *s) weft_must_use;
+/* After it returns no callback runs or will run. */
+void weft_source_remove(struct weft_source *s);
+
+#endif

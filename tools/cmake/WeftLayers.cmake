@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# WeftLayers.cmake - one static library per folder of src/, tests linked with lower layers alone.
+#
+#   weft_layer(NAME)   makes weft_NAME from src/NAME/*.c, linked with every layer declared before it,
+#                      and one test program per test/NAME/test_*.c, linked with NAME and the lower layers.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
+
+add_library(weft_flags INTERFACE)
+target_compile_definitions(weft_flags INTERFACE _GNU_SOURCE WEFT_VERSION="${PROJECT_VERSION}")
+target_compile_options(weft_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes
+  -Wno-unused-parameter -Wvla -Wwrite-strings -ftls-model=initial-exec
+  -fstack-protector-strong -fstack-clash-protection -fno-math-errno -fno-semantic-interposition)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(weft_flags INTERFACE -fcf-protection)
+endif()
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT WEFT_SANITIZE)
+  target_compile_options(weft_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+endif()
+target_link_options(weft_flags INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+if(WEFT_SANITIZE)
+  target_compile_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
+endif()
+target_include_directories(weft_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(weft_flags INTERFACE Threads::Threads)
+
+set_property(GLOBAL PROPERTY WEFT_LAYERS "")
+
+# Libraries from outside that one layer needs; nobody above sees their headers.
+set(WEFT_topo_LIBS PkgConfig::HWLOC)
+set(WEFT_boot_LIBS PkgConfig::SODIUM ${CMAKE_DL_LIBS})
+set(WEFT_net_LIBS PkgConfig::SODIUM)
+
+function(weft_layer name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
+  get_property(lower GLOBAL PROPERTY WEFT_LAYERS)
+  # What lies above comes first on the link line.
+  list(REVERSE lower)
+  if(sources)
+    add_library(weft_${name} STATIC ${sources})
+    target_link_libraries(weft_${name} PUBLIC weft_flags)
+    target_link_libraries(weft_${name} PRIVATE ${WEFT_${name}_LIBS})
+    target_link_libraries(weft_${name} PUBLIC ${lower})
+    set_property(GLOBAL APPEND PROPERTY WEFT_LAYERS weft_${name})
+  endif()
+  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${name}/test_*.c)
+  foreach(src ${tests})
+    get_filename_component(prog ${src} NAME_WE)
+    set(exe ${name}_${prog})
+    add_executable(${exe} ${src})
+    target_link_libraries(${exe} PRIVATE weft_flags ${lower} ${WEFT_${name}_LIBS})
+    target_include_directories(${exe} PRIVATE ${PROJECT_SOURCE_DIR}/test)
+    if(sources)
+      target_link_libraries(${exe} PRIVATE weft_${name})
+    endif()
+    add_test(NAME ${name}/${prog} COMMAND ${exe})
+    set_tests_properties(${name}/${prog} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 60 LABELS unit)
+  endforeach()
+endfunction()
