@@ -14,21 +14,21 @@ extern "C" {
 
 typedef enum weft_err {
 	WEFT_OK = 0,
-	WEFT_AGAIN = -1,	   /* not now: full, empty, busy */
-	WEFT_ERR_NOMEM = -2,	   /* no memory */
-	WEFT_ERR_ARG = -3,	   /* an argument is out of its range */
-	WEFT_ERR_TRUNC = -4,	   /* the message is longer than the buffer */
-	WEFT_ERR_PEER = -5,	   /* the peer is gone */
-	WEFT_ERR_PROTO = -6,	   /* bytes from outside that make no sense */
-	WEFT_ERR_AUTH = -7,	   /* the other side does not know the job's secret */
-	WEFT_ERR_SYS = -8,	   /* a system call failed; the log has errno */
-	WEFT_ERR_LIMIT = -9,	   /* a limit of the system or of a setting is reached */
+	WEFT_AGAIN = -1,            /* not now: full, empty, busy */
+	WEFT_ERR_NOMEM = -2,        /* no memory */
+	WEFT_ERR_ARG = -3,          /* an argument is out of its range */
+	WEFT_ERR_TRUNC = -4,        /* the message is longer than the buffer */
+	WEFT_ERR_PEER = -5,         /* the peer is gone */
+	WEFT_ERR_PROTO = -6,        /* bytes from outside that make no sense */
+	WEFT_ERR_AUTH = -7,         /* the other side does not know the job's secret */
+	WEFT_ERR_SYS = -8,          /* a system call failed; the log has errno */
+	WEFT_ERR_LIMIT = -9,        /* a limit of the system or of a setting is reached */
 	WEFT_ERR_UNSUPPORTED = -10, /* not possible here */
 	WEFT_ERR_CANCELLED = -11,
 	WEFT_ERR_TIMEOUT = -12,
 	WEFT_ERR_DEADLOCK = -13, /* a handler may not wait */
-	WEFT_ERR_STATE = -14,	 /* not allowed in this state */
-	WEFT_ERR_NOENT = -15,	 /* no such key, name or thing */
+	WEFT_ERR_STATE = -14,    /* not allowed in this state */
+	WEFT_ERR_NOENT = -15,    /* no such key, name or thing */
 	WEFT_ERR_INTERNAL = -16,
 } weft_err;
 

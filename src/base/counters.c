@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* counters.c - the list of per-thread blocks; blocks of ended threads are used again, values kept. */
+/* counters.c - the list of per-thread blocks; blocks of ended threads are used again, values kept.
+ */
 #include "base/counters.h"
 
 #include <pthread.h>
@@ -29,7 +30,8 @@ static void thread_ends(void *arg)
 {
 	struct weft_counter_block *b = arg;
 	weft_counter_self = NULL;
-	/* FREE -> REUSE.  Carries: our last counts.  Without it the next owner could overwrite them. */
+	/* FREE -> REUSE.  Carries: our last counts.  Without it the next owner could overwrite
+	 * them. */
 	atomic_store_explicit(&b->x_used, false, memory_order_release);
 }
 
@@ -45,9 +47,8 @@ static struct weft_counter_block *reuse(void)
 	     b; b = b->next) {
 		bool used = false;
 		/* REUSE: partner FREE in thread_ends. */
-		if (atomic_compare_exchange_strong_explicit(&b->x_used, &used, true,
-							    memory_order_acquire,
-							    memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(
+			    &b->x_used, &used, true, memory_order_acquire, memory_order_relaxed))
 			return b;
 	}
 	return NULL;

@@ -21,8 +21,8 @@ enum weft_counter_id {
 
 struct weft_counter_block {
 	struct weft_counter_block *next;
-	_Atomic bool x_used;			       /* taken by a living thread */
-	_Atomic uint64_t x_value[WEFT_COUNTER_COUNT];  /* written by the owner only */
+	_Atomic bool x_used;                          /* taken by a living thread */
+	_Atomic uint64_t x_value[WEFT_COUNTER_COUNT]; /* written by the owner only */
 };
 
 extern _Thread_local struct weft_counter_block *weft_counter_self;

@@ -31,11 +31,11 @@ enum weft_setting_id {
 };
 
 struct weft_setting {
-	const char *name;	     /* lower case, as in `weft info` */
+	const char *name; /* lower case, as in `weft info` */
 	enum weft_setting_kind kind;
-	const char *dflt;	     /* as text */
-	int64_t lo, hi;		     /* range of INT */
-	const char *choices;	     /* "a|b|c" of ENUM, else NULL */
+	const char *dflt;    /* as text */
+	int64_t lo, hi;      /* range of INT */
+	const char *choices; /* "a|b|c" of ENUM, else NULL */
 	const char *help;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* settings_table.h - WEFT_SETTING(ID, name, kind, default, lowest, highest, choices, help); no include guard. */
+/* settings_table.h - WEFT_SETTING(ID, name, kind, default, lowest, highest, choices, help); no
+ * include guard. */
 /* clang-format off */
 /* name in the environment: WEFT_ and the name in upper case */
 

@@ -17,12 +17,12 @@
 
 struct weft_boot_info {
 	int rank, size;
-	int appnum;		      /* number of the program on mpiexec's command line, or 0 */
-	int universe;		      /* slots, or 0 when unknown */
-	char jobid[WEFT_JOBID_MAX];   /* unique among jobs that run now */
+	int appnum;                 /* number of the program on mpiexec's command line, or 0 */
+	int universe;               /* slots, or 0 when unknown */
+	char jobid[WEFT_JOBID_MAX]; /* unique among jobs that run now */
 	uint8_t secret[WEFT_SECRET_BYTES];
-	bool secret_by_kvs;	      /* the secret went through a foreign launcher's space */
-	const char *launcher;	      /* "weft", "hydra", "none": for weft info */
+	bool secret_by_kvs;   /* the secret went through a foreign launcher's space */
+	const char *launcher; /* "weft", "hydra", "none": for weft info */
 };
 
 /* Joins the job.  On success *info_p lives until weft_boot_close().  Logs what is wrong. */

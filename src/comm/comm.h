@@ -25,22 +25,39 @@ struct weft_msg; /* a message taken out of matching by improbe */
 struct weft_status {
 	int peer;
 	int tag;
-	weft_err err;	/* WEFT_OK, _TRUNC, _PEER, _CANCELLED, ... */
+	weft_err err; /* WEFT_OK, _TRUNC, _PEER, _CANCELLED, ... */
 	bool cancelled;
-	size_t bytes;	/* received, or sent */
+	size_t bytes; /* received, or sent */
 };
 
 struct weft_req {
 	struct weft_completion done;
 	struct weft_status status; /* valid once done */
+	/*
+	 * If set: called once when the operation is complete, in place of the completion's signal,
+	 * from whoever completes it (a progress thread, a waiter's poll, or the starting call
+	 * itself).  It must be short, must not wait, may start operations and submit tasks, and may
+	 * free the request.
+	 */
+	void (*then)(struct weft_req *req, void *arg);
+	void *then_arg;
 	/* The core's; see comm_int.h. */
 	struct weft_buf buf;
 	void *core_private[20];
 };
 
+/* Prepares a request before each start.  then may be NULL. */
+static inline void weft_req_init(struct weft_req *req, void (*then)(struct weft_req *, void *),
+				 void *arg)
+{
+	weft_completion_init(&req->done);
+	req->then = then;
+	req->then_arg = arg;
+}
+
 enum weft_send_mode {
 	WEFT_SEND_STANDARD,
-	WEFT_SEND_SYNC,	 /* completes only after it was matched */
+	WEFT_SEND_SYNC,  /* completes only after it was matched */
 	WEFT_SEND_READY, /* the receive is posted: the caller's word */
 };
 
@@ -80,7 +97,8 @@ weft_err weft_irecv(struct weft_req *req, struct weft_ctx *ctx, int peer, int ta
  * Sends now if that needs no request: WEFT_OK means the message is gone and buf is free again.
  * WEFT_AGAIN: use weft_isend.  The fast path of blocking sends.
  */
-weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf) weft_must_use;
+weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag,
+		       const struct weft_buf *buf) weft_must_use;
 
 /* Cancels a receive that is not matched yet.  True: it completes as cancelled. */
 bool weft_recv_cancel(struct weft_req *req);
@@ -90,7 +108,8 @@ bool weft_iprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st
 /* Takes the message out of matching. */
 bool weft_improbe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
 		  struct weft_status *st);
-weft_err weft_imrecv(struct weft_req *req, struct weft_msg *msg, const struct weft_buf *buf) weft_must_use;
+weft_err weft_imrecv(struct weft_req *req, struct weft_msg *msg,
+		     const struct weft_buf *buf) weft_must_use;
 /* May block until a message that fits is there. */
 void weft_probe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st);
 void weft_mprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,

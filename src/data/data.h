@@ -18,7 +18,7 @@ struct weft_type; /* a layout; see type.h for how they are made */
 /* `count` elements of `type` at `base`.  type NULL: `bytes` contiguous bytes. */
 struct weft_buf {
 	void *base;
-	size_t bytes;		     /* size of the data, holes left out */
+	size_t bytes;                 /* size of the data, holes left out */
 	const struct weft_type *type; /* NULL or a layout with holes or reordering */
 	size_t count;
 };

@@ -15,8 +15,8 @@
  * Blocking   nothing here blocks except open and close.  The small-message path of post and poll
  *            allocates nothing and calls the kernel only where the network is the kernel (tcp).
  * Upcalls    struct weft_net_events; made from poll (all of them) and from post (`sent` never:
- *            post says itself that it is done).  No driver lock is held during an upcall; an upcall may
- *            post, to any peer, but not poll.
+ *            post says itself that it is done).  No driver lock is held during an upcall; an upcall
+ * may post, to any peer, but not poll.
  */
 #ifndef WEFT_DRIVER_H
 #define WEFT_DRIVER_H
@@ -29,9 +29,9 @@
 /* Where the driver shall write a payload that it has not read yet. */
 struct weft_net_sink {
 	struct iovec *iov; /* pieces; the driver may modify the array while it fills them */
-	unsigned n;	   /* 0: drop the payload */
-	size_t room;	   /* bytes the pieces hold together; what is beyond is dropped */
-	void *cookie;	   /* given back by placed() */
+	unsigned n;        /* 0: drop the payload */
+	size_t room;       /* bytes the pieces hold together; what is beyond is dropped */
+	void *cookie;      /* given back by placed() */
 };
 
 struct weft_net_events {
@@ -41,13 +41,15 @@ struct weft_net_events {
 	void (*packet)(void *arg, int peer, const void *head, const void *payload, size_t len);
 
 	/*
-	 * A head is there and `len` payload bytes follow from a stream.  The answer says where to put
-	 * them; then placed() is called once, with err 0 when all bytes are there.
+	 * A head is there and `len` payload bytes follow from a stream.  The answer says where to
+	 * put them; then placed() is called once, with err 0 when all bytes are there.
 	 */
-	void (*place)(void *arg, int peer, const void *head, size_t len, struct weft_net_sink *sink);
+	void (*place)(void *arg, int peer, const void *head, size_t len,
+		      struct weft_net_sink *sink);
 	void (*placed)(void *arg, int peer, void *cookie, weft_err err);
 
-	/* A post that had answered WEFT_AGAIN's opposite, "accepted", is over: its pieces are free. */
+	/* A post that had answered WEFT_AGAIN's opposite, "accepted", is over: its pieces are free.
+	 */
 	void (*sent)(void *arg, int peer, void *cookie, weft_err err);
 
 	/* A post to peer that answered WEFT_AGAIN may be tried again. */
@@ -59,21 +61,21 @@ struct weft_net_events {
 
 /* What a post did. */
 enum weft_post {
-	WEFT_POST_DONE,	    /* the pieces may be used again at once */
+	WEFT_POST_DONE,     /* the pieces may be used again at once */
 	WEFT_POST_ACCEPTED, /* kept; sent() will say when the pieces are free */
-	WEFT_POST_FULL,	    /* nothing was kept; ready() will say when to try again */
-	WEFT_POST_DOWN,	    /* the peer is gone */
+	WEFT_POST_FULL,     /* nothing was kept; ready() will say when to try again */
+	WEFT_POST_DOWN,     /* the peer is gone */
 };
 
 /* Capability card, valid after open. */
 struct weft_net_card {
-	size_t max_payload;   /* of one packet */
-	size_t inline_max;    /* payloads up to this are always DONE or FULL */
-	size_t eager_max;     /* above this comm asks first (setting or measured) */
-	bool can_get;	      /* get() works (cross-memory attach, RDMA) */
+	size_t max_payload; /* of one packet */
+	size_t inline_max;  /* payloads up to this are always DONE or FULL */
+	size_t eager_max;   /* above this comm asks first (setting or measured) */
+	bool can_get;       /* get() works (cross-memory attach, RDMA) */
 	bool can_put;
-	bool streams;	      /* large payloads come by place(), else always by packet() */
-	double latency_us;    /* estimate; sampled later */
+	bool streams;      /* large payloads come by place(), else always by packet() */
+	double latency_us; /* estimate; sampled later */
 	double bandwidth_mbs;
 };
 
@@ -97,8 +99,9 @@ struct weft_driver {
 	weft_err (*address)(struct weft_net *net, char *buf, size_t size);
 
 	/*
-	 * May this driver talk to the peer with that address?  WEFT_ERR_UNSUPPORTED: no (other host).
-	 * Remembers the address; the connection itself is made at the first post or by the peer.
+	 * May this driver talk to the peer with that address?  WEFT_ERR_UNSUPPORTED: no (other
+	 * host). Remembers the address; the connection itself is made at the first post or by the
+	 * peer.
 	 */
 	weft_err (*reach)(struct weft_net *net, int peer, const char *address);
 
@@ -109,12 +112,13 @@ struct weft_driver {
 	int (*poll)(struct weft_net *net);
 
 	/*
-	 * The caller will sleep on fd: from here on each arrival makes fd readable.  WEFT_AGAIN: there
-	 * is something already; poll instead.  After waking: disarm, then poll.
+	 * The caller will sleep on fd: from here on each arrival makes fd readable.  WEFT_AGAIN:
+	 * there is something already; poll instead.  After waking: disarm, then poll.
 	 */
 	weft_err (*arm)(struct weft_net *net);
 	void (*disarm)(struct weft_net *net);
-	int (*fd)(struct weft_net *net); /* one epoll-able descriptor, the same for the driver's life */
+	int (*fd)(struct weft_net
+			  *net); /* one epoll-able descriptor, the same for the driver's life */
 
 	/* Copies len bytes at the peer's address `remote` to/from the pieces.  Synchronous. */
 	weft_err (*get)(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
@@ -122,8 +126,9 @@ struct weft_driver {
 	weft_err (*put)(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
 			unsigned n, size_t len);
 
-	/* Tells every connected peer that we leave in order (their down() is then not an error), and
-	 * waits until all accepted posts are out.  Called by polling until it returns WEFT_OK. */
+	/* Tells every connected peer that we leave in order (their down() is then not an error),
+	 * and waits until all accepted posts are out.  Called by polling until it returns WEFT_OK.
+	 */
 	weft_err (*drain)(struct weft_net *net);
 
 	const struct weft_net_card *(*card)(struct weft_net *net, int peer);

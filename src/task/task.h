@@ -43,15 +43,17 @@ bool weft_progress_thread_get(void);
 
 /* ---- sources ------------------------------------------------------------------------------ */
 
-/* Something that events come from.  All callbacks run under the source's mask: never two at once. */
+/* Something that events come from.  All callbacks run under the source's mask: never two at once.
+ */
 struct weft_source {
 	const char *name;
-	int (*poll)(void *arg);	      /* events handled; 0: nothing there */
-	weft_err (*arm)(void *arg);   /* WEFT_AGAIN: something is there already; NULL: cannot be armed */
+	int (*poll)(void *arg); /* events handled; 0: nothing there */
+	weft_err (*arm)(
+		void *arg); /* WEFT_AGAIN: something is there already; NULL: cannot be armed */
 	void (*disarm)(void *arg);
-	int fd;			      /* becomes readable after arm; -1: cannot be armed */
+	int fd; /* becomes readable after arm; -1: cannot be armed */
 	void *arg;
-	void *engine_private[16];     /* the engine's; zero at registration */
+	void *engine_private[16]; /* the engine's; zero at registration */
 };
 
 weft_err weft_source_add(struct weft_source *s) weft_must_use;

@@ -27,7 +27,8 @@ static inline void weft_completion_init(struct weft_completion *c)
 
 static inline bool weft_completion_done(const struct weft_completion *c)
 {
-	/* SEE: partner PUB in weft_completion_signal.  Carries: the result beside the completion. */
+	/* SEE: partner PUB in weft_completion_signal.  Carries: the result beside the completion.
+	 */
 	return atomic_load_explicit(&c->x_state, memory_order_acquire) == WEFT_COMPLETION_DONE;
 }
 
