@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The ABI's tables as objects: functions with parsed parameters, constants, types, tiers."""
+import csv
+import os
+import re
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Param:
+    """One parameter: `const int recvcounts[]` has type `const int`, name, suffix `[]`."""
+
+    def __init__(self, text):
+        self.text = text
+        if text == "...":
+            self.type, self.name, self.suffix = "...", "...", ""
+            return
+        m = re.match(r"^(.*?)(\w+)((?:\[\d*\])*)$", text)
+        self.type = m.group(1).strip()
+        self.name = m.group(2)
+        self.suffix = m.group(3)
+
+    @property
+    def is_const(self):
+        return self.type.startswith("const ")
+
+    @property
+    def base(self):
+        """The type without const and with arrays as they are."""
+        return self.type.replace("const ", "", 1)
+
+    @property
+    def is_array(self):
+        return self.suffix != ""
+
+
+class Function:
+    def __init__(self, row, tier):
+        self.name = row["name"]
+        self.returns = row["returns"]
+        self.tier = tier
+        text = row["parameters"]
+        self.params = [] if text == "void" else [Param(p) for p in text.split(", ")]
+        self.partner = None  # the large-count form, if this is the int form
+        self.impl = None  # whose weft_mpi_ name implements it
+        self.impl_params = None
+
+    @property
+    def short(self):
+        return self.name[len("MPI_"):]
+
+    @property
+    def tool(self):
+        return self.name.startswith("MPI_T_")
+
+    def prototype(self, name=None):
+        args = ", ".join(p.text for p in self.params) or "void"
+        star = "" if self.returns.endswith("*") else " "
+        return f"{self.returns}{star}{name or self.name}({args})"
+
+    def has(self, name):
+        return any(p.name == name for p in self.params)
+
+    def param(self, name):
+        return next((p for p in self.params if p.name == name), None)
+
+
+# Both forms take a callback of another type: each has an implementation of its own.
+OWN_C_FORM = {"MPI_Op_create", "MPI_Register_datarep"}
+
+
+def rows(name):
+    with open(os.path.join(HERE, name), newline="") as f:
+        return list(csv.DictReader(f, delimiter="\t"))
+
+
+def load_functions():
+    tiers = {r["name"]: r["tier"] for r in rows("usage.tsv")}
+    table = {}
+    for r in rows("functions.tsv"):
+        base = re.sub(r"_[cx]$", "", r["name"])
+        table[r["name"]] = Function(r, tiers.get(r["name"], tiers.get(base, "T3")))
+    for f in table.values():
+        base, large = f, None
+        if re.search(r"_[cx]$", f.name) and f.name[:-2] in table and f.name[:-2] not in OWN_C_FORM:
+            base = table[f.name[:-2]]
+        if base.name not in OWN_C_FORM:
+            large = table.get(base.name + "_c")
+        f.impl = "weft_mpi_" + base.short
+        f.impl_params = (large or base).params
+        f.large = large or base
+    return table
+
+
+def load_constants():
+    return [(r["name"], r["type"], r["value"]) for r in rows("constants.tsv")]
+
+
+def load_types():
+    return [(r["base"], r["declarator"]) for r in rows("types.tsv")]
+
+
+def scan_implemented(folder):
+    """Names X of the functions weft_mpi_X defined at column 0 in folder's C files."""
+    found = set()
+    pattern = re.compile(r"^(?:int|double|MPI_\w+)\s\**weft_mpi_(\w+)\(", re.M)
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".c"):
+            continue
+        with open(os.path.join(folder, name)) as f:
+            text = f.read()
+        for m in pattern.finditer(text):
+            # A definition, not a prototype: its parameter list is followed by a brace.
+            depth, i = 1, m.end()
+            while depth and i < len(text):
+                depth += {"(": 1, ")": -1}.get(text[i], 0)
+                i += 1
+            if text[i:].lstrip().startswith("{"):
+                found.add(m.group(1))
+    return found
