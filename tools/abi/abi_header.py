@@ -50,7 +50,8 @@ def define(name, kind, value):
     elif kind == "int":
         text = f"({value})" if value.startswith("-") else value
     else:
-        text = f"(({re.sub(r'([*]+)$', r' \1', kind) if kind.endswith('*') else kind}){value})"
+        spaced = re.sub(r"([*]+)$", r" \1", kind)
+        text = f"(({spaced}){value})"
     return f"#define {name} {text}"
 
 

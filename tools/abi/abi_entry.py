@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes the entry points: state and argument checks, int forms on top of the large-count ones.
+
+A function is described by what its table row says; the rules below go by types and names of
+parameters, and the few exceptions are listed, not coded.
+"""
+import re
+
+# May be called before MPI_Init and after MPI_Finalize.
+ANY_TIME = re.compile(
+    r"^MPI_(Init(_thread|ialized)?|Finalized|Get_version|Get_library_version|Abi_\w+|Info_\w+|"
+    r"Error_(class|string)|Add_error_\w+|Remove_error_\w+|Session_\w+|\w+_create_errhandler|"
+    r"Errhandler_free|Abort|Pcontrol|Status_\w+|Get_hw_resource_info|T_\w+|Group_from_session_pset|"
+    r"Comm_create_from_group|Wtime|Wtick|Aint_\w+|\w+_(to|from)int|Get_address)$")
+
+# MPI_ handle type -> (lookup function, error class, word)
+HANDLES = {
+    "MPI_Comm": ("comm", "MPI_ERR_COMM", "communicator"),
+    "MPI_Group": ("group", "MPI_ERR_GROUP", "group"),
+    "MPI_Datatype": ("type", "MPI_ERR_TYPE", "datatype"),
+    "MPI_Op": ("op", "MPI_ERR_OP", "operation"),
+    "MPI_Info": ("info", "MPI_ERR_INFO", "info object"),
+    "MPI_Errhandler": ("errhandler", "MPI_ERR_ERRHANDLER", "error handler"),
+    "MPI_Win": ("win", "MPI_ERR_WIN", "window"),
+    "MPI_File": ("file", "MPI_ERR_FILE", "file"),
+    "MPI_Session": ("session", "MPI_ERR_SESSION", "session"),
+}
+
+# Handle parameters that are not looked at here: significant on some ranks only, or checked inside.
+UNCHECKED = {
+    ("MPI_Intercomm_create", "peer_comm"),
+    ("MPI_Abort", "comm"),
+}
+
+COUNTS = {"count", "sendcount", "recvcount", "incount", "outcount"}
+# Receives and probes: source and tag may be wildcards.
+WILD_TAG = {"recvtag"}
+OUT_SKIP = {"void *", "char **", "char ***", "MPI_Status *"}
+
+# The int forms of these build their arguments in a way of their own.
+SPECIAL = {
+    "MPI_Type_get_envelope": """
+	MPI_Count ni = 0, na = 0, nl = 0, nd = 0;
+	int err = weft_mpi_Type_get_envelope(datatype, &ni, &na, &nl, &nd, combiner);
+	if (!err && nl)
+		err = weft_mpi_err(MPI_ERR_TYPE, "the datatype was made with large counts: use MPI_Type_get_envelope_c");
+	if (!err) {
+		*num_integers = (int)ni;
+		*num_addresses = (int)na;
+		*num_datatypes = (int)nd;
+	}
+	return err ? weft_mpi_raise(err, "MPI_Type_get_envelope") : MPI_SUCCESS;
+""",
+    "MPI_Type_get_contents": """
+	if (max_integers < 0 || max_addresses < 0 || max_datatypes < 0)
+		return weft_mpi_raise(weft_mpi_err(MPI_ERR_ARG, "an array length is negative"), "MPI_Type_get_contents");
+	int err = weft_mpi_Type_get_contents(datatype, max_integers, max_addresses, 0, max_datatypes,
+					     array_of_integers, array_of_addresses, NULL, array_of_datatypes);
+	return err ? weft_mpi_raise(err, "MPI_Type_get_contents") : MPI_SUCCESS;
+""",
+}
+
+
+class Entry:
+    def __init__(self, function, implemented):
+        self.f = function
+        self.implemented = implemented
+        self.lines = []
+
+    def emit(self, text):
+        self.lines.append(text)
+
+    # -- pieces -------------------------------------------------------------------------------
+
+    def raiser(self):
+        """Who hears of an error: (C expression prefix)."""
+        for p in self.f.params:
+            if p.is_array or p.is_const:
+                continue
+            if p.type == "MPI_Comm" and (self.f.name, p.name) not in UNCHECKED:
+                return f"weft_mpi_raise_comm({p.name}, "
+            if p.type == "MPI_Win":
+                return f"weft_mpi_raise_win({p.name}, "
+            if p.type == "MPI_File":
+                return f"weft_mpi_raise_file({p.name}, "
+            if p.type == "MPI_Session":
+                return f"weft_mpi_raise_session({p.name}, "
+        return "weft_mpi_raise("
+
+    def fail(self, call):
+        return f'return {self.raiser()}{call}, "{self.f.name}")'
+
+    def check(self, cond, call):
+        self.emit(f"\tif (weft_unlikely({cond}))\n\t\t{self.fail(call)};")
+
+    def check_handles(self):
+        f = self.f
+        for p in f.params:
+            if p.is_array or p.is_const or p.type not in HANDLES or (f.name, p.name) in UNCHECKED:
+                continue
+            noun, code, word = HANDLES[p.type]
+            cond = f"!weft_mpi_{noun}_of({p.name})"
+            if p.type == "MPI_Info" and not f.name.startswith("MPI_Info_"):
+                cond = f"{p.name} != MPI_INFO_NULL && {cond}"
+            if p.type == "MPI_File" and f.name.endswith("errhandler"):
+                cond = f"{p.name} != MPI_FILE_NULL && {cond}"
+            if p.type == "MPI_Datatype":
+                if f.has("root") and f.has("sendbuf") and p.name in ("sendtype", "recvtype"):
+                    continue
+                if f.has("root"):
+                    cond = f"root != MPI_PROC_NULL && {cond}"
+                elif p.name == "sendtype" and f.has("sendbuf") and not f.has("dest"):
+                    cond = f"sendbuf != MPI_IN_PLACE && {cond}"
+            if p.type == "MPI_Op" and f.has("root"):
+                cond = f"root != MPI_PROC_NULL && {cond}"
+            self.check(cond, f'weft_mpi_bad_handle({code}, "{word}", {p.name})')
+
+    def check_values(self):
+        f = self.f
+        comm = f.param("comm")
+        data = any(p.type == "MPI_Datatype" for p in f.params)
+        rooted = f.has("root") and f.has("sendbuf") and f.has("recvtype")
+        for p in f.params:
+            if p.is_array:
+                continue
+            n = p.name
+            if n in COUNTS and p.type in ("int", "MPI_Count") and data and not rooted:
+                cond = f"{n} < 0"
+                if n == "sendcount" and f.has("sendbuf") and not f.has("dest"):
+                    cond = f"{n} < 0 && sendbuf != MPI_IN_PLACE"
+                self.check(cond, f'weft_mpi_bad_count("{n}", {n})')
+            elif comm and n in ("dest", "source") and p.type == "int":
+                wild = "true" if n == "source" else "false"
+                self.check(f"weft_mpi_rank_wrong(comm, {n}, {wild})", f"weft_mpi_bad_rank(comm, {n}, {wild})")
+            elif n in ("tag", "sendtag", "recvtag") and p.type == "int":
+                wild = n == "recvtag" or (n == "tag" and f.has("source"))
+                cond = f"{n} < 0" + (f" && {n} != MPI_ANY_TAG" if wild else "")
+                self.check(cond, f"weft_mpi_bad_tag({n})")
+            elif n == "root" and comm and p.type == "int":
+                self.check("weft_mpi_root_wrong(comm, root)", "weft_mpi_bad_root(comm, root)")
+
+    def check_pointers(self):
+        f = self.f
+        if f.name in ("MPI_Init", "MPI_Pcontrol"):
+            return
+        for p in f.params:
+            if "(" in p.type or "function" in p.type or p.is_array:
+                continue
+            if not p.type.endswith("*") or p.base in OUT_SKIP and not (
+                    p.base == "MPI_Status *" and ("_set_" in f.name or p.is_const)):
+                if not (p.base == "MPI_Status *" and f.name.startswith("MPI_Status_")):
+                    continue
+            if p.type in ("const void *", "void *") or p.name in ("argc", "argv"):
+                continue
+            self.check(f"!{p.name}", f'weft_mpi_bad_pointer("{p.name}")')
+
+    # -- the call -----------------------------------------------------------------------------
+
+    def array_length(self, p):
+        """C expression of an int array's length."""
+        f = self.f
+        n = p.name
+        if n in ("array_of_sizes", "array_of_subsizes", "array_of_starts", "array_of_gsizes"):
+            return "ndims"
+        if n.startswith("array_of_"):
+            return "count"
+        if "eighbor" in f.name:
+            return f"weft_mpi_degree(comm, {'true' if n in ('recvcounts', 'rdispls', 'displs') else 'false'})"
+        if "educe_scatter" in f.name:
+            return "weft_mpi_comm_of(comm)->size"
+        if f.has("root"):
+            return "weft_mpi_root_peers(comm, root)"
+        return "weft_mpi_comm_of(comm)->peers"
+
+    def call(self):
+        """Calls the implementation, converting what differs between the two forms."""
+        f = self.f
+        if f.name in SPECIAL:
+            self.emit(SPECIAL[f.name].rstrip("\n").lstrip("\n"))
+            return
+        args, before, after, frees, outs = [], [], [], [], []
+        arrays = [(p, q) for p, q in zip(f.params, f.impl_params)
+                  if p.is_array and p.type != q.type and p.is_const and p.base == "int"]
+        if arrays:
+            before.append("\tstruct weft_mpi_widen w = {0};")
+            cond = []
+            for p, q in arrays:
+                skip = "NULL" if f.has("sendbuf") and p.name in ("sendcounts", "sdispls") and not f.has("root") \
+                    and "eighbor" not in f.name else None
+                src = f"sendbuf == MPI_IN_PLACE ? NULL : {p.name}" if skip else p.name
+                before.append(f"\tconst MPI_Count *{p.name}_c = weft_mpi_widen(&w, {src}, {self.array_length(p)});")
+            self_fail = self.fail("weft_mpi_no_memory()")
+            before.append(f"\tif (weft_unlikely(w.failed)) {{\n\t\tweft_mpi_widen_free(&w);\n\t\t{self_fail};\n\t}}")
+            frees.append("\tweft_mpi_widen_free(&w);")
+        for p, q in zip(f.params, f.impl_params):
+            if any(p is a for a, _ in arrays):
+                args.append(f"(const {q.base} *){p.name}_c")
+            elif p.type == q.type:
+                args.append(p.name)
+            elif p.type.endswith("*") and not p.is_const:
+                wide = q.type[:-1].strip()
+                init = f"*{p.name}" if p.name == "position" else "0"
+                before.append(f"\t{wide} {p.name}_c = {init};")
+                args.append(f"&{p.name}_c")
+                narrow = p.type[:-1].strip()
+                if narrow == "int":
+                    outs.append(f"\t\t*{p.name} = weft_mpi_narrow({p.name}_c);")
+                else:
+                    outs.append(f"\t\t*{p.name} = {p.name}_c;")
+            elif p.is_array:
+                args.append(f"(const {q.base} *){p.name}")
+            else:
+                args.append(p.name)
+        self.lines += before
+        self.emit(f"\tint err = {f.impl}({', '.join(args)});")
+        self.lines += frees
+        if outs:
+            self.emit("\tif (weft_likely(!err)) {")
+            self.lines += outs
+            self.emit("\t}")
+        self.emit(f"\tif (weft_unlikely(err))\n\t\t{self.fail('err')};\n\treturn MPI_SUCCESS;")
+
+    # -- the whole ----------------------------------------------------------------------------
+
+    def body(self):
+        f = self.f
+        if f.returns != "int" or f.name.endswith("_toint"):
+            self.emit(f"\treturn {f.impl}({', '.join(p.name for p in f.params)});")
+            return
+        if f.name == "MPI_Pcontrol":
+            self.emit("\treturn weft_mpi_Pcontrol(level);")
+            return
+        if not ANY_TIME.match(f.name):
+            self.emit(f'\tif (weft_unlikely(!weft_mpi_running()))\n\t\tweft_mpi_not_running("{f.name}");')
+        elif not f.tool:
+            self.emit(f'\tif (weft_unlikely(weft_mpi_forked()))\n\t\tweft_mpi_not_running("{f.name}");')
+        if not self.implemented:
+            if f.tool:
+                self.emit("\treturn MPI_T_ERR_NOT_SUPPORTED;")
+            else:
+                self.emit(f"\t{self.fail('weft_mpi_unsupported()')};")
+            return
+        self.check_handles()
+        self.check_values()
+        self.check_pointers()
+        self.call()
+
+    def text(self):
+        f = self.f
+        self.body()
+        return (f"WEFT_API {f.prototype('P' + f.name)}\n{{\n" + "\n".join(self.lines) + "\n}\n" +
+                f"WEFT_API {f.prototype()} __attribute__((weak, alias(\"P{f.name}\")));\n")
+
+
+ENTRY_TOP = """/* Generated by tools/gen_mpi.py from tools/abi/; entry points of MPI. */
+#include "mpi/entry.h"
+"""
+
+
+def write_entries(functions, implemented, parts):
+    """A list of `parts` C files that hold the entry points."""
+    texts = [[] for _ in range(parts)]
+    names = sorted(functions)
+    for i, name in enumerate(names):
+        f = functions[name]
+        done = f.impl[len("weft_mpi_"):] in implemented
+        texts[i * parts // len(names)].append(Entry(f, done).text())
+    return [ENTRY_TOP + "\n" + "\n".join(t) for t in texts]
+
+
+def write_impl_header(functions):
+    out = ["/* Generated by tools/gen_mpi.py: what implements MPI. */",
+           "#ifndef WEFT_GEN_MPI_IMPL_H", "#define WEFT_GEN_MPI_IMPL_H", "#include <mpi.h>", ""]
+    seen = set()
+    for f in functions.values():
+        if f.impl in seen or f.tool:
+            continue
+        seen.add(f.impl)
+        args = ", ".join(p.text for p in f.impl_params if p.text != "...") or "void"
+        star = "" if f.returns.endswith("*") else " "
+        out.append(f"{f.returns}{star}{f.impl}({args});")
+    out += ["", "#endif", ""]
+    return "\n".join(out)
+
+
+def write_list(functions, implemented):
+    out = ['/* Generated by tools/gen_mpi.py: which functions are implemented. */',
+           '#include "mpi/functions.h"', "", "const struct weft_mpi_function weft_mpi_functions[] = {"]
+    for name in sorted(functions):
+        f = functions[name]
+        done = "true" if f.impl[len("weft_mpi_"):] in implemented else "false"
+        out.append(f'\t{{"{name}", {done}, "{f.tier}"}},')
+    out += ["};", "", "const int weft_mpi_functions_count = "
+            "(int)(sizeof(weft_mpi_functions) / sizeof(weft_mpi_functions[0]));", ""]
+    return "\n".join(out)
