@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* launcher.c - reads from the environment who started this process. */
+#include "boot/boot_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/log.h"
+
+#define SIZE_MAX_RANKS (1 << 24)
+
+/* A decimal number from lo to hi and nothing else. */
+static weft_err parse_env(const char *name, const char *text, long lo, long hi, int *out_p)
+{
+	char *end;
+	errno = 0;
+	long v = strtol(text, &end, 10);
+	if (end == text || *end || errno || v < lo || v > hi) {
+		weft_error("%s=%.40s is not a number from %ld to %ld; start the program with "
+			   "mpiexec, or unset it",
+			   name, text, lo, hi);
+		return WEFT_ERR_ARG;
+	}
+	*out_p = (int)v;
+	return WEFT_OK;
+}
+
+static weft_err check_fd(const char *name, int fd)
+{
+	if (fcntl(fd, F_GETFD) >= 0)
+		return WEFT_OK;
+	weft_error("%s=%d names a descriptor that is not open: the launcher's channel did not "
+		   "reach this process; start it with mpiexec, or unset PMI_FD to run it alone",
+		   name, fd);
+	return WEFT_ERR_STATE;
+}
+
+/* More than one process, by somebody's variable? */
+static bool says_many(const char *name)
+{
+	const char *v = getenv(name);
+	return v && strtol(v, NULL, 10) > 1;
+}
+
+/* Launchers that we recognise and cannot talk to, and what the user can do. */
+static weft_err refuse_foreign(void)
+{
+	if (getenv("PMI_PORT")) {
+		weft_error(
+			"PMI_PORT is set: this launcher offers PMI over TCP only, which weft does "
+			"not speak; use weft's mpiexec or Hydra on this machine");
+	} else if (getenv("PMI_RANK") && !getenv("PMI_FD")) {
+		weft_error(
+			"PMI_RANK is set but PMI_FD is not: this launcher's protocol is unknown; "
+			"use weft's mpiexec or mpiexec.hydra, or unset PMI_RANK to run alone");
+	} else if (getenv("PMIX_NAMESPACE") || getenv("PMIX_RANK") ||
+		   getenv("OMPI_COMM_WORLD_SIZE")) {
+		weft_error(
+			"started by Open MPI, PRRTE or another PMIx launcher, which weft does not "
+			"speak; use weft's mpiexec or mpiexec.hydra");
+	} else if (getenv("SLURM_PROCID") &&
+		   (says_many("SLURM_STEP_NUM_TASKS") ||
+		    (!getenv("SLURM_STEP_NUM_TASKS") && says_many("SLURM_NTASKS")))) {
+		weft_error("started by srun without PMI-1; run weft's mpiexec or mpiexec.hydra "
+			   "inside the allocation");
+	} else {
+		return WEFT_OK;
+	}
+	return WEFT_ERR_UNSUPPORTED;
+}
+
+static weft_err read_pmi(struct weft_boot_env *e)
+{
+	const char *rank = getenv("PMI_RANK"), *size = getenv("PMI_SIZE");
+	if (!rank || !size) {
+		weft_error("PMI_FD is set but %s is not; start the program with mpiexec",
+			   rank ? "PMI_SIZE" : "PMI_RANK");
+		return WEFT_ERR_ARG;
+	}
+	weft_err err = parse_env("PMI_FD", getenv("PMI_FD"), 0, INT_MAX, &e->pmi_fd);
+	if (!err)
+		err = parse_env("PMI_SIZE", size, 1, SIZE_MAX_RANKS, &e->size);
+	if (!err)
+		err = parse_env("PMI_RANK", rank, 0, e->size - 1, &e->rank);
+	if (!err)
+		err = check_fd("PMI_FD", e->pmi_fd);
+	const char *secret = getenv("WEFT_BOOT_FD");
+	if (!err && secret) {
+		err = parse_env("WEFT_BOOT_FD", secret, 0, INT_MAX, &e->secret_fd);
+		if (!err)
+			err = check_fd("WEFT_BOOT_FD", e->secret_fd);
+	}
+	e->origin = WEFT_BOOT_PMI1;
+	return err;
+}
+
+weft_err weft_boot_env_read(struct weft_boot_env *env_p)
+{
+	struct weft_boot_env e = {.origin = WEFT_BOOT_ALONE, .size = 1, .pmi_fd = -1};
+	e.secret_fd = -1;
+	weft_err err;
+	if (getenv("PMI_FD"))
+		err = read_pmi(&e);
+	else
+		err = refuse_foreign();
+	if (!err)
+		*env_p = e;
+	return err;
+}

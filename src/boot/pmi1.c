@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pmi1.c - PMI-1: one line asks, one line answers, "cmd=NAME key=value ...".
+ *
+ * What comes in is not trusted: an answer that is too long, of another kind or without the wanted
+ * key is an error that names what was asked.
+ */
+#include "boot/boot_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "base/settings.h"
+
+static int fd_of(const struct weft_pmi *p)
+{
+	/* Relaxed: the starting thread reads what it wrote itself. */
+	return atomic_load_explicit(&p->x_fd, memory_order_relaxed);
+}
+
+static uint64_t deadline_ns(void)
+{
+	return weft_clock_ns() + (uint64_t)weft_setting_int(WEFT_SET_INIT_TIMEOUT) * 1000000000u;
+}
+
+/* Waits until fd is ready for events; TIMEOUT when the deadline passes first. */
+static weft_err wait_ready(int fd, short events, uint64_t deadline)
+{
+	for (;;) { /* ends: ready, failed, or the deadline is over */
+		uint64_t now = weft_clock_ns();
+		int ms = now < deadline ? (int)((deadline - now) / 1000000u) + 1 : 0;
+		struct pollfd pfd = {.fd = fd, .events = events};
+		int n = poll(&pfd, 1, ms);
+		if (n > 0)
+			return pfd.revents & POLLNVAL ? WEFT_ERR_SYS : WEFT_OK;
+		if (n == 0 && ms == 0)
+			return WEFT_ERR_TIMEOUT;
+		if (n < 0 && errno != EINTR)
+			return WEFT_ERR_SYS;
+	}
+}
+
+/* No SIGPIPE when the launcher is gone; falls back to write for launchers that use pipes. */
+static ssize_t write_some(int fd, const char *text, size_t len)
+{
+	ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
+	return n < 0 && errno == ENOTSOCK ? write(fd, text, len) : n;
+}
+
+static weft_err write_all(int fd, const char *text, size_t len)
+{
+	uint64_t deadline = deadline_ns();
+	while (len) { /* ends: each turn writes, fails or waits until the deadline */
+		ssize_t n = write_some(fd, text, len);
+		if (n > 0) {
+			text += n;
+			len -= (size_t)n;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0 || errno != EAGAIN)
+			return WEFT_ERR_PEER;
+		weft_err err = wait_ready(fd, POLLOUT, deadline);
+		if (err)
+			return err;
+	}
+	return WEFT_OK;
+}
+
+static weft_err send_line(struct weft_pmi *p, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static weft_err send_line(struct weft_pmi *p, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+	va_start(ap, fmt);
+	int len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return WEFT_ERR_NOMEM;
+	weft_err err = write_all(fd_of(p), text, (size_t)len);
+	explicit_bzero(text, (size_t)len); /* it may hold the job's secret */
+	free(text);
+	if (err)
+		weft_error("the launcher does not take requests any more (%s)", weft_strerror(err));
+	return err;
+}
+
+/* Forgets the previous answer and keeps what came after it. */
+static void drop_line(struct weft_pmi *p)
+{
+	size_t rest = p->fill - p->line_end;
+	memmove(p->line, p->line + p->line_end, rest);
+	explicit_bzero(p->line + rest, p->fill - rest);
+	p->fill = rest;
+	p->line_end = 0;
+}
+
+/* Reads one answer: NUL-terminated at p->line.  `asked` is for the message only. */
+static weft_err read_line(struct weft_pmi *p, const char *asked)
+{
+	drop_line(p);
+	uint64_t deadline = deadline_ns();
+	weft_err err = WEFT_OK;
+	size_t seen = 0;
+	for (;;) { /* ends: a line, an error, a full buffer or the deadline */
+		char *nl = memchr(p->line + seen, '\n', p->fill - seen);
+		if (nl) {
+			*nl = 0;
+			p->line_end = (size_t)(nl - p->line) + 1;
+			break;
+		}
+		seen = p->fill;
+		if (p->fill == WEFT_PMI_LINE_MAX) {
+			weft_error("the launcher's answer to %s is longer than %d bytes", asked,
+				   WEFT_PMI_LINE_MAX);
+			return WEFT_ERR_PROTO;
+		}
+		err = wait_ready(fd_of(p), POLLIN, deadline);
+		if (err)
+			break;
+		ssize_t n = read(fd_of(p), p->line + p->fill, WEFT_PMI_LINE_MAX - p->fill);
+		if (n > 0)
+			p->fill += (size_t)n;
+		else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+			err = WEFT_ERR_PEER;
+			break;
+		}
+	}
+	if (err == WEFT_ERR_TIMEOUT)
+		weft_error("no answer from the launcher to %s within %lld s (setting "
+			   "init_timeout): is a rank missing or stopped?",
+			   asked, (long long)weft_setting_int(WEFT_SET_INIT_TIMEOUT));
+	else if (err)
+		weft_error("the launcher closed its channel instead of answering %s", asked);
+	else if (memchr(p->line, 0, p->line_end - 1)) {
+		weft_error("the launcher's answer to %s contains a NUL byte", asked);
+		err = WEFT_ERR_PROTO;
+	}
+	return err;
+}
+
+/* The text after "key=" in the answer, ended in place at the next blank; NULL: absent. */
+static char *field(struct weft_pmi *p, const char *key, char *saved_p)
+{
+	size_t n = strlen(key);
+	for (char *s = p->line; *s;) { /* ends: s moves on each turn */
+		s += strspn(s, " \r\t");
+		size_t len = strcspn(s, " \r\t");
+		if (len > n && strncmp(s, key, n) == 0 && s[n] == '=') {
+			*saved_p = s[len];
+			s[len] = 0;
+			return s + n + 1;
+		}
+		s += len;
+	}
+	return NULL;
+}
+
+static void unfield(char *value, char saved)
+{
+	value[strlen(value)] = saved;
+}
+
+static bool field_is(struct weft_pmi *p, const char *key, const char *want)
+{
+	char saved;
+	char *v = field(p, key, &saved);
+	bool same = v && strcmp(v, want) == 0;
+	if (v)
+		unfield(v, saved);
+	return same;
+}
+
+static weft_err field_int(struct weft_pmi *p, const char *key, int *out_p)
+{
+	char saved, *end;
+	char *v = field(p, key, &saved);
+	if (!v)
+		return WEFT_ERR_PROTO;
+	errno = 0;
+	long n = strtol(v, &end, 10);
+	bool good = end != v && !*end && !errno && n >= -1 && n <= INT32_MAX;
+	unfield(v, saved);
+	if (!good)
+		return WEFT_ERR_PROTO;
+	*out_p = (int)n;
+	return WEFT_OK;
+}
+
+/* Complains about an answer that does not fit, with its first bytes made printable. */
+static weft_err bad_answer(struct weft_pmi *p, const char *asked)
+{
+	char shown[64];
+	size_t i = 0;
+	for (; i < sizeof shown - 1 && p->line[i]; i++)
+		shown[i] = p->line[i] >= 32 && p->line[i] < 127 ? p->line[i] : '?';
+	shown[i] = 0;
+	weft_error("the launcher's answer to %s makes no sense: \"%s\"", asked, shown);
+	return WEFT_ERR_PROTO;
+}
+
+static weft_err expect(struct weft_pmi *p, const char *asked, const char *answer)
+{
+	weft_err err = read_line(p, asked);
+	if (!err && !field_is(p, "cmd", answer))
+		err = bad_answer(p, asked);
+	return err;
+}
+
+weft_err weft_pmi_int(struct weft_pmi *p, const char *cmd, const char *answer, const char *key,
+		      int *out_p)
+{
+	weft_err err = send_line(p, "cmd=%s\n", cmd);
+	if (!err)
+		err = expect(p, cmd, answer);
+	if (!err && field_int(p, key, out_p))
+		err = bad_answer(p, cmd);
+	return err;
+}
+
+static weft_err hello(struct weft_pmi *p)
+{
+	weft_err err = send_line(p, "cmd=init pmi_version=1 pmi_subversion=1\n");
+	if (!err)
+		err = expect(p, "init", "response_to_init");
+	if (!err && (!field_is(p, "rc", "0") || !field_is(p, "pmi_version", "1"))) {
+		weft_error("the launcher refuses PMI version 1");
+		err = WEFT_ERR_PROTO;
+	}
+	return err;
+}
+
+static weft_err learn_limits(struct weft_pmi *p)
+{
+	weft_err err = weft_pmi_int(p, "get_maxes", "maxes", "kvsname_max", &p->kvsname_max);
+	if (!err && (field_int(p, "keylen_max", &p->keylen_max) ||
+		     field_int(p, "vallen_max", &p->vallen_max) || p->keylen_max < 24 ||
+		     p->vallen_max < 32))
+		err = bad_answer(p, "get_maxes");
+	if (!err && p->vallen_max > WEFT_PMI_LINE_MAX / 2)
+		p->vallen_max = WEFT_PMI_LINE_MAX / 2;
+	return err;
+}
+
+static weft_err learn_name(struct weft_pmi *p)
+{
+	weft_err err = send_line(p, "cmd=get_my_kvsname\n");
+	if (!err)
+		err = expect(p, "get_my_kvsname", "my_kvsname");
+	if (err)
+		return err;
+	char saved;
+	char *name = field(p, "kvsname", &saved);
+	if (!name || !*name || strlen(name) >= sizeof p->kvsname)
+		return bad_answer(p, "get_my_kvsname");
+	memcpy(p->kvsname, name, strlen(name) + 1);
+	unfield(name, saved);
+	return WEFT_OK;
+}
+
+static void shut(struct weft_pmi *p)
+{
+	/* Relaxed: weft_pmi_abort may read either value; a write to a closed socket fails. */
+	int fd = atomic_exchange_explicit(&p->x_fd, -1, memory_order_relaxed);
+	if (fd >= 0)
+		close(fd);
+	if (p->line)
+		explicit_bzero(p->line, WEFT_PMI_LINE_MAX);
+	free(p->line);
+	p->line = NULL;
+	p->fill = p->line_end = 0;
+}
+
+weft_err weft_pmi_open(struct weft_pmi *p, int fd)
+{
+	p->line = malloc(WEFT_PMI_LINE_MAX + 1);
+	if (!p->line)
+		return WEFT_ERR_NOMEM;
+	p->fill = p->line_end = 0;
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC))
+		weft_debug("F_SETFD on PMI_FD: %s", strerror(errno));
+	atomic_store_explicit(&p->x_fd, fd, memory_order_relaxed); /* before other threads */
+	weft_err err = hello(p);
+	if (!err)
+		err = learn_limits(p);
+	if (!err)
+		err = learn_name(p);
+	if (err)
+		shut(p);
+	return err;
+}
+
+weft_err weft_pmi_put(struct weft_pmi *p, const char *key, const char *value)
+{
+	weft_err err = send_line(p, "cmd=put kvsname=%s key=%s value=%s\n", p->kvsname, key, value);
+	if (!err)
+		err = expect(p, "put", "put_result");
+	if (!err && !field_is(p, "rc", "0")) {
+		weft_error("the launcher does not store key %s", key);
+		err = WEFT_ERR_LIMIT;
+	}
+	return err;
+}
+
+weft_err weft_pmi_get(struct weft_pmi *p, const char *key, const char **value_p)
+{
+	char asked[96];
+	snprintf(asked, sizeof asked, "get of key %s", key);
+	weft_err err = send_line(p, "cmd=get kvsname=%s key=%s\n", p->kvsname, key);
+	if (!err)
+		err = expect(p, asked, "get_result");
+	if (err)
+		return err;
+	int rc;
+	if (field_int(p, "rc", &rc))
+		return bad_answer(p, asked);
+	if (rc != 0)
+		return WEFT_ERR_NOENT;
+	char saved;
+	const char *value = field(p, "value", &saved);
+	if (!value)
+		return bad_answer(p, asked);
+	*value_p = value;
+	return WEFT_OK;
+}
+
+weft_err weft_pmi_barrier(struct weft_pmi *p)
+{
+	weft_err err = send_line(p, "cmd=barrier_in\n");
+	return err ? err : expect(p, "barrier_in", "barrier_out");
+}
+
+void weft_pmi_finalize(struct weft_pmi *p)
+{
+	weft_err err = send_line(p, "cmd=finalize\n");
+	if (!err)
+		err = expect(p, "finalize", "finalize_ack");
+	if (err)
+		weft_debug("no orderly end with the launcher");
+	shut(p);
+}
+
+void weft_pmi_abort(struct weft_pmi *p, int code)
+{
+	char text[64];
+	int n = snprintf(text, sizeof text, "cmd=abort exitcode=%d\n", code);
+	/* Relaxed: the number is all that is read; see shut(). */
+	int fd = atomic_load_explicit(&p->x_fd, memory_order_relaxed);
+	if (fd >= 0 && write_some(fd, text, (size_t)n) < 0)
+		weft_debug("the launcher was not told of the abort: %s", strerror(errno));
+}
