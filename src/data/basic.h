@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * basic.h - the basic elements that every layout is made of, and the pairs of MINLOC and MAXLOC.
+ *
+ * Callers   anyone; constant tables.
+ */
+#ifndef WEFT_DATA_BASIC_H
+#define WEFT_DATA_BASIC_H
+
+#include <wchar.h>
+#include "base/base.h"
+
+enum weft_basic {
+#define WEFT_BASIC(id, ctype, cls, ext) WEFT_B_##id,
+#include "data/basic_table.h"
+#undef WEFT_BASIC
+	WEFT_BASIC_COUNT,
+	/* Pairs (value, index): not basic, but operations know them. */
+	WEFT_B_F32_I32 = WEFT_BASIC_COUNT,
+	WEFT_B_F64_I32,
+	WEFT_B_I64_I32,
+	WEFT_B_I32_I32,
+	WEFT_B_I16_I32,
+	WEFT_B_F80_I32,
+	WEFT_B_F32_F32,
+	WEFT_B_F64_F64,
+	WEFT_ELEM_COUNT,
+	WEFT_B_NONE = WEFT_ELEM_COUNT, /* a layout without one element kind */
+};
+
+enum weft_basic_class {
+	WEFT_CLASS_BYTE,
+	WEFT_CLASS_CHAR,
+	WEFT_CLASS_INT,
+	WEFT_CLASS_UINT,
+	WEFT_CLASS_FLOAT,
+	WEFT_CLASS_COMPLEX,
+	WEFT_CLASS_BOOL,
+	WEFT_CLASS_PAIR,
+};
+
+struct weft_basic_info {
+	uint8_t size, align;
+	uint8_t cls;
+	uint8_t external; /* bytes of one number in external32 */
+	const char *name;
+};
+
+extern const struct weft_basic_info weft_basic_info[WEFT_BASIC_COUNT];
+
+/* (value, index) as C lays them out. */
+#define WEFT_PAIR(name, vt, it)                                                                    \
+	struct weft_pair_##name {                                                                  \
+		vt value;                                                                          \
+		it index;                                                                          \
+	}
+WEFT_PAIR(F32_I32, float, int32_t);
+WEFT_PAIR(F64_I32, double, int32_t);
+WEFT_PAIR(I64_I32, long, int32_t);
+WEFT_PAIR(I32_I32, int32_t, int32_t);
+WEFT_PAIR(I16_I32, int16_t, int32_t);
+WEFT_PAIR(F80_I32, long double, int32_t);
+WEFT_PAIR(F32_F32, float, float);
+WEFT_PAIR(F64_F64, double, double);
+#undef WEFT_PAIR
+
+#endif
