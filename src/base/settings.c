@@ -21,6 +21,7 @@ struct value {
 	int64_t number;
 	const char *text;
 	bool given;
+	bool fixed; /* set by a call: outlasts a later look at the environment */
 };
 
 static struct value values[WEFT_SETTING_COUNT];
@@ -132,6 +133,8 @@ weft_err weft_settings_load(void)
 {
 	weft_err result = WEFT_OK;
 	for (int i = 0; i < WEFT_SETTING_COUNT; i++) {
+		if (values[i].fixed)
+			continue;
 		if (parse((enum weft_setting_id)i, table[i].dflt))
 			weft_panic("the default of setting %s is wrong", table[i].name);
 		values[i].given = false;
@@ -154,6 +157,8 @@ weft_err weft_settings_load(void)
 			weft_warn("%s is not a setting; `weft info` lists them", name);
 			continue;
 		}
+		if (values[id].fixed)
+			continue;
 		if (parse((enum weft_setting_id)id, eq + 1)) {
 			explain((enum weft_setting_id)id, name, eq + 1);
 			result = WEFT_ERR_ARG;
@@ -210,6 +215,7 @@ weft_err weft_setting_set(enum weft_setting_id id, const char *value)
 		return err;
 	}
 	values[id].given = true;
+	values[id].fixed = true;
 	return WEFT_OK;
 }
 
