@@ -1,0 +1,478 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""weft bench - asks one question of weft and, beside it, of other MPIs.
+
+Each bench is one C program in share/weft/bench, compiled for each MPI and run several times; the
+runs of all MPIs are interleaved, so that whatever the machine does meanwhile hits all of them.
+A program prints rows "case,metric,unit,value"; minimum, median and maximum over the runs are made
+here.  Progress goes to stderr, the table to stdout.
+"""
+
+import argparse
+import csv
+import hashlib
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+PREFIX = os.path.dirname(os.path.dirname(HERE))
+BIN = os.path.join(PREFIX, "bin")
+COLUMNS = "bench,impl,link,case,metric,unit,min,median,max,n".split(",")
+LINKS = ("shm", "tcp", "1g")
+PEERS = ("mpich", "openmpi", "openmpi-tuned")
+
+
+class Bench:
+    """One question: its program, what it can run over, and how it is split into runs."""
+
+    def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
+                 ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False):
+        self.source, self.asks, self.unit, self.links = source, asks, unit, links
+        self.parts, self.quick_parts = parts, quick_parts or parts
+        self.limit = limit or {}          # link -> arguments of the program `limit`
+        self.ranks = ranks                # does --ranks mean something?
+        self.seconds = seconds            # one run that takes longer is ended
+        self.tuned = tuned or {}          # link -> Open MPI's tuned mode
+        self.also_off = also_off          # weft once more with background progress off
+        self.log, self.bars = log, bars   # how --svg draws it
+
+
+YIELD = {link: ("mpi_yield_when_idle", "1") for link in LINKS}
+THREAD = {link: ("btl_tcp_progress_thread", "1") for link in ("tcp", "1g")}
+BENCHES = {
+    "latency": Bench("p2p/latency", "how long is a message under way?", "us, half of there and back",
+                     limit={"shm": ["latency", "shm"], "tcp": ["latency", "socket"],
+                            "1g": ["latency", "socket"]},
+                     tuned=THREAD, also_off=True, log=True),
+    "bandwidth": Bench("p2p/bandwidth", "how many bytes pass in a second?", "MB/s, one direction",
+                       limit={"tcp": ["bandwidth", "socket"], "1g": ["bandwidth", "socket"]},
+                       tuned=THREAD, log=True),
+    "rate": Bench("p2p/rate", "how many small messages pass in a second?", "millions per second",
+                  tuned=THREAD, bars=True),
+    "overlap": Bench("overlap/overlap", "do messages move while the program computes?",
+                     "share of the transfer that was hidden",
+                     limit={"tcp": ["overlap", "socket"], "1g": ["overlap", "socket"]},
+                     ranks=False, tuned=THREAD, bars=True),
+    "waiters": Bench("threads/waiters",
+                     "what does a message cost when N threads wait, each for its own?",
+                     "us, half of there and back",
+                     parts=tuple((str(n),) for n in (1, 2, 16, 64, 512)),
+                     quick_parts=(("2",), ("64",)), ranks=False, seconds=12, tuned=YIELD, log=True),
+    "idle": Bench("threads/idle", "what does it cost to wait a second for a message?",
+                  "percent of a core", ranks=False, tuned=YIELD, bars=True),
+}
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def die(text, code=2):
+    say("weft bench: " + text)
+    sys.exit(code)
+
+
+# ---- programs ---------------------------------------------------------------------------------
+
+
+class Programs:
+    """Compiles what is asked for; keeps it in the user's cache, keyed by sources and compiler."""
+
+    def __init__(self):
+        self.sources = os.path.join(PREFIX, "share", "weft", "bench")
+        if not os.path.isdir(os.path.join(self.sources, "lib")):
+            die("no bench sources in " + self.sources + "; is weft installed completely?", 1)
+        digest = hashlib.sha256()
+        for folder, folders, files in os.walk(self.sources, followlinks=True):
+            folders[:] = sorted(f for f in folders if f in ("lib", "p2p", "overlap", "threads"))
+            for name in sorted(files):
+                with open(os.path.join(folder, name), "rb") as f:
+                    digest.update(name.encode() + b"\0" + f.read())
+        self.digest = digest
+        cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        self.scratch = None
+        self.folder = os.path.join(cache, "weft-bench")
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+            if not os.access(self.folder, os.W_OK):
+                raise OSError
+        except OSError:
+            self.scratch = tempfile.TemporaryDirectory(prefix="weft-bench-")
+            self.folder = self.scratch.name
+
+    def get(self, source, compiler):
+        """Path of the program made from source by compiler."""
+        path = shutil.which(compiler)
+        digest = self.digest.copy()
+        stat = os.stat(path)
+        digest.update(f"{os.path.realpath(path)} {stat.st_mtime_ns}".encode())
+        # weft's own header and library change without its wrapper changing.
+        digest.update(PREFIX.encode())
+        name = os.path.basename(source)
+        out = os.path.join(self.folder, f"{name}-{digest.hexdigest()[:16]}")
+        if not os.path.exists(out):
+            temp = f"{out}.{os.getpid()}"
+            done = subprocess.run(
+                [path, "-O2", "-w", "-pthread", "-I" + os.path.join(self.sources, "lib"), "-o", temp,
+                 os.path.join(self.sources, source + ".c")],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            if done.returncode:
+                die(f"{compiler} does not compile {source}.c:\n{done.stdout.rstrip()}", 1)
+            os.rename(temp, out)
+        return out
+
+
+# ---- how each MPI is started ------------------------------------------------------------------
+
+TWO_HOSTS = os.path.join(HERE, "two-hosts")
+
+
+def start_weft(program, args, ranks, link, off=False):
+    env = {"WEFT_DRIVERS": "shm,self" if link == "shm" else "tcp,self"}
+    if off:
+        env["WEFT_PROGRESS"] = "off"
+    mpiexec = os.path.join(BIN, "mpiexec")
+    if link != "1g":
+        return [mpiexec, "-n", str(ranks), program, *args], env
+    command = [mpiexec]
+    half = ranks // 2
+    for host in ("a", "b"):
+        command += ["-n", str(half), "ip", "netns", "exec", host, program, *args, ":"]
+    return command[:-1], env
+
+
+def on_host_a(command):
+    """A launcher that shall run on host a, under that name."""
+    return ["ip", "netns", "exec", "a", "unshare", "-u", "sh", "-c", 'hostname a; exec "$@"', "sh",
+            *command]
+
+
+def start_mpich(program, args, ranks, link):
+    if link == "shm":
+        return ["mpiexec.mpich", "-n", str(ranks), program, *args], {}
+    env = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo", "MPIR_CVAR_NOLOCAL": "1"}
+    if link == "tcp":
+        return ["mpiexec.mpich", "-n", str(ranks), program, *args], env
+    env["UCX_NET_DEVICES"] = "veth0"
+    return on_host_a(["mpirun.mpich", "-launcher", "ssh", "-launcher-exec", TWO_HOSTS + "-agent",
+                      "-hosts", f"a:{ranks // 2},b:{ranks // 2}", "-iface", "veth0", "-n",
+                      str(ranks), program, *args]), env
+
+
+def start_openmpi(program, args, ranks, link, tuned=None):
+    env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    options = ["--bind-to", "none", "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl",
+               "vader,self" if link == "shm" else "tcp,self"]
+    if tuned:
+        options += ["--mca", *tuned]
+    if link == "tcp":
+        options += ["--mca", "btl_tcp_if_include", "lo"]
+    if link == "1g":
+        options += ["--mca", "plm", "rsh", "--mca", "plm_rsh_agent", TWO_HOSTS + "-agent", "--host",
+                    f"a:{ranks // 2},b:{ranks // 2}", "--mca", "oob_tcp_if_include", "veth0",
+                    "--mca", "btl_tcp_if_include", "veth0"]
+    command = ["mpirun.openmpi", *options, "-n", str(ranks), program, *args]
+    return (on_host_a(command) if link == "1g" else command), env
+
+
+def start_limit(program, args, link):
+    if link != "1g":
+        return [program, *args], {}
+    quick = [a for a in args if a.startswith("--")]
+    words = " ".join(a for a in args if not a.startswith("--"))
+    tail = " ".join(quick)
+    return ["sh", "-c",
+            f"ip netns exec a {program} {words} listen 10.99.0.1 {tail} & "
+            f"ip netns exec b {program} {words} connect 10.99.0.1 {tail} && wait"], {}
+
+
+COMPILERS = {"weft": os.path.join(BIN, "mpicc"), "mpich": "mpicc.mpich", "openmpi": "mpicc.openmpi",
+             "openmpi-tuned": "mpicc.openmpi", "limit": "cc"}
+PACKAGES = {"mpich": "mpich libmpich-dev", "openmpi": "openmpi-bin libopenmpi-dev",
+            "openmpi-tuned": "openmpi-bin libopenmpi-dev"}
+
+
+class Row:
+    """One series of runs: an implementation in one mode."""
+
+    def __init__(self, impl, bench, options, programs, off=False):
+        self.impl, self.off, self.failed = impl, off, set()
+        self.bench, self.options = bench, options
+        source = "p2p/limit" if impl == "limit" else bench.source
+        self.program = programs.get(source, COMPILERS[impl])
+
+    @property
+    def name(self):
+        return self.impl + (" progress off" if self.off else "")
+
+    def command(self, part):
+        o = self.options
+        args = list(part) + (["--quick"] if o.quick else [])
+        if self.impl == "limit":
+            args = self.bench.limit[o.link] + (["--quick"] if o.quick else [])
+            return start_limit(self.program, args, o.link)
+        if self.impl == "weft":
+            return start_weft(self.program, args, o.ranks, o.link, self.off)
+        if self.impl == "mpich":
+            return start_mpich(self.program, args, o.ranks, o.link)
+        tuned = self.bench.tuned[o.link] if self.impl == "openmpi-tuned" else None
+        return start_openmpi(self.program, args, o.ranks, o.link, tuned)
+
+
+def end_group(process):
+    """Ends what we started: first asked, then made to."""
+    for sig, seconds in ((signal.SIGTERM, 2), (signal.SIGKILL, 5)):
+        try:
+            os.killpg(process.pid, sig)
+        except ProcessLookupError:
+            return
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            continue
+    # The leader is gone; what it left behind goes too.
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def run_once(row, part):
+    """Rows that one run printed, and what went wrong with it (or None)."""
+    command, extra = row.command(part)
+    env = {k: v for k, v in os.environ.items()
+           if not re.match(r"(WEFT|OMPI|PMIX?|UCX|MPIR|MPIEXEC|HYDRA)_", k)}
+    env.update(extra)
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=env,
+                                   start_new_session=True)
+        wrong = None
+        try:
+            if process.wait(row.bench.seconds):
+                wrong = f"exit code {process.returncode}"
+        except subprocess.TimeoutExpired:
+            wrong = f"no answer within {row.bench.seconds} s"
+        finally:
+            end_group(process)
+        out.seek(0)
+        err.seek(0)
+        results = []
+        for line in out:
+            fields = line.strip().split(",")
+            if len(fields) == 4 and re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", fields[3]):
+                results.append((*fields[:3], float(fields[3])))
+        if wrong and wrong.startswith("exit"):
+            lines = [line.strip() for line in err if line.strip().strip("-")]
+            wrong += ": " + (lines[0][:200] if lines else "it says nothing")
+        elif not wrong and not results:
+            wrong = "printed no result"
+    return results, wrong
+
+
+def run_all(bench, rows, options):
+    """Rounds over all rows, interleaved.  Returns {(row name, impl, case, metric, unit): values}."""
+    values, order = {}, []
+    parts = bench.quick_parts if options.quick else bench.parts
+    for turn in range(options.runs):
+        for part in parts:
+            for row in rows:
+                if row.impl == "limit" and part is not parts[0]:
+                    continue
+                if part in row.failed:
+                    continue
+                what = " ".join([row.name, *part])
+                say(f"round {turn + 1} of {options.runs}: {what}")
+                results, wrong = run_once(row, part)
+                if wrong:
+                    say(f"  {what}: {wrong}")
+                    # Peers that gave no answer once would only cost the same time again.
+                    row.failed.add(part)
+                for case, metric, unit, value in results:
+                    if row.off:
+                        case += " progress off"
+                    key = (row.impl, case, metric, unit)
+                    if key not in values:
+                        values[key] = []
+                        order.append(key)
+                    values[key].append(value)
+    return [(key, values[key]) for key in order]
+
+
+# ---- output -----------------------------------------------------------------------------------
+
+
+def number(value):
+    return f"{value:.4g}" if abs(value) < 10000 else f"{value:.0f}"
+
+
+def write_csv(path, name, options, results):
+    out = sys.stdout if path == "-" else open(path, "w", newline="", encoding="utf-8")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for (impl, case, metric, unit), values in results:
+        writer.writerow([name, impl, options.link, case, metric, unit, number(min(values)),
+                         number(statistics.median(values)), number(max(values)), len(values)])
+    if out is not sys.stdout:
+        out.close()
+
+
+def table(results):
+    """{metric: (unit, cases in order, impls in order, {(case, impl): values})}"""
+    metrics = {}
+    for (impl, case, metric, unit), values in results:
+        _, cases, impls, cells = metrics.setdefault(metric, (unit, [], [], {}))
+        if case.endswith(" progress off"):
+            case, impl = case[:-len(" progress off")], impl + " progress off"
+        if case not in cases:
+            cases.append(case)
+        if impl not in impls:
+            impls.append(impl)
+        cells[case, impl] = values
+    return metrics
+
+
+def print_table(name, options, results):
+    for metric, (unit, cases, impls, cells) in table(results).items():
+        print(f"\n{name} over {options.link}: {metric}, {unit} (median of {options.runs})")
+        widths = [max(len(impl), 9) for impl in impls]
+        first = max(len(case) for case in cases)
+        print(" " * first + "".join(f"  {i:>{w}}" for i, w in zip(impls, widths)))
+        for case in cases:
+            row = []
+            for impl, width in zip(impls, widths):
+                values = cells.get((case, impl))
+                row.append(f"  {number(statistics.median(values)) if values else '-':>{width}}")
+            print(f"{case:<{first}}" + "".join(row))
+
+
+def write_svg(path, name, bench, options, results):
+    """The first metric, one curve or one group of bars per implementation."""
+    metric, (unit, cases, impls, cells) = next(iter(table(results).items()))
+    lines = [f"set terminal svg size 820,460 font 'sans,12'\nset output '{path}'",
+             f"set title '{name} over {options.link}: {metric}'\nset ylabel '{unit}'",
+             "set grid ytics lc rgb '#dddddd'\nset key outside right top\nset xtics rotate by -30",
+             "set datafile missing '-'"]
+    for i, impl in enumerate(impls):
+        lines.append(f"$d{i} << EOD")
+        for x, case in enumerate(cases):
+            v = cells.get((case, impl))
+            lines.append(f"{x} {statistics.median(v)} {min(v)} {max(v)}" if v else f"{x} - - -")
+        lines.append("EOD")
+    ticks = ", ".join(f"'{case}' {x}" for x, case in enumerate(cases))
+    lines.append(f"set xtics ({ticks})\nset xrange [-0.5:{len(cases) - 0.5}]")
+    if bench.log:
+        lines.append("set logscale y")
+    plots = []
+    for i, impl in enumerate(impls):
+        if bench.bars:
+            width = 0.8 / len(impls)
+            shift = (i - (len(impls) - 1) / 2) * width
+            plots.append(f"$d{i} using ($1+{shift:.4f}):2:({width:.4f}) with boxes fs solid 0.7 "
+                         f"title '{impl}'")
+            plots.append(f"$d{i} using ($1+{shift:.4f}):2:3:4 with yerrorbars pt 0 lc black notitle")
+        else:
+            plots.append(f"$d{i} using 1:2:3:4 with yerrorlines lw 2 title '{impl}'")
+    lines.append("plot " + ", \\\n     ".join(plots))
+    done = subprocess.run(["gnuplot"], input="\n".join(lines) + "\n", text=True,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    if done.returncode:
+        die("gnuplot: " + done.stderr.strip().splitlines()[-1], 1)
+
+
+# ---- the command ------------------------------------------------------------------------------
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(
+        prog="weft bench", description="Measures weft, and other MPIs beside it in the same run.",
+        epilog="`weft bench list` says what each bench asks.")
+    parser.add_argument("bench", metavar="BENCH", help="list, " + ", ".join(BENCHES))
+    parser.add_argument("--ranks", type=int, default=2, metavar="N", help="ranks, an even number (2)")
+    parser.add_argument("--link", choices=LINKS, default="shm",
+                        help="shared memory, tcp on this machine, or two network namespaces joined "
+                             "by 1 Gbit/s (shm)")
+    parser.add_argument("--against", default="", metavar="MPI,...",
+                        help="also measure these: " + ", ".join(PEERS))
+    parser.add_argument("--runs", type=int, metavar="K", help="how often each is run (5; quick: 3)")
+    parser.add_argument("--quick", action="store_true", help="fewer cases, shorter")
+    parser.add_argument("--csv", metavar="FILE", help="write " + ",".join(COLUMNS) + "; - is stdout")
+    parser.add_argument("--svg", metavar="FILE", help="draw it (needs gnuplot)")
+    o = parser.parse_args(argv)
+    o.against = [name for name in o.against.split(",") if name]
+    if o.runs is None:
+        o.runs = 3 if o.quick else 5
+    return o
+
+
+def check(o):
+    if o.bench not in BENCHES:
+        die(f"no bench '{o.bench}'; there are list, {', '.join(BENCHES)}")
+    bench = BENCHES[o.bench]
+    for name in o.against:
+        if name not in PEERS:
+            die(f"--against: no '{name}'; there are {', '.join(PEERS)}")
+        if not shutil.which(COMPILERS[name]):
+            die(f"--against {name}: {COMPILERS[name]} is not here; install: {PACKAGES[name]}")
+    if o.ranks < 2 or o.ranks % 2:
+        die(f"--ranks {o.ranks}: an even number of ranks, 2 or more")
+    if o.ranks != 2 and not bench.ranks:
+        die(f"--ranks {o.ranks}: {o.bench} has two ranks")
+    if o.runs < 1:
+        die(f"--runs {o.runs}: 1 or more")
+    if o.svg and not shutil.which("gnuplot"):
+        die("--svg: gnuplot is not here; install: gnuplot-nox")
+    for path in (o.csv, o.svg):
+        folder = os.path.dirname(path or "") or "."
+        if path and path != "-" and (os.path.isdir(path) or not os.access(folder, os.W_OK)):
+            die(f"cannot write {path}")
+    return bench
+
+
+def main(argv):
+    options = parse(argv)
+    if options.bench == "list":
+        for name, bench in BENCHES.items():
+            print(f"{name:<10} {bench.asks}\n{'':<10} {bench.unit}; over {', '.join(bench.links)}")
+        return 0
+    bench = check(options)
+    programs = Programs()
+    if options.link == "1g" and not os.environ.get("BENCH_HOSTS_ARE_UP"):
+        # Everything once more, with the two hosts around it.
+        env = dict(os.environ, BENCH_HOSTS_ARE_UP="1")
+        return subprocess.run([TWO_HOSTS, "--rate", "1gbit", sys.executable, __file__, *argv],
+                              env=env, check=False).returncode
+
+    rows = [Row("weft", bench, options, programs)]
+    if bench.also_off:
+        rows.append(Row("weft", bench, options, programs, off=True))
+    for name in options.against:
+        if name == "openmpi-tuned" and options.link not in bench.tuned:
+            say(f"openmpi-tuned: nothing to tune for {options.bench} over {options.link}; left out")
+            continue
+        rows.append(Row(name, bench, options, programs))
+    if options.link in bench.limit and options.ranks == 2:
+        rows.append(Row("limit", bench, options, programs))
+
+    results = run_all(bench, rows, options)
+    if options.csv:
+        write_csv(options.csv, options.bench, options, results)
+    if options.csv != "-" and results:
+        print_table(options.bench, options, results)
+    if options.svg and results:
+        write_svg(options.svg, options.bench, bench, options, results)
+    return 1 if any(row.impl == "weft" and row.failed for row in rows) or not results else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(1)

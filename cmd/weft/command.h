@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* command.h - what the files of the command `weft` share. */
+#ifndef WEFT_COMMAND_H
+#define WEFT_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One line about a wrong command line; returns exit code 2. */
+int weft_cmd_misuse(const char *text, const char *word);
+
+/* The folder that bin/weft lies in, so that an installation may be moved.  False: unknown. */
+bool weft_cmd_prefix(char *buf, size_t size);
+
+/* weft info; the arguments after it.  Returns the exit code. */
+int weft_cmd_info(int argc, char **argv);
+
+#endif

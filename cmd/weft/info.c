@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * info.c - weft info: what is here, how it is set, what works.
+ *
+ * Settings come from the one table; the list of MPI functions from the library itself, which is
+ * opened as programs would open it.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/settings.h"
+#include "command.h"
+#include "mpi/functions.h"
+
+/* The library beside this program; NULL after a line about it. */
+static void *open_library(void)
+{
+	char prefix[4096], path[4200];
+	if (!weft_cmd_prefix(prefix, sizeof(prefix)))
+		prefix[0] = 0;
+	snprintf(path, sizeof(path), "%s/%s/libmpi_abi.so.1", prefix, WEFT_LIBDIR);
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		/* The build tree calls its folder lib, whatever the installation will. */
+		snprintf(path, sizeof(path), "%s/lib/libmpi_abi.so.1", prefix);
+		library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	}
+	if (!library)
+		fprintf(stderr, "weft: cannot open the library: %s\n", dlerror());
+	return library;
+}
+
+/* Which functions answer MPI_ERR_UNSUPPORTED_OPERATION. */
+static int info_mpi(void)
+{
+	void *library = open_library();
+	if (!library)
+		return 1;
+	const struct weft_mpi_function *f = dlsym(library, "weft_mpi_functions");
+	const int *count = dlsym(library, "weft_mpi_functions_count");
+	if (!f || !count) {
+		fprintf(stderr, "weft: the library has no list of functions: another version?\n");
+		return 1;
+	}
+	int missing = 0;
+	for (int i = 0; i < *count; i++)
+		missing += !f[i].implemented;
+	printf("MPI 5.0: %d functions, %d work, %d answer MPI_ERR_UNSUPPORTED_OPERATION", *count,
+	       *count - missing, missing);
+	printf(" (MPI_T: MPI_T_ERR_NOT_SUPPORTED):\n");
+	/* By tier: T1 are the functions that public programs use most. */
+	for (char tier = '1'; tier <= '3'; tier++) {
+		int column = 0;
+		for (int i = 0; i < *count; i++) {
+			if (f[i].implemented || f[i].tier[1] != tier)
+				continue;
+			if (!column)
+				printf("\n%s:", f[i].tier);
+			int width = (int)strlen(f[i].name) + 1;
+			if (!column || column + width > 96) {
+				printf("\n   ");
+				column = 3;
+			}
+			column += printf(" %s", f[i].name);
+		}
+		if (column)
+			putchar('\n');
+	}
+	return 0;
+}
+
+int weft_cmd_info(int argc, char **argv)
+{
+	bool mpi = false, settings = false;
+	for (int i = 0; i < argc; i++) {
+		if (strcmp(argv[i], "--mpi") == 0)
+			mpi = true;
+		else if (strcmp(argv[i], "--settings") == 0)
+			settings = true;
+		else
+			return weft_cmd_misuse("info: no option", argv[i]);
+	}
+	if (mpi)
+		return info_mpi();
+	weft_err err = weft_settings_load();
+	if (!settings)
+		printf("weft %s, MPI 5.0 standard ABI\n\nSettings (environment variable "
+		       "WEFT_NAME):\n\n",
+		       WEFT_VERSION);
+	weft_settings_print(stdout);
+	return err ? 1 : 0;
+}

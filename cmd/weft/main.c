@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * main.c - the command `weft`: finds out what is asked for and hands it on.
+ *
+ * Exit codes: 0; 1 it did not work; 2 it was not understood.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "command.h"
+
+static const char usage[] =
+	"usage: weft COMMAND [ARGUMENT...]\n"
+	"\n"
+	"  weft info              version, drivers, settings, topology with queues\n"
+	"  weft info --mpi        which MPI functions work and which do not\n"
+	"  weft info --settings   the settings alone\n"
+	"  weft bench list        what can be measured\n"
+	"  weft bench BENCH ...   measures; see weft bench --help\n"
+	"  weft --version\n"
+	"\n"
+	"Programs are compiled by mpicc and mpicxx, and started by mpiexec.\n";
+
+int weft_cmd_misuse(const char *text, const char *word)
+{
+	fprintf(stderr, "weft: %s%s%s%s; see weft --help\n", text, word ? " '" : "",
+		word ? word : "", word ? "'" : "");
+	return 2;
+}
+
+bool weft_cmd_prefix(char *buf, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", buf, size - 1);
+	if (n <= 0)
+		return false;
+	buf[n] = 0;
+	/* PREFIX/bin/weft: two names less. */
+	for (int i = 0; i < 2; i++) {
+		char *slash = strrchr(buf, '/');
+		if (!slash)
+			return false;
+		*slash = 0;
+	}
+	return true;
+}
+
+/* Becomes the script libexec/weft/bench.py. */
+static int bench(int argc, char **argv)
+{
+	char prefix[4096], script[4200];
+	if (argc < 1)
+		return weft_cmd_misuse("bench: which one? `weft bench list` names them", NULL);
+	if (!weft_cmd_prefix(prefix, sizeof(prefix))) {
+		fprintf(stderr, "weft: cannot find out where this program lies (no /proc?)\n");
+		return 1;
+	}
+	snprintf(script, sizeof(script), "%s/%s/weft/bench.py", prefix, WEFT_LIBEXECDIR);
+	/* argv[-1] is "bench"; the script takes its place. */
+	argv[-1] = script;
+	execv(script, argv - 1);
+	fprintf(stderr, "weft: %s: %s\n", script,
+		errno == ENOENT ? "not there, or no python3" : strerror(errno));
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	const char *word = argv[1];
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
+		printf("weft %s, MPI 5.0 standard ABI\n", WEFT_VERSION);
+		return 0;
+	}
+	if (strcmp(word, "info") == 0)
+		return weft_cmd_info(argc - 2, argv + 2);
+	if (strcmp(word, "bench") == 0)
+		return bench(argc - 2, argv + 2);
+	return weft_cmd_misuse("no command", word);
+}
