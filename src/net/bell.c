@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bell.c - arming by membarrier, ringing by eventfd. */
+#include "net/bell.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/counters.h"
+#include "base/log.h"
+
+static long membarrier(int cmd)
+{
+	return syscall(SYS_membarrier, cmd, 0, 0);
+}
+
+bool weft_bell_register(void)
+{
+	if (membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0 &&
+	    membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0)
+		return true;
+	weft_debug("shm: no membarrier here (%s): senders fence each message instead",
+		   strerror(errno));
+	return false;
+}
+
+void weft_bell_ring(struct weft_bell *b, int fd)
+{
+	uint64_t one = 1;
+	/* Relaxed would do for the receiver, who looks again anyway; the exchange makes one of
+	 * several senders pay for the write. */
+	if (!atomic_exchange_explicit(&b->x_armed, 0, memory_order_relaxed))
+		return;
+	weft_count(WEFT_CNT_DOORBELLS, 1);
+	/* EAGAIN: the count is full, so the eventfd is readable already. */
+	while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
+void weft_bell_arm(struct weft_bell *b, bool fence)
+{
+	/* ARM -> ASK (weft_bell_armed).  Without the order that follows, the second look at the
+	 * packets could be done before the store is seen: a packet published between would neither
+	 * be found nor rung for. */
+	(void)atomic_exchange_explicit(&b->x_armed, 1, memory_order_seq_cst);
+	if (fence && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0)
+		weft_panic("shm: membarrier failed after it had worked: %s", strerror(errno));
+}
+
+void weft_bell_disarm(struct weft_bell *b)
+{
+	/* Relaxed: a sender that still sees the 1 rings once in vain. */
+	atomic_store_explicit(&b->x_armed, 0, memory_order_relaxed);
+}

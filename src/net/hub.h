@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hub.h - the one descriptor that a driver sleeps on: an epoll set with a bell and a timer in it.
+ *
+ * Callers   ring: any thread of this process (and whoever got wake_fd).  The rest: the thread that
+ *           polls the driver.
+ * Blocking  never.
+ * Cost      look() is a system call; drivers call it only when armed, or when weft_hub_due() says
+ *           that it is time, which is a decrement 63 times out of 64.
+ */
+#ifndef WEFT_HUB_H
+#define WEFT_HUB_H
+
+#include <sys/epoll.h>
+#include "base/base.h"
+
+/* What an event is about: the upper byte of epoll's data. */
+enum weft_hub_kind {
+	WEFT_HUB_TIMER = 1,
+	WEFT_HUB_WAKE,
+	WEFT_HUB_LISTENER, /* lobby.c */
+	WEFT_HUB_GUEST,
+	WEFT_HUB_DIAL,
+	WEFT_HUB_DRIVER, /* this and above: the driver's own */
+};
+
+struct weft_hub {
+	int epfd, timer_fd, wake_fd;
+	bool ticking;
+	int countdown;       /* polls until the clock is read */
+	uint64_t next_cycle; /* when to look at the descriptors again */
+	uint64_t every_busy, every_calm;
+};
+
+weft_err weft_hub_open(struct weft_hub *hub) weft_must_use;
+void weft_hub_close(struct weft_hub *hub);
+
+static inline uint64_t weft_hub_data(unsigned kind, uint64_t index)
+{
+	return (uint64_t)kind << 56 | index;
+}
+
+static inline unsigned weft_hub_kind(uint64_t data)
+{
+	return (unsigned)(data >> 56);
+}
+
+static inline int weft_hub_index(uint64_t data)
+{
+	return (int)(data & 0xffffffff);
+}
+
+weft_err weft_hub_add(struct weft_hub *hub, int fd, uint32_t events, uint64_t data) weft_must_use;
+void weft_hub_change(struct weft_hub *hub, int fd, uint32_t events, uint64_t data);
+void weft_hub_remove(struct weft_hub *hub, int fd);
+
+/* The events that are there now; at most max. */
+int weft_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max);
+
+/* Makes the set readable; any thread. */
+void weft_hub_ring(struct weft_hub *hub);
+/* Takes back what ring() did. */
+void weft_hub_quiet(struct weft_hub *hub);
+
+/* With on, the set becomes readable every 20 ms, for deadlines and back-off. */
+void weft_hub_tick(struct weft_hub *hub, bool on);
+void weft_hub_ticked(struct weft_hub *hub);
+
+/*
+ * Is it time to look at the descriptors?  busy: something is being set up, look every 30 us, else
+ * every 500 us, which bounds how late the death of a peer is seen by somebody who polls.
+ */
+static inline bool weft_hub_due(struct weft_hub *hub, bool busy)
+{
+	if (weft_likely(--hub->countdown > 0))
+		return false;
+	hub->countdown = 64;
+	uint64_t now = weft_cycles();
+	if (now < hub->next_cycle)
+		return false;
+	hub->next_cycle = now + (busy ? hub->every_busy : hub->every_calm);
+	return true;
+}
+
+/* The next weft_hub_due() says yes. */
+static inline void weft_hub_hurry(struct weft_hub *hub)
+{
+	hub->countdown = 0;
+	hub->next_cycle = 0;
+}
+
+#endif

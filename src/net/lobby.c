@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lobby.c - incoming connections: accept, screen, let them prove themselves, throw out the slow. */
+#include "net/lobby_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "base/settings.h"
+
+#define ACCEPTS_PER_ROUND 16
+#define PAUSE_NS 100000000u
+
+weft_err weft_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops, void *arg,
+			 const struct weft_net_job *job, struct weft_hub *hub)
+{
+	memset(l, 0, sizeof *l);
+	l->ops = ops;
+	l->arg = arg;
+	l->job = job;
+	l->hub = hub;
+	l->guests = calloc(WEFT_LOBBY_GUESTS, sizeof *l->guests);
+	l->peers = calloc((size_t)job->size, sizeof *l->peers);
+	if (!l->guests || !l->peers) {
+		free(l->guests);
+		free(l->peers);
+		l->guests = NULL;
+		l->peers = NULL;
+		return WEFT_ERR_NOMEM;
+	}
+	for (int i = 0; i < WEFT_LOBBY_GUESTS; i++)
+		l->guests[i].fd = -1;
+	for (int i = 0; i < job->size; i++)
+		l->peers[i].fd = -1;
+	return WEFT_OK;
+}
+
+static void guest_drop(struct weft_lobby *l, struct weft_lobby_guest *g, bool keep_fd)
+{
+	weft_hub_remove(l->hub, g->fd);
+	if (!keep_fd)
+		close(g->fd);
+	g->fd = -1;
+	explicit_bzero(&g->auth, sizeof g->auth);
+	l->n_guests--;
+}
+
+void weft_lobby_close(struct weft_lobby *l)
+{
+	for (unsigned i = 0; i < l->n_listeners; i++)
+		close(l->listeners[i]);
+	l->n_listeners = 0;
+	for (int i = 0; l->guests && i < WEFT_LOBBY_GUESTS; i++)
+		if (l->guests[i].fd >= 0)
+			guest_drop(l, &l->guests[i], false);
+	for (int i = 0; l->peers && i < l->job->size; i++)
+		weft_lobby_hang_up(l, i, WEFT_LOBBY_GONE);
+	free(l->guests);
+	free(l->peers);
+	l->guests = NULL;
+	l->peers = NULL;
+}
+
+weft_err weft_lobby_listen(struct weft_lobby *l, int fd)
+{
+	if (l->n_listeners == WEFT_LOBBY_LISTENERS)
+		return WEFT_ERR_LIMIT;
+	weft_err err =
+		weft_hub_add(l->hub, fd, EPOLLIN, weft_hub_data(WEFT_HUB_LISTENER, l->n_listeners));
+	if (err)
+		return err;
+	l->listeners[l->n_listeners++] = fd;
+	return WEFT_OK;
+}
+
+/* Stops or goes on watching the listeners; the kernel's backlog keeps who comes meanwhile. */
+static void set_paused(struct weft_lobby *l, bool paused)
+{
+	if (l->paused == paused)
+		return;
+	l->paused = paused;
+	l->resume_ns = weft_clock_ns() + PAUSE_NS;
+	for (unsigned i = 0; i < l->n_listeners; i++)
+		weft_hub_change(l->hub, l->listeners[i], paused ? 0 : EPOLLIN,
+				weft_hub_data(WEFT_HUB_LISTENER, i));
+}
+
+/* A place for a new guest; the oldest one that never said a word makes room. */
+static struct weft_lobby_guest *guest_place(struct weft_lobby *l)
+{
+	struct weft_lobby_guest *silent = NULL;
+	for (int i = 0; i < WEFT_LOBBY_GUESTS; i++) {
+		struct weft_lobby_guest *g = &l->guests[i];
+		if (g->fd < 0)
+			return g;
+		if (weft_auth_silent(&g->auth) && (!silent || g->since_ns < silent->since_ns))
+			silent = g;
+	}
+	if (silent) {
+		weft_auth_refused(l->ops->driver, "too many silent connections");
+		guest_drop(l, silent, false);
+	}
+	return silent;
+}
+
+static void guest_step(struct weft_lobby *l, struct weft_lobby_guest *g);
+
+static void accept_one(struct weft_lobby *l, int fd)
+{
+	char why[96] = "";
+	if (l->ops->screen && !l->ops->screen(l->arg, fd, why, sizeof why)) {
+		weft_auth_refused(l->ops->driver, why);
+		close(fd);
+		return;
+	}
+	struct weft_lobby_guest *g = guest_place(l);
+	if (!g || weft_hub_add(l->hub, fd, EPOLLIN,
+			       weft_hub_data(WEFT_HUB_GUEST, (uint64_t)(g - l->guests)))) {
+		close(fd);
+		return;
+	}
+	g->fd = fd;
+	g->since_ns = weft_clock_ns();
+	weft_auth_init(&g->auth, l->job, fd, false, -1);
+	l->n_guests++;
+	guest_step(l, g);
+}
+
+static void accept_some(struct weft_lobby *l, int listener)
+{
+	for (int i = 0; i < ACCEPTS_PER_ROUND; i++) {
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0) {
+			accept_one(l, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			weft_warn("%s: cannot accept a connection for now: %s", l->ops->driver,
+				  strerror(errno));
+			set_paused(l, true);
+		}
+		if (errno == EINTR || errno == ECONNABORTED)
+			continue;
+		return;
+	}
+}
+
+/* Who wins when a proven peer stands at the door?  See lobby.h. */
+static enum weft_auth_verdict judge(struct weft_lobby *l, int peer)
+{
+	switch (l->peers[peer].state) {
+	case WEFT_LOBBY_LINKED:
+	case WEFT_LOBBY_GONE:
+		return WEFT_AUTH_REFUSE;
+	case WEFT_LOBBY_DIALING:
+		return l->job->rank < peer && l->peers[peer].connected ? WEFT_AUTH_CROSSED
+								       : WEFT_AUTH_ACCEPT;
+	default:
+		return WEFT_AUTH_ACCEPT;
+	}
+}
+
+static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
+{
+	int peer = g->auth.peer, fd = g->fd;
+	char why[96];
+	enum weft_auth_verdict verdict = judge(l, peer);
+
+	weft_auth_answer(&g->auth, verdict);
+	/* Eight bytes into a socket that holds none: they always fit. */
+	weft_err err = weft_auth_step(&g->auth, why, sizeof why);
+	if (verdict == WEFT_AUTH_REFUSE)
+		weft_auth_refused(l->ops->driver, "a second connection of a rank that has one");
+	if (err || verdict != WEFT_AUTH_ACCEPT) {
+		guest_drop(l, g, false);
+		return;
+	}
+	guest_drop(l, g, true);
+	weft_lobby_hang_up(l, peer, WEFT_LOBBY_LINKED);
+	l->upcalls++;
+	l->ops->linked(l->arg, peer, fd);
+}
+
+static void guest_step(struct weft_lobby *l, struct weft_lobby_guest *g)
+{
+	char why[96] = "";
+	weft_err err = weft_auth_step(&g->auth, why, sizeof why);
+	if (err == WEFT_OK) {
+		guest_welcome(l, g);
+		return;
+	}
+	if (err == WEFT_AGAIN) {
+		weft_hub_change(l->hub, g->fd,
+				EPOLLIN | (weft_auth_wants_write(&g->auth) ? EPOLLOUT : 0u),
+				weft_hub_data(WEFT_HUB_GUEST, (uint64_t)(g - l->guests)));
+		return;
+	}
+	if (err == WEFT_ERR_PEER)
+		weft_debug("%s: somebody connected and %s", l->ops->driver, why);
+	else
+		weft_auth_refused(l->ops->driver, why);
+	guest_drop(l, g, false);
+}
+
+static void expire_guests(struct weft_lobby *l, uint64_t now)
+{
+	uint64_t allowed = (uint64_t)weft_setting_int(WEFT_SET_HANDSHAKE_TIMEOUT) * 1000000000u;
+	for (int i = 0; l->n_guests && i < WEFT_LOBBY_GUESTS; i++) {
+		struct weft_lobby_guest *g = &l->guests[i];
+		if (g->fd < 0 || now - g->since_ns < allowed)
+			continue;
+		/* It may have answered while nobody polled here. */
+		guest_step(l, g);
+		if (g->fd < 0)
+			continue;
+		weft_auth_refused(l->ops->driver, "it did not prove itself in time");
+		guest_drop(l, g, false);
+	}
+}
+
+void weft_lobby_event(struct weft_lobby *l, uint64_t data, uint32_t events)
+{
+	int i = weft_hub_index(data);
+	switch (weft_hub_kind(data)) {
+	case WEFT_HUB_LISTENER:
+		if (!l->paused)
+			accept_some(l, l->listeners[i]);
+		break;
+	case WEFT_HUB_GUEST:
+		if (l->guests[i].fd >= 0)
+			guest_step(l, &l->guests[i]);
+		break;
+	case WEFT_HUB_DIAL:
+		weft_lobby_dial_event(l, i);
+		break;
+	}
+}
+
+void weft_lobby_work(struct weft_lobby *l)
+{
+	if (weft_lobby_wanted(l))
+		weft_lobby_take_wishes(l);
+	if (!l->n_guests && !l->n_dials && !l->paused)
+		return;
+	uint64_t now = weft_clock_ns();
+	expire_guests(l, now);
+	if (l->n_dials)
+		weft_lobby_dial_timers(l, now);
+	if (l->paused && now >= l->resume_ns)
+		set_paused(l, false);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lobby.h - makes connections: accepts, dials, lets each prove itself, settles who wins when both
+ * sides dial at once.  Used by shm (unix sockets) and tcp alike.
+ *
+ * A peer's way:   idle -> dialing -> linked -> gone
+ *                   ^        |  ^
+ *                   |        v  |        crossed or failed: wait, then dial again
+ *                   +----- waiting
+ *
+ * Both dial at once: the connection that the lower rank dialed wins.  The lower rank, once its
+ * own connect() is through, answers the other's proven connection with "crossed"; before that it
+ * has said nothing to anybody, so it drops its attempt and takes the other's.  The higher rank
+ * drops its own when the lower one's has proven itself.  A linked peer's second connection is
+ * refused and the first one stays untouched.  So there is exactly one, whatever the timing.
+ *
+ * Callers   want(): any thread.  The rest: the thread that polls the driver.
+ * Blocking  never.
+ * Limits    64 guests that have not proven themselves; when a 65th comes, the oldest silent one
+ *           goes.  Each has `handshake_timeout` seconds.
+ */
+#ifndef WEFT_LOBBY_H
+#define WEFT_LOBBY_H
+
+#include "base/base.h"
+#include "net/auth.h"
+#include "net/driver.h"
+#include "net/hub.h"
+
+#define WEFT_LOBBY_GUESTS 64
+#define WEFT_LOBBY_LISTENERS 16
+
+struct weft_lobby_ops {
+	const char *driver;
+	/* May the other end of a fresh incoming connection talk to us at all? */
+	bool (*screen)(void *arg, int fd, char *why, size_t size);
+	/*
+	 * Starts attempt n to reach peer: a non-blocking, connecting socket, or -1 with errno set.
+	 * Names the target in `where`.
+	 */
+	int (*dial)(void *arg, int peer, unsigned n, char *where, size_t size);
+	/* Connected and proven: fd is the driver's now. */
+	void (*linked)(void *arg, int peer, int fd);
+	/* There will be no connection to peer. */
+	void (*lost)(void *arg, int peer, weft_err err, const char *why);
+};
+
+struct weft_lobby_guest {
+	int fd; /* -1: free */
+	uint64_t since_ns;
+	struct weft_auth auth;
+};
+
+enum weft_lobby_state {
+	WEFT_LOBBY_IDLE,
+	WEFT_LOBBY_DIALING,
+	WEFT_LOBBY_WAITING,
+	WEFT_LOBBY_LINKED,
+	WEFT_LOBBY_GONE,
+};
+
+struct weft_lobby_peer {
+	_Atomic bool x_wanted; /* set once, by the first poster */
+	bool heard;            /* the poller has acted on x_wanted */
+	bool connected; /* the socket's connect() is through: now the peer may take its time */
+	uint8_t state;
+	unsigned attempts;
+	int fd;
+	uint64_t began_ns; /* first attempt; 0: none yet */
+	uint64_t next_ns;  /* WAITING: dial again then; DIALING: give up this attempt then */
+	struct weft_auth *auth;
+	char where[72];
+	char why[96];
+};
+
+struct weft_lobby {
+	const struct weft_lobby_ops *ops;
+	void *arg;
+	const struct weft_net_job *job;
+	struct weft_hub *hub;
+	_Atomic unsigned x_wants;
+	int listeners[WEFT_LOBBY_LISTENERS];
+	unsigned n_listeners, n_guests, n_dials; /* n_dials: peers DIALING or WAITING */
+	bool paused;
+	uint64_t resume_ns;
+	int upcalls; /* since the last take */
+	struct weft_lobby_guest *guests;
+	struct weft_lobby_peer *peers;
+};
+
+weft_err weft_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops, void *arg,
+			 const struct weft_net_job *job, struct weft_hub *hub) weft_must_use;
+void weft_lobby_close(struct weft_lobby *l);
+
+/* Accepts from fd, a listening non-blocking socket, from now on and owns it. */
+weft_err weft_lobby_listen(struct weft_lobby *l, int fd) weft_must_use;
+
+/* Asks for a connection to peer.  True: this call was the first; the poller may need waking. */
+bool weft_lobby_want(struct weft_lobby *l, int peer);
+
+/* Handles an event of one of the lobby's kinds. */
+void weft_lobby_event(struct weft_lobby *l, uint64_t data, uint32_t events);
+/* Handles wishes and deadlines; call after the events, now and then. */
+void weft_lobby_work(struct weft_lobby *l);
+/* The driver lost a linked peer: no further connection with it. */
+void weft_lobby_forget(struct weft_lobby *l, int peer);
+
+static inline bool weft_lobby_wanted(struct weft_lobby *l)
+{
+	/* SEE <- WANT (weft_lobby_want).  Carries: peers[].x_wanted.  Without it a wish might be
+	 * counted but not found in this round; it would be found in the next. */
+	return atomic_load_explicit(&l->x_wants, memory_order_acquire) != 0;
+}
+
+/* Is something under way that has deadlines? */
+static inline bool weft_lobby_busy(struct weft_lobby *l)
+{
+	return l->n_guests || l->n_dials || l->paused || weft_lobby_wanted(l);
+}
+
+#endif

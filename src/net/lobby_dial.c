@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lobby_dial.c - outgoing connections: dial, prove ourselves, back off, give up. */
+#include "net/lobby_int.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "base/settings.h"
+
+#define BACKOFF_MIN_NS 1000000u
+#define BACKOFF_MAX_NS 200000000u
+#define ATTEMPT_NS 3000000000u /* for connect() to answer, then the next address */
+#define REFUSED_NS                                                                                 \
+	2000000000u            /* nobody listens: addresses are published by who listens already,  \
+				  so this peer has ended */
+#define CROSSED_NS 1000000000u /* the other's connection should come at once */
+
+static bool is_dialing(const struct weft_lobby_peer *p)
+{
+	return p->state == WEFT_LOBBY_DIALING || p->state == WEFT_LOBBY_WAITING;
+}
+
+void weft_lobby_hang_up(struct weft_lobby *l, int peer, enum weft_lobby_state state)
+{
+	struct weft_lobby_peer *p = &l->peers[peer];
+	if (is_dialing(p))
+		l->n_dials--;
+	if (state == WEFT_LOBBY_WAITING || state == WEFT_LOBBY_DIALING)
+		l->n_dials++;
+	if (p->fd >= 0) {
+		weft_hub_remove(l->hub, p->fd);
+		close(p->fd);
+		p->fd = -1;
+	}
+	if (p->auth) {
+		explicit_bzero(p->auth, sizeof *p->auth);
+		free(p->auth);
+		p->auth = NULL;
+	}
+	p->connected = false;
+	p->state = (uint8_t)state;
+}
+
+void weft_lobby_forget(struct weft_lobby *l, int peer)
+{
+	weft_lobby_hang_up(l, peer, WEFT_LOBBY_GONE);
+}
+
+bool weft_lobby_want(struct weft_lobby *l, int peer)
+{
+	/* Relaxed: the count below publishes it. */
+	if (atomic_load_explicit(&l->peers[peer].x_wanted, memory_order_relaxed) ||
+	    atomic_exchange_explicit(&l->peers[peer].x_wanted, true, memory_order_relaxed))
+		return false;
+	/* WANT -> SEE (weft_lobby_wanted).  Carries: x_wanted.  seq_cst because the caller reads
+	 * `armed` next: without it both sides could miss each other. */
+	atomic_fetch_add_explicit(&l->x_wants, 1, memory_order_seq_cst);
+	return true;
+}
+
+static uint64_t backoff_ns(const struct weft_lobby_peer *p)
+{
+	unsigned shift = p->attempts < 10 ? p->attempts : 10;
+	uint64_t ns = (uint64_t)BACKOFF_MIN_NS << shift;
+	return ns < BACKOFF_MAX_NS ? ns : BACKOFF_MAX_NS;
+}
+
+static void lose(struct weft_lobby *l, int peer, weft_err err)
+{
+	struct weft_lobby_peer *p = &l->peers[peer];
+	char text[256];
+	snprintf(text, sizeof text, "cannot connect to rank %d at %s: %s", peer,
+		 p->where[0] ? p->where : "(no address)", p->why);
+	weft_lobby_hang_up(l, peer, WEFT_LOBBY_GONE);
+	l->upcalls++;
+	l->ops->lost(l->arg, peer, err, text);
+}
+
+/* An attempt came to nothing: again later, or never. */
+static void attempt_failed(struct weft_lobby *l, int peer, uint64_t wait_ns, bool refused)
+{
+	struct weft_lobby_peer *p = &l->peers[peer];
+	uint64_t now = weft_clock_ns();
+	uint64_t allowed = (uint64_t)weft_setting_int(WEFT_SET_CONNECT_TIMEOUT) * 1000000000u;
+	if (refused && allowed > REFUSED_NS)
+		allowed = REFUSED_NS;
+	if (now - p->began_ns >= allowed) {
+		lose(l, peer, WEFT_ERR_PEER);
+		return;
+	}
+	weft_debug("%s: rank %d at %s: %s; trying again", l->ops->driver, peer, p->where, p->why);
+	weft_lobby_hang_up(l, peer, WEFT_LOBBY_WAITING);
+	p->next_ns = now + wait_ns;
+}
+
+static void attempt_errno(struct weft_lobby *l, int peer, int error)
+{
+	struct weft_lobby_peer *p = &l->peers[peer];
+	snprintf(p->why, sizeof p->why, "%s%s", strerror(error),
+		 error == EMFILE ? " (raise ulimit -n)" : "");
+	attempt_failed(l, peer, backoff_ns(p), error == ECONNREFUSED);
+}
+
+static void dial_step(struct weft_lobby *l, int peer)
+{
+	struct weft_lobby_peer *p = &l->peers[peer];
+	int fd = p->fd;
+	weft_err err = weft_auth_step(p->auth, p->why, sizeof p->why);
+	switch (err) {
+	case WEFT_OK:
+		/* The descriptor lives on, with the driver. */
+		weft_hub_remove(l->hub, fd);
+		p->fd = -1;
+		weft_lobby_hang_up(l, peer, WEFT_LOBBY_LINKED);
+		l->upcalls++;
+		l->ops->linked(l->arg, peer, fd);
+		break;
+	case WEFT_AGAIN:
+		weft_hub_change(l->hub, fd,
+				EPOLLIN | (weft_auth_wants_write(p->auth) ? EPOLLOUT : 0u),
+				weft_hub_data(WEFT_HUB_DIAL, (uint64_t)peer));
+		break;
+	case WEFT_ERR_STATE:
+		snprintf(p->why, sizeof p->why, "waiting for its own connection");
+		attempt_failed(l, peer, CROSSED_NS, false);
+		break;
+	case WEFT_ERR_PEER:
+		attempt_failed(l, peer, backoff_ns(p), false);
+		break;
+	default:
+		weft_auth_refused(l->ops->driver, p->why);
+		lose(l, peer, err);
+		break;
+	}
+}
+
+static void dial(struct weft_lobby *l, int peer)
+{
+	struct weft_lobby_peer *p = &l->peers[peer];
+	uint64_t now = weft_clock_ns();
+
+	if (!p->began_ns)
+		p->began_ns = now;
+	weft_lobby_hang_up(l, peer, WEFT_LOBBY_DIALING);
+	p->next_ns = now + ATTEMPT_NS;
+	int fd = l->ops->dial(l->arg, peer, p->attempts++, p->where, sizeof p->where);
+	if (fd < 0) {
+		attempt_errno(l, peer, errno);
+		return;
+	}
+	p->auth = malloc(sizeof *p->auth);
+	if (!p->auth || weft_hub_add(l->hub, fd, EPOLLIN | EPOLLOUT,
+				     weft_hub_data(WEFT_HUB_DIAL, (uint64_t)peer))) {
+		close(fd);
+		attempt_errno(l, peer, ENOMEM);
+		return;
+	}
+	p->fd = fd;
+	weft_auth_init(p->auth, l->job, fd, true, peer);
+}
+
+void weft_lobby_dial_event(struct weft_lobby *l, int peer)
+{
+	struct weft_lobby_peer *p = &l->peers[peer];
+	if (p->fd < 0)
+		return;
+	if (!p->connected) {
+		int error = 0;
+		socklen_t len = sizeof error;
+		if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+			error = errno;
+		if (error) {
+			attempt_errno(l, peer, error);
+			return;
+		}
+		struct sockaddr_storage name;
+		len = sizeof name;
+		if (getpeername(p->fd, (struct sockaddr *)&name, &len) != 0)
+			return; /* not connected yet */
+		p->connected = true;
+	}
+	dial_step(l, peer);
+}
+
+void weft_lobby_take_wishes(struct weft_lobby *l)
+{
+	/* One pass: wishes that come meanwhile keep the count above zero. */
+	for (int i = 0; i < l->job->size; i++) {
+		struct weft_lobby_peer *p = &l->peers[i];
+		/* Relaxed: the acquire load of x_wants came first. */
+		if (p->heard || !atomic_load_explicit(&p->x_wanted, memory_order_relaxed))
+			continue;
+		p->heard = true;
+		atomic_fetch_sub_explicit(&l->x_wants, 1, memory_order_relaxed);
+		if (p->state == WEFT_LOBBY_IDLE)
+			dial(l, i);
+	}
+}
+
+void weft_lobby_dial_timers(struct weft_lobby *l, uint64_t now)
+{
+	for (int i = 0; i < l->job->size; i++) {
+		struct weft_lobby_peer *p = &l->peers[i];
+		if (!is_dialing(p) || now < p->next_ns)
+			continue;
+		if (p->state == WEFT_LOBBY_WAITING) {
+			dial(l, i);
+		} else if (!p->connected) {
+			snprintf(p->why, sizeof p->why, "no answer");
+			attempt_failed(l, i, BACKOFF_MIN_NS, false);
+		}
+	}
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ring.h - packets from one sender to one receiver through memory that both can write.
+ *
+ * Two rings beside each other: slots of one cache line, each with its own sequence number, head and
+ * up to 32 payload bytes; and a ring of data lines for longer payloads, each payload contiguous.  A
+ * small packet is one line written and one line read.  Payload never lies where a sequence number
+ * is looked for, so stale bytes can never look like a packet.  Both sides derive a payload's place
+ * from the lengths so far, so the memory holds no index that a peer could forge; a length is read
+ * once and checked.
+ *
+ * Callers   tx functions: one thread at a time.  rx functions: one thread at a time.  Both beside
+ *           each other, in one or two processes.
+ * Owner     a received payload stays in the ring until weft_ring_consume().
+ * Order     what the sender wrote before publish() is visible to whoever sees the packet.
+ * Full      room() says no.  News is there when weft_ring_word() has changed; a sender that goes to
+ *           sleep says so with wait(), looks once more, and is told (see consume).
+ * Progress  wait-free on both sides.
+ *
+ * The receiver tells how far it is once per quarter of either ring, in one word.  A sender
+ * that found no room had more than half of it outstanding (a packet needs at most a quarter, and
+ * wastes less than another one at the end of the ring), so the receiver tells at least once more
+ * before it has emptied the ring: no sender waits for news that never comes.
+ */
+#ifndef WEFT_RING_H
+#define WEFT_RING_H
+
+#include <string.h>
+#include <sys/uio.h>
+#include "base/base.h"
+#include "net/driver.h"
+
+#define WEFT_RING_INLINE 32
+#define WEFT_RING_BYE 0xffffffffu /* in place of a length: the sender leaves in order */
+
+struct weft_ring_slot {
+	_Atomic uint32_t x_seq; /* sender: packet number + 1, low 32 bits */
+	uint32_t len;           /* sender: payload bytes, or BYE */
+	uint8_t head[WEFT_NET_HEAD];
+	uint8_t data[WEFT_RING_INLINE];
+};
+_Static_assert(sizeof(struct weft_ring_slot) == WEFT_CACHELINE, "a slot is a cache line");
+
+struct weft_ring_control {
+	alignas(WEFT_CACHELINE) _Atomic uint64_t x_seen;    /* receiver: slots << 32 | data bytes */
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_waiting; /* sender sets, receiver clears */
+};
+
+/* The sizes, powers of two. */
+struct weft_ring_shape {
+	uint32_t slots;
+	uint32_t data;
+};
+
+struct weft_ring_tx {
+	struct weft_ring_control *control;
+	struct weft_ring_slot *slot;
+	uint8_t *data;
+	uint32_t slot_mask, data_size;
+	uint32_t put, data_put;   /* next packet, next data byte; run freely */
+	uint32_t seen, data_seen; /* the receiver's, as last read */
+};
+
+struct weft_ring_rx {
+	struct weft_ring_control *control;
+	struct weft_ring_slot *slot;
+	uint8_t *data;
+	uint32_t slot_mask, data_size, max_payload;
+	uint32_t take, data_take;
+	uint32_t told, data_told; /* as last published */
+	uint32_t quarter, data_quarter;
+};
+
+static inline bool weft_ring_shape_ok(struct weft_ring_shape s, size_t max_payload)
+{
+	return s.slots >= 16 && s.slots <= 65536 && !(s.slots & (s.slots - 1)) &&
+	       s.data >= 4 * max_payload && s.data <= 1u << 26 && !(s.data & (s.data - 1));
+}
+
+static inline size_t weft_ring_bytes(struct weft_ring_shape s)
+{
+	return sizeof(struct weft_ring_control) + s.slots * sizeof(struct weft_ring_slot) + s.data;
+}
+
+/* The memory must be zero when the receiver attaches; max_payload bounds what it accepts. */
+void weft_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_ring_shape shape);
+void weft_ring_rx_attach(struct weft_ring_rx *rx, void *memory, struct weft_ring_shape shape,
+			 uint32_t max_payload);
+
+/* Data ring bytes that a payload takes at position pos, the unused end of the ring included. */
+static inline uint32_t weft_ring_take_size(uint32_t size, uint32_t pos, uint32_t len,
+					   uint32_t *skip_p)
+{
+	uint32_t need = (uint32_t)weft_align_up(len, WEFT_CACHELINE);
+	uint32_t left = size - (pos & (size - 1));
+	*skip_p = need > left ? left : 0;
+	return need + *skip_p;
+}
+
+/* Reads the receiver's word again.  False: it makes no sense. */
+bool weft_ring_refresh(struct weft_ring_tx *tx);
+
+/* Is there room for a packet of len payload bytes, as far as we know? */
+static inline bool weft_ring_room(const struct weft_ring_tx *tx, uint32_t len)
+{
+	uint32_t skip;
+	if (tx->put - tx->seen > tx->slot_mask)
+		return false;
+	return len <= WEFT_RING_INLINE ||
+	       weft_ring_take_size(tx->data_size, tx->data_put, len, &skip) <=
+		       tx->data_size - (tx->data_put - tx->data_seen);
+}
+
+static inline void weft_ring_gather(uint8_t *to, const struct iovec *iov, unsigned n, size_t len)
+{
+	if (weft_likely(n == 1)) {
+		memcpy(to, iov[0].iov_base, len);
+		return;
+	}
+	/* Ends with the pieces, or when len bytes are copied. */
+	for (unsigned i = 0; i < n && len; i++) {
+		size_t part = iov[i].iov_len < len ? iov[i].iov_len : len;
+		if (part)
+			memcpy(to, iov[i].iov_base, part);
+		to += part;
+		len -= part;
+	}
+}
+
+/*
+ * Writes a packet; room() has said yes.  plain: a release store is enough, because the receiver
+ * fences for both before it sleeps (membarrier); else the store is an exchange.
+ */
+static inline void weft_ring_publish(struct weft_ring_tx *tx, const void *head,
+				     const struct iovec *iov, unsigned n, uint32_t len, bool plain)
+{
+	struct weft_ring_slot *s = &tx->slot[tx->put & tx->slot_mask];
+
+	memcpy(s->head, head, WEFT_NET_HEAD);
+	if (len <= WEFT_RING_INLINE) {
+		if (len)
+			weft_ring_gather(s->data, iov, n, len);
+	} else {
+		uint32_t skip;
+		uint32_t size = weft_ring_take_size(tx->data_size, tx->data_put, len, &skip);
+		uint32_t at = (tx->data_put + skip) & (tx->data_size - 1);
+		weft_ring_gather(tx->data + at, iov, n, len);
+		tx->data_put += size;
+	}
+	s->len = len;
+	tx->put++;
+	/* PUB -> SEE (weft_ring_peek).  Carries: the slot and the payload.  Without it the receiver
+	 * could read the bytes of an earlier lap. */
+	if (plain)
+		atomic_store_explicit(&s->x_seq, tx->put, memory_order_release);
+	else
+		(void)atomic_exchange_explicit(&s->x_seq, tx->put, memory_order_seq_cst);
+}
+
+void weft_ring_publish_bye(struct weft_ring_tx *tx);
+
+/* Is there a packet? */
+static inline bool weft_ring_peek(const struct weft_ring_rx *rx)
+{
+	/* SEE <- PUB (weft_ring_publish).  Carries: the slot and the payload. */
+	return atomic_load_explicit(&rx->slot[rx->take & rx->slot_mask].x_seq,
+				    memory_order_acquire) == rx->take + 1;
+}
+
+/* A packet taken out of the ring: private copies, but for payloads that are longer than inline. */
+struct weft_ring_packet {
+	uint8_t head[WEFT_NET_HEAD];
+	uint8_t small[WEFT_RING_INLINE];
+	const uint8_t *payload;
+	uint32_t len;
+	uint32_t size; /* data ring bytes to give back */
+};
+
+/*
+ * Takes the packet that peek() saw.  WEFT_OK, WEFT_AGAIN for BYE, WEFT_ERR_PROTO: the length is
+ * longer than any packet; the ring is of no use any more.
+ */
+static inline weft_err weft_ring_take(struct weft_ring_rx *rx, struct weft_ring_packet *p)
+{
+	const struct weft_ring_slot *s = &rx->slot[rx->take & rx->slot_mask];
+	/* Read once, through a volatile, so that the check and the use see the same value even if
+	 * the peer changes it between them. */
+	uint32_t len = *(const volatile uint32_t *)&s->len;
+
+	if (weft_unlikely(len > rx->max_payload))
+		return len == WEFT_RING_BYE ? WEFT_AGAIN : WEFT_ERR_PROTO;
+	memcpy(p->head, s->head, WEFT_NET_HEAD);
+	p->len = len;
+	if (len <= WEFT_RING_INLINE) {
+		memcpy(p->small, s->data, WEFT_RING_INLINE);
+		p->payload = p->small;
+		p->size = 0;
+	} else {
+		uint32_t skip;
+		p->size = weft_ring_take_size(rx->data_size, rx->data_take, len, &skip);
+		p->payload = rx->data + ((rx->data_take + skip) & (rx->data_size - 1));
+	}
+	return WEFT_OK;
+}
+
+/* Publishes how far the receiver is.  True: a sender waits to hear that. */
+bool weft_ring_tell(struct weft_ring_rx *rx);
+
+/* Gives the packet's place back.  True: tell the sender, it waits for room. */
+static inline bool weft_ring_consume(struct weft_ring_rx *rx, const struct weft_ring_packet *p)
+{
+	rx->take++;
+	rx->data_take += p->size;
+	if (weft_likely(rx->take - rx->told < rx->quarter &&
+			rx->data_take - rx->data_told < rx->data_quarter))
+		return false;
+	return weft_ring_tell(rx);
+}
+
+/* The receiver's word: changes whenever there is more room.  Any thread of the sender. */
+static inline uint64_t weft_ring_word(const struct weft_ring_control *control)
+{
+	/* seq_cst: pairs with x_waiting, see weft_ring_wait. */
+	return atomic_load_explicit(&control->x_seen, memory_order_seq_cst);
+}
+
+/* The word that our last refresh() saw. */
+static inline uint64_t weft_ring_known(const struct weft_ring_tx *tx)
+{
+	return (uint64_t)tx->seen << 32 | tx->data_seen;
+}
+
+/* The sender will sleep until there is room: after this, look at the word once more. */
+static inline void weft_ring_wait(struct weft_ring_control *control)
+{
+	/* WAIT -> TELL (weft_ring_tell).  A seq_cst exchange before the second look: either that
+	 * look sees the receiver's word, or the receiver sees this flag. */
+	(void)atomic_exchange_explicit(&control->x_waiting, 1, memory_order_seq_cst);
+}
+
+#endif

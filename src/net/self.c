@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * self.c - messages of a process to itself: a ring in private memory, and get by memcpy.
+ *
+ * Posts go through a ring and not straight to the upcall, because the poster may hold locks that
+ * the upcall wants.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "base/log.h"
+#include "net/driver.h"
+#include "net/hub.h"
+#include "net/ring.h"
+
+#define MAX_PAYLOAD (64u * 1024)
+#define TAKES_PER_POLL 64
+
+static const struct weft_ring_shape shape = {.slots = 512, .data = 4 * MAX_PAYLOAD};
+
+struct self {
+	struct weft_net net;
+	struct weft_net_events events;
+	int rank;
+	struct weft_hub hub;
+	void *memory;
+	struct weft_ring_tx tx;             /* poster */
+	_Atomic bool x_blocked;             /* poster sets, poller clears: owes a ready() */
+	_Atomic bool x_armed;               /* poller sets, who rings clears */
+	alignas(64) struct weft_ring_rx rx; /* poller */
+};
+
+static const struct weft_net_card self_card = {
+	.max_payload = MAX_PAYLOAD,
+	.inline_max = MAX_PAYLOAD,
+	.eager_max = 8192,
+	.can_get = true,
+	.can_put = true,
+	.latency_us = 0.05,
+	.bandwidth_mbs = 12000,
+};
+
+static weft_err self_open(const struct weft_net_job *job, const struct weft_net_events *events,
+			  struct weft_net **net_p)
+{
+	struct self *s = aligned_alloc(64, weft_align_up(sizeof *s, 64));
+	if (!s)
+		return WEFT_ERR_NOMEM;
+	memset(s, 0, sizeof *s);
+	s->net.driver = &weft_driver_self;
+	s->events = *events;
+	s->rank = job->rank;
+
+	size_t bytes = weft_ring_bytes(shape);
+	s->memory = aligned_alloc(64, weft_align_up(bytes, 64));
+	weft_err err = s->memory ? weft_hub_open(&s->hub) : WEFT_ERR_NOMEM;
+	if (err) {
+		free(s->memory);
+		free(s);
+		return err;
+	}
+	memset(s->memory, 0, bytes);
+	weft_ring_tx_attach(&s->tx, s->memory, shape);
+	weft_ring_rx_attach(&s->rx, s->memory, shape, MAX_PAYLOAD);
+	*net_p = &s->net;
+	return WEFT_OK;
+}
+
+static void self_close(struct weft_net *net)
+{
+	struct self *s = (struct self *)net;
+	weft_hub_close(&s->hub);
+	free(s->memory);
+	free(s);
+}
+
+static weft_err self_address(struct weft_net *net, char *buf, size_t size)
+{
+	if (!size)
+		return WEFT_ERR_LIMIT;
+	buf[0] = 0;
+	return WEFT_OK;
+}
+
+static weft_err self_reach(struct weft_net *net, int peer, const char *address)
+{
+	return peer == ((struct self *)net)->rank ? WEFT_OK : WEFT_ERR_UNSUPPORTED;
+}
+
+static void wake(struct self *s)
+{
+	/* RING <- ARM (self_arm): the publishing exchange came before this load. */
+	if (atomic_load_explicit(&s->x_armed, memory_order_seq_cst) &&
+	    atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst))
+		weft_hub_ring(&s->hub);
+}
+
+static enum weft_post self_post(struct weft_net *net, int peer, const void *head,
+				const struct iovec *iov, unsigned n, size_t len, void *cookie)
+{
+	struct self *s = (struct self *)net;
+	if (weft_unlikely(!weft_ring_room(&s->tx, (uint32_t)len))) {
+		/* BLOCK -> READY (self_poll): seq_cst before the second look at the room, so that
+		 * either we see it or the poller sees the flag. */
+		atomic_store_explicit(&s->x_blocked, true, memory_order_seq_cst);
+		(void)weft_ring_refresh(&s->tx);
+		if (!weft_ring_room(&s->tx, (uint32_t)len)) {
+			wake(s);
+			return WEFT_POST_FULL;
+		}
+	}
+	weft_ring_publish(&s->tx, head, iov, n, (uint32_t)len, false);
+	wake(s);
+	return WEFT_POST_DONE;
+}
+
+static int self_poll(struct weft_net *net)
+{
+	struct self *s = (struct self *)net;
+	int n = 0;
+	/* Bounded, so that a chain of messages to oneself cannot hold the mask for ever. */
+	while (n < TAKES_PER_POLL && weft_ring_peek(&s->rx)) {
+		struct weft_ring_packet p;
+		if (weft_ring_take(&s->rx, &p))
+			weft_panic("self: the ring is damaged");
+		s->events.packet(s->events.arg, s->rank, p.head, p.payload, p.len);
+		(void)weft_ring_consume(&s->rx, &p);
+		n++;
+	}
+	/* READY <- BLOCK (self_post).  Tell in full, so that a blocked poster finds all room. */
+	if (weft_unlikely(atomic_load_explicit(&s->x_blocked, memory_order_seq_cst)) &&
+	    !weft_ring_peek(&s->rx)) {
+		(void)weft_ring_tell(&s->rx);
+		if (atomic_exchange_explicit(&s->x_blocked, false, memory_order_seq_cst)) {
+			s->events.ready(s->events.arg, s->rank);
+			n++;
+		}
+	}
+	return n;
+}
+
+static weft_err self_arm(struct weft_net *net)
+{
+	struct self *s = (struct self *)net;
+	/* ARM -> RING (wake): exchange before the recheck; the poster publishes by exchange. */
+	(void)atomic_exchange_explicit(&s->x_armed, true, memory_order_seq_cst);
+	if (!weft_ring_peek(&s->rx) && !atomic_load_explicit(&s->x_blocked, memory_order_seq_cst))
+		return WEFT_OK;
+	(void)atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst);
+	return WEFT_AGAIN;
+}
+
+static void self_disarm(struct weft_net *net)
+{
+	struct self *s = (struct self *)net;
+	(void)atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst);
+	/* Always: a late ring of an earlier sleep may be what woke us. */
+	weft_hub_quiet(&s->hub);
+}
+
+static int self_fd(struct weft_net *net)
+{
+	return ((struct self *)net)->hub.epfd;
+}
+
+static void copy_pieces(uint8_t *remote, const struct iovec *iov, unsigned n, size_t len, bool get)
+{
+	for (unsigned i = 0; i < n && len; i++) {
+		size_t part = iov[i].iov_len < len ? iov[i].iov_len : len;
+		if (part && get)
+			memcpy(iov[i].iov_base, remote, part);
+		else if (part)
+			memcpy(remote, iov[i].iov_base, part);
+		remote += part;
+		len -= part;
+	}
+}
+
+static weft_err self_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			 unsigned n, size_t len)
+{
+	copy_pieces((uint8_t *)(uintptr_t)remote, iov, n, len, true);
+	return WEFT_OK;
+}
+
+static weft_err self_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			 unsigned n, size_t len)
+{
+	copy_pieces((uint8_t *)(uintptr_t)remote, iov, n, len, false);
+	return WEFT_OK;
+}
+
+static weft_err self_drain(struct weft_net *net)
+{
+	return WEFT_OK;
+}
+
+static const struct weft_net_card *self_get_card(struct weft_net *net, int peer)
+{
+	return &self_card;
+}
+
+const struct weft_driver weft_driver_self = {
+	.name = "self",
+	.open = self_open,
+	.close = self_close,
+	.address = self_address,
+	.reach = self_reach,
+	.post = self_post,
+	.poll = self_poll,
+	.arm = self_arm,
+	.disarm = self_disarm,
+	.fd = self_fd,
+	.get = self_get,
+	.put = self_put,
+	.drain = self_drain,
+	.card = self_get_card,
+};

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shm.c - the shared memory driver: its table, the fast paths of post and poll, arming.
+ *
+ * Which rings to look at: the eight that spoke last in every poll, the others four at a time in
+ * turn.  A sender then pays nothing for being found (a bit in a shared word would cost it an atomic
+ * on a contended line per message, or a full fence before it may skip that), an empty poll costs at
+ * most twelve cached loads, and a message from the coldest of N peers is found within N/4 polls.
+ */
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "base/settings.h"
+#include "net/shm_int.h"
+
+#define TAKES_PER_LINK 32
+#define COLD_PER_POLL 4
+
+struct weft_shm_lacks weft_shm_lacks;
+
+static void on_linked(void *arg, int peer, int fd)
+{
+	weft_shm_link_greet(arg, peer, fd);
+}
+
+static void on_lost(void *arg, int peer, weft_err err, const char *why)
+{
+	struct weft_shm *s = arg;
+	weft_shm_link_down(s, &s->link[peer], err, why);
+}
+
+static const struct weft_lobby_ops lobby_ops = {
+	.driver = "shm",
+	.screen = weft_shm_socket_screen,
+	.dial = weft_shm_socket_dial,
+	.linked = on_linked,
+	.lost = on_lost,
+};
+
+static void fill_cards(struct weft_shm *s)
+{
+	s->card_plain = (struct weft_net_card){
+		.max_payload = WEFT_SHM_MAX_PAYLOAD,
+		.inline_max = WEFT_SHM_MAX_PAYLOAD,
+		.eager_max = (size_t)weft_setting_int(WEFT_SET_EAGER_SHM),
+		.latency_us = 0.2,
+		.bandwidth_mbs = 8000,
+	};
+	s->card_get = s->card_plain;
+	s->card_get.can_get = s->card_get.can_put = true;
+}
+
+static weft_err shm_open_driver(const struct weft_net_job *job,
+				const struct weft_net_events *events, struct weft_net **net_p)
+{
+	weft_err err = WEFT_ERR_NOMEM;
+	struct weft_shm *s = calloc(1, sizeof *s);
+	if (!s || sodium_init() < 0)
+		goto free_s;
+	s->net.driver = &weft_driver_shm;
+	s->events = *events;
+	s->job = *job;
+	s->n_local = 1;
+	s->inbox_fd = -1;
+	err = weft_net_host_key(s->host_key, sizeof s->host_key);
+	if (err)
+		goto free_s;
+	size_t bytes = weft_align_up((size_t)job->size * sizeof *s->link, WEFT_CACHELINE);
+	s->link = aligned_alloc(WEFT_CACHELINE, bytes);
+	s->scan = calloc((size_t)job->size, sizeof *s->scan);
+	err = WEFT_ERR_NOMEM;
+	if (!s->link || !s->scan)
+		goto free_link;
+	memset(s->link, 0, bytes);
+	for (int i = 0; i < job->size; i++) {
+		s->link[i].peer = i;
+		s->link[i].fd = s->link[i].pid_fd = s->link[i].bell_fd = -1;
+	}
+	void *map;
+	err = weft_shm_memory_create(sizeof *s->inbox, &s->inbox_fd, &map);
+	if (err)
+		goto free_link;
+	s->inbox = map;
+	err = weft_hub_open(&s->hub);
+	if (err)
+		goto free_inbox;
+	err = weft_lobby_open(&s->lobby, &lobby_ops, s, &s->job, &s->hub);
+	if (err)
+		goto close_hub;
+	randombytes_buf(s->nonce, sizeof s->nonce);
+	s->registered = !weft_shm_lacks.membarrier && weft_bell_register();
+	fill_cards(s);
+	*net_p = &s->net;
+	return WEFT_OK;
+close_hub:
+	weft_hub_close(&s->hub);
+free_inbox:
+	weft_shm_memory_unmap(s->inbox, sizeof *s->inbox);
+	close(s->inbox_fd);
+free_link:
+	free(s->scan);
+	free(s->link);
+free_s:
+	free(s);
+	return err;
+}
+
+static void shm_close(struct weft_net *net)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	weft_lobby_close(&s->lobby);
+	for (int i = 0; i < s->job.size; i++)
+		weft_shm_link_free(&s->link[i]);
+	weft_hub_close(&s->hub);
+	weft_shm_memory_unmap(s->inbox, sizeof *s->inbox);
+	close(s->inbox_fd);
+	free(s->scan);
+	free(s->link);
+	free(s);
+}
+
+static weft_err shm_address(struct weft_net *net, char *buf, size_t size)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	if (!s->listening) {
+		int fd = weft_shm_socket_listen(s);
+		if (fd < 0)
+			return WEFT_ERR_SYS;
+		weft_err err = weft_lobby_listen(&s->lobby, fd);
+		if (err) {
+			close(fd);
+			return err;
+		}
+		s->listening = true;
+	}
+	int n = snprintf(buf, size, "shm1 %s %s", s->host_key, s->name);
+	return n > 0 && (size_t)n < size ? WEFT_OK : WEFT_ERR_LIMIT;
+}
+
+static weft_err shm_reach(struct weft_net *net, int peer, const char *address)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	if (peer == s->job.rank || !weft_shm_same_host(address))
+		return WEFT_ERR_UNSUPPORTED;
+	const char *name = strrchr(address, ' ') + 1;
+	if (strlen(name) >= WEFT_SHM_NAME_MAX || strncmp(name, "weft-", 5) != 0) {
+		weft_error("shm: rank %d published a socket name that makes no sense", peer);
+		return WEFT_ERR_PROTO;
+	}
+	struct weft_shm_link *k = &s->link[peer];
+	strcpy(k->name, name);
+	if (!k->reachable)
+		s->n_local++;
+	k->reachable = true;
+	return WEFT_OK;
+}
+
+/* Somebody needs the poller: wake it if it sleeps. */
+static void nudge(struct weft_shm *s)
+{
+	/* The caller's flag was stored seq_cst before. */
+	if (weft_bell_armed(&s->inbox->bell, false))
+		weft_bell_ring(&s->inbox->bell, s->hub.wake_fd);
+}
+
+static void set_blocked(struct weft_shm *s, struct weft_shm_link *k)
+{
+	/* BLOCK -> READY (weft_shm_link_ready, scan_blocked): seq_cst, so that our second look
+	 * comes after it. */
+	if (!atomic_exchange_explicit(&k->x_blocked, true, memory_order_seq_cst))
+		atomic_fetch_add_explicit(&s->x_blocked, 1, memory_order_seq_cst);
+}
+
+/* The link is not up: asks for it.  True: it has come up meanwhile. */
+static bool post_early(struct weft_shm *s, struct weft_shm_link *k, enum weft_post *answer_p)
+{
+	*answer_p = WEFT_POST_DOWN;
+	if (!k->reachable)
+		return false;
+	set_blocked(s, k);
+	int state = atomic_load_explicit(&k->x_state, memory_order_seq_cst);
+	if (state == WEFT_SHM_UP)
+		return true;
+	if (state == WEFT_SHM_DOWN)
+		return false;
+	if (weft_lobby_want(&s->lobby, k->peer))
+		nudge(s);
+	*answer_p = WEFT_POST_FULL;
+	return false;
+}
+
+/* No room as far as we know.  True: there is. */
+static bool post_full(struct weft_shm *s, struct weft_shm_link *k, uint32_t len)
+{
+	/* A word that makes no sense leaves us without room; the peer harms itself only. */
+	(void)weft_ring_refresh(&k->tx);
+	if (weft_ring_room(&k->tx, len))
+		return true;
+	/* Relaxed: x_blocked publishes it. */
+	atomic_store_explicit(&k->x_blocked_word, weft_ring_known(&k->tx), memory_order_relaxed);
+	set_blocked(s, k);
+	nudge(s);
+	return false;
+}
+
+static enum weft_post shm_post(struct weft_net *net, int peer, const void *head,
+			       const struct iovec *iov, unsigned n, size_t len, void *cookie)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	struct weft_shm_link *k = &s->link[peer];
+	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
+	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
+	enum weft_post answer;
+
+	if (weft_unlikely(state != WEFT_SHM_UP) && !post_early(s, k, &answer))
+		return answer;
+	if (weft_unlikely(!weft_ring_room(&k->tx, (uint32_t)len)) &&
+	    !post_full(s, k, (uint32_t)len))
+		return WEFT_POST_FULL;
+	weft_ring_publish(&k->tx, head, iov, n, (uint32_t)len, k->plain);
+	if (weft_unlikely(weft_bell_armed(k->bell, k->plain)))
+		weft_bell_ring(k->bell, k->bell_fd);
+	return WEFT_POST_DONE;
+}
+
+/* Has the receiver made room since the poster found none, or is the link still being made? */
+static bool has_news(struct weft_shm_link *k)
+{
+	/* Relaxed: we are the only writer. */
+	if (atomic_load_explicit(&k->x_state, memory_order_relaxed) != WEFT_SHM_UP)
+		return false;
+	/* READY <- BLOCK (set_blocked).  Carries: x_blocked_word. */
+	return atomic_load_explicit(&k->x_blocked, memory_order_seq_cst) &&
+	       weft_ring_word(k->tx.control) !=
+		       atomic_load_explicit(&k->x_blocked_word, memory_order_relaxed);
+}
+
+static int scan_blocked(struct weft_shm *s)
+{
+	int n = 0;
+	for (int i = 0; i < s->n_scan; i++) {
+		struct weft_shm_link *k = &s->link[s->scan[i]];
+		if (has_news(k)) {
+			weft_shm_link_ready(s, k);
+			n++;
+		}
+	}
+	return n;
+}
+
+/* Looks at the descriptors: connections being made, peers that ended. */
+static int housekeep(struct weft_shm *s)
+{
+	struct epoll_event ev[32];
+	int n = 0;
+	int got = weft_hub_look(&s->hub, ev, weft_countof(ev));
+	s->lobby.upcalls = 0;
+	for (int i = 0; i < got; i++) {
+		unsigned kind = weft_hub_kind(ev[i].data.u64);
+		switch (kind) {
+		case WEFT_HUB_TIMER:
+			weft_hub_ticked(&s->hub);
+			break;
+		case WEFT_HUB_WAKE:
+			weft_hub_quiet(&s->hub);
+			break;
+		case WEFT_SHM_EV_SOCKET:
+		case WEFT_SHM_EV_PID:
+			weft_shm_link_event(s, weft_hub_index(ev[i].data.u64), kind);
+			n++;
+			break;
+		default:
+			weft_lobby_event(&s->lobby, ev[i].data.u64, ev[i].events);
+			break;
+		}
+	}
+	weft_lobby_work(&s->lobby);
+	weft_hub_tick(&s->hub, weft_lobby_busy(&s->lobby));
+	return n + s->lobby.upcalls;
+}
+
+static bool is_busy(struct weft_shm *s)
+{
+	return s->n_greeting || weft_lobby_busy(&s->lobby);
+}
+
+/* Looks at some of those that did not speak lately; who speaks becomes hot. */
+static int poll_cold(struct weft_shm *s)
+{
+	int n = 0;
+	for (int i = 0; i < COLD_PER_POLL && s->n_scan > WEFT_SHM_HOT; i++) {
+		if (s->next_cold < WEFT_SHM_HOT || s->next_cold >= s->n_scan)
+			s->next_cold = WEFT_SHM_HOT;
+		int at = s->next_cold++;
+		int peer = s->scan[at];
+		if (!weft_ring_peek(&s->link[peer].rx))
+			continue;
+		int victim = s->next_victim++ % WEFT_SHM_HOT;
+		s->scan[at] = s->scan[victim];
+		s->scan[victim] = peer;
+		n += weft_shm_link_take(s, &s->link[peer], TAKES_PER_LINK);
+	}
+	return n;
+}
+
+static int shm_poll(struct weft_net *net)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	int n = 0;
+	for (int i = 0; i < s->n_scan && i < WEFT_SHM_HOT; i++) {
+		struct weft_shm_link *k = &s->link[s->scan[i]];
+		if (weft_ring_peek(&k->rx))
+			n += weft_shm_link_take(s, k, TAKES_PER_LINK);
+	}
+	if (weft_unlikely(s->n_scan > WEFT_SHM_HOT))
+		n += poll_cold(s);
+	/* Relaxed: a hint; arm() looks in earnest. */
+	if (weft_unlikely(atomic_load_explicit(&s->x_blocked, memory_order_relaxed)))
+		n += scan_blocked(s);
+	if (weft_unlikely(weft_hub_due(&s->hub, is_busy(s))))
+		n += housekeep(s);
+	return n;
+}
+
+static bool has_packets(const struct weft_shm *s)
+{
+	for (int i = 0; i < s->n_scan; i++)
+		if (weft_ring_peek(&s->link[s->scan[i]].rx))
+			return true;
+	return false;
+}
+
+/* The second look, after arming: packets, room for blocked posters, wishes. */
+static bool has_anything(struct weft_shm *s)
+{
+	if (has_packets(s) || weft_lobby_wanted(&s->lobby))
+		return true;
+	if (!atomic_load_explicit(&s->x_blocked, memory_order_seq_cst))
+		return false;
+	for (int i = 0; i < s->n_scan; i++) {
+		struct weft_shm_link *k = &s->link[s->scan[i]];
+		if (!atomic_load_explicit(&k->x_blocked, memory_order_seq_cst))
+			continue;
+		weft_ring_wait(k->tx.control);
+		if (has_news(k))
+			return true;
+	}
+	return false;
+}
+
+static weft_err shm_arm(struct weft_net *net)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	if (has_packets(s))
+		return WEFT_AGAIN;
+	weft_hub_tick(&s->hub, weft_lobby_busy(&s->lobby));
+	weft_bell_arm(&s->inbox->bell, s->fence);
+	if (!has_anything(s))
+		return WEFT_OK;
+	weft_bell_disarm(&s->inbox->bell);
+	weft_hub_hurry(&s->hub);
+	return WEFT_AGAIN;
+}
+
+static void shm_disarm(struct weft_net *net)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	weft_bell_disarm(&s->inbox->bell);
+	/* The next poll looks at the descriptors and empties the eventfd. */
+	weft_hub_hurry(&s->hub);
+}
+
+static int shm_fd(struct weft_net *net)
+{
+	return ((struct weft_shm *)net)->hub.epfd;
+}
+
+static bool is_up(struct weft_shm_link *k)
+{
+	/* USE <- UP (link_up).  Carries: pid, can_get. */
+	return atomic_load_explicit(&k->x_state, memory_order_acquire) == WEFT_SHM_UP;
+}
+
+static weft_err shm_copy(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			 unsigned n, size_t len, bool get)
+{
+	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
+	if (!is_up(k))
+		return WEFT_ERR_PEER;
+	if (!k->can_get)
+		return WEFT_ERR_UNSUPPORTED;
+	return weft_shm_cma_copy(k, remote, iov, n, len, get);
+}
+
+static weft_err shm_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			unsigned n, size_t len)
+{
+	return shm_copy(net, peer, remote, iov, n, len, true);
+}
+
+static weft_err shm_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			unsigned n, size_t len)
+{
+	return shm_copy(net, peer, remote, iov, n, len, false);
+}
+
+static weft_err shm_drain(struct weft_net *net)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	weft_err err = s->n_greeting ? WEFT_AGAIN : WEFT_OK;
+	for (int i = 0; i < s->n_scan; i++) {
+		struct weft_shm_link *k = &s->link[s->scan[i]];
+		if (k->bye_sent)
+			continue;
+		(void)weft_ring_refresh(&k->tx);
+		if (!weft_ring_room(&k->tx, 0)) {
+			err = WEFT_AGAIN;
+			continue;
+		}
+		weft_ring_publish_bye(&k->tx);
+		k->bye_sent = true;
+		if (weft_bell_armed(k->bell, false))
+			weft_bell_ring(k->bell, k->bell_fd);
+	}
+	if (err)
+		weft_hub_hurry(&s->hub);
+	return err;
+}
+
+static const struct weft_net_card *shm_card(struct weft_net *net, int peer)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	bool up = peer >= 0 && peer < s->job.size && is_up(&s->link[peer]);
+	return up && s->link[peer].can_get ? &s->card_get : &s->card_plain;
+}
+
+const struct weft_driver weft_driver_shm = {
+	.name = "shm",
+	.open = shm_open_driver,
+	.close = shm_close,
+	.address = shm_address,
+	.reach = shm_reach,
+	.post = shm_post,
+	.poll = shm_poll,
+	.arm = shm_arm,
+	.disarm = shm_disarm,
+	.fd = shm_fd,
+	.get = shm_get,
+	.put = shm_put,
+	.drain = shm_drain,
+	.card = shm_card,
+};
