@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine.c - translates the plan and execs; nothing passes through a shell. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "say.h"
+
+struct args {
+	char **items;
+	int count;
+};
+
+static void add(struct args *a, const char *text)
+{
+	char **items = realloc(a->items, ((size_t)a->count + 2) * sizeof *items);
+	char *copy = strdup(text);
+	if (!items || !copy) {
+		say("no memory");
+		exit(1);
+	}
+	items[a->count++] = copy;
+	items[a->count] = NULL;
+	a->items = items;
+}
+
+static void addf(struct args *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void addf(struct args *a, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		say("no memory");
+		exit(1);
+	}
+	add(a, text);
+	free(text);
+}
+
+static void add_program(struct args *a, const struct plan_program *prog)
+{
+	for (int i = 0; i < prog->argc; i++)
+		add(a, prog->argv[i]);
+}
+
+/* --- Hydra --- */
+
+static void hydra_vars(struct args *a, const char *option, const struct plan_vars *vars)
+{
+	for (int i = 0; i < vars->count; i++) {
+		add(a, option);
+		add(a, vars->items[i].name);
+		add(a, vars->items[i].value);
+	}
+}
+
+static void hydra_args(struct args *a, const struct plan *plan)
+{
+	if (plan->hosts) {
+		add(a, "-hosts");
+		add(a, plan->hosts);
+	}
+	if (plan->hostfile) {
+		add(a, "-f");
+		add(a, plan->hostfile);
+	}
+	if (plan->per_host) {
+		add(a, "-ppn");
+		addf(a, "%d", plan->per_host);
+	}
+	if (plan->bind_core) {
+		add(a, "-bind-to");
+		add(a, "core");
+	}
+	if (plan->label)
+		add(a, "-l");
+	hydra_vars(a, "-genv", &plan->vars);
+	if (plan->timeout_s > 0) {
+		char text[32];
+		snprintf(text, sizeof text, "%.0f", plan->timeout_s < 1 ? 1 : plan->timeout_s);
+		setenv("MPIEXEC_TIMEOUT", text, 1);
+	}
+	for (int i = 0; i < plan->program_count; i++) {
+		const struct plan_program *prog = &plan->programs[i];
+		if (i)
+			add(a, ":");
+		add(a, "-n");
+		addf(a, "%d", prog->ranks);
+		if (prog->wdir) {
+			add(a, "-wdir");
+			add(a, prog->wdir);
+		}
+		hydra_vars(a, "-env", &prog->vars);
+		add_program(a, prog);
+	}
+}
+
+/* --- srun: variables go through its own environment --- */
+
+static void srun_options(struct args *a, const struct plan *plan)
+{
+	add(a, "--mpi=pmi2");
+	if (plan->hosts)
+		addf(a, "--nodelist=%s", plan->hosts);
+	/* srun takes a name with a slash for a file. */
+	if (plan->hostfile)
+		addf(a, "--nodelist=%s%s", strchr(plan->hostfile, '/') ? "" : "./", plan->hostfile);
+	if (plan->per_host)
+		addf(a, "--ntasks-per-node=%d", plan->per_host);
+	if (plan->bind_core)
+		add(a, "--cpu-bind=cores");
+	if (plan->label)
+		add(a, "--label");
+	if (plan->timeout_s > 0) {
+		long s = (long)plan->timeout_s;
+		addf(a, "--time=%ld:%02ld", s / 60, s % 60);
+	}
+}
+
+static void srun_args(struct args *a, const struct plan *plan)
+{
+	for (int v = 0; v < plan->vars.count; v++)
+		setenv(plan->vars.items[v].name, plan->vars.items[v].value, 1);
+	for (int i = 0; i < plan->program_count; i++) {
+		const struct plan_program *prog = &plan->programs[i];
+		if (i)
+			add(a, ":");
+		srun_options(a, plan);
+		addf(a, "--ntasks=%d", prog->ranks);
+		if (prog->wdir)
+			addf(a, "--chdir=%s", prog->wdir);
+		if (prog->vars.count) {
+			add(a, "env");
+			/* After the options: env starts the program with these variables. */
+			for (int v = 0; v < prog->vars.count; v++)
+				addf(a, "%s=%s", prog->vars.items[v].name,
+				     prog->vars.items[v].value);
+		}
+		add_program(a, prog);
+	}
+}
+
+/* --- PRRTE --- */
+
+static void prterun_vars(struct args *a, const struct plan_vars *vars)
+{
+	for (int i = 0; i < vars->count; i++) {
+		add(a, "-x");
+		addf(a, "%s=%s", vars->items[i].name, vars->items[i].value);
+	}
+}
+
+static void prterun_args(struct args *a, const struct plan *plan)
+{
+	if (plan->label)
+		add(a, "--tag-output");
+	if (plan->timeout_s > 0) {
+		add(a, "--timeout");
+		addf(a, "%.0f", plan->timeout_s < 1 ? 1 : plan->timeout_s);
+	}
+	for (int i = 0; i < plan->program_count; i++) {
+		const struct plan_program *prog = &plan->programs[i];
+		if (i)
+			add(a, ":");
+		if (plan->hosts) {
+			add(a, "--host");
+			add(a, plan->hosts);
+		}
+		if (plan->hostfile) {
+			add(a, "--hostfile");
+			add(a, plan->hostfile);
+		}
+		if (plan->per_host) {
+			add(a, "--map-by");
+			addf(a, "ppr:%d:node:oversubscribe", plan->per_host);
+		}
+		add(a, "--bind-to");
+		add(a, plan->bind_core ? "core" : "none");
+		add(a, "-n");
+		addf(a, "%d", prog->ranks);
+		if (prog->wdir) {
+			add(a, "--wdir");
+			add(a, prog->wdir);
+		}
+		prterun_vars(a, &plan->vars);
+		prterun_vars(a, &prog->vars);
+		add_program(a, prog);
+	}
+}
+
+static const struct engine {
+	const char *name;
+	void (*translate)(struct args *a, const struct plan *plan);
+} engines[] = {
+	{"srun", srun_args},
+	{"prterun", prterun_args},
+	{"mpiexec.hydra", hydra_args},
+};
+
+int engine_exec(const struct plan *plan)
+{
+	for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
+		const struct engine *e = &engines[i];
+		struct args a = {0};
+		if (plan->engine && strcmp(plan->engine, e->name) != 0 &&
+		    !(strcmp(plan->engine, "hydra") == 0 && e->translate == hydra_args))
+			continue;
+		add(&a, e->name);
+		e->translate(&a, plan);
+		execvp(e->name, a.items);
+		if (errno != ENOENT) {
+			say("cannot start %s: %s", e->name, strerror(errno));
+			return 126;
+		}
+		for (int k = 0; k < a.count; k++)
+			free(a.items[k]);
+		free(a.items);
+	}
+	if (plan->engine)
+		say("--engine %s: not found; srun, prterun and mpiexec.hydra are known",
+		    plan->engine);
+	else
+		say("other machines need srun, prterun or mpiexec.hydra in PATH; leave out -hosts, "
+		    "-f and -ppn to run on this machine");
+	return 127;
+}

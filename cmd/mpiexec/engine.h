@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine.h - other machines: the command line in the words of srun, prterun or Hydra. */
+#ifndef MPIEXEC_ENGINE_H
+#define MPIEXEC_ENGINE_H
+
+#include "plan.h"
+
+/* Becomes a real engine; returns only when that fails, with the exit code, after one line. */
+int engine_exec(const struct plan *plan);
+
+#endif

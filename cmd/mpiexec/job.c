@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* job.c - the main loop: starts ranks, listens to the keeper, the clock and the user. */
+#include "job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/base.h"
+#include "events.h"
+#include "handover.h"
+#include "pmi.h"
+#include "say.h"
+#include "sink.h"
+#include "stream.h"
+#include "verdict.h"
+
+#define SECOND_NS 1000000000u
+#define WINDOW_NS 30000000u         /* FAILING */
+#define ASK_NS (5ull * SECOND_NS)   /* after Ctrl-C, until SIGTERM */
+#define DRAIN_NS (2ull * SECOND_NS) /* for a reader that is slow, when the job has failed */
+#define SPAWNS_AHEAD 4              /* requests that wait in the keeper's socket */
+
+enum phase { RUNNING, FAILING, ENDING, DRAINING };
+
+static struct {
+	const struct job_setup *setup;
+	const struct plan *plan;
+	struct event_source keeper_source, signal_source;
+	enum phase phase;
+	int next_rank, spawning, living;
+	struct handover *handover; /* the job's secret, until the last rank has it */
+	struct verdict verdict;
+	int forced_code; /* the user or the clock ended it; 0: not */
+	uint64_t timeout_at, window_at, ask_at, drain_at; /* 0: not set */
+} job;
+
+/* --- ending --- */
+
+static void tell_keeper(enum keeper_op op, int value)
+{
+	struct keeper_msg m = {.op = (int32_t)op, .value = value};
+	(void)keeper_send(job.setup->sock, m, NULL); /* gone: its socket says so too */
+}
+
+static void end_job(enum keeper_op op)
+{
+	if (job.phase < ENDING || op == KEEPER_KILL)
+		tell_keeper(op, 0);
+	if (job.phase < ENDING)
+		job.phase = ENDING;
+}
+
+static void fail(struct verdict v)
+{
+	if (job.phase > FAILING || job.forced_code)
+		return;
+	if (verdict_replaces(&v, &job.verdict))
+		job.verdict = v;
+	if (job.phase == RUNNING) {
+		job.phase = FAILING;
+		job.window_at = weft_clock_ns() + WINDOW_NS;
+	}
+}
+
+static void on_aborted(int rank, int code)
+{
+	fail((struct verdict){.kind = VERDICT_ABORT, .rank = rank, .value = code});
+}
+
+static void on_broken(int rank, const char *what)
+{
+	fail((struct verdict){.kind = VERDICT_PROTOCOL, .rank = rank, .text = what});
+}
+
+static void on_lost(int rank)
+{
+	fail((struct verdict){.kind = VERDICT_LOST, .rank = rank});
+}
+
+static void on_stuck(int rank)
+{
+	fail((struct verdict){.kind = VERDICT_STUCK, .rank = rank});
+}
+
+static const struct pmi_hooks hooks = {on_aborted, on_broken, on_lost, on_stuck};
+
+/* --- starting --- */
+
+struct ends {
+	int ours[KEEPER_FDS], theirs[KEEPER_FDS];
+};
+
+static void close_ends(const int *fds)
+{
+	for (int i = 0; i < KEEPER_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static bool make_ends(struct ends *e)
+{
+	for (int i = 0; i < KEEPER_FDS; i++)
+		e->ours[i] = e->theirs[i] = -1;
+	for (int i = 0; i < KEEPER_FDS; i++) {
+		int pair[2];
+		bool is_pipe = i == KEEPER_FD_OUT || i == KEEPER_FD_ERR;
+		if (is_pipe ? pipe2(pair, O_CLOEXEC)
+			    : socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+			return false;
+		e->ours[i] = pair[0];
+		e->theirs[i] = pair[1];
+	}
+	return true;
+}
+
+static int appnum_of(int rank)
+{
+	int i = 0;
+	while (rank >= job.plan->programs[i].first + job.plan->programs[i].ranks)
+		i++; /* ends: rank is below the size */
+	return i;
+}
+
+static bool attach_ends(int rank, struct ends *e)
+{
+	bool live = job.plan->size == 1 || (rank == 0 && isatty(STDOUT_FILENO));
+	bool label = job.plan->label;
+	if (send(e->ours[KEEPER_FD_BOOT], job.handover, sizeof *job.handover, MSG_NOSIGNAL) !=
+	    (ssize_t)sizeof *job.handover)
+		return false;
+	close(e->ours[KEEPER_FD_BOOT]);
+	e->ours[KEEPER_FD_BOOT] = -1;
+	/* Whatever is attached now belongs to its new owner. */
+	if (!stream_open(rank, e->ours[KEEPER_FD_OUT], sink_stdout(), label, live))
+		return false;
+	e->ours[KEEPER_FD_OUT] = -1;
+	if (!stream_open(rank, e->ours[KEEPER_FD_ERR], sink_stderr(), label, live))
+		return false;
+	e->ours[KEEPER_FD_ERR] = -1;
+	if (!pmi_attach(rank, appnum_of(rank), e->ours[KEEPER_FD_PMI]))
+		return false;
+	e->ours[KEEPER_FD_PMI] = -1;
+	return true;
+}
+
+static void start_rank(int rank)
+{
+	struct ends e;
+	struct keeper_msg m = {.op = KEEPER_SPAWN, .rank = rank};
+	bool good = make_ends(&e) && attach_ends(rank, &e);
+	int error = errno;
+	if (good && keeper_send(job.setup->sock, m, e.theirs))
+		job.spawning++;
+	else if (!good)
+		fail((struct verdict){.kind = VERDICT_START,
+				      .rank = rank,
+				      .value = error,
+				      .step = KEEPER_STEP_SETUP});
+	close_ends(e.ours);
+	close_ends(e.theirs);
+}
+
+static void start_more(void)
+{
+	while (job.phase == RUNNING && job.next_rank < job.plan->size &&
+	       job.spawning < SPAWNS_AHEAD && !job.forced_code)
+		start_rank(job.next_rank++);
+	if (job.next_rank == job.plan->size && job.handover) {
+		explicit_bzero(job.handover, sizeof *job.handover);
+		munmap(job.handover, sizeof *job.handover);
+		job.handover = NULL;
+	}
+}
+
+/* stdin is rank 0's: our copy would keep its writer from noticing that it has gone. */
+static void forget_stdin(void)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	close(null);
+}
+
+/* --- what the keeper says --- */
+
+static void rank_exited(int rank, int status)
+{
+	struct verdict v = {.kind = VERDICT_DIED, .rank = rank, .value = status};
+	pmi_detach(rank);
+	job.living--;
+	if (pmi_has_aborted(rank))
+		return;
+	if (status == 0 && pmi_state_of(rank) != PMI_JOINED)
+		return;
+	if (pmi_state_of(rank) == PMI_LEFT && WIFEXITED(status)) {
+		/* It has left MPI in order: nobody waits for it, the others may go on. */
+		if (job.verdict.kind == VERDICT_NONE)
+			job.verdict = v;
+		return;
+	}
+	fail(v);
+}
+
+static void rank_failed(const struct keeper_msg *m)
+{
+	fail((struct verdict){
+		.kind = VERDICT_START, .rank = m->rank, .value = m->value, .step = m->step});
+}
+
+static void keeper_lost(void)
+{
+	keeper_kill_all();
+	if (job.phase < DRAINING && !job.forced_code) {
+		job.verdict = (struct verdict){
+			.kind = VERDICT_INTERNAL,
+			.text = "the process that keeps the ranks was killed: the job is ended"};
+		verdict_say(&job.verdict, job.plan);
+	}
+	job.phase = DRAINING;
+}
+
+static void heard(const struct keeper_msg *m)
+{
+	switch ((enum keeper_op)m->op) {
+	case KEEPER_STARTED:
+		job.spawning--;
+		job.living++;
+		if (m->rank == 0)
+			forget_stdin();
+		break;
+	case KEEPER_FAILED:
+		job.spawning--;
+		rank_failed(m);
+		break;
+	case KEEPER_EXITED:
+		rank_exited(m->rank, m->value);
+		break;
+	case KEEPER_GONE:
+		job.phase = DRAINING;
+		break;
+	default:
+		break;
+	}
+}
+
+static void keeper_ready(struct event_source *source, uint32_t events)
+{
+	struct keeper_msg m;
+	(void)source;
+	(void)events;
+	ssize_t n = recv(job.setup->sock, &m, sizeof m, MSG_WAITALL);
+	if (n == (ssize_t)sizeof m)
+		heard(&m);
+	else if (n >= 0 || errno != EINTR) {
+		events_remove(job.setup->sock);
+		if (job.phase != DRAINING)
+			keeper_lost();
+	}
+	start_more();
+}
+
+/* --- what the user says --- */
+
+static void asked_to_end(int sig)
+{
+	if (job.forced_code) {
+		end_job(KEEPER_KILL); /* the second time: at once */
+		return;
+	}
+	job.forced_code = 128 + sig;
+	say("SIG%s: asking the ranks to end%s", sigabbrev_np(sig),
+	    sig == SIGINT ? " (once more: at once)" : "");
+	tell_keeper(KEEPER_SIGNAL, sig);
+	job.ask_at = weft_clock_ns() + ASK_NS;
+	if (job.phase == FAILING)
+		end_job(KEEPER_END);
+}
+
+static void signal_ready(struct event_source *source, uint32_t events)
+{
+	struct signalfd_siginfo si;
+	(void)source;
+	(void)events;
+	if (read(job.setup->signal_fd, &si, sizeof si) != (ssize_t)sizeof si)
+		return;
+	int sig = (int)si.ssi_signo;
+	switch (sig) {
+	case SIGTSTP:
+		tell_keeper(KEEPER_SIGNAL, SIGTSTP);
+		raise(SIGSTOP);
+		break;
+	case SIGCONT:
+	case SIGUSR1:
+	case SIGUSR2:
+		tell_keeper(KEEPER_SIGNAL, sig);
+		break;
+	default:
+		asked_to_end(sig);
+		break;
+	}
+}
+
+/* --- the clock --- */
+
+static bool passed(uint64_t *at_p, uint64_t now)
+{
+	if (!*at_p || now < *at_p)
+		return false;
+	*at_p = 0;
+	return true;
+}
+
+static void check_clock(void)
+{
+	uint64_t now = weft_clock_ns();
+	if (job.phase < ENDING && passed(&job.timeout_at, now) && !job.forced_code) {
+		say("the job ran longer than %g s (--timeout): ended", job.plan->timeout_s);
+		job.forced_code = 124;
+		end_job(KEEPER_END);
+	}
+	if (passed(&job.ask_at, now))
+		end_job(KEEPER_END);
+	if (passed(&job.window_at, now) && job.phase == FAILING) {
+		verdict_say(&job.verdict, job.plan);
+		end_job(KEEPER_END);
+	}
+}
+
+static int next_timeout_ms(void)
+{
+	const uint64_t at[] = {job.phase < ENDING ? job.timeout_at : 0, job.window_at, job.ask_at,
+			       job.drain_at};
+	uint64_t now = weft_clock_ns(), first = 0;
+	for (size_t i = 0; i < weft_countof(at); i++)
+		if (at[i] && (!first || at[i] < first))
+			first = at[i];
+	if (!first)
+		return -1;
+	if (first <= now)
+		return 0;
+	uint64_t ms = (first - now) / 1000000u + 1;
+	return ms < 3600000 ? (int)ms : 3600000;
+}
+
+static bool all_left(void)
+{
+	return job.phase == RUNNING && job.next_rank == job.plan->size && !job.spawning &&
+	       !job.living;
+}
+
+static bool interrupted_and_left(void)
+{
+	return job.forced_code && job.phase < ENDING && !job.spawning && !job.living;
+}
+
+/* The ranks are gone: what they wrote still has to get out. */
+static bool drained(void)
+{
+	bool hurry = job.forced_code || job.verdict.kind != VERDICT_NONE;
+	if (hurry && !job.drain_at)
+		job.drain_at = weft_clock_ns() + DRAIN_NS;
+	if (job.drain_at && weft_clock_ns() >= job.drain_at)
+		return true;
+	return stream_finish_all() && sink_is_idle(sink_stdout()) && sink_is_idle(sink_stderr());
+}
+
+static bool start(void)
+{
+	job.handover = handover_create(job.setup->jobid);
+	job.keeper_source.ready = keeper_ready;
+	job.signal_source.ready = signal_ready;
+	if (!job.handover || !events_init() || !sink_open_all(stream_resume_all) ||
+	    !pmi_init(job.plan->size, job.setup->jobid, &hooks) ||
+	    !events_add(job.setup->sock, EPOLLIN, &job.keeper_source) ||
+	    !events_add(job.setup->signal_fd, EPOLLIN, &job.signal_source)) {
+		say("cannot start: %s", strerror(errno));
+		return false;
+	}
+	if (job.plan->timeout_s > 0)
+		job.timeout_at = weft_clock_ns() + (uint64_t)(job.plan->timeout_s * 1e9);
+	return true;
+}
+
+int job_run(const struct job_setup *setup)
+{
+	job.setup = setup;
+	job.plan = setup->plan;
+	if (!start())
+		return 1;
+	start_more();
+	for (;;) { /* ends: the last rank is gone and its output is out */
+		check_clock();
+		if (all_left() || interrupted_and_left())
+			end_job(KEEPER_END);
+		if (job.phase == DRAINING && drained())
+			break;
+		events_wait(next_timeout_ms());
+	}
+	(void)waitpid(setup->keeper, NULL, 0);
+	return job.forced_code ? job.forced_code : verdict_exit_code(&job.verdict);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * job.h - one job from its first rank to its exit code.
+ *
+ *	RUNNING --failure--> FAILING --30 ms--> ENDING --keeper: nobody left--> DRAINING --> exit
+ *	   \--last rank left, timeout, signal--------^
+ *
+ * FAILING waits a moment, because the rank that died first is not always the first one heard of:
+ * ranks that notice its death may ask for an abort before the keeper has reaped it.
+ */
+#ifndef MPIEXEC_JOB_H
+#define MPIEXEC_JOB_H
+
+#include "keeper.h"
+
+struct job_setup {
+	const struct plan *plan;
+	const char *jobid;
+	pid_t keeper;
+	int sock;      /* the keeper's */
+	int signal_fd; /* signals for mpiexec */
+};
+
+/* Runs the job and returns mpiexec's exit code. */
+int job_run(const struct job_setup *setup);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * main.c - mpiexec: reads its command line, starts the keeper, runs the job.
+ *
+ * Read job.h for the life of a job, keeper.h for who starts and ends processes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "engine.h"
+#include "handover.h"
+#include "job.h"
+#include "plan.h"
+#include "say.h"
+
+#define FDS_PER_RANK 4 /* two pipes, a socket, a pidfd */
+#define FDS_BESIDES 64
+
+/* 0, 1 and 2 must be open, or descriptors of ours would take their places. */
+static void open_standard(void)
+{
+	int fd;
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* A job in the background must not fight with the shell for the terminal's input. */
+static void choose_stdin(void)
+{
+	if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) == getpgrp())
+		return;
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		dup2(fd, STDIN_FILENO);
+		close(fd);
+	}
+}
+
+/* Returns the soft limit that was set before, or 0 after a message. */
+static rlim_t raise_limit(int ranks)
+{
+	struct rlimit r;
+	rlim_t need = (rlim_t)ranks * FDS_PER_RANK + FDS_BESIDES;
+	if (getrlimit(RLIMIT_NOFILE, &r)) {
+		say("getrlimit: %s", strerror(errno));
+		return 0;
+	}
+	rlim_t before = r.rlim_cur;
+	if (r.rlim_cur < need && r.rlim_max >= need) {
+		r.rlim_cur = need;
+		if (setrlimit(RLIMIT_NOFILE, &r) == 0)
+			return before;
+	}
+	if (r.rlim_cur >= need)
+		return before;
+	say("%d ranks need %llu descriptors, the limit is %llu: raise it with ulimit -Hn", ranks,
+	    (unsigned long long)need, (unsigned long long)r.rlim_max);
+	return 0;
+}
+
+/* The signals that we answer: all but those that our parent made us ignore (nohup). */
+static void choose_signals(sigset_t *set)
+{
+	static const int all[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+				  SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
+	sigemptyset(set);
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		struct sigaction old;
+		if (sigaction(all[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaddset(set, all[i]);
+	}
+}
+
+static int run_here(int argc, char **argv, const struct plan *plan)
+{
+	struct keeper_setup ks = {.plan = plan, .argc = argc, .argv = argv};
+	struct job_setup js = {.plan = plan};
+	char jobid[HANDOVER_JOBID_MAX];
+	sigset_t ours;
+	choose_stdin();
+	signal(SIGCHLD, SIG_DFL); /* ignored, it would swallow the ranks' exit codes */
+	choose_signals(&ours);
+	sigprocmask(SIG_BLOCK, &ours, &ks.mask);
+	ks.nofile = raise_limit(plan->size);
+	if (!ks.nofile)
+		return 1;
+	if (!handover_name(jobid)) {
+		say("getrandom: %s", strerror(errno));
+		return 1;
+	}
+	/* Should the keeper be killed, the ranks become our children. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1)) {
+		say("prctl: %s", strerror(errno));
+		return 1;
+	}
+	js.jobid = jobid;
+	js.keeper = keeper_start(&ks, &js.sock);
+	if (js.keeper < 0)
+		return 1;
+	signal(SIGPIPE, SIG_IGN);
+	js.signal_fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (js.signal_fd < 0) {
+		say("signalfd: %s", strerror(errno));
+		return 1;
+	}
+	return job_run(&js);
+}
+
+int main(int argc, char **argv)
+{
+	static struct plan plan;
+	open_standard();
+	switch (plan_parse(argc, argv, &plan)) {
+	case PLAN_BAD:
+		return 2;
+	case PLAN_DONE:
+		return fflush(stdout) ? 1 : 0;
+	case PLAN_RUN:
+		break;
+	}
+	if (plan_is_remote(&plan))
+		return engine_exec(&plan);
+	/* The writer threads may be stuck at a reader that never reads: end without them. */
+	_exit(run_here(argc, argv, &plan));
+}

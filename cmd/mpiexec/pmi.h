@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pmi.h - the server's side of PMI-1: one connection per rank, one key-value space.
+ *
+ * Ranks are not trusted to be sane: a line that is too long or makes no sense fails the job, a rank
+ * that does not read its answers is not served on.  Nothing here blocks.
+ *
+ * Callers   the main thread only.
+ */
+#ifndef MPIEXEC_PMI_H
+#define MPIEXEC_PMI_H
+
+#include <stdbool.h>
+
+/* What the job hears. */
+struct pmi_hooks {
+	void (*aborted)(int rank, int code);
+	void (*broken)(int rank, const char *what); /* a request that makes no sense */
+	void (*lost)(int rank);                     /* its MPI process ended without finalize */
+	void (*stuck)(int rank); /* rank left while others wait for it in a barrier */
+};
+
+bool pmi_init(int size, const char *jobid, const struct pmi_hooks *hooks);
+
+/* Serves rank on fd, our end of a socket pair, from now on. */
+bool pmi_attach(int rank, int appnum, int fd);
+
+/* The rank's process has ended: reads what it still said and closes. */
+void pmi_detach(int rank);
+
+enum pmi_state {
+	PMI_SILENT, /* never said init */
+	PMI_JOINED,
+	PMI_LEFT, /* said finalize */
+};
+enum pmi_state pmi_state_of(int rank);
+
+/* Has the rank asked for the job's end? */
+bool pmi_has_aborted(int rank);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rank.c - between fork and exec. */
+#include "rank.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What an outer job may have left in our environment and must not reach the ranks. */
+static const char *const foreign[] = {
+	"PMI_FD",
+	"PMI_RANK",
+	"PMI_SIZE",
+	"PMI_ID",
+	"PMI_PORT",
+	"PMI_SPAWNED",
+	"PMI_CONTROL_FD",
+	"PMI_CONTROL_PORT",
+	"PMIX_NAMESPACE",
+	"PMIX_RANK",
+	"PMIX_SERVER_URI2",
+	"PMIX_SERVER_URI3",
+	"PMIX_ID",
+	"WEFT_BOOT_FD",
+	"HYDI_CONTROL_FD",
+	"OMPI_COMM_WORLD_SIZE",
+	"MPI_LOCALRANKID",
+	"MPI_LOCALNRANKS",
+	"OMPI_COMM_WORLD_RANK",
+};
+
+static void set_number(const char *name, int value)
+{
+	char text[16];
+	snprintf(text, sizeof text, "%d", value);
+	setenv(name, text, 1);
+}
+
+static void set_vars(const struct plan_vars *vars)
+{
+	for (int i = 0; i < vars->count; i++)
+		setenv(vars->items[i].name, vars->items[i].value, 1);
+}
+
+static void set_environment(const struct plan *plan, const struct plan_program *prog, int rank,
+			    const int fds[KEEPER_FDS])
+{
+	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+		unsetenv(foreign[i]);
+	set_vars(&plan->vars);
+	set_vars(&prog->vars);
+	set_number("PMI_RANK", rank);
+	set_number("PMI_SIZE", plan->size);
+	set_number("PMI_FD", fds[KEEPER_FD_PMI]);
+	set_number("WEFT_BOOT_FD", fds[KEEPER_FD_BOOT]);
+	set_number("MPI_LOCALNRANKS", plan->size);
+	set_number("MPI_LOCALRANKID", rank);
+}
+
+/* Rank i on the i-th core we may use, round again when there are more ranks. */
+static void bind_core(int rank)
+{
+	cpu_set_t allowed, one;
+	if (sched_getaffinity(0, sizeof allowed, &allowed))
+		return; /* more than 1024 cores: stay unbound */
+	int nth = rank % CPU_COUNT(&allowed);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &allowed) && nth-- == 0) {
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+			(void)sched_setaffinity(0, sizeof one, &one);
+			return;
+		}
+	}
+}
+
+static const struct plan_program *program_of(const struct plan *plan, int rank)
+{
+	int i = 0;
+	while (rank >= plan->programs[i].first + plan->programs[i].ranks)
+		i++; /* ends: rank is below the size, which is the end of the last program */
+	return &plan->programs[i];
+}
+
+/* Descriptors 0, 1, 2 and the two that the boot layer reads; the rest closes itself at exec. */
+static int place_descriptors(int rank, const int fds[KEEPER_FDS])
+{
+	if (rank != 0) {
+		int null = open("/dev/null", O_RDONLY);
+		if (null < 0 || dup2(null, STDIN_FILENO) < 0)
+			return -1;
+		if (null != STDIN_FILENO)
+			close(null);
+	}
+	if (dup2(fds[KEEPER_FD_OUT], STDOUT_FILENO) < 0 ||
+	    dup2(fds[KEEPER_FD_ERR], STDERR_FILENO) < 0 ||
+	    fcntl(fds[KEEPER_FD_PMI], F_SETFD, 0) < 0 || fcntl(fds[KEEPER_FD_BOOT], F_SETFD, 0) < 0)
+		return -1;
+	return 0;
+}
+
+_Noreturn static void become_rank(const struct keeper_setup *s, int rank, const int fds[KEEPER_FDS],
+				  int report_fd, pid_t keeper)
+{
+	const struct plan_program *prog = program_of(s->plan, rank);
+	struct rank_failure failure = {.step = KEEPER_STEP_SETUP};
+	struct rlimit files;
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != keeper)
+		_exit(1); /* it died before the line above took effect */
+	if (s->plan->bind_core)
+		bind_core(rank);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = s->nofile;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	if (place_descriptors(rank, fds))
+		goto failed;
+	failure.step = KEEPER_STEP_WDIR;
+	if (prog->wdir && chdir(prog->wdir))
+		goto failed;
+	set_environment(s->plan, prog, rank, fds);
+	sigprocmask(SIG_SETMASK, &s->mask, NULL);
+	failure.step = KEEPER_STEP_EXEC;
+	execvp(prog->argv[0], prog->argv);
+failed:
+	failure.error = errno;
+	(void)!write(report_fd, &failure, sizeof failure);
+	_exit(127);
+}
+
+/* The pipe closes itself at exec: end of file means that the program runs. */
+static bool wait_exec(int fd, struct rank_failure *failure_p)
+{
+	ssize_t n;
+	do
+		n = read(fd, failure_p, sizeof *failure_p);
+	while (n < 0 && errno == EINTR);
+	return n != (ssize_t)sizeof *failure_p;
+}
+
+pid_t rank_spawn(const struct keeper_setup *setup, int rank, const int fds[KEEPER_FDS],
+		 struct rank_failure *failure_p)
+{
+	int report[2];
+	pid_t keeper = getpid();
+	if (pipe2(report, O_CLOEXEC)) {
+		*failure_p = (struct rank_failure){KEEPER_STEP_SETUP, errno};
+		return -1;
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		become_rank(setup, rank, fds, report[1], keeper);
+	*failure_p = (struct rank_failure){KEEPER_STEP_FORK, errno};
+	close(report[1]);
+	if (pid > 0) {
+		setpgid(pid, pid); /* both sides: whoever comes first */
+		if (!wait_exec(report[0], failure_p)) {
+			int status;
+			while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+				continue; /* ends: the child leaves right after its report */
+			pid = -1;
+		}
+	}
+	close(report[0]);
+	return pid;
+}
