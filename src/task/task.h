@@ -7,6 +7,7 @@
 #ifndef WEFT_TASK_H
 #define WEFT_TASK_H
 
+#include <stdio.h>
 #include "base/base.h"
 #include "wait/completion.h"
 
@@ -34,6 +35,18 @@ weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64
 /* The common case, one completion, no timeout. */
 void weft_engine_wait(struct weft_completion *c);
 
+/*
+ * How many ranks share how many cores here; cpus 0: ask the system.  More ranks than cores: waiters
+ * do not spin.  Called by rt/ once it knows; any time.
+ */
+void weft_engine_set_local_ranks(int ranks, int cpus);
+
+/* Is the calling thread inside a callback or task?  It may then not wait. */
+bool weft_engine_in_handler(void);
+
+/* What runs where, for `weft info`: topology and queues, watcher, idle workers, spin. */
+void weft_engine_describe(FILE *out);
+
 /* Switches background progress for the process; also setting `progress`.  Any thread, any time. */
 void weft_progress_set(bool on);
 bool weft_progress_get(void);
@@ -43,7 +56,13 @@ bool weft_progress_thread_get(void);
 
 /* ---- sources ------------------------------------------------------------------------------ */
 
-/* Something that events come from.  All callbacks run under the source's mask: never two at once.
+/*
+ * Something that events come from.  All callbacks run under the source's mask: never two at once.
+ *
+ * Armed means: from arm on, until disarm, EVERY arrival rings the descriptor, also while it is
+ * still readable from an earlier one (the engine waits for edges: an eventfd written again, a
+ * socket that got more).  poll works, armed or not; after a wake-up the engine polls without
+ * disarming, so that a thread may go back to its work and leave the source armed.
  */
 struct weft_source {
 	const char *name;

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * baton.h - who polls, who sleeps, and who must be woken: the words behind the progress contract.
+ *
+ * One thread at a time holds the baton.  It polls, or sleeps in the watch set (epoll) itself.  The
+ * watcher is where its position says: ticking, asleep in the watch set, asleep beside it because
+ * the holder sleeps there, or off.  x_armed says that every source will ring its descriptor; the
+ * holder sets and clears it, and whoever a ring has woken clears it: a bell may ring but once.
+ *
+ * Callers   take, leave, sleep, wake: threads that wait, and the watcher when it arms.
+ *           sit_*: the watcher.  submit_target: whoever published work.
+ * Owner     `owed` belongs to the holder; x_watcher is written by the watcher only.
+ * Promise   vacant and not armed: the watcher ticks, or is kicked by who left it so.
+ *           vacant and armed: the watcher is in the watch set, or is kicked by who left it so.
+ *           holder asleep: armed, and it looked once more after it said so.
+ *           watcher off: whoever leaves passes the baton to a parked waiter.
+ */
+#ifndef WEFT_BATON_H
+#define WEFT_BATON_H
+
+#include "base/base.h"
+
+enum weft_baton_state {
+	WEFT_BATON_VACANT = 0,
+	WEFT_BATON_HELD = 1,   /* its holder polls */
+	WEFT_BATON_ASLEEP = 2, /* its holder sleeps in the watch set */
+};
+
+enum weft_watcher_pos {
+	WEFT_WATCHER_OFF = 0,   /* progress is off, or there is no watcher */
+	WEFT_WATCHER_TICKS = 1, /* looks every T whether anybody polls */
+	WEFT_WATCHER_UNDER = 2, /* in the watch set, until an arrival or a kick */
+	WEFT_WATCHER_BESIDE =
+		3, /* asleep on its own word while the holder sleeps in the watch set */
+};
+
+enum weft_kick {
+	WEFT_KICK_NONE,
+	WEFT_KICK_SET,     /* write the kick descriptor of the watch set */
+	WEFT_KICK_WATCHER, /* wake the watcher's own word */
+	WEFT_KICK_PARKED,  /* wake one parked waiter: nobody else will poll */
+};
+
+struct weft_baton {
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_state; /* takers, holder */
+	_Atomic uint32_t x_watcher;                       /* watcher */
+	_Atomic uint32_t x_parked;                        /* waiters: how many are parked */
+	_Atomic bool x_armed;                             /* H sets, H and the woken clear */
+	bool owed;  /* H: the watcher sits beside and must be moved when we leave */
+	bool fence; /* I: no membarrier here, leave() must fence for itself */
+};
+
+static inline bool weft_baton_try_take(struct weft_baton *b)
+{
+	uint32_t seen = atomic_load_explicit(&b->x_state, memory_order_relaxed);
+	/* BTAKE <- BGIVE (leave).  Carries: x_armed and owed, and what the last holder polled.
+	 * Without it a holder could believe the sources armed that are not. */
+	return seen == WEFT_BATON_VACANT &&
+	       atomic_compare_exchange_strong_explicit(&b->x_state, &seen, WEFT_BATON_HELD,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+/*
+ * Gives the baton back and says whom to kick for it.
+ *
+ * The quick way: a plain release store, then a look at the watcher.  Only a watcher that goes off
+ * can be missed by that look, and it runs a membarrier between saying so and trying to take the
+ * baton; then either we see it off, or it finds the baton vacant.
+ * The careful way, after a sleep (armed) or with the watcher off: an exchange, which comes before
+ * our look at x_parked and before the caller's look at the task queues.
+ */
+static inline enum weft_kick weft_baton_leave(struct weft_baton *b)
+{
+	/* Relaxed: cleared behind our back only by somebody awake, who then arms again. */
+	bool armed = atomic_load_explicit(&b->x_armed, memory_order_relaxed), owed = b->owed;
+	b->owed = false;
+	uint32_t watcher = atomic_load_explicit(&b->x_watcher, memory_order_relaxed);
+	if (weft_unlikely(armed || watcher == WEFT_WATCHER_OFF || b->fence)) {
+		/* BGIVE -> BTAKE, and GONE -> PARK (weft_baton_park). */
+		atomic_exchange_explicit(&b->x_state, WEFT_BATON_VACANT, memory_order_seq_cst);
+	} else {
+		/* BGIVE -> BTAKE. */
+		atomic_store_explicit(&b->x_state, WEFT_BATON_VACANT, memory_order_release);
+		weft_compiler_barrier(); /* the watcher's membarrier does the rest */
+	}
+	watcher = atomic_load_explicit(&b->x_watcher, memory_order_seq_cst);
+	if (weft_unlikely(watcher == WEFT_WATCHER_OFF))
+		return atomic_load_explicit(&b->x_parked, memory_order_seq_cst) ? WEFT_KICK_PARKED
+										: WEFT_KICK_NONE;
+	if (weft_unlikely(owed))
+		return WEFT_KICK_WATCHER;
+	if (weft_unlikely(!armed && watcher == WEFT_WATCHER_UNDER))
+		return WEFT_KICK_SET;
+	return WEFT_KICK_NONE;
+}
+
+/* A waiter will park.  False: the baton is vacant, take it instead; then call _unpark. */
+static inline bool weft_baton_park(struct weft_baton *b)
+{
+	/* PARK -> GONE (leave).  seq_cst, both: either the leaver counts us or we see it gone.
+	 * Without it both could miss, and with the watcher off nobody would poll for us. */
+	atomic_fetch_add_explicit(&b->x_parked, 1, memory_order_seq_cst);
+	return atomic_load_explicit(&b->x_state, memory_order_seq_cst) != WEFT_BATON_VACANT;
+}
+
+static inline void weft_baton_unpark(struct weft_baton *b)
+{
+	/* Relaxed: too high a count for a moment costs a superfluous wake-up. */
+	atomic_fetch_sub_explicit(&b->x_parked, 1, memory_order_relaxed);
+}
+
+/* The holder goes to sleep in the watch set; after this it must look at everything once more. */
+static inline void weft_baton_sleep(struct weft_baton *b)
+{
+	b->owed = false;
+	/* DOZE -> SUBMIT (submit_target) and -> BESIDE.  seq_cst: comes before the last look, so a
+	 * submitter either is seen by that look or sees us asleep and kicks. */
+	atomic_exchange_explicit(&b->x_state, WEFT_BATON_ASLEEP, memory_order_seq_cst);
+}
+
+/* It woke up and polls again. */
+static inline void weft_baton_wake(struct weft_baton *b)
+{
+	/* WOKE -> BESIDE (sit_beside).  seq_cst: either the watcher sees us awake and does not sit
+	 * down, or we see it sitting and move it when we leave.  Without it: armed, vacant, and
+	 * nobody in the watch set. */
+	atomic_exchange_explicit(&b->x_state, WEFT_BATON_HELD, memory_order_seq_cst);
+	b->owed = atomic_load_explicit(&b->x_watcher, memory_order_seq_cst) == WEFT_WATCHER_BESIDE;
+}
+
+/* The watcher says where it is. */
+static inline void weft_watcher_sit(struct weft_baton *b, enum weft_watcher_pos pos)
+{
+	/* SIT -> SUBMIT, GONE.  seq_cst: comes before the watcher's last look. */
+	atomic_exchange_explicit(&b->x_watcher, pos, memory_order_seq_cst);
+}
+
+/* True: the watcher may sleep on its own word until it is kicked. */
+static inline bool weft_watcher_sit_beside(struct weft_baton *b)
+{
+	/* BESIDE <- WOKE, see there. */
+	atomic_exchange_explicit(&b->x_watcher, WEFT_WATCHER_BESIDE, memory_order_seq_cst);
+	return atomic_load_explicit(&b->x_state, memory_order_seq_cst) == WEFT_BATON_ASLEEP;
+}
+
+/* Work was published with a seq_cst exchange: who must be told? */
+static inline enum weft_kick weft_baton_submit_target(struct weft_baton *b)
+{
+	/* SUBMIT <- DOZE, SIT. */
+	uint32_t state = atomic_load_explicit(&b->x_state, memory_order_seq_cst);
+	if (weft_likely(state == WEFT_BATON_HELD))
+		return WEFT_KICK_NONE;
+	if (state == WEFT_BATON_ASLEEP)
+		return WEFT_KICK_SET;
+	switch (atomic_load_explicit(&b->x_watcher, memory_order_seq_cst)) {
+	case WEFT_WATCHER_UNDER:
+		return WEFT_KICK_SET;
+	case WEFT_WATCHER_TICKS:
+	case WEFT_WATCHER_BESIDE:
+		return WEFT_KICK_WATCHER;
+	default:
+		return WEFT_KICK_NONE; /* off: the next call into the library runs it */
+	}
+}
+
+#endif

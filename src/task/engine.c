@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine.c - starts and stops the engine, its switches, and one round of everything. */
+#include "base/log.h"
+#include "base/settings.h"
+#include "task/engine_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct weft_engine weft_engine = {
+	.watch_fd = -1,
+	.kick_fd = -1,
+	.park_lock = PTHREAD_MUTEX_INITIALIZER,
+	.slot_lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+_Thread_local struct weft_engine_self weft_engine_self;
+
+bool weft_engine_in_handler(void)
+{
+	return weft_engine_self.in_handler != 0;
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+int weft_engine_round(struct weft_engine *e, enum weft_round_kind kind)
+{
+	return weft_sources_round(e, kind);
+}
+
+bool weft_engine_tasks_waiting(struct weft_engine *e)
+{
+	return false;
+}
+
+/*
+ * While sources are armed each arrival rings a doorbell and wakes the watcher.  Somebody who tests
+ * in a loop does not need that: after a few tests in quick succession the sources are disarmed.
+ */
+static void quick_tests(struct weft_engine *e, struct weft_engine_self *self)
+{
+	uint64_t now = weft_cycles();
+	bool quick = now - self->test_cycles < 2 * weft_cycles_per_us();
+	self->test_cycles = now;
+	if (!quick)
+		self->tests = 0;
+	else if (++self->tests >= 16 && weft_baton_try_take(&e->baton)) {
+		self->tests = 0;
+		if (weft_sources_armed(e))
+			weft_sources_disarm(e);
+		weft_engine_kick(e, weft_baton_leave(&e->baton));
+	}
+}
+
+int weft_engine_poll(void)
+{
+	struct weft_engine *e = &weft_engine;
+	struct weft_engine_self *self = &weft_engine_self;
+	if (self->in_handler || !atomic_load_explicit(&e->x_running, memory_order_acquire))
+		return 0;
+	int found = weft_engine_round(e, WEFT_ROUND_QUICK);
+	/* Relaxed, and two may write the same number: the watcher only asks whether it moved. */
+	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
+	atomic_store_explicit(&e->x_rounds, rounds + 1, memory_order_relaxed);
+	weft_count(WEFT_CNT_POLL_EXPLICIT, 1);
+	/* Hint, the holder's word: a test more or less before we disarm. */
+	if (weft_sources_armed(e))
+		quick_tests(e, self);
+	return found;
+}
+
+/* ---- kicks and sleeping in the watch set ------------------------------------------------------
+ */
+
+void weft_engine_kick(struct weft_engine *e, enum weft_kick kick)
+{
+	if (weft_likely(kick == WEFT_KICK_NONE))
+		return;
+	if (kick == WEFT_KICK_SET) {
+		uint64_t one = 1;
+		/* Never read: each write is an edge.  The counter would overflow after 2^64. */
+		ssize_t n = write(e->kick_fd, &one, sizeof one);
+		(void)n; /* EAGAIN: the counter is full, which is an edge that others made */
+	} else if (kick == WEFT_KICK_WATCHER) {
+		/* TELL -> watcher's futex.  The word's change, not the order, ends its sleep. */
+		atomic_fetch_add_explicit(&e->x_watcher_word, 1, memory_order_release);
+		(void)syscall(SYS_futex, &e->x_watcher_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
+			      NULL, NULL, 0);
+	} else {
+		pthread_mutex_lock(&e->park_lock);
+		struct weft_link *l = weft_list_pop_front(&e->parked);
+		struct weft_parker *p =
+			l ? weft_container_of(l, struct weft_parked, link)->parker : NULL;
+		pthread_mutex_unlock(&e->park_lock);
+		if (p)
+			weft_unpark(p);
+	}
+}
+
+/* A parker that sleeps in the watch set was notified. */
+static void wake_sleeper(struct weft_parker *p)
+{
+	weft_engine_kick(&weft_engine, WEFT_KICK_SET);
+}
+
+bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
+{
+	struct epoll_event ev[8];
+	struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
+			      .tv_nsec = (long)(timeout_ns % 1000000000u)};
+	int n = epoll_pwait2(e->watch_fd, ev, 8, timeout_ns == WEFT_FOREVER ? NULL : &ts, NULL);
+	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
+		n = epoll_wait(e->watch_fd, ev, 8,
+			       timeout_ns == WEFT_FOREVER ? -1
+			       : timeout_ns >= 3600000000000ull
+				       ? 3600000
+				       : (int)((timeout_ns + 999999) / 1000000));
+	bool rang = false;
+	for (int i = 0; i < n; i++) {
+		if (ev[i].data.u32 == 0)
+			continue; /* a kick */
+		rang = true;
+		/* RANG -> arm.  Set before x_armed is cleared: who arms again then sees which. */
+		atomic_store_explicit(&e->slot[ev[i].data.u32 - 1].x_rang, true,
+				      memory_order_release);
+	}
+	if (rang)
+		atomic_store_explicit(&e->baton.x_armed, false, memory_order_seq_cst);
+	return rang;
+}
+
+uint64_t weft_engine_nap_ns(struct weft_engine *e)
+{
+	/* Relaxed: who adds one also kicks. */
+	if (atomic_load_explicit(&e->x_unarmable, memory_order_relaxed) ||
+	    atomic_load_explicit(&e->x_repeat, memory_order_relaxed))
+		return e->timer_ns;
+	return WEFT_FOREVER;
+}
+
+/* ---- start, stop, fork ------------------------------------------------------------------------
+ */
+
+static void child_of_fork(void)
+{
+	/* No engine thread lives here, and the descriptors are the parent's. */
+	atomic_store_explicit(&weft_engine.x_dead, true, memory_order_relaxed);
+	atomic_store_explicit(&weft_engine.x_running, false, memory_order_relaxed);
+}
+
+static void once(void)
+{
+	if (pthread_atfork(NULL, NULL, child_of_fork))
+		weft_warn("no memory to note a fork: do not use weft in child processes");
+}
+
+static weft_err open_watch_set(struct weft_engine *e)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.u32 = 0};
+	e->watch_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (e->watch_fd < 0)
+		goto failed;
+	e->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (e->kick_fd < 0)
+		goto failed_kick;
+	if (epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, e->kick_fd, &ev))
+		goto failed_add;
+	return WEFT_OK;
+failed_add:
+	close(e->kick_fd);
+failed_kick:
+	close(e->watch_fd);
+failed:
+	weft_error("no descriptor for the progress engine: %s", strerror(errno));
+	return errno == EMFILE || errno == ENFILE ? WEFT_ERR_LIMIT : WEFT_ERR_SYS;
+}
+
+weft_err weft_engine_start(void)
+{
+	static pthread_once_t once_only = PTHREAD_ONCE_INIT;
+	struct weft_engine *e = &weft_engine;
+	if (atomic_load_explicit(&e->x_running, memory_order_relaxed) ||
+	    atomic_load_explicit(&e->x_dead, memory_order_relaxed))
+		return WEFT_ERR_STATE;
+	pthread_once(&once_only, once);
+	weft_err err = open_watch_set(e);
+	if (err)
+		return err;
+	weft_list_init(&e->parked);
+	weft_spin_init();
+	e->timer_ns = (uint64_t)weft_setting_int(WEFT_SET_TIMER_MS) * 1000000u;
+	e->baton.owed = false;
+	atomic_store_explicit(&e->baton.x_armed, false, memory_order_relaxed);
+	e->baton.fence =
+		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
+	atomic_store_explicit(&e->baton.x_state, WEFT_BATON_VACANT, memory_order_relaxed);
+	atomic_store_explicit(&e->baton.x_watcher, WEFT_WATCHER_OFF, memory_order_relaxed);
+	atomic_store_explicit(&e->baton.x_parked, 0, memory_order_relaxed);
+	atomic_store_explicit(&e->x_stop, false, memory_order_relaxed);
+	atomic_store_explicit(&e->x_progress, weft_setting_bool(WEFT_SET_PROGRESS),
+			      memory_order_relaxed);
+	weft_parker_set_elsewhere_hook(wake_sleeper);
+	/* READY -> everybody who asks.  Carries: all of the above. */
+	atomic_store_explicit(&e->x_running, true, memory_order_release);
+	if (atomic_load_explicit(&e->x_progress, memory_order_relaxed) && weft_watcher_start(e))
+		weft_warn("no thread for background progress: communication advances only inside "
+			  "calls");
+	return WEFT_OK;
+}
+
+void weft_engine_stop(void)
+{
+	struct weft_engine *e = &weft_engine;
+	if (!atomic_load_explicit(&e->x_running, memory_order_acquire))
+		return;
+	weft_watcher_stop(e);
+	atomic_store_explicit(&e->x_running, false, memory_order_release);
+	close(e->kick_fd);
+	close(e->watch_fd);
+	e->kick_fd = e->watch_fd = -1;
+}
+
+/* ---- switches ---------------------------------------------------------------------------------
+ */
+
+void weft_progress_set(bool on)
+{
+	struct weft_engine *e = &weft_engine;
+	bool was = atomic_exchange_explicit(&e->x_progress, on, memory_order_seq_cst);
+	if (was == on || !atomic_load_explicit(&e->x_running, memory_order_acquire))
+		return;
+	pthread_mutex_lock(&e->slot_lock); /* two may switch at once */
+	if (on && !e->have_watcher && weft_watcher_start(e))
+		weft_warn("no thread for background progress: communication advances only inside "
+			  "calls");
+	pthread_mutex_unlock(&e->slot_lock);
+	weft_watcher_call(e);
+}
+
+bool weft_progress_get(void)
+{
+	return atomic_load_explicit(&weft_engine.x_progress, memory_order_relaxed);
+}
+
+void weft_progress_thread_set(bool on)
+{
+	weft_engine_self.no_progress = !on;
+}
+
+bool weft_progress_thread_get(void)
+{
+	return !weft_engine_self.no_progress;
+}
+
+void weft_engine_describe(FILE *out)
+{
+	struct weft_engine *e = &weft_engine;
+	if (!atomic_load_explicit(&e->x_running, memory_order_acquire)) {
+		fprintf(out, "engine: not started\n");
+		return;
+	}
+	fprintf(out, "engine:\n  background progress %s\n", weft_progress_get() ? "on" : "off");
+	if (!e->have_watcher)
+		fprintf(out, "  watcher: none\n");
+	else if (e->slice_honoured)
+		fprintf(out, "  watcher: one thread, slice 100 us\n");
+	else
+		fprintf(out,
+			"  watcher: one thread; this kernel keeps the default slice, so on busy "
+			"cores it may wait for one (up to some ms)\n");
+	weft_spin_describe(out);
+	weft_sources_describe(out);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine_int.h - the engine's one object and what the files of task/ ask of each other.
+ *
+ * engine.c start, stop, switches | source.c polling, arming | waiting.c waits of one, any, all |
+ * watcher.c the thread behind | spin.c how long to spin | tqueue.c queues of tasks | task.c tasks
+ */
+#ifndef WEFT_ENGINE_INT_H
+#define WEFT_ENGINE_INT_H
+
+#include <pthread.h>
+#include <stdio.h>
+#include "base/base.h"
+#include "base/counters.h"
+#include "queue/list.h"
+#include "queue/mask.h"
+#include "task/baton.h"
+#include "task/task.h"
+#include "wait/waiter.h"
+
+#define WEFT_SLOT_MAX 32
+
+/* A source's place.  Slots are never freed, so a poller may read one whose source has just left. */
+struct weft_slot {
+	alignas(WEFT_CACHELINE) struct weft_mask mask;
+	_Atomic(struct weft_source *) x_source; /* under mask; read without it as a hint */
+	/* Rounds between looks, and until the next; hints, written relaxed by pollers. */
+	_Atomic uint32_t x_period, x_wait;
+	uint32_t looks;      /* M */
+	uint32_t period_max; /* M: what its measured cost allows */
+	uint32_t cost;       /* M: cycles of an empty look, averaged */
+	bool armed;          /* M */
+	_Atomic bool x_rang; /* the woken: its bell rang, it must be armed again */
+	bool unarmable;      /* M: has no arm, or its arm failed */
+};
+
+struct weft_engine {
+	struct weft_baton baton;
+
+	/* Grows with every round of a waiter: what the watcher compares ("last poll"). */
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_rounds;
+
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_slots; /* slots ever used */
+	_Atomic uint32_t x_unarmable;                     /* sources that need the timer */
+	_Atomic uint32_t x_repeat;                        /* repeat tasks in queues: the same */
+	_Atomic bool x_disarm_left; /* some source could not be disarmed: busy */
+	_Atomic bool x_stop, x_progress, x_dead, x_running;
+	_Atomic bool x_call_watcher; /* the watcher must look up; a kick may have woken another */
+	_Atomic(struct weft_parker *) x_sleeper; /* the holder asleep in the watch set */
+	int watch_fd, kick_fd;                   /* I */
+	uint64_t timer_ns;                       /* I */
+
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_watcher_word; /* the watcher sleeps on it */
+	pthread_t watcher;
+	bool have_watcher;
+	bool slice_honoured;
+	_Atomic int x_watcher_cpu; /* where it ran last */
+
+	pthread_mutex_t park_lock; /* of parked; a few instructions */
+	struct weft_list parked;   /* waiters asleep on their parkers */
+
+	pthread_mutex_t slot_lock; /* add and remove */
+	struct weft_slot slot[WEFT_SLOT_MAX];
+};
+
+extern struct weft_engine weft_engine;
+
+/* A waiter in the list of the parked. */
+struct weft_parked {
+	struct weft_link link;
+	struct weft_parker *parker;
+};
+
+/* What the engine knows of a thread. */
+struct weft_engine_self {
+	unsigned in_handler; /* depth of callbacks */
+	bool no_progress;    /* its operations are not progressed in the background */
+	unsigned tests;      /* weft_engine_poll calls in a row that came quickly */
+	uint64_t test_cycles;
+	unsigned turn;
+};
+extern _Thread_local struct weft_engine_self weft_engine_self;
+
+enum weft_round_kind {
+	WEFT_ROUND_QUICK, /* respects periods; leaves no bit at masks that are taken */
+	WEFT_ROUND_FULL,  /* every source, every queue; a taken mask will be looked at again */
+};
+
+/* source.c */
+int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind);
+static inline bool weft_sources_armed(struct weft_engine *e)
+{
+	/* Relaxed: the holder's own word, or cleared by one who is awake and will arm again. */
+	return atomic_load_explicit(&e->baton.x_armed, memory_order_relaxed);
+}
+/* Arms everything; the caller holds the baton.  WEFT_AGAIN: something is there, nothing is armed.
+ */
+weft_err weft_sources_arm(struct weft_engine *e);
+void weft_sources_disarm(struct weft_engine *e);
+void weft_sources_describe(FILE *out);
+
+/* engine.c: one round of everything for the calling thread. */
+int weft_engine_round(struct weft_engine *e, enum weft_round_kind kind);
+/* Is there a task that this thread could run? */
+bool weft_engine_tasks_waiting(struct weft_engine *e);
+void weft_engine_kick(struct weft_engine *e, enum weft_kick kick);
+/* Sleeps in the watch set; timeout_ns WEFT_FOREVER: until something happens.  True: a source rang,
+ * and is no longer armed. */
+bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns);
+/* How long one may sleep when some source or task needs looking at. */
+uint64_t weft_engine_nap_ns(struct weft_engine *e);
+
+/* watcher.c */
+weft_err weft_watcher_start(struct weft_engine *e);
+void weft_watcher_stop(struct weft_engine *e);
+/* Makes the watcher look up wherever it is. */
+void weft_watcher_call(struct weft_engine *e);
+/* Wakes again who was meant when a kick has woken us instead.  Not asleep in the set ourselves. */
+void weft_watcher_redirect(struct weft_engine *e);
+
+/* spin.c */
+uint64_t weft_spin_cycles(void);     /* how long this wait may spin; 0: yield instead */
+unsigned weft_spin_yields(void);     /* how often it may yield when it may not spin */
+void weft_spin_slept(uint64_t ns);   /* the wait spun in vain and then slept for ns */
+void weft_spin_paid(void);           /* the wait ended while spinning */
+void weft_spin_gap(uint64_t cycles); /* a round took that long: were we preempted? */
+void weft_spin_init(void);
+void weft_spin_describe(FILE *out);
+
+#endif

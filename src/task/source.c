@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * source.c - where events come from: polling, arming and disarming, each source under its mask.
+ *
+ * A look at a source may cost a system call.  So each has a period: how many rounds pass between
+ * looks.  An event sets its period to 1; an event elsewhere doubles it, up to what its measured
+ * cost allows.  Before anybody sleeps every source is looked at.
+ */
+#include "base/log.h"
+#include "task/engine_int.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define MEASURE_EVERY 32 /* looks; two clock reads each, so about 1 ns a look */
+
+static struct weft_slot *slot_of(struct weft_source *s)
+{
+	return s->engine_private[0];
+}
+
+/* The others wait longer for their next look. */
+static void slow_others(struct weft_engine *e, const struct weft_slot *hot, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft_slot *s = &e->slot[i];
+		if (s == hot)
+			continue;
+		uint32_t period = atomic_load_explicit(&s->x_period, memory_order_relaxed);
+		if (period < s->period_max)
+			atomic_store_explicit(&s->x_period, period * 2, memory_order_relaxed);
+	}
+}
+
+static void measured(struct weft_slot *s, uint64_t cycles)
+{
+	if (cycles > 100000)
+		return; /* preempted */
+	s->cost += (uint32_t)((int32_t)cycles - (int32_t)s->cost) / 4;
+	uint64_t ns = s->cost * 1000ull / weft_cycles_per_us();
+	s->period_max = ns < 60 ? 1 : ns < 150 ? 8 : 64;
+}
+
+/* Looks once; the caller holds the mask. */
+static int look_locked(struct weft_slot *s)
+{
+	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
+	if (!src)
+		return 0;
+	bool measure = ++s->looks % MEASURE_EVERY == 0;
+	uint64_t c0 = measure ? weft_cycles() : 0;
+	weft_engine_self.in_handler++;
+	int found = src->poll(src->arg);
+	weft_engine_self.in_handler--;
+	if (measure && !found)
+		measured(s, weft_cycles() - c0);
+	return found > 0 ? found : 0;
+}
+
+static int look(struct weft_slot *s, enum weft_round_kind kind)
+{
+	bool have =
+		kind == WEFT_ROUND_FULL ? weft_mask_try(&s->mask) : weft_mask_try_quiet(&s->mask);
+	if (!have) {
+		weft_count(WEFT_CNT_MASK_SKIPS, 1);
+		return 0;
+	}
+	int found = 0;
+	do /* ends when nobody was turned away during the last look */
+		found += look_locked(s);
+	while (!weft_mask_done(&s->mask));
+	return found;
+}
+
+int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind)
+{
+	/* SLOTS <- add.  Carries: the slots' contents. */
+	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
+	int found = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft_slot *s = &e->slot[i];
+		if (!atomic_load_explicit(&s->x_source, memory_order_relaxed))
+			continue;
+		if (kind == WEFT_ROUND_QUICK) {
+			/* Several pollers may count down together: a look more or less. */
+			uint32_t wait = atomic_load_explicit(&s->x_wait, memory_order_relaxed);
+			if (wait > 1) {
+				atomic_store_explicit(&s->x_wait, wait - 1, memory_order_relaxed);
+				continue;
+			}
+			uint32_t period = atomic_load_explicit(&s->x_period, memory_order_relaxed);
+			if (wait != period)
+				atomic_store_explicit(&s->x_wait, period, memory_order_relaxed);
+		}
+		int got = look(s, kind);
+		if (got) {
+			found += got;
+			if (n > 1) {
+				if (atomic_load_explicit(&s->x_period, memory_order_relaxed) != 1) {
+					atomic_store_explicit(&s->x_period, 1,
+							      memory_order_relaxed);
+					atomic_store_explicit(&s->x_wait, 1, memory_order_relaxed);
+				}
+				slow_others(e, s, n);
+			}
+		}
+	}
+	return found;
+}
+
+/* ---- arming: the caller holds the baton ---------------------------------------------------- */
+
+static weft_err arm_locked(struct weft_engine *e, struct weft_slot *s)
+{
+	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
+	if (!src || s->unarmable)
+		return WEFT_OK;
+	bool rang = atomic_exchange_explicit(&s->x_rang, false, memory_order_acq_rel);
+	if (s->armed && !rang)
+		return WEFT_OK;
+	weft_engine_self.in_handler++;
+	weft_err err = src->arm(src->arg);
+	weft_engine_self.in_handler--;
+	s->armed = err == WEFT_OK;
+	if (err != WEFT_OK && err != WEFT_AGAIN) {
+		weft_info("source %s cannot be armed (%s): the timer looks after it", src->name,
+			  weft_strerror(err));
+		s->unarmable = true;
+		atomic_fetch_add_explicit(&e->x_unarmable, 1, memory_order_relaxed);
+		err = WEFT_OK;
+	}
+	return err;
+}
+
+static void disarm_locked(struct weft_slot *s)
+{
+	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
+	if (!s->armed)
+		return;
+	s->armed = false;
+	if (src && src->disarm) {
+		weft_engine_self.in_handler++;
+		src->disarm(src->arg);
+		weft_engine_self.in_handler--;
+	}
+}
+
+weft_err weft_sources_arm(struct weft_engine *e)
+{
+	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
+	weft_err err = WEFT_OK;
+	weft_count(WEFT_CNT_ARMS, 1);
+	/* Said first: a bell that rings from now on takes it back. */
+	atomic_store_explicit(&e->baton.x_armed, true, memory_order_seq_cst);
+	for (uint32_t i = 0; i < n && err == WEFT_OK; i++) {
+		struct weft_slot *s = &e->slot[i];
+		if (!weft_mask_try(&s->mask)) {
+			err = WEFT_AGAIN; /* somebody polls it at this moment */
+			break;
+		}
+		err = arm_locked(e, s);
+		while (!weft_mask_done(&s->mask)) /* as in look() */
+			look_locked(s);
+	}
+	if (err)
+		weft_sources_disarm(e);
+	return err;
+}
+
+void weft_sources_disarm(struct weft_engine *e)
+{
+	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
+	bool left = false;
+	atomic_store_explicit(&e->baton.x_armed, false, memory_order_relaxed);
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft_slot *s = &e->slot[i];
+		if (!weft_mask_try_quiet(&s->mask)) {
+			left = true; /* being polled; the next round tries again */
+			continue;
+		}
+		disarm_locked(s);
+		while (!weft_mask_done(&s->mask))
+			look_locked(s);
+	}
+	/* Relaxed: only the holder of the baton acts on it. */
+	atomic_store_explicit(&e->x_disarm_left, left, memory_order_relaxed);
+}
+
+/* ---- coming and going ------------------------------------------------------------------------ */
+
+static struct weft_slot *free_slot(struct weft_engine *e)
+{
+	for (uint32_t i = 0; i < WEFT_SLOT_MAX; i++)
+		if (!atomic_load_explicit(&e->slot[i].x_source, memory_order_relaxed))
+			return &e->slot[i];
+	return NULL;
+}
+
+/* Until the slot's mask is ours; its holder is in one poll callback. */
+static void slot_lock(struct weft_slot *s)
+{
+	while (!weft_mask_try(&s->mask))
+		sched_yield();
+}
+
+static void slot_unlock(struct weft_slot *s)
+{
+	while (!weft_mask_done(&s->mask))
+		look_locked(s);
+}
+
+static weft_err watch_slot(struct weft_engine *e, struct weft_slot *s, struct weft_source *src)
+{
+	if (src->fd < 0 || !src->arm)
+		return WEFT_OK;
+	/* Edges: each arrival wakes one sleeper, and the event stays for nobody else. */
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET,
+				 .data.u32 = 1 + (uint32_t)(s - e->slot)};
+	if (epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, src->fd, &ev) == 0)
+		return WEFT_OK;
+	weft_error("source %s: its descriptor %d cannot be watched: %s", src->name, src->fd,
+		   strerror(errno));
+	return WEFT_ERR_SYS;
+}
+
+weft_err weft_source_add(struct weft_source *src)
+{
+	struct weft_engine *e = &weft_engine;
+	if (!src || !src->poll)
+		return WEFT_ERR_ARG;
+	if (!atomic_load_explicit(&e->x_running, memory_order_acquire))
+		return WEFT_ERR_STATE;
+	pthread_mutex_lock(&e->slot_lock);
+	struct weft_slot *s = free_slot(e);
+	weft_err err = s ? watch_slot(e, s, src) : WEFT_ERR_LIMIT;
+	if (err) {
+		pthread_mutex_unlock(&e->slot_lock);
+		if (!s)
+			weft_error("more than %d sources", WEFT_SLOT_MAX);
+		return err;
+	}
+	slot_lock(s);
+	src->engine_private[0] = s;
+	s->armed = false;
+	atomic_store_explicit(&s->x_rang, false, memory_order_relaxed);
+	s->unarmable = !src->arm || src->fd < 0;
+	s->period_max = 1;
+	s->cost = 0;
+	atomic_store_explicit(&s->x_period, 1, memory_order_relaxed);
+	atomic_store_explicit(&s->x_wait, 1, memory_order_relaxed);
+	if (s->unarmable)
+		atomic_fetch_add_explicit(&e->x_unarmable, 1, memory_order_relaxed);
+	atomic_store_explicit(&s->x_source, src, memory_order_relaxed);
+	/* Whoever sleeps believes that all is armed: so this one is, from the start. */
+	(void)arm_locked(e, s);
+	/* Whoever polls and has disarmed the others finds this one at the next turn. */
+	atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
+	slot_unlock(s);
+	uint32_t i = (uint32_t)(s - e->slot);
+	if (i >= atomic_load_explicit(&e->x_slots, memory_order_relaxed))
+		/* SLOTS -> rounds. */
+		atomic_store_explicit(&e->x_slots, i + 1, memory_order_release);
+	pthread_mutex_unlock(&e->slot_lock);
+	/* A sleeper looks at it once, and takes its timer into account. */
+	weft_watcher_call(e);
+	return WEFT_OK;
+}
+
+void weft_source_remove(struct weft_source *src)
+{
+	struct weft_engine *e = &weft_engine;
+	struct weft_slot *s = slot_of(src);
+	if (!s)
+		return;
+	pthread_mutex_lock(&e->slot_lock);
+	slot_lock(s);
+	disarm_locked(s);
+	if (s->unarmable)
+		atomic_fetch_sub_explicit(&e->x_unarmable, 1, memory_order_relaxed);
+	atomic_store_explicit(&s->x_source, NULL, memory_order_relaxed);
+	src->engine_private[0] = NULL;
+	slot_unlock(s);
+	if (src->fd >= 0 && src->arm)
+		epoll_ctl(e->watch_fd, EPOLL_CTL_DEL, src->fd, NULL);
+	pthread_mutex_unlock(&e->slot_lock);
+}
+
+void weft_sources_describe(FILE *out)
+{
+	struct weft_engine *e = &weft_engine;
+	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft_slot *s = &e->slot[i];
+		struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
+		if (src)
+			fprintf(out, "  source %s: every %u rounds at most, %s\n", src->name,
+				s->period_max,
+				s->unarmable ? "cannot be armed, looked at by the timer" : "armed");
+	}
+}

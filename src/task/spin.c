@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * spin.c - how long a waiter polls before it sleeps.
+ *
+ * Spinning pays when the answer comes sooner than a sleep and a wake-up would take, and costs
+ * everybody else when cores are short.  So the time is learned from how sleeps went: a sleep
+ * shorter than the longest spin means that spinning would have caught it; a long one means that the
+ * spin was wasted.  With more ranks than cores, or when rounds show that we were preempted, nobody
+ * spins: a few yields let the others run, then sleep.
+ */
+#include "base/log.h"
+#include "base/settings.h"
+#include "task/engine_int.h"
+
+#include <sched.h>
+
+#define SPIN_MAX_NS 50000u   /* about half of what waking an idle core of a guest costs (150 us) */
+#define SPIN_MIN_NS 4000u    /* below a futex wake-up (4.7 us) a spin cannot win anything */
+#define GAP_US 400           /* a round that took this long was preempted */
+#define CROWDED_NS 50000000u /* how long a suspicion lasts; then spin again and see */
+
+static _Atomic uint32_t x_spin_ns = SPIN_MAX_NS;
+static _Atomic int64_t x_given_us = -1;
+static _Atomic int x_ranks = 1, x_cpus = 0;
+static _Atomic uint64_t x_crowded_until, x_last_gap;
+static _Atomic uint64_t x_per_us = 1;
+
+static int own_cpus(void)
+{
+	cpu_set_t set;
+	if (sched_getaffinity(0, sizeof set, &set))
+		return 1;
+	int n = CPU_COUNT(&set);
+	return n > 0 ? n : 1;
+}
+
+void weft_spin_init(void)
+{
+	atomic_store_explicit(&x_per_us, weft_cycles_per_us(), memory_order_relaxed);
+	atomic_store_explicit(&x_given_us, weft_setting_int(WEFT_SET_SPIN_US),
+			      memory_order_relaxed);
+	atomic_store_explicit(&x_spin_ns, SPIN_MAX_NS, memory_order_relaxed);
+	if (!atomic_load_explicit(&x_cpus, memory_order_relaxed))
+		atomic_store_explicit(&x_cpus, own_cpus(), memory_order_relaxed);
+}
+
+void weft_engine_set_local_ranks(int ranks, int cpus)
+{
+	atomic_store_explicit(&x_ranks, ranks > 0 ? ranks : 1, memory_order_relaxed);
+	atomic_store_explicit(&x_cpus, cpus > 0 ? cpus : own_cpus(), memory_order_relaxed);
+}
+
+static bool crowded(void)
+{
+	if (atomic_load_explicit(&x_ranks, memory_order_relaxed) >
+	    atomic_load_explicit(&x_cpus, memory_order_relaxed))
+		return true;
+	uint64_t until = atomic_load_explicit(&x_crowded_until, memory_order_relaxed);
+	return until && weft_clock_ns() < until;
+}
+
+/* All here is relaxed: learned numbers, any mixture of old and new is a fair guess. */
+uint64_t weft_spin_cycles(void)
+{
+	uint64_t per_us = atomic_load_explicit(&x_per_us, memory_order_relaxed);
+	int64_t given = atomic_load_explicit(&x_given_us, memory_order_relaxed);
+	if (given >= 0)
+		return (uint64_t)given * per_us;
+	if (crowded())
+		return 0;
+	return atomic_load_explicit(&x_spin_ns, memory_order_relaxed) * per_us / 1000;
+}
+
+unsigned weft_spin_yields(void)
+{
+	if (atomic_load_explicit(&x_given_us, memory_order_relaxed) >= 0 || !crowded())
+		return 0;
+	int ranks = atomic_load_explicit(&x_ranks, memory_order_relaxed);
+	int cpus = atomic_load_explicit(&x_cpus, memory_order_relaxed);
+	/* Twice round everybody who shares our core: an answer needs the others to run once each.
+	 */
+	return 2 * (unsigned)((ranks + cpus - 1) / cpus) + 2;
+}
+
+void weft_spin_slept(uint64_t ns)
+{
+	uint32_t spin = atomic_load_explicit(&x_spin_ns, memory_order_relaxed);
+	if (ns < SPIN_MAX_NS)
+		spin = spin * 2 > SPIN_MAX_NS ? SPIN_MAX_NS : spin * 2;
+	else
+		spin -= spin / 8;
+	if (spin < SPIN_MIN_NS)
+		spin = SPIN_MIN_NS;
+	atomic_store_explicit(&x_spin_ns, spin, memory_order_relaxed);
+}
+
+void weft_spin_paid(void)
+{
+	uint32_t spin = atomic_load_explicit(&x_spin_ns, memory_order_relaxed);
+	if (spin < SPIN_MAX_NS)
+		atomic_store_explicit(&x_spin_ns, spin + spin / 16 + 1, memory_order_relaxed);
+}
+
+void weft_spin_gap(uint64_t cycles)
+{
+	if (cycles < GAP_US * atomic_load_explicit(&x_per_us, memory_order_relaxed))
+		return;
+	/* One gap may be the host's; two within a short time are neighbours. */
+	uint64_t now = weft_clock_ns();
+	uint64_t last = atomic_exchange_explicit(&x_last_gap, now, memory_order_relaxed);
+	if (last && now - last < CROWDED_NS / 2)
+		atomic_store_explicit(&x_crowded_until, now + CROWDED_NS, memory_order_relaxed);
+}
+
+void weft_spin_describe(FILE *out)
+{
+	int64_t given = atomic_load_explicit(&x_given_us, memory_order_relaxed);
+	if (given >= 0)
+		fprintf(out, "  waiters spin %lld us before they sleep (given)\n",
+			(long long)given);
+	else if (crowded())
+		fprintf(out, "  waiters do not spin: %d ranks on %d cores\n",
+			atomic_load_explicit(&x_ranks, memory_order_relaxed),
+			atomic_load_explicit(&x_cpus, memory_order_relaxed));
+	else
+		fprintf(out, "  waiters spin %u us before they sleep (learned)\n",
+			atomic_load_explicit(&x_spin_ns, memory_order_relaxed) / 1000);
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * waiting.c - waits for one, any or all completions: poll as holder of the baton, or park.
+ *
+ * A waiter that gets the baton polls for a learned time, then sleeps in the watch set, baton in
+ * hand, so that an arrival costs one wake-up.  A waiter that does not get it parks; whoever
+ * completes its operation wakes it.  A poller that completes somebody else's operation, and not its
+ * own, gives up the baton, wakes the other and parks: on a shared core the other can only run if it
+ * does.
+ */
+#include "base/log.h"
+#include "task/engine_int.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CHUNK 64     /* completions that one wait enlists without allocating */
+#define CHECK_MASK 7 /* rounds between looks at the clock, less 1 */
+
+struct wait_call {
+	struct weft_completion *const *c;
+	size_t n;
+	bool all;
+	size_t first;         /* all: everything before is done */
+	uint64_t deadline_ns; /* WEFT_NEVER or of the clock */
+	struct weft_parker *parker;
+	struct weft_wait_node *node; /* n of them */
+	bool enlisted, parked_once, slept;
+	struct weft_waiter waiter;
+	struct weft_wake_batch batch; /* what our rounds completed for others */
+};
+
+/* ---- what is waited for -----------------------------------------------------------------------
+ */
+
+static bool call_done(struct wait_call *w)
+{
+	if (w->all) {
+		while (w->first < w->n && /* ends at n */
+		       (!w->c[w->first] || weft_completion_done(w->c[w->first])))
+			w->first++;
+		return w->first == w->n;
+	}
+	for (size_t i = 0; i < w->n; i++)
+		if (!w->c[i] || weft_completion_done(w->c[i]))
+			return true;
+	return w->n == 0;
+}
+
+static bool expired(const struct wait_call *w)
+{
+	return w->deadline_ns != WEFT_NEVER && weft_clock_ns() >= w->deadline_ns;
+}
+
+/* Puts us into the lists of all that is not done yet; false: no parker, do not sleep. */
+static bool enlist(struct wait_call *w)
+{
+	if (w->enlisted)
+		return true;
+	if (!w->parker)
+		return false;
+	w->waiter.parker = w->parker;
+	/* Relaxed: published with the first node. */
+	atomic_store_explicit(&w->waiter.x_need, w->all ? (int)w->n : 1, memory_order_relaxed);
+	for (size_t i = 0; i < w->n; i++) {
+		weft_wait_node_init(&w->node[i], &w->waiter);
+		if (w->c[i] && weft_completion_enlist(w->c[i], &w->node[i]))
+			continue;
+		w->node[i].waiter = NULL; /* not in use */
+		if (w->all)
+			atomic_fetch_sub_explicit(&w->waiter.x_need, 1, memory_order_acq_rel);
+	}
+	w->enlisted = true;
+	return true;
+}
+
+/* Nobody knows our nodes any more when this returns. */
+static void delist(struct wait_call *w)
+{
+	for (size_t i = 0; w->enlisted && i < w->n; i++) {
+		struct weft_wait_node *n = &w->node[i];
+		if (!n->waiter || weft_completion_delist(w->c[i], n))
+			continue;
+		unsigned turns = 0;
+		/* LEFT: ends when the waker has read the node; it is past its exchange. */
+		while (!atomic_load_explicit(&n->x_left, memory_order_acquire))
+			weft_waiter_relax(&turns);
+	}
+	w->enlisted = false;
+}
+
+/* ---- parking ------------------------------------------------------------------------------------
+ */
+
+static void parked_add(struct weft_engine *e, struct weft_parked *me)
+{
+	pthread_mutex_lock(&e->park_lock);
+	weft_list_push_back(&e->parked, &me->link);
+	pthread_mutex_unlock(&e->park_lock);
+}
+
+static void parked_remove(struct weft_engine *e, struct weft_parked *me)
+{
+	pthread_mutex_lock(&e->park_lock);
+	weft_list_remove(&me->link); /* alone already if a leaver took it out */
+	pthread_mutex_unlock(&e->park_lock);
+	weft_baton_unpark(&e->baton);
+}
+
+/* Without memory for a parker: a nap instead. */
+static void nap(void)
+{
+	usleep(50);
+}
+
+/* The baton is somebody else's: sleep until woken, unless it comes free at this moment. */
+static void park_beside(struct weft_engine *e, struct wait_call *w)
+{
+	struct weft_parked me = {.parker = w->parker};
+	if (!enlist(w)) {
+		nap();
+		return;
+	}
+	parked_add(e, &me);
+	if (weft_baton_park(&e->baton) && !call_done(w)) {
+		weft_count(WEFT_CNT_PARKS, 1);
+		w->parked_once = true;
+		weft_park(w->parker, w->deadline_ns);
+	}
+	parked_remove(e, &me);
+}
+
+/*
+ * We hold the baton and have completed others' operations, not our own: let them have it.
+ * With the watcher off somebody must stay: true means that we still hold the baton.
+ */
+static bool hand_over(struct weft_engine *e, struct wait_call *w)
+{
+	struct weft_parked me = {.parker = w->parker};
+	/* Relaxed: if it goes off just now, leave() tells us to wake one, perhaps ourselves. */
+	if (atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) == WEFT_WATCHER_OFF ||
+	    !enlist(w)) {
+		weft_wake_batch_flush(&w->batch, w->parker);
+		return true;
+	}
+	parked_add(e, &me);
+	(void)weft_baton_park(&e->baton);
+	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	weft_wake_batch_self = NULL;
+	if (weft_wake_batch_flush(&w->batch, w->parker))
+		weft_count(WEFT_CNT_BATON_HANDOVERS, 1);
+	if (!call_done(w)) {
+		weft_count(WEFT_CNT_PARKS, 1);
+		w->parked_once = true;
+		weft_park(w->parker, w->deadline_ns);
+	}
+	parked_remove(e, &me);
+	return false;
+}
+
+/* ---- polling and sleeping as holder
+ * -------------------------------------------------------------- */
+
+/*
+ * Back to the application.  After a sleep the bells that rang are armed again, here and now: that
+ * costs less than to send the watcher ticking until it does the same.
+ */
+static void leave(struct weft_engine *e, struct wait_call *w)
+{
+	if (w->slept && !weft_sources_armed(e) &&
+	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) >= WEFT_WATCHER_UNDER)
+		(void)weft_sources_arm(e); /* WEFT_AGAIN: then the watcher is kicked */
+	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	weft_wake_batch_self = NULL;
+	if (weft_unlikely(w->batch.count))
+		weft_wake_batch_flush(&w->batch, w->parker);
+}
+
+static uint64_t sleep_ns(struct weft_engine *e, const struct wait_call *w)
+{
+	uint64_t ns = weft_engine_nap_ns(e);
+	if (w->deadline_ns != WEFT_NEVER) {
+		uint64_t now = weft_clock_ns();
+		uint64_t left = w->deadline_ns > now ? w->deadline_ns - now : 0;
+		if (left < ns)
+			ns = left;
+	}
+	return ns;
+}
+
+/* Sleeps in the watch set with the baton in hand; returns awake, holding it. */
+static void sleep_armed(struct weft_engine *e, struct wait_call *w)
+{
+	if (!enlist(w)) {
+		nap();
+		return;
+	}
+	bool fresh = !weft_sources_armed(e) ||
+		     atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed);
+	if (fresh && weft_sources_arm(e)) {
+		/* Something is there, or a sender or poller is half done: let it have the core. */
+		sched_yield();
+		return;
+	}
+	if (!weft_parker_sleep_begin(w->parker)) {
+		weft_parker_sleep_end(w->parker); /* notified already */
+		return;
+	}
+	atomic_store_explicit(&e->x_sleeper, w->parker, memory_order_release);
+	weft_baton_sleep(&e->baton);
+	/*
+	 * The last look.  Armed since long, an arrival would have rung.  Armed just now, the source
+	 * has looked for itself; this one catches what a taken mask hid.
+	 */
+	int found = fresh ? weft_engine_round(e, WEFT_ROUND_FULL) : 0;
+	if (!found && !w->batch.count && !weft_engine_tasks_waiting(e) && !call_done(w)) {
+		uint64_t t0 = weft_clock_ns();
+		weft_count(WEFT_CNT_PARKS, 1);
+		weft_engine_watch(e, sleep_ns(e, w));
+		w->slept = true;
+		weft_spin_slept(weft_clock_ns() - t0);
+	}
+	weft_baton_wake(&e->baton);
+	weft_parker_sleep_end(w->parker);
+	weft_watcher_redirect(e);
+}
+
+/* One round; wakes are kept in the batch. */
+static int round_once(struct weft_engine *e, enum weft_round_kind kind)
+{
+	int found = weft_engine_round(e, kind);
+	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
+	/* Relaxed: see weft_engine_poll. */
+	atomic_store_explicit(&e->x_rounds, rounds + 1, memory_order_relaxed);
+	return found;
+}
+
+static void disarm_if_needed(struct weft_engine *e)
+{
+	if (weft_unlikely(weft_sources_armed(e) ||
+			  atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed)))
+		weft_sources_disarm(e);
+}
+
+enum spin_verdict { SPIN_ON, SPIN_OVER };
+
+struct spin {
+	uint64_t begun, last, budget; /* cycles */
+	unsigned yields;
+	bool started;
+};
+
+/* After a fruitless round: go on polling, or sleep? */
+static enum spin_verdict spin_next(struct weft_engine *e, struct spin *s, unsigned round)
+{
+	if (!s->started) {
+		s->started = true;
+		s->begun = s->last = weft_cycles();
+		s->budget = weft_spin_cycles();
+		s->yields = s->budget ? 0 : weft_spin_yields();
+	}
+	if (!s->budget) {
+		if (!s->yields)
+			return SPIN_OVER;
+		s->yields--;
+		sched_yield();
+		return SPIN_ON;
+	}
+	if ((round & CHECK_MASK) == 0) {
+		uint64_t now = weft_cycles();
+		weft_spin_gap(now - s->last);
+		s->last = now;
+		if (now - s->begun > s->budget)
+			return SPIN_OVER;
+		/* We shall poll for a while: no doorbells, please. */
+		disarm_if_needed(e);
+	}
+	weft_cpu_relax();
+	return SPIN_ON;
+}
+
+/* Holds the baton until the call is done, handed over, or expired; returns without it. */
+static void hold_baton(struct weft_engine *e, struct wait_call *w)
+{
+	struct spin spin = {.started = false};
+	w->slept = false;
+	weft_wake_batch_init(&w->batch);
+	weft_wake_batch_self = &w->batch;
+	unsigned rounds = 1;
+	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
+		int found = round_once(e, WEFT_ROUND_QUICK);
+		if (call_done(w)) {
+			if (spin.started && !w->slept)
+				weft_spin_paid();
+			leave(e, w);
+			break;
+		}
+		if (weft_unlikely(w->batch.count != 0)) {
+			if (!hand_over(e, w))
+				break;
+			spin.started = true; /* the watcher is off: sleep in the set at once */
+			spin.budget = 0;
+			spin.yields = 0;
+		}
+		if (found) {
+			if (weft_sources_armed(e) && weft_spin_cycles())
+				disarm_if_needed(e); /* hot: polled messages need no doorbell */
+			spin.started = false;
+			continue;
+		}
+		if (weft_unlikely(w->deadline_ns != WEFT_NEVER) && (rounds & CHECK_MASK) == 0 &&
+		    expired(w)) {
+			leave(e, w);
+			break;
+		}
+		if (spin_next(e, &spin, rounds) == SPIN_ON)
+			continue;
+		sleep_armed(e, w);
+		if (expired(w)) {
+			leave(e, w);
+			break;
+		}
+	}
+	weft_count(WEFT_CNT_POLL_EXPLICIT, rounds);
+}
+
+/* ---- the waits ---------------------------------------------------------------------------------
+ */
+
+static weft_err wait_loop(struct weft_engine *e, struct wait_call *w)
+{
+	weft_err err = WEFT_OK;
+	while (!call_done(w)) { /* ends: done or expired; parks or sleeps between */
+		if (expired(w)) {
+			err = WEFT_ERR_TIMEOUT;
+			break;
+		}
+		if (weft_baton_try_take(&e->baton))
+			hold_baton(e, w);
+		else
+			park_beside(e, w);
+	}
+	delist(w);
+	/* A leaver may have woken us to poll for the others; with the watcher off pass it on. */
+	if (w->parked_once &&
+	    atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) == WEFT_WATCHER_OFF &&
+	    weft_baton_try_take(&e->baton))
+		weft_engine_kick(e, weft_baton_leave(&e->baton));
+	return err;
+}
+
+/* May this thread wait at all?  Logs why not. */
+static weft_err may_wait(struct weft_engine *e)
+{
+	if (weft_unlikely(weft_engine_self.in_handler)) {
+		weft_error("a handler tried to wait: it would wait for itself");
+		return WEFT_ERR_DEADLOCK;
+	}
+	if (weft_unlikely(!atomic_load_explicit(&e->x_running, memory_order_acquire))) {
+		weft_error(atomic_load_explicit(&e->x_dead, memory_order_relaxed)
+				   ? "a child process of fork cannot wait for its parent's messages"
+				   : "the progress engine is not running");
+		return WEFT_ERR_STATE;
+	}
+	return WEFT_OK;
+}
+
+static uint64_t deadline_of(uint64_t timeout_ns)
+{
+	if (timeout_ns == WEFT_FOREVER)
+		return WEFT_NEVER;
+	uint64_t now = weft_clock_ns();
+	return now > WEFT_NEVER - 1 - timeout_ns ? WEFT_NEVER - 1 : now + timeout_ns;
+}
+
+/* Waits for at most CHUNK completions; the nodes are here, on the stack. */
+static __attribute__((noinline)) weft_err wait_chunk(struct wait_call *w)
+{
+	struct weft_wait_node node[CHUNK];
+	w->node = node;
+	return wait_loop(&weft_engine, w);
+}
+
+static __attribute__((noinline)) weft_err wait_few(struct wait_call *w)
+{
+	struct weft_wait_node node[4];
+	w->node = node;
+	return wait_loop(&weft_engine, w);
+}
+
+static weft_err wait_heap(struct wait_call *w)
+{
+	w->node = malloc(w->n * sizeof *w->node);
+	if (!w->node) {
+		w->parker = NULL; /* polls and naps instead of sleeping */
+		weft_debug("no memory to sleep on %zu completions: polling", w->n);
+	}
+	weft_err err = wait_loop(&weft_engine, w);
+	free(w->node);
+	return err;
+}
+
+static weft_err wait_sized(struct wait_call *w)
+{
+	w->parker = weft_parker_self();
+	if (w->n <= 4)
+		return wait_few(w);
+	return w->n <= CHUNK ? wait_chunk(w) : wait_heap(w);
+}
+
+weft_err weft_engine_wait_all(struct weft_completion *const *c, size_t n, uint64_t timeout_ns)
+{
+	struct wait_call w = {.c = c, .n = n, .all = true};
+	if (call_done(&w))
+		return WEFT_OK;
+	weft_err err = may_wait(&weft_engine);
+	if (err)
+		return err;
+	w.deadline_ns = deadline_of(timeout_ns);
+	/* All means: one chunk after the other. */
+	for (size_t at = w.first; at < n && !err; at += CHUNK) {
+		struct wait_call part = {.c = c + at,
+					 .n = n - at < CHUNK ? n - at : CHUNK,
+					 .all = true,
+					 .deadline_ns = w.deadline_ns};
+		if (!call_done(&part))
+			err = wait_sized(&part);
+	}
+	return err;
+}
+
+weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64_t timeout_ns)
+{
+	struct wait_call w = {.c = c, .n = n, .all = false};
+	if (call_done(&w))
+		return WEFT_OK;
+	weft_err err = may_wait(&weft_engine);
+	if (err)
+		return err;
+	w.deadline_ns = deadline_of(timeout_ns);
+	return wait_sized(&w);
+}
+
+void weft_engine_wait(struct weft_completion *c)
+{
+	if (weft_completion_done(c))
+		return;
+	weft_err err = weft_engine_wait_all(&c, 1, WEFT_FOREVER);
+	if (err)
+		weft_panic("cannot wait here: %s", weft_strerror(err));
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * watcher.c - the thread that sees to communication while the application computes.
+ *
+ * While waiters poll it ticks: sleeps T, looks whether the round counter moved.  When it has not,
+ * nobody polls: it arms every source, looks once more, and sleeps in the watch set without a
+ * timeout. An arrival wakes it even when all cores compute, because it asks for a short slice.
+ * Where it is, and who must kick it, is in baton.h.
+ */
+#include "base/log.h"
+#include "task/engine_int.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TICK_MIN_NS 20000u  /* a tick costs about 4 us of a core: the shortest worth taking */
+#define TICK_MAX_NS 200000u /* 2 % of a core, and the longest that a departure goes unseen */
+#define SLICE_NS 100000u    /* the kernel's smallest: wakes us before others' slices end */
+#define STACK_BYTES (512u * 1024)
+
+/* The kernel's structure, version with slices in sched_runtime. */
+struct sched_attr_v0 {
+	uint32_t size, sched_policy;
+	uint64_t sched_flags;
+	int32_t sched_nice;
+	uint32_t sched_priority;
+	uint64_t sched_runtime, sched_deadline, sched_period;
+};
+
+/* True: the kernel took the slice (Linux 6.12 and later). */
+static bool ask_for_slice(void)
+{
+	struct sched_attr_v0 a = {.size = sizeof a, .sched_policy = SCHED_OTHER};
+	a.sched_runtime = SLICE_NS;
+	if (syscall(SYS_sched_setattr, 0, &a, 0))
+		return false;
+	memset(&a, 0, sizeof a);
+	return syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) == 0 && a.sched_runtime == SLICE_NS;
+}
+
+/* Sleeps on our own word while it is `seen`. */
+static void word_sleep(struct weft_engine *e, uint32_t seen, uint64_t ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
+			      .tv_nsec = (long)(ns % 1000000000u)};
+	(void)syscall(SYS_futex, &e->x_watcher_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen,
+		      ns == WEFT_FOREVER ? NULL : &ts, NULL, 0);
+	weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
+}
+
+static uint32_t word(struct weft_engine *e)
+{
+	/* TELL: what the kicker wrote before is visible. */
+	return atomic_load_explicit(&e->x_watcher_word, memory_order_acquire);
+}
+
+static bool wanted(struct weft_engine *e)
+{
+	return atomic_load_explicit(&e->x_progress, memory_order_seq_cst) &&
+	       !atomic_load_explicit(&e->x_stop, memory_order_seq_cst);
+}
+
+/* Polls until a round finds nothing. */
+static void drain(struct weft_engine *e)
+{
+	unsigned rounds = 0;
+	do
+		rounds++;
+	while (weft_engine_round(e, WEFT_ROUND_FULL) && wanted(e));
+	weft_count(WEFT_CNT_POLL_WATCHER, rounds);
+}
+
+void weft_watcher_redirect(struct weft_engine *e)
+{
+	/* Acquire: a parker that was named by its sleeper. */
+	struct weft_parker *p = atomic_load_explicit(&e->x_sleeper, memory_order_acquire);
+	bool other = atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) ==
+			     WEFT_BATON_ASLEEP &&
+		     (!weft_sources_armed(e) || (p && weft_parker_notified(p)));
+	bool watcher = atomic_load_explicit(&e->x_call_watcher, memory_order_seq_cst) &&
+		       atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
+			       WEFT_WATCHER_UNDER;
+	if (weft_unlikely(other || watcher))
+		weft_engine_kick(e, WEFT_KICK_SET);
+}
+
+/* A bell rang and nobody holds the baton: arm it again.  False: somebody else will. */
+static bool arm_again(struct weft_engine *e)
+{
+	if (!weft_baton_try_take(&e->baton))
+		return false;
+	weft_err err;
+	while ((err = weft_sources_arm(e)) != WEFT_OK && wanted(e)) /* ends: nothing comes now */
+		drain(e);
+	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	drain(e); /* what a taken mask hid */
+	return err == WEFT_OK;
+}
+
+/*
+ * In the watch set, below whoever sleeps there with the baton; returns when it must tick.
+ * A ring is for us when the holder, if any, is awake; else he is kicked: he arms again.
+ */
+static void stay_under(struct weft_engine *e)
+{
+	while (wanted(e)) { /* ends: switched off, or somebody disarmed to poll by himself */
+		bool rang = weft_engine_watch(e, weft_engine_nap_ns(e));
+		weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
+		atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
+		drain(e);
+		weft_watcher_redirect(e);
+		if (rang ? !arm_again(e) : !weft_sources_armed(e))
+			break;
+	}
+}
+
+/* With the baton in hand: all is armed, or gets armed.  Gives the baton back; true: went under. */
+static bool go_under(struct weft_engine *e)
+{
+	if (!weft_sources_armed(e) ||
+	    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed)) {
+		if (weft_sources_arm(e)) {
+			drain(e);
+			weft_engine_kick(e, weft_baton_leave(&e->baton));
+			return false;
+		}
+	}
+	weft_watcher_sit(&e->baton, WEFT_WATCHER_UNDER);
+	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	drain(e); /* the last look, after saying where we are */
+	stay_under(e);
+	return true;
+}
+
+static void off(struct weft_engine *e)
+{
+	uint32_t seen = word(e);
+	weft_watcher_sit(&e->baton, WEFT_WATCHER_OFF);
+	/* Whoever left just now without seeing us off has made the baton vacant: see leave(). */
+	if (!e->baton.fence)
+		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	if (weft_baton_try_take(&e->baton)) {
+		if (weft_sources_armed(e))
+			weft_sources_disarm(e);
+		weft_engine_kick(e, weft_baton_leave(&e->baton));
+	}
+	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
+	if (!wanted(e) && !atomic_load_explicit(&e->x_stop, memory_order_seq_cst))
+		word_sleep(e, seen, WEFT_FOREVER);
+}
+
+struct ticks {
+	uint64_t ns;     /* T */
+	uint32_t rounds; /* of the waiters, when we last looked */
+};
+
+/* One tick; returns whether we were kicked. */
+static bool tick(struct weft_engine *e, uint64_t ns)
+{
+	uint32_t seen = word(e);
+	weft_watcher_sit(&e->baton, WEFT_WATCHER_TICKS);
+	word_sleep(e, seen, ns);
+	return word(e) != seen;
+}
+
+static void slower(struct ticks *t)
+{
+	t->ns = t->ns * 2 > TICK_MAX_NS ? TICK_MAX_NS : t->ns * 2;
+}
+
+static uint32_t rounds_now(struct weft_engine *e)
+{
+	return atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
+}
+
+/* The holder sleeps in the watch set; so do we, on our word.  True: moved because he leaves. */
+static bool sit_beside(struct weft_engine *e)
+{
+	uint32_t seen = word(e);
+	if (!weft_watcher_sit_beside(&e->baton))
+		return false;
+	while (word(e) == seen) /* ends: kicked by the leaving holder, a switch or a submission */
+		word_sleep(e, seen, WEFT_FOREVER);
+	return true;
+}
+
+static void watch(struct weft_engine *e, struct ticks *t)
+{
+	bool kicked = tick(e, t->ns);
+	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
+	if (!wanted(e))
+		return;
+	if (kicked)
+		drain(e);
+	uint32_t state = atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst);
+	uint32_t rounds = rounds_now(e);
+	if (state == WEFT_BATON_ASLEEP && sit_beside(e)) {
+		if (!wanted(e))
+			return;
+		drain(e);
+		/* He has gone and left all armed: straight under it. */
+		if (weft_baton_try_take(&e->baton) && go_under(e))
+			t->ns = TICK_MIN_NS;
+	} else if (rounds != t->rounds) {
+		slower(t);
+		/* Nobody waits at this moment: perhaps somebody has just gone to compute. */
+		if (state == WEFT_BATON_VACANT && !kicked) {
+			t->rounds = rounds;
+			tick(e, TICK_MIN_NS);
+			if (rounds_now(e) == rounds && wanted(e) &&
+			    weft_baton_try_take(&e->baton) && go_under(e))
+				t->ns = TICK_MIN_NS;
+		}
+	} else if (weft_baton_try_take(&e->baton)) {
+		if (go_under(e))
+			t->ns = TICK_MIN_NS;
+	} else {
+		drain(e); /* the holder does not get a core: poll in its place */
+		slower(t);
+	}
+	t->rounds = rounds_now(e);
+}
+
+static void *run(void *arg)
+{
+	struct weft_engine *e = arg;
+	struct ticks t = {.ns = TICK_MIN_NS, .rounds = rounds_now(e)};
+	(void)prctl(PR_SET_NAME, "weft-watcher");
+	(void)prctl(PR_SET_TIMERSLACK, 1ul);
+	e->slice_honoured = ask_for_slice();
+	while (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) { /* ends: stop */
+		if (wanted(e))
+			watch(e, &t);
+		else
+			off(e);
+	}
+	weft_watcher_sit(&e->baton, WEFT_WATCHER_OFF);
+	return NULL;
+}
+
+weft_err weft_watcher_start(struct weft_engine *e)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	sigfillset(&all);
+	if (pthread_attr_init(&attr))
+		return WEFT_ERR_NOMEM;
+	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	int failed = pthread_create(&e->watcher, &attr, run, e);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (failed)
+		return WEFT_ERR_LIMIT;
+	e->have_watcher = true;
+	return WEFT_OK;
+}
+
+void weft_watcher_call(struct weft_engine *e)
+{
+	/* CALL -> redirect.  seq_cst: set before the kick, so whoever the kick wakes sees it. */
+	atomic_store_explicit(&e->x_call_watcher, true, memory_order_seq_cst);
+	weft_engine_kick(e, WEFT_KICK_WATCHER);
+	weft_engine_kick(e, WEFT_KICK_SET);
+}
+
+void weft_watcher_stop(struct weft_engine *e)
+{
+	if (!e->have_watcher)
+		return;
+	atomic_store_explicit(&e->x_stop, true, memory_order_seq_cst);
+	weft_watcher_call(e);
+	pthread_join(e->watcher, NULL);
+	e->have_watcher = false;
+}

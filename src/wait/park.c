@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* park.c - parkers of plain threads: a word each, slept on by futex, recycled, never freed. */
+#include "wait/park.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/log.h"
+
+static _Thread_local struct weft_parker *self;
+static pthread_key_t end_key;
+static pthread_once_t end_once = PTHREAD_ONCE_INIT;
+static bool have_key;
+static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft_parker *free_list; /* under free_lock */
+
+static struct weft_parker *(*_Atomic x_self_hook)(void);
+static void (*_Atomic x_elsewhere_hook)(struct weft_parker *);
+
+static void futex_sleep(struct weft_parker *p, uint64_t deadline_ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
+			      .tv_nsec = (long)(deadline_ns % 1000000000u)};
+	/* Absolute, against CLOCK_MONOTONIC.  Errors are early returns; the caller looks again. */
+	(void)syscall(SYS_futex, &p->x_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
+		      WEFT_PARKER_PARKED, deadline_ns == WEFT_NEVER ? NULL : &ts, NULL,
+		      FUTEX_BITSET_MATCH_ANY);
+}
+
+static void futex_wake(struct weft_parker *p)
+{
+	(void)syscall(SYS_futex, &p->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+static const struct weft_parker_ops futex_ops = {
+	.name = "futex",
+	.sleep = futex_sleep,
+	.wake = futex_wake,
+};
+
+static void thread_ends(void *arg)
+{
+	struct weft_parker *p = arg;
+	self = NULL;
+	pthread_mutex_lock(&free_lock);
+	p->next = free_list;
+	free_list = p;
+	pthread_mutex_unlock(&free_lock);
+}
+
+static void make_key(void)
+{
+	have_key = pthread_key_create(&end_key, thread_ends) == 0;
+}
+
+void weft_parker_init(struct weft_parker *p, const struct weft_parker_ops *ops, void *arg)
+{
+	atomic_store_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_relaxed);
+	p->cpu = -1;
+	p->ops = ops;
+	p->ops_arg = arg;
+	p->next = NULL;
+}
+
+static struct weft_parker *thread_parker(void)
+{
+	pthread_once(&end_once, make_key);
+	pthread_mutex_lock(&free_lock);
+	struct weft_parker *p = free_list;
+	if (p)
+		free_list = p->next;
+	pthread_mutex_unlock(&free_lock);
+	if (!p) {
+		p = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *p, WEFT_CACHELINE));
+		if (!p)
+			return NULL;
+		weft_parker_init(p, &futex_ops, NULL);
+	}
+	/* A notification for the thread that had it before may still come, now or later. */
+	if (have_key)
+		pthread_setspecific(end_key, p);
+	self = p;
+	return p;
+}
+
+struct weft_parker *weft_parker_self(void)
+{
+	/* Set once before the first user-level thread runs. */
+	struct weft_parker *(*hook)(void) =
+		atomic_load_explicit(&x_self_hook, memory_order_acquire);
+	if (weft_unlikely(hook != NULL)) {
+		struct weft_parker *p = hook();
+		if (p)
+			return p;
+	}
+	return weft_likely(self != NULL) ? self : thread_parker();
+}
+
+void weft_parker_set_self_hook(struct weft_parker *(*hook)(void))
+{
+	atomic_store_explicit(&x_self_hook, hook, memory_order_release);
+}
+
+void weft_parker_set_elsewhere_hook(void (*hook)(struct weft_parker *))
+{
+	atomic_store_explicit(&x_elsewhere_hook, hook, memory_order_release);
+}
+
+bool weft_park(struct weft_parker *p, uint64_t deadline_ns)
+{
+	uint32_t empty = WEFT_PARKER_EMPTY;
+	p->cpu = sched_getcpu();
+	bool notified = true;
+	/* PARK -> WAKE (unpark).  Acquire on failure: it was notified, see what came with it. */
+	if (atomic_compare_exchange_strong_explicit(&p->x_word, &empty, WEFT_PARKER_PARKED,
+						    memory_order_acq_rel, memory_order_acquire)) {
+		for (;;) { /* ends: notified, or the deadline */
+			p->ops->sleep(p, deadline_ns);
+			notified = weft_parker_notified(p);
+			if (notified ||
+			    (deadline_ns != WEFT_NEVER && weft_clock_ns() >= deadline_ns))
+				break;
+		}
+	}
+	/* Consumes the notification.  Acquire: one that came just now carries its cargo too. */
+	if (atomic_exchange_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_acq_rel) ==
+	    WEFT_PARKER_NOTIFIED)
+		notified = true;
+	return notified;
+}
+
+void weft_unpark(struct weft_parker *p)
+{
+	/* WAKE <- PARK and CALL <- SLEEP.  Carries: what the notifier wrote before.  Without the
+	 * release the woken thread could look and not find it. */
+	uint32_t old =
+		atomic_exchange_explicit(&p->x_word, WEFT_PARKER_NOTIFIED, memory_order_acq_rel);
+	if (old == WEFT_PARKER_PARKED) {
+		p->ops->wake(p);
+	} else if (old == WEFT_PARKER_ELSEWHERE) {
+		void (*hook)(struct weft_parker *) =
+			atomic_load_explicit(&x_elsewhere_hook, memory_order_acquire);
+		if (!hook)
+			weft_panic("a thread sleeps where nobody can wake it");
+		hook(p);
+	}
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * park.h - puts the caller to sleep until somebody who knows its parker wakes it.
+ *
+ * Callers   park, sleep_*: the parker's own thread.  unpark: anyone, task handlers included.
+ * Owner     parkers belong to this layer and their memory is never returned: an unpark that comes
+ *           after its thread has ended touches a parker, perhaps another thread's, and is then one
+ *           wake-up too many, which every caller of park must bear anyway.
+ * Order     what was written before unpark() is visible after the park() that it ended.
+ * Progress  unpark: one exchange, and a system call when the other sleeps.  A wake-up is never
+ *           lost: one that comes early makes the next park return at once.
+ *
+ *   EMPTY --park--> PARKED --unpark--> NOTIFIED --park returns--> EMPTY
+ *   EMPTY --weft_parker_sleep_begin--> ELSEWHERE --unpark--> NOTIFIED (and the hook is called)
+ */
+#ifndef WEFT_PARK_H
+#define WEFT_PARK_H
+
+#include "base/base.h"
+
+enum {
+	WEFT_PARKER_EMPTY = 0,
+	WEFT_PARKER_NOTIFIED = 1,
+	WEFT_PARKER_PARKED = 2, /* asleep in its back-end (futex, or a parked user-level thread) */
+	WEFT_PARKER_ELSEWHERE = 3, /* asleep where only the engine's hook can reach it */
+};
+
+struct weft_parker;
+
+/* How a kind of thread sleeps and is woken; plain threads have the futex table. */
+struct weft_parker_ops {
+	const char *name;
+	/* Sleeps while *word is PARKED, or until deadline_ns of the clock (WEFT_NEVER: no
+	 * deadline); may return early. */
+	void (*sleep)(struct weft_parker *p, uint64_t deadline_ns);
+	void (*wake)(struct weft_parker *p);
+};
+
+#define WEFT_NEVER UINT64_MAX
+
+struct weft_parker {
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_word; /* O: parks; anyone: notifies */
+	int cpu;                                         /* O: where it last went to sleep */
+	const struct weft_parker_ops *ops;               /* I */
+	void *ops_arg;                                   /* I: the back-end's */
+	struct weft_parker *next;                        /* I: free list */
+};
+
+/* The calling thread's parker; NULL when memory is gone (then do not sleep, poll). */
+struct weft_parker *weft_parker_self(void);
+
+/* Lets user-level threads answer weft_parker_self(); the hook returns NULL for plain threads. */
+void weft_parker_set_self_hook(struct weft_parker *(*hook)(void));
+
+/* What wakes a parker in state ELSEWHERE: set once, by the engine. */
+void weft_parker_set_elsewhere_hook(void (*hook)(struct weft_parker *));
+
+/* Prepares a parker that a back-end embeds in its own never-freed memory. */
+void weft_parker_init(struct weft_parker *p, const struct weft_parker_ops *ops, void *arg);
+
+/* Sleeps until notified or until deadline_ns.  False: the deadline passed. */
+bool weft_park(struct weft_parker *p, uint64_t deadline_ns);
+
+void weft_unpark(struct weft_parker *p);
+
+/*
+ * For a thread that will sleep elsewhere: false: it was notified already, do not sleep.  After true
+ * an unpark calls the hook; always pair with _end, which consumes the notification.
+ */
+static inline bool weft_parker_sleep_begin(struct weft_parker *p)
+{
+	uint32_t empty = WEFT_PARKER_EMPTY;
+	/* SLEEP -> CALL (unpark).  Relaxed would do for the word itself; acquire on failure carries
+	 * what the notifier wrote. */
+	return atomic_compare_exchange_strong_explicit(&p->x_word, &empty, WEFT_PARKER_ELSEWHERE,
+						       memory_order_acq_rel, memory_order_acquire);
+}
+
+static inline void weft_parker_sleep_end(struct weft_parker *p)
+{
+	/* Acquire: see what the notifier wrote. */
+	(void)atomic_exchange_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_acq_rel);
+}
+
+static inline bool weft_parker_notified(const struct weft_parker *p)
+{
+	return atomic_load_explicit(&p->x_word, memory_order_acquire) == WEFT_PARKER_NOTIFIED;
+}
+
+#endif
