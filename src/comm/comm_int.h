@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * comm_int.h - what the files of this folder share: the core, its gates, contexts and messages.
+ *
+ * A core is one process's end of all its conversations.  A program has one (comm.c); tests make
+ * several in one process over a driver of their own.
+ *
+ *   core     the drivers, one gate per peer, the table of contexts, the matching table, the ids
+ *   gate     the way to one peer: a mask, a queue of packets that wait, the peer's connection
+ *   ctx      a context: its posted wildcards and the order in which messages arrived
+ *   entry    what lies in matching: a posted receive (in the request) or an unexpected message
+ *   msg      an unexpected message: its entry, its payload or where that is to be had
+ *
+ * Letters at fields: I at init; M holder of the gate's mask; P the poller of that connection;
+ * L the lock named beside it; R whoever owns the request at that moment.
+ */
+#ifndef WEFT_COMM_INT_H
+#define WEFT_COMM_INT_H
+
+#include <string.h>
+#include "base/counters.h"
+#include "base/log.h"
+#include "comm/comm.h"
+#include "comm/ids.h"
+#include "comm/lock.h"
+#include "comm/wire.h"
+
+struct weft_core;
+struct weft_gate;
+
+/* ---- matching ----------------------------------------------------------------------------- */
+
+enum weft_entry_kind {
+	WEFT_ENTRY_RECV, /* posted: peer and tag are exact */
+	WEFT_ENTRY_WILD, /* posted: a wildcard */
+	WEFT_ENTRY_MSG,  /* unexpected */
+};
+
+struct weft_entry {
+	struct weft_entry *next, *prev; /* L bucket (RECV, MSG) or context (WILD) */
+	struct weft_ctx *ctx;
+	uint64_t stamp; /* age among posted receives, see match.c */
+	int32_t peer, tag;
+	uint8_t kind;
+	_Atomic bool x_listed; /* changed under the lock of the list it is in */
+};
+
+struct weft_bucket {
+	alignas(WEFT_CACHELINE) struct weft_spin lock;
+	_Atomic(struct weft_entry *) x_head; /* L; a scan for leftovers reads it as a hint */
+	struct weft_entry *tail;             /* L */
+};
+
+#define WEFT_BUCKET_BITS 18
+#define WEFT_BUCKETS (1u << WEFT_BUCKET_BITS)
+#define WEFT_BUCKET_GROUP 64 /* buckets per page, and per bit of `x_used` */
+
+struct weft_match {
+	struct weft_bucket *bucket; /* I: zero pages until touched */
+	/* Which pages of buckets ever held a receive: what a scan for leftovers must visit. */
+	_Atomic uint64_t x_used[WEFT_BUCKETS / WEFT_BUCKET_GROUP / 64];
+};
+
+/* ---- packets that wait -------------------------------------------------------------------- */
+
+enum weft_out_type {
+	WEFT_OUT_EAGER,
+	WEFT_OUT_RTS,
+	WEFT_OUT_DATA,
+	WEFT_OUT_CTS,
+	WEFT_OUT_CTRL, /* from the core's own memory, not part of a request */
+};
+
+struct weft_out {
+	struct weft_out *next;
+	struct weft_wire head;
+	struct weft_wire_rts rts;
+	uint8_t type;
+};
+
+/* ---- requests ----------------------------------------------------------------------------- */
+
+struct weft_core_req_send {
+	struct weft_out out; /* M once queued */
+	struct weft_gate *gate;
+	/* References: the post itself, each piece a driver kept, the peer's answer.  The last one
+	 * that is dropped completes the request. */
+	_Atomic uint32_t x_refs;
+	_Atomic int x_err; /* the first failure */
+	void *packed;      /* M: a typed eager message in one piece */
+	uint64_t off;      /* M: data bytes posted so far */
+	uint64_t want;     /* data bytes that the receiver wants */
+	uint8_t sync;
+} __attribute__((may_alias));
+
+struct weft_core_req_recv {
+	struct weft_entry entry;
+	struct weft_out out; /* M once queued: CTS */
+	uint64_t want;       /* R bytes that will be delivered */
+	uint64_t got;        /* P or the puller */
+	uint32_t id;         /* ours, for DATA */
+	struct weft_gate *gate;
+} __attribute__((may_alias));
+
+#define WEFT_REQ_ROOM sizeof(((struct weft_req *)0)->core_private)
+static_assert(sizeof(struct weft_core_req_send) <= WEFT_REQ_ROOM, "grow core_private");
+static_assert(sizeof(struct weft_core_req_recv) <= WEFT_REQ_ROOM, "grow core_private");
+
+static inline struct weft_core_req_send *weft_req_send(struct weft_req *r)
+{
+	return (struct weft_core_req_send *)(void *)r->core_private;
+}
+
+static inline struct weft_core_req_recv *weft_req_recv(struct weft_req *r)
+{
+	return (struct weft_core_req_recv *)(void *)r->core_private;
+}
+
+static inline struct weft_req *weft_req_of_entry(struct weft_entry *e)
+{
+	return (struct weft_req *)((char *)e - offsetof(struct weft_req, core_private) -
+				   offsetof(struct weft_core_req_recv, entry));
+}
+
+static inline struct weft_req *weft_req_of_send_out(struct weft_out *o)
+{
+	return (struct weft_req *)((char *)o - offsetof(struct weft_req, core_private) -
+				   offsetof(struct weft_core_req_send, out));
+}
+
+static inline struct weft_req *weft_req_of_recv_out(struct weft_out *o)
+{
+	return (struct weft_req *)((char *)o - offsetof(struct weft_req, core_private) -
+				   offsetof(struct weft_core_req_recv, out));
+}
+
+/* The request is over; its memory is the caller's again.  No lock or mask may be held. */
+static inline void weft_req_complete(struct weft_req *r)
+{
+	if (r->then)
+		r->then(r, r->then_arg);
+	else
+		weft_completion_signal(&r->done);
+}
+
+/* The same, from within the call that starts it: nobody can be waiting yet. */
+static inline void weft_req_complete_early(struct weft_req *r)
+{
+	if (r->then)
+		r->then(r, r->then_arg);
+	else
+		weft_completion_init_done(&r->done);
+}
+
+/* ---- unexpected messages ------------------------------------------------------------------ */
+
+enum weft_msg_kind {
+	WEFT_MSG_EAGER,
+	WEFT_MSG_RTS,   /* the data is still with the sender */
+	WEFT_MSG_LOCAL, /* from this process; the data is in `send`'s buffer */
+};
+
+#define WEFT_MSG_ARRIVING ((uintptr_t)0) /* payload not complete, nobody has claimed it */
+#define WEFT_MSG_READY ((uintptr_t)1)    /* payload complete */
+#define WEFT_MSG_FAILED ((uintptr_t)2)   /* the payload will not come */
+#define WEFT_MSG_DROPPED ((uintptr_t)3)  /* nobody wants it any more; the poller frees it */
+/* else: the receive that claimed it while it was arriving */
+
+struct weft_msg {
+	struct weft_entry entry;
+	struct weft_msg *all_next, *all_prev; /* L context: by arrival in the context */
+	struct weft_msg *src_next, *src_prev; /* L context: by arrival from the peer */
+	struct weft_core *core;
+	uint64_t length; /* data bytes of the message */
+	uint64_t addr;   /* RTS */
+	uint32_t id;     /* RTS, or SYNC: the sender's id, 0 none */
+	uint8_t msg_kind;
+	uint8_t pool_class;
+	struct weft_req *send; /* LOCAL */
+	_Atomic uintptr_t x_state;
+	alignas(16) char data[];
+};
+
+#define WEFT_POOL_CLASSES 3
+
+struct weft_pool_class {
+	alignas(WEFT_CACHELINE) struct weft_spin lock;
+	struct weft_msg *free; /* L, linked by all_next */
+	unsigned kept;         /* L */
+};
+
+/* ---- contexts ----------------------------------------------------------------------------- */
+
+struct weft_src_list {
+	struct weft_msg *head, *tail;
+};
+
+struct weft_probe_waiter {
+	struct weft_probe_waiter *next; /* L context */
+	int peer, tag;
+	bool listed; /* L context */
+	struct weft_completion arrived;
+};
+
+struct weft_ctx {
+	/* Read on every message, written when wildcards come and go. */
+	struct weft_core *core;   /* I */
+	uint32_t id;              /* I */
+	uint32_t base;            /* I: where its keys begin in the table */
+	_Atomic uint32_t x_wild;  /* wildcards posted; raised before the walk, see match.c */
+	_Atomic uint64_t x_epoch; /* L: wildcards ever posted; read without */
+	_Atomic bool x_open;
+	bool hint_no_peer, hint_no_tag, hint_overtaking;
+	struct weft_ctx *next_all; /* I: every record, newest first */
+
+	alignas(WEFT_CACHELINE) struct weft_spin lock;
+	_Atomic uint32_t x_unexpected;            /* L; a probe reads it as a hint */
+	struct weft_entry *wild_head, *wild_tail; /* L: oldest first */
+	struct weft_msg *all_head, *all_tail;     /* L */
+	struct weft_src_list *by_src;             /* L: one per peer, made when needed */
+	struct weft_probe_waiter *probes;         /* L */
+};
+
+#define WEFT_CTX_TOP 2048u
+#define WEFT_CTX_MID 2048u
+#define WEFT_CTX_LEAF 1024u
+
+struct weft_ctx_leaf {
+	_Atomic(struct weft_ctx *) x_ctx[WEFT_CTX_LEAF];
+};
+struct weft_ctx_mid {
+	_Atomic(struct weft_ctx_leaf *) x_leaf[WEFT_CTX_MID];
+};
+
+/* ---- gates -------------------------------------------------------------------------------- */
+
+#define WEFT_GATE_FREE 0u
+#define WEFT_GATE_HELD 1u
+#define WEFT_GATE_SKIPPED 2u
+
+#define WEFT_IOV_MAX 32
+
+/* What the payload that place() announced is for; P throughout. */
+struct weft_rx {
+	enum { WEFT_RX_NONE, WEFT_RX_RECV, WEFT_RX_MSG, WEFT_RX_DATA, WEFT_RX_CONTROL } what;
+	struct weft_req *req;  /* RECV, DATA */
+	struct weft_msg *msg;  /* MSG */
+	struct weft_wire head; /* DATA, CONTROL */
+	void *bounce;          /* for layouts of too many pieces */
+	uint64_t off, len, room;
+	char control[sizeof(struct weft_wire_rts)];
+	struct iovec iov[WEFT_IOV_MAX];
+};
+
+struct weft_gate {
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mask;
+	uint32_t send_seq;                /* M */
+	struct weft_out *out_head;        /* M: waiting, in order */
+	struct weft_out **out_tail;       /* M */
+	_Atomic(struct weft_out *) x_in;  /* any thread pushes, newest first; M takes all */
+	const struct weft_driver *driver; /* I: NULL: self, or unreachable */
+	struct weft_net *net;             /* I */
+	_Atomic bool x_down;              /* P writes */
+	size_t eager_max, inline_max, max_payload; /* I */
+
+	alignas(WEFT_CACHELINE) struct weft_core *core; /* I */
+	int peer;                                       /* I */
+	bool can_get;                                   /* I */
+	_Atomic bool x_get_failed; /* get() does not work with this peer after all */
+	uint32_t recv_seq;         /* P */
+	struct weft_ctx *rx_ctx;   /* P: the context of the last message */
+	struct weft_rx *rx;        /* P: made at the first place() */
+};
+
+/* ---- the core ----------------------------------------------------------------------------- */
+
+#define WEFT_RAILS_MAX 4
+
+struct weft_rail {
+	struct weft_core *core;           /* I */
+	const struct weft_driver *driver; /* I */
+	struct weft_net *net;             /* I */
+	int peers;                        /* I: how many use it */
+	struct weft_net_events events;    /* I: the driver keeps the address */
+	bool drained;
+};
+
+struct weft_core {
+	int rank, size;         /* I */
+	struct weft_gate *gate; /* I: one per peer */
+	struct weft_match match;
+	struct weft_ids ids;
+	struct weft_pool_class pool[WEFT_POOL_CLASSES];
+	struct weft_spin ctx_lock;
+	struct weft_ctx *ctx_all; /* L ctx_lock */
+	_Atomic(struct weft_ctx_mid *) x_ctx_top[WEFT_CTX_TOP];
+	struct weft_rail rail[WEFT_RAILS_MAX]; /* I */
+	int nrails;                            /* I */
+	_Atomic uint32_t x_owed;               /* packets that wait in gates and pulls that run */
+	/* Set before rails are opened. */
+	void (*down_hook)(int peer, weft_err err, const char *why);
+	int (*poll)(void *arg);                             /* one round of progress */
+	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
+	/* Runs weft_pull_step(req) until it says done; NULL: at once. */
+	void (*pull)(void *arg, struct weft_req *req);
+	void *hook_arg;
+};
+
+/* core.c */
+weft_err weft_core_create(int rank, int size, struct weft_core **core_p) weft_must_use;
+/* Opens one driver; rails are asked in the order they were added. */
+weft_err weft_core_rail_add(struct weft_core *core, const struct weft_driver *driver,
+			    const struct weft_net_job *job) weft_must_use;
+/* peer is reached over rail i. */
+void weft_core_gate_set(struct weft_core *core, int peer, int rail);
+int weft_core_poll(struct weft_core *core);
+/* Nothing is owed to peers any more. */
+bool weft_core_idle(struct weft_core *core);
+/* Takes one step of leaving; true: done.  Call with polling in between. */
+bool weft_core_drain(struct weft_core *core);
+void weft_core_destroy(struct weft_core *core);
+
+/* ctx.c */
+weft_err weft_core_ctx_open(struct weft_core *core, uint32_t id, struct weft_ctx **ctx_p);
+/* The record for id, made on demand; NULL: no memory. */
+struct weft_ctx *weft_ctx_find(struct weft_core *core, uint32_t id);
+void weft_ctx_fini_all(struct weft_core *core);
+
+/* pool.c */
+struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload);
+void weft_msg_free(struct weft_msg *m);
+void weft_pool_fini(struct weft_core *core);
+
+/* match.c */
+weft_err weft_match_init(struct weft_match *m);
+void weft_match_fini(struct weft_match *m);
+/* Posts e unless a message is there already: that one is taken out and returned in *msg_p.
+ * WEFT_ERR_PEER: the peer is gone and left no message. */
+weft_err weft_match_post(struct weft_entry *e, struct weft_msg **msg_p);
+/* The receive that a message from peer with tag belongs to, taken out; NULL: none so far. */
+struct weft_entry *weft_match_arrive(struct weft_ctx *ctx, int peer, int tag);
+/* The same, and if there is none, m goes in. */
+struct weft_entry *weft_match_arrive_unexpected(struct weft_ctx *ctx, struct weft_msg *m);
+/* Takes a posted receive back; false: it was matched. */
+bool weft_match_cancel(struct weft_entry *e);
+/* The oldest unexpected message that fits, or NULL; with take it is taken out.  If w is given and
+ * nothing fits, w is told of the next arrival that does. */
+struct weft_msg *weft_match_probe(struct weft_ctx *ctx, int peer, int tag, bool take,
+				  struct weft_status *st, struct weft_probe_waiter *w);
+/* Takes out every posted receive that depends on peer (any context), or that is in ctx (peer
+ * ignored); returns them linked by next. */
+struct weft_entry *weft_match_withdraw_peer(struct weft_core *core, int peer, bool any_too);
+struct weft_entry *weft_match_withdraw_ctx(struct weft_ctx *ctx);
+struct weft_msg *weft_match_withdraw_msgs(struct weft_ctx *ctx);
+void weft_match_wake_probes(struct weft_ctx *ctx, int peer);
+
+/* gate.c */
+void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer);
+bool weft_gate_try(struct weft_gate *g);
+void weft_gate_leave(struct weft_gate *g);
+/* Nothing waits before us, so that we may post at once?  Mask held. */
+bool weft_gate_clear_locked(struct weft_gate *g);
+/* Queues o and sees to it that it is posted: now, by the mask's holder, or when ready. */
+void weft_gate_submit(struct weft_gate *g, struct weft_out *o);
+/* Posts what waits. */
+void weft_gate_kick(struct weft_gate *g);
+/* Fails what waits; the gate is down. */
+void weft_gate_purge(struct weft_gate *g);
+bool weft_gate_empty(struct weft_gate *g);
+/* A packet without payload that belongs to no request. */
+void weft_gate_control(struct weft_gate *g, enum weft_wire_kind kind, uint32_t id);
+
+/* send.c */
+void weft_send_drop(struct weft_req *r, weft_err err);
+enum weft_post weft_send_post_locked(struct weft_gate *g, struct weft_out *o);
+
+/* recv.c */
+void weft_recv_deliver(struct weft_req *r, int peer, int tag, const void *data, size_t len);
+void weft_recv_message(struct weft_req *r, struct weft_msg *m);
+void weft_recv_finish(struct weft_req *r, weft_err err);
+void weft_buf_copy(const struct weft_buf *to, const struct weft_buf *from, size_t len);
+
+/* rndv.c */
+/* r has matched a message whose data the peer keeps. */
+void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length, uint32_t id,
+		     uint64_t addr);
+/* Copies one piece; true: the request is over (do not touch it any more). */
+bool weft_pull_step(struct weft_req *r);
+void *weft_rndv_cookie_open(void *cookie); /* the request of a driver's sent() */
+enum weft_post weft_rndv_post_locked(struct weft_gate *g, struct weft_out *o);
+void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h);
+void weft_rndv_fin(struct weft_gate *g, const struct weft_wire *h);
+void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len);
+
+/* inbound.c */
+struct weft_net_events weft_rail_events(struct weft_rail *rail);
+void weft_rx_abandon(struct weft_gate *g);
+void weft_gate_protocol_error(struct weft_gate *g, const char *what);
+
+/* dead.c */
+void weft_core_peer_down(struct weft_core *core, int peer, weft_err err, const char *why);
+
+/* Whom an id belongs to: the peer, and the side of the message that it names. */
+static inline int weft_id_send(int peer)
+{
+	return peer * 2;
+}
+static inline int weft_id_recv(int peer)
+{
+	return peer * 2 + 1;
+}
+
+static inline bool weft_gate_down(struct weft_gate *g)
+{
+	/* SEE <- PUB (peer_down).  seq_cst pairs with the scan for leftovers: either the scan sees
+	 * what we post, or we see that the peer is gone. */
+	return atomic_load_explicit(&g->x_down, memory_order_seq_cst);
+}
+
+#endif

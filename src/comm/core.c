@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* core.c - one process's end of all conversations: made, polled, drained, ended. */
+#include <stdlib.h>
+#include "comm/comm_int.h"
+
+weft_err weft_core_create(int rank, int size, struct weft_core **core_p)
+{
+	struct weft_core *core =
+		aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *core, WEFT_CACHELINE));
+	if (!core)
+		return WEFT_ERR_NOMEM;
+	memset(core, 0, sizeof *core);
+	core->rank = rank;
+	core->size = size;
+	core->gate = aligned_alloc(WEFT_CACHELINE, sizeof *core->gate * (size_t)size);
+	if (!core->gate || weft_match_init(&core->match)) {
+		free(core->gate);
+		free(core);
+		return WEFT_ERR_NOMEM;
+	}
+	for (int i = 0; i < size; i++)
+		weft_gate_init(&core->gate[i], core, i);
+	*core_p = core;
+	return WEFT_OK;
+}
+
+weft_err weft_core_rail_add(struct weft_core *core, const struct weft_driver *driver,
+			    const struct weft_net_job *job)
+{
+	if (core->nrails == WEFT_RAILS_MAX)
+		return WEFT_ERR_LIMIT;
+	struct weft_rail *rail = &core->rail[core->nrails];
+	*rail = (struct weft_rail){.core = core, .driver = driver};
+	rail->events = weft_rail_events(rail);
+	weft_err err = driver->open(job, &rail->events, &rail->net);
+	if (!err)
+		core->nrails++;
+	return err;
+}
+
+void weft_core_gate_set(struct weft_core *core, int peer, int i)
+{
+	struct weft_rail *rail = &core->rail[i];
+	struct weft_gate *g = &core->gate[peer];
+	const struct weft_net_card *card = rail->driver->card(rail->net, peer);
+
+	g->net = rail->net;
+	g->driver = rail->driver;
+	g->max_payload = card->max_payload;
+	g->inline_max = card->inline_max;
+	g->eager_max = card->eager_max < card->max_payload ? card->eager_max : card->max_payload;
+	g->can_get = card->can_get && rail->driver->get;
+	rail->peers++;
+}
+
+int weft_core_poll(struct weft_core *core)
+{
+	int n = 0;
+	for (int i = 0; i < core->nrails; i++)
+		n += core->rail[i].driver->poll(core->rail[i].net);
+	return n;
+}
+
+bool weft_core_idle(struct weft_core *core)
+{
+	/* SEE <- the pulls' last steps, which have posted their answers. */
+	if (atomic_load_explicit(&core->x_owed, memory_order_acquire))
+		return false;
+	for (int i = 0; i < core->size; i++)
+		if (core->gate[i].driver && !weft_gate_empty(&core->gate[i]))
+			return false;
+	return true;
+}
+
+bool weft_core_drain(struct weft_core *core)
+{
+	bool all = true;
+	for (int i = 0; i < core->nrails; i++) {
+		struct weft_rail *rail = &core->rail[i];
+		if (!rail->drained)
+			rail->drained = rail->driver->drain(rail->net) != WEFT_AGAIN;
+		all = all && rail->drained;
+	}
+	return all;
+}
+
+void weft_core_destroy(struct weft_core *core)
+{
+	/* Nobody is left to tell: answers of messages that are dropped below go nowhere. */
+	for (int i = 0; i < core->size; i++)
+		atomic_store_explicit(&core->gate[i].x_down, true, memory_order_seq_cst);
+	for (int i = core->nrails; i-- > 0;)
+		core->rail[i].driver->close(core->rail[i].net);
+	weft_ctx_fini_all(core);
+	weft_pool_fini(core);
+	weft_ids_fini(&core->ids);
+	weft_match_fini(&core->match);
+	for (int i = 0; i < core->size; i++)
+		free(core->gate[i].rx);
+	free(core->gate);
+	free(core);
+}

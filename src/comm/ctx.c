@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ctx.c - the table of contexts: three levels by id, read without a lock, records never freed.
+ *
+ * A record comes into being with the first message for it or with its opening, whichever is
+ * first, and stays: an arrival that has looked it up needs no protection against its closing, and
+ * an id may be opened again.
+ */
+#include <stdlib.h>
+#include "comm/comm_int.h"
+
+static _Atomic(struct weft_ctx *) *ctx_cell(struct weft_core *core, uint32_t id, bool make)
+{
+	_Atomic(struct weft_ctx_mid *) *top = &core->x_ctx_top[id / (WEFT_CTX_LEAF * WEFT_CTX_MID)];
+	/* SEE <- PUB.  Carries: the level's zeros. */
+	struct weft_ctx_mid *mid = atomic_load_explicit(top, memory_order_acquire);
+	if (!mid) {
+		if (!make || !(mid = calloc(1, sizeof *mid)))
+			return NULL;
+		/* PUB -> SEE.  Carries: the level's zeros; makers hold ctx_lock. */
+		atomic_store_explicit(top, mid, memory_order_release);
+	}
+	_Atomic(struct weft_ctx_leaf *) *cell = &mid->x_leaf[id / WEFT_CTX_LEAF % WEFT_CTX_MID];
+	struct weft_ctx_leaf *leaf = atomic_load_explicit(cell, memory_order_acquire);
+	if (!leaf) {
+		if (!make || !(leaf = calloc(1, sizeof *leaf)))
+			return NULL;
+		atomic_store_explicit(cell, leaf, memory_order_release);
+	}
+	return &leaf->x_ctx[id % WEFT_CTX_LEAF];
+}
+
+static struct weft_ctx *ctx_make_locked(struct weft_core *core, uint32_t id)
+{
+	_Atomic(struct weft_ctx *) *cell = ctx_cell(core, id, true);
+	if (!cell)
+		return NULL;
+	struct weft_ctx *ctx = atomic_load_explicit(cell, memory_order_acquire);
+	if (ctx)
+		return ctx;
+	ctx = aligned_alloc(WEFT_CACHELINE, sizeof *ctx);
+	if (!ctx)
+		return NULL;
+	memset(ctx, 0, sizeof *ctx);
+	ctx->core = core;
+	ctx->id = id;
+	uint64_t seed = id;
+	ctx->base = (uint32_t)weft_rand_next(&seed);
+	ctx->next_all = core->ctx_all;
+	core->ctx_all = ctx;
+	/* PUB -> SEE (weft_ctx_find).  Carries: the record. */
+	atomic_store_explicit(cell, ctx, memory_order_release);
+	return ctx;
+}
+
+struct weft_ctx *weft_ctx_find(struct weft_core *core, uint32_t id)
+{
+	_Atomic(struct weft_ctx *) *cell = ctx_cell(core, id, false);
+	struct weft_ctx *ctx = cell ? atomic_load_explicit(cell, memory_order_acquire) : NULL;
+	if (weft_likely(ctx))
+		return ctx;
+	weft_spin_lock(&core->ctx_lock);
+	ctx = ctx_make_locked(core, id);
+	weft_spin_unlock(&core->ctx_lock);
+	return ctx;
+}
+
+weft_err weft_core_ctx_open(struct weft_core *core, uint32_t id, struct weft_ctx **ctx_p)
+{
+	struct weft_ctx *ctx = weft_ctx_find(core, id);
+	if (!ctx)
+		return WEFT_ERR_NOMEM;
+	/* Relaxed: a check against double opening, not a synchronisation. */
+	if (atomic_exchange_explicit(&ctx->x_open, true, memory_order_relaxed))
+		return WEFT_ERR_STATE;
+	ctx->hint_no_peer = ctx->hint_no_tag = ctx->hint_overtaking = false;
+	*ctx_p = ctx;
+	return WEFT_OK;
+}
+
+void weft_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool overtaking)
+{
+	ctx->hint_no_peer = no_any_peer;
+	ctx->hint_no_tag = no_any_tag;
+	ctx->hint_overtaking = overtaking;
+}
+
+/* A message that nobody will receive: its sender is released, its memory given back. */
+static void msg_drop(struct weft_msg *m)
+{
+	struct weft_core *core = m->core;
+
+	if (m->msg_kind == WEFT_MSG_LOCAL) {
+		struct weft_req *send = m->send;
+		send->status.err = WEFT_ERR_CANCELLED;
+		weft_req_complete(send);
+	} else if (m->id) {
+		weft_gate_control(&core->gate[m->entry.peer], WEFT_WIRE_FIN, m->id);
+	}
+	uintptr_t state = WEFT_MSG_ARRIVING;
+	/* CLAIM -> LAST (msg_settled): the poller still writes into it, and frees it. */
+	if (!atomic_compare_exchange_strong_explicit(&m->x_state, &state, WEFT_MSG_DROPPED,
+						     memory_order_acq_rel, memory_order_acquire))
+		weft_msg_free(m);
+}
+
+static void msgs_drop(struct weft_msg *m)
+{
+	while (m) {
+		struct weft_msg *next = m->all_next;
+		msg_drop(m);
+		m = next;
+	}
+}
+
+void weft_ctx_close(struct weft_ctx *ctx)
+{
+	struct weft_entry *e = weft_match_withdraw_ctx(ctx);
+	while (e) {
+		struct weft_entry *next = e->next;
+		struct weft_req *r = weft_req_of_entry(e);
+		r->status = (struct weft_status){.peer = e->peer, .tag = e->tag, .cancelled = true};
+		weft_recv_finish(r, WEFT_ERR_CANCELLED);
+		e = next;
+	}
+	msgs_drop(weft_match_withdraw_msgs(ctx));
+	weft_spin_lock(&ctx->lock);
+	free(ctx->by_src);
+	ctx->by_src = NULL;
+	weft_spin_unlock(&ctx->lock);
+	/* Relaxed: as in open. */
+	atomic_store_explicit(&ctx->x_open, false, memory_order_relaxed);
+}
+
+void weft_ctx_fini_all(struct weft_core *core)
+{
+	while (core->ctx_all) {
+		struct weft_ctx *ctx = core->ctx_all;
+		core->ctx_all = ctx->next_all;
+		msgs_drop(weft_match_withdraw_msgs(ctx));
+		free(ctx->by_src);
+		free(ctx);
+	}
+	for (uint32_t t = 0; t < WEFT_CTX_TOP; t++) {
+		/* Relaxed: nobody else is left. */
+		struct weft_ctx_mid *mid =
+			atomic_load_explicit(&core->x_ctx_top[t], memory_order_relaxed);
+		for (uint32_t i = 0; mid && i < WEFT_CTX_MID; i++)
+			free(atomic_load_explicit(&mid->x_leaf[i], memory_order_relaxed));
+		free(mid);
+	}
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dead.c - a peer is gone: everything that needs it ends now, with WEFT_ERR_PEER.
+ *
+ * Receives from any peer fail too when the peer died (err is not WEFT_OK): it might have been the
+ * one they wait for, and nobody could tell.  Messages that it sent in full stay.
+ */
+#include "comm/comm_int.h"
+
+static void fail_entries(struct weft_entry *list)
+{
+	while (list) {
+		struct weft_entry *next = list->next;
+		struct weft_req *r = weft_req_of_entry(list);
+		r->status = (struct weft_status){.peer = list->peer, .tag = list->tag};
+		weft_recv_finish(r, WEFT_ERR_PEER);
+		list = next;
+	}
+}
+
+/* Requests that wait for the peer's answer. */
+static void fail_ids(struct weft_core *core, int peer)
+{
+	uint32_t from = 0;
+	struct weft_req *r;
+	while ((r = weft_ids_take_any(&core->ids, weft_id_send(peer), &from)))
+		weft_send_drop(r, WEFT_ERR_PEER);
+	from = 0;
+	while ((r = weft_ids_take_any(&core->ids, weft_id_recv(peer), &from))) {
+		r->status.bytes = 0;
+		weft_recv_finish(r, WEFT_ERR_PEER);
+	}
+}
+
+void weft_core_peer_down(struct weft_core *core, int peer, weft_err err, const char *why)
+{
+	struct weft_gate *g = &core->gate[peer];
+
+	/* DOWN -> SEE (weft_gate_down).  seq_cst against those who post meanwhile: they see it, or
+	 * the scans below see what they posted. */
+	if (atomic_exchange_explicit(&g->x_down, true, memory_order_seq_cst))
+		return;
+	weft_rx_abandon(g);
+	weft_gate_purge(g);
+	fail_ids(core, peer);
+	fail_entries(weft_match_withdraw_peer(core, peer, err != WEFT_OK));
+	weft_spin_lock(&core->ctx_lock);
+	struct weft_ctx *all = core->ctx_all;
+	weft_spin_unlock(&core->ctx_lock);
+	for (struct weft_ctx *c = all; c; c = c->next_all)
+		weft_match_wake_probes(c, peer);
+	if (core->down_hook)
+		core->down_hook(peer, err, why);
+}

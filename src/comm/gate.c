@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gate.c - the way to one peer: a mask, and a queue of packets that could not go at once.
+ *
+ * Whoever holds the mask posts.  Who finds it taken pushes its packet onto x_in and leaves the bit
+ * SKIPPED; the holder, leaving, exchanges the mask with FREE and, seeing the bit, takes it again
+ * and posts what was pushed.  So no packet is lost and nobody waits for the mask.
+ *
+ * Completions are made after the mask is free: they may start operations on the same gate.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include "comm/comm_int.h"
+
+/* What a round of posting leaves to be done without the mask. */
+struct aftermath {
+	struct weft_out *over;   /* posted, their pieces are free */
+	struct weft_out *failed; /* will never be posted */
+};
+
+void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer)
+{
+	memset(g, 0, sizeof *g);
+	g->core = core;
+	g->peer = peer;
+	g->out_tail = &g->out_head;
+}
+
+bool weft_gate_try(struct weft_gate *g)
+{
+	uint32_t want = WEFT_GATE_FREE;
+	/* TAKE <- GIVE (leave).  Carries: the queue and the sequence number. */
+	return atomic_compare_exchange_strong_explicit(&g->x_mask, &want, WEFT_GATE_HELD,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+bool weft_gate_clear_locked(struct weft_gate *g)
+{
+	/* Relaxed: our own thread's pushes we see anyway, and other threads' have no order
+	 * against us. */
+	return !g->out_head && !atomic_load_explicit(&g->x_in, memory_order_relaxed);
+}
+
+/* Moves what was pushed behind what waits, oldest first. */
+static void gather_locked(struct weft_gate *g)
+{
+	/* Relaxed: empty is common; the exchange below orders. */
+	if (!atomic_load_explicit(&g->x_in, memory_order_relaxed))
+		return;
+	/* SEE <- PUB (submit).  Carries: the packets' fields. */
+	struct weft_out *in = atomic_exchange_explicit(&g->x_in, NULL, memory_order_acquire);
+	struct weft_out *first = NULL, *last = in;
+	while (in) {
+		struct weft_out *next = in->next;
+		in->next = first;
+		first = in;
+		in = next;
+	}
+	if (first) {
+		*g->out_tail = first;
+		last->next = NULL;
+		g->out_tail = &last->next;
+	}
+}
+
+static struct weft_out *pop_locked(struct weft_gate *g)
+{
+	struct weft_out *o = g->out_head;
+	g->out_head = o->next;
+	if (!g->out_head)
+		g->out_tail = &g->out_head;
+	return o;
+}
+
+static void push_front_locked(struct weft_gate *g, struct weft_out *o)
+{
+	o->next = g->out_head;
+	if (!g->out_head)
+		g->out_tail = &o->next;
+	g->out_head = o;
+}
+
+static enum weft_post post_control_locked(struct weft_gate *g, struct weft_out *o)
+{
+	return g->driver->post(g->net, g->peer, &o->head, NULL, 0, 0, NULL);
+}
+
+static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
+{
+	switch ((enum weft_out_type)o->type) {
+	case WEFT_OUT_EAGER:
+	case WEFT_OUT_RTS:
+		return weft_send_post_locked(g, o);
+	case WEFT_OUT_DATA:
+	case WEFT_OUT_CTS:
+		return weft_rndv_post_locked(g, o);
+	case WEFT_OUT_CTRL:
+		return post_control_locked(g, o);
+	}
+	return WEFT_POST_DOWN;
+}
+
+/* Types whose packet is still of interest to us once it is posted. */
+static bool over_matters(const struct weft_out *o)
+{
+	return o->type == WEFT_OUT_EAGER || o->type == WEFT_OUT_DATA || o->type == WEFT_OUT_CTRL;
+}
+
+/* Posts until the queue is empty or the network full.  A packet is out of the queue before it is
+ * posted: once it is, the peer's answer may already end its request. */
+static void drain_locked(struct weft_gate *g, struct aftermath *a)
+{
+	gather_locked(g);
+	/* Bound: each round shortens the queue, or ends. */
+	while (g->out_head) {
+		struct weft_out *o = pop_locked(g);
+		bool matters = over_matters(o);
+		enum weft_post r = weft_gate_down(g) ? WEFT_POST_DOWN : post_locked(g, o);
+		if (r == WEFT_POST_FULL) {
+			push_front_locked(g, o);
+			break;
+		}
+		if (r == WEFT_POST_DOWN) {
+			o->next = a->failed;
+			a->failed = o;
+		} else if (r == WEFT_POST_DONE && matters) {
+			o->next = a->over;
+			a->over = o;
+		}
+		if (!g->out_head)
+			gather_locked(g);
+	}
+}
+
+static void out_failed(struct weft_gate *g, struct weft_out *o)
+{
+	switch ((enum weft_out_type)o->type) {
+	case WEFT_OUT_EAGER:
+	case WEFT_OUT_RTS:
+	case WEFT_OUT_DATA: {
+		struct weft_req *r = weft_req_of_send_out(o);
+		if (weft_req_send(r)->sync && o->type == WEFT_OUT_EAGER)
+			weft_send_drop(r, WEFT_ERR_PEER); /* the answer that will not come */
+		weft_send_drop(r, WEFT_ERR_PEER);
+		break;
+	}
+	case WEFT_OUT_CTS:
+		weft_recv_finish(weft_req_of_recv_out(o), WEFT_ERR_PEER);
+		break;
+	case WEFT_OUT_CTRL:
+		free(o);
+		break;
+	}
+}
+
+/* What was left to do once the mask is free.  In the order of posting. */
+static void settle(struct weft_gate *g, struct aftermath *a)
+{
+	struct weft_out *in_order = NULL;
+	while (a->over) {
+		struct weft_out *o = a->over;
+		a->over = o->next;
+		o->next = in_order;
+		in_order = o;
+	}
+	while (in_order) {
+		struct weft_out *o = in_order;
+		in_order = o->next;
+		if (o->type == WEFT_OUT_CTRL)
+			free(o);
+		else
+			weft_send_drop(weft_req_of_send_out(o), WEFT_OK);
+	}
+	while (a->failed) {
+		struct weft_out *o = a->failed;
+		a->failed = o->next;
+		out_failed(g, o);
+	}
+}
+
+/* Frees the mask; as long as somebody skipped us meanwhile, takes it again and posts. */
+static void leave(struct weft_gate *g, struct aftermath *a)
+{
+	for (;;) {
+		/* GIVE -> TAKE (try, kick).  Carries: the queue and the sequence number.
+		 * Acquire: SEE <- SKIP (kick), what the skipper pushed. */
+		uint32_t old =
+			atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
+		if (weft_unlikely(a->over || a->failed))
+			settle(g, a);
+		if (weft_likely(!(old & WEFT_GATE_SKIPPED)))
+			return;
+		/* If somebody else has the mask now, it came after our exchange, and so it sees
+		 * what the skipper pushed.  Ends: one round per burst of skippers. */
+		if (atomic_fetch_or_explicit(&g->x_mask, WEFT_GATE_HELD | WEFT_GATE_SKIPPED,
+					     memory_order_acq_rel) &
+		    WEFT_GATE_HELD)
+			return;
+		/* Relaxed: only we may clear it, and we look at the queue next. */
+		atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
+		drain_locked(g, a);
+	}
+}
+
+void weft_gate_leave(struct weft_gate *g)
+{
+	struct aftermath a = {NULL, NULL};
+	leave(g, &a);
+}
+
+void weft_gate_kick(struct weft_gate *g)
+{
+	/* SKIP -> SEE (leave).  Carries: what we pushed.  Acquire in case we become the holder:
+	 * TAKE <- GIVE. */
+	if (atomic_fetch_or_explicit(&g->x_mask, WEFT_GATE_HELD | WEFT_GATE_SKIPPED,
+				     memory_order_acq_rel) &
+	    WEFT_GATE_HELD) {
+		return;
+	}
+	/* We hold it; the bit is for those who come from now on. */
+	atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
+	struct aftermath a = {NULL, NULL};
+	drain_locked(g, &a);
+	leave(g, &a);
+}
+
+void weft_gate_submit(struct weft_gate *g, struct weft_out *o)
+{
+	/* Relaxed: the push below orders. */
+	struct weft_out *head = atomic_load_explicit(&g->x_in, memory_order_relaxed);
+	do {
+		o->next = head;
+		/* PUB -> SEE (gather).  Carries: the packet's fields.
+		 * Without it, the holder could post a head that is not written yet. */
+	} while (!atomic_compare_exchange_weak_explicit(&g->x_in, &head, o, memory_order_release,
+							memory_order_relaxed));
+	weft_gate_kick(g);
+}
+
+void weft_gate_purge(struct weft_gate *g)
+{
+	/* Ends when the holder leaves; a post is short. */
+	for (unsigned spins = 0; !weft_gate_try(g); spins++) {
+		weft_cpu_relax();
+		if (spins % 64 == 63)
+			sched_yield();
+	}
+	struct aftermath a = {NULL, NULL};
+	drain_locked(g, &a);
+	leave(g, &a);
+}
+
+bool weft_gate_empty(struct weft_gate *g)
+{
+	if (!weft_gate_try(g))
+		return false;
+	bool empty = weft_gate_clear_locked(g);
+	weft_gate_leave(g);
+	return empty;
+}
+
+void weft_gate_control(struct weft_gate *g, enum weft_wire_kind kind, uint32_t id)
+{
+	struct weft_wire head = {.kind = (uint8_t)kind, .context = id};
+
+	if (weft_gate_down(g))
+		return;
+	if (weft_gate_try(g)) {
+		enum weft_post r = WEFT_POST_FULL;
+		if (weft_gate_clear_locked(g))
+			r = g->driver->post(g->net, g->peer, &head, NULL, 0, 0, NULL);
+		weft_gate_leave(g);
+		if (r != WEFT_POST_FULL)
+			return;
+	}
+	struct weft_out *o = malloc(sizeof *o);
+	if (!o)
+		weft_panic("no memory for an answer of %zu bytes to rank %d", sizeof *o, g->peer);
+	o->head = head;
+	o->type = WEFT_OUT_CTRL;
+	weft_gate_submit(g, o);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pool.c - memory for unexpected messages: three sizes kept ready, larger ones from malloc. */
+#include <stdlib.h>
+#include "comm/comm_int.h"
+
+/* Payload rooms.  The first holds what most control traffic needs, the last a full eager message
+ * of shm; each class keeps about half a megabyte at most. */
+static const size_t pool_room[WEFT_POOL_CLASSES] = {128, 1024, 8192};
+static const unsigned pool_keep[WEFT_POOL_CLASSES] = {2048, 512, 64};
+
+struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload)
+{
+	unsigned c = 0;
+	while (c < WEFT_POOL_CLASSES && payload > pool_room[c])
+		c++;
+	struct weft_msg *m = NULL;
+	size_t room = payload;
+	if (c < WEFT_POOL_CLASSES) {
+		struct weft_pool_class *p = &core->pool[c];
+		weft_spin_lock(&p->lock);
+		m = p->free;
+		if (m) {
+			p->free = m->all_next;
+			p->kept--;
+		}
+		weft_spin_unlock(&p->lock);
+		room = pool_room[c];
+	}
+	if (!m) {
+		if (room > SIZE_MAX - sizeof *m - WEFT_CACHELINE)
+			return NULL;
+		m = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *m + room, WEFT_CACHELINE));
+		if (!m)
+			return NULL;
+	}
+	m->core = core;
+	m->pool_class = (uint8_t)c;
+	m->id = 0;
+	m->addr = 0;
+	m->send = NULL;
+	return m;
+}
+
+void weft_msg_free(struct weft_msg *m)
+{
+	unsigned c = m->pool_class;
+	if (c < WEFT_POOL_CLASSES) {
+		struct weft_pool_class *p = &m->core->pool[c];
+		weft_spin_lock(&p->lock);
+		if (p->kept < pool_keep[c]) {
+			m->all_next = p->free;
+			p->free = m;
+			p->kept++;
+			m = NULL;
+		}
+		weft_spin_unlock(&p->lock);
+	}
+	free(m);
+}
+
+void weft_pool_fini(struct weft_core *core)
+{
+	for (int c = 0; c < WEFT_POOL_CLASSES; c++) {
+		while (core->pool[c].free) {
+			struct weft_msg *m = core->pool[c].free;
+			core->pool[c].free = m->all_next;
+			free(m);
+		}
+	}
+}

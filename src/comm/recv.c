@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* recv.c - receives: posting, taking data in, cancelling. */
+#include "comm/comm_int.h"
+
+/* ---- data --------------------------------------------------------------------------------- */
+
+void weft_buf_copy(const struct weft_buf *to, const struct weft_buf *from, size_t len)
+{
+	if (!to->type && !from->type) {
+		if (len)
+			memmove(to->base, from->base, len);
+	} else if (!from->type) {
+		weft_unpack(to, 0, from->base, len);
+	} else if (!to->type) {
+		weft_pack(from, 0, to->base, len);
+	} else {
+		/* Both have holes: piece by piece of the source.  Ends: each round copies. */
+		size_t off = 0;
+		while (off < len) {
+			struct iovec iov[WEFT_IOV_MAX];
+			unsigned n = WEFT_IOV_MAX;
+			if (!weft_iov(from, off, iov, &n))
+				break;
+			for (unsigned i = 0; i < n && off < len; i++) {
+				size_t k = iov[i].iov_len;
+				if (k > len - off)
+					k = len - off;
+				weft_unpack(to, off, iov[i].iov_base, k);
+				off += k;
+			}
+		}
+	}
+}
+
+void weft_recv_deliver(struct weft_req *r, int peer, int tag, const void *data, size_t len)
+{
+	size_t n = len;
+
+	r->status.peer = peer;
+	r->status.tag = tag;
+	r->status.err = WEFT_OK;
+	r->status.cancelled = false;
+	if (weft_unlikely(len > r->buf.bytes)) {
+		n = r->buf.bytes;
+		r->status.err = WEFT_ERR_TRUNC;
+	}
+	r->status.bytes = n;
+	if (weft_unlikely(r->buf.type != NULL))
+		weft_unpack(&r->buf, 0, data, n);
+	else if (n)
+		memcpy(r->buf.base, data, n);
+	weft_req_complete(r);
+}
+
+void weft_recv_finish(struct weft_req *r, weft_err err)
+{
+	if (err)
+		r->status.err = err;
+	weft_req_complete(r);
+}
+
+/* A message from ourselves whose data is still in the sender's buffer. */
+static void take_local(struct weft_req *r, struct weft_msg *m)
+{
+	struct weft_req *send = m->send;
+	size_t n = m->length < r->buf.bytes ? m->length : r->buf.bytes;
+
+	weft_buf_copy(&r->buf, &send->buf, n);
+	r->status = (struct weft_status){.peer = m->entry.peer,
+					 .tag = m->entry.tag,
+					 .bytes = n,
+					 .err = n < m->length ? WEFT_ERR_TRUNC : WEFT_OK};
+	weft_msg_free(m);
+	weft_req_complete(send);
+	weft_req_complete(r);
+}
+
+static void take_eager(struct weft_req *r, struct weft_msg *m)
+{
+	struct weft_core *core = m->core;
+	int peer = m->entry.peer, tag = m->entry.tag;
+
+	if (m->id) {
+		weft_gate_control(&core->gate[peer], WEFT_WIRE_FIN, m->id);
+		m->id = 0;
+	}
+	uintptr_t state = WEFT_MSG_ARRIVING;
+	r->status.peer = peer;
+	r->status.tag = tag;
+	/* CLAIM -> LAST (placed).  Carries: r's fields, for the poller that completes it.
+	 * SEE <- READY (placed).  Carries: the payload. */
+	if (atomic_compare_exchange_strong_explicit(&m->x_state, &state, (uintptr_t)r,
+						    memory_order_acq_rel, memory_order_acquire))
+		return;
+	if (state == WEFT_MSG_READY) {
+		weft_count(WEFT_CNT_COPIES, 1);
+		weft_recv_deliver(r, peer, tag, m->data, m->length);
+	} else {
+		r->status.bytes = 0;
+		weft_recv_finish(r, WEFT_ERR_PEER);
+	}
+	weft_msg_free(m);
+}
+
+void weft_recv_message(struct weft_req *r, struct weft_msg *m)
+{
+	switch ((enum weft_msg_kind)m->msg_kind) {
+	case WEFT_MSG_EAGER:
+		take_eager(r, m);
+		break;
+	case WEFT_MSG_RTS: {
+		struct weft_gate *g = &m->core->gate[m->entry.peer];
+		int tag = m->entry.tag;
+		uint64_t length = m->length, addr = m->addr;
+		uint32_t id = m->id;
+		weft_msg_free(m);
+		weft_rndv_start(r, g, tag, length, id, addr);
+		break;
+	}
+	case WEFT_MSG_LOCAL:
+		take_local(r, m);
+		break;
+	}
+}
+
+/* ---- the calls ---------------------------------------------------------------------------- */
+
+weft_err weft_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
+		    const struct weft_buf *buf)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+
+	if (weft_unlikely(peer < WEFT_ANY_PEER || peer >= ctx->core->size))
+		return WEFT_ERR_ARG;
+	r->buf = *buf;
+	r->status.cancelled = false;
+	r->status.err = WEFT_OK;
+	r->status.bytes = 0;
+	v->entry.ctx = ctx;
+	v->entry.peer = peer;
+	v->entry.tag = tag;
+	struct weft_msg *m;
+	weft_err err = weft_match_post(&v->entry, &m);
+	if (weft_unlikely(err))
+		return err;
+	if (m)
+		weft_recv_message(r, m);
+	return WEFT_OK;
+}
+
+weft_err weft_imrecv(struct weft_req *r, struct weft_msg *m, const struct weft_buf *buf)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+
+	r->buf = *buf;
+	r->status.cancelled = false;
+	r->status.err = WEFT_OK;
+	r->status.bytes = 0;
+	v->entry.ctx = m->entry.ctx;
+	v->entry.peer = m->entry.peer;
+	v->entry.tag = m->entry.tag;
+	v->entry.kind = WEFT_ENTRY_RECV;
+	/* Relaxed: it is in no list, so that a cancel finds it matched. */
+	atomic_store_explicit(&v->entry.x_listed, false, memory_order_relaxed);
+	weft_recv_message(r, m);
+	return WEFT_OK;
+}
+
+bool weft_recv_cancel(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+
+	if (!weft_match_cancel(&v->entry))
+		return false;
+	r->status =
+		(struct weft_status){.peer = v->entry.peer, .tag = v->entry.tag, .cancelled = true};
+	weft_recv_finish(r, WEFT_ERR_CANCELLED);
+	return true;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rndv.c - large messages: the receiver fetches the data itself (get), or asks the sender for it
+ * (CTS) and gets it as DATA packets straight into the user's buffer.
+ *
+ * A fetch runs in pieces, outside every mask, by whoever core->pull hands it to; if the driver
+ * turns out not to be able to fetch from this peer, the message is asked for instead.
+ */
+#include <stdlib.h>
+#include "comm/comm_int.h"
+
+/* Bytes per get(): 25 us at hot-copy speed; fewer calls cost less, larger pieces leave caches. */
+#define PULL_PIECE ((size_t)256 * 1024)
+
+/* A layout with pieces smaller than this on average goes through a packed buffer. */
+#define SMALL_PIECE ((size_t)512)
+
+/* A DATA packet's share when either side has to pack or unpack aside. */
+#define CHUNK ((size_t)64 * 1024)
+
+static void ask(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+
+	v->got = 0;
+	v->out.type = WEFT_OUT_CTS;
+	v->out.head = (struct weft_wire){
+		.kind = WEFT_WIRE_CTS,
+		.context = v->out.rts.id,
+		/* The tag bounds each DATA packet's payload; 0: no bound. */
+		.tag = r->buf.type ? (int32_t)CHUNK : 0,
+		.length = v->want,
+	};
+	weft_gate_submit(v->gate, &v->out);
+}
+
+void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length, uint32_t id,
+		     uint64_t addr)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+
+	r->status = (struct weft_status){.peer = g->peer, .tag = tag, .bytes = length};
+	if (length > r->buf.bytes) {
+		r->status.bytes = r->buf.bytes;
+		r->status.err = WEFT_ERR_TRUNC;
+	}
+	v->want = r->status.bytes;
+	v->got = 0;
+	v->gate = g;
+	v->out.rts.id = id;
+	v->out.rts.addr = addr;
+	if (weft_gate_down(g)) {
+		weft_recv_finish(r, WEFT_ERR_PEER);
+	} else if (!v->want) {
+		weft_gate_control(g, WEFT_WIRE_FIN, id);
+		weft_recv_finish(r, WEFT_OK);
+		/* Relaxed: a hint; a wrong guess fails and asks. */
+	} else if (addr && g->can_get &&
+		   !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed)) {
+		/* Relaxed: a count that weft_core_idle reads after everything else is over. */
+		atomic_fetch_add_explicit(&g->core->x_owed, 1, memory_order_acq_rel);
+		if (g->core->pull) {
+			g->core->pull(g->core->hook_arg, r);
+		} else {
+			while (!weft_pull_step(r))
+				; /* Bound: the message's pieces. */
+		}
+	} else {
+		ask(r);
+	}
+}
+
+/* ---- fetching ----------------------------------------------------------------------------- */
+
+/* Fetches the next piece of at most PULL_PIECE bytes; stores its length. */
+static weft_err pull_piece(struct weft_req *r, size_t *len_p)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_gate *g = v->gate;
+	uint64_t from = v->out.rts.addr + v->got;
+	size_t len = v->want - v->got < PULL_PIECE ? v->want - v->got : PULL_PIECE;
+	struct iovec iov[WEFT_IOV_MAX];
+	unsigned n = 1;
+
+	if (!r->buf.type) {
+		iov[0] = (struct iovec){(char *)r->buf.base + v->got, len};
+		*len_p = len;
+		return g->driver->get(g->net, g->peer, from, iov, n, len);
+	}
+	n = WEFT_IOV_MAX;
+	size_t held = weft_iov(&r->buf, v->got, iov, &n);
+	if (held >= len || held >= n * SMALL_PIECE) {
+		size_t have = 0;
+		unsigned i = 0;
+		for (; i < n && have < len; i++) {
+			if (iov[i].iov_len > len - have)
+				iov[i].iov_len = len - have;
+			have += iov[i].iov_len;
+		}
+		*len_p = have;
+		return g->driver->get(g->net, g->peer, from, iov, i, have);
+	}
+	void *aside = malloc(len);
+	if (!aside)
+		return WEFT_ERR_NOMEM;
+	iov[0] = (struct iovec){aside, len};
+	weft_err err = g->driver->get(g->net, g->peer, from, iov, 1, len);
+	if (!err)
+		weft_unpack(&r->buf, v->got, aside, len);
+	free(aside);
+	*len_p = len;
+	return err;
+}
+
+bool weft_pull_step(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_gate *g = v->gate;
+	struct weft_core *core = g->core;
+	size_t len = 0;
+
+	weft_err err = weft_gate_down(g) ? WEFT_ERR_PEER : pull_piece(r, &len);
+	if (err) {
+		if (weft_gate_down(g)) {
+			weft_recv_finish(r, WEFT_ERR_PEER);
+		} else {
+			/* Not permitted here, or the peer is about to be found dead: ask. */
+			if (!atomic_exchange_explicit(&g->x_get_failed, true, memory_order_relaxed))
+				weft_info("rank %d: fetching large messages fails (%s); asking for "
+					  "them instead",
+					  g->peer, weft_strerror(err));
+			ask(r);
+		}
+		atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
+		return true;
+	}
+	v->got += len;
+	if (v->got < v->want)
+		return false;
+	weft_gate_control(g, WEFT_WIRE_FIN, v->out.rts.id);
+	weft_recv_finish(r, WEFT_OK);
+	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
+	return true;
+}
+
+/* ---- posting, mask held ------------------------------------------------------------------- */
+
+static enum weft_post post_cts_locked(struct weft_gate *g, struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	uint32_t id = weft_ids_give(&g->core->ids, r, weft_id_recv(g->peer));
+	if (!id) {
+		r->status.err = WEFT_ERR_NOMEM;
+		return WEFT_POST_DOWN;
+	}
+	struct weft_wire head = v->out.head;
+	head.sequence = id;
+	/* From the post on, the data may come and the request be over: it is not touched. */
+	enum weft_post p = g->driver->post(g->net, g->peer, &head, NULL, 0, 0, NULL);
+	if (p != WEFT_POST_DONE && p != WEFT_POST_ACCEPTED)
+		(void)weft_ids_take(&g->core->ids, id, weft_id_recv(g->peer));
+	return p;
+}
+
+/* A packed piece that the driver may keep for a while. */
+struct packed {
+	struct weft_req *req;
+	alignas(16) char data[];
+};
+
+/* The sent() of a packed piece has this bit in its cookie. */
+#define COOKIE_PACKED ((uintptr_t)1)
+
+void *weft_rndv_cookie_open(void *cookie)
+{
+	if (!((uintptr_t)cookie & COOKIE_PACKED))
+		return cookie;
+	struct packed *p = (struct packed *)((uintptr_t)cookie & ~COOKIE_PACKED);
+	struct weft_req *r = p->req;
+	free(p);
+	return r;
+}
+
+/* Posts the next piece of the data; *len_p: its length. */
+static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_req *r, size_t *len_p)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+	struct iovec iov[WEFT_IOV_MAX];
+	struct packed *aside = NULL;
+	void *cookie = r;
+	size_t len = s->want - s->off;
+	size_t bound = (size_t)(uint32_t)s->out.rts.reserved;
+	unsigned n = 1;
+
+	if (len > g->max_payload)
+		len = g->max_payload;
+	if (bound && len > bound)
+		len = bound;
+	if (!r->buf.type) {
+		iov[0] = (struct iovec){(char *)r->buf.base + s->off, len};
+	} else {
+		n = WEFT_IOV_MAX;
+		size_t held = weft_iov(&r->buf, s->off, iov, &n), have = 0;
+		if (held >= len || held >= n * SMALL_PIECE) {
+			unsigned i = 0;
+			for (; i < n && have < len; i++) {
+				if (iov[i].iov_len > len - have)
+					iov[i].iov_len = len - have;
+				have += iov[i].iov_len;
+			}
+			n = i;
+			len = have;
+		} else {
+			if (len > CHUNK)
+				len = CHUNK;
+			aside = malloc(sizeof *aside + len);
+			if (!aside)
+				return WEFT_POST_FULL; /* tried again with the next event */
+			aside->req = r;
+			weft_pack(&r->buf, s->off, aside->data, len);
+			iov[0] = (struct iovec){aside->data, len};
+			n = 1;
+			cookie = (void *)((uintptr_t)aside | COOKIE_PACKED);
+		}
+	}
+	struct weft_wire head = {.kind = WEFT_WIRE_DATA,
+				 .context = s->out.rts.id,
+				 .sequence = (uint32_t)s->off,
+				 .tag = (int32_t)(uint32_t)(s->off >> 32),
+				 .length = len};
+	enum weft_post p = g->driver->post(g->net, g->peer, &head, iov, n, len, cookie);
+	if (p != WEFT_POST_ACCEPTED)
+		free(aside);
+	*len_p = len;
+	return p;
+}
+
+static enum weft_post post_data_locked(struct weft_gate *g, struct weft_req *r)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+
+	/* Bound: each round posts a piece, or ends. */
+	while (s->off < s->want) {
+		size_t len = 0;
+		/* Relaxed: our own reference keeps it above 1. */
+		atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
+		enum weft_post p = post_data_piece_locked(g, r, &len);
+		if (p != WEFT_POST_ACCEPTED)
+			atomic_fetch_sub_explicit(&s->x_refs, 1, memory_order_relaxed);
+		if (p == WEFT_POST_FULL || p == WEFT_POST_DOWN)
+			return p;
+		s->off += len;
+	}
+	return WEFT_POST_DONE;
+}
+
+enum weft_post weft_rndv_post_locked(struct weft_gate *g, struct weft_out *o)
+{
+	if (o->type == WEFT_OUT_CTS)
+		return post_cts_locked(g, weft_req_of_recv_out(o));
+	return post_data_locked(g, weft_req_of_send_out(o));
+}
+
+/* ---- what the peer says ------------------------------------------------------------------- */
+
+void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h)
+{
+	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_send(g->peer));
+	struct weft_core_req_send *s = r ? weft_req_send(r) : NULL;
+
+	if (!r || s->gate != g || s->out.type != WEFT_OUT_RTS || h->length > r->buf.bytes ||
+	    !h->length || h->tag < 0 ||
+	    !weft_ids_take(&g->core->ids, h->context, weft_id_send(g->peer))) {
+		weft_gate_protocol_error(g, "a CTS that answers nothing");
+		return;
+	}
+	s->want = h->length;
+	s->off = 0;
+	s->out.type = WEFT_OUT_DATA;
+	s->out.rts.id = h->sequence;
+	s->out.rts.reserved = (uint32_t)h->tag;
+	weft_gate_submit(g, &s->out);
+}
+
+void weft_rndv_fin(struct weft_gate *g, const struct weft_wire *h)
+{
+	struct weft_req *r = weft_ids_take(&g->core->ids, h->context, weft_id_send(g->peer));
+	if (!r) {
+		weft_gate_protocol_error(g, "a FIN that answers nothing");
+		return;
+	}
+	weft_send_drop(r, WEFT_OK);
+}
+
+void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
+{
+	uint64_t off = h->sequence | (uint64_t)(uint32_t)h->tag << 32;
+	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_recv(g->peer));
+	struct weft_core_req_recv *v = r ? weft_req_recv(r) : NULL;
+
+	if (!r || h->length != len || off != v->got || len > v->want - off) {
+		weft_gate_protocol_error(g, "DATA that nobody asked for");
+		return;
+	}
+	if (data) { /* else it is in place already */
+		if (r->buf.type)
+			weft_unpack(&r->buf, off, data, len);
+		else
+			memcpy((char *)r->buf.base + off, data, len);
+	}
+	v->got += len;
+	if (v->got == v->want && weft_ids_take(&g->core->ids, h->context, weft_id_recv(g->peer)))
+		weft_recv_finish(r, WEFT_OK);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * send.c - sends: straight to the driver when the gate is free, else through its queue; messages
+ * to ourselves without any driver.
+ */
+#include <stdlib.h>
+#include "comm/comm_int.h"
+
+/* Messages to ourselves up to this size are copied aside when no receive waits, so that the send
+ * is over; longer ones wait for the receive and are copied once. */
+#define SELF_EAGER_MAX 65536
+
+void weft_send_drop(struct weft_req *r, weft_err err)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+	if (err) {
+		int none = WEFT_OK;
+		/* Relaxed: read after the last reference is gone, which orders. */
+		atomic_compare_exchange_strong_explicit(&s->x_err, &none, err, memory_order_relaxed,
+							memory_order_relaxed);
+	}
+	/* DROP -> LAST.  Carries: x_err and that nobody reads the buffer any more. */
+	if (atomic_fetch_sub_explicit(&s->x_refs, 1, memory_order_acq_rel) != 1)
+		return;
+	if (s->packed)
+		free(s->packed);
+	/* Relaxed: ours alone now. */
+	r->status.err = atomic_load_explicit(&s->x_err, memory_order_relaxed);
+	weft_req_complete(r);
+}
+
+/* ---- over a gate -------------------------------------------------------------------------- */
+
+/* The pieces of an eager message; packs what has too many.  Returns their number, -1: no memory. */
+static int eager_pieces(struct weft_req *r, struct iovec *iov)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+	const struct weft_buf *buf = &r->buf;
+
+	if (s->packed) {
+		iov[0] = (struct iovec){s->packed, buf->bytes};
+		return 1;
+	}
+	unsigned n = WEFT_IOV_MAX;
+	if (weft_iov(buf, 0, iov, &n) == buf->bytes)
+		return (int)n;
+	s->packed = malloc(buf->bytes);
+	if (!s->packed)
+		return -1;
+	weft_pack(buf, 0, s->packed, buf->bytes);
+	iov[0] = (struct iovec){s->packed, buf->bytes};
+	return 1;
+}
+
+static enum weft_post no_memory(struct weft_core_req_send *s)
+{
+	/* Relaxed: as in drop. */
+	atomic_store_explicit(&s->x_err, WEFT_ERR_NOMEM, memory_order_relaxed);
+	return WEFT_POST_DOWN;
+}
+
+static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+	struct iovec iov[WEFT_IOV_MAX];
+	size_t len = r->buf.bytes;
+	uint32_t id = 0;
+	int n = len ? 1 : 0;
+
+	if (!r->buf.type)
+		iov[0] = (struct iovec){r->buf.base, len};
+	else if (len && (n = eager_pieces(r, iov)) < 0)
+		return no_memory(s);
+	s->out.head.sequence = g->send_seq;
+	if (weft_unlikely(s->sync)) {
+		id = weft_ids_give(&g->core->ids, r, weft_id_send(g->peer));
+		if (!id)
+			return no_memory(s);
+		s->out.head.length = len | (uint64_t)id << 32;
+	}
+	enum weft_post p = g->driver->post(g->net, g->peer, &s->out.head, iov, (unsigned)n, len, r);
+	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
+		g->send_seq++;
+	else if (id)
+		(void)weft_ids_take(&g->core->ids, id, weft_id_send(g->peer));
+	return p;
+}
+
+/* Where the peer could fetch the data from: an address if it is in one piece, else 0. */
+static uint64_t rts_address(struct weft_gate *g, const struct weft_buf *buf)
+{
+	if (!g->can_get)
+		return 0;
+	if (!buf->type)
+		return (uint64_t)(uintptr_t)buf->base;
+	struct iovec one;
+	unsigned n = 1;
+	if (weft_iov(buf, 0, &one, &n) != buf->bytes)
+		return 0;
+	return (uint64_t)(uintptr_t)one.iov_base;
+}
+
+static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+	uint32_t id = weft_ids_give(&g->core->ids, r, weft_id_send(g->peer));
+	if (!id)
+		return no_memory(s);
+	struct weft_wire head = s->out.head;
+	struct weft_wire_rts rts = {.id = id, .addr = rts_address(g, &r->buf)};
+	struct iovec iov = {&rts, sizeof rts};
+	head.sequence = g->send_seq;
+	/* From the post on the request may be over at any time: nothing of it is touched. */
+	enum weft_post p = g->driver->post(g->net, g->peer, &head, &iov, 1, sizeof rts, NULL);
+	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
+		g->send_seq++;
+	else
+		(void)weft_ids_take(&g->core->ids, id, weft_id_send(g->peer));
+	return p;
+}
+
+enum weft_post weft_send_post_locked(struct weft_gate *g, struct weft_out *o)
+{
+	struct weft_req *r = weft_req_of_send_out(o);
+	if (o->type == WEFT_OUT_EAGER)
+		return post_eager_locked(g, r);
+	return post_rts_locked(g, r);
+}
+
+static void send_prepare(struct weft_req *r, struct weft_gate *g, uint32_t context, int tag,
+			 const struct weft_buf *buf, enum weft_send_mode mode)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+	bool eager = buf->bytes <= g->eager_max;
+
+	r->buf = *buf;
+	r->status = (struct weft_status){.peer = g->peer, .tag = tag, .bytes = buf->bytes};
+	s->gate = g;
+	s->packed = NULL;
+	s->sync = mode == WEFT_SEND_SYNC;
+	s->off = s->want = 0;
+	/* Relaxed: published by the post or the push. */
+	atomic_store_explicit(&s->x_err, WEFT_OK, memory_order_relaxed);
+	atomic_store_explicit(&s->x_refs, eager && s->sync ? 2 : 1, memory_order_relaxed);
+	s->out.type = eager ? WEFT_OUT_EAGER : WEFT_OUT_RTS;
+	s->out.head = (struct weft_wire){.kind = eager ? WEFT_WIRE_EAGER : WEFT_WIRE_RTS,
+					 .flags = eager && s->sync ? WEFT_WIRE_SYNC : 0,
+					 .context = context,
+					 .tag = tag,
+					 .length = buf->bytes};
+	weft_count(eager ? WEFT_CNT_EAGER_SENT : WEFT_CNT_RNDV_SENT, 1);
+}
+
+static weft_err gate_send(struct weft_req *r, struct weft_gate *g)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+	bool eager = s->out.type == WEFT_OUT_EAGER, sync = s->sync;
+
+	if (weft_likely(weft_gate_try(g))) {
+		if (weft_likely(weft_gate_clear_locked(g))) {
+			enum weft_post p = weft_gate_down(g) ? WEFT_POST_DOWN
+							     : weft_send_post_locked(g, &s->out);
+			weft_gate_leave(g);
+			switch (p) {
+			case WEFT_POST_DONE:
+				if (eager && (sync || s->packed))
+					weft_send_drop(r, WEFT_OK);
+				else if (eager)
+					weft_req_complete_early(r);
+				return WEFT_OK;
+			case WEFT_POST_ACCEPTED:
+				return WEFT_OK;
+			case WEFT_POST_DOWN:
+				free(s->packed);
+				/* Relaxed: ours alone, it never went out. */
+				return atomic_load_explicit(&s->x_err, memory_order_relaxed)
+					       ? WEFT_ERR_NOMEM
+					       : WEFT_ERR_PEER;
+			case WEFT_POST_FULL:
+				break;
+			}
+		} else {
+			weft_gate_leave(g);
+		}
+	}
+	weft_gate_submit(g, &s->out);
+	return WEFT_OK;
+}
+
+/* ---- to ourselves ------------------------------------------------------------------------- */
+
+static weft_err self_send_later(struct weft_req *r, struct weft_ctx *ctx, int tag,
+				const struct weft_buf *buf)
+{
+	struct weft_msg *m = weft_msg_alloc(ctx->core, 0);
+	if (!m)
+		return WEFT_ERR_NOMEM;
+	r->buf = *buf;
+	m->msg_kind = WEFT_MSG_LOCAL;
+	m->send = r;
+	m->length = buf->bytes;
+	m->entry.peer = ctx->core->rank;
+	m->entry.tag = tag;
+	atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
+	struct weft_entry *e = weft_match_arrive_unexpected(ctx, m);
+	if (e)
+		weft_recv_message(weft_req_of_entry(e), m);
+	return WEFT_OK;
+}
+
+/* r NULL: only if that ends the send at once. */
+static weft_err self_send(struct weft_req *r, struct weft_ctx *ctx, int tag,
+			  const struct weft_buf *buf, enum weft_send_mode mode)
+{
+	struct weft_core *core = ctx->core;
+	bool small = buf->bytes <= SELF_EAGER_MAX && mode != WEFT_SEND_SYNC;
+
+	if (r)
+		r->status =
+			(struct weft_status){.peer = core->rank, .tag = tag, .bytes = buf->bytes};
+	else if (!small)
+		return WEFT_AGAIN;
+	struct weft_entry *e = weft_match_arrive(ctx, core->rank, tag);
+	if (e) {
+		struct weft_req *to = weft_req_of_entry(e);
+		size_t n = buf->bytes < to->buf.bytes ? buf->bytes : to->buf.bytes;
+		weft_buf_copy(&to->buf, buf, n);
+		to->status = (struct weft_status){.peer = core->rank,
+						  .tag = tag,
+						  .bytes = n,
+						  .err = n < buf->bytes ? WEFT_ERR_TRUNC : WEFT_OK};
+		weft_req_complete(to);
+	} else if (!small) {
+		return self_send_later(r, ctx, tag, buf);
+	} else {
+		struct weft_msg *m = weft_msg_alloc(core, buf->bytes);
+		if (!m)
+			return WEFT_ERR_NOMEM;
+		struct weft_buf aside = weft_buf_flat(m->data, buf->bytes);
+		weft_buf_copy(&aside, buf, buf->bytes);
+		m->msg_kind = WEFT_MSG_EAGER;
+		m->length = buf->bytes;
+		m->entry.peer = core->rank;
+		m->entry.tag = tag;
+		/* Relaxed: published by the table's lock. */
+		atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
+		weft_count(WEFT_CNT_UNEXPECTED, 1);
+		e = weft_match_arrive_unexpected(ctx, m);
+		if (e)
+			weft_recv_message(weft_req_of_entry(e), m);
+	}
+	if (r)
+		weft_req_complete_early(r);
+	return WEFT_OK;
+}
+
+/* ---- the calls ---------------------------------------------------------------------------- */
+
+weft_err weft_isend(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
+		    const struct weft_buf *buf, enum weft_send_mode mode)
+{
+	struct weft_core *core = ctx->core;
+
+	if (weft_unlikely(peer < 0 || peer >= core->size || tag == WEFT_ANY_TAG))
+		return WEFT_ERR_ARG;
+	if (peer == core->rank)
+		return self_send(r, ctx, tag, buf, mode);
+	struct weft_gate *g = &core->gate[peer];
+	if (weft_unlikely(weft_gate_down(g)))
+		return WEFT_ERR_PEER;
+	if (weft_unlikely(!g->driver))
+		return WEFT_ERR_UNSUPPORTED;
+	send_prepare(r, g, ctx->id, tag, buf, mode);
+	return gate_send(r, g);
+}
+
+weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
+{
+	struct weft_core *core = ctx->core;
+
+	if (weft_unlikely(peer < 0 || peer >= core->size || tag == WEFT_ANY_TAG))
+		return WEFT_ERR_ARG;
+	if (peer == core->rank)
+		return self_send(NULL, ctx, tag, buf, WEFT_SEND_STANDARD);
+	struct weft_gate *g = &core->gate[peer];
+	size_t len = buf->bytes;
+	if (len > g->eager_max || len > g->inline_max || !g->driver)
+		return WEFT_AGAIN;
+
+	struct iovec iov[WEFT_IOV_MAX];
+	unsigned n = len ? 1 : 0;
+	if (!buf->type) {
+		iov[0] = (struct iovec){buf->base, len};
+	} else if (len) {
+		n = WEFT_IOV_MAX;
+		if (weft_iov(buf, 0, iov, &n) != len)
+			return WEFT_AGAIN;
+	}
+	if (weft_unlikely(!weft_gate_try(g)))
+		return WEFT_AGAIN;
+	enum weft_post p = WEFT_POST_FULL;
+	if (weft_unlikely(weft_gate_down(g))) {
+		p = WEFT_POST_DOWN;
+	} else if (weft_likely(weft_gate_clear_locked(g))) {
+		struct weft_wire head = {.kind = WEFT_WIRE_EAGER,
+					 .sequence = g->send_seq,
+					 .context = ctx->id,
+					 .tag = tag,
+					 .length = len};
+		p = g->driver->post(g->net, peer, &head, iov, n, len, NULL);
+		if (p == WEFT_POST_DONE)
+			g->send_seq++;
+	}
+	weft_gate_leave(g);
+	if (weft_unlikely(p != WEFT_POST_DONE))
+		return p == WEFT_POST_DOWN ? WEFT_ERR_PEER : WEFT_AGAIN;
+	weft_count(WEFT_CNT_EAGER_SENT, 1);
+	return WEFT_OK;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wire.h - what processes say to each other: the head of each packet and the kinds of packets.
+ *
+ * The version of this language is part of the drivers' hello.  All numbers are little-endian.
+ * Everything that arrives is checked; what makes no sense closes the connection with that peer
+ * and never touches memory.  Requests are named by ids (slot and generation in the owner's table,
+ * ids.h), never by addresses.  The one address on the wire is that of a send buffer, offered to
+ * peers who may copy from our memory anyway (get() of the driver).
+ *
+ * kind     who    sequence  context    tag      length          payload
+ * EAGER    S->R   envelope  context    tag      data bytes (1)  the data
+ * RTS      S->R   envelope  context    tag      data bytes      struct weft_wire_rts
+ * CTS      R->S   R's id    S's id     -        bytes wanted    -
+ * DATA     S->R   offset lo R's id     off. hi  bytes here      that part of the data
+ * FIN      R->S   -         S's id     -        -               -
+ *
+ * S is the sender of the message, R its receiver.  (1) with the flag SYNC, the upper half of
+ * `length` is S's id and R answers FIN when the message is matched.
+ *
+ *   eager:       EAGER                    (then FIN, if SYNC)
+ *   rendezvous:  RTS, CTS, DATA ...       R has the data when all bytes wanted are there
+ *                RTS, FIN                 R took the data itself (get), or wanted none
+ *
+ * Envelopes (EAGER, RTS) of one sender are numbered, and matched in that order.
+ */
+#ifndef WEFT_COMM_WIRE_H
+#define WEFT_COMM_WIRE_H
+
+#include <assert.h>
+#include "net/driver.h"
+
+enum weft_wire_kind {
+	WEFT_WIRE_EAGER = 1,
+	WEFT_WIRE_RTS = 2,
+	WEFT_WIRE_CTS = 3,
+	WEFT_WIRE_DATA = 4,
+	WEFT_WIRE_FIN = 5,
+};
+
+#define WEFT_WIRE_SYNC 1u /* flag of EAGER */
+
+struct weft_wire {
+	uint8_t kind;
+	uint8_t flags;
+	uint16_t credit; /* payload credits given back; 0 so far */
+	uint32_t sequence;
+	uint32_t context;
+	int32_t tag;
+	uint64_t length;
+};
+
+struct weft_wire_rts {
+	uint32_t id; /* of the send */
+	uint32_t reserved;
+	uint64_t addr; /* of the data in the sender's memory; 0: not in one piece, or not offered */
+};
+
+static_assert(sizeof(struct weft_wire) == WEFT_NET_HEAD, "the head fills what drivers carry");
+static_assert(sizeof(struct weft_wire_rts) == 16, "no holes on the wire");
+static_assert(offsetof(struct weft_wire, sequence) == 4, "layout of the head");
+static_assert(offsetof(struct weft_wire, context) == 8, "layout of the head");
+static_assert(offsetof(struct weft_wire, tag) == 12, "layout of the head");
+static_assert(offsetof(struct weft_wire, length) == 16, "layout of the head");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	      "the wire is little-endian; this machine would have to swap");
+
+#endif

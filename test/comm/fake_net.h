@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fake_net.h - a network within one process, for tests of comm/: N ranks, each with its own core,
+ * and a fabric that is full, slow, late and out of order across peers as a seed says.
+ *
+ * It keeps to net/driver.h: in order per pair of peers, each packet once.
+ */
+#ifndef WEFT_TEST_FAKE_NET_H
+#define WEFT_TEST_FAKE_NET_H
+
+#include <pthread.h>
+#include <string.h>
+#include "check.h"
+#include "comm/comm_int.h"
+
+#define FAKE_RANKS 8
+#define FAKE_EAGER 1024
+#define FAKE_INLINE 256
+#define FAKE_PAYLOAD 65536
+
+struct fake_packet {
+	struct fake_packet *next;
+	char head[WEFT_NET_HEAD];
+	size_t len;
+	char *data;
+	/* accepted, not copied yet */
+	bool pending;
+	struct iovec iov[WEFT_IOV_MAX];
+	unsigned n;
+	void *cookie;
+};
+
+struct fake_lane { /* from one rank to another */
+	pthread_mutex_t lock;
+	struct fake_packet *first, **last;
+	unsigned queued;
+	bool want_ready;
+	/* receiver's: a payload that is half placed */
+	struct fake_packet *placing;
+	struct weft_net_sink sink;
+};
+
+struct fake_net {
+	struct weft_net base;
+	int rank, size;
+	struct weft_net_events ev;
+	struct weft_net_card card;
+	uint64_t seed;
+	bool told_down[FAKE_RANKS];
+};
+
+static struct fake_fabric {
+	struct fake_lane lane[FAKE_RANKS][FAKE_RANKS];
+	_Atomic bool x_dead[FAKE_RANKS];
+	unsigned chance_full, chance_accept, chance_place, chance_late; /* of 100 */
+	bool can_get, get_fails;
+	uint64_t seed;
+	/* An envelope is about to be matched. */
+	void (*arrives)(int from, int to, const struct weft_wire *head);
+} fake = {.chance_full = 10,
+	  .chance_accept = 30,
+	  .chance_place = 30,
+	  .chance_late = 30,
+	  .can_get = true};
+
+static pthread_mutex_t fake_seed_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool fake_chance(unsigned of_100)
+{
+	pthread_mutex_lock(&fake_seed_lock);
+	bool yes = weft_rand_next(&fake.seed) % 100 < of_100;
+	pthread_mutex_unlock(&fake_seed_lock);
+	return yes;
+}
+
+static void fake_init(uint64_t seed)
+{
+	fake.seed = seed;
+	for (int i = 0; i < FAKE_RANKS; i++) {
+		fake.x_dead[i] = false;
+		for (int j = 0; j < FAKE_RANKS; j++) {
+			struct fake_lane *l = &fake.lane[i][j];
+			memset(l, 0, sizeof *l);
+			pthread_mutex_init(&l->lock, NULL);
+			l->last = &l->first;
+		}
+	}
+}
+
+static weft_err fake_open(const struct weft_net_job *job, const struct weft_net_events *ev,
+			  struct weft_net **net_p);
+static void fake_close(struct weft_net *net)
+{
+	free(net);
+}
+
+static weft_err fake_address(struct weft_net *net, char *buf, size_t size)
+{
+	(void)net;
+	snprintf(buf, size, "fake");
+	return WEFT_OK;
+}
+
+static weft_err fake_reach(struct weft_net *net, int peer, const char *address)
+{
+	(void)net;
+	(void)peer;
+	(void)address;
+	return WEFT_OK;
+}
+
+static void fake_gather(struct fake_packet *p)
+{
+	size_t off = 0;
+	p->data = malloc(p->len + 1);
+	for (unsigned i = 0; i < p->n; i++) {
+		memcpy(p->data + off, p->iov[i].iov_base, p->iov[i].iov_len);
+		off += p->iov[i].iov_len;
+	}
+	CHECK(off == p->len);
+	p->pending = false;
+}
+
+static enum weft_post fake_post(struct weft_net *net, int peer, const void *head,
+				const struct iovec *iov, unsigned n, size_t len, void *cookie)
+{
+	struct fake_net *f = (struct fake_net *)net;
+	struct fake_lane *l = &fake.lane[f->rank][peer];
+
+	CHECK(n <= WEFT_IOV_MAX && len <= FAKE_PAYLOAD);
+	if (fake.x_dead[peer] || fake.x_dead[f->rank])
+		return WEFT_POST_DOWN;
+	pthread_mutex_lock(&l->lock);
+	if (l->queued >= 16 || fake_chance(fake.chance_full)) {
+		l->want_ready = true;
+		pthread_mutex_unlock(&l->lock);
+		return WEFT_POST_FULL;
+	}
+	struct fake_packet *p = calloc(1, sizeof *p);
+	memcpy(p->head, head, sizeof p->head);
+	p->len = len;
+	p->n = n;
+	if (n)
+		memcpy(p->iov, iov, n * sizeof *iov);
+	p->cookie = cookie;
+	p->pending = len > FAKE_INLINE && fake_chance(fake.chance_accept);
+	bool accepted = p->pending;
+	if (!accepted)
+		fake_gather(p);
+	*l->last = p;
+	l->last = &p->next;
+	l->queued++;
+	pthread_mutex_unlock(&l->lock);
+	return accepted ? WEFT_POST_ACCEPTED : WEFT_POST_DONE;
+}
+
+/* Copies what was accepted, tells who may try again. */
+static int fake_poll_out(struct fake_net *f)
+{
+	int n = 0;
+	for (int peer = 0; peer < f->size; peer++) {
+		struct fake_lane *l = &fake.lane[f->rank][peer];
+		void *cookies[16];
+		unsigned k = 0;
+		pthread_mutex_lock(&l->lock);
+		for (struct fake_packet *p = l->first; p && k < 16; p = p->next) {
+			if (p->pending && fake_chance(60)) {
+				fake_gather(p);
+				cookies[k++] = p->cookie;
+			}
+		}
+		bool ready = l->want_ready && l->queued < 16;
+		if (ready)
+			l->want_ready = false;
+		pthread_mutex_unlock(&l->lock);
+		weft_err err = fake.x_dead[peer] ? WEFT_ERR_PEER : WEFT_OK;
+		for (unsigned i = 0; i < k; i++, n++)
+			f->ev.sent(f->ev.arg, peer, cookies[i], err);
+		if (ready) {
+			f->ev.ready(f->ev.arg, peer);
+			n++;
+		}
+	}
+	return n;
+}
+
+static void fake_packet_free(struct fake_packet *p)
+{
+	free(p->data);
+	free(p);
+}
+
+static void fake_fill(struct weft_net_sink *s, const char *data, size_t len)
+{
+	size_t off = 0;
+	for (unsigned i = 0; i < s->n && off < s->room; i++) {
+		size_t k = s->iov[i].iov_len;
+		CHECK(off + k <= len);
+		memcpy(s->iov[i].iov_base, data + off, k);
+		off += k;
+	}
+	CHECK(s->n == 0 || off == s->room);
+}
+
+static void fake_arrives(int from, int to, const struct weft_wire *h)
+{
+	if (fake.arrives)
+		fake.arrives(from, to, h);
+}
+
+/* Delivers at most one packet of a lane. */
+static int fake_poll_in(struct fake_net *f, int from)
+{
+	struct fake_lane *l = &fake.lane[from][f->rank];
+
+	if (l->placing) {
+		struct fake_packet *p = l->placing;
+		struct weft_wire h;
+		memcpy(&h, p->head, sizeof h);
+		if (h.kind == WEFT_WIRE_RTS)
+			fake_arrives(from, f->rank, &h);
+		l->placing = NULL;
+		fake_fill(&l->sink, p->data, p->len);
+		f->ev.placed(f->ev.arg, from, l->sink.cookie, WEFT_OK);
+		fake_packet_free(p);
+		return 1;
+	}
+	pthread_mutex_lock(&l->lock);
+	struct fake_packet *p = l->first;
+	if (p && !p->pending) {
+		l->first = p->next;
+		if (!l->first)
+			l->last = &l->first;
+		l->queued--;
+	} else {
+		p = NULL;
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (!p)
+		return 0;
+	struct weft_wire h;
+	memcpy(&h, p->head, sizeof h);
+	/* An RTS is matched once its payload is there, an eager message with its head. */
+	bool place = p->len && fake_chance(fake.chance_place);
+	if (h.kind == WEFT_WIRE_EAGER || (h.kind == WEFT_WIRE_RTS && !place))
+		fake_arrives(from, f->rank, &h);
+	if (place) {
+		l->sink = (struct weft_net_sink){0};
+		f->ev.place(f->ev.arg, from, p->head, p->len, &l->sink);
+		l->placing = p;
+	} else {
+		f->ev.packet(f->ev.arg, from, p->head, p->data, p->len);
+		fake_packet_free(p);
+	}
+	return 1;
+}
+
+static int fake_poll(struct weft_net *net)
+{
+	struct fake_net *f = (struct fake_net *)net;
+	int n = fake_poll_out(f);
+
+	for (int from = 0; from < f->size; from++) {
+		if (from == f->rank)
+			continue;
+		if (fake.x_dead[from]) {
+			struct fake_lane *l = &fake.lane[from][f->rank];
+			if (f->told_down[from])
+				continue;
+			f->told_down[from] = true;
+			if (l->placing) {
+				f->ev.placed(f->ev.arg, from, l->sink.cookie, WEFT_ERR_PEER);
+				fake_packet_free(l->placing);
+				l->placing = NULL;
+			}
+			f->ev.down(f->ev.arg, from, WEFT_ERR_PEER, "killed");
+			n++;
+			continue;
+		}
+		while (!fake_chance(fake.chance_late) && fake_poll_in(f, from))
+			n++;
+	}
+	return n;
+}
+
+static weft_err fake_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			 unsigned n, size_t len)
+{
+	(void)net;
+	if (fake.get_fails || fake.x_dead[peer])
+		return WEFT_ERR_SYS;
+	const char *from = (const char *)(uintptr_t)remote;
+	size_t off = 0;
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(iov[i].iov_base, from + off, iov[i].iov_len);
+		off += iov[i].iov_len;
+	}
+	CHECK(off == len);
+	return WEFT_OK;
+}
+
+static weft_err fake_drain(struct weft_net *net)
+{
+	(void)net;
+	return WEFT_OK;
+}
+
+static const struct weft_net_card *fake_card(struct weft_net *net, int peer)
+{
+	(void)peer;
+	return &((struct fake_net *)net)->card;
+}
+
+static const struct weft_driver fake_driver = {
+	.name = "fake",
+	.open = fake_open,
+	.close = fake_close,
+	.address = fake_address,
+	.reach = fake_reach,
+	.post = fake_post,
+	.poll = fake_poll,
+	.get = fake_get,
+	.drain = fake_drain,
+	.card = fake_card,
+};
+
+static weft_err fake_open(const struct weft_net_job *job, const struct weft_net_events *ev,
+			  struct weft_net **net_p)
+{
+	struct fake_net *f = calloc(1, sizeof *f);
+	f->base.driver = &fake_driver;
+	f->rank = job->rank;
+	f->size = job->size;
+	f->ev = *ev;
+	f->card = (struct weft_net_card){.max_payload = FAKE_PAYLOAD,
+					 .inline_max = FAKE_INLINE,
+					 .eager_max = FAKE_EAGER,
+					 .can_get = fake.can_get,
+					 .streams = true};
+	*net_p = &f->base;
+	return WEFT_OK;
+}
+
+/* A core of its own for each of `size` ranks. */
+static void fake_cores(struct weft_core **core, int size)
+{
+	for (int r = 0; r < size; r++) {
+		struct weft_net_job job = {.rank = r, .size = size, .jobid = "fake"};
+		CHECK(!weft_core_create(r, size, &core[r]));
+		CHECK(!weft_core_rail_add(core[r], &fake_driver, &job));
+		for (int p = 0; p < size; p++)
+			if (p != r)
+				weft_core_gate_set(core[r], p, 0);
+	}
+}
+
+/* Drops what is still under way. */
+static void fake_fini(void)
+{
+	for (int i = 0; i < FAKE_RANKS; i++) {
+		for (int j = 0; j < FAKE_RANKS; j++) {
+			struct fake_lane *l = &fake.lane[i][j];
+			while (l->first) {
+				struct fake_packet *p = l->first;
+				l->first = p->next;
+				fake_packet_free(p);
+			}
+			if (l->placing)
+				fake_packet_free(l->placing);
+			l->placing = NULL;
+			l->last = &l->first;
+			pthread_mutex_destroy(&l->lock);
+		}
+	}
+}
+
+#endif
