@@ -356,8 +356,8 @@ def write_svg(path, name, bench, options, results):
     metric, (unit, cases, impls, cells) = next(iter(table(results).items()))
     lines = [f"set terminal svg size 820,460 font 'sans,12'\nset output '{path}'",
              f"set title '{name} over {options.link}: {metric}'\nset ylabel '{unit}'",
-             "set grid ytics lc rgb '#dddddd'\nset key outside right top\nset xtics rotate by -30",
-             "set datafile missing '-'"]
+             "set grid ytics lc rgb '#dddddd'\nset key outside right top\nset xtics rotate by 30 right",
+             "set datafile missing '-'\nset style line 5 lc rgb '#999999'"]
     for i, impl in enumerate(impls):
         lines.append(f"$d{i} << EOD")
         for x, case in enumerate(cases):
@@ -374,10 +374,10 @@ def write_svg(path, name, bench, options, results):
             width = 0.8 / len(impls)
             shift = (i - (len(impls) - 1) / 2) * width
             plots.append(f"$d{i} using ($1+{shift:.4f}):2:({width:.4f}) with boxes fs solid 0.7 "
-                         f"title '{impl}'")
+                         f"lc {i + 1} title '{impl}'")
             plots.append(f"$d{i} using ($1+{shift:.4f}):2:3:4 with yerrorbars pt 0 lc black notitle")
         else:
-            plots.append(f"$d{i} using 1:2:3:4 with yerrorlines lw 2 title '{impl}'")
+            plots.append(f"$d{i} using 1:2:3:4 with yerrorlines lc {i + 1} lw 2 title '{impl}'")
     lines.append("plot " + ", \\\n     ".join(plots))
     done = subprocess.run(["gnuplot"], input="\n".join(lines) + "\n", text=True,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
