@@ -72,6 +72,8 @@ int weft_comm_rank(void);
 int weft_comm_size(void);
 /* Are we and peer on the same host (same boot id and same network, pid and user namespace)? */
 bool weft_comm_same_host(int peer);
+/* How many ranks are on this host, we included. */
+int weft_comm_local_ranks(void);
 /* Called once per lost peer, from progress; set by mpi/ before start. */
 void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *why));
 

@@ -265,7 +265,6 @@ struct weft_gate {
 
 	alignas(WEFT_CACHELINE) struct weft_core *core; /* I */
 	int peer;                                       /* I */
-	bool can_get;                                   /* I */
 	_Atomic bool x_get_failed; /* get() does not work with this peer after all */
 	uint32_t recv_seq;         /* P */
 	struct weft_ctx *rx_ctx;   /* P: the context of the last message */
@@ -301,9 +300,8 @@ struct weft_core {
 	void (*down_hook)(int peer, weft_err err, const char *why);
 	int (*poll)(void *arg);                             /* one round of progress */
 	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
-	/* Runs weft_pull_step(req) until it says done; NULL: at once. */
-	void (*pull)(void *arg, struct weft_req *req);
 	void *hook_arg;
+	struct weft_pull_source *puller; /* runs fetches; NULL: they run at once */
 };
 
 /* core.c */
@@ -397,6 +395,12 @@ struct weft_net_events weft_rail_events(struct weft_rail *rail);
 void weft_rx_abandon(struct weft_gate *g);
 void weft_gate_protocol_error(struct weft_gate *g, const char *what);
 
+/* pull.c: a source of the engine that runs the fetches of large messages */
+struct weft_pull_source;
+weft_err weft_pull_create(struct weft_pull_source **ps_p);
+void weft_pull_submit(struct weft_pull_source *ps, struct weft_req *r);
+void weft_pull_destroy(struct weft_pull_source *ps);
+
 /* dead.c */
 void weft_core_peer_down(struct weft_core *core, int peer, weft_err err, const char *why);
 
@@ -408,6 +412,12 @@ static inline int weft_id_send(int peer)
 static inline int weft_id_recv(int peer)
 {
 	return peer * 2 + 1;
+}
+
+/* Can large messages be fetched from this peer's memory, as far as the driver knows by now? */
+static inline bool weft_gate_can_get(struct weft_gate *g)
+{
+	return g->driver->get && g->driver->card(g->net, g->peer)->can_get;
 }
 
 static inline bool weft_gate_down(struct weft_gate *g)

@@ -49,7 +49,6 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	g->max_payload = card->max_payload;
 	g->inline_max = card->inline_max;
 	g->eager_max = card->eager_max < card->max_payload ? card->eager_max : card->max_payload;
-	g->can_get = card->can_get && rail->driver->get;
 	rail->peers++;
 }
 

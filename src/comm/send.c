@@ -89,7 +89,7 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 /* Where the peer could fetch the data from: an address if it is in one piece, else 0. */
 static uint64_t rts_address(struct weft_gate *g, const struct weft_buf *buf)
 {
-	if (!g->can_get)
+	if (!weft_gate_can_get(g))
 		return 0;
 	if (!buf->type)
 		return (uint64_t)(uintptr_t)buf->base;

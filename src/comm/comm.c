@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * comm.c - the process's one core: its drivers, who is reached by which, its place in the engine.
+ *
+ * Start.  Each driver that needs no network is opened and its address published, with a key of
+ * this host.  From all keys every rank computes the same answer to: is there a pair that shm does
+ * not connect?  Only then does tcp listen, and a second round publishes its addresses.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#include "base/settings.h"
+#include "boot/boot.h"
+#include "comm/comm_int.h"
+#include "net/host.h"
+#include "task/task.h"
+
+#pragma weak weft_driver_tcp
+
+#define CARD_BYTES 1024 /* an address, or a host key */
+
+struct card {
+	char host[WEFT_HOST_KEY_MAX];
+	char shm[CARD_BYTES]; /* empty: none */
+};
+
+static struct {
+	struct weft_core *core;
+	struct weft_source source[WEFT_RAILS_MAX];
+	bool added[WEFT_RAILS_MAX];
+	struct card *card; /* one per rank */
+	void (*down_hook)(int peer, weft_err err, const char *why);
+} self;
+
+/* ---- drivers ------------------------------------------------------------------------------ */
+
+static const struct {
+	const char *name;
+	const struct weft_driver *driver; /* NULL: sends to oneself, which need none */
+} known[] = {{"self", NULL}, {"shm", &weft_driver_shm}, {"tcp", &weft_driver_tcp}};
+
+static bool word_is(const char *word, size_t n, const char *name)
+{
+	return strlen(name) == n && !strncmp(word, name, n);
+}
+
+/* Is the driver in the setting's list?  Checks the list's words on the way. */
+static bool wanted(const char *name, weft_err *err_p)
+{
+	bool found = false;
+	const char *w = weft_setting_str(WEFT_SET_DRIVERS);
+	while (*w) {
+		size_t n = strcspn(w, ", ");
+		bool good = !n;
+		for (size_t i = 0; i < weft_countof(known); i++)
+			good = good || word_is(w, n, known[i].name);
+		if (!good) {
+			weft_error("WEFT_DRIVERS: there is no driver '%.*s'; there are self, shm "
+				   "and tcp",
+				   (int)n, w);
+			*err_p = WEFT_ERR_ARG;
+		}
+		found = found || word_is(w, n, name);
+		w += n + strspn(w + n, ", ");
+	}
+	return found;
+}
+
+/* Opens a driver; what does not work on this machine is left out.  *rail_p: -1 then. */
+static weft_err rail_open(const struct weft_driver *driver, const struct weft_boot_info *boot,
+			  int *rail_p)
+{
+	struct weft_net_job job = {.rank = boot->rank,
+				   .size = boot->size,
+				   .jobid = boot->jobid,
+				   .secret = boot->secret};
+	*rail_p = -1;
+	weft_err err = weft_core_rail_add(self.core, driver, &job);
+	if (err == WEFT_ERR_UNSUPPORTED) {
+		weft_info("driver %s does not work on this machine", driver->name);
+		return WEFT_OK;
+	}
+	if (err) {
+		weft_error("driver %s cannot start: %s", driver->name, weft_strerror(err));
+		return err;
+	}
+	*rail_p = self.core->nrails - 1;
+	return WEFT_OK;
+}
+
+static weft_err rail_address(int rail, char *buf, size_t size)
+{
+	buf[0] = 0;
+	if (rail < 0)
+		return WEFT_OK;
+	struct weft_rail *r = &self.core->rail[rail];
+	weft_err err = r->driver->address(r->net, buf, size);
+	if (err)
+		weft_error("driver %s has no address: %s", r->driver->name, weft_strerror(err));
+	return err;
+}
+
+/* ---- addresses ---------------------------------------------------------------------------- */
+
+/* First round: who is where.  Fills self.card. */
+static weft_err exchange_cards(const struct weft_boot_info *boot, int shm)
+{
+	char text[CARD_BYTES + WEFT_HOST_KEY_MAX + 2];
+	struct card *mine = &self.card[boot->rank];
+
+	if (weft_net_host_key(mine->host, sizeof mine->host))
+		mine->host[0] = 0;
+	weft_err err = rail_address(shm, mine->shm, sizeof mine->shm);
+	if (err)
+		return err;
+	snprintf(text, sizeof text, "%s\n%s", mine->host, mine->shm);
+	if ((err = weft_boot_put("comm.card", text)) || (err = weft_boot_fence()))
+		return err;
+	for (int p = 0; p < boot->size; p++) {
+		err = weft_boot_get(p, "comm.card", text, sizeof text);
+		char *line = err ? NULL : strchr(text, '\n');
+		if (!line || line - text >= WEFT_HOST_KEY_MAX || strlen(line + 1) >= CARD_BYTES) {
+			weft_error("rank %d has published no address", p);
+			return err ? err : WEFT_ERR_PROTO;
+		}
+		*line = 0;
+		memcpy(self.card[p].host, text, (size_t)(line - text) + 1);
+		strcpy(self.card[p].shm, line + 1);
+	}
+	return WEFT_OK;
+}
+
+/* The same answer in every rank: is there a pair that shm does not connect? */
+static bool shm_is_not_enough(int size)
+{
+	for (int p = 0; p < size; p++)
+		if (!self.card[p].shm[0] || !self.card[p].host[0] ||
+		    strcmp(self.card[p].host, self.card[0].host) != 0)
+			return true;
+	return false;
+}
+
+static void reach_by(int rail, int peer, const char *address)
+{
+	struct weft_rail *r = &self.core->rail[rail];
+	if (rail < 0 || !address[0] || self.core->gate[peer].driver)
+		return;
+	weft_err err = r->driver->reach(r->net, peer, address);
+	if (!err)
+		weft_core_gate_set(self.core, peer, rail);
+	else if (err != WEFT_ERR_UNSUPPORTED)
+		weft_warn("driver %s cannot use the address of rank %d: %s", r->driver->name, peer,
+			  weft_strerror(err));
+}
+
+/* Second round, only with a network. */
+static weft_err exchange_tcp(const struct weft_boot_info *boot, int tcp)
+{
+	char text[CARD_BYTES];
+	weft_err err = rail_address(tcp, text, sizeof text);
+	if (err || (err = weft_boot_put("comm.tcp", text)) || (err = weft_boot_fence()))
+		return err;
+	for (int p = 0; p < boot->size; p++) {
+		if (p == boot->rank || self.core->gate[p].driver)
+			continue;
+		err = weft_boot_get(p, "comm.tcp", text, sizeof text);
+		if (err)
+			return err;
+		reach_by(tcp, p, text);
+	}
+	return WEFT_OK;
+}
+
+static weft_err reach_everybody(const struct weft_boot_info *boot)
+{
+	weft_err err = WEFT_OK;
+	bool want_shm = wanted("shm", &err), want_tcp = wanted("tcp", &err);
+	int shm = -1, tcp = -1;
+
+	if (err || boot->size == 1)
+		return err;
+	if (want_shm)
+		err = rail_open(&weft_driver_shm, boot, &shm);
+	if (err || (err = exchange_cards(boot, shm)))
+		return err;
+	for (int p = 0; p < boot->size; p++)
+		if (p != boot->rank)
+			reach_by(shm, p, self.card[p].shm);
+	if (shm_is_not_enough(boot->size)) {
+		if (want_tcp && &weft_driver_tcp)
+			err = rail_open(&weft_driver_tcp, boot, &tcp);
+		if (err || (err = exchange_tcp(boot, tcp)))
+			return err;
+	}
+	for (int p = 0; p < boot->size; p++) {
+		if (p == boot->rank || self.core->gate[p].driver)
+			continue;
+		weft_error("rank %d cannot be reached by the drivers in WEFT_DRIVERS=%s%s", p,
+			   weft_setting_str(WEFT_SET_DRIVERS),
+			   want_tcp ? "" : "; another host needs tcp");
+		return WEFT_ERR_UNSUPPORTED;
+	}
+	return WEFT_OK;
+}
+
+/* ---- the engine's side -------------------------------------------------------------------- */
+
+static int rail_poll(void *arg)
+{
+	struct weft_rail *r = arg;
+	return r->driver->poll(r->net);
+}
+
+static weft_err rail_arm(void *arg)
+{
+	struct weft_rail *r = arg;
+	return r->driver->arm(r->net);
+}
+
+static void rail_disarm(void *arg)
+{
+	struct weft_rail *r = arg;
+	r->driver->disarm(r->net);
+}
+
+static int engine_poll(void *arg)
+{
+	(void)arg;
+	return weft_engine_poll();
+}
+
+static void engine_wait(void *arg, struct weft_completion *c)
+{
+	(void)arg;
+	weft_engine_wait(c);
+}
+
+static weft_err sources_add(void)
+{
+	struct weft_core *core = self.core;
+	for (int i = 0; i < core->nrails; i++) {
+		struct weft_rail *r = &core->rail[i];
+		self.source[i] =
+			(struct weft_source){.name = r->driver->name,
+					     .poll = rail_poll,
+					     .arm = r->driver->arm ? rail_arm : NULL,
+					     .disarm = rail_disarm,
+					     .fd = r->driver->arm ? r->driver->fd(r->net) : -1,
+					     .arg = r};
+		weft_err err = weft_source_add(&self.source[i]);
+		if (err)
+			return err;
+		self.added[i] = true;
+	}
+	return core->nrails ? weft_pull_create(&core->puller) : WEFT_OK;
+}
+
+static void sources_remove(void)
+{
+	for (int i = 0; i < WEFT_RAILS_MAX; i++) {
+		if (self.added[i])
+			weft_source_remove(&self.source[i]);
+		self.added[i] = false;
+	}
+	if (self.core->puller)
+		weft_pull_destroy(self.core->puller);
+	self.core->puller = NULL;
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+static void forget(void)
+{
+	weft_core_destroy(self.core);
+	self.core = NULL;
+	free(self.card);
+	self.card = NULL;
+}
+
+static void on_down(int peer, weft_err err, const char *why)
+{
+	if (err)
+		weft_info("rank %d is lost: %s", peer, why ? why : weft_strerror(err));
+	if (self.down_hook)
+		self.down_hook(peer, err, why);
+}
+
+weft_err weft_comm_start(const struct weft_boot_info *boot)
+{
+	weft_err err = weft_core_create(boot->rank, boot->size, &self.core);
+	if (err) {
+		weft_error("no memory to talk to %d ranks", boot->size);
+		return err;
+	}
+	self.core->down_hook = on_down;
+	self.core->poll = engine_poll;
+	self.core->wait = engine_wait;
+	self.card = calloc((size_t)boot->size, sizeof *self.card);
+	err = self.card ? reach_everybody(boot) : WEFT_ERR_NOMEM;
+	if (!err)
+		err = sources_add();
+	if (err) {
+		sources_remove();
+		forget();
+	}
+	return err;
+}
+
+/* Between looks while leaving: nothing is urgent any more, others may need the core. */
+static void rest(void)
+{
+	struct timespec ts = {.tv_nsec = 50000};
+	sched_yield();
+	nanosleep(&ts, NULL);
+}
+
+void weft_comm_stop(void)
+{
+	struct weft_core *core = self.core;
+	if (!core)
+		return;
+	uint64_t patience = (uint64_t)weft_setting_int(WEFT_SET_PEER_TIMEOUT) * 1000000000u;
+	uint64_t until = weft_clock_ns() + patience;
+
+	/* Ends when nothing is owed any more; a peer that takes nothing for so long is left. */
+	while (!weft_core_idle(core) && weft_clock_ns() < until) {
+		if (weft_engine_poll())
+			until = weft_clock_ns() + patience;
+		else
+			rest();
+	}
+	if (!weft_core_idle(core))
+		weft_warn("leaving although a peer has not taken all that was sent to it");
+	sources_remove();
+	until = weft_clock_ns() + patience;
+	while (!weft_core_drain(core) && weft_clock_ns() < until) {
+		if (weft_core_poll(core))
+			until = weft_clock_ns() + patience;
+		else
+			rest();
+	}
+	forget();
+}
+
+int weft_comm_rank(void)
+{
+	return self.core ? self.core->rank : 0;
+}
+
+int weft_comm_size(void)
+{
+	return self.core ? self.core->size : 1;
+}
+
+bool weft_comm_same_host(int peer)
+{
+	if (!self.core || peer == self.core->rank)
+		return true;
+	const char *mine = self.card[self.core->rank].host;
+	return mine[0] && !strcmp(mine, self.card[peer].host);
+}
+
+int weft_comm_local_ranks(void)
+{
+	int n = 0;
+	for (int p = 0; p < weft_comm_size(); p++)
+		n += weft_comm_same_host(p);
+	return n;
+}
+
+void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *why))
+{
+	self.down_hook = hook;
+}
+
+weft_err weft_ctx_open(uint32_t id, struct weft_ctx **ctx_p)
+{
+	return self.core ? weft_core_ctx_open(self.core, id, ctx_p) : WEFT_ERR_STATE;
+}
+
+void weft_comm_describe(char *buf, size_t size)
+{
+	size_t at = 0;
+	if (size)
+		buf[0] = 0;
+	for (int i = 0; self.core && i < self.core->nrails && at < size; i++) {
+		struct weft_rail *r = &self.core->rail[i];
+		const struct weft_net_card *c = r->driver->card(r->net, -1);
+		int n = snprintf(buf + at, size - at,
+				 "%-5s %d peers, eager to %zu bytes, packets to %zu bytes\n",
+				 r->driver->name, r->peers, c->eager_max, c->max_payload);
+		at += n > 0 ? (size_t)n : 0;
+	}
+	if (self.core && at < size)
+		snprintf(buf + at, size - at, "self  rank %d of %d\n", self.core->rank,
+			 self.core->size);
+}

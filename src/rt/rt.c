@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rt.c - the order in which the layers come up and go down. */
+#include "rt/rt.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "comm/comm.h"
+#include "task/task.h"
+
+static enum { RT_NEW, RT_RUNNING, RT_STOPPED } state;
+static const struct weft_boot_info *job;
+
+weft_err weft_rt_start(const struct weft_boot_info **info_p)
+{
+	if (state != RT_NEW) {
+		weft_error("a process can join a job only once");
+		return WEFT_ERR_STATE;
+	}
+	weft_err err = weft_settings_load();
+	if (err)
+		return err;
+	weft_log_init();
+	err = weft_boot_open(&job);
+	if (err)
+		return err;
+	err = weft_engine_start();
+	if (err)
+		goto close_boot;
+	err = weft_comm_start(job);
+	if (err)
+		goto stop_engine;
+	weft_engine_set_local_ranks(weft_comm_local_ranks(), 0);
+	state = RT_RUNNING;
+	*info_p = job;
+	return WEFT_OK;
+stop_engine:
+	weft_engine_stop();
+close_boot:
+	weft_boot_close();
+	return err;
+}
+
+void weft_rt_stop(void)
+{
+	if (state != RT_RUNNING)
+		return;
+	state = RT_STOPPED;
+	weft_comm_stop();
+	weft_engine_stop();
+	weft_boot_close();
+}
+
+bool weft_rt_running(void)
+{
+	return state == RT_RUNNING;
+}
+
+void weft_rt_describe(FILE *out)
+{
+	if (state == RT_RUNNING) {
+		char text[2048];
+		fprintf(out, "rank %d of %d, launcher %s\n", job->rank, job->size, job->launcher);
+		weft_comm_describe(text, sizeof text);
+		fputs(text, out);
+		if (job->secret_by_kvs)
+			fputs("the job's secret went through the launcher's key-value space\n",
+			      out);
+	} else {
+		fprintf(out, "drivers: %s\n", weft_setting_str(WEFT_SET_DRIVERS));
+	}
+	weft_engine_describe(out);
+}
