@@ -353,8 +353,8 @@ static int next_timeout_ms(void)
 
 static bool all_left(void)
 {
-	return job.phase == RUNNING && job.next_rank == job.plan->size && !job.spawning &&
-	       !job.living;
+	return job.phase == RUNNING && !job.forced_code && job.next_rank == job.plan->size &&
+	       !job.spawning && !job.living;
 }
 
 static bool interrupted_and_left(void)
@@ -399,8 +399,12 @@ int job_run(const struct job_setup *setup)
 	start_more();
 	for (;;) { /* ends: the last rank is gone and its output is out */
 		check_clock();
-		if (all_left() || interrupted_and_left())
+		if (all_left()) {
+			verdict_say(&job.verdict, job.plan); /* a failure after MPI_Finalize */
 			end_job(KEEPER_END);
+		} else if (interrupted_and_left()) {
+			end_job(KEEPER_END);
+		}
 		if (job.phase == DRAINING && drained())
 			break;
 		events_wait(next_timeout_ms());

@@ -67,7 +67,9 @@ static rlim_t raise_limit(int ranks)
 	return 0;
 }
 
-/* The signals that we answer: all but those that our parent made us ignore (nohup). */
+/* The signals that we answer.  SIGHUP stays ignored under nohup; the others are answered even when
+ * a script's shell made its background jobs ignore them, for then they were sent to us on purpose.
+ */
 static void choose_signals(sigset_t *set)
 {
 	static const int all[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
@@ -75,7 +77,8 @@ static void choose_signals(sigset_t *set)
 	sigemptyset(set);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		struct sigaction old;
-		if (sigaction(all[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		if (sigaction(all[i], NULL, &old) == 0 &&
+		    (all[i] != SIGHUP || old.sa_handler != SIG_IGN))
 			sigaddset(set, all[i]);
 	}
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ static const char *const foreign[] = {
 	"PMIX_SERVER_URI3",
 	"PMIX_ID",
 	"WEFT_BOOT_FD",
+	"WEFT_BOOT_PMI",
 	"HYDI_CONTROL_FD",
 	"OMPI_COMM_WORLD_SIZE",
 	"MPI_LOCALRANKID",
@@ -40,6 +42,17 @@ static void set_number(const char *name, int value)
 {
 	char text[16];
 	snprintf(text, sizeof text, "%d", value);
+	setenv(name, text, 1);
+}
+
+/* Lets a rank tell our channel from one that another launcher put under the same number. */
+static void set_inode(const char *name, int fd)
+{
+	char text[24];
+	struct stat st;
+	if (fstat(fd, &st))
+		return;
+	snprintf(text, sizeof text, "%llu", (unsigned long long)st.st_ino);
 	setenv(name, text, 1);
 }
 
@@ -60,6 +73,7 @@ static void set_environment(const struct plan *plan, const struct plan_program *
 	set_number("PMI_SIZE", plan->size);
 	set_number("PMI_FD", fds[KEEPER_FD_PMI]);
 	set_number("WEFT_BOOT_FD", fds[KEEPER_FD_BOOT]);
+	set_inode("WEFT_BOOT_PMI", fds[KEEPER_FD_PMI]);
 	set_number("MPI_LOCALNRANKS", plan->size);
 	set_number("MPI_LOCALRANKID", rank);
 }
@@ -128,6 +142,9 @@ _Noreturn static void become_rank(const struct keeper_setup *s, int rank, const 
 	if (prog->wdir && chdir(prog->wdir))
 		goto failed;
 	set_environment(s->plan, prog, rank, fds);
+	/* mpiexec passes them on: a rank must not ignore them because a script's shell did. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &s->mask, NULL);
 	failure.step = KEEPER_STEP_EXEC;
 	execvp(prog->argv[0], prog->argv);

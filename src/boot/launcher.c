@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/log.h"
 
 #define SIZE_MAX_RANKS (1 << 24)
@@ -71,6 +72,16 @@ static weft_err refuse_foreign(void)
 	return WEFT_ERR_UNSUPPORTED;
 }
 
+/* Does PMI_FD lead to the mpiexec that set WEFT_BOOT_FD?  Under another launcher started by a rank,
+ * the variable is only inherited: the socket's inode number tells. */
+static bool is_wefts_channel(int pmi_fd)
+{
+	const char *want = getenv("WEFT_BOOT_PMI");
+	struct stat st;
+	return want && fstat(pmi_fd, &st) == 0 &&
+	       strtoull(want, NULL, 10) == (unsigned long long)st.st_ino;
+}
+
 static weft_err read_pmi(struct weft_boot_env *e)
 {
 	const char *rank = getenv("PMI_RANK"), *size = getenv("PMI_SIZE");
@@ -87,7 +98,7 @@ static weft_err read_pmi(struct weft_boot_env *e)
 	if (!err)
 		err = check_fd("PMI_FD", e->pmi_fd);
 	const char *secret = getenv("WEFT_BOOT_FD");
-	if (!err && secret) {
+	if (!err && secret && is_wefts_channel(e->pmi_fd)) {
 		err = parse_env("WEFT_BOOT_FD", secret, 0, INT_MAX, &e->secret_fd);
 		if (!err)
 			err = check_fd("WEFT_BOOT_FD", e->secret_fd);

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Many ranks, few descriptors: works, or says which limit stands in the way.
+. "$(dirname "$0")/lib.sh"
+
+want 0 "$MPIEXEC" -n 200 --timeout 60 "$PROBE" exchange 10
+want 0 sh -c "ulimit -Sn 64; \"$MPIEXEC\" -n 60 sh -c 'ulimit -Sn'"
+[ "$(sort -u "$T/out")" = 64 ] || fail "ranks do not get the limit back"
+want 1 sh -c "ulimit -n 64; \"$MPIEXEC\" -n 60 true"
+err_has 'descriptors, the limit is 64'
+err_lines 1
+
+# --- a place where not even the program's file can be opened twice: no hang
+want 1 sh -c "ulimit -n 12; \"$MPIEXEC\" -n 1 true"
+err_lines 1
+
+# --- as another user, where nothing may be signalled but one's own
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	cp "$MPIEXEC" "$PROBE" "$T" && chmod 755 "$T" "$T/mpiexec" "$T/boot_probe"
+	want 0 setpriv --reuid=65534 --regid=65534 --clear-groups "$T/mpiexec" -n 3 "$T/boot_probe" exchange
+	want 139 setpriv --reuid=65534 --regid=65534 --clear-groups "$T/mpiexec" -n 2 sh -c \
+		"setsid sleep 1000 & exec '$T/boot_probe' signal 11"
+	nobody_left || fail "as nobody: processes are left"
+fi
+done_testing
