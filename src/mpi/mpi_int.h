@@ -19,7 +19,9 @@
 #include "mpi/object.h"
 #include "wait/completion.h"
 
-struct weft_mpi_info;
+struct weft_mpi_info; /* info.h */
+struct weft_mpi_type; /* type.h */
+struct weft_mpi_op;   /* op.h */
 struct weft_mpi_errhandler;
 struct weft_mpi_bsend; /* a buffer attached for buffered sends */
 
@@ -56,6 +58,8 @@ struct weft_mpi_group {
 
 /* world is copied.  NULL: no memory.  The new group has one reference and no handle yet. */
 struct weft_mpi_group *weft_mpi_group_make(int size, const int *world);
+/* Gives it a handle; takes the caller's reference, also when it fails.  Empty groups become
+ * MPI_GROUP_EMPTY. */
 int weft_mpi_group_name(struct weft_mpi_group *g, MPI_Group *handle_p);
 void weft_mpi_group_unref(struct weft_mpi_group *g);
 /* Rank of process `world` in g, or MPI_UNDEFINED. */
@@ -237,9 +241,6 @@ static inline uint64_t weft_mpi_status_bytes(const MPI_Status *st)
 
 /* ---- handles ------------------------------------------------------------------------------ */
 
-struct weft_mpi_type; /* type.h */
-struct weft_mpi_op;   /* op.h */
-
 #define WEFT_MPI_ACCESSOR(noun, mpi_type, KIND)                                                    \
 	static inline struct weft_mpi_##noun *weft_mpi_##noun##_of(mpi_type h)                     \
 	{                                                                                          \
@@ -256,6 +257,9 @@ WEFT_MPI_ACCESSOR(op, MPI_Op, OP)
 #undef WEFT_MPI_ACCESSOR
 
 /* ---- start and end (init.c) --------------------------------------------------------------- */
+
+enum { WEFT_MPI_UNUSED = 0, WEFT_MPI_RUNNING, WEFT_MPI_FINALIZED, WEFT_MPI_FORKED };
+extern _Atomic int weft_mpi_x_state; /* one of these */
 
 /* Called in order at MPI_Init, before the first communicator, and backwards at MPI_Finalize.
  * Defined by type_*.c and op_*.c: they predefine their objects. */

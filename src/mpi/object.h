@@ -44,8 +44,9 @@ struct weft_mpi_head {
 	struct weft_mpi_attrs *attrs; /* NULL: none; under attr.c's lock */
 };
 
-#define WEFT_MPI_PREDEFINED_END 1024 /* the ABI's integers in use lie below; it reserves 0..4095   \
-				      */
+#define WEFT_MPI_PREDEFINED_END                                                                    \
+	1024 /* the ABI's integers in use lie below; it reserves 0..4095                           \
+	      */
 #define WEFT_MPI_SLOT_CHUNK 1024
 #define WEFT_MPI_SLOT_CHUNKS 65536
 #define WEFT_MPI_KIND_SHIFT 56
@@ -98,7 +99,7 @@ static inline void *weft_mpi_object_find(const void *handle, enum weft_mpi_kind 
 	return weft_mpi_object_find_dynamic(h, kind);
 }
 
-/* Gives the object a handle and its first reference.  WEFT_ERR_NOMEM: no slot left. */
+/* Gives the object a handle; the caller counts its references.  WEFT_ERR_NOMEM: no slot left. */
 weft_err weft_mpi_object_new(struct weft_mpi_head *head, enum weft_mpi_kind kind) weft_must_use;
 /* Makes head the object behind the ABI's integer.  Starting thread only. */
 void weft_mpi_object_predefine(struct weft_mpi_head *head, enum weft_mpi_kind kind,

@@ -234,6 +234,9 @@ class Entry:
             self.emit(f'\tif (weft_unlikely(!weft_mpi_running()))\n\t\tweft_mpi_not_running("{f.name}");')
         elif not f.tool:
             self.emit(f'\tif (weft_unlikely(weft_mpi_forked()))\n\t\tweft_mpi_not_running("{f.name}");')
+        if f.tool and self.implemented:
+            self.emit(f"\treturn {f.impl}({', '.join(p.name for p in f.params)});")
+            return
         if not self.implemented:
             if f.tool:
                 self.emit("\treturn MPI_T_ERR_NOT_SUPPORTED;")

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * comm_int.h - how communicators come to be: ids, agreement, building.  For the files that make
+ * communicators (comm.c, comm_make.c, intercomm.c, comm_dup.c).
+ */
+#ifndef WEFT_MPI_COMM_INT_H
+#define WEFT_MPI_COMM_INT_H
+
+#include "mpi/mpi_int.h"
+
+/* ---- ids (comm_id.c) ---------------------------------------------------------------------- */
+
+/*
+ * Each process hands out ids from a space of its own, so that members need no agreement but to
+ * hear the id from one of them.  A freed id rests before it is used again.
+ */
+void weft_mpi_ids_init(int rank, int size);
+void weft_mpi_ids_fini(void);
+int weft_mpi_id_take(uint32_t *id_p);
+void weft_mpi_id_give(uint32_t id);
+
+#define WEFT_MPI_ID_WORLD 0
+#define WEFT_MPI_ID_SELF 1
+
+/* ---- talk among members (agree.c) --------------------------------------------------------- */
+
+/* Those who talk: rank r is process world[r]; messages in ctx with that tag. */
+struct weft_mpi_talk {
+	struct weft_ctx *ctx;
+	int rank, size;
+	const int *world;
+	int tag;
+};
+
+/* Collective over the talk.  MPI error codes. */
+int weft_mpi_talk_bcast(const struct weft_mpi_talk *t, int root, void *buf, size_t len);
+/* all: size * len bytes. */
+int weft_mpi_talk_allgather(const struct weft_mpi_talk *t, const void *mine, void *all, size_t len);
+/* Between two processes, each sends and receives. */
+int weft_mpi_talk_swap(struct weft_ctx *ctx, int world, int tag, const void *out, size_t out_len,
+		       void *in, size_t in_len);
+int weft_mpi_talk_send(struct weft_ctx *ctx, int world, int tag, const void *buf, size_t len);
+int weft_mpi_talk_recv(struct weft_ctx *ctx, int world, int tag, void *buf, size_t len);
+
+/* All members of intracommunicator c, with its next collective tag. */
+struct weft_mpi_talk weft_mpi_talk_all(struct weft_mpi_comm *c);
+
+/* ---- building (comm.c) -------------------------------------------------------------------- */
+
+struct weft_mpi_comm_plan {
+	uint32_t id;
+	bool id_ours;
+	struct weft_mpi_group *group;  /* a reference is taken */
+	struct weft_mpi_group *remote; /* NULL: intracommunicator; a reference is taken */
+	struct weft_mpi_comm *local;   /* inter: the reference is handed over */
+	struct weft_mpi_comm *parent;  /* whose error handler is inherited; NULL: fatal */
+};
+
+/* Local: opens the contexts.  No handle yet. */
+int weft_mpi_comm_build(const struct weft_mpi_comm_plan *plan, struct weft_mpi_comm **comm_p);
+
+/* Copies the topology to a new communicator without a handle; on an error that one is gone. */
+int weft_mpi_comm_dup_topo(struct weft_mpi_comm *from, struct weft_mpi_comm *to);
+/* Attaches an info object, taking it over, and follows its hints. */
+void weft_mpi_comm_info_use(struct weft_mpi_comm *c, struct weft_mpi_info *info);
+
+/*
+ * Makes an intercommunicator: collective over `local` (the intracommunicator of our side) and the
+ * other side's.  The leaders meet in ctx `bridge` with `tag`; remote_leader (a process) matters
+ * on the leader only.
+ */
+int weft_mpi_inter_make(struct weft_mpi_comm *local, int leader, struct weft_ctx *bridge,
+			int remote_leader, int tag, struct weft_mpi_comm *parent,
+			struct weft_mpi_comm **comm_p);
+
+/* The intercommunicator cases of create and split; *newcomm stays as it is without a result. */
+int weft_mpi_inter_create(struct weft_mpi_comm *c, struct weft_mpi_group *g, MPI_Comm *newcomm);
+int weft_mpi_inter_split(struct weft_mpi_comm *c, int color, int key, MPI_Comm *newcomm);
+
+/* ---- the predefined ones (comm.c) --------------------------------------------------------- */
+int weft_mpi_comms_init(int rank, int size);
+void weft_mpi_comms_fini(void);
+
+#endif

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * complete.c - wait and test, for one, any, some and all requests; request_get_status.
+ *
+ * Null and inactive requests count as complete with an empty status.
+ */
+#include <stdlib.h>
+
+#include "mpi/error.h"
+#include "mpi/request.h"
+#include "task/task.h"
+
+/* An array of requests looked at once: the active ones and where they stand. */
+#define SMALL 64
+
+struct set {
+	int n;                         /* length of the array */
+	int live;                      /* how many are active */
+	bool advances;                 /* some need advance(): no sleeping on them one by one */
+	struct weft_mpi_request **r;   /* [n]; NULL: null or inactive */
+	struct weft_completion **wait; /* [n]; scratch */
+	struct weft_mpi_request *small_r[SMALL];
+	struct weft_completion *small_wait[SMALL];
+};
+
+static int bad_request(int index)
+{
+	if (index < 0)
+		return weft_mpi_err(MPI_ERR_REQUEST,
+				    "invalid request (wild, or completed or freed before)");
+	return weft_mpi_err(MPI_ERR_REQUEST,
+			    "invalid request in place %d (wild, or completed or freed before)",
+			    index);
+}
+
+/* Finds the request: NULL in *r_p when there is nothing to wait for. */
+static int find(MPI_Request handle, int index, struct weft_mpi_request **r_p)
+{
+	*r_p = NULL;
+	if (handle == MPI_REQUEST_NULL)
+		return MPI_SUCCESS;
+	struct weft_mpi_request *r = weft_mpi_request_of(handle);
+	if (weft_unlikely(!r))
+		return bad_request(index);
+	if (r->active)
+		*r_p = r;
+	return MPI_SUCCESS;
+}
+
+static void set_close(struct set *s)
+{
+	if (s->r != s->small_r)
+		free(s->r);
+	if (s->wait != s->small_wait)
+		free(s->wait);
+}
+
+static int set_open(struct set *s, int n, const MPI_Request *array)
+{
+	if (n < 0)
+		return weft_mpi_err(MPI_ERR_COUNT, "count is negative (%d)", n);
+	if (n && !array)
+		return weft_mpi_err(MPI_ERR_ARG, "argument array_of_requests is a null pointer");
+	s->n = n;
+	s->live = 0;
+	s->advances = false;
+	s->r = s->small_r;
+	s->wait = s->small_wait;
+	if (n > SMALL) {
+		s->r = malloc((size_t)n * sizeof(*s->r));
+		s->wait = malloc((size_t)n * sizeof(*s->wait));
+	}
+	int err = s->r && s->wait ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	for (int i = 0; i < n && !err; i++) {
+		err = find(array[i], i, &s->r[i]);
+		if (!err && s->r[i]) {
+			s->live++;
+			s->advances |= s->r[i]->ops->advance != NULL;
+		}
+	}
+	if (err)
+		set_close(s);
+	return err;
+}
+
+/* Sleeps until something in the set may have changed. */
+static void set_sleep(struct set *s, bool any)
+{
+	size_t m = 0;
+
+	for (int i = 0; i < s->n; i++) {
+		if (!s->r[i])
+			continue;
+		struct weft_completion *c = s->r[i]->ops->wait_on(s->r[i]);
+		if (!c)
+			return; /* wants to be advanced first */
+		s->wait[m++] = c;
+	}
+	/* The only error, waiting in a handler, is one the caller cannot have: it is MPI's user. */
+	(void)(any ? weft_engine_wait_any(s->wait, m, WEFT_FOREVER)
+		   : weft_engine_wait_all(s->wait, m, WEFT_FOREVER));
+}
+
+static bool set_all_done(struct set *s)
+{
+	bool all = true;
+
+	for (int i = 0; i < s->n; i++)
+		if (s->r[i] && !weft_mpi_request_done(s->r[i]))
+			all = false;
+	return all;
+}
+
+/* The first that is done, or -1. */
+static int set_first_done(struct set *s)
+{
+	for (int i = 0; i < s->n; i++)
+		if (s->r[i] && weft_mpi_request_done(s->r[i]))
+			return i;
+	return -1;
+}
+
+/* ---- one ---------------------------------------------------------------------------------- */
+
+int weft_mpi_Wait(MPI_Request *request, MPI_Status *status)
+{
+	struct weft_mpi_request *r;
+	int err = find(*request, -1, &r);
+
+	if (weft_unlikely(!r)) {
+		if (!err)
+			weft_mpi_status_empty(status);
+		return err;
+	}
+	weft_mpi_request_wait(r);
+	return weft_mpi_request_end(r, request, status);
+}
+
+int weft_mpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	struct weft_mpi_request *r;
+	int err = find(*request, -1, &r);
+
+	*flag = 1;
+	if (weft_unlikely(!r)) {
+		if (!err)
+			weft_mpi_status_empty(status);
+		return err;
+	}
+	if (!weft_mpi_request_done(r)) {
+		weft_engine_poll();
+		if (!weft_mpi_request_done(r)) {
+			*flag = 0;
+			return MPI_SUCCESS;
+		}
+	}
+	return weft_mpi_request_end(r, request, status);
+}
+
+/* ---- all ---------------------------------------------------------------------------------- */
+
+/* Completes those that are done; the others get MPI_ERR_PENDING. */
+static int all_end(struct set *s, MPI_Request array[], MPI_Status *statuses)
+{
+	bool failed = false;
+
+	for (int i = 0; i < s->n; i++) {
+		MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+		if (!s->r[i]) {
+			weft_mpi_status_empty(st);
+			continue;
+		}
+		int err = weft_mpi_request_end(s->r[i], &array[i], st);
+		if (st != MPI_STATUS_IGNORE)
+			st->MPI_ERROR = err;
+		failed |= err != MPI_SUCCESS;
+	}
+	if (!failed)
+		return MPI_SUCCESS;
+	/* The text is that of the last failure. */
+	weft_mpi_cause()->code = MPI_ERR_IN_STATUS;
+	return MPI_ERR_IN_STATUS;
+}
+
+int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
+{
+	struct set s;
+	int err = set_open(&s, count, array_of_requests);
+
+	if (err)
+		return err;
+	/* Ends when the last operation does; with advance() each round does one step at least. */
+	while (s.live && !set_all_done(&s))
+		set_sleep(&s, s.advances);
+	err = all_end(&s, array_of_requests, array_of_statuses);
+	set_close(&s);
+	return err;
+}
+
+int weft_mpi_Testall(int count, MPI_Request array_of_requests[], int *flag,
+		     MPI_Status *array_of_statuses)
+{
+	struct set s;
+	int err = set_open(&s, count, array_of_requests);
+
+	if (err)
+		return err;
+	*flag = 1;
+	if (!set_all_done(&s)) {
+		weft_engine_poll();
+		*flag = set_all_done(&s);
+	}
+	if (*flag)
+		err = all_end(&s, array_of_requests, array_of_statuses);
+	set_close(&s);
+	return err;
+}
+
+/* ---- any ---------------------------------------------------------------------------------- */
+
+int weft_mpi_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status)
+{
+	struct set s;
+	int err = set_open(&s, count, array_of_requests), i;
+
+	if (err)
+		return err;
+	*indx = MPI_UNDEFINED;
+	if (!s.live) {
+		weft_mpi_status_empty(status);
+	} else {
+		while ((i = set_first_done(&s)) < 0)
+			set_sleep(&s, true);
+		*indx = i;
+		err = weft_mpi_request_end(s.r[i], &array_of_requests[i], status);
+	}
+	set_close(&s);
+	return err;
+}
+
+int weft_mpi_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag,
+		     MPI_Status *status)
+{
+	struct set s;
+	int err = set_open(&s, count, array_of_requests);
+
+	if (err)
+		return err;
+	*indx = MPI_UNDEFINED;
+	*flag = 1;
+	if (!s.live) {
+		weft_mpi_status_empty(status);
+	} else {
+		int i = set_first_done(&s);
+		if (i < 0) {
+			weft_engine_poll();
+			i = set_first_done(&s);
+		}
+		*flag = i >= 0;
+		if (i >= 0) {
+			*indx = i;
+			err = weft_mpi_request_end(s.r[i], &array_of_requests[i], status);
+		}
+	}
+	set_close(&s);
+	return err;
+}
+
+/* ---- some --------------------------------------------------------------------------------- */
+
+/* Completes what is done: how many, or MPI_UNDEFINED when nothing is active. */
+static int some_end(struct set *s, MPI_Request array[], int *outcount, int indices[],
+		    MPI_Status *statuses)
+{
+	int n = 0;
+	bool failed = false;
+
+	for (int i = 0; i < s->n; i++) {
+		if (!s->r[i] || !weft_mpi_request_done(s->r[i]))
+			continue;
+		MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[n];
+		int err = weft_mpi_request_end(s->r[i], &array[i], st);
+		if (st != MPI_STATUS_IGNORE)
+			st->MPI_ERROR = err;
+		failed |= err != MPI_SUCCESS;
+		indices[n++] = i;
+	}
+	*outcount = n;
+	if (failed)
+		weft_mpi_cause()->code = MPI_ERR_IN_STATUS;
+	return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+}
+
+int weft_mpi_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
+		      int array_of_indices[], MPI_Status *array_of_statuses)
+{
+	struct set s;
+	int err = set_open(&s, incount, array_of_requests);
+
+	if (err)
+		return err;
+	*outcount = MPI_UNDEFINED;
+	if (s.live) {
+		while (set_first_done(&s) < 0)
+			set_sleep(&s, true);
+		err = some_end(&s, array_of_requests, outcount, array_of_indices,
+			       array_of_statuses);
+	}
+	set_close(&s);
+	return err;
+}
+
+int weft_mpi_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
+		      int array_of_indices[], MPI_Status *array_of_statuses)
+{
+	struct set s;
+	int err = set_open(&s, incount, array_of_requests);
+
+	if (err)
+		return err;
+	*outcount = MPI_UNDEFINED;
+	if (s.live) {
+		if (set_first_done(&s) < 0)
+			weft_engine_poll();
+		err = some_end(&s, array_of_requests, outcount, array_of_indices,
+			       array_of_statuses);
+	}
+	set_close(&s);
+	return err;
+}
+
+/* ---- looking without completing ----------------------------------------------------------- */
+
+/* The status of one that is done, which stays as it is. */
+static int peek(struct weft_mpi_request *r, MPI_Status *st)
+{
+	if (!r) {
+		weft_mpi_status_empty(st);
+		return MPI_SUCCESS;
+	}
+	int err = r->ops->finish(r, st);
+	if (err)
+		weft_mpi_blame(r->comm);
+	return err;
+}
+
+int weft_mpi_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+	struct weft_mpi_request *r;
+	int err = find(request, -1, &r);
+
+	if (err)
+		return err;
+	*flag = 1;
+	if (r && !weft_mpi_request_done(r)) {
+		weft_engine_poll();
+		*flag = weft_mpi_request_done(r);
+	}
+	return *flag ? peek(r, status) : MPI_SUCCESS;
+}
+
+int weft_mpi_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag,
+				    MPI_Status *array_of_statuses)
+{
+	struct set s;
+	int err = set_open(&s, count, array_of_requests);
+	bool failed = false;
+
+	if (err)
+		return err;
+	*flag = 1;
+	if (!set_all_done(&s)) {
+		weft_engine_poll();
+		*flag = set_all_done(&s);
+	}
+	for (int i = 0; *flag && i < count; i++) {
+		MPI_Status *st = array_of_statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE
+									  : &array_of_statuses[i];
+		err = peek(s.r[i], st);
+		if (st != MPI_STATUS_IGNORE)
+			st->MPI_ERROR = err;
+		failed |= err != MPI_SUCCESS;
+	}
+	set_close(&s);
+	return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+}
+
+int weft_mpi_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx,
+				    int *flag, MPI_Status *status)
+{
+	struct set s;
+	int err = set_open(&s, count, array_of_requests);
+
+	if (err)
+		return err;
+	*indx = MPI_UNDEFINED;
+	*flag = 1;
+	if (!s.live) {
+		weft_mpi_status_empty(status);
+	} else {
+		int i = set_first_done(&s);
+		if (i < 0) {
+			weft_engine_poll();
+			i = set_first_done(&s);
+		}
+		*flag = i >= 0;
+		if (i >= 0) {
+			*indx = i;
+			err = peek(s.r[i], status);
+		}
+	}
+	set_close(&s);
+	return err;
+}
+
+int weft_mpi_Request_get_status_some(int incount, const MPI_Request array_of_requests[],
+				     int *outcount, int array_of_indices[],
+				     MPI_Status *array_of_statuses)
+{
+	struct set s;
+	int err = set_open(&s, incount, array_of_requests), n = 0;
+	bool failed = false;
+
+	if (err)
+		return err;
+	if (s.live && set_first_done(&s) < 0)
+		weft_engine_poll();
+	for (int i = 0; i < incount; i++) {
+		if (!s.r[i] || !weft_mpi_request_done(s.r[i]))
+			continue;
+		MPI_Status *st = array_of_statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE
+									  : &array_of_statuses[n];
+		err = peek(s.r[i], st);
+		if (st != MPI_STATUS_IGNORE)
+			st->MPI_ERROR = err;
+		failed |= err != MPI_SUCCESS;
+		array_of_indices[n++] = i;
+	}
+	*outcount = s.live ? n : MPI_UNDEFINED;
+	set_close(&s);
+	return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+}
+
+/* ---- the rest ----------------------------------------------------------------------------- */
+
+int weft_mpi_Request_free(MPI_Request *request)
+{
+	struct weft_mpi_request *r = weft_mpi_request_of(*request);
+
+	if (!r)
+		return *request == MPI_REQUEST_NULL ? weft_mpi_err(MPI_ERR_REQUEST, "null request")
+						    : bad_request(-1);
+	*request = MPI_REQUEST_NULL;
+	if (!r->active) {
+		weft_mpi_request_delete(r);
+		return MPI_SUCCESS;
+	}
+	weft_mpi_request_orphan(r);
+	weft_mpi_requests_reap();
+	return MPI_SUCCESS;
+}
+
+int weft_mpi_Cancel(MPI_Request *request)
+{
+	struct weft_mpi_request *r = weft_mpi_request_of(*request);
+
+	if (!r)
+		return *request == MPI_REQUEST_NULL ? weft_mpi_err(MPI_ERR_REQUEST, "null request")
+						    : bad_request(-1);
+	if (!r->active)
+		return weft_mpi_err(MPI_ERR_REQUEST, "the request is not active");
+	/* What cannot be cancelled completes as if nothing had happened. */
+	return r->ops->cancel ? r->ops->cancel(r) : MPI_SUCCESS;
+}
+
+int weft_mpi_Start(MPI_Request *request)
+{
+	struct weft_mpi_request *r = weft_mpi_request_of(*request);
+
+	if (!r)
+		return *request == MPI_REQUEST_NULL ? weft_mpi_err(MPI_ERR_REQUEST, "null request")
+						    : bad_request(-1);
+	if (!r->persistent || !r->ops->start)
+		return weft_mpi_err(MPI_ERR_REQUEST, "the request is not persistent");
+	if (r->active)
+		return weft_mpi_err(MPI_ERR_REQUEST, "the request is active already");
+	int err = r->ops->start(r);
+	if (err)
+		weft_mpi_blame(r->comm);
+	else
+		r->active = true;
+	return err;
+}
+
+int weft_mpi_Startall(int count, MPI_Request array_of_requests[])
+{
+	int err = MPI_SUCCESS;
+
+	if (count < 0)
+		return weft_mpi_err(MPI_ERR_COUNT, "count is negative (%d)", count);
+	for (int i = 0; i < count && !err; i++)
+		err = weft_mpi_Start(&array_of_requests[i]);
+	return err;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* errhandler.c - error handlers, and what happens when an MPI function fails. */
+#include "mpi/errhandler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "boot/boot.h"
+#include "mpi/comm_int.h"
+#include "mpi/error.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft_mpi_errhandler fatal = {.what = WEFT_MPI_FATAL};
+static struct weft_mpi_errhandler aborts = {.what = WEFT_MPI_ABORTS};
+static struct weft_mpi_errhandler returns = {.what = WEFT_MPI_RETURNS};
+
+void weft_mpi_errhandlers_init(void)
+{
+	weft_mpi_object_predefine(&fatal.head, WEFT_MPI_ERRHANDLER, MPI_ERRORS_ARE_FATAL);
+	weft_mpi_object_predefine(&aborts.head, WEFT_MPI_ERRHANDLER, MPI_ERRORS_ABORT);
+	weft_mpi_object_predefine(&returns.head, WEFT_MPI_ERRHANDLER, MPI_ERRORS_RETURN);
+}
+
+struct weft_mpi_errhandler *weft_mpi_errhandler_fatal(void)
+{
+	return &fatal;
+}
+
+struct weft_mpi_errhandler *weft_mpi_errhandler_ref(struct weft_mpi_errhandler *e)
+{
+	pthread_mutex_lock(&lock);
+	e->refs++;
+	pthread_mutex_unlock(&lock);
+	return e;
+}
+
+void weft_mpi_errhandler_unref(struct weft_mpi_errhandler *e)
+{
+	pthread_mutex_lock(&lock);
+	bool last = --e->refs == 0 && !e->head.permanent;
+	pthread_mutex_unlock(&lock);
+	if (last)
+		free(e);
+}
+
+/* ---- making and freeing ------------------------------------------------------------------- */
+
+static int create(enum weft_mpi_kind object, void (*fn)(void), MPI_Errhandler *handle_p)
+{
+	if (!fn)
+		return weft_mpi_err(MPI_ERR_ARG, "the error handler function is a null pointer");
+	struct weft_mpi_errhandler *e = calloc(1, sizeof(*e));
+	if (!e)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	e->what = WEFT_MPI_USER;
+	e->object = object;
+	e->fn = fn;
+	e->users = e->refs = 1;
+	if (weft_mpi_object_new(&e->head, WEFT_MPI_ERRHANDLER)) {
+		free(e);
+		return weft_mpi_err(MPI_ERR_NO_MEM, "out of handles");
+	}
+	*handle_p = (MPI_Errhandler)(uintptr_t)e->head.handle;
+	return MPI_SUCCESS;
+}
+
+int weft_mpi_Comm_create_errhandler(MPI_Comm_errhandler_function *fn, MPI_Errhandler *errhandler)
+{
+	return create(WEFT_MPI_COMM, (void (*)(void))fn, errhandler);
+}
+
+int weft_mpi_Win_create_errhandler(MPI_Win_errhandler_function *fn, MPI_Errhandler *errhandler)
+{
+	return create(WEFT_MPI_WIN, (void (*)(void))fn, errhandler);
+}
+
+int weft_mpi_File_create_errhandler(MPI_File_errhandler_function *fn, MPI_Errhandler *errhandler)
+{
+	return create(WEFT_MPI_FILE, (void (*)(void))fn, errhandler);
+}
+
+int weft_mpi_Session_create_errhandler(MPI_Session_errhandler_function *fn,
+				       MPI_Errhandler *errhandler)
+{
+	return create(WEFT_MPI_SESSION, (void (*)(void))fn, errhandler);
+}
+
+int weft_mpi_Errhandler_free(MPI_Errhandler *errhandler)
+{
+	struct weft_mpi_errhandler *e = weft_mpi_errhandler_of(*errhandler);
+
+	if (!e)
+		return weft_mpi_err(MPI_ERR_ERRHANDLER, "invalid error handler (null or freed)");
+	*errhandler = MPI_ERRHANDLER_NULL;
+	if (e->head.permanent)
+		return MPI_SUCCESS;
+	pthread_mutex_lock(&lock);
+	bool unnamed = --e->users == 0;
+	pthread_mutex_unlock(&lock);
+	if (unnamed)
+		weft_mpi_object_retire(&e->head);
+	weft_mpi_errhandler_unref(e);
+	return MPI_SUCCESS;
+}
+
+/* ---- attaching ---------------------------------------------------------------------------- */
+
+int weft_mpi_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
+{
+	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
+	struct weft_mpi_errhandler *e = weft_mpi_errhandler_of(errhandler);
+
+	if (e->what == WEFT_MPI_USER && e->object != WEFT_MPI_COMM)
+		return weft_mpi_err(MPI_ERR_ERRHANDLER,
+				    "the error handler was not made for communicators");
+	weft_mpi_errhandler_ref(e);
+	pthread_mutex_lock(&c->lock);
+	struct weft_mpi_errhandler *old = c->errhandler;
+	c->errhandler = e;
+	pthread_mutex_unlock(&c->lock);
+	weft_mpi_errhandler_unref(old);
+	return MPI_SUCCESS;
+}
+
+/* Hands out a handle; one more user. */
+static int share(struct weft_mpi_errhandler *e, MPI_Errhandler *handle_p)
+{
+	int err = MPI_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	if (!e->head.permanent) {
+		if (e->users == 0 && weft_mpi_object_new(&e->head, WEFT_MPI_ERRHANDLER)) {
+			err = weft_mpi_err(MPI_ERR_NO_MEM, "out of handles");
+		} else {
+			e->users++;
+			e->refs++;
+		}
+	}
+	*handle_p = (MPI_Errhandler)(uintptr_t)e->head.handle;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+int weft_mpi_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
+{
+	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
+
+	pthread_mutex_lock(&c->lock);
+	int err = share(c->errhandler, errhandler);
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
+/* Files that are opened later take this one over: MPI attaches it to MPI_FILE_NULL. */
+static struct weft_mpi_errhandler *file_default = &returns;
+
+int weft_mpi_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
+{
+	struct weft_mpi_errhandler *e = weft_mpi_errhandler_of(errhandler);
+
+	(void)file; /* MPI_FILE_NULL: no other file handle is good */
+	if (e->what == WEFT_MPI_USER && e->object != WEFT_MPI_FILE)
+		return weft_mpi_err(MPI_ERR_ERRHANDLER, "the error handler was not made for files");
+	weft_mpi_errhandler_ref(e);
+	pthread_mutex_lock(&lock);
+	struct weft_mpi_errhandler *old = file_default;
+	file_default = e;
+	pthread_mutex_unlock(&lock);
+	weft_mpi_errhandler_unref(old);
+	return MPI_SUCCESS;
+}
+
+int weft_mpi_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
+{
+	(void)file;
+	pthread_mutex_lock(&lock);
+	struct weft_mpi_errhandler *e = file_default;
+	pthread_mutex_unlock(&lock);
+	return share(e, errhandler);
+}
+
+/* ---- failing ------------------------------------------------------------------------------ */
+
+static _Noreturn void die(int code, const char *func, const char *where)
+{
+	const struct weft_mpi_cause *why = weft_mpi_cause();
+	char host[64] = "?", buf[MPI_MAX_ERROR_STRING], line[512];
+	const char *text = weft_mpi_code_text(code, buf, sizeof(buf));
+	bool told = why->code == code && why->text[0];
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(line, sizeof(line), "%s: %s%s%s (host %s%s%s)", func, told ? why->text : "",
+		 told ? ": " : "", text ? text : "unknown error code", host,
+		 where[0] ? ", communicator " : "", where);
+	/* Relaxed: a hint for what to do with a dying process. */
+	if (atomic_load_explicit(&weft_mpi_x_state, memory_order_relaxed) != WEFT_MPI_RUNNING) {
+		weft_error("%s", line);
+		fflush(NULL);
+		_exit(code & 0xff ? code & 0xff : 1);
+	}
+	weft_boot_abort(code & 0xff ? code & 0xff : 1, line);
+}
+
+static void call_user(const struct weft_mpi_errhandler *e, void *handle_p, int *code_p)
+{
+	/* The handle types are all pointers: the cast restores what the user gave. */
+	if (e->object == WEFT_MPI_COMM)
+		((MPI_Comm_errhandler_function *)e->fn)(handle_p, code_p);
+	else if (e->object == WEFT_MPI_FILE)
+		((MPI_File_errhandler_function *)e->fn)(handle_p, code_p);
+	else if (e->object == WEFT_MPI_WIN)
+		((MPI_Win_errhandler_function *)e->fn)(handle_p, code_p);
+	else
+		((MPI_Session_errhandler_function *)e->fn)(handle_p, code_p);
+}
+
+/* No lock is held while the user's function runs: it may call MPI, or leave by longjmp. */
+static int raise_on(struct weft_mpi_comm *c, int code, const char *func)
+{
+	struct weft_mpi_errhandler *e = &fatal;
+
+	if (c) {
+		pthread_mutex_lock(&c->lock);
+		e = weft_mpi_errhandler_ref(c->errhandler);
+		pthread_mutex_unlock(&c->lock);
+	}
+	if (e->what == WEFT_MPI_FATAL || e->what == WEFT_MPI_ABORTS)
+		die(code, func, c ? c->name : "");
+	weft_mpi_cause()->text[0] = '\0';
+	if (e->what == WEFT_MPI_USER) {
+		MPI_Comm handle =
+			c->head.handle ? (MPI_Comm)(uintptr_t)c->head.handle : MPI_COMM_NULL;
+		int seen = code;
+		call_user(e, &handle, &seen);
+	}
+	weft_mpi_errhandler_unref(e);
+	return code;
+}
+
+static int raise_comm(struct weft_mpi_comm *c, int code, const char *func)
+{
+	struct weft_mpi_cause *why = weft_mpi_cause();
+
+	if (!why->blamed)
+		return raise_on(c ? c : weft_mpi_comm_of(MPI_COMM_SELF), code, func);
+	struct weft_mpi_comm *blame = why->blame;
+	why->blamed = false;
+	raise_on(blame, code, func);
+	weft_mpi_comm_unref(blame);
+	return code;
+}
+
+int weft_mpi_raise_comm(MPI_Comm comm, int code, const char *func)
+{
+	return raise_comm(weft_mpi_comm_of(comm), code, func);
+}
+
+int weft_mpi_raise(int code, const char *func)
+{
+	return raise_comm(NULL, code, func);
+}
+
+int weft_mpi_raise_win(MPI_Win win, int code, const char *func)
+{
+	(void)win; /* no window handle is good, so the error belongs to no window */
+	return weft_mpi_raise(code, func);
+}
+
+int weft_mpi_raise_session(MPI_Session session, int code, const char *func)
+{
+	(void)session;
+	return weft_mpi_raise(code, func);
+}
+
+/* File errors go to the default file handler, which MPI sets to MPI_ERRORS_RETURN. */
+int weft_mpi_raise_file(MPI_File file, int code, const char *func)
+{
+	(void)file;
+	pthread_mutex_lock(&lock);
+	struct weft_mpi_errhandler *e = file_default;
+	e->refs++;
+	pthread_mutex_unlock(&lock);
+	if (e->what == WEFT_MPI_FATAL || e->what == WEFT_MPI_ABORTS)
+		die(code, func, "");
+	if (e->what == WEFT_MPI_USER) {
+		MPI_File handle = MPI_FILE_NULL;
+		int seen = code;
+		call_user(e, &handle, &seen);
+	}
+	weft_mpi_errhandler_unref(e);
+	return code;
+}
+
+int weft_mpi_Comm_call_errhandler(MPI_Comm comm, int errorcode)
+{
+	raise_on(weft_mpi_comm_of(comm), errorcode, "MPI_Comm_call_errhandler");
+	return MPI_SUCCESS;
+}
+
+int weft_mpi_File_call_errhandler(MPI_File fh, int errorcode)
+{
+	weft_mpi_raise_file(fh, errorcode, "MPI_File_call_errhandler");
+	return MPI_SUCCESS;
+}

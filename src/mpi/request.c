@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request.c - request objects: pools of them, waiting for one, and those that were freed while
+ * their operation still runs.
+ *
+ * A thread keeps a few free requests for itself; the rest is shared under a lock.  A request keeps
+ * its slot in the table of handles while it is pooled, so that starting an operation takes no lock.
+ */
+#include "mpi/request.h"
+
+#include <stdlib.h>
+
+#include "mpi/error.h"
+#include "mpi/type.h"
+#include "task/task.h"
+
+#define CHUNK 32 /* made or moved between a thread and the shared list at once */
+#define KEEP 128 /* a thread keeps at most this many */
+
+struct pool {
+	struct weft_mpi_request *first;
+	unsigned count;
+};
+
+static _Thread_local struct pool mine;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pool shared;               /* under lock */
+static struct weft_mpi_request *orphans; /* under lock: freed by the user while active */
+static _Atomic int x_orphans;            /* hint: is the list worth a look */
+static pthread_key_t at_exit;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void pool_push(struct pool *p, struct weft_mpi_request *r)
+{
+	r->next = p->first;
+	p->first = r;
+	p->count++;
+}
+
+static struct weft_mpi_request *pool_pop(struct pool *p)
+{
+	struct weft_mpi_request *r = p->first;
+
+	if (r) {
+		p->first = r->next;
+		p->count--;
+	}
+	return r;
+}
+
+/* A thread that ends leaves its requests to the others. */
+static void thread_ends(void *arg)
+{
+	struct pool *p = arg;
+	struct weft_mpi_request *r;
+
+	pthread_mutex_lock(&lock);
+	while ((r = pool_pop(p)))
+		pool_push(&shared, r);
+	pthread_mutex_unlock(&lock);
+}
+
+static void key_make(void)
+{
+	pthread_key_create(&at_exit, thread_ends);
+}
+
+/* From the shared list, else new ones. */
+static void refill(void)
+{
+	struct weft_mpi_request *r;
+
+	pthread_once(&once, key_make);
+	pthread_setspecific(at_exit, &mine);
+	pthread_mutex_lock(&lock);
+	while (mine.count < CHUNK && (r = pool_pop(&shared)))
+		pool_push(&mine, r);
+	pthread_mutex_unlock(&lock);
+	while (mine.count < CHUNK) {
+		r = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof(*r), WEFT_CACHELINE));
+		if (!r)
+			return;
+		*r = (struct weft_mpi_request){0};
+		if (weft_mpi_object_new(&r->head, WEFT_MPI_REQUEST)) {
+			free(r);
+			return;
+		}
+		weft_mpi_object_unname(&r->head);
+		pool_push(&mine, r);
+	}
+}
+
+static void spill(void)
+{
+	pthread_mutex_lock(&lock);
+	while (mine.count > KEEP - CHUNK)
+		pool_push(&shared, pool_pop(&mine));
+	pthread_mutex_unlock(&lock);
+}
+
+struct weft_mpi_request *weft_mpi_request_new(const struct weft_mpi_request_ops *ops,
+					      struct weft_mpi_comm *comm, void *impl,
+					      bool persistent)
+{
+	struct weft_mpi_request *r = pool_pop(&mine);
+
+	if (weft_unlikely(!r)) {
+		weft_mpi_requests_reap();
+		refill();
+		r = pool_pop(&mine);
+		if (!r)
+			return NULL;
+	}
+	r->ops = ops;
+	r->comm = comm;
+	if (comm)
+		weft_mpi_comm_ref(comm);
+	r->impl = impl;
+	r->persistent = persistent;
+	r->active = !persistent;
+	r->type = NULL;
+	weft_mpi_object_rename(&r->head);
+	return r;
+}
+
+void weft_mpi_request_delete(struct weft_mpi_request *r)
+{
+	if (r->head.handle)
+		weft_mpi_object_unname(&r->head);
+	if (r->ops->free)
+		r->ops->free(r);
+	if (r->type)
+		weft_mpi_type_unref(r->type);
+	if (r->comm)
+		weft_mpi_comm_unref(r->comm);
+	pool_push(&mine, r);
+	if (weft_unlikely(mine.count > KEEP))
+		spill();
+}
+
+/* ---- freed while active ------------------------------------------------------------------- */
+
+void weft_mpi_request_orphan(struct weft_mpi_request *r)
+{
+	weft_mpi_object_unname(&r->head);
+	pthread_mutex_lock(&lock);
+	r->next = orphans;
+	orphans = r;
+	pthread_mutex_unlock(&lock);
+	atomic_fetch_add_explicit(&x_orphans, 1, memory_order_relaxed); /* a hint */
+}
+
+/* Takes the list for itself, so that callbacks run without the lock; puts back what still runs. */
+void weft_mpi_requests_reap(void)
+{
+	struct weft_mpi_request *list, *next, *keep = NULL;
+
+	/* Relaxed: a hint; whoever misses one now finds it next time. */
+	if (!atomic_load_explicit(&x_orphans, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&lock);
+	list = orphans;
+	orphans = NULL;
+	pthread_mutex_unlock(&lock);
+	for (struct weft_mpi_request *r = list; r; r = next) {
+		next = r->next;
+		if (weft_mpi_request_done(r)) {
+			r->ops->finish(r, MPI_STATUS_IGNORE);
+			atomic_fetch_sub_explicit(&x_orphans, 1, memory_order_relaxed);
+			weft_mpi_request_delete(r);
+		} else {
+			r->next = keep;
+			keep = r;
+		}
+	}
+	pthread_mutex_lock(&lock);
+	while (keep) {
+		next = keep->next;
+		keep->next = orphans;
+		orphans = keep;
+		keep = next;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void weft_mpi_requests_drain(void)
+{
+	struct weft_mpi_request *list;
+
+	pthread_mutex_lock(&lock);
+	list = orphans;
+	orphans = NULL;
+	pthread_mutex_unlock(&lock);
+	while (list) {
+		struct weft_mpi_request *r = list;
+		list = r->next;
+		/* A receive that nobody will match would never end. */
+		if (!weft_mpi_request_done(r) && r->ops->cancel)
+			r->ops->cancel(r);
+		weft_mpi_request_wait(r);
+		r->ops->finish(r, MPI_STATUS_IGNORE);
+		atomic_fetch_sub_explicit(&x_orphans, 1, memory_order_relaxed);
+		weft_mpi_request_delete(r);
+	}
+}
+
+/* ---- waiting for one ---------------------------------------------------------------------- */
+
+void weft_mpi_request_wait(struct weft_mpi_request *r)
+{
+	/* Ends when the operation does; advance makes progress in between. */
+	while (!weft_mpi_request_done(r)) {
+		struct weft_completion *c = r->ops->wait_on(r);
+		if (c)
+			weft_engine_wait(c);
+	}
+}
+
+int weft_mpi_request_end(struct weft_mpi_request *r, MPI_Request *handle_p, MPI_Status *st)
+{
+	int err = r->ops->finish(r, st);
+
+	if (weft_unlikely(err))
+		weft_mpi_blame(r->comm);
+	if (r->persistent) {
+		r->active = false;
+	} else {
+		*handle_p = MPI_REQUEST_NULL;
+		weft_mpi_request_delete(r);
+	}
+	return err;
+}
