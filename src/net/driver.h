@@ -14,9 +14,9 @@
  *            arm, disarm: the thread that is about to sleep or has woken.  Same mask as poll.
  * Blocking   nothing here blocks except open and close.  The small-message path of post and poll
  *            allocates nothing and calls the kernel only where the network is the kernel (tcp).
- * Upcalls    struct weft_net_events; made from poll (all of them) and from post (`sent` never:
- *            post says itself that it is done).  No driver lock is held during an upcall; an upcall
- * may post, to any peer, but not poll.
+ * Upcalls    struct weft_net_events; made from poll, but for `held`, which is made from post.
+ *            ready() may come while the post that answers FULL is still returning.  No driver
+ *            lock is held during an upcall; an upcall may post, to any peer, but not poll.
  */
 #ifndef WEFT_DRIVER_H
 #define WEFT_DRIVER_H
@@ -55,8 +55,19 @@ struct weft_net_events {
 	/* A post to peer that answered WEFT_AGAIN may be tried again. */
 	void (*ready)(void *arg, int peer);
 
-	/* The connection is lost, once per peer; `why` is one line for the user. */
+	/*
+	 * The connection has ended, once per peer; `why` is one line for the user.  WEFT_OK: the
+	 * peer left in order.
+	 */
 	void (*down)(void *arg, int peer, weft_err err, const char *why);
+
+	/*
+	 * May be NULL; then nothing is held back.  Made from post: small packets that came right
+	 * after another one were kept (their posts said DONE) to travel together; the next poll or
+	 * arm sends them, so one of these must come soon.  At most once between two polls; it must
+	 * be short and must not call the driver.
+	 */
+	void (*held)(void *arg);
 };
 
 /* What a post did. */

@@ -9,13 +9,12 @@
 #include <unistd.h>
 #include "base/log.h"
 
-#define TICK_NS 20000000
 #define BUSY_US 30
 #define CALM_US 500
 
 weft_err weft_hub_open(struct weft_hub *hub)
 {
-	hub->ticking = false;
+	hub->tick_ms = 0;
 	hub->countdown = 0;
 	hub->next_cycle = 0;
 	hub->every_busy = BUSY_US * weft_cycles_per_us();
@@ -95,16 +94,14 @@ void weft_hub_quiet(struct weft_hub *hub)
 		;
 }
 
-void weft_hub_tick(struct weft_hub *hub, bool on)
+void weft_hub_tick(struct weft_hub *hub, unsigned ms)
 {
-	if (on == hub->ticking)
+	if (ms == hub->tick_ms)
 		return;
-	struct itimerspec its = {
-		.it_value.tv_nsec = on ? TICK_NS : 0,
-		.it_interval.tv_nsec = on ? TICK_NS : 0,
-	};
+	struct timespec every = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+	struct itimerspec its = {.it_value = every, .it_interval = every};
 	if (timerfd_settime(hub->timer_fd, 0, &its, NULL) == 0)
-		hub->ticking = on;
+		hub->tick_ms = ms;
 }
 
 void weft_hub_ticked(struct weft_hub *hub)

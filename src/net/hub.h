@@ -26,7 +26,7 @@ enum weft_hub_kind {
 
 struct weft_hub {
 	int epfd, timer_fd, wake_fd;
-	bool ticking;
+	unsigned tick_ms;    /* 0: no timer runs */
 	int countdown;       /* polls until the clock is read */
 	uint64_t next_cycle; /* when to look at the descriptors again */
 	uint64_t every_busy, every_calm;
@@ -62,8 +62,9 @@ void weft_hub_ring(struct weft_hub *hub);
 /* Takes back what ring() did. */
 void weft_hub_quiet(struct weft_hub *hub);
 
-/* With on, the set becomes readable every 20 ms, for deadlines and back-off. */
-void weft_hub_tick(struct weft_hub *hub, bool on);
+/* The set becomes readable every ms milliseconds, for deadlines and back-off; 0: no more. */
+#define WEFT_HUB_TICK_MS 20
+void weft_hub_tick(struct weft_hub *hub, unsigned ms);
 void weft_hub_ticked(struct weft_hub *hub);
 
 /*

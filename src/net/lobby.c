@@ -52,7 +52,8 @@ static void guest_drop(struct weft_lobby *l, struct weft_lobby_guest *g, bool ke
 void weft_lobby_close(struct weft_lobby *l)
 {
 	for (unsigned i = 0; i < l->n_listeners; i++)
-		close(l->listeners[i]);
+		if (l->listeners[i] >= 0)
+			close(l->listeners[i]);
 	l->n_listeners = 0;
 	for (int i = 0; l->guests && i < WEFT_LOBBY_GUESTS; i++)
 		if (l->guests[i].fd >= 0)
@@ -77,6 +78,12 @@ weft_err weft_lobby_listen(struct weft_lobby *l, int fd)
 	return WEFT_OK;
 }
 
+void weft_lobby_unlisten(struct weft_lobby *l, unsigned n)
+{
+	close(l->listeners[n]);
+	l->listeners[n] = -1;
+}
+
 /* Stops or goes on watching the listeners; the kernel's backlog keeps who comes meanwhile. */
 static void set_paused(struct weft_lobby *l, bool paused)
 {
@@ -85,8 +92,9 @@ static void set_paused(struct weft_lobby *l, bool paused)
 	l->paused = paused;
 	l->resume_ns = weft_clock_ns() + PAUSE_NS;
 	for (unsigned i = 0; i < l->n_listeners; i++)
-		weft_hub_change(l->hub, l->listeners[i], paused ? 0 : EPOLLIN,
-				weft_hub_data(WEFT_HUB_LISTENER, i));
+		if (l->listeners[i] >= 0)
+			weft_hub_change(l->hub, l->listeners[i], paused ? 0 : EPOLLIN,
+					weft_hub_data(WEFT_HUB_LISTENER, i));
 }
 
 /* A place for a new guest; the oldest one that never said a word makes room. */
@@ -154,6 +162,8 @@ static enum weft_auth_verdict judge(struct weft_lobby *l, int peer)
 {
 	switch (l->peers[peer].state) {
 	case WEFT_LOBBY_LINKED:
+		/* It had dialed before it saw that ours came through: the usual crossing. */
+		return l->peers[peer].dialed ? WEFT_AUTH_CROSSED : WEFT_AUTH_REFUSE;
 	case WEFT_LOBBY_GONE:
 		return WEFT_AUTH_REFUSE;
 	case WEFT_LOBBY_DIALING:
@@ -227,7 +237,7 @@ void weft_lobby_event(struct weft_lobby *l, uint64_t data, uint32_t events)
 	int i = weft_hub_index(data);
 	switch (weft_hub_kind(data)) {
 	case WEFT_HUB_LISTENER:
-		if (!l->paused)
+		if (!l->paused && l->listeners[i] >= 0)
 			accept_some(l, l->listeners[i]);
 		break;
 	case WEFT_HUB_GUEST:

@@ -62,6 +62,7 @@ enum weft_lobby_state {
 struct weft_lobby_peer {
 	_Atomic bool x_wanted; /* set once, by the first poster */
 	bool heard;            /* the poller has acted on x_wanted */
+	bool dialed;           /* LINKED by our own attempt */
 	bool connected; /* the socket's connect() is through: now the peer may take its time */
 	uint8_t state;
 	unsigned attempts;
@@ -94,6 +95,9 @@ void weft_lobby_close(struct weft_lobby *l);
 
 /* Accepts from fd, a listening non-blocking socket, from now on and owns it. */
 weft_err weft_lobby_listen(struct weft_lobby *l, int fd) weft_must_use;
+
+/* Stops listening on the n-th of them. */
+void weft_lobby_unlisten(struct weft_lobby *l, unsigned n);
 
 /* Asks for a connection to peer.  True: this call was the first; the poller may need waking. */
 bool weft_lobby_want(struct weft_lobby *l, int peer);

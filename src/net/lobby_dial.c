@@ -116,6 +116,7 @@ static void dial_step(struct weft_lobby *l, int peer)
 		weft_hub_remove(l->hub, fd);
 		p->fd = -1;
 		weft_lobby_hang_up(l, peer, WEFT_LOBBY_LINKED);
+		p->dialed = true;
 		l->upcalls++;
 		l->ops->linked(l->arg, peer, fd);
 		break;

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tcp_conn.c - a connection's life: up, served by the poller, watched for silence, down. */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "net/tcp_int.h"
+
+#define SILENCE_S 30 /* without an acknowledgement of any kind: the other host is gone */
+
+/*
+ * Keepalive finds a dead host while nothing is under way.  TCP_USER_TIMEOUT would find it while
+ * something is, but it also ends a connection to a process that is merely stopped and lets its
+ * window run full; so weft_tcp_conn_watch() looks at the acknowledgements instead.
+ */
+static void set_options(int fd)
+{
+	int one = 1, idle = SILENCE_S / 3, interval = SILENCE_S / 6, count = 4;
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+static void tell_ready(struct weft_tcp *t, struct weft_tcp_conn *c)
+{
+	if (!atomic_exchange_explicit(&c->x_blocked, false, memory_order_seq_cst))
+		return;
+	/* Relaxed: a hint for the poller, who is us. */
+	atomic_fetch_sub_explicit(&t->x_blocked, 1, memory_order_relaxed);
+	t->events.ready(t->events.arg, c->peer);
+}
+
+void weft_tcp_conn_up(struct weft_tcp *t, int peer, int fd)
+{
+	struct weft_tcp_conn *c = &t->conn[peer];
+	c->in.buf = malloc(WEFT_TCP_IN_BUFFER);
+	if (!c->in.buf || weft_hub_add(&t->hub, fd, EPOLLIN | EPOLLRDHUP,
+				       weft_hub_data(WEFT_TCP_EV_CONN, (uint64_t)peer))) {
+		close(fd);
+		weft_tcp_conn_down(t, c, WEFT_ERR_NOMEM, "no memory for its connection");
+		return;
+	}
+	set_options(fd);
+	c->fd = fd;
+	t->up[t->n_up++] = peer;
+	weft_debug("tcp: rank %d is connected", peer);
+	/* UP -> USE (posters).  Carries: fd.  seq_cst: pairs with x_blocked, so that a poster
+	 * either sees UP or has left the flag that ready() takes. */
+	atomic_store_explicit(&c->x_state, WEFT_TCP_UP, memory_order_seq_cst);
+	tell_ready(t, c);
+}
+
+/* Tells of accepted posts that are over. */
+static int report(struct weft_tcp *t, struct weft_tcp_conn *c, struct weft_tcp_item *list,
+		  struct weft_tcp_item *bad_from, weft_err err)
+{
+	int n = 0;
+	bool bad = false;
+	while (list) {
+		struct weft_tcp_item *it = list;
+		void *cookie = it->cookie;
+		list = it->next;
+		bad |= it == bad_from;
+		weft_tcp_item_free(it);
+		t->events.sent(t->events.arg, c->peer, cookie, bad ? err : WEFT_OK);
+		n++;
+	}
+	return n;
+}
+
+void weft_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err, const char *why)
+{
+	char text[320];
+	/* Relaxed: only the poller, we, writes it. */
+	if (atomic_load_explicit(&c->x_state, memory_order_relaxed) == WEFT_TCP_DOWN)
+		return;
+	weft_lobby_forget(&t->lobby, c->peer);
+	for (int i = 0; i < t->n_up; i++)
+		if (t->up[i] == c->peer)
+			t->up[i--] = t->up[--t->n_up];
+	if (c->in.more)
+		t->n_more--;
+	c->in.more = false;
+
+	weft_tcp_out_lock(c, true);
+	/* DOWN: a poster that gets the lock after us sees it. */
+	atomic_store_explicit(&c->x_state, WEFT_TCP_DOWN, memory_order_seq_cst);
+	struct weft_tcp_item *fine = weft_tcp_out_take_done(c, false);
+	struct weft_tcp_item *rest = weft_tcp_out_take_done(c, true);
+	if (c->out.stuck)
+		atomic_fetch_sub_explicit(&t->x_stuck, 1, memory_order_relaxed);
+	c->out.stuck = false;
+	if (c->fd >= 0)
+		close(c->fd); /* leaves the epoll set by itself */
+	c->fd = -1;
+	weft_tcp_out_unlock(c);
+
+	if (atomic_exchange_explicit(&c->x_dirty, false, memory_order_seq_cst))
+		atomic_fetch_sub_explicit(&t->x_dirty, 1, memory_order_relaxed);
+	if (atomic_exchange_explicit(&c->x_blocked, false, memory_order_seq_cst))
+		atomic_fetch_sub_explicit(&t->x_blocked, 1, memory_order_relaxed);
+	if (err)
+		snprintf(text, sizeof text, "lost rank %d (tcp): %s", c->peer, why);
+	else
+		snprintf(text, sizeof text, "rank %d left (tcp)", c->peer);
+	weft_tcp_in_abandon(t, c, WEFT_ERR_PEER);
+	report(t, c, fine, NULL, WEFT_OK);
+	report(t, c, rest, rest, WEFT_ERR_PEER);
+	t->events.down(t->events.arg, c->peer, err, text);
+}
+
+int weft_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
+{
+	int n = 0;
+	/* Taken before looking: what a poster adds now sets it again. */
+	if (atomic_exchange_explicit(&c->x_dirty, false, memory_order_seq_cst))
+		atomic_fetch_sub_explicit(&t->x_dirty, 1, memory_order_relaxed);
+	/* A poster holds the lock for one sendmsg at most; not worth a wait here. */
+	if (!weft_tcp_out_lock(c, false)) {
+		weft_tcp_out_mark_dirty(t, c);
+		return 0;
+	}
+	if (!c->out.stuck && !weft_tcp_out_push(t, c) && !c->out.stuck && !c->out.error)
+		weft_tcp_out_mark_dirty(t, c);
+	struct weft_tcp_item *done = weft_tcp_out_take_done(c, false);
+	bool roomy = weft_tcp_out_roomy(&c->out);
+	int error = c->out.error;
+	weft_tcp_out_unlock(c);
+
+	n += report(t, c, done, NULL, WEFT_OK);
+	if (roomy && !error && atomic_load_explicit(&c->x_blocked, memory_order_seq_cst)) {
+		tell_ready(t, c);
+		n++;
+	}
+	if (error) {
+		/* First what the peer said before. */
+		n += weft_tcp_in_read(t, c);
+		if (!c->in.more)
+			weft_tcp_conn_down(t, c, c->bye_queued ? WEFT_OK : WEFT_ERR_PEER,
+					   strerror(error));
+		else
+			weft_tcp_out_mark_dirty(t, c);
+		n++;
+	}
+	return n;
+}
+
+bool weft_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t now)
+{
+	int queued = 0;
+	struct tcp_info info;
+	socklen_t len = sizeof info;
+	memset(&info, 0, sizeof info);
+	if (ioctl(c->fd, SIOCOUTQ, &queued) != 0 || !queued) {
+		c->unacked_since_ns = 0;
+		return false;
+	}
+	if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		return true;
+	uint64_t last = info.tcpi_last_ack_recv; /* ms ago, window probes' answers included */
+	if (!c->unacked_since_ns)
+		c->unacked_since_ns = now;
+	if (now - c->unacked_since_ns >= SILENCE_S * 1000000000ull && last >= SILENCE_S * 1000u)
+		weft_tcp_conn_down(t, c, WEFT_ERR_PEER, "its host has not answered for 30 seconds");
+	return true;
+}
