@@ -6,6 +6,7 @@
  * this host.  From all keys every rank computes the same answer to: is there a pair that shm does
  * not connect?  Only then does tcp listen, and a second round publishes its addresses.
  */
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
@@ -205,22 +206,53 @@ static weft_err reach_everybody(const struct weft_boot_info *boot)
 
 /* ---- the engine's side -------------------------------------------------------------------- */
 
-static int rail_poll(void *arg)
+/*
+ * The engine sleeps for edges of the descriptor and polls without disarming after a wake-up; a
+ * driver looks at its slow descriptors (connections being made, peers that ended) only now and
+ * then, unless it was just disarmed.  So while armed we ask the descriptor itself: readable means
+ * disarm, poll, arm again.
+ */
+static bool rail_rings(struct weft_rail *r)
 {
-	struct weft_rail *r = arg;
-	return r->driver->poll(r->net);
+	struct pollfd p = {.fd = r->driver->fd(r->net), .events = POLLIN};
+	return poll(&p, 1, 0) > 0;
 }
 
 static weft_err rail_arm(void *arg)
 {
 	struct weft_rail *r = arg;
-	return r->driver->arm(r->net);
+	weft_err err = r->driver->arm(r->net);
+	if (!err && rail_rings(r)) {
+		r->driver->disarm(r->net);
+		err = WEFT_AGAIN;
+	}
+	r->armed = !err;
+	return err;
 }
 
 static void rail_disarm(void *arg)
 {
 	struct weft_rail *r = arg;
+	r->armed = false;
 	r->driver->disarm(r->net);
+}
+
+static int rail_poll(void *arg)
+{
+	struct weft_rail *r = arg;
+	int n = r->driver->poll(r->net);
+
+	if (weft_likely(n || !r->armed) || !rail_rings(r))
+		return n;
+	/* Ends: a descriptor that stays readable over a few rounds is news to the engine too. */
+	for (int round = 0; round < 8; round++) {
+		rail_disarm(r);
+		n += r->driver->poll(r->net);
+		if (rail_arm(r) == WEFT_OK)
+			return n;
+	}
+	/* Not armed any more, contrary to what the engine believes: it must look again. */
+	return n + 1;
 }
 
 static int engine_poll(void *arg)
