@@ -62,16 +62,6 @@ MPI_Message weft_mpi_Message_fromint(int message)
 	return weft_mpi_handle_fromint(message);
 }
 
-int weft_mpi_Op_toint(MPI_Op op)
-{
-	return weft_mpi_handle_toint(op);
-}
-
-MPI_Op weft_mpi_Op_fromint(int op)
-{
-	return weft_mpi_handle_fromint(op);
-}
-
 int weft_mpi_Request_toint(MPI_Request request)
 {
 	return weft_mpi_handle_toint(request);
@@ -90,16 +80,6 @@ int weft_mpi_Session_toint(MPI_Session session)
 MPI_Session weft_mpi_Session_fromint(int session)
 {
 	return weft_mpi_handle_fromint(session);
-}
-
-int weft_mpi_Type_toint(MPI_Datatype datatype)
-{
-	return weft_mpi_handle_toint(datatype);
-}
-
-MPI_Datatype weft_mpi_Type_fromint(int datatype)
-{
-	return weft_mpi_handle_fromint(datatype);
 }
 
 int weft_mpi_Win_toint(MPI_Win win)
