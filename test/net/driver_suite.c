@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -45,10 +46,12 @@ struct node {
 	struct board *board;
 	int rank, size;
 	uint64_t sent_n[SUITE_MAX], got_n[SUITE_MAX], got_bytes;
-	int ready[SUITE_MAX], down[SUITE_MAX];
+	_Atomic int ready[SUITE_MAX]; /* counted by the poller, watched by posters */
+	int down[SUITE_MAX];
 	weft_err down_err[SUITE_MAX];
 	char down_why[SUITE_MAX][256];
-	int outstanding; /* accepted posts */
+	_Atomic int outstanding; /* accepted posts */
+	_Atomic int held;
 	int failed_sends;
 	int phase;
 	bool echo; /* answer each packet with one of the same length */
@@ -139,6 +142,11 @@ static void on_down(void *arg, int peer, weft_err err, const char *why)
 	snprintf(n->down_why[peer], sizeof n->down_why[peer], "%s", why);
 }
 
+static void on_held(void *arg)
+{
+	((struct node *)arg)->held++;
+}
+
 /* Nobody goes on before all are here; meanwhile the driver is not polled. */
 static void meet(struct node *n)
 {
@@ -177,13 +185,15 @@ static enum weft_post try_send(struct node *n, int peer, size_t len)
 	k->iov[0] = (struct iovec){k->data, a};
 	k->iov[1] = (struct iovec){k->data + a, b - a};
 	k->iov[2] = (struct iovec){k->data + b, len - b};
+	/* Before the post: with threads, sent() may come while it returns. */
+	n->outstanding++;
 	enum weft_post p = n->driver->post(n->net, peer, &k->head, k->iov, 3, len, k);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
 		n->sent_n[peer]++;
-	if (p == WEFT_POST_ACCEPTED)
-		n->outstanding++;
-	else
+	if (p != WEFT_POST_ACCEPTED) {
+		n->outstanding--;
 		free(k);
+	}
 	if (len <= n->driver->card(n->net, peer)->inline_max)
 		CHECK(p != WEFT_POST_ACCEPTED);
 	return p;
@@ -344,6 +354,84 @@ static void case_sleep_full(struct node *n)
 	}
 }
 
+struct poster {
+	struct node *node;
+	int peer;
+	uint64_t count;
+};
+
+static void *poster_main(void *arg)
+{
+	struct poster *p = arg;
+	struct node *n = p->node;
+	uint64_t seed = (uint64_t)(n->rank * 16 + p->peer);
+	size_t max = max_len(n, p->peer);
+	for (uint64_t i = 0; i < p->count; i++) {
+		uint64_t r = weft_rand_next(&seed);
+		size_t len = r % 128 ? (r >> 8) % 200 : (r >> 8) % (max + 1);
+		for (;;) {
+			int before = n->ready[p->peer];
+			enum weft_post answer = try_send(n, p->peer, len);
+			if (answer == WEFT_POST_DONE || answer == WEFT_POST_ACCEPTED)
+				break;
+			CHECK_EQ(answer, WEFT_POST_FULL);
+			while (n->ready[p->peer] == before)
+				sched_yield();
+		}
+	}
+	return NULL;
+}
+
+/* A thread per peer posts while another one polls, and sometimes sleeps. */
+static void case_threads(struct node *n)
+{
+	struct poster posters[SUITE_MAX];
+	pthread_t thread[SUITE_MAX];
+	const uint64_t count = 3000;
+	int first = n->size == 1 ? 0 : -1;
+	for (int p = 0; p < n->size; p++) {
+		posters[p] = (struct poster){.node = n, .peer = p, .count = count};
+		if (p != n->rank || p == first)
+			CHECK_EQ(pthread_create(&thread[p], NULL, poster_main, &posters[p]), 0);
+	}
+	for (int p = 0; p < n->size; p++) {
+		if (p == n->rank && p != first)
+			continue;
+		while (n->got_n[p] < count) {
+			for (int i = 0; i < 20; i++)
+				poll_once(n);
+			if (n->got_n[p] < count)
+				sleep_once(n);
+		}
+	}
+	/* The others may still be waiting for room that comes with the next poll. */
+	meet_polling(n);
+	for (int p = 0; p < n->size; p++)
+		if (p != n->rank || p == first)
+			CHECK_EQ(pthread_join(thread[p], NULL), 0);
+}
+
+/* A burst without a poll leaves with the next poll or arm at the latest. */
+static void case_burst(struct node *n)
+{
+	uint64_t expect = 0;
+	send_packet(n, next_of(n), 8);
+	expect++;
+	while (n->got_n[prev_of(n)] < expect)
+		poll_once(n);
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < 60; i++)
+			send_packet(n, next_of(n), (size_t)(i % 40));
+		expect += 60;
+		while (n->got_n[prev_of(n)] < expect) {
+			if (round % 2)
+				sleep_once(n);
+			else
+				poll_once(n);
+		}
+	}
+}
+
 /* get() and put() move bytes between address spaces, in pieces. */
 static void case_get_put(struct node *n)
 {
@@ -491,6 +579,7 @@ static void run_node(const struct weft_driver *driver, struct board *board, int 
 		.sent = on_sent,
 		.ready = on_ready,
 		.down = on_down,
+		.held = on_held,
 	};
 	alarm(SUITE_SECONDS);
 	weft_log_set_rank(rank);
@@ -556,6 +645,8 @@ static void __attribute__((unused)) run_suite_alone(const struct weft_driver *d)
 	run_case(d, "flood", 1, case_flood);
 	run_case(d, "large", 1, case_large);
 	run_case(d, "sleep", 1, case_sleep);
+	run_case(d, "threads", 1, case_threads);
+	run_case(d, "burst", 1, case_burst);
 	run_case(d, "get_put", 1, case_get_put);
 }
 
@@ -570,6 +661,9 @@ static void __attribute__((unused)) run_suite_together(const struct weft_driver 
 	run_case(d, "sleep", 2, case_sleep);
 	run_case(d, "sleep of 4", 4, case_sleep);
 	run_case(d, "sleep full", 2, case_sleep_full);
+	run_case(d, "threads", 2, case_threads);
+	run_case(d, "threads of 3", 3, case_threads);
+	run_case(d, "burst", 2, case_burst);
 	run_case(d, "get_put", 2, case_get_put);
 	run_case(d, "leave", 2, case_leave);
 	run_case(d, "killed, polling", 2, case_killed_polling);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packet ring: content and order hold under two threads, room comes back to the last byte, and
+ * what a forging peer writes into its words is noticed.
+ */
+#include "net/ring.h"
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include "check.h"
+
+#define MAX 1024u
+static const struct weft_ring_shape shape = {.slots = 16, .data = 4096};
+
+static void *new_memory(void)
+{
+	size_t bytes = weft_align_up(weft_ring_bytes(shape), 64);
+	void *m = aligned_alloc(64, bytes);
+	CHECK(m);
+	memset(m, 0, bytes);
+	return m;
+}
+
+static bool put(struct weft_ring_tx *tx, uint64_t number, uint32_t len)
+{
+	uint8_t data[MAX];
+	uint64_t head[3] = {number, len, ~number};
+	struct iovec iov[2] = {{data, len / 2}, {data + len / 2, len - len / 2}};
+	if (!weft_ring_room(tx, len)) {
+		CHECK(weft_ring_refresh(tx));
+		if (!weft_ring_room(tx, len))
+			return false;
+	}
+	for (uint32_t i = 0; i < len; i++)
+		data[i] = (uint8_t)(number + i);
+	weft_ring_publish(tx, head, iov, 2, len, number % 2);
+	return true;
+}
+
+static bool take(struct weft_ring_rx *rx, uint64_t number)
+{
+	struct weft_ring_packet p;
+	uint64_t head[3];
+	if (!weft_ring_peek(rx))
+		return false;
+	CHECK_EQ(weft_ring_take(rx, &p), WEFT_OK);
+	memcpy(head, p.head, sizeof head);
+	CHECK_EQ(head[0], number);
+	CHECK_EQ(head[1], p.len);
+	for (uint32_t i = 0; i < p.len; i++)
+		CHECK_EQ(p.payload[i], (uint8_t)(number + i));
+	(void)weft_ring_consume(rx, &p);
+	return true;
+}
+
+static void fills_and_empties(void)
+{
+	void *m = new_memory();
+	struct weft_ring_tx tx;
+	struct weft_ring_rx rx;
+	uint64_t in = 0, out = 0, seed = 1;
+	weft_ring_tx_attach(&tx, m, shape);
+	weft_ring_rx_attach(&rx, m, shape, MAX);
+	for (int round = 0; round < 2000; round++) {
+		/* Whatever was in it: after it ran empty, the longest packet fits. */
+		CHECK(put(&tx, in, MAX));
+		in++;
+		while (put(&tx, in, (uint32_t)(weft_rand_next(&seed) % (MAX + 1))))
+			in++;
+		while (take(&rx, out))
+			out++;
+		CHECK_EQ(in, out);
+	}
+	free(m);
+}
+
+struct pair {
+	struct weft_ring_tx tx;
+	struct weft_ring_rx rx;
+	uint64_t count;
+};
+
+static void *producer(void *arg)
+{
+	struct pair *p = arg;
+	uint64_t seed = 2;
+	for (uint64_t i = 0; i < p->count; i++) {
+		uint64_t r = weft_rand_next(&seed);
+		uint32_t len = (uint32_t)(r % 4 ? (r >> 8) % 40 : (r >> 8) % (MAX + 1));
+		while (!put(&p->tx, i, len))
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void two_threads(void)
+{
+	struct pair p = {.count = 100000};
+	void *m = new_memory();
+	pthread_t t;
+	weft_ring_tx_attach(&p.tx, m, shape);
+	weft_ring_rx_attach(&p.rx, m, shape, MAX);
+	CHECK_EQ(pthread_create(&t, NULL, producer, &p), 0);
+	for (uint64_t i = 0; i < p.count;) {
+		if (take(&p.rx, i))
+			i++;
+		else
+			sched_yield();
+	}
+	CHECK_EQ(pthread_join(t, NULL), 0);
+	free(m);
+}
+
+static void forged(void)
+{
+	void *m = new_memory();
+	struct weft_ring_tx tx;
+	struct weft_ring_rx rx;
+	struct weft_ring_packet p;
+	weft_ring_tx_attach(&tx, m, shape);
+	weft_ring_rx_attach(&rx, m, shape, MAX);
+
+	/* A length beyond every packet. */
+	CHECK(put(&tx, 0, 100));
+	tx.slot[0].len = MAX + 1;
+	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_ERR_PROTO);
+	tx.slot[0].len = 0xfffffffe;
+	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_ERR_PROTO);
+	tx.slot[0].len = WEFT_RING_BYE;
+	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_AGAIN);
+	/* A receiver that claims to have seen what was never sent. */
+	atomic_store(&tx.control->x_seen, (uint64_t)2 << 32);
+	CHECK(!weft_ring_refresh(&tx));
+	atomic_store(&tx.control->x_seen, (uint64_t)1 << 32 | 1u << 20);
+	CHECK(!weft_ring_refresh(&tx));
+	atomic_store(&tx.control->x_seen, (uint64_t)1 << 32 | 128);
+	CHECK(weft_ring_refresh(&tx));
+	/* And one that goes back. */
+	atomic_store(&tx.control->x_seen, 0);
+	CHECK(!weft_ring_refresh(&tx));
+	free(m);
+
+	CHECK(!weft_ring_shape_ok((struct weft_ring_shape){.slots = 100, .data = 4096}, MAX));
+	CHECK(!weft_ring_shape_ok((struct weft_ring_shape){.slots = 64, .data = 2048}, MAX));
+	CHECK(!weft_ring_shape_ok((struct weft_ring_shape){.slots = 0, .data = 4096}, MAX));
+	CHECK(!weft_ring_shape_ok((struct weft_ring_shape){.slots = 64, .data = 0x80000000u}, MAX));
+	CHECK(weft_ring_shape_ok(shape, MAX));
+}
+
+int main(void)
+{
+	fills_and_empties();
+	two_threads();
+	forged();
+	return 0;
+}
