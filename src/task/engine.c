@@ -3,6 +3,8 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
+#include "task/tqueue.h"
+#include "topo/topo.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,12 +34,14 @@ bool weft_engine_in_handler(void)
 
 int weft_engine_round(struct weft_engine *e, enum weft_round_kind kind)
 {
-	return weft_sources_round(e, kind);
+	if (kind == WEFT_ROUND_FULL)
+		return weft_tqueues_visit_all() + weft_sources_round(e, kind);
+	return weft_tqueues_round(weft_tqueue_here(), true) + weft_sources_round(e, kind);
 }
 
 bool weft_engine_tasks_waiting(struct weft_engine *e)
 {
-	return false;
+	return weft_tqueues_submitted();
 }
 
 /*
@@ -190,9 +194,18 @@ weft_err weft_engine_start(void)
 	    atomic_load_explicit(&e->x_dead, memory_order_relaxed))
 		return WEFT_ERR_STATE;
 	pthread_once(&once_only, once);
-	weft_err err = open_watch_set(e);
+	weft_err err = weft_topo_load();
 	if (err)
 		return err;
+	err = weft_tqueues_create();
+	if (err)
+		goto failed_queues;
+	err = weft_workers_create();
+	if (err)
+		goto failed_workers;
+	err = open_watch_set(e);
+	if (err)
+		goto failed_watch;
 	weft_list_init(&e->parked);
 	weft_spin_init();
 	e->timer_ns = (uint64_t)weft_setting_int(WEFT_SET_TIMER_MS) * 1000000u;
@@ -213,6 +226,13 @@ weft_err weft_engine_start(void)
 		weft_warn("no thread for background progress: communication advances only inside "
 			  "calls");
 	return WEFT_OK;
+failed_watch:
+	weft_workers_stop();
+failed_workers:
+	weft_tqueues_destroy();
+failed_queues:
+	weft_topo_unload();
+	return err;
 }
 
 void weft_engine_stop(void)
@@ -220,7 +240,10 @@ void weft_engine_stop(void)
 	struct weft_engine *e = &weft_engine;
 	if (!atomic_load_explicit(&e->x_running, memory_order_acquire))
 		return;
+	weft_workers_stop();
 	weft_watcher_stop(e);
+	weft_tqueues_destroy();
+	weft_topo_unload();
 	atomic_store_explicit(&e->x_running, false, memory_order_release);
 	close(e->kick_fd);
 	close(e->watch_fd);
@@ -275,6 +298,8 @@ void weft_engine_describe(FILE *out)
 		fprintf(out,
 			"  watcher: one thread; this kernel keeps the default slice, so on busy "
 			"cores it may wait for one (up to some ms)\n");
+	weft_workers_describe(out);
 	weft_spin_describe(out);
+	weft_tqueues_describe(out);
 	weft_sources_describe(out);
 }

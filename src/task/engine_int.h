@@ -9,6 +9,7 @@
 #define WEFT_ENGINE_INT_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include "base/base.h"
 #include "base/counters.h"
@@ -77,7 +78,8 @@ struct weft_engine_self {
 	bool no_progress;    /* its operations are not progressed in the background */
 	unsigned tests;      /* weft_engine_poll calls in a row that came quickly */
 	uint64_t test_cycles;
-	unsigned turn;
+	cpu_set_t affinity; /* our own, as of affinity_ns */
+	uint64_t affinity_ns;
 };
 extern _Thread_local struct weft_engine_self weft_engine_self;
 
@@ -117,6 +119,19 @@ void weft_watcher_stop(struct weft_engine *e);
 void weft_watcher_call(struct weft_engine *e);
 /* Wakes again who was meant when a kick has woken us instead.  Not asleep in the set ourselves. */
 void weft_watcher_redirect(struct weft_engine *e);
+
+/* worker.c: parked threads bound to one place each, for tasks that must run there and now. */
+weft_err weft_workers_create(void);
+void weft_workers_stop(void);
+/* The leaf whose worker may run a task with that CPU set; -1: none. */
+int weft_worker_place(const cpu_set_t *set);
+/* Makes it look; starts it if need be.  True: there is no such thread. */
+bool weft_worker_ring(int leaf);
+void weft_workers_describe(FILE *out);
+
+/* watcher.c: a thread of the engine: no signals, its name, timer slack. */
+weft_err weft_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg);
+bool weft_engine_thread_settle(const char *name); /* true: the slice is honoured */
 
 /* spin.c */
 uint64_t weft_spin_cycles(void);     /* how long this wait may spin; 0: yield instead */

@@ -10,40 +10,13 @@
 #include "base/log.h"
 #include "task/engine_int.h"
 
-#include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <sched.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define TICK_MIN_NS 20000u  /* a tick costs about 4 us of a core: the shortest worth taking */
 #define TICK_MAX_NS 200000u /* 2 % of a core, and the longest that a departure goes unseen */
-#define SLICE_NS 100000u    /* the kernel's smallest: wakes us before others' slices end */
-#define STACK_BYTES (512u * 1024)
-
-/* The kernel's structure, version with slices in sched_runtime. */
-struct sched_attr_v0 {
-	uint32_t size, sched_policy;
-	uint64_t sched_flags;
-	int32_t sched_nice;
-	uint32_t sched_priority;
-	uint64_t sched_runtime, sched_deadline, sched_period;
-};
-
-/* True: the kernel took the slice (Linux 6.12 and later). */
-static bool ask_for_slice(void)
-{
-	struct sched_attr_v0 a = {.size = sizeof a, .sched_policy = SCHED_OTHER};
-	a.sched_runtime = SLICE_NS;
-	if (syscall(SYS_sched_setattr, 0, &a, 0))
-		return false;
-	memset(&a, 0, sizeof a);
-	return syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) == 0 && a.sched_runtime == SLICE_NS;
-}
 
 /* Sleeps on our own word while it is `seen`. */
 static void word_sleep(struct weft_engine *e, uint32_t seen, uint64_t ns)
@@ -232,9 +205,7 @@ static void *run(void *arg)
 {
 	struct weft_engine *e = arg;
 	struct ticks t = {.ns = TICK_MIN_NS, .rounds = rounds_now(e)};
-	(void)prctl(PR_SET_NAME, "weft-watcher");
-	(void)prctl(PR_SET_TIMERSLACK, 1ul);
-	e->slice_honoured = ask_for_slice();
+	e->slice_honoured = weft_engine_thread_settle("weft-watcher");
 	while (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) { /* ends: stop */
 		if (wanted(e))
 			watch(e, &t);
@@ -247,20 +218,9 @@ static void *run(void *arg)
 
 weft_err weft_watcher_start(struct weft_engine *e)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
-	sigfillset(&all);
-	if (pthread_attr_init(&attr))
-		return WEFT_ERR_NOMEM;
-	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int failed = pthread_create(&e->watcher, &attr, run, e);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	if (failed)
-		return WEFT_ERR_LIMIT;
-	e->have_watcher = true;
-	return WEFT_OK;
+	weft_err err = weft_engine_thread(&e->watcher, run, e);
+	e->have_watcher = err == WEFT_OK;
+	return err;
 }
 
 void weft_watcher_call(struct weft_engine *e)

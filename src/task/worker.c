@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * worker.c - one thread per leaf at most, bound to it and parked: runs urgent tasks on a core that
+ * is busy with the application, and strict tasks that no other thread may run.
+ *
+ * Started at the first ring; most programs never need one.
+ */
+#include "base/log.h"
+#include "task/engine_int.h"
+#include "task/tqueue.h"
+#include "topo/topo.h"
+
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct worker {
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_word; /* ringers add; the worker sleeps on it */
+	_Atomic int x_state;                             /* under lock: written */
+	int place;                                       /* I */
+	pthread_t thread;
+};
+
+enum { ABSENT, PRESENT, FAILED };
+
+static struct worker *workers; /* per place; leaves are used */
+static int worker_count;
+static _Atomic bool x_stop;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* starting one */
+
+weft_err weft_workers_create(void)
+{
+	worker_count = weft_topo_count();
+	workers = aligned_alloc(WEFT_CACHELINE, (size_t)worker_count * sizeof *workers);
+	if (!workers)
+		return WEFT_ERR_NOMEM;
+	for (int i = 0; i < worker_count; i++)
+		workers[i] = (struct worker){.place = i};
+	atomic_store_explicit(&x_stop, false, memory_order_relaxed);
+	return WEFT_OK;
+}
+
+static void *run(void *arg)
+{
+	struct worker *w = arg;
+	(void)weft_engine_thread_settle("weft-worker");
+	if (weft_topo_is_real() &&
+	    sched_setaffinity(0, sizeof(cpu_set_t), &weft_topo_node(w->place)->cpus))
+		weft_debug("a worker could not be bound to %s", weft_topo_node(w->place)->name);
+	for (;;) { /* ends: stop */
+		/* RING: what the ringer submitted before is visible. */
+		uint32_t seen = atomic_load_explicit(&w->x_word, memory_order_acquire);
+		if (atomic_load_explicit(&x_stop, memory_order_acquire))
+			return NULL;
+		while (weft_tqueues_branch(weft_tqueue_of_place(w->place)))
+			; /* ends: nothing is left that we may run */
+		(void)syscall(SYS_futex, &w->x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL,
+			      NULL, 0);
+	}
+}
+
+static void wake(struct worker *w)
+{
+	/* RING -> worker.  Carries: the submission. */
+	atomic_fetch_add_explicit(&w->x_word, 1, memory_order_release);
+	(void)syscall(SYS_futex, &w->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+int weft_worker_place(const cpu_set_t *set)
+{
+	int here = weft_topo_leaf_here();
+	if (!set)
+		return here;
+	int found = -1;
+	for (int i = 0; i < worker_count && found != here; i++) {
+		const struct weft_topo_node *t = weft_topo_node(i);
+		cpu_set_t both;
+		CPU_AND(&both, &t->cpus, set);
+		if (!t->childn && CPU_COUNT(&t->cpus) && CPU_EQUAL(&both, &t->cpus) &&
+		    (found < 0 || i == here))
+			found = i;
+	}
+	return found;
+}
+
+bool weft_worker_ring(int leaf)
+{
+	struct worker *w = &workers[leaf];
+	int state = atomic_load_explicit(&w->x_state, memory_order_acquire);
+	if (weft_unlikely(state == ABSENT)) {
+		pthread_mutex_lock(&lock);
+		state = atomic_load_explicit(&w->x_state, memory_order_relaxed);
+		if (state == ABSENT) {
+			state = weft_engine_thread(&w->thread, run, w) ? FAILED : PRESENT;
+			if (state == FAILED)
+				weft_warn("no thread for urgent tasks on %s",
+					  weft_topo_node(leaf)->name);
+			atomic_store_explicit(&w->x_state, state, memory_order_release);
+		}
+		pthread_mutex_unlock(&lock);
+	}
+	if (state == PRESENT)
+		wake(w);
+	return state != PRESENT;
+}
+
+void weft_workers_stop(void)
+{
+	atomic_store_explicit(&x_stop, true, memory_order_release);
+	for (int i = 0; i < worker_count; i++) {
+		if (atomic_load_explicit(&workers[i].x_state, memory_order_acquire) != PRESENT)
+			continue;
+		wake(&workers[i]);
+		pthread_join(workers[i].thread, NULL);
+	}
+	free(workers);
+	workers = NULL;
+	worker_count = 0;
+}
+
+void weft_workers_describe(FILE *out)
+{
+	int n = 0;
+	for (int i = 0; i < worker_count; i++)
+		n += atomic_load_explicit(&workers[i].x_state, memory_order_acquire) == PRESENT;
+	fprintf(out, "  workers for urgent and strict tasks: %d, started when needed\n", n);
+}
