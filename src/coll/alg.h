@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * alg.h - the algorithms: each adds the steps of one collective, or of a part of one, for this
+ * rank.
+ *
+ * A part takes `after`, the step before which it must not begin (-1: none), and returns the step
+ * after which its result is there, or -1 when there is nothing to wait for.
+ */
+#ifndef WEFT_COLL_ALG_H
+#define WEFT_COLL_ALG_H
+
+#include "coll/sched.h"
+
+/* count elements of t at base. */
+struct weft_view {
+	char *base;
+	size_t count;
+	const struct weft_type *t;
+};
+
+static inline struct weft_view weft_view(const void *base, size_t count, const struct weft_type *t)
+{
+	return (struct weft_view){.base = (char *)(uintptr_t)base, .count = count, .t = t};
+}
+
+/* n elements from element i on. */
+static inline struct weft_view weft_view_part(struct weft_view v, size_t i, size_t n)
+{
+	return weft_view(v.base + (ptrdiff_t)i * weft_type_extent(v.t), n, v.t);
+}
+
+static inline struct weft_buf weft_view_buf(struct weft_view v)
+{
+	return weft_buf_typed(v.base, v.count, v.t);
+}
+
+static inline size_t weft_view_bytes(struct weft_view v)
+{
+	return v.count * v.t->size;
+}
+
+/* Scratch memory laid out like count elements of t. */
+struct weft_view weft_view_scratch(struct weft_coll *c, size_t count, const struct weft_type *t);
+
+static inline int weft_coll_process(const struct weft_coll_group *g, int rank)
+{
+	return g->peer ? g->peer[rank] : rank;
+}
+
+static inline int weft_coll_remote(const struct weft_coll_group *g, int rank)
+{
+	return g->remote ? g->remote[rank] : rank;
+}
+
+/* Messages to and from a rank of the local group, in phase `tag` of the collective. */
+static inline int weft_alg_send(struct weft_coll *c, const struct weft_coll_group *g, int rank,
+				int tag, struct weft_buf buf, int after)
+{
+	return weft_sched_send(c, weft_coll_process(g, rank), g->tag + tag, buf, after);
+}
+
+static inline int weft_alg_recv(struct weft_coll *c, const struct weft_coll_group *g, int rank,
+				int tag, struct weft_buf buf, int after)
+{
+	return weft_sched_recv(c, weft_coll_process(g, rank), g->tag + tag, buf, after);
+}
+
+/* Copies unless both are the same place. */
+int weft_alg_copy(struct weft_coll *c, struct weft_view to, struct weft_view from, int after);
+
+/* Phases: the tags of the parts, so that parts of one collective never mix. */
+enum {
+	WEFT_TAG_UP,     /* towards a root */
+	WEFT_TAG_DOWN,   /* from a root */
+	WEFT_TAG_ACROSS, /* between equals, or between two groups */
+	WEFT_TAG_SPREAD, /* allgather */
+	WEFT_TAG_FOLD,   /* ranks beyond a power of two, in */
+	WEFT_TAG_UNFOLD, /* and out */
+	WEFT_TAG_EDGE,   /* + 0 .. 7: neighbourhoods, by direction */
+};
+
+/* ---- bcast.c ---- */
+/* Synchronises the local group; buf is empty. */
+int weft_alg_barrier(struct weft_coll *c, const struct weft_coll_group *g, int after);
+int weft_alg_bcast(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view v,
+		   int root, int after);
+/* Signals up to rank 0 / down from it: halves of a barrier. */
+int weft_alg_signal_up(struct weft_coll *c, const struct weft_coll_group *g, int after);
+int weft_alg_signal_down(struct weft_coll *c, const struct weft_coll_group *g, int after);
+
+/* ---- reduce.c ---- */
+/* `from` is this rank's contribution and is not changed; the result goes to `to` on root only (to
+ * is not looked at elsewhere, and may be the same place as from). */
+int weft_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
+		    struct weft_view to, int root, int after);
+int weft_alg_allreduce(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
+		       struct weft_view to, int after);
+/* Block r of `from`, at[r] .. at[r+1], goes reduced to rank r; `to` holds this rank's block. */
+int weft_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g,
+			    struct weft_view from, const size_t *at, struct weft_view to,
+			    int after);
+/* ---- scan.c ---- */
+int weft_alg_scan(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
+		  struct weft_view to, bool exclusive);
+
+/* ---- gather.c ---- */
+/* Equal blocks: `all` (size * count elements) is looked at on root only.  own NULL: it is in place
+ * already. */
+int weft_alg_gather(struct weft_coll *c, const struct weft_coll_group *g,
+		    const struct weft_view *own, struct weft_view all, size_t count, int root,
+		    int after);
+int weft_alg_scatter(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view all,
+		     size_t count, const struct weft_view *own, int root, int after);
+/* ---- allgather.c ---- */
+/* blocks[r] is the place of rank r's block on this rank; own NULL: it is in place already. */
+int weft_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g,
+		       const struct weft_view *own, const struct weft_view *blocks, int after);
+
+/* ---- whole collectives, by kind; called by build.c ---- */
+typedef void weft_alg_fn(struct weft_coll *c, const struct weft_coll_group *g,
+			 const struct weft_coll_args *a);
+weft_alg_fn weft_build_gather, weft_build_scatter, weft_build_allgather, weft_build_alltoall,
+	weft_build_neighbor, weft_build_inter;
+
+/* The places of the blocks that (base, counts or count, displs, types or type) describe. */
+struct weft_view weft_args_sblock(const struct weft_coll_args *a, int i);
+struct weft_view weft_args_rblock(const struct weft_coll_args *a, int i);
+
+#endif

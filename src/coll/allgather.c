@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* allgather.c - everybody gets everybody's block. */
+#include <string.h>
+
+#include "coll/alg.h"
+
+/* Up to this many ranks each sends its block to all others directly: one step, no block travels
+ * twice.  Beyond: Bruck's doubling while all blocks together are small, else a ring. */
+#define DIRECT_RANKS 16
+#define DIRECT_RANKS_CROWDED 64
+#define BRUCK_BYTES 65536
+
+static int direct(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
+		  const struct weft_view *blocks, int after, int copied)
+{
+	int join = weft_sched_join(c);
+	weft_sched_after(c, join, after);
+	weft_sched_after(c, join, copied);
+	for (int k = 1; k < g->size; k++) {
+		int r = (g->rank - k + g->size) % g->size;
+		if (weft_view_bytes(blocks[r]))
+			weft_sched_after(c, join,
+					 weft_alg_recv(c, g, r, WEFT_TAG_SPREAD,
+						       weft_view_buf(blocks[r]), after));
+	}
+	for (int k = 1; k < g->size && own.bytes; k++)
+		weft_sched_after(
+			c, join,
+			weft_alg_send(c, g, (g->rank + k) % g->size, WEFT_TAG_SPREAD, own, after));
+	return join;
+}
+
+static int ring(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
+		const struct weft_view *blocks, int after, int copied)
+{
+	int join = weft_sched_join(c);
+	weft_sched_after(c, join, after);
+	weft_sched_after(c, join, copied);
+	int right = (g->rank + 1) % g->size, left = (g->rank - 1 + g->size) % g->size;
+	int have = after;
+	for (int k = 0; k < g->size - 1; k++) {
+		int out = (g->rank - k + g->size) % g->size, in = (out - 1 + g->size) % g->size;
+		struct weft_buf buf = k ? weft_view_buf(blocks[out]) : own;
+		weft_sched_after(c, join, weft_alg_send(c, g, right, WEFT_TAG_SPREAD, buf, have));
+		/* One receive at a time: same sender, same tag, so in the order of sending. */
+		have = weft_alg_recv(c, g, left, WEFT_TAG_SPREAD, weft_view_buf(blocks[in]), have);
+		weft_sched_after(c, join, have);
+	}
+	return join;
+}
+
+/* Blocks of b bytes each, gathered in a rotated copy: block of rank + i at place i. */
+static int bruck(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
+		 const struct weft_view *blocks, size_t b, int after, int copied)
+{
+	char *mem = weft_sched_scratch(c, (size_t)g->size * b);
+	int have = weft_sched_copy(c, weft_buf_flat(mem, b), own, after);
+	for (int n = 1; n < g->size; n *= 2) {
+		int more = n < g->size - n ? n : g->size - n;
+		int to = (g->rank - n + g->size) % g->size, from = (g->rank + n) % g->size;
+		weft_alg_send(c, g, to, WEFT_TAG_SPREAD, weft_buf_flat(mem, (size_t)more * b),
+			      have);
+		have = weft_alg_recv(c, g, from, WEFT_TAG_SPREAD,
+				     weft_buf_flat(mem + (size_t)n * b, (size_t)more * b), have);
+	}
+	int join = weft_sched_join(c);
+	weft_sched_after(c, join, copied);
+	for (int i = 1; i < g->size; i++)
+		weft_sched_after(c, join,
+				 weft_sched_copy(c, weft_view_buf(blocks[(g->rank + i) % g->size]),
+						 weft_buf_flat(mem + (size_t)i * b, b), have));
+	return join;
+}
+
+int weft_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g,
+		       const struct weft_view *own, const struct weft_view *blocks, int after)
+{
+	int copied = -1;
+	struct weft_buf mine = weft_view_buf(blocks[g->rank]);
+	if (own) {
+		mine = weft_view_buf(*own);
+		copied = weft_alg_copy(c, blocks[g->rank], *own, after);
+	}
+	if (g->size == 1)
+		return copied < 0 ? after : copied;
+	if (g->size <= (g->crowded ? DIRECT_RANKS_CROWDED : DIRECT_RANKS))
+		return direct(c, g, mine, blocks, after, copied);
+	size_t each = weft_view_bytes(blocks[0]);
+	bool even = each > 0 && each * (size_t)g->size <= BRUCK_BYTES;
+	for (int r = 1; r < g->size && even; r++)
+		even = weft_view_bytes(blocks[r]) == each;
+	if (even)
+		return bruck(c, g, mine, blocks, each, after, copied);
+	return ring(c, g, mine, blocks, after, copied);
+}
+
+void weft_build_allgather(struct weft_coll *c, const struct weft_coll_group *g,
+			  const struct weft_coll_args *a)
+{
+	struct weft_view *blocks = weft_sched_scratch(c, (size_t)g->size * sizeof *blocks);
+	if (c->err)
+		return;
+	for (int r = 0; r < g->size; r++)
+		blocks[r] = weft_args_rblock(a, r);
+	struct weft_view own = weft_view(a->sbuf, a->scount, a->stype);
+	weft_alg_allgather(c, g, a->in_place ? NULL : &own, blocks, -1);
+}

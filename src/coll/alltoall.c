@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* alltoall.c - everybody has a block for everybody. */
+#include "coll/alg.h"
+
+/* So many exchanges of one rank are open at a time: enough to hide one sleeping partner, few enough
+ * not to flood the others with unexpected messages. */
+#define WINDOW 32
+/* Bruck's algorithm sends each block log2(n)/2 times but only log2(n) messages. */
+#define BRUCK_RANKS 33
+#define BRUCK_BYTES 256
+
+/* In place: blocks go out from a packed copy, because their place receives. */
+static struct weft_buf sent_block(struct weft_coll *c, const struct weft_coll_args *a, int r,
+				  int *copied)
+{
+	*copied = -1;
+	if (!a->in_place)
+		return weft_view_buf(weft_args_sblock(a, r));
+	struct weft_view v = weft_args_rblock(a, r);
+	size_t bytes = weft_view_bytes(v);
+	struct weft_buf packed = weft_buf_flat(bytes ? weft_sched_scratch(c, bytes) : NULL, bytes);
+	if (bytes)
+		*copied = weft_sched_copy(c, packed, weft_view_buf(v), -1);
+	return packed;
+}
+
+static void pairwise(struct weft_coll *c, const struct weft_coll_group *g,
+		     const struct weft_coll_args *a)
+{
+	int gate[WINDOW];
+	for (int i = 0; i < WINDOW; i++)
+		gate[i] = -1;
+	if (!a->in_place)
+		weft_alg_copy(c, weft_args_rblock(a, g->rank), weft_args_sblock(a, g->rank), -1);
+	/* In place, what goes to a rank must have left the place before that rank's block comes in:
+	 * both messages of a round are with one partner then, and each rank sits out one round. */
+	for (int k = a->in_place ? 0 : 1; k < g->size; k++) {
+		int to = (g->rank + k) % g->size, from = (g->rank - k + g->size) % g->size;
+		if (a->in_place)
+			to = from = (k - g->rank + g->size) % g->size;
+		if (to == g->rank)
+			continue;
+		int copied, slot = k % WINDOW, join = -1;
+		struct weft_buf out = sent_block(c, a, to, &copied);
+		struct weft_buf in = weft_view_buf(weft_args_rblock(a, from));
+		int got = -1, sent = -1;
+		if (in.bytes) {
+			got = weft_alg_recv(c, g, from, WEFT_TAG_ACROSS, in, gate[slot]);
+			weft_sched_after(c, got, copied);
+		}
+		if (out.bytes) {
+			sent = weft_alg_send(c, g, to, WEFT_TAG_ACROSS, out, gate[slot]);
+			weft_sched_after(c, sent, copied);
+		}
+		if (k + WINDOW < g->size) {
+			join = weft_sched_join(c);
+			weft_sched_after(c, join, got);
+			weft_sched_after(c, join, sent);
+			weft_sched_after(c, join, gate[slot]);
+			gate[slot] = join;
+		}
+	}
+}
+
+/* Equal small blocks: round k sends all blocks whose distance has bit k set, k rounds in all. */
+static void bruck(struct weft_coll *c, const struct weft_coll_group *g,
+		  const struct weft_coll_args *a, size_t b)
+{
+	size_t n = (size_t)g->size;
+	char *mem = weft_sched_scratch(c, n * b);
+	char *out = weft_sched_scratch(c, n * b);
+	char *in = weft_sched_scratch(c, n * b);
+	int have = weft_sched_join(c);
+	/* Place i holds the block for rank + i; after all rounds the block from rank - i. */
+	for (int i = 0; i < g->size; i++) {
+		int r = (g->rank + i) % g->size;
+		struct weft_view v = a->in_place ? weft_args_rblock(a, r) : weft_args_sblock(a, r);
+		weft_sched_after(c, have,
+				 weft_sched_copy(c, weft_buf_flat(mem + (size_t)i * b, b),
+						 weft_view_buf(v), -1));
+	}
+	for (int mask = 1; mask < g->size; mask <<= 1) {
+		int packed = weft_sched_join(c), unpacked = weft_sched_join(c);
+		size_t m = 0;
+		for (int i = 1; i < g->size; i++)
+			if (i & mask)
+				weft_sched_after(
+					c, packed,
+					weft_sched_copy(c, weft_buf_flat(out + m++ * b, b),
+							weft_buf_flat(mem + (size_t)i * b, b),
+							have));
+		int got = weft_alg_recv(c, g, (g->rank - mask + g->size) % g->size, WEFT_TAG_ACROSS,
+					weft_buf_flat(in, m * b), have);
+		int sent = weft_alg_send(c, g, (g->rank + mask) % g->size, WEFT_TAG_ACROSS,
+					 weft_buf_flat(out, m * b), packed);
+		m = 0;
+		for (int i = 1; i < g->size; i++) {
+			if (!(i & mask))
+				continue;
+			int moved = weft_sched_copy(c, weft_buf_flat(mem + (size_t)i * b, b),
+						    weft_buf_flat(in + m++ * b, b), got);
+			weft_sched_after(c, moved, packed);
+			weft_sched_after(c, unpacked, moved);
+		}
+		weft_sched_after(c, unpacked, sent);
+		have = unpacked;
+	}
+	for (int i = 0; i < g->size; i++) {
+		int r = (g->rank - i + g->size) % g->size;
+		weft_sched_copy(c, weft_view_buf(weft_args_rblock(a, r)),
+				weft_buf_flat(mem + (size_t)i * b, b), have);
+	}
+}
+
+void weft_build_alltoall(struct weft_coll *c, const struct weft_coll_group *g,
+			 const struct weft_coll_args *a)
+{
+	size_t b = a->kind == WEFT_COLL_ALLTOALL ? a->rcount * a->rtype->size : 0;
+	if (b && b <= BRUCK_BYTES && g->size >= BRUCK_RANKS)
+		bruck(c, g, a, b);
+	else
+		pairwise(c, g, a);
+}

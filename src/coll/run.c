@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * run.c - runs schedules.
+ *
+ * At any time at most one thread, the runner, works on a schedule: it took x_state from IDLE to
+ *BUSY. A message that completes meanwhile (on another thread, or under the runner's own feet while
+ *it starts it) is pushed onto x_state and found by the runner before it leaves.  So steps need no
+ * atomics of their own, and starting a message inside the completion of another one never recurses.
+ *
+ *	IDLE --start, message over--> BUSY --nothing left to do--> IDLE
+ *	                              BUSY --message over--> BUSY with a list --runner--> BUSY
+ *
+ * The runner that finishes the last step leaves the state BUSY and signals wake, its last access.
+ */
+#include <sched.h>
+
+#include "coll/sched.h"
+
+#define IDLE ((uintptr_t)0)
+#define BUSY ((uintptr_t)1)
+
+static void queue_add(struct weft_step_queue *q, struct weft_step *s)
+{
+	s->next = NULL;
+	if (q->last)
+		q->last->next = s;
+	else
+		q->first = s;
+	q->last = s;
+}
+
+static struct weft_step *queue_take(struct weft_step_queue *q)
+{
+	struct weft_step *s = q->first;
+	if (s) {
+		q->first = s->next;
+		if (!q->first)
+			q->last = NULL;
+	}
+	return s;
+}
+
+/* A step is over: those who waited for it may be ready. */
+static void step_over(struct weft_coll *c, struct weft_step *s)
+{
+	c->left--;
+	for (int e = s->edge; e >= 0; e = c->edge[e].next) {
+		struct weft_step *w = &c->step[c->edge[e].step];
+		if (--w->left == 0)
+			queue_add(&c->ready, w);
+	}
+}
+
+/* What a message's status says about the schedule. */
+static void check_message(struct weft_coll *c, const struct weft_step *s)
+{
+	weft_err err = s->req.status.err;
+	if (s->kind == WEFT_STEP_RECV) {
+		/* The sign of a failed member: an empty message for data, a byte for a signal. */
+		if (!err && !s->req.status.bytes && s->buf.bytes)
+			err = WEFT_ERR_PEER;
+		else if (err == WEFT_ERR_TRUNC && !s->buf.bytes)
+			err = WEFT_ERR_PEER;
+	}
+	if (err)
+		weft_sched_fail(c, err);
+}
+
+static void run(struct weft_coll *c, bool app);
+
+/* A message is over; on any thread. */
+static void message_over(struct weft_req *req, void *arg)
+{
+	struct weft_step *s = arg;
+	struct weft_coll *c = s->coll;
+	/* Relaxed: only compared and linked; the exchange below orders. */
+	uintptr_t old = atomic_load_explicit(&c->x_state, memory_order_relaxed);
+	do {
+		s->next = old == IDLE ? NULL : (struct weft_step *)old;
+		/* OVER -> TAKE (run).  Carries: the request's status, s->next and the data
+		 * received. Without it, the runner could reduce data that is not there yet. The
+		 * acquire half: IDLE was stored by the last runner, whose work we continue. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&c->x_state, &old, old == IDLE ? BUSY : (uintptr_t)s, memory_order_acq_rel,
+		memory_order_relaxed));
+	if (old != IDLE)
+		return;
+	check_message(c, s);
+	step_over(c, s);
+	run(c, false);
+}
+
+/* True: it is over already. */
+static bool start_send(struct weft_coll *c, struct weft_step *s)
+{
+	static char byte;
+	struct weft_buf buf = s->buf;
+	if (weft_unlikely(c->err))
+		buf = weft_buf_flat(&byte, s->buf.bytes ? 0 : 1);
+	weft_err err = weft_send_now(c->ctx, s->peer, s->tag, &buf);
+	if (err == WEFT_AGAIN) {
+		weft_req_init(&s->req, message_over, s);
+		err = weft_isend(&s->req, c->ctx, s->peer, s->tag, &buf, WEFT_SEND_STANDARD);
+		if (!err)
+			return false;
+	}
+	if (err)
+		weft_sched_fail(c, err);
+	return true;
+}
+
+static bool start_recv(struct weft_coll *c, struct weft_step *s)
+{
+	weft_req_init(&s->req, message_over, s);
+	weft_err err = weft_irecv(&s->req, c->ctx, s->peer, s->tag, &s->buf);
+	if (err)
+		weft_sched_fail(c, err);
+	return err != WEFT_OK;
+}
+
+/* Runs a step as far as it can; true: it is over. */
+static bool step_start(struct weft_coll *c, struct weft_step *s, bool app)
+{
+	switch (s->kind) {
+	case WEFT_STEP_SEND:
+		return start_send(c, s);
+	case WEFT_STEP_RECV:
+		return start_recv(c, s);
+	case WEFT_STEP_COPY:
+		if (!c->err)
+			weft_copy(&s->buf, &s->from);
+		return true;
+	case WEFT_STEP_REDUCE:
+		if (c->err)
+			return true;
+		if (!c->op.fn && !app) {
+			queue_add(&c->parked, s);
+			return false;
+		}
+		weft_coll_op_apply(&c->op, s->in, s->inout, s->count);
+		return true;
+	default:
+		return true;
+	}
+}
+
+static void take_events(struct weft_coll *c)
+{
+	/* Relaxed: a hint; the exchange below orders. */
+	if (atomic_load_explicit(&c->x_state, memory_order_relaxed) == BUSY)
+		return;
+	/* TAKE: partner OVER in message_over.  Carries: the statuses of the messages in the list.
+	 */
+	uintptr_t list = atomic_exchange_explicit(&c->x_state, BUSY, memory_order_acquire);
+	/* The list is newest first; the order among them does not matter. */
+	while (list != BUSY) {
+		struct weft_step *s = (struct weft_step *)list;
+		list = (uintptr_t)s->next;
+		check_message(c, s);
+		step_over(c, s);
+	}
+}
+
+/* Caller is the runner.  app: an application thread, which may run user's operations. */
+static void run(struct weft_coll *c, bool app)
+{
+	for (;;) {
+		struct weft_step *s;
+		while ((s = queue_take(&c->ready))) {
+			if (step_start(c, s, app))
+				step_over(c, s);
+		}
+		take_events(c);
+		if (c->ready.first)
+			continue;
+		if (!c->left) {
+			c->finished = true;
+			weft_completion_signal(&c->wake);
+			return;
+		}
+		bool wake = c->parked.first && !c->woken;
+		if (wake)
+			c->woken = true;
+		uintptr_t busy = BUSY;
+		/* LEAVE -> acquire half of OVER, or ENTER.  Carries: all we did to the schedule.
+		 * Without it, the next runner could see counts from before our steps. */
+		if (atomic_compare_exchange_strong_explicit(
+			    &c->x_state, &busy, IDLE, memory_order_release, memory_order_relaxed)) {
+			/* The schedule cannot finish before advance() has run what is parked, so it
+			 * is still there. */
+			if (wake)
+				weft_completion_signal(&c->wake);
+			return;
+		}
+		if (wake)
+			c->woken = false;
+	}
+}
+
+void weft_coll_start(struct weft_coll *c)
+{
+	weft_completion_init(&c->wake);
+	/* Relaxed: nobody else knows of this run before its first message starts. */
+	atomic_store_explicit(&c->x_state, BUSY, memory_order_relaxed);
+	c->finished = c->woken = false;
+	c->err = WEFT_OK;
+	c->left = c->steps;
+	c->ready = c->parked = (struct weft_step_queue){0};
+	for (size_t i = 0; i < c->steps; i++) {
+		struct weft_step *s = &c->step[i];
+		s->coll = c;
+		s->left = s->before;
+		if (!s->before)
+			queue_add(&c->ready, s);
+	}
+	run(c, true);
+}
+
+struct weft_completion *weft_coll_wait_on(struct weft_coll *c)
+{
+	return &c->wake;
+}
+
+bool weft_coll_advance(struct weft_coll *c)
+{
+	if (!weft_completion_done(&c->wake))
+		return false;
+	if (c->finished)
+		return true;
+	/* Parked steps.  Another runner may be at work; it leaves soon: it cannot finish.  Bound:
+	 * the length of its work, which contains no user's operation. */
+	uintptr_t idle = IDLE;
+	/* ENTER: partner LEAVE.  Carries: what the last runner did. */
+	while (!atomic_compare_exchange_weak_explicit(&c->x_state, &idle, BUSY,
+						      memory_order_acquire, memory_order_relaxed)) {
+		idle = IDLE;
+		sched_yield();
+	}
+	weft_completion_init(&c->wake);
+	c->woken = false;
+	struct weft_step *s;
+	while ((s = queue_take(&c->parked)))
+		queue_add(&c->ready, s);
+	run(c, true);
+	return weft_completion_done(&c->wake) && c->finished;
+}
+
+weft_err weft_coll_result(const struct weft_coll *c)
+{
+	return c->err;
+}
