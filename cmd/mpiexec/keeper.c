@@ -19,7 +19,7 @@
 #include "say.h"
 #include "tree.h"
 
-#define GRACE_NS 2000000000u
+#define GRACE_NS 1500000000u /* an aborted job is over within two seconds */
 #define KILL_AGAIN_NS 20000000u
 
 static struct keeper {

@@ -25,7 +25,7 @@ enum keeper_op {
 	/* to the keeper */
 	KEEPER_SPAWN = 1, /* rank; descriptors KEEPER_FDS */
 	KEEPER_SIGNAL,    /* value: signal for every rank's group and every stray descendant */
-	KEEPER_END,       /* SIGTERM to all, SIGKILL two seconds later; then GONE */
+	KEEPER_END,       /* SIGTERM to all, SIGKILL 1.5 seconds later; then GONE */
 	KEEPER_KILL,      /* SIGKILL to all; then GONE */
 	/* from the keeper */
 	KEEPER_STARTED, /* rank, value: pid */

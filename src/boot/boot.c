@@ -191,11 +191,13 @@ static weft_err secret_by_kvs(void)
 		err = weft_boot_fence();
 	if (!err && info->rank != 0) {
 		err = weft_boot_get(0, JOB_KEY, text, sizeof text);
-		if (!err)
-			err = weft_boot_secret_parse(text, info);
+		if (err == WEFT_ERR_NOENT)
+			weft_error("key %s of rank 0, the job's secret, is missing", JOB_KEY);
+	}
+	if (!err && info->rank != 0) {
+		err = weft_boot_secret_parse(text, info);
 		if (err)
-			weft_error("key %s of rank 0, the job's secret, is missing or damaged",
-				   JOB_KEY);
+			weft_error("key %s of rank 0, the job's secret, is damaged", JOB_KEY);
 	}
 	explicit_bzero(text, sizeof text);
 	return err;
@@ -295,9 +297,8 @@ weft_err weft_boot_get(int rank, const char *key, char *buf, size_t size)
 		weft_err err = batch_text(batch, rank, &text);
 		if (!err)
 			err = weft_boot_blob_find(text, key, buf, size);
-		if (err == WEFT_ERR_TRUNC || err == WEFT_ERR_PROTO)
-			weft_error("key %s of rank %d is %s", key, rank,
-				   err == WEFT_ERR_TRUNC ? "longer than expected" : "damaged");
+		if (err == WEFT_ERR_TRUNC)
+			weft_error("key %s of rank %d is longer than expected", key, rank);
 		if (err != WEFT_ERR_NOENT)
 			return err;
 	}

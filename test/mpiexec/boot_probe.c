@@ -89,8 +89,10 @@ static void misbehave(const char *how, const char *arg)
 		fflush(stdout);
 		if (strcmp(how, "exit") == 0)
 			exit(atoi(arg));
-		if (strcmp(how, "signal") == 0)
+		if (strcmp(how, "signal") == 0) {
+			signal(atoi(arg), SIG_DFL); /* a sanitizer may have taken it */
 			raise(atoi(arg));
+		}
 	}
 	if (weft_boot_fence() == WEFT_OK && strcmp(how, "hang") != 0)
 		exit(5);
