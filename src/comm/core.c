@@ -90,6 +90,10 @@ void weft_core_destroy(struct weft_core *core)
 		atomic_store_explicit(&core->gate[i].x_down, true, memory_order_seq_cst);
 	for (int i = core->nrails; i-- > 0;)
 		core->rail[i].driver->close(core->rail[i].net);
+	for (int i = 0; i < core->size; i++) {
+		weft_rx_abandon(&core->gate[i]);
+		weft_gate_purge(&core->gate[i]);
+	}
 	weft_ctx_fini_all(core);
 	weft_pool_fini(core);
 	weft_ids_fini(&core->ids);
