@@ -11,6 +11,7 @@
 #include "base/settings.h"
 #include "command.h"
 #include "mpi/functions.h"
+#include "rt/rt.h"
 
 /* The library beside this program; NULL after a line about it. */
 static void *open_library(void)
@@ -69,6 +70,13 @@ static int info_mpi(void)
 	return 0;
 }
 
+static int info_settings(void)
+{
+	weft_err err = weft_settings_load();
+	weft_settings_print(stdout);
+	return err ? 1 : 0;
+}
+
 int weft_cmd_info(int argc, char **argv)
 {
 	bool mpi = false, settings = false;
@@ -82,11 +90,16 @@ int weft_cmd_info(int argc, char **argv)
 	}
 	if (mpi)
 		return info_mpi();
-	weft_err err = weft_settings_load();
-	if (!settings)
-		printf("weft %s, MPI 5.0 standard ABI\n\nSettings (environment variable "
-		       "WEFT_NAME):\n\n",
-		       WEFT_VERSION);
-	weft_settings_print(stdout);
-	return err ? 1 : 0;
+	if (settings)
+		return info_settings();
+
+	/* As a program of one process, or as a rank where mpiexec starts us: what it then uses. */
+	const struct weft_boot_info *job;
+	weft_err err = weft_rt_start(&job);
+	printf("weft %s, MPI 5.0 standard ABI\n\n", WEFT_VERSION);
+	weft_rt_describe(stdout);
+	if (!err)
+		weft_rt_stop();
+	printf("\nsettings, each the environment variable WEFT_ and its name in upper case:\n\n");
+	return info_settings() || err ? 1 : 0;
 }
