@@ -164,7 +164,7 @@ int weft_mpi_err_peer(weft_err err, int world)
 		return code;
 	pthread_mutex_lock(&lock);
 	if (world >= 0 && world < down_size && down_why[world])
-		weft_mpi_err(code, "rank %d of the job is gone: %s", world, down_why[world]);
+		weft_mpi_err(code, "%s", down_why[world]); /* it names the rank */
 	else if (world >= 0)
 		weft_mpi_err(code, "rank %d of the job is gone", world);
 	pthread_mutex_unlock(&lock);

@@ -181,8 +181,10 @@ int weft_mpi_Finalize(void)
 	weft_mpi_bsend_fini();
 	weft_mpi_requests_drain();
 	err = meet_all();
-	if (err)
+	if (err) {
+		weft_mpi_blame(weft_mpi_comm_of(MPI_COMM_WORLD));
 		return err;
+	}
 	weft_mpi_comms_fini();
 	weft_mpi_ops_fini();
 	weft_mpi_types_fini();

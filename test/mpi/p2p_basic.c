@@ -168,11 +168,11 @@ int main(int argc, char **argv)
 {
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
 	lengths_around_a_ring();
-	test_barrier(MPI_COMM_WORLD);
+	test_barrier();
 	order_is_kept();
-	test_barrier(MPI_COMM_WORLD);
+	test_barrier();
 	everyone_to_zero();
-	test_barrier(MPI_COMM_WORLD);
+	test_barrier();
 	nobody_answers_at_once();
 	both_ways_in_one_call();
 	ready_and_self();

@@ -34,7 +34,7 @@ static void finish(void)
 		CHECK(rx[i] == MPI_REQUEST_NULL && tx[i] == MPI_REQUEST_NULL);
 		CHECK_EQ(in[i], left * N + i);
 	}
-	test_barrier(MPI_COMM_WORLD);
+	test_barrier();
 }
 
 static void all(void)
@@ -43,10 +43,10 @@ static void all(void)
 	int flag = 1;
 
 	post();
-	test_barrier(MPI_COMM_WORLD);
+	test_barrier();
 	OK(MPI_Testall(N, rx, &flag, st));
 	CHECK(!flag);
-	test_barrier(MPI_COMM_WORLD);
+	test_barrier();
 	start_sends();
 	OK(MPI_Waitall(N, rx, st));
 	for (int i = 0; i < N; i++) {
