@@ -219,7 +219,6 @@ static void say_lost(struct weft_tcp *t, struct weft_tcp_conn *c, ssize_t got, i
 static bool after_parse(struct weft_tcp *t, struct weft_tcp_conn *c, int n)
 {
 	if (n < 0) {
-		weft_error("tcp: rank %d sent bytes that are no packet", c->peer);
 		weft_tcp_conn_down(t, c, WEFT_ERR_PROTO, "it sent bytes that are no packet");
 		return true;
 	}
