@@ -16,8 +16,6 @@
 #include "net/host.h"
 #include "task/task.h"
 
-#pragma weak weft_driver_tcp
-
 #define CARD_BYTES 1024 /* an address, or a host key */
 
 struct card {
@@ -188,7 +186,7 @@ static weft_err reach_everybody(const struct weft_boot_info *boot)
 		if (p != boot->rank)
 			reach_by(shm, p, self.card[p].shm);
 	if (shm_is_not_enough(boot->size)) {
-		if (want_tcp && &weft_driver_tcp)
+		if (want_tcp)
 			err = rail_open(&weft_driver_tcp, boot, &tcp);
 		if (err || (err = exchange_tcp(boot, tcp)))
 			return err;

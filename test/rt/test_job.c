@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_job.c - ranks started by mpiexec exchange messages of every size and kind over the real
+ * drivers: blocking, crossed, wildcards, waiting probes, threads.
+ *
+ * Without arguments it starts itself under the mpiexec built beside it, once per driver.
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "check.h"
+#include "comm/comm.h"
+#include "rt/rt.h"
+#include "task/task.h"
+
+static struct weft_ctx *ctx, *wild_ctx;
+static int me, n_ranks;
+
+static void wait_req(struct weft_req *r)
+{
+	if (!weft_req_done(r))
+		weft_engine_wait(&r->done);
+}
+
+static void start_send_in(struct weft_ctx *c, struct weft_req *r, int peer, int tag,
+			  const void *buf, size_t n)
+{
+	struct weft_buf b = weft_buf_flat(buf, n);
+	weft_req_init(r, NULL, NULL);
+	CHECK_EQ(weft_isend(r, c, peer, tag, &b, WEFT_SEND_STANDARD), WEFT_OK);
+}
+
+static void start_recv_in(struct weft_ctx *c, struct weft_req *r, int peer, int tag, void *buf,
+			  size_t n)
+{
+	struct weft_buf b = weft_buf_flat(buf, n);
+	weft_req_init(r, NULL, NULL);
+	CHECK_EQ(weft_irecv(r, c, peer, tag, &b), WEFT_OK);
+}
+
+static void start_send(struct weft_req *r, int peer, int tag, const void *buf, size_t n)
+{
+	start_send_in(ctx, r, peer, tag, buf, n);
+}
+
+static void start_recv(struct weft_req *r, int peer, int tag, void *buf, size_t n)
+{
+	start_recv_in(ctx, r, peer, tag, buf, n);
+}
+
+static void fill(unsigned char *buf, size_t n, unsigned salt)
+{
+	for (size_t i = 0; i < n; i++)
+		buf[i] = (unsigned char)(i * 13 + (i >> 9) + salt);
+}
+
+static void check_fill(const unsigned char *buf, size_t n, unsigned salt)
+{
+	for (size_t i = 0; i < n; i++)
+		CHECK(buf[i] == (unsigned char)(i * 13 + (i >> 9) + salt));
+}
+
+/* Everybody sends to everybody, ourselves included, all at once. */
+static void crossed(size_t n, int tag)
+{
+	struct weft_req s[16], r[16];
+	unsigned char *in[16], *out = malloc(n + 1);
+
+	fill(out, n, (unsigned)me);
+	for (int p = 0; p < n_ranks; p++) {
+		in[p] = calloc(1, n + 1);
+		if (p % 2)
+			start_recv(&r[p], p, tag, in[p], n);
+		start_send(&s[p], p, tag, out, n);
+		if (!(p % 2))
+			start_recv(&r[p], p, tag, in[p], n);
+	}
+	for (int p = 0; p < n_ranks; p++) {
+		wait_req(&r[p]);
+		wait_req(&s[p]);
+		CHECK_EQ(r[p].status.err, WEFT_OK);
+		CHECK_EQ(r[p].status.peer, p);
+		CHECK_EQ(r[p].status.bytes, n);
+		check_fill(in[p], n, (unsigned)p);
+		free(in[p]);
+	}
+	free(out);
+}
+
+/* Rank 0 collects with wildcards and probes what the others send. */
+static void collected(void)
+{
+	unsigned char buf[20000];
+	const int each = 50;
+
+	if (me) {
+		for (int i = 0; i < each; i++) {
+			struct weft_req s;
+			size_t n = (size_t)(i * 397 % 20000);
+			fill(buf, n, (unsigned)i);
+			start_send_in(wild_ctx, &s, 0, 100 + i, buf, n);
+			wait_req(&s);
+		}
+		return;
+	}
+	int next[16] = {0};
+	for (int i = 0; i < each * (n_ranks - 1); i++) {
+		struct weft_status st;
+		struct weft_req r;
+		weft_probe(wild_ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, &st);
+		CHECK_EQ(st.err, WEFT_OK);
+		start_recv_in(wild_ctx, &r, st.peer, WEFT_ANY_TAG, buf, sizeof buf);
+		wait_req(&r);
+		CHECK_EQ(r.status.tag, 100 + next[st.peer]);
+		CHECK_EQ(r.status.bytes, next[st.peer] * 397 % 20000);
+		check_fill(buf, r.status.bytes, (unsigned)next[st.peer]);
+		next[st.peer]++;
+	}
+}
+
+static void *pingpong(void *arg)
+{
+	int tag = (int)(intptr_t)arg, peer = me ^ 1;
+	for (unsigned i = 0; i < 300; i++) {
+		unsigned got = 0;
+		struct weft_req s, r;
+		if (me & 1) {
+			start_recv(&r, peer, tag, &got, sizeof got);
+			wait_req(&r);
+			start_send(&s, peer, tag, &i, sizeof i);
+			wait_req(&s);
+		} else {
+			start_send(&s, peer, tag, &i, sizeof i);
+			start_recv(&r, peer, tag, &got, sizeof got);
+			wait_req(&r);
+			wait_req(&s);
+		}
+		CHECK_EQ(got, i);
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t th[4];
+	for (intptr_t t = 0; t < 4; t++)
+		CHECK(!pthread_create(&th[t], NULL, pingpong, (void *)(1000 + t)));
+	for (int t = 0; t < 4; t++)
+		pthread_join(th[t], NULL);
+}
+
+static int rank_main(void)
+{
+	static const size_t sizes[] = {0,    1,    8,     63,    64,     65,      1000,
+				       8192, 8193, 65536, 70000, 300000, 1 << 20, (4 << 20) + 1};
+	const struct weft_boot_info *boot;
+
+	CHECK_EQ(weft_rt_start(&boot), WEFT_OK);
+	me = boot->rank;
+	n_ranks = boot->size;
+	CHECK_EQ(weft_ctx_open(5, &ctx), WEFT_OK);
+	CHECK_EQ(weft_ctx_open(6, &wild_ctx), WEFT_OK);
+	for (unsigned i = 0; i < weft_countof(sizes); i++)
+		crossed(sizes[i], (int)i);
+	collected();
+	threads();
+	for (unsigned i = 0; i < 20; i++)
+		crossed(8, 50);
+	weft_ctx_close(wild_ctx);
+	weft_ctx_close(ctx);
+	weft_rt_stop();
+	return 0;
+}
+
+static int start_ranks(const char *drivers, const char *ranks)
+{
+	char self[PATH_MAX], command[PATH_MAX * 3];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	CHECK(n > 0);
+	self[n] = 0;
+	char dir[PATH_MAX];
+	snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(self, '/') - self), self);
+	snprintf(command, sizeof command, "%s/bin/mpiexec", dir);
+	if (access(command, X_OK))
+		SKIP("mpiexec is not built");
+	snprintf(command, sizeof command,
+		 "WEFT_DRIVERS=%s '%s/bin/mpiexec' --timeout 50 -n %s '%s' rank", drivers, dir,
+		 ranks, self);
+	printf("%s\n", command);
+	fflush(stdout);
+	return system(command);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "rank"))
+		return rank_main();
+	CHECK(!start_ranks("self,shm", "2"));
+	CHECK(!start_ranks("self,shm", "4"));
+	CHECK(!start_ranks("self,tcp", "2"));
+	CHECK(!start_ranks("self,tcp", "4"));
+	return 0;
+}
