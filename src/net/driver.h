@@ -124,7 +124,9 @@ struct weft_driver {
 
 	/*
 	 * The caller will sleep on fd: from here on each arrival makes fd readable.  WEFT_AGAIN:
-	 * there is something already; poll instead.  After waking: disarm, then poll.
+	 * there is something already; poll instead.  After waking: disarm, then poll.  A poll while
+	 * armed is right, too: what it finds is delivered, and when it returns 0 the driver is
+	 * armed as before; it costs a system call.
 	 */
 	weft_err (*arm)(struct weft_net *net);
 	void (*disarm)(struct weft_net *net);

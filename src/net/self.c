@@ -26,6 +26,7 @@ struct self {
 	struct weft_ring_tx tx;             /* poster */
 	_Atomic bool x_blocked;             /* poster sets, poller clears: owes a ready() */
 	_Atomic bool x_armed;               /* poller sets, who rings clears */
+	bool armed;                         /* poller: between arm and disarm */
 	alignas(64) struct weft_ring_rx rx; /* poller */
 };
 
@@ -117,6 +118,11 @@ static int self_poll(struct weft_net *net)
 {
 	struct self *s = (struct self *)net;
 	int n = 0;
+	if (weft_unlikely(s->armed) && !atomic_load_explicit(&s->x_armed, memory_order_relaxed)) {
+		/* Somebody has rung.  Armed again before looking, as in self_arm(). */
+		weft_hub_quiet(&s->hub);
+		(void)atomic_exchange_explicit(&s->x_armed, true, memory_order_seq_cst);
+	}
 	/* Bounded, so that a chain of messages to oneself cannot hold the mask for ever. */
 	while (n < TAKES_PER_POLL && weft_ring_peek(&s->rx)) {
 		struct weft_ring_packet p;
@@ -143,7 +149,9 @@ static weft_err self_arm(struct weft_net *net)
 	struct self *s = (struct self *)net;
 	/* ARM -> RING (wake): exchange before the recheck; the poster publishes by exchange. */
 	(void)atomic_exchange_explicit(&s->x_armed, true, memory_order_seq_cst);
-	if (!weft_ring_peek(&s->rx) && !atomic_load_explicit(&s->x_blocked, memory_order_seq_cst))
+	s->armed = !weft_ring_peek(&s->rx) &&
+		   !atomic_load_explicit(&s->x_blocked, memory_order_seq_cst);
+	if (s->armed)
 		return WEFT_OK;
 	(void)atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst);
 	return WEFT_AGAIN;
@@ -152,6 +160,7 @@ static weft_err self_arm(struct weft_net *net)
 static void self_disarm(struct weft_net *net)
 {
 	struct self *s = (struct self *)net;
+	s->armed = false;
 	(void)atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst);
 	/* Always: a late ring of an earlier sleep may be what woke us. */
 	weft_hub_quiet(&s->hub);

@@ -306,10 +306,33 @@ static int poll_cold(struct weft_shm *s)
 	return n;
 }
 
+/* Polled while armed: stays armed, whatever has rung.  Looks at everything, since a sleep may
+ * follow. */
+static int poll_armed(struct weft_shm *s)
+{
+	int n = housekeep(s);
+	/* Arms before the look at the rings, as shm_arm() does. */
+	if (!weft_bell_armed(&s->inbox->bell, false))
+		weft_bell_arm(&s->inbox->bell, s->fence);
+	for (int i = 0; i < s->n_scan; i++) {
+		struct weft_shm_link *k = &s->link[s->scan[i]];
+		if (atomic_load_explicit(&k->x_blocked, memory_order_seq_cst))
+			weft_ring_wait(k->tx.control);
+		n += weft_shm_link_take(s, k, TAKES_PER_LINK);
+	}
+	if (weft_lobby_wanted(&s->lobby)) {
+		weft_lobby_work(&s->lobby);
+		n++;
+	}
+	return n + scan_blocked(s);
+}
+
 static int shm_poll(struct weft_net *net)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	int n = 0;
+	if (weft_unlikely(s->armed))
+		return poll_armed(s);
 	for (int i = 0; i < s->n_scan && i < WEFT_SHM_HOT; i++) {
 		struct weft_shm_link *k = &s->link[s->scan[i]];
 		if (weft_ring_peek(&k->rx))
@@ -358,7 +381,8 @@ static weft_err shm_arm(struct weft_net *net)
 		return WEFT_AGAIN;
 	weft_hub_tick(&s->hub, weft_lobby_busy(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
 	weft_bell_arm(&s->inbox->bell, s->fence);
-	if (!has_anything(s))
+	s->armed = !has_anything(s);
+	if (s->armed)
 		return WEFT_OK;
 	weft_bell_disarm(&s->inbox->bell);
 	weft_hub_hurry(&s->hub);
@@ -368,6 +392,7 @@ static weft_err shm_arm(struct weft_net *net)
 static void shm_disarm(struct weft_net *net)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
+	s->armed = false;
 	weft_bell_disarm(&s->inbox->bell);
 	/* The next poll looks at the descriptors and empties the eventfd. */
 	weft_hub_hurry(&s->hub);

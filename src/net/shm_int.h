@@ -72,6 +72,7 @@ struct weft_shm {
 	bool registered; /* for membarrier */
 	bool fence;      /* some link is plain: arming needs the membarrier */
 	bool listening;
+	bool armed;  /* between arm and disarm */
 	int n_local; /* processes of this job on this host, we included */
 	int n_up, n_greeting;
 	_Atomic int x_blocked; /* links with x_blocked */

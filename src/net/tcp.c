@@ -321,7 +321,13 @@ static int tcp_poll(struct weft_net *net)
 	atomic_store_explicit(&t->x_round,
 			      atomic_load_explicit(&t->x_round, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
-	/* Relaxed: a hint; arm() looks in earnest. */
+	if (weft_unlikely(t->armed)) {
+		/* Somebody may have rung: armed again before looking, as in tcp_arm(). */
+		n += look(t);
+		(void)atomic_exchange_explicit(&t->x_armed, true, memory_order_seq_cst);
+		n += housekeep(t);
+	}
+	/* Relaxed: a hint; when armed, the exchange above has ordered it. */
 	if (atomic_load_explicit(&t->x_dirty, memory_order_relaxed))
 		n += serve_dirty(t);
 	bool direct = t->n_up <= DIRECT_MAX;
@@ -348,8 +354,9 @@ static weft_err tcp_arm(struct weft_net *net)
 		weft_hub_tick(&t->hub, WATCHDOG_MS);
 	/* ARM -> RING (weft_tcp_nudge): exchange before the second look. */
 	(void)atomic_exchange_explicit(&t->x_armed, true, memory_order_seq_cst);
-	if (!atomic_load_explicit(&t->x_dirty, memory_order_seq_cst) &&
-	    !weft_lobby_wanted(&t->lobby))
+	t->armed = !atomic_load_explicit(&t->x_dirty, memory_order_seq_cst) &&
+		   !weft_lobby_wanted(&t->lobby);
+	if (t->armed)
 		return WEFT_OK;
 	atomic_store_explicit(&t->x_armed, false, memory_order_relaxed);
 again:
@@ -360,6 +367,7 @@ again:
 static void tcp_disarm(struct weft_net *net)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
+	t->armed = false;
 	/* Relaxed: a late ring costs one wake-up. */
 	atomic_store_explicit(&t->x_armed, false, memory_order_relaxed);
 	weft_hub_hurry(&t->hub);

@@ -104,6 +104,7 @@ struct weft_tcp {
 	struct weft_hub hub;
 	struct weft_lobby lobby;
 	bool listening;
+	bool armed; /* between arm and disarm */
 	unsigned n_mine;
 	struct weft_tcp_address mine[WEFT_TCP_ADDRESSES]; /* listener n belongs to mine[n] */
 	unsigned n_reached, n_same_network;

@@ -22,7 +22,7 @@
 #include "check.h"
 #include "net/driver.h"
 
-#define SUITE_MAX 8
+#define SUITE_MAX 16
 #define SUITE_SECONDS 40
 
 struct board {
@@ -311,10 +311,37 @@ static void case_all_to_all(struct node *n)
 			poll_once(n);
 }
 
+/* The same, staying armed over the polls that follow, as an engine does that waits for edges. */
+static void sleep_armed(struct node *n, bool *armed)
+{
+	if (!*armed)
+		*armed = n->driver->arm(n->net) == WEFT_OK;
+	if (*armed && !n->driver->poll(n->net)) {
+		struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
+		CHECK(poll(&p, 1, 10000) != 0);
+	}
+	n->driver->poll(n->net);
+}
+
+static void case_stay_armed(struct node *n)
+{
+	const uint64_t rounds = 2000;
+	bool armed = false;
+	for (uint64_t i = 0; i < rounds; i++) {
+		if (n->rank == 0)
+			send_packet(n, next_of(n), 8);
+		while (n->got_n[prev_of(n)] <= i)
+			sleep_armed(n, &armed);
+		if (n->rank != 0)
+			send_packet(n, next_of(n), 8);
+	}
+	n->driver->disarm(n->net);
+}
+
 /* Ping-pong in which the one who waits sleeps: no wake-up may be lost. */
 static void case_sleep(struct node *n)
 {
-	const uint64_t rounds = 3000;
+	const uint64_t rounds = n->size > 4 ? 300 : 3000;
 	uint64_t seed = 5 + (uint64_t)n->rank;
 	for (uint64_t i = 0; i < rounds; i++) {
 		if (n->rank == 0)
@@ -645,6 +672,7 @@ static void __attribute__((unused)) run_suite_alone(const struct weft_driver *d)
 	run_case(d, "flood", 1, case_flood);
 	run_case(d, "large", 1, case_large);
 	run_case(d, "sleep", 1, case_sleep);
+	run_case(d, "stay armed", 1, case_stay_armed);
 	run_case(d, "threads", 1, case_threads);
 	run_case(d, "burst", 1, case_burst);
 	run_case(d, "get_put", 1, case_get_put);
@@ -660,6 +688,8 @@ static void __attribute__((unused)) run_suite_together(const struct weft_driver 
 		run_case(d, "all to all", 4, case_all_to_all);
 	run_case(d, "sleep", 2, case_sleep);
 	run_case(d, "sleep of 4", 4, case_sleep);
+	run_case(d, "stay armed", 2, case_stay_armed);
+	run_case(d, "stay armed, 3", 3, case_stay_armed);
 	run_case(d, "sleep full", 2, case_sleep_full);
 	run_case(d, "threads", 2, case_threads);
 	run_case(d, "threads of 3", 3, case_threads);

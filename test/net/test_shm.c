@@ -30,6 +30,9 @@ int main(void)
 {
 	refuses_other_hosts();
 	run_suite_together(&weft_driver_shm);
+	/* More peers than the poll looks at each time. */
+	run_case(&weft_driver_shm, "all to all of 12", 12, case_all_to_all);
+	run_case(&weft_driver_shm, "sleep of 12", 12, case_sleep);
 	with_less((struct weft_shm_lacks){.membarrier = true});
 	with_less((struct weft_shm_lacks){.cma = true, .pidfd = true});
 	return 0;
