@@ -159,6 +159,9 @@ static void unsolicited(void)
 
 int main(void)
 {
+#ifdef __SANITIZE_THREAD__
+	SKIP("ThreadSanitizer has a thread of its own that wakes up");
+#endif
 	note_foreign(); /* the main thread, which measures, too */
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	fake_add(&net, "fake", true);
