@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ranks: 1 2 */
+/* Communicators come and go 70,000 times, live by the thousand, and other objects too. */
+#include "mpitest.h"
+
+static void come_and_go(void)
+{
+	MPI_Comm comm;
+
+	for (int i = 0; i < 70000; i++) {
+		OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+		OK(MPI_Comm_free(&comm));
+	}
+	for (int i = 0; i < 10000; i++) {
+		OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+		OK(MPI_Comm_free(&comm));
+	}
+}
+
+static void live_together(void)
+{
+	enum { N = 2000 };
+	static MPI_Comm comm[N];
+	int v = 0;
+
+	for (int i = 0; i < N; i++)
+		OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]));
+	for (int i = 0; i < N; i += 100) {
+		OK(MPI_Sendrecv(&i, 1, MPI_INT, (rank + 1) % size, i, &v, 1, MPI_INT,
+				(rank + size - 1) % size, i, comm[i], MPI_STATUS_IGNORE));
+		CHECK_EQ(v, i);
+	}
+	for (int i = 0; i < N; i++)
+		OK(MPI_Comm_free(&comm[i]));
+}
+
+static void small_objects(void)
+{
+	MPI_Info info;
+	MPI_Group group, one;
+	MPI_Errhandler e;
+	int key, zero = 0;
+
+	OK(MPI_Comm_group(MPI_COMM_WORLD, &group));
+	for (int i = 0; i < 70000; i++) {
+		OK(MPI_Info_create(&info));
+		OK(MPI_Info_free(&info));
+		OK(MPI_Group_incl(group, 1, &zero, &one));
+		OK(MPI_Group_free(&one));
+		OK(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &e));
+		OK(MPI_Errhandler_free(&e));
+		OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key,
+					  NULL));
+		OK(MPI_Comm_free_keyval(&key));
+	}
+	OK(MPI_Group_free(&group));
+}
+
+static void many_requests(void)
+{
+	enum { N = 100000 };
+	static MPI_Request req[N];
+	static char b[N];
+
+	for (int i = 0; i < N; i++)
+		OK(MPI_Irecv(&b[i], 1, MPI_CHAR, 0, 0, MPI_COMM_SELF, &req[i]));
+	for (int i = 0; i < N; i++)
+		OK(MPI_Send("x", 1, MPI_CHAR, 0, 0, MPI_COMM_SELF));
+	OK(MPI_Waitall(N, req, MPI_STATUSES_IGNORE));
+	CHECK_EQ(b[N - 1], 'x');
+}
+
+int main(int argc, char **argv)
+{
+	test_start(&argc, &argv, MPI_THREAD_SINGLE);
+	come_and_go();
+	live_together();
+	small_objects();
+	many_requests();
+	return test_end();
+}
