@@ -282,7 +282,8 @@ static weft_err sources_add(void)
 			return err;
 		self.added[i] = true;
 	}
-	return core->nrails ? weft_pull_create(&core->puller) : WEFT_OK;
+	core->background = true;
+	return WEFT_OK;
 }
 
 static void sources_remove(void)
@@ -292,9 +293,7 @@ static void sources_remove(void)
 			weft_source_remove(&self.source[i]);
 		self.added[i] = false;
 	}
-	if (self.core->puller)
-		weft_pull_destroy(self.core->puller);
-	self.core->puller = NULL;
+	self.core->background = false;
 }
 
 /* ---- life --------------------------------------------------------------------------------- */

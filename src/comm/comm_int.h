@@ -302,7 +302,8 @@ struct weft_core {
 	int (*poll)(void *arg);                             /* one round of progress */
 	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
 	void *hook_arg;
-	struct weft_pull_source *puller; /* runs fetches; NULL: they run at once */
+	bool offer;      /* I: offer buffers instead of fetching; for tests */
+	bool background; /* I: large copies are tasks of the engine; else they run at once */
 };
 
 /* core.c */
@@ -367,7 +368,8 @@ void weft_gate_kick(struct weft_gate *g);
 void weft_gate_purge(struct weft_gate *g);
 bool weft_gate_empty(struct weft_gate *g);
 /* A packet without payload that belongs to no request. */
-void weft_gate_control(struct weft_gate *g, enum weft_wire_kind kind, uint32_t id);
+void weft_gate_control(struct weft_gate *g, const struct weft_wire *head);
+void weft_gate_fin(struct weft_gate *g, uint32_t id);
 
 /* send.c */
 void weft_send_drop(struct weft_req *r, weft_err err);
@@ -385,9 +387,13 @@ void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t 
 		     uint64_t addr);
 /* Copies one piece; true: the request is over (do not touch it any more). */
 bool weft_pull_step(struct weft_req *r);
+/* The same for a send whose receiver has offered its buffer. */
+bool weft_push_step(struct weft_req *r);
+/* Instead of fetching: asks the sender to write into our buffer.  False: not possible. */
+bool weft_rndv_offer(struct weft_req *r);
 void *weft_rndv_cookie_open(void *cookie); /* the request of a driver's sent() */
 enum weft_post weft_rndv_post_locked(struct weft_gate *g, struct weft_out *o);
-void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h);
+void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *payload, size_t len);
 void weft_rndv_fin(struct weft_gate *g, const struct weft_wire *h);
 void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len);
 
@@ -396,11 +402,9 @@ struct weft_net_events weft_rail_events(struct weft_rail *rail);
 void weft_rx_abandon(struct weft_gate *g);
 void weft_gate_protocol_error(struct weft_gate *g, const char *what);
 
-/* pull.c: a source of the engine that runs the fetches of large messages */
-struct weft_pull_source;
-weft_err weft_pull_create(struct weft_pull_source **ps_p);
-void weft_pull_submit(struct weft_pull_source *ps, struct weft_req *r);
-void weft_pull_destroy(struct weft_pull_source *ps);
+/* copy.c */
+/* Has the copying done for r by pull or push steps: small ones on the spot. */
+void weft_copy_start(struct weft_core *core, struct weft_req *r, bool push, bool small);
 
 /* dead.c */
 void weft_core_peer_down(struct weft_core *core, int peer, weft_err err, const char *why);
@@ -419,6 +423,12 @@ static inline int weft_id_recv(int peer)
 static inline bool weft_gate_can_get(struct weft_gate *g)
 {
 	return g->driver->get && g->driver->card(g->net, g->peer)->can_get;
+}
+
+/* The same for writing into it. */
+static inline bool weft_gate_can_put(struct weft_gate *g)
+{
+	return g->driver->put && g->driver->card(g->net, g->peer)->can_put;
 }
 
 static inline bool weft_gate_down(struct weft_gate *g)

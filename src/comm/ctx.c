@@ -95,7 +95,7 @@ static void msg_drop(struct weft_msg *m)
 		send->status.err = WEFT_ERR_CANCELLED;
 		weft_req_complete(send);
 	} else if (m->id) {
-		weft_gate_control(&core->gate[m->entry.peer], WEFT_WIRE_FIN, m->id);
+		weft_gate_fin(&core->gate[m->entry.peer], m->id);
 	}
 	uintptr_t state = WEFT_MSG_ARRIVING;
 	/* CLAIM -> LAST (msg_settled): the poller still writes into it, and frees it. */

@@ -259,16 +259,19 @@ bool weft_gate_empty(struct weft_gate *g)
 	return empty;
 }
 
-void weft_gate_control(struct weft_gate *g, enum weft_wire_kind kind, uint32_t id)
+void weft_gate_fin(struct weft_gate *g, uint32_t id)
 {
-	struct weft_wire head = {.kind = (uint8_t)kind, .context = id};
+	weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_FIN, .context = id});
+}
 
+void weft_gate_control(struct weft_gate *g, const struct weft_wire *head)
+{
 	if (weft_gate_down(g))
 		return;
 	if (weft_gate_try(g)) {
 		enum weft_post r = WEFT_POST_FULL;
 		if (weft_gate_clear_locked(g))
-			r = g->driver->post(g->net, g->peer, &head, NULL, 0, 0, NULL);
+			r = g->driver->post(g->net, g->peer, head, NULL, 0, 0, NULL);
 		weft_gate_leave(g);
 		if (r != WEFT_POST_FULL)
 			return;
@@ -276,7 +279,7 @@ void weft_gate_control(struct weft_gate *g, enum weft_wire_kind kind, uint32_t i
 	struct weft_out *o = malloc(sizeof *o);
 	if (!o)
 		weft_panic("no memory for an answer of %zu bytes to rank %d", sizeof *o, g->peer);
-	o->head = head;
+	o->head = *head;
 	o->type = WEFT_OUT_CTRL;
 	weft_gate_submit(g, o);
 }

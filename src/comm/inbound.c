@@ -99,7 +99,7 @@ static void on_eager(struct weft_gate *g, const struct weft_wire *h, const void 
 	struct weft_entry *e = weft_match_arrive(ctx, g->peer, h->tag);
 	if (weft_likely(e)) {
 		if (weft_unlikely(sync_id))
-			weft_gate_control(g, WEFT_WIRE_FIN, sync_id);
+			weft_gate_fin(g, sync_id);
 		weft_recv_deliver(weft_req_of_entry(e), g->peer, h->tag, data, len);
 		return;
 	}
@@ -152,7 +152,7 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 		on_rts(g, &h, payload, len);
 		break;
 	case WEFT_WIRE_CTS:
-		weft_rndv_cts(g, &h);
+		weft_rndv_cts(g, &h, payload, len);
 		break;
 	case WEFT_WIRE_DATA:
 		weft_rndv_data(g, &h, payload, len);
@@ -233,7 +233,7 @@ static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t l
 		return;
 	}
 	if (sync_id)
-		weft_gate_control(g, WEFT_WIRE_FIN, sync_id);
+		weft_gate_fin(g, sync_id);
 	struct weft_req *r = weft_req_of_entry(e);
 	size_t room = len < r->buf.bytes ? len : r->buf.bytes;
 	r->status = (struct weft_status){.peer = g->peer,

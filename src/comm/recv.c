@@ -81,7 +81,7 @@ static void take_eager(struct weft_req *r, struct weft_msg *m)
 	int peer = m->entry.peer, tag = m->entry.tag;
 
 	if (m->id) {
-		weft_gate_control(&core->gate[peer], WEFT_WIRE_FIN, m->id);
+		weft_gate_fin(&core->gate[peer], m->id);
 		m->id = 0;
 	}
 	uintptr_t state = WEFT_MSG_ARRIVING;

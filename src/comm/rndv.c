@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rndv.c - large messages: the receiver fetches the data itself (get), or asks the sender for it
- * (CTS) and gets it as DATA packets straight into the user's buffer.
+ * (CTS) and gets it as DATA packets straight into the user's buffer, or offers its buffer with the
+ * CTS and the sender writes into it (put).
  *
- * A fetch runs in pieces, outside the masks of the connections (pull.c); if the driver
+ * A fetch runs in pieces, outside the masks of the connections (copy.c); if the driver
  * turns out not to be able to fetch from this peer, the message is asked for instead.
  */
 #include <stdlib.h>
 #include "comm/comm_int.h"
 
-/* Bytes per get(): 25 us at hot-copy speed; fewer calls cost less, larger pieces leave caches. */
-#define PULL_PIECE ((size_t)256 * 1024)
+/* Bytes per get() or put(): 25 us at hot-copy speed; fewer calls cost less, larger pieces leave
+ * caches. */
+#define COPY_PIECE ((size_t)256 * 1024)
 
 /* Fetched on the spot, by whoever matched it: at most 15 us, less than handing it over costs when
  * another thread must wake for it. */
-#define PULL_INLINE ((size_t)128 * 1024)
+#define COPY_INLINE ((size_t)128 * 1024)
 
 /* A layout with pieces smaller than this on average goes through a packed buffer. */
 #define SMALL_PIECE ((size_t)512)
@@ -22,7 +24,7 @@
 /* A DATA packet's share when either side has to pack or unpack aside. */
 #define CHUNK ((size_t)64 * 1024)
 
-static void ask(struct weft_req *r)
+static void ask_with(struct weft_req *r, unsigned flags)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 
@@ -30,12 +32,18 @@ static void ask(struct weft_req *r)
 	v->out.type = WEFT_OUT_CTS;
 	v->out.head = (struct weft_wire){
 		.kind = WEFT_WIRE_CTS,
+		.flags = (uint8_t)flags,
 		.context = v->out.rts.id,
 		/* The tag bounds each DATA packet's payload; 0: no bound. */
 		.tag = r->buf.type ? (int32_t)CHUNK : 0,
 		.length = v->want,
 	};
 	weft_gate_submit(v->gate, &v->out);
+}
+
+static void ask(struct weft_req *r)
+{
+	ask_with(r, 0);
 }
 
 void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length, uint32_t id,
@@ -56,19 +64,13 @@ void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t 
 	if (weft_gate_down(g)) {
 		weft_recv_finish(r, WEFT_ERR_PEER);
 	} else if (!v->want) {
-		weft_gate_control(g, WEFT_WIRE_FIN, id);
+		weft_gate_fin(g, id);
 		weft_recv_finish(r, WEFT_OK);
-		/* Relaxed: a hint; a wrong guess fails and asks. */
+	} else if (g->core->offer && weft_rndv_offer(r)) {
+		return;
 	} else if (addr && weft_gate_can_get(g) &&
 		   !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed)) {
-		/* Relaxed: a count that weft_core_idle reads after everything else is over. */
-		atomic_fetch_add_explicit(&g->core->x_owed, 1, memory_order_acq_rel);
-		if (g->core->puller && v->want > PULL_INLINE) {
-			weft_pull_submit(g->core->puller, r);
-		} else {
-			while (!weft_pull_step(r))
-				; /* Bound: the message's pieces. */
-		}
+		weft_copy_start(g->core, r, false, v->want <= COPY_INLINE);
 	} else {
 		ask(r);
 	}
@@ -76,13 +78,13 @@ void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t 
 
 /* ---- fetching ----------------------------------------------------------------------------- */
 
-/* Fetches the next piece of at most PULL_PIECE bytes; stores its length. */
+/* Fetches the next piece of at most COPY_PIECE bytes; stores its length. */
 static weft_err pull_piece(struct weft_req *r, size_t *len_p)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 	struct weft_gate *g = v->gate;
 	uint64_t from = v->out.rts.addr + v->got;
-	size_t len = v->want - v->got < PULL_PIECE ? v->want - v->got : PULL_PIECE;
+	size_t len = v->want - v->got < COPY_PIECE ? v->want - v->got : COPY_PIECE;
 	struct iovec iov[WEFT_IOV_MAX];
 	unsigned n = 1;
 
@@ -141,8 +143,81 @@ bool weft_pull_step(struct weft_req *r)
 	v->got += len;
 	if (v->got < v->want)
 		return false;
-	weft_gate_control(g, WEFT_WIRE_FIN, v->out.rts.id);
+	weft_gate_fin(g, v->out.rts.id);
 	weft_recv_finish(r, WEFT_OK);
+	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
+	return true;
+}
+
+/* ---- offering and pushing ----------------------------------------------------------------- */
+
+bool weft_rndv_offer(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_gate *g = v->gate;
+
+	if (r->buf.type || weft_gate_down(g) || !weft_gate_can_put(g))
+		return false;
+	ask_with(r, WEFT_WIRE_OFFER);
+	return true;
+}
+
+/* Sends the data as packets after all. */
+static void send_data(struct weft_req *r)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+	s->off = 0;
+	s->out.type = WEFT_OUT_DATA;
+	weft_gate_submit(s->gate, &s->out);
+}
+
+/* Our next pieces of at most COPY_PIECE bytes in all; 0: too small to be worth it. */
+static size_t push_pieces(struct weft_req *r, struct iovec *iov, unsigned *n_p)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+	size_t len = s->want - s->off < COPY_PIECE ? s->want - s->off : COPY_PIECE;
+
+	if (!r->buf.type) {
+		iov[0] = (struct iovec){(char *)r->buf.base + s->off, len};
+		*n_p = 1;
+		return len;
+	}
+	unsigned n = WEFT_IOV_MAX;
+	size_t held = weft_iov(&r->buf, s->off, iov, &n), have = 0;
+	if (held < len && held < n * SMALL_PIECE)
+		return 0;
+	unsigned i = 0;
+	for (; i < n && have < len; i++) {
+		if (iov[i].iov_len > len - have)
+			iov[i].iov_len = len - have;
+		have += iov[i].iov_len;
+	}
+	*n_p = i;
+	return have;
+}
+
+bool weft_push_step(struct weft_req *r)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_gate *g = s->gate;
+	struct weft_core *core = g->core;
+	struct iovec iov[WEFT_IOV_MAX];
+	unsigned n = 0;
+
+	size_t len = push_pieces(r, iov, &n);
+	if (!len || weft_gate_down(g) ||
+	    g->driver->put(g->net, g->peer, s->out.rts.addr + s->off, iov, n, len)) {
+		send_data(r); /* or fails there, if the peer is gone */
+	} else {
+		s->off += len;
+		if (s->off < s->want)
+			return false;
+		weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_DATA,
+							 .flags = WEFT_WIRE_PLACED,
+							 .context = s->out.rts.id,
+							 .length = s->want});
+		weft_send_drop(r, WEFT_OK);
+	}
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 	return true;
 }
@@ -160,7 +235,11 @@ static enum weft_post post_cts_locked(struct weft_gate *g, struct weft_req *r)
 	struct weft_wire head = v->out.head;
 	head.sequence = id;
 	/* From the post on, the data may come and the request be over: it is not touched. */
-	enum weft_post p = g->driver->post(g->net, g->peer, &head, NULL, 0, 0, NULL);
+	uint64_t addr = (uint64_t)(uintptr_t)r->buf.base;
+	struct iovec iov = {&addr, sizeof addr};
+	bool offer = head.flags & WEFT_WIRE_OFFER;
+	enum weft_post p =
+		g->driver->post(g->net, g->peer, &head, &iov, offer, offer ? sizeof addr : 0, NULL);
 	if (p != WEFT_POST_DONE && p != WEFT_POST_ACCEPTED)
 		(void)weft_ids_take(&g->core->ids, id, weft_id_recv(g->peer));
 	return p;
@@ -267,23 +346,28 @@ enum weft_post weft_rndv_post_locked(struct weft_gate *g, struct weft_out *o)
 
 /* ---- what the peer says ------------------------------------------------------------------- */
 
-void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h)
+void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *payload, size_t len)
 {
 	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_send(g->peer));
 	struct weft_core_req_send *s = r ? weft_req_send(r) : NULL;
+	bool offer = h->flags & WEFT_WIRE_OFFER;
 
-	if (!r || s->gate != g || s->out.type != WEFT_OUT_RTS || h->length > r->buf.bytes ||
-	    !h->length || h->tag < 0 ||
+	if (!r || s->out.type != WEFT_OUT_RTS || h->length > r->buf.bytes || !h->length ||
+	    h->tag < 0 || len != (offer ? sizeof s->out.rts.addr : 0) ||
 	    !weft_ids_take(&g->core->ids, h->context, weft_id_send(g->peer))) {
 		weft_gate_protocol_error(g, "a CTS that answers nothing");
 		return;
 	}
 	s->want = h->length;
 	s->off = 0;
-	s->out.type = WEFT_OUT_DATA;
 	s->out.rts.id = h->sequence;
 	s->out.rts.reserved = (uint32_t)h->tag;
-	weft_gate_submit(g, &s->out);
+	if (offer)
+		memcpy(&s->out.rts.addr, payload, sizeof s->out.rts.addr);
+	if (offer && weft_gate_can_put(g))
+		weft_copy_start(g->core, r, true, false);
+	else
+		send_data(r);
 }
 
 void weft_rndv_fin(struct weft_gate *g, const struct weft_wire *h)
@@ -302,11 +386,13 @@ void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *
 	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_recv(g->peer));
 	struct weft_core_req_recv *v = r ? weft_req_recv(r) : NULL;
 
+	if (r && h->flags & WEFT_WIRE_PLACED && !len && !off && !v->got && h->length == v->want)
+		len = h->length; /* the sender has written it all */
 	if (!r || h->length != len || off != v->got || len > v->want - off) {
 		weft_gate_protocol_error(g, "DATA that nobody asked for");
 		return;
 	}
-	if (data) { /* else it is in place already */
+	if (data && !(h->flags & WEFT_WIRE_PLACED)) { /* else it is in place already */
 		if (r->buf.type)
 			weft_unpack(&r->buf, off, data, len);
 		else

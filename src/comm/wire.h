@@ -5,14 +5,16 @@
  * The version of this language is part of the drivers' hello.  All numbers are little-endian.
  * Everything that arrives is checked; what makes no sense closes the connection with that peer
  * and never touches memory.  Requests are named by ids (slot and generation in the owner's table,
- * ids.h), never by addresses.  The one address on the wire is that of a send buffer, offered to
- * peers who may copy from our memory anyway (get() of the driver).
+ * ids.h), never by addresses.  The one address on the wire is that of a buffer, offered to
+ * peers who may copy from and to our memory anyway (get and put of the driver).
  *
  * kind     who    sequence  context    tag      length          payload
  * EAGER    S->R   envelope  context    tag      data bytes (1)  the data
  * RTS      S->R   envelope  context    tag      data bytes      struct weft_wire_rts
- * CTS      R->S   R's id    S's id     -        bytes wanted    -
+ * CTS      R->S   R's id    S's id     most     bytes wanted    -
+ *                                                               OFFER: address, 8 bytes
  * DATA     S->R   offset lo R's id     off. hi  bytes here      that part of the data
+ *                                                               PLACED: none, it is there
  * FIN      R->S   -         S's id     -        -               -
  *
  * S is the sender of the message, R its receiver.  (1) with the flag SYNC, the upper half of
@@ -21,6 +23,9 @@
  *   eager:       EAGER                    (then FIN, if SYNC)
  *   rendezvous:  RTS, CTS, DATA ...       R has the data when all bytes wanted are there
  *                RTS, FIN                 R took the data itself (get), or wanted none
+ *                RTS, CTS + OFFER, DATA + PLACED   S wrote the data itself (put)
+ *
+ * `most` bounds the payload of each DATA packet; 0: no bound.
  *
  * Envelopes (EAGER, RTS) of one sender are numbered, and matched in that order.
  */
@@ -38,7 +43,9 @@ enum weft_wire_kind {
 	WEFT_WIRE_FIN = 5,
 };
 
-#define WEFT_WIRE_SYNC 1u /* flag of EAGER */
+#define WEFT_WIRE_SYNC 1u   /* flag of EAGER */
+#define WEFT_WIRE_OFFER 1u  /* flag of CTS */
+#define WEFT_WIRE_PLACED 1u /* flag of DATA */
 
 struct weft_wire {
 	uint8_t kind;

@@ -53,7 +53,7 @@ static struct fake_fabric {
 	struct fake_lane lane[FAKE_RANKS][FAKE_RANKS];
 	_Atomic bool x_dead[FAKE_RANKS];
 	unsigned chance_full, chance_accept, chance_place, chance_late; /* of 100 */
-	bool can_get, get_fails;
+	bool can_get, get_fails, put_fails, offer;
 	uint64_t seed;
 	/* An envelope is about to be matched. */
 	void (*arrives)(int from, int to, const struct weft_wire *head);
@@ -299,6 +299,22 @@ static weft_err fake_get(struct weft_net *net, int peer, uint64_t remote, const 
 	return WEFT_OK;
 }
 
+static weft_err fake_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			 unsigned n, size_t len)
+{
+	(void)net;
+	if (fake.put_fails || fake.x_dead[peer])
+		return WEFT_ERR_SYS;
+	char *to = (char *)(uintptr_t)remote;
+	size_t off = 0;
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(to + off, iov[i].iov_base, iov[i].iov_len);
+		off += iov[i].iov_len;
+	}
+	CHECK(off == len);
+	return WEFT_OK;
+}
+
 static weft_err fake_drain(struct weft_net *net)
 {
 	(void)net;
@@ -320,6 +336,7 @@ static const struct weft_driver fake_driver = {
 	.post = fake_post,
 	.poll = fake_poll,
 	.get = fake_get,
+	.put = fake_put,
 	.drain = fake_drain,
 	.card = fake_card,
 };
@@ -336,6 +353,7 @@ static weft_err fake_open(const struct weft_net_job *job, const struct weft_net_
 					 .inline_max = FAKE_INLINE,
 					 .eager_max = FAKE_EAGER,
 					 .can_get = fake.can_get,
+					 .can_put = fake.can_get,
 					 .streams = true};
 	*net_p = &f->base;
 	return WEFT_OK;
@@ -347,6 +365,7 @@ static void fake_cores(struct weft_core **core, int size)
 	for (int r = 0; r < size; r++) {
 		struct weft_net_job job = {.rank = r, .size = size, .jobid = "fake"};
 		CHECK(!weft_core_create(r, size, &core[r]));
+		core[r]->offer = fake.offer;
 		CHECK(!weft_core_rail_add(core[r], &fake_driver, &job));
 		for (int p = 0; p < size; p++)
 			if (p != r)

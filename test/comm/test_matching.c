@@ -320,6 +320,8 @@ static void run(uint64_t s, unsigned steps)
 	fake_init(s ^ 0xfeed);
 	fake.can_get = s & 1;
 	fake.get_fails = (s & 6) == 6;
+	fake.offer = s & 32;
+	fake.put_fails = (s & 6) == 4;
 	fake.chance_full = (s & 8) ? 40 : 5;
 	fake.chance_place = (s & 16) ? 90 : 10;
 	fake.arrives = model_arrive_wire;
@@ -360,7 +362,7 @@ int main(int argc, char **argv)
 	unsigned long long first = test_seed(argc, argv);
 	unsigned rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 20;
 	for (unsigned i = 0; i < rounds; i++)
-		run(first + i, 3000);
+		run(first + i * 3, 3000);
 	printf("%u messages matched in %u rounds\n", matched, rounds);
 	return 0;
 }
