@@ -94,7 +94,7 @@ static bool is_chosen(const struct ifaddrs *i, const union weft_tcp_sockaddr *na
 
 static bool is_usable(const struct ifaddrs *i, struct weft_tcp_address *a)
 {
-	if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || !(i->ifa_flags & IFF_RUNNING))
+	if (!i->ifa_addr || !(i->ifa_flags & IFF_UP))
 		return false;
 	memset(a, 0, sizeof *a);
 	if (i->ifa_addr->sa_family == AF_INET) {
@@ -131,6 +131,28 @@ static int listen_on(struct weft_tcp_address *a)
 	return -1;
 }
 
+/* Listens on each usable address of the interfaces that are, or are not, running. */
+static void listen_on_all(struct weft_tcp *t, const struct ifaddrs *all, bool running, int *error_p)
+{
+	for (const struct ifaddrs *i = all; i && t->n_mine < WEFT_TCP_ADDRESSES; i = i->ifa_next) {
+		struct weft_tcp_address a;
+		if (((i->ifa_flags & IFF_RUNNING) != 0) != running || !is_usable(i, &a))
+			continue;
+		int fd = listen_on(&a);
+		if (fd < 0) {
+			/* For instance an IPv6 address that is still being checked for doubles. */
+			*error_p = errno;
+			weft_debug("tcp: cannot listen on %s: %s", i->ifa_name, strerror(errno));
+			continue;
+		}
+		if (weft_lobby_listen(&t->lobby, fd)) {
+			close(fd);
+			continue;
+		}
+		t->mine[t->n_mine++] = a;
+	}
+}
+
 weft_err weft_tcp_addr_listen(struct weft_tcp *t)
 {
 	struct ifaddrs *all;
@@ -141,23 +163,9 @@ weft_err weft_tcp_addr_listen(struct weft_tcp *t)
 		return WEFT_ERR_SYS;
 	}
 	t->n_mine = 0;
-	for (struct ifaddrs *i = all; i && t->n_mine < WEFT_TCP_ADDRESSES; i = i->ifa_next) {
-		struct weft_tcp_address a;
-		if (!is_usable(i, &a))
-			continue;
-		int fd = listen_on(&a);
-		if (fd < 0) {
-			/* For instance an IPv6 address that is still being checked for doubles. */
-			error = errno;
-			weft_debug("tcp: cannot listen on %s: %s", i->ifa_name, strerror(errno));
-			continue;
-		}
-		if (weft_lobby_listen(&t->lobby, fd)) {
-			close(fd);
-			continue;
-		}
-		t->mine[t->n_mine++] = a;
-	}
+	listen_on_all(t, all, true, &error);
+	/* A cable that is out now may be in by the time that somebody connects. */
+	listen_on_all(t, all, false, &error);
 	freeifaddrs(all);
 	if (t->n_mine)
 		return WEFT_OK;
@@ -170,6 +178,8 @@ weft_err weft_tcp_addr_listen(struct weft_tcp *t)
 			   wish);
 	else
 		weft_error("tcp: no network interface with an address is up here");
+	if (*wish && !error)
+		return WEFT_ERR_ARG;
 	return error == EMFILE ? WEFT_ERR_LIMIT : WEFT_ERR_UNSUPPORTED;
 }
 

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two network namespaces are two hosts: shm refuses, tcp chooses the address of the link between
+ * them and not the loopback that both have; also when the link knows IPv6 only, when a bridge has
+ * the same address on both sides, and when WEFT_TCP_INTERFACE names the link.  A cut link is
+ * noticed. Needs root or user namespaces, and ip(8).
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include "driver_suite.c"
+#include "net/host.h"
+
+struct meeting {
+	_Atomic int x_made[2], x_linked;
+	struct board board;
+};
+
+static void shell(const char *command)
+{
+	if (system(command) != 0) {
+		fprintf(stderr, "failed: %s\n", command);
+		exit(1);
+	}
+}
+
+static void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)!write(fd, text, strlen(text));
+	close(fd);
+}
+
+/* A user namespace around it all, so that an ordinary user may do this. */
+static void become_root(void)
+{
+	char text[64];
+	unsigned uid = geteuid(), gid = getegid();
+	if (uid == 0)
+		return;
+	if (unshare(CLONE_NEWUSER) != 0)
+		SKIP("user namespaces are not allowed here");
+	write_text("/proc/self/setgroups", "deny");
+	snprintf(text, sizeof text, "0 %u 1", uid);
+	write_text("/proc/self/uid_map", text);
+	snprintf(text, sizeof text, "0 %u 1", gid);
+	write_text("/proc/self/gid_map", text);
+}
+
+/* Shell commands in which %d is the side, 0 or 1; run in its namespace. */
+struct scene {
+	const char *name;
+	const char *inside;
+	const char *interface;
+	void (*body)(struct node *);
+};
+
+static void wait_for(_Atomic int *x)
+{
+	while (!atomic_load(x))
+		usleep(1000);
+}
+
+static void side(struct meeting *m, const struct scene *scene, int rank)
+{
+	char command[512];
+	if (unshare(CLONE_NEWNET) != 0)
+		exit(77);
+	atomic_store(&m->x_made[rank], 1);
+	wait_for(&m->x_linked);
+	int r = rank + 1;
+	snprintf(command, sizeof command, scene->inside, r, r, r, r);
+	shell("ip link set lo up");
+	shell(command);
+	if (scene->interface)
+		CHECK_EQ(weft_setting_set(WEFT_SET_TCP_INTERFACE, scene->interface), WEFT_OK);
+	run_node(&weft_driver_tcp, &m->board, rank, 2, scene->body);
+}
+
+static void play(const struct scene *scene)
+{
+	struct meeting *m =
+		mmap(NULL, sizeof *m, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid[2];
+	char command[256];
+	int status, skipped = 0;
+	CHECK(m != MAP_FAILED);
+	fflush(NULL);
+	for (int r = 0; r < 2; r++) {
+		pid[r] = fork();
+		CHECK(pid[r] >= 0);
+		if (pid[r] == 0)
+			side(m, scene, r);
+	}
+	for (int r = 0; r < 2 && !skipped; r++)
+		while (!atomic_load(&m->x_made[r])) {
+			usleep(1000);
+			if (waitpid(pid[r], &status, WNOHANG) == pid[r]) {
+				CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 77);
+				skipped = 1;
+				break;
+			}
+		}
+	if (skipped) {
+		kill(pid[0], SIGKILL);
+		kill(pid[1], SIGKILL);
+		SKIP("network namespaces are not allowed here");
+	}
+	snprintf(command, sizeof command,
+		 "ip link add v%d type veth peer name w%d && ip link set v%d netns %d name wire && "
+		 "ip link set w%d netns %d name wire",
+		 getpid(), getpid(), getpid(), pid[0], getpid(), pid[1]);
+	shell(command);
+	atomic_store(&m->x_linked, 1);
+	for (int r = 0; r < 2; r++) {
+		CHECK(waitpid(pid[r], &status, 0) == pid[r]);
+		if (status != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
+			fprintf(stderr, "%s: rank %d ended with status 0x%x\n", scene->name, r,
+				status);
+			kill(pid[!r], SIGKILL);
+			exit(1);
+		}
+	}
+	printf("%s: ok\n", scene->name);
+	munmap(m, sizeof *m);
+}
+
+static void flood_briefly(struct node *n)
+{
+	char key[WEFT_HOST_KEY_MAX], line[WEFT_HOST_KEY_MAX + 32];
+	/* The other side's key, for all we can see, differs from ours. */
+	CHECK_EQ(weft_net_network_key(key, sizeof key), WEFT_OK);
+	snprintf(line, sizeof line, "tcp1 %s ", key);
+	CHECK(strncmp(n->board->address[next_of(n)], line, strlen(line)) != 0);
+	for (int i = 0; i < 500; i++)
+		send_packet(n, next_of(n), (size_t)(i * 37 % 5000));
+	send_packet(n, next_of(n), 200000);
+	while (n->got_n[prev_of(n)] < 501)
+		poll_once(n);
+}
+
+static void only_the_link(struct node *n)
+{
+	CHECK(!strstr(n->board->address[n->rank], " 127."));
+	flood_briefly(n);
+}
+
+/* The interface goes while data is under way: no hang; it comes back: nothing is lost. */
+static void flaps(struct node *n)
+{
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 50; i++)
+			send_packet(n, next_of(n), 3000);
+		if (n->rank == 0) {
+			shell("ip link set wire down");
+			for (int i = 0; i < 1000; i++)
+				n->driver->poll(n->net);
+			shell("ip link set wire up");
+		}
+		while (n->got_n[prev_of(n)] < 50u * (unsigned)(round + 1))
+			poll_once(n);
+	}
+}
+
+int main(void)
+{
+	static const struct scene scenes[] = {
+		{"IPv4", "ip addr add 10.77.0.%d/24 dev wire && ip link set wire up", NULL,
+		 flood_briefly},
+		{"IPv6 only",
+		 "ip link set wire up && ip -6 addr add fd77::%d/64 dev wire nodad && "
+		 "ip addr del 127.0.0.1/8 dev lo",
+		 NULL, flood_briefly},
+		{"the same bridge on both sides",
+		 "ip link add br0 type veth peer name br1 && ip link set br1 up && ip addr add "
+		 "172.17.0.1/16 dev br0 && "
+		 "ip link set br0 up && ip addr add 10.77.0.%d/24 dev wire && ip link set wire up",
+		 NULL, flood_briefly},
+		{"one interface", "ip addr add 10.77.0.%d/24 dev wire && ip link set wire up",
+		 "wire", only_the_link},
+		{"flapping", "ip addr add 10.77.0.%d/24 dev wire && ip link set wire up", NULL,
+		 flaps},
+	};
+	if (system("ip -V >/dev/null 2>&1") != 0)
+		SKIP("there is no ip(8)");
+	become_root();
+	/* In a namespace of its own, to leave nothing behind in ours. */
+	if (unshare(CLONE_NEWNET) != 0)
+		SKIP("network namespaces are not allowed here");
+	for (size_t i = 0; i < weft_countof(scenes); i++)
+		play(&scenes[i]);
+	return 0;
+}
