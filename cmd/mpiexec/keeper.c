@@ -21,13 +21,16 @@
 
 #define GRACE_NS 1500000000u /* an aborted job is over within two seconds */
 #define KILL_AGAIN_NS 20000000u
+#define GIVE_UP_NS 10000000000u /* somebody whom SIGKILL does not end: another user, a dead disk   \
+				 */
 
 static struct keeper {
 	const struct keeper_setup *setup;
 	int sock, child_fd;
 	pid_t *pids; /* of each rank: 0 not started or gone */
-	bool ending, killing;
-	uint64_t kill_at; /* next time to send SIGKILL, once ending */
+	bool ending;
+	uint64_t kill_at;    /* next time to send SIGKILL, once ending */
+	uint64_t give_up_at; /* 0: no SIGKILL has been sent yet */
 } k;
 
 bool keeper_send(int sock, struct keeper_msg msg, const int *fds)
@@ -111,7 +114,8 @@ static void signal_all(int sig)
 
 void keeper_kill_all(void)
 {
-	for (;;) { /* ends: SIGKILL leaves no descendant in the end, and we inherit each orphan */
+	uint64_t give_up_at = weft_clock_ns() + GIVE_UP_NS;
+	while (weft_clock_ns() < give_up_at) { /* ends sooner: we inherit each orphan, none stays */
 		int status;
 		pid_t pid = waitpid(-1, &status, WNOHANG);
 		if (pid > 0 || (pid < 0 && errno == EINTR))
@@ -215,6 +219,23 @@ static void obey(const struct keeper_msg *m, int fds[KEEPER_FDS])
 	}
 }
 
+static void kill_again(void)
+{
+	uint64_t now = weft_clock_ns();
+	signal_all(SIGKILL);
+	k.kill_at = now + KILL_AGAIN_NS;
+	if (!k.give_up_at)
+		k.give_up_at = now + GIVE_UP_NS;
+}
+
+static bool given_up(void)
+{
+	if (!k.give_up_at || weft_clock_ns() < k.give_up_at)
+		return false;
+	say("some processes of the job do not end, not even by SIGKILL");
+	return true;
+}
+
 static int next_timeout_ms(void)
 {
 	uint64_t now = weft_clock_ns();
@@ -227,14 +248,12 @@ static void loop(void)
 {
 	for (;;) { /* ends: told to end and nobody left, or mpiexec is gone */
 		bool empty = reap();
-		if (k.ending && empty) {
+		if (k.ending && (empty || given_up())) {
 			tell(KEEPER_GONE, 0, 0, 0);
 			return;
 		}
-		if (k.ending && weft_clock_ns() >= k.kill_at) {
-			signal_all(SIGKILL);
-			k.kill_at = weft_clock_ns() + KILL_AGAIN_NS;
-		}
+		if (k.ending && weft_clock_ns() >= k.kill_at)
+			kill_again();
 		struct pollfd p[2] = {{.fd = k.sock, .events = POLLIN},
 				      {.fd = k.child_fd, .events = POLLIN}};
 		if (poll(p, 2, next_timeout_ms()) <= 0)

@@ -20,6 +20,7 @@
 #define ANSWERS_MAX (256u << 10) /* unread answers beyond which a rank is not served */
 #define KEY_BYTES 64
 #define VALUE_BYTES 4096
+#define BATCH_BYTES 32768 /* a client reads lines of 64 KiB */
 
 struct conn {
 	struct event_source source;  /* the socket */
@@ -162,6 +163,32 @@ static void do_get(struct conn *c, const char *line)
 		answer(c, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
 }
 
+/* Our own addition: the first parts of many ranks' batches in one answer (see src/boot/boot.c). */
+static void do_batch(struct conn *c, const char *line)
+{
+	static char text[BATCH_BYTES + VALUE_BYTES + 1];
+	char number[16];
+	long batch = field(line, "batch", number, sizeof number) ? strtol(number, NULL, 10) : -1;
+	long from = field(line, "from", number, sizeof number) ? strtol(number, NULL, 10) : -1;
+	size_t n = 0;
+	if (batch < 0 || from < 0 || from >= srv.size) {
+		answer(c, "cmd=weft_batch_result rc=-1 msg=bad_range\n");
+		return;
+	}
+	long rank = from;
+	for (; rank < srv.size && n < BATCH_BYTES; rank++) {
+		char key[KEY_BYTES];
+		snprintf(key, sizeof key, "w%ld.%ld.0", batch, rank);
+		const char *value = kvs_get(key);
+		size_t len = value ? strlen(value) : 0;
+		memcpy(text + n, value ? value : "", len);
+		n += len;
+		text[n++] = ';';
+	}
+	text[n] = 0;
+	answer(c, "cmd=weft_batch_result rc=0 next=%ld value=%s\n", rank, text);
+}
+
 static void check_stuck(void)
 {
 	if (!srv.in_barrier || !srv.gone)
@@ -248,6 +275,8 @@ static void obey(struct conn *c, const char *line)
 		do_put(c, line);
 	else if (strcmp(cmd, "get") == 0)
 		do_get(c, line);
+	else if (strcmp(cmd, "weft_batch") == 0)
+		do_batch(c, line);
 	else if (strcmp(cmd, "barrier_in") == 0)
 		do_barrier(c);
 	else if (strcmp(cmd, "init") == 0)

@@ -31,6 +31,7 @@ static struct {
 	struct weft_boot_blob pending; /* put, not yet fenced */
 	char ***batches;               /* [batch][rank]: text, `nothing`, or NULL: not fetched */
 	int n_batches;
+	bool many; /* the launcher is weft's and knows weft_pmi_get_batch */
 } job = {.pmi = {.x_fd = -1}};
 
 /* --- batches --- */
@@ -113,28 +114,82 @@ static weft_err fetch_parts(int batch, int rank, const char *first, struct weft_
 	return err;
 }
 
+/* Fills the slot of (batch, rank) from the value of its part 0. */
+static weft_err keep_text(int batch, int rank, const char *first)
+{
+	struct weft_boot_blob all = {0};
+	weft_err err = fetch_parts(batch, rank, first, &all);
+	if (err)
+		weft_boot_blob_fini(&all);
+	else
+		job.batches[batch][rank] = all.text;
+	return err;
+}
+
+static weft_err fetch_one(int batch, int rank)
+{
+	char name[48];
+	const char *first;
+	part_name(name, sizeof name, batch, rank, 0);
+	weft_err err = weft_pmi_get(&job.pmi, name, &first);
+	if (err == WEFT_ERR_NOENT) {
+		job.batches[batch][rank] = nothing;
+		return WEFT_OK;
+	}
+	return err ? err : keep_text(batch, rank, first);
+}
+
+/* Takes one text of many; *text_p moves behind it.  Ranks that are in memory already stay. */
+static weft_err keep_next(int batch, int rank, char **text_p)
+{
+	char *first = *text_p, *end = strchr(first, ';');
+	if (!end) {
+		weft_error("the launcher's values of batch %d are damaged", batch);
+		return WEFT_ERR_PROTO;
+	}
+	*end = 0;
+	*text_p = end + 1;
+	if (job.batches[batch][rank])
+		return WEFT_OK;
+	if (!*first) {
+		job.batches[batch][rank] = nothing;
+		return WEFT_OK;
+	}
+	return keep_text(batch, rank, first);
+}
+
+/* Many at once, which weft's mpiexec offers: n ranks that read n ranks would need n * n requests.
+ * NOENT: it does not. */
+static weft_err fetch_many(int batch, int rank)
+{
+	int next;
+	const char *answer;
+	weft_err err = weft_pmi_get_batch(&job.pmi, batch, rank, &next, &answer);
+	if (err)
+		return err;
+	char *text = strdup(answer); /* further parts are read through the same buffer */
+	if (!text)
+		return WEFT_ERR_NOMEM;
+	char *at = text;
+	if (next > job.info->size)
+		next = job.info->size;
+	for (int r = rank; r < next && !err; r++)
+		err = keep_next(batch, r, &at);
+	free(text);
+	return err;
+}
+
 /* The text of (batch, rank), fetched once. */
 static weft_err batch_text(int batch, int rank, const char **text_p)
 {
-	char **slot = &job.batches[batch][rank];
-	if (!*slot) {
-		char name[48];
-		const char *first;
-		part_name(name, sizeof name, batch, rank, 0);
-		weft_err err = weft_pmi_get(&job.pmi, name, &first);
-		struct weft_boot_blob all = {0};
+	if (!job.batches[batch][rank]) {
+		weft_err err = job.many ? fetch_many(batch, rank) : WEFT_ERR_NOENT;
 		if (err == WEFT_ERR_NOENT)
-			*slot = nothing;
-		else if (!err)
-			err = fetch_parts(batch, rank, first, &all);
-		if (err && err != WEFT_ERR_NOENT) {
-			weft_boot_blob_fini(&all);
+			err = fetch_one(batch, rank);
+		if (err)
 			return err;
-		}
-		if (!*slot)
-			*slot = all.text;
 	}
-	*text_p = *slot;
+	*text_p = job.batches[batch][rank];
 	return WEFT_OK;
 }
 
@@ -206,6 +261,7 @@ static weft_err secret_by_kvs(void)
 static weft_err join(const struct weft_boot_env *env)
 {
 	struct weft_boot_info *info = job.info;
+	job.many = env->secret_fd >= 0;
 	info->launcher = env->secret_fd >= 0 ? "weft" : "hydra";
 	weft_err err = weft_pmi_open(&job.pmi, env->pmi_fd);
 	if (err)

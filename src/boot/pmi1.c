@@ -333,6 +333,30 @@ weft_err weft_pmi_get(struct weft_pmi *p, const char *key, const char **value_p)
 	return WEFT_OK;
 }
 
+weft_err weft_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *next_p,
+			    const char **text_p)
+{
+	char asked[64];
+	snprintf(asked, sizeof asked, "get of batch %d from rank %d", batch, from);
+	weft_err err = send_line(p, "cmd=weft_batch batch=%d from=%d\n", batch, from);
+	if (!err)
+		err = expect(p, asked, "weft_batch_result");
+	if (err)
+		return err;
+	int rc, next;
+	if (field_int(p, "rc", &rc))
+		return bad_answer(p, asked);
+	if (rc != 0)
+		return WEFT_ERR_NOENT;
+	char saved;
+	const char *text = field_int(p, "next", &next) ? NULL : field(p, "value", &saved);
+	if (!text || next <= from)
+		return bad_answer(p, asked);
+	*next_p = next;
+	*text_p = text;
+	return WEFT_OK;
+}
+
 weft_err weft_pmi_barrier(struct weft_pmi *p)
 {
 	weft_err err = send_line(p, "cmd=barrier_in\n");
