@@ -7,8 +7,9 @@
 
 #define OPS(X)                                                                                     \
 	X(SUM)                                                                                     \
-	X(PROD) X(MIN) X(MAX) X(BAND) X(BOR) X(BXOR) X(LAND) X(LOR) X(LXOR) X(MINLOC) X(MAXLOC)    \
-		X(REPLACE) X(NO_OP)
+	X(PROD)                                                                                    \
+	X(MIN) X(MAX) X(BAND) X(BOR) X(BXOR) X(LAND) X(LOR) X(LXOR) X(MINLOC) X(MAXLOC) X(REPLACE) \
+		X(NO_OP)
 
 static struct weft_mpi_op predefined[] = {
 #define X(id)                                                                                      \
