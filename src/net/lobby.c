@@ -66,6 +66,19 @@ void weft_lobby_close(struct weft_lobby *l)
 	l->peers = NULL;
 }
 
+void weft_lobby_let_go(const struct weft_lobby *l)
+{
+	for (unsigned i = 0; i < l->n_listeners; i++)
+		if (l->listeners[i] >= 0)
+			close(l->listeners[i]);
+	for (int i = 0; i < WEFT_LOBBY_GUESTS; i++)
+		if (l->guests[i].fd >= 0)
+			close(l->guests[i].fd);
+	for (int i = 0; i < l->job->size; i++)
+		if (l->peers[i].fd >= 0)
+			close(l->peers[i].fd);
+}
+
 weft_err weft_lobby_listen(struct weft_lobby *l, int fd)
 {
 	if (l->n_listeners == WEFT_LOBBY_LISTENERS)
@@ -143,12 +156,16 @@ static void accept_some(struct weft_lobby *l, int listener)
 	for (int i = 0; i < ACCEPTS_PER_ROUND; i++) {
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
+			l->pause_said = false;
 			accept_one(l, fd);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			weft_warn("%s: cannot accept a connection for now: %s", l->ops->driver,
-				  strerror(errno));
+			if (!l->pause_said)
+				weft_warn("%s: cannot accept connections for now: %s%s",
+					  l->ops->driver, strerror(errno),
+					  errno == EMFILE ? " (raise ulimit -n)" : "");
+			l->pause_said = true;
 			set_paused(l, true);
 		}
 		if (errno == EINTR || errno == ECONNABORTED)

@@ -82,7 +82,7 @@ struct weft_lobby {
 	_Atomic unsigned x_wants;
 	int listeners[WEFT_LOBBY_LISTENERS];
 	unsigned n_listeners, n_guests, n_dials; /* n_dials: peers DIALING or WAITING */
-	bool paused;
+	bool paused, pause_said;
 	uint64_t resume_ns;
 	int upcalls; /* since the last take */
 	struct weft_lobby_guest *guests;
@@ -108,6 +108,9 @@ void weft_lobby_event(struct weft_lobby *l, uint64_t data, uint32_t events);
 void weft_lobby_work(struct weft_lobby *l);
 /* The driver lost a linked peer: no further connection with it. */
 void weft_lobby_forget(struct weft_lobby *l, int peer);
+
+/* In a forked child: closes the sockets, touches nothing else. */
+void weft_lobby_let_go(const struct weft_lobby *l);
 
 static inline bool weft_lobby_wanted(struct weft_lobby *l)
 {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "base/log.h"
 #include "base/settings.h"
+#include "net/forked.h"
 #include "net/shm_int.h"
 
 #define TAKES_PER_LINK 32
@@ -51,6 +52,15 @@ static void fill_cards(struct weft_shm *s)
 	};
 	s->card_get = s->card_plain;
 	s->card_get.can_get = s->card_get.can_put = true;
+}
+
+static void let_go(void *arg)
+{
+	struct weft_shm *s = arg;
+	weft_lobby_let_go(&s->lobby);
+	for (int i = 0; i < s->job.size; i++)
+		if (s->link[i].fd >= 0)
+			close(s->link[i].fd);
 }
 
 static weft_err shm_open_driver(const struct weft_net_job *job,
@@ -93,6 +103,7 @@ static weft_err shm_open_driver(const struct weft_net_job *job,
 	randombytes_buf(s->nonce, sizeof s->nonce);
 	s->registered = !weft_shm_lacks.membarrier && weft_bell_register();
 	fill_cards(s);
+	weft_forked_add(let_go, s);
 	*net_p = &s->net;
 	return WEFT_OK;
 close_hub:
@@ -111,6 +122,7 @@ free_s:
 static void shm_close(struct weft_net *net)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
+	weft_forked_remove(s);
 	weft_lobby_close(&s->lobby);
 	for (int i = 0; i < s->job.size; i++)
 		weft_shm_link_free(&s->link[i]);

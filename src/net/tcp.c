@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "base/log.h"
 #include "base/settings.h"
+#include "net/forked.h"
 #include "net/tcp_int.h"
 
 #define DIRECT_MAX 2
@@ -39,6 +40,15 @@ static const struct weft_lobby_ops lobby_ops = {
 	.linked = on_linked,
 	.lost = on_lost,
 };
+
+static void let_go(void *arg)
+{
+	struct weft_tcp *t = arg;
+	weft_lobby_let_go(&t->lobby);
+	for (int i = 0; i < t->job.size; i++)
+		if (t->conn[i].fd >= 0)
+			close(t->conn[i].fd);
+}
 
 static weft_err tcp_open(const struct weft_net_job *job, const struct weft_net_events *events,
 			 struct weft_net **net_p)
@@ -78,6 +88,7 @@ static weft_err tcp_open(const struct weft_net_job *job, const struct weft_net_e
 		.latency_us = 4,
 		.bandwidth_mbs = 6000,
 	};
+	weft_forked_add(let_go, t);
 	*net_p = &t->net;
 	return WEFT_OK;
 close_hub:
@@ -93,6 +104,7 @@ free_t:
 static void tcp_close(struct weft_net *net)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
+	weft_forked_remove(t);
 	weft_lobby_close(&t->lobby);
 	for (int i = 0; i < t->job.size; i++) {
 		struct weft_tcp_conn *c = &t->conn[i];
