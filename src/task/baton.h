@@ -76,7 +76,7 @@ static inline enum weft_kick weft_baton_leave(struct weft_baton *b)
 	b->owed = false;
 	uint32_t watcher = atomic_load_explicit(&b->x_watcher, memory_order_relaxed);
 	if (weft_unlikely(armed || watcher == WEFT_WATCHER_OFF || b->fence)) {
-		/* BGIVE -> BTAKE, and GONE -> PARK (weft_baton_park). */
+		/* BGIVE -> BTAKE; seq_cst: comes before the caller's look at the queues. */
 		atomic_exchange_explicit(&b->x_state, WEFT_BATON_VACANT, memory_order_seq_cst);
 	} else {
 		/* BGIVE -> BTAKE. */
@@ -85,8 +85,12 @@ static inline enum weft_kick weft_baton_leave(struct weft_baton *b)
 	}
 	watcher = atomic_load_explicit(&b->x_watcher, memory_order_seq_cst);
 	if (weft_unlikely(watcher == WEFT_WATCHER_OFF))
-		return atomic_load_explicit(&b->x_parked, memory_order_seq_cst) ? WEFT_KICK_PARKED
-										: WEFT_KICK_NONE;
+		/* GONE -> PARK.  A read-modify-write, not a load: a parker either counted itself
+		 * before and we see it, or comes after us here and then sees the baton vacant. With
+		 * a load the plain store above could still be on its way. */
+		return atomic_fetch_add_explicit(&b->x_parked, 0, memory_order_seq_cst)
+			       ? WEFT_KICK_PARKED
+			       : WEFT_KICK_NONE;
 	if (weft_unlikely(owed))
 		return WEFT_KICK_WATCHER;
 	if (weft_unlikely(!armed && watcher == WEFT_WATCHER_UNDER))
