@@ -25,6 +25,7 @@
 #define SECOND_NS 1000000000u
 #define WINDOW_NS 30000000u         /* FAILING */
 #define ASK_NS (5ull * SECOND_NS)   /* after Ctrl-C, until SIGTERM */
+#define LEAVE_NS (5ull * SECOND_NS) /* to reach MPI_Finalize, when a rank failed after it */
 #define DRAIN_NS (2ull * SECOND_NS) /* for a reader that is slow, when the job has failed */
 #define SPAWNS_AHEAD 4              /* requests that wait in the keeper's socket */
 
@@ -39,7 +40,7 @@ static struct {
 	struct handover *handover; /* the job's secret, until the last rank has it */
 	struct verdict verdict;
 	int forced_code; /* the user or the clock ended it; 0: not */
-	uint64_t timeout_at, window_at, ask_at, drain_at; /* 0: not set */
+	uint64_t timeout_at, window_at, ask_at, leave_at, drain_at; /* 0: not set */
 } job;
 
 /* --- ending --- */
@@ -80,9 +81,10 @@ static void on_broken(int rank, const char *what)
 	fail((struct verdict){.kind = VERDICT_PROTOCOL, .rank = rank, .text = what});
 }
 
-static void on_lost(int rank)
+static void on_lost(int rank, int status)
 {
-	fail((struct verdict){.kind = VERDICT_LOST, .rank = rank});
+	enum verdict_kind kind = status < 0 ? VERDICT_LOST : VERDICT_DIED;
+	fail((struct verdict){.kind = kind, .rank = rank, .value = status});
 }
 
 static void on_stuck(int rank)
@@ -192,22 +194,39 @@ static void forget_stdin(void)
 
 /* --- what the keeper says --- */
 
+/* It has left MPI in order: ranks that have left too may go on for as long as they like; those
+ * that have not are given a moment to do so. */
+static void left_badly(const struct verdict *v)
+{
+	if (job.verdict.kind == VERDICT_NONE)
+		job.verdict = *v;
+	if (!job.leave_at)
+		job.leave_at = weft_clock_ns() + LEAVE_NS;
+}
+
+static bool all_have_left(void)
+{
+	for (int i = 0; i < job.plan->size; i++)
+		if (pmi_state_of(i) == PMI_JOINED)
+			return false;
+	return true;
+}
+
 static void rank_exited(int rank, int status)
 {
 	struct verdict v = {.kind = VERDICT_DIED, .rank = rank, .value = status};
 	pmi_detach(rank);
 	job.living--;
-	if (pmi_has_aborted(rank))
+	enum pmi_state state = pmi_state_of(rank);
+	if (pmi_has_aborted(rank) || (status == 0 && state != PMI_JOINED))
 		return;
-	if (status == 0 && pmi_state_of(rank) != PMI_JOINED)
-		return;
-	if (pmi_state_of(rank) == PMI_LEFT && WIFEXITED(status)) {
-		/* It has left MPI in order: nobody waits for it, the others may go on. */
-		if (job.verdict.kind == VERDICT_NONE)
-			job.verdict = v;
-		return;
-	}
-	fail(v);
+	/* A wrapper that ends well hides how its program ended. */
+	if (status == 0 && pmi_speaker_status(rank) > 0)
+		v.value = pmi_speaker_status(rank);
+	if (state == PMI_LEFT && WIFEXITED(status) && job.phase == RUNNING)
+		left_badly(&v);
+	else
+		fail(v);
 }
 
 static void rank_failed(const struct keeper_msg *m)
@@ -329,6 +348,8 @@ static void check_clock(void)
 	}
 	if (passed(&job.ask_at, now))
 		end_job(KEEPER_END);
+	if (passed(&job.leave_at, now) && job.phase == RUNNING && !all_have_left())
+		fail(job.verdict);
 	if (passed(&job.window_at, now) && job.phase == FAILING) {
 		verdict_say(&job.verdict, job.plan);
 		end_job(KEEPER_END);
@@ -338,7 +359,7 @@ static void check_clock(void)
 static int next_timeout_ms(void)
 {
 	const uint64_t at[] = {job.phase < ENDING ? job.timeout_at : 0, job.window_at, job.ask_at,
-			       job.drain_at};
+			       job.leave_at, job.drain_at};
 	uint64_t now = weft_clock_ns(), first = 0;
 	for (size_t i = 0; i < weft_countof(at); i++)
 		if (at[i] && (!first || at[i] < first))

@@ -21,8 +21,9 @@
 
 #define GRACE_NS 1500000000u /* an aborted job is over within two seconds */
 #define KILL_AGAIN_NS 20000000u
-#define GIVE_UP_NS 10000000000u /* somebody whom SIGKILL does not end: another user, a dead disk   \
-				 */
+#define GIVE_UP_NS                                                                                 \
+	10000000000u /* somebody whom SIGKILL does not end: another user, a dead disk              \
+		      */
 
 static struct keeper {
 	const struct keeper_setup *setup;

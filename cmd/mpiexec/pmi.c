@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,6 +21,9 @@
 #define ANSWERS_MAX (256u << 10) /* unread answers beyond which a rank is not served */
 #define KEY_BYTES 64
 #define VALUE_BYTES 4096
+/* linux/pidfd.h of 6.15; older headers lack it. */
+#define PIDFD_INFO_REQUEST _IOC(_IOC_READ | _IOC_WRITE, 0xff, 11, 64)
+#define PIDFD_MASK_EXIT (1u << 3)
 #define BATCH_BYTES 32768 /* a client reads lines of 64 KiB */
 
 struct conn {
@@ -28,6 +32,7 @@ struct conn {
 	int fd, pid_fd;              /* -1: closed */
 	int rank, appnum;
 	pid_t speaker;
+	int speaker_status; /* -1: it lives, or nobody knows */
 	enum pmi_state state;
 	bool in_barrier, aborted, in_multi, gone;
 	char *in, *out;
@@ -394,17 +399,35 @@ static void socket_ready(struct event_source *source, uint32_t events)
 		(void)read_lines(c);
 }
 
+/* Asks the kernel (6.15 or later) for the wait status of a process that its own parent has reaped.
+ */
+static void learn_status(struct conn *c)
+{
+	struct {
+		uint64_t mask, cgroup;
+		uint32_t ids[11];
+		int32_t exit_code;
+	} info = {.mask = PIDFD_MASK_EXIT};
+	if (c->pid_fd >= 0 && ioctl(c->pid_fd, PIDFD_INFO_REQUEST, &info) == 0 &&
+	    (info.mask & PIDFD_MASK_EXIT))
+		c->speaker_status = info.exit_code;
+}
+
+/* First it ends (EPOLLIN), then its parent reaps it (EPOLLHUP): only then its status is known. */
 static void speaker_ended(struct event_source *source, uint32_t events)
 {
 	struct conn *c = weft_container_of(source, struct conn, watcher);
-	(void)events;
 	if (c->pid_fd < 0)
 		return;
-	events_remove(c->pid_fd);
+	if (events & EPOLLHUP)
+		events_remove(c->pid_fd);
+	else
+		(void)events_change(c->pid_fd, 0, &c->watcher);
+	learn_status(c);
 	while (c->fd >= 0 && read_lines(c))
 		continue; /* ends: the socket is empty */
-	if (c->state == PMI_JOINED)
-		srv.hooks->lost(c->rank);
+	if (c->state == PMI_JOINED && !c->aborted)
+		srv.hooks->lost(c->rank, c->speaker_status);
 }
 
 /* --- the interface --- */
@@ -420,7 +443,8 @@ bool pmi_init(int size, const char *jobid, const struct pmi_hooks *hooks)
 	if (!srv.conns || !kvs_put("PMI_process_mapping", mapping))
 		return false;
 	for (int i = 0; i < size; i++)
-		srv.conns[i] = (struct conn){.fd = -1, .pid_fd = -1, .rank = i};
+		srv.conns[i] =
+			(struct conn){.fd = -1, .pid_fd = -1, .rank = i, .speaker_status = -1};
 	return true;
 }
 
@@ -441,6 +465,7 @@ void pmi_detach(int rank)
 	struct conn *c = &srv.conns[rank];
 	while (c->fd >= 0 && read_lines(c))
 		continue; /* ends: the socket is empty */
+	learn_status(c);
 	close_conn(c);
 	check_stuck();
 }
@@ -448,6 +473,11 @@ void pmi_detach(int rank)
 enum pmi_state pmi_state_of(int rank)
 {
 	return srv.conns[rank].state;
+}
+
+int pmi_speaker_status(int rank)
+{
+	return srv.conns[rank].speaker_status;
 }
 
 bool pmi_has_aborted(int rank)

@@ -16,7 +16,7 @@
 struct pmi_hooks {
 	void (*aborted)(int rank, int code);
 	void (*broken)(int rank, const char *what); /* a request that makes no sense */
-	void (*lost)(int rank);                     /* its MPI process ended without finalize */
+	void (*lost)(int rank, int status);         /* its MPI process ended without finalize */
 	void (*stuck)(int rank); /* rank left while others wait for it in a barrier */
 };
 
@@ -34,6 +34,10 @@ enum pmi_state {
 	PMI_LEFT, /* said finalize */
 };
 enum pmi_state pmi_state_of(int rank);
+
+/* The wait status of the process that said init, which may be below a wrapper; -1: not known. After
+ * pmi_detach. */
+int pmi_speaker_status(int rank);
 
 /* Has the rank asked for the job's end? */
 bool pmi_has_aborted(int rank);

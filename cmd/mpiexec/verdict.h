@@ -9,7 +9,7 @@
 enum verdict_kind {
 	VERDICT_NONE,
 	/* may be a consequence of one of the kinds below: replaced by it */
-	VERDICT_LOST,  /* an MPI process below a wrapper ended without finalize */
+	VERDICT_LOST,  /* an MPI process below a wrapper ended without finalize, nobody knows how */
 	VERDICT_STUCK, /* a rank left while others wait for it */
 	VERDICT_ABORT, /* value: code */
 	/* a cause by itself */
