@@ -141,9 +141,9 @@ static bool shm_is_not_enough(int size)
 
 static void reach_by(int rail, int peer, const char *address)
 {
-	struct weft_rail *r = &self.core->rail[rail];
 	if (rail < 0 || !address[0] || self.core->gate[peer].driver)
 		return;
+	struct weft_rail *r = &self.core->rail[rail];
 	weft_err err = r->driver->reach(r->net, peer, address);
 	if (!err)
 		weft_core_gate_set(self.core, peer, rail);
@@ -204,12 +204,13 @@ static weft_err reach_everybody(const struct weft_boot_info *boot)
 
 /* ---- the engine's side -------------------------------------------------------------------- */
 
-/*
- * The engine sleeps for edges of the descriptor and polls without disarming after a wake-up; a
- * driver looks at its slow descriptors (connections being made, peers that ended) only now and
- * then, unless it was just disarmed.  So while armed we ask the descriptor itself: readable means
- * disarm, poll, arm again.
- */
+static int rail_poll(void *arg)
+{
+	struct weft_rail *r = arg;
+	return r->driver->poll(r->net);
+}
+
+/* The engine sleeps for edges: what made the descriptor readable before must be polled first. */
 static bool rail_rings(struct weft_rail *r)
 {
 	struct pollfd p = {.fd = r->driver->fd(r->net), .events = POLLIN};
@@ -224,33 +225,13 @@ static weft_err rail_arm(void *arg)
 		r->driver->disarm(r->net);
 		err = WEFT_AGAIN;
 	}
-	r->armed = !err;
 	return err;
 }
 
 static void rail_disarm(void *arg)
 {
 	struct weft_rail *r = arg;
-	r->armed = false;
 	r->driver->disarm(r->net);
-}
-
-static int rail_poll(void *arg)
-{
-	struct weft_rail *r = arg;
-	int n = r->driver->poll(r->net);
-
-	if (weft_likely(n || !r->armed) || !rail_rings(r))
-		return n;
-	/* Ends: a descriptor that stays readable over a few rounds is news to the engine too. */
-	for (int round = 0; round < 8; round++) {
-		rail_disarm(r);
-		n += r->driver->poll(r->net);
-		if (rail_arm(r) == WEFT_OK)
-			return n;
-	}
-	/* Not armed any more, contrary to what the engine believes: it must look again. */
-	return n + 1;
 }
 
 static int engine_poll(void *arg)

@@ -281,7 +281,6 @@ struct weft_rail {
 	struct weft_net *net;             /* I */
 	int peers;                        /* I: how many use it */
 	struct weft_net_events events;    /* I: the driver keeps the address */
-	bool armed;                       /* under the source's mask */
 	bool drained;
 };
 

@@ -143,6 +143,7 @@ bool weft_pull_step(struct weft_req *r)
 	v->got += len;
 	if (v->got < v->want)
 		return false;
+	weft_count(WEFT_CNT_RNDV_FETCHED, 1);
 	weft_gate_fin(g, v->out.rts.id);
 	weft_recv_finish(r, WEFT_OK);
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
@@ -212,6 +213,7 @@ bool weft_push_step(struct weft_req *r)
 		s->off += len;
 		if (s->off < s->want)
 			return false;
+		weft_count(WEFT_CNT_RNDV_PUSHED, 1);
 		weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_DATA,
 							 .flags = WEFT_WIRE_PLACED,
 							 .context = s->out.rts.id,
