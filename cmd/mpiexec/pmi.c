@@ -127,6 +127,24 @@ static bool field(const char *line, const char *key, char *buf, size_t size)
 	return false;
 }
 
+static void stop_watching(struct conn *c)
+{
+	if (c->pid_fd < 0)
+		return;
+	events_remove(c->pid_fd);
+	close(c->pid_fd);
+	c->pid_fd = -1;
+}
+
+/* Leaves MPI: how the process ends is no longer a matter of its peers, and the rank may yet run
+ * another program. */
+static void do_finalize(struct conn *c)
+{
+	c->state = PMI_LEFT;
+	stop_watching(c);
+	answer(c, "cmd=finalize_ack rc=0\n");
+}
+
 static void do_init(struct conn *c, const char *line)
 {
 	char version[8];
@@ -135,6 +153,7 @@ static void do_init(struct conn *c, const char *line)
 		return;
 	}
 	c->state = PMI_JOINED;
+	c->speaker_status = -1;
 	if (c->speaker > 0 && c->pid_fd < 0) {
 		c->pid_fd = (int)syscall(SYS_pidfd_open, c->speaker, 0);
 		if (c->pid_fd >= 0 && !events_add(c->pid_fd, EPOLLIN, &c->watcher)) {
@@ -288,10 +307,9 @@ static void obey(struct conn *c, const char *line)
 		do_init(c, line);
 	else if (strcmp(cmd, "abort") == 0)
 		do_abort(c, line);
-	else if (strcmp(cmd, "finalize") == 0) {
-		c->state = PMI_LEFT;
-		answer(c, "cmd=finalize_ack rc=0\n");
-	} else if (!do_simple(c, cmd))
+	else if (strcmp(cmd, "finalize") == 0)
+		do_finalize(c);
+	else if (!do_simple(c, cmd))
 		answer(c, "cmd=%s_result rc=-1 msg=unknown_command\n", cmd);
 }
 
@@ -306,11 +324,7 @@ static void close_conn(struct conn *c)
 		c->gone = true;
 		srv.gone++;
 	}
-	if (c->pid_fd >= 0) {
-		events_remove(c->pid_fd);
-		close(c->pid_fd);
-		c->pid_fd = -1;
-	}
+	stop_watching(c);
 	free(c->in);
 	free(c->out);
 	c->in = c->out = NULL;
