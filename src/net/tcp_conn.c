@@ -48,6 +48,7 @@ void weft_tcp_conn_up(struct weft_tcp *t, int peer, int fd)
 		return;
 	}
 	set_options(fd);
+	c->in.limit = WEFT_TCP_IN_BUFFER / 4;
 	c->fd = fd;
 	t->up[t->n_up++] = peer;
 	weft_debug("tcp: rank %d is connected", peer);

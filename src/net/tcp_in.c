@@ -13,6 +13,10 @@
 #define PACKETS_PER_POLL 128         /* bounds how long the source's mask is held */
 #define BYTES_PER_POLL (1024u << 10) /* the same, for payload that goes straight to its place */
 #define PIECES 16
+#define LIMIT_MIN                                                                                  \
+	4096u /* what one recv brings into the buffer: little where long payloads come,            \
+		 since that part of them is copied again; all of it where packets are              \
+		 small and many */
 
 uint32_t weft_tcp_frame_check(uint32_t len, const uint8_t head[WEFT_NET_HEAD])
 {
@@ -97,6 +101,7 @@ static void begin_place(struct weft_tcp *t, struct weft_tcp_conn *c, const uint8
 	in->sink = (struct weft_net_sink){0};
 	t->events.place(t->events.arg, c->peer, head, len, &in->sink);
 	in->placing = true;
+	in->limit = LIMIT_MIN;
 	sink_copy(&in->sink, in->buf + in->begin + WEFT_TCP_FRAME, have);
 	in->left = len - have;
 	in->begin = in->end = 0;
@@ -178,6 +183,8 @@ static ssize_t read_some(struct weft_tcp_conn *c, size_t *asked_p)
 	asked = direct;
 	if (all || !direct) {
 		size_t room = WEFT_TCP_IN_BUFFER - in->end;
+		if (room > in->limit)
+			room = in->limit;
 		if (in->placing && !all && in->left < room)
 			room = in->left;
 		iov[n].iov_base = in->buf + in->end;
@@ -186,7 +193,8 @@ static ssize_t read_some(struct weft_tcp_conn *c, size_t *asked_p)
 		n++;
 	}
 	*asked_p = asked;
-	ssize_t got = readv(c->fd, iov, n);
+	ssize_t got = n == 1 ? recv(c->fd, iov[0].iov_base, iov[0].iov_len, MSG_DONTWAIT)
+			     : readv(c->fd, iov, n);
 	if (got <= 0)
 		return got;
 	if (!in->placing) {
@@ -263,6 +271,9 @@ int weft_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c)
 			if (after_parse(t, c, n))
 				return upcalls + 1;
 			upcalls += n;
+			/* Full of packets: take more of them at a time. */
+			if ((size_t)got == asked && !in->placing)
+				in->limit = WEFT_TCP_IN_BUFFER;
 		}
 		if ((size_t)got < asked)
 			break;

@@ -72,7 +72,8 @@ struct weft_tcp_out {
 struct weft_tcp_in {
 	uint8_t *buf;
 	uint32_t begin, end;
-	bool more; /* a whole frame may be left in buf */
+	uint32_t limit; /* bytes of one recv into buf */
+	bool more;      /* a whole frame may be left in buf */
 	bool bye;
 	/* A payload that goes straight into its place. */
 	bool placing;

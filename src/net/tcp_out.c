@@ -325,6 +325,22 @@ static enum weft_post post_behind(struct weft_tcp *t, struct weft_tcp_conn *c, c
 	return len <= WEFT_TCP_INLINE ? WEFT_POST_DONE : WEFT_POST_ACCEPTED;
 }
 
+/* One flat send is cheaper for the kernel than the same bytes in pieces. */
+static ssize_t send_flat(struct weft_tcp *t, struct weft_tcp_conn *c, const uint8_t *frame,
+			 const struct iovec *iov, unsigned n, size_t len)
+{
+	uint8_t flat[WEFT_TCP_FRAME + WEFT_TCP_CORK];
+	memcpy(flat, frame, WEFT_TCP_FRAME);
+	if (len)
+		weft_ring_gather(flat + WEFT_TCP_FRAME, iov, n, len);
+	ssize_t done = send(c->fd, flat, WEFT_TCP_FRAME + len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (weft_likely(done >= 0))
+		return done;
+	/* Any trouble: the long way knows what to do. */
+	struct iovec one = {.iov_base = flat, .iov_len = WEFT_TCP_FRAME + len};
+	return send_some(t, c, &one, 1);
+}
+
 /* Nothing waits: into the socket, what it takes. */
 static enum weft_post post_now(struct weft_tcp *t, struct weft_tcp_conn *c, const uint8_t *frame,
 			       const struct iovec *iov, unsigned n, size_t len, void *cookie)
@@ -340,9 +356,14 @@ static enum weft_post post_now(struct weft_tcp *t, struct weft_tcp_conn *c, cons
 		weft_tcp_out_mark_dirty(t, c);
 		return WEFT_POST_ACCEPTED;
 	}
-	all[0].iov_base = (void *)(uintptr_t)frame;
-	all[0].iov_len = WEFT_TCP_FRAME;
-	ssize_t done = send_some(t, c, all, 1 + copy_pieces(all + 1, iov, n, len));
+	ssize_t done;
+	if (weft_likely(len <= WEFT_TCP_CORK)) {
+		done = send_flat(t, c, frame, iov, n, len);
+	} else {
+		all[0].iov_base = (void *)(uintptr_t)frame;
+		all[0].iov_len = WEFT_TCP_FRAME;
+		done = send_some(t, c, all, 1 + copy_pieces(all + 1, iov, n, len));
+	}
 	if (done < 0)
 		return WEFT_POST_DOWN;
 	if ((size_t)done == WEFT_TCP_FRAME + len)
