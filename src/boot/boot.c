@@ -20,6 +20,7 @@
 
 #define PARTS_MAX 65536
 #define PART_OVERHEAD 16 /* room for the number of parts, and the launcher's own NUL */
+#define ABORT_WAIT_NS 1000000000u
 #define JOB_KEY "weft.job"
 
 static char nothing[] = ""; /* a batch in which the rank put nothing */
@@ -390,13 +391,24 @@ static void flush_quickly(FILE *f)
 	funlockfile(f);
 }
 
+/* The launcher ends all ranks at once.  Were we gone before, the others would first complain about
+ * our death, each in its own line. */
+static void wait_for_end(void)
+{
+	uint64_t end = weft_clock_ns() + ABORT_WAIT_NS;
+	while (weft_clock_ns() < end) { /* ends: by the launcher's signal, or after that time */
+		struct timespec pause = {.tv_nsec = 50000000};
+		nanosleep(&pause, NULL);
+	}
+}
+
 _Noreturn void weft_boot_abort(int code, const char *text)
 {
 	flush_quickly(stdout);
 	if (text)
 		weft_error("%s", text);
 	flush_quickly(stderr);
-	weft_pmi_abort(&job.pmi, code);
-	/* The launcher ends us; whoever has none, or a slow one, ends by itself. */
+	if (weft_pmi_abort(&job.pmi, code))
+		wait_for_end();
 	_exit(code & 255 ? code & 255 : 1);
 }

@@ -95,7 +95,7 @@ weft_err weft_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *next_p
 			    const char **text_p) weft_must_use;
 weft_err weft_pmi_barrier(struct weft_pmi *p) weft_must_use;
 void weft_pmi_finalize(struct weft_pmi *p);
-/* Any thread: one write, no answer expected. */
-void weft_pmi_abort(struct weft_pmi *p, int code);
+/* Any thread: one write, no answer expected.  True: the launcher will hear of it. */
+bool weft_pmi_abort(struct weft_pmi *p, int code);
 
 #endif

@@ -373,12 +373,11 @@ void weft_pmi_finalize(struct weft_pmi *p)
 	shut(p);
 }
 
-void weft_pmi_abort(struct weft_pmi *p, int code)
+bool weft_pmi_abort(struct weft_pmi *p, int code)
 {
 	char text[64];
 	int n = snprintf(text, sizeof text, "cmd=abort exitcode=%d\n", code);
 	/* Relaxed: the number is all that is read; see shut(). */
 	int fd = atomic_load_explicit(&p->x_fd, memory_order_relaxed);
-	if (fd >= 0 && write_some(fd, text, (size_t)n) < 0)
-		weft_debug("the launcher was not told of the abort: %s", strerror(errno));
+	return fd >= 0 && write_some(fd, text, (size_t)n) == n;
 }
