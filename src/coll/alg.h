@@ -80,6 +80,8 @@ enum {
 };
 
 /* ---- bcast.c ---- */
+/* Does the root serve everybody itself, without a tree? */
+bool weft_alg_flat(const struct weft_coll_group *g);
 /* Synchronises the local group; buf is empty. */
 int weft_alg_barrier(struct weft_coll *c, const struct weft_coll_group *g, int after);
 int weft_alg_bcast(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view v,
@@ -89,6 +91,8 @@ int weft_alg_signal_up(struct weft_coll *c, const struct weft_coll_group *g, int
 int weft_alg_signal_down(struct weft_coll *c, const struct weft_coll_group *g, int after);
 
 /* ---- reduce.c ---- */
+/* Does the root combine everybody's contribution itself? */
+bool weft_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes);
 /* `from` is this rank's contribution and is not changed; the result goes to `to` on root only (to
  * is not looked at elsewhere, and may be the same place as from). */
 int weft_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,

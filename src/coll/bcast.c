@@ -10,7 +10,7 @@
  * once per child. */
 #define SPLIT_BYTES 262144
 
-static bool flat(const struct weft_coll_group *g)
+bool weft_alg_flat(const struct weft_coll_group *g)
 {
 	return g->size <= (g->crowded ? FLAT_RANKS_CROWDED : FLAT_RANKS);
 }
@@ -29,7 +29,7 @@ static int lowest_bit(int vr, int size)
 
 int weft_alg_signal_up(struct weft_coll *c, const struct weft_coll_group *g, int after)
 {
-	int top = flat(g) ? g->size : 0;
+	int top = weft_alg_flat(g) ? g->size : 0;
 	int join = weft_sched_join(c);
 	weft_sched_after(c, join, after);
 	if (top && !g->rank) {
@@ -53,7 +53,7 @@ static int tree_down(struct weft_coll *c, const struct weft_coll_group *g, struc
 		     int root, int after)
 {
 	int vr = (g->rank - root + g->size) % g->size, done = after;
-	if (flat(g)) {
+	if (weft_alg_flat(g)) {
 		if (vr)
 			return weft_alg_recv(c, g, root, WEFT_TAG_DOWN, buf, after);
 		int join = weft_sched_join(c);

@@ -1,10 +1,276 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* now.c - small blocking collectives without a schedule. */
-#include "coll/coll.h"
+/*
+ * now.c - small blocking collectives without a schedule: the caller walks through the steps itself.
+ *
+ * Same algorithms, sizes and order of combining as in bcast.c and reduce.c, so that a blocking and
+ * a nonblocking call give the same bits and may even meet (they may not by MPI's rules, but a
+ * mistake then ends in an error instead of a hang).  Stack: two elements of SMALL bytes and one
+ * request per frame, because the caller may be a user-level thread with a small stack.
+ */
+#include <string.h>
+
+#include "coll/alg.h"
+#include "task/task.h"
+
+#define SMALL 128        /* bytes that a reduction keeps on the stack */
+#define SMALL_BCAST 4096 /* larger ones wait for the receiver: a schedule serves all at once */
+
+/* The state of one call. */
+struct now {
+	const struct weft_coll_group *g;
+	weft_err err; /* the first failure; from then on we send signs of failure */
+};
+
+static void note(struct now *n, weft_err err)
+{
+	if (err && !n->err)
+		n->err = err;
+}
+
+/* Waits for a started receive of `bytes` bytes. */
+static void finish_recv(struct now *n, struct weft_req *req, size_t bytes)
+{
+	weft_engine_wait(&req->done);
+	weft_err err = req->status.err;
+	/* See check_message in run.c. */
+	if ((!err && !req->status.bytes && bytes) || (err == WEFT_ERR_TRUNC && !bytes))
+		err = WEFT_ERR_PEER;
+	note(n, err);
+}
+
+static bool start_recv(struct now *n, struct weft_req *req, int rank, int tag,
+		       const struct weft_buf *buf)
+{
+	weft_req_init(req, NULL, NULL);
+	weft_err err =
+		weft_irecv(req, n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag, buf);
+	note(n, err);
+	return !err;
+}
+
+static void recv(struct now *n, int rank, int tag, const struct weft_buf *buf)
+{
+	struct weft_req req;
+	if (start_recv(n, &req, rank, tag, buf))
+		finish_recv(n, &req, buf->bytes);
+}
+
+/* The rare half of send: it does not go at once. */
+static __attribute__((noinline)) void send_waiting(struct now *n, int rank, int tag,
+						   const struct weft_buf *buf)
+{
+	struct weft_req req;
+	weft_req_init(&req, NULL, NULL);
+	weft_err err = weft_isend(&req, n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag,
+				  buf, WEFT_SEND_STANDARD);
+	if (!err) {
+		weft_engine_wait(&req.done);
+		err = req.status.err;
+	}
+	note(n, err);
+}
+
+static void send(struct now *n, int rank, int tag, const struct weft_buf *given)
+{
+	static char byte;
+	struct weft_buf sign = weft_buf_flat(&byte, given->bytes ? 0 : 1);
+	const struct weft_buf *buf = weft_likely(!n->err) ? given : &sign;
+	weft_err err =
+		weft_send_now(n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag, buf);
+	if (err == WEFT_AGAIN)
+		send_waiting(n, rank, tag, buf);
+	else
+		note(n, err);
+}
+
+static const struct weft_buf nothing;
+
+static void barrier(struct now *n)
+{
+	const struct weft_coll_group *g = n->g;
+	struct weft_req req;
+	for (int step = 1; step < g->size; step <<= 1) {
+		bool posted = start_recv(n, &req, (g->rank - step + g->size) % g->size,
+					 WEFT_TAG_ACROSS, &nothing);
+		send(n, (g->rank + step) % g->size, WEFT_TAG_ACROSS, &nothing);
+		if (posted)
+			finish_recv(n, &req, 0);
+	}
+}
+
+/* Rank 0 hears of all, then tells all: most ranks sleep only once. */
+static void barrier_flat(struct now *n)
+{
+	const struct weft_coll_group *g = n->g;
+	if (g->rank) {
+		send(n, 0, WEFT_TAG_UP, &nothing);
+		recv(n, 0, WEFT_TAG_DOWN, &nothing);
+		return;
+	}
+	for (int r = 1; r < g->size; r++)
+		recv(n, r, WEFT_TAG_UP, &nothing);
+	for (int r = 1; r < g->size; r++)
+		send(n, r, WEFT_TAG_DOWN, &nothing);
+}
+
+static void bcast(struct now *n, const struct weft_buf *buf, int root)
+{
+	const struct weft_coll_group *g = n->g;
+	int vr = (g->rank - root + g->size) % g->size, low = 1;
+	if (weft_alg_flat(g)) {
+		if (vr)
+			recv(n, root, WEFT_TAG_DOWN, buf);
+		for (int i = 1; i < g->size && !vr; i++)
+			send(n, (root + i) % g->size, WEFT_TAG_DOWN, buf);
+		return;
+	}
+	while (low < g->size && !(vr & low))
+		low <<= 1;
+	if (vr)
+		recv(n, (vr - low + root) % g->size, WEFT_TAG_DOWN, buf);
+	for (int mask = low >> 1; mask; mask >>= 1)
+		if (vr + mask < g->size)
+			send(n, (vr + mask + root) % g->size, WEFT_TAG_DOWN, buf);
+}
+
+/* What is combined: count elements, bytes in all. */
+struct what {
+	weft_reduce_fn *fn;
+	const void *from;
+	size_t count, bytes;
+};
+
+/* To root, combined from the last rank to the first; `to` is looked at on root only. */
+static void reduce_flat(struct now *n, const struct what *w, void *to, int root)
+{
+	const struct weft_coll_group *g = n->g;
+	alignas(16) char acc[SMALL], in[SMALL];
+	struct weft_buf own = weft_buf_flat(w->from, w->bytes);
+	if (g->rank != root) {
+		send(n, root, WEFT_TAG_UP, &own);
+		return;
+	}
+	struct weft_buf first = weft_buf_flat(acc, w->bytes), next = weft_buf_flat(in, w->bytes);
+	int r = g->size - 1;
+	if (r == root)
+		memcpy(acc, w->from, w->bytes);
+	else
+		recv(n, r, WEFT_TAG_UP, &first);
+	for (r--; r >= 0; r--) {
+		const void *left = w->from;
+		if (r != root) {
+			recv(n, r, WEFT_TAG_UP, &next);
+			left = in;
+		}
+		if (!n->err)
+			w->fn(left, acc, w->count);
+	}
+	memcpy(to, acc, w->bytes);
+}
+
+/* Sends acc to and receives from rank r at once. */
+static void exchange(struct now *n, int r, const struct weft_buf *acc, const struct weft_buf *in)
+{
+	struct weft_req req;
+	bool posted = start_recv(n, &req, r, WEFT_TAG_ACROSS, in);
+	send(n, r, WEFT_TAG_ACROSS, acc);
+	if (posted)
+		finish_recv(n, &req, in->bytes);
+}
+
+static void allreduce_doubling(struct now *n, const struct what *w, void *to)
+{
+	const struct weft_coll_group *g = n->g;
+	alignas(16) char in[SMALL];
+	struct weft_buf acc = weft_buf_flat(to, w->bytes), other_buf = weft_buf_flat(in, w->bytes);
+	int pow2 = 1, me;
+	while (pow2 * 2 <= g->size)
+		pow2 *= 2;
+	int extra = g->size - pow2;
+	if (to != w->from)
+		memcpy(to, w->from, w->bytes);
+	if (g->rank < 2 * extra && g->rank % 2 == 0) {
+		send(n, g->rank + 1, WEFT_TAG_FOLD, &acc);
+		recv(n, g->rank + 1, WEFT_TAG_UNFOLD, &acc);
+		return;
+	}
+	me = g->rank - extra;
+	if (g->rank < 2 * extra) {
+		recv(n, g->rank - 1, WEFT_TAG_FOLD, &other_buf);
+		if (!n->err)
+			w->fn(in, to, w->count);
+		me = g->rank / 2;
+	}
+	for (int mask = 1; mask < pow2; mask <<= 1) {
+		int other = me ^ mask;
+		exchange(n, other < extra ? 2 * other + 1 : other + extra, &acc, &other_buf);
+		if (n->err)
+			continue;
+		if (other < me) {
+			w->fn(in, to, w->count);
+		} else {
+			w->fn(to, in, w->count);
+			memcpy(to, in, w->bytes);
+		}
+	}
+	if (g->rank < 2 * extra)
+		send(n, g->rank - 1, WEFT_TAG_UNFOLD, &acc);
+}
+
+/* Small enough, and an operation that needs no user's code?  Fills w. */
+static bool small(const struct weft_coll_args *a, struct what *w)
+{
+	const struct weft_type *t = a->rtype;
+	if (!a->op.fn || !t->flat || t->true_lb || a->rcount > SMALL ||
+	    a->rcount * t->size > SMALL || !a->rcount)
+		return false;
+	*w = (struct what){.fn = a->op.fn,
+			   .from = a->in_place ? a->rbuf : a->sbuf,
+			   .count = a->rcount,
+			   .bytes = a->rcount * t->size};
+	return true;
+}
 
 weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	if (g->size == 1 && !g->remote_size && a->kind == WEFT_COLL_BARRIER)
-		return WEFT_OK;
-	return WEFT_AGAIN;
+	struct now n = {.g = g};
+	struct what w;
+	struct weft_buf buf;
+	if (g->remote_size || g->size == 1)
+		return WEFT_AGAIN;
+	switch (a->kind) {
+	case WEFT_COLL_BARRIER:
+		if (!g->crowded)
+			barrier(&n);
+		else if (weft_alg_flat(g))
+			barrier_flat(&n);
+		else
+			return WEFT_AGAIN;
+		return n.err;
+	case WEFT_COLL_BCAST:
+		if (a->rcount > SMALL_BCAST || a->rcount * a->rtype->size > SMALL_BCAST)
+			return WEFT_AGAIN;
+		buf = weft_buf_typed(a->rbuf, a->rcount, a->rtype);
+		if (buf.bytes)
+			bcast(&n, &buf, a->root);
+		return n.err;
+	case WEFT_COLL_REDUCE:
+		if (!weft_alg_reduce_flat(g, a->rcount * a->rtype->size) || !small(a, &w))
+			return WEFT_AGAIN;
+		reduce_flat(&n, &w, a->rbuf, a->root);
+		return n.err;
+	case WEFT_COLL_ALLREDUCE:
+		if (!small(a, &w))
+			return WEFT_AGAIN;
+		if (!weft_alg_reduce_flat(g, w.bytes)) {
+			allreduce_doubling(&n, &w, a->rbuf);
+			return n.err;
+		}
+		reduce_flat(&n, &w, a->rbuf, 0);
+		buf = weft_buf_flat(a->rbuf, w.bytes);
+		bcast(&n, &buf, 0);
+		return n.err;
+	default:
+		return WEFT_AGAIN;
+	}
 }

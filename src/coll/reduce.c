@@ -170,9 +170,9 @@ static bool share_it(const struct weft_coll_group *g, struct weft_view v)
 	return weft_view_bytes(v) >= SHARE_BYTES && v.count >= (size_t)g->size;
 }
 
-static bool flat_it(const struct weft_coll_group *g, struct weft_view v)
+bool weft_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes)
 {
-	return g->crowded && g->size <= FLAT_RANKS_CROWDED && weft_view_bytes(v) <= FLAT_BYTES;
+	return g->crowded && g->size <= FLAT_RANKS_CROWDED && bytes <= FLAT_BYTES;
 }
 
 int weft_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
@@ -184,7 +184,7 @@ int weft_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g, struct
 		return weft_alg_copy(c, to, from, after);
 	if (share_it(g, from))
 		return reduce_shares(c, g, from, to, root, after);
-	if (flat_it(g, from))
+	if (weft_alg_reduce_flat(g, weft_view_bytes(from)))
 		return reduce_flat(c, g, from, to, root, after);
 	return reduce_tree(c, g, from, to, root, after);
 }
@@ -259,7 +259,7 @@ int weft_alg_allreduce(struct weft_coll *c, const struct weft_coll_group *g, str
 		return weft_alg_copy(c, to, from, after);
 	if (share_it(g, from))
 		return allreduce_shares(c, g, from, to, after);
-	if (flat_it(g, from))
+	if (weft_alg_reduce_flat(g, weft_view_bytes(from)))
 		return weft_alg_bcast(c, g, to, 0, reduce_flat(c, g, from, to, 0, after));
 	return allreduce_doubling(c, g, from, to, after);
 }
