@@ -14,6 +14,7 @@ WEFT_SETTING(DRIVERS, "drivers", STR, "self,shm,tcp", 0, 0, NULL, "networks that
 WEFT_SETTING(TCP_INTERFACE, "tcp_interface", STR, "", 0, 0, NULL, "bind tcp to this interface or address; empty: every one that the other host can reach")
 WEFT_SETTING(HANDSHAKE_TIMEOUT, "handshake_timeout", INT, "5", 1, 3600, NULL, "seconds that a new connection has to prove itself")
 WEFT_SETTING(CONNECT_TIMEOUT, "connect_timeout", INT, "20", 1, 3600, NULL, "seconds after which a peer that cannot be connected to counts as lost")
+WEFT_SETTING(TCP_SILENCE, "tcp_silence", INT, "30", 2, 86400, NULL, "seconds without any acknowledgement after which another host counts as lost")
 
 /* task */
 WEFT_SETTING(PROGRESS, "progress", BOOL, "on", 0, 0, NULL, "communication advances in the background; off: only inside MPI calls")
@@ -24,5 +25,6 @@ WEFT_SETTING(TIMER_MS, "timer_ms", INT, "10", 1, 10000, NULL, "period of the saf
 /* comm */
 WEFT_SETTING(EAGER_SHM, "eager_shm", INT, "8k", 0, 1048576, NULL, "largest message in bytes that shm sends without asking first")
 WEFT_SETTING(EAGER_TCP, "eager_tcp", INT, "64k", 0, 16777216, NULL, "largest message in bytes that tcp sends without asking first")
+WEFT_SETTING(EAGER_CREDIT, "eager_credit", INT, "16m", 0, 1099511627776, NULL, "bytes of small messages that may lie unreceived with a peer; what goes beyond asks first")
 WEFT_SETTING(PEER_TIMEOUT, "peer_timeout", INT, "5", 1, 86400, NULL, "seconds after which operations with a dead peer have failed")
 /* clang-format on */

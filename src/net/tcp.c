@@ -21,7 +21,6 @@
 #include "net/tcp_int.h"
 
 #define DIRECT_MAX 2
-#define WATCHDOG_MS 5000
 
 static void on_linked(void *arg, int peer, int fd)
 {
@@ -80,6 +79,7 @@ static weft_err tcp_open(const struct weft_net_job *job, const struct weft_net_e
 	err = weft_lobby_open(&t->lobby, &lobby_ops, t, &t->job, &t->hub);
 	if (err)
 		goto close_hub;
+	t->watchdog_ms = (unsigned)weft_setting_int(WEFT_SET_TCP_SILENCE) * 1000 / 6;
 	t->card = (struct weft_net_card){
 		.max_payload = WEFT_TCP_MAX_PAYLOAD,
 		.inline_max = WEFT_TCP_INLINE,
@@ -280,7 +280,7 @@ static bool watch(struct weft_tcp *t)
 	bool any = false;
 	if (now < t->watchdog_ns)
 		return t->hub.tick_ms != 0;
-	t->watchdog_ns = now + WATCHDOG_MS * 1000000ull;
+	t->watchdog_ns = now + t->watchdog_ms * 1000000ull;
 	atomic_store_explicit(&t->x_sent, false, memory_order_relaxed);
 	for (int i = t->n_up - 1; i >= 0; i--)
 		any |= weft_tcp_conn_watch(t, &t->conn[t->up[i]], now);
@@ -320,7 +320,7 @@ static int housekeep(struct weft_tcp *t)
 	weft_lobby_work(&t->lobby);
 	bool watched = watch(t);
 	weft_hub_tick(&t->hub, weft_lobby_busy(&t->lobby) ? WEFT_HUB_TICK_MS
-			       : watched                  ? WATCHDOG_MS
+			       : watched                  ? t->watchdog_ms
 							  : 0);
 	return t->lobby.upcalls;
 }
@@ -363,7 +363,7 @@ static weft_err tcp_arm(struct weft_net *net)
 		goto again;
 	/* Relaxed: a flag for a timer of seconds. */
 	if (!t->hub.tick_ms && atomic_load_explicit(&t->x_sent, memory_order_relaxed))
-		weft_hub_tick(&t->hub, WATCHDOG_MS);
+		weft_hub_tick(&t->hub, t->watchdog_ms);
 	/* ARM -> RING (weft_tcp_nudge): exchange before the second look. */
 	(void)atomic_exchange_explicit(&t->x_armed, true, memory_order_seq_cst);
 	t->armed = !atomic_load_explicit(&t->x_dirty, memory_order_seq_cst) &&

@@ -9,9 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "base/settings.h"
 #include "net/tcp_int.h"
-
-#define SILENCE_S 30 /* without an acknowledgement of any kind: the other host is gone */
 
 /*
  * Keepalive finds a dead host while nothing is under way.  TCP_USER_TIMEOUT would find it while
@@ -20,7 +19,8 @@
  */
 static void set_options(int fd)
 {
-	int one = 1, idle = SILENCE_S / 3, interval = SILENCE_S / 6, count = 4;
+	int silence = (int)weft_setting_int(WEFT_SET_TCP_SILENCE);
+	int one = 1, idle = (silence + 2) / 3, interval = (silence + 5) / 6, count = 4;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
@@ -168,7 +168,12 @@ bool weft_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t n
 	uint64_t last = info.tcpi_last_ack_recv; /* ms ago, window probes' answers included */
 	if (!c->unacked_since_ns)
 		c->unacked_since_ns = now;
-	if (now - c->unacked_since_ns >= SILENCE_S * 1000000000ull && last >= SILENCE_S * 1000u)
-		weft_tcp_conn_down(t, c, WEFT_ERR_PEER, "its host has not answered for 30 seconds");
+	uint64_t silence = (uint64_t)weft_setting_int(WEFT_SET_TCP_SILENCE);
+	if (now - c->unacked_since_ns >= silence * 1000000000u && last >= silence * 1000u) {
+		char why[64];
+		snprintf(why, sizeof why, "its host has not answered for %llu seconds",
+			 (unsigned long long)silence);
+		weft_tcp_conn_down(t, c, WEFT_ERR_PEER, why);
+	}
 	return true;
 }

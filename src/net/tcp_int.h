@@ -93,7 +93,6 @@ struct weft_tcp_conn {
 	bool bye_queued;           /* starting thread */
 	struct weft_tcp_in in;     /* poller */
 	uint64_t unacked_since_ns; /* watchdog; 0: all was acknowledged */
-	uint64_t unacked_mark;
 	unsigned n_candidates;
 	struct weft_tcp_address candidate[WEFT_TCP_ADDRESSES]; /* in the order to try */
 };
@@ -119,6 +118,7 @@ struct weft_tcp {
 	_Atomic int x_stuck;      /* connections whose socket is full */
 	_Atomic bool x_sent;      /* something since the watchdog's last look */
 	int n_more;               /* connections with in.more */
+	unsigned watchdog_ms;     /* how often */
 	uint64_t watchdog_ns;     /* next look at what is not acknowledged */
 	struct weft_net_card card;
 	struct weft_tcp_conn *conn;

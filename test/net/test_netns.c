@@ -164,6 +164,37 @@ static void flaps(struct node *n)
 	}
 }
 
+/* The cable is out for good: noticed within the time that the setting states, asleep or not. */
+static void cut(struct node *n, bool busy)
+{
+	send_packet(n, next_of(n), 8);
+	while (n->got_n[prev_of(n)] < 1)
+		poll_once(n);
+	meet_polling(n);
+	if (n->rank == 0)
+		shell("ip link set wire down");
+	meet_polling(n);
+	uint64_t t0 = weft_clock_ns();
+	if (busy)
+		CHECK(try_send(n, next_of(n), 100) == WEFT_POST_DONE);
+	while (!n->down[next_of(n)])
+		sleep_once(n);
+	CHECK_EQ(n->down_err[next_of(n)], WEFT_ERR_PEER);
+	CHECK(weft_clock_ns() - t0 < 8000000000ull);
+	n->driver->close(n->net);
+	exit(0);
+}
+
+static void cut_busy(struct node *n)
+{
+	cut(n, true);
+}
+
+static void cut_idle(struct node *n)
+{
+	cut(n, false);
+}
+
 int main(void)
 {
 	static const struct scene scenes[] = {
@@ -182,10 +213,15 @@ int main(void)
 		 "wire", only_the_link},
 		{"flapping", "ip addr add 10.77.0.%d/24 dev wire && ip link set wire up", NULL,
 		 flaps},
+		{"cut while busy", "ip addr add 10.77.0.%d/24 dev wire && ip link set wire up",
+		 NULL, cut_busy},
+		{"cut while idle", "ip addr add 10.77.0.%d/24 dev wire && ip link set wire up",
+		 NULL, cut_idle},
 	};
 	if (system("ip -V >/dev/null 2>&1") != 0)
 		SKIP("there is no ip(8)");
 	become_root();
+	CHECK_EQ(weft_setting_set(WEFT_SET_TCP_SILENCE, "2"), WEFT_OK);
 	/* In a namespace of its own, to leave nothing behind in ours. */
 	if (unshare(CLONE_NEWNET) != 0)
 		SKIP("network namespaces are not allowed here");
