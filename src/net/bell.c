@@ -44,6 +44,12 @@ void weft_bell_arm(struct weft_bell *b, bool fence)
 	 * packets could be done before the store is seen: a packet published between would neither
 	 * be found nor rung for. */
 	(void)atomic_exchange_explicit(&b->x_armed, 1, memory_order_seq_cst);
+#ifndef __SANITIZE_THREAD__
+	/* The loads of the second look are acquire only; the exchange alone does not hold them back
+	 * on every machine.  (ThreadSanitizer does not know fences, and nothing is carried here.)
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
 	if (fence && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0)
 		weft_panic("shm: membarrier failed after it had worked: %s", strerror(errno));
 }

@@ -280,3 +280,17 @@ void weft_lobby_work(struct weft_lobby *l)
 	if (l->paused && now >= l->resume_ns)
 		set_paused(l, false);
 }
+
+bool weft_lobby_has_deadline(const struct weft_lobby *l)
+{
+	if (l->n_guests || l->paused)
+		return true;
+	/* A peer that our connect() has reached may take its time: it will answer when it polls. */
+	for (int i = 0; l->n_dials && i < l->job->size; i++) {
+		const struct weft_lobby_peer *p = &l->peers[i];
+		if (p->state == WEFT_LOBBY_WAITING ||
+		    (p->state == WEFT_LOBBY_DIALING && !p->connected))
+			return true;
+	}
+	return false;
+}

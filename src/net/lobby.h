@@ -119,7 +119,10 @@ static inline bool weft_lobby_wanted(struct weft_lobby *l)
 	return atomic_load_explicit(&l->x_wants, memory_order_acquire) != 0;
 }
 
-/* Is something under way that has deadlines? */
+/* Is something under way that must be looked at now and then, even if nothing happens? */
+bool weft_lobby_has_deadline(const struct weft_lobby *l);
+
+/* Is something under way that should be over soon? */
 static inline bool weft_lobby_busy(struct weft_lobby *l)
 {
 	return l->n_guests || l->n_dials || l->paused || weft_lobby_wanted(l);

@@ -290,7 +290,7 @@ static int housekeep(struct weft_shm *s)
 		}
 	}
 	weft_lobby_work(&s->lobby);
-	weft_hub_tick(&s->hub, weft_lobby_busy(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
+	weft_hub_tick(&s->hub, weft_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
 	return n + s->lobby.upcalls;
 }
 
@@ -391,7 +391,7 @@ static weft_err shm_arm(struct weft_net *net)
 	struct weft_shm *s = (struct weft_shm *)net;
 	if (has_packets(s))
 		return WEFT_AGAIN;
-	weft_hub_tick(&s->hub, weft_lobby_busy(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
+	weft_hub_tick(&s->hub, weft_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
 	weft_bell_arm(&s->inbox->bell, s->fence);
 	s->armed = !has_anything(s);
 	if (s->armed)

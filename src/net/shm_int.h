@@ -51,8 +51,9 @@ struct weft_shm_link {
 	/* The poller's. */
 	alignas(WEFT_CACHELINE) struct weft_ring_rx rx;
 	int peer;
-	bool reachable, dying, bye_sent;
-	bool can_get; /* I: before UP */
+	bool reachable, bye_sent;
+	bool offers_plain; /* what our greeting said */
+	bool can_get;      /* I: before UP */
 	int fd, pid_fd;
 	pid_t pid;
 	void *rx_memory, *tx_memory, *tx_inbox;

@@ -46,9 +46,10 @@ static bool wants_plain(const struct weft_shm *s)
 
 static bool send_greeting(struct weft_shm *s, struct weft_shm_link *k, int ring_fd)
 {
+	k->offers_plain = wants_plain(s);
 	struct greeting g = {
 		.magic = GREETING_MAGIC,
-		.flags = wants_plain(s) ? FLAG_REGISTERED : 0,
+		.flags = k->offers_plain ? FLAG_REGISTERED : 0,
 		.slots = k->rx_shape.slots,
 		.data = k->rx_shape.data,
 		.max_payload = WEFT_SHM_MAX_PAYLOAD,
@@ -206,7 +207,7 @@ void weft_shm_link_ready(struct weft_shm *s, struct weft_shm_link *k)
 
 static void link_up(struct weft_shm *s, struct weft_shm_link *k, const struct greeting *g)
 {
-	k->plain = wants_plain(s) && (g->flags & FLAG_REGISTERED);
+	k->plain = k->offers_plain && (g->flags & FLAG_REGISTERED);
 	s->fence |= k->plain;
 	k->can_get = weft_shm_cma_probe(s, k, g->nonce_addr, g->nonce);
 	s->scan[s->n_scan++] = k->peer;

@@ -319,9 +319,9 @@ static int housekeep(struct weft_tcp *t)
 	t->lobby.upcalls = 0;
 	weft_lobby_work(&t->lobby);
 	bool watched = watch(t);
-	weft_hub_tick(&t->hub, weft_lobby_busy(&t->lobby) ? WEFT_HUB_TICK_MS
-			       : watched                  ? t->watchdog_ms
-							  : 0);
+	weft_hub_tick(&t->hub, weft_lobby_has_deadline(&t->lobby) ? WEFT_HUB_TICK_MS
+			       : watched                          ? t->watchdog_ms
+								  : 0);
 	return t->lobby.upcalls;
 }
 

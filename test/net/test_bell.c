@@ -78,7 +78,7 @@ static void run(uint64_t rounds, bool plain, uint64_t seed)
 	pid_t pid = fork();
 	CHECK(pid >= 0);
 	if (pid == 0) {
-		alarm(50);
+		alarm(600);
 		sender(s, fd, rounds, plain, seed);
 		exit(0);
 	}
