@@ -97,6 +97,22 @@ int weft_mpi_talk_bcast(const struct weft_mpi_talk *t, int root, void *buf, size
 	return err;
 }
 
+/* The tree the other way: from the leaves to root. */
+int weft_mpi_talk_ack(const struct weft_mpi_talk *t, int root)
+{
+	int v = (t->rank - root + t->size) % t->size, mask;
+	int err = MPI_SUCCESS;
+
+	for (mask = 1; mask < t->size && !(v & mask) && !err; mask <<= 1)
+		if ((v | mask) < t->size)
+			err = weft_mpi_talk_recv(t->ctx, t->world[((v | mask) + root) % t->size],
+						 t->tag, NULL, 0);
+	if (v && !err)
+		err = weft_mpi_talk_send(t->ctx, t->world[((v & ~mask) + root) % t->size], t->tag,
+					 NULL, 0);
+	return err;
+}
+
 /* To rank 0 and back. */
 int weft_mpi_talk_allgather(const struct weft_mpi_talk *t, const void *mine, void *all, size_t len)
 {

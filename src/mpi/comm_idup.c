@@ -2,7 +2,8 @@
 /*
  * comm_idup.c - dup without blocking: the id travels while the caller does other things.
  *
- * Rank 0 of the local group sends the new id to each member; the handle comes to life in the wait
+ * Rank 0 of the local group sends the new id to each member and hears back from each (see
+ * comm_int.h); the handle comes to life in the wait
  * or test that completes the request, since only then may the program use it.  Attributes and info
  * are copied in the call itself: what changes later belongs to the old communicator only.
  */
@@ -21,7 +22,7 @@ struct idup {
 	int failed; /* code of the last step */
 	bool ended; /* the communicator was made, or failed to be */
 	int messages;
-	struct weft_req req[]; /* sends of rank 0, or the one receive */
+	struct weft_req req[]; /* rank 0: a send and a receive per member; else: the reverse */
 };
 
 static struct weft_completion *wait_on(struct weft_mpi_request *r)
@@ -94,25 +95,36 @@ static const struct weft_mpi_request_ops idup_ops = {
 	.free = release,
 };
 
+static weft_err post(struct idup *d, bool send, int to, int tag, void *data, size_t len)
+{
+	struct weft_req *req = &d->req[d->messages];
+	struct weft_buf buf = weft_buf_flat(data, len);
+	int world = d->from->group->world[to];
+
+	weft_req_init(req, NULL, NULL);
+	weft_err err = send ? weft_isend(req, d->from->coll, world, tag, &buf, WEFT_SEND_STANDARD)
+			    : weft_irecv(req, d->from->coll, world, tag, &buf);
+	d->messages += err ? 0 : 1;
+	return err;
+}
+
 /* Posts the messages; an error shows up when the request completes. */
 static void start(struct idup *d)
 {
 	struct weft_mpi_comm *c = d->from;
 	int tag = weft_mpi_comm_coll_tag(c);
-	struct weft_buf buf = weft_buf_flat(&d->id, sizeof(d->id));
 	weft_err err = WEFT_OK;
 
 	if (c->rank != 0) {
-		weft_req_init(&d->req[0], NULL, NULL);
-		err = weft_irecv(&d->req[0], c->coll, c->group->world[0], tag, &buf);
-		d->messages = err ? 0 : 1;
+		err = post(d, false, 0, tag, &d->id, sizeof(d->id));
+		if (!err)
+			err = post(d, true, 0, tag, NULL, 0);
 	} else {
 		d->failed = weft_mpi_id_take(&d->id);
 		for (int r = 1; r < c->size && !err; r++) {
-			weft_req_init(&d->req[r - 1], NULL, NULL);
-			err = weft_isend(&d->req[r - 1], c->coll, c->group->world[r], tag, &buf,
-					 WEFT_SEND_STANDARD);
-			d->messages += err ? 0 : 1;
+			err = post(d, true, r, tag, &d->id, sizeof(d->id));
+			if (!err)
+				err = post(d, false, r, tag, NULL, 0);
 		}
 	}
 	if (err)
@@ -123,7 +135,7 @@ int weft_mpi_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
 				 MPI_Request *request)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
-	size_t most = c->rank == 0 ? (size_t)c->size : 1;
+	size_t most = c->rank == 0 ? 2 * (size_t)c->size : 2;
 
 	if (c->inter)
 		return weft_mpi_err(MPI_ERR_UNSUPPORTED_OPERATION,

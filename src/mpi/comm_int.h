@@ -12,7 +12,10 @@
 
 /*
  * Each process hands out ids from a space of its own, so that members need no agreement but to
- * hear the id from one of them.  A freed id rests before it is used again.
+ * hear the id from one of them.  A freed id rests before it is used again; and whoever hands one
+ * out hears back from the members before it goes on, so that it is never more than one
+ * communicator ahead of a member that has older ones to free: closing those would otherwise drop
+ * messages meant for their successor of the same id.
  */
 void weft_mpi_ids_init(int rank, int size);
 void weft_mpi_ids_fini(void);
@@ -34,6 +37,8 @@ struct weft_mpi_talk {
 
 /* Collective over the talk.  MPI error codes. */
 int weft_mpi_talk_bcast(const struct weft_mpi_talk *t, int root, void *buf, size_t len);
+/* When it returns on root, everyone has called it. */
+int weft_mpi_talk_ack(const struct weft_mpi_talk *t, int root);
 /* all: size * len bytes. */
 int weft_mpi_talk_allgather(const struct weft_mpi_talk *t, const void *mine, void *all, size_t len);
 /* Between two processes, each sends and receives. */

@@ -17,6 +17,8 @@ static int id_agree(const struct weft_mpi_talk *t, uint32_t *id_p)
 	if (t->rank == 0)
 		told[0] = (uint32_t)weft_mpi_id_take(&told[1]);
 	int err = weft_mpi_talk_bcast(t, 0, told, sizeof(told));
+	if (!err)
+		err = weft_mpi_talk_ack(t, 0);
 	if (!err && told[0])
 		err = weft_mpi_err((int)told[0], "no id for a new communicator");
 	*id_p = told[1];

@@ -116,9 +116,6 @@ int weft_mpi_root_peers(MPI_Comm comm, int root)
 	return root == c->rank ? c->size : 0;
 }
 
-#pragma weak weft_mpi_Cartdim_get
-#pragma weak weft_mpi_Graph_neighbors_count
-#pragma weak weft_mpi_Dist_graph_neighbors_count
 int weft_mpi_degree(MPI_Comm comm, bool in)
 {
 	const struct weft_mpi_comm *c = weft_mpi_comm_of(comm);

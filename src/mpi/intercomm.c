@@ -56,6 +56,8 @@ static int meet(struct weft_mpi_comm *local, int leader, struct weft_ctx *bridge
 	if (!told && !err)
 		told = weft_mpi_talk_bcast(&t, leader, world,
 					   (size_t)theirs->size * sizeof(*world));
+	if (!told)
+		told = weft_mpi_talk_ack(&t, leader);
 	if (told || err) {
 		free(world);
 		return told ? told : err;

@@ -63,9 +63,9 @@ static void many_requests(void)
 	static char b[N];
 
 	for (int i = 0; i < N; i++)
-		OK(MPI_Irecv(&b[i], 1, MPI_CHAR, 0, 0, MPI_COMM_SELF, &req[i]));
+		OK(MPI_Irecv(&b[i], 1, MPI_CHAR, 0, i, MPI_COMM_SELF, &req[i]));
 	for (int i = 0; i < N; i++)
-		OK(MPI_Send("x", 1, MPI_CHAR, 0, 0, MPI_COMM_SELF));
+		OK(MPI_Send("x", 1, MPI_CHAR, 0, i, MPI_COMM_SELF));
 	OK(MPI_Waitall(N, req, MPI_STATUSES_IGNORE));
 	CHECK_EQ(b[N - 1], 'x');
 }

@@ -32,6 +32,9 @@ UNCHECKED = {
     ("MPI_Abort", "comm"),
 }
 
+# May be null.
+NULLABLE = {("MPI_Info_get_string", "value")}
+
 COUNTS = {"count", "sendcount", "recvcount", "incount", "outcount"}
 # Receives and probes: source and tag may be wildcards.
 WILD_TAG = {"recvtag"}
@@ -144,7 +147,7 @@ class Entry:
         if f.name in ("MPI_Init", "MPI_Pcontrol"):
             return
         for p in f.params:
-            if "(" in p.type or "function" in p.type or p.is_array:
+            if "(" in p.type or "function" in p.type or p.is_array or (f.name, p.name) in NULLABLE:
                 continue
             if not p.type.endswith("*") or p.base in OUT_SKIP and not (
                     p.base == "MPI_Status *" and ("_set_" in f.name or p.is_const)):
