@@ -415,8 +415,11 @@ int job_run(const struct job_setup *setup)
 {
 	job.setup = setup;
 	job.plan = setup->plan;
-	if (!start())
+	if (!start()) {
+		close(setup->sock); /* the keeper ends by itself */
+		(void)waitpid(setup->keeper, NULL, 0);
 		return 1;
+	}
 	start_more();
 	for (;;) { /* ends: the last rank is gone and its output is out */
 		check_clock();

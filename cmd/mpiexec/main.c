@@ -20,7 +20,7 @@
 #include "say.h"
 
 #define FDS_PER_RANK 4 /* two pipes, a socket, a pidfd */
-#define FDS_BESIDES 64
+#define FDS_BESIDES 20 /* our own, and the ends that are on their way to a rank */
 
 /* 0, 1 and 2 must be open, or descriptors of ours would take their places. */
 static void open_standard(void)
