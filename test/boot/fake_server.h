@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "boot/boot.h"
@@ -20,9 +21,11 @@ struct fake {
 	/* Answers `line`; returns false to say that the plain answer is wanted. */
 	bool (*odd)(int fd, const char *line);
 	int vallen;
-	const char *maxes; /* the whole answer to get_maxes, or NULL */
-	size_t chunk;      /* bytes per write; 0: all at once */
-	int close_after;   /* requests until the server leaves; 0: never */
+	const char *maxes;    /* the whole answer to get_maxes, or NULL */
+	size_t chunk;         /* bytes per write; 0: all at once */
+	const void *handover; /* what WEFT_BOOT_FD gives, or NULL: a foreign launcher */
+	size_t handover_len;
+	int close_after; /* requests until the server leaves; 0: never */
 };
 
 #define FAKE_PAIRS 20000
@@ -110,6 +113,21 @@ static inline void fake_serve(const struct fake *f, int fd)
 	fclose(in);
 }
 
+/* In the client: what weft's mpiexec would have left for it. */
+static inline void fake_hand_over(const struct fake *f, int pmi_fd)
+{
+	int pair[2];
+	char text[32];
+	struct stat st;
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 && fstat(pmi_fd, &st) == 0);
+	CHECK(write(pair[0], f->handover, f->handover_len) == (ssize_t)f->handover_len);
+	close(pair[0]);
+	snprintf(text, sizeof text, "%d", pair[1]);
+	setenv("WEFT_BOOT_FD", text, 1);
+	snprintf(text, sizeof text, "%llu", (unsigned long long)st.st_ino);
+	setenv("WEFT_BOOT_PMI", text, 1);
+}
+
 /* Runs client(size) against the server as `rank`; its stderr lands in err.  Returns its exit code;
  * 1000 + N: killed by signal N. */
 static inline int fake_run(const struct fake *f, int rank, int size, int (*client)(void), char *err,
@@ -131,6 +149,8 @@ static inline int fake_run(const struct fake *f, int rank, int size, int (*clien
 		setenv("PMI_RANK", text, 1);
 		snprintf(text, sizeof text, "%d", size);
 		setenv("PMI_SIZE", text, 1);
+		if (f->handover)
+			fake_hand_over(f, pair[1]);
 		alarm(20);
 		exit(client());
 	}

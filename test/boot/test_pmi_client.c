@@ -4,7 +4,7 @@
 #include "fake_server.h"
 
 #include <signal.h>
-#include "base/settings.h"
+#include "boot/boot_int.h"
 
 static char err[8192];
 static const struct weft_boot_info *info;
@@ -228,6 +228,92 @@ static void servers_that_are_silent(void)
 	fake_forget();
 }
 
+/* --- weft's own launcher: the secret over a socket, many values in one answer --- */
+
+static struct weft_boot_handover good = {.magic = "weftjob", .secret = {1, 2, 3}, .jobid = "id-1"};
+
+static int client_wefts(void)
+{
+	char got[16];
+	int rc = client_open();
+	if (rc)
+		return rc;
+	if (strcmp(info->jobid, "id-1") != 0 || info->secret[2] != 3 || info->secret_by_kvs ||
+	    strcmp(info->launcher, "weft") != 0)
+		return 1;
+	if (weft_boot_fence() || weft_boot_fence())
+		return 2;
+	weft_err e = weft_boot_get(0, "k", got, sizeof got);
+	weft_boot_close();
+	return e ? 100 - (int)e : strcmp(got, "v") ? 3 : 0;
+}
+
+static void hands_over(void)
+{
+	struct fake f = {.handover = &good, .handover_len = sizeof good};
+	good.magic[7] = '1';
+	fake_put("w1.0.0", "1.k,v,");
+	/* This server does not know weft_batch: each value is asked for by itself. */
+	odd_to = "cmd=weft_batch";
+	odd_with = "cmd=weft_batch_result rc=-1 msg=unknown_command\n";
+	odd_len = strlen(odd_with);
+	f.odd = odd_answer;
+	CHECK_EQ(fake_run(&f, 1, 2, client_wefts, err, sizeof err), 0);
+	for (size_t n = 0; n < sizeof good; n += 13) { /* cut short */
+		f.handover_len = n;
+		CHECK_EQ(fake_run(&f, 1, 2, client_wefts, err, sizeof err), 100 - WEFT_ERR_PROTO);
+		CHECK(strstr(err, "WEFT_BOOT_FD") && count_lines(err) == 1);
+	}
+	f.handover_len = sizeof good;
+	for (int i = 0; i < 3; i++) { /* other magic, name with a slash, name without end */
+		struct weft_boot_handover bad = good;
+		f.handover = &bad;
+		if (i == 0)
+			bad.magic[0] = 'W';
+		else if (i == 1)
+			memcpy(bad.jobid, "../x", 5);
+		else
+			memset(bad.jobid, 'a', sizeof bad.jobid);
+		CHECK_EQ(fake_run(&f, 1, 2, client_wefts, err, sizeof err), 100 - WEFT_ERR_PROTO);
+	}
+	fake_forget();
+}
+
+static void batches(void)
+{
+	static const struct {
+		const char *answer;
+		int rc;
+	} cases[] = {
+		{"rc=0 next=2 value=1.k,v,;;", 0},
+		{"rc=0 next=1 value=1.k,v,;", 0},
+		{"rc=0 next=99 value=1.k,v,;1.k,w,;", 0},
+		{"rc=0 next=2 value=;;", 100 - WEFT_ERR_NOENT},
+		{"rc=0 next=2 value=1.k,v,;", 100 - WEFT_ERR_PROTO},
+		{"rc=0 next=2 value=1.k,v;;", 100 - WEFT_ERR_PROTO},
+		{"rc=0 next=2 value=x;;", 100 - WEFT_ERR_PROTO},
+		{"rc=0 next=2 value=", 100 - WEFT_ERR_PROTO},
+		{"rc=0 next=0 value=1.k,v,;", 100 - WEFT_ERR_PROTO},
+		{"rc=0 next=-1 value=1.k,v,;", 100 - WEFT_ERR_PROTO},
+		{"rc=0 value=1.k,v,;", 100 - WEFT_ERR_PROTO},
+		{"rc=x", 100 - WEFT_ERR_PROTO},
+		{"rc=0 next=2 value=2.k,v,;;", 100 - WEFT_ERR_PROTO},
+	};
+	struct fake f = {.handover = &good, .handover_len = sizeof good, .odd = odd_answer};
+	for (size_t i = 0; i < weft_countof(cases); i++) {
+		char text[128];
+		snprintf(text, sizeof text, "cmd=weft_batch_result %s\n", cases[i].answer);
+		odd_to = "cmd=weft_batch";
+		odd_with = text;
+		odd_len = strlen(text);
+		int rc = fake_run(&f, 1, 2, client_wefts, err, sizeof err);
+		if (rc != cases[i].rc)
+			fprintf(stderr, "%s: %s", cases[i].answer, err);
+		CHECK_EQ(rc, cases[i].rc);
+		CHECK_EQ(count_lines(err), rc != 0 && rc != 100 - WEFT_ERR_NOENT);
+	}
+}
+
 /* Random bytes as answers, many times: no crash. */
 static unsigned long long seed;
 static bool random_answer(int fd, const char *line)
@@ -259,10 +345,12 @@ static bool random_answer(int fd, const char *line)
 
 static void random_answers(void)
 {
-	struct fake f = {.odd = random_answer};
+	struct fake f = {.odd = random_answer, .handover_len = sizeof good};
 	setenv("WEFT_INIT_TIMEOUT", "1", 1);
 	for (int i = 0; i < 150; i++) {
-		int rc = fake_run(&f, i % 2, 2, client_open, err, sizeof err);
+		f.handover = i % 4 < 2 ? &good : NULL;
+		int rc = fake_run(&f, i % 2, 2, f.handover ? client_wefts : client_open, err,
+				  sizeof err);
 		CHECK(rc < 1000);
 		fake_forget();
 	}
@@ -278,6 +366,8 @@ int main(int argc, char **argv)
 	wrong_answers();
 	servers_that_leave();
 	servers_that_are_silent();
+	hands_over();
+	batches();
 	random_answers();
 	return 0;
 }

@@ -13,6 +13,11 @@ grep -q 'rank 0 size 2 appnum 0 launcher weft secret_by_kvs 0' "$T/out" || fail 
 want 0 "$MPIEXEC" -n 1 sh -c 'env; tr "\0" " " </proc/$$/cmdline'
 grep -iq secret "$T/out" && fail "a secret in the environment"
 
+# nothing of mpiexec's is open in a rank but its two channels
+want 0 "$MPIEXEC" -n 5 sh -c 'cd /proc/$$/fd; for f in [0-9]*; do case $f in 0 | 1 | 2 | $PMI_FD | $WEFT_BOOT_FD) ;; *) [ -e $f ] && readlink $f ;; esac; done; true'
+for f in /proc/$$/fd/*; do readlink "$f"; done >"$T/inherited" 2>/dev/null
+grep -vxF -f "$T/inherited" "$T/out" | grep -qE 'pipe|socket|anon' && fail "open in a rank: $(cat "$T/out")"
+
 # --- no launcher, and launchers that we cannot talk to
 want 0 "$PROBE" who
 grep -q 'rank 0 size 1 appnum 0 launcher none' "$T/out" || fail "alone"
