@@ -242,6 +242,7 @@ void weft_engine_stop(void)
 		return;
 	weft_workers_stop();
 	weft_watcher_stop(e);
+	weft_idle_stop();
 	weft_tqueues_destroy();
 	weft_topo_unload();
 	atomic_store_explicit(&e->x_running, false, memory_order_release);
@@ -298,6 +299,7 @@ void weft_engine_describe(FILE *out)
 		fprintf(out,
 			"  watcher: one thread; this kernel keeps the default slice, so on busy "
 			"cores it may wait for one (up to some ms)\n");
+	weft_idle_describe(out);
 	weft_workers_describe(out);
 	weft_spin_describe(out);
 	weft_tqueues_describe(out);

@@ -129,7 +129,13 @@ int weft_worker_place(const cpu_set_t *set);
 bool weft_worker_ring(int leaf);
 void weft_workers_describe(FILE *out);
 
-/* watcher.c: a thread of the engine: no signals, its name, timer slack. */
+/* idle.c: called by the watcher alone, after it found something, and at the end. */
+void weft_idle_size(int ranks, int cpus);
+void weft_idle_event(void);
+void weft_idle_stop(void);
+void weft_idle_describe(FILE *out);
+
+/* thread.c: a thread of the engine: no signals, its name, timer slack. */
 weft_err weft_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg);
 bool weft_engine_thread_settle(const char *name); /* true: the slice is honoured */
 

@@ -252,7 +252,7 @@ weft_err weft_source_add(struct weft_source *src)
 	atomic_store_explicit(&s->x_wait, 1, memory_order_relaxed);
 	if (s->unarmable)
 		atomic_fetch_add_explicit(&e->x_unarmable, 1, memory_order_relaxed);
-	atomic_store_explicit(&s->x_source, src, memory_order_relaxed);
+	atomic_store_explicit(&s->x_source, src, memory_order_release);
 	/* Whoever sleeps believes that all is armed: so this one is, from the start. */
 	(void)arm_locked(e, s);
 	/* Whoever polls and has disarmed the others finds this one at the next turn. */

@@ -42,12 +42,15 @@ void weft_spin_init(void)
 	atomic_store_explicit(&x_spin_ns, SPIN_MAX_NS, memory_order_relaxed);
 	if (!atomic_load_explicit(&x_cpus, memory_order_relaxed))
 		atomic_store_explicit(&x_cpus, own_cpus(), memory_order_relaxed);
+	weft_idle_size(atomic_load_explicit(&x_ranks, memory_order_relaxed),
+		       atomic_load_explicit(&x_cpus, memory_order_relaxed));
 }
 
 void weft_engine_set_local_ranks(int ranks, int cpus)
 {
 	atomic_store_explicit(&x_ranks, ranks > 0 ? ranks : 1, memory_order_relaxed);
 	atomic_store_explicit(&x_cpus, cpus > 0 ? cpus : own_cpus(), memory_order_relaxed);
+	weft_idle_size(ranks, atomic_load_explicit(&x_cpus, memory_order_relaxed));
 }
 
 static bool crowded(void)

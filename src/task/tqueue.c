@@ -9,6 +9,8 @@
 #include "task/engine_int.h"
 #include "topo/topo.h"
 
+#define TURNS_MAX 8 /* of one visit; then other queues and the sources have their turn */
+
 static struct weft_tqueue *queues;
 static int queue_count;
 
@@ -25,6 +27,7 @@ weft_err weft_tqueues_create(void)
 		weft_mpsc_init(&q->sub);
 		weft_list_init(&q->main);
 		atomic_store_explicit(&q->x_main, 0, memory_order_relaxed);
+		atomic_store_explicit(&q->x_once, 0, memory_order_relaxed);
 		/* Siblings go up at different visits. */
 		atomic_store_explicit(&q->x_visits, 0, memory_order_relaxed);
 		q->parent = t->parent < 0 ? NULL : &queues[t->parent];
@@ -54,11 +57,18 @@ void weft_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 /* ---- under the mask ----------------------------------------------------------------------------
  */
 
-static void main_count(struct weft_tqueue *q, int by)
+static void bump(_Atomic uint32_t *x, int by)
 {
 	/* Relaxed, single writer: the holder of the mask. */
-	uint32_t n = atomic_load_explicit(&q->x_main, memory_order_relaxed);
-	atomic_store_explicit(&q->x_main, n + (uint32_t)by, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(x, memory_order_relaxed);
+	atomic_store_explicit(x, n + (uint32_t)by, memory_order_relaxed);
+}
+
+static void main_count(struct weft_tqueue *q, const struct weft_task *t, int by)
+{
+	bump(&q->x_main, by);
+	if (!(t->options & (WEFT_TASK_REPEAT | WEFT_TASK_STRICT)))
+		bump(&q->x_once, by);
 }
 
 static int rank_of(const struct weft_task *t)
@@ -74,7 +84,7 @@ static void main_insert(struct weft_tqueue *q, struct weft_task *t)
 	       rank_of(weft_container_of(at->prev, struct weft_task, link)) < rank_of(t))
 		at = at->prev;
 	weft_list_insert_before(at, &t->link);
-	main_count(q, 1);
+	main_count(q, t, 1);
 	if (t->options & WEFT_TASK_REPEAT)
 		/* Relaxed: a hint how long one may sleep; submit kicks besides. */
 		atomic_fetch_add_explicit(&weft_engine.x_repeat, 1, memory_order_relaxed);
@@ -83,7 +93,7 @@ static void main_insert(struct weft_tqueue *q, struct weft_task *t)
 static void main_remove(struct weft_tqueue *q, struct weft_task *t)
 {
 	weft_list_remove(&t->link);
-	main_count(q, -1);
+	main_count(q, t, -1);
 	if (t->options & WEFT_TASK_REPEAT)
 		atomic_fetch_sub_explicit(&weft_engine.x_repeat, 1, memory_order_relaxed);
 }
@@ -110,28 +120,25 @@ static struct weft_task *take_locked(struct weft_tqueue *q)
 	return NULL;
 }
 
-/* Lets the mask go for good; what came meanwhile is at least in the main queue. */
+/* Lets the mask go; what came meanwhile is at least in the main queue, and somebody is told. */
 static void let_go(struct weft_tqueue *q)
 {
-	while (!weft_mask_done(&q->mask)) /* ends when nobody was turned away */
+	bool turned_away = false;
+	while (!weft_mask_done(&q->mask)) { /* ends when nobody was turned away */
 		collect_locked(q);
+		turned_away = true;
+	}
+	if (weft_unlikely(turned_away)) /* he may have gone to sleep relying on us */
+		weft_engine_kick(&weft_engine, weft_baton_submit_target(&weft_engine.baton));
 }
 
 /* ---- visiting ----------------------------------------------------------------------------------
  */
 
-/*
- * Runs what was there when the visit began, each task once; tasks that come back are for the next
- * round.  Once-tasks run with the mask given away, so that others take the rest meanwhile.
+/* Runs each task that is there once.  False: the mask is no longer ours, and nothing is left to us.
  */
-static int visit(struct weft_tqueue *q, bool quiet)
+static bool run_batch(struct weft_tqueue *q, int *ran_p)
 {
-	if (!(quiet ? weft_mask_try_quiet(&q->mask) : weft_mask_try(&q->mask))) {
-		weft_count(WEFT_CNT_MASK_SKIPS, 1);
-		return 0;
-	}
-	int ran = 0;
-	collect_locked(q);
 	uint32_t budget = atomic_load_explicit(&q->x_main, memory_order_relaxed);
 	while (budget--) { /* ends: budget */
 		struct weft_task *t = take_locked(q);
@@ -142,21 +149,54 @@ static int visit(struct weft_tqueue *q, bool quiet)
 			if (weft_task_run(t, q, true))
 				main_insert(q, t);
 			else
-				ran++;
+				++*ran_p;
 			continue;
 		}
-		ran++;
-		let_go(q);
+		++*ran_p;
+		let_go(q); /* others take the rest meanwhile */
 		weft_task_run(t, q, false);
-		if (weft_tqueue_idle(q))
+		if (weft_tqueue_idle(q) || !weft_mask_try(&q->mask))
+			return false; /* whoever holds it goes on, and will look again */
+		collect_locked(q);
+	}
+	return true;
+}
+
+enum visit_kind {
+	VISIT_QUIET, /* taken: go on, leave no trace */
+	VISIT_SKIP,  /* taken: its holder will look again */
+	VISIT_WAIT,  /* taken: wait for it, for threads that alone may run what is there */
+};
+
+static bool enter(struct weft_tqueue *q, enum visit_kind kind)
+{
+	if (kind == VISIT_WAIT) {
+		unsigned turns = 0;
+		while (!weft_mask_try_quiet(&q->mask)) /* ends: no handler holds it above 20 us */
+			weft_waiter_relax(&turns);
+		return true;
+	}
+	if (kind == VISIT_QUIET ? weft_mask_try_quiet(&q->mask) : weft_mask_try(&q->mask))
+		return true;
+	weft_count(WEFT_CNT_MASK_SKIPS, 1);
+	return false;
+}
+
+static int visit(struct weft_tqueue *q, enum visit_kind kind)
+{
+	if (!enter(q, kind))
+		return 0;
+	int ran = 0, turns = 0;
+	bool left;
+	do { /* ends: nobody was turned away during the last turn */
+		collect_locked(q);
+		if (!run_batch(q, &ran))
 			return ran;
-		if (!weft_mask_try(&q->mask))
-			return ran; /* its holder goes on, and will look again */
-		collect_locked(q);
-	}
-	while (!weft_mask_done(&q->mask)) { /* ends: as in let_go */
-		collect_locked(q);
-	}
+		/* Relaxed: ours while we hold the mask. */
+		left = atomic_load_explicit(&q->x_once, memory_order_relaxed) != 0;
+	} while ((left && ++turns < TURNS_MAX) || !weft_mask_done(&q->mask));
+	if (left) /* more keeps coming: somebody must come back for it */
+		weft_engine_kick(&weft_engine, weft_baton_submit_target(&weft_engine.baton));
 	return ran;
 }
 
@@ -174,7 +214,7 @@ int weft_tqueues_round(struct weft_tqueue *leaf, bool quiet)
 	for (struct weft_tqueue *q = leaf;;) { /* ends at the root at the latest */
 		uint32_t n = visited(q);
 		if (weft_unlikely(!weft_tqueue_idle(q)))
-			ran += visit(q, quiet);
+			ran += visit(q, quiet ? VISIT_QUIET : VISIT_SKIP);
 		/* Siblings go up at different visits: together they look as often as one would. */
 		if (!q->parent || (n + q->rank) % q->siblings)
 			return ran;
@@ -188,7 +228,7 @@ int weft_tqueues_branch(struct weft_tqueue *leaf)
 	for (struct weft_tqueue *q = leaf; q; q = q->parent) { /* ends at the root */
 		visited(q);
 		if (!weft_tqueue_idle(q))
-			ran += visit(q, false);
+			ran += visit(q, VISIT_WAIT);
 	}
 	return ran;
 }
@@ -200,7 +240,7 @@ int weft_tqueues_visit_all(void)
 		if (weft_tqueue_idle(&queues[i]))
 			continue;
 		visited(&queues[i]);
-		ran += visit(&queues[i], false);
+		ran += visit(&queues[i], VISIT_SKIP);
 	}
 	return ran;
 }

@@ -25,6 +25,7 @@
 struct weft_tqueue {
 	alignas(WEFT_CACHELINE) struct weft_mask mask;
 	_Atomic uint32_t x_main;    /* M: tasks in main; read without the mask as a hint */
+	_Atomic uint32_t x_once;    /* M: of these, tasks that anybody may run and finish */
 	_Atomic uint32_t x_visits;  /* pollers, relaxed: visits, also those that found nothing */
 	struct weft_list main;      /* M: by priority, then in order of submission */
 	struct weft_tqueue *parent; /* I; NULL: the root */
@@ -57,7 +58,7 @@ static inline bool weft_tqueue_idle(const struct weft_tqueue *q)
  */
 int weft_tqueues_round(struct weft_tqueue *leaf, bool quiet);
 
-/* From leaf up, every queue. */
+/* From leaf up, every queue; waits for queues that others work on. */
 int weft_tqueues_branch(struct weft_tqueue *leaf);
 
 /* Every queue of the machine. */

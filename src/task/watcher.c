@@ -48,6 +48,8 @@ static void drain(struct weft_engine *e)
 		rounds++;
 	while (weft_engine_round(e, WEFT_ROUND_FULL) && wanted(e));
 	weft_count(WEFT_CNT_POLL_WATCHER, rounds);
+	if (rounds > 1)
+		weft_idle_event();
 }
 
 void weft_watcher_redirect(struct weft_engine *e)
@@ -84,8 +86,11 @@ static bool arm_again(struct weft_engine *e)
 static void stay_under(struct weft_engine *e)
 {
 	while (wanted(e)) { /* ends: switched off, or somebody disarmed to poll by himself */
-		bool rang = weft_engine_watch(e, weft_engine_nap_ns(e));
+		uint64_t nap = weft_engine_nap_ns(e);
+		bool rang = weft_engine_watch(e, nap);
 		weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
+		if (nap != WEFT_FOREVER && !rang)
+			weft_count(WEFT_CNT_POLL_TIMER, 1);
 		atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 		drain(e);
 		weft_watcher_redirect(e);

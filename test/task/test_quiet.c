@@ -79,19 +79,27 @@ static struct usage others_usage(void)
 	return u;
 }
 
-static void expect_quiet(const char *what)
+static bool quiet(const char *what)
 {
 	usleep(100000); /* spins end, the watcher sits down */
 	long polls = atomic_load(&net.x_polls);
 	struct usage a = others_usage();
 	usleep(200000);
 	struct usage b = others_usage();
+	polls = atomic_load(&net.x_polls) - polls;
 	printf("%s: %d threads, %ld switches, %llu ns, %ld polls\n", what, b.threads,
-	       b.switches - a.switches, b.run_ns - a.run_ns, atomic_load(&net.x_polls) - polls);
-	CHECK_EQ(b.threads, a.threads);
-	CHECK_EQ(b.switches, a.switches);
-	CHECK_EQ(b.run_ns, a.run_ns);
-	CHECK_EQ(atomic_load(&net.x_polls), polls);
+	       b.switches - a.switches, b.run_ns - a.run_ns, polls);
+	return b.threads == a.threads && b.switches == a.switches && b.run_ns == a.run_ns &&
+	       polls == 0;
+}
+
+/* On a machine that is busy with others something may end late: but not five times. */
+static void expect_quiet(const char *what)
+{
+	for (int i = 0; i < 5; i++)
+		if (quiet(what))
+			return;
+	CHECK(!"quiet");
 }
 
 struct box {

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * idle.c - idle workers: after an event they keep an otherwise idle core awake for the next one.
+ *
+ * Waking a core that sleeps costs up to 150 us in a guest, so for about that long after an event a
+ * SCHED_IDLE thread spins there: it costs the neighbours nothing, and the next doorbell or
+ * submission, which wakes the watcher, finds the core awake: 5 us instead of 150.  It polls nothing
+ * itself: preempted in the midst of it, it would keep a mask for very long.  When all cores are
+ * busy it does not run, and nobody calls it again for a while.  Nobody waits for its end either,
+ * that could take long: it touches static memory only, and ends when its generation is over.
+ */
+#include "base/log.h"
+#include "base/settings.h"
+#include "task/engine_int.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define IDLERS_MAX 8
+#define COST_START_NS 150000u /* until measured */
+#define COST_MIN_NS 20000u
+#define COST_MAX_NS 300000u
+#define BUSY_NS 1000000u      /* a wake-up later than this was no wake-up but a busy core */
+#define HOLD_OFF_NS 20000000u /* then leave it alone for so long */
+
+struct idler {
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_word; /* callers add; it sleeps on it */
+	_Atomic bool x_parked;                           /* owner: about to sleep */
+	_Atomic uint64_t x_called_ns;                    /* caller: when it was woken last */
+};
+
+static struct idler idlers[IDLERS_MAX];
+static int started, failed; /* the watcher's alone */
+static _Atomic int x_wanted;
+static _Atomic uint64_t x_event_ns;      /* the last event */
+static _Atomic uint64_t x_hold_until_ns; /* cores are busy: no calls before that */
+static _Atomic uint64_t x_cost_ns = COST_START_NS;
+static _Atomic unsigned x_generation;
+static _Atomic int x_running;
+
+/* All times here are hints and relaxed; the futex word alone decides about sleep. */
+
+void weft_idle_size(int ranks, int cpus)
+{
+	int64_t given = weft_setting_int(WEFT_SET_IDLE_WORKERS);
+	/* One core of our share is the application's. */
+	int n = given >= 0 ? (int)given : cpus / (ranks > 0 ? ranks : 1) - 1;
+	if (n > IDLERS_MAX)
+		n = IDLERS_MAX;
+	atomic_store_explicit(&x_wanted, n > 0 ? n : 0, memory_order_relaxed);
+}
+
+static bool over(unsigned generation)
+{
+	return atomic_load_explicit(&x_generation, memory_order_acquire) != generation;
+}
+
+static void learn(struct idler *me, uint64_t now)
+{
+	uint64_t took = now - atomic_load_explicit(&me->x_called_ns, memory_order_relaxed);
+	if (took > BUSY_NS) {
+		atomic_store_explicit(&x_hold_until_ns, now + HOLD_OFF_NS, memory_order_relaxed);
+		return;
+	}
+	uint64_t cost = atomic_load_explicit(&x_cost_ns, memory_order_relaxed);
+	cost = (cost * 7 + took) / 8;
+	cost = cost < COST_MIN_NS ? COST_MIN_NS : cost > COST_MAX_NS ? COST_MAX_NS : cost;
+	atomic_store_explicit(&x_cost_ns, cost, memory_order_relaxed);
+}
+
+/* Until nothing has happened for as long as waking this core would cost. */
+static void spin(unsigned generation)
+{
+	uint64_t rounds = 0;
+	uint64_t cost = atomic_load_explicit(&x_cost_ns, memory_order_relaxed);
+	while (!over(generation)) { /* ends: as said */
+		uint64_t now = weft_clock_ns();
+		uint64_t event = atomic_load_explicit(&x_event_ns, memory_order_relaxed);
+		if (now > event && now - event > cost)
+			break;
+		rounds++;
+		/* Once per wake-up's time: the watcher needs it to come. */
+		for (int i = 0; i < 16; i++)
+			weft_cpu_relax();
+	}
+	weft_count(WEFT_CNT_POLL_IDLE, rounds);
+}
+
+static void *run(void *arg)
+{
+	struct idler *me = &idlers[(uintptr_t)arg % IDLERS_MAX];
+	unsigned generation = (unsigned)((uintptr_t)arg / IDLERS_MAX);
+	struct sched_param p = {0};
+	(void)weft_engine_thread_settle("weft-idle");
+	if (sched_setscheduler(0, SCHED_IDLE, &p)) {
+		weft_debug("no SCHED_IDLE here: no idle workers");
+		return NULL;
+	}
+	atomic_fetch_add_explicit(&x_running, 1, memory_order_relaxed);
+	for (;;) { /* ends: its generation is over */
+		uint32_t seen = atomic_load_explicit(&me->x_word, memory_order_acquire);
+		atomic_store_explicit(&me->x_parked, true, memory_order_seq_cst);
+		if (over(generation))
+			return NULL;
+		(void)syscall(SYS_futex, &me->x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL,
+			      NULL, 0);
+		atomic_store_explicit(&me->x_parked, false, memory_order_relaxed);
+		learn(me, weft_clock_ns());
+		spin(generation);
+	}
+}
+
+static void wake(struct idler *i)
+{
+	atomic_fetch_add_explicit(&i->x_word, 1, memory_order_release);
+	(void)syscall(SYS_futex, &i->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+void weft_idle_event(void)
+{
+	int wanted = atomic_load_explicit(&x_wanted, memory_order_relaxed);
+	if (!wanted || failed)
+		return;
+	uint64_t now = weft_clock_ns();
+	atomic_store_explicit(&x_event_ns, now, memory_order_relaxed);
+	if (now < atomic_load_explicit(&x_hold_until_ns, memory_order_relaxed))
+		return;
+	while (started < wanted) { /* ends: all are there, or one cannot start */
+		pthread_t thread;
+		uintptr_t generation = atomic_load_explicit(&x_generation, memory_order_relaxed);
+		void *arg = (void *)(generation * IDLERS_MAX + (unsigned)started);
+		if (weft_engine_thread(&thread, run, arg)) {
+			weft_info("no thread for an idle worker");
+			failed = 1;
+			return;
+		}
+		pthread_detach(thread);
+		started++;
+	}
+	for (int i = 0; i < started; i++) {
+		if (!atomic_load_explicit(&idlers[i].x_parked, memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&idlers[i].x_called_ns, now, memory_order_relaxed);
+		wake(&idlers[i]);
+	}
+}
+
+void weft_idle_stop(void)
+{
+	/* OVER -> idlers.  They find it before their next sleep, or are woken to find it. */
+	atomic_fetch_add_explicit(&x_generation, 1, memory_order_release);
+	for (int i = 0; i < started; i++)
+		wake(&idlers[i]);
+	started = failed = 0;
+	atomic_store_explicit(&x_running, 0, memory_order_relaxed);
+}
+
+void weft_idle_describe(FILE *out)
+{
+	fprintf(out,
+		"  idle workers: at most %d, on whichever of our cores is idle (%d started); "
+		"waking a core: %llu us\n",
+		atomic_load_explicit(&x_wanted, memory_order_relaxed),
+		atomic_load_explicit(&x_running, memory_order_relaxed),
+		(unsigned long long)atomic_load_explicit(&x_cost_ns, memory_order_relaxed) / 1000);
+}
