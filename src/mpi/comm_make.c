@@ -258,8 +258,10 @@ static int dup_plain(struct weft_mpi_comm *c, struct weft_mpi_comm **comm_p)
 int weft_mpi_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm), *made = NULL;
-	int err = dup_plain(c, &made);
 
+	if (!c) /* callers inside have no entry point before them */
+		return weft_mpi_err(MPI_ERR_COMM, "invalid communicator");
+	int err = dup_plain(c, &made);
 	*newcomm = MPI_COMM_NULL;
 	if (!err)
 		err = dup_finish(c, made, newcomm);
