@@ -13,6 +13,7 @@
 #define WEFT_COLL_SCHED_H
 
 #include "coll/coll.h"
+#include "task/weft_task.h"
 
 enum weft_step_kind {
 	WEFT_STEP_SEND,
@@ -76,6 +77,7 @@ struct weft_coll {
 	struct weft_scratch *spare; /* of spare_size bytes: kept between uses */
 	size_t spare_size;
 	bool spare_used;
+	struct weft_task task;
 	struct weft_coll *next; /* pool */
 };
 
