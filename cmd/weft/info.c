@@ -5,6 +5,7 @@
  * Settings come from the one table; the list of MPI functions from the library itself, which is
  * opened as programs would open it.
  */
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,19 +78,39 @@ static int info_settings(void)
 	return err ? 1 : 0;
 }
 
+/* The settings for the manual pages; doc/man holds what stands before them. */
+static int info_roff(void)
+{
+	for (int i = 0; i < WEFT_SETTING_COUNT; i++) {
+		const struct weft_setting *s = weft_setting_info((enum weft_setting_id)i);
+		printf(".TP\n.B WEFT_");
+		for (const char *c = s->name; *c; c++)
+			putchar(toupper((unsigned char)*c));
+		printf("\n%s", s->help);
+		if (s->choices)
+			printf("; one of %s", s->choices);
+		printf(" (default: %s)\n", *s->dflt ? s->dflt : "empty");
+	}
+	return 0;
+}
+
 int weft_cmd_info(int argc, char **argv)
 {
-	bool mpi = false, settings = false;
+	bool mpi = false, settings = false, roff = false;
 	for (int i = 0; i < argc; i++) {
 		if (strcmp(argv[i], "--mpi") == 0)
 			mpi = true;
 		else if (strcmp(argv[i], "--settings") == 0)
 			settings = true;
+		else if (strcmp(argv[i], "--roff") == 0)
+			roff = true;
 		else
 			return weft_cmd_misuse("info: no option", argv[i]);
 	}
 	if (mpi)
 		return info_mpi();
+	if (roff)
+		return info_roff();
 	if (settings)
 		return info_settings();
 
