@@ -303,6 +303,7 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 		return err;
 	}
 	self.core->down_hook = on_down;
+	self.core->credit = (uint64_t)weft_setting_int(WEFT_SET_EAGER_CREDIT);
 	self.core->poll = engine_poll;
 	self.core->wait = engine_wait;
 	self.card = calloc((size_t)boot->size, sizeof *self.card);

@@ -174,6 +174,7 @@ struct weft_msg {
 	uint64_t length; /* data bytes of the message */
 	uint64_t addr;   /* RTS */
 	uint32_t id;     /* RTS, or SYNC: the sender's id, 0 none */
+	uint32_t charge; /* credit to give back when it is gone */
 	uint8_t msg_kind;
 	uint8_t pool_class;
 	struct weft_req *send; /* LOCAL */
@@ -262,13 +263,21 @@ struct weft_gate {
 	struct weft_net *net;             /* I */
 	_Atomic bool x_down;              /* P writes */
 	size_t eager_max, inline_max, max_payload; /* I */
+	/* Credit, in bytes of eager payload; see credit.h. */
+	uint64_t credit;             /* I: how much may be under way */
+	uint64_t credit_spent;       /* M: what we ever sent */
+	_Atomic uint64_t x_returned; /* M writes: what we ever gave back to the peer */
 
 	alignas(WEFT_CACHELINE) struct weft_core *core; /* I */
 	int peer;                                       /* I */
-	_Atomic bool x_get_failed; /* get() does not work with this peer after all */
-	uint32_t recv_seq;         /* P */
-	struct weft_ctx *rx_ctx;   /* P: the context of the last message */
-	struct weft_rx *rx;        /* P: made at the first place() */
+	_Atomic bool x_get_failed;     /* get() does not work with this peer after all */
+	_Atomic uint64_t x_credit_got; /* P writes: what the peer ever gave back */
+	_Atomic uint64_t x_used;       /* P writes: payload delivered as it came */
+	_Atomic uint64_t x_used_late;  /* payload of unexpected messages that are gone */
+	_Atomic bool x_credit_asked;   /* a packet that gives credit back is on its way */
+	uint32_t recv_seq;             /* P */
+	struct weft_ctx *rx_ctx;       /* P: the context of the last message */
+	struct weft_rx *rx;            /* P: made at the first place() */
 };
 
 /* ---- the core ----------------------------------------------------------------------------- */
@@ -301,6 +310,7 @@ struct weft_core {
 	int (*poll)(void *arg);                             /* one round of progress */
 	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
 	void *hook_arg;
+	uint64_t credit; /* I: for each gate */
 	bool offer;      /* I: offer buffers instead of fetching; for tests */
 	bool background; /* I: large copies are tasks of the engine; else they run at once */
 };
@@ -372,6 +382,7 @@ void weft_gate_fin(struct weft_gate *g, uint32_t id);
 
 /* send.c */
 void weft_send_drop(struct weft_req *r, weft_err err);
+void weft_send_choose_locked(struct weft_gate *g, struct weft_out *o);
 enum weft_post weft_send_post_locked(struct weft_gate *g, struct weft_out *o);
 
 /* recv.c */

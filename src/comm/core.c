@@ -12,6 +12,7 @@ weft_err weft_core_create(int rank, int size, struct weft_core **core_p)
 	memset(core, 0, sizeof *core);
 	core->rank = rank;
 	core->size = size;
+	core->credit = UINT64_MAX / 2;
 	core->gate = aligned_alloc(WEFT_CACHELINE, sizeof *core->gate * (size_t)size);
 	if (!core->gate || weft_match_init(&core->match)) {
 		free(core->gate);
@@ -49,6 +50,7 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	g->max_payload = card->max_payload;
 	g->inline_max = card->inline_max;
 	g->eager_max = card->eager_max < card->max_payload ? card->eager_max : card->max_payload;
+	g->credit = core->credit;
 	rail->peers++;
 }
 

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include "comm/comm_int.h"
+#include "comm/credit.h"
 
 /* What a round of posting leaves to be done without the mask. */
 struct aftermath {
@@ -82,7 +83,7 @@ static void push_front_locked(struct weft_gate *g, struct weft_out *o)
 
 static enum weft_post post_control_locked(struct weft_gate *g, struct weft_out *o)
 {
-	return g->driver->post(g->net, g->peer, &o->head, NULL, 0, 0, NULL);
+	return weft_gate_post_locked(g, &o->head, NULL, 0, 0, NULL);
 }
 
 static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
@@ -114,6 +115,8 @@ static void drain_locked(struct weft_gate *g, struct aftermath *a)
 	/* Bound: each round shortens the queue, or ends. */
 	while (g->out_head) {
 		struct weft_out *o = pop_locked(g);
+		if (o->type == WEFT_OUT_EAGER)
+			weft_send_choose_locked(g, o);
 		bool matters = over_matters(o);
 		enum weft_post r = weft_gate_down(g) ? WEFT_POST_DOWN : post_locked(g, o);
 		if (r == WEFT_POST_FULL) {
@@ -266,12 +269,13 @@ void weft_gate_fin(struct weft_gate *g, uint32_t id)
 
 void weft_gate_control(struct weft_gate *g, const struct weft_wire *head)
 {
+	struct weft_wire h = *head;
 	if (weft_gate_down(g))
 		return;
 	if (weft_gate_try(g)) {
 		enum weft_post r = WEFT_POST_FULL;
 		if (weft_gate_clear_locked(g))
-			r = g->driver->post(g->net, g->peer, head, NULL, 0, 0, NULL);
+			r = weft_gate_post_locked(g, &h, NULL, 0, 0, NULL);
 		weft_gate_leave(g);
 		if (r != WEFT_POST_FULL)
 			return;

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include "comm/comm_int.h"
+#include "comm/credit.h"
 
 /* Longest message that makes sense: sums of lengths and offsets cannot overflow. */
 #define LENGTH_MAX ((uint64_t)1 << 62)
@@ -69,6 +70,7 @@ static struct weft_msg *msg_make(struct weft_gate *g, enum weft_msg_kind kind, i
 	}
 	m->msg_kind = (uint8_t)kind;
 	m->length = length;
+	m->charge = (uint32_t)payload; /* eager: at most 16 MiB */
 	m->entry.peer = g->peer;
 	m->entry.tag = tag;
 	/* Relaxed: published by the table's lock. */
@@ -101,6 +103,7 @@ static void on_eager(struct weft_gate *g, const struct weft_wire *h, const void 
 		if (weft_unlikely(sync_id))
 			weft_gate_fin(g, sync_id);
 		weft_recv_deliver(weft_req_of_entry(e), g->peer, h->tag, data, len);
+		weft_credit_used(g, len);
 		return;
 	}
 	struct weft_msg *m = msg_make(g, WEFT_MSG_EAGER, h->tag, len, len);
@@ -144,6 +147,7 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	if (weft_unlikely(!g))
 		return;
 	memcpy(&h, head, sizeof h);
+	weft_credit_got(g, &h);
 	switch (h.kind) {
 	case WEFT_WIRE_EAGER:
 		on_eager(g, &h, payload, len);
@@ -159,6 +163,8 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 		break;
 	case WEFT_WIRE_FIN:
 		weft_rndv_fin(g, &h);
+		break;
+	case WEFT_WIRE_CREDIT:
 		break;
 	default:
 		weft_gate_protocol_error(g, "a packet of unknown kind");
@@ -234,6 +240,7 @@ static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t l
 	}
 	if (sync_id)
 		weft_gate_fin(g, sync_id);
+	weft_credit_used(g, len);
 	struct weft_req *r = weft_req_of_entry(e);
 	size_t room = len < r->buf.bytes ? len : r->buf.bytes;
 	r->status = (struct weft_status){.peer = g->peer,
@@ -294,6 +301,9 @@ static void on_place(void *arg, int peer, const void *head, size_t len, struct w
 	}
 	g->rx->what = WEFT_RX_NONE;
 	memcpy(&h, head, sizeof h);
+	/* A control packet's credit counts when it is complete. */
+	if (h.kind == WEFT_WIRE_EAGER || h.kind == WEFT_WIRE_DATA)
+		weft_credit_got(g, &h);
 	if (h.kind == WEFT_WIRE_EAGER)
 		place_eager(g, &h, len, sink);
 	else if (h.kind == WEFT_WIRE_DATA)

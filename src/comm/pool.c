@@ -2,6 +2,7 @@
 /* pool.c - memory for unexpected messages: three sizes kept ready, larger ones from malloc. */
 #include <stdlib.h>
 #include "comm/comm_int.h"
+#include "comm/credit.h"
 
 /* Payload rooms.  The first holds what most control traffic needs, the last a full eager message
  * of shm; each class keeps about half a megabyte at most. */
@@ -36,6 +37,7 @@ struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload)
 	m->core = core;
 	m->pool_class = (uint8_t)c;
 	m->id = 0;
+	m->charge = 0;
 	m->addr = 0;
 	m->send = NULL;
 	return m;
@@ -43,6 +45,8 @@ struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload)
 
 void weft_msg_free(struct weft_msg *m)
 {
+	if (m->charge)
+		weft_credit_used_late(&m->core->gate[m->entry.peer], m->charge);
 	unsigned c = m->pool_class;
 	if (c < WEFT_POOL_CLASSES) {
 		struct weft_pool_class *p = &m->core->pool[c];

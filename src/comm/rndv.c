@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 #include "comm/comm_int.h"
+#include "comm/credit.h"
 
 /* Bytes per get() or put(): 25 us at hot-copy speed; fewer calls cost less, larger pieces leave
  * caches. */
@@ -241,7 +242,7 @@ static enum weft_post post_cts_locked(struct weft_gate *g, struct weft_req *r)
 	struct iovec iov = {&addr, sizeof addr};
 	bool offer = head.flags & WEFT_WIRE_OFFER;
 	enum weft_post p =
-		g->driver->post(g->net, g->peer, &head, &iov, offer, offer ? sizeof addr : 0, NULL);
+		weft_gate_post_locked(g, &head, &iov, offer, offer ? sizeof addr : 0, NULL);
 	if (p != WEFT_POST_DONE && p != WEFT_POST_ACCEPTED)
 		(void)weft_ids_take(&g->core->ids, id, weft_id_recv(g->peer));
 	return p;
@@ -313,7 +314,7 @@ static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_re
 				 .sequence = (uint32_t)s->off,
 				 .tag = (int32_t)(uint32_t)(s->off >> 32),
 				 .length = len};
-	enum weft_post p = g->driver->post(g->net, g->peer, &head, iov, n, len, cookie);
+	enum weft_post p = weft_gate_post_locked(g, &head, iov, n, len, cookie);
 	if (p != WEFT_POST_ACCEPTED)
 		free(aside);
 	*len_p = len;

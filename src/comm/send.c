@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include "comm/comm_int.h"
+#include "comm/credit.h"
 
 /* Messages to ourselves up to this size are copied aside when no receive waits, so that the send
  * is over; longer ones wait for the receive and are copied once. */
@@ -78,12 +79,31 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 			return no_memory(s);
 		s->out.head.length = len | (uint64_t)id << 32;
 	}
-	enum weft_post p = g->driver->post(g->net, g->peer, &s->out.head, iov, (unsigned)n, len, r);
-	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
+	enum weft_post p = weft_gate_post_locked(g, &s->out.head, iov, (unsigned)n, len, r);
+	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED) {
 		g->send_seq++;
-	else if (id)
+		g->credit_spent += len;
+	} else if (id) {
 		(void)weft_ids_take(&g->core->ids, id, weft_id_send(g->peer));
+	}
 	return p;
+}
+
+/* An eager message for which there is no credit asks first. */
+void weft_send_choose_locked(struct weft_gate *g, struct weft_out *o)
+{
+	struct weft_req *r = weft_req_of_send_out(o);
+	struct weft_core_req_send *s = weft_req_send(r);
+
+	if (weft_likely(weft_credit_may_locked(g, r->buf.bytes)))
+		return;
+	o->type = WEFT_OUT_RTS;
+	o->head.kind = WEFT_WIRE_RTS;
+	o->head.flags = 0;
+	o->head.length = r->buf.bytes;
+	/* Relaxed: not posted, so it is ours alone.  One: the peer's answer. */
+	atomic_store_explicit(&s->x_refs, 1, memory_order_relaxed);
+	weft_count(WEFT_CNT_RNDV_SENT, 1);
 }
 
 /* Where the peer could fetch the data from: an address if it is in one piece, else 0. */
@@ -111,7 +131,7 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	struct iovec iov = {&rts, sizeof rts};
 	head.sequence = g->send_seq;
 	/* From the post on the request may be over at any time: nothing of it is touched. */
-	enum weft_post p = g->driver->post(g->net, g->peer, &head, &iov, 1, sizeof rts, NULL);
+	enum weft_post p = weft_gate_post_locked(g, &head, &iov, 1, sizeof rts, NULL);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
 		g->send_seq++;
 	else
@@ -154,10 +174,12 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, uint32_t conte
 static weft_err gate_send(struct weft_req *r, struct weft_gate *g)
 {
 	struct weft_core_req_send *s = weft_req_send(r);
-	bool eager = s->out.type == WEFT_OUT_EAGER, sync = s->sync;
 
 	if (weft_likely(weft_gate_try(g))) {
 		if (weft_likely(weft_gate_clear_locked(g))) {
+			if (s->out.type == WEFT_OUT_EAGER)
+				weft_send_choose_locked(g, &s->out);
+			bool eager = s->out.type == WEFT_OUT_EAGER, sync = s->sync;
 			enum weft_post p = weft_gate_down(g) ? WEFT_POST_DOWN
 							     : weft_send_post_locked(g, &s->out);
 			weft_gate_leave(g);
@@ -301,15 +323,17 @@ weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct wef
 	enum weft_post p = WEFT_POST_FULL;
 	if (weft_unlikely(weft_gate_down(g))) {
 		p = WEFT_POST_DOWN;
-	} else if (weft_likely(weft_gate_clear_locked(g))) {
+	} else if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, len))) {
 		struct weft_wire head = {.kind = WEFT_WIRE_EAGER,
 					 .sequence = g->send_seq,
 					 .context = ctx->id,
 					 .tag = tag,
 					 .length = len};
-		p = g->driver->post(g->net, peer, &head, iov, n, len, NULL);
-		if (p == WEFT_POST_DONE)
+		p = weft_gate_post_locked(g, &head, iov, n, len, NULL);
+		if (p == WEFT_POST_DONE) {
 			g->send_seq++;
+			g->credit_spent += len;
+		}
 	}
 	weft_gate_leave(g);
 	if (weft_unlikely(p != WEFT_POST_DONE))

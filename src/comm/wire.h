@@ -16,6 +16,7 @@
  * DATA     S->R   offset lo R's id     off. hi  bytes here      that part of the data
  *                                                               PLACED: none, it is there
  * FIN      R->S   -         S's id     -        -               -
+ * CREDIT   R->S   -         -          -        -               -
  *
  * S is the sender of the message, R its receiver.  (1) with the flag SYNC, the upper half of
  * `length` is S's id and R answers FIN when the message is matched.
@@ -41,6 +42,7 @@ enum weft_wire_kind {
 	WEFT_WIRE_CTS = 3,
 	WEFT_WIRE_DATA = 4,
 	WEFT_WIRE_FIN = 5,
+	WEFT_WIRE_CREDIT = 6,
 };
 
 #define WEFT_WIRE_SYNC 1u   /* flag of EAGER */
@@ -50,7 +52,7 @@ enum weft_wire_kind {
 struct weft_wire {
 	uint8_t kind;
 	uint8_t flags;
-	uint16_t credit; /* payload credits given back; 0 so far */
+	uint16_t credit; /* eager payload given back, in units; see credit.h */
 	uint32_t sequence;
 	uint32_t context;
 	int32_t tag;

@@ -54,6 +54,7 @@ static struct fake_fabric {
 	_Atomic bool x_dead[FAKE_RANKS];
 	unsigned chance_full, chance_accept, chance_place, chance_late; /* of 100 */
 	bool can_get, get_fails, put_fails, offer;
+	uint64_t credit; /* 0: any */
 	uint64_t seed;
 	/* An envelope is about to be matched. */
 	void (*arrives)(int from, int to, const struct weft_wire *head);
@@ -366,6 +367,8 @@ static void fake_cores(struct weft_core **core, int size)
 		struct weft_net_job job = {.rank = r, .size = size, .jobid = "fake"};
 		CHECK(!weft_core_create(r, size, &core[r]));
 		core[r]->offer = fake.offer;
+		if (fake.credit)
+			core[r]->credit = fake.credit;
 		CHECK(!weft_core_rail_add(core[r], &fake_driver, &job));
 		for (int p = 0; p < size; p++)
 			if (p != r)

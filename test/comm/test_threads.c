@@ -155,6 +155,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		rounds = (unsigned)atoi(argv[2]);
 	fake_init(seed);
+	fake.credit = 5000;
 	fake_cores(core, RANKS);
 	for (int r = 0; r < RANKS; r++) {
 		pthread_mutex_init(&poll_mask[r], NULL);

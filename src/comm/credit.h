@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * credit.h - bounds the eager payload that lies with a receiver who does not receive.
+ *
+ * A sender may have `credit` bytes of eager payload under way to a peer: posted, and not known to
+ * have left the peer's library.  What goes beyond goes out as RTS, which waits with its sender; so
+ * envelopes are never held back, and order stays.  The receiver gives credit back in units with
+ * every packet that it sends anyway (head.credit), and with a packet of its own (CREDIT) once half
+ * of it has come together; that packet needs no credit.
+ *
+ * Callers   may_locked, spend_locked, post_locked: holder of the gate's mask.  got, used: the
+ *           poller of the connection.  used_late: any thread.
+ */
+#ifndef WEFT_COMM_CREDIT_H
+#define WEFT_COMM_CREDIT_H
+
+#include "comm/comm_int.h"
+
+#define WEFT_CREDIT_UNIT 256
+
+/* May len more bytes go out eagerly? */
+static inline bool weft_credit_may_locked(const struct weft_gate *g, size_t len)
+{
+	/* Relaxed: a count that only grows; an old value is merely cautious. */
+	uint64_t got = atomic_load_explicit(&g->x_credit_got, memory_order_relaxed);
+	return !len || g->credit_spent + len - got <= g->credit;
+}
+
+/* Bytes to give back. */
+static inline uint64_t weft_credit_due(const struct weft_gate *g)
+{
+	/* Relaxed: counts; what is missed now is given back next time. */
+	return atomic_load_explicit(&g->x_used, memory_order_relaxed) +
+	       atomic_load_explicit(&g->x_used_late, memory_order_relaxed) -
+	       atomic_load_explicit(&g->x_returned, memory_order_relaxed);
+}
+
+/* Every packet leaves through here. */
+static inline enum weft_post weft_gate_post_locked(struct weft_gate *g, struct weft_wire *head,
+						   const struct iovec *iov, unsigned n, size_t len,
+						   void *cookie)
+{
+	uint64_t units = weft_credit_due(g) / WEFT_CREDIT_UNIT;
+
+	if (weft_likely(!units))
+		return g->driver->post(g->net, g->peer, head, iov, n, len, cookie);
+	/* The head may be the request's, which is not ours any more after the post. */
+	struct weft_wire h = *head;
+	h.credit = (uint16_t)(units < UINT16_MAX ? units : UINT16_MAX);
+	enum weft_post p = g->driver->post(g->net, g->peer, &h, iov, n, len, cookie);
+	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED) {
+		/* Relaxed: written under the mask, read as a hint. */
+		uint64_t r = atomic_load_explicit(&g->x_returned, memory_order_relaxed);
+		atomic_store_explicit(&g->x_returned, r + (uint64_t)h.credit * WEFT_CREDIT_UNIT,
+				      memory_order_relaxed);
+		atomic_store_explicit(&g->x_credit_asked, false, memory_order_relaxed);
+	}
+	return p;
+}
+
+static inline void weft_credit_got(struct weft_gate *g, const struct weft_wire *h)
+{
+	if (weft_likely(!h->credit))
+		return;
+	/* Relaxed: as in may. */
+	uint64_t got = atomic_load_explicit(&g->x_credit_got, memory_order_relaxed);
+	atomic_store_explicit(&g->x_credit_got, got + (uint64_t)h->credit * WEFT_CREDIT_UNIT,
+			      memory_order_relaxed);
+}
+
+/* Sends a packet if enough has come together that the peer may be waiting for it. */
+static inline void weft_credit_return(struct weft_gate *g)
+{
+	if (weft_likely(weft_credit_due(g) < g->credit / 2) || weft_gate_down(g))
+		return;
+	/* Relaxed: keeps duplicates away, no more. */
+	if (!atomic_exchange_explicit(&g->x_credit_asked, true, memory_order_relaxed))
+		weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_CREDIT});
+}
+
+/* Payload has been delivered as it came. */
+static inline void weft_credit_used(struct weft_gate *g, size_t len)
+{
+	/* Relaxed: a count with a single writer. */
+	uint64_t used = atomic_load_explicit(&g->x_used, memory_order_relaxed);
+	atomic_store_explicit(&g->x_used, used + len, memory_order_relaxed);
+	weft_credit_return(g);
+}
+
+/* An unexpected message has left our memory. */
+static inline void weft_credit_used_late(struct weft_gate *g, size_t len)
+{
+	/* Relaxed: a count. */
+	atomic_fetch_add_explicit(&g->x_used_late, len, memory_order_relaxed);
+	weft_credit_return(g);
+}
+
+#endif

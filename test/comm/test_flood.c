@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_flood.c - a receiver who does not receive holds no more payload than the credit, and gets
+ * everything afterwards; a hundred thousand tags, received in reverse, are found at once.
+ */
+#include "comm/fake_net.h"
+
+static struct weft_core *core[2];
+static struct weft_ctx *ctx[2];
+
+static void begin(uint64_t seed, uint64_t credit)
+{
+	fake_init(seed);
+	fake.credit = credit;
+	fake_cores(core, 2);
+	for (int r = 0; r < 2; r++)
+		CHECK(!weft_core_ctx_open(core[r], 1, &ctx[r]));
+}
+
+static void end(void)
+{
+	for (int r = 0; r < 2; r++)
+		weft_core_destroy(core[r]);
+	fake_fini();
+}
+
+static void poll_both(int n)
+{
+	for (int i = 0; i < n; i++)
+		for (int r = 0; r < 2; r++)
+			(void)weft_core_poll(core[r]);
+}
+
+static void finish(struct weft_req *r)
+{
+	while (!weft_req_done(r))
+		poll_both(1);
+	CHECK(!r->status.err);
+}
+
+/* Payload that lies with the receiver. */
+static size_t held(struct weft_ctx *c)
+{
+	size_t n = 0;
+	for (struct weft_msg *m = c->all_head; m; m = m->all_next)
+		n += m->msg_kind == WEFT_MSG_EAGER ? m->length : 0;
+	return n;
+}
+
+static void bounded(uint64_t seed)
+{
+	enum { N = 3000, CREDIT = 50000 };
+	static struct weft_req s[N], r;
+	static char out[1000], in[1000];
+	struct weft_buf b = weft_buf_flat(out, sizeof out);
+
+	begin(seed, CREDIT);
+	memset(out, 'm', sizeof out);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < N; i++) {
+			weft_req_init(&s[i], NULL, NULL);
+			CHECK(!weft_isend(&s[i], ctx[0], 1, i, &b,
+					  i % 5 ? WEFT_SEND_STANDARD : WEFT_SEND_SYNC));
+			poll_both(1);
+			CHECK(held(ctx[1]) <= CREDIT);
+		}
+		poll_both(2000);
+		CHECK(held(ctx[1]) <= CREDIT && held(ctx[1]) > CREDIT / 4);
+		for (int i = N - 1; i >= 0; i--) {
+			struct weft_buf to = weft_buf_flat(in, sizeof in);
+			weft_req_init(&r, NULL, NULL);
+			memset(in, 0, sizeof in);
+			CHECK(!weft_irecv(&r, ctx[1], 0, i, &to));
+			finish(&r);
+			CHECK(!memcmp(in, out, sizeof in));
+		}
+		for (int i = 0; i < N; i++)
+			finish(&s[i]);
+	}
+	end();
+}
+
+static void many_tags(uint64_t seed)
+{
+	enum { N = 100000 };
+	char out[8] = "payload", in[8];
+	struct weft_buf b = weft_buf_flat(out, sizeof out), to = weft_buf_flat(in, sizeof in);
+	struct weft_req s, r;
+
+	fake.chance_full = 0;
+	begin(seed, 0);
+	/* Strides as communicator-sized tags have them, too. */
+	for (int stride = 1; stride <= 4096; stride *= 64) {
+		for (int i = 0; i < N; i++) {
+			weft_req_init(&s, NULL, NULL);
+			CHECK(!weft_isend(&s, ctx[0], 1, i * stride, &b, WEFT_SEND_STANDARD));
+			finish(&s);
+			poll_both(1);
+		}
+		/* What the fabric still has. */
+		poll_both(1000);
+		uint64_t t0 = weft_clock_ns();
+		for (int i = N - 1; i >= 0; i--) {
+			weft_req_init(&r, NULL, NULL);
+			CHECK(!weft_irecv(&r, ctx[1], 0, i * stride, &to));
+			CHECK(weft_req_done(&r) && !r.status.err && !strcmp(in, out));
+		}
+		uint64_t each = (weft_clock_ns() - t0) / N;
+		printf("stride %d: %llu ns per receive\n", stride, (unsigned long long)each);
+		/* A list would need 100 us. */
+		CHECK(each < 20000);
+	}
+	end();
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long long seed = test_seed(argc, argv);
+	bounded(seed);
+	many_tags(seed);
+	return 0;
+}
