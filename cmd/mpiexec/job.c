@@ -23,7 +23,6 @@
 #include "verdict.h"
 
 #define SECOND_NS 1000000000u
-#define WINDOW_NS 30000000u         /* FAILING */
 #define ASK_NS (5ull * SECOND_NS)   /* after Ctrl-C, until SIGTERM */
 #define LEAVE_NS (5ull * SECOND_NS) /* to reach MPI_Finalize, when a rank failed after it */
 #define DRAIN_NS (2ull * SECOND_NS) /* for a reader that is slow, when the job has failed */
@@ -63,12 +62,12 @@ static void fail(struct verdict v)
 {
 	if (job.phase > FAILING || job.forced_code)
 		return;
+	if (!verdict_replaces(&v, &job.verdict) && job.phase == FAILING)
+		return;
 	if (verdict_replaces(&v, &job.verdict))
 		job.verdict = v;
-	if (job.phase == RUNNING) {
-		job.phase = FAILING;
-		job.window_at = weft_clock_ns() + WINDOW_NS;
-	}
+	job.phase = FAILING;
+	job.window_at = weft_clock_ns() + verdict_window_ns(&job.verdict);
 }
 
 static void on_aborted(int rank, int code)

@@ -2,8 +2,8 @@
 /*
  * job.h - one job from its first rank to its exit code.
  *
- *	RUNNING --failure--> FAILING --30 ms--> ENDING --keeper: nobody left--> DRAINING --> exit
- *	   \--last rank left, timeout, signal--------^
+ *	RUNNING --a failure--> FAILING --a moment--> ENDING --nobody left--> DRAINING --> exit
+ *	   \--all have left, timeout, signal-----------^
  *
  * FAILING waits a moment, because the rank that died first is not always the first one heard of:
  * ranks that notice its death may ask for an abort before the keeper has reaped it.

@@ -120,6 +120,22 @@ static int place_descriptors(int rank, const int fds[KEEPER_FDS])
 	return 0;
 }
 
+/* execvp says "permission denied" also when a folder of PATH cannot be searched and the program is
+ * nowhere.  Is there such a file at all? */
+static bool in_path(const char *name)
+{
+	const char *path = getenv("PATH");
+	while (path && *path) { /* ends: path moves to the next folder */
+		char file[4096];
+		size_t len = strcspn(path, ":");
+		snprintf(file, sizeof file, "%.*s/%s", (int)len, path, name);
+		if (len && access(file, F_OK) == 0)
+			return true;
+		path += len + (path[len] == ':');
+	}
+	return false;
+}
+
 _Noreturn static void become_rank(const struct keeper_setup *s, int rank, const int fds[KEEPER_FDS],
 				  int report_fd, pid_t keeper)
 {
@@ -148,6 +164,8 @@ _Noreturn static void become_rank(const struct keeper_setup *s, int rank, const 
 	sigprocmask(SIG_SETMASK, &s->mask, NULL);
 	failure.step = KEEPER_STEP_EXEC;
 	execvp(prog->argv[0], prog->argv);
+	if (errno == EACCES && !strchr(prog->argv[0], '/'))
+		errno = in_path(prog->argv[0]) ? EACCES : ENOENT;
 failed:
 	failure.error = errno;
 	(void)!write(report_fd, &failure, sizeof failure);

@@ -15,6 +15,19 @@ bool verdict_replaces(const struct verdict *b, const struct verdict *a)
 	return a->kind == VERDICT_NONE || (a->kind < VERDICT_DIED && b->kind >= VERDICT_DIED);
 }
 
+uint64_t verdict_window_ns(const struct verdict *v)
+{
+	switch (v->kind) {
+	case VERDICT_LOST: /* its status comes as soon as its parent has asked for it */
+		return 500000000u;
+	case VERDICT_STUCK:
+	case VERDICT_ABORT: /* the keeper may be about to tell of the death that led to it */
+		return 100000000u;
+	default:
+		return 10000000u; /* for the last lines that are on their way */
+	}
+}
+
 static const struct plan_program *program_of(const struct plan *plan, int rank)
 {
 	int i = 0;

@@ -4,6 +4,7 @@
 #define MPIEXEC_VERDICT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "plan.h"
 
 enum verdict_kind {
@@ -27,6 +28,9 @@ struct verdict {
 
 /* Is b the better explanation when both were heard of within a moment, a first? */
 bool verdict_replaces(const struct verdict *b, const struct verdict *a);
+
+/* How long to wait for a better explanation. */
+uint64_t verdict_window_ns(const struct verdict *v);
 
 /* One line on stderr. */
 void verdict_say(const struct verdict *v, const struct plan *plan);
