@@ -74,9 +74,10 @@ struct weft_parked {
 
 /* What the engine knows of a thread. */
 struct weft_engine_self {
-	unsigned in_handler; /* depth of callbacks */
-	bool no_progress;    /* its operations are not progressed in the background */
-	unsigned tests;      /* weft_engine_poll calls in a row that came quickly */
+	unsigned in_handler;       /* depth of callbacks */
+	struct weft_slot *in_slot; /* whose callback we are in, or NULL */
+	bool no_progress;          /* its operations are not progressed in the background */
+	unsigned tests;            /* weft_engine_poll calls in a row that came quickly */
 	uint64_t test_cycles;
 	cpu_set_t affinity; /* our own, as of affinity_ns */
 	uint64_t affinity_ns;

@@ -51,9 +51,12 @@ static int look_locked(struct weft_slot *s)
 		return 0;
 	bool measure = ++s->looks % MEASURE_EVERY == 0;
 	uint64_t c0 = measure ? weft_cycles() : 0;
-	weft_engine_self.in_handler++;
+	struct weft_engine_self *self = &weft_engine_self;
+	self->in_handler++;
+	self->in_slot = s;
 	int found = src->poll(src->arg);
-	weft_engine_self.in_handler--;
+	self->in_slot = NULL;
+	self->in_handler--;
 	if (measure && !found)
 		measured(s, weft_cycles() - c0);
 	return found > 0 ? found : 0;
@@ -274,14 +277,18 @@ void weft_source_remove(struct weft_source *src)
 	struct weft_slot *s = slot_of(src);
 	if (!s)
 		return;
+	bool inside = weft_engine_self.in_slot == s; /* from its own callback: the mask is ours */
 	pthread_mutex_lock(&e->slot_lock);
-	slot_lock(s);
-	disarm_locked(s);
+	if (!inside) {
+		slot_lock(s);
+		disarm_locked(s);
+	}
 	if (s->unarmable)
 		atomic_fetch_sub_explicit(&e->x_unarmable, 1, memory_order_relaxed);
 	atomic_store_explicit(&s->x_source, NULL, memory_order_relaxed);
 	src->engine_private[0] = NULL;
-	slot_unlock(s);
+	if (!inside)
+		slot_unlock(s);
 	if (src->fd >= 0 && src->arm)
 		epoll_ctl(e->watch_fd, EPOLL_CTL_DEL, src->fd, NULL);
 	pthread_mutex_unlock(&e->slot_lock);

@@ -13,6 +13,7 @@
 #include "task/engine_int.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #define SPIN_MAX_NS 50000u   /* about half of what waking an idle core of a guest costs (150 us) */
 #define SPIN_MIN_NS 4000u    /* below a futex wake-up (4.7 us) a spin cannot win anything */
@@ -34,6 +35,21 @@ static int own_cpus(void)
 	return n > 0 ? n : 1;
 }
 
+/*
+ * How many cores this host's ranks share.  A launcher that binds leaves each rank with a part; its
+ * own set, our parent's, is the whole.  A single core under a parent with the same may be either a
+ * wrapper of a bound rank or a job on one core: hope for the first, rounds will show the second.
+ */
+static int shared_cpus(void)
+{
+	cpu_set_t set;
+	int own = own_cpus();
+	if (sched_getaffinity(getppid(), sizeof set, &set) == 0 && CPU_COUNT(&set) > own)
+		return CPU_COUNT(&set);
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	return own == 1 && online > 1 ? (int)online : own;
+}
+
 void weft_spin_init(void)
 {
 	atomic_store_explicit(&x_per_us, weft_cycles_per_us(), memory_order_relaxed);
@@ -41,7 +57,7 @@ void weft_spin_init(void)
 			      memory_order_relaxed);
 	atomic_store_explicit(&x_spin_ns, SPIN_MAX_NS, memory_order_relaxed);
 	if (!atomic_load_explicit(&x_cpus, memory_order_relaxed))
-		atomic_store_explicit(&x_cpus, own_cpus(), memory_order_relaxed);
+		atomic_store_explicit(&x_cpus, shared_cpus(), memory_order_relaxed);
 	weft_idle_size(atomic_load_explicit(&x_ranks, memory_order_relaxed),
 		       atomic_load_explicit(&x_cpus, memory_order_relaxed));
 }
@@ -49,7 +65,7 @@ void weft_spin_init(void)
 void weft_engine_set_local_ranks(int ranks, int cpus)
 {
 	atomic_store_explicit(&x_ranks, ranks > 0 ? ranks : 1, memory_order_relaxed);
-	atomic_store_explicit(&x_cpus, cpus > 0 ? cpus : own_cpus(), memory_order_relaxed);
+	atomic_store_explicit(&x_cpus, cpus > 0 ? cpus : shared_cpus(), memory_order_relaxed);
 	weft_idle_size(ranks, atomic_load_explicit(&x_cpus, memory_order_relaxed));
 }
 

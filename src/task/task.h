@@ -76,7 +76,10 @@ struct weft_source {
 };
 
 weft_err weft_source_add(struct weft_source *s) weft_must_use;
-/* After it returns no callback runs or will run. */
+/*
+ * After it returns no callback runs or will run.  From the source's own poll it may be called too:
+ * then that poll is the last callback, and disarm is not called.
+ */
 void weft_source_remove(struct weft_source *s);
 
 #endif

@@ -140,6 +140,12 @@ static void *waits_for_own(void *arg)
 	return NULL;
 }
 
+static void *waits_on(void *arg)
+{
+	weft_engine_wait(arg);
+	return NULL;
+}
+
 static void many_wait(int n, int rounds, uint64_t *seed)
 {
 	pthread_t t[THREADS_MAX];
@@ -195,6 +201,49 @@ static void handler_is_refused(void)
 	CHECK(!weft_engine_in_handler());
 }
 
+/* ---- sources that come and go
+ * -------------------------------------------------------------------- */
+
+static struct fake_source passing;
+
+static void removes_itself(void *arg)
+{
+	weft_source_remove(&passing.source);
+	weft_completion_signal(arg);
+}
+
+static void source_leaves_from_inside(void)
+{
+	struct pair p = {.msg = {.fn = removes_itself, .arg = &p.done}};
+	weft_completion_init(&p.done);
+	memset((void *)&passing, 0, sizeof passing);
+	fake_add(&passing, "passing", true);
+	fake_send(&passing, &p.msg);
+	weft_engine_wait(&p.done);
+	long polls = atomic_load(&passing.x_polls);
+	for (int i = 0; i < 10; i++)
+		weft_engine_poll();
+	CHECK_EQ(atomic_load(&passing.x_polls), polls);
+	close(passing.fd);
+}
+
+/* A waiter asleep does not miss a source that came after it fell asleep; one that cannot be armed
+ * is looked at by the timer. */
+static void source_comes_late(bool can_arm)
+{
+	struct pair p = {.msg = {.fn = signals, .arg = &p.done}};
+	pthread_t t;
+	weft_completion_init(&p.done);
+	memset((void *)&passing, 0, sizeof passing);
+	CHECK_EQ(pthread_create(&t, NULL, waits_on, &p.done), 0);
+	usleep(5000);
+	fake_add(&passing, "late", can_arm);
+	usleep(5000);
+	fake_send(&passing, &p.msg);
+	CHECK_EQ(pthread_join(t, NULL), 0);
+	fake_remove(&passing);
+}
+
 static void all_of_it(uint64_t *seed)
 {
 	waits_for_own_message();
@@ -208,6 +257,9 @@ static void all_of_it(uint64_t *seed)
 	many_wait(16, 200, seed);
 	many_wait(64, 50, seed);
 	handler_is_refused();
+	source_leaves_from_inside();
+	source_comes_late(true);
+	source_comes_late(false);
 }
 
 int main(int argc, char **argv)
