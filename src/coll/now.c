@@ -12,8 +12,11 @@
 #include "coll/alg.h"
 #include "task/task.h"
 
-#define SMALL 128        /* bytes that a reduction keeps on the stack */
+#define SMALL 64         /* bytes that a reduction keeps on the stack */
 #define SMALL_BCAST 4096 /* larger ones wait for the receiver: a schedule serves all at once */
+
+/* Frames that hold requests shall not add up in one. */
+#define APART __attribute__((noinline))
 
 /* The state of one call. */
 struct now {
@@ -56,8 +59,7 @@ static void recv(struct now *n, int rank, int tag, const struct weft_buf *buf)
 }
 
 /* The rare half of send: it does not go at once. */
-static __attribute__((noinline)) void send_waiting(struct now *n, int rank, int tag,
-						   const struct weft_buf *buf)
+static APART void send_waiting(struct now *n, int rank, int tag, const struct weft_buf *buf)
 {
 	struct weft_req req;
 	weft_req_init(&req, NULL, NULL);
@@ -85,7 +87,7 @@ static void send(struct now *n, int rank, int tag, const struct weft_buf *given)
 
 static const struct weft_buf nothing;
 
-static void barrier(struct now *n)
+static APART void barrier(struct now *n)
 {
 	const struct weft_coll_group *g = n->g;
 	struct weft_req req;
@@ -99,7 +101,7 @@ static void barrier(struct now *n)
 }
 
 /* Rank 0 hears of all, then tells all: most ranks sleep only once. */
-static void barrier_flat(struct now *n)
+static APART void barrier_flat(struct now *n)
 {
 	const struct weft_coll_group *g = n->g;
 	if (g->rank) {
@@ -113,7 +115,7 @@ static void barrier_flat(struct now *n)
 		send(n, r, WEFT_TAG_DOWN, &nothing);
 }
 
-static void bcast(struct now *n, const struct weft_buf *buf, int root)
+static APART void bcast(struct now *n, const struct weft_buf *buf, int root)
 {
 	const struct weft_coll_group *g = n->g;
 	int vr = (g->rank - root + g->size) % g->size, low = 1;
@@ -141,7 +143,7 @@ struct what {
 };
 
 /* To root, combined from the last rank to the first; `to` is looked at on root only. */
-static void reduce_flat(struct now *n, const struct what *w, void *to, int root)
+static APART void reduce_flat(struct now *n, const struct what *w, void *to, int root)
 {
 	const struct weft_coll_group *g = n->g;
 	alignas(16) char acc[SMALL], in[SMALL];
@@ -178,7 +180,7 @@ static void exchange(struct now *n, int r, const struct weft_buf *acc, const str
 		finish_recv(n, &req, in->bytes);
 }
 
-static void allreduce_doubling(struct now *n, const struct what *w, void *to)
+static APART void allreduce_doubling(struct now *n, const struct what *w, void *to)
 {
 	const struct weft_coll_group *g = n->g;
 	alignas(16) char in[SMALL];

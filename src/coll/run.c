@@ -16,6 +16,7 @@
  */
 #include <sched.h>
 
+#include "base/counters.h"
 #include "coll/sched.h"
 
 #define IDLE ((uintptr_t)0)
@@ -157,6 +158,7 @@ static bool step_start(struct weft_coll *c, struct weft_step *s, enum place plac
 		if (c->err)
 			return true;
 		if (!c->op.fn && place != IN_CALL) {
+			weft_count(WEFT_CNT_COLL_PARKED, 1);
 			queue_add(&c->parked, s);
 			return false;
 		}
@@ -201,6 +203,7 @@ static void run(struct weft_coll *c, enum place place)
 			size_t work = step_work(c, s);
 			if (work > budget) {
 				/* The task is the runner from here on. */
+				weft_count(WEFT_CNT_COLL_TASKS, 1);
 				weft_task_init(&c->task, "collective", run_in_task, c, 0);
 				weft_task_submit(&c->task);
 				return;
@@ -239,6 +242,7 @@ static void run(struct weft_coll *c, enum place place)
 
 void weft_coll_start(struct weft_coll *c)
 {
+	weft_count(WEFT_CNT_COLL_SCHEDULES, 1);
 	weft_completion_init(&c->wake);
 	/* Relaxed: nobody else knows of this run before its first message starts. */
 	atomic_store_explicit(&c->x_state, BUSY, memory_order_relaxed);
