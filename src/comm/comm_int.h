@@ -200,6 +200,7 @@ struct weft_probe_waiter {
 	struct weft_probe_waiter *next; /* L context */
 	int peer, tag;
 	bool listed; /* L context */
+	bool failed; /* before the signal: a peer it might have waited for died */
 	struct weft_completion arrived;
 };
 
@@ -304,6 +305,7 @@ struct weft_core {
 	_Atomic(struct weft_ctx_mid *) x_ctx_top[WEFT_CTX_TOP];
 	struct weft_rail rail[WEFT_RAILS_MAX]; /* I */
 	int nrails;                            /* I */
+	_Atomic int x_gone, x_died;            /* peers that left, and those of them that died */
 	_Atomic uint32_t x_owed;               /* packets that wait in gates and pulls that run */
 	/* Set before rails are opened. */
 	void (*down_hook)(int peer, weft_err err, const char *why);
@@ -361,7 +363,7 @@ struct weft_msg *weft_match_probe(struct weft_ctx *ctx, int peer, int tag, bool 
 struct weft_entry *weft_match_withdraw_peer(struct weft_core *core, int peer, bool any_too);
 struct weft_entry *weft_match_withdraw_ctx(struct weft_ctx *ctx);
 struct weft_msg *weft_match_withdraw_msgs(struct weft_ctx *ctx);
-void weft_match_wake_probes(struct weft_ctx *ctx, int peer);
+void weft_match_wake_probes(struct weft_ctx *ctx, int peer, bool failed);
 
 /* gate.c */
 void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer);

@@ -40,6 +40,8 @@ void weft_core_peer_down(struct weft_core *core, int peer, weft_err err, const c
 	 * the scans below see what they posted. */
 	if (atomic_exchange_explicit(&g->x_down, true, memory_order_seq_cst))
 		return;
+	atomic_fetch_add_explicit(&core->x_died, err != WEFT_OK, memory_order_seq_cst);
+	atomic_fetch_add_explicit(&core->x_gone, 1, memory_order_seq_cst);
 	weft_rx_abandon(g);
 	weft_gate_purge(g);
 	fail_ids(core, peer);
@@ -48,7 +50,7 @@ void weft_core_peer_down(struct weft_core *core, int peer, weft_err err, const c
 	struct weft_ctx *all = core->ctx_all;
 	weft_spin_unlock(&core->ctx_lock);
 	for (struct weft_ctx *c = all; c; c = c->next_all)
-		weft_match_wake_probes(c, peer);
+		weft_match_wake_probes(c, peer, err != WEFT_OK);
 	if (core->down_hook)
 		core->down_hook(peer, err, why);
 }

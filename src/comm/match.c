@@ -291,10 +291,17 @@ static void wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e)
 	atomic_fetch_sub_explicit(&ctx->x_wild, 1, memory_order_relaxed);
 }
 
-/* Is the peer e waits for gone, or, for any peer, somebody with whom it might have matched? */
+/* Can nobody send what e waits for any more?  For any peer: all others are gone, and not in order.
+ */
 static bool wild_is_orphan(struct weft_ctx *ctx, const struct weft_entry *e)
 {
-	return e->peer != WEFT_ANY_PEER && weft_gate_down(&ctx->core->gate[e->peer]);
+	struct weft_core *core = ctx->core;
+	if (e->peer != WEFT_ANY_PEER)
+		return weft_gate_down(&core->gate[e->peer]);
+	/* DOWN (peer_down): counted before the posted ones are withdrawn, which needs the context's
+	 * lock that we hold. */
+	return atomic_load_explicit(&core->x_died, memory_order_seq_cst) &&
+	       atomic_load_explicit(&core->x_gone, memory_order_seq_cst) == core->size - 1;
 }
 
 static weft_err post_wild(struct weft_entry *e, struct weft_msg **msg_p)
@@ -567,10 +574,12 @@ struct weft_msg *weft_match_withdraw_msgs(struct weft_ctx *ctx)
 	return list;
 }
 
-void weft_match_wake_probes(struct weft_ctx *ctx, int peer)
+void weft_match_wake_probes(struct weft_ctx *ctx, int peer, bool failed)
 {
 	weft_spin_lock(&ctx->lock);
-	struct weft_probe_waiter *w = probes_pick_locked(ctx, peer, WEFT_ANY_TAG);
+	struct weft_probe_waiter *picked = probes_pick_locked(ctx, peer, WEFT_ANY_TAG);
 	weft_spin_unlock(&ctx->lock);
-	probes_signal(w);
+	for (struct weft_probe_waiter *w = picked; w; w = w->next)
+		w->failed = failed;
+	probes_signal(picked);
 }

@@ -38,7 +38,7 @@ bool weft_improbe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg
 	return true;
 }
 
-/* Could a message from peer still come? */
+/* Could no message from peer come any more? */
 static bool hopeless(struct weft_ctx *ctx, int peer)
 {
 	return peer != WEFT_ANY_PEER && weft_gate_down(&ctx->core->gate[peer]);
@@ -51,7 +51,7 @@ static struct weft_msg *await(struct weft_ctx *ctx, int peer, int tag, bool take
 	/* Each round ends with an arrival that fits, or the peer's end; somebody else may have
 	 * taken the message before we look again. */
 	for (;;) {
-		struct weft_probe_waiter w;
+		struct weft_probe_waiter w = {.failed = false};
 		weft_completion_init(&w.arrived);
 		bool last = hopeless(ctx, peer);
 		struct weft_msg *m = weft_match_probe(ctx, peer, tag, take, st, last ? NULL : &w);
@@ -63,8 +63,12 @@ static struct weft_msg *await(struct weft_ctx *ctx, int peer, int tag, bool take
 		}
 		/* The peer may have gone before we were listed. */
 		if (hopeless(ctx, peer))
-			weft_match_wake_probes(ctx, peer);
+			weft_match_wake_probes(ctx, peer, false);
 		ctx->core->wait(ctx->core->hook_arg, &w.arrived);
+		if (w.failed) {
+			*st = (struct weft_status){.peer = peer, .tag = tag, .err = WEFT_ERR_PEER};
+			return NULL;
+		}
 	}
 }
 

@@ -96,6 +96,13 @@ static void kill_at(uint64_t seed)
 	CHECK(weft_req_done(&late) && !late.status.err);
 	CHECK(weft_req_done(&other) && !other.status.err);
 	CHECK(weft_core_idle(core[0]));
+
+	/* Nobody is left: a receive from anybody cannot come true. */
+	core[0]->down_hook = NULL;
+	fake.x_dead[2] = true;
+	poll_all(core, 5);
+	weft_req_init(&late, NULL, NULL);
+	CHECK_EQ(weft_irecv(&late, ctx[0], WEFT_ANY_PEER, 3000, &none), WEFT_ERR_PEER);
 	for (int r = 0; r < RANKS; r++)
 		weft_core_destroy(core[r]);
 	fake_fini();
