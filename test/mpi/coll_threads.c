@@ -71,12 +71,14 @@ static void test_background(void)
 		in[i] = rank * i;
 	MPI_Request req;
 	OK(MPI_Iallreduce(in, out, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &req));
-	/* The last element is the last to be written; no MPI call meanwhile. */
+#ifndef __SANITIZE_THREAD__
+	/* No MPI call meanwhile.  Looking at the buffer early is a race, which is the point. */
 	volatile int *last = &out[N - 1];
 	double start = now();
 	while (*last != (N - 1) * (size * (size - 1) / 2) && now() - start < 20)
 		;
 	CHECK(*last == (N - 1) * (size * (size - 1) / 2));
+#endif
 	OK(MPI_Wait(&req, MPI_STATUS_IGNORE));
 	for (int i = 0; i < N; i++)
 		CHECK_EQ(out[i], i * (size * (size - 1) / 2));
