@@ -13,10 +13,10 @@ struct segment {
 	struct segment *next;
 	struct weft_req req;
 	struct weft_mpi_comm *comm; /* referenced: its context must stay */
-	size_t room;                /* what it takes of the buffer */
-	uint64_t number;            /* in order of sending */
-	int watchers;               /* flush requests that sleep on it; under the lock */
-	bool gone;                  /* unlinked while watched: the last watcher frees it */
+	size_t room; /* what it takes of the buffer: the data alone, our own part lies elsewhere */
+	uint64_t number; /* in order of sending */
+	int watchers;    /* flush requests that sleep on it; under the lock */
+	bool gone;       /* unlinked while watched: the last watcher frees it */
 	char data[];
 };
 
@@ -168,7 +168,7 @@ static int segment_make(struct weft_mpi_bsend *b, struct weft_mpi_comm *c,
 
 	if (!s)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	*s = (struct segment){.comm = c, .room = buf->bytes + MPI_BSEND_OVERHEAD};
+	*s = (struct segment){.comm = c, .room = weft_align_up(buf->bytes, 8)};
 	weft_req_init(&s->req, NULL, NULL);
 	weft_pack(buf, 0, s->data, buf->bytes);
 	reap(b);

@@ -239,12 +239,36 @@ static int raise_on(struct weft_mpi_comm *c, int code, const char *func)
 	return code;
 }
 
+static bool has_initial(struct weft_mpi_comm *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool initial = c->errhandler == &fatal;
+	pthread_mutex_unlock(&c->lock);
+	return initial;
+}
+
+/*
+ * Errors of no communicator belong to MPI_COMM_SELF since MPI 4.0, to MPI_COMM_WORLD before.  So
+ * who has set a handler on MPI_COMM_WORLD alone hears of them there.
+ */
+static struct weft_mpi_comm *listener(struct weft_mpi_comm *c)
+{
+	struct weft_mpi_comm *self = weft_mpi_comm_of(MPI_COMM_SELF);
+
+	if (c && c != self)
+		return c;
+	if (self && !has_initial(self))
+		return self;
+	struct weft_mpi_comm *world = weft_mpi_comm_of(MPI_COMM_WORLD);
+	return world && !has_initial(world) ? world : self;
+}
+
 static int raise_comm(struct weft_mpi_comm *c, int code, const char *func)
 {
 	struct weft_mpi_cause *why = weft_mpi_cause();
 
 	if (!why->blamed)
-		return raise_on(c ? c : weft_mpi_comm_of(MPI_COMM_SELF), code, func);
+		return raise_on(listener(c), code, func);
 	struct weft_mpi_comm *blame = why->blame;
 	why->blamed = false;
 	raise_on(blame, code, func);

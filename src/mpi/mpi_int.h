@@ -214,23 +214,28 @@ static inline MPI_Request weft_mpi_request_handle(const struct weft_mpi_request 
 /* Waits for r by its operations: what MPI_Wait does, without status and without freeing. */
 void weft_mpi_request_wait(struct weft_mpi_request *r);
 
-/* Fills a status; st may be MPI_STATUS_IGNORE. */
-static inline void weft_mpi_status_set(MPI_Status *st, int source, int tag, int error,
-				       uint64_t bytes, bool cancelled)
+/*
+ * Fills a status; st may be MPI_STATUS_IGNORE.  MPI_ERROR stays as it is: only functions that
+ * complete several requests set it.
+ */
+static inline void weft_mpi_status_set(MPI_Status *st, int source, int tag, uint64_t bytes,
+				       bool cancelled)
 {
 	if (st == MPI_STATUS_IGNORE)
 		return;
 	st->MPI_SOURCE = source;
 	st->MPI_TAG = tag;
-	st->MPI_ERROR = error;
 	st->MPI_internal[0] = (int)(uint32_t)bytes;
 	st->MPI_internal[1] = (int)(uint32_t)(bytes >> 32);
 	st->MPI_internal[2] = cancelled;
 }
 
+/* The empty status, that of nothing to wait for: its MPI_ERROR is MPI_SUCCESS. */
 static inline void weft_mpi_status_empty(MPI_Status *st)
 {
-	weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, 0, false);
+	weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
+	if (st != MPI_STATUS_IGNORE)
+		st->MPI_ERROR = MPI_SUCCESS;
 }
 
 static inline uint64_t weft_mpi_status_bytes(const MPI_Status *st)

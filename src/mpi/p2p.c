@@ -32,7 +32,7 @@ static int p2p_finish(struct weft_mpi_request *r, MPI_Status *st)
 	int err = MPI_SUCCESS;
 	if (weft_unlikely(r->core.status.err && !r->core.status.cancelled))
 		err = weft_mpi_err_peer(r->core.status.err, r->core.status.peer);
-	weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, err, 0, r->core.status.cancelled);
+	weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, r->core.status.cancelled);
 	return err;
 }
 

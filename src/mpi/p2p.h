@@ -34,7 +34,7 @@ static inline int weft_mpi_p2p_buf(const void *base, MPI_Count count, MPI_Dataty
 {
 	weft_err err = weft_mpi_buf(base, count, type, buf);
 
-	if (weft_unlikely(err || (!base && buf->bytes && !buf->type)))
+	if (weft_unlikely(err || (!buf->base && buf->bytes && !buf->type)))
 		return weft_mpi_p2p_buf_wrong(err, buf);
 	return MPI_SUCCESS;
 }
@@ -60,7 +60,7 @@ static inline int weft_mpi_p2p_status(struct weft_mpi_comm *c, int rank,
 	if (st != MPI_STATUS_IGNORE) {
 		if (rank == MPI_ANY_SOURCE && !from->cancelled && from->peer >= 0)
 			rank = weft_mpi_comm_rank_of(c, from->peer);
-		weft_mpi_status_set(st, rank, from->cancelled ? MPI_ANY_TAG : from->tag, err,
+		weft_mpi_status_set(st, rank, from->cancelled ? MPI_ANY_TAG : from->tag,
 				    from->bytes, from->cancelled);
 	}
 	return err;
@@ -68,7 +68,7 @@ static inline int weft_mpi_p2p_status(struct weft_mpi_comm *c, int rank,
 
 static inline int weft_mpi_p2p_status_null(MPI_Status *st)
 {
-	weft_mpi_status_set(st, MPI_PROC_NULL, MPI_ANY_TAG, MPI_SUCCESS, 0, false);
+	weft_mpi_status_set(st, MPI_PROC_NULL, MPI_ANY_TAG, 0, false);
 	return MPI_SUCCESS;
 }
 

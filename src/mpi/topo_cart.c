@@ -84,6 +84,7 @@ int weft_mpi_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const i
 {
 	struct weft_mpi_comm *old = weft_mpi_comm_of(comm_old), *c;
 	int nodes, err = grid_size(old, ndims, dims, &nodes);
+	*comm_cart = MPI_COMM_NULL; /* what a failure leaves */
 	if (err)
 		return err;
 	err = weft_mpi_comm_split(old, old->rank < nodes ? 0 : MPI_UNDEFINED, old->rank, &c);
