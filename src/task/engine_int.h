@@ -27,12 +27,12 @@ struct weft_slot {
 	_Atomic(struct weft_source *) x_source; /* under mask; read without it as a hint */
 	/* Rounds between looks, and until the next; hints, written relaxed by pollers. */
 	_Atomic uint32_t x_period, x_wait;
-	uint32_t looks;      /* M */
-	uint32_t period_max; /* M: what its measured cost allows */
-	uint32_t cost;       /* M: cycles of an empty look, averaged */
-	bool armed;          /* M */
-	_Atomic bool x_rang; /* the woken: its bell rang, it must be armed again */
-	bool unarmable;      /* M: has no arm, or its arm failed */
+	uint32_t looks;                /* M */
+	_Atomic uint32_t x_period_max; /* M: what its measured cost allows; read as a hint */
+	uint32_t cost;                 /* M: cycles of an empty look, averaged */
+	bool armed;                    /* M */
+	_Atomic bool x_rang;           /* the woken: its bell rang, it must be armed again */
+	bool unarmable;                /* M: has no arm, or its arm failed */
 };
 
 struct weft_engine {

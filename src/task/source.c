@@ -29,7 +29,7 @@ static void slow_others(struct weft_engine *e, const struct weft_slot *hot, uint
 		if (s == hot)
 			continue;
 		uint32_t period = atomic_load_explicit(&s->x_period, memory_order_relaxed);
-		if (period < s->period_max)
+		if (period < atomic_load_explicit(&s->x_period_max, memory_order_relaxed))
 			atomic_store_explicit(&s->x_period, period * 2, memory_order_relaxed);
 	}
 }
@@ -40,7 +40,11 @@ static void measured(struct weft_slot *s, uint64_t cycles)
 		return; /* preempted */
 	s->cost += (uint32_t)((int32_t)cycles - (int32_t)s->cost) / 4;
 	uint64_t ns = s->cost * 1000ull / weft_cycles_per_us();
-	s->period_max = ns < 60 ? 1 : ns < 150 ? 8 : 64;
+	atomic_store_explicit(&s->x_period_max,
+			      ns < 60    ? 1
+			      : ns < 150 ? 8
+					 : 64,
+			      memory_order_relaxed);
 }
 
 /* Looks once; the caller holds the mask. */
@@ -155,6 +159,7 @@ weft_err weft_sources_arm(struct weft_engine *e)
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
 	weft_err err = WEFT_OK;
 	weft_count(WEFT_CNT_ARMS, 1);
+	atomic_store_explicit(&e->x_disarm_left, false, memory_order_relaxed);
 	/* Said first: a bell that rings from now on takes it back. */
 	atomic_store_explicit(&e->baton.x_armed, true, memory_order_seq_cst);
 	for (uint32_t i = 0; i < n && err == WEFT_OK; i++) {
@@ -249,7 +254,7 @@ weft_err weft_source_add(struct weft_source *src)
 	s->armed = false;
 	atomic_store_explicit(&s->x_rang, false, memory_order_relaxed);
 	s->unarmable = !src->arm || src->fd < 0;
-	s->period_max = 1;
+	atomic_store_explicit(&s->x_period_max, 1, memory_order_relaxed);
 	s->cost = 0;
 	atomic_store_explicit(&s->x_period, 1, memory_order_relaxed);
 	atomic_store_explicit(&s->x_wait, 1, memory_order_relaxed);
@@ -303,7 +308,7 @@ void weft_sources_describe(FILE *out)
 		struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
 		if (src)
 			fprintf(out, "  source %s: every %u rounds at most, %s\n", src->name,
-				s->period_max,
+				atomic_load_explicit(&s->x_period_max, memory_order_relaxed),
 				s->unarmable ? "cannot be armed, looked at by the timer" : "armed");
 	}
 }

@@ -132,6 +132,27 @@ static void park_beside(struct weft_engine *e, struct wait_call *w)
 }
 
 /*
+ * After a sleep the bells that rang are armed again before we go, here and now: that costs less
+ * than to send the watcher ticking until it does the same.
+ */
+static void arm_before_leaving(struct weft_engine *e, const struct wait_call *w)
+{
+	if (w->slept && !weft_sources_armed(e) &&
+	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) >= WEFT_WATCHER_UNDER)
+		(void)weft_sources_arm(e); /* WEFT_AGAIN: then the watcher is kicked */
+}
+
+/* Back to the application. */
+static void leave(struct weft_engine *e, struct wait_call *w)
+{
+	arm_before_leaving(e, w);
+	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	weft_wake_batch_self = NULL;
+	if (weft_unlikely(w->batch.count))
+		weft_wake_batch_flush(&w->batch, w->parker);
+}
+
+/*
  * We hold the baton and have completed others' operations, not our own: let them have it.
  * With the watcher off somebody must stay: true means that we still hold the baton.
  */
@@ -146,6 +167,7 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 	}
 	parked_add(e, &me);
 	(void)weft_baton_park(&e->baton);
+	arm_before_leaving(e, w);
 	weft_engine_kick(e, weft_baton_leave(&e->baton));
 	weft_wake_batch_self = NULL;
 	if (weft_wake_batch_flush(&w->batch, w->parker))
@@ -161,21 +183,6 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 
 /* ---- polling and sleeping as holder
  * -------------------------------------------------------------- */
-
-/*
- * Back to the application.  After a sleep the bells that rang are armed again, here and now: that
- * costs less than to send the watcher ticking until it does the same.
- */
-static void leave(struct weft_engine *e, struct wait_call *w)
-{
-	if (w->slept && !weft_sources_armed(e) &&
-	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) >= WEFT_WATCHER_UNDER)
-		(void)weft_sources_arm(e); /* WEFT_AGAIN: then the watcher is kicked */
-	weft_engine_kick(e, weft_baton_leave(&e->baton));
-	weft_wake_batch_self = NULL;
-	if (weft_unlikely(w->batch.count))
-		weft_wake_batch_flush(&w->batch, w->parker);
-}
 
 static uint64_t sleep_ns(struct weft_engine *e, const struct wait_call *w)
 {
