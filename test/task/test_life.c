@@ -65,12 +65,14 @@ static void starts_and_stops(void)
 static void reports_what_is_left(void)
 {
 	struct weft_task t;
-	CHECK_EQ(weft_setting_set(WEFT_SET_PROGRESS, "off"), WEFT_OK);
+	setenv("WEFT_PROGRESS", "off", 1);
+	CHECK_EQ(weft_settings_load(), WEFT_OK);
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	weft_task_init(&t, "left", does_nothing, NULL, 0);
 	weft_task_submit(&t);
 	weft_engine_stop(); /* one warning, no crash */
-	CHECK_EQ(weft_setting_set(WEFT_SET_PROGRESS, "on"), WEFT_OK);
+	unsetenv("WEFT_PROGRESS");
+	CHECK_EQ(weft_settings_load(), WEFT_OK);
 }
 
 static void child_is_told(void)
