@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 	MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &x, 1, MPI_INT,
 		     (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	CHECK_EQ(x, (rank + size - 1) % size);
-	CHECK(counter("weft_eager_sent") >= 1);
+	CHECK(size == 1 || counter("weft_eager_sent") >= 1);
 	MPI_Finalize();
 	write_int("weft_progress", 0, MPI_T_ERR_CVAR_SET_NEVER);
 	CHECK_EQ(MPI_T_finalize(), MPI_SUCCESS);
