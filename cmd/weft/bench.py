@@ -246,8 +246,9 @@ def end_group(process):
 def run_once(row, part):
     """Rows that one run printed, and what went wrong with it (or None)."""
     command, extra = row.command(part)
+    # The user's settings stay; what a launcher left, if we run under one, does not.
     env = {k: v for k, v in os.environ.items()
-           if not re.match(r"(WEFT|OMPI|PMIX?|UCX|MPIR|MPIEXEC|HYDRA)_", k)}
+           if not re.match(r"(PMIX?|OMPI_COMM|PRTE|HYDI|MPIEXEC|WEFT_BOOT)_", k)}
     env.update(extra)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=env,
