@@ -42,6 +42,19 @@ int weft_mpi_coll_refuse(struct weft_mpi_coll_call *k, int err)
 	return err;
 }
 
+/* Counts without displacements. */
+static bool displs_missing(const struct weft_coll_args *a)
+{
+	bool r = a->kind != WEFT_COLL_REDUCE_SCATTER && a->rcounts && !a->rdispls;
+	return r || (a->scounts && !a->sdispls);
+}
+
+static int no_displs(struct weft_mpi_coll_call *k)
+{
+	return weft_mpi_coll_refuse(
+		k, weft_mpi_err(MPI_ERR_ARG, "the displacements are a null pointer"));
+}
+
 static int failed(weft_err err)
 {
 	return weft_mpi_err_of(err);
@@ -64,6 +77,8 @@ static struct weft_coll *build(struct weft_mpi_coll_call *k, bool persistent, we
 int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
 {
 	struct weft_coll_group g;
+	if (weft_unlikely(displs_missing(&k->a)))
+		return no_displs(k);
 	group_of(k->comm, false, &g);
 	weft_err err = weft_coll_now(&g, &k->a);
 	if (err == WEFT_AGAIN) {
@@ -144,6 +159,8 @@ static const struct weft_mpi_request_ops persistent_ops = {
 static int request_make(struct weft_mpi_coll_call *k, bool persistent, MPI_Request *request)
 {
 	weft_err err;
+	if (weft_unlikely(displs_missing(&k->a)))
+		return no_displs(k);
 	struct weft_coll *c = build(k, persistent, &err);
 	coll_drop(k);
 	if (!c)
@@ -220,6 +237,8 @@ int weft_mpi_coll_buf(const char *what, const void *base, MPI_Count count, MPI_D
 int weft_mpi_coll_bufs(const char *what, const void *base, const MPI_Count *counts, int n,
 		       MPI_Datatype type, const struct weft_type **layout_p)
 {
+	if (n && !counts)
+		return weft_mpi_err(MPI_ERR_ARG, "the counts of %s are a null pointer", what);
 	for (int i = 0; i < n; i++) {
 		int err = weft_mpi_coll_buf(what, base, counts[i], type, layout_p);
 		if (err)
@@ -232,6 +251,9 @@ int weft_mpi_coll_bufs_w(struct weft_mpi_coll_call *k, bool send, const void *ba
 			 const MPI_Count *counts, const MPI_Datatype *types, int n)
 {
 	const char *what = send ? "sendbuf" : "recvbuf";
+	if (n && (!counts || !types))
+		return weft_mpi_err(MPI_ERR_ARG, "the counts or datatypes of %s are a null pointer",
+				    what);
 	const struct weft_type **mine = malloc(((size_t)n + 1) * sizeof *mine);
 	if (!mine)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");

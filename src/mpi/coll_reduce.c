@@ -139,6 +139,8 @@ static int reduce_scatter_args(struct weft_mpi_coll_call *k, const void *sendbuf
 {
 	weft_mpi_coll_open(k, WEFT_COLL_REDUCE_SCATTER, comm);
 	MPI_Count total = 0;
+	if (!recvcounts)
+		return weft_mpi_err(MPI_ERR_ARG, "recvcounts is a null pointer");
 	for (int r = 0; r < k->comm->size; r++) {
 		if (recvcounts[r] < 0)
 			return weft_mpi_err(MPI_ERR_COUNT, "recvcounts[%d] is negative (%lld)", r,

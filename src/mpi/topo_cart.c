@@ -58,13 +58,16 @@ static struct weft_mpi_topo *cart_new(int ndims, const int *dims, const int *per
 }
 
 /* How many processes the grid has; checks that they are there. */
-static int grid_size(const struct weft_mpi_comm *c, int ndims, const int *dims, int *nodes_p)
+static int grid_size(const struct weft_mpi_comm *c, int ndims, const int *dims, const int *periods,
+		     int *nodes_p)
 {
 	int64_t n = 1;
 	if (c->inter)
 		return weft_mpi_err(MPI_ERR_COMM, "not defined for intercommunicators");
 	if (ndims < 0)
 		return weft_mpi_err(MPI_ERR_DIMS, "ndims is negative (%d)", ndims);
+	if (ndims && (!dims || !periods))
+		return weft_mpi_err(MPI_ERR_ARG, "dims or periods is a null pointer");
 	for (int i = 0; i < ndims; i++) {
 		if (dims[i] < 1)
 			return weft_mpi_err(MPI_ERR_DIMS, "dims[%d] is %d, it must be positive", i,
@@ -83,7 +86,7 @@ int weft_mpi_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const i
 			 int reorder, MPI_Comm *comm_cart)
 {
 	struct weft_mpi_comm *old = weft_mpi_comm_of(comm_old), *c;
-	int nodes, err = grid_size(old, ndims, dims, &nodes);
+	int nodes, err = grid_size(old, ndims, dims, periods, &nodes);
 	*comm_cart = MPI_COMM_NULL; /* what a failure leaves */
 	if (err)
 		return err;
@@ -217,7 +220,7 @@ int weft_mpi_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 int weft_mpi_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank)
 {
 	const struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
-	int nodes, err = grid_size(c, ndims, dims, &nodes);
+	int nodes, err = grid_size(c, ndims, dims, periods, &nodes);
 	if (!err)
 		*newrank = c->rank < nodes ? c->rank : MPI_UNDEFINED;
 	return err;

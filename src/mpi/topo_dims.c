@@ -79,6 +79,8 @@ int weft_mpi_Dims_create(int nnodes, int ndims, int dims[])
 		return weft_mpi_err(MPI_ERR_DIMS, "nnodes is %d, it must be positive", nnodes);
 	if (ndims < 0)
 		return weft_mpi_err(MPI_ERR_DIMS, "ndims is negative (%d)", ndims);
+	if (ndims && !dims)
+		return weft_mpi_err(MPI_ERR_ARG, "dims is a null pointer");
 	for (int i = 0; i < ndims; i++) {
 		if (dims[i] < 0)
 			return weft_mpi_err(MPI_ERR_DIMS, "dims[%d] is negative (%d)", i, dims[i]);

@@ -59,6 +59,8 @@ int weft_mpi_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const i
 		return weft_mpi_err(MPI_ERR_COMM, "not defined for intercommunicators");
 	if (indegree < 0 || outdegree < 0)
 		return weft_mpi_err(MPI_ERR_ARG, "a degree is negative");
+	if ((indegree && !sources) || (outdegree && !destinations))
+		return weft_mpi_err(MPI_ERR_ARG, "sources or destinations is a null pointer");
 	int err = check_ranks(old, "sources", sources, indegree);
 	if (!err)
 		err = check_ranks(old, "destinations", destinations, outdegree);
@@ -210,6 +212,8 @@ int weft_mpi_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], co
 		return weft_mpi_err(MPI_ERR_COMM, "not defined for intercommunicators");
 	if (n < 0)
 		return weft_mpi_err(MPI_ERR_ARG, "n is negative (%d)", n);
+	if (n && (!sources || !degrees || !destinations))
+		return weft_mpi_err(MPI_ERR_ARG, "an array of arguments is a null pointer");
 	for (int i = 0; i < n; i++) {
 		if (degrees[i] < 0)
 			return weft_mpi_err(MPI_ERR_ARG, "degrees[%d] is negative (%d)", i,

@@ -11,6 +11,8 @@ static int check_graph(const struct weft_mpi_comm *c, int nnodes, const int *ind
 	if (nnodes < 0 || nnodes > c->size)
 		return weft_mpi_err(MPI_ERR_ARG, "nnodes is %d, the communicator has %d processes",
 				    nnodes, c->size);
+	if (nnodes && (!indx || (indx[nnodes - 1] > 0 && !edges)))
+		return weft_mpi_err(MPI_ERR_ARG, "index or edges is a null pointer");
 	for (int i = 0; i < nnodes; i++)
 		if (indx[i] < (i ? indx[i - 1] : 0))
 			return weft_mpi_err(MPI_ERR_ARG, "index[%d] is smaller than the one before",

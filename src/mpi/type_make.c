@@ -41,6 +41,11 @@ static int finish(weft_err err, const struct weft_type *layout, int combiner,
 	}
 }
 
+static int null_array(void)
+{
+	return weft_mpi_err(MPI_ERR_ARG, "an array of arguments is a null pointer");
+}
+
 static int negative(const char *what)
 {
 	return weft_mpi_err(MPI_ERR_ARG, "%s is negative", what);
@@ -109,6 +114,8 @@ static int make_indexed(int combiner, MPI_Count count, const MPI_Count *bls, MPI
 {
 	bool block =
 		combiner == MPI_COMBINER_INDEXED_BLOCK || combiner == MPI_COMBINER_HINDEXED_BLOCK;
+	if (count && (!disps || (!block && !bls)))
+		return null_array();
 	if (block && bl < 0)
 		return negative("blocklength");
 	for (MPI_Count i = 0; !block && i < count; i++)
@@ -176,6 +183,8 @@ int weft_mpi_Type_create_struct(MPI_Count count, const MPI_Count array_of_blockl
 				const MPI_Count array_of_displacements[],
 				const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
+	if (count && (!array_of_blocklengths || !array_of_displacements || !array_of_types))
+		return null_array();
 	for (MPI_Count i = 0; i < count; i++)
 		if (array_of_blocklengths[i] < 0)
 			return negative("a block length");
@@ -237,6 +246,8 @@ int weft_mpi_Type_create_subarray(int ndims, const MPI_Count array_of_sizes[],
 	int bad = check_order(ndims, order);
 	if (bad)
 		return bad;
+	if (!array_of_sizes || !array_of_subsizes || !array_of_starts)
+		return null_array();
 	for (int i = 0; i < ndims; i++)
 		if (array_of_sizes[i] < 1 || array_of_subsizes[i] < 1 || array_of_starts[i] < 0 ||
 		    array_of_subsizes[i] > array_of_sizes[i] ||
@@ -299,6 +310,8 @@ int weft_mpi_Type_create_darray(int size, int rank, int ndims, const MPI_Count a
 	if (!old)
 		return MPI_ERR_TYPE;
 	int bad = check_order(ndims, order);
+	if (!bad && (!array_of_gsizes || !array_of_distribs || !array_of_dargs || !array_of_psizes))
+		bad = null_array();
 	if (!bad)
 		bad = check_darray(size, rank, ndims, array_of_gsizes, array_of_distribs,
 				   array_of_dargs, array_of_psizes);

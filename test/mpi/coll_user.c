@@ -277,6 +277,10 @@ static void test_errors(void)
 	FAILS(MPI_Allreduce(&a, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, w), MPI_ERR_BUFFER);
 	if (rank != 0)
 		FAILS(MPI_Gather(MPI_IN_PLACE, 1, MPI_INT, &b, 1, MPI_INT, 0, w), MPI_ERR_BUFFER);
+	int zero[64] = {0};
+	FAILS(MPI_Allgatherv(&a, 0, MPI_INT, &b, NULL, zero, MPI_INT, w), MPI_ERR_ARG);
+	FAILS(MPI_Allgatherv(&a, 0, MPI_INT, &b, zero, NULL, MPI_INT, w), MPI_ERR_ARG);
+	FAILS(MPI_Reduce_scatter(&a, &b, NULL, MPI_INT, MPI_SUM, w), MPI_ERR_ARG);
 	MPI_Op op = MPI_SUM;
 	FAILS(MPI_Op_free(&op), MPI_ERR_OP);
 	OK(MPI_Type_free(&t));

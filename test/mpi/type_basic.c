@@ -268,6 +268,9 @@ static void test_errors(void)
 	FAILS(MPI_Type_create_subarray(1, size1, sub, from, 7, MPI_INT, &t), MPI_ERR_ARG);
 	FAILS(MPI_Type_contiguous_c(INT64_MAX, MPI_INT, &t), MPI_ERR_COUNT);
 	FAILS(MPI_Type_contiguous(1, MPI_DATATYPE_NULL, &t), MPI_ERR_TYPE);
+	FAILS(MPI_Type_indexed(2, NULL, at, MPI_INT, &t), MPI_ERR_ARG);
+	FAILS(MPI_Type_create_struct(2, at, huge, NULL, &t), MPI_ERR_ARG);
+	FAILS(MPI_Type_create_subarray(1, NULL, sub, from, MPI_ORDER_C, MPI_INT, &t), MPI_ERR_ARG);
 	CHECK(t == MPI_DATATYPE_NULL);
 	int x = 0;
 	OK(MPI_Type_vector(2, 1, 2, MPI_INT, &t));
