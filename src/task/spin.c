@@ -5,8 +5,9 @@
  * Spinning pays when the answer comes sooner than a sleep and a wake-up would take, and costs
  * everybody else when cores are short.  So the time is learned from how sleeps went: a sleep
  * shorter than the longest spin means that spinning would have caught it; a long one means that the
- * spin was wasted.  With more ranks than cores, or when rounds show that we were preempted, nobody
- * spins: a few yields let the others run, then sleep.
+ * spin was wasted.  With more ranks than cores nobody spins: a few yields let the others run, then
+ * sleep.  When rounds show that we were preempted, by threads that we know nothing of, a spin lasts
+ * no longer than the sleep it may spare costs: it is then never worse than twice the better choice.
  */
 #include "base/log.h"
 #include "base/settings.h"
@@ -15,10 +16,11 @@
 #include <sched.h>
 #include <unistd.h>
 
-#define SPIN_MAX_NS 50000u   /* about half of what waking an idle core of a guest costs (150 us) */
-#define SPIN_MIN_NS 4000u    /* below a futex wake-up (4.7 us) a spin cannot win anything */
-#define GAP_US 400           /* a round that took this long was preempted */
-#define CROWDED_NS 50000000u /* how long a suspicion lasts; then spin again and see */
+#define SPIN_MAX_NS 50000u /* about half of what waking an idle core of a guest costs (150 us) */
+#define SPIN_MIN_NS 4000u  /* below a futex wake-up (4.7 us) a spin cannot win anything */
+#define SPIN_CROWDED_NS 10000u /* what a sleep and a wake-up cost both sides together */
+#define GAP_US 400             /* a round that took this long was preempted */
+#define CROWDED_NS 50000000u   /* how long a suspicion lasts; then spin again and see */
 
 static _Atomic uint32_t x_spin_ns = SPIN_MAX_NS;
 static _Atomic int64_t x_given_us = -1;
@@ -69,11 +71,16 @@ void weft_engine_set_local_ranks(int ranks, int cpus)
 	weft_idle_size(ranks, atomic_load_explicit(&x_cpus, memory_order_relaxed));
 }
 
+/* More ranks than cores: whom we wait for may need our core to answer. */
+static bool oversubscribed(void)
+{
+	return atomic_load_explicit(&x_ranks, memory_order_relaxed) >
+	       atomic_load_explicit(&x_cpus, memory_order_relaxed);
+}
+
+/* Somebody took our core while we spun. */
 static bool crowded(void)
 {
-	if (atomic_load_explicit(&x_ranks, memory_order_relaxed) >
-	    atomic_load_explicit(&x_cpus, memory_order_relaxed))
-		return true;
 	uint64_t until = atomic_load_explicit(&x_crowded_until, memory_order_relaxed);
 	return until && weft_clock_ns() < until;
 }
@@ -85,14 +92,17 @@ uint64_t weft_spin_cycles(void)
 	int64_t given = atomic_load_explicit(&x_given_us, memory_order_relaxed);
 	if (given >= 0)
 		return (uint64_t)given * per_us;
-	if (crowded())
+	if (oversubscribed())
 		return 0;
-	return atomic_load_explicit(&x_spin_ns, memory_order_relaxed) * per_us / 1000;
+	uint64_t ns = atomic_load_explicit(&x_spin_ns, memory_order_relaxed);
+	if (ns > SPIN_CROWDED_NS && crowded())
+		ns = SPIN_CROWDED_NS;
+	return ns * per_us / 1000;
 }
 
 unsigned weft_spin_yields(void)
 {
-	if (atomic_load_explicit(&x_given_us, memory_order_relaxed) >= 0 || !crowded())
+	if (atomic_load_explicit(&x_given_us, memory_order_relaxed) >= 0 || !oversubscribed())
 		return 0;
 	int ranks = atomic_load_explicit(&x_ranks, memory_order_relaxed);
 	int cpus = atomic_load_explicit(&x_cpus, memory_order_relaxed);
@@ -137,7 +147,7 @@ void weft_spin_describe(FILE *out)
 	if (given >= 0)
 		fprintf(out, "  waiters spin %lld us before they sleep (given)\n",
 			(long long)given);
-	else if (crowded())
+	else if (oversubscribed())
 		fprintf(out, "  waiters do not spin: %d ranks on %d cores\n",
 			atomic_load_explicit(&x_ranks, memory_order_relaxed),
 			atomic_load_explicit(&x_cpus, memory_order_relaxed));
