@@ -27,27 +27,42 @@ static void swap(struct weft_view *a, struct weft_view *b)
 	*b = t;
 }
 
+/*
+ * Combines n vectors that lie one behind the other in rank order, from the last to the first, each
+ * as soon as it and all behind it are there.  got[r]: the step that brings vector r.
+ */
+static int combine_all(struct weft_coll *c, struct weft_view all, size_t count, const int *got,
+		       int n, struct weft_view *acc_p)
+{
+	*acc_p = weft_view_part(all, (size_t)(n - 1) * count, count);
+	int done = got[n - 1];
+	for (int r = n - 2; r >= 0; r--) {
+		int both = combine(c, weft_view_part(all, (size_t)r * count, count), *acc_p, done);
+		weft_sched_after(c, both, got[r]);
+		done = both;
+	}
+	return done;
+}
+
 /* The root receives all contributions and combines them from the last rank to the first. */
 static int reduce_flat(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
 		       struct weft_view to, int root, int after)
 {
 	if (g->rank != root)
 		return weft_alg_send(c, g, root, WEFT_TAG_UP, weft_view_buf(from), after);
-	int join = weft_sched_join(c);
-	weft_sched_after(c, join, after);
 	/* Contributions lie one behind the other. */
 	struct weft_view all = weft_view_scratch(c, (size_t)g->size * from.count, from.t);
+	int *got = weft_sched_scratch(c, (size_t)g->size * sizeof *got);
+	if (c->err)
+		return -1;
 	for (int r = 0; r < g->size; r++) {
-		struct weft_view mine = weft_view_part(all, (size_t)r * from.count, from.count);
-		int got = r == root ? weft_alg_copy(c, mine, from, after)
-				    : weft_alg_recv(c, g, r, WEFT_TAG_UP, weft_view_buf(mine), -1);
-		weft_sched_after(c, join, got);
+		struct weft_view part = weft_view_part(all, (size_t)r * from.count, from.count);
+		got[r] = r == root ? weft_alg_copy(c, part, from, after)
+				   : weft_alg_recv(c, g, r, WEFT_TAG_UP, weft_view_buf(part), -1);
 	}
-	struct weft_view acc = weft_view_part(all, (size_t)(g->size - 1) * from.count, from.count);
-	int done = join;
-	for (int r = g->size - 2; r >= 0; r--)
-		done = combine(c, weft_view_part(all, (size_t)r * from.count, from.count), acc,
-			       done);
+	struct weft_view acc;
+	int done = combine_all(c, all, from.count, got, g->size, &acc);
+	weft_sched_after(c, done, after);
 	return weft_alg_copy(c, to, acc, done);
 }
 
@@ -104,38 +119,38 @@ int weft_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g
 			    struct weft_view from, const size_t *at, struct weft_view to, int after)
 {
 	size_t mine = at[g->rank + 1] - at[g->rank];
-	int join = weft_sched_join(c);
-	weft_sched_after(c, join, after);
 	/* Everybody's contribution to my share, in rank order. */
 	struct weft_view all = weft_view_scratch(c, (size_t)g->size * mine, from.t);
-	/* Each starts with its right neighbour, so that no rank is everybody's first. */
+	int *got = weft_sched_scratch(c, (size_t)g->size * sizeof *got);
+	if (c->err)
+		return -1;
+	/* Each starts with its left neighbour, so that no rank is everybody's first. */
 	for (int k = 1; k < g->size && mine; k++) {
 		int r = (g->rank - k + g->size) % g->size;
-		weft_sched_after(
-			c, join,
-			weft_alg_recv(c, g, r, WEFT_TAG_ACROSS,
-				      weft_view_buf(weft_view_part(all, (size_t)r * mine, mine)),
-				      after));
+		got[r] = weft_alg_recv(c, g, r, WEFT_TAG_ACROSS,
+				       weft_view_buf(weft_view_part(all, (size_t)r * mine, mine)),
+				       after);
 	}
+	/* The result waits for our sends too, because `to` may be a part of `from`. */
+	int sent = weft_sched_join(c);
+	weft_sched_after(c, sent, after);
 	for (int k = 1; k < g->size; k++) {
 		int r = (g->rank + k) % g->size;
 		if (at[r + 1] == at[r])
 			continue;
 		struct weft_view share = weft_view_part(from, at[r], at[r + 1] - at[r]);
-		/* In the join, because `to` may be a part of `from`. */
 		weft_sched_after(
-			c, join,
+			c, sent,
 			weft_alg_send(c, g, r, WEFT_TAG_ACROSS, weft_view_buf(share), after));
 	}
 	if (!mine)
-		return join;
-	struct weft_view own = weft_view_part(all, (size_t)g->rank * mine, mine);
-	weft_sched_after(c, join,
-			 weft_alg_copy(c, own, weft_view_part(from, at[g->rank], mine), after));
-	struct weft_view acc = weft_view_part(all, (size_t)(g->size - 1) * mine, mine);
-	int done = join;
-	for (int r = g->size - 2; r >= 0; r--)
-		done = combine(c, weft_view_part(all, (size_t)r * mine, mine), acc, done);
+		return sent;
+	got[g->rank] = weft_alg_copy(c, weft_view_part(all, (size_t)g->rank * mine, mine),
+				     weft_view_part(from, at[g->rank], mine), after);
+	struct weft_view acc;
+	int done = weft_sched_join(c);
+	weft_sched_after(c, done, combine_all(c, all, mine, got, g->size, &acc));
+	weft_sched_after(c, done, sent);
 	to.count = mine;
 	return weft_alg_copy(c, to, acc, done);
 }

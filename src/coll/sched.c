@@ -38,6 +38,16 @@ static void destroy(struct weft_coll *c)
 	free(c);
 }
 
+static void spare_grow(struct weft_coll *c, size_t size)
+{
+	struct weft_scratch *s = aligned_alloc(64, sizeof *s + size);
+	if (!s)
+		return;
+	free(c->spare);
+	c->spare = s;
+	c->spare_size = size;
+}
+
 void weft_coll_free(struct weft_coll *c)
 {
 	for (size_t i = 0; i < c->types; i++)
@@ -48,7 +58,11 @@ void weft_coll_free(struct weft_coll *c)
 		free(s);
 	}
 	c->types = c->steps = c->edges = 0;
-	c->spare_used = c->finished = false;
+	/* So that the same operation, called again, allocates nothing. */
+	if (c->spare_size < c->want && c->want <= KEEP_SCRATCH)
+		spare_grow(c, c->want);
+	c->spare_off = c->want = 0;
+	c->finished = false;
 	c->err = WEFT_OK;
 	bool keep = c->steps_cap <= KEEP_STEPS;
 	if (keep) {
@@ -175,27 +189,24 @@ void *weft_sched_scratch(struct weft_coll *c, size_t bytes)
 	static char nowhere[64];
 	if (c->err)
 		return nowhere;
-	if (!c->spare_used && bytes <= c->spare_size) {
-		c->spare_used = true;
-		return c->spare->mem;
+	bytes = weft_align_up(bytes ? bytes : 1, 64);
+	if (bytes > PTRDIFF_MAX / 2) {
+		weft_sched_fail(c, WEFT_ERR_LIMIT);
+		return nowhere;
 	}
-	size_t size = bytes < 1024 ? 1024 : weft_align_up(bytes, 64);
-	struct weft_scratch *s = NULL;
-	if (bytes < PTRDIFF_MAX / 2)
-		s = aligned_alloc(64, sizeof *s + size);
+	c->want += bytes;
+	if (bytes <= c->spare_size - c->spare_off) {
+		char *p = c->spare->mem + c->spare_off;
+		c->spare_off += bytes;
+		return p;
+	}
+	struct weft_scratch *s = aligned_alloc(64, sizeof *s + bytes);
 	if (!s) {
 		weft_sched_fail(c, WEFT_ERR_NOMEM);
 		return nowhere;
 	}
-	if (!c->spare_used && size <= KEEP_SCRATCH) {
-		free(c->spare);
-		c->spare = s;
-		c->spare_size = size;
-		c->spare_used = true;
-	} else {
-		s->next = c->scratch;
-		c->scratch = s;
-	}
+	s->next = c->scratch;
+	c->scratch = s;
 	return s->mem;
 }
 

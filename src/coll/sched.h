@@ -74,9 +74,9 @@ struct weft_coll {
 	size_t types, types_cap;
 	const struct weft_type **type; /* referenced */
 	struct weft_scratch *scratch;
-	struct weft_scratch *spare; /* of spare_size bytes: kept between uses */
-	size_t spare_size;
-	bool spare_used;
+	struct weft_scratch *spare; /* kept between uses: spare_size bytes, spare_off in use */
+	size_t spare_size, spare_off;
+	size_t want; /* what this use asked for, as the next one may */
 	struct weft_task task;
 	struct weft_coll *next; /* pool */
 };
