@@ -7,9 +7,9 @@
  * the fetch, the receiver's threads are computing, and on this core a copy would take from them:
  * then the sender is offered the buffer (rndv.c), who perhaps only waits.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include "comm/comm_int.h"
+#include "task/task.h"
 #include "task/weft_task.h"
 
 struct copy {
@@ -20,18 +20,6 @@ struct copy {
 	bool begun;
 };
 
-/* The engine's watcher runs only while no thread of the application polls. */
-static bool on_watcher(void)
-{
-	static _Thread_local enum { UNKNOWN, YES, NO } watcher;
-	if (weft_unlikely(watcher == UNKNOWN)) {
-		char name[16] = "";
-		(void)pthread_getname_np(pthread_self(), name, sizeof name);
-		watcher = strcmp(name, "weft-watcher") ? NO : YES;
-	}
-	return watcher == YES;
-}
-
 static enum weft_task_verdict run(struct weft_task *t, void *arg)
 {
 	struct copy *c = arg;
@@ -40,7 +28,8 @@ static enum weft_task_verdict run(struct weft_task *t, void *arg)
 	(void)t;
 	if (c->push) {
 		over = weft_push_step(c->req);
-	} else if (!c->begun && on_watcher() && weft_rndv_offer(c->req)) {
+	} else if (!c->begun && weft_engine_runner() == WEFT_RUNNER_WATCHER &&
+		   weft_rndv_offer(c->req)) {
 		over = true; /* c->core: the request may be over already */
 		atomic_fetch_sub_explicit(&c->core->x_owed, 1, memory_order_acq_rel);
 	} else {

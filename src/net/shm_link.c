@@ -101,7 +101,6 @@ void weft_shm_link_greet(struct weft_shm *s, int peer, int fd)
 	struct weft_shm_link *k = &s->link[peer];
 	int ring_fd = -1;
 
-	k->peer = peer;
 	k->fd = fd;
 	if (!weft_shm_socket_owner(fd, &k->pid)) {
 		weft_shm_link_down(s, k, WEFT_ERR_AUTH, "it belongs to another user");

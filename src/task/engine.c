@@ -30,6 +30,11 @@ bool weft_engine_in_handler(void)
 	return weft_engine_self.in_handler != 0;
 }
 
+enum weft_runner weft_engine_runner(void)
+{
+	return weft_engine_self.runner;
+}
+
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
 int weft_engine_round(struct weft_engine *e, enum weft_round_kind kind)

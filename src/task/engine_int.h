@@ -76,6 +76,7 @@ struct weft_parked {
 struct weft_engine_self {
 	unsigned in_handler;       /* depth of callbacks */
 	struct weft_slot *in_slot; /* whose callback we are in, or NULL */
+	enum weft_runner runner;   /* on whose time it polls */
 	bool no_progress;          /* its operations are not progressed in the background */
 	unsigned tests;            /* weft_engine_poll calls in a row that came quickly */
 	uint64_t test_cycles;

@@ -44,6 +44,14 @@ void weft_engine_set_local_ranks(int ranks, int cpus);
 /* Is the calling thread inside a callback or task?  It may then not wait. */
 bool weft_engine_in_handler(void);
 
+/* On whose time the calling thread polls and runs tasks. */
+enum weft_runner {
+	WEFT_RUNNER_APPLICATION, /* a thread of the application, inside a call */
+	WEFT_RUNNER_WATCHER,     /* while nobody of the application polls */
+	WEFT_RUNNER_WORKER,      /* a thread of the engine that is bound to one place */
+};
+enum weft_runner weft_engine_runner(void);
+
 /* What runs where, for `weft info`: topology and queues, watcher, idle workers, spin. */
 void weft_engine_describe(FILE *out);
 

@@ -211,6 +211,7 @@ static void *run(void *arg)
 	struct weft_engine *e = arg;
 	struct ticks t = {.ns = TICK_MIN_NS, .rounds = rounds_now(e)};
 	e->slice_honoured = weft_engine_thread_settle("weft-watcher");
+	weft_engine_self.runner = WEFT_RUNNER_WATCHER;
 	while (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) { /* ends: stop */
 		if (wanted(e))
 			watch(e, &t);

@@ -45,6 +45,7 @@ static void *run(void *arg)
 {
 	struct worker *w = arg;
 	(void)weft_engine_thread_settle("weft-worker");
+	weft_engine_self.runner = WEFT_RUNNER_WORKER;
 	if (weft_topo_is_real() &&
 	    sched_setaffinity(0, sizeof(cpu_set_t), &weft_topo_node(w->place)->cpus))
 		weft_debug("a worker could not be bound to %s", weft_topo_node(w->place)->name);
