@@ -20,15 +20,6 @@ static inline bool weft_mpi_running(void)
 	return atomic_load_explicit(&weft_mpi_x_state, memory_order_relaxed) == WEFT_MPI_RUNNING;
 }
 
-static inline bool weft_mpi_forked(void)
-{
-	/* Relaxed: set before fork returns in the child's only thread. */
-	return atomic_load_explicit(&weft_mpi_x_state, memory_order_relaxed) == WEFT_MPI_FORKED;
-}
-
-/* One line that names func, then the process ends. */
-_Noreturn void weft_mpi_not_running(const char *func) __attribute__((cold));
-
 /* ---- arguments ---------------------------------------------------------------------------- */
 
 /* Each records why and returns the error class. */

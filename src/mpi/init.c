@@ -75,6 +75,8 @@ static int init(int *argc, char ***argv, int required)
 	const struct weft_boot_info *boot = NULL;
 	static bool hooked;
 
+	if (state() == WEFT_MPI_FORKED)
+		weft_mpi_not_running("MPI_Init");
 	if (state() != WEFT_MPI_UNUSED)
 		return weft_mpi_err(MPI_ERR_OTHER,
 				    state() == WEFT_MPI_RUNNING
@@ -140,7 +142,8 @@ int weft_mpi_Initialized(int *flag)
 
 int weft_mpi_Finalized(int *flag)
 {
-	*flag = state() == WEFT_MPI_FINALIZED;
+	/* In a forked child MPI is over, too: libraries then leave it alone at exit. */
+	*flag = state() == WEFT_MPI_FINALIZED || state() == WEFT_MPI_FORKED;
 	return MPI_SUCCESS;
 }
 

@@ -266,6 +266,9 @@ WEFT_MPI_ACCESSOR(op, MPI_Op, OP)
 enum { WEFT_MPI_UNUSED = 0, WEFT_MPI_RUNNING, WEFT_MPI_FINALIZED, WEFT_MPI_FORKED };
 extern _Atomic int weft_mpi_x_state; /* one of these */
 
+/* One line that names func and says what is wrong with the state, then the process ends. */
+_Noreturn void weft_mpi_not_running(const char *func) __attribute__((cold));
+
 /* Called in order at MPI_Init, before the first communicator, and backwards at MPI_Finalize.
  * Defined by type_*.c and op_*.c: they predefine their objects. */
 int weft_mpi_types_init(void);

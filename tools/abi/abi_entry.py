@@ -235,8 +235,6 @@ class Entry:
             return
         if not ANY_TIME.match(f.name):
             self.emit(f'\tif (weft_unlikely(!weft_mpi_running()))\n\t\tweft_mpi_not_running("{f.name}");')
-        elif not f.tool:
-            self.emit(f'\tif (weft_unlikely(weft_mpi_forked()))\n\t\tweft_mpi_not_running("{f.name}");')
         if f.tool and self.implemented:
             self.emit(f"\treturn {f.impl}({', '.join(p.name for p in f.params)});")
             return
