@@ -173,7 +173,7 @@ static weft_err exchange_tcp(const struct weft_boot_info *boot, int tcp)
 static weft_err reach_everybody(const struct weft_boot_info *boot)
 {
 	weft_err err = WEFT_OK;
-	bool want_shm = wanted("shm", &err), want_tcp = wanted("tcp", &err);
+	bool want_shm = wanted("shm", &err), want_tcp = !err && wanted("tcp", &err);
 	int shm = -1, tcp = -1;
 
 	if (err || boot->size == 1)

@@ -25,7 +25,7 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 		return err;
 	err = weft_engine_start();
 	if (err)
-		goto close_boot;
+		goto leave_job;
 	err = weft_comm_start(job);
 	if (err)
 		goto stop_engine;
@@ -35,7 +35,11 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 	return WEFT_OK;
 stop_engine:
 	weft_engine_stop();
-close_boot:
+leave_job:
+	/* The others wait for us, and would wait for a rank that leaves in order.  What went wrong
+	 * has been said. */
+	if (job->size > 1)
+		weft_boot_abort(1, NULL);
 	weft_boot_close();
 	return err;
 }

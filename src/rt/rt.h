@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include "boot/boot.h"
 
-/* On success *info_p lives until stop.  What went wrong has been logged in one line. */
+/* On success *info_p lives until stop.  What went wrong has been logged in one line.  Does not
+ * return if this rank cannot do its part in a job of several: then the job ends. */
 weft_err weft_rt_start(const struct weft_boot_info **info_p) weft_must_use;
 
 /* Sends what is owed to peers, leaves them and the launcher in order. */

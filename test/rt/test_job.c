@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_job.c - ranks started by mpiexec exchange messages of every size and kind over the real
- * drivers: blocking, crossed, wildcards, waiting probes, threads.
+ * drivers: blocking, crossed, wildcards, waiting probes, threads; a rank that cannot start ends
+ * the job.
  *
  * Without arguments it starts itself under the mpiexec built beside it, once per driver.
  */
@@ -174,20 +175,48 @@ static int rank_main(void)
 	return 0;
 }
 
-static int start_ranks(const char *drivers, const char *ranks)
+static char self[PATH_MAX], mpiexec[PATH_MAX];
+
+static void find_mpiexec(void)
 {
-	char self[PATH_MAX], command[PATH_MAX * 3];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	CHECK(n > 0);
 	self[n] = 0;
-	char dir[PATH_MAX];
-	snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(self, '/') - self), self);
-	snprintf(command, sizeof command, "%s/bin/mpiexec", dir);
-	if (access(command, X_OK))
+	int dir = (int)(strrchr(self, '/') - self);
+	CHECK(snprintf(mpiexec, sizeof mpiexec, "%.*s/bin/mpiexec", dir, self) <
+	      (int)sizeof mpiexec);
+	if (access(mpiexec, X_OK))
 		SKIP("mpiexec is not built");
+}
+
+/* One rank cannot start; the other, who waits for it, ends too, and soon. */
+static void unable(void)
+{
+	char command[PATH_MAX * 4];
 	snprintf(command, sizeof command,
-		 "WEFT_DRIVERS=%s '%s/bin/mpiexec' --timeout 50 -n %s '%s' rank", drivers, dir,
-		 ranks, self);
+		 "'%s' --timeout 50 -n 1 -env WEFT_DRIVERS wrong '%s' rank : -n 1 '%s' rank 2>&1",
+		 mpiexec, self, self);
+	uint64_t t0 = weft_clock_ns();
+	printf("%s\n", command);
+	fflush(stdout);
+	FILE *p = popen(command, "r");
+	CHECK(p);
+	char line[1024];
+	bool told = false;
+	while (fgets(line, sizeof line, p)) {
+		fputs(line, stdout);
+		told = told || strstr(line, "there is no driver 'wrong'");
+	}
+	CHECK(told);
+	CHECK(pclose(p) != 0);
+	CHECK(weft_clock_ns() - t0 < 4000000000u);
+}
+
+static int start_ranks(const char *drivers, const char *ranks)
+{
+	char command[PATH_MAX * 3];
+	snprintf(command, sizeof command, "WEFT_DRIVERS=%s '%s' --timeout 50 -n %s '%s' rank",
+		 drivers, mpiexec, ranks, self);
 	printf("%s\n", command);
 	fflush(stdout);
 	return system(command);
@@ -197,6 +226,8 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "rank"))
 		return rank_main();
+	find_mpiexec();
+	unable();
 	CHECK(!start_ranks("self,shm", "2"));
 	CHECK(!start_ranks("self,shm", "4"));
 	CHECK(!start_ranks("self,tcp", "2"));
