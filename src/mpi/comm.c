@@ -11,6 +11,7 @@
 #include "mpi/error.h"
 #include "mpi/group.h"
 #include "mpi/info.h"
+#include <weft/progress.h>
 
 static struct weft_mpi_comm *world_comm, *self_comm;
 
@@ -275,8 +276,36 @@ void weft_mpi_comm_info_use(struct weft_mpi_comm *c, struct weft_mpi_info *info)
 	weft_mpi_info_free(old);
 }
 
+/* The keys of weft/progress.h: they speak of the process or thread, so they count on
+ * MPI_COMM_WORLD alone, and when given, not when inherited. */
+static int progress_keys(struct weft_mpi_info *i)
+{
+	static const struct {
+		const char *key;
+		void (*set)(bool on);
+	} keys[] = {{"weft_progress", weft_progress_set},
+		    {"weft_progress_thread", weft_progress_thread_set}};
+	char value[MPI_MAX_INFO_VAL + 1];
+
+	for (size_t k = 0; k < weft_countof(keys); k++) {
+		if (!weft_mpi_info_look(i, keys[k].key, value, sizeof(value)))
+			continue;
+		bool on = strcmp(value, "on") == 0;
+		if (!on && strcmp(value, "off") != 0)
+			return weft_mpi_err(MPI_ERR_INFO_VALUE, "%s is '%s': give on or off",
+					    keys[k].key, value);
+		keys[k].set(on);
+	}
+	return MPI_SUCCESS;
+}
+
 int weft_mpi_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
+	if (comm == MPI_COMM_WORLD) {
+		int err = progress_keys(weft_mpi_info_of(info));
+		if (err)
+			return err;
+	}
 	struct weft_mpi_info *copy = weft_mpi_info_copy(weft_mpi_info_of(info));
 
 	if (!copy)

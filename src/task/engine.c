@@ -263,7 +263,13 @@ void weft_progress_set(bool on)
 {
 	struct weft_engine *e = &weft_engine;
 	bool was = atomic_exchange_explicit(&e->x_progress, on, memory_order_seq_cst);
-	if (was == on || !atomic_load_explicit(&e->x_running, memory_order_acquire))
+	if (!atomic_load_explicit(&e->x_running, memory_order_acquire)) {
+		/* Before the start the setting says what the engine will begin with. */
+		if (weft_setting_set(WEFT_SET_PROGRESS, on ? "on" : "off"))
+			weft_warn("no memory to note a setting");
+		return;
+	}
+	if (was == on)
 		return;
 	pthread_mutex_lock(&e->slot_lock); /* two may switch at once */
 	if (on && !e->have_watcher && weft_watcher_start(e))
@@ -275,6 +281,8 @@ void weft_progress_set(bool on)
 
 bool weft_progress_get(void)
 {
+	if (!atomic_load_explicit(&weft_engine.x_running, memory_order_acquire))
+		return weft_setting_bool(WEFT_SET_PROGRESS);
 	return atomic_load_explicit(&weft_engine.x_progress, memory_order_relaxed);
 }
 

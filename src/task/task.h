@@ -8,6 +8,7 @@
 #define WEFT_TASK_H
 
 #include <stdio.h>
+#include <weft/progress.h> /* the switches, for the process and per thread */
 #include "base/base.h"
 #include "wait/completion.h"
 
@@ -54,13 +55,6 @@ enum weft_runner weft_engine_runner(void);
 
 /* What runs where, for `weft info`: topology and queues, watcher, idle workers, spin. */
 void weft_engine_describe(FILE *out);
-
-/* Switches background progress for the process; also setting `progress`.  Any thread, any time. */
-void weft_progress_set(bool on);
-bool weft_progress_get(void);
-/* The same for operations that the calling thread starts; comm asks when it starts one. */
-void weft_progress_thread_set(bool on);
-bool weft_progress_thread_get(void);
 
 /* ---- sources ------------------------------------------------------------------------------ */
 
