@@ -190,6 +190,17 @@ struct weft_pool_class {
 	unsigned kept;         /* L */
 };
 
+/* Answers that belong to no request and could not go at once; some are kept ready, so that a gate
+ * that is full needs no memory for the next few. */
+#define WEFT_ANSWERS_KEPT 64
+
+struct weft_answers {
+	alignas(WEFT_CACHELINE) struct weft_spin lock;
+	struct weft_out *free; /* L */
+	unsigned kept;         /* L */
+	bool no_more;          /* I: malloc has nothing; for tests */
+};
+
 /* ---- contexts ----------------------------------------------------------------------------- */
 
 struct weft_src_list {
@@ -271,6 +282,7 @@ struct weft_gate {
 
 	alignas(WEFT_CACHELINE) struct weft_core *core; /* I */
 	int peer;                                       /* I */
+	_Atomic bool x_mute; /* an answer is lost for want of memory: the next ready() ends it */
 	_Atomic bool x_get_failed;     /* get() does not work with this peer after all */
 	_Atomic uint64_t x_credit_got; /* P writes: what the peer ever gave back */
 	_Atomic uint64_t x_used;       /* P writes: payload delivered as it came */
@@ -300,6 +312,7 @@ struct weft_core {
 	struct weft_match match;
 	struct weft_ids ids;
 	struct weft_pool_class pool[WEFT_POOL_CLASSES];
+	struct weft_answers answers;
 	struct weft_spin ctx_lock;
 	struct weft_ctx *ctx_all; /* L ctx_lock */
 	_Atomic(struct weft_ctx_mid *) x_ctx_top[WEFT_CTX_TOP];
@@ -340,7 +353,10 @@ void weft_ctx_fini_all(struct weft_core *core);
 /* pool.c */
 struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload);
 void weft_msg_free(struct weft_msg *m);
+weft_err weft_pool_init(struct weft_core *core) weft_must_use;
 void weft_pool_fini(struct weft_core *core);
+struct weft_out *weft_answer_alloc(struct weft_core *core);
+void weft_answer_free(struct weft_core *core, struct weft_out *o);
 
 /* match.c */
 weft_err weft_match_init(struct weft_match *m);

@@ -14,7 +14,8 @@ weft_err weft_core_create(int rank, int size, struct weft_core **core_p)
 	core->size = size;
 	core->credit = UINT64_MAX / 2;
 	core->gate = aligned_alloc(WEFT_CACHELINE, sizeof *core->gate * (size_t)size);
-	if (!core->gate || weft_match_init(&core->match)) {
+	if (!core->gate || weft_pool_init(core) || weft_match_init(&core->match)) {
+		weft_pool_fini(core);
 		free(core->gate);
 		free(core);
 		return WEFT_ERR_NOMEM;

@@ -151,7 +151,7 @@ static void out_failed(struct weft_gate *g, struct weft_out *o)
 		weft_recv_finish(weft_req_of_recv_out(o), WEFT_ERR_PEER);
 		break;
 	case WEFT_OUT_CTRL:
-		free(o);
+		weft_answer_free(g->core, o);
 		break;
 	}
 }
@@ -170,7 +170,7 @@ static void settle(struct weft_gate *g, struct aftermath *a)
 		struct weft_out *o = in_order;
 		in_order = o->next;
 		if (o->type == WEFT_OUT_CTRL)
-			free(o);
+			weft_answer_free(g->core, o);
 		else
 			weft_send_drop(weft_req_of_send_out(o), WEFT_OK);
 	}
@@ -267,6 +267,32 @@ void weft_gate_fin(struct weft_gate *g, uint32_t id)
 	weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_FIN, .context = id});
 }
 
+/*
+ * No memory to keep an answer in.  Either the network takes it now; or it is full, and then the
+ * connection ends at its next ready(), the peer must not wait for ever.
+ */
+static void control_or_end(struct weft_gate *g, struct weft_wire *h)
+{
+	/* Ends when the holder leaves, and nobody pushes in that very moment. */
+	for (;; sched_yield()) {
+		if (!weft_gate_try(g))
+			continue;
+		struct aftermath a = {NULL, NULL};
+		/* MUTE -> READY (on_ready).  seq_cst: said before the post that answers FULL. */
+		atomic_store_explicit(&g->x_mute, true, memory_order_seq_cst);
+		drain_locked(g, &a);
+		bool full = g->out_head, clear = weft_gate_clear_locked(g);
+		if (clear)
+			full = weft_gate_post_locked(g, h, NULL, 0, 0, NULL) == WEFT_POST_FULL;
+		if (!full)
+			/* Relaxed: taken back before anybody needed it. */
+			atomic_store_explicit(&g->x_mute, false, memory_order_relaxed);
+		leave(g, &a);
+		if (full || clear)
+			return;
+	}
+}
+
 void weft_gate_control(struct weft_gate *g, const struct weft_wire *head)
 {
 	struct weft_wire h = *head;
@@ -280,9 +306,15 @@ void weft_gate_control(struct weft_gate *g, const struct weft_wire *head)
 		if (r != WEFT_POST_FULL)
 			return;
 	}
-	struct weft_out *o = malloc(sizeof *o);
-	if (!o)
-		weft_panic("no memory for an answer of %zu bytes to rank %d", sizeof *o, g->peer);
+	struct weft_out *o = weft_answer_alloc(g->core);
+	if (weft_unlikely(!o)) {
+		if (h.kind == WEFT_WIRE_CREDIT)
+			/* Relaxed: it goes with another packet, or is tried again. */
+			atomic_store_explicit(&g->x_credit_asked, false, memory_order_relaxed);
+		else
+			control_or_end(g, &h);
+		return;
+	}
 	o->head = *head;
 	o->type = WEFT_OUT_CTRL;
 	weft_gate_submit(g, o);

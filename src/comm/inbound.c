@@ -405,7 +405,12 @@ static void on_sent(void *arg, int peer, void *cookie, weft_err err)
 static void on_ready(void *arg, int peer)
 {
 	struct weft_gate *g = gate_of(arg, peer);
-	if (g)
+	if (!g)
+		return;
+	/* READY <- MUTE (gate.c). */
+	if (weft_unlikely(atomic_load_explicit(&g->x_mute, memory_order_seq_cst)))
+		weft_core_peer_down(g->core, peer, WEFT_ERR_NOMEM, "no memory for an answer");
+	else
 		weft_gate_kick(g);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pool.c - memory for unexpected messages: three sizes kept ready, larger ones from malloc. */
+/*
+ * pool.c - memory for unexpected messages: three sizes kept ready, larger ones from malloc; and for
+ * answers that must wait, some of them ready from the start.
+ */
 #include <stdlib.h>
 #include "comm/comm_int.h"
 #include "comm/credit.h"
@@ -62,8 +65,55 @@ void weft_msg_free(struct weft_msg *m)
 	free(m);
 }
 
+/* ---- answers ------------------------------------------------------------------------------ */
+
+struct weft_out *weft_answer_alloc(struct weft_core *core)
+{
+	struct weft_answers *a = &core->answers;
+	weft_spin_lock(&a->lock);
+	struct weft_out *o = a->free;
+	if (o) {
+		a->free = o->next;
+		a->kept--;
+	}
+	weft_spin_unlock(&a->lock);
+	return o || a->no_more ? o : malloc(sizeof *o);
+}
+
+void weft_answer_free(struct weft_core *core, struct weft_out *o)
+{
+	struct weft_answers *a = &core->answers;
+	weft_spin_lock(&a->lock);
+	if (a->kept < WEFT_ANSWERS_KEPT) {
+		o->next = a->free;
+		a->free = o;
+		a->kept++;
+		o = NULL;
+	}
+	weft_spin_unlock(&a->lock);
+	free(o);
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+weft_err weft_pool_init(struct weft_core *core)
+{
+	for (int i = 0; i < WEFT_ANSWERS_KEPT; i++) {
+		struct weft_out *o = malloc(sizeof *o);
+		if (!o)
+			return WEFT_ERR_NOMEM;
+		weft_answer_free(core, o);
+	}
+	return WEFT_OK;
+}
+
 void weft_pool_fini(struct weft_core *core)
 {
+	while (core->answers.free) {
+		struct weft_out *o = core->answers.free;
+		core->answers.free = o->next;
+		free(o);
+	}
 	for (int c = 0; c < WEFT_POOL_CLASSES; c++) {
 		while (core->pool[c].free) {
 			struct weft_msg *m = core->pool[c].free;

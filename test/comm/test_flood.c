@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_flood.c - a receiver who does not receive holds no more payload than the credit, and gets
- * everything afterwards; a hundred thousand tags, received in reverse, are found at once.
+ * everything afterwards; a hundred thousand tags, received in reverse, are found at once; more
+ * answers than there is memory for end the connection, not the process.
  */
 #include "comm/fake_net.h"
 
@@ -113,10 +114,51 @@ static void many_tags(uint64_t seed)
 	end();
 }
 
+/* Rank 1 owes many answers, its way out is full and malloc has nothing. */
+static void answers(uint64_t seed, int n, bool fits)
+{
+	static struct weft_req s[1000];
+	char byte = 'a', in[1];
+	struct weft_buf b = weft_buf_flat(&byte, 1), to = weft_buf_flat(in, 1);
+
+	fake.chance_full = 0;
+	begin(seed, 0);
+	for (int i = 0; i < n; i++) {
+		weft_req_init(&s[i], NULL, NULL);
+		CHECK(!weft_isend(&s[i], ctx[0], 1, 7, &b, WEFT_SEND_SYNC));
+		poll_both(4);
+	}
+	poll_both(1000);
+	core[1]->answers.no_more = true;
+	fake.chance_full = 100;
+	for (int i = 0; i < n; i++) {
+		struct weft_req r;
+		weft_req_init(&r, NULL, NULL);
+		CHECK(!weft_irecv(&r, ctx[1], 0, 7, &to));
+		CHECK(weft_req_done(&r) && !r.status.err);
+	}
+	fake.chance_full = 0;
+	poll_both(2000);
+	CHECK(weft_gate_down(&core[1]->gate[0]) == !fits);
+	if (fits) {
+		for (int i = 0; i < n; i++)
+			finish(&s[i]);
+		CHECK_EQ(core[1]->answers.kept, WEFT_ANSWERS_KEPT);
+	} else {
+		/* What the real network tells the other side. */
+		weft_core_peer_down(core[0], 1, WEFT_ERR_PEER, "left");
+		for (int i = 0; i < n; i++)
+			CHECK(weft_req_done(&s[i]));
+	}
+	end();
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long long seed = test_seed(argc, argv);
 	bounded(seed);
 	many_tags(seed);
+	answers(seed, WEFT_ANSWERS_KEPT, true);
+	answers(seed, 500, false);
 	return 0;
 }
