@@ -21,7 +21,7 @@ struct value {
 	int64_t number;
 	const char *text;
 	bool given;
-	bool fixed; /* set by a call: outlasts a later look at the environment */
+	char *own; /* set by a call: our copy; outlasts a later look at the environment */
 };
 
 static struct value values[WEFT_SETTING_COUNT];
@@ -133,7 +133,7 @@ weft_err weft_settings_load(void)
 {
 	weft_err result = WEFT_OK;
 	for (int i = 0; i < WEFT_SETTING_COUNT; i++) {
-		if (values[i].fixed)
+		if (values[i].own)
 			continue;
 		if (parse((enum weft_setting_id)i, table[i].dflt))
 			weft_panic("the default of setting %s is wrong", table[i].name);
@@ -157,7 +157,7 @@ weft_err weft_settings_load(void)
 			weft_warn("%s is not a setting; `weft info` lists them", name);
 			continue;
 		}
-		if (values[id].fixed)
+		if (values[id].own)
 			continue;
 		if (parse((enum weft_setting_id)id, eq + 1)) {
 			explain((enum weft_setting_id)id, name, eq + 1);
@@ -205,17 +205,20 @@ const struct weft_setting *weft_setting_info(enum weft_setting_id id)
 weft_err weft_setting_set(enum weft_setting_id id, const char *value)
 {
 	(void)value_of(id);
-	char *copy = strdup(value); /* lives as long as the process, like the environment */
+	struct value *v = &values[id];
+	char *copy = strdup(value); /* lives until the next set: readers copy what must last */
 	if (!copy)
 		return WEFT_ERR_NOMEM;
+	char *before = v->own;
 	weft_err err = parse(id, copy);
 	if (err) {
 		explain(id, table[id].name, value);
 		free(copy);
 		return err;
 	}
-	values[id].given = true;
-	values[id].fixed = true;
+	v->given = true;
+	v->own = copy;
+	free(before);
 	return WEFT_OK;
 }
 

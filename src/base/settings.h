@@ -52,7 +52,10 @@ bool weft_setting_given(enum weft_setting_id id);
 /* The description of setting id. */
 const struct weft_setting *weft_setting_info(enum weft_setting_id id);
 
-/* Replaces a value before other layers start (tests, MPI_T, MPI info). */
+/*
+ * Replaces a value before other layers start (tests, MPI_T, MPI info).  One thread at a time, and
+ * nobody may still use the text that weft_setting_str gave out for this setting.
+ */
 weft_err weft_setting_set(enum weft_setting_id id, const char *value) weft_must_use;
 
 /* Every setting, its value, default and help, one block each. */
