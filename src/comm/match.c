@@ -112,8 +112,8 @@ static inline struct weft_entry *bucket_find_locked(struct weft_bucket *b, struc
 	/* Relaxed: under the lock. */
 	struct weft_entry *e = atomic_load_explicit(&b->x_head, memory_order_relaxed);
 	for (; e; e = e->next)
-		if (e->tag == tag && e->peer == peer && e->ctx == ctx && e->kind == kind)
-			return e;
+		if (e->tag == tag && e->peer == peer && e->ctx == ctx)
+			return e->kind == kind ? e : NULL; /* a key's entries are all of one kind */
 	return NULL;
 }
 
