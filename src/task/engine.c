@@ -140,8 +140,11 @@ bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 		atomic_store_explicit(&e->slot[ev[i].data.u32 - 1].x_rang, true,
 				      memory_order_release);
 	}
-	if (rang)
+	if (rang) {
+		/* The others are armed still, and the one that rang may arm itself again. */
+		atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
 		atomic_store_explicit(&e->baton.x_armed, false, memory_order_seq_cst);
+	}
 	return rang;
 }
 

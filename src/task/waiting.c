@@ -17,6 +17,7 @@
 
 #define CHUNK 64     /* completions that one wait enlists without allocating */
 #define CHECK_MASK 7 /* rounds between looks at the clock, less 1 */
+#define HOT_WAITS 4  /* waits that polling ended, before the doorbells are put away */
 
 struct wait_call {
 	struct weft_completion *const *c;
@@ -243,10 +244,16 @@ static int round_once(struct weft_engine *e, enum weft_round_kind kind)
 	return found;
 }
 
+/* All sources, or after a bell rang or a mask was taken perhaps some of them. */
+static bool some_armed(struct weft_engine *e)
+{
+	return weft_sources_armed(e) ||
+	       atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed);
+}
+
 static void disarm_if_needed(struct weft_engine *e)
 {
-	if (weft_unlikely(weft_sources_armed(e) ||
-			  atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed)))
+	if (weft_unlikely(some_armed(e)))
 		weft_sources_disarm(e);
 }
 
@@ -287,6 +294,22 @@ static enum spin_verdict spin_next(struct weft_engine *e, struct spin *s, unsign
 	return SPIN_ON;
 }
 
+/* Waits that ended by polling, since the last that slept; the baton holder's. */
+static unsigned polled_in_a_row;
+
+/*
+ * A wait ended by polling.  One after the other does: nobody sleeps, so the doorbells that peers
+ * still ring for us cost both sides a system call for nothing.
+ */
+static void polled(struct weft_engine *e)
+{
+	if (weft_likely(!some_armed(e)) || ++polled_in_a_row < HOT_WAITS)
+		return;
+	polled_in_a_row = 0;
+	if (weft_spin_cycles())
+		disarm_if_needed(e);
+}
+
 /* Holds the baton until the call is done, handed over, or expired; returns without it. */
 static void hold_baton(struct weft_engine *e, struct wait_call *w)
 {
@@ -298,8 +321,13 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
 		int found = round_once(e, WEFT_ROUND_QUICK);
 		if (call_done(w)) {
-			if (spin.started && !w->slept)
-				weft_spin_paid();
+			if (w->slept) {
+				polled_in_a_row = 0;
+			} else {
+				if (spin.started)
+					weft_spin_paid();
+				polled(e);
+			}
 			leave(e, w);
 			break;
 		}
