@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whoever waits for a rank that dies hears of it: the job ends with one line, or the call returns an error."""
+
+import os
+import random
+import signal
+import sys
+
+from lib import *
+
+WHERE = ["recv", "probe", "ssend", "send", "bigsend", "bigrecv", "barrier", "allreduce", "waitall"]
+POINT_TO_POINT = [w for w in WHERE if w not in ("barrier", "allreduce")]
+HOW = {"kill": 137, "exit0": 1, "exit3": 3, "_exit0": 1, "_exit3": 3, "abort": 134, "segv": 139}
+SAYS = {"kill": "SIGKILL", "exit0": "without MPI_Finalize", "exit3": "exit code 3", "_exit0": "without MPI_Finalize",
+        "_exit3": "exit code 3", "abort": "SIGABRT", "segv": "SIGSEGV"}
+
+seed = int(sys.argv[1]) if len(sys.argv) > 1 else 20261121
+print("seed", seed)
+dice = random.Random(seed)
+host = os.uname().nodename
+count = 0
+
+
+def start(how, where, handler, fabric):
+    global count
+    count += 1
+    place = os.path.join(scratch, "d%d" % count)
+    os.mkdir(place)
+    job = Job(ranks(3, "victim", how, where, handler, dice.randrange(1 << 30), place), {"WEFT_DRIVERS": fabric})
+    if not wait_for(os.path.join(place, "ready.1")):
+        fail("%s does not start" % job.command)
+    return job, place
+
+
+def go(place):
+    open(os.path.join(place, "go"), "w").close()
+
+
+def default_handler(how, where, fabric):
+    what = "%s in %s over %s" % (how, where, fabric)
+    job, place = start(how, where, "fatal", fabric)
+    began = time.monotonic()
+    go(place)
+    result = job.wait(20)
+    if time.monotonic() - began > 6:
+        fail("%s: took %.1f s to end" % (what, time.monotonic() - began), result.text())
+    expect(what, result, HOW[how], 4, ["rank 1 on " + host, SAYS[how]])
+    told = [x for x in result.lines if "rank 1 on" in x]
+    if len(told) != 1:
+        fail("%s: the cause is told in %d lines" % (what, len(told)), result.text())
+    nobody_left(what)
+
+
+def errors_return(how, where, fabric):
+    """The launcher would end the job: stopped, it leaves the survivors to what they notice themselves."""
+    what = "%s in %s over %s, survivors" % (how, where, fabric)
+    job, place = start(how, where, "return", fabric)
+    stopped = job.launchers()
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    go(place)
+    for rank in (0, 2):
+        if not wait_for(os.path.join(place, "ok.%d" % rank), 12):
+            fail("%s: rank %d does not go on" % (what, rank))
+            stacks()
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    result = job.wait(15)
+    expect(what, result, HOW[how], 4, ["rank 1 on " + host, SAYS[how]])
+    nobody_left(what)
+
+
+before = litter()
+for fabric in FABRICS:
+    for where in WHERE:
+        default_handler("kill", where, fabric)
+    for how in HOW:
+        default_handler(how, dice.choice(WHERE), fabric)
+    for where in POINT_TO_POINT:
+        errors_return("kill", where, fabric)
+    errors_return(dice.choice(["exit0", "_exit3", "abort"]), dice.choice(POINT_TO_POINT), fabric)
+if litter() - before - {scratch}:
+    print("beside us appeared:", litter() - before)
+finish()

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * victim.c - rank 1 dies in the way HOW while the other ranks wait for it in the way WHERE.
+ *
+ *	victim HOW WHERE fatal|return SEED DIR
+ *
+ * DIR/ready appears when all are connected; rank 1 dies after DIR/go has appeared.  With "return"
+ * the survivors must get MPI_ERR_PROC_ABORTED and go on among themselves; then they write
+ * DIR/ok.RANK.  With "fatal" nobody may come back from the
+ *call.
+ */
+#include <signal.h>
+#include <unistd.h>
+
+#include "../mpi/mpitest.h"
+
+#define BIG (8 << 20)
+
+static char *big;
+static const char *dir;
+
+static void touch(const char *what, int n)
+{
+	char name[4096];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "%s/%s.%d", dir, what, n);
+	f = fopen(name, "w");
+	CHECK(f);
+	fclose(f);
+}
+
+static void await_go(void)
+{
+	char name[4096];
+
+	snprintf(name, sizeof(name), "%s/go", dir);
+	/* Ends when the driver says so; its own time limit bounds this. */
+	while (access(name, F_OK))
+		usleep(1000);
+}
+
+static void die(const char *how)
+{
+	if (!strcmp(how, "kill"))
+		kill(getpid(), SIGKILL);
+	if (!strcmp(how, "abort"))
+		abort();
+	if (!strcmp(how, "segv"))
+		raise(SIGSEGV);
+	if (how[0] == '_')
+		_exit(atoi(how + 5));
+	exit(atoi(how + 4));
+}
+
+/* What the victim owes the others in part, so that it dies in the middle of a transfer. */
+static void begin(const char *where)
+{
+	MPI_Request req;
+
+	if (!strcmp(where, "bigrecv"))
+		for (int r = 0; r < size; r++)
+			if (r != rank)
+				OK(MPI_Isend(big, BIG, MPI_BYTE, r, 5, MPI_COMM_WORLD, &req));
+	if (!strcmp(where, "bigsend"))
+		for (int r = 0; r < size; r++)
+			if (r != rank)
+				OK(MPI_Irecv(big, BIG, MPI_BYTE, r, 5, MPI_COMM_WORLD, &req));
+}
+
+static int suffer(const char *where)
+{
+	MPI_Comm w = MPI_COMM_WORLD;
+	MPI_Request req[2];
+	MPI_Status st[2];
+	int v = 0, sum = 0, code;
+
+	if (!strcmp(where, "recv"))
+		return MPI_Recv(&v, 1, MPI_INT, 1, 5, w, MPI_STATUS_IGNORE);
+	if (!strcmp(where, "probe"))
+		return MPI_Probe(1, 5, w, MPI_STATUS_IGNORE);
+	if (!strcmp(where, "ssend"))
+		return MPI_Ssend(&v, 1, MPI_INT, 1, 6, w);
+	if (!strcmp(where, "send"))
+		return MPI_Send(big, BIG, MPI_BYTE, 1, 6, w);
+	if (!strcmp(where, "bigsend")) {
+		/* The victim may have taken it all before it died. */
+		code = MPI_Send(big, BIG, MPI_BYTE, 1, 5, w);
+		return code ? code : MPI_Recv(&v, 1, MPI_INT, 1, 9, w, MPI_STATUS_IGNORE);
+	}
+	if (!strcmp(where, "bigrecv")) {
+		code = MPI_Recv(big, BIG, MPI_BYTE, 1, 5, w, MPI_STATUS_IGNORE);
+		return code ? code : MPI_Recv(&v, 1, MPI_INT, 1, 9, w, MPI_STATUS_IGNORE);
+	}
+	if (!strcmp(where, "barrier"))
+		return MPI_Barrier(w);
+	if (!strcmp(where, "allreduce"))
+		return MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, w);
+	if (!strcmp(where, "waitall")) {
+		OK(MPI_Irecv(&v, 1, MPI_INT, 1, 5, w, &req[0]));
+		OK(MPI_Irecv(&sum, 1, MPI_INT, 1, 7, w, &req[1]));
+		code = MPI_Waitall(2, req, st);
+		if (code == MPI_ERR_IN_STATUS)
+			code = st[0].MPI_ERROR;
+		return code;
+	}
+	CHECK(!"a WHERE that exists");
+	return 0;
+}
+
+/* Whoever is left can still talk, over messages of every protocol and over a communicator. */
+static void go_on(void)
+{
+	MPI_Group world, living;
+	MPI_Comm comm;
+	int lost = 1, sum = 0, first = rank == 0, peer = first ? 2 : 0, v = -1;
+
+	OK(MPI_Sendrecv(&rank, 1, MPI_INT, peer, 1, &v, 1, MPI_INT, peer, 1, MPI_COMM_WORLD,
+			MPI_STATUS_IGNORE));
+	CHECK_EQ(v, peer);
+	memset(big, rank + 1, BIG / 2);
+	OK(MPI_Sendrecv(big, BIG / 2, MPI_BYTE, peer, 2, big + BIG / 2, BIG / 2, MPI_BYTE, peer, 2,
+			MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+	CHECK_EQ(big[BIG - 1], peer + 1);
+	OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+	OK(MPI_Group_excl(world, 1, &lost, &living));
+	OK(MPI_Comm_create_group(MPI_COMM_WORLD, living, 3, &comm));
+	OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm));
+	CHECK_EQ(sum, 2);
+	/* The dead stay dead. */
+	FAILS(MPI_Recv(&v, 1, MPI_INT, 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+	      MPI_ERR_PROC_ABORTED);
+}
+
+int main(int argc, char **argv)
+{
+	int lives, code;
+
+	if (argc < 6)
+		SKIP("run by test_death.py");
+	dir = argv[5];
+	test_start(&argc, &argv, MPI_THREAD_SINGLE);
+	srand((unsigned)(atoi(argv[4]) + rank));
+	big = calloc(1, BIG);
+	CHECK(big);
+	lives = !strcmp(argv[3], "return");
+	if (lives)
+		OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+	test_barrier();
+	if (rank == 1) {
+		touch("ready", 1);
+		await_go();
+		begin(argv[2]);
+		usleep((useconds_t)(rand() % 3000));
+		die(argv[1]);
+	}
+	FAILS(suffer(argv[2]), MPI_ERR_PROC_ABORTED);
+	CHECK(lives);
+	go_on();
+	touch("ok", rank);
+	/* It may say that somebody is missing, but it comes back. */
+	code = MPI_Finalize();
+	if (code)
+		FAILS(code, MPI_ERR_PROC_ABORTED);
+	for (;;)
+		pause(); /* the launcher ends us, because of rank 1 */
+}
