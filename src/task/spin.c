@@ -5,9 +5,12 @@
  * Spinning pays when the answer comes sooner than a sleep and a wake-up would take, and costs
  * everybody else when cores are short.  So the time is learned from how sleeps went: a sleep
  * shorter than the longest spin means that spinning would have caught it; a long one means that the
- * spin was wasted.  With more ranks than cores nobody spins: a few yields let the others run, then
- * sleep.  When rounds show that we were preempted, by threads that we know nothing of, a spin lasts
- * no longer than the sleep it may spare costs: it is then never worse than twice the better choice.
+ * spin was wasted.  When both sides of an exchange sleep, each waits for the other's wake-up too:
+ * the longest spin must outlast two of them, or a pair that once began to sleep would find every
+ * wait too long to spin, for ever.
+ * With more ranks than cores nobody spins: a few yields let the others run, then sleep.  When
+ * rounds show that we were preempted, by threads that we know nothing of, a spin lasts no longer
+ * than the sleep it may spare costs: it is then never worse than twice the better choice.
  */
 #include "base/log.h"
 #include "base/settings.h"
@@ -16,9 +19,9 @@
 #include <sched.h>
 #include <unistd.h>
 
-#define SPIN_MAX_NS 50000u /* about half of what waking an idle core of a guest costs (150 us) */
-#define SPIN_MIN_NS 4000u  /* below a futex wake-up (4.7 us) a spin cannot win anything */
-#define SPIN_CROWDED_NS 10000u /* what a sleep and a wake-up cost both sides together */
+#define SPIN_MAX_NS 200000u    /* two wake-ups of a guest's idle core: the peer's and then ours */
+#define SPIN_MIN_NS 4000u      /* below a futex wake-up (4.7 us) a spin cannot win anything */
+#define SPIN_CROWDED_NS 50000u /* at most, when others want our core: about what sleeping costs */
 #define GAP_US 400             /* a round that took this long was preempted */
 #define CROWDED_NS 50000000u   /* how long a suspicion lasts; then spin again and see */
 
