@@ -306,6 +306,7 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 	self.core->credit = (uint64_t)weft_setting_int(WEFT_SET_EAGER_CREDIT);
 	self.core->poll = engine_poll;
 	self.core->wait = engine_wait;
+	self.core->hold = weft_engine_hold;
 	self.card = calloc((size_t)boot->size, sizeof *self.card);
 	err = self.card ? reach_everybody(boot) : WEFT_ERR_NOMEM;
 	if (!err)

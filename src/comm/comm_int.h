@@ -325,9 +325,10 @@ struct weft_core {
 	int (*poll)(void *arg);                             /* one round of progress */
 	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
 	void *hook_arg;
-	uint64_t credit; /* I: for each gate */
-	bool offer;      /* I: offer buffers instead of fetching; for tests */
-	bool background; /* I: large copies are tasks of the engine; else they run at once */
+	bool (*hold)(void); /* or NULL: will somebody poll soon, and not at once? */
+	uint64_t credit;    /* I: for each gate */
+	bool offer;         /* I: offer buffers instead of fetching; for tests */
+	bool background;    /* I: large copies are tasks of the engine; else they run at once */
 };
 
 /* core.c */

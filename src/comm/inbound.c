@@ -421,6 +421,12 @@ static void on_down(void *arg, int peer, weft_err err, const char *why)
 		weft_core_peer_down(g->core, peer, err, why);
 }
 
+static bool on_hold(void *arg)
+{
+	struct weft_rail *rail = arg;
+	return rail->core->hold && rail->core->hold();
+}
+
 struct weft_net_events weft_rail_events(struct weft_rail *rail)
 {
 	return (struct weft_net_events){
@@ -431,5 +437,6 @@ struct weft_net_events weft_rail_events(struct weft_rail *rail)
 		.sent = on_sent,
 		.ready = on_ready,
 		.down = on_down,
+		.hold = on_hold,
 	};
 }

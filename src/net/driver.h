@@ -14,7 +14,7 @@
  *            arm, disarm: the thread that is about to sleep or has woken.  Same mask as poll.
  * Blocking   nothing here blocks except open and close.  The small-message path of post and poll
  *            allocates nothing and calls the kernel only where the network is the kernel (tcp).
- * Upcalls    struct weft_net_events; made from poll, but for `held`, which is made from post.
+ * Upcalls    struct weft_net_events; made from poll, but for `hold`, which is made from post.
  *            ready() may come while the post that answers FULL is still returning.  No driver
  *            lock is held during an upcall; an upcall may post, to any peer, but not poll.
  */
@@ -62,12 +62,12 @@ struct weft_net_events {
 	void (*down)(void *arg, int peer, weft_err err, const char *why);
 
 	/*
-	 * May be NULL; then nothing is held back.  Made from post: small packets that came right
-	 * after another one were kept (their posts said DONE) to travel together; the next poll or
-	 * arm sends them, so one of these must come soon.  At most once between two polls; it must
-	 * be short and must not call the driver.
+	 * May be NULL; then nothing is held back.  Asked from post, when small packets come right
+	 * after one another: may they be kept, though their posts say DONE, to travel together?
+	 * True: the next poll or arm sends them, and one of these comes soon whatever happens.
+	 * Asked once per burst; must be short and must not call the driver.
 	 */
-	void (*held)(void *arg);
+	bool (*hold)(void *arg);
 };
 
 /* What a post did. */

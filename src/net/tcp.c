@@ -178,15 +178,18 @@ static bool post_early(struct weft_tcp *t, struct weft_tcp_conn *c, enum weft_po
 	return false;
 }
 
-/* Holding packets back is right only where somebody will poll or arm, and nobody sleeps already. */
+/* May a small packet be held back?  Yes if others came right before it, and somebody will poll. */
 static bool may_cork(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	/* Relaxed: the number of polls so far; being late by one makes a packet go at once. */
 	uint64_t round = atomic_load_explicit(&t->x_round, memory_order_relaxed);
-	bool follows = c->last_round == round;
+	c->burst = c->last_round == round ? c->burst + 1 : 0;
 	c->last_round = round;
-	return follows && t->events.held &&
-	       !atomic_load_explicit(&t->x_armed, memory_order_relaxed);
+	/* Armed, the first one held back rings, which costs as much as to send a few. */
+	unsigned least = atomic_load_explicit(&t->x_armed, memory_order_relaxed) ? 4 : 1;
+	/* Behind what waits it goes anyway, that was asked for. */
+	return c->burst >= least && weft_tcp_out_empty(&c->out) && t->events.hold &&
+	       t->events.hold(t->events.arg);
 }
 
 static enum weft_post tcp_post(struct weft_net *net, int peer, const void *head,
@@ -210,9 +213,8 @@ static enum weft_post tcp_post(struct weft_net *net, int peer, const void *head,
 		weft_tcp_out_unlock(c);
 		return WEFT_POST_DOWN;
 	}
-	bool was_empty = weft_tcp_out_empty(&c->out);
-	answer = weft_tcp_out_post(t, c, head, iov, n, len, cookie, may_cork(t, c));
-	bool holds = was_empty && !weft_tcp_out_empty(&c->out) && !c->out.stuck;
+	bool cork = len <= WEFT_TCP_CORK && may_cork(t, c);
+	answer = weft_tcp_out_post(t, c, head, iov, n, len, cookie, cork);
 	weft_tcp_out_unlock(c);
 
 	/* Relaxed: see tcp_arm(). */
@@ -222,8 +224,6 @@ static enum weft_post tcp_post(struct weft_net *net, int peer, const void *head,
 		set_blocked(t, c);
 		weft_tcp_out_mark_dirty(t, c);
 	}
-	if (holds && t->events.held)
-		t->events.held(t->events.arg);
 	/* Relaxed: if the flag is set, whoever set it was seq_cst, and so is the nudge. */
 	if (atomic_load_explicit(&c->x_dirty, memory_order_relaxed))
 		weft_tcp_nudge(t);

@@ -87,6 +87,7 @@ struct weft_tcp_conn {
 	_Atomic bool x_dirty;      /* out has something that the poller shall push or report */
 	_Atomic bool x_blocked;    /* poster sets, poller clears: owes a ready() */
 	uint64_t last_round;       /* under x_lock: the poll round of the last post */
+	unsigned burst;            /* under x_lock: posts since that poll, less 1 */
 	struct weft_tcp_out out;   /* under x_lock */
 	int fd;                    /* under x_lock to change */
 	int peer;                  /* I */

@@ -44,7 +44,7 @@ struct weft_engine {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_slots; /* slots ever used */
 	_Atomic uint32_t x_unarmable;                     /* sources that need the timer */
 	_Atomic uint32_t x_repeat;                        /* repeat tasks in queues: the same */
-	_Atomic bool x_disarm_left; /* some source could not be disarmed: busy */
+	_Atomic bool x_disarm_left; /* x_armed is off, but some source may be armed still */
 	_Atomic bool x_stop, x_progress, x_dead, x_running;
 	_Atomic bool x_call_watcher; /* the watcher must look up; a kick may have woken another */
 	_Atomic(struct weft_parker *) x_sleeper; /* the holder asleep in the watch set */
@@ -52,6 +52,10 @@ struct weft_engine {
 	uint64_t timer_ns;                       /* I */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_watcher_word; /* the watcher sleeps on it */
+	_Atomic uint64_t x_hold_ns;     /* since when something is held back; 0: nothing */
+	_Atomic uint32_t x_hold_rounds; /* the waiters' rounds at that time */
+	_Atomic uint64_t x_tick_end_ns; /* the watcher's sleep ends then */
+	_Atomic bool x_hold_kick;       /* one change of the word says no more than: tick again */
 	pthread_t watcher;
 	bool have_watcher;
 	bool slice_honoured;

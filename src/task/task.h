@@ -56,6 +56,13 @@ enum weft_runner weft_engine_runner(void);
 /* What runs where, for `weft info`: topology and queues, watcher, idle workers, spin. */
 void weft_engine_describe(FILE *out);
 
+/*
+ * Something small is ready to go but would rather travel in company: will somebody poll soon, and
+ * not at once?  True: whoever polls next does, or the watcher within about 50 us.  False: nobody
+ * will, do not hold it back.  Never blocks; cheap, at most one wake-up of the watcher per burst.
+ */
+bool weft_engine_hold(void);
+
 /* ---- sources ------------------------------------------------------------------------------ */
 
 /*

@@ -5,6 +5,7 @@
  * While waiters poll it ticks: sleeps T, looks whether the round counter moved.  When it has not,
  * nobody polls: it arms every source, looks once more, and sleeps in the watch set without a
  * timeout. An arrival wakes it even when all cores compute, because it asks for a short slice.
+ * While something is held back to travel in company, it ticks fast enough to send it off.
  * Where it is, and who must kick it, is in baton.h.
  */
 #include "base/log.h"
@@ -17,6 +18,9 @@
 
 #define TICK_MIN_NS 20000u  /* a tick costs about 4 us of a core: the shortest worth taking */
 #define TICK_MAX_NS 200000u /* 2 % of a core, and the longest that a departure goes unseen */
+
+#define HOLD_NS 50000u     /* the longest that something held back should wait */
+#define HOLD_MIN_NS 15000u /* a burst goes on for that long: let it */
 
 /* Sleeps on our own word while it is `seen`. */
 static void word_sleep(struct weft_engine *e, uint32_t seen, uint64_t ns)
@@ -66,6 +70,70 @@ void weft_watcher_redirect(struct weft_engine *e)
 		weft_engine_kick(e, WEFT_KICK_SET);
 }
 
+/* ---- what is held back ------------------------------------------------------------------------
+ */
+
+/* Could we be told in time there? */
+static bool holds_at(uint32_t pos)
+{
+	return pos == WEFT_WATCHER_TICKS || pos == WEFT_WATCHER_UNDER;
+}
+
+bool weft_engine_hold(void)
+{
+	struct weft_engine *e = &weft_engine;
+	/* Relaxed: looked at again below. */
+	uint32_t pos = atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed);
+	if (weft_engine_self.no_progress || !holds_at(pos) ||
+	    !atomic_load_explicit(&e->x_progress, memory_order_relaxed))
+		return false;
+	uint64_t now = weft_clock_ns();
+	/* Relaxed: hints for the watcher, which looks at what is held itself. */
+	atomic_store_explicit(&e->x_hold_rounds,
+			      atomic_load_explicit(&e->x_rounds, memory_order_relaxed),
+			      memory_order_relaxed);
+	/* HOLD -> OFF (off).  seq_cst: either we see that it is off, or it looks once more. */
+	atomic_exchange_explicit(&e->x_hold_ns, now, memory_order_seq_cst);
+	pos = atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst);
+	/* Under the watch set: the sources are armed, and what is held back rings. */
+	if (pos == WEFT_WATCHER_TICKS &&
+	    atomic_load_explicit(&e->x_tick_end_ns, memory_order_relaxed) > now + HOLD_NS &&
+	    !atomic_exchange_explicit(&e->x_hold_kick, true, memory_order_release))
+		weft_engine_kick(e, WEFT_KICK_WATCHER);
+	return holds_at(pos);
+}
+
+/* We lie in wait, and a burst begins: tick, so that the next ones need not ring.  False: none. */
+static bool hold_begins(struct weft_engine *e)
+{
+	if (!atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst))
+		return false;
+	if (weft_baton_try_take(&e->baton)) { /* else its holder polls */
+		weft_sources_disarm(e);
+		weft_engine_kick(e, weft_baton_leave(&e->baton));
+	}
+	return true;
+}
+
+/* Sends off what has been held back for long enough.  True: something is or was lately. */
+static bool unhold(struct weft_engine *e)
+{
+	uint64_t since = atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst);
+	if (weft_likely(!since))
+		return false;
+	/* Relaxed: a hint; nobody polled, or it goes out once more for nothing. */
+	bool polled = atomic_load_explicit(&e->x_hold_rounds, memory_order_relaxed) !=
+		      atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
+	if (!polled && weft_clock_ns() - since < HOLD_MIN_NS)
+		return true;
+	/* A hold that comes now has another time and stays. */
+	(void)atomic_compare_exchange_strong_explicit(&e->x_hold_ns, &since, 0,
+						      memory_order_seq_cst, memory_order_relaxed);
+	if (!polled)
+		drain(e);
+	return true;
+}
+
 /* A bell rang and nobody holds the baton: arm it again.  False: somebody else will. */
 static bool arm_again(struct weft_engine *e)
 {
@@ -92,9 +160,11 @@ static void stay_under(struct weft_engine *e)
 		if (nap != WEFT_FOREVER && !rang)
 			weft_count(WEFT_CNT_POLL_TIMER, 1);
 		atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
-		drain(e);
+		bool hold = hold_begins(e);
+		if (!hold)
+			drain(e);
 		weft_watcher_redirect(e);
-		if (rang ? !arm_again(e) : !weft_sources_armed(e))
+		if (hold || (rang ? !arm_again(e) : !weft_sources_armed(e)))
 			break;
 	}
 }
@@ -129,6 +199,9 @@ static void off(struct weft_engine *e)
 			weft_sources_disarm(e);
 		weft_engine_kick(e, weft_baton_leave(&e->baton));
 	}
+	/* OFF <- HOLD: what was held back relying on us. */
+	if (atomic_exchange_explicit(&e->x_hold_ns, 0, memory_order_seq_cst))
+		drain(e);
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 	if (!wanted(e) && !atomic_load_explicit(&e->x_stop, memory_order_seq_cst))
 		word_sleep(e, seen, WEFT_FOREVER);
@@ -137,15 +210,19 @@ static void off(struct weft_engine *e)
 struct ticks {
 	uint64_t ns;     /* T */
 	uint32_t rounds; /* of the waiters, when we last looked */
+	bool hold;       /* something is held back now and then */
 };
 
-/* One tick; returns whether we were kicked. */
+/* One tick; returns whether we were kicked, for more than what is held back. */
 static bool tick(struct weft_engine *e, uint64_t ns)
 {
 	uint32_t seen = word(e);
+	/* Relaxed: a hint for hold(), which may kick us once more than needed. */
+	atomic_store_explicit(&e->x_tick_end_ns, weft_clock_ns() + ns, memory_order_relaxed);
 	weft_watcher_sit(&e->baton, WEFT_WATCHER_TICKS);
 	word_sleep(e, seen, ns);
-	return word(e) != seen;
+	bool hold = atomic_exchange_explicit(&e->x_hold_kick, false, memory_order_acquire);
+	return word(e) - seen > hold;
 }
 
 static void slower(struct ticks *t)
@@ -171,12 +248,15 @@ static bool sit_beside(struct weft_engine *e)
 
 static void watch(struct weft_engine *e, struct ticks *t)
 {
-	bool kicked = tick(e, t->ns);
+	/* Relaxed: what we miss is seen a tick later. */
+	bool hold = t->hold || atomic_load_explicit(&e->x_hold_ns, memory_order_relaxed);
+	bool kicked = tick(e, hold && t->ns > HOLD_NS ? HOLD_NS : t->ns);
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 	if (!wanted(e))
 		return;
 	if (kicked)
 		drain(e);
+	t->hold = unhold(e);
 	uint32_t state = atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst);
 	uint32_t rounds = rounds_now(e);
 	if (state == WEFT_BATON_ASLEEP && sit_beside(e)) {

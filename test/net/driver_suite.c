@@ -142,9 +142,10 @@ static void on_down(void *arg, int peer, weft_err err, const char *why)
 	snprintf(n->down_why[peer], sizeof n->down_why[peer], "%s", why);
 }
 
-static void on_held(void *arg)
+static bool on_hold(void *arg)
 {
 	((struct node *)arg)->held++;
+	return true;
 }
 
 /* Nobody goes on before all are here; meanwhile the driver is not polled. */
@@ -606,7 +607,7 @@ static void run_node(const struct weft_driver *driver, struct board *board, int 
 		.sent = on_sent,
 		.ready = on_ready,
 		.down = on_down,
-		.held = on_held,
+		.hold = on_hold,
 	};
 	alarm(SUITE_SECONDS);
 	weft_log_set_rank(rank);
