@@ -112,7 +112,11 @@ static int key_free(enum weft_mpi_kind kind, int *key_p)
 
 	pthread_mutex_lock(&lock);
 	struct keyval *k = key_locked(*key_p, kind);
-	if (!k || k->freed) {
+	if (k && k->freed) {
+		/* Values still hold it: MPI lets a program free a key that is in use, and so each
+		 * of its copies. */
+		*key_p = MPI_KEYVAL_INVALID;
+	} else if (!k) {
 		err = weft_mpi_err(MPI_ERR_KEYVAL, "invalid key %d (predefined, freed or wild)",
 				   *key_p);
 	} else {

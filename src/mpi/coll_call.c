@@ -49,6 +49,67 @@ static bool displs_missing(const struct weft_coll_args *a)
 	return r || (a->scounts && !a->sdispls);
 }
 
+int weft_mpi_coll_same_buffer(void)
+{
+	return weft_mpi_err(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same: give MPI_IN_PLACE "
+					    "where the data may stay where it is");
+}
+
+static const char *block_at(const void *base, int64_t index, const struct weft_type *t)
+{
+	return (const char *)base + index * weft_type_extent(t);
+}
+
+/*
+ * Does this rank's own block begin where it also ends up?  Other overlaps are mistakes as well,
+ * but cannot be told from interleaved layouts at the price of a few loads.
+ */
+static bool same_buffer(const struct weft_mpi_coll_call *k)
+{
+	const struct weft_coll_args *a = &k->a;
+	bool inter = k->comm->inter;
+	int me = inter ? 0 : k->comm->rank;
+
+	/* NULL: not significant here, or absolute addresses in the datatypes. */
+	if (!a->sbuf || !a->rbuf || a->in_place)
+		return false;
+	switch (a->kind) {
+	case WEFT_COLL_GATHER:
+	case WEFT_COLL_ALLGATHER:
+		return !inter && a->scount && a->stype->size &&
+		       a->sbuf == block_at(a->rbuf, me * (int64_t)a->rcount, a->rtype);
+	case WEFT_COLL_SCATTER:
+		return !inter && a->rcount && a->rtype->size &&
+		       a->rbuf == block_at(a->sbuf, me * (int64_t)a->scount, a->stype);
+	case WEFT_COLL_GATHERV:
+	case WEFT_COLL_ALLGATHERV:
+		return !inter && a->scount && a->stype->size &&
+		       a->sbuf == block_at(a->rbuf, a->rdispls[me], a->rtype);
+	case WEFT_COLL_SCATTERV:
+		return !inter && a->rcount && a->rtype->size &&
+		       a->rbuf == block_at(a->sbuf, a->sdispls[me], a->stype);
+	case WEFT_COLL_ALLTOALL:
+		return a->sbuf == a->rbuf && a->scount && a->stype->size;
+	case WEFT_COLL_ALLTOALLV:
+		return !inter && a->scounts[me] && a->rcounts[me] && a->stype->size &&
+		       block_at(a->sbuf, a->sdispls[me], a->stype) ==
+			       block_at(a->rbuf, a->rdispls[me], a->rtype);
+	case WEFT_COLL_ALLTOALLW:
+		return !inter && a->scounts[me] && a->rcounts[me] && a->stypes[me]->size &&
+		       (const char *)a->sbuf + a->sdispls[me] ==
+			       (const char *)a->rbuf + a->rdispls[me];
+	case WEFT_COLL_REDUCE:
+	case WEFT_COLL_ALLREDUCE:
+	case WEFT_COLL_REDUCE_SCATTER:
+	case WEFT_COLL_REDUCE_SCATTER_BLOCK:
+	case WEFT_COLL_SCAN:
+	case WEFT_COLL_EXSCAN:
+		return a->sbuf == a->rbuf && a->rcount && a->rtype->size;
+	default:
+		return false;
+	}
+}
+
 static int no_displs(struct weft_mpi_coll_call *k)
 {
 	return weft_mpi_coll_refuse(
@@ -79,6 +140,8 @@ int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
 	struct weft_coll_group g;
 	if (weft_unlikely(displs_missing(&k->a)))
 		return no_displs(k);
+	if (weft_unlikely(same_buffer(k)))
+		return weft_mpi_coll_refuse(k, weft_mpi_coll_same_buffer());
 	group_of(k->comm, false, &g);
 	weft_err err = weft_coll_now(&g, &k->a);
 	if (err == WEFT_AGAIN) {
@@ -161,6 +224,8 @@ static int request_make(struct weft_mpi_coll_call *k, bool persistent, MPI_Reque
 	weft_err err;
 	if (weft_unlikely(displs_missing(&k->a)))
 		return no_displs(k);
+	if (weft_unlikely(same_buffer(k)))
+		return weft_mpi_coll_refuse(k, weft_mpi_coll_same_buffer());
 	struct weft_coll *c = build(k, persistent, &err);
 	coll_drop(k);
 	if (!c)

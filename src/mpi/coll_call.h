@@ -43,6 +43,8 @@ int weft_mpi_coll_bufs(const char *what, const void *base, const MPI_Count *coun
 int weft_mpi_coll_bufs_w(struct weft_mpi_coll_call *k, bool send, const void *base,
 			 const MPI_Count *counts, const MPI_Datatype *types, int n);
 
+/* Data is sent from where data is received, without MPI_IN_PLACE. */
+int weft_mpi_coll_same_buffer(void);
 /* MPI_IN_PLACE where it is not allowed. */
 int weft_mpi_coll_not_in_place(const char *what);
 

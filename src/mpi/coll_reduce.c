@@ -266,6 +266,8 @@ static int exscan_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *
 	if (k->comm->inter)
 		return weft_mpi_err(MPI_ERR_COMM, "not defined for intercommunicators");
 	int err = operation(k, op, count, datatype);
+	if (!err && count && sendbuf == recvbuf && sendbuf)
+		err = weft_mpi_coll_same_buffer();
 	/* The first rank gets nothing, and may say so with a null pointer. */
 	if (!err && (k->comm->rank || sendbuf == MPI_IN_PLACE))
 		err = result(k, recvbuf, count, datatype);

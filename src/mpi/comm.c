@@ -242,6 +242,13 @@ int weft_mpi_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
 
+	if (!c) {
+		if (comm != MPI_COMM_NULL)
+			return weft_mpi_err(MPI_ERR_COMM, "invalid communicator (wild or freed)");
+		memcpy(comm_name, "MPI_COMM_NULL", sizeof("MPI_COMM_NULL"));
+		*resultlen = (int)strlen(comm_name);
+		return MPI_SUCCESS;
+	}
 	pthread_mutex_lock(&c->lock);
 	memcpy(comm_name, c->name, sizeof(c->name));
 	pthread_mutex_unlock(&c->lock);

@@ -2,10 +2,12 @@
 /*
  * comm_idup.c - dup without blocking: the id travels while the caller does other things.
  *
- * Rank 0 of the local group sends the new id to each member and hears back from each (see
- * comm_int.h); the handle comes to life in the wait
- * or test that completes the request, since only then may the program use it.  Attributes and info
- * are copied in the call itself: what changes later belongs to the old communicator only.
+ * One process, the giver, sends the new ids to each member and hears back from each (see
+ * comm_int.h).  It is rank 0; of an intercommunicator's two, that with the smaller process number,
+ * which also hands out the ids of both sides' inner communicators: so one round does for all.  The
+ * handle comes to life in the wait or test that completes the request, since only then may the
+ * program use it.  Attributes and info are copied in the call itself: what changes later belongs to
+ * the old communicator only.
  */
 #include <stdlib.h>
 
@@ -18,12 +20,24 @@ struct idup {
 	MPI_Comm *out;
 	struct weft_mpi_head attrs; /* holds the copied attributes until there is a communicator */
 	struct weft_mpi_info *info; /* copied; may be NULL */
-	uint32_t id;
-	int failed; /* code of the last step */
-	bool ended; /* the communicator was made, or failed to be */
+	bool giver;
+	uint32_t ids[3]; /* inter: then that of the giver's side inside, and of the other side */
+	int failed;      /* code of the last step */
+	bool ended;      /* the communicator was made, or failed to be */
 	int messages;
-	struct weft_req req[]; /* rank 0: a send and a receive per member; else: the reverse */
+	struct weft_req req[]; /* giver: a send and a receive per member; else: the reverse */
 };
+
+/* The process that hands out the ids. */
+static int giver_of(const struct weft_mpi_comm *c)
+{
+	int ours = c->group->world[0];
+
+	if (!c->inter)
+		return ours;
+	int theirs = weft_mpi_comm_peer(c, 0);
+	return theirs < ours ? theirs : ours;
+}
 
 static struct weft_completion *wait_on(struct weft_mpi_request *r)
 {
@@ -33,6 +47,38 @@ static struct weft_completion *wait_on(struct weft_mpi_request *r)
 		if (!weft_completion_done(&d->req[i].done))
 			return &d->req[i].done;
 	return NULL;
+}
+
+/* The inner communicator of our side of an intercommunicator. */
+static int build_local(const struct idup *d, struct weft_mpi_comm **local_p)
+{
+	const struct weft_mpi_comm *c = d->from;
+	bool givers = giver_of(c) == c->group->world[0];
+	/* The side's first process gives the id back, whoever handed it out: it is one of a kind
+	 * either way. */
+	struct weft_mpi_comm_plan plan = {.id = d->ids[givers ? 1 : 2],
+					  .id_ours = c->rank == 0,
+					  .group = c->group,
+					  .parent = c->local};
+	return weft_mpi_comm_build(&plan, local_p);
+}
+
+static int build(const struct idup *d, struct weft_mpi_comm **comm_p)
+{
+	struct weft_mpi_comm *c = d->from;
+	struct weft_mpi_comm_plan plan = {
+		.id = d->ids[0], .id_ours = d->giver, .group = c->group, .parent = c};
+	int err = MPI_SUCCESS;
+
+	if (c->inter) {
+		plan.remote = c->remote;
+		err = build_local(d, &plan.local);
+	}
+	if (!err)
+		err = weft_mpi_comm_build(&plan, comm_p);
+	if (err && plan.local)
+		weft_mpi_comm_unref(plan.local);
+	return err;
 }
 
 static bool advance(struct weft_mpi_request *r)
@@ -50,11 +96,7 @@ static bool advance(struct weft_mpi_request *r)
 			d->failed = weft_mpi_err_peer(d->req[i].status.err, d->req[i].status.peer);
 	if (d->failed)
 		return true;
-	struct weft_mpi_comm_plan plan = {.id = d->id,
-					  .id_ours = d->from->rank == 0,
-					  .group = d->from->group,
-					  .parent = d->from};
-	d->failed = weft_mpi_comm_build(&plan, &made);
+	d->failed = build(d, &made);
 	if (!d->failed)
 		d->failed = weft_mpi_comm_dup_topo(d->from, made);
 	if (!d->failed) {
@@ -95,11 +137,10 @@ static const struct weft_mpi_request_ops idup_ops = {
 	.free = release,
 };
 
-static weft_err post(struct idup *d, bool send, int to, int tag, void *data, size_t len)
+static weft_err post(struct idup *d, bool send, int world, int tag, void *data, size_t len)
 {
 	struct weft_req *req = &d->req[d->messages];
 	struct weft_buf buf = weft_buf_flat(data, len);
-	int world = d->from->group->world[to];
 
 	weft_req_init(req, NULL, NULL);
 	weft_err err = send ? weft_isend(req, d->from->coll, world, tag, &buf, WEFT_SEND_STANDARD)
@@ -108,24 +149,33 @@ static weft_err post(struct idup *d, bool send, int to, int tag, void *data, siz
 	return err;
 }
 
+/* The giver's part for one member. */
+static weft_err give(struct idup *d, int world, int tag)
+{
+	weft_err err = post(d, true, world, tag, d->ids, sizeof(d->ids));
+
+	return err ? err : post(d, false, world, tag, NULL, 0);
+}
+
 /* Posts the messages; an error shows up when the request completes. */
 static void start(struct idup *d)
 {
 	struct weft_mpi_comm *c = d->from;
-	int tag = weft_mpi_comm_coll_tag(c);
+	int tag = weft_mpi_comm_coll_tag(c), giver = giver_of(c);
 	weft_err err = WEFT_OK;
 
-	if (c->rank != 0) {
-		err = post(d, false, 0, tag, &d->id, sizeof(d->id));
+	d->giver = c->rank == 0 && c->group->world[0] == giver;
+	if (!d->giver) {
+		err = post(d, false, giver, tag, d->ids, sizeof(d->ids));
 		if (!err)
-			err = post(d, true, 0, tag, NULL, 0);
+			err = post(d, true, giver, tag, NULL, 0);
 	} else {
-		d->failed = weft_mpi_id_take(&d->id);
-		for (int r = 1; r < c->size && !err; r++) {
-			err = post(d, true, r, tag, &d->id, sizeof(d->id));
-			if (!err)
-				err = post(d, false, r, tag, NULL, 0);
-		}
+		for (int i = 0; i < (c->inter ? 3 : 1) && !d->failed; i++)
+			d->failed = weft_mpi_id_take(&d->ids[i]);
+		for (int r = 1; r < c->size && !err; r++)
+			err = give(d, c->group->world[r], tag);
+		for (int r = 0; c->inter && r < c->peers && !err; r++)
+			err = give(d, weft_mpi_comm_peer(c, r), tag);
 	}
 	if (err)
 		d->failed = weft_mpi_err_of(err);
@@ -135,11 +185,9 @@ int weft_mpi_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
 				 MPI_Request *request)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
-	size_t most = c->rank == 0 ? 2 * (size_t)c->size : 2;
+	size_t members = (size_t)c->size + (size_t)(c->inter ? c->peers : 0);
+	size_t most = c->rank == 0 ? 2 * members : 2;
 
-	if (c->inter)
-		return weft_mpi_err(MPI_ERR_UNSUPPORTED_OPERATION,
-				    "not for intercommunicators: use MPI_Comm_dup");
 	struct idup *d = calloc(1, sizeof(*d) + most * sizeof(d->req[0]));
 	struct weft_mpi_request *r = d ? weft_mpi_request_new(&idup_ops, c, d, false) : NULL;
 	if (!r) {

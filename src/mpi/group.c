@@ -126,6 +126,9 @@ int weft_mpi_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], 
 
 	if (n < 0)
 		return weft_mpi_err(MPI_ERR_ARG, "n is negative (%d)", n);
+	if (n && (!ranks1 || !ranks2))
+		return weft_mpi_err(MPI_ERR_ARG, "%s is a null pointer",
+				    ranks1 ? "ranks2" : "ranks1");
 	for (int i = 0; i < n; i++) {
 		if (ranks1[i] == MPI_PROC_NULL) {
 			ranks2[i] = MPI_PROC_NULL;
@@ -232,6 +235,8 @@ static int choose(MPI_Group group, int n, const int ranks[], bool keep, MPI_Grou
 
 	if (n < 0)
 		return weft_mpi_err(MPI_ERR_ARG, "n is negative (%d)", n);
+	if (n && !ranks)
+		return weft_mpi_err(MPI_ERR_ARG, "ranks is a null pointer");
 	char *seen = calloc((size_t)g->size + 1, 1);
 	int *world = malloc((size_t)(g->size + 1) * sizeof(*world));
 	int err = seen && world ? mark(g, n, ranks, seen)

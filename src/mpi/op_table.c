@@ -8,7 +8,8 @@
 #define OPS(X)                                                                                     \
 	X(SUM)                                                                                     \
 	X(PROD)                                                                                    \
-	X(MIN) X(MAX) X(BAND) X(BOR) X(BXOR) X(LAND) X(LOR) X(LXOR) X(MINLOC) X(MAXLOC) X(REPLACE) \
+	X(MIN)                                                                                     \
+	X(MAX) X(BAND) X(BOR) X(BXOR) X(LAND) X(LOR) X(LXOR) X(MINLOC) X(MAXLOC) X(REPLACE)        \
 		X(NO_OP)
 
 static struct weft_mpi_op predefined[] = {
@@ -154,6 +155,8 @@ int weft_mpi_Reduce_local(const void *inbuf, void *inoutbuf, MPI_Count count, MP
 		return err;
 	if (inbuf == MPI_IN_PLACE || inoutbuf == MPI_IN_PLACE)
 		return weft_mpi_err(MPI_ERR_BUFFER, "MPI_IN_PLACE is not allowed here");
+	if (inbuf && inbuf == inoutbuf)
+		return weft_mpi_err(MPI_ERR_BUFFER, "inbuf and inoutbuf are the same");
 	weft_coll_op_apply(&o, inbuf, inoutbuf, (size_t)count);
 	return MPI_SUCCESS;
 }

@@ -3,73 +3,119 @@
  * topo_dims.c - MPI_Dims_create: the most balanced grid.
  *
  * Tries the factorisations of what is left, largest factor first and never rising, and keeps the
- * one whose largest dimension is smallest, then whose smallest is largest.  Bound: the number of
- * divisors (at most 1,536 for an int) to the power of few dimensions, cut off as soon as the
- * largest dimension exceeds the best one.
+ * one whose largest and smallest dimensions are closest to each other; of several, the first that
+ * has the larger smallest one.
+ * Bound: the number of divisors (at most 1,536 for an int) to the power of few dimensions.  A
+ * branch is cut off as soon as even the most balanced rest could not be better.
  */
 #include <stdlib.h>
 
 #include "mpi/mpi_int.h"
 
+#define DIVISORS_MAX 1536
+
 struct search {
 	int n;           /* free dimensions */
 	int *now, *best; /* falling */
 	bool found;
+	int divisors; /* of the number to divide, rising */
+	int divisor[DIVISORS_MAX];
+	int room[]; /* of now and best */
 };
 
-/* Is now better than best?  Compared from the largest down: smaller is better. */
-static bool better(const struct search *s)
+/* v^n, but not beyond what an int holds. */
+static int64_t power(int v, int n)
 {
-	if (!s->found)
-		return true;
-	for (int i = 0; i < s->n; i++)
-		if (s->now[i] != s->best[i])
-			return s->now[i] < s->best[i];
-	return false;
+	int64_t p = 1;
+	for (int i = 0; i < n && p <= INT32_MAX; i++)
+		p *= v;
+	return p;
 }
 
-/* The smallest k with k^n >= v. */
-static int root_up(int v, int n)
+/* The largest k with k^n <= v. */
+static int root_down(int v, int n)
 {
 	int lo = 1, hi = v;
 	while (lo < hi) {
-		int mid = lo + (hi - lo) / 2;
-		int64_t p = 1;
-		for (int i = 0; i < n && p < v; i++)
-			p *= mid;
-		if (p >= v)
-			hi = mid;
+		int mid = (int)(((int64_t)lo + hi + 1) / 2);
+		if (power(mid, n) <= v)
+			lo = mid;
 		else
-			lo = mid + 1;
+			hi = mid - 1;
 	}
 	return lo;
 }
 
-/* Chooses dimension i and the following for what is left, none above `most`. */
-static void try_from(struct search *s, int i, int left, int most)
+static int compare_int(const void *a, const void *b)
 {
-	if (i == s->n - 1) {
-		if (left > most)
+	int x = *(const int *)a, y = *(const int *)b;
+	return x < y ? -1 : x > y;
+}
+
+static void divisors_of(struct search *s, int v)
+{
+	for (int d = 1; d <= v / d; d++) {
+		if (v % d)
+			continue;
+		s->divisor[s->divisors++] = d;
+		if (d != v / d)
+			s->divisor[s->divisors++] = v / d;
+	}
+	qsort(s->divisor, (size_t)s->divisors, sizeof(int), compare_int);
+}
+
+static int prime_max(int v)
+{
+	int most = 1;
+	for (int p = 2; p <= v / p; p++)
+		while (v % p == 0) {
+			most = p;
+			v /= p;
+		}
+	return v > most ? v : most;
+}
+
+/* Could a grid from `high` down to at most `low` be better than the best one? */
+static bool promising(const struct search *s, int high, int low)
+{
+	if (!s->found)
+		return true;
+	int now = high - low, best = s->best[0] - s->best[s->n - 1];
+	return now < best || (now == best && low > s->best[s->n - 1]);
+}
+
+/* Chooses dimension i and the following for what is left, none above `most`. */
+static void try_from(struct search *s, int i, int left, int least, int most)
+{
+	int rest = s->n - i - 1;
+	if (!rest) {
+		if (left > most || left < least || !promising(s, i ? s->now[0] : left, left))
 			return;
 		s->now[i] = left;
-		if (better(s)) {
-			for (int k = 0; k < s->n; k++)
-				s->best[k] = s->now[k];
-			s->found = true;
-		}
+		for (int k = 0; k < s->n; k++)
+			s->best[k] = s->now[k];
+		s->found = true;
 		return;
 	}
-	for (int d = root_up(left, s->n - i); d <= most && d <= left; d++) {
-		if (left % d)
+	for (int k = 0; k < s->divisors; k++) {
+		int d = s->divisor[k];
+		if (d > most || d > left)
+			return;
+		if (d < least || left % d || power(d, rest + 1) < left)
 			continue;
-		if (s->found && i == 0 && d > s->best[0])
+		/* The larger this one, the smaller the last: no later one is better either. */
+		if (!promising(s, i ? s->now[0] : d, root_down(left / d, rest)))
 			return;
 		s->now[i] = d;
-		try_from(s, i + 1, left / d, d);
-		/* The first dimension that works at all is the smallest: others are worse. */
-		if (s->found && i == 0)
-			return;
+		try_from(s, i + 1, left / d, 1, d);
 	}
+}
+
+/* The most balanced grid of s->n dimensions; its first is not below the largest prime factor. */
+static void search_grid(struct search *s, int nodes)
+{
+	divisors_of(s, nodes);
+	try_from(s, 0, nodes, prime_max(nodes), nodes);
 }
 
 int weft_mpi_Dims_create(int nnodes, int ndims, int dims[])
@@ -100,15 +146,18 @@ int weft_mpi_Dims_create(int nnodes, int ndims, int dims[])
 					    "the given dimensions do not multiply to %d", nnodes);
 		return MPI_SUCCESS;
 	}
-	struct search s = {.n = open};
-	s.now = malloc(2 * (size_t)open * sizeof(int));
-	if (!s.now)
+	struct search *s = malloc(sizeof(*s) + 2 * (size_t)open * sizeof(int));
+	if (!s)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	s.best = s.now + open;
-	try_from(&s, 0, left, left);
+	s->n = open;
+	s->found = false;
+	s->divisors = 0;
+	s->now = s->room;
+	s->best = s->room + open;
+	search_grid(s, left);
 	for (int i = 0, k = 0; i < ndims; i++)
 		if (!dims[i])
-			dims[i] = s.best[k++];
-	free(s.now);
+			dims[i] = s->best[k++];
+	free(s);
 	return MPI_SUCCESS;
 }

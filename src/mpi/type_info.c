@@ -75,8 +75,13 @@ static pthread_mutex_t name_lock = PTHREAD_MUTEX_INITIALIZER;
 int weft_mpi_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
 {
 	struct weft_mpi_type *t = weft_mpi_type_of(datatype);
+	if (!t && datatype != MPI_DATATYPE_NULL)
+		return weft_mpi_err(MPI_ERR_TYPE, "invalid datatype (wild or freed)");
 	pthread_mutex_lock(&name_lock);
-	const char *name = t->name ? t->name : t->std_name ? t->std_name : "";
+	const char *name = !t            ? "MPI_DATATYPE_NULL"
+			   : t->name     ? t->name
+			   : t->std_name ? t->std_name
+					 : "";
 	size_t len = strlen(name);
 	memcpy(type_name, name, len + 1);
 	pthread_mutex_unlock(&name_lock);

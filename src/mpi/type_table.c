@@ -216,6 +216,7 @@ int weft_mpi_Type_free(MPI_Datatype *datatype)
 int weft_mpi_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
 	struct weft_mpi_type *old = weft_mpi_type_of(oldtype);
+	*newtype = MPI_DATATYPE_NULL; /* what a failure leaves */
 	if (!old->layout)
 		return weft_mpi_err(MPI_ERR_TYPE, "%s is not supported on this machine",
 				    old->std_name);

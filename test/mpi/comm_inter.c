@@ -65,6 +65,21 @@ static void groups(void)
 	OK(MPI_Comm_compare(inter, half, &result));
 	CHECK_EQ(result, MPI_UNEQUAL);
 	OK(MPI_Comm_free(&copy));
+	/* Two copies under way at once, completed in the other order. */
+	MPI_Comm more[2];
+	MPI_Request req[2];
+	OK(MPI_Comm_idup(inter, &more[0], &req[0]));
+	OK(MPI_Comm_idup(inter, &more[1], &req[1]));
+	OK(MPI_Wait(&req[1], MPI_STATUS_IGNORE));
+	works(more[1], theirs);
+	OK(MPI_Wait(&req[0], MPI_STATUS_IGNORE));
+	works(more[0], theirs);
+	/* Its inner communicator works as well. */
+	OK(MPI_Comm_dup(more[0], &copy));
+	works(copy, theirs);
+	OK(MPI_Comm_free(&copy));
+	OK(MPI_Comm_free(&more[0]));
+	OK(MPI_Comm_free(&more[1]));
 	FAILS(MPI_Comm_remote_size(half, &n), MPI_ERR_COMM);
 }
 

@@ -26,6 +26,10 @@ static void test_dims(void)
 	dims_are(1000, 3, NULL, (int[]){10, 10, 10});
 	dims_are(1, 3, NULL, (int[]){1, 1, 1});
 	dims_are(6, 3, d, (int[]){2, 3, 1});
+	/* The largest and the smallest as close as can be. */
+	dims_are(7488, 3, NULL, (int[]){26, 18, 16});
+	dims_are(19008, 3, NULL, (int[]){33, 24, 24});
+	dims_are(2147483647, 2, NULL, (int[]){2147483647, 1}); /* prime: still at once */
 	/* Many divisors: still at once. */
 	int large[4] = {0};
 	OK(MPI_Dims_create(1396755360, 4, large));

@@ -30,6 +30,9 @@ HANDLES = {
 UNCHECKED = {
     ("MPI_Intercomm_create", "peer_comm"),
     ("MPI_Abort", "comm"),
+    # The null handles have names.
+    ("MPI_Comm_get_name", "comm"),
+    ("MPI_Type_get_name", "datatype"),
 }
 
 # May be null.
