@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hosts with one core, odd topologies, missing system calls, stopped peers: results are the same everywhere."""
+
+import os
+import signal
+import subprocess
+import time
+
+from lib import *
+
+ROUNDS = 60
+
+
+def checksum(what, result, lines=None):
+    if not expect(what, result, 0):
+        return ""
+    if lines is not None and len(result.lines) > lines:
+        fail("%s: %d lines on stderr" % (what, len(result.lines)), result.text())
+    return result.out.strip()
+
+
+def same(what, result, lines=8):
+    got = checksum(what, result, lines)
+    if got and got != wanted:
+        fail("%s: %s, want %s" % (what, got, wanted))
+
+
+def stop_and_go(fabric):
+    """Returns the job, its rank 1 stopped."""
+    place = os.path.join(scratch, "stop-" + fabric.replace(",", "-"))
+    os.mkdir(place)
+    job = Job(ranks(3, "traffic", "stopped", 300, place), {"WEFT_DRIVERS": fabric})
+    if not wait_for(os.path.join(place, "pid.1")):
+        fail("%s does not start" % job.command)
+        return job, None
+    with open(os.path.join(place, "pid.1")) as f:
+        pid = int(f.read())
+    os.kill(pid, signal.SIGSTOP)
+    return job, pid
+
+
+# The stopped ones sleep while all the others run.
+stopped = [stop_and_go(f) for f in FABRICS]
+since = time.monotonic()
+
+traffic = ranks(2, "traffic", "plain", ROUNDS)
+wanted = checksum("plain", run(traffic))
+
+for fabric in FABRICS:
+    drivers = {"WEFT_DRIVERS": fabric}
+    same("one core, " + fabric, run(["taskset", "-c", "0"] + traffic, drivers))
+    for calls in ("membarrier", "process_vm_readv,process_vm_writev", "memfd_create", "sched_setattr",
+                  "epoll_pwait2", "io_uring_setup", "pidfd_open", "sched_setaffinity",
+                  "membarrier,process_vm_readv,process_vm_writev,memfd_create,sched_setattr,epoll_pwait2,io_uring_setup"):
+        for error in ("enosys", "eperm"):
+            what = "%s without %s (%s)" % (fabric, calls, error)
+            result = run([program("seccomp"), error, calls] + traffic, drivers)
+            if result.rc == 77:
+                skip("no seccomp")
+            # Without memfd shared memory alone cannot work: saying so is right too.
+            if "memfd" in calls and "shm" in fabric and result.rc != 0 and result.rc != "HANG":
+                expect(what, result, lines=4)
+                continue
+            same(what, result)
+for shape in ("pu:1", "pack:2 core:4 pu:2", "numa:4 pack:1 l3:2 core:8 pu:2", "core:1 pu:64", "garbage:x"):
+    same("topology " + shape, run(traffic, {"HWLOC_SYNTHETIC": shape}))
+same("no hwloc component", run(traffic, {"HWLOC_COMPONENTS": "no_os,stop"}))
+for extra in ({"WEFT_SPIN_US": "0"}, {"WEFT_SPIN_US": "1000"}, {"WEFT_PROGRESS": "off"}, {"WEFT_IDLE_WORKERS": "4"},
+              {"WEFT_PROGRESS": "off", "WEFT_DRIVERS": "tcp,self"}, {"WEFT_EAGER_CREDIT": "1k"},
+              {"WEFT_EAGER_SHM": "0", "WEFT_EAGER_TCP": "0"}):
+    same(str(extra), run(traffic, extra))
+    same(str(extra) + " on one core", run(["taskset", "-c", "0"] + traffic, extra))
+
+time.sleep(max(0, 10 - (time.monotonic() - since)))
+sums = []
+for job, pid in stopped:
+    if pid:
+        os.kill(pid, signal.SIGCONT)
+    sums.append(checksum("stopped for 10 s", job.wait(40), 0))
+if len(set(sums)) != 1:
+    fail("stopped peers: different results: %s" % sums)
+
+for n in (8, 16):
+    checksum("%d ranks" % n, run(ranks(n, "traffic", "plain", 20), limit=60), 0)
+finish()
