@@ -24,6 +24,7 @@
 #include "comm/ids.h"
 #include "comm/lock.h"
 #include "comm/wire.h"
+#include "task/task.h"
 
 struct weft_core;
 struct weft_gate;
@@ -91,6 +92,9 @@ struct weft_core_req_send {
 	uint64_t off;      /* M: data bytes posted so far */
 	uint64_t want;     /* data bytes that the receiver wants */
 	uint8_t sync;
+	bool explicit_only; /* its large steps are for polls of the application */
+	bool push;          /* left: to be written into the receiver's buffer */
+	struct weft_left left;
 } __attribute__((may_alias));
 
 struct weft_core_req_recv {
@@ -98,8 +102,9 @@ struct weft_core_req_recv {
 	struct weft_out out; /* M once queued: CTS */
 	uint64_t want;       /* R bytes that will be delivered */
 	uint64_t got;        /* P or the puller */
-	uint32_t id;         /* ours, for DATA */
+	bool explicit_only;  /* as with sends */
 	struct weft_gate *gate;
+	struct weft_left left;
 } __attribute__((may_alias));
 
 #define WEFT_REQ_ROOM sizeof(((struct weft_req *)0)->core_private)
@@ -414,6 +419,8 @@ void weft_buf_copy(const struct weft_buf *to, const struct weft_buf *from, size_
 /* r has matched a message whose data the peer keeps. */
 void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length, uint32_t id,
 		     uint64_t addr);
+void weft_rndv_go_on(struct weft_req *r); /* after it was left to the application */
+void weft_rndv_cts_go_on(struct weft_req *r, bool push);
 /* Copies one piece; true: the request is over (do not touch it any more). */
 bool weft_pull_step(struct weft_req *r);
 /* The same for a send whose receiver has offered its buffer. */
@@ -434,6 +441,10 @@ void weft_gate_protocol_error(struct weft_gate *g, const char *what);
 /* copy.c */
 /* Has the copying done for r by pull or push steps: small ones on the spot. */
 void weft_copy_start(struct weft_core *core, struct weft_req *r, bool push, bool small);
+/* Was r's step left to the application's own polls?  Called before the step that a CTS (push: an
+ * offer) or a matched RTS asks for. */
+bool weft_copy_leave_send(struct weft_req *r, bool push);
+bool weft_copy_leave_recv(struct weft_req *r);
 
 /* dead.c */
 void weft_core_peer_down(struct weft_core *core, int peer, weft_err err, const char *why);

@@ -6,6 +6,9 @@
  * Either side may copy.  Normally the receiver fetches.  If it is the watcher that comes to run
  * the fetch, the receiver's threads are computing, and on this core a copy would take from them:
  * then the sender is offered the buffer (rndv.c), who perhaps only waits.
+ *
+ * What a thread has started that wants no background progress takes these steps in the next poll
+ * or wait of an application thread (weft_engine_leave), never in the watcher.
  */
 #include <stdlib.h>
 #include "comm/comm_int.h"
@@ -42,12 +45,84 @@ static enum weft_task_verdict run(struct weft_task *t, void *arg)
 	return WEFT_TASK_GONE;
 }
 
+/* ---- operations that are not progressed in the background ---------------------------------- */
+
+static void left_recv(struct weft_left *l)
+{
+	struct weft_core_req_recv *v = weft_container_of(l, struct weft_core_req_recv, left);
+	struct weft_core *core = v->gate->core;
+	weft_rndv_go_on(weft_req_of_recv_out(&v->out));
+	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
+}
+
+static void left_send(struct weft_left *l)
+{
+	struct weft_core_req_send *s = weft_container_of(l, struct weft_core_req_send, left);
+	struct weft_core *core = s->gate->core;
+	weft_rndv_cts_go_on(weft_req_of_send_out(&s->out), s->push);
+	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
+}
+
+/* One piece per poll. */
+static void left_pull(struct weft_left *l)
+{
+	struct weft_core_req_recv *v = weft_container_of(l, struct weft_core_req_recv, left);
+	if (!weft_pull_step(weft_req_of_recv_out(&v->out)))
+		weft_engine_leave(l);
+}
+
+static void left_push(struct weft_left *l)
+{
+	struct weft_core_req_send *s = weft_container_of(l, struct weft_core_req_send, left);
+	if (!weft_push_step(weft_req_of_send_out(&s->out)))
+		weft_engine_leave(l);
+}
+
+static bool leave(struct weft_core *core, struct weft_left *l, void (*fn)(struct weft_left *))
+{
+	if (!core->background || weft_engine_runner() == WEFT_RUNNER_APPLICATION)
+		return false;
+	weft_count(WEFT_CNT_LEFT, 1);
+	/* As in weft_copy_start. */
+	atomic_fetch_add_explicit(&core->x_owed, 1, memory_order_acq_rel);
+	l->fn = fn;
+	weft_engine_leave(l);
+	return true;
+}
+
+bool weft_copy_leave_recv(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	return weft_unlikely(v->explicit_only) && leave(v->gate->core, &v->left, left_recv);
+}
+
+bool weft_copy_leave_send(struct weft_req *r, bool push)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+	s->push = push;
+	return weft_unlikely(s->explicit_only) && leave(s->gate->core, &s->left, left_send);
+}
+
+/* A task could be picked up by anybody. */
+static bool start_left(struct weft_req *r, bool push)
+{
+	struct weft_left *l;
+	if (push ? !weft_req_send(r)->explicit_only : !weft_req_recv(r)->explicit_only)
+		return false;
+	l = push ? &weft_req_send(r)->left : &weft_req_recv(r)->left;
+	l->fn = push ? left_push : left_pull;
+	weft_engine_leave(l);
+	return true;
+}
+
 void weft_copy_start(struct weft_core *core, struct weft_req *r, bool push, bool small)
 {
-	struct copy *c = core->background && !small ? malloc(sizeof *c) : NULL;
-
 	/* Relaxed would do to count; weft_core_idle reads it with acquire to see the answers. */
 	atomic_fetch_add_explicit(&core->x_owed, 1, memory_order_acq_rel);
+	bool later = core->background && !small;
+	if (later && weft_unlikely(start_left(r, push)))
+		return;
+	struct copy *c = later ? malloc(sizeof *c) : NULL;
 	if (!c) {
 		while (!(push ? weft_push_step(r) : weft_pull_step(r)))
 			; /* Bound: the message's pieces. */

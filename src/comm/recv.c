@@ -136,6 +136,7 @@ weft_err weft_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 	r->status.cancelled = false;
 	r->status.err = WEFT_OK;
 	r->status.bytes = 0;
+	v->explicit_only = !weft_progress_thread_get();
 	v->entry.ctx = ctx;
 	v->entry.peer = peer;
 	v->entry.tag = tag;
@@ -156,6 +157,7 @@ weft_err weft_imrecv(struct weft_req *r, struct weft_msg *m, const struct weft_b
 	r->status.cancelled = false;
 	r->status.err = WEFT_OK;
 	r->status.bytes = 0;
+	v->explicit_only = !weft_progress_thread_get();
 	v->entry.ctx = m->entry.ctx;
 	v->entry.peer = m->entry.peer;
 	v->entry.tag = m->entry.tag;

@@ -62,14 +62,23 @@ void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t 
 	v->gate = g;
 	v->out.rts.id = id;
 	v->out.rts.addr = addr;
+	if (!weft_copy_leave_recv(r))
+		weft_rndv_go_on(r);
+}
+
+void weft_rndv_go_on(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_gate *g = v->gate;
+
 	if (weft_gate_down(g)) {
 		weft_recv_finish(r, WEFT_ERR_PEER);
 	} else if (!v->want) {
-		weft_gate_fin(g, id);
+		weft_gate_fin(g, v->out.rts.id);
 		weft_recv_finish(r, WEFT_OK);
 	} else if (g->core->offer && weft_rndv_offer(r)) {
 		return;
-	} else if (addr && weft_gate_can_get(g) &&
+	} else if (v->out.rts.addr && weft_gate_can_get(g) &&
 		   !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed)) {
 		weft_copy_start(g->core, r, false, v->want <= COPY_INLINE);
 	} else {
@@ -367,8 +376,15 @@ void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *p
 	s->out.rts.reserved = (uint32_t)h->tag;
 	if (offer)
 		memcpy(&s->out.rts.addr, payload, sizeof s->out.rts.addr);
-	if (offer && weft_gate_can_put(g))
-		weft_copy_start(g->core, r, true, false);
+	bool push = offer && weft_gate_can_put(g);
+	if (!weft_copy_leave_send(r, push))
+		weft_rndv_cts_go_on(r, push);
+}
+
+void weft_rndv_cts_go_on(struct weft_req *r, bool push)
+{
+	if (push)
+		weft_copy_start(weft_req_send(r)->gate->core, r, true, false);
 	else
 		send_data(r);
 }

@@ -158,6 +158,7 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, uint32_t conte
 	s->gate = g;
 	s->packed = NULL;
 	s->sync = mode == WEFT_SEND_SYNC;
+	s->explicit_only = !eager && !weft_progress_thread_get();
 	s->off = s->want = 0;
 	/* Relaxed: published by the post or the push. */
 	atomic_store_explicit(&s->x_err, WEFT_OK, memory_order_relaxed);

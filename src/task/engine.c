@@ -74,7 +74,7 @@ int weft_engine_poll(void)
 	struct weft_engine_self *self = &weft_engine_self;
 	if (self->in_handler || !atomic_load_explicit(&e->x_running, memory_order_acquire))
 		return 0;
-	int found = weft_engine_round(e, WEFT_ROUND_QUICK);
+	int found = weft_engine_round(e, WEFT_ROUND_QUICK) + weft_left_run();
 	/* Relaxed, and two may write the same number: the watcher only asks whether it moved. */
 	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 	atomic_store_explicit(&e->x_rounds, rounds + 1, memory_order_relaxed);

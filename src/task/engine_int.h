@@ -3,7 +3,8 @@
  * engine_int.h - the engine's one object and what the files of task/ ask of each other.
  *
  * engine.c start, stop, switches | source.c polling, arming | waiting.c waits of one, any, all |
- * watcher.c the thread behind | spin.c how long to spin | tqueue.c queues of tasks | task.c tasks
+ * watcher.c the thread behind | left.c what it may not do | spin.c how long to spin | tqueue.c
+ * queues of tasks | task.c tasks
  */
 #ifndef WEFT_ENGINE_INT_H
 #define WEFT_ENGINE_INT_H
@@ -117,6 +118,10 @@ void weft_engine_kick(struct weft_engine *e, enum weft_kick kick);
 bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns);
 /* How long one may sleep when some source or task needs looking at. */
 uint64_t weft_engine_nap_ns(struct weft_engine *e);
+
+/* left.c: what only application threads may do.  Called outside every mask; returns how much. */
+int weft_left_run(void);
+bool weft_left_waiting(void);
 
 /* watcher.c */
 weft_err weft_watcher_start(struct weft_engine *e);

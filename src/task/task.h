@@ -63,6 +63,17 @@ void weft_engine_describe(FILE *out);
  */
 bool weft_engine_hold(void);
 
+/*
+ * Work for the application's own calls: fn runs once, in the next poll or wait of an application
+ * thread, never in the background.  It must be short, may not wait, may leave its work again, and
+ * may free it.  weft_engine_leave: any thread, handlers included; never blocks.
+ */
+struct weft_left {
+	struct weft_left *next;
+	void (*fn)(struct weft_left *l);
+};
+void weft_engine_leave(struct weft_left *l);
+
 /* ---- sources ------------------------------------------------------------------------------ */
 
 /*

@@ -124,7 +124,7 @@ static void park_beside(struct weft_engine *e, struct wait_call *w)
 		return;
 	}
 	parked_add(e, &me);
-	if (weft_baton_park(&e->baton) && !call_done(w)) {
+	if (weft_baton_park(&e->baton) && !call_done(w) && !weft_left_waiting()) {
 		weft_count(WEFT_CNT_PARKS, 1);
 		w->parked_once = true;
 		weft_park(w->parker, w->deadline_ns);
@@ -173,7 +173,7 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 	weft_wake_batch_self = NULL;
 	if (weft_wake_batch_flush(&w->batch, w->parker))
 		weft_count(WEFT_CNT_BATON_HANDOVERS, 1);
-	if (!call_done(w)) {
+	if (!call_done(w) && !weft_left_waiting()) {
 		weft_count(WEFT_CNT_PARKS, 1);
 		w->parked_once = true;
 		weft_park(w->parker, w->deadline_ns);
@@ -222,7 +222,8 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 	 * has looked for itself; this one catches what a taken mask hid.
 	 */
 	int found = fresh ? weft_engine_round(e, WEFT_ROUND_FULL) : 0;
-	if (!found && !w->batch.count && !weft_engine_tasks_waiting(e) && !call_done(w)) {
+	if (!found && !w->batch.count && !weft_engine_tasks_waiting(e) && !weft_left_waiting() &&
+	    !call_done(w)) {
 		uint64_t t0 = weft_clock_ns();
 		weft_count(WEFT_CNT_PARKS, 1);
 		weft_engine_watch(e, sleep_ns(e, w));
@@ -237,7 +238,7 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 /* One round; wakes are kept in the batch. */
 static int round_once(struct weft_engine *e, enum weft_round_kind kind)
 {
-	int found = weft_engine_round(e, kind);
+	int found = weft_engine_round(e, kind) + weft_left_run();
 	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 	/* Relaxed: see weft_engine_poll. */
 	atomic_store_explicit(&e->x_rounds, rounds + 1, memory_order_relaxed);
@@ -373,7 +374,7 @@ static weft_err wait_loop(struct weft_engine *e, struct wait_call *w)
 		}
 		if (weft_baton_try_take(&e->baton))
 			hold_baton(e, w);
-		else
+		else if (!weft_left_run()) /* whoever has the baton may not do it */
 			park_beside(e, w);
 	}
 	delist(w);

@@ -2,7 +2,8 @@
 /*
  * test_job.c - ranks started by mpiexec exchange messages of every size and kind over the real
  * drivers: blocking, crossed, wildcards, waiting probes, threads; a rank that cannot start ends
- * the job; bursts leave while the sender computes.
+ * the job; bursts leave while the sender computes;
+ * what shall not be progressed in the background is not.
  *
  * Without arguments it starts itself under the mpiexec built beside it, once per driver.
  */
@@ -189,6 +190,48 @@ static void bursts(bool background)
 	weft_progress_set(true);
 }
 
+/* What a thread starts that wants no background progress goes on only when somebody polls. */
+static void not_in_the_background(void)
+{
+	enum { BYTES = 3 << 20 };
+	if (me > 1)
+		return;
+	for (int receiver = 0; receiver < 2; receiver++) {
+		unsigned char *buf = calloc(1, BYTES), byte = 0;
+		struct weft_req r, sync;
+		uint64_t before = weft_counter_sum(WEFT_CNT_LEFT), t0;
+
+		if (me == receiver) {
+			weft_progress_thread_set(false);
+			start_recv(&r, 1 - me, 3000, buf, BYTES);
+			weft_progress_thread_set(true);
+			start_send(&sync, 1 - me, 3001, &byte, 1);
+			wait_req(&sync);
+			/* Computes until the watcher has found the message, and some more. */
+			t0 = weft_clock_ns();
+			while (weft_counter_sum(WEFT_CNT_LEFT) == before)
+				CHECK(weft_clock_ns() - t0 < 20000000000u);
+			t0 = weft_clock_ns();
+			while (weft_clock_ns() - t0 < 5000000u)
+				CHECK(!weft_req_done(&r));
+			wait_req(&r);
+			CHECK_EQ(r.status.err, WEFT_OK);
+			check_fill(buf, BYTES, 77);
+		} else {
+			fill(buf, BYTES, 77);
+			start_recv(&sync, 1 - me, 3001, &byte, 1);
+			wait_req(&sync);
+			/* The receiver has stopped polling by the time it sees this. */
+			t0 = weft_clock_ns();
+			while (weft_clock_ns() - t0 < 2000000u)
+				;
+			start_send(&r, 1 - me, 3000, buf, BYTES);
+			wait_req(&r);
+		}
+		free(buf);
+	}
+}
+
 static void threads(void)
 {
 	pthread_t th[4];
@@ -215,6 +258,7 @@ static int rank_main(void)
 	threads();
 	for (unsigned i = 0; i < 20; i++)
 		crossed(8, 50);
+	not_in_the_background();
 	bursts(true);
 	crossed(8, 51);
 	bursts(false);
