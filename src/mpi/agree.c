@@ -73,7 +73,7 @@ struct weft_mpi_talk weft_mpi_talk_all(struct weft_mpi_comm *c)
 				      .rank = c->rank,
 				      .size = c->size,
 				      .world = c->group->world,
-				      .tag = weft_mpi_comm_coll_tag(c)};
+				      .tag = weft_mpi_comm_talk_tag(c)};
 }
 
 /* Binomial tree. */

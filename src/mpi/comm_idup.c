@@ -161,7 +161,7 @@ static weft_err give(struct idup *d, int world, int tag)
 static void start(struct idup *d)
 {
 	struct weft_mpi_comm *c = d->from;
-	int tag = weft_mpi_comm_coll_tag(c), giver = giver_of(c);
+	int tag = weft_mpi_comm_talk_tag(c), giver = giver_of(c);
 	weft_err err = WEFT_OK;
 
 	d->giver = c->rank == 0 && c->group->world[0] == giver;

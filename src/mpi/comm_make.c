@@ -64,7 +64,7 @@ int weft_mpi_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 	*newcomm = MPI_COMM_NULL;
 	if (c->inter)
 		return weft_mpi_inter_create(c, g, newcomm);
-	int tag = weft_mpi_comm_coll_tag(c);
+	int tag = weft_mpi_comm_talk_tag(c);
 	if (g->rank == MPI_UNDEFINED)
 		return MPI_SUCCESS;
 	int err = weft_mpi_comm_make(c, g, tag, &made);
@@ -128,7 +128,7 @@ int weft_mpi_comm_split(struct weft_mpi_comm *parent, int color, int key,
 	struct weft_mpi_talk t = weft_mpi_talk_all(parent);
 	struct vote mine = {.color = color, .key = key, .rank = parent->rank};
 	struct vote *all = malloc((size_t)parent->size * sizeof(*all));
-	int tag = weft_mpi_comm_coll_tag(parent);
+	int tag = weft_mpi_comm_talk_tag(parent);
 
 	*comm_p = NULL;
 	if (!all)
@@ -247,7 +247,7 @@ static int dup_finish(struct weft_mpi_comm *from, struct weft_mpi_comm *to, MPI_
 
 static int dup_plain(struct weft_mpi_comm *c, struct weft_mpi_comm **comm_p)
 {
-	int tag = weft_mpi_comm_coll_tag(c);
+	int tag = weft_mpi_comm_talk_tag(c);
 
 	if (c->inter)
 		return weft_mpi_inter_make(c->local, 0, c->coll, weft_mpi_comm_peer(c, 0), tag, c,

@@ -77,7 +77,7 @@ int weft_mpi_inter_make(struct weft_mpi_comm *local, int leader, struct weft_ctx
 
 	if (err)
 		return err;
-	err = weft_mpi_comm_make(local, local->group, weft_mpi_comm_coll_tag(local), &inner);
+	err = weft_mpi_comm_make(local, local->group, weft_mpi_comm_talk_tag(local), &inner);
 	if (!err) {
 		struct weft_mpi_comm_plan plan = {.id = mine.id,
 						  .group = local->group,
@@ -134,7 +134,7 @@ int weft_mpi_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracom
 
 	if (!c->inter)
 		return weft_mpi_err(MPI_ERR_COMM, "not an intercommunicator");
-	int tag = weft_mpi_comm_coll_tag(c);
+	int tag = weft_mpi_comm_talk_tag(c);
 	int err =
 		meet(c->local, 0, c->coll, weft_mpi_comm_peer(c, 0), tag, &mine, &theirs, &remote);
 	if (err)
@@ -176,7 +176,7 @@ static int pair_up(struct weft_mpi_comm *c, struct weft_mpi_comm *part, int colo
 	struct part *ours = calloc((size_t)c->size, sizeof(*ours));
 	struct part *theirs = calloc((size_t)c->peers, sizeof(*theirs));
 	struct weft_mpi_talk t = weft_mpi_talk_all(c->local);
-	int tag = weft_mpi_comm_coll_tag(c), tag2 = weft_mpi_comm_coll_tag(c);
+	int tag = weft_mpi_comm_talk_tag(c), tag2 = weft_mpi_comm_talk_tag(c);
 	struct weft_mpi_comm *made = NULL;
 	int remote = -1;
 	int err = ours && theirs ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
@@ -208,7 +208,7 @@ static int pair_up(struct weft_mpi_comm *c, struct weft_mpi_comm *part, int colo
 int weft_mpi_inter_create(struct weft_mpi_comm *c, struct weft_mpi_group *g, MPI_Comm *newcomm)
 {
 	struct weft_mpi_comm *part = NULL;
-	int tag = weft_mpi_comm_coll_tag(c->local), err = MPI_SUCCESS;
+	int tag = weft_mpi_comm_talk_tag(c->local), err = MPI_SUCCESS;
 
 	if (g->rank != MPI_UNDEFINED)
 		err = weft_mpi_comm_make(c->local, g, tag, &part);

@@ -99,9 +99,10 @@ struct weft_mpi_comm {
 	char name[MPI_MAX_OBJECT_NAME];
 };
 
-/* Tags on `coll`: collectives count below WEFT_MPI_TAG_COLL_END; the rest is for making
- * communicators. */
+/* Tags on `coll`: collectives count below WEFT_MPI_TAG_COLL_END, several tags for each; the rest is
+ * for making communicators, since that may go on while collectives are under way. */
 #define WEFT_MPI_TAG_COLL_END 0x10000000
+#define WEFT_MPI_TAG_TALK 0x10000000
 #define WEFT_MPI_TAG_INTER 0x20000000
 #define WEFT_MPI_TAG_GROUP 0x40000000
 
@@ -111,6 +112,12 @@ static inline int weft_mpi_comm_coll_tag(struct weft_mpi_comm *c)
 	/* Relaxed: MPI forbids two collectives at once on one communicator. */
 	uint32_t t = atomic_fetch_add_explicit(&c->x_coll_tag, 1, memory_order_relaxed);
 	return (int)(t & (WEFT_MPI_TAG_COLL_END - 1));
+}
+
+/* The same for making a communicator: a tag that no collective uses. */
+static inline int weft_mpi_comm_talk_tag(struct weft_mpi_comm *c)
+{
+	return WEFT_MPI_TAG_TALK | weft_mpi_comm_coll_tag(c);
 }
 
 /* The process behind rank r (which must be in range). */

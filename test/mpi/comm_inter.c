@@ -74,6 +74,18 @@ static void groups(void)
 	works(more[1], theirs);
 	OK(MPI_Wait(&req[0], MPI_STATUS_IGNORE));
 	works(more[0], theirs);
+	/* Collectives that are under way do not meet the messages of the copying. */
+	MPI_Comm among[5];
+	MPI_Request ten[10];
+	for (int i = 0; i < 5; i++) {
+		OK(MPI_Ibarrier(more[0], &ten[i]));
+		OK(MPI_Comm_idup(more[0], &among[i], &ten[5 + i]));
+	}
+	OK(MPI_Waitall(10, ten, MPI_STATUSES_IGNORE));
+	for (int i = 0; i < 5; i++) {
+		works(among[i], theirs);
+		OK(MPI_Comm_free(&among[i]));
+	}
 	/* Its inner communicator works as well. */
 	OK(MPI_Comm_dup(more[0], &copy));
 	works(copy, theirs);

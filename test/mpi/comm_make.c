@@ -155,6 +155,39 @@ static void hints(void)
 	OK(MPI_Comm_free(&a));
 }
 
+/* Collectives that are under way must not meet the messages that make communicators. */
+static void among_collectives(void)
+{
+	enum { MANY = 40 };
+	MPI_Request bars[MANY], dups[MANY], sums[MANY];
+	MPI_Comm base, made[MANY], split;
+	int in = 1, out[MANY];
+
+	OK(MPI_Comm_dup(MPI_COMM_WORLD, &base));
+	for (int i = 0; i < MANY; i++) {
+		OK(MPI_Ibarrier(base, &bars[i]));
+		OK(MPI_Comm_idup(base, &made[i], &dups[i]));
+		OK(MPI_Iallreduce(&in, &out[i], 1, MPI_INT, MPI_SUM, base, &sums[i]));
+	}
+	for (int i = 0; i < MANY / 2; i++) {
+		OK(MPI_Comm_split(base, 0, rank, &split));
+		OK(MPI_Comm_free(&split));
+	}
+	OK(MPI_Waitall(MANY, dups, MPI_STATUSES_IGNORE));
+	OK(MPI_Waitall(MANY, sums, MPI_STATUSES_IGNORE));
+	OK(MPI_Waitall(MANY, bars, MPI_STATUSES_IGNORE));
+	for (int i = 0; i < MANY; i++) {
+		int sum = 0, result;
+		CHECK_EQ(out[i], size);
+		OK(MPI_Comm_compare(base, made[i], &result));
+		CHECK_EQ(result, MPI_CONGRUENT);
+		OK(MPI_Allreduce(&in, &sum, 1, MPI_INT, MPI_SUM, made[i]));
+		CHECK_EQ(sum, size);
+		OK(MPI_Comm_free(&made[i]));
+	}
+	OK(MPI_Comm_free(&base));
+}
+
 int main(int argc, char **argv)
 {
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
@@ -165,6 +198,7 @@ int main(int argc, char **argv)
 		create();
 		free_with_messages_under_way();
 	}
+	among_collectives();
 	names();
 	hints();
 	return test_end();
