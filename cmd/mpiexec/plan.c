@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "say.h"
 
 enum option {
@@ -196,9 +195,6 @@ static enum plan_result apply(struct plan *plan, struct plan_program *prog, enum
 		plan->hosts = arg[0];
 		break;
 	case OPT_HOSTFILE:
-		good = access(arg[0], R_OK) == 0;
-		if (!good)
-			say("%s %s: %s", shown, arg[0], strerror(errno));
 		plan->hostfile = arg[0];
 		break;
 	case OPT_PER_HOST:

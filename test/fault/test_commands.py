@@ -30,7 +30,6 @@ bad(["mpiexec", "--timeout", "nan", "true"], 2, "timeout")
 bad(["mpiexec", "--bind-to", "moon", "true"], 2, "moon")
 bad(["mpiexec", "-wdir", "/nowhere", "true"], (1, 2, 126, 127), "/nowhere")
 bad(["mpiexec", "-env", "A=B", "C", "true"], 2, "A=B")
-bad(["mpiexec", "-hostfile", "/nowhere", "true"], (1, 2, 127), "/nowhere", "srun")
 bad(["mpiexec", "-n", "1", "-n", "x" * 100000, "true"], 2, "-n")
 
 bad(["weft"], 2, "weft info", lines=20)  # the usage
