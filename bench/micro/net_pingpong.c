@@ -61,10 +61,6 @@ static void on_ready(void *arg, int peer)
 {
 }
 
-static void on_held(void *arg)
-{
-}
-
 static void on_down(void *arg, int peer, weft_err err, const char *why)
 {
 	((struct side *)arg)->down = true;
@@ -152,8 +148,7 @@ int main(int argc, char **argv)
 					 .placed = on_placed,
 					 .sent = on_sent,
 					 .ready = on_ready,
-					 .down = on_down,
-					 .held = on_held};
+					 .down = on_down};
 	if (!s.buf || s.driver->open(&job, &events, &s.net) ||
 	    s.driver->address(s.net, b->address[rank], sizeof b->address[rank]))
 		return 1;
