@@ -76,7 +76,7 @@ for fabric in FABRICS:
         default_handler("kill", where, fabric)
     for how in HOW:
         default_handler(how, dice.choice(WHERE), fabric)
-    for where in POINT_TO_POINT:
+    for where in WHERE:
         errors_return("kill", where, fabric)
     errors_return(dice.choice(["exit0", "_exit3", "abort"]), dice.choice(POINT_TO_POINT), fabric)
 if litter() - before - {scratch}:

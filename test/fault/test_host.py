@@ -8,7 +8,7 @@ import time
 
 from lib import *
 
-ROUNDS = 60
+ROUNDS = 30
 
 
 def checksum(what, result, lines=None):
