@@ -83,8 +83,31 @@ static int set_open(struct set *s, int n, const MPI_Request *array)
 	return err;
 }
 
-/* Sleeps until something in the set may have changed. */
-static void set_sleep(struct set *s, bool any)
+/*
+ * For waits that need all: sleeps until something that is not over may have changed.  What is over
+ * is left out: it would end a wait for any at once, and nobody would poll.
+ */
+static void set_sleep_all(struct set *s)
+{
+	size_t m = 0;
+
+	for (int i = 0; i < s->n; i++) {
+		if (!s->r[i] || weft_mpi_request_done(s->r[i]))
+			continue;
+		struct weft_completion *c = s->r[i]->ops->wait_on(s->r[i]);
+		if (!c)
+			return; /* wants to be advanced first */
+		s->wait[m++] = c;
+	}
+	if (!m)
+		return;
+	/* The only error, waiting in a handler, is one the caller cannot have: it is MPI's user. */
+	(void)(s->advances ? weft_engine_wait_any(s->wait, m, WEFT_FOREVER)
+			   : weft_engine_wait_all(s->wait, m, WEFT_FOREVER));
+}
+
+/* For waits that one ends: sleeps until one may be over, perhaps is already. */
+static void set_sleep_any(struct set *s)
 {
 	size_t m = 0;
 
@@ -96,9 +119,7 @@ static void set_sleep(struct set *s, bool any)
 			return; /* wants to be advanced first */
 		s->wait[m++] = c;
 	}
-	/* The only error, waiting in a handler, is one the caller cannot have: it is MPI's user. */
-	(void)(any ? weft_engine_wait_any(s->wait, m, WEFT_FOREVER)
-		   : weft_engine_wait_all(s->wait, m, WEFT_FOREVER));
+	(void)weft_engine_wait_any(s->wait, m, WEFT_FOREVER); /* error: see above */
 }
 
 static bool set_all_done(struct set *s)
@@ -191,7 +212,7 @@ int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *arr
 		return err;
 	/* Ends when the last operation does; with advance() each round does one step at least. */
 	while (s.live && !set_all_done(&s))
-		set_sleep(&s, s.advances);
+		set_sleep_all(&s);
 	err = all_end(&s, array_of_requests, array_of_statuses);
 	set_close(&s);
 	return err;
@@ -230,7 +251,7 @@ int weft_mpi_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_
 		weft_mpi_status_empty(status);
 	} else {
 		while ((i = set_first_done(&s)) < 0)
-			set_sleep(&s, true);
+			set_sleep_any(&s);
 		*indx = i;
 		err = weft_mpi_request_end(s.r[i], &array_of_requests[i], status);
 	}
@@ -302,7 +323,7 @@ int weft_mpi_Waitsome(int incount, MPI_Request array_of_requests[], int *outcoun
 	*outcount = MPI_UNDEFINED;
 	if (s.live) {
 		while (set_first_done(&s) < 0)
-			set_sleep(&s, true);
+			set_sleep_any(&s);
 		err = some_end(&s, array_of_requests, outcount, array_of_indices,
 			       array_of_statuses);
 	}

@@ -121,7 +121,7 @@ int weft_mpi_err_of(weft_err err)
 		return weft_mpi_err(MPI_ERR_TRUNCATE,
 				    "the message is longer than the receive buffer");
 	case WEFT_ERR_PEER:
-		return weft_mpi_err(MPI_ERR_PROC_ABORTED, "a peer is gone");
+		return weft_mpi_err(MPI_ERR_PROC_ABORTED, "a rank it needs has ended");
 	case WEFT_ERR_UNSUPPORTED:
 		return weft_mpi_err(MPI_ERR_UNSUPPORTED_OPERATION, "not possible here");
 	case WEFT_ERR_DEADLOCK:

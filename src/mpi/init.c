@@ -49,10 +49,13 @@ static void child_after_fork(void)
 		atomic_store_explicit(&weft_mpi_x_state, WEFT_MPI_FORKED, memory_order_relaxed);
 }
 
+/* MPI_Finalize was called, and may have failed because a peer is gone. */
+static bool finalize_called;
+
 /* A process that ends without MPI_Finalize says so; the launcher ends the others. */
 static void process_exits(void)
 {
-	if (state() == WEFT_MPI_RUNNING)
+	if (state() == WEFT_MPI_RUNNING && !finalize_called)
 		weft_error("the process ends without MPI_Finalize");
 }
 
@@ -175,6 +178,7 @@ static int meet_all(void)
 
 int weft_mpi_Finalize(void)
 {
+	finalize_called = true;
 	/* MPI deletes MPI_COMM_SELF's attributes first, while everything else still works. */
 	int err = weft_mpi_attrs_free(&weft_mpi_comm_of(MPI_COMM_SELF)->head);
 	if (!err)
