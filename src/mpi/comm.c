@@ -321,12 +321,30 @@ int weft_mpi_Comm_set_info(MPI_Comm comm, MPI_Info info)
 	return MPI_SUCCESS;
 }
 
+/* The hints of from that mean something here; those that are ignored are left out, as MPI asks. */
+static struct weft_mpi_info *known_hints(struct weft_mpi_info *from)
+{
+	static const char *const known[] = {
+		"mpi_assert_no_any_source", "mpi_assert_no_any_tag", "mpi_assert_allow_overtaking",
+		"mpi_assert_exact_length",  "weft_progress",         "weft_progress_thread"};
+	char value[MPI_MAX_INFO_VAL + 1];
+	struct weft_mpi_info *to = weft_mpi_info_copy(NULL);
+
+	for (size_t k = 0; to && from && k < weft_countof(known); k++)
+		if (weft_mpi_info_look(from, known[k], value, sizeof(value)) &&
+		    weft_mpi_info_put(to, known[k], value)) {
+			weft_mpi_info_free(to);
+			to = NULL;
+		}
+	return to;
+}
+
 int weft_mpi_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
 
 	pthread_mutex_lock(&c->lock);
-	struct weft_mpi_info *copy = weft_mpi_info_copy(c->info);
+	struct weft_mpi_info *copy = known_hints(c->info);
 	pthread_mutex_unlock(&c->lock);
 	return weft_mpi_info_name(copy, info_used);
 }

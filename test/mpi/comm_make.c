@@ -145,10 +145,15 @@ static void hints(void)
 
 	OK(MPI_Info_create(&info));
 	OK(MPI_Info_set(info, "mpi_assert_no_any_tag", "true"));
+	OK(MPI_Info_set(info, "a_key_that_nobody_knows", "true"));
 	OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &a));
 	OK(MPI_Comm_get_info(a, &used));
 	OK(MPI_Info_get_string(used, "mpi_assert_no_any_tag", &n, value, &flag));
 	CHECK(flag && strcmp(value, "true") == 0);
+	/* A hint that is ignored is not among those in use. */
+	n = sizeof(value);
+	OK(MPI_Info_get_string(used, "a_key_that_nobody_knows", &n, value, &flag));
+	CHECK(!flag);
 	works(a, rank, size);
 	OK(MPI_Info_free(&used));
 	OK(MPI_Info_free(&info));
