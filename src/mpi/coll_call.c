@@ -183,6 +183,7 @@ static int request_finish(struct weft_mpi_request *r, MPI_Status *st)
 static int request_start(struct weft_mpi_request *r)
 {
 	weft_coll_start(r->impl);
+	weft_engine_pending();
 	return MPI_SUCCESS;
 }
 
@@ -244,8 +245,10 @@ static int request_make(struct weft_mpi_coll_call *k, bool persistent, MPI_Reque
 		weft_mpi_type_ref(k->op_type);
 		r->type = k->op_type;
 	}
-	if (!persistent)
+	if (!persistent) {
 		weft_coll_start(c);
+		weft_engine_pending();
+	}
 	*request = weft_mpi_request_handle(r);
 	return MPI_SUCCESS;
 }

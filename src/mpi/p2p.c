@@ -99,6 +99,8 @@ int weft_mpi_p2p_start(struct weft_mpi_request *r, const struct weft_buf *buf)
 				 weft_mpi_core_mode(r->mode));
 	if (weft_unlikely(err))
 		return weft_mpi_err_peer(err, r->peer >= 0 ? weft_mpi_comm_peer(c, r->peer) : -1);
+	if (!weft_completion_done(&r->core.done))
+		weft_engine_pending();
 	return MPI_SUCCESS;
 }
 

@@ -41,6 +41,8 @@ struct weft_engine {
 
 	/* Grows with every round of a waiter: what the watcher compares ("last poll"). */
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_rounds;
+	_Atomic bool x_pending; /* operations were left behind since the watcher last looked */
+	_Atomic bool x_napping; /* the watcher: its tick is a long one */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_slots; /* slots ever used */
 	_Atomic uint32_t x_unarmable;                     /* sources that need the timer */

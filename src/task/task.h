@@ -64,6 +64,13 @@ void weft_engine_describe(FILE *out);
 bool weft_engine_hold(void);
 
 /*
+ * The caller leaves an operation behind that is not complete, and may go off to compute.  While
+ * nobody says so and waiters poll all the time, the watcher looks only every 10 ms whether they
+ * still do.  Any thread; a load, rarely a store, and one wake-up when the watcher naps.
+ */
+void weft_engine_pending(void);
+
+/*
  * Work for the application's own calls: fn runs once, in the next poll or wait of an application
  * thread, never in the background.  It must be short, may not wait, may leave its work again, and
  * may free it.  weft_engine_leave: any thread, handlers included; never blocks.

@@ -5,6 +5,8 @@
  * While waiters poll it ticks: sleeps T, looks whether the round counter moved.  When it has not,
  * nobody polls: it arms every source, looks once more, and sleeps in the watch set without a
  * timeout. An arrival wakes it even when all cores compute, because it asks for a short slice.
+ * When waits follow each other for long and no operation was left behind, a tick becomes a nap;
+ * whoever leaves one behind ends it (weft_engine_pending).
  * While something is held back to travel in company, it ticks fast enough to send it off.
  * Where it is, and who must kick it, is in baton.h.
  */
@@ -18,6 +20,9 @@
 
 #define TICK_MIN_NS 20000u  /* a tick costs about 4 us of a core: the shortest worth taking */
 #define TICK_MAX_NS 200000u /* 2 % of a core, and the longest that a departure goes unseen */
+
+#define CALM_TICKS 32    /* ticks at which waiters polled and nothing had been left behind */
+#define NAP_NS 10000000u /* the tick after that: waking costs a guest's core up to 30 us */
 
 #define HOLD_NS 50000u     /* the longest that something held back should wait */
 #define HOLD_MIN_NS 15000u /* a burst goes on for that long: let it */
@@ -211,6 +216,7 @@ struct ticks {
 	uint64_t ns;     /* T */
 	uint32_t rounds; /* of the waiters, when we last looked */
 	bool hold;       /* something is held back now and then */
+	unsigned calm;   /* ticks in a row that found waiters polling and nothing left behind */
 };
 
 /* One tick; returns whether we were kicked, for more than what is held back. */
@@ -246,11 +252,43 @@ static bool sit_beside(struct weft_engine *e)
 	return true;
 }
 
-static void watch(struct weft_engine *e, struct ticks *t)
+void weft_engine_pending(void)
+{
+	struct weft_engine *e = &weft_engine;
+	/* Relaxed, all: hints.  A mark that crosses the watcher's look costs one nap, no more. */
+	if (!atomic_load_explicit(&e->x_pending, memory_order_relaxed))
+		atomic_store_explicit(&e->x_pending, true, memory_order_relaxed);
+	if (weft_unlikely(atomic_load_explicit(&e->x_napping, memory_order_relaxed)) &&
+	    !weft_engine_self.no_progress &&
+	    atomic_exchange_explicit(&e->x_napping, false, memory_order_relaxed))
+		weft_engine_kick(e, WEFT_KICK_WATCHER);
+}
+
+/* A tick of the right length; true: kicked. */
+static bool tick_or_nap(struct weft_engine *e, struct ticks *t)
 {
 	/* Relaxed: what we miss is seen a tick later. */
-	bool hold = t->hold || atomic_load_explicit(&e->x_hold_ns, memory_order_relaxed);
-	bool kicked = tick(e, hold && t->ns > HOLD_NS ? HOLD_NS : t->ns);
+	if (t->hold || atomic_load_explicit(&e->x_hold_ns, memory_order_relaxed))
+		return tick(e, t->ns > HOLD_NS ? HOLD_NS : t->ns);
+	if (t->calm < CALM_TICKS)
+		return tick(e, t->ns);
+	atomic_store_explicit(&e->x_napping, true, memory_order_relaxed);
+	bool kicked = atomic_load_explicit(&e->x_pending, memory_order_relaxed) ||
+		      tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS);
+	atomic_store_explicit(&e->x_napping, false, memory_order_relaxed);
+	if (kicked)
+		t->ns = TICK_MIN_NS;
+	return kicked;
+}
+
+static void watch(struct weft_engine *e, struct ticks *t)
+{
+	bool kicked = tick_or_nap(e, t);
+	/* Relaxed: see weft_engine_pending. */
+	bool pending = atomic_load_explicit(&e->x_pending, memory_order_relaxed);
+	if (pending)
+		atomic_store_explicit(&e->x_pending, false, memory_order_relaxed);
+	t->calm = kicked || pending || rounds_now(e) == t->rounds ? 0 : t->calm + 1;
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 	if (!wanted(e))
 		return;
@@ -269,7 +307,7 @@ static void watch(struct weft_engine *e, struct ticks *t)
 	} else if (rounds != t->rounds) {
 		slower(t);
 		/* Nobody waits at this moment: perhaps somebody has just gone to compute. */
-		if (state == WEFT_BATON_VACANT && !kicked) {
+		if (state == WEFT_BATON_VACANT && pending && !kicked) {
 			t->rounds = rounds;
 			tick(e, TICK_MIN_NS);
 			if (rounds_now(e) == rounds && wanted(e) &&
