@@ -299,12 +299,19 @@ static enum spin_verdict spin_next(struct weft_engine *e, struct spin *s, unsign
 static unsigned polled_in_a_row;
 
 /*
- * A wait ended by polling.  One after the other does: nobody sleeps, so the doorbells that peers
- * still ring for us cost both sides a system call for nothing.
+ * A wait, ours or one that we hand over to, has ended.  When one after the other ends by polling
+ * nobody sleeps, and the doorbells that peers still ring for us cost both sides a system call for
+ * nothing.
  */
-static void polled(struct weft_engine *e)
+static void polled(struct weft_engine *e, const struct wait_call *w)
 {
-	if (weft_likely(!some_armed(e)) || ++polled_in_a_row < HOT_WAITS)
+	if (weft_likely(!some_armed(e)))
+		return;
+	if (w->slept)
+		polled_in_a_row = 0;
+	else
+		polled_in_a_row++;
+	if (polled_in_a_row < HOT_WAITS)
 		return;
 	polled_in_a_row = 0;
 	if (weft_spin_cycles())
@@ -322,17 +329,14 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
 		int found = round_once(e, WEFT_ROUND_QUICK);
 		if (call_done(w)) {
-			if (w->slept) {
-				polled_in_a_row = 0;
-			} else {
-				if (spin.started)
-					weft_spin_paid();
-				polled(e);
-			}
+			if (spin.started && !w->slept)
+				weft_spin_paid();
+			polled(e, w);
 			leave(e, w);
 			break;
 		}
 		if (weft_unlikely(w->batch.count != 0)) {
+			polled(e, w);
 			if (!hand_over(e, w))
 				break;
 			spin.started = true; /* the watcher is off: sleep in the set at once */

@@ -21,7 +21,7 @@
 #define TICK_MIN_NS 20000u  /* a tick costs about 4 us of a core: the shortest worth taking */
 #define TICK_MAX_NS 200000u /* 2 % of a core, and the longest that a departure goes unseen */
 
-#define CALM_TICKS 32    /* ticks at which waiters polled and nothing had been left behind */
+#define CALM_TICKS 4     /* ticks at which waiters polled and nothing had been left behind */
 #define NAP_NS 10000000u /* the tick after that: waking costs a guest's core up to 30 us */
 
 #define HOLD_NS 50000u     /* the longest that something held back should wait */
