@@ -241,6 +241,21 @@ static uint32_t rounds_now(struct weft_engine *e)
 	return atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 }
 
+/*
+ * With the baton in hand: goes under.  If that was worth it the next departure shall be seen soon;
+ * if somebody polled again at once, we were too quick.
+ */
+static void lie_under(struct weft_engine *e, struct ticks *t)
+{
+	uint64_t begun = weft_clock_ns();
+	if (!go_under(e))
+		return;
+	if (weft_clock_ns() - begun > TICK_MAX_NS)
+		t->ns = TICK_MIN_NS;
+	else
+		slower(t);
+}
+
 /* The holder sleeps in the watch set; so do we, on our word.  True: moved because he leaves. */
 static bool sit_beside(struct weft_engine *e)
 {
@@ -302,21 +317,19 @@ static void watch(struct weft_engine *e, struct ticks *t)
 			return;
 		drain(e);
 		/* He has gone and left all armed: straight under it. */
-		if (weft_baton_try_take(&e->baton) && go_under(e))
-			t->ns = TICK_MIN_NS;
+		if (weft_baton_try_take(&e->baton))
+			lie_under(e, t);
 	} else if (rounds != t->rounds) {
 		slower(t);
 		/* Nobody waits at this moment: perhaps somebody has just gone to compute. */
 		if (state == WEFT_BATON_VACANT && pending && !kicked) {
 			t->rounds = rounds;
 			tick(e, TICK_MIN_NS);
-			if (rounds_now(e) == rounds && wanted(e) &&
-			    weft_baton_try_take(&e->baton) && go_under(e))
-				t->ns = TICK_MIN_NS;
+			if (rounds_now(e) == rounds && wanted(e) && weft_baton_try_take(&e->baton))
+				lie_under(e, t);
 		}
 	} else if (weft_baton_try_take(&e->baton)) {
-		if (go_under(e))
-			t->ns = TICK_MIN_NS;
+		lie_under(e, t);
 	} else {
 		drain(e); /* the holder does not get a core: poll in its place */
 		slower(t);
