@@ -62,9 +62,8 @@ function(weft_layer name)
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${name}/test_*.c)
   foreach(src ${tests})
     get_filename_component(prog ${src} NAME_WE)
-    # Models run coroutines of their own on one thread: nothing for ThreadSanitizer, which cannot
-    # follow their stacks.
-    if(WEFT_SANITIZE MATCHES "thread" AND prog MATCHES "^test_model_")
+    # Models run coroutines of their own on one thread: sanitizers cannot follow their stacks.
+    if(WEFT_SANITIZE AND prog MATCHES "^test_model_")
       continue()
     endif()
     set(exe ${name}_${prog})
