@@ -9,8 +9,7 @@
 	X(SUM)                                                                                     \
 	X(PROD)                                                                                    \
 	X(MIN)                                                                                     \
-	X(MAX) X(BAND) X(BOR) X(BXOR) X(LAND) X(LOR) X(LXOR) X(MINLOC) X(MAXLOC) X(REPLACE)        \
-		X(NO_OP)
+	X(MAX) X(BAND) X(BOR) X(BXOR) X(LAND) X(LOR) X(LXOR) X(MINLOC) X(MAXLOC) X(REPLACE) X(NO_OP)
 
 static struct weft_mpi_op predefined[] = {
 #define X(id)                                                                                      \
