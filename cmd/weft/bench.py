@@ -20,53 +20,13 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True  # the folder may be the system's
+from bench_table import BENCHES, LINKS, PEERS
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 PREFIX = os.path.dirname(os.path.dirname(HERE))
 BIN = os.path.join(PREFIX, "bin")
 COLUMNS = "bench,impl,link,case,metric,unit,min,median,max,n".split(",")
-LINKS = ("shm", "tcp", "1g")
-PEERS = ("mpich", "openmpi", "openmpi-tuned")
-
-
-class Bench:
-    """One question: its program, what it can run over, and how it is split into runs."""
-
-    def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
-                 ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False):
-        self.source, self.asks, self.unit, self.links = source, asks, unit, links
-        self.parts, self.quick_parts = parts, quick_parts or parts
-        self.limit = limit or {}          # link -> arguments of the program `limit`
-        self.ranks = ranks                # does --ranks mean something?
-        self.seconds = seconds            # one run that takes longer is ended
-        self.tuned = tuned or {}          # link -> Open MPI's tuned mode
-        self.also_off = also_off          # weft once more with background progress off
-        self.log, self.bars = log, bars   # how --svg draws it
-
-
-YIELD = {link: ("mpi_yield_when_idle", "1") for link in LINKS}
-THREAD = {link: ("btl_tcp_progress_thread", "1") for link in ("tcp", "1g")}
-BENCHES = {
-    "latency": Bench("p2p/latency", "how long is a message under way?", "us, half of there and back",
-                     limit={"shm": ["latency", "shm"], "tcp": ["latency", "socket"],
-                            "1g": ["latency", "socket"]},
-                     tuned=THREAD, also_off=True, log=True),
-    "bandwidth": Bench("p2p/bandwidth", "how many bytes pass in a second?", "MB/s, one direction",
-                       limit={"tcp": ["bandwidth", "socket"], "1g": ["bandwidth", "socket"]},
-                       tuned=THREAD, log=True),
-    "rate": Bench("p2p/rate", "how many small messages pass in a second?", "millions per second",
-                  tuned=THREAD, bars=True),
-    "overlap": Bench("overlap/overlap", "do messages move while the program computes?",
-                     "share of the transfer that was hidden",
-                     limit={"tcp": ["overlap", "socket"], "1g": ["overlap", "socket"]},
-                     ranks=False, tuned=THREAD, bars=True),
-    "waiters": Bench("threads/waiters",
-                     "what does a message cost when N threads wait, each for its own?",
-                     "us, half of there and back",
-                     parts=tuple((str(n),) for n in (1, 2, 16, 64, 512)),
-                     quick_parts=(("2",), ("64",)), ranks=False, seconds=12, tuned=YIELD, log=True),
-    "idle": Bench("threads/idle", "what does it cost to wait a second for a message?",
-                  "percent of a core", ranks=False, tuned=YIELD, bars=True),
-}
 
 
 def say(text):
@@ -90,8 +50,8 @@ class Programs:
             die("no bench sources in " + self.sources + "; is weft installed completely?", 1)
         digest = hashlib.sha256()
         for folder, folders, files in os.walk(self.sources, followlinks=True):
-            folders[:] = sorted(f for f in folders if f in ("lib", "p2p", "overlap", "threads"))
-            for name in sorted(files):
+            folders.sort()
+            for name in sorted(n for n in files if n.endswith((".c", ".h"))):
                 with open(os.path.join(folder, name), "rb") as f:
                     digest.update(name.encode() + b"\0" + f.read())
         self.digest = digest
@@ -211,18 +171,18 @@ class Row:
     def name(self):
         return self.impl + (" progress off" if self.off else "")
 
-    def command(self, part):
+    def command(self, part, ranks):
         o = self.options
         args = list(part) + (["--quick"] if o.quick else [])
         if self.impl == "limit":
             args = self.bench.limit[o.link] + (["--quick"] if o.quick else [])
             return start_limit(self.program, args, o.link)
         if self.impl == "weft":
-            return start_weft(self.program, args, o.ranks, o.link, self.off)
+            return start_weft(self.program, args, ranks, o.link, self.off)
         if self.impl == "mpich":
-            return start_mpich(self.program, args, o.ranks, o.link)
+            return start_mpich(self.program, args, ranks, o.link)
         tuned = self.bench.tuned[o.link] if self.impl == "openmpi-tuned" else None
-        return start_openmpi(self.program, args, o.ranks, o.link, tuned)
+        return start_openmpi(self.program, args, ranks, o.link, tuned)
 
 
 def end_group(process):
@@ -243,9 +203,9 @@ def end_group(process):
         pass
 
 
-def run_once(row, part):
+def run_once(row, part, ranks):
     """Rows that one run printed, and what went wrong with it (or None)."""
-    command, extra = row.command(part)
+    command, extra = row.command(part, ranks)
     # The user's settings stay; what a launcher left, if we run under one, does not.
     env = {k: v for k, v in os.environ.items()
            if not re.match(r"(PMIX?|OMPI_COMM|PRTE|HYDI|MPIEXEC|WEFT_BOOT)_", k)}
@@ -277,32 +237,31 @@ def run_once(row, part):
 
 
 def run_all(bench, rows, options):
-    """Rounds over all rows, interleaved.  Returns {(row name, impl, case, metric, unit): values}."""
-    values, order = {}, []
+    """Rounds over all rows, interleaved.  Returns [((impl, case, metric, unit), values)]."""
+    values = {}
     parts = bench.quick_parts if options.quick else bench.parts
+    cells = [(ranks, part, row) for ranks in options.ranks for part in parts for row in rows
+             # The limit knows two processes and no parts.
+             if row.impl != "limit" or (part is parts[0] and ranks == 2)]
     for turn in range(options.runs):
-        for part in parts:
-            for row in rows:
-                if row.impl == "limit" and part is not parts[0]:
-                    continue
-                if part in row.failed:
-                    continue
-                what = " ".join([row.name, *part])
-                say(f"round {turn + 1} of {options.runs}: {what}")
-                results, wrong = run_once(row, part)
-                if wrong:
-                    say(f"  {what}: {wrong}")
-                    # Peers that gave no answer once would only cost the same time again.
-                    row.failed.add(part)
-                for case, metric, unit, value in results:
-                    if row.off:
-                        case += " progress off"
-                    key = (row.impl, case, metric, unit)
-                    if key not in values:
-                        values[key] = []
-                        order.append(key)
-                    values[key].append(value)
-    return [(key, values[key]) for key in order]
+        for ranks, part, row in cells:
+            # Peers that gave no answer once would only cost the same time again.
+            if (ranks, part) in row.failed:
+                continue
+            many = f"{ranks} ranks" if len(options.ranks) > 1 else ""
+            what = " ".join(word for word in (row.name, many, *part) if word)
+            say(f"round {turn + 1} of {options.runs}: {what}")
+            results, wrong = run_once(row, part, ranks)
+            if wrong:
+                say(f"  {what}: {wrong}")
+                row.failed.add((ranks, part))
+            for case, metric, unit, value in results:
+                if row.off:
+                    case += " progress off"
+                if many:
+                    case = f"{many}: {case}"
+                values.setdefault((row.impl, case, metric, unit), []).append(value)
+    return list(values.items())
 
 
 # ---- output -----------------------------------------------------------------------------------
@@ -394,7 +353,7 @@ def parse(argv):
         prog="weft bench", description="Measures weft, and other MPIs beside it in the same run.",
         epilog="`weft bench list` says what each bench asks.")
     parser.add_argument("bench", metavar="BENCH", help="list, " + ", ".join(BENCHES))
-    parser.add_argument("--ranks", type=int, default=2, metavar="N", help="ranks, an even number (2)")
+    parser.add_argument("--ranks", metavar="N,...", help="ranks, even numbers (coll: 2,4,8,16; else 2)")
     parser.add_argument("--link", choices=LINKS, default="shm",
                         help="shared memory, tcp on this machine, or two network namespaces joined "
                              "by 1 Gbit/s (shm)")
@@ -411,6 +370,20 @@ def parse(argv):
     return o
 
 
+def check_ranks(o, bench):
+    """Turns --ranks into a list."""
+    if o.ranks is None:
+        o.ranks = list(bench.quick_at if o.quick else bench.at)
+        return
+    if not bench.ranks:
+        die(f"--ranks {o.ranks}: {o.bench} has two ranks")
+    words = o.ranks.split(",")
+    for word in words:
+        if not word.isdigit() or int(word) < 2 or int(word) % 2:
+            die(f"--ranks {o.ranks}: even numbers of ranks, 2 or more")
+    o.ranks = sorted({int(word) for word in words})
+
+
 def check(o):
     if o.bench not in BENCHES:
         die(f"no bench '{o.bench}'; there are list, {', '.join(BENCHES)}")
@@ -420,10 +393,11 @@ def check(o):
             die(f"--against: no '{name}'; there are {', '.join(PEERS)}")
         if not shutil.which(COMPILERS[name]):
             die(f"--against {name}: {COMPILERS[name]} is not here; install: {PACKAGES[name]}")
-    if o.ranks < 2 or o.ranks % 2:
-        die(f"--ranks {o.ranks}: an even number of ranks, 2 or more")
-    if o.ranks != 2 and not bench.ranks:
-        die(f"--ranks {o.ranks}: {o.bench} has two ranks")
+        if name not in bench.peers:
+            die(f"--against {name}: {o.bench} cannot be asked of it")
+    if o.link not in bench.links:
+        die(f"--link {o.link}: {o.bench} runs over {', '.join(bench.links)}")
+    check_ranks(o, bench)
     if o.runs < 1:
         die(f"--runs {o.runs}: 1 or more")
     if o.svg and not shutil.which("gnuplot"):
@@ -439,7 +413,8 @@ def main(argv):
     options = parse(argv)
     if options.bench == "list":
         for name, bench in BENCHES.items():
-            print(f"{name:<10} {bench.asks}\n{'':<10} {bench.unit}; over {', '.join(bench.links)}")
+            print(f"{name:<10} {bench.asks}\n{'':<10} {bench.unit}; over {', '.join(bench.links)}\n"
+                  f"{'':<10} papers: {bench.figure}")
         return 0
     bench = check(options)
     programs = Programs()
@@ -457,7 +432,7 @@ def main(argv):
             say(f"openmpi-tuned: nothing to tune for {options.bench} over {options.link}; left out")
             continue
         rows.append(Row(name, bench, options, programs))
-    if options.link in bench.limit and options.ranks == 2:
+    if options.link in bench.limit and 2 in options.ranks:
         rows.append(Row("limit", bench, options, programs))
 
     results = run_all(bench, rows, options)

@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 XDG_CACHE_HOME=$work
 export XDG_CACHE_HOME
 bad=0
-for bench in latency bandwidth rate overlap waiters idle; do
+for bench in $("$BUILD/bin/weft" bench list | sed -n 's/^\([a-z0-9]*\) .*/\1/p' | grep .); do
 	if ! "$BUILD/bin/weft" bench $bench --quick --runs 1 --csv "$work/$bench.csv" >"$work/out" 2>&1; then
 		echo "FAILED: weft bench $bench" >&2
 		tail -n 5 "$work/out" >&2

@@ -44,7 +44,7 @@ wrong "no command 'foo'" "$weft" foo
 wrong "no option '--foo'" "$weft" info --foo
 
 if command -v python3 >/dev/null 2>&1; then
-	for bench in latency bandwidth rate overlap waiters idle; do
+	for bench in latency bandwidth rate overlap waiters idle coll; do
 		want 0 "^$bench " "$weft" bench list
 	done
 	wrong "which one" "$weft" bench

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The benches: one line each.  A program in share/weft/bench and an entry here make a bench: `weft
+bench NAME`, `weft bench list`, `weft bench paper` and the tests find it by themselves."""
+
+LINKS = ("shm", "tcp", "1g")
+PEERS = ("mpich", "openmpi", "openmpi-tuned")
+
+
+class Bench:
+    """One question: its program, what it can run over, and how it is split into runs."""
+
+    def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
+                 ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False,
+                 figure=None, at=(2,), quick_at=None, peers=PEERS):
+        self.source, self.asks, self.unit, self.links = source, asks, unit, links
+        self.parts, self.quick_parts = parts, quick_parts or parts
+        self.limit = limit or {}          # link -> arguments of the program `limit`
+        self.ranks = ranks                # does --ranks mean something?
+        self.at, self.quick_at = at, quick_at or at  # numbers of ranks without --ranks
+        self.seconds = seconds            # one run that takes longer is ended
+        self.tuned = tuned or {}          # link -> Open MPI's tuned mode
+        self.also_off = also_off          # weft once more with background progress off
+        self.log, self.bars = log, bars   # how --svg draws it
+        self.figure = figure or "none"    # what of the papers it remakes
+        self.peers = peers                # whom it can be asked of as well
+
+
+YIELD = {link: ("mpi_yield_when_idle", "1") for link in LINKS}
+THREAD = {link: ("btl_tcp_progress_thread", "1") for link in ("tcp", "1g")}
+COLLECTIVES = ("barrier", "allreduce", "bcast", "reduce", "allgather", "alltoall")
+BENCHES = {
+    "latency": Bench("p2p/latency", "how long is a message under way?", "us, half of there and back",
+                     limit={"shm": ["latency", "shm"], "tcp": ["latency", "socket"],
+                            "1g": ["latency", "socket"]},
+                     tuned=THREAD, also_off=True, log=True,
+                     figure="RenPar 2008 table 2; 2015 figs. 5, 6"),
+    "bandwidth": Bench("p2p/bandwidth", "how many bytes pass in a second?", "MB/s, one direction",
+                       limit={"tcp": ["bandwidth", "socket"], "1g": ["bandwidth", "socket"]},
+                       tuned=THREAD, log=True),
+    "rate": Bench("p2p/rate", "how many small messages pass in a second?", "millions per second",
+                  tuned=THREAD, bars=True),
+    "overlap": Bench("overlap/overlap", "do messages move while the program computes?",
+                     "share of the transfer that was hidden",
+                     limit={"tcp": ["overlap", "socket"], "1g": ["overlap", "socket"]},
+                     ranks=False, tuned=THREAD, bars=True, figure="2009 figs. 5-7; 2015 figs. 7-9"),
+    "waiters": Bench("threads/waiters",
+                     "what does a message cost when N threads wait, each for its own?",
+                     "us, half of there and back",
+                     parts=tuple((str(n),) for n in (1, 2, 16, 64, 512)),
+                     quick_parts=(("2",), ("64",)), ranks=False, seconds=12, tuned=YIELD, log=True,
+                     figure="2009 fig. 4; 2015 fig. 10"),
+    "idle": Bench("threads/idle", "what does it cost to wait a second for a message?",
+                  "percent of a core", ranks=False, tuned=YIELD, bars=True),
+    "coll": Bench("coll/coll", "how long does a collective take, also with more ranks than cores?",
+                  "us per call", parts=tuple((k,) for k in COLLECTIVES),
+                  quick_parts=(("barrier",), ("allreduce",)), links=("shm", "tcp"), at=(2, 4, 8, 16),
+                  quick_at=(2, 4), tuned=YIELD, log=True),
+}
