@@ -151,7 +151,7 @@ static inline int fake_run(const struct fake *f, int rank, int size, int (*clien
 		setenv("PMI_SIZE", text, 1);
 		if (f->handover)
 			fake_hand_over(f, pair[1]);
-		alarm(20);
+		alarm(200);
 		exit(client());
 	}
 	close(pair[1]);

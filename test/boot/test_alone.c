@@ -85,7 +85,7 @@ static _Noreturn void abort_in_trouble(int out_fd, bool other_thread)
 	} else {
 		CHECK(write(out_fd, much, sizeof much) == (ssize_t)sizeof much); /* full now */
 	}
-	alarm(10);
+	alarm(200);
 	weft_boot_abort(3, NULL);
 }
 

@@ -4,10 +4,19 @@
  * everything afterwards; a hundred thousand tags, received in reverse, are found at once; more
  * answers than there is memory for end the connection, not the process.
  */
+#include <time.h>
 #include "comm/fake_net.h"
 
 static struct weft_core *core[2];
 static struct weft_ctx *ctx[2];
+
+/* Of our own thread: what others do on this machine does not count. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+	CHECK(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t));
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 static void begin(uint64_t seed, uint64_t credit)
 {
@@ -100,13 +109,13 @@ static void many_tags(uint64_t seed)
 		}
 		/* What the fabric still has. */
 		poll_both(1000);
-		uint64_t t0 = weft_clock_ns();
+		uint64_t t0 = cpu_ns();
 		for (int i = N - 1; i >= 0; i--) {
 			weft_req_init(&r, NULL, NULL);
 			CHECK(!weft_irecv(&r, ctx[1], 0, i * stride, &to));
 			CHECK(weft_req_done(&r) && !r.status.err && !strcmp(in, out));
 		}
-		uint64_t each = (weft_clock_ns() - t0) / N;
+		uint64_t each = (cpu_ns() - t0) / N;
 		printf("stride %d: %llu ns per receive\n", stride, (unsigned long long)each);
 		/* A list would need 100 us. */
 		CHECK(each < 20000);

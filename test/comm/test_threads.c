@@ -14,6 +14,7 @@ static struct weft_core *core[RANKS];
 static pthread_mutex_t poll_mask[RANKS];
 static struct weft_ctx *ctx[RANKS];
 static unsigned rounds = 1000;
+static _Atomic int x_running;
 
 static void poll_rank(int rank)
 {
@@ -143,6 +144,7 @@ static void *run(void *arg)
 	else
 		for (unsigned i = 0; i < rounds; i++)
 			exchange(w);
+	atomic_fetch_sub(&x_running, 1);
 	return NULL;
 }
 
@@ -161,11 +163,18 @@ int main(int argc, char **argv)
 		pthread_mutex_init(&poll_mask[r], NULL);
 		CHECK(!weft_core_ctx_open(core[r], 3, &ctx[r]));
 	}
+	atomic_store(&x_running, RANKS * THREADS);
 	for (int r = 0; r < RANKS; r++) {
 		for (int t = 0; t < THREADS; t++) {
 			who[r][t] = (struct who){r, t, seed + (uint64_t)(r * 10 + t)};
 			CHECK(!pthread_create(&th[r][t], NULL, run, &who[r][t]));
 		}
+	}
+	/* A rank whose threads are over still owes its peer what waits for room. */
+	while (atomic_load(&x_running)) {
+		for (int r = 0; r < RANKS; r++)
+			poll_rank(r);
+		sched_yield();
 	}
 	for (int r = 0; r < RANKS; r++)
 		for (int t = 0; t < THREADS; t++)

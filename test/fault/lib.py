@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """lib.py - what the drivers of this folder share: start a job, wait with a limit, see that nothing is left.
 
+Limits tell a hang from an end: two minutes, for the machine may be busy with others.
+
 Environment: BUILD is the build tree.  Exit 0 passed, 1 failed, 77 skipped.
 """
 
@@ -117,7 +119,7 @@ class Job:
         """mpiexec and its keeper."""
         return [p for p in marked() if command_of(p) in ("mpiexec", "weft-keeper")]
 
-    def wait(self, limit):
+    def wait(self, limit=120):
         try:
             rc = self.process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -138,7 +140,7 @@ class Job:
         return Result(rc, texts[0], texts[1], seconds)
 
 
-def run(command, env=None, limit=30, prepare=None):
+def run(command, env=None, limit=120, prepare=None):
     return Job(command, env, prepare).wait(limit)
 
 
@@ -146,7 +148,7 @@ def ranks(n, name, *args):
     return [MPIEXEC, "-n", str(n), program(name)] + [str(a) for a in args]
 
 
-def wait_for(path, limit=20):
+def wait_for(path, limit=120):
     end = time.monotonic() + limit
     while not os.path.exists(path):
         if time.monotonic() > end:
@@ -155,7 +157,7 @@ def wait_for(path, limit=20):
     return True
 
 
-def nobody_left(what, limit=3):
+def nobody_left(what, limit=60):
     end = time.monotonic() + limit
     while marked():
         if time.monotonic() > end:

@@ -7,7 +7,7 @@ prog = program("traffic")
 
 
 def bad(command, rc, *words, lines=2):
-    result = run([os.path.join(BIN, command[0])] + command[1:], None, 20)
+    result = run([os.path.join(BIN, command[0])] + command[1:])
     if expect(" ".join(command)[:100], result, rc, lines) and not any(w in result.err for w in words):
         fail("%s: stderr names none of %s" % (" ".join(command)[:100], words), result.text())
 
@@ -46,9 +46,9 @@ for wrapper in ("mpicc", "mpicxx"):
     if not os.path.exists(path):
         continue
     for arguments in (["/nowhere.c"], ["--no-such-option-at-all"], []):
-        result = run([path] + arguments, None, 20)
+        result = run([path] + arguments)
         if result.rc in (0, "HANG") or not result.lines:
             fail("%s %s" % (wrapper, arguments), result.text())
-    result = run([path, "/nowhere.c"], {"WEFT_CC": "no-such-compiler", "WEFT_CXX": "no-such-compiler"}, 20)
+    result = run([path, "/nowhere.c"], {"WEFT_CC": "no-such-compiler", "WEFT_CXX": "no-such-compiler"})
     expect(wrapper + " without its compiler", result, (1, 2, 126, 127), 2, "no-such-compiler")
 finish()

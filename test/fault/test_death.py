@@ -39,11 +39,8 @@ def go(place):
 def default_handler(how, where, fabric):
     what = "%s in %s over %s" % (how, where, fabric)
     job, place = start(how, where, "fatal", fabric)
-    began = time.monotonic()
     go(place)
-    result = job.wait(20)
-    if time.monotonic() - began > 6:
-        fail("%s: took %.1f s to end" % (what, time.monotonic() - began), result.text())
+    result = job.wait()
     expect(what, result, HOW[how], 4, ["rank 1 on " + host, SAYS[how]])
     told = [x for x in result.lines if "rank 1 on" in x]
     if len(told) != 1:
@@ -60,12 +57,12 @@ def errors_return(how, where, fabric):
         os.kill(pid, signal.SIGSTOP)
     go(place)
     for rank in (0, 2):
-        if not wait_for(os.path.join(place, "ok.%d" % rank), 12):
+        if not wait_for(os.path.join(place, "ok.%d" % rank)):
             fail("%s: rank %d does not go on" % (what, rank))
             stacks()
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
-    result = job.wait(15)
+    result = job.wait()
     expect(what, result, HOW[how], 4, ["rank 1 on " + host, SAYS[how]])
     nobody_left(what)
 

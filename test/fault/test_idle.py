@@ -8,6 +8,6 @@ for fabric in FABRICS:
         result = run(ranks(2, "idle"), {"WEFT_DRIVERS": fabric, "WEFT_PROGRESS": progress})
         if expect("idle over %s, progress %s" % (fabric, progress), result, 0):
             print(fabric, "progress", progress, [x for x in result.out.splitlines() if x.startswith("rank 1")])
-result = run(ranks(8, "idle"), None, 40)
+result = run(ranks(8, "idle"), None)
 expect("eight idle ranks", result, 0)
 finish()

@@ -34,7 +34,7 @@ for fabric in FABRICS:
         for ranks_n in (1, 2, 4):
             what = "%d descriptors, %d ranks, %s" % (n, ranks_n, fabric)
             limit = limited(resource.RLIMIT_NOFILE, n)
-            result = run(ranks(ranks_n, "traffic", "plain", 3), {"WEFT_DRIVERS": fabric}, 30, limit)
+            result = run(ranks(ranks_n, "traffic", "plain", 3), {"WEFT_DRIVERS": fabric}, prepare=limit)
             # Each rank may say it, a second line tells of the consequence.
             worked[n, ranks_n] = works_or_says(what, result, DESCRIPTORS, 2 * ranks_n + 1)
     if not worked[64, 2]:
@@ -54,7 +54,7 @@ if os.geteuid() == 0 and shutil.which("setpriv") and shutil.which("prlimit"):
                        os.path.join(place, "bin", "mpiexec"), "-n", "2",
                        os.path.join(place, "test", "fault", "fault_traffic"), "plain", "3"]
             what = "%d processes and threads, %s" % (n, fabric)
-            result = run(command, {"WEFT_DRIVERS": fabric}, 30)
+            result = run(command, {"WEFT_DRIVERS": fabric})
             ok = works_or_says(what, result, ("thread", "process", "ulimit -u", "temporarily unavailable"), 5)
             if n == 40 and not ok:
                 fail(what + ": does not work", result.text())
@@ -63,5 +63,5 @@ else:
 
 for name, which, n in (("locked memory", resource.RLIMIT_MEMLOCK, 0), ("core", resource.RLIMIT_CORE, 0),
                        ("stack", resource.RLIMIT_STACK, 256 << 10)):
-    expect("little " + name, run(ranks(2, "traffic", "plain", 3), None, 30, limited(which, n)), 0)
+    expect("little " + name, run(ranks(2, "traffic", "plain", 3), prepare=limited(which, n)), 0)
 finish()

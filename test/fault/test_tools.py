@@ -14,24 +14,24 @@ if shutil.which("valgrind"):
     tested += 1
     for fabric in FABRICS:
         result = run([MPIEXEC, "-n", "2", "valgrind", "-q", "--error-exitcode=9", "--fair-sched=yes"] + plain,
-                     {"WEFT_DRIVERS": fabric}, 60)
+                     {"WEFT_DRIVERS": fabric})
         if expect("valgrind over " + fabric, result, 0) and "==" in result.err:
             fail("valgrind over %s says something" % fabric, result.text())
 if shutil.which("gdb"):
     tested += 1
-    result = run([MPIEXEC, "-n", "2", "gdb", "-q", "-batch", "-ex", "run", "--args"] + plain, None, 60)
+    result = run([MPIEXEC, "-n", "2", "gdb", "-q", "-batch", "-ex", "run", "--args"] + plain)
     expect("gdb", result, 0)
     if result.out.count("exited normally") != 2 or "checksum" not in result.out:
         fail("gdb: a rank does not run to its end", result.text())
 source = os.path.join(os.environ.get("SOURCE", "."), "test", "fault", "traffic.c")
 made = os.path.join(scratch, "sanitized")
 compiled = run([os.path.join(BIN, "mpicc"), "-g", "-D_GNU_SOURCE", "-I" + os.path.dirname(os.path.dirname(source)),
-                "-fsanitize=address,undefined", "-o", made, source], None, 60)
+                "-fsanitize=address,undefined", "-o", made, source])
 if compiled.rc == 0:
     tested += 1
     for fabric in FABRICS:
         result = run([MPIEXEC, "-n", "2", made, "plain", "10"],
-                     {"WEFT_DRIVERS": fabric, "LD_LIBRARY_PATH": os.path.join(BUILD, "lib")}, 60)
+                     {"WEFT_DRIVERS": fabric, "LD_LIBRARY_PATH": os.path.join(BUILD, "lib")})
         if expect("AddressSanitizer over " + fabric, result, 0) and result.lines:
             fail("AddressSanitizer over %s says something" % fabric, result.text())
 elif "sanitize" in compiled.err or "asan" in compiled.err:

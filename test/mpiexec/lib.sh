@@ -82,6 +82,6 @@ all_gone() { # SECONDS WHAT
 }
 
 done_testing() {
-	all_gone 3 "at the end"
+	all_gone 100 "at the end"
 	exit $FAILED
 }

@@ -26,7 +26,7 @@ want 6 "$MPIEXEC" -n 3 "$PROBE" who - 6
 err_has 'ended with exit code 6'
 want 1 "$MPIEXEC" -n 1 "$PROBE" hang 0 : -n 1 true
 err_has 'rank 1 .* while other ranks wait'
-all_gone 5 "a rank that never joins"
+all_gone 100 "a rank that never joins"
 
 # --- after a failure nobody is left: groups, sessions, orphans, those who ignore SIGTERM
 for what in 'signal 11' 'exit 3' 'abort 5' 'exit 0'; do
@@ -45,7 +45,7 @@ case $? in
 1) err_has 'rank 1 .* without MPI_Finalize' ;;
 *) fail "a shell that stays: exit code" ;;
 esac
-all_gone 1 "a shell that stays"
+all_gone 100 "a shell that stays"
 
 # --- a rank that fails after MPI_Finalize does not take those along that have left too
 want 6 "$MPIEXEC" -n 1 "$PROBE" who - 6 : -n 1 sh -c "'$PROBE' who; sleep 0.3; echo finished"
@@ -63,45 +63,45 @@ start_job() { # starts a job with grandchildren; $! is mpiexec
 	JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 2 sh -c "setsid sleep 1000 & (trap '' TERM INT HUP; touch '$T/up.'\$PMI_RANK; '$PROBE' hang 0; true) & wait; true" \
 		>"$T/out" 2>"$T/err" </dev/null &
 	MPID=$!
-	until_true 10 test -e "$T/up.0" -a -e "$T/up.1" || fail "the job does not start"
+	until_true 100 test -e "$T/up.0" -a -e "$T/up.1" || fail "the job does not start"
 }
 keeper_of() { tr '\n' ' ' <"/proc/$1/task/$1/children" | cut -d' ' -f1; }
 
 start_job
 kill -9 $MPID
 wait $MPID 2>/dev/null
-all_gone 3 "mpiexec killed"
+all_gone 100 "mpiexec killed"
 start_job
 kill -9 "$(keeper_of $MPID)"
 wait $MPID
 [ $? = 1 ] || fail "keeper killed: exit code"
 err_has 'keeps the ranks was killed'
-all_gone 3 "keeper killed"
+all_gone 100 "keeper killed"
 start_job
 # whoever ends all that is called mpiexec must not meet the keeper
 [ "$(cat "/proc/$(keeper_of $MPID)/comm")" = weft-keeper ] || fail "the keeper's name"
 grep -q mpiexec "/proc/$(keeper_of $MPID)/cmdline" && fail "the keeper's command line"
 kill -9 $MPID
 wait $MPID 2>/dev/null
-all_gone 3 "mpiexec killed again"
+all_gone 100 "mpiexec killed again"
 
 # --- signals to mpiexec
 for s in INT:130 TERM:143 HUP:129; do
 	start_job
 	kill -"${s%:*}" $MPID
-	until_true 5 grep -q "SIG${s%:*}: asking" "$T/err" || fail "SIG${s%:*}: no answer"
+	until_true 100 grep -q "SIG${s%:*}: asking" "$T/err" || fail "SIG${s%:*}: no answer"
 	kill -INT $MPID 2>/dev/null # unless the ranks have ended by the first
 	wait $MPID
 	rc=$?
 	[ $rc = "${s#*:}" ] || fail "SIG${s%:*} twice: exit code $rc"
-	all_gone 1 "SIG${s%:*} twice"
+	all_gone 100 "SIG${s%:*} twice"
 done
 
 # once: ranks may end in their own way
 rm -f "$T"/up.*
 JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 2 sh -c "trap 'echo bye; exit 0' INT; touch '$T/up.'\$PMI_RANK; while :; do sleep 0.05; done" >"$T/out" 2>"$T/err" &
 MPID=$!
-until_true 10 test -e "$T/up.0" -a -e "$T/up.1"
+until_true 100 test -e "$T/up.0" -a -e "$T/up.1"
 kill -INT $MPID
 wait $MPID
 [ $? = 130 ] || fail "SIGINT once: exit code"
@@ -114,7 +114,7 @@ err_lines 1
 rm -f "$T"/up.*
 (trap '' HUP; JOB_MARK=$JOB_MARK.ranks exec "$MPIEXEC" -n 1 sh -c "touch '$T/up.0'; while ! test -e '$T/go'; do sleep 0.05; done; echo done") >"$T/out" 2>"$T/err" &
 MPID=$!
-until_true 10 test -e "$T/up.0"
+until_true 100 test -e "$T/up.0"
 kill -HUP $MPID
 touch "$T/go"
 wait $MPID || fail "SIGHUP under nohup"
@@ -125,7 +125,7 @@ out_is "done
 rm -f "$T"/up.*
 JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 1 sh -c "trap 'echo usr; exit 0' USR1; touch '$T/up.0'; while :; do sleep 0.05; done" >"$T/out" 2>"$T/err" &
 MPID=$!
-until_true 10 test -e "$T/up.0"
+until_true 100 test -e "$T/up.0"
 kill -USR1 $MPID
 wait $MPID || fail "SIGUSR1: exit code"
 out_is "usr
@@ -135,11 +135,11 @@ out_is "usr
 rm -f "$T"/up.*
 JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 1 sh -c "echo \$\$ >'$T/pid'; touch '$T/up.0'; while ! test -e '$T/go.on'; do sleep 0.05; done; echo done" >"$T/out" 2>"$T/err" &
 MPID=$!
-until_true 10 test -e "$T/up.0"
+until_true 100 test -e "$T/up.0"
 state_is() { [ "$(sed 's/.*) \(.\).*/\1/' "/proc/$1/stat")" = "$2" ]; }
 kill -TSTP $MPID
-until_true 5 state_is $MPID T || fail "mpiexec does not stop"
-until_true 5 state_is "$(cat "$T/pid")" T || fail "the rank does not stop"
+until_true 100 state_is $MPID T || fail "mpiexec does not stop"
+until_true 100 state_is "$(cat "$T/pid")" T || fail "the rank does not stop"
 touch "$T/go.on"
 kill -CONT $MPID
 wait $MPID || fail "stop and go on: exit code"
@@ -147,20 +147,24 @@ out_is "done
 "
 
 # --- timeout
-want 124 "$MPIEXEC" -n 2 --timeout 0.3 sh -c 'echo before; setsid sleep 1000 & sleep 1000'
-err_has 'longer than 0.3 s'
-err_lines 1
+# On a busy machine the ranks may not come to their first word so soon: then with more time.
+for limit in 0.3 3 30; do
+	want 124 "$MPIEXEC" -n 2 --timeout $limit sh -c 'echo before; setsid sleep 1000 & sleep 1000'
+	err_has "longer than $limit s"
+	err_lines 1
+	[ "$(grep -c before "$T/out")" = 2 ] && break
+done
 out_is "before
 before
 "
 nobody_left || fail "--timeout: processes are left"
-want 0 "$MPIEXEC" -n 2 --timeout 30 true
+want 0 "$MPIEXEC" -n 2 --timeout 300 true
 
 # --- stuck output does not keep a failed job alive
 mkfifo "$T/stuck"
 (JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 2 --timeout 0.5 yes >"$T/stuck" 2>"$T/err"; echo $? >"$T/rc") &
 exec 7<"$T/stuck"
-until_true 10 test -s "$T/rc" || fail "--timeout with stuck output"
+until_true 100 test -s "$T/rc" || fail "--timeout with stuck output"
 [ "$(cat "$T/rc")" = 124 ] || fail "--timeout with stuck output: exit code"
 exec 7<&-
 done_testing

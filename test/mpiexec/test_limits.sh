@@ -2,7 +2,7 @@
 # Many ranks, few descriptors: works, or says which limit stands in the way.
 . "$(dirname "$0")/lib.sh"
 
-want 0 "$MPIEXEC" -n 200 --timeout 60 "$PROBE" exchange 10
+want 0 "$MPIEXEC" -n 200 --timeout 300 "$PROBE" exchange 10
 want 0 sh -c "ulimit -Sn 64; \"$MPIEXEC\" -n 60 sh -c 'ulimit -Sn'"
 [ "$(sort -u "$T/out")" = 64 ] || fail "ranks do not get the limit back"
 want 1 sh -c "ulimit -n 64; \"$MPIEXEC\" -n 60 true"

@@ -75,7 +75,7 @@ err_has interpreter
 cd "$T" && cp /bin/true here && want 127 "$MPIEXEC" here
 err_has './ before it'
 want 127 "$MPIEXEC" -n 2 sleep 1000 : no-such-program
-all_gone 5 "a program that is missing"
+all_gone 100 "a program that is missing"
 
 # --- other machines: the words of each engine
 mkdir "$T/bin"

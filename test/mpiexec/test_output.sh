@@ -75,14 +75,14 @@ exec 5<"$T/slow"
 JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 2 "$PROBE" exchange >&0 </dev/null 2>"$T/err" || fail "another job meanwhile"
 [ "$(wc -c <&5)" = 40000000 ] || fail "output lost behind a slow reader"
 exec 5<&-
-until_true 10 test -s "$T/rc"
+until_true 100 test -s "$T/rc"
 [ "$(cat "$T/rc")" = 0 ] || fail "slow reader: exit code"
 
 # --- PMI goes on while stdout is stuck
 mkfifo "$T/stuck"
 (JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 2 sh -c "(yes | head -c 30000000) & '$PROBE' exchange && touch '$T/done.'\$PMI_RANK; wait" >"$T/stuck" 2>/dev/null) &
 exec 6<"$T/stuck"
-until_true 10 test -e "$T/done.0" -a -e "$T/done.1" || fail "PMI waits for a stuck reader"
+until_true 100 test -e "$T/done.0" -a -e "$T/done.1" || fail "PMI waits for a stuck reader"
 cat <&6 >/dev/null
 exec 6<&-
 wait
@@ -91,7 +91,7 @@ wait
 (JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 2 yes 2>"$T/err"; echo $? >"$T/rc2") | head -1 >"$T/out"
 out_is "y
 "
-until_true 10 test -s "$T/rc2" || fail "yes | head does not end"
+until_true 100 test -s "$T/rc2" || fail "yes | head does not end"
 [ "$(cat "$T/rc2")" = 141 ] || fail "yes | head: exit code $(cat "$T/rc2")"
 
 # --- closed descriptors

@@ -83,7 +83,7 @@ if command -v mpicc.mpich >/dev/null && mpicc.mpich -o "$T/mpich" "$(dirname "$0
 	err_has 'rank 1 .* without MPI_Finalize'
 	want 139 "$MPIEXEC" -n 3 "$T/mpich" crash
 	err_has 'rank 1 .* SIGSEGV'
-	JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 2 --timeout 20 "$T/mpich" spawn >"$T/out" 2>"$T/err" && fail "spawn"
+	JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 2 --timeout 200 "$T/mpich" spawn >"$T/out" 2>"$T/err" && fail "spawn"
 	[ $? != 124 ] || fail "spawn hangs"
 	want 0 "$MPIEXEC" -n 1 "$T/mpich" sum : -n 2 "$T/mpich" sum
 else

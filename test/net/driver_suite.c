@@ -23,7 +23,8 @@
 #include "net/driver.h"
 
 #define SUITE_MAX 16
-#define SUITE_SECONDS 40
+#define SUITE_SECONDS 300 /* then it hangs */
+#define LOST_MS 120000    /* a wake-up that has not come by then is lost */
 
 struct board {
 	_Atomic int x_arrived[16];
@@ -221,7 +222,7 @@ static void sleep_once(struct node *n)
 	CHECK(err == WEFT_OK || err == WEFT_AGAIN);
 	if (err == WEFT_OK) {
 		struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
-		int got = poll(&p, 1, 10000);
+		int got = poll(&p, 1, LOST_MS);
 		CHECK(got != 0); /* a lost wake-up */
 		n->driver->disarm(n->net);
 	}
@@ -319,7 +320,7 @@ static void sleep_armed(struct node *n, bool *armed)
 		*armed = n->driver->arm(n->net) == WEFT_OK;
 	if (*armed && !n->driver->poll(n->net)) {
 		struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
-		CHECK(poll(&p, 1, 10000) != 0);
+		CHECK(poll(&p, 1, LOST_MS) != 0);
 	}
 	n->driver->poll(n->net);
 }

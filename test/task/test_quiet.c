@@ -93,10 +93,10 @@ static bool quiet(const char *what)
 	       polls == 0;
 }
 
-/* On a machine that is busy with others something may end late: but not five times. */
+/* On a machine that is busy with others something may end late: but not a hundred times. */
 static void expect_quiet(const char *what)
 {
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 100; i++)
 		if (quiet(what))
 			return;
 	CHECK(!"quiet");
@@ -159,7 +159,7 @@ static void unsolicited(void)
 		fake_send(&net, &m);
 		uint64_t t0 = weft_clock_ns();
 		while (atomic_load(&x_seen) != i + 1) {
-			CHECK(weft_clock_ns() - t0 < 5000000000u);
+			CHECK(weft_clock_ns() - t0 < 60000000000u);
 			usleep(i * 50);
 		}
 	}

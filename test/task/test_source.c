@@ -85,14 +85,14 @@ static void testing_disarms(void)
 	/* Nobody polls: the watcher arms. */
 	uint64_t t0 = weft_clock_ns();
 	while (!weft_sources_armed(&weft_engine)) {
-		CHECK(weft_clock_ns() - t0 < 5000000000u);
+		CHECK(weft_clock_ns() - t0 < 60000000000u);
 		usleep(100);
 	}
 	/* Tests in quick succession: disarmed, and each further message rings nobody. */
 	t0 = weft_clock_ns();
-	while (weft_sources_armed(&weft_engine) && weft_clock_ns() - t0 < 5000000000u)
+	while (weft_sources_armed(&weft_engine) && weft_clock_ns() - t0 < 60000000000u)
 		weft_engine_poll();
-	CHECK(!weft_sources_armed(&weft_engine) || weft_clock_ns() - t0 < 5000000000u);
+	CHECK(!weft_sources_armed(&weft_engine) || weft_clock_ns() - t0 < 60000000000u);
 }
 
 static void refuses_nonsense(void)

@@ -220,6 +220,9 @@ static void source_leaves_from_inside(void)
 	fake_add(&passing, "passing", true);
 	fake_send(&passing, &p.msg);
 	weft_engine_wait(&p.done);
+	/* Another thread may be on its way out of the poll that removed it. */
+	while (atomic_load(&passing.x_inside))
+		sched_yield();
 	long polls = atomic_load(&passing.x_polls);
 	for (int i = 0; i < 10; i++)
 		weft_engine_poll();
