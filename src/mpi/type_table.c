@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* type_table.c - predefined datatypes, datatype objects and their life. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mpi/type_contents.h"
+
+/* MPI gives MPI_CHAR no operations; programs reduce it all the same, as the C type's numbers, and
+ * other MPIs let them. */
+#if CHAR_MIN < 0
+#define WEFT_B_PLAIN_CHAR WEFT_B_I8
+#else
+#define WEFT_B_PLAIN_CHAR WEFT_B_U8
+#endif
 
 /* name, element; NONE: an optional datatype that this machine's compilers do not offer us */
 #define PREDEFINED(X)                                                                              \
@@ -49,7 +58,7 @@
 	X(MPI_WCHAR, WCHAR)                                                                        \
 	X(MPI_INT8_T, I8)                                                                          \
 	X(MPI_UINT8_T, U8)                                                                         \
-	X(MPI_CHAR, CHAR)                                                                          \
+	X(MPI_CHAR, PLAIN_CHAR)                                                                    \
 	X(MPI_SIGNED_CHAR, I8)                                                                     \
 	X(MPI_UNSIGNED_CHAR, U8)                                                                   \
 	X(MPI_BYTE, BYTE)                                                                          \
