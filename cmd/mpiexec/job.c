@@ -23,8 +23,10 @@
 #include "verdict.h"
 
 #define SECOND_NS 1000000000u
-#define ASK_NS (5ull * SECOND_NS)   /* after Ctrl-C, until SIGTERM */
-#define LEAVE_NS (5ull * SECOND_NS) /* to reach MPI_Finalize, when a rank failed after it */
+#define ASK_NS (5ull * SECOND_NS) /* after Ctrl-C, until SIGTERM */
+#define LEAVE_NS                                                                                   \
+	(5ull * SECOND_NS) /* to leave, when a rank failed after MPI_Finalize or left without */
+#define LOST_NS (SECOND_NS / 2)     /* for the status of a program below a wrapper */
 #define DRAIN_NS (2ull * SECOND_NS) /* for a reader that is slow, when the job has failed */
 #define SPAWNS_AHEAD 4              /* requests that wait in the keeper's socket */
 
@@ -36,10 +38,11 @@ static struct {
 	struct event_source keeper_source, signal_source;
 	enum phase phase;
 	int next_rank, spawning, living;
+	bool nobody_waited;        /* all ranks ended by themselves */
 	struct handover *handover; /* the job's secret, until the last rank has it */
 	struct verdict verdict;
 	int forced_code; /* the user or the clock ended it; 0: not */
-	uint64_t timeout_at, window_at, ask_at, leave_at, drain_at; /* 0: not set */
+	uint64_t timeout_at, window_at, ask_at, leave_at, lost_at, drain_at; /* 0: not set */
 } job;
 
 /* --- ending --- */
@@ -80,10 +83,42 @@ static void on_broken(int rank, const char *what)
 	fail((struct verdict){.kind = VERDICT_PROTOCOL, .rank = rank, .text = what});
 }
 
+/* Exit code 0 without MPI_Finalize, and nothing has ended the job. */
+static bool unfinished_calmly(const struct verdict *v)
+{
+	return verdict_is_unfinished(v) && job.phase == RUNNING;
+}
+
+/* It has left MPI in order, or in disorder but well: ranks that have left too may go on for as long
+ * as they like; those that have not are given a moment to do so. */
+static void left_badly(const struct verdict *v)
+{
+	if (job.verdict.kind == VERDICT_NONE)
+		job.verdict = *v;
+	if (!job.leave_at)
+		job.leave_at = weft_clock_ns() + LEAVE_NS;
+}
+
+/* Only its end was seen: how it ended, its parent will say, if that ends or asks. */
 static void on_lost(int rank, int status)
 {
-	enum verdict_kind kind = status < 0 ? VERDICT_LOST : VERDICT_DIED;
-	fail((struct verdict){.kind = kind, .rank = rank, .value = status});
+	struct verdict v = {.kind = VERDICT_DIED, .rank = rank, .value = status};
+	if (status < 0 && !job.lost_at)
+		job.lost_at = weft_clock_ns() + LOST_NS;
+	if (status < 0)
+		return;
+	if (unfinished_calmly(&v))
+		left_badly(&v);
+	else
+		fail(v);
+}
+
+/* A wrapper is still there, and what it wrapped has gone without a word. */
+static void judge_lost(void)
+{
+	for (int i = 0; i < job.plan->size; i++)
+		if (pmi_state_of(i) == PMI_JOINED && pmi_is_attached(i) && pmi_is_silent(i))
+			fail((struct verdict){.kind = VERDICT_LOST, .rank = i});
 }
 
 static void on_stuck(int rank)
@@ -193,20 +228,10 @@ static void forget_stdin(void)
 
 /* --- what the keeper says --- */
 
-/* It has left MPI in order: ranks that have left too may go on for as long as they like; those
- * that have not are given a moment to do so. */
-static void left_badly(const struct verdict *v)
-{
-	if (job.verdict.kind == VERDICT_NONE)
-		job.verdict = *v;
-	if (!job.leave_at)
-		job.leave_at = weft_clock_ns() + LEAVE_NS;
-}
-
 static bool all_have_left(void)
 {
 	for (int i = 0; i < job.plan->size; i++)
-		if (pmi_state_of(i) == PMI_JOINED)
+		if (pmi_state_of(i) == PMI_JOINED && pmi_is_attached(i))
 			return false;
 	return true;
 }
@@ -222,7 +247,8 @@ static void rank_exited(int rank, int status)
 	/* A wrapper that ends well hides how its program ended. */
 	if (status == 0 && pmi_speaker_status(rank) > 0)
 		v.value = pmi_speaker_status(rank);
-	if (state == PMI_LEFT && WIFEXITED(status) && job.phase == RUNNING)
+	bool in_order = state == PMI_LEFT && WIFEXITED(status) && job.phase == RUNNING;
+	if (in_order || unfinished_calmly(&v))
 		left_badly(&v);
 	else
 		fail(v);
@@ -349,6 +375,8 @@ static void check_clock(void)
 		end_job(KEEPER_END);
 	if (passed(&job.leave_at, now) && job.phase == RUNNING && !all_have_left())
 		fail(job.verdict);
+	if (passed(&job.lost_at, now) && job.phase == RUNNING)
+		judge_lost();
 	if (passed(&job.window_at, now) && job.phase == FAILING) {
 		verdict_say(&job.verdict, job.plan);
 		end_job(KEEPER_END);
@@ -357,8 +385,12 @@ static void check_clock(void)
 
 static int next_timeout_ms(void)
 {
-	const uint64_t at[] = {job.phase < ENDING ? job.timeout_at : 0, job.window_at, job.ask_at,
-			       job.leave_at, job.drain_at};
+	const uint64_t at[] = {job.phase < ENDING ? job.timeout_at : 0,
+			       job.window_at,
+			       job.ask_at,
+			       job.leave_at,
+			       job.lost_at,
+			       job.drain_at};
 	uint64_t now = weft_clock_ns(), first = 0;
 	for (size_t i = 0; i < weft_countof(at); i++)
 		if (at[i] && (!first || at[i] < first))
@@ -423,7 +455,9 @@ int job_run(const struct job_setup *setup)
 	for (;;) { /* ends: the last rank is gone and its output is out */
 		check_clock();
 		if (all_left()) {
-			verdict_say(&job.verdict, job.plan); /* a failure after MPI_Finalize */
+			verdict_say(&job.verdict,
+				    job.plan); /* a failure after MPI_Finalize, or none called */
+			job.nobody_waited = true;
 			end_job(KEEPER_END);
 		} else if (interrupted_and_left()) {
 			end_job(KEEPER_END);
@@ -433,5 +467,10 @@ int job_run(const struct job_setup *setup)
 		events_wait(next_timeout_ms());
 	}
 	(void)waitpid(setup->keeper, NULL, 0);
-	return job.forced_code ? job.forced_code : verdict_exit_code(&job.verdict);
+	if (job.forced_code)
+		return job.forced_code;
+	/* Everybody ended well, some without MPI_Finalize: said, and taken calmly. */
+	return job.nobody_waited && verdict_is_unfinished(&job.verdict)
+		       ? 0
+		       : verdict_exit_code(&job.verdict);
 }

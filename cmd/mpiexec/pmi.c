@@ -34,7 +34,7 @@ struct conn {
 	pid_t speaker;
 	int speaker_status; /* -1: it lives, or nobody knows */
 	enum pmi_state state;
-	bool in_barrier, aborted, in_multi, gone;
+	bool in_barrier, aborted, in_multi, gone, speaker_gone;
 	char *in, *out;
 	size_t in_len, in_cap, out_len, out_cap;
 };
@@ -438,6 +438,7 @@ static void speaker_ended(struct event_source *source, uint32_t events)
 	else
 		(void)events_change(c->pid_fd, 0, &c->watcher);
 	learn_status(c);
+	c->speaker_gone = true;
 	while (c->fd >= 0 && read_lines(c))
 		continue; /* ends: the socket is empty */
 	if (c->state == PMI_JOINED && !c->aborted)
@@ -487,6 +488,16 @@ void pmi_detach(int rank)
 enum pmi_state pmi_state_of(int rank)
 {
 	return srv.conns[rank].state;
+}
+
+bool pmi_is_attached(int rank)
+{
+	return srv.conns[rank].fd >= 0;
+}
+
+bool pmi_is_silent(int rank)
+{
+	return srv.conns[rank].speaker_gone && srv.conns[rank].speaker_status < 0;
 }
 
 int pmi_speaker_status(int rank)

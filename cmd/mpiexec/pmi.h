@@ -35,6 +35,12 @@ enum pmi_state {
 };
 enum pmi_state pmi_state_of(int rank);
 
+/* Is somebody served for that rank: from pmi_attach to pmi_detach. */
+bool pmi_is_attached(int rank);
+
+/* The process that said init has ended, and nobody knows how. */
+bool pmi_is_silent(int rank);
+
 /* The wait status of the process that said init, which may be below a wrapper; -1: not known. After
  * pmi_detach. */
 int pmi_speaker_status(int rank);

@@ -12,14 +12,19 @@
 
 bool verdict_replaces(const struct verdict *b, const struct verdict *a)
 {
+	if (verdict_is_unfinished(a) && b->kind >= VERDICT_DIED)
+		return !verdict_is_unfinished(b);
 	return a->kind == VERDICT_NONE || (a->kind < VERDICT_DIED && b->kind >= VERDICT_DIED);
+}
+
+bool verdict_is_unfinished(const struct verdict *v)
+{
+	return v->kind == VERDICT_DIED && v->value == 0;
 }
 
 uint64_t verdict_window_ns(const struct verdict *v)
 {
 	switch (v->kind) {
-	case VERDICT_LOST: /* its status comes as soon as its parent has asked for it */
-		return 500000000u;
 	case VERDICT_STUCK:
 	case VERDICT_ABORT: /* the keeper may be about to tell of the death that led to it */
 		return 100000000u;

@@ -29,6 +29,9 @@ struct verdict {
 /* Is b the better explanation when both were heard of within a moment, a first? */
 bool verdict_replaces(const struct verdict *b, const struct verdict *a);
 
+/* Exit code 0 without MPI_Finalize: a failure only for those who still wait for that rank. */
+bool verdict_is_unfinished(const struct verdict *v);
+
 /* How long to wait for a better explanation. */
 uint64_t verdict_window_ns(const struct verdict *v);
 
