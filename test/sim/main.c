@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * main.c - runs schedules of the simulator.
+ *
+ *	sim [--seed S] [--schedules N] [--jobs J] [--verbose] [--cover] [--replay FILE]
+ *
+ * Exit 0: no finding, and (from 5,000 schedules on) every state of sim_states.h was met.  A finding
+ * prints its seed; `sim --seed S --schedules 1 --verbose` shows it again, step by step.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "sim.h"
+
+#define JOBS_MAX 64
+/* A schedule takes milliseconds; who needs minutes hangs. */
+#define STUCK_S 120
+#define COVER_FROM 5000
+
+struct shared {
+	_Atomic uint64_t x_next;
+	uint64_t at[JOBS_MAX];
+	uint64_t covered[JOBS_MAX][SIM_STATES];
+};
+
+static struct shared *shared;
+static uint64_t first = 20161121, count = 2000;
+
+static void work(int job)
+{
+	sim_covered = shared->covered[job];
+	weft_log_level = sim.verbose ? WEFT_LOG_DEBUG : -1; /* links break all the time */
+	for (;;) {
+		/* Relaxed: a number to draw. */
+		uint64_t i = atomic_fetch_add_explicit(&shared->x_next, 1, memory_order_relaxed);
+		if (i >= count)
+			return;
+		shared->at[job] = first + i;
+		alarm(STUCK_S);
+		sim_run(first + i);
+	}
+}
+
+static int run_jobs(int jobs)
+{
+	pid_t pid[JOBS_MAX];
+	int bad = 0;
+
+	fflush(NULL);
+	if (!jobs) { /* for a debugger */
+		work(0);
+		return 0;
+	}
+	for (int j = 0; j < jobs; j++) {
+		pid[j] = fork();
+		CHECK(pid[j] >= 0);
+		if (!pid[j]) {
+			work(j);
+			exit(0); /* not _exit: a leak checker has its say here */
+		}
+	}
+	for (int j = 0; j < jobs; j++) {
+		int status;
+		CHECK(waitpid(pid[j], &status, 0) == pid[j]);
+		if (WIFEXITED(status) && !WEXITSTATUS(status))
+			continue;
+		bad = 1;
+		const char *how = "fails";
+		if (WIFSIGNALED(status))
+			how = WTERMSIG(status) == SIGALRM ? "does not end"
+							  : strsignal(WTERMSIG(status));
+		printf("seed %llu: %s; again: sim --seed %llu --schedules 1 --verbose\n",
+		       (unsigned long long)shared->at[j], how, (unsigned long long)shared->at[j]);
+	}
+	return bad;
+}
+
+static int replay(const char *file)
+{
+	char line[256];
+	unsigned n = 0;
+	FILE *f = fopen(file, "r");
+
+	if (!f) {
+		perror(file);
+		return 1;
+	}
+	count = 1;
+	while (fgets(line, sizeof line, f)) {
+		char *end;
+		first = strtoull(line, &end, 0);
+		if (end == line)
+			continue; /* a remark */
+		atomic_store_explicit(&shared->x_next, 0, memory_order_relaxed);
+		if (run_jobs(1))
+			return 1;
+		n++;
+	}
+	fclose(f);
+	printf("%u schedules replayed\n", n);
+	return 0;
+}
+
+static uint64_t number_of(const char *text)
+{
+	char *end;
+	uint64_t n = text ? strtoull(text, &end, 0) : 0;
+	if (!text || *end || end == text) {
+		fprintf(stderr, "sim: a number is missing\n");
+		exit(2);
+	}
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int jobs = cpus < 1 ? 1 : cpus > JOBS_MAX ? JOBS_MAX : (int)cpus;
+	const char *file = NULL;
+	bool cover = false, explicit_count = false;
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--seed")) {
+			first = number_of(argv[++i]);
+		} else if (!strcmp(argv[i], "--schedules")) {
+			count = number_of(argv[++i]);
+			explicit_count = true;
+		} else if (!strcmp(argv[i], "--jobs")) {
+			jobs = (int)number_of(argv[++i]);
+		} else if (!strcmp(argv[i], "--replay")) {
+			file = argv[++i];
+		} else if (!strcmp(argv[i], "--verbose")) {
+			sim.verbose = true;
+		} else if (!strcmp(argv[i], "--cover")) {
+			cover = true;
+		} else {
+			fprintf(stderr,
+				"usage: sim [--seed S] [--schedules N] [--jobs J] [--verbose] "
+				"[--cover] [--replay FILE]\n");
+			return 2;
+		}
+	}
+	if (jobs < 0 || jobs > JOBS_MAX)
+		jobs = 1;
+	if (getenv("WEFT_LONG") && !explicit_count && !file)
+		count = 1000000;
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	CHECK(shared != MAP_FAILED);
+	if (file)
+		return replay(file);
+	printf("seed %llu, %llu schedules\n", (unsigned long long)first, (unsigned long long)count);
+	int bad = run_jobs(jobs);
+
+	sim_covered = shared->covered[0];
+	for (int j = 1; j < jobs; j++)
+		for (int i = 0; i < SIM_STATES; i++)
+			sim_covered[i] += shared->covered[j][i];
+	unsigned missing = cover                 ? sim_cover_print(stdout, true)
+			   : count >= COVER_FROM ? sim_cover_print(stdout, false)
+						 : 0;
+	if (missing)
+		printf("%u of %d states were not met\n", missing, SIM_STATES);
+	if (!bad)
+		printf("no finding in %llu schedules\n", (unsigned long long)count);
+	return bad || (missing && count >= COVER_FROM);
+}

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * net.c - the driver `sim`.  It keeps to net/driver.h: in order per peer and rail, each packet
+ * once; and takes every liberty that the contract leaves: late, full, kept, in pieces, as a whole
+ * or as a stream, ready() and sent() before the post returns, an end at any moment.
+ */
+#include <stdlib.h>
+#include "sim.h"
+
+static struct sim_lane *lane_of(int from, int to, int rail)
+{
+	return &sim.lane[from][to][rail];
+}
+
+int sim_rail_of(int a, int b)
+{
+	return (a + b) % sim.plan.rails;
+}
+
+/* ---- packets ------------------------------------------------------------------------------ */
+
+static void packet_free(struct sim_packet *p)
+{
+	free(p->data);
+	free(p);
+}
+
+static struct weft_wire head_of(const struct sim_packet *p)
+{
+	struct weft_wire h;
+	memcpy(&h, p->head, sizeof h);
+	return h;
+}
+
+/* Copies the bytes: the pieces are the sender's again. */
+static void packet_gather(struct sim_packet *p)
+{
+	size_t off = 0;
+	p->data = malloc(p->len + 1);
+	CHECK(p->data);
+	for (unsigned i = 0; i < p->n; i++) {
+		memcpy(p->data + off, p->iov[i].iov_base, p->iov[i].iov_len);
+		off += p->iov[i].iov_len;
+	}
+	CHECK_EQ(off, p->len);
+	p->pending = false;
+}
+
+static struct sim_packet *packet_make(const void *head, const struct iovec *iov, unsigned n,
+				      size_t len, void *cookie)
+{
+	struct sim_packet *p = calloc(1, sizeof *p);
+	CHECK(p);
+	memcpy(p->head, head, sizeof p->head);
+	if (n)
+		memcpy(p->iov, iov, n * sizeof *iov);
+	p->n = n;
+	p->len = len;
+	p->cookie = cookie;
+	return p;
+}
+
+static void lane_append(struct sim_lane *l, struct sim_packet *p)
+{
+	uint64_t due = sim.now_ns + weft_rand_next(&sim.rnd) % (sim.plan.delay_ns + 1);
+	if (due > l->due_ns)
+		l->due_ns = due;
+	p->due_ns = l->due_ns; /* in order */
+	*l->last = p;
+	l->last = &p->next;
+	l->queued++;
+}
+
+static struct sim_packet *lane_pop(struct sim_lane *l)
+{
+	struct sim_packet *p = l->first;
+	l->first = p->next;
+	if (!l->first)
+		l->last = &l->first;
+	l->queued--;
+	return p;
+}
+
+/* ---- post --------------------------------------------------------------------------------- */
+
+/* What other threads could do while a post is under way. */
+static void others(void)
+{
+	if (sim.depth >= 3 || !sim_chance(sim.plan.nest))
+		return;
+	sim.depth++;
+	for (unsigned i = 1 + sim_pick(6); i > 0; i--)
+		sim_move();
+	sim.depth--;
+}
+
+static enum weft_post post_full(struct sim_lane *l)
+{
+	l->want_ready = true;
+	others();
+	if (!l->want_ready)
+		sim_cover(SIM_READY_IN_POST);
+	return WEFT_POST_FULL;
+}
+
+static enum weft_post post(struct sim_net *f, int peer, const void *head, const struct iovec *iov,
+			   unsigned n, size_t len, void *cookie)
+{
+	struct sim_lane *l = lane_of(f->rank, peer, f->rail);
+
+	if (f->told_down[peer])
+		return WEFT_POST_DOWN;
+	if (l->queued >= sim.plan.window || sim_chance(sim.plan.full))
+		return post_full(l);
+	struct sim_packet *p = packet_make(head, iov, n, len, cookie);
+	p->pending = len > sim.plan.inline_max && sim_chance(sim.plan.accept);
+	bool accepted = p->pending;
+	if (!accepted)
+		packet_gather(p);
+	struct weft_wire h = head_of(p);
+	lane_append(l, p);
+	if (sim_broken(f->rank, peer)) /* nobody knows yet; it will not arrive */
+		p->due_ns = UINT64_MAX;
+	others();
+	/* p may be gone by now. */
+	sim_cover_post(&h, accepted ? WEFT_POST_ACCEPTED : WEFT_POST_DONE);
+	return accepted ? WEFT_POST_ACCEPTED : WEFT_POST_DONE;
+}
+
+static enum weft_post sim_post(struct weft_net *net, int peer, const void *head,
+			       const struct iovec *iov, unsigned n, size_t len, void *cookie)
+{
+	struct sim_net *f = (struct sim_net *)net;
+	struct weft_wire h;
+
+	CHECK(n <= WEFT_IOV_MAX && len <= f->card.max_payload);
+	memcpy(&h, head, sizeof h);
+	sim.rank[f->rank].posting[peer]++;
+	/* One at a time: the caller holds the gate's mask. */
+	CHECK_EQ(sim.rank[f->rank].posting[peer], 1);
+	enum weft_post p = post(f, peer, head, iov, n, len, cookie);
+	sim.rank[f->rank].posting[peer]--;
+	if (p == WEFT_POST_FULL || p == WEFT_POST_DOWN)
+		sim_cover_post(&h, p);
+	SIM_SAY("%d->%d post kind %d seq %u tag %d length %llu payload %zu: %s", f->rank, peer,
+		h.kind, h.sequence, h.tag, (unsigned long long)h.length, len,
+		(const char *[]){"done", "kept", "full", "down"}[p]);
+	return p;
+}
+
+/* ---- poll: our side of what we sent ------------------------------------------------------- */
+
+static int poll_out(struct sim_net *f, int peer)
+{
+	struct sim_lane *l = lane_of(f->rank, peer, f->rail);
+	int n = 0;
+
+	/* One at a time: the upcall may post. */
+	for (struct sim_packet *p = l->first; p; p = p->next) {
+		if (!p->pending || !sim_chance(60))
+			continue;
+		packet_gather(p);
+		if (sim.rank[f->rank].posting[peer])
+			sim_cover(SIM_SENT_IN_POST);
+		f->ev.sent(f->ev.arg, peer, p->cookie, WEFT_OK);
+		n++;
+		break;
+	}
+	if (l->want_ready && l->queued < sim.plan.window) {
+		l->want_ready = false;
+		f->ev.ready(f->ev.arg, peer);
+		n++;
+	}
+	return n;
+}
+
+/* ---- poll: what arrives ------------------------------------------------------------------- */
+
+/* Writes the next bytes of the payload that is being placed; a random piece, or the rest. */
+static bool place_more(struct sim_lane *l, bool all)
+{
+	struct sim_packet *p = l->placing;
+	size_t want = p->len < l->sink.room ? p->len : l->sink.room;
+	size_t piece = want - l->placed;
+
+	if (!l->sink.n)
+		return true;
+	if (!all && piece > 1 && sim_chance(50)) {
+		piece = 1 + sim_pick((unsigned)piece - 1);
+		sim_cover(SIM_PLACE_PIECES);
+	}
+	size_t at = 0;
+	for (unsigned i = 0; i < l->sink.n && piece; i++) {
+		size_t len = l->sink.iov[i].iov_len;
+		if (at + len > l->placed) {
+			size_t skip = l->placed - at, k = len - skip < piece ? len - skip : piece;
+			memcpy((char *)l->sink.iov[i].iov_base + skip, p->data + l->placed, k);
+			l->placed += k;
+			piece -= k;
+		}
+		at += len;
+	}
+	return l->placed == want;
+}
+
+static void cover_arrival(const struct weft_wire *h, uint64_t unexpected_before)
+{
+	bool unexpected = weft_counter_sum(WEFT_CNT_UNEXPECTED) != unexpected_before;
+	if (h->kind == WEFT_WIRE_EAGER)
+		sim_cover(unexpected ? SIM_UNEXPECTED_EAGER : SIM_MATCHED_EAGER);
+	else if (h->kind == WEFT_WIRE_RTS)
+		sim_cover(unexpected ? SIM_UNEXPECTED_RTS : SIM_MATCHED_RTS);
+}
+
+/* Delivers at most one packet of a lane, or a part of one. */
+static int poll_in(struct sim_net *f, int from)
+{
+	struct sim_lane *l = lane_of(from, f->rank, f->rail);
+
+	if (l->placing) {
+		struct sim_packet *p = l->placing;
+		if (!place_more(l, false))
+			return 1;
+		struct weft_wire h = head_of(p);
+		uint64_t before = weft_counter_sum(WEFT_CNT_UNEXPECTED);
+		l->placing = NULL;
+		f->ev.placed(f->ev.arg, from, l->sink.cookie, WEFT_OK);
+		if (h.kind == WEFT_WIRE_RTS)
+			cover_arrival(&h, before);
+		packet_free(p);
+		return 1;
+	}
+	struct sim_packet *p = l->first;
+	if (!p || p->pending || p->due_ns > sim.now_ns)
+		return 0;
+	(void)lane_pop(l);
+	struct weft_wire h = head_of(p);
+	uint64_t before = weft_counter_sum(WEFT_CNT_UNEXPECTED);
+	SIM_SAY("%d->%d arrives kind %d seq %u tag %d length %llu", from, f->rank, h.kind,
+		h.sequence, h.tag, (unsigned long long)h.length);
+	if (p->len && sim_chance(sim.plan.stream)) {
+		l->sink = (struct weft_net_sink){0};
+		l->placed = 0;
+		l->placing = p;
+		f->ev.place(f->ev.arg, from, p->head, p->len, &l->sink);
+		if (h.kind == WEFT_WIRE_EAGER)
+			sim_cover(SIM_PLACE_EAGER);
+		else if (h.kind == WEFT_WIRE_RTS)
+			sim_cover(SIM_PLACE_RTS);
+		else if (h.kind == WEFT_WIRE_DATA)
+			sim_cover(SIM_PLACE_DATA);
+		if (h.kind != WEFT_WIRE_RTS)
+			cover_arrival(&h, before);
+	} else {
+		f->ev.packet(f->ev.arg, from, p->head, p->data, p->len);
+		cover_arrival(&h, before);
+		packet_free(p);
+	}
+	return 1;
+}
+
+/* ---- poll: the end of a connection -------------------------------------------------------- */
+
+/* Something that arrives before the end is still to come? */
+static bool lane_has_news(struct sim_lane *l)
+{
+	return l->placing ? sim_chance(50) : l->first && l->first->due_ns != UINT64_MAX;
+}
+
+static void end_lane_in(struct sim_net *f, int peer)
+{
+	struct sim_lane *l = lane_of(peer, f->rank, f->rail);
+	struct sim_packet *p = l->placing;
+	if (!p)
+		return;
+	sim_cover(SIM_LOST_HALF);
+	l->placing = NULL;
+	f->ev.placed(f->ev.arg, peer, l->sink.cookie, WEFT_ERR_PEER);
+	packet_free(p);
+}
+
+static void end_lane_out(struct sim_net *f, int peer)
+{
+	struct sim_lane *l = lane_of(f->rank, peer, f->rail);
+	for (struct sim_packet *p = l->first; p; p = p->next) {
+		if (!p->pending)
+			continue;
+		sim_cover(SIM_LOST_KEPT);
+		packet_gather(p); /* nobody will look at it; the pieces are free */
+		f->ev.sent(f->ev.arg, peer, p->cookie, WEFT_ERR_PEER);
+	}
+}
+
+static int poll_end(struct sim_net *f, int peer)
+{
+	struct sim_rank *me = &sim.rank[f->rank];
+
+	if (!sim_broken(f->rank, peer) || f->told_down[peer] || me->posting[peer] ||
+	    sim.now_ns < sim.broken_ns[f->rank][peer] + sim.plan.notice_ns ||
+	    lane_has_news(lane_of(peer, f->rank, f->rail)))
+		return 0;
+	SIM_SAY("%d learns that %d is gone", f->rank, peer);
+	end_lane_in(f, peer);
+	/* From here on a post answers DOWN. */
+	f->told_down[peer] = true;
+	end_lane_out(f, peer);
+	f->ev.down(f->ev.arg, peer, WEFT_ERR_PEER, "the simulator broke the link");
+	return 1;
+}
+
+static int sim_poll(struct weft_net *net)
+{
+	struct sim_net *f = (struct sim_net *)net;
+	int n = 0;
+
+	CHECK(!f->polling);
+	f->polling = true;
+	int start = (int)sim_pick((unsigned)sim.plan.ranks);
+	for (int i = 0; i < sim.plan.ranks; i++) {
+		int peer = (start + i) % sim.plan.ranks;
+		if (peer == f->rank || sim_rail_of(f->rank, peer) != f->rail || f->told_down[peer])
+			continue;
+		n += poll_out(f, peer);
+		/* Ends: what is due runs out. */
+		while (poll_in(f, peer)) {
+			n++;
+			if (sim_chance(30))
+				break;
+		}
+		n += poll_end(f, peer);
+	}
+	f->polling = false;
+	return n;
+}
+
+/* ---- memory of others --------------------------------------------------------------------- */
+
+static weft_err copy_allowed(struct sim_net *f, int peer, bool fails)
+{
+	return fails || f->told_down[peer] || sim_broken(f->rank, peer) ? WEFT_ERR_SYS : WEFT_OK;
+}
+
+static weft_err sim_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			unsigned n, size_t len)
+{
+	const char *from = (const char *)(uintptr_t)remote;
+	weft_err err = copy_allowed((struct sim_net *)net, peer, sim.plan.get_fails);
+	if (err) {
+		sim_cover(SIM_GET_FAILED);
+		return err;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(iov[i].iov_base, from, iov[i].iov_len);
+		from += iov[i].iov_len;
+		len -= iov[i].iov_len;
+	}
+	CHECK_EQ(len, 0);
+	sim_cover(SIM_FETCHED);
+	return WEFT_OK;
+}
+
+static weft_err sim_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			unsigned n, size_t len)
+{
+	char *to = (char *)(uintptr_t)remote;
+	weft_err err = copy_allowed((struct sim_net *)net, peer, sim.plan.put_fails);
+	if (err) {
+		sim_cover(SIM_PUT_FAILED);
+		return err;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+		len -= iov[i].iov_len;
+	}
+	CHECK_EQ(len, 0);
+	sim_cover(SIM_PUSHED);
+	return WEFT_OK;
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+static weft_err sim_open(const struct weft_net_job *job, const struct weft_net_events *ev,
+			 struct weft_net **net_p)
+{
+	struct sim_net *f = calloc(1, sizeof *f);
+	CHECK(f);
+	f->base.driver = &sim_driver;
+	f->rank = job->rank;
+	f->ev = *ev;
+	f->card = (struct weft_net_card){.max_payload = sim.plan.max_payload,
+					 .inline_max = sim.plan.inline_max,
+					 .eager_max = sim.plan.eager_max,
+					 .can_get = sim.plan.can_get,
+					 .can_put = sim.plan.can_get,
+					 .streams = true};
+	while (sim.rank[f->rank].net[f->rail])
+		f->rail++;
+	sim.rank[f->rank].net[f->rail] = f;
+	*net_p = &f->base;
+	return WEFT_OK;
+}
+
+static void sim_close(struct weft_net *net)
+{
+	free(net);
+}
+
+static weft_err sim_address(struct weft_net *net, char *buf, size_t size)
+{
+	(void)net;
+	snprintf(buf, size, "sim");
+	return WEFT_OK;
+}
+
+static weft_err sim_reach(struct weft_net *net, int peer, const char *address)
+{
+	(void)net;
+	(void)peer;
+	(void)address;
+	return WEFT_OK;
+}
+
+static weft_err sim_drain(struct weft_net *net)
+{
+	(void)net;
+	return WEFT_OK;
+}
+
+static const struct weft_net_card *sim_card(struct weft_net *net, int peer)
+{
+	(void)peer;
+	return &((struct sim_net *)net)->card;
+}
+
+const struct weft_driver sim_driver = {
+	.name = "sim",
+	.open = sim_open,
+	.close = sim_close,
+	.address = sim_address,
+	.reach = sim_reach,
+	.post = sim_post,
+	.poll = sim_poll,
+	.get = sim_get,
+	.put = sim_put,
+	.drain = sim_drain,
+	.card = sim_card,
+};
+
+void sim_net_begin(void)
+{
+	for (int a = 0; a < SIM_RANKS; a++)
+		for (int b = 0; b < SIM_RANKS; b++)
+			for (int r = 0; r < SIM_RAILS; r++) {
+				struct sim_lane *l = lane_of(a, b, r);
+				memset(l, 0, sizeof *l);
+				l->last = &l->first;
+			}
+}
+
+static void lane_end(struct sim_lane *l)
+{
+	while (l->first)
+		packet_free(lane_pop(l));
+	if (l->placing)
+		packet_free(l->placing);
+	l->placing = NULL;
+}
+
+void sim_net_end(void)
+{
+	for (int a = 0; a < sim.plan.ranks; a++)
+		for (int b = 0; b < sim.plan.ranks; b++)
+			for (int r = 0; r < SIM_RAILS; r++)
+				lane_end(lane_of(a, b, r));
+}
+
+/* From a random packet on nothing arrives any more. */
+static void lane_break(struct sim_lane *l)
+{
+	unsigned arrive = l->queued ? sim_pick(l->queued + 1) : 0;
+	for (struct sim_packet *p = l->first; p; p = p->next) {
+		struct weft_wire h = head_of(p);
+		/* What its sender still holds cannot have left whole. */
+		if (p->pending)
+			arrive = 0;
+		if (arrive) {
+			arrive--;
+			continue;
+		}
+		p->due_ns = UINT64_MAX;
+		sim_cover_lost(&h);
+	}
+}
+
+void sim_net_break(int a, int b)
+{
+	if (sim_broken(a, b))
+		return;
+	/* 0 means that it works. */
+	sim.broken_ns[a][b] = sim.broken_ns[b][a] = sim.now_ns + 1;
+	for (int r = 0; r < SIM_RAILS; r++) {
+		lane_break(lane_of(a, b, r));
+		lane_break(lane_of(b, a, r));
+	}
+}
+
+uint64_t sim_net_next(void)
+{
+	uint64_t next = UINT64_MAX;
+	for (int a = 0; a < sim.plan.ranks; a++) {
+		for (int b = 0; b < sim.plan.ranks; b++) {
+			struct sim_net *to = sim.rank[b].net[sim_rail_of(a, b)];
+			if (a == b || sim.rank[b].dead)
+				continue;
+			struct sim_lane *l = lane_of(a, b, to->rail);
+			if (l->first && l->first->due_ns > sim.now_ns && l->first->due_ns < next)
+				next = l->first->due_ns;
+			uint64_t known = sim.broken_ns[a][b] + sim.plan.notice_ns;
+			if (sim_broken(a, b) && known > sim.now_ns && known < next)
+				next = known;
+		}
+	}
+	return next;
+}

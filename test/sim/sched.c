@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sched.c - draws a plan, lets somebody move until nothing moves any more, and asks the oracle. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include "sim.h"
+
+struct sim sim;
+
+#define MINUTE_NS ((uint64_t)60 * 1000000000u)
+
+void sim_say(const char *format, ...)
+{
+	va_list ap;
+	printf("%*s%9.3f us  ", (int)sim.depth * 2, "", (double)sim.now_ns / 1e3);
+	va_start(ap, format);
+	vprintf(format, ap);
+	va_end(ap);
+	putchar('\n');
+}
+
+/* One of the values, as the seed says. */
+#define ONE_OF(...)                                                                                \
+	((const uint64_t[]){__VA_ARGS__}[sim_pick(sizeof((const uint64_t[]){__VA_ARGS__}) /        \
+						  sizeof(uint64_t))])
+
+static void draw_plan(struct sim_plan *p)
+{
+	*p = (struct sim_plan){.victim = -1, .cut_a = -1, .frozen = -1};
+	p->ranks = (int)ONE_OF(2, 2, 2, 3, 3, SIM_RANKS);
+	p->rails = (int)ONE_OF(1, 1, SIM_RAILS);
+	p->ops = (unsigned)ONE_OF(10, 40, 40, 100, 200);
+	p->full = (unsigned)ONE_OF(0, 5, 30);
+	p->accept = (unsigned)ONE_OF(0, 30, 90);
+	p->stream = (unsigned)ONE_OF(0, 30, 90);
+	p->nest = (unsigned)ONE_OF(0, 10, 40);
+	p->window = (unsigned)ONE_OF(1, 4, 32);
+	p->delay_ns = ONE_OF(0, 1000, 100000);
+	p->eager_max = ONE_OF(0, 64, 512, 1024);
+	p->inline_max = ONE_OF(sizeof(struct weft_wire_rts), 64, 256);
+	p->max_payload = ONE_OF(1024, 4096, SIM_PAYLOAD);
+	p->credit = ONE_OF(0, 700, 3000, 100000, UINT64_MAX / 2);
+	p->can_get = sim_chance(60);
+	p->get_fails = sim_chance(20);
+	p->put_fails = sim_chance(20);
+	p->offer = sim_chance(40);
+	p->large = sim_pick(50) == 0;
+	p->close_last = sim_chance(20);
+	p->notice_ns = ONE_OF(0, 10000, 5000000000u);
+	p->kill_at = sim_pick(p->ops + 1);
+	p->freeze_at = sim_pick(p->ops + 1);
+	unsigned bad = sim_pick(10);
+	if (bad < 3) {
+		p->victim = (int)sim_pick((unsigned)p->ranks);
+	} else if (bad == 3) {
+		p->cut_a = (int)sim_pick((unsigned)p->ranks);
+		p->cut_b = (p->cut_a + 1) % p->ranks;
+	} else if (bad == 4) {
+		p->frozen = (int)sim_pick((unsigned)p->ranks);
+	}
+}
+
+static bool asleep(int rank)
+{
+	return sim.rank[rank].dead || sim.rank[rank].frozen_until_ns > sim.now_ns;
+}
+
+/* What fate has in store for this call of the application. */
+static void fate(void)
+{
+	const struct sim_plan *p = &sim.plan;
+
+	if (p->victim >= 0 && sim.calls == p->kill_at) {
+		SIM_SAY("%d dies", p->victim);
+		sim_cover(SIM_KILLED);
+		sim.rank[p->victim].dead = true;
+		for (int i = 0; i < p->ranks; i++)
+			if (i != p->victim)
+				sim_net_break(p->victim, i);
+	}
+	if (p->cut_a >= 0 && sim.calls == p->kill_at) {
+		SIM_SAY("the link of %d and %d breaks", p->cut_a, p->cut_b);
+		sim_cover(SIM_CUT);
+		sim_net_break(p->cut_a, p->cut_b);
+	}
+	if (p->frozen >= 0 && sim.calls == p->freeze_at) {
+		sim_cover(SIM_FROZEN);
+		sim.rank[p->frozen].frozen_until_ns = sim.now_ns + MINUTE_NS;
+	}
+	sim.calls++;
+}
+
+static int poll_rank(int rank)
+{
+	int n = 0;
+	for (int i = 0; i < sim.plan.rails; i++) {
+		struct sim_net *net = sim.rank[rank].net[i];
+		if (net->polling)
+			continue;
+		for (int p = 0; p < sim.plan.ranks; p++)
+			if (sim.rank[rank].posting[p])
+				sim_cover(SIM_POLL_IN_POST);
+		n += sim_driver.poll(&net->base);
+	}
+	return n;
+}
+
+void sim_move(void)
+{
+	int rank = (int)sim_pick((unsigned)sim.plan.ranks);
+
+	sim.now_ns += sim_pick(2000);
+	if (asleep(rank))
+		return;
+	if (sim.calls < sim.plan.ops && sim_chance(40)) {
+		fate();
+		if (asleep(rank))
+			return;
+		for (int p = 0; p < sim.plan.ranks; p++)
+			if (sim.rank[rank].posting[p])
+				sim_cover(SIM_CALL_IN_POST);
+		sim_traffic_call(rank);
+	} else {
+		(void)poll_rank(rank);
+	}
+}
+
+/* When something happens by itself: an arrival, news of a death, a rank that wakes. */
+static uint64_t next_moment(void)
+{
+	uint64_t next = sim_net_next();
+	for (int r = 0; r < sim.plan.ranks; r++) {
+		const struct sim_rank *k = &sim.rank[r];
+		if (!k->dead && k->frozen_until_ns > sim.now_ns && k->frozen_until_ns < next)
+			next = k->frozen_until_ns;
+	}
+	return next;
+}
+
+/* Lets everything run out: until nobody has anything to do and nothing is on its way. */
+static void settle(void)
+{
+	/* Ends: traffic is finite; a network that never calms down is a finding. */
+	for (unsigned calm = 0, rounds = 0; calm < 30; rounds++) {
+		int n = 0;
+		for (int r = 0; r < sim.plan.ranks; r++)
+			if (!asleep(r))
+				n += poll_rank(r);
+		calm = n ? 0 : calm + 1;
+		CHECK(rounds < 1000000);
+		if (calm < 30)
+			continue;
+		uint64_t next = next_moment();
+		if (next == UINT64_MAX)
+			return;
+		sim.now_ns = next;
+		calm = 0;
+	}
+}
+
+static void on_down(int peer, weft_err err, const char *why)
+{
+	SIM_SAY("the core has lost %d: %s", peer, why);
+	/* Here nobody lies. */
+	CHECK_EQ(err, WEFT_ERR_PEER);
+}
+
+static void cores_make(void)
+{
+	for (int r = 0; r < sim.plan.ranks; r++) {
+		struct weft_net_job job = {.rank = r, .size = sim.plan.ranks, .jobid = "sim"};
+		struct weft_core **core = &sim.rank[r].core;
+		CHECK(!weft_core_create(r, sim.plan.ranks, core));
+		(*core)->down_hook = on_down;
+		(*core)->offer = sim.plan.offer;
+		(*core)->credit = sim.plan.credit;
+		for (int i = 0; i < sim.plan.rails; i++)
+			CHECK(!weft_core_rail_add(*core, &sim_driver, &job));
+		for (int p = 0; p < sim.plan.ranks; p++)
+			if (p != r)
+				weft_core_gate_set(*core, p, sim_rail_of(r, p));
+	}
+}
+
+void sim_run(uint64_t seed)
+{
+	bool verbose = sim.verbose;
+
+	memset(&sim, 0, sizeof sim);
+	sim.verbose = verbose;
+	sim.seed = sim.rnd = seed;
+	draw_plan(&sim.plan);
+	sim_net_begin();
+	cores_make();
+	sim_traffic_begin();
+	/* Ends: a call is made in two of five moves of a rank that is not asleep; whoever sleeps
+	 * wakes, and at most one dies. */
+	for (unsigned i = 0; sim.calls < sim.plan.ops; i++) {
+		sim_move();
+		if (i % 16 == 0)
+			sim_traffic_look();
+		if (sim.plan.frozen >= 0 && sim.plan.ranks == 2 && i % 64 == 0)
+			sim.now_ns += MINUTE_NS / 8;
+	}
+	settle();
+	/* Ends: each round receives, closes or cancels something. */
+	do {
+		settle();
+		sim_traffic_look();
+	} while (sim_traffic_finish());
+	sim_traffic_end();
+	sim.ending = true;
+	for (int r = 0; r < sim.plan.ranks; r++)
+		weft_core_destroy(sim.rank[r].core);
+	sim_net_end();
+	sim_traffic_free();
+}
