@@ -153,8 +153,8 @@ weft_err weft_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg
 bool weft_engine_thread_settle(const char *name); /* true: the slice is honoured */
 
 /* spin.c */
-uint64_t weft_spin_cycles(void);     /* how long this wait may spin; 0: yield instead */
-unsigned weft_spin_yields(void);     /* how often it may yield when it may not spin */
+uint64_t weft_spin_cycles(void);     /* how long this wait may poll before it sleeps */
+bool weft_spin_yields(void);         /* others need the core meanwhile: yield between rounds */
 void weft_spin_slept(uint64_t ns);   /* the wait spun in vain and then slept for ns */
 void weft_spin_paid(void);           /* the wait ended while spinning */
 void weft_spin_gap(uint64_t cycles); /* a round took that long: were we preempted? */

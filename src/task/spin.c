@@ -8,9 +8,11 @@
  * spin was wasted.  When both sides of an exchange sleep, each waits for the other's wake-up too:
  * the longest spin must outlast two of them, or a pair that once began to sleep would find every
  * wait too long to spin, for ever.
- * With more ranks than cores nobody spins: a few yields let the others run, then sleep.  When
- * rounds show that we were preempted, by threads that we know nothing of, a spin lasts no longer
- * than the sleep it may spare costs: it is then never worse than twice the better choice.
+ * With more ranks than cores a waiter yields between its rounds, so that whoever it waits for can
+ * run; the same time bounds it.  A sleep and a wake-up there cost each side several system calls
+ * (arming, doorbell, epoll), a yield one.  When rounds show that we were preempted, by threads that
+ * we know nothing of, a spin lasts no longer than the sleep it may spare costs: it is then never
+ * worse than twice the better choice.
  */
 #include "base/log.h"
 #include "base/settings.h"
@@ -95,23 +97,15 @@ uint64_t weft_spin_cycles(void)
 	int64_t given = atomic_load_explicit(&x_given_us, memory_order_relaxed);
 	if (given >= 0)
 		return (uint64_t)given * per_us;
-	if (oversubscribed())
-		return 0;
 	uint64_t ns = atomic_load_explicit(&x_spin_ns, memory_order_relaxed);
 	if (ns > SPIN_CROWDED_NS && crowded())
 		ns = SPIN_CROWDED_NS;
 	return ns * per_us / 1000;
 }
 
-unsigned weft_spin_yields(void)
+bool weft_spin_yields(void)
 {
-	if (atomic_load_explicit(&x_given_us, memory_order_relaxed) >= 0 || !oversubscribed())
-		return 0;
-	int ranks = atomic_load_explicit(&x_ranks, memory_order_relaxed);
-	int cpus = atomic_load_explicit(&x_cpus, memory_order_relaxed);
-	/* Twice round everybody who shares our core: an answer needs the others to run once each.
-	 */
-	return 2 * (unsigned)((ranks + cpus - 1) / cpus) + 2;
+	return atomic_load_explicit(&x_given_us, memory_order_relaxed) < 0 && oversubscribed();
 }
 
 void weft_spin_slept(uint64_t ns)
@@ -151,7 +145,8 @@ void weft_spin_describe(FILE *out)
 		fprintf(out, "  waiters spin %lld us before they sleep (given)\n",
 			(long long)given);
 	else if (oversubscribed())
-		fprintf(out, "  waiters do not spin: %d ranks on %d cores\n",
+		fprintf(out, "  waiters yield %u us before they sleep: %d ranks on %d cores\n",
+			atomic_load_explicit(&x_spin_ns, memory_order_relaxed) / 1000,
 			atomic_load_explicit(&x_ranks, memory_order_relaxed),
 			atomic_load_explicit(&x_cpus, memory_order_relaxed));
 	else

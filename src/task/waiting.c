@@ -262,8 +262,7 @@ enum spin_verdict { SPIN_ON, SPIN_OVER };
 
 struct spin {
 	uint64_t begun, last, budget; /* cycles */
-	unsigned yields;
-	bool started;
+	bool started, yields;
 };
 
 /* After a fruitless round: go on polling, or sleep? */
@@ -273,16 +272,11 @@ static enum spin_verdict spin_next(struct weft_engine *e, struct spin *s, unsign
 		s->started = true;
 		s->begun = s->last = weft_cycles();
 		s->budget = weft_spin_cycles();
-		s->yields = s->budget ? 0 : weft_spin_yields();
+		s->yields = weft_spin_yields();
 	}
-	if (!s->budget) {
-		if (!s->yields)
-			return SPIN_OVER;
-		s->yields--;
-		sched_yield();
-		return SPIN_ON;
-	}
-	if ((round & CHECK_MASK) == 0) {
+	if (!s->budget)
+		return SPIN_OVER;
+	if (s->yields || (round & CHECK_MASK) == 0) {
 		uint64_t now = weft_cycles();
 		weft_spin_gap(now - s->last);
 		s->last = now;
@@ -291,7 +285,10 @@ static enum spin_verdict spin_next(struct weft_engine *e, struct spin *s, unsign
 		/* We shall poll for a while: no doorbells, please. */
 		disarm_if_needed(e);
 	}
-	weft_cpu_relax();
+	if (s->yields)
+		sched_yield();
+	else
+		weft_cpu_relax();
 	return SPIN_ON;
 }
 
@@ -341,7 +338,6 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 				break;
 			spin.started = true; /* the watcher is off: sleep in the set at once */
 			spin.budget = 0;
-			spin.yields = 0;
 		}
 		if (found) {
 			if (weft_sources_armed(e) && weft_spin_cycles())
