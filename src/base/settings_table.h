@@ -12,6 +12,7 @@ WEFT_SETTING(INIT_TIMEOUT, "init_timeout", INT, "60", 1, 86400, NULL, "seconds t
 /* net */
 WEFT_SETTING(DRIVERS, "drivers", STR, "self,shm,tcp", 0, 0, NULL, "networks that may be used, best first")
 WEFT_SETTING(TCP_INTERFACE, "tcp_interface", STR, "", 0, 0, NULL, "bind tcp to this interface or address; empty: every one that the other host can reach")
+WEFT_SETTING(OFI_PROVIDER, "ofi_provider", STR, "", 0, 0, NULL, "libfabric's provider for the driver ofi; empty: the best that is there")
 WEFT_SETTING(HANDSHAKE_TIMEOUT, "handshake_timeout", INT, "5", 1, 3600, NULL, "seconds that a new connection has to prove itself")
 WEFT_SETTING(CONNECT_TIMEOUT, "connect_timeout", INT, "20", 1, 3600, NULL, "seconds after which a peer that cannot be connected to counts as lost")
 WEFT_SETTING(TCP_SILENCE, "tcp_silence", INT, "30", 2, 86400, NULL, "seconds without any acknowledgement after which another host counts as lost")

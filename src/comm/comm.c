@@ -36,7 +36,10 @@ static struct {
 static const struct {
 	const char *name;
 	const struct weft_driver *driver; /* NULL: sends to oneself, which need none */
-} known[] = {{"self", NULL}, {"shm", &weft_driver_shm}, {"tcp", &weft_driver_tcp}};
+} known[] = {{"self", NULL},
+	     {"shm", &weft_driver_shm},
+	     {"tcp", &weft_driver_tcp},
+	     {"ofi", &weft_driver_ofi}};
 
 static bool word_is(const char *word, size_t n, const char *name)
 {
@@ -54,8 +57,8 @@ static bool wanted(const char *name, weft_err *err_p)
 		for (size_t i = 0; i < weft_countof(known); i++)
 			good = good || word_is(w, n, known[i].name);
 		if (!good) {
-			weft_error("WEFT_DRIVERS: there is no driver '%.*s'; there are self, shm "
-				   "and tcp",
+			weft_error("WEFT_DRIVERS: there is no driver '%.*s'; there are self, shm, "
+				   "tcp and ofi",
 				   (int)n, w);
 			*err_p = WEFT_ERR_ARG;
 		}
@@ -152,29 +155,51 @@ static void reach_by(int rail, int peer, const char *address)
 			  weft_strerror(err));
 }
 
-/* Second round, only with a network. */
-static weft_err exchange_tcp(const struct weft_boot_info *boot, int tcp)
+/* A further round for each network that is needed, best first. */
+static weft_err exchange_network(const struct weft_boot_info *boot,
+				 const struct weft_driver *driver)
 {
-	char text[CARD_BYTES];
-	weft_err err = rail_address(tcp, text, sizeof text);
-	if (err || (err = weft_boot_put("comm.tcp", text)) || (err = weft_boot_fence()))
+	char text[CARD_BYTES], key[32];
+	int rail;
+	snprintf(key, sizeof key, "comm.%s", driver->name);
+	weft_err err = rail_open(driver, boot, &rail);
+	if (!err)
+		err = rail_address(rail, text, sizeof text);
+	if (err || (err = weft_boot_put(key, text)) || (err = weft_boot_fence()))
 		return err;
 	for (int p = 0; p < boot->size; p++) {
 		if (p == boot->rank || self.core->gate[p].driver)
 			continue;
-		err = weft_boot_get(p, "comm.tcp", text, sizeof text);
+		err = weft_boot_get(p, key, text, sizeof text);
 		if (err)
 			return err;
-		reach_by(tcp, p, text);
+		reach_by(rail, p, text);
 	}
 	return WEFT_OK;
+}
+
+static weft_err exchange_networks(const struct weft_boot_info *boot)
+{
+	const struct weft_driver *first = &weft_driver_tcp, *second = &weft_driver_ofi;
+	weft_err err = WEFT_OK;
+	const char *list = weft_setting_str(WEFT_SET_DRIVERS);
+	bool tcp = wanted("tcp", &err), ofi = wanted("ofi", &err);
+	if (ofi && (!tcp || strstr(list, "ofi") < strstr(list, "tcp"))) {
+		first = &weft_driver_ofi;
+		second = &weft_driver_tcp;
+	}
+	if (tcp || ofi)
+		err = exchange_network(boot, first);
+	if (!err && tcp && ofi)
+		err = exchange_network(boot, second);
+	return err;
 }
 
 static weft_err reach_everybody(const struct weft_boot_info *boot)
 {
 	weft_err err = WEFT_OK;
-	bool want_shm = wanted("shm", &err), want_tcp = !err && wanted("tcp", &err);
-	int shm = -1, tcp = -1;
+	bool want_shm = wanted("shm", &err);
+	int shm = -1;
 
 	if (err || boot->size == 1)
 		return err;
@@ -185,18 +210,14 @@ static weft_err reach_everybody(const struct weft_boot_info *boot)
 	for (int p = 0; p < boot->size; p++)
 		if (p != boot->rank)
 			reach_by(shm, p, self.card[p].shm);
-	if (shm_is_not_enough(boot->size)) {
-		if (want_tcp)
-			err = rail_open(&weft_driver_tcp, boot, &tcp);
-		if (err || (err = exchange_tcp(boot, tcp)))
-			return err;
-	}
+	if (shm_is_not_enough(boot->size) && (err = exchange_networks(boot)))
+		return err;
 	for (int p = 0; p < boot->size; p++) {
 		if (p == boot->rank || self.core->gate[p].driver)
 			continue;
 		weft_error("rank %d cannot be reached by the drivers in WEFT_DRIVERS=%s%s", p,
 			   weft_setting_str(WEFT_SET_DRIVERS),
-			   want_tcp ? "" : "; another host needs tcp");
+			   wanted("tcp", &err) ? "" : "; another host needs tcp or ofi");
 		return WEFT_ERR_UNSUPPORTED;
 	}
 	return WEFT_OK;

@@ -150,6 +150,7 @@ struct weft_driver {
 extern const struct weft_driver weft_driver_self;
 extern const struct weft_driver weft_driver_shm;
 extern const struct weft_driver weft_driver_tcp;
+extern const struct weft_driver weft_driver_ofi;
 
 struct weft_net {
 	const struct weft_driver *driver;

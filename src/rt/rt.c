@@ -6,6 +6,7 @@
 #include "base/settings.h"
 #include "comm/comm.h"
 #include "task/task.h"
+#include "net/ofi.h"
 
 static enum { RT_NEW, RT_RUNNING, RT_STOPPED } state;
 static const struct weft_boot_info *job;
@@ -72,5 +73,8 @@ void weft_rt_describe(FILE *out)
 	} else {
 		fprintf(out, "drivers: %s\n", weft_setting_str(WEFT_SET_DRIVERS));
 	}
+	char ofi[192];
+	weft_ofi_describe(ofi, sizeof ofi);
+	fprintf(out, "ofi: %s\n", ofi);
 	weft_engine_describe(out);
 }

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ofi_int.h - the ofi driver's own structures: one reliable, connectionless endpoint of libfabric.
+ *
+ * On the wire each packet is one message: struct weft_ofi_frame, then the payload.  The frame's
+ * token proves, per direction, that the sender knows the job's secret; a message without it is
+ * counted and dropped.  It does not hide the payload, nor keep somebody who reads the wire from
+ * sending a token again: ofi is for networks that the job has to itself.
+ *
+ * Buffers   all packets, both ways, lie in one slab that is registered once where the network asks
+ *           for that.  A post copies; it answers FULL when the peer's share of them is under way.
+ * Locks     x_free_lock guards the two lists of free buffers.  libfabric's own calls are made
+ *           thread-safe by libfabric (FI_THREAD_SAFE).
+ */
+#ifndef WEFT_OFI_INT_H
+#define WEFT_OFI_INT_H
+
+#include "net/ofi.h"
+
+#if __has_include(<rdma/fabric.h>)
+
+#include <assert.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include "net/driver.h"
+#include "net/host.h"
+#include "net/hub.h"
+
+#define WEFT_OFI_VERSION FI_VERSION(1, 11)
+#define WEFT_OFI_NAME_MAX 128
+#define WEFT_OFI_MAX_PAYLOAD 16000u /* with all heads within what providers send in one piece */
+#define WEFT_OFI_SMALL 512u         /* payload of a small buffer */
+#define WEFT_OFI_N_SMALL 512
+#define WEFT_OFI_N_LARGE 128
+#define WEFT_OFI_N_RX 256
+#define WEFT_OFI_SHARE 64 /* posts of one peer under way */
+
+enum { WEFT_OFI_EV_CQ = WEFT_HUB_DRIVER, WEFT_OFI_EV_PID };
+
+enum weft_ofi_kind {
+	WEFT_OFI_PACKET = 1,
+	WEFT_OFI_BYE, /* the sender leaves in order and will post no more */
+	WEFT_OFI_HEARD /* answers BYE: all before it is here */,
+	WEFT_OFI_PING, /* finds out whether there is still somebody */
+};
+
+struct weft_ofi_frame {
+	uint64_t token;
+	uint32_t rank;
+	uint32_t sequence; /* counts this direction's packets */
+	uint32_t len;      /* of the payload */
+	uint32_t kind;
+	uint8_t head[WEFT_NET_HEAD];
+};
+static_assert(sizeof(struct weft_ofi_frame) == 48, "no holes on the wire");
+
+struct weft_ofi_buf {
+	struct fi_context2 context; /* libfabric's while the operation runs */
+	struct weft_ofi_buf *next;
+	int peer; /* sends */
+	bool is_rx, is_small;
+	struct weft_ofi_frame frame;
+	uint8_t payload[];
+};
+
+enum weft_ofi_state { WEFT_OFI_NONE, WEFT_OFI_REACHED, WEFT_OFI_DOWN };
+
+struct weft_ofi_peer {
+	_Atomic int x_state;      /* poller writes after reach */
+	_Atomic bool x_blocked;   /* poster sets, poller clears: owes a ready() */
+	_Atomic unsigned x_under; /* posts under way */
+	uint32_t out_sequence;    /* poster */
+	fi_addr_t addr;           /* I */
+	uint64_t token_out, token_in;
+	uint64_t refused_ns; /* poller: since when the network takes no ping; 0: it does */
+	bool remote;         /* I: no pidfd tells of its end */
+	int pid_fd;          /* poller */
+	/* The poller's. */
+	uint32_t in_sequence, bye_sequence;
+	struct weft_ofi_buf *early; /* complete before their turn, by sequence */
+	bool heard, bye_got, bye_answered, dead_already;
+	_Atomic bool x_bye_sent;
+	bool bye_heard;
+};
+
+struct weft_ofi {
+	struct weft_net net;
+	struct weft_net_events events;
+	struct weft_net_job job;
+	struct weft_hub hub;
+	struct weft_net_card card;
+	char provider[64];
+	char host_key[WEFT_HOST_KEY_MAX];
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	struct fid_mr *mr;
+	void *desc;
+	int cq_fd; /* -1: this provider has none; then a timer polls */
+	uint8_t *slab;
+	size_t slab_bytes;
+	_Atomic bool x_free_lock;
+	struct weft_ofi_buf *free_small, *free_large;
+	struct weft_ofi_buf *rx_idle; /* poller: could not be posted */
+	bool armed;                   /* between arm and disarm */
+	_Atomic bool x_armed;         /* poller sets, who rings clears */
+	_Atomic int x_blocked;        /* peers with x_blocked */
+	_Atomic int x_under;          /* sends under way */
+	int n_remote;                 /* peers that pings watch */
+	uint64_t ping_ns;
+	struct weft_ofi_peer *peer;
+};
+
+/* ofi_lib.c: libfabric itself, loaded at the first open. */
+weft_err weft_ofi_lib_open(struct weft_ofi *o) weft_must_use;
+void weft_ofi_lib_close(struct weft_ofi *o);
+const char *weft_ofi_lib_error(int code);
+
+#endif
+
+#endif

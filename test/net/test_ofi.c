@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ofi driver keeps the contract, over libfabric's tcp;ofi_rxm; argument "shm": over its shm. */
+#include "driver_suite.c"
+#include "net/ofi.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libfabric"; /* what it keeps until the process ends */
+}
+#endif
+
+/* Where no pidfd tells of a peer's end and no descriptor of arrivals, pings and a timer do. */
+static void run_blind(void)
+{
+	suite_fewer = 20;
+	weft_ofi_lacks = (struct weft_ofi_lacks){.pidfd = true, .wait_fd = true};
+	run_case(&weft_driver_ofi, "sleep, blind", 2, case_sleep);
+	if (getenv("WEFT_LONG"))
+		run_case(&weft_driver_ofi, "killed, blind", 2, case_killed_asleep);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		setenv("WEFT_OFI_PROVIDER", argv[1], 1);
+	/* Asking the others whether they are there takes most of a second. */
+	setenv("FI_PROVIDER", argc > 1 ? argv[1] : "tcp,ofi_rxm", 1);
+	suite_fewer = 4;
+	const struct weft_driver *d = &weft_driver_ofi;
+	run_case(d, "lengths", 2, case_lengths);
+	run_case(d, "flood", 2, case_flood);
+	run_case(d, "all to all", 4, case_all_to_all);
+	run_case(d, "sleep", 2, case_sleep);
+	run_case(d, "sleep full", 2, case_sleep_full);
+	run_case(d, "stay armed", 2, case_stay_armed);
+	run_case(d, "threads", 2, case_threads);
+	run_case(d, "leave", 2, case_leave);
+	run_case(d, "killed, asleep", 2, case_killed_asleep);
+	run_case(d, "killed, full", 2, case_killed_full);
+	if (argc == 1)
+		run_blind();
+	return 0;
+}
