@@ -194,13 +194,9 @@ failed:
 	return errno == EMFILE || errno == ENFILE ? WEFT_ERR_LIMIT : WEFT_ERR_SYS;
 }
 
-weft_err weft_engine_start(void)
+static weft_err start(struct weft_engine *e)
 {
 	static pthread_once_t once_only = PTHREAD_ONCE_INIT;
-	struct weft_engine *e = &weft_engine;
-	if (atomic_load_explicit(&e->x_running, memory_order_relaxed) ||
-	    atomic_load_explicit(&e->x_dead, memory_order_relaxed))
-		return WEFT_ERR_STATE;
 	pthread_once(&once_only, once);
 	weft_err err = weft_topo_load();
 	if (err)
@@ -243,11 +239,8 @@ failed_queues:
 	return err;
 }
 
-void weft_engine_stop(void)
+static void stop(struct weft_engine *e)
 {
-	struct weft_engine *e = &weft_engine;
-	if (!atomic_load_explicit(&e->x_running, memory_order_acquire))
-		return;
 	weft_workers_stop();
 	weft_watcher_stop(e);
 	weft_idle_stop();
@@ -257,6 +250,32 @@ void weft_engine_stop(void)
 	close(e->kick_fd);
 	close(e->watch_fd);
 	e->kick_fd = e->watch_fd = -1;
+}
+
+static pthread_mutex_t user_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned users; /* under user_lock: starts that were not stopped */
+
+weft_err weft_engine_start(void)
+{
+	struct weft_engine *e = &weft_engine;
+	if (atomic_load_explicit(&e->x_dead, memory_order_relaxed))
+		return WEFT_ERR_STATE;
+	pthread_mutex_lock(&user_lock);
+	weft_err err = users ? WEFT_OK : start(e);
+	users += err == WEFT_OK;
+	pthread_mutex_unlock(&user_lock);
+	return err;
+}
+
+void weft_engine_stop(void)
+{
+	struct weft_engine *e = &weft_engine;
+	if (atomic_load_explicit(&e->x_dead, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&user_lock);
+	if (users && --users == 0)
+		stop(e);
+	pthread_mutex_unlock(&user_lock);
 }
 
 /* ---- switches ---------------------------------------------------------------------------------

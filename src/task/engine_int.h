@@ -4,7 +4,7 @@
  *
  * engine.c start, stop, switches | source.c polling, arming | waiting.c waits of one, any, all |
  * watcher.c the thread behind | left.c what it may not do | spin.c how long to spin | tqueue.c
- * queues of tasks | task.c tasks
+ * queues of tasks | task.c tasks, life.h their word | task_wait.c waits for tasks, tally.h counts
  */
 #ifndef WEFT_ENGINE_INT_H
 #define WEFT_ENGINE_INT_H
@@ -41,8 +41,9 @@ struct weft_engine {
 
 	/* Grows with every round of a waiter: what the watcher compares ("last poll"). */
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_rounds;
-	_Atomic bool x_pending; /* operations were left behind since the watcher last looked */
-	_Atomic bool x_napping; /* the watcher: its tick is a long one */
+	_Atomic uint32_t x_own_runs; /* tasks that their waiters ran at once; a hint */
+	_Atomic bool x_pending;      /* operations were left behind since the watcher last looked */
+	_Atomic bool x_napping;      /* the watcher: its tick is a long one */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_slots; /* slots ever used */
 	_Atomic uint32_t x_unarmable;                     /* sources that need the timer */
@@ -87,7 +88,9 @@ struct weft_engine_self {
 	bool no_progress;          /* its operations are not progressed in the background */
 	unsigned tests;            /* weft_engine_poll calls in a row that came quickly */
 	uint64_t test_cycles;
-	cpu_set_t affinity; /* our own, as of affinity_ns */
+	unsigned own_streak; /* submissions in a row that we ran ourselves */
+	bool unanswered;     /* our last submission: we have not run it */
+	cpu_set_t affinity;  /* our own, as of affinity_ns */
 	uint64_t affinity_ns;
 };
 extern _Thread_local struct weft_engine_self weft_engine_self;

@@ -1,159 +1,182 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * task.c - a task's life.
- *
- *   IDLE --submit--> QUEUED --taken--> RUNNING --done--> IDLE
- *   RUNNING --submit--> RUNNING|RESUBMITTED --done--> QUEUED
- *   QUEUED, RUNNING --cancel--> the same|CANCELLED; QUEUED|CANCELLED is unlinked by a holder of its
- *   queue's mask, RUNNING|CANCELLED does not start again.
- *
- * A submit takes back a cancel that has not been acted on.  `done` follows the state: who makes a
- * task idle signals it next and touches nothing after that; a submitter waits those few
- * instructions.
- */
-#include "task/weft_task.h"
-
+/* task.c - submits, runs, masks and cancels tasks; the rules of their word are in life.h. */
+#include <sched.h>
 #include "base/counters.h"
 #include "base/log.h"
 #include "task/engine_int.h"
+#include "task/life.h"
 #include "task/tqueue.h"
+#include "task/weft_task.h"
 #include "topo/topo.h"
+#include "wait/waiter.h"
 
-#include <sched.h>
+/* So many submissions in a row were run by the thread that made them: it need not ring. */
+#define OWN_STREAK 8
 
-void weft_task_init(struct weft_task *t, const char *name,
-		    enum weft_task_verdict (*fn)(struct weft_task *t, void *arg), void *arg,
+void weft_task_init(struct weft_task *t, const char *name, weft_task_fn *fn, void *arg,
 		    unsigned options)
 {
 	*t = (struct weft_task){.name = name, .fn = fn, .arg = arg, .options = options};
-	weft_completion_init_done(&t->done);
+	weft_completion_init_done(&weft_task_core(t)->done);
 }
 
 /* ---- submitting --------------------------------------------------------------------------------
  */
 
-static void enqueue(struct weft_task *t)
+/*
+ * Somebody shall look at the queues.  A thread that always waits for what it has just submitted
+ * runs it itself: it does not ring while the watcher ticks anyway, and looks within 0.4 ms.
+ */
+static void tell(struct weft_engine *e)
+{
+	struct weft_engine_self *self = &weft_engine_self;
+	enum weft_kick kick = weft_baton_submit_target(&e->baton);
+	if (self->unanswered)
+		self->own_streak = 0;
+	self->unanswered = true;
+	if (kick == WEFT_KICK_NONE)
+		return;
+	/* Relaxed: hints; a tick that begins or ends meanwhile looks all the same. */
+	if (self->own_streak >= OWN_STREAK && kick == WEFT_KICK_WATCHER &&
+	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) == WEFT_WATCHER_TICKS &&
+	    !atomic_load_explicit(&e->x_napping, memory_order_relaxed))
+		return;
+	weft_engine_kick(e, kick);
+}
+
+/* False: there is no engine. */
+static bool enqueue(struct weft_task *t)
 {
 	struct weft_engine *e = &weft_engine;
-	struct weft_tqueue *q = weft_tqueue_of_place(weft_topo_cover(t->cpus));
+	struct weft_tqueue *q = weft_tqueue_of_place(t->cpus ? weft_topo_cover(t->cpus) : 0);
+	if (weft_unlikely(!q))
+		return false;
 	/* Relaxed: cancel_wait looks there, and again. */
-	atomic_store_explicit(&t->x_queue, q, memory_order_relaxed);
+	atomic_store_explicit(&weft_task_cold(t)->x_queue, q, memory_order_relaxed);
 	int leaf = weft_unlikely(t->options & (WEFT_TASK_URGENT | WEFT_TASK_STRICT))
 			   ? weft_worker_place(t->cpus)
 			   : -1;
 	weft_tqueue_push(q, t); /* from here on t may run, end and be freed */
 	if (weft_likely(leaf < 0) || weft_worker_ring(leaf))
-		weft_engine_kick(e, weft_baton_submit_target(&e->baton));
-}
-
-/* The last run has made the task idle and is about to signal; a few instructions. */
-static void await_signal(struct weft_task *t)
-{
-	unsigned turns = 0;
-	while (!weft_completion_done(&t->done))
-		weft_waiter_relax(&turns);
-}
-
-bool weft_task_submit(struct weft_task *t)
-{
-	uint32_t seen = atomic_load_explicit(&t->x_state, memory_order_relaxed);
-	for (;;) { /* ends: each failure is somebody else's step */
-		/* It takes back a cancel that has not been acted on. */
-		uint32_t want = seen & WEFT_TASK_RUNNING ? WEFT_TASK_RUNNING | WEFT_TASK_RESUBMITTED
-							 : WEFT_TASK_QUEUED;
-		/* SUBMIT -> RUN (weft_task_run).  Carries: what the caller wrote, also when the
-		 * task is queued already: so the word is written even if it stays the same. Without
-		 * it a run that starts later could miss the work it was submitted for. */
-		if (atomic_compare_exchange_weak_explicit(
-			    &t->x_state, &seen, want, memory_order_acq_rel, memory_order_relaxed))
-			break;
-	}
-	if (seen & (WEFT_TASK_QUEUED | WEFT_TASK_RUNNING))
-		return false;
-	await_signal(t);
-	weft_completion_init(&t->done);
-	enqueue(t);
+		tell(e);
 	return true;
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
-
-/*
- * t's word is idle: tells those who wait.  Nobody can submit it again before `done`, and nobody may
- * free it, so its fields are still ours until the signal.
- */
+/* Tells everybody that t is done; our last access to it. */
 static void finish(struct weft_task *t)
 {
 	void (*action)(void *) = t->on_complete;
-	void *arg = t->on_complete_arg;
-	weft_completion_signal(&t->done); /* our last access */
-	if (action) {
+	void *arg = weft_unlikely(action != NULL) ? t->on_complete_arg : NULL;
+	struct weft_tally *y = t->tally;
+	weft_completion_signal(&weft_task_core(t)->done);
+	if (weft_unlikely(y != NULL))
+		weft_tally_add(y);
+	if (weft_unlikely(action != NULL)) {
 		weft_engine_self.in_handler++;
 		action(arg);
 		weft_engine_self.in_handler--;
 	}
 }
 
-bool weft_task_drop_cancelled(struct weft_task *t)
+static void refuse(struct weft_task *t)
 {
-	uint32_t seen = atomic_load_explicit(&t->x_state, memory_order_relaxed);
-	do { /* ends: dropped, or a submit has taken the cancel back */
-		if (!(seen & WEFT_TASK_CANCELLED))
-			return false;
-		/* Acquire: what the canceller wrote, for the completion's action; release: our
-		 * unlinking, to the next submitter. */
-	} while (!atomic_compare_exchange_weak_explicit(&t->x_state, &seen, 0, memory_order_acq_rel,
-							memory_order_relaxed));
-	finish(t);
+	weft_error("task %s was submitted while no engine runs", t->name ? t->name : "?");
+	/* Relaxed: nobody else is at it; the signal orders. */
+	atomic_store_explicit(&weft_task_core(t)->x_state, 0, memory_order_relaxed);
+	weft_completion_signal(&weft_task_core(t)->done);
+}
+
+/* The last run has made the task idle and is about to signal; a few instructions. */
+static void await_signal(struct weft_completion *done)
+{
+	unsigned turns = 0;
+	while (!weft_completion_done(done))
+		weft_waiter_relax(&turns);
+}
+
+static bool submit_once(struct weft_task *t)
+{
+	struct weft_task_core *c = weft_task_core(t);
+	uintptr_t seen = WEFT_COMPLETION_DONE;
+	/* BEGIN <- PUB (signal).  Carries: what the last run wrote.  One of two submitters wins. */
+	if (!atomic_compare_exchange_strong_explicit(&c->done.x_state, &seen,
+						     WEFT_COMPLETION_PENDING, memory_order_acquire,
+						     memory_order_relaxed))
+		return false;
+	/* Relaxed: published with the task. */
+	atomic_store_explicit(&c->x_state, WEFT_LIFE_QUEUED, memory_order_relaxed);
 	return true;
 }
 
-/* QUEUED to RUNNING; false: it was cancelled and is done. */
-static bool claim(struct weft_task *t)
+bool weft_task_submit(struct weft_task *t)
 {
-	uint32_t seen = WEFT_TASK_QUEUED;
-	/* RUN <- SUBMIT, RUN.  Carries: what submitters wrote, and the last run. */
-	while (!atomic_compare_exchange_weak_explicit(&t->x_state, &seen, WEFT_TASK_RUNNING,
-						      memory_order_acq_rel, memory_order_relaxed)) {
-		/* ends: only a cancel or a submit comes between */
-		if (seen & WEFT_TASK_CANCELLED && weft_task_drop_cancelled(t))
+	struct weft_task_core *c = weft_task_core(t);
+	if (t->options & WEFT_TASK_ONCE) {
+		if (!submit_once(t))
 			return false;
-		seen = WEFT_TASK_QUEUED;
+	} else {
+		if (weft_life_submit(&c->x_state) != WEFT_LIFE_ENQUEUE)
+			return false;
+		await_signal(&c->done);
+		weft_completion_init(&c->done);
 	}
+	if (weft_unlikely(!enqueue(t)))
+		refuse(t);
 	return true;
 }
 
-/* After a run: idle, or back to QUEUED if it shall run again. */
-static bool settle(struct weft_task *t, bool again)
+void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn, void *arg)
 {
-	uint32_t seen = atomic_load_explicit(&t->x_state, memory_order_relaxed);
-	for (;;) { /* ends: each failure is a submit or a cancel, at most one of each counts */
-		bool more =
-			!(seen & WEFT_TASK_CANCELLED) && (again || (seen & WEFT_TASK_RESUBMITTED));
-		/* RUN -> RUN, RUN -> SUBMIT.  Carries: what this run wrote, to the next run and to
-		 * the next submitter. */
-		if (atomic_compare_exchange_weak_explicit(
-			    &t->x_state, &seen, more ? WEFT_TASK_QUEUED : 0, memory_order_acq_rel,
-			    memory_order_relaxed))
-			return more;
-	}
+	*t = (struct weft_task){.name = name, .fn = fn, .arg = arg, .options = WEFT_TASK_ONCE};
+	/* Relaxed, both: nobody knows it yet. */
+	atomic_store_explicit(&weft_task_core(t)->x_state, WEFT_LIFE_QUEUED, memory_order_relaxed);
+	weft_completion_init(&weft_task_core(t)->done);
+	if (weft_unlikely(!enqueue(t)))
+		refuse(t);
+}
+
+/* ---- running -----------------------------------------------------------------------------------
+ */
+
+static enum weft_task_verdict call(struct weft_task *t)
+{
+	struct weft_engine_self *self = &weft_engine_self;
+	weft_count(WEFT_CNT_TASKS_RUN, 1);
+	self->in_handler++;
+	enum weft_task_verdict v = t->fn(t, t->arg);
+	self->in_handler--;
+	return v;
+}
+
+/* Runs at most one time: no step of its word says that it runs. */
+static void run_once(struct weft_task *t)
+{
+	/* Acquire: what a canceller wrote, for the completion's action.  Taking it out of the queue
+	 * has carried the rest. */
+	if (weft_unlikely(atomic_load_explicit(&weft_task_core(t)->x_state, memory_order_acquire) &
+			  WEFT_LIFE_CANCELLED) ||
+	    call(t) != WEFT_TASK_GONE)
+		finish(t);
 }
 
 bool weft_task_run(struct weft_task *t, struct weft_tqueue *q, bool masked)
 {
-	if (!claim(t))
-		return false;
-	weft_count(WEFT_CNT_TASKS_RUN, 1);
-	weft_engine_self.in_handler++;
-	enum weft_task_verdict v = t->fn(t, t->arg);
-	weft_engine_self.in_handler--;
-	if (v == WEFT_TASK_GONE)
-		return false;
-	if (!settle(t, v == WEFT_TASK_AGAIN)) {
-		finish(t);
+	if (t->options & WEFT_TASK_ONCE) {
+		run_once(t);
 		return false;
 	}
+	_Atomic uint32_t *x_state = &weft_task_core(t)->x_state;
+	enum weft_life_step step = weft_life_claim(x_state);
+	if (weft_likely(step == WEFT_LIFE_RUN)) {
+		enum weft_task_verdict v = call(t);
+		if (v == WEFT_TASK_GONE)
+			return false;
+		step = weft_life_settle(x_state, v == WEFT_TASK_AGAIN);
+	}
+	if (step == WEFT_LIFE_FINISH)
+		finish(t);
+	if (step != WEFT_LIFE_ENQUEUE)
+		return false;
 	if (!masked) {
 		weft_tqueue_push(q, t);
 		/* We may be somebody who polls once and goes away. */
@@ -162,44 +185,104 @@ bool weft_task_run(struct weft_task *t, struct weft_tqueue *q, bool masked)
 	return true;
 }
 
-/* ---- waiting and cancelling
- * ---------------------------------------------------------------------- */
-
-weft_err weft_task_wait(struct weft_task *t)
+bool weft_task_drop(struct weft_task *t)
 {
-	struct weft_completion *c = &t->done;
-	return weft_engine_wait_all(&c, 1, WEFT_FOREVER);
+	_Atomic uint32_t *x_state = &weft_task_core(t)->x_state;
+	/* Relaxed: the claim orders. */
+	if (!(atomic_load_explicit(x_state, memory_order_relaxed) & WEFT_LIFE_CANCELLED))
+		return false;
+	if (!(t->options & WEFT_TASK_ONCE)) {
+		enum weft_life_step step = weft_life_claim(x_state);
+		if (weft_unlikely(step == WEFT_LIFE_SHELF))
+			return true;
+		/* A submit has taken the cancel back: as if it had just come. */
+		if (weft_unlikely(step == WEFT_LIFE_RUN)) {
+			if (weft_life_settle(x_state, true) == WEFT_LIFE_ENQUEUE)
+				return false;
+		}
+	}
+	finish(t);
+	return true;
 }
+
+void weft_task_end(struct weft_task *t)
+{
+	/* Relaxed: the engine has stopped, nobody else is at it. */
+	atomic_store_explicit(&weft_task_core(t)->x_state, 0, memory_order_relaxed);
+	finish(t);
+}
+
+/* ---- masking -----------------------------------------------------------------------------------
+ */
+
+static weft_err mask(struct weft_task *t, bool *running_p)
+{
+	if (t->options & WEFT_TASK_ONCE)
+		return WEFT_ERR_UNSUPPORTED;
+	*running_p = weft_life_mask(&weft_task_core(t)->x_state);
+	return WEFT_OK;
+}
+
+weft_err weft_task_mask(struct weft_task *t)
+{
+	bool running;
+	return mask(t, &running);
+}
+
+weft_err weft_task_mask_wait(struct weft_task *t)
+{
+	bool running;
+	unsigned turns = 0;
+	weft_err err = mask(t, &running);
+	if (err || !running)
+		return err;
+	if (weft_engine_self.in_handler) {
+		weft_error("a handler tried to wait until task %s has ended", t->name);
+		return WEFT_ERR_DEADLOCK;
+	}
+	while (weft_life_running(&weft_task_core(t)->x_state)) /* ends: it does not start again */
+		weft_waiter_relax(&turns);
+	return WEFT_OK;
+}
+
+void weft_task_unmask(struct weft_task *t)
+{
+	if (t->options & WEFT_TASK_ONCE)
+		return;
+	if (weft_life_unmask(&weft_task_core(t)->x_state) == WEFT_LIFE_ENQUEUE && !enqueue(t))
+		refuse(t);
+}
+
+/* ---- cancelling
+ * ----------------------------------------------------------------------------------
+ */
 
 bool weft_task_cancel(struct weft_task *t)
 {
-	uint32_t seen = atomic_load_explicit(&t->x_state, memory_order_relaxed);
-	do {
-		if (!(seen & (WEFT_TASK_QUEUED | WEFT_TASK_RUNNING)))
-			return false;
-		/* Release: what the canceller wrote, for the completion's action. */
-	} while (!atomic_compare_exchange_weak_explicit(
-		&t->x_state, &seen, seen | WEFT_TASK_CANCELLED, memory_order_acq_rel,
-		memory_order_relaxed));
+	enum weft_life_step step;
+	if (weft_task_done(t) || !weft_life_cancel(&weft_task_core(t)->x_state, &step))
+		return false;
+	if (step == WEFT_LIFE_FINISH)
+		finish(t);
 	return true;
 }
 
 weft_err weft_task_cancel_wait(struct weft_task *t)
 {
+	struct weft_completion *c = &weft_task_core(t)->done;
 	if (weft_engine_self.in_handler)
 		return weft_task_done(t) ? WEFT_OK : WEFT_ERR_DEADLOCK;
 	if (weft_task_cancel(t))
 		while (!weft_task_done(t)) { /* ends: not queued again; runs end by themselves */
-			struct weft_completion *c = &t->done;
-			struct weft_tqueue *q =
-				atomic_load_explicit(&t->x_queue, memory_order_relaxed);
+			struct weft_tqueue *q = atomic_load_explicit(&weft_task_cold(t)->x_queue,
+								     memory_order_relaxed);
 			if (q)
 				weft_tqueue_purge(q);
 			/* A holder of the mask may have it on its list: look again soon. */
 			(void)weft_engine_wait_all(&c, 1, 100000);
 		}
 	else
-		await_signal(t);
+		await_signal(c);
 	return WEFT_OK;
 }
 

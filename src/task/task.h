@@ -9,28 +9,19 @@
 
 #include <stdio.h>
 #include <weft/progress.h> /* the switches, for the process and per thread */
+#include <weft/task.h>
 #include "base/base.h"
 #include "wait/completion.h"
 
 /* ---- engine ------------------------------------------------------------------------------- */
 
-/* Starts the engine: topology, queues, threads as the settings say.  Starting thread only. */
-weft_err weft_engine_start(void) weft_must_use;
-/* Stops its threads and reports tasks that were still queued.  Nothing may be running. */
-void weft_engine_stop(void);
-
-/*
- * One explicit round from the caller's leaf queue up; for test and probe calls.  Returns how many
- * events or tasks it ran.  Does not block, does not arm; skips what others are polling.
- */
-int weft_engine_poll(void);
+/* Starting, stopping, one round, describing: weft/task.h. */
 
 /*
  * Waits until any / all of c[0..n) are complete (NULL entries count as complete).
  * May block: polls as holder of the baton, then parks.  timeout_ns: WEFT_FOREVER or relative.
  * WEFT_OK, WEFT_ERR_TIMEOUT, or WEFT_ERR_DEADLOCK when called from a task handler or an upcall.
  */
-#define WEFT_FOREVER UINT64_MAX
 weft_err weft_engine_wait_all(struct weft_completion *const *c, size_t n, uint64_t timeout_ns);
 weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64_t timeout_ns);
 /* The common case, one completion, no timeout. */
@@ -42,9 +33,6 @@ void weft_engine_wait(struct weft_completion *c);
  */
 void weft_engine_set_local_ranks(int ranks, int cpus);
 
-/* Is the calling thread inside a callback or task?  It may then not wait. */
-bool weft_engine_in_handler(void);
-
 /* On whose time the calling thread polls and runs tasks. */
 enum weft_runner {
 	WEFT_RUNNER_APPLICATION, /* a thread of the application, inside a call */
@@ -52,9 +40,6 @@ enum weft_runner {
 	WEFT_RUNNER_WORKER,      /* a thread of the engine that is bound to one place */
 };
 enum weft_runner weft_engine_runner(void);
-
-/* What runs where, for `weft info`: topology and queues, watcher, idle workers, spin. */
-void weft_engine_describe(FILE *out);
 
 /*
  * Something small is ready to go but would rather travel in company: will somebody poll soon, and

@@ -7,6 +7,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "task/engine_int.h"
+#include "task/life.h"
 #include "topo/topo.h"
 
 #define TURNS_MAX 8 /* of one visit; then other queues and the sources have their turn */
@@ -24,7 +25,11 @@ weft_err weft_tqueues_create(void)
 		const struct weft_topo_node *t = weft_topo_node(i);
 		struct weft_tqueue *q = &queues[i];
 		weft_mask_init(&q->mask);
-		weft_mpsc_init(&q->sub);
+		for (int k = 0; k < WEFT_TQUEUE_SHARDS; k++)
+			weft_mpsc_init(&q->sub[k]);
+		/* A leaf is submitted to by its own core above all. */
+		q->shards = t->childn ? WEFT_TQUEUE_SHARDS : 2;
+		atomic_store_explicit(&q->x_slot, NULL, memory_order_relaxed);
 		weft_list_init(&q->main);
 		atomic_store_explicit(&q->x_main, 0, memory_order_relaxed);
 		atomic_store_explicit(&q->x_once, 0, memory_order_relaxed);
@@ -41,7 +46,7 @@ weft_err weft_tqueues_create(void)
 
 struct weft_tqueue *weft_tqueue_of_place(int place)
 {
-	return &queues[place];
+	return weft_likely(queues != NULL) ? &queues[place] : NULL;
 }
 
 struct weft_tqueue *weft_tqueue_here(void)
@@ -49,9 +54,57 @@ struct weft_tqueue *weft_tqueue_here(void)
 	return &queues[weft_topo_leaf_here()];
 }
 
+/* Tasks that need no mask to run and wait for their turn behind nobody. */
+static bool fits_slot(const struct weft_task *t)
+{
+	return !(t->options & (WEFT_TASK_REPEAT | WEFT_TASK_URGENT | WEFT_TASK_STRICT)) &&
+	       t->priority == 0;
+}
+
+/* A thread keeps to one, so its submissions stay in order. */
+static unsigned shard_of_thread(void)
+{
+	static _Atomic unsigned x_threads;
+	static _Thread_local unsigned mine;
+	if (weft_unlikely(!mine))
+		/* Relaxed: any number will do. */
+		mine = 1 + atomic_fetch_add_explicit(&x_threads, 1, memory_order_relaxed) % 64;
+	return mine;
+}
+
 void weft_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 {
-	weft_mpsc_push(&q->sub, &t->sub);
+	struct weft_task *none = NULL;
+	/* Relaxed and acquire: hints, they keep the order of one thread's submissions. */
+	if (fits_slot(t) && !atomic_load_explicit(&q->x_slot, memory_order_relaxed) &&
+	    !atomic_load_explicit(&q->x_main, memory_order_relaxed) && weft_tqueue_sub_empty(q) &&
+	    /* PUT -> GET.  Carries: *t.  Without it the taker could call a function that is not
+	     * yet written.  seq_cst: comes before the submitter's look at who sleeps. */
+	    atomic_compare_exchange_strong_explicit(&q->x_slot, &none, t, memory_order_seq_cst,
+						    memory_order_relaxed))
+		return;
+	/* shards is a power of two. */
+	weft_mpsc_push(&q->sub[shard_of_thread() & (q->shards - 1)], &weft_task_core(t)->sub);
+}
+
+static struct weft_task *slot_take(struct weft_tqueue *q)
+{
+	/* Relaxed: the exchange decides. */
+	if (!atomic_load_explicit(&q->x_slot, memory_order_relaxed))
+		return NULL;
+	/* GET <- PUT. */
+	return atomic_exchange_explicit(&q->x_slot, NULL, memory_order_acq_rel);
+}
+
+bool weft_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t)
+{
+	/* Alone there: others may have a higher priority. */
+	return atomic_load_explicit(&q->x_slot, memory_order_relaxed) == t &&
+	       !atomic_load_explicit(&q->x_main, memory_order_relaxed) &&
+	       weft_tqueue_sub_empty(q) && (!q->parent || q == weft_tqueue_here()) &&
+	       /* GET <- PUT. */
+	       atomic_compare_exchange_strong_explicit(&q->x_slot, &t, NULL, memory_order_acq_rel,
+						       memory_order_relaxed);
 }
 
 /* ---- under the mask ----------------------------------------------------------------------------
@@ -81,9 +134,9 @@ static void main_insert(struct weft_tqueue *q, struct weft_task *t)
 {
 	struct weft_link *at = &q->main.head;
 	while (at->prev != &q->main.head && /* ends at the head or at one that goes first */
-	       rank_of(weft_container_of(at->prev, struct weft_task, link)) < rank_of(t))
+	       rank_of(weft_task_of_link(at->prev)) < rank_of(t))
 		at = at->prev;
-	weft_list_insert_before(at, &t->link);
+	weft_list_insert_before(at, &weft_task_cold(t)->link);
 	main_count(q, t, 1);
 	if (t->options & WEFT_TASK_REPEAT)
 		/* Relaxed: a hint how long one may sleep; submit kicks besides. */
@@ -92,7 +145,7 @@ static void main_insert(struct weft_tqueue *q, struct weft_task *t)
 
 static void main_remove(struct weft_tqueue *q, struct weft_task *t)
 {
-	weft_list_remove(&t->link);
+	weft_list_remove(&weft_task_cold(t)->link);
 	main_count(q, t, -1);
 	if (t->options & WEFT_TASK_REPEAT)
 		atomic_fetch_sub_explicit(&weft_engine.x_repeat, 1, memory_order_relaxed);
@@ -101,8 +154,13 @@ static void main_remove(struct weft_tqueue *q, struct weft_task *t)
 static void collect_locked(struct weft_tqueue *q)
 {
 	struct weft_mpsc_node *n;
-	while ((n = weft_mpsc_pop(&q->sub))) /* ends: producers must submit to lengthen it */
-		main_insert(q, weft_container_of(n, struct weft_task, sub));
+	struct weft_task *t = slot_take(q);
+	if (t)
+		main_insert(q, t);
+	for (uint32_t i = 0; i < q->shards; i++)
+		/* ends: producers must submit to lengthen it */
+		while (!weft_mpsc_empty(&q->sub[i]) && (n = weft_mpsc_pop(&q->sub[i])))
+			main_insert(q, weft_task_of_sub(n));
 }
 
 /* The next task that this thread may run, unlinked. */
@@ -111,7 +169,7 @@ static struct weft_task *take_locked(struct weft_tqueue *q)
 	struct weft_link *l, *after;
 	weft_list_for_each(&q->main, l, after)
 	{
-		struct weft_task *t = weft_container_of(l, struct weft_task, link);
+		struct weft_task *t = weft_task_of_link(l);
 		if (weft_likely(!(t->options & WEFT_TASK_STRICT)) || weft_task_allowed(t)) {
 			main_remove(q, t);
 			return t;
@@ -182,11 +240,27 @@ static bool enter(struct weft_tqueue *q, enum visit_kind kind)
 	return false;
 }
 
+/* What lies in the slot and nowhere else runs without the mask; -1: look under the mask. */
+static int visit_slot(struct weft_tqueue *q)
+{
+	/* Relaxed: hints; under the mask everything is in order. */
+	if (atomic_load_explicit(&q->x_main, memory_order_relaxed) || !weft_tqueue_sub_empty(q))
+		return -1;
+	struct weft_task *t = slot_take(q);
+	if (!t)
+		return 0; /* another was quicker */
+	(void)weft_task_run(t, q, false);
+	return 1;
+}
+
 static int visit(struct weft_tqueue *q, enum visit_kind kind)
 {
+	int ran = visit_slot(q), turns = 0;
+	if (ran >= 0)
+		return ran;
 	if (!enter(q, kind))
 		return 0;
-	int ran = 0, turns = 0;
+	ran = 0;
 	bool left;
 	do { /* ends: nobody was turned away during the last turn */
 		collect_locked(q);
@@ -248,7 +322,7 @@ int weft_tqueues_visit_all(void)
 bool weft_tqueues_submitted(void)
 {
 	for (int i = 0; i < queue_count; i++)
-		if (!weft_mpsc_empty(&queues[i].sub))
+		if (weft_tqueue_submitted(&queues[i]))
 			return true;
 	return false;
 }
@@ -261,13 +335,13 @@ void weft_tqueue_purge(struct weft_tqueue *q)
 	collect_locked(q);
 	weft_list_for_each(&q->main, l, after)
 	{
-		struct weft_task *t = weft_container_of(l, struct weft_task, link);
-		/* Acquire not needed: only we can unlink it; drop_cancelled orders the rest. */
-		if (!(atomic_load_explicit(&t->x_state, memory_order_relaxed) &
-		      WEFT_TASK_CANCELLED))
+		struct weft_task *t = weft_task_of_link(l);
+		/* Acquire not needed: only we can unlink it; weft_task_drop orders the rest. */
+		if (!(atomic_load_explicit(&weft_task_core(t)->x_state, memory_order_relaxed) &
+		      WEFT_LIFE_CANCELLED))
 			continue;
 		main_remove(q, t);
-		if (!weft_task_drop_cancelled(t))
+		if (!weft_task_drop(t))
 			main_insert(q, t);
 	}
 	let_go(q);
@@ -276,23 +350,35 @@ void weft_tqueue_purge(struct weft_tqueue *q)
 /* ---- ending and seeing --------------------------------------------------------------------------
  */
 
+#define REPORT_MAX 10 /* tasks by name; the others as a number */
+
+static unsigned end_all(struct weft_tqueue *q, unsigned reported)
+{
+	struct weft_link *l;
+	collect_locked(q);
+	while ((l = q->main.head.next) != &q->main.head) { /* ends: submits are refused by now */
+		struct weft_task *t = weft_task_of_link(l);
+		if (reported++ < REPORT_MAX)
+			weft_warn("task %s was still queued at %s: it will not run",
+				  t->name ? t->name : "?", weft_topo_node(q->place)->name);
+		main_remove(q, t);
+		weft_task_end(t);
+	}
+	return reported;
+}
+
 void weft_tqueues_destroy(void)
 {
-	for (int i = 0; i < queue_count; i++) {
-		struct weft_tqueue *q = &queues[i];
-		struct weft_link *l, *after;
-		collect_locked(q);
-		weft_list_for_each(&q->main, l, after)
-		{
-			struct weft_task *t = weft_container_of(l, struct weft_task, link);
-			weft_warn("task %s was still queued at %s", t->name ? t->name : "?",
-				  weft_topo_node(i)->name);
-			main_remove(q, t);
-		}
-	}
-	free(queues);
-	queues = NULL;
+	struct weft_tqueue *all = queues;
+	int n = queue_count;
+	unsigned left = 0;
+	queues = NULL; /* an action that submits is refused */
 	queue_count = 0;
+	for (int i = 0; i < n; i++)
+		left = end_all(&all[i], left);
+	if (left > REPORT_MAX)
+		weft_warn("and %u more tasks", left - REPORT_MAX);
+	free(all);
 }
 
 void weft_tqueues_describe(FILE *out)
@@ -303,6 +389,6 @@ void weft_tqueues_describe(FILE *out)
 		fprintf(out, "  %*squeue of %s: %u tasks, %u visits%s\n", 2 * t->depth, "", t->name,
 			atomic_load_explicit(&q->x_main, memory_order_relaxed),
 			atomic_load_explicit(&q->x_visits, memory_order_relaxed),
-			weft_mpsc_empty(&q->sub) ? "" : ", submissions waiting");
+			weft_tqueue_submitted(q) ? ", submissions waiting" : "");
 	}
 }

@@ -2,6 +2,11 @@
 /*
  * tqueue.h - queues of tasks, one per place of the machine tree.
  *
+ * A task that comes to an empty queue lies in its slot: one exchange puts it there, one takes it,
+ * and whoever took it runs it, without the mask.  Everything else goes through a submission queue,
+ * one of a few, so that cores that submit at once do not fight for a line, and from there, by the
+ * holder of the mask, into the main queue.
+ *
  * Callers   push: any thread.  round, visit_all, purge: any thread that may run tasks.
  * Owner     a queue owns its tasks while they wait in it.
  * Order     see mask.h and mpsc.h: what a submitter wrote is visible to the function.
@@ -22,17 +27,23 @@
 #include "queue/mpsc.h"
 #include "task/weft_task.h"
 
+#define WEFT_TQUEUE_SHARDS 4
+
 struct weft_tqueue {
 	alignas(WEFT_CACHELINE) struct weft_mask mask;
-	_Atomic uint32_t x_main;    /* M: tasks in main; read without the mask as a hint */
-	_Atomic uint32_t x_once;    /* M: of these, tasks that anybody may run and finish */
 	_Atomic uint32_t x_visits;  /* pollers, relaxed: visits, also those that found nothing */
 	struct weft_list main;      /* M: by priority, then in order of submission */
 	struct weft_tqueue *parent; /* I; NULL: the root */
 	uint32_t siblings;          /* I: children of the parent; a visit in so many goes up */
 	uint32_t rank;              /* I: which of them */
 	int place;                  /* I: number in the tree */
-	struct weft_mpsc sub;       /* submitters push, holder of the mask pops */
+	uint32_t shards;            /* I: how many of sub are in use */
+	/* Submitters and takers: a task that came to an empty queue, without any mask. */
+	alignas(WEFT_CACHELINE) _Atomic(struct weft_task *) x_slot;
+	_Atomic uint32_t x_main; /* M: tasks in main; read without the mask as a hint */
+	_Atomic uint32_t x_once; /* M: of these, tasks that anybody may run and finish */
+	/* Submitters push, each thread into one of them, holder of the mask pops. */
+	struct weft_mpsc sub[WEFT_TQUEUE_SHARDS];
 };
 
 /* A queue for each place of the loaded topology. */
@@ -40,17 +51,36 @@ weft_err weft_tqueues_create(void) weft_must_use;
 /* Reports tasks that are still queued, then frees the queues. */
 void weft_tqueues_destroy(void);
 
+/* NULL: there are no queues. */
 struct weft_tqueue *weft_tqueue_of_place(int place);
 struct weft_tqueue *weft_tqueue_here(void); /* of the leaf where the caller runs */
 
 void weft_tqueue_push(struct weft_tqueue *q, struct weft_task *t);
 
+/* Nothing submitted that no holder of the mask has seen. */
+static inline bool weft_tqueue_sub_empty(const struct weft_tqueue *q)
+{
+	for (uint32_t i = 0; i < q->shards; i++)
+		if (!weft_mpsc_empty(&q->sub[i]))
+			return false;
+	return true;
+}
+
+static inline bool weft_tqueue_submitted(const struct weft_tqueue *q)
+{
+	/* seq_cst, as for the submission queues: who goes to sleep relies on the answer. */
+	return atomic_load_explicit(&q->x_slot, memory_order_seq_cst) || !weft_tqueue_sub_empty(q);
+}
+
 static inline bool weft_tqueue_idle(const struct weft_tqueue *q)
 {
 	/* Relaxed for main: who puts something there holds the mask and looks himself. */
-	return weft_mpsc_empty(&q->sub) &&
+	return !weft_tqueue_submitted(q) &&
 	       atomic_load_explicit(&q->x_main, memory_order_relaxed) == 0;
 }
+
+/* Takes t out of q's slot if it lies there and q is where the caller's own round would look. */
+bool weft_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t);
 
 /*
  * From leaf up: each queue once, a parent with N children every Nth time.  quiet: leave no trace at
@@ -72,18 +102,12 @@ void weft_tqueue_purge(struct weft_tqueue *q);
 
 void weft_tqueues_describe(FILE *out);
 
-/* Bits of a task's word. */
-enum {
-	WEFT_TASK_QUEUED = 1,
-	WEFT_TASK_RUNNING = 2,
-	WEFT_TASK_RESUBMITTED = 4, /* run once more */
-	WEFT_TASK_CANCELLED = 8,
-};
-
 /* task.c: runs t, which was taken out of q; true: put it back into the main queue (mask held). */
 bool weft_task_run(struct weft_task *t, struct weft_tqueue *q, bool masked);
-/* Was t cancelled?  Then finishes it. */
-bool weft_task_drop_cancelled(struct weft_task *t);
+/* t was cancelled while it was queued: finishes it.  False: that was taken back, queue it again. */
+bool weft_task_drop(struct weft_task *t);
+/* The engine has stopped and t will never run. */
+void weft_task_end(struct weft_task *t);
 /* May the calling thread run it? */
 bool weft_task_allowed(const struct weft_task *t);
 

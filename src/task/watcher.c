@@ -108,10 +108,21 @@ bool weft_engine_hold(void)
 	return holds_at(pos);
 }
 
-/* We lie in wait, and a burst begins: tick, so that the next ones need not ring.  False: none. */
-static bool hold_begins(struct weft_engine *e)
+#define OWN_RUNS 8 /* tasks that their waiters ran, since we went under: they need no watcher */
+
+static uint32_t own_runs(struct weft_engine *e)
 {
-	if (!atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst))
+	/* Relaxed: a hint, it decides how we wait. */
+	return atomic_load_explicit(&e->x_own_runs, memory_order_relaxed);
+}
+
+/*
+ * We lie in wait, and a burst begins, or somebody submits tasks only to run them himself: tick, so
+ * that the next ones need not ring.  False: none.
+ */
+static bool hold_begins(struct weft_engine *e, bool owns)
+{
+	if (!owns && !atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst))
 		return false;
 	if (weft_baton_try_take(&e->baton)) { /* else its holder polls */
 		weft_sources_disarm(e);
@@ -158,6 +169,7 @@ static bool arm_again(struct weft_engine *e)
  */
 static void stay_under(struct weft_engine *e)
 {
+	uint32_t own = own_runs(e);
 	while (wanted(e)) { /* ends: switched off, or somebody disarmed to poll by himself */
 		uint64_t nap = weft_engine_nap_ns(e);
 		bool rang = weft_engine_watch(e, nap);
@@ -165,8 +177,8 @@ static void stay_under(struct weft_engine *e)
 		if (nap != WEFT_FOREVER && !rang)
 			weft_count(WEFT_CNT_POLL_TIMER, 1);
 		atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
-		bool hold = hold_begins(e);
-		if (!hold)
+		bool owns = own_runs(e) - own >= OWN_RUNS, hold = hold_begins(e, owns);
+		if (!hold || owns)
 			drain(e);
 		weft_watcher_redirect(e);
 		if (hold || (rang ? !arm_again(e) : !weft_sources_armed(e)))

@@ -50,7 +50,8 @@ static void starts_and_stops(void)
 	int fds = entries("/proc/self/fd");
 	for (int i = 0; i < 20; i++) {
 		CHECK_EQ(weft_engine_start(), WEFT_OK);
-		CHECK_EQ(weft_engine_start(), WEFT_ERR_STATE);
+		CHECK_EQ(weft_engine_start(), WEFT_OK); /* one more user */
+		weft_engine_stop();
 		one_message();
 		if (i % 2)
 			weft_progress_set(false);

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include "check.h"
+#include "task/life.h"
 #include "task/tqueue.h"
 #include "topo/topo.h"
 
@@ -73,8 +74,8 @@ static enum weft_task_verdict runs(struct weft_task *t, void *arg)
 static void push(struct weft_task *t, int place)
 {
 	weft_task_init(t, "placed", runs, NULL, 0);
-	atomic_store(&t->x_state, WEFT_TASK_QUEUED);
-	weft_completion_init(&t->done);
+	atomic_store(&weft_task_core(t)->x_state, WEFT_LIFE_QUEUED);
+	weft_completion_init(&weft_task_core(t)->done);
 	weft_tqueue_push(weft_tqueue_of_place(place), t);
 }
 
