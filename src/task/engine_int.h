@@ -65,6 +65,9 @@ struct weft_engine {
 	bool slice_honoured;
 	_Atomic int x_watcher_cpu; /* where it ran last */
 
+	_Atomic bool
+		x_woken; /* a message was handed over; cleared by who comes back with one: a hint */
+
 	pthread_mutex_t park_lock; /* of parked; a few instructions */
 	struct weft_list parked;   /* waiters asleep on their parkers */
 

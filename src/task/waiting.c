@@ -61,6 +61,7 @@ static bool enlist(struct wait_call *w)
 		return true;
 	if (!w->parker)
 		return false;
+	weft_parker_forget(w->parker);
 	w->waiter.parker = w->parker;
 	/* Relaxed: published with the first node. */
 	atomic_store_explicit(&w->waiter.x_need, w->all ? (int)w->n : 1, memory_order_relaxed);
@@ -171,6 +172,8 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 	arm_before_leaving(e, w);
 	weft_engine_kick(e, weft_baton_leave(&e->baton));
 	weft_wake_batch_self = NULL;
+	/* Relaxed: a hint, see give_way(). */
+	atomic_store_explicit(&e->x_woken, true, memory_order_relaxed);
 	if (weft_wake_batch_flush(&w->batch, w->parker))
 		weft_count(WEFT_CNT_BATON_HANDOVERS, 1);
 	if (!call_done(w) && !weft_left_waiting()) {
@@ -265,9 +268,24 @@ struct spin {
 	bool started, yields;
 };
 
+/*
+ * Somebody was handed a message and has not come back from its wait: it may be ready to run on this
+ * very core, and what we poll for may depend on it.
+ */
+static void give_way(struct weft_engine *e)
+{
+	/* Relaxed, both: a hint; missed, it costs the others our spin, seen twice, a system call.
+	 */
+	if (weft_likely(!atomic_load_explicit(&e->x_woken, memory_order_relaxed)))
+		return;
+	atomic_store_explicit(&e->x_woken, false, memory_order_relaxed);
+	sched_yield();
+}
+
 /* After a fruitless round: go on polling, or sleep? */
 static enum spin_verdict spin_next(struct weft_engine *e, struct spin *s, unsigned round)
 {
+	give_way(e);
 	if (!s->started) {
 		s->started = true;
 		s->begun = s->last = weft_cycles();
@@ -377,6 +395,9 @@ static weft_err wait_loop(struct weft_engine *e, struct wait_call *w)
 		else if (!weft_left_run()) /* whoever has the baton may not do it */
 			park_beside(e, w);
 	}
+	/* Relaxed: it was us, most likely. */
+	if (w->enlisted && atomic_load_explicit(&e->x_woken, memory_order_relaxed))
+		atomic_store_explicit(&e->x_woken, false, memory_order_relaxed);
 	delist(w);
 	/* A leaver may have woken us to poll for the others; with the watcher off pass it on. */
 	if (w->parked_once &&

@@ -82,6 +82,21 @@ static inline void weft_parker_sleep_end(struct weft_parker *p)
 	(void)atomic_exchange_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_acq_rel);
 }
 
+/*
+ * Before the caller enlists for something new: a notification that is there by now was for a wait
+ * that is over, since whoever was woken while it ran did not park.  Kept, it would end the next
+ * sleep for nothing.
+ */
+static inline void weft_parker_forget(struct weft_parker *p)
+{
+	/* Relaxed: owner's look; most often there is none. */
+	if (weft_unlikely(atomic_load_explicit(&p->x_word, memory_order_relaxed) !=
+			  WEFT_PARKER_EMPTY))
+		/* Acquire: whatever the notifier published before, the caller sees when it looks
+		 * once more before it sleeps. */
+		(void)atomic_exchange_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_acq_rel);
+}
+
 static inline bool weft_parker_notified(const struct weft_parker *p)
 {
 	return atomic_load_explicit(&p->x_word, memory_order_acquire) == WEFT_PARKER_NOTIFIED;
