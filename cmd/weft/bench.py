@@ -19,8 +19,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True  # the folder may be the system's
+from bench_page import page
+from bench_papers import figures_of
+from bench_svg import draw, number
 from bench_table import BENCHES, LINKS, PEERS
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -267,10 +271,6 @@ def run_all(bench, rows, options):
 # ---- output -----------------------------------------------------------------------------------
 
 
-def number(value):
-    return f"{value:.4g}" if abs(value) < 10000 else f"{value:.0f}"
-
-
 def write_csv(path, name, options, results):
     out = sys.stdout if path == "-" else open(path, "w", newline="", encoding="utf-8")
     writer = csv.writer(out, lineterminator="\n")
@@ -312,37 +312,102 @@ def print_table(name, options, results):
 
 
 def write_svg(path, name, bench, options, results):
-    """The first metric, one curve or one group of bars per implementation."""
+    """The first metric."""
     metric, (unit, cases, impls, cells) = next(iter(table(results).items()))
-    lines = [f"set terminal svg size 820,460 font 'sans,12'\nset output '{path}'",
-             f"set title '{name} over {options.link}: {metric}'\nset ylabel '{unit}'",
-             "set grid ytics lc rgb '#dddddd'\nset key outside right top\nset xtics rotate by 30 right",
-             "set datafile missing '-'\nset style line 5 lc rgb '#999999'"]
-    for i, impl in enumerate(impls):
-        lines.append(f"$d{i} << EOD")
-        for x, case in enumerate(cases):
-            v = cells.get((case, impl))
-            lines.append(f"{x} {statistics.median(v)} {min(v)} {max(v)}" if v else f"{x} - - -")
-        lines.append("EOD")
-    ticks = ", ".join(f"'{case}' {x}" for x, case in enumerate(cases))
-    lines.append(f"set xtics ({ticks})\nset xrange [-0.5:{len(cases) - 0.5}]")
-    if bench.log:
-        lines.append("set logscale y")
-    plots = []
-    for i, impl in enumerate(impls):
-        if bench.bars:
-            width = 0.8 / len(impls)
-            shift = (i - (len(impls) - 1) / 2) * width
-            plots.append(f"$d{i} using ($1+{shift:.4f}):2:({width:.4f}) with boxes fs solid 0.7 "
-                         f"lc {i + 1} title '{impl}'")
-            plots.append(f"$d{i} using ($1+{shift:.4f}):2:3:4 with yerrorbars pt 0 lc black notitle")
-        else:
-            plots.append(f"$d{i} using 1:2:3:4 with yerrorlines lc {i + 1} lw 2 title '{impl}'")
-    lines.append("plot " + ", \\\n     ".join(plots))
-    done = subprocess.run(["gnuplot"], input="\n".join(lines) + "\n", text=True,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    if done.returncode:
-        die("gnuplot: " + done.stderr.strip().splitlines()[-1], 1)
+    spread = {key: (min(v), statistics.median(v), max(v)) for key, v in cells.items()}
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(draw(f"{name} over {options.link}: {metric}", unit, cases, impls, spread,
+                     log=bench.log, bars=bench.bars))
+
+
+# ---- all of them, on one page -----------------------------------------------------------------
+
+
+def parse_paper(argv):
+    parser = argparse.ArgumentParser(
+        prog="weft bench paper", description="Runs every bench and writes one HTML page: each figure of "
+        "the papers, what they found, and what was measured here.")
+    parser.add_argument("--html", default="weft-paper.html", metavar="FILE", help="(weft-paper.html)")
+    parser.add_argument("--csv", metavar="FILE", help="all rows as well; --from reads them again")
+    parser.add_argument("--from", dest="given", metavar="FILE",
+                        help="measure nothing: make the page of this CSV")
+    parser.add_argument("--only", default="", metavar="BENCH,...", help="these benches (all)")
+    parser.add_argument("--link", default="shm,tcp", metavar="LINK,...",
+                        help="of " + ",".join(LINKS) + " (shm,tcp)")
+    parser.add_argument("--against", metavar="MPI,...",
+                        help="also measure these (those of " + ", ".join(PEERS) + " that are here)")
+    parser.add_argument("--runs", type=int, metavar="K", help="how often each is run (5; quick: 3)")
+    parser.add_argument("--quick", action="store_true", help="fewer cases, shorter")
+    o = parser.parse_args(argv)
+    o.only = [name for name in o.only.split(",") if name] or list(BENCHES)
+    for name in o.only:
+        if name not in BENCHES:
+            die(f"--only: no bench '{name}'; there are {', '.join(BENCHES)}")
+    o.link = [link for link in o.link.split(",") if link]
+    for link in o.link:
+        if link not in LINKS:
+            die(f"--link: no '{link}'; there are {', '.join(LINKS)}")
+    for path in (o.html, o.csv):
+        check_path(path)
+    if o.against is None:
+        o.against = ",".join(name for name in PEERS if shutil.which(COMPILERS[name]))
+    return o
+
+
+def measure_for_paper(o, name, link, folder):
+    """Rows of one bench over one link, in a process of its own: what goes wrong there, stays there."""
+    path = os.path.join(folder, f"{name}-{link}.csv")
+    peers = [p for p in o.against.split(",") if p in BENCHES[name].peers]
+    command = [sys.executable, __file__, name, "--csv", path, "--link", link]
+    command += ["--against", ",".join(peers)] if peers else []
+    command += ["--quick"] if o.quick else []
+    command += ["--runs", str(o.runs)] if o.runs else []
+    begun = time.monotonic()
+    say(f"== {name} over {link}")
+    code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
+    say(f"== {name} over {link}: {time.monotonic() - begun:.0f} s" +
+        (f", exit code {code}" if code else ""))
+    return (read_csv(path) if os.path.exists(path) else []), code
+
+
+def read_csv(path):
+    try:
+        with open(path, newline="", encoding="utf-8") as f:
+            reader = csv.DictReader(f)
+            if reader.fieldnames != COLUMNS:
+                die(f"{path}: its columns are not {','.join(COLUMNS)}")
+            return list(reader)
+    except OSError as e:
+        die(f"{path}: {e.strerror}")
+
+
+def paper(argv):
+    o = parse_paper(argv)
+    failed = []
+    if o.given:
+        rows = read_csv(o.given)
+    else:
+        rows = []
+        with tempfile.TemporaryDirectory(prefix="weft-paper-") as folder:
+            for name in o.only:
+                for link in o.link:
+                    if link not in BENCHES[name].links:
+                        continue
+                    more, code = measure_for_paper(o, name, link, folder)
+                    rows += more
+                    if code:
+                        failed.append(f"{name} over {link}")
+    if o.csv:
+        with open(o.csv, "w", newline="", encoding="utf-8") as f:
+            writer = csv.DictWriter(f, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    with open(o.html, "w", encoding="utf-8") as f:
+        f.write(page(rows, BENCHES, " ".join(["weft bench paper", *argv])))
+    print(f"{o.html}: {len(rows)} rows of {len({row['bench'] for row in rows})} benches")
+    for what in failed:
+        say(f"weft bench paper: {what} failed")
+    return 1 if failed or not rows else 0
 
 
 # ---- the command ------------------------------------------------------------------------------
@@ -351,8 +416,8 @@ def write_svg(path, name, bench, options, results):
 def parse(argv):
     parser = argparse.ArgumentParser(
         prog="weft bench", description="Measures weft, and other MPIs beside it in the same run.",
-        epilog="`weft bench list` says what each bench asks.")
-    parser.add_argument("bench", metavar="BENCH", help="list, " + ", ".join(BENCHES))
+        epilog="`weft bench list` says what each bench asks; `weft bench paper --help`: all on a page.")
+    parser.add_argument("bench", metavar="BENCH", help="list, paper, " + ", ".join(BENCHES))
     parser.add_argument("--ranks", metavar="N,...", help="ranks, even numbers (coll: 2,4,8,16; else 2)")
     parser.add_argument("--link", choices=LINKS, default="shm",
                         help="shared memory, tcp on this machine, or two network namespaces joined "
@@ -362,12 +427,18 @@ def parse(argv):
     parser.add_argument("--runs", type=int, metavar="K", help="how often each is run (5; quick: 3)")
     parser.add_argument("--quick", action="store_true", help="fewer cases, shorter")
     parser.add_argument("--csv", metavar="FILE", help="write " + ",".join(COLUMNS) + "; - is stdout")
-    parser.add_argument("--svg", metavar="FILE", help="draw it (needs gnuplot)")
+    parser.add_argument("--svg", metavar="FILE", help="draw it")
     o = parser.parse_args(argv)
     o.against = [name for name in o.against.split(",") if name]
     if o.runs is None:
         o.runs = 3 if o.quick else 5
     return o
+
+
+def check_path(path):
+    folder = os.path.dirname(path or "") or "."
+    if path and path != "-" and (os.path.isdir(path) or not os.access(folder, os.W_OK)):
+        die(f"cannot write {path}")
 
 
 def check_ranks(o, bench):
@@ -386,7 +457,7 @@ def check_ranks(o, bench):
 
 def check(o):
     if o.bench not in BENCHES:
-        die(f"no bench '{o.bench}'; there are list, {', '.join(BENCHES)}")
+        die(f"no bench '{o.bench}'; there are list, paper, {', '.join(BENCHES)}")
     bench = BENCHES[o.bench]
     for name in o.against:
         if name not in PEERS:
@@ -400,21 +471,19 @@ def check(o):
     check_ranks(o, bench)
     if o.runs < 1:
         die(f"--runs {o.runs}: 1 or more")
-    if o.svg and not shutil.which("gnuplot"):
-        die("--svg: gnuplot is not here; install: gnuplot-nox")
     for path in (o.csv, o.svg):
-        folder = os.path.dirname(path or "") or "."
-        if path and path != "-" and (os.path.isdir(path) or not os.access(folder, os.W_OK)):
-            die(f"cannot write {path}")
+        check_path(path)
     return bench
 
 
 def main(argv):
+    if argv[:1] == ["paper"]:
+        return paper(argv[1:])
     options = parse(argv)
     if options.bench == "list":
         for name, bench in BENCHES.items():
             print(f"{name:<10} {bench.asks}\n{'':<10} {bench.unit}; over {', '.join(bench.links)}\n"
-                  f"{'':<10} papers: {bench.figure}")
+                  f"{'':<10} papers: {figures_of(name)}")
         return 0
     bench = check(options)
     programs = Programs()

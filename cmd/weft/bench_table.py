@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The benches: one line each.  A program in share/weft/bench and an entry here make a bench: `weft
-bench NAME`, `weft bench list`, `weft bench paper` and the tests find it by themselves."""
+bench NAME`, `weft bench list`, `weft bench paper` and the tests find it by themselves.  Which figures of the papers a bench remakes
+stands in bench_papers.py."""
 
 LINKS = ("shm", "tcp", "1g")
 PEERS = ("mpich", "openmpi", "openmpi-tuned")
@@ -11,7 +12,7 @@ class Bench:
 
     def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
                  ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False,
-                 figure=None, at=(2,), quick_at=None, peers=PEERS):
+                 at=(2,), quick_at=None, peers=PEERS):
         self.source, self.asks, self.unit, self.links = source, asks, unit, links
         self.parts, self.quick_parts = parts, quick_parts or parts
         self.limit = limit or {}          # link -> arguments of the program `limit`
@@ -21,7 +22,6 @@ class Bench:
         self.tuned = tuned or {}          # link -> Open MPI's tuned mode
         self.also_off = also_off          # weft once more with background progress off
         self.log, self.bars = log, bars   # how --svg draws it
-        self.figure = figure or "none"    # what of the papers it remakes
         self.peers = peers                # whom it can be asked of as well
 
 
@@ -32,8 +32,7 @@ BENCHES = {
     "latency": Bench("p2p/latency", "how long is a message under way?", "us, half of there and back",
                      limit={"shm": ["latency", "shm"], "tcp": ["latency", "socket"],
                             "1g": ["latency", "socket"]},
-                     tuned=THREAD, also_off=True, log=True,
-                     figure="RenPar 2008 table 2; 2015 figs. 5, 6"),
+                     tuned=THREAD, also_off=True, log=True),
     "bandwidth": Bench("p2p/bandwidth", "how many bytes pass in a second?", "MB/s, one direction",
                        limit={"tcp": ["bandwidth", "socket"], "1g": ["bandwidth", "socket"]},
                        tuned=THREAD, log=True),
@@ -42,13 +41,12 @@ BENCHES = {
     "overlap": Bench("overlap/overlap", "do messages move while the program computes?",
                      "share of the transfer that was hidden",
                      limit={"tcp": ["overlap", "socket"], "1g": ["overlap", "socket"]},
-                     ranks=False, tuned=THREAD, bars=True, figure="2009 figs. 5-7; 2015 figs. 7-9"),
+                     ranks=False, tuned=THREAD, bars=True),
     "waiters": Bench("threads/waiters",
                      "what does a message cost when N threads wait, each for its own?",
                      "us, half of there and back",
                      parts=tuple((str(n),) for n in (1, 2, 16, 64, 512)),
-                     quick_parts=(("2",), ("64",)), ranks=False, seconds=12, tuned=YIELD, log=True,
-                     figure="2009 fig. 4; 2015 fig. 10"),
+                     quick_parts=(("2",), ("64",)), ranks=False, seconds=12, tuned=YIELD, log=True),
     "idle": Bench("threads/idle", "what does it cost to wait a second for a message?",
                   "percent of a core", ranks=False, tuned=YIELD, bars=True),
     "coll": Bench("coll/coll", "how long does a collective take, also with more ranks than cores?",

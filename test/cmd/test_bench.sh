@@ -28,4 +28,35 @@ for bench in $("$BUILD/bin/weft" bench list | sed -n 's/^\([a-z0-9]*\) .*/\1/p' 
 		bad=1
 	}
 done
+
+# One page of what was measured, without measuring again; what cannot work is said in a line.
+page=$work/paper.html
+head -n 1 "$work/latency.csv" >"$work/all.csv"
+for bench in latency waiters coll; do
+	sed 1d "$work/$bench.csv" >>"$work/all.csv"
+done
+if "$BUILD/bin/weft" bench paper --from "$work/all.csv" --html "$page" >"$work/out" 2>&1; then
+	grep -q '<svg' "$page" && grep -q '13,585' "$page" && grep -q 'id="beyond-the-papers--coll"' "$page" || {
+		echo "FAILED: the page of weft bench paper lacks charts, papers' numbers or a bench" >&2
+		bad=1
+	}
+else
+	echo "FAILED: weft bench paper --from: $(cat "$work/out")" >&2
+	bad=1
+fi
+refused() {
+	"$BUILD/bin/weft" bench "$@" >"$work/out" 2>&1
+	code=$?
+	[ $code -eq 2 ] && [ "$(wc -l <"$work/out")" -eq 1 ] && return
+	echo "FAILED: weft bench $*: exit code $code, says: $(cat "$work/out")" >&2
+	bad=1
+}
+refused nonsense
+refused coll --ranks 3
+refused coll --ranks 2,x
+refused coll --link 1g
+refused latency --runs 0
+refused latency --csv /nowhere/at/all
+refused paper --only nonsense
+refused paper --from /nowhere/at/all
 exit $bad

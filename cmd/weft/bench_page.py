@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One HTML page: every figure of the papers, what they found, and what was measured here."""
+
+import html
+import os
+import platform
+import time
+
+from bench_papers import FIGURES
+from bench_svg import draw, number
+
+STYLE = """body{font:15px/1.45 sans-serif;max-width:920px;margin:2em auto;padding:0 1em;color:#222}
+table{border-collapse:collapse;margin:.6em 0}td,th{border:1px solid #ccc;padding:.15em .6em}
+th{background:#f3f3f3;text-align:left}td.n{text-align:right;font-variant-numeric:tabular-nums}
+.asks{color:#555}.theirs{background:#fbf7ec;padding:.4em .8em;border-left:3px solid #edae49}
+svg{max-width:100%;height:auto}h2{margin-top:2.2em}nav li{margin:.1em 0}"""
+
+
+class Rows:
+    """The rows of one bench over one link: {metric: (unit, cases, impls, cells)}."""
+
+    def __init__(self, rows):
+        self.metrics = {}
+        for row in rows:
+            case, impl = row["case"], row["impl"]
+            if case.endswith(" progress off"):
+                case, impl = case[:-len(" progress off")], impl + " progress off"
+            _, cases, impls, cells = self.metrics.setdefault(row["metric"], (row["unit"], [], [], {}))
+            if case not in cases:
+                cases.append(case)
+            if impl not in impls:
+                impls.append(impl)
+            cells[case, impl] = tuple(float(row[k]) for k in ("min", "median", "max"))
+
+
+def cell(text, tag="td", kind=""):
+    return f"<{tag}{kind}>{html.escape(str(text))}</{tag}>"
+
+
+def table(head, rows, numbers=False):
+    kind = ' class="n"' if numbers else ""
+    out = ["<table><tr>" + "".join(cell(h, "th") for h in head) + "</tr>"]
+    for first, *rest in rows:
+        out.append("<tr>" + cell(first) + "".join(cell(v, kind=kind) for v in rest) + "</tr>")
+    return "\n".join(out) + "</table>"
+
+
+def measured(name, link, rows, bench):
+    out = []
+    for metric, (unit, cases, impls, cells) in Rows(rows).metrics.items():
+        out.append(draw(f"{name} over {link}: {metric}", unit, cases, impls, cells,
+                        log=bench.log if bench else False, bars=bench.bars if bench else False))
+        lines = [[case] + [" / ".join(map(number, cells[case, impl])) if (case, impl) in cells else "-"
+                           for impl in impls] for case in cases]
+        out.append("<details><summary>least / median / most</summary>" +
+                   table([f"{metric}, {unit}", *impls], lines, numbers=True) + "</details>")
+    return out
+
+
+def machine():
+    model = ""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as f:
+            model = next((line.split(":", 1)[1].strip() for line in f if line.startswith("model name")),
+                         "")
+    except OSError:
+        pass
+    return f"{len(os.sched_getaffinity(0))} cores, {model or platform.machine()}, {platform.system()} " \
+           f"{platform.release()}"
+
+
+def anchor(text):
+    return "".join(c if c.isalnum() else "-" for c in text)
+
+
+def section(title, asks, theirs, names, rows, benches):
+    """One figure, or one bench without one."""
+    out = [f'<h2 id="{anchor(title)}">{html.escape(title)}</h2>',
+           f'<p class="asks">{html.escape(asks)}</p>', theirs]
+    for name in names:
+        links = dict.fromkeys(row["link"] for row in rows if row["bench"] == name)
+        if not links:
+            why = "not measured in this run" if name in benches else "there is no such bench yet"
+            out.append(f"<p><b>weft bench {html.escape(name)}</b>: {why}.</p>")
+        for link in links:
+            mine = [row for row in rows if row["bench"] == name and row["link"] == link]
+            out += measured(name, link, mine, benches.get(name))
+    return out
+
+
+def page(rows, benches, command):
+    """rows: of the CSV.  The text of the page."""
+    out, nav, told = [], [], set()
+    for f in FIGURES:
+        theirs = f'<div class="theirs"><b>In the paper.</b> {html.escape(f.says)}' + \
+                 (table(f.head, f.rows) if f.rows else "") + "</div>"
+        nav.append(f.where)
+        out += section(f.where, f.asks, theirs, f.benches, rows, benches)
+        told.update(f.benches)
+    for name in dict.fromkeys(row["bench"] for row in rows):
+        if name not in told:
+            title = f"beyond the papers: {name}"
+            nav.append(title)
+            asks = benches[name].asks if name in benches else ""
+            out += section(title, asks, "", (name,), rows, benches)
+    links = "\n".join(f'<li><a href="#{anchor(t)}">{html.escape(t)}</a></li>' for t in nav)
+    return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>weft bench paper</title>'
+            f"<style>{STYLE}</style><h1>The papers' figures, remade</h1>"
+            f"<p>{html.escape(machine())}; {time.strftime('%Y-%m-%d %H:%M')}; "
+            f"<code>{html.escape(command)}</code>. The papers' machines were others: shapes compare, "
+            f"microseconds do not. All implementations were run in turn.</p><nav><ul>{links}</ul></nav>"
+            + "\n".join(out) + "</html>\n")

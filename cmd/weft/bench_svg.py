@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One chart as SVG: a curve or a group of bars per implementation, with the spread."""
+
+import html
+import math
+
+COLOURS = ("#0a6ebd", "#d1495b", "#edae49", "#66a182", "#7a5195", "#8d6a4f", "#4c566a")
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 820, 360, 70, 170, 34, 90
+
+
+def number(value):
+    return f"{value:.4g}" if abs(value) < 10000 else f"{value:.0f}"
+
+
+def ticks_linear(low, high):
+    step = 10 ** math.floor(math.log10((high - low) / 4))
+    step *= next((m for m in (1, 2, 5, 10) if (high - low) / (step * m) <= 6), 10)
+    first = math.ceil(low / step - 1e-9)
+    return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+class Axis:
+    """From values to heights."""
+
+    def __init__(self, values, log):
+        self.log = log and min(values) > 0
+        if self.log:
+            self.low = math.floor(math.log10(min(values)))
+            self.high = max(math.ceil(math.log10(max(values))), self.low + 1)
+            self.ticks = [10.0 ** e for e in range(self.low, self.high + 1)]
+        else:
+            self.low, self.high = min(0, *values), max(0, *values)
+            if self.low == self.high:
+                self.high = self.low + 1
+            self.high += (self.high - self.low) * 0.04
+            self.ticks = ticks_linear(self.low, self.high)
+
+    def y(self, value):
+        place = math.log10(value) if self.log else value
+        return TOP + (HEIGHT - TOP - BOTTOM) * (self.high - place) / (self.high - self.low)
+
+
+def frame(axis, title, unit, cases, slot):
+    """Title, lines and labels."""
+    out = [f'<text x="{LEFT}" y="18" font-size="14">{html.escape(title)}</text>',
+           f'<text x="14" y="{(TOP + HEIGHT - BOTTOM) / 2}" text-anchor="middle" transform='
+           f'"rotate(-90 14 {(TOP + HEIGHT - BOTTOM) / 2})">{html.escape(unit)}</text>']
+    for value in axis.ticks:
+        y = axis.y(value)
+        out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" '
+                   f'stroke="#ddd"/><text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">'
+                   f'{number(value)}</text>')
+    for i, case in enumerate(cases):
+        x, y = LEFT + slot * (i + 0.5), HEIGHT - BOTTOM + 16
+        out.append(f'<text x="{x:.1f}" y="{y}" text-anchor="end" '
+                   f'transform="rotate(-30 {x:.1f} {y})">{html.escape(case)}</text>')
+    return out
+
+
+def whisker(axis, x, low, high):
+    return (f'<path d="M{x:.1f} {axis.y(low):.1f}V{axis.y(high):.1f}" stroke="#333" '
+            'stroke-width="1"/>')
+
+
+def draw(title, unit, cases, impls, cells, log=False, bars=False):
+    """cells: {(case, impl): (least, median, most)}.  The text of an <svg> element."""
+    values = [v for cell in cells.values() for v in cell]
+    axis = Axis(values, log)
+    slot = (WIDTH - LEFT - RIGHT) / len(cases)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+           'font-family="sans-serif" font-size="11">'
+           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
+    out += frame(axis, title, unit, cases, slot)
+    floor = axis.y(10.0 ** axis.low if axis.log else 0)
+    for n, impl in enumerate(impls):
+        colour, points = COLOURS[n % len(COLOURS)], []
+        for i, case in enumerate(cases):
+            if (case, impl) not in cells:
+                continue
+            low, median, high = cells[case, impl]
+            y = axis.y(median)
+            if bars:
+                width = slot * 0.8 / len(impls)
+                x = LEFT + slot * (i + 0.1) + width * n
+                out.append(f'<rect x="{x:.1f}" y="{min(y, floor):.1f}" width="{width:.1f}" '
+                           f'height="{abs(floor - y):.1f}" fill="{colour}"/>')
+                x += width / 2
+            else:
+                x = LEFT + slot * (i + 0.5)
+                points.append(f"{x:.1f},{y:.1f}")
+                out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
+            out.append(whisker(axis, x, low, high))
+        if points:
+            out.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" '
+                       'stroke-width="2"/>')
+        y = TOP + 18 * n
+        out.append(f'<rect x="{WIDTH - RIGHT + 12}" y="{y}" width="12" height="12" fill="{colour}"/>'
+                   f'<text x="{WIDTH - RIGHT + 30}" y="{y + 10}">{html.escape(impl)}</text>')
+    return "\n".join(out) + "\n</svg>\n"
