@@ -114,7 +114,7 @@ struct op {
 };
 
 static void then(struct weft_req *req, void *arg);
-static void call_send(int rank);
+static void call_send(int rank, int to);
 
 static struct weft_req *request(struct message *m, struct receive *r)
 {
@@ -249,17 +249,18 @@ static void then(struct weft_req *req, void *arg)
 		op->r->req = NULL;
 	}
 	int rank = op->m ? op->m->from : op->r->rank;
-	bool failed = req->status.err == WEFT_ERR_PEER;
+	int gone = op->m && req->status.err == WEFT_ERR_PEER ? op->m->to : -1;
 	memset(op, 0x5a, sizeof *op);
 	free(op);
 	/* Who is told that something is over may go on at once. */
-	if (sim.rank[rank].dead || sim.calls >= sim.plan.ops || !sim_chance(failed ? 60 : 10))
+	if (sim.rank[rank].dead)
 		return;
-	sim_cover(SIM_CALL_IN_THEN);
-	if (failed)
-		call_send(rank);
-	else
+	if (gone >= 0) {
+		call_send(rank, gone);
+	} else if (sim.calls < sim.plan.ops && sim_chance(10)) {
+		sim_cover(SIM_CALL_IN_THEN);
 		sim_traffic_call(rank);
+	}
 }
 
 /* ---- calls -------------------------------------------------------------------------------- */
@@ -285,7 +286,6 @@ static void refuse_send(struct message *m)
 static void send_message(struct message *m)
 {
 	int rank = m->from;
-	m->to = (int)sim_pick((unsigned)sim.plan.ranks);
 	m->ctx = pick_ctx(rank);
 	m->bytes = pick_bytes();
 	m->tag = m->bytes ? (int)sim_pick(SIM_TAGS) : SIM_TAGS + (int)m->number;
@@ -344,12 +344,12 @@ static void send_message(struct message *m)
 	}
 }
 
-static void call_send(int rank)
+static void call_send(int rank, int to)
 {
 	if (n_messages == MESSAGES)
 		return;
 	struct message *m = &messages[n_messages];
-	*m = (struct message){.from = rank, .number = n_messages++, .began = ticks++};
+	*m = (struct message){.from = rank, .to = to, .number = n_messages++, .began = ticks++};
 	send_message(m);
 	m->ended = ticks++;
 }
@@ -495,7 +495,7 @@ void sim_traffic_call(int rank)
 {
 	unsigned what = sim_pick(100);
 	if (what < 42)
-		call_send(rank);
+		call_send(rank, (int)sim_pick((unsigned)sim.plan.ranks));
 	else if (what < 82)
 		call_receive(rank);
 	else if (what < 90)
@@ -655,14 +655,19 @@ void sim_traffic_begin(void)
 	}
 }
 
+/* Of an operation of a dead rank, which never ended. */
+static void drop(char *buf, const struct weft_type *type, struct weft_req *req)
+{
+	if (buf && type)
+		weft_type_unref(type);
+	free(buf);
+	free(req);
+}
+
 void sim_traffic_free(void)
 {
-	for (unsigned i = 0; i < n_messages; i++) {
-		free(messages[i].buf);
-		free(messages[i].req);
-	}
-	for (unsigned i = 0; i < n_receives; i++) {
-		free(receives[i].buf);
-		free(receives[i].req);
-	}
+	for (unsigned i = 0; i < n_messages; i++)
+		drop(messages[i].buf, messages[i].type, messages[i].req);
+	for (unsigned i = 0; i < n_receives; i++)
+		drop(receives[i].buf, receives[i].type, receives[i].req);
 }
