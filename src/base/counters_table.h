@@ -13,6 +13,7 @@ WEFT_COUNTER(MASK_SKIPS, "mask_skips", "queues skipped because somebody else was
 WEFT_COUNTER(TASKS_RUN, "tasks_run", "task executions")
 WEFT_COUNTER(DOORBELLS, "doorbells", "doorbells rung at sleeping peers")
 WEFT_COUNTER(EAGER_SENT, "eager_sent", "messages sent eagerly")
+WEFT_COUNTER(CREDIT_ASKED, "credit_asked", "small messages that asked first because too much lay unreceived with the peer")
 WEFT_COUNTER(RNDV_SENT, "rndv_sent", "messages sent by rendezvous")
 WEFT_COUNTER(RNDV_FETCHED, "rndv_fetched", "large messages that the receiver copied from the sender's memory")
 WEFT_COUNTER(RNDV_PUSHED, "rndv_pushed", "large messages that the sender copied into the receiver's memory")

@@ -26,6 +26,6 @@ WEFT_SETTING(TIMER_MS, "timer_ms", INT, "10", 1, 10000, NULL, "period of the saf
 /* comm */
 WEFT_SETTING(EAGER_SHM, "eager_shm", INT, "8k", 0, 1048576, NULL, "largest message in bytes that shm sends without asking first")
 WEFT_SETTING(EAGER_TCP, "eager_tcp", INT, "64k", 0, 16777216, NULL, "largest message in bytes that tcp sends without asking first")
-WEFT_SETTING(EAGER_CREDIT, "eager_credit", INT, "16m", 0, 1099511627776, NULL, "bytes of small messages that may lie unreceived with a peer; what goes beyond asks first")
+WEFT_SETTING(EAGER_CREDIT, "eager_credit", INT, "16m", 0, 1099511627776, NULL, "bytes of small messages that each peer may have lying here unreceived; what goes beyond asks first")
 WEFT_SETTING(PEER_TIMEOUT, "peer_timeout", INT, "5", 1, 86400, NULL, "seconds after which operations with a dead peer have failed")
 /* clang-format on */

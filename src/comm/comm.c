@@ -19,6 +19,7 @@
 #define CARD_BYTES 1024 /* an address, or a host key */
 
 struct card {
+	uint64_t credit; /* what it lets us have under way to it */
 	char host[WEFT_HOST_KEY_MAX];
 	char shm[CARD_BYTES]; /* empty: none */
 };
@@ -104,10 +105,25 @@ static weft_err rail_address(int rail, char *buf, size_t size)
 
 /* ---- addresses ---------------------------------------------------------------------------- */
 
+/* Host, credit and shm's address, a line each. */
+static bool card_read(struct card *c, char *text)
+{
+	char *credit = strchr(text, '\n'), *end;
+	if (!credit || credit - text >= WEFT_HOST_KEY_MAX || credit[1] < '0' || credit[1] > '9')
+		return false;
+	*credit++ = 0;
+	c->credit = strtoull(credit, &end, 10);
+	if (*end != '\n' || strlen(end + 1) >= CARD_BYTES)
+		return false;
+	memcpy(c->host, text, strlen(text) + 1);
+	memcpy(c->shm, end + 1, strlen(end + 1) + 1);
+	return true;
+}
+
 /* First round: who is where.  Fills self.card. */
 static weft_err exchange_cards(const struct weft_boot_info *boot, int shm)
 {
-	char text[CARD_BYTES + WEFT_HOST_KEY_MAX + 2];
+	char text[CARD_BYTES + WEFT_HOST_KEY_MAX + 24];
 	struct card *mine = &self.card[boot->rank];
 
 	if (weft_net_host_key(mine->host, sizeof mine->host))
@@ -115,19 +131,16 @@ static weft_err exchange_cards(const struct weft_boot_info *boot, int shm)
 	weft_err err = rail_address(shm, mine->shm, sizeof mine->shm);
 	if (err)
 		return err;
-	snprintf(text, sizeof text, "%s\n%s", mine->host, mine->shm);
+	snprintf(text, sizeof text, "%s\n%llu\n%s", mine->host,
+		 (unsigned long long)self.core->credit, mine->shm);
 	if ((err = weft_boot_put("comm.card", text)) || (err = weft_boot_fence()))
 		return err;
 	for (int p = 0; p < boot->size; p++) {
 		err = weft_boot_get(p, "comm.card", text, sizeof text);
-		char *line = err ? NULL : strchr(text, '\n');
-		if (!line || line - text >= WEFT_HOST_KEY_MAX || strlen(line + 1) >= CARD_BYTES) {
+		if (err || !card_read(&self.card[p], text)) {
 			weft_error("rank %d has published no address", p);
 			return err ? err : WEFT_ERR_PROTO;
 		}
-		*line = 0;
-		memcpy(self.card[p].host, text, (size_t)(line - text) + 1);
-		strcpy(self.card[p].shm, line + 1);
 	}
 	return WEFT_OK;
 }
@@ -148,11 +161,13 @@ static void reach_by(int rail, int peer, const char *address)
 		return;
 	struct weft_rail *r = &self.core->rail[rail];
 	weft_err err = r->driver->reach(r->net, peer, address);
-	if (!err)
+	if (!err) {
 		weft_core_gate_set(self.core, peer, rail);
-	else if (err != WEFT_ERR_UNSUPPORTED)
+		self.core->gate[peer].credit = self.card[peer].credit;
+	} else if (err != WEFT_ERR_UNSUPPORTED) {
 		weft_warn("driver %s cannot use the address of rank %d: %s", r->driver->name, peer,
 			  weft_strerror(err));
+	}
 }
 
 /* A further round for each network that is needed, best first. */

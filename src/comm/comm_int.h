@@ -281,9 +281,9 @@ struct weft_gate {
 	_Atomic bool x_down;              /* P writes */
 	size_t eager_max, inline_max, max_payload; /* I */
 	/* Credit, in bytes of eager payload; see credit.h. */
-	uint64_t credit;             /* I: how much may be under way */
-	uint64_t credit_spent;       /* M: what we ever sent */
-	_Atomic uint64_t x_returned; /* M writes: what we ever gave back to the peer */
+	uint64_t credit;                 /* I: how much of ours may be under way */
+	_Atomic uint64_t x_credit_spent; /* M writes: what we ever sent */
+	_Atomic uint64_t x_returned;     /* M writes: what we ever gave back to the peer */
 
 	alignas(WEFT_CACHELINE) struct weft_core *core; /* I */
 	int peer;                                       /* I */
@@ -293,6 +293,8 @@ struct weft_gate {
 	_Atomic uint64_t x_used;       /* P writes: payload delivered as it came */
 	_Atomic uint64_t x_used_late;  /* payload of unexpected messages that are gone */
 	_Atomic bool x_credit_asked;   /* a packet that gives credit back is on its way */
+	uint64_t credit_given;         /* I: how much of the peer's may be under way */
+	uint64_t recv_eager;           /* P: eager payload that ever came */
 	uint32_t recv_seq;             /* P */
 	struct weft_ctx *rx_ctx;       /* P: the context of the last message */
 	struct weft_rx *rx;            /* P: made at the first place() */
@@ -331,7 +333,7 @@ struct weft_core {
 	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
 	void *hook_arg;
 	bool (*hold)(void); /* or NULL: will somebody poll soon, and not at once? */
-	uint64_t credit;    /* I: for each gate */
+	uint64_t credit;    /* I: what each peer may have under way to us */
 	bool offer;         /* I: offer buffers instead of fetching; for tests */
 	bool background;    /* I: large copies are tasks of the engine; else they run at once */
 };

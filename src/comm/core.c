@@ -51,7 +51,8 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	g->max_payload = card->max_payload;
 	g->inline_max = card->inline_max;
 	g->eager_max = card->eager_max < card->max_payload ? card->eager_max : card->max_payload;
-	g->credit = core->credit;
+	/* Until the peer says otherwise it gives what we give. */
+	g->credit = g->credit_given = core->credit;
 	rail->peers++;
 }
 

@@ -8,7 +8,12 @@
  * every packet that it sends anyway (head.credit), and with a packet of its own (CREDIT) once half
  * of it has come together; that packet needs no credit.
  *
- * Callers   may_locked, spend_locked, post_locked: holder of the gate's mask.  got, used: the
+ * Whoever receives says how much: its setting, told to the peers at start.  It also counts, and so
+ * does the sender: more payload than there was credit for, or more credit given back than was
+ * spent, ends the connection; neither can happen by delay, because both counts move before the
+ * post.
+ *
+ * Callers   may_locked, spend_locked, post_locked: holder of the gate's mask.  got, take, used: the
  *           poller of the connection.  used_late: any thread.
  */
 #ifndef WEFT_COMM_CREDIT_H
@@ -23,7 +28,32 @@ static inline bool weft_credit_may_locked(const struct weft_gate *g, size_t len)
 {
 	/* Relaxed: a count that only grows; an old value is merely cautious. */
 	uint64_t got = atomic_load_explicit(&g->x_credit_got, memory_order_relaxed);
-	return !len || g->credit_spent + len - got <= g->credit;
+	uint64_t spent = atomic_load_explicit(&g->x_credit_spent, memory_order_relaxed);
+	return !len || spent + len - got <= g->credit;
+}
+
+/* Before a post of len bytes of eager payload; and with what was spent, when it came to nothing. */
+static inline void weft_credit_spend_locked(struct weft_gate *g, size_t len)
+{
+	/* Relaxed: written under the mask; the peer's answer, which the poller compares with it,
+	 * comes after the post. */
+	uint64_t spent = atomic_load_explicit(&g->x_credit_spent, memory_order_relaxed);
+	atomic_store_explicit(&g->x_credit_spent, spent + len, memory_order_relaxed);
+}
+
+static inline void weft_credit_unspend_locked(struct weft_gate *g, size_t len)
+{
+	weft_credit_spend_locked(g, -len);
+}
+
+/* Eager payload has come: had the peer credit for it? */
+static inline bool weft_credit_take(struct weft_gate *g, size_t len)
+{
+	g->recv_eager += len;
+	/* Relaxed: raised before the packet that gives credit back is posted, so never too small.
+	 */
+	return g->recv_eager - atomic_load_explicit(&g->x_returned, memory_order_relaxed) <=
+	       g->credit_given;
 }
 
 /* Bytes to give back. */
@@ -47,31 +77,37 @@ static inline enum weft_post weft_gate_post_locked(struct weft_gate *g, struct w
 	/* The head may be the request's, which is not ours any more after the post. */
 	struct weft_wire h = *head;
 	h.credit = (uint16_t)(units < UINT16_MAX ? units : UINT16_MAX);
+	/* Relaxed: written under the mask.  Before the post: what the peer sends with this credit
+	 * must not come before we know that it has it. */
+	uint64_t r = atomic_load_explicit(&g->x_returned, memory_order_relaxed);
+	atomic_store_explicit(&g->x_returned, r + (uint64_t)h.credit * WEFT_CREDIT_UNIT,
+			      memory_order_relaxed);
 	enum weft_post p = g->driver->post(g->net, g->peer, &h, iov, n, len, cookie);
-	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED) {
-		/* Relaxed: written under the mask, read as a hint. */
-		uint64_t r = atomic_load_explicit(&g->x_returned, memory_order_relaxed);
-		atomic_store_explicit(&g->x_returned, r + (uint64_t)h.credit * WEFT_CREDIT_UNIT,
-				      memory_order_relaxed);
+	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
 		atomic_store_explicit(&g->x_credit_asked, false, memory_order_relaxed);
-	}
+	else
+		atomic_store_explicit(&g->x_returned, r, memory_order_relaxed);
 	return p;
 }
 
-static inline void weft_credit_got(struct weft_gate *g, const struct weft_wire *h)
+/* False: more than was ever spent. */
+static inline bool weft_credit_got(struct weft_gate *g, const struct weft_wire *h)
 {
 	if (weft_likely(!h->credit))
-		return;
-	/* Relaxed: as in may. */
-	uint64_t got = atomic_load_explicit(&g->x_credit_got, memory_order_relaxed);
-	atomic_store_explicit(&g->x_credit_got, got + (uint64_t)h->credit * WEFT_CREDIT_UNIT,
-			      memory_order_relaxed);
+		return true;
+	/* Relaxed: as in may; spent is raised before what the peer answers to is posted. */
+	uint64_t got = atomic_load_explicit(&g->x_credit_got, memory_order_relaxed) +
+		       (uint64_t)h->credit * WEFT_CREDIT_UNIT;
+	if (weft_unlikely(got > atomic_load_explicit(&g->x_credit_spent, memory_order_relaxed)))
+		return false;
+	atomic_store_explicit(&g->x_credit_got, got, memory_order_relaxed);
+	return true;
 }
 
 /* Sends a packet if enough has come together that the peer may be waiting for it. */
 static inline void weft_credit_return(struct weft_gate *g)
 {
-	if (weft_likely(weft_credit_due(g) < g->credit / 2) || weft_gate_down(g))
+	if (weft_likely(weft_credit_due(g) < g->credit_given / 2) || weft_gate_down(g))
 		return;
 	/* Relaxed: keeps duplicates away, no more. */
 	if (!atomic_exchange_explicit(&g->x_credit_asked, true, memory_order_relaxed))

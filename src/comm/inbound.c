@@ -60,6 +60,15 @@ static size_t eager_length(const struct weft_wire *h, uint32_t *sync_id)
 	return h->length & 0xffffffffu;
 }
 
+static struct weft_ctx *eager_open(struct weft_gate *g, const struct weft_wire *h, size_t len)
+{
+	if (weft_unlikely(!weft_credit_take(g, len))) {
+		weft_gate_protocol_error(g, "more eager payload than there was credit for");
+		return NULL;
+	}
+	return envelope_open(g, h);
+}
+
 static struct weft_msg *msg_make(struct weft_gate *g, enum weft_msg_kind kind, int tag,
 				 uint64_t length, size_t payload)
 {
@@ -95,7 +104,7 @@ static void on_eager(struct weft_gate *g, const struct weft_wire *h, const void 
 		weft_gate_protocol_error(g, "a length that does not fit its payload");
 		return;
 	}
-	struct weft_ctx *ctx = envelope_open(g, h);
+	struct weft_ctx *ctx = eager_open(g, h, len);
 	if (weft_unlikely(!ctx))
 		return;
 	struct weft_entry *e = weft_match_arrive(ctx, g->peer, h->tag);
@@ -139,6 +148,14 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 	unexpected(ctx, m);
 }
 
+static bool credit_got(struct weft_gate *g, const struct weft_wire *h)
+{
+	bool good = weft_credit_got(g, h);
+	if (weft_unlikely(!good))
+		weft_gate_protocol_error(g, "more credit back than was spent");
+	return good;
+}
+
 static void on_packet(void *arg, int peer, const void *head, const void *payload, size_t len)
 {
 	struct weft_gate *g = gate_of(arg, peer);
@@ -147,7 +164,8 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	if (weft_unlikely(!g))
 		return;
 	memcpy(&h, head, sizeof h);
-	weft_credit_got(g, &h);
+	if (!credit_got(g, &h))
+		return;
 	switch (h.kind) {
 	case WEFT_WIRE_EAGER:
 		on_eager(g, &h, payload, len);
@@ -220,7 +238,7 @@ static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t l
 		weft_gate_protocol_error(g, "a length that does not fit its payload");
 		return;
 	}
-	struct weft_ctx *ctx = envelope_open(g, h);
+	struct weft_ctx *ctx = eager_open(g, h, len);
 	if (!ctx)
 		return;
 	struct weft_entry *e = weft_match_arrive(ctx, g->peer, h->tag);
@@ -302,8 +320,8 @@ static void on_place(void *arg, int peer, const void *head, size_t len, struct w
 	g->rx->what = WEFT_RX_NONE;
 	memcpy(&h, head, sizeof h);
 	/* A control packet's credit counts when it is complete. */
-	if (h.kind == WEFT_WIRE_EAGER || h.kind == WEFT_WIRE_DATA)
-		weft_credit_got(g, &h);
+	if ((h.kind == WEFT_WIRE_EAGER || h.kind == WEFT_WIRE_DATA) && !credit_got(g, &h))
+		return;
 	if (h.kind == WEFT_WIRE_EAGER)
 		place_eager(g, &h, len, sink);
 	else if (h.kind == WEFT_WIRE_DATA)

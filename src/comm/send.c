@@ -79,13 +79,15 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 			return no_memory(s);
 		s->out.head.length = len | (uint64_t)id << 32;
 	}
+	weft_credit_spend_locked(g, len);
 	enum weft_post p = weft_gate_post_locked(g, &s->out.head, iov, (unsigned)n, len, r);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED) {
 		g->send_seq++;
-		g->credit_spent += len;
-	} else if (id) {
-		(void)weft_ids_take(&g->core->ids, id, weft_id_send(g->peer));
+		return p;
 	}
+	weft_credit_unspend_locked(g, len);
+	if (id)
+		(void)weft_ids_take(&g->core->ids, id, weft_id_send(g->peer));
 	return p;
 }
 
@@ -97,6 +99,7 @@ void weft_send_choose_locked(struct weft_gate *g, struct weft_out *o)
 
 	if (weft_likely(weft_credit_may_locked(g, r->buf.bytes)))
 		return;
+	weft_count(WEFT_CNT_CREDIT_ASKED, 1);
 	o->type = WEFT_OUT_RTS;
 	o->head.kind = WEFT_WIRE_RTS;
 	o->head.flags = 0;
@@ -330,11 +333,12 @@ weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct wef
 					 .context = ctx->id,
 					 .tag = tag,
 					 .length = len};
+		weft_credit_spend_locked(g, len);
 		p = weft_gate_post_locked(g, &head, iov, n, len, NULL);
-		if (p == WEFT_POST_DONE) {
+		if (weft_likely(p == WEFT_POST_DONE))
 			g->send_seq++;
-			g->credit_spent += len;
-		}
+		else
+			weft_credit_unspend_locked(g, len);
 	}
 	weft_gate_leave(g);
 	if (weft_unlikely(p != WEFT_POST_DONE))

@@ -304,7 +304,9 @@ static int poll_end(struct sim_net *f, int peer)
 	/* From here on a post answers DOWN. */
 	f->told_down[peer] = true;
 	end_lane_out(f, peer);
+	unsigned since = sim_traffic_now();
 	f->ev.down(f->ev.arg, peer, WEFT_ERR_PEER, "the simulator broke the link");
+	sim_traffic_down(f->rank, peer, since);
 	return 1;
 }
 

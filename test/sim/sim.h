@@ -143,6 +143,9 @@ uint64_t sim_net_next(void);
 void sim_traffic_begin(void);
 /* One call of the application on that rank. */
 void sim_traffic_call(int rank);
+/* A moment of the calls' order; and: rank's core has heard that peer is gone, after `since`. */
+unsigned sim_traffic_now(void);
+void sim_traffic_down(int rank, int peer, unsigned since);
 /* Checks what has completed.  Memory bounds, too. */
 void sim_traffic_look(void);
 /* Nothing moves any more: receives what is left, cancels what is over.  False: nothing was left. */

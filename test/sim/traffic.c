@@ -329,12 +329,11 @@ static void send_message(struct message *m)
 		}
 		CHECK_EQ(err, WEFT_AGAIN);
 	}
-	uint64_t asked = weft_counter_sum(WEFT_CNT_RNDV_SENT);
+	uint64_t asked = weft_counter_sum(WEFT_CNT_CREDIT_ASKED);
 	struct weft_req *req = m->req = request(m, NULL);
 	enum weft_send_mode mode = sim_chance(25) ? WEFT_SEND_SYNC : WEFT_SEND_STANDARD;
-	bool small = m->bytes <= sim.plan.eager_max;
 	weft_err err = weft_isend(req, c, m->to, m->tag, &b, mode);
-	if (small && weft_counter_sum(WEFT_CNT_RNDV_SENT) != asked)
+	if (weft_counter_sum(WEFT_CNT_CREDIT_ASKED) != asked)
 		sim_cover(SIM_NO_CREDIT);
 	if (err) {
 		CHECK_EQ(err, WEFT_ERR_PEER);
@@ -526,6 +525,31 @@ void sim_traffic_look(void)
 				CHECK(held(r, p) <= sim.plan.credit);
 }
 
+unsigned sim_traffic_now(void)
+{
+	return ticks++;
+}
+
+/* Whatever needs the peer is over, and so is whatever it might have been the one for. */
+void sim_traffic_down(int rank, int peer, unsigned since)
+{
+	for (unsigned i = 0; i < n_messages; i++) {
+		const struct message *m = &messages[i];
+		if (m->from == rank && m->to == peer && m->ended && m->ended < since)
+			CHECK(m->done || m->refused);
+	}
+	for (unsigned i = 0; i < n_receives; i++) {
+		const struct receive *r = &receives[i];
+		if (r->rank != rank || !r->req || !r->ended || r->ended > since)
+			continue;
+		if (r->peer == peer)
+			CHECK(r->done);
+		else if (r->peer == WEFT_ANY_PEER)
+			CHECK(!atomic_load_explicit(&weft_req_recv(r->req)->entry.x_listed,
+						    memory_order_relaxed));
+	}
+}
+
 /* Between ranks that live and see each other. */
 static bool sound(int a, int b)
 {
@@ -613,7 +637,7 @@ static void check_core(int rank)
 		struct weft_gate *g = &core->gate[p], *back = &sim.rank[p].core->gate[rank];
 		if (p == rank || sim_broken(rank, p))
 			continue;
-		CHECK_EQ(g->credit_spent,
+		CHECK_EQ(atomic_load_explicit(&g->x_credit_spent, memory_order_relaxed),
 			 atomic_load_explicit(&back->x_used, memory_order_relaxed) +
 				 atomic_load_explicit(&back->x_used_late, memory_order_relaxed));
 		CHECK_EQ(atomic_load_explicit(&g->x_credit_got, memory_order_relaxed),
