@@ -19,6 +19,8 @@ WEFT_COUNTER(RNDV_FETCHED, "rndv_fetched", "large messages that the receiver cop
 WEFT_COUNTER(RNDV_PUSHED, "rndv_pushed", "large messages that the sender copied into the receiver's memory")
 WEFT_COUNTER(LEFT, "left", "steps of large messages that the watcher left to the application's own calls")
 WEFT_COUNTER(UNEXPECTED, "unexpected", "messages that came before their receive")
+WEFT_COUNTER(MATCH_STEPS, "match_steps", "entries that matching had to look at beyond the first")
+WEFT_COUNTER(MATCH_COMMON, "match_common", "arrivals that took their communicator's common lock")
 WEFT_COUNTER(COPIES, "copies", "payload copies that a direct delivery would have avoided")
 WEFT_COUNTER(AGGREGATED, "aggregated", "messages that travelled in a packet with others")
 WEFT_COUNTER(AUTH_REFUSED, "auth_refused", "connections refused: bad proof, bad hello, too slow")

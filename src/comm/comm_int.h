@@ -7,9 +7,9 @@
  *
  *   core     the drivers, one gate per peer, the table of contexts, the matching table, the ids
  *   gate     the way to one peer: a mask, a queue of packets that wait, the peer's connection
- *   ctx      a context: its posted wildcards and the order in which messages arrived
- *   entry    what lies in matching: a posted receive (in the request) or an unexpected message
- *   msg      an unexpected message: its entry, its payload or where that is to be had
+ *   ctx      a context: its posted wildcards and, once one was used, the order of arrival
+ *   node     what hangs in the matching table; entry: a posted receive (in the request)
+ *   msg      an unexpected message: its node, its payload or where that is to be had
  *
  * Letters at fields: I at init; M holder of the gate's mask; P the poller of that connection;
  * L the lock named beside it; R whoever owns the request at that moment.
@@ -23,6 +23,7 @@
 #include "comm/comm.h"
 #include "comm/ids.h"
 #include "comm/lock.h"
+#include "comm/phase.h"
 #include "comm/wire.h"
 #include "task/task.h"
 
@@ -31,34 +32,52 @@ struct weft_gate;
 
 /* ---- matching ----------------------------------------------------------------------------- */
 
-enum weft_entry_kind {
-	WEFT_ENTRY_RECV, /* posted: peer and tag are exact */
-	WEFT_ENTRY_WILD, /* posted: a wildcard */
-	WEFT_ENTRY_MSG,  /* unexpected */
+enum weft_keyed_kind {
+	WEFT_KEYED_RECV,  /* posted: peer and tag are exact */
+	WEFT_KEYED_WILD,  /* posted: a wildcard */
+	WEFT_KEYED_MSG,   /* unexpected, under its exact key */
+	WEFT_KEYED_INDEX, /* the same message once more, under a wildcard's key; see match_int.h */
 };
 
-struct weft_entry {
-	struct weft_entry *next, *prev; /* L bucket (RECV, MSG) or context (WILD) */
+/* What hangs in the table under a key (ctx, peer, tag), wildcards being keys like any other. */
+struct weft_keyed {
+	/* L bucket: the same key, oldest first.  The first one's prev is the last one. */
+	struct weft_keyed *next, *prev;
+	struct weft_keyed *more; /* L bucket: of a first one that found no slot: the next such */
 	struct weft_ctx *ctx;
-	uint64_t stamp; /* age among posted receives, see match.c */
 	int32_t peer, tag;
 	uint8_t kind;
-	_Atomic bool x_listed; /* changed under the lock of the list it is in */
+	_Atomic bool x_listed; /* changed under the bucket's lock */
 };
 
+/* A posted receive. */
+struct weft_entry {
+	struct weft_keyed node;
+	uint64_t stamp;                           /* age among posted receives, see match.c */
+	struct weft_entry *wild_next, *wild_prev; /* L context: WILD */
+};
+
+#define WEFT_BUCKET_SLOTS 3
+
+/* One cache line: the lock, the first entries of three keys, and a chain for more keys. */
 struct weft_bucket {
 	alignas(WEFT_CACHELINE) struct weft_spin lock;
-	_Atomic(struct weft_entry *) x_head; /* L; a scan for leftovers reads it as a hint */
-	struct weft_entry *tail;             /* L */
+	_Atomic uint32_t x_keys; /* L; a scan for leftovers reads it as a hint */
+	struct weft_keyed *more; /* L */
+	struct {
+		uint64_t key; /* L: a hash of it; the node says for sure */
+		struct weft_keyed *first;
+	} slot[WEFT_BUCKET_SLOTS];
 };
+static_assert(sizeof(struct weft_bucket) == WEFT_CACHELINE, "a bucket is a cache line");
 
-#define WEFT_BUCKET_BITS 18
+#define WEFT_BUCKET_BITS 19
 #define WEFT_BUCKETS (1u << WEFT_BUCKET_BITS)
 #define WEFT_BUCKET_GROUP 64 /* buckets per page, and per bit of `x_used` */
 
 struct weft_match {
 	struct weft_bucket *bucket; /* I: zero pages until touched */
-	/* Which pages of buckets ever held a receive: what a scan for leftovers must visit. */
+	/* Which pages of buckets were ever used: what a scan must visit. */
 	_Atomic uint64_t x_used[WEFT_BUCKETS / WEFT_BUCKET_GROUP / 64];
 };
 
@@ -121,6 +140,11 @@ static inline struct weft_core_req_recv *weft_req_recv(struct weft_req *r)
 	return (struct weft_core_req_recv *)(void *)r->core_private;
 }
 
+static inline struct weft_entry *weft_entry_of(struct weft_keyed *n)
+{
+	return weft_container_of(n, struct weft_entry, node);
+}
+
 static inline struct weft_req *weft_req_of_entry(struct weft_entry *e)
 {
 	return (struct weft_req *)((char *)e - offsetof(struct weft_req, core_private) -
@@ -172,9 +196,10 @@ enum weft_msg_kind {
 /* else: the receive that claimed it while it was arriving */
 
 struct weft_msg {
-	struct weft_entry entry;
+	struct weft_keyed node;
 	struct weft_msg *all_next, *all_prev; /* L context: by arrival in the context */
-	struct weft_msg *src_next, *src_prev; /* L context: by arrival from the peer */
+	uint64_t number;                      /* by arrival in the process */
+	uint8_t lists;                        /* L context and bucket: see match_int.h */
 	struct weft_core *core;
 	uint64_t length; /* data bytes of the message */
 	uint64_t addr;   /* RTS */
@@ -184,6 +209,7 @@ struct weft_msg {
 	uint8_t pool_class;
 	struct weft_req *send; /* LOCAL */
 	_Atomic uintptr_t x_state;
+	struct weft_keyed by_peer, by_tag; /* in lists: (peer, any tag), (any peer, tag) */
 	alignas(16) char data[];
 };
 
@@ -208,16 +234,17 @@ struct weft_answers {
 
 /* ---- contexts ----------------------------------------------------------------------------- */
 
-struct weft_src_list {
-	struct weft_msg *head, *tail;
-};
-
 struct weft_probe_waiter {
 	struct weft_probe_waiter *next; /* L context */
 	int peer, tag;
-	bool listed; /* L context */
 	bool failed; /* before the signal: a peer it might have waited for died */
 	struct weft_completion arrived;
+};
+
+enum weft_hint {
+	WEFT_HINT_NO_ANY_PEER = 1,
+	WEFT_HINT_NO_ANY_TAG = 2,
+	WEFT_HINT_OVERTAKING = 4,
 };
 
 struct weft_ctx {
@@ -225,17 +252,19 @@ struct weft_ctx {
 	struct weft_core *core;   /* I */
 	uint32_t id;              /* I */
 	uint32_t base;            /* I: where its keys begin in the table */
-	_Atomic uint32_t x_wild;  /* wildcards posted; raised before the walk, see match.c */
+	_Atomic uint32_t x_wild;  /* wildcards and probes that wait; raised before the walk */
 	_Atomic uint64_t x_epoch; /* L: wildcards ever posted; read without */
+	struct weft_phase phase;  /* are unexpected messages in lists? see phase.h */
 	_Atomic bool x_open;
-	bool hint_no_peer, hint_no_tag, hint_overtaking;
+	_Atomic uint8_t x_hints;   /* enum weft_hint */
 	struct weft_ctx *next_all; /* I: every record, newest first */
 
 	alignas(WEFT_CACHELINE) struct weft_spin lock;
-	_Atomic uint32_t x_unexpected;            /* L; a probe reads it as a hint */
-	struct weft_entry *wild_head, *wild_tail; /* L: oldest first */
-	struct weft_msg *all_head, *all_tail;     /* L */
-	struct weft_src_list *by_src;             /* L: one per peer, made when needed */
+	_Atomic uint32_t x_unexpected;            /* L: messages in lists; a probe's hint */
+	uint32_t not_by_peer, not_by_tag;         /* L: of them, without that index */
+	uint32_t wild_posted[3];                  /* L: by enum wild, match.c */
+	struct weft_entry *wild_head, *wild_tail; /* L: posted wildcards */
+	struct weft_msg *all_head, *all_tail;     /* L: messages in lists */
 	struct weft_probe_waiter *probes;         /* L */
 };
 
@@ -317,6 +346,7 @@ struct weft_core {
 	int rank, size;         /* I */
 	struct weft_gate *gate; /* I: one per peer */
 	struct weft_match match;
+	alignas(WEFT_CACHELINE) _Atomic uint64_t x_arrived; /* unexpected messages so far */
 	struct weft_ids ids;
 	struct weft_pool_class pool[WEFT_POOL_CLASSES];
 	struct weft_answers answers;
@@ -382,12 +412,14 @@ bool weft_match_cancel(struct weft_entry *e);
  * nothing fits, w is told of the next arrival that does. */
 struct weft_msg *weft_match_probe(struct weft_ctx *ctx, int peer, int tag, bool take,
 				  struct weft_status *st, struct weft_probe_waiter *w);
-/* Takes out every posted receive that depends on peer (any context), or that is in ctx (peer
- * ignored); returns them linked by next. */
-struct weft_entry *weft_match_withdraw_peer(struct weft_core *core, int peer, bool any_too);
-struct weft_entry *weft_match_withdraw_ctx(struct weft_ctx *ctx);
-struct weft_msg *weft_match_withdraw_msgs(struct weft_ctx *ctx);
 void weft_match_wake_probes(struct weft_ctx *ctx, int peer, bool failed);
+
+/* withdraw.c */
+/* Takes out every posted receive that depends on peer (any context), or that is in ctx (peer
+ * ignored); returns them linked by node.next. */
+struct weft_keyed *weft_match_withdraw_peer(struct weft_core *core, int peer, bool any_too);
+struct weft_keyed *weft_match_withdraw_ctx(struct weft_ctx *ctx);
+struct weft_msg *weft_match_withdraw_msgs(struct weft_ctx *ctx);
 
 /* gate.c */
 void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer);

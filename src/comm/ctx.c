@@ -73,16 +73,24 @@ weft_err weft_core_ctx_open(struct weft_core *core, uint32_t id, struct weft_ctx
 	/* Relaxed: a check against double opening, not a synchronisation. */
 	if (atomic_exchange_explicit(&ctx->x_open, true, memory_order_relaxed))
 		return WEFT_ERR_STATE;
-	ctx->hint_no_peer = ctx->hint_no_tag = ctx->hint_overtaking = false;
+	weft_ctx_hint(ctx, false, false, false);
+	weft_spin_lock(&ctx->lock);
+	/* Relaxed: written under the lock. */
+	if (!atomic_load_explicit(&ctx->x_unexpected, memory_order_relaxed) && !ctx->wild_head)
+		weft_phase_reset(&ctx->phase);
+	weft_spin_unlock(&ctx->lock);
 	*ctx_p = ctx;
 	return WEFT_OK;
 }
 
 void weft_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool overtaking)
 {
-	ctx->hint_no_peer = no_any_peer;
-	ctx->hint_no_tag = no_any_tag;
-	ctx->hint_overtaking = overtaking;
+	/* Relaxed: promises; what was linked before says itself how. */
+	atomic_store_explicit(&ctx->x_hints,
+			      (uint8_t)((no_any_peer ? WEFT_HINT_NO_ANY_PEER : 0) |
+					(no_any_tag ? WEFT_HINT_NO_ANY_TAG : 0) |
+					(overtaking ? WEFT_HINT_OVERTAKING : 0)),
+			      memory_order_relaxed);
 }
 
 /* A message that nobody will receive: its sender is released, its memory given back. */
@@ -95,7 +103,7 @@ static void msg_drop(struct weft_msg *m)
 		send->status.err = WEFT_ERR_CANCELLED;
 		weft_req_complete(send);
 	} else if (m->id) {
-		weft_gate_fin(&core->gate[m->entry.peer], m->id);
+		weft_gate_fin(&core->gate[m->node.peer], m->id);
 	}
 	uintptr_t state = WEFT_MSG_ARRIVING;
 	/* CLAIM -> LAST (msg_settled): the poller still writes into it, and frees it. */
@@ -115,19 +123,15 @@ static void msgs_drop(struct weft_msg *m)
 
 void weft_ctx_close(struct weft_ctx *ctx)
 {
-	struct weft_entry *e = weft_match_withdraw_ctx(ctx);
+	struct weft_keyed *e = weft_match_withdraw_ctx(ctx);
 	while (e) {
-		struct weft_entry *next = e->next;
-		struct weft_req *r = weft_req_of_entry(e);
+		struct weft_keyed *next = e->next;
+		struct weft_req *r = weft_req_of_entry(weft_entry_of(e));
 		r->status = (struct weft_status){.peer = e->peer, .tag = e->tag, .cancelled = true};
 		weft_recv_finish(r, WEFT_ERR_CANCELLED);
 		e = next;
 	}
 	msgs_drop(weft_match_withdraw_msgs(ctx));
-	weft_spin_lock(&ctx->lock);
-	free(ctx->by_src);
-	ctx->by_src = NULL;
-	weft_spin_unlock(&ctx->lock);
 	/* Relaxed: as in open. */
 	atomic_store_explicit(&ctx->x_open, false, memory_order_relaxed);
 }
@@ -138,7 +142,6 @@ void weft_ctx_fini_all(struct weft_core *core)
 		struct weft_ctx *ctx = core->ctx_all;
 		core->ctx_all = ctx->next_all;
 		msgs_drop(weft_match_withdraw_msgs(ctx));
-		free(ctx->by_src);
 		free(ctx);
 	}
 	for (uint32_t t = 0; t < WEFT_CTX_TOP; t++) {

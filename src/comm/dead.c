@@ -7,11 +7,11 @@
  */
 #include "comm/comm_int.h"
 
-static void fail_entries(struct weft_entry *list)
+static void fail_entries(struct weft_keyed *list)
 {
 	while (list) {
-		struct weft_entry *next = list->next;
-		struct weft_req *r = weft_req_of_entry(list);
+		struct weft_keyed *next = list->next;
+		struct weft_req *r = weft_req_of_entry(weft_entry_of(list));
 		r->status = (struct weft_status){.peer = list->peer, .tag = list->tag};
 		weft_recv_finish(r, WEFT_ERR_PEER);
 		list = next;

@@ -80,8 +80,8 @@ static struct weft_msg *msg_make(struct weft_gate *g, enum weft_msg_kind kind, i
 	m->msg_kind = (uint8_t)kind;
 	m->length = length;
 	m->charge = (uint32_t)payload; /* eager: at most 16 MiB */
-	m->entry.peer = g->peer;
-	m->entry.tag = tag;
+	m->node.peer = g->peer;
+	m->node.tag = tag;
 	/* Relaxed: published by the table's lock. */
 	atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
 	weft_count(WEFT_CNT_UNEXPECTED, 1);
@@ -341,7 +341,7 @@ static void msg_settled(struct weft_msg *m, uintptr_t state)
 	if (old != WEFT_MSG_DROPPED) {
 		struct weft_req *r = (struct weft_req *)old;
 		if (state == WEFT_MSG_READY)
-			weft_recv_deliver(r, m->entry.peer, m->entry.tag, m->data, m->length);
+			weft_recv_deliver(r, m->node.peer, m->node.tag, m->data, m->length);
 		else
 			weft_recv_finish(r, WEFT_ERR_PEER);
 	}

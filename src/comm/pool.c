@@ -9,7 +9,7 @@
 
 /* Payload rooms.  The first holds what most control traffic needs, the last a full eager message
  * of shm; each class keeps about half a megabyte at most. */
-static const size_t pool_room[WEFT_POOL_CLASSES] = {128, 1024, 8192};
+static const size_t pool_room[WEFT_POOL_CLASSES] = {64, 1024, 8192};
 static const unsigned pool_keep[WEFT_POOL_CLASSES] = {2048, 512, 64};
 
 struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload)
@@ -49,7 +49,7 @@ struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload)
 void weft_msg_free(struct weft_msg *m)
 {
 	if (m->charge)
-		weft_credit_used_late(&m->core->gate[m->entry.peer], m->charge);
+		weft_credit_used_late(&m->core->gate[m->node.peer], m->charge);
 	unsigned c = m->pool_class;
 	if (c < WEFT_POOL_CLASSES) {
 		struct weft_pool_class *p = &m->core->pool[c];

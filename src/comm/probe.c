@@ -5,9 +5,6 @@
 static struct weft_msg *look(struct weft_ctx *ctx, int peer, int tag, bool take,
 			     struct weft_status *st)
 {
-	/* Relaxed: a hint that saves the lock; what it misses arrives just now. */
-	if (!atomic_load_explicit(&ctx->x_unexpected, memory_order_relaxed))
-		return NULL;
 	return weft_match_probe(ctx, peer, tag, take, st, NULL);
 }
 

@@ -66,8 +66,8 @@ static void take_local(struct weft_req *r, struct weft_msg *m)
 	size_t n = m->length < r->buf.bytes ? m->length : r->buf.bytes;
 
 	weft_buf_copy(&r->buf, &send->buf, n);
-	r->status = (struct weft_status){.peer = m->entry.peer,
-					 .tag = m->entry.tag,
+	r->status = (struct weft_status){.peer = m->node.peer,
+					 .tag = m->node.tag,
 					 .bytes = n,
 					 .err = n < m->length ? WEFT_ERR_TRUNC : WEFT_OK};
 	weft_msg_free(m);
@@ -78,7 +78,7 @@ static void take_local(struct weft_req *r, struct weft_msg *m)
 static void take_eager(struct weft_req *r, struct weft_msg *m)
 {
 	struct weft_core *core = m->core;
-	int peer = m->entry.peer, tag = m->entry.tag;
+	int peer = m->node.peer, tag = m->node.tag;
 
 	if (m->id) {
 		weft_gate_fin(&core->gate[peer], m->id);
@@ -109,8 +109,8 @@ void weft_recv_message(struct weft_req *r, struct weft_msg *m)
 		take_eager(r, m);
 		break;
 	case WEFT_MSG_RTS: {
-		struct weft_gate *g = &m->core->gate[m->entry.peer];
-		int tag = m->entry.tag;
+		struct weft_gate *g = &m->core->gate[m->node.peer];
+		int tag = m->node.tag;
 		uint64_t length = m->length, addr = m->addr;
 		uint32_t id = m->id;
 		weft_msg_free(m);
@@ -137,9 +137,9 @@ weft_err weft_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 	r->status.err = WEFT_OK;
 	r->status.bytes = 0;
 	v->explicit_only = !weft_progress_thread_get();
-	v->entry.ctx = ctx;
-	v->entry.peer = peer;
-	v->entry.tag = tag;
+	v->entry.node.ctx = ctx;
+	v->entry.node.peer = peer;
+	v->entry.node.tag = tag;
 	struct weft_msg *m;
 	weft_err err = weft_match_post(&v->entry, &m);
 	if (weft_unlikely(err))
@@ -158,12 +158,12 @@ weft_err weft_imrecv(struct weft_req *r, struct weft_msg *m, const struct weft_b
 	r->status.err = WEFT_OK;
 	r->status.bytes = 0;
 	v->explicit_only = !weft_progress_thread_get();
-	v->entry.ctx = m->entry.ctx;
-	v->entry.peer = m->entry.peer;
-	v->entry.tag = m->entry.tag;
-	v->entry.kind = WEFT_ENTRY_RECV;
+	v->entry.node.ctx = m->node.ctx;
+	v->entry.node.peer = m->node.peer;
+	v->entry.node.tag = m->node.tag;
+	v->entry.node.kind = WEFT_KEYED_RECV;
 	/* Relaxed: it is in no list, so that a cancel finds it matched. */
-	atomic_store_explicit(&v->entry.x_listed, false, memory_order_relaxed);
+	atomic_store_explicit(&v->entry.node.x_listed, false, memory_order_relaxed);
 	weft_recv_message(r, m);
 	return WEFT_OK;
 }
@@ -174,8 +174,8 @@ bool weft_recv_cancel(struct weft_req *r)
 
 	if (!weft_match_cancel(&v->entry))
 		return false;
-	r->status =
-		(struct weft_status){.peer = v->entry.peer, .tag = v->entry.tag, .cancelled = true};
+	r->status = (struct weft_status){
+		.peer = v->entry.node.peer, .tag = v->entry.node.tag, .cancelled = true};
 	weft_recv_finish(r, WEFT_ERR_CANCELLED);
 	return true;
 }

@@ -225,8 +225,8 @@ static weft_err self_send_later(struct weft_req *r, struct weft_ctx *ctx, int ta
 	m->msg_kind = WEFT_MSG_LOCAL;
 	m->send = r;
 	m->length = buf->bytes;
-	m->entry.peer = ctx->core->rank;
-	m->entry.tag = tag;
+	m->node.peer = ctx->core->rank;
+	m->node.tag = tag;
 	atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
 	struct weft_entry *e = weft_match_arrive_unexpected(ctx, m);
 	if (e)
@@ -266,8 +266,8 @@ static weft_err self_send(struct weft_req *r, struct weft_ctx *ctx, int tag,
 		weft_buf_copy(&aside, buf, buf->bytes);
 		m->msg_kind = WEFT_MSG_EAGER;
 		m->length = buf->bytes;
-		m->entry.peer = core->rank;
-		m->entry.tag = tag;
+		m->node.peer = core->rank;
+		m->node.tag = tag;
 		/* Relaxed: published by the table's lock. */
 		atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
 		weft_count(WEFT_CNT_UNEXPECTED, 1);

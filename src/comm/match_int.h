@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * match_int.h - the matching table's buckets, and what match.c, lists.c and withdraw.c share.
+ *
+ * A bucket is one cache line: a lock, three slots (hash of the key, the key's first node) and a
+ * chain of the first nodes of further keys.  All nodes of a key are of one kind: posted receives or
+ * messages.  They form a queue in the order they came, and the first node knows the last: so
+ * finding a key, appending, and taking out any node cost a few steps however many there are.
+ *
+ * Callers   _locked: holder of the bucket's lock (of the context's, where the context is named).
+ * Order     locks: context, then one bucket at a time.
+ */
+#ifndef WEFT_MATCH_INT_H
+#define WEFT_MATCH_INT_H
+
+#include "comm/comm_int.h"
+
+/* ---- buckets ------------------------------------------------------------------------------ */
+
+/* Neighbouring tags share pages and never a bucket; what is 4096 or more apart is scattered. */
+static inline uint32_t weft_bucket_index(const struct weft_ctx *ctx, int peer, int tag)
+{
+	uint32_t h = ctx->base + (uint32_t)peer * 0x9e3779b1u;
+	h ^= h >> 15;
+	h += (uint32_t)tag + (((uint32_t)tag >> 12) * 0x85ebca6bu >> (32 - WEFT_BUCKET_BITS));
+	return h & (WEFT_BUCKETS - 1);
+}
+
+static inline struct weft_bucket *weft_bucket_of(struct weft_ctx *ctx, int peer, int tag)
+{
+	return &ctx->core->match.bucket[weft_bucket_index(ctx, peer, tag)];
+}
+
+/* Tells keys in a bucket apart, nearly always. */
+static inline uint64_t weft_bucket_key(const struct weft_ctx *ctx, int peer, int tag)
+{
+	return ((uint64_t)(uint32_t)tag << 32 | (ctx->base ^ (uint32_t)peer * 0x9e3779b1u));
+}
+
+static inline bool weft_keyed_is(const struct weft_keyed *n, const struct weft_ctx *ctx, int peer,
+				 int tag)
+{
+	return n->tag == tag && n->peer == peer && n->ctx == ctx;
+}
+
+/* Remembers that b's page is used, before anything is put into b. */
+static inline void weft_bucket_mark(struct weft_match *m, const struct weft_bucket *b)
+{
+	size_t page = (size_t)(b - m->bucket) / WEFT_BUCKET_GROUP;
+	weft_phase_mark(&m->x_used[page / 64], (uint64_t)1 << (page % 64));
+}
+
+/* The slower half of first: the keys that found no slot. */
+struct weft_keyed *weft_bucket_more_locked(struct weft_bucket *b, const struct weft_ctx *ctx,
+					   int peer, int tag);
+
+/* The first node of that key, or NULL. */
+static inline struct weft_keyed *
+weft_bucket_first_locked(struct weft_bucket *b, const struct weft_ctx *ctx, int peer, int tag)
+{
+	uint64_t key = weft_bucket_key(ctx, peer, tag);
+	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++) {
+		struct weft_keyed *n = b->slot[i].first;
+		if (b->slot[i].key == key && n && weft_keyed_is(n, ctx, peer, tag))
+			return n;
+	}
+	if (weft_likely(!b->more))
+		return NULL;
+	return weft_bucket_more_locked(b, ctx, peer, tag);
+}
+
+/* The same, if the key's nodes are of that kind. */
+static inline struct weft_keyed *weft_bucket_find_locked(struct weft_bucket *b,
+							 const struct weft_ctx *ctx, int peer,
+							 int tag, enum weft_keyed_kind kind)
+{
+	struct weft_keyed *n = weft_bucket_first_locked(b, ctx, peer, tag);
+	return n && n->kind == kind ? n : NULL;
+}
+
+static inline void weft_bucket_keys_add_locked(struct weft_bucket *b, uint32_t n)
+{
+	/* Relaxed: under the lock; a scan's peek is a hint. */
+	uint32_t keys = atomic_load_explicit(&b->x_keys, memory_order_relaxed);
+	atomic_store_explicit(&b->x_keys, keys + n, memory_order_relaxed);
+}
+
+/* Behind the others of its key. */
+static inline void weft_bucket_append_locked(struct weft_bucket *b, struct weft_keyed *n)
+{
+	struct weft_keyed *first = weft_bucket_first_locked(b, n->ctx, n->peer, n->tag);
+	n->next = NULL;
+	atomic_store_explicit(&n->x_listed, true, memory_order_relaxed);
+	if (first) {
+		n->prev = first->prev;
+		first->prev->next = n;
+		first->prev = n;
+		return;
+	}
+	n->prev = n;
+	weft_bucket_keys_add_locked(b, 1);
+	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++) {
+		if (!b->slot[i].first) {
+			b->slot[i].first = n;
+			b->slot[i].key = weft_bucket_key(n->ctx, n->peer, n->tag);
+			return;
+		}
+	}
+	n->more = b->more;
+	b->more = n;
+}
+
+/* n is the first of its key and goes; heir, the next one, takes its place (or NULL). */
+void weft_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n,
+				struct weft_keyed *heir);
+
+static inline void weft_bucket_unlink_locked(struct weft_bucket *b, struct weft_keyed *n)
+{
+	struct weft_keyed *heir = n->next;
+	atomic_store_explicit(&n->x_listed, false, memory_order_relaxed);
+	if (n->prev->next) { /* not the first, whose prev is the last */
+		n->prev->next = heir;
+		if (heir)
+			heir->prev = n->prev;
+		else
+			weft_bucket_first_locked(b, n->ctx, n->peer, n->tag)->prev = n->prev;
+		return;
+	}
+	if (heir)
+		heir->prev = n->prev;
+	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++) {
+		if (b->slot[i].first == n) {
+			b->slot[i].first = heir;
+			if (!heir)
+				weft_bucket_keys_add_locked(b, -1u);
+			return;
+		}
+	}
+	weft_bucket_replace_locked(b, n, heir);
+}
+
+static inline struct weft_msg *weft_msg_of(struct weft_keyed *n)
+{
+	return weft_container_of(n, struct weft_msg, node);
+}
+
+/* Calls fn for the first node of each key in each bucket that is or was used, bucket locked; fn
+ * may unlink nodes of that key. */
+void weft_match_scan(struct weft_match *m,
+		     void (*fn)(struct weft_bucket *b, struct weft_keyed *first, void *arg),
+		     void *arg);
+
+/* ---- lists of unexpected messages ---------------------------------------------------------- */
+
+/*
+ * What a message is linked in, beside its bucket; changed under both locks, so that either will
+ * do to read it.
+ */
+#define WEFT_LISTS_ALL 1u     /* the context's, by arrival */
+#define WEFT_LISTS_BY_PEER 2u /* key (peer, any tag) */
+#define WEFT_LISTS_BY_TAG 4u  /* key (any peer, tag) */
+
+/* m->lists for a message that is about to be linked. */
+uint8_t weft_lists_wanted(struct weft_ctx *ctx);
+/* Links m as m->lists says; its bucket need not be locked. */
+void weft_lists_link_locked(struct weft_ctx *ctx, struct weft_msg *m);
+/* The reverse; m is in no bucket any more. */
+void weft_lists_unlink_locked(struct weft_ctx *ctx, struct weft_msg *m);
+/* From now on all messages of ctx are linked, those there are too. */
+void weft_lists_begin_locked(struct weft_ctx *ctx);
+/* The oldest message that fits a wildcard. */
+struct weft_msg *weft_lists_find_locked(struct weft_ctx *ctx, int peer, int tag);
+/* Takes m out of its bucket and the lists; its bucket is not locked. */
+void weft_lists_take_locked(struct weft_ctx *ctx, struct weft_msg *m);
+
+/* ---- posted wildcards ---------------------------------------------------------------------- */
+
+/* Takes a posted wildcard out; its bucket is not locked. */
+void weft_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e);
+
+#endif

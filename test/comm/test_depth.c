@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_depth.c - what lies in matching does not slow it down: a million receives or messages, in
+ * any order, exact or wildcard, cost a few steps each; and threads that match exact keys share no
+ * lock.
+ *
+ * Counts steps and locks, never time.  WEFT_LONG=1: a million instead of some ten thousand.
+ */
+#include <pthread.h>
+#include "check.h"
+#include "comm/comm_int.h"
+
+static struct weft_core *core;
+static struct weft_ctx *ctx;
+static unsigned count = 40000;
+static uint64_t seed;
+
+static uint64_t steps(void)
+{
+	return weft_counter_sum(WEFT_CNT_MATCH_STEPS);
+}
+
+static unsigned *order(bool reverse, bool shuffled)
+{
+	unsigned *o = malloc(count * sizeof *o);
+	for (unsigned i = 0; i < count; i++)
+		o[i] = reverse ? count - 1 - i : i;
+	for (unsigned i = count - 1; shuffled && i > 0; i--) {
+		unsigned j = (unsigned)(weft_rand_next(&seed) % (i + 1)), t = o[i];
+		o[i] = o[j];
+		o[j] = t;
+	}
+	return o;
+}
+
+static void send(int tag, unsigned value)
+{
+	struct weft_buf b = weft_buf_flat(&value, sizeof value);
+	CHECK(!weft_send_now(ctx, 0, tag, &b));
+}
+
+struct slot {
+	struct weft_req req;
+	unsigned value;
+};
+
+static void receive(struct slot *s, int peer, int tag)
+{
+	struct weft_buf b = weft_buf_flat(&s->value, sizeof s->value);
+	weft_req_init(&s->req, NULL, NULL);
+	CHECK(!weft_irecv(&s->req, ctx, peer, tag, &b));
+}
+
+/* At most two looks beyond the first per operation: the bound that "O(1)" means here. */
+static void check_steps(const char *what, uint64_t before)
+{
+	uint64_t n = steps() - before;
+	printf("%-40s %u operations, %.3f steps each\n", what, 2 * count,
+	       (double)n / (2.0 * count));
+	CHECK(n <= 4ull * count);
+}
+
+/* Distinct tags, far apart or side by side; posted first or sent first. */
+static void exact(const char *what, bool sent_first, int stride, bool reverse, bool shuffled)
+{
+	struct slot *slot = calloc(count, sizeof *slot);
+	unsigned *o = order(reverse, shuffled);
+	uint64_t before = steps();
+
+	for (unsigned i = 0; i < count; i++) {
+		if (sent_first)
+			send((int)i * stride, i);
+		else
+			receive(&slot[i], 0, (int)i * stride);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		if (sent_first)
+			receive(&slot[o[i]], 0, (int)o[i] * stride);
+		else
+			send((int)o[i] * stride, o[i]);
+	}
+	for (unsigned i = 0; i < count; i++)
+		CHECK(weft_req_done(&slot[i].req) && slot[i].value == i);
+	check_steps(what, before);
+	free(o);
+	free(slot);
+}
+
+/* One key many times, and others that share its bucket's neighbourhood. */
+static void one_key(void)
+{
+	struct slot *slot = calloc(count, sizeof *slot);
+	uint64_t before = steps();
+	for (unsigned i = 0; i < count; i++)
+		receive(&slot[i], 0, 7);
+	for (unsigned i = count; i-- > count / 2;)
+		CHECK(weft_recv_cancel(&slot[i].req)); /* from the end, then from the middle */
+	for (unsigned i = count / 4; i < count / 2; i++)
+		CHECK(weft_recv_cancel(&slot[i].req));
+	for (unsigned i = 0; i < count / 4; i++) {
+		send(7, i);
+		CHECK(weft_req_done(&slot[i].req) && slot[i].value == i);
+	}
+	check_steps("one key, cancelled from behind", before);
+	free(slot);
+}
+
+/* Wildcard receives of each sort, `keys` different ones, then messages from the last key on. */
+static void wild_posted(const char *what, int peer, bool any_tag, unsigned keys)
+{
+	struct slot *slot = calloc(count, sizeof *slot);
+	uint64_t before = steps();
+	for (unsigned i = 0; i < count; i++)
+		receive(&slot[i], peer, any_tag ? WEFT_ANY_TAG : (int)(i % keys));
+	for (unsigned i = 0; i < count; i++)
+		send((int)((count - 1 - i) % keys), i);
+	for (unsigned i = 0; i < count; i++)
+		CHECK(weft_req_done(&slot[i].req) && slot[i].value < count);
+	if (keys == 1)
+		for (unsigned i = 0; i < count; i++)
+			CHECK_EQ(slot[i].value, i);
+	check_steps(what, before);
+	free(slot);
+}
+
+/* Messages that lie there, taken by wildcards, newest tag first. */
+static void wild_taken(const char *what, int peer, bool any_tag)
+{
+	struct slot s;
+	uint64_t before = steps();
+	for (unsigned i = 0; i < count; i++)
+		send((int)i, i);
+	for (unsigned i = 0; i < count; i++) {
+		receive(&s, peer, any_tag ? WEFT_ANY_TAG : (int)(count - 1 - i));
+		CHECK(weft_req_done(&s.req));
+		CHECK_EQ(s.value, any_tag ? i : count - 1 - i);
+	}
+	check_steps(what, before);
+}
+
+/* The first wildcard comes when messages lie loose already: it still sees them in order. */
+static void turn(void)
+{
+	struct slot s;
+	for (unsigned i = 0; i < count; i++)
+		send((int)(weft_rand_next(&seed) % 1000000), i);
+	for (unsigned i = 0; i < count; i++) {
+		receive(&s, i % 2 ? 0 : WEFT_ANY_PEER, WEFT_ANY_TAG);
+		CHECK(weft_req_done(&s.req));
+		CHECK_EQ(s.value, i);
+	}
+}
+
+/* A hint saves an index; who breaks the promise still gets the right message. */
+static void hints(void)
+{
+	struct slot s;
+	weft_ctx_hint(ctx, true, true, false);
+	for (unsigned i = 0; i < 100; i++)
+		send((int)i, i);
+	receive(&s, WEFT_ANY_PEER, 50);
+	CHECK(weft_req_done(&s.req) && s.value == 50);
+	weft_ctx_hint(ctx, false, false, false);
+	for (unsigned i = 100; i < 200; i++)
+		send((int)i, i);
+	receive(&s, 0, WEFT_ANY_TAG);
+	CHECK(weft_req_done(&s.req) && s.value == 0);
+	receive(&s, WEFT_ANY_PEER, 150);
+	CHECK(weft_req_done(&s.req) && s.value == 150);
+	for (unsigned i = 0; i < 197; i++) {
+		receive(&s, WEFT_ANY_PEER, WEFT_ANY_TAG);
+		CHECK(weft_req_done(&s.req));
+	}
+	CHECK_EQ(atomic_load(&ctx->x_unexpected), 0);
+	CHECK(!ctx->not_by_peer && !ctx->not_by_tag && !ctx->all_head);
+}
+
+/* With leave to overtake, an exact receive is taken although an older wildcard is posted. */
+static void overtaking(void)
+{
+	struct slot wild, exact_one;
+	weft_ctx_hint(ctx, false, false, true);
+	receive(&wild, WEFT_ANY_PEER, WEFT_ANY_TAG);
+	receive(&exact_one, 0, 5);
+	uint64_t before = weft_counter_sum(WEFT_CNT_MATCH_COMMON);
+	send(5, 1);
+	CHECK(weft_req_done(&exact_one.req) && !weft_req_done(&wild.req));
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_MATCH_COMMON), before);
+	send(5, 2);
+	CHECK(weft_req_done(&wild.req) && wild.value == 2);
+	weft_ctx_hint(ctx, false, false, false);
+}
+
+static void *thread(void *arg)
+{
+	int base = (int)(uintptr_t)arg * 1000000;
+	struct slot s;
+	for (int i = 0; i < 5000; i++) {
+		if (i & 1) {
+			receive(&s, 0, base + i);
+			send(base + i, (unsigned)i);
+		} else {
+			send(base + i, (unsigned)i);
+			receive(&s, 0, base + i);
+		}
+		CHECK(weft_req_done(&s.req) && s.value == (unsigned)i);
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t t[4];
+	uint64_t before = weft_counter_sum(WEFT_CNT_MATCH_COMMON);
+	for (uintptr_t i = 0; i < 4; i++)
+		CHECK(!pthread_create(&t[i], NULL, thread, (void *)i));
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_MATCH_COMMON), before);
+}
+
+static void fresh(void)
+{
+	static uint32_t id;
+	if (ctx)
+		weft_ctx_close(ctx);
+	CHECK(!weft_core_ctx_open(core, id++ % 3, &ctx));
+}
+
+int main(int argc, char **argv)
+{
+	seed = test_seed(argc, argv);
+	if (getenv("WEFT_LONG"))
+		count = 1000000;
+	CHECK(!weft_core_create(0, 1, &core));
+	fresh();
+	threads();
+	exact("posted, tags side by side", false, 1, false, false);
+	exact("posted, from the last", false, 1, true, false);
+	exact("posted, shuffled, tags 1000 apart", false, 1000, false, true);
+	exact("unexpected", true, 1, false, false);
+	exact("unexpected, from the last", true, 1, true, false);
+	exact("unexpected, shuffled, tags 4096 apart", true, count > 500000 ? 2048 : 4096, false,
+	      true);
+	one_key();
+	fresh();
+	turn();
+	exact("unexpected, in lists, shuffled", true, 1, false, true);
+	fresh();
+	wild_posted("posted: any tag", 0, true, 1);
+	wild_posted("posted: any peer, own tags", WEFT_ANY_PEER, false, count);
+	wild_posted("posted: any peer, any tag", WEFT_ANY_PEER, true, 1);
+	wild_taken("taken: any tag", 0, true);
+	wild_taken("taken: any peer, own tags", WEFT_ANY_PEER, false);
+	wild_taken("taken: any peer, any tag", WEFT_ANY_PEER, true);
+	hints();
+	overtaking();
+	fresh();
+	threads();
+	weft_ctx_close(ctx);
+	weft_core_destroy(core);
+	return 0;
+}
