@@ -22,6 +22,7 @@ WEFT_SETTING(PROGRESS, "progress", BOOL, "on", 0, 0, NULL, "communication advanc
 WEFT_SETTING(SPIN_US, "spin_us", INT, "-1", -1, 1000000, NULL, "microseconds that a waiter polls before it sleeps; -1: learned, 0 when cores are oversubscribed")
 WEFT_SETTING(IDLE_WORKERS, "idle_workers", INT, "-1", -1, 4096, NULL, "threads that poll on idle cores; -1: chosen from the topology")
 WEFT_SETTING(TIMER_MS, "timer_ms", INT, "10", 1, 10000, NULL, "period of the safety net for sources that cannot be armed")
+WEFT_SETTING(IO_URING, "io_uring", BOOL, "on", 0, 0, NULL, "file events go through io_uring where the system has it; off: through a thread")
 
 /* comm */
 WEFT_SETTING(EAGER_SHM, "eager_shm", INT, "8k", 0, 1048576, NULL, "largest message in bytes that shm sends without asking first")

@@ -46,8 +46,10 @@ struct weft_baton {
 	_Atomic uint32_t x_watcher;                       /* watcher */
 	_Atomic uint32_t x_parked;                        /* waiters: how many are parked */
 	_Atomic bool x_armed;                             /* H sets, H and the woken clear */
-	bool owed;  /* H: the watcher sits beside and must be moved when we leave */
-	bool fence; /* I: no membarrier here, leave() must fence for itself */
+	_Atomic bool
+		x_outside; /* an event loop of others sleeps on our descriptor, see outside.c */
+	bool owed;         /* H: the watcher sits beside and must be moved when we leave */
+	bool fence;        /* I: no membarrier here, leave() must fence for itself */
 };
 
 static inline bool weft_baton_try_take(struct weft_baton *b)
@@ -84,13 +86,17 @@ static inline enum weft_kick weft_baton_leave(struct weft_baton *b)
 		weft_compiler_barrier(); /* the watcher's membarrier does the rest */
 	}
 	watcher = atomic_load_explicit(&b->x_watcher, memory_order_seq_cst);
-	if (weft_unlikely(watcher == WEFT_WATCHER_OFF))
+	if (weft_unlikely(watcher == WEFT_WATCHER_OFF)) {
 		/* GONE -> PARK.  A read-modify-write, not a load: a parker either counted itself
 		 * before and we see it, or comes after us here and then sees the baton vacant. With
 		 * a load the plain store above could still be on its way. */
-		return atomic_fetch_add_explicit(&b->x_parked, 0, memory_order_seq_cst)
-			       ? WEFT_KICK_PARKED
-			       : WEFT_KICK_NONE;
+		if (atomic_fetch_add_explicit(&b->x_parked, 0, memory_order_seq_cst))
+			return WEFT_KICK_PARKED;
+		/* GONE -> OUTSIDE (arm): it finds the baton vacant, or we find it armed. */
+		if (!armed && atomic_load_explicit(&b->x_outside, memory_order_seq_cst))
+			return WEFT_KICK_SET;
+		return WEFT_KICK_NONE;
+	}
 	if (weft_unlikely(owed))
 		return WEFT_KICK_WATCHER;
 	if (weft_unlikely(!armed && watcher == WEFT_WATCHER_UNDER))
@@ -163,7 +169,9 @@ static inline enum weft_kick weft_baton_submit_target(struct weft_baton *b)
 	case WEFT_WATCHER_BESIDE:
 		return WEFT_KICK_WATCHER;
 	default:
-		return WEFT_KICK_NONE; /* off: the next call into the library runs it */
+		/* Off: the next call into the library runs it.  SUBMIT <- OUTSIDE. */
+		return atomic_load_explicit(&b->x_outside, memory_order_seq_cst) ? WEFT_KICK_SET
+										 : WEFT_KICK_NONE;
 	}
 }
 

@@ -39,9 +39,11 @@ enum weft_runner weft_engine_runner(void)
 
 int weft_engine_round(struct weft_engine *e, enum weft_round_kind kind)
 {
-	if (kind == WEFT_ROUND_FULL)
-		return weft_tqueues_visit_all() + weft_sources_round(e, kind);
-	return weft_tqueues_round(weft_tqueue_here(), true) + weft_sources_round(e, kind);
+	int found = kind == WEFT_ROUND_FULL ? weft_tqueues_visit_all()
+					    : weft_tqueues_round(weft_tqueue_here(), true);
+	if (found)
+		weft_outside_tell(e);
+	return found + weft_sources_round(e, kind);
 }
 
 bool weft_engine_tasks_waiting(struct weft_engine *e)
@@ -220,6 +222,7 @@ static weft_err start(struct weft_engine *e)
 	atomic_store_explicit(&e->baton.x_state, WEFT_BATON_VACANT, memory_order_relaxed);
 	atomic_store_explicit(&e->baton.x_watcher, WEFT_WATCHER_OFF, memory_order_relaxed);
 	atomic_store_explicit(&e->baton.x_parked, 0, memory_order_relaxed);
+	atomic_store_explicit(&e->baton.x_outside, false, memory_order_relaxed);
 	atomic_store_explicit(&e->x_stop, false, memory_order_relaxed);
 	atomic_store_explicit(&e->x_progress, weft_setting_bool(WEFT_SET_PROGRESS),
 			      memory_order_relaxed);
@@ -244,6 +247,7 @@ static void stop(struct weft_engine *e)
 	weft_workers_stop();
 	weft_watcher_stop(e);
 	weft_idle_stop();
+	weft_outside_stop();
 	weft_tqueues_destroy();
 	weft_topo_unload();
 	atomic_store_explicit(&e->x_running, false, memory_order_release);

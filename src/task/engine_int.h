@@ -20,7 +20,7 @@
 #include "task/task.h"
 #include "wait/waiter.h"
 
-#define WEFT_SLOT_MAX 32
+#define WEFT_SLOT_MAX 1024 /* untouched slots cost address space only */
 
 /* A source's place.  Slots are never freed, so a poller may read one whose source has just left. */
 struct weft_slot {
@@ -34,6 +34,8 @@ struct weft_slot {
 	bool armed;                    /* M */
 	_Atomic bool x_rang;           /* the woken: its bell rang, it must be armed again */
 	bool unarmable;                /* M: has no arm, or its arm failed */
+	bool timed;                    /* M: the timer must look after it for now */
+	_Atomic bool x_idle;           /* M: nobody waits for anything from it; read as a hint */
 };
 
 struct weft_engine {
@@ -72,6 +74,8 @@ struct weft_engine {
 	struct weft_list parked;   /* waiters asleep on their parkers */
 
 	pthread_mutex_t slot_lock; /* add and remove */
+	/* Slots by priority, for quick rounds: a hint, which may miss one while it changes. */
+	_Atomic uint16_t x_order[WEFT_SLOT_MAX];
 	struct weft_slot slot[WEFT_SLOT_MAX];
 };
 
@@ -83,13 +87,20 @@ struct weft_parked {
 	struct weft_parker *parker;
 };
 
+/* A source whose mask the thread holds while it runs callbacks; on its stack. */
+struct weft_source_inside {
+	struct weft_slot *slot;
+	struct weft_source_inside *outer;
+	bool nested; /* entered again: the mask belongs to an outer one */
+};
+
 /* What the engine knows of a thread. */
 struct weft_engine_self {
-	unsigned in_handler;       /* depth of callbacks */
-	struct weft_slot *in_slot; /* whose callback we are in, or NULL */
-	enum weft_runner runner;   /* on whose time it polls */
-	bool no_progress;          /* its operations are not progressed in the background */
-	unsigned tests;            /* weft_engine_poll calls in a row that came quickly */
+	unsigned in_handler;               /* depth of callbacks */
+	struct weft_source_inside *inside; /* the innermost source whose callback we are in */
+	enum weft_runner runner;           /* on whose time it polls */
+	bool no_progress;                  /* its operations are not progressed in the background */
+	unsigned tests;                    /* weft_engine_poll calls in a row that came quickly */
 	uint64_t test_cycles;
 	unsigned own_streak; /* submissions in a row that we ran ourselves */
 	bool unanswered;     /* our last submission: we have not run it */
@@ -116,6 +127,22 @@ weft_err weft_sources_arm(struct weft_engine *e);
 void weft_sources_disarm(struct weft_engine *e);
 void weft_sources_describe(FILE *out);
 
+/*
+ * For sources that have requests of their own (event.c).  enter waits until the source's mask is
+ * ours, a few us, and makes the caller a handler of it; within a callback of that source it nests,
+ * within one of another source it is not allowed: two could wait for each other.
+ */
+void weft_source_enter(struct weft_source *src, struct weft_source_inside *inside);
+void weft_source_exit(struct weft_source *src, struct weft_source_inside *inside);
+/* Looks at it now, or makes who holds its mask look once more. */
+void weft_source_look(struct weft_source *src);
+/* Mask held: does the engine rely on its bell?  Must the timer look after it?  Is anything wanted?
+ */
+bool weft_source_armed_locked(const struct weft_source *src);
+void weft_source_timed_locked(struct weft_source *src, bool timed);
+void weft_source_idle_locked(struct weft_source *src, bool idle);
+void weft_source_rare_locked(struct weft_source *src, bool rare);
+
 /* engine.c: one round of everything for the calling thread. */
 int weft_engine_round(struct weft_engine *e, enum weft_round_kind kind);
 /* Is there a task that this thread could run? */
@@ -126,6 +153,16 @@ void weft_engine_kick(struct weft_engine *e, enum weft_kick kick);
 bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns);
 /* How long one may sleep when some source or task needs looking at. */
 uint64_t weft_engine_nap_ns(struct weft_engine *e);
+
+/* outside.c: something was found while an event loop of others is armed. */
+void weft_outside_ring(struct weft_engine *e);
+static inline void weft_outside_tell(struct weft_engine *e)
+{
+	/* Relaxed: who arms looks for himself afterwards. */
+	if (weft_unlikely(atomic_load_explicit(&e->baton.x_outside, memory_order_relaxed)))
+		weft_outside_ring(e);
+}
+void weft_outside_stop(void);
 
 /* left.c: what only application threads may do.  Called outside every mask; returns how much. */
 int weft_left_run(void);

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define MEASURE_EVERY 32 /* looks; two clock reads each, so about 1 ns a look */
+#define PERIOD_RARE (1u << 30) /* rounds: in practice the first and those before a sleep */
+#define MEASURE_EVERY 32       /* looks; two clock reads each, so about 1 ns a look */
 
 static struct weft_slot *slot_of(struct weft_source *s)
 {
@@ -34,9 +35,14 @@ static void slow_others(struct weft_engine *e, const struct weft_slot *hot, uint
 	}
 }
 
+static bool rare(const struct weft_slot *s)
+{
+	return atomic_load_explicit(&s->x_period_max, memory_order_relaxed) == PERIOD_RARE;
+}
+
 static void measured(struct weft_slot *s, uint64_t cycles)
 {
-	if (cycles > 100000)
+	if (cycles > 100000 || rare(s))
 		return; /* preempted */
 	s->cost += (uint32_t)((int32_t)cycles - (int32_t)s->cost) / 4;
 	uint64_t ns = s->cost * 1000ull / weft_cycles_per_us();
@@ -47,6 +53,29 @@ static void measured(struct weft_slot *s, uint64_t cycles)
 			      memory_order_relaxed);
 }
 
+/* The calling thread, which holds the mask of s, begins to run a callback of it. */
+static void go_in(struct weft_slot *s, struct weft_source_inside *inside)
+{
+	struct weft_engine_self *self = &weft_engine_self;
+	*inside = (struct weft_source_inside){.slot = s, .outer = self->inside};
+	self->inside = inside;
+	self->in_handler++;
+}
+
+static void come_out(const struct weft_source_inside *inside)
+{
+	weft_engine_self.inside = inside->outer;
+	weft_engine_self.in_handler--;
+}
+
+static bool is_inside(const struct weft_slot *s)
+{
+	const struct weft_source_inside *i = weft_engine_self.inside;
+	while (i && i->slot != s) /* ends at the outermost */
+		i = i->outer;
+	return i != NULL;
+}
+
 /* Looks once; the caller holds the mask. */
 static int look_locked(struct weft_slot *s)
 {
@@ -55,12 +84,12 @@ static int look_locked(struct weft_slot *s)
 		return 0;
 	bool measure = ++s->looks % MEASURE_EVERY == 0;
 	uint64_t c0 = measure ? weft_cycles() : 0;
-	struct weft_engine_self *self = &weft_engine_self;
-	self->in_handler++;
-	self->in_slot = s;
+	struct weft_source_inside inside;
+	go_in(s, &inside);
 	int found = src->poll(src->arg);
-	self->in_slot = NULL;
-	self->in_handler--;
+	come_out(&inside);
+	if (found > 0)
+		weft_outside_tell(&weft_engine);
 	if (measure && !found)
 		measured(s, weft_cycles() - c0);
 	return found > 0 ? found : 0;
@@ -87,10 +116,17 @@ int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind)
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
 	int found = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		struct weft_slot *s = &e->slot[i];
+		/* Relaxed: see x_order; a full round leaves nothing out. */
+		uint32_t at = kind == WEFT_ROUND_FULL || n == 1
+				      ? i
+				      : atomic_load_explicit(&e->x_order[i], memory_order_relaxed);
+		struct weft_slot *s = &e->slot[at];
 		if (!atomic_load_explicit(&s->x_source, memory_order_relaxed))
 			continue;
 		if (kind == WEFT_ROUND_QUICK) {
+			/* Relaxed: who wants something from it looks himself. */
+			if (atomic_load_explicit(&s->x_idle, memory_order_relaxed))
+				continue;
 			/* Several pollers may count down together: a look more or less. */
 			uint32_t wait = atomic_load_explicit(&s->x_wait, memory_order_relaxed);
 			if (wait > 1) {
@@ -105,7 +141,8 @@ int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind)
 		if (got) {
 			found += got;
 			if (n > 1) {
-				if (atomic_load_explicit(&s->x_period, memory_order_relaxed) != 1) {
+				if (!rare(s) &&
+				    atomic_load_explicit(&s->x_period, memory_order_relaxed) != 1) {
 					atomic_store_explicit(&s->x_period, 1,
 							      memory_order_relaxed);
 					atomic_store_explicit(&s->x_wait, 1, memory_order_relaxed);
@@ -127,9 +164,10 @@ static weft_err arm_locked(struct weft_engine *e, struct weft_slot *s)
 	bool rang = atomic_exchange_explicit(&s->x_rang, false, memory_order_acq_rel);
 	if (s->armed && !rang)
 		return WEFT_OK;
-	weft_engine_self.in_handler++;
+	struct weft_source_inside inside;
+	go_in(s, &inside);
 	weft_err err = src->arm(src->arg);
-	weft_engine_self.in_handler--;
+	come_out(&inside);
 	s->armed = err == WEFT_OK;
 	if (err != WEFT_OK && err != WEFT_AGAIN) {
 		weft_info("source %s cannot be armed (%s): the timer looks after it", src->name,
@@ -148,9 +186,10 @@ static void disarm_locked(struct weft_slot *s)
 		return;
 	s->armed = false;
 	if (src && src->disarm) {
-		weft_engine_self.in_handler++;
+		struct weft_source_inside inside;
+		go_in(s, &inside);
 		src->disarm(src->arg);
-		weft_engine_self.in_handler--;
+		come_out(&inside);
 	}
 }
 
@@ -233,6 +272,29 @@ static weft_err watch_slot(struct weft_engine *e, struct weft_slot *s, struct we
 	return WEFT_ERR_SYS;
 }
 
+static int priority_of(struct weft_engine *e, uint32_t slot)
+{
+	struct weft_source *src =
+		atomic_load_explicit(&e->slot[slot].x_source, memory_order_relaxed);
+	return src ? src->priority : 0;
+}
+
+/* Quick rounds look at the first n slots in this order; slot_lock is held. */
+static void order_slots(struct weft_engine *e, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) { /* insertion: few, and seldom */
+		uint32_t at = i;
+		for (; at > 0; at--) {
+			uint16_t before =
+				atomic_load_explicit(&e->x_order[at - 1], memory_order_relaxed);
+			if (priority_of(e, before) >= priority_of(e, i))
+				break;
+			atomic_store_explicit(&e->x_order[at], before, memory_order_relaxed);
+		}
+		atomic_store_explicit(&e->x_order[at], (uint16_t)i, memory_order_relaxed);
+	}
+}
+
 weft_err weft_source_add(struct weft_source *src)
 {
 	struct weft_engine *e = &weft_engine;
@@ -253,10 +315,13 @@ weft_err weft_source_add(struct weft_source *src)
 	src->engine_private[0] = s;
 	s->armed = false;
 	atomic_store_explicit(&s->x_rang, false, memory_order_relaxed);
-	s->unarmable = !src->arm || src->fd < 0;
-	atomic_store_explicit(&s->x_period_max, 1, memory_order_relaxed);
+	s->unarmable = !src->arm || (src->fd < 0 && !src->self_armed);
+	s->timed = false;
 	s->cost = 0;
-	atomic_store_explicit(&s->x_period, 1, memory_order_relaxed);
+	uint32_t period = src->rare ? PERIOD_RARE : 1;
+	atomic_store_explicit(&s->x_idle, false, memory_order_relaxed);
+	atomic_store_explicit(&s->x_period_max, period, memory_order_relaxed);
+	atomic_store_explicit(&s->x_period, period, memory_order_relaxed);
 	atomic_store_explicit(&s->x_wait, 1, memory_order_relaxed);
 	if (s->unarmable)
 		atomic_fetch_add_explicit(&e->x_unarmable, 1, memory_order_relaxed);
@@ -267,7 +332,9 @@ weft_err weft_source_add(struct weft_source *src)
 	atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
 	slot_unlock(s);
 	uint32_t i = (uint32_t)(s - e->slot);
-	if (i >= atomic_load_explicit(&e->x_slots, memory_order_relaxed))
+	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_relaxed);
+	order_slots(e, i >= n ? i + 1 : n);
+	if (i >= n)
 		/* SLOTS -> rounds. */
 		atomic_store_explicit(&e->x_slots, i + 1, memory_order_release);
 	pthread_mutex_unlock(&e->slot_lock);
@@ -282,7 +349,7 @@ void weft_source_remove(struct weft_source *src)
 	struct weft_slot *s = slot_of(src);
 	if (!s)
 		return;
-	bool inside = weft_engine_self.in_slot == s; /* from its own callback: the mask is ours */
+	bool inside = is_inside(s); /* from its own callback: the mask is ours */
 	pthread_mutex_lock(&e->slot_lock);
 	if (!inside) {
 		slot_lock(s);
@@ -290,6 +357,7 @@ void weft_source_remove(struct weft_source *src)
 	}
 	if (s->unarmable)
 		atomic_fetch_sub_explicit(&e->x_unarmable, 1, memory_order_relaxed);
+	weft_source_timed_locked(src, false);
 	atomic_store_explicit(&s->x_source, NULL, memory_order_relaxed);
 	src->engine_private[0] = NULL;
 	if (!inside)
@@ -297,6 +365,73 @@ void weft_source_remove(struct weft_source *src)
 	if (src->fd >= 0 && src->arm)
 		epoll_ctl(e->watch_fd, EPOLL_CTL_DEL, src->fd, NULL);
 	pthread_mutex_unlock(&e->slot_lock);
+}
+
+/* ---- for sources with requests of their own -------------------------------------------------- */
+
+void weft_source_enter(struct weft_source *src, struct weft_source_inside *inside)
+{
+	struct weft_slot *s = slot_of(src);
+	bool nested = is_inside(s);
+	if (!nested)
+		slot_lock(s);
+	go_in(s, inside);
+	inside->nested = nested;
+}
+
+void weft_source_exit(struct weft_source *src, struct weft_source_inside *inside)
+{
+	come_out(inside);
+	if (!inside->nested)
+		slot_unlock(slot_of(src));
+}
+
+void weft_source_look(struct weft_source *src)
+{
+	struct weft_slot *s = slot_of(src);
+	atomic_store_explicit(&s->x_idle, false,
+			      memory_order_relaxed); /* a hint, kept by its look */
+	(void)look(s, WEFT_ROUND_FULL);
+}
+
+bool weft_source_armed_locked(const struct weft_source *src)
+{
+	const struct weft_slot *s = src->engine_private[0];
+	return s->armed;
+}
+
+void weft_source_timed_locked(struct weft_source *src, bool timed)
+{
+	struct weft_engine *e = &weft_engine;
+	struct weft_slot *s = slot_of(src);
+	if (s->timed == timed)
+		return;
+	s->timed = timed;
+	if (timed) {
+		atomic_fetch_add_explicit(&e->x_unarmable, 1, memory_order_relaxed);
+		weft_watcher_call(e); /* a sleeper shall set its alarm */
+	} else {
+		atomic_fetch_sub_explicit(&e->x_unarmable, 1, memory_order_relaxed);
+	}
+}
+
+void weft_source_idle_locked(struct weft_source *src, bool idle)
+{
+	struct weft_slot *s = slot_of(src);
+	if (atomic_load_explicit(&s->x_idle, memory_order_relaxed) != idle)
+		atomic_store_explicit(&s->x_idle, idle, memory_order_relaxed);
+}
+
+void weft_source_rare_locked(struct weft_source *src, bool rarely)
+{
+	struct weft_slot *s = slot_of(src);
+	uint32_t period = rarely ? PERIOD_RARE : 1;
+	if (rarely == rare(s))
+		return;
+	/* Relaxed, all: hints. */
+	atomic_store_explicit(&s->x_period_max, period, memory_order_relaxed);
+	atomic_store_explicit(&s->x_period, period, memory_order_relaxed);
+	atomic_store_explicit(&s->x_wait, period, memory_order_relaxed);
 }
 
 void weft_sources_describe(FILE *out)

@@ -84,6 +84,9 @@ struct weft_source {
 	void (*disarm)(void *arg);
 	int fd; /* becomes readable after arm; -1: cannot be armed */
 	void *arg;
+	bool self_armed;          /* with fd -1: arm takes care by itself that somebody will look */
+	bool rare;                /* not worth a look of its own in quick rounds */
+	int priority;             /* quick rounds look at the highest first */
 	void *engine_private[16]; /* the engine's; zero at registration */
 };
 

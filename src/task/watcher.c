@@ -220,6 +220,8 @@ static void off(struct weft_engine *e)
 	if (atomic_exchange_explicit(&e->x_hold_ns, 0, memory_order_seq_cst))
 		drain(e);
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
+	/* An event loop of others that armed while we still watched must do so by itself now. */
+	weft_outside_ring(e);
 	if (!wanted(e) && !atomic_load_explicit(&e->x_stop, memory_order_seq_cst))
 		word_sleep(e, seen, WEFT_FOREVER);
 }

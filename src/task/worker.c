@@ -55,7 +55,7 @@ static void *run(void *arg)
 		if (atomic_load_explicit(&x_stop, memory_order_acquire))
 			return NULL;
 		while (weft_tqueues_branch(weft_tqueue_of_place(w->place)))
-			; /* ends: nothing is left that we may run */
+			weft_outside_tell(&weft_engine); /* ends: nothing is left that we may run */
 		(void)syscall(SYS_futex, &w->x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL,
 			      NULL, 0);
 	}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * outside.c - the engine's descriptor for event loops of others.
+ *
+ * An epoll set of two: `note`, an eventfd that whoever finds something writes while the loop is
+ * armed; and, while no thread of ours sleeps there, the watch set itself, whose bells then mean
+ * that polling would make progress.  Armed is a word in the baton (x_outside): who leaves the
+ * baton, or submits a task, while the watcher is off looks at it.
+ */
+#include <weft/pollable.h>
+#include "base/log.h"
+#include "task/engine_int.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static struct {
+	pthread_mutex_t lock; /* arming, opening */
+	int fd, note_fd;      /* -1: not open */
+	bool watching;        /* the watch set is in it */
+} out = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .note_fd = -1};
+
+void weft_outside_ring(struct weft_engine *e)
+{
+	uint64_t one = 1;
+	/* TOLD -> arm.  One of several who find something writes. */
+	if (!atomic_exchange_explicit(&e->baton.x_outside, false, memory_order_seq_cst))
+		return;
+	ssize_t n = write(out.note_fd, &one, sizeof one);
+	(void)n; /* EAGAIN: readable as well */
+}
+
+static weft_err open_locked(void)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	if (out.fd >= 0)
+		return WEFT_OK;
+	int fd = epoll_create1(EPOLL_CLOEXEC), note = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (fd < 0 || note < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, note, &ev)) {
+		weft_error("no descriptor for other event loops: %s", strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		if (note >= 0)
+			close(note);
+		return WEFT_ERR_LIMIT;
+	}
+	out.fd = fd;
+	out.note_fd = note;
+	out.watching = false;
+	return WEFT_OK;
+}
+
+int weft_engine_fd(void)
+{
+	if (!atomic_load_explicit(&weft_engine.x_running, memory_order_acquire))
+		return -1;
+	pthread_mutex_lock(&out.lock);
+	int fd = open_locked() ? -1 : out.fd;
+	pthread_mutex_unlock(&out.lock);
+	return fd;
+}
+
+/* What made it readable is seen. */
+static void drain_locked(struct weft_engine *e)
+{
+	uint64_t count;
+	ssize_t n = read(out.note_fd, &count, sizeof count);
+	(void)n; /* EAGAIN: not written */
+	if (out.watching)
+		weft_engine_watch(e, 0);
+}
+
+static void watch_locked(struct weft_engine *e, bool on)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	if (out.watching == on)
+		return;
+	if (epoll_ctl(out.fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, e->watch_fd, &ev))
+		weft_debug("the watch set cannot be watched: %s", strerror(errno));
+	else
+		out.watching = on;
+}
+
+/* Nobody of ours lies in wait: the bells must ring for the loop. */
+static weft_err arm_alone(struct weft_engine *e)
+{
+	weft_err err = WEFT_OK;
+	if (weft_baton_try_take(&e->baton)) {
+		if (!weft_sources_armed(e) ||
+		    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed))
+			err = weft_sources_arm(e);
+		weft_engine_kick(e, weft_baton_leave(&e->baton));
+	} /* else its holder polls, and rings when he finds something or leaves */
+	if (!err && (weft_engine_round(e, WEFT_ROUND_FULL) || weft_left_waiting()))
+		err = WEFT_AGAIN;
+	/* Repeat tasks and what cannot be armed want to be polled for ever. */
+	if (!err && weft_engine_nap_ns(e) != WEFT_FOREVER)
+		err = WEFT_AGAIN;
+	return err;
+}
+
+weft_err weft_engine_fd_arm(void)
+{
+	struct weft_engine *e = &weft_engine;
+	if (!atomic_load_explicit(&e->x_running, memory_order_acquire))
+		return WEFT_ERR_STATE;
+	if (weft_engine_self.in_handler)
+		return WEFT_ERR_DEADLOCK;
+	pthread_mutex_lock(&out.lock);
+	weft_err err = open_locked();
+	if (!err) {
+		bool alone = atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
+			     WEFT_WATCHER_OFF;
+		watch_locked(e, alone);
+		drain_locked(e);
+		/* OUTSIDE -> leave, submit.  seq_cst: comes before our look at everything. */
+		atomic_exchange_explicit(&e->baton.x_outside, true, memory_order_seq_cst);
+		if (alone)
+			err = arm_alone(e);
+		else if (weft_engine_round(e, WEFT_ROUND_QUICK))
+			err = WEFT_AGAIN;
+		/* The watcher went off or came on meanwhile: once more. */
+		if (!err &&
+		    alone != (atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
+			      WEFT_WATCHER_OFF))
+			err = WEFT_AGAIN;
+	}
+	pthread_mutex_unlock(&out.lock);
+	return err;
+}
+
+void weft_outside_stop(void)
+{
+	pthread_mutex_lock(&out.lock);
+	if (out.fd >= 0) {
+		close(out.fd);
+		close(out.note_fd);
+	}
+	out.fd = out.note_fd = -1;
+	out.watching = false;
+	pthread_mutex_unlock(&out.lock);
+}
