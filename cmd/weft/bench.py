@@ -4,7 +4,7 @@
 
 Each bench is one C program in share/weft/bench, compiled for each MPI and run several times; the
 runs of all MPIs are interleaved, so that whatever the machine does meanwhile hits all of them.
-A program prints rows "case,metric,unit,value"; minimum, median and maximum over the runs are made
+A program prints rows "case,metric,unit,value", or with what it measured in front "impl,case,..."; minimum, median and maximum over the runs are made
 here.  Progress goes to stderr, the table to stdout.
 """
 
@@ -181,6 +181,8 @@ class Row:
         if self.impl == "limit":
             args = self.bench.limit[o.link] + (["--quick"] if o.quick else [])
             return start_limit(self.program, args, o.link)
+        if self.bench.alone:
+            return [self.program, *args], {}
         if self.impl == "weft":
             return start_weft(self.program, args, ranks, o.link, self.off)
         if self.impl == "mpich":
@@ -230,8 +232,9 @@ def run_once(row, part, ranks):
         results = []
         for line in out:
             fields = line.strip().split(",")
+            impl = fields.pop(0) if len(fields) == 5 else row.impl  # a program may hold several
             if len(fields) == 4 and re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", fields[3]):
-                results.append((*fields[:3], float(fields[3])))
+                results.append((impl, *fields[:3], float(fields[3])))
         if wrong and wrong.startswith("exit"):
             lines = [line.strip() for line in err if line.strip().strip("-")]
             wrong += ": " + (lines[0][:200] if lines else "it says nothing")
@@ -259,12 +262,12 @@ def run_all(bench, rows, options):
             if wrong:
                 say(f"  {what}: {wrong}")
                 row.failed.add((ranks, part))
-            for case, metric, unit, value in results:
+            for impl, case, metric, unit, value in results:
                 if row.off:
                     case += " progress off"
                 if many:
                     case = f"{many}: {case}"
-                values.setdefault((row.impl, case, metric, unit), []).append(value)
+                values.setdefault((impl, case, metric, unit), []).append(value)
     return list(values.items())
 
 

@@ -12,7 +12,7 @@ class Bench:
 
     def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
                  ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False,
-                 at=(2,), quick_at=None, peers=PEERS):
+                 at=(2,), quick_at=None, peers=PEERS, alone=False):
         self.source, self.asks, self.unit, self.links = source, asks, unit, links
         self.parts, self.quick_parts = parts, quick_parts or parts
         self.limit = limit or {}          # link -> arguments of the program `limit`
@@ -23,6 +23,7 @@ class Bench:
         self.also_off = also_off          # weft once more with background progress off
         self.log, self.bars = log, bars   # how --svg draws it
         self.peers = peers                # whom it can be asked of as well
+        self.alone = alone                # one process without a launcher
 
 
 YIELD = {link: ("mpi_yield_when_idle", "1") for link in LINKS}
@@ -53,4 +54,7 @@ BENCHES = {
                   "us per call", parts=tuple((k,) for k in COLLECTIVES),
                   quick_parts=(("barrier",), ("allreduce",)), links=("shm", "tcp"), at=(2, 4, 8, 16),
                   quick_at=(2, 4), tuned=YIELD, log=True),
+    "task": Bench("task/task", "what does a task cost, by where its queue hangs?",
+                  "ns from create to done; beside it simpler schemes", links=("shm",), ranks=False,
+                  peers=(), alone=True, bars=True),
 }

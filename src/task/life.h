@@ -28,6 +28,7 @@
 #define WEFT_TASK_LIFE_H
 
 #include "base/base.h"
+#include "wait/completion.h"
 
 enum {
 	WEFT_LIFE_QUEUED = 1,
@@ -67,6 +68,22 @@ static inline enum weft_life_step weft_life_submit(_Atomic uint32_t *x_state)
 	}
 	return seen & (WEFT_LIFE_QUEUED | WEFT_LIFE_RUNNING) ? WEFT_LIFE_NOTHING
 							     : WEFT_LIFE_ENQUEUE;
+}
+
+/*
+ * A task that runs one time has no steps between: its completion alone says whether it is idle.
+ * True: the caller queues it.
+ */
+static inline bool weft_life_submit_once(_Atomic uint32_t *x_state, struct weft_completion *done)
+{
+	uintptr_t seen = WEFT_COMPLETION_DONE;
+	/* BEGIN <- PUB (signal).  Carries: what the last run wrote.  One of two submitters wins. */
+	if (!atomic_compare_exchange_strong_explicit(&done->x_state, &seen, WEFT_COMPLETION_PENDING,
+						     memory_order_acquire, memory_order_relaxed))
+		return false;
+	/* Relaxed: published with the task. */
+	atomic_store_explicit(x_state, WEFT_LIFE_QUEUED, memory_order_relaxed);
+	return true;
 }
 
 /* RUN, SHELF, or FINISH: it was cancelled. */

@@ -94,25 +94,11 @@ static void await_signal(struct weft_completion *done)
 		weft_waiter_relax(&turns);
 }
 
-static bool submit_once(struct weft_task *t)
-{
-	struct weft_task_core *c = weft_task_core(t);
-	uintptr_t seen = WEFT_COMPLETION_DONE;
-	/* BEGIN <- PUB (signal).  Carries: what the last run wrote.  One of two submitters wins. */
-	if (!atomic_compare_exchange_strong_explicit(&c->done.x_state, &seen,
-						     WEFT_COMPLETION_PENDING, memory_order_acquire,
-						     memory_order_relaxed))
-		return false;
-	/* Relaxed: published with the task. */
-	atomic_store_explicit(&c->x_state, WEFT_LIFE_QUEUED, memory_order_relaxed);
-	return true;
-}
-
 bool weft_task_submit(struct weft_task *t)
 {
 	struct weft_task_core *c = weft_task_core(t);
 	if (t->options & WEFT_TASK_ONCE) {
-		if (!submit_once(t))
+		if (!weft_life_submit_once(&c->x_state, &c->done))
 			return false;
 	} else {
 		if (weft_life_submit(&c->x_state) != WEFT_LIFE_ENQUEUE)

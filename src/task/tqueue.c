@@ -74,26 +74,13 @@ static unsigned shard_of_thread(void)
 
 void weft_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 {
-	struct weft_task *none = NULL;
 	/* Relaxed and acquire: hints, they keep the order of one thread's submissions. */
 	if (fits_slot(t) && !atomic_load_explicit(&q->x_slot, memory_order_relaxed) &&
 	    !atomic_load_explicit(&q->x_main, memory_order_relaxed) && weft_tqueue_sub_empty(q) &&
-	    /* PUT -> GET.  Carries: *t.  Without it the taker could call a function that is not
-	     * yet written.  seq_cst: comes before the submitter's look at who sleeps. */
-	    atomic_compare_exchange_strong_explicit(&q->x_slot, &none, t, memory_order_seq_cst,
-						    memory_order_relaxed))
+	    weft_tqueue_slot_put(q, t))
 		return;
 	/* shards is a power of two. */
 	weft_mpsc_push(&q->sub[shard_of_thread() & (q->shards - 1)], &weft_task_core(t)->sub);
-}
-
-static struct weft_task *slot_take(struct weft_tqueue *q)
-{
-	/* Relaxed: the exchange decides. */
-	if (!atomic_load_explicit(&q->x_slot, memory_order_relaxed))
-		return NULL;
-	/* GET <- PUT. */
-	return atomic_exchange_explicit(&q->x_slot, NULL, memory_order_acq_rel);
 }
 
 bool weft_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t)
@@ -154,7 +141,7 @@ static void main_remove(struct weft_tqueue *q, struct weft_task *t)
 static void collect_locked(struct weft_tqueue *q)
 {
 	struct weft_mpsc_node *n;
-	struct weft_task *t = slot_take(q);
+	struct weft_task *t = weft_tqueue_slot_take(q);
 	if (t)
 		main_insert(q, t);
 	for (uint32_t i = 0; i < q->shards; i++)
@@ -246,7 +233,7 @@ static int visit_slot(struct weft_tqueue *q)
 	/* Relaxed: hints; under the mask everything is in order. */
 	if (atomic_load_explicit(&q->x_main, memory_order_relaxed) || !weft_tqueue_sub_empty(q))
 		return -1;
-	struct weft_task *t = slot_take(q);
+	struct weft_task *t = weft_tqueue_slot_take(q);
 	if (!t)
 		return 0; /* another was quicker */
 	(void)weft_task_run(t, q, false);

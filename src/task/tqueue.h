@@ -46,6 +46,26 @@ struct weft_tqueue {
 	struct weft_mpsc sub[WEFT_TQUEUE_SHARDS];
 };
 
+/* Puts t there; false: it is taken. */
+static inline bool weft_tqueue_slot_put(struct weft_tqueue *q, struct weft_task *t)
+{
+	struct weft_task *none = NULL;
+	/* PUT -> GET.  Carries: *t.  Without it the taker could call a function that is not yet
+	 * written.  seq_cst: comes before the submitter's look at who sleeps. */
+	return atomic_compare_exchange_strong_explicit(&q->x_slot, &none, t, memory_order_seq_cst,
+						       memory_order_relaxed);
+}
+
+/* What lies there is the caller's, alone; or NULL. */
+static inline struct weft_task *weft_tqueue_slot_take(struct weft_tqueue *q)
+{
+	/* Relaxed: the exchange decides. */
+	if (!atomic_load_explicit(&q->x_slot, memory_order_relaxed))
+		return NULL;
+	/* GET <- PUT. */
+	return atomic_exchange_explicit(&q->x_slot, NULL, memory_order_acq_rel);
+}
+
 /* A queue for each place of the loaded topology. */
 weft_err weft_tqueues_create(void) weft_must_use;
 /* Reports tasks that are still queued, then frees the queues. */

@@ -639,6 +639,7 @@ static inline void explore_mutants(const struct model *mod, const char *const *m
 #undef atomic_fetch_sub_explicit
 #undef atomic_fetch_or_explicit
 #undef atomic_fetch_xor_explicit
+#undef atomic_fetch_and_explicit
 #undef atomic_signal_fence
 
 #define M_T(p) __typeof__((void)0, *(p))
@@ -654,6 +655,7 @@ static inline void explore_mutants(const struct model *mod, const char *const *m
 #define atomic_fetch_sub_explicit(p, v, mo) M_RMW(M_SUB, p, v, mo)
 #define atomic_fetch_or_explicit(p, v, mo) M_RMW(M_OR, p, v, mo)
 #define atomic_fetch_xor_explicit(p, v, mo) M_RMW(M_XOR, p, v, mo)
+#define atomic_fetch_and_explicit(p, v, mo) M_RMW(M_AND, p, v, mo)
 #define atomic_compare_exchange_strong_explicit(p, e, d, mo, fail)                                 \
 	m_cas(M_P(p), sizeof *(p), (e), (uint64_t)(uintptr_t)(d), (mo), (fail), __func__, __LINE__)
 #define atomic_compare_exchange_weak_explicit atomic_compare_exchange_strong_explicit
