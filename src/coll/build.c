@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* build.c - from a collective's arguments to its schedule. */
-#include <sched.h>
-
 #include "coll/alg.h"
 
 struct weft_view weft_view_scratch(struct weft_coll *c, size_t count, const struct weft_type *t)
@@ -137,22 +135,4 @@ weft_err weft_coll_build(struct weft_coll *c, const struct weft_coll_group *g,
 	else
 		build_intra(c, g, a);
 	return c->err;
-}
-
-bool weft_coll_crowded(void)
-{
-	static _Atomic int x_crowded; /* 0: not known yet, 1: no, 2: yes */
-	/* Relaxed: whoever comes first finds the same answer. */
-	int known = atomic_load_explicit(&x_crowded, memory_order_relaxed);
-	if (!known) {
-		cpu_set_t set;
-		int ranks = 0, cpus = 1;
-		for (int p = 0; p < weft_comm_size(); p++)
-			ranks += weft_comm_same_host(p);
-		if (!sched_getaffinity(0, sizeof set, &set))
-			cpus = CPU_COUNT(&set);
-		known = ranks > cpus ? 2 : 1;
-		atomic_store_explicit(&x_crowded, known, memory_order_relaxed);
-	}
-	return known == 2;
 }

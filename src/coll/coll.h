@@ -128,7 +128,4 @@ weft_err weft_coll_result(const struct weft_coll *c);
  */
 weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_args *a);
 
-/* Are there more ranks on this host than cores for them? */
-bool weft_coll_crowded(void);
-
 #endif

@@ -13,6 +13,7 @@
 #include "base/settings.h"
 #include "boot/boot.h"
 #include "comm/comm_int.h"
+#include "comm/cpus.h"
 #include "net/host.h"
 #include "task/task.h"
 
@@ -22,6 +23,7 @@ struct card {
 	uint64_t credit; /* what it lets us have under way to it */
 	char host[WEFT_HOST_KEY_MAX];
 	char shm[CARD_BYTES]; /* empty: none */
+	char cpus[WEFT_CPUS_TEXT];
 };
 
 static struct {
@@ -29,6 +31,7 @@ static struct {
 	struct weft_source source[WEFT_RAILS_MAX];
 	bool added[WEFT_RAILS_MAX];
 	struct card *card; /* one per rank */
+	bool crowded;      /* some host has more ranks than cores for them */
 	void (*down_hook)(int peer, weft_err err, const char *why);
 } self;
 
@@ -105,7 +108,7 @@ static weft_err rail_address(int rail, char *buf, size_t size)
 
 /* ---- addresses ---------------------------------------------------------------------------- */
 
-/* Host, credit and shm's address, a line each. */
+/* A line for the host, one for credit and cores, one for shm's address. */
 static bool card_read(struct card *c, char *text)
 {
 	char *credit = strchr(text, '\n'), *end;
@@ -113,8 +116,12 @@ static bool card_read(struct card *c, char *text)
 		return false;
 	*credit++ = 0;
 	c->credit = strtoull(credit, &end, 10);
-	if (*end != '\n' || strlen(end + 1) >= CARD_BYTES)
+	char *cpus = end + 1;
+	if (*end != ' ' || !(end = strchr(cpus, '\n')) || end - cpus >= WEFT_CPUS_TEXT ||
+	    strlen(end + 1) >= CARD_BYTES)
 		return false;
+	*end = 0;
+	memcpy(c->cpus, cpus, strlen(cpus) + 1);
 	memcpy(c->host, text, strlen(text) + 1);
 	memcpy(c->shm, end + 1, strlen(end + 1) + 1);
 	return true;
@@ -123,16 +130,22 @@ static bool card_read(struct card *c, char *text)
 /* First round: who is where.  Fills self.card. */
 static weft_err exchange_cards(const struct weft_boot_info *boot, int shm)
 {
-	char text[CARD_BYTES + WEFT_HOST_KEY_MAX + 24];
+	char text[CARD_BYTES + WEFT_HOST_KEY_MAX + WEFT_CPUS_TEXT + 24];
 	struct card *mine = &self.card[boot->rank];
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	if (sched_getaffinity(0, sizeof cpus, &cpus))
+		CPU_SET(0, &cpus);
+	weft_cpus_print(&cpus, mine->cpus);
 
 	if (weft_net_host_key(mine->host, sizeof mine->host))
 		mine->host[0] = 0;
 	weft_err err = rail_address(shm, mine->shm, sizeof mine->shm);
 	if (err)
 		return err;
-	snprintf(text, sizeof text, "%s\n%llu\n%s", mine->host,
-		 (unsigned long long)self.core->credit, mine->shm);
+	snprintf(text, sizeof text, "%s\n%llu %s\n%s", mine->host,
+		 (unsigned long long)self.core->credit, mine->cpus, mine->shm);
 	if ((err = weft_boot_put("comm.card", text)) || (err = weft_boot_fence()))
 		return err;
 	for (int p = 0; p < boot->size; p++) {
@@ -143,6 +156,36 @@ static weft_err exchange_cards(const struct weft_boot_info *boot, int shm)
 		}
 	}
 	return WEFT_OK;
+}
+
+/* Does rank p's host have more ranks than these may use cores?  Asked of its first rank. */
+static bool host_crowded(const struct weft_boot_info *boot, int p)
+{
+	cpu_set_t cpus;
+	int ranks = 0;
+
+	CPU_ZERO(&cpus);
+	for (int q = 0; q < boot->size; q++) {
+		if (q != p &&
+		    (!self.card[p].host[0] || strcmp(self.card[p].host, self.card[q].host) != 0))
+			continue;
+		if (q < p)
+			return false; /* it has been asked */
+		ranks++;
+		weft_cpus_add(self.card[q].cpus, &cpus);
+	}
+	return ranks > CPU_COUNT(&cpus);
+}
+
+/*
+ * Algorithms depend on it, so every rank must find the same, whatever it is bound to itself and
+ * wherever it runs: all look at what all have published.
+ */
+static void find_crowds(const struct weft_boot_info *boot)
+{
+	self.crowded = false;
+	for (int p = 0; p < boot->size && !self.crowded; p++)
+		self.crowded = host_crowded(boot, p);
 }
 
 /* The same answer in every rank: is there a pair that shm does not connect? */
@@ -222,6 +265,7 @@ static weft_err reach_everybody(const struct weft_boot_info *boot)
 		err = rail_open(&weft_driver_shm, boot, &shm);
 	if (err || (err = exchange_cards(boot, shm)))
 		return err;
+	find_crowds(boot);
 	for (int p = 0; p < boot->size; p++)
 		if (p != boot->rank)
 			reach_by(shm, p, self.card[p].shm);
@@ -414,6 +458,11 @@ int weft_comm_local_ranks(void)
 	for (int p = 0; p < weft_comm_size(); p++)
 		n += weft_comm_same_host(p);
 	return n;
+}
+
+bool weft_comm_crowded(void)
+{
+	return self.crowded;
 }
 
 void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *why))

@@ -74,6 +74,8 @@ int weft_comm_size(void);
 bool weft_comm_same_host(int peer);
 /* How many ranks are on this host, we included. */
 int weft_comm_local_ranks(void);
+/* Has some host of the job more ranks than cores for them?  The same answer on every rank. */
+bool weft_comm_crowded(void);
 /* Called once per lost peer, from progress; set by mpi/ before start. */
 void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *why));
 

@@ -21,7 +21,7 @@ static void group_of(struct weft_mpi_comm *c, bool persistent, struct weft_coll_
 		.remote = c->inter ? c->peer : NULL,
 		.ctx = c->coll,
 		.tag = seq * WEFT_COLL_TAGS + (persistent ? TAG_PERSISTENT : 0),
-		.crowded = weft_coll_crowded(),
+		.crowded = weft_comm_crowded(),
 	};
 }
 
