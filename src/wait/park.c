@@ -113,6 +113,8 @@ void weft_parker_set_elsewhere_hook(void (*hook)(struct weft_parker *))
 bool weft_park(struct weft_parker *p, uint64_t deadline_ns)
 {
 	uint32_t empty = WEFT_PARKER_EMPTY;
+	if (p->ops->park)
+		return p->ops->park(p, deadline_ns);
 	p->cpu = sched_getcpu();
 	bool notified = true;
 	/* PARK -> WAKE (unpark).  Acquire on failure: it was notified, see what came with it. */

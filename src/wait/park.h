@@ -34,16 +34,19 @@ struct weft_parker_ops {
 	 * deadline); may return early. */
 	void (*sleep)(struct weft_parker *p, uint64_t deadline_ns);
 	void (*wake)(struct weft_parker *p);
+	/* Instead of sleep: all of weft_park(), for a thread that may be called PARKED only after
+	 * it has left its stack; else NULL. */
+	bool (*park)(struct weft_parker *p, uint64_t deadline_ns);
 };
 
 #define WEFT_NEVER UINT64_MAX
 
 struct weft_parker {
-	alignas(WEFT_CACHELINE) _Atomic uint32_t x_word; /* O: parks; anyone: notifies */
-	int cpu;                                         /* O: where it last went to sleep */
-	const struct weft_parker_ops *ops;               /* I */
-	void *ops_arg;                                   /* I: the back-end's */
-	struct weft_parker *next;                        /* I: free list */
+	_Atomic uint32_t x_word;           /* O: parks; anyone: notifies */
+	int cpu;                           /* O: where it last went to sleep */
+	const struct weft_parker_ops *ops; /* I */
+	void *ops_arg;                     /* I: the back-end's */
+	struct weft_parker *next;          /* I: free list */
 };
 
 /* The calling thread's parker; NULL when memory is gone (then do not sleep, poll). */
@@ -54,6 +57,12 @@ void weft_parker_set_self_hook(struct weft_parker *(*hook)(void));
 
 /* What wakes a parker in state ELSEWHERE: set once, by the engine. */
 void weft_parker_set_elsewhere_hook(void (*hook)(struct weft_parker *));
+
+/* Is it a thread that blocks beside the kernel's: its waits leave polling to others? */
+static inline bool weft_parker_is_light(const struct weft_parker *p)
+{
+	return p && p->ops->park;
+}
 
 /* Prepares a parker that a back-end embeds in its own never-freed memory. */
 void weft_parker_init(struct weft_parker *p, const struct weft_parker_ops *ops, void *arg);
