@@ -24,6 +24,11 @@ WEFT_SETTING(IDLE_WORKERS, "idle_workers", INT, "-1", -1, 4096, NULL, "threads t
 WEFT_SETTING(TIMER_MS, "timer_ms", INT, "10", 1, 10000, NULL, "period of the safety net for sources that cannot be armed")
 WEFT_SETTING(IO_URING, "io_uring", BOOL, "on", 0, 0, NULL, "file events go through io_uring where the system has it; off: through a thread")
 
+/* ult */
+WEFT_SETTING(ULT_WORKERS, "ult_workers", INT, "0", 0, 256, NULL, "kernel threads that run user-level threads; 0: one per core of this process's share")
+WEFT_SETTING(ULT_BIND, "ult_bind", BOOL, "on", 0, 0, NULL, "each worker of user-level threads stays on its core, when there are no more of them than cores")
+WEFT_SETTING(ULT_STEAL, "ult_steal", BOOL, "on", 0, 0, NULL, "workers take ready user-level threads from each other")
+
 /* comm */
 WEFT_SETTING(EAGER_SHM, "eager_shm", INT, "8k", 0, 1048576, NULL, "largest message in bytes that shm sends without asking first")
 WEFT_SETTING(EAGER_TCP, "eager_tcp", INT, "64k", 0, 16777216, NULL, "largest message in bytes that tcp sends without asking first")

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * block.c - carriers, the kernel threads that run workers; start and stop; calls that block one.
+ *
+ * Normally carrier i runs worker i.  Between weft_ult_blocking_begin and _end a thread keeps its
+ * carrier and gives up its worker, which another carrier runs on; at the end the thread becomes
+ * ready at home like any other, and its carrier waits for the next such case.
+ */
+#include "ult/ult_int.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "base/settings.h"
+
+#define CARRIER_STACK (512u << 10)
+#define COMPLAIN_MS 10000 /* after which stop says for whom it waits */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* start, stop, spares */
+static struct weft_ult_carrier *spares;                  /* under lock */
+static struct weft_ult_carrier *carriers;                /* under lock: all, by next_all */
+static int share_index, share_of;
+static void *(*cxx_globals)(void); /* the C++ runtime's, when there is one */
+
+void weft_ult_share_set(int index, int of)
+{
+	share_index = index;
+	share_of = of;
+}
+
+/* ---- a carrier ------------------------------------------------------------------------------- */
+
+void weft_ult_bind(struct weft_ult_worker *w)
+{
+	char name[16];
+	snprintf(name, sizeof name, "weft-ult-%d", w->id);
+	(void)prctl(PR_SET_NAME, name);
+	if (w->cpu >= 0) {
+		cpu_set_t set;
+		CPU_ZERO(&set);
+		CPU_SET(w->cpu, &set);
+		if (sched_setaffinity(0, sizeof set, &set))
+			weft_debug("worker %d could not be bound to cpu %d", w->id, w->cpu);
+	}
+}
+
+static void note_stack(struct weft_ult_carrier *c)
+{
+	pthread_attr_t attr;
+	void *low = NULL;
+	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+		(void)pthread_attr_getstack(&attr, &low, &c->stack_size);
+		c->stack = low;
+		pthread_attr_destroy(&attr);
+	}
+}
+
+static void adopt(struct weft_ult_carrier *c, struct weft_ult_worker *w)
+{
+	w->carrier = c;
+	w->errno_p = c->errno_p;
+	w->cxx_p = c->cxx_p;
+	/* Release: the parker, to who wakes. */
+	atomic_store_explicit(&w->x_parker, c->parker, memory_order_release);
+	weft_ult_worker_self = w;
+	weft_ult_bind(w);
+}
+
+/* A thread has kept this carrier, and has come back without a worker. */
+static void end_blocking(struct weft_ult_carrier *c)
+{
+	struct weft_ult *t = c->blocking;
+	c->blocking = NULL;
+	pthread_mutex_lock(&lock);
+	atomic_store_explicit(&c->x_worker, NULL, memory_order_relaxed);
+	c->next = spares;
+	spares = c;
+	pthread_mutex_unlock(&lock);
+	weft_ult_make_ready(t); /* its context is stored: we are on our own stack */
+}
+
+static void *carry(void *arg)
+{
+	struct weft_ult_carrier *c = arg;
+	weft_ult_carrier_self = c;
+	c->parker = weft_parker_self();
+	c->errno_p = &errno;
+	c->cxx_p = cxx_globals ? cxx_globals() : NULL;
+	note_stack(c);
+#ifdef WEFT_TSAN
+	c->fiber = __tsan_get_current_fiber();
+#endif
+	weft_ult_fault_stack(true);
+	/* HERE -> join_carriers.  seq_cst: before our look at x_stop; whoever stops us either sees
+	 * the parker or is seen. */
+	atomic_store_explicit(&c->x_parker, c->parker, memory_order_seq_cst);
+	for (;;) { /* ends: stop */
+		struct weft_ult_worker *w;
+		/* CALL <- carrier_call, start.  Carries: the worker as its last carrier left it. */
+		while (!(w = atomic_load_explicit(&c->x_worker, memory_order_acquire)) &&
+		       !atomic_load_explicit(&weft_ults.x_stop, memory_order_seq_cst))
+			(void)weft_park(c->parker, WEFT_NEVER);
+		if (!w)
+			break;
+		adopt(c, w);
+		weft_ult_work(w);
+		if (!c->blocking)
+			break;
+		end_blocking(c);
+	}
+	weft_ult_worker_self = NULL;
+	weft_ult_fault_stack(false);
+	return NULL;
+}
+
+static weft_err carrier_new(struct weft_ult_worker *w)
+{
+	struct weft_ult_carrier *c = calloc(1, sizeof *c);
+	pthread_attr_t attr;
+	sigset_t most, old;
+	if (!c)
+		return WEFT_ERR_NOMEM;
+	if (pthread_attr_init(&attr)) {
+		free(c);
+		return WEFT_ERR_NOMEM;
+	}
+	(void)pthread_attr_setstacksize(&attr, CARRIER_STACK);
+	/* Signals of the application go to threads that expect them; what a thread itself does
+	 * wrong must reach it. */
+	sigfillset(&most);
+	sigdelset(&most, SIGSEGV);
+	sigdelset(&most, SIGBUS);
+	sigdelset(&most, SIGFPE);
+	sigdelset(&most, SIGILL);
+	sigdelset(&most, SIGTRAP);
+	sigdelset(&most, SIGABRT);
+	pthread_sigmask(SIG_SETMASK, &most, &old);
+	atomic_store_explicit(&c->x_worker, w, memory_order_relaxed);
+	int failed = pthread_create(&c->thread, &attr, carry, c);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (failed) {
+		weft_error("no kernel thread for user-level threads: %s", strerror(failed));
+		free(c);
+		return WEFT_ERR_LIMIT;
+	}
+	c->next_all = carriers;
+	carriers = c;
+	return WEFT_OK;
+}
+
+weft_err weft_ult_carrier_call(struct weft_ult_worker *w)
+{
+	weft_err err = WEFT_OK;
+	pthread_mutex_lock(&lock);
+	struct weft_ult_carrier *c = spares;
+	if (c) {
+		spares = c->next;
+		/* CALL -> carry. */
+		atomic_store_explicit(&c->x_worker, w, memory_order_release);
+		weft_unpark(c->parker);
+	} else {
+		err = carrier_new(w);
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* ---- calls that block the kernel thread ------------------------------------------------------ */
+
+__attribute__((noinline)) void weft_ult_blocking_begin(void)
+{
+	struct weft_ult_worker *w = weft_ult_worker_here();
+	if (!w || !w->current || w->on_own_stack)
+		return;
+	struct weft_ult_carrier *c = w->carrier;
+	c->blocking = w->current;
+	c->sp = w->home_sp;
+	w->current = NULL;
+	w->prev = NULL;
+	w->after = WEFT_ULT_AFTER_NONE;
+	weft_ult_worker_self = NULL;
+	if (weft_ult_carrier_call(w)) {
+		/* Nobody else can run it: then the others wait. */
+		weft_ult_worker_self = w;
+		w->current = c->blocking;
+		c->blocking = NULL;
+	}
+}
+
+__attribute__((noinline)) void weft_ult_blocking_end(void)
+{
+	struct weft_ult_carrier *c = weft_ult_carrier_self;
+	struct weft_ult *me = c ? c->blocking : NULL;
+	if (!me)
+		return;
+	me->err = errno;
+	if (c->cxx_p)
+		memcpy(me->cxx, c->cxx_p, sizeof me->cxx);
+#ifdef WEFT_TSAN
+	__tsan_switch_to_fiber(c->fiber, 0);
+#endif
+#ifdef WEFT_ASAN
+	void *fake = NULL;
+	__sanitizer_start_switch_fiber(&fake, c->stack, c->stack_size);
+#endif
+	struct weft_ult_worker *w = weft_ctx_switch(&me->sp, c->sp, NULL);
+#ifdef WEFT_ASAN
+	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
+#endif
+	weft_ult_finish(w);
+	*w->errno_p = me->err;
+	if (w->cxx_p)
+		memcpy(w->cxx_p, me->cxx, sizeof me->cxx);
+}
+
+/* ---- start and stop -------------------------------------------------------------------------- */
+
+/* The cores that the workers share out: our part of the process's. */
+static int own_cpus(int *cpu, int most)
+{
+	cpu_set_t set;
+	int n = 0, all = 0, part = 0;
+	if (sched_getaffinity(0, sizeof set, &set))
+		return 0;
+	all = CPU_COUNT(&set);
+	bool shared = share_of > 1 && share_of <= all;
+	for (int i = 0; i < CPU_SETSIZE && n < most; i++)
+		if (CPU_ISSET(i, &set)) {
+			if (!shared || (int64_t)part * share_of / all == share_index)
+				cpu[n++] = i;
+			part++;
+		}
+	return n;
+}
+
+static struct weft_ult_worker *worker_new(int id, int cpu, int count)
+{
+	struct weft_ult_worker *w = aligned_alloc(WEFT_CACHELINE, sizeof *w);
+	if (!w)
+		return NULL;
+	memset(w, 0, sizeof *w);
+	w->seen = calloc((size_t)count, sizeof *w->seen);
+	if (!w->seen) {
+		free(w);
+		return NULL;
+	}
+	w->id = id;
+	w->cpu = cpu;
+	w->gate.fence =
+		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
+	atomic_store_explicit(&w->x_next_timer, WEFT_NEVER, memory_order_relaxed);
+	pthread_mutex_init(&w->pool_lock, NULL);
+	pthread_mutex_init(&w->timer_lock, NULL);
+	return w;
+}
+
+static struct weft_parker *self_parker(void)
+{
+	struct weft_ult_worker *w = weft_ult_worker_self;
+	return w && w->current && !w->on_own_stack ? &w->current->parker : NULL;
+}
+
+static int wanted(int given, int cpus)
+{
+	if (given <= 0)
+		given = (int)weft_setting_int(WEFT_SET_ULT_WORKERS);
+	if (given <= 0)
+		given = cpus > 0 ? cpus : 1;
+	return given > WEFT_ULT_WORKERS_MAX ? WEFT_ULT_WORKERS_MAX : given;
+}
+
+static weft_err start_locked(int given)
+{
+	int cpu[WEFT_ULT_WORKERS_MAX], cpus = own_cpus(cpu, WEFT_ULT_WORKERS_MAX);
+	int n = wanted(given, cpus), i;
+	bool bind = n <= cpus && weft_setting_bool(WEFT_SET_ULT_BIND);
+	cxx_globals = (void *(*)(void))dlsym(RTLD_DEFAULT, "__cxa_get_globals");
+	weft_ult_fault_install();
+	weft_parker_set_self_hook(self_parker);
+	atomic_store_explicit(&weft_ults.x_stop, false, memory_order_relaxed);
+	atomic_store_explicit(&weft_ults.x_steal, weft_setting_bool(WEFT_SET_ULT_STEAL),
+			      memory_order_relaxed);
+	for (i = 0; i < n; i++) {
+		/* Workers of an earlier start keep their slots: late unparks may touch them. */
+		struct weft_ult_worker *w = weft_ults.worker[i];
+		if (!w)
+			w = weft_ults.worker[i] = worker_new(i, -1, WEFT_ULT_WORKERS_MAX);
+		if (!w)
+			return WEFT_ERR_NOMEM;
+		w->cpu = bind ? cpu[i] : -1;
+	}
+	/* COUNT -> create, thieves.  Carries: the workers. */
+	atomic_store_explicit(&weft_ults.x_count, n, memory_order_release);
+	for (i = 0; i < n; i++) {
+		weft_err err = carrier_new(weft_ults.worker[i]);
+		if (!err)
+			continue;
+		if (i == 0) {
+			atomic_store_explicit(&weft_ults.x_count, 0, memory_order_release);
+			return err;
+		}
+		weft_warn("%d workers for user-level threads instead of %d", i, n);
+		atomic_store_explicit(&weft_ults.x_count, i, memory_order_release);
+		break;
+	}
+	return WEFT_OK;
+}
+
+weft_err weft_ult_start(int workers)
+{
+	weft_err err = WEFT_ERR_STATE;
+	pthread_mutex_lock(&lock);
+	if (!atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed))
+		err = start_locked(workers);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static uint64_t alive(void)
+{
+	uint64_t n = 0;
+	for (int i = 0; i < WEFT_ULT_WORKERS_MAX && weft_ults.worker[i]; i++) {
+		struct weft_ult_worker *w = weft_ults.worker[i];
+		n += atomic_load_explicit(&w->x_created, memory_order_relaxed) +
+		     atomic_load_explicit(&w->x_created_out, memory_order_relaxed) -
+		     atomic_load_explicit(&w->x_ended, memory_order_relaxed);
+	}
+	return n;
+}
+
+static void join_carriers(void)
+{
+	for (struct weft_ult_carrier *c = carriers; c; c = c->next_all) {
+		/* A carrier that has not yet begun looks at x_stop before it sleeps. */
+		struct weft_parker *p = atomic_load_explicit(&c->x_parker, memory_order_seq_cst);
+		if (p)
+			weft_unpark(p);
+	}
+	while (carriers) { /* ends: each turn ends one */
+		struct weft_ult_carrier *c = carriers;
+		carriers = c->next_all;
+		pthread_join(c->thread, NULL);
+		free(c);
+	}
+	spares = NULL;
+}
+
+/* Waits for the last thread; says who is left when that takes long. */
+static void wait_for_all(void)
+{
+	struct timespec ms = {.tv_nsec = 1000000};
+	for (unsigned turns = 1; alive(); turns++) { /* ends: with the last thread */
+		nanosleep(&ms, NULL);
+		if (turns == COMPLAIN_MS) {
+			weft_warn("weft_ult_stop waits for %llu threads:",
+				  (unsigned long long)alive());
+			weft_ult_report(stderr);
+		}
+	}
+}
+
+weft_err weft_ult_stop(void)
+{
+	if (weft_ult_worker_here() || weft_ult_carrier_self) {
+		weft_error("weft_ult_stop: called by a user-level thread");
+		return WEFT_ERR_STATE;
+	}
+	if (!atomic_load_explicit(&weft_ults.x_count, memory_order_acquire))
+		return WEFT_ERR_STATE;
+	wait_for_all();
+	pthread_mutex_lock(&lock);
+	weft_err err = WEFT_ERR_STATE;
+	if (atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed)) {
+		/* seq_cst: before the look of join_carriers at parkers, see carry. */
+		atomic_store_explicit(&weft_ults.x_stop, true, memory_order_seq_cst);
+		join_carriers();
+		atomic_store_explicit(&weft_ults.x_count, 0, memory_order_release);
+		err = WEFT_OK;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fault.c - a thread that runs over its stack: says which, how large, how it came there; aborts.
+ *
+ * Carriers have a signal stack of their own, so the handler works when the thread's is full.  A
+ * handler of the application without SA_ONSTACK may not fit on a small stack: the kernel then sends
+ * SIGSEGV, and the message names that case.  Other faults go to whoever handled them before.
+ */
+#include "ult/ult_int.h"
+
+#include <execinfo.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SIGNAL_STACK (64u << 10)
+#define GUARD 4096u
+#define FRAMES 48
+
+static struct sigaction before;
+
+static void put(char *line, size_t size, const char *text)
+{
+	strncat(line, text, size - strlen(line) - 1);
+}
+
+static void put_number(char *line, size_t size, uint64_t n)
+{
+	char digits[24], *at = digits + sizeof digits;
+	*--at = 0;
+	do /* ends: n shrinks */
+		*--at = (char)('0' + n % 10);
+	while (n /= 10);
+	put(line, size, at);
+}
+
+/* No function here that a signal handler may not call. */
+_Noreturn void weft_ult_overflow(const struct weft_ult *t, const char *how)
+{
+	char line[256] = "weft: user-level thread ";
+	void *frame[FRAMES];
+	if (t->name[0]) {
+		put(line, sizeof line, "\"");
+		put(line, sizeof line, t->name);
+		put(line, sizeof line, "\" ");
+	}
+	put(line, sizeof line, "(worker ");
+	put_number(line, sizeof line, (uint64_t)t->home->id);
+	put(line, sizeof line, ", number ");
+	put_number(line, sizeof line, t->slot);
+	put(line, sizeof line, ") needs more than its stack of ");
+	put_number(line, sizeof line, weft_ult_stack_bytes(t->class));
+	put(line, sizeof line, " bytes, ");
+	put(line, sizeof line, how);
+	put(line, sizeof line, "; called from:\n");
+	ssize_t n = write(2, line, strlen(line));
+	(void)n;
+	backtrace_symbols_fd(frame, backtrace(frame, FRAMES), 2);
+	signal(SIGABRT, SIG_DFL);
+	abort();
+}
+
+static bool on_stack(const struct weft_ult *t, const char *at, size_t beyond)
+{
+	return at >= t->stack - beyond && at < t->stack;
+}
+
+static void fault(int sig, siginfo_t *info, void *context)
+{
+	struct weft_ult_worker *w = weft_ult_worker_self;
+	struct weft_ult *t = weft_ult_self();
+	/* A frame larger than the guard is probed page by page: it ends in the guard. */
+	if (t && (!w || !w->on_own_stack)) {
+		if (info->si_code > 0 && on_stack(t, info->si_addr, GUARD))
+			weft_ult_overflow(t, "found by the guard below it");
+		if (info->si_code == SI_KERNEL && !info->si_addr)
+			weft_ult_overflow(t,
+					  "or a signal was to be handled on it without SA_ONSTACK");
+	}
+	/* Not ours: as it was before, and once more. */
+	sigaction(sig, &before, NULL);
+	if (info->si_code <= 0)
+		raise(sig);
+}
+
+void weft_ult_fault_install(void)
+{
+	static bool installed;
+	struct sigaction a = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+	void *warm[2];
+#if WEFT_ULT_SANITIZED
+	return; /* the tools have handlers of their own, and stacks are large */
+#endif
+	if (installed)
+		return;
+	installed = true;
+	(void)backtrace(warm, 2); /* loads what it needs: not in a handler */
+	a.sa_sigaction = fault;
+	sigemptyset(&a.sa_mask);
+	(void)sigaction(SIGSEGV, &a, &before);
+}
+
+void weft_ult_fault_stack(bool on)
+{
+	struct weft_ult_carrier *c = weft_ult_carrier_self;
+	stack_t s = {.ss_flags = SS_DISABLE, .ss_size = SIGNAL_STACK};
+#if WEFT_ULT_SANITIZED
+	return;
+#endif
+	if (on) {
+		c->signal_stack = mmap(NULL, SIGNAL_STACK, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (c->signal_stack == MAP_FAILED) {
+			c->signal_stack = NULL;
+			return;
+		}
+		s.ss_sp = c->signal_stack;
+		s.ss_flags = 0;
+		(void)sigaltstack(&s, NULL);
+	} else if (c->signal_stack) {
+		(void)sigaltstack(&s, NULL);
+		munmap(c->signal_stack, SIGNAL_STACK);
+	}
+}

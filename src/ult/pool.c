@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pool.c - descriptors with their stacks: taken by create, given back by join, never unmapped.
+ *
+ * A descriptor keeps its slot, its home and its stack for ever, so a late unpark touches memory
+ * that is still a descriptor.  A worker has a list of spare ones for each size, hot first, for
+ * itself; what is beyond, and what others give or take, goes through its pool under a lock.
+ */
+#include "ult/ult_int.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include "base/log.h"
+
+#define BATCH 64        /* made, or moved, at a time */
+#define SPARES_MAX 1024 /* of one size, kept for the worker alone */
+
+#define HUGE_ALIGN ((size_t)2 << 20)
+
+/* A chunk of descriptors and its part of the ready vector; under pool_lock. */
+static weft_err chunk_new(struct weft_ult_worker *w, uint32_t c)
+{
+	size_t threads = WEFT_READY_CHUNK * sizeof(struct weft_ult);
+	size_t bytes = threads + sizeof(struct weft_ready_chunk);
+	char *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (m == MAP_FAILED)
+		return WEFT_ERR_NOMEM;
+	atomic_store_explicit(&w->x_threads[c], (struct weft_ult *)m, memory_order_relaxed);
+	/* HAVE -> weft_ready_chunk, weft_ult_of. */
+	atomic_store_explicit(&w->ready.x_chunk[c], (struct weft_ready_chunk *)(m + threads),
+			      memory_order_release);
+	return WEFT_OK;
+}
+
+/* Makes n new ones into the pool; under pool_lock. */
+static weft_err make(struct weft_ult_worker *w, int class, unsigned n)
+{
+	char *stack[BATCH];
+	if (w->slots + n > WEFT_READY_SLOTS) {
+		weft_error("too many user-level threads: %u on worker %d", w->slots, w->id);
+		return WEFT_ERR_LIMIT;
+	}
+	for (uint32_t c = w->slots / WEFT_READY_CHUNK; c <= (w->slots + n - 1) / WEFT_READY_CHUNK;
+	     c++)
+		if (!weft_ready_chunk(&w->ready, c) && chunk_new(w, c))
+			goto no_memory;
+	weft_err err = weft_ult_stacks_get(class, n, stack);
+	if (err)
+		return err;
+	for (unsigned i = n; i-- > 0;) {
+		uint32_t slot = w->slots + i;
+		struct weft_ult *t = weft_ult_of(w, slot);
+		weft_parker_init(&t->parker, &weft_ult_parker_ops, NULL);
+		t->home = w;
+		t->slot = slot;
+		t->class = (uint8_t) class;
+		t->stack = stack[i];
+		t->next = w->pool[class];
+		w->pool[class] = t;
+	}
+	w->slots += n;
+	return WEFT_OK;
+no_memory:
+	weft_error("no memory for the descriptors of user-level threads");
+	return WEFT_ERR_NOMEM;
+}
+
+struct order {
+	struct weft_ult_worker *w;
+	int class;
+	unsigned n;
+	weft_err err;
+};
+
+static void make_here(void *arg)
+{
+	struct order *o = arg;
+	o->err = make(o->w, o->class, o->n);
+}
+
+/* How many to make at once: large stacks one by one. */
+static unsigned batch_of(int class)
+{
+	return class <= 2 ? BATCH : class <= 6 ? 8 : 1;
+}
+
+weft_err weft_ult_take(struct weft_ult_worker *home, struct weft_ult_worker *self, int class,
+		       struct weft_ult **t_p)
+{
+	struct weft_ult *t = home == self ? home->spare[class] : NULL;
+	weft_err err = WEFT_OK;
+	if (weft_likely(t != NULL)) {
+		home->spare[class] = t->next;
+		home->spares[class]--;
+		*t_p = t;
+		return WEFT_OK;
+	}
+	pthread_mutex_lock(&home->pool_lock);
+	if (!home->pool[class]) {
+		struct order o = {.w = home, .class = class, .n = batch_of(class)};
+		weft_ult_on_big_stack(make_here, &o);
+		err = o.err;
+	}
+	t = home->pool[class];
+	if (!err) {
+		home->pool[class] = t->next;
+		*t_p = t;
+		for (int i = 0; home == self && i < BATCH && home->pool[class]; i++) {
+			t = home->pool[class];
+			home->pool[class] = t->next;
+			t->next = home->spare[class];
+			home->spare[class] = t;
+			home->spares[class]++;
+		}
+	}
+	pthread_mutex_unlock(&home->pool_lock);
+	return err;
+}
+
+/* Half of the spare ones go where others can take them. */
+static __attribute__((noinline)) void spill(struct weft_ult_worker *w, int class)
+{
+	pthread_mutex_lock(&w->pool_lock);
+	for (int i = 0; i < SPARES_MAX / 2; i++) {
+		struct weft_ult *t = w->spare[class];
+		w->spare[class] = t->next;
+		t->next = w->pool[class];
+		w->pool[class] = t;
+	}
+	w->spares[class] -= SPARES_MAX / 2;
+	pthread_mutex_unlock(&w->pool_lock);
+}
+
+void weft_ult_give(struct weft_ult *t, struct weft_ult_worker *self)
+{
+	struct weft_ult_worker *home = t->home;
+	int class = t->class;
+	if (weft_likely(home == self)) {
+		t->next = home->spare[class];
+		home->spare[class] = t;
+		if (weft_unlikely(++home->spares[class] >= SPARES_MAX))
+			spill(home, class);
+		return;
+	}
+	pthread_mutex_lock(&home->pool_lock);
+	t->next = home->pool[class];
+	home->pool[class] = t;
+	pthread_mutex_unlock(&home->pool_lock);
+}

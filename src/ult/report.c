@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.c - what is there: threads, their states, what they wait for. */
+#include "ult/ult_int.h"
+
+#define LINES_MAX 64 /* threads that are listed one by one */
+
+void weft_ult_waits_for(const char *what, const void *which)
+{
+	struct weft_ult *t = weft_ult_self();
+	if (!t)
+		return;
+	/* Relaxed: read by reports only. */
+	atomic_store_explicit(&t->x_waits_on, which, memory_order_relaxed);
+	atomic_store_explicit(&t->x_waits_for, what, memory_order_relaxed);
+}
+
+/* Is it alive?  A guess while it runs elsewhere, like all of this. */
+static bool alive(struct weft_ult *t)
+{
+	return t->flags & WEFT_ULT_ALIVE;
+}
+
+static void line(FILE *out, struct weft_ult *t)
+{
+	uint32_t word = atomic_load_explicit(&t->parker.x_word, memory_order_relaxed);
+	const char *what = atomic_load_explicit(&t->x_waits_for, memory_order_relaxed);
+	const void *on = atomic_load_explicit(&t->x_waits_on, memory_order_relaxed);
+	fprintf(out, "  thread %d.%u%s%s: %s", t->home->id, t->slot, t->name[0] ? " " : "", t->name,
+		word == WEFT_PARKER_PARKED ? "waits" : "runs or is ready");
+	if (what && word == WEFT_PARKER_PARKED)
+		fprintf(out, on ? " for %s %p" : " for %s", what, on);
+	fputc('\n', out);
+}
+
+void weft_ult_report(FILE *out)
+{
+	uint64_t seen = 0, waiting = 0;
+	for (int i = 0; i < WEFT_ULT_WORKERS_MAX && weft_ults.worker[i]; i++) {
+		struct weft_ult_worker *w = weft_ults.worker[i];
+		pthread_mutex_lock(&w->pool_lock);
+		for (uint32_t slot = 0; slot < w->slots; slot++) {
+			struct weft_ult *t = weft_ult_of(w, slot);
+			if (!alive(t))
+				continue;
+			seen++;
+			waiting += atomic_load_explicit(&t->parker.x_word, memory_order_relaxed) ==
+				   WEFT_PARKER_PARKED;
+			if (seen <= LINES_MAX)
+				line(out, t);
+		}
+		pthread_mutex_unlock(&w->pool_lock);
+	}
+	if (seen > LINES_MAX)
+		fprintf(out, "  and %llu more\n", (unsigned long long)(seen - LINES_MAX));
+	fprintf(out, "  %llu threads, %llu of them wait\n", (unsigned long long)seen,
+		(unsigned long long)waiting);
+}
+
+void weft_ult_describe(FILE *out)
+{
+	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_acquire);
+	if (!n) {
+		fprintf(out, "user-level threads: not started\n");
+		return;
+	}
+	fprintf(out, "user-level threads: %d workers, stealing %s\n", n,
+		atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed) ? "on" : "off");
+	for (int i = 0; i < n; i++) {
+		struct weft_ult_worker *w = weft_ults.worker[i];
+		fprintf(out, "  worker %d: cpu %d, %llu switches, %llu threads taken from others\n",
+			i, w->cpu,
+			(unsigned long long)atomic_load_explicit(&w->x_switches,
+								 memory_order_relaxed),
+			(unsigned long long)atomic_load_explicit(&w->x_stolen,
+								 memory_order_relaxed));
+	}
+	weft_ult_stack_describe(out);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * san.h - tells sanitizers and valgrind about stacks and switches; nothing in other builds.
+ *
+ * ThreadSanitizer   each thread is a fiber of its own.
+ * AddressSanitizer  is told before and after each switch on which stack it is.
+ * valgrind          knows every stack; the cost is one instruction sequence when a slab is made.
+ */
+#ifndef WEFT_ULT_SAN_H
+#define WEFT_ULT_SAN_H
+
+#include <stddef.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define WEFT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEFT_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define WEFT_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEFT_ASAN 1
+#endif
+#endif
+
+#ifdef WEFT_TSAN
+void *__tsan_get_current_fiber(void);
+void *__tsan_create_fiber(unsigned flags);
+void __tsan_destroy_fiber(void *fiber);
+void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+#endif
+#ifdef WEFT_ASAN
+void __sanitizer_start_switch_fiber(void **fake_p, const void *bottom, size_t size);
+void __sanitizer_finish_switch_fiber(void *fake, const void **bottom_p, size_t *size_p);
+void __asan_unpoison_memory_region(const volatile void *addr, size_t size);
+#endif
+
+#if defined(WEFT_TSAN) || defined(WEFT_ASAN)
+#define WEFT_ULT_SANITIZED 1
+#else
+#define WEFT_ULT_SANITIZED 0
+#endif
+
+#endif

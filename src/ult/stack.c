@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stack.c - memory of stacks: slabs per size, a guard below each.
+ *
+ * Guards by MADV_GUARD_INSTALL (Linux 6.13), which needs no mapping of its own; a slab's guards in
+ * one call.  Else by mprotect, two mappings each, for as many as half of vm.max_map_count allows;
+ * beyond that a canary at the lowest word, looked at whenever the thread stops.
+ */
+#include "ult/ult_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "base/log.h"
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#define SELF_GROUP (-10001) /* PIDFD_SELF_THREAD_GROUP, Linux 6.14 */
+
+#define SLAB_BYTES ((size_t)2 << 20)
+#define SLAB_STACKS 256u
+#define GUARD 4096u
+#define CANARY 0x7765667420656e64u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	char *at;
+	unsigned left;
+} slab[WEFT_ULT_CLASSES];                            /* under lock: what is not yet handed out */
+static enum { UNKNOWN, BY_ADVICE, BY_MPROTECT } how; /* under lock */
+static long mprotects_left;                          /* under lock */
+static uint64_t stacks, bytes, unguarded;            /* under lock */
+_Atomic bool weft_ult_x_canaries;
+
+int weft_ult_stack_class(size_t size)
+{
+	/* Sanitizers need several times as much. */
+	if (WEFT_ULT_SANITIZED && size < 65536)
+		size = 65536;
+	if (weft_likely(size <= 4096))
+		return 0;
+	int class = 64 - __builtin_clzll(size - 1) - 12;
+	return class < WEFT_ULT_CLASSES ? class : -1;
+}
+
+/* ---- guards ---------------------------------------------------------------------------------- */
+
+static long map_limit(void)
+{
+	FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+	long n = 65530;
+	if (f) {
+		if (fscanf(f, "%ld", &n) != 1)
+			n = 65530;
+		fclose(f);
+	}
+	return n;
+}
+
+/* One advice for pieces of `step` bytes apart, `len` long each; under lock. */
+static bool advise(char *at, size_t step, size_t len, unsigned n, int advice)
+{
+	static bool no_group; /* this kernel knows no such call */
+	static struct iovec v[SLAB_STACKS];
+	if (!no_group) {
+		for (unsigned i = 0; i < n; i++)
+			v[i] = (struct iovec){at + i * step, len};
+		long done =
+			syscall(SYS_process_madvise, SELF_GROUP, v, (unsigned long)n, advice, 0);
+		if (done == (long)(n * len))
+			return true;
+		if (done < 0 && errno != EINTR && errno != EAGAIN)
+			no_group = true;
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (madvise(at + i * step, len, advice))
+			return false;
+	return true;
+}
+
+static void guard(char *slab_at, size_t step, unsigned n)
+{
+	const char *given = getenv("WEFT_ULT_GUARDS"); /* a test says: no advice, or none at all */
+	if (how == UNKNOWN) {
+		how = given ? BY_MPROTECT : BY_ADVICE;
+		mprotects_left = given ? atol(given) : map_limit() / 4;
+	}
+	if (how == BY_ADVICE) {
+		if (advise(slab_at, step, GUARD, n, MADV_GUARD_INSTALL))
+			return;
+		weft_debug("this kernel has no light guards: by mprotect");
+		how = BY_MPROTECT;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (mprotects_left > 0 && mprotect(slab_at + i * step, GUARD, PROT_NONE) == 0) {
+			mprotects_left--;
+			continue;
+		}
+		mprotects_left = 0;
+		/* Relaxed: read by who takes a stack from here, under a lock. */
+		if (!atomic_exchange_explicit(&weft_ult_x_canaries, true, memory_order_relaxed))
+			weft_info("no more guards below stacks: canaries");
+		unguarded++;
+	}
+}
+
+void weft_ult_stack_mark(struct weft_ult *t)
+{
+	uint64_t word = CANARY;
+	memcpy(t->stack, &word, sizeof word);
+	t->flags |= WEFT_ULT_CANARY;
+}
+
+bool weft_ult_stack_intact(const struct weft_ult *t)
+{
+	uint64_t word;
+	memcpy(&word, t->stack, sizeof word);
+	return word == CANARY;
+}
+
+/* ---- slabs -------------------------------------------------------------------------------------
+ */
+
+static weft_err slab_new(int class)
+{
+	size_t step = weft_ult_stack_bytes(class) + GUARD;
+	size_t n = SLAB_BYTES / step;
+	n = n < 1 ? 1 : n > SLAB_STACKS ? SLAB_STACKS : n;
+	char *m = mmap(NULL, n * step, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	if (m == MAP_FAILED) {
+		weft_error("no memory for stacks of %zu bytes: %s", weft_ult_stack_bytes(class),
+			   strerror(errno));
+		return WEFT_ERR_NOMEM;
+	}
+	(void)madvise(m, n * step, MADV_NOHUGEPAGE); /* a page is all that most stacks touch */
+	guard(m, step, (unsigned)n);
+	slab[class].at = m;
+	slab[class].left = (unsigned)n;
+	bytes += n * step;
+	return WEFT_OK;
+}
+
+weft_err weft_ult_stacks_get(int class, unsigned n, char **stack)
+{
+	size_t size = weft_ult_stack_bytes(class), step = size + GUARD;
+	weft_err err = WEFT_OK;
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < n && !err;) { /* ends: each turn hands out some */
+		if (!slab[class].left && (err = slab_new(class)))
+			break;
+		unsigned some = slab[class].left < n - i ? slab[class].left : n - i;
+		char *at = slab[class].at;
+		/* The page that each of them will touch first, all in one go: half the price. */
+		(void)advise(at + step - 4096, step, 4096, some, MADV_POPULATE_WRITE);
+		for (unsigned k = 0; k < some; k++)
+			stack[i++] = at + k * step + GUARD;
+		slab[class].at += some * step;
+		slab[class].left -= some;
+		stacks += some;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+void weft_ult_stack_describe(FILE *out)
+{
+	pthread_mutex_lock(&lock);
+	fprintf(out, "  stacks: %llu in %llu MiB of address space, guards by %s",
+		(unsigned long long)stacks, (unsigned long long)(bytes >> 20),
+		how == BY_MPROTECT ? "mprotect" : "MADV_GUARD_INSTALL");
+	if (unguarded)
+		fprintf(out, ", %llu with a canary instead", (unsigned long long)unguarded);
+	fputc('\n', out);
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ult_int.h - threads, workers and carriers, and what the files of ult/ ask of each other.
+ *
+ * thread.c create, join, end | sched.c switch, park, unpark | worker.c the loop, idle, stealing |
+ * pool.c descriptors with their stacks | stack.c memory of stacks | timer.c deadlines |
+ * fault.c overflow | block.c calls that block the kernel thread
+ *
+ * A thread has a home: the worker in whose vector its bit is.  A worker is a queue; a carrier is
+ * the kernel thread that runs it.  Letters: I at init; R who runs the thread; G under the worker's
+ * gate; W the worker's carrier.
+ *
+ * The life of a thread, in the word of its parker (wait/park.h):
+ *
+ *   EMPTY     it runs, or is ready
+ *   NOTIFIED  the same, and its next park returns at once
+ *   PARKED    its context is stored and nobody has called it since
+ *
+ *   EMPTY -> PARKED     by whoever runs next on its worker, after its context is stored (finish)
+ *   any -> NOTIFIED     unpark; who finds PARKED makes it ready: sets its bit
+ *   NOTIFIED -> EMPTY   by itself, when park returns
+ *
+ * So its bit is set by one at a time and only while its context is stored: a thread that is seen
+ * ready may be run anywhere.
+ */
+#ifndef WEFT_ULT_INT_H
+#define WEFT_ULT_INT_H
+
+#include <pthread.h>
+#include <weft/ult.h>
+#include "base/base.h"
+#include "ult/ctx.h"
+#include "ult/gate.h"
+#include "ult/life.h"
+#include "ult/ready.h"
+#include "ult/san.h"
+#include "ult/ult.h"
+#include "wait/park.h"
+
+#define WEFT_ULT_CLASSES 12 /* of stacks: 4 KiB << class */
+#define WEFT_ULT_NAME 16
+#define WEFT_ULT_WORKERS_MAX 256
+
+enum {
+	WEFT_ULT_PINNED = 1,   /* runs at home only */
+	WEFT_ULT_URGENT = 2,   /* its priority is above 0 */
+	WEFT_ULT_ALIVE = 4,    /* between create and end */
+	WEFT_ULT_DETACHED = 8, /* created so */
+	WEFT_ULT_CANARY = 16,  /* no guard below its stack, but a word */
+};
+
+struct weft_ult {
+	alignas(WEFT_CACHELINE) struct weft_parker parker; /* anyone */
+	void *sp;                                          /* R: where its context lies */
+	struct weft_ult_worker *home;                      /* I */
+	uint32_t slot;                                     /* I */
+	int err;                                           /* R: its errno while it does not run */
+	uint8_t class;                                     /* I */
+	uint8_t flags;                                     /* R, its creator before */
+	char *stack;                                       /* I: lowest byte */
+
+	alignas(WEFT_CACHELINE) void *(*fn)(void *); /* R */
+	void *arg;                                   /* R: then the result */
+	_Atomic uintptr_t x_join;                    /* life.h */
+	struct weft_ult *next;                       /* whoever has it in a list */
+	void **keys;                                 /* R */
+	void *cxx[2];                                /* R: the C++ runtime's exceptions in flight */
+	void *fiber;                                 /* R: the sanitizer's */
+
+	alignas(WEFT_CACHELINE) char name[WEFT_ULT_NAME]; /* I */
+	const char *_Atomic x_waits_for;                  /* R: what kind of thing, for reports */
+	const void *_Atomic x_waits_on;                   /* R: which one */
+	unsigned key_count;                               /* R */
+};
+
+enum {
+	WEFT_ULT_IDLE_NOT = 0,
+	WEFT_ULT_IDLE_LOOKS = 1,  /* it spins and will see what was made ready */
+	WEFT_ULT_IDLE_SLEEPS = 2, /* its carrier's parker must be notified */
+};
+
+struct weft_ult_list {
+	struct weft_ult *first, *last;
+};
+
+/* What happens to the thread that was left, once its context is stored. */
+enum weft_ult_after {
+	WEFT_ULT_AFTER_NONE,
+	WEFT_ULT_AFTER_READY, /* it yielded */
+	WEFT_ULT_AFTER_PARK,
+	WEFT_ULT_AFTER_END,
+};
+
+struct weft_ult_timer {
+	uint64_t deadline_ns;
+	struct weft_parker *parker;
+	struct weft_ult_timer *child, *sibling, *parent; /* under the heap's lock */
+	bool in_heap;                                    /* under the lock */
+};
+
+/* A kernel thread that runs a worker, or one thread that blocks it, or waits for work. */
+struct weft_ult_carrier {
+	_Atomic(struct weft_parker *) x_parker;     /* O: once it runs */
+	struct weft_parker *parker;                 /* O: the same */
+	struct weft_ult_carrier *next_all;          /* under block.c's lock */
+	_Atomic(struct weft_ult_worker *) x_worker; /* whom it runs; set by who calls it */
+	struct weft_ult *blocking;                  /* O: between blocking_begin and _end */
+	struct weft_ult_carrier *next;              /* spare list */
+	void *sp;                                   /* O: its own context while that thread runs */
+	int *errno_p;                               /* I */
+	void **cxx_p;                               /* I: the C++ runtime's, NULL without */
+	void *fiber;                                /* I: the sanitizer's */
+	void *fake;                                 /* O: the sanitizer's */
+	const void *stack;                          /* I */
+	size_t stack_size;                          /* I */
+	void *signal_stack;                         /* I */
+	pthread_t thread;
+};
+
+struct weft_ult_worker {
+	/* What each switch touches. */
+	alignas(WEFT_CACHELINE) struct weft_ult *current; /* W: NULL on the carrier's own stack */
+	struct weft_ult *prev;                            /* W: the thread that was left */
+	enum weft_ult_after after;                        /* W */
+	uint32_t ticks;                                   /* W: switches until others are polled */
+	void *home_sp;                    /* W: the carrier's own context while a thread runs */
+	int *errno_p;                     /* W: the carrier's */
+	void **cxx_p;                     /* W: the same for C++; NULL without */
+	struct weft_ult_carrier *carrier; /* W */
+	struct weft_gate gate;
+	uint64_t run;      /* G: claimed bits not yet run */
+	uint32_t run_word; /* G */
+	uint32_t at;       /* G: the slot after the one that ran last: the scan goes on there */
+	_Atomic uint32_t x_load; /* G: how many are claimed or in the own vector; read as a hint */
+	struct weft_ult_list first;  /* G: ready and urgent */
+	struct weft_ult_list stolen; /* G: of other homes, taken here for a turn */
+	uint32_t firsts;             /* G: urgent ones in a row */
+	_Atomic uint64_t x_switches; /* W: read by thieves */
+	bool on_own_stack;           /* W: a thread's call runs on the carrier's stack */
+	bool tick_due;               /* W: a thread came home to let messages be looked at */
+
+	struct weft_ready ready;
+
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_idle; /* W sets; wakers clear: WEFT_ULT_IDLE_ */
+	_Atomic(struct weft_ult *) x_first;              /* anyone: urgent ones, a stack */
+	_Atomic(struct weft_parker *) x_parker;          /* its carrier's */
+
+	/* Threads that have ended, and slots; pool.c */
+	alignas(WEFT_CACHELINE) struct weft_ult *spare[WEFT_ULT_CLASSES]; /* W */
+	uint32_t spares[WEFT_ULT_CLASSES];                                /* W */
+	pthread_mutex_t pool_lock;
+	struct weft_ult *pool[WEFT_ULT_CLASSES];                 /* pool_lock */
+	uint32_t slots;                                          /* pool_lock: ever used */
+	_Atomic(struct weft_ult *) x_threads[WEFT_READY_CHUNKS]; /* once, under pool_lock */
+
+	_Atomic uint64_t x_created, x_ended; /* W writes, and outsiders under pool_lock: _out */
+	_Atomic uint64_t x_created_out, x_ended_out;
+	_Atomic uint64_t x_stolen;
+
+	pthread_mutex_t timer_lock;
+	struct weft_ult_timer *timers; /* timer_lock: the heap */
+	_Atomic uint64_t x_next_timer; /* timer_lock; W reads as a hint */
+
+	/* As a thief. */
+	struct weft_ult_seen {
+		uint64_t switches, cycles;
+	} * seen;               /* W: of each other worker, when it was seen to move last */
+	uint64_t steal_after;   /* W: cycles; no attempt before that */
+	uint64_t steal_backoff; /* W: cycles */
+	unsigned naps;          /* W: fruitless ones in a row */
+	unsigned calls;         /* W: makings-ready since a thief was woken */
+
+	int id;  /* I */
+	int cpu; /* I: -1: not bound */
+};
+
+struct weft_ult_all {
+	_Atomic int x_count; /* of workers; 0: not started */
+	struct weft_ult_worker *worker[WEFT_ULT_WORKERS_MAX];
+	_Atomic bool x_stop;
+	_Atomic bool x_steal;
+	_Atomic int x_idle_count; /* workers without work */
+	_Atomic int x_nappers;    /* of these, who look for work now and then */
+	_Atomic uint32_t x_turn;  /* whom the next free thread from outside goes to */
+	bool guards_by_madvise;
+};
+
+extern struct weft_ult_all weft_ults;
+extern _Thread_local struct weft_ult_worker *weft_ult_worker_self;
+
+extern _Thread_local struct weft_ult_carrier *weft_ult_carrier_self;
+
+/*
+ * The caller's worker, NULL in a plain thread.  A call, so that no compiler keeps the address of a
+ * thread-local of the carrier on which a thread ran before.
+ */
+struct weft_ult_worker *weft_ult_worker_here(void);
+
+/* thread.c */
+void weft_ult_begin(void *worker);
+
+/* sched.c */
+/* Leaves the running thread, goes to `next`, NULL: to the carrier; returns when it runs again, on
+ * the worker that it returns. */
+struct weft_ult_worker *weft_ult_leave(struct weft_ult_worker *w, struct weft_ult *me,
+				       enum weft_ult_after after, struct weft_ult *next);
+/* The carrier runs t until somebody comes back; false: t took the carrier away from its worker. */
+bool weft_ult_run(struct weft_ult_worker *w, struct weft_ult *t);
+void weft_ult_finish(struct weft_ult_worker *w);
+struct weft_ult *weft_ult_next(struct weft_ult_worker *w);
+void weft_ult_make_ready(struct weft_ult *t);
+bool weft_ult_park_until(struct weft_ult_worker *w, uint64_t deadline_ns);
+extern const struct weft_parker_ops weft_ult_parker_ops;
+
+/* block.c: carriers.  call: one that waits, or a new one, runs w. */
+weft_err weft_ult_carrier_call(struct weft_ult_worker *w);
+void weft_ult_carriers_end(void);
+
+/* worker.c */
+void weft_ult_work(struct weft_ult_worker *w);
+void weft_ult_bind(struct weft_ult_worker *w);
+void weft_ult_wake_worker(struct weft_ult_worker *home, bool pinned);
+void weft_ult_wake_thief(struct weft_ult_worker *w);
+
+/* pool.c */
+weft_err weft_ult_take(struct weft_ult_worker *home, struct weft_ult_worker *self, int class,
+		       struct weft_ult **t_p);
+void weft_ult_give(struct weft_ult *t, struct weft_ult_worker *self);
+/* The thread of a slot that has been used. */
+static inline struct weft_ult *weft_ult_of(struct weft_ult_worker *w, uint32_t slot)
+{
+	/* HAVE: whoever set the slot's bit has seen it made. */
+	return atomic_load_explicit(&w->x_threads[slot / WEFT_READY_CHUNK], memory_order_relaxed) +
+	       slot % WEFT_READY_CHUNK;
+}
+
+/* stack.c */
+int weft_ult_stack_class(size_t size); /* -1: too large */
+/* n stacks of a class; lowest bytes in stack[]. */
+weft_err weft_ult_stacks_get(int class, unsigned n, char **stack);
+static inline size_t weft_ult_stack_bytes(int class)
+{
+	return (size_t)4096 << class;
+}
+void weft_ult_stack_mark(struct weft_ult *t);
+bool weft_ult_stack_intact(const struct weft_ult *t); /* false: its canary is gone */
+void weft_ult_stack_describe(FILE *out);
+extern _Atomic bool
+	weft_ult_x_canaries; /* some stacks have no guard: look at them at each switch */
+
+/* timer.c */
+void weft_ult_timer_add(struct weft_ult_worker *w, struct weft_ult_timer *t);
+void weft_ult_timer_remove(struct weft_ult_worker *w, struct weft_ult_timer *t);
+void weft_ult_timers_run(struct weft_ult_worker *w);
+
+/* fault.c */
+void weft_ult_fault_install(void);
+void weft_ult_fault_stack(bool on);
+_Noreturn void weft_ult_overflow(const struct weft_ult *t, const char *how);
+
+/* key.c */
+void weft_ult_keys_end(struct weft_ult *t);
+
+static inline void weft_ult_list_push(struct weft_ult_list *l, struct weft_ult *t)
+{
+	t->next = NULL;
+	if (l->first)
+		l->last->next = t;
+	else
+		l->first = t;
+	l->last = t;
+}
+
+static inline struct weft_ult *weft_ult_list_pop(struct weft_ult_list *l)
+{
+	struct weft_ult *t = l->first;
+	if (t)
+		l->first = t->next;
+	return t;
+}
+
+#endif

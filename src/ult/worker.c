@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * worker.c - what a worker does between threads: clocks, messages, other workers' threads, sleep.
+ *
+ * A worker without work says so (x_idle), looks once more, then calls the idle hook, which polls
+ * and sleeps.  Who makes something ready looks at x_idle after it has set the bit; both sides are
+ * seq_cst, so either the worker sees the bit or the other sees it asleep and wakes it.
+ *
+ * Stealing.  A thief takes from who has two or more ready threads, or has one and has not switched
+ * for a while; up to half, nearest worker first.  While somebody has work at least one idle worker
+ * naps instead of sleeping, so that a thread behind a long computation is found within a nap.
+ */
+#include "ult/ult_int.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include "base/log.h"
+
+#define SPIN_NS 20000u     /* of looking before a sleep without a hook: a futex wake-up or four */
+#define NAP_NS 1000000u    /* a thread behind a long computation is found within this */
+#define NAPS_MAX 4         /* fruitless naps before a sleep without an end */
+#define STALL_US 20        /* a worker that has not switched for that long is computing */
+#define BACKOFF_US 10      /* after a fruitless attempt to steal; doubles to 64 times */
+#define CALLS_PER_THIEF 64 /* makings-ready between two wake-ups of thieves */
+#define STEAL_MAX 16
+
+struct weft_ult_all weft_ults;
+
+static _Atomic(const struct weft_ult_hooks *) x_hooks;
+static _Atomic int x_in_hooks; /* workers that may be inside */
+
+/* ---- waking ---------------------------------------------------------------------------------- */
+
+/* True: w slept and was told. */
+static bool wake(struct weft_ult_worker *w)
+{
+	/* WAKE <- IDLE.  seq_cst: comes after the bit was set. */
+	if (atomic_load_explicit(&w->x_idle, memory_order_seq_cst) != WEFT_ULT_IDLE_SLEEPS ||
+	    atomic_exchange_explicit(&w->x_idle, WEFT_ULT_IDLE_NOT, memory_order_seq_cst) !=
+		    WEFT_ULT_IDLE_SLEEPS)
+		return false;
+	weft_unpark(atomic_load_explicit(&w->x_parker, memory_order_acquire));
+	return true;
+}
+
+/* Somebody near w who sleeps. */
+static bool wake_near(const struct weft_ult_worker *w)
+{
+	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed);
+	for (int d = 1; d < n; d++)
+		if (wake(weft_ults.worker[(w->id + d) % n]))
+			return true;
+	return false;
+}
+
+void weft_ult_wake_worker(struct weft_ult_worker *home, bool pinned)
+{
+	if (wake(home) || pinned ||
+	    !atomic_load_explicit(&weft_ults.x_idle_count, memory_order_relaxed) ||
+	    atomic_load_explicit(&home->x_idle, memory_order_relaxed) ||
+	    !atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed))
+		return;
+	if (!atomic_load_explicit(&weft_ults.x_nappers, memory_order_relaxed))
+		(void)wake_near(home);
+}
+
+void weft_ult_wake_thief(struct weft_ult_worker *w)
+{
+	bool napper = atomic_load_explicit(&weft_ults.x_nappers, memory_order_relaxed);
+	if (!atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed))
+		return;
+	if (napper && (atomic_load_explicit(&w->x_load, memory_order_relaxed) < 2 ||
+		       ++w->calls < CALLS_PER_THIEF))
+		return;
+	w->calls = 0;
+	(void)wake_near(w);
+}
+
+/* ---- hooks ----------------------------------------------------------------------------------- */
+
+void weft_ult_hooks_set(const struct weft_ult_hooks *hooks)
+{
+	/* GONE -> INSIDE.  seq_cst: a worker either counts itself before, or sees NULL. */
+	atomic_store_explicit(&x_hooks, hooks, memory_order_seq_cst);
+	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_acquire);
+	for (int i = 0; i < n; i++)
+		(void)wake(weft_ults.worker[i]); /* who sleeps without them shall know them */
+	while (!hooks && atomic_load_explicit(&x_in_hooks, memory_order_seq_cst)) {
+		for (int i = 0; i < n; i++) /* ends: who is woken leaves and does not come back */
+			(void)wake(weft_ults.worker[i]);
+		sched_yield();
+	}
+}
+
+/* The hooks, which stay until hooks_leave(); or NULL. */
+static const struct weft_ult_hooks *hooks_enter(void)
+{
+	/* Relaxed: without hooks, none are entered; they come into force a little later. */
+	if (!atomic_load_explicit(&x_hooks, memory_order_relaxed))
+		return NULL;
+	/* INSIDE <- GONE. */
+	atomic_fetch_add_explicit(&x_in_hooks, 1, memory_order_seq_cst);
+	const struct weft_ult_hooks *h = atomic_load_explicit(&x_hooks, memory_order_seq_cst);
+	if (!h)
+		atomic_fetch_sub_explicit(&x_in_hooks, 1, memory_order_release);
+	return h;
+}
+
+static void hooks_leave(void)
+{
+	atomic_fetch_sub_explicit(&x_in_hooks, 1, memory_order_release);
+}
+
+/* ---- stealing -------------------------------------------------------------------------------- */
+
+/* Is v worth an attempt? */
+static bool has_surplus(struct weft_ult_worker *w, struct weft_ult_worker *v, uint64_t now)
+{
+	/* Relaxed, all: hints. */
+	uint32_t load = atomic_load_explicit(&v->x_load, memory_order_relaxed);
+	uint64_t switches = atomic_load_explicit(&v->x_switches, memory_order_relaxed);
+	struct weft_ult_seen *seen = &w->seen[v->id];
+	if (load == 0 && !atomic_load_explicit(&v->ready.x_top, memory_order_relaxed))
+		return false;
+	if (load >= 2)
+		return true;
+	if (seen->switches != switches || !seen->cycles) {
+		seen->switches = switches;
+		seen->cycles = now;
+	}
+	return now - seen->cycles > STALL_US * weft_cycles_per_us();
+}
+
+static bool may_steal(struct weft_ult_worker *w)
+{
+	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed);
+	if (n < 2 || !atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed))
+		return false;
+	uint64_t now = weft_cycles();
+	if (now < w->steal_after)
+		return false;
+	for (int d = 1; d < n; d++)
+		if (has_surplus(w, weft_ults.worker[(w->id + d) % n], now))
+			return true;
+	return false;
+}
+
+/* Takes threads that are not pinned out of v's claimed word; we are inside its gate. */
+static int take_bits(struct weft_ult_worker *v, struct weft_ult_list *loot)
+{
+	if (!v->run)
+		v->run = weft_ready_take(&v->ready, v->at, &v->run_word);
+	uint64_t left = v->run;
+	int most = (__builtin_popcountll(left) + 1) / 2, n = 0;
+	/* The ones that v would run last. */
+	while (left && n < most && n < STEAL_MAX) { /* ends: a bit less each time */
+		uint32_t i = 63u - (uint32_t)__builtin_clzll(left);
+		struct weft_ult *t = weft_ult_of(v, v->run_word << 6 | i);
+		left &= ~weft_ready_bit(i);
+		if (t->flags & WEFT_ULT_PINNED)
+			continue;
+		v->run &= ~weft_ready_bit(i);
+		weft_ult_list_push(loot, t);
+		n++;
+	}
+	return n;
+}
+
+static int take_from(struct weft_ult_worker *v, struct weft_ult_list *loot)
+{
+	if (!weft_gate_steal_begin(&v->gate))
+		return 0;
+	int n = 0;
+	struct weft_ult *t = v->stolen.first; /* never pinned */
+	if (t) {
+		weft_ult_list_push(loot, weft_ult_list_pop(&v->stolen));
+		n = 1;
+	} else {
+		n = take_bits(v, loot);
+		/* Claimed, and all of it pinned or more than our part: still v's to run. */
+	}
+	uint32_t load = (uint32_t)__builtin_popcountll(v->run) + (v->ready.top != 0) +
+			(v->first.first != NULL) + (v->stolen.first != NULL);
+	atomic_store_explicit(&v->x_load, load, memory_order_relaxed);
+	weft_gate_steal_end(&v->gate);
+	return n;
+}
+
+/* True: something is in our list of stolen threads. */
+static bool steal(struct weft_ult_worker *w)
+{
+	struct weft_ult_list loot = {NULL, NULL};
+	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed), got = 0;
+	if (!may_steal(w))
+		return false;
+	for (int d = 1; d < n && !got; d++) {
+		struct weft_ult_worker *v = weft_ults.worker[(w->id + d) % n];
+		if (has_surplus(w, v, weft_cycles()))
+			got = take_from(v, &loot);
+	}
+	uint64_t us = weft_cycles_per_us();
+	if (!got) {
+		w->steal_backoff = w->steal_backoff ? w->steal_backoff * 2 : BACKOFF_US * us;
+		if (w->steal_backoff > 64u * BACKOFF_US * us)
+			w->steal_backoff = 64u * BACKOFF_US * us;
+		w->steal_after = weft_cycles() + w->steal_backoff;
+		return false;
+	}
+	w->steal_backoff = 0;
+	w->naps = 0;
+	atomic_fetch_add_explicit(&w->x_stolen, (uint64_t)got, memory_order_relaxed);
+	weft_gate_enter(&w->gate);
+	for (struct weft_ult *t; (t = weft_ult_list_pop(&loot));) /* ends: the loot is finite */
+		weft_ult_list_push(&w->stolen, t);
+	weft_gate_leave(&w->gate);
+	return true;
+}
+
+void weft_ult_steal_set(bool on)
+{
+	atomic_store_explicit(&weft_ults.x_steal, on, memory_order_relaxed);
+}
+
+/* ---- idle --------------------------------------------------------------------------------------
+ */
+
+/* Is there something to do for a worker without work? */
+static bool something(void *arg)
+{
+	struct weft_ult_worker *w = arg;
+	/* IDLE -> WAKE: each of these comes after x_idle was set, seq_cst. */
+	return atomic_load_explicit(&w->x_load, memory_order_relaxed) ||
+	       weft_ready_signalled(&w->ready) ||
+	       atomic_load_explicit(&w->x_first, memory_order_seq_cst) ||
+	       atomic_load_explicit(&w->x_idle, memory_order_seq_cst) == WEFT_ULT_IDLE_NOT ||
+	       atomic_load_explicit(&weft_ults.x_stop, memory_order_seq_cst) || may_steal(w);
+}
+
+static void say_idle(struct weft_ult_worker *w, uint32_t how)
+{
+	atomic_exchange_explicit(&w->x_idle, how, memory_order_seq_cst);
+}
+
+/* Without the engine: look for a while, then sleep. */
+static void idle_alone(struct weft_ult_worker *w, uint64_t deadline_ns)
+{
+	uint64_t end = weft_clock_ns() + SPIN_NS;
+	say_idle(w, WEFT_ULT_IDLE_LOOKS);
+	do { /* ends: after SPIN_NS */
+		for (int i = 0; i < 32; i++) {
+			if (something(w))
+				return;
+			weft_cpu_relax();
+		}
+	} while (weft_clock_ns() < end);
+	say_idle(w, WEFT_ULT_IDLE_SLEEPS);
+	if (!something(w))
+		(void)weft_park(w->carrier->parker, deadline_ns);
+}
+
+static void idle(struct weft_ult_worker *w)
+{
+	bool nap = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed) > 1 &&
+		   atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed) &&
+		   w->naps < NAPS_MAX;
+	uint64_t deadline = atomic_load_explicit(&w->x_next_timer, memory_order_relaxed);
+	if (nap) {
+		uint64_t end = weft_clock_ns() + NAP_NS;
+		deadline = end < deadline ? end : deadline;
+		atomic_fetch_add_explicit(&weft_ults.x_nappers, 1, memory_order_seq_cst);
+	}
+	atomic_fetch_add_explicit(&weft_ults.x_idle_count, 1, memory_order_seq_cst);
+	const struct weft_ult_hooks *h = hooks_enter();
+	if (h) {
+		say_idle(w, WEFT_ULT_IDLE_SLEEPS);
+		if (!something(w))
+			h->idle(something, w, deadline);
+		hooks_leave();
+	} else {
+		idle_alone(w, deadline);
+	}
+	/* Called by somebody: there may be something to steal. */
+	if (atomic_load_explicit(&w->x_idle, memory_order_relaxed) == WEFT_ULT_IDLE_NOT)
+		w->naps = 0;
+	else if (nap)
+		w->naps++;
+	say_idle(w, WEFT_ULT_IDLE_NOT);
+	atomic_fetch_sub_explicit(&weft_ults.x_idle_count, 1, memory_order_seq_cst);
+	if (nap)
+		atomic_fetch_sub_explicit(&weft_ults.x_nappers, 1, memory_order_seq_cst);
+	(void)steal(w);
+}
+
+void weft_ult_work(struct weft_ult_worker *w)
+{
+	for (;;) { /* ends: stop and nothing ready, or a thread keeps the carrier */
+		weft_ult_timers_run(w);
+		struct weft_ult *t = weft_ult_next(w);
+		if (!t) {
+			if (atomic_load_explicit(&weft_ults.x_stop, memory_order_acquire))
+				return;
+			w->tick_due = false;
+			idle(w);
+			continue;
+		}
+		if (w->tick_due) {
+			w->tick_due = false;
+			const struct weft_ult_hooks *h = hooks_enter();
+			if (h) {
+				h->tick();
+				hooks_leave();
+			}
+		}
+		if (!weft_ult_run(w, t))
+			return;
+	}
+}
