@@ -7,9 +7,18 @@
 #include "comm/comm.h"
 #include "task/task.h"
 #include "net/ofi.h"
+#include "ult/ult.h"
 
 static enum { RT_NEW, RT_RUNNING, RT_STOPPED } state;
 static const struct weft_boot_info *job;
+
+static void look(void)
+{
+	(void)weft_engine_poll();
+}
+
+/* Workers of user-level threads that have nothing to run wait in the engine. */
+static const struct weft_ult_hooks ult_hooks = {.idle = weft_engine_idle, .tick = look};
 
 weft_err weft_rt_start(const struct weft_boot_info **info_p)
 {
@@ -31,6 +40,7 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 	if (err)
 		goto stop_engine;
 	weft_engine_set_local_ranks(weft_comm_local_ranks(), 0);
+	weft_ult_hooks_set(&ult_hooks);
 	state = RT_RUNNING;
 	*info_p = job;
 	return WEFT_OK;
@@ -50,6 +60,7 @@ void weft_rt_stop(void)
 	if (state != RT_RUNNING)
 		return;
 	state = RT_STOPPED;
+	weft_ult_hooks_set(NULL);
 	weft_comm_stop();
 	weft_engine_stop();
 	weft_boot_close();
@@ -77,4 +88,5 @@ void weft_rt_describe(FILE *out)
 	weft_ofi_describe(ofi, sizeof ofi);
 	fprintf(out, "ofi: %s\n", ofi);
 	weft_engine_describe(out);
+	weft_ult_describe(out);
 }

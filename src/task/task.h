@@ -28,6 +28,13 @@ weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64
 void weft_engine_wait(struct weft_completion *c);
 
 /*
+ * A worker of user-level threads has nothing to run: polls and sleeps like a waiter until
+ * ready(arg), or until deadline_ns of the clock (WEFT_NEVER: none).  Who makes something ready
+ * unparks the caller's parker.  Returns at once when the engine is not running.
+ */
+void weft_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns);
+
+/*
  * How many ranks share how many cores here; cpus 0: ask the system.  More ranks than cores: waiters
  * do not spin.  Called by rt/ once it knows; any time.
  */

@@ -7,6 +7,9 @@
  * completes its operation wakes it.  A poller that completes somebody else's operation, and not its
  * own, gives up the baton, wakes the other and parks: on a shared core the other can only run if it
  * does.
+ * A thread that blocks beside the kernel's (a light one, ult/) never polls: it parks, and its
+ * worker, without other work, waits here in its place for "one of mine is ready"
+ * (weft_engine_idle).
  */
 #include "base/log.h"
 #include "task/engine_int.h"
@@ -15,9 +18,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CHUNK 64     /* completions that one wait enlists without allocating */
-#define CHECK_MASK 7 /* rounds between looks at the clock, less 1 */
-#define HOT_WAITS 4  /* waits that polling ended, before the doorbells are put away */
+#define CHUNK 64      /* completions that one wait enlists without allocating */
+#define NAP_NS 50000u /* without memory for a node */
+#define CHECK_MASK 7  /* rounds between looks at the clock, less 1 */
+#define HOT_WAITS 4   /* waits that polling ended, before the doorbells are put away */
 
 struct wait_call {
 	struct weft_completion *const *c;
@@ -27,6 +31,8 @@ struct wait_call {
 	uint64_t deadline_ns; /* WEFT_NEVER or of the clock */
 	struct weft_parker *parker;
 	struct weft_wait_node *node; /* n of them */
+	bool (*ready)(void *arg);    /* an idle worker's: instead of completions */
+	void *ready_arg;
 	bool enlisted, parked_once, slept;
 	struct weft_waiter waiter;
 	struct weft_wake_batch batch; /* what our rounds completed for others */
@@ -37,6 +43,8 @@ struct wait_call {
 
 static bool call_done(struct wait_call *w)
 {
+	if (w->ready)
+		return w->ready(w->ready_arg);
 	if (w->all) {
 		while (w->first < w->n && /* ends at n */
 		       (!w->c[w->first] || weft_completion_done(w->c[w->first])))
@@ -343,6 +351,9 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 	unsigned rounds = 1;
 	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
 		int found = round_once(e, WEFT_ROUND_QUICK);
+		bool woke = w->ready && w->batch.count;
+		if (woke) /* perhaps one of its own: it is ready once it has been woken */
+			weft_wake_batch_flush(&w->batch, w->parker);
 		if (call_done(w)) {
 			if (spin.started && !w->slept)
 				weft_spin_paid();
@@ -350,7 +361,7 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 			leave(e, w);
 			break;
 		}
-		if (weft_unlikely(w->batch.count != 0)) {
+		if (weft_unlikely(w->batch.count != 0 || woke)) {
 			polled(e, w);
 			if (!hand_over(e, w))
 				break;
@@ -431,6 +442,54 @@ static uint64_t deadline_of(uint64_t timeout_ns)
 	return now > WEFT_NEVER - 1 - timeout_ns ? WEFT_NEVER - 1 : now + timeout_ns;
 }
 
+/* A light thread: its worker polls, not it. */
+static weft_err wait_light(struct wait_call *w)
+{
+	weft_err err = WEFT_OK;
+	(void)enlist(w);
+	while (!call_done(w)) { /* ends: done or expired; parks between */
+		if (expired(w)) {
+			err = WEFT_ERR_TIMEOUT;
+			break;
+		}
+		weft_count(WEFT_CNT_PARKS_LIGHT, 1);
+		weft_park(w->parker, w->deadline_ns);
+	}
+	delist(w);
+	return err;
+}
+
+/* The same without memory to be woken by. */
+static weft_err wait_light_napping(struct wait_call *w)
+{
+	while (!call_done(w)) { /* ends: done or expired */
+		if (expired(w))
+			return WEFT_ERR_TIMEOUT;
+		weft_park(w->parker, weft_clock_ns() + NAP_NS);
+	}
+	return WEFT_OK;
+}
+
+static __attribute__((noinline)) weft_err wait_light_one(struct wait_call *w)
+{
+	struct weft_wait_node node;
+	w->node = &node;
+	return wait_light(w);
+}
+
+/* Its stack is small: no more than one node lies there. */
+static weft_err wait_light_sized(struct wait_call *w)
+{
+	if (w->n == 1)
+		return wait_light_one(w);
+	w->node = malloc(w->n * sizeof *w->node);
+	if (!w->node)
+		return wait_light_napping(w);
+	weft_err err = wait_light(w);
+	free(w->node);
+	return err;
+}
+
 /* Waits for at most CHUNK completions; the nodes are here, on the stack. */
 static __attribute__((noinline)) weft_err wait_chunk(struct wait_call *w)
 {
@@ -461,6 +520,8 @@ static weft_err wait_heap(struct wait_call *w)
 static weft_err wait_sized(struct wait_call *w)
 {
 	w->parker = weft_parker_self();
+	if (weft_parker_is_light(w->parker))
+		return wait_light_sized(w);
 	if (w->n <= 4)
 		return wait_few(w);
 	return w->n <= CHUNK ? wait_chunk(w) : wait_heap(w);
@@ -506,4 +567,15 @@ void weft_engine_wait(struct weft_completion *c)
 	weft_err err = weft_engine_wait_all(&c, 1, WEFT_FOREVER);
 	if (err)
 		weft_panic("cannot wait here: %s", weft_strerror(err));
+}
+
+void weft_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
+{
+	struct wait_call w = {
+		.ready = ready, .ready_arg = arg, .deadline_ns = deadline_ns, .all = true};
+	if (weft_engine_self.in_handler ||
+	    !atomic_load_explicit(&weft_engine.x_running, memory_order_acquire))
+		return;
+	w.parker = weft_parker_self();
+	(void)wait_loop(&weft_engine, &w);
 }

@@ -39,7 +39,6 @@ set_property(GLOBAL PROPERTY WEFT_LAYERS "")
 set(WEFT_topo_LIBS PkgConfig::HWLOC)
 set(WEFT_boot_LIBS PkgConfig::SODIUM ${CMAKE_DL_LIBS})
 set(WEFT_net_LIBS PkgConfig::SODIUM ${CMAKE_DL_LIBS})
-set(WEFT_net_LIBS PkgConfig::SODIUM)
 set(WEFT_ult_LIBS ${CMAKE_DL_LIBS} m)
 
 # Seconds after which a test hangs, on a machine that is busy with others too; no test judges time
