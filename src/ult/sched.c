@@ -284,22 +284,43 @@ static uint64_t deadline_after(uint64_t ns)
 	return ns > WEFT_NEVER - 1 - now ? WEFT_NEVER - 1 : now + ns;
 }
 
+/* A token that is there, or comes while we are parked.  An inner wait (a mutex, a message) may use
+ * up the parker's notification, never the token. */
+static bool take_token(struct weft_ult *me)
+{
+	/* Relaxed: a hint.  TOKEN: an exchange, or an unpark between look and store were lost. */
+	return atomic_load_explicit(&me->x_token, memory_order_relaxed) &&
+	       atomic_exchange_explicit(&me->x_token, 0, memory_order_acq_rel);
+}
+
+static bool park_for_token(struct weft_ult_worker *w, uint64_t deadline_ns)
+{
+	struct weft_ult *me = w->current;
+	if (take_token(me))
+		return true;
+	bool in_time = weft_ult_park_until(w, deadline_ns);
+	return take_token(me) || in_time;
+}
+
 void weft_ult_park(void)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here();
 	if (w && w->current)
-		(void)weft_ult_park_until(w, WEFT_NEVER);
+		(void)park_for_token(w, WEFT_NEVER);
 }
 
 bool weft_ult_park_for(uint64_t ns)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here();
 	return !w || !w->current ||
-	       weft_ult_park_until(w, ns == WEFT_ULT_FOREVER ? WEFT_NEVER : deadline_after(ns));
+	       park_for_token(w, ns == WEFT_ULT_FOREVER ? WEFT_NEVER : deadline_after(ns));
 }
 
 void weft_ult_unpark(weft_ult *t)
 {
+	/* TOKEN -> take_token.  Carries: what the caller wrote.  The parker's exchange comes after
+	 * it: whoever consumes that sees the token. */
+	atomic_store_explicit(&t->x_token, 1, memory_order_release);
 	weft_unpark(&t->parker);
 }
 
@@ -314,14 +335,10 @@ void weft_ult_sleep_ns(uint64_t ns)
 			; /* ends: at the deadline */
 		return;
 	}
-	bool notified = false;
-	struct weft_parker *me = &w->current->parker;
 	weft_ult_waits_for("time", NULL);
-	while (weft_ult_park_until(weft_ult_worker_here(), deadline)) /* ends: at the deadline */
-		notified = true;
+	while (weft_ult_park_until(weft_ult_worker_here(), deadline))
+		; /* ends: at the deadline */
 	weft_ult_waits_for(NULL, NULL);
-	if (notified)
-		weft_unpark(me); /* it was for somebody who parks, not for a sleep */
 }
 
 /* ---- as a back-end of wait/ -------------------------------------------------------------------

@@ -63,6 +63,7 @@ static void prepare(struct weft_ult *t, const struct weft_ult_attr *a, void *(*f
 	atomic_store_explicit(&t->parker.x_word, WEFT_PARKER_EMPTY, memory_order_relaxed);
 	atomic_store_explicit(&t->x_join, a->detached ? WEFT_ULT_IS_DETACHED : WEFT_ULT_RUNNING,
 			      memory_order_relaxed);
+	atomic_store_explicit(&t->x_token, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->x_waits_for, NULL, memory_order_relaxed);
 	t->flags = WEFT_ULT_ALIVE;
 	if (a->worker != WEFT_ULT_ANY_WORKER)

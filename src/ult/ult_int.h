@@ -55,9 +55,10 @@ struct weft_ult {
 	struct weft_ult_worker *home;                      /* I */
 	uint32_t slot;                                     /* I */
 	int err;                                           /* R: its errno while it does not run */
-	uint8_t class;                                     /* I */
-	uint8_t flags;                                     /* R, its creator before */
-	char *stack;                                       /* I: lowest byte */
+	_Atomic uint8_t x_token; /* weft_ult_unpark; apart from what inner waits consume */
+	uint8_t class;           /* I */
+	uint8_t flags;           /* R, its creator before */
+	char *stack;             /* I: lowest byte */
 
 	alignas(WEFT_CACHELINE) void *(*fn)(void *); /* R */
 	void *arg;                                   /* R: then the result */

@@ -147,7 +147,10 @@ static void *parks(void *arg)
 	CHECK(!weft_ult_park_for(1000000));
 	weft_ult_unpark(weft_ult_self());
 	CHECK(weft_ult_park_for(60000000000ull));
+	/* Neither a sleep nor another wait uses it up. */
+	weft_ult_unpark(weft_ult_self());
 	weft_ult_sleep_ns(100000);
+	CHECK(weft_ult_park_for(60000000000ull));
 	return NULL;
 }
 

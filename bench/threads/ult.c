@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ult.c - what does it cost to switch, create, block and wake a thread?
+ *
+ * Unit      nanoseconds; a million threads: seconds and KiB for each.
+ * Bound     switch: some 30 instructions and a jump, 5 ns; random among 100,000: two cache misses.
+ *           Two workers: two cache lines handed over, 0.3 us.
+ * Method    medians of blocks of some milliseconds.  The same with kernel threads: --pthreads.
+ *
+ * ult [--quick] [--pthreads] [CASE...]
+ */
+#include "bench.h"
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <weft/ult.h>
+
+#define BLOCKS 15
+
+static int quick, plain;
+static double block[BENCH_BLOCKS_MAX];
+
+static double now_ns(void)
+{
+	return bench_now_us() * 1e3;
+}
+
+static void row(const char *name, double ns)
+{
+	bench_row(name, "time", "ns", ns);
+}
+
+/* ---- a thread of either kind ------------------------------------------------------------------
+ */
+
+struct thread {
+	weft_ult *ult;
+	pthread_t plain;
+	sem_t sem; /* a plain one parks here */
+	void *(*fn)(void *);
+	void *arg;
+};
+
+static void start(struct thread *t, void *(*fn)(void *), void *arg, int worker)
+{
+	t->fn = fn;
+	t->arg = arg;
+	if (!plain) {
+		struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
+		a.worker = worker;
+		a.stack_size = 4096;
+		if (weft_ult_create(&t->ult, &a, fn, arg))
+			exit(1);
+		return;
+	}
+	pthread_attr_t a;
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, 64 << 10);
+	if (worker >= 0) {
+		cpu_set_t may, one;
+		sched_getaffinity(0, sizeof(may), &may);
+		int nth = worker % CPU_COUNT(&may);
+		CPU_ZERO(&one);
+		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+			if (CPU_ISSET(cpu, &may) && nth-- == 0)
+				CPU_SET(cpu, &one);
+		pthread_attr_setaffinity_np(&a, sizeof(one), &one);
+	}
+	sem_init(&t->sem, 0, 0);
+	if (pthread_create(&t->plain, &a, fn, arg))
+		exit(1);
+	pthread_attr_destroy(&a);
+}
+
+static void end(struct thread *t)
+{
+	if (plain)
+		pthread_join(t->plain, NULL);
+	else
+		weft_ult_join(t->ult, NULL);
+}
+
+static void park(struct thread *me)
+{
+	if (plain)
+		sem_wait(&me->sem);
+	else
+		weft_ult_park();
+}
+
+static void unpark(struct thread *t)
+{
+	if (plain)
+		sem_post(&t->sem);
+	else
+		weft_ult_unpark(t->ult);
+}
+
+/* ---- switch ------------------------------------------------------------------------------------
+ */
+
+static long turns;
+
+static void *yields(void *arg)
+{
+	int first = arg != NULL;
+	for (int b = 0; b < BLOCKS; b++) {
+		double t = now_ns();
+		for (long i = 0; i < turns; i++)
+			plain ? (void)sched_yield() : weft_ult_yield();
+		if (first)
+			block[b] = (now_ns() - t) / (double)turns / 2;
+	}
+	return NULL;
+}
+
+static void bench_switch(void)
+{
+	struct thread t[2];
+	turns = plain ? 20000 : 200000;
+	start(&t[0], yields, NULL, 0);
+	start(&t[1], yields, &turns, 0);
+	end(&t[0]);
+	end(&t[1]);
+	row("switch", bench_median(block, BLOCKS));
+}
+
+/* ---- block and wake ----------------------------------------------------------------------------
+ */
+
+static struct thread pair[2];
+static _Atomic int x_turn;
+
+static void *plays(void *arg)
+{
+	int me = arg != NULL;
+	for (int b = 0; b < BLOCKS; b++) {
+		double t = now_ns();
+		for (long i = 0; i < turns; i++) {
+			while (atomic_load_explicit(&x_turn, memory_order_acquire) != me)
+				park(&pair[me]);
+			atomic_store_explicit(&x_turn, !me, memory_order_release);
+			unpark(&pair[!me]);
+		}
+		if (me)
+			block[b] = (now_ns() - t) / (double)turns;
+	}
+	return NULL;
+}
+
+static void bench_wake(const char *name, int other)
+{
+	turns = plain ? 5000 : other ? 20000 : 100000;
+	atomic_store(&x_turn, 2);
+	start(&pair[0], plays, NULL, 0);
+	start(&pair[1], plays, &turns, other);
+	atomic_store(&x_turn, 0);
+	unpark(&pair[0]);
+	end(&pair[0]);
+	end(&pair[1]);
+	row(name, bench_median(block, BLOCKS));
+}
+
+/* ---- create and join ---------------------------------------------------------------------------
+ */
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static void *creates(void *arg)
+{
+	(void)arg;
+	for (int b = 0; b < BLOCKS; b++) {
+		double t = now_ns();
+		for (long i = 0; i < turns; i++) {
+			struct thread child;
+			start(&child, nothing, NULL, -1);
+			end(&child);
+		}
+		block[b] = (now_ns() - t) / (double)turns;
+	}
+	return NULL;
+}
+
+static void bench_create(void)
+{
+	struct thread t;
+	turns = plain ? 200 : 50000;
+	start(&t, creates, NULL, 0);
+	end(&t);
+	row("create and join", bench_median(block, BLOCKS));
+}
+
+/* ---- a mutex that four threads want ------------------------------------------------------------
+ */
+
+static weft_ult_mutex mutex = WEFT_ULT_MUTEX_INIT;
+static pthread_mutex_t plain_mutex = PTHREAD_MUTEX_INITIALIZER;
+static long shared_count;
+
+static void *locks(void *arg)
+{
+	(void)arg;
+	for (long i = 0; i < turns; i++) {
+		if (plain) {
+			pthread_mutex_lock(&plain_mutex);
+			shared_count++;
+			pthread_mutex_unlock(&plain_mutex);
+		} else {
+			weft_ult_mutex_lock(&mutex);
+			shared_count++;
+			weft_ult_mutex_unlock(&mutex);
+		}
+	}
+	return NULL;
+}
+
+static void bench_mutex(void)
+{
+	struct thread t[4];
+	turns = 50000;
+	for (int b = 0; b < BLOCKS; b++) {
+		double began = now_ns();
+		for (int i = 0; i < 4; i++)
+			start(&t[i], locks, NULL, i % 2);
+		for (int i = 0; i < 4; i++)
+			end(&t[i]);
+		block[b] = (now_ns() - began) / (double)turns / 4;
+	}
+	row("mutex of 4 on 2 cores", bench_median(block, BLOCKS));
+}
+
+/* ---- many --------------------------------------------------------------------------------------
+ */
+
+static struct thread *many;
+static int *after; /* who is woken by whom: one random cycle */
+static int count;
+static _Atomic long x_hops;
+static long hops_max;
+static double hops_end;
+
+static void *hops(void *arg)
+{
+	long me = (long)arg;
+	for (;;) {
+		park(&many[me]);
+		long h = atomic_load_explicit(&x_hops, memory_order_relaxed) + 1;
+		atomic_store_explicit(&x_hops, h, memory_order_relaxed);
+		if (h == hops_max)
+			hops_end = now_ns();
+		unpark(&many[after[me]]);
+		if (h >= hops_max)
+			return NULL;
+	}
+}
+
+static void bench_random(void)
+{
+	unsigned seed = 20161121;
+	char name[64];
+	count = plain ? 1000 : 100000;
+	hops_max = plain ? 20000 : 1000000;
+	many = calloc((size_t)count, sizeof(*many));
+	after = malloc(sizeof(*after) * (size_t)count);
+	int *order = malloc(sizeof(*order) * (size_t)count);
+	for (int i = 0; i < count; i++)
+		order[i] = i;
+	for (int i = count - 1; i > 0; i--) {
+		int j = (int)((unsigned)rand_r(&seed) % (unsigned)(i + 1)), t = order[i];
+		order[i] = order[j];
+		order[j] = t;
+	}
+	for (int i = 0; i < count; i++)
+		after[order[i]] = order[(i + 1) % count];
+	for (long i = 0; i < count; i++)
+		start(&many[i], hops, (void *)i, 0);
+	double t = now_ns();
+	unpark(&many[0]);
+	for (int i = 0; i < count; i++)
+		end(&many[i]);
+	snprintf(name, sizeof(name), "random among %d", count);
+	row(name, (hops_end - t) / (double)hops_max);
+	free(many);
+	free(after);
+	free(order);
+}
+
+static _Atomic int x_blocked, x_open;
+
+static void *blocks(void *arg)
+{
+	struct thread *me = arg;
+	atomic_fetch_add_explicit(&x_blocked, 1, memory_order_relaxed);
+	while (!atomic_load_explicit(&x_open, memory_order_acquire))
+		park(me);
+	return NULL;
+}
+
+static long resident_kib(void)
+{
+	long pages = 0, ignored;
+	FILE *f = fopen("/proc/self/statm", "r");
+	if (f && fscanf(f, "%ld %ld", &ignored, &pages) != 2)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages * 4;
+}
+
+/* Page tables count as well. */
+static long tables_kib(void)
+{
+	char line[128];
+	long kib = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmPTE: %ld", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+static int creators;
+static double phase[3];
+
+static void *creates_part(void *arg)
+{
+	int part = (int)(long)arg, from = count / creators * part, to = from + count / creators;
+	for (int i = from; i < to; i++)
+		start(&many[i], blocks, &many[i], -1);
+	return NULL;
+}
+
+static void *wakes_part(void *arg)
+{
+	int part = (int)(long)arg, from = count / creators * part, to = from + count / creators;
+	for (int i = from; i < to; i++)
+		unpark(&many[i]);
+	for (int i = from; i < to; i++)
+		end(&many[i]);
+	return NULL;
+}
+
+static void each_part(void *(*fn)(void *))
+{
+	struct thread t[2];
+	for (int i = 0; i < creators; i++)
+		start(&t[i], fn, (void *)(long)i, i);
+	for (int i = 0; i < creators; i++)
+		end(&t[i]);
+}
+
+static void bench_million(void)
+{
+	char name[64];
+	count = plain ? 5000 : quick ? 100000 : 1000000;
+	creators = weft_ult_workers() > 1 && !plain ? 2 : 1;
+	many = malloc(sizeof(*many) * (size_t)count);
+	memset(many, 0, sizeof(*many) * (size_t)count);
+	long before = resident_kib() + tables_kib();
+	double t = now_ns();
+	each_part(creates_part);
+	while (atomic_load(&x_blocked) < count / creators * creators)
+		usleep(100);
+	phase[0] = (now_ns() - t) / 1e9;
+	long blocked = resident_kib() + tables_kib();
+	atomic_store(&x_open, 1);
+	double woken = now_ns();
+	each_part(wakes_part);
+	phase[1] = (now_ns() - woken) / 1e9;
+	snprintf(name, sizeof(name), "%d threads on %d", count, creators);
+	bench_row(name, "created and blocked", "s", phase[0]);
+	bench_row(name, "woken and ended", "s", phase[1]);
+	bench_row(name, "memory of each", "KiB", (double)(blocked - before) / count);
+	free(many);
+}
+
+static int wanted(int argc, char **argv, const char *name)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], name) == 0)
+			return 1;
+	return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+	int kept = 1, workers = 2;
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--quick") == 0)
+			quick = 1;
+		else if (strcmp(argv[i], "--pthreads") == 0)
+			plain = 1;
+		else
+			argv[kept++] = argv[i];
+	}
+	argc = kept;
+	cpu_set_t may;
+	sched_getaffinity(0, sizeof(may), &may);
+	if (wanted(argc, argv, "million-on-1"))
+		workers = argc > 1 ? 1 : 2;
+	if (!plain && weft_ult_start(workers))
+		return 1;
+	if (wanted(argc, argv, "switch"))
+		bench_switch();
+	if (wanted(argc, argv, "create"))
+		bench_create();
+	if (wanted(argc, argv, "wake"))
+		bench_wake("block and wake, one worker", 0);
+	if (wanted(argc, argv, "wake2"))
+		bench_wake("block and wake, two workers", 1);
+	if (wanted(argc, argv, "mutex"))
+		bench_mutex();
+	if (wanted(argc, argv, "random"))
+		bench_random();
+	if (wanted(argc, argv, "million") || wanted(argc, argv, "million-on-1"))
+		bench_million();
+	return 0;
+}
