@@ -95,9 +95,10 @@ WEFT_ULT_API void
 weft_ult_exit(void *result); /* user-level threads only */
 
 /*
- * park: until somebody unparks the caller; at once when that has happened already.  It may also
- * return for no reason: look again at what you wait for.  park_for: false: ns have passed.
- * User-level threads only.  unpark: anybody; of a thread that has ended since: no harm.
+ * park: until somebody unparks the caller; at once when that has happened since its last park.
+ * Several unparks before a park are one.  park_for: false: ns have passed.  User-level threads
+ * only.  unpark: anybody; of a thread that has ended since: no harm, or one unpark too many for the
+ * thread that has its place now: so look again at what you wait for.
  */
 WEFT_ULT_API void weft_ult_park(void);
 WEFT_ULT_API bool weft_ult_park_for(uint64_t ns);

@@ -296,10 +296,13 @@ static bool take_token(struct weft_ult *me)
 static bool park_for_token(struct weft_ult_worker *w, uint64_t deadline_ns)
 {
 	struct weft_ult *me = w->current;
-	if (take_token(me))
-		return true;
-	bool in_time = weft_ult_park_until(w, deadline_ns);
-	return take_token(me) || in_time;
+	bool in_time = true;
+	while (!take_token(me)) { /* ends: a token, or the deadline */
+		if (!in_time)
+			return false;
+		in_time = weft_ult_park_until(weft_ult_worker_here(), deadline_ns);
+	}
+	return true;
 }
 
 void weft_ult_park(void)
