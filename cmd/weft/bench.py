@@ -32,6 +32,13 @@ PREFIX = os.path.dirname(os.path.dirname(HERE))
 BIN = os.path.join(PREFIX, "bin")
 COLUMNS = "bench,impl,link,case,metric,unit,min,median,max,n".split(",")
 
+class Parser(argparse.ArgumentParser):
+    """A wrong argument is answered in one line."""
+
+    def error(self, message):
+        self.exit(2, "%s: %s; --help tells more\n" % (self.prog, message))
+
+
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
@@ -327,7 +334,7 @@ def write_svg(path, name, bench, options, results):
 
 
 def parse_paper(argv):
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="weft bench paper", description="Runs every bench and writes one HTML page: each figure of "
         "the papers, what they found, and what was measured here.")
     parser.add_argument("--html", default="weft-paper.html", metavar="FILE", help="(weft-paper.html)")
@@ -417,7 +424,7 @@ def paper(argv):
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="weft bench", description="Measures weft, and other MPIs beside it in the same run.",
         epilog="`weft bench list` says what each bench asks; `weft bench paper --help`: all on a page.")
     parser.add_argument("bench", metavar="BENCH", help="list, paper, " + ", ".join(BENCHES))

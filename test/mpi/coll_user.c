@@ -273,7 +273,7 @@ static void test_errors(void)
 	FAILS(MPI_Allreduce(&d, &d, 1, MPI_DOUBLE, MPI_MAXLOC, w), MPI_ERR_OP);
 	FAILS(MPI_Allreduce(&a, &b, 1, MPI_INT, MPI_OP_NULL, w), MPI_ERR_OP);
 	FAILS(MPI_Allreduce(&a, &b, 1, MPI_INT, MPI_REPLACE, w), MPI_ERR_OP);
-	FAILS(MPI_Allreduce(&a, &b, 1, MPI_CHAR, MPI_SUM, w), MPI_ERR_OP);
+	FAILS(MPI_Allreduce(&a, &b, 1, MPI_WCHAR, MPI_SUM, w), MPI_ERR_OP);
 	FAILS(MPI_Allreduce(&a, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, w), MPI_ERR_BUFFER);
 	if (rank != 0)
 		FAILS(MPI_Gather(MPI_IN_PLACE, 1, MPI_INT, &b, 1, MPI_INT, 0, w), MPI_ERR_BUFFER);
