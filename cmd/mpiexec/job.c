@@ -73,9 +73,9 @@ static void fail(struct verdict v)
 	job.window_at = weft_clock_ns() + verdict_window_ns(&job.verdict);
 }
 
-static void on_aborted(int rank, int code)
+static void on_aborted(int rank, int code, const char *why)
 {
-	fail((struct verdict){.kind = VERDICT_ABORT, .rank = rank, .value = code});
+	fail((struct verdict){.kind = VERDICT_ABORT, .rank = rank, .value = code, .text = why});
 }
 
 static void on_broken(int rank, const char *what)

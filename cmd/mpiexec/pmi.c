@@ -246,8 +246,13 @@ static void do_abort(struct conn *c, const char *line)
 {
 	char text[16];
 	long code = field(line, "exitcode", text, sizeof text) ? strtol(text, NULL, 10) : 1;
+	/* Ours say why, in words to the line's end, if it is for what another rank did. */
+	static char first_why[512];
+	const char *why = strstr(line, " why=");
+	if (why && !first_why[0])
+		snprintf(first_why, sizeof first_why, "%s", why + strlen(" why="));
 	c->aborted = true;
-	srv.hooks->aborted(c->rank, (int)code);
+	srv.hooks->aborted(c->rank, (int)code, why ? first_why : NULL);
 }
 
 /* Requests that only need one fixed line. */

@@ -14,10 +14,10 @@
 
 /* What the job hears. */
 struct pmi_hooks {
-	void (*aborted)(int rank, int code);
-	void (*broken)(int rank, const char *what); /* a request that makes no sense */
-	void (*lost)(int rank, int status);         /* its MPI process ended without finalize */
-	void (*stuck)(int rank); /* rank left while others wait for it in a barrier */
+	void (*aborted)(int rank, int code, const char *why); /* why: static, or NULL */
+	void (*broken)(int rank, const char *what);           /* a request that makes no sense */
+	void (*lost)(int rank, int status); /* its MPI process ended without finalize */
+	void (*stuck)(int rank);            /* rank left while others wait for it in a barrier */
 };
 
 bool pmi_init(int size, const char *jobid, const struct pmi_hooks *hooks);

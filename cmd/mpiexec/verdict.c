@@ -27,7 +27,7 @@ uint64_t verdict_window_ns(const struct verdict *v)
 	switch (v->kind) {
 	case VERDICT_STUCK:
 	case VERDICT_ABORT: /* the keeper may be about to tell of the death that led to it */
-		return 100000000u;
+		return v->text ? 3000000000u : 100000000u;
 	default:
 		return 10000000u; /* for the last lines that are on their way */
 	}
@@ -97,7 +97,10 @@ void verdict_say(const struct verdict *v, const struct plan *plan)
 		    v->rank, host);
 		break;
 	case VERDICT_ABORT:
-		say("rank %d on %s aborted the job with code %d", v->rank, host, v->value);
+		if (v->text)
+			say("rank %d: %s", v->rank, v->text);
+		else
+			say("rank %d on %s aborted the job with code %d", v->rank, host, v->value);
 		break;
 	case VERDICT_DIED:
 		say_died(v, host);

@@ -12,7 +12,7 @@ enum verdict_kind {
 	/* may be a consequence of one of the kinds below: replaced by it */
 	VERDICT_LOST,  /* an MPI process below a wrapper ended without finalize, nobody knows how */
 	VERDICT_STUCK, /* a rank left while others wait for it */
-	VERDICT_ABORT, /* value: code */
+	VERDICT_ABORT, /* value: code; text: NULL, or why, in the rank's words */
 	/* a cause by itself */
 	VERDICT_DIED,     /* value: wait status */
 	VERDICT_PROTOCOL, /* text */

@@ -21,6 +21,7 @@
 #define PARTS_MAX 65536
 #define PART_OVERHEAD 16 /* room for the number of parts, and the launcher's own NUL */
 #define ABORT_WAIT_NS 1000000000u
+#define BEREFT_WAIT_NS 5000000000u /* mpiexec waits for word of that rank's end, too */
 #define JOB_KEY "weft.job"
 
 static char nothing[] = ""; /* a batch in which the rank put nothing */
@@ -393,9 +394,9 @@ static void flush_quickly(FILE *f)
 
 /* The launcher ends all ranks at once.  Were we gone before, the others would first complain about
  * our death, each in its own line. */
-static void wait_for_end(void)
+static void wait_for_end(uint64_t ns)
 {
-	uint64_t end = weft_clock_ns() + ABORT_WAIT_NS;
+	uint64_t end = weft_clock_ns() + ns;
 	while (weft_clock_ns() < end) { /* ends: by the launcher's signal, or after that time */
 		struct timespec pause = {.tv_nsec = 50000000};
 		nanosleep(&pause, NULL);
@@ -408,7 +409,19 @@ _Noreturn void weft_boot_abort(int code, const char *text)
 	if (text)
 		weft_error("%s", text);
 	flush_quickly(stderr);
-	if (weft_pmi_abort(&job.pmi, code))
-		wait_for_end();
+	if (weft_pmi_abort(&job.pmi, code, NULL))
+		wait_for_end(ABORT_WAIT_NS);
+	_exit(code & 255 ? code & 255 : 1);
+}
+
+_Noreturn void weft_boot_abort_bereft(int code, const char *text)
+{
+	if (!job.many)
+		weft_boot_abort(code, text);
+	flush_quickly(stdout);
+	flush_quickly(stderr);
+	if (weft_pmi_abort(&job.pmi, code, text))
+		wait_for_end(BEREFT_WAIT_NS);
+	weft_error("%s", text); /* nobody else tells it */
 	_exit(code & 255 ? code & 255 : 1);
 }

@@ -43,4 +43,8 @@ void weft_boot_close(void);
 /* Ends the whole job with exit code `code`; text names the cause (may be NULL).  Flushes stdio. */
 _Noreturn void weft_boot_abort(int code, const char *text);
 
+/* The same because another rank is gone.  weft's mpiexec tells of that rank's end, once for all who
+ * suffer from it, or prints text if it knows of none; under another launcher we print it. */
+_Noreturn void weft_boot_abort_bereft(int code, const char *text);
+
 #endif

@@ -96,6 +96,7 @@ weft_err weft_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *next_p
 weft_err weft_pmi_barrier(struct weft_pmi *p) weft_must_use;
 void weft_pmi_finalize(struct weft_pmi *p);
 /* Any thread: one write, no answer expected.  True: the launcher will hear of it. */
-bool weft_pmi_abort(struct weft_pmi *p, int code);
+/* text: NULL, or what weft's mpiexec says of it if it knows no other cause. */
+bool weft_pmi_abort(struct weft_pmi *p, int code, const char *text);
 
 #endif

@@ -373,11 +373,15 @@ void weft_pmi_finalize(struct weft_pmi *p)
 	shut(p);
 }
 
-bool weft_pmi_abort(struct weft_pmi *p, int code)
+bool weft_pmi_abort(struct weft_pmi *p, int code, const char *text)
 {
-	char text[64];
-	int n = snprintf(text, sizeof text, "cmd=abort exitcode=%d\n", code);
+	char line[600];
+	int n = snprintf(line, sizeof line, "cmd=abort exitcode=%d%s%.*s", code,
+			 text ? " why=" : "", 500, text ? text : "");
+	for (char *c = line; (c = strchr(c, '\n'));)
+		*c = ' ';
+	line[n++] = '\n';
 	/* Relaxed: the number is all that is read; see shut(). */
 	int fd = atomic_load_explicit(&p->x_fd, memory_order_relaxed);
-	return fd >= 0 && write_some(fd, text, (size_t)n) == n;
+	return fd >= 0 && write_some(fd, line, (size_t)n) == n;
 }

@@ -200,6 +200,9 @@ static _Noreturn void die(int code, const char *func, const char *where)
 		fflush(NULL);
 		_exit(code & 0xff ? code & 0xff : 1);
 	}
+	/* The code itself may be MPI_ERR_IN_STATUS. */
+	if (told && why->text_code == MPI_ERR_PROC_ABORTED)
+		weft_boot_abort_bereft(code & 0xff ? code & 0xff : 1, line);
 	weft_boot_abort(code & 0xff ? code & 0xff : 1, line);
 }
 

@@ -94,7 +94,7 @@ int weft_mpi_err(int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(cause.text, sizeof(cause.text), fmt, ap);
 	va_end(ap);
-	cause.code = code;
+	cause.code = cause.text_code = code;
 	return code;
 }
 

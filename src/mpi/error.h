@@ -7,6 +7,7 @@
 
 struct weft_mpi_cause {
 	int code;                    /* that text explains */
+	int text_code;               /* the class that text was written for */
 	bool blamed;                 /* blame is set */
 	struct weft_mpi_comm *blame; /* referenced; whose handler is called instead */
 	char text[240];

@@ -41,7 +41,7 @@ def default_handler(how, where, fabric):
     job, place = start(how, where, "fatal", fabric)
     go(place)
     result = job.wait()
-    expect(what, result, HOW[how], 4, ["rank 1 on " + host, SAYS[how]])
+    expect(what, result, HOW[how], 2 if how.startswith("exit") else 1, ["rank 1 on " + host, SAYS[how]])
     told = [x for x in result.lines if "rank 1 on" in x]
     if len(told) != 1:
         fail("%s: the cause is told in %d lines" % (what, len(told)), result.text())
