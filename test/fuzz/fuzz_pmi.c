@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fuzz_pmi.c - PMI-1, either side: what a launcher answers to a rank, what a rank asks of mpiexec.
+ */
+#include "base/settings.h"
+#include "boot/boot_int.h"
+#include "events.h"
+#include "fuzz.h"
+#include "pmi.h"
+
+/* All answers lie there before they are asked for, and then the launcher hangs up. */
+static void client(struct fuzz_input *in)
+{
+	struct weft_pmi p = {0};
+	const char *text;
+	int fd[2], n;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd));
+	if (in->left)
+		(void)!send(fd[1], in->at, in->left, MSG_NOSIGNAL | MSG_DONTWAIT);
+	shutdown(fd[1], SHUT_WR);
+	if (!weft_pmi_open(&p, fd[0])) {
+		(void)!weft_pmi_int(&p, "get_appnum", "appnum", "appnum", &n);
+		(void)!weft_pmi_put(&p, "key", "value");
+		(void)!weft_pmi_get(&p, "key", &text);
+		(void)!weft_pmi_get_batch(&p, 0, 0, &n, &text);
+		(void)!weft_pmi_barrier(&p);
+		weft_pmi_finalize(&p);
+	}
+	close(fd[1]);
+}
+
+static void heard(int rank, int code)
+{
+}
+
+static void heard_broken(int rank, const char *what)
+{
+}
+
+static void heard_stuck(int rank)
+{
+}
+
+static void server(struct fuzz_input *in)
+{
+	static const struct pmi_hooks hooks = {
+		.aborted = heard, .broken = heard_broken, .lost = heard, .stuck = heard_stuck};
+	static bool up;
+	int fd[2];
+
+	if (!up)
+		CHECK(events_init() && pmi_init(3, "fuzz", &hooks));
+	up = true;
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd));
+	CHECK(pmi_attach(1, 0, fd[0]));
+	if (in->left)
+		(void)!send(fd[1], in->at, in->left, MSG_NOSIGNAL | MSG_DONTWAIT);
+	events_wait(0);
+	events_wait(0);
+	close(fd[1]);
+	pmi_detach(1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input in = {data, size};
+	if (fuzz_byte(&in) & 1)
+		server(&in);
+	else
+		client(&in);
+	return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fuzz_ring.c - shared memory that a peer fills with anything: sequence numbers, lengths, indices.
+ */
+#include "fuzz.h"
+#include "net/ring.h"
+
+#define SLOTS 16u
+#define DATA 4096u
+#define MOST 1024u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct weft_ring_shape shape = {.slots = SLOTS, .data = DATA};
+	size_t bytes = weft_ring_bytes(shape);
+	struct fuzz_input in = {data, size};
+	struct weft_ring_rx rx;
+	struct weft_ring_tx tx;
+	uint8_t *memory = aligned_alloc(WEFT_CACHELINE, bytes);
+
+	CHECK(memory && weft_ring_shape_ok(shape, MOST));
+	memset(memory, 0, bytes);
+	weft_ring_rx_attach(&rx, memory, shape, MOST);
+	weft_ring_tx_attach(&tx, memory, shape);
+	/* Ends with the input: each round uses some of it up. */
+	while (in.left) {
+		/* The peer writes somewhere. */
+		size_t at = fuzz_byte(&in) * 64u % bytes + fuzz_byte(&in) % 64;
+		size_t n = fuzz_byte(&in) % 64;
+		if (at + n <= bytes)
+			fuzz_take(&in, memory + at, n);
+		/* It may also know where we are. */
+		if (fuzz_byte(&in) & 1)
+			atomic_store(&rx.slot[rx.take & rx.slot_mask].x_seq, rx.take + 1);
+		for (int i = 0; i < 20 && weft_ring_peek(&rx); i++) {
+			struct weft_ring_packet p;
+			unsigned sum = 0;
+			if (weft_ring_take(&rx, &p))
+				break;
+			CHECK(p.len <= MOST);
+			CHECK(p.payload == p.small ||
+			      (p.payload >= rx.data && p.payload + p.len <= rx.data + DATA));
+			for (uint32_t k = 0; k < p.len; k++)
+				sum += p.payload[k];
+			(void)sum;
+			(void)weft_ring_consume(&rx, &p);
+		}
+		(void)weft_ring_refresh(&tx);
+		uint8_t payload[MOST] = {0};
+		struct iovec iov = {payload, fuzz_byte(&in) * 4u};
+		if (weft_ring_room(&tx, (uint32_t)iov.iov_len)) {
+			uint8_t head[WEFT_NET_HEAD] = {0};
+			weft_ring_publish(&tx, head, &iov, 1, (uint32_t)iov.iov_len, true);
+		}
+	}
+	free(memory);
+	return 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fuzz_tcp.c - the stream of a peer that has proven itself: frames, whole and cut, and what is
+ * none; and a connection that says this instead of a handshake.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include "fuzz.h"
+#include "net/auth.h"
+#include "net/tcp_int.h"
+
+#define RANKS 500
+
+static const uint8_t secret[32] = {5};
+static struct weft_net *net;
+static struct sockaddr_in where;
+static int next_rank;
+static bool down;
+static char place[4096];
+static struct iovec piece;
+
+static void on_packet(void *arg, int peer, const void *head, const void *payload, size_t len)
+{
+	unsigned sum = 0;
+	for (size_t i = 0; i < len; i++)
+		sum += ((const uint8_t *)payload)[i];
+	(void)sum;
+}
+
+static void on_place(void *arg, int peer, const void *head, size_t len, struct weft_net_sink *sink)
+{
+	piece = (struct iovec){place, len < sizeof place ? len : sizeof place};
+	*sink = (struct weft_net_sink){.iov = &piece, .n = 1, .room = piece.iov_len};
+}
+
+static void on_placed(void *arg, int peer, void *cookie, weft_err err)
+{
+}
+
+static void on_ready(void *arg, int peer)
+{
+}
+
+static void on_down(void *arg, int peer, weft_err err, const char *why)
+{
+	down = true;
+}
+
+static void open_net(void)
+{
+	static const struct weft_net_events events = {.packet = on_packet,
+						      .place = on_place,
+						      .placed = on_placed,
+						      .sent = on_placed,
+						      .ready = on_ready,
+						      .down = on_down};
+	static const struct weft_net_job job = {.size = RANKS, .jobid = "fuzz", .secret = secret};
+	char address[2048];
+	unsigned port;
+
+	if (net)
+		weft_driver_tcp.close(net);
+	CHECK(!weft_driver_tcp.open(&job, &events, &net));
+	CHECK(!weft_driver_tcp.address(net, address, sizeof address));
+	const char *at = strstr(address, " 127.0.0.1/");
+	CHECK(at && sscanf(at, " 127.0.0.1/%*u/%u", &port) == 1);
+	where = (struct sockaddr_in){.sin_family = AF_INET,
+				     .sin_port = htons((uint16_t)port),
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	next_rank = 1;
+}
+
+static int dial(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&where, sizeof where));
+	return fd;
+}
+
+static void prove(int fd)
+{
+	struct weft_net_job job = {
+		.rank = next_rank++, .size = RANKS, .jobid = "fuzz", .secret = secret};
+	struct weft_auth a;
+	char why[96];
+	weft_err err;
+	weft_auth_init(&a, &job, fd, true, 0);
+	/* Ends: loopback and a driver that answers. */
+	while ((err = weft_auth_step(&a, why, sizeof why)) == WEFT_AGAIN)
+		(void)weft_driver_tcp.poll(net);
+	CHECK_EQ(err, WEFT_OK);
+}
+
+/* Frames of the input's own making: an honest check over a length that may lie. */
+static void send_frames(int fd, struct fuzz_input *in)
+{
+	while (in->left) {
+		uint8_t frame[WEFT_TCP_FRAME], head[WEFT_NET_HEAD], payload[512];
+		uint32_t len;
+		unsigned what = fuzz_byte(in);
+		fuzz_take(in, &len, sizeof len);
+		fuzz_take(in, head, 4);
+		if (what & 1)
+			len %= 512;
+		weft_tcp_frame_write(frame, len, head);
+		if (what & 2)
+			frame[fuzz_byte(in) % WEFT_TCP_FRAME] ^= 1;
+		(void)!send(fd, frame, WEFT_TCP_FRAME, MSG_NOSIGNAL | MSG_DONTWAIT);
+		fuzz_take(in, payload, what & 1 ? len : 0);
+		(void)!send(fd, payload, what & 1 ? len : 0, MSG_NOSIGNAL | MSG_DONTWAIT);
+		(void)weft_driver_tcp.poll(net);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input in = {data, size};
+	if (!net || next_rank >= RANKS - 1)
+		open_net();
+	unsigned how = fuzz_byte(&in) % 3;
+	struct linger rst = {1, 0}; /* leaves no TIME_WAIT behind */
+	int fd = dial();
+	down = false;
+	if (how)
+		prove(fd);
+	if (how == 2)
+		send_frames(fd, &in);
+	else if (in.left)
+		(void)!send(fd, in.at, in.left, MSG_NOSIGNAL | MSG_DONTWAIT);
+	for (int i = 0; i < 4; i++)
+		(void)weft_driver_tcp.poll(net);
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &rst, sizeof rst);
+	close(fd);
+	/* Ends: the end of the connection is an event. */
+	while (how && !down)
+		(void)weft_driver_tcp.poll(net);
+	(void)weft_driver_tcp.poll(net);
+	return 0;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fuzz_wire.c - packets of a peer that has proven itself and lies: kinds, lengths, ids, credit,
+ * order, as whole packets and as streams, while sends and receives of all kinds are open.  Requests
+ * that the lies have not ended end with the connection.
+ */
+#include "comm/comm_int.h"
+#include "fuzz.h"
+
+#define OPS 64
+
+static struct {
+	const struct weft_net_events *ev;
+	uint32_t ids[16]; /* that we have told the peer */
+	unsigned n_ids;
+	bool down, full;
+} net;
+
+static enum weft_post f_post(struct weft_net *n, int peer, const void *head,
+			     const struct iovec *iov, unsigned k, size_t len, void *cookie)
+{
+	struct weft_wire h;
+	memcpy(&h, head, sizeof h);
+	if (net.down)
+		return WEFT_POST_DOWN;
+	if (net.full)
+		return WEFT_POST_FULL;
+	uint32_t id = 0;
+	if (h.kind == WEFT_WIRE_RTS)
+		memcpy(&id, iov[0].iov_base, sizeof id);
+	else if (h.kind == WEFT_WIRE_CTS)
+		id = h.sequence;
+	else if (h.kind == WEFT_WIRE_EAGER && h.flags & WEFT_WIRE_SYNC)
+		id = (uint32_t)(h.length >> 32);
+	if (id)
+		net.ids[net.n_ids++ % weft_countof(net.ids)] = id;
+	return WEFT_POST_DONE;
+}
+
+static weft_err f_get(struct weft_net *n, int peer, uint64_t remote, const struct iovec *iov,
+		      unsigned k, size_t len)
+{
+	if (remote & 1)
+		return WEFT_ERR_SYS;
+	for (unsigned i = 0; i < k; i++)
+		memset(iov[i].iov_base, 7, iov[i].iov_len);
+	return WEFT_OK;
+}
+
+static weft_err f_put(struct weft_net *n, int peer, uint64_t remote, const struct iovec *iov,
+		      unsigned k, size_t len)
+{
+	return remote & 1 ? WEFT_ERR_SYS : WEFT_OK;
+}
+
+static const struct weft_net_card *f_card(struct weft_net *n, int peer)
+{
+	static const struct weft_net_card card = {.max_payload = 4096,
+						  .inline_max = 4096,
+						  .eager_max = 256,
+						  .can_get = true,
+						  .can_put = true,
+						  .streams = true};
+	return &card;
+}
+
+static int f_poll(struct weft_net *n)
+{
+	return 0;
+}
+
+static void f_close(struct weft_net *n)
+{
+}
+
+static weft_err f_open(const struct weft_net_job *job, const struct weft_net_events *ev,
+		       struct weft_net **net_p);
+
+static const struct weft_driver driver = {.name = "fuzz",
+					  .open = f_open,
+					  .close = f_close,
+					  .post = f_post,
+					  .poll = f_poll,
+					  .get = f_get,
+					  .put = f_put,
+					  .card = f_card};
+
+static weft_err f_open(const struct weft_net_job *job, const struct weft_net_events *ev,
+		       struct weft_net **net_p)
+{
+	static struct weft_net base = {&driver};
+	net.ev = ev;
+	*net_p = &base;
+	return WEFT_OK;
+}
+
+/* A head, half honest: the right sequence, an id that exists, a length that fits. */
+static struct weft_wire head(struct fuzz_input *in, const struct weft_gate *g, size_t len)
+{
+	struct weft_wire h;
+	unsigned mend = fuzz_byte(in);
+	fuzz_take(in, &h, sizeof h);
+	if (mend & 1)
+		h.kind = (uint8_t)(1 + h.kind % 6);
+	if (mend & 2)
+		h.sequence = g->recv_seq;
+	if (mend & 4)
+		h.context = net.ids[h.context % weft_countof(net.ids)];
+	if (mend & 8)
+		h.context = 1;
+	if (mend & 16)
+		h.length = len;
+	if (mend & 32)
+		h.credit = 0;
+	if (mend & 64)
+		h.tag &= 3;
+	return h;
+}
+
+static void deliver(struct fuzz_input *in, struct weft_core *core, bool stream)
+{
+	uint8_t payload[600];
+	size_t len = fuzz_byte(in) * 2u;
+	if (len == 32) /* the size of a request to send */
+		len = sizeof(struct weft_wire_rts);
+	struct weft_wire h = head(in, &core->gate[1], len);
+	fuzz_take(in, payload, len);
+	if (!stream || !len) {
+		net.ev->packet(net.ev->arg, 1, &h, payload, len);
+		return;
+	}
+	struct weft_net_sink sink = {0};
+	net.ev->place(net.ev->arg, 1, &h, len, &sink);
+	size_t off = 0;
+	CHECK(sink.room <= len || !sink.n);
+	for (unsigned i = 0; i < sink.n && off < sink.room; i++) {
+		size_t k = sink.iov[i].iov_len < len - off ? sink.iov[i].iov_len : len - off;
+		memcpy(sink.iov[i].iov_base, payload + off, k);
+		off += k;
+	}
+	net.ev->placed(net.ev->arg, 1, sink.cookie, fuzz_byte(in) & 1 ? WEFT_ERR_PEER : WEFT_OK);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct weft_req req[OPS];
+	static char out[OPS][1024], to[OPS][1024];
+	struct fuzz_input in = {data, size};
+	struct weft_net_job job = {.size = 2, .jobid = "fuzz"};
+	struct weft_core *core;
+	struct weft_ctx *ctx;
+	unsigned n = 0;
+
+	memset(&net, 0, sizeof net);
+	CHECK(!weft_core_create(0, 2, &core));
+	core->credit = 2000;
+	CHECK(!weft_core_rail_add(core, &driver, &job));
+	weft_core_gate_set(core, 1, 0);
+	CHECK(!weft_core_ctx_open(core, 1, &ctx));
+	/* Ends with the input. */
+	while (in.left) {
+		unsigned what = fuzz_byte(&in), tag = what >> 6;
+		struct weft_buf b;
+		struct weft_status st;
+		switch (what % 8) {
+		case 0:
+			if (n == OPS)
+				break;
+			b = weft_buf_flat(to[n], fuzz_byte(&in) * 4u);
+			weft_req_init(&req[n], NULL, NULL);
+			n += !weft_irecv(&req[n], ctx, what & 8 ? WEFT_ANY_PEER : 1,
+					 what & 16 ? WEFT_ANY_TAG : (int)tag, &b);
+			break;
+		case 1:
+			if (n == OPS)
+				break;
+			b = weft_buf_flat(out[n], fuzz_byte(&in) * 4u);
+			weft_req_init(&req[n], NULL, NULL);
+			n += !weft_isend(&req[n], ctx, 1, (int)tag, &b,
+					 what & 8 ? WEFT_SEND_SYNC : WEFT_SEND_STANDARD);
+			break;
+		case 2:
+			(void)weft_iprobe(ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, &st);
+			break;
+		case 3:
+			net.full = !net.full;
+			if (!net.full)
+				net.ev->ready(net.ev->arg, 1);
+			break;
+		default:
+			deliver(&in, core, what & 8);
+		}
+	}
+	net.down = true;
+	net.ev->down(net.ev->arg, 1, WEFT_ERR_PEER, "the input ends");
+	for (unsigned i = 0; i < n; i++)
+		CHECK(weft_req_done(&req[i]));
+	weft_core_destroy(core);
+	return 0;
+}
