@@ -33,6 +33,10 @@ static void heard(int rank, int code)
 {
 }
 
+static void heard_aborted(int rank, int code, const char *why)
+{
+}
+
 static void heard_broken(int rank, const char *what)
 {
 }
@@ -43,8 +47,10 @@ static void heard_stuck(int rank)
 
 static void server(struct fuzz_input *in)
 {
-	static const struct pmi_hooks hooks = {
-		.aborted = heard, .broken = heard_broken, .lost = heard, .stuck = heard_stuck};
+	static const struct pmi_hooks hooks = {.aborted = heard_aborted,
+					       .broken = heard_broken,
+					       .lost = heard,
+					       .stuck = heard_stuck};
 	static bool up;
 	int fd[2];
 
