@@ -43,9 +43,8 @@ struct weft_engine {
 
 	/* Grows with every round of a waiter: what the watcher compares ("last poll"). */
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_rounds;
-	_Atomic uint32_t x_own_runs; /* tasks that their waiters ran at once; a hint */
-	_Atomic bool x_pending;      /* operations were left behind since the watcher last looked */
-	_Atomic bool x_napping;      /* the watcher: its tick is a long one */
+	_Atomic bool x_pending; /* operations were left behind since the watcher last looked */
+	_Atomic bool x_napping; /* the watcher: its tick is a long one */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_slots; /* slots ever used */
 	_Atomic uint32_t x_unarmable;                     /* sources that need the timer */
@@ -102,10 +101,9 @@ struct weft_engine_self {
 	bool no_progress;                  /* its operations are not progressed in the background */
 	unsigned tests;                    /* weft_engine_poll calls in a row that came quickly */
 	uint64_t test_cycles;
-	unsigned own_streak; /* submissions in a row that we ran ourselves */
-	bool unanswered;     /* our last submission: we have not run it */
-	cpu_set_t affinity;  /* our own, as of affinity_ns */
-	uint64_t affinity_ns;
+	uint32_t seen_rounds;   /* of waiters, at our last submission */
+	unsigned polled_streak; /* submissions in a row between which somebody polled */
+	int place;              /* a worker's leaf */
 };
 extern _Thread_local struct weft_engine_self weft_engine_self;
 
@@ -179,8 +177,6 @@ void weft_watcher_redirect(struct weft_engine *e);
 /* worker.c: parked threads bound to one place each, for tasks that must run there and now. */
 weft_err weft_workers_create(void);
 void weft_workers_stop(void);
-/* The leaf whose worker may run a task with that CPU set; -1: none. */
-int weft_worker_place(const cpu_set_t *set);
 /* Makes it look; starts it if need be.  True: there is no such thread. */
 bool weft_worker_ring(int leaf);
 void weft_workers_describe(FILE *out);

@@ -10,8 +10,8 @@
 #include "topo/topo.h"
 #include "wait/waiter.h"
 
-/* So many submissions in a row were run by the thread that made them: it need not ring. */
-#define OWN_STREAK 8
+/* So often in a row somebody polled between two submissions of a thread: it need not ring. */
+#define POLLED_STREAK 8
 
 void weft_task_init(struct weft_task *t, const char *name, weft_task_fn *fn, void *arg,
 		    unsigned options)
@@ -24,20 +24,21 @@ void weft_task_init(struct weft_task *t, const char *name, weft_task_fn *fn, voi
  */
 
 /*
- * Somebody shall look at the queues.  A thread that always waits for what it has just submitted
- * runs it itself: it does not ring while the watcher ticks anyway, and looks within 0.4 ms.
+ * Somebody shall look at the queues.  A thread that waits for what it has just submitted runs it
+ * itself, and others may poll all the time without the baton: then it does not ring while the
+ * watcher ticks, which looks within 0.4 ms should they have stopped just now.
  */
 static void tell(struct weft_engine *e)
 {
 	struct weft_engine_self *self = &weft_engine_self;
 	enum weft_kick kick = weft_baton_submit_target(&e->baton);
-	if (self->unanswered)
-		self->own_streak = 0;
-	self->unanswered = true;
 	if (kick == WEFT_KICK_NONE)
 		return;
-	/* Relaxed: hints; a tick that begins or ends meanwhile looks all the same. */
-	if (self->own_streak >= OWN_STREAK && kick == WEFT_KICK_WATCHER &&
+	/* Relaxed, all: hints; a tick that begins or ends meanwhile looks all the same. */
+	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
+	self->polled_streak = rounds != self->seen_rounds ? self->polled_streak + 1 : 0;
+	self->seen_rounds = rounds;
+	if (self->polled_streak >= POLLED_STREAK && kick == WEFT_KICK_WATCHER &&
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) == WEFT_WATCHER_TICKS &&
 	    !atomic_load_explicit(&e->x_napping, memory_order_relaxed))
 		return;
@@ -48,13 +49,14 @@ static void tell(struct weft_engine *e)
 static bool enqueue(struct weft_task *t)
 {
 	struct weft_engine *e = &weft_engine;
-	struct weft_tqueue *q = weft_tqueue_of_place(t->cpus ? weft_topo_cover(t->cpus) : 0);
+	struct weft_tqueue *q =
+		weft_tqueue_of_place(t->cpus ? weft_topo_cover(t->cpus, t->cpus_bytes) : 0);
 	if (weft_unlikely(!q))
 		return false;
 	/* Relaxed: cancel_wait looks there, and again. */
 	atomic_store_explicit(&weft_task_cold(t)->x_queue, q, memory_order_relaxed);
 	int leaf = weft_unlikely(t->options & (WEFT_TASK_URGENT | WEFT_TASK_STRICT))
-			   ? weft_worker_place(t->cpus)
+			   ? weft_topo_leaf_in(t->cpus, t->cpus_bytes)
 			   : -1;
 	weft_tqueue_push(q, t); /* from here on t may run, end and be freed */
 	if (weft_likely(leaf < 0) || weft_worker_ring(leaf))
@@ -272,18 +274,33 @@ weft_err weft_task_cancel_wait(struct weft_task *t)
 	return WEFT_OK;
 }
 
+/* A worker whose core has gone offline is moved elsewhere by the system, with its tasks. */
+static bool stranded(const struct weft_task *t, const unsigned long *own)
+{
+	static _Atomic bool x_said;
+	int cpu = weft_topo_node(weft_engine_self.place)->cpu;
+	size_t bits = 8 * sizeof *own;
+	if (weft_engine_self.runner != WEFT_RUNNER_WORKER || cpu < 0 ||
+	    own[(size_t)cpu / bits] >> ((size_t)cpu % bits) & 1 ||
+	    !weft_topo_in_set(t->cpus, t->cpus_bytes, cpu))
+		return false;
+	/* Relaxed: one line is enough, two do no harm. */
+	if (!atomic_exchange_explicit(&x_said, true, memory_order_relaxed))
+		weft_warn("core %d is gone: its strict tasks run elsewhere", cpu);
+	return true;
+}
+
 bool weft_task_allowed(const struct weft_task *t)
 {
-	struct weft_engine_self *self = &weft_engine_self;
-	uint64_t now = weft_clock_ns();
-	if (now - self->affinity_ns > 1000000) { /* it seldom changes; the call is 150 ns */
-		self->affinity_ns = now;
-		if (sched_getaffinity(0, sizeof self->affinity, &self->affinity))
-			CPU_ZERO(&self->affinity);
-	}
+	unsigned long own[WEFT_TOPO_CPUS_MAX / (8 * sizeof(unsigned long))];
 	if (!t->cpus)
 		return true;
-	cpu_set_t both;
-	CPU_AND(&both, t->cpus, &self->affinity);
-	return CPU_COUNT(&self->affinity) > 0 && CPU_EQUAL(&both, &self->affinity);
+	if (!weft_topo_own_cpus(own))
+		return false;
+	size_t bytes = t->cpus_bytes ? t->cpus_bytes : sizeof *t->cpus;
+	const unsigned long *in = (const unsigned long *)(const void *)t->cpus;
+	for (size_t w = 0; w < weft_countof(own); w++)
+		if (own[w] & ~(w < bytes / sizeof *in ? in[w] : 0ul))
+			return stranded(t, own);
+	return true;
 }

@@ -20,16 +20,11 @@ static bool run_it_here(struct weft_task *t)
 		atomic_load_explicit(&weft_task_cold(t)->x_queue, memory_order_relaxed);
 	if (!q || !weft_tqueue_slot_take_this(q, t))
 		return false;
-	struct weft_engine_self *self = &weft_engine_self;
 	struct weft_engine *e = &weft_engine;
-	self->unanswered = false;
-	self->own_streak++;
 	(void)weft_task_run(t, q, false);
-	/* Relaxed: see weft_engine_poll; the same for the second. */
+	/* Relaxed: see weft_engine_poll. */
 	uint32_t n = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 	atomic_store_explicit(&e->x_rounds, n + 1, memory_order_relaxed);
-	n = atomic_load_explicit(&e->x_own_runs, memory_order_relaxed);
-	atomic_store_explicit(&e->x_own_runs, n + 1, memory_order_relaxed);
 	return true;
 }
 

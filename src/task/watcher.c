@@ -108,21 +108,20 @@ bool weft_engine_hold(void)
 	return holds_at(pos);
 }
 
-#define OWN_RUNS 8 /* tasks that their waiters ran, since we went under: they need no watcher */
+#define POLLS_MAX 8 /* rounds of waiters since we went under: they need no watcher for tasks */
 
-static uint32_t own_runs(struct weft_engine *e)
+static uint32_t rounds_now(struct weft_engine *e)
 {
-	/* Relaxed: a hint, it decides how we wait. */
-	return atomic_load_explicit(&e->x_own_runs, memory_order_relaxed);
+	return atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 }
 
 /*
- * We lie in wait, and a burst begins, or somebody submits tasks only to run them himself: tick, so
+ * We lie in wait, and a burst begins, or somebody submits tasks while others poll anyway: tick, so
  * that the next ones need not ring.  False: none.
  */
-static bool hold_begins(struct weft_engine *e, bool owns)
+static bool hold_begins(struct weft_engine *e, bool polled)
 {
-	if (!owns && !atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst))
+	if (!polled && !atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst))
 		return false;
 	if (weft_baton_try_take(&e->baton)) { /* else its holder polls */
 		weft_sources_disarm(e);
@@ -169,7 +168,7 @@ static bool arm_again(struct weft_engine *e)
  */
 static void stay_under(struct weft_engine *e)
 {
-	uint32_t own = own_runs(e);
+	uint32_t rounds = rounds_now(e);
 	while (wanted(e)) { /* ends: switched off, or somebody disarmed to poll by himself */
 		uint64_t nap = weft_engine_nap_ns(e);
 		bool rang = weft_engine_watch(e, nap);
@@ -177,8 +176,10 @@ static void stay_under(struct weft_engine *e)
 		if (nap != WEFT_FOREVER && !rang)
 			weft_count(WEFT_CNT_POLL_TIMER, 1);
 		atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
-		bool owns = own_runs(e) - own >= OWN_RUNS, hold = hold_begins(e, owns);
-		if (!hold || owns)
+		bool polled = !rang && rounds_now(e) - rounds >= POLLS_MAX;
+		bool hold = hold_begins(e, polled);
+		rounds = rounds_now(e);
+		if (!hold || polled)
 			drain(e);
 		weft_watcher_redirect(e);
 		if (hold || (rang ? !arm_again(e) : !weft_sources_armed(e)))
@@ -248,11 +249,6 @@ static bool tick(struct weft_engine *e, uint64_t ns)
 static void slower(struct ticks *t)
 {
 	t->ns = t->ns * 2 > TICK_MAX_NS ? TICK_MAX_NS : t->ns * 2;
-}
-
-static uint32_t rounds_now(struct weft_engine *e)
-{
-	return atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 }
 
 /*
@@ -335,6 +331,9 @@ static void watch(struct weft_engine *e, struct ticks *t)
 			lie_under(e, t);
 	} else if (rounds != t->rounds) {
 		slower(t);
+		/* Who polls may not look there: see who does not ring, in task.c. */
+		if (weft_engine_tasks_waiting(e))
+			drain(e);
 		/* Nobody waits at this moment: perhaps somebody has just gone to compute. */
 		if (state == WEFT_BATON_VACANT && pending && !kicked) {
 			t->rounds = rounds;

@@ -46,8 +46,8 @@ static void *run(void *arg)
 	struct worker *w = arg;
 	(void)weft_engine_thread_settle("weft-worker");
 	weft_engine_self.runner = WEFT_RUNNER_WORKER;
-	if (weft_topo_is_real() &&
-	    sched_setaffinity(0, sizeof(cpu_set_t), &weft_topo_node(w->place)->cpus))
+	weft_engine_self.place = w->place;
+	if (weft_topo_is_real() && !weft_topo_bind_self(w->place))
 		weft_debug("a worker could not be bound to %s", weft_topo_node(w->place)->name);
 	for (;;) { /* ends: stop */
 		/* RING: what the ringer submitted before is visible. */
@@ -66,23 +66,6 @@ static void wake(struct worker *w)
 	/* RING -> worker.  Carries: the submission. */
 	atomic_fetch_add_explicit(&w->x_word, 1, memory_order_release);
 	(void)syscall(SYS_futex, &w->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
-}
-
-int weft_worker_place(const cpu_set_t *set)
-{
-	int here = weft_topo_leaf_here();
-	if (!set)
-		return here;
-	int found = -1;
-	for (int i = 0; i < worker_count && found != here; i++) {
-		const struct weft_topo_node *t = weft_topo_node(i);
-		cpu_set_t both;
-		CPU_AND(&both, &t->cpus, set);
-		if (!t->childn && CPU_COUNT(&t->cpus) && CPU_EQUAL(&both, &t->cpus) &&
-		    (found < 0 || i == here))
-			found = i;
-	}
-	return found;
 }
 
 bool weft_worker_ring(int leaf)

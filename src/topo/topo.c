@@ -5,14 +5,18 @@
 #include <hwloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "base/log.h"
 
-#define CPU_TABLE CPU_SETSIZE
+#define CPU_TABLE WEFT_TOPO_CPUS_MAX
+#define WORD_BITS (8 * sizeof(unsigned long))
 
 static struct weft_topo_node *nodes;
 static int node_count;
-static int leaf_of[CPU_TABLE];
+static int *leaf_node; /* by number of the leaf */
+static int leaf_count;
+static int leaf_of[CPU_TABLE]; /* the place of a core's leaf, or of some other leaf */
 static bool real;
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -34,14 +38,6 @@ static int count_places(hwloc_obj_t o)
 	return n;
 }
 
-static void set_of(hwloc_obj_t o, cpu_set_t *set)
-{
-	CPU_ZERO(set);
-	int cpu;
-	hwloc_bitmap_foreach_begin(cpu, o->cpuset) if (cpu < CPU_SETSIZE) CPU_SET(cpu, set);
-	hwloc_bitmap_foreach_end();
-}
-
 static void fill(struct weft_topo_node *n, hwloc_obj_t o, int parent, int rank)
 {
 	n->parent = parent;
@@ -49,7 +45,7 @@ static void fill(struct weft_topo_node *n, hwloc_obj_t o, int parent, int rank)
 	n->depth = parent < 0 ? 0 : nodes[parent].depth + 1;
 	n->first_child = -1;
 	n->childn = 0;
-	set_of(o, &n->cpus);
+	n->cpu = -1;
 	if (parent < 0) {
 		snprintf(n->name, sizeof n->name, "machine");
 		return;
@@ -70,8 +66,10 @@ static void fill(struct weft_topo_node *n, hwloc_obj_t o, int parent, int rank)
 static void add_children(hwloc_obj_t o, int i)
 {
 	o = prune(o);
-	if (!o->arity)
+	if (!o->arity) {
+		nodes[i].cpu = (int)o->os_index;
 		return;
+	}
 	int first = node_count;
 	nodes[i].first_child = first;
 	nodes[i].childn = (int)o->arity;
@@ -82,28 +80,34 @@ static void add_children(hwloc_obj_t o, int i)
 		add_children(o->children[k], first + (int)k);
 }
 
-static void fill_leaf_table(void)
+/* Numbers the leaves below i from left to right. */
+static void number_leaves(int i)
 {
-	int leaves = 0;
-	for (int cpu = 0; cpu < CPU_TABLE; cpu++)
-		leaf_of[cpu] = -1;
-	for (int i = 0; i < node_count; i++) {
-		if (nodes[i].childn)
-			continue;
-		leaves++;
-		for (int cpu = 0; cpu < CPU_TABLE; cpu++)
-			if (CPU_ISSET(cpu, &nodes[i].cpus))
-				leaf_of[cpu] = i;
-	}
+	struct weft_topo_node *n = &nodes[i];
+	n->first_leaf = leaf_count;
+	if (!n->childn)
+		leaf_node[leaf_count++] = i;
+	for (int k = 0; k < n->childn; k++)
+		number_leaves(n->first_child + k);
+	n->leaves = leaf_count - n->first_leaf;
+}
+
+static weft_err fill_leaf_table(void)
+{
+	leaf_node = calloc((size_t)node_count, sizeof *leaf_node);
+	if (!leaf_node)
+		return WEFT_ERR_NOMEM;
+	leaf_count = 0;
+	number_leaves(0);
 	/* Cores that the tree lacks (another machine's tree, a changed affinity) are spread. */
-	int next = 0;
-	for (int cpu = 0; cpu < CPU_TABLE; cpu++) {
-		if (leaf_of[cpu] >= 0)
-			continue;
-		while (nodes[next % node_count].childn) /* ends: a tree has a leaf */
-			next++;
-		leaf_of[cpu] = next++ % node_count;
+	for (int cpu = 0; cpu < CPU_TABLE; cpu++)
+		leaf_of[cpu] = leaf_node[cpu % leaf_count];
+	for (int l = 0; l < leaf_count; l++) {
+		int cpu = nodes[leaf_node[l]].cpu;
+		if (cpu >= 0 && cpu < CPU_TABLE)
+			leaf_of[cpu] = leaf_node[l];
 	}
+	return WEFT_OK;
 }
 
 static weft_err build(hwloc_topology_t topo)
@@ -119,23 +123,38 @@ static weft_err build(hwloc_topology_t topo)
 	return WEFT_OK;
 }
 
+bool weft_topo_own_cpus(unsigned long *set_p)
+{
+	memset(set_p, 0, WEFT_TOPO_CPUS_MAX / 8);
+	/* The system call itself says how much it has written; the library's wants to know. */
+	return syscall(SYS_sched_getaffinity, 0, (size_t)WEFT_TOPO_CPUS_MAX / 8, set_p) > 0;
+}
+
+static bool in_words(const unsigned long *set, int cpu)
+{
+	return set[(size_t)cpu / WORD_BITS] >> ((size_t)cpu % WORD_BITS) & 1;
+}
+
 /* Without hwloc's help: a leaf per core we may use. */
 static weft_err build_flat(void)
 {
-	cpu_set_t set;
-	if (sched_getaffinity(0, sizeof set, &set)) {
-		CPU_ZERO(&set);
-		CPU_SET(0, &set);
-	}
-	int n = CPU_COUNT(&set);
+	unsigned long set[WEFT_TOPO_CPUS_MAX / WORD_BITS];
+	int n = 0, first = 0;
+	if (!weft_topo_own_cpus(set))
+		set[0] = 1;
+	for (int cpu = CPU_TABLE - 1; cpu >= 0; cpu--)
+		if (in_words(set, cpu)) {
+			first = cpu;
+			n++;
+		}
 	nodes = calloc((size_t)n + 1, sizeof *nodes);
 	if (!nodes)
 		return WEFT_ERR_NOMEM;
 	nodes[0] = (struct weft_topo_node){
-		.name = "machine", .parent = -1, .first_child = -1, .cpus = set};
+		.name = "machine", .parent = -1, .first_child = -1, .cpu = n > 1 ? -1 : first};
 	node_count = 1;
-	for (int cpu = 0; n > 1 && cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &set))
+	for (int cpu = first; n > 1 && cpu < CPU_TABLE; cpu++) {
+		if (!in_words(set, cpu))
 			continue;
 		struct weft_topo_node *l = &nodes[node_count];
 		snprintf(l->name, sizeof l->name, "cpu %d", cpu);
@@ -143,7 +162,7 @@ static weft_err build_flat(void)
 		l->first_child = -1;
 		l->rank = node_count - 1;
 		l->depth = 1;
-		CPU_SET(cpu, &l->cpus);
+		l->cpu = cpu;
 		node_count++;
 	}
 	if (n > 1) {
@@ -156,11 +175,11 @@ static weft_err build_flat(void)
 /* Leaves out the cores that this process may not use. */
 static void restrict_to_own(hwloc_topology_t topo)
 {
-	cpu_set_t set;
+	unsigned long set[WEFT_TOPO_CPUS_MAX / WORD_BITS];
 	hwloc_bitmap_t own = hwloc_bitmap_alloc();
-	if (own && !sched_getaffinity(0, sizeof set, &set)) {
-		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-			if (CPU_ISSET(cpu, &set))
+	if (own && weft_topo_own_cpus(set)) {
+		for (int cpu = 0; cpu < CPU_TABLE; cpu++)
+			if (in_words(set, cpu))
 				hwloc_bitmap_set(own, (unsigned)cpu);
 		/* Fails when nothing would be left; then the whole tree is right. */
 		if (hwloc_topology_restrict(topo, own, 0))
@@ -193,16 +212,19 @@ weft_err weft_topo_load(void)
 		real = true;
 		err = build_flat();
 	}
+	if (!err)
+		err = fill_leaf_table();
 	if (err)
-		return err;
-	fill_leaf_table();
-	return WEFT_OK;
+		weft_topo_unload();
+	return err;
 }
 
 void weft_topo_unload(void)
 {
 	free(nodes);
+	free(leaf_node);
 	nodes = NULL;
+	leaf_node = NULL;
 	node_count = 0;
 }
 
@@ -228,27 +250,78 @@ int weft_topo_leaf_of_cpu(int cpu)
 	return weft_likely(cpu >= 0 && cpu < CPU_TABLE) ? leaf_of[cpu] : leaf_of[0];
 }
 
-static bool covers(const cpu_set_t *outer, const cpu_set_t *inner)
+/* The number of a core's leaf; -1: the tree lacks it. */
+static int leaf_number(int cpu)
 {
-	cpu_set_t both;
-	CPU_AND(&both, outer, inner);
-	return CPU_EQUAL(&both, inner);
+	if (cpu < 0 || cpu >= CPU_TABLE)
+		return -1;
+	const struct weft_topo_node *n = &nodes[leaf_of[cpu]];
+	return n->cpu == cpu ? n->first_leaf : -1;
 }
 
-int weft_topo_cover(const cpu_set_t *set)
+/* The next core of set from `cpu` on; -1: none. */
+static int next_in_set(const cpu_set_t *set, size_t bytes, int cpu)
 {
-	int at = 0;
-	if (!set || CPU_COUNT(set) == 0 || !covers(&nodes[0].cpus, set))
-		return 0;
-	for (;;) { /* ends: each turn goes one level down */
-		int down = -1;
-		for (int k = 0; k < nodes[at].childn && down < 0; k++)
-			if (covers(&nodes[nodes[at].first_child + k].cpus, set))
-				down = nodes[at].first_child + k;
-		if (down < 0)
-			return at;
-		at = down;
+	const unsigned long *word = (const unsigned long *)(const void *)set;
+	size_t words = bytes / sizeof *word;
+	for (size_t w = (size_t)cpu / WORD_BITS; w < words; w++) {
+		unsigned long bits = word[w];
+		if (w == (size_t)cpu / WORD_BITS)
+			bits &= ~0ul << ((size_t)cpu % WORD_BITS);
+		if (bits)
+			return (int)(w * WORD_BITS) + __builtin_ctzl(bits);
 	}
+	return -1;
+}
+
+int weft_topo_cover(const cpu_set_t *set, size_t bytes)
+{
+	int low = leaf_count, high = -1;
+	if (!set)
+		return 0;
+	bytes = bytes ? bytes : sizeof *set;
+	/* ends: a turn per core in the set */
+	for (int cpu = 0; (cpu = next_in_set(set, bytes, cpu)) >= 0; cpu++) {
+		int l = leaf_number(cpu);
+		if (l >= 0) {
+			low = l < low ? l : low;
+			high = l > high ? l : high;
+		}
+	}
+	if (high < 0)
+		return 0;
+	int at = leaf_node[low];
+	while (high >= nodes[at].first_leaf + nodes[at].leaves) /* ends: at the root */
+		at = nodes[at].parent;
+	return at;
+}
+
+int weft_topo_leaf_in(const cpu_set_t *set, size_t bytes)
+{
+	int here = weft_topo_leaf_here();
+	if (!set || weft_topo_in_set(set, bytes, nodes[here].cpu))
+		return here;
+	bytes = bytes ? bytes : sizeof *set;
+	/* ends: a turn per core in the set */
+	for (int cpu = 0; (cpu = next_in_set(set, bytes, cpu)) >= 0; cpu++)
+		if (leaf_number(cpu) >= 0)
+			return leaf_of[cpu];
+	return -1;
+}
+
+bool weft_topo_bind_self(int leaf)
+{
+	unsigned long set[WEFT_TOPO_CPUS_MAX / WORD_BITS] = {0};
+	size_t cpu = (size_t)nodes[leaf].cpu;
+	if (cpu >= CPU_TABLE)
+		return false;
+	set[cpu / WORD_BITS] = 1ul << (cpu % WORD_BITS);
+	return syscall(SYS_sched_setaffinity, 0, sizeof set, set) == 0;
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
 }
 
 static void describe_below(FILE *out, int i)
@@ -256,16 +329,20 @@ static void describe_below(FILE *out, int i)
 	const struct weft_topo_node *n = &nodes[i];
 	char list[128] = "";
 	size_t used = 0;
-	for (int cpu = 0; cpu < CPU_SETSIZE && used < sizeof list - 16; cpu++) {
-		if (!CPU_ISSET(cpu, &n->cpus))
-			continue;
-		int end = cpu;
-		while (end + 1 < CPU_SETSIZE && CPU_ISSET(end + 1, &n->cpus))
-			end++;
+	int *cpu = malloc((size_t)n->leaves * sizeof *cpu);
+	for (int l = 0; cpu && l < n->leaves; l++)
+		cpu[l] = nodes[leaf_node[n->first_leaf + l]].cpu;
+	if (cpu)
+		qsort(cpu, (size_t)n->leaves, sizeof *cpu, compare_ints);
+	for (int l = 0; cpu && l < n->leaves && used < sizeof list - 24; l++) {
+		int first = l;
+		while (l + 1 < n->leaves && cpu[l + 1] == cpu[l] + 1)
+			l++;
 		used += (size_t)snprintf(list + used, sizeof list - used,
-					 end > cpu ? "%s%d-%d" : "%s%d", used ? "," : "", cpu, end);
-		cpu = end;
+					 l > first ? "%s%d-%d" : "%s%d", used ? "," : "",
+					 cpu[first], cpu[l]);
 	}
+	free(cpu);
 	fprintf(out, "  %*s%s: cores %s\n", 2 * n->depth, "", n->name, list[0] ? list : "none");
 	for (int k = 0; k < n->childn; k++)
 		describe_below(out, n->first_child + k);

@@ -2,7 +2,8 @@
 /*
  * topo.h - the machine as a tree of places, pruned of levels without siblings.
  *
- * Place 0 is the root: all cores that this process may use.  Leaves are single processing units.
+ * Place 0 is the root: all cores that this process may use.  Leaves are single processing units, up
+ * to 8,192 of them.
  * HWLOC_SYNTHETIC, HWLOC_XMLFILE and HWLOC_COMPONENTS work: what is not this machine gives a tree,
  * and running cores are spread over its leaves.
  *
@@ -23,7 +24,8 @@ struct weft_topo_node {
 	int first_child, childn; /* children are numbered one after the other */
 	int rank;                /* which child of its parent */
 	int depth;               /* root 0 */
-	cpu_set_t cpus;
+	int first_leaf, leaves;  /* leaves are numbered from left to right */
+	int cpu;                 /* a leaf's core in the system's count; -1: no leaf */
 };
 
 weft_err weft_topo_load(void) weft_must_use;
@@ -41,8 +43,29 @@ static inline int weft_topo_leaf_here(void)
 	return weft_topo_leaf_of_cpu(sched_getcpu());
 }
 
-/* The smallest place that covers set; the root if none does.  NULL: the root. */
-int weft_topo_cover(const cpu_set_t *set);
+/*
+ * The smallest place that covers those cores of set that are in the tree; the root when none is, or
+ * set is NULL.  bytes: of *set, as for sched_setaffinity; 0: sizeof(cpu_set_t).
+ */
+int weft_topo_cover(const cpu_set_t *set, size_t bytes);
+
+/* The caller's leaf if its core is in set, else that of set's first core in the tree; -1: none.
+ * NULL: the caller's. */
+int weft_topo_leaf_in(const cpu_set_t *set, size_t bytes);
+
+static inline bool weft_topo_in_set(const cpu_set_t *set, size_t bytes, int cpu)
+{
+	bytes = bytes ? bytes : sizeof(cpu_set_t);
+	return cpu >= 0 && (size_t)cpu < bytes * 8 && CPU_ISSET_S(cpu, bytes, set);
+}
+
+/* Binds the calling thread to a leaf's core.  False: the system does not let it. */
+bool weft_topo_bind_self(int leaf);
+
+#define WEFT_TOPO_CPUS_MAX 8192
+
+/* The cores that the calling thread may use, in a set of WEFT_TOPO_CPUS_MAX; false: unknown. */
+bool weft_topo_own_cpus(unsigned long *set_p);
 
 /* Is this tree the machine we run on? */
 bool weft_topo_is_real(void);

@@ -5,6 +5,7 @@
  * nothing of the engine but the installed header.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,39 @@ static void any_and_all(void)
 		CHECK(weft_task_done(&t[i]));
 }
 
+/*
+ * A thread that others always poll for need not ring; when they poll elsewhere its task is run all
+ * the same, by the watcher, while it computes.
+ */
+static void polled_elsewhere(void)
+{
+	_Atomic int x_stop = 0;
+	pthread_t p;
+	cpu_set_t all, mine;
+	struct weft_task t;
+	CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+	if (CPU_COUNT(&all) < 2)
+		return;
+	CHECK_EQ(pthread_create(&p, NULL, polls, (void *)&x_stop), 0);
+	for (int cpu = 0, n = 0; cpu < CPU_SETSIZE && n < 2; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		CPU_ZERO(&mine);
+		CPU_SET(cpu, &mine);
+		if (n++ == 0)
+			CHECK_EQ(pthread_setaffinity_np(p, sizeof mine, &mine), 0);
+	}
+	for (int i = 0; i < 100; i++) {
+		weft_task_init(&t, "elsewhere", counts, NULL, i % 2 ? WEFT_TASK_ONCE : 0);
+		t.cpus = i < 50 ? NULL : &mine; /* first where the poller looks, then not */
+		weft_task_submit(&t);
+		while (!weft_task_done(&t))
+			sched_yield();
+	}
+	x_stop = 1;
+	pthread_join(p, NULL);
+}
+
 /* Memory that is freed with the last count. */
 struct batch {
 	struct weft_tally tally;
@@ -284,6 +318,7 @@ int main(void)
 	masked_does_not_start();
 	mask_is_a_lock();
 	any_and_all();
+	polled_elsewhere();
 	tallies();
 	refused_in_handlers();
 	weft_engine_stop();
