@@ -33,6 +33,8 @@ WEFT_COUNTER(COPIES, "copies", "payload copies that a direct delivery would have
 WEFT_COUNTER(AGGREGATED, "aggregated", "messages that travelled in a packet with others")
 WEFT_COUNTER(AUTH_REFUSED, "auth_refused", "connections refused: bad proof, bad hello, too slow")
 WEFT_COUNTER(COLL_SCHEDULES, "coll_schedules", "collectives run as schedules")
+WEFT_COUNTER(COLL_BOARDS, "coll_boards", "barriers and reductions that met on a board in shared memory")
+WEFT_COUNTER(COLL_BOARD_SLEEPS, "coll_board_sleeps", "times a rank slept until a board's turn was over")
 WEFT_COUNTER(COLL_TASKS, "coll_tasks", "times a collective left long work to a task")
 WEFT_COUNTER(COLL_PARKED, "coll_parked", "times a collective stopped before a user's operation until the next MPI call")
 /* clang-format on */

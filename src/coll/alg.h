@@ -70,13 +70,15 @@ int weft_alg_copy(struct weft_coll *c, struct weft_view to, struct weft_view fro
 
 /* Phases: the tags of the parts, so that parts of one collective never mix. */
 enum {
-	WEFT_TAG_UP,     /* towards a root */
-	WEFT_TAG_DOWN,   /* from a root */
-	WEFT_TAG_ACROSS, /* between equals, or between two groups */
-	WEFT_TAG_SPREAD, /* allgather */
-	WEFT_TAG_FOLD,   /* ranks beyond a power of two, in */
-	WEFT_TAG_UNFOLD, /* and out */
-	WEFT_TAG_EDGE,   /* + 0 .. 7: neighbourhoods, by direction */
+	WEFT_TAG_UP,         /* towards a root */
+	WEFT_TAG_DOWN,       /* from a root */
+	WEFT_TAG_ACROSS,     /* between equals, or between two groups */
+	WEFT_TAG_SPREAD,     /* allgather */
+	WEFT_TAG_FOLD,       /* ranks beyond a power of two, in */
+	WEFT_TAG_UNFOLD,     /* and out */
+	WEFT_TAG_EDGE,       /* + 0 .. 7: neighbourhoods, by direction */
+	WEFT_TAG_BOARD = 14, /* board.c: making one */
+	WEFT_TAG_WAKE = 15,  /* and waking who sleeps there */
 };
 
 /* ---- bcast.c ---- */
@@ -89,6 +91,16 @@ int weft_alg_bcast(struct weft_coll *c, const struct weft_coll_group *g, struct 
 /* Signals up to rank 0 / down from it: halves of a barrier. */
 int weft_alg_signal_up(struct weft_coll *c, const struct weft_coll_group *g, int after);
 int weft_alg_signal_down(struct weft_coll *c, const struct weft_coll_group *g, int after);
+
+/* ---- board.c: small blocking collectives through shared memory ---- */
+#define WEFT_BOARD_MOST 56 /* bytes of data of each member */
+/* Does this group meet on a board?  The first calls may block to agree on one: *err_p is a failure
+ * of that.  All members must ask in the same collectives. */
+bool weft_board_open(const struct weft_coll_group *g, weft_err *err_p);
+/* All meet.  bytes 0: nothing else.  Else `to` becomes the combination of all members' `from`, in
+ * rank order from the last to the first.  May block. */
+weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, const void *from,
+			 void *to, size_t count, size_t bytes);
 
 /* ---- reduce.c ---- */
 /* Does the root combine everybody's contribution itself? */

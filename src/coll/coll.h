@@ -34,6 +34,9 @@ struct weft_coll_group {
 	struct weft_ctx *ctx;
 	int tag;      /* of this collective: a multiple of WEFT_COLL_TAGS, equal on all members */
 	bool crowded; /* more ranks than cores: prefer few wake-ups to few steps */
+	/* What small blocking collectives keep per communicator, NULL at first; NULL: no place for
+	 * it.  When the communicator ends: weft_coll_keep_free(). */
+	void **keep_p;
 };
 
 #define WEFT_COLL_TAGS 16
@@ -127,5 +130,7 @@ weft_err weft_coll_result(const struct weft_coll *c);
  * May block.
  */
 weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_args *a);
+/* The group's members will not start another; not after weft_comm_stop(). */
+void weft_coll_keep_free(void *keep);
 
 #endif

@@ -2,10 +2,11 @@
 /*
  * now.c - small blocking collectives without a schedule: the caller walks through the steps itself.
  *
- * Same algorithms, sizes and order of combining as in bcast.c and reduce.c, so that a blocking and
- * a nonblocking call give the same bits and may even meet (they may not by MPI's rules, but a
- * mistake then ends in an error instead of a hang).  Stack: two elements of SMALL bytes and one
- * request per frame, because the caller may be a user-level thread with a small stack.
+ * Same order of combining as in bcast.c and reduce.c, so that a blocking and a nonblocking call
+ * give the same bits.  With more ranks than cores on one host, barrier and allreduce meet on a
+ * board (board.c); else algorithms and messages are those of the schedules.  Stack: two elements of
+ * SMALL bytes and one request per frame, because the caller may be a user-level thread with a small
+ * stack.
  */
 #include <string.h>
 
@@ -242,6 +243,8 @@ weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_a
 		return WEFT_AGAIN;
 	switch (a->kind) {
 	case WEFT_COLL_BARRIER:
+		if (weft_board_open(g, &n.err))
+			return weft_board_meet(g, NULL, NULL, NULL, 0, 0);
 		if (!g->crowded)
 			barrier(&n);
 		else if (weft_alg_flat(g))
@@ -264,6 +267,8 @@ weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_a
 	case WEFT_COLL_ALLREDUCE:
 		if (!small(a, &w))
 			return WEFT_AGAIN;
+		if (w.bytes <= WEFT_BOARD_MOST && weft_board_open(g, &n.err))
+			return weft_board_meet(g, w.fn, w.from, a->rbuf, w.count, w.bytes);
 		if (!weft_alg_reduce_flat(g, w.bytes)) {
 			allreduce_doubling(&n, &w, a->rbuf);
 			return n.err;

@@ -460,6 +460,24 @@ int weft_comm_local_ranks(void)
 	return n;
 }
 
+_Static_assert(WEFT_COMM_BOARD_BYTES == WEFT_NET_BOARD_BYTES, "the drivers' board is ours");
+
+void *weft_comm_board(int peer)
+{
+	void *board = NULL;
+	for (int i = 0; self.core && i < self.core->nrails && !board; i++) {
+		struct weft_rail *r = &self.core->rail[i];
+		if (r->driver->board)
+			board = r->driver->board(r->net, peer);
+	}
+	return board;
+}
+
+bool weft_comm_lost(int peer)
+{
+	return self.core && weft_gate_down(&self.core->gate[peer]);
+}
+
 bool weft_comm_crowded(void)
 {
 	return self.crowded;

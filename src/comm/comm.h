@@ -76,6 +76,14 @@ bool weft_comm_same_host(int peer);
 int weft_comm_local_ranks(void);
 /* Has some host of the job more ranks than cores for them?  The same answer on every rank. */
 bool weft_comm_crowded(void);
+/*
+ * WEFT_COMM_BOARD_BYTES of memory that `peer` (perhaps this process) shows to whoever is connected
+ * to it on its host; zero at first, all may write.  NULL: there is none.  Stays until stop.
+ */
+void *weft_comm_board(int peer);
+#define WEFT_COMM_BOARD_BYTES 16128
+/* Is peer known to be gone? */
+bool weft_comm_lost(int peer);
 /* Called once per lost peer, from progress; set by mpi/ before start. */
 void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *why));
 

@@ -22,7 +22,9 @@ static void group_of(struct weft_mpi_comm *c, bool persistent, struct weft_coll_
 		.ctx = c->coll,
 		.tag = seq * WEFT_COLL_TAGS + (persistent ? TAG_PERSISTENT : 0),
 		.crowded = weft_comm_crowded(),
+		.keep_p = &c->coll_cache,
 	};
+	c->coll_cache_free = weft_coll_keep_free;
 }
 
 void weft_mpi_coll_open(struct weft_mpi_coll_call *k, enum weft_coll_kind kind, MPI_Comm comm)

@@ -145,7 +145,15 @@ struct weft_driver {
 	weft_err (*drain)(struct weft_net *net);
 
 	const struct weft_net_card *(*card)(struct weft_net *net, int peer);
+
+	/*
+	 * May be NULL.  WEFT_NET_BOARD_BYTES that `peer`, or this process itself, shows to all whom
+	 * it is connected to, zero at first; all may write there.  NULL: not connected, or no such
+	 * memory.  It stays until close.  Any thread.
+	 */
+	void *(*board)(struct weft_net *net, int peer);
 };
+#define WEFT_NET_BOARD_BYTES 16128
 
 extern const struct weft_driver weft_driver_self;
 extern const struct weft_driver weft_driver_shm;

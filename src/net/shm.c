@@ -474,6 +474,16 @@ static const struct weft_net_card *shm_card(struct weft_net *net, int peer)
 	return up && s->link[peer].can_get ? &s->card_get : &s->card_plain;
 }
 
+static void *shm_board(struct weft_net *net, int peer)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	if (peer == s->job.rank)
+		return s->inbox->board;
+	if (peer < 0 || peer >= s->job.size || !is_up(&s->link[peer]))
+		return NULL;
+	return ((struct weft_shm_inbox *)s->link[peer].tx_inbox)->board;
+}
+
 const struct weft_driver weft_driver_shm = {
 	.name = "shm",
 	.open = shm_open_driver,
@@ -489,4 +499,5 @@ const struct weft_driver weft_driver_shm = {
 	.put = shm_put,
 	.drain = shm_drain,
 	.card = shm_card,
+	.board = shm_board,
 };

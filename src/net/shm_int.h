@@ -2,7 +2,7 @@
 /*
  * shm_int.h - the shm driver's own structures.
  *
- * Each process owns memory that others write to: one inbox page (its bell) for all, and one ring
+ * Each process owns memory that others write to: one inbox (bell and board) for all, and one ring
  * per connected peer.  Both are sealed memfds, handed over once per connection, together with the
  * bell's eventfd, on the unix socket that stays open as a sign of life.  A process that dies leaves
  * nothing behind, and what it had published stays readable for the receiver, who owns the memory.
@@ -33,10 +33,12 @@ enum weft_shm_state {
 	WEFT_SHM_DOWN,
 };
 
-/* What each process shows to all: one page of its own memory. */
+/* What each process shows to all: its bell, and a board for the layers above. */
 struct weft_shm_inbox {
 	struct weft_bell bell;
+	alignas(WEFT_CACHELINE) char board[WEFT_NET_BOARD_BYTES];
 };
+_Static_assert(sizeof(struct weft_shm_inbox) <= 4 * 4096, "an inbox is four pages");
 
 struct weft_shm_link {
 	/* Read by posters. */

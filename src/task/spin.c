@@ -108,6 +108,14 @@ bool weft_spin_yields(void)
 	return atomic_load_explicit(&x_given_us, memory_order_relaxed) < 0 && oversubscribed();
 }
 
+uint64_t weft_engine_patience(bool *yield_p)
+{
+	const struct weft_parker *p = weft_parker_self();
+	*yield_p = weft_spin_yields();
+	/* A user-level thread shall not keep its worker: others of it can run. */
+	return p && !weft_parker_is_thread(p) ? 0 : weft_spin_cycles();
+}
+
 void weft_spin_slept(uint64_t ns)
 {
 	uint32_t spin = atomic_load_explicit(&x_spin_ns, memory_order_relaxed);

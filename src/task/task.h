@@ -35,8 +35,15 @@ void weft_engine_wait(struct weft_completion *c);
 void weft_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns);
 
 /*
+ * For who waits for a word in memory that no completion stands for: how many cycles to look at it
+ * before sleeping by other means, and whether others need the core meanwhile: then yield between
+ * looks, and poll now and then.  0: sleep at once.
+ */
+uint64_t weft_engine_patience(bool *yield_p);
+
+/*
  * How many ranks share how many cores here; cpus 0: ask the system.  More ranks than cores: waiters
- * do not spin.  Called by rt/ once it knows; any time.
+ * yield instead of spinning.  Called by rt/ once it knows; any time.
  */
 void weft_engine_set_local_ranks(int ranks, int cpus);
 

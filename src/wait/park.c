@@ -42,6 +42,11 @@ static const struct weft_parker_ops futex_ops = {
 	.wake = futex_wake,
 };
 
+bool weft_parker_is_thread(const struct weft_parker *p)
+{
+	return p->ops == &futex_ops;
+}
+
 static void thread_ends(void *arg)
 {
 	struct weft_parker *p = arg;

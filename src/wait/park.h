@@ -52,6 +52,9 @@ struct weft_parker {
 /* The calling thread's parker; NULL when memory is gone (then do not sleep, poll). */
 struct weft_parker *weft_parker_self(void);
 
+/* A plain thread's, not one that a back-end has embedded? */
+bool weft_parker_is_thread(const struct weft_parker *p);
+
 /* Lets user-level threads answer weft_parker_self(); the hook returns NULL for plain threads. */
 void weft_parker_set_self_hook(struct weft_parker *(*hook)(void));
 

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * board.c - barrier and small allreduce where many ranks share few cores: all meet on a board in
+ * the memory of the group's first member (board.h says how and why).
+ *
+ * A group agrees on its board by messages, in its BOARD_FROM-th small collective: groups that live
+ * shorter do not pay for it.  Who waits looks at the board, yielding, for as long as any waiter of
+ * this process polls; then it sleeps in a receive for a message from whoever ends the turn.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/counters.h"
+#include "coll/alg.h"
+#include "coll/board.h"
+#include "task/task.h"
+
+#define BOARD_FROM 4
+#define POLL_EVERY_MASK 3   /* looks with a yield, between polls, less 1 */
+#define SPIN_EVERY_MASK 127 /* and looks without */
+#define SLOTS ((int)(WEFT_COMM_BOARD_BYTES / sizeof(struct weft_board_slot)))
+_Static_assert(WEFT_BOARD_MOST == WEFT_BOARD_DATA, "both say what a cell holds");
+
+/* What a member keeps. */
+struct keep {
+	struct weft_board_slot *slot; /* NULL: none (yet) */
+	unsigned uses;
+	uint32_t turn;
+	int size;
+};
+
+/* One meeting of one member. */
+struct meeting {
+	const struct weft_coll_group *g;
+	struct keep *keep;
+	weft_reduce_fn *fn;
+	size_t count, bytes;
+	bool mine; /* we ended the turn */
+};
+
+/* ---- messages ----------------------------------------------------------------------------- */
+
+static weft_err board_send(const struct weft_coll_group *g, int rank, int tag, const void *data,
+			   size_t bytes)
+{
+	struct weft_buf buf = weft_buf_flat(data, bytes);
+	int peer = weft_coll_process(g, rank);
+	weft_err err = weft_send_now(g->ctx, peer, g->tag + tag, &buf);
+	if (err != WEFT_AGAIN)
+		return err;
+	struct weft_req req;
+	weft_req_init(&req, NULL, NULL);
+	err = weft_isend(&req, g->ctx, peer, g->tag + tag, &buf, WEFT_SEND_STANDARD);
+	if (err)
+		return err;
+	weft_engine_wait(&req.done);
+	return req.status.err;
+}
+
+static weft_err board_recv(const struct weft_coll_group *g, int peer, int tag, void *data,
+			   size_t bytes)
+{
+	struct weft_buf buf = weft_buf_flat(data, bytes);
+	struct weft_req req;
+	weft_req_init(&req, NULL, NULL);
+	weft_err err = weft_irecv(&req, g->ctx, peer, g->tag + tag, &buf);
+	if (err)
+		return err;
+	weft_engine_wait(&req.done);
+	err = req.status.err;
+	return !err && req.status.bytes != bytes ? WEFT_ERR_PEER : err;
+}
+
+/* ---- making one --------------------------------------------------------------------------- */
+
+/* The same answer on every member. */
+static bool may_have_board(const struct weft_coll_group *g)
+{
+	if (!g->crowded || g->size < 2 || g->size > WEFT_BOARD_MEMBERS)
+		return false;
+	for (int r = 0; r < g->size; r++)
+		if (!weft_comm_same_host(weft_coll_process(g, r)))
+			return false;
+	return true;
+}
+
+static struct weft_board_slot *slot_at(int owner, int index)
+{
+	struct weft_board_slot *slot = weft_comm_board(owner);
+	return slot && index >= 0 && index < SLOTS ? &slot[index] : NULL;
+}
+
+/* A free slot of our own; -1: none. */
+static int slot_take(int self)
+{
+	for (int i = 0; i < SLOTS; i++) {
+		struct weft_board_slot *s = slot_at(self, i);
+		uint32_t none = 0;
+		/* TAKE <- GIVE (weft_coll_keep_free).  Carries: nobody of the last group looks at
+		 * the slot any more. */
+		if (!s || !atomic_compare_exchange_strong_explicit(
+				  &s->x_used, &none, 1, memory_order_acquire, memory_order_relaxed))
+			continue;
+		/* Relaxed: the message with the index publishes them. */
+		atomic_store_explicit(&s->x_left, 0, memory_order_relaxed);
+		atomic_store_explicit(&s->x_count, 0, memory_order_relaxed);
+		atomic_store_explicit(&s->x_turn, 0, memory_order_relaxed);
+		atomic_store_explicit(&s->x_asleep[0], 0, memory_order_relaxed);
+		atomic_store_explicit(&s->x_asleep[1], 0, memory_order_relaxed);
+		return i;
+	}
+	return -1;
+}
+
+/* The first member offers a slot, hears whether all can reach it, and says so. */
+static weft_err agree_first(const struct weft_coll_group *g, struct keep *k)
+{
+	int self = weft_coll_process(g, 0), index = slot_take(self);
+	char yes = index >= 0, answer;
+	weft_err err = WEFT_OK;
+	for (int r = 1; r < g->size && !err; r++)
+		err = board_send(g, r, WEFT_TAG_BOARD, &index, sizeof index);
+	for (int r = 1; r < g->size && !err; r++) {
+		err = board_recv(g, weft_coll_process(g, r), WEFT_TAG_BOARD, &answer, 1);
+		yes = yes && answer;
+	}
+	for (int r = 1; r < g->size && !err; r++)
+		err = board_send(g, r, WEFT_TAG_BOARD, &yes, 1);
+	if (!err && yes)
+		k->slot = slot_at(self, index);
+	else if (!err && index >= 0)
+		/* Relaxed: nobody else has used it. */
+		atomic_store_explicit(&slot_at(self, index)->x_used, 0, memory_order_relaxed);
+	return err;
+}
+
+static weft_err agree_other(const struct weft_coll_group *g, struct keep *k)
+{
+	int first = weft_coll_process(g, 0), index;
+	char yes;
+	weft_err err = board_recv(g, first, WEFT_TAG_BOARD, &index, sizeof index);
+	if (err)
+		return err;
+	struct weft_board_slot *slot = slot_at(first, index);
+	yes = slot != NULL;
+	err = board_send(g, 0, WEFT_TAG_BOARD, &yes, 1);
+	if (!err)
+		err = board_recv(g, first, WEFT_TAG_BOARD, &yes, 1);
+	if (!err && yes)
+		k->slot = slot;
+	return err;
+}
+
+bool weft_board_open(const struct weft_coll_group *g, weft_err *err_p)
+{
+	if (!g->crowded || !g->keep_p)
+		return false;
+	struct keep *k = *g->keep_p;
+	if (weft_unlikely(!k)) {
+		k = calloc(1, sizeof *k);
+		if (!k) {
+			*err_p = WEFT_ERR_NOMEM;
+			return false;
+		}
+		k->size = g->size;
+		*g->keep_p = k;
+	}
+	if (weft_likely(k->slot != NULL))
+		return true;
+	if (k->uses > BOARD_FROM)
+		return false;
+	if (k->uses++ < BOARD_FROM || !may_have_board(g))
+		return false;
+	*err_p = g->rank ? agree_other(g, k) : agree_first(g, k);
+	return k->slot != NULL;
+}
+
+void weft_coll_keep_free(void *keep)
+{
+	struct keep *k = keep;
+	/* GIVE -> TAKE (slot_take).  Carries: we, and by the count all others, look no more. */
+	if (k && k->slot &&
+	    atomic_fetch_add_explicit(&k->slot->x_left, 1, memory_order_acq_rel) ==
+		    (uint32_t)k->size - 1)
+		atomic_store_explicit(&k->slot->x_used, 0, memory_order_release);
+	free(k);
+}
+
+/* ---- meeting ------------------------------------------------------------------------------ */
+
+/* We have ended the turn: messages for those who sleep. */
+static void wake_sleepers(const struct meeting *m)
+{
+	uint32_t mask = weft_board_sleepers(m->keep->slot, m->keep->turn);
+	for (int r = 0; r < m->g->size && mask; r++, mask >>= 1)
+		if (mask & 1)
+			(void)board_send(m->g, r, WEFT_TAG_WAKE, NULL, 0);
+}
+
+/* All cells are there: as reduce_flat() in now.c, from the last rank to the first. */
+static void combine_cells(const struct meeting *m, uint32_t what)
+{
+	struct weft_board_slot *s = m->keep->slot;
+	int last = m->g->size - 1;
+	char acc[WEFT_BOARD_DATA];
+	for (int r = 0; r <= last; r++)
+		if (s->cell[r].what != what)
+			what = 0;
+	memcpy(acc, s->cell[last].data, m->bytes);
+	for (int r = last - 1; r >= 0 && what && m->bytes; r--)
+		m->fn(s->cell[r].data, acc, m->count);
+	memcpy(s->result.data, acc, m->bytes);
+	s->result.what = what;
+}
+
+static bool member_lost(const struct weft_coll_group *g)
+{
+	for (int r = 0; r < g->size; r++)
+		if (weft_comm_lost(weft_coll_process(g, r)))
+			return true;
+	return false;
+}
+
+/* Looks at the board for a while. */
+static bool look(const struct meeting *m)
+{
+	bool yield;
+	uint64_t patience = weft_engine_patience(&yield), begun = weft_cycles();
+	struct weft_board_slot *s = m->keep->slot;
+	unsigned mask = yield ? POLL_EVERY_MASK : SPIN_EVERY_MASK;
+	for (unsigned i = 1;; i++) { /* ends: over, or patience is */
+		if (weft_board_over(s, m->keep->turn))
+			return true;
+		if ((i & mask) == 0) {
+			(void)weft_engine_poll();
+			if (weft_cycles() - begun > patience)
+				return weft_board_over(s, m->keep->turn);
+		}
+		if (!patience)
+			return false;
+		if (yield)
+			sched_yield();
+		else
+			weft_cpu_relax();
+	}
+}
+
+/* With a process of the job lost a receive from anybody fails at once: short naps instead. */
+static void nap(void)
+{
+	struct timespec ts = {.tv_nsec = 1000000};
+	(void)weft_engine_poll();
+	nanosleep(&ts, NULL);
+}
+
+/* Sleeps until the turn is over, or fails it. */
+static void sleep_there(struct meeting *m)
+{
+	struct weft_board_slot *s = m->keep->slot;
+	unsigned me = (unsigned)m->g->rank;
+	/* Each round ends with news: the turn, or a lost process. */
+	while (!weft_board_over(s, m->keep->turn)) {
+		if (weft_unlikely(member_lost(m->g))) {
+			m->mine = weft_board_fail(s, m->keep->turn);
+			continue;
+		}
+		bool sleeps = weft_board_doze(s, me, m->keep->turn);
+		if (!sleeps && !weft_board_undoze(s, me, m->keep->turn))
+			return;
+		weft_count(WEFT_CNT_COLL_BOARD_SLEEPS, 1);
+		if (board_recv(m->g, WEFT_ANY_PEER, WEFT_TAG_WAKE, NULL, 0)) {
+			(void)weft_board_undoze(s, me, m->keep->turn);
+			if (!member_lost(m->g))
+				nap();
+		}
+	}
+}
+
+weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, const void *from,
+			 void *to, size_t count, size_t bytes)
+{
+	struct meeting m = {.g = g, .keep = *g->keep_p, .fn = fn, .count = count, .bytes = bytes};
+	struct keep *k = m.keep;
+	struct weft_board_slot *s = k->slot;
+	uint32_t what = 1 + (uint32_t)bytes;
+
+	if (weft_unlikely(k->turn == WEFT_BOARD_FAILED))
+		return WEFT_ERR_PEER;
+	weft_count(WEFT_CNT_COLL_BOARDS, 1);
+	s->cell[g->rank].what = what;
+	if (bytes)
+		memcpy(s->cell[g->rank].data, from, bytes);
+	if (weft_board_arrive(s, (unsigned)g->size)) {
+		combine_cells(&m, what);
+		m.mine = weft_board_finish(s, k->turn);
+	} else if (!look(&m)) {
+		sleep_there(&m);
+	}
+	if (m.mine)
+		wake_sleepers(&m);
+	if (weft_unlikely(weft_board_failed(s))) {
+		k->turn = WEFT_BOARD_FAILED;
+		return WEFT_ERR_PEER;
+	}
+	k->turn = weft_board_next(k->turn);
+	if (weft_unlikely(s->result.what != what))
+		return WEFT_ERR_TRUNC;
+	if (bytes)
+		memcpy(to, s->result.data, bytes);
+	return WEFT_OK;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * board.h - a place in shared memory where the members of a group on one host meet.
+ *
+ * With more ranks than cores a message costs its receiver a turn on a core.  Through a root every
+ * meeting costs two turns each, one to arrive, one to hear of it, and the root's own turns beside;
+ * here who comes last sees that all have come, does the work for all, and nobody else has to run.
+ *
+ * Recipe    member: write your cell; arrive.  Last one: combine the cells into `result`, finish,
+ *           wake the sleepers.  The others: look at the turn until it is over; who is tired of it
+ *           dozes, and then sleeps until a message wakes him.
+ * Turns     each meeting is one turn of x_turn.  Who finds that a member is lost ends the turn as
+ *           FAILED instead: one of both ends it, so all members see the same end.
+ * Callers   each member one thread at a time.
+ * Owner     the memory is one member's; every member may write all of it, so nothing in it is
+ *           trusted further than that job's results go: no index or length is read from it.
+ * Progress  arrive, finish: wait-free.
+ *
+ *   cell, x_count, result   written in turn t only; read until the reader arrives in turn t + 1
+ *   x_asleep[t & 1]         a bit per sleeper.  Two of them: who ends turn t may be late in taking
+ *                           the sleepers, but not later than its own arrival in turn t + 1, without
+ *                           which nobody sleeps in turn t + 2.
+ */
+#ifndef WEFT_COLL_BOARD_H
+#define WEFT_COLL_BOARD_H
+
+#include "base/base.h"
+
+#define WEFT_BOARD_MEMBERS 32
+#define WEFT_BOARD_DATA 56
+
+#define WEFT_BOARD_FAILED 0xffffffffu
+
+struct weft_board_cell {
+	uint32_t what; /* which collective, and how much data: the same on all members */
+	uint32_t pad;
+	alignas(8) char data[WEFT_BOARD_DATA];
+};
+
+struct weft_board_slot {
+	/* Whose it is: 0 free, 1 taken.  The owner takes it, the last member gives it back. */
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_used;
+	_Atomic uint32_t x_left; /* members that will not come again */
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_count;
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_turn;
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_asleep[2];
+	alignas(WEFT_CACHELINE) struct weft_board_cell result; /* what: 0 when they did not agree */
+	struct weft_board_cell cell[WEFT_BOARD_MEMBERS];
+};
+
+static inline uint32_t weft_board_next(uint32_t turn)
+{
+	return (turn + 1) & 0x7fffffff;
+}
+
+/* My cell is written.  True: all n are here, and the caller must finish. */
+static inline bool weft_board_arrive(struct weft_board_slot *s, unsigned n)
+{
+	/* ARRIVE -> LAST (the same operation of who comes last).  Carries: the cell, and that we
+	 * have read the last result.  Without it who comes last could combine an old cell, or
+	 * write over a result that is still being read. */
+	return atomic_fetch_add_explicit(&s->x_count, 1, memory_order_acq_rel) == n - 1;
+}
+
+/* Ends the turn; false: somebody has failed it before. */
+static inline bool weft_board_finish(struct weft_board_slot *s, uint32_t turn)
+{
+	/* Relaxed: published by OVER; nobody arrives before he has seen that. */
+	atomic_store_explicit(&s->x_count, 0, memory_order_relaxed);
+	/* OVER -> SEE (weft_board_over).  Carries: result and x_count.  Without it a member could
+	 * read the last turn's result, or arrive on top of the last turn's count. */
+	return atomic_compare_exchange_strong_explicit(&s->x_turn, &turn, weft_board_next(turn),
+						       memory_order_release, memory_order_relaxed);
+}
+
+/* A member is lost, the turn cannot end; false: it has ended. */
+static inline bool weft_board_fail(struct weft_board_slot *s, uint32_t turn)
+{
+	/* Relaxed: carries nothing but itself.  Who fails to fail it looks again by SEE. */
+	return atomic_compare_exchange_strong_explicit(&s->x_turn, &turn, WEFT_BOARD_FAILED,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+static inline bool weft_board_over(struct weft_board_slot *s, uint32_t turn)
+{
+	/* SEE <- OVER (weft_board_finish).  Carries: result and x_count. */
+	return atomic_load_explicit(&s->x_turn, memory_order_acquire) != turn;
+}
+
+static inline bool weft_board_failed(struct weft_board_slot *s)
+{
+	/* Relaxed: after SEE. */
+	return atomic_load_explicit(&s->x_turn, memory_order_relaxed) == WEFT_BOARD_FAILED;
+}
+
+/* Who ended the turn: the members to wake, a bit each. */
+static inline uint32_t weft_board_sleepers(struct weft_board_slot *s, uint32_t turn)
+{
+	/* ROUSE -> DOZE (weft_board_doze).  Carries: x_turn.  Both change one word, so either this
+	 * comes second and takes the bit, or the other comes second and sees that the turn is over.
+	 * Without the order he could sleep on although nobody will wake him. */
+	return atomic_exchange_explicit(&s->x_asleep[turn & 1], 0, memory_order_release);
+}
+
+/* True: sleep, you will be woken.  False: the turn is over; ask weft_board_undoze(). */
+static inline bool weft_board_doze(struct weft_board_slot *s, unsigned me, uint32_t turn)
+{
+	/* DOZE <- ROUSE (weft_board_sleepers).  Carries: x_turn. */
+	(void)atomic_fetch_or_explicit(&s->x_asleep[turn & 1], 1u << me, memory_order_acquire);
+	return !weft_board_over(s, turn);
+}
+
+/* I do not sleep after all.  True: the bit was seen, a wake-up is on its way to me. */
+static inline bool weft_board_undoze(struct weft_board_slot *s, unsigned me, uint32_t turn)
+{
+	/* Relaxed: only the bit counts.  Ends: a failed exchange means that another's succeeded. */
+	uint32_t old = atomic_load_explicit(&s->x_asleep[turn & 1], memory_order_relaxed);
+	while (old & 1u << me)
+		if (atomic_compare_exchange_weak_explicit(&s->x_asleep[turn & 1], &old,
+							  old & ~(1u << me), memory_order_relaxed,
+							  memory_order_relaxed))
+			return false;
+	return true;
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The board in every order: nobody leaves before all have come, everybody reads what the last one
+ * wrote, a sleeper is woken, and a turn that somebody gives up ends in the same way for all.
+ */
+#include "model/explore.h"
+#include "coll/board.h"
+
+#define TURNS 2
+
+static struct weft_board_slot slot;
+static int cell[3], result, n;
+static bool woken[3][TURNS];
+static int failed[3];
+
+static void setup(int members)
+{
+	memset(&slot, 0, sizeof slot);
+	memset(cell, 0, sizeof cell);
+	memset(woken, 0, sizeof woken);
+	memset(failed, 0, sizeof failed);
+	result = 0;
+	n = members;
+}
+
+static void setup_two(void)
+{
+	setup(2);
+}
+
+static void setup_three(void)
+{
+	setup(3);
+}
+
+static bool asleep(void *arg)
+{
+	return !*(bool *)arg;
+}
+
+static void wake(uint32_t turn)
+{
+	uint32_t mask = weft_board_sleepers(&slot, turn);
+	for (int i = 0; i < n; i++)
+		if (mask & 1u << i)
+			woken[i][turn] = true;
+}
+
+/* As board.c waits, without its patience. */
+static void wait_over(unsigned me, uint32_t turn, bool sleeps)
+{
+	while (!weft_board_over(&slot, turn)) {
+		if (!sleeps) {
+			model_relax();
+			continue;
+		}
+		if (weft_board_doze(&slot, me, turn) || weft_board_undoze(&slot, me, turn))
+			model_block(asleep, &woken[me][turn]);
+		/* The wake-up is a message: it carries what its sender knew. */
+		model_fresh((void *)&slot.x_turn, sizeof slot.x_turn);
+	}
+}
+
+static void meet(unsigned me, uint32_t turn, bool sleeps)
+{
+	model_write(&cell[me], (int)turn + 1);
+	if (weft_board_arrive(&slot, (unsigned)n)) {
+		int sum = 0;
+		for (int i = 0; i < n; i++)
+			sum += model_read(&cell[i]);
+		model_write(&result, sum);
+		MODEL_CHECK(weft_board_finish(&slot, turn));
+		wake(turn);
+	} else {
+		wait_over(me, turn, sleeps);
+	}
+	MODEL_CHECK(!weft_board_failed(&slot));
+	MODEL_CHECK(model_read(&result) == n * ((int)turn + 1));
+}
+
+static void polls0(void)
+{
+	for (uint32_t t = 0; t < TURNS; t++)
+		meet(0, t, false);
+}
+
+static void polls1(void)
+{
+	for (uint32_t t = 0; t < TURNS; t++)
+		meet(1, t, false);
+}
+
+static void sleeps0(void)
+{
+	for (uint32_t t = 0; t < TURNS; t++)
+		meet(0, t, true);
+}
+
+static void sleeps1(void)
+{
+	for (uint32_t t = 0; t < TURNS; t++)
+		meet(1, t, true);
+}
+
+static void once0(void)
+{
+	meet(0, 0, true);
+}
+
+static void once1(void)
+{
+	meet(1, 0, true);
+}
+
+static void once2(void)
+{
+	meet(2, 0, false);
+}
+
+/* Believes that a member is lost, at once. */
+static void gives_up0(void)
+{
+	if (weft_board_arrive(&slot, (unsigned)n)) {
+		failed[0] = !weft_board_finish(&slot, 0);
+		if (!failed[0])
+			wake(0);
+	} else if (weft_board_fail(&slot, 0)) {
+		failed[0] = 1;
+		wake(0);
+	} else {
+		wait_over(0, 0, false);
+	}
+	MODEL_CHECK(failed[0] == weft_board_failed(&slot));
+}
+
+static void loses1(void)
+{
+	if (weft_board_arrive(&slot, (unsigned)n)) {
+		failed[1] = !weft_board_finish(&slot, 0);
+		if (!failed[1])
+			wake(0);
+	} else {
+		wait_over(1, 0, true);
+		failed[1] = weft_board_failed(&slot);
+	}
+	MODEL_CHECK(failed[1] == weft_board_failed(&slot));
+}
+
+/* Looks for sleepers before it ends the turn. */
+static void wakes_early(void)
+{
+	model_write(&cell[1], 1);
+	if (weft_board_arrive(&slot, (unsigned)n)) {
+		wake(0);
+		(void)weft_board_finish(&slot, 0);
+	} else {
+		wait_over(1, 0, true);
+	}
+}
+
+int main(void)
+{
+	static const char *const must_poll[] = {"weft_board_arrive x", "weft_board_finish c",
+						"weft_board_over l", NULL};
+	static const char *const must_sleep[] = {"weft_board_sleepers x", "weft_board_doze x",
+						 NULL};
+	struct model poll = {"two poll", setup_two, {polls0, polls1}, NULL, 4};
+	struct model doze = {"two sleep", setup_two, {sleeps0, sleeps1}, NULL, 3};
+	struct model once = {"two sleep once", setup_two, {once0, once1}, NULL, 5};
+	struct model three = {"three", setup_three, {once0, once1, once2}, NULL, 2};
+	struct model lost = {"one gives up", setup_two, {gives_up0, loses1}, NULL, 5};
+	struct model bad = {"sleepers woken too early", setup_two, {once0, wakes_early}, NULL, 4};
+	explore(&doze);
+	explore(&three);
+	explore(&lost);
+	explore(&poll);
+	explore_mutants(&poll, must_poll);
+	explore(&once);
+	explore_mutants(&once, must_sleep);
+	explore_broken(&bad);
+	return 0;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ranks: 2 4 7 */
+/*
+ * Small blocking collectives one after the other, as they go through the board when ranks outnumber
+ * cores: results, order beside other collectives and messages, members that come late and so let
+ * the others sleep, ranks that look beside ranks that sleep at once, several communicators with
+ * other ranks, more communicators than there are boards, and threads.  Seed as argument.
+ */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "mpitest.h"
+
+static unsigned long long seed = 1;
+
+static unsigned rnd(unsigned n)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned)(seed >> 33) % n;
+}
+
+/* Keeps the core without calling MPI: the others run out of patience. */
+static void late(void)
+{
+	volatile double x = 1;
+	for (int i = 0; i < 1000000; i++)
+		x = x * 1.0000001 + 1e-9;
+}
+
+static void sums(MPI_Comm c, int n)
+{
+	int me, members;
+	long in[8], out[8];
+	MPI_Comm_rank(c, &me);
+	MPI_Comm_size(c, &members);
+	for (int i = 0; i < n; i++)
+		in[i] = me * 10 + i;
+	OK(MPI_Allreduce(in, out, n, MPI_LONG, MPI_SUM, c));
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(out[i], 10L * members * (members - 1) / 2 + (long)members * i);
+}
+
+/* Blocking and nonblocking combine in the same order. */
+static void same_bits(MPI_Comm c)
+{
+	int me;
+	double in, now, later;
+	MPI_Request req;
+	MPI_Comm_rank(c, &me);
+	in = 1.0 / (3 + me) * (me % 2 ? 1e10 : 1);
+	OK(MPI_Allreduce(&in, &now, 1, MPI_DOUBLE, MPI_SUM, c));
+	OK(MPI_Iallreduce(&in, &later, 1, MPI_DOUBLE, MPI_SUM, c, &req));
+	OK(MPI_Wait(&req, MPI_STATUS_IGNORE));
+	CHECK(!memcmp(&now, &later, sizeof now));
+}
+
+/* What everybody does next is drawn from a seed that all share. */
+static void mixture(MPI_Comm c, int steps, int may_be_late)
+{
+	int me, members, value;
+	MPI_Comm_rank(c, &me);
+	MPI_Comm_size(c, &members);
+	for (int i = 0; i < steps; i++) {
+		unsigned what = rnd(10), who = rnd((unsigned)members);
+		if (may_be_late && rnd(40) == 0 && (int)who == me)
+			late();
+		if (what < 3) {
+			OK(MPI_Barrier(c));
+		} else if (what < 6) {
+			sums(c, 1 + (int)rnd(8));
+		} else if (what == 6) {
+			value = me == (int)who ? i : -1;
+			OK(MPI_Bcast(&value, 1, MPI_INT, (int)who, c));
+			CHECK_EQ(value, i);
+		} else if (what == 7) {
+			int in = me, out;
+			OK(MPI_Allreduce(MPI_IN_PLACE, &in, 1, MPI_INT, MPI_MAX, c));
+			CHECK_EQ(in, members - 1);
+			OK(MPI_Reduce(&me, &out, 1, MPI_INT, MPI_SUM, (int)who, c));
+			if (me == (int)who)
+				CHECK_EQ(out, members * (members - 1) / 2);
+		} else if (what == 8) {
+			int to = (me + 1) % members, from = (me + members - 1) % members;
+			OK(MPI_Sendrecv(&i, 1, MPI_INT, to, 5, &value, 1, MPI_INT, from, 5, c,
+					MPI_STATUS_IGNORE));
+			CHECK_EQ(value, i);
+		} else {
+			same_bits(c);
+		}
+	}
+}
+
+static void test_world(void)
+{
+	mixture(MPI_COMM_WORLD, 300, 1);
+}
+
+/* A large message on its way while all meet: who waits at the board moves it. */
+static void test_beside_messages(void)
+{
+	static char out[1 << 20], in[1 << 20];
+	int to = (rank + 1) % size, from = (rank + size - 1) % size;
+	for (int k = 0; k < 4; k++) {
+		MPI_Request req[2];
+		memset(out, rank + k, sizeof out);
+		OK(MPI_Irecv(in, sizeof in, MPI_CHAR, from, 6, MPI_COMM_WORLD, &req[0]));
+		OK(MPI_Isend(out, sizeof out, MPI_CHAR, to, 6, MPI_COMM_WORLD, &req[1]));
+		for (int i = 0; i < 10; i++)
+			OK(MPI_Barrier(MPI_COMM_WORLD));
+		OK(MPI_Waitall(2, req, MPI_STATUSES_IGNORE));
+		CHECK_EQ(in[0], (char)(from + k));
+		CHECK_EQ(in[sizeof in - 1], (char)(from + k));
+	}
+}
+
+/* More than there are boards, alive at once, then gone, and again. */
+static void test_many_comms(void)
+{
+	MPI_Comm c[12], part;
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 12; i++)
+			OK(MPI_Comm_dup(MPI_COMM_WORLD, &c[i]));
+		for (int i = 0; i < 12; i++)
+			mixture(c[i], 12, 0);
+		for (int i = 11; i >= 0; i--)
+			OK(MPI_Comm_free(&c[i]));
+	}
+	for (int round = 0; round < 5; round++) {
+		/* Reversed: the first member is another process. */
+		OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &part));
+		for (int i = 0; i < 10; i++) {
+			sums(part, 2);
+			OK(MPI_Barrier(part));
+		}
+		OK(MPI_Comm_free(&part));
+	}
+}
+
+static void *worker(void *arg)
+{
+	MPI_Comm c = *(MPI_Comm *)arg;
+	for (int i = 0; i < 60; i++) {
+		sums(c, 1 + i % 8);
+		OK(MPI_Barrier(c));
+	}
+	return NULL;
+}
+
+static void test_threads(void)
+{
+	MPI_Comm c[3];
+	pthread_t t[3];
+	for (int i = 0; i < 3; i++)
+		OK(MPI_Comm_dup(MPI_COMM_WORLD, &c[i]));
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, worker, &c[i]);
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	for (int i = 0; i < 3; i++)
+		OK(MPI_Comm_free(&c[i]));
+}
+
+/* How many collectives went through a board, by the library's counter. */
+static unsigned long long counted(const char *name)
+{
+	int provided, index, n = 0;
+	unsigned long long value = 0;
+	MPI_T_pvar_session s;
+	MPI_T_pvar_handle h;
+	OK(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided));
+	CHECK_EQ(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
+	OK(MPI_T_pvar_session_create(&s));
+	CHECK_EQ(MPI_T_pvar_handle_alloc(s, index, NULL, &h, &n), MPI_SUCCESS);
+	CHECK_EQ(MPI_T_pvar_read(s, h, &value), MPI_SUCCESS);
+	OK(MPI_T_pvar_session_free(&s));
+	OK(MPI_T_finalize());
+	return value;
+}
+
+int main(int argc, char **argv)
+{
+	const char *r = getenv("PMI_RANK");
+	int provided;
+	/* Every third rank sleeps at once instead of looking. */
+	if (r && atoi(r) % 3 == 1)
+		setenv("WEFT_SPIN_US", "0", 1);
+	OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (argc > 1)
+		seed = strtoull(argv[1], NULL, 10);
+	if (!rank)
+		printf("seed %llu\n", seed);
+	test_world();
+	test_beside_messages();
+	test_many_comms();
+	test_threads();
+	if (size > sysconf(_SC_NPROCESSORS_ONLN) && !getenv("WEFT_DRIVERS"))
+		CHECK(counted("weft_coll_boards") > 100);
+	OK(MPI_Finalize());
+	return 0;
+}
