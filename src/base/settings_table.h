@@ -34,4 +34,10 @@ WEFT_SETTING(EAGER_SHM, "eager_shm", INT, "8k", 0, 1048576, NULL, "largest messa
 WEFT_SETTING(EAGER_TCP, "eager_tcp", INT, "64k", 0, 16777216, NULL, "largest message in bytes that tcp sends without asking first")
 WEFT_SETTING(EAGER_CREDIT, "eager_credit", INT, "16m", 0, 1099511627776, NULL, "bytes of small messages that each peer may have lying here unreceived; what goes beyond asks first")
 WEFT_SETTING(PEER_TIMEOUT, "peer_timeout", INT, "5", 1, 86400, NULL, "seconds after which operations with a dead peer have failed")
+
+/* coll; the same on all ranks */
+WEFT_SETTING(COLL_SHARE, "coll_share", INT, "16k", 1, 1099511627776, NULL, "reductions from this many bytes on are shared out among the ranks")
+WEFT_SETTING(COLL_SHARE_CROWDED, "coll_share_crowded", INT, "64k", 1, 1099511627776, NULL, "the same with more ranks than cores")
+WEFT_SETTING(COLL_SPLIT, "coll_split", INT, "256k", 1, 1099511627776, NULL, "broadcasts from this many bytes on are scattered, then collected")
+WEFT_SETTING(COLL_FLAT, "coll_flat", INT, "64k", 0, 1099511627776, NULL, "with more ranks than cores, one rank combines up to this many bytes of all others")
 /* clang-format on */

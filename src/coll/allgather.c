@@ -3,12 +3,7 @@
 #include <string.h>
 
 #include "coll/alg.h"
-
-/* Up to this many ranks each sends its block to all others directly: one step, no block travels
- * twice.  Beyond: Bruck's doubling while all blocks together are small, else a ring. */
-#define DIRECT_RANKS 16
-#define DIRECT_RANKS_CROWDED 64
-#define BRUCK_BYTES 65536
+#include "coll/limits.h"
 
 static int direct(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
 		  const struct weft_view *blocks, int after, int copied)
@@ -83,10 +78,10 @@ int weft_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g,
 	}
 	if (g->size == 1)
 		return copied < 0 ? after : copied;
-	if (g->size <= (g->crowded ? DIRECT_RANKS_CROWDED : DIRECT_RANKS))
+	if (g->size <= (g->crowded ? WEFT_LIMIT_DIRECT_RANKS_CROWDED : WEFT_LIMIT_DIRECT_RANKS))
 		return direct(c, g, mine, blocks, after, copied);
 	size_t each = weft_view_bytes(blocks[0]);
-	bool even = each > 0 && each * (size_t)g->size <= BRUCK_BYTES;
+	bool even = each > 0 && each * (size_t)g->size <= WEFT_LIMIT_ALLGATHER_BRUCK_BYTES;
 	for (int r = 1; r < g->size && even; r++)
 		even = weft_view_bytes(blocks[r]) == each;
 	if (even)

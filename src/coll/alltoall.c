@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* alltoall.c - everybody has a block for everybody. */
 #include "coll/alg.h"
+#include "coll/limits.h"
 
 /* So many exchanges of one rank are open at a time: enough to hide one sleeping partner, few enough
  * not to flood the others with unexpected messages. */
 #define WINDOW 32
-/* Bruck's algorithm sends each block log2(n)/2 times but only log2(n) messages. */
-#define BRUCK_RANKS 33
-#define BRUCK_BYTES 256
 
 /* In place: blocks go out from a packed copy, because their place receives. */
 static struct weft_buf sent_block(struct weft_coll *c, const struct weft_coll_args *a, int r,
@@ -116,7 +114,7 @@ void weft_build_alltoall(struct weft_coll *c, const struct weft_coll_group *g,
 			 const struct weft_coll_args *a)
 {
 	size_t b = a->kind == WEFT_COLL_ALLTOALL ? a->rcount * a->rtype->size : 0;
-	if (b && b <= BRUCK_BYTES && g->size >= BRUCK_RANKS)
+	if (b && b <= WEFT_LIMIT_ALLTOALL_BRUCK_BYTES && g->size >= WEFT_LIMIT_ALLTOALL_BRUCK_RANKS)
 		bruck(c, g, a, b);
 	else
 		pairwise(c, g, a);

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bcast.c - barrier and broadcast. */
 #include "coll/alg.h"
-
-/* Up to this many ranks a root serves all others itself: each of them then wakes once, and a hop
- * through a rank that sleeps costs more (5 us and up) than a few more sends (0.2 us each). */
-#define FLAT_RANKS 8
-#define FLAT_RANKS_CROWDED 32
-/* From here on a broadcast is a scatter and an allgather: the root sends everything once instead of
- * once per child. */
-#define SPLIT_BYTES 262144
+#include "coll/limits.h"
 
 bool weft_alg_flat(const struct weft_coll_group *g)
 {
-	return g->size <= (g->crowded ? FLAT_RANKS_CROWDED : FLAT_RANKS);
+	return g->size <= (g->crowded ? WEFT_LIMIT_FLAT_RANKS_CROWDED : WEFT_LIMIT_FLAT_RANKS);
 }
 
 static const struct weft_buf nothing;
@@ -152,7 +145,7 @@ int weft_alg_bcast(struct weft_coll *c, const struct weft_coll_group *g, struct 
 	size_t bytes = weft_view_bytes(v);
 	if (g->size == 1 || !bytes)
 		return after;
-	if (bytes < SPLIT_BYTES || g->size < 3)
+	if (bytes < weft_limit_bcast_split() || g->size < 3)
 		return tree_down(c, g, weft_view_buf(v), root, after);
 	if (v.t->flat)
 		return split_down(c, g, v.base + v.t->true_lb, bytes, root, after);

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gather.c - gather and scatter, with equal blocks and with given ones. */
 #include "coll/alg.h"
-
-/* A tree saves the root messages but copies blocks at every hop: only for small blocks, many ranks.
- */
-#define TREE_RANKS 9
-#define TREE_RANKS_CROWDED 65
-#define TREE_BYTES 2048
+#include "coll/limits.h"
 
 static bool tree(const struct weft_coll_group *g, size_t bytes)
 {
-	return bytes <= TREE_BYTES && g->size >= (g->crowded ? TREE_RANKS_CROWDED : TREE_RANKS);
+	return bytes <= WEFT_LIMIT_TREE_BYTES &&
+	       g->size >= (g->crowded ? WEFT_LIMIT_TREE_RANKS_CROWDED : WEFT_LIMIT_TREE_RANKS);
 }
 
 /* This rank's place in the binomial tree: ranks counted from the root; a rank with lowest bit `low`

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "coll/alg.h"
+#include "coll/limits.h"
 #include "task/task.h"
 
-#define SMALL 64         /* bytes that a reduction keeps on the stack */
-#define SMALL_BCAST 4096 /* larger ones wait for the receiver: a schedule serves all at once */
+#define SMALL 64 /* bytes that a reduction keeps on the stack */
 
 /* Frames that hold requests shall not add up in one. */
 #define APART __attribute__((noinline))
@@ -253,7 +253,8 @@ weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_a
 			return WEFT_AGAIN;
 		return n.err;
 	case WEFT_COLL_BCAST:
-		if (a->rcount > SMALL_BCAST || a->rcount * a->rtype->size > SMALL_BCAST)
+		if (a->rcount > WEFT_LIMIT_NOW_BCAST_BYTES ||
+		    a->rcount * a->rtype->size > WEFT_LIMIT_NOW_BCAST_BYTES)
 			return WEFT_AGAIN;
 		buf = weft_buf_typed(a->rbuf, a->rcount, a->rtype);
 		if (buf.bytes)

@@ -6,13 +6,7 @@
  * the same bits for the same number of ranks and the same sizes.
  */
 #include "coll/alg.h"
-
-/* Below: trees and doubling, few messages.  From here on: every rank reduces its share of the
- * vector, then the shares are collected; no element travels more than twice. */
-#define SHARE_BYTES 16384
-/* As in bcast.c; a flat reduction keeps all contributions at the root until the last is there. */
-#define FLAT_RANKS_CROWDED 32
-#define FLAT_BYTES 4096
+#include "coll/limits.h"
 
 /* a is to the left of b in rank order; returns the place of (a op b), which is b. */
 static int combine(struct weft_coll *c, struct weft_view a, struct weft_view b, int after)
@@ -182,12 +176,13 @@ static int reduce_shares(struct weft_coll *c, const struct weft_coll_group *g,
 
 static bool share_it(const struct weft_coll_group *g, struct weft_view v)
 {
-	return weft_view_bytes(v) >= SHARE_BYTES && v.count >= (size_t)g->size;
+	return weft_view_bytes(v) >= weft_limit_reduce_share(g) && v.count >= (size_t)g->size;
 }
 
 bool weft_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes)
 {
-	return g->crowded && g->size <= FLAT_RANKS_CROWDED && bytes <= FLAT_BYTES;
+	return g->crowded && g->size <= WEFT_LIMIT_FLAT_RANKS_CROWDED &&
+	       bytes <= weft_limit_reduce_flat();
 }
 
 int weft_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * limits.h - where one algorithm takes over from another, all in one place.
+ *
+ * Numbers of ranks come in pairs: usual / with more ranks than cores, where a message costs a turn
+ * on a core, so that few messages one after the other count more than few messages in all.  Sizes
+ * are bytes of one rank's data.  Those that machines differ in are settings; they must be the same
+ * on all ranks.  Measure with `weft bench coll`.
+ */
+#ifndef WEFT_COLL_LIMITS_H
+#define WEFT_COLL_LIMITS_H
+
+#include "base/settings.h"
+#include "coll/coll.h"
+
+enum {
+	/* Up to so many ranks a root serves all others itself: each of them then wakes once, and a
+	 * hop through a rank that sleeps costs more (5 us and up) than a few sends (0.2 us each).
+	 */
+	WEFT_LIMIT_FLAT_RANKS = 8,
+	WEFT_LIMIT_FLAT_RANKS_CROWDED = 32,
+
+	/* Up to so many ranks each sends its block to all others directly: one step, no block
+	 * travels twice.  Beyond: Bruck's doubling while all blocks together are small, else a
+	 * ring. */
+	WEFT_LIMIT_DIRECT_RANKS = 16,
+	WEFT_LIMIT_DIRECT_RANKS_CROWDED = 64,
+	WEFT_LIMIT_ALLGATHER_BRUCK_BYTES = 65536,
+
+	/* Alltoall: Bruck's algorithm sends each block log2(n)/2 times but only log2(n) messages.
+	 */
+	WEFT_LIMIT_ALLTOALL_BRUCK_RANKS = 33,
+	WEFT_LIMIT_ALLTOALL_BRUCK_BYTES = 256,
+
+	/* Gather, scatter: a tree saves the root messages but copies blocks at every hop. */
+	WEFT_LIMIT_TREE_RANKS = 9,
+	WEFT_LIMIT_TREE_RANKS_CROWDED = 65,
+	WEFT_LIMIT_TREE_BYTES = 2048,
+
+	/* A blocking broadcast up to here needs no schedule; a larger one waits for its receivers,
+	 * and a schedule serves all at once. */
+	WEFT_LIMIT_NOW_BCAST_BYTES = 4096,
+};
+
+/* Broadcast from here on is a scatter and an allgather: the root sends everything once instead of
+ * once per child. */
+static inline size_t weft_limit_bcast_split(void)
+{
+	return (size_t)weft_setting_int(WEFT_SET_COLL_SPLIT);
+}
+
+/* Reductions from here on: every rank reduces its share of the vector, then the shares are
+ * collected; no element travels more than twice.  Below: trees and doubling, few messages. */
+static inline size_t weft_limit_reduce_share(const struct weft_coll_group *g)
+{
+	return (size_t)weft_setting_int(g->crowded ? WEFT_SET_COLL_SHARE_CROWDED
+						   : WEFT_SET_COLL_SHARE);
+}
+
+/* With more ranks than cores, up to here a root combines all contributions itself; it keeps all of
+ * them until the last is there. */
+static inline size_t weft_limit_reduce_flat(void)
+{
+	return (size_t)weft_setting_int(WEFT_SET_COLL_FLAT);
+}
+
+#endif
