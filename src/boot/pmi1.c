@@ -47,6 +47,13 @@ static weft_err wait_ready(int fd, short events, uint64_t deadline)
 	}
 }
 
+/* The kernel has no memory just now: a millisecond, until the deadline. */
+static weft_err breathe(uint64_t deadline)
+{
+	(void)poll(NULL, 0, 1);
+	return weft_clock_ns() < deadline ? WEFT_OK : WEFT_ERR_TIMEOUT;
+}
+
 /* No SIGPIPE when the launcher is gone; falls back to write for launchers that use pipes. */
 static ssize_t write_some(int fd, const char *text, size_t len)
 {
@@ -66,9 +73,10 @@ static weft_err write_all(int fd, const char *text, size_t len)
 		}
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n == 0 || errno != EAGAIN)
+		bool poor = n < 0 && (errno == ENOBUFS || errno == ENOMEM); /* it passes */
+		if (!poor && (n == 0 || errno != EAGAIN))
 			return WEFT_ERR_PEER;
-		weft_err err = wait_ready(fd, POLLOUT, deadline);
+		weft_err err = poor ? breathe(deadline) : wait_ready(fd, POLLOUT, deadline);
 		if (err)
 			return err;
 	}
