@@ -15,4 +15,7 @@ bool weft_cmd_prefix(char *buf, size_t size);
 /* weft info; the arguments after it.  Returns the exit code. */
 int weft_cmd_info(int argc, char **argv);
 
+/* weft info --live; the arguments after it. */
+int weft_cmd_live(int argc, char **argv);
+
 #endif

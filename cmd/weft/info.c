@@ -97,6 +97,8 @@ static int info_roff(void)
 int weft_cmd_info(int argc, char **argv)
 {
 	bool mpi = false, settings = false, roff = false;
+	if (argc >= 1 && strcmp(argv[0], "--live") == 0)
+		return weft_cmd_live(argc - 1, argv + 1);
 	for (int i = 0; i < argc; i++) {
 		if (strcmp(argv[i], "--mpi") == 0)
 			mpi = true;

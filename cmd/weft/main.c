@@ -17,6 +17,7 @@ static const char usage[] =
 	"  weft info              version, drivers, settings, topology with queues\n"
 	"  weft info --mpi        which MPI functions work and which do not\n"
 	"  weft info --settings   the settings alone\n"
+	"  weft info --live PID   what a running process counts, what its engine's threads cost\n"
 	"  weft bench list        what can be measured\n"
 	"  weft bench BENCH ...   measures; see weft bench --help\n"
 	"  weft --version\n"

@@ -5,6 +5,10 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/live.h"
 #include "base/log.h"
 
 _Thread_local struct weft_counter_block *weft_counter_self;
@@ -26,6 +30,54 @@ static const char *const helps[] = {
 #undef WEFT_COUNTER
 };
 
+static struct weft_live_head *live; /* NULL: blocks are ordinary memory */
+
+/* Shared memory that `weft info --live` finds; without it everything works but that. */
+static void make_live(void)
+{
+	int fd = memfd_create(WEFT_LIVE_NAME, MFD_CLOEXEC);
+	if (fd < 0)
+		return;
+	void *p = MAP_FAILED;
+	if (ftruncate(fd, WEFT_LIVE_BYTES) == 0)
+		p = mmap(NULL, WEFT_LIVE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+			 fd, 0);
+	if (p == MAP_FAILED) {
+		close(fd);
+		return;
+	}
+	live = p; /* fd stays open: it is what others find */
+	live->counters = WEFT_COUNTER_COUNT;
+	live->block_bytes =
+		(uint32_t)weft_align_up(sizeof(struct weft_counter_block), WEFT_CACHELINE);
+	live->values_at = offsetof(struct weft_counter_block, x_value);
+	char *name = (char *)(live + 1);
+	for (int i = 0; i < WEFT_COUNTER_COUNT; i++) {
+		size_t n = strlen(names[i]) + 1;
+		if (name + n > (char *)live + WEFT_LIVE_BLOCKS_AT)
+			weft_panic("the counters' names need more room");
+		memcpy(name, names[i], n);
+		name += n;
+	}
+	live->magic = WEFT_LIVE_MAGIC;
+}
+
+static struct weft_counter_block *new_block(void)
+{
+	size_t bytes = weft_align_up(sizeof(struct weft_counter_block), WEFT_CACHELINE);
+	if (live) {
+		/* Relaxed: the block is zero from the start, and readers may come late. */
+		uint32_t i = atomic_fetch_add_explicit(&live->x_blocks, 1, memory_order_relaxed);
+		if (i < (WEFT_LIVE_BYTES - WEFT_LIVE_BLOCKS_AT) / bytes)
+			return (void *)((char *)live + WEFT_LIVE_BLOCKS_AT + i * bytes);
+		atomic_fetch_sub_explicit(&live->x_blocks, 1, memory_order_relaxed);
+	}
+	struct weft_counter_block *b = aligned_alloc(WEFT_CACHELINE, bytes);
+	if (b)
+		memset((void *)b, 0, sizeof *b);
+	return b;
+}
+
 static void thread_ends(void *arg)
 {
 	struct weft_counter_block *b = arg;
@@ -39,6 +91,7 @@ static void make_key(void)
 {
 	if (pthread_key_create(&end_key, thread_ends))
 		weft_panic("no pthread key left for the counters");
+	make_live();
 }
 
 static struct weft_counter_block *reuse(void)
@@ -59,10 +112,10 @@ struct weft_counter_block *weft_counter_block_get(void)
 	pthread_once(&end_once, make_key);
 	struct weft_counter_block *b = reuse();
 	if (!b) {
-		b = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *b, WEFT_CACHELINE));
+		b = new_block();
 		if (!b)
 			return &last_resort;
-		*b = (struct weft_counter_block){.x_used = true};
+		atomic_store_explicit(&b->x_used, true, memory_order_relaxed);
 		b->next = atomic_load_explicit(&x_blocks, memory_order_relaxed);
 		/* PUB -> SEE (readers).  Carries: the zeroed block. */
 		while (!atomic_compare_exchange_weak_explicit(

@@ -19,8 +19,14 @@ WEFT_SETTING(TCP_SILENCE, "tcp_silence", INT, "30", 2, 86400, NULL, "seconds wit
 
 /* task */
 WEFT_SETTING(PROGRESS, "progress", BOOL, "on", 0, 0, NULL, "communication advances in the background; off: only inside MPI calls")
+WEFT_SETTING(FLAVOUR, "flavour", ENUM, "threads", 0, 0, "threads|explicit|hooks|server", "who progresses while the program computes: threads that sleep; nobody (only calls do); the program's own runtime through weft/hooks.h; one thread that spins on server_cpu")
+WEFT_SETTING(SERVER_CPU, "server_cpu", INT, "-1", -1, 65535, NULL, "core of the flavour server; -1: the last one that this process may use")
+WEFT_SETTING(PROGRESS_CPUS, "progress_cpus", STR, "", 0, 0, NULL, "cores that the engine's threads may use, as 0,2-3; empty: all that the process may")
+WEFT_SETTING(PROGRESS_BUDGET, "progress_budget", INT, "100", 0, 100000, NULL, "percent of one core that background progress may use over time; 0: no limit")
 WEFT_SETTING(SPIN_US, "spin_us", INT, "-1", -1, 1000000, NULL, "microseconds that a waiter polls before it sleeps; -1: learned, 0 when cores are oversubscribed")
 WEFT_SETTING(IDLE_WORKERS, "idle_workers", INT, "-1", -1, 4096, NULL, "threads that poll on idle cores; -1: chosen from the topology")
+WEFT_SETTING(IDLE_PERIOD_US, "idle_period_us", INT, "-1", -1, 1000000, NULL, "idle workers look every so often, 0: as often as they can, yielding between; -1: only after an event, for about as long as waking a core takes")
+WEFT_SETTING(TIMER_POLL_MS, "timer_poll_ms", INT, "0", 0, 10000, NULL, "the watcher also polls everything with this period, armed or not; 0: it need not")
 WEFT_SETTING(TIMER_MS, "timer_ms", INT, "10", 1, 10000, NULL, "period of the safety net for sources that cannot be armed")
 WEFT_SETTING(IO_URING, "io_uring", BOOL, "on", 0, 0, NULL, "file events go through io_uring where the system has it; off: through a thread")
 

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
+#include "task/late.h"
 #include "task/tqueue.h"
 #include "topo/topo.h"
 
@@ -90,10 +91,22 @@ int weft_engine_poll(void)
 /* ---- kicks and sleeping in the watch set ------------------------------------------------------
  */
 
+/* How long after a kick somebody woke from it; all relaxed, a statistic. */
+static void noticed(struct weft_engine *e)
+{
+	uint64_t then = atomic_load_explicit(&e->x_kicked_ns, memory_order_relaxed);
+	if (then && atomic_exchange_explicit(&e->x_kicked_ns, 0, memory_order_relaxed) == then) {
+		uint64_t now = weft_clock_ns();
+		weft_late(now > then ? now - then : 0);
+	}
+}
+
 void weft_engine_kick(struct weft_engine *e, enum weft_kick kick)
 {
 	if (weft_likely(kick == WEFT_KICK_NONE))
 		return;
+	if (kick == WEFT_KICK_SET)
+		atomic_store_explicit(&e->x_kicked_ns, weft_clock_ns(), memory_order_relaxed);
 	if (kick == WEFT_KICK_SET) {
 		uint64_t one = 1;
 		/* Never read: each write is an edge.  The counter would overflow after 2^64. */
@@ -135,8 +148,10 @@ bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 				       : (int)((timeout_ns + 999999) / 1000000));
 	bool rang = false;
 	for (int i = 0; i < n; i++) {
-		if (ev[i].data.u32 == 0)
-			continue; /* a kick */
+		if (ev[i].data.u32 == 0) { /* a kick */
+			noticed(e);
+			continue;
+		}
 		rang = true;
 		/* RANG -> arm.  Set before x_armed is cleared: who arms again then sees which. */
 		atomic_store_explicit(&e->slot[ev[i].data.u32 - 1].x_rang, true,
@@ -155,8 +170,8 @@ uint64_t weft_engine_nap_ns(struct weft_engine *e)
 	/* Relaxed: who adds one also kicks. */
 	if (atomic_load_explicit(&e->x_unarmable, memory_order_relaxed) ||
 	    atomic_load_explicit(&e->x_repeat, memory_order_relaxed))
-		return e->timer_ns;
-	return WEFT_FOREVER;
+		return e->poll_ns && e->poll_ns < e->timer_ns ? e->poll_ns : e->timer_ns;
+	return e->poll_ns ? e->poll_ns : WEFT_FOREVER;
 }
 
 /* ---- start, stop, fork ------------------------------------------------------------------------
@@ -173,6 +188,27 @@ static void once(void)
 {
 	if (pthread_atfork(NULL, NULL, child_of_fork))
 		weft_warn("no memory to note a fork: do not use weft in child processes");
+}
+
+static enum weft_flavour flavour_of(const char *word)
+{
+	static const char *const words[] = {"threads", "explicit", "hooks", "server"};
+	for (unsigned i = 0; i < weft_countof(words); i++)
+		if (strcmp(words[i], word) == 0)
+			return (enum weft_flavour)i;
+	return WEFT_FLAVOUR_THREADS;
+}
+
+static weft_err start_background(struct weft_engine *e)
+{
+	switch (e->flavour) {
+	case WEFT_FLAVOUR_THREADS:
+		return weft_watcher_start(e);
+	case WEFT_FLAVOUR_SERVER:
+		return weft_server_start(e);
+	default:
+		return WEFT_OK; /* calls and hooks do it */
+	}
 }
 
 static weft_err open_watch_set(struct weft_engine *e)
@@ -214,7 +250,12 @@ static weft_err start(struct weft_engine *e)
 		goto failed_watch;
 	weft_list_init(&e->parked);
 	weft_spin_init();
+	weft_budget_init();
+	weft_engine_threads_init();
 	e->timer_ns = (uint64_t)weft_setting_int(WEFT_SET_TIMER_MS) * 1000000u;
+	e->poll_ns = (uint64_t)weft_setting_int(WEFT_SET_TIMER_POLL_MS) * 1000000u;
+	e->flavour = flavour_of(weft_setting_str(WEFT_SET_FLAVOUR));
+	atomic_store_explicit(&e->x_kicked_ns, 0, memory_order_relaxed);
 	e->baton.owed = false;
 	atomic_store_explicit(&e->baton.x_armed, false, memory_order_relaxed);
 	e->baton.fence =
@@ -229,9 +270,11 @@ static weft_err start(struct weft_engine *e)
 	weft_parker_set_elsewhere_hook(wake_sleeper);
 	/* READY -> everybody who asks.  Carries: all of the above. */
 	atomic_store_explicit(&e->x_running, true, memory_order_release);
-	if (atomic_load_explicit(&e->x_progress, memory_order_relaxed) && weft_watcher_start(e))
+	if (atomic_load_explicit(&e->x_progress, memory_order_relaxed) && start_background(e))
 		weft_warn("no thread for background progress: communication advances only inside "
 			  "calls");
+	if (weft_setting_int(WEFT_SET_IDLE_PERIOD_US) >= 0 && e->have_watcher)
+		weft_idle_event(); /* they look from now on */
 	return WEFT_OK;
 failed_watch:
 	weft_workers_stop();
@@ -298,7 +341,7 @@ void weft_progress_set(bool on)
 	if (was == on)
 		return;
 	pthread_mutex_lock(&e->slot_lock); /* two may switch at once */
-	if (on && !e->have_watcher && weft_watcher_start(e))
+	if (on && !e->have_watcher && start_background(e))
 		weft_warn("no thread for background progress: communication advances only inside "
 			  "calls");
 	pthread_mutex_unlock(&e->slot_lock);
@@ -330,8 +373,17 @@ void weft_engine_describe(FILE *out)
 		return;
 	}
 	fprintf(out, "engine:\n  background progress %s\n", weft_progress_get() ? "on" : "off");
+	fprintf(out, "  flavour: %s\n", weft_setting_str(WEFT_SET_FLAVOUR));
+	if (*weft_setting_str(WEFT_SET_PROGRESS_CPUS))
+		fprintf(out, "  the engine's threads run on cores %s\n",
+			weft_setting_str(WEFT_SET_PROGRESS_CPUS));
+	if (weft_setting_int(WEFT_SET_PROGRESS_BUDGET))
+		fprintf(out, "  background budget: %lld %% of one core\n",
+			(long long)weft_setting_int(WEFT_SET_PROGRESS_BUDGET));
 	if (!e->have_watcher)
 		fprintf(out, "  watcher: none\n");
+	else if (e->flavour == WEFT_FLAVOUR_SERVER)
+		fprintf(out, "  server: one thread that polls all the time\n");
 	else if (e->slice_honoured)
 		fprintf(out, "  watcher: one thread, slice 100 us\n");
 	else

@@ -38,6 +38,14 @@ struct weft_slot {
 	_Atomic bool x_idle;           /* M: nobody waits for anything from it; read as a hint */
 };
 
+/* As in the setting's choices. */
+enum weft_flavour {
+	WEFT_FLAVOUR_THREADS,
+	WEFT_FLAVOUR_EXPLICIT,
+	WEFT_FLAVOUR_HOOKS,
+	WEFT_FLAVOUR_SERVER,
+};
+
 struct weft_engine {
 	struct weft_baton baton;
 
@@ -55,6 +63,9 @@ struct weft_engine {
 	_Atomic(struct weft_parker *) x_sleeper; /* the holder asleep in the watch set */
 	int watch_fd, kick_fd;                   /* I */
 	uint64_t timer_ns;                       /* I */
+	uint64_t poll_ns;                        /* I: the watcher polls so often; 0: it need not */
+	enum weft_flavour flavour;               /* I */
+	_Atomic uint64_t x_kicked_ns; /* kicker: when, of the first kick not yet noticed */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_watcher_word; /* the watcher sleeps on it */
 	_Atomic uint64_t x_hold_ns;     /* since when something is held back; 0: nothing */
@@ -174,6 +185,15 @@ void weft_watcher_call(struct weft_engine *e);
 /* Wakes again who was meant when a kick has woken us instead.  Not asleep in the set ourselves. */
 void weft_watcher_redirect(struct weft_engine *e);
 
+/* server.c: in the watcher's place, with the flavour of that name. */
+weft_err weft_server_start(struct weft_engine *e);
+
+/* budget.c: called by each thread of the engine for itself, before it sleeps. */
+void weft_budget_init(void);
+int64_t weft_budget_spend(void); /* how many ns it should pause */
+bool weft_budget_pause(void);    /* spends, and pauses if it must; then true */
+uint64_t weft_budget_used_ns(void);
+
 /* worker.c: parked threads bound to one place each, for tasks that must run there and now. */
 weft_err weft_workers_create(void);
 void weft_workers_stop(void);
@@ -187,7 +207,9 @@ void weft_idle_event(void);
 void weft_idle_stop(void);
 void weft_idle_describe(FILE *out);
 
-/* thread.c: a thread of the engine: no signals, its name, timer slack. */
+/* thread.c: before the first thread: on which cores. */
+void weft_engine_threads_init(void);
+/* A thread of the engine: no signals, its name, timer slack. */
 weft_err weft_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg);
 bool weft_engine_thread_settle(const char *name); /* true: the slice is honoured */
 

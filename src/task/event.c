@@ -4,6 +4,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "task/event_int.h"
+#include "task/load.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -97,9 +97,4 @@ void weft_blocker_want(struct weft_blocker *b, bool want);
 /* Not held: returns when the thread has ended. */
 void weft_blocker_destroy(struct weft_blocker *b);
 
-/* load.c */
-int weft_load_cpus(void);     /* that we may use: affinity and control group; looked up rarely */
-int weft_load_running(void);  /* threads that run or want to, of the whole system */
-bool weft_load_pressed(void); /* others wait for the processor, says the kernel */
-
 #endif

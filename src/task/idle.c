@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
+#include "task/load.h"
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -34,6 +35,7 @@ struct idler {
 static struct idler idlers[IDLERS_MAX];
 static int started, failed; /* the watcher's alone */
 static _Atomic int x_wanted;
+static _Atomic int64_t x_period_us = -1; /* between looks; -1: adapted */
 static _Atomic uint64_t x_event_ns;      /* the last event */
 static _Atomic uint64_t x_hold_until_ns; /* cores are busy: no calls before that */
 static _Atomic uint64_t x_cost_ns = COST_START_NS;
@@ -45,11 +47,24 @@ static _Atomic int x_running;
 void weft_idle_size(int ranks, int cpus)
 {
 	int64_t given = weft_setting_int(WEFT_SET_IDLE_WORKERS);
+	atomic_store_explicit(&x_period_us, weft_setting_int(WEFT_SET_IDLE_PERIOD_US),
+			      memory_order_relaxed);
 	/* One core of our share is the application's. */
 	int n = given >= 0 ? (int)given : cpus / (ranks > 0 ? ranks : 1) - 1;
+	/* A quota smaller than our cores: what we would spend is the application's. */
+	if (given < 0 && weft_load_cpus() < cpus / (ranks > 0 ? ranks : 1))
+		n = 0;
 	if (n > IDLERS_MAX)
 		n = IDLERS_MAX;
 	atomic_store_explicit(&x_wanted, n > 0 ? n : 0, memory_order_relaxed);
+}
+
+/* Does the watcher, or who else must, need telling?  Takes no mask. */
+static bool something_waits(void)
+{
+	struct weft_engine *e = &weft_engine;
+	uint32_t state = atomic_load_explicit(&e->baton.x_state, memory_order_relaxed);
+	return state == WEFT_BATON_VACANT && weft_engine_tasks_waiting(e);
 }
 
 static bool over(unsigned generation)
@@ -88,6 +103,24 @@ static void spin(unsigned generation)
 	weft_count(WEFT_CNT_POLL_IDLE, rounds);
 }
 
+/* A fixed period: looks for ever, and lets the watcher do what there is. */
+static void look_periodically(unsigned generation, uint64_t period_ns)
+{
+	struct timespec nap = {.tv_sec = (time_t)(period_ns / 1000000000u),
+			       .tv_nsec = (long)(period_ns % 1000000000u)};
+	for (unsigned i = 0; !over(generation); i++) { /* ends: as said */
+		weft_count(WEFT_CNT_POLL_IDLE, 1);
+		if (something_waits())
+			weft_watcher_call(&weft_engine);
+		if (period_ns)
+			nanosleep(&nap, NULL);
+		else
+			sched_yield();
+		if (period_ns || i % 1024 == 0)
+			(void)weft_budget_pause();
+	}
+}
+
 static void *run(void *arg)
 {
 	struct idler *me = &idlers[(uintptr_t)arg % IDLERS_MAX];
@@ -99,6 +132,11 @@ static void *run(void *arg)
 		return NULL;
 	}
 	atomic_fetch_add_explicit(&x_running, 1, memory_order_relaxed);
+	int64_t period_us = atomic_load_explicit(&x_period_us, memory_order_relaxed);
+	if (period_us >= 0) {
+		look_periodically(generation, (uint64_t)period_us * 1000);
+		return NULL;
+	}
 	for (;;) { /* ends: its generation is over */
 		uint32_t seen = atomic_load_explicit(&me->x_word, memory_order_acquire);
 		atomic_store_explicit(&me->x_parked, true, memory_order_seq_cst);
@@ -107,8 +145,15 @@ static void *run(void *arg)
 		(void)syscall(SYS_futex, &me->x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL,
 			      NULL, 0);
 		atomic_store_explicit(&me->x_parked, false, memory_order_relaxed);
+		weft_count(WEFT_CNT_IDLE_WAKEUPS, 1);
 		learn(me, weft_clock_ns());
 		spin(generation);
+		int64_t pause = weft_budget_spend();
+		if (pause) { /* leave it alone for so long; the bucket fills */
+			weft_count(WEFT_CNT_BUDGET_PAUSES, 1);
+			atomic_store_explicit(&x_hold_until_ns, weft_clock_ns() + (uint64_t)pause,
+					      memory_order_relaxed);
+		}
 	}
 }
 

@@ -5,7 +5,7 @@
  * Each number is looked up at most every so often, by whoever asks then; between it is a load.
  */
 #include "base/base.h"
-#include "task/event_int.h"
+#include "task/load.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -48,7 +48,7 @@ static bool slurp(const char *path, char *text, size_t room)
 }
 
 /* Our control group's quota in cores, rounded up; 0: none. */
-static int quota(void)
+int weft_load_quota(void)
 {
 	char text[512], path[768];
 	long long max = 0, period = 0;
@@ -75,7 +75,7 @@ static int quota(void)
 static int read_cpus(void)
 {
 	cpu_set_t set;
-	int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set), q = quota();
+	int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set), q = weft_load_quota();
 	if (q > 0 && q < n)
 		n = q;
 	return n > 0 ? n : 1;

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
+#include "task/load.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -25,10 +26,12 @@
 #define SPIN_MIN_NS 4000u      /* below a futex wake-up (4.7 us) a spin cannot win anything */
 #define SPIN_CROWDED_NS 50000u /* at most, when others want our core: about what sleeping costs */
 #define GAP_US 400             /* a round that took this long was preempted */
+#define PRESSED_NS 2000000000u /* so long after a gap the kernel's pressure counts */
 #define CROWDED_NS 50000000u   /* how long a suspicion lasts; then spin again and see */
 
 static _Atomic uint32_t x_spin_ns = SPIN_MAX_NS;
 static _Atomic int64_t x_given_us = -1;
+static _Atomic bool x_short_quota; /* the control group gives less than a core per rank */
 static _Atomic int x_ranks = 1, x_cpus = 0;
 static _Atomic uint64_t x_crowded_until, x_last_gap;
 static _Atomic uint64_t x_per_us = 1;
@@ -57,12 +60,22 @@ static int shared_cpus(void)
 	return own == 1 && online > 1 ? (int)online : own;
 }
 
+static void note_quota(void)
+{
+	int quota = weft_load_quota();
+	atomic_store_explicit(&x_short_quota,
+			      quota > 0 &&
+				      quota < atomic_load_explicit(&x_ranks, memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
 void weft_spin_init(void)
 {
 	atomic_store_explicit(&x_per_us, weft_cycles_per_us(), memory_order_relaxed);
 	atomic_store_explicit(&x_given_us, weft_setting_int(WEFT_SET_SPIN_US),
 			      memory_order_relaxed);
 	atomic_store_explicit(&x_spin_ns, SPIN_MAX_NS, memory_order_relaxed);
+	note_quota();
 	if (!atomic_load_explicit(&x_cpus, memory_order_relaxed))
 		atomic_store_explicit(&x_cpus, shared_cpus(), memory_order_relaxed);
 	weft_idle_size(atomic_load_explicit(&x_ranks, memory_order_relaxed),
@@ -73,6 +86,7 @@ void weft_engine_set_local_ranks(int ranks, int cpus)
 {
 	atomic_store_explicit(&x_ranks, ranks > 0 ? ranks : 1, memory_order_relaxed);
 	atomic_store_explicit(&x_cpus, cpus > 0 ? cpus : shared_cpus(), memory_order_relaxed);
+	note_quota();
 	weft_idle_size(ranks, atomic_load_explicit(&x_cpus, memory_order_relaxed));
 }
 
@@ -80,14 +94,19 @@ void weft_engine_set_local_ranks(int ranks, int cpus)
 static bool oversubscribed(void)
 {
 	return atomic_load_explicit(&x_ranks, memory_order_relaxed) >
-	       atomic_load_explicit(&x_cpus, memory_order_relaxed);
+		       atomic_load_explicit(&x_cpus, memory_order_relaxed) ||
+	       atomic_load_explicit(&x_short_quota, memory_order_relaxed);
 }
 
 /* Somebody took our core while we spun. */
 static bool crowded(void)
 {
 	uint64_t until = atomic_load_explicit(&x_crowded_until, memory_order_relaxed);
-	return until && weft_clock_ns() < until;
+	if (!until)
+		return false;
+	uint64_t now = weft_clock_ns();
+	/* Seen lately, and the kernel says that it goes on. */
+	return now < until || (now < until + PRESSED_NS && weft_load_pressed());
 }
 
 /* All here is relaxed: learned numbers, any mixture of old and new is a fair guess. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* thread.c - how every thread of the engine starts: no signals, short slice, small timer slack. */
 #include "base/log.h"
+#include "base/settings.h"
 #include "task/engine_int.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -34,6 +36,41 @@ static bool ask_for_slice(void)
 	return syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) == 0 && a.sched_runtime == SLICE_NS;
 }
 
+/* "0,2-3" */
+static bool parse_cpus(const char *text, cpu_set_t *set)
+{
+	CPU_ZERO(set);
+	while (*text) { /* ends with the text */
+		char *end;
+		long first = strtol(text, &end, 10), last = first;
+		if (end == text || first < 0)
+			return false;
+		if (*end == '-') {
+			text = end + 1;
+			last = strtol(text, &end, 10);
+			if (end == text)
+				return false;
+		}
+		for (long i = first; i <= last && i < CPU_SETSIZE; i++)
+			CPU_SET((int)i, set);
+		if (*end && *end != ',')
+			return false;
+		text = *end ? end + 1 : end;
+	}
+	return CPU_COUNT(set) > 0;
+}
+
+static cpu_set_t cpus; /* those of the setting; read by who starts a thread, joined before a stop */
+static bool have_cpus;
+
+void weft_engine_threads_init(void)
+{
+	const char *text = weft_setting_str(WEFT_SET_PROGRESS_CPUS);
+	have_cpus = *text && parse_cpus(text, &cpus);
+	if (*text && !have_cpus)
+		weft_warn("WEFT_PROGRESS_CPUS: '%s' is no list of cores, as 0,2-3", text);
+}
+
 bool weft_engine_thread_settle(const char *name)
 {
 	(void)prctl(PR_SET_NAME, name);
@@ -51,7 +88,18 @@ weft_err weft_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg
 	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
 	/* The new thread inherits the mask: signals of the application never land in it. */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (have_cpus)
+		(void)pthread_attr_setaffinity_np(&attr, sizeof cpus, &cpus);
 	int failed = pthread_create(thread_p, &attr, run, arg);
+	if (failed == EINVAL && have_cpus) {
+		weft_warn("the engine's threads cannot run on cores %s",
+			  weft_setting_str(WEFT_SET_PROGRESS_CPUS));
+		have_cpus = false;
+		pthread_attr_destroy(&attr);
+		failed = pthread_attr_init(&attr);
+		(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
+		failed = failed ? failed : pthread_create(thread_p, &attr, run, arg);
+	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return failed ? WEFT_ERR_LIMIT : WEFT_OK;

@@ -21,6 +21,7 @@
 #define TICK_MIN_NS 20000u  /* a tick costs about 4 us of a core: the shortest worth taking */
 #define TICK_MAX_NS 200000u /* 2 % of a core, and the longest that a departure goes unseen */
 
+#define SPEND_EVERY 8    /* ticks between looks at what we have used: that is a system call */
 #define CALM_TICKS 4     /* ticks at which waiters polled and nothing had been left behind */
 #define NAP_NS 10000000u /* the tick after that: waking costs a guest's core up to 30 us */
 
@@ -49,13 +50,18 @@ static bool wanted(struct weft_engine *e)
 	       !atomic_load_explicit(&e->x_stop, memory_order_seq_cst);
 }
 
-/* Polls until a round finds nothing. */
+/* Polls until a round finds nothing; what goes on for ever does so within the budget. */
 static void drain(struct weft_engine *e)
 {
 	unsigned rounds = 0;
-	do
+	uint64_t begun = weft_cycles();
+	do {
 		rounds++;
-	while (weft_engine_round(e, WEFT_ROUND_FULL) && wanted(e));
+		if (weft_cycles() - begun > 1000 * weft_cycles_per_us()) {
+			(void)weft_budget_pause();
+			begun = weft_cycles();
+		}
+	} while (weft_engine_round(e, WEFT_ROUND_FULL) && wanted(e));
 	weft_count(WEFT_CNT_POLL_WATCHER, rounds);
 	if (rounds > 1)
 		weft_idle_event();
@@ -231,7 +237,8 @@ struct ticks {
 	uint64_t ns;     /* T */
 	uint32_t rounds; /* of the waiters, when we last looked */
 	bool hold;       /* something is held back now and then */
-	unsigned calm;   /* ticks in a row that found waiters polling and nothing left behind */
+	unsigned turns;
+	unsigned calm; /* ticks in a row that found waiters polling and nothing left behind */
 };
 
 /* One tick; returns whether we were kicked, for more than what is held back. */
@@ -308,6 +315,9 @@ static bool tick_or_nap(struct weft_engine *e, struct ticks *t)
 
 static void watch(struct weft_engine *e, struct ticks *t)
 {
+	/* Kicks meanwhile have changed our word. */
+	if (t->turns++ % SPEND_EVERY == 0)
+		(void)weft_budget_pause();
 	bool kicked = tick_or_nap(e, t);
 	/* Relaxed: see weft_engine_pending. */
 	bool pending = atomic_load_explicit(&e->x_pending, memory_order_relaxed);

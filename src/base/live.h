@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * live.h - the memory in which a process keeps its counters: others of the same user may look.
+ *
+ * A memfd of that name stays open, so that /proc/PID/fd leads to it; the kernel lets the same user
+ * in and nobody else.  Head, names, then blocks; who reads needs no lock and takes no part.
+ */
+#ifndef WEFT_LIVE_H
+#define WEFT_LIVE_H
+
+#include "base/base.h"
+
+#define WEFT_LIVE_NAME "weft-counters"
+#define WEFT_LIVE_MAGIC 0x7765667463303031u
+#define WEFT_LIVE_BLOCKS_AT 16384u
+#define WEFT_LIVE_BYTES (16u << 20) /* address space; memory only for blocks in use */
+
+struct weft_live_head {
+	uint64_t magic;
+	uint32_t counters;         /* values in a block */
+	uint32_t block_bytes;      /* from one block to the next */
+	uint32_t values_at;        /* of the values, within a block */
+	_Atomic uint32_t x_blocks; /* so many are in use */
+				   /* `counters` names follow, each ended by a NUL */
+};
+
+#endif

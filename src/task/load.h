@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * load.h - how many cores are ours, and who else wants them.
+ *
+ * Callers   any thread.  A load, and rarely, at most every so often, a file of the kernel's.
+ */
+#ifndef WEFT_LOAD_H
+#define WEFT_LOAD_H
+
+#include "base/base.h"
+
+int weft_load_cpus(void);     /* that we may use: affinity and control group */
+int weft_load_quota(void);    /* the control group's, rounded up; 0: none; looked up each time */
+int weft_load_running(void);  /* threads that run or want to, of the whole system */
+bool weft_load_pressed(void); /* others wait for the processor, says the kernel */
+
+#endif

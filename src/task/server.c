@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server.c - the communication server: one thread that holds the baton and polls on a core of its
+ * own.
+ *
+ * Whoever waits parks at once and is woken by the completion.  Switched off, it gives the baton
+ * back and sleeps on the watcher's word, whose place it takes: the watcher is off.
+ */
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "task/engine_int.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FULL_EVERY 64 /* rounds: sources with long periods, and queues of other cores */
+
+static bool wanted(struct weft_engine *e)
+{
+	return atomic_load_explicit(&e->x_progress, memory_order_seq_cst) &&
+	       !atomic_load_explicit(&e->x_stop, memory_order_seq_cst);
+}
+
+static void go_there(void)
+{
+	cpu_set_t set;
+	int cpu = (int)weft_setting_int(WEFT_SET_SERVER_CPU);
+	if (cpu < 0 && sched_getaffinity(0, sizeof set, &set) == 0)
+		for (int i = 0; i < CPU_SETSIZE; i++)
+			if (CPU_ISSET(i, &set))
+				cpu = i;
+	CPU_ZERO(&set);
+	if (cpu >= 0 && cpu < CPU_SETSIZE)
+		CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof set, &set))
+		weft_warn("the communication server cannot run on core %d: %s", cpu,
+			  strerror(errno));
+}
+
+/* Until switched off. */
+static void serve(struct weft_engine *e)
+{
+	unsigned rounds = 0;
+	if (weft_sources_armed(e))
+		weft_sources_disarm(e);
+	while (wanted(e)) { /* ends: as said */
+		bool full = ++rounds % FULL_EVERY == 0;
+		(void)weft_engine_round(e, full ? WEFT_ROUND_FULL : WEFT_ROUND_QUICK);
+		if (full) {
+			weft_count(WEFT_CNT_POLL_SERVER, FULL_EVERY);
+			uint32_t seen = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
+			atomic_store_explicit(&e->x_rounds, seen + 1, memory_order_relaxed);
+		}
+		weft_cpu_relax();
+	}
+	weft_engine_kick(e, weft_baton_leave(&e->baton));
+}
+
+static void *run(void *arg)
+{
+	struct weft_engine *e = arg;
+	(void)weft_engine_thread_settle("weft-server");
+	weft_engine_self.runner = WEFT_RUNNER_WATCHER;
+	go_there();
+	while (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) { /* ends: stop */
+		uint32_t seen = atomic_load_explicit(&e->x_watcher_word, memory_order_acquire);
+		if (wanted(e)) {
+			if (weft_baton_try_take(&e->baton))
+				serve(e);
+			else /* a waiter has it, perhaps asleep: what it waits for wakes it */
+				(void)weft_engine_round(e, WEFT_ROUND_FULL);
+		} else if (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) {
+			(void)syscall(SYS_futex, &e->x_watcher_word,
+				      FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL, NULL, 0);
+		}
+	}
+	return NULL;
+}
+
+weft_err weft_server_start(struct weft_engine *e)
+{
+	weft_err err = weft_engine_thread(&e->watcher, run, e);
+	e->have_watcher = err == WEFT_OK;
+	return err;
+}
