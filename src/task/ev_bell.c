@@ -110,6 +110,14 @@ static void bell_poll_group(void *arg, struct weft_events *es)
 	}
 }
 
+/* Who rings from now on writes the eventfd.  True: it was rung already. */
+static bool say_asleep(struct bell *b, uint64_t seen)
+{
+	/* ARM <- RING.  seq_cst: comes before our look at the count. */
+	(void)atomic_exchange_explicit(&b->x_armed, 1, memory_order_seq_cst);
+	return atomic_load_explicit(&b->x_count, memory_order_seq_cst) > seen;
+}
+
 static weft_err bell_arm(void *arg, struct weft_events *es)
 {
 	struct bells *s = arg;
@@ -124,9 +132,7 @@ static weft_err bell_arm(void *arg, struct weft_events *es)
 			continue;
 		}
 		r->watched = true;
-		/* ARM <- RING.  seq_cst: comes before our look at the count. */
-		(void)atomic_exchange_explicit(&r->bell->x_armed, 1, memory_order_seq_cst);
-		if (atomic_load_explicit(&r->bell->x_count, memory_order_seq_cst) > r->seen)
+		if (say_asleep(r->bell, r->seen))
 			err = WEFT_AGAIN;
 	}
 	return err;

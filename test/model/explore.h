@@ -446,6 +446,18 @@ static inline void model_membarrier(void)
 		m_join(&mx.t[i].view, &mx.membarrier);
 }
 
+/* A seq_cst fence of one thread: what it loads after is no older than any seq_cst access before. */
+static inline void model_fence(void)
+{
+	struct m_view *mine = &mx.t[mx.now].view;
+	m_switch(false);
+	for (int i = 0; i < mx.locs; i++)
+		if (mx.loc[i].sc > mine->seen[i])
+			mine->seen[i] = mx.loc[i].sc;
+	m_join(mine, &mx.membarrier);
+	m_join(&mx.membarrier, mine);
+}
+
 /* Data without atomics; a race is a failure. */
 static inline void model_write(int *p, int v)
 {
@@ -641,6 +653,7 @@ static inline void explore_mutants(const struct model *mod, const char *const *m
 #undef atomic_fetch_xor_explicit
 #undef atomic_fetch_and_explicit
 #undef atomic_signal_fence
+#undef atomic_thread_fence
 
 #define M_T(p) __typeof__((void)0, *(p))
 #define M_P(p) ((void *)(uintptr_t)(p))
@@ -660,6 +673,7 @@ static inline void explore_mutants(const struct model *mod, const char *const *m
 	m_cas(M_P(p), sizeof *(p), (e), (uint64_t)(uintptr_t)(d), (mo), (fail), __func__, __LINE__)
 #define atomic_compare_exchange_weak_explicit atomic_compare_exchange_strong_explicit
 #define atomic_signal_fence(mo) ((void)0)
+#define atomic_thread_fence(mo) model_fence()
 #define weft_cpu_relax model_relax
 #define sched_yield m_yield
 

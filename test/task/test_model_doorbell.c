@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Doorbells of weft/source.h in every order: a ring is seen by the look before the sleep or ends
+ * the sleep, whoever rings, and what the ringer wrote is visible to who saw the count.
+ */
+#include "model/explore.h"
+#include <unistd.h>
+
+static bool bell_rang; /* the eventfd is readable */
+
+static long model_write_bell(void)
+{
+	bell_rang = true;
+	return 8;
+}
+
+#define write(fd, p, n) ((void)(p), model_write_bell())
+/* The production source, compiled against the explorer's atomics. */
+#include "task/ev_bell.c"
+
+static struct weft_doorbell bell;
+static int payload[2];
+
+static void setup(void)
+{
+	weft_doorbell_init(&bell);
+	payload[0] = payload[1] = 0;
+	bell_rang = false;
+}
+
+static void rings(void)
+{
+	model_write(&payload[0], 7);
+	weft_doorbell_ring(&bell, 0);
+}
+
+static void rings_too(void)
+{
+	weft_doorbell_ring(&bell, 0);
+}
+
+/* Looks at the bell without having counted. */
+static void rings_badly(void)
+{
+	struct bell *b = bell_of(&bell);
+	if (atomic_load_explicit(&b->x_armed, memory_order_seq_cst))
+		model_write_bell();
+	atomic_fetch_add_explicit(&b->x_count, 1, memory_order_seq_cst);
+}
+
+static bool silent(void *arg)
+{
+	return !bell_rang;
+}
+
+static void wait_for(uint64_t count)
+{
+	struct bell *b = bell_of(&bell);
+	for (int turn = 0; weft_doorbell_count(&bell) < count; turn++) {
+		MODEL_CHECK(turn < 6);
+		if (say_asleep(b, count - 1))
+			continue;
+		model_block(silent, NULL);
+		bell_rang = false;
+		model_fresh((void *)&b->x_count, sizeof b->x_count); /* a system call */
+	}
+}
+
+static void waits(void)
+{
+	wait_for(1);
+	MODEL_CHECK(model_read(&payload[0]) == 7);
+}
+
+static void waits_for_two(void)
+{
+	wait_for(2);
+	MODEL_CHECK(model_read(&payload[0]) == 7);
+}
+
+static void waits_silently(void) /* does not say that it sleeps */
+{
+	if (weft_doorbell_count(&bell) < 1)
+		model_block(silent, NULL);
+}
+
+int main(void)
+{
+	static const char *const must[] = {"weft_doorbell_ring l", "say_asleep l", NULL};
+	struct model one = {"one ringer", setup, {waits, rings}, NULL, 6};
+	struct model two = {"two ringers", setup, {waits_for_two, rings, rings_too}, NULL, 2};
+	struct model bad1 = {"rings before it counts", setup, {waits, rings_badly}, NULL, 6};
+	struct model bad2 = {"sleeps without saying so", setup, {waits_silently, rings}, NULL, 6};
+	explore(&one);
+	explore_mutants(&one, must);
+	explore(&two);
+	explore_broken(&bad1);
+	explore_broken(&bad2);
+	return 0;
+}
