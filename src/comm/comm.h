@@ -12,6 +12,7 @@
 #ifndef WEFT_COMM_H
 #define WEFT_COMM_H
 
+#include <weft/comm.h> /* weft_comm_rank, weft_comm_size */
 #include "base/base.h"
 #include "data/data.h"
 #include "wait/completion.h"
@@ -68,8 +69,6 @@ weft_err weft_comm_start(const struct weft_boot_info *boot) weft_must_use;
 /* Completes what protocols owe to peers, leaves in order, closes.  May block. */
 void weft_comm_stop(void);
 
-int weft_comm_rank(void);
-int weft_comm_size(void);
 /* Are we and peer on the same host (same boot id and same network, pid and user namespace)? */
 bool weft_comm_same_host(int peer);
 /* How many ranks are on this host, we included. */
