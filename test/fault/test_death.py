@@ -56,10 +56,12 @@ def errors_return(how, where, fabric):
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
     go(place)
+    since = time.monotonic()
     for rank in (0, 2):
         if not wait_for(os.path.join(place, "ok.%d" % rank)):
             fail("%s: rank %d does not go on" % (what, rank))
             stacks()
+    print("noticed in %.0f ms: %s" % ((time.monotonic() - since) * 1e3, what))
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
     result = job.wait()
