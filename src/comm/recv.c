@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* recv.c - receives: posting, taking data in, cancelling. */
+#include "wait/stack.h"
 #include "comm/comm_int.h"
 
 /* ---- data --------------------------------------------------------------------------------- */
@@ -125,8 +126,8 @@ void weft_recv_message(struct weft_req *r, struct weft_msg *m)
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
-weft_err weft_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
-		    const struct weft_buf *buf)
+static weft_err irecv_here(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
+			   const struct weft_buf *buf)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 
@@ -147,6 +148,35 @@ weft_err weft_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 	if (m)
 		weft_recv_message(r, m);
 	return WEFT_OK;
+}
+
+struct recv_call {
+	struct weft_req *r;
+	struct weft_ctx *ctx;
+	int peer, tag;
+	const struct weft_buf *buf;
+	weft_err err;
+};
+
+static void irecv_for(void *arg)
+{
+	struct recv_call *c = arg;
+	c->err = irecv_here(c->r, c->ctx, c->peer, c->tag, c->buf);
+}
+
+static __attribute__((noinline)) weft_err irecv_there(struct recv_call c)
+{
+	weft_big_stack(irecv_for, &c);
+	return c.err;
+}
+
+weft_err weft_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
+		    const struct weft_buf *buf)
+{
+	if (weft_likely(!weft_stack_may_be_small()))
+		return irecv_here(r, ctx, peer, tag, buf);
+	/* Its stack may be too small for what comes with a message that is there. */
+	return irecv_there((struct recv_call){r, ctx, peer, tag, buf, WEFT_OK});
 }
 
 weft_err weft_imrecv(struct weft_req *r, struct weft_msg *m, const struct weft_buf *buf)

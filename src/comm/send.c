@@ -4,6 +4,7 @@
  * to ourselves without any driver.
  */
 #include <stdlib.h>
+#include "wait/stack.h"
 #include "comm/comm_int.h"
 #include "comm/credit.h"
 
@@ -282,8 +283,8 @@ static weft_err self_send(struct weft_req *r, struct weft_ctx *ctx, int tag,
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
-weft_err weft_isend(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
-		    const struct weft_buf *buf, enum weft_send_mode mode)
+static weft_err isend_here(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
+			   const struct weft_buf *buf, enum weft_send_mode mode)
 {
 	struct weft_core *core = ctx->core;
 
@@ -300,7 +301,7 @@ weft_err weft_isend(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 	return gate_send(r, g);
 }
 
-weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
+static weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
 {
 	struct weft_core *core = ctx->core;
 
@@ -345,4 +346,56 @@ weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct wef
 		return p == WEFT_POST_DOWN ? WEFT_ERR_PEER : WEFT_AGAIN;
 	weft_count(WEFT_CNT_EAGER_SENT, 1);
 	return WEFT_OK;
+}
+
+/* ---- from small stacks -----------------------------------------------------------------------
+ */
+
+struct send_call {
+	struct weft_req *r;
+	struct weft_ctx *ctx;
+	int peer, tag;
+	const struct weft_buf *buf;
+	enum weft_send_mode mode;
+	weft_err err;
+};
+
+static void isend_for(void *arg)
+{
+	struct send_call *c = arg;
+	c->err = isend_here(c->r, c->ctx, c->peer, c->tag, c->buf, c->mode);
+}
+
+static __attribute__((noinline)) weft_err isend_there(struct send_call c)
+{
+	weft_big_stack(isend_for, &c);
+	return c.err;
+}
+
+weft_err weft_isend(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
+		    const struct weft_buf *buf, enum weft_send_mode mode)
+{
+	if (weft_likely(!weft_stack_may_be_small()))
+		return isend_here(r, ctx, peer, tag, buf, mode);
+	return isend_there((struct send_call){r, ctx, peer, tag, buf, mode, WEFT_OK});
+}
+
+static void send_now_for(void *arg)
+{
+	struct send_call *c = arg;
+	c->err = send_now_here(c->ctx, c->peer, c->tag, c->buf);
+}
+
+static __attribute__((noinline)) weft_err send_now_there(struct send_call c)
+{
+	weft_big_stack(send_now_for, &c);
+	return c.err;
+}
+
+weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
+{
+	if (weft_likely(!weft_stack_may_be_small()))
+		return send_now_here(ctx, peer, tag, buf);
+	return send_now_there(
+		(struct send_call){NULL, ctx, peer, tag, buf, WEFT_SEND_STANDARD, WEFT_OK});
 }

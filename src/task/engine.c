@@ -6,6 +6,7 @@
 #include "task/late.h"
 #include "task/tqueue.h"
 #include "topo/topo.h"
+#include "wait/stack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +72,7 @@ static void quick_tests(struct weft_engine *e, struct weft_engine_self *self)
 	}
 }
 
-int weft_engine_poll(void)
+static int poll_here(void)
 {
 	struct weft_engine *e = &weft_engine;
 	struct weft_engine_self *self = &weft_engine_self;
@@ -85,6 +86,20 @@ int weft_engine_poll(void)
 	/* Hint, the holder's word: a test more or less before we disarm. */
 	if (weft_sources_armed(e))
 		quick_tests(e, self);
+	return found;
+}
+
+static void poll_for(void *arg)
+{
+	*(int *)arg = poll_here();
+}
+
+int weft_engine_poll(void)
+{
+	int found;
+	if (weft_likely(!weft_stack_may_be_small()))
+		return poll_here();
+	weft_big_stack(poll_for, &found);
 	return found;
 }
 

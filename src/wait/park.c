@@ -10,6 +10,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "wait/stack.h"
+
+_Atomic(weft_big_stack_hook *) weft_x_big_stack;
 
 static _Thread_local struct weft_parker *self;
 static pthread_key_t end_key;
