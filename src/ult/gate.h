@@ -28,7 +28,9 @@
 	((void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
 #endif
 
+#ifndef WEFT_GATE_LOOKS
 #define WEFT_GATE_LOOKS 200 /* at an owner inside, before a thief gives up */
+#endif
 
 struct weft_gate {
 	_Atomic uint32_t x_inside; /* owner */

@@ -190,6 +190,13 @@ static inline uint32_t weft_ready_next_chunk(struct weft_ready *r, uint32_t c)
 	}
 }
 
+/* Puts bits of a word back that were taken and not used. */
+static inline void weft_ready_put_back(struct weft_ready *r, uint32_t word, uint64_t bits)
+{
+	weft_ready_set(r, word << 6 | (uint32_t)__builtin_ctzll(bits));
+	weft_ready_chunk(r, word >> 6)->word[word & 63] |= bits;
+}
+
 /* Takes a word's bits from slot on and leaves the lower ones; 0: it has none there. */
 static inline uint64_t weft_ready_claim_from(struct weft_ready *r, uint32_t slot)
 {
@@ -202,10 +209,8 @@ static inline uint64_t weft_ready_claim_from(struct weft_ready *r, uint32_t slot
 	if (!(seen & from))
 		return 0;
 	uint64_t bits = weft_ready_claim(r, word), low = bits & ~from;
-	if (low) {
-		weft_ready_set(r, word << 6 | (uint32_t)__builtin_ctzll(low));
-		k->word[word & 63] |= low;
-	}
+	if (low)
+		weft_ready_put_back(r, word, low);
 	return bits & from;
 }
 

@@ -17,7 +17,8 @@ void weft_ult_waits_for(const char *what, const void *which)
 /* Is it alive?  A guess while it runs elsewhere, like all of this. */
 static bool alive(struct weft_ult *t)
 {
-	return t->flags & WEFT_ULT_ALIVE;
+	/* NAMED <- prepare.  Carries: the name. */
+	return atomic_load_explicit(&t->x_flags, memory_order_acquire) & WEFT_ULT_ALIVE;
 }
 
 static void line(FILE *out, struct weft_ult *t)

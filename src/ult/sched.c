@@ -21,8 +21,7 @@ __attribute__((noinline)) struct weft_ult_worker *weft_ult_worker_here(void)
 
 /* ---- what is run next ------------------------------------------------------------------------ */
 
-/* Moves urgent threads that others called into our list, in the order of the calls. */
-static void take_first(struct weft_ult_worker *w)
+void weft_ult_take_first(struct weft_ult_worker *w)
 {
 	/* FIRST <- make_ready.  Carries: contexts. */
 	struct weft_ult *t = atomic_exchange_explicit(&w->x_first, NULL, memory_order_acq_rel);
@@ -57,7 +56,7 @@ struct weft_ult *weft_ult_next(struct weft_ult_worker *w)
 	weft_gate_enter(&w->gate);
 	/* Relaxed: seen a round later at the latest. */
 	if (weft_unlikely(atomic_load_explicit(&w->x_first, memory_order_relaxed) != NULL))
-		take_first(w);
+		weft_ult_take_first(w);
 	if (weft_unlikely(w->first.first != NULL) && w->firsts < FIRSTS_MAX) {
 		w->firsts++;
 		t = weft_ult_list_pop(&w->first);
@@ -86,24 +85,25 @@ struct weft_ult *weft_ult_next(struct weft_ult_worker *w)
 void weft_ult_make_ready(struct weft_ult *t)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here(), *home = t->home;
-	bool pinned = t->flags & WEFT_ULT_PINNED;
+	bool pinned = weft_ult_is(t, WEFT_ULT_PINNED);
 	if (weft_likely(w == home)) {
 		weft_gate_enter(&w->gate);
-		if (weft_unlikely(t->flags & WEFT_ULT_URGENT))
+		if (weft_unlikely(weft_ult_is(t, WEFT_ULT_URGENT)))
 			weft_ult_list_push(&w->first, t);
 		else
 			weft_ready_set(&w->ready, t->slot);
 		uint32_t load = atomic_load_explicit(&w->x_load, memory_order_relaxed) + 1;
 		atomic_store_explicit(&w->x_load, load, memory_order_relaxed);
 		weft_gate_leave(&w->gate);
-		/* Relaxed: who has just gone idle looks at our load once more. */
+		weft_compiler_barrier();
+		/* Relaxed: who has just gone idle runs a membarrier and looks at our load. */
 		if (weft_unlikely(
 			    atomic_load_explicit(&weft_ults.x_idle_count, memory_order_relaxed)) &&
 		    !pinned)
 			weft_ult_wake_thief(w);
 		return;
 	}
-	if (weft_unlikely(t->flags & WEFT_ULT_URGENT)) {
+	if (weft_unlikely(weft_ult_is(t, WEFT_ULT_URGENT))) {
 		struct weft_ult *head = atomic_load_explicit(&home->x_first, memory_order_relaxed);
 		do
 			t->next = head;
@@ -159,7 +159,7 @@ static void keep(struct weft_ult_worker *w, struct weft_ult *me)
 		me->cxx[0] = w->cxx_p[0];
 		me->cxx[1] = w->cxx_p[1];
 	}
-	if (weft_unlikely(me->flags & WEFT_ULT_CANARY) && !weft_ult_stack_intact(me))
+	if (weft_unlikely(weft_ult_is(me, WEFT_ULT_CANARY)) && !weft_ult_stack_intact(me))
 		weft_ult_overflow(me, "found at a switch");
 }
 

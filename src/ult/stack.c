@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "base/settings.h"
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -88,10 +89,10 @@ static bool advise(char *at, size_t step, size_t len, unsigned n, int advice)
 
 static void guard(char *slab_at, size_t step, unsigned n)
 {
-	const char *given = getenv("WEFT_ULT_GUARDS"); /* a test says: no advice, or none at all */
 	if (how == UNKNOWN) {
-		how = given ? BY_MPROTECT : BY_ADVICE;
-		mprotects_left = given ? atol(given) : map_limit() / 4;
+		long given = (long)weft_setting_int(WEFT_SET_ULT_GUARDS);
+		how = given >= 0 ? BY_MPROTECT : BY_ADVICE;
+		mprotects_left = given >= 0 ? given : map_limit() / 4;
 	}
 	if (how == BY_ADVICE) {
 		if (advise(slab_at, step, GUARD, n, MADV_GUARD_INSTALL))
@@ -116,7 +117,6 @@ void weft_ult_stack_mark(struct weft_ult *t)
 {
 	uint64_t word = CANARY;
 	memcpy(t->stack, &word, sizeof word);
-	t->flags |= WEFT_ULT_CANARY;
 }
 
 bool weft_ult_stack_intact(const struct weft_ult *t)

@@ -34,7 +34,7 @@ _Noreturn void weft_ult_exit(void *result)
 		weft_ult_keys_end(t);
 		w = weft_ult_worker_here(); /* destructors may have blocked */
 	}
-	t->flags &= (uint8_t)~WEFT_ULT_ALIVE;
+	atomic_store_explicit(&t->x_flags, 0, memory_order_relaxed);
 	struct weft_ult *next = w->ticks ? weft_ult_next(w) : NULL;
 	if (w->ticks)
 		w->ticks--;
@@ -65,11 +65,11 @@ static void prepare(struct weft_ult *t, const struct weft_ult_attr *a, void *(*f
 			      memory_order_relaxed);
 	atomic_store_explicit(&t->x_token, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->x_waits_for, NULL, memory_order_relaxed);
-	t->flags = WEFT_ULT_ALIVE;
+	uint8_t flags = WEFT_ULT_ALIVE;
 	if (a->worker != WEFT_ULT_ANY_WORKER)
-		t->flags |= WEFT_ULT_PINNED;
+		flags |= WEFT_ULT_PINNED;
 	if (a->priority > 0)
-		t->flags |= WEFT_ULT_URGENT;
+		flags |= WEFT_ULT_URGENT;
 	t->fn = fn;
 	t->arg = arg;
 	t->err = 0;
@@ -82,8 +82,12 @@ static void prepare(struct weft_ult *t, const struct weft_ult_attr *a, void *(*f
 	__asan_unpoison_memory_region(t->stack, weft_ult_stack_bytes(t->class));
 #endif
 	/* Relaxed: set while this very stack, or an earlier one, was made. */
-	if (weft_unlikely(atomic_load_explicit(&weft_ult_x_canaries, memory_order_relaxed)))
+	if (weft_unlikely(atomic_load_explicit(&weft_ult_x_canaries, memory_order_relaxed))) {
 		weft_ult_stack_mark(t);
+		flags |= WEFT_ULT_CANARY;
+	}
+	/* NAMED -> report. */
+	atomic_store_explicit(&t->x_flags, flags, memory_order_release);
 #ifdef WEFT_TSAN
 	t->fiber = __tsan_create_fiber(0);
 #endif

@@ -57,7 +57,7 @@ struct weft_ult {
 	int err;                                           /* R: its errno while it does not run */
 	_Atomic uint8_t x_token; /* weft_ult_unpark; apart from what inner waits consume */
 	uint8_t class;           /* I */
-	uint8_t flags;           /* R, its creator before */
+	_Atomic uint8_t x_flags; /* its creator, then itself; thieves and reports read */
 	char *stack;             /* I: lowest byte */
 
 	alignas(WEFT_CACHELINE) void *(*fn)(void *); /* R */
@@ -132,6 +132,7 @@ struct weft_ult_worker {
 	uint64_t run;      /* G: claimed bits not yet run */
 	uint32_t run_word; /* G */
 	uint32_t at;       /* G: the slot after the one that ran last: the scan goes on there */
+	uint32_t steal_at; /* G: where thieves go on looking for threads that are not pinned */
 	_Atomic uint32_t x_load; /* G: how many are claimed or in the own vector; read as a hint */
 	struct weft_ult_list first;  /* G: ready and urgent */
 	struct weft_ult_list stolen; /* G: of other homes, taken here for a turn */
@@ -197,6 +198,12 @@ extern _Thread_local struct weft_ult_carrier *weft_ult_carrier_self;
  */
 struct weft_ult_worker *weft_ult_worker_here(void);
 
+static inline bool weft_ult_is(const struct weft_ult *t, uint8_t flag)
+{
+	/* Relaxed: written before t was made ready, or by t itself. */
+	return atomic_load_explicit(&t->x_flags, memory_order_relaxed) & flag;
+}
+
 /* thread.c */
 void weft_ult_begin(void *worker);
 
@@ -209,6 +216,8 @@ struct weft_ult_worker *weft_ult_leave(struct weft_ult_worker *w, struct weft_ul
 bool weft_ult_run(struct weft_ult_worker *w, struct weft_ult *t);
 void weft_ult_finish(struct weft_ult_worker *w);
 struct weft_ult *weft_ult_next(struct weft_ult_worker *w);
+/* Moves urgent threads that others called into w's list, in the order of the calls; in its gate. */
+void weft_ult_take_first(struct weft_ult_worker *w);
 void weft_ult_make_ready(struct weft_ult *t);
 bool weft_ult_park_until(struct weft_ult_worker *w, uint64_t deadline_ns);
 extern const struct weft_parker_ops weft_ult_parker_ops;

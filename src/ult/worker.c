@@ -7,8 +7,8 @@
  * seq_cst, so either the worker sees the bit or the other sees it asleep and wakes it.
  *
  * Stealing.  A thief takes from who has two or more ready threads, or has one and has not switched
- * for a while; up to half, nearest worker first.  While somebody has work at least one idle worker
- * naps instead of sleeping, so that a thread behind a long computation is found within a nap.
+ * for a while; up to half, nearest worker first.  While somebody has ready threads idle workers nap
+ * instead of sleeping, so that a thread behind a long computation is found within a nap.
  */
 #include "ult/ult_int.h"
 
@@ -24,6 +24,7 @@
 #define BACKOFF_US 10      /* after a fruitless attempt to steal; doubles to 64 times */
 #define CALLS_PER_THIEF 64 /* makings-ready between two wake-ups of thieves */
 #define STEAL_MAX 16
+#define STEAL_WORDS 16 /* of ready threads that one attempt looks at */
 
 struct weft_ult_all weft_ults;
 
@@ -67,6 +68,7 @@ void weft_ult_wake_worker(struct weft_ult_worker *home, bool pinned)
 
 void weft_ult_wake_thief(struct weft_ult_worker *w)
 {
+	weft_compiler_barrier(); /* our load was stored before: see may_sleep */
 	bool napper = atomic_load_explicit(&weft_ults.x_nappers, memory_order_relaxed);
 	if (!atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed))
 		return;
@@ -121,7 +123,8 @@ static bool has_surplus(struct weft_ult_worker *w, struct weft_ult_worker *v, ui
 	uint32_t load = atomic_load_explicit(&v->x_load, memory_order_relaxed);
 	uint64_t switches = atomic_load_explicit(&v->x_switches, memory_order_relaxed);
 	struct weft_ult_seen *seen = &w->seen[v->id];
-	if (load == 0 && !atomic_load_explicit(&v->ready.x_top, memory_order_relaxed))
+	if (load == 0 && !atomic_load_explicit(&v->ready.x_top, memory_order_relaxed) &&
+	    !atomic_load_explicit(&v->x_first, memory_order_relaxed))
 		return false;
 	if (load >= 2)
 		return true;
@@ -146,23 +149,41 @@ static bool may_steal(struct weft_ult_worker *w)
 	return false;
 }
 
-/* Takes threads that are not pinned out of v's claimed word; we are inside its gate. */
-static int take_bits(struct weft_ult_worker *v, struct weft_ult_list *loot)
+/* Takes up to half of the threads of *bits_p, the ones that v would run last; never pinned ones. */
+static int take_some(struct weft_ult_worker *v, uint32_t word, uint64_t *bits_p,
+		     struct weft_ult_list *loot)
 {
-	if (!v->run)
-		v->run = weft_ready_take(&v->ready, v->at, &v->run_word);
-	uint64_t left = v->run;
+	uint64_t left = *bits_p;
 	int most = (__builtin_popcountll(left) + 1) / 2, n = 0;
-	/* The ones that v would run last. */
 	while (left && n < most && n < STEAL_MAX) { /* ends: a bit less each time */
 		uint32_t i = 63u - (uint32_t)__builtin_clzll(left);
-		struct weft_ult *t = weft_ult_of(v, v->run_word << 6 | i);
+		struct weft_ult *t = weft_ult_of(v, word << 6 | i);
 		left &= ~weft_ready_bit(i);
-		if (t->flags & WEFT_ULT_PINNED)
+		if (weft_ult_is(t, WEFT_ULT_PINNED))
 			continue;
-		v->run &= ~weft_ready_bit(i);
+		*bits_p &= ~weft_ready_bit(i);
 		weft_ult_list_push(loot, t);
 		n++;
+	}
+	return n;
+}
+
+/*
+ * From v's claimed word, else from the next words that have some; we are inside its gate.  What v
+ * keeps is put back, so that it goes on where it stopped.
+ */
+static int take_bits(struct weft_ult_worker *v, struct weft_ult_list *loot)
+{
+	int n = take_some(v, v->run_word, &v->run, loot);
+	for (int words = 0; !n && words < STEAL_WORDS; words++) { /* ends: as counted */
+		uint32_t word;
+		uint64_t bits = weft_ready_take(&v->ready, v->steal_at, &word);
+		if (!bits)
+			break;
+		n = take_some(v, word, &bits, loot);
+		if (bits)
+			weft_ready_put_back(&v->ready, word, bits);
+		v->steal_at = (word + 1) << 6;
 	}
 	return n;
 }
@@ -173,12 +194,16 @@ static int take_from(struct weft_ult_worker *v, struct weft_ult_list *loot)
 		return 0;
 	int n = 0;
 	struct weft_ult *t = v->stolen.first; /* never pinned */
-	if (t) {
+	weft_ult_take_first(v);
+	if (v->first.first && !weft_ult_is(v->first.first, WEFT_ULT_PINNED)) {
+		weft_ult_list_push(loot, weft_ult_list_pop(&v->first));
+		n = 1;
+	} else if (t) {
 		weft_ult_list_push(loot, weft_ult_list_pop(&v->stolen));
 		n = 1;
 	} else {
+		/* What it claims and leaves, pinned or more than our part, is still v's to run. */
 		n = take_bits(v, loot);
-		/* Claimed, and all of it pinned or more than our part: still v's to run. */
 	}
 	uint32_t load = (uint32_t)__builtin_popcountll(v->run) + (v->ready.top != 0) +
 			(v->first.first != NULL) + (v->stolen.first != NULL);
@@ -237,9 +262,36 @@ static bool something(void *arg)
 	       atomic_load_explicit(&weft_ults.x_stop, memory_order_seq_cst) || may_steal(w);
 }
 
+/* Has anybody else something ready, to be stolen now or later?  After a membarrier of ours. */
+static bool others_loaded(const struct weft_ult_worker *w)
+{
+	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed);
+	for (int d = 1; d < n; d++) {
+		struct weft_ult_worker *v = weft_ults.worker[(w->id + d) % n];
+		if (atomic_load_explicit(&v->x_load, memory_order_relaxed) ||
+		    atomic_load_explicit(&v->ready.x_top, memory_order_relaxed) ||
+		    atomic_load_explicit(&v->x_first, memory_order_relaxed))
+			return true;
+	}
+	return false;
+}
+
 static void say_idle(struct weft_ult_worker *w, uint32_t how)
 {
 	atomic_exchange_explicit(&w->x_idle, how, memory_order_seq_cst);
+}
+
+/*
+ * May w sleep without an end?  Only when nobody has anything: what is ready now may be stolen
+ * later, and whoever makes something ready from now on wakes w.  He stores his load and then looks
+ * at x_idle and the count of nappers without a fence; our membarrier is the fence for both: either
+ * we see his load, or he sees us asleep.
+ */
+static bool may_sleep(struct weft_ult_worker *w)
+{
+	say_idle(w, WEFT_ULT_IDLE_SLEEPS);
+	WEFT_GATE_MEMBARRIER();
+	return !others_loaded(w);
 }
 
 /* Without the engine: look for a while, then sleep. */
@@ -261,22 +313,27 @@ static void idle_alone(struct weft_ult_worker *w, uint64_t deadline_ns)
 
 static void idle(struct weft_ult_worker *w)
 {
-	bool nap = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed) > 1 &&
-		   atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed) &&
-		   w->naps < NAPS_MAX;
+	atomic_fetch_add_explicit(&weft_ults.x_idle_count, 1, memory_order_seq_cst);
+	bool many = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed) > 1 &&
+		    atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed);
+	bool nap = many && (w->naps < NAPS_MAX || w->gate.fence || !may_sleep(w));
 	uint64_t deadline = atomic_load_explicit(&w->x_next_timer, memory_order_relaxed);
 	if (nap) {
 		uint64_t end = weft_clock_ns() + NAP_NS;
 		deadline = end < deadline ? end : deadline;
 		atomic_fetch_add_explicit(&weft_ults.x_nappers, 1, memory_order_seq_cst);
 	}
-	atomic_fetch_add_explicit(&weft_ults.x_idle_count, 1, memory_order_seq_cst);
 	const struct weft_ult_hooks *h = hooks_enter();
 	if (h) {
-		say_idle(w, WEFT_ULT_IDLE_SLEEPS);
+		/* Said by may_sleep already: said again it would hide a wake-up. */
+		if (nap || !many)
+			say_idle(w, WEFT_ULT_IDLE_SLEEPS);
 		if (!something(w))
 			h->idle(something, w, deadline);
 		hooks_leave();
+	} else if (many && !nap) {
+		if (!something(w))
+			(void)weft_park(w->carrier->parker, deadline);
 	} else {
 		idle_alone(w, deadline);
 	}

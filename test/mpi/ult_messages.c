@@ -37,10 +37,12 @@ static void *answers(void *arg)
 static void each_waits_for_its_own(void)
 {
 	static weft_ult *t[MANY];
+	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
 
+	a.stack_size = 4096; /* enough for messages: what needs more runs on the worker's stack */
 	atomic_store(&x_waiting, 0);
 	for (long i = 0; i < MANY; i++)
-		CHECK_EQ(weft_ult_create(&t[i], NULL, answers, (void *)i), WEFT_OK);
+		CHECK_EQ(weft_ult_create(&t[i], &a, answers, (void *)i), WEFT_OK);
 	while (atomic_load(&x_waiting) < MANY)
 		weft_ult_sleep_ns(100000);
 	OK(MPI_Barrier(MPI_COMM_WORLD));

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The life of a thread in every order, from the production headers: a worker and a thief at the
+ * gate; signallers and a taker at the ready vector; park, an outside unpark and who runs it next;
+ * the end, join and detach.
+ */
+#include "model/explore.h"
+#define WEFT_GATE_MEMBARRIER() model_membarrier()
+#define WEFT_GATE_LOOKS 2
+/* The production sources, compiled against the explorer's atomics. */
+#include "wait/park.c"
+#include "ult/gate.h"
+#include "ult/life.h"
+#include "ult/ready.h"
+
+/* ---- the gate -------------------------------------------------------------------------------- */
+
+static struct weft_gate gate;
+static int claimed; /* what the gate protects */
+static _Atomic int x_step;
+static bool fence;
+
+static void gate_setup(void)
+{
+	gate = (struct weft_gate){.fence = fence};
+	claimed = 0;
+}
+
+static void owner(void)
+{
+	for (int i = 0; i < 2; i++) {
+		weft_gate_enter(&gate);
+		/* The thief may come between, too. */
+		(void)atomic_load_explicit(&x_step, memory_order_relaxed);
+		model_write(&claimed, model_read(&claimed) + 1);
+		weft_gate_leave(&gate);
+	}
+}
+
+static void thief(void)
+{
+	if (!weft_gate_steal_begin(&gate))
+		return;
+	model_write(&claimed, model_read(&claimed) + 10);
+	weft_gate_steal_end(&gate);
+}
+
+static void gate_check(void)
+{
+	MODEL_CHECK(claimed % 10 == 2);
+}
+
+/* A thief that does not wait for the owner to leave. */
+static void hasty_thief(void)
+{
+	uint32_t none = 0;
+	if (atomic_compare_exchange_strong_explicit(&gate.x_thief, &none, 1, memory_order_seq_cst,
+						    memory_order_relaxed)) {
+		model_write(&claimed, model_read(&claimed) + 10);
+		weft_gate_steal_end(&gate);
+	}
+}
+
+/* ---- the ready vector ------------------------------------------------------------------------ */
+
+static struct weft_ready ready;
+static struct weft_ready_chunk chunk[2];
+static int context[3]; /* of the threads in slots 0, 1 and 4096 */
+static int taken;
+
+static void ready_setup(void)
+{
+	memset(&ready, 0, sizeof ready);
+	memset(chunk, 0, sizeof chunk);
+	memset(context, 0, sizeof context);
+	atomic_store_explicit(&ready.x_chunk[0], &chunk[0], memory_order_relaxed);
+	atomic_store_explicit(&ready.x_chunk[1], &chunk[1], memory_order_relaxed);
+	taken = 0;
+}
+
+static void signal_slot(int which, uint32_t slot)
+{
+	model_write(&context[which], 1);
+	weft_ready_signal(&ready, slot);
+}
+
+static void signals_first(void)
+{
+	signal_slot(0, 0);
+}
+
+static void signals_second(void)
+{
+	signal_slot(1, 1);
+}
+
+static void signals_far(void)
+{
+	signal_slot(2, 4096);
+}
+
+/* Something is signalled as far as the newest values tell: what a sleeping worker is woken for. */
+static bool nothing_signalled(void *arg)
+{
+	uint64_t top;
+	memcpy(&top, (void *)&ready.x_top, sizeof top);
+	return !top;
+}
+
+/* Takes until both have come; each must be seen whole, and once. */
+static void takes_both(void)
+{
+	uint32_t word = 0, at = 0;
+	while (__builtin_popcount((unsigned)taken) < 2) { /* ends: both were signalled */
+		model_block(nothing_signalled, NULL);
+		model_fresh((void *)&ready.x_top, sizeof(uint64_t));
+		uint64_t bits = weft_ready_take(&ready, at, &word);
+		if (!bits)
+			model_relax();
+		while (bits) {
+			int slot = (int)(word << 6) + __builtin_ctzll(bits);
+			int which = slot == 4096 ? 2 : slot;
+			bits &= bits - 1;
+			MODEL_CHECK(!(taken & 1 << which));
+			MODEL_CHECK(model_read(&context[which]) == 1);
+			taken |= 1 << which;
+			at = (uint32_t)slot + 1;
+		}
+	}
+}
+
+/* Forgets the levels above. */
+static void signals_badly(void)
+{
+	model_write(&context[1], 1);
+	atomic_fetch_or_explicit(&chunk[0].x_word[0], 2, memory_order_seq_cst);
+}
+
+/* ---- park, unpark, run elsewhere ------------------------------------------------------------- */
+
+static struct weft_parker parker;
+static int note; /* what the outsider wrote before it called */
+static _Atomic int x_resumed;
+
+static void wake_ult(struct weft_parker *p)
+{
+	weft_ready_signal(&ready, 0);
+}
+
+static void no_sleep(struct weft_parker *p, uint64_t deadline_ns)
+{
+}
+
+static const struct weft_parker_ops ult_ops = {"model", no_sleep, wake_ult, NULL};
+
+static void park_setup(void)
+{
+	ready_setup();
+	weft_parker_init(&parker, &ult_ops, NULL);
+	note = 0;
+	atomic_store_explicit(&x_resumed, 0, memory_order_relaxed);
+}
+
+static void goes_on(void)
+{
+	MODEL_CHECK(weft_ult_park_consume(&parker.x_word));
+	MODEL_CHECK(model_read(&note) == 1);
+	MODEL_CHECK(atomic_fetch_add_explicit(&x_resumed, 1, memory_order_relaxed) == 0);
+}
+
+/* The worker that the thread leaves: stores its context, then lets it be called. */
+static void parks(void)
+{
+	model_write(&context[0], 1);
+	if (!weft_ult_park_commit(&parker.x_word))
+		goes_on();
+}
+
+static void calls(void)
+{
+	model_write(&note, 1);
+	weft_unpark(&parker);
+}
+
+static bool not_ready_nor_resumed(void *arg)
+{
+	int resumed;
+	memcpy(&resumed, (void *)&x_resumed, sizeof resumed);
+	return !resumed && nothing_signalled(NULL);
+}
+
+/* Another worker: runs it once it is ready. */
+static void runs_elsewhere(void)
+{
+	uint32_t word;
+	model_block(not_ready_nor_resumed, NULL);
+	model_fresh((void *)&ready.x_top, sizeof(uint64_t));
+	if (nothing_signalled(NULL))
+		return;
+	uint64_t bits = 0;
+	while (!bits) { /* ends: it was signalled */
+		bits = weft_ready_take(&ready, 0, &word);
+		if (!bits)
+			model_relax();
+	}
+	MODEL_CHECK(bits == 1);
+	MODEL_CHECK(model_read(&context[0]) == 1);
+	goes_on();
+}
+
+/* Says PARKED before its context is stored. */
+static void parks_badly(void)
+{
+	bool called = !weft_ult_park_commit(&parker.x_word);
+	model_write(&context[0], 1);
+	if (called)
+		goes_on();
+}
+
+static void park_check(void)
+{
+	MODEL_CHECK(atomic_load_explicit(&x_resumed, memory_order_relaxed) == 1);
+}
+
+/* ---- end, join, detach ----------------------------------------------------------------------- */
+
+static _Atomic uintptr_t x_join;
+static struct weft_parker joiner;
+static int result, freed;
+
+static void join_setup(void)
+{
+	atomic_store_explicit(&x_join, WEFT_ULT_RUNNING, memory_order_relaxed);
+	weft_parker_init(&joiner, &ult_ops, NULL);
+	ready_setup();
+	result = freed = 0;
+}
+
+static void free_it(void)
+{
+	model_write(&result, 0); /* its stack is used again */
+	freed++;
+}
+
+static void ends(void)
+{
+	struct weft_parker *p;
+	model_write(&result, 7);
+	if (weft_ult_over(&x_join, &p))
+		free_it();
+	else if (p)
+		atomic_store_explicit(&p->x_word, WEFT_PARKER_NOTIFIED, memory_order_relaxed);
+}
+
+static void joins(void)
+{
+	weft_err err = weft_ult_join_begin(&x_join, &joiner);
+	MODEL_CHECK(err == WEFT_OK || err == WEFT_AGAIN);
+	while (err == WEFT_OK && !weft_ult_ended(&x_join)) /* ends: it ends */
+		model_relax();
+	MODEL_CHECK(model_read(&result) == 7);
+	free_it();
+}
+
+static void detaches(void)
+{
+	if (weft_ult_detach_begin(&x_join) == WEFT_AGAIN)
+		free_it();
+}
+
+static void join_check(void)
+{
+	MODEL_CHECK(freed == 1);
+}
+
+int main(void)
+{
+	static const char *const must_gate[] = {"weft_gate_leave s", "weft_gate_steal_end s",
+						"weft_gate_steal_begin l", NULL};
+	static const char *const must_fence[] = {"weft_gate_enter x", NULL};
+	static const char *const must_ready[] = {"weft_ready_signal x", "weft_ready_claim x", NULL};
+	static const char *const must_park[] = {"weft_ult_park_commit c", "weft_unpark x", NULL};
+	static const char *const must_join[] = {"weft_ult_over x", "weft_ult_ended l", NULL};
+	struct model at_gate = {"owner and thief", gate_setup, {owner, thief}, gate_check, 4};
+	struct model at_fence = {
+		"the same with a fence", gate_setup, {owner, thief}, gate_check, 4};
+	struct model hasty = {"a hasty thief", gate_setup, {owner, hasty_thief}, gate_check, 4};
+	struct model one_word = {"two signals of a word",
+				 ready_setup,
+				 {signals_first, signals_second, takes_both},
+				 NULL,
+				 2};
+	struct model two_chunks = {"two signals far apart",
+				   ready_setup,
+				   {signals_first, signals_far, takes_both},
+				   NULL,
+				   2};
+	struct model bad_signal = {"a signal without summary",
+				   ready_setup,
+				   {signals_first, signals_badly, takes_both},
+				   NULL,
+				   2};
+	struct model park = {
+		"park and unpark", park_setup, {parks, calls, runs_elsewhere}, park_check, 3};
+	struct model bad_park = {"called before stored",
+				 park_setup,
+				 {parks_badly, calls, runs_elsewhere},
+				 park_check,
+				 3};
+	struct model join = {"end and join", join_setup, {ends, joins}, join_check, 6};
+	struct model detach = {"end and detach", join_setup, {ends, detaches}, join_check, 6};
+
+	explore(&at_gate);
+	explore_mutants(&at_gate, must_gate);
+	explore_broken(&hasty);
+	fence = true;
+	explore(&at_fence);
+	explore_mutants(&at_fence, must_fence);
+	explore(&one_word);
+	explore_mutants(&one_word, must_ready);
+	explore(&two_chunks);
+	explore_broken(&bad_signal);
+	explore(&park);
+	explore_mutants(&park, must_park);
+	explore_broken(&bad_park);
+	explore(&join);
+	explore_mutants(&join, must_join);
+	explore(&detach);
+	return 0;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A thread that runs over its stack ends the process with a message that names it; 20,000 at once.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <weft/ult.h>
+#include "base/settings.h"
+#include "check.h"
+#include "ult/san.h"
+
+static char said[8192];
+
+/* Runs fn in a child that must die by SIGABRT; what it says is in said. */
+static void dies(const char *name, void (*fn)(void))
+{
+	int fd[2], status;
+	size_t n = 0;
+	ssize_t some;
+	CHECK_EQ(pipe(fd), 0);
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		struct rlimit none = {0, 0};
+		setrlimit(RLIMIT_CORE, &none);
+		dup2(fd[1], 2);
+		fn();
+		_exit(3);
+	}
+	close(fd[1]);
+	while ((some = read(fd[0], said + n, sizeof said - 1 - n)) > 0)
+		n += (size_t)some;
+	said[n] = 0;
+	close(fd[0]);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
+		fprintf(stderr, "%s: status %#x: %s\n", name, status, said);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+static long deeper(long n);
+static long (*volatile next_level)(long n) = deeper; /* no loop can be made of this */
+
+static long deeper(long n)
+{
+	volatile char room[200];
+	memset((char *)room, 1, sizeof room);
+	return n + (n < 1000000 ? next_level(n + 1) : 0) + room[7];
+}
+
+static void *digs(void *arg)
+{
+	return (void *)deeper(0);
+}
+
+static char *volatile lowest;
+
+static void *writes_below(void *arg)
+{
+	char here = 0;
+	lowest = &here;
+	/* Its stack has one page; not by memset, which a compiler would leave out. */
+	volatile char *p = (char *)((uintptr_t)lowest & ~4095ul);
+	for (int i = 0; i < 64; i++)
+		p[i] = 7;
+	weft_ult_yield();
+	weft_ult_park_for(1);
+	return NULL;
+}
+
+static void run_small(void *(*fn)(void *))
+{
+	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
+	weft_ult *t;
+	a.name = "digger";
+	a.stack_size = 4096;
+	CHECK_EQ(weft_ult_start(1), WEFT_OK);
+	CHECK_EQ(weft_ult_create(&t, &a, fn, NULL), WEFT_OK);
+	CHECK_EQ(weft_ult_join(t, NULL), WEFT_OK);
+}
+
+static void overflows(void)
+{
+	run_small(digs);
+}
+
+static void overflows_without_light_guards(void)
+{
+	CHECK_EQ(weft_setting_set(WEFT_SET_ULT_GUARDS, "100"), WEFT_OK);
+	run_small(digs);
+}
+
+static void overflows_without_guards(void)
+{
+	CHECK_EQ(weft_setting_set(WEFT_SET_ULT_GUARDS, "0"), WEFT_OK);
+	run_small(writes_below);
+}
+
+static void check_message(const char *how)
+{
+	if (!strstr(said, "\"digger\"") || !strstr(said, "4096 bytes") || !strstr(said, how))
+		fprintf(stderr, "said: %s\n", said);
+	CHECK(strstr(said, "\"digger\""));
+	CHECK(strstr(said, "4096 bytes"));
+	CHECK(strstr(said, how));
+}
+
+/* ---- many ------------------------------------------------------------------------------------ */
+
+static _Atomic int x_begun, x_open, x_ended;
+
+static void *waits(void *arg)
+{
+	atomic_fetch_add(&x_begun, 1);
+	while (!atomic_load(&x_open))
+		weft_ult_park();
+	atomic_fetch_add(&x_ended, 1);
+	return arg;
+}
+
+static void many_at_once(int n)
+{
+	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
+	weft_ult **t = malloc(sizeof(*t) * (size_t)n);
+	CHECK(t);
+	a.stack_size = 4096;
+	CHECK_EQ(weft_ult_start(2), WEFT_OK);
+	for (long i = 0; i < n; i++)
+		CHECK_EQ(weft_ult_create(&t[i], &a, waits, (void *)i), WEFT_OK);
+	while (atomic_load(&x_begun) < n)
+		weft_ult_sleep_ns(1000000);
+	CHECK_EQ(atomic_load(&x_ended), 0);
+	atomic_store(&x_open, 1);
+	for (int i = 0; i < n; i++)
+		weft_ult_unpark(t[i]);
+	for (long i = 0; i < n; i++) {
+		void *result;
+		CHECK_EQ(weft_ult_join(t[i], &result), WEFT_OK);
+		CHECK_EQ((long)result, i);
+	}
+	CHECK_EQ(atomic_load(&x_ended), n);
+	CHECK_EQ(weft_ult_stop(), WEFT_OK);
+	free(t);
+}
+
+int main(void)
+{
+	CHECK_EQ(weft_settings_load(), WEFT_OK);
+#if !WEFT_ULT_SANITIZED
+	dies("light guards", overflows);
+	check_message("found by the guard");
+	dies("mprotect", overflows_without_light_guards);
+	check_message("found by the guard");
+	dies("canary", overflows_without_guards);
+	check_message("found at a switch");
+#endif
+	many_at_once(getenv("WEFT_LONG") ? 1000000 : WEFT_ULT_SANITIZED ? 200 : 20000);
+	return 0;
+}
