@@ -410,9 +410,9 @@ int main(int argc, char **argv)
 	if (wanted(argc, argv, "create"))
 		bench_create();
 	if (wanted(argc, argv, "wake"))
-		bench_wake("block and wake, one worker", 0);
+		bench_wake("block and wake on one worker", 0);
 	if (wanted(argc, argv, "wake2"))
-		bench_wake("block and wake, two workers", 1);
+		bench_wake("block and wake over two workers", 1);
 	if (wanted(argc, argv, "mutex"))
 		bench_mutex();
 	if (wanted(argc, argv, "random"))

@@ -9,10 +9,18 @@
  *           answer.  Where waiters spin, this takes half a time slice or more: a case ends after
  *           its time budget, and is no row when not one message got through in time.
  *
- * waiters [--quick] [--seconds S] [N...]
+ * waiters [--quick] [--ult] [--seconds S] [N...]
  */
 #include "bench_mpi.h"
 #include <pthread.h>
+#if defined(__has_include)
+#if __has_include(<weft/ult.h>)
+#include <weft/ult.h>
+#define HAVE_ULT 1
+#endif
+#endif
+
+static int light; /* --ult: user-level threads wait */
 
 #define TAG_BASE 100
 #define STOP (-1)
@@ -27,8 +35,38 @@ static void *waiter(void *arg)
 	return NULL;
 }
 
+#ifdef HAVE_ULT
+static void receive_light(int n)
+{
+	weft_ult **thread = malloc(sizeof(*thread) * (size_t)n);
+	struct weft_ult_attr attr = WEFT_ULT_ATTR_INIT;
+	attr.stack_size = 4096;
+	if (weft_ult_workers() == 0)
+		weft_ult_start(1);
+	for (long i = 0; i < n; i++) {
+		if (weft_ult_create(&thread[i], &attr, waiter, (void *)(TAG_BASE + i))) {
+			fprintf(stderr, "waiters: cannot start thread %ld of %d\n", i, n);
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		}
+	}
+	for (int i = 0; i < n; i++)
+		weft_ult_join(thread[i], NULL);
+	free(thread);
+}
+#else
+static void receive_light(int n)
+{
+	fprintf(stderr, "waiters: this MPI has no user-level threads\n");
+	MPI_Abort(MPI_COMM_WORLD, 1);
+}
+#endif
+
 static void receive(int n)
 {
+	if (light) {
+		receive_light(n);
+		return;
+	}
 	pthread_t *thread = malloc(sizeof(*thread) * (size_t)n);
 	pthread_attr_t attr;
 	pthread_attr_init(&attr);
@@ -104,10 +142,12 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
 			seconds = atof(argv[++i]);
+		else if (strcmp(argv[i], "--ult") == 0)
+			light = 1;
 		else if (atoi(argv[i]) > 0 && atoi(argv[i]) <= 100000 && count < 31)
 			given[count++] = atoi(argv[i]);
 		else
-			bench_usage(argv[0], argv[i], "[--quick] [--seconds S] [N...]");
+			bench_usage(argv[0], argv[i], "[--quick] [--ult] [--seconds S] [N...]");
 	}
 	if (bench_ranks != 2) {
 		if (bench_rank == 0)

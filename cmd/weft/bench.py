@@ -172,19 +172,20 @@ PACKAGES = {"mpich": "mpich libmpich-dev", "openmpi": "openmpi-bin libopenmpi-de
 class Row:
     """One series of runs: an implementation in one mode."""
 
-    def __init__(self, impl, bench, options, programs, off=False):
+    def __init__(self, impl, bench, options, programs, off=False, label=None, more=()):
         self.impl, self.off, self.failed = impl, off, set()
+        self.label, self.more = label or impl, list(more)
         self.bench, self.options = bench, options
         source = "p2p/limit" if impl == "limit" else bench.source
         self.program = programs.get(source, COMPILERS[impl])
 
     @property
     def name(self):
-        return self.impl + (" progress off" if self.off else "")
+        return self.label + (" progress off" if self.off else "")
 
     def command(self, part, ranks):
         o = self.options
-        args = list(part) + (["--quick"] if o.quick else [])
+        args = list(part) + self.more + (["--quick"] if o.quick else [])
         if self.impl == "limit":
             args = self.bench.limit[o.link] + (["--quick"] if o.quick else [])
             return start_limit(self.program, args, o.link)
@@ -239,7 +240,7 @@ def run_once(row, part, ranks):
         results = []
         for line in out:
             fields = line.strip().split(",")
-            impl = fields.pop(0) if len(fields) == 5 else row.impl  # a program may hold several
+            impl = fields.pop(0) if len(fields) == 5 else row.label  # a program may hold several
             if len(fields) == 4 and re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", fields[3]):
                 results.append((impl, *fields[:3], float(fields[3])))
         if wrong and wrong.startswith("exit"):
@@ -435,6 +436,8 @@ def parse(argv):
     parser.add_argument("--against", default="", metavar="MPI,...",
                         help="also measure these: " + ", ".join(PEERS))
     parser.add_argument("--runs", type=int, metavar="K", help="how often each is run (5; quick: 3)")
+    parser.add_argument("--ult", action="store_true",
+                        help="also with user-level threads (waiters)")
     parser.add_argument("--quick", action="store_true", help="fewer cases, shorter")
     parser.add_argument("--csv", metavar="FILE", help="write " + ",".join(COLUMNS) + "; - is stdout")
     parser.add_argument("--svg", metavar="FILE", help="draw it")
@@ -469,6 +472,8 @@ def check(o):
     if o.bench not in BENCHES:
         die(f"no bench '{o.bench}'; there are list, paper, {', '.join(BENCHES)}")
     bench = BENCHES[o.bench]
+    if o.ult and not bench.ult:
+        die(f"--ult: {o.bench} cannot be asked of user-level threads")
     for name in o.against:
         if name not in PEERS:
             die(f"--against: no '{name}'; there are {', '.join(PEERS)}")
@@ -506,6 +511,8 @@ def main(argv):
     rows = [Row("weft", bench, options, programs)]
     if bench.also_off:
         rows.append(Row("weft", bench, options, programs, off=True))
+    also = bench.also + ((("weft, user-level threads", bench.ult),) if options.ult else ())
+    rows += [Row("weft", bench, options, programs, label=n, more=a) for n, a in also]
     for name in options.against:
         if name == "openmpi-tuned" and options.link not in bench.tuned:
             say(f"openmpi-tuned: nothing to tune for {options.bench} over {options.link}; left out")

@@ -12,7 +12,7 @@ class Bench:
 
     def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
                  ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False,
-                 at=(2,), quick_at=None, peers=PEERS, alone=False):
+                 at=(2,), quick_at=None, peers=PEERS, alone=False, also=(), ult=None):
         self.source, self.asks, self.unit, self.links = source, asks, unit, links
         self.parts, self.quick_parts = parts, quick_parts or parts
         self.limit = limit or {}          # link -> arguments of the program `limit`
@@ -24,6 +24,8 @@ class Bench:
         self.log, self.bars = log, bars   # how --svg draws it
         self.peers = peers                # whom it can be asked of as well
         self.alone = alone                # one process without a launcher
+        self.also = also                  # weft's program with other arguments: (name, arguments)
+        self.ult = ult                    # arguments that --ult adds one more row with
 
 
 YIELD = {link: ("mpi_yield_when_idle", "1") for link in LINKS}
@@ -51,7 +53,8 @@ BENCHES = {
                      "what does a message cost when N threads wait, each for its own?",
                      "us, half of there and back",
                      parts=tuple((str(n),) for n in (1, 2, 16, 64, 512)),
-                     quick_parts=(("2",), ("64",)), ranks=False, seconds=12, tuned=YIELD, log=True),
+                     quick_parts=(("2",), ("64",)), ranks=False, seconds=12, tuned=YIELD, log=True,
+                     ult=("--ult",)),
     "idle": Bench("threads/idle", "what does it cost to wait a second for a message?",
                   "percent of a core", ranks=False, tuned=YIELD, bars=True),
     "coll": Bench("coll/coll", "how long does a collective take, also with more ranks than cores?",
@@ -79,4 +82,16 @@ BENCHES = {
                       quick_parts=(("explicit",), ("threads",)),
                       limit={"shm": ["latency", "shm"], "tcp": ["latency", "socket"],
                              "1g": ["latency", "socket"]}),
+    "ult": Bench("threads/ult", "what does it cost to switch, create, block and wake a thread?",
+                 "ns; for a million threads s and KiB", links=("shm",), ranks=False, peers=(),
+                 parts=(("switch", "create", "wake", "wake2", "mutex", "random"),
+                        ("million-on-1",), ("million",)),
+                 quick_parts=(("switch", "create", "wake", "wake2", "mutex"), ("million-on-1",)),
+                 alone=True, also=(("pthreads", ("--pthreads",)),), log=True),
+    "million": Bench("threads/million",
+                     "what does a message cost when up to a million threads wait?",
+                     "us half of there and back; messages per second, KiB for each, s", ranks=False,
+                     peers=(), links=("shm", "tcp"),
+                     parts=tuple((str(n),) for n in (1000, 10000, 100000, 1000000)),
+                     quick_parts=(("1000",), ("10000",)), log=True),
 }
