@@ -11,6 +11,8 @@ WEFT_SETTING(INIT_TIMEOUT, "init_timeout", INT, "60", 1, 86400, NULL, "seconds t
 
 /* net */
 WEFT_SETTING(DRIVERS, "drivers", STR, "self,shm,tcp", 0, 0, NULL, "networks that may be used, best first")
+WEFT_SETTING(RAILS, "rails", STR, "", 0, 0, NULL, "networks to use at the same time to each peer, like tcp:eth0,tcp:eth1 or shm,tcp; empty: one, the best of drivers")
+WEFT_SETTING(RAIL_CUT, "rail_cut", STR, "", 0, 0, NULL, "for tests, RAIL:AT:FOR - a rail (0, 1, ...) breaks so many ms after the first came up, and stays so for so many ms")
 WEFT_SETTING(TCP_INTERFACE, "tcp_interface", STR, "", 0, 0, NULL, "bind tcp to this interface or address; empty: every one that the other host can reach")
 WEFT_SETTING(OFI_PROVIDER, "ofi_provider", STR, "", 0, 0, NULL, "libfabric's provider for the driver ofi; empty: the best that is there")
 WEFT_SETTING(HANDSHAKE_TIMEOUT, "handshake_timeout", INT, "5", 1, 3600, NULL, "seconds that a new connection has to prove itself")

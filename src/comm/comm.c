@@ -14,6 +14,7 @@
 #include "boot/boot.h"
 #include "comm/comm_int.h"
 #include "comm/cpus.h"
+#include "net/bundle.h"
 #include "net/host.h"
 #include "task/task.h"
 
@@ -253,27 +254,48 @@ static weft_err exchange_networks(const struct weft_boot_info *boot)
 	return err;
 }
 
+/* Several networks at once to each peer, if the setting says so. */
+static weft_err exchange_rails(const struct weft_boot_info *boot, bool *done_p)
+{
+	struct weft_bundle_rail rails[WEFT_BUNDLE_RAILS];
+	unsigned n;
+	weft_err err = weft_bundle_parse(weft_setting_str(WEFT_SET_RAILS), rails, &n);
+	*done_p = !err && n;
+	if (!*done_p)
+		return err;
+	weft_bundle_plan(rails, n);
+	return exchange_network(boot, &weft_driver_bundle);
+}
+
 static weft_err reach_everybody(const struct weft_boot_info *boot)
 {
 	weft_err err = WEFT_OK;
-	bool want_shm = wanted("shm", &err);
+	bool want_shm = wanted("shm", &err), rails = false;
 	int shm = -1;
 
 	if (err || boot->size == 1)
 		return err;
+	want_shm = want_shm && !*weft_setting_str(WEFT_SET_RAILS);
 	if (want_shm)
 		err = rail_open(&weft_driver_shm, boot, &shm);
 	if (err || (err = exchange_cards(boot, shm)))
 		return err;
 	find_crowds(boot);
+	if ((err = exchange_rails(boot, &rails)))
+		return err;
 	for (int p = 0; p < boot->size; p++)
 		if (p != boot->rank)
 			reach_by(shm, p, self.card[p].shm);
-	if (shm_is_not_enough(boot->size) && (err = exchange_networks(boot)))
+	if (!rails && shm_is_not_enough(boot->size) && (err = exchange_networks(boot)))
 		return err;
 	for (int p = 0; p < boot->size; p++) {
 		if (p == boot->rank || self.core->gate[p].driver)
 			continue;
+		if (rails) {
+			weft_error("rank %d cannot be reached by any of WEFT_RAILS=%s", p,
+				   weft_setting_str(WEFT_SET_RAILS));
+			return WEFT_ERR_UNSUPPORTED;
+		}
 		weft_error("rank %d cannot be reached by the drivers in WEFT_DRIVERS=%s%s", p,
 			   weft_setting_str(WEFT_SET_DRIVERS),
 			   wanted("tcp", &err) ? "" : "; another host needs tcp or ofi");
@@ -493,6 +515,27 @@ weft_err weft_ctx_open(uint32_t id, struct weft_ctx **ctx_p)
 	return self.core ? weft_core_ctx_open(self.core, id, ctx_p) : WEFT_ERR_STATE;
 }
 
+/* What the networks under a bundle did so far. */
+static size_t describe_rails(struct weft_rail *r, char *buf, size_t size)
+{
+	struct weft_bundle_stats s[WEFT_BUNDLE_RAILS];
+	size_t at = 0;
+	if (r->driver != &weft_driver_bundle)
+		return 0;
+	unsigned n = weft_bundle_stats(r->net, s, WEFT_BUNDLE_RAILS);
+	for (unsigned i = 0; i < n && at < size; i++) {
+		int k = snprintf(
+			buf + at, size - at,
+			"rail %u (%s) up to %u peers, %llu MB, %.0f MB/s, lost %llu times, "
+			"back %llu times, %llu packets sent again\n",
+			i, s[i].driver, s[i].up, (unsigned long long)(s[i].bytes >> 20),
+			s[i].bandwidth_mbs, (unsigned long long)s[i].lost,
+			(unsigned long long)s[i].revived, (unsigned long long)s[i].again);
+		at += k > 0 ? (size_t)k : 0;
+	}
+	return at < size ? at : size;
+}
+
 void weft_comm_describe(char *buf, size_t size)
 {
 	size_t at = 0;
@@ -506,6 +549,8 @@ void weft_comm_describe(char *buf, size_t size)
 				 r->driver->name, r->peers, c->eager_max, c->max_payload);
 		at += n > 0 ? (size_t)n : 0;
 	}
+	for (int i = 0; self.core && i < self.core->nrails && at < size; i++)
+		at += describe_rails(&self.core->rail[i], buf + at, size - at);
 	if (self.core && at < size)
 		snprintf(buf + at, size - at, "self  rank %d of %d\n", self.core->rank,
 			 self.core->size);

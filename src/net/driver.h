@@ -94,6 +94,8 @@ struct weft_net_job {
 	int rank, size;
 	const char *jobid;
 	const uint8_t *secret; /* WEFT_SECRET_BYTES */
+	const char *interface; /* to use, where that means something; NULL: as the settings say */
+	bool revivable;        /* a peer that connects anew is believed that the old one is gone */
 };
 
 struct weft_net; /* an open driver instance; first member is const struct weft_driver * */
@@ -152,6 +154,15 @@ struct weft_driver {
 	 * memory.  It stays until close.  Any thread.
 	 */
 	void *(*board)(struct weft_net *net, int peer);
+
+	/*
+	 * Both may be NULL; the poller calls them, not within an upcall of this instance.
+	 * drop: ends the connection to peer as if it had broken; placed(), sent() and down() follow
+	 * at once.  revive: after down(), with no post under way: from now on a post, or the peer,
+	 * may connect anew.
+	 */
+	void (*drop)(struct weft_net *net, int peer, const char *why);
+	void (*revive)(struct weft_net *net, int peer);
 };
 #define WEFT_NET_BOARD_BYTES 16128
 
@@ -159,6 +170,7 @@ extern const struct weft_driver weft_driver_self;
 extern const struct weft_driver weft_driver_shm;
 extern const struct weft_driver weft_driver_tcp;
 extern const struct weft_driver weft_driver_ofi;
+extern const struct weft_driver weft_driver_bundle;
 
 struct weft_net {
 	const struct weft_driver *driver;

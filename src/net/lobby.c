@@ -14,6 +14,7 @@
 
 #define ACCEPTS_PER_ROUND 16
 #define PAUSE_NS 100000000u
+#define CROSSING_NS 2000000000u
 
 weft_err weft_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops, void *arg,
 			 const struct weft_net_job *job, struct weft_hub *hub)
@@ -191,10 +192,24 @@ static enum weft_auth_verdict judge(struct weft_lobby *l, int peer)
 	}
 }
 
+/* A crossing dial comes soon after; later, a peer that dials again has lost our connection. */
+static bool is_stale(struct weft_lobby *l, int peer)
+{
+	struct weft_lobby_peer *p = &l->peers[peer];
+	return l->ops->stale && p->state == WEFT_LOBBY_LINKED &&
+	       (!p->dialed || weft_clock_ns() - p->linked_ns > CROSSING_NS);
+}
+
 static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 {
 	int peer = g->auth.peer, fd = g->fd;
 	char why[96];
+	if (is_stale(l, peer)) {
+		guest_drop(l, g, false);
+		l->upcalls++;
+		l->ops->stale(l->arg, peer);
+		return;
+	}
 	enum weft_auth_verdict verdict = judge(l, peer);
 
 	weft_auth_answer(&g->auth, verdict);
@@ -208,6 +223,7 @@ static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 	}
 	guest_drop(l, g, true);
 	weft_lobby_hang_up(l, peer, WEFT_LOBBY_LINKED);
+	l->peers[peer].linked_ns = weft_clock_ns();
 	l->upcalls++;
 	l->ops->linked(l->arg, peer, fd);
 }

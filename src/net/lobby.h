@@ -41,6 +41,11 @@ struct weft_lobby_ops {
 	int (*dial)(void *arg, int peer, unsigned n, char *where, size_t size);
 	/* Connected and proven: fd is the driver's now. */
 	void (*linked)(void *arg, int peer, int fd);
+	/*
+	 * May be NULL.  A linked peer stands at the door again: its end of our connection is gone.
+	 * The driver may end ours and revive the peer; it will come once more.
+	 */
+	void (*stale)(void *arg, int peer);
 	/* There will be no connection to peer. */
 	void (*lost)(void *arg, int peer, weft_err err, const char *why);
 };
@@ -67,6 +72,7 @@ struct weft_lobby_peer {
 	uint8_t state;
 	unsigned attempts;
 	int fd;
+	uint64_t linked_ns;
 	uint64_t began_ns; /* first attempt; 0: none yet */
 	uint64_t next_ns;  /* WAITING: dial again then; DIALING: give up this attempt then */
 	struct weft_auth *auth;
@@ -108,6 +114,9 @@ void weft_lobby_event(struct weft_lobby *l, uint64_t data, uint32_t events);
 void weft_lobby_work(struct weft_lobby *l);
 /* The driver lost a linked peer: no further connection with it. */
 void weft_lobby_forget(struct weft_lobby *l, int peer);
+
+/* After forget(): a connection may be made again, by either side. */
+void weft_lobby_revive(struct weft_lobby *l, int peer);
 
 /* In a forked child: closes the sockets, touches nothing else. */
 void weft_lobby_let_go(const struct weft_lobby *l);

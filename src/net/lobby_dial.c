@@ -50,6 +50,22 @@ void weft_lobby_forget(struct weft_lobby *l, int peer)
 	weft_lobby_hang_up(l, peer, WEFT_LOBBY_GONE);
 }
 
+void weft_lobby_revive(struct weft_lobby *l, int peer)
+{
+	struct weft_lobby_peer *p = &l->peers[peer];
+	if (p->state != WEFT_LOBBY_GONE)
+		return;
+	p->state = WEFT_LOBBY_IDLE;
+	p->attempts = 0;
+	p->began_ns = 0;
+	p->dialed = false;
+	if (p->heard) {
+		p->heard = false;
+		/* Relaxed: no post is under way. */
+		atomic_store_explicit(&p->x_wanted, false, memory_order_relaxed);
+	}
+}
+
 bool weft_lobby_want(struct weft_lobby *l, int peer)
 {
 	/* Relaxed: the count below publishes it. */
@@ -117,6 +133,7 @@ static void dial_step(struct weft_lobby *l, int peer)
 		p->fd = -1;
 		weft_lobby_hang_up(l, peer, WEFT_LOBBY_LINKED);
 		p->dialed = true;
+		p->linked_ns = weft_clock_ns();
 		l->upcalls++;
 		l->ops->linked(l->arg, peer, fd);
 		break;

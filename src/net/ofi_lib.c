@@ -79,10 +79,9 @@ void weft_ofi_describe(char *buf, size_t size)
 static const char *const providers[] = {"efa", "cxi", "verbs;ofi_rxm", "tcp;ofi_rxm", "tcp"};
 
 /* The best interface of one provider, or NULL. */
-static struct fi_info *ask(const char *provider)
+static struct fi_info *ask(const char *provider, const char *interface)
 {
 	struct fi_info *hints = lib.dupinfo(NULL), *found = NULL;
-	const char *interface = weft_setting_str(WEFT_SET_TCP_INTERFACE);
 	if (!hints)
 		return NULL;
 	hints->caps = FI_MSG;
@@ -115,10 +114,12 @@ static struct fi_info *ask(const char *provider)
 static weft_err choose(struct weft_ofi *o)
 {
 	const char *wish = weft_setting_str(WEFT_SET_OFI_PROVIDER);
+	const char *interface =
+		o->job.interface ? o->job.interface : weft_setting_str(WEFT_SET_TCP_INTERFACE);
 	if (*wish)
-		o->info = ask(wish);
+		o->info = ask(wish, interface);
 	for (size_t i = 0; !*wish && !o->info && i < weft_countof(providers); i++)
-		o->info = ask(providers[i]);
+		o->info = ask(providers[i], interface);
 	if (!o->info) {
 		weft_error("ofi: libfabric has no provider%s%s that can send reliable, ordered "
 			   "messages here (see: fi_info)",

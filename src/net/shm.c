@@ -33,11 +33,26 @@ static void on_lost(void *arg, int peer, weft_err err, const char *why)
 	weft_shm_link_down(s, &s->link[peer], err, why);
 }
 
+static void on_stale(void *arg, int peer)
+{
+	struct weft_shm *s = arg;
+	weft_shm_link_down(s, &s->link[peer], WEFT_ERR_PEER, "the peer connects anew");
+}
+
 static const struct weft_lobby_ops lobby_ops = {
 	.driver = "shm",
 	.screen = weft_shm_socket_screen,
 	.dial = weft_shm_socket_dial,
 	.linked = on_linked,
+	.lost = on_lost,
+};
+
+static const struct weft_lobby_ops lobby_ops_revivable = {
+	.driver = "shm",
+	.screen = weft_shm_socket_screen,
+	.dial = weft_shm_socket_dial,
+	.linked = on_linked,
+	.stale = on_stale,
 	.lost = on_lost,
 };
 
@@ -97,7 +112,8 @@ static weft_err shm_open_driver(const struct weft_net_job *job,
 	err = weft_hub_open(&s->hub);
 	if (err)
 		goto free_inbox;
-	err = weft_lobby_open(&s->lobby, &lobby_ops, s, &s->job, &s->hub);
+	err = weft_lobby_open(&s->lobby, job->revivable ? &lobby_ops_revivable : &lobby_ops, s,
+			      &s->job, &s->hub);
 	if (err)
 		goto close_hub;
 	randombytes_buf(s->nonce, sizeof s->nonce);
@@ -484,6 +500,18 @@ static void *shm_board(struct weft_net *net, int peer)
 	return ((struct weft_shm_inbox *)s->link[peer].tx_inbox)->board;
 }
 
+static void shm_drop(struct weft_net *net, int peer, const char *why)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	weft_shm_link_down(s, &s->link[peer], WEFT_ERR_PEER, why);
+}
+
+static void shm_revive(struct weft_net *net, int peer)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	weft_shm_link_reset(s, &s->link[peer]);
+}
+
 const struct weft_driver weft_driver_shm = {
 	.name = "shm",
 	.open = shm_open_driver,
@@ -500,4 +528,6 @@ const struct weft_driver weft_driver_shm = {
 	.drain = shm_drain,
 	.card = shm_card,
 	.board = shm_board,
+	.drop = shm_drop,
+	.revive = shm_revive,
 };

@@ -109,6 +109,8 @@ void weft_shm_link_greet(struct weft_shm *s, int peer, int fd);
 void weft_shm_link_event(struct weft_shm *s, int peer, unsigned kind);
 void weft_shm_link_down(struct weft_shm *s, struct weft_shm_link *k, weft_err err, const char *why);
 void weft_shm_link_free(struct weft_shm_link *k);
+/* After its end: as if there had been none. */
+void weft_shm_link_reset(struct weft_shm *s, struct weft_shm_link *k);
 /* Tells a blocked poster that it may try again. */
 void weft_shm_link_ready(struct weft_shm *s, struct weft_shm_link *k);
 /* Takes packets out of k's ring, at most max; returns how many. */

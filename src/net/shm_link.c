@@ -347,3 +347,19 @@ void weft_shm_link_free(struct weft_shm_link *k)
 	weft_shm_memory_unmap(k->tx_memory, k->tx_bytes);
 	weft_shm_memory_unmap(k->tx_inbox, sizeof(struct weft_shm_inbox));
 }
+
+void weft_shm_link_reset(struct weft_shm *s, struct weft_shm_link *k)
+{
+	/* Relaxed: only the poller, we, writes it. */
+	if (atomic_load_explicit(&k->x_state, memory_order_relaxed) != WEFT_SHM_DOWN)
+		return;
+	weft_shm_link_free(k);
+	k->bell = NULL;
+	k->rx_memory = k->tx_memory = k->tx_inbox = NULL;
+	k->plain = k->bye_sent = k->offers_plain = k->can_get = false;
+	memset(&k->rx, 0, sizeof k->rx);
+	memset(&k->tx, 0, sizeof k->tx);
+	weft_lobby_revive(&s->lobby, k->peer);
+	/* seq_cst: as the store of DOWN. */
+	atomic_store_explicit(&k->x_state, WEFT_SHM_NONE, memory_order_seq_cst);
+}

@@ -33,10 +33,25 @@ static void on_lost(void *arg, int peer, weft_err err, const char *why)
 	weft_tcp_conn_down(t, &t->conn[peer], err, why);
 }
 
+/* Only for who can live with it: a driver whose peers never come back takes it for an attack. */
+static void on_stale(void *arg, int peer)
+{
+	struct weft_tcp *t = arg;
+	weft_tcp_conn_down(t, &t->conn[peer], WEFT_ERR_PEER, "the peer connects anew");
+}
+
 static const struct weft_lobby_ops lobby_ops = {
 	.driver = "tcp",
 	.dial = weft_tcp_addr_dial,
 	.linked = on_linked,
+	.lost = on_lost,
+};
+
+static const struct weft_lobby_ops lobby_ops_revivable = {
+	.driver = "tcp",
+	.dial = weft_tcp_addr_dial,
+	.linked = on_linked,
+	.stale = on_stale,
 	.lost = on_lost,
 };
 
@@ -76,7 +91,8 @@ static weft_err tcp_open(const struct weft_net_job *job, const struct weft_net_e
 	err = weft_hub_open(&t->hub);
 	if (err)
 		goto free_conn;
-	err = weft_lobby_open(&t->lobby, &lobby_ops, t, &t->job, &t->hub);
+	err = weft_lobby_open(&t->lobby, job->revivable ? &lobby_ops_revivable : &lobby_ops, t,
+			      &t->job, &t->hub);
 	if (err)
 		goto close_hub;
 	t->watchdog_ms = (unsigned)weft_setting_int(WEFT_SET_TCP_SILENCE) * 1000 / 6;
@@ -429,6 +445,18 @@ static const struct weft_net_card *tcp_card(struct weft_net *net, int peer)
 	return &((struct weft_tcp *)net)->card;
 }
 
+static void tcp_drop(struct weft_net *net, int peer, const char *why)
+{
+	struct weft_tcp *t = (struct weft_tcp *)net;
+	weft_tcp_conn_down(t, &t->conn[peer], WEFT_ERR_PEER, why);
+}
+
+static void tcp_revive(struct weft_net *net, int peer)
+{
+	struct weft_tcp *t = (struct weft_tcp *)net;
+	weft_tcp_conn_reset(t, &t->conn[peer]);
+}
+
 const struct weft_driver weft_driver_tcp = {
 	.name = "tcp",
 	.open = tcp_open,
@@ -444,4 +472,6 @@ const struct weft_driver weft_driver_tcp = {
 	.put = tcp_copy,
 	.drain = tcp_drain,
 	.card = tcp_card,
+	.drop = tcp_drop,
+	.revive = tcp_revive,
 };

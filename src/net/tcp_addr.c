@@ -80,9 +80,9 @@ static bool same_subnet(const struct weft_tcp_address *a, const union weft_tcp_s
 }
 
 /* Is this one of the interfaces that the user lets us use? */
-static bool is_chosen(const struct ifaddrs *i, const union weft_tcp_sockaddr *name)
+static bool is_chosen(const struct ifaddrs *i, const union weft_tcp_sockaddr *name,
+		      const char *wish)
 {
-	const char *wish = weft_setting_str(WEFT_SET_TCP_INTERFACE);
 	char text[INET6_ADDRSTRLEN];
 	if (!*wish)
 		return true;
@@ -92,7 +92,19 @@ static bool is_chosen(const struct ifaddrs *i, const union weft_tcp_sockaddr *na
 	return strcmp(wish, text) == 0;
 }
 
-static bool is_usable(const struct ifaddrs *i, struct weft_tcp_address *a)
+/* Every address 127.x.y.z is the loopback's, though it lists one. */
+static bool is_loopback(const char *wish, const struct ifaddrs *i, struct in_addr *addr)
+{
+	return (i->ifa_flags & IFF_LOOPBACK) && i->ifa_addr->sa_family == AF_INET &&
+	       inet_pton(AF_INET, wish, addr) == 1 && ntohl(addr->s_addr) >> 24 == 127;
+}
+
+static const char *wish_of(const struct weft_tcp *t)
+{
+	return t->job.interface ? t->job.interface : weft_setting_str(WEFT_SET_TCP_INTERFACE);
+}
+
+static bool is_usable(const struct ifaddrs *i, struct weft_tcp_address *a, const char *wish)
 {
 	if (!i->ifa_addr || !(i->ifa_flags & IFF_UP))
 		return false;
@@ -109,7 +121,12 @@ static bool is_usable(const struct ifaddrs *i, struct weft_tcp_address *a)
 	}
 	a->prefix = mask_bits(i->ifa_netmask);
 	a->loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
-	return is_chosen(i, &a->name);
+	struct in_addr own;
+	if (is_loopback(wish, i, &own)) {
+		a->name.in.sin_addr = own;
+		return true;
+	}
+	return is_chosen(i, &a->name, wish);
 }
 
 static int listen_on(struct weft_tcp_address *a)
@@ -136,7 +153,7 @@ static void listen_on_all(struct weft_tcp *t, const struct ifaddrs *all, bool ru
 {
 	for (const struct ifaddrs *i = all; i && t->n_mine < WEFT_TCP_ADDRESSES; i = i->ifa_next) {
 		struct weft_tcp_address a;
-		if (((i->ifa_flags & IFF_RUNNING) != 0) != running || !is_usable(i, &a))
+		if (((i->ifa_flags & IFF_RUNNING) != 0) != running || !is_usable(i, &a, wish_of(t)))
 			continue;
 		int fd = listen_on(&a);
 		if (fd < 0) {
@@ -156,7 +173,7 @@ static void listen_on_all(struct weft_tcp *t, const struct ifaddrs *all, bool ru
 weft_err weft_tcp_addr_listen(struct weft_tcp *t)
 {
 	struct ifaddrs *all;
-	const char *wish = weft_setting_str(WEFT_SET_TCP_INTERFACE);
+	const char *wish = wish_of(t);
 	int error = 0;
 	if (getifaddrs(&all) != 0) {
 		weft_error("tcp: cannot list the network interfaces: %s", strerror(errno));
@@ -320,7 +337,7 @@ weft_err weft_tcp_addr_learn(struct weft_tcp *t, int peer, const char *line)
 /* With WEFT_TCP_INTERFACE, connections leave through that interface, too. */
 static void bind_chosen(const struct weft_tcp *t, int fd, int family)
 {
-	if (!*weft_setting_str(WEFT_SET_TCP_INTERFACE))
+	if (!*wish_of(t))
 		return;
 	for (unsigned i = 0; i < t->n_mine; i++) {
 		union weft_tcp_sockaddr a = t->mine[i].name;

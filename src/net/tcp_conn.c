@@ -117,6 +117,26 @@ void weft_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err er
 	t->events.down(t->events.arg, c->peer, err, text);
 }
 
+void weft_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c)
+{
+	/* Relaxed: only the poller, we, writes it. */
+	if (atomic_load_explicit(&c->x_state, memory_order_relaxed) != WEFT_TCP_DOWN)
+		return;
+	weft_tcp_out_lock(c, true);
+	weft_tcp_out_free(&c->out);
+	weft_tcp_out_init(&c->out);
+	free(c->in.buf);
+	memset(&c->in, 0, sizeof c->in);
+	c->last_round = UINT64_MAX;
+	c->burst = 0;
+	c->bye_queued = false;
+	c->unacked_since_ns = 0;
+	weft_lobby_revive(&t->lobby, c->peer);
+	/* seq_cst: as the store of DOWN. */
+	atomic_store_explicit(&c->x_state, WEFT_TCP_NONE, memory_order_seq_cst);
+	weft_tcp_out_unlock(c);
+}
+
 int weft_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	int n = 0;

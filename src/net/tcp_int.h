@@ -171,6 +171,8 @@ void weft_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err er
 int weft_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c);
 /* Looks whether somebody has stopped acknowledging; true: there is something to watch. */
 bool weft_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t now);
+/* After its end: as if there had been none. */
+void weft_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c);
 void weft_tcp_nudge(struct weft_tcp *t);
 
 #endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bundle_life.c - rails that come up, end, are tried again; and when a peer counts as dead.
+ *
+ * A rail ends when its driver says so, or when it is silent: units wait for their confirmation
+ * while the peer speaks on another rail.  A peer that is silent on all rails is left to the
+ * drivers.
+ */
+#include <stdio.h>
+#include "base/counters.h"
+#include "base/log.h"
+#include "net/bundle_int.h"
+
+#define BACKOFF_MIN_NS 5000000u
+#define BACKOFF_MAX_NS 500000000u
+#define ATTEMPT_NS 1000000000u
+
+/* Has more than `wait` passed since then?  `then` may be younger than now. */
+static bool later(uint64_t now, uint64_t then, uint64_t wait)
+{
+	return (int64_t)(now - then) > (int64_t)wait;
+}
+
+static bool any_up(const struct weft_bundle *b, const struct weft_bundle_peer *p)
+{
+	for (unsigned r = 0; r < b->n_rails; r++)
+		if (p->way[r].state == WEFT_BUNDLE_UP)
+			return true;
+	return false;
+}
+
+void weft_bundle_way_up(struct weft_bundle *b, int peer, unsigned rail)
+{
+	struct weft_bundle_peer *p = &b->peer[peer];
+	struct weft_bundle_way *w = &p->way[rail];
+	weft_bundle_lock(p);
+	w->state = WEFT_BUNDLE_UP;
+	w->refused = false;
+	w->backoff_ns = 0;
+	w->since_ns = w->heard_ns = weft_clock_ns();
+	p->dying_ns = 0;
+	weft_bundle_pump_locked(b, peer);
+	weft_bundle_unlock(p);
+	/* Relaxed: statistics. */
+	atomic_fetch_add_explicit(&b->rail[rail].x_up, 1, memory_order_relaxed);
+	if (w->was_up) {
+		atomic_fetch_add_explicit(&b->rail[rail].x_revived, 1, memory_order_relaxed);
+		weft_count(WEFT_CNT_RAILS_REVIVED, 1);
+		weft_info("rail %u (%s) to rank %d is up again", rail, b->rail[rail].driver->name,
+			  peer);
+	}
+	w->was_up = true;
+	b->stirred = true;
+	if (!b->first_up_ns)
+		b->first_up_ns = w->since_ns;
+}
+
+/* Is there still a rail over which the peer may come back?  Else it is gone. */
+static void judge(struct weft_bundle *b, int peer)
+{
+	struct weft_bundle_peer *p = &b->peer[peer];
+	bool hope = false, left = false;
+	if (any_up(b, p))
+		return;
+	for (unsigned r = 0; r < b->n_rails; r++) {
+		struct weft_bundle_way *w = &p->way[r];
+		left |= w->left;
+		hope |= w->state != WEFT_BUNDLE_GONE && !w->refused;
+	}
+	if (left)
+		weft_bundle_peer_down(b, peer, WEFT_OK, "it left");
+	else if (!hope)
+		weft_bundle_peer_down(b, peer, p->why_err, p->why);
+	else if (!p->dying_ns)
+		p->dying_ns = weft_clock_ns();
+}
+
+static void count_lost(struct weft_bundle *b, int peer, unsigned rail, uint64_t again,
+		       const char *why)
+{
+	struct weft_bundle_net *r = &b->rail[rail];
+	/* Relaxed: statistics. */
+	atomic_fetch_sub_explicit(&r->x_up, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->x_lost, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->x_again, again, memory_order_relaxed);
+	weft_count(WEFT_CNT_RAILS_LOST, 1);
+	weft_count(WEFT_CNT_RAIL_UNITS_AGAIN, again);
+	weft_info("rail %u (%s) to rank %d ended, %llu packets go again: %s", rail, r->driver->name,
+		  peer, (unsigned long long)again, why);
+}
+
+void weft_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_err err,
+			  const char *why)
+{
+	struct weft_bundle_peer *p = &b->peer[peer];
+	struct weft_bundle_way *w = &p->way[rail];
+	/* Relaxed: only we, the poller, write it. */
+	if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
+		return;
+	weft_bundle_list(b, peer);
+	bool was_up = w->state == WEFT_BUNDLE_UP;
+	uint64_t again = w->lane.sent - w->lane.confirmed, now = weft_clock_ns();
+
+	weft_bundle_lock(p);
+	bool comes_back = err && b->rail[rail].driver->revive;
+	w->state = comes_back ? WEFT_BUNDLE_LOST : WEFT_BUNDLE_GONE;
+	w->hello_sent = w->hello_got = w->drop = false;
+	w->full = comes_back; /* until the driver has been told that it may come back */
+	w->revive = comes_back;
+	w->left |= !err;
+	weft_bundle_lane_lost(&w->lane, &p->queue);
+	w->under_bytes = w->owed_bytes = 0;
+	w->got = w->told_got = 0;
+	weft_bundle_unlock(p);
+
+	snprintf(p->why, sizeof p->why, "%s", why);
+	p->why_err = err;
+	/* A second side that gives up at once meets the first at the same moments: random. */
+	uint64_t seed = now + (uint64_t)b->job.rank;
+	w->backoff_ns = w->backoff_ns ? w->backoff_ns * 2 : BACKOFF_MIN_NS;
+	if (w->backoff_ns > BACKOFF_MAX_NS)
+		w->backoff_ns = BACKOFF_MAX_NS;
+	w->retry_ns = now + w->backoff_ns / 2 + weft_rand_next(&seed) % w->backoff_ns;
+	/* Drivers try for a while before they give up.  What ends sooner met the peer's own
+	 * attempt, or was ended by it: that speaks for the peer, not against it. */
+	w->refused |= !was_up && later(now, w->tried_ns, ATTEMPT_NS);
+	if (was_up && err)
+		count_lost(b, peer, rail, again, why);
+	else if (was_up)
+		/* Relaxed: statistics. */
+		atomic_fetch_sub_explicit(&b->rail[rail].x_up, 1, memory_order_relaxed);
+	if (was_up && err)
+		/* From here on each rail has to fail once more. */
+		for (unsigned r = 0; !any_up(b, p) && r < b->n_rails; r++)
+			p->way[r].refused = false;
+	b->stirred = true;
+	judge(b, peer);
+	if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
+		return;
+	weft_bundle_lock(p);
+	weft_bundle_pump_locked(b, peer);
+	weft_bundle_unlock(p);
+}
+
+void weft_bundle_peer_down(struct weft_bundle *b, int peer, weft_err err, const char *why)
+{
+	struct weft_bundle_peer *p = &b->peer[peer];
+	char text[256];
+	if (atomic_exchange_explicit(&p->x_down, true, memory_order_seq_cst))
+		return;
+	/* The other rails end, too, unless it left in order: then it ends them. */
+	for (unsigned r = 0; err && r < b->n_rails; r++)
+		if (b->rail[r].driver->drop && p->way[r].state != WEFT_BUNDLE_GONE)
+			p->way[r].drop = b->stirred = true;
+	atomic_store_explicit(&p->x_blocked, false, memory_order_relaxed);
+	if (p->placing) {
+		p->placing = false;
+		b->events.placed(b->events.arg, peer, p->sink.cookie, WEFT_ERR_PEER);
+	}
+	weft_bundle_out_end(b, peer, true);
+	if (err)
+		snprintf(text, sizeof text, "%s", why);
+	else
+		snprintf(text, sizeof text, "rank %d left (bundle)", peer);
+	b->events.down(b->events.arg, peer, err, text);
+}
+
+/* ---- what has deadlines -------------------------------------------------------------------- */
+
+/* Did the peer speak on another rail that is up since this one fell silent? */
+static bool speaks_elsewhere(const struct weft_bundle *b, const struct weft_bundle_peer *p,
+			     unsigned rail)
+{
+	for (unsigned r = 0; r < b->n_rails; r++)
+		if (r != rail && p->way[r].state == WEFT_BUNDLE_UP &&
+		    p->way[r].heard_ns > p->way[rail].since_ns + b->silence_ns / 2)
+			return true;
+	return false;
+}
+
+static bool is_cut(const struct weft_bundle_net *r, uint64_t now)
+{
+	return now < r->cut_until_ns;
+}
+
+static bool tend_way(struct weft_bundle *b, int peer, unsigned rail, uint64_t now)
+{
+	struct weft_bundle_peer *p = &b->peer[peer];
+	struct weft_bundle_way *w = &p->way[rail];
+	struct weft_bundle_net *r = &b->rail[rail];
+	bool waits = w->lane.under.first != NULL;
+
+	if (w->state == WEFT_BUNDLE_UP && waits && later(now, w->since_ns, b->silence_ns) &&
+	    r->driver->drop && speaks_elsewhere(b, p, rail))
+		w->drop = true;
+	if (w->state == WEFT_BUNDLE_UP && is_cut(r, now))
+		w->drop = true;
+	if (w->drop) {
+		w->drop = false;
+		if (w->state != WEFT_BUNDLE_LOST && r->driver->drop)
+			r->driver->drop(r->net, peer, is_cut(r, now) ? "cut" : "given up");
+	}
+	if (w->revive) {
+		weft_bundle_lock(p);
+		w->revive = w->full = false;
+		if (!atomic_load_explicit(&p->x_down, memory_order_relaxed))
+			r->driver->revive(r->net, peer);
+		weft_bundle_unlock(p);
+	}
+	if (w->state == WEFT_BUNDLE_LOST && now >= w->retry_ns && !is_cut(r, now)) {
+		weft_bundle_lock(p);
+		w->state = WEFT_BUNDLE_IDLE;
+		weft_bundle_greet_locked(b, peer);
+		weft_bundle_unlock(p);
+	}
+	return waits || w->state == WEFT_BUNDLE_LOST || is_cut(r, now) ||
+	       (w->state != WEFT_BUNDLE_UP && w->state != WEFT_BUNDLE_GONE && p->awake);
+}
+
+static void take_cuts(struct weft_bundle *b, uint64_t now)
+{
+	for (unsigned r = 0; r < b->n_rails; r++) {
+		uint32_t ms =
+			atomic_exchange_explicit(&b->rail[r].x_cut_ms, 0, memory_order_relaxed);
+		if (ms)
+			b->rail[r].cut_until_ns = now + ms * 1000000ull;
+	}
+	if (b->cut_for_ms && b->first_up_ns &&
+	    later(now, b->first_up_ns, b->cut_at_ms * 1000000ull)) {
+		b->rail[b->cut_rail].cut_until_ns = now + b->cut_for_ms * 1000000ull;
+		b->cut_for_ms = 0;
+	}
+}
+
+bool weft_bundle_housekeep(struct weft_bundle *b, int *upcalls_p)
+{
+	uint64_t now = weft_clock_ns();
+	bool waits = false;
+	take_cuts(b, now);
+	b->stirred = false;
+	for (int i = 0; i < b->n_active; i++) {
+		int peer = b->active[i];
+		struct weft_bundle_peer *p = &b->peer[peer];
+		bool down = atomic_load_explicit(&p->x_down, memory_order_relaxed);
+		for (unsigned r = 0; r < b->n_rails; r++)
+			if (!down || p->way[r].drop)
+				waits |= tend_way(b, peer, r, now) && !down;
+		if (!down && p->dying_ns && later(now, p->dying_ns, b->patience_ns))
+			weft_bundle_peer_down(b, peer, WEFT_ERR_PEER, p->why);
+		if (!down && atomic_load_explicit(&p->x_down, memory_order_relaxed))
+			++*upcalls_p;
+	}
+	return waits || b->stirred || (b->cut_for_ms && b->first_up_ns);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bundle driver keeps the contract over two tcp rails, shm and tcp; and loses and doubles
+ * nothing when rails are cut in mid-message and come back.
+ */
+#include "driver_suite.c"
+#include "net/bundle.h"
+
+static void plan(const char *text)
+{
+	struct weft_bundle_rail rails[WEFT_BUNDLE_RAILS];
+	unsigned n;
+	CHECK_EQ(weft_bundle_parse(text, rails, &n), WEFT_OK);
+	weft_bundle_plan(rails, n);
+}
+
+/* Packets of all lengths flow both ways; each side cuts rails at moments that a seed says. */
+static void cut_rails(struct node *n, unsigned cuts, int only)
+{
+	uint64_t seed = 11 + (uint64_t)n->rank;
+	const uint64_t count = 3000;
+	struct weft_bundle_stats s[WEFT_BUNDLE_RAILS];
+	int peer = next_of(n);
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t r = weft_rand_next(&seed);
+		send_packet(n, peer, r % 8 ? (r >> 8) % 100 : (r >> 8) % 300000);
+		if (cuts && i % (count / (cuts + 1)) == count / (cuts + 1) - 1)
+			weft_bundle_cut(n->net, only >= 0 ? (unsigned)only : (unsigned)(i % 2), 20);
+	}
+	while (n->got_n[prev_of(n)] < count || n->outstanding)
+		poll_once(n);
+	CHECK_EQ(n->got_n[prev_of(n)], count);
+	CHECK(!n->down[peer]);
+	meet_polling(n);
+	/* Every rail that may come back does. */
+	for (bool all = false; !all;) {
+		unsigned rails = weft_bundle_stats(n->net, s, WEFT_BUNDLE_RAILS);
+		all = true;
+		for (unsigned r = 0; r < rails; r++)
+			all = all && s[r].up == 1;
+		poll_once(n);
+	}
+	uint64_t lost = 0;
+	for (unsigned r = 0; r < 2; r++)
+		lost += s[r].lost;
+	CHECK(lost > 0);
+}
+
+static void case_cut_both(struct node *n)
+{
+	cut_rails(n, 6, -1);
+}
+
+static void case_cut_one_side(struct node *n)
+{
+	cut_rails(n, n->rank == 0 ? 5 : 0, 1);
+}
+
+/* Both sides give up a different rail at the same time, again and again. */
+static void case_cut_crosswise(struct node *n)
+{
+	cut_rails(n, 6, n->rank);
+}
+
+/* A large message uses both rails. */
+static void case_both_used(struct node *n)
+{
+	struct weft_bundle_stats s[2];
+	do {
+		send_packet(n, next_of(n), 8);
+		poll_once(n);
+		weft_bundle_stats(n->net, s, 2);
+	} while (!s[0].up || !s[1].up);
+	meet_polling(n);
+	for (int i = 0; i < 50; i++)
+		send_packet(n, next_of(n), 300000);
+	while (n->outstanding)
+		poll_once(n);
+	weft_bundle_stats(n->net, s, 2);
+	CHECK(s[0].bytes > 1000000 && s[1].bytes > 1000000);
+	meet_polling(n);
+	CHECK(n->got_n[prev_of(n)] >= 50);
+}
+
+static void contract(bool killed)
+{
+	const struct weft_driver *d = &weft_driver_bundle;
+	run_case(d, "lengths", 2, case_lengths);
+	run_case(d, "flood", 2, case_flood);
+	run_case(d, "large", 2, case_large);
+	run_case(d, "all to all", 3, case_all_to_all);
+	run_case(d, "sleep", 2, case_sleep);
+	run_case(d, "stay armed", 2, case_stay_armed);
+	run_case(d, "sleep full", 2, case_sleep_full);
+	run_case(d, "threads", 2, case_threads);
+	run_case(d, "burst", 2, case_burst);
+	run_case(d, "get_put", 2, case_get_put);
+	run_case(d, "leave", 2, case_leave);
+	if (!killed)
+		return; /* it takes the two seconds in which a peer might come back */
+	run_case(d, "killed, asleep", 2, case_killed_asleep);
+	run_case(d, "killed, full", 2, case_killed_full);
+}
+
+static void cuts(void)
+{
+	const struct weft_driver *d = &weft_driver_bundle;
+	run_case(d, "both used", 2, case_both_used);
+	run_case(d, "cut from both sides", 2, case_cut_both);
+	run_case(d, "cut from one side", 2, case_cut_one_side);
+	run_case(d, "cut crosswise", 2, case_cut_crosswise);
+}
+
+int main(int argc, char **argv)
+{
+	suite_fewer = 8;
+	if (argc > 1) {
+		plan(argv[1]);
+		if (argc == 2)
+			contract(true);
+		cuts();
+		return 0;
+	}
+	plan("tcp:127.0.0.2,tcp:127.0.0.3");
+	contract(true);
+	cuts();
+	plan("shm,tcp:127.0.0.1");
+	contract(false);
+	run_case(&weft_driver_bundle, "cut from both sides", 2, case_cut_both);
+	return 0;
+}
