@@ -24,6 +24,7 @@ import time
 sys.dont_write_bytecode = True  # the folder may be the system's
 from bench_page import page
 from bench_papers import figures_of
+from bench_rails import main as rails
 from bench_svg import draw, number
 from bench_table import BENCHES, LINKS, PEERS
 
@@ -494,11 +495,14 @@ def check(o):
 def main(argv):
     if argv[:1] == ["paper"]:
         return paper(argv[1:])
+    if argv[:1] == ["rails"]:
+        return rails(argv[1:], Programs, os.path.join(BIN, "mpiexec"), COMPILERS["weft"], TWO_HOSTS)
     options = parse(argv)
     if options.bench == "list":
         for name, bench in BENCHES.items():
             print(f"{name:<10} {bench.asks}\n{'':<10} {bench.unit}; over {', '.join(bench.links)}\n"
                   f"{'':<10} papers: {figures_of(name)}")
+        print("\nrails: two links to one peer, and a cut; see weft bench rails --help")
         return 0
     bench = check(options)
     programs = Programs()

@@ -26,6 +26,9 @@
 #define SUITE_SECONDS 300 /* then it hangs */
 #define LOST_MS 120000    /* a wake-up that has not come by then is lost */
 
+/* Divides the number of rounds. */
+static uint64_t suite_fewer = 1;
+
 struct board {
 	_Atomic int x_arrived[16];
 	char address[SUITE_MAX][2048];
@@ -279,7 +282,7 @@ static void case_flood(struct node *n)
 {
 	uint64_t seed = 7 + (uint64_t)n->rank;
 	size_t max = max_len(n, next_of(n));
-	const uint64_t count = 20000;
+	const uint64_t count = 20000 / suite_fewer;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t r = weft_rand_next(&seed);
 		size_t len = r % 64 ? (r >> 8) % 100 : (r >> 8) % (max + 1);
@@ -293,9 +296,10 @@ static void case_flood(struct node *n)
 static void case_large(struct node *n)
 {
 	size_t max = max_len(n, next_of(n));
-	for (int i = 0; i < 200; i++)
+	const uint64_t count = 200 / suite_fewer;
+	for (uint64_t i = 0; i < count; i++)
 		send_packet(n, next_of(n), max - (size_t)(i % 3));
-	while (n->got_n[prev_of(n)] < 200)
+	while (n->got_n[prev_of(n)] < count)
 		poll_once(n);
 }
 
@@ -324,9 +328,6 @@ static void sleep_armed(struct node *n, bool *armed)
 	}
 	n->driver->poll(n->net);
 }
-
-/* Divides the number of rounds, for drivers that sleep slowly. */
-static uint64_t suite_fewer = 1;
 
 static void case_stay_armed(struct node *n)
 {
