@@ -404,6 +404,14 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 		weft_error("no memory to talk to %d ranks", boot->size);
 		return err;
 	}
+	self.core->strategy = weft_strategy_find(weft_setting_str(WEFT_SET_STRATEGY));
+	if (!self.core->strategy) {
+		weft_error("WEFT_STRATEGY=%s: there are fifo, reorder and shortest",
+			   weft_setting_str(WEFT_SET_STRATEGY));
+		weft_core_destroy(self.core);
+		self.core = NULL;
+		return WEFT_ERR_ARG;
+	}
 	self.core->down_hook = on_down;
 	self.core->credit = (uint64_t)weft_setting_int(WEFT_SET_EAGER_CREDIT);
 	self.core->poll = engine_poll;

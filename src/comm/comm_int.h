@@ -24,6 +24,7 @@
 #include "comm/ids.h"
 #include "comm/lock.h"
 #include "comm/phase.h"
+#include "comm/strategy.h"
 #include "comm/wire.h"
 #include "task/task.h"
 
@@ -301,13 +302,18 @@ struct weft_rx {
 
 struct weft_gate {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mask;
-	uint32_t send_seq;                /* M */
-	struct weft_out *out_head;        /* M: waiting, in order */
-	struct weft_out **out_tail;       /* M */
-	_Atomic(struct weft_out *) x_in;  /* any thread pushes, newest first; M takes all */
-	const struct weft_driver *driver; /* I: NULL: self, or unreachable */
-	struct weft_net *net;             /* I */
-	_Atomic bool x_down;              /* P writes */
+	uint32_t send_seq;                    /* M */
+	struct weft_out *out_head;            /* M: waiting, in order */
+	struct weft_out **out_tail;           /* M */
+	const struct weft_strategy *strategy; /* I */
+	struct weft_out *data_head;           /* M: data kept apart by the strategy */
+	struct weft_out **data_tail;          /* M */
+	bool yielded;                         /* M: the post that answered FULL means: not now */
+	_Atomic int x_data_under;             /* packets of data that the driver holds */
+	_Atomic(struct weft_out *) x_in;      /* any thread pushes, newest first; M takes all */
+	const struct weft_driver *driver;     /* I: NULL: self, or unreachable */
+	struct weft_net *net;                 /* I */
+	_Atomic bool x_down;                  /* P writes */
 	size_t eager_max, inline_max, max_payload; /* I */
 	/* Credit, in bytes of eager payload; see credit.h. */
 	uint64_t credit;                 /* I: how much of ours may be under way */
@@ -363,9 +369,10 @@ struct weft_core {
 	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
 	void *hook_arg;
 	bool (*hold)(void); /* or NULL: will somebody poll soon, and not at once? */
-	uint64_t credit;    /* I: what each peer may have under way to us */
-	bool offer;         /* I: offer buffers instead of fetching; for tests */
-	bool background;    /* I: large copies are tasks of the engine; else they run at once */
+	const struct weft_strategy *strategy; /* I: for each gate; NULL: fifo */
+	uint64_t credit;                      /* I: what each peer may have under way to us */
+	bool offer;                           /* I: offer buffers instead of fetching; for tests */
+	bool background; /* I: large copies are tasks of the engine; else they run at once */
 };
 
 /* core.c */
@@ -461,6 +468,7 @@ bool weft_pull_step(struct weft_req *r);
 bool weft_push_step(struct weft_req *r);
 /* Instead of fetching: asks the sender to write into our buffer.  False: not possible. */
 bool weft_rndv_offer(struct weft_req *r);
+bool weft_rndv_cookie_is_data(void *cookie);
 void *weft_rndv_cookie_open(void *cookie); /* the request of a driver's sent() */
 enum weft_post weft_rndv_post_locked(struct weft_gate *g, struct weft_out *o);
 void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *payload, size_t len);

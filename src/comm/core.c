@@ -53,6 +53,8 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	g->eager_max = card->eager_max < card->max_payload ? card->eager_max : card->max_payload;
 	/* Until the peer says otherwise it gives what we give. */
 	g->credit = g->credit_given = core->credit;
+	if (core->strategy)
+		g->strategy = core->strategy;
 	rail->peers++;
 }
 

@@ -25,6 +25,8 @@ void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer)
 	g->core = core;
 	g->peer = peer;
 	g->out_tail = &g->out_head;
+	g->data_tail = &g->data_head;
+	g->strategy = &weft_strategy_fifo;
 }
 
 bool weft_gate_try(struct weft_gate *g)
@@ -42,6 +44,16 @@ bool weft_gate_clear_locked(struct weft_gate *g)
 	return !g->out_head && !atomic_load_explicit(&g->x_in, memory_order_relaxed);
 }
 
+/* Behind what waits of its kind. */
+static void append_locked(struct weft_gate *g, struct weft_out *o)
+{
+	bool apart = o->type == WEFT_OUT_DATA && g->strategy->apart;
+	struct weft_out ***tail = apart ? &g->data_tail : &g->out_tail;
+	o->next = NULL;
+	**tail = o;
+	*tail = &o->next;
+}
+
 /* Moves what was pushed behind what waits, oldest first. */
 static void gather_locked(struct weft_gate *g)
 {
@@ -57,11 +69,19 @@ static void gather_locked(struct weft_gate *g)
 		first = in;
 		in = next;
 	}
-	if (first) {
-		*g->out_tail = first;
-		last->next = NULL;
-		g->out_tail = &last->next;
+	if (!first)
+		return;
+	if (weft_unlikely(g->strategy->apart)) {
+		while (first) {
+			struct weft_out *next = first->next;
+			append_locked(g, first);
+			first = next;
+		}
+		return;
 	}
+	*g->out_tail = first;
+	last->next = NULL;
+	g->out_tail = &last->next;
 }
 
 static struct weft_out *pop_locked(struct weft_gate *g)
@@ -79,6 +99,35 @@ static void push_front_locked(struct weft_gate *g, struct weft_out *o)
 	if (!g->out_head)
 		g->out_tail = &o->next;
 	g->out_head = o;
+}
+
+/* The next that may go, taken out of what waits; NULL: none. */
+static struct weft_out *next_locked(struct weft_gate *g)
+{
+	if (g->out_head)
+		return pop_locked(g);
+	if (weft_likely(!g->data_head))
+		return NULL;
+	/* Relaxed: who lowers it kicks the gate afterwards. */
+	int under = atomic_load_explicit(&g->x_data_under, memory_order_relaxed);
+	if (under >= (int)g->strategy->ahead && !weft_gate_down(g))
+		return NULL;
+	return g->strategy->next_locked(g);
+}
+
+/* It could not go, or only a part of it. */
+static void put_back_locked(struct weft_gate *g, struct weft_out *o)
+{
+	if (o->type != WEFT_OUT_DATA || !g->strategy->apart) {
+		push_front_locked(g, o);
+	} else if (g->yielded) {
+		append_locked(g, o); /* the others' turn */
+	} else {
+		o->next = g->data_head;
+		if (!g->data_head)
+			g->data_tail = &o->next;
+		g->data_head = o;
+	}
 }
 
 static enum weft_post post_control_locked(struct weft_gate *g, struct weft_out *o)
@@ -113,15 +162,17 @@ static void drain_locked(struct weft_gate *g, struct aftermath *a)
 {
 	gather_locked(g);
 	/* Bound: each round shortens the queue, or ends. */
-	while (g->out_head) {
-		struct weft_out *o = pop_locked(g);
+	for (struct weft_out *o; (o = next_locked(g));) {
 		if (o->type == WEFT_OUT_EAGER)
 			weft_send_choose_locked(g, o);
 		bool matters = over_matters(o);
 		enum weft_post r = weft_gate_down(g) ? WEFT_POST_DOWN : post_locked(g, o);
 		if (r == WEFT_POST_FULL) {
-			push_front_locked(g, o);
-			break;
+			bool yielded = g->yielded;
+			put_back_locked(g, o);
+			g->yielded = false;
+			if (!yielded)
+				break;
 		}
 		if (r == WEFT_POST_DOWN) {
 			o->next = a->failed;
@@ -257,7 +308,7 @@ bool weft_gate_empty(struct weft_gate *g)
 {
 	if (!weft_gate_try(g))
 		return false;
-	bool empty = weft_gate_clear_locked(g);
+	bool empty = weft_gate_clear_locked(g) && !g->data_head;
 	weft_gate_leave(g);
 	return empty;
 }

@@ -414,10 +414,18 @@ void weft_rx_abandon(struct weft_gate *g)
 
 static void on_sent(void *arg, int peer, void *cookie, weft_err err)
 {
-	(void)arg;
-	(void)peer;
-	if (cookie)
-		weft_send_drop(weft_rndv_cookie_open(cookie), err ? WEFT_ERR_PEER : WEFT_OK);
+	struct weft_rail *rail = arg;
+	if (!cookie)
+		return;
+	struct weft_gate *g = &rail->core->gate[peer];
+	/* Asked first: the request may be over with the drop. */
+	bool data = g->strategy->apart && weft_rndv_cookie_is_data(cookie);
+	weft_send_drop(weft_rndv_cookie_open(cookie), err ? WEFT_ERR_PEER : WEFT_OK);
+	if (!data)
+		return;
+	/* Relaxed: the kick orders. */
+	atomic_fetch_sub_explicit(&g->x_data_under, 1, memory_order_relaxed);
+	weft_gate_kick(g);
 }
 
 static void on_ready(void *arg, int peer)

@@ -266,6 +266,13 @@ struct packed {
 /* The sent() of a packed piece has this bit in its cookie. */
 #define COOKIE_PACKED ((uintptr_t)1)
 
+bool weft_rndv_cookie_is_data(void *cookie)
+{
+	if ((uintptr_t)cookie & COOKIE_PACKED)
+		return true;
+	return weft_req_send((struct weft_req *)cookie)->out.type == WEFT_OUT_DATA;
+}
+
 void *weft_rndv_cookie_open(void *cookie)
 {
 	if (!((uintptr_t)cookie & COOKIE_PACKED))
@@ -291,6 +298,8 @@ static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_re
 		len = g->max_payload;
 	if (bound && len > bound)
 		len = bound;
+	if (g->strategy->apart && g->strategy->piece && len > g->strategy->piece)
+		len = g->strategy->piece;
 	if (!r->buf.type) {
 		iov[0] = (struct iovec){(char *)r->buf.base + s->off, len};
 	} else {
@@ -345,6 +354,15 @@ static enum weft_post post_data_locked(struct weft_gate *g, struct weft_req *r)
 		if (p == WEFT_POST_FULL || p == WEFT_POST_DOWN)
 			return p;
 		s->off += len;
+		if (weft_likely(!g->strategy->apart))
+			continue;
+		if (p == WEFT_POST_ACCEPTED)
+			/* Relaxed: a count; sent() may even lower it first. */
+			atomic_fetch_add_explicit(&g->x_data_under, 1, memory_order_relaxed);
+		if (s->off < s->want) {
+			g->yielded = true;
+			return WEFT_POST_FULL;
+		}
 	}
 	return WEFT_POST_DONE;
 }
