@@ -343,7 +343,7 @@ static int bundle_poll(struct weft_net *net)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	int n = 0;
-	bool waits = false, due = b->armed;
+	bool waits = false, due = b->armed || atomic_load_explicit(&b->x_cut, memory_order_relaxed);
 	if (b->armed)
 		look(b);
 	take_new(b);
@@ -499,6 +499,7 @@ void weft_bundle_cut(struct weft_net *net, unsigned rail, unsigned for_ms)
 		return;
 	/* Relaxed: the ring orders. */
 	atomic_store_explicit(&b->rail[rail].x_cut_ms, for_ms, memory_order_relaxed);
+	atomic_store_explicit(&b->x_cut, true, memory_order_relaxed);
 	weft_hub_ring(&b->hub);
 }
 

@@ -183,6 +183,7 @@ struct weft_bundle {
 	struct weft_bundle_net rail[WEFT_BUNDLE_RAILS];
 	int *active; /* P: peers that were ever heard or wanted */
 	int n_active;
+	_Atomic bool x_cut;   /* tests: a rail's x_cut_ms was set */
 	_Atomic bool x_new;   /* a poster has woken a peer that is not active yet */
 	_Atomic bool x_quiet; /* armed without a timer: who posts rings */
 	bool armed;

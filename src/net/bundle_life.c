@@ -219,6 +219,8 @@ static bool tend_way(struct weft_bundle *b, int peer, unsigned rail, uint64_t no
 
 static void take_cuts(struct weft_bundle *b, uint64_t now)
 {
+	/* Relaxed: before the looks below; set again it is seen in the next round. */
+	atomic_store_explicit(&b->x_cut, false, memory_order_relaxed);
 	for (unsigned r = 0; r < b->n_rails; r++) {
 		uint32_t ms =
 			atomic_exchange_explicit(&b->rail[r].x_cut_ms, 0, memory_order_relaxed);
