@@ -271,6 +271,7 @@ static weft_err start(struct weft_engine *e)
 	e->poll_ns = (uint64_t)weft_setting_int(WEFT_SET_TIMER_POLL_MS) * 1000000u;
 	e->flavour = flavour_of(weft_setting_str(WEFT_SET_FLAVOUR));
 	atomic_store_explicit(&e->x_kicked_ns, 0, memory_order_relaxed);
+	e->slow_ns = (uint64_t)weft_setting_int(WEFT_SET_SLOW_TASK_MS) * 1000000u;
 	e->baton.owed = false;
 	atomic_store_explicit(&e->baton.x_armed, false, memory_order_relaxed);
 	e->baton.fence =

@@ -66,6 +66,7 @@ struct weft_engine {
 	uint64_t poll_ns;                        /* I: the watcher polls so often; 0: it need not */
 	enum weft_flavour flavour;               /* I */
 	_Atomic uint64_t x_kicked_ns; /* kicker: when, of the first kick not yet noticed */
+	uint64_t slow_ns;             /* I: a repeat task that runs longer is reported */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_watcher_word; /* the watcher sleeps on it */
 	_Atomic uint64_t x_hold_ns;     /* since when something is held back; 0: nothing */

@@ -136,6 +136,42 @@ static enum weft_task_verdict call(struct weft_task *t)
 	return v;
 }
 
+/* A tick's resolution, 1 to 4 ms, for 5 ns. */
+static uint64_t coarse_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void report_slow(const char *name, uint64_t ns)
+{
+	static _Atomic uint64_t x_next_ns; /* one line a second is enough */
+	weft_count(WEFT_CNT_TASKS_SLOW, 1);
+	uint64_t now = coarse_ns();
+	/* Relaxed: two lines at once do no harm. */
+	if (now < atomic_load_explicit(&x_next_ns, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&x_next_ns, now + 1000000000u, memory_order_relaxed);
+	weft_warn("task %s ran for %llu ms: nobody else could look at its queue meanwhile",
+		  name ? name : "?", (unsigned long long)(ns / 1000000));
+}
+
+/* The same under the mask, where it must not take long. */
+static enum weft_task_verdict call_masked(struct weft_task *t)
+{
+	uint64_t limit = weft_engine.slow_ns;
+	if (!limit)
+		return call(t);
+	const char *name = t->name; /* t may be gone afterwards */
+	uint64_t begun = coarse_ns();
+	enum weft_task_verdict v = call(t);
+	uint64_t took = coarse_ns() - begun;
+	if (weft_unlikely(took >= limit))
+		report_slow(name, took);
+	return v;
+}
+
 /* Runs at most one time: no step of its word says that it runs. */
 static void run_once(struct weft_task *t)
 {
@@ -156,7 +192,7 @@ bool weft_task_run(struct weft_task *t, struct weft_tqueue *q, bool masked)
 	_Atomic uint32_t *x_state = &weft_task_core(t)->x_state;
 	enum weft_life_step step = weft_life_claim(x_state);
 	if (weft_likely(step == WEFT_LIFE_RUN)) {
-		enum weft_task_verdict v = call(t);
+		enum weft_task_verdict v = masked ? call_masked(t) : call(t);
 		if (v == WEFT_TASK_GONE)
 			return false;
 		step = weft_life_settle(x_state, v == WEFT_TASK_AGAIN);

@@ -31,6 +31,8 @@ weft_err weft_tqueues_create(void)
 		q->shards = t->childn ? WEFT_TQUEUE_SHARDS : 2;
 		atomic_store_explicit(&q->x_slot, NULL, memory_order_relaxed);
 		weft_list_init(&q->main);
+		for (int k = 0; k < WEFT_TQUEUE_LASTS; k++)
+			q->last[k] = NULL;
 		atomic_store_explicit(&q->x_main, 0, memory_order_relaxed);
 		atomic_store_explicit(&q->x_once, 0, memory_order_relaxed);
 		/* Siblings go up at different visits. */
@@ -116,14 +118,29 @@ static int rank_of(const struct weft_task *t)
 	return t->options & WEFT_TASK_URGENT ? INT_MAX : t->priority;
 }
 
+static struct weft_task **last_of(struct weft_tqueue *q, const struct weft_task *t)
+{
+	return &q->last[(unsigned)rank_of(t) % WEFT_TQUEUE_LASTS];
+}
+
+/* What t goes behind: the last of the same or a higher priority. */
+static struct weft_link *place_for(struct weft_tqueue *q, const struct weft_task *t)
+{
+	struct weft_task *last = *last_of(q, t);
+	if (last && rank_of(last) == rank_of(t))
+		return &weft_task_cold(last)->link;
+	struct weft_link *at = q->main.head.prev;
+	while (at != &q->main.head && /* ends at the head or at one that goes first */
+	       rank_of(weft_task_of_link(at)) < rank_of(t))
+		at = at->prev;
+	return at;
+}
+
 /* Behind all of the same or a higher priority. */
 static void main_insert(struct weft_tqueue *q, struct weft_task *t)
 {
-	struct weft_link *at = &q->main.head;
-	while (at->prev != &q->main.head && /* ends at the head or at one that goes first */
-	       rank_of(weft_task_of_link(at->prev)) < rank_of(t))
-		at = at->prev;
-	weft_list_insert_before(at, &weft_task_cold(t)->link);
+	weft_list_insert_before(place_for(q, t)->next, &weft_task_cold(t)->link);
+	*last_of(q, t) = t;
 	main_count(q, t, 1);
 	if (t->options & WEFT_TASK_REPEAT)
 		/* Relaxed: a hint how long one may sleep; submit kicks besides. */
@@ -133,6 +150,8 @@ static void main_insert(struct weft_tqueue *q, struct weft_task *t)
 static void main_remove(struct weft_tqueue *q, struct weft_task *t)
 {
 	weft_list_remove(&weft_task_cold(t)->link);
+	if (*last_of(q, t) == t)
+		*last_of(q, t) = NULL;
 	main_count(q, t, -1);
 	if (t->options & WEFT_TASK_REPEAT)
 		atomic_fetch_sub_explicit(&weft_engine.x_repeat, 1, memory_order_relaxed);

@@ -28,11 +28,14 @@
 #include "task/weft_task.h"
 
 #define WEFT_TQUEUE_SHARDS 4
+#define WEFT_TQUEUE_LASTS 8
 
 struct weft_tqueue {
 	alignas(WEFT_CACHELINE) struct weft_mask mask;
-	_Atomic uint32_t x_visits;  /* pollers, relaxed: visits, also those that found nothing */
-	struct weft_list main;      /* M: by priority, then in order of submission */
+	_Atomic uint32_t x_visits; /* pollers, relaxed: visits, also those that found nothing */
+	struct weft_list main;     /* M: by priority, then in order of submission */
+	/* M: the last task of some priorities, so that very many are no hindrance */
+	struct weft_task *last[WEFT_TQUEUE_LASTS];
 	struct weft_tqueue *parent; /* I; NULL: the root */
 	uint32_t siblings;          /* I: children of the parent; a visit in so many goes up */
 	uint32_t rank;              /* I: which of them */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Too much: a repeat task that runs long is reported by name, one that submits itself without end
+ * lets others run, very many tasks wait in order of their priority, and a strict task runs although
+ * its core's worker was moved away.
+ */
+#include <string.h>
+#include <unistd.h>
+#include <weft/progress.h>
+#include "base/counters.h"
+#include "base/settings.h"
+#include "check.h"
+#include "task/task.h"
+
+static uint64_t counter(enum weft_counter_id c)
+{
+	return weft_counter_sum(c);
+}
+
+/* ---- slow --------------------------------------------------------------------------------------
+ */
+
+static enum weft_task_verdict dawdles(struct weft_task *t, void *arg)
+{
+	uint64_t t0 = weft_clock_ns();
+	while (weft_clock_ns() - t0 < 20000000) /* its own time, not somebody's deadline */
+		weft_cpu_relax();
+	return ++*(int *)arg < 3 ? WEFT_TASK_AGAIN : WEFT_TASK_DONE;
+}
+
+static void slow_is_reported(void)
+{
+	struct weft_task t;
+	char said[4096] = "", path[] = "/tmp/weft-overload-XXXXXX";
+	int n = 0, fd = mkstemp(path), err = dup(2);
+	uint64_t before = counter(WEFT_CNT_TASKS_SLOW);
+	CHECK(fd >= 0 && err >= 0);
+	unlink(path);
+	CHECK_EQ(dup2(fd, 2), 2);
+	weft_task_init(&t, "dawdler", dawdles, &n, WEFT_TASK_REPEAT);
+	weft_task_submit(&t);
+	weft_task_wait(&t);
+	dup2(err, 2);
+	close(err);
+	CHECK(pread(fd, said, sizeof said - 1, 0) > 0);
+	close(fd);
+	CHECK_EQ(counter(WEFT_CNT_TASKS_SLOW) - before, 3);
+	char *line = strstr(said, "task dawdler ran for ");
+	CHECK(line != NULL);
+	CHECK(strstr(line + 10, "dawdler") == NULL); /* one line */
+}
+
+/* ---- without end -------------------------------------------------------------------------------
+ */
+
+static long runs;
+
+static enum weft_task_verdict submits_itself(struct weft_task *t, void *arg)
+{
+	runs++;
+	if (!*(int *)arg)
+		weft_task_submit(t);
+	return WEFT_TASK_DONE;
+}
+
+static enum weft_task_verdict nothing(struct weft_task *t, void *arg)
+{
+	return WEFT_TASK_DONE;
+}
+
+static void endless_lets_others_run(void)
+{
+	struct weft_task t, other;
+	int stop = 0;
+	weft_task_init(&t, "endless", submits_itself, &stop, 0);
+	weft_task_submit(&t);
+	for (int i = 0; i < 1000; i++) {
+		long before = runs;
+		weft_engine_poll();
+		CHECK(runs - before <= 32); /* a poll comes back */
+	}
+	for (int i = 0; i < 100; i++) {
+		weft_task_init(&other, "other", nothing, NULL, 0);
+		weft_task_submit(&other);
+		CHECK_EQ(weft_task_wait(&other), WEFT_OK);
+	}
+	stop = 1;
+	CHECK_EQ(weft_task_wait(&t), WEFT_OK);
+	CHECK(runs > 1000);
+}
+
+/* ---- many --------------------------------------------------------------------------------------
+ */
+
+static int last_priority;
+static long in_order;
+
+static enum weft_task_verdict checks_order(struct weft_task *t, void *arg)
+{
+	CHECK(t->priority <= last_priority);
+	last_priority = t->priority;
+	in_order++;
+	return WEFT_TASK_DONE;
+}
+
+static void very_many(long n)
+{
+	struct weft_task *t = malloc((size_t)n * sizeof *t);
+	struct weft_tally y;
+	CHECK(t != NULL);
+	weft_tally_init(&y);
+	last_priority = 1000;
+	for (long i = 0; i < n; i++) {
+		weft_task_init(&t[i], "many", checks_order, NULL, 0);
+		t[i].priority = (int)(i * 3 / n); /* each higher than what waits already */
+		t[i].tally = &y;
+		CHECK(weft_task_submit(&t[i]));
+	}
+	CHECK_EQ(weft_tally_read(&y), 0);
+	CHECK_EQ(weft_tally_wait(&y, (uint64_t)n, WEFT_FOREVER), WEFT_OK);
+	CHECK_EQ(in_order, n);
+	free(t);
+}
+
+/* ---- a core that is gone -----------------------------------------------------------------------
+ */
+
+static enum weft_task_verdict notes_thread(struct weft_task *t, void *arg)
+{
+	*(pid_t *)arg = gettid();
+	return WEFT_TASK_DONE;
+}
+
+static pid_t run_strict(const cpu_set_t *set)
+{
+	struct weft_task t;
+	pid_t ran = 0;
+	weft_task_init(&t, "strict", notes_thread, &ran, WEFT_TASK_STRICT);
+	t.cpus = set;
+	weft_task_submit(&t);
+	CHECK_EQ(weft_task_wait(&t), WEFT_OK);
+	return ran;
+}
+
+/* What the system does to threads of a core that goes offline, done by hand. */
+static void core_is_gone(void)
+{
+	cpu_set_t all, first, second;
+	int n = 0;
+	CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+	CPU_ZERO(&first);
+	CPU_ZERO(&second);
+	for (int cpu = 0; cpu < CPU_SETSIZE && n < 2; cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, n++ ? &second : &first);
+	if (n < 2)
+		return;
+	pid_t worker = run_strict(&second);
+	CHECK(worker != gettid()); /* we may run on both, so we may not run it */
+	CHECK_EQ(sched_setaffinity(worker, sizeof first, &first), 0);
+	CHECK_EQ(run_strict(&second), worker);
+}
+
+int main(void)
+{
+	CHECK_EQ(weft_setting_set(WEFT_SET_SLOW_TASK_MS, "8"), WEFT_OK);
+	weft_progress_set(false); /* who runs what is ours to say */
+	CHECK_EQ(weft_engine_start(), WEFT_OK);
+	slow_is_reported();
+	CHECK_EQ(weft_setting_set(WEFT_SET_LOG, "error"), WEFT_OK);
+	endless_lets_others_run();
+	very_many(getenv("WEFT_LONG") ? 1000000 : 100000);
+	core_is_gone();
+	weft_engine_stop();
+	return 0;
+}
