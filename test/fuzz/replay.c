@@ -36,7 +36,8 @@ static void run(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
 	CHECK(copy);
-	memcpy(copy, data, size);
+	if (size)
+		memcpy(copy, data, size);
 	(void)LLVMFuzzerTestOneInput(copy, size);
 	free(copy);
 }
