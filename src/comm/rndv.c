@@ -305,7 +305,11 @@ static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_re
 	} else {
 		n = WEFT_IOV_MAX;
 		size_t held = weft_iov(&r->buf, s->off, iov, &n), have = 0;
-		if (held >= len || held >= n * SMALL_PIECE) {
+		size_t chunk = len < CHUNK ? len : CHUNK;
+		if (held < len && held < n * SMALL_PIECE)
+			aside = malloc(sizeof *aside + chunk);
+		if (!aside) {
+			/* Large pieces, or no memory to gather small ones. */
 			unsigned i = 0;
 			for (; i < n && have < len; i++) {
 				if (iov[i].iov_len > len - have)
@@ -315,11 +319,7 @@ static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_re
 			n = i;
 			len = have;
 		} else {
-			if (len > CHUNK)
-				len = CHUNK;
-			aside = malloc(sizeof *aside + len);
-			if (!aside)
-				return WEFT_POST_FULL; /* tried again with the next event */
+			len = chunk;
 			aside->req = r;
 			weft_pack(&r->buf, s->off, aside->data, len);
 			iov[0] = (struct iovec){aside->data, len};
