@@ -188,10 +188,15 @@ static bool tend_way(struct weft_bundle *b, int peer, unsigned rail, uint64_t no
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_way *w = &p->way[rail];
 	struct weft_bundle_net *r = &b->rail[rail];
-	bool waits = w->lane.under.first != NULL;
 
-	if (w->state == WEFT_BUNDLE_UP && waits && later(now, w->since_ns, b->silence_ns) &&
-	    r->driver->drop && speaks_elsewhere(b, p, rail))
+	/* Senders change these at the same time. */
+	weft_bundle_lock(p);
+	bool awake = p->awake, waits = w->lane.under.first != NULL;
+	bool silent =
+		waits && later(now, w->since_ns, b->silence_ns) && speaks_elsewhere(b, p, rail);
+	weft_bundle_unlock(p);
+
+	if (w->state == WEFT_BUNDLE_UP && silent && r->driver->drop)
 		w->drop = true;
 	if (w->state == WEFT_BUNDLE_UP && is_cut(r, now))
 		w->drop = true;
@@ -214,7 +219,7 @@ static bool tend_way(struct weft_bundle *b, int peer, unsigned rail, uint64_t no
 		weft_bundle_unlock(p);
 	}
 	return waits || w->state == WEFT_BUNDLE_LOST || is_cut(r, now) ||
-	       (w->state != WEFT_BUNDLE_UP && w->state != WEFT_BUNDLE_GONE && p->awake);
+	       (w->state != WEFT_BUNDLE_UP && w->state != WEFT_BUNDLE_GONE && awake);
 }
 
 static void take_cuts(struct weft_bundle *b, uint64_t now)
