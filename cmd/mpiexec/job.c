@@ -38,6 +38,7 @@ static struct {
 	struct event_source keeper_source, signal_source;
 	enum phase phase;
 	int next_rank, spawning, living;
+	bool loss_told;            /* that stdout cannot be written */
 	bool nobody_waited;        /* all ranks ended by themselves */
 	struct handover *handover; /* the job's secret, until the last rank has it */
 	struct verdict verdict;
@@ -414,6 +415,13 @@ static bool interrupted_and_left(void)
 	return job.forced_code && job.phase < ENDING && !job.spawning && !job.living;
 }
 
+/* A reader that went away (EPIPE) wanted no more; a full disk is a failure. */
+static bool output_lost(void)
+{
+	int error = sink_error(sink_stdout());
+	return error && error != EPIPE;
+}
+
 /* The ranks are gone: what they wrote still has to get out. */
 static bool drained(void)
 {
@@ -422,7 +430,14 @@ static bool drained(void)
 		job.drain_at = weft_clock_ns() + DRAIN_NS;
 	if (job.drain_at && weft_clock_ns() >= job.drain_at)
 		return true;
-	return stream_finish_all() && sink_is_idle(sink_stdout()) && sink_is_idle(sink_stderr());
+	if (!stream_finish_all() || !sink_is_idle(sink_stdout()) || !sink_is_idle(sink_stderr()))
+		return false;
+	if (!output_lost() || job.loss_told)
+		return true;
+	job.loss_told = true;
+	say("cannot write to standard output: %s; output of the ranks is lost",
+	    strerror(sink_error(sink_stdout())));
+	return false; /* until that line is out as well */
 }
 
 static bool start(void)
@@ -469,6 +484,8 @@ int job_run(const struct job_setup *setup)
 	(void)waitpid(setup->keeper, NULL, 0);
 	if (job.forced_code)
 		return job.forced_code;
+	if (output_lost() && verdict_exit_code(&job.verdict) == 0)
+		return 1;
 	/* Everybody ended well, some without MPI_Finalize: said, and taken calmly. */
 	return job.nobody_waited && verdict_is_unfinished(&job.verdict)
 		       ? 0

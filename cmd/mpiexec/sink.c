@@ -31,6 +31,7 @@ struct sink {
 	struct buffer writing;    /* the writer */
 	_Atomic size_t x_waiting; /* bytes put and not yet written */
 	_Atomic bool x_broken;    /* the writer */
+	_Atomic int x_error;      /* the writer: errno of what broke it */
 	const void *last_origin;  /* main */
 	bool in_line;             /* main: the last text did not end a line */
 };
@@ -77,10 +78,13 @@ static void *writer_main(void *arg)
 		s->writing = full;
 		/* Relaxed: the flag is the writer's own until the counts below publish it. */
 		if (!atomic_load_explicit(&s->x_broken, memory_order_relaxed) &&
-		    !write_out(s->fd, full.text, full.len))
+		    !write_out(s->fd, full.text, full.len)) {
+			atomic_store_explicit(&s->x_error, errno, memory_order_relaxed);
 			atomic_store_explicit(&s->x_broken, true, memory_order_relaxed);
-		/* OUT -> IDLE (sink_is_idle).  Carries: the bytes are written, x_broken is set.
-		 * Without it, mpiexec could end while its last line is still on the way. */
+		}
+		/* OUT -> IDLE (sink_is_idle).  Carries: the bytes are written, x_broken and x_error
+		 * are set. Without it, mpiexec could end while its last line is still on the way.
+		 */
 		atomic_fetch_sub_explicit(&s->x_waiting, full.len, memory_order_release);
 		ring(s);
 	}
@@ -199,6 +203,12 @@ bool sink_is_broken(const struct sink *s)
 {
 	(void)waiting(s);
 	return atomic_load_explicit(&s->x_broken, memory_order_relaxed);
+}
+
+int sink_error(const struct sink *s)
+{
+	(void)waiting(s);
+	return atomic_load_explicit(&s->x_error, memory_order_relaxed);
 }
 
 bool sink_is_idle(const struct sink *s)

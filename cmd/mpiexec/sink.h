@@ -32,6 +32,8 @@ void sink_put(struct sink *s, const void *origin, const char *head, size_t head_
 bool sink_is_full(const struct sink *s);   /* 4 MiB are waiting */
 bool sink_is_broken(const struct sink *s); /* nobody will ever read it again */
 
+int sink_error(const struct sink *s); /* the errno of what broke it, 0: nothing */
+
 /* Everything has been written, or cannot be. */
 bool sink_is_idle(const struct sink *s);
 

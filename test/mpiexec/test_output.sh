@@ -94,6 +94,11 @@ out_is "y
 until_true 100 test -s "$T/rc2" || fail "yes | head does not end"
 [ "$(cat "$T/rc2")" = 141 ] || fail "yes | head: exit code $(cat "$T/rc2")"
 
+# --- a full disk: said, and a failure
+"$MPIEXEC" -n 2 echo something >/dev/full 2>"$T/err"
+[ $? != 0 ] || fail "a full disk: exit code 0"
+err_has 'cannot write to standard output'
+
 # --- closed descriptors
 want 0 sh -c "\"$MPIEXEC\" -n 2 '$PROBE' exchange <&- >&- 2>&-"
 done_testing
