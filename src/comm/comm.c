@@ -312,6 +312,12 @@ static int rail_poll(void *arg)
 	return r->driver->poll(r->net);
 }
 
+static int rail_spin(void *arg, unsigned turns)
+{
+	struct weft_rail *r = arg;
+	return r->driver->spin(r->net, turns);
+}
+
 /* The engine sleeps for edges: what made the descriptor readable before must be polled first. */
 static bool rail_rings(struct weft_rail *r)
 {
@@ -356,6 +362,7 @@ static weft_err sources_add(void)
 		self.source[i] =
 			(struct weft_source){.name = r->driver->name,
 					     .poll = rail_poll,
+					     .spin = r->driver->spin ? rail_spin : NULL,
 					     .arm = r->driver->arm ? rail_arm : NULL,
 					     .disarm = rail_disarm,
 					     .fd = r->driver->arm ? r->driver->fd(r->net) : -1,

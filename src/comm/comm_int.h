@@ -169,7 +169,7 @@ static inline void weft_req_complete(struct weft_req *r)
 {
 	if (r->then)
 		r->then(r, r->then_arg);
-	else
+	else if (!weft_completion_signal_own(&r->done))
 		weft_completion_signal(&r->done);
 }
 

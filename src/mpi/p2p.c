@@ -114,7 +114,7 @@ static int send_wait(struct weft_mpi_comm *c, const struct weft_buf *buf, int pe
 	weft_req_init(&req, NULL, NULL);
 	weft_err err = weft_isend(&req, c->p2p, peer, tag, buf, mode);
 	if (!err) {
-		weft_engine_wait(&req.done);
+		weft_engine_wait_own(&req.done);
 		err = req.status.err;
 	}
 	return weft_likely(!err) ? MPI_SUCCESS : weft_mpi_err_peer(err, peer);
@@ -234,7 +234,7 @@ int weft_mpi_Recv(void *base, MPI_Count count, MPI_Datatype datatype, int source
 	if (weft_unlikely(err))
 		return weft_mpi_err_peer(err, source >= 0 ? weft_mpi_comm_peer(c, source) : -1);
 	if (!weft_completion_done(&req.done))
-		weft_engine_wait(&req.done);
+		weft_engine_wait_own(&req.done);
 	return weft_mpi_p2p_status(c, source, &req.status, status);
 }
 

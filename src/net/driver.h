@@ -123,6 +123,9 @@ struct weft_driver {
 
 	/* Looks once for events; returns how many upcalls it made (0: nothing there). */
 	int (*poll)(struct weft_net *net);
+	/* May be NULL.  The same, but may look up to `turns` times, a few cycles apart, where
+	 * messages come without the kernel; ends as soon as it finds something. */
+	int (*spin)(struct weft_net *net, unsigned turns);
 
 	/*
 	 * The caller will sleep on fd: from here on each arrival makes fd readable.  WEFT_AGAIN:

@@ -75,10 +75,12 @@ static inline enum weft_kick weft_baton_leave(struct weft_baton *b)
 {
 	/* Relaxed: cleared behind our back only by somebody awake, who then arms again. */
 	bool armed = atomic_load_explicit(&b->x_armed, memory_order_relaxed), owed = b->owed;
+	bool careful = false;
 	b->owed = false;
 	uint32_t watcher = atomic_load_explicit(&b->x_watcher, memory_order_relaxed);
 	if (weft_unlikely(armed || watcher == WEFT_WATCHER_OFF || b->fence)) {
 		/* BGIVE -> BTAKE; seq_cst: comes before the caller's look at the queues. */
+		careful = true;
 		atomic_exchange_explicit(&b->x_state, WEFT_BATON_VACANT, memory_order_seq_cst);
 	} else {
 		/* BGIVE -> BTAKE. */
@@ -89,8 +91,10 @@ static inline enum weft_kick weft_baton_leave(struct weft_baton *b)
 	if (weft_unlikely(watcher == WEFT_WATCHER_OFF)) {
 		/* GONE -> PARK.  A read-modify-write, not a load: a parker either counted itself
 		 * before and we see it, or comes after us here and then sees the baton vacant. With
-		 * a load the plain store above could still be on its way. */
-		if (atomic_fetch_add_explicit(&b->x_parked, 0, memory_order_seq_cst))
+		 * a load the plain store above could still be on its way; after the exchange a load
+		 * will do. */
+		if (careful ? atomic_load_explicit(&b->x_parked, memory_order_seq_cst)
+			    : atomic_fetch_add_explicit(&b->x_parked, 0, memory_order_seq_cst))
 			return WEFT_KICK_PARKED;
 		/* GONE -> OUTSIDE (arm): it finds the baton vacant, or we find it armed. */
 		if (!armed && atomic_load_explicit(&b->x_outside, memory_order_seq_cst))

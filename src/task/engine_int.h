@@ -121,6 +121,8 @@ extern _Thread_local struct weft_engine_self weft_engine_self;
 
 enum weft_round_kind {
 	WEFT_ROUND_QUICK, /* respects periods; leaves no bit at masks that are taken */
+	WEFT_ROUND_SPIN,  /* quick, and stays a moment with sources that can spin */
+	WEFT_ROUND_WAIT,  /* the same for longer: what we wait for should come at any moment */
 	WEFT_ROUND_FULL,  /* every source, every queue; a taken mask will be looked at again */
 };
 

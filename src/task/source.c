@@ -16,6 +16,8 @@
 
 #define PERIOD_RARE (1u << 30) /* rounds: in practice the first and those before a sleep */
 #define MEASURE_EVERY 32       /* looks; two clock reads each, so about 1 ns a look */
+#define SPIN_TURNS 4           /* about 60 ns: a task that is submitted meanwhile waits so long */
+#define WAIT_TURNS 16          /* about 250 ns: a message there and back over shared memory */
 
 static struct weft_slot *slot_of(struct weft_source *s)
 {
@@ -77,16 +79,17 @@ static bool is_inside(const struct weft_slot *s)
 }
 
 /* Looks once; the caller holds the mask. */
-static int look_locked(struct weft_slot *s)
+static int look_locked(struct weft_slot *s, unsigned turns)
 {
 	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
 	if (!src)
 		return 0;
-	bool measure = ++s->looks % MEASURE_EVERY == 0;
+	bool spin = turns > 1 && src->spin;
+	bool measure = ++s->looks % MEASURE_EVERY == 0 && !spin;
 	uint64_t c0 = measure ? weft_cycles() : 0;
 	struct weft_source_inside inside;
 	go_in(s, &inside);
-	int found = src->poll(src->arg);
+	int found = spin ? src->spin(src->arg, turns) : src->poll(src->arg);
 	come_out(&inside);
 	if (found > 0)
 		weft_outside_tell(&weft_engine);
@@ -103,10 +106,13 @@ static int look(struct weft_slot *s, enum weft_round_kind kind)
 		weft_count(WEFT_CNT_MASK_SKIPS, 1);
 		return 0;
 	}
-	int found = 0;
-	do /* ends when nobody was turned away during the last look */
-		found += look_locked(s);
-	while (!weft_mask_done(&s->mask));
+	unsigned turns = kind == WEFT_ROUND_WAIT   ? WAIT_TURNS
+			 : kind == WEFT_ROUND_SPIN ? SPIN_TURNS
+						   : 1;
+	int found = look_locked(s, turns);
+	while (!weft_mask_done(
+		&s->mask)) /* ends when nobody was turned away during the last look */
+		found += look_locked(s, 1);
 	return found;
 }
 
@@ -123,7 +129,7 @@ int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind)
 		struct weft_slot *s = &e->slot[at];
 		if (!atomic_load_explicit(&s->x_source, memory_order_relaxed))
 			continue;
-		if (kind == WEFT_ROUND_QUICK) {
+		if (kind != WEFT_ROUND_FULL) {
 			/* Relaxed: who wants something from it looks himself. */
 			if (atomic_load_explicit(&s->x_idle, memory_order_relaxed))
 				continue;
@@ -209,7 +215,7 @@ weft_err weft_sources_arm(struct weft_engine *e)
 		}
 		err = arm_locked(e, s);
 		while (!weft_mask_done(&s->mask)) /* as in look() */
-			look_locked(s);
+			look_locked(s, 1);
 	}
 	if (err)
 		weft_sources_disarm(e);
@@ -229,7 +235,7 @@ void weft_sources_disarm(struct weft_engine *e)
 		}
 		disarm_locked(s);
 		while (!weft_mask_done(&s->mask))
-			look_locked(s);
+			look_locked(s, 1);
 	}
 	/* Relaxed: only the holder of the baton acts on it. */
 	atomic_store_explicit(&e->x_disarm_left, left, memory_order_relaxed);
@@ -255,7 +261,7 @@ static void slot_lock(struct weft_slot *s)
 static void slot_unlock(struct weft_slot *s)
 {
 	while (!weft_mask_done(&s->mask))
-		look_locked(s);
+		look_locked(s, 1);
 }
 
 static weft_err watch_slot(struct weft_engine *e, struct weft_slot *s, struct weft_source *src)

@@ -26,6 +26,8 @@ weft_err weft_engine_wait_all(struct weft_completion *const *c, size_t n, uint64
 weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64_t timeout_ns);
 /* The common case, one completion, no timeout. */
 void weft_engine_wait(struct weft_completion *c);
+/* The same for a completion that nobody else waits for or will: it comes cheaper. */
+void weft_engine_wait_own(struct weft_completion *c);
 
 /*
  * A worker of user-level threads has nothing to run: polls and sleeps like a waiter until
@@ -93,6 +95,8 @@ void weft_engine_leave(struct weft_left *l);
 struct weft_source {
 	const char *name;
 	int (*poll)(void *arg); /* events handled; 0: nothing there */
+	/* May be NULL: as poll, looking up to `turns` times, a few cycles apart. */
+	int (*spin)(void *arg, unsigned turns);
 	weft_err (*arm)(
 		void *arg); /* WEFT_AGAIN: something is there already; NULL: cannot be armed */
 	void (*disarm)(void *arg);

@@ -13,6 +13,7 @@
  */
 #include "base/log.h"
 #include "task/engine_int.h"
+#include "wait/stack.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ struct wait_call {
 	struct weft_wait_node *node; /* n of them */
 	bool (*ready)(void *arg);    /* an idle worker's: instead of completions */
 	void *ready_arg;
+	bool held; /* the baton is ours already, and the batch set up */
 	bool enlisted, parked_once, slept;
 	struct weft_waiter waiter;
 	struct weft_wake_batch batch; /* what our rounds completed for others */
@@ -346,11 +348,15 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 {
 	struct spin spin = {.started = false};
 	w->slept = false;
-	weft_wake_batch_init(&w->batch);
-	weft_wake_batch_self = &w->batch;
+	if (!w->held) {
+		weft_wake_batch_init(&w->batch);
+		weft_wake_batch_self = &w->batch;
+	}
+	w->held = false;
+	enum weft_round_kind kind = weft_spin_yields() ? WEFT_ROUND_QUICK : WEFT_ROUND_SPIN;
 	unsigned rounds = 1;
 	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
-		int found = round_once(e, WEFT_ROUND_QUICK);
+		int found = round_once(e, kind);
 		bool woke = w->ready && w->batch.count;
 		if (woke) /* perhaps one of its own: it is ready once it has been woken */
 			weft_wake_batch_flush(&w->batch, w->parker);
@@ -396,6 +402,8 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 static weft_err wait_loop(struct weft_engine *e, struct wait_call *w)
 {
 	weft_err err = WEFT_OK;
+	if (w->held)
+		hold_baton(e, w);
 	while (!call_done(w)) { /* ends: done or expired; parks or sleeps between */
 		if (expired(w)) {
 			err = WEFT_ERR_TIMEOUT;
@@ -560,13 +568,73 @@ weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64
 	return wait_sized(&w);
 }
 
-void weft_engine_wait(struct weft_completion *c)
+/* ---- one, without timeout ----------------------------------------------------------------------
+ */
+
+static __attribute__((noinline)) void wait_on(struct weft_completion *c, struct wait_call *w)
 {
-	if (weft_completion_done(c))
-		return;
-	weft_err err = weft_engine_wait_all(&c, 1, WEFT_FOREVER);
+	weft_err err = w->held ? WEFT_OK : may_wait(&weft_engine);
 	if (err)
 		weft_panic("cannot wait here: %s", weft_strerror(err));
+	w->c = (struct weft_completion *const *)&c;
+	w->n = 1;
+	w->all = true;
+	w->first = 0;
+	w->deadline_ns = WEFT_NEVER;
+	w->ready = NULL;
+	w->enlisted = w->parked_once = w->slept = false;
+	(void)wait_sized(w);
+}
+
+/*
+ * With the baton in hand: a look at everything, as if what we wait for were about to come.  True:
+ * it has, and the baton is given back.  Nothing is prepared for a sleep.
+ */
+static inline bool look_first(struct weft_engine *e, struct wait_call *w, struct weft_completion *c)
+{
+	(void)round_once(e, weft_spin_yields() ? WEFT_ROUND_QUICK : WEFT_ROUND_WAIT);
+	if (weft_unlikely(!weft_completion_done(c)))
+		return false;
+	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	weft_wake_batch_self = NULL;
+	if (weft_unlikely(w->batch.count)) /* nobody of them is us: we are in no list */
+		weft_wake_batch_flush(&w->batch, NULL);
+	weft_count(WEFT_CNT_POLL_EXPLICIT, 1);
+	return true;
+}
+
+static inline void wait_one(struct weft_completion *c, bool own)
+{
+	struct weft_engine *e = &weft_engine;
+	struct wait_call w;
+
+	if (weft_completion_done(c))
+		return;
+	w.held = !weft_stack_may_be_small() && !weft_engine_self.in_handler &&
+		 atomic_load_explicit(&e->x_running, memory_order_acquire) &&
+		 weft_baton_try_take(&e->baton);
+	if (weft_likely(w.held)) {
+		weft_wake_batch_init(&w.batch);
+		weft_wake_batch_self = &w.batch;
+		if (weft_likely(!some_armed(e))) {
+			weft_completion_own = own ? c : NULL;
+			bool done = look_first(e, &w, c);
+			weft_completion_own = NULL;
+			if (done)
+				return;
+		}
+	}
+	wait_on(c, &w);
+}
+
+void weft_engine_wait(struct weft_completion *c)
+{
+	wait_one(c, false);
+}
+
+void weft_engine_wait_own(struct weft_completion *c)
+{
+	wait_one(c, true);
 }
 
 void weft_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)

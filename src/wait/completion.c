@@ -5,6 +5,7 @@
 #include "wait/waiter.h"
 
 _Thread_local struct weft_wake_batch *weft_wake_batch_self;
+_Thread_local const struct weft_completion *weft_completion_own;
 
 /* Lets n go; wakes its owner, who may free n at once. */
 static void release(struct weft_wait_node *n, struct weft_parker *parker)

@@ -40,4 +40,19 @@ static inline void weft_completion_init_done(struct weft_completion *c)
 
 void weft_completion_signal(struct weft_completion *c);
 
+/*
+ * What the calling thread polls for, if nobody else waits for it or will and it is in no list; else
+ * NULL.  Then the signal, made by its own polling, needs no exchange.
+ */
+extern _Thread_local const struct weft_completion *weft_completion_own;
+
+static inline bool weft_completion_signal_own(struct weft_completion *c)
+{
+	if (c != weft_completion_own)
+		return false;
+	/* Relaxed: who looks is who stores. */
+	atomic_store_explicit(&c->x_state, WEFT_COMPLETION_DONE, memory_order_relaxed);
+	return true;
+}
+
 #endif

@@ -59,6 +59,7 @@ struct node {
 	int failed_sends;
 	int phase;
 	bool echo; /* answer each packet with one of the same length */
+	unsigned looks;
 };
 
 struct kept {
@@ -171,9 +172,11 @@ static void meet_polling(struct node *n)
 			sched_yield();
 }
 
+/* By poll and, where there is one, by spin in turn. */
 static void poll_once(struct node *n)
 {
-	if (!n->driver->poll(n->net))
+	bool spin = n->driver->spin && ++n->looks % 2;
+	if (!(spin ? n->driver->spin(n->net, n->looks / 2 % 4) : n->driver->poll(n->net)))
 		sched_yield();
 }
 

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Proves that sending and receiving 8 bytes over shm cost no more instructions than doc/cost.md allows.
+# Skips without valgrind, and for builds that are not optimised.  Run with BUILD and SOURCE set.
+set -u
+SEND_MAX=430 RECV_MAX=1300
+grep -qE '^CMAKE_BUILD_TYPE:.*=Rel' "$BUILD/CMakeCache.txt" || { echo "skipped: not a release build"; exit 77; }
+grep -qE '^WEFT_SANITIZE:[^=]*=.' "$BUILD/CMakeCache.txt" && { echo "skipped: built with a sanitizer"; exit 77; }
+[ "$(uname -m)" = x86_64 ] || { echo "skipped: the bounds are for x86_64"; exit 77; }
+said=$(sh "$SOURCE/tools/count-instructions" "$BUILD")
+rc=$?
+echo "$said"
+[ $rc = 0 ] || exit $rc
+send=$(echo "$said" | sed -n 's/MPI_Send \([0-9]*\) .*/\1/p') recv=$(echo "$said" | sed -n 's/.*MPI_Recv \([0-9]*\)$/\1/p')
+[ -n "$send" ] && [ -n "$recv" ] || { echo "FAILED: no counts" >&2; exit 1; }
+# Zero would mean that nothing was counted.
+[ "$send" -gt 100 ] && [ "$recv" -gt 100 ] || { echo "FAILED: the counts make no sense" >&2; exit 1; }
+[ "$send" -le $SEND_MAX ] || { echo "FAILED: MPI_Send may take $SEND_MAX instructions" >&2; exit 1; }
+[ "$recv" -le $RECV_MAX ] || { echo "FAILED: MPI_Recv may take $RECV_MAX instructions" >&2; exit 1; }
