@@ -8,12 +8,14 @@
  * limit latency|bandwidth|overlap socket [listen ADDRESS | connect ADDRESS]
  *                            a TCP socket: polling send and recv; one long stream; and a helper
  *                            thread that sends or receives while the main thread computes
+ * limit waiters futex        N threads on one core hand a token around, see threads/relay.h
  *
  * Without listen or connect the two sides are two processes on this machine.
  * Options: --quick.
  */
 #include "bench.h"
 #include "../overlap/exchange.h"
+#include "../threads/relay.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -349,7 +351,7 @@ static void run_socket_overlap(void)
 int main(int argc, char **argv)
 {
 	static const char usage[] = "latency|bandwidth|overlap shm|socket [listen|connect ADDRESS] "
-				    "[--quick]";
+				    "[--quick] | waiters futex [--quick]";
 	void (*run)(void) = NULL;
 	pid_t child = -1;
 	int status = 0;
@@ -361,6 +363,10 @@ int main(int argc, char **argv)
 	if (argc < 3 || argc == 4 || argc > 5)
 		bench_usage("limit", argc > 1 ? argv[argc - 1] : "", usage);
 	int shm = strcmp(argv[2], "shm") == 0;
+	if (strcmp(argv[1], "waiters") == 0 && strcmp(argv[2], "futex") == 0 && argc == 3) {
+		relay_run(quick);
+		return 0;
+	}
 	if (strcmp(argv[1], "latency") == 0)
 		run = shm ? run_shm_latency : run_socket_latency;
 	else if (strcmp(argv[1], "bandwidth") == 0 && !shm)

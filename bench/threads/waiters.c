@@ -3,15 +3,17 @@
  * waiters.c - what does a message cost when many threads wait, each for its own?
  *
  * Unit      microseconds, half of there and back.
- * Bound     one thread: the latency.  More: a switch between threads on one core, 0.5 to 1 us.
- * Method    rank 1 runs N threads on its one core, each blocked in MPI_Recv on its own tag; rank 0
- *           sends to one after the other (round robin, or in random order) and waits for the
- *           answer.  Where waiters spin, this takes half a time slice or more: a case ends after
- *           its time budget, and is no row when not one message got through in time.
+ * Bound     one thread: the latency.  More: half of what one futex wake and one futex wait cost,
+ * with the switch between them: the rows `limit`, see relay.h. Method    rank 1 runs N threads on
+ * its one core, each blocked in MPI_Recv on its own tag; rank 0 sends to one after the other (round
+ * robin, or in random order) and waits for the answer.  Where waiters spin, this takes half a time
+ * slice or more: a case ends after its time budget, and is no row when not one message got through
+ * in time.
  *
  * waiters [--quick] [--ult] [--seconds S] [N...]
  */
 #include "bench_mpi.h"
+#include "order.h"
 #include <pthread.h>
 #if defined(__has_include)
 #if __has_include(<weft/ult.h>)
@@ -89,19 +91,6 @@ static void ping(int which, int value)
 	MPI_Recv(&value, 1, MPI_INT, 1, TAG_BASE + which, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Thread numbers 0..n-1 in the order in which they get messages. */
-static void shuffle(int *order, int n, int random)
-{
-	unsigned seed = 20161121;
-	for (int i = 0; i < n; i++)
-		order[i] = i;
-	for (int i = n - 1; random && i > 0; i--) {
-		int j = (int)((unsigned)rand_r(&seed) % (unsigned)(i + 1)), t = order[i];
-		order[i] = order[j];
-		order[j] = t;
-	}
-}
-
 /* The median of blocks, each a few rounds over all threads. */
 static void measure(int n, int random, double seconds)
 {
@@ -110,7 +99,7 @@ static void measure(int n, int random, double seconds)
 	int most = bench_quick ? 7 : 15;
 	char name[64];
 
-	shuffle(order, n, random);
+	order_fill(order, n, random);
 	/* Warm-up: everybody once, as far as time allows. */
 	for (int i = 0; i < n && bench_now_us() < began + seconds * 0.3e6; i++)
 		ping(order[i], 0);

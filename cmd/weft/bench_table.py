@@ -54,6 +54,7 @@ BENCHES = {
                      "us, half of there and back",
                      parts=tuple((str(n),) for n in (1, 2, 16, 64, 512)),
                      quick_parts=(("2",), ("64",)), ranks=False, seconds=12, tuned=YIELD, log=True,
+                     limit={link: ["waiters", "futex"] for link in LINKS},
                      ult=("--ult",)),
     "idle": Bench("threads/idle", "what does it cost to wait a second for a message?",
                   "percent of a core", ranks=False, tuned=YIELD, bars=True),
