@@ -19,6 +19,10 @@ static int leaf_count;
 static int leaf_of[CPU_TABLE]; /* the place of a core's leaf, or of some other leaf */
 static bool real;
 
+/* Cores of the tree, and the last word that has some: what lies beyond matters to nobody. */
+static unsigned long in_tree[CPU_TABLE / WORD_BITS];
+static size_t in_tree_words;
+
 /* ---- building -------------------------------------------------------------------------------- */
 
 /* Past levels that have only one child. */
@@ -102,10 +106,16 @@ static weft_err fill_leaf_table(void)
 	/* Cores that the tree lacks (another machine's tree, a changed affinity) are spread. */
 	for (int cpu = 0; cpu < CPU_TABLE; cpu++)
 		leaf_of[cpu] = leaf_node[cpu % leaf_count];
+	memset(in_tree, 0, sizeof in_tree);
+	in_tree_words = 0;
 	for (int l = 0; l < leaf_count; l++) {
 		int cpu = nodes[leaf_node[l]].cpu;
-		if (cpu >= 0 && cpu < CPU_TABLE)
-			leaf_of[cpu] = leaf_node[l];
+		if (cpu < 0 || cpu >= CPU_TABLE)
+			continue;
+		leaf_of[cpu] = leaf_node[l];
+		size_t w = (size_t)cpu / WORD_BITS;
+		in_tree[w] |= 1ul << ((size_t)cpu % WORD_BITS);
+		in_tree_words = w + 1 > in_tree_words ? w + 1 : in_tree_words;
 	}
 	return WEFT_OK;
 }
@@ -250,28 +260,11 @@ int weft_topo_leaf_of_cpu(int cpu)
 	return weft_likely(cpu >= 0 && cpu < CPU_TABLE) ? leaf_of[cpu] : leaf_of[0];
 }
 
-/* The number of a core's leaf; -1: the tree lacks it. */
-static int leaf_number(int cpu)
+/* How many words of a set of so many bytes can name cores of the tree. */
+static size_t words_of(size_t bytes)
 {
-	if (cpu < 0 || cpu >= CPU_TABLE)
-		return -1;
-	const struct weft_topo_node *n = &nodes[leaf_of[cpu]];
-	return n->cpu == cpu ? n->first_leaf : -1;
-}
-
-/* The next core of set from `cpu` on; -1: none. */
-static int next_in_set(const cpu_set_t *set, size_t bytes, int cpu)
-{
-	const unsigned long *word = (const unsigned long *)(const void *)set;
-	size_t words = bytes / sizeof *word;
-	for (size_t w = (size_t)cpu / WORD_BITS; w < words; w++) {
-		unsigned long bits = word[w];
-		if (w == (size_t)cpu / WORD_BITS)
-			bits &= ~0ul << ((size_t)cpu % WORD_BITS);
-		if (bits)
-			return (int)(w * WORD_BITS) + __builtin_ctzl(bits);
-	}
-	return -1;
+	size_t words = bytes / sizeof(unsigned long);
+	return words < in_tree_words ? words : in_tree_words;
 }
 
 int weft_topo_cover(const cpu_set_t *set, size_t bytes)
@@ -279,15 +272,16 @@ int weft_topo_cover(const cpu_set_t *set, size_t bytes)
 	int low = leaf_count, high = -1;
 	if (!set)
 		return 0;
-	bytes = bytes ? bytes : sizeof *set;
-	/* ends: a turn per core in the set */
-	for (int cpu = 0; (cpu = next_in_set(set, bytes, cpu)) >= 0; cpu++) {
-		int l = leaf_number(cpu);
-		if (l >= 0) {
+	const unsigned long *word = (const unsigned long *)(const void *)set;
+	size_t words = words_of(bytes ? bytes : sizeof *set);
+	/* ends: a turn per core of the tree in the set */
+	for (size_t w = 0; w < words; w++)
+		for (unsigned long bits = word[w] & in_tree[w]; bits; bits &= bits - 1) {
+			int l = nodes[leaf_of[w * WORD_BITS + (size_t)__builtin_ctzl(bits)]]
+					.first_leaf;
 			low = l < low ? l : low;
 			high = l > high ? l : high;
 		}
-	}
 	if (high < 0)
 		return 0;
 	int at = leaf_node[low];
@@ -301,11 +295,12 @@ int weft_topo_leaf_in(const cpu_set_t *set, size_t bytes)
 	int here = weft_topo_leaf_here();
 	if (!set || weft_topo_in_set(set, bytes, nodes[here].cpu))
 		return here;
-	bytes = bytes ? bytes : sizeof *set;
-	/* ends: a turn per core in the set */
-	for (int cpu = 0; (cpu = next_in_set(set, bytes, cpu)) >= 0; cpu++)
-		if (leaf_number(cpu) >= 0)
-			return leaf_of[cpu];
+	const unsigned long *word = (const unsigned long *)(const void *)set;
+	size_t words = words_of(bytes ? bytes : sizeof *set);
+	for (size_t w = 0; w < words; w++)
+		if (word[w] & in_tree[w])
+			return leaf_of[w * WORD_BITS +
+				       (size_t)__builtin_ctzl(word[w] & in_tree[w])];
 	return -1;
 }
 
