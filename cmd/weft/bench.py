@@ -61,7 +61,8 @@ class Programs:
         if not os.path.isdir(os.path.join(self.sources, "lib")):
             die("no bench sources in " + self.sources + "; is weft installed completely?", 1)
         digest = hashlib.sha256()
-        for folder, folders, files in os.walk(self.sources, followlinks=True):
+        examples = os.path.join(self.sources, "..", "examples", "ult")
+        for folder, folders, files in (*os.walk(self.sources, followlinks=True), *os.walk(examples)):
             folders.sort()
             for name in sorted(n for n in files if n.endswith((".c", ".h"))):
                 with open(os.path.join(folder, name), "rb") as f:
@@ -92,7 +93,7 @@ class Programs:
             temp = f"{out}.{os.getpid()}"
             done = subprocess.run(
                 [path, "-O2", "-w", "-pthread", "-I" + os.path.join(self.sources, "lib"), "-o", temp,
-                 os.path.join(self.sources, source + ".c")],
+                 os.path.join(self.sources, source + ".c"), "-lm"],
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             if done.returncode:
                 die(f"{compiler} does not compile {source}.c:\n{done.stdout.rstrip()}", 1)
@@ -178,7 +179,9 @@ class Row:
         self.label, self.more = label or impl, list(more)
         self.bench, self.options = bench, options
         source = "p2p/limit" if impl == "limit" else bench.source
-        self.program = programs.get(source, COMPILERS[impl])
+        # An example is a program for each part, named by the part's first word.
+        names = {part[0] for part in bench.parts} if bench.examples else {""}
+        self.programs = {n: programs.get(source + n, COMPILERS[impl]) for n in names}
 
     @property
     def name(self):
@@ -186,18 +189,20 @@ class Row:
 
     def command(self, part, ranks):
         o = self.options
+        if self.bench.examples:
+            return start_weft(self.programs[part[0]], [*part[1:], *self.more, "--rows"], ranks, o.link)
         args = list(part) + self.more + (["--quick"] if o.quick else [])
         if self.impl == "limit":
             args = self.bench.limit[o.link] + (["--quick"] if o.quick else [])
-            return start_limit(self.program, args, o.link)
+            return start_limit(self.programs[""], args, o.link)
         if self.bench.alone:
-            return [self.program, *args], {}
+            return [self.programs[""], *args], {}
         if self.impl == "weft":
-            return start_weft(self.program, args, ranks, o.link, self.off)
+            return start_weft(self.programs[""], args, ranks, o.link, self.off)
         if self.impl == "mpich":
-            return start_mpich(self.program, args, ranks, o.link)
+            return start_mpich(self.programs[""], args, ranks, o.link)
         tuned = self.bench.tuned[o.link] if self.impl == "openmpi-tuned" else None
-        return start_openmpi(self.program, args, ranks, o.link, tuned)
+        return start_openmpi(self.programs[""], args, ranks, o.link, tuned)
 
 
 def end_group(process):

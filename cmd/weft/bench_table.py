@@ -12,7 +12,8 @@ class Bench:
 
     def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
                  ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False,
-                 at=(2,), quick_at=None, peers=PEERS, alone=False, also=(), ult=None):
+                 at=(2,), quick_at=None, peers=PEERS, alone=False, also=(), ult=None,
+                 examples=False):
         self.source, self.asks, self.unit, self.links = source, asks, unit, links
         self.parts, self.quick_parts = parts, quick_parts or parts
         self.limit = limit or {}          # link -> arguments of the program `limit`
@@ -26,6 +27,7 @@ class Bench:
         self.alone = alone                # one process without a launcher
         self.also = also                  # weft's program with other arguments: (name, arguments)
         self.ult = ult                    # arguments that --ult adds one more row with
+        self.examples = examples          # several programs that print rows when called with --rows
 
 
 YIELD = {link: ("mpi_yield_when_idle", "1") for link in LINKS}
@@ -95,4 +97,14 @@ BENCHES = {
                      peers=(), links=("shm", "tcp"),
                      parts=tuple((str(n),) for n in (1000, 10000, 100000, 1000000)),
                      quick_parts=(("1000",), ("10000",)), log=True),
+    "apps": Bench("../examples/ult/",
+                  "how long do programs with many threads that wait for messages take?",
+                  "ms; the search: million edges per second", links=("shm", "tcp"), ranks=False,
+                  peers=(), examples=True, also=(("pthreads", ("--pthreads",)),), log=True,
+                  parts=(("stencil", "--side", "1024", "--block", "16"),
+                         ("stencil", "--side", "2048", "--block", "64"),
+                         ("bfs", "--scale", "16", "--threads", "64", "--searches", "8"),
+                         ("bfs", "--scale", "16", "--threads", "512", "--searches", "8"),
+                         ("uts", "--tree", "1"), ("uts", "--tree", "3")),
+                  quick_parts=(("stencil", "--side", "256"), ("bfs",), ("uts",))),
 }
