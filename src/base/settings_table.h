@@ -42,7 +42,7 @@ WEFT_SETTING(ULT_STEAL, "ult_steal", BOOL, "on", 0, 0, NULL, "workers take ready
 /* comm */
 WEFT_SETTING(EAGER_SHM, "eager_shm", INT, "8k", 0, 1048576, NULL, "largest message in bytes that shm sends without asking first")
 WEFT_SETTING(EAGER_TCP, "eager_tcp", INT, "64k", 0, 16777216, NULL, "largest message in bytes that tcp sends without asking first")
-WEFT_SETTING(STRATEGY, "strategy", STR, "fifo", 0, 0, NULL, "order of what waits for a peer: fifo; reorder: small messages before the data of large ones; shortest: and of these the one with the least left")
+WEFT_SETTING(STRATEGY, "strategy", STR, "fifo", 0, 0, NULL, "what goes first to a peer, and what travels together: fifo, aggregate, priority, reorder, shortest, auto or one's own (doc/strategies.md)")
 WEFT_SETTING(EAGER_CREDIT, "eager_credit", INT, "16m", 0, 1099511627776, NULL, "bytes of small messages that each peer may have lying here unreceived; what goes beyond asks first")
 WEFT_SETTING(PEER_TIMEOUT, "peer_timeout", INT, "5", 1, 86400, NULL, "seconds after which operations with a dead peer have failed")
 

@@ -13,6 +13,7 @@
 #include "base/settings.h"
 #include "boot/boot.h"
 #include "comm/comm_int.h"
+#include "comm/pack.h"
 #include "comm/cpus.h"
 #include "net/bundle.h"
 #include "net/host.h"
@@ -308,8 +309,7 @@ static weft_err reach_everybody(const struct weft_boot_info *boot)
 
 static int rail_poll(void *arg)
 {
-	struct weft_rail *r = arg;
-	return r->driver->poll(r->net);
+	return weft_rail_poll(arg);
 }
 
 static int rail_spin(void *arg, unsigned turns)
@@ -328,11 +328,15 @@ static bool rail_rings(struct weft_rail *r)
 static weft_err rail_arm(void *arg)
 {
 	struct weft_rail *r = arg;
+	if (weft_unlikely(r->packs) && !weft_pack_arm(r))
+		return WEFT_AGAIN;
 	weft_err err = r->driver->arm(r->net);
 	if (!err && rail_rings(r)) {
 		r->driver->disarm(r->net);
 		err = WEFT_AGAIN;
 	}
+	if (err && r->packs)
+		weft_pack_disarm(r);
 	return err;
 }
 
@@ -340,6 +344,8 @@ static void rail_disarm(void *arg)
 {
 	struct weft_rail *r = arg;
 	r->driver->disarm(r->net);
+	if (weft_unlikely(r->packs))
+		weft_pack_disarm(r);
 }
 
 static int engine_poll(void *arg)
@@ -413,8 +419,10 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 	}
 	self.core->strategy = weft_strategy_find(weft_setting_str(WEFT_SET_STRATEGY));
 	if (!self.core->strategy) {
-		weft_error("WEFT_STRATEGY=%s: there are fifo, reorder and shortest",
-			   weft_setting_str(WEFT_SET_STRATEGY));
+		char names[256];
+		weft_strategy_names(names, sizeof names);
+		weft_error("WEFT_STRATEGY=%s: there are %s", weft_setting_str(WEFT_SET_STRATEGY),
+			   names);
 		weft_core_destroy(self.core);
 		self.core = NULL;
 		return WEFT_ERR_ARG;

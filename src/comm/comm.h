@@ -91,6 +91,8 @@ void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *wh
 weft_err weft_ctx_open(uint32_t id, struct weft_ctx **ctx_p) weft_must_use;
 /* Hints: no wildcards will be used; order among equal tags does not matter. */
 void weft_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool overtaking);
+/* For strategies that ask: data of a higher priority goes first; 0 at first. */
+void weft_ctx_priority(struct weft_ctx *ctx, int priority);
 /* Frees ctx; receives still posted in it end as cancelled, unexpected messages are dropped. */
 void weft_ctx_close(struct weft_ctx *ctx);
 

@@ -26,10 +26,12 @@
 #include "comm/phase.h"
 #include "comm/strategy.h"
 #include "comm/wire.h"
+#include "queue/mpsc.h"
 #include "task/task.h"
 
 struct weft_core;
 struct weft_gate;
+struct weft_pack;
 
 /* ---- matching ----------------------------------------------------------------------------- */
 
@@ -97,6 +99,7 @@ struct weft_out {
 	struct weft_wire head;
 	struct weft_wire_rts rts;
 	uint8_t type;
+	int16_t priority; /* DATA: its context's, when the send began */
 };
 
 /* ---- requests ----------------------------------------------------------------------------- */
@@ -257,8 +260,9 @@ struct weft_ctx {
 	_Atomic uint64_t x_epoch; /* L: wildcards ever posted; read without */
 	struct weft_phase phase;  /* are unexpected messages in lists? see phase.h */
 	_Atomic bool x_open;
-	_Atomic uint8_t x_hints;   /* enum weft_hint */
-	struct weft_ctx *next_all; /* I: every record, newest first */
+	_Atomic uint8_t x_hints;    /* enum weft_hint */
+	_Atomic int16_t x_priority; /* of its data, for strategies that ask */
+	struct weft_ctx *next_all;  /* I: every record, newest first */
 
 	alignas(WEFT_CACHELINE) struct weft_spin lock;
 	_Atomic uint32_t x_unexpected;            /* L: messages in lists; a probe's hint */
@@ -297,6 +301,7 @@ struct weft_rx {
 	void *bounce;          /* for layouts of too many pieces */
 	uint64_t off, len, room;
 	char control[sizeof(struct weft_wire_rts)];
+	char *pack; /* where a packet of several messages is collected; made when needed */
 	struct iovec iov[WEFT_IOV_MAX];
 };
 
@@ -310,6 +315,7 @@ struct weft_gate {
 	struct weft_out **data_tail;          /* M */
 	bool yielded;                         /* M: the post that answered FULL means: not now */
 	_Atomic int x_data_under;             /* packets of data that the driver holds */
+	struct weft_pack *pack;               /* I: where small messages come together, or NULL */
 	_Atomic(struct weft_out *) x_in;      /* any thread pushes, newest first; M takes all */
 	const struct weft_driver *driver;     /* I: NULL: self, or unreachable */
 	struct weft_net *net;                 /* I */
@@ -346,6 +352,10 @@ struct weft_rail {
 	int peers;                        /* I: how many use it */
 	struct weft_net_events events;    /* I: the driver keeps the address */
 	bool drained;
+	bool packs;               /* I: a gate of it has a pack; see pack.h */
+	_Atomic bool x_armed;     /* packs: the poller sleeps, or is about to */
+	_Atomic uint64_t x_round; /* packs: polls so far */
+	struct weft_mpsc held;    /* packs that were held back */
 };
 
 struct weft_core {
@@ -383,6 +393,10 @@ weft_err weft_core_rail_add(struct weft_core *core, const struct weft_driver *dr
 /* peer is reached over rail i. */
 void weft_core_gate_set(struct weft_core *core, int peer, int rail);
 int weft_core_poll(struct weft_core *core);
+/* One look at one of them, and what is held back for it goes. */
+int weft_rail_poll(struct weft_rail *rail);
+/* In which order this gate's packets go; before it is used. */
+void weft_gate_strategy(struct weft_gate *g, struct weft_rail *rail, const struct weft_strategy *s);
 /* Nothing is owed to peers any more. */
 bool weft_core_idle(struct weft_core *core);
 /* Takes one step of leaving; true: done.  Call with polling in between. */
@@ -478,6 +492,7 @@ void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *
 /* inbound.c */
 struct weft_net_events weft_rail_events(struct weft_rail *rail);
 void weft_rx_abandon(struct weft_gate *g);
+void weft_rx_free(struct weft_gate *g);
 void weft_gate_protocol_error(struct weft_gate *g, const char *what);
 
 /* copy.c */

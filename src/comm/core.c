@@ -2,6 +2,7 @@
 /* core.c - one process's end of all conversations: made, polled, drained, ended. */
 #include <stdlib.h>
 #include "comm/comm_int.h"
+#include "comm/pack.h"
 
 weft_err weft_core_create(int rank, int size, struct weft_core **core_p)
 {
@@ -54,15 +55,30 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	/* Until the peer says otherwise it gives what we give. */
 	g->credit = g->credit_given = core->credit;
 	if (core->strategy)
-		g->strategy = core->strategy;
+		weft_gate_strategy(g, rail, core->strategy);
 	rail->peers++;
+}
+
+void weft_gate_strategy(struct weft_gate *g, struct weft_rail *rail, const struct weft_strategy *s)
+{
+	if (s->choose)
+		s = s->choose(g->driver->card(g->net, g->peer));
+	g->strategy = s;
+	weft_pack_open(g, rail);
+}
+
+int weft_rail_poll(struct weft_rail *rail)
+{
+	if (weft_unlikely(rail->packs))
+		weft_pack_round(rail);
+	return rail->driver->poll(rail->net);
 }
 
 int weft_core_poll(struct weft_core *core)
 {
 	int n = 0;
 	for (int i = 0; i < core->nrails; i++)
-		n += core->rail[i].driver->poll(core->rail[i].net);
+		n += weft_rail_poll(&core->rail[i]);
 	return n;
 }
 
@@ -99,13 +115,14 @@ void weft_core_destroy(struct weft_core *core)
 	for (int i = 0; i < core->size; i++) {
 		weft_rx_abandon(&core->gate[i]);
 		weft_gate_purge(&core->gate[i]);
+		weft_pack_close(&core->gate[i]);
 	}
 	weft_ctx_fini_all(core);
 	weft_pool_fini(core);
 	weft_ids_fini(&core->ids);
 	weft_match_fini(&core->match);
 	for (int i = 0; i < core->size; i++)
-		free(core->gate[i].rx);
+		weft_rx_free(&core->gate[i]);
 	free(core->gate);
 	free(core);
 }

@@ -74,6 +74,7 @@ weft_err weft_core_ctx_open(struct weft_core *core, uint32_t id, struct weft_ctx
 	if (atomic_exchange_explicit(&ctx->x_open, true, memory_order_relaxed))
 		return WEFT_ERR_STATE;
 	weft_ctx_hint(ctx, false, false, false);
+	weft_ctx_priority(ctx, 0);
 	weft_spin_lock(&ctx->lock);
 	/* Relaxed: written under the lock. */
 	if (!atomic_load_explicit(&ctx->x_unexpected, memory_order_relaxed) && !ctx->wild_head)
@@ -91,6 +92,12 @@ void weft_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool
 					(no_any_tag ? WEFT_HINT_NO_ANY_TAG : 0) |
 					(overtaking ? WEFT_HINT_OVERTAKING : 0)),
 			      memory_order_relaxed);
+}
+
+void weft_ctx_priority(struct weft_ctx *ctx, int priority)
+{
+	/* Relaxed: a wish. */
+	atomic_store_explicit(&ctx->x_priority, (int16_t)priority, memory_order_relaxed);
 }
 
 /* A message that nobody will receive: its sender is released, its memory given back. */

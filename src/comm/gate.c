@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include "comm/comm_int.h"
 #include "comm/credit.h"
+#include "comm/pack.h"
 
 /* What a round of posting leaves to be done without the mask. */
 struct aftermath {
@@ -41,7 +42,8 @@ bool weft_gate_clear_locked(struct weft_gate *g)
 {
 	/* Relaxed: our own thread's pushes we see anyway, and other threads' have no order
 	 * against us. */
-	return !g->out_head && !atomic_load_explicit(&g->x_in, memory_order_relaxed);
+	return !g->out_head && !atomic_load_explicit(&g->x_in, memory_order_relaxed) &&
+	       !weft_pack_waits(g);
 }
 
 /* Behind what waits of its kind. */
@@ -150,6 +152,25 @@ static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
 	return WEFT_POST_DOWN;
 }
 
+/* With others into one packet if it may, else behind what is packed. */
+static enum weft_post pack_or_post_locked(struct weft_gate *g, struct weft_out *o)
+{
+	bool fits = weft_pack_fits(g, o);
+	if (fits && weft_pack_add_locked(g, o))
+		return WEFT_POST_DONE;
+	enum weft_post p = weft_pack_send_locked(g);
+	if (p != WEFT_POST_DONE)
+		return p;
+	return fits && weft_pack_add_locked(g, o) ? p : post_locked(g, o);
+}
+
+static enum weft_post try_locked(struct weft_gate *g, struct weft_out *o)
+{
+	if (weft_gate_down(g))
+		return WEFT_POST_DOWN;
+	return weft_unlikely(g->pack) ? pack_or_post_locked(g, o) : post_locked(g, o);
+}
+
 /* Types whose packet is still of interest to us once it is posted. */
 static bool over_matters(const struct weft_out *o)
 {
@@ -166,7 +187,7 @@ static void drain_locked(struct weft_gate *g, struct aftermath *a)
 		if (o->type == WEFT_OUT_EAGER)
 			weft_send_choose_locked(g, o);
 		bool matters = over_matters(o);
-		enum weft_post r = weft_gate_down(g) ? WEFT_POST_DOWN : post_locked(g, o);
+		enum weft_post r = try_locked(g, o);
 		if (r == WEFT_POST_FULL) {
 			bool yielded = g->yielded;
 			put_back_locked(g, o);
@@ -184,6 +205,9 @@ static void drain_locked(struct weft_gate *g, struct aftermath *a)
 		if (!g->out_head)
 			gather_locked(g);
 	}
+	/* Nothing else is there to go with it.  Full: ready() comes back here. */
+	if (weft_pack_waits(g))
+		(void)weft_pack_send_locked(g);
 }
 
 static void out_failed(struct weft_gate *g, struct weft_out *o)
@@ -332,7 +356,7 @@ static void control_or_end(struct weft_gate *g, struct weft_wire *h)
 		/* MUTE -> READY (on_ready).  seq_cst: said before the post that answers FULL. */
 		atomic_store_explicit(&g->x_mute, true, memory_order_seq_cst);
 		drain_locked(g, &a);
-		bool full = g->out_head, clear = weft_gate_clear_locked(g);
+		bool full = g->out_head || weft_pack_waits(g), clear = weft_gate_clear_locked(g);
 		if (clear)
 			full = weft_gate_post_locked(g, h, NULL, 0, 0, NULL) == WEFT_POST_FULL;
 		if (!full)

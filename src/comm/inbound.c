@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include "comm/comm_int.h"
 #include "comm/credit.h"
+#include "comm/pack.h"
 
 /* Longest message that makes sense: sums of lengths and offsets cannot overflow. */
 #define LENGTH_MAX ((uint64_t)1 << 62)
@@ -156,6 +157,37 @@ static bool credit_got(struct weft_gate *g, const struct weft_wire *h)
 	return good;
 }
 
+/* Several messages.  Only the poller ends a gate, so it is looked at between them. */
+static void on_pack(struct weft_gate *g, const char *at, size_t len)
+{
+	struct weft_wire h;
+	/* Bound: each round takes a head at least. */
+	for (size_t used; len; at += used, len -= used) {
+		if (len < sizeof h)
+			break;
+		memcpy(&h, at, sizeof h);
+		bool eager = h.kind == WEFT_WIRE_EAGER && !(h.flags & WEFT_WIRE_SYNC);
+		size_t data = eager ? h.length : 0;
+		bool placed = h.kind == WEFT_WIRE_DATA && h.flags & WEFT_WIRE_PLACED;
+		if (data > WEFT_PACK_EACH || h.credit ||
+		    (!eager && !placed && h.kind != WEFT_WIRE_FIN && h.kind != WEFT_WIRE_CREDIT))
+			break;
+		used = weft_align_up(sizeof h + data, 8);
+		if (used > len)
+			break;
+		if (eager)
+			on_eager(g, &h, at + sizeof h, data);
+		else if (h.kind == WEFT_WIRE_FIN)
+			weft_rndv_fin(g, &h);
+		else if (placed)
+			weft_rndv_data(g, &h, NULL, 0);
+		if (weft_gate_down(g))
+			return;
+	}
+	if (len)
+		weft_gate_protocol_error(g, "a packet of several messages that is none");
+}
+
 static void on_packet(void *arg, int peer, const void *head, const void *payload, size_t len)
 {
 	struct weft_gate *g = gate_of(arg, peer);
@@ -183,6 +215,9 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 		weft_rndv_fin(g, &h);
 		break;
 	case WEFT_WIRE_CREDIT:
+		break;
+	case WEFT_WIRE_PACK:
+		on_pack(g, payload, len);
 		break;
 	default:
 		weft_gate_protocol_error(g, "a packet of unknown kind");
@@ -294,14 +329,19 @@ static void place_control(struct weft_gate *g, const struct weft_wire *h, size_t
 {
 	struct weft_rx *rx = g->rx;
 
-	if (len > sizeof rx->control) {
+	bool pack = h->kind == WEFT_WIRE_PACK && len <= WEFT_PACK_MAX;
+	if (len > sizeof rx->control && !pack) {
 		weft_gate_protocol_error(g, "a payload where none belongs");
+		return;
+	}
+	if (pack && !rx->pack && !(rx->pack = malloc(WEFT_PACK_MAX))) {
+		weft_gate_protocol_error(g, "no memory to receive");
 		return;
 	}
 	rx->what = WEFT_RX_CONTROL;
 	rx->head = *h;
 	rx->len = len;
-	rx->iov[0] = (struct iovec){rx->control, len};
+	rx->iov[0] = (struct iovec){pack ? rx->pack : rx->control, len};
 	*sink = (struct weft_net_sink){.iov = rx->iov, .n = 1, .room = len};
 }
 
@@ -398,7 +438,9 @@ static void on_placed(void *arg, int peer, void *cookie, weft_err err)
 		return;
 	if (g->rx->what == WEFT_RX_CONTROL && !err) {
 		g->rx->what = WEFT_RX_NONE;
-		on_packet(rail, peer, &g->rx->head, g->rx->control, g->rx->len);
+		bool pack = g->rx->head.kind == WEFT_WIRE_PACK;
+		on_packet(rail, peer, &g->rx->head, pack ? g->rx->pack : g->rx->control,
+			  g->rx->len);
 		return;
 	}
 	rx_close(g, err ? WEFT_ERR_PEER : WEFT_OK);
@@ -408,6 +450,13 @@ void weft_rx_abandon(struct weft_gate *g)
 {
 	if (g->rx)
 		rx_close(g, WEFT_ERR_PEER);
+}
+
+void weft_rx_free(struct weft_gate *g)
+{
+	if (g->rx)
+		free(g->rx->pack);
+	free(g->rx);
 }
 
 /* ---- the rest ----------------------------------------------------------------------------- */

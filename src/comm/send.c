@@ -7,6 +7,7 @@
 #include "wait/stack.h"
 #include "comm/comm_int.h"
 #include "comm/credit.h"
+#include "comm/pack.h"
 
 /* Messages to ourselves up to this size are copied aside when no receive waits, so that the send
  * is over; longer ones wait for the receive and are copied once. */
@@ -151,7 +152,7 @@ enum weft_post weft_send_post_locked(struct weft_gate *g, struct weft_out *o)
 	return post_rts_locked(g, r);
 }
 
-static void send_prepare(struct weft_req *r, struct weft_gate *g, uint32_t context, int tag,
+static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ctx *ctx, int tag,
 			 const struct weft_buf *buf, enum weft_send_mode mode)
 {
 	struct weft_core_req_send *s = weft_req_send(r);
@@ -170,9 +171,12 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, uint32_t conte
 	s->out.type = eager ? WEFT_OUT_EAGER : WEFT_OUT_RTS;
 	s->out.head = (struct weft_wire){.kind = eager ? WEFT_WIRE_EAGER : WEFT_WIRE_RTS,
 					 .flags = eager && s->sync ? WEFT_WIRE_SYNC : 0,
-					 .context = context,
+					 .context = ctx->id,
 					 .tag = tag,
 					 .length = buf->bytes};
+	if (!eager)
+		/* Relaxed: a wish. */
+		s->out.priority = atomic_load_explicit(&ctx->x_priority, memory_order_relaxed);
 	weft_count(eager ? WEFT_CNT_EAGER_SENT : WEFT_CNT_RNDV_SENT, 1);
 }
 
@@ -181,6 +185,12 @@ static weft_err gate_send(struct weft_req *r, struct weft_gate *g)
 	struct weft_core_req_send *s = weft_req_send(r);
 
 	if (weft_likely(weft_gate_try(g))) {
+		if (weft_unlikely(g->pack) && s->out.type == WEFT_OUT_EAGER && !s->sync &&
+		    weft_pack_hold_locked(g, &s->out.head, &r->buf)) {
+			weft_gate_leave(g);
+			weft_req_complete_early(r);
+			return WEFT_OK;
+		}
 		if (weft_likely(weft_gate_clear_locked(g))) {
 			if (s->out.type == WEFT_OUT_EAGER)
 				weft_send_choose_locked(g, &s->out);
@@ -297,7 +307,7 @@ static weft_err isend_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 		return WEFT_ERR_PEER;
 	if (weft_unlikely(!g->driver))
 		return WEFT_ERR_UNSUPPORTED;
-	send_prepare(r, g, ctx->id, tag, buf, mode);
+	send_prepare(r, g, ctx, tag, buf, mode);
 	return gate_send(r, g);
 }
 
@@ -326,14 +336,16 @@ static weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag, const str
 	if (weft_unlikely(!weft_gate_try(g)))
 		return WEFT_AGAIN;
 	enum weft_post p = WEFT_POST_FULL;
+	struct weft_wire head = {.kind = WEFT_WIRE_EAGER,
+				 .sequence = g->send_seq,
+				 .context = ctx->id,
+				 .tag = tag,
+				 .length = len};
 	if (weft_unlikely(weft_gate_down(g))) {
 		p = WEFT_POST_DOWN;
+	} else if (weft_unlikely(g->pack) && weft_pack_hold_locked(g, &head, buf)) {
+		p = WEFT_POST_DONE;
 	} else if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, len))) {
-		struct weft_wire head = {.kind = WEFT_WIRE_EAGER,
-					 .sequence = g->send_seq,
-					 .context = ctx->id,
-					 .tag = tag,
-					 .length = len};
 		weft_credit_spend_locked(g, len);
 		p = weft_gate_post_locked(g, &head, iov, n, len, NULL);
 		if (weft_likely(p == WEFT_POST_DONE))

@@ -17,6 +17,9 @@
  *                                                               PLACED: none, it is there
  * FIN      R->S   -         S's id     -        -               -
  * CREDIT   R->S   -         -          -        -               -
+ * PACK     S->R   messages  -          -        bytes here      records of a head (EAGER without
+ *                                                               SYNC, FIN, CREDIT, PLACED) and
+ *                                                               its payload, padded to 8 bytes
  *
  * S is the sender of the message, R its receiver.  (1) with the flag SYNC, the upper half of
  * `length` is S's id and R answers FIN when the message is matched.
@@ -43,6 +46,7 @@ enum weft_wire_kind {
 	WEFT_WIRE_DATA = 4,
 	WEFT_WIRE_FIN = 5,
 	WEFT_WIRE_CREDIT = 6,
+	WEFT_WIRE_PACK = 7,
 };
 
 #define WEFT_WIRE_SYNC 1u   /* flag of EAGER */

@@ -271,6 +271,17 @@ static bool info_true(struct weft_mpi_info *i, const char *key)
 	return weft_mpi_info_look(i, key, buf, sizeof(buf)) && strcmp(buf, "true") == 0;
 }
 
+/* weft_priority: what is no number, or out of range, is none. */
+static int info_priority(struct weft_mpi_info *i)
+{
+	char buf[8], *end;
+
+	if (!weft_mpi_info_look(i, "weft_priority", buf, sizeof(buf)))
+		return 0;
+	long n = strtol(buf, &end, 10);
+	return *end || n < INT16_MIN || n > INT16_MAX ? 0 : (int)n;
+}
+
 void weft_mpi_comm_info_use(struct weft_mpi_comm *c, struct weft_mpi_info *info)
 {
 	pthread_mutex_lock(&c->lock);
@@ -279,6 +290,7 @@ void weft_mpi_comm_info_use(struct weft_mpi_comm *c, struct weft_mpi_info *info)
 	weft_ctx_hint(c->p2p, info_true(info, "mpi_assert_no_any_source"),
 		      info_true(info, "mpi_assert_no_any_tag"),
 		      info_true(info, "mpi_assert_allow_overtaking"));
+	weft_ctx_priority(c->p2p, info_priority(info));
 	pthread_mutex_unlock(&c->lock);
 	weft_mpi_info_free(old);
 }
@@ -324,9 +336,13 @@ int weft_mpi_Comm_set_info(MPI_Comm comm, MPI_Info info)
 /* The hints of from that mean something here; those that are ignored are left out, as MPI asks. */
 static struct weft_mpi_info *known_hints(struct weft_mpi_info *from)
 {
-	static const char *const known[] = {
-		"mpi_assert_no_any_source", "mpi_assert_no_any_tag", "mpi_assert_allow_overtaking",
-		"mpi_assert_exact_length",  "weft_progress",         "weft_progress_thread"};
+	static const char *const known[] = {"mpi_assert_no_any_source",
+					    "mpi_assert_no_any_tag",
+					    "mpi_assert_allow_overtaking",
+					    "mpi_assert_exact_length",
+					    "weft_progress",
+					    "weft_progress_thread",
+					    "weft_priority"};
 	char value[MPI_MAX_INFO_VAL + 1];
 	struct weft_mpi_info *to = weft_mpi_info_copy(NULL);
 

@@ -55,6 +55,8 @@ static struct fake_fabric {
 	unsigned chance_full, chance_accept, chance_place, chance_late; /* of 100 */
 	bool can_get, get_fails, put_fails, offer;
 	uint64_t credit; /* 0: any */
+	double latency_us;
+	size_t inline_max;
 	uint64_t seed;
 	/* An envelope is about to be matched. */
 	void (*arrives)(int from, int to, const struct weft_wire *head);
@@ -62,7 +64,8 @@ static struct fake_fabric {
 	  .chance_accept = 30,
 	  .chance_place = 30,
 	  .chance_late = 30,
-	  .can_get = true};
+	  .can_get = true,
+	  .inline_max = FAKE_INLINE};
 
 static pthread_mutex_t fake_seed_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -144,7 +147,7 @@ static enum weft_post fake_post(struct weft_net *net, int peer, const void *head
 	if (n)
 		memcpy(p->iov, iov, n * sizeof *iov);
 	p->cookie = cookie;
-	p->pending = len > FAKE_INLINE && fake_chance(fake.chance_accept);
+	p->pending = len > fake.inline_max && fake_chance(fake.chance_accept);
 	bool accepted = p->pending;
 	if (!accepted)
 		fake_gather(p);
@@ -351,11 +354,12 @@ static weft_err fake_open(const struct weft_net_job *job, const struct weft_net_
 	f->size = job->size;
 	f->ev = *ev;
 	f->card = (struct weft_net_card){.max_payload = FAKE_PAYLOAD,
-					 .inline_max = FAKE_INLINE,
+					 .inline_max = fake.inline_max,
 					 .eager_max = FAKE_EAGER,
 					 .can_get = fake.can_get,
 					 .can_put = fake.can_get,
-					 .streams = true};
+					 .streams = true,
+					 .latency_us = fake.latency_us};
 	*net_p = &f->base;
 	return WEFT_OK;
 }

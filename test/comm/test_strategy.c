@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_strategy.c - what a strategy puts first goes first, counted in packets; whatever the
- * strategy, every message arrives whole and in order; one's own strategy is used.
+ * test_strategy.c - what a strategy puts first goes first, what it gathers shares packets, counted
+ * in packets; whatever the strategy, every message arrives whole and in order; one's own strategy
+ * is used.
  */
+#include <weft/strategy.h>
 #include "comm/fake_net.h"
+#include "comm/pack.h"
 
 enum { LARGE = 8 << 20, MIDDLE = 3 << 20, SMALL = 100 };
 
@@ -18,7 +21,7 @@ static void begin(uint64_t seed, const char *strategy)
 	for (int r = 0; r < 2; r++) {
 		const struct weft_strategy *s = weft_strategy_find(strategy);
 		CHECK(s);
-		core[r]->gate[1 - r].strategy = s;
+		weft_gate_strategy(&core[r]->gate[1 - r], &core[r]->rail[0], s);
 		CHECK(!weft_core_ctx_open(core[r], 1, &ctx[r]));
 	}
 }
@@ -143,38 +146,216 @@ static void traffic(uint64_t seed, const char *strategy)
 	end();
 }
 
-/* One's own, as an example: the message that has the most left goes first. */
+/* One's own: the message that has the most left goes first. */
 static int asked;
 
-static struct weft_out *longest_locked(struct weft_gate *g)
+static unsigned longest(void *arg, const weft_strategy_item *items, unsigned n)
 {
-	struct weft_out **best = &g->data_head;
+	unsigned best = 0;
+	CHECK(arg == &asked && n >= 1 && n <= WEFT_STRATEGY_ITEMS);
 	asked++;
-	for (struct weft_out **at = &g->data_head; *at; at = &(*at)->next) {
-		struct weft_core_req_send *a = weft_req_send(weft_req_of_send_out(*at));
-		struct weft_core_req_send *b = weft_req_send(weft_req_of_send_out(*best));
-		if (a->want - a->off > b->want - b->off)
-			best = at;
-	}
-	struct weft_out *o = *best;
-	*best = o->next;
-	if (g->data_tail == &o->next)
-		g->data_tail = best;
-	return o;
+	for (unsigned i = 1; i < n; i++)
+		if (items[i].left > items[best].left)
+			best = i;
+	CHECK(items[best].left && items[best].left <= items[best].bytes && items[best].peer == 1);
+	return best;
 }
 
-static const struct weft_strategy longest = {
-	.name = "longest", .apart = true, .ahead = 2, .next_locked = longest_locked};
+/* The highest priority among three messages, whatever their order. */
+static void by_priority(uint64_t seed)
+{
+	enum { N = 3, LEN = 1 << 20 };
+	static const int wish[N] = {-1, 5, 2};
+	static char out[N][LEN], in[N][LEN];
+	struct weft_req s[N], r[N];
+	struct weft_ctx *more[2][N];
+	begin(seed, "priority");
+	for (int i = 0; i < N; i++) {
+		struct weft_buf from = weft_buf_flat(out[i], LEN), to = weft_buf_flat(in[i], LEN);
+		for (int k = 0; k < 2; k++) {
+			CHECK(!weft_core_ctx_open(core[k], (uint32_t)(10 + i), &more[k][i]));
+			weft_ctx_priority(more[k][i], wish[i]);
+		}
+		weft_req_init(&s[i], NULL, NULL);
+		weft_req_init(&r[i], NULL, NULL);
+		CHECK(!weft_irecv(&r[i], more[1][i], 0, 1, &to));
+		CHECK(!weft_isend(&s[i], more[0][i], 1, 1, &from, WEFT_SEND_STANDARD));
+	}
+	/* All three asked for: who is first from here on? */
+	bool all = false;
+	while (!all) {
+		poll_both();
+		all = true;
+		for (int i = 0; i < N; i++)
+			all = all && (weft_req_send(&s[i])->out.type == WEFT_OUT_DATA ||
+				      weft_req_done(&s[i]));
+	}
+	uint64_t low = weft_req_send(&s[0])->off, middle = weft_req_send(&s[2])->off;
+	bool over = weft_req_done(&s[1]);
+	while (!over && weft_req_send(&s[1])->off < LEN) {
+		CHECK(weft_req_send(&s[0])->off == low && weft_req_send(&s[2])->off == middle);
+		poll_both();
+		/* Those after it may begin in the very round that ends it. */
+		over = weft_req_done(&s[1]) || weft_req_send(&s[1])->off == LEN;
+	}
+	for (int i = 0; i < N; i++)
+		while (!weft_req_done(&s[i]) || !weft_req_done(&r[i]))
+			poll_both();
+	end();
+}
+
+/* ---- several messages in a packet ----------------------------------------------------------- */
+
+static bool yes(void)
+{
+	return true;
+}
+
+static uint64_t counted(enum weft_counter_id id)
+{
+	return weft_counter_sum(id);
+}
+
+enum { MANY = 64 };
+static struct weft_req many_s[MANY], many_r[MANY];
+static char many_out[MANY][SMALL], many_in[MANY][SMALL];
+
+static void send_many(int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct weft_buf from = weft_buf_flat(many_out[i], SMALL - i);
+		struct weft_buf to = weft_buf_flat(many_in[i], SMALL);
+		memset(many_out[i], '0' + i, SMALL);
+		weft_req_init(&many_s[i], NULL, NULL);
+		weft_req_init(&many_r[i], NULL, NULL);
+		CHECK(!weft_irecv(&many_r[i], ctx[1], 0, 3, &to));
+		CHECK(!weft_isend(&many_s[i], ctx[0], 1, 3, &from, WEFT_SEND_STANDARD));
+	}
+}
+
+static void receive_many(int n)
+{
+	for (int i = 0; i < n; i++) {
+		while (!weft_req_done(&many_s[i]) || !weft_req_done(&many_r[i]))
+			poll_both();
+		CHECK_EQ(many_r[i].status.bytes, (size_t)(SMALL - i));
+		CHECK(many_in[i][0] == '0' + i && many_in[i][SMALL - i - 1] == '0' + i);
+	}
+}
+
+static unsigned in_lane(void)
+{
+	return fake.lane[0][1].queued;
+}
+
+/* Messages one after the other, without a poll between: the first goes at once, the others wait
+ * for the poll and travel together; the first after the poll goes at once again. */
+static void window(uint64_t seed)
+{
+	unsigned full = fake.chance_full;
+	fake.chance_full = 0;
+	fake.inline_max = 4096;
+	begin(seed, "aggregate");
+	core[0]->hold = yes;
+	uint64_t packs = counted(WEFT_CNT_PACKS), together = counted(WEFT_CNT_AGGREGATED);
+	send_many(2);
+	CHECK_EQ(in_lane(), 1u);
+	CHECK(weft_req_done(&many_s[1])); /* its buffer is free */
+	CHECK(!weft_core_idle(core[0]));
+	receive_many(2);
+	CHECK_EQ(counted(WEFT_CNT_PACKS), packs); /* one alone is no pack */
+	for (int round = 0; round < 3; round++) {
+		(void)weft_core_poll(core[0]);
+		unsigned before = in_lane();
+		send_many(8);
+		CHECK_EQ(in_lane(), before + 1);
+		receive_many(8);
+	}
+	CHECK_EQ(counted(WEFT_CNT_PACKS), packs + 3);
+	CHECK_EQ(counted(WEFT_CNT_AGGREGATED), together + 3 * 7);
+	/* Nobody is about to poll: nothing waits. */
+	CHECK(weft_pack_arm(&core[0]->rail[0]));
+	send_many(4);
+	CHECK_EQ(in_lane(), 4u);
+	weft_pack_disarm(&core[0]->rail[0]);
+	receive_many(4);
+	/* A poller that is about to sleep finds what is held. */
+	(void)weft_core_poll(core[0]);
+	send_many(3);
+	CHECK(!weft_pack_arm(&core[0]->rail[0]));
+	receive_many(3);
+	end();
+	fake.chance_full = full;
+	fake.inline_max = FAKE_INLINE;
+}
+
+/* A network that is full: what waits goes together. */
+static void fan_in(uint64_t seed)
+{
+	fake.inline_max = 1024;
+	begin(seed, "aggregate");
+	uint64_t packs = counted(WEFT_CNT_PACKS), together = counted(WEFT_CNT_AGGREGATED);
+	send_many(MANY);
+	receive_many(MANY);
+	packs = counted(WEFT_CNT_PACKS) - packs;
+	together = counted(WEFT_CNT_AGGREGATED) - together;
+	/* 16 packets fill the lane. */
+	CHECK(packs > 0 && together >= MANY - 16 - packs && together >= 2 * packs);
+	end();
+	fake.inline_max = FAKE_INLINE;
+}
+
+/* A pack that makes no sense ends the connection. */
+static void bad_pack(const void *bytes, size_t len)
+{
+	begin(1, "aggregate");
+	unsigned full = fake.chance_full;
+	fake.chance_full = 0;
+	struct weft_wire head = {.kind = WEFT_WIRE_PACK, .sequence = 1, .length = len};
+	struct iovec iov = {(void *)(uintptr_t)bytes, len};
+	struct weft_gate *g = &core[0]->gate[1];
+	while (g->driver->post(g->net, 1, &head, &iov, 1, len, NULL) == WEFT_POST_ACCEPTED)
+		; /* the next one is copied at once, and as bad */
+	while (!weft_gate_down(&core[1]->gate[0]))
+		poll_both();
+	end();
+	fake.chance_full = full;
+}
+
+static void bad_packs(void)
+{
+	struct {
+		struct weft_wire head;
+		char data[8];
+	} one = {.head = {.kind = WEFT_WIRE_EAGER, .context = 1, .length = 8}};
+	bad_pack(&one, sizeof one - 8); /* cut */
+	bad_pack(&one, 5);
+	one.head.length = UINT64_MAX - 3;
+	bad_pack(&one, sizeof one);
+	one.head.length = 8;
+	one.head.flags = WEFT_WIRE_SYNC;
+	bad_pack(&one, sizeof one);
+	one.head.flags = 0;
+	one.head.kind = WEFT_WIRE_PACK;
+	bad_pack(&one, sizeof one);
+	one.head.kind = WEFT_WIRE_FIN;
+	one.head.context = 77;
+	bad_pack(&one, sizeof one);
+}
 
 int main(void)
 {
-	static const char *const all[] = {"fifo", "reorder", "shortest", "longest"};
-	CHECK_EQ(weft_strategy_register(&longest), WEFT_OK);
-	CHECK_EQ(weft_strategy_register(&longest), WEFT_ERR_ARG);
+	static const char *const all[] = {"fifo",     "aggregate", "reorder", "shortest",
+					  "priority", "auto",      "longest"};
+	weft_strategy_plan plan = {.name = "longest", .next = longest, .arg = &asked, .ahead = 2};
+	CHECK_EQ(weft_strategy_register(&plan), WEFT_OK);
+	CHECK_EQ(weft_strategy_register(&plan), WEFT_ERR_ARG);
+	CHECK_EQ(weft_strategy_register(NULL), WEFT_ERR_ARG);
 	CHECK(!weft_strategy_find("no such"));
-	for (uint64_t seed = 1; seed <= 5; seed++) {
+	for (uint64_t seed = 1; seed <= 3; seed++) {
 		for (unsigned i = 0; i < weft_countof(all); i++) {
-			small_behind_large(seed, all[i], i > 0);
+			fake.latency_us = i % 2 ? 5 : 0.1; /* what auto looks at */
+			small_behind_large(seed, all[i], i > 1);
 			traffic(seed, all[i]);
 		}
 		/* 48 pieces; those that go when it is posted in full, in the same round, count too.
@@ -182,7 +363,19 @@ int main(void)
 		CHECK(pieces_meanwhile(seed, "shortest") <= 20);
 		CHECK(pieces_meanwhile(seed, "reorder") > 30);
 		CHECK(pieces_meanwhile(seed, "longest") > 30);
+		by_priority(seed);
+		window(seed);
+		fan_in(seed);
 	}
+	bad_packs();
 	CHECK(asked > 0);
+	for (int i = 0; i < 7; i++) {
+		char name[8];
+		snprintf(name, sizeof name, "own%d", i);
+		plan.name = strdup(name);
+		CHECK_EQ(weft_strategy_register(&plan), WEFT_OK);
+	}
+	plan.name = "one more";
+	CHECK_EQ(weft_strategy_register(&plan), WEFT_ERR_LIMIT);
 	return 0;
 }

@@ -101,7 +101,7 @@ static struct weft_wire head(struct fuzz_input *in, const struct weft_gate *g, s
 	unsigned mend = fuzz_byte(in);
 	fuzz_take(in, &h, sizeof h);
 	if (mend & 1)
-		h.kind = (uint8_t)(1 + h.kind % 6);
+		h.kind = (uint8_t)(1 + h.kind % 7);
 	if (mend & 2)
 		h.sequence = g->recv_seq;
 	if (mend & 4)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pack.h - several small messages of one gate in one packet (WEFT_WIRE_PACK).
+ *
+ * A message that enters a pack is copied, and its send is over; the pack then goes before anything
+ * else of that gate does.  Two ways lead into it:
+ *
+ *   fan-in   messages that wait at the gate, because others were posting or the network was full,
+ *            are packed by whoever posts them; the pack goes when nothing is left to put in
+ *   window   a message right behind another, with no poll between them, is held back if the engine
+ *            says that somebody polls soon; the next poll sends the pack.  The first of a burst,
+ *            and so a lone message, is never held.
+ *
+ * Callers   _locked: holder of the gate's mask.  round, arm, disarm: the rail's poller.
+ * Owner     the gate, from the choice of its strategy to the end.
+ * Order     that of the gate: nothing is posted while a pack waits.
+ * Full      add answers false; the pack must go first.
+ */
+#ifndef WEFT_COMM_PACK_H
+#define WEFT_COMM_PACK_H
+
+#include "comm/comm_int.h"
+
+#define WEFT_PACK_MAX ((size_t)8192) /* of one packet; what its receiver may have to keep */
+#define WEFT_PACK_EACH                                                                             \
+	((size_t)2048) /* of one message: beyond, the copy costs more than a packet */
+
+struct weft_pack {
+	struct weft_mpsc_node node; /* in the rail's queue of packs that were held back */
+	/* Is it in that queue?  Set by who holds the gate's mask, cleared by the rail's poller. */
+	_Atomic bool x_listed;
+	bool window;            /* I */
+	size_t most;            /* I: bytes */
+	struct weft_gate *gate; /* I */
+	struct weft_rail *rail; /* I */
+	uint64_t last_round;    /* M: the poller's count at the last message */
+	unsigned n;             /* M: messages in it */
+	size_t len;             /* M */
+	bool held;              /* M: by choice, not because the network is full */
+	alignas(8) char data[WEFT_PACK_MAX];
+};
+
+/* Gives the gate a pack if its strategy wants one.  No memory: there is none, and each message goes
+ * by itself. */
+void weft_pack_open(struct weft_gate *g, struct weft_rail *rail);
+void weft_pack_close(struct weft_gate *g);
+
+static inline bool weft_pack_waits(const struct weft_gate *g)
+{
+	return weft_unlikely(g->pack != NULL) && g->pack->n;
+}
+
+/* May this packet travel in a pack? */
+bool weft_pack_fits(const struct weft_gate *g, struct weft_out *o);
+/* Puts it in; false: no room. */
+bool weft_pack_add_locked(struct weft_gate *g, struct weft_out *o);
+/* Posts the pack.  DONE also when there is none. */
+enum weft_post weft_pack_send_locked(struct weft_gate *g);
+/* A message that has found the gate free.  True: it is in the pack; false: post or queue it. */
+bool weft_pack_hold_locked(struct weft_gate *g, const struct weft_wire *head,
+			   const struct weft_buf *buf);
+
+/* Sends what is held back at this rail's gates. */
+void weft_pack_round(struct weft_rail *rail);
+/* The rail's poller is about to sleep: nothing is held back from here on.  False: look again. */
+bool weft_pack_arm(struct weft_rail *rail);
+void weft_pack_disarm(struct weft_rail *rail);
+
+#endif
