@@ -13,11 +13,13 @@
  */
 #include "base/log.h"
 #include "task/engine_int.h"
+#include "wait/foreign.h"
 #include "wait/stack.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <weft/hooks.h>
 
 #define CHUNK 64      /* completions that one wait enlists without allocating */
 #define NAP_NS 50000u /* without memory for a node */
@@ -450,10 +452,57 @@ static uint64_t deadline_of(uint64_t timeout_ns)
 	return now > WEFT_NEVER - 1 - timeout_ns ? WEFT_NEVER - 1 : now + timeout_ns;
 }
 
+static bool watcher_off(struct weft_engine *e)
+{
+	/* Seq_cst: after PARK, see foreign_park(). */
+	return atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) == WEFT_WATCHER_OFF;
+}
+
+static void foreign_park(struct weft_engine *e, struct wait_call *w)
+{
+	struct weft_parked me = {.parker = w->parker};
+	parked_add(e, &me);
+	/* PARK: counted before our look at the watcher; one that goes off says so before it looks
+	 * at the count.  Either we see it off, or it sees us and we are woken to poll. */
+	(void)weft_baton_park(&e->baton);
+	if (!watcher_off(e) && !call_done(w)) {
+		weft_count(WEFT_CNT_PARKS_LIGHT, 1);
+		weft_park(w->parker, w->deadline_ns);
+	}
+	parked_remove(e, &me);
+}
+
+/*
+ * A thread of a foreign runtime: parks, and the watcher or the runtime's idle loop sees to its
+ * message.  With the watcher off it looks itself, between the others of its runtime, and passes
+ * that on when it goes.
+ */
+static weft_err wait_foreign(struct weft_engine *e, struct wait_call *w)
+{
+	weft_err err = WEFT_OK;
+	(void)enlist(w);
+	while (!call_done(w)) { /* ends: done or expired; parks or yields between */
+		if (expired(w)) {
+			err = WEFT_ERR_TIMEOUT;
+			break;
+		}
+		if (!watcher_off(e))
+			foreign_park(e, w);
+		else if (!weft_hook_idle())
+			weft_foreign_yield();
+	}
+	delist(w);
+	if (watcher_off(e) && weft_baton_try_take(&e->baton))
+		weft_engine_kick(e, weft_baton_leave(&e->baton));
+	return err;
+}
+
 /* A light thread: its worker polls, not it. */
 static weft_err wait_light(struct wait_call *w)
 {
 	weft_err err = WEFT_OK;
+	if (weft_unlikely(weft_foreign_is(w->parker)))
+		return wait_foreign(&weft_engine, w);
 	(void)enlist(w);
 	while (!call_done(w)) { /* ends: done or expired; parks between */
 		if (expired(w)) {
@@ -473,6 +522,8 @@ static weft_err wait_light_napping(struct wait_call *w)
 	while (!call_done(w)) { /* ends: done or expired */
 		if (expired(w))
 			return WEFT_ERR_TIMEOUT;
+		if (weft_foreign_is(w->parker))
+			(void)weft_hook_idle();
 		weft_park(w->parker, weft_clock_ns() + NAP_NS);
 	}
 	return WEFT_OK;

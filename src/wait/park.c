@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "wait/foreign.h"
 #include "wait/stack.h"
 
 _Atomic(weft_big_stack_hook *) weft_x_big_stack;
@@ -105,6 +106,9 @@ struct weft_parker *weft_parker_self(void)
 		if (p)
 			return p;
 	}
+	struct weft_parker *foreign = weft_foreign_self();
+	if (weft_unlikely(foreign != NULL))
+		return foreign;
 	return weft_likely(self != NULL) ? self : thread_parker();
 }
 

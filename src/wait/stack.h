@@ -12,7 +12,7 @@
 
 typedef void weft_big_stack_hook(void (*fn)(void *arg), void *arg);
 
-/* Set once, before the first user-level thread runs; NULL before. */
+/* Set before the first user-level thread, or thread of a foreign runtime, may wait; NULL before. */
 extern _Atomic(weft_big_stack_hook *) weft_x_big_stack;
 
 /* Could the caller be on a small stack? */
