@@ -115,6 +115,11 @@ int weft_alg_allreduce(struct weft_coll *c, const struct weft_coll_group *g, str
 int weft_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g,
 			    struct weft_view from, const size_t *at, struct weft_view to,
 			    int after);
+/* ---- halving.c: the same for long vectors, of at least as many elements as ranks ---- */
+int weft_alg_allreduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
+			       struct weft_view from, struct weft_view to, int after);
+int weft_alg_reduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
+			    struct weft_view from, struct weft_view to, int root, int after);
 /* ---- scan.c ---- */
 int weft_alg_scan(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
 		  struct weft_view to, bool exclusive);

@@ -37,6 +37,9 @@ enum {
 	WEFT_LIMIT_TREE_RANKS_CROWDED = 65,
 	WEFT_LIMIT_TREE_BYTES = 2048,
 
+	/* A chain's segment: with n ranks, n - 2 of them pass before the last rank is busy. */
+	WEFT_LIMIT_CHAIN_BYTES = 128 * 1024,
+
 	/* A blocking broadcast up to here needs no schedule; a larger one waits for its receivers,
 	 * and a schedule serves all at once. */
 	WEFT_LIMIT_NOW_BCAST_BYTES = 4096,
@@ -55,6 +58,19 @@ static inline size_t weft_limit_reduce_share(const struct weft_coll_group *g)
 {
 	return (size_t)weft_setting_int(g->crowded ? WEFT_SET_COLL_SHARE_CROWDED
 						   : WEFT_SET_COLL_SHARE);
+}
+
+/* Broadcast from here on runs down a chain of ranks, in segments, each rank passing one on while it
+ * gets the next. */
+static inline size_t weft_limit_bcast_chain(void)
+{
+	return (size_t)weft_setting_int(WEFT_SET_COLL_CHAIN);
+}
+
+/* Reductions from here on are shared out by halving: fewer messages, one after the other. */
+static inline size_t weft_limit_reduce_halving(void)
+{
+	return (size_t)weft_setting_int(WEFT_SET_COLL_HALVING);
 }
 
 /* With more ranks than cores, up to here a root combines all contributions itself; it keeps all of

@@ -179,6 +179,11 @@ static bool share_it(const struct weft_coll_group *g, struct weft_view v)
 	return weft_view_bytes(v) >= weft_limit_reduce_share(g) && v.count >= (size_t)g->size;
 }
 
+static bool halve_it(const struct weft_coll_group *g, struct weft_view v)
+{
+	return weft_view_bytes(v) >= weft_limit_reduce_halving() && v.count >= (size_t)g->size;
+}
+
 bool weft_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes)
 {
 	return g->crowded && g->size <= WEFT_LIMIT_FLAT_RANKS_CROWDED &&
@@ -192,6 +197,8 @@ int weft_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g, struct
 		return after;
 	if (g->size == 1)
 		return weft_alg_copy(c, to, from, after);
+	if (halve_it(g, from))
+		return weft_alg_reduce_halving(c, g, from, to, root, after);
 	if (share_it(g, from))
 		return reduce_shares(c, g, from, to, root, after);
 	if (weft_alg_reduce_flat(g, weft_view_bytes(from)))
@@ -267,6 +274,8 @@ int weft_alg_allreduce(struct weft_coll *c, const struct weft_coll_group *g, str
 		return after;
 	if (g->size == 1)
 		return weft_alg_copy(c, to, from, after);
+	if (halve_it(g, from))
+		return weft_alg_allreduce_halving(c, g, from, to, after);
 	if (share_it(g, from))
 		return allreduce_shares(c, g, from, to, after);
 	if (weft_alg_reduce_flat(g, weft_view_bytes(from)))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/settings.h"
 #include "check.h"
 #include "coll/coll.h"
 #include "task/weft_task.h"
@@ -702,6 +703,36 @@ static void test_kinds(void)
 	CHECK(calls_in_advance > 0);
 }
 
+/* Chains and halving, from sizes on that tests can afford. */
+static void test_long(void)
+{
+	static const int sizes[] = {2, 3, 4, 5, 6, 7, 8, 11, 16, 19};
+	static const enum weft_coll_kind kinds[] = {WEFT_COLL_BCAST, WEFT_COLL_REDUCE,
+						    WEFT_COLL_ALLREDUCE};
+	CHECK(!weft_setting_set(WEFT_SET_COLL_HALVING, "64"));
+	CHECK(!weft_setting_set(WEFT_SET_COLL_CHAIN, "64"));
+	CHECK(!weft_setting_set(WEFT_SET_COLL_SPLIT, "64"));
+	for (size_t i = 0; i < weft_countof(sizes) * weft_countof(kinds) * 4; i++) {
+		uint64_t bits = rnd(16);
+		int n = sizes[i / 4 % weft_countof(sizes)];
+		struct weft_case k = {.kind = kinds[i % weft_countof(kinds)],
+				      .n = n,
+				      .root = (int)rnd((uint64_t)n),
+				      .count = i % 2 ? (size_t)n + rnd(4) : 100 + rnd(100),
+				      .in_place = bits & 1,
+				      .crowded = bits & 2,
+				      .user = bits & 4,
+				      .holes = bits & 8};
+		one_case(&k);
+	}
+	/* Several segments. */
+	struct weft_case k = {.kind = WEFT_COLL_BCAST, .n = 4, .root = 1, .count = 120000};
+	one_case(&k);
+	CHECK(!weft_setting_set(WEFT_SET_COLL_HALVING, "1024g"));
+	CHECK(!weft_setting_set(WEFT_SET_COLL_CHAIN, "1024g"));
+	CHECK(!weft_setting_set(WEFT_SET_COLL_SPLIT, "256k"));
+}
+
 /* ---- other properties --------------------------------------------------------------------- */
 
 /* A schedule may be started again and again, as persistent collectives do. */
@@ -810,6 +841,7 @@ int main(int argc, char **argv)
 	CHECK_EQ(weft_type_resized(m, 0, 12, &holey), WEFT_OK);
 	weft_type_unref(m);
 	test_kinds();
+	test_long();
 	test_again();
 	test_failure();
 	weft_type_unref(mat_type);
