@@ -346,8 +346,12 @@ def parse_paper(argv):
         "the papers, what they found, and what was measured here.")
     parser.add_argument("--html", default="weft-paper.html", metavar="FILE", help="(weft-paper.html)")
     parser.add_argument("--csv", metavar="FILE", help="all rows as well; --from reads them again")
-    parser.add_argument("--from", dest="given", metavar="FILE",
-                        help="measure nothing: make the page of this CSV")
+    parser.add_argument("--from", dest="given", metavar="FILE,...",
+                        help="measure nothing: make the page of these CSVs; later rows replace earlier ones")
+    parser.add_argument("--into", metavar="FILE",
+                        help="in parts: what is measured now replaces its rows in this CSV, and the page shows all")
+    parser.add_argument("--missing", action="store_true", help="with --into: only what is not in it yet")
+    parser.add_argument("--seconds", type=float, metavar="S", help="begin no bench later than this")
     parser.add_argument("--only", default="", metavar="BENCH,...", help="these benches (all)")
     parser.add_argument("--link", default="shm,tcp", metavar="LINK,...",
                         help="of " + ",".join(LINKS) + " (shm,tcp)")
@@ -364,8 +368,12 @@ def parse_paper(argv):
     for link in o.link:
         if link not in LINKS:
             die(f"--link: no '{link}'; there are {', '.join(LINKS)}")
-    for path in (o.html, o.csv):
+    for path in (o.html, o.csv, o.into):
         check_path(path)
+    if o.missing and not o.into:
+        die("--missing: what is missing where? give --into FILE")
+    if o.into and (o.given or o.csv):
+        die("--into FILE is read and written; --from and --csv do not go with it")
     if o.against is None:
         o.against = ",".join(name for name in PEERS if shutil.which(COMPILERS[name]))
     return o
@@ -398,32 +406,56 @@ def read_csv(path):
         die(f"{path}: {e.strerror}")
 
 
+def write_rows(path, rows):
+    with open(path + ".part", "w", newline="", encoding="utf-8") as f:
+        writer = csv.DictWriter(f, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    os.replace(path + ".part", path)
+
+
+def replaced(rows, more):
+    """rows, without those of the benches and links that more has, and more."""
+    fresh = {(row["bench"], row["link"]) for row in more}
+    return [row for row in rows if (row["bench"], row["link"]) not in fresh] + more
+
+
+def measure_parts(o, rows):
+    """What is asked for, as far as the time goes.  All rows, what failed, what is left."""
+    began, failed, left = time.monotonic(), [], []
+    there = {(row["bench"], row["link"]) for row in rows}
+    wanted = [(name, link) for name in o.only for link in o.link if link in BENCHES[name].links and
+              not (o.missing and (name, link) in there)]
+    with tempfile.TemporaryDirectory(prefix="weft-paper-") as folder:
+        for name, link in wanted:
+            if o.seconds and time.monotonic() - began > o.seconds:
+                left.append(f"{name} over {link}")
+                continue
+            more, code = measure_for_paper(o, name, link, folder)
+            rows = replaced(rows, more)
+            if o.into:
+                write_rows(o.into, rows)
+            if code:
+                failed.append(f"{name} over {link}")
+    return rows, failed, left
+
+
 def paper(argv):
     o = parse_paper(argv)
-    failed = []
-    if o.given:
-        rows = read_csv(o.given)
-    else:
-        rows = []
-        with tempfile.TemporaryDirectory(prefix="weft-paper-") as folder:
-            for name in o.only:
-                for link in o.link:
-                    if link not in BENCHES[name].links:
-                        continue
-                    more, code = measure_for_paper(o, name, link, folder)
-                    rows += more
-                    if code:
-                        failed.append(f"{name} over {link}")
+    rows, failed, left = [], [], []
+    for path in (o.given.split(",") if o.given else [o.into] if o.into and os.path.exists(o.into) else []):
+        rows = replaced(rows, read_csv(path))
+    if not o.given:
+        rows, failed, left = measure_parts(o, rows)
     if o.csv:
-        with open(o.csv, "w", newline="", encoding="utf-8") as f:
-            writer = csv.DictWriter(f, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_rows(o.csv, rows)
     with open(o.html, "w", encoding="utf-8") as f:
         f.write(page(rows, BENCHES, " ".join(["weft bench paper", *argv])))
     print(f"{o.html}: {len(rows)} rows of {len({row['bench'] for row in rows})} benches")
     for what in failed:
         say(f"weft bench paper: {what} failed")
+    if left:
+        say("weft bench paper: no time left for " + ", ".join(left))
     return 1 if failed or not rows else 0
 
 

@@ -88,6 +88,37 @@ def section(title, asks, theirs, names, rows, benches):
     return out
 
 
+def medians(rows, link, impl, metric):
+    """[(case, median)] in their order."""
+    return [(row["case"], float(row["median"])) for row in rows
+            if (row["link"], row["impl"], row["metric"]) == (link, impl, metric)]
+
+
+def in_short(name, rows):
+    """One line for each link: the first metric's first and last case, weft beside the others."""
+    out = []
+    for link in dict.fromkeys(row["link"] for row in rows):
+        mine = [row for row in rows if row["link"] == link]
+        metric, unit = mine[0]["metric"], mine[0]["unit"]
+        cases = list(dict.fromkeys(row["case"] for row in mine if row["metric"] == metric and
+                                   not row["case"].endswith(" progress off")))
+        for case in dict.fromkeys((cases[0], cases[-1])):
+            values = {impl: dict(medians(mine, link, impl, metric)).get(case)
+                      for impl in dict.fromkeys(row["impl"] for row in mine)}
+            said = "; ".join(f"{impl} {number(v)}" for impl, v in values.items() if v is not None)
+            out.append((f"{name} over {link}", f"{metric}, {case}", f"{said} {unit}"))
+    return out
+
+
+def overview(rows):
+    """The page's first table."""
+    lines = []
+    for name in dict.fromkeys(row["bench"] for row in rows):
+        lines += in_short(name, [row for row in rows if row["bench"] == name])
+    return ("<h2>In short</h2><p>The first measure of each bench, in its first and its last case, median.</p>" +
+            table(("bench", "what", "here"), lines)) if lines else ""
+
+
 def page(rows, benches, command):
     """rows: of the CSV.  The text of the page."""
     out, nav, told = [], [], set()
@@ -109,4 +140,4 @@ def page(rows, benches, command):
             f"<p>{html.escape(machine())}; {time.strftime('%Y-%m-%d %H:%M')}; "
             f"<code>{html.escape(command)}</code>. The papers' machines were others: shapes compare, "
             f"microseconds do not. All implementations were run in turn.</p><nav><ul>{links}</ul></nav>"
-            + "\n".join(out) + "</html>\n")
+            + overview(rows) + "\n".join(out) + "</html>\n")

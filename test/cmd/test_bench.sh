@@ -44,6 +44,21 @@ else
 	echo "FAILED: weft bench paper --from: $(cat "$work/out")" >&2
 	bad=1
 fi
+# In parts: what is measured replaces its rows, the rest stays; nothing is missing in the end.
+cp "$work/all.csv" "$work/parts.csv"
+sed 's/,shm,/,tcp,/' "$work/latency.csv" >"$work/tcp.csv"
+if "$BUILD/bin/weft" bench paper --from "$work/all.csv,$work/tcp.csv" --csv "$work/both.csv" --html "$page" >"$work/out" 2>&1 &&
+	"$BUILD/bin/weft" bench paper --into "$work/parts.csv" --missing --only latency,waiters,coll --link shm --html "$page" \
+		>"$work/out" 2>&1; then
+	grep -q '^latency,weft,shm' "$work/both.csv" && grep -q '^latency,weft,tcp' "$work/both.csv" &&
+		cmp -s "$work/all.csv" "$work/parts.csv" && grep -q 'In short' "$page" || {
+		echo "FAILED: parts of weft bench paper do not come together" >&2
+		bad=1
+	}
+else
+	echo "FAILED: weft bench paper in parts: $(cat "$work/out")" >&2
+	bad=1
+fi
 refused() {
 	"$BUILD/bin/weft" bench "$@" >"$work/out" 2>&1
 	code=$?
@@ -59,4 +74,6 @@ refused latency --runs 0
 refused latency --csv /nowhere/at/all
 refused paper --only nonsense
 refused paper --from /nowhere/at/all
+refused paper --missing
+refused paper --into a --csv b
 exit $bad
