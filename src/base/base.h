@@ -36,6 +36,17 @@ static inline void weft_cpu_relax(void)
 #endif
 }
 
+/* The line will be written soon: fetch it for that, without waiting. */
+static inline void weft_prefetch_write(const void *p)
+{
+#if defined(__x86_64__)
+	/* gcc makes a fetch for reading of the builtin; cores that lack this one ignore it. */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+#else
+	__builtin_prefetch(p, 1);
+#endif
+}
+
 /* Keeps the compiler, not the core, from moving accesses across. */
 static inline void weft_compiler_barrier(void)
 {

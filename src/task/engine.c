@@ -162,6 +162,7 @@ bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 				       ? 3600000
 				       : (int)((timeout_ns + 999999) / 1000000));
 	bool rang = false;
+	weft_told_woke(&e->told);
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.u32 == 0) { /* a kick */
 			noticed(e);
@@ -272,6 +273,7 @@ static weft_err start(struct weft_engine *e)
 	e->flavour = flavour_of(weft_setting_str(WEFT_SET_FLAVOUR));
 	atomic_store_explicit(&e->x_kicked_ns, 0, memory_order_relaxed);
 	e->slow_ns = (uint64_t)weft_setting_int(WEFT_SET_SLOW_TASK_MS) * 1000000u;
+	weft_told_woke(&e->told); /* what was noted before the last stop is no note */
 	e->baton.owed = false;
 	atomic_store_explicit(&e->baton.x_armed, false, memory_order_relaxed);
 	e->baton.fence =

@@ -18,6 +18,7 @@
 #include "queue/mask.h"
 #include "task/baton.h"
 #include "task/task.h"
+#include "task/told.h"
 #include "wait/waiter.h"
 
 #define WEFT_SLOT_MAX 1024 /* untouched slots cost address space only */
@@ -52,7 +53,8 @@ struct weft_engine {
 	/* Grows with every round of a waiter: what the watcher compares ("last poll"). */
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_rounds;
 	_Atomic bool x_pending; /* operations were left behind since the watcher last looked */
-	_Atomic bool x_napping; /* the watcher: its tick is a long one */
+
+	struct weft_told told; /* beside what submitters read of the baton */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_slots; /* slots ever used */
 	_Atomic uint32_t x_unarmable;                     /* sources that need the timer */
@@ -71,6 +73,7 @@ struct weft_engine {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_watcher_word; /* the watcher sleeps on it */
 	_Atomic uint64_t x_hold_ns;     /* since when something is held back; 0: nothing */
 	_Atomic uint32_t x_hold_rounds; /* the waiters' rounds at that time */
+	uint32_t word_seen;             /* W: its word when it last woke: kicks since then count */
 	_Atomic uint64_t x_tick_end_ns; /* the watcher's sleep ends then */
 	_Atomic bool x_hold_kick;       /* one change of the word says no more than: tick again */
 	pthread_t watcher;
@@ -115,6 +118,7 @@ struct weft_engine_self {
 	uint64_t test_cycles;
 	uint32_t seen_rounds;   /* of waiters, at our last submission */
 	unsigned polled_streak; /* submissions in a row between which somebody polled */
+	uint64_t unrung;        /* before this look others poll anyway: see tell() in task.c */
 	int place;              /* a worker's leaf */
 };
 extern _Thread_local struct weft_engine_self weft_engine_self;

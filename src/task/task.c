@@ -43,25 +43,37 @@ void weft_task_init(struct weft_task *t, const char *name, weft_task_fn *fn, voi
  */
 
 /*
- * Somebody shall look at the queues.  A thread that waits for what it has just submitted runs it
- * itself, and others may poll all the time without the baton: then it does not ring while the
- * watcher ticks, which looks within 0.4 ms should they have stopped just now.
+ * Does somebody poll all the time, without the baton?  Then the watcher need not be rung while it
+ * ticks: it looks within 0.4 ms should they have stopped just now.  Asked once per look of the
+ * watcher: the count of rounds is a line that pollers write.
  */
-static void tell(struct weft_engine *e)
+static bool others_poll(struct weft_engine *e, struct weft_engine_self *self, uint64_t key)
 {
-	struct weft_engine_self *self = &weft_engine_self;
-	enum weft_kick kick = weft_baton_submit_target(&e->baton);
-	if (kick == WEFT_KICK_NONE)
-		return;
 	/* Relaxed, all: hints; a tick that begins or ends meanwhile looks all the same. */
 	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 	self->polled_streak = rounds != self->seen_rounds ? self->polled_streak + 1 : 0;
 	self->seen_rounds = rounds;
-	if (self->polled_streak >= POLLED_STREAK && kick == WEFT_KICK_WATCHER &&
+	if (self->polled_streak < POLLED_STREAK)
+		return false;
+	self->unrung = key;
+	return true;
+}
+
+/* Somebody shall look at the queues.  Who waits for what it has just submitted runs it itself. */
+static void tell(struct weft_engine *e)
+{
+	struct weft_engine_self *self = &weft_engine_self;
+	enum weft_kick kick = weft_baton_submit_target(&e->baton);
+	uint64_t key;
+	if (kick == WEFT_KICK_NONE || weft_told_already(&e->told, kick, &key))
+		return;
+	if (kick == WEFT_KICK_WATCHER &&
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) == WEFT_WATCHER_TICKS &&
-	    !atomic_load_explicit(&e->x_napping, memory_order_relaxed))
+	    !atomic_load_explicit(&e->told.x_napping, memory_order_relaxed) &&
+	    (self->unrung == key || others_poll(e, self, key)))
 		return;
 	weft_engine_kick(e, kick);
+	weft_told_note(&e->told, key);
 }
 
 /* False: there is no engine. */
@@ -72,6 +84,7 @@ static bool enqueue(struct weft_task *t)
 		weft_tqueue_of_place(t->cpus ? weft_topo_cover(t->cpus, t->cpus_bytes) : 0);
 	if (weft_unlikely(!q))
 		return false;
+	weft_prefetch_write(&q->x_slot);
 	/* Relaxed: cancel_wait looks there, and again. */
 	atomic_store_explicit(&weft_task_cold(t)->x_queue, q, memory_order_relaxed);
 	int leaf = weft_unlikely(t->options & (WEFT_TASK_URGENT | WEFT_TASK_STRICT))

@@ -291,6 +291,8 @@ static uint32_t visited(struct weft_tqueue *q)
 int weft_tqueues_round(struct weft_tqueue *leaf, bool quiet)
 {
 	int ran = 0;
+	/* Its core alone looks here all the time: what comes comes with the right to take it. */
+	weft_prefetch_write(&leaf->x_slot);
 	for (struct weft_tqueue *q = leaf;;) { /* ends at the root at the latest */
 		uint32_t n = visited(q);
 		if (weft_unlikely(!weft_tqueue_idle(q)))

@@ -63,8 +63,10 @@ static inline bool weft_tqueue_slot_put(struct weft_tqueue *q, struct weft_task 
 static inline struct weft_task *weft_tqueue_slot_take(struct weft_tqueue *q)
 {
 	/* Relaxed: the exchange decides. */
-	if (!atomic_load_explicit(&q->x_slot, memory_order_relaxed))
+	struct weft_task *t = atomic_load_explicit(&q->x_slot, memory_order_relaxed);
+	if (!t)
 		return NULL;
+	weft_prefetch_write(t); /* it is ours most likely; at worst somebody loses the line */
 	/* GET <- PUT. */
 	return atomic_exchange_explicit(&q->x_slot, NULL, memory_order_acq_rel);
 }

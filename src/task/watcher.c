@@ -44,6 +44,15 @@ static uint32_t word(struct weft_engine *e)
 	return atomic_load_explicit(&e->x_watcher_word, memory_order_acquire);
 }
 
+/* Before we look: kicks from now on are for the next look.  The word as it is now. */
+static uint32_t woke(struct weft_engine *e)
+{
+	uint32_t seen = word(e);
+	weft_told_woke(&e->told);
+	e->word_seen = seen;
+	return seen;
+}
+
 static bool wanted(struct weft_engine *e)
 {
 	return atomic_load_explicit(&e->x_progress, memory_order_seq_cst) &&
@@ -244,13 +253,13 @@ struct ticks {
 /* One tick; returns whether we were kicked, for more than what is held back. */
 static bool tick(struct weft_engine *e, uint64_t ns)
 {
-	uint32_t seen = word(e);
+	uint32_t seen = e->word_seen;
 	/* Relaxed: a hint for hold(), which may kick us once more than needed. */
 	atomic_store_explicit(&e->x_tick_end_ns, weft_clock_ns() + ns, memory_order_relaxed);
 	weft_watcher_sit(&e->baton, WEFT_WATCHER_TICKS);
 	word_sleep(e, seen, ns);
 	bool hold = atomic_exchange_explicit(&e->x_hold_kick, false, memory_order_acquire);
-	return word(e) - seen > hold;
+	return woke(e) - seen > hold;
 }
 
 static void slower(struct ticks *t)
@@ -276,11 +285,12 @@ static void lie_under(struct weft_engine *e, struct ticks *t)
 /* The holder sleeps in the watch set; so do we, on our word.  True: moved because he leaves. */
 static bool sit_beside(struct weft_engine *e)
 {
-	uint32_t seen = word(e);
+	uint32_t seen = e->word_seen;
 	if (!weft_watcher_sit_beside(&e->baton))
 		return false;
 	while (word(e) == seen) /* ends: kicked by the leaving holder, a switch or a submission */
 		word_sleep(e, seen, WEFT_FOREVER);
+	(void)woke(e);
 	return true;
 }
 
@@ -290,9 +300,9 @@ void weft_engine_pending(void)
 	/* Relaxed, all: hints.  A mark that crosses the watcher's look costs one nap, no more. */
 	if (!atomic_load_explicit(&e->x_pending, memory_order_relaxed))
 		atomic_store_explicit(&e->x_pending, true, memory_order_relaxed);
-	if (weft_unlikely(atomic_load_explicit(&e->x_napping, memory_order_relaxed)) &&
+	if (weft_unlikely(atomic_load_explicit(&e->told.x_napping, memory_order_relaxed)) &&
 	    !weft_engine_self.no_progress &&
-	    atomic_exchange_explicit(&e->x_napping, false, memory_order_relaxed))
+	    atomic_exchange_explicit(&e->told.x_napping, false, memory_order_relaxed))
 		weft_engine_kick(e, WEFT_KICK_WATCHER);
 }
 
@@ -304,10 +314,10 @@ static bool tick_or_nap(struct weft_engine *e, struct ticks *t)
 		return tick(e, t->ns > HOLD_NS ? HOLD_NS : t->ns);
 	if (t->calm < CALM_TICKS)
 		return tick(e, t->ns);
-	atomic_store_explicit(&e->x_napping, true, memory_order_relaxed);
+	atomic_store_explicit(&e->told.x_napping, true, memory_order_relaxed);
 	bool kicked = atomic_load_explicit(&e->x_pending, memory_order_relaxed) ||
 		      tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS);
-	atomic_store_explicit(&e->x_napping, false, memory_order_relaxed);
+	atomic_store_explicit(&e->told.x_napping, false, memory_order_relaxed);
 	if (kicked)
 		t->ns = TICK_MIN_NS;
 	return kicked;
@@ -365,6 +375,7 @@ static void *run(void *arg)
 	struct weft_engine *e = arg;
 	struct ticks t = {.ns = TICK_MIN_NS, .rounds = rounds_now(e)};
 	e->slice_honoured = weft_engine_thread_settle("weft-watcher");
+	(void)woke(e);
 	weft_engine_self.runner = WEFT_RUNNER_WATCHER;
 	while (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) { /* ends: stop */
 		if (wanted(e))

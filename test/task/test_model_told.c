@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Kicks that are spared (task/told.h) in every order: of two submitters the second may rely on the
+ * first one's kick, and both submissions are looked at all the same, wherever the one who looks is
+ * between two sleeps.
+ */
+#include "model/explore.h"
+#include "task/told.h"
+
+enum { HOW = 1, SUBMITTERS = 2 };
+
+static struct weft_told told;
+static _Atomic int x_work[SUBMITTERS]; /* a seq_cst exchange, as in the queues */
+static _Atomic int x_edges;            /* kicks that nobody has taken */
+static int found;                      /* the explorer's: no order of its own */
+
+static void setup(void)
+{
+	memset((void *)&told, 0, sizeof told);
+	for (int i = 0; i < SUBMITTERS; i++)
+		atomic_store_explicit(&x_work[i], 0, memory_order_relaxed);
+	atomic_store_explicit(&x_edges, 0, memory_order_relaxed);
+	found = 0;
+}
+
+static void submit(int i)
+{
+	uint64_t key;
+	atomic_exchange_explicit(&x_work[i], 1, memory_order_seq_cst);
+	if (weft_told_already(&told, HOW, &key))
+		return;
+	atomic_fetch_add_explicit(&x_edges, 1, memory_order_acq_rel); /* the system call */
+	weft_told_note(&told, key);
+}
+
+static void first(void)
+{
+	submit(0);
+}
+
+static void second(void)
+{
+	submit(1);
+}
+
+/* Notes with the count of now, not with that of before the kick. */
+static void notes_late(void)
+{
+	uint64_t key;
+	atomic_exchange_explicit(&x_work[0], 1, memory_order_seq_cst);
+	if (weft_told_already(&told, HOW, &key))
+		return;
+	atomic_fetch_add_explicit(&x_edges, 1, memory_order_acq_rel);
+	(void)weft_told_already(&told, HOW, &key);
+	weft_told_note(&told, key);
+}
+
+static bool nothing_new(void *arg)
+{
+	int edges;
+	(void)arg;
+	memcpy(&edges, (void *)&x_edges, sizeof edges); /* as the kernel sees it */
+	return edges == 0;
+}
+
+static void look(void)
+{
+	for (int i = 0; i < SUBMITTERS; i++)
+		if (atomic_load_explicit(&x_work[i], memory_order_seq_cst)) {
+			atomic_store_explicit(&x_work[i], 0, memory_order_relaxed);
+			found++;
+		}
+}
+
+static void looks(void)
+{
+	while (found < SUBMITTERS) { /* ends: both are found; asleep for ever is the failure */
+		model_block(nothing_new, NULL);
+		atomic_exchange_explicit(&x_edges, 0, memory_order_acq_rel);
+		weft_told_woke(&told);
+		look();
+	}
+}
+
+static void looks_before_it_counts(void)
+{
+	while (found < SUBMITTERS) {
+		model_block(nothing_new, NULL);
+		atomic_exchange_explicit(&x_edges, 0, memory_order_acq_rel);
+		look();
+		weft_told_woke(&told);
+	}
+}
+
+int main(void)
+{
+	static const char *const must[] = {"weft_told_already l", "weft_told_woke x", NULL};
+	struct model good = {"two submit", setup, {looks, first, second}, NULL, 4};
+	struct model bad1 = {
+		"looks before it counts", setup, {looks_before_it_counts, first, second}, NULL, 4};
+	struct model bad2 = {"notes the wrong look", setup, {looks, notes_late, second}, NULL, 4};
+	explore(&good);
+	explore_mutants(&good, must);
+	explore_broken(&bad1);
+	explore_broken(&bad2);
+	return 0;
+}
