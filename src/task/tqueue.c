@@ -159,14 +159,11 @@ static void main_remove(struct weft_tqueue *q, struct weft_task *t)
 
 static void collect_locked(struct weft_tqueue *q)
 {
-	struct weft_mpsc_node *n;
-	struct weft_task *t = weft_tqueue_slot_take(q);
-	if (t)
+	struct weft_task *t;
+	weft_tqueue_moving_locked(q, true);
+	while ((t = weft_tqueue_pop_locked(q))) /* ends: producers must submit to lengthen it */
 		main_insert(q, t);
-	for (uint32_t i = 0; i < q->shards; i++)
-		/* ends: producers must submit to lengthen it */
-		while (!weft_mpsc_empty(&q->sub[i]) && (n = weft_mpsc_pop(&q->sub[i])))
-			main_insert(q, weft_task_of_sub(n));
+	weft_tqueue_moving_locked(q, false);
 }
 
 /* The next task that this thread may run, unlinked. */
@@ -304,13 +301,16 @@ int weft_tqueues_round(struct weft_tqueue *leaf, bool quiet)
 	}
 }
 
-int weft_tqueues_branch(struct weft_tqueue *leaf)
+int weft_tqueues_branch(struct weft_tqueue *leaf, bool *half_p)
 {
 	int ran = 0;
+	*half_p = false;
 	for (struct weft_tqueue *q = leaf; q; q = q->parent) { /* ends at the root */
 		visited(q);
-		if (!weft_tqueue_idle(q))
-			ran += visit(q, VISIT_WAIT);
+		if (weft_tqueue_idle(q))
+			continue;
+		ran += visit(q, VISIT_WAIT);
+		*half_p |= weft_tqueue_submitted(q);
 	}
 	return ran;
 }

@@ -71,6 +71,30 @@ static inline struct weft_task *weft_tqueue_slot_take(struct weft_tqueue *q)
 	return atomic_exchange_explicit(&q->x_slot, NULL, memory_order_acq_rel);
 }
 
+/* Mask held: the next submission; NULL: none, or one that is half done. */
+static inline struct weft_task *weft_tqueue_pop_locked(struct weft_tqueue *q)
+{
+	struct weft_task *t = weft_tqueue_slot_take(q);
+	for (uint32_t i = 0; !t && i < q->shards; i++) {
+		struct weft_mpsc_node *n =
+			weft_mpsc_empty(&q->sub[i]) ? NULL : weft_mpsc_pop(&q->sub[i]);
+		t = n ? weft_task_of_sub(n) : NULL;
+	}
+	return t;
+}
+
+/*
+ * Mask held: around moving submissions into main.  Between the two a task may be in neither, and
+ * the one thread that may run it, rung for it, must not find the queue idle and sleep.
+ */
+static inline void weft_tqueue_moving_locked(struct weft_tqueue *q, bool begin)
+{
+	/* MOVING -> IDLE.  Single writer.  Relaxed: the pop that empties a submission queue
+	 * releases it, the look at that queue acquires it. */
+	uint32_t n = atomic_load_explicit(&q->x_main, memory_order_relaxed);
+	atomic_store_explicit(&q->x_main, begin ? n + 1 : n - 1, memory_order_relaxed);
+}
+
 /* A queue for each place of the loaded topology. */
 weft_err weft_tqueues_create(void) weft_must_use;
 /* Reports tasks that are still queued, then frees the queues. */
@@ -99,7 +123,8 @@ static inline bool weft_tqueue_submitted(const struct weft_tqueue *q)
 
 static inline bool weft_tqueue_idle(const struct weft_tqueue *q)
 {
-	/* Relaxed for main: who puts something there holds the mask and looks himself. */
+	/* IDLE <- MOVING.  Relaxed for main, looked at second: where a submission is gone, it is
+	 * there by then, or has been run. */
 	return !weft_tqueue_submitted(q) &&
 	       atomic_load_explicit(&q->x_main, memory_order_relaxed) == 0;
 }
@@ -113,8 +138,9 @@ bool weft_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t);
  */
 int weft_tqueues_round(struct weft_tqueue *leaf, bool quiet);
 
-/* From leaf up, every queue; waits for queues that others work on. */
-int weft_tqueues_branch(struct weft_tqueue *leaf);
+/* From leaf up, every queue; waits for queues that others work on.  May the caller sleep after it
+ * found nothing?  *half_p: no, a submission is half done. */
+int weft_tqueues_branch(struct weft_tqueue *leaf, bool *half_p);
 
 /* Every queue of the machine. */
 int weft_tqueues_visit_all(void);

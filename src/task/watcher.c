@@ -256,8 +256,16 @@ static bool tick(struct weft_engine *e, uint64_t ns)
 	uint32_t seen = e->word_seen;
 	/* Relaxed: a hint for hold(), which may kick us once more than needed. */
 	atomic_store_explicit(&e->x_tick_end_ns, weft_clock_ns() + ns, memory_order_relaxed);
+	/* Relaxed: ours. */
+	bool out = atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
+		   WEFT_WATCHER_UNDER;
 	weft_watcher_sit(&e->baton, WEFT_WATCHER_TICKS);
-	word_sleep(e, seen, ns);
+	/* Out of the watch set: who submitted before we said so has kicked us there, and we have
+	 * left.  Who comes now changes our word. */
+	if (!out || !weft_engine_tasks_waiting(e))
+		word_sleep(e, seen, ns);
+	else
+		drain(e);
 	bool hold = atomic_exchange_explicit(&e->x_hold_kick, false, memory_order_acquire);
 	return woke(e) - seen > hold;
 }

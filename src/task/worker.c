@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "task/engine_int.h"
 #include "task/tqueue.h"
+#include "task/word.h"
 #include "topo/topo.h"
 
 #include <linux/futex.h>
@@ -50,12 +51,16 @@ static void *run(void *arg)
 	if (weft_topo_is_real() && !weft_topo_bind_self(w->place))
 		weft_debug("a worker could not be bound to %s", weft_topo_node(w->place)->name);
 	for (;;) { /* ends: stop */
-		/* RING: what the ringer submitted before is visible. */
-		uint32_t seen = atomic_load_explicit(&w->x_word, memory_order_acquire);
+		bool half;
+		uint32_t seen = weft_word_seen(&w->x_word);
 		if (atomic_load_explicit(&x_stop, memory_order_acquire))
 			return NULL;
-		while (weft_tqueues_branch(weft_tqueue_of_place(w->place)))
+		while (weft_tqueues_branch(weft_tqueue_of_place(w->place), &half))
 			weft_outside_tell(&weft_engine); /* ends: nothing is left that we may run */
+		if (half) { /* ours may lie behind it, and its submitter does not ring us */
+			sched_yield();
+			continue;
+		}
 		(void)syscall(SYS_futex, &w->x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL,
 			      NULL, 0);
 	}
@@ -63,8 +68,7 @@ static void *run(void *arg)
 
 static void wake(struct worker *w)
 {
-	/* RING -> worker.  Carries: the submission. */
-	atomic_fetch_add_explicit(&w->x_word, 1, memory_order_release);
+	weft_word_ring(&w->x_word);
 	(void)syscall(SYS_futex, &w->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 

@@ -116,6 +116,36 @@ static void submits(void)
 	kick(weft_baton_submit_target(&baton));
 }
 
+/* ---- a submission against a watcher that comes out of the watch set to tick
+ * ------------------------- */
+
+static void under_setup(void)
+{
+	setup_with(WEFT_BATON_VACANT, WEFT_WATCHER_UNDER);
+	atomic_store_explicit(&baton.x_armed, true, memory_order_relaxed);
+}
+
+/* Without its look it would sleep a tick, here for ever. */
+static void comes_out_how(bool look)
+{
+	int seen = atomic_load_explicit(&x_word, memory_order_acquire);
+	weft_watcher_sit(&baton, WEFT_WATCHER_TICKS);
+	if (look && take_work())
+		return;
+	model_block(no_word, &seen);
+	MODEL_CHECK(take_work());
+}
+
+static void comes_out(void)
+{
+	comes_out_how(true);
+}
+
+static void comes_out_without_a_look(void)
+{
+	comes_out_how(false);
+}
+
 /* ---- messages while holder and watcher change places
  * ------------------------------------------------ */
 
@@ -278,6 +308,8 @@ int main(void)
 {
 	static const char *const sleep_must[] = {"weft_baton_sleep x", "weft_baton_submit_target l",
 						 NULL};
+	static const char *const out_must[] = {"weft_watcher_sit x", "weft_baton_submit_target l",
+					       NULL};
 	static const char *const move_must[] = {"weft_baton_wake x", "weft_watcher_sit_beside x",
 						NULL};
 	static const char *const park_must[] = {"weft_baton_park x", "weft_baton_leave x", NULL};
@@ -288,6 +320,13 @@ int main(void)
 				   {sleeps_without_a_look, submits},
 				   NULL,
 				   8};
+	struct model out = {
+		"submission, watcher begins to tick", under_setup, {comes_out, submits}, NULL, 8};
+	struct model out_bad = {"no look before the tick",
+				under_setup,
+				{comes_out_without_a_look, submits},
+				NULL,
+				8};
 	struct model move = {"messages, holder leaves, watcher moves",
 			     message_setup,
 			     {waits_and_leaves, watches, sends_two},
@@ -313,6 +352,9 @@ int main(void)
 	explore(&asleep);
 	explore_mutants(&asleep, sleep_must);
 	explore_broken(&asleep_bad);
+	explore(&out);
+	explore_mutants(&out, out_must);
+	explore_broken(&out_bad);
 	explore(&off);
 	explore_mutants(&off, park_must);
 	explore(&over);
