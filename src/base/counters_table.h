@@ -30,6 +30,7 @@ WEFT_COUNTER(CREDIT_ASKED, "credit_asked", "small messages that asked first beca
 WEFT_COUNTER(RNDV_SENT, "rndv_sent", "messages sent by rendezvous")
 WEFT_COUNTER(RNDV_FETCHED, "rndv_fetched", "large messages that the receiver copied from the sender's memory")
 WEFT_COUNTER(RNDV_PUSHED, "rndv_pushed", "large messages that the sender copied into the receiver's memory")
+WEFT_COUNTER(RNDV_SHARED, "rndv_shared", "large messages that both sides copied, pieces of it each")
 WEFT_COUNTER(LEFT, "left", "steps of large messages that the watcher left to the application's own calls")
 WEFT_COUNTER(UNEXPECTED, "unexpected", "messages that came before their receive")
 WEFT_COUNTER(MATCH_STEPS, "match_steps", "entries that matching had to look at beyond the first")

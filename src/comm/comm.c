@@ -434,6 +434,8 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 	self.core->hold = weft_engine_hold;
 	self.card = calloc((size_t)boot->size, sizeof *self.card);
 	err = self.card ? reach_everybody(boot) : WEFT_ERR_NOMEM;
+	/* With more ranks than cores somebody else needs the core on which the sender waits. */
+	self.core->share_min = self.crowded ? 0 : (size_t)weft_setting_int(WEFT_SET_SHARE_COPY);
 	if (!err)
 		err = sources_add();
 	if (err) {

@@ -126,6 +126,7 @@ struct weft_core_req_recv {
 	uint64_t want;       /* R bytes that will be delivered */
 	uint64_t got;        /* P or the puller */
 	bool explicit_only;  /* as with sends */
+	uint8_t share;       /* R: 1 + the slot in the core, 0: not shared */
 	struct weft_gate *gate;
 	struct weft_left left;
 } __attribute__((may_alias));
@@ -292,6 +293,20 @@ struct weft_ctx_mid {
 
 #define WEFT_IOV_MAX 32
 
+/* A large message that both sides copy (share.c). */
+struct weft_share {
+	_Atomic uint64_t *word; /* I */
+	uint64_t number, piece; /* I */
+	unsigned n, id;         /* I: pieces; the name for the report */
+	uint64_t at, to;        /* the puller: fetched; claimed */
+	unsigned helped; /* the puller, before it is through: pieces that the sender claimed */
+	bool failed;     /* the same */
+	uint64_t placed; /* the poller, before the report is through */
+	_Atomic unsigned x_through; /* who is through: puller, report */
+};
+
+#define WEFT_CONTROL_MAX 24 /* payload of a control packet */
+
 /* What the payload that place() announced is for; P throughout. */
 struct weft_rx {
 	enum { WEFT_RX_NONE, WEFT_RX_RECV, WEFT_RX_MSG, WEFT_RX_DATA, WEFT_RX_CONTROL } what;
@@ -300,7 +315,7 @@ struct weft_rx {
 	struct weft_wire head; /* DATA, CONTROL */
 	void *bounce;          /* for layouts of too many pieces */
 	uint64_t off, len, room;
-	char control[sizeof(struct weft_wire_rts)];
+	char control[WEFT_CONTROL_MAX];
 	char *pack; /* where a packet of several messages is collected; made when needed */
 	struct iovec iov[WEFT_IOV_MAX];
 };
@@ -329,16 +344,18 @@ struct weft_gate {
 	alignas(WEFT_CACHELINE) struct weft_core *core; /* I */
 	int peer;                                       /* I */
 	_Atomic bool x_mute; /* an answer is lost for want of memory: the next ready() ends it */
-	_Atomic bool x_get_failed;     /* get() does not work with this peer after all */
-	_Atomic uint64_t x_credit_got; /* P writes: what the peer ever gave back */
-	_Atomic uint64_t x_used;       /* P writes: payload delivered as it came */
-	_Atomic uint64_t x_used_late;  /* payload of unexpected messages that are gone */
-	_Atomic bool x_credit_asked;   /* a packet that gives credit back is on its way */
-	uint64_t credit_given;         /* I: how much of the peer's may be under way */
-	uint64_t recv_eager;           /* P: eager payload that ever came */
-	uint32_t recv_seq;             /* P */
-	struct weft_ctx *rx_ctx;       /* P: the context of the last message */
-	struct weft_rx *rx;            /* P: made at the first place() */
+	_Atomic bool x_get_failed;       /* get() does not work with this peer after all */
+	_Atomic bool x_get_works;        /* it has, once */
+	_Atomic unsigned x_share_misses; /* offers to share a copy that the peer did not take up */
+	_Atomic uint64_t x_credit_got;   /* P writes: what the peer ever gave back */
+	_Atomic uint64_t x_used;         /* P writes: payload delivered as it came */
+	_Atomic uint64_t x_used_late;    /* payload of unexpected messages that are gone */
+	_Atomic bool x_credit_asked;     /* a packet that gives credit back is on its way */
+	uint64_t credit_given;           /* I: how much of the peer's may be under way */
+	uint64_t recv_eager;             /* P: eager payload that ever came */
+	uint32_t recv_seq;               /* P */
+	struct weft_ctx *rx_ctx;         /* P: the context of the last message */
+	struct weft_rx *rx;              /* P: made at the first place() */
 };
 
 /* ---- the core ----------------------------------------------------------------------------- */
@@ -381,7 +398,10 @@ struct weft_core {
 	bool (*hold)(void); /* or NULL: will somebody poll soon, and not at once? */
 	const struct weft_strategy *strategy; /* I: for each gate; NULL: fifo */
 	uint64_t credit;                      /* I: what each peer may have under way to us */
-	bool offer;                           /* I: offer buffers instead of fetching; for tests */
+	size_t share_min;          /* I: from how many bytes on both sides copy; 0: never */
+	_Atomic uint32_t x_shares; /* bits: slots in use */
+	struct weft_share share[WEFT_NET_WORDS];
+	bool offer;      /* I: offer buffers instead of fetching; for tests */
 	bool background; /* I: large copies are tasks of the engine; else they run at once */
 };
 
@@ -488,6 +508,16 @@ enum weft_post weft_rndv_post_locked(struct weft_gate *g, struct weft_out *o);
 void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *payload, size_t len);
 void weft_rndv_fin(struct weft_gate *g, const struct weft_wire *h);
 void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len);
+
+/* share.c: a large message copied by both sides */
+/* Offers to share r's copy; false: not possible, or not worth it. */
+bool weft_share_begin(struct weft_req *r);
+bool weft_share_pull_step(struct weft_req *r); /* as weft_pull_step */
+void weft_share_report(struct weft_gate *g, const struct weft_wire *h);
+/* The peer is gone, and r's id with it.  True: r is shared, and ends by itself. */
+bool weft_share_abandon(struct weft_req *r);
+void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void *payload,
+		     size_t len);
 
 /* inbound.c */
 struct weft_net_events weft_rail_events(struct weft_rail *rail);

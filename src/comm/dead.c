@@ -27,6 +27,8 @@ static void fail_ids(struct weft_core *core, int peer)
 		weft_send_drop(r, WEFT_ERR_PEER);
 	from = 0;
 	while ((r = weft_ids_take_any(&core->ids, weft_id_recv(peer), &from))) {
+		if (weft_share_abandon(r))
+			continue;
 		r->status.bytes = 0;
 		weft_recv_finish(r, WEFT_ERR_PEER);
 	}

@@ -60,6 +60,7 @@ void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t 
 	v->want = r->status.bytes;
 	v->got = 0;
 	v->gate = g;
+	v->share = 0;
 	v->out.rts.id = id;
 	v->out.rts.addr = addr;
 	if (!weft_copy_leave_recv(r))
@@ -80,6 +81,7 @@ void weft_rndv_go_on(struct weft_req *r)
 		return;
 	} else if (v->out.rts.addr && weft_gate_can_get(g) &&
 		   !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed)) {
+		(void)weft_share_begin(r);
 		weft_copy_start(g->core, r, false, v->want <= COPY_INLINE);
 	} else {
 		ask(r);
@@ -135,6 +137,8 @@ bool weft_pull_step(struct weft_req *r)
 	struct weft_core *core = g->core;
 	size_t len = 0;
 
+	if (v->share)
+		return weft_share_pull_step(r);
 	weft_err err = weft_gate_down(g) ? WEFT_ERR_PEER : pull_piece(r, &len);
 	if (err) {
 		if (weft_gate_down(g)) {
@@ -153,6 +157,9 @@ bool weft_pull_step(struct weft_req *r)
 	v->got += len;
 	if (v->got < v->want)
 		return false;
+	/* Relaxed: a hint, set once. */
+	if (weft_unlikely(!atomic_load_explicit(&g->x_get_works, memory_order_relaxed)))
+		atomic_store_explicit(&g->x_get_works, true, memory_order_relaxed);
 	weft_count(WEFT_CNT_RNDV_FETCHED, 1);
 	weft_gate_fin(g, v->out.rts.id);
 	weft_recv_finish(r, WEFT_OK);
@@ -167,7 +174,7 @@ bool weft_rndv_offer(struct weft_req *r)
 	struct weft_core_req_recv *v = weft_req_recv(r);
 	struct weft_gate *g = v->gate;
 
-	if (r->buf.type || weft_gate_down(g) || !weft_gate_can_put(g))
+	if (r->buf.type || v->share || weft_gate_down(g) || !weft_gate_can_put(g))
 		return false;
 	ask_with(r, WEFT_WIRE_OFFER);
 	return true;
@@ -378,6 +385,10 @@ enum weft_post weft_rndv_post_locked(struct weft_gate *g, struct weft_out *o)
 
 void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *payload, size_t len)
 {
+	if (h->flags & WEFT_WIRE_SHARE) {
+		weft_share_help(g, h, payload, len);
+		return;
+	}
 	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_send(g->peer));
 	struct weft_core_req_send *s = r ? weft_req_send(r) : NULL;
 	bool offer = h->flags & WEFT_WIRE_OFFER;
@@ -420,9 +431,15 @@ void weft_rndv_fin(struct weft_gate *g, const struct weft_wire *h)
 void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
 {
 	uint64_t off = h->sequence | (uint64_t)(uint32_t)h->tag << 32;
+	if (h->flags & WEFT_WIRE_SHARE) {
+		weft_share_report(g, h);
+		return;
+	}
 	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_recv(g->peer));
 	struct weft_core_req_recv *v = r ? weft_req_recv(r) : NULL;
 
+	if (r && v->share)
+		r = NULL;
 	if (r && h->flags & WEFT_WIRE_PLACED && !len && !off && !v->got && h->length == v->want)
 		len = h->length; /* the sender has written it all */
 	if (!r || h->length != len || off != v->got || len > v->want - off) {

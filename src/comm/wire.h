@@ -13,6 +13,7 @@
  * RTS      S->R   envelope  context    tag      data bytes      struct weft_wire_rts
  * CTS      R->S   R's id    S's id     most     bytes wanted    -
  *                                                               OFFER: address, 8 bytes
+ *                                                               SHARE: see share.c; tag: the word
  * DATA     S->R   offset lo R's id     off. hi  bytes here      that part of the data
  *                                                               PLACED: none, it is there
  * FIN      R->S   -         S's id     -        -               -
@@ -28,6 +29,7 @@
  *   rendezvous:  RTS, CTS, DATA ...       R has the data when all bytes wanted are there
  *                RTS, FIN                 R took the data itself (get), or wanted none
  *                RTS, CTS + OFFER, DATA + PLACED   S wrote the data itself (put)
+ *                RTS, CTS + SHARE, (DATA + PLACED + SHARE,) FIN   both did, pieces of it each
  *
  * `most` bounds the payload of each DATA packet; 0: no bound.
  *
@@ -52,6 +54,7 @@ enum weft_wire_kind {
 #define WEFT_WIRE_SYNC 1u   /* flag of EAGER */
 #define WEFT_WIRE_OFFER 1u  /* flag of CTS */
 #define WEFT_WIRE_PLACED 1u /* flag of DATA */
+#define WEFT_WIRE_SHARE 2u  /* flag of CTS and DATA */
 
 struct weft_wire {
 	uint8_t kind;

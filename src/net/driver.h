@@ -159,6 +159,14 @@ struct weft_driver {
 	void *(*board)(struct weft_net *net, int peer);
 
 	/*
+	 * Both may be NULL, and are safe in any thread.  word: the i-th of WEFT_NET_WORDS that
+	 * `peer`, or this process itself, shows like the board; NULL: as there.  awake: does
+	 * somebody at peer look for messages at this moment, as far as a load can tell?
+	 */
+	_Atomic uint64_t *(*word)(struct weft_net *net, int peer, unsigned i);
+	bool (*awake)(struct weft_net *net, int peer);
+
+	/*
 	 * Both may be NULL; the poller calls them, not within an upcall of this instance.
 	 * drop: ends the connection to peer as if it had broken; placed(), sent() and down() follow
 	 * at once.  revive: after down(), with no post under way: from now on a post, or the peer,
@@ -168,6 +176,7 @@ struct weft_driver {
 	void (*revive)(struct weft_net *net, int peer);
 };
 #define WEFT_NET_BOARD_BYTES 16128
+#define WEFT_NET_WORDS 32
 
 extern const struct weft_driver weft_driver_self;
 extern const struct weft_driver weft_driver_shm;

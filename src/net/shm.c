@@ -518,6 +518,24 @@ static void *shm_board(struct weft_net *net, int peer)
 	return ((struct weft_shm_inbox *)s->link[peer].tx_inbox)->board;
 }
 
+static _Atomic uint64_t *shm_word(struct weft_net *net, int peer, unsigned i)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	struct weft_shm_inbox *inbox = s->inbox;
+	if (i >= WEFT_NET_WORDS || peer < 0 || peer >= s->job.size)
+		return NULL;
+	if (peer != s->job.rank)
+		inbox = is_up(&s->link[peer]) ? s->link[peer].tx_inbox : NULL;
+	return inbox ? &inbox->word[i].x_word : NULL;
+}
+
+static bool shm_awake(struct weft_net *net, int peer)
+{
+	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
+	/* A hint: it may fall asleep, or wake, at any moment. */
+	return is_up(k) && !weft_bell_armed(k->bell, true);
+}
+
 static void shm_drop(struct weft_net *net, int peer, const char *why)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
@@ -547,6 +565,8 @@ const struct weft_driver weft_driver_shm = {
 	.drain = shm_drain,
 	.card = shm_card,
 	.board = shm_board,
+	.word = shm_word,
+	.awake = shm_awake,
 	.drop = shm_drop,
 	.revive = shm_revive,
 };

@@ -33,12 +33,17 @@ enum weft_shm_state {
 	WEFT_SHM_DOWN,
 };
 
-/* What each process shows to all: its bell, and a board for the layers above. */
+struct weft_shm_word {
+	alignas(WEFT_CACHELINE) _Atomic uint64_t x_word;
+};
+
+/* What each process shows to all: its bell, a board and words for the layers above. */
 struct weft_shm_inbox {
 	struct weft_bell bell;
 	alignas(WEFT_CACHELINE) char board[WEFT_NET_BOARD_BYTES];
+	struct weft_shm_word word[WEFT_NET_WORDS];
 };
-_Static_assert(sizeof(struct weft_shm_inbox) <= 4 * 4096, "an inbox is four pages");
+_Static_assert(sizeof(struct weft_shm_inbox) <= 5 * 4096, "an inbox is five pages");
 
 struct weft_shm_link {
 	/* Read by posters. */

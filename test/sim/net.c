@@ -210,6 +210,8 @@ static void cover_arrival(const struct weft_wire *h, uint64_t unexpected_before)
 		sim_cover(unexpected ? SIM_UNEXPECTED_EAGER : SIM_MATCHED_EAGER);
 	else if (h->kind == WEFT_WIRE_RTS)
 		sim_cover(unexpected ? SIM_UNEXPECTED_RTS : SIM_MATCHED_RTS);
+	else if (h->kind == WEFT_WIRE_DATA && h->flags & WEFT_WIRE_SHARE)
+		sim_cover(SIM_SHARED);
 }
 
 /* Delivers at most one packet of a lane, or a part of one. */
@@ -358,6 +360,7 @@ static weft_err sim_get(struct weft_net *net, int peer, uint64_t remote, const s
 	}
 	CHECK_EQ(len, 0);
 	sim_cover(SIM_FETCHED);
+	others();
 	return WEFT_OK;
 }
 
@@ -365,7 +368,9 @@ static weft_err sim_put(struct weft_net *net, int peer, uint64_t remote, const s
 			unsigned n, size_t len)
 {
 	char *to = (char *)(uintptr_t)remote;
-	weft_err err = copy_allowed((struct sim_net *)net, peer, sim.plan.put_fails);
+	/* Perhaps after a few pieces. */
+	weft_err err =
+		copy_allowed((struct sim_net *)net, peer, sim.plan.put_fails && sim_chance(50));
 	if (err) {
 		sim_cover(SIM_PUT_FAILED);
 		return err;
@@ -377,7 +382,21 @@ static weft_err sim_put(struct weft_net *net, int peer, uint64_t remote, const s
 	}
 	CHECK_EQ(len, 0);
 	sim_cover(SIM_PUSHED);
+	others();
 	return WEFT_OK;
+}
+
+static _Atomic uint64_t *sim_word(struct weft_net *net, int peer, unsigned i)
+{
+	(void)net;
+	return i < WEFT_NET_WORDS ? &sim.rank[peer].x_word[i] : NULL;
+}
+
+static bool sim_awake(struct weft_net *net, int peer)
+{
+	(void)net;
+	(void)peer;
+	return sim_chance(80);
 }
 
 /* ---- life --------------------------------------------------------------------------------- */
@@ -447,6 +466,8 @@ const struct weft_driver sim_driver = {
 	.put = sim_put,
 	.drain = sim_drain,
 	.card = sim_card,
+	.word = sim_word,
+	.awake = sim_awake,
 };
 
 void sim_net_begin(void)

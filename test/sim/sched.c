@@ -43,6 +43,7 @@ static void draw_plan(struct sim_plan *p)
 	p->get_fails = sim_chance(20);
 	p->put_fails = sim_chance(20);
 	p->offer = sim_chance(40);
+	p->share = sim_chance(60);
 	p->large = sim_pick(50) == 0;
 	p->close_last = sim_chance(20);
 	p->notice_ns = ONE_OF(0, 10000, 5000000000u);
@@ -172,6 +173,7 @@ static void cores_make(void)
 		CHECK(!weft_core_create(r, sim.plan.ranks, core));
 		(*core)->down_hook = on_down;
 		(*core)->offer = sim.plan.offer;
+		(*core)->share_min = sim.plan.share ? 1 : 0;
 		(*core)->credit = sim.plan.credit;
 		for (int i = 0; i < sim.plan.rails; i++)
 			CHECK(!weft_core_rail_add(*core, &sim_driver, &job));

@@ -38,7 +38,7 @@ struct sim_plan {
 	uint64_t delay_ns;                   /* longest on the way */
 	size_t eager_max, inline_max, max_payload;
 	uint64_t credit;
-	bool can_get, get_fails, put_fails, offer;
+	bool can_get, get_fails, put_fails, offer, share;
 	bool large;       /* some messages of several pieces */
 	int victim;       /* dies after kill_at calls; -1: nobody */
 	int cut_a, cut_b; /* the link between them breaks after kill_at calls; -1: none */
@@ -87,6 +87,7 @@ struct sim_rank {
 	struct sim_net *net[SIM_RAILS];
 	bool dead;
 	uint64_t frozen_until_ns;
+	_Atomic uint64_t x_word[WEFT_NET_WORDS];
 	unsigned posting[SIM_RANKS]; /* frames of post to that peer on the stack */
 };
 

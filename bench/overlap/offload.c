@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * offload.c - how long does the sender take for: start a send, compute, wait?  (CAC 2008, figs. 5
+ * and 6)
+ *
+ * Unit      microseconds of the sender; small messages beside 20 us of computation, large ones
+ *           beside 100 us.
+ * Bound     the longer of computation and transfer; without offload or progress their sum.
+ * Method    the receiver has posted its receive, says so, and waits.  Median of single exchanges.
+ *           Rows "alone" are the same without computation.
+ */
+#include "bench_mpi.h"
+
+static double once(char *buf, int bytes, int partner, long turns)
+{
+	MPI_Request r;
+	char byte = 0;
+	double t = 0;
+
+	if (bench_is_sender()) {
+		MPI_Recv(&byte, 1, MPI_CHAR, partner, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		t = bench_now_us();
+		MPI_Isend(buf, bytes, MPI_CHAR, partner, 1, MPI_COMM_WORLD, &r);
+		if (turns)
+			bench_compute(turns);
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+		t = bench_now_us() - t;
+		MPI_Recv(&byte, 1, MPI_CHAR, partner, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else {
+		MPI_Irecv(buf, bytes, MPI_CHAR, partner, 1, MPI_COMM_WORLD, &r);
+		MPI_Send(&byte, 1, MPI_CHAR, partner, 2, MPI_COMM_WORLD);
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+		MPI_Send(&byte, 1, MPI_CHAR, partner, 3, MPI_COMM_WORLD);
+	}
+	return t;
+}
+
+static void run(char *buf, int bytes, int partner, const char *metric, long turns)
+{
+	double us[201];
+	char text[32];
+	int n = bench_quick ? 31 : 201;
+
+	for (int i = -3; i < n; i++) {
+		double t = once(buf, bytes, partner, turns);
+		if (i >= 0)
+			us[i] = t;
+	}
+	if (bench_rank == 0)
+		bench_row(bench_size((size_t)bytes, text, sizeof(text)), metric, "us",
+			  bench_median(us, n));
+}
+
+int main(int argc, char **argv)
+{
+	static const int small[] = {8, 256, 1024, 4096, 8192, 16384, 32768, 0};
+	static const int large[] = {65536, 131072, 262144, 524288, 1 << 20, 0};
+
+	bench_start(&argc, &argv, MPI_THREAD_SINGLE);
+	if (argc > 1)
+		bench_usage(argv[0], argv[1], "[--quick]");
+	int partner = bench_partner();
+	char *buf = bench_alloc(1 << 20);
+	long per_20 = bench_turns(20), per_100 = bench_turns(100);
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (const int *s = small; *s; s += bench_quick && s[1] && s[2] ? 2 : 1) {
+		run(buf, *s, partner, "alone", 0);
+		run(buf, *s, partner, "computing", per_20);
+	}
+	for (const int *s = large; *s; s += bench_quick && s[1] && s[2] ? 2 : 1) {
+		run(buf, *s, partner, "alone", 0);
+		run(buf, *s, partner, "computing", per_100);
+	}
+	MPI_Finalize();
+	free(buf);
+	return 0;
+}

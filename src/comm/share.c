@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * share.c - a large message copied by both sides at once: the receiver fetches from the front, the
+ * sender, while it does nothing but wait, writes from the back.
+ *
+ *   receiver   CTS + SHARE: where the buffer is, the number, the size of a piece; fetches pieces
+ *   sender     if it is a thread of the application that reads this: writes pieces; DATA + PLACED +
+ *              SHARE says how many bytes, once, if it has claimed any
+ *   receiver   all pieces claimed, and the report is there if the sender claimed any: FIN
+ *
+ * Nobody waits for the sender: one that computes never reads the offer in time, the receiver claims
+ * all pieces, and the number is stale when it does.  Two are through when the fetching has ended
+ * and, if the sender helped, its report is there; whoever comes second ends the request.  When the
+ * sender wrote less than it claimed, the receiver fetches everything itself.
+ */
+#include <stdlib.h>
+#include "comm/share.h"
+#include "comm/comm_int.h"
+#include "comm/credit.h"
+#include "task/task.h"
+#include "task/weft_task.h"
+
+#define PIECE_MAX ((size_t)256 * 1024) /* as in rndv.c */
+#define SMALL ((size_t)128 * 1024)     /* copied on the spot */
+#define MISSES 4                       /* offers in a row that nobody took up ... */
+#define MISSES_SKIP 15                 /* ... after which so many messages go without */
+
+enum { PULLED = 1, REPORTED = 2 };
+
+/* What the sender is told besides the CTS's head; the tag is the number of the word. */
+struct offer {
+	uint64_t addr, number, piece;
+};
+_Static_assert(sizeof(struct offer) <= WEFT_CONTROL_MAX, "an offer comes as a control packet");
+
+/* ---- the receiver -------------------------------------------------------------------------- */
+
+static int slot_take(struct weft_core *core)
+{
+	/* Relaxed: the slot's fields come and go with its bit, see slot_give. */
+	uint32_t seen = atomic_load_explicit(&core->x_shares, memory_order_relaxed);
+	while (~seen) { /* ends: all are taken, or one is ours */
+		int slot = __builtin_ctz(~seen);
+		/* HAVE <- GAVE (slot_give).  Carries: the last user is through with the slot. */
+		if (atomic_compare_exchange_weak_explicit(&core->x_shares, &seen, seen | 1u << slot,
+							  memory_order_acquire,
+							  memory_order_relaxed))
+			return slot;
+	}
+	return -1;
+}
+
+static void slot_give(struct weft_core *core, int slot)
+{
+	/* GAVE -> HAVE (slot_take). */
+	atomic_fetch_and_explicit(&core->x_shares, ~(1u << slot), memory_order_release);
+}
+
+static struct weft_share *share_of(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	return &v->gate->core->share[v->share - 1];
+}
+
+/* Does the sender most likely wait? */
+static bool worth_it(struct weft_gate *g)
+{
+	if (!g->driver->awake || !g->driver->awake(g->net, g->peer))
+		return false;
+	/* Relaxed, both: learned, any mixture will do. */
+	unsigned misses = atomic_load_explicit(&g->x_share_misses, memory_order_relaxed);
+	if (weft_likely(misses < MISSES))
+		return true;
+	atomic_store_explicit(&g->x_share_misses,
+			      misses < MISSES + MISSES_SKIP ? misses + 1 : MISSES - 1,
+			      memory_order_relaxed);
+	return false;
+}
+
+static void learn(struct weft_gate *g, bool helped)
+{
+	unsigned misses = atomic_load_explicit(&g->x_share_misses, memory_order_relaxed);
+	if (helped ? misses : misses < MISSES)
+		atomic_store_explicit(&g->x_share_misses, helped ? 0 : misses + 1,
+				      memory_order_relaxed);
+}
+
+/* Posts the offer at once or not at all. */
+static bool post_offer(struct weft_gate *g, struct weft_req *r, struct weft_share *s, int slot)
+{
+	struct offer o = {(uint64_t)(uintptr_t)r->buf.base, s->number, s->piece};
+	struct iovec iov = {&o, sizeof o};
+	struct weft_wire head = {.kind = WEFT_WIRE_CTS,
+				 .flags = WEFT_WIRE_SHARE,
+				 .context = weft_req_recv(r)->out.rts.id,
+				 .sequence = s->id,
+				 .tag = slot,
+				 .length = weft_req_recv(r)->want};
+	if (!weft_gate_try(g))
+		return false;
+	enum weft_post p = WEFT_POST_FULL;
+	if (weft_gate_clear_locked(g) && !weft_gate_down(g))
+		p = weft_gate_post_locked(g, &head, &iov, 1, sizeof o, NULL);
+	weft_gate_leave(g);
+	return p == WEFT_POST_DONE;
+}
+
+bool weft_share_begin(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_gate *g = v->gate;
+	struct weft_core *core = g->core;
+
+	if (r->buf.type || !core->share_min || v->want < core->share_min || !g->driver->word ||
+	    !weft_gate_can_put(g) || weft_engine_runner() == WEFT_RUNNER_WATCHER || !worth_it(g) ||
+	    /* Relaxed: a hint; the first fetch from a peer is made alone. */
+	    !atomic_load_explicit(&g->x_get_works, memory_order_relaxed))
+		return false;
+	/* An offer fits what a driver never keeps. */
+	int slot = sizeof(struct offer) <= g->inline_max ? slot_take(core) : -1;
+	if (slot < 0)
+		return false;
+	struct weft_share *s = &core->share[slot];
+	size_t piece = v->want / (v->want <= SMALL ? 2 : 4) + 1;
+	piece = weft_align_up(piece, v->want < 32768 ? 64 : 4096);
+	if (piece > PIECE_MAX)
+		piece = PIECE_MAX;
+	if (v->want / piece >= WEFT_SHARE_PIECES)
+		piece = weft_align_up(v->want / WEFT_SHARE_PIECES + 1, 4096);
+	*s = (struct weft_share){.word = g->driver->word(g->net, core->rank, (unsigned)slot),
+				 .number = (s->number + 1) & WEFT_SHARE_NUMBER_MASK,
+				 .piece = piece,
+				 .n = (unsigned)((v->want + piece - 1) / piece)};
+	s->id = s->word ? weft_ids_give(&core->ids, r, weft_id_recv(g->peer)) : 0;
+	if (!s->id) {
+		slot_give(core, slot);
+		return false;
+	}
+	weft_share_open(s->word, s->number, s->n);
+	v->share = (uint8_t)(slot + 1);
+	if (post_offer(g, r, s, slot))
+		return true;
+	if (!weft_ids_take(&core->ids, s->id, weft_id_recv(g->peer)))
+		return true; /* the peer is gone, and weft_share_abandon has been here */
+	v->share = 0;
+	slot_give(core, slot);
+	return false;
+}
+
+/* Fetched, and reported if need be. */
+static void share_end(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_gate *g = v->gate;
+	struct weft_share *s = share_of(r);
+	struct weft_core *core = g->core;
+	uint64_t front = (uint64_t)(s->n - s->helped) * s->piece;
+	uint64_t back = front < v->want ? v->want - front : 0;
+	bool failed = s->failed, whole = s->placed == back;
+
+	slot_give(core, v->share - 1);
+	v->share = 0;
+	if (weft_gate_down(g)) {
+		r->status.bytes = 0;
+		weft_recv_finish(r, WEFT_ERR_PEER);
+	} else if (failed) {
+		/* Relaxed: a hint for the next message. */
+		atomic_store_explicit(&g->x_get_failed, true, memory_order_relaxed);
+		weft_rndv_go_on(r);
+	} else if (!whole) {
+		v->got = 0;
+		weft_copy_start(core, r, false, true);
+	} else {
+		weft_count(back ? WEFT_CNT_RNDV_SHARED : WEFT_CNT_RNDV_FETCHED, 1);
+		weft_gate_fin(g, v->out.rts.id);
+		weft_recv_finish(r, WEFT_OK);
+	}
+}
+
+static void through(struct weft_req *r, unsigned who)
+{
+	/* BOTH: whoever comes second sees what the other has left in the share, and goes on. */
+	if (atomic_fetch_or_explicit(&share_of(r)->x_through, who, memory_order_acq_rel))
+		share_end(r);
+}
+
+/* Nothing is left to fetch. */
+static void pulled(struct weft_req *r, struct weft_share *s)
+{
+	struct weft_gate *g = weft_req_recv(r)->gate;
+	s->helped = weft_share_close(s->word, s->number, s->n);
+	learn(g, s->helped);
+	if (!s->helped && weft_ids_take(&g->core->ids, s->id, weft_id_recv(g->peer)))
+		share_end(r);
+	else
+		through(r, PULLED);
+}
+
+/* More to fetch?  While nobody helps, as much at a time as without help. */
+static bool claim(struct weft_share *s, uint64_t want)
+{
+	unsigned first, most = s->at ? (unsigned)(PIECE_MAX / s->piece) : 1;
+	/* Relaxed: a hint. */
+	uint64_t w = atomic_load_explicit(s->word, memory_order_relaxed);
+	if (!most || weft_share_back_of(w) != s->n)
+		most = 1;
+	unsigned n = weft_share_front(s->word, s->number, most, &first);
+	/* Whatever the word says, it is ours to fetch what comes next, and no more than there is.
+	 */
+	if (!n || first * s->piece != s->at)
+		return false;
+	s->to = s->at + n * s->piece < want ? s->at + n * s->piece : want;
+	return true;
+}
+
+bool weft_share_pull_step(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_gate *g = v->gate;
+	struct weft_core *core = g->core;
+	struct weft_share *s = share_of(r);
+	bool down = weft_gate_down(g);
+
+	if (!down && (s->at < s->to || claim(s, v->want))) {
+		size_t len = s->to - s->at < PIECE_MAX ? s->to - s->at : PIECE_MAX;
+		struct iovec iov = {(char *)r->buf.base + s->at, len};
+		if (!g->driver->get(g->net, g->peer, v->out.rts.addr + s->at, &iov, 1, len)) {
+			s->at += len;
+			return false;
+		}
+		s->failed = true;
+	}
+	pulled(r, s);
+	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
+	return true;
+}
+
+void weft_share_report(struct weft_gate *g, const struct weft_wire *h)
+{
+	struct weft_req *r = weft_ids_take(&g->core->ids, h->context, weft_id_recv(g->peer));
+	if (!r || !weft_req_recv(r)->share) {
+		weft_gate_protocol_error(g, "a report that nobody asked for");
+		if (r)
+			weft_recv_finish(r, WEFT_ERR_PEER);
+		return;
+	}
+	share_of(r)->placed = h->length;
+	through(r, REPORTED);
+}
+
+bool weft_share_abandon(struct weft_req *r)
+{
+	if (!weft_req_recv(r)->share)
+		return false;
+	through(r, REPORTED); /* the gate is down: that is what the request will end with */
+	return true;
+}
+
+/* ---- the sender ---------------------------------------------------------------------------- */
+
+struct help {
+	struct weft_task task;
+	struct weft_req *req;
+	struct weft_gate *gate;
+	_Atomic uint64_t *word;
+	struct offer offer;
+	uint64_t length, at, to; /* of the message; of the piece: what is left */
+	uint64_t placed;
+	uint32_t id;
+	bool claimed;
+};
+
+/* True: no more to be done. */
+static bool help_step(struct help *p)
+{
+	struct weft_gate *g = p->gate;
+	if (p->at == p->to) {
+		unsigned i;
+		if (weft_gate_down(g) || !weft_share_back(p->word, p->offer.number, &i))
+			return true;
+		p->claimed = true;
+		p->at = i * p->offer.piece;
+		p->to = p->at + p->offer.piece < p->length ? p->at + p->offer.piece : p->length;
+		if (p->at >= p->to) /* not what the receiver's word should say */
+			return true;
+	}
+	size_t len = p->to - p->at < PIECE_MAX ? p->to - p->at : PIECE_MAX;
+	struct iovec iov = {(char *)p->req->buf.base + p->at, len};
+	if (g->driver->put(g->net, g->peer, p->offer.addr + p->at, &iov, 1, len))
+		return true;
+	p->at += len;
+	p->placed += len;
+	return false;
+}
+
+static void help_end(struct help *p)
+{
+	struct weft_gate *g = p->gate;
+	if (p->claimed)
+		weft_gate_control(g,
+				  &(struct weft_wire){.kind = WEFT_WIRE_DATA,
+						      .flags = WEFT_WIRE_PLACED | WEFT_WIRE_SHARE,
+						      .context = p->id,
+						      .length = p->placed});
+	struct weft_core *core = g->core;
+	weft_send_drop(p->req, WEFT_OK);
+	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
+}
+
+static enum weft_task_verdict help_run(struct weft_task *t, void *arg)
+{
+	struct help *p = arg;
+	(void)t;
+	/* The watcher runs while the application computes: leave the rest to the receiver. */
+	bool stop = weft_engine_runner() == WEFT_RUNNER_WATCHER && p->at == p->to;
+	if (!stop && !help_step(p))
+		return WEFT_TASK_AGAIN;
+	help_end(p);
+	free(p);
+	return WEFT_TASK_GONE;
+}
+
+void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void *payload,
+		     size_t len)
+{
+	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_send(g->peer));
+	struct weft_core_req_send *s = r ? weft_req_send(r) : NULL;
+	struct weft_core *core = g->core;
+	struct help here = {.req = r, .gate = g, .length = h->length, .id = h->sequence},
+		    *p = &here;
+
+	if (len == sizeof here.offer)
+		memcpy(&here.offer, payload, len);
+	if (!r || s->out.type != WEFT_OUT_RTS || h->length > r->buf.bytes || !here.offer.piece ||
+	    !h->length || (h->length - 1) / here.offer.piece >= WEFT_SHARE_PIECES) {
+		weft_gate_protocol_error(g, "an offer to share that makes no sense");
+		return;
+	}
+	if (r->buf.type || s->explicit_only || weft_engine_runner() == WEFT_RUNNER_WATCHER ||
+	    !weft_gate_can_put(g) || !g->driver->word)
+		return;
+	here.word = g->driver->word(g->net, g->peer, (unsigned)h->tag);
+	if (!here.word)
+		return;
+	/* Relaxed: the receiver's answer, which comes after this packet, holds another. */
+	atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&core->x_owed, 1, memory_order_acq_rel);
+	if (core->background && h->length > SMALL && (p = malloc(sizeof *p))) {
+		*p = here;
+		weft_task_init(&p->task, "share", help_run, p, 0);
+		(void)weft_task_submit(&p->task);
+		return;
+	}
+	while (!help_step(&here)) /* bound: the message's pieces */
+		;
+	help_end(&here);
+}
