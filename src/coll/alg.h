@@ -97,6 +97,8 @@ int weft_alg_signal_down(struct weft_coll *c, const struct weft_coll_group *g, i
 /* Does this group meet on a board?  The first calls may block to agree on one: *err_p is a failure
  * of that.  All members must ask in the same collectives. */
 bool weft_board_open(const struct weft_coll_group *g, weft_err *err_p);
+/* Notes which collective this member is in, if there is a board. */
+void weft_board_note(const struct weft_coll_group *g, enum weft_coll_kind kind);
 /* All meet.  bytes 0: nothing else.  Else `to` becomes the combination of all members' `from`, in
  * rank order from the last to the first.  May block. */
 weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, const void *from,

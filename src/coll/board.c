@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/counters.h"
+#include "base/log.h"
 #include "coll/alg.h"
 #include "coll/board.h"
 #include "task/task.h"
@@ -36,7 +37,8 @@ struct meeting {
 	struct keep *keep;
 	weft_reduce_fn *fn;
 	size_t count, bytes;
-	bool mine; /* we ended the turn */
+	bool mine;  /* we ended the turn */
+	bool wrong; /* the members' calls do not match, and we said so */
 };
 
 /* ---- messages ----------------------------------------------------------------------------- */
@@ -108,6 +110,8 @@ static int slot_take(int self)
 		atomic_store_explicit(&s->x_turn, 0, memory_order_relaxed);
 		atomic_store_explicit(&s->x_asleep[0], 0, memory_order_relaxed);
 		atomic_store_explicit(&s->x_asleep[1], 0, memory_order_relaxed);
+		for (int r = 0; r < WEFT_BOARD_MEMBERS; r++)
+			atomic_store_explicit(&s->cell[r].x_note, 0, memory_order_relaxed);
 		return i;
 	}
 	return -1;
@@ -187,15 +191,117 @@ void weft_coll_keep_free(void *keep)
 	free(k);
 }
 
+/* ---- calls that do not match --------------------------------------------------------------- */
+
+/*
+ * Members that call different collectives would wait for each other for ever.  Each notes in its
+ * cell which one it is in, by number and kind, and looks at the others' notes before it waits where
+ * the board does not help: before messages, and before it sleeps here.  seq_cst, both: of two whose
+ * calls do not match, one sees the other.
+ */
+#define NOTE_LATER 0x80u /* nonblocking or persistent: another kind */
+
+static const char *const names[WEFT_COLL_KIND_COUNT] = {
+	"barrier",
+	"bcast",
+	"gather",
+	"gatherv",
+	"scatter",
+	"scatterv",
+	"allgather",
+	"allgatherv",
+	"alltoall",
+	"alltoallv",
+	"alltoallw",
+	"reduce",
+	"allreduce",
+	"reduce_scatter",
+	"reduce_scatter_block",
+	"scan",
+	"exscan",
+	"neighbor_allgather",
+	"neighbor_allgatherv",
+	"neighbor_alltoall",
+	"neighbor_alltoallv",
+	"neighbor_alltoallw",
+};
+
+static uint32_t note_of(const struct weft_coll_group *g, enum weft_coll_kind kind, bool later)
+{
+	uint32_t number = (uint32_t)g->tag / WEFT_COLL_TAGS & 0x7fffff;
+	return number << 8 | (later ? NOTE_LATER : 0) | ((uint32_t)kind + 1);
+}
+
+static const char *name_of(uint32_t note)
+{
+	uint32_t kind = (note & (NOTE_LATER - 1)) - 1;
+	return kind < WEFT_COLL_KIND_COUNT ? names[kind] : "something else";
+}
+
+/* Is another in a different collective of the same number, or (ahead) past mine?  Fails the turn
+ * and says so; false: all is well, or another has found it. */
+static bool mismatch(const struct weft_coll_group *g, struct keep *k, bool ahead)
+{
+	struct weft_board_slot *s = k->slot;
+	uint32_t mine = atomic_load_explicit(&s->cell[g->rank].x_note, memory_order_relaxed);
+	for (int r = 0; r < g->size; r++) {
+		uint32_t theirs = atomic_load_explicit(&s->cell[r].x_note, memory_order_seq_cst);
+		/* The distance of two numbers of 23 bits. */
+		int32_t apart = (int32_t)((theirs & ~0xffu) - (mine & ~0xffu)) << 1;
+		if (!theirs || theirs == mine || apart < 0 || (apart > 0 && !ahead))
+			continue;
+		/* False also when the turn has ended meanwhile, and the other went on. */
+		if (!weft_board_fail(s, k->turn))
+			return false;
+		weft_error("collectives that do not match: rank %d of the communicator is in %s%s, "
+			   "rank %d in %s%s",
+			   g->rank, name_of(mine), mine & NOTE_LATER ? " (nonblocking)" : "", r,
+			   name_of(theirs), theirs & NOTE_LATER ? " (nonblocking)" : "");
+		return true;
+	}
+	return false;
+}
+
+static void wake_sleepers(const struct weft_coll_group *g, const struct keep *k);
+
+static struct keep *keep_with_slot(const struct weft_coll_group *g)
+{
+	struct keep *k = g->keep_p ? *g->keep_p : NULL;
+	return k && k->slot && k->turn != WEFT_BOARD_FAILED ? k : NULL;
+}
+
+void weft_board_note(const struct weft_coll_group *g, enum weft_coll_kind kind)
+{
+	struct keep *k = keep_with_slot(g);
+	/* Relaxed: who waits on the board notes it again before it sleeps. */
+	if (k)
+		atomic_store_explicit(&k->slot->cell[g->rank].x_note, note_of(g, kind, false),
+				      memory_order_relaxed);
+}
+
+weft_err weft_coll_note(const struct weft_coll_group *g, enum weft_coll_kind kind, bool later)
+{
+	struct keep *k = keep_with_slot(g);
+	if (weft_likely(!k))
+		return WEFT_OK;
+	atomic_exchange_explicit(&k->slot->cell[g->rank].x_note, note_of(g, kind, later),
+				 memory_order_seq_cst);
+	if (weft_likely(!mismatch(g, k, false)))
+		return WEFT_OK;
+	wake_sleepers(g, k);
+	k->turn = WEFT_BOARD_FAILED;
+	return WEFT_ERR_TRUNC;
+}
+
 /* ---- meeting ------------------------------------------------------------------------------ */
 
 /* We have ended the turn: messages for those who sleep. */
-static void wake_sleepers(const struct meeting *m)
+static void wake_sleepers(const struct weft_coll_group *g, const struct keep *k)
 {
-	uint32_t mask = weft_board_sleepers(m->keep->slot, m->keep->turn);
-	for (int r = 0; r < m->g->size && mask; r++, mask >>= 1)
+	uint32_t mask = weft_board_sleepers(k->slot, k->turn);
+	for (int r = 0; r < g->size && mask; r++, mask >>= 1)
 		if (mask & 1)
-			(void)board_send(m->g, r, WEFT_TAG_WAKE, NULL, 0);
+			(void)board_send(g, r, WEFT_TAG_WAKE, NULL, 0);
 }
 
 /* All cells are there: as reduce_flat() in now.c, from the last rank to the first. */
@@ -259,10 +365,18 @@ static void sleep_there(struct meeting *m)
 {
 	struct weft_board_slot *s = m->keep->slot;
 	unsigned me = (unsigned)m->g->rank;
+	_Atomic uint32_t *x_note = &s->cell[me].x_note;
+	/* The same once more, in the order that mismatch() needs. */
+	(void)atomic_exchange_explicit(x_note, atomic_load_explicit(x_note, memory_order_relaxed),
+				       memory_order_seq_cst);
 	/* Each round ends with news: the turn, or a lost process. */
 	while (!weft_board_over(s, m->keep->turn)) {
 		if (weft_unlikely(member_lost(m->g))) {
 			m->mine = weft_board_fail(s, m->keep->turn);
+			continue;
+		}
+		if (weft_unlikely(mismatch(m->g, m->keep, true))) {
+			m->mine = m->wrong = true;
 			continue;
 		}
 		bool sleeps = weft_board_doze(s, me, m->keep->turn);
@@ -298,10 +412,10 @@ weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, co
 		sleep_there(&m);
 	}
 	if (m.mine)
-		wake_sleepers(&m);
+		wake_sleepers(g, k);
 	if (weft_unlikely(weft_board_failed(s))) {
 		k->turn = WEFT_BOARD_FAILED;
-		return WEFT_ERR_PEER;
+		return m.wrong ? WEFT_ERR_TRUNC : WEFT_ERR_PEER;
 	}
 	k->turn = weft_board_next(k->turn);
 	if (weft_unlikely(s->result.what != what))

@@ -16,6 +16,7 @@
  *           trusted further than that job's results go: no index or length is read from it.
  * Progress  arrive, finish: wait-free.
  *
+ *   x_note                  its member writes, all read, any time
  *   cell, x_count, result   written in turn t only; read until the reader arrives in turn t + 1
  *   x_asleep[t & 1]         a bit per sleeper.  Two of them: who ends turn t may be late in taking
  *                           the sleepers, but not later than its own arrival in turn t + 1, without
@@ -32,8 +33,8 @@
 #define WEFT_BOARD_FAILED 0xffffffffu
 
 struct weft_board_cell {
-	uint32_t what; /* which collective, and how much data: the same on all members */
-	uint32_t pad;
+	uint32_t what;           /* which collective, and how much data: the same on all members */
+	_Atomic uint32_t x_note; /* the collective that the member called last; see board.c */
 	alignas(8) char data[WEFT_BOARD_DATA];
 };
 

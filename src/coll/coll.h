@@ -130,6 +130,12 @@ weft_err weft_coll_result(const struct weft_coll *c);
  * May block.
  */
 weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_args *a);
+/*
+ * Before a collective that waits for messages, or starts (later): do the others' calls match it, as
+ * far as they have said?  WEFT_ERR_TRUNC: no, and that has been reported.
+ */
+weft_err weft_coll_note(const struct weft_coll_group *g, enum weft_coll_kind kind,
+			bool later) weft_must_use;
 /* The group's members will not start another; not after weft_comm_stop(). */
 void weft_coll_keep_free(void *keep);
 

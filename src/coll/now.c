@@ -243,8 +243,10 @@ weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_a
 		return WEFT_AGAIN;
 	switch (a->kind) {
 	case WEFT_COLL_BARRIER:
-		if (weft_board_open(g, &n.err))
+		if (weft_board_open(g, &n.err)) {
+			weft_board_note(g, a->kind);
 			return weft_board_meet(g, NULL, NULL, NULL, 0, 0);
+		}
 		if (!g->crowded)
 			barrier(&n);
 		else if (weft_alg_flat(g))
@@ -256,6 +258,8 @@ weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_a
 		if (a->rcount > WEFT_LIMIT_NOW_BCAST_BYTES ||
 		    a->rcount * a->rtype->size > WEFT_LIMIT_NOW_BCAST_BYTES)
 			return WEFT_AGAIN;
+		if ((n.err = weft_coll_note(g, a->kind, false)))
+			return n.err;
 		buf = weft_buf_typed(a->rbuf, a->rcount, a->rtype);
 		if (buf.bytes)
 			bcast(&n, &buf, a->root);
@@ -263,13 +267,19 @@ weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_a
 	case WEFT_COLL_REDUCE:
 		if (!weft_alg_reduce_flat(g, a->rcount * a->rtype->size) || !small(a, &w))
 			return WEFT_AGAIN;
+		if ((n.err = weft_coll_note(g, a->kind, false)))
+			return n.err;
 		reduce_flat(&n, &w, a->rbuf, a->root);
 		return n.err;
 	case WEFT_COLL_ALLREDUCE:
 		if (!small(a, &w))
 			return WEFT_AGAIN;
-		if (w.bytes <= WEFT_BOARD_MOST && weft_board_open(g, &n.err))
+		if (w.bytes <= WEFT_BOARD_MOST && weft_board_open(g, &n.err)) {
+			weft_board_note(g, a->kind);
 			return weft_board_meet(g, w.fn, w.from, a->rbuf, w.count, w.bytes);
+		}
+		if ((n.err = weft_coll_note(g, a->kind, false)))
+			return n.err;
 		if (!weft_alg_reduce_flat(g, w.bytes)) {
 			allreduce_doubling(&n, &w, a->rbuf);
 			return n.err;

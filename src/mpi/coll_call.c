@@ -129,7 +129,9 @@ static struct weft_coll *build(struct weft_mpi_coll_call *k, bool persistent, we
 	struct weft_coll_group g;
 	group_of(k->comm, persistent, &g);
 	struct weft_coll *c = weft_coll_new();
-	*err_p = c ? weft_coll_build(c, &g, &k->a) : WEFT_ERR_NOMEM;
+	*err_p = c ? weft_coll_note(&g, k->a.kind, true) : WEFT_ERR_NOMEM;
+	if (!*err_p)
+		*err_p = weft_coll_build(c, &g, &k->a);
 	if (c && *err_p) {
 		weft_coll_free(c);
 		c = NULL;
@@ -148,7 +150,9 @@ int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
 	weft_err err = weft_coll_now(&g, &k->a);
 	if (err == WEFT_AGAIN) {
 		struct weft_coll *c = weft_coll_new();
-		err = c ? weft_coll_build(c, &g, &k->a) : WEFT_ERR_NOMEM;
+		err = c ? weft_coll_note(&g, k->a.kind, false) : WEFT_ERR_NOMEM;
+		if (!err)
+			err = weft_coll_build(c, &g, &k->a);
 		if (!err) {
 			weft_coll_start(c);
 			/* Ends when the schedule does; each round runs what was parked. */
