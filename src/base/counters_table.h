@@ -33,6 +33,7 @@ WEFT_COUNTER(RNDV_PUSHED, "rndv_pushed", "large messages that the sender copied 
 WEFT_COUNTER(RNDV_SHARED, "rndv_shared", "large messages that both sides copied, pieces of it each")
 WEFT_COUNTER(LEFT, "left", "steps of large messages that the watcher left to the application's own calls")
 WEFT_COUNTER(UNEXPECTED, "unexpected", "messages that came before their receive")
+WEFT_COUNTER(MATCH_SCANNED, "match_scanned", "buckets of matching searched for what a closed context or a lost peer left")
 WEFT_COUNTER(MATCH_STEPS, "match_steps", "entries that matching had to look at beyond the first")
 WEFT_COUNTER(MATCH_COMMON, "match_common", "arrivals that took their communicator's common lock")
 WEFT_COUNTER(COPIES, "copies", "payload copies that a direct delivery would have avoided")

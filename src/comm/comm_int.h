@@ -264,6 +264,8 @@ struct weft_ctx {
 	_Atomic uint8_t x_hints;    /* enum weft_hint */
 	_Atomic int16_t x_priority; /* of its data, for strategies that ask */
 	struct weft_ctx *next_all;  /* I: every record, newest first */
+	_Atomic uint64_t x_rows;    /* with x_columns: the pages it may be in, */
+	_Atomic uint64_t x_columns; /* see weft_bucket_mark() */
 
 	alignas(WEFT_CACHELINE) struct weft_spin lock;
 	_Atomic uint32_t x_unexpected;            /* L: messages in lists; a probe's hint */

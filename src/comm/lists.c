@@ -157,7 +157,7 @@ void weft_lists_begin_locked(struct weft_ctx *ctx)
 		return;
 	if (!weft_phase_turn(&ctx->phase))
 		return;
-	weft_match_scan(&ctx->core->match, collect, &c);
+	weft_match_scan(&ctx->core->match, ctx, collect, &c);
 	struct weft_msg *m = sort(c.list);
 	while (m) {
 		struct weft_msg *next = m->all_next;

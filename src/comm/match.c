@@ -99,15 +99,20 @@ static void bucket_scan(struct weft_bucket *b,
 	weft_spin_unlock(&b->lock);
 }
 
-void weft_match_scan(struct weft_match *m,
+void weft_match_scan(struct weft_match *m, struct weft_ctx *ctx,
 		     void (*fn)(struct weft_bucket *, struct weft_keyed *, void *), void *arg)
 {
+	uint64_t rows = ctx ? weft_phase_marked(&ctx->x_rows) : UINT64_MAX;
+	uint64_t columns = ctx ? weft_phase_marked(&ctx->x_columns) : UINT64_MAX;
 	for (size_t word = 0; word < weft_countof(m->x_used); word++) {
-		uint64_t bits = weft_phase_marked(&m->x_used[word]);
+		if (!(rows >> (word % 64) & 1))
+			continue;
+		uint64_t bits = weft_phase_marked(&m->x_used[word]) & columns;
 		while (bits) {
 			size_t page = word * 64 + (size_t)__builtin_ctzll(bits);
 			bits &= bits - 1;
 			struct weft_bucket *b = &m->bucket[page * WEFT_BUCKET_GROUP];
+			weft_count(WEFT_CNT_MATCH_SCANNED, WEFT_BUCKET_GROUP);
 			/* Locked even if it looks empty: who puts something in after us has seen
 			 * what our caller stored before. */
 			for (int i = 0; i < WEFT_BUCKET_GROUP; i++)
@@ -236,7 +241,7 @@ static weft_err post_exact(struct weft_entry *e, struct weft_msg **msg_p)
 			return WEFT_OK;
 		weft_spin_lock(&b->lock);
 	}
-	weft_bucket_mark(&core->match, b);
+	weft_bucket_mark(ctx, b);
 	if (weft_unlikely(weft_gate_down(&core->gate[e->node.peer]))) {
 		weft_spin_unlock(&b->lock);
 		return WEFT_ERR_PEER;
@@ -332,7 +337,7 @@ static void probes_signal(struct weft_probe_waiter *w)
 /* Nothing matches: m stays, in lists if the context has them.  All locked. */
 static void stay_locked(struct weft_ctx *ctx, struct weft_bucket *b, struct weft_msg *m)
 {
-	weft_bucket_mark(&ctx->core->match, b);
+	weft_bucket_mark(ctx, b);
 	m->lists = weft_phase_may_stay(&ctx->phase) ? 0 : weft_lists_wanted(ctx);
 	weft_bucket_append_locked(b, &m->node);
 }
@@ -414,7 +419,7 @@ struct weft_entry *weft_match_arrive_unexpected(struct weft_ctx *ctx, struct wef
 	/* READ <- RAISE (post_wild, probe). */
 	if (!atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst)) {
 		n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_RECV);
-		weft_bucket_mark(&ctx->core->match, b);
+		weft_bucket_mark(ctx, b);
 		if (n) {
 			weft_bucket_unlink_locked(b, n);
 		} else if (weft_phase_may_stay(&ctx->phase)) {

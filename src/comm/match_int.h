@@ -43,11 +43,14 @@ static inline bool weft_keyed_is(const struct weft_keyed *n, const struct weft_c
 	return n->tag == tag && n->peer == peer && n->ctx == ctx;
 }
 
-/* Remembers that b's page is used, before anything is put into b. */
-static inline void weft_bucket_mark(struct weft_match *m, const struct weft_bucket *b)
+/* Remembers that b's page is used, and that ctx uses it, before anything is put into b. */
+static inline void weft_bucket_mark(struct weft_ctx *ctx, const struct weft_bucket *b)
 {
+	struct weft_match *m = &ctx->core->match;
 	size_t page = (size_t)(b - m->bucket) / WEFT_BUCKET_GROUP;
 	weft_phase_mark(&m->x_used[page / 64], (uint64_t)1 << (page % 64));
+	weft_phase_mark(&ctx->x_rows, (uint64_t)1 << (page / 64 % 64));
+	weft_phase_mark(&ctx->x_columns, (uint64_t)1 << (page % 64));
 }
 
 /* The slower half of first: the keys that found no slot. */
@@ -145,8 +148,9 @@ static inline struct weft_msg *weft_msg_of(struct weft_keyed *n)
 }
 
 /* Calls fn for the first node of each key in each bucket that is or was used, bucket locked; fn
- * may unlink nodes of that key. */
-void weft_match_scan(struct weft_match *m,
+ * may unlink nodes of that key.  With ctx, buckets that it never used may be left out: its pages
+ * lie where a row and a column of its own meet. */
+void weft_match_scan(struct weft_match *m, struct weft_ctx *ctx,
 		     void (*fn)(struct weft_bucket *b, struct weft_keyed *first, void *arg),
 		     void *arg);
 

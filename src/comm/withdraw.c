@@ -45,7 +45,7 @@ static void pick_wild(struct weft_ctx *ctx, struct leftovers *l, bool any_too)
 struct weft_keyed *weft_match_withdraw_peer(struct weft_core *core, int peer, bool any_too)
 {
 	struct leftovers l = {.peer = peer};
-	weft_match_scan(&core->match, pick, &l);
+	weft_match_scan(&core->match, NULL, pick, &l);
 	weft_spin_lock(&core->ctx_lock);
 	struct weft_ctx *all = core->ctx_all;
 	weft_spin_unlock(&core->ctx_lock);
@@ -57,7 +57,7 @@ struct weft_keyed *weft_match_withdraw_peer(struct weft_core *core, int peer, bo
 struct weft_keyed *weft_match_withdraw_ctx(struct weft_ctx *ctx)
 {
 	struct leftovers l = {.ctx = ctx};
-	weft_match_scan(&ctx->core->match, pick, &l);
+	weft_match_scan(&ctx->core->match, ctx, pick, &l);
 	pick_wild(ctx, &l, true);
 	return l.list;
 }

@@ -219,6 +219,33 @@ static void threads(void)
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_MATCH_COMMON), before);
 }
 
+/* Closing a context costs what it used, not what the others use; and leaves theirs. */
+static void closing(void)
+{
+	enum { N = 512 };
+	static struct weft_ctx *many[N];
+	static struct slot s[N];
+	struct weft_ctx *was = ctx;
+	for (uint32_t i = 0; i < N; i++) {
+		CHECK(!weft_core_ctx_open(core, 1000 + i, &many[i]));
+		ctx = many[i];
+		receive(&s[i], 0, (int)i);
+		send(-1 - (int)i, i);
+	}
+	uint64_t before = weft_counter_sum(WEFT_CNT_MATCH_SCANNED);
+	for (uint32_t i = 0; i < N; i++) {
+		CHECK(!weft_req_done(&s[i].req));
+		weft_ctx_close(many[i]);
+		CHECK(weft_req_done(&s[i].req) && s[i].req.status.cancelled);
+		CHECK(!many[i]->all_head);
+	}
+	uint64_t each = (weft_counter_sum(WEFT_CNT_MATCH_SCANNED) - before) / N;
+	printf("closing one of %d contexts: %llu buckets searched\n", N, (unsigned long long)each);
+	/* Two tags lie in at most 2 rows and 2 columns; a row is 2 words; searched twice. */
+	CHECK(each <= 2 * 2 * 2 * 2 * WEFT_BUCKET_GROUP);
+	ctx = was;
+}
+
 static void fresh(void)
 {
 	static uint32_t id;
@@ -257,6 +284,7 @@ int main(int argc, char **argv)
 	overtaking();
 	fresh();
 	threads();
+	closing();
 	weft_ctx_close(ctx);
 	weft_core_destroy(core);
 	return 0;

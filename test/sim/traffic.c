@@ -400,7 +400,7 @@ static void add_lying(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 static unsigned lying(struct weft_ctx *ctx)
 {
 	struct lying l = {.ctx = ctx};
-	weft_match_scan(&ctx->core->match, add_lying, &l);
+	weft_match_scan(&ctx->core->match, NULL, add_lying, &l);
 	return l.n;
 }
 
@@ -540,7 +540,7 @@ void sim_traffic_look(void)
 {
 	for (int r = 0; r < sim.plan.ranks; r++) {
 		uint64_t held[SIM_RANKS] = {0};
-		weft_match_scan(&sim.rank[r].core->match, add_held, held);
+		weft_match_scan(&sim.rank[r].core->match, NULL, add_held, held);
 		for (int p = 0; p < sim.plan.ranks; p++)
 			CHECK(r == p || held[p] <= sim.plan.credit);
 	}
