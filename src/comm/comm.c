@@ -103,7 +103,8 @@ static weft_err rail_address(int rail, char *buf, size_t size)
 		return WEFT_OK;
 	struct weft_rail *r = &self.core->rail[rail];
 	weft_err err = r->driver->address(r->net, buf, size);
-	if (err)
+	/* ARG: the user named what is not there, and the driver has said so. */
+	if (err && err != WEFT_ERR_ARG)
 		weft_error("driver %s has no address: %s", r->driver->name, weft_strerror(err));
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,10 +53,12 @@ static void child_after_fork(void)
 /* MPI_Finalize was called, and may have failed because a peer is gone. */
 static bool finalize_called;
 
-/* A process that ends without MPI_Finalize says so; the launcher ends the others. */
+static bool launcher_tells;
+
+/* A process that ends without MPI_Finalize says so, unless its launcher does, once for all. */
 static void process_exits(void)
 {
-	if (state() == WEFT_MPI_RUNNING && !finalize_called)
+	if (state() == WEFT_MPI_RUNNING && !finalize_called && !launcher_tells)
 		weft_error("the process ends without MPI_Finalize");
 }
 
@@ -106,6 +109,7 @@ static int init(int *argc, char ***argv, int required)
 		pthread_atfork(NULL, NULL, child_after_fork);
 		atexit(process_exits);
 	}
+	launcher_tells = strcmp(boot->launcher, "weft") == 0;
 	/* PUB-INIT -> state().  Carries: everything that init wrote.
 	 * Without it, a thread that saw MPI_Initialized could meet half-made communicators. */
 	atomic_store_explicit(&weft_mpi_x_state, WEFT_MPI_RUNNING, memory_order_release);

@@ -190,9 +190,9 @@ weft_err weft_tcp_addr_listen(struct weft_tcp *t)
 		weft_error("tcp: cannot listen anywhere: %s%s", strerror(error),
 			   error == EMFILE ? " (raise ulimit -n)" : "");
 	else if (*wish)
-		weft_error("tcp: WEFT_TCP_INTERFACE=%s: no interface or address of that name is up "
-			   "here (see: ip address)",
-			   wish);
+		weft_error("tcp: %s%s: no interface or address of that name is up here (see: ip "
+			   "address)",
+			   t->job.interface ? "WEFT_RAILS names " : "WEFT_TCP_INTERFACE=", wish);
 	else
 		weft_error("tcp: no network interface with an address is up here");
 	if (*wish && !error)

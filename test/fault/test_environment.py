@@ -38,8 +38,10 @@ refused("WEFT_NONSENSE=1", run(alone, {"WEFT_NONSENSE": "1"}), 1, "WEFT_NONSENSE
 for value in ("", ",,,"):
     tolerable("WEFT_DRIVERS=%s" % value, run(alone, {"WEFT_DRIVERS": value}), 2)
     refused("WEFT_DRIVERS=%s, two ranks" % value, run(job, {"WEFT_DRIVERS": value}), 5, "WEFT_DRIVERS")
-refused("an interface that is not there", run(job, {"WEFT_DRIVERS": "tcp,self", "WEFT_TCP_INTERFACE": "nowhere0"}), 5,
-        "nowhere0")
+refused("an interface that is not there", run(job, {"WEFT_DRIVERS": "tcp,self", "WEFT_TCP_INTERFACE": "nowhere0"}), 3,
+        "WEFT_TCP_INTERFACE=nowhere0")
+refused("a rail over an interface that is not there", run(job, {"WEFT_RAILS": "tcp:lo,tcp:nowhere0"}), 3,
+        "WEFT_RAILS names nowhere0")
 refused("self alone, two ranks", run(job, {"WEFT_DRIVERS": "self"}), 5, "WEFT_DRIVERS")
 
 # What a launcher would set.
