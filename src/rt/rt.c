@@ -9,6 +9,8 @@
 #include "net/ofi.h"
 #include "ult/ult.h"
 
+#include <dlfcn.h>
+
 static enum { RT_NEW, RT_RUNNING, RT_STOPPED } state;
 static const struct weft_boot_info *job;
 
@@ -20,6 +22,21 @@ static void look(void)
 /* Workers of user-level threads that have nothing to run wait in the engine. */
 static const struct weft_ult_hooks ult_hooks = {.idle = weft_engine_idle, .tick = look};
 
+/*
+ * A program that is linked with libweft-task before libmpi_abi submits its tasks there, while its
+ * messages are here: two engines, with threads and settings of their own.
+ */
+static void look_for_another_engine(void)
+{
+	Dl_info there, here;
+	void *submit = dlsym(RTLD_DEFAULT, "weft_task_submit");
+	if (submit && dladdr(submit, &there) && dladdr(&state, &here) &&
+	    there.dli_fbase != here.dli_fbase)
+		weft_warn("two progress engines: tasks go to %s, messages to %s; link the second "
+			  "alone, it has both",
+			  there.dli_fname, here.dli_fname);
+}
+
 weft_err weft_rt_start(const struct weft_boot_info **info_p)
 {
 	if (state != RT_NEW) {
@@ -30,6 +47,7 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 	if (err)
 		return err;
 	weft_log_init();
+	look_for_another_engine();
 	err = weft_boot_open(&job);
 	if (err)
 		return err;
