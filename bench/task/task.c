@@ -7,7 +7,7 @@
  * and how soon a task starts in the background while the caller computes.
  *
  * Bounds: local, one exchange per step that cores agree on, 5.6 ns each; remote, two cache lines
- * there and back (printed as "two lines"); background, a futex wake-up, 4 to 5 us.
+ * there and back (printed as "two lines"); background, a bare futex wake-up (printed as "limit").
  */
 #include "bench.h"
 
@@ -45,6 +45,8 @@ static void find_cores(void)
 		if (CPU_ISSET(cpu, &may))
 			cores[core_count++] = cpu;
 }
+
+#include "wake.h"
 
 /* ---- helpers on the other cores -------------------------------------------------------------- */
 
@@ -448,6 +450,8 @@ int main(int argc, char **argv)
 	if (core_count > 1) {
 		places_between();
 		machine();
+		bare_wake("background", cores[1], 0);
+		bare_wake("background core kept awake", cores[1], 1);
 		background("background", 0, 0);
 		background("background urgent on the caller's core", WEFT_TASK_URGENT, 1);
 	}
