@@ -7,6 +7,8 @@
  * then either fails it, or, having lost its connection, does not take it; after three seconds of
  * that the peer counts as dead.  A process that is merely stopped keeps its connection.
  *
+ * A link that broke may be taken up again (revive): see Epochs in ofi_int.h.
+ *
  * Leaving.  Closing the endpoint may lose what the network still holds, so a process that leaves
  * says BYE, and waits until each peer has answered that it heard.
  */
@@ -32,6 +34,7 @@ struct weft_ofi_lacks weft_ofi_lacks;
 
 #define TAKES_PER_POLL 64
 #define PING_MS 1000u
+#define GONE_NS 1500000000u
 #define REFUSED_NS 3000000000u
 #define BLIND_MS 1u /* nobody tells when the network has room again, or has no descriptor */
 #define ARM_TRIES 16
@@ -278,8 +281,8 @@ static void set_blocked(struct weft_ofi *o, struct weft_ofi_peer *p)
 }
 
 /* Sends one frame; false: not now. */
-static bool send_frame(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, const void *head,
-		       const struct iovec *iov, unsigned n, size_t len)
+static bool send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, uint32_t epoch,
+			  const void *head, const struct iovec *iov, unsigned n, size_t len)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
 	struct weft_ofi_buf *b = buf_take(o, len);
@@ -290,7 +293,7 @@ static bool send_frame(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, co
 					   .rank = (uint32_t)o->job.rank,
 					   .sequence = p->out_sequence,
 					   .len = (uint32_t)len,
-					   .kind = kind};
+					   .kind = kind | epoch << WEFT_OFI_EPOCH_SHIFT};
 	if (head)
 		memcpy(b->frame.head, head, WEFT_NET_HEAD);
 	if (len)
@@ -311,6 +314,12 @@ static bool send_frame(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, co
 	return false;
 }
 
+static bool send_frame(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, const void *head,
+		       const struct iovec *iov, unsigned n, size_t len)
+{
+	return send_in_epoch(o, peer, kind, o->peer[peer].epoch, head, iov, n, len);
+}
+
 static enum weft_post ofi_post(struct weft_net *net, int peer, const void *head,
 			       const struct iovec *iov, unsigned n, size_t len, void *cookie)
 {
@@ -321,7 +330,8 @@ static enum weft_post ofi_post(struct weft_net *net, int peer, const void *head,
 			  WEFT_OFI_REACHED))
 		return WEFT_POST_DOWN;
 	/* Relaxed: our own count, and the poller's that may be late. */
-	bool room = atomic_load_explicit(&p->x_under, memory_order_relaxed) < WEFT_OFI_SHARE;
+	bool room = atomic_load_explicit(&p->x_under, memory_order_relaxed) < WEFT_OFI_SHARE &&
+		    !p->gone;
 	if (weft_likely(room && send_frame(o, peer, WEFT_OFI_PACKET, head, iov, n, len)))
 		return WEFT_POST_DONE;
 	set_blocked(o, p);
@@ -332,6 +342,21 @@ static enum weft_post ofi_post(struct weft_net *net, int peer, const void *head,
 }
 
 /* ---- the way in --------------------------------------------------------------------------- */
+
+static void rx_idle(struct weft_ofi *o, struct weft_ofi_buf *b)
+{
+	b->next = o->rx_idle;
+	o->rx_idle = b;
+}
+
+static void drop_early(struct weft_ofi *o, struct weft_ofi_peer *p)
+{
+	while (p->early) {
+		struct weft_ofi_buf *b = p->early;
+		p->early = b->next;
+		rx_idle(o, b);
+	}
+}
 
 static void peer_down(struct weft_ofi *o, int peer, weft_err err, const char *why)
 {
@@ -347,17 +372,13 @@ static void peer_down(struct weft_ofi *o, int peer, weft_err err, const char *wh
 	if (p->pid_fd >= 0)
 		weft_hub_remove(&o->hub, p->pid_fd);
 	o->n_remote -= p->remote;
+	o->n_gone -= p->gone;
+	drop_early(o, p);
 	if (err)
 		snprintf(text, sizeof text, "lost rank %d (ofi): %s", peer, why);
 	else
 		snprintf(text, sizeof text, "rank %d left (ofi)", peer);
 	o->events.down(o->events.arg, peer, err, text);
-}
-
-static void rx_idle(struct weft_ofi *o, struct weft_ofi_buf *b)
-{
-	b->next = o->rx_idle;
-	o->rx_idle = b;
 }
 
 /* Messages are matched in order, but a long one may be complete after a short one behind it. */
@@ -370,21 +391,69 @@ static void keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b)
 	*at = b;
 }
 
-static int deliver(struct weft_ofi *o, struct weft_ofi_buf *b)
+/* What was early and is in turn now. */
+static int deliver_early(struct weft_ofi *o, int peer)
 {
-	int peer = (int)b->frame.rank, n = 1;
 	struct weft_ofi_peer *p = &o->peer[peer];
-	o->events.packet(o->events.arg, peer, b->frame.head, b->payload, b->frame.len);
-	p->in_sequence++;
-	rx_idle(o, b);
+	int n = 0;
 	while (p->early && p->early->frame.sequence == p->in_sequence) {
-		b = p->early;
+		struct weft_ofi_buf *b = p->early;
 		p->early = b->next;
 		o->events.packet(o->events.arg, peer, b->frame.head, b->payload, b->frame.len);
 		p->in_sequence++;
 		rx_idle(o, b);
 		n++;
 	}
+	return n;
+}
+
+static int deliver(struct weft_ofi *o, struct weft_ofi_buf *b)
+{
+	int peer = (int)b->frame.rank;
+	struct weft_ofi_peer *p = &o->peer[peer];
+	o->events.packet(o->events.arg, peer, b->frame.head, b->payload, b->frame.len);
+	p->in_sequence++;
+	rx_idle(o, b);
+	return 1 + deliver_early(o, peer);
+}
+
+/* The links that were taken up again. */
+static int deliver_revived(struct weft_ofi *o)
+{
+	int n = 0;
+	o->revived = false;
+	for (int i = 0; i < o->job.size; i++)
+		if (atomic_load_explicit(&o->peer[i].x_state, memory_order_relaxed) ==
+		    WEFT_OFI_REACHED)
+			n += deliver_early(o, i);
+	return n;
+}
+
+/* A message that does not belong to the link as it is: of another epoch, or the link is down. */
+static int on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool whole)
+{
+	const struct weft_ofi_frame *f = &b->frame;
+	int peer = (int)f->rank, n = 0;
+	struct weft_ofi_peer *p = &o->peer[peer];
+	uint32_t epoch = weft_ofi_epoch(f);
+	bool fresh = epoch > p->epoch;
+	if (fresh && atomic_load_explicit(&p->x_state, memory_order_relaxed) == WEFT_OFI_REACHED) {
+		peer_down(o, peer, WEFT_ERR_PEER, "it took the link up anew");
+		n = 1;
+	}
+	if (weft_ofi_kind(f) == WEFT_OFI_BYE) {
+		p->owes_heard = o->owes = true; /* it leaves, and nothing of it will be delivered */
+		p->owes_epoch = epoch;
+	}
+	if (fresh && epoch > p->epoch_next) {
+		drop_early(o, p);
+		p->epoch_next = epoch;
+	}
+	/* Until the link is taken up. */
+	if (fresh && epoch == p->epoch_next && whole && f->sequence < WEFT_OFI_SHARE)
+		keep_early(p, b);
+	else
+		rx_idle(o, b);
 	return n;
 }
 
@@ -401,24 +470,25 @@ static int on_message(struct weft_ofi *o, struct weft_ofi_buf *b, size_t bytes)
 	}
 	struct weft_ofi_peer *p = &o->peer[peer];
 	uint32_t ahead = f->sequence - p->in_sequence;
+	bool whole = weft_ofi_kind(f) == WEFT_OFI_PACKET && f->len == bytes - sizeof *f;
 	/* Relaxed: only the poller, we, writes it. */
-	if (atomic_load_explicit(&p->x_state, memory_order_relaxed) != WEFT_OFI_REACHED) {
-		rx_idle(o, b);
-		return 0;
-	}
+	if (weft_unlikely(atomic_load_explicit(&p->x_state, memory_order_relaxed) !=
+				  WEFT_OFI_REACHED ||
+			  weft_ofi_epoch(f) != p->epoch))
+		return on_other_epoch(o, b, whole);
 	p->heard = true;
-	if (f->kind == WEFT_OFI_PACKET && f->len == bytes - sizeof *f && ahead < WEFT_OFI_N_RX) {
+	if (whole && ahead < WEFT_OFI_N_RX) {
 		if (!ahead)
 			return deliver(o, b);
 		keep_early(p, b);
 		return 0;
 	}
-	if (f->kind == WEFT_OFI_BYE) {
+	if (weft_ofi_kind(f) == WEFT_OFI_BYE) {
 		p->bye_got = true;
 		p->bye_sequence = f->sequence;
-	} else if (f->kind == WEFT_OFI_HEARD) {
+	} else if (weft_ofi_kind(f) == WEFT_OFI_HEARD) {
 		p->bye_heard = true;
-	} else if (f->kind != WEFT_OFI_PING) {
+	} else if (weft_ofi_kind(f) != WEFT_OFI_PING) {
 		peer_down(o, peer, WEFT_ERR_PROTO, "a packet of impossible length or order");
 		n = 1;
 	}
@@ -445,14 +515,31 @@ static int answer_byes(struct weft_ofi *o)
 	return n;
 }
 
+/* BYEs that belong to no link of ours: the peer waits for the answer all the same. */
+static void answer_strays(struct weft_ofi *o)
+{
+	o->owes = false;
+	for (int i = 0; i < o->job.size; i++) {
+		struct weft_ofi_peer *p = &o->peer[i];
+		if (p->owes_heard)
+			p->owes_heard = !send_in_epoch(o, i, WEFT_OFI_HEARD, p->owes_epoch, NULL,
+						       NULL, 0, 0);
+		o->owes |= p->owes_heard;
+	}
+}
+
 static int send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 {
 	int peer = b->peer, n = 0;
 	struct weft_ofi_peer *p = &o->peer[peer];
-	bool last_words = b->frame.kind == WEFT_OFI_HEARD || b->frame.kind == WEFT_OFI_BYE;
+	bool last_words = weft_ofi_kind(&b->frame) == WEFT_OFI_HEARD ||
+			  weft_ofi_kind(&b->frame) == WEFT_OFI_BYE;
+	bool old = weft_ofi_epoch(&b->frame) != p->epoch;
 	atomic_fetch_sub_explicit(&p->x_under, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&o->x_under, 1, memory_order_relaxed);
 	buf_give(o, b);
+	if (old)
+		return 0; /* that link has ended already */
 	if (code && !p->bye_got && !last_words) {
 		peer_down(o, peer, WEFT_ERR_PEER, weft_ofi_lib_error(code));
 		n++;
@@ -537,6 +624,7 @@ static int on_pid(struct weft_ofi *o, int peer)
 	if (o->peer[peer].bye_got)
 		n += answer_byes(o);
 	o->peer[peer].bye_heard = true;
+	o->peer[peer].dead_already = true;
 	peer_down(o, peer, WEFT_ERR_PEER, "its process ended without leaving the job");
 	return n + 1;
 }
@@ -581,8 +669,9 @@ static int look(struct weft_ofi *o)
 		}
 	}
 	ping(o);
+	uint64_t now = weft_clock_ns();
 	for (int i = 0; i < o->job.size; i++)
-		if (o->peer[i].dead_already)
+		if (o->peer[i].dead_already && (!o->peer[i].gone || now > o->peer[i].gone_ns))
 			peer_down(o, i, WEFT_ERR_PEER, "its process has ended");
 	return n;
 }
@@ -593,6 +682,10 @@ static int poll_once(struct weft_ofi *o, bool *found_p)
 {
 	int n = take_some(o, found_p);
 	n += answer_byes(o);
+	if (weft_unlikely(o->owes))
+		answer_strays(o);
+	if (weft_unlikely(o->revived))
+		n += deliver_revived(o);
 	/* Relaxed: a hint; arm() orders. */
 	if (weft_unlikely(atomic_load_explicit(&o->x_blocked, memory_order_relaxed)))
 		n += tell_ready(o);
@@ -602,7 +695,8 @@ static int poll_once(struct weft_ofi *o, bool *found_p)
 /* How often somebody must look although nothing rings. */
 static unsigned tick_ms(struct weft_ofi *o)
 {
-	if (o->cq_fd < 0 || o->rx_idle || atomic_load_explicit(&o->x_blocked, memory_order_seq_cst))
+	if (o->cq_fd < 0 || o->rx_idle || o->owes || o->n_gone ||
+	    atomic_load_explicit(&o->x_blocked, memory_order_seq_cst))
 		return BLIND_MS;
 	return o->n_remote ? PING_MS : 0;
 }
@@ -611,6 +705,8 @@ static unsigned tick_ms(struct weft_ofi *o)
 static bool may_sleep(struct weft_ofi *o)
 {
 	struct fid *fids[] = {&o->cq->fid};
+	if (o->revived)
+		return false;
 	return o->cq_fd < 0 || fi_trywait(o->fabric, fids, 1) == FI_SUCCESS;
 }
 
@@ -703,6 +799,45 @@ static weft_err ofi_drain(struct weft_net *net)
 	return atomic_load_explicit(&o->x_under, memory_order_relaxed) ? WEFT_AGAIN : err;
 }
 
+/* ---- a link that comes back ------------------------------------------------------------------ */
+
+static void ofi_drop(struct weft_net *net, int peer, const char *why)
+{
+	struct weft_ofi *o = (struct weft_ofi *)net;
+	struct weft_ofi_peer *p = &o->peer[peer];
+	if (atomic_load_explicit(&p->x_state, memory_order_relaxed) == WEFT_OFI_REACHED)
+		peer_down(o, peer, WEFT_ERR_PEER, why);
+}
+
+/* The peer learns of it by the first frame of the new epoch.  A process that has ended is tried for
+ * a while, as a network would. */
+static void ofi_revive(struct weft_net *net, int peer)
+{
+	struct weft_ofi *o = (struct weft_ofi *)net;
+	struct weft_ofi_peer *p = &o->peer[peer];
+	if (atomic_load_explicit(&p->x_state, memory_order_relaxed) != WEFT_OFI_DOWN)
+		return;
+	p->epoch = p->epoch_next > p->epoch ? p->epoch_next : p->epoch + 1;
+	p->epoch_next = p->epoch;
+	p->in_sequence = p->out_sequence = 0;
+	p->heard = p->bye_got = p->bye_answered = p->bye_heard = false;
+	atomic_store_explicit(&p->x_bye_sent, false, memory_order_relaxed);
+	p->refused_ns = 0;
+	p->gone = p->dead_already;
+	p->gone_ns = weft_clock_ns() + GONE_NS;
+	o->n_gone += p->gone;
+	o->n_remote += p->remote;
+	if (p->pid_fd >= 0 && !p->gone && !p->remote &&
+	    weft_hub_add(&o->hub, p->pid_fd, EPOLLIN,
+			 weft_hub_data(WEFT_OFI_EV_PID, (uint64_t)peer))) {
+		p->remote = true; /* then pings tell */
+		o->n_remote++;
+	}
+	o->revived = true;
+	/* REACHED -> USE (posters).  Carries: the epoch. */
+	atomic_store_explicit(&p->x_state, WEFT_OFI_REACHED, memory_order_release);
+}
+
 static const struct weft_net_card *ofi_card(struct weft_net *net, int peer)
 {
 	return &((struct weft_ofi *)net)->card;
@@ -723,6 +858,8 @@ const struct weft_driver weft_driver_ofi = {
 	.put = ofi_copy,
 	.drain = ofi_drain,
 	.card = ofi_card,
+	.drop = ofi_drop,
+	.revive = ofi_revive,
 };
 
 #else

@@ -9,8 +9,11 @@
  *
  * Buffers   all packets, both ways, lie in one slab that is registered once where the network asks
  *           for that.  A post copies; it answers FULL when the peer's share of them is under way.
- * Locks     x_free_lock guards the two lists of free buffers.  libfabric's own calls are made
- *           thread-safe by libfabric (FI_THREAD_SAFE).
+ * Epochs    nothing is connected, so a link that broke and is used again is told from the old one
+ * by a number that goes with each frame.  Who takes a link up again counts it up; a frame of a
+ * later epoch ends the link for its receiver, too, who then takes it up in that epoch. Frames of an
+ * earlier epoch are dropped. Locks     x_free_lock guards the two lists of free buffers.
+ * libfabric's own calls are made thread-safe by libfabric (FI_THREAD_SAFE).
  */
 #ifndef WEFT_OFI_INT_H
 #define WEFT_OFI_INT_H
@@ -52,10 +55,22 @@ struct weft_ofi_frame {
 	uint32_t rank;
 	uint32_t sequence; /* counts this direction's packets */
 	uint32_t len;      /* of the payload */
-	uint32_t kind;
+	uint32_t kind;     /* enum weft_ofi_kind; above it the epoch */
 	uint8_t head[WEFT_NET_HEAD];
 };
 static_assert(sizeof(struct weft_ofi_frame) == 48, "no holes on the wire");
+
+#define WEFT_OFI_EPOCH_SHIFT 8
+
+static inline uint32_t weft_ofi_epoch(const struct weft_ofi_frame *f)
+{
+	return f->kind >> WEFT_OFI_EPOCH_SHIFT;
+}
+
+static inline enum weft_ofi_kind weft_ofi_kind(const struct weft_ofi_frame *f)
+{
+	return (enum weft_ofi_kind)(f->kind & ((1u << WEFT_OFI_EPOCH_SHIFT) - 1));
+}
 
 struct weft_ofi_buf {
 	struct fi_context2 context; /* libfabric's while the operation runs */
@@ -82,6 +97,12 @@ struct weft_ofi_peer {
 	uint32_t in_sequence, bye_sequence;
 	struct weft_ofi_buf *early; /* complete before their turn, by sequence */
 	bool heard, bye_got, bye_answered, dead_already;
+	uint32_t epoch;      /* poller writes while nobody posts */
+	uint32_t epoch_next; /* the latest that was heard of */
+	uint64_t gone_ns;    /* its process has ended: until then a new link is merely tried */
+	bool gone;
+	bool owes_heard; /* to a BYE of another epoch than ours */
+	uint32_t owes_epoch;
 	_Atomic bool x_bye_sent;
 	bool bye_heard;
 };
@@ -114,6 +135,9 @@ struct weft_ofi {
 	_Atomic int x_under;          /* sends under way */
 	int n_remote;                 /* peers that pings watch */
 	uint64_t ping_ns;
+	bool revived; /* poller: a link was taken up that may have early messages */
+	bool owes;    /* poller: a peer has owes_heard */
+	int n_gone;   /* poller: peers tried though gone */
 	struct weft_ofi_peer *peer;
 };
 
