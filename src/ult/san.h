@@ -44,4 +44,32 @@ void __asan_unpoison_memory_region(const volatile void *addr, size_t size);
 #define WEFT_ULT_SANITIZED 0
 #endif
 
+/* valgrind's header, where it is installed; a request is a few instructions that do nothing. */
+#if defined(__has_include)
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#define WEFT_VALGRIND 1
+#endif
+#endif
+
+static inline void weft_ult_tell_stack(char *lowest, size_t bytes)
+{
+#ifdef WEFT_VALGRIND
+	(void)VALGRIND_STACK_REGISTER(lowest, lowest + bytes - 1);
+#else
+	(void)lowest;
+	(void)bytes;
+#endif
+}
+
+/* Under valgrind, which does not know the newest system calls? */
+static inline int weft_ult_under_valgrind(void)
+{
+#ifdef WEFT_VALGRIND
+	return RUNNING_ON_VALGRIND != 0;
+#else
+	return 0;
+#endif
+}
+
 #endif

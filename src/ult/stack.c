@@ -71,7 +71,7 @@ static bool advise(char *at, size_t step, size_t len, unsigned n, int advice)
 {
 	static bool no_group; /* this kernel knows no such call */
 	static struct iovec v[SLAB_STACKS];
-	if (!no_group) {
+	if (!no_group && !weft_ult_under_valgrind()) {
 		for (unsigned i = 0; i < n; i++)
 			v[i] = (struct iovec){at + i * step, len};
 		long done =
@@ -143,6 +143,8 @@ static weft_err slab_new(int class)
 	}
 	(void)madvise(m, n * step, MADV_NOHUGEPAGE); /* a page is all that most stacks touch */
 	guard(m, step, (unsigned)n);
+	for (size_t i = 0; i < n; i++)
+		weft_ult_tell_stack(m + i * step + GUARD, step - GUARD);
 	slab[class].at = m;
 	slab[class].left = (unsigned)n;
 	bytes += n * step;
@@ -177,6 +179,9 @@ void weft_ult_stack_describe(FILE *out)
 	fprintf(out, "  stacks: %llu in %llu MiB of address space, guards by %s",
 		(unsigned long long)stacks, (unsigned long long)(bytes >> 20),
 		how == BY_MPROTECT ? "mprotect" : "MADV_GUARD_INSTALL");
+#ifdef WEFT_VALGRIND
+	fputs(", known to valgrind", out);
+#endif
 	if (unguarded)
 		fprintf(out, ", %llu with a canary instead", (unsigned long long)unguarded);
 	fputc('\n', out);
