@@ -173,7 +173,11 @@ __asm__(".text\n"
 	".cfi_endproc\n"
 	".size weft_ctx_switch, .-weft_ctx_switch\n"
 
+	/* Global: the address of a local symbol, by way of the table of addresses, is its
+	   section's. */
 	".p2align 4\n"
+	".globl weft_ctx_begin\n"
+	".hidden weft_ctx_begin\n"
 	".type weft_ctx_begin, %function\n"
 	"weft_ctx_begin:\n"
 	".cfi_startproc\n"
@@ -212,7 +216,7 @@ __asm__(".text\n"
 	".cfi_endproc\n"
 	".size weft_ctx_call, .-weft_ctx_call\n");
 
-void weft_ctx_begin(void);
+__attribute__((visibility("hidden"))) void weft_ctx_begin(void);
 
 void *weft_ctx_make(void *top, void (*entry)(void *arg))
 {
