@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * million.c - many user-level threads, each blocked in MPI_Recv on its own tag: what does a message
- * cost, and what a thread?
+ * million.c - many threads, user-level or not, each blocked in MPI_Recv on its own tag: what does a
+ * message cost, and what a thread?
  *
  * Unit      us half there and back (one message at a time, random threads); messages per second (32
  *           under way); KiB for each thread; seconds to start and to end all of them.
  * Bound     a message: its latency and two or three cache misses for a thread that was not thought
  *           of for long.  Memory: a page of stack.
  * Method    rank 1 has the threads, with stacks of 4 KiB; rank 0 sends and gets the answers.
+ *           --pthreads, and other MPIs: pthreads with 64 KiB, up to 30,000 of them.
  *
- * million [--quick] [N...]
+ * million [--quick] [--pthreads] [N...]
  */
 #include "bench_mpi.h"
+#include <pthread.h>
 #include <stdatomic.h>
+#if defined(__has_include)
+#if __has_include(<weft/ult.h>)
 #include <weft/ult.h>
+#define HAVE_ULT 1
+#endif
+#endif
 
 #define TAG_BASE 100
 #define WINDOW 32
 #define STOP (-1)
+#define PLAIN_MAX 30000
+
+static int plain; /* --pthreads */
 
 static _Atomic long x_begun;
 
@@ -31,6 +41,40 @@ static void *answers(void *arg)
 			MPI_Send(&value, 1, MPI_INT, 0, tag, MPI_COMM_WORLD);
 	} while (value != STOP);
 	return NULL;
+}
+
+/* ---- a thread of either kind ----------------------------------------------------------------- */
+
+union thread {
+	pthread_t plain;
+	void *light;
+};
+
+static int start(union thread *t, long tag)
+{
+#ifdef HAVE_ULT
+	struct weft_ult_attr light = WEFT_ULT_ATTR_INIT;
+	light.stack_size = 4096;
+	if (!plain)
+		return weft_ult_create((weft_ult **)&t->light, &light, answers, (void *)tag);
+#endif
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 64 << 10);
+	int err = pthread_create(&t->plain, &attr, answers, (void *)tag);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+static void end(union thread *t)
+{
+#ifdef HAVE_ULT
+	if (!plain) {
+		weft_ult_join(t->light, NULL);
+		return;
+	}
+#endif
+	pthread_join(t->plain, NULL);
 }
 
 /* Pages in memory and the tables for them. */
@@ -50,16 +94,14 @@ static long memory_kib(void)
 /* Rank 1; tells rank 0 the seconds of the start, KiB each, and the seconds of the end. */
 static void have_threads(int n)
 {
-	weft_ult **thread = malloc(sizeof(*thread) * (size_t)n);
-	struct weft_ult_attr attr = WEFT_ULT_ATTR_INIT;
+	union thread *thread = malloc(sizeof(*thread) * (size_t)n);
 	double told[3], t;
 	memset(thread, 0, sizeof(*thread) * (size_t)n);
-	attr.stack_size = 4096;
 	long before = memory_kib();
 	t = bench_now_us();
 	atomic_store(&x_begun, 0);
 	for (long i = 0; i < n; i++) {
-		if (weft_ult_create(&thread[i], &attr, answers, (void *)(TAG_BASE + i))) {
+		if (start(&thread[i], TAG_BASE + i)) {
 			fprintf(stderr, "million: cannot start thread %ld of %d\n", i, n);
 			MPI_Abort(MPI_COMM_WORLD, 1);
 		}
@@ -72,7 +114,7 @@ static void have_threads(int n)
 	MPI_Barrier(MPI_COMM_WORLD); /* all the messages */
 	t = bench_now_us();
 	for (int i = 0; i < n; i++)
-		weft_ult_join(thread[i], NULL);
+		end(&thread[i]);
 	told[2] = (bench_now_us() - t) / 1e6;
 	MPI_Send(told, 3, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD);
 	free(thread);
@@ -146,20 +188,30 @@ int main(int argc, char **argv)
 	int given[32] = {0}, count = 0;
 	bench_start(&argc, &argv, MPI_THREAD_MULTIPLE);
 	for (int i = 1; i < argc; i++) {
-		if (atoi(argv[i]) > WINDOW && count < 31)
+		if (strcmp(argv[i], "--pthreads") == 0)
+			plain = 1;
+		else if (atoi(argv[i]) > WINDOW && count < 31)
 			given[count++] = atoi(argv[i]);
 		else
-			bench_usage(argv[0], argv[i], "[--quick] [N...]");
+			bench_usage(argv[0], argv[i], "[--quick] [--pthreads] [N...]");
 	}
 	if (bench_ranks != 2) {
 		fprintf(stderr, "million: needs 2 ranks, has %d\n", bench_ranks);
 		MPI_Finalize();
 		return 2;
 	}
-	if (bench_rank == 1)
+#ifdef HAVE_ULT
+	if (bench_rank == 1 && !plain)
 		weft_ult_start(1);
-	for (const int *n = count ? given : bench_quick ? quick : full; *n; n++)
-		bench_rank ? have_threads(*n) : ask(*n);
+#else
+	plain = 1;
+#endif
+	for (const int *n = count ? given : bench_quick ? quick : full; *n; n++) {
+		if (plain && *n > (bench_quick ? PLAIN_MAX / 30 : PLAIN_MAX))
+			fprintf(stderr, "million: %d pthreads are too many\n", *n);
+		else
+			bench_rank ? have_threads(*n) : ask(*n);
+	}
 	MPI_Finalize();
 	return 0;
 }

@@ -13,7 +13,7 @@ class Bench:
     def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
                  ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False,
                  at=(2,), quick_at=None, peers=PEERS, alone=False, also=(), ult=None,
-                 examples=False):
+                 examples=False, argobots=None):
         self.source, self.asks, self.unit, self.links = source, asks, unit, links
         self.parts, self.quick_parts = parts, quick_parts or parts
         self.limit = limit or {}          # link -> arguments of the program `limit`
@@ -27,6 +27,7 @@ class Bench:
         self.alone = alone                # one process without a launcher
         self.also = also                  # weft's program with other arguments: (name, arguments)
         self.ult = ult                    # arguments that --ult adds one more row with
+        self.argobots = argobots          # a program that asks Argobots the same, where it is installed
         self.examples = examples          # several programs that print rows when called with --rows
 
 
@@ -108,13 +109,14 @@ BENCHES = {
                  parts=(("switch", "create", "wake", "wake2", "mutex", "random"),
                         ("million-on-1",), ("million",)),
                  quick_parts=(("switch", "create", "wake", "wake2", "mutex"), ("million-on-1",)),
-                 alone=True, also=(("pthreads", ("--pthreads",)),), log=True),
+                 alone=True, also=(("pthreads", ("--pthreads",)),), log=True,
+                 argobots="threads/ult_argobots"),
     "million": Bench("threads/million",
                      "what does a message cost when up to a million threads wait?",
                      "us half of there and back; messages per second, KiB for each, s", ranks=False,
-                     peers=(), links=("shm", "tcp"),
+                     links=("shm", "tcp"), also=(("weft, pthreads", ("--pthreads",)),),
                      parts=tuple((str(n),) for n in (1000, 10000, 100000, 1000000)),
-                     quick_parts=(("1000",), ("10000",)), log=True),
+                     quick_parts=(("1000",), ("10000",)), log=True, seconds=90),
     "apps": Bench("../examples/ult/",
                   "how long do programs with many threads that wait for messages take?",
                   "ms; the search: million edges per second", links=("shm", "tcp"), ranks=False,
