@@ -31,16 +31,18 @@ static uint64_t first = 20161121, count = 2000;
 static void work(int job)
 {
 	sim_covered = shared->covered[job];
+	CHECK(!weft_engine_start());
 	weft_log_level = sim.verbose ? WEFT_LOG_DEBUG : -1; /* links break all the time */
 	for (;;) {
 		/* Relaxed: a number to draw. */
 		uint64_t i = atomic_fetch_add_explicit(&shared->x_next, 1, memory_order_relaxed);
 		if (i >= count)
-			return;
+			break;
 		shared->at[job] = first + i;
 		alarm(STUCK_S);
 		sim_run(first + i);
 	}
+	weft_engine_stop();
 }
 
 static int run_jobs(int jobs)
@@ -146,6 +148,8 @@ int main(int argc, char **argv)
 		jobs = 1;
 	if (getenv("WEFT_LONG") && !explicit_count && !file)
 		count = 1000000;
+	/* Nobody polls but the schedule. */
+	setenv("WEFT_FLAVOUR", "explicit", 1);
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	CHECK(shared != MAP_FAILED);

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * net.c - the driver `sim`.  It keeps to net/driver.h: in order per peer and rail, each packet
- * once; and takes every liberty that the contract leaves: late, full, kept, in pieces, as a whole
- * or as a stream, ready() and sent() before the post returns, an end at any moment.
+ * net.c - the driver `sim`: posts, arrivals, access to memory.  It keeps to net/driver.h: in order
+ * per peer and rail, each packet once; and takes every liberty that the contract leaves: late,
+ * full, kept, in pieces, as a whole or as a stream, ready() and sent() before the post returns, an
+ * end at any moment.  Connections begin and end in link.c.
  */
 #include <stdlib.h>
 #include "sim.h"
-
-static struct sim_lane *lane_of(int from, int to, int rail)
-{
-	return &sim.lane[from][to][rail];
-}
 
 int sim_rail_of(int a, int b)
 {
 	return (a + b) % sim.plan.rails;
 }
 
+bool sim_uses(const struct sim_net *f, int peer)
+{
+	return peer != f->rank && (sim.plan.bundle || sim_rail_of(f->rank, peer) == f->rail);
+}
+
 /* ---- packets ------------------------------------------------------------------------------ */
 
-static void packet_free(struct sim_packet *p)
+void sim_packet_free(struct sim_packet *p)
 {
 	free(p->data);
 	free(p);
 }
 
-static struct weft_wire head_of(const struct sim_packet *p)
+struct weft_wire sim_head_of(const struct sim_packet *p)
 {
 	struct weft_wire h;
 	memcpy(&h, p->head, sizeof h);
@@ -33,7 +34,7 @@ static struct weft_wire head_of(const struct sim_packet *p)
 }
 
 /* Copies the bytes: the pieces are the sender's again. */
-static void packet_gather(struct sim_packet *p)
+void sim_packet_gather(struct sim_packet *p)
 {
 	size_t off = 0;
 	p->data = malloc(p->len + 1);
@@ -71,7 +72,7 @@ static void lane_append(struct sim_lane *l, struct sim_packet *p)
 	l->queued++;
 }
 
-static struct sim_packet *lane_pop(struct sim_lane *l)
+struct sim_packet *sim_lane_pop(struct sim_lane *l)
 {
 	struct sim_packet *p = l->first;
 	l->first = p->next;
@@ -84,7 +85,7 @@ static struct sim_packet *lane_pop(struct sim_lane *l)
 /* ---- post --------------------------------------------------------------------------------- */
 
 /* What other threads could do while a post is under way. */
-static void others(void)
+void sim_others(void)
 {
 	if (sim.depth >= 3 || !sim_chance(sim.plan.nest))
 		return;
@@ -97,7 +98,7 @@ static void others(void)
 static enum weft_post post_full(struct sim_lane *l)
 {
 	l->want_ready = true;
-	others();
+	sim_others();
 	if (!l->want_ready)
 		sim_cover(SIM_READY_IN_POST);
 	return WEFT_POST_FULL;
@@ -106,24 +107,30 @@ static enum weft_post post_full(struct sim_lane *l)
 static enum weft_post post(struct sim_net *f, int peer, const void *head, const struct iovec *iov,
 			   unsigned n, size_t len, void *cookie)
 {
-	struct sim_lane *l = lane_of(f->rank, peer, f->rail);
+	struct sim_lane *l = sim_lane_of(f->rank, peer, f->rail);
 
-	if (f->told_down[peer])
+	if (f->end[peer].state == SIM_ENDED)
 		return WEFT_POST_DOWN;
+	if (f->end[peer].state != SIM_LINKED) {
+		sim_link_dial(f, peer);
+		l->want_ready = true;
+		return WEFT_POST_FULL;
+	}
 	if (l->queued >= sim.plan.window || sim_chance(sim.plan.full))
 		return post_full(l);
 	struct sim_packet *p = packet_make(head, iov, n, len, cookie);
 	p->pending = len > sim.plan.inline_max && sim_chance(sim.plan.accept);
 	bool accepted = p->pending;
 	if (!accepted)
-		packet_gather(p);
-	struct weft_wire h = head_of(p);
+		sim_packet_gather(p);
+	struct weft_wire h = sim_head_of(p);
 	lane_append(l, p);
-	if (sim_broken(f->rank, peer)) /* nobody knows yet; it will not arrive */
+	if (f->end[peer].broken) /* nobody knows yet; it will not arrive */
 		p->due_ns = UINT64_MAX;
-	others();
+	sim_others();
 	/* p may be gone by now. */
-	sim_cover_post(&h, accepted ? WEFT_POST_ACCEPTED : WEFT_POST_DONE);
+	if (!sim.plan.bundle)
+		sim_cover_post(&h, accepted ? WEFT_POST_ACCEPTED : WEFT_POST_DONE);
 	return accepted ? WEFT_POST_ACCEPTED : WEFT_POST_DONE;
 }
 
@@ -131,20 +138,26 @@ static enum weft_post sim_post(struct weft_net *net, int peer, const void *head,
 			       const struct iovec *iov, unsigned n, size_t len, void *cookie)
 {
 	struct sim_net *f = (struct sim_net *)net;
+	struct sim_rank *me = &sim.rank[f->rank];
 	struct weft_wire h;
 
 	CHECK(n <= WEFT_IOV_MAX && len <= f->card.max_payload);
 	memcpy(&h, head, sizeof h);
-	sim.rank[f->rank].posting[peer]++;
+	if (sim.plan.bundle) {
+		/* The bundle's lock is held: nobody else of this rank gets far. */
+		me->locked++;
+		enum weft_post p = post(f, peer, head, iov, n, len, cookie);
+		me->locked--;
+		return p;
+	}
+	me->posting[peer]++;
 	/* One at a time: the caller holds the gate's mask. */
-	CHECK_EQ(sim.rank[f->rank].posting[peer], 1);
+	CHECK_EQ(me->posting[peer], 1);
 	enum weft_post p = post(f, peer, head, iov, n, len, cookie);
-	sim.rank[f->rank].posting[peer]--;
+	me->posting[peer]--;
 	if (p == WEFT_POST_FULL || p == WEFT_POST_DOWN)
 		sim_cover_post(&h, p);
-	SIM_SAY("%d->%d post kind %d seq %u tag %d length %llu payload %zu: %s", f->rank, peer,
-		h.kind, h.sequence, h.tag, (unsigned long long)h.length, len,
-		(const char *[]){"done", "kept", "full", "down"}[p]);
+	sim_say_post(f->rank, peer, &h, len, p);
 	return p;
 }
 
@@ -152,14 +165,14 @@ static enum weft_post sim_post(struct weft_net *net, int peer, const void *head,
 
 static int poll_out(struct sim_net *f, int peer)
 {
-	struct sim_lane *l = lane_of(f->rank, peer, f->rail);
+	struct sim_lane *l = sim_lane_of(f->rank, peer, f->rail);
 	int n = 0;
 
 	/* One at a time: the upcall may post. */
 	for (struct sim_packet *p = l->first; p; p = p->next) {
 		if (!p->pending || !sim_chance(60))
 			continue;
-		packet_gather(p);
+		sim_packet_gather(p);
 		if (sim.rank[f->rank].posting[peer])
 			sim_cover(SIM_SENT_IN_POST);
 		f->ev.sent(f->ev.arg, peer, p->cookie, WEFT_OK);
@@ -205,6 +218,8 @@ static bool place_more(struct sim_lane *l, bool all)
 
 static void cover_arrival(const struct weft_wire *h, uint64_t unexpected_before)
 {
+	if (sim.plan.bundle)
+		return; /* its own heads */
 	bool unexpected = weft_counter_sum(WEFT_CNT_UNEXPECTED) != unexpected_before;
 	if (h->kind == WEFT_WIRE_EAGER)
 		sim_cover(unexpected ? SIM_UNEXPECTED_EAGER : SIM_MATCHED_EAGER);
@@ -214,101 +229,60 @@ static void cover_arrival(const struct weft_wire *h, uint64_t unexpected_before)
 		sim_cover(SIM_SHARED);
 }
 
+static void cover_stream(const struct weft_wire *h)
+{
+	if (h->kind == WEFT_WIRE_EAGER)
+		sim_cover(SIM_PLACE_EAGER);
+	else if (h->kind == WEFT_WIRE_RTS)
+		sim_cover(SIM_PLACE_RTS);
+	else if (h->kind == WEFT_WIRE_DATA)
+		sim_cover(SIM_PLACE_DATA);
+}
+
 /* Delivers at most one packet of a lane, or a part of one. */
 static int poll_in(struct sim_net *f, int from)
 {
-	struct sim_lane *l = lane_of(from, f->rank, f->rail);
+	struct sim_lane *l = sim_lane_of(from, f->rank, f->rail);
 
 	if (l->placing) {
 		struct sim_packet *p = l->placing;
 		if (!place_more(l, false))
 			return 1;
-		struct weft_wire h = head_of(p);
+		struct weft_wire h = sim_head_of(p);
 		uint64_t before = weft_counter_sum(WEFT_CNT_UNEXPECTED);
 		l->placing = NULL;
 		f->ev.placed(f->ev.arg, from, l->sink.cookie, WEFT_OK);
 		if (h.kind == WEFT_WIRE_RTS)
 			cover_arrival(&h, before);
-		packet_free(p);
+		sim_packet_free(p);
 		return 1;
 	}
 	struct sim_packet *p = l->first;
 	if (!p || p->pending || p->due_ns > sim.now_ns)
 		return 0;
-	(void)lane_pop(l);
-	struct weft_wire h = head_of(p);
+	(void)sim_lane_pop(l);
+	struct weft_wire h = sim_head_of(p);
 	uint64_t before = weft_counter_sum(WEFT_CNT_UNEXPECTED);
-	SIM_SAY("%d->%d arrives kind %d seq %u tag %d length %llu", from, f->rank, h.kind,
-		h.sequence, h.tag, (unsigned long long)h.length);
-	if (p->len && sim_chance(sim.plan.stream)) {
+	SIM_SAY("%d->%d (%d) arrives kind %d seq %u tag %d length %llu", from, f->rank, f->rail,
+		h.kind, h.sequence, h.tag, (unsigned long long)h.length);
+	if (sim.plan.bundle)
+		sim_rails_arrives(f->rank, from, p->head);
+	/* What the bundle sends whole no driver delivers as a stream. */
+	size_t whole = sim.plan.bundle ? SIM_WHOLE : 0;
+	if (p->len > whole && sim_chance(sim.plan.stream)) {
 		l->sink = (struct weft_net_sink){0};
 		l->placed = 0;
 		l->placing = p;
 		f->ev.place(f->ev.arg, from, p->head, p->len, &l->sink);
-		if (h.kind == WEFT_WIRE_EAGER)
-			sim_cover(SIM_PLACE_EAGER);
-		else if (h.kind == WEFT_WIRE_RTS)
-			sim_cover(SIM_PLACE_RTS);
-		else if (h.kind == WEFT_WIRE_DATA)
-			sim_cover(SIM_PLACE_DATA);
+		if (!sim.plan.bundle)
+			cover_stream(&h);
 		if (h.kind != WEFT_WIRE_RTS)
 			cover_arrival(&h, before);
 	} else {
 		f->ev.packet(f->ev.arg, from, p->head, p->data, p->len);
 		cover_arrival(&h, before);
-		packet_free(p);
+		sim_packet_free(p);
 	}
-	return 1;
-}
-
-/* ---- poll: the end of a connection -------------------------------------------------------- */
-
-/* Something that arrives before the end is still to come? */
-static bool lane_has_news(struct sim_lane *l)
-{
-	return l->placing ? sim_chance(50) : l->first && l->first->due_ns != UINT64_MAX;
-}
-
-static void end_lane_in(struct sim_net *f, int peer)
-{
-	struct sim_lane *l = lane_of(peer, f->rank, f->rail);
-	struct sim_packet *p = l->placing;
-	if (!p)
-		return;
-	sim_cover(SIM_LOST_HALF);
-	l->placing = NULL;
-	f->ev.placed(f->ev.arg, peer, l->sink.cookie, WEFT_ERR_PEER);
-	packet_free(p);
-}
-
-static void end_lane_out(struct sim_net *f, int peer)
-{
-	struct sim_lane *l = lane_of(f->rank, peer, f->rail);
-	for (struct sim_packet *p = l->first; p; p = p->next) {
-		if (!p->pending)
-			continue;
-		sim_cover(SIM_LOST_KEPT);
-		packet_gather(p); /* nobody will look at it; the pieces are free */
-		f->ev.sent(f->ev.arg, peer, p->cookie, WEFT_ERR_PEER);
-	}
-}
-
-static int poll_end(struct sim_net *f, int peer)
-{
-	struct sim_rank *me = &sim.rank[f->rank];
-
-	if (!sim_broken(f->rank, peer) || f->told_down[peer] || me->posting[peer] ||
-	    sim.now_ns < sim.broken_ns[f->rank][peer] + sim.plan.notice_ns ||
-	    lane_has_news(lane_of(peer, f->rank, f->rail)))
-		return 0;
-	SIM_SAY("%d learns that %d is gone", f->rank, peer);
-	end_lane_in(f, peer);
-	/* From here on a post answers DOWN. */
-	f->told_down[peer] = true;
-	end_lane_out(f, peer);
-	unsigned since = sim_traffic_now();
-	f->ev.down(f->ev.arg, peer, WEFT_ERR_PEER, "the simulator broke the link");
-	sim_traffic_down(f->rank, peer, since);
 	return 1;
 }
 
@@ -322,16 +296,20 @@ static int sim_poll(struct weft_net *net)
 	int start = (int)sim_pick((unsigned)sim.plan.ranks);
 	for (int i = 0; i < sim.plan.ranks; i++) {
 		int peer = (start + i) % sim.plan.ranks;
-		if (peer == f->rank || sim_rail_of(f->rank, peer) != f->rail || f->told_down[peer])
+		if (!sim_uses(f, peer) || f->end[peer].state == SIM_ENDED)
 			continue;
+		if (f->end[peer].state != SIM_LINKED) {
+			n += sim_link_poll(f, peer);
+			continue;
+		}
 		n += poll_out(f, peer);
 		/* Ends: what is due runs out. */
-		while (poll_in(f, peer)) {
+		while (f->end[peer].state == SIM_LINKED && poll_in(f, peer)) {
 			n++;
 			if (sim_chance(30))
 				break;
 		}
-		n += poll_end(f, peer);
+		n += sim_link_poll(f, peer);
 	}
 	f->polling = false;
 	return n;
@@ -341,7 +319,8 @@ static int sim_poll(struct weft_net *net)
 
 static weft_err copy_allowed(struct sim_net *f, int peer, bool fails)
 {
-	return fails || f->told_down[peer] || sim_broken(f->rank, peer) ? WEFT_ERR_SYS : WEFT_OK;
+	return fails || f->end[peer].state == SIM_ENDED || sim_broken(f->rank, peer) ? WEFT_ERR_SYS
+										     : WEFT_OK;
 }
 
 static weft_err sim_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
@@ -360,7 +339,7 @@ static weft_err sim_get(struct weft_net *net, int peer, uint64_t remote, const s
 	}
 	CHECK_EQ(len, 0);
 	sim_cover(SIM_FETCHED);
-	others();
+	sim_others();
 	return WEFT_OK;
 }
 
@@ -382,7 +361,7 @@ static weft_err sim_put(struct weft_net *net, int peer, uint64_t remote, const s
 	}
 	CHECK_EQ(len, 0);
 	sim_cover(SIM_PUSHED);
-	others();
+	sim_others();
 	return WEFT_OK;
 }
 
@@ -401,12 +380,13 @@ static bool sim_awake(struct weft_net *net, int peer)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-static weft_err sim_open(const struct weft_net_job *job, const struct weft_net_events *ev,
-			 struct weft_net **net_p)
+static weft_err open_as(const struct weft_driver *driver, const struct weft_net_job *job,
+			const struct weft_net_events *ev, struct weft_net **net_p)
 {
 	struct sim_net *f = calloc(1, sizeof *f);
 	CHECK(f);
-	f->base.driver = &sim_driver;
+	f->base.driver = driver;
+	f->once = driver == &sim_driver_once;
 	f->rank = job->rank;
 	f->ev = *ev;
 	f->card = (struct weft_net_card){.max_payload = sim.plan.max_payload,
@@ -418,8 +398,22 @@ static weft_err sim_open(const struct weft_net_job *job, const struct weft_net_e
 	while (sim.rank[f->rank].net[f->rail])
 		f->rail++;
 	sim.rank[f->rank].net[f->rail] = f;
+	for (int p = 0; sim.plan.bundle && p < SIM_RANKS; p++)
+		f->end[p].state = SIM_IDLE;
 	*net_p = &f->base;
 	return WEFT_OK;
+}
+
+static weft_err sim_open(const struct weft_net_job *job, const struct weft_net_events *ev,
+			 struct weft_net **net_p)
+{
+	return open_as(&sim_driver, job, ev, net_p);
+}
+
+static weft_err once_open(const struct weft_net_job *job, const struct weft_net_events *ev,
+			  struct weft_net **net_p)
+{
+	return open_as(&sim_driver_once, job, ev, net_p);
 }
 
 static void sim_close(struct weft_net *net)
@@ -454,39 +448,51 @@ static const struct weft_net_card *sim_card(struct weft_net *net, int peer)
 	return &((struct sim_net *)net)->card;
 }
 
-const struct weft_driver sim_driver = {
-	.name = "sim",
-	.open = sim_open,
-	.close = sim_close,
-	.address = sim_address,
-	.reach = sim_reach,
-	.post = sim_post,
-	.poll = sim_poll,
-	.get = sim_get,
-	.put = sim_put,
-	.drain = sim_drain,
-	.card = sim_card,
-	.word = sim_word,
-	.awake = sim_awake,
-};
+static weft_err sim_arm(struct weft_net *net)
+{
+	return sim_net_news((struct sim_net *)net) ? WEFT_AGAIN : WEFT_OK;
+}
+
+static void sim_disarm(struct weft_net *net)
+{
+	(void)net;
+}
+
+static int sim_fd(struct weft_net *net)
+{
+	(void)net;
+	return -1;
+}
+
+#define SIM_TABLE                                                                                  \
+	.close = sim_close, .address = sim_address, .reach = sim_reach, .post = sim_post,          \
+	.poll = sim_poll, .arm = sim_arm, .disarm = sim_disarm, .fd = sim_fd, .get = sim_get,      \
+	.put = sim_put, .drain = sim_drain, .card = sim_card, .word = sim_word, .awake = sim_awake
+
+const struct weft_driver sim_driver = {.name = "sim",
+				       .open = sim_open,
+				       SIM_TABLE,
+				       .drop = sim_link_drop,
+				       .revive = sim_link_revive};
+const struct weft_driver sim_driver_once = {.name = "once", .open = once_open, SIM_TABLE};
 
 void sim_net_begin(void)
 {
 	for (int a = 0; a < SIM_RANKS; a++)
 		for (int b = 0; b < SIM_RANKS; b++)
 			for (int r = 0; r < SIM_RAILS; r++) {
-				struct sim_lane *l = lane_of(a, b, r);
+				struct sim_lane *l = sim_lane_of(a, b, r);
 				memset(l, 0, sizeof *l);
 				l->last = &l->first;
 			}
 }
 
-static void lane_end(struct sim_lane *l)
+void sim_lane_clear(struct sim_lane *l)
 {
 	while (l->first)
-		packet_free(lane_pop(l));
+		sim_packet_free(sim_lane_pop(l));
 	if (l->placing)
-		packet_free(l->placing);
+		sim_packet_free(l->placing);
 	l->placing = NULL;
 }
 
@@ -495,54 +501,5 @@ void sim_net_end(void)
 	for (int a = 0; a < sim.plan.ranks; a++)
 		for (int b = 0; b < sim.plan.ranks; b++)
 			for (int r = 0; r < SIM_RAILS; r++)
-				lane_end(lane_of(a, b, r));
-}
-
-/* From a random packet on nothing arrives any more. */
-static void lane_break(struct sim_lane *l)
-{
-	unsigned arrive = l->queued ? sim_pick(l->queued + 1) : 0;
-	for (struct sim_packet *p = l->first; p; p = p->next) {
-		struct weft_wire h = head_of(p);
-		/* What its sender still holds cannot have left whole. */
-		if (p->pending)
-			arrive = 0;
-		if (arrive) {
-			arrive--;
-			continue;
-		}
-		p->due_ns = UINT64_MAX;
-		sim_cover_lost(&h);
-	}
-}
-
-void sim_net_break(int a, int b)
-{
-	if (sim_broken(a, b))
-		return;
-	/* 0 means that it works. */
-	sim.broken_ns[a][b] = sim.broken_ns[b][a] = sim.now_ns + 1;
-	for (int r = 0; r < SIM_RAILS; r++) {
-		lane_break(lane_of(a, b, r));
-		lane_break(lane_of(b, a, r));
-	}
-}
-
-uint64_t sim_net_next(void)
-{
-	uint64_t next = UINT64_MAX;
-	for (int a = 0; a < sim.plan.ranks; a++) {
-		for (int b = 0; b < sim.plan.ranks; b++) {
-			struct sim_net *to = sim.rank[b].net[sim_rail_of(a, b)];
-			if (a == b || sim.rank[b].dead)
-				continue;
-			struct sim_lane *l = lane_of(a, b, to->rail);
-			if (l->first && l->first->due_ns > sim.now_ns && l->first->due_ns < next)
-				next = l->first->due_ns;
-			uint64_t known = sim.broken_ns[a][b] + sim.plan.notice_ns;
-			if (sim_broken(a, b) && known > sim.now_ns && known < next)
-				next = known;
-		}
-	}
-	return next;
+				sim_lane_clear(sim_lane_of(a, b, r));
 }

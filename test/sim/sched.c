@@ -23,6 +23,20 @@ void sim_say(const char *format, ...)
 	((const uint64_t[]){__VA_ARGS__}[sim_pick(sizeof((const uint64_t[]){__VA_ARGS__}) /        \
 						  sizeof(uint64_t))])
 
+static void draw_rails(struct sim_plan *p)
+{
+	p->bundle = true;
+	p->ranks = (int)ONE_OF(2, 2, 3);
+	p->rails = (int)ONE_OF(2, 2, SIM_RAILS);
+	p->max_payload = ONE_OF(8192, SIM_PAYLOAD);
+	p->eager_max = ONE_OF(64, 1024, 6000, SIM_PAYLOAD);
+	p->cuts = (unsigned)ONE_OF(0, 3, 10);
+	p->large = sim_chance(20);
+	p->window = (unsigned)ONE_OF(2, 8, 32);
+	if (sim_chance(20))
+		p->once = (int)sim_pick((unsigned)p->rails);
+}
+
 static void draw_plan(struct sim_plan *p)
 {
 	*p = (struct sim_plan){.victim = -1, .cut_a = -1, .frozen = -1};
@@ -46,13 +60,17 @@ static void draw_plan(struct sim_plan *p)
 	p->share = sim_chance(60);
 	p->large = sim_pick(50) == 0;
 	p->close_last = sim_chance(20);
+	p->once = -1;
 	p->notice_ns = ONE_OF(0, 10000, 5000000000u);
 	p->kill_at = sim_pick(p->ops + 1);
 	p->freeze_at = sim_pick(p->ops + 1);
+	p->tasks = sim_chance(30);
+	if (sim_chance(30))
+		draw_rails(p);
 	unsigned bad = sim_pick(10);
 	if (bad < 3) {
 		p->victim = (int)sim_pick((unsigned)p->ranks);
-	} else if (bad == 3) {
+	} else if (bad == 3 && !p->bundle) {
 		p->cut_a = (int)sim_pick((unsigned)p->ranks);
 		p->cut_b = (p->cut_a + 1) % p->ranks;
 	} else if (bad == 4) {
@@ -87,21 +105,41 @@ static void fate(void)
 		sim_cover(SIM_FROZEN);
 		sim.rank[p->frozen].frozen_until_ns = sim.now_ns + MINUTE_NS;
 	}
+	if (sim_chance(p->cuts))
+		sim_rails_fate();
 	sim.calls++;
 }
 
 static int poll_rank(int rank)
 {
+	struct sim_rank *k = &sim.rank[rank];
 	int n = 0;
-	for (int i = 0; i < sim.plan.rails; i++) {
-		struct sim_net *net = sim.rank[rank].net[i];
-		if (net->polling)
+	for (int i = 0; i < k->core->nrails; i++) {
+		struct weft_rail *rail = &k->core->rail[i];
+		if (sim.plan.bundle ? k->polling : k->net[i]->polling)
 			continue;
 		for (int p = 0; p < sim.plan.ranks; p++)
-			if (sim.rank[rank].posting[p])
+			if (k->posting[p])
 				sim_cover(SIM_POLL_IN_POST);
-		n += sim_driver.poll(&net->base);
+		n += rail->driver->poll(rail->net);
 	}
+	return n;
+}
+
+/* The engine belongs to all ranks: whoever polls it runs everybody's copies. */
+static int poll_engine(void)
+{
+	int n = sim.plan.tasks && !sim.polling_engine;
+	/* Copies post: not under a lock of a bundle. */
+	for (int r = 0; r < sim.plan.ranks; r++)
+		n = n && !sim.rank[r].locked;
+	if (!n)
+		return 0;
+	sim.polling_engine = true;
+	n = weft_engine_poll();
+	sim.polling_engine = false;
+	if (n)
+		sim_cover(SIM_TASK_COPY);
 	return n;
 }
 
@@ -110,8 +148,12 @@ void sim_move(void)
 	int rank = (int)sim_pick((unsigned)sim.plan.ranks);
 
 	sim.now_ns += sim_pick(2000);
-	if (asleep(rank))
+	if (sim.plan.bundle && sim_pick(16) == 0)
+		sim.now_ns += sim_pick(sim_pick(8) ? 20000000 : 1000000000);
+	if (asleep(rank) || sim.rank[rank].locked)
 		return;
+	if (sim_pick(8) == 0)
+		(void)poll_engine();
 	if (sim.calls < sim.plan.ops && sim_chance(40)) {
 		fate();
 		if (asleep(rank))
@@ -128,34 +170,69 @@ void sim_move(void)
 /* When something happens by itself: an arrival, news of a death, a rank that wakes. */
 static uint64_t next_moment(void)
 {
-	uint64_t next = sim_net_next();
+	uint64_t next = UINT64_MAX;
 	for (int r = 0; r < sim.plan.ranks; r++) {
 		const struct sim_rank *k = &sim.rank[r];
-		if (!k->dead && k->frozen_until_ns > sim.now_ns && k->frozen_until_ns < next)
-			next = k->frozen_until_ns;
+		uint64_t at = UINT64_MAX;
+		if (k->dead)
+			continue;
+		if (asleep(r))
+			at = k->frozen_until_ns;
+		else if (sim.plan.bundle)
+			at = sim_rails_next(r);
+		else
+			for (int i = 0; i < sim.plan.rails; i++)
+				if (sim_net_next(k->net[i]) < at)
+					at = sim_net_next(k->net[i]);
+		next = at < next ? at : next;
 	}
 	return next;
+}
+
+/* Who sleeps under a bundle does so after its last look; who has not looked yet has to. */
+static bool all_asleep(void)
+{
+	for (int r = 0; sim.plan.bundle && r < sim.plan.ranks; r++)
+		if (!asleep(r) && !sim.rank[r].armed)
+			return false;
+	return true;
 }
 
 /* Lets everything run out: until nobody has anything to do and nothing is on its way. */
 static void settle(void)
 {
+	unsigned calm = 0;
 	/* Ends: traffic is finite; a network that never calms down is a finding. */
-	for (unsigned calm = 0, rounds = 0; calm < 30; rounds++) {
-		int n = 0;
+	for (unsigned rounds = 0;; rounds++) {
+		int n = poll_engine();
+		CHECK(rounds < 1000000);
 		for (int r = 0; r < sim.plan.ranks; r++)
 			if (!asleep(r))
 				n += poll_rank(r);
 		calm = n ? 0 : calm + 1;
-		CHECK(rounds < 1000000);
-		if (calm < 30)
+		uint64_t next = calm > 1 ? next_moment() : 0;
+		if (next <= sim.now_ns || !all_asleep())
 			continue;
-		uint64_t next = next_moment();
 		if (next == UINT64_MAX)
 			return;
 		sim.now_ns = next;
-		calm = 0;
 	}
+}
+
+void sim_say_post(int rank, int peer, const struct weft_wire *h, size_t len, enum weft_post p)
+{
+	SIM_SAY("%d->%d post kind %d seq %u tag %d length %llu payload %zu: %s", rank, peer,
+		h->kind, h->sequence, h->tag, (unsigned long long)h->length, len,
+		(const char *[]){"done", "kept", "full", "down"}[p]);
+}
+
+void sim_tell_down(const struct weft_net_events *ev, int rank, int peer, weft_err err,
+		   const char *why)
+{
+	unsigned since = sim_traffic_now();
+	SIM_SAY("%d learns that %d is gone", rank, peer);
+	ev->down(ev->arg, peer, err, why);
+	sim_traffic_down(rank, peer, since);
 }
 
 static void on_down(int peer, weft_err err, const char *why)
@@ -175,12 +252,27 @@ static void cores_make(void)
 		(*core)->offer = sim.plan.offer;
 		(*core)->share_min = sim.plan.share ? 1 : 0;
 		(*core)->credit = sim.plan.credit;
-		for (int i = 0; i < sim.plan.rails; i++)
-			CHECK(!weft_core_rail_add(*core, &sim_driver, &job));
+		(*core)->background = sim.plan.tasks;
+		for (int i = 0; i < (sim.plan.bundle ? 1 : sim.plan.rails); i++)
+			CHECK(!weft_core_rail_add(
+				*core, sim.plan.bundle ? &sim_driver_rails : &sim_driver, &job));
 		for (int p = 0; p < sim.plan.ranks; p++)
 			if (p != r)
-				weft_core_gate_set(*core, p, sim_rail_of(r, p));
+				weft_core_gate_set(*core, p,
+						   sim.plan.bundle ? 0 : sim_rail_of(r, p));
 	}
+}
+
+/* What a dead rank's drivers still hold goes back to its core, which is about to end. */
+static void bury(int rank)
+{
+	if (sim.plan.bundle) {
+		sim_rails_bury(rank);
+		return;
+	}
+	for (int i = 0; i < sim.plan.rails; i++)
+		for (int p = 0; p < sim.plan.ranks; p++)
+			sim_link_bury(sim.rank[rank].net[i], p);
 }
 
 void sim_run(uint64_t seed)
@@ -210,7 +302,12 @@ void sim_run(uint64_t seed)
 		sim_traffic_look();
 	} while (sim_traffic_finish());
 	sim_traffic_end();
+	if (sim.plan.bundle)
+		sim_rails_end();
 	sim.ending = true;
+	for (int r = 0; r < sim.plan.ranks; r++)
+		if (sim.rank[r].dead)
+			bury(r);
 	for (int r = 0; r < sim.plan.ranks; r++)
 		weft_core_destroy(sim.rank[r].core);
 	sim_net_end();

@@ -3,7 +3,9 @@
  * sim.h - several ranks in one process, one thread and virtual time, over a network that a seed
  * makes late, full, cut, dead and out of step.
  *
- *   net.c      the driver `sim`: lanes, back-pressure, streams in pieces, death, memory access
+ *   net.c      the driver `sim`: lanes, back-pressure, streams in pieces, memory access
+ *   link.c     its connections: made, broken, noticed, dropped, made again
+ *   rails.c    the driver `bundle` over several rails of it; sleep and waking
  *   traffic.c  what the ranks do, and the oracle that says what must come of it
  *   sched.c    who moves next; the end of a schedule: all done, or a hang
  *   cover.c    which states of the protocols a run has met
@@ -23,10 +25,11 @@
 #include "comm/comm_int.h"
 
 #define SIM_RANKS 5
-#define SIM_RAILS 2
+#define SIM_RAILS 3
 #define SIM_CTXS 3
 #define SIM_TAGS 4
 #define SIM_PAYLOAD 65536
+#define SIM_WHOLE 4200
 
 /* ---- the plan of a schedule, drawn from its seed -------------------------------------------- */
 
@@ -46,6 +49,10 @@ struct sim_plan {
 	unsigned kill_at, freeze_at;
 	uint64_t notice_ns; /* from death to the survivors' driver knowing */
 	bool close_last;    /* the last context is closed with messages in it */
+	bool bundle;        /* all rails go to each peer, under the driver `bundle` */
+	int once;           /* the rail that does not come back once it broke; -1: none */
+	unsigned cuts;      /* chance of 100 that a call finds a rail cut */
+	bool tasks;         /* large copies are tasks of the engine */
 };
 
 /* ---- the world ---------------------------------------------------------------------------- */
@@ -72,13 +79,22 @@ struct sim_lane { /* from one rank to another over one rail */
 	size_t placed;
 };
 
+enum sim_end_state { SIM_LINKED, SIM_IDLE, SIM_DIALING, SIM_ENDED };
+
+struct sim_end { /* one rank's end of a connection */
+	enum sim_end_state state;
+	bool broken;               /* LINKED: but nothing gets through any more */
+	uint64_t known_ns;         /* broken: when this end notices */
+	uint64_t try_ns, until_ns; /* DIALING: the next try, the last one */
+};
+
 struct sim_net {
 	struct weft_net base;
 	int rank, rail;
 	struct weft_net_events ev;
 	struct weft_net_card card;
-	bool polling;
-	bool told_down[SIM_RANKS];
+	bool polling, once;
+	struct sim_end end[SIM_RANKS];
 };
 
 struct sim_rank {
@@ -89,6 +105,12 @@ struct sim_rank {
 	uint64_t frozen_until_ns;
 	_Atomic uint64_t x_word[WEFT_NET_WORDS];
 	unsigned posting[SIM_RANKS]; /* frames of post to that peer on the stack */
+	/* With a bundle. */
+	struct weft_net *bundle;
+	struct weft_net_events up;
+	struct weft_net_card card;
+	unsigned locked; /* posts of its rails on the stack, that is, its lock is held */
+	bool polling, armed;
 };
 
 struct sim {
@@ -97,10 +119,13 @@ struct sim {
 	struct sim_plan plan;
 	struct sim_rank rank[SIM_RANKS];
 	struct sim_lane lane[SIM_RANKS][SIM_RANKS][SIM_RAILS];
-	uint64_t broken_ns[SIM_RANKS][SIM_RANKS]; /* when the link broke; 0: it works */
-	unsigned depth;                           /* of posts that let others move */
-	unsigned calls;                           /* of the application so far */
-	bool ending;                              /* the cores are being taken down */
+	uint64_t broken_ns[SIM_RANKS][SIM_RANKS];           /* for good; 0: they reach each other */
+	uint64_t cable_ns[SIM_RANKS][SIM_RANKS][SIM_RAILS]; /* cut until then */
+	bool excused[SIM_RANKS][SIM_RANKS];                 /* they may give each other up */
+	unsigned depth;                                     /* of posts that let others move */
+	unsigned calls;                                     /* of the application so far */
+	bool polling_engine;
+	bool ending; /* the cores are being taken down */
 	bool verbose;
 };
 
@@ -129,16 +154,54 @@ static inline bool sim_broken(int a, int b)
 	} while (0)
 void sim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+static inline void sim_mark_broken(int a, int b)
+{
+	/* 0 means that they reach each other. */
+	sim.broken_ns[a][b] = sim.broken_ns[b][a] = sim.now_ns + 1;
+}
+
+static inline struct sim_lane *sim_lane_of(int from, int to, int rail)
+{
+	return &sim.lane[from][to][rail];
+}
+
 /* net.c */
-extern const struct weft_driver sim_driver;
+extern const struct weft_driver sim_driver, sim_driver_once;
 void sim_net_begin(void);
 void sim_net_end(void);
-/* The rail between two ranks. */
+/* The rail between two ranks, without a bundle; does this rail serve that peer? */
 int sim_rail_of(int a, int b);
-/* Breaks the link; what is under way is lost from a random point on. */
+bool sim_uses(const struct sim_net *f, int peer);
+void sim_packet_free(struct sim_packet *p);
+void sim_packet_gather(struct sim_packet *p);
+struct weft_wire sim_head_of(const struct sim_packet *p);
+struct sim_packet *sim_lane_pop(struct sim_lane *l);
+void sim_lane_clear(struct sim_lane *l);
+/* What other threads could do while a post is under way. */
+void sim_others(void);
+
+/* link.c */
+/* Breaks every link of the two for good; what is under way is lost from a random point on. */
 void sim_net_break(int a, int b);
-/* The next moment at which something arrives or becomes known; UINT64_MAX: never. */
-uint64_t sim_net_next(void);
+void sim_link_cut(int a, int b, int rail, uint64_t for_ns, bool silent);
+void sim_link_dial(struct sim_net *f, int peer);
+int sim_link_poll(struct sim_net *f, int peer);
+void sim_link_drop(struct weft_net *net, int peer, const char *why);
+void sim_link_revive(struct weft_net *net, int peer);
+void sim_link_bury(struct sim_net *f, int peer);
+/* The next moment at which a poll finds something; UINT64_MAX: never. */
+uint64_t sim_net_next(struct sim_net *f);
+bool sim_net_news(struct sim_net *f);
+
+/* rails.c */
+extern const struct weft_driver sim_driver_rails;
+void sim_rails_fate(void);
+void sim_rails_arrives(int rank, int from, const void *head);
+void sim_rails_bury(int rank);
+/* What a peer can make a rank hold is bounded. */
+void sim_rails_look(void);
+void sim_rails_end(void);
+uint64_t sim_rails_next(int rank);
 
 /* traffic.c */
 void sim_traffic_begin(void);
@@ -157,6 +220,10 @@ void sim_traffic_end(void);
 void sim_traffic_free(void);
 
 /* sched.c */
+/* Tells the core that peer is gone, and the oracle. */
+void sim_tell_down(const struct weft_net_events *ev, int rank, int peer, weft_err err,
+		   const char *why);
+void sim_say_post(int rank, int peer, const struct weft_wire *h, size_t len, enum weft_post p);
 /* One move of somebody. */
 void sim_move(void);
 void sim_run(uint64_t seed);

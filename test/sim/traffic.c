@@ -404,6 +404,12 @@ static unsigned lying(struct weft_ctx *ctx)
 	return l.n;
 }
 
+/* Is a payload half there? */
+static bool is_arriving(int from, int rank)
+{
+	return !sim.plan.bundle && sim_lane_of(from, rank, sim_rail_of(from, rank))->placing;
+}
+
 static void post_receive(int rank, int ctx, int peer, int tag)
 {
 	struct receive *r = receive_make(rank, ctx);
@@ -419,7 +425,7 @@ static void post_receive(int rank, int ctx, int peer, int tag)
 		r->room);
 	bool arriving = false;
 	for (int p = 0; p < sim.plan.ranks; p++)
-		arriving = arriving || sim.lane[p][rank][sim_rail_of(p, rank)].placing;
+		arriving = arriving || is_arriving(p, rank);
 	struct weft_buf b = buffer(r->buf, r->room, r->type);
 	struct weft_req *req = r->req = request(NULL, r);
 	struct weft_ctx *c = sim.rank[rank].ctx[ctx];
@@ -471,7 +477,7 @@ static void call_probe(int rank)
 	SIM_SAY("%d takes what %u gets, from %d tag %d", rank, r->number, r->peer, r->tag);
 	struct weft_buf b = buffer(r->buf, r->room, r->type);
 	r->req = request(NULL, r);
-	bool arriving = sim.lane[taken.peer][rank][sim_rail_of(taken.peer, rank)].placing != NULL;
+	bool arriving = is_arriving(taken.peer, rank);
 	r->ended = ticks++; /* matched already */
 	CHECK(!weft_imrecv(r->req, msg, &b));
 	if (arriving && !r->done && taken.bytes <= sim.plan.eager_max)
@@ -538,6 +544,7 @@ static void add_held(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 /* Eager payload of each sender that lies unreceived with a rank. */
 void sim_traffic_look(void)
 {
+	sim_rails_look();
 	for (int r = 0; r < sim.plan.ranks; r++) {
 		uint64_t held[SIM_RANKS] = {0};
 		weft_match_scan(&sim.rank[r].core->match, NULL, add_held, held);
@@ -554,6 +561,8 @@ unsigned sim_traffic_now(void)
 /* Whatever needs the peer is over, and so is whatever it might have been the one for. */
 void sim_traffic_down(int rank, int peer, unsigned since)
 {
+	if (sim.plan.tasks || sim.ending)
+		return; /* a copy under way holds its request until the engine comes to it */
 	for (unsigned i = 0; i < n_messages; i++) {
 		const struct message *m = &messages[i];
 		if (m->from == rank && m->to == peer && m->ended && m->ended < since)
