@@ -111,7 +111,6 @@ struct weft_bundle_way {
 	uint64_t heard_ns;            /* P: last arrival */
 	uint64_t since_ns; /* L: the oldest unconfirmed unit was sent, or progress made */
 	uint64_t retry_ns, backoff_ns; /* P */
-	uint64_t tried_ns;             /* L: when it became wanted */
 	bool revive;                   /* P: the driver has yet to be told */
 	double bytes_per_ns;           /* L: measured while busy; 0: not yet */
 	uint64_t busy_ns, busy_bytes;  /* L: of the measurement */

@@ -13,7 +13,6 @@
 
 #define BACKOFF_MIN_NS 5000000u
 #define BACKOFF_MAX_NS 500000000u
-#define ATTEMPT_NS 1000000000u
 
 /* Has more than `wait` passed since then?  `then` may be younger than now. */
 static bool later(uint64_t now, uint64_t then, uint64_t wait)
@@ -121,9 +120,10 @@ void weft_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_e
 	if (w->backoff_ns > BACKOFF_MAX_NS)
 		w->backoff_ns = BACKOFF_MAX_NS;
 	w->retry_ns = now + w->backoff_ns / 2 + weft_rand_next(&seed) % w->backoff_ns;
-	/* Drivers try for a while before they give up.  What ends sooner met the peer's own
-	 * attempt, or was ended by it: that speaks for the peer, not against it. */
-	w->refused |= !was_up && later(now, w->tried_ns, ATTEMPT_NS);
+	/* Only a peer that listens no more speaks against itself: an attempt may also end because
+	 * it met the peer's own, and a link may break before the peer has found time to greet. */
+	const struct weft_driver *d = b->rail[rail].driver;
+	w->refused |= !was_up && d->ended && d->ended(b->rail[rail].net, peer);
 	if (was_up && err)
 		count_lost(b, peer, rail, again, why);
 	else if (was_up)

@@ -303,10 +303,8 @@ void weft_bundle_greet_locked(struct weft_bundle *b, int peer)
 	struct weft_bundle_peer *p = &b->peer[peer];
 	for (unsigned r = 0; r < b->n_rails; r++) {
 		struct weft_bundle_way *w = &p->way[r];
-		if (w->state == WEFT_BUNDLE_IDLE) {
+		if (w->state == WEFT_BUNDLE_IDLE)
 			w->state = WEFT_BUNDLE_WANTED;
-			w->tried_ns = weft_clock_ns();
-		}
 		if (w->state == WEFT_BUNDLE_WANTED && !w->hello_sent && !w->full)
 			w->hello_sent = post_news(b, peer, r, WEFT_BUNDLE_HELLO);
 	}

@@ -174,6 +174,8 @@ struct weft_driver {
 	 */
 	void (*drop)(struct weft_net *net, int peer, const char *why);
 	void (*revive)(struct weft_net *net, int peer);
+	/* May be NULL.  In down(): nobody listens any more where the peer did. */
+	bool (*ended)(struct weft_net *net, int peer);
 };
 #define WEFT_NET_BOARD_BYTES 16128
 #define WEFT_NET_WORDS 32

@@ -68,6 +68,7 @@ struct weft_lobby_peer {
 	_Atomic bool x_wanted; /* set once, by the first poster */
 	bool heard;            /* the poller has acted on x_wanted */
 	bool dialed;           /* LINKED by our own attempt */
+	bool refused;          /* GONE because nobody listens there any more */
 	bool connected; /* the socket's connect() is through: now the peer may take its time */
 	uint8_t state;
 	unsigned attempts;

@@ -14,9 +14,9 @@
 #define BACKOFF_MIN_NS 1000000u
 #define BACKOFF_MAX_NS 200000000u
 #define ATTEMPT_NS 3000000000u /* for connect() to answer, then the next address */
-#define REFUSED_NS                                                                                 \
-	2000000000u            /* nobody listens: addresses are published by who listens already,  \
-				  so this peer has ended */
+/* Nobody listens.  Addresses are published by who listens already, so this peer has ended; the few
+ * attempts more are for a host that lacks something for a moment. */
+#define REFUSED_NS 300000000u
 #define CROSSED_NS 1000000000u /* the other's connection should come at once */
 
 static bool is_dialing(const struct weft_lobby_peer *p)
@@ -57,6 +57,7 @@ void weft_lobby_revive(struct weft_lobby *l, int peer)
 		return;
 	p->state = WEFT_LOBBY_IDLE;
 	p->attempts = 0;
+	p->refused = false;
 	p->began_ns = 0;
 	p->dialed = false;
 	if (p->heard) {
@@ -105,6 +106,7 @@ static void attempt_failed(struct weft_lobby *l, int peer, uint64_t wait_ns, boo
 	if (refused && allowed > REFUSED_NS)
 		allowed = REFUSED_NS;
 	if (now - p->began_ns >= allowed) {
+		p->refused = refused;
 		lose(l, peer, WEFT_ERR_PEER);
 		return;
 	}

@@ -548,6 +548,11 @@ static void shm_revive(struct weft_net *net, int peer)
 	weft_shm_link_reset(s, &s->link[peer]);
 }
 
+static bool shm_ended(struct weft_net *net, int peer)
+{
+	return ((struct weft_shm *)net)->lobby.peers[peer].refused;
+}
+
 const struct weft_driver weft_driver_shm = {
 	.name = "shm",
 	.open = shm_open_driver,
@@ -569,4 +574,5 @@ const struct weft_driver weft_driver_shm = {
 	.awake = shm_awake,
 	.drop = shm_drop,
 	.revive = shm_revive,
+	.ended = shm_ended,
 };

@@ -457,6 +457,11 @@ static void tcp_revive(struct weft_net *net, int peer)
 	weft_tcp_conn_reset(t, &t->conn[peer]);
 }
 
+static bool tcp_ended(struct weft_net *net, int peer)
+{
+	return ((struct weft_tcp *)net)->lobby.peers[peer].refused;
+}
+
 const struct weft_driver weft_driver_tcp = {
 	.name = "tcp",
 	.open = tcp_open,
@@ -474,4 +479,5 @@ const struct weft_driver weft_driver_tcp = {
 	.card = tcp_card,
 	.drop = tcp_drop,
 	.revive = tcp_revive,
+	.ended = tcp_ended,
 };

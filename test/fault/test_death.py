@@ -18,6 +18,7 @@ seed = int(sys.argv[1]) if len(sys.argv) > 1 else 20261121
 print("seed", seed)
 dice = random.Random(seed)
 host = os.uname().nodename
+RAILS = "rails tcp:127.0.0.2,tcp:127.0.0.3"
 count = 0
 
 
@@ -26,7 +27,8 @@ def start(how, where, handler, fabric):
     count += 1
     place = os.path.join(scratch, "d%d" % count)
     os.mkdir(place)
-    job = Job(ranks(3, "victim", how, where, handler, dice.randrange(1 << 30), place), {"WEFT_DRIVERS": fabric})
+    name, value = ("WEFT_RAILS", fabric.split()[1]) if fabric == RAILS else ("WEFT_DRIVERS", fabric)
+    job = Job(ranks(3, "victim", how, where, handler, dice.randrange(1 << 30), place), {name: value})
     if not wait_for(os.path.join(place, "ready.1")):
         fail("%s does not start" % job.command)
     return job, place
@@ -69,6 +71,23 @@ def errors_return(how, where, fabric):
     nobody_left(what)
 
 
+def kill_all(fabric):
+    """Everybody at once, mpiexec and its keeper too: nobody is left to clean up, and nothing needs it."""
+    what = "all killed over %s" % fabric
+    before = litter()
+    job, place = start("kill", "barrier", "fatal", fabric)
+    for pid in marked():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+    job.wait()
+    nobody_left(what)
+    left = [x for x in litter() - before if "weft" in x and not x.startswith(os.path.dirname(scratch) + "/weft-fault")]
+    if left:
+        fail("%s: left behind: %s" % (what, left))
+
+
 before = litter()
 for fabric in FABRICS:
     for where in WHERE:
@@ -78,6 +97,10 @@ for fabric in FABRICS:
     for where in WHERE:
         errors_return("kill", where, fabric)
     errors_return(dice.choice(["exit0", "_exit3", "abort"]), dice.choice(POINT_TO_POINT), fabric)
+for fabric in FABRICS:
+    kill_all(fabric)
+for where in dice.sample(POINT_TO_POINT, 2):
+    errors_return("kill", where, RAILS)
 if litter() - before - {scratch}:
     print("beside us appeared:", litter() - before)
 finish()

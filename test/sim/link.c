@@ -200,6 +200,12 @@ static int dial_step(struct sim_net *f, int peer)
 	return 0;
 }
 
+bool sim_link_ended(struct weft_net *net, int peer)
+{
+	(void)net;
+	return sim.rank[peer].dead;
+}
+
 int sim_link_poll(struct sim_net *f, int peer)
 {
 	struct sim_end *e = &f->end[peer];

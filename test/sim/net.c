@@ -473,7 +473,8 @@ const struct weft_driver sim_driver = {.name = "sim",
 				       .open = sim_open,
 				       SIM_TABLE,
 				       .drop = sim_link_drop,
-				       .revive = sim_link_revive};
+				       .revive = sim_link_revive,
+				       .ended = sim_link_ended};
 const struct weft_driver sim_driver_once = {.name = "once", .open = once_open, SIM_TABLE};
 
 void sim_net_begin(void)

@@ -188,6 +188,7 @@ void sim_link_dial(struct sim_net *f, int peer);
 int sim_link_poll(struct sim_net *f, int peer);
 void sim_link_drop(struct weft_net *net, int peer, const char *why);
 void sim_link_revive(struct weft_net *net, int peer);
+bool sim_link_ended(struct weft_net *net, int peer);
 void sim_link_bury(struct sim_net *f, int peer);
 /* The next moment at which a poll finds something; UINT64_MAX: never. */
 uint64_t sim_net_next(struct sim_net *f);
