@@ -6,7 +6,8 @@
  *	FAULT_NET=SEED      sockets: sends of a part, ENOBUFS, ENOMEM, EINTR; reads of a byte
  *	FAULT_RANK=R        in that rank only (PMI_RANK)
  *
- * FAULT_COUNT=FILE: at the end the number of allocations is written there.
+ * FAULT_COUNT=FILE: at the end the number of allocations is written there.  A program may itself
+ * say which allocation from now on fails: fault_arm, fault_disarm.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -100,10 +101,31 @@ static bool ours(const void *caller)
 	return shim.on && (uintptr_t)caller >= shim.from && (uintptr_t)caller < shim.to;
 }
 
+/* The k-th allocation of the calling thread from now on fails; 0: none does. */
+static _Thread_local long armed_in;
+
+__attribute__((visibility("default"))) void fault_arm(long k)
+{
+	armed_in = shim.on ? k : 0;
+}
+
+/* How many until one fails; 0: it did, or none was to. */
+__attribute__((visibility("default"))) long fault_disarm(void)
+{
+	long left = armed_in;
+	armed_in = 0;
+	return left;
+}
+
 /* Shall this allocation fail? */
 static bool fails(const void *caller)
 {
-	if (!ours(caller) || atomic_fetch_add(&shim.x_count, 1) + 1 != shim.alloc)
+	if (!ours(caller))
+		return false;
+	bool now = atomic_fetch_add(&shim.x_count, 1) + 1 == shim.alloc;
+	if (armed_in > 0 && --armed_in == 0)
+		now = true;
+	if (!now)
 		return false;
 	errno = ENOMEM;
 	return true;
@@ -136,6 +158,15 @@ void *realloc(void *p, size_t n)
 void *aligned_alloc(size_t align, size_t n)
 {
 	return fails(__builtin_return_address(0)) ? NULL : real_aligned(align, n);
+}
+
+void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
+{
+	static void *(*real_mmap)(void *, size_t, int, int, int, off_t);
+	if (!real_mmap)
+		real_mmap = dlsym(RTLD_NEXT, "mmap");
+	return fails(__builtin_return_address(0)) ? MAP_FAILED
+						  : real_mmap(at, n, prot, flags, fd, off);
 }
 
 void free(void *p)

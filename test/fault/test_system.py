@@ -30,6 +30,12 @@ for fabric in FABRICS:
         if expect("sockets that fail, seed %d, %s" % (net, fabric), result, 0) and result.out != wanted.out:
             fail("sockets that fail, seed %d, %s: wrong data" % (net, fabric), result.text())
 
+# Every call that makes something, every allocation in it: an error class, and then it works.
+for fabric in FABRICS:
+    swept = run([MPIEXEC, "-n", "2", "env", "LD_PRELOAD=" + SHIM, program("alloc")], {"WEFT_DRIVERS": fabric})
+    expect("calls without memory over " + fabric, swept, 0)
+    print(swept.out, end="")
+
 for fabric in FABRICS:
     count = os.path.join(scratch, "count")
     drivers = {"WEFT_DRIVERS": fabric}
