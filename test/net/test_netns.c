@@ -3,7 +3,8 @@
  * Two network namespaces are two hosts: shm refuses, tcp chooses the address of the link between
  * them and not the loopback that both have; also when the link knows IPv6 only, when a bridge has
  * the same address on both sides, and when WEFT_TCP_INTERFACE names the link.  A cut link is
- * noticed. Needs root or user namespaces, and ip(8).
+ * noticed, a reset one too; one that loses packets loses nothing. Needs root or user namespaces,
+ * and ip(8).
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -183,6 +184,42 @@ static void cut(struct node *n, bool busy)
 	exit(0);
 }
 
+/* Of twenty packets one is lost on the way, of the acknowledgements too: slower, no more. */
+static void lossy(struct node *n)
+{
+	const uint64_t count = 60;
+	for (uint64_t i = 1; i < count; i++)
+		send_packet(n, next_of(n), (size_t)(i * 37 % 3000));
+	send_packet(n, next_of(n), 60000);
+	while (n->got_n[prev_of(n)] < count || n->outstanding)
+		poll_once(n);
+	meet_polling(n);
+	CHECK(!n->down[next_of(n)]);
+}
+
+/* The connection is reset in mid-stream: both sides hear of it, and nothing comes twice. */
+static void reset(struct node *n)
+{
+	char command[128];
+	send_packet(n, next_of(n), 8);
+	while (n->got_n[prev_of(n)] < 1)
+		poll_once(n);
+	meet_polling(n);
+	snprintf(command, sizeof command, "ss -K dst 10.77.0.%d >/dev/null 2>&1", next_of(n) + 1);
+	for (int i = 0; i < 200 && !n->down[next_of(n)]; i++) {
+		if (n->rank == 0 && i == 50)
+			shell(command);
+		if (try_send(n, next_of(n), 3000) == WEFT_POST_DOWN)
+			break;
+		n->driver->poll(n->net);
+	}
+	while (!n->down[next_of(n)])
+		sleep_once(n);
+	CHECK_EQ(n->down_err[next_of(n)], WEFT_ERR_PEER);
+	n->driver->close(n->net);
+	exit(0);
+}
+
 static void cut_busy(struct node *n)
 {
 	cut(n, true);
@@ -191,6 +228,13 @@ static void cut_busy(struct node *n)
 static void cut_idle(struct node *n)
 {
 	cut(n, false);
+}
+
+static bool has(const char *command)
+{
+	char line[128];
+	snprintf(line, sizeof line, "%s >/dev/null 2>&1", command);
+	return system(line) == 0;
 }
 
 int main(void)
@@ -216,6 +260,14 @@ int main(void)
 		{"cut while idle", "ip addr add 10.77.0.%d/24 dev wire && ip link set wire up",
 		 NULL, cut_idle},
 	};
+	static const struct scene resets = {
+		"reset", "ip addr add 10.77.0.%d/24 dev wire && ip link set wire up", NULL, reset};
+	static const struct scene loses = {
+		"loss",
+		"ip addr add 10.77.0.%d/24 dev wire && ip link set wire up && nft add table ip t "
+		"&& nft 'add chain ip t c { type filter hook input priority 0; }' && "
+		"nft 'add rule ip t c numgen random mod 100 < 5 drop'",
+		NULL, lossy};
 	if (system("ip -V >/dev/null 2>&1") != 0)
 		SKIP("there is no ip(8)");
 	become_root();
@@ -225,5 +277,15 @@ int main(void)
 		SKIP("network namespaces are not allowed here");
 	for (size_t i = 0; i < weft_countof(scenes); i++)
 		play(&scenes[i]);
+	/* Several losses in a row are no silence. */
+	CHECK_EQ(weft_setting_set(WEFT_SET_TCP_SILENCE, "120"), WEFT_OK);
+	if (has("nft add table ip t"))
+		play(&loses);
+	else
+		printf("loss: not tried, there is no nft(8) here\n");
+	if (has("ss -K dst 10.99.0.1"))
+		play(&resets);
+	else
+		printf("reset: not tried, ss(8) cannot end connections here\n");
 	return 0;
 }
