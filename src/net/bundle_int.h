@@ -188,6 +188,7 @@ struct weft_bundle {
 	bool armed;
 	bool stirred; /* P: housekeeping is due now */
 	uint64_t patience_ns, silence_ns;
+	uint64_t looked_ns; /* P: the last housekeeping */
 	/* The setting rail_cut; P. */
 	unsigned cut_rail, cut_at_ms, cut_for_ms; /* cut_for_ms 0: none, or done */
 	uint64_t first_up_ns;

@@ -13,6 +13,7 @@
 
 #define BACKOFF_MIN_NS 5000000u
 #define BACKOFF_MAX_NS 500000000u
+#define GAP_NS 1000000000u /* ticks come much more often while anything is awaited */
 
 /* Has more than `wait` passed since then?  `then` may be younger than now. */
 static bool later(uint64_t now, uint64_t then, uint64_t wait)
@@ -239,11 +240,29 @@ static void take_cuts(struct weft_bundle *b, uint64_t now)
 	}
 }
 
+/* We have not looked for a while: stopped, or with nobody who polls.  What came meanwhile is not
+ * read yet, so no silence and no absence has been observed. */
+static void begin_anew(struct weft_bundle *b, uint64_t now)
+{
+	for (int i = 0; i < b->n_active; i++) {
+		struct weft_bundle_peer *p = &b->peer[b->active[i]];
+		weft_bundle_lock(p);
+		for (unsigned r = 0; r < b->n_rails; r++)
+			p->way[r].since_ns = now;
+		weft_bundle_unlock(p);
+		if (p->dying_ns)
+			p->dying_ns = now;
+	}
+}
+
 bool weft_bundle_housekeep(struct weft_bundle *b, int *upcalls_p)
 {
 	uint64_t now = weft_clock_ns();
 	bool waits = false;
 	take_cuts(b, now);
+	if (later(now, b->looked_ns, GAP_NS))
+		begin_anew(b, now);
+	b->looked_ns = now;
 	b->stirred = false;
 	for (int i = 0; i < b->n_active; i++) {
 		int peer = b->active[i];

@@ -475,7 +475,11 @@ const struct weft_driver sim_driver = {.name = "sim",
 				       .drop = sim_link_drop,
 				       .revive = sim_link_revive,
 				       .ended = sim_link_ended};
-const struct weft_driver sim_driver_once = {.name = "once", .open = once_open, SIM_TABLE};
+const struct weft_driver sim_driver_once = {.name = "once",
+					    .open = once_open,
+					    SIM_TABLE,
+					    .drop = sim_link_drop,
+					    .ended = sim_link_ended};
 
 void sim_net_begin(void)
 {
