@@ -3,12 +3,14 @@
 
 import os
 import signal
+import shutil
 import subprocess
 import time
 
 from lib import *
 
 ROUNDS = 30
+STOPPED_S = 65 if os.environ.get("WEFT_LONG") else 10
 
 
 def checksum(what, result, lines=None):
@@ -71,12 +73,34 @@ for extra in ({"WEFT_SPIN_US": "0"}, {"WEFT_SPIN_US": "1000"}, {"WEFT_PROGRESS":
     same(str(extra), run(traffic, extra))
     same(str(extra) + " on one core", run(["taskset", "-c", "0"] + traffic, extra))
 
-time.sleep(max(0, 10 - (time.monotonic() - since)))
+# Another process, user or network namespace is another host; one rank in it, or each in its own.
+if shutil.which("unshare"):
+    for flags in (["--user", "--map-root-user"], ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"],
+                  ["--user", "--map-root-user", "--ipc", "--uts"]):
+        if subprocess.run(["unshare"] + flags + ["true"], stderr=subprocess.DEVNULL).returncode != 0:
+            print("not tried here: unshare", *flags)
+            continue
+        word = "unshare " + " ".join(flags) + " --"
+        for who in ("0 1", "1"):
+            inside = 'for r in %s; do [ $PMI_RANK = $r ] && exec %s "$@"; done; exec "$@"' % (who, word)
+            for drivers in ({}, {"WEFT_DRIVERS": "tcp,self"}):
+                same("ranks %s in %s, %s" % (who, word, drivers),
+                     run([MPIEXEC, "-n", "2", "sh", "-c", inside, "sh"] + traffic[3:], drivers))
+    # Nothing of ours lies in /dev/shm: it may be full.
+    tiny = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+            'mount -t tmpfs -o size=4k none /dev/shm && { cat /dev/zero >/dev/shm/full 2>/dev/null; exec "$@"; }', "sh"]
+    if subprocess.run(tiny + ["true"], stderr=subprocess.DEVNULL).returncode == 0:
+        for fabric in FABRICS:
+            same("a full /dev/shm, " + fabric, run(tiny + traffic, {"WEFT_DRIVERS": fabric}))
+    else:
+        print("not tried here: a full /dev/shm")
+
+time.sleep(max(0, STOPPED_S - (time.monotonic() - since)))
 sums = []
 for job, pid in stopped:
     if pid:
         os.kill(pid, signal.SIGCONT)
-    sums.append(checksum("stopped for 10 s", job.wait(), 0))
+    sums.append(checksum("stopped for %d s" % STOPPED_S, job.wait(), 0))
 if len(set(sums)) != 1:
     fail("stopped peers: different results: %s" % sums)
 

@@ -64,4 +64,14 @@ else:
 for name, which, n in (("locked memory", resource.RLIMIT_MEMLOCK, 0), ("core", resource.RLIMIT_CORE, 0),
                        ("stack", resource.RLIMIT_STACK, 256 << 10)):
     expect("little " + name, run(ranks(2, "traffic", "plain", 3), prepare=limited(which, n)), 0)
+
+# Little address space: works, or says so.
+for fabric in FABRICS:
+    for mib in (24, 48, 96, 192, 384, 4096):
+        what = "%d MiB of address space, %s" % (mib, fabric)
+        result = run(ranks(2, "traffic", "plain", 3), {"WEFT_DRIVERS": fabric},
+                     prepare=limited(resource.RLIMIT_AS, mib << 20))
+        ok = works_or_says(what, result, ("emory", "shared object", "failed to map", "Resource", "thread"), 6)
+        if mib == 4096 and not ok:
+            fail(what + ": does not work", result.text())
 finish()

@@ -79,6 +79,35 @@ def talk(kind, name):
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
+THIEF = r"""
+import os, sys
+for pid in sys.argv[1:]:
+    for name in ("mem", "environ", "maps"):
+        try:
+            open("/proc/%s/%s" % (pid, name), "rb").read(1)
+            sys.exit("read: " + name)
+        except OSError:
+            pass
+    for fd in range(256):
+        try:
+            os.open("/proc/%s/fd/%d" % (pid, fd), os.O_RDWR)
+            sys.exit("opened: descriptor %d" % fd)
+        except OSError:
+            pass
+"""
+
+
+def steal(pids):
+    """Another user opens what the ranks have in common: memory without a name is theirs alone."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        print("not tried: another user opens the shared memory (not root)")
+        return
+    p = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "python3", "-c", THIEF] +
+                       [str(p) for p in pids], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if p.returncode:
+        fail("another user has " + p.stderr)
+
+
 def secret_page_of(pid):
     """What is in no core dump."""
     with open("/proc/%d/smaps" % pid) as f:
@@ -129,6 +158,7 @@ for fabric in FABRICS:
         fail("nobody listens over " + fabric)
     if fabric.endswith("shm") and any(kind != "unix" for kind, _ in doors):
         fail("ranks on one host listen on tcp")
+    steal(pids)
     strangers = [talk(kind, name) for kind, name in doors]
     result = job.wait(60)
     for s in strangers:
