@@ -18,6 +18,7 @@
 /* A schedule takes milliseconds; who needs minutes hangs. */
 #define STUCK_S 120
 #define COVER_FROM 5000
+#define REPLAY_MAX 1000
 
 struct shared {
 	_Atomic uint64_t x_next;
@@ -81,6 +82,7 @@ static int run_jobs(int jobs)
 
 static int replay(const char *file)
 {
+	uint64_t seed[REPLAY_MAX];
 	char line[256];
 	unsigned n = 0;
 	FILE *f = fopen(file, "r");
@@ -89,18 +91,21 @@ static int replay(const char *file)
 		perror(file);
 		return 1;
 	}
-	count = 1;
-	while (fgets(line, sizeof line, f)) {
+	/* All of it first: a job that ends moves the place in a file that it shares with us. */
+	while (n < REPLAY_MAX && fgets(line, sizeof line, f)) {
 		char *end;
-		first = strtoull(line, &end, 0);
-		if (end == line)
-			continue; /* a remark */
+		seed[n] = strtoull(line, &end, 0);
+		if (end != line) /* else a remark */
+			n++;
+	}
+	fclose(f);
+	count = 1;
+	for (unsigned i = 0; i < n; i++) {
+		first = seed[i];
 		atomic_store_explicit(&shared->x_next, 0, memory_order_relaxed);
 		if (run_jobs(1))
 			return 1;
-		n++;
 	}
-	fclose(f);
 	printf("%u schedules replayed\n", n);
 	return 0;
 }

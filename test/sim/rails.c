@@ -331,10 +331,20 @@ const struct weft_driver sim_driver_rails = {
 
 /* ---- fate --------------------------------------------------------------------------------- */
 
+/* Is this rail of no use for a while, whether anybody knows or not? */
+static bool is_cut(int a, int b, int rail)
+{
+	const struct sim_end *e = &sim.rank[a].net[rail]->end[b],
+			     *f = &sim.rank[b].net[rail]->end[a];
+	return sim.cable_ns[a][b][rail] > sim.now_ns ||
+	       (e->broken && e->known_ns > sim.now_ns + 1000 * MS) ||
+	       (f->broken && f->known_ns > sim.now_ns + 1000 * MS);
+}
+
 static bool all_cut(int a, int b)
 {
 	for (int r = 0; r < sim.plan.rails; r++)
-		if (sim.cable_ns[a][b][r] <= sim.now_ns)
+		if (!is_cut(a, b, r))
 			return false;
 	return true;
 }
