@@ -80,6 +80,20 @@ static void sink_copy(struct weft_net_sink *s, const uint8_t *from, size_t len)
 	}
 }
 
+/*
+ * Of a long payload a sleeper need not hear piece by piece: each wake-up takes the core from who
+ * computes there.  Less than that is left, or something else comes: as ever.
+ */
+static void set_batched(struct weft_tcp_conn *c)
+{
+	bool want = c->in.placing && c->in.left >= WEFT_TCP_BATCH;
+	int least = want ? (int)WEFT_TCP_BATCH : 1;
+	if (weft_likely(want == c->in.batched))
+		return;
+	if (setsockopt(c->fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least) == 0)
+		c->in.batched = want;
+}
+
 static void end_place(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err)
 {
 	void *cookie = c->in.sink.cookie;
@@ -278,5 +292,6 @@ int weft_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c)
 		if ((size_t)got < asked)
 			break;
 	}
+	set_batched(c);
 	return upcalls;
 }

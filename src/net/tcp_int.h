@@ -28,7 +28,8 @@
 #define WEFT_TCP_BLOCKS_MAX 32
 #define WEFT_TCP_KEPT_MAX 64 /* accepted posts per connection */
 #define WEFT_TCP_IN_BUFFER (64u << 10)
-#define WEFT_TCP_WHOLE 8192u /* a payload up to this is put together in the buffer */
+#define WEFT_TCP_BATCH (128u << 10) /* of a long payload: worth a wake-up */
+#define WEFT_TCP_WHOLE 8192u        /* a payload up to this is put together in the buffer */
 #define WEFT_TCP_ADDRESSES 16
 
 enum { WEFT_TCP_EV_CONN = WEFT_HUB_DRIVER };
@@ -78,7 +79,8 @@ struct weft_tcp_in {
 	/* A payload that goes straight into its place. */
 	bool placing;
 	struct weft_net_sink sink;
-	size_t left; /* payload bytes still to come */
+	size_t left;  /* payload bytes still to come */
+	bool batched; /* the socket wakes us for WEFT_TCP_BATCH bytes, not for the first one */
 };
 
 struct weft_tcp_conn {
