@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include "base/log.h"
 #include "base/settings.h"
+#include "ult/watch.h"
 #include "wait/stack.h"
 
 #define CARRIER_STACK (512u << 10)
@@ -87,6 +88,8 @@ static void end_blocking(struct weft_ult_carrier *c)
 	spares = c;
 	pthread_mutex_unlock(&lock);
 	weft_ult_make_ready(t); /* its context is stored: we are on our own stack */
+	/* Who counts us sees that t is ready. */
+	atomic_fetch_add_explicit(&weft_ults.x_carriers, 1, memory_order_acq_rel);
 }
 
 static void *carry(void *arg)
@@ -104,6 +107,8 @@ static void *carry(void *arg)
 	/* HERE -> join_carriers.  seq_cst: before our look at x_stop; whoever stops us either sees
 	 * the parker or is seen. */
 	atomic_store_explicit(&c->x_parker, c->parker, memory_order_seq_cst);
+	/* By itself, so that no count is higher than the kernel's: see deadlock.c. */
+	atomic_fetch_add_explicit(&weft_ults.x_carriers, 1, memory_order_acq_rel);
 	for (;;) { /* ends: stop */
 		struct weft_ult_worker *w;
 		/* CALL <- carrier_call, start.  Carries: the worker as its last carrier left it. */
@@ -118,6 +123,7 @@ static void *carry(void *arg)
 			break;
 		end_blocking(c);
 	}
+	atomic_fetch_sub_explicit(&weft_ults.x_carriers, 1, memory_order_acq_rel);
 	weft_ult_worker_self = NULL;
 	weft_ult_fault_stack(false);
 	return NULL;
@@ -185,6 +191,12 @@ __attribute__((noinline)) void weft_ult_blocking_begin(void)
 		return;
 	struct weft_ult_carrier *c = w->carrier;
 	c->blocking = w->current;
+	/* Relaxed: it leaves its worker, as at a switch; a count with one writer. */
+	atomic_store_explicit(&w->x_switches,
+			      atomic_load_explicit(&w->x_switches, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	/* Before its worker can be seen asleep: whom it waits for is somebody from outside. */
+	atomic_fetch_sub_explicit(&weft_ults.x_carriers, 1, memory_order_acq_rel);
 	c->sp = w->home_sp;
 	w->current = NULL;
 	w->prev = NULL;
@@ -195,6 +207,7 @@ __attribute__((noinline)) void weft_ult_blocking_begin(void)
 		weft_ult_worker_self = w;
 		w->current = c->blocking;
 		c->blocking = NULL;
+		atomic_fetch_add_explicit(&weft_ults.x_carriers, 1, memory_order_acq_rel);
 	}
 }
 
@@ -214,11 +227,11 @@ __attribute__((noinline)) void weft_ult_blocking_end(void)
 	void *fake = NULL;
 	__sanitizer_start_switch_fiber(&fake, c->stack, c->stack_size);
 #endif
-	struct weft_ult_worker *w = weft_ctx_switch(&me->sp, c->sp, NULL);
+	struct weft_ult_worker *w = weft_ctx_swap(&me->sp, c->sp, NULL);
 #ifdef WEFT_ASAN
 	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
 #endif
-	weft_ult_finish(w);
+	weft_ult_arrive(w);
 	*w->errno_p = me->err;
 	if (w->cxx_p)
 		memcpy(w->cxx_p, me->cxx, sizeof me->cxx);
@@ -226,22 +239,25 @@ __attribute__((noinline)) void weft_ult_blocking_end(void)
 
 /* ---- start and stop -------------------------------------------------------------------------- */
 
-/* The cores that the workers share out: our part of the process's. */
-static int own_cpus(int *cpu, int most)
+/* The cores that the workers share out: our part of the process's.  *alone_p: nobody else's. */
+static int own_cpus(int *cpu, int most, bool *alone_p)
 {
 	cpu_set_t set;
 	int n = 0, all = 0, part = 0;
+	*alone_p = false;
 	if (sched_getaffinity(0, sizeof set, &set))
 		return 0;
 	all = CPU_COUNT(&set);
-	bool shared = share_of > 1 && share_of <= all;
+	/* More processes than cores: one core each, which is not theirs alone. */
+	*alone_p = share_of <= all;
+	bool shared = share_of > 1 && *alone_p;
 	for (int i = 0; i < CPU_SETSIZE && n < most; i++)
 		if (CPU_ISSET(i, &set)) {
 			if (!shared || (int64_t)part * share_of / all == share_index)
 				cpu[n++] = i;
 			part++;
 		}
-	return n;
+	return *alone_p || n < 1 ? n : 1;
 }
 
 static struct weft_ult_worker *worker_new(int id, int cpu, int count)
@@ -282,9 +298,10 @@ static int wanted(int given, int cpus)
 
 static weft_err start_locked(int given)
 {
-	int cpu[WEFT_ULT_WORKERS_MAX], cpus = own_cpus(cpu, WEFT_ULT_WORKERS_MAX);
+	bool alone;
+	int cpu[WEFT_ULT_WORKERS_MAX], cpus = own_cpus(cpu, WEFT_ULT_WORKERS_MAX, &alone);
 	int n = wanted(given, cpus), i;
-	bool bind = n <= cpus && weft_setting_bool(WEFT_SET_ULT_BIND);
+	bool bind = alone && n <= cpus && weft_setting_bool(WEFT_SET_ULT_BIND);
 	cxx_globals = (void *(*)(void))dlsym(RTLD_DEFAULT, "__cxa_get_globals");
 	weft_ult_fault_install();
 	weft_parker_set_self_hook(self_parker);
@@ -328,7 +345,7 @@ weft_err weft_ult_start(int workers)
 	return err;
 }
 
-static uint64_t alive(void)
+uint64_t weft_ult_alive(void)
 {
 	uint64_t n = 0;
 	for (int i = 0; i < WEFT_ULT_WORKERS_MAX && weft_ults.worker[i]; i++) {
@@ -361,14 +378,17 @@ static void join_carriers(void)
 static void wait_for_all(void)
 {
 	struct timespec ms = {.tv_nsec = 1000000};
-	for (unsigned turns = 1; alive(); turns++) { /* ends: with the last thread */
+	struct weft_ult_plain p;
+	weft_ult_plain_begin(&p, NULL);
+	for (unsigned turns = 1; weft_ult_alive(); turns++) { /* ends: with the last thread */
 		nanosleep(&ms, NULL);
 		if (turns == COMPLAIN_MS) {
 			weft_warn("weft_ult_stop waits for %llu threads:",
-				  (unsigned long long)alive());
+				  (unsigned long long)weft_ult_alive());
 			weft_ult_report(stderr);
 		}
 	}
+	weft_ult_plain_end(&p);
 }
 
 weft_err weft_ult_stop(void)

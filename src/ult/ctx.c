@@ -7,68 +7,12 @@
 
 #if defined(__x86_64__) && !defined(WEFT_CTX_UCONTEXT)
 
-/*
- * A frame, from the stack pointer up: control words, r15 r14 r13 r12 rbx rbp, where to go on.
- * The way back is a jump: a return would be predicted from the calls of the thread that was left.
- */
-__asm__(".text\n"
-	".p2align 4\n"
-	".globl weft_ctx_switch\n"
-	".hidden weft_ctx_switch\n"
-	".type weft_ctx_switch, @function\n"
-	"weft_ctx_switch:\n"
-	".cfi_startproc\n"
-	"	endbr64\n"
-	"	pushq %rbp\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"	pushq %rbx\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"	pushq %r12\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"	pushq %r13\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"	pushq %r14\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"	pushq %r15\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"	subq $8, %rsp\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"	stmxcsr (%rsp)\n"
-	"	fnstcw 4(%rsp)\n"
-	"	movl (%rsp), %ecx\n"
-	"	movzwl 4(%rsp), %r8d\n"
-	"	movq %rsp, (%rdi)\n"
-	"	movq %rsi, %rsp\n"
-	"	cmpl (%rsp), %ecx\n"
-	"	jne 2f\n"
-	"1:	cmpw 4(%rsp), %r8w\n"
-	"	jne 3f\n"
-	"4:	addq $8, %rsp\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"	popq %r15\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"	popq %r14\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"	popq %r13\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"	popq %r12\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"	popq %rbx\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"	popq %rbp\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"	movq %rdx, %rax\n"
-	"	popq %rcx\n"
-	".cfi_adjust_cfa_offset -8\n"
-	".cfi_register rip, rcx\n"
-	"	notrack jmp *%rcx\n"
-	"2:	ldmxcsr (%rsp)\n"
-	"	jmp 1b\n"
-	"3:	fldcw 4(%rsp)\n"
-	"	jmp 4b\n"
-	".cfi_endproc\n"
-	".size weft_ctx_switch, .-weft_ctx_switch\n"
+void *weft_ctx_switch(void **save_p, void *to, void *arg)
+{
+	return weft_ctx_swap(save_p, to, arg);
+}
 
+__asm__(".text\n"
 	/* Where a new thread begins: nothing lies above, for those who walk the stack. */
 	".p2align 4\n"
 	".type weft_ctx_begin, @function\n"
@@ -76,9 +20,11 @@ __asm__(".text\n"
 	".cfi_startproc\n"
 	".cfi_undefined rip\n"
 	"	endbr64\n"
+	"	movq 32(%rsp), %rcx\n"
+	"	leaq 64(%rsp), %rsp\n"
 	"	xorl %ebp, %ebp\n"
 	"	movq %rax, %rdi\n"
-	"	call *%r12\n"
+	"	call *%rcx\n"
 	"	ud2\n"
 	".cfi_endproc\n"
 	".size weft_ctx_begin, .-weft_ctx_begin\n"
@@ -117,7 +63,7 @@ void *weft_ctx_make(void *top, void (*entry)(void *arg))
 	__asm__ volatile("fnstcw %0" : "=m"(fpucw));
 	f[0] = mxcsr | (uint64_t)fpucw << 32;
 	f[1] = f[2] = f[3] = f[5] = f[6] = 0;
-	f[4] = (uint64_t)(uintptr_t)entry;          /* r12 */
+	f[4] = (uint64_t)(uintptr_t)entry;          /* for weft_ctx_begin */
 	f[7] = (uint64_t)(uintptr_t)weft_ctx_begin; /* where to go on */
 	return f;
 }

@@ -2,8 +2,9 @@
 /*
  * gate.h - a lock that costs its owner two plain stores, and a thief a membarrier.
  *
- * Each worker has one around the threads that it has claimed and those that it made ready itself.
- * Its owner passes thousands of times before somebody wants to steal.
+ * Each worker has one around its ready threads, and around each switch: the thread that is left
+ * enters, the one that runs next leaves.  Its owner passes thousands of times before somebody wants
+ * to steal.
  *
  * Callers   enter, leave: the worker, on any stack.  steal_begin, steal_end: other threads.
  * Order     what one side wrote inside is visible to whoever comes inside next.

@@ -6,9 +6,13 @@
  * or ENDED.  Whoever comes second frees the thread: the joiner after ENDED, or the end itself when
  * it finds DETACHED.
  *
- * Callers   commit, end: who runs next on the thread's worker, after the thread's context is
- * stored. consume: the thread itself.  join, detach: one caller per thread. Order     what a thread
- * did is visible to who joined it; its context to who runs it next.
+ * Callers   park_commit, token_commit: inside the gate of the thread's home while it runs there,
+ *           just before its context is stored; or who runs next, after it is stored.  over: who
+ *           runs next.  consume, token_take: the thread itself.  call, token_give, call_late:
+ *           anyone.  join, detach: one caller per thread.
+ * Order     what a thread did is visible to who joined it; its context to who runs it next; what
+ *           a caller wrote before call or token_give to the thread that it ended the park of.
+ * Progress  lock-free; a retry follows somebody else's success.
  */
 #ifndef WEFT_ULT_LIFE_H
 #define WEFT_ULT_LIFE_H
@@ -17,31 +21,105 @@
 #include "wait/park.h"
 
 enum {
+	WEFT_ULT_NOTIFIED = WEFT_PARKER_NOTIFIED, /* the next wait's park returns at once */
+	WEFT_ULT_PARKED = WEFT_PARKER_PARKED,     /* in a wait */
+	WEFT_ULT_WAITS_TOKEN = 4,                 /* in weft_ult_park */
+	WEFT_ULT_TOKEN = 8,                       /* the next weft_ult_park returns at once */
+};
+
+enum {
 	WEFT_ULT_RUNNING = 0,
 	WEFT_ULT_ENDED = 1,
 	WEFT_ULT_IS_DETACHED = 2,
 	/* else: a parker's address */
 };
 
-/* Its context is stored: now it may be called.  False: it was called before; make it ready. */
+/* From now on the thread may be called.  False: it was called before, and goes on. */
 static inline bool weft_ult_park_commit(_Atomic uint32_t *word)
 {
-	uint32_t empty = WEFT_PARKER_EMPTY;
-	/* STORED -> CALL (weft_unpark).  Carries: the context.  Without it, whoever wakes the
-	 * thread could pass it on and another worker jump to a context that is not yet there. */
-	return atomic_compare_exchange_strong_explicit(word, &empty, WEFT_PARKER_PARKED,
-						       memory_order_acq_rel, memory_order_acquire);
+	uint32_t seen = atomic_load_explicit(word, memory_order_relaxed);
+	do
+		if (seen & WEFT_ULT_NOTIFIED)
+			return false;
+	/* STORED -> CALL (call).  Carries: the context, when it is stored already.  Without it,
+	 * whoever wakes the thread could pass it on and another worker jump to a context that is
+	 * not yet there. */
+	while (!atomic_compare_exchange_weak_explicit(word, &seen, seen | WEFT_ULT_PARKED,
+						      memory_order_acq_rel, memory_order_relaxed));
+	return true;
+}
+
+/* The same for weft_ult_park; a notification is for no wait, and forgotten. */
+static inline bool weft_ult_token_commit(_Atomic uint32_t *word)
+{
+	uint32_t seen = atomic_load_explicit(word, memory_order_relaxed);
+	do
+		if (seen & WEFT_ULT_TOKEN)
+			return false;
+	/* STORED -> CALL (token_give). */
+	while (!atomic_compare_exchange_weak_explicit(word, &seen, WEFT_ULT_WAITS_TOKEN,
+						      memory_order_acq_rel, memory_order_relaxed));
+	return true;
 }
 
 /* Takes a notification that is there; false: there is none. */
 static inline bool weft_ult_park_consume(_Atomic uint32_t *word)
 {
 	/* Relaxed: a hint, the exchange orders. */
-	if (atomic_load_explicit(word, memory_order_relaxed) != WEFT_PARKER_NOTIFIED)
+	if (!(atomic_load_explicit(word, memory_order_relaxed) & WEFT_ULT_NOTIFIED))
 		return false;
-	/* WOKEN <- WAKE (weft_unpark).  Carries: what the notifier wrote. */
-	(void)atomic_exchange_explicit(word, WEFT_PARKER_EMPTY, memory_order_acq_rel);
+	/* WOKEN <- CALL.  Carries: what the notifier wrote. */
+	(void)atomic_fetch_and_explicit(word, ~(uint32_t)WEFT_ULT_NOTIFIED, memory_order_acq_rel);
 	return true;
+}
+
+static inline bool weft_ult_token_take(_Atomic uint32_t *word)
+{
+	/* As above. */
+	if (!(atomic_load_explicit(word, memory_order_relaxed) & WEFT_ULT_TOKEN))
+		return false;
+	(void)atomic_fetch_and_explicit(word, ~(uint32_t)WEFT_ULT_TOKEN, memory_order_acq_rel);
+	return true;
+}
+
+/*
+ * Ends the thread's wait, or the park of the next.  True: it was parked, and the caller makes it
+ * ready.  One that waits for its token has no wait that this could be for.
+ */
+static inline bool weft_ult_call(_Atomic uint32_t *word)
+{
+	uint32_t seen = atomic_load_explicit(word, memory_order_relaxed), want;
+	do
+		want = seen & WEFT_ULT_PARKED        ? seen & ~(uint32_t)WEFT_ULT_PARKED
+		       : seen & WEFT_ULT_WAITS_TOKEN ? seen
+						     : seen | WEFT_ULT_NOTIFIED;
+	/* CALL <- STORED; CALL -> WOKEN, a write even where it changes nothing: else it could come
+	 * before what the caller wrote, and neither side see the other. */
+	while (!atomic_compare_exchange_weak_explicit(word, &seen, want, memory_order_acq_rel,
+						      memory_order_relaxed));
+	return seen & WEFT_ULT_PARKED;
+}
+
+/* Gives the token.  True: the thread waited for it, has it, and the caller makes it ready. */
+static inline bool weft_ult_token_give(_Atomic uint32_t *word)
+{
+	uint32_t seen = atomic_load_explicit(word, memory_order_relaxed), want;
+	do
+		want = seen & WEFT_ULT_WAITS_TOKEN ? seen & ~(uint32_t)WEFT_ULT_WAITS_TOKEN
+						   : seen | WEFT_ULT_TOKEN;
+	/* CALL, as above. */
+	while (!atomic_compare_exchange_weak_explicit(word, &seen, want, memory_order_acq_rel,
+						      memory_order_relaxed));
+	return seen & WEFT_ULT_WAITS_TOKEN;
+}
+
+/* A deadline has passed.  True: the thread was parked, in whatever, and the caller makes it
+ * ready. */
+static inline bool weft_ult_call_late(_Atomic uint32_t *word)
+{
+	uint32_t parked = WEFT_ULT_PARKED | WEFT_ULT_WAITS_TOKEN;
+	/* CALL <- STORED. */
+	return atomic_fetch_and_explicit(word, ~parked, memory_order_acq_rel) & parked;
 }
 
 static inline bool weft_ult_ended(const _Atomic uintptr_t *x_join)

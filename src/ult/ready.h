@@ -5,21 +5,23 @@
  * Two vectors over the same slots: `own` for what the worker itself makes ready, plain words under
  * its gate; `x_` for what others signal, atomic.  64 slots to a word, 64 words to a chunk with its
  * summary word, 64 chunks to a middle word, 64 of these to the top: 2^24 slots, chunks made as
- * needed and never moved.
+ * needed and never moved.  A signal that finds x_mail empty is left there: one cache line goes over
+ * instead of four.
  *
- * Callers   signal, signalled: anyone.  set, take: who holds the gate.
- * Order     what was written before signal() or set() is visible to who takes the slot.
- * Progress  signal: lock-free, one atomic instruction while its word has bits; two when it had
- * none. take: goes up from where the last one stopped and wraps: every slot that was ready when a
- * round began is taken within that round.
+ * Callers   signal, signalled: anyone.  set, pick: who holds the gate.
+ * Order     what was written before signal() or set() is visible to who picks the slot.
+ * Progress  signal: lock-free, one atomic instruction; two to four when the mail and the word are
+ *           in use.  pick: the first slot after `last`, and round from there; every slot that was
+ *           ready when a round began is picked within that round.
  *
- *            signal  set  take       .  together, no help needed
+ *            signal  set  pick       .  together, no help needed
  *   signal     .      .     .        G  only under the gate
  *   set               G     G
- *   take                    G
+ *   pick                    G
  *
- * A level's bit says that the word below may have bits.  signal() sets from below; take() clears
- * from above and then looks below again, so a bit that both touch at once stays findable.
+ * A level's bit says that the word below may have bits.  signal() sets from below.  pick() clears
+ * from above and then looks below again, so a bit that both touch at once stays findable; of its
+ * own levels it clears a bit only when it finds nothing below.
  */
 #ifndef WEFT_ULT_READY_H
 #define WEFT_ULT_READY_H
@@ -29,6 +31,7 @@
 #define WEFT_READY_CHUNK 4096u /* slots */
 #define WEFT_READY_CHUNKS 4096u
 #define WEFT_READY_SLOTS (WEFT_READY_CHUNK * WEFT_READY_CHUNKS)
+#define WEFT_READY_NONE (~0u)
 
 struct weft_ready_chunk {
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_sum; /* signallers, taker */
@@ -38,8 +41,10 @@ struct weft_ready_chunk {
 };
 
 struct weft_ready {
-	alignas(WEFT_CACHELINE) _Atomic uint64_t x_top; /* signallers, taker */
-	alignas(WEFT_CACHELINE) uint64_t top;           /* G */
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mail; /* a slot + 1, signallers; 0: none, G */
+	alignas(WEFT_CACHELINE) _Atomic uint64_t x_top;  /* signallers, taker */
+	alignas(WEFT_CACHELINE) uint64_t top;            /* G */
+	_Atomic uint32_t x_count; /* G: bits of the own vector; others read it as a hint */
 	_Atomic uint64_t x_mid[64];
 	uint64_t mid[64];                                              /* G */
 	_Atomic(struct weft_ready_chunk *) x_chunk[WEFT_READY_CHUNKS]; /* once, under a lock */
@@ -72,8 +77,8 @@ static inline void weft_ready_raise(struct weft_ready *r, uint32_t c)
 		atomic_fetch_or_explicit(&r->x_top, weft_ready_bit(c >> 6), memory_order_seq_cst);
 }
 
-/* Makes slot ready, from anywhere. */
-static inline void weft_ready_signal(struct weft_ready *r, uint32_t slot)
+/* Makes slot ready in the shared vector. */
+static inline void weft_ready_signal_word(struct weft_ready *r, uint32_t slot)
 {
 	uint32_t word = slot >> 6, c = word >> 6;
 	struct weft_ready_chunk *k = weft_ready_chunk(r, c);
@@ -93,186 +98,225 @@ static inline void weft_ready_signal(struct weft_ready *r, uint32_t slot)
 		weft_ready_raise(r, c);
 }
 
+/* Makes slot ready, from anywhere. */
+static inline void weft_ready_signal(struct weft_ready *r, uint32_t slot)
+{
+	uint32_t none = 0;
+	/* Relaxed: a hint.  MAIL -> FETCH.  Carries, and seq_cst: as SIG. */
+	if (atomic_load_explicit(&r->x_mail, memory_order_relaxed) ||
+	    !atomic_compare_exchange_strong_explicit(&r->x_mail, &none, slot + 1,
+						     memory_order_seq_cst, memory_order_relaxed))
+		weft_ready_signal_word(r, slot);
+}
+
+static inline void weft_ready_count(struct weft_ready *r, uint32_t more)
+{
+	/* Relaxed: one writer at a time, and the gate orders them. */
+	atomic_store_explicit(&r->x_count,
+			      atomic_load_explicit(&r->x_count, memory_order_relaxed) + more,
+			      memory_order_relaxed);
+}
+
+/* Adds bits to a word of the own vector; the caller holds the gate. */
+static inline void weft_ready_add(struct weft_ready *r, uint32_t word, uint64_t bits)
+{
+	uint32_t c = word >> 6;
+	struct weft_ready_chunk *k = weft_ready_chunk(r, c);
+	k->word[word & 63] |= bits;
+	if (k->sum & weft_ready_bit(word))
+		return; /* and so are the levels above */
+	k->sum |= weft_ready_bit(word);
+	r->mid[c >> 6] |= weft_ready_bit(c);
+	r->top |= weft_ready_bit(c >> 6);
+}
+
 /* Makes slot ready; the caller holds the gate. */
 static inline void weft_ready_set(struct weft_ready *r, uint32_t slot)
 {
-	uint32_t word = slot >> 6, c = word >> 6;
-	struct weft_ready_chunk *k = weft_ready_chunk(r, c);
-	uint64_t old = k->word[word & 63];
-	k->word[word & 63] = old | weft_ready_bit(slot);
-	if (old)
-		return;
-	old = k->sum;
-	k->sum = old | weft_ready_bit(word);
-	if (old)
-		return;
-	r->mid[c >> 6] |= weft_ready_bit(c);
-	r->top |= weft_ready_bit(c >> 6);
+	weft_ready_add(r, slot >> 6, weft_ready_bit(slot));
+	weft_ready_count(r, 1);
 }
 
 /* Has anybody signalled something?  Anyone may ask; what is taken meanwhile may show or not. */
 static inline bool weft_ready_signalled(struct weft_ready *r)
 {
 	/* seq_cst: comes after the worker has said that it will sleep, see worker.c. */
-	return atomic_load_explicit(&r->x_top, memory_order_seq_cst) != 0;
+	return atomic_load_explicit(&r->x_mail, memory_order_seq_cst) != 0 ||
+	       atomic_load_explicit(&r->x_top, memory_order_seq_cst) != 0;
 }
 
-/* The shared side of chunk c has become empty: say so above, unless a signal comes. */
+/* Puts the mail into the own vector. */
+static inline void weft_ready_fetch(struct weft_ready *r)
+{
+	/* FETCH <- MAIL.  Without it we could jump to a context that is not yet stored. */
+	uint32_t mail = atomic_load_explicit(&r->x_mail, memory_order_acquire);
+	if (weft_likely(!mail))
+		return;
+	/* Relaxed: only who holds the gate takes mail out; who puts some in needs nothing of us. */
+	atomic_store_explicit(&r->x_mail, 0, memory_order_relaxed);
+	weft_ready_set(r, mail - 1);
+}
+
+/* The shared side of middle word m has become empty: say so above, unless a signal comes. */
+static inline void weft_ready_lower_top(struct weft_ready *r, uint32_t m)
+{
+	/* CLEAR <- UP: then look below again. */
+	atomic_fetch_and_explicit(&r->x_top, ~weft_ready_bit(m), memory_order_acq_rel);
+	if (atomic_load_explicit(&r->x_mid[m], memory_order_acquire))
+		atomic_fetch_or_explicit(&r->x_top, weft_ready_bit(m), memory_order_seq_cst);
+}
+
+/* The same for chunk c. */
 static inline void weft_ready_lower(struct weft_ready *r, uint32_t c)
 {
 	struct weft_ready_chunk *k = weft_ready_chunk(r, c);
-	uint64_t bit = weft_ready_bit(c), up = weft_ready_bit(c >> 6);
-	/* CLEAR <- UP, twice: then look below again. */
+	uint64_t bit = weft_ready_bit(c);
+	/* CLEAR <- UP. */
 	uint64_t mid =
 		atomic_fetch_and_explicit(&r->x_mid[c >> 6], ~bit, memory_order_acq_rel) & ~bit;
-	if (atomic_load_explicit(&k->x_sum, memory_order_acquire)) {
+	if (atomic_load_explicit(&k->x_sum, memory_order_acquire))
 		weft_ready_raise(r, c);
-		return;
-	}
-	if (mid)
-		return;
-	atomic_fetch_and_explicit(&r->x_top, ~up, memory_order_acq_rel);
-	if (atomic_load_explicit(&r->x_mid[c >> 6], memory_order_acquire))
-		atomic_fetch_or_explicit(&r->x_top, up, memory_order_seq_cst);
+	else if (!mid)
+		weft_ready_lower_top(r, c >> 6);
 }
 
-/* Takes the bits of a word; 0: it had none. */
-static inline uint64_t weft_ready_claim(struct weft_ready *r, uint32_t word)
+/* Puts what was signalled in a word into the own one; returns its bits. */
+static inline uint64_t weft_ready_gather(struct weft_ready *r, uint32_t word)
 {
 	uint32_t c = word >> 6;
 	struct weft_ready_chunk *k = weft_ready_chunk(r, c);
-	uint64_t bit = weft_ready_bit(word), bits = k->word[word & 63];
-	if (bits) {
-		k->word[word & 63] = 0;
-		k->sum &= ~bit;
-		if (!k->sum) {
-			r->mid[c >> 6] &= ~weft_ready_bit(c);
-			if (!r->mid[c >> 6])
-				r->top &= ~weft_ready_bit(c >> 6);
+	uint64_t bit = weft_ready_bit(word);
+	/* Relaxed: a hint; the exchange below decides. */
+	if (atomic_load_explicit(&k->x_sum, memory_order_relaxed) & bit) {
+		/* CLEAR <- UP. */
+		uint64_t sum =
+			atomic_fetch_and_explicit(&k->x_sum, ~bit, memory_order_acq_rel) & ~bit;
+		/* TAKE <- SIG.  Without it we could jump to a context that is not yet stored. */
+		uint64_t bits =
+			atomic_exchange_explicit(&k->x_word[word & 63], 0, memory_order_acq_rel);
+		if (!sum)
+			weft_ready_lower(r, c);
+		if (bits) {
+			weft_ready_add(r, word, bits);
+			weft_ready_count(r, (uint32_t)__builtin_popcountll(bits));
 		}
 	}
-	/* Relaxed: a hint; the exchange below decides. */
-	if (!(atomic_load_explicit(&k->x_sum, memory_order_relaxed) & bit))
-		return bits;
-	/* CLEAR <- UP. */
-	uint64_t sum = atomic_fetch_and_explicit(&k->x_sum, ~bit, memory_order_acq_rel) & ~bit;
-	/* TAKE <- SIG.  Without it we could jump to a context that is not yet stored. */
-	bits |= atomic_exchange_explicit(&k->x_word[word & 63], 0, memory_order_acq_rel);
-	if (!sum)
-		weft_ready_lower(r, c);
-	return bits;
+	if (!k->word[word & 63])
+		k->sum &= ~bit;
+	return k->word[word & 63];
 }
 
 /* The first chunk from c on that may have something; WEFT_READY_CHUNKS: none. */
 static inline uint32_t weft_ready_next_chunk(struct weft_ready *r, uint32_t c)
 {
-	uint32_t m = c >> 6;
-	uint64_t mask = weft_ready_from(c);
-	uint64_t tops = weft_ready_from(m);
-	for (;;) { /* ends: tops loses a bit each time */
+	while (c < WEFT_READY_CHUNKS) { /* ends: c grows */
+		uint32_t m = c >> 6;
 		/* Relaxed, here and below: hints where to look; a signal whose bit we do not see
 		 * yet is found in the next round, or by the look before the worker sleeps. */
-		uint64_t top =
-			(r->top | atomic_load_explicit(&r->x_top, memory_order_relaxed)) & tops;
-		if (!top)
-			return WEFT_READY_CHUNKS;
-		uint32_t t = (uint32_t)__builtin_ctzll(top);
-		if (t != m)
-			mask = ~(uint64_t)0;
-		uint64_t mid =
-			(r->mid[t] | atomic_load_explicit(&r->x_mid[t], memory_order_relaxed)) &
-			mask;
+		uint64_t shared = atomic_load_explicit(&r->x_mid[m], memory_order_relaxed);
+		uint64_t mid = (r->mid[m] | shared) & weft_ready_from(c);
 		if (mid)
-			return t << 6 | (uint32_t)__builtin_ctzll(mid);
-		if (t == 63)
-			return WEFT_READY_CHUNKS;
-		tops = weft_ready_from(t + 1);
+			return m << 6 | (uint32_t)__builtin_ctzll(mid);
+		uint64_t top = atomic_load_explicit(&r->x_top, memory_order_relaxed);
+		if (!r->mid[m])
+			r->top &= ~weft_ready_bit(m);
+		if (!shared && (top & weft_ready_bit(m)))
+			weft_ready_lower_top(r, m); /* left over by who was late to set it */
+		top = (r->top | top) & (m == 63 ? 0 : weft_ready_from(m + 1));
+		c = top ? (uint32_t)__builtin_ctzll(top) << 6 : WEFT_READY_CHUNKS;
 	}
+	return WEFT_READY_CHUNKS;
 }
 
-/* Puts bits of a word back that were taken and not used. */
-static inline void weft_ready_put_back(struct weft_ready *r, uint32_t word, uint64_t bits)
+/* The first word from `word` on that may have bits; WEFT_READY_NONE: none. */
+static inline uint32_t weft_ready_next_word(struct weft_ready *r, uint32_t word)
 {
-	weft_ready_set(r, word << 6 | (uint32_t)__builtin_ctzll(bits));
-	weft_ready_chunk(r, word >> 6)->word[word & 63] |= bits;
-}
-
-/* Takes a word's bits from slot on and leaves the lower ones; 0: it has none there. */
-static inline uint64_t weft_ready_claim_from(struct weft_ready *r, uint32_t slot)
-{
-	uint32_t word = slot >> 6;
-	struct weft_ready_chunk *k = weft_ready_chunk(r, word >> 6);
-	uint64_t from = weft_ready_from(slot);
-	/* Relaxed: a hint, the claim orders. */
-	uint64_t seen = k->word[word & 63] |
-			atomic_load_explicit(&k->x_word[word & 63], memory_order_relaxed);
-	if (!(seen & from))
-		return 0;
-	uint64_t bits = weft_ready_claim(r, word), low = bits & ~from;
-	if (low)
-		weft_ready_put_back(r, word, low);
-	return bits & from;
-}
-
-/* The first word of the chunks from c on that may have bits; ~0: none. */
-static inline uint32_t weft_ready_next_word(struct weft_ready *r, uint32_t c)
-{
-	while (c < WEFT_READY_CHUNKS && /* ends: c grows */
-	       (c = weft_ready_next_chunk(r, c)) < WEFT_READY_CHUNKS) {
+	uint32_t c = word >> 6;
+	uint64_t from = weft_ready_from(word);
+	if (c >= WEFT_READY_CHUNKS || !weft_ready_chunk(r, c)) {
+		c = weft_ready_next_chunk(r, c);
+		from = ~(uint64_t)0;
+	}
+	while (c < WEFT_READY_CHUNKS) { /* ends: c grows */
 		struct weft_ready_chunk *k = weft_ready_chunk(r, c);
-		uint64_t sum = k->sum | atomic_load_explicit(&k->x_sum, memory_order_relaxed);
-		if (sum)
-			return c << 6 | (uint32_t)__builtin_ctzll(sum);
-		weft_ready_lower(r, c); /* its bit above was left over */
-		c++;
+		uint64_t shared = atomic_load_explicit(&k->x_sum, memory_order_relaxed);
+		if ((k->sum | shared) & from)
+			return c << 6 | (uint32_t)__builtin_ctzll((k->sum | shared) & from);
+		if (!k->sum)
+			r->mid[c >> 6] &= ~weft_ready_bit(c);
+		if (!shared && (atomic_load_explicit(&r->x_mid[c >> 6], memory_order_relaxed) &
+				weft_ready_bit(c)))
+			weft_ready_lower(r, c); /* its bit above was left over */
+		c = weft_ready_next_chunk(r, c + 1);
+		from = ~(uint64_t)0;
 	}
-	return ~0u;
+	return WEFT_READY_NONE;
 }
 
-/*
- * Takes ready slots of one word, the first at or after slot `at` and round from there; 0: nothing
- * is ready.  *word_p: which word.  The caller goes on behind the last one that it ran.
- */
-static inline uint64_t weft_ready_take(struct weft_ready *r, uint32_t at, uint32_t *word_p)
+/* Takes a slot out of the own vector. */
+static inline void weft_ready_clear(struct weft_ready *r, uint32_t slot)
 {
-	uint32_t word = at >> 6, c = word >> 6;
-	struct weft_ready_chunk *k = c < WEFT_READY_CHUNKS ? weft_ready_chunk(r, c) : NULL;
+	weft_ready_chunk(r, slot >> 12)->word[slot >> 6 & 63] &= ~weft_ready_bit(slot);
+	weft_ready_count(r, ~0u);
+}
+
+/* pick() when the word of `last` has nothing more: the words behind it, and round. */
+static inline uint32_t weft_ready_pick_far(struct weft_ready *r, uint32_t last)
+{
+	uint32_t word = weft_ready_next_word(r, (last >> 6) + 1);
 	bool wrapped = false;
-	if (k) {
-		uint64_t bits = weft_ready_claim_from(r, at), sum = 0;
-		*word_p = word;
-		if (bits)
-			return bits;
-		if ((word & 63) != 63)
-			sum = (k->sum | atomic_load_explicit(&k->x_sum, memory_order_relaxed)) &
-			      weft_ready_from(word + 1);
-		word = sum ? c << 6 | (uint32_t)__builtin_ctzll(sum)
-			   : weft_ready_next_word(r, c + 1);
-	} else {
-		word = ~0u;
-	}
 	for (;;) { /* ends: found, or round once; a word that was empty is behind us */
-		if (word == ~0u) {
-			if (wrapped || (!r->top && !weft_ready_signalled(r)))
-				return 0;
+		if (word == WEFT_READY_NONE) {
+			if (wrapped)
+				return WEFT_READY_NONE;
 			wrapped = true;
 			word = weft_ready_next_word(r, 0);
 			continue;
 		}
-		uint64_t bits = weft_ready_claim(r, word);
-		*word_p = word;
+		uint64_t bits = weft_ready_gather(r, word);
 		if (bits)
-			return bits;
-		c = word >> 6;
-		k = weft_ready_chunk(r, c);
-		uint64_t sum =
-			(word & 63) == 63
-				? 0
-				: (k->sum | atomic_load_explicit(&k->x_sum, memory_order_relaxed)) &
-					  weft_ready_from(word + 1);
-		word = sum ? c << 6 | (uint32_t)__builtin_ctzll(sum)
-			   : weft_ready_next_word(r, c + 1);
+			return word << 6 | (uint32_t)__builtin_ctzll(bits);
+		word = weft_ready_next_word(r, word + 1);
 	}
+}
+
+/* Are all the ready slots in this word of chunk k, and nothing signalled? */
+static inline bool weft_ready_all_in_word(struct weft_ready *r, const struct weft_ready_chunk *k,
+					  uint32_t word)
+{
+	uint32_t c = word >> 6;
+	return k && k->word[word & 63] && k->sum == weft_ready_bit(word) &&
+	       r->mid[c >> 6] == weft_ready_bit(c) && r->top == weft_ready_bit(c >> 6) &&
+	       !atomic_load_explicit(&r->x_top, memory_order_relaxed);
+}
+
+/*
+ * The first ready slot after `last`, and round from there; it is taken out.  WEFT_READY_NONE:
+ * nothing is ready.
+ */
+static inline uint32_t weft_ready_pick(struct weft_ready *r, uint32_t last)
+{
+	struct weft_ready_chunk *k = weft_ready_chunk(r, last >> 12);
+	uint32_t slot = WEFT_READY_NONE;
+	weft_ready_fetch(r);
+	if (weft_likely(k != NULL)) {
+		uint64_t bits = k->word[last >> 6 & 63] & (~(uint64_t)1 << (last & 63));
+		if (bits)
+			slot = (last & ~63u) | (uint32_t)__builtin_ctzll(bits);
+	}
+	if (slot == WEFT_READY_NONE) {
+		/* Relaxed: seen a round later, or by the look before the worker sleeps. */
+		if (!atomic_load_explicit(&r->x_count, memory_order_relaxed) &&
+		    !atomic_load_explicit(&r->x_top, memory_order_relaxed))
+			return WEFT_READY_NONE;
+		slot = weft_ready_all_in_word(r, k, last >> 6)
+			       ? (last & ~63u) | (uint32_t)__builtin_ctzll(k->word[last >> 6 & 63])
+			       : weft_ready_pick_far(r, last);
+		if (slot == WEFT_READY_NONE)
+			return slot;
+	}
+	weft_ready_clear(r, slot);
+	return slot;
 }
 
 #endif

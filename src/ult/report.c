@@ -2,16 +2,15 @@
 /* report.c - what is there: threads, their states, what they wait for. */
 #include "ult/ult_int.h"
 
+#include <string.h>
+
 #define LINES_MAX 64 /* threads that are listed one by one */
 
 void weft_ult_waits_for(const char *what, const void *which)
 {
 	struct weft_ult *t = weft_ult_self();
-	if (!t)
-		return;
-	/* Relaxed: read by reports only. */
-	atomic_store_explicit(&t->x_waits_on, which, memory_order_relaxed);
-	atomic_store_explicit(&t->x_waits_for, what, memory_order_relaxed);
+	if (t)
+		weft_ult_waits(t, what, which);
 }
 
 /* Is it alive?  A guess while it runs elsewhere, like all of this. */
@@ -21,15 +20,46 @@ static bool alive(struct weft_ult *t)
 	return atomic_load_explicit(&t->x_flags, memory_order_acquire) & WEFT_ULT_ALIVE;
 }
 
+/* Whom a waiting thread means, where that can be told: who holds its mutex, whom it joins. */
+static void other(FILE *out, const char *what, const void *on)
+{
+	const struct weft_ult *t = NULL;
+	if (strcmp(what, "mutex") == 0) {
+		/* Relaxed: a guess; the mutex is there as long as somebody waits for it. */
+		uintptr_t owner =
+			atomic_load_explicit((_Atomic uintptr_t *)on, memory_order_relaxed);
+		const struct weft_parker *p = (struct weft_parker *)(owner & ~(uintptr_t)1);
+		if (p && p->ops == &weft_ult_parker_ops)
+			t = weft_container_of(p, const struct weft_ult, parker);
+		else if (p)
+			fputs(", held by a plain thread", out);
+	} else if (on && strcmp(what, "the end of thread") == 0) {
+		t = on;
+	}
+	if (t)
+		fprintf(out, ", %s %d.%u%s%s", t == on ? "which is" : "held by", t->home->id,
+			t->slot, t->name[0] ? " " : "", t->name);
+}
+
+static bool waits(struct weft_ult *t)
+{
+	return atomic_load_explicit(&t->parker.x_word, memory_order_relaxed) &
+	       (WEFT_ULT_PARKED | WEFT_ULT_WAITS_TOKEN);
+}
+
 static void line(FILE *out, struct weft_ult *t)
 {
-	uint32_t word = atomic_load_explicit(&t->parker.x_word, memory_order_relaxed);
+	bool parked = waits(t);
 	const char *what = atomic_load_explicit(&t->x_waits_for, memory_order_relaxed);
 	const void *on = atomic_load_explicit(&t->x_waits_on, memory_order_relaxed);
 	fprintf(out, "  thread %d.%u%s%s: %s", t->home->id, t->slot, t->name[0] ? " " : "", t->name,
-		word == WEFT_PARKER_PARKED ? "waits" : "runs or is ready");
-	if (what && word == WEFT_PARKER_PARKED)
+		parked ? "waits" : "runs or is ready");
+	if (parked && !what)
+		fputs(" for weft_ult_unpark", out);
+	else if (parked)
 		fprintf(out, on ? " for %s %p" : " for %s", what, on);
+	if (parked && what && on)
+		other(out, what, on);
 	fputc('\n', out);
 }
 
@@ -44,8 +74,7 @@ void weft_ult_report(FILE *out)
 			if (!alive(t))
 				continue;
 			seen++;
-			waiting += atomic_load_explicit(&t->parker.x_word, memory_order_relaxed) ==
-				   WEFT_PARKER_PARKED;
+			waiting += waits(t);
 			if (seen <= LINES_MAX)
 				line(out, t);
 		}

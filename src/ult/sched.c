@@ -12,12 +12,14 @@
 _Thread_local struct weft_ult_worker *weft_ult_worker_self;
 _Thread_local struct weft_ult_carrier *weft_ult_carrier_self;
 
+#if !defined(__x86_64__) || defined(WEFT_CTX_UCONTEXT)
 __attribute__((noinline)) struct weft_ult_worker *weft_ult_worker_here(void)
 {
 	struct weft_ult_worker *w = weft_ult_worker_self;
 	__asm__ volatile("" : "+r"(w)); /* not to be guessed by callers */
 	return w;
 }
+#endif
 
 /* ---- what is run next ------------------------------------------------------------------------ */
 
@@ -35,74 +37,76 @@ void weft_ult_take_first(struct weft_ult_worker *w)
 	while (head) { /* ends: as above */
 		t = head;
 		head = head->next;
-		weft_ult_list_push(&w->first, t);
+		weft_ult_listed_push(w, &w->first, t);
 	}
 }
 
-/* Says how much there is to steal: 0, 1, 2 or more. */
-static void say_load(struct weft_ult_worker *w)
+/* An urgent thread, but not too many in a row, or a stolen one; NULL: others' turn. */
+static __attribute__((noinline)) struct weft_ult *next_listed(struct weft_ult_worker *w)
 {
-	uint64_t run = w->run;
-	uint32_t load = run ? ((run & (run - 1)) || w->ready.top ? 2 : 1) : w->ready.top != 0;
-	if (weft_unlikely(w->first.first || w->stolen.first))
-		load++;
-	/* Relaxed: a hint for thieves. */
-	atomic_store_explicit(&w->x_load, load, memory_order_relaxed);
+	if (w->first.first && w->firsts < FIRSTS_MAX) {
+		w->firsts++;
+		return weft_ult_listed_pop(w, &w->first);
+	}
+	w->firsts = 0;
+	return weft_ult_listed_pop(w, &w->stolen);
+}
+
+/* Those behind t in its word will be needed soon: the next one's stack, the descriptor after. */
+static inline void foresee(struct weft_ult_worker *w, struct weft_ult *t, uint32_t slot)
+{
+	uint64_t bits = weft_ready_chunk(&w->ready, slot >> 12)->word[slot >> 6 & 63] &
+			(~(uint64_t)1 << (slot & 63));
+	uint64_t far = bits & (bits - 1);
+	if (weft_likely(!far))
+		return;
+	struct weft_ult *near = t + (__builtin_ctzll(bits) - (int)(slot & 63));
+	__builtin_prefetch(near->sp);
+	__builtin_prefetch(t + (__builtin_ctzll(far) - (int)(slot & 63)));
+}
+
+static inline struct weft_ult *next_inside(struct weft_ult_worker *w)
+{
+	struct weft_ult *t;
+	/* Relaxed: seen a round later at the latest. */
+	if (weft_unlikely(atomic_load_explicit(&w->x_first, memory_order_relaxed) != NULL))
+		weft_ult_take_first(w);
+	if (weft_unlikely(atomic_load_explicit(&w->x_listed, memory_order_relaxed) != 0) &&
+	    (t = next_listed(w)))
+		return t;
+	uint32_t slot = weft_ready_pick(&w->ready, w->at);
+	if (weft_unlikely(slot == WEFT_READY_NONE))
+		return weft_ult_listed_pop(w, &w->first);
+	w->at = slot;
+	t = weft_ult_of(w, slot);
+	foresee(w, t, slot);
+	return t;
 }
 
 struct weft_ult *weft_ult_next(struct weft_ult_worker *w)
 {
-	struct weft_ult *t = NULL;
-	weft_gate_enter(&w->gate);
-	/* Relaxed: seen a round later at the latest. */
-	if (weft_unlikely(atomic_load_explicit(&w->x_first, memory_order_relaxed) != NULL))
-		weft_ult_take_first(w);
-	if (weft_unlikely(w->first.first != NULL) && w->firsts < FIRSTS_MAX) {
-		w->firsts++;
-		t = weft_ult_list_pop(&w->first);
-	} else if (weft_unlikely(w->stolen.first != NULL)) {
-		t = weft_ult_list_pop(&w->stolen);
-	} else {
-		w->firsts = 0;
-		if (!w->run)
-			w->run = weft_ready_take(&w->ready, w->at, &w->run_word);
-		if (w->run) {
-			uint32_t slot = w->run_word << 6 | (uint32_t)__builtin_ctzll(w->run);
-			t = weft_ult_of(w, slot);
-			w->run &= w->run - 1;
-			w->at = slot + 1;
-			if (w->run)
-				__builtin_prefetch(t + __builtin_ctzll(w->run) + 1);
-		} else {
-			t = weft_ult_list_pop(&w->first);
-		}
-	}
-	say_load(w);
-	weft_gate_leave(&w->gate);
-	return t;
+	return next_inside(w);
 }
 
-void weft_ult_make_ready(struct weft_ult *t)
+/* t's home is w, the caller's. */
+static inline void make_ready_here(struct weft_ult_worker *w, struct weft_ult *t)
 {
-	struct weft_ult_worker *w = weft_ult_worker_here(), *home = t->home;
-	bool pinned = weft_ult_is(t, WEFT_ULT_PINNED);
-	if (weft_likely(w == home)) {
-		weft_gate_enter(&w->gate);
-		if (weft_unlikely(weft_ult_is(t, WEFT_ULT_URGENT)))
-			weft_ult_list_push(&w->first, t);
-		else
-			weft_ready_set(&w->ready, t->slot);
-		uint32_t load = atomic_load_explicit(&w->x_load, memory_order_relaxed) + 1;
-		atomic_store_explicit(&w->x_load, load, memory_order_relaxed);
-		weft_gate_leave(&w->gate);
-		weft_compiler_barrier();
-		/* Relaxed: who has just gone idle runs a membarrier and looks at our load. */
-		if (weft_unlikely(
-			    atomic_load_explicit(&weft_ults.x_idle_count, memory_order_relaxed)) &&
-		    !pinned)
-			weft_ult_wake_thief(w);
-		return;
-	}
+	weft_gate_enter(&w->gate);
+	if (weft_unlikely(weft_ult_is(t, WEFT_ULT_URGENT)))
+		weft_ult_listed_push(w, &w->first, t);
+	else
+		weft_ready_set(&w->ready, t->slot);
+	weft_gate_leave(&w->gate);
+	weft_compiler_barrier();
+	/* Relaxed: who has just gone idle runs a membarrier and looks at our load. */
+	if (weft_unlikely(atomic_load_explicit(&weft_ults.x_idle_count, memory_order_relaxed)) &&
+	    !weft_ult_is(t, WEFT_ULT_PINNED))
+		weft_ult_wake_thief(w);
+}
+
+static __attribute__((noinline)) void make_ready_there(struct weft_ult *t)
+{
+	struct weft_ult_worker *home = t->home;
 	if (weft_unlikely(weft_ult_is(t, WEFT_ULT_URGENT))) {
 		struct weft_ult *head = atomic_load_explicit(&home->x_first, memory_order_relaxed);
 		do
@@ -113,12 +117,21 @@ void weft_ult_make_ready(struct weft_ult *t)
 	} else {
 		weft_ready_signal(&home->ready, t->slot);
 	}
-	weft_ult_wake_worker(home, pinned);
+	weft_ult_wake_worker(home, weft_ult_is(t, WEFT_ULT_PINNED));
+}
+
+void weft_ult_make_ready(struct weft_ult *t)
+{
+	struct weft_ult_worker *w = weft_ult_worker_here();
+	if (weft_likely(w == t->home))
+		make_ready_here(w, t);
+	else
+		make_ready_there(t);
 }
 
 /* ---- the switch ------------------------------------------------------------------------------ */
 
-static void end_of(struct weft_ult_worker *w, struct weft_ult *t)
+static void end_of(struct weft_ult_worker *w, struct weft_ult *t, bool call)
 {
 	struct weft_parker *joiner;
 #ifdef WEFT_TSAN
@@ -129,7 +142,7 @@ static void end_of(struct weft_ult_worker *w, struct weft_ult *t)
 			      memory_order_relaxed); /* a count with one writer */
 	if (weft_ult_over(&t->x_join, &joiner))
 		weft_ult_give(t, w);
-	else if (joiner)
+	else if (joiner && call)
 		weft_unpark(joiner);
 }
 
@@ -143,16 +156,21 @@ void weft_ult_finish(struct weft_ult_worker *w)
 		weft_ult_make_ready(t);
 		break;
 	case WEFT_ULT_AFTER_PARK:
-		if (!weft_ult_park_commit(&t->parker.x_word))
-			weft_ult_make_ready(t);
+	case WEFT_ULT_AFTER_TOKEN:
+		if (w->after == WEFT_ULT_AFTER_PARK ? weft_ult_park_commit(&t->parker.x_word)
+						    : weft_ult_token_commit(&t->parker.x_word))
+			break;
+		t->missed = true;
+		weft_ult_make_ready(t);
 		break;
 	case WEFT_ULT_AFTER_END:
-		end_of(w, t);
+	case WEFT_ULT_AFTER_END_CALLED:
+		end_of(w, t, w->after == WEFT_ULT_AFTER_END);
 		break;
 	}
 }
 
-static void keep(struct weft_ult_worker *w, struct weft_ult *me)
+static inline void keep(struct weft_ult_worker *w, struct weft_ult *me)
 {
 	me->err = *w->errno_p;
 	if (w->cxx_p) {
@@ -163,7 +181,7 @@ static void keep(struct weft_ult_worker *w, struct weft_ult *me)
 		weft_ult_overflow(me, "found at a switch");
 }
 
-static void restore(struct weft_ult_worker *w, const struct weft_ult *me)
+static inline void restore(struct weft_ult_worker *w, const struct weft_ult *me)
 {
 	*w->errno_p = me->err;
 	if (w->cxx_p) {
@@ -172,11 +190,14 @@ static void restore(struct weft_ult_worker *w, const struct weft_ult *me)
 	}
 }
 
-struct weft_ult_worker *weft_ult_leave(struct weft_ult_worker *w, struct weft_ult *me,
-				       enum weft_ult_after after, struct weft_ult *next)
+/*
+ * Leaves the running thread, goes to `next`, NULL: to the carrier; inside the gate.  Returns
+ * outside of it when the thread runs again, on the worker that it returns.
+ */
+static inline __attribute__((always_inline)) struct weft_ult_worker *
+leave(struct weft_ult_worker *w, struct weft_ult *me, enum weft_ult_after after,
+      struct weft_ult *next)
 {
-	if (weft_unlikely(w->on_own_stack))
-		weft_panic("a call that may not block tried to");
 	keep(w, me);
 	w->prev = me;
 	w->after = after;
@@ -187,15 +208,16 @@ struct weft_ult_worker *weft_ult_leave(struct weft_ult_worker *w, struct weft_ul
 #endif
 #ifdef WEFT_ASAN
 	void *fake = NULL;
-	__sanitizer_start_switch_fiber(
-		after == WEFT_ULT_AFTER_END ? NULL : &fake, next ? next->stack : w->carrier->stack,
-		next ? weft_ult_stack_bytes(next->class) : w->carrier->stack_size);
+	bool ends = after == WEFT_ULT_AFTER_END || after == WEFT_ULT_AFTER_END_CALLED;
+	__sanitizer_start_switch_fiber(ends ? NULL : &fake, next ? next->stack : w->carrier->stack,
+				       next ? weft_ult_stack_bytes(next->class)
+					    : w->carrier->stack_size);
 #endif
-	w = weft_ctx_switch(&me->sp, to, w);
+	w = weft_ctx_swap(&me->sp, to, w);
 #ifdef WEFT_ASAN
 	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
 #endif
-	weft_ult_finish(w);
+	weft_ult_arrive(w);
 	restore(w, me);
 	return w;
 }
@@ -212,70 +234,177 @@ bool weft_ult_run(struct weft_ult_worker *w, struct weft_ult *t)
 #ifdef WEFT_ASAN
 	__sanitizer_start_switch_fiber(&c->fake, t->stack, weft_ult_stack_bytes(t->class));
 #endif
-	w = weft_ctx_switch(&w->home_sp, t->sp, w);
+	w = weft_ctx_swap(&w->home_sp, t->sp, w);
 #ifdef WEFT_ASAN
 	__sanitizer_finish_switch_fiber(c->fake, NULL, NULL);
 #endif
 	if (w)
-		weft_ult_finish(w);
+		weft_ult_arrive(w);
 	else
 		(void)c;
 	return w != NULL;
 }
 
-/* The next thread, or NULL when it is the carrier's turn: nothing ready, or time to poll. */
-static struct weft_ult *next_or_home(struct weft_ult_worker *w)
+/* Is it the carrier's turn to look at messages and clocks?  Counts the switch that follows. */
+static inline bool carriers_turn(struct weft_ult_worker *w)
 {
+	/* Relaxed: a count with one writer. */
 	atomic_store_explicit(&w->x_switches,
 			      atomic_load_explicit(&w->x_switches, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
-	if (weft_unlikely(w->ticks == 0)) {
-		w->ticks = TICKS;
-		w->tick_due = true;
-		return NULL;
+	if (weft_likely(w->ticks != 0)) {
+		w->ticks--;
+		return false;
 	}
-	w->ticks--;
-	return weft_ult_next(w);
+	w->ticks = TICKS;
+	w->tick_due = true;
+	return true;
+}
+
+static inline void assert_may_block(const struct weft_ult_worker *w)
+{
+	if (weft_unlikely(w->on_own_stack))
+		weft_panic("a call that may not block tried to");
+}
+
+/* One that runs on a worker that is not its home, or is urgent. */
+static __attribute__((noinline)) void yield_guest(struct weft_ult_worker *w, struct weft_ult *me)
+{
+	bool home = carriers_turn(w);
+	weft_gate_enter(&w->gate);
+	struct weft_ult *next = home ? NULL : next_inside(w);
+	if (next || home)
+		(void)leave(w, me, WEFT_ULT_AFTER_READY, next);
+	else
+		weft_gate_leave(&w->gate);
 }
 
 void weft_ult_yield(void)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here();
-	if (!w || !w->current || w->on_own_stack) {
+	if (weft_unlikely(!w || !w->current || w->on_own_stack)) {
 		sched_yield();
 		return;
 	}
-	bool home = w->ticks == 0;
-	struct weft_ult *next = next_or_home(w);
-	if (next || home)
-		(void)weft_ult_leave(w, w->current, WEFT_ULT_AFTER_READY, next);
+	struct weft_ult *me = w->current;
+	if (weft_unlikely(me->home != w || weft_ult_is(me, WEFT_ULT_URGENT))) {
+		yield_guest(w, me);
+		return;
+	}
+	bool home = carriers_turn(w);
+	weft_gate_enter(&w->gate);
+	struct weft_ult *next = home ? NULL : next_inside(w);
+	if (weft_unlikely(!next && !home)) {
+		weft_gate_leave(&w->gate);
+		return;
+	}
+	weft_ready_set(&w->ready, me->slot);
+	(void)leave(w, me, WEFT_ULT_AFTER_NONE, next);
+}
+
+/* Who joins t, when it waits for that here: the end of t can go straight there. */
+static struct weft_ult *joiner_here(struct weft_ult_worker *w, struct weft_ult *t)
+{
+	/* SEEN <- JOIN.  Carries: the parker.  Its context was stored on this worker. */
+	uintptr_t join = atomic_load_explicit(&t->x_join, memory_order_acquire);
+	struct weft_parker *p = (struct weft_parker *)join;
+	if (join <= WEFT_ULT_IS_DETACHED || p->ops != &weft_ult_parker_ops)
+		return NULL;
+	struct weft_ult *j = weft_container_of(p, struct weft_ult, parker);
+	return j->home == w &&
+			       (atomic_load_explicit(&p->x_word, memory_order_relaxed) &
+				WEFT_ULT_PARKED) &&
+			       weft_ult_call(&p->x_word)
+		       ? j
+		       : NULL;
+}
+
+_Noreturn void weft_ult_leave_for_good(struct weft_ult_worker *w, struct weft_ult *t)
+{
+	enum weft_ult_after after = WEFT_ULT_AFTER_END;
+	struct weft_ult *next = NULL;
+	assert_may_block(w);
+	bool home = carriers_turn(w);
+	weft_gate_enter(&w->gate);
+	if (!home && (next = joiner_here(w, t)))
+		after = WEFT_ULT_AFTER_END_CALLED;
+	else if (!home)
+		next = next_inside(w);
+	(void)leave(w, t, after, next);
+	__builtin_unreachable();
 }
 
 /* ---- park and unpark ------------------------------------------------------------------------- */
 
-/* The way with a deadline; apart, so that the other one needs little stack. */
-static __attribute__((noinline)) bool park_timed(struct weft_ult_worker *w, uint64_t deadline_ns)
+/* One that runs on a worker that is not its home. */
+static __attribute__((noinline)) bool park_guest(struct weft_ult_worker *w, struct weft_ult *me,
+						 enum weft_ult_after after)
+{
+	bool home = carriers_turn(w);
+	me->missed = false;
+	weft_gate_enter(&w->gate);
+	(void)leave(w, me, after, home ? NULL : next_inside(w));
+	return !me->missed;
+}
+
+/* Lets others run until the running thread is called; false: it was called before. */
+static inline __attribute__((always_inline)) bool park_me(struct weft_ult_worker *w, bool token)
 {
 	struct weft_ult *me = w->current;
-	struct weft_ult_timer t = {.deadline_ns = deadline_ns, .parker = &me->parker};
+	assert_may_block(w);
+	if (weft_unlikely(me->home != w))
+		return park_guest(w, me, token ? WEFT_ULT_AFTER_TOKEN : WEFT_ULT_AFTER_PARK);
+	weft_gate_enter(&w->gate);
+	if (!(token ? weft_ult_token_commit(&me->parker.x_word)
+		    : weft_ult_park_commit(&me->parker.x_word))) {
+		weft_gate_leave(&w->gate);
+		return false;
+	}
+	struct weft_ult *next = carriers_turn(w) ? NULL : next_inside(w);
+	if (weft_unlikely(next == me)) /* called already, and its turn: its context is not stored */
+		weft_gate_leave(&w->gate);
+	else
+		(void)leave(w, me, WEFT_ULT_AFTER_NONE, next);
+	return true;
+}
+
+/* The ways with a deadline; apart, so that the others need little stack.  False: it has passed. */
+static __attribute__((noinline)) bool park_timed(struct weft_ult_worker *w, uint64_t deadline_ns)
+{
+	struct weft_ult_timer t = {.deadline_ns = deadline_ns, .thread = w->current};
 	struct weft_ult_worker *where = w;
 	weft_ult_timer_add(where, &t);
-	(void)weft_ult_leave(w, me, WEFT_ULT_AFTER_PARK, next_or_home(w));
+	(void)park_me(w, false);
 	weft_ult_timer_remove(where, &t);
-	(void)weft_ult_park_consume(&me->parker.x_word);
 	return weft_clock_ns() < deadline_ns;
+}
+
+static __attribute__((noinline)) bool token_timed(struct weft_ult_worker *w, uint64_t deadline_ns)
+{
+	struct weft_ult *me = w->current;
+	struct weft_ult_timer t = {.deadline_ns = deadline_ns, .thread = me};
+	struct weft_ult_worker *where = w;
+	if (weft_ult_token_take(&me->parker.x_word))
+		return true;
+	weft_ult_timer_add(where, &t);
+	bool called = park_me(w, true);
+	weft_ult_timer_remove(where, &t);
+	/* Called, and not by the clock: by who gave the token. */
+	return (called && !t.won) || weft_ult_token_take(&me->parker.x_word);
 }
 
 bool weft_ult_park_until(struct weft_ult_worker *w, uint64_t deadline_ns)
 {
 	struct weft_ult *me = w->current;
+	bool in_time = true;
 	if (weft_ult_park_consume(&me->parker.x_word))
 		return true;
 	if (weft_unlikely(deadline_ns != WEFT_NEVER))
-		return park_timed(w, deadline_ns);
-	(void)weft_ult_leave(w, me, WEFT_ULT_AFTER_PARK, next_or_home(w));
+		in_time = park_timed(w, deadline_ns);
+	else if (park_me(w, false))
+		return true;
 	(void)weft_ult_park_consume(&me->parker.x_word);
-	return true;
+	return in_time;
 }
 
 static uint64_t deadline_after(uint64_t ns)
@@ -284,47 +413,36 @@ static uint64_t deadline_after(uint64_t ns)
 	return ns > WEFT_NEVER - 1 - now ? WEFT_NEVER - 1 : now + ns;
 }
 
-/* A token that is there, or comes while we are parked.  An inner wait (a mutex, a message) may use
- * up the parker's notification, never the token. */
-static bool take_token(struct weft_ult *me)
-{
-	/* Relaxed: a hint.  TOKEN: an exchange, or an unpark between look and store were lost. */
-	return atomic_load_explicit(&me->x_token, memory_order_relaxed) &&
-	       atomic_exchange_explicit(&me->x_token, 0, memory_order_acq_rel);
-}
-
-static bool park_for_token(struct weft_ult_worker *w, uint64_t deadline_ns)
-{
-	struct weft_ult *me = w->current;
-	bool in_time = true;
-	while (!take_token(me)) { /* ends: a token, or the deadline */
-		if (!in_time)
-			return false;
-		in_time = weft_ult_park_until(weft_ult_worker_here(), deadline_ns);
-	}
-	return true;
-}
-
 void weft_ult_park(void)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here();
-	if (w && w->current)
-		(void)park_for_token(w, WEFT_NEVER);
+	if (weft_unlikely(!w || !w->current))
+		return;
+	struct weft_ult *me = w->current;
+	if (!weft_ult_token_take(&me->parker.x_word) && !park_me(w, true))
+		(void)weft_ult_token_take(&me->parker.x_word);
 }
 
 bool weft_ult_park_for(uint64_t ns)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here();
-	return !w || !w->current ||
-	       park_for_token(w, ns == WEFT_ULT_FOREVER ? WEFT_NEVER : deadline_after(ns));
+	if (ns != WEFT_ULT_FOREVER)
+		return !w || !w->current || token_timed(w, deadline_after(ns));
+	weft_ult_park();
+	return true;
 }
 
 void weft_ult_unpark(weft_ult *t)
 {
-	/* TOKEN -> take_token.  Carries: what the caller wrote.  The parker's exchange comes after
-	 * it: whoever consumes that sees the token. */
-	atomic_store_explicit(&t->x_token, 1, memory_order_release);
-	weft_unpark(&t->parker);
+	if (weft_ult_token_give(&t->parker.x_word))
+		weft_ult_make_ready(t);
+}
+
+void weft_ult_timeout(struct weft_ult_timer *t)
+{
+	t->won = weft_ult_call_late(&t->thread->parker.x_word);
+	if (t->won)
+		weft_ult_make_ready(t->thread);
 }
 
 void weft_ult_sleep_ns(uint64_t ns)
@@ -347,9 +465,10 @@ void weft_ult_sleep_ns(uint64_t ns)
 /* ---- as a back-end of wait/ -------------------------------------------------------------------
  */
 
-static void ult_wake(struct weft_parker *p)
+static void ult_unpark(struct weft_parker *p)
 {
-	weft_ult_make_ready(weft_container_of(p, struct weft_ult, parker));
+	if (weft_ult_call(&p->x_word))
+		weft_ult_make_ready(weft_container_of(p, struct weft_ult, parker));
 }
 
 static bool ult_park(struct weft_parker *p, uint64_t deadline_ns)
@@ -360,7 +479,7 @@ static bool ult_park(struct weft_parker *p, uint64_t deadline_ns)
 const struct weft_parker_ops weft_ult_parker_ops = {
 	.name = "user-level thread",
 	.park = ult_park,
-	.wake = ult_wake,
+	.unpark = ult_unpark,
 };
 
 bool weft_ult_here(void)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include "base/log.h"
+#include "ult/watch.h"
 
 #define STACK_DEFAULT (16u << 10)
 
@@ -15,7 +16,7 @@ void weft_ult_begin(void *worker)
 #ifdef WEFT_ASAN
 	__sanitizer_finish_switch_fiber(NULL, NULL, NULL);
 #endif
-	weft_ult_finish(w);
+	weft_ult_arrive(w);
 	struct weft_ult *t = w->current;
 	*w->errno_p = 0;
 	if (w->cxx_p)
@@ -35,11 +36,7 @@ _Noreturn void weft_ult_exit(void *result)
 		w = weft_ult_worker_here(); /* destructors may have blocked */
 	}
 	atomic_store_explicit(&t->x_flags, 0, memory_order_relaxed);
-	struct weft_ult *next = w->ticks ? weft_ult_next(w) : NULL;
-	if (w->ticks)
-		w->ticks--;
-	(void)weft_ult_leave(w, t, WEFT_ULT_AFTER_END, next);
-	__builtin_unreachable();
+	weft_ult_leave_for_good(w, t);
 }
 
 /* ---- create ---------------------------------------------------------------------------------- */
@@ -63,7 +60,6 @@ static void prepare(struct weft_ult *t, const struct weft_ult_attr *a, void *(*f
 	atomic_store_explicit(&t->parker.x_word, WEFT_PARKER_EMPTY, memory_order_relaxed);
 	atomic_store_explicit(&t->x_join, a->detached ? WEFT_ULT_IS_DETACHED : WEFT_ULT_RUNNING,
 			      memory_order_relaxed);
-	atomic_store_explicit(&t->x_token, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->x_waits_for, NULL, memory_order_relaxed);
 	uint8_t flags = WEFT_ULT_ALIVE;
 	if (a->worker != WEFT_ULT_ANY_WORKER)
@@ -154,10 +150,29 @@ weft_err weft_ult_create(weft_ult **t_p, const struct weft_ult_attr *attr, void 
 
 /* ---- join ------------------------------------------------------------------------------------ */
 
+/* Until t has ended, which calls us. */
+static void wait_for_end(struct weft_ult_worker *w, struct weft_ult *self, struct weft_ult *t,
+			 struct weft_parker *me)
+{
+	if (!self) {
+		while (!weft_ult_ended(&t->x_join)) /* ends: it has ended; sleeps between */
+			weft_ult_plain_park(me);
+		return;
+	}
+	weft_ult_waits(self, "the end of thread", t);
+	while (!weft_ult_ended(&t->x_join)) { /* ends: as above */
+		(void)weft_ult_park_until(w, WEFT_NEVER);
+		w = weft_ult_worker_here();
+	}
+	weft_ult_waits(self, NULL, NULL);
+}
+
 weft_err weft_ult_join(weft_ult *t, void **result_p)
 {
-	struct weft_parker *me = weft_parker_self();
-	if (me == &t->parker) {
+	struct weft_ult_worker *w = weft_ult_worker_here();
+	struct weft_ult *self = w && !w->on_own_stack ? w->current : NULL;
+	struct weft_parker *me = self ? &self->parker : weft_parker_self();
+	if (self == t) {
 		weft_error("a thread tried to join itself");
 		return WEFT_ERR_DEADLOCK;
 	}
@@ -168,12 +183,8 @@ weft_err weft_ult_join(weft_ult *t, void **result_p)
 		weft_error("weft_ult_join: the thread is detached or being joined already");
 		return err;
 	}
-	if (err == WEFT_OK) {
-		weft_ult_waits_for("the end of thread", t);
-		while (!weft_ult_ended(&t->x_join)) /* ends: it has ended; sleeps between */
-			(void)weft_park(me, WEFT_NEVER);
-		weft_ult_waits_for(NULL, NULL);
-	}
+	if (err == WEFT_OK)
+		wait_for_end(w, self, t, me);
 	if (result_p)
 		*result_p = t->arg;
 	weft_ult_give(t, weft_ult_worker_here());

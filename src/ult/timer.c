@@ -100,9 +100,9 @@ void weft_ult_timers_run(struct weft_ult_worker *w)
 	pthread_mutex_lock(&w->timer_lock);
 	while (w->timers && w->timers->deadline_ns <= now) { /* ends: the heap is finite */
 		struct weft_ult_timer *t = w->timers;
-		struct weft_parker *p = t->parker;
 		unlink_timer(w, t);
-		weft_unpark(p); /* it takes the lock before it returns: t lives until then */
+		weft_ult_timeout(
+			t); /* the thread takes the lock before it returns: t lives until then */
 	}
 	say_next(w);
 	pthread_mutex_unlock(&w->timer_lock);

@@ -10,18 +10,24 @@
  * the kernel thread that runs it.  Letters: I at init; R who runs the thread; G under the worker's
  * gate; W the worker's carrier.
  *
- * The life of a thread, in the word of its parker (wait/park.h):
+ * The life of a thread, in the word of its parker (wait/park.h, life.h):
  *
- *   EMPTY     it runs, or is ready
- *   NOTIFIED  the same, and its next park returns at once
- *   PARKED    its context is stored and nobody has called it since
+ *   EMPTY         it runs, or is ready
+ *   NOTIFIED      the same, and the park of its next wait returns at once
+ *   PARKED        in a wait, and nobody has called it since
+ *   WAITS_TOKEN   in weft_ult_park, and nobody has called it since
+ *   TOKEN         beside the first three: its next weft_ult_park returns at once
  *
- *   EMPTY -> PARKED     by whoever runs next on its worker, after its context is stored (finish)
- *   any -> NOTIFIED     unpark; who finds PARKED makes it ready: sets its bit
- *   NOTIFIED -> EMPTY   by itself, when park returns
+ *   -> PARKED, WAITS_TOKEN        by itself, inside its home's gate, which whoever runs next leaves
+ *                                 after its context is stored; or, when it runs on another worker,
+ *                                 by whoever runs next there (finish)
+ *   PARKED -> EMPTY               unpark, who makes it ready: sets its bit
+ *   WAITS_TOKEN -> EMPTY          weft_ult_unpark, the same
+ *   else | NOTIFIED, | TOKEN      unpark, weft_ult_unpark
+ *   & ~NOTIFIED, & ~TOKEN         by itself, when park returns
  *
- * So its bit is set by one at a time and only while its context is stored: a thread that is seen
- * ready may be run anywhere.
+ * Its bit is set by one at a time, and taken out inside its home's gate: not before its context is
+ * stored.  A thread that was taken out may be run anywhere.
  */
 #ifndef WEFT_ULT_INT_H
 #define WEFT_ULT_INT_H
@@ -55,10 +61,9 @@ struct weft_ult {
 	struct weft_ult_worker *home;                      /* I */
 	uint32_t slot;                                     /* I */
 	int err;                                           /* R: its errno while it does not run */
-	_Atomic uint8_t x_token; /* weft_ult_unpark; apart from what inner waits consume */
-	uint8_t class;           /* I */
+	uint8_t class;                                     /* I */
+	bool missed;             /* R: it was called before it was parked */
 	_Atomic uint8_t x_flags; /* its creator, then itself; thieves and reports read */
-	char *stack;             /* I: lowest byte */
 
 	alignas(WEFT_CACHELINE) void *(*fn)(void *); /* R */
 	void *arg;                                   /* R: then the result */
@@ -66,9 +71,10 @@ struct weft_ult {
 	struct weft_ult *next;                       /* whoever has it in a list */
 	void **keys;                                 /* R */
 	void *cxx[2];                                /* R: the C++ runtime's exceptions in flight */
-	void *fiber;                                 /* R: the sanitizer's */
+	char *stack;                                 /* I: lowest byte */
 
 	alignas(WEFT_CACHELINE) char name[WEFT_ULT_NAME]; /* I */
+	void *fiber;                                      /* R: the sanitizer's */
 	const char *_Atomic x_waits_for;                  /* R: what kind of thing, for reports */
 	const void *_Atomic x_waits_on;                   /* R: which one */
 	unsigned key_count;                               /* R */
@@ -86,15 +92,18 @@ struct weft_ult_list {
 
 /* What happens to the thread that was left, once its context is stored. */
 enum weft_ult_after {
-	WEFT_ULT_AFTER_NONE,
-	WEFT_ULT_AFTER_READY, /* it yielded */
-	WEFT_ULT_AFTER_PARK,
+	WEFT_ULT_AFTER_NONE,  /* it did that itself, inside the gate */
+	WEFT_ULT_AFTER_READY, /* it yielded on a worker that is not its home */
+	WEFT_ULT_AFTER_PARK,  /* the same */
+	WEFT_ULT_AFTER_TOKEN, /* the same, in weft_ult_park */
 	WEFT_ULT_AFTER_END,
+	WEFT_ULT_AFTER_END_CALLED, /* who joins it was called already */
 };
 
 struct weft_ult_timer {
 	uint64_t deadline_ns;
-	struct weft_parker *parker;
+	struct weft_ult *thread;
+	bool won; /* under the lock: it was the clock that called the thread */
 	struct weft_ult_timer *child, *sibling, *parent; /* under the heap's lock */
 	bool in_heap;                                    /* under the lock */
 };
@@ -121,19 +130,17 @@ struct weft_ult_carrier {
 struct weft_ult_worker {
 	/* What each switch touches. */
 	alignas(WEFT_CACHELINE) struct weft_ult *current; /* W: NULL on the carrier's own stack */
-	struct weft_ult *prev;                            /* W: the thread that was left */
 	enum weft_ult_after after;                        /* W */
 	uint32_t ticks;                                   /* W: switches until others are polled */
+	struct weft_ult *prev;                            /* W: the thread that was left */
 	void *home_sp;                    /* W: the carrier's own context while a thread runs */
 	int *errno_p;                     /* W: the carrier's */
 	void **cxx_p;                     /* W: the same for C++; NULL without */
 	struct weft_ult_carrier *carrier; /* W */
-	struct weft_gate gate;
-	uint64_t run;      /* G: claimed bits not yet run */
-	uint32_t run_word; /* G */
-	uint32_t at;       /* G: the slot after the one that ran last: the scan goes on there */
-	uint32_t steal_at; /* G: where thieves go on looking for threads that are not pinned */
-	_Atomic uint32_t x_load; /* G: how many are claimed or in the own vector; read as a hint */
+	struct weft_gate gate;            /* held across each switch: whoever runs next leaves it */
+	uint32_t at;                 /* G: the slot that ran last: the scan goes on behind it */
+	uint32_t steal_at;           /* G: the word where thieves go on looking */
+	_Atomic uint32_t x_listed;   /* G: how many are in these two; others read it as a hint */
 	struct weft_ult_list first;  /* G: ready and urgent */
 	struct weft_ult_list stolen; /* G: of other homes, taken here for a turn */
 	uint32_t firsts;             /* G: urgent ones in a row */
@@ -182,6 +189,7 @@ struct weft_ult_all {
 	_Atomic bool x_stop;
 	_Atomic bool x_steal;
 	_Atomic int x_idle_count; /* workers without work */
+	_Atomic int x_carriers;   /* kernel threads that have begun and are in no blocking call */
 	_Atomic int x_nappers;    /* of these, who look for work now and then */
 	_Atomic uint32_t x_turn;  /* whom the next free thread from outside goes to */
 	bool guards_by_madvise;
@@ -193,10 +201,22 @@ extern _Thread_local struct weft_ult_worker *weft_ult_worker_self;
 extern _Thread_local struct weft_ult_carrier *weft_ult_carrier_self;
 
 /*
- * The caller's worker, NULL in a plain thread.  A call, so that no compiler keeps the address of a
- * thread-local of the carrier on which a thread ran before.
+ * The caller's worker, NULL in a plain thread.  By assembly or a call, so that no compiler keeps
+ * the address of a thread-local of the carrier on which a thread ran before.
  */
+#if defined(__x86_64__) && !defined(WEFT_CTX_UCONTEXT)
+static inline struct weft_ult_worker *weft_ult_worker_here(void)
+{
+	struct weft_ult_worker *w;
+	__asm__ volatile("movq weft_ult_worker_self@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0"
+			 : "=r"(w)
+			 :
+			 : "memory");
+	return w;
+}
+#else
 struct weft_ult_worker *weft_ult_worker_here(void);
+#endif
 
 static inline bool weft_ult_is(const struct weft_ult *t, uint8_t flag)
 {
@@ -204,29 +224,51 @@ static inline bool weft_ult_is(const struct weft_ult *t, uint8_t flag)
 	return atomic_load_explicit(&t->x_flags, memory_order_relaxed) & flag;
 }
 
+/* What t, which runs, is about to wait for; NULL: nothing any more. */
+static inline void weft_ult_waits(struct weft_ult *t, const char *what, const void *which)
+{
+	/* Relaxed: read by reports only. */
+	atomic_store_explicit(&t->x_waits_on, which, memory_order_relaxed);
+	atomic_store_explicit(&t->x_waits_for, what, memory_order_relaxed);
+}
+
 /* thread.c */
 void weft_ult_begin(void *worker);
 
 /* sched.c */
-/* Leaves the running thread, goes to `next`, NULL: to the carrier; returns when it runs again, on
- * the worker that it returns. */
-struct weft_ult_worker *weft_ult_leave(struct weft_ult_worker *w, struct weft_ult *me,
-				       enum weft_ult_after after, struct weft_ult *next);
-/* The carrier runs t until somebody comes back; false: t took the carrier away from its worker. */
+/* Leaves t, which has ended, for the next one. */
+_Noreturn void weft_ult_leave_for_good(struct weft_ult_worker *w, struct weft_ult *t);
+/* The carrier runs t until somebody comes back; called inside the gate, returns outside.  False: t
+ * took the carrier away from its worker. */
 bool weft_ult_run(struct weft_ult_worker *w, struct weft_ult *t);
 void weft_ult_finish(struct weft_ult_worker *w);
+/* Inside the gate: whom to run next, or NULL. */
 struct weft_ult *weft_ult_next(struct weft_ult_worker *w);
 /* Moves urgent threads that others called into w's list, in the order of the calls; in its gate. */
 void weft_ult_take_first(struct weft_ult_worker *w);
+/* The first code after each switch, on the stack that is now ours. */
+static inline void weft_ult_arrive(struct weft_ult_worker *w)
+{
+	weft_gate_leave(&w->gate);
+	if (weft_unlikely(w->after != WEFT_ULT_AFTER_NONE))
+		weft_ult_finish(w);
+}
 void weft_ult_make_ready(struct weft_ult *t);
 bool weft_ult_park_until(struct weft_ult_worker *w, uint64_t deadline_ns);
+/* How many are ready on w, as far as w knows; others read it as a hint. */
+static inline uint32_t weft_ult_load(struct weft_ult_worker *w)
+{
+	return atomic_load_explicit(&w->ready.x_count, memory_order_relaxed) +
+	       atomic_load_explicit(&w->x_listed, memory_order_relaxed);
+}
 extern const struct weft_parker_ops weft_ult_parker_ops;
 
 /* block.c: carriers.  call: one that waits, or a new one, runs w. */
 weft_err weft_ult_carrier_call(struct weft_ult_worker *w);
-void weft_ult_carriers_end(void);
+uint64_t weft_ult_alive(void);
 
 /* worker.c */
+bool weft_ult_hooked(void);
 void weft_ult_work(struct weft_ult_worker *w);
 void weft_ult_bind(struct weft_ult_worker *w);
 void weft_ult_wake_worker(struct weft_ult_worker *home, bool pinned);
@@ -261,6 +303,8 @@ extern _Atomic bool
 /* timer.c */
 void weft_ult_timer_add(struct weft_ult_worker *w, struct weft_ult_timer *t);
 void weft_ult_timer_remove(struct weft_ult_worker *w, struct weft_ult_timer *t);
+/* Under the heap's lock, t out of it. */
+void weft_ult_timeout(struct weft_ult_timer *t);
 void weft_ult_timers_run(struct weft_ult_worker *w);
 
 /* fault.c */
@@ -286,6 +330,28 @@ static inline struct weft_ult *weft_ult_list_pop(struct weft_ult_list *l)
 	struct weft_ult *t = l->first;
 	if (t)
 		l->first = t->next;
+	return t;
+}
+
+/* The same for a list of w's, inside its gate. */
+static inline void weft_ult_listed_push(struct weft_ult_worker *w, struct weft_ult_list *l,
+					struct weft_ult *t)
+{
+	weft_ult_list_push(l, t);
+	/* Relaxed: one writer at a time, and the gate orders them. */
+	atomic_store_explicit(&w->x_listed,
+			      atomic_load_explicit(&w->x_listed, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+static inline struct weft_ult *weft_ult_listed_pop(struct weft_ult_worker *w,
+						   struct weft_ult_list *l)
+{
+	struct weft_ult *t = weft_ult_list_pop(l);
+	if (t)
+		atomic_store_explicit(&w->x_listed,
+				      atomic_load_explicit(&w->x_listed, memory_order_relaxed) - 1,
+				      memory_order_relaxed);
 	return t;
 }
 

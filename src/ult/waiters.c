@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* waiters.c - the sleep of those who wait in a queue. */
 #include "ult/waiters.h"
+#include "ult/watch.h"
 
 weft_err weft_waiters_sleep(struct weft_ult_waiters *q, struct weft_ult_node *n,
 			    uint64_t deadline_ns, const char *what, const void *object)
@@ -9,6 +10,10 @@ weft_err weft_waiters_sleep(struct weft_ult_waiters *q, struct weft_ult_node *n,
 	weft_ult_waits_for(what, object);
 	/* sleep <- GO. */
 	while (!atomic_load_explicit(&n->x_go, memory_order_acquire)) { /* ends: let go, or late */
+		if (deadline_ns == WEFT_NEVER && !weft_parker_is_light(n->parker)) {
+			weft_ult_plain_park(n->parker);
+			continue;
+		}
 		if (deadline_ns == WEFT_NEVER || weft_clock_ns() < deadline_ns) {
 			(void)weft_park(n->parker, deadline_ns);
 			continue;

@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <string.h>
 #include "base/log.h"
+#include "ult/watch.h"
 
 #define SPIN_NS 20000u     /* of looking before a sleep without a hook: a futex wake-up or four */
 #define NAP_NS 1000000u    /* a thread behind a long computation is found within this */
@@ -24,7 +25,8 @@
 #define BACKOFF_US 10      /* after a fruitless attempt to steal; doubles to 64 times */
 #define CALLS_PER_THIEF 64 /* makings-ready between two wake-ups of thieves */
 #define STEAL_MAX 16
-#define STEAL_WORDS 16 /* of ready threads that one attempt looks at */
+#define FIRST_LOOKS 100 /* of a few ns each, before a worker says that it is idle */
+#define STEAL_WORDS 16  /* of ready threads that one attempt looks at */
 
 struct weft_ult_all weft_ults;
 
@@ -72,8 +74,7 @@ void weft_ult_wake_thief(struct weft_ult_worker *w)
 	bool napper = atomic_load_explicit(&weft_ults.x_nappers, memory_order_relaxed);
 	if (!atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed))
 		return;
-	if (napper && (atomic_load_explicit(&w->x_load, memory_order_relaxed) < 2 ||
-		       ++w->calls < CALLS_PER_THIEF))
+	if (napper && (weft_ult_load(w) < 2 || ++w->calls < CALLS_PER_THIEF))
 		return;
 	w->calls = 0;
 	(void)wake_near(w);
@@ -120,10 +121,10 @@ static void hooks_leave(void)
 static bool has_surplus(struct weft_ult_worker *w, struct weft_ult_worker *v, uint64_t now)
 {
 	/* Relaxed, all: hints. */
-	uint32_t load = atomic_load_explicit(&v->x_load, memory_order_relaxed);
+	uint32_t load = weft_ult_load(v);
 	uint64_t switches = atomic_load_explicit(&v->x_switches, memory_order_relaxed);
 	struct weft_ult_seen *seen = &w->seen[v->id];
-	if (load == 0 && !atomic_load_explicit(&v->ready.x_top, memory_order_relaxed) &&
+	if (load == 0 && !weft_ready_signalled(&v->ready) &&
 	    !atomic_load_explicit(&v->x_first, memory_order_relaxed))
 		return false;
 	if (load >= 2)
@@ -149,42 +150,45 @@ static bool may_steal(struct weft_ult_worker *w)
 	return false;
 }
 
-/* Takes up to half of the threads of *bits_p, the ones that v would run last; never pinned ones. */
-static int take_some(struct weft_ult_worker *v, uint32_t word, uint64_t *bits_p,
+/* Takes up to half of the threads of a word, the ones that v would run last; never pinned ones. */
+static int take_some(struct weft_ult_worker *v, uint32_t word, uint64_t bits,
 		     struct weft_ult_list *loot)
 {
-	uint64_t left = *bits_p;
-	int most = (__builtin_popcountll(left) + 1) / 2, n = 0;
-	while (left && n < most && n < STEAL_MAX) { /* ends: a bit less each time */
-		uint32_t i = 63u - (uint32_t)__builtin_clzll(left);
+	int most = (__builtin_popcountll(bits) + 1) / 2, n = 0;
+	while (bits && n < most && n < STEAL_MAX) { /* ends: a bit less each time */
+		uint32_t i = 63u - (uint32_t)__builtin_clzll(bits);
 		struct weft_ult *t = weft_ult_of(v, word << 6 | i);
-		left &= ~weft_ready_bit(i);
+		bits &= ~weft_ready_bit(i);
 		if (weft_ult_is(t, WEFT_ULT_PINNED))
 			continue;
-		*bits_p &= ~weft_ready_bit(i);
+		weft_ready_clear(&v->ready, word << 6 | i);
 		weft_ult_list_push(loot, t);
 		n++;
 	}
 	return n;
 }
 
-/*
- * From v's claimed word, else from the next words that have some; we are inside its gate.  What v
- * keeps is put back, so that it goes on where it stopped.
- */
+/* From the next words that have some; we are inside v's gate. */
 static int take_bits(struct weft_ult_worker *v, struct weft_ult_list *loot)
 {
-	int n = take_some(v, v->run_word, &v->run, loot);
+	struct weft_ready *r = &v->ready;
+	bool wrapped = false;
+	uint32_t word = v->steal_at;
+	int n = 0;
+	weft_ready_fetch(r);
 	for (int words = 0; !n && words < STEAL_WORDS; words++) { /* ends: as counted */
-		uint32_t word;
-		uint64_t bits = weft_ready_take(&v->ready, v->steal_at, &word);
-		if (!bits)
-			break;
-		n = take_some(v, word, &bits, loot);
-		if (bits)
-			weft_ready_put_back(&v->ready, word, bits);
-		v->steal_at = (word + 1) << 6;
+		word = weft_ready_next_word(r, word);
+		if (word == WEFT_READY_NONE) {
+			word = 0;
+			if (wrapped)
+				break;
+			wrapped = true;
+			continue;
+		}
+		n = take_some(v, word, weft_ready_gather(r, word), loot);
+		word++;
 	}
+	v->steal_at = word;
 	return n;
 }
 
@@ -196,18 +200,14 @@ static int take_from(struct weft_ult_worker *v, struct weft_ult_list *loot)
 	struct weft_ult *t = v->stolen.first; /* never pinned */
 	weft_ult_take_first(v);
 	if (v->first.first && !weft_ult_is(v->first.first, WEFT_ULT_PINNED)) {
-		weft_ult_list_push(loot, weft_ult_list_pop(&v->first));
+		weft_ult_list_push(loot, weft_ult_listed_pop(v, &v->first));
 		n = 1;
 	} else if (t) {
-		weft_ult_list_push(loot, weft_ult_list_pop(&v->stolen));
+		weft_ult_list_push(loot, weft_ult_listed_pop(v, &v->stolen));
 		n = 1;
 	} else {
-		/* What it claims and leaves, pinned or more than our part, is still v's to run. */
 		n = take_bits(v, loot);
 	}
-	uint32_t load = (uint32_t)__builtin_popcountll(v->run) + (v->ready.top != 0) +
-			(v->first.first != NULL) + (v->stolen.first != NULL);
-	atomic_store_explicit(&v->x_load, load, memory_order_relaxed);
 	weft_gate_steal_end(&v->gate);
 	return n;
 }
@@ -237,7 +237,7 @@ static bool steal(struct weft_ult_worker *w)
 	atomic_fetch_add_explicit(&w->x_stolen, (uint64_t)got, memory_order_relaxed);
 	weft_gate_enter(&w->gate);
 	for (struct weft_ult *t; (t = weft_ult_list_pop(&loot));) /* ends: the loot is finite */
-		weft_ult_list_push(&w->stolen, t);
+		weft_ult_listed_push(w, &w->stolen, t);
 	weft_gate_leave(&w->gate);
 	return true;
 }
@@ -255,8 +255,7 @@ static bool something(void *arg)
 {
 	struct weft_ult_worker *w = arg;
 	/* IDLE -> WAKE: each of these comes after x_idle was set, seq_cst. */
-	return atomic_load_explicit(&w->x_load, memory_order_relaxed) ||
-	       weft_ready_signalled(&w->ready) ||
+	return weft_ult_load(w) || weft_ready_signalled(&w->ready) ||
 	       atomic_load_explicit(&w->x_first, memory_order_seq_cst) ||
 	       atomic_load_explicit(&w->x_idle, memory_order_seq_cst) == WEFT_ULT_IDLE_NOT ||
 	       atomic_load_explicit(&weft_ults.x_stop, memory_order_seq_cst) || may_steal(w);
@@ -268,8 +267,7 @@ static bool others_loaded(const struct weft_ult_worker *w)
 	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed);
 	for (int d = 1; d < n; d++) {
 		struct weft_ult_worker *v = weft_ults.worker[(w->id + d) % n];
-		if (atomic_load_explicit(&v->x_load, memory_order_relaxed) ||
-		    atomic_load_explicit(&v->ready.x_top, memory_order_relaxed) ||
+		if (weft_ult_load(v) || weft_ready_signalled(&v->ready) ||
 		    atomic_load_explicit(&v->x_first, memory_order_relaxed))
 			return true;
 	}
@@ -294,6 +292,28 @@ static bool may_sleep(struct weft_ult_worker *w)
 	return !others_loaded(w);
 }
 
+bool weft_ult_hooked(void)
+{
+	return atomic_load_explicit(&x_hooks, memory_order_relaxed) != NULL;
+}
+
+/* Sleeps without the engine; when that takes long, looks now and then whether it could ever end. */
+static void sleep_alone(struct weft_ult_worker *w, uint64_t deadline_ns)
+{
+	struct weft_parker *p = w->carrier->parker;
+	if (deadline_ns != WEFT_NEVER) {
+		(void)weft_park(p, deadline_ns);
+		return;
+	}
+	for (uint64_t ns = weft_ult_look_ns;; ns *= 2) { /* ends: when woken */
+		if (weft_park(p, weft_clock_ns() + ns))
+			return;
+		weft_ult_deadlock_look(w, NULL);
+		if (something(w))
+			return;
+	}
+}
+
 /* Without the engine: look for a while, then sleep. */
 static void idle_alone(struct weft_ult_worker *w, uint64_t deadline_ns)
 {
@@ -308,7 +328,7 @@ static void idle_alone(struct weft_ult_worker *w, uint64_t deadline_ns)
 	} while (weft_clock_ns() < end);
 	say_idle(w, WEFT_ULT_IDLE_SLEEPS);
 	if (!something(w))
-		(void)weft_park(w->carrier->parker, deadline_ns);
+		sleep_alone(w, deadline_ns);
 }
 
 static void idle(struct weft_ult_worker *w)
@@ -333,7 +353,7 @@ static void idle(struct weft_ult_worker *w)
 		hooks_leave();
 	} else if (many && !nap) {
 		if (!something(w))
-			(void)weft_park(w->carrier->parker, deadline);
+			sleep_alone(w, deadline);
 	} else {
 		idle_alone(w, deadline);
 	}
@@ -349,27 +369,49 @@ static void idle(struct weft_ult_worker *w)
 	(void)steal(w);
 }
 
+/* A moment's look before others are told: what comes at once costs nobody a word more. */
+static bool comes_at_once(struct weft_ult_worker *w)
+{
+	/* Relaxed: with hooks it is they that look. */
+	if (atomic_load_explicit(&x_hooks, memory_order_relaxed))
+		return false;
+	for (int i = 0; i < FIRST_LOOKS; i++) {
+		if (weft_ult_load(w) || weft_ready_signalled(&w->ready) ||
+		    atomic_load_explicit(&w->x_first, memory_order_relaxed))
+			return true;
+		weft_cpu_relax();
+	}
+	return false;
+}
+
+static void tick(struct weft_ult_worker *w)
+{
+	w->tick_due = false;
+	const struct weft_ult_hooks *h = hooks_enter();
+	if (h) {
+		h->tick();
+		hooks_leave();
+	}
+}
+
 void weft_ult_work(struct weft_ult_worker *w)
 {
 	for (;;) { /* ends: stop and nothing ready, or a thread keeps the carrier */
 		weft_ult_timers_run(w);
+		if (w->tick_due && weft_ult_load(w))
+			tick(w);
+		weft_gate_enter(&w->gate);
 		struct weft_ult *t = weft_ult_next(w);
-		if (!t) {
-			if (atomic_load_explicit(&weft_ults.x_stop, memory_order_acquire))
+		if (t) {
+			if (!weft_ult_run(w, t))
 				return;
-			w->tick_due = false;
-			idle(w);
 			continue;
 		}
-		if (w->tick_due) {
-			w->tick_due = false;
-			const struct weft_ult_hooks *h = hooks_enter();
-			if (h) {
-				h->tick();
-				hooks_leave();
-			}
-		}
-		if (!weft_ult_run(w, t))
+		weft_gate_leave(&w->gate);
+		if (atomic_load_explicit(&weft_ults.x_stop, memory_order_acquire))
 			return;
+		w->tick_due = false;
+		if (!comes_at_once(w))
+			idle(w);
 	}
 }

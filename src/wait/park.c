@@ -149,6 +149,10 @@ bool weft_park(struct weft_parker *p, uint64_t deadline_ns)
 
 void weft_unpark(struct weft_parker *p)
 {
+	if (weft_unlikely(p->ops->unpark != NULL)) {
+		p->ops->unpark(p);
+		return;
+	}
 	/* WAKE <- PARK and CALL <- SLEEP.  Carries: what the notifier wrote before.  Without the
 	 * release the woken thread could look and not find it. */
 	uint32_t old =

@@ -37,6 +37,8 @@ struct weft_parker_ops {
 	/* Instead of sleep: all of weft_park(), for a thread that may be called PARKED only after
 	 * it has left its stack; else NULL. */
 	bool (*park)(struct weft_parker *p, uint64_t deadline_ns);
+	/* Instead of wake: all of weft_unpark(); the word's other bits are then the back-end's. */
+	void (*unpark)(struct weft_parker *p);
 };
 
 #define WEFT_NEVER UINT64_MAX
@@ -102,11 +104,12 @@ static inline void weft_parker_sleep_end(struct weft_parker *p)
 static inline void weft_parker_forget(struct weft_parker *p)
 {
 	/* Relaxed: owner's look; most often there is none. */
-	if (weft_unlikely(atomic_load_explicit(&p->x_word, memory_order_relaxed) !=
-			  WEFT_PARKER_EMPTY))
+	if (weft_unlikely(atomic_load_explicit(&p->x_word, memory_order_relaxed) &
+			  WEFT_PARKER_NOTIFIED))
 		/* Acquire: whatever the notifier published before, the caller sees when it looks
 		 * once more before it sleeps. */
-		(void)atomic_exchange_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_acq_rel);
+		(void)atomic_fetch_and_explicit(&p->x_word, ~(uint32_t)WEFT_PARKER_NOTIFIED,
+						memory_order_acq_rel);
 }
 
 static inline bool weft_parker_notified(const struct weft_parker *p)

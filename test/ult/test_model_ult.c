@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The life of a thread in every order, from the production headers: a worker and a thief at the
- * gate; signallers and a taker at the ready vector; park, an outside unpark and who runs it next;
- * the end, join and detach.
+ * gate; signallers and a taker at the ready vector and its mail; park inside the gate and out of
+ * it, an outside unpark and who runs it next; tokens and deadlines; the end, join and detach.
  */
 #include "model/explore.h"
 #define WEFT_GATE_MEMBARRIER() model_membarrier()
@@ -81,7 +81,19 @@ static void ready_setup(void)
 static void signal_slot(int which, uint32_t slot)
 {
 	model_write(&context[which], 1);
-	weft_ready_signal(&ready, slot);
+	weft_ready_signal_word(&ready, slot);
+}
+
+static void mails_first(void)
+{
+	model_write(&context[0], 1);
+	weft_ready_signal(&ready, 0);
+}
+
+static void mails_second(void)
+{
+	model_write(&context[1], 1);
+	weft_ready_signal(&ready, 1);
 }
 
 static void signals_first(void)
@@ -103,30 +115,36 @@ static void signals_far(void)
 static bool nothing_signalled(void *arg)
 {
 	uint64_t top;
+	uint32_t mail, count;
+	memcpy(&count, (void *)&ready.x_count, sizeof count);
 	memcpy(&top, (void *)&ready.x_top, sizeof top);
-	return !top;
+	memcpy(&mail, (void *)&ready.x_mail, sizeof mail);
+	return !top && !mail && !count;
+}
+
+static void see_newest(void)
+{
+	model_fresh((void *)&ready.x_top, sizeof(uint64_t));
+	model_fresh((void *)&ready.x_mail, sizeof(uint32_t));
 }
 
 /* Takes until both have come; each must be seen whole, and once. */
 static void takes_both(void)
 {
-	uint32_t word = 0, at = 0;
+	uint32_t last = 0;
 	while (__builtin_popcount((unsigned)taken) < 2) { /* ends: both were signalled */
 		model_block(nothing_signalled, NULL);
-		model_fresh((void *)&ready.x_top, sizeof(uint64_t));
-		uint64_t bits = weft_ready_take(&ready, at, &word);
-		if (!bits)
-			model_relax();
-		while (bits) {
-			int slot = (int)(word << 6) + __builtin_ctzll(bits);
-			int which = slot == 4096 ? 2 : slot;
-			bits &= bits - 1;
-			MODEL_CHECK(!(taken & 1 << which));
-			MODEL_CHECK(model_read(&context[which]) == 1);
-			taken |= 1 << which;
-			at = (uint32_t)slot + 1;
-		}
+		see_newest();
+		uint32_t slot = weft_ready_pick(&ready, last);
+		if (slot == WEFT_READY_NONE)
+			continue;
+		int which = slot == 4096 ? 2 : (int)slot;
+		MODEL_CHECK(!(taken & 1 << which));
+		MODEL_CHECK(model_read(&context[which]) == 1);
+		taken |= 1 << which;
+		last = slot;
 	}
+	MODEL_CHECK(atomic_load_explicit(&ready.x_count, memory_order_relaxed) == 0);
 }
 
 /* Forgets the levels above. */
@@ -142,20 +160,22 @@ static struct weft_parker parker;
 static int note; /* what the outsider wrote before it called */
 static _Atomic int x_resumed;
 
-static void wake_ult(struct weft_parker *p)
+static void unpark_ult(struct weft_parker *p)
 {
-	weft_ready_signal(&ready, 0);
+	if (weft_ult_call(&p->x_word))
+		weft_ready_signal(&ready, 0);
 }
 
 static void no_sleep(struct weft_parker *p, uint64_t deadline_ns)
 {
 }
 
-static const struct weft_parker_ops ult_ops = {"model", no_sleep, wake_ult, NULL};
+static const struct weft_parker_ops ult_ops = {"model", no_sleep, NULL, NULL, unpark_ult};
 
 static void park_setup(void)
 {
 	ready_setup();
+	gate = (struct weft_gate){0};
 	weft_parker_init(&parker, &ult_ops, NULL);
 	note = 0;
 	atomic_store_explicit(&x_resumed, 0, memory_order_relaxed);
@@ -163,17 +183,50 @@ static void park_setup(void)
 
 static void goes_on(void)
 {
-	MODEL_CHECK(weft_ult_park_consume(&parker.x_word));
 	MODEL_CHECK(model_read(&note) == 1);
 	MODEL_CHECK(atomic_fetch_add_explicit(&x_resumed, 1, memory_order_relaxed) == 0);
 }
 
-/* The worker that the thread leaves: stores its context, then lets it be called. */
+static void missed(void)
+{
+	MODEL_CHECK(weft_ult_park_consume(&parker.x_word));
+	goes_on();
+}
+
+/* On a worker that is not its home: who runs next lets it be called, its context is stored. */
 static void parks(void)
 {
 	model_write(&context[0], 1);
 	if (!weft_ult_park_commit(&parker.x_word))
+		missed();
+}
+
+/* At home: lets itself be called, looks who is next, and stores its context inside the gate. */
+static void parks_and_switches(bool looks_at_itself)
+{
+	weft_gate_enter(&gate);
+	bool parked = weft_ult_park_commit(&parker.x_word);
+	bool next = parked && weft_ready_pick(&ready, 0) == 0;
+	if (next && !looks_at_itself)
+		MODEL_CHECK(model_read(&context[0]) == 1);
+	if (parked && !next)
+		model_write(&context[0], 1);
+	weft_gate_leave(&gate);
+	if (!parked)
+		missed();
+	else if (next)
 		goes_on();
+}
+
+static void parks_inside(void)
+{
+	parks_and_switches(true);
+}
+
+/* Switches to itself. */
+static void parks_blindly(void)
+{
+	parks_and_switches(false);
 }
 
 static void calls(void)
@@ -189,37 +242,149 @@ static bool not_ready_nor_resumed(void *arg)
 	return !resumed && nothing_signalled(NULL);
 }
 
-/* Another worker: runs it once it is ready. */
-static void runs_elsewhere(void)
+static void run_it(uint32_t slot)
 {
-	uint32_t word;
-	model_block(not_ready_nor_resumed, NULL);
-	model_fresh((void *)&ready.x_top, sizeof(uint64_t));
-	if (nothing_signalled(NULL))
-		return;
-	uint64_t bits = 0;
-	while (!bits) { /* ends: it was signalled */
-		bits = weft_ready_take(&ready, 0, &word);
-		if (!bits)
-			model_relax();
-	}
-	MODEL_CHECK(bits == 1);
+	MODEL_CHECK(slot == 0);
 	MODEL_CHECK(model_read(&context[0]) == 1);
 	goes_on();
 }
 
-/* Says PARKED before its context is stored. */
+/* Whoever holds the gate of its home: runs it once it is ready. */
+static void runs_elsewhere(void)
+{
+	model_block(not_ready_nor_resumed, NULL);
+	see_newest();
+	if (!nothing_signalled(NULL))
+		run_it(weft_ready_pick(&ready, 0));
+}
+
+static bool gave_up;
+
+/* A thief, who comes inside the gate or does without. */
+static void steals_it(void)
+{
+	model_block(not_ready_nor_resumed, NULL);
+	see_newest();
+	if (nothing_signalled(NULL))
+		return;
+	if (!weft_gate_steal_begin(&gate)) {
+		gave_up = true;
+		return;
+	}
+	uint32_t slot = weft_ready_pick(&ready, 0);
+	weft_gate_steal_end(&gate);
+	if (slot != WEFT_READY_NONE) /* else it has been called, and has gone on by itself */
+		run_it(slot);
+}
+
+/* Says PARKED before its context is stored, and outside. */
 static void parks_badly(void)
 {
-	bool called = !weft_ult_park_commit(&parker.x_word);
+	bool parked = weft_ult_park_commit(&parker.x_word);
 	model_write(&context[0], 1);
-	if (called)
-		goes_on();
+	if (!parked)
+		missed();
 }
 
 static void park_check(void)
 {
 	MODEL_CHECK(atomic_load_explicit(&x_resumed, memory_order_relaxed) == 1);
+}
+
+/* Once; or it is still ready, when the thief did without. */
+static void inside_check(void)
+{
+	int resumed = atomic_load_explicit(&x_resumed, memory_order_relaxed);
+	MODEL_CHECK(resumed == 1 || (resumed == 0 && gave_up && !nothing_signalled(NULL)));
+}
+
+static void inside_setup(void)
+{
+	park_setup();
+	gave_up = false;
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static void parks_for_token(void)
+{
+	model_write(&context[0], 1);
+	if (weft_ult_token_commit(&parker.x_word))
+		return;
+	MODEL_CHECK(weft_ult_token_take(&parker.x_word));
+	goes_on();
+}
+
+static void gives(void)
+{
+	model_write(&note, 1);
+	if (weft_ult_token_give(&parker.x_word))
+		weft_ready_signal(&ready, 0);
+}
+
+/* Too late for the wait that it was for: changes nothing. */
+static void calls_late_wait(void)
+{
+	weft_unpark(&parker);
+}
+
+static void token_check(void)
+{
+	uint32_t word = atomic_load_explicit(&parker.x_word, memory_order_relaxed);
+	MODEL_CHECK(atomic_load_explicit(&x_resumed, memory_order_relaxed) == 1 ||
+		    !nothing_signalled(NULL));
+	MODEL_CHECK(!(word & (WEFT_ULT_TOKEN | WEFT_ULT_WAITS_TOKEN)));
+}
+
+/* In an inner wait: the token stays for later. */
+static void inner_check(void)
+{
+	park_check();
+	MODEL_CHECK(atomic_load_explicit(&parker.x_word, memory_order_relaxed) == WEFT_ULT_TOKEN);
+}
+
+static void parks_alone(void)
+{
+	model_write(&context[0], 1);
+	if (!weft_ult_park_commit(&parker.x_word)) {
+		missed();
+		return;
+	}
+	model_block(not_ready_nor_resumed, NULL);
+	see_newest();
+	run_it(weft_ready_pick(&ready, 0));
+}
+
+static void gives_meanwhile(void)
+{
+	MODEL_CHECK(!weft_ult_token_give(&parker.x_word));
+}
+
+static _Atomic int x_called;
+
+static void late_setup(void)
+{
+	park_setup();
+	model_write(&context[0], 1);
+	(void)weft_ult_token_commit(&parker.x_word);
+	atomic_store_explicit(&x_called, 0, memory_order_relaxed);
+}
+
+static void gives_in_time(void)
+{
+	if (weft_ult_token_give(&parker.x_word))
+		atomic_fetch_add_explicit(&x_called, 1, memory_order_relaxed);
+}
+
+static void time_passes(void)
+{
+	if (weft_ult_call_late(&parker.x_word))
+		atomic_fetch_add_explicit(&x_called, 1, memory_order_relaxed);
+}
+
+static void late_check(void)
+{
+	MODEL_CHECK(atomic_load_explicit(&x_called, memory_order_relaxed) == 1);
 }
 
 /* ---- end, join, detach ----------------------------------------------------------------------- */
@@ -278,8 +443,12 @@ int main(void)
 	static const char *const must_gate[] = {"weft_gate_leave s", "weft_gate_steal_end s",
 						"weft_gate_steal_begin l", NULL};
 	static const char *const must_fence[] = {"weft_gate_enter x", NULL};
-	static const char *const must_ready[] = {"weft_ready_signal x", "weft_ready_claim x", NULL};
-	static const char *const must_park[] = {"weft_ult_park_commit c", "weft_unpark x", NULL};
+	static const char *const must_ready[] = {"weft_ready_signal_word x", "weft_ready_gather x",
+						 NULL};
+	static const char *const must_mail[] = {"weft_ready_signal c", "weft_ready_fetch l", NULL};
+	static const char *const must_park[] = {"weft_ult_park_commit c", "weft_ult_call c", NULL};
+	static const char *const must_token[] = {"weft_ult_token_commit c", "weft_ult_token_give c",
+						 NULL};
 	static const char *const must_join[] = {"weft_ult_over x", "weft_ult_ended l", NULL};
 	struct model at_gate = {"owner and thief", gate_setup, {owner, thief}, gate_check, 4};
 	struct model at_fence = {
@@ -290,6 +459,11 @@ int main(void)
 				 {signals_first, signals_second, takes_both},
 				 NULL,
 				 2};
+	struct model mail = {"two signals by mail",
+			     ready_setup,
+			     {mails_first, mails_second, takes_both},
+			     NULL,
+			     2};
 	struct model two_chunks = {"two signals far apart",
 				   ready_setup,
 				   {signals_first, signals_far, takes_both},
@@ -302,6 +476,33 @@ int main(void)
 				   2};
 	struct model park = {
 		"park and unpark", park_setup, {parks, calls, runs_elsewhere}, park_check, 3};
+	struct model inside = {"park inside the gate",
+			       inside_setup,
+			       {parks_inside, calls, steals_it},
+			       inside_check,
+			       3};
+	struct model blind = {"park inside, and switch to oneself",
+			      inside_setup,
+			      {parks_blindly, calls, steals_it},
+			      inside_check,
+			      3};
+	struct model token = {"park for a token",
+			      park_setup,
+			      {parks_for_token, gives, runs_elsewhere},
+			      park_check,
+			      3};
+	struct model stale = {"a token and a late call",
+			      park_setup,
+			      {parks_for_token, gives, calls_late_wait},
+			      token_check,
+			      3};
+	struct model inner = {"a token in an inner wait",
+			      park_setup,
+			      {parks_alone, calls, gives_meanwhile},
+			      inner_check,
+			      3};
+	struct model late = {
+		"a token and a deadline", late_setup, {gives_in_time, time_passes}, late_check, 3};
 	struct model bad_park = {"called before stored",
 				 park_setup,
 				 {parks_badly, calls, runs_elsewhere},
@@ -318,10 +519,19 @@ int main(void)
 	explore_mutants(&at_fence, must_fence);
 	explore(&one_word);
 	explore_mutants(&one_word, must_ready);
+	explore(&mail);
+	explore_mutants(&mail, must_mail);
 	explore(&two_chunks);
 	explore_broken(&bad_signal);
 	explore(&park);
 	explore_mutants(&park, must_park);
+	explore(&inside);
+	explore_broken(&blind);
+	explore(&token);
+	explore_mutants(&token, must_token);
+	explore(&stale);
+	explore(&inner);
+	explore(&late);
 	explore_broken(&bad_park);
 	explore(&join);
 	explore_mutants(&join, must_join);

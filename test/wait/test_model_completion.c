@@ -34,7 +34,7 @@ static void model_wake(struct weft_parker *p)
 	woken[p - parker] = true;
 }
 
-static const struct weft_parker_ops model_ops = {"model", model_sleep, model_wake, NULL};
+static const struct weft_parker_ops model_ops = {"model", model_sleep, model_wake, NULL, NULL};
 
 static void setup(void)
 {
