@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rt.c - the order in which the layers come up and go down. */
 #include "rt/rt.h"
+
+#include <sched.h>
+#include <unistd.h>
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -37,6 +40,20 @@ static void look_for_another_engine(void)
 			  there.dli_fname, here.dli_fname);
 }
 
+/* Ranks to which nobody has given cores of their own share the host's: each gets its part. */
+static void share_cores(void)
+{
+	cpu_set_t own, whole;
+	int ranks = weft_comm_local_ranks(), index = 0;
+	for (int p = 0; p < job->rank; p++)
+		index += weft_comm_same_host(p);
+	bool given = sched_getaffinity(0, sizeof own, &own) ||
+		     (sched_getaffinity(getppid(), sizeof whole, &whole) == 0 &&
+		      CPU_COUNT(&whole) > CPU_COUNT(&own)) ||
+		     (CPU_COUNT(&own) == 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1);
+	weft_ult_share_set(given ? 0 : index, given ? 1 : ranks);
+}
+
 weft_err weft_rt_start(const struct weft_boot_info **info_p)
 {
 	if (state != RT_NEW) {
@@ -58,6 +75,7 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 	if (err)
 		goto stop_engine;
 	weft_engine_set_local_ranks(weft_comm_local_ranks(), 0);
+	share_cores();
 	weft_ult_hooks_set(&ult_hooks);
 	state = RT_RUNNING;
 	*info_p = job;
