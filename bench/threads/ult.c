@@ -3,8 +3,9 @@
  * ult.c - what does it cost to switch, create, block and wake a thread?
  *
  * Unit      nanoseconds; a million threads: seconds and KiB for each.
- * Bound     switch: some 30 instructions and a jump, 5 ns; random among 100,000: two cache misses.
- *           Two workers: two cache lines handed over, 0.3 us.
+ * Bound     rows "limit": a switch is no faster than two stacks exchanged with their control words,
+ *           two workers no faster than a word that goes from one core to the other and back.
+ *           One of 100,000 at random: cache and TLB misses for its stack and its descriptor.
  * Method    medians of blocks of some milliseconds.  The same with kernel threads: --pthreads.
  *
  * ult [--quick] [--pthreads] [CASE...]
@@ -123,6 +124,131 @@ static void bench_switch(void)
 	end(&t[0]);
 	end(&t[1]);
 	row("switch", bench_median(block, BLOCKS));
+}
+
+/* All are ready, and take turns: many stacks, but who comes next is known. */
+static void *yields_among(void *arg)
+{
+	(void)arg;
+	for (long i = 0; i < turns; i++)
+		weft_ult_yield();
+	return NULL;
+}
+
+static void bench_switch_many(void)
+{
+	int n = quick ? 10000 : 100000;
+	char name[64];
+	struct thread *t = calloc((size_t)n, sizeof(*t));
+	turns = 10;
+	for (int i = 0; i < n; i++)
+		start(&t[i], yields_among, NULL, 0);
+	/* The first turn of each, and its end, count as well. */
+	double began = now_ns();
+	for (int i = 0; i < n; i++)
+		end(&t[i]);
+	snprintf(name, sizeof(name), "switch among %d", n);
+	row(name, (now_ns() - began) / (double)n / (double)(turns + 1));
+	free(t);
+}
+
+/* ---- limits ------------------------------------------------------------------------------------
+ */
+
+#if defined(__x86_64__)
+static void *stack_of[2];
+static int running;
+
+/* What no switch can do without: leave, note where, keep the control words, go there. */
+static __attribute__((noinline)) void exchange(void)
+{
+	int me = running;
+	void *save = &stack_of[me], *to = stack_of[!me];
+	running = !me;
+	__asm__ volatile("subq $192, %%rsp\n"
+			 "	movq %%rbp, 8(%%rsp)\n"
+			 "	leaq 1f(%%rip), %%rax\n"
+			 "	movq %%rax, 16(%%rsp)\n"
+			 "	stmxcsr (%%rsp)\n"
+			 "	fnstcw 4(%%rsp)\n"
+			 "	movq %%rsp, (%0)\n"
+			 "	movq %1, %%rsp\n"
+			 "	jmp *16(%%rsp)\n"
+			 "1:	movq 8(%%rsp), %%rbp\n"
+			 "	addq $192, %%rsp\n"
+			 : "+D"(save), "+S"(to)
+			 :
+			 : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13",
+			   "r14", "r15", "memory", "cc");
+}
+
+static __attribute__((noinline)) void exchanges(void)
+{
+	for (long i = 0; i < turns; i++)
+		exchange();
+}
+
+static void other_side(void)
+{
+	for (;;)
+		exchanges();
+}
+
+static void bench_limit_switch(void)
+{
+	size_t size = 65536;
+	char *stack = aligned_alloc(64, size);
+	void **frame = (void **)(stack + size - 512);
+	turns = 200000;
+	/* As after a call: the stack is off by one word. */
+	frame[2] = (void *)(uintptr_t)other_side;
+	stack_of[1] = (void *)((char *)frame - 8);
+	((void **)stack_of[1])[2] = (void *)(uintptr_t)other_side;
+	running = 0;
+	for (int b = 0; b < BLOCKS; b++) {
+		double t = now_ns();
+		exchanges();
+		block[b] = (now_ns() - t) / (double)turns / 2;
+	}
+	row("limit: two stacks exchanged", bench_median(block, BLOCKS));
+	free(stack);
+}
+#else
+static void bench_limit_switch(void)
+{
+}
+#endif
+
+static _Alignas(128) _Atomic int x_word;
+
+static void *passes(void *arg)
+{
+	int me = arg != NULL;
+	for (int b = 0; b < BLOCKS; b++) {
+		double t = now_ns();
+		for (long i = 0; i < turns; i++) {
+			while (atomic_load_explicit(&x_word, memory_order_acquire) != me)
+				;
+			atomic_store_explicit(&x_word, !me, memory_order_release);
+		}
+		if (me)
+			block[b] = (now_ns() - t) / (double)turns;
+	}
+	return NULL;
+}
+
+static void bench_limit_cores(void)
+{
+	int was = plain;
+	struct thread t[2];
+	plain = 1;
+	turns = 50000;
+	start(&t[0], passes, NULL, 0);
+	start(&t[1], passes, &turns, 1);
+	end(&t[0]);
+	end(&t[1]);
+	plain = was;
+	row("limit: a word there and back", bench_median(block, BLOCKS));
 }
 
 /* ---- block and wake ----------------------------------------------------------------------------
@@ -281,7 +407,7 @@ static void bench_random(void)
 	unpark(&many[0]);
 	for (int i = 0; i < count; i++)
 		end(&many[i]);
-	snprintf(name, sizeof(name), "random among %d", count);
+	snprintf(name, sizeof(name), "one of %d at random", count);
 	row(name, (hops_end - t) / (double)hops_max);
 	free(many);
 	free(after);
@@ -407,6 +533,13 @@ int main(int argc, char **argv)
 		return 1;
 	if (wanted(argc, argv, "switch"))
 		bench_switch();
+	if (!plain && wanted(argc, argv, "switch-many"))
+		bench_switch_many();
+	if (!plain && wanted(argc, argv, "limit")) {
+		bench_limit_switch();
+		if (CPU_COUNT(&may) > 1)
+			bench_limit_cores();
+	}
 	if (wanted(argc, argv, "create"))
 		bench_create();
 	if (wanted(argc, argv, "wake"))
