@@ -37,6 +37,7 @@ WEFT_SETTING(IO_URING, "io_uring", BOOL, "on", 0, 0, NULL, "file events go throu
 WEFT_SETTING(ULT_WORKERS, "ult_workers", INT, "0", 0, 256, NULL, "kernel threads that run user-level threads; 0: one per core of this process's share")
 WEFT_SETTING(ULT_BIND, "ult_bind", BOOL, "on", 0, 0, NULL, "each worker of user-level threads stays on its core, when there are no more of them than cores")
 WEFT_SETTING(ULT_GUARDS, "ult_guards", INT, "-1", -1, 1048576, NULL, "stacks that get a guard by mprotect, the others a canary; -1: light guards for all where the kernel has them")
+WEFT_SETTING(ULT_KEEP, "ult_keep", INT, "64", 0, 1048576, NULL, "MiB of dead threads' stacks that each worker keeps; the memory of more is the system's to take back when it runs short")
 WEFT_SETTING(ULT_STEAL, "ult_steal", BOOL, "on", 0, 0, NULL, "workers take ready user-level threads from each other")
 
 /* comm */

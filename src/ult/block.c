@@ -267,7 +267,10 @@ static struct weft_ult_worker *worker_new(int id, int cpu, int count)
 		return NULL;
 	memset(w, 0, sizeof *w);
 	w->seen = calloc((size_t)count, sizeof *w->seen);
-	if (!w->seen) {
+	w->near = calloc((size_t)count, sizeof *w->near);
+	if (!w->seen || !w->near) {
+		free(w->seen);
+		free(w->near);
 		free(w);
 		return NULL;
 	}
@@ -318,6 +321,10 @@ static weft_err start_locked(int given)
 			return WEFT_ERR_NOMEM;
 		w->cpu = bind ? cpu[i] : -1;
 	}
+	for (i = 0; !bind && i < n; i++)
+		cpu[i] = -1;
+	for (i = 0; i < n; i++)
+		weft_ult_near(cpu, n, i, weft_ults.worker[i]->near);
 	/* COUNT -> create, thieves.  Carries: the workers. */
 	atomic_store_explicit(&weft_ults.x_count, n, memory_order_release);
 	for (i = 0; i < n; i++) {
@@ -329,6 +336,8 @@ static weft_err start_locked(int given)
 			return err;
 		}
 		weft_warn("%d workers for user-level threads instead of %d", i, n);
+		/* Who has begun may look at all of them: those without a carrier have no threads.
+		 */
 		atomic_store_explicit(&weft_ults.x_count, i, memory_order_release);
 		break;
 	}

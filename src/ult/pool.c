@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * pool.c - descriptors with their stacks: taken by create, given back by join, never unmapped.
+ * Beyond ult_keep MiB the memory of stacks in the pool is the kernel's to take back (MADV_FREE).
  *
  * A descriptor keeps its slot, its home and its stack for ever, so a late unpark touches memory
  * that is still a descriptor.  A worker has a list of spare ones for each size, hot first, for
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "base/log.h"
+#include "base/settings.h"
 
 #define BATCH 64        /* made, or moved, at a time */
 #define SPARES_MAX 1024 /* of one size, kept for the worker alone */
@@ -31,6 +33,31 @@ static weft_err chunk_new(struct weft_ult_worker *w, uint32_t c)
 	atomic_store_explicit(&w->ready.x_chunk[c], (struct weft_ready_chunk *)(m + threads),
 			      memory_order_release);
 	return WEFT_OK;
+}
+
+/* A dead thread goes into the pool; under pool_lock. */
+static void put_locked(struct weft_ult_worker *w, struct weft_ult *t)
+{
+	size_t bytes = weft_ult_stack_bytes(t->class);
+	t->next = w->pool[t->class];
+	w->pool[t->class] = t;
+	w->pooled += bytes;
+	if (w->pooled <= (uint64_t)weft_setting_int(WEFT_SET_ULT_KEEP) << 20)
+		return;
+	w->cold[w->colds++] = (struct iovec){t->stack, bytes};
+	if (w->colds < WEFT_ULT_COLD)
+		return;
+	w->colds = 0;
+	weft_ult_stacks_cold(w->cold, WEFT_ULT_COLD);
+}
+
+static struct weft_ult *get_locked(struct weft_ult_worker *w, int class)
+{
+	struct weft_ult *t = w->pool[class];
+	w->pool[class] = t->next;
+	w->pooled -= weft_ult_stack_bytes(class);
+	w->colds = 0; /* t may be among them */
+	return t;
 }
 
 /* Makes n new ones into the pool; under pool_lock. */
@@ -58,6 +85,7 @@ static weft_err make(struct weft_ult_worker *w, int class, unsigned n)
 		t->stack = stack[i];
 		t->next = w->pool[class];
 		w->pool[class] = t;
+		w->pooled += weft_ult_stack_bytes(class);
 	}
 	w->slots += n;
 	return WEFT_OK;
@@ -102,13 +130,10 @@ weft_err weft_ult_take(struct weft_ult_worker *home, struct weft_ult_worker *sel
 		weft_ult_on_big_stack(make_here, &o);
 		err = o.err;
 	}
-	t = home->pool[class];
 	if (!err) {
-		home->pool[class] = t->next;
-		*t_p = t;
+		*t_p = get_locked(home, class);
 		for (int i = 0; home == self && i < BATCH && home->pool[class]; i++) {
-			t = home->pool[class];
-			home->pool[class] = t->next;
+			t = get_locked(home, class);
 			t->next = home->spare[class];
 			home->spare[class] = t;
 			home->spares[class]++;
@@ -125,8 +150,7 @@ static __attribute__((noinline)) void spill(struct weft_ult_worker *w, int class
 	for (int i = 0; i < SPARES_MAX / 2; i++) {
 		struct weft_ult *t = w->spare[class];
 		w->spare[class] = t->next;
-		t->next = w->pool[class];
-		w->pool[class] = t;
+		put_locked(w, t);
 	}
 	w->spares[class] -= SPARES_MAX / 2;
 	pthread_mutex_unlock(&w->pool_lock);
@@ -144,7 +168,6 @@ void weft_ult_give(struct weft_ult *t, struct weft_ult_worker *self)
 		return;
 	}
 	pthread_mutex_lock(&home->pool_lock);
-	t->next = home->pool[class];
-	home->pool[class] = t;
+	put_locked(home, t);
 	pthread_mutex_unlock(&home->pool_lock);
 }

@@ -40,6 +40,7 @@ static enum { UNKNOWN, BY_ADVICE, BY_MPROTECT } how; /* under lock */
 static long mprotects_left;                          /* under lock */
 static uint64_t stacks, bytes, unguarded;            /* under lock */
 _Atomic bool weft_ult_x_canaries;
+static _Atomic uint64_t x_given_back;
 
 int weft_ult_stack_class(size_t size)
 {
@@ -113,6 +114,16 @@ static void guard(char *slab_at, size_t step, unsigned n)
 	}
 }
 
+void weft_ult_stacks_cold(const struct iovec *v, unsigned n)
+{
+	/* Lazily: no page is touched now, and one that is used again before costs nothing. */
+	if (syscall(SYS_process_madvise, SELF_GROUP, v, (unsigned long)n, MADV_FREE, 0) < 0)
+		for (unsigned i = 0; i < n; i++)
+			(void)madvise(v[i].iov_base, v[i].iov_len, MADV_FREE);
+	/* Relaxed: a count. */
+	atomic_fetch_add_explicit(&x_given_back, n, memory_order_relaxed);
+}
+
 void weft_ult_stack_mark(struct weft_ult *t)
 {
 	uint64_t word = CANARY;
@@ -184,6 +195,10 @@ void weft_ult_stack_describe(FILE *out)
 #endif
 	if (unguarded)
 		fprintf(out, ", %llu with a canary instead", (unsigned long long)unguarded);
+	uint64_t back = atomic_load_explicit(&x_given_back, memory_order_relaxed);
+	if (back)
+		fprintf(out, ", memory of dead ones given back %llu times",
+			(unsigned long long)back);
 	fputc('\n', out);
 	pthread_mutex_unlock(&lock);
 }

@@ -33,6 +33,7 @@
 #define WEFT_ULT_INT_H
 
 #include <pthread.h>
+#include <sys/uio.h>
 #include <weft/ult.h>
 #include "base/base.h"
 #include "ult/ctx.h"
@@ -46,6 +47,7 @@
 #define WEFT_ULT_CLASSES 12 /* of stacks: 4 KiB << class */
 #define WEFT_ULT_NAME 16
 #define WEFT_ULT_WORKERS_MAX 256
+#define WEFT_ULT_COLD 64 /* stacks whose memory is given back at a time */
 
 enum {
 	WEFT_ULT_PINNED = 1,   /* runs at home only */
@@ -158,8 +160,11 @@ struct weft_ult_worker {
 	alignas(WEFT_CACHELINE) struct weft_ult *spare[WEFT_ULT_CLASSES]; /* W */
 	uint32_t spares[WEFT_ULT_CLASSES];                                /* W */
 	pthread_mutex_t pool_lock;
-	struct weft_ult *pool[WEFT_ULT_CLASSES];                 /* pool_lock */
-	uint32_t slots;                                          /* pool_lock: ever used */
+	struct weft_ult *pool[WEFT_ULT_CLASSES]; /* pool_lock */
+	uint64_t pooled;                         /* pool_lock: bytes of stacks */
+	struct iovec cold[WEFT_ULT_COLD];        /* pool_lock: put there last, to be given back */
+	unsigned colds;                          /* pool_lock */
+	uint32_t slots;                          /* pool_lock: ever used */
 	_Atomic(struct weft_ult *) x_threads[WEFT_READY_CHUNKS]; /* once, under pool_lock */
 
 	_Atomic uint64_t x_created, x_ended; /* W writes, and outsiders under pool_lock: _out */
@@ -179,8 +184,9 @@ struct weft_ult_worker {
 	unsigned naps;          /* W: fruitless ones in a row */
 	unsigned calls;         /* W: makings-ready since a thief was woken */
 
-	int id;  /* I */
-	int cpu; /* I: -1: not bound */
+	int id;         /* I */
+	int cpu;        /* I: -1: not bound */
+	uint16_t *near; /* I: the other workers, nearest first */
 };
 
 struct weft_ult_all {
@@ -274,6 +280,11 @@ void weft_ult_bind(struct weft_ult_worker *w);
 void weft_ult_wake_worker(struct weft_ult_worker *home, bool pinned);
 void weft_ult_wake_thief(struct weft_ult_worker *w);
 
+/* near.c */
+/* The n - 1 others of n workers that run on cpu[] (-1: anywhere), in the order of worker id's
+ * looks. */
+void weft_ult_near(const int *cpu, int n, int id, uint16_t *order);
+
 /* pool.c */
 weft_err weft_ult_take(struct weft_ult_worker *home, struct weft_ult_worker *self, int class,
 		       struct weft_ult **t_p);
@@ -294,6 +305,8 @@ static inline size_t weft_ult_stack_bytes(int class)
 {
 	return (size_t)4096 << class;
 }
+/* Lets the kernel take back what lies in there, when it needs memory. */
+void weft_ult_stacks_cold(const struct iovec *v, unsigned n);
 void weft_ult_stack_mark(struct weft_ult *t);
 bool weft_ult_stack_intact(const struct weft_ult *t); /* false: its canary is gone */
 void weft_ult_stack_describe(FILE *out);

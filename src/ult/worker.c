@@ -33,6 +33,12 @@ struct weft_ult_all weft_ults;
 static _Atomic(const struct weft_ult_hooks *) x_hooks;
 static _Atomic int x_in_hooks; /* workers that may be inside */
 
+/* The one that is at place d of w's order, d from 1. */
+static struct weft_ult_worker *neighbour(const struct weft_ult_worker *w, int d)
+{
+	return weft_ults.worker[w->near[d - 1]];
+}
+
 /* ---- waking ---------------------------------------------------------------------------------- */
 
 /* True: w slept and was told. */
@@ -52,7 +58,7 @@ static bool wake_near(const struct weft_ult_worker *w)
 {
 	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed);
 	for (int d = 1; d < n; d++)
-		if (wake(weft_ults.worker[(w->id + d) % n]))
+		if (wake(neighbour(w, d)))
 			return true;
 	return false;
 }
@@ -145,7 +151,7 @@ static bool may_steal(struct weft_ult_worker *w)
 	if (now < w->steal_after)
 		return false;
 	for (int d = 1; d < n; d++)
-		if (has_surplus(w, weft_ults.worker[(w->id + d) % n], now))
+		if (has_surplus(w, neighbour(w, d), now))
 			return true;
 	return false;
 }
@@ -220,7 +226,7 @@ static bool steal(struct weft_ult_worker *w)
 	if (!may_steal(w))
 		return false;
 	for (int d = 1; d < n && !got; d++) {
-		struct weft_ult_worker *v = weft_ults.worker[(w->id + d) % n];
+		struct weft_ult_worker *v = neighbour(w, d);
 		if (has_surplus(w, v, weft_cycles()))
 			got = take_from(v, &loot);
 	}
@@ -266,7 +272,7 @@ static bool others_loaded(const struct weft_ult_worker *w)
 {
 	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed);
 	for (int d = 1; d < n; d++) {
-		struct weft_ult_worker *v = weft_ults.worker[(w->id + d) % n];
+		struct weft_ult_worker *v = neighbour(w, d);
 		if (weft_ult_load(v) || weft_ready_signalled(&v->ready) ||
 		    atomic_load_explicit(&v->x_first, memory_order_relaxed))
 			return true;

@@ -11,7 +11,7 @@
 #include <weft/ult.h>
 #include "base/settings.h"
 #include "check.h"
-#include "ult/san.h"
+#include "ult/ult_int.h"
 
 static char said[8192];
 
@@ -147,6 +147,27 @@ static void many_at_once(int n)
 	free(t);
 }
 
+/* Dead stacks beyond what may be kept are given back, and good for other threads. */
+static void given_back(void)
+{
+	char *text = NULL;
+	size_t size = 0;
+	CHECK_EQ(weft_setting_set(WEFT_SET_ULT_KEEP, "0"), WEFT_OK);
+	for (int round = 0; round < 2; round++) {
+		atomic_store(&x_begun, 0);
+		atomic_store(&x_ended, 0);
+		atomic_store(&x_open, 0);
+		many_at_once(300); /* joined, and given, from outside */
+	}
+	FILE *f = open_memstream(&text, &size);
+	weft_ult_stack_describe(f);
+	fclose(f);
+	if (!strstr(text, "given back"))
+		fprintf(stderr, "%s", text);
+	CHECK(strstr(text, "given back"));
+	free(text);
+}
+
 int main(void)
 {
 	CHECK_EQ(weft_settings_load(), WEFT_OK);
@@ -158,6 +179,10 @@ int main(void)
 	dies("canary", overflows_without_guards);
 	check_message("found at a switch");
 #endif
+	given_back();
+	atomic_store(&x_begun, 0);
+	atomic_store(&x_ended, 0);
+	atomic_store(&x_open, 0);
 	many_at_once(getenv("WEFT_LONG") ? 1000000 : WEFT_ULT_SANITIZED ? 200 : 20000);
 	return 0;
 }
