@@ -13,9 +13,19 @@ done
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$SOURCE" || exit 1
+# The order of stealing needs hwloc, which is not there for that machine: a ring instead.
+cat >"$work/near.c" <<'END'
+#include "ult/ult_int.h"
+void weft_ult_near(const int *cpu, int n, int id, uint16_t *order)
+{
+	for (int d = 1; d < n; d++)
+		order[d - 1] = (uint16_t)((id + d) % n);
+}
+END
+sources=$(ls src/ult/*.c | grep -v /near.c)
 for test in test_ctx test_thread test_sync; do
 	aarch64-linux-gnu-gcc -static -O2 -std=gnu11 -D_GNU_SOURCE -DWEFT_VERSION=\"qemu\" -Isrc -Iinclude -Itest \
-		test/ult/$test.c src/ult/*.c src/wait/*.c src/base/*.c -o "$work/$test" -lm -lpthread || exit 1
+		test/ult/$test.c $sources "$work/near.c" src/wait/*.c src/base/*.c -o "$work/$test" -lm -lpthread || exit 1
 	timeout 200 qemu-aarch64 "$work/$test" || {
 		echo "FAILED: $test under qemu-aarch64: exit code $?" >&2
 		exit 1
