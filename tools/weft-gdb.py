@@ -11,7 +11,7 @@ Needs the library's debug information.  See src/ult/ult_int.h and ctx.c: what is
 import gdb
 import gdb.unwinder
 
-NOTIFIED, PARKED, ALIVE, CHUNK = 1, 2, 4, 4096
+PARKED, WAITS_TOKEN, ALIVE, CHUNK = 2, 4, 4, 4096
 
 
 class SavedRegisters(gdb.unwinder.Unwinder):
@@ -64,7 +64,7 @@ class Ult:
         self.name = value["name"].string()
         self.runs = int(value.address) in current
         self.carrier = current.get(int(value.address))
-        self.parked = int(value["parker"]["x_word"]) == PARKED
+        self.parked = bool(int(value["parker"]["x_word"]) & (PARKED | WAITS_TOKEN))
 
     def line(self):
         if self.runs:

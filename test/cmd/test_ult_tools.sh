@@ -39,11 +39,21 @@ __attribute__((noinline)) static void now(void)
 	__asm__ volatile("");
 }
 
+static void *parks(void *arg)
+{
+	begun++;
+	weft_ult_park();
+	return arg;
+}
+
+static weft_ult *t[4];
+
 static void *last(void *arg)
 {
-	while (begun < 2)
+	while (begun < 3)
 		weft_ult_yield();
 	now();
+	weft_ult_unpark(t[2]);
 	weft_ult_sem_post(&sem);
 	weft_ult_sem_post(&sem);
 	return arg;
@@ -51,18 +61,17 @@ static void *last(void *arg)
 
 int main(void)
 {
-	weft_ult *t[3];
+	static void *(*const runs[])(void *) = { sleeper, sleeper, parks, last };
+	static const char *const names[] = { "sleeper", "sleeper", "parker", "last" };
 	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
-	a.name = "sleeper";
 	if (weft_ult_start(1) != WEFT_OK)
 		return 1;
-	for (int i = 0; i < 3; i++) {
-		if (i == 2)
-			a.name = "last";
-		if (weft_ult_create(&t[i], &a, i < 2 ? sleeper : last, NULL) != WEFT_OK)
+	for (int i = 0; i < 4; i++) {
+		a.name = names[i];
+		if (weft_ult_create(&t[i], &a, runs[i], NULL) != WEFT_OK)
 			return 1;
 	}
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		weft_ult_join(t[i], NULL);
 	return weft_ult_stop() == WEFT_OK ? 0 : 1;
 }
@@ -72,7 +81,8 @@ script=$BUILD/share/weft/weft-gdb.py
 look() {
 	[ "$(grep -c '^0\.[0-9]* sleeper waits for' "$work/out")" = 2 ] &&
 		grep -q '^0\.[0-9]* last runs on worker 0' "$work/out" &&
-		grep -q '^3 user-level threads' "$work/out" &&
+		grep -q '^0\.[0-9]* parker waits' "$work/out" &&
+		grep -q '^4 user-level threads' "$work/out" &&
 		[ "$(grep -c ' waits_deep_down ' "$work/out")" = 8 ] &&
 		[ "$(grep -c ' sleeper ' "$work/out")" = 4 ] && return
 	fail "gdb, $1: $(cat "$work/out")"
