@@ -130,6 +130,13 @@ enum weft_round_kind {
 	WEFT_ROUND_FULL,  /* every source, every queue; a taken mask will be looked at again */
 };
 
+/* waiting.c: the public waits of this layer, for whose caller the time is learned. */
+#define WEFT_WAIT_SITE __builtin_return_address(0)
+weft_err weft_engine_wait_all_at(struct weft_completion *const *c, size_t n, uint64_t timeout_ns,
+				 const void *site);
+weft_err weft_engine_wait_any_at(struct weft_completion *const *c, size_t n, uint64_t timeout_ns,
+				 const void *site);
+
 /* source.c */
 int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind);
 static inline bool weft_sources_armed(struct weft_engine *e)
@@ -220,11 +227,13 @@ void weft_engine_threads_init(void);
 weft_err weft_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg);
 bool weft_engine_thread_settle(const char *name); /* true: the slice is honoured */
 
-/* spin.c */
-uint64_t weft_spin_cycles(void);     /* how long this wait may poll before it sleeps */
-bool weft_spin_yields(void);         /* others need the core meanwhile: yield between rounds */
-void weft_spin_slept(uint64_t ns);   /* the wait spun in vain and then slept for ns */
-void weft_spin_paid(void);           /* the wait ended while spinning */
+/* spin.c; site: where in the code the wait is, any address that stays the same */
+uint64_t weft_spin_cycles(const void *site);  /* how long this wait may poll before it sleeps */
+uint64_t weft_spin_site_ns(const void *site); /* what was learned there */
+bool weft_spin_wanted(void);                  /* waiters do poll before they sleep */
+bool weft_spin_yields(void); /* others need the core meanwhile: yield between rounds */
+void weft_spin_slept(const void *site, uint64_t ns); /* it spun in vain, then slept for ns */
+void weft_spin_paid(const void *site);               /* it ended while spinning */
 void weft_spin_gap(uint64_t cycles); /* a round took that long: were we preempted? */
 void weft_spin_init(void);
 void weft_spin_describe(FILE *out);

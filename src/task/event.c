@@ -396,7 +396,7 @@ int64_t weft_event_result(const struct weft_event *event)
 weft_err weft_event_wait(struct weft_event *event, uint64_t timeout_ns)
 {
 	struct weft_completion *c = &weft_ev_of(event)->done;
-	return weft_engine_wait_all(&c, 1, timeout_ns);
+	return weft_engine_wait_all_at(&c, 1, timeout_ns, WEFT_WAIT_SITE);
 }
 
 /* Waits on the completions of many; they need an array of their own. */

@@ -3,16 +3,17 @@
  * spin.c - how long a waiter polls before it sleeps.
  *
  * Spinning pays when the answer comes sooner than a sleep and a wake-up would take, and costs
- * everybody else when cores are short.  So the time is learned from how sleeps went: a sleep
- * shorter than the longest spin means that spinning would have caught it; a long one means that the
- * spin was wasted.  When both sides of an exchange sleep, each waits for the other's wake-up too:
- * the longest spin must outlast two of them, or a pair that once began to sleep would find every
- * wait too long to spin, for ever.
- * With more ranks than cores a waiter yields between its rounds, so that whoever it waits for can
- * run; the same time bounds it.  A sleep and a wake-up there cost each side several system calls
- * (arming, doorbell, epoll), a yield one.  When rounds show that we were preempted, by threads that
- * we know nothing of, a spin lasts no longer than the sleep it may spare costs: it is then never
- * worse than twice the better choice.
+ * everybody else when cores are short.  So the time is learned from how sleeps went, for each place
+ * in the code that waits (its return address, hashed: places that meet in a slot share what they
+ * learn): a program may wait here for an answer and there for its next job.  A sleep shorter than
+ * the longest spin means that spinning would have caught it; a long one means that the spin was
+ * wasted.  When both sides of an exchange sleep, each waits for the other's wake-up too: the
+ * longest spin must outlast two of them, or a pair that once began to sleep would find every wait
+ * too long to spin, for ever. With more ranks than cores a waiter yields between its rounds, so
+ * that whoever it waits for can run; the same time bounds it.  A sleep and a wake-up there cost
+ * each side several system calls (arming, doorbell, epoll), a yield one.  When rounds show that we
+ * were preempted, by threads that we know nothing of, a spin lasts no longer than the sleep it may
+ * spare costs: it is then never worse than twice the better choice.
  */
 #include "base/log.h"
 #include "base/settings.h"
@@ -28,8 +29,11 @@
 #define GAP_US 400             /* a round that took this long was preempted */
 #define PRESSED_NS 2000000000u /* so long after a gap the kernel's pressure counts */
 #define CROWDED_NS 50000000u   /* how long a suspicion lasts; then spin again and see */
+#define SITE_BITS 6            /* a program waits in a dozen places or two */
+#define SITES (1u << SITE_BITS)
 
-static _Atomic uint32_t x_spin_ns = SPIN_MAX_NS;
+static _Atomic uint32_t x_spin_ns = SPIN_MAX_NS; /* all places together: for who does not learn */
+static _Atomic uint32_t x_site_ns[SITES];        /* 0: nothing learned there yet */
 static _Atomic int64_t x_given_us = -1;
 static _Atomic bool x_short_quota; /* the control group gives less than a core per rank */
 static _Atomic int x_ranks = 1, x_cpus = 0;
@@ -75,6 +79,8 @@ void weft_spin_init(void)
 	atomic_store_explicit(&x_given_us, weft_setting_int(WEFT_SET_SPIN_US),
 			      memory_order_relaxed);
 	atomic_store_explicit(&x_spin_ns, SPIN_MAX_NS, memory_order_relaxed);
+	for (unsigned i = 0; i < SITES; i++)
+		atomic_store_explicit(&x_site_ns[i], 0, memory_order_relaxed);
 	note_quota();
 	if (!atomic_load_explicit(&x_cpus, memory_order_relaxed))
 		atomic_store_explicit(&x_cpus, shared_cpus(), memory_order_relaxed);
@@ -110,16 +116,42 @@ static bool crowded(void)
 }
 
 /* All here is relaxed: learned numbers, any mixture of old and new is a fair guess. */
-uint64_t weft_spin_cycles(void)
+static _Atomic uint32_t *slot_of(const void *site)
+{
+	return &x_site_ns[((uintptr_t)site * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SITE_BITS)];
+}
+
+static uint32_t learned(_Atomic uint32_t *slot)
+{
+	uint32_t ns = atomic_load_explicit(slot, memory_order_relaxed);
+	return ns ? ns : SPIN_MAX_NS;
+}
+
+uint64_t weft_spin_site_ns(const void *site)
+{
+	return learned(slot_of(site));
+}
+
+bool weft_spin_wanted(void)
+{
+	return atomic_load_explicit(&x_given_us, memory_order_relaxed) != 0;
+}
+
+static uint64_t cycles_of(_Atomic uint32_t *slot)
 {
 	uint64_t per_us = atomic_load_explicit(&x_per_us, memory_order_relaxed);
 	int64_t given = atomic_load_explicit(&x_given_us, memory_order_relaxed);
 	if (given >= 0)
 		return (uint64_t)given * per_us;
-	uint64_t ns = atomic_load_explicit(&x_spin_ns, memory_order_relaxed);
+	uint64_t ns = learned(slot);
 	if (ns > SPIN_CROWDED_NS && crowded())
 		ns = SPIN_CROWDED_NS;
 	return ns * per_us / 1000;
+}
+
+uint64_t weft_spin_cycles(const void *site)
+{
+	return cycles_of(slot_of(site));
 }
 
 bool weft_spin_yields(void)
@@ -132,26 +164,38 @@ uint64_t weft_engine_patience(bool *yield_p)
 	const struct weft_parker *p = weft_parker_self();
 	*yield_p = weft_spin_yields();
 	/* A user-level thread shall not keep its worker: others of it can run. */
-	return p && !weft_parker_is_thread(p) ? 0 : weft_spin_cycles();
+	return p && !weft_parker_is_thread(p) ? 0 : cycles_of(&x_spin_ns);
 }
 
-void weft_spin_slept(uint64_t ns)
+static void after_sleep(_Atomic uint32_t *slot, uint64_t ns)
 {
-	uint32_t spin = atomic_load_explicit(&x_spin_ns, memory_order_relaxed);
+	uint32_t spin = learned(slot);
 	if (ns < SPIN_MAX_NS)
 		spin = spin * 2 > SPIN_MAX_NS ? SPIN_MAX_NS : spin * 2;
 	else
 		spin -= spin / 8;
 	if (spin < SPIN_MIN_NS)
 		spin = SPIN_MIN_NS;
-	atomic_store_explicit(&x_spin_ns, spin, memory_order_relaxed);
+	atomic_store_explicit(slot, spin, memory_order_relaxed);
 }
 
-void weft_spin_paid(void)
+static void after_spin(_Atomic uint32_t *slot)
 {
-	uint32_t spin = atomic_load_explicit(&x_spin_ns, memory_order_relaxed);
+	uint32_t spin = learned(slot);
 	if (spin < SPIN_MAX_NS)
-		atomic_store_explicit(&x_spin_ns, spin + spin / 16 + 1, memory_order_relaxed);
+		atomic_store_explicit(slot, spin + spin / 16 + 1, memory_order_relaxed);
+}
+
+void weft_spin_slept(const void *site, uint64_t ns)
+{
+	after_sleep(slot_of(site), ns);
+	after_sleep(&x_spin_ns, ns);
+}
+
+void weft_spin_paid(const void *site)
+{
+	after_spin(slot_of(site));
+	after_spin(&x_spin_ns);
 }
 
 void weft_spin_gap(uint64_t cycles)
@@ -165,18 +209,41 @@ void weft_spin_gap(uint64_t cycles)
 		atomic_store_explicit(&x_crowded_until, now + CROWDED_NS, memory_order_relaxed);
 }
 
+/* Over the places that have learned something; the longest where none has. */
+static unsigned range_of(uint32_t *least_p, uint32_t *most_p)
+{
+	unsigned n = 0;
+	*least_p = SPIN_MAX_NS;
+	*most_p = 0;
+	for (unsigned i = 0; i < SITES; i++) {
+		uint32_t ns = atomic_load_explicit(&x_site_ns[i], memory_order_relaxed);
+		if (!ns)
+			continue;
+		n++;
+		*least_p = ns < *least_p ? ns : *least_p;
+		*most_p = ns > *most_p ? ns : *most_p;
+	}
+	if (!n)
+		*most_p = SPIN_MAX_NS;
+	return n;
+}
+
 void weft_spin_describe(FILE *out)
 {
 	int64_t given = atomic_load_explicit(&x_given_us, memory_order_relaxed);
-	if (given >= 0)
+	if (given >= 0) {
 		fprintf(out, "  waiters spin %lld us before they sleep (given)\n",
 			(long long)given);
-	else if (oversubscribed())
-		fprintf(out, "  waiters yield %u us before they sleep: %d ranks on %d cores\n",
-			atomic_load_explicit(&x_spin_ns, memory_order_relaxed) / 1000,
+		return;
+	}
+	uint32_t least, most;
+	unsigned n = range_of(&least, &most);
+	fprintf(out, "  waiters %s %u to %u us before they sleep (learned at %u place%s)",
+		oversubscribed() ? "yield" : "spin", least / 1000, most / 1000, n,
+		n == 1 ? "" : "s");
+	if (oversubscribed())
+		fprintf(out, ": %d ranks on %d cores",
 			atomic_load_explicit(&x_ranks, memory_order_relaxed),
 			atomic_load_explicit(&x_cpus, memory_order_relaxed));
-	else
-		fprintf(out, "  waiters spin %u us before they sleep (learned)\n",
-			atomic_load_explicit(&x_spin_ns, memory_order_relaxed) / 1000);
+	fputc('\n', out);
 }

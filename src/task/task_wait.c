@@ -28,7 +28,7 @@ static bool run_it_here(struct weft_task *t)
 	return true;
 }
 
-weft_err weft_task_wait_for(struct weft_task *t, uint64_t timeout_ns)
+static inline weft_err wait_at(struct weft_task *t, uint64_t timeout_ns, const void *site)
 {
 	struct weft_completion *c = &weft_task_core(t)->done;
 	if (weft_task_done(t))
@@ -36,12 +36,17 @@ weft_err weft_task_wait_for(struct weft_task *t, uint64_t timeout_ns)
 	if (weft_likely(!weft_engine_self.in_handler) && run_it_here(t) &&
 	    weft_likely(weft_task_done(t)))
 		return WEFT_OK;
-	return weft_engine_wait_all(&c, 1, timeout_ns);
+	return weft_engine_wait_all_at(&c, 1, timeout_ns, site);
+}
+
+weft_err weft_task_wait_for(struct weft_task *t, uint64_t timeout_ns)
+{
+	return wait_at(t, timeout_ns, WEFT_WAIT_SITE);
 }
 
 weft_err weft_task_wait(struct weft_task *t)
 {
-	return weft_task_wait_for(t, WEFT_FOREVER);
+	return wait_at(t, WEFT_FOREVER, WEFT_WAIT_SITE);
 }
 
 static void gather(struct weft_completion **c, struct weft_task *const *t, size_t n)
@@ -57,7 +62,7 @@ weft_err weft_task_wait_any(struct weft_task *const *t, size_t n, uint64_t timeo
 	if (n > CHUNK && !(c = malloc(n * sizeof *c)))
 		return WEFT_ERR_NOMEM;
 	gather(c, t, n);
-	weft_err err = weft_engine_wait_any(c, n, timeout_ns);
+	weft_err err = weft_engine_wait_any_at(c, n, timeout_ns, WEFT_WAIT_SITE);
 	if (c != few)
 		free(c);
 	for (size_t i = 0; which_p && !err && i < n; i++)
@@ -81,7 +86,7 @@ weft_err weft_task_wait_all(struct weft_task *const *t, size_t n, uint64_t timeo
 			left = gone < timeout_ns ? timeout_ns - gone : 0;
 		}
 		gather(c, t + at, part);
-		err = weft_engine_wait_all(c, part, left);
+		err = weft_engine_wait_all_at(c, part, left, WEFT_WAIT_SITE);
 	}
 	return err;
 }
@@ -131,7 +136,7 @@ weft_err weft_tally_wait(struct weft_tally *y, uint64_t n, uint64_t timeout_ns)
 	weft_completion_init(&w.come);
 	if (!weft_tally_enlist(c, &w))
 		return WEFT_OK;
-	weft_err err = weft_engine_wait_all(&come, 1, timeout_ns);
+	weft_err err = weft_engine_wait_all_at(&come, 1, timeout_ns, WEFT_WAIT_SITE);
 	if (!err || weft_tally_withdraw(c, &w))
 		return err;
 	/* It comes at this moment, a few instructions. */

@@ -32,6 +32,7 @@ struct wait_call {
 	bool all;
 	size_t first;         /* all: everything before is done */
 	uint64_t deadline_ns; /* WEFT_NEVER or of the clock */
+	const void *site;     /* where the caller waits: it learns how long to spin */
 	struct weft_parker *parker;
 	struct weft_wait_node *node; /* n of them */
 	bool (*ready)(void *arg);    /* an idle worker's: instead of completions */
@@ -247,7 +248,7 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 		weft_count(WEFT_CNT_PARKS, 1);
 		weft_engine_watch(e, sleep_ns(e, w));
 		w->slept = true;
-		weft_spin_slept(weft_clock_ns() - t0);
+		weft_spin_slept(w->site, weft_clock_ns() - t0);
 	}
 	weft_baton_wake(&e->baton);
 	weft_parker_sleep_end(w->parker);
@@ -299,13 +300,14 @@ static void give_way(struct weft_engine *e)
 }
 
 /* After a fruitless round: go on polling, or sleep? */
-static enum spin_verdict spin_next(struct weft_engine *e, struct spin *s, unsigned round)
+static enum spin_verdict spin_next(struct weft_engine *e, const struct wait_call *w, struct spin *s,
+				   unsigned round)
 {
 	give_way(e);
 	if (!s->started) {
 		s->started = true;
 		s->begun = s->last = weft_cycles();
-		s->budget = weft_spin_cycles();
+		s->budget = weft_spin_cycles(w->site);
 		s->yields = weft_spin_yields();
 	}
 	if (!s->budget)
@@ -345,7 +347,7 @@ static void polled(struct weft_engine *e, const struct wait_call *w)
 	if (polled_in_a_row < HOT_WAITS)
 		return;
 	polled_in_a_row = 0;
-	if (weft_spin_cycles())
+	if (weft_spin_wanted())
 		disarm_if_needed(e);
 }
 
@@ -368,7 +370,7 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 			weft_wake_batch_flush(&w->batch, w->parker);
 		if (call_done(w)) {
 			if (spin.started && !w->slept)
-				weft_spin_paid();
+				weft_spin_paid(w->site);
 			polled(e, w);
 			leave(e, w);
 			break;
@@ -381,7 +383,7 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 			spin.budget = 0;
 		}
 		if (found) {
-			if (weft_sources_armed(e) && weft_spin_cycles())
+			if (weft_sources_armed(e) && weft_spin_wanted())
 				disarm_if_needed(e); /* hot: polled messages need no doorbell */
 			spin.started = false;
 			continue;
@@ -391,7 +393,7 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 			leave(e, w);
 			break;
 		}
-		if (spin_next(e, &spin, rounds) == SPIN_ON)
+		if (spin_next(e, w, &spin, rounds) == SPIN_ON)
 			continue;
 		sleep_armed(e, w);
 		if (expired(w)) {
@@ -590,9 +592,10 @@ static weft_err wait_sized(struct wait_call *w)
 	return w->n <= CHUNK ? wait_chunk(w) : wait_heap(w);
 }
 
-weft_err weft_engine_wait_all(struct weft_completion *const *c, size_t n, uint64_t timeout_ns)
+weft_err weft_engine_wait_all_at(struct weft_completion *const *c, size_t n, uint64_t timeout_ns,
+				 const void *site)
 {
-	struct wait_call w = {.c = c, .n = n, .all = true};
+	struct wait_call w = {.c = c, .n = n, .all = true, .site = site};
 	if (call_done(&w))
 		return WEFT_OK;
 	weft_err err = may_wait(&weft_engine);
@@ -604,16 +607,18 @@ weft_err weft_engine_wait_all(struct weft_completion *const *c, size_t n, uint64
 		struct wait_call part = {.c = c + at,
 					 .n = n - at < CHUNK ? n - at : CHUNK,
 					 .all = true,
-					 .deadline_ns = w.deadline_ns};
+					 .deadline_ns = w.deadline_ns,
+					 .site = site};
 		if (!call_done(&part))
 			err = wait_sized(&part);
 	}
 	return err;
 }
 
-weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64_t timeout_ns)
+weft_err weft_engine_wait_any_at(struct weft_completion *const *c, size_t n, uint64_t timeout_ns,
+				 const void *site)
 {
-	struct wait_call w = {.c = c, .n = n, .all = false};
+	struct wait_call w = {.c = c, .n = n, .all = false, .site = site};
 	if (call_done(&w))
 		return WEFT_OK;
 	weft_err err = may_wait(&weft_engine);
@@ -623,10 +628,21 @@ weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64
 	return wait_sized(&w);
 }
 
+weft_err weft_engine_wait_all(struct weft_completion *const *c, size_t n, uint64_t timeout_ns)
+{
+	return weft_engine_wait_all_at(c, n, timeout_ns, WEFT_WAIT_SITE);
+}
+
+weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64_t timeout_ns)
+{
+	return weft_engine_wait_any_at(c, n, timeout_ns, WEFT_WAIT_SITE);
+}
+
 /* ---- one, without timeout ----------------------------------------------------------------------
  */
 
-static __attribute__((noinline)) void wait_on(struct weft_completion *c, struct wait_call *w)
+static __attribute__((noinline)) void wait_on(struct weft_completion *c, struct wait_call *w,
+					      const void *site)
 {
 	weft_err err = w->held ? WEFT_OK : may_wait(&weft_engine);
 	if (err)
@@ -636,6 +652,7 @@ static __attribute__((noinline)) void wait_on(struct weft_completion *c, struct 
 	w->all = true;
 	w->first = 0;
 	w->deadline_ns = WEFT_NEVER;
+	w->site = site;
 	w->ready = NULL;
 	w->enlisted = w->parked_once = w->slept = false;
 	(void)wait_sized(w);
@@ -658,7 +675,7 @@ static inline bool look_first(struct weft_engine *e, struct wait_call *w, struct
 	return true;
 }
 
-static inline void wait_one(struct weft_completion *c, bool own)
+static inline void wait_one(struct weft_completion *c, bool own, const void *site)
 {
 	struct weft_engine *e = &weft_engine;
 	struct wait_call w;
@@ -679,23 +696,26 @@ static inline void wait_one(struct weft_completion *c, bool own)
 				return;
 		}
 	}
-	wait_on(c, &w);
+	wait_on(c, &w, site);
 }
 
 void weft_engine_wait(struct weft_completion *c)
 {
-	wait_one(c, false);
+	wait_one(c, false, WEFT_WAIT_SITE);
 }
 
 void weft_engine_wait_own(struct weft_completion *c)
 {
-	wait_one(c, true);
+	wait_one(c, true, WEFT_WAIT_SITE);
 }
 
 void weft_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 {
-	struct wait_call w = {
-		.ready = ready, .ready_arg = arg, .deadline_ns = deadline_ns, .all = true};
+	struct wait_call w = {.ready = ready,
+			      .ready_arg = arg,
+			      .deadline_ns = deadline_ns,
+			      .all = true,
+			      .site = WEFT_WAIT_SITE};
 	if (weft_engine_self.in_handler ||
 	    !atomic_load_explicit(&weft_engine.x_running, memory_order_acquire))
 		return;
