@@ -478,8 +478,8 @@ static void call_probe(int rank)
 	struct weft_buf b = buffer(r->buf, r->room, r->type);
 	r->req = request(NULL, r);
 	bool arriving = is_arriving(taken.peer, rank);
-	r->ended = ticks++; /* matched already */
 	CHECK(!weft_imrecv(r->req, msg, &b));
+	r->ended = ticks++; /* a peer that dies while we are inside is found when we are through */
 	if (arriving && !r->done && taken.bytes <= sim.plan.eager_max)
 		sim_cover(SIM_TAKEN_ARRIVING);
 }
