@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -168,6 +169,57 @@ static void given_back(void)
 	free(text);
 }
 
+/* ---- no mappings left ------------------------------------------------------------------------ */
+
+#define MAPPINGS_MOST 300000
+
+static void *is_nothing(void *arg)
+{
+	return arg;
+}
+
+static weft_err create_and_join(size_t stack_size)
+{
+	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
+	weft_ult *t;
+	a.stack_size = stack_size;
+	weft_err err = weft_ult_create(&t, &a, is_nothing, NULL);
+	if (!err)
+		CHECK_EQ(weft_ult_join(t, NULL), WEFT_OK);
+	return err;
+}
+
+/* The application has used up vm.max_map_count: an error for who needs a new stack, no more. */
+static void no_mappings_left(void)
+{
+	const size_t page = 4096, size = MAPPINGS_MOST * page;
+	size_t used = 0;
+	CHECK_EQ(weft_ult_start(1), WEFT_OK);
+	CHECK_EQ(create_and_join(4096), WEFT_OK);
+	char *m = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(m != MAP_FAILED);
+	/* Every other page readable: each a mapping, and the gap behind it one. */
+	while (used + 2 * page < size && mprotect(m + used, page, PROT_READ) == 0)
+		used += 2 * page;
+	if (used + 2 * page < size) { /* else this machine has more than we try */
+		/* There may be room for one: the next must fail. */
+		char *more[4];
+		int n = 0;
+		while (n < 4 && (more[n] = mmap(NULL, page, n % 2 ? PROT_NONE : PROT_READ,
+						MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED)
+			n++;
+		if (n < 4) {
+			CHECK_EQ(create_and_join(1 << 20), WEFT_ERR_NOMEM);
+			CHECK_EQ(create_and_join(4096), WEFT_OK); /* has its stack */
+		}
+		while (n > 0)
+			munmap(more[--n], page);
+	}
+	CHECK_EQ(munmap(m, size), 0);
+	CHECK_EQ(create_and_join(1 << 20), WEFT_OK);
+	CHECK_EQ(weft_ult_stop(), WEFT_OK);
+}
+
 int main(void)
 {
 	CHECK_EQ(weft_settings_load(), WEFT_OK);
@@ -178,6 +230,7 @@ int main(void)
 	check_message("found by the guard");
 	dies("canary", overflows_without_guards);
 	check_message("found at a switch");
+	no_mappings_left();
 #endif
 	given_back();
 	atomic_store(&x_begun, 0);
