@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <weft/ult.h>
 
 #define BLOCKS 15
@@ -520,6 +521,46 @@ static void bench_million(void)
 	free(many);
 }
 
+/* What going to one of as many stacks at random cannot do without: a word of each, in their pages.
+ */
+static void bench_limit_random(void)
+{
+	enum { STEP = 8192, TOP = 4096 - 192 };
+	unsigned seed = 20161121;
+	int n = quick ? 10000 : 100000;
+	size_t size = (size_t)n * STEP;
+	char *m = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int *order = malloc(sizeof(*order) * (size_t)n);
+	if (m == MAP_FAILED || !order)
+		exit(1);
+	madvise(m, size, MADV_NOHUGEPAGE);
+	for (int i = 0; i < n; i++)
+		order[i] = i;
+	for (int i = n - 1; i > 0; i--) {
+		int j = (int)((unsigned)rand_r(&seed) % (unsigned)(i + 1)), t = order[i];
+		order[i] = order[j];
+		order[j] = t;
+	}
+	for (int i = 0; i < n; i++)
+		*(char **)(m + (size_t)order[i] * STEP + TOP) =
+			m + (size_t)order[(i + 1) % n] * STEP + TOP;
+	char *volatile at = m + (size_t)order[0] * STEP + TOP;
+	for (int b = 0; b < BLOCKS; b++) {
+		double t = now_ns();
+		char *p = at;
+		for (int i = 0; i < n; i++)
+			p = *(char **)p;
+		at = p;
+		block[b] = (now_ns() - t) / n;
+	}
+	char name[64];
+	snprintf(name, sizeof(name), "limit: a word of %d stacks", n);
+	row(name, bench_median(block, BLOCKS));
+	munmap(m, size);
+	free(order);
+}
+
 static int wanted(int argc, char **argv, const char *name)
 {
 	for (int i = 1; i < argc; i++)
@@ -552,6 +593,7 @@ int main(int argc, char **argv)
 		bench_switch_many();
 	if (!plain && wanted(argc, argv, "limit")) {
 		bench_limit_switch();
+		bench_limit_random();
 		if (CPU_COUNT(&may) > 1)
 			bench_limit_cores();
 	}

@@ -203,7 +203,7 @@ static void bench_random(void)
 	ABT_thread_resume(many[0]);
 	for (int i = 0; i < count; i++)
 		end(many[i]);
-	snprintf(name, sizeof(name), "random among %d", count);
+	snprintf(name, sizeof(name), "one of %d at random", count);
 	row(name, (hops_end - t) / (double)hops_max);
 	free(many);
 	free(after);
