@@ -330,8 +330,8 @@ static void report(int steps, const struct cost *cost, double comm, double comp)
 	printf("in waits %.3f s\n", sum[0]);
 	printf("a step: transfer alone %.3f ms, computation alone %.3f ms, both %.3f ms\n",
 	       most[1] * 1e3, most[2] * 1e3, step * 1e3);
-	/* Less than a twentieth disappears in the computation's own fluctuation. */
-	if (ranks > 1 && steps > 0 && most[1] > most[2] / 20)
+	/* Less than a tenth disappears in the fluctuation of the computation and its memory. */
+	if (ranks > 1 && steps > 0 && most[1] > most[2] / 10)
 		printf("hidden %.2f\n", (most[1] + most[2] - step) / shorter);
 	else
 		printf("hidden - (the transfer is too short to tell)\n");
