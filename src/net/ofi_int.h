@@ -10,10 +10,11 @@
  * Buffers   all packets, both ways, lie in one slab that is registered once where the network asks
  *           for that.  A post copies; it answers FULL when the peer's share of them is under way.
  * Epochs    nothing is connected, so a link that broke and is used again is told from the old one
- * by a number that goes with each frame.  Who takes a link up again counts it up; a frame of a
- * later epoch ends the link for its receiver, too, who then takes it up in that epoch. Frames of an
- * earlier epoch are dropped. Locks     x_free_lock guards the two lists of free buffers.
- * libfabric's own calls are made thread-safe by libfabric (FI_THREAD_SAFE).
+ *           by a number that goes with each frame.  Who takes a link up again counts it up; a frame
+ *           of a later epoch ends the link for its receiver, too, who then takes it up in that
+ *           epoch.  Frames of an earlier epoch are dropped.
+ * Locks     x_free_lock guards the two lists of free buffers.  libfabric's own calls are made
+ *           thread-safe by libfabric (FI_THREAD_SAFE).
  */
 #ifndef WEFT_OFI_INT_H
 #define WEFT_OFI_INT_H
@@ -40,6 +41,7 @@
 #define WEFT_OFI_N_LARGE 128
 #define WEFT_OFI_N_RX 256
 #define WEFT_OFI_SHARE 64 /* posts of one peer under way */
+#define WEFT_OFI_PING_MS 1000u
 
 enum { WEFT_OFI_EV_CQ = WEFT_HUB_DRIVER, WEFT_OFI_EV_PID };
 
@@ -145,6 +147,47 @@ struct weft_ofi {
 weft_err weft_ofi_lib_open(struct weft_ofi *o) weft_must_use;
 void weft_ofi_lib_close(struct weft_ofi *o);
 const char *weft_ofi_lib_error(int code);
+
+/* ofi_buf.c.  Any poster may take and give; the rx calls are the poller's.  NULL: none is left. */
+weft_err weft_ofi_slab_make(struct weft_ofi *o) weft_must_use;
+struct weft_ofi_buf *weft_ofi_buf_take(struct weft_ofi *o, size_t len);
+void weft_ofi_buf_give(struct weft_ofi *o, struct weft_ofi_buf *b);
+void weft_ofi_rx_give(struct weft_ofi *o, struct weft_ofi_buf *b);
+void weft_ofi_rx_post(struct weft_ofi *o);
+
+/* ofi_out.c.  Post: the poster, one at a time per peer.  Send: the poller, for frames that carry no
+ * packet; false: not now.  Here and below, what returns a count may call back: it is the number of
+ * upcalls made. */
+enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
+			     const struct iovec *iov, unsigned n, size_t len, void *cookie);
+bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, uint32_t epoch,
+			    const void *head, const struct iovec *iov, unsigned n, size_t len);
+bool weft_ofi_send(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, const void *head,
+		   const struct iovec *iov, unsigned n, size_t len);
+void weft_ofi_set_blocked(struct weft_ofi *o, struct weft_ofi_peer *p);
+int weft_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
+int weft_ofi_tell_ready(struct weft_ofi *o);
+
+/* ofi_in.c, the poller's. */
+int weft_ofi_take(struct weft_ofi *o, bool *found_p);
+int weft_ofi_deliver_early(struct weft_ofi *o, int peer);
+void weft_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b);
+void weft_ofi_drop_early(struct weft_ofi *o, struct weft_ofi_peer *p);
+
+/* ofi_peer.c, the poller's. */
+weft_err weft_ofi_reach(struct weft_net *net, int peer, const char *address) weft_must_use;
+void weft_ofi_peer_down(struct weft_ofi *o, int peer, weft_err err, const char *why);
+int weft_ofi_answer_byes(struct weft_ofi *o);
+int weft_ofi_on_pid(struct weft_ofi *o, int peer);
+void weft_ofi_ping(struct weft_ofi *o);
+weft_err weft_ofi_drain(struct weft_net *net) weft_must_use;
+
+/* ofi_epoch.c, the poller's. */
+int weft_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool whole);
+int weft_ofi_deliver_revived(struct weft_ofi *o);
+void weft_ofi_answer_strays(struct weft_ofi *o);
+void weft_ofi_drop(struct weft_net *net, int peer, const char *why);
+void weft_ofi_revive(struct weft_net *net, int peer);
 
 #endif
 

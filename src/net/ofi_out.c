@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ofi_out.c - the way out: a frame is copied into a buffer and given to the network; what happens
+ * when there is no room, and when it is out.
+ */
+#include "net/ofi_int.h"
+
+#if __has_include(<rdma/fabric.h>)
+
+#include <string.h>
+#include "net/ring.h"
+
+static void nudge(struct weft_ofi *o)
+{
+	/* RING <- ARM (ofi_arm, poll_armed): the caller's flag was stored seq_cst before. */
+	if (atomic_load_explicit(&o->x_armed, memory_order_seq_cst) &&
+	    atomic_exchange_explicit(&o->x_armed, false, memory_order_seq_cst))
+		weft_hub_ring(&o->hub);
+}
+
+void weft_ofi_set_blocked(struct weft_ofi *o, struct weft_ofi_peer *p)
+{
+	/* BLOCK -> READY (tell_ready). */
+	if (!atomic_exchange_explicit(&p->x_blocked, true, memory_order_seq_cst))
+		atomic_fetch_add_explicit(&o->x_blocked, 1, memory_order_seq_cst);
+}
+
+/* Sends one frame; false: not now. */
+bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, uint32_t epoch,
+			    const void *head, const struct iovec *iov, unsigned n, size_t len)
+{
+	struct weft_ofi_peer *p = &o->peer[peer];
+	struct weft_ofi_buf *b = weft_ofi_buf_take(o, len);
+	if (!b)
+		return false;
+	b->peer = peer;
+	b->frame = (struct weft_ofi_frame){.token = p->token_out,
+					   .rank = (uint32_t)o->job.rank,
+					   .sequence = p->out_sequence,
+					   .len = (uint32_t)len,
+					   .kind = kind | epoch << WEFT_OFI_EPOCH_SHIFT};
+	if (head)
+		memcpy(b->frame.head, head, WEFT_NET_HEAD);
+	if (len)
+		weft_ring_gather(b->payload, iov, n, len);
+	/* Relaxed: counts; the poller takes them back after the network has ordered it. */
+	atomic_fetch_add_explicit(&p->x_under, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&o->x_under, 1, memory_order_relaxed);
+	if (weft_likely(fi_send(o->ep, &b->frame, sizeof b->frame + len, o->desc, p->addr, b) ==
+			0)) {
+		p->out_sequence += kind == WEFT_OFI_PACKET;
+		return true;
+	}
+	/* Queues are full, or the connection below is still being made; an error that stays shows
+	 * with the next completion. */
+	atomic_fetch_sub_explicit(&p->x_under, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&o->x_under, 1, memory_order_relaxed);
+	weft_ofi_buf_give(o, b);
+	return false;
+}
+
+bool weft_ofi_send(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, const void *head,
+		   const struct iovec *iov, unsigned n, size_t len)
+{
+	return weft_ofi_send_in_epoch(o, peer, kind, o->peer[peer].epoch, head, iov, n, len);
+}
+
+enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
+			     const struct iovec *iov, unsigned n, size_t len, void *cookie)
+{
+	struct weft_ofi *o = (struct weft_ofi *)net;
+	struct weft_ofi_peer *p = &o->peer[peer];
+	/* USE <- REACHED. */
+	if (weft_unlikely(atomic_load_explicit(&p->x_state, memory_order_acquire) !=
+			  WEFT_OFI_REACHED))
+		return WEFT_POST_DOWN;
+	/* Relaxed: our own count, and the poller's that may be late. */
+	bool room = atomic_load_explicit(&p->x_under, memory_order_relaxed) < WEFT_OFI_SHARE &&
+		    !p->gone;
+	if (weft_likely(room && weft_ofi_send(o, peer, WEFT_OFI_PACKET, head, iov, n, len)))
+		return WEFT_POST_DONE;
+	weft_ofi_set_blocked(o, p);
+	if (atomic_load_explicit(&p->x_state, memory_order_seq_cst) != WEFT_OFI_REACHED)
+		return WEFT_POST_DOWN;
+	nudge(o);
+	return WEFT_POST_FULL;
+}
+
+int weft_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
+{
+	int peer = b->peer, n = 0;
+	struct weft_ofi_peer *p = &o->peer[peer];
+	bool last_words = weft_ofi_kind(&b->frame) == WEFT_OFI_HEARD ||
+			  weft_ofi_kind(&b->frame) == WEFT_OFI_BYE;
+	bool old = weft_ofi_epoch(&b->frame) != p->epoch;
+	atomic_fetch_sub_explicit(&p->x_under, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&o->x_under, 1, memory_order_relaxed);
+	weft_ofi_buf_give(o, b);
+	if (old)
+		return 0; /* that link has ended already */
+	if (code && !p->bye_got && !last_words) {
+		weft_ofi_peer_down(o, peer, WEFT_ERR_PEER, weft_ofi_lib_error(code));
+		n++;
+	} else if (code) {
+		p->bye_heard = true; /* nobody is left to answer */
+	}
+	return n;
+}
+
+/* Posters that found no room may try again. */
+int weft_ofi_tell_ready(struct weft_ofi *o)
+{
+	int n = 0;
+	for (int i = 0; i < o->job.size; i++) {
+		struct weft_ofi_peer *p = &o->peer[i];
+		/* READY <- BLOCK (set_blocked). */
+		if (!atomic_load_explicit(&p->x_blocked, memory_order_seq_cst) ||
+		    atomic_load_explicit(&p->x_under, memory_order_relaxed) > WEFT_OFI_SHARE / 2 ||
+		    !atomic_exchange_explicit(&p->x_blocked, false, memory_order_seq_cst))
+			continue;
+		atomic_fetch_sub_explicit(&o->x_blocked, 1, memory_order_relaxed);
+		o->events.ready(o->events.arg, i);
+		n++;
+	}
+	return n;
+}
+
+#endif
