@@ -160,23 +160,28 @@ static void wakes_early(void)
 
 int main(void)
 {
-	static const char *const must_poll[] = {"weft_board_arrive x", "weft_board_finish c",
-						"weft_board_over l", NULL};
-	static const char *const must_sleep[] = {"weft_board_sleepers x", "weft_board_doze x",
-						 NULL};
-	struct model poll = {"two poll", setup_two, {polls0, polls1}, NULL, 4};
-	struct model doze = {"two sleep", setup_two, {sleeps0, sleeps1}, NULL, 3};
-	struct model once = {"two sleep once", setup_two, {once0, once1}, NULL, 5};
-	struct model three = {"three", setup_three, {once0, once1, once2}, NULL, 2};
-	struct model lost = {"one gives up", setup_two, {gives_up0, loses1}, NULL, 5};
-	struct model bad = {"sleepers woken too early", setup_two, {once0, wakes_early}, NULL, 4};
-	explore(&doze);
-	explore(&three);
-	explore(&lost);
-	explore(&poll);
-	explore_mutants(&poll, must_poll);
-	explore(&once);
-	explore_mutants(&once, must_sleep);
-	explore_broken(&bad);
-	return 0;
+	static const struct model models[] = {
+		{"two sleep", setup_two, {sleeps0, sleeps1}, NULL, 3},
+		{"three", setup_three, {once0, once1, once2}, NULL, 2},
+		{"one gives up", setup_two, {gives_up0, loses1}, NULL, 5},
+		{"two poll",
+		 setup_two,
+		 {polls0, polls1},
+		 NULL,
+		 4,
+		 .must = {"weft_board_arrive x", "weft_board_finish c", "weft_board_over l"}},
+		{"two sleep once",
+		 setup_two,
+		 {once0, once1},
+		 NULL,
+		 5,
+		 .must = {"weft_board_sleepers x", "weft_board_doze x"}},
+		{"sleepers woken too early",
+		 setup_two,
+		 {once0, wakes_early},
+		 NULL,
+		 4,
+		 .broken = true},
+	};
+	return explore_all(models, weft_countof(models));
 }

@@ -65,29 +65,27 @@ static void none_lost(void)
 
 int main(void)
 {
-	static const char *const first[] = {"weft_phase_may_stay s",
-					    "weft_phase_may_stay l",
-					    "weft_phase_turn s",
-					    "weft_phase_turn l",
-					    "weft_spin_lock x",
-					    "weft_spin_unlock s",
-					    NULL};
-	static const char *const later[] = {"weft_phase_mark x",
-					    "weft_phase_marked l",
-					    "weft_phase_turn s",
-					    "weft_phase_may_stay l",
-					    "weft_spin_lock x",
-					    "weft_spin_unlock s",
-					    NULL};
-	struct model one = {"phase, a message and a turn", setup, {arrive, turn}, none_lost, 6};
-	struct model two = {
-		"phase, not the first message", setup_later, {arrive, turn}, none_lost, 6};
-	struct model broken = {
-		"phase, looked at before the turn", setup_later, {arrive, hasty}, none_lost, 4};
-	explore(&one);
-	explore_mutants(&one, first);
-	explore(&two);
-	explore_mutants(&two, later);
-	explore_broken(&broken);
-	return 0;
+	static const struct model models[] = {
+		{"phase, a message and a turn",
+		 setup,
+		 {arrive, turn},
+		 none_lost,
+		 6,
+		 .must = {"weft_phase_may_stay s", "weft_phase_may_stay l", "weft_phase_turn s",
+			  "weft_phase_turn l", "weft_spin_lock x", "weft_spin_unlock s"}},
+		{"phase, not the first message",
+		 setup_later,
+		 {arrive, turn},
+		 none_lost,
+		 6,
+		 .must = {"weft_phase_mark x", "weft_phase_marked l", "weft_phase_turn s",
+			  "weft_phase_may_stay l", "weft_spin_lock x", "weft_spin_unlock s"}},
+		{"phase, looked at before the turn",
+		 setup_later,
+		 {arrive, hasty},
+		 none_lost,
+		 4,
+		 .broken = true},
+	};
+	return explore_all(models, weft_countof(models));
 }

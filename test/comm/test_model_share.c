@@ -89,13 +89,15 @@ static void write_hasty(void)
 
 int main(void)
 {
-	struct model two = {"share, both copy", setup, {fetch, write_back}, all_once, 4};
-	struct model three = {
-		"share, given up in the middle", setup, {fetch_one, write_back}, closed, 4};
-	struct model broken = {
-		"share, claimed without an exchange", setup, {fetch, write_hasty}, NULL, 4};
-	explore(&two);
-	explore(&three);
-	explore_broken(&broken);
-	return 0;
+	static const struct model models[] = {
+		{"share, both copy", setup, {fetch, write_back}, all_once, 4},
+		{"share, given up in the middle", setup, {fetch_one, write_back}, closed, 4},
+		{"share, claimed without an exchange",
+		 setup,
+		 {fetch, write_hasty},
+		 NULL,
+		 4,
+		 .broken = true},
+	};
+	return explore_all(models, weft_countof(models));
 }

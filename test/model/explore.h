@@ -17,8 +17,10 @@
  * Plain     model_write and model_read are unordered data: a race is a failure.
  * Sleeping  model_block() until somebody else makes its condition true; when all sleep: a failure.
  * Freed     model_free() ends the life of memory: an atomic access after it is a failure.
- * Mutants   each operation in a production header is a site.  explore_mutants() weakens one order
- * at a time to relaxed, and says which sites the checks notice.
+ * Mutants   each operation in a production header is a site.  Those that a model names in `must`
+ * are weakened to relaxed, one at a time, and the checks have to notice.
+ *
+ * A program is a table of struct model, and explore_all() over it.
  */
 #ifndef WEFT_MODEL_EXPLORE_H
 #define WEFT_MODEL_EXPLORE_H
@@ -36,6 +38,7 @@
 
 enum {
 	M_THREADS = 4,
+	M_MUST = 8,
 	M_LOCS = 40,
 	M_VALUES = 48,
 	M_CHOICES = 4000,
@@ -505,6 +508,9 @@ struct model {
 	void (*thread[M_THREADS])(void);
 	void (*check)(void); /* after all have ended; may be NULL */
 	int preemptions;
+	/* Sites whose weakening has to be noticed, as "function op", op one of l s x c f. */
+	const char *must[M_MUST];
+	bool broken; /* some run has to go wrong: the check can see what it claims to see */
 };
 
 static void m_run_once(const struct model *mod)
@@ -584,7 +590,6 @@ static inline void explore(const struct model *mod)
 	}
 }
 
-/* Expects that some run goes wrong: the check can see what it claims to see. */
 static inline void explore_broken(const struct model *mod)
 {
 	mx.mutant = -1;
@@ -601,20 +606,25 @@ static inline bool m_named(const struct m_site *s, const char *name)
 	return strcmp(own, name) == 0;
 }
 
+static bool m_must(const struct model *mod, const struct m_site *s)
+{
+	for (int k = 0; k < M_MUST && mod->must[k]; k++)
+		if (m_named(s, mod->must[k]))
+			return true;
+	return false;
+}
+
 /*
- * After explore(): weakens orders to relaxed, one at a time.  `must` names the sites that have to
- * be noticed as "function op", op one of l s x c f; the program ends with 1 when one is not.  With
- * MODEL_ALL in the environment all the others are tried too, to see what the model does not notice:
- * orders that another one covers here, and orders that carry data which the model does not watch.
+ * After explore(): weakens orders to relaxed, one at a time; the program ends with 1 when one that
+ * `must` names is not noticed.  With MODEL_ALL in the environment all the others are tried too, to
+ * see what the model does not notice: orders that another one covers here, and orders that carry
+ * data which the model does not watch.
  */
-static inline void explore_mutants(const struct model *mod, const char *const *must)
+static inline void explore_mutants(const struct model *mod)
 {
 	int n = mx.sites, missed = 0;
 	for (int i = 0; i < n; i++) {
-		bool wanted = getenv("MODEL_ALL") != NULL;
-		for (int k = 0; must[k]; k++)
-			wanted = wanted || m_named(&mx.site[i], must[k]);
-		if (!wanted)
+		if (!m_must(mod, &mx.site[i]) && !getenv("MODEL_ALL"))
 			continue;
 		mx.mutant = i;
 		const char *why = m_explore(mod, mod->preemptions, 2000000);
@@ -623,12 +633,13 @@ static inline void explore_mutants(const struct model *mod, const char *const *m
 		       why ? why : "not noticed");
 	}
 	mx.mutant = -1;
-	for (; *must; must++) {
+	for (int k = 0; k < M_MUST && mod->must[k]; k++) {
 		bool caught = false;
 		for (int i = 0; i < n; i++)
-			caught = caught || (m_named(&mx.site[i], *must) && mx.site[i].caught);
+			caught =
+				caught || (m_named(&mx.site[i], mod->must[k]) && mx.site[i].caught);
 		if (!caught) {
-			printf("%s: weakening %s is not noticed\n", mod->name, *must);
+			printf("%s: weakening %s is not noticed\n", mod->name, mod->must[k]);
 			missed++;
 		}
 	}
@@ -636,11 +647,27 @@ static inline void explore_mutants(const struct model *mod, const char *const *m
 		exit(1);
 }
 
+/* What main() returns; an error ends the program before. */
+static inline int explore_all(const struct model *mod, size_t n)
+{
+	for (; n; n--, mod++) {
+		if (mod->broken) {
+			explore_broken(mod);
+			continue;
+		}
+		explore(mod);
+		if (mod->must[0])
+			explore_mutants(mod);
+	}
+	return 0;
+}
+
 /* ---- from here on the atomics are ours
  * ----------------------------------------------------------- */
 
-/* Results that production code leaves unused are casts here. */
+/* Results that production code leaves unused are casts here; a model names only what it has. */
 #pragma GCC diagnostic ignored "-Wunused-value"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #undef atomic_load_explicit
 #undef atomic_store_explicit

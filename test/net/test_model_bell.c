@@ -128,27 +128,26 @@ static void receives_two(void)
 
 int main(void)
 {
-	static const char *const must[] = {"weft_bell_armed l", NULL};
-	struct model plain = {"membarrier", setup, {receives_fence, sends_plain}, NULL, 6};
-	struct model plain2 = {"membarrier, two senders",
-			       setup,
-			       {receives_two_fence, sends_plain, sends_plain_too},
-			       NULL,
-			       2};
-	struct model xchg = {"exchange", setup, {receives, sends_exchange}, NULL, 6};
-	struct model xchg2 = {"exchange, two senders",
-			      setup,
-			      {receives_two, sends_exchange, sends_exchange_too},
-			      NULL,
-			      2};
-	struct model bad1 = {"plain, no membarrier", setup, {receives, sends_plain}, NULL, 6};
-	struct model bad2 = {"neither", setup, {receives, sends_badly}, NULL, 6};
-	explore(&plain);
-	explore(&plain2);
-	explore(&xchg);
-	explore_mutants(&xchg, must);
-	explore(&xchg2);
-	explore_broken(&bad1);
-	explore_broken(&bad2);
-	return 0;
+	static const struct model models[] = {
+		{"membarrier", setup, {receives_fence, sends_plain}, NULL, 6},
+		{"membarrier, two senders",
+		 setup,
+		 {receives_two_fence, sends_plain, sends_plain_too},
+		 NULL,
+		 2},
+		{"exchange",
+		 setup,
+		 {receives, sends_exchange},
+		 NULL,
+		 6,
+		 .must = {"weft_bell_armed l"}},
+		{"exchange, two senders",
+		 setup,
+		 {receives_two, sends_exchange, sends_exchange_too},
+		 NULL,
+		 2},
+		{"plain, no membarrier", setup, {receives, sends_plain}, NULL, 6, .broken = true},
+		{"neither", setup, {receives, sends_badly}, NULL, 6, .broken = true},
+	};
+	return explore_all(models, weft_countof(models));
 }

@@ -73,16 +73,20 @@ static void all_worked(void)
 
 int main(void)
 {
-	static const char *const must[] = {"weft_mask_try_quiet c", "weft_mask_try x",
-					   "weft_mask_done x", NULL};
-	struct model two = {"mask, two threads", setup, {submit0, submit1}, all_worked, 6};
-	struct model three = {
-		"mask, three threads", setup, {submit0, submit1, submit2}, all_worked, 3};
-	struct model broken = {
-		"mask without the second look", setup, {forgetful, submit1}, all_worked, 3};
-	explore(&three);
-	explore(&two);
-	explore_mutants(&two, must);
-	explore_broken(&broken);
-	return 0;
+	static const struct model models[] = {
+		{"mask, three threads", setup, {submit0, submit1, submit2}, all_worked, 3},
+		{"mask, two threads",
+		 setup,
+		 {submit0, submit1},
+		 all_worked,
+		 6,
+		 .must = {"weft_mask_try_quiet c", "weft_mask_try x", "weft_mask_done x"}},
+		{"mask without the second look",
+		 setup,
+		 {forgetful, submit1},
+		 all_worked,
+		 3,
+		 .broken = true},
+	};
+	return explore_all(models, weft_countof(models));
 }

@@ -72,10 +72,13 @@ static void all_there(void)
 
 int main(void)
 {
-	static const char *const must[] = {"weft_mpsc_push s", "weft_mpsc_pop l", NULL};
-	struct model m = {
-		"mpsc, two producers", setup, {producer_one, producer_two, consumer}, all_there, 3};
-	explore(&m);
-	explore_mutants(&m, must);
-	return 0;
+	static const struct model models[] = {
+		{"mpsc, two producers",
+		 setup,
+		 {producer_one, producer_two, consumer},
+		 all_there,
+		 3,
+		 .must = {"weft_mpsc_push s", "weft_mpsc_pop l"}},
+	};
+	return explore_all(models, weft_countof(models));
 }

@@ -306,61 +306,56 @@ static void hands_over(void)
 
 int main(void)
 {
-	static const char *const sleep_must[] = {"weft_baton_sleep x", "weft_baton_submit_target l",
-						 NULL};
-	static const char *const out_must[] = {"weft_watcher_sit x", "weft_baton_submit_target l",
-					       NULL};
-	static const char *const move_must[] = {"weft_baton_wake x", "weft_watcher_sit_beside x",
-						NULL};
-	static const char *const park_must[] = {"weft_baton_park x", "weft_baton_leave x", NULL};
-	struct model asleep = {
-		"submission, holder falls asleep", asleep_setup, {sleeps, submits}, NULL, 8};
-	struct model asleep_bad = {"no look before the sleep",
-				   asleep_setup,
-				   {sleeps_without_a_look, submits},
-				   NULL,
-				   8};
-	struct model out = {
-		"submission, watcher begins to tick", under_setup, {comes_out, submits}, NULL, 8};
-	struct model out_bad = {"no look before the tick",
-				under_setup,
-				{comes_out_without_a_look, submits},
-				NULL,
-				8};
-	struct model move = {"messages, holder leaves, watcher moves",
-			     message_setup,
-			     {waits_and_leaves, watches, sends_two},
-			     two_there,
-			     2};
-	struct model move_bad = {"holder wakes without asking for the watcher",
-				 message_setup,
-				 {waits_and_leaves_unseen, watches, sends_two},
-				 two_there,
-				 2};
-	struct model off = {"one leaves, one parks, watcher goes off",
-			    message_setup,
-			    {leaves, parks, goes_off},
-			    NULL,
-			    3};
-	struct model over = {
-		"hand-over, watcher goes off", message_setup, {hands_over, goes_off}, NULL, 8};
-	struct model over_bad = {"watcher goes off without membarrier",
-				 message_setup,
-				 {hands_over, goes_off_without_barrier},
-				 NULL,
-				 8};
-	explore(&asleep);
-	explore_mutants(&asleep, sleep_must);
-	explore_broken(&asleep_bad);
-	explore(&out);
-	explore_mutants(&out, out_must);
-	explore_broken(&out_bad);
-	explore(&off);
-	explore_mutants(&off, park_must);
-	explore(&over);
-	explore_broken(&over_bad);
-	explore(&move);
-	explore_mutants(&move, move_must);
-	explore_broken(&move_bad);
-	return 0;
+	static const struct model models[] = {
+		{"submission, holder falls asleep",
+		 asleep_setup,
+		 {sleeps, submits},
+		 NULL,
+		 8,
+		 .must = {"weft_baton_sleep x", "weft_baton_submit_target l"}},
+		{"no look before the sleep",
+		 asleep_setup,
+		 {sleeps_without_a_look, submits},
+		 NULL,
+		 8,
+		 .broken = true},
+		{"submission, watcher begins to tick",
+		 under_setup,
+		 {comes_out, submits},
+		 NULL,
+		 8,
+		 .must = {"weft_watcher_sit x", "weft_baton_submit_target l"}},
+		{"no look before the tick",
+		 under_setup,
+		 {comes_out_without_a_look, submits},
+		 NULL,
+		 8,
+		 .broken = true},
+		{"one leaves, one parks, watcher goes off",
+		 message_setup,
+		 {leaves, parks, goes_off},
+		 NULL,
+		 3,
+		 .must = {"weft_baton_park x", "weft_baton_leave x"}},
+		{"hand-over, watcher goes off", message_setup, {hands_over, goes_off}, NULL, 8},
+		{"watcher goes off without membarrier",
+		 message_setup,
+		 {hands_over, goes_off_without_barrier},
+		 NULL,
+		 8,
+		 .broken = true},
+		{"messages, holder leaves, watcher moves",
+		 message_setup,
+		 {waits_and_leaves, watches, sends_two},
+		 two_there,
+		 2,
+		 .must = {"weft_baton_wake x", "weft_watcher_sit_beside x"}},
+		{"holder wakes without asking for the watcher",
+		 message_setup,
+		 {waits_and_leaves_unseen, watches, sends_two},
+		 two_there,
+		 2,
+		 .broken = true},
+	};
+	return explore_all(models, weft_countof(models));
 }

@@ -86,15 +86,21 @@ static void waits_silently(void) /* does not say that it sleeps */
 
 int main(void)
 {
-	static const char *const must[] = {"weft_doorbell_ring l", "say_asleep l", NULL};
-	struct model one = {"one ringer", setup, {waits, rings}, NULL, 6};
-	struct model two = {"two ringers", setup, {waits_for_two, rings, rings_too}, NULL, 2};
-	struct model bad1 = {"rings before it counts", setup, {waits, rings_badly}, NULL, 6};
-	struct model bad2 = {"sleeps without saying so", setup, {waits_silently, rings}, NULL, 6};
-	explore(&one);
-	explore_mutants(&one, must);
-	explore(&two);
-	explore_broken(&bad1);
-	explore_broken(&bad2);
-	return 0;
+	static const struct model models[] = {
+		{"one ringer",
+		 setup,
+		 {waits, rings},
+		 NULL,
+		 6,
+		 .must = {"weft_doorbell_ring l", "say_asleep l"}},
+		{"two ringers", setup, {waits_for_two, rings, rings_too}, NULL, 2},
+		{"rings before it counts", setup, {waits, rings_badly}, NULL, 6, .broken = true},
+		{"sleeps without saying so",
+		 setup,
+		 {waits_silently, rings},
+		 NULL,
+		 6,
+		 .broken = true},
+	};
+	return explore_all(models, weft_countof(models));
 }

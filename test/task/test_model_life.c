@@ -212,43 +212,40 @@ static void polls_once(void)
 
 int main(void)
 {
-	static const char *const seen_must[] = {"weft_life_submit c", "weft_life_claim c", NULL};
-	static const char *const mask_must[] = {"weft_life_mask x", "weft_life_running l",
-						"weft_life_unmask x", "weft_life_settle c", NULL};
-	static const char *const free_must[] = {"weft_completion_finish x", NULL};
-	static const char *const once_must[] = {"weft_life_submit_once c",
-						"weft_tqueue_slot_take x", "weft_tqueue_slot_put c",
-						NULL};
-	struct model seen = {
-		"two submit, one runs", setup, {tells_first, tells_second, polls}, NULL, 2};
-	struct model one = {
-		"one submits, two run", setup, {tells_both, polls, polls}, ran_twice_at_most, 2};
-	struct model mask = {"one masks, one submits, one runs",
-			     setup,
-			     {masks, submits_and_waits, polls},
-			     ran_once_and_masked,
-			     2};
-	struct model end = {
-		"cancelled, waited for, freed", setup, {cancels_and_frees, polls}, NULL, 6};
-	struct model end_bad = {"a runner that looks at a task after its end",
-				setup,
-				{cancels_and_frees, looks_after_the_end},
-				NULL,
-				6};
-	struct model once = {"two submit what runs one time",
-			     setup,
-			     {submits_once, submits_once, polls_once},
-			     NULL,
-			     3};
-	explore(&seen);
-	explore_mutants(&seen, seen_must);
-	explore(&one);
-	explore(&mask);
-	explore_mutants(&mask, mask_must);
-	explore(&end);
-	explore_mutants(&end, free_must);
-	explore_broken(&end_bad);
-	explore(&once);
-	explore_mutants(&once, once_must);
-	return 0;
+	static const struct model models[] = {
+		{"two submit, one runs",
+		 setup,
+		 {tells_first, tells_second, polls},
+		 NULL,
+		 2,
+		 .must = {"weft_life_submit c", "weft_life_claim c"}},
+		{"one submits, two run", setup, {tells_both, polls, polls}, ran_twice_at_most, 2},
+		{"one masks, one submits, one runs",
+		 setup,
+		 {masks, submits_and_waits, polls},
+		 ran_once_and_masked,
+		 2,
+		 .must = {"weft_life_mask x", "weft_life_running l", "weft_life_unmask x",
+			  "weft_life_settle c"}},
+		{"cancelled, waited for, freed",
+		 setup,
+		 {cancels_and_frees, polls},
+		 NULL,
+		 6,
+		 .must = {"weft_completion_finish x"}},
+		{"a runner that looks at a task after its end",
+		 setup,
+		 {cancels_and_frees, looks_after_the_end},
+		 NULL,
+		 6,
+		 .broken = true},
+		{"two submit what runs one time",
+		 setup,
+		 {submits_once, submits_once, polls_once},
+		 NULL,
+		 3,
+		 .must = {"weft_life_submit_once c", "weft_tqueue_slot_take x",
+			  "weft_tqueue_slot_put c"}},
+	};
+	return explore_all(models, weft_countof(models));
 }

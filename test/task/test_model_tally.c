@@ -88,20 +88,19 @@ static void waits_for_one(void)
 
 int main(void)
 {
-	static const char *const free_must[] = {"weft_tally_reached l", "weft_tally_add_core c",
-						"weft_tally_lock c", "weft_tally_unlock s", NULL};
-	struct model end = {"two add, one waits and frees",
-			    setup,
-			    {adds_first, adds_second, waits_and_frees},
-			    NULL,
-			    3};
-	struct model leave = {"one adds, one waits, one gives up",
-			      setup,
-			      {adds_first, waits_for_one, gives_up},
-			      NULL,
-			      2};
-	explore(&end);
-	explore_mutants(&end, free_must);
-	explore(&leave);
-	return 0;
+	static const struct model models[] = {
+		{"two add, one waits and frees",
+		 setup,
+		 {adds_first, adds_second, waits_and_frees},
+		 NULL,
+		 3,
+		 .must = {"weft_tally_reached l", "weft_tally_add_core c", "weft_tally_lock c",
+			  "weft_tally_unlock s"}},
+		{"one adds, one waits, one gives up",
+		 setup,
+		 {adds_first, waits_for_one, gives_up},
+		 NULL,
+		 2},
+	};
+	return explore_all(models, weft_countof(models));
 }

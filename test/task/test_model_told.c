@@ -94,14 +94,25 @@ static void looks_before_it_counts(void)
 
 int main(void)
 {
-	static const char *const must[] = {"weft_told_already l", "weft_told_woke x", NULL};
-	struct model good = {"two submit", setup, {looks, first, second}, NULL, 4};
-	struct model bad1 = {
-		"looks before it counts", setup, {looks_before_it_counts, first, second}, NULL, 4};
-	struct model bad2 = {"notes the wrong look", setup, {looks, notes_late, second}, NULL, 4};
-	explore(&good);
-	explore_mutants(&good, must);
-	explore_broken(&bad1);
-	explore_broken(&bad2);
-	return 0;
+	static const struct model models[] = {
+		{"two submit",
+		 setup,
+		 {looks, first, second},
+		 NULL,
+		 4,
+		 .must = {"weft_told_already l", "weft_told_woke x"}},
+		{"looks before it counts",
+		 setup,
+		 {looks_before_it_counts, first, second},
+		 NULL,
+		 4,
+		 .broken = true},
+		{"notes the wrong look",
+		 setup,
+		 {looks, notes_late, second},
+		 NULL,
+		 4,
+		 .broken = true},
+	};
+	return explore_all(models, weft_countof(models));
 }

@@ -142,16 +142,16 @@ static void works_late(void) /* reads the word after the look */
 
 int main(void)
 {
-	static const char *const must[] = {"weft_mpsc_pop c", "weft_mask_try_quiet c",
-					   "weft_mask_done x", NULL};
-	struct model good = {"urgent", setup, {works, submits, moves}, NULL, 2};
-	struct model bad1 = {"moved unseen", setup, {works, submits, moves_unseen}, NULL, 2};
-	struct model bad2 = {"word after the look", setup, {works_late, submits}, NULL, 4};
-	struct model bad3 = {"rings before it submits", setup, {works, rings_first}, NULL, 4};
-	explore(&good);
-	explore_mutants(&good, must);
-	explore_broken(&bad1);
-	explore_broken(&bad2);
-	explore_broken(&bad3);
-	return 0;
+	static const struct model models[] = {
+		{"urgent",
+		 setup,
+		 {works, submits, moves},
+		 NULL,
+		 2,
+		 .must = {"weft_mpsc_pop c", "weft_mask_try_quiet c", "weft_mask_done x"}},
+		{"moved unseen", setup, {works, submits, moves_unseen}, NULL, 2, .broken = true},
+		{"word after the look", setup, {works_late, submits}, NULL, 4, .broken = true},
+		{"rings before it submits", setup, {works, rings_first}, NULL, 4, .broken = true},
+	};
+	return explore_all(models, weft_countof(models));
 }

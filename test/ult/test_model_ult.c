@@ -18,12 +18,17 @@
 static struct weft_gate gate;
 static int claimed; /* what the gate protects */
 static _Atomic int x_step;
-static bool fence;
 
 static void gate_setup(void)
 {
-	gate = (struct weft_gate){.fence = fence};
+	gate = (struct weft_gate){.fence = false};
 	claimed = 0;
+}
+
+static void fence_setup(void)
+{
+	gate_setup();
+	gate.fence = true;
 }
 
 static void owner(void)
@@ -440,101 +445,90 @@ static void join_check(void)
 
 int main(void)
 {
-	static const char *const must_gate[] = {"weft_gate_leave s", "weft_gate_steal_end s",
-						"weft_gate_steal_begin l", NULL};
-	static const char *const must_fence[] = {"weft_gate_enter x", NULL};
-	static const char *const must_ready[] = {"weft_ready_signal_word x", "weft_ready_gather x",
-						 NULL};
-	static const char *const must_mail[] = {"weft_ready_signal c", "weft_ready_fetch l", NULL};
-	static const char *const must_park[] = {"weft_ult_park_commit c", "weft_ult_call c", NULL};
-	static const char *const must_token[] = {"weft_ult_token_commit c", "weft_ult_token_give c",
-						 NULL};
-	static const char *const must_join[] = {"weft_ult_over x", "weft_ult_ended l", NULL};
-	struct model at_gate = {"owner and thief", gate_setup, {owner, thief}, gate_check, 4};
-	struct model at_fence = {
-		"the same with a fence", gate_setup, {owner, thief}, gate_check, 4};
-	struct model hasty = {"a hasty thief", gate_setup, {owner, hasty_thief}, gate_check, 4};
-	struct model one_word = {"two signals of a word",
-				 ready_setup,
-				 {signals_first, signals_second, takes_both},
-				 NULL,
-				 2};
-	struct model mail = {"two signals by mail",
-			     ready_setup,
-			     {mails_first, mails_second, takes_both},
-			     NULL,
-			     2};
-	struct model two_chunks = {"two signals far apart",
-				   ready_setup,
-				   {signals_first, signals_far, takes_both},
-				   NULL,
-				   2};
-	struct model bad_signal = {"a signal without summary",
-				   ready_setup,
-				   {signals_first, signals_badly, takes_both},
-				   NULL,
-				   2};
-	struct model park = {
-		"park and unpark", park_setup, {parks, calls, runs_elsewhere}, park_check, 3};
-	struct model inside = {"park inside the gate",
-			       inside_setup,
-			       {parks_inside, calls, steals_it},
-			       inside_check,
-			       3};
-	struct model blind = {"park inside, and switch to oneself",
-			      inside_setup,
-			      {parks_blindly, calls, steals_it},
-			      inside_check,
-			      3};
-	struct model token = {"park for a token",
-			      park_setup,
-			      {parks_for_token, gives, runs_elsewhere},
-			      park_check,
-			      3};
-	struct model stale = {"a token and a late call",
-			      park_setup,
-			      {parks_for_token, gives, calls_late_wait},
-			      token_check,
-			      3};
-	struct model inner = {"a token in an inner wait",
-			      park_setup,
-			      {parks_alone, calls, gives_meanwhile},
-			      inner_check,
-			      3};
-	struct model late = {
-		"a token and a deadline", late_setup, {gives_in_time, time_passes}, late_check, 3};
-	struct model bad_park = {"called before stored",
-				 park_setup,
-				 {parks_badly, calls, runs_elsewhere},
-				 park_check,
-				 3};
-	struct model join = {"end and join", join_setup, {ends, joins}, join_check, 6};
-	struct model detach = {"end and detach", join_setup, {ends, detaches}, join_check, 6};
-
-	explore(&at_gate);
-	explore_mutants(&at_gate, must_gate);
-	explore_broken(&hasty);
-	fence = true;
-	explore(&at_fence);
-	explore_mutants(&at_fence, must_fence);
-	explore(&one_word);
-	explore_mutants(&one_word, must_ready);
-	explore(&mail);
-	explore_mutants(&mail, must_mail);
-	explore(&two_chunks);
-	explore_broken(&bad_signal);
-	explore(&park);
-	explore_mutants(&park, must_park);
-	explore(&inside);
-	explore_broken(&blind);
-	explore(&token);
-	explore_mutants(&token, must_token);
-	explore(&stale);
-	explore(&inner);
-	explore(&late);
-	explore_broken(&bad_park);
-	explore(&join);
-	explore_mutants(&join, must_join);
-	explore(&detach);
-	return 0;
+	static const struct model models[] = {
+		{"owner and thief",
+		 gate_setup,
+		 {owner, thief},
+		 gate_check,
+		 4,
+		 .must = {"weft_gate_leave s", "weft_gate_steal_end s", "weft_gate_steal_begin l"}},
+		{"a hasty thief", gate_setup, {owner, hasty_thief}, gate_check, 4, .broken = true},
+		{"the same with a fence",
+		 fence_setup,
+		 {owner, thief},
+		 gate_check,
+		 4,
+		 .must = {"weft_gate_enter x"}},
+		{"two signals of a word",
+		 ready_setup,
+		 {signals_first, signals_second, takes_both},
+		 NULL,
+		 2,
+		 .must = {"weft_ready_signal_word x", "weft_ready_gather x"}},
+		{"two signals by mail",
+		 ready_setup,
+		 {mails_first, mails_second, takes_both},
+		 NULL,
+		 2,
+		 .must = {"weft_ready_signal c", "weft_ready_fetch l"}},
+		{"two signals far apart",
+		 ready_setup,
+		 {signals_first, signals_far, takes_both},
+		 NULL,
+		 2},
+		{"a signal without summary",
+		 ready_setup,
+		 {signals_first, signals_badly, takes_both},
+		 NULL,
+		 2,
+		 .broken = true},
+		{"park and unpark",
+		 park_setup,
+		 {parks, calls, runs_elsewhere},
+		 park_check,
+		 3,
+		 .must = {"weft_ult_park_commit c", "weft_ult_call c"}},
+		{"park inside the gate",
+		 inside_setup,
+		 {parks_inside, calls, steals_it},
+		 inside_check,
+		 3},
+		{"park inside, and switch to oneself",
+		 inside_setup,
+		 {parks_blindly, calls, steals_it},
+		 inside_check,
+		 3,
+		 .broken = true},
+		{"park for a token",
+		 park_setup,
+		 {parks_for_token, gives, runs_elsewhere},
+		 park_check,
+		 3,
+		 .must = {"weft_ult_token_commit c", "weft_ult_token_give c"}},
+		{"a token and a late call",
+		 park_setup,
+		 {parks_for_token, gives, calls_late_wait},
+		 token_check,
+		 3},
+		{"a token in an inner wait",
+		 park_setup,
+		 {parks_alone, calls, gives_meanwhile},
+		 inner_check,
+		 3},
+		{"a token and a deadline", late_setup, {gives_in_time, time_passes}, late_check, 3},
+		{"called before stored",
+		 park_setup,
+		 {parks_badly, calls, runs_elsewhere},
+		 park_check,
+		 3,
+		 .broken = true},
+		{"end and join",
+		 join_setup,
+		 {ends, joins},
+		 join_check,
+		 6,
+		 .must = {"weft_ult_over x", "weft_ult_ended l"}},
+		{"end and detach", join_setup, {ends, detaches}, join_check, 6},
+	};
+	return explore_all(models, weft_countof(models));
 }

@@ -160,25 +160,34 @@ static void waits_badly(void)
 
 int main(void)
 {
-	static const char *const must[] = {"weft_completion_finish x", "weft_unpark x", NULL};
-	static const char *const must_poll[] = {"weft_completion_finish x",
-						"weft_completion_done l", NULL};
-	struct model one = {"one waiter", setup, {waits_alone, signals}, NULL, 6};
-	struct model poll = {"one poller", setup, {polls, signals}, NULL, 6};
-	struct model two = {"two waiters", setup, {waits, waits_too, signals}, NULL, 2};
-	struct model quit = {"one waits, one gives up", setup, {waits, gives_up, signals}, NULL, 3};
-	struct model both = {
-		"both of two", setup, {waits_for_both, signals, signals_other}, NULL, 3};
-	struct model bad1 = {"signal that does not look", setup, {waits, signals_badly}, NULL, 4};
-	struct model bad2 = {"wait that does not enlist", setup, {waits_badly, signals}, NULL, 4};
-	explore(&quit);
-	explore(&both);
-	explore(&two);
-	explore(&one);
-	explore_mutants(&one, must);
-	explore(&poll);
-	explore_mutants(&poll, must_poll);
-	explore_broken(&bad1);
-	explore_broken(&bad2);
-	return 0;
+	static const struct model models[] = {
+		{"one waits, one gives up", setup, {waits, gives_up, signals}, NULL, 3},
+		{"both of two", setup, {waits_for_both, signals, signals_other}, NULL, 3},
+		{"two waiters", setup, {waits, waits_too, signals}, NULL, 2},
+		{"one waiter",
+		 setup,
+		 {waits_alone, signals},
+		 NULL,
+		 6,
+		 .must = {"weft_completion_finish x", "weft_unpark x"}},
+		{"one poller",
+		 setup,
+		 {polls, signals},
+		 NULL,
+		 6,
+		 .must = {"weft_completion_finish x", "weft_completion_done l"}},
+		{"signal that does not look",
+		 setup,
+		 {waits, signals_badly},
+		 NULL,
+		 4,
+		 .broken = true},
+		{"wait that does not enlist",
+		 setup,
+		 {waits_badly, signals},
+		 NULL,
+		 4,
+		 .broken = true},
+	};
+	return explore_all(models, weft_countof(models));
 }
