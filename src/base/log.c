@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* log.c - formats a line and writes it at once. */
+#include "base/cancel.h"
 #include "base/log.h"
 
 #include <stdio.h>
@@ -36,7 +37,9 @@ static void write_line(const char *fmt, va_list ap)
 		m = 0;
 	n += m < room ? m : room - 1;
 	line[n++] = '\n';
+	int was = weft_cancel_off();
 	ssize_t done = write(STDERR_FILENO, line, (size_t)n);
+	weft_cancel_back(was);
 	(void)done; /* nowhere left to complain */
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cancel.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "coll/alg.h"
@@ -357,7 +358,9 @@ static void nap(void)
 {
 	struct timespec ts = {.tv_nsec = 1000000};
 	(void)weft_engine_poll();
+	int was = weft_cancel_off();
 	nanosleep(&ts, NULL);
+	weft_cancel_back(was);
 }
 
 /* Sleeps until the turn is over, or fails it. */

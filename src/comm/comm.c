@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
+#include "base/cancel.h"
 #include "base/settings.h"
 #include "boot/boot.h"
 #include "comm/comm_int.h"
@@ -323,7 +324,10 @@ static int rail_spin(void *arg, unsigned turns)
 static bool rail_rings(struct weft_rail *r)
 {
 	struct pollfd p = {.fd = r->driver->fd(r->net), .events = POLLIN};
-	return poll(&p, 1, 0) > 0;
+	int was = weft_cancel_off();
+	int n = poll(&p, 1, 0);
+	weft_cancel_back(was);
+	return n > 0;
 }
 
 static weft_err rail_arm(void *arg)
@@ -451,7 +455,9 @@ static void rest(void)
 {
 	struct timespec ts = {.tv_nsec = 50000};
 	sched_yield();
+	int was = weft_cancel_off();
 	nanosleep(&ts, NULL);
+	weft_cancel_back(was);
 }
 
 void weft_comm_stop(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bell.c - arming by membarrier, ringing by eventfd. */
+#include "base/cancel.h"
 #include "net/bell.h"
 
 #include <errno.h>
@@ -33,9 +34,11 @@ void weft_bell_ring(struct weft_bell *b, int fd)
 	if (!atomic_exchange_explicit(&b->x_armed, 0, memory_order_relaxed))
 		return;
 	weft_count(WEFT_CNT_DOORBELLS, 1);
+	int was = weft_cancel_off();
 	/* EAGAIN: the count is full, so the eventfd is readable already. */
 	while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
 		;
+	weft_cancel_back(was);
 }
 
 void weft_bell_arm(struct weft_bell *b, bool fence)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "net/bundle_int.h"
@@ -339,7 +340,7 @@ static void look(struct weft_bundle *b)
 	}
 }
 
-static int bundle_poll(struct weft_net *net)
+static int poll_all(struct weft_net *net)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	int n = 0;
@@ -361,6 +362,14 @@ static int bundle_poll(struct weft_net *net)
 			atomic_store_explicit(&b->x_quiet, !waits, memory_order_seq_cst);
 		}
 	}
+	return n;
+}
+
+static int bundle_poll(struct weft_net *net)
+{
+	int was = weft_cancel_off();
+	int n = poll_all(net);
+	weft_cancel_back(was);
 	return n;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hub.c - an epoll set with an eventfd and a timerfd in it. */
+#include "base/cancel.h"
 #include "net/hub.h"
 
 #include <errno.h>
@@ -75,23 +76,29 @@ void weft_hub_remove(struct weft_hub *hub, int fd)
 
 int weft_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max)
 {
+	int was = weft_cancel_off();
 	int n = epoll_wait(hub->epfd, ev, max, 0);
+	weft_cancel_back(was);
 	return n < 0 ? 0 : n; /* EINTR: the next round looks again */
 }
 
 void weft_hub_ring(struct weft_hub *hub)
 {
 	uint64_t one = 1;
+	int was = weft_cancel_off();
 	/* EAGAIN: the count is full, so it is readable already. */
 	while (write(hub->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
 		;
+	weft_cancel_back(was);
 }
 
 void weft_hub_quiet(struct weft_hub *hub)
 {
 	uint64_t count;
+	int was = weft_cancel_off();
 	while (read(hub->wake_fd, &count, sizeof count) < 0 && errno == EINTR)
 		;
+	weft_cancel_back(was);
 }
 
 void weft_hub_tick(struct weft_hub *hub, unsigned ms)
@@ -107,6 +114,8 @@ void weft_hub_tick(struct weft_hub *hub, unsigned ms)
 void weft_hub_ticked(struct weft_hub *hub)
 {
 	uint64_t count;
+	int was = weft_cancel_off();
 	while (read(hub->timer_fd, &count, sizeof count) < 0 && errno == EINTR)
 		;
+	weft_cancel_back(was);
 }

@@ -6,6 +6,7 @@
  * fields.  Peers are in ofi_peer.c, links that come back in ofi_epoch.c, transfers in ofi_out.c and
  * ofi_in.c, over the buffers of ofi_buf.c; libfabric itself is loaded by ofi_lib.c.
  */
+#include "base/cancel.h"
 #include "net/driver.h"
 #include "net/ofi.h"
 
@@ -175,15 +176,22 @@ static int poll_armed(struct weft_ofi *o)
 	return n;
 }
 
-static int ofi_poll(struct weft_net *net)
+static int look_for_all(struct weft_ofi *o)
 {
-	struct weft_ofi *o = (struct weft_ofi *)net;
 	bool found = false;
 	if (weft_unlikely(o->armed))
 		return poll_armed(o);
 	int n = poll_once(o, &found);
 	if (weft_unlikely(weft_hub_due(&o->hub, false)))
 		n += look(o);
+	return n;
+}
+
+static int ofi_poll(struct weft_net *net)
+{
+	int was = weft_cancel_off(); /* what a provider calls is its own affair */
+	int n = look_for_all((struct weft_ofi *)net);
+	weft_cancel_back(was);
 	return n;
 }
 

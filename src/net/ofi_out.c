@@ -8,6 +8,7 @@
 #if __has_include(<rdma/fabric.h>)
 
 #include <string.h>
+#include "base/cancel.h"
 #include "net/ring.h"
 
 static void nudge(struct weft_ofi *o)
@@ -77,7 +78,10 @@ enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
 	/* Relaxed: our own count, and the poller's that may be late. */
 	bool room = atomic_load_explicit(&p->x_under, memory_order_relaxed) < WEFT_OFI_SHARE &&
 		    !p->gone;
-	if (weft_likely(room && weft_ofi_send(o, peer, WEFT_OFI_PACKET, head, iov, n, len)))
+	int was = weft_cancel_off(); /* what a provider calls is its own affair */
+	bool sent = room && weft_ofi_send(o, peer, WEFT_OFI_PACKET, head, iov, n, len);
+	weft_cancel_back(was);
+	if (weft_likely(sent))
 		return WEFT_POST_DONE;
 	weft_ofi_set_blocked(o, p);
 	if (atomic_load_explicit(&p->x_state, memory_order_seq_cst) != WEFT_OFI_REACHED)

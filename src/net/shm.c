@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "net/forked.h"
@@ -283,7 +284,7 @@ static int scan_blocked(struct weft_shm *s)
 static int housekeep(struct weft_shm *s)
 {
 	struct epoll_event ev[32];
-	int n = 0;
+	int n = 0, was = weft_cancel_off();
 	int got = weft_hub_look(&s->hub, ev, weft_countof(ev));
 	s->lobby.upcalls = 0;
 	for (int i = 0; i < got; i++) {
@@ -307,6 +308,7 @@ static int housekeep(struct weft_shm *s)
 	}
 	weft_lobby_work(&s->lobby);
 	weft_hub_tick(&s->hub, weft_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
+	weft_cancel_back(was);
 	return n + s->lobby.upcalls;
 }
 
@@ -349,7 +351,9 @@ static int poll_armed(struct weft_shm *s)
 		n += weft_shm_link_take(s, k, TAKES_PER_LINK);
 	}
 	if (weft_lobby_wanted(&s->lobby)) {
+		int was = weft_cancel_off();
 		weft_lobby_work(&s->lobby);
+		weft_cancel_back(was);
 		n++;
 	}
 	return n + scan_blocked(s);

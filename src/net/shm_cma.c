@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "base/cancel.h"
 #include "base/log.h"
 #include "net/shm_int.h"
 
@@ -49,7 +50,9 @@ bool weft_shm_cma_probe(struct weft_shm *s, struct weft_shm_link *k, uint64_t re
 static bool still_there(const struct weft_shm_link *k)
 {
 	char c;
+	int was = weft_cancel_off();
 	ssize_t n = recv(k->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
+	weft_cancel_back(was);
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "net/forked.h"
@@ -341,7 +342,7 @@ static int housekeep(struct weft_tcp *t)
 	return t->lobby.upcalls;
 }
 
-static int tcp_poll(struct weft_net *net)
+static int poll_all(struct weft_net *net)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
 	int n = 0;
@@ -369,6 +370,14 @@ static int tcp_poll(struct weft_net *net)
 		n += look(t);
 	if (weft_unlikely(due))
 		n += housekeep(t);
+	return n;
+}
+
+static int tcp_poll(struct weft_net *net)
+{
+	int was = weft_cancel_off();
+	int n = poll_all(net);
+	weft_cancel_back(was);
 	return n;
 }
 

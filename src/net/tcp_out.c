@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/cancel.h"
 #include "base/counters.h"
 #include "net/ring.h"
 #include "net/tcp_int.h"
@@ -62,7 +63,9 @@ static ssize_t send_some(struct weft_tcp *t, struct weft_tcp_conn *c, struct iov
 {
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = n};
 	for (;;) {
+		int was = weft_cancel_off();
 		ssize_t done = sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+		weft_cancel_back(was);
 		if (done >= 0)
 			return done;
 		if (errno == EINTR)
@@ -333,7 +336,9 @@ static ssize_t send_flat(struct weft_tcp *t, struct weft_tcp_conn *c, const uint
 	memcpy(flat, frame, WEFT_TCP_FRAME);
 	if (len)
 		weft_ring_gather(flat + WEFT_TCP_FRAME, iov, n, len);
+	int was = weft_cancel_off();
 	ssize_t done = send(c->fd, flat, WEFT_TCP_FRAME + len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	weft_cancel_back(was);
 	if (weft_likely(done >= 0))
 		return done;
 	/* Any trouble: the long way knows what to do. */

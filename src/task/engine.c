@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* engine.c - starts and stops the engine, its switches, and one round of everything. */
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
@@ -124,8 +125,10 @@ void weft_engine_kick(struct weft_engine *e, enum weft_kick kick)
 		atomic_store_explicit(&e->x_kicked_ns, weft_clock_ns(), memory_order_relaxed);
 	if (kick == WEFT_KICK_SET) {
 		uint64_t one = 1;
+		int was = weft_cancel_off();
 		/* Never read: each write is an edge.  The counter would overflow after 2^64. */
 		ssize_t n = write(e->kick_fd, &one, sizeof one);
+		weft_cancel_back(was);
 		(void)n; /* EAGAIN: the counter is full, which is an edge that others made */
 	} else if (kick == WEFT_KICK_WATCHER) {
 		/* TELL -> watcher's futex.  The word's change, not the order, ends its sleep. */
@@ -154,6 +157,7 @@ bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 	struct epoll_event ev[8];
 	struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
 			      .tv_nsec = (long)(timeout_ns % 1000000000u)};
+	int was = weft_cancel_off(); /* he may hold the baton */
 	int n = epoll_pwait2(e->watch_fd, ev, 8, timeout_ns == WEFT_FOREVER ? NULL : &ts, NULL);
 	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
 		n = epoll_wait(e->watch_fd, ev, 8,
@@ -161,6 +165,7 @@ bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 			       : timeout_ns >= 3600000000000ull
 				       ? 3600000
 				       : (int)((timeout_ns + 999999) / 1000000));
+	weft_cancel_back(was);
 	bool rang = false;
 	weft_told_woke(&e->told);
 	for (int i = 0; i < n; i++) {
@@ -325,10 +330,12 @@ weft_err weft_engine_start(void)
 	struct weft_engine *e = &weft_engine;
 	if (atomic_load_explicit(&e->x_dead, memory_order_relaxed))
 		return WEFT_ERR_STATE;
+	int was = weft_cancel_off();
 	pthread_mutex_lock(&user_lock);
 	weft_err err = users ? WEFT_OK : start(e);
 	users += err == WEFT_OK;
 	pthread_mutex_unlock(&user_lock);
+	weft_cancel_back(was);
 	return err;
 }
 
@@ -337,10 +344,12 @@ void weft_engine_stop(void)
 	struct weft_engine *e = &weft_engine;
 	if (atomic_load_explicit(&e->x_dead, memory_order_relaxed))
 		return;
+	int was = weft_cancel_off();
 	pthread_mutex_lock(&user_lock);
 	if (users && --users == 0)
 		stop(e);
 	pthread_mutex_unlock(&user_lock);
+	weft_cancel_back(was);
 }
 
 /* ---- switches ---------------------------------------------------------------------------------

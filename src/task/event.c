@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* event.c - requests of a source: posting, the look that finds what is there, arming, the choice.
  */
+#include "base/cancel.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "task/event_int.h"
@@ -231,7 +232,10 @@ int weft_events_harvest(struct weft_events *es)
 
 static int events_poll(void *arg)
 {
-	return weft_events_harvest(arg);
+	int was = weft_cancel_off(); /* the callbacks may read or write */
+	int found = weft_events_harvest(arg);
+	weft_cancel_back(was);
+	return found;
 }
 
 static weft_err events_arm(void *arg)

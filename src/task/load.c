@@ -4,6 +4,7 @@
  *
  * Each number is looked up at most every so often, by whoever asks then; between it is a load.
  */
+#include "base/cancel.h"
 #include "base/base.h"
 #include "task/load.h"
 
@@ -38,11 +39,12 @@ static int look_up(struct known *k, uint64_t ns, int (*read_it)(void))
 /* The file's beginning as a string; false: it cannot be read. */
 static bool slurp(const char *path, char *text, size_t room)
 {
+	int was = weft_cancel_off();
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ssize_t n = read(fd, text, room - 1);
-	close(fd);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, room - 1);
+	if (fd >= 0)
+		close(fd);
+	weft_cancel_back(was);
 	text[n > 0 ? n : 0] = 0;
 	return n > 0;
 }

@@ -8,6 +8,7 @@
  * baton, or submits a task, while the watcher is off looks at it.
  */
 #include <weft/pollable.h>
+#include "base/cancel.h"
 #include "base/log.h"
 #include "task/engine_int.h"
 
@@ -29,7 +30,9 @@ void weft_outside_ring(struct weft_engine *e)
 	/* TOLD -> arm.  One of several who find something writes. */
 	if (!atomic_exchange_explicit(&e->baton.x_outside, false, memory_order_seq_cst))
 		return;
+	int was = weft_cancel_off();
 	ssize_t n = write(out.note_fd, &one, sizeof one);
+	weft_cancel_back(was);
 	(void)n; /* EAGAIN: readable as well */
 }
 
@@ -67,7 +70,9 @@ int weft_engine_fd(void)
 static void drain_locked(struct weft_engine *e)
 {
 	uint64_t count;
+	int was = weft_cancel_off();
 	ssize_t n = read(out.note_fd, &count, sizeof count);
+	weft_cancel_back(was);
 	(void)n; /* EAGAIN: not written */
 	if (out.watching)
 		weft_engine_watch(e, 0);

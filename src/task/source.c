@@ -6,6 +6,7 @@
  * looks.  An event sets its period to 1; an event elsewhere doubles it, up to what its measured
  * cost allows.  Before anybody sleeps every source is looked at.
  */
+#include "base/cancel.h"
 #include "base/log.h"
 #include "task/engine_int.h"
 
@@ -204,6 +205,7 @@ weft_err weft_sources_arm(struct weft_engine *e)
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
 	weft_err err = WEFT_OK;
 	weft_count(WEFT_CNT_ARMS, 1);
+	int was = weft_cancel_off(); /* who arms holds the baton */
 	atomic_store_explicit(&e->x_disarm_left, false, memory_order_relaxed);
 	/* Said first: a bell that rings from now on takes it back. */
 	atomic_store_explicit(&e->baton.x_armed, true, memory_order_seq_cst);
@@ -219,6 +221,7 @@ weft_err weft_sources_arm(struct weft_engine *e)
 	}
 	if (err)
 		weft_sources_disarm(e);
+	weft_cancel_back(was);
 	return err;
 }
 
@@ -226,6 +229,7 @@ void weft_sources_disarm(struct weft_engine *e)
 {
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
 	bool left = false;
+	int was = weft_cancel_off();
 	atomic_store_explicit(&e->baton.x_armed, false, memory_order_relaxed);
 	for (uint32_t i = 0; i < n; i++) {
 		struct weft_slot *s = &e->slot[i];
@@ -239,6 +243,7 @@ void weft_sources_disarm(struct weft_engine *e)
 	}
 	/* Relaxed: only the holder of the baton acts on it. */
 	atomic_store_explicit(&e->x_disarm_left, left, memory_order_relaxed);
+	weft_cancel_back(was);
 }
 
 /* ---- coming and going ------------------------------------------------------------------------ */

@@ -11,6 +11,7 @@
  * worker, without other work, waits here in its place for "one of mine is ready"
  * (weft_engine_idle).
  */
+#include "base/cancel.h"
 #include "base/log.h"
 #include "task/engine_int.h"
 #include "wait/foreign.h"
@@ -126,7 +127,9 @@ static void parked_remove(struct weft_engine *e, struct weft_parked *me)
 /* Without memory for a parker: a nap instead. */
 static void nap(void)
 {
+	int was = weft_cancel_off();
 	usleep(50);
+	weft_cancel_back(was);
 }
 
 /* The baton is somebody else's: sleep until woken, unless it comes free at this moment. */

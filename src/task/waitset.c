@@ -7,6 +7,7 @@
  * The waker's last access to an entry is that push; after the pop it is ours alone.
  */
 #include <weft/pollable.h>
+#include "base/cancel.h"
 #include "base/log.h"
 #include "task/engine_int.h"
 #include "task/event_int.h"
@@ -48,7 +49,9 @@ static void wake(struct weft_parker *p)
 		       &en->ready); /* READY -> take; seq_cst, before our look at armed */
 	if (atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst)) {
 		uint64_t one = 1;
+		int was = weft_cancel_off();
 		ssize_t n = write(s->bell_fd, &one, sizeof one);
+		weft_cancel_back(was);
 		(void)n; /* EAGAIN: readable as well */
 	}
 	/* GONE -> destroy. */
@@ -160,7 +163,9 @@ static weft_err join_engine(struct weft_waitset *s, bool on)
 weft_err weft_waitset_arm(struct weft_waitset *s)
 {
 	uint64_t count;
+	int was = weft_cancel_off();
 	ssize_t n = read(s->bell_fd, &count, sizeof count);
+	weft_cancel_back(was);
 	(void)n; /* EAGAIN: it was not rung */
 	/* ARMED -> wake.  seq_cst: comes before our look. */
 	atomic_exchange_explicit(&s->x_armed, true, memory_order_seq_cst);
