@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <weft/policy.h>
 #include "base/base.h"
 #include "base/counters.h"
 #include "queue/list.h"
@@ -227,11 +228,18 @@ void weft_engine_threads_init(void);
 weft_err weft_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg);
 bool weft_engine_thread_settle(const char *name); /* true: the slice is honoured */
 
+/* policy.c: what the program or the default says. */
+struct weft_wait_plan weft_policy_ask_wait(const struct weft_wait_load *load);
+bool weft_policy_has_source(void);
+enum weft_events_method weft_policy_ask_source(const char *name,
+					       const struct weft_events_load *load);
+
 /* spin.c; site: where in the code the wait is, any address that stays the same */
-uint64_t weft_spin_cycles(const void *site);  /* how long this wait may poll before it sleeps */
-uint64_t weft_spin_site_ns(const void *site); /* what was learned there */
-bool weft_spin_wanted(void);                  /* waiters do poll before they sleep */
-bool weft_spin_yields(void); /* others need the core meanwhile: yield between rounds */
+struct weft_wait_plan weft_spin_plan(const void *site); /* how this wait polls before it sleeps */
+uint64_t weft_spin_site_ns(const void *site);           /* what was learned there */
+uint64_t weft_spin_cycles(uint64_t ns);
+bool weft_spin_wanted(void);  /* waiters do poll before they sleep */
+bool weft_spin_crowded(void); /* fewer cores than ranks: no look lasts longer than it must */
 void weft_spin_slept(const void *site, uint64_t ns); /* it spun in vain, then slept for ns */
 void weft_spin_paid(const void *site);               /* it ended while spinning */
 void weft_spin_gap(uint64_t cycles); /* a round took that long: were we preempted? */

@@ -134,17 +134,21 @@ static bool take_in(struct weft_events *es)
 /* ---- which method ------------------------------------------------------------------------------
  */
 
-/* Polling is for free while somebody polls anyway on a core that nobody else wants. */
-static enum weft_events_method by_load(const struct weft_events_load *load)
+/* The source's own choice, or the program's for all sources; AUTO: neither says anything. */
+static enum weft_events_method ask(const struct weft_events *es,
+				   const struct weft_events_load *load)
 {
-	return load->polled && load->running <= load->cores ? WEFT_EVENTS_POLL : WEFT_EVENTS_BLOCK;
+	return es->ops.choose ? es->ops.choose(es->arg, load)
+			      : weft_policy_ask_source(es->source.name, load);
 }
 
 static enum weft_events_method choose(struct weft_events *es)
 {
+	es->chosen = false;
 	if (es->ops.flags & WEFT_EVENTS_RARE && (es->ops.has_fd || es->blocker))
 		return WEFT_EVENTS_BLOCK;
-	if (!es->ops.choose && (es->ops.method != WEFT_EVENTS_AUTO || !es->blocker))
+	if (!es->ops.choose &&
+	    (es->ops.method != WEFT_EVENTS_AUTO || (!es->blocker && !weft_policy_has_source())))
 		return es->ops.method;
 	struct weft_events_load load = {
 		.cores = weft_load_cpus(),
@@ -154,9 +158,9 @@ static enum weft_events_method choose(struct weft_events *es)
 			  WEFT_BATON_HELD,
 		.requests = es->count,
 	};
-	enum weft_events_method m =
-		es->ops.choose ? es->ops.choose(es->arg, &load) : WEFT_EVENTS_AUTO;
-	return m == WEFT_EVENTS_AUTO && es->blocker ? by_load(&load) : m;
+	enum weft_events_method m = ask(es, &load);
+	es->chosen = m != WEFT_EVENTS_AUTO;
+	return m == WEFT_EVENTS_AUTO && es->blocker ? weft_policy_source(&load) : m;
 }
 
 static void choose_again(struct weft_events *es, bool fresh)
@@ -244,7 +248,7 @@ static weft_err events_arm(void *arg)
 	take_in(es);
 	choose_again(es, true);
 	/* Somebody may have polled till now: he will not any more. */
-	if (es->now == WEFT_EVENTS_POLL && es->blocker && !es->ops.choose &&
+	if (es->now == WEFT_EVENTS_POLL && es->blocker && !es->chosen &&
 	    es->ops.method == WEFT_EVENTS_AUTO)
 		es->now = WEFT_EVENTS_BLOCK;
 	weft_err err = make_armed(es);

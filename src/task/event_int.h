@@ -66,6 +66,7 @@ struct weft_events {
 	struct weft_link *cursor;     /* M: what weft_events_next returns */
 	size_t count;                 /* M: in pending */
 	enum weft_events_method now;  /* M: as chosen last */
+	bool chosen;                  /* M: by the source or the program, not by default */
 	unsigned looks;               /* M */
 	bool retry;                   /* M: arming did not succeed: the timer shall look */
 	bool closed;                  /* M */

@@ -9,11 +9,14 @@
  * the longest spin means that spinning would have caught it; a long one means that the spin was
  * wasted.  When both sides of an exchange sleep, each waits for the other's wake-up too: the
  * longest spin must outlast two of them, or a pair that once began to sleep would find every wait
- * too long to spin, for ever. With more ranks than cores a waiter yields between its rounds, so
- * that whoever it waits for can run; the same time bounds it.  A sleep and a wake-up there cost
- * each side several system calls (arming, doorbell, epoll), a yield one.  When rounds show that we
- * were preempted, by threads that we know nothing of, a spin lasts no longer than the sleep it may
- * spare costs: it is then never worse than twice the better choice.
+ * too long to spin, for ever.
+ *
+ * Where cores are short nobody spins (policy.c decides, or the program).  With more ranks than
+ * cores a waiter hands the core over after each look, so that whoever it waits for can run; it
+ * stops when nobody takes it, and after the learned time.  A sleep and a wake-up there cost each
+ * side several system calls (arming, doorbell, epoll), a yield one.  When rounds show that
+ * strangers took our core, or the control group gives less than a core per rank, it sleeps at once:
+ * what it would burn is taken from whom it waits for.
  */
 #include "base/log.h"
 #include "base/settings.h"
@@ -21,12 +24,12 @@
 #include "task/load.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define SPIN_MAX_NS 200000u    /* two wake-ups of a guest's idle core: the peer's and then ours */
 #define SPIN_MIN_NS 4000u      /* below a futex wake-up (4.7 us) a spin cannot win anything */
-#define SPIN_CROWDED_NS 50000u /* at most, when others want our core: about what sleeping costs */
-#define GAP_US 400             /* a round that took this long was preempted */
+#define GAP_US 400             /* a round that took this long was preempted, or the host's */
 #define PRESSED_NS 2000000000u /* so long after a gap the kernel's pressure counts */
 #define CROWDED_NS 50000000u   /* how long a suspicion lasts; then spin again and see */
 #define SITE_BITS 6            /* a program waits in a dozen places or two */
@@ -35,7 +38,7 @@
 static _Atomic uint32_t x_spin_ns = SPIN_MAX_NS; /* all places together: for who does not learn */
 static _Atomic uint32_t x_site_ns[SITES];        /* 0: nothing learned there yet */
 static _Atomic int64_t x_given_us = -1;
-static _Atomic bool x_short_quota; /* the control group gives less than a core per rank */
+static _Atomic int x_quota; /* cores that the control group gives; 0: no limit */
 static _Atomic int x_ranks = 1, x_cpus = 0;
 static _Atomic uint64_t x_crowded_until, x_last_gap;
 static _Atomic uint64_t x_per_us = 1;
@@ -66,11 +69,7 @@ static int shared_cpus(void)
 
 static void note_quota(void)
 {
-	int quota = weft_load_quota();
-	atomic_store_explicit(&x_short_quota,
-			      quota > 0 &&
-				      quota < atomic_load_explicit(&x_ranks, memory_order_relaxed),
-			      memory_order_relaxed);
+	atomic_store_explicit(&x_quota, weft_load_quota(), memory_order_relaxed);
 }
 
 void weft_spin_init(void)
@@ -96,16 +95,17 @@ void weft_engine_set_local_ranks(int ranks, int cpus)
 	weft_idle_size(ranks, atomic_load_explicit(&x_cpus, memory_order_relaxed));
 }
 
-/* More ranks than cores: whom we wait for may need our core to answer. */
-static bool oversubscribed(void)
+bool weft_spin_crowded(void)
 {
-	return atomic_load_explicit(&x_ranks, memory_order_relaxed) >
-		       atomic_load_explicit(&x_cpus, memory_order_relaxed) ||
-	       atomic_load_explicit(&x_short_quota, memory_order_relaxed);
+	int ranks = atomic_load_explicit(&x_ranks, memory_order_relaxed);
+	int quota = atomic_load_explicit(&x_quota, memory_order_relaxed);
+	return atomic_load_explicit(&x_given_us, memory_order_relaxed) < 0 &&
+	       (ranks > atomic_load_explicit(&x_cpus, memory_order_relaxed) ||
+		(quota && quota < ranks));
 }
 
 /* Somebody took our core while we spun. */
-static bool crowded(void)
+static bool preempted(void)
 {
 	uint64_t until = atomic_load_explicit(&x_crowded_until, memory_order_relaxed);
 	if (!until)
@@ -137,34 +137,39 @@ bool weft_spin_wanted(void)
 	return atomic_load_explicit(&x_given_us, memory_order_relaxed) != 0;
 }
 
-static uint64_t cycles_of(_Atomic uint32_t *slot)
+static struct weft_wait_plan plan_for(const void *site, _Atomic uint32_t *slot)
 {
-	uint64_t per_us = atomic_load_explicit(&x_per_us, memory_order_relaxed);
 	int64_t given = atomic_load_explicit(&x_given_us, memory_order_relaxed);
 	if (given >= 0)
-		return (uint64_t)given * per_us;
-	uint64_t ns = learned(slot);
-	if (ns > SPIN_CROWDED_NS && crowded())
-		ns = SPIN_CROWDED_NS;
-	return ns * per_us / 1000;
+		return (struct weft_wait_plan){.ns = (uint64_t)given * 1000};
+	struct weft_wait_load load = {
+		.site = site,
+		.learned_ns = learned(slot),
+		.ranks = atomic_load_explicit(&x_ranks, memory_order_relaxed),
+		.cores = atomic_load_explicit(&x_cpus, memory_order_relaxed),
+		.quota = atomic_load_explicit(&x_quota, memory_order_relaxed),
+		.preempted = preempted(),
+	};
+	return weft_policy_ask_wait(&load);
 }
 
-uint64_t weft_spin_cycles(const void *site)
+struct weft_wait_plan weft_spin_plan(const void *site)
 {
-	return cycles_of(slot_of(site));
+	return plan_for(site, slot_of(site));
 }
 
-bool weft_spin_yields(void)
+uint64_t weft_spin_cycles(uint64_t ns)
 {
-	return atomic_load_explicit(&x_given_us, memory_order_relaxed) < 0 && oversubscribed();
+	return ns * atomic_load_explicit(&x_per_us, memory_order_relaxed) / 1000;
 }
 
 uint64_t weft_engine_patience(bool *yield_p)
 {
 	const struct weft_parker *p = weft_parker_self();
-	*yield_p = weft_spin_yields();
+	struct weft_wait_plan plan = plan_for(NULL, &x_spin_ns);
+	*yield_p = plan.yield;
 	/* A user-level thread shall not keep its worker: others of it can run. */
-	return p && !weft_parker_is_thread(p) ? 0 : cycles_of(&x_spin_ns);
+	return p && !weft_parker_is_thread(p) ? 0 : weft_spin_cycles(plan.ns);
 }
 
 static void after_sleep(_Atomic uint32_t *slot, uint64_t ns)
@@ -198,12 +203,27 @@ void weft_spin_paid(const void *site)
 	after_spin(&x_spin_ns);
 }
 
+/* Has the kernel taken a core from this thread since it asked last? */
+static bool switched_away(void)
+{
+	static _Thread_local long before = -1;
+	struct rusage now;
+	if (getrusage(RUSAGE_THREAD, &now))
+		return true;
+	bool moved = now.ru_nivcsw != before;
+	before = now.ru_nivcsw;
+	return moved;
+}
+
 void weft_spin_gap(uint64_t cycles)
 {
 	if (cycles < GAP_US * atomic_load_explicit(&x_per_us, memory_order_relaxed))
 		return;
-	/* One gap may be the host's; two within a short time are neighbours. */
+	/* One gap may be the host's, which does not count as a switch; two of ours within a short
+	 * time are neighbours. */
 	uint64_t now = weft_clock_ns();
+	if (!switched_away())
+		return;
 	uint64_t last = atomic_exchange_explicit(&x_last_gap, now, memory_order_relaxed);
 	if (last && now - last < CROWDED_NS / 2)
 		atomic_store_explicit(&x_crowded_until, now + CROWDED_NS, memory_order_relaxed);
@@ -238,12 +258,13 @@ void weft_spin_describe(FILE *out)
 	}
 	uint32_t least, most;
 	unsigned n = range_of(&least, &most);
+	struct weft_wait_plan plan = plan_for(NULL, &x_spin_ns);
 	fprintf(out, "  waiters %s %u to %u us before they sleep (learned at %u place%s)",
-		oversubscribed() ? "yield" : "spin", least / 1000, most / 1000, n,
-		n == 1 ? "" : "s");
-	if (oversubscribed())
-		fprintf(out, ": %d ranks on %d cores",
+		plan.yield ? "yield" : "spin", least / 1000, most / 1000, n, n == 1 ? "" : "s");
+	if (weft_spin_crowded())
+		fprintf(out, ": %d ranks on %d cores, quota %d",
 			atomic_load_explicit(&x_ranks, memory_order_relaxed),
-			atomic_load_explicit(&x_cpus, memory_order_relaxed));
-	fputc('\n', out);
+			atomic_load_explicit(&x_cpus, memory_order_relaxed),
+			atomic_load_explicit(&x_quota, memory_order_relaxed));
+	fprintf(out, "%s\n", plan.ns ? "" : "; at this moment they sleep at once");
 }

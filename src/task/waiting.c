@@ -283,8 +283,12 @@ static void disarm_if_needed(struct weft_engine *e)
 
 enum spin_verdict { SPIN_ON, SPIN_OVER };
 
+#define UNTAKEN_NS 1000 /* a look and a yield: shorter, nobody else ran meanwhile */
+#define UNTAKEN_MAX 64  /* so often in a row nobody wants our core: about what sleeping costs */
+
 struct spin {
-	uint64_t begun, last, budget; /* cycles */
+	uint64_t begun, last, budget, untaken_cycles; /* cycles */
+	unsigned untaken;                             /* yields in a row that nobody took */
 	bool started, yields;
 };
 
@@ -302,6 +306,14 @@ static void give_way(struct weft_engine *e)
 	sched_yield();
 }
 
+static void spin_begin(struct spin *s, struct weft_wait_plan plan)
+{
+	s->budget = weft_spin_cycles(plan.ns);
+	s->yields = plan.yield;
+	s->untaken = 0;
+	s->untaken_cycles = weft_spin_cycles(UNTAKEN_NS);
+}
+
 /* After a fruitless round: go on polling, or sleep? */
 static enum spin_verdict spin_next(struct weft_engine *e, const struct wait_call *w, struct spin *s,
 				   unsigned round)
@@ -310,16 +322,16 @@ static enum spin_verdict spin_next(struct weft_engine *e, const struct wait_call
 	if (!s->started) {
 		s->started = true;
 		s->begun = s->last = weft_cycles();
-		s->budget = weft_spin_cycles(w->site);
-		s->yields = weft_spin_yields();
+		spin_begin(s, weft_spin_plan(w->site));
 	}
 	if (!s->budget)
 		return SPIN_OVER;
 	if (s->yields || (round & CHECK_MASK) == 0) {
 		uint64_t now = weft_cycles();
 		weft_spin_gap(now - s->last);
+		s->untaken = now - s->last < s->untaken_cycles ? s->untaken + 1 : 0;
 		s->last = now;
-		if (now - s->begun > s->budget)
+		if (now - s->begun > s->budget || (s->yields && s->untaken > UNTAKEN_MAX))
 			return SPIN_OVER;
 		/* We shall poll for a while: no doorbells, please. */
 		disarm_if_needed(e);
@@ -364,7 +376,7 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 		weft_wake_batch_self = &w->batch;
 	}
 	w->held = false;
-	enum weft_round_kind kind = weft_spin_yields() ? WEFT_ROUND_QUICK : WEFT_ROUND_SPIN;
+	enum weft_round_kind kind = weft_spin_crowded() ? WEFT_ROUND_QUICK : WEFT_ROUND_SPIN;
 	unsigned rounds = 1;
 	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
 		int found = round_once(e, kind);
@@ -667,7 +679,7 @@ static __attribute__((noinline)) void wait_on(struct weft_completion *c, struct 
  */
 static inline bool look_first(struct weft_engine *e, struct wait_call *w, struct weft_completion *c)
 {
-	(void)round_once(e, weft_spin_yields() ? WEFT_ROUND_QUICK : WEFT_ROUND_WAIT);
+	(void)round_once(e, weft_spin_crowded() ? WEFT_ROUND_QUICK : WEFT_ROUND_WAIT);
 	if (weft_unlikely(!weft_completion_done(c)))
 		return false;
 	weft_engine_kick(e, weft_baton_leave(&e->baton));

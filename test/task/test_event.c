@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
+#include <weft/policy.h>
 #include <weft/source.h>
 #include "base/counters.h"
 #include "base/settings.h"
@@ -244,6 +245,49 @@ static void choice_is_the_callers(void)
 	CHECK_EQ(weft_events_close(es), WEFT_OK);
 }
 
+static enum weft_events_method choose_for_all(void *arg, const char *name,
+					      const struct weft_events_load *load)
+{
+	CHECK(arg == &x_asked);
+	CHECK_EQ(strcmp(name, "device"), 0);
+	return choose(arg, load);
+}
+
+/* The same for a source that says nothing, by the program's policy; AUTO: the default's. */
+static void choice_is_the_programs(void)
+{
+	static const struct weft_policy program = {.source = choose_for_all, .arg = &x_asked};
+	struct device d;
+	struct weft_events *es;
+	struct weft_events_ops ops = {.name = "device",
+				      .poll_group = device_poll_group,
+				      .block_group = device_block_group,
+				      .unblock = device_unblock};
+	struct wish w;
+	weft_policy_set(&program);
+	device_init(&d);
+	CHECK_EQ(weft_events_open(&ops, &d, &es), WEFT_OK);
+	atomic_store(&x_asked, 0);
+	atomic_store(&x_answer, WEFT_EVENTS_POLL);
+	wish_init(&w, 1, 0);
+	CHECK_EQ(weft_event_post(es, &w.ev), WEFT_OK);
+	CHECK_EQ(weft_event_wait(&w.ev, 3000000), WEFT_ERR_TIMEOUT);
+	CHECK_EQ(atomic_load(&d.x_blocks), 0);
+	CHECK(atomic_load(&x_asked) > 0);
+	atomic_store(&d.x_clock, 1);
+	CHECK_EQ(weft_event_wait(&w.ev, WEFT_FOREVER), WEFT_OK);
+	atomic_store(&x_answer, WEFT_EVENTS_AUTO);
+	wish_init(&w, 2, 0);
+	CHECK_EQ(weft_event_post(es, &w.ev), WEFT_OK);
+	while (!atomic_load(&d.x_blocks)) /* ends: nobody polls, so the default blocks */
+		sched_yield();
+	tick(&d, 2);
+	while (!weft_event_done(&w.ev))
+		sched_yield();
+	CHECK_EQ(weft_events_close(es), WEFT_OK);
+	weft_policy_set(NULL);
+}
+
 static bool again(struct weft_event *ev)
 {
 	struct wish *w = (struct wish *)ev;
@@ -346,6 +390,7 @@ int main(void)
 		blocking_calls_serve(false);
 		blocking_calls_serve(true);
 		choice_is_the_callers();
+		choice_is_the_programs();
 		crowds();
 	}
 	refuses_nonsense();
