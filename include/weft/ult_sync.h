@@ -8,7 +8,9 @@
  * Owner     the memory is yours; it moves nowhere while in use.  All zero bytes, or the macro, is
  *           an object ready for use (a barrier needs its count).
  * Order     what was written before unlock, signal, post is visible to who gets through.
- * Fairness  first come, first served; an unlocked mutex that has waiters belongs to the first.
+ * Fairness  first come, first served.  A mutex calls its first waiter when it is unlocked, and lets
+ *           whoever comes first have it until that one comes; at most 64 times: then it hands
+ *           itself over.
  * Timed     _for: relative nanoseconds; WEFT_ERR_TIMEOUT.
  * Errors    WEFT_ERR_STATE: not the owner.  WEFT_ERR_DEADLOCK: it is yours already.
  *           WEFT_ERR_NOMEM: no memory to wait with.

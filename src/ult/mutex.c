@@ -1,105 +1,77 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * mutex.c - mutexes and conditions.
- *
- * A mutex's word is 0, or its owner's parker, with bit 0 when others wait; the bit is set and
- * cleared under the queue's lock.  Unlock with waiters hands the mutex to the first of them.
- */
+/* mutex.c - mutexes (mutex.h), conditions, barriers. */
+#include "ult/mutex.h"
 #include "base/log.h"
-#include "ult/waiters.h"
+#include "ult/ult_int.h"
 
-#define WAITED ((uintptr_t)1)
-
-static uintptr_t me(void)
+/* The caller's parker, without a call where the caller is a user-level thread. */
+static inline struct weft_parker *me(void)
 {
-	return (uintptr_t)weft_parker_self();
+	struct weft_ult_worker *w = weft_ult_worker_here();
+	return w && w->current && !w->on_own_stack ? &w->current->parker : weft_parker_self();
+}
+
+bool weft_ult_may_run_elsewhere(const struct weft_parker *p)
+{
+	struct weft_ult_worker *w = weft_ult_worker_here();
+	if (p->ops != &weft_ult_parker_ops)
+		return true;
+	/* Its home does not say where it runs, but where it most often does. */
+	const struct weft_ult *t = weft_container_of(p, const struct weft_ult, parker);
+	/* Relaxed: a hint. */
+	return t->home != w && !(atomic_load_explicit(&p->x_word, memory_order_relaxed) &
+				 (WEFT_ULT_PARKED | WEFT_ULT_WAITS_TOKEN));
 }
 
 weft_err weft_ult_mutex_try(weft_ult_mutex *m)
 {
-	uintptr_t free = 0, self = me();
+	struct weft_parker *self = me();
 	if (!self)
 		return WEFT_ERR_NOMEM;
-	/* LOCK <- UNLOCK.  Carries: what the mutex protects. */
-	return atomic_compare_exchange_strong_explicit(WEFT_SHAREDPTR(m->owner), &free, self,
-						       memory_order_acquire, memory_order_relaxed)
-		       ? WEFT_OK
-		       : WEFT_AGAIN;
+	return weft_mutex_take(m, self) ? WEFT_OK : WEFT_AGAIN;
 }
 
-/* Under the queue's lock: takes m, or notes that somebody waits.  True: taken. */
-static bool take_or_mark_locked(weft_ult_mutex *m, uintptr_t self)
+static __attribute__((noinline)) weft_err lock_slow(weft_ult_mutex *m, struct weft_parker *self,
+						    uint64_t deadline_ns)
 {
-	_Atomic uintptr_t *word = WEFT_SHAREDPTR(m->owner);
-	uintptr_t seen = atomic_load_explicit(word, memory_order_relaxed);
-	for (;;) { /* ends: each retry follows somebody's success */
-		uintptr_t want = seen ? seen | WAITED : self;
-		/* LOCK <- UNLOCK. */
-		if (seen == want ||
-		    atomic_compare_exchange_weak_explicit(word, &seen, want, memory_order_acquire,
-							  memory_order_relaxed))
-			return !seen;
-	}
-}
-
-static __attribute__((noinline)) weft_err lock_slow(weft_ult_mutex *m, uint64_t deadline_ns)
-{
-	struct weft_ult_node n;
-	weft_err err = weft_waiters_node(&n, 0);
-	if (err)
-		return err;
 	/* Relaxed: only our own name matters, and only we write that. */
-	if ((atomic_load_explicit(WEFT_SHAREDPTR(m->owner), memory_order_relaxed) & ~WAITED) ==
-	    (uintptr_t)n.parker) {
+	if (weft_mutex_owner(
+		    atomic_load_explicit(WEFT_SHAREDPTR(m->owner), memory_order_relaxed)) == self) {
 		weft_error("a thread locks mutex %p, which it holds", (void *)m);
 		return WEFT_ERR_DEADLOCK;
 	}
-	weft_waiters_lock(&m->waiters);
-	bool taken = take_or_mark_locked(m, (uintptr_t)n.parker);
-	if (!taken)
-		weft_waiters_push_locked(&m->waiters, &n);
-	weft_waiters_unlock(&m->waiters);
-	return taken ? WEFT_OK : weft_waiters_sleep(&m->waiters, &n, deadline_ns, "mutex", m);
+	if (weft_mutex_look(m, self))
+		return WEFT_OK;
+	struct weft_ult_node n;
+	weft_err err = weft_waiters_node(&n, 0);
+	return err ? err : weft_mutex_wait(m, &n, deadline_ns);
 }
 
 weft_err weft_ult_mutex_lock(weft_ult_mutex *m)
 {
-	weft_err err = weft_ult_mutex_try(m);
-	return weft_likely(err != WEFT_AGAIN) ? err : lock_slow(m, WEFT_NEVER);
+	struct weft_parker *self = me();
+	if (weft_unlikely(!self))
+		return WEFT_ERR_NOMEM;
+	return weft_likely(weft_mutex_take(m, self)) ? WEFT_OK : lock_slow(m, self, WEFT_NEVER);
 }
 
 weft_err weft_ult_mutex_lock_for(weft_ult_mutex *m, uint64_t ns)
 {
-	weft_err err = weft_ult_mutex_try(m);
-	return err != WEFT_AGAIN ? err : lock_slow(m, weft_waiters_deadline(ns));
-}
-
-static __attribute__((noinline)) weft_err unlock_slow(weft_ult_mutex *m)
-{
-	weft_waiters_lock(&m->waiters);
-	struct weft_ult_node *n = weft_waiters_pop_locked(&m->waiters);
-	uintptr_t next = n ? (uintptr_t)n->parker | (m->waiters.first ? WAITED : 0) : 0;
-	/* UNLOCK -> LOCK. */
-	atomic_store_explicit(WEFT_SHAREDPTR(m->owner), next, memory_order_release);
-	weft_waiters_unlock(&m->waiters);
-	if (n)
-		weft_waiters_let_go(n);
-	return WEFT_OK;
+	struct weft_parker *self = me();
+	if (!self)
+		return WEFT_ERR_NOMEM;
+	return weft_mutex_take(m, self) ? WEFT_OK : lock_slow(m, self, weft_waiters_deadline(ns));
 }
 
 weft_err weft_ult_mutex_unlock(weft_ult_mutex *m)
 {
-	uintptr_t self = me(), seen = self;
-	/* UNLOCK -> LOCK.  Carries: what the mutex protects. */
-	if (weft_likely(atomic_compare_exchange_strong_explicit(WEFT_SHAREDPTR(m->owner), &seen, 0,
-								memory_order_release,
-								memory_order_relaxed)))
+	weft_err err = weft_mutex_release(m, me());
+	if (weft_likely(!err))
 		return WEFT_OK;
-	if ((seen & ~WAITED) == self && self)
-		return unlock_slow(m);
+	uintptr_t seen = atomic_load_explicit(WEFT_SHAREDPTR(m->owner), memory_order_relaxed);
 	weft_error("a thread unlocks mutex %p, which %s", (void *)m,
-		   seen ? "another holds" : "nobody holds");
-	return WEFT_ERR_STATE;
+		   weft_mutex_owner(seen) ? "another holds" : "nobody holds");
+	return err;
 }
 
 /* ---- conditions ------------------------------------------------------------------------------ */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* report.c - what is there: threads, their states, what they wait for. */
+#include "ult/mutex.h"
 #include "ult/ult_int.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ static void other(FILE *out, const char *what, const void *on)
 		/* Relaxed: a guess; the mutex is there as long as somebody waits for it. */
 		uintptr_t owner =
 			atomic_load_explicit((_Atomic uintptr_t *)on, memory_order_relaxed);
-		const struct weft_parker *p = (struct weft_parker *)(owner & ~(uintptr_t)1);
+		const struct weft_parker *p = weft_mutex_owner(owner);
 		if (p && p->ops == &weft_ult_parker_ops)
 			t = weft_container_of(p, const struct weft_ult, parker);
 		else if (p)

@@ -201,6 +201,49 @@ static void others(void)
 	CHECK_EQ(weft_ult_rwlock_unlock(&rw), WEFT_ERR_STATE);
 }
 
+/* Who waits for a mutex is passed a bounded number of times, even by one that never lets it run. */
+static weft_ult_mutex wanted = WEFT_ULT_MUTEX_INIT;
+static bool waiter_had_it;
+
+static void *wants(void *arg)
+{
+	CHECK_EQ(weft_ult_mutex_lock(&wanted), WEFT_OK);
+	waiter_had_it = true;
+	CHECK_EQ(weft_ult_mutex_unlock(&wanted), WEFT_OK);
+	return NULL;
+}
+
+static void *keeps_coming(void *arg)
+{
+	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
+	weft_ult *t;
+	int turns = 0;
+	a.worker = 0;
+	waiter_had_it = false;
+	CHECK_EQ(weft_ult_mutex_lock(&wanted), WEFT_OK);
+	CHECK_EQ(weft_ult_create(&t, &a, wants, NULL), WEFT_OK);
+	weft_ult_yield(); /* the other one waits now */
+	for (bool had = false; !had; turns++) {
+		CHECK_EQ(weft_ult_mutex_unlock(&wanted), WEFT_OK);
+		CHECK_EQ(weft_ult_mutex_lock(&wanted), WEFT_OK);
+		had = waiter_had_it;
+		CHECK(turns <= 64);
+	}
+	CHECK(turns > 1); /* it goes on while the other one is on its way */
+	CHECK_EQ(weft_ult_mutex_unlock(&wanted), WEFT_OK);
+	CHECK_EQ(weft_ult_join(t, NULL), WEFT_OK);
+	return NULL;
+}
+
+static void bounded(void)
+{
+	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
+	weft_ult *t;
+	a.worker = 0;
+	CHECK_EQ(weft_ult_create(&t, &a, keeps_coming, NULL), WEFT_OK);
+	CHECK_EQ(weft_ult_join(t, NULL), WEFT_OK);
+}
+
 int main(void)
 {
 	CHECK_EQ(weft_ult_key_create(&key, ends), WEFT_OK);
@@ -226,6 +269,7 @@ int main(void)
 		CHECK_EQ(atomic_load(&x_ended), ALL * (ALL + 1) / 2);
 		ult_of(gives_up);
 		others();
+		bounded();
 		CHECK_EQ(weft_ult_stop(), WEFT_OK);
 	}
 	return 0;
