@@ -3,8 +3,9 @@
  * coll_call.h - one call of a collective: its arguments checked and translated for coll/, then run
  * in one of the three forms.
  *
- * Use       open (checks what all collectives share), fill a, then run, start or init; these end
- * the call, whatever comes of it.  After a failed check: refuse.
+ * Use       open; weft_mpi_X_args checks the arguments of X and fills in a; run, start or init end
+ *           the call, whatever comes of it.  After a failed check: refuse.  tools/gen_mpi.py writes
+ *           these steps down, for each X three times (gen/mpi_coll.c).
  */
 #ifndef WEFT_MPI_COLL_CALL_H
 #define WEFT_MPI_COLL_CALL_H

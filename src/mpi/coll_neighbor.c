@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_neighbor.c - neighbourhood collectives, on communicators with a topology. */
+/* coll_neighbor.c - arguments of neighbourhood collectives, on communicators with a topology. */
 #include "mpi/coll_call.h"
 #include "mpi/topo.h"
 
@@ -32,13 +32,10 @@ static int places(struct weft_mpi_coll_call *k, void *buf, MPI_Count count, MPI_
 	return weft_mpi_coll_buf("recvbuf", buf, k->a.sources ? count : 0, type, &k->a.rtype);
 }
 
-/* ---- MPI_Neighbor_allgather ---------------------------------------------------------------- */
-
-static int neighbor_allgather_args(struct weft_mpi_coll_call *k, const void *sendbuf,
-				   MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-				   MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+int weft_mpi_Neighbor_allgather_args(struct weft_mpi_coll_call *k, const void *sendbuf,
+				     MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+				     MPI_Count recvcount, MPI_Datatype recvtype)
 {
-	weft_mpi_coll_open(k, WEFT_COLL_NEIGHBOR_ALLGATHER, comm);
 	int err = neighbors(k);
 	if (err)
 		return err;
@@ -46,45 +43,11 @@ static int neighbor_allgather_args(struct weft_mpi_coll_call *k, const void *sen
 	return err ? err : places(k, recvbuf, recvcount, recvtype);
 }
 
-int weft_mpi_Neighbor_allgather(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-				void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-				MPI_Comm comm)
+int weft_mpi_Neighbor_allgatherv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
+				      MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+				      const MPI_Count recvcounts[], const MPI_Aint displs[],
+				      MPI_Datatype recvtype)
 {
-	struct weft_mpi_coll_call k;
-	int err = neighbor_allgather_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-					  recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Ineighbor_allgather(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-				 void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-				 MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = neighbor_allgather_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-					  recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Neighbor_allgather_init(const void *sendbuf, MPI_Count sendcount,
-				     MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-				     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-				     MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = neighbor_allgather_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-					  recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Neighbor_allgatherv --------------------------------------------------------------- */
-
-static int neighbor_allgatherv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
-				    MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-				    const MPI_Count recvcounts[], const MPI_Aint displs[],
-				    MPI_Datatype recvtype, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_NEIGHBOR_ALLGATHERV, comm);
 	int err = neighbors(k);
 	if (err)
 		return err;
@@ -97,46 +60,10 @@ static int neighbor_allgatherv_args(struct weft_mpi_coll_call *k, const void *se
 					&k->a.rtype);
 }
 
-int weft_mpi_Neighbor_allgatherv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-				 void *recvbuf, const MPI_Count recvcounts[],
-				 const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+int weft_mpi_Neighbor_alltoall_args(struct weft_mpi_coll_call *k, const void *sendbuf,
+				    MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+				    MPI_Count recvcount, MPI_Datatype recvtype)
 {
-	struct weft_mpi_coll_call k;
-	int err = neighbor_allgatherv_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-					   displs, recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Ineighbor_allgatherv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-				  void *recvbuf, const MPI_Count recvcounts[],
-				  const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
-				  MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = neighbor_allgatherv_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-					   displs, recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Neighbor_allgatherv_init(const void *sendbuf, MPI_Count sendcount,
-				      MPI_Datatype sendtype, void *recvbuf,
-				      const MPI_Count recvcounts[], const MPI_Aint displs[],
-				      MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-				      MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = neighbor_allgatherv_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-					   displs, recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Neighbor_alltoall ----------------------------------------------------------------- */
-
-static int neighbor_alltoall_args(struct weft_mpi_coll_call *k, const void *sendbuf,
-				  MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-				  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_NEIGHBOR_ALLTOALL, comm);
 	int err = neighbors(k);
 	if (err)
 		return err;
@@ -144,45 +71,12 @@ static int neighbor_alltoall_args(struct weft_mpi_coll_call *k, const void *send
 	return err ? err : places(k, recvbuf, recvcount, recvtype);
 }
 
-int weft_mpi_Neighbor_alltoall(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-			       void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-			       MPI_Comm comm)
+int weft_mpi_Neighbor_alltoallv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
+				     const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+				     MPI_Datatype sendtype, void *recvbuf,
+				     const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+				     MPI_Datatype recvtype)
 {
-	struct weft_mpi_coll_call k;
-	int err = neighbor_alltoall_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-					 recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Ineighbor_alltoall(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-				void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-				MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = neighbor_alltoall_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-					 recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Neighbor_alltoall_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-				    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-				    MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = neighbor_alltoall_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-					 recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Neighbor_alltoallv ---------------------------------------------------------------- */
-
-static int neighbor_alltoallv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
-				   const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-				   MPI_Datatype sendtype, void *recvbuf,
-				   const MPI_Count recvcounts[], const MPI_Aint rdispls[],
-				   MPI_Datatype recvtype, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_NEIGHBOR_ALLTOALLV, comm);
 	int err = neighbors(k);
 	if (err)
 		return err;
@@ -199,49 +93,12 @@ static int neighbor_alltoallv_args(struct weft_mpi_coll_call *k, const void *sen
 					&k->a.rtype);
 }
 
-int weft_mpi_Neighbor_alltoallv(const void *sendbuf, const MPI_Count sendcounts[],
-				const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
-				const MPI_Count recvcounts[], const MPI_Aint rdispls[],
-				MPI_Datatype recvtype, MPI_Comm comm)
-{
-	struct weft_mpi_coll_call k;
-	int err = neighbor_alltoallv_args(&k, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-					  recvcounts, rdispls, recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Ineighbor_alltoallv(const void *sendbuf, const MPI_Count sendcounts[],
-				 const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
-				 const MPI_Count recvcounts[], const MPI_Aint rdispls[],
-				 MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = neighbor_alltoallv_args(&k, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-					  recvcounts, rdispls, recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Neighbor_alltoallv_init(const void *sendbuf, const MPI_Count sendcounts[],
-				     const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
+int weft_mpi_Neighbor_alltoallw_args(struct weft_mpi_coll_call *k, const void *sendbuf,
+				     const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+				     const MPI_Datatype sendtypes[], void *recvbuf,
 				     const MPI_Count recvcounts[], const MPI_Aint rdispls[],
-				     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-				     MPI_Request *request)
+				     const MPI_Datatype recvtypes[])
 {
-	struct weft_mpi_coll_call k;
-	int err = neighbor_alltoallv_args(&k, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-					  recvcounts, rdispls, recvtype, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Neighbor_alltoallw ---------------------------------------------------------------- */
-
-static int neighbor_alltoallw_args(struct weft_mpi_coll_call *k, const void *sendbuf,
-				   const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-				   const MPI_Datatype sendtypes[], void *recvbuf,
-				   const MPI_Count recvcounts[], const MPI_Aint rdispls[],
-				   const MPI_Datatype recvtypes[], MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_NEIGHBOR_ALLTOALLW, comm);
 	int err = neighbors(k);
 	if (err)
 		return err;
@@ -254,40 +111,4 @@ static int neighbor_alltoallw_args(struct weft_mpi_coll_call *k, const void *sen
 	err = weft_mpi_coll_bufs_w(k, true, sendbuf, sendcounts, sendtypes, k->a.destinations);
 	return err ? err
 		   : weft_mpi_coll_bufs_w(k, false, recvbuf, recvcounts, recvtypes, k->a.sources);
-}
-
-int weft_mpi_Neighbor_alltoallw(const void *sendbuf, const MPI_Count sendcounts[],
-				const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-				void *recvbuf, const MPI_Count recvcounts[],
-				const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-				MPI_Comm comm)
-{
-	struct weft_mpi_coll_call k;
-	int err = neighbor_alltoallw_args(&k, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-					  recvcounts, rdispls, recvtypes, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Ineighbor_alltoallw(const void *sendbuf, const MPI_Count sendcounts[],
-				 const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-				 void *recvbuf, const MPI_Count recvcounts[],
-				 const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-				 MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = neighbor_alltoallw_args(&k, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-					  recvcounts, rdispls, recvtypes, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Neighbor_alltoallw_init(const void *sendbuf, const MPI_Count sendcounts[],
-				     const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-				     void *recvbuf, const MPI_Count recvcounts[],
-				     const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-				     MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = neighbor_alltoallw_args(&k, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-					  recvcounts, rdispls, recvtypes, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
 }

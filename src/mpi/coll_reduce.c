@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_reduce.c - collectives that combine data: reduce, allreduce, reduce_scatter, scan, exscan.
+/* coll_reduce.c - arguments of collectives that combine data: reduce, allreduce, reduce_scatter,
+ * scan, exscan.
  */
 #include "mpi/coll_call.h"
 
@@ -49,12 +50,9 @@ static int contribution(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_C
 	return plain_contribution(k, sendbuf, count, datatype);
 }
 
-/* ---- MPI_Reduce ---------------------------------------------------------------------------- */
-
-static int reduce_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
-		       MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+int weft_mpi_Reduce_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
+			 MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root)
 {
-	weft_mpi_coll_open(k, WEFT_COLL_REDUCE, comm);
 	k->a.root = root;
 	if (root == MPI_PROC_NULL)
 		return MPI_SUCCESS;
@@ -70,74 +68,18 @@ static int reduce_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *
 	return err;
 }
 
-int weft_mpi_Reduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-		    MPI_Op op, int root, MPI_Comm comm)
+int weft_mpi_Allreduce_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
+			    MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
-	struct weft_mpi_coll_call k;
-	int err = reduce_args(&k, sendbuf, recvbuf, count, datatype, op, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Ireduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-		     MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = reduce_args(&k, sendbuf, recvbuf, count, datatype, op, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Reduce_init(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-			 MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = reduce_args(&k, sendbuf, recvbuf, count, datatype, op, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Allreduce ------------------------------------------------------------------------- */
-
-static int allreduce_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
-			  MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_ALLREDUCE, comm);
 	int err = operation(k, op, count, datatype);
 	if (!err)
 		err = result(k, recvbuf, count, datatype);
 	return err ? err : contribution(k, sendbuf, count, datatype);
 }
 
-int weft_mpi_Allreduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-		       MPI_Op op, MPI_Comm comm)
+int weft_mpi_Reduce_scatter_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
+				 const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op)
 {
-	struct weft_mpi_coll_call k;
-	int err = allreduce_args(&k, sendbuf, recvbuf, count, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Iallreduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-			MPI_Op op, MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = allreduce_args(&k, sendbuf, recvbuf, count, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Allreduce_init(const void *sendbuf, void *recvbuf, MPI_Count count,
-			    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
-			    MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = allreduce_args(&k, sendbuf, recvbuf, count, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Reduce_scatter -------------------------------------------------------------------- */
-
-static int reduce_scatter_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
-			       const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op,
-			       MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_REDUCE_SCATTER, comm);
 	MPI_Count total = 0;
 	if (!recvcounts)
 		return weft_mpi_err(MPI_ERR_ARG, "recvcounts is a null pointer");
@@ -155,76 +97,19 @@ static int reduce_scatter_args(struct weft_mpi_coll_call *k, const void *sendbuf
 	return err ? err : result(k, recvbuf, recvcounts[k->comm->rank], datatype);
 }
 
-int weft_mpi_Reduce_scatter(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
-			    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+int weft_mpi_Reduce_scatter_block_args(struct weft_mpi_coll_call *k, const void *sendbuf,
+				       void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+				       MPI_Op op)
 {
-	struct weft_mpi_coll_call k;
-	int err = reduce_scatter_args(&k, sendbuf, recvbuf, recvcounts, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Ireduce_scatter(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
-			     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = reduce_scatter_args(&k, sendbuf, recvbuf, recvcounts, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
-				 MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
-				 MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = reduce_scatter_args(&k, sendbuf, recvbuf, recvcounts, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Reduce_scatter_block -------------------------------------------------------------- */
-
-static int reduce_scatter_block_args(struct weft_mpi_coll_call *k, const void *sendbuf,
-				     void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
-				     MPI_Op op, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_REDUCE_SCATTER_BLOCK, comm);
 	int err = operation(k, op, recvcount, datatype);
 	if (!err)
 		err = result(k, recvbuf, recvcount, datatype);
 	return err ? err : contribution(k, sendbuf, recvcount, datatype);
 }
 
-int weft_mpi_Reduce_scatter_block(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
-				  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+int weft_mpi_Scan_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
+		       MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
-	struct weft_mpi_coll_call k;
-	int err = reduce_scatter_block_args(&k, sendbuf, recvbuf, recvcount, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
-				   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-				   MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = reduce_scatter_block_args(&k, sendbuf, recvbuf, recvcount, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
-				       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-				       MPI_Info info, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = reduce_scatter_block_args(&k, sendbuf, recvbuf, recvcount, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Scan ------------------------------------------------------------------------------ */
-
-static int scan_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
-		     MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_SCAN, comm);
 	if (k->comm->inter)
 		return weft_mpi_err(MPI_ERR_COMM, "not defined for intercommunicators");
 	int err = operation(k, op, count, datatype);
@@ -233,36 +118,9 @@ static int scan_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *re
 	return err ? err : contribution(k, sendbuf, count, datatype);
 }
 
-int weft_mpi_Scan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-		  MPI_Op op, MPI_Comm comm)
+int weft_mpi_Exscan_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
+			 MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
-	struct weft_mpi_coll_call k;
-	int err = scan_args(&k, sendbuf, recvbuf, count, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Iscan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-		   MPI_Op op, MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = scan_args(&k, sendbuf, recvbuf, count, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Scan_init(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-		       MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = scan_args(&k, sendbuf, recvbuf, count, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Exscan ---------------------------------------------------------------------------- */
-
-static int exscan_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
-		       MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_EXSCAN, comm);
 	if (k->comm->inter)
 		return weft_mpi_err(MPI_ERR_COMM, "not defined for intercommunicators");
 	int err = operation(k, op, count, datatype);
@@ -272,28 +130,4 @@ static int exscan_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *
 	if (!err && (k->comm->rank || sendbuf == MPI_IN_PLACE))
 		err = result(k, recvbuf, count, datatype);
 	return err ? err : contribution(k, sendbuf, count, datatype);
-}
-
-int weft_mpi_Exscan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-		    MPI_Op op, MPI_Comm comm)
-{
-	struct weft_mpi_coll_call k;
-	int err = exscan_args(&k, sendbuf, recvbuf, count, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Iexscan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-		     MPI_Op op, MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = exscan_args(&k, sendbuf, recvbuf, count, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Exscan_init(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
-			 MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = exscan_args(&k, sendbuf, recvbuf, count, datatype, op, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
 }

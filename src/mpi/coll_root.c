@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_root.c - collectives with a root that move data: bcast, gather(v), scatter(v); and barrier.
+/* coll_root.c - arguments of collectives with a root that move data: bcast, gather(v), scatter(v);
+ * and barrier.
  */
 #include "mpi/coll_call.h"
 
@@ -30,41 +31,14 @@ static int one_place(struct weft_mpi_coll_call *k, int root, void *buf, MPI_Coun
 	return weft_mpi_coll_buf("recvbuf", buf, count, type, &k->a.rtype);
 }
 
-/* ---- MPI_Barrier --------------------------------------------------------------------------- */
-
-static int barrier_args(struct weft_mpi_coll_call *k, MPI_Comm comm)
+int weft_mpi_Barrier_args(struct weft_mpi_coll_call *k)
 {
-	weft_mpi_coll_open(k, WEFT_COLL_BARRIER, comm);
 	return MPI_SUCCESS;
 }
 
-int weft_mpi_Barrier(MPI_Comm comm)
+int weft_mpi_Bcast_args(struct weft_mpi_coll_call *k, void *buffer, MPI_Count count,
+			MPI_Datatype datatype, int root)
 {
-	struct weft_mpi_coll_call k;
-	int err = barrier_args(&k, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Ibarrier(MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = barrier_args(&k, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = barrier_args(&k, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Bcast ----------------------------------------------------------------------------- */
-
-static int bcast_args(struct weft_mpi_coll_call *k, void *buffer, MPI_Count count,
-		      MPI_Datatype datatype, int root, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_BCAST, comm);
 	k->a.root = root;
 	k->a.rbuf = buffer;
 	k->a.rcount = (size_t)count;
@@ -75,36 +49,10 @@ static int bcast_args(struct weft_mpi_coll_call *k, void *buffer, MPI_Count coun
 	return MPI_SUCCESS;
 }
 
-int weft_mpi_Bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
+int weft_mpi_Gather_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_Count sendcount,
+			 MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+			 MPI_Datatype recvtype, int root)
 {
-	struct weft_mpi_coll_call k;
-	int err = bcast_args(&k, buffer, count, datatype, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Ibcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
-		    MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = bcast_args(&k, buffer, count, datatype, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Bcast_init(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
-			MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = bcast_args(&k, buffer, count, datatype, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Gather ---------------------------------------------------------------------------- */
-
-static int gather_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_Count sendcount,
-		       MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-		       MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_GATHER, comm);
 	k->a.root = root;
 	int err = MPI_SUCCESS;
 	if (roots(k, root)) {
@@ -117,42 +65,10 @@ static int gather_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_Co
 	return err ? err : one_block(k, root, sendbuf, sendcount, sendtype);
 }
 
-int weft_mpi_Gather(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-		    MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+int weft_mpi_Gatherv_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_Count sendcount,
+			  MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
+			  const MPI_Aint displs[], MPI_Datatype recvtype, int root)
 {
-	struct weft_mpi_coll_call k;
-	int err = gather_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-			      comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Igather(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-		     MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-		     MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = gather_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-			      comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Gather_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-			 void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-			 MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = gather_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-			      comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Gatherv --------------------------------------------------------------------------- */
-
-static int gatherv_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_Count sendcount,
-			MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
-			const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_GATHERV, comm);
 	k->a.root = root;
 	int err = MPI_SUCCESS;
 	if (roots(k, root)) {
@@ -167,44 +83,10 @@ static int gatherv_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_C
 	return err ? err : one_block(k, root, sendbuf, sendcount, sendtype);
 }
 
-int weft_mpi_Gatherv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-		     const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
-		     int root, MPI_Comm comm)
+int weft_mpi_Scatter_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_Count sendcount,
+			  MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+			  MPI_Datatype recvtype, int root)
 {
-	struct weft_mpi_coll_call k;
-	int err = gatherv_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-			       recvtype, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Igatherv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-		      void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
-		      MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = gatherv_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-			       recvtype, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Gatherv_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-			  void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
-			  MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-			  MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = gatherv_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-			       recvtype, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Scatter --------------------------------------------------------------------------- */
-
-static int scatter_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_Count sendcount,
-			MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-			MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_SCATTER, comm);
 	k->a.root = root;
 	int err = MPI_SUCCESS;
 	if (roots(k, root)) {
@@ -217,43 +99,11 @@ static int scatter_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_C
 	return err ? err : one_place(k, root, recvbuf, recvcount, recvtype);
 }
 
-int weft_mpi_Scatter(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-		     MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+int weft_mpi_Scatterv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
+			   const MPI_Count sendcounts[], const MPI_Aint displs[],
+			   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+			   MPI_Datatype recvtype, int root)
 {
-	struct weft_mpi_coll_call k;
-	int err = scatter_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-			       comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Iscatter(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-		      void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-		      MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = scatter_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-			       comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Scatter_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-			  void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-			  MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = scatter_args(&k, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-			       comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
-}
-
-/* ---- MPI_Scatterv -------------------------------------------------------------------------- */
-
-static int scatterv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
-			 const MPI_Count sendcounts[], const MPI_Aint displs[],
-			 MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-			 MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-	weft_mpi_coll_open(k, WEFT_COLL_SCATTERV, comm);
 	k->a.root = root;
 	int err = MPI_SUCCESS;
 	if (roots(k, root)) {
@@ -266,35 +116,4 @@ static int scatterv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
 			err = weft_mpi_coll_in_place(k, recvbuf);
 	}
 	return err ? err : one_place(k, root, recvbuf, recvcount, recvtype);
-}
-
-int weft_mpi_Scatterv(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
-		      MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-		      MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-	struct weft_mpi_coll_call k;
-	int err = scatterv_args(&k, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-				recvtype, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_run(&k);
-}
-
-int weft_mpi_Iscatterv(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
-		       MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-		       MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = scatterv_args(&k, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-				recvtype, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_start(&k, request);
-}
-
-int weft_mpi_Scatterv_init(const void *sendbuf, const MPI_Count sendcounts[],
-			   const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf,
-			   MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-			   MPI_Info info, MPI_Request *request)
-{
-	struct weft_mpi_coll_call k;
-	int err = scatterv_args(&k, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-				recvtype, root, comm);
-	return err ? weft_mpi_coll_refuse(&k, err) : weft_mpi_coll_init(&k, request);
 }

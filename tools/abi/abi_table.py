@@ -100,6 +100,11 @@ def load_types():
     return [(r["base"], r["declarator"]) for r in rows("types.tsv")]
 
 
+def coll_forms(name):
+    """The blocking, nonblocking and persistent form of a collective: Scan, Iscan, Scan_init."""
+    return [name, "I" + name[0].lower() + name[1:], name + "_init"]
+
+
 def scan_implemented(folder):
     """Names X of the functions weft_mpi_X defined at column 0 in folder's C files."""
     found = set()
