@@ -16,6 +16,9 @@
  *
  * Callers   want(): any thread.  The rest: the thread that polls the driver.
  * Blocking  never.
+ * Patience  a peer that does not answer is lost after `connect_timeout` seconds.  One that takes
+ *           the connection and ends it again is alive: it, or we, did not run in time, and only
+ *           ten such attempts lose it, however long they took.
  * Limits    64 guests that have not proven themselves; when a 65th comes, the oldest silent one
  *           goes.  Each has `handshake_timeout` seconds.
  */
@@ -72,6 +75,7 @@ struct weft_lobby_peer {
 	bool connected; /* the socket's connect() is through: now the peer may take its time */
 	uint8_t state;
 	unsigned attempts;
+	unsigned answered; /* attempts that the other side ended after connect() was through */
 	int fd;
 	uint64_t linked_ns;
 	uint64_t began_ns; /* first attempt; 0: none yet */

@@ -18,6 +18,7 @@
  * attempts more are for a host that lacks something for a moment. */
 #define REFUSED_NS 300000000u
 #define CROSSED_NS 1000000000u /* the other's connection should come at once */
+#define ANSWERED_MAX 10u       /* attempts that a live peer may end */
 
 static bool is_dialing(const struct weft_lobby_peer *p)
 {
@@ -57,6 +58,7 @@ void weft_lobby_revive(struct weft_lobby *l, int peer)
 		return;
 	p->state = WEFT_LOBBY_IDLE;
 	p->attempts = 0;
+	p->answered = 0;
 	p->refused = false;
 	p->began_ns = 0;
 	p->dialed = false;
@@ -97,15 +99,19 @@ static void lose(struct weft_lobby *l, int peer, weft_err err)
 	l->ops->lost(l->arg, peer, err, text);
 }
 
-/* An attempt came to nothing: again later, or never. */
-static void attempt_failed(struct weft_lobby *l, int peer, uint64_t wait_ns, bool refused)
+/*
+ * An attempt came to nothing: again later, or never.  `alive`: somebody took the connection and
+ * ended it; such attempts are counted, since time passes without any while nobody lets us run.
+ */
+static void attempt_failed(struct weft_lobby *l, int peer, uint64_t wait_ns, bool refused,
+			   bool alive)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
 	uint64_t now = weft_clock_ns();
 	uint64_t allowed = (uint64_t)weft_setting_int(WEFT_SET_CONNECT_TIMEOUT) * 1000000000u;
 	if (refused && allowed > REFUSED_NS)
 		allowed = REFUSED_NS;
-	if (now - p->began_ns >= allowed) {
+	if (now - p->began_ns >= allowed && (!alive || p->answered >= ANSWERED_MAX)) {
 		p->refused = refused;
 		lose(l, peer, WEFT_ERR_PEER);
 		return;
@@ -120,7 +126,7 @@ static void attempt_errno(struct weft_lobby *l, int peer, int error)
 	struct weft_lobby_peer *p = &l->peers[peer];
 	snprintf(p->why, sizeof p->why, "%s%s", strerror(error),
 		 error == EMFILE ? " (raise ulimit -n)" : "");
-	attempt_failed(l, peer, backoff_ns(p), error == ECONNREFUSED);
+	attempt_failed(l, peer, backoff_ns(p), error == ECONNREFUSED, false);
 }
 
 static void dial_step(struct weft_lobby *l, int peer)
@@ -146,10 +152,12 @@ static void dial_step(struct weft_lobby *l, int peer)
 		break;
 	case WEFT_ERR_STATE:
 		snprintf(p->why, sizeof p->why, "waiting for its own connection");
-		attempt_failed(l, peer, CROSSED_NS, false);
+		p->answered++;
+		attempt_failed(l, peer, CROSSED_NS, false, true);
 		break;
 	case WEFT_ERR_PEER:
-		attempt_failed(l, peer, backoff_ns(p), false);
+		p->answered++;
+		attempt_failed(l, peer, backoff_ns(p), false, true);
 		break;
 	default:
 		weft_auth_refused(l->ops->driver, p->why);
@@ -231,7 +239,7 @@ void weft_lobby_dial_timers(struct weft_lobby *l, uint64_t now)
 			dial(l, i);
 		} else if (!p->connected) {
 			snprintf(p->why, sizeof p->why, "no answer");
-			attempt_failed(l, i, BACKOFF_MIN_NS, false);
+			attempt_failed(l, i, BACKOFF_MIN_NS, false, false);
 		}
 	}
 }
