@@ -270,6 +270,16 @@ static weft_err exchange_rails(const struct weft_boot_info *boot, bool *done_p)
 	return exchange_network(boot, &weft_driver_bundle);
 }
 
+/* For whom no driver serves: which one would. */
+static const char *what_is_missing(int peer, weft_err *err_p)
+{
+	if (wanted("tcp", err_p))
+		return "";
+	bool here = *self.card[peer].host &&
+		    !strcmp(self.card[peer].host, self.card[self.core->rank].host);
+	return here ? "; on this host it takes shm or tcp" : "; another host needs tcp or ofi";
+}
+
 static weft_err reach_everybody(const struct weft_boot_info *boot)
 {
 	weft_err err = WEFT_OK;
@@ -300,8 +310,7 @@ static weft_err reach_everybody(const struct weft_boot_info *boot)
 			return WEFT_ERR_UNSUPPORTED;
 		}
 		weft_error("rank %d cannot be reached by the drivers in WEFT_DRIVERS=%s%s", p,
-			   weft_setting_str(WEFT_SET_DRIVERS),
-			   wanted("tcp", &err) ? "" : "; another host needs tcp or ofi");
+			   weft_setting_str(WEFT_SET_DRIVERS), what_is_missing(p, &err));
 		return WEFT_ERR_UNSUPPORTED;
 	}
 	return WEFT_OK;
