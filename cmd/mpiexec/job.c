@@ -62,6 +62,26 @@ static void end_job(enum keeper_op op)
 		job.phase = ENDING;
 }
 
+/* A reader that went away (EPIPE) wanted no more; a full disk is a failure. */
+static bool output_lost(void)
+{
+	int error = sink_error(sink_stdout());
+	return error && error != EPIPE;
+}
+
+/* Nobody takes the output, and the rank that died is one that wrote: it is no cause. */
+static bool died_of_our_output(const struct verdict *v)
+{
+	return v->kind == VERDICT_DIED && WIFSIGNALED(v->value) && WTERMSIG(v->value) == SIGPIPE &&
+	       sink_error(sink_stdout());
+}
+
+static void tell(const struct verdict *v)
+{
+	if (!died_of_our_output(v))
+		verdict_say(v, job.plan);
+}
+
 static void fail(struct verdict v)
 {
 	if (job.phase > FAILING || job.forced_code)
@@ -379,7 +399,7 @@ static void check_clock(void)
 	if (passed(&job.lost_at, now) && job.phase == RUNNING)
 		judge_lost();
 	if (passed(&job.window_at, now) && job.phase == FAILING) {
-		verdict_say(&job.verdict, job.plan);
+		tell(&job.verdict);
 		end_job(KEEPER_END);
 	}
 }
@@ -413,13 +433,6 @@ static bool all_left(void)
 static bool interrupted_and_left(void)
 {
 	return job.forced_code && job.phase < ENDING && !job.spawning && !job.living;
-}
-
-/* A reader that went away (EPIPE) wanted no more; a full disk is a failure. */
-static bool output_lost(void)
-{
-	int error = sink_error(sink_stdout());
-	return error && error != EPIPE;
 }
 
 /* The ranks are gone: what they wrote still has to get out. */
@@ -470,8 +483,7 @@ int job_run(const struct job_setup *setup)
 	for (;;) { /* ends: the last rank is gone and its output is out */
 		check_clock();
 		if (all_left()) {
-			verdict_say(&job.verdict,
-				    job.plan); /* a failure after MPI_Finalize, or none called */
+			tell(&job.verdict); /* a failure after MPI_Finalize, or none called */
 			job.nobody_waited = true;
 			end_job(KEEPER_END);
 		} else if (interrupted_and_left()) {
@@ -484,7 +496,8 @@ int job_run(const struct job_setup *setup)
 	(void)waitpid(setup->keeper, NULL, 0);
 	if (job.forced_code)
 		return job.forced_code;
-	if (output_lost() && verdict_exit_code(&job.verdict) == 0)
+	if (output_lost() &&
+	    (verdict_exit_code(&job.verdict) == 0 || died_of_our_output(&job.verdict)))
 		return 1;
 	/* Everybody ended well, some without MPI_Finalize: said, and taken calmly. */
 	return job.nobody_waited && verdict_is_unfinished(&job.verdict)

@@ -93,11 +93,18 @@ out_is "y
 "
 until_true 100 test -s "$T/rc2" || fail "yes | head does not end"
 [ "$(cat "$T/rc2")" = 141 ] || fail "yes | head: exit code $(cat "$T/rc2")"
+[ ! -s "$T/err" ] || fail "yes | head: $(cat "$T/err")"
 
 # --- a full disk: said, and a failure
 "$MPIEXEC" -n 2 echo something >/dev/full 2>"$T/err"
 [ $? != 0 ] || fail "a full disk: exit code 0"
 err_has 'cannot write to standard output'
+# The same for ranks that go on writing and die of it: the disk is the cause, their SIGPIPE is not.
+"$MPIEXEC" -n 2 yes >/dev/full 2>"$T/err"
+rc=$?
+[ $rc = 1 ] || fail "a full disk: exit code $rc"
+err_has 'cannot write to standard output'
+[ "$(wc -l <"$T/err")" = 1 ] || fail "a full disk: $(cat "$T/err")"
 
 # --- closed descriptors
 want 0 sh -c "\"$MPIEXEC\" -n 2 '$PROBE' exchange <&- >&- 2>&-"
