@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench.h - what every bench needs: clock, pinning, statistics, work that takes a known time, rows.
+ * bench.h - what every bench needs: clock, pinning, statistics, memory, work that takes a known
+ * time, rows.
  *
  * Plain C and POSIX, so that one source compiles for each MPI and without any.  A bench prints rows
  * "case,metric,unit,value" on stdout, one value per run; `weft bench` runs it several times and
@@ -57,6 +58,20 @@ static inline double bench_median(double *v, int n)
 {
 	qsort(v, (size_t)n, sizeof(*v), bench_compare);
 	return n == 0 ? 0 : n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* This process: pages in memory, and the tables for them. */
+static inline long bench_memory_kib(void)
+{
+	char line[128];
+	long kib = 0, n;
+	FILE *f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmRSS: %ld", &n) == 1 || sscanf(line, "VmPTE: %ld", &n) == 1)
+			kib += n;
+	if (f)
+		fclose(f);
+	return kib;
 }
 
 /* "8 B", "64 KiB", "1 MiB" */

@@ -77,27 +77,13 @@ static void end(union thread *t)
 	pthread_join(t->plain, NULL);
 }
 
-/* Pages in memory and the tables for them. */
-static long memory_kib(void)
-{
-	char line[128];
-	long kib = 0, n;
-	FILE *f = fopen("/proc/self/status", "r");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmRSS: %ld", &n) == 1 || sscanf(line, "VmPTE: %ld", &n) == 1)
-			kib += n;
-	if (f)
-		fclose(f);
-	return kib;
-}
-
 /* Rank 1; tells rank 0 the seconds of the start, KiB each, and the seconds of the end. */
 static void have_threads(int n)
 {
 	union thread *thread = malloc(sizeof(*thread) * (size_t)n);
 	double told[3], t;
 	memset(thread, 0, sizeof(*thread) * (size_t)n);
-	long before = memory_kib();
+	long before = bench_memory_kib();
 	t = bench_now_us();
 	atomic_store(&x_begun, 0);
 	for (long i = 0; i < n; i++) {
@@ -109,7 +95,7 @@ static void have_threads(int n)
 	while (atomic_load(&x_begun) < n)
 		usleep(200);
 	told[0] = (bench_now_us() - t) / 1e6;
-	told[1] = (double)(memory_kib() - before) / n;
+	told[1] = (double)(bench_memory_kib() - before) / n;
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Barrier(MPI_COMM_WORLD); /* all the messages */
 	t = bench_now_us();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* order.h - in which order N waiting threads get their messages, for waiters.c and relay.h. */
+/* order.h - in which order N threads get their turn. */
 #ifndef WEFT_BENCH_ORDER_H
 #define WEFT_BENCH_ORDER_H
 
@@ -16,6 +16,16 @@ static inline void order_fill(int *order, int n, int random)
 		order[i] = order[j];
 		order[j] = t;
 	}
+}
+
+/* Who comes after whom: one random cycle through all of 0..n-1. */
+static inline void order_cycle(int *after, int n)
+{
+	int *order = malloc(sizeof(*order) * (size_t)n);
+	order_fill(order, n, 1);
+	for (int i = 0; i < n; i++)
+		after[order[i]] = order[(i + 1) % n];
+	free(order);
 }
 
 #endif

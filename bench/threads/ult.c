@@ -11,6 +11,7 @@
  * ult [--quick] [--pthreads] [CASE...]
  */
 #include "bench.h"
+#include "order.h"
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -401,22 +402,12 @@ static void *hops(void *arg)
 
 static void bench_random(void)
 {
-	unsigned seed = 20161121;
 	char name[64];
 	count = plain ? 1000 : 100000;
 	hops_max = plain ? 20000 : 1000000;
 	many = calloc((size_t)count, sizeof(*many));
 	after = malloc(sizeof(*after) * (size_t)count);
-	int *order = malloc(sizeof(*order) * (size_t)count);
-	for (int i = 0; i < count; i++)
-		order[i] = i;
-	for (int i = count - 1; i > 0; i--) {
-		int j = (int)((unsigned)rand_r(&seed) % (unsigned)(i + 1)), t = order[i];
-		order[i] = order[j];
-		order[j] = t;
-	}
-	for (int i = 0; i < count; i++)
-		after[order[i]] = order[(i + 1) % count];
+	order_cycle(after, count);
 	for (long i = 0; i < count; i++)
 		start(&many[i], hops, (void *)i, 0);
 	double t = now_ns();
@@ -427,7 +418,6 @@ static void bench_random(void)
 	row(name, (hops_end - t) / (double)hops_max);
 	free(many);
 	free(after);
-	free(order);
 }
 
 static _Atomic int x_blocked, x_open;
@@ -439,31 +429,6 @@ static void *blocks(void *arg)
 	while (!atomic_load_explicit(&x_open, memory_order_acquire))
 		park(me);
 	return NULL;
-}
-
-static long resident_kib(void)
-{
-	long pages = 0, ignored;
-	FILE *f = fopen("/proc/self/statm", "r");
-	if (f && fscanf(f, "%ld %ld", &ignored, &pages) != 2)
-		pages = 0;
-	if (f)
-		fclose(f);
-	return pages * 4;
-}
-
-/* Page tables count as well. */
-static long tables_kib(void)
-{
-	char line[128];
-	long kib = 0;
-	FILE *f = fopen("/proc/self/status", "r");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmPTE: %ld", &kib) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return kib;
 }
 
 static int creators;
@@ -503,13 +468,13 @@ static void bench_million(void)
 	creators = weft_ult_workers() > 1 && !plain ? 2 : 1;
 	many = malloc(sizeof(*many) * (size_t)count);
 	memset(many, 0, sizeof(*many) * (size_t)count);
-	long before = resident_kib() + tables_kib();
+	long before = bench_memory_kib();
 	double t = now_ns();
 	each_part(creates_part);
 	while (atomic_load(&x_blocked) < count / creators * creators)
 		usleep(100);
 	phase[0] = (now_ns() - t) / 1e9;
-	long blocked = resident_kib() + tables_kib();
+	long blocked = bench_memory_kib();
 	atomic_store(&x_open, 1);
 	double woken = now_ns();
 	each_part(wakes_part);
@@ -526,7 +491,6 @@ static void bench_million(void)
 static void bench_limit_random(void)
 {
 	enum { STEP = 8192, TOP = 4096 - 192 };
-	unsigned seed = 20161121;
 	int n = quick ? 10000 : 100000;
 	size_t size = (size_t)n * STEP;
 	char *m = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -535,13 +499,7 @@ static void bench_limit_random(void)
 	if (m == MAP_FAILED || !order)
 		exit(1);
 	madvise(m, size, MADV_NOHUGEPAGE);
-	for (int i = 0; i < n; i++)
-		order[i] = i;
-	for (int i = n - 1; i > 0; i--) {
-		int j = (int)((unsigned)rand_r(&seed) % (unsigned)(i + 1)), t = order[i];
-		order[i] = order[j];
-		order[j] = t;
-	}
+	order_fill(order, n, 1);
 	for (int i = 0; i < n; i++)
 		*(char **)(m + (size_t)order[i] * STEP + TOP) =
 			m + (size_t)order[(i + 1) % n] * STEP + TOP;

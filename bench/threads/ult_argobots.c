@@ -8,6 +8,7 @@
  * ult_argobots [--quick] CASE...
  */
 #include "bench.h"
+#include "order.h"
 #include <abt.h>
 #include <stdatomic.h>
 
@@ -180,22 +181,12 @@ static void hops(void *arg)
 
 static void bench_random(void)
 {
-	unsigned seed = 20161121;
 	char name[64];
 	count = 100000;
 	hops_max = 1000000;
 	many = calloc((size_t)count, sizeof(*many));
 	after = malloc(sizeof(*after) * (size_t)count);
-	int *order = malloc(sizeof(*order) * (size_t)count);
-	for (int i = 0; i < count; i++)
-		order[i] = i;
-	for (int i = count - 1; i > 0; i--) {
-		int j = (int)((unsigned)rand_r(&seed) % (unsigned)(i + 1)), t = order[i];
-		order[i] = order[j];
-		order[j] = t;
-	}
-	for (int i = 0; i < count; i++)
-		after[order[i]] = order[(i + 1) % count];
+	order_cycle(after, count);
 	for (long i = 0; i < count; i++)
 		many[i] = start(hops, (void *)i, 0);
 	ABT_thread_yield(); /* the main stream's: all of them run until they suspend */
@@ -207,7 +198,6 @@ static void bench_random(void)
 	row(name, (hops_end - t) / (double)hops_max);
 	free(many);
 	free(after);
-	free(order);
 }
 
 static ABT_eventual open_all;
@@ -218,19 +208,6 @@ static void blocks(void *arg)
 	(void)arg;
 	atomic_fetch_add_explicit(&x_blocked, 1, memory_order_relaxed);
 	ABT_eventual_wait(open_all, NULL);
-}
-
-static long memory_kib(void)
-{
-	char line[128];
-	long kib = 0, n;
-	FILE *f = fopen("/proc/self/status", "r");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmRSS: %ld", &n) == 1 || sscanf(line, "VmPTE: %ld", &n) == 1)
-			kib += n;
-	if (f)
-		fclose(f);
-	return kib;
 }
 
 static void part(long which, int *from, int *to)
@@ -276,13 +253,13 @@ static void bench_million(int on)
 	many = malloc(sizeof(*many) * (size_t)count);
 	memset(many, 0, sizeof(*many) * (size_t)count);
 	ok(ABT_eventual_create(0, &open_all));
-	long before = memory_kib();
+	long before = bench_memory_kib();
 	double t = now_ns();
 	each_part(creates_part);
 	while (atomic_load(&x_blocked) < count / creators * creators)
 		ABT_thread_yield();
 	double created = (now_ns() - t) / 1e9;
-	long blocked = memory_kib();
+	long blocked = bench_memory_kib();
 	double woken = now_ns();
 	ABT_eventual_set(open_all, NULL, 0);
 	each_part(ends_part);
