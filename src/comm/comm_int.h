@@ -18,6 +18,7 @@
 #define WEFT_COMM_INT_H
 
 #include <string.h>
+#include "base/copy.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "comm/comm.h"
@@ -338,6 +339,7 @@ struct weft_gate {
 	struct weft_net *net;                 /* I */
 	_Atomic bool x_down;                  /* P writes */
 	size_t eager_max, inline_max, max_payload; /* I */
+	size_t now_end; /* I: shorter messages are over with their post; 0: no driver */
 	/* Credit, in bytes of eager payload; see credit.h. */
 	uint64_t credit;                 /* I: how much of ours may be under way */
 	_Atomic uint64_t x_credit_spent; /* M writes: what we ever sent */
@@ -466,10 +468,8 @@ struct weft_msg *weft_match_withdraw_msgs(struct weft_ctx *ctx);
 
 /* gate.c */
 void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer);
-bool weft_gate_try(struct weft_gate *g);
-void weft_gate_leave(struct weft_gate *g);
-/* Nothing waits before us, so that we may post at once?  Mask held. */
-bool weft_gate_clear_locked(struct weft_gate *g);
+/* Posts for those who came while the mask was held; after the exchange of leave. */
+void weft_gate_leave_skipped(struct weft_gate *g);
 /* Queues o and sees to it that it is posted: now, by the mask's holder, or when ready. */
 void weft_gate_submit(struct weft_gate *g, struct weft_out *o);
 /* Posts what waits. */
@@ -487,7 +487,7 @@ void weft_send_choose_locked(struct weft_gate *g, struct weft_out *o);
 enum weft_post weft_send_post_locked(struct weft_gate *g, struct weft_out *o);
 
 /* recv.c */
-void weft_recv_deliver(struct weft_req *r, int peer, int tag, const void *data, size_t len);
+void weft_recv_deliver_rare(struct weft_req *r, int peer, int tag, const void *data, size_t len);
 void weft_recv_message(struct weft_req *r, struct weft_msg *m);
 void weft_recv_finish(struct weft_req *r, weft_err err);
 void weft_buf_copy(const struct weft_buf *to, const struct weft_buf *from, size_t len);
@@ -565,6 +565,44 @@ static inline bool weft_gate_down(struct weft_gate *g)
 	/* SEE <- PUB (peer_down).  seq_cst pairs with the scan for leftovers: either the scan sees
 	 * what we post, or we see that the peer is gone. */
 	return atomic_load_explicit(&g->x_down, memory_order_seq_cst);
+}
+
+/* ---- delivering ----------------------------------------------------------------------------- */
+
+/* The data of r has come, all of it; r is over. */
+static inline void weft_recv_deliver(struct weft_req *r, int peer, int tag, const void *data,
+				     size_t len)
+{
+	if (weft_unlikely(r->buf.type != NULL || len > r->buf.bytes)) {
+		weft_recv_deliver_rare(r, peer, tag, data, len);
+		return;
+	}
+	r->status.peer = peer;
+	r->status.tag = tag;
+	r->status.err = WEFT_OK;
+	r->status.cancelled = false;
+	r->status.bytes = len;
+	weft_copy_bytes(r->buf.base, data, len);
+	weft_req_complete(r);
+}
+
+/* ---- a gate's mask ------------------------------------------------------------------------- */
+
+static inline bool weft_gate_try(struct weft_gate *g)
+{
+	uint32_t want = WEFT_GATE_FREE;
+	/* TAKE <- GIVE (leave).  Carries: the queue and the sequence number. */
+	return atomic_compare_exchange_strong_explicit(&g->x_mask, &want, WEFT_GATE_HELD,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+static inline void weft_gate_leave(struct weft_gate *g)
+{
+	/* GIVE -> TAKE (try, kick).  Carries: the queue and the sequence number.
+	 * Acquire: SEE <- SKIP (kick), what the skipper pushed. */
+	uint32_t old = atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
+	if (weft_unlikely(old & WEFT_GATE_SKIPPED))
+		weft_gate_leave_skipped(g);
 }
 
 #endif

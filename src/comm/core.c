@@ -52,6 +52,7 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	g->max_payload = card->max_payload;
 	g->inline_max = card->inline_max;
 	g->eager_max = card->eager_max < card->max_payload ? card->eager_max : card->max_payload;
+	g->now_end = (g->inline_max < g->eager_max ? g->inline_max : g->eager_max) + 1;
 	/* Until the peer says otherwise it gives what we give. */
 	g->credit = g->credit_given = core->credit;
 	if (core->strategy)

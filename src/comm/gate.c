@@ -30,22 +30,6 @@ void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer)
 	g->strategy = &weft_strategy_fifo;
 }
 
-bool weft_gate_try(struct weft_gate *g)
-{
-	uint32_t want = WEFT_GATE_FREE;
-	/* TAKE <- GIVE (leave).  Carries: the queue and the sequence number. */
-	return atomic_compare_exchange_strong_explicit(&g->x_mask, &want, WEFT_GATE_HELD,
-						       memory_order_acquire, memory_order_relaxed);
-}
-
-bool weft_gate_clear_locked(struct weft_gate *g)
-{
-	/* Relaxed: our own thread's pushes we see anyway, and other threads' have no order
-	 * against us. */
-	return !g->out_head && !atomic_load_explicit(&g->x_in, memory_order_relaxed) &&
-	       !weft_pack_waits(g);
-}
-
 /* Behind what waits of its kind. */
 static void append_locked(struct weft_gate *g, struct weft_out *o)
 {
@@ -256,18 +240,12 @@ static void settle(struct weft_gate *g, struct aftermath *a)
 	}
 }
 
-/* Frees the mask; as long as somebody skipped us meanwhile, takes it again and posts. */
-static void leave(struct weft_gate *g, struct aftermath *a)
+/* Somebody skipped us while we held the mask, which is free now: takes it again and posts, as long
+ * as that happens. */
+void weft_gate_leave_skipped(struct weft_gate *g)
 {
 	for (;;) {
-		/* GIVE -> TAKE (try, kick).  Carries: the queue and the sequence number.
-		 * Acquire: SEE <- SKIP (kick), what the skipper pushed. */
-		uint32_t old =
-			atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
-		if (weft_unlikely(a->over || a->failed))
-			settle(g, a);
-		if (weft_likely(!(old & WEFT_GATE_SKIPPED)))
-			return;
+		struct aftermath a = {NULL, NULL};
 		/* If somebody else has the mask now, it came after our exchange, and so it sees
 		 * what the skipper pushed.  Ends: one round per burst of skippers. */
 		if (atomic_fetch_or_explicit(&g->x_mask, WEFT_GATE_HELD | WEFT_GATE_SKIPPED,
@@ -276,14 +254,24 @@ static void leave(struct weft_gate *g, struct aftermath *a)
 			return;
 		/* Relaxed: only we may clear it, and we look at the queue next. */
 		atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
-		drain_locked(g, a);
+		drain_locked(g, &a);
+		/* GIVE -> TAKE, SEE <- SKIP: as in weft_gate_leave. */
+		uint32_t old =
+			atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
+		settle(g, &a);
+		if (!(old & WEFT_GATE_SKIPPED))
+			return;
 	}
 }
 
-void weft_gate_leave(struct weft_gate *g)
+/* Frees the mask, and sees to what a round left to be done. */
+static void leave(struct weft_gate *g, struct aftermath *a)
 {
-	struct aftermath a = {NULL, NULL};
-	leave(g, &a);
+	/* GIVE -> TAKE, SEE <- SKIP: as in weft_gate_leave. */
+	uint32_t old = atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
+	settle(g, a);
+	if (weft_unlikely(old & WEFT_GATE_SKIPPED))
+		weft_gate_leave_skipped(g);
 }
 
 void weft_gate_kick(struct weft_gate *g)

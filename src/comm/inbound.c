@@ -19,7 +19,7 @@ void weft_gate_protocol_error(struct weft_gate *g, const char *what)
 }
 
 /* The gate for an upcall; NULL: not that peer's rail, or the peer is gone. */
-static struct weft_gate *gate_of(struct weft_rail *rail, int peer)
+static inline struct weft_gate *gate_of(struct weft_rail *rail, int peer)
 {
 	struct weft_core *core = rail->core;
 	if (weft_unlikely(peer < 0 || peer >= core->size))
@@ -38,7 +38,7 @@ static struct weft_ctx *context_of(struct weft_gate *g, uint32_t id)
 }
 
 /* Checks an envelope and finds its context; NULL: the peer was closed. */
-static struct weft_ctx *envelope_open(struct weft_gate *g, const struct weft_wire *h)
+static inline struct weft_ctx *envelope_open(struct weft_gate *g, const struct weft_wire *h)
 {
 	if (weft_unlikely(h->sequence != g->recv_seq)) {
 		weft_gate_protocol_error(g, "an envelope out of order");
@@ -52,7 +52,7 @@ static struct weft_ctx *envelope_open(struct weft_gate *g, const struct weft_wir
 }
 
 /* Data bytes of an eager message, and the id that wants an answer. */
-static size_t eager_length(const struct weft_wire *h, uint32_t *sync_id)
+static inline size_t eager_length(const struct weft_wire *h, uint32_t *sync_id)
 {
 	*sync_id = 0;
 	if (weft_likely(!(h->flags & WEFT_WIRE_SYNC)))
@@ -61,7 +61,8 @@ static size_t eager_length(const struct weft_wire *h, uint32_t *sync_id)
 	return h->length & 0xffffffffu;
 }
 
-static struct weft_ctx *eager_open(struct weft_gate *g, const struct weft_wire *h, size_t len)
+static inline struct weft_ctx *eager_open(struct weft_gate *g, const struct weft_wire *h,
+					  size_t len)
 {
 	if (weft_unlikely(!weft_credit_take(g, len))) {
 		weft_gate_protocol_error(g, "more eager payload than there was credit for");
@@ -98,7 +99,21 @@ static void unexpected(struct weft_ctx *ctx, struct weft_msg *m)
 
 /* ---- whole packets ------------------------------------------------------------------------ */
 
-static void on_eager(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
+/* Nobody waits for it, at least not yet. */
+static __attribute__((noinline)) void keep_eager(struct weft_gate *g, struct weft_ctx *ctx, int tag,
+						 uint32_t sync_id, const void *data, size_t len)
+{
+	struct weft_msg *m = msg_make(g, WEFT_MSG_EAGER, tag, len, len);
+	if (!m)
+		return;
+	m->id = sync_id;
+	if (len)
+		memcpy(m->data, data, len);
+	unexpected(ctx, m);
+}
+
+static inline __attribute__((always_inline)) void
+on_eager(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
 {
 	uint32_t sync_id;
 	if (weft_unlikely(eager_length(h, &sync_id) != len)) {
@@ -116,13 +131,7 @@ static void on_eager(struct weft_gate *g, const struct weft_wire *h, const void 
 		weft_credit_used(g, len);
 		return;
 	}
-	struct weft_msg *m = msg_make(g, WEFT_MSG_EAGER, h->tag, len, len);
-	if (!m)
-		return;
-	m->id = sync_id;
-	if (len)
-		memcpy(m->data, data, len);
-	unexpected(ctx, m);
+	keep_eager(g, ctx, h->tag, sync_id, data, len);
 }
 
 static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
@@ -149,7 +158,7 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 	unexpected(ctx, m);
 }
 
-static bool credit_got(struct weft_gate *g, const struct weft_wire *h)
+static inline bool credit_got(struct weft_gate *g, const struct weft_wire *h)
 {
 	bool good = weft_credit_got(g, h);
 	if (weft_unlikely(!good))
@@ -198,10 +207,11 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	memcpy(&h, head, sizeof h);
 	if (!credit_got(g, &h))
 		return;
-	switch (h.kind) {
-	case WEFT_WIRE_EAGER:
+	if (weft_likely(h.kind == WEFT_WIRE_EAGER)) {
 		on_eager(g, &h, payload, len);
-		break;
+		return;
+	}
+	switch (h.kind) {
 	case WEFT_WIRE_RTS:
 		on_rts(g, &h, payload, len);
 		break;

@@ -219,38 +219,51 @@ static struct weft_msg *take_listed(struct weft_ctx *ctx, struct weft_bucket *b,
 	return m ? weft_msg_of(m) : NULL;
 }
 
+/* The oldest of its key is a message, n; bucket locked, and free on return.  NULL: somebody else
+ * took it, and no other is there. */
+static __attribute__((noinline)) struct weft_msg *
+take_posted(struct weft_ctx *ctx, struct weft_bucket *b, struct weft_keyed *n)
+{
+	if (weft_msg_of(n)->lists)
+		return take_listed(ctx, b, n, n->peer, n->tag);
+	weft_bucket_unlink_locked(b, n);
+	weft_spin_unlock(&b->lock);
+	return weft_msg_of(n);
+}
+
 static weft_err post_exact(struct weft_entry *e, struct weft_msg **msg_p)
 {
 	struct weft_ctx *ctx = e->node.ctx;
 	struct weft_core *core = ctx->core;
-	struct weft_bucket *b = weft_bucket_of(ctx, e->node.peer, e->node.tag);
-	struct weft_keyed *m;
+	int peer = e->node.peer, tag = e->node.tag;
+	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	struct weft_keyed *first;
 
 	weft_spin_lock(&b->lock);
 	/* Bound: a round more means that another receive took a message. */
-	while (weft_unlikely((m = weft_bucket_find_locked(b, ctx, e->node.peer, e->node.tag,
-							  WEFT_KEYED_MSG)) != NULL)) {
-		*msg_p = weft_msg_of(m);
-		if (!weft_msg_of(m)->lists) {
-			weft_bucket_unlink_locked(b, m);
-			weft_spin_unlock(&b->lock);
-			return WEFT_OK;
-		}
-		*msg_p = take_listed(ctx, b, m, e->node.peer, e->node.tag);
+	while (weft_unlikely((first = weft_bucket_first_locked(b, ctx, peer, tag)) != NULL &&
+			     first->kind == WEFT_KEYED_MSG)) {
+		*msg_p = take_posted(ctx, b, first);
 		if (*msg_p)
 			return WEFT_OK;
 		weft_spin_lock(&b->lock);
 	}
-	weft_bucket_mark(ctx, b);
-	if (weft_unlikely(weft_gate_down(&core->gate[e->node.peer]))) {
+	*msg_p = NULL;
+	/* With a first one the page is marked: whoever marked it saw, after that, a peer that was
+	 * not down, so a scan for what that peer leaves behind comes later and sees the mark. */
+	if (!first)
+		weft_bucket_mark(ctx, b);
+	if (weft_unlikely(weft_gate_down(&core->gate[peer]))) {
 		weft_spin_unlock(&b->lock);
 		return WEFT_ERR_PEER;
 	}
 	/* Relaxed: our own earlier wildcards are visible to us anyway. */
 	e->stamp = atomic_load_explicit(&ctx->x_epoch, memory_order_relaxed);
-	weft_bucket_append_locked(b, &e->node);
+	if (first)
+		weft_bucket_queue_locked(first, &e->node);
+	else
+		weft_bucket_insert_locked(b, &e->node);
 	weft_spin_unlock(&b->lock);
-	*msg_p = NULL;
 	return WEFT_OK;
 }
 
@@ -294,9 +307,9 @@ static weft_err post_wild(struct weft_entry *e, struct weft_msg **msg_p)
 
 weft_err weft_match_post(struct weft_entry *e, struct weft_msg **msg_p)
 {
+	e->node.kind = WEFT_KEYED_RECV;
 	/* Relaxed: ours alone until it is listed. */
 	atomic_store_explicit(&e->node.x_listed, false, memory_order_relaxed);
-	e->node.kind = WEFT_KEYED_RECV;
 	if (e->node.peer == WEFT_ANY_PEER || e->node.tag == WEFT_ANY_TAG)
 		return post_wild(e, msg_p);
 	return post_exact(e, msg_p);
@@ -385,6 +398,23 @@ static inline bool exact_suffices(struct weft_ctx *ctx)
 	return atomic_load_explicit(&ctx->x_hints, memory_order_relaxed) & WEFT_HINT_OVERTAKING;
 }
 
+/* Bucket locked: takes out the oldest exact receive of that key, or NULL. */
+static inline struct weft_keyed *take_exact_locked(struct weft_bucket *b, struct weft_ctx *ctx,
+						   int peer, int tag)
+{
+	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag);
+	if (weft_likely(i < WEFT_BUCKET_SLOTS))
+		return b->slot[i].first->kind == WEFT_KEYED_RECV ? weft_bucket_shift_locked(b, i)
+								 : NULL;
+	if (weft_likely(!b->more))
+		return NULL;
+	struct weft_keyed *n = weft_bucket_more_locked(b, ctx, peer, tag);
+	if (!n || n->kind != WEFT_KEYED_RECV)
+		return NULL;
+	weft_bucket_unlink_locked(b, n);
+	return n;
+}
+
 struct weft_entry *weft_match_arrive(struct weft_ctx *ctx, int peer, int tag)
 {
 	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
@@ -392,14 +422,12 @@ struct weft_entry *weft_match_arrive(struct weft_ctx *ctx, int peer, int tag)
 
 	weft_spin_lock(&b->lock);
 	if (weft_likely(exact_suffices(ctx)))
-		n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_RECV);
-	if (weft_likely(n))
-		weft_bucket_unlink_locked(b, n);
+		n = take_exact_locked(b, ctx, peer, tag);
 	/* Relaxed: a look that decides nothing if it errs: without a match the caller comes again,
 	 * with the message. */
 	bool wild = !n && atomic_load_explicit(&ctx->x_wild, memory_order_relaxed);
 	weft_spin_unlock(&b->lock);
-	if (n)
+	if (weft_likely(n != NULL))
 		return weft_entry_of(n);
 	return wild ? arrive_locked(ctx, peer, tag, NULL) : NULL;
 }

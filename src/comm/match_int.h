@@ -57,16 +57,27 @@ static inline void weft_bucket_mark(struct weft_ctx *ctx, const struct weft_buck
 struct weft_keyed *weft_bucket_more_locked(struct weft_bucket *b, const struct weft_ctx *ctx,
 					   int peer, int tag);
 
+/* The slot of that key; WEFT_BUCKET_SLOTS: it has none. */
+static inline unsigned weft_bucket_slot_locked(const struct weft_bucket *b,
+					       const struct weft_ctx *ctx, int peer, int tag)
+{
+	uint64_t key = weft_bucket_key(ctx, peer, tag);
+	unsigned i = 0;
+	for (; i < WEFT_BUCKET_SLOTS; i++) {
+		const struct weft_keyed *n = b->slot[i].first;
+		if (b->slot[i].key == key && n && weft_keyed_is(n, ctx, peer, tag))
+			break;
+	}
+	return i;
+}
+
 /* The first node of that key, or NULL. */
 static inline struct weft_keyed *
 weft_bucket_first_locked(struct weft_bucket *b, const struct weft_ctx *ctx, int peer, int tag)
 {
-	uint64_t key = weft_bucket_key(ctx, peer, tag);
-	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++) {
-		struct weft_keyed *n = b->slot[i].first;
-		if (b->slot[i].key == key && n && weft_keyed_is(n, ctx, peer, tag))
-			return n;
-	}
+	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag);
+	if (weft_likely(i < WEFT_BUCKET_SLOTS))
+		return b->slot[i].first;
 	if (weft_likely(!b->more))
 		return NULL;
 	return weft_bucket_more_locked(b, ctx, peer, tag);
@@ -88,19 +99,22 @@ static inline void weft_bucket_keys_add_locked(struct weft_bucket *b, uint32_t n
 	atomic_store_explicit(&b->x_keys, keys + n, memory_order_relaxed);
 }
 
-/* Behind the others of its key. */
-static inline void weft_bucket_append_locked(struct weft_bucket *b, struct weft_keyed *n)
+/* n becomes the last behind `first` of its key. */
+static inline void weft_bucket_queue_locked(struct weft_keyed *first, struct weft_keyed *n)
 {
-	struct weft_keyed *first = weft_bucket_first_locked(b, n->ctx, n->peer, n->tag);
 	n->next = NULL;
+	n->prev = first->prev;
+	first->prev->next = n;
+	first->prev = n;
 	atomic_store_explicit(&n->x_listed, true, memory_order_relaxed);
-	if (first) {
-		n->prev = first->prev;
-		first->prev->next = n;
-		first->prev = n;
-		return;
-	}
+}
+
+/* n is the first of its key. */
+static inline void weft_bucket_insert_locked(struct weft_bucket *b, struct weft_keyed *n)
+{
+	n->next = NULL;
 	n->prev = n;
+	atomic_store_explicit(&n->x_listed, true, memory_order_relaxed);
 	weft_bucket_keys_add_locked(b, 1);
 	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++) {
 		if (!b->slot[i].first) {
@@ -111,6 +125,29 @@ static inline void weft_bucket_append_locked(struct weft_bucket *b, struct weft_
 	}
 	n->more = b->more;
 	b->more = n;
+}
+
+/* Behind the others of its key. */
+static inline void weft_bucket_append_locked(struct weft_bucket *b, struct weft_keyed *n)
+{
+	struct weft_keyed *first = weft_bucket_first_locked(b, n->ctx, n->peer, n->tag);
+	if (first)
+		weft_bucket_queue_locked(first, n);
+	else
+		weft_bucket_insert_locked(b, n);
+}
+
+/* The first node of slot i goes, and the next one takes its place; returns it. */
+static inline struct weft_keyed *weft_bucket_shift_locked(struct weft_bucket *b, unsigned i)
+{
+	struct weft_keyed *n = b->slot[i].first, *heir = n->next;
+	atomic_store_explicit(&n->x_listed, false, memory_order_relaxed);
+	b->slot[i].first = heir;
+	if (heir)
+		heir->prev = n->prev; /* the last one */
+	else
+		weft_bucket_keys_add_locked(b, -1u);
+	return n;
 }
 
 /* n is the first of its key and goes; heir, the next one, takes its place (or NULL). */

@@ -50,6 +50,15 @@ static inline bool weft_pack_waits(const struct weft_gate *g)
 	return weft_unlikely(g->pack != NULL) && g->pack->n;
 }
 
+/* Nothing waits before us, so that we may post at once?  Mask held. */
+static inline bool weft_gate_clear_locked(const struct weft_gate *g)
+{
+	/* Relaxed: our own thread's pushes we see anyway, and other threads' have no order
+	 * against us. */
+	return !g->out_head && !atomic_load_explicit(&g->x_in, memory_order_relaxed) &&
+	       !weft_pack_waits(g);
+}
+
 /* May this packet travel in a pack? */
 bool weft_pack_fits(const struct weft_gate *g, struct weft_out *o);
 /* Puts it in; false: no room. */

@@ -33,7 +33,8 @@ void weft_buf_copy(const struct weft_buf *to, const struct weft_buf *from, size_
 	}
 }
 
-void weft_recv_deliver(struct weft_req *r, int peer, int tag, const void *data, size_t len)
+/* With a layout, or longer than its place. */
+void weft_recv_deliver_rare(struct weft_req *r, int peer, int tag, const void *data, size_t len)
 {
 	size_t n = len;
 
@@ -133,7 +134,11 @@ static weft_err irecv_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 
 	if (weft_unlikely(peer < WEFT_ANY_PEER || peer >= ctx->core->size))
 		return WEFT_ERR_ARG;
-	r->buf = *buf;
+	/* Field by field: a load of two of them at once would wait for the stores just made. */
+	r->buf.base = buf->base;
+	r->buf.bytes = buf->bytes;
+	r->buf.type = buf->type;
+	r->buf.count = buf->count;
 	r->status.cancelled = false;
 	r->status.err = WEFT_OK;
 	r->status.bytes = 0;

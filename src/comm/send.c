@@ -311,28 +311,12 @@ static weft_err isend_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	return gate_send(r, g);
 }
 
-static weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
+/* Posts the pieces of an eager message, if the gate is free and nothing waits there. */
+static inline __attribute__((always_inline)) weft_err
+send_now_pieces(struct weft_ctx *ctx, struct weft_gate *g, int tag, const struct weft_buf *buf,
+		const struct iovec *iov, unsigned n)
 {
-	struct weft_core *core = ctx->core;
-
-	if (weft_unlikely(peer < 0 || peer >= core->size || tag == WEFT_ANY_TAG))
-		return WEFT_ERR_ARG;
-	if (peer == core->rank)
-		return self_send(NULL, ctx, tag, buf, WEFT_SEND_STANDARD);
-	struct weft_gate *g = &core->gate[peer];
 	size_t len = buf->bytes;
-	if (len > g->eager_max || len > g->inline_max || !g->driver)
-		return WEFT_AGAIN;
-
-	struct iovec iov[WEFT_IOV_MAX];
-	unsigned n = len ? 1 : 0;
-	if (!buf->type) {
-		iov[0] = (struct iovec){buf->base, len};
-	} else if (len) {
-		n = WEFT_IOV_MAX;
-		if (weft_iov(buf, 0, iov, &n) != len)
-			return WEFT_AGAIN;
-	}
 	if (weft_unlikely(!weft_gate_try(g)))
 		return WEFT_AGAIN;
 	enum weft_post p = WEFT_POST_FULL;
@@ -358,6 +342,36 @@ static weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag, const str
 		return p == WEFT_POST_DOWN ? WEFT_ERR_PEER : WEFT_AGAIN;
 	weft_count(WEFT_CNT_EAGER_SENT, 1);
 	return WEFT_OK;
+}
+
+static __attribute__((noinline)) weft_err send_now_typed(struct weft_ctx *ctx, struct weft_gate *g,
+							 int tag, const struct weft_buf *buf)
+{
+	struct iovec iov[WEFT_IOV_MAX];
+	unsigned n = WEFT_IOV_MAX;
+	if (!buf->bytes)
+		n = 0;
+	else if (weft_iov(buf, 0, iov, &n) != buf->bytes)
+		return WEFT_AGAIN;
+	return send_now_pieces(ctx, g, tag, buf, iov, n);
+}
+
+static inline weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag,
+				     const struct weft_buf *buf)
+{
+	struct weft_core *core = ctx->core;
+
+	if (weft_unlikely((unsigned)peer >= (unsigned)core->size || tag == WEFT_ANY_TAG))
+		return WEFT_ERR_ARG;
+	if (weft_unlikely(peer == core->rank))
+		return self_send(NULL, ctx, tag, buf, WEFT_SEND_STANDARD);
+	struct weft_gate *g = &core->gate[peer];
+	if (weft_unlikely(buf->bytes >= g->now_end))
+		return WEFT_AGAIN;
+	if (weft_unlikely(buf->type != NULL))
+		return send_now_typed(ctx, g, tag, buf);
+	struct iovec iov = {buf->base, buf->bytes};
+	return send_now_pieces(ctx, g, tag, buf, &iov, buf->bytes != 0);
 }
 
 /* ---- from small stacks -----------------------------------------------------------------------

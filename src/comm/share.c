@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include "comm/share.h"
 #include "comm/comm_int.h"
+#include "comm/pack.h"
 #include "comm/credit.h"
 #include "task/task.h"
 #include "task/weft_task.h"

@@ -16,6 +16,7 @@
 struct set {
 	int n;                         /* length of the array */
 	int live;                      /* how many are active */
+	int open;                      /* of these, not over when they were first looked at */
 	bool advances;                 /* some need advance(): no sleeping on them one by one */
 	struct weft_mpi_request **r;   /* [n]; NULL: null or inactive */
 	struct weft_completion **wait; /* [n]; scratch */
@@ -34,12 +35,14 @@ static int bad_request(int index)
 }
 
 /* Finds the request: NULL in *r_p when there is nothing to wait for. */
-static int find(MPI_Request handle, int index, struct weft_mpi_request **r_p)
+static inline int find(MPI_Request handle, int index, struct weft_mpi_request **r_p)
 {
 	*r_p = NULL;
 	if (handle == MPI_REQUEST_NULL)
 		return MPI_SUCCESS;
-	struct weft_mpi_request *r = weft_mpi_request_of(handle);
+	/* No request is predefined. */
+	struct weft_mpi_request *r = (struct weft_mpi_request *)weft_mpi_object_find_dynamic(
+		(uint64_t)(uintptr_t)handle, WEFT_MPI_REQUEST);
 	if (weft_unlikely(!r))
 		return bad_request(index);
 	if (r->active)
@@ -62,7 +65,7 @@ static int set_open(struct set *s, int n, const MPI_Request *array)
 	if (n && !array)
 		return weft_mpi_err(MPI_ERR_ARG, "argument array_of_requests is a null pointer");
 	s->n = n;
-	s->live = 0;
+	s->live = s->open = 0;
 	s->advances = false;
 	s->r = s->small_r;
 	s->wait = s->small_wait;
@@ -73,9 +76,12 @@ static int set_open(struct set *s, int n, const MPI_Request *array)
 	int err = s->r && s->wait ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	for (int i = 0; i < n && !err; i++) {
 		err = find(array[i], i, &s->r[i]);
-		if (!err && s->r[i]) {
+		if (s->r[i]) {
+			const struct weft_mpi_request_ops *ops = s->r[i]->ops;
 			s->live++;
-			s->advances |= s->r[i]->ops->advance != NULL;
+			s->open += !ops->over &&
+				   !(ops->by_core && weft_completion_done(&s->r[i]->core.done));
+			s->advances |= ops->advance != NULL;
 		}
 	}
 	if (err)
@@ -211,7 +217,7 @@ int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *arr
 	if (err)
 		return err;
 	/* Ends when the last operation does; with advance() each round does one step at least. */
-	while (s.live && !set_all_done(&s))
+	while (s.open && !set_all_done(&s))
 		set_sleep_all(&s);
 	err = all_end(&s, array_of_requests, array_of_statuses);
 	set_close(&s);

@@ -166,6 +166,8 @@ struct weft_mpi_request;
 
 struct weft_mpi_request_ops {
 	const char *name; /* of the kind, for messages */
+	bool over;        /* was so before anybody saw the request; its status is empty */
+	bool by_core;     /* over once r->core is, with its status; advance and free are NULL */
 	/*
 	 * What to wait for next; NULL: nothing, call advance.  Without advance the operation is
 	 * over when this completion is.
@@ -187,14 +189,17 @@ struct weft_mpi_request_ops {
 	void (*free)(struct weft_mpi_request *r);
 };
 
+/* In a pool: no handle, neither comm nor type, not persistent. */
 struct weft_mpi_request {
+	/* All that a request that is over at once needs, in one line. */
 	struct weft_mpi_head head;
 	const struct weft_mpi_request_ops *ops;
+	struct weft_mpi_request *next; /* pool, or list of requests freed while active */
+	bool persistent;
+	bool active; /* persistent: started and not completed yet */
+	int mode;
 	struct weft_mpi_comm *comm; /* whose error handler is called; referenced; or NULL */
 	void *impl;                 /* the operation's own, e.g. a schedule */
-	bool persistent;
-	bool active;                   /* persistent: started and not completed yet */
-	struct weft_mpi_request *next; /* pool, or list of requests freed while active */
 	/* point-to-point */
 	struct weft_req core;
 	struct weft_buf buf;
@@ -202,7 +207,6 @@ struct weft_mpi_request {
 	void *extra;
 	int peer; /* rank or MPI_ANY_SOURCE, MPI_PROC_NULL */
 	int tag;
-	int mode;
 };
 
 /* From the calling thread's pool; has a handle; ops, impl and persistent are set.  comm may be

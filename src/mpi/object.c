@@ -69,26 +69,9 @@ static weft_err slot_take(uint32_t *slot_p)
 	return err;
 }
 
-void weft_mpi_object_rename(struct weft_mpi_head *head)
+struct weft_mpi_head *weft_mpi_object_find_slow(uint64_t handle, enum weft_mpi_kind kind)
 {
-	struct weft_mpi_slot *s = slot_at(head->slot);
-
-	s->generation = (s->generation + 1) & WEFT_MPI_GENERATION_MASK;
-	head->handle = (uint64_t)head->kind << WEFT_MPI_KIND_SHIFT |
-		       (uint64_t)s->generation << WEFT_MPI_GENERATION_SHIFT | head->slot;
-	/* Relaxed: ordered by the release that follows. */
-	atomic_store_explicit(&s->x_head, head, memory_order_relaxed);
-	/* PUB-HANDLE -> SEE-HANDLE (find).  Carries: x_head and the object's fields.
-	 * Without it, find() could return an object that is not yet filled in. */
-	atomic_store_explicit(&s->x_handle, head->handle, memory_order_release);
-}
-
-void weft_mpi_object_unname(struct weft_mpi_head *head)
-{
-	/* Relaxed: who uses a handle while another thread frees it breaks MPI's rules; this only
-	 * makes later uses fail. */
-	atomic_store_explicit(&slot_at(head->slot)->x_handle, 0, memory_order_relaxed);
-	head->handle = 0;
+	return weft_mpi_object_find_dynamic(handle, kind);
 }
 
 weft_err weft_mpi_object_new(struct weft_mpi_head *head, enum weft_mpi_kind kind)
@@ -97,9 +80,12 @@ weft_err weft_mpi_object_new(struct weft_mpi_head *head, enum weft_mpi_kind kind
 
 	if (err)
 		return err;
+	head->at = slot_at(head->slot);
 	head->kind = kind;
 	head->permanent = false;
 	atomic_fetch_add_explicit(&x_count[kind], 1, memory_order_relaxed); /* a statistic */
+	/* Relaxed: ordered by the release that follows. */
+	atomic_store_explicit(&head->at->x_head, head, memory_order_relaxed);
 	weft_mpi_object_rename(head);
 	return WEFT_OK;
 }

@@ -33,6 +33,7 @@ enum weft_mpi_kind {
 };
 
 struct weft_mpi_attrs; /* attr.c: cached attributes */
+struct weft_mpi_slot;
 
 /* First member of every object that has a handle. */
 struct weft_mpi_head {
@@ -41,6 +42,7 @@ struct weft_mpi_head {
 	uint32_t slot;      /* of the table; meaningless for predefined objects */
 	enum weft_mpi_kind kind;
 	bool permanent;               /* predefined: never freed, references are not counted */
+	struct weft_mpi_slot *at;     /* the slot itself */
 	struct weft_mpi_attrs *attrs; /* NULL: none; under attr.c's lock */
 };
 
@@ -86,17 +88,21 @@ static inline struct weft_mpi_head *weft_mpi_object_find_dynamic(uint64_t handle
 	return atomic_load_explicit(&s->x_head, memory_order_relaxed);
 }
 
+/* The same by a call: entry points stay small. */
+struct weft_mpi_head *weft_mpi_object_find_slow(uint64_t handle, enum weft_mpi_kind kind);
+
 /* The object of that kind that handle names; NULL: there is none (null, freed, wild, other kind).
  */
-static inline void *weft_mpi_object_find(const void *handle, enum weft_mpi_kind kind)
+static inline __attribute__((always_inline)) void *weft_mpi_object_find(const void *handle,
+									enum weft_mpi_kind kind)
 {
 	uint64_t h = (uint64_t)(uintptr_t)handle;
 
 	if (weft_likely(h < WEFT_MPI_PREDEFINED_END)) {
 		struct weft_mpi_head *head = weft_mpi_predefined[h];
-		return head && head->kind == kind ? head : NULL;
+		return weft_likely(head && head->kind == kind) ? head : NULL;
 	}
-	return weft_mpi_object_find_dynamic(h, kind);
+	return weft_mpi_object_find_slow(h, kind);
 }
 
 /* Gives the object a handle; the caller counts its references.  WEFT_ERR_NOMEM: no slot left. */
@@ -107,9 +113,27 @@ void weft_mpi_object_predefine(struct weft_mpi_head *head, enum weft_mpi_kind ki
 /* Its handle is no longer good; the object itself stays until its last reference goes. */
 void weft_mpi_object_retire(struct weft_mpi_head *head);
 
-/* For pooled objects, which keep their slot: a new generation of the handle, or none. */
-void weft_mpi_object_rename(struct weft_mpi_head *head);
-void weft_mpi_object_unname(struct weft_mpi_head *head);
+/* For pooled objects, which keep their slot: a new generation of the handle. */
+static inline void weft_mpi_object_rename(struct weft_mpi_head *head)
+{
+	struct weft_mpi_slot *s = head->at;
+
+	s->generation = (s->generation + 1) & WEFT_MPI_GENERATION_MASK;
+	head->handle = (uint64_t)head->kind << WEFT_MPI_KIND_SHIFT |
+		       (uint64_t)s->generation << WEFT_MPI_GENERATION_SHIFT | head->slot;
+	/* PUB-HANDLE -> SEE-HANDLE (find).  Carries: x_head and the object's fields.
+	 * Without it, find() could return an object that is not yet filled in. */
+	atomic_store_explicit(&s->x_handle, head->handle, memory_order_release);
+}
+
+/* The same: no handle. */
+static inline void weft_mpi_object_unname(struct weft_mpi_head *head)
+{
+	/* Relaxed: who uses a handle while another thread frees it breaks MPI's rules; this only
+	 * makes later uses fail. */
+	atomic_store_explicit(&head->at->x_handle, 0, memory_order_relaxed);
+	head->handle = 0;
+}
 
 /* The value that names the object in 32 bits, and back; the converse of each other. */
 int weft_mpi_handle_toint(const void *handle);

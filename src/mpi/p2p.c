@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "mpi/bsend.h"
+#include "mpi/request.h"
 #include "task/task.h"
 
 int weft_mpi_p2p_buf_wrong(weft_err err, const struct weft_buf *buf)
@@ -52,6 +53,7 @@ static int p2p_again(struct weft_mpi_request *r)
 
 const struct weft_mpi_request_ops weft_mpi_p2p_ops = {
 	.name = "point-to-point",
+	.by_core = true,
 	.wait_on = p2p_wait_on,
 	.finish = p2p_finish,
 	.start = p2p_again,
@@ -77,31 +79,38 @@ int weft_mpi_p2p_done(struct weft_mpi_comm *c, enum weft_mpi_mode mode, MPI_Requ
 	return MPI_SUCCESS;
 }
 
-int weft_mpi_p2p_start(struct weft_mpi_request *r, const struct weft_buf *buf)
+static inline __attribute__((always_inline)) int start_core(struct weft_mpi_request *r,
+							    struct weft_mpi_comm *c, int rank,
+							    int tag, enum weft_mpi_mode mode,
+							    const struct weft_buf *buf)
 {
-	struct weft_mpi_comm *c = r->comm;
 	weft_err err;
 
-	if (weft_unlikely(r->peer == MPI_PROC_NULL)) {
+	if (weft_unlikely(rank == MPI_PROC_NULL)) {
 		core_done(r);
 		return MPI_SUCCESS;
 	}
-	if (weft_unlikely(r->mode == WEFT_MPI_MODE_BUFFERED)) {
+	if (mode == WEFT_MPI_MODE_BUFFERED) {
 		core_done(r);
-		return weft_mpi_bsend(c, buf, r->peer, r->tag);
+		return weft_mpi_bsend(c, buf, rank, tag);
 	}
 	weft_req_init(&r->core, NULL, NULL);
-	if (r->mode == WEFT_MPI_MODE_RECV)
-		err = weft_irecv(&r->core, c->p2p, weft_mpi_core_peer(c, r->peer),
-				 weft_mpi_core_tag(r->tag), buf);
+	if (mode == WEFT_MPI_MODE_RECV)
+		err = weft_irecv(&r->core, c->p2p, weft_mpi_core_peer(c, rank),
+				 weft_mpi_core_tag(tag), buf);
 	else
-		err = weft_isend(&r->core, c->p2p, weft_mpi_comm_peer(c, r->peer), r->tag, buf,
-				 weft_mpi_core_mode(r->mode));
+		err = weft_isend(&r->core, c->p2p, weft_mpi_comm_peer(c, rank), tag, buf,
+				 weft_mpi_core_mode(mode));
 	if (weft_unlikely(err))
-		return weft_mpi_err_peer(err, r->peer >= 0 ? weft_mpi_comm_peer(c, r->peer) : -1);
+		return weft_mpi_err_peer(err, rank >= 0 ? weft_mpi_comm_peer(c, rank) : -1);
 	if (!weft_completion_done(&r->core.done))
 		weft_engine_pending();
 	return MPI_SUCCESS;
+}
+
+int weft_mpi_p2p_start(struct weft_mpi_request *r, const struct weft_buf *buf)
+{
+	return start_core(r, r->comm, r->peer, r->tag, r->mode, buf);
 }
 
 /* ---- sends -------------------------------------------------------------------------------- */
@@ -166,8 +175,10 @@ int weft_mpi_Bsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int 
 	return send(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_BUFFERED);
 }
 
-static inline int start(const void *base, MPI_Count count, MPI_Datatype datatype, int rank, int tag,
-			MPI_Comm comm, enum weft_mpi_mode mode, MPI_Request *request)
+static inline __attribute__((always_inline)) int start(const void *base, MPI_Count count,
+						       MPI_Datatype datatype, int rank, int tag,
+						       MPI_Comm comm, enum weft_mpi_mode mode,
+						       MPI_Request *request)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
 	struct weft_buf buf;
@@ -175,14 +186,22 @@ static inline int start(const void *base, MPI_Count count, MPI_Datatype datatype
 
 	if (weft_unlikely(err))
 		return err;
-	struct weft_mpi_request *r = weft_mpi_request_new(&weft_mpi_p2p_ops, c, NULL, false);
+	struct weft_mpi_request *r = weft_mpi_request_take();
 	if (weft_unlikely(!r))
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	/* Small and the network free: it is over before there is anything to remember. */
+	if (mode == WEFT_MPI_MODE_STANDARD && weft_likely(rank != MPI_PROC_NULL) &&
+	    weft_likely(!weft_send_now(c->p2p, weft_mpi_comm_peer(c, rank), tag, &buf))) {
+		weft_mpi_request_name_over(r);
+		*request = weft_mpi_request_handle(r);
+		return MPI_SUCCESS;
+	}
+	weft_mpi_request_name(r, &weft_mpi_p2p_ops, c, NULL, false);
 	r->peer = rank;
 	r->tag = tag;
 	r->mode = mode;
 	weft_mpi_p2p_hold(r, &buf, datatype);
-	err = weft_mpi_p2p_start(r, &buf);
+	err = start_core(r, c, rank, tag, mode, &buf);
 	if (weft_unlikely(err))
 		weft_mpi_request_delete(r);
 	else

@@ -15,30 +15,24 @@
 #include "task/task.h"
 
 #define CHUNK 32 /* made or moved between a thread and the shared list at once */
-#define KEEP 128 /* a thread keeps at most this many */
 
-struct pool {
-	struct weft_mpi_request *first;
-	unsigned count;
-};
-
-static _Thread_local struct pool mine;
+_Thread_local struct weft_mpi_pool weft_mpi_request_pool;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pool shared;               /* under lock */
+static struct weft_mpi_pool shared;      /* under lock */
 static struct weft_mpi_request *orphans; /* under lock: freed by the user while active */
 static _Atomic int x_orphans;            /* hint: is the list worth a look */
 static pthread_key_t at_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void pool_push(struct pool *p, struct weft_mpi_request *r)
+static void pool_push(struct weft_mpi_pool *p, struct weft_mpi_request *r)
 {
 	r->next = p->first;
 	p->first = r;
 	p->count++;
 }
 
-static struct weft_mpi_request *pool_pop(struct pool *p)
+static struct weft_mpi_request *pool_pop(struct weft_mpi_pool *p)
 {
 	struct weft_mpi_request *r = p->first;
 
@@ -52,7 +46,7 @@ static struct weft_mpi_request *pool_pop(struct pool *p)
 /* A thread that ends leaves its requests to the others. */
 static void thread_ends(void *arg)
 {
-	struct pool *p = arg;
+	struct weft_mpi_pool *p = arg;
 	struct weft_mpi_request *r;
 
 	pthread_mutex_lock(&lock);
@@ -69,15 +63,16 @@ static void key_make(void)
 /* From the shared list, else new ones. */
 static void refill(void)
 {
+	struct weft_mpi_pool *mine = &weft_mpi_request_pool;
 	struct weft_mpi_request *r;
 
 	pthread_once(&once, key_make);
-	pthread_setspecific(at_exit, &mine);
+	pthread_setspecific(at_exit, mine);
 	pthread_mutex_lock(&lock);
-	while (mine.count < CHUNK && (r = pool_pop(&shared)))
-		pool_push(&mine, r);
+	while (mine->count < CHUNK && (r = pool_pop(&shared)))
+		pool_push(mine, r);
 	pthread_mutex_unlock(&lock);
-	while (mine.count < CHUNK) {
+	while (mine->count < CHUNK) {
 		r = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof(*r), WEFT_CACHELINE));
 		if (!r)
 			return;
@@ -87,41 +82,50 @@ static void refill(void)
 			return;
 		}
 		weft_mpi_object_unname(&r->head);
-		pool_push(&mine, r);
+		pool_push(mine, r);
 	}
 }
 
-static void spill(void)
+void weft_mpi_request_spill(void)
 {
+	struct weft_mpi_pool *mine = &weft_mpi_request_pool;
+
 	pthread_mutex_lock(&lock);
-	while (mine.count > KEEP - CHUNK)
-		pool_push(&shared, pool_pop(&mine));
+	while (mine->count > WEFT_MPI_POOL_KEEP - CHUNK)
+		pool_push(&shared, pool_pop(mine));
 	pthread_mutex_unlock(&lock);
+}
+
+struct weft_mpi_request *weft_mpi_request_take_slow(void)
+{
+	weft_mpi_requests_reap();
+	refill();
+	return pool_pop(&weft_mpi_request_pool);
 }
 
 struct weft_mpi_request *weft_mpi_request_new(const struct weft_mpi_request_ops *ops,
 					      struct weft_mpi_comm *comm, void *impl,
 					      bool persistent)
 {
-	struct weft_mpi_request *r = pool_pop(&mine);
+	struct weft_mpi_request *r = weft_mpi_request_take();
 
-	if (weft_unlikely(!r)) {
-		weft_mpi_requests_reap();
-		refill();
-		r = pool_pop(&mine);
-		if (!r)
-			return NULL;
-	}
-	r->ops = ops;
-	r->comm = comm;
-	if (comm)
-		weft_mpi_comm_ref(comm);
-	r->impl = impl;
-	r->persistent = persistent;
-	r->active = !persistent;
-	r->type = NULL;
-	weft_mpi_object_rename(&r->head);
+	if (weft_likely(r != NULL))
+		weft_mpi_request_name(r, ops, comm, impl, persistent);
 	return r;
+}
+
+static inline void give_back(struct weft_mpi_request *r)
+{
+	if (weft_unlikely(r->type != NULL)) {
+		weft_mpi_type_unref(r->type);
+		r->type = NULL;
+	}
+	if (r->comm) {
+		weft_mpi_comm_unref(r->comm);
+		r->comm = NULL;
+	}
+	r->persistent = false;
+	weft_mpi_request_untake(r);
 }
 
 void weft_mpi_request_delete(struct weft_mpi_request *r)
@@ -130,14 +134,30 @@ void weft_mpi_request_delete(struct weft_mpi_request *r)
 		weft_mpi_object_unname(&r->head);
 	if (r->ops->free)
 		r->ops->free(r);
-	if (r->type)
-		weft_mpi_type_unref(r->type);
-	if (r->comm)
-		weft_mpi_comm_unref(r->comm);
-	pool_push(&mine, r);
-	if (weft_unlikely(mine.count > KEEP))
-		spill();
+	give_back(r);
 }
+
+/* ---- over at once ------------------------------------------------------------------------- */
+
+static struct weft_completion always = {WEFT_COMPLETION_DONE};
+
+static struct weft_completion *over_wait_on(struct weft_mpi_request *r)
+{
+	return &always;
+}
+
+static int over_finish(struct weft_mpi_request *r, MPI_Status *st)
+{
+	weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
+	return MPI_SUCCESS;
+}
+
+const struct weft_mpi_request_ops weft_mpi_over_ops = {
+	.name = "point-to-point",
+	.over = true,
+	.wait_on = over_wait_on,
+	.finish = over_finish,
+};
 
 /* ---- freed while active ------------------------------------------------------------------- */
 
@@ -219,6 +239,20 @@ void weft_mpi_request_wait(struct weft_mpi_request *r)
 
 int weft_mpi_request_end(struct weft_mpi_request *r, MPI_Request *handle_p, MPI_Status *st)
 {
+	if (weft_likely(r->ops->over)) {
+		weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
+		*handle_p = MPI_REQUEST_NULL;
+		weft_mpi_object_unname(&r->head);
+		weft_mpi_request_untake(r);
+		return MPI_SUCCESS;
+	}
+	if (weft_likely(r->ops->by_core && st == MPI_STATUS_IGNORE && !r->core.status.err &&
+			!r->persistent)) {
+		*handle_p = MPI_REQUEST_NULL;
+		weft_mpi_object_unname(&r->head);
+		give_back(r);
+		return MPI_SUCCESS;
+	}
 	int err = r->ops->finish(r, st);
 
 	if (weft_unlikely(err))

@@ -5,9 +5,73 @@
 
 #include "mpi/mpi_int.h"
 
+/* ---- pools -------------------------------------------------------------------------------- */
+
+struct weft_mpi_pool {
+	struct weft_mpi_request *first;
+	unsigned count;
+};
+
+#define WEFT_MPI_POOL_KEEP 128 /* a thread keeps at most this many */
+
+extern _Thread_local struct weft_mpi_pool weft_mpi_request_pool;
+
+struct weft_mpi_request *weft_mpi_request_take_slow(void) __attribute__((cold));
+void weft_mpi_request_spill(void) __attribute__((cold));
+
+/* One for an operation that is not started yet, without a handle; NULL: no memory. */
+static inline struct weft_mpi_request *weft_mpi_request_take(void)
+{
+	struct weft_mpi_request *r = weft_mpi_request_pool.first;
+
+	if (weft_unlikely(!r))
+		return weft_mpi_request_take_slow();
+	weft_mpi_request_pool.first = r->next;
+	weft_mpi_request_pool.count--;
+	return r;
+}
+
+/* Gives back what take() gave; it has no handle (any more). */
+static inline void weft_mpi_request_untake(struct weft_mpi_request *r)
+{
+	r->next = weft_mpi_request_pool.first;
+	weft_mpi_request_pool.first = r;
+	if (weft_unlikely(++weft_mpi_request_pool.count > WEFT_MPI_POOL_KEEP))
+		weft_mpi_request_spill();
+}
+
+/* Names what take() gave. */
+static inline void weft_mpi_request_name(struct weft_mpi_request *r,
+					 const struct weft_mpi_request_ops *ops,
+					 struct weft_mpi_comm *comm, void *impl, bool persistent)
+{
+	r->ops = ops;
+	r->comm = comm;
+	if (comm)
+		weft_mpi_comm_ref(comm);
+	r->impl = impl;
+	r->persistent = persistent;
+	r->active = !persistent;
+	weft_mpi_object_rename(&r->head);
+}
+
+extern const struct weft_mpi_request_ops weft_mpi_over_ops;
+
+/* The same for an operation that is over already, and has received nothing. */
+static inline void weft_mpi_request_name_over(struct weft_mpi_request *r)
+{
+	r->ops = &weft_mpi_over_ops;
+	r->active = true;
+	weft_mpi_object_rename(&r->head);
+}
+
+/* ---- states ------------------------------------------------------------------------------- */
+
 /* Is the operation over?  Advances it if it wants to be advanced.  r is active. */
 static inline bool weft_mpi_request_done(struct weft_mpi_request *r)
 {
+	if (weft_likely(r->ops->by_core))
+		return weft_completion_done(&r->core.done);
 	if (r->ops->advance)
 		return r->ops->advance(r);
 	return weft_completion_done(r->ops->wait_on(r));

@@ -43,7 +43,10 @@ static inline weft_err weft_mpi_buf(const void *base, MPI_Count count, MPI_Datat
 
 	if (weft_likely(h < WEFT_MPI_PREDEFINED_END && weft_mpi_type_bytes[h] &&
 			(uint64_t)count < (uint64_t)1 << 56)) {
-		*buf_p = weft_buf_flat(base, (size_t)count * weft_mpi_type_bytes[h]);
+		buf_p->base = (void *)(uintptr_t)base;
+		buf_p->bytes = (size_t)count * weft_mpi_type_bytes[h];
+		buf_p->type = NULL;
+		buf_p->count = 0;
 		return WEFT_OK;
 	}
 	return weft_mpi_buf_slow(base, count, type, buf_p);

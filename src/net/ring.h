@@ -28,6 +28,7 @@
 #include <string.h>
 #include <sys/uio.h>
 #include "base/base.h"
+#include "base/copy.h"
 #include "net/driver.h"
 
 #define WEFT_RING_INLINE 32
@@ -114,7 +115,7 @@ static inline bool weft_ring_room(const struct weft_ring_tx *tx, uint32_t len)
 static inline void weft_ring_gather(uint8_t *to, const struct iovec *iov, unsigned n, size_t len)
 {
 	if (weft_likely(n == 1)) {
-		memcpy(to, iov[0].iov_base, len);
+		weft_copy_bytes(to, iov[0].iov_base, len);
 		return;
 	}
 	/* Ends with the pieces, or when len bytes are copied. */

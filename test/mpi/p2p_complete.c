@@ -183,6 +183,49 @@ static void freed_while_active(void)
 		CHECK_EQ(v[i], i);
 }
 
+/* Small sends, over as they start, in every way to complete them; their requests go back and forth
+ * with others of the same pool, and their handles are good once. */
+static void over_at_once(void)
+{
+	int next = (rank + 1) % size, left = (rank + size - 1) % size, flag, i, code;
+	int value[6] = {0, 1, 2, 3, 4, 5};
+	MPI_Request req[6], copy, keep;
+	MPI_Status st;
+
+	OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+	for (int round = 0; round < 50; round++) {
+		for (i = 0; i < 6; i++)
+			OK(MPI_Isend(&value[i], 1, MPI_INT, next, i, MPI_COMM_WORLD, &req[i]));
+		OK(MPI_Recv_init(&code, 1, MPI_INT, left, 7, MPI_COMM_WORLD, &keep));
+		for (flag = 0; !flag;)
+			OK(MPI_Request_get_status(req[0], &flag, &st));
+		CHECK(st.MPI_SOURCE == MPI_ANY_SOURCE && st.MPI_TAG == MPI_ANY_TAG);
+		copy = req[0];
+		OK(MPI_Wait(&req[0], &st));
+		CHECK_EQ(st.MPI_TAG, MPI_ANY_TAG);
+		CHECK_EQ(MPI_Wait(&copy, &st), MPI_ERR_REQUEST);
+		OK(MPI_Cancel(&req[1]));
+		OK(MPI_Wait(&req[1], &st));
+		OK(MPI_Test_cancelled(&st, &flag));
+		CHECK(!flag);
+		OK(MPI_Request_free(&req[2]));
+		for (flag = 0; !flag;)
+			OK(MPI_Test(&req[3], &flag, MPI_STATUS_IGNORE));
+		CHECK(req[3] == MPI_REQUEST_NULL);
+		OK(MPI_Waitany(6, req, &i, &st));
+		CHECK(i == 4 || i == 5);
+		OK(MPI_Waitall(6, req, MPI_STATUSES_IGNORE));
+		for (i = 0; i < 6; i++) {
+			int got = -1;
+			CHECK(req[i] == MPI_REQUEST_NULL);
+			OK(MPI_Recv(&got, 1, MPI_INT, left, i, MPI_COMM_WORLD, &st));
+			CHECK_EQ(got, i);
+		}
+		OK(MPI_Request_free(&keep));
+	}
+	test_barrier();
+}
+
 int main(int argc, char **argv)
 {
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
@@ -192,5 +235,6 @@ int main(int argc, char **argv)
 	look_first();
 	null_requests();
 	freed_while_active();
+	over_at_once();
 	return test_end();
 }
