@@ -23,7 +23,8 @@
 #include <weft/hooks.h>
 
 #define CHUNK 64      /* completions that one wait enlists without allocating */
-#define NAP_NS 50000u /* without memory for a node */
+#define NAP_US 50     /* without memory for a node, or turned away often */
+#define YIELDS_MAX 64 /* turned away so often: some 50 us, more than a handler may take */
 #define CHECK_MASK 7  /* rounds between looks at the clock, less 1 */
 #define HOT_WAITS 4   /* waits that polling ended, before the doorbells are put away */
 
@@ -38,7 +39,8 @@ struct wait_call {
 	struct weft_wait_node *node; /* n of them */
 	bool (*ready)(void *arg);    /* an idle worker's: instead of completions */
 	void *ready_arg;
-	bool held; /* the baton is ours already, and the batch set up */
+	bool held;            /* the baton is ours already, and the batch set up */
+	unsigned turned_away; /* so often in this wait */
 	bool enlisted, parked_once, slept;
 	struct weft_waiter waiter;
 	struct weft_wake_batch batch; /* what our rounds completed for others */
@@ -128,7 +130,7 @@ static void parked_remove(struct weft_engine *e, struct weft_parked *me)
 static void nap(void)
 {
 	int was = weft_cancel_off();
-	usleep(50);
+	usleep(NAP_US);
 	weft_cancel_back(was);
 }
 
@@ -219,6 +221,18 @@ static uint64_t sleep_ns(struct weft_engine *e, const struct wait_call *w)
 	return ns;
 }
 
+/*
+ * Tasks wait in a queue whose mask somebody holds who has lost his core, perhaps to us.  He will
+ * run them, but we are to look again: let him have the core, then look more rarely.
+ */
+static void turned_away(struct wait_call *w)
+{
+	if (++w->turned_away < YIELDS_MAX)
+		sched_yield();
+	else
+		nap();
+}
+
 /* Sleeps in the watch set with the baton in hand; returns awake, holding it. */
 static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 {
@@ -256,6 +270,8 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 	weft_baton_wake(&e->baton);
 	weft_parker_sleep_end(w->parker);
 	weft_watcher_redirect(e);
+	if (!found && weft_engine_tasks_waiting(e))
+		turned_away(w);
 }
 
 /* One round; wakes are kept in the batch. */
@@ -545,7 +561,7 @@ static weft_err wait_light_napping(struct wait_call *w)
 			return WEFT_ERR_TIMEOUT;
 		if (weft_foreign_is(w->parker))
 			(void)weft_hook_idle();
-		weft_park(w->parker, weft_clock_ns() + NAP_NS);
+		weft_park(w->parker, weft_clock_ns() + NAP_US * 1000);
 	}
 	return WEFT_OK;
 }
