@@ -13,9 +13,8 @@
  *           wait it may be freed at once.
  * Order     what was written before submit is visible to the function, also when submit found the
  *           task queued; what the function wrote is visible once the task is done.
- * Cancel    a thread that is cancelled inside a wait goes after it.  A task's function runs in
- * threads of the application too: where those may be cancelled, it holds no cancellation point
- *           (read, write ...), or switches them off (pthread_setcancelstate).
+ * Cancel    a thread that is cancelled inside a wait goes after it.  The application's threads run
+ *           functions, too: one of a program that cancels threads holds no cancellation point.
  * Promise   a task never runs on two cores at once.  Submitted while queued it runs once; submitted
  *           while running it runs once more.
  *
