@@ -24,16 +24,6 @@ struct set {
 	struct weft_completion *small_wait[SMALL];
 };
 
-static int bad_request(int index)
-{
-	if (index < 0)
-		return weft_mpi_err(MPI_ERR_REQUEST,
-				    "invalid request (wild, or completed or freed before)");
-	return weft_mpi_err(MPI_ERR_REQUEST,
-			    "invalid request in place %d (wild, or completed or freed before)",
-			    index);
-}
-
 /* Finds the request: NULL in *r_p when there is nothing to wait for. */
 static inline int find(MPI_Request handle, int index, struct weft_mpi_request **r_p)
 {
@@ -44,7 +34,7 @@ static inline int find(MPI_Request handle, int index, struct weft_mpi_request **
 	struct weft_mpi_request *r = (struct weft_mpi_request *)weft_mpi_object_find_dynamic(
 		(uint64_t)(uintptr_t)handle, WEFT_MPI_REQUEST);
 	if (weft_unlikely(!r))
-		return bad_request(index);
+		return weft_mpi_request_bad(index);
 	if (r->active)
 		*r_p = r;
 	return MPI_SUCCESS;
@@ -147,6 +137,103 @@ static int set_first_done(struct set *s)
 	return -1;
 }
 
+/* The same two, with a look for messages before the answer is no. */
+static bool set_test_all(struct set *s)
+{
+	if (set_all_done(s))
+		return true;
+	weft_engine_poll();
+	return set_all_done(s);
+}
+
+static int set_test_first(struct set *s)
+{
+	int i = set_first_done(s);
+	if (i >= 0)
+		return i;
+	weft_engine_poll();
+	return set_first_done(s);
+}
+
+/* ---- the ends ----------------------------------------------------------------------------- */
+
+/* The status of one that is over, which stays as it is. */
+static int peek(struct weft_mpi_request *r, MPI_Status *st)
+{
+	int err = r->ops->finish(r, st);
+	if (err)
+		weft_mpi_blame(r->comm);
+	return err;
+}
+
+/* The i-th is over: ends it, or without `array` looks only; the status says its error, too. */
+static inline int set_finish(struct set *s, int i, MPI_Request array[], MPI_Status *st)
+{
+	int err = array ? weft_mpi_request_end(s->r[i], &array[i], st) : peek(s->r[i], st);
+	if (st != MPI_STATUS_IGNORE)
+		st->MPI_ERROR = err;
+	return err;
+}
+
+static MPI_Status *status_at(MPI_Status *statuses, int i)
+{
+	return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+}
+
+/* The text is that of the last failure. */
+static int in_status(bool failed)
+{
+	if (!failed)
+		return MPI_SUCCESS;
+	weft_mpi_cause()->code = MPI_ERR_IN_STATUS;
+	return MPI_ERR_IN_STATUS;
+}
+
+/* All are over. */
+static int finish_all(struct set *s, MPI_Request array[], MPI_Status *statuses)
+{
+	bool failed = false;
+
+	for (int i = 0; i < s->n; i++)
+		if (s->r[i])
+			failed |= set_finish(s, i, array, status_at(statuses, i)) != MPI_SUCCESS;
+		else
+			weft_mpi_status_empty(status_at(statuses, i));
+	return in_status(failed);
+}
+
+/* One may be over: which one, or MPI_UNDEFINED; its error is returned, not told in the status. */
+static int finish_first(struct set *s, MPI_Request array[], int *indx, int *flag,
+			MPI_Status *status)
+{
+	int i = s->live ? set_test_first(s) : -1;
+
+	*indx = i >= 0 ? i : MPI_UNDEFINED;
+	*flag = i >= 0 || !s->live;
+	if (!s->live)
+		weft_mpi_status_empty(status);
+	if (i < 0)
+		return MPI_SUCCESS;
+	return array ? weft_mpi_request_end(s->r[i], &array[i], status) : peek(s->r[i], status);
+}
+
+/* Those that are over: how many, or MPI_UNDEFINED when none is active. */
+static int finish_some(struct set *s, MPI_Request array[], int *outcount, int indices[],
+		       MPI_Status *statuses)
+{
+	int n = 0;
+	bool failed = false;
+
+	for (int i = 0; i < s->n; i++) {
+		if (!s->r[i] || !weft_mpi_request_done(s->r[i]))
+			continue;
+		failed |= set_finish(s, i, array, status_at(statuses, n)) != MPI_SUCCESS;
+		indices[n++] = i;
+	}
+	*outcount = s->live ? n : MPI_UNDEFINED;
+	return in_status(failed);
+}
+
 /* ---- one ---------------------------------------------------------------------------------- */
 
 int weft_mpi_Wait(MPI_Request *request, MPI_Status *status)
@@ -186,29 +273,6 @@ int weft_mpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 /* ---- all ---------------------------------------------------------------------------------- */
 
-/* Completes those that are done; the others get MPI_ERR_PENDING. */
-static int all_end(struct set *s, MPI_Request array[], MPI_Status *statuses)
-{
-	bool failed = false;
-
-	for (int i = 0; i < s->n; i++) {
-		MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-		if (!s->r[i]) {
-			weft_mpi_status_empty(st);
-			continue;
-		}
-		int err = weft_mpi_request_end(s->r[i], &array[i], st);
-		if (st != MPI_STATUS_IGNORE)
-			st->MPI_ERROR = err;
-		failed |= err != MPI_SUCCESS;
-	}
-	if (!failed)
-		return MPI_SUCCESS;
-	/* The text is that of the last failure. */
-	weft_mpi_cause()->code = MPI_ERR_IN_STATUS;
-	return MPI_ERR_IN_STATUS;
-}
-
 int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
 {
 	struct set s;
@@ -219,7 +283,7 @@ int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *arr
 	/* Ends when the last operation does; with advance() each round does one step at least. */
 	while (s.open && !set_all_done(&s))
 		set_sleep_all(&s);
-	err = all_end(&s, array_of_requests, array_of_statuses);
+	err = finish_all(&s, array_of_requests, array_of_statuses);
 	set_close(&s);
 	return err;
 }
@@ -232,13 +296,9 @@ int weft_mpi_Testall(int count, MPI_Request array_of_requests[], int *flag,
 
 	if (err)
 		return err;
-	*flag = 1;
-	if (!set_all_done(&s)) {
-		weft_engine_poll();
-		*flag = set_all_done(&s);
-	}
+	*flag = set_test_all(&s);
 	if (*flag)
-		err = all_end(&s, array_of_requests, array_of_statuses);
+		err = finish_all(&s, array_of_requests, array_of_statuses);
 	set_close(&s);
 	return err;
 }
@@ -273,50 +333,12 @@ int weft_mpi_Testany(int count, MPI_Request array_of_requests[], int *indx, int 
 
 	if (err)
 		return err;
-	*indx = MPI_UNDEFINED;
-	*flag = 1;
-	if (!s.live) {
-		weft_mpi_status_empty(status);
-	} else {
-		int i = set_first_done(&s);
-		if (i < 0) {
-			weft_engine_poll();
-			i = set_first_done(&s);
-		}
-		*flag = i >= 0;
-		if (i >= 0) {
-			*indx = i;
-			err = weft_mpi_request_end(s.r[i], &array_of_requests[i], status);
-		}
-	}
+	err = finish_first(&s, array_of_requests, indx, flag, status);
 	set_close(&s);
 	return err;
 }
 
 /* ---- some --------------------------------------------------------------------------------- */
-
-/* Completes what is done: how many, or MPI_UNDEFINED when nothing is active. */
-static int some_end(struct set *s, MPI_Request array[], int *outcount, int indices[],
-		    MPI_Status *statuses)
-{
-	int n = 0;
-	bool failed = false;
-
-	for (int i = 0; i < s->n; i++) {
-		if (!s->r[i] || !weft_mpi_request_done(s->r[i]))
-			continue;
-		MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[n];
-		int err = weft_mpi_request_end(s->r[i], &array[i], st);
-		if (st != MPI_STATUS_IGNORE)
-			st->MPI_ERROR = err;
-		failed |= err != MPI_SUCCESS;
-		indices[n++] = i;
-	}
-	*outcount = n;
-	if (failed)
-		weft_mpi_cause()->code = MPI_ERR_IN_STATUS;
-	return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
-}
 
 int weft_mpi_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
 		      int array_of_indices[], MPI_Status *array_of_statuses)
@@ -326,13 +348,9 @@ int weft_mpi_Waitsome(int incount, MPI_Request array_of_requests[], int *outcoun
 
 	if (err)
 		return err;
-	*outcount = MPI_UNDEFINED;
-	if (s.live) {
-		while (set_first_done(&s) < 0)
-			set_sleep_any(&s);
-		err = some_end(&s, array_of_requests, outcount, array_of_indices,
-			       array_of_statuses);
-	}
+	while (s.live && set_first_done(&s) < 0)
+		set_sleep_any(&s);
+	err = finish_some(&s, array_of_requests, outcount, array_of_indices, array_of_statuses);
 	set_close(&s);
 	return err;
 }
@@ -345,31 +363,14 @@ int weft_mpi_Testsome(int incount, MPI_Request array_of_requests[], int *outcoun
 
 	if (err)
 		return err;
-	*outcount = MPI_UNDEFINED;
-	if (s.live) {
-		if (set_first_done(&s) < 0)
-			weft_engine_poll();
-		err = some_end(&s, array_of_requests, outcount, array_of_indices,
-			       array_of_statuses);
-	}
+	if (s.live && set_first_done(&s) < 0)
+		weft_engine_poll();
+	err = finish_some(&s, array_of_requests, outcount, array_of_indices, array_of_statuses);
 	set_close(&s);
 	return err;
 }
 
 /* ---- looking without completing ----------------------------------------------------------- */
-
-/* The status of one that is done, which stays as it is. */
-static int peek(struct weft_mpi_request *r, MPI_Status *st)
-{
-	if (!r) {
-		weft_mpi_status_empty(st);
-		return MPI_SUCCESS;
-	}
-	int err = r->ops->finish(r, st);
-	if (err)
-		weft_mpi_blame(r->comm);
-	return err;
-}
 
 int weft_mpi_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
@@ -379,7 +380,11 @@ int weft_mpi_Request_get_status(MPI_Request request, int *flag, MPI_Status *stat
 	if (err)
 		return err;
 	*flag = 1;
-	if (r && !weft_mpi_request_done(r)) {
+	if (!r) {
+		weft_mpi_status_empty(status);
+		return MPI_SUCCESS;
+	}
+	if (!weft_mpi_request_done(r)) {
 		weft_engine_poll();
 		*flag = weft_mpi_request_done(r);
 	}
@@ -391,25 +396,14 @@ int weft_mpi_Request_get_status_all(int count, const MPI_Request array_of_reques
 {
 	struct set s;
 	int err = set_open(&s, count, array_of_requests);
-	bool failed = false;
 
 	if (err)
 		return err;
-	*flag = 1;
-	if (!set_all_done(&s)) {
-		weft_engine_poll();
-		*flag = set_all_done(&s);
-	}
-	for (int i = 0; *flag && i < count; i++) {
-		MPI_Status *st = array_of_statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE
-									  : &array_of_statuses[i];
-		err = peek(s.r[i], st);
-		if (st != MPI_STATUS_IGNORE)
-			st->MPI_ERROR = err;
-		failed |= err != MPI_SUCCESS;
-	}
+	*flag = set_test_all(&s);
+	if (*flag)
+		err = finish_all(&s, NULL, array_of_statuses);
 	set_close(&s);
-	return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+	return err;
 }
 
 int weft_mpi_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx,
@@ -420,22 +414,7 @@ int weft_mpi_Request_get_status_any(int count, const MPI_Request array_of_reques
 
 	if (err)
 		return err;
-	*indx = MPI_UNDEFINED;
-	*flag = 1;
-	if (!s.live) {
-		weft_mpi_status_empty(status);
-	} else {
-		int i = set_first_done(&s);
-		if (i < 0) {
-			weft_engine_poll();
-			i = set_first_done(&s);
-		}
-		*flag = i >= 0;
-		if (i >= 0) {
-			*indx = i;
-			err = peek(s.r[i], status);
-		}
-	}
+	err = finish_first(&s, NULL, indx, flag, status);
 	set_close(&s);
 	return err;
 }
@@ -445,87 +424,13 @@ int weft_mpi_Request_get_status_some(int incount, const MPI_Request array_of_req
 				     MPI_Status *array_of_statuses)
 {
 	struct set s;
-	int err = set_open(&s, incount, array_of_requests), n = 0;
-	bool failed = false;
+	int err = set_open(&s, incount, array_of_requests);
 
 	if (err)
 		return err;
 	if (s.live && set_first_done(&s) < 0)
 		weft_engine_poll();
-	for (int i = 0; i < incount; i++) {
-		if (!s.r[i] || !weft_mpi_request_done(s.r[i]))
-			continue;
-		MPI_Status *st = array_of_statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE
-									  : &array_of_statuses[n];
-		err = peek(s.r[i], st);
-		if (st != MPI_STATUS_IGNORE)
-			st->MPI_ERROR = err;
-		failed |= err != MPI_SUCCESS;
-		array_of_indices[n++] = i;
-	}
-	*outcount = s.live ? n : MPI_UNDEFINED;
+	err = finish_some(&s, NULL, outcount, array_of_indices, array_of_statuses);
 	set_close(&s);
-	return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
-}
-
-/* ---- the rest ----------------------------------------------------------------------------- */
-
-int weft_mpi_Request_free(MPI_Request *request)
-{
-	struct weft_mpi_request *r = weft_mpi_request_of(*request);
-
-	if (!r)
-		return *request == MPI_REQUEST_NULL ? weft_mpi_err(MPI_ERR_REQUEST, "null request")
-						    : bad_request(-1);
-	*request = MPI_REQUEST_NULL;
-	if (!r->active) {
-		weft_mpi_request_delete(r);
-		return MPI_SUCCESS;
-	}
-	weft_mpi_request_orphan(r);
-	weft_mpi_requests_reap();
-	return MPI_SUCCESS;
-}
-
-int weft_mpi_Cancel(MPI_Request *request)
-{
-	struct weft_mpi_request *r = weft_mpi_request_of(*request);
-
-	if (!r)
-		return *request == MPI_REQUEST_NULL ? weft_mpi_err(MPI_ERR_REQUEST, "null request")
-						    : bad_request(-1);
-	if (!r->active)
-		return weft_mpi_err(MPI_ERR_REQUEST, "the request is not active");
-	/* What cannot be cancelled completes as if nothing had happened. */
-	return r->ops->cancel ? r->ops->cancel(r) : MPI_SUCCESS;
-}
-
-int weft_mpi_Start(MPI_Request *request)
-{
-	struct weft_mpi_request *r = weft_mpi_request_of(*request);
-
-	if (!r)
-		return *request == MPI_REQUEST_NULL ? weft_mpi_err(MPI_ERR_REQUEST, "null request")
-						    : bad_request(-1);
-	if (!r->persistent || !r->ops->start)
-		return weft_mpi_err(MPI_ERR_REQUEST, "the request is not persistent");
-	if (r->active)
-		return weft_mpi_err(MPI_ERR_REQUEST, "the request is active already");
-	int err = r->ops->start(r);
-	if (err)
-		weft_mpi_blame(r->comm);
-	else
-		r->active = true;
-	return err;
-}
-
-int weft_mpi_Startall(int count, MPI_Request array_of_requests[])
-{
-	int err = MPI_SUCCESS;
-
-	if (count < 0)
-		return weft_mpi_err(MPI_ERR_COUNT, "count is negative (%d)", count);
-	for (int i = 0; i < count && !err; i++)
-		err = weft_mpi_Start(&array_of_requests[i]);
 	return err;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* persist.c - persistent sends and receives: the arguments are kept, start does the rest. */
-#include "mpi/bsend.h"
+/* persist.c - persistent sends and receives: the arguments are kept, start does the rest; and
+ * start for all that is persistent. */
+#include "mpi/error.h"
 #include "mpi/p2p.h"
+#include "mpi/request.h"
 
 static int init(const void *base, MPI_Count count, MPI_Datatype datatype, int rank, int tag,
 		MPI_Comm comm, enum weft_mpi_mode mode, MPI_Request *request)
@@ -52,4 +54,36 @@ int weft_mpi_Recv_init(void *buf, MPI_Count count, MPI_Datatype datatype, int so
 		       MPI_Comm comm, MPI_Request *request)
 {
 	return init(buf, count, datatype, source, tag, comm, WEFT_MPI_MODE_RECV, request);
+}
+
+/* ---- starting, whatever it is ------------------------------------------------------------- */
+
+int weft_mpi_Start(MPI_Request *request)
+{
+	struct weft_mpi_request *r;
+	int err = weft_mpi_request_named(*request, &r);
+
+	if (err)
+		return err;
+	if (!r->persistent || !r->ops->start)
+		return weft_mpi_err(MPI_ERR_REQUEST, "the request is not persistent");
+	if (r->active)
+		return weft_mpi_err(MPI_ERR_REQUEST, "the request is active already");
+	err = r->ops->start(r);
+	if (err)
+		weft_mpi_blame(r->comm);
+	else
+		r->active = true;
+	return err;
+}
+
+int weft_mpi_Startall(int count, MPI_Request array_of_requests[])
+{
+	int err = MPI_SUCCESS;
+
+	if (count < 0)
+		return weft_mpi_err(MPI_ERR_COUNT, "count is negative (%d)", count);
+	for (int i = 0; i < count && !err; i++)
+		err = weft_mpi_Start(&array_of_requests[i]);
+	return err;
 }

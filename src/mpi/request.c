@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.c - request objects: pools of them, waiting for one, and those that were freed while
- * their operation still runs.
+ * request.c - request objects: pools of them, waiting for one, free and cancel; those that were
+ * freed while their operation still runs.
  *
  * A thread keeps a few free requests for itself; the rest is shared under a lock.  A request keeps
  * its slot in the table of handles while it is pooled, so that starting an operation takes no lock.
@@ -264,4 +264,54 @@ int weft_mpi_request_end(struct weft_mpi_request *r, MPI_Request *handle_p, MPI_
 		weft_mpi_request_delete(r);
 	}
 	return err;
+}
+
+/* ---- handles ------------------------------------------------------------------------------ */
+
+int weft_mpi_request_bad(int index)
+{
+	if (index < 0)
+		return weft_mpi_err(MPI_ERR_REQUEST,
+				    "invalid request (wild, or completed or freed before)");
+	return weft_mpi_err(MPI_ERR_REQUEST,
+			    "invalid request in place %d (wild, or completed or freed before)",
+			    index);
+}
+
+int weft_mpi_request_named(MPI_Request handle, struct weft_mpi_request **r_p)
+{
+	if (handle == MPI_REQUEST_NULL)
+		return weft_mpi_err(MPI_ERR_REQUEST, "null request");
+	*r_p = weft_mpi_request_of(handle);
+	return *r_p ? MPI_SUCCESS : weft_mpi_request_bad(-1);
+}
+
+int weft_mpi_Request_free(MPI_Request *request)
+{
+	struct weft_mpi_request *r;
+	int err = weft_mpi_request_named(*request, &r);
+
+	if (err)
+		return err;
+	*request = MPI_REQUEST_NULL;
+	if (!r->active) {
+		weft_mpi_request_delete(r);
+		return MPI_SUCCESS;
+	}
+	weft_mpi_request_orphan(r);
+	weft_mpi_requests_reap();
+	return MPI_SUCCESS;
+}
+
+int weft_mpi_Cancel(MPI_Request *request)
+{
+	struct weft_mpi_request *r;
+	int err = weft_mpi_request_named(*request, &r);
+
+	if (err)
+		return err;
+	if (!r->active)
+		return weft_mpi_err(MPI_ERR_REQUEST, "the request is not active");
+	/* What cannot be cancelled completes as if nothing had happened. */
+	return r->ops->cancel ? r->ops->cancel(r) : MPI_SUCCESS;
 }

@@ -67,6 +67,11 @@ static inline void weft_mpi_request_name_over(struct weft_mpi_request *r)
 
 /* ---- states ------------------------------------------------------------------------------- */
 
+/* Says why there is no such request; index: its place in an array, or -1. */
+int weft_mpi_request_bad(int index);
+/* The request, active or not, behind a handle that must not be null. */
+int weft_mpi_request_named(MPI_Request handle, struct weft_mpi_request **r_p);
+
 /* Is the operation over?  Advances it if it wants to be advanced.  r is active. */
 static inline bool weft_mpi_request_done(struct weft_mpi_request *r)
 {

@@ -15,6 +15,21 @@ static void wait_for_the_dead(void)
 	OK(MPI_Recv(&v, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
+/* The status of a message that is too long is asked for among others. */
+static void look_at_truncated(void)
+{
+	int v[4] = {0}, flag = 0;
+	MPI_Request req[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+	MPI_Status st[2];
+
+	if (rank == 0)
+		MPI_Send(v, 4, MPI_INT, 1, 0, MPI_COMM_WORLD);
+	else
+		MPI_Irecv(v, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &req[1]);
+	while (rank == 1 && !flag) /* ends: the message comes */
+		MPI_Request_get_status_all(2, req, &flag, st);
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -31,6 +46,8 @@ int main(int argc, char **argv)
 		else
 			MPI_Recv(v, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
+	if (strcmp(how, "truncate-look") == 0)
+		look_at_truncated();
 	if (strcmp(how, "abort") == 0 && rank == 1)
 		MPI_Abort(MPI_COMM_WORLD, 3);
 	if (strcmp(how, "peer") == 0)
