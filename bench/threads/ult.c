@@ -5,7 +5,8 @@
  * Unit      nanoseconds; a million threads: seconds and KiB for each.
  * Bound     rows "limit": a switch is no faster than two stacks exchanged with their control words,
  *           two workers no faster than a word that goes from one core to the other and back.
- *           One of 100,000 at random: cache and TLB misses for its stack and its descriptor.
+ *           One of 100,000 at random: cache and TLB misses for its stack and its descriptor.  A
+ *           million: a page of stack each.
  * Method    medians of blocks of some milliseconds.  The same with kernel threads: --pthreads.
  *
  * ult [--quick] [--pthreads] [CASE...]
@@ -16,6 +17,8 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <weft/ult.h>
 
 #define BLOCKS 15
@@ -379,7 +382,8 @@ static void bench_mutex(void)
  */
 
 static struct thread *many;
-static int *after; /* who is woken by whom: one random cycle */
+static weft_ult **handle; /* of the user-level ones: as close together as they can be */
+static int *after;        /* who is woken by whom: one random cycle */
 static int count;
 static _Atomic long x_hops;
 static long hops_max;
@@ -389,12 +393,18 @@ static void *hops(void *arg)
 {
 	long me = (long)arg;
 	for (;;) {
-		park(&many[me]);
+		if (plain)
+			park(&many[me]);
+		else
+			weft_ult_park();
 		long h = atomic_load_explicit(&x_hops, memory_order_relaxed) + 1;
 		atomic_store_explicit(&x_hops, h, memory_order_relaxed);
 		if (h == hops_max)
 			hops_end = now_ns();
-		unpark(&many[after[me]]);
+		if (plain)
+			unpark(&many[after[me]]);
+		else
+			weft_ult_unpark(handle[after[me]]);
 		if (h >= hops_max)
 			return NULL;
 	}
@@ -408,8 +418,11 @@ static void bench_random(void)
 	many = calloc((size_t)count, sizeof(*many));
 	after = malloc(sizeof(*after) * (size_t)count);
 	order_cycle(after, count);
-	for (long i = 0; i < count; i++)
+	handle = malloc(sizeof(weft_ult *) * (size_t)count);
+	for (long i = 0; i < count; i++) {
 		start(&many[i], hops, (void *)i, 0);
+		handle[i] = many[i].ult;
+	}
 	double t = now_ns();
 	unpark(&many[0]);
 	for (int i = 0; i < count; i++)
@@ -417,6 +430,7 @@ static void bench_random(void)
 	snprintf(name, sizeof(name), "one of %d at random", count);
 	row(name, (hops_end - t) / (double)hops_max);
 	free(many);
+	free(handle);
 	free(after);
 }
 
@@ -519,6 +533,33 @@ static void bench_limit_random(void)
 	free(order);
 }
 
+/* What as many threads cannot do without: a page of stack each, touched, with a guard below. */
+static void bench_limit_million(void)
+{
+	enum { STEP = 8192, SLAB = 256 };
+	int n = quick ? 100000 : 1000000;
+	char name[64];
+	double t = now_ns();
+	size_t size = (size_t)(n + SLAB) * STEP;
+	char *m = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (m == MAP_FAILED)
+		exit(1);
+	madvise(m, size, MADV_NOHUGEPAGE);
+	for (int i = 0; i < n; i += SLAB) {
+		struct iovec v[SLAB];
+		for (int k = 0; k < SLAB; k++)
+			v[k] = (struct iovec){m + (size_t)(i + k) * STEP, 4096};
+		/* 102: MADV_GUARD_INSTALL; where the kernel has none, the limit is without. */
+		(void)syscall(SYS_process_madvise, -10001, v, (unsigned long)SLAB, 102, 0);
+		for (int k = 0; k < SLAB; k++)
+			*(volatile char *)(m + (size_t)(i + k) * STEP + 8000) = 1;
+	}
+	snprintf(name, sizeof(name), "limit: %d pages with guards", n);
+	bench_row(name, "touched", "s", (now_ns() - t) / 1e9);
+	munmap(m, size);
+}
+
 static int wanted(int argc, char **argv, const char *name)
 {
 	for (int i = 1; i < argc; i++)
@@ -565,6 +606,8 @@ int main(int argc, char **argv)
 		bench_mutex();
 	if (wanted(argc, argv, "random"))
 		bench_random();
+	if (!plain && wanted(argc, argv, "million-on-1"))
+		bench_limit_million();
 	if (wanted(argc, argv, "million") || wanted(argc, argv, "million-on-1"))
 		bench_million();
 	return 0;
