@@ -17,16 +17,41 @@
 #define BATCH 64        /* made, or moved, at a time */
 #define SPARES_MAX 1024 /* of one size, kept for the worker alone */
 
-#define HUGE_ALIGN ((size_t)2 << 20)
+#define HUGE_PAGE ((size_t)2 << 20)
+#define ARENA (8 * HUGE_PAGE) /* of descriptors: twenty chunks or so */
+
+/* Zeroed memory for a chunk; under pool_lock.  The first of a worker by small pages: most programs
+ * have few threads.  From then on by huge ones, so that going from thread to thread costs a miss in
+ * the tables of pages less. */
+static char *chunk_memory(struct weft_ult_worker *w, size_t bytes)
+{
+	if (w->slots < WEFT_READY_CHUNK) {
+		char *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		return m == MAP_FAILED ? NULL : m;
+	}
+	bytes = weft_align_up(bytes, WEFT_CACHELINE);
+	if (w->arena_left < bytes) {
+		char *m = mmap(NULL, ARENA + HUGE_PAGE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (m == MAP_FAILED)
+			return NULL;
+		w->arena = (char *)weft_align_up((uintptr_t)m, HUGE_PAGE);
+		w->arena_left = ARENA;
+		(void)madvise(w->arena, ARENA, MADV_HUGEPAGE);
+	}
+	char *m = w->arena;
+	w->arena += bytes;
+	w->arena_left -= bytes;
+	return m;
+}
 
 /* A chunk of descriptors and its part of the ready vector; under pool_lock. */
 static weft_err chunk_new(struct weft_ult_worker *w, uint32_t c)
 {
 	size_t threads = WEFT_READY_CHUNK * sizeof(struct weft_ult);
-	size_t bytes = threads + sizeof(struct weft_ready_chunk);
-	char *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (m == MAP_FAILED)
+	char *m = chunk_memory(w, threads + sizeof(struct weft_ready_chunk));
+	if (!m)
 		return WEFT_ERR_NOMEM;
 	atomic_store_explicit(&w->x_threads[c], (struct weft_ult *)m, memory_order_relaxed);
 	/* HAVE -> weft_ready_chunk, weft_ult_of. */
@@ -72,7 +97,7 @@ static weft_err make(struct weft_ult_worker *w, int class, unsigned n)
 	     c++)
 		if (!weft_ready_chunk(&w->ready, c) && chunk_new(w, c))
 			goto no_memory;
-	weft_err err = weft_ult_stacks_get(class, n, stack);
+	weft_err err = weft_ult_stacks_get(&w->slab[class], class, n, stack);
 	if (err)
 		return err;
 	for (unsigned i = n; i-- > 0;) {

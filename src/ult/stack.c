@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stack.c - memory of stacks: slabs per size, a guard below each.
+ * stack.c - memory of stacks: slabs per worker and size, a guard below each.
  *
  * Guards by MADV_GUARD_INSTALL (Linux 6.13), which needs no mapping of its own; a slab's guards in
  * one call.  Else by mprotect, two mappings each, for as many as half of vm.max_map_count allows;
@@ -32,15 +32,13 @@
 #define CANARY 0x7765667420656e64u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-	char *at;
-	unsigned left;
-} slab[WEFT_ULT_CLASSES];                            /* under lock: what is not yet handed out */
-static enum { UNKNOWN, BY_ADVICE, BY_MPROTECT } how; /* under lock */
-static long mprotects_left;                          /* under lock */
-static uint64_t stacks, bytes, unguarded;            /* under lock */
+enum { UNKNOWN, BY_ADVICE, BY_MPROTECT };
+static _Atomic int x_how;       /* written under lock; once by mprotect, for ever */
+static long mprotects_left;     /* under lock */
+static uint64_t unguarded;      /* under lock */
+static _Atomic bool x_no_group; /* this kernel knows no advice for many pieces */
+static _Atomic uint64_t x_stacks, x_bytes, x_given_back;
 _Atomic bool weft_ult_x_canaries;
-static _Atomic uint64_t x_given_back;
 
 int weft_ult_stack_class(size_t size)
 {
@@ -67,12 +65,14 @@ static long map_limit(void)
 	return n;
 }
 
-/* One advice for pieces of `step` bytes apart, `len` long each; under lock. */
+/* One advice for n pieces of `step` bytes apart, `len` long each.  No lock of ours: workers that
+ * make stacks at once do it side by side. */
 static bool advise(char *at, size_t step, size_t len, unsigned n, int advice)
 {
-	static bool no_group; /* this kernel knows no such call */
-	static struct iovec v[SLAB_STACKS];
-	if (!no_group && !weft_ult_under_valgrind()) {
+	struct iovec v[SLAB_STACKS];
+	/* Relaxed: whoever does not know it yet finds out by itself. */
+	if (!atomic_load_explicit(&x_no_group, memory_order_relaxed) &&
+	    !weft_ult_under_valgrind()) {
 		for (unsigned i = 0; i < n; i++)
 			v[i] = (struct iovec){at + i * step, len};
 		long done =
@@ -80,7 +80,7 @@ static bool advise(char *at, size_t step, size_t len, unsigned n, int advice)
 		if (done == (long)(n * len))
 			return true;
 		if (done < 0 && errno != EINTR && errno != EAGAIN)
-			no_group = true;
+			atomic_store_explicit(&x_no_group, true, memory_order_relaxed);
 	}
 	for (unsigned i = 0; i < n; i++)
 		if (madvise(at + i * step, len, advice))
@@ -88,19 +88,34 @@ static bool advise(char *at, size_t step, size_t len, unsigned n, int advice)
 	return true;
 }
 
+/* How guards are made; asked once. */
+static int how_guarded(void)
+{
+	/* Relaxed: what belongs to mprotect is under the lock. */
+	int how = atomic_load_explicit(&x_how, memory_order_relaxed);
+	if (weft_likely(how != UNKNOWN))
+		return how;
+	pthread_mutex_lock(&lock);
+	if (atomic_load_explicit(&x_how, memory_order_relaxed) == UNKNOWN) {
+		long given = (long)weft_setting_int(WEFT_SET_ULT_GUARDS);
+		mprotects_left = given >= 0 ? given : map_limit() / 4;
+		atomic_store_explicit(&x_how, given >= 0 ? BY_MPROTECT : BY_ADVICE,
+				      memory_order_relaxed);
+	}
+	how = atomic_load_explicit(&x_how, memory_order_relaxed);
+	pthread_mutex_unlock(&lock);
+	return how;
+}
+
 static void guard(char *slab_at, size_t step, unsigned n)
 {
-	if (how == UNKNOWN) {
-		long given = (long)weft_setting_int(WEFT_SET_ULT_GUARDS);
-		how = given >= 0 ? BY_MPROTECT : BY_ADVICE;
-		mprotects_left = given >= 0 ? given : map_limit() / 4;
-	}
-	if (how == BY_ADVICE) {
+	if (how_guarded() == BY_ADVICE) {
 		if (advise(slab_at, step, GUARD, n, MADV_GUARD_INSTALL))
 			return;
 		weft_debug("this kernel has no light guards: by mprotect");
-		how = BY_MPROTECT;
+		atomic_store_explicit(&x_how, BY_MPROTECT, memory_order_relaxed);
 	}
+	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < n; i++) {
 		if (mprotects_left > 0 && mprotect(slab_at + i * step, GUARD, PROT_NONE) == 0) {
 			mprotects_left--;
@@ -112,6 +127,7 @@ static void guard(char *slab_at, size_t step, unsigned n)
 			weft_info("no more guards below stacks: canaries");
 		unguarded++;
 	}
+	pthread_mutex_unlock(&lock);
 }
 
 void weft_ult_stacks_cold(const struct iovec *v, unsigned n)
@@ -140,7 +156,7 @@ bool weft_ult_stack_intact(const struct weft_ult *t)
 /* ---- slabs -------------------------------------------------------------------------------------
  */
 
-static weft_err slab_new(int class)
+static weft_err slab_new(struct weft_ult_slab *slab, int class)
 {
 	size_t step = weft_ult_stack_bytes(class) + GUARD;
 	size_t n = SLAB_BYTES / step;
@@ -156,49 +172,48 @@ static weft_err slab_new(int class)
 	guard(m, step, (unsigned)n);
 	for (size_t i = 0; i < n; i++)
 		weft_ult_tell_stack(m + i * step + GUARD, step - GUARD);
-	slab[class].at = m;
-	slab[class].left = (unsigned)n;
-	bytes += n * step;
+	slab->at = m;
+	slab->left = (unsigned)n;
+	atomic_fetch_add_explicit(&x_bytes, n * step, memory_order_relaxed); /* a count */
 	return WEFT_OK;
 }
 
-weft_err weft_ult_stacks_get(int class, unsigned n, char **stack)
+weft_err weft_ult_stacks_get(struct weft_ult_slab *slab, int class, unsigned n, char **stack)
 {
 	size_t size = weft_ult_stack_bytes(class), step = size + GUARD;
-	weft_err err = WEFT_OK;
-	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; i < n && !err;) { /* ends: each turn hands out some */
-		if (!slab[class].left && (err = slab_new(class)))
-			break;
-		unsigned some = slab[class].left < n - i ? slab[class].left : n - i;
-		char *at = slab[class].at;
+	for (unsigned i = 0; i < n;) { /* ends: each turn hands out some */
+		weft_err err = slab->left ? WEFT_OK : slab_new(slab, class);
+		if (err)
+			return err;
+		unsigned some = slab->left < n - i ? slab->left : n - i;
+		char *at = slab->at;
 		/* The page that each of them will touch first, all in one go: half the price. */
 		(void)advise(at + step - 4096, step, 4096, some, MADV_POPULATE_WRITE);
 		for (unsigned k = 0; k < some; k++)
 			stack[i++] = at + k * step + GUARD;
-		slab[class].at += some * step;
-		slab[class].left -= some;
-		stacks += some;
+		slab->at += some * step;
+		slab->left -= some;
 	}
-	pthread_mutex_unlock(&lock);
-	return err;
+	atomic_fetch_add_explicit(&x_stacks, n, memory_order_relaxed); /* a count */
+	return WEFT_OK;
 }
 
 void weft_ult_stack_describe(FILE *out)
 {
-	pthread_mutex_lock(&lock);
 	fprintf(out, "  stacks: %llu in %llu MiB of address space, guards by %s",
-		(unsigned long long)stacks, (unsigned long long)(bytes >> 20),
-		how == BY_MPROTECT ? "mprotect" : "MADV_GUARD_INSTALL");
+		(unsigned long long)atomic_load_explicit(&x_stacks, memory_order_relaxed),
+		(unsigned long long)(atomic_load_explicit(&x_bytes, memory_order_relaxed) >> 20),
+		how_guarded() == BY_MPROTECT ? "mprotect" : "MADV_GUARD_INSTALL");
 #ifdef WEFT_VALGRIND
 	fputs(", known to valgrind", out);
 #endif
+	pthread_mutex_lock(&lock);
 	if (unguarded)
 		fprintf(out, ", %llu with a canary instead", (unsigned long long)unguarded);
+	pthread_mutex_unlock(&lock);
 	uint64_t back = atomic_load_explicit(&x_given_back, memory_order_relaxed);
 	if (back)
 		fprintf(out, ", memory of dead ones given back %llu times",
 			(unsigned long long)back);
 	fputc('\n', out);
-	pthread_mutex_unlock(&lock);
 }

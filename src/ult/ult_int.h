@@ -92,6 +92,12 @@ struct weft_ult_list {
 	struct weft_ult *first, *last;
 };
 
+/* Stacks that nobody has had yet. */
+struct weft_ult_slab {
+	char *at;
+	unsigned left;
+};
+
 /* What happens to the thread that was left, once its context is stored. */
 enum weft_ult_after {
 	WEFT_ULT_AFTER_NONE,  /* it did that itself, inside the gate */
@@ -165,6 +171,9 @@ struct weft_ult_worker {
 	struct iovec cold[WEFT_ULT_COLD];        /* pool_lock: put there last, to be given back */
 	unsigned colds;                          /* pool_lock */
 	uint32_t slots;                          /* pool_lock: ever used */
+	char *arena;                             /* pool_lock: memory for descriptors */
+	size_t arena_left;                       /* pool_lock */
+	struct weft_ult_slab slab[WEFT_ULT_CLASSES];             /* pool_lock */
 	_Atomic(struct weft_ult *) x_threads[WEFT_READY_CHUNKS]; /* once, under pool_lock */
 
 	_Atomic uint64_t x_created, x_ended; /* W writes, and outsiders under pool_lock: _out */
@@ -299,8 +308,9 @@ static inline struct weft_ult *weft_ult_of(struct weft_ult_worker *w, uint32_t s
 
 /* stack.c */
 int weft_ult_stack_class(size_t size); /* -1: too large */
-/* n stacks of a class; lowest bytes in stack[]. */
-weft_err weft_ult_stacks_get(int class, unsigned n, char **stack);
+/* n stacks of a class, out of the caller's slab of that class; lowest bytes in stack[].  Needs a
+ * few KiB of stack itself.  On an error those handed out already are lost. */
+weft_err weft_ult_stacks_get(struct weft_ult_slab *slab, int class, unsigned n, char **stack);
 static inline size_t weft_ult_stack_bytes(int class)
 {
 	return (size_t)4096 << class;
