@@ -72,46 +72,46 @@ int weft_mpi_Type_contiguous(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype
 }
 
 static int make_vector(int combiner, MPI_Count count, MPI_Count blocklength, MPI_Count stride,
-		       ptrdiff_t unit, struct weft_mpi_type *old, MPI_Datatype *newtype)
+		       MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
+	struct weft_mpi_type *old = old_type(oldtype);
+	if (!old)
+		return MPI_ERR_TYPE;
+	bool bytes = combiner == MPI_COMBINER_HVECTOR;
 	if (blocklength < 0)
 		return negative("blocklength");
 	struct weft_mpi_type_contents *c = contents_of(old);
 	weft_mpi_contents_add(c, COUNT, count);
 	weft_mpi_contents_add(c, COUNT, blocklength);
-	weft_mpi_contents_add(c, combiner == MPI_COMBINER_VECTOR ? COUNT : ADDR, stride);
+	weft_mpi_contents_add(c, bytes ? ADDR : COUNT, stride);
 	const struct weft_type *t = NULL;
-	int64_t bytes;
+	int64_t step;
 	weft_err err = WEFT_ERR_LIMIT;
-	if (!__builtin_mul_overflow(stride, unit, &bytes))
-		err = weft_type_hvector(count, blocklength, bytes, old->layout, &t);
+	if (!__builtin_mul_overflow(stride, bytes ? 1 : weft_type_extent(old->layout), &step))
+		err = weft_type_hvector(count, blocklength, step, old->layout, &t);
 	return finish(err, t, combiner, c, newtype);
 }
 
 int weft_mpi_Type_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
 			 MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-	struct weft_mpi_type *old = old_type(oldtype);
-	if (!old)
-		return MPI_ERR_TYPE;
-	return make_vector(MPI_COMBINER_VECTOR, count, blocklength, stride,
-			   weft_type_extent(old->layout), old, newtype);
+	return make_vector(MPI_COMBINER_VECTOR, count, blocklength, stride, oldtype, newtype);
 }
 
 int weft_mpi_Type_create_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
 				 MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
+	return make_vector(MPI_COMBINER_HVECTOR, count, blocklength, stride, oldtype, newtype);
+}
+
+/* The four indexed constructors; those with _BLOCK have blocks of `bl`, not `bls`. */
+static int make_indexed(int combiner, MPI_Count count, const MPI_Count *bls, MPI_Count bl,
+			const MPI_Count *disps, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
 	struct weft_mpi_type *old = old_type(oldtype);
 	if (!old)
 		return MPI_ERR_TYPE;
-	return make_vector(MPI_COMBINER_HVECTOR, count, blocklength, stride, 1, old, newtype);
-}
-
-/* The four indexed constructors; bls NULL: all blocks have `bl`. */
-static int make_indexed(int combiner, MPI_Count count, const MPI_Count *bls, MPI_Count bl,
-			const MPI_Count *disps, bool bytes, struct weft_mpi_type *old,
-			MPI_Datatype *newtype)
-{
+	bool bytes = combiner == MPI_COMBINER_HINDEXED || combiner == MPI_COMBINER_HINDEXED_BLOCK;
 	bool block =
 		combiner == MPI_COMBINER_INDEXED_BLOCK || combiner == MPI_COMBINER_HINDEXED_BLOCK;
 	if (count && (!disps || (!block && !bls)))
@@ -139,44 +139,32 @@ int weft_mpi_Type_indexed(MPI_Count count, const MPI_Count array_of_blocklengths
 			  const MPI_Count array_of_displacements[], MPI_Datatype oldtype,
 			  MPI_Datatype *newtype)
 {
-	struct weft_mpi_type *old = old_type(oldtype);
-	if (!old)
-		return MPI_ERR_TYPE;
 	return make_indexed(MPI_COMBINER_INDEXED, count, array_of_blocklengths, 0,
-			    array_of_displacements, false, old, newtype);
+			    array_of_displacements, oldtype, newtype);
 }
 
 int weft_mpi_Type_create_hindexed(MPI_Count count, const MPI_Count array_of_blocklengths[],
 				  const MPI_Count array_of_displacements[], MPI_Datatype oldtype,
 				  MPI_Datatype *newtype)
 {
-	struct weft_mpi_type *old = old_type(oldtype);
-	if (!old)
-		return MPI_ERR_TYPE;
 	return make_indexed(MPI_COMBINER_HINDEXED, count, array_of_blocklengths, 0,
-			    array_of_displacements, true, old, newtype);
+			    array_of_displacements, oldtype, newtype);
 }
 
 int weft_mpi_Type_create_indexed_block(MPI_Count count, MPI_Count blocklength,
 				       const MPI_Count array_of_displacements[],
 				       MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-	struct weft_mpi_type *old = old_type(oldtype);
-	if (!old)
-		return MPI_ERR_TYPE;
 	return make_indexed(MPI_COMBINER_INDEXED_BLOCK, count, NULL, blocklength,
-			    array_of_displacements, false, old, newtype);
+			    array_of_displacements, oldtype, newtype);
 }
 
 int weft_mpi_Type_create_hindexed_block(MPI_Count count, MPI_Count blocklength,
 					const MPI_Count array_of_displacements[],
 					MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-	struct weft_mpi_type *old = old_type(oldtype);
-	if (!old)
-		return MPI_ERR_TYPE;
 	return make_indexed(MPI_COMBINER_HINDEXED_BLOCK, count, NULL, blocklength,
-			    array_of_displacements, true, old, newtype);
+			    array_of_displacements, oldtype, newtype);
 }
 
 int weft_mpi_Type_create_struct(MPI_Count count, const MPI_Count array_of_blocklengths[],
