@@ -418,39 +418,36 @@ static int bundle_fd(struct weft_net *net)
 
 /* ---- the rest ------------------------------------------------------------------------------ */
 
-/* The first rail that can copy from and to the peer's memory, -1: none. */
-static int copier(struct weft_bundle *b, int peer)
+/* The first rail that can copy from and to the peer's memory, NULL: none. */
+static struct weft_bundle_net *copier(struct weft_net *net, int peer)
 {
-	for (unsigned r = 0; peer >= 0 && r < b->n_rails; r++)
-		if (b->peer[peer].reached && b->rail[r].driver->card(b->rail[r].net, peer)->can_get)
-			return (int)r;
-	return -1;
+	struct weft_bundle *b = (struct weft_bundle *)net;
+	for (unsigned i = 0; peer >= 0 && i < b->n_rails; i++) {
+		struct weft_bundle_net *r = &b->rail[i];
+		if (b->peer[peer].reached && r->driver->card(r->net, peer)->can_get)
+			return r;
+	}
+	return NULL;
 }
 
 static weft_err bundle_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
 			   unsigned n, size_t len)
 {
-	struct weft_bundle *b = (struct weft_bundle *)net;
-	int r = copier(b, peer);
-	if (r < 0)
-		return WEFT_ERR_UNSUPPORTED;
-	return b->rail[r].driver->get(b->rail[r].net, peer, remote, iov, n, len);
+	struct weft_bundle_net *r = copier(net, peer);
+	return r ? r->driver->get(r->net, peer, remote, iov, n, len) : WEFT_ERR_UNSUPPORTED;
 }
 
 static weft_err bundle_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
 			   unsigned n, size_t len)
 {
-	struct weft_bundle *b = (struct weft_bundle *)net;
-	int r = copier(b, peer);
-	if (r < 0)
-		return WEFT_ERR_UNSUPPORTED;
-	return b->rail[r].driver->put(b->rail[r].net, peer, remote, iov, n, len);
+	struct weft_bundle_net *r = copier(net, peer);
+	return r ? r->driver->put(r->net, peer, remote, iov, n, len) : WEFT_ERR_UNSUPPORTED;
 }
 
 static const struct weft_net_card *bundle_card(struct weft_net *net, int peer)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
-	return copier(b, peer) >= 0 ? &b->card_get : &b->card_plain;
+	return copier(net, peer) ? &b->card_get : &b->card_plain;
 }
 
 /* Has the peer confirmed all of ours? */
