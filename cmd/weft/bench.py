@@ -25,7 +25,7 @@ sys.dont_write_bytecode = True  # the folder may be the system's
 from bench_page import page
 from bench_papers import figures_of
 from bench_rails import main as rails
-from bench_svg import draw, number
+from bench_svg import below_each_other, draw, number
 from bench_table import BENCHES, LINKS, PEERS
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -339,12 +339,14 @@ def print_table(name, options, results):
 
 
 def write_svg(path, name, bench, options, results):
-    """The first metric."""
-    metric, (unit, cases, impls, cells) = next(iter(table(results).items()))
-    spread = {key: (min(v), statistics.median(v), max(v)) for key, v in cells.items()}
+    """A chart for each metric, one below the other."""
+    charts = []
+    for metric, (unit, cases, impls, cells) in table(results).items():
+        spread = {key: (min(v), statistics.median(v), max(v)) for key, v in cells.items()}
+        charts.append(draw(f"{name} over {options.link}: {metric}", unit, cases, impls, spread,
+                           log=bench.log, bars=bench.bars))
     with open(path, "w", encoding="utf-8") as f:
-        f.write(draw(f"{name} over {options.link}: {metric}", unit, cases, impls, spread,
-                     log=bench.log, bars=bench.bars))
+        f.write(below_each_other(charts))
 
 
 # ---- all of them, on one page -----------------------------------------------------------------

@@ -97,3 +97,13 @@ def draw(title, unit, cases, impls, cells, log=False, bars=False):
         out.append(f'<rect x="{WIDTH - RIGHT + 12}" y="{y}" width="12" height="12" fill="{colour}"/>'
                    f'<text x="{WIDTH - RIGHT + 30}" y="{y + 10}">{html.escape(impl)}</text>')
     return "\n".join(out) + "\n</svg>\n"
+
+
+def below_each_other(charts):
+    """One <svg> of several."""
+    if len(charts) == 1:
+        return charts[0]
+    inner = [chart.replace("<svg ", f'<svg y="{HEIGHT * i}" height="{HEIGHT}" ', 1) for i, chart in enumerate(charts)]
+    high = HEIGHT * len(charts)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}" width="{WIDTH}">\n' +
+            "".join(inner) + "</svg>\n")
