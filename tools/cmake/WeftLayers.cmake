@@ -20,7 +20,9 @@ if(CMAKE_C_COMPILER_ID MATCHES "Clang")
   target_compile_options(weft_flags INTERFACE -Wno-string-conversion)
 endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  target_compile_options(weft_flags INTERFACE -fcf-protection)
+  # Not shadow stacks for what switches stacks: a target says so by WEFT_SWITCHES.
+  target_compile_options(weft_flags INTERFACE
+    -fcf-protection$<$<BOOL:$<TARGET_PROPERTY:WEFT_SWITCHES>>:=branch>)
 endif()
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT WEFT_SANITIZE)
   target_compile_options(weft_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
