@@ -40,8 +40,6 @@ struct weft_auth {
 	bool initiator;
 	int peer;  /* the initiator's target; for the acceptor valid once proven */
 	int state; /* private, see auth.c */
-	uint8_t version_theirs_known;
-	uint32_t version_theirs;
 	uint8_t mine[WEFT_AUTH_HELLO], theirs[WEFT_AUTH_HELLO];
 	uint8_t in[WEFT_AUTH_HELLO + WEFT_AUTH_PROOF];
 	uint8_t out[WEFT_AUTH_HELLO + WEFT_AUTH_PROOF];
@@ -55,9 +53,9 @@ void weft_auth_init(struct weft_auth *a, const struct weft_net_job *job, int fd,
 
 /*
  * Goes on.  WEFT_AGAIN: wait for the descriptor.  WEFT_OK: acceptor: the peer is proven, call
- * verdict(); after that, or for the initiator: done.  Errors: close the descriptor; `why` says what
- * happened.  WEFT_ERR_AUTH, _PROTO: the other side is not ours.  WEFT_ERR_PEER: it hung up.
- * WEFT_ERR_STATE: initiator only, crossed.
+ * weft_auth_answer(); after that, or for the initiator: done.  Errors: close the descriptor; `why`
+ * says what happened.  WEFT_ERR_AUTH, _PROTO: the other side is not ours.  WEFT_ERR_PEER: it hung
+ * up. WEFT_ERR_STATE: initiator only, crossed.
  */
 weft_err weft_auth_step(struct weft_auth *a, char *why, size_t why_size) weft_must_use;
 
