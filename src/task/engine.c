@@ -313,6 +313,7 @@ static void stop(struct weft_engine *e)
 	weft_workers_stop();
 	weft_watcher_stop(e);
 	weft_idle_stop();
+	weft_relay_stop();
 	weft_outside_stop();
 	weft_tqueues_destroy();
 	weft_topo_unload();

@@ -220,7 +220,23 @@ void weft_workers_describe(FILE *out);
 void weft_idle_size(int ranks, int cpus);
 void weft_idle_event(void);
 void weft_idle_stop(void);
+/* How long the next spin lasts, after one that something came into, or nothing. */
+uint64_t weft_idle_next_ns(uint64_t ns, uint64_t cost_ns, bool paid);
 void weft_idle_describe(FILE *out);
+
+/* relay.c: tasks are told to an idle worker that is awake, which wakes the hand on its core. */
+bool weft_relay_tell(void); /* who has published a task: true: somebody looks, do not kick */
+/* The idle worker's: true: it is the relay, until the end. */
+bool weft_relay_begin(uint64_t now);
+bool weft_relay_beat(uint64_t now); /* true: it still is */
+bool weft_relay_serve(void);        /* true: there was a word, and somebody was told */
+void weft_relay_end(void);
+/* The watcher's, and at the end. */
+void weft_relay_grant(struct weft_engine *e); /* an idle worker is called: it may relay */
+uint64_t weft_relay_nap_ns(void);             /* how long the watcher may sleep because of that */
+bool weft_relay_check(struct weft_engine *e); /* true: a word lay there, look */
+bool weft_relay_take_back(struct weft_engine *e); /* the same, and there is no lease now */
+void weft_relay_stop(void);
 
 /* thread.c: before the first thread: on which cores. */
 void weft_engine_threads_init(void);

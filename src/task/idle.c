@@ -3,8 +3,11 @@
  * idle.c - idle workers: after an event they keep an otherwise idle core awake for the next one.
  *
  * Waking a core that sleeps costs up to 150 us in a guest, so for about that long after an event a
- * SCHED_IDLE thread spins there: it costs the neighbours nothing, and the next doorbell or
- * submission, which wakes the watcher, finds the core awake: 5 us instead of 150.  It polls nothing
+ * SCHED_IDLE thread spins there: it costs the neighbours nothing, and the next doorbell, which
+ * wakes the watcher, finds the core awake: 5 us instead of 150.  As long as events come while it
+ * spins it stays twice as long the next time, up to a millisecond; after a spin for nothing half as
+ * long: a core is awake at most as long as events are apart, or the shortest spin per event.  One
+ * of them is the relay, to which tasks are told without a system call (relay.c).  It polls nothing
  * itself: preempted in the midst of it, it would keep a mask for very long.  When all cores are
  * busy it does not run, and nobody calls it again for a while.  Nobody waits for its end either,
  * that could take long: it touches static memory only, and ends when its generation is over.
@@ -23,6 +26,8 @@
 #define COST_START_NS 150000u /* until measured */
 #define COST_MIN_NS 20000u
 #define COST_MAX_NS 300000u
+#define SPIN_MIN_NS 100000u /* 1 % of a core at a hundred events a second */
+#define SPIN_MAX_NS 1000000u
 #define BUSY_NS 1000000u      /* a wake-up later than this was no wake-up but a busy core */
 #define HOLD_OFF_NS 20000000u /* then leave it alone for so long */
 
@@ -39,6 +44,7 @@ static _Atomic int64_t x_period_us = -1; /* between looks; -1: adapted */
 static _Atomic uint64_t x_event_ns;      /* the last event */
 static _Atomic uint64_t x_hold_until_ns; /* cores are busy: no calls before that */
 static _Atomic uint64_t x_cost_ns = COST_START_NS;
+static _Atomic uint64_t x_spin_ns = COST_START_NS; /* how long it lasts */
 static _Atomic unsigned x_generation;
 static _Atomic int x_running;
 
@@ -85,22 +91,51 @@ static void learn(struct idler *me, uint64_t now)
 	atomic_store_explicit(&x_cost_ns, cost, memory_order_relaxed);
 }
 
-/* Until nothing has happened for as long as waking this core would cost. */
-static void spin(unsigned generation)
+uint64_t weft_idle_next_ns(uint64_t ns, uint64_t cost_ns, bool paid)
 {
-	uint64_t rounds = 0;
-	uint64_t cost = atomic_load_explicit(&x_cost_ns, memory_order_relaxed);
-	while (!over(generation)) { /* ends: as said */
-		uint64_t now = weft_clock_ns();
-		uint64_t event = atomic_load_explicit(&x_event_ns, memory_order_relaxed);
-		if (now > event && now - event > cost)
+	uint64_t least = cost_ns > SPIN_MIN_NS ? cost_ns : SPIN_MIN_NS;
+	ns = paid ? ns * 2 : ns / 2;
+	return ns < least ? least : ns > SPIN_MAX_NS ? SPIN_MAX_NS : ns;
+}
+
+/* Looks for a word for a microsecond or two. */
+static bool served(bool relays)
+{
+	for (int i = 0; i < 16; i++) {
+		if (relays && weft_relay_serve())
+			return true;
+		weft_cpu_relax();
+	}
+	return false;
+}
+
+/* Until nothing has happened for a while.  True: something had. */
+static bool spin(unsigned generation, uint64_t ns)
+{
+	uint64_t rounds = 0, now = weft_clock_ns();
+	uint64_t first = atomic_load_explicit(&x_event_ns, memory_order_relaxed), event = first;
+	bool relays = !over(generation) && weft_relay_begin(now);
+	while (!over(generation)) { /* ends: as said, or the lease was taken back */
+		now = weft_clock_ns();
+		event = atomic_load_explicit(&x_event_ns, memory_order_relaxed);
+		if ((now > event && now - event > ns) || (relays && !weft_relay_beat(now)))
 			break;
 		rounds++;
-		/* Once per wake-up's time: the watcher needs it to come. */
-		for (int i = 0; i < 16; i++)
-			weft_cpu_relax();
+		if (served(relays))
+			atomic_store_explicit(&x_event_ns, weft_clock_ns(), memory_order_relaxed);
 	}
+	if (relays)
+		weft_relay_end();
 	weft_count(WEFT_CNT_POLL_IDLE, rounds);
+	return event != first;
+}
+
+static void stay_awake(unsigned generation)
+{
+	uint64_t ns = atomic_load_explicit(&x_spin_ns, memory_order_relaxed);
+	bool paid = spin(generation, ns);
+	uint64_t cost = atomic_load_explicit(&x_cost_ns, memory_order_relaxed);
+	atomic_store_explicit(&x_spin_ns, weft_idle_next_ns(ns, cost, paid), memory_order_relaxed);
 }
 
 /* A fixed period: looks for ever, and lets the watcher do what there is. */
@@ -147,7 +182,7 @@ static void *run(void *arg)
 		atomic_store_explicit(&me->x_parked, false, memory_order_relaxed);
 		weft_count(WEFT_CNT_IDLE_WAKEUPS, 1);
 		learn(me, weft_clock_ns());
-		spin(generation);
+		stay_awake(generation);
 		int64_t pause = weft_budget_spend();
 		if (pause) { /* leave it alone for so long; the bucket fills */
 			weft_count(WEFT_CNT_BUDGET_PAUSES, 1);
@@ -187,6 +222,7 @@ void weft_idle_event(void)
 	for (int i = 0; i < started; i++) {
 		if (!atomic_load_explicit(&idlers[i].x_parked, memory_order_relaxed))
 			continue;
+		weft_relay_grant(&weft_engine); /* the first that comes takes it */
 		atomic_store_explicit(&idlers[i].x_called_ns, now, memory_order_relaxed);
 		wake(&idlers[i]);
 	}
@@ -206,8 +242,9 @@ void weft_idle_describe(FILE *out)
 {
 	fprintf(out,
 		"  idle workers: at most %d, on whichever of our cores is idle (%d started); "
-		"waking a core: %llu us\n",
+		"waking a core: %llu us, they stay for %llu us\n",
 		atomic_load_explicit(&x_wanted, memory_order_relaxed),
 		atomic_load_explicit(&x_running, memory_order_relaxed),
-		(unsigned long long)atomic_load_explicit(&x_cost_ns, memory_order_relaxed) / 1000);
+		(unsigned long long)atomic_load_explicit(&x_cost_ns, memory_order_relaxed) / 1000,
+		(unsigned long long)atomic_load_explicit(&x_spin_ns, memory_order_relaxed) / 1000);
 }

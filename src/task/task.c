@@ -59,8 +59,23 @@ static bool others_poll(struct weft_engine *e, struct weft_engine_self *self, ui
 	return true;
 }
 
-/* Somebody shall look at the queues.  Who waits for what it has just submitted runs it itself. */
-static void tell(struct weft_engine *e)
+/* An idle worker that is awake sees to it. */
+static bool relayed(struct weft_engine *e)
+{
+	uint64_t key;
+	if (weft_told_already(&e->told, 0, &key))
+		return true;
+	if (!weft_relay_tell())
+		return false;
+	weft_told_note(&e->told, key);
+	return true;
+}
+
+/*
+ * Somebody shall look at the queues, any thread of ours or (!anybody) the watcher.  Who waits for
+ * what it has just submitted runs it itself.
+ */
+static void tell(struct weft_engine *e, bool anybody)
 {
 	struct weft_engine_self *self = &weft_engine_self;
 	enum weft_kick kick = weft_baton_submit_target(&e->baton);
@@ -71,6 +86,8 @@ static void tell(struct weft_engine *e)
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) == WEFT_WATCHER_TICKS &&
 	    !atomic_load_explicit(&e->told.x_napping, memory_order_relaxed) &&
 	    (self->unrung == key || others_poll(e, self, key)))
+		return;
+	if (anybody && relayed(e))
 		return;
 	weft_engine_kick(e, kick);
 	weft_told_note(&e->told, key);
@@ -90,9 +107,11 @@ static bool enqueue(struct weft_task *t)
 	int leaf = weft_unlikely(t->options & (WEFT_TASK_URGENT | WEFT_TASK_STRICT))
 			   ? weft_topo_leaf_in(t->cpus, t->cpus_bytes)
 			   : -1;
+	/* Somebody has to go on looking at a repeat task. */
+	bool anybody = leaf < 0 && !(t->options & WEFT_TASK_REPEAT);
 	weft_tqueue_push(q, t); /* from here on t may run, end and be freed */
 	if (weft_likely(leaf < 0) || weft_worker_ring(leaf))
-		tell(e);
+		tell(e, anybody);
 	return true;
 }
 

@@ -27,7 +27,8 @@ struct weft_told {
 	_Atomic uint64_t x_note;                          /* kickers: which look was asked for */
 };
 
-/* How: the way of the kick, 1 to 3; another way may reach another thread.  *key_p: for note. */
+/* How: the way of the kick, 1 to 3 (0: a relay); another way may reach another thread.  *key_p: for
+ * note. */
 static inline bool weft_told_already(struct weft_told *t, unsigned how, uint64_t *key_p)
 {
 	/* TOLD <- LOOK.  seq_cst: comes after the caller's publication, which is seq_cst too; then

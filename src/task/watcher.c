@@ -185,8 +185,8 @@ static void stay_under(struct weft_engine *e)
 {
 	uint32_t rounds = rounds_now(e);
 	while (wanted(e)) { /* ends: switched off, or somebody disarmed to poll by himself */
-		uint64_t nap = weft_engine_nap_ns(e);
-		bool rang = weft_engine_watch(e, nap);
+		uint64_t nap = weft_engine_nap_ns(e), lease = weft_relay_nap_ns();
+		bool rang = weft_engine_watch(e, lease < nap ? lease : nap);
 		weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
 		if (nap != WEFT_FOREVER && !rang)
 			weft_count(WEFT_CNT_POLL_TIMER, 1);
@@ -194,7 +194,7 @@ static void stay_under(struct weft_engine *e)
 		bool polled = !rang && rounds_now(e) - rounds >= POLLS_MAX;
 		bool hold = hold_begins(e, polled);
 		rounds = rounds_now(e);
-		if (!hold || polled)
+		if (weft_relay_check(e) || !hold || polled)
 			drain(e);
 		weft_watcher_redirect(e);
 		if (hold || (rang ? !arm_again(e) : !weft_sources_armed(e)))
@@ -220,9 +220,17 @@ static bool go_under(struct weft_engine *e)
 	return true;
 }
 
+/* Before a sleep that nothing but a kick ends. */
+static void no_lease(struct weft_engine *e)
+{
+	while (weft_relay_take_back(e)) /* ends: no word came with it */
+		drain(e);
+}
+
 static void off(struct weft_engine *e)
 {
 	uint32_t seen = word(e);
+	no_lease(e);
 	weft_watcher_sit(&e->baton, WEFT_WATCHER_OFF);
 	/* Whoever left just now without seeing us off has made the baton vacant: see leave(). */
 	if (!e->baton.fence)
@@ -294,6 +302,7 @@ static void lie_under(struct weft_engine *e, struct ticks *t)
 static bool sit_beside(struct weft_engine *e)
 {
 	uint32_t seen = e->word_seen;
+	no_lease(e);
 	if (!weft_watcher_sit_beside(&e->baton))
 		return false;
 	while (word(e) == seen) /* ends: kicked by the leaving holder, a switch or a submission */
@@ -322,6 +331,7 @@ static bool tick_or_nap(struct weft_engine *e, struct ticks *t)
 		return tick(e, t->ns > HOLD_NS ? HOLD_NS : t->ns);
 	if (t->calm < CALM_TICKS)
 		return tick(e, t->ns);
+	no_lease(e);
 	atomic_store_explicit(&e->told.x_napping, true, memory_order_relaxed);
 	bool kicked = atomic_load_explicit(&e->x_pending, memory_order_relaxed) ||
 		      tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS);
@@ -345,7 +355,7 @@ static void watch(struct weft_engine *e, struct ticks *t)
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 	if (!wanted(e))
 		return;
-	if (kicked)
+	if (weft_relay_check(e) || kicked)
 		drain(e);
 	t->hold = unhold(e);
 	uint32_t state = atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * relay.c - how a task starts in the background without a system call of its submitter: an idle
+ * worker that is awake (idle.c) sees the word (relay.h) and wakes the hand, on its own core.
+ *
+ * To wake a thread of another core costs the submitter some us and the task 10 to 150 more.  The
+ * idle worker may not run tasks itself: preempted, it would keep them for long.  The hand is a
+ * thread like the watcher, bound to the core where the relay is, and asleep until it is told.
+ * The hand and the word that it sleeps on are static: a relay of an engine that has stopped, which
+ * comes back late, may ring them at any time.
+ */
+#include "base/log.h"
+#include "task/engine_int.h"
+#include "task/relay.h"
+#include "task/tqueue.h"
+#include "task/word.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FRESH_NS 10000u  /* a beat no older: the relay has its core */
+#define LEASE_NS 400000u /* the watcher's sleep meanwhile: so long a word may lie if it has not */
+#define TURNS_MAX 8      /* looks in a row that found something */
+
+static struct weft_relay relay;
+
+static struct {
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_word; /* ringers add; it sleeps on it */
+	_Atomic int x_cpu;                               /* the relay: where it is */
+	_Atomic bool x_stop;                             /* stopper */
+	bool started, failed;                            /* watcher and stopper */
+	pthread_t thread;
+} hand;
+
+static _Atomic uint64_t x_granted_ns; /* the watcher; a hint */
+
+/* ---- the hand ----------------------------------------------------------------------------------
+ */
+
+static void ring(void)
+{
+	weft_word_ring(&hand.x_word);
+	(void)syscall(SYS_futex, &hand.x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+/* To the relay's core, a thread that sleeps there is woken soonest; within what it may use. */
+static void follow(const cpu_set_t *may, int *bound)
+{
+	cpu_set_t set;
+	int cpu = atomic_load_explicit(&hand.x_cpu, memory_order_relaxed); /* a hint */
+	if (cpu < 0 || cpu >= CPU_SETSIZE || cpu == *bound || !CPU_ISSET(cpu, may))
+		return;
+	*bound = cpu;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	(void)sched_setaffinity(0, sizeof set, &set); /* refused: then where it is */
+}
+
+static void run_tasks(struct weft_engine *e)
+{
+	int turns = 0;
+	/* Counted before the look: who relied on being looked for asks again from here on. */
+	weft_told_woke(&e->told);
+	while (weft_tqueues_visit_all()) { /* ends: nothing more is there, or too much */
+		weft_outside_tell(e);
+		if (++turns == TURNS_MAX) {
+			weft_engine_kick(e, weft_baton_submit_target(&e->baton));
+			return;
+		}
+	}
+}
+
+static void *run(void *arg)
+{
+	struct weft_engine *e = arg;
+	int bound = -1;
+	cpu_set_t may;
+	if (sched_getaffinity(0, sizeof may, &may)) /* a larger machine: it stays where it is */
+		CPU_ZERO(&may);
+	(void)weft_engine_thread_settle("weft-hand");
+	weft_engine_self.runner = WEFT_RUNNER_WATCHER;
+	for (;;) { /* ends: stop */
+		uint32_t seen = weft_word_seen(&hand.x_word);
+		if (atomic_load_explicit(&hand.x_stop, memory_order_acquire))
+			return NULL;
+		follow(&may, &bound);
+		run_tasks(e);
+		(void)syscall(SYS_futex, &hand.x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL,
+			      NULL, 0);
+	}
+}
+
+/* ---- the idle worker's ------------------------------------------------------------------------
+ */
+
+bool weft_relay_begin(uint64_t now)
+{
+	if (!weft_relay_accept(&relay))
+		return false;
+	atomic_store_explicit(&hand.x_cpu, sched_getcpu(), memory_order_relaxed);
+	atomic_store_explicit(&relay.x_beat_ns, now, memory_order_relaxed);
+	return true;
+}
+
+bool weft_relay_beat(uint64_t now)
+{
+	/* Relaxed, both: a hint, and our own lease, which ends for us by a close alone. */
+	atomic_store_explicit(&relay.x_beat_ns, now, memory_order_relaxed);
+	return atomic_load_explicit(&relay.x_lease, memory_order_relaxed) == WEFT_LEASE_HELD;
+}
+
+bool weft_relay_serve(void)
+{
+	if (weft_likely(!weft_relay_answer(&relay, WEFT_WORD_MARKED)))
+		return false;
+	atomic_store_explicit(&hand.x_cpu, sched_getcpu(), memory_order_relaxed);
+	ring();
+	weft_relay_answered(&relay);
+	weft_count(WEFT_CNT_RELAYED, 1);
+	return true;
+}
+
+void weft_relay_end(void)
+{
+	if (weft_relay_close(&relay))
+		ring();
+}
+
+/* ---- the submitter's --------------------------------------------------------------------------
+ */
+
+bool weft_relay_tell(void)
+{
+	if (!weft_relay_ask(&relay))
+		return false;
+	/* Relaxed: a hint.  Old: it has lost its core, the system call is quicker. */
+	uint64_t beat = atomic_load_explicit(&relay.x_beat_ns, memory_order_relaxed);
+	return weft_clock_ns() < beat + FRESH_NS;
+}
+
+/* ---- the watcher's ----------------------------------------------------------------------------
+ */
+
+void weft_relay_grant(struct weft_engine *e)
+{
+	if (!hand.started && !hand.failed) {
+		atomic_store_explicit(&hand.x_stop, false, memory_order_relaxed);
+		atomic_store_explicit(&hand.x_cpu, -1, memory_order_relaxed);
+		hand.failed = weft_engine_thread(&hand.thread, run, e) != WEFT_OK;
+		hand.started = !hand.failed;
+	}
+	if (hand.started && weft_relay_offer(&relay))
+		atomic_store_explicit(&x_granted_ns, weft_clock_ns(), memory_order_relaxed);
+}
+
+uint64_t weft_relay_nap_ns(void)
+{
+	/* Relaxed: we alone grant; gone meanwhile, one sleep more is short. */
+	return atomic_load_explicit(&relay.x_lease, memory_order_relaxed) == WEFT_LEASE_NONE
+		       ? WEFT_FOREVER
+		       : LEASE_NS;
+}
+
+static bool look_after(struct weft_engine *e, bool take_back)
+{
+	bool word = weft_relay_answer(&relay, WEFT_WORD_NONE);
+	if (take_back)
+		word |= weft_relay_close(&relay);
+	if (word) /* counted before the caller's look, as in run_tasks */
+		weft_told_woke(&e->told);
+	return word;
+}
+
+bool weft_relay_check(struct weft_engine *e)
+{
+	if (weft_likely(weft_relay_nap_ns() == WEFT_FOREVER))
+		return false;
+	/* Relaxed: what we miss now we see the next time. */
+	uint64_t last = atomic_load_explicit(&relay.x_beat_ns, memory_order_relaxed);
+	uint64_t granted = atomic_load_explicit(&x_granted_ns, memory_order_relaxed);
+	if (last < granted)
+		last = granted;
+	return look_after(e, weft_clock_ns() > last + LEASE_NS);
+}
+
+bool weft_relay_take_back(struct weft_engine *e)
+{
+	return weft_relay_nap_ns() != WEFT_FOREVER && look_after(e, true);
+}
+
+void weft_relay_stop(void)
+{
+	(void)weft_relay_close(&relay);
+	if (hand.started) {
+		atomic_store_explicit(&hand.x_stop, true, memory_order_release);
+		ring();
+		pthread_join(hand.thread, NULL);
+	}
+	hand.started = hand.failed = false;
+}
