@@ -18,4 +18,7 @@ int weft_cmd_info(int argc, char **argv);
 /* weft info --live; the arguments after it. */
 int weft_cmd_live(int argc, char **argv);
 
+/* weft sample; the arguments after it. */
+int weft_cmd_sample(int argc, char **argv);
+
 #endif

@@ -18,6 +18,7 @@ static const char usage[] =
 	"  weft info --mpi        which MPI functions work and which do not\n"
 	"  weft info --settings   the settings alone\n"
 	"  weft info --live PID   what a running process counts, what its engine's threads cost\n"
+	"  weft sample            measures this host's switch points; later starts use them\n"
 	"  weft bench list        what can be measured\n"
 	"  weft bench BENCH ...   measures; see weft bench --help\n"
 	"  weft --version\n"
@@ -83,6 +84,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(word, "info") == 0)
 		return weft_cmd_info(argc - 2, argv + 2);
+	if (strcmp(word, "sample") == 0)
+		return weft_cmd_sample(argc - 2, argv + 2);
 	if (strcmp(word, "bench") == 0)
 		return bench(argc - 2, argv + 2);
 	return weft_cmd_misuse("no command", word);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/log.h"
+#include "base/sample.h"
 
 extern char **environ;
 
@@ -21,7 +22,9 @@ struct value {
 	int64_t number;
 	const char *text;
 	bool given;
-	char *own; /* set by a call: our copy; outlasts a later look at the environment */
+	bool measured;    /* from the file of weft sample */
+	char sampled[24]; /* its text then */
+	char *own;        /* set by a call: our copy; outlasts a later look at the environment */
 };
 
 static struct value values[WEFT_SETTING_COUNT];
@@ -129,6 +132,29 @@ static int id_of_env(const char *name, size_t len)
 	return -1;
 }
 
+/* What weft sample has measured stands where nothing is set. */
+static void use_sample(void)
+{
+	static bool said;
+	struct weft_sample sample;
+	char path[4096], why[160];
+	if (!weft_sample_path(path, sizeof path))
+		return;
+	weft_err err = weft_sample_read(path, &sample, why, sizeof why);
+	if (err && err != WEFT_ERR_NOENT && !said) {
+		weft_warn("%s: %s; nothing of it is used, `weft sample` makes it anew", path, why);
+		said = true;
+	}
+	for (int i = 0; i < WEFT_SAMPLE_COUNT && !err; i++) {
+		enum weft_setting_id id = weft_sample_id[i];
+		struct value *v = &values[id];
+		if (v->given || sample.value[i] < 0)
+			continue;
+		snprintf(v->sampled, sizeof v->sampled, "%lld", (long long)sample.value[i]);
+		v->measured = parse(id, v->sampled) == WEFT_OK;
+	}
+}
+
 weft_err weft_settings_load(void)
 {
 	weft_err result = WEFT_OK;
@@ -137,7 +163,7 @@ weft_err weft_settings_load(void)
 			continue;
 		if (parse((enum weft_setting_id)i, table[i].dflt))
 			weft_panic("the default of setting %s is wrong", table[i].name);
-		values[i].given = false;
+		values[i].given = values[i].measured = false;
 	}
 	loaded = true;
 
@@ -167,6 +193,7 @@ weft_err weft_settings_load(void)
 		values[id].given = true;
 	}
 	weft_log_init();
+	use_sample();
 	return result;
 }
 
@@ -197,6 +224,11 @@ bool weft_setting_given(enum weft_setting_id id)
 	return value_of(id)->given;
 }
 
+bool weft_setting_measured(enum weft_setting_id id)
+{
+	return value_of(id)->measured;
+}
+
 const struct weft_setting *weft_setting_info(enum weft_setting_id id)
 {
 	return &table[id];
@@ -217,6 +249,7 @@ weft_err weft_setting_set(enum weft_setting_id id, const char *value)
 		return err;
 	}
 	v->given = true;
+	v->measured = false;
 	v->own = copy;
 	free(before);
 	return WEFT_OK;
@@ -226,8 +259,13 @@ void weft_settings_print(FILE *out)
 {
 	for (int i = 0; i < WEFT_SETTING_COUNT; i++) {
 		const struct value *v = value_of((enum weft_setting_id)i);
+		const char *from = "";
+		if (v->given)
+			from = "  (set)";
+		else if (weft_sample_has((enum weft_setting_id)i))
+			from = v->measured ? "  (from the file)" : "  (guessed)";
 		fprintf(out, "  %-20s %s%s\n", table[i].name, v->text[0] ? v->text : "(empty)",
-			v->given ? "  (given)" : "");
+			from);
 		fprintf(out, "      %s; default %s\n", table[i].help,
 			table[i].dflt[0] ? table[i].dflt : "(empty)");
 	}

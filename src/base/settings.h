@@ -3,7 +3,8 @@
  * settings.h - the one table of what can be configured.
  *
  * A setting NAME is read from the environment variable WEFT_NAME (upper case), once, by
- * weft_settings_load(); `weft info` and the manual page print the same table.
+ * weft_settings_load(); `weft info` and the manual page print the same table.  What is not set
+ * there, `weft sample` may have measured (sample.h); else the default stands.
  *
  * Callers   load: the starting thread, before any other layer.  Reading: anyone, after that.
  *           The few settings that may change while running have their own setter in the layer
@@ -48,6 +49,9 @@ const char *weft_setting_str(enum weft_setting_id id); /* STR and ENUM; never NU
 
 /* Was it given by the user, or is it the default? */
 bool weft_setting_given(enum weft_setting_id id);
+
+/* Or is it what `weft sample` measured? */
+bool weft_setting_measured(enum weft_setting_id id);
 
 /* The description of setting id. */
 const struct weft_setting *weft_setting_info(enum weft_setting_id id);
