@@ -38,6 +38,15 @@ enum weft_runner weft_engine_runner(void)
 	return weft_engine_self.runner;
 }
 
+bool weft_engine_behind(void)
+{
+	/* Relaxed: a hint. */
+	return weft_engine_self.runner == WEFT_RUNNER_WATCHER &&
+	       (weft_engine_self.holds ||
+		atomic_load_explicit(&weft_engine.baton.x_state, memory_order_relaxed) ==
+			WEFT_BATON_VACANT);
+}
+
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
 int weft_engine_round(struct weft_engine *e, enum weft_round_kind kind)

@@ -93,8 +93,26 @@ static void tell(struct weft_engine *e, bool anybody)
 	weft_told_note(&e->told, key);
 }
 
+/*
+ * The same within about 50 us, by whoever polls, or else by the watcher: rung at once, it would
+ * take the core of the caller, who most likely waits in a moment and runs the task itself.
+ */
+static void tell_later(struct weft_engine *e, bool anybody)
+{
+	/* Relaxed: if somebody falls asleep just now, his last look or his leaving sees the task.
+	 */
+	bool vacant =
+		atomic_load_explicit(&e->baton.x_state, memory_order_relaxed) == WEFT_BATON_VACANT;
+	/* After the push: a hold is seen by the watcher's next look, or is refused. */
+	if (!vacant || !weft_engine_hold())
+		tell(e, anybody);
+	else if (atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
+		 WEFT_WATCHER_UNDER)
+		weft_engine_kick(e, WEFT_KICK_SET); /* it ticks for a while, and looks then */
+}
+
 /* False: there is no engine. */
-static bool enqueue(struct weft_task *t)
+static bool enqueue(struct weft_task *t, bool later)
 {
 	struct weft_engine *e = &weft_engine;
 	struct weft_tqueue *q =
@@ -110,8 +128,12 @@ static bool enqueue(struct weft_task *t)
 	/* Somebody has to go on looking at a repeat task. */
 	bool anybody = leaf < 0 && !(t->options & WEFT_TASK_REPEAT);
 	weft_tqueue_push(q, t); /* from here on t may run, end and be freed */
-	if (weft_likely(leaf < 0) || weft_worker_ring(leaf))
-		tell(e, anybody);
+	if (weft_likely(leaf < 0) || weft_worker_ring(leaf)) {
+		if (weft_unlikely(later))
+			tell_later(e, anybody);
+		else
+			tell(e, anybody);
+	}
 	return true;
 }
 
@@ -147,7 +169,7 @@ static void await_signal(struct weft_completion *done)
 		weft_waiter_relax(&turns);
 }
 
-bool weft_task_submit(struct weft_task *t)
+static bool submit(struct weft_task *t, bool later)
 {
 	struct weft_task_core *c = weft_task_core(t);
 	if (t->options & WEFT_TASK_ONCE) {
@@ -159,9 +181,19 @@ bool weft_task_submit(struct weft_task *t)
 		await_signal(&c->done);
 		weft_completion_init(&c->done);
 	}
-	if (weft_unlikely(!enqueue(t)))
+	if (weft_unlikely(!enqueue(t, later)))
 		refuse(t);
 	return true;
+}
+
+bool weft_task_submit(struct weft_task *t)
+{
+	return submit(t, false);
+}
+
+bool weft_task_submit_later(struct weft_task *t)
+{
+	return submit(t, true);
 }
 
 void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn, void *arg)
@@ -170,7 +202,7 @@ void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn, v
 	/* Relaxed, both: nobody knows it yet. */
 	atomic_store_explicit(&weft_task_core(t)->x_state, WEFT_LIFE_QUEUED, memory_order_relaxed);
 	weft_completion_init(&weft_task_core(t)->done);
-	if (weft_unlikely(!enqueue(t)))
+	if (weft_unlikely(!enqueue(t, false)))
 		refuse(t);
 }
 
@@ -254,8 +286,10 @@ bool weft_task_run(struct weft_task *t, struct weft_tqueue *q, bool masked)
 		return false;
 	if (!masked) {
 		weft_tqueue_push(q, t);
-		/* We may be somebody who polls once and goes away. */
-		weft_engine_kick(&weft_engine, weft_baton_submit_target(&weft_engine.baton));
+		/* We may be somebody who polls once and goes away.  The watcher does not. */
+		if (weft_engine_self.runner != WEFT_RUNNER_WATCHER)
+			weft_engine_kick(&weft_engine,
+					 weft_baton_submit_target(&weft_engine.baton));
 	}
 	return true;
 }
@@ -324,7 +358,8 @@ void weft_task_unmask(struct weft_task *t)
 {
 	if (t->options & WEFT_TASK_ONCE)
 		return;
-	if (weft_life_unmask(&weft_task_core(t)->x_state) == WEFT_LIFE_ENQUEUE && !enqueue(t))
+	if (weft_life_unmask(&weft_task_core(t)->x_state) == WEFT_LIFE_ENQUEUE &&
+	    !enqueue(t, false))
 		refuse(t);
 }
 

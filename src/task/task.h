@@ -57,6 +57,14 @@ enum weft_runner {
 };
 enum weft_runner weft_engine_runner(void);
 
+/* The caller is the watcher, and no thread of the application waits at this moment, as far as a
+ * load can tell: what it does now may take a core from who computes. */
+bool weft_engine_behind(void);
+
+/* As weft_task_submit; unless somebody waits by then, the watcher runs it only in some 50 us. */
+struct weft_task;
+bool weft_task_submit_later(struct weft_task *t);
+
 /*
  * Something small is ready to go but would rather travel in company: will somebody poll soon, and
  * not at once?  True: whoever polls next does, or the watcher within about 50 us.  False: nobody

@@ -76,6 +76,14 @@ static void drain(struct weft_engine *e)
 		weft_idle_event();
 }
 
+/* The same with the baton in hand: nobody else waits then. */
+static void drain_holding(struct weft_engine *e)
+{
+	weft_engine_self.holds = true;
+	drain(e);
+	weft_engine_self.holds = false;
+}
+
 void weft_watcher_redirect(struct weft_engine *e)
 {
 	/* Acquire: a parker that was named by its sleeper. */
@@ -171,7 +179,7 @@ static bool arm_again(struct weft_engine *e)
 		return false;
 	weft_err err;
 	while ((err = weft_sources_arm(e)) != WEFT_OK && wanted(e)) /* ends: nothing comes now */
-		drain(e);
+		drain_holding(e);
 	weft_engine_kick(e, weft_baton_leave(&e->baton));
 	drain(e); /* what a taken mask hid */
 	return err == WEFT_OK;
@@ -208,7 +216,7 @@ static bool go_under(struct weft_engine *e)
 	if (!weft_sources_armed(e) ||
 	    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed)) {
 		if (weft_sources_arm(e)) {
-			drain(e);
+			drain_holding(e);
 			weft_engine_kick(e, weft_baton_leave(&e->baton));
 			return false;
 		}
@@ -270,8 +278,10 @@ static bool tick(struct weft_engine *e, uint64_t ns)
 	weft_watcher_sit(&e->baton, WEFT_WATCHER_TICKS);
 	/* Out of the watch set: who submitted before we said so has kicked us there, and we have
 	 * left.  Who comes now changes our word. */
-	if (!out || !weft_engine_tasks_waiting(e))
-		word_sleep(e, seen, ns);
+	bool tasks = out && weft_engine_tasks_waiting(e);
+	bool held = tasks && atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst);
+	if (!tasks || held)
+		word_sleep(e, seen, held && ns > HOLD_NS ? HOLD_NS : ns);
 	else
 		drain(e);
 	bool hold = atomic_exchange_explicit(&e->x_hold_kick, false, memory_order_acquire);
@@ -358,6 +368,11 @@ static void watch(struct weft_engine *e, struct ticks *t)
 	if (weft_relay_check(e) || kicked)
 		drain(e);
 	t->hold = unhold(e);
+	/* Not due yet: to go under would be to look at it. */
+	if (t->hold && !kicked && atomic_load_explicit(&e->x_hold_ns, memory_order_relaxed)) {
+		t->rounds = rounds_now(e);
+		return;
+	}
 	uint32_t state = atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst);
 	uint32_t rounds = rounds_now(e);
 	if (state == WEFT_BATON_ASLEEP && sit_beside(e)) {
