@@ -301,6 +301,7 @@ struct weft_share {
 	_Atomic uint64_t *word; /* I */
 	uint64_t number, piece; /* I */
 	unsigned n, id;         /* I: pieces; the name for the report */
+	bool late;              /* I: offered when a part had been fetched */
 	uint64_t at, to;        /* the puller: fetched; claimed */
 	unsigned helped; /* the puller, before it is through: pieces that the sender claimed */
 	bool failed;     /* the same */
@@ -514,6 +515,8 @@ void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *
 /* share.c: a large message copied by both sides */
 /* Offers to share r's copy; false: not possible, or not worth it. */
 bool weft_share_begin(struct weft_req *r);
+/* Between two pieces of a fetch that is not shared: does it pay by now?  Then it is from now on. */
+void weft_share_late(struct weft_req *r);
 bool weft_share_pull_step(struct weft_req *r); /* as weft_pull_step */
 void weft_share_report(struct weft_gate *g, const struct weft_wire *h);
 /* The peer is gone, and r's id with it.  True: r is shared, and ends by itself. */

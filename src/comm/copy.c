@@ -31,8 +31,7 @@ static enum weft_task_verdict run(struct weft_task *t, void *arg)
 	(void)t;
 	if (c->push) {
 		over = weft_push_step(c->req);
-	} else if (!c->begun && weft_engine_runner() == WEFT_RUNNER_WATCHER &&
-		   weft_rndv_offer(c->req)) {
+	} else if (!c->begun && weft_engine_behind() && weft_rndv_offer(c->req)) {
 		over = true; /* c->core: the request may be over already */
 		atomic_fetch_sub_explicit(&c->core->x_owed, 1, memory_order_acq_rel);
 	} else {
@@ -133,5 +132,9 @@ void weft_copy_start(struct weft_core *core, struct weft_req *r, bool push, bool
 	c->push = push;
 	c->begun = false;
 	weft_task_init(&c->task, push ? "push" : "fetch", run, c, 0);
-	(void)weft_task_submit(&c->task);
+	/* An application thread that found the message here: it may wait for it at once. */
+	if (weft_engine_runner() == WEFT_RUNNER_APPLICATION)
+		(void)weft_task_submit_later(&c->task);
+	else
+		(void)weft_task_submit(&c->task);
 }

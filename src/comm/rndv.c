@@ -155,8 +155,10 @@ bool weft_pull_step(struct weft_req *r)
 		return true;
 	}
 	v->got += len;
-	if (v->got < v->want)
+	if (v->got < v->want) {
+		weft_share_late(r);
 		return false;
+	}
 	/* Relaxed: a hint, set once. */
 	if (weft_unlikely(!atomic_load_explicit(&g->x_get_works, memory_order_relaxed)))
 		atomic_store_explicit(&g->x_get_works, true, memory_order_relaxed);

@@ -4,9 +4,11 @@
  * sender, while it does nothing but wait, writes from the back.
  *
  *   receiver   CTS + SHARE: where the buffer is, the number, the size of a piece; fetches pieces
- *   sender     if it is a thread of the application that reads this: writes pieces; DATA + PLACED +
+ *   sender     if a thread of the application waits there: writes pieces; DATA + PLACED +
  *              SHARE says how many bytes, once, if it has claimed any
  *   receiver   all pieces claimed, and the report is there if the sender claimed any: FIN
+ *
+ * A sender that begins to wait while we fetch is offered what is left then.
  *
  * Nobody waits for the sender: one that computes never reads the offer in time, the receiver claims
  * all pieces, and the number is stale when it does.  Two are through when the fetching has ended
@@ -21,10 +23,11 @@
 #include "task/task.h"
 #include "task/weft_task.h"
 
-#define PIECE_MAX ((size_t)256 * 1024) /* as in rndv.c */
-#define SMALL ((size_t)128 * 1024)     /* copied on the spot */
-#define MISSES 4                       /* offers in a row that nobody took up ... */
-#define MISSES_SKIP 15                 /* ... after which so many messages go without */
+#define PIECE_MAX ((size_t)256 * 1024)  /* as in rndv.c */
+#define SMALL ((size_t)128 * 1024)      /* copied on the spot */
+#define LATE_PIECE ((size_t)128 * 1024) /* of what is left when the sender comes to wait */
+#define MISSES 4                        /* offers in a row that nobody took up ... */
+#define MISSES_SKIP 15                  /* ... after which so many messages go without */
 
 enum { PULLED = 1, REPORTED = 2 };
 
@@ -106,38 +109,57 @@ static bool post_offer(struct weft_gate *g, struct weft_req *r, struct weft_shar
 	return p == WEFT_POST_DONE;
 }
 
-bool weft_share_begin(struct weft_req *r)
+/* Can this message be shared at all, and may we? */
+static bool possible(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_gate *g = v->gate;
+	size_t least = g->core->share_min;
+
+	return !r->buf.type && least && v->want - v->got >= least && g->driver->word &&
+	       weft_gate_can_put(g) && !weft_engine_behind() &&
+	       /* An offer fits what a driver never keeps. */
+	       sizeof(struct offer) <= g->inline_max &&
+	       /* Relaxed: a hint; the first fetch from a peer is made alone. */
+	       atomic_load_explicit(&g->x_get_works, memory_order_relaxed);
+}
+
+/* Of a message that nobody has begun to fetch. */
+static size_t piece_of(uint64_t want)
+{
+	size_t piece = want / (want <= SMALL ? 2 : 4) + 1;
+	piece = weft_align_up(piece, want < 32768 ? 64 : 4096);
+	if (piece > PIECE_MAX)
+		piece = PIECE_MAX;
+	if (want / piece >= WEFT_SHARE_PIECES)
+		piece = weft_align_up(want / WEFT_SHARE_PIECES + 1, 4096);
+	return piece;
+}
+
+/* Offers what is left from v->got on, whole pieces before it. */
+static bool offer_rest(struct weft_req *r, size_t piece)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 	struct weft_gate *g = v->gate;
 	struct weft_core *core = g->core;
+	int slot = slot_take(core);
 
-	if (r->buf.type || !core->share_min || v->want < core->share_min || !g->driver->word ||
-	    !weft_gate_can_put(g) || weft_engine_runner() == WEFT_RUNNER_WATCHER || !worth_it(g) ||
-	    /* Relaxed: a hint; the first fetch from a peer is made alone. */
-	    !atomic_load_explicit(&g->x_get_works, memory_order_relaxed))
-		return false;
-	/* An offer fits what a driver never keeps. */
-	int slot = sizeof(struct offer) <= g->inline_max ? slot_take(core) : -1;
 	if (slot < 0)
 		return false;
 	struct weft_share *s = &core->share[slot];
-	size_t piece = v->want / (v->want <= SMALL ? 2 : 4) + 1;
-	piece = weft_align_up(piece, v->want < 32768 ? 64 : 4096);
-	if (piece > PIECE_MAX)
-		piece = PIECE_MAX;
-	if (v->want / piece >= WEFT_SHARE_PIECES)
-		piece = weft_align_up(v->want / WEFT_SHARE_PIECES + 1, 4096);
 	*s = (struct weft_share){.word = g->driver->word(g->net, core->rank, (unsigned)slot),
 				 .number = (s->number + 1) & WEFT_SHARE_NUMBER_MASK,
 				 .piece = piece,
+				 .at = v->got,
+				 .to = v->got,
+				 .late = v->got > 0,
 				 .n = (unsigned)((v->want + piece - 1) / piece)};
 	s->id = s->word ? weft_ids_give(&core->ids, r, weft_id_recv(g->peer)) : 0;
 	if (!s->id) {
 		slot_give(core, slot);
 		return false;
 	}
-	weft_share_open(s->word, s->number, s->n);
+	weft_share_open(s->word, s->number, (unsigned)(v->got / piece), s->n);
 	v->share = (uint8_t)(slot + 1);
 	if (post_offer(g, r, s, slot))
 		return true;
@@ -146,6 +168,24 @@ bool weft_share_begin(struct weft_req *r)
 	v->share = 0;
 	slot_give(core, slot);
 	return false;
+}
+
+bool weft_share_begin(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	return possible(r) && worth_it(v->gate) && offer_rest(r, piece_of(v->want));
+}
+
+void weft_share_late(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_gate *g = v->gate;
+
+	/* Offers that came to nothing do not count here: beside what is left one costs little. */
+	if (v->got % LATE_PIECE == 0 && v->want - v->got > LATE_PIECE &&
+	    v->want / LATE_PIECE < WEFT_SHARE_PIECES && possible(r) && g->driver->awake &&
+	    g->driver->awake(g->net, g->peer))
+		(void)offer_rest(r, LATE_PIECE);
 }
 
 /* Fetched, and reported if need be. */
@@ -190,7 +230,8 @@ static void pulled(struct weft_req *r, struct weft_share *s)
 {
 	struct weft_gate *g = weft_req_recv(r)->gate;
 	s->helped = weft_share_close(s->word, s->number, s->n);
-	learn(g, s->helped);
+	if (s->helped || !s->late)
+		learn(g, s->helped);
 	if (!s->helped && weft_ids_take(&g->core->ids, s->id, weft_id_recv(g->peer)))
 		share_end(r);
 	else
@@ -312,8 +353,8 @@ static enum weft_task_verdict help_run(struct weft_task *t, void *arg)
 {
 	struct help *p = arg;
 	(void)t;
-	/* The watcher runs while the application computes: leave the rest to the receiver. */
-	bool stop = weft_engine_runner() == WEFT_RUNNER_WATCHER && p->at == p->to;
+	/* The application computes: leave the rest to the receiver. */
+	bool stop = weft_engine_behind() && p->at == p->to;
 	if (!stop && !help_step(p))
 		return WEFT_TASK_AGAIN;
 	help_end(p);
@@ -337,8 +378,8 @@ void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void 
 		weft_gate_protocol_error(g, "an offer to share that makes no sense");
 		return;
 	}
-	if (r->buf.type || s->explicit_only || weft_engine_runner() == WEFT_RUNNER_WATCHER ||
-	    !weft_gate_can_put(g) || !g->driver->word)
+	if (r->buf.type || s->explicit_only || weft_engine_behind() || !weft_gate_can_put(g) ||
+	    !g->driver->word)
 		return;
 	here.word = g->driver->word(g->net, g->peer, (unsigned)h->tag);
 	if (!here.word)

@@ -43,11 +43,12 @@ static inline unsigned weft_share_back_of(uint64_t word)
 	return (unsigned)word & WEFT_SHARE_PIECES;
 }
 
-/* n pieces, none claimed. */
-static inline void weft_share_open(_Atomic uint64_t *x_word, uint64_t number, unsigned n)
+/* n pieces, the first `front` of them fetched already. */
+static inline void weft_share_open(_Atomic uint64_t *x_word, uint64_t number, unsigned front,
+				   unsigned n)
 {
 	/* Relaxed: the packet that names the number carries it; a stale claim fails either way. */
-	atomic_store_explicit(x_word, weft_share_word(number, 0, n), memory_order_relaxed);
+	atomic_store_explicit(x_word, weft_share_word(number, front, n), memory_order_relaxed);
 }
 
 /* Claims the next `most` pieces or what is left; returns how many, from *first_p on. */

@@ -16,10 +16,19 @@ static int fetched, written, said, late;
 static void setup(void)
 {
 	memset((void *)&x_word, 0, sizeof x_word);
-	weft_share_open(&x_word, 7, PIECES);
+	weft_share_open(&x_word, 7, 0, PIECES);
 	memset(by, 0, sizeof by);
 	fetched = written = late = 0;
 	said = -1;
+}
+
+/* Offered when the first piece has been fetched already. */
+static void setup_late(void)
+{
+	setup();
+	weft_share_open(&x_word, 7, 1, PIECES);
+	by[0] = 1;
+	fetched = 1;
 }
 
 static void have(unsigned piece, int who)
@@ -40,7 +49,7 @@ static void fetch(void)
 	}
 	said = (int)weft_share_close(&x_word, 7, PIECES);
 	/* The word's next message. */
-	weft_share_open(&x_word, 8, PIECES);
+	weft_share_open(&x_word, 8, 0, PIECES);
 }
 
 static void write_back(void)
@@ -91,6 +100,7 @@ int main(void)
 {
 	static const struct model models[] = {
 		{"share, both copy", setup, {fetch, write_back}, all_once, 4},
+		{"share, offered late", setup_late, {fetch, write_back}, all_once, 4},
 		{"share, given up in the middle", setup, {fetch_one, write_back}, closed, 4},
 		{"share, claimed without an exchange",
 		 setup,
