@@ -217,6 +217,11 @@ void weft_workers_stop(void);
 bool weft_worker_ring(int leaf);
 void weft_workers_describe(FILE *out);
 
+/* idle_place.c: the places of idle workers: `given` of them, or (-1) one per place of the level, at
+ * most `spare`; returns how many. */
+int weft_idle_spread(const char *level, int given, int spare, int *place_p, int room);
+bool weft_idle_bind(int place); /* the calling thread; false: it may go anywhere */
+
 /* idle.c: called by the watcher alone, after it found something, and at the end. */
 void weft_idle_size(int ranks, int cpus);
 void weft_idle_event(void);

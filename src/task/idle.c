@@ -22,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define IDLERS_MAX 8
+#define IDLERS_MAX 64
 #define COST_START_NS 150000u /* until measured */
 #define COST_MIN_NS 20000u
 #define COST_MAX_NS 300000u
@@ -35,6 +35,7 @@ struct idler {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_word; /* callers add; it sleeps on it */
 	_Atomic bool x_parked;                           /* owner: about to sleep */
 	_Atomic uint64_t x_called_ns;                    /* caller: when it was woken last */
+	_Atomic int x_place;                             /* whoever says how many there are */
 };
 
 static struct idler idlers[IDLERS_MAX];
@@ -56,13 +57,14 @@ void weft_idle_size(int ranks, int cpus)
 	atomic_store_explicit(&x_period_us, weft_setting_int(WEFT_SET_IDLE_PERIOD_US),
 			      memory_order_relaxed);
 	/* One core of our share is the application's. */
-	int n = given >= 0 ? (int)given : cpus / (ranks > 0 ? ranks : 1) - 1;
+	int share = cpus / (ranks > 0 ? ranks : 1), place[IDLERS_MAX];
 	/* A quota smaller than our cores: what we would spend is the application's. */
-	if (given < 0 && weft_load_cpus() < cpus / (ranks > 0 ? ranks : 1))
-		n = 0;
-	if (n > IDLERS_MAX)
-		n = IDLERS_MAX;
-	atomic_store_explicit(&x_wanted, n > 0 ? n : 0, memory_order_relaxed);
+	int spare = weft_load_cpus() < share ? 0 : share - 1;
+	int n = weft_idle_spread(weft_setting_str(WEFT_SET_IDLE_LEVEL), (int)given, spare, place,
+				 IDLERS_MAX);
+	for (int i = 0; i < n; i++)
+		atomic_store_explicit(&idlers[i].x_place, place[i], memory_order_relaxed);
+	atomic_store_explicit(&x_wanted, n, memory_order_relaxed);
 }
 
 /* Does the watcher, or who else must, need telling?  Takes no mask. */
@@ -162,6 +164,7 @@ static void *run(void *arg)
 	unsigned generation = (unsigned)((uintptr_t)arg / IDLERS_MAX);
 	struct sched_param p = {0};
 	(void)weft_engine_thread_settle("weft-idle");
+	(void)weft_idle_bind(atomic_load_explicit(&me->x_place, memory_order_relaxed));
 	if (sched_setscheduler(0, SCHED_IDLE, &p)) {
 		weft_debug("no SCHED_IDLE here: no idle workers");
 		return NULL;
@@ -241,9 +244,10 @@ void weft_idle_stop(void)
 void weft_idle_describe(FILE *out)
 {
 	fprintf(out,
-		"  idle workers: at most %d, on whichever of our cores is idle (%d started); "
+		"  idle workers: at most %d, by level \"%s\" (%d started); "
 		"waking a core: %llu us, they stay for %llu us\n",
 		atomic_load_explicit(&x_wanted, memory_order_relaxed),
+		weft_setting_str(WEFT_SET_IDLE_LEVEL),
 		atomic_load_explicit(&x_running, memory_order_relaxed),
 		(unsigned long long)atomic_load_explicit(&x_cost_ns, memory_order_relaxed) / 1000,
 		(unsigned long long)atomic_load_explicit(&x_spin_ns, memory_order_relaxed) / 1000);
