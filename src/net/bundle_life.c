@@ -143,6 +143,19 @@ void weft_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_e
 	weft_bundle_unlock(p);
 }
 
+/*
+ * Ends the rails that write into the packet that is being put together: its place is about to be
+ * the upper layer's again.  A rail that calls us just now has nothing under way and is not meant,
+ * so no driver is entered twice.
+ */
+static void end_writers(struct weft_bundle *b, int peer)
+{
+	struct weft_bundle_peer *p = &b->peer[peer];
+	for (unsigned r = 0; r < b->n_rails; r++)
+		if (p->way[r].in_what == WEFT_BUNDLE_IN_PLACE)
+			b->rail[r].driver->drop(b->rail[r].net, peer, "given up");
+}
+
 void weft_bundle_peer_down(struct weft_bundle *b, int peer, weft_err err, const char *why)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
@@ -154,6 +167,7 @@ void weft_bundle_peer_down(struct weft_bundle *b, int peer, weft_err err, const 
 		if (b->rail[r].driver->drop && p->way[r].state != WEFT_BUNDLE_GONE)
 			p->way[r].drop = b->stirred = true;
 	atomic_store_explicit(&p->x_blocked, false, memory_order_relaxed);
+	end_writers(b, peer);
 	if (p->placing) {
 		p->placing = false;
 		b->events.placed(b->events.arg, peer, p->sink.cookie, WEFT_ERR_PEER);

@@ -3,7 +3,8 @@
  * Strangers at the door and a peer gone mad.  Strangers connect to the listeners of tcp and shm,
  * say nothing, say nonsense, know a wrong secret or claim a rank that is there already: each is
  * refused and counted, the job's own connection works on.  A peer that proved itself and then sends
- * frames that make no sense is lost with one line; nothing is delivered, nothing hangs.
+ * frames that make no sense is lost with one line; nothing is delivered, nothing hangs, and what
+ * was to be filled is not written to any more.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,6 +21,7 @@
 #include "base/settings.h"
 #include "check.h"
 #include "net/auth.h"
+#include "net/bundle_int.h"
 #include "net/driver.h"
 #include "net/shm_int.h"
 #include "net/tcp_int.h"
@@ -34,6 +36,9 @@ struct victim {
 	size_t bytes;
 	weft_err down_err;
 	char why[256];
+	uint8_t *into; /* a large payload's place, which is taken back after a failure */
+	struct iovec into_iov;
+	int failed;
 };
 
 static void on_packet(void *arg, int peer, const void *head, const void *payload, size_t len)
@@ -45,13 +50,22 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 
 static void on_place(void *arg, int peer, const void *head, size_t len, struct weft_net_sink *sink)
 {
+	struct victim *v = arg;
 	sink->n = 0; /* drop it */
+	if (!v->into)
+		return;
+	v->into_iov = (struct iovec){v->into, len};
+	*sink = (struct weft_net_sink){.iov = &v->into_iov, .n = 1, .room = len};
 }
 
 static void on_placed(void *arg, int peer, void *cookie, weft_err err)
 {
 	struct victim *v = arg;
 	v->packets += err == WEFT_OK;
+	if (!err || !v->into)
+		return;
+	v->failed++;
+	memset(v->into, 0, v->into_iov.iov_len); /* somebody else's from now on */
 }
 
 static void on_sent(void *arg, int peer, void *cookie, weft_err err)
@@ -341,6 +355,79 @@ static void slow_tcp(void)
 	close(fd);
 }
 
+/* ---- a bundle's peer ------------------------------------------------------------------------ */
+
+#define LARGE 200000u
+
+static int dial_rail(const struct victim *v, const char *ip)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET};
+	const char *at = strstr(v->address, ip);
+	unsigned port;
+	CHECK(at && sscanf(at + strlen(ip), "/%*u/%u", &port) == 1);
+	CHECK(inet_pton(AF_INET, ip, &sa.sin_addr) == 1);
+	sa.sin_port = htons((uint16_t)port);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&sa, sizeof sa) == 0);
+	return fd;
+}
+
+static void send_unit(int fd, struct weft_bundle_head h, uint32_t len, const void *data, size_t n)
+{
+	uint8_t f[WEFT_TCP_FRAME];
+	weft_tcp_frame_write(f, len, &h);
+	CHECK(send(fd, f, sizeof f, MSG_NOSIGNAL) == (ssize_t)sizeof f);
+	CHECK(send(fd, data, n, MSG_NOSIGNAL) == (ssize_t)n);
+}
+
+/* In the middle of a payload on one rail, another rail talks nonsense.  The peer is lost, the place
+ * of the payload is the program's again, and nothing is written there any more. */
+static void mad_on_two_rails(void)
+{
+	struct weft_bundle_rail rails[WEFT_BUNDLE_RAILS];
+	struct weft_bundle_stats s[2];
+	struct weft_bundle_begin begin = {.len = LARGE};
+	struct victim v;
+	unsigned n;
+	int fd[2];
+	CHECK_EQ(weft_bundle_parse("tcp:127.0.0.2,tcp:127.0.0.3", rails, &n), WEFT_OK);
+	weft_bundle_plan(rails, n);
+	open_rank(&v, &weft_driver_bundle, 0);
+	CHECK(v.into = calloc(1, LARGE));
+	CHECK_EQ(v.driver->reach(v.net, 2, v.address), WEFT_OK); /* never dialed */
+	fd[0] = dial_rail(&v, "127.0.0.2");
+	fd[1] = dial_rail(&v, "127.0.0.3");
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(knock(&v, fd[i], 2, secret), WEFT_OK);
+		send_unit(fd[i], (struct weft_bundle_head){.kind = WEFT_BUNDLE_HELLO}, 0, "", 0);
+	}
+	POLL_UNTIL(&v, (weft_bundle_stats(v.net, s, 2), s[0].up && s[1].up));
+
+	uint8_t *data = malloc(LARGE);
+	CHECK(data);
+	memset(data, 7, LARGE);
+	send_unit(fd[1], (struct weft_bundle_head){.kind = WEFT_BUNDLE_BEGIN}, sizeof begin, &begin,
+		  sizeof begin);
+	POLL_UNTIL(&v, v.into_iov.iov_len == LARGE);
+	send_unit(fd[1], (struct weft_bundle_head){.kind = WEFT_BUNDLE_PART, .number = 1}, LARGE,
+		  data, LARGE / 4);
+	POLL_UNTIL(&v, v.into[LARGE / 4 - 1] == 7);
+	/* The first rail is polled first. */
+	CHECK(send(fd[1], data, LARGE / 4, MSG_NOSIGNAL) == LARGE / 4);
+	send_unit(fd[0], (struct weft_bundle_head){.kind = 77}, 0, "", 0);
+	POLL_UNTIL(&v, v.downs);
+	CHECK_EQ(v.down_err, WEFT_ERR_PROTO);
+	CHECK_EQ(v.failed, 1);
+	CHECK_EQ(v.packets, 0);
+	for (size_t i = 0; i < LARGE; i++)
+		CHECK(!v.into[i]);
+	v.driver->close(v.net);
+	for (int i = 0; i < 2; i++)
+		close(fd[i]);
+	free(data);
+	free(v.into);
+}
+
 /* Greets shm with something wrong and counts how it ends. */
 static void mad_shm(const void *bytes, size_t n, const int *fds, unsigned n_fds)
 {
@@ -427,5 +514,6 @@ int main(int argc, char **argv)
 	mad_tcp_peers(seed);
 	slow_tcp();
 	mad_shm_peers();
+	mad_on_two_rails();
 	return 0;
 }
