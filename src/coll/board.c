@@ -30,6 +30,7 @@ struct keep {
 	unsigned uses;
 	uint32_t turn;
 	int size;
+	struct weft_req req; /* under way, one at a time; here, as stacks may be small */
 };
 
 /* One meeting of one member. */
@@ -52,27 +53,27 @@ static weft_err board_send(const struct weft_coll_group *g, int rank, int tag, c
 	weft_err err = weft_send_now(g->ctx, peer, g->tag + tag, &buf);
 	if (err != WEFT_AGAIN)
 		return err;
-	struct weft_req req;
-	weft_req_init(&req, NULL, NULL);
-	err = weft_isend(&req, g->ctx, peer, g->tag + tag, &buf, WEFT_SEND_STANDARD);
+	struct weft_req *req = &((struct keep *)*g->keep_p)->req;
+	weft_req_init(req, NULL, NULL);
+	err = weft_isend(req, g->ctx, peer, g->tag + tag, &buf, WEFT_SEND_STANDARD);
 	if (err)
 		return err;
-	weft_engine_wait(&req.done);
-	return req.status.err;
+	weft_engine_wait(&req->done);
+	return req->status.err;
 }
 
 static weft_err board_recv(const struct weft_coll_group *g, int peer, int tag, void *data,
 			   size_t bytes)
 {
 	struct weft_buf buf = weft_buf_flat(data, bytes);
-	struct weft_req req;
-	weft_req_init(&req, NULL, NULL);
-	weft_err err = weft_irecv(&req, g->ctx, peer, g->tag + tag, &buf);
+	struct weft_req *req = &((struct keep *)*g->keep_p)->req;
+	weft_req_init(req, NULL, NULL);
+	weft_err err = weft_irecv(req, g->ctx, peer, g->tag + tag, &buf);
 	if (err)
 		return err;
-	weft_engine_wait(&req.done);
-	err = req.status.err;
-	return !err && req.status.bytes != bytes ? WEFT_ERR_PEER : err;
+	weft_engine_wait(&req->done);
+	err = req->status.err;
+	return !err && req->status.bytes != bytes ? WEFT_ERR_PEER : err;
 }
 
 /* ---- making one --------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* build.c - from a collective's arguments to its schedule. */
 #include "coll/alg.h"
+#include "wait/stack.h"
 
 struct weft_view weft_view_scratch(struct weft_coll *c, size_t count, const struct weft_type *t)
 {
@@ -124,15 +125,28 @@ static void keep_types(struct weft_coll *c, const struct weft_coll_group *g,
 		weft_sched_keep(c, a->rtypes[i]);
 }
 
+struct order {
+	struct weft_coll *c;
+	const struct weft_coll_group *g;
+	const struct weft_coll_args *a;
+};
+
+static void build(void *arg)
+{
+	struct order *o = arg;
+	o->c->ctx = o->g->ctx;
+	o->c->op = o->a->op;
+	keep_types(o->c, o->g, o->a);
+	if (o->g->remote_size)
+		weft_build_inter(o->c, o->g, o->a);
+	else
+		build_intra(o->c, o->g, o->a);
+}
+
 weft_err weft_coll_build(struct weft_coll *c, const struct weft_coll_group *g,
 			 const struct weft_coll_args *a)
 {
-	c->ctx = g->ctx;
-	c->op = a->op;
-	keep_types(c, g, a);
-	if (g->remote_size)
-		weft_build_inter(c, g, a);
-	else
-		build_intra(c, g, a);
+	struct order o = {.c = c, .g = g, .a = a};
+	weft_big_stack(build, &o);
 	return c->err;
 }

@@ -5,23 +5,30 @@
  * Same order of combining as in bcast.c and reduce.c, so that a blocking and a nonblocking call
  * give the same bits.  With more ranks than cores on one host, barrier and allreduce meet on a
  * board (board.c); else algorithms and messages are those of the schedules.  Stack: two elements of
- * SMALL bytes and one request per frame, because the caller may be a user-level thread with a small
- * stack.
+ * SMALL bytes; the requests of a user-level thread, which may have a small one, are on the heap.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "coll/alg.h"
 #include "coll/limits.h"
 #include "task/task.h"
+#include "wait/stack.h"
 
 #define SMALL 64 /* bytes that a reduction keeps on the stack */
 
-/* Frames that hold requests shall not add up in one. */
+/* Frames with buffers shall not add up in one. */
 #define APART __attribute__((noinline))
+
+/* What is under way at a time. */
+struct room {
+	struct weft_req recv, send;
+};
 
 /* The state of one call. */
 struct now {
 	const struct weft_coll_group *g;
+	struct room *room;
 	weft_err err; /* the first failure; from then on we send signs of failure */
 };
 
@@ -54,21 +61,21 @@ static bool start_recv(struct now *n, struct weft_req *req, int rank, int tag,
 
 static void recv(struct now *n, int rank, int tag, const struct weft_buf *buf)
 {
-	struct weft_req req;
-	if (start_recv(n, &req, rank, tag, buf))
-		finish_recv(n, &req, buf->bytes);
+	struct weft_req *req = &n->room->recv;
+	if (start_recv(n, req, rank, tag, buf))
+		finish_recv(n, req, buf->bytes);
 }
 
 /* The rare half of send: it does not go at once. */
 static APART void send_waiting(struct now *n, int rank, int tag, const struct weft_buf *buf)
 {
-	struct weft_req req;
-	weft_req_init(&req, NULL, NULL);
-	weft_err err = weft_isend(&req, n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag,
+	struct weft_req *req = &n->room->send;
+	weft_req_init(req, NULL, NULL);
+	weft_err err = weft_isend(req, n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag,
 				  buf, WEFT_SEND_STANDARD);
 	if (!err) {
-		weft_engine_wait(&req.done);
-		err = req.status.err;
+		weft_engine_wait(&req->done);
+		err = req->status.err;
 	}
 	note(n, err);
 }
@@ -91,13 +98,13 @@ static const struct weft_buf nothing;
 static APART void barrier(struct now *n)
 {
 	const struct weft_coll_group *g = n->g;
-	struct weft_req req;
+	struct weft_req *req = &n->room->recv;
 	for (int step = 1; step < g->size; step <<= 1) {
-		bool posted = start_recv(n, &req, (g->rank - step + g->size) % g->size,
+		bool posted = start_recv(n, req, (g->rank - step + g->size) % g->size,
 					 WEFT_TAG_ACROSS, &nothing);
 		send(n, (g->rank + step) % g->size, WEFT_TAG_ACROSS, &nothing);
 		if (posted)
-			finish_recv(n, &req, 0);
+			finish_recv(n, req, 0);
 	}
 }
 
@@ -174,11 +181,11 @@ static APART void reduce_flat(struct now *n, const struct what *w, void *to, int
 /* Sends acc to and receives from rank r at once. */
 static void exchange(struct now *n, int r, const struct weft_buf *acc, const struct weft_buf *in)
 {
-	struct weft_req req;
-	bool posted = start_recv(n, &req, r, WEFT_TAG_ACROSS, in);
+	struct weft_req *req = &n->room->recv;
+	bool posted = start_recv(n, req, r, WEFT_TAG_ACROSS, in);
 	send(n, r, WEFT_TAG_ACROSS, acc);
 	if (posted)
-		finish_recv(n, &req, in->bytes);
+		finish_recv(n, req, in->bytes);
 }
 
 static APART void allreduce_doubling(struct now *n, const struct what *w, void *to)
@@ -234,13 +241,12 @@ static bool small(const struct weft_coll_args *a, struct what *w)
 	return true;
 }
 
-weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_args *a)
+static inline __attribute__((always_inline)) weft_err
+walk(const struct weft_coll_group *g, const struct weft_coll_args *a, struct room *room)
 {
-	struct now n = {.g = g};
+	struct now n = {.g = g, .room = room};
 	struct what w;
 	struct weft_buf buf;
-	if (g->remote_size || g->size == 1)
-		return WEFT_AGAIN;
 	switch (a->kind) {
 	case WEFT_COLL_BARRIER:
 		if (weft_board_open(g, &n.err)) {
@@ -291,4 +297,27 @@ weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_a
 	default:
 		return WEFT_AGAIN;
 	}
+}
+
+static APART weft_err walk_here(const struct weft_coll_group *g, const struct weft_coll_args *a)
+{
+	struct room room;
+	return walk(g, a, &room);
+}
+
+static APART weft_err walk_light(const struct weft_coll_group *g, const struct weft_coll_args *a)
+{
+	struct room *room = malloc(sizeof *room);
+	if (!room)
+		return WEFT_AGAIN; /* a schedule sends the same messages */
+	weft_err err = walk(g, a, room);
+	free(room);
+	return err;
+}
+
+weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_args *a)
+{
+	if (g->remote_size || g->size == 1)
+		return WEFT_AGAIN;
+	return weft_stack_may_be_small() ? walk_light(g, a) : walk_here(g, a);
 }

@@ -9,9 +9,18 @@
 #include "mpi/error.h"
 #include "mpi/request.h"
 #include "task/task.h"
+#include "wait/stack.h"
+
+#define SMALL 64      /* requests that a set is made for on the stack */
+#define SMALL_LIGHT 8 /* the same on a user-level thread's */
+
+/* Memory for a set of n on the caller's stack, no more than it takes; NULL: too many. */
+#define SET_ROOM(n)                                                                                \
+	((n) > 0 && (n) <= (weft_stack_may_be_small() ? SMALL_LIGHT : SMALL)                       \
+		 ? __builtin_alloca((size_t)(n)*2 * sizeof(void *))                                \
+		 : NULL)
 
 /* An array of requests looked at once: the active ones and where they stand. */
-#define SMALL 64
 
 struct set {
 	int n;                         /* length of the array */
@@ -19,9 +28,8 @@ struct set {
 	int open;                      /* of these, not over when they were first looked at */
 	bool advances;                 /* some need advance(): no sleeping on them one by one */
 	struct weft_mpi_request **r;   /* [n]; NULL: null or inactive */
-	struct weft_completion **wait; /* [n]; scratch */
-	struct weft_mpi_request *small_r[SMALL];
-	struct weft_completion *small_wait[SMALL];
+	struct weft_completion **wait; /* [n]; scratch, behind r */
+	void *room;                    /* the caller's memory for both; NULL: from the heap */
 };
 
 /* Finds the request: NULL in *r_p when there is nothing to wait for. */
@@ -42,10 +50,8 @@ static inline int find(MPI_Request handle, int index, struct weft_mpi_request **
 
 static void set_close(struct set *s)
 {
-	if (s->r != s->small_r)
+	if (!s->room)
 		free(s->r);
-	if (s->wait != s->small_wait)
-		free(s->wait);
 }
 
 static int set_open(struct set *s, int n, const MPI_Request *array)
@@ -57,13 +63,9 @@ static int set_open(struct set *s, int n, const MPI_Request *array)
 	s->n = n;
 	s->live = s->open = 0;
 	s->advances = false;
-	s->r = s->small_r;
-	s->wait = s->small_wait;
-	if (n > SMALL) {
-		s->r = malloc((size_t)n * sizeof(*s->r));
-		s->wait = malloc((size_t)n * sizeof(*s->wait));
-	}
-	int err = s->r && s->wait ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	s->r = s->room || !n ? s->room : malloc((size_t)n * (sizeof(*s->r) + sizeof(*s->wait)));
+	s->wait = s->r ? (struct weft_completion **)(void *)(s->r + n) : NULL;
+	int err = s->r || !n ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	for (int i = 0; i < n && !err; i++) {
 		err = find(array[i], i, &s->r[i]);
 		if (s->r[i]) {
@@ -275,7 +277,7 @@ int weft_mpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
 {
-	struct set s;
+	struct set s = {.room = SET_ROOM(count)};
 	int err = set_open(&s, count, array_of_requests);
 
 	if (err)
@@ -291,7 +293,7 @@ int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *arr
 int weft_mpi_Testall(int count, MPI_Request array_of_requests[], int *flag,
 		     MPI_Status *array_of_statuses)
 {
-	struct set s;
+	struct set s = {.room = SET_ROOM(count)};
 	int err = set_open(&s, count, array_of_requests);
 
 	if (err)
@@ -307,7 +309,7 @@ int weft_mpi_Testall(int count, MPI_Request array_of_requests[], int *flag,
 
 int weft_mpi_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status)
 {
-	struct set s;
+	struct set s = {.room = SET_ROOM(count)};
 	int err = set_open(&s, count, array_of_requests), i;
 
 	if (err)
@@ -328,7 +330,7 @@ int weft_mpi_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_
 int weft_mpi_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag,
 		     MPI_Status *status)
 {
-	struct set s;
+	struct set s = {.room = SET_ROOM(count)};
 	int err = set_open(&s, count, array_of_requests);
 
 	if (err)
@@ -343,7 +345,7 @@ int weft_mpi_Testany(int count, MPI_Request array_of_requests[], int *indx, int 
 int weft_mpi_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
 		      int array_of_indices[], MPI_Status *array_of_statuses)
 {
-	struct set s;
+	struct set s = {.room = SET_ROOM(incount)};
 	int err = set_open(&s, incount, array_of_requests);
 
 	if (err)
@@ -358,7 +360,7 @@ int weft_mpi_Waitsome(int incount, MPI_Request array_of_requests[], int *outcoun
 int weft_mpi_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
 		      int array_of_indices[], MPI_Status *array_of_statuses)
 {
-	struct set s;
+	struct set s = {.room = SET_ROOM(incount)};
 	int err = set_open(&s, incount, array_of_requests);
 
 	if (err)
@@ -394,7 +396,7 @@ int weft_mpi_Request_get_status(MPI_Request request, int *flag, MPI_Status *stat
 int weft_mpi_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag,
 				    MPI_Status *array_of_statuses)
 {
-	struct set s;
+	struct set s = {.room = SET_ROOM(count)};
 	int err = set_open(&s, count, array_of_requests);
 
 	if (err)
@@ -409,7 +411,7 @@ int weft_mpi_Request_get_status_all(int count, const MPI_Request array_of_reques
 int weft_mpi_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx,
 				    int *flag, MPI_Status *status)
 {
-	struct set s;
+	struct set s = {.room = SET_ROOM(count)};
 	int err = set_open(&s, count, array_of_requests);
 
 	if (err)
@@ -423,7 +425,7 @@ int weft_mpi_Request_get_status_some(int incount, const MPI_Request array_of_req
 				     int *outcount, int array_of_indices[],
 				     MPI_Status *array_of_statuses)
 {
-	struct set s;
+	struct set s = {.room = SET_ROOM(incount)};
 	int err = set_open(&s, incount, array_of_requests);
 
 	if (err)

@@ -73,7 +73,7 @@ struct weft_mpi_widen {
 	unsigned used;      /* of small */
 	unsigned big_count; /* of big */
 	MPI_Count *big[4];
-	MPI_Count small[64];
+	MPI_Count small[16]; /* few: the caller's stack may be that of a user-level thread */
 };
 
 /* n values of in, or NULL for NULL. */

@@ -5,6 +5,9 @@
 
 #include "mpi/p2p.h"
 #include "task/task.h"
+#include "wait/stack.h"
+
+#define SMALL 256 /* bytes that Sendrecv_replace sets aside on its stack */
 
 /* Both halves as one operation. */
 struct pair {
@@ -13,7 +16,6 @@ struct pair {
 	struct weft_req send, recv;
 	struct weft_mpi_type *held; /* type of the sent data; the request holds the other */
 	void *copy;                 /* replace: what is sent; NULL: sent from where it is */
-	char small[256];
 };
 
 struct half {
@@ -79,12 +81,13 @@ static int run(struct pair *p, const struct half *out, const struct half *in, MP
 	return pair_finish(p, st);
 }
 
-/* Packs the data of buf aside and makes buf describe the copy. */
-static int set_aside(struct pair *p, struct weft_buf *buf)
+/* Packs the data of buf aside, into the SMALL bytes of `small` if there are such and they do, and
+ * makes buf describe the copy. */
+static int set_aside(struct pair *p, struct weft_buf *buf, char *small)
 {
-	void *to = p->small;
+	void *to = small;
 
-	if (buf->bytes > sizeof(p->small)) {
+	if (buf->bytes > (small ? SMALL : 0)) {
 		p->copy = malloc(buf->bytes);
 		if (!p->copy)
 			return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
@@ -95,17 +98,39 @@ static int set_aside(struct pair *p, struct weft_buf *buf)
 	return MPI_SUCCESS;
 }
 
+/* The pair on the stack: two requests, too much for a small one. */
+static __attribute__((noinline)) int run_here(struct weft_mpi_comm *c, const struct half *out,
+					      const struct half *in, MPI_Status *st)
+{
+	struct pair p = {.comm = c};
+	return run(&p, out, in, st);
+}
+
+static __attribute__((noinline)) int run_light(struct weft_mpi_comm *c, const struct half *out,
+					       const struct half *in, MPI_Status *st)
+{
+	struct pair *p = calloc(1, sizeof(*p));
+	if (!p)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	p->comm = c;
+	int err = run(p, out, in, st);
+	free(p);
+	return err;
+}
+
 int weft_mpi_Sendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
 		      int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
 		      int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-	struct pair p = {.comm = weft_mpi_comm_of(comm)};
 	struct half out = {.rank = dest, .tag = sendtag}, in = {.rank = source, .tag = recvtag};
 	int err = weft_mpi_p2p_buf(sendbuf, sendcount, sendtype, &out.buf);
 
 	if (!err)
 		err = weft_mpi_p2p_buf(recvbuf, recvcount, recvtype, &in.buf);
-	return err ? err : run(&p, &out, &in, status);
+	if (err)
+		return err;
+	return weft_stack_may_be_small() ? run_light(weft_mpi_comm_of(comm), &out, &in, status)
+					 : run_here(weft_mpi_comm_of(comm), &out, &in, status);
 }
 
 int weft_mpi_Sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -114,12 +139,13 @@ int weft_mpi_Sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype,
 {
 	struct pair p = {.comm = weft_mpi_comm_of(comm)};
 	struct half out = {.rank = dest, .tag = sendtag}, in = {.rank = source, .tag = recvtag};
+	char small[SMALL];
 	int err = weft_mpi_p2p_buf(buf, count, datatype, &in.buf);
 
 	if (err)
 		return err;
 	out.buf = in.buf;
-	err = set_aside(&p, &out.buf);
+	err = set_aside(&p, &out.buf, small);
 	if (!err)
 		err = run(&p, &out, &in, status);
 	free(p.copy);
@@ -228,7 +254,7 @@ int weft_mpi_Isendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	p->comm = weft_mpi_comm_of(comm);
 	out.buf = in.buf;
-	err = set_aside(p, &out.buf);
+	err = set_aside(p, &out.buf, NULL);
 	if (err) {
 		free(p);
 		return err;

@@ -6,7 +6,11 @@
 #include "mpitest.h"
 
 #define PAINTED 12288
+#ifdef __OPTIMIZE__
+#define MOST 2048
+#else
 #define MOST 3072
+#endif
 #define PAINT 0xa5
 
 static MPI_Comm comm;
