@@ -25,6 +25,7 @@
 #include "comm/ids.h"
 #include "comm/lock.h"
 #include "comm/phase.h"
+#include "comm/stash.h"
 #include "comm/strategy.h"
 #include "comm/wire.h"
 #include "queue/mpsc.h"
@@ -202,7 +203,10 @@ enum weft_msg_kind {
 /* else: the receive that claimed it while it was arriving */
 
 struct weft_msg {
-	struct weft_keyed node;
+	union {
+		struct weft_keyed node;
+		struct weft_stash_item stashed; /* in a pool */
+	};
 	struct weft_msg *all_next, *all_prev; /* L context: by arrival in the context */
 	uint64_t number;                      /* by arrival in the process */
 	uint8_t lists;                        /* L context and bucket: see match_int.h */
@@ -220,12 +224,6 @@ struct weft_msg {
 };
 
 #define WEFT_POOL_CLASSES 3
-
-struct weft_pool_class {
-	alignas(WEFT_CACHELINE) struct weft_spin lock;
-	struct weft_msg *free; /* L, linked by all_next */
-	unsigned kept;         /* L */
-};
 
 /* Answers that belong to no request and could not go at once; some are kept ready, so that a gate
  * that is full needs no memory for the next few. */
@@ -386,7 +384,7 @@ struct weft_core {
 	struct weft_match match;
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_arrived; /* unexpected messages so far */
 	struct weft_ids ids;
-	struct weft_pool_class pool[WEFT_POOL_CLASSES];
+	struct weft_stash pool[WEFT_POOL_CLASSES];
 	struct weft_answers answers;
 	struct weft_spin ctx_lock;
 	struct weft_ctx *ctx_all; /* L ctx_lock */

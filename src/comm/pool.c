@@ -8,9 +8,11 @@
 #include "comm/credit.h"
 
 /* Payload rooms.  The first holds what most control traffic needs, the last a full eager message
- * of shm; each class keeps about half a megabyte at most. */
+ * of shm; each class keeps about half a megabyte at most for all cores, and a pair of batches for
+ * each. */
 static const size_t pool_room[WEFT_POOL_CLASSES] = {64, 1024, 8192};
 static const unsigned pool_keep[WEFT_POOL_CLASSES] = {2048, 512, 64};
+static const unsigned pool_batch[WEFT_POOL_CLASSES] = {32, 16, 4};
 
 struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload)
 {
@@ -20,17 +22,12 @@ struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload)
 	struct weft_msg *m = NULL;
 	size_t room = payload;
 	if (c < WEFT_POOL_CLASSES) {
-		struct weft_pool_class *p = &core->pool[c];
-		weft_spin_lock(&p->lock);
-		m = p->free;
-		if (m) {
-			p->free = m->all_next;
-			p->kept--;
-		}
-		weft_spin_unlock(&p->lock);
+		struct weft_stash_item *i = weft_stash_take(&core->pool[c]);
+		m = i ? weft_container_of(i, struct weft_msg, stashed) : NULL;
 		room = pool_room[c];
 	}
 	if (!m) {
+		weft_count(WEFT_CNT_POOL_MADE, c < WEFT_POOL_CLASSES);
 		if (room > SIZE_MAX - sizeof *m - WEFT_CACHELINE)
 			return NULL;
 		m = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *m + room, WEFT_CACHELINE));
@@ -46,23 +43,23 @@ struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload)
 	return m;
 }
 
+static void free_items(struct weft_stash_item *i)
+{
+	while (i) {
+		struct weft_stash_item *next = i->next;
+		free(weft_container_of(i, struct weft_msg, stashed));
+		i = next;
+	}
+}
+
 void weft_msg_free(struct weft_msg *m)
 {
 	if (m->charge)
 		weft_credit_used_late(&m->core->gate[m->node.peer], m->charge);
-	unsigned c = m->pool_class;
-	if (c < WEFT_POOL_CLASSES) {
-		struct weft_pool_class *p = &m->core->pool[c];
-		weft_spin_lock(&p->lock);
-		if (p->kept < pool_keep[c]) {
-			m->all_next = p->free;
-			p->free = m;
-			p->kept++;
-			m = NULL;
-		}
-		weft_spin_unlock(&p->lock);
-	}
-	free(m);
+	if (m->pool_class < WEFT_POOL_CLASSES)
+		free_items(weft_stash_give(&m->core->pool[m->pool_class], &m->stashed));
+	else
+		free(m);
 }
 
 /* ---- answers ------------------------------------------------------------------------------ */
@@ -104,6 +101,9 @@ weft_err weft_pool_init(struct weft_core *core)
 			return WEFT_ERR_NOMEM;
 		weft_answer_free(core, o);
 	}
+	for (int c = 0; c < WEFT_POOL_CLASSES; c++)
+		if (weft_stash_init(&core->pool[c], pool_batch[c], pool_keep[c]))
+			return WEFT_ERR_NOMEM;
 	return WEFT_OK;
 }
 
@@ -114,11 +114,6 @@ void weft_pool_fini(struct weft_core *core)
 		core->answers.free = o->next;
 		free(o);
 	}
-	for (int c = 0; c < WEFT_POOL_CLASSES; c++) {
-		while (core->pool[c].free) {
-			struct weft_msg *m = core->pool[c].free;
-			core->pool[c].free = m->all_next;
-			free(m);
-		}
-	}
+	for (int c = 0; c < WEFT_POOL_CLASSES; c++)
+		free_items(weft_stash_fini(&core->pool[c]));
 }
