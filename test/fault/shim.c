@@ -4,6 +4,7 @@
  *
  *	FAULT_ALLOC=K       its K-th allocation fails (the program's own do not count)
  *	FAULT_NET=SEED      sockets: sends of a part, ENOBUFS, ENOMEM, EINTR; reads of a byte
+ *	FAULT_CLOCK=S       the clock of day jumps up to S seconds to and fro
  *	FAULT_RANK=R        in that rank only (PMI_RANK)
  *
  * FAULT_COUNT=FILE: at the end the number of allocations is written there.  A program may itself
@@ -19,7 +20,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct {
@@ -28,6 +31,7 @@ static struct {
 	_Atomic long x_count;
 	bool net;
 	_Atomic uint64_t x_seed;
+	long clock;
 	uintptr_t from, to; /* the library's text */
 	const char *count_file;
 } shim;
@@ -36,6 +40,7 @@ static void *(*real_malloc)(size_t);
 static void *(*real_calloc)(size_t, size_t);
 static void *(*real_realloc)(void *, size_t);
 static void *(*real_aligned)(size_t, size_t);
+static int (*real_clock)(clockid_t, struct timespec *);
 static ssize_t (*real_send)(int, const void *, size_t, int);
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 static ssize_t (*real_writev)(int, const struct iovec *, int);
@@ -71,6 +76,7 @@ __attribute__((constructor)) static void begin(void)
 	real_calloc = dlsym(RTLD_NEXT, "calloc");
 	real_realloc = dlsym(RTLD_NEXT, "realloc");
 	real_aligned = dlsym(RTLD_NEXT, "aligned_alloc");
+	real_clock = dlsym(RTLD_NEXT, "clock_gettime");
 	real_send = dlsym(RTLD_NEXT, "send");
 	real_sendmsg = dlsym(RTLD_NEXT, "sendmsg");
 	real_writev = dlsym(RTLD_NEXT, "writev");
@@ -81,6 +87,7 @@ __attribute__((constructor)) static void begin(void)
 	find_library();
 	shim.alloc = alloc ? atol(alloc) : -1;
 	shim.net = net != NULL;
+	shim.clock = getenv("FAULT_CLOCK") ? atol(getenv("FAULT_CLOCK")) : 0;
 	atomic_store(&shim.x_seed, net ? strtoull(net, NULL, 0) + (uint64_t)atoi(rank) : 0);
 	shim.count_file = getenv("FAULT_COUNT");
 	shim.on = true;
@@ -94,6 +101,44 @@ __attribute__((destructor)) static void end(void)
 		return;
 	fprintf(f, "%ld\n", atomic_load(&shim.x_count));
 	fclose(f);
+}
+
+/* Calls come before begin(), too. */
+static int clock_now(clockid_t id, struct timespec *ts)
+{
+	static _Atomic unsigned x_calls;
+	if (!real_clock)
+		real_clock = dlsym(RTLD_NEXT, "clock_gettime");
+	int rc = real_clock(id, ts);
+	if (rc == 0 && shim.clock && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
+		ts->tv_sec +=
+			(long)(atomic_fetch_add(&x_calls, 1) * 7919u % 97u) * 2 * shim.clock / 97 -
+			shim.clock;
+	return rc;
+}
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	return clock_now(id, ts);
+}
+
+__attribute__((visibility("default"))) int gettimeofday(struct timeval *tv, void *zone)
+{
+	struct timespec ts;
+	(void)zone;
+	int rc = clock_now(CLOCK_REALTIME, &ts);
+	if (rc == 0)
+		*tv = (struct timeval){ts.tv_sec, ts.tv_nsec / 1000};
+	return rc;
+}
+
+__attribute__((visibility("default"))) time_t time(time_t *t)
+{
+	struct timespec ts;
+	time_t now = clock_now(CLOCK_REALTIME, &ts) == 0 ? ts.tv_sec : (time_t)-1;
+	if (t)
+		*t = now;
+	return now;
 }
 
 static bool ours(const void *caller)
