@@ -50,8 +50,9 @@ extern "C" {
 WEFT_TASK_API weft_err weft_engine_start(void);
 
 /*
- * The last user's call stops the engine's threads.  Tasks that are still queued are reported, one
- * line, and never run; they count as done, so that nobody hangs in a wait.
+ * The last user's call stops the engine's threads.  Tasks that are still queued are reported and
+ * never run; they count as done, so that nobody hangs in a wait.  Other waits that threads are in
+ * (a tally, an event) end with WEFT_ERR_STATE.  Waits for handlers that run; a handler is refused.
  */
 WEFT_TASK_API void weft_engine_stop(void);
 

@@ -244,17 +244,20 @@ static weft_err start_background(struct weft_engine *e)
 static weft_err open_watch_set(struct weft_engine *e)
 {
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.u32 = 0};
+	uint64_t old;
 	e->watch_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (e->watch_fd < 0)
 		goto failed;
-	e->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	/* Kept from start to start: somebody who kicks may be slow. */
+	if (e->kick_fd < 0)
+		e->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	else if (read(e->kick_fd, &old, sizeof old) < 0 && errno != EAGAIN)
+		goto failed_kick;
 	if (e->kick_fd < 0)
 		goto failed_kick;
 	if (epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, e->kick_fd, &ev))
-		goto failed_add;
+		goto failed_kick;
 	return WEFT_OK;
-failed_add:
-	close(e->kick_fd);
 failed_kick:
 	close(e->watch_fd);
 failed:
@@ -266,6 +269,9 @@ static weft_err start(struct weft_engine *e)
 {
 	static pthread_once_t once_only = PTHREAD_ONCE_INIT;
 	pthread_once(&once_only, once);
+	if (e->kept_topo)
+		weft_topo_unload(); /* we may run elsewhere now */
+	e->kept_topo = false;
 	weft_err err = weft_topo_load();
 	if (err)
 		return err;
@@ -317,6 +323,28 @@ failed_queues:
 	return err;
 }
 
+/*
+ * Sends everybody out of waits: what they waited for is over, or will never be.  Keeps the baton,
+ * so that nobody goes to the descriptors again; the queues and the tree stay, for who is on his way
+ * out.
+ */
+static void see_off(struct weft_engine *e)
+{
+	unsigned turns = 0;
+	/* ends: the holder is woken and leaves, or a handler of his returns first */
+	while (!weft_baton_try_take(&e->baton)) {
+		if (atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) ==
+		    WEFT_BATON_ASLEEP)
+			weft_engine_kick(e, WEFT_KICK_SET);
+		weft_waiter_relax(&turns);
+	}
+	/* ends: each one woken sees that nothing runs any more */
+	while (atomic_load_explicit(&e->baton.x_parked, memory_order_seq_cst)) {
+		weft_engine_kick(e, WEFT_KICK_PARKED);
+		weft_waiter_relax(&turns);
+	}
+}
+
 static void stop(struct weft_engine *e)
 {
 	weft_workers_stop();
@@ -324,12 +352,12 @@ static void stop(struct weft_engine *e)
 	weft_idle_stop();
 	weft_relay_stop();
 	weft_outside_stop();
-	weft_tqueues_destroy();
-	weft_topo_unload();
-	atomic_store_explicit(&e->x_running, false, memory_order_release);
-	close(e->kick_fd);
+	weft_tqueues_close(); /* first: who waits for a task finds it done */
+	atomic_store_explicit(&e->x_running, false, memory_order_seq_cst);
+	see_off(e);
+	e->kept_topo = true;
 	close(e->watch_fd);
-	e->kick_fd = e->watch_fd = -1;
+	e->watch_fd = -1;
 }
 
 static pthread_mutex_t user_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -354,6 +382,10 @@ void weft_engine_stop(void)
 	struct weft_engine *e = &weft_engine;
 	if (atomic_load_explicit(&e->x_dead, memory_order_relaxed))
 		return;
+	if (weft_engine_self.in_handler) {
+		weft_error("a handler tried to stop the progress engine: it would wait for itself");
+		return;
+	}
 	int was = weft_cancel_off();
 	pthread_mutex_lock(&user_lock);
 	if (users && --users == 0)

@@ -79,6 +79,7 @@ struct weft_engine {
 	_Atomic bool x_hold_kick;       /* one change of the word says no more than: tick again */
 	pthread_t watcher;
 	bool have_watcher;
+	bool kept_topo; /* under user_lock: the tree of the last run is still there */
 	bool slice_honoured;
 	_Atomic int x_watcher_cpu; /* where it ran last */
 

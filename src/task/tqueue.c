@@ -3,7 +3,10 @@
 #include "task/tqueue.h"
 
 #include <limits.h>
+#include <linux/membarrier.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "base/counters.h"
 #include "base/log.h"
 #include "task/engine_int.h"
@@ -12,12 +15,19 @@
 
 #define TURNS_MAX 8 /* of one visit; then other queues and the sources have their turn */
 
+/*
+ * All of them.  Closed they stay until the next start, empty: threads may still be on their way out
+ * of a wait.
+ */
 static struct weft_tqueue *queues;
+static _Atomic(struct weft_tqueue *) x_open; /* the same, or NULL: submissions are refused */
 static int queue_count;
 
 weft_err weft_tqueues_create(void)
 {
 	int n = weft_topo_count();
+	free(queues);
+	queue_count = 0;
 	queues = aligned_alloc(WEFT_CACHELINE, (size_t)n * sizeof *queues);
 	if (!queues)
 		return WEFT_ERR_NOMEM;
@@ -43,12 +53,16 @@ weft_err weft_tqueues_create(void)
 		q->place = i;
 	}
 	queue_count = n;
+	/* OPEN -> of_place.  Carries: all of the above. */
+	atomic_store_explicit(&x_open, queues, memory_order_release);
 	return WEFT_OK;
 }
 
 struct weft_tqueue *weft_tqueue_of_place(int place)
 {
-	return weft_likely(queues != NULL) ? &queues[place] : NULL;
+	/* OPEN. */
+	struct weft_tqueue *all = atomic_load_explicit(&x_open, memory_order_acquire);
+	return weft_likely(all != NULL) ? &all[place] : NULL;
 }
 
 struct weft_tqueue *weft_tqueue_here(void)
@@ -74,15 +88,23 @@ static unsigned shard_of_thread(void)
 	return mine;
 }
 
+static unsigned end_all(struct weft_tqueue *q, unsigned reported);
+
 void weft_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 {
 	/* Relaxed and acquire: hints, they keep the order of one thread's submissions. */
-	if (fits_slot(t) && !atomic_load_explicit(&q->x_slot, memory_order_relaxed) &&
-	    !atomic_load_explicit(&q->x_main, memory_order_relaxed) && weft_tqueue_sub_empty(q) &&
-	    weft_tqueue_slot_put(q, t))
-		return;
+	bool in_slot = fits_slot(t) && !atomic_load_explicit(&q->x_slot, memory_order_relaxed) &&
+		       !atomic_load_explicit(&q->x_main, memory_order_relaxed) &&
+		       weft_tqueue_sub_empty(q) && weft_tqueue_slot_put(q, t);
 	/* shards is a power of two. */
-	weft_mpsc_push(&q->sub[shard_of_thread() & (q->shards - 1)], &weft_task_core(t)->sub);
+	if (!in_slot)
+		weft_mpsc_push(&q->sub[shard_of_thread() & (q->shards - 1)],
+			       &weft_task_core(t)->sub);
+	/* PUSH -> CLOSE.  Either we see it closed, or who closes, after a membarrier, sees t.
+	 * Relaxed: it is that barrier that orders. */
+	weft_compiler_barrier();
+	if (weft_unlikely(!atomic_load_explicit(&x_open, memory_order_relaxed)))
+		(void)end_all(q, 0);
 }
 
 bool weft_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t)
@@ -363,6 +385,7 @@ void weft_tqueue_purge(struct weft_tqueue *q)
 static unsigned end_all(struct weft_tqueue *q, unsigned reported)
 {
 	struct weft_link *l;
+	(void)enter(q, VISIT_WAIT); /* somebody may be on his way out of a round */
 	collect_locked(q);
 	while ((l = q->main.head.next) != &q->main.head) { /* ends: submits are refused by now */
 		struct weft_task *t = weft_task_of_link(l);
@@ -372,21 +395,31 @@ static unsigned end_all(struct weft_tqueue *q, unsigned reported)
 		main_remove(q, t);
 		weft_task_end(t);
 	}
+	while (!weft_mask_done(&q->mask)) /* ends: nobody comes to run anything */
+		;
 	return reported;
+}
+
+void weft_tqueues_close(void)
+{
+	unsigned left = 0;
+	/* CLOSE -> PUSH: an action that submits is refused.  The barrier in every thread: who does
+	 * not see it has pushed, and we see what.  Where there is none, the exchange of each push
+	 * does it on most machines. */
+	atomic_store_explicit(&x_open, NULL, memory_order_seq_cst);
+	(void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	for (int i = 0; i < queue_count; i++)
+		left = end_all(&queues[i], left);
+	if (left > REPORT_MAX)
+		weft_warn("and %u more tasks", left - REPORT_MAX);
 }
 
 void weft_tqueues_destroy(void)
 {
-	struct weft_tqueue *all = queues;
-	int n = queue_count;
-	unsigned left = 0;
-	queues = NULL; /* an action that submits is refused */
+	weft_tqueues_close();
+	free(queues);
+	queues = NULL;
 	queue_count = 0;
-	for (int i = 0; i < n; i++)
-		left = end_all(&all[i], left);
-	if (left > REPORT_MAX)
-		weft_warn("and %u more tasks", left - REPORT_MAX);
-	free(all);
 }
 
 void weft_tqueues_describe(FILE *out)

@@ -97,7 +97,10 @@ static inline void weft_tqueue_moving_locked(struct weft_tqueue *q, bool begin)
 
 /* A queue for each place of the loaded topology. */
 weft_err weft_tqueues_create(void) weft_must_use;
-/* Reports tasks that are still queued, then frees the queues. */
+/* Reports tasks that are still queued and ends them; from now on submissions are refused.  Other
+ * threads may still look at the queues, which stay, empty, until the next create. */
+void weft_tqueues_close(void);
+/* The same, and frees them: nobody looks any more. */
 void weft_tqueues_destroy(void);
 
 /* NULL: there are no queues. */

@@ -65,6 +65,12 @@ static bool call_done(struct wait_call *w)
 	return w->n == 0;
 }
 
+/* The engine has been stopped under us: what we wait for will not come. */
+static bool stopped(struct weft_engine *e)
+{
+	return weft_unlikely(!atomic_load_explicit(&e->x_running, memory_order_acquire));
+}
+
 static bool expired(const struct wait_call *w)
 {
 	return w->deadline_ns != WEFT_NEVER && weft_clock_ns() >= w->deadline_ns;
@@ -143,7 +149,7 @@ static void park_beside(struct weft_engine *e, struct wait_call *w)
 		return;
 	}
 	parked_add(e, &me);
-	if (weft_baton_park(&e->baton) && !call_done(w) && !weft_left_waiting()) {
+	if (weft_baton_park(&e->baton) && !call_done(w) && !weft_left_waiting() && !stopped(e)) {
 		weft_count(WEFT_CNT_PARKS, 1);
 		w->parked_once = true;
 		weft_park(w->parker, w->deadline_ns);
@@ -197,7 +203,7 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 	atomic_store_explicit(&e->x_woken, true, memory_order_relaxed);
 	if (weft_wake_batch_flush(&w->batch, w->parker))
 		weft_count(WEFT_CNT_BATON_HANDOVERS, 1);
-	if (!call_done(w) && !weft_left_waiting()) {
+	if (!call_done(w) && !weft_left_waiting() && !stopped(e)) {
 		weft_count(WEFT_CNT_PARKS, 1);
 		w->parked_once = true;
 		weft_park(w->parker, w->deadline_ns);
@@ -427,7 +433,7 @@ static void hold_baton(struct weft_engine *e, struct wait_call *w)
 		if (spin_next(e, w, &spin, rounds) == SPIN_ON)
 			continue;
 		sleep_armed(e, w);
-		if (expired(w)) {
+		if (stopped(e) || expired(w)) {
 			leave(e, w);
 			break;
 		}
@@ -443,7 +449,11 @@ static weft_err wait_loop(struct weft_engine *e, struct wait_call *w)
 	weft_err err = WEFT_OK;
 	if (w->held)
 		hold_baton(e, w);
-	while (!call_done(w)) { /* ends: done or expired; parks or sleeps between */
+	while (!call_done(w)) { /* ends: done, expired or stopped; parks or sleeps between */
+		if (stopped(e)) {
+			err = WEFT_ERR_STATE;
+			break;
+		}
 		if (expired(w)) {
 			err = WEFT_ERR_TIMEOUT;
 			break;
@@ -502,7 +512,7 @@ static void foreign_park(struct weft_engine *e, struct wait_call *w)
 	/* PARK: counted before our look at the watcher; one that goes off says so before it looks
 	 * at the count.  Either we see it off, or it sees us and we are woken to poll. */
 	(void)weft_baton_park(&e->baton);
-	if (!watcher_off(e) && !call_done(w)) {
+	if (!watcher_off(e) && !call_done(w) && !stopped(e)) {
 		weft_count(WEFT_CNT_PARKS_LIGHT, 1);
 		weft_park(w->parker, w->deadline_ns);
 	}
@@ -518,7 +528,11 @@ static weft_err wait_foreign(struct weft_engine *e, struct wait_call *w)
 {
 	weft_err err = WEFT_OK;
 	(void)enlist(w);
-	while (!call_done(w)) { /* ends: done or expired; parks or yields between */
+	while (!call_done(w)) { /* ends: done, expired or stopped; parks or yields between */
+		if (stopped(e)) {
+			err = WEFT_ERR_STATE;
+			break;
+		}
 		if (expired(w)) {
 			err = WEFT_ERR_TIMEOUT;
 			break;
@@ -685,8 +699,10 @@ static __attribute__((noinline)) void wait_on(struct weft_completion *c, struct 
 	w->deadline_ns = WEFT_NEVER;
 	w->site = site;
 	w->ready = NULL;
+	w->turned_away = 0;
 	w->enlisted = w->parked_once = w->slept = false;
-	(void)wait_sized(w);
+	if (wait_sized(w) == WEFT_ERR_STATE)
+		weft_panic("the progress engine was stopped while a thread waited");
 }
 
 /*
