@@ -316,6 +316,7 @@ struct weft_rx {
 	struct weft_msg *msg;  /* MSG */
 	struct weft_wire head; /* DATA, CONTROL */
 	void *bounce;          /* for layouts of too many pieces */
+	bool last;             /* the peer is given up once this payload is placed */
 	uint64_t off, len, room;
 	char control[WEFT_CONTROL_MAX];
 	char *pack; /* where a packet of several messages is collected; made when needed */

@@ -439,6 +439,12 @@ static void rx_close(struct weft_gate *g, weft_err err)
 	}
 }
 
+/* An answer is lost. */
+static void give_up(struct weft_gate *g)
+{
+	weft_core_peer_down(g->core, g->peer, WEFT_ERR_NOMEM, "no memory for an answer");
+}
+
 static void on_placed(void *arg, int peer, void *cookie, weft_err err)
 {
 	struct weft_rail *rail = arg;
@@ -451,9 +457,11 @@ static void on_placed(void *arg, int peer, void *cookie, weft_err err)
 		bool pack = g->rx->head.kind == WEFT_WIRE_PACK;
 		on_packet(rail, peer, &g->rx->head, pack ? g->rx->pack : g->rx->control,
 			  g->rx->len);
-		return;
+	} else {
+		rx_close(g, err ? WEFT_ERR_PEER : WEFT_OK);
 	}
-	rx_close(g, err ? WEFT_ERR_PEER : WEFT_OK);
+	if (weft_unlikely(g->rx->last))
+		give_up(g);
 }
 
 void weft_rx_abandon(struct weft_gate *g)
@@ -493,10 +501,12 @@ static void on_ready(void *arg, int peer)
 	if (!g)
 		return;
 	/* READY <- MUTE (gate.c). */
-	if (weft_unlikely(atomic_load_explicit(&g->x_mute, memory_order_seq_cst)))
-		weft_core_peer_down(g->core, peer, WEFT_ERR_NOMEM, "no memory for an answer");
-	else
+	if (weft_likely(!atomic_load_explicit(&g->x_mute, memory_order_seq_cst)))
 		weft_gate_kick(g);
+	else if (g->rx && g->rx->what != WEFT_RX_NONE)
+		g->rx->last = true; /* the driver writes into what we would give back */
+	else
+		give_up(g);
 }
 
 static void on_down(void *arg, int peer, weft_err err, const char *why)

@@ -154,6 +154,62 @@ static void answers(uint64_t seed, int n, bool fits)
 	end();
 }
 
+/* The same, while half of a payload is in its place: nobody writes there once the receive is over.
+ */
+static void answers_amid_payload(uint64_t seed)
+{
+	enum { N = 500, LEN = 1000 };
+	static struct weft_req s[N], s2, r2;
+	static char out[LEN], in2[LEN];
+	char byte = 'a', in[1];
+	struct weft_buf b = weft_buf_flat(&byte, 1), to = weft_buf_flat(in, 1);
+	struct weft_buf b2 = weft_buf_flat(out, LEN), to2 = weft_buf_flat(in2, LEN);
+	const struct fake_lane *lane = &fake.lane[0][1];
+
+	memset(out, 'x', LEN);
+	fake.chance_full = 0;
+	begin(seed, 0);
+	for (int i = 0; i < N; i++) {
+		weft_req_init(&s[i], NULL, NULL);
+		CHECK(!weft_isend(&s[i], ctx[0], 1, 7, &b, WEFT_SEND_SYNC));
+		poll_both(4);
+	}
+	poll_both(1000);
+	fake.chance_place = 100;
+	fake.chance_late = 50;
+	/* Ends: half of the payloads that begin are not there with the same poll. */
+	while (!lane->placing) {
+		weft_req_init(&r2, NULL, NULL);
+		weft_req_init(&s2, NULL, NULL);
+		CHECK(!weft_irecv(&r2, ctx[1], 0, 8, &to2));
+		CHECK(!weft_isend(&s2, ctx[0], 1, 8, &b2, WEFT_SEND_STANDARD));
+		while (!lane->placing && !weft_req_done(&r2))
+			poll_both(1);
+	}
+	core[1]->answers.no_more = true;
+	fake.chance_full = fake.chance_late = 100;
+	for (int i = 0; i < N; i++) {
+		struct weft_req r;
+		weft_req_init(&r, NULL, NULL);
+		CHECK(!weft_irecv(&r, ctx[1], 0, 7, &to));
+		CHECK(weft_req_done(&r) && !r.status.err);
+	}
+	fake.chance_full = 0;
+	poll_both(1000);
+	bool over = weft_req_done(&r2);
+	memset(in2, 0, LEN);
+	fake.chance_late = 30;
+	poll_both(2000);
+	CHECK(weft_req_done(&r2) && weft_gate_down(&core[1]->gate[0]));
+	for (int i = 0; over && i < LEN; i++)
+		CHECK(!in2[i]);
+	weft_core_peer_down(core[0], 1, WEFT_ERR_PEER, "left");
+	while (!weft_req_done(&s2))
+		poll_both(1);
+	end();
+	fake.chance_place = 30;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long long seed = test_seed(argc, argv);
@@ -161,5 +217,6 @@ int main(int argc, char **argv)
 	many_tags(seed);
 	answers(seed, WEFT_ANSWERS_KEPT, true);
 	answers(seed, 500, false);
+	answers_amid_payload(seed);
 	return 0;
 }
