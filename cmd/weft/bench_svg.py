@@ -3,8 +3,10 @@
 
 import html
 import math
+import textwrap
 
 COLOURS = ("#0a6ebd", "#d1495b", "#edae49", "#66a182", "#7a5195", "#8d6a4f", "#4c566a")
+LABEL = 24  # letters that fit below the axis
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 820, 360, 70, 170, 34, 90
 
 
@@ -52,8 +54,9 @@ def frame(axis, title, unit, cases, slot):
                    f'{number(value)}</text>')
     for i, case in enumerate(cases):
         x, y = LEFT + slot * (i + 0.5), HEIGHT - BOTTOM + 16
-        out.append(f'<text x="{x:.1f}" y="{y}" text-anchor="end" '
-                   f'transform="rotate(-30 {x:.1f} {y})">{html.escape(case)}</text>')
+        lines = "".join(f'<tspan x="{x:.1f}" dy="{12 if n else 0}">{html.escape(line)}</tspan>'
+                        for n, line in enumerate(textwrap.wrap(case, LABEL)))
+        out.append(f'<text x="{x:.1f}" y="{y}" text-anchor="end" transform="rotate(-30 {x:.1f} {y})">{lines}</text>')
     return out
 
 
