@@ -10,7 +10,8 @@
  * of them is the relay, to which tasks are told without a system call (relay.c).  It polls nothing
  * itself: preempted in the midst of it, it would keep a mask for very long.  When all cores are
  * busy it does not run, and nobody calls it again for a while.  Nobody waits for its end either,
- * that could take long: it touches static memory only, and ends when its generation is over.
+ * that could take long: it touches static memory only, and ends when its generation is over.  With
+ * a fixed period it does look at the queues; stop waits for the end of a look.
  */
 #include "base/log.h"
 #include "base/settings.h"
@@ -46,7 +47,8 @@ static _Atomic uint64_t x_event_ns;      /* the last event */
 static _Atomic uint64_t x_hold_until_ns; /* cores are busy: no calls before that */
 static _Atomic uint64_t x_cost_ns = COST_START_NS;
 static _Atomic uint64_t x_spin_ns = COST_START_NS; /* how long it lasts */
-static _Atomic unsigned x_generation;
+static _Atomic unsigned x_generation; /* times INSIDE, and how many look at the engine's memory */
+#define INSIDE 256u
 static _Atomic int x_running;
 
 /* All times here are hints and relaxed; the futex word alone decides about sleep. */
@@ -77,7 +79,7 @@ static bool something_waits(void)
 
 static bool over(unsigned generation)
 {
-	return atomic_load_explicit(&x_generation, memory_order_acquire) != generation;
+	return atomic_load_explicit(&x_generation, memory_order_acquire) / INSIDE != generation;
 }
 
 static void learn(struct idler *me, uint64_t now)
@@ -140,6 +142,19 @@ static void stay_awake(unsigned generation)
 	atomic_store_explicit(&x_spin_ns, weft_idle_next_ns(ns, cost, paid), memory_order_relaxed);
 }
 
+/* One look; the engine does not stop meanwhile. */
+static void look(unsigned generation)
+{
+	/* ENTER -> OVER.  One word: either it is over for us, or stop counts us.  Acquire: nothing
+	 * of the look comes before. */
+	unsigned was = atomic_fetch_add_explicit(&x_generation, 1, memory_order_acquire);
+	if (was / INSIDE == generation && something_waits())
+		weft_watcher_call(&weft_engine);
+	/* LEAVE -> stop.  Carries: our look is over.  Without it the queues could be freed under
+	 * our eyes. */
+	atomic_fetch_sub_explicit(&x_generation, 1, memory_order_release);
+}
+
 /* A fixed period: looks for ever, and lets the watcher do what there is. */
 static void look_periodically(unsigned generation, uint64_t period_ns)
 {
@@ -147,8 +162,7 @@ static void look_periodically(unsigned generation, uint64_t period_ns)
 			       .tv_nsec = (long)(period_ns % 1000000000u)};
 	for (unsigned i = 0; !over(generation); i++) { /* ends: as said */
 		weft_count(WEFT_CNT_POLL_IDLE, 1);
-		if (something_waits())
-			weft_watcher_call(&weft_engine);
+		look(generation);
 		if (period_ns)
 			nanosleep(&nap, NULL);
 		else
@@ -212,7 +226,8 @@ void weft_idle_event(void)
 		return;
 	while (started < wanted) { /* ends: all are there, or one cannot start */
 		pthread_t thread;
-		uintptr_t generation = atomic_load_explicit(&x_generation, memory_order_relaxed);
+		uintptr_t generation =
+			atomic_load_explicit(&x_generation, memory_order_relaxed) / INSIDE;
 		void *arg = (void *)(generation * IDLERS_MAX + (unsigned)started);
 		if (weft_engine_thread(&thread, run, arg)) {
 			weft_info("no thread for an idle worker");
@@ -234,7 +249,10 @@ void weft_idle_event(void)
 void weft_idle_stop(void)
 {
 	/* OVER -> idlers.  They find it before their next sleep, or are woken to find it. */
-	atomic_fetch_add_explicit(&x_generation, 1, memory_order_release);
+	atomic_fetch_add_explicit(&x_generation, INSIDE, memory_order_release);
+	/* LEAVE.  Ends: a look is some instructions, though of a thread that others may delay. */
+	while (atomic_load_explicit(&x_generation, memory_order_acquire) % INSIDE)
+		sched_yield();
 	for (int i = 0; i < started; i++)
 		wake(&idlers[i]);
 	started = failed = 0;
