@@ -96,6 +96,7 @@ static void make_key(void)
 
 static struct weft_counter_block *reuse(void)
 {
+	/* SEE <- PUB (weft_counter_block_get).  Carries: next, the zeroed block. */
 	for (struct weft_counter_block *b = atomic_load_explicit(&x_blocks, memory_order_acquire);
 	     b; b = b->next) {
 		bool used = false;
@@ -129,7 +130,9 @@ struct weft_counter_block *weft_counter_block_get(void)
 
 uint64_t weft_counter_sum(enum weft_counter_id id)
 {
+	/* Relaxed: numbers; who wants them exact has waited for their writers. */
 	uint64_t sum = atomic_load_explicit(&last_resort.x_value[id], memory_order_relaxed);
+	/* SEE <- PUB (weft_counter_block_get).  Carries: next, the zeroed block. */
 	for (struct weft_counter_block *b = atomic_load_explicit(&x_blocks, memory_order_acquire);
 	     b; b = b->next)
 		sum += atomic_load_explicit(&b->x_value[id], memory_order_relaxed);

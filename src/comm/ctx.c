@@ -21,6 +21,7 @@ static _Atomic(struct weft_ctx *) *ctx_cell(struct weft_core *core, uint32_t id,
 		atomic_store_explicit(top, mid, memory_order_release);
 	}
 	_Atomic(struct weft_ctx_leaf *) *cell = &mid->x_leaf[id / WEFT_CTX_LEAF % WEFT_CTX_MID];
+	/* SEE <- PUB, and PUB -> SEE below: as one level higher. */
 	struct weft_ctx_leaf *leaf = atomic_load_explicit(cell, memory_order_acquire);
 	if (!leaf) {
 		if (!make || !(leaf = calloc(1, sizeof *leaf)))
@@ -56,6 +57,7 @@ static struct weft_ctx *ctx_make_locked(struct weft_core *core, uint32_t id)
 struct weft_ctx *weft_ctx_find(struct weft_core *core, uint32_t id)
 {
 	_Atomic(struct weft_ctx *) *cell = ctx_cell(core, id, false);
+	/* SEE <- PUB (ctx_make_locked).  Carries: the record. */
 	struct weft_ctx *ctx = cell ? atomic_load_explicit(cell, memory_order_acquire) : NULL;
 	if (weft_likely(ctx))
 		return ctx;

@@ -130,6 +130,7 @@ void *weft_mpi_handle_fromint(int value)
 	uint32_t slot = (uint32_t)value - 4096;
 	if (value < 0 || slot >= WEFT_MPI_SLOT_CHUNKS * WEFT_MPI_SLOT_CHUNK)
 		return NULL;
+	/* SEE-CHUNK, SEE-HANDLE: as in weft_mpi_object_find_dynamic. */
 	struct weft_mpi_slot *chunk = atomic_load_explicit(
 		&weft_mpi_x_chunks[slot / WEFT_MPI_SLOT_CHUNK], memory_order_acquire);
 	if (!chunk)
