@@ -3,6 +3,9 @@
  * instructions.c - run by tools/count-instructions under callgrind: 8 bytes go from rank 0 to rank
  * 1 by MPI_Send and MPI_Recv, one message at a time, and only these calls are counted.
  *
+ * With a third argument: windows of 64 MPI_Isend and MPI_Irecv with their MPI_Waitall; all receives
+ * of a window are posted before its sends, and all sends are over before the receiver waits.
+ *
  * A byte through a FIFO tells rank 1 that the message lies in the ring, so that MPI_Recv finds it
  * in its first look: no count depends on who runs when.
  */
@@ -13,7 +16,7 @@
 #include <unistd.h>
 #include <valgrind/callgrind.h>
 
-enum { WARM = 50, COUNTED = 200 };
+enum { WARM = 50, COUNTED = 200, WINDOW = 64 };
 
 static void check(int ok, const char *what)
 {
@@ -23,13 +26,55 @@ static void check(int ok, const char *what)
 	}
 }
 
+static void say(int fd)
+{
+	char byte = 0;
+	check(write(fd, &byte, 1) == 1, "write");
+}
+
+static void hear(int fd)
+{
+	char byte;
+	check(read(fd, &byte, 1) == 1, "read");
+}
+
+static void window(int rank, int there, int back, int counted)
+{
+	MPI_Request req[WINDOW];
+	long value[WINDOW];
+
+	if (rank == 0)
+		hear(back);
+	if (counted)
+		CALLGRIND_TOGGLE_COLLECT;
+	for (int i = 0; i < WINDOW; i++) {
+		if (rank == 0)
+			MPI_Isend(&value[0], 1, MPI_LONG, 1, 7, MPI_COMM_WORLD, &req[i]);
+		else
+			MPI_Irecv(&value[i], 1, MPI_LONG, 0, 7, MPI_COMM_WORLD, &req[i]);
+	}
+	if (rank == 1) {
+		if (counted)
+			CALLGRIND_TOGGLE_COLLECT;
+		say(back);
+		hear(there);
+		if (counted)
+			CALLGRIND_TOGGLE_COLLECT;
+	}
+	MPI_Waitall(WINDOW, req, MPI_STATUSES_IGNORE);
+	if (counted)
+		CALLGRIND_TOGGLE_COLLECT;
+	if (rank == 0)
+		say(there);
+}
+
 int main(int argc, char **argv)
 {
 	int rank;
 	long value = 0;
 	char byte = 0;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -40,7 +85,9 @@ int main(int argc, char **argv)
 	int there = open(argv[1], rank == 0 ? O_WRONLY : O_RDONLY);
 	int back = open(argv[2], rank == 0 ? O_RDONLY : O_WRONLY);
 	check(there >= 0 && back >= 0, "open");
-	for (long i = 0; i < WARM + COUNTED; i++) {
+	for (int i = 0; argc == 4 && i < WARM + COUNTED; i++)
+		window(rank, there, back, i >= WARM);
+	for (long i = 0; argc == 3 && i < WARM + COUNTED; i++) {
 		if (rank == 0) {
 			if (i >= WARM)
 				CALLGRIND_TOGGLE_COLLECT;
