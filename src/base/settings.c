@@ -155,6 +155,17 @@ static void use_sample(void)
 	}
 }
 
+/* The commands have variables of their own, the launcher has, and the tests. */
+static bool belongs_to_others(const char *assignment)
+{
+	static const char *const theirs[] = {
+		"WEFT_CC=", "WEFT_CXX=", "WEFT_FC=", "WEFT_LONG=", "WEFT_BOOT_"};
+	for (size_t i = 0; i < weft_countof(theirs); i++)
+		if (strncmp(assignment, theirs[i], strlen(theirs[i])) == 0)
+			return true;
+	return false;
+}
+
 weft_err weft_settings_load(void)
 {
 	weft_err result = WEFT_OK;
@@ -168,10 +179,7 @@ weft_err weft_settings_load(void)
 	loaded = true;
 
 	for (char **e = environ; e && *e; e++) {
-		/* WEFT_CC and the like belong to the commands; WEFT_BOOT_ is the launcher's. */
-		if (strncmp(*e, "WEFT_", 5) != 0 || strncmp(*e, "WEFT_CC=", 8) == 0 ||
-		    strncmp(*e, "WEFT_CXX=", 9) == 0 || strncmp(*e, "WEFT_FC=", 8) == 0 ||
-		    strncmp(*e, "WEFT_BOOT_", 10) == 0)
+		if (strncmp(*e, "WEFT_", 5) != 0 || belongs_to_others(*e))
 			continue;
 		const char *eq = strchr(*e, '=');
 		if (!eq)
