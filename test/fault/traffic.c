@@ -264,9 +264,11 @@ int main(int argc, char **argv)
 	CHECK(size <= 16);
 	if (!strcmp(mode, "signals"))
 		signals_begin();
-	if (!strcmp(mode, "stopped"))
-		announce(argv[3]);
 	for (int i = 0; i < rounds; i++) {
+		/* Not before all are connected: who is stopped amid that is refused, with a line.
+		 */
+		if (i == 1 && !strcmp(mode, "stopped"))
+			announce(argv[3]);
 		round_of(mode, i);
 		/* Long enough to be met by the driver's signal. */
 		if (!strcmp(mode, "stopped"))
