@@ -6,7 +6,7 @@
  * all that progresses it.  With other flavours they help.
  *
  * Callers   any thread or worker of the runtime, not a handler.  None blocks; each returns how many
- *           tasks and events it ran.
+ *           tasks and events it ran (a poll that answers AGAIN is none).
  */
 #ifndef WEFT_HOOKS_H
 #define WEFT_HOOKS_H

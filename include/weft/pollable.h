@@ -10,7 +10,8 @@
  *
  * While weft's own threads run, they do the work, and the descriptor says that something came of
  * it. With background progress off nobody else does: then it says that polling would make progress.
- * A wake-up for nothing is possible, a missing one is not.
+ * What can only be polled (a source without a descriptor, a repeat task) then makes it readable
+ * every WEFT_TIMER_MS.  A wake-up for nothing is possible, a missing one is not.
  *
  * Callers   any thread, not a handler, between weft_engine_start and weft_engine_stop.
  */

@@ -56,8 +56,8 @@ WEFT_TASK_API weft_err weft_engine_start(void);
  */
 WEFT_TASK_API void weft_engine_stop(void);
 
-/* One look from the caller's own core up; returns how many tasks and events it ran.  Never blocks.
- */
+/* One look from the caller's own core up; returns how many tasks and events it ran, polls that
+ * answer AGAIN not counted.  Never blocks. */
 WEFT_TASK_API int weft_engine_poll(void);
 
 /* Is the calling thread inside a task's function or a callback?  It may then not wait. */

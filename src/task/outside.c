@@ -2,10 +2,10 @@
 /*
  * outside.c - the engine's descriptor for event loops of others.
  *
- * An epoll set of two: `note`, an eventfd that whoever finds something writes while the loop is
+ * An epoll set of three: `note`, an eventfd that whoever finds something writes while the loop is
  * armed; and, while no thread of ours sleeps there, the watch set itself, whose bells then mean
- * that polling would make progress.  Armed is a word in the baton (x_outside): who leaves the
- * baton, or submits a task, while the watcher is off looks at it.
+ * that polling would make progress, and an alarm for what cannot ring.  Armed is a word in the
+ * baton (x_outside): who leaves the baton, or submits a task, while the watcher is off looks at it.
  */
 #include <weft/pollable.h>
 #include "base/cancel.h"
@@ -16,13 +16,15 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 static struct {
-	pthread_mutex_t lock; /* arming, opening */
-	int fd, note_fd;      /* -1: not open */
-	bool watching;        /* the watch set is in it */
-} out = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .note_fd = -1};
+	pthread_mutex_t lock;      /* arming, opening */
+	int fd, note_fd, alarm_fd; /* -1: not open */
+	bool watching;             /* the watch set is in it */
+	bool alarmed;              /* the alarm is set */
+} out = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .note_fd = -1, .alarm_fd = -1};
 
 void weft_outside_ring(struct weft_engine *e)
 {
@@ -42,17 +44,22 @@ static weft_err open_locked(void)
 	if (out.fd >= 0)
 		return WEFT_OK;
 	int fd = epoll_create1(EPOLL_CLOEXEC), note = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (fd < 0 || note < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, note, &ev)) {
+	int alarm = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (fd < 0 || note < 0 || alarm < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, note, &ev) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, alarm, &ev)) {
 		weft_error("no descriptor for other event loops: %s", strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		if (note >= 0)
 			close(note);
+		if (alarm >= 0)
+			close(alarm);
 		return WEFT_ERR_LIMIT;
 	}
 	out.fd = fd;
 	out.note_fd = note;
-	out.watching = false;
+	out.alarm_fd = alarm;
+	out.watching = out.alarmed = false;
 	return WEFT_OK;
 }
 
@@ -89,6 +96,19 @@ static void watch_locked(struct weft_engine *e, bool on)
 		out.watching = on;
 }
 
+/* Once, in ns from now; WEFT_FOREVER: not at all.  What it rang before is forgotten. */
+static void alarm_locked(uint64_t ns)
+{
+	struct itimerspec at = {.it_value = {0, 0}};
+	if (ns == WEFT_FOREVER && !out.alarmed)
+		return;
+	if (ns != WEFT_FOREVER)
+		at.it_value = (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	out.alarmed = ns != WEFT_FOREVER;
+	if (timerfd_settime(out.alarm_fd, 0, &at, NULL))
+		weft_debug("no alarm for other event loops: %s", strerror(errno));
+}
+
 /* Nobody of ours lies in wait: the bells must ring for the loop. */
 static weft_err arm_alone(struct weft_engine *e)
 {
@@ -101,9 +121,8 @@ static weft_err arm_alone(struct weft_engine *e)
 	} /* else its holder polls, and rings when he finds something or leaves */
 	if (!err && (weft_engine_round(e, WEFT_ROUND_FULL) || weft_left_waiting()))
 		err = WEFT_AGAIN;
-	/* Repeat tasks and what cannot be armed want to be polled for ever. */
-	if (!err && weft_engine_nap_ns(e) != WEFT_FOREVER)
-		err = WEFT_AGAIN;
+	/* Repeat tasks and what cannot be armed: the loop looks as often as the watcher would. */
+	alarm_locked(err ? WEFT_FOREVER : weft_engine_nap_ns(e));
 	return err;
 }
 
@@ -125,7 +144,9 @@ weft_err weft_engine_fd_arm(void)
 		atomic_exchange_explicit(&e->baton.x_outside, true, memory_order_seq_cst);
 		if (alone)
 			err = arm_alone(e);
-		else if (weft_engine_round(e, WEFT_ROUND_QUICK))
+		else
+			alarm_locked(WEFT_FOREVER);
+		if (!alone && weft_engine_round(e, WEFT_ROUND_QUICK))
 			err = WEFT_AGAIN;
 		/* The watcher went off or came on meanwhile: once more. */
 		if (!err &&
@@ -143,8 +164,9 @@ void weft_outside_stop(void)
 	if (out.fd >= 0) {
 		close(out.fd);
 		close(out.note_fd);
+		close(out.alarm_fd);
 	}
-	out.fd = out.note_fd = -1;
-	out.watching = false;
+	out.fd = out.note_fd = out.alarm_fd = -1;
+	out.watching = out.alarmed = false;
 	pthread_mutex_unlock(&out.lock);
 }

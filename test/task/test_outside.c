@@ -2,8 +2,8 @@
 /*
  * The engine's descriptor and wait sets: with background progress and without it an event loop that
  * sleeps in poll(2) misses nothing and is told by arming what is there already; nothing is readable
- * while nothing happens; a wait set gives each thing out once, and may be destroyed with things in
- * it.
+ * while nothing happens; what can only be polled lets it sleep between looks; a wait set gives each
+ * thing out once, and may be destroyed with things in it.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -195,6 +195,34 @@ static void tasks_ring(void)
 	CHECK_EQ(atomic_load(&runs), 2);
 }
 
+static bool at_the_fifth_look(void *arg, struct weft_event *ev, int64_t *result_p)
+{
+	(void)ev;
+	*result_p = 7;
+	return ++*(int *)arg >= 5;
+}
+
+/* Without threads: for a source that can only be polled the loop sleeps, and looks at times. */
+static void sleeps_between_looks(void)
+{
+	int looks = 0, slept = 0;
+	struct weft_events_ops ops = {.name = "polled", .poll = at_the_fifth_look};
+	struct weft_events *es;
+	struct weft_event ev;
+	int fd = weft_engine_fd();
+	CHECK_EQ(weft_events_open(&ops, &looks, &es), WEFT_OK);
+	weft_event_init(&ev, NULL, NULL);
+	CHECK_EQ(weft_event_post(es, &ev), WEFT_OK);
+	while (!weft_event_done(&ev))
+		if (weft_engine_fd_arm() == WEFT_OK) {
+			CHECK(readable(fd, 30000));
+			slept++;
+		}
+	CHECK_EQ(weft_event_result(&ev), 7);
+	CHECK(slept >= 2 && slept <= looks);
+	CHECK_EQ(weft_events_close(es), WEFT_OK);
+}
+
 int main(void)
 {
 	CHECK_EQ(weft_engine_fd(), -1);
@@ -207,6 +235,7 @@ int main(void)
 		sets();
 		if (!on) {
 			tasks_ring();
+			sleeps_between_looks();
 			quiet_when_nothing_happens();
 		}
 	}
