@@ -422,14 +422,24 @@ void weft_tqueues_destroy(void)
 	queue_count = 0;
 }
 
+/* In the tree's order; a leaf says which core of the system it is. */
+static void describe_below(FILE *out, int place)
+{
+	const struct weft_tqueue *q = &queues[place];
+	const struct weft_topo_node *t = weft_topo_node(place);
+	fprintf(out, "  %*squeue of %s", 2 * t->depth, "", t->name);
+	if (t->cpu >= 0)
+		fprintf(out, ", cpu %d", t->cpu);
+	fprintf(out, ": %u tasks, %u visits%s\n",
+		atomic_load_explicit(&q->x_main, memory_order_relaxed),
+		atomic_load_explicit(&q->x_visits, memory_order_relaxed),
+		weft_tqueue_submitted(q) ? ", submissions waiting" : "");
+	for (int k = 0; k < t->childn; k++)
+		describe_below(out, t->first_child + k);
+}
+
 void weft_tqueues_describe(FILE *out)
 {
-	for (int i = 0; i < queue_count; i++) {
-		const struct weft_tqueue *q = &queues[i];
-		const struct weft_topo_node *t = weft_topo_node(i);
-		fprintf(out, "  %*squeue of %s: %u tasks, %u visits%s\n", 2 * t->depth, "", t->name,
-			atomic_load_explicit(&q->x_main, memory_order_relaxed),
-			atomic_load_explicit(&q->x_visits, memory_order_relaxed),
-			weft_tqueue_submitted(q) ? ", submissions waiting" : "");
-	}
+	if (queue_count)
+		describe_below(out, 0);
 }
