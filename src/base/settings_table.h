@@ -14,6 +14,7 @@ WEFT_SETTING(DRIVERS, "drivers", STR, "self,shm,tcp", 0, 0, NULL, "networks that
 WEFT_SETTING(RAILS, "rails", STR, "", 0, 0, NULL, "networks to use at the same time to each peer, like tcp:eth0,tcp:eth1 or shm,tcp; empty: one, the best of drivers")
 WEFT_SETTING(RAIL_CUT, "rail_cut", STR, "", 0, 0, NULL, "for tests, RAIL:AT:FOR - a rail (0, 1, ...) breaks so many ms after the first came up, and stays so for so many ms")
 WEFT_SETTING(TCP_INTERFACE, "tcp_interface", STR, "", 0, 0, NULL, "bind tcp to this interface or address; empty: every one that the other host can reach")
+WEFT_SETTING(TCP_CONGESTION, "tcp_congestion", STR, "auto", 0, 0, NULL, "congestion control of tcp, like cubic or bbr; auto: reno within this host, where nothing is gained by pacing, the system's to others; empty: the system's")
 WEFT_SETTING(OFI_PROVIDER, "ofi_provider", STR, "", 0, 0, NULL, "libfabric's provider for the driver ofi; empty: the best that is there")
 WEFT_SETTING(HANDSHAKE_TIMEOUT, "handshake_timeout", INT, "5", 1, 3600, NULL, "seconds that a new connection has to prove itself")
 WEFT_SETTING(CONNECT_TIMEOUT, "connect_timeout", INT, "20", 1, 3600, NULL, "seconds after which a peer that cannot be connected to counts as lost")

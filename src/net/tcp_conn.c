@@ -28,6 +28,40 @@ static void set_options(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
+/* Are both ends addresses of this very stack?  Then no wire lies between. */
+static bool is_inner(int fd)
+{
+	union weft_tcp_sockaddr mine = {0}, theirs = {0};
+	socklen_t mine_len = sizeof mine, theirs_len = sizeof theirs;
+	if (getsockname(fd, &mine.sa, &mine_len) != 0 ||
+	    getpeername(fd, &theirs.sa, &theirs_len) != 0 ||
+	    mine.sa.sa_family != theirs.sa.sa_family)
+		return false;
+	if (mine.sa.sa_family == AF_INET)
+		return mine.in.sin_addr.s_addr == theirs.in.sin_addr.s_addr;
+	return mine.sa.sa_family == AF_INET6 &&
+	       !memcmp(&mine.in6.sin6_addr, &theirs.in6.sin6_addr, sizeof mine.in6.sin6_addr);
+}
+
+/*
+ * bbr paces by a timer: within a host that doubles the time of a large message, and there is
+ * nobody to be fair to.  reno is in each kernel and sends what the windows allow.
+ */
+static void set_congestion(int fd)
+{
+	const char *wish = weft_setting_str(WEFT_SET_TCP_CONGESTION);
+	if (!strcmp(wish, "auto"))
+		wish = is_inner(fd) ? "reno" : "";
+	if (!*wish ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, wish, (socklen_t)strlen(wish)) == 0)
+		return;
+	static _Atomic bool x_said;
+	/* Relaxed: guards nothing but a second line. */
+	if (!atomic_exchange_explicit(&x_said, true, memory_order_relaxed))
+		weft_warn("tcp: congestion control %s: %s; the system's is used", wish,
+			  strerror(errno));
+}
+
 static void tell_ready(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	if (!atomic_exchange_explicit(&c->x_blocked, false, memory_order_seq_cst))
@@ -48,6 +82,7 @@ void weft_tcp_conn_up(struct weft_tcp *t, int peer, int fd)
 		return;
 	}
 	set_options(fd);
+	set_congestion(fd);
 	c->in.limit = WEFT_TCP_IN_BUFFER / 4;
 	c->fd = fd;
 	t->up[t->n_up++] = peer;

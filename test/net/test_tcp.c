@@ -1,9 +1,64 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tcp driver keeps the contract, over the loopback. */
+/*
+ * The tcp driver keeps the contract, over the loopback; and a connection within this host has the
+ * congestion control that it was given, the system's where there is no such one.
+ */
+#include <netinet/tcp.h>
 #include "driver_suite.c"
+#include "base/settings.h"
+#include "net/tcp_int.h"
+
+static void get_control(int fd, char name[32])
+{
+	socklen_t len = 31;
+	memset(name, 0, 32);
+	CHECK_EQ(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len), 0);
+}
+
+/* What a connection made under this setting has. */
+static void check_control(struct node *n, const char *setting, const char *expect)
+{
+	struct weft_tcp *t = (struct weft_tcp *)n->net;
+	char name[32];
+	CHECK_EQ(weft_setting_set(WEFT_SET_TCP_CONGESTION, setting), WEFT_OK);
+	send_packet(n, 1 - n->rank, 8);
+	while (!n->got_n[1 - n->rank])
+		poll_once(n);
+	get_control(t->conn[1 - n->rank].fd, name);
+	CHECK(!strcmp(name, expect));
+}
+
+static void case_control_auto(struct node *n)
+{
+	check_control(n, "auto", "reno");
+}
+
+static void check_system(struct node *n, const char *setting)
+{
+	char name[32];
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(fd >= 0);
+	get_control(fd, name);
+	close(fd);
+	check_control(n, setting, name);
+}
+
+static void case_control_system(struct node *n)
+{
+	check_system(n, "");
+}
+
+static void case_control_unknown(struct node *n)
+{
+	weft_log_level = WEFT_LOG_ERROR; /* it warns, as it should */
+	check_system(n, "there-is-none");
+}
 
 int main(void)
 {
 	run_suite_together(&weft_driver_tcp);
+	run_case(&weft_driver_tcp, "control auto", 2, case_control_auto);
+	run_case(&weft_driver_tcp, "control system", 2, case_control_system);
+	run_case(&weft_driver_tcp, "control unknown", 2, case_control_unknown);
 	return 0;
 }
