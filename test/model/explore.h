@@ -54,6 +54,7 @@ struct m_view {
 struct m_value {
 	uint64_t v;
 	struct m_view view; /* what it releases */
+	int by;             /* M_THREADS: there at the start */
 };
 
 struct m_loc {
@@ -75,7 +76,7 @@ struct m_thread {
 	void *blocked_arg;
 	struct m_view view;
 	int last_loaded;
-	unsigned stores_at_spin;
+	unsigned stores_at_spin, last_turn; /* 0: none; else the stores then, plus 1 */
 };
 
 struct m_choice {
@@ -156,6 +157,25 @@ static bool m_enabled(int i)
 	return !t->spinning || t->stores_at_spin != mx.stores;
 }
 
+/*
+ * Nobody can go on: those who spin get one more turn after the last store, which has reached them
+ * by then.  -1: they have had it.
+ */
+static int m_late(void)
+{
+	for (int i = 0; i < mx.threads; i++) {
+		struct m_thread *t = &mx.t[i];
+		if (t->ended || t->blocked || !t->spinning || t->last_turn == mx.stores + 1)
+			continue;
+		t->last_turn = mx.stores + 1;
+		t->spinning = false;
+		for (int k = 0; k < mx.locs; k++)
+			t->view.seen[k] = (uint8_t)(mx.loc[k].n - 1);
+		return i;
+	}
+	return -1;
+}
+
 /* Before an operation: perhaps somebody else goes first. */
 static void m_switch(bool must)
 {
@@ -169,6 +189,9 @@ static void m_switch(bool must)
 				list[n++] = i;
 	if (!n && m_enabled(me))
 		list[n++] = me;
+	int late = n ? -1 : m_late();
+	if (late >= 0)
+		list[n++] = late;
 	if (!n) {
 		mx.now = me;
 		bool all_ended = true;
@@ -270,6 +293,7 @@ static int m_loc_of(void *p, unsigned size)
 	l->n = 1;
 	l->written_by = M_THREADS;
 	l->value[0].v = m_raw(p, size);
+	l->value[0].by = M_THREADS;
 	for (int i = 0; i < mx.threads; i++)
 		mx.t[i].view.seen[mx.locs] = 0;
 	return mx.locs++;
@@ -323,6 +347,7 @@ static void m_push_value(int i, uint64_t v, memory_order mo, const struct m_view
 	if (m_releases(mo))
 		m_join(&nv->view, &t->view);
 	nv->v = v;
+	nv->by = mx.now;
 	if (mo == memory_order_seq_cst)
 		l->sc = (uint8_t)l->n;
 	l->n++;
@@ -347,7 +372,8 @@ static inline uint64_t m_load(void *p, unsigned size, memory_order mo, const cha
 	t->last_loaded = i;
 	if (m_acquires(mo))
 		m_join(&t->view, &l->value[k].view);
-	if (mo == memory_order_seq_cst && k > l->sc)
+	/* One's own store may still be in the store buffer when one reads it back. */
+	if (mo == memory_order_seq_cst && k > l->sc && l->value[k].by != mx.now)
 		l->sc = (uint8_t)k;
 	m_tell(func, line, 'l', p, l->value[k].v);
 	return l->value[k].v;
