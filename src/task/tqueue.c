@@ -3,10 +3,7 @@
 #include "task/tqueue.h"
 
 #include <limits.h>
-#include <linux/membarrier.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include "base/counters.h"
 #include "base/log.h"
 #include "task/engine_int.h"
@@ -88,7 +85,7 @@ static unsigned shard_of_thread(void)
 	return mine;
 }
 
-static unsigned end_all(struct weft_tqueue *q, unsigned reported);
+static void end_late(struct weft_tqueue *q);
 
 void weft_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 {
@@ -100,11 +97,7 @@ void weft_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 	if (!in_slot)
 		weft_mpsc_push(&q->sub[shard_of_thread() & (q->shards - 1)],
 			       &weft_task_core(t)->sub);
-	/* PUSH -> CLOSE.  Either we see it closed, or who closes, after a membarrier, sees t.
-	 * Relaxed: it is that barrier that orders. */
-	weft_compiler_barrier();
-	if (weft_unlikely(!atomic_load_explicit(&x_open, memory_order_relaxed)))
-		(void)end_all(q, 0);
+	weft_tqueue_pushed(q, &x_open, end_late);
 }
 
 bool weft_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t)
@@ -207,7 +200,7 @@ static struct weft_task *take_locked(struct weft_tqueue *q)
 static void let_go(struct weft_tqueue *q)
 {
 	bool turned_away = false;
-	while (!weft_mask_done(&q->mask)) { /* ends when nobody was turned away */
+	while (!weft_tqueue_release(q, &x_open, end_late)) { /* ends: nobody was turned away */
 		collect_locked(q);
 		turned_away = true;
 	}
@@ -293,7 +286,7 @@ static int visit(struct weft_tqueue *q, enum visit_kind kind)
 			return ran;
 		/* Relaxed: ours while we hold the mask. */
 		left = atomic_load_explicit(&q->x_once, memory_order_relaxed) != 0;
-	} while ((left && ++turns < TURNS_MAX) || !weft_mask_done(&q->mask));
+	} while ((left && ++turns < TURNS_MAX) || !weft_tqueue_release(q, &x_open, end_late));
 	if (left) /* more keeps coming: somebody must come back for it */
 		weft_engine_kick(&weft_engine, weft_baton_submit_target(&weft_engine.baton));
 	return ran;
@@ -382,36 +375,44 @@ void weft_tqueue_purge(struct weft_tqueue *q)
 
 #define REPORT_MAX 10 /* tasks by name; the others as a number */
 
-static unsigned end_all(struct weft_tqueue *q, unsigned reported)
+static _Thread_local unsigned ended; /* by this thread, since it began to */
+
+static void end_main(struct weft_tqueue *q)
 {
 	struct weft_link *l;
-	(void)enter(q, VISIT_WAIT); /* somebody may be on his way out of a round */
 	collect_locked(q);
 	while ((l = q->main.head.next) != &q->main.head) { /* ends: submits are refused by now */
 		struct weft_task *t = weft_task_of_link(l);
-		if (reported++ < REPORT_MAX)
+		if (ended++ < REPORT_MAX)
 			weft_warn("task %s was still queued at %s: it will not run",
 				  t->name ? t->name : "?", weft_topo_node(q->place)->name);
 		main_remove(q, t);
 		weft_task_end(t);
 	}
-	while (!weft_mask_done(&q->mask)) /* ends: nobody comes to run anything */
+}
+
+/* What came, or came back, at the moment of closing. */
+static void end_late(struct weft_tqueue *q)
+{
+	ended = 0;
+	end_main(q);
+}
+
+static void end_all(struct weft_tqueue *q)
+{
+	(void)enter(q, VISIT_WAIT); /* somebody may be on his way out of a round */
+	while (!weft_tqueue_release(q, &x_open, end_main)) /* ends: nobody else comes to push */
 		;
-	return reported;
 }
 
 void weft_tqueues_close(void)
 {
-	unsigned left = 0;
-	/* CLOSE -> PUSH: an action that submits is refused.  The barrier in every thread: who does
-	 * not see it has pushed, and we see what.  Where there is none, the exchange of each push
-	 * does it on most machines. */
-	atomic_store_explicit(&x_open, NULL, memory_order_seq_cst);
-	(void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	weft_tqueue_close(&x_open); /* an action that submits is refused */
+	ended = 0;
 	for (int i = 0; i < queue_count; i++)
-		left = end_all(&queues[i], left);
-	if (left > REPORT_MAX)
-		weft_warn("and %u more tasks", left - REPORT_MAX);
+		end_all(&queues[i]);
+	if (ended > REPORT_MAX)
+		weft_warn("and %u more tasks", ended - REPORT_MAX);
 }
 
 void weft_tqueues_destroy(void)

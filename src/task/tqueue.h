@@ -12,6 +12,8 @@
  * Order     see mask.h and mpsc.h: what a submitter wrote is visible to the function.
  * Progress  push: lock-free.  A queue that somebody else is working on is skipped; that one looks
  *           once more before it lets go.
+ * Closed    a submission at that moment is refused, or runs, or ends with what was left; whoever
+ *           lets a mask go after it ends what is there.
  *
  *           push round purge    .  together, no help needed
  *   push      .    .     .      M  one holds the mask, the other skips (round) or comes back
@@ -26,6 +28,7 @@
 #include "queue/mask.h"
 #include "queue/mpsc.h"
 #include "task/weft_task.h"
+#include "wait/waiter.h"
 
 #define WEFT_TQUEUE_SHARDS 4
 #define WEFT_TQUEUE_LASTS 8
@@ -95,20 +98,6 @@ static inline void weft_tqueue_moving_locked(struct weft_tqueue *q, bool begin)
 	atomic_store_explicit(&q->x_main, begin ? n + 1 : n - 1, memory_order_relaxed);
 }
 
-/* A queue for each place of the loaded topology. */
-weft_err weft_tqueues_create(void) weft_must_use;
-/* Reports tasks that are still queued and ends them; from now on submissions are refused.  Other
- * threads may still look at the queues, which stay, empty, until the next create. */
-void weft_tqueues_close(void);
-/* The same, and frees them: nobody looks any more. */
-void weft_tqueues_destroy(void);
-
-/* NULL: there are no queues. */
-struct weft_tqueue *weft_tqueue_of_place(int place);
-struct weft_tqueue *weft_tqueue_here(void); /* of the leaf where the caller runs */
-
-void weft_tqueue_push(struct weft_tqueue *q, struct weft_task *t);
-
 /* Nothing submitted that no holder of the mask has seen. */
 static inline bool weft_tqueue_sub_empty(const struct weft_tqueue *q)
 {
@@ -123,6 +112,69 @@ static inline bool weft_tqueue_submitted(const struct weft_tqueue *q)
 	/* seq_cst, as for the submission queues: who goes to sleep relies on the answer. */
 	return atomic_load_explicit(&q->x_slot, memory_order_seq_cst) || !weft_tqueue_sub_empty(q);
 }
+
+/* ---- closing -----------------------------------------------------------------------------------
+ */
+
+/* Asked after a push, and before a mask is let go. */
+static inline bool weft_tqueue_closed(const _Atomic(struct weft_tqueue *) *x_open)
+{
+	/* PUSH <- CLOSE.  seq_cst: comes after the exchange of the push, so either we see it
+	 * closed, or who closes sees what was pushed, or at least a push that is half done.
+	 * Without it both could miss, and the task would lie there for ever. */
+	return !atomic_load_explicit(x_open, memory_order_seq_cst);
+}
+
+static inline void weft_tqueue_close(_Atomic(struct weft_tqueue *) *x_open)
+{
+	/* CLOSE -> PUSH.  seq_cst: comes before the look at what was pushed. */
+	atomic_store_explicit(x_open, NULL, memory_order_seq_cst);
+}
+
+typedef void weft_tqueue_end_fn(struct weft_tqueue *q); /* collects, and ends what is in main */
+
+/* Mask held, closed: all that is there ends, and what is just being pushed. */
+static inline void weft_tqueue_end_locked(struct weft_tqueue *q, weft_tqueue_end_fn *end)
+{
+	unsigned turns = 0;
+	for (end(q); weft_tqueue_submitted(q); end(q)) /* ends: a push is some instructions */
+		weft_waiter_relax(&turns);
+}
+
+/* Lets the mask go.  False: somebody was turned away, look again. */
+static inline bool weft_tqueue_release(struct weft_tqueue *q,
+				       const _Atomic(struct weft_tqueue *) *x_open,
+				       weft_tqueue_end_fn *end)
+{
+	if (weft_unlikely(weft_tqueue_closed(x_open)))
+		weft_tqueue_end_locked(q, end);
+	return weft_mask_done(&q->mask);
+}
+
+/* After a push: if it came too late, it ends here. */
+static inline void weft_tqueue_pushed(struct weft_tqueue *q,
+				      const _Atomic(struct weft_tqueue *) *x_open,
+				      weft_tqueue_end_fn *end)
+{
+	/* Turned away: its holder, perhaps we ourselves, sees it closed before it lets go. */
+	if (weft_unlikely(weft_tqueue_closed(x_open)) && weft_mask_try(&q->mask))
+		while (!weft_tqueue_release(q, x_open, end)) /* ends: submits are refused by now */
+			;
+}
+
+/* A queue for each place of the loaded topology. */
+weft_err weft_tqueues_create(void) weft_must_use;
+/* Reports tasks that are still queued and ends them; from now on submissions are refused.  Other
+ * threads may still look at the queues, which stay, empty, until the next create. */
+void weft_tqueues_close(void);
+/* The same, and frees them: nobody looks any more. */
+void weft_tqueues_destroy(void);
+
+/* NULL: there are no queues. */
+struct weft_tqueue *weft_tqueue_of_place(int place);
+struct weft_tqueue *weft_tqueue_here(void); /* of the leaf where the caller runs */
+
+void weft_tqueue_push(struct weft_tqueue *q, struct weft_task *t);
 
 static inline bool weft_tqueue_idle(const struct weft_tqueue *q)
 {
