@@ -3,6 +3,7 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "task/ending.h"
 #include "task/engine_int.h"
 #include "task/late.h"
 #include "task/tqueue.h"
@@ -353,7 +354,7 @@ static void stop(struct weft_engine *e)
 	weft_relay_stop();
 	weft_outside_stop();
 	weft_tqueues_close(); /* first: who waits for a task finds it done */
-	atomic_store_explicit(&e->x_running, false, memory_order_seq_cst);
+	weft_ending_off(&e->x_running);
 	see_off(e);
 	e->kept_topo = true;
 	close(e->watch_fd);

@@ -15,8 +15,10 @@
  */
 #include "base/log.h"
 #include "base/settings.h"
+#include "task/ending.h"
 #include "task/engine_int.h"
 #include "task/load.h"
+#include "task/word.h"
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -47,8 +49,7 @@ static _Atomic uint64_t x_event_ns;      /* the last event */
 static _Atomic uint64_t x_hold_until_ns; /* cores are busy: no calls before that */
 static _Atomic uint64_t x_cost_ns = COST_START_NS;
 static _Atomic uint64_t x_spin_ns = COST_START_NS; /* how long it lasts */
-static _Atomic unsigned x_generation; /* times INSIDE, and how many look at the engine's memory */
-#define INSIDE 256u
+static struct weft_looks looks; /* at the engine's memory, each of a generation of ours */
 static _Atomic int x_running;
 
 /* All times here are hints and relaxed; the futex word alone decides about sleep. */
@@ -79,7 +80,7 @@ static bool something_waits(void)
 
 static bool over(unsigned generation)
 {
-	return atomic_load_explicit(&x_generation, memory_order_acquire) / INSIDE != generation;
+	return weft_looks_over(&looks, generation);
 }
 
 static void learn(struct idler *me, uint64_t now)
@@ -145,14 +146,9 @@ static void stay_awake(unsigned generation)
 /* One look; the engine does not stop meanwhile. */
 static void look(unsigned generation)
 {
-	/* ENTER -> OVER.  One word: either it is over for us, or stop counts us.  Acquire: nothing
-	 * of the look comes before. */
-	unsigned was = atomic_fetch_add_explicit(&x_generation, 1, memory_order_acquire);
-	if (was / INSIDE == generation && something_waits())
+	if (weft_look_begin(&looks, generation) && something_waits())
 		weft_watcher_call(&weft_engine);
-	/* LEAVE -> stop.  Carries: our look is over.  Without it the queues could be freed under
-	 * our eyes. */
-	atomic_fetch_sub_explicit(&x_generation, 1, memory_order_release);
+	weft_look_end(&looks);
 }
 
 /* A fixed period: looks for ever, and lets the watcher do what there is. */
@@ -190,8 +186,9 @@ static void *run(void *arg)
 		return NULL;
 	}
 	for (;;) { /* ends: its generation is over */
-		uint32_t seen = atomic_load_explicit(&me->x_word, memory_order_acquire);
-		atomic_store_explicit(&me->x_parked, true, memory_order_seq_cst);
+		uint32_t seen = weft_word_seen(&me->x_word);
+		/* Relaxed: not seen, it is not called for this event. */
+		atomic_store_explicit(&me->x_parked, true, memory_order_relaxed);
 		if (over(generation))
 			return NULL;
 		(void)syscall(SYS_futex, &me->x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL,
@@ -211,7 +208,7 @@ static void *run(void *arg)
 
 static void wake(struct idler *i)
 {
-	atomic_fetch_add_explicit(&i->x_word, 1, memory_order_release);
+	weft_word_ring(&i->x_word);
 	(void)syscall(SYS_futex, &i->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
@@ -226,8 +223,7 @@ void weft_idle_event(void)
 		return;
 	while (started < wanted) { /* ends: all are there, or one cannot start */
 		pthread_t thread;
-		uintptr_t generation =
-			atomic_load_explicit(&x_generation, memory_order_relaxed) / INSIDE;
+		uintptr_t generation = weft_looks_generation(&looks);
 		void *arg = (void *)(generation * IDLERS_MAX + (unsigned)started);
 		if (weft_engine_thread(&thread, run, arg)) {
 			weft_info("no thread for an idle worker");
@@ -248,10 +244,9 @@ void weft_idle_event(void)
 
 void weft_idle_stop(void)
 {
-	/* OVER -> idlers.  They find it before their next sleep, or are woken to find it. */
-	atomic_fetch_add_explicit(&x_generation, INSIDE, memory_order_release);
-	/* LEAVE.  Ends: a look is some instructions, though of a thread that others may delay. */
-	while (atomic_load_explicit(&x_generation, memory_order_acquire) % INSIDE)
+	/* They find it before their next sleep, or are woken to find it. */
+	weft_looks_end(&looks);
+	while (weft_looks_inside(&looks)) /* ends: some instructions, which others may delay */
 		sched_yield();
 	for (int i = 0; i < started; i++)
 		wake(&idlers[i]);

@@ -13,6 +13,7 @@
  */
 #include "base/cancel.h"
 #include "base/log.h"
+#include "task/ending.h"
 #include "task/engine_int.h"
 #include "wait/foreign.h"
 #include "wait/stack.h"
@@ -68,7 +69,7 @@ static bool call_done(struct wait_call *w)
 /* The engine has been stopped under us: what we wait for will not come. */
 static bool stopped(struct weft_engine *e)
 {
-	return weft_unlikely(!atomic_load_explicit(&e->x_running, memory_order_acquire));
+	return weft_unlikely(!weft_ending_parks(&e->x_running));
 }
 
 static bool expired(const struct wait_call *w)
