@@ -443,6 +443,7 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 	}
 	self.core->down_hook = on_down;
 	self.core->credit = (uint64_t)weft_setting_int(WEFT_SET_EAGER_CREDIT);
+	self.core->rtr = weft_setting_bool(WEFT_SET_RTR);
 	self.core->poll = engine_poll;
 	self.core->wait = engine_wait;
 	self.core->hold = weft_engine_hold;

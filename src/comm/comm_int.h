@@ -34,6 +34,7 @@
 struct weft_core;
 struct weft_gate;
 struct weft_pack;
+struct weft_early;
 
 /* ---- matching ----------------------------------------------------------------------------- */
 
@@ -129,6 +130,7 @@ struct weft_core_req_recv {
 	uint64_t got;        /* P or the puller */
 	bool explicit_only;  /* as with sends */
 	uint8_t share;       /* R: 1 + the slot in the core, 0: not shared */
+	bool told;           /* the sender has heard of it; see early.h */
 	struct weft_gate *gate;
 	struct weft_left left;
 } __attribute__((may_alias));
@@ -334,6 +336,7 @@ struct weft_gate {
 	bool yielded;                         /* M: the post that answered FULL means: not now */
 	_Atomic int x_data_under;             /* packets of data that the driver holds */
 	struct weft_pack *pack;               /* I: where small messages come together, or NULL */
+	struct weft_early *early;             /* I: receives that are posted early, or NULL */
 	_Atomic(struct weft_out *) x_in;      /* any thread pushes, newest first; M takes all */
 	const struct weft_driver *driver;     /* I: NULL: self, or unreachable */
 	struct weft_net *net;                 /* I */
@@ -357,7 +360,7 @@ struct weft_gate {
 	_Atomic bool x_credit_asked;     /* a packet that gives credit back is on its way */
 	uint64_t credit_given;           /* I: how much of the peer's may be under way */
 	uint64_t recv_eager;             /* P: eager payload that ever came */
-	uint32_t recv_seq;               /* P */
+	_Atomic uint32_t x_recv_seq;     /* P writes: envelopes that came */
 	struct weft_ctx *rx_ctx;         /* P: the context of the last message */
 	struct weft_rx *rx;              /* P: made at the first place() */
 };
@@ -405,8 +408,10 @@ struct weft_core {
 	size_t share_min;          /* I: from how many bytes on both sides copy; 0: never */
 	_Atomic uint32_t x_shares; /* bits: slots in use */
 	struct weft_share share[WEFT_NET_WORDS];
-	bool offer;      /* I: offer buffers instead of fetching; for tests */
-	bool background; /* I: large copies are tasks of the engine; else they run at once */
+	bool rtr;         /* I: receives posted early tell their sender, set before gates are */
+	size_t early_min; /* I: receives longer than this may have to */
+	bool offer;       /* I: offer buffers instead of fetching; for tests */
+	bool background;  /* I: large copies are tasks of the engine; else they run at once */
 };
 
 /* core.c */

@@ -2,6 +2,7 @@
 /* core.c - one process's end of all conversations: made, polled, drained, ended. */
 #include <stdlib.h>
 #include "comm/comm_int.h"
+#include "comm/early.h"
 #include "comm/pack.h"
 
 weft_err weft_core_create(int rank, int size, struct weft_core **core_p)
@@ -14,6 +15,7 @@ weft_err weft_core_create(int rank, int size, struct weft_core **core_p)
 	core->rank = rank;
 	core->size = size;
 	core->credit = UINT64_MAX / 2;
+	core->early_min = SIZE_MAX;
 	core->gate = aligned_alloc(WEFT_CACHELINE, sizeof *core->gate * (size_t)size);
 	if (!core->gate || weft_pool_init(core) || weft_match_init(&core->match)) {
 		weft_pool_fini(core);
@@ -57,6 +59,7 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	g->credit = g->credit_given = core->credit;
 	if (core->strategy)
 		weft_gate_strategy(g, rail, core->strategy);
+	weft_early_open(g);
 	rail->peers++;
 }
 
@@ -117,6 +120,7 @@ void weft_core_destroy(struct weft_core *core)
 		weft_rx_abandon(&core->gate[i]);
 		weft_gate_purge(&core->gate[i]);
 		weft_pack_close(&core->gate[i]);
+		weft_early_close(&core->gate[i]);
 	}
 	weft_ctx_fini_all(core);
 	weft_pool_fini(core);

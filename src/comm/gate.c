@@ -168,7 +168,7 @@ static void drain_locked(struct weft_gate *g, struct aftermath *a)
 	gather_locked(g);
 	/* Bound: each round shortens the queue, or ends. */
 	for (struct weft_out *o; (o = next_locked(g));) {
-		if (o->type == WEFT_OUT_EAGER)
+		if (o->type == WEFT_OUT_EAGER || o->type == WEFT_OUT_RTS)
 			weft_send_choose_locked(g, o);
 		bool matters = over_matters(o);
 		enum weft_post r = try_locked(g, o);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include "comm/comm_int.h"
 #include "comm/credit.h"
+#include "comm/early.h"
 #include "comm/pack.h"
 
 /* Longest message that makes sense: sums of lengths and offsets cannot overflow. */
@@ -40,11 +41,13 @@ static struct weft_ctx *context_of(struct weft_gate *g, uint32_t id)
 /* Checks an envelope and finds its context; NULL: the peer was closed. */
 static inline struct weft_ctx *envelope_open(struct weft_gate *g, const struct weft_wire *h)
 {
-	if (weft_unlikely(h->sequence != g->recv_seq)) {
+	/* Relaxed: we alone write it; a receive that tells reads it. */
+	uint32_t seq = atomic_load_explicit(&g->x_recv_seq, memory_order_relaxed);
+	if (weft_unlikely(h->sequence != seq)) {
 		weft_gate_protocol_error(g, "an envelope out of order");
 		return NULL;
 	}
-	g->recv_seq++;
+	atomic_store_explicit(&g->x_recv_seq, seq + 1, memory_order_relaxed);
 	struct weft_ctx *ctx = context_of(g, h->context);
 	if (weft_unlikely(!ctx))
 		weft_gate_protocol_error(g, "no memory for a context");
@@ -68,6 +71,8 @@ static inline struct weft_ctx *eager_open(struct weft_gate *g, const struct weft
 		weft_gate_protocol_error(g, "more eager payload than there was credit for");
 		return NULL;
 	}
+	if (weft_unlikely(len > g->eager_max))
+		weft_early_outcome(g, false);
 	return envelope_open(g, h);
 }
 
@@ -147,6 +152,8 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 		return;
 	struct weft_entry *e = weft_match_arrive(ctx, g->peer, h->tag);
 	if (e) {
+		if (weft_req_recv(weft_req_of_entry(e))->told)
+			weft_early_outcome(g, true);
 		weft_rndv_start(weft_req_of_entry(e), g, h->tag, h->length, rts.id, rts.addr);
 		return;
 	}
@@ -179,7 +186,8 @@ static void on_pack(struct weft_gate *g, const char *at, size_t len)
 		size_t data = eager ? h.length : 0;
 		bool placed = h.kind == WEFT_WIRE_DATA && h.flags & WEFT_WIRE_PLACED;
 		if (data > WEFT_PACK_EACH || h.credit ||
-		    (!eager && !placed && h.kind != WEFT_WIRE_FIN && h.kind != WEFT_WIRE_CREDIT))
+		    (!eager && !placed && h.kind != WEFT_WIRE_FIN && h.kind != WEFT_WIRE_CREDIT &&
+		     h.kind != WEFT_WIRE_RTR))
 			break;
 		used = weft_align_up(sizeof h + data, 8);
 		if (used > len)
@@ -190,6 +198,8 @@ static void on_pack(struct weft_gate *g, const char *at, size_t len)
 			weft_rndv_fin(g, &h);
 		else if (placed)
 			weft_rndv_data(g, &h, NULL, 0);
+		else if (h.kind == WEFT_WIRE_RTR)
+			weft_early_heard(g, &h);
 		if (weft_gate_down(g))
 			return;
 	}
@@ -225,6 +235,9 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 		weft_rndv_fin(g, &h);
 		break;
 	case WEFT_WIRE_CREDIT:
+		break;
+	case WEFT_WIRE_RTR:
+		weft_early_heard(g, &h);
 		break;
 	case WEFT_WIRE_PACK:
 		on_pack(g, payload, len);

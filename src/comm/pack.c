@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include "comm/credit.h"
+#include "comm/early.h"
 
 #define HEAD sizeof(struct weft_wire)
 
@@ -62,7 +63,8 @@ static bool put_locked(struct weft_gate *g, const struct weft_wire *head,
 		weft_pack(buf, 0, at + HEAD, len);
 	if (head->kind == WEFT_WIRE_EAGER) {
 		weft_credit_spend_locked(g, len);
-		((struct weft_wire *)(void *)at)->sequence = g->send_seq++;
+		((struct weft_wire *)(void *)at)->sequence = g->send_seq;
+		weft_gate_numbered_locked(g, head->context, head->tag);
 	}
 	size_t end = weft_align_up(HEAD + len, 8);
 	memset(at + HEAD + len, 0, end - HEAD - len);

@@ -2,6 +2,7 @@
 /* recv.c - receives: posting, taking data in, cancelling. */
 #include "wait/stack.h"
 #include "comm/comm_int.h"
+#include "comm/early.h"
 
 /* ---- data --------------------------------------------------------------------------------- */
 
@@ -146,12 +147,19 @@ static weft_err irecv_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	v->entry.node.ctx = ctx;
 	v->entry.node.peer = peer;
 	v->entry.node.tag = tag;
+	uint32_t sequence = 0;
+	bool tell = weft_unlikely(buf->bytes > ctx->core->early_min) && !v->explicit_only &&
+		    weft_early_before(ctx, peer, tag, buf, &sequence);
+	v->told = tell;
 	struct weft_msg *m;
 	weft_err err = weft_match_post(&v->entry, &m);
 	if (weft_unlikely(err))
 		return err;
+	/* From here on, without a message, the request may be over. */
 	if (m)
 		weft_recv_message(r, m);
+	else if (weft_unlikely(tell))
+		weft_early_tell(ctx, peer, tag, buf->bytes, sequence);
 	return WEFT_OK;
 }
 

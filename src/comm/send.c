@@ -7,6 +7,7 @@
 #include "wait/stack.h"
 #include "comm/comm_int.h"
 #include "comm/credit.h"
+#include "comm/early.h"
 #include "comm/pack.h"
 
 /* Messages to ourselves up to this size are copied aside when no receive waits, so that the send
@@ -67,7 +68,9 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 	struct weft_core_req_send *s = weft_req_send(r);
 	struct iovec iov[WEFT_IOV_MAX];
 	size_t len = r->buf.bytes;
-	uint32_t id = 0;
+	/* The request may be over with the post. */
+	uint32_t context = s->out.head.context, id = 0;
+	int32_t tag = s->out.head.tag;
 	int n = len ? 1 : 0;
 
 	if (!r->buf.type)
@@ -84,7 +87,7 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 	weft_credit_spend_locked(g, len);
 	enum weft_post p = weft_gate_post_locked(g, &s->out.head, iov, (unsigned)n, len, r);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED) {
-		g->send_seq++;
+		weft_gate_numbered_locked(g, context, tag);
 		return p;
 	}
 	weft_credit_unspend_locked(g, len);
@@ -93,12 +96,32 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 	return p;
 }
 
+/* Its receive has told that it waits: nothing is asked. */
+static void choose_early_locked(struct weft_gate *g, struct weft_req *r)
+{
+	struct weft_core_req_send *s = weft_req_send(r);
+
+	if (s->explicit_only || !weft_early_may_locked(g, r))
+		return;
+	weft_count(WEFT_CNT_EARLY_USED, 1);
+	s->out.type = WEFT_OUT_EAGER;
+	s->out.head.kind = WEFT_WIRE_EAGER;
+	s->out.head.flags = s->sync ? WEFT_WIRE_SYNC : 0;
+	/* Relaxed: not posted, so it is ours alone. */
+	atomic_store_explicit(&s->x_refs, s->sync ? 2 : 1, memory_order_relaxed);
+}
+
 /* An eager message for which there is no credit asks first. */
 void weft_send_choose_locked(struct weft_gate *g, struct weft_out *o)
 {
 	struct weft_req *r = weft_req_of_send_out(o);
 	struct weft_core_req_send *s = weft_req_send(r);
 
+	if (o->type == WEFT_OUT_RTS) {
+		if (weft_unlikely(g->early != NULL))
+			choose_early_locked(g, r);
+		return;
+	}
 	if (weft_likely(weft_credit_may_locked(g, r->buf.bytes)))
 		return;
 	weft_count(WEFT_CNT_CREDIT_ASKED, 1);
@@ -138,7 +161,7 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	/* From the post on the request may be over at any time: nothing of it is touched. */
 	enum weft_post p = weft_gate_post_locked(g, &head, &iov, 1, sizeof rts, NULL);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
-		g->send_seq++;
+		weft_gate_numbered_locked(g, head.context, head.tag);
 	else
 		(void)weft_ids_take(&g->core->ids, id, weft_id_send(g->peer));
 	return p;
@@ -192,8 +215,7 @@ static weft_err gate_send(struct weft_req *r, struct weft_gate *g)
 			return WEFT_OK;
 		}
 		if (weft_likely(weft_gate_clear_locked(g))) {
-			if (s->out.type == WEFT_OUT_EAGER)
-				weft_send_choose_locked(g, &s->out);
+			weft_send_choose_locked(g, &s->out);
 			bool eager = s->out.type == WEFT_OUT_EAGER, sync = s->sync;
 			enum weft_post p = weft_gate_down(g) ? WEFT_POST_DOWN
 							     : weft_send_post_locked(g, &s->out);
@@ -333,7 +355,7 @@ send_now_pieces(struct weft_ctx *ctx, struct weft_gate *g, int tag, const struct
 		weft_credit_spend_locked(g, len);
 		p = weft_gate_post_locked(g, &head, iov, n, len, NULL);
 		if (weft_likely(p == WEFT_POST_DONE))
-			g->send_seq++;
+			weft_gate_numbered_locked(g, ctx->id, tag);
 		else
 			weft_credit_unspend_locked(g, len);
 	}

@@ -18,14 +18,17 @@
  *                                                               PLACED: none, it is there
  * FIN      R->S   -         S's id     -        -               -
  * CREDIT   R->S   -         -          -        -               -
+ * RTR      R->S  S's seen  context    tag      room            -
  * PACK     S->R   messages  -          -        bytes here      records of a head (EAGER without
- *                                                               SYNC, FIN, CREDIT, PLACED) and
+ *                                                               SYNC, FIN, CREDIT, PLACED,
+ *                                                               RTR) and
  *                                                               its payload, padded to 8 bytes
  *
  * S is the sender of the message, R its receiver.  (1) with the flag SYNC, the upper half of
  * `length` is S's id and R answers FIN when the message is matched.
  *
  *   eager:       EAGER                    (then FIN, if SYNC)
+ *   eager, long: RTR, EAGER               the receive was posted before; see early.h
  *   rendezvous:  RTS, CTS, DATA ...       R has the data when all bytes wanted are there
  *                RTS, FIN                 R took the data itself (get), or wanted none
  *                RTS, CTS + OFFER, DATA + PLACED   S wrote the data itself (put)
@@ -49,6 +52,7 @@ enum weft_wire_kind {
 	WEFT_WIRE_FIN = 5,
 	WEFT_WIRE_CREDIT = 6,
 	WEFT_WIRE_PACK = 7,
+	WEFT_WIRE_RTR = 8,
 };
 
 #define WEFT_WIRE_SYNC 1u   /* flag of EAGER */

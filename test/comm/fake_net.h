@@ -53,7 +53,7 @@ static struct fake_fabric {
 	struct fake_lane lane[FAKE_RANKS][FAKE_RANKS];
 	_Atomic bool x_dead[FAKE_RANKS];
 	unsigned chance_full, chance_accept, chance_place, chance_late; /* of 100 */
-	bool can_get, get_fails, put_fails, offer;
+	bool can_get, get_fails, put_fails, offer, rtr;
 	uint64_t credit; /* 0: any */
 	double latency_us;
 	size_t inline_max;
@@ -371,6 +371,7 @@ static void fake_cores(struct weft_core **core, int size)
 		struct weft_net_job job = {.rank = r, .size = size, .jobid = "fake"};
 		CHECK(!weft_core_create(r, size, &core[r]));
 		core[r]->offer = fake.offer;
+		core[r]->rtr = fake.rtr;
 		if (fake.credit)
 			core[r]->credit = fake.credit;
 		CHECK(!weft_core_rail_add(core[r], &fake_driver, &job));

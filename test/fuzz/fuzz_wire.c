@@ -101,9 +101,9 @@ static struct weft_wire head(struct fuzz_input *in, const struct weft_gate *g, s
 	unsigned mend = fuzz_byte(in);
 	fuzz_take(in, &h, sizeof h);
 	if (mend & 1)
-		h.kind = (uint8_t)(1 + h.kind % 7);
+		h.kind = (uint8_t)(1 + h.kind % 8);
 	if (mend & 2)
-		h.sequence = g->recv_seq;
+		h.sequence = g->x_recv_seq;
 	if (mend & 4)
 		h.context = net.ids[h.context % weft_countof(net.ids)];
 	if (mend & 8)

@@ -27,6 +27,8 @@ static enum sim_state posted(const struct weft_wire *h)
 						     : SIM_POST_DATA;
 	case WEFT_WIRE_FIN:
 		return SIM_POST_FIN;
+	case WEFT_WIRE_RTR:
+		return SIM_POST_RTR;
 	default:
 		return SIM_POST_CREDIT;
 	}

@@ -76,6 +76,7 @@ static void draw_plan(struct sim_plan *p)
 	} else if (bad == 4) {
 		p->frozen = (int)sim_pick((unsigned)p->ranks);
 	}
+	p->rtr = sim_chance(60);
 }
 
 static bool asleep(int rank)
@@ -250,6 +251,7 @@ static void cores_make(void)
 		CHECK(!weft_core_create(r, sim.plan.ranks, core));
 		(*core)->down_hook = on_down;
 		(*core)->offer = sim.plan.offer;
+		(*core)->rtr = sim.plan.rtr;
 		(*core)->share_min = sim.plan.share ? 1 : 0;
 		(*core)->credit = sim.plan.credit;
 		(*core)->background = sim.plan.tasks;
@@ -286,6 +288,8 @@ void sim_run(uint64_t seed)
 	sim_net_begin();
 	cores_make();
 	sim_traffic_begin();
+	uint64_t used = weft_counter_sum(WEFT_CNT_EARLY_USED);
+	uint64_t stale = weft_counter_sum(WEFT_CNT_EARLY_STALE);
 	/* Ends: a call is made in two of five moves of a rank that is not asleep; whoever sleeps
 	 * wakes, and at most one dies. */
 	for (unsigned i = 0; sim.calls < sim.plan.ops; i++) {
@@ -302,6 +306,10 @@ void sim_run(uint64_t seed)
 		sim_traffic_look();
 	} while (sim_traffic_finish());
 	sim_traffic_end();
+	if (weft_counter_sum(WEFT_CNT_EARLY_USED) != used)
+		sim_cover(SIM_EARLY_USED);
+	if (weft_counter_sum(WEFT_CNT_EARLY_STALE) != stale)
+		sim_cover(SIM_EARLY_STALE);
 	if (sim.plan.bundle)
 		sim_rails_end();
 	sim.ending = true;

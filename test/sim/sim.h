@@ -52,6 +52,7 @@ struct sim_plan {
 	bool bundle;        /* all rails go to each peer, under the driver `bundle` */
 	int once;           /* the rail that does not come back once it broke; -1: none */
 	unsigned cuts;      /* chance of 100 that a call finds a rail cut */
+	bool rtr;           /* receives that are posted early tell their sender */
 	bool tasks;         /* large copies are tasks of the engine */
 };
 
