@@ -232,7 +232,8 @@ uint64_t weft_idle_next_ns(uint64_t ns, uint64_t cost_ns, bool paid);
 void weft_idle_describe(FILE *out);
 
 /* relay.c: tasks are told to an idle worker that is awake, which wakes the hand on its core. */
-bool weft_relay_tell(void); /* who has published a task: true: somebody looks, do not kick */
+bool weft_relay_tell(
+	struct weft_engine *e); /* who has published a task: true: somebody looks, do not kick */
 /* The idle worker's: true: it is the relay, until the end. */
 bool weft_relay_begin(uint64_t now);
 bool weft_relay_beat(uint64_t now); /* true: it still is */

@@ -11,9 +11,8 @@
  */
 #include "base/log.h"
 #include "task/engine_int.h"
-#include "task/relay.h"
+#include "task/tell.h"
 #include "task/tqueue.h"
-#include "task/word.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -60,8 +59,6 @@ static void follow(const cpu_set_t *may, int *bound)
 static void run_tasks(struct weft_engine *e)
 {
 	int turns = 0;
-	/* Counted before the look: who relied on being looked for asks again from here on. */
-	weft_told_woke(&e->told);
 	while (weft_tqueues_visit_all()) { /* ends: nothing more is there, or too much */
 		weft_outside_tell(e);
 		if (++turns == TURNS_MAX) {
@@ -81,7 +78,7 @@ static void *run(void *arg)
 	(void)weft_engine_thread_settle("weft-hand");
 	weft_engine_self.runner = WEFT_RUNNER_WATCHER;
 	for (;;) { /* ends: stop */
-		uint32_t seen = weft_word_seen(&hand.x_word);
+		uint32_t seen = weft_tell_begin(&e->told, &hand.x_word);
 		if (atomic_load_explicit(&hand.x_stop, memory_order_acquire))
 			return NULL;
 		follow(&may, &bound);
@@ -130,13 +127,17 @@ void weft_relay_end(void)
 /* ---- the submitter's --------------------------------------------------------------------------
  */
 
-bool weft_relay_tell(void)
+/* Old: it has lost its core, the system call is quicker. */
+static bool quick(const struct weft_relay *r)
 {
-	if (!weft_relay_ask(&relay))
-		return false;
-	/* Relaxed: a hint.  Old: it has lost its core, the system call is quicker. */
-	uint64_t beat = atomic_load_explicit(&relay.x_beat_ns, memory_order_relaxed);
+	/* Relaxed: a hint. */
+	uint64_t beat = atomic_load_explicit(&r->x_beat_ns, memory_order_relaxed);
 	return weft_clock_ns() < beat + FRESH_NS;
+}
+
+bool weft_relay_tell(struct weft_engine *e)
+{
+	return weft_tell_relayed(&e->told, &relay, quick);
 }
 
 /* ---- the watcher's ----------------------------------------------------------------------------
@@ -162,16 +163,6 @@ uint64_t weft_relay_nap_ns(void)
 		       : LEASE_NS;
 }
 
-static bool look_after(struct weft_engine *e, bool take_back)
-{
-	bool word = weft_relay_answer(&relay, WEFT_WORD_NONE);
-	if (take_back)
-		word |= weft_relay_close(&relay);
-	if (word) /* counted before the caller's look, as in run_tasks */
-		weft_told_woke(&e->told);
-	return word;
-}
-
 bool weft_relay_check(struct weft_engine *e)
 {
 	if (weft_likely(weft_relay_nap_ns() == WEFT_FOREVER))
@@ -181,12 +172,12 @@ bool weft_relay_check(struct weft_engine *e)
 	uint64_t granted = atomic_load_explicit(&x_granted_ns, memory_order_relaxed);
 	if (last < granted)
 		last = granted;
-	return look_after(e, weft_clock_ns() > last + LEASE_NS);
+	return weft_tell_look_after(&e->told, &relay, weft_clock_ns() > last + LEASE_NS);
 }
 
 bool weft_relay_take_back(struct weft_engine *e)
 {
-	return weft_relay_nap_ns() != WEFT_FOREVER && look_after(e, true);
+	return weft_relay_nap_ns() != WEFT_FOREVER && weft_tell_look_after(&e->told, &relay, true);
 }
 
 void weft_relay_stop(void)

@@ -59,18 +59,6 @@ static bool others_poll(struct weft_engine *e, struct weft_engine_self *self, ui
 	return true;
 }
 
-/* An idle worker that is awake sees to it. */
-static bool relayed(struct weft_engine *e)
-{
-	uint64_t key;
-	if (weft_told_already(&e->told, 0, &key))
-		return true;
-	if (!weft_relay_tell())
-		return false;
-	weft_told_note(&e->told, key);
-	return true;
-}
-
 /*
  * Somebody shall look at the queues, any thread of ours or (!anybody) the watcher.  Who waits for
  * what it has just submitted runs it itself.
@@ -87,7 +75,7 @@ static void tell(struct weft_engine *e, bool anybody)
 	    !atomic_load_explicit(&e->told.x_napping, memory_order_relaxed) &&
 	    (self->unrung == key || others_poll(e, self, key)))
 		return;
-	if (anybody && relayed(e))
+	if (anybody && weft_relay_tell(e)) /* an idle worker that is awake sees to it */
 		return;
 	weft_engine_kick(e, kick);
 	weft_told_note(&e->told, key);
