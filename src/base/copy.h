@@ -12,29 +12,30 @@
 
 #define WEFT_COPY_SMALL 32
 
-/* First and last `half` bytes; they overlap unless len is twice that. */
-#define WEFT_COPY_ENDS(half)                                                                       \
+/* First and last bytes, as one number each; they overlap unless len is twice as much. */
+#define WEFT_COPY_ENDS(type)                                                                       \
 	do {                                                                                       \
-		char first[half], last[half];                                                      \
-		memcpy(first, from, half);                                                         \
-		memcpy(last, (const char *)from + len - (half), half);                             \
-		memcpy(to, first, half);                                                           \
-		memcpy((char *)to + len - (half), last, half);                                     \
+		type first, last;                                                                  \
+		memcpy(&first, from, sizeof(type));                                                \
+		memcpy(&last, (const char *)from + len - sizeof(type), sizeof(type));              \
+		memcpy(to, &first, sizeof(type));                                                  \
+		memcpy((char *)to + len - sizeof(type), &last, sizeof(type));                      \
 	} while (0)
 
 /* As memcpy; len may be 0, the pointers then anything. */
-static inline void weft_copy_bytes(void *to, const void *from, size_t len)
+static inline __attribute__((always_inline)) void weft_copy_bytes(void *to, const void *from,
+								  size_t len)
 {
 	if (weft_unlikely(len > WEFT_COPY_SMALL))
 		memcpy(to, from, len);
 	else if (len >= 16)
-		WEFT_COPY_ENDS(16);
+		WEFT_COPY_ENDS(__uint128_t);
 	else if (len >= 8)
-		WEFT_COPY_ENDS(8);
+		WEFT_COPY_ENDS(uint64_t);
 	else if (len >= 4)
-		WEFT_COPY_ENDS(4);
+		WEFT_COPY_ENDS(uint32_t);
 	else if (len >= 2)
-		WEFT_COPY_ENDS(2);
+		WEFT_COPY_ENDS(uint16_t);
 	else if (len)
 		*(char *)to = *(const char *)from;
 }

@@ -355,14 +355,21 @@ struct weft_gate {
 	_Atomic bool x_get_works;        /* it has, once */
 	_Atomic unsigned x_share_misses; /* offers to share a copy that the peer did not take up */
 	_Atomic uint64_t x_credit_got;   /* P writes: what the peer ever gave back */
-	_Atomic uint64_t x_used;         /* P writes: payload delivered as it came */
 	_Atomic uint64_t x_used_late;    /* payload of unexpected messages that are gone */
 	_Atomic bool x_credit_asked;     /* a packet that gives credit back is on its way */
 	uint64_t credit_given;           /* I: how much of the peer's may be under way */
-	uint64_t recv_eager;             /* P: eager payload that ever came */
-	_Atomic uint32_t x_recv_seq;     /* P writes: envelopes that came */
-	struct weft_ctx *rx_ctx;         /* P: the context of the last message */
 	struct weft_rx *rx;              /* P: made at the first place() */
+
+	/* What each small message that comes needs, in one line. */
+	alignas(WEFT_CACHELINE) uint64_t recv_eager; /* P: eager payload that ever came */
+	uint64_t recv_limit;           /* P: up to here it needs no closer look; see credit.h */
+	_Atomic uint64_t x_used;       /* P writes: payload delivered as it came */
+	uint64_t used_limit;           /* P: as recv_limit */
+	struct weft_ctx *rx_ctx;       /* P: of the last message, */
+	uint64_t rx_where;             /* P: its context and tag as they stand in the head, */
+	uint64_t rx_key;               /* P: and where in the table they are */
+	struct weft_bucket *rx_bucket; /* P: NULL: none so far */
+	_Atomic uint32_t x_recv_seq;   /* P writes: envelopes that came */
 };
 
 /* ---- the core ----------------------------------------------------------------------------- */
@@ -584,10 +591,9 @@ static inline void weft_recv_deliver(struct weft_req *r, int peer, int tag, cons
 		weft_recv_deliver_rare(r, peer, tag, data, len);
 		return;
 	}
+	/* err and cancelled are what irecv has set. */
 	r->status.peer = peer;
 	r->status.tag = tag;
-	r->status.err = WEFT_OK;
-	r->status.cancelled = false;
 	r->status.bytes = len;
 	weft_copy_bytes(r->buf.base, data, len);
 	weft_req_complete(r);

@@ -50,10 +50,13 @@ static inline void weft_credit_unspend_locked(struct weft_gate *g, size_t len)
 static inline bool weft_credit_take(struct weft_gate *g, size_t len)
 {
 	g->recv_eager += len;
+	if (weft_likely(g->recv_eager <= g->recv_limit))
+		return true;
 	/* Relaxed: raised before the packet that gives credit back is posted, so never too small.
 	 */
-	return g->recv_eager - atomic_load_explicit(&g->x_returned, memory_order_relaxed) <=
-	       g->credit_given;
+	g->recv_limit =
+		atomic_load_explicit(&g->x_returned, memory_order_relaxed) + g->credit_given;
+	return g->recv_eager <= g->recv_limit;
 }
 
 /* Bytes to give back. */
@@ -105,22 +108,18 @@ static inline bool weft_credit_got(struct weft_gate *g, const struct weft_wire *
 }
 
 /* Sends a packet if enough has come together that the peer may be waiting for it. */
-static inline void weft_credit_return(struct weft_gate *g)
-{
-	if (weft_likely(weft_credit_due(g) < g->credit_given / 2) || weft_gate_down(g))
-		return;
-	/* Relaxed: keeps duplicates away, no more. */
-	if (!atomic_exchange_explicit(&g->x_credit_asked, true, memory_order_relaxed))
-		weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_CREDIT});
-}
+void weft_credit_return(struct weft_gate *g);
+/* The same, and says how much more the poller may take in before it looks again. */
+void weft_credit_look(struct weft_gate *g);
 
 /* Payload has been delivered as it came. */
 static inline void weft_credit_used(struct weft_gate *g, size_t len)
 {
 	/* Relaxed: a count with a single writer. */
-	uint64_t used = atomic_load_explicit(&g->x_used, memory_order_relaxed);
-	atomic_store_explicit(&g->x_used, used + len, memory_order_relaxed);
-	weft_credit_return(g);
+	uint64_t used = atomic_load_explicit(&g->x_used, memory_order_relaxed) + len;
+	atomic_store_explicit(&g->x_used, used, memory_order_relaxed);
+	if (weft_unlikely(used >= g->used_limit))
+		weft_credit_look(g);
 }
 
 /* An unexpected message has left our memory. */

@@ -382,3 +382,26 @@ void weft_gate_control(struct weft_gate *g, const struct weft_wire *head)
 	o->type = WEFT_OUT_CTRL;
 	weft_gate_submit(g, o);
 }
+
+/* ---- credit given back -------------------------------------------------------------------- */
+
+void weft_credit_return(struct weft_gate *g)
+{
+	if (weft_likely(weft_credit_due(g) < g->credit_given / 2) || weft_gate_down(g))
+		return;
+	/* Relaxed: keeps duplicates away, no more. */
+	if (!atomic_exchange_explicit(&g->x_credit_asked, true, memory_order_relaxed))
+		weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_CREDIT});
+}
+
+void weft_credit_look(struct weft_gate *g)
+{
+	weft_credit_return(g);
+	/* Half less what is due, but a quarter at most: unexpected messages that leave meanwhile
+	 * look for themselves, and may just miss what the poller adds. */
+	uint64_t due = weft_credit_due(g), half = g->credit_given / 2;
+	uint64_t rest = due < half ? half - due : 0;
+	/* Relaxed: our own count. */
+	g->used_limit = atomic_load_explicit(&g->x_used, memory_order_relaxed) +
+			(rest < half / 2 ? rest : half / 2);
+}

@@ -9,6 +9,7 @@
 #include "comm/comm_int.h"
 #include "comm/credit.h"
 #include "comm/early.h"
+#include "comm/match_int.h"
 #include "comm/pack.h"
 
 /* Longest message that makes sense: sums of lengths and offsets cannot overflow. */
@@ -35,6 +36,7 @@ static struct weft_ctx *context_of(struct weft_gate *g, uint32_t id)
 {
 	if (weft_likely(g->rx_ctx && g->rx_ctx->id == id))
 		return g->rx_ctx;
+	g->rx_bucket = NULL; /* it belongs to the one before */
 	return g->rx_ctx = weft_ctx_find(g->core, id);
 }
 
@@ -64,11 +66,13 @@ static inline size_t eager_length(const struct weft_wire *h, uint32_t *sync_id)
 	return h->length & 0xffffffffu;
 }
 
+static const char too_much[] = "more eager payload than there was credit for";
+
 static inline struct weft_ctx *eager_open(struct weft_gate *g, const struct weft_wire *h,
 					  size_t len)
 {
 	if (weft_unlikely(!weft_credit_take(g, len))) {
-		weft_gate_protocol_error(g, "more eager payload than there was credit for");
+		weft_gate_protocol_error(g, too_much);
 		return NULL;
 	}
 	if (weft_unlikely(len > g->eager_max))
@@ -117,8 +121,7 @@ static __attribute__((noinline)) void keep_eager(struct weft_gate *g, struct wef
 	unexpected(ctx, m);
 }
 
-static inline __attribute__((always_inline)) void
-on_eager(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
+static void on_eager(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
 {
 	uint32_t sync_id;
 	if (weft_unlikely(eager_length(h, &sync_id) != len)) {
@@ -207,7 +210,8 @@ static void on_pack(struct weft_gate *g, const char *at, size_t len)
 		weft_gate_protocol_error(g, "a packet of several messages that is none");
 }
 
-static void on_packet(void *arg, int peer, const void *head, const void *payload, size_t len)
+static __attribute__((noinline)) void on_packet_rare(void *arg, int peer, const void *head,
+						     const void *payload, size_t len)
 {
 	struct weft_gate *g = gate_of(arg, peer);
 	struct weft_wire h;
@@ -245,6 +249,63 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	default:
 		weft_gate_protocol_error(g, "a packet of unknown kind");
 	}
+}
+
+/* A head as three numbers: kind, flags, credit, sequence; context, tag; length. */
+static inline uint64_t head_word(const void *head, unsigned i)
+{
+	uint64_t w;
+	memcpy(&w, (const char *)head + i * sizeof w, sizeof w);
+	return w;
+}
+
+/* Remembers where messages of that context and tag are matched; false: no memory. */
+static __attribute__((noinline)) bool learn_where(struct weft_gate *g, uint64_t where)
+{
+	int tag = (int32_t)(where >> 32);
+	struct weft_ctx *ctx = context_of(g, (uint32_t)where);
+	if (!ctx)
+		return false;
+	g->rx_bucket = weft_bucket_of(ctx, g->peer, tag);
+	g->rx_key = weft_bucket_key(ctx, g->peer, tag);
+	g->rx_where = where;
+	return true;
+}
+
+/*
+ * First the most frequent: an eager message that gives no credit back and wants no answer, in its
+ * turn.
+ */
+static void on_packet(void *arg, int peer, const void *head, const void *payload, size_t len)
+{
+	struct weft_rail *rail = arg;
+	if (weft_unlikely((unsigned)peer >= (unsigned)rail->core->size))
+		return;
+	struct weft_gate *g = &rail->core->gate[peer];
+	uint64_t where = head_word(head, 1);
+	/* Relaxed: as in envelope_open. */
+	uint32_t seq = atomic_load_explicit(&g->x_recv_seq, memory_order_relaxed);
+	if (weft_unlikely(head_word(head, 0) != ((uint64_t)seq << 32 | WEFT_WIRE_EAGER) ||
+			  head_word(head, 2) != len || len > g->eager_max || g->net != rail->net ||
+			  weft_gate_down(g) ||
+			  ((where != g->rx_where || !g->rx_bucket) && !learn_where(g, where)))) {
+		on_packet_rare(arg, peer, head, payload, len);
+		return;
+	}
+	if (weft_unlikely(!weft_credit_take(g, len))) {
+		weft_gate_protocol_error(g, too_much);
+		return;
+	}
+	int tag = (int32_t)(where >> 32);
+	atomic_store_explicit(&g->x_recv_seq, seq + 1, memory_order_relaxed);
+	struct weft_ctx *ctx = g->rx_ctx;
+	struct weft_entry *e = weft_match_arrive_at(g->rx_bucket, g->rx_key, ctx, peer, tag);
+	if (weft_unlikely(!e)) {
+		keep_eager(g, ctx, tag, 0, payload, len);
+		return;
+	}
+	weft_recv_deliver(weft_req_of_entry(e), peer, tag, payload, len);
+	weft_credit_used(g, len);
 }
 
 /* ---- payloads of streams ------------------------------------------------------------------ */

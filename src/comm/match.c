@@ -398,16 +398,10 @@ static inline bool exact_suffices(struct weft_ctx *ctx)
 	return atomic_load_explicit(&ctx->x_hints, memory_order_relaxed) & WEFT_HINT_OVERTAKING;
 }
 
-/* Bucket locked: takes out the oldest exact receive of that key, or NULL. */
-static inline struct weft_keyed *take_exact_locked(struct weft_bucket *b, struct weft_ctx *ctx,
-						   int peer, int tag)
+/* Bucket locked: the same for a key that has no slot. */
+struct weft_keyed *weft_match_take_more_locked(struct weft_bucket *b, struct weft_ctx *ctx,
+					       int peer, int tag)
 {
-	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag);
-	if (weft_likely(i < WEFT_BUCKET_SLOTS))
-		return b->slot[i].first->kind == WEFT_KEYED_RECV ? weft_bucket_shift_locked(b, i)
-								 : NULL;
-	if (weft_likely(!b->more))
-		return NULL;
 	struct weft_keyed *n = weft_bucket_more_locked(b, ctx, peer, tag);
 	if (!n || n->kind != WEFT_KEYED_RECV)
 		return NULL;
@@ -422,7 +416,8 @@ struct weft_entry *weft_match_arrive(struct weft_ctx *ctx, int peer, int tag)
 
 	weft_spin_lock(&b->lock);
 	if (weft_likely(exact_suffices(ctx)))
-		n = take_exact_locked(b, ctx, peer, tag);
+		n = weft_match_take_exact_locked(b, ctx, peer, tag,
+						 weft_bucket_key(ctx, peer, tag));
 	/* Relaxed: a look that decides nothing if it errs: without a match the caller comes again,
 	 * with the message. */
 	bool wild = !n && atomic_load_explicit(&ctx->x_wild, memory_order_relaxed);

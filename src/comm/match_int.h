@@ -59,9 +59,9 @@ struct weft_keyed *weft_bucket_more_locked(struct weft_bucket *b, const struct w
 
 /* The slot of that key; WEFT_BUCKET_SLOTS: it has none. */
 static inline unsigned weft_bucket_slot_locked(const struct weft_bucket *b,
-					       const struct weft_ctx *ctx, int peer, int tag)
+					       const struct weft_ctx *ctx, int peer, int tag,
+					       uint64_t key)
 {
-	uint64_t key = weft_bucket_key(ctx, peer, tag);
 	unsigned i = 0;
 	for (; i < WEFT_BUCKET_SLOTS; i++) {
 		const struct weft_keyed *n = b->slot[i].first;
@@ -75,7 +75,7 @@ static inline unsigned weft_bucket_slot_locked(const struct weft_bucket *b,
 static inline struct weft_keyed *
 weft_bucket_first_locked(struct weft_bucket *b, const struct weft_ctx *ctx, int peer, int tag)
 {
-	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag);
+	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag, weft_bucket_key(ctx, peer, tag));
 	if (weft_likely(i < WEFT_BUCKET_SLOTS))
 		return b->slot[i].first;
 	if (weft_likely(!b->more))
@@ -177,6 +177,40 @@ static inline void weft_bucket_unlink_locked(struct weft_bucket *b, struct weft_
 		}
 	}
 	weft_bucket_replace_locked(b, n, heir);
+}
+
+/* weft_match_take_exact_locked for a key that has no slot. */
+struct weft_keyed *weft_match_take_more_locked(struct weft_bucket *b, struct weft_ctx *ctx,
+					       int peer, int tag);
+
+/* Takes out the oldest exact receive of that key, or NULL. */
+static inline struct weft_keyed *weft_match_take_exact_locked(struct weft_bucket *b,
+							      struct weft_ctx *ctx, int peer,
+							      int tag, uint64_t key)
+{
+	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag, key);
+	if (weft_likely(i < WEFT_BUCKET_SLOTS))
+		return b->slot[i].first->kind == WEFT_KEYED_RECV ? weft_bucket_shift_locked(b, i)
+								 : NULL;
+	if (weft_likely(!b->more))
+		return NULL;
+	return weft_match_take_more_locked(b, ctx, peer, tag);
+}
+
+/* weft_match_arrive without a call, while no wildcard is posted; b, key: those of ctx, peer, tag.
+ */
+static inline struct weft_entry *weft_match_arrive_at(struct weft_bucket *b, uint64_t key,
+						      struct weft_ctx *ctx, int peer, int tag)
+{
+	weft_spin_lock(&b->lock);
+	/* READ <- RAISE (post_wild), see the top of match.c. */
+	if (weft_unlikely(atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst))) {
+		weft_spin_unlock(&b->lock);
+		return weft_match_arrive(ctx, peer, tag);
+	}
+	struct weft_keyed *n = weft_match_take_exact_locked(b, ctx, peer, tag, key);
+	weft_spin_unlock(&b->lock);
+	return n ? weft_container_of(n, struct weft_entry, node) : NULL;
 }
 
 static inline struct weft_msg *weft_msg_of(struct weft_keyed *n)

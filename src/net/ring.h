@@ -168,10 +168,10 @@ static inline bool weft_ring_peek(const struct weft_ring_rx *rx)
 				    memory_order_acquire) == rx->take + 1;
 }
 
-/* A packet taken out of the ring: private copies, but for payloads that are longer than inline. */
+/* A packet taken out of the ring: a private copy of its head; the payload lies in the ring, where
+ * the peer may still change it: what decides something is read once. */
 struct weft_ring_packet {
-	uint8_t head[WEFT_NET_HEAD];
-	uint8_t small[WEFT_RING_INLINE];
+	alignas(8) uint8_t head[WEFT_NET_HEAD];
 	const uint8_t *payload;
 	uint32_t len;
 	uint32_t size; /* data ring bytes to give back */
@@ -192,9 +192,8 @@ static inline weft_err weft_ring_take(struct weft_ring_rx *rx, struct weft_ring_
 		return len == WEFT_RING_BYE ? WEFT_AGAIN : WEFT_ERR_PROTO;
 	memcpy(p->head, s->head, WEFT_NET_HEAD);
 	p->len = len;
-	if (len <= WEFT_RING_INLINE) {
-		memcpy(p->small, s->data, WEFT_RING_INLINE);
-		p->payload = p->small;
+	if (weft_likely(len <= WEFT_RING_INLINE)) {
+		p->payload = s->data;
 		p->size = 0;
 	} else {
 		uint32_t skip;
@@ -206,6 +205,27 @@ static inline weft_err weft_ring_take(struct weft_ring_rx *rx, struct weft_ring_
 
 /* Publishes how far the receiver is.  True: a sender waits to hear that. */
 bool weft_ring_tell(struct weft_ring_rx *rx);
+
+/* peek and take at once, for the smallest: the slot of a packet whose payload lies in it, with its
+ * length; NULL: no packet, or another one.  weft_ring_consume_inline() gives it back. */
+static inline const struct weft_ring_slot *weft_ring_peek_inline(const struct weft_ring_rx *rx,
+								 uint32_t *len_p)
+{
+	uint32_t take = rx->take;
+	const struct weft_ring_slot *s = &rx->slot[take & rx->slot_mask];
+	/* SEE <- PUB (weft_ring_publish).  Carries: the slot. */
+	if (atomic_load_explicit(&s->x_seq, memory_order_acquire) != take + 1)
+		return NULL;
+	uint32_t len = *(const volatile uint32_t *)&s->len; /* once, as in take */
+	*len_p = len;
+	return weft_likely(len <= WEFT_RING_INLINE) ? s : NULL;
+}
+
+static inline bool weft_ring_consume_inline(struct weft_ring_rx *rx)
+{
+	uint32_t take = ++rx->take;
+	return weft_unlikely(take - rx->told >= rx->quarter) && weft_ring_tell(rx);
+}
 
 /* Gives the packet's place back.  True: tell the sender, it waits for room. */
 static inline bool weft_ring_consume(struct weft_ring_rx *rx, const struct weft_ring_packet *p)
