@@ -25,7 +25,6 @@
 struct set {
 	int n;                         /* length of the array */
 	int live;                      /* how many are active */
-	int open;                      /* of these, not over when they were first looked at */
 	bool advances;                 /* some need advance(): no sleeping on them one by one */
 	struct weft_mpi_request **r;   /* [n]; NULL: null or inactive */
 	struct weft_completion **wait; /* [n]; scratch, behind r */
@@ -61,35 +60,36 @@ static int set_open(struct set *s, int n, const MPI_Request *array)
 	if (n && !array)
 		return weft_mpi_err(MPI_ERR_ARG, "argument array_of_requests is a null pointer");
 	s->n = n;
-	s->live = s->open = 0;
+	s->live = 0;
 	s->advances = false;
 	s->r = s->room || !n ? s->room : malloc((size_t)n * (sizeof(*s->r) + sizeof(*s->wait)));
 	s->wait = s->r ? (struct weft_completion **)(void *)(s->r + n) : NULL;
 	int err = s->r || !n ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	struct weft_mpi_request **to = s->r;
+	int live = 0;
 	for (int i = 0; i < n && !err; i++) {
-		err = find(array[i], i, &s->r[i]);
-		if (s->r[i]) {
-			const struct weft_mpi_request_ops *ops = s->r[i]->ops;
-			s->live++;
-			s->open += !ops->over &&
-				   !(ops->by_core && weft_completion_done(&s->r[i]->core.done));
-			s->advances |= ops->advance != NULL;
-		}
+		struct weft_mpi_request *r;
+		err = find(array[i], i, &r);
+		to[i] = r;
+		live += r != NULL;
+		if (r && r->ops != &weft_mpi_over_ops && weft_unlikely(!r->ops->by_core))
+			s->advances |= r->ops->advance != NULL;
 	}
+	s->live = live;
 	if (err)
 		set_close(s);
 	return err;
 }
 
 /*
- * For waits that need all: sleeps until something that is not over may have changed.  What is over
- * is left out: it would end a wait for any at once, and nobody would poll.
+ * For waits that need all of them from there on: sleeps until something that is not over may have
+ * changed.  What is over is left out: it would end a wait for any at once, and nobody would poll.
  */
-static void set_sleep_all(struct set *s)
+static void set_sleep_all(struct set *s, int from)
 {
 	size_t m = 0;
 
-	for (int i = 0; i < s->n; i++) {
+	for (int i = from; i < s->n; i++) {
 		if (!s->r[i] || weft_mpi_request_done(s->r[i]))
 			continue;
 		struct weft_completion *c = s->r[i]->ops->wait_on(s->r[i]);
@@ -275,6 +275,36 @@ int weft_mpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 /* ---- all ---------------------------------------------------------------------------------- */
 
+/* Ends those that are over, in order, from there on; returns the first that is not. */
+static int end_in_order(struct set *s, int i, MPI_Request array[], MPI_Status *statuses,
+			bool *failed_p)
+{
+	for (; i < s->n; i++) {
+		struct weft_mpi_request *r = s->r[i];
+		if (weft_unlikely(!r))
+			weft_mpi_status_empty(status_at(statuses, i));
+		else if (r->ops == &weft_mpi_over_ops || weft_mpi_request_done(r))
+			*failed_p |= set_finish(s, i, array, status_at(statuses, i)) != MPI_SUCCESS;
+		else
+			break;
+	}
+	return i;
+}
+
+/* None needs to be advanced: each is looked at once more after what came before it. */
+static int wait_in_order(struct set *s, MPI_Request array[], MPI_Status *statuses)
+{
+	bool failed = false;
+	int i = 0;
+
+	/* Ends when the last operation does. */
+	while ((i = end_in_order(s, i, array, statuses, &failed)) < s->n)
+		/* What is found is others' at times, who may need our core: then we sleep. */
+		if (!weft_engine_look() || !weft_mpi_request_done(s->r[i]))
+			set_sleep_all(s, i);
+	return in_status(failed);
+}
+
 int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
 {
 	struct set s = {.room = SET_ROOM(count)};
@@ -282,10 +312,14 @@ int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *arr
 
 	if (err)
 		return err;
-	/* Ends when the last operation does; with advance() each round does one step at least. */
-	while (s.open && !set_all_done(&s))
-		set_sleep_all(&s);
-	err = finish_all(&s, array_of_requests, array_of_statuses);
+	if (weft_likely(!s.advances)) {
+		err = wait_in_order(&s, array_of_requests, array_of_statuses);
+	} else {
+		/* Ends when the last operation does; each round does one step at least. */
+		while (!set_all_done(&s))
+			set_sleep_all(&s, 0);
+		err = finish_all(&s, array_of_requests, array_of_statuses);
+	}
 	set_close(&s);
 	return err;
 }

@@ -166,7 +166,6 @@ struct weft_mpi_request;
 
 struct weft_mpi_request_ops {
 	const char *name; /* of the kind, for messages */
-	bool over;        /* was so before anybody saw the request; its status is empty */
 	bool by_core;     /* over once r->core is, with its status; advance and free are NULL */
 	/*
 	 * What to wait for next; NULL: nothing, call advance.  Without advance the operation is

@@ -114,27 +114,14 @@ struct weft_mpi_request *weft_mpi_request_new(const struct weft_mpi_request_ops 
 	return r;
 }
 
-static inline void give_back(struct weft_mpi_request *r)
-{
-	if (weft_unlikely(r->type != NULL)) {
-		weft_mpi_type_unref(r->type);
-		r->type = NULL;
-	}
-	if (r->comm) {
-		weft_mpi_comm_unref(r->comm);
-		r->comm = NULL;
-	}
-	r->persistent = false;
-	weft_mpi_request_untake(r);
-}
-
 void weft_mpi_request_delete(struct weft_mpi_request *r)
 {
 	if (r->head.handle)
 		weft_mpi_object_unname(&r->head);
 	if (r->ops->free)
 		r->ops->free(r);
-	give_back(r);
+	r->persistent = false;
+	weft_mpi_request_give_back(r);
 }
 
 /* ---- over at once ------------------------------------------------------------------------- */
@@ -154,7 +141,6 @@ static int over_finish(struct weft_mpi_request *r, MPI_Status *st)
 
 const struct weft_mpi_request_ops weft_mpi_over_ops = {
 	.name = "point-to-point",
-	.over = true,
 	.wait_on = over_wait_on,
 	.finish = over_finish,
 };
@@ -237,22 +223,8 @@ void weft_mpi_request_wait(struct weft_mpi_request *r)
 	}
 }
 
-int weft_mpi_request_end(struct weft_mpi_request *r, MPI_Request *handle_p, MPI_Status *st)
+int weft_mpi_request_end_rest(struct weft_mpi_request *r, MPI_Request *handle_p, MPI_Status *st)
 {
-	if (weft_likely(r->ops->over)) {
-		weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
-		*handle_p = MPI_REQUEST_NULL;
-		weft_mpi_object_unname(&r->head);
-		weft_mpi_request_untake(r);
-		return MPI_SUCCESS;
-	}
-	if (weft_likely(r->ops->by_core && st == MPI_STATUS_IGNORE && !r->core.status.err &&
-			!r->persistent)) {
-		*handle_p = MPI_REQUEST_NULL;
-		weft_mpi_object_unname(&r->head);
-		give_back(r);
-		return MPI_SUCCESS;
-	}
 	int err = r->ops->finish(r, st);
 
 	if (weft_unlikely(err))

@@ -4,6 +4,7 @@
 #define WEFT_MPI_REQUEST_H
 
 #include "mpi/mpi_int.h"
+#include "mpi/type.h"
 
 /* ---- pools -------------------------------------------------------------------------------- */
 
@@ -82,8 +83,41 @@ static inline bool weft_mpi_request_done(struct weft_mpi_request *r)
 	return weft_completion_done(r->ops->wait_on(r));
 }
 
+static inline void weft_mpi_request_give_back(struct weft_mpi_request *r)
+{
+	if (weft_unlikely(r->type != NULL)) {
+		weft_mpi_type_unref(r->type);
+		r->type = NULL;
+	}
+	if (r->comm) {
+		weft_mpi_comm_unref(r->comm);
+		r->comm = NULL;
+	}
+	weft_mpi_request_untake(r);
+}
+
+int weft_mpi_request_end_rest(struct weft_mpi_request *r, MPI_Request *handle_p, MPI_Status *st);
+
 /* The operation is over: fills the status and gives the request back (persistent ones rest). */
-int weft_mpi_request_end(struct weft_mpi_request *r, MPI_Request *handle_p, MPI_Status *st);
+static inline int weft_mpi_request_end(struct weft_mpi_request *r, MPI_Request *handle_p,
+				       MPI_Status *st)
+{
+	if (weft_likely(r->ops == &weft_mpi_over_ops)) {
+		weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
+		*handle_p = MPI_REQUEST_NULL;
+		weft_mpi_object_unname(&r->head);
+		weft_mpi_request_untake(r);
+		return MPI_SUCCESS;
+	}
+	if (weft_likely(r->ops->by_core && st == MPI_STATUS_IGNORE && !r->core.status.err &&
+			!r->persistent)) {
+		*handle_p = MPI_REQUEST_NULL;
+		weft_mpi_object_unname(&r->head);
+		weft_mpi_request_give_back(r);
+		return MPI_SUCCESS;
+	}
+	return weft_mpi_request_end_rest(r, handle_p, st);
+}
 
 /* MPI_Request_free of an active request: its operation goes on by itself. */
 void weft_mpi_request_orphan(struct weft_mpi_request *r);

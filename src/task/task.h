@@ -49,6 +49,12 @@ uint64_t weft_engine_patience(bool *yield_p);
  */
 void weft_engine_set_local_ranks(int ranks, int cpus);
 
+/*
+ * For the start of a wait: one look, as holder of the baton, as if what is waited for were about to
+ * come.  How much it found; 0 also when another thread polls, or one is needed that may sleep.
+ */
+int weft_engine_look(void);
+
 /* On whose time the calling thread polls and runs tasks. */
 enum weft_runner {
 	WEFT_RUNNER_APPLICATION, /* a thread of the application, inside a call */

@@ -706,21 +706,53 @@ static __attribute__((noinline)) void wait_on(struct weft_completion *c, struct 
 		weft_panic("the progress engine was stopped while a thread waited");
 }
 
-/*
- * With the baton in hand: a look at everything, as if what we wait for were about to come.  True:
- * it has, and the baton is given back.  Nothing is prepared for a sleep.
- */
-static inline bool look_first(struct weft_engine *e, struct wait_call *w, struct weft_completion *c)
+/* May this thread look, as holder of the baton?  Then it is, and the batch is set up. */
+static inline bool look_begin(struct weft_engine *e, struct wait_call *w)
 {
-	(void)round_once(e, weft_spin_crowded() ? WEFT_ROUND_QUICK : WEFT_ROUND_WAIT);
-	if (weft_unlikely(!weft_completion_done(c)))
-		return false;
+	bool held = !weft_stack_may_be_small() && !weft_engine_self.in_handler &&
+		    atomic_load_explicit(&e->x_running, memory_order_acquire) &&
+		    weft_baton_try_take(&e->baton);
+	w->held = held;
+	if (weft_likely(held)) {
+		weft_wake_batch_init(&w->batch);
+		weft_wake_batch_self = &w->batch;
+	}
+	return held;
+}
+
+/* With the baton in hand: a look at everything, as if what we wait for were about to come. */
+static inline int look_once(struct weft_engine *e)
+{
+	return round_once(e, weft_spin_crowded() ? WEFT_ROUND_QUICK : WEFT_ROUND_WAIT);
+}
+
+/* The look was all; nothing has been prepared for a sleep. */
+static inline void look_end(struct weft_engine *e, struct wait_call *w)
+{
 	weft_engine_kick(e, weft_baton_leave(&e->baton));
 	weft_wake_batch_self = NULL;
 	if (weft_unlikely(w->batch.count)) /* nobody of them is us: we are in no list */
 		weft_wake_batch_flush(&w->batch, NULL);
 	weft_count(WEFT_CNT_POLL_EXPLICIT, 1);
-	return true;
+}
+
+static __attribute__((noinline)) int look(struct weft_engine *e, struct wait_call *w)
+{
+	int found = 0;
+
+	if (look_begin(e, w)) {
+		/* Armed: it would cost a system call, and perhaps a sleep comes all the same. */
+		if (!some_armed(e))
+			found = look_once(e);
+		look_end(e, w);
+	}
+	return found;
+}
+
+int weft_engine_look(void)
+{
+	struct wait_call w;
+	return look(&weft_engine, &w);
 }
 
 static inline void wait_one(struct weft_completion *c, bool own, const void *site)
@@ -730,18 +762,13 @@ static inline void wait_one(struct weft_completion *c, bool own, const void *sit
 
 	if (weft_completion_done(c))
 		return;
-	w.held = !weft_stack_may_be_small() && !weft_engine_self.in_handler &&
-		 atomic_load_explicit(&e->x_running, memory_order_acquire) &&
-		 weft_baton_try_take(&e->baton);
-	if (weft_likely(w.held)) {
-		weft_wake_batch_init(&w.batch);
-		weft_wake_batch_self = &w.batch;
-		if (weft_likely(!some_armed(e))) {
-			weft_completion_own = own ? c : NULL;
-			bool done = look_first(e, &w, c);
-			weft_completion_own = NULL;
-			if (done)
-				return;
+	if (look_begin(e, &w) && weft_likely(!some_armed(e))) {
+		weft_completion_own = own ? c : NULL;
+		(void)look_once(e);
+		weft_completion_own = NULL;
+		if (weft_likely(weft_completion_done(c))) {
+			look_end(e, &w);
+			return;
 		}
 	}
 	wait_on(c, &w, site);
