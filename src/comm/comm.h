@@ -106,12 +106,21 @@ weft_err weft_isend(struct weft_req *req, struct weft_ctx *ctx, int peer, int ta
 weft_err weft_irecv(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
 		    const struct weft_buf *buf) weft_must_use;
 
+/* The same for an exact peer and tag and a buffer without layout; prepares req itself. */
+weft_err weft_irecv_plain(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag, void *base,
+			  size_t bytes) weft_must_use;
+
 /*
  * Sends now if that needs no request: WEFT_OK means the message is gone and buf is free again.
  * WEFT_AGAIN: use weft_isend.  The fast path of blocking sends.
  */
 weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag,
 		       const struct weft_buf *buf) weft_must_use;
+
+/* The same for a peer of the job, an exact tag and a buffer without layout; may also say
+ * WEFT_AGAIN when weft_send_now would send. */
+weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
+			 size_t bytes) weft_must_use;
 
 /* Cancels a receive that is not matched yet.  True: it completes as cancelled. */
 bool weft_recv_cancel(struct weft_req *req);

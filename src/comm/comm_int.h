@@ -343,6 +343,10 @@ struct weft_gate {
 	_Atomic bool x_down;                  /* P writes */
 	size_t eager_max, inline_max, max_payload; /* I */
 	size_t now_end; /* I: shorter messages are over with their post; 0: no driver */
+	/* I: the driver's, or NULL: it has none, or small messages come together first */
+	enum weft_post (*post_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				     const void *data, size_t len);
+	uint64_t spend_limit; /* M: up to here x_credit_spent needs no closer look */
 	/* Credit, in bytes of eager payload; see credit.h. */
 	uint64_t credit;                 /* I: how much of ours may be under way */
 	_Atomic uint64_t x_credit_spent; /* M writes: what we ever sent */
@@ -584,8 +588,8 @@ static inline bool weft_gate_down(struct weft_gate *g)
 /* ---- delivering ----------------------------------------------------------------------------- */
 
 /* The data of r has come, all of it; r is over. */
-static inline void weft_recv_deliver(struct weft_req *r, int peer, int tag, const void *data,
-				     size_t len)
+static inline __attribute__((always_inline)) void
+weft_recv_deliver(struct weft_req *r, int peer, int tag, const void *data, size_t len)
 {
 	if (weft_unlikely(r->buf.type != NULL || len > r->buf.bytes)) {
 		weft_recv_deliver_rare(r, peer, tag, data, len);

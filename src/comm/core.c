@@ -60,6 +60,7 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	if (core->strategy)
 		weft_gate_strategy(g, rail, core->strategy);
 	weft_early_open(g);
+	g->post_plain = g->pack || g->early ? NULL : rail->driver->post_plain;
 	rail->peers++;
 }
 

@@ -24,12 +24,15 @@
 #define WEFT_CREDIT_UNIT 256
 
 /* May len more bytes go out eagerly? */
-static inline bool weft_credit_may_locked(const struct weft_gate *g, size_t len)
+static inline bool weft_credit_may_locked(struct weft_gate *g, size_t len)
 {
-	/* Relaxed: a count that only grows; an old value is merely cautious. */
-	uint64_t got = atomic_load_explicit(&g->x_credit_got, memory_order_relaxed);
+	/* Relaxed: written under the mask. */
 	uint64_t spent = atomic_load_explicit(&g->x_credit_spent, memory_order_relaxed);
-	return !len || spent + len - got <= g->credit;
+	if (weft_likely(spent + len <= g->spend_limit) || !len)
+		return true;
+	/* Relaxed: a count that only grows; an old value is merely cautious. */
+	g->spend_limit = atomic_load_explicit(&g->x_credit_got, memory_order_relaxed) + g->credit;
+	return spent + len <= g->spend_limit;
 }
 
 /* Before a post of len bytes of eager payload; and with what was spent, when it came to nothing. */

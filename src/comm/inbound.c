@@ -9,7 +9,7 @@
 #include "comm/comm_int.h"
 #include "comm/credit.h"
 #include "comm/early.h"
-#include "comm/match_int.h"
+#include "comm/match_fast.h"
 #include "comm/pack.h"
 
 /* Longest message that makes sense: sums of lengths and offsets cannot overflow. */

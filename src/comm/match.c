@@ -36,7 +36,7 @@
  */
 #include <stdlib.h>
 #include <sys/mman.h>
-#include "comm/match_int.h"
+#include "comm/match_fast.h"
 
 weft_err weft_match_init(struct weft_match *m)
 {
@@ -219,52 +219,14 @@ static struct weft_msg *take_listed(struct weft_ctx *ctx, struct weft_bucket *b,
 	return m ? weft_msg_of(m) : NULL;
 }
 
-/* The oldest of its key is a message, n; bucket locked, and free on return.  NULL: somebody else
- * took it, and no other is there. */
-static __attribute__((noinline)) struct weft_msg *
-take_posted(struct weft_ctx *ctx, struct weft_bucket *b, struct weft_keyed *n)
+struct weft_msg *weft_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
+					struct weft_keyed *n)
 {
 	if (weft_msg_of(n)->lists)
 		return take_listed(ctx, b, n, n->peer, n->tag);
 	weft_bucket_unlink_locked(b, n);
 	weft_spin_unlock(&b->lock);
 	return weft_msg_of(n);
-}
-
-static weft_err post_exact(struct weft_entry *e, struct weft_msg **msg_p)
-{
-	struct weft_ctx *ctx = e->node.ctx;
-	struct weft_core *core = ctx->core;
-	int peer = e->node.peer, tag = e->node.tag;
-	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
-	struct weft_keyed *first;
-
-	weft_spin_lock(&b->lock);
-	/* Bound: a round more means that another receive took a message. */
-	while (weft_unlikely((first = weft_bucket_first_locked(b, ctx, peer, tag)) != NULL &&
-			     first->kind == WEFT_KEYED_MSG)) {
-		*msg_p = take_posted(ctx, b, first);
-		if (*msg_p)
-			return WEFT_OK;
-		weft_spin_lock(&b->lock);
-	}
-	*msg_p = NULL;
-	/* With a first one the page is marked: whoever marked it saw, after that, a peer that was
-	 * not down, so a scan for what that peer leaves behind comes later and sees the mark. */
-	if (!first)
-		weft_bucket_mark(ctx, b);
-	if (weft_unlikely(weft_gate_down(&core->gate[peer]))) {
-		weft_spin_unlock(&b->lock);
-		return WEFT_ERR_PEER;
-	}
-	/* Relaxed: our own earlier wildcards are visible to us anyway. */
-	e->stamp = atomic_load_explicit(&ctx->x_epoch, memory_order_relaxed);
-	if (first)
-		weft_bucket_queue_locked(first, &e->node);
-	else
-		weft_bucket_insert_locked(b, &e->node);
-	weft_spin_unlock(&b->lock);
-	return WEFT_OK;
 }
 
 /* Can nobody send what e waits for any more?  For any peer: all others are gone, and not in order.
@@ -307,12 +269,12 @@ static weft_err post_wild(struct weft_entry *e, struct weft_msg **msg_p)
 
 weft_err weft_match_post(struct weft_entry *e, struct weft_msg **msg_p)
 {
-	e->node.kind = WEFT_KEYED_RECV;
-	/* Relaxed: ours alone until it is listed. */
-	atomic_store_explicit(&e->node.x_listed, false, memory_order_relaxed);
-	if (e->node.peer == WEFT_ANY_PEER || e->node.tag == WEFT_ANY_TAG)
+	if (e->node.peer == WEFT_ANY_PEER || e->node.tag == WEFT_ANY_TAG) {
+		/* Relaxed: ours alone until it is listed. */
+		atomic_store_explicit(&e->node.x_listed, false, memory_order_relaxed);
 		return post_wild(e, msg_p);
-	return post_exact(e, msg_p);
+	}
+	return weft_match_post_exact(e, msg_p);
 }
 
 /* ---- arriving ----------------------------------------------------------------------------- */

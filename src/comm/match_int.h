@@ -179,40 +179,6 @@ static inline void weft_bucket_unlink_locked(struct weft_bucket *b, struct weft_
 	weft_bucket_replace_locked(b, n, heir);
 }
 
-/* weft_match_take_exact_locked for a key that has no slot. */
-struct weft_keyed *weft_match_take_more_locked(struct weft_bucket *b, struct weft_ctx *ctx,
-					       int peer, int tag);
-
-/* Takes out the oldest exact receive of that key, or NULL. */
-static inline struct weft_keyed *weft_match_take_exact_locked(struct weft_bucket *b,
-							      struct weft_ctx *ctx, int peer,
-							      int tag, uint64_t key)
-{
-	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag, key);
-	if (weft_likely(i < WEFT_BUCKET_SLOTS))
-		return b->slot[i].first->kind == WEFT_KEYED_RECV ? weft_bucket_shift_locked(b, i)
-								 : NULL;
-	if (weft_likely(!b->more))
-		return NULL;
-	return weft_match_take_more_locked(b, ctx, peer, tag);
-}
-
-/* weft_match_arrive without a call, while no wildcard is posted; b, key: those of ctx, peer, tag.
- */
-static inline struct weft_entry *weft_match_arrive_at(struct weft_bucket *b, uint64_t key,
-						      struct weft_ctx *ctx, int peer, int tag)
-{
-	weft_spin_lock(&b->lock);
-	/* READ <- RAISE (post_wild), see the top of match.c. */
-	if (weft_unlikely(atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst))) {
-		weft_spin_unlock(&b->lock);
-		return weft_match_arrive(ctx, peer, tag);
-	}
-	struct weft_keyed *n = weft_match_take_exact_locked(b, ctx, peer, tag, key);
-	weft_spin_unlock(&b->lock);
-	return n ? weft_container_of(n, struct weft_entry, node) : NULL;
-}
-
 static inline struct weft_msg *weft_msg_of(struct weft_keyed *n)
 {
 	return weft_container_of(n, struct weft_msg, node);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* recv.c - receives: posting, taking data in, cancelling. */
 #include "wait/stack.h"
-#include "comm/comm_int.h"
 #include "comm/early.h"
+#include "comm/match_fast.h"
 
 /* ---- data --------------------------------------------------------------------------------- */
 
@@ -143,7 +143,7 @@ static weft_err irecv_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	r->status.cancelled = false;
 	r->status.err = WEFT_OK;
 	r->status.bytes = 0;
-	v->explicit_only = !weft_progress_thread_get();
+	v->explicit_only = weft_progress_off_here;
 	v->entry.node.ctx = ctx;
 	v->entry.node.peer = peer;
 	v->entry.node.tag = tag;
@@ -192,6 +192,35 @@ weft_err weft_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 	return irecv_there((struct recv_call){r, ctx, peer, tag, buf, WEFT_OK});
 }
 
+weft_err weft_irecv_plain(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag, void *base,
+			  size_t bytes)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_msg *m;
+
+	weft_completion_init(&r->done);
+	r->then = NULL;
+	r->buf.base = base;
+	r->buf.bytes = bytes;
+	r->buf.type = NULL;
+	if (weft_unlikely(bytes > ctx->core->early_min || weft_stack_may_be_small())) {
+		struct weft_buf buf = weft_buf_flat(base, bytes);
+		return weft_irecv(r, ctx, peer, tag, &buf);
+	}
+	r->status.cancelled = false;
+	r->status.err = WEFT_OK;
+	r->status.bytes = 0;
+	v->explicit_only = weft_progress_off_here;
+	v->told = false;
+	v->entry.node.ctx = ctx;
+	v->entry.node.peer = peer;
+	v->entry.node.tag = tag;
+	weft_err err = weft_match_post_exact(&v->entry, &m);
+	if (weft_likely(!err) && m)
+		weft_recv_message(r, m);
+	return err;
+}
+
 weft_err weft_imrecv(struct weft_req *r, struct weft_msg *m, const struct weft_buf *buf)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
@@ -200,7 +229,7 @@ weft_err weft_imrecv(struct weft_req *r, struct weft_msg *m, const struct weft_b
 	r->status.cancelled = false;
 	r->status.err = WEFT_OK;
 	r->status.bytes = 0;
-	v->explicit_only = !weft_progress_thread_get();
+	v->explicit_only = weft_progress_off_here;
 	v->entry.node.ctx = m->node.ctx;
 	v->entry.node.peer = m->node.peer;
 	v->entry.node.tag = m->node.tag;

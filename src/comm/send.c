@@ -186,7 +186,7 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ct
 	s->gate = g;
 	s->packed = NULL;
 	s->sync = mode == WEFT_SEND_SYNC;
-	s->explicit_only = !eager && !weft_progress_thread_get();
+	s->explicit_only = !eager && weft_progress_off_here;
 	s->off = s->want = 0;
 	/* Relaxed: published by the post or the push. */
 	atomic_store_explicit(&s->x_err, WEFT_OK, memory_order_relaxed);
@@ -394,6 +394,36 @@ static inline weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag,
 		return send_now_typed(ctx, g, tag, buf);
 	struct iovec iov = {buf->base, buf->bytes};
 	return send_now_pieces(ctx, g, tag, buf, &iov, buf->bytes != 0);
+}
+
+weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)
+{
+	struct weft_core *core = ctx->core;
+	struct weft_gate *g = &core->gate[peer];
+
+	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_stack_may_be_small())) {
+		struct weft_buf buf = weft_buf_flat((void *)(uintptr_t)base, bytes);
+		return weft_send_now(ctx, peer, tag, &buf);
+	}
+	if (weft_unlikely(!weft_gate_try(g)))
+		return WEFT_AGAIN;
+	enum weft_post p = WEFT_POST_FULL;
+	/* What is due to the peer goes with the next message that takes the longer way. */
+	if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, bytes) &&
+			weft_credit_due(g) < WEFT_CREDIT_UNIT && !weft_gate_down(g))) {
+		weft_credit_spend_locked(g, bytes);
+		p = g->post_plain(g->net, peer, (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
+				  (uint64_t)(uint32_t)tag << 32 | ctx->id, base, bytes);
+		if (weft_likely(p == WEFT_POST_DONE))
+			g->send_seq++;
+		else
+			weft_credit_unspend_locked(g, bytes);
+	}
+	weft_gate_leave(g);
+	if (weft_unlikely(p != WEFT_POST_DONE))
+		return WEFT_AGAIN;
+	weft_count(WEFT_CNT_EAGER_SENT, 1);
+	return WEFT_OK;
 }
 
 /* ---- from small stacks -----------------------------------------------------------------------

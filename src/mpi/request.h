@@ -4,6 +4,7 @@
 #define WEFT_MPI_REQUEST_H
 
 #include "mpi/mpi_int.h"
+#include "mpi/p2p.h"
 #include "mpi/type.h"
 
 /* ---- pools -------------------------------------------------------------------------------- */
@@ -53,6 +54,19 @@ static inline void weft_mpi_request_name(struct weft_mpi_request *r,
 	r->impl = impl;
 	r->persistent = persistent;
 	r->active = !persistent;
+	weft_mpi_object_rename(&r->head);
+}
+
+/* The same for a point-to-point operation whose communicator counts no references. */
+static inline void weft_mpi_request_name_p2p(struct weft_mpi_request *r, struct weft_mpi_comm *comm,
+					     int mode, int rank, int tag)
+{
+	r->ops = &weft_mpi_p2p_ops;
+	r->comm = comm;
+	r->active = true;
+	r->mode = mode;
+	r->peer = rank;
+	r->tag = tag;
 	weft_mpi_object_rename(&r->head);
 }
 

@@ -121,6 +121,13 @@ struct weft_driver {
 	enum weft_post (*post)(struct weft_net *net, int peer, const void *head,
 			       const struct iovec *iov, unsigned n, size_t len, void *cookie);
 
+	/*
+	 * May be NULL.  post() of one contiguous piece without a cookie, whose head is the numbers
+	 * w0, w1 and len, in this order: for the smallest messages, in registers all the way.
+	 */
+	enum weft_post (*post_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				     const void *data, size_t len);
+
 	/* Looks once for events; returns how many upcalls it made (0: nothing there). */
 	int (*poll)(struct weft_net *net);
 	/* May be NULL.  The same, but may look up to `turns` times, a few cycles apart, where

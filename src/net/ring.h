@@ -158,6 +158,24 @@ static inline void weft_ring_publish(struct weft_ring_tx *tx, const void *head,
 		(void)atomic_exchange_explicit(&s->x_seq, tx->put, memory_order_seq_cst);
 }
 
+/* publish() of a payload that fits into the slot, by a release store; the head is w0, w1, len. */
+static inline void weft_ring_publish_inline(struct weft_ring_tx *tx, uint64_t w0, uint64_t w1,
+					    const void *data, uint32_t len)
+{
+	uint32_t put = tx->put;
+	struct weft_ring_slot *s = &tx->slot[put & tx->slot_mask];
+	const uint64_t w2 = len;
+
+	memcpy(s->head, &w0, sizeof w0);
+	memcpy(s->head + 8, &w1, sizeof w1);
+	memcpy(s->head + 16, &w2, sizeof w2);
+	weft_copy_bytes(s->data, data, len);
+	s->len = len;
+	tx->put = put + 1;
+	/* PUB -> SEE (weft_ring_peek), as in weft_ring_publish. */
+	atomic_store_explicit(&s->x_seq, put + 1, memory_order_release);
+}
+
 void weft_ring_publish_bye(struct weft_ring_tx *tx);
 
 /* Is there a packet? */

@@ -255,6 +255,32 @@ static enum weft_post shm_post(struct weft_net *net, int peer, const void *head,
 	return WEFT_POST_DONE;
 }
 
+/* post() with a head of three numbers. */
+static __attribute__((noinline)) enum weft_post
+post_words(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void *data, size_t len)
+{
+	uint64_t head[3] = {w0, w1, len};
+	struct iovec iov = {(void *)(uintptr_t)data, len};
+	_Static_assert(sizeof head == WEFT_NET_HEAD, "a head is three numbers");
+	return shm_post(net, peer, head, &iov, len != 0, len, NULL);
+}
+
+static enum weft_post shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				     const void *data, size_t len)
+{
+	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
+	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
+	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
+
+	if (weft_unlikely(state != WEFT_SHM_UP || len > WEFT_RING_INLINE || !k->plain ||
+			  !weft_ring_room(&k->tx, 0)))
+		return post_words(net, peer, w0, w1, data, len);
+	weft_ring_publish_inline(&k->tx, w0, w1, data, (uint32_t)len);
+	if (weft_unlikely(weft_bell_armed(k->bell, true)))
+		weft_bell_ring(k->bell, k->bell_fd);
+	return WEFT_POST_DONE;
+}
+
 /* Has the receiver made room since the poster found none, or is the link still being made? */
 static bool has_news(struct weft_shm_link *k)
 {
@@ -564,6 +590,7 @@ const struct weft_driver weft_driver_shm = {
 	.address = shm_address,
 	.reach = shm_reach,
 	.post = shm_post,
+	.post_plain = shm_post_plain,
 	.poll = shm_poll,
 	.spin = shm_spin,
 	.arm = shm_arm,

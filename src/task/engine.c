@@ -425,14 +425,16 @@ bool weft_progress_get(void)
 	return atomic_load_explicit(&weft_engine.x_progress, memory_order_relaxed);
 }
 
+_Thread_local bool weft_progress_off_here;
+
 void weft_progress_thread_set(bool on)
 {
-	weft_engine_self.no_progress = !on;
+	weft_progress_off_here = !on;
 }
 
 bool weft_progress_thread_get(void)
 {
-	return !weft_engine_self.no_progress;
+	return !weft_progress_off_here;
 }
 
 void weft_engine_describe(FILE *out)

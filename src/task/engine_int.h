@@ -115,7 +115,6 @@ struct weft_engine_self {
 	unsigned in_handler;               /* depth of callbacks */
 	struct weft_source_inside *inside; /* the innermost source whose callback we are in */
 	enum weft_runner runner;           /* on whose time it polls */
-	bool no_progress;                  /* its operations are not progressed in the background */
 	unsigned tests;                    /* weft_engine_poll calls in a row that came quickly */
 	uint64_t test_cycles;
 	uint32_t seen_rounds;   /* of waiters, at our last submission */

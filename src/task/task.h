@@ -85,6 +85,9 @@ bool weft_engine_hold(void);
  */
 void weft_engine_pending(void);
 
+/* weft_progress_thread_set(false): what this thread starts is not progressed in the background. */
+extern _Thread_local bool weft_progress_off_here;
+
 /*
  * Work for the application's own calls: fn runs once, in the next poll or wait of an application
  * thread, never in the background.  It must be short, may not wait, may leave its work again, and

@@ -112,7 +112,7 @@ bool weft_engine_hold(void)
 	struct weft_engine *e = &weft_engine;
 	/* Relaxed: looked at again below. */
 	uint32_t pos = atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed);
-	if (weft_engine_self.no_progress || !holds_at(pos) ||
+	if (weft_progress_off_here || !holds_at(pos) ||
 	    !atomic_load_explicit(&e->x_progress, memory_order_relaxed))
 		return false;
 	uint64_t now = weft_clock_ns();
@@ -328,7 +328,7 @@ void weft_engine_pending(void)
 	if (!atomic_load_explicit(&e->x_pending, memory_order_relaxed))
 		atomic_store_explicit(&e->x_pending, true, memory_order_relaxed);
 	if (weft_unlikely(atomic_load_explicit(&e->told.x_napping, memory_order_relaxed)) &&
-	    !weft_engine_self.no_progress &&
+	    !weft_progress_off_here &&
 	    atomic_exchange_explicit(&e->told.x_napping, false, memory_order_relaxed))
 		weft_engine_kick(e, WEFT_KICK_WATCHER);
 }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * match_fast.h - the inline half of matching, for what has an exact key: a receive is posted, a
+ * message comes.  What is seldom goes to match.c, which also says why it is right.
+ *
+ * Callers   post: any thread.  arrive: the poller of the message's connection.
+ * Cost      the bucket's line and those of the two nodes that meet.
+ */
+#ifndef WEFT_MATCH_FAST_H
+#define WEFT_MATCH_FAST_H
+
+#include "comm/match_int.h"
+
+/* ---- posting ------------------------------------------------------------------------------ */
+
+/* The oldest of its key is a message, n; bucket locked, and free on return.  NULL: somebody else
+ * took it, and no other is there. */
+struct weft_msg *weft_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
+					struct weft_keyed *n);
+
+/* weft_match_post for a receive without wildcards. */
+static inline weft_err weft_match_post_exact(struct weft_entry *e, struct weft_msg **msg_p)
+{
+	struct weft_ctx *ctx = e->node.ctx;
+	struct weft_core *core = ctx->core;
+	int peer = e->node.peer, tag = e->node.tag;
+	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	struct weft_keyed *first;
+
+	e->node.kind = WEFT_KEYED_RECV;
+	weft_spin_lock(&b->lock);
+	/* Bound: a round more means that another receive took a message. */
+	while (weft_unlikely((first = weft_bucket_first_locked(b, ctx, peer, tag)) != NULL &&
+			     first->kind == WEFT_KEYED_MSG)) {
+		/* Relaxed: it is in no list, so that a cancel finds it matched. */
+		atomic_store_explicit(&e->node.x_listed, false, memory_order_relaxed);
+		*msg_p = weft_match_take_posted(ctx, b, first);
+		if (*msg_p)
+			return WEFT_OK;
+		weft_spin_lock(&b->lock);
+	}
+	*msg_p = NULL;
+	/* With a first one the page is marked: whoever marked it saw, after that, a peer that was
+	 * not down, so a scan for what that peer leaves behind comes later and sees the mark. */
+	if (!first)
+		weft_bucket_mark(ctx, b);
+	if (weft_unlikely(weft_gate_down(&core->gate[peer]))) {
+		weft_spin_unlock(&b->lock);
+		return WEFT_ERR_PEER;
+	}
+	/* Relaxed: our own earlier wildcards are visible to us anyway. */
+	e->stamp = atomic_load_explicit(&ctx->x_epoch, memory_order_relaxed);
+	if (first)
+		weft_bucket_queue_locked(first, &e->node);
+	else
+		weft_bucket_insert_locked(b, &e->node);
+	weft_spin_unlock(&b->lock);
+	return WEFT_OK;
+}
+
+/* ---- arriving ----------------------------------------------------------------------------- */
+
+/* weft_match_take_exact_locked for a key that has no slot. */
+struct weft_keyed *weft_match_take_more_locked(struct weft_bucket *b, struct weft_ctx *ctx,
+					       int peer, int tag);
+
+/* Takes out the oldest exact receive of that key, or NULL. */
+static inline struct weft_keyed *weft_match_take_exact_locked(struct weft_bucket *b,
+							      struct weft_ctx *ctx, int peer,
+							      int tag, uint64_t key)
+{
+	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag, key);
+	if (weft_likely(i < WEFT_BUCKET_SLOTS))
+		return b->slot[i].first->kind == WEFT_KEYED_RECV ? weft_bucket_shift_locked(b, i)
+								 : NULL;
+	if (weft_likely(!b->more))
+		return NULL;
+	return weft_match_take_more_locked(b, ctx, peer, tag);
+}
+
+/* weft_match_arrive without a call, while no wildcard is posted; b, key: those of ctx, peer, tag.
+ */
+static inline struct weft_entry *weft_match_arrive_at(struct weft_bucket *b, uint64_t key,
+						      struct weft_ctx *ctx, int peer, int tag)
+{
+	weft_spin_lock(&b->lock);
+	/* READ <- RAISE (post_wild), see the top of match.c. */
+	if (weft_unlikely(atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst))) {
+		weft_spin_unlock(&b->lock);
+		return weft_match_arrive(ctx, peer, tag);
+	}
+	struct weft_keyed *n = weft_match_take_exact_locked(b, ctx, peer, tag, key);
+	weft_spin_unlock(&b->lock);
+	return n ? weft_entry_of(n) : NULL;
+}
+
+#endif
