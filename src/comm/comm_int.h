@@ -30,6 +30,7 @@
 #include "comm/wire.h"
 #include "queue/mpsc.h"
 #include "task/task.h"
+#include "wait/solo.h"
 
 struct weft_core;
 struct weft_gate;
@@ -328,6 +329,7 @@ struct weft_rx {
 struct weft_gate {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mask;
 	uint32_t send_seq;                    /* M */
+	struct weft_solo solo;                /* the mask's: who sends alone, see weft_send_plain */
 	struct weft_out *out_head;            /* M: waiting, in order */
 	struct weft_out **out_tail;           /* M */
 	const struct weft_strategy *strategy; /* I */
@@ -609,8 +611,11 @@ static inline bool weft_gate_try(struct weft_gate *g)
 {
 	uint32_t want = WEFT_GATE_FREE;
 	/* TAKE <- GIVE (leave).  Carries: the queue and the sequence number. */
-	return atomic_compare_exchange_strong_explicit(&g->x_mask, &want, WEFT_GATE_HELD,
-						       memory_order_acquire, memory_order_relaxed);
+	if (!atomic_compare_exchange_strong_explicit(&g->x_mask, &want, WEFT_GATE_HELD,
+						     memory_order_acquire, memory_order_relaxed))
+		return false;
+	weft_solo_locked(&g->solo, weft_solo_self);
+	return true;
 }
 
 static inline void weft_gate_leave(struct weft_gate *g)

@@ -25,6 +25,7 @@ void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer)
 	memset(g, 0, sizeof *g);
 	g->core = core;
 	g->peer = peer;
+	weft_solo_init(&g->solo);
 	g->out_tail = &g->out_head;
 	g->data_tail = &g->data_head;
 	g->strategy = &weft_strategy_fifo;
@@ -254,6 +255,7 @@ void weft_gate_leave_skipped(struct weft_gate *g)
 			return;
 		/* Relaxed: only we may clear it, and we look at the queue next. */
 		atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
+		weft_solo_locked(&g->solo, weft_solo_self);
 		drain_locked(g, &a);
 		/* GIVE -> TAKE, SEE <- SKIP: as in weft_gate_leave. */
 		uint32_t old =
@@ -285,6 +287,7 @@ void weft_gate_kick(struct weft_gate *g)
 	}
 	/* We hold it; the bit is for those who come from now on. */
 	atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
+	weft_solo_locked(&g->solo, weft_solo_self);
 	struct aftermath a = {NULL, NULL};
 	drain_locked(g, &a);
 	leave(g, &a);

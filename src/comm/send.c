@@ -405,7 +405,8 @@ weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *ba
 		struct weft_buf buf = weft_buf_flat((void *)(uintptr_t)base, bytes);
 		return weft_send_now(ctx, peer, tag, &buf);
 	}
-	if (weft_unlikely(!weft_gate_try(g)))
+	bool solo = weft_solo_enter(&g->solo, weft_solo_self);
+	if (weft_unlikely(!solo) && !weft_gate_try(g))
 		return WEFT_AGAIN;
 	enum weft_post p = WEFT_POST_FULL;
 	/* What is due to the peer goes with the next message that takes the longer way. */
@@ -419,7 +420,10 @@ weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *ba
 		else
 			weft_credit_unspend_locked(g, bytes);
 	}
-	weft_gate_leave(g);
+	if (weft_likely(solo))
+		weft_solo_leave(&g->solo);
+	else
+		weft_gate_leave(g);
 	if (weft_unlikely(p != WEFT_POST_DONE))
 		return WEFT_AGAIN;
 	weft_count(WEFT_CNT_EAGER_SENT, 1);
