@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * schemes.h - what weft's queues are compared with: one list for the machine under a spin lock, and
- * per queue a ring under a spin lock or a lock-free ring.  They hold pointers to tasks and do
- * nothing else: no options, no waiting, no wake-ups, 1,024 tasks at most in a ring.
+ * per queue a ring under a spin lock, a lock-free ring, or a list whose lock is held while its
+ * tasks run.  The last two are what the 2015 paper (IV-B) tried and rejected: with a lock held, who
+ * submits waits for what runs; a lock-free queue knows no walk, so each poll is taken out, run and
+ * put in again, against those who submit.  All hold pointers to tasks and do nothing else: no
+ * options, no waiting, no wake-ups, 1,024 tasks at most in a ring.
  */
 #ifndef WEFT_BENCH_SCHEMES_H
 #define WEFT_BENCH_SCHEMES_H
@@ -14,14 +17,28 @@
 #include <stddef.h>
 
 #define RING 1024
-#define QUEUES_MAX 65 /* a core each, and the machine */
+#define QUEUES_MAX 160 /* places */
 
 struct item {
 	alignas(64) struct item *next;
 	void (*fn)(void *arg);
 	void *arg;
+	bool again; /* a poll: goes back until x_polls_over */
 	_Atomic int x_done;
 };
+
+static _Atomic int x_polls_over;
+
+/* Runs it; true: it wants to go back. */
+static bool run_item(struct item *t)
+{
+	t->fn(t->arg);
+	if (t->again && !atomic_load_explicit(&x_polls_over, memory_order_relaxed))
+		return true;
+	/* Carries: what it did, to who waits. */
+	atomic_store_explicit(&t->x_done, 1, memory_order_release);
+	return false;
+}
 
 /* x86: pause; elsewhere nothing. */
 static inline void spin_pause(void)
@@ -162,16 +179,66 @@ static struct item *free_get(int queue)
 	return t;
 }
 
+/* ---- a list each, the lock held while a task runs ------------------------------------------- */
+
+static struct held_list {
+	alignas(64) _Atomic int x_lock;
+	struct item *first, **last;
+} held[QUEUES_MAX];
+
+static void held_append(struct held_list *h, struct item *t)
+{
+	t->next = NULL;
+	*(h->first ? h->last : &h->first) = t;
+	h->last = &t->next;
+}
+
+static void held_put(int queue, struct item *t)
+{
+	spin_lock(&held[queue].x_lock);
+	held_append(&held[queue], t);
+	spin_unlock(&held[queue].x_lock);
+}
+
+static bool held_poll(int queue)
+{
+	struct held_list *h = &held[queue];
+	spin_lock(&h->x_lock);
+	struct item *t = h->first;
+	if (t) {
+		h->first = t->next;
+		if (run_item(t))
+			held_append(h, t);
+	}
+	spin_unlock(&h->x_lock);
+	return t != NULL;
+}
+
 struct scheme {
 	const char *name;
 	void (*put)(int queue, struct item *t);
 	struct item *(*get)(int queue);
+	bool (*poll)(int queue); /* NULL: get, run, and put again what wants to */
 };
 
 static const struct scheme schemes[] = {
-	{"one list", list_put, list_get},
-	{"locked ring", locked_put, locked_get},
-	{"lock-free ring", free_put, free_get},
+	{"one list", list_put, list_get, NULL},
+	{"locked ring", locked_put, locked_get, NULL},
+	{"lock-free ring", free_put, free_get, NULL},
+	{"lock held", held_put, NULL, held_poll},
 };
+
+#define SCHEMES ((int)(sizeof schemes / sizeof *schemes))
+
+/* One task, if there is one. */
+static bool scheme_poll(const struct scheme *s, int queue)
+{
+	if (s->poll)
+		return s->poll(queue);
+	struct item *t = s->get(queue);
+	if (t && run_item(t))
+		s->put(queue, t);
+	return t != NULL;
+}
 
 #endif

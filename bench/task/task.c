@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What does a task cost, by where its queue hangs?  Create + submit + run + notice, of an empty
- * task, from the first core: to its own queue (local), to each other core's (remote core N), to
- * queues of caches and packages, to the machine's; ns.  Beside it three simpler schemes.  Also the
- * share of the machine's tasks that each core ran, how fast two cores submit to one queue at once,
- * and how soon a task starts in the background while the caller computes.
+ * task, from the first core: a row per queue of the engine's tree (local core, remote core N,
+ * caches and packages, machine), ns, and its distance in levels.  A place of several cores is
+ * polled by all of them; which of them ran how much is its share.  Beside it simpler schemes
+ * (schemes.h).  Also what submitting costs while another core polls there (busy.h), how fast two
+ * cores submit to one queue at once, and how soon a task starts in the background while the caller
+ * computes.
  *
- * Bounds: local, one exchange per step that cores agree on, 5.6 ns each; remote, two cache lines
- * there and back (printed as "two lines"); background, a bare futex wake-up (printed as "limit").
+ * Bounds, printed as "limit": local, a word that is exchanged twice, for the task and for nothing;
+ * remote, two cache lines there and back; background, a bare futex wake-up.
+ *
+ * task [--quick]; --brief: for tests; --tree: only each queue's distance, also of those where no
+ * core of ours is.
  */
 #include "bench.h"
 
@@ -22,6 +27,7 @@
 
 static int cores[CORES_MAX], core_count;
 static int quick;
+static int tasks = 100000; /* in a block */
 
 static void row(const char *impl, const char *name, const char *metric, const char *unit, double v)
 {
@@ -46,6 +52,7 @@ static void find_cores(void)
 			cores[core_count++] = cpu;
 }
 
+#include "tree.h"
 #include "wake.h"
 
 /* ---- helpers on the other cores -------------------------------------------------------------- */
@@ -60,18 +67,13 @@ struct helper {
 static struct helper helpers[CORES_MAX];
 static _Atomic int x_stop, x_ready;
 
-static void run_item(struct item *t)
+/* A look at the queue of core nth, and at that of a place above. */
+static void look(const struct scheme *s, int queue, int also)
 {
-	t->fn(t->arg);
-	atomic_store_explicit(&t->x_done, 1, memory_order_release);
-}
-
-static int scheme_poll(const struct scheme *s, int queue)
-{
-	struct item *t = s->get(queue);
-	if (t)
-		run_item(t);
-	return t != NULL;
+	if (!s)
+		weft_engine_poll();
+	else if (!scheme_poll(s, queue) && also >= 0)
+		scheme_poll(s, also);
 }
 
 static void *help(void *arg)
@@ -79,37 +81,44 @@ static void *help(void *arg)
 	struct helper *h = arg;
 	pin_to(cores[h->nth]);
 	atomic_fetch_add(&x_ready, 1);
-	while (!atomic_load_explicit(&x_stop, memory_order_relaxed)) {
-		if (!h->scheme) {
-			weft_engine_poll();
-			continue;
-		}
-		if (!scheme_poll(h->scheme, h->queue) && h->also >= 0)
-			scheme_poll(h->scheme, h->also);
-	}
+	while (!atomic_load_explicit(&x_stop, memory_order_relaxed))
+		look(h->scheme, h->queue, h->also);
 	return NULL;
 }
 
-/* Cores first..last poll; the caller is on the first core of all. */
-static void start_helpers(int first, int last, const struct scheme *s, int machine)
+/* Is cores[nth] below, and not the caller's? */
+static bool helps(int nth, int at)
 {
+	return nth > 0 && leaf_of[nth] >= 0 && is_above(at, leaf_of[nth]);
+}
+
+/* The cores below `at` poll; the caller is on the first core of all. */
+static void start_helpers(int at, const struct scheme *s)
+{
+	int n = 0;
 	atomic_store(&x_stop, 0);
 	atomic_store(&x_ready, 0);
-	for (int i = first; i <= last; i++) {
-		helpers[i] = (struct helper){
-			.nth = i, .scheme = s, .queue = i, .also = machine ? core_count : -1};
+	for (int i = 1; i < core_count; i++) {
+		if (!helps(i, at))
+			continue;
+		helpers[i] = (struct helper){.nth = i,
+					     .scheme = s,
+					     .queue = leaf_of[i],
+					     .also = leaf_of[i] == at ? -1 : at};
 		if (pthread_create(&helpers[i].thread, NULL, help, &helpers[i]) != 0)
 			exit(1);
+		n++;
 	}
-	while (atomic_load(&x_ready) < last - first + 1)
+	while (atomic_load(&x_ready) < n)
 		sched_yield();
 }
 
-static void stop_helpers(int first, int last)
+static void stop_helpers(int at)
 {
 	atomic_store(&x_stop, 1);
-	for (int i = first; i <= last; i++)
-		pthread_join(helpers[i].thread, NULL);
+	for (int i = 1; i < core_count; i++)
+		if (helps(i, at))
+			pthread_join(helpers[i].thread, NULL);
 }
 
 /* ---- one task at a time ------------------------------------------------------------------------
@@ -126,8 +135,8 @@ static void nothing_either(void *arg)
 	(void)arg;
 }
 
-/* The caller waits, and so runs it if it comes first; or only looks. */
-enum part { RUNS, LOOKS };
+/* The caller waits, and so runs it if it comes first; polls as the others do; or only looks. */
+enum part { WAITS, POLLS, LOOKS };
 
 static double weft_once(const cpu_set_t *cpus, enum part part, int n)
 {
@@ -141,11 +150,14 @@ static double weft_once(const cpu_set_t *cpus, enum part part, int n)
 		} else {
 			weft_task_launch(&t, "empty", nothing, NULL);
 		}
-		if (part == RUNS)
+		if (part == WAITS)
 			weft_task_wait(&t);
 		else
-			while (!weft_task_done(&t)) /* ends: a helper polls there */
-				spin_pause();
+			while (!weft_task_done(&t)) /* ends: somebody polls there */
+				if (part == POLLS)
+					weft_engine_poll();
+				else
+					spin_pause();
 	}
 	return (bench_now_us() - begun) * 1e3 / n;
 }
@@ -160,10 +172,10 @@ static double scheme_once(const struct scheme *s, int queue, enum part part, int
 		atomic_store_explicit(&t.x_done, 0, memory_order_relaxed);
 		s->put(queue, &t);
 		while (!atomic_load_explicit(&t.x_done, memory_order_acquire))
-			if (part == RUNS)
-				scheme_poll(s, queue);
-			else
+			if (part == LOOKS)
 				spin_pause();
+			else
+				look(s, queue, -1);
 	}
 	return (bench_now_us() - begun) * 1e3 / n;
 }
@@ -172,7 +184,7 @@ static double scheme_once(const struct scheme *s, int queue, enum part part, int
 static void weft_case(const char *name, const cpu_set_t *cpus, enum part part)
 {
 	double v[BLOCKS];
-	int n = quick ? 20000 : 100000;
+	int n = tasks;
 	weft_once(cpus, part, n);
 	for (int b = 0; b < BLOCKS; b++)
 		v[b] = weft_once(cpus, part, n);
@@ -182,15 +194,37 @@ static void weft_case(const char *name, const cpu_set_t *cpus, enum part part)
 static void scheme_case(const struct scheme *s, const char *name, int queue, enum part part)
 {
 	double v[BLOCKS];
-	int n = quick ? 20000 : 100000;
+	int n = tasks;
 	scheme_once(s, queue, part, n);
 	for (int b = 0; b < BLOCKS; b++)
 		v[b] = scheme_once(s, queue, part, n);
 	row(s->name, name, "time", "ns", bench_median(v, BLOCKS));
 }
 
-/* ---- the machine's bound: two lines there and back --------------------------------------------
+/* ---- the machine's bounds: a word exchanged twice; two lines there and back
+ * --------------------------------------------
  */
+
+static void two_exchanges(const char *name)
+{
+	alignas(64) static struct item t;
+	alignas(64) static _Atomic(struct item *) x_slot;
+	double v[BLOCKS];
+	int n = tasks;
+	for (int b = 0; b < BLOCKS; b++) {
+		double begun = bench_now_us();
+		for (int i = 0; i < n; i++) {
+			t = (struct item){.fn = nothing_either};
+			atomic_exchange(&x_slot, &t);
+			run_item(atomic_exchange(&x_slot, NULL));
+			while (!atomic_load_explicit(&t.x_done,
+						     memory_order_acquire)) /* ends: done */
+				;
+		}
+		v[b] = (bench_now_us() - begun) * 1e3 / n;
+	}
+	row("limit", name, "time", "ns", bench_median(v, BLOCKS));
+}
 
 static struct {
 	alignas(64) _Atomic int x_there;
@@ -213,7 +247,7 @@ static void two_lines(const char *name, int nth)
 {
 	pthread_t p;
 	double v[BLOCKS];
-	int n = quick ? 20000 : 100000;
+	int n = tasks;
 	lines.x_there = lines.x_back = 0;
 	if (pthread_create(&p, NULL, echo, &nth) != 0)
 		exit(1);
@@ -229,33 +263,10 @@ static void two_lines(const char *name, int nth)
 	}
 	atomic_store(&lines.x_there, -1);
 	pthread_join(p, NULL);
-	row("two lines", name, "time", "ns", bench_median(v, BLOCKS));
+	row("limit", name, "time", "ns", bench_median(v, BLOCKS));
 }
 
-static void one_core(int nth)
-{
-	char name[32];
-	cpu_set_t set;
-	CPU_ZERO(&set);
-	CPU_SET(cores[nth], &set);
-	snprintf(name, sizeof name, nth ? "remote core %d" : "local core %d", cores[nth]);
-	if (nth)
-		start_helpers(nth, nth, NULL, 0);
-	weft_case(name, &set, nth ? LOOKS : RUNS);
-	if (nth)
-		stop_helpers(nth, nth);
-	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-		if (nth)
-			start_helpers(nth, nth, &schemes[i], 0);
-		scheme_case(&schemes[i], name, nth, nth ? LOOKS : RUNS);
-		if (nth)
-			stop_helpers(nth, nth);
-	}
-	if (nth)
-		two_lines(name, nth);
-}
-
-/* ---- queues of several cores -------------------------------------------------------------------
+/* ---- a row per queue ---------------------------------------------------------------------------
  */
 
 static _Atomic long x_ran[CPU_SETSIZE];
@@ -267,82 +278,76 @@ static enum weft_task_verdict notes_core(struct weft_task *t, void *arg)
 	return WEFT_TASK_DONE;
 }
 
-static void shares(const char *name)
+/* Who ran the tasks of a place that several poll. */
+static void shares(int at, const cpu_set_t *cpus, enum part part)
 {
 	alignas(64) static struct weft_task t;
-	int n = quick ? 20000 : 100000;
+	int n = tasks;
+	memset((void *)x_ran, 0, sizeof x_ran);
 	for (int i = 0; i < n; i++) {
-		weft_task_launch(&t, "share", notes_core, NULL);
+		weft_task_init(&t, "share", notes_core, NULL, WEFT_TASK_ONCE);
+		t.cpus = cpus;
+		weft_task_submit(&t);
 		while (!weft_task_done(&t)) /* ends: we or a helper run it */
-			weft_engine_poll();
+			if (part == POLLS)
+				weft_engine_poll();
+			else
+				spin_pause();
 	}
 	for (int i = 0; i < core_count; i++) {
-		char text[64];
-		snprintf(text, sizeof text, "%s run by core %d", name, cores[i]);
+		char text[96];
+		if (leaf_of[i] < 0 || !is_above(at, leaf_of[i]))
+			continue;
+		snprintf(text, sizeof text, "%s run by core %d", place[at].name, cores[i]);
 		row("weft", text, "share", "percent", 100.0 * (double)x_ran[cores[i]] / n);
 	}
 }
 
-static void machine(void)
+static void one_place(int at)
 {
-	start_helpers(1, core_count - 1, NULL, 0);
-	weft_case("machine", NULL, LOOKS);
-	shares("machine");
-	stop_helpers(1, core_count - 1);
-	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-		start_helpers(1, core_count - 1, &schemes[i], 1);
-		scheme_case(&schemes[i], "machine", core_count, LOOKS);
-		stop_helpers(1, core_count - 1);
+	const char *name = place[at].name;
+	bool leaf = place[at].cpu >= 0, mine = leaf_of[0] >= 0 && is_above(at, leaf_of[0]);
+	enum part part = !mine ? LOOKS : leaf ? WAITS : POLLS;
+	cpu_set_t set;
+	set_of(at, &set);
+	row("weft", name, "distance", "levels", distance(at));
+	start_helpers(at, NULL);
+	weft_case(name, at ? &set : NULL, part);
+	if (!leaf)
+		shares(at, at ? &set : NULL, part);
+	stop_helpers(at);
+	for (int i = 0; i < SCHEMES && at < QUEUES_MAX; i++) {
+		start_helpers(at, &schemes[i]);
+		scheme_case(&schemes[i], name, at, part);
+		stop_helpers(at);
 	}
+	for (int i = 1; leaf && i < core_count; i++)
+		if (leaf_of[i] == at)
+			two_lines(name, i);
 }
 
-/* The cores named in a list of the system, "0-3,8"; how many of ours are in it. */
-static int read_list(const char *path, cpu_set_t *set_p)
+/* From the leaves up, as a round goes: the first core, the others, then what they share. */
+static void all_places(void)
 {
-	FILE *f = fopen(path, "r");
-	int from, to, n = 0;
-	char c = 0;
-	CPU_ZERO(set_p);
-	if (!f)
-		return 0;
-	while (fscanf(f, "%d", &from) == 1) {
-		to = from;
-		if (fscanf(f, "%c", &c) == 1 && c == '-' && fscanf(f, "%d%c", &to, &c) < 1)
-			break;
-		for (int i = 0; i < core_count; i++)
-			if (cores[i] >= from && cores[i] <= to) {
-				CPU_SET(cores[i], set_p);
-				n++;
-			}
-	}
-	fclose(f);
-	return n;
+	int deepest = 0, leaves = 0;
+	for (int i = 0; i < places; i++)
+		deepest = place[i].depth > deepest ? place[i].depth : deepest;
+	for (int i = 0; i < places; i++)
+		if (place[i].cpu >= 0 && place[i].ours && leaves++ < 64)
+			one_place(i);
+	for (int depth = deepest; depth >= 0; depth--)
+		for (int i = 0; i < places; i++)
+			if (place[i].cpu < 0 && place[i].ours > 1 && place[i].depth == depth)
+				one_place(i);
 }
 
-/* Places between our core and the machine, where the system knows some. */
-static void places_between(void)
+static void print_tree(void)
 {
-	static const struct {
-		const char *name, *path;
-	} level[] = {
-		{"l2 cache", "/sys/devices/system/cpu/cpu%d/cache/index2/shared_cpu_list"},
-		{"l3 cache", "/sys/devices/system/cpu/cpu%d/cache/index3/shared_cpu_list"},
-		{"package", "/sys/devices/system/cpu/cpu%d/topology/package_cpus_list"},
-	};
-	int before = 1;
-	for (size_t i = 0; i < sizeof level / sizeof *level; i++) {
-		char path[128];
-		static cpu_set_t set;
-		snprintf(path, sizeof path, level[i].path, cores[0]);
-		int n = read_list(path, &set);
-		if (n <= before || n == core_count)
-			continue;
-		before = n;
-		start_helpers(1, core_count - 1, NULL, 0);
-		weft_case(level[i].name, &set, LOOKS);
-		stop_helpers(1, core_count - 1);
-	}
+	for (int i = 0; i < places; i++)
+		row("weft", place[i].name, "distance", "levels", distance(i));
 }
+
+#include "busy.h"
 
 /* ---- many at once, and in the background --------------------------------------------------------
  */
@@ -373,7 +378,7 @@ static void two_submit(void)
 {
 	struct submitter s[2];
 	double v[BLOCKS];
-	int n = quick ? 20000 : 100000;
+	int n = tasks;
 	for (int k = 0; k < 2; k++)
 		s[k] = (struct submitter){
 			.nth = k, .n = n, .t = (void *)bench_alloc((size_t)n * sizeof *s[k].t)};
@@ -411,7 +416,7 @@ static void background(const char *name, unsigned options, int own_core)
 	enum { N = 2000 };
 	static double v[N];
 	static struct weft_task t;
-	int n = quick ? 200 : N;
+	int n = tasks < N ? tasks : quick ? 200 : N;
 	long turns = bench_turns(20);
 	cpu_set_t set;
 	CPU_ZERO(&set);
@@ -431,38 +436,54 @@ static void background(const char *name, unsigned options, int own_core)
 	row("weft", name, "p99", "us", v[n * 99 / 100]);
 }
 
+/* Only the submitters, and nobody who takes tasks away. */
+static int submission_alone(void)
+{
+	weft_progress_set(false);
+	if (weft_engine_start() != WEFT_OK)
+		return 1;
+	two_submit();
+	weft_engine_stop();
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	bool tree = false;
 	for (int i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--quick") == 0)
 			quick = 1;
+		else if (strcmp(argv[i], "--brief") == 0)
+			quick = 1, tasks = 20;
+		else if (strcmp(argv[i], "--tree") == 0)
+			tree = true;
 		else
-			bench_usage(argv[0], argv[i], "[--quick]");
+			bench_usage(argv[0], argv[i], "[--quick | --brief | --tree]");
+	if (quick && tasks > 20000)
+		tasks = 20000;
 	find_cores();
 	free_init();
 	/* Threads of the engine stay off this thread's core only if they are not bound to it. */
 	if (weft_engine_start() != WEFT_OK)
 		return 1;
+	read_tree();
+	if (tree) {
+		print_tree();
+		weft_engine_stop();
+		return 0;
+	}
 	pin_to(cores[0]);
-	for (int i = 0; i < core_count && i < 16; i++)
-		one_core(i);
-	weft_case("local machine", NULL, RUNS);
+	weft_case("local machine", NULL, WAITS);
+	two_exchanges("local machine");
+	all_places();
 	if (core_count > 1) {
-		places_between();
-		machine();
+		if (leaf_of[1] > 0)
+			busy(1);
 		bare_wake("background", cores[1], 0);
 		bare_wake("background core kept awake", cores[1], 1);
 		background("background", 0, 0);
 		background("background urgent on the caller's core", WEFT_TASK_URGENT, 1);
 	}
 	weft_engine_stop();
-	/* Only the submitters, and nobody who takes tasks away. */
-	if (core_count > 1) {
-		weft_progress_set(false);
-		if (weft_engine_start() != WEFT_OK)
-			return 1;
-		two_submit();
-		weft_engine_stop();
-	}
-	return 0;
+	return core_count > 1 ? submission_alone() : 0;
 }

@@ -45,7 +45,7 @@ static void bare_wake(const char *name, int core, int awake)
 	enum { N = 2000 };
 	static double v[N];
 	pthread_t sleeper, keeper;
-	int n = quick ? 200 : N;
+	int n = tasks < N ? tasks : quick ? 200 : N;
 	long turns = bench_turns(20);
 	wake.core = core;
 	atomic_store(&wake.x_over, 0);

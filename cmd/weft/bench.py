@@ -341,10 +341,11 @@ def print_table(name, options, results):
 def write_svg(path, name, bench, options, results):
     """A chart for each metric, one below the other."""
     charts = []
+    everybody = list(dict.fromkeys(impl for _, _, impls, _ in table(results).values() for impl in impls))
     for metric, (unit, cases, impls, cells) in table(results).items():
         spread = {key: (min(v), statistics.median(v), max(v)) for key, v in cells.items()}
         charts.append(draw(f"{name} over {options.link}: {metric}", unit, cases, impls, spread,
-                           log=bench.log, bars=bench.bars))
+                           log=bench.log_of(metric), bars=bench.bars, everybody=everybody))
     with open(path, "w", encoding="utf-8") as f:
         f.write(below_each_other(charts))
 

@@ -49,7 +49,7 @@ def measured(name, link, rows, bench):
     out = []
     for metric, (unit, cases, impls, cells) in Rows(rows).metrics.items():
         out.append(draw(f"{name} over {link}: {metric}", unit, cases, impls, cells,
-                        log=bench.log if bench else False, bars=bench.bars if bench else False))
+                        log=bench.log_of(metric) if bench else False, bars=bench.bars if bench else False))
         lines = [[case] + [" / ".join(map(number, cells[case, impl])) if (case, impl) in cells else "-"
                            for impl in impls] for case in cases]
         out.append("<details><summary>least / median / most</summary>" +

@@ -29,6 +29,10 @@ FIGURES = (
            (("core 0", "770", "723"), ("other cores", "788 to 1,819", "697 to 1,867"),
             ("per chip", "1,059 to 1,199", "1,905 to 5,216"),
             ("whole machine", "4,720 (8 cores)", "13,585 (16 cores)"))),
+    Figure("2015, section IV-B", "what does it cost to submit where another core polls?", ("task",),
+           "A lock held while tasks run, and a lock-free ring from which each poll is taken and put back, "
+           "were both tried and rejected: who submits and who polls fight for the same words. Taken: a "
+           "queue for submissions beside the one under a lock, and the lock only tried."),
     Figure("2009, figure 4; 2015, figure 10", "latency of one sender and N receiving threads",
            ("waiters",),
            "4 bytes (2009) and 1 byte (2015) over InfiniBand: nearly constant in N with PIOMan, "

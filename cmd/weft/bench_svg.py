@@ -65,8 +65,9 @@ def whisker(axis, x, low, high):
             'stroke-width="1"/>')
 
 
-def draw(title, unit, cases, impls, cells, log=False, bars=False):
-    """cells: {(case, impl): (least, median, most)}.  The text of an <svg> element."""
+def draw(title, unit, cases, impls, cells, log=False, bars=False, everybody=None):
+    """cells: {(case, impl): (least, median, most)}; everybody: who has a colour in all charts of a page.
+    The text of an <svg> element."""
     values = [v for cell in cells.values() for v in cell]
     axis = Axis(values, log)
     slot = (WIDTH - LEFT - RIGHT) / len(cases)
@@ -76,7 +77,7 @@ def draw(title, unit, cases, impls, cells, log=False, bars=False):
     out += frame(axis, title, unit, cases, slot)
     floor = axis.y(10.0 ** axis.low if axis.log else 0)
     for n, impl in enumerate(impls):
-        colour, points = COLOURS[n % len(COLOURS)], []
+        colour, points = COLOURS[(everybody or impls).index(impl) % len(COLOURS)], []
         for i, case in enumerate(cases):
             if (case, impl) not in cells:
                 continue

@@ -22,13 +22,16 @@ class Bench:
         self.seconds = seconds            # one run that takes longer is ended
         self.tuned = tuned or {}          # link -> Open MPI's tuned mode
         self.also_off = also_off          # weft once more with background progress off
-        self.log, self.bars = log, bars   # how --svg draws it
+        self.log, self.bars = log, bars   # how --svg draws it; log: True, or the metrics so drawn
         self.peers = peers                # whom it can be asked of as well
         self.alone = alone                # one process without a launcher
         self.also = also                  # weft's program with other arguments: (name, arguments)
         self.ult = ult                    # arguments that --ult adds one more row with
         self.argobots = argobots          # a program that asks Argobots the same, where it is installed
         self.examples = examples          # several programs that print rows when called with --rows
+
+    def log_of(self, metric):
+        return self.log if isinstance(self.log, bool) else metric in self.log
 
 
 YIELD = {link: ("mpi_yield_when_idle", "1") for link in LINKS}
@@ -85,7 +88,7 @@ BENCHES = {
                   quick_at=(2, 4), tuned=YIELD, log=True),
     "task": Bench("task/task", "what does a task cost, by where its queue hangs?",
                   "ns from create to done; beside it simpler schemes", links=("shm",), ranks=False,
-                  peers=(), alone=True, bars=True),
+                  peers=(), alone=True, bars=True, log=("time",)),
     "reaction": Bench("engine/reaction", "how soon is an event noticed while N threads per core compute?",
                       "us from the event to its function", links=("shm",), ranks=False, peers=(),
                       parts=(("auto",), ("scan",), ("block",), ("limit",)), alone=True, log=True),
