@@ -99,6 +99,10 @@ BENCHES = {
                    parts=(("nothing",), ("default",)) + tuple(("idle", str(us)) for us in (0, 1, 10, 100, 1000, 10000)) +
                    tuple(("timer", str(ms)) for ms in (1, 10, 100)),
                    quick_parts=(("nothing",), ("default",), ("idle", "100"))),
+    "strangers": Bench("p2p/strangers", "what do strangers who connect to a rank cost its messages?",
+                       "us, half of there and back, 8 B; beside it the same connections elsewhere",
+                       links=("shm", "tcp"), ranks=False, peers=(), log=True,
+                       parts=(("100",), ("1000",)), quick_parts=(("1000",),)),
     "progress": Bench("engine/progress", "how long does a send take while the receiver computes 50 ms?",
                       "ms", ranks=False, tuned=THREAD, also_off=True, log=True),
     "overhead": Bench("engine/overhead", "what does the engine cost when there is nothing to hide?",
