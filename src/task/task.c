@@ -92,7 +92,7 @@ static void tell_later(struct weft_engine *e, bool anybody)
 	bool vacant =
 		atomic_load_explicit(&e->baton.x_state, memory_order_relaxed) == WEFT_BATON_VACANT;
 	/* After the push: a hold is seen by the watcher's next look, or is refused. */
-	if (!vacant || !weft_engine_hold())
+	if (!vacant || !weft_engine_hold_task())
 		tell(e, anybody);
 	else if (atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
 		 WEFT_WATCHER_UNDER)

@@ -25,9 +25,6 @@
 #define CALM_TICKS 4     /* ticks at which waiters polled and nothing had been left behind */
 #define NAP_NS 10000000u /* the tick after that: waking costs a guest's core up to 30 us */
 
-#define HOLD_NS 50000u     /* the longest that something held back should wait */
-#define HOLD_MIN_NS 15000u /* a burst goes on for that long: let it */
-
 /* Sleeps on our own word while it is `seen`. */
 static void word_sleep(struct weft_engine *e, uint32_t seen, uint64_t ns)
 {
@@ -107,9 +104,16 @@ static bool holds_at(uint32_t pos)
 	return pos == WEFT_WATCHER_TICKS || pos == WEFT_WATCHER_UNDER;
 }
 
-bool weft_engine_hold(void)
+static uint64_t hold_max(struct weft_engine *e)
 {
-	struct weft_engine *e = &weft_engine;
+	/* Relaxed: a hint; 0 at first. */
+	uint64_t ns = atomic_load_explicit(&e->x_hold_max_ns, memory_order_relaxed);
+	return ns ? ns : WEFT_HOLD_NS;
+}
+
+/* As weft_engine_hold; the watcher looks within ns. */
+static bool hold_for(struct weft_engine *e, uint64_t ns)
+{
 	/* Relaxed: looked at again below. */
 	uint32_t pos = atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed);
 	if (weft_progress_off_here || !holds_at(pos) ||
@@ -125,10 +129,20 @@ bool weft_engine_hold(void)
 	pos = atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst);
 	/* Under the watch set: the sources are armed, and what is held back rings. */
 	if (pos == WEFT_WATCHER_TICKS &&
-	    atomic_load_explicit(&e->x_tick_end_ns, memory_order_relaxed) > now + HOLD_NS &&
+	    atomic_load_explicit(&e->x_tick_end_ns, memory_order_relaxed) > now + ns &&
 	    !atomic_exchange_explicit(&e->x_hold_kick, true, memory_order_release))
 		weft_engine_kick(e, WEFT_KICK_WATCHER);
 	return holds_at(pos);
+}
+
+bool weft_engine_hold(void)
+{
+	return hold_for(&weft_engine, hold_max(&weft_engine));
+}
+
+bool weft_engine_hold_task(void)
+{
+	return hold_for(&weft_engine, WEFT_HOLD_NS);
 }
 
 #define POLLS_MAX 8 /* rounds of waiters since we went under: they need no watcher for tasks */
@@ -162,8 +176,13 @@ static bool unhold(struct weft_engine *e)
 	/* Relaxed: a hint; nobody polled, or it goes out once more for nothing. */
 	bool polled = atomic_load_explicit(&e->x_hold_rounds, memory_order_relaxed) !=
 		      atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
-	if (!polled && weft_clock_ns() - since < HOLD_MIN_NS)
+	/* A burst goes on for a while: let it. */
+	if (!polled && weft_clock_ns() - since < hold_max(e) * 3 / 10)
 		return true;
+	/* Who holds back and polls soon, time after time, needs no tick each time. */
+	uint64_t max = polled ? 2 * hold_max(e) : WEFT_HOLD_NS;
+	atomic_store_explicit(&e->x_hold_max_ns, max > WEFT_HOLD_MOST_NS ? WEFT_HOLD_MOST_NS : max,
+			      memory_order_relaxed);
 	/* A hold that comes now has another time and stays. */
 	(void)atomic_compare_exchange_strong_explicit(&e->x_hold_ns, &since, 0,
 						      memory_order_seq_cst, memory_order_relaxed);
@@ -281,7 +300,7 @@ static bool tick(struct weft_engine *e, uint64_t ns)
 	bool tasks = out && weft_engine_tasks_waiting(e);
 	bool held = tasks && atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst);
 	if (!tasks || held)
-		word_sleep(e, seen, held && ns > HOLD_NS ? HOLD_NS : ns);
+		word_sleep(e, seen, held && ns > WEFT_HOLD_NS ? WEFT_HOLD_NS : ns);
 	else
 		drain(e);
 	bool hold = atomic_exchange_explicit(&e->x_hold_kick, false, memory_order_acquire);
@@ -337,8 +356,10 @@ void weft_engine_pending(void)
 static bool tick_or_nap(struct weft_engine *e, struct ticks *t)
 {
 	/* Relaxed: what we miss is seen a tick later. */
-	if (t->hold || atomic_load_explicit(&e->x_hold_ns, memory_order_relaxed))
-		return tick(e, t->ns > HOLD_NS ? HOLD_NS : t->ns);
+	if (t->hold || atomic_load_explicit(&e->x_hold_ns, memory_order_relaxed)) {
+		uint64_t max = weft_engine_tasks_waiting(e) ? WEFT_HOLD_NS : hold_max(e);
+		return tick(e, t->ns > max ? max : t->ns);
+	}
 	if (t->calm < CALM_TICKS)
 		return tick(e, t->ns);
 	no_lease(e);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A task that was submitted for later runs once: in the submitter's wait, behind a thread that
- * never waits, beside one that waits for something else, and when the watcher is off.
+ * never waits, beside one that waits for something else, and when the watcher is off.  While those
+ * who hold back poll by themselves, the watcher lets itself more time; not once it had to see to
+ * it.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -93,6 +95,28 @@ static void beside_a_waiter(void)
 	CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
+static uint64_t hold_max(void)
+{
+	return atomic_load(&weft_engine.x_hold_max_ns);
+}
+
+static void learns(void)
+{
+	struct weft_task t;
+	weft_task_init(&t, "learns", counts, NULL, 0);
+	for (int turn = 0; turn < 2; turn++) {
+		while (hold_max() != WEFT_HOLD_MOST_NS) { /* ends: its looks find us polling */
+			CHECK(weft_task_submit_later(&t));
+			CHECK_EQ(weft_task_wait(&t), WEFT_OK);
+		}
+		while (hold_max() != WEFT_HOLD_NS) { /* ends: nobody polls */
+			CHECK(weft_task_submit_later(&t));
+			while (!weft_task_done(&t))
+				sched_yield();
+		}
+	}
+}
+
 static void watcher_off(void)
 {
 	struct weft_task t;
@@ -120,6 +144,7 @@ int main(void)
 	behind(200);
 	in_the_wait();
 	beside_a_waiter();
+	learns();
 	watcher_off();
 	behind(0);
 	weft_engine_stop();
