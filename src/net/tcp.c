@@ -6,7 +6,8 @@
  * cheaper than epoll_wait, and one that finds something saves it.  With more, epoll says which.
  *
  * Corking: a packet that follows another one with no poll between them is kept with those after it,
- * and the next poll or arm sends all in one system call; a lone packet goes at once.
+ * and the next poll or arm sends all in one system call; a lone packet goes at once.  After STREAK
+ * bursts in a row the next packet is taken for the first of one, too.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -22,6 +23,8 @@
 #include "net/tcp_int.h"
 
 #define DIRECT_MAX 2
+#define BURST_LONG 8 /* packets behind the first: worth a system call less */
+#define STREAK 4     /* bursts; the packet that ends them waits for a poll, the others go at once */
 
 static void on_linked(void *arg, int peer, int fd)
 {
@@ -200,10 +203,17 @@ static bool may_cork(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	/* Relaxed: the number of polls so far; being late by one makes a packet go at once. */
 	uint64_t round = atomic_load_explicit(&t->x_round, memory_order_relaxed);
-	c->burst = c->last_round == round ? c->burst + 1 : 0;
+	if (c->last_round == round) {
+		c->burst++;
+	} else {
+		c->streak = c->burst < BURST_LONG ? 0 : c->streak + 1;
+		c->burst = 0;
+	}
 	c->last_round = round;
 	/* Armed, the first one held back rings, which costs as much as to send a few. */
-	unsigned least = atomic_load_explicit(&t->x_armed, memory_order_relaxed) ? 4 : 1;
+	unsigned least = atomic_load_explicit(&t->x_armed, memory_order_relaxed) ? 4
+			 : c->streak < STREAK                                    ? 1
+										 : 0;
 	/* Behind what waits it goes anyway, that was asked for. */
 	return c->burst >= least && weft_tcp_out_empty(&c->out) && t->events.hold &&
 	       t->events.hold(t->events.arg);

@@ -163,7 +163,7 @@ void weft_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c)
 	free(c->in.buf);
 	memset(&c->in, 0, sizeof c->in);
 	c->last_round = UINT64_MAX;
-	c->burst = 0;
+	c->burst = c->streak = 0;
 	c->bye_queued = false;
 	c->unacked_since_ns = 0;
 	weft_lobby_revive(&t->lobby, c->peer);

@@ -86,15 +86,16 @@ struct weft_tcp_in {
 struct weft_tcp_conn {
 	alignas(WEFT_CACHELINE) _Atomic int x_state; /* poller writes */
 	_Atomic bool x_lock;
-	_Atomic bool x_dirty;      /* out has something that the poller shall push or report */
-	_Atomic bool x_blocked;    /* poster sets, poller clears: owes a ready() */
-	uint64_t last_round;       /* under x_lock: the poll round of the last post */
-	unsigned burst;            /* under x_lock: posts since that poll, less 1 */
-	struct weft_tcp_out out;   /* under x_lock */
-	int fd;                    /* under x_lock to change */
-	int peer;                  /* I */
-	bool bye_queued;           /* starting thread */
-	struct weft_tcp_in in;     /* poller */
+	_Atomic bool x_dirty;    /* out has something that the poller shall push or report */
+	_Atomic bool x_blocked;  /* poster sets, poller clears: owes a ready() */
+	uint64_t last_round;     /* under x_lock: the poll round of the last post */
+	unsigned burst;          /* under x_lock: posts since that poll, less 1 */
+	unsigned streak;         /* under x_lock: long bursts before this one, with none between */
+	struct weft_tcp_out out; /* under x_lock */
+	int fd;                  /* under x_lock to change */
+	int peer;                /* I */
+	bool bye_queued;         /* starting thread */
+	struct weft_tcp_in in;   /* poller */
 	uint64_t unacked_since_ns; /* watchdog; 0: all was acknowledged */
 	unsigned n_candidates;
 	struct weft_tcp_address candidate[WEFT_TCP_ADDRESSES]; /* in the order to try */

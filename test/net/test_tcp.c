@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tcp driver keeps the contract, over the loopback; and a connection within this host has the
- * congestion control that it was given, the system's where there is no such one.
+ * The tcp driver keeps the contract, over the loopback.  A connection within this host has the
+ * congestion control that it was given, the system's where there is no such one.  A lone packet
+ * goes at once; behind many bursts the first of the next one waits for the others, or for a poll.
  */
 #include <netinet/tcp.h>
 #include "driver_suite.c"
@@ -54,11 +55,46 @@ static void case_control_unknown(struct node *n)
 	check_system(n, "there-is-none");
 }
 
+static bool waits(struct node *n)
+{
+	return !weft_tcp_out_empty(&((struct weft_tcp *)n->net)->conn[1 - n->rank].out);
+}
+
+static void send_lone(struct node *n, bool expect_wait)
+{
+	send_packet(n, 1 - n->rank, 8);
+	CHECK(waits(n) == expect_wait);
+	while (waits(n)) /* ends: a poll sends it */
+		poll_once(n);
+}
+
+static void case_streak(struct node *n)
+{
+	uint64_t expect = 12 * 20 + 4;
+	send_lone(n, false); /* the connection is up now */
+	for (int burst = 0; burst < 12; burst++) {
+		poll_once(n);
+		for (int i = 0; i < 20; i++)
+			send_packet(n, 1 - n->rank, 8);
+		CHECK(waits(n));
+		while (waits(n)) /* ends: a poll sends it */
+			poll_once(n);
+	}
+	send_lone(n, true);
+	poll_once(n);
+	send_lone(n, false);
+	poll_once(n);
+	send_lone(n, false);
+	while (n->got_n[1 - n->rank] < expect)
+		poll_once(n);
+}
+
 int main(void)
 {
 	run_suite_together(&weft_driver_tcp);
 	run_case(&weft_driver_tcp, "control auto", 2, case_control_auto);
 	run_case(&weft_driver_tcp, "control system", 2, case_control_system);
 	run_case(&weft_driver_tcp, "control unknown", 2, case_control_unknown);
+	run_case(&weft_driver_tcp, "streak", 2, case_streak);
 	return 0;
 }
