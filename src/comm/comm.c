@@ -202,6 +202,19 @@ static bool shm_is_not_enough(int size)
 	return false;
 }
 
+/* Peers of one host share what is learned of it. */
+static void learn_with_host(int peer)
+{
+	const struct weft_gate *like = NULL;
+	if (!weft_setting_bool(WEFT_SET_SWITCH_LEARN) || weft_setting_given(WEFT_SET_EAGER_TCP))
+		return;
+	for (int q = 0; q < peer && !like; q++)
+		if (self.core->gate[q].learn && self.card[peer].host[0] &&
+		    !strcmp(self.card[q].host, self.card[peer].host))
+			like = &self.core->gate[q];
+	weft_gate_learn(&self.core->gate[peer], like);
+}
+
 static void reach_by(int rail, int peer, const char *address)
 {
 	if (rail < 0 || !address[0] || self.core->gate[peer].driver)
@@ -211,6 +224,7 @@ static void reach_by(int rail, int peer, const char *address)
 	if (!err) {
 		weft_core_gate_set(self.core, peer, rail);
 		self.core->gate[peer].credit = self.card[peer].credit;
+		learn_with_host(peer);
 	} else if (err != WEFT_ERR_UNSUPPORTED) {
 		weft_warn("driver %s cannot use the address of rank %d: %s", r->driver->name, peer,
 			  weft_strerror(err));
@@ -578,6 +592,28 @@ static size_t describe_rails(struct weft_rail *r, char *buf, size_t size)
 	return at < size ? at : size;
 }
 
+/* One line per host whose switch point is measured. */
+static size_t describe_learned(char *buf, size_t size)
+{
+	size_t at = 0;
+	for (int p = 0; p < self.core->size && at < size; p++) {
+		struct weft_learn *l = self.core->gate[p].learn;
+		bool told = !l;
+		for (int q = 0; q < p && !told; q++)
+			told = self.core->gate[q].learn == l;
+		if (told)
+			continue;
+		struct weft_learn_state s = weft_learn_read(l);
+		int k = snprintf(buf + at, size - at,
+				 "%-5s host of rank %d: eager to %zu bytes, moved %u times; asking "
+				 "takes %.1f us, a copy %.1f us per 64 KiB\n",
+				 self.core->gate[p].driver->name, p, s.point, s.moves,
+				 (double)s.ask_ns / 1e3, (double)s.copy_ps * 65536 / 1e6);
+		at += k > 0 ? (size_t)k : 0;
+	}
+	return at < size ? at : size;
+}
+
 void weft_comm_describe(char *buf, size_t size)
 {
 	size_t at = 0;
@@ -593,6 +629,8 @@ void weft_comm_describe(char *buf, size_t size)
 	}
 	for (int i = 0; self.core && i < self.core->nrails && at < size; i++)
 		at += describe_rails(&self.core->rail[i], buf + at, size - at);
+	if (self.core && at < size)
+		at += describe_learned(buf + at, size - at);
 	if (self.core && at < size)
 		snprintf(buf + at, size - at, "self  rank %d of %d\n", self.core->rank,
 			 self.core->size);

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "comm/comm.h"
 #include "comm/ids.h"
+#include "comm/learn.h"
 #include "comm/lock.h"
 #include "comm/phase.h"
 #include "comm/stash.h"
@@ -116,7 +117,7 @@ struct weft_core_req_send {
 	_Atomic uint32_t x_refs;
 	_Atomic int x_err; /* the first failure */
 	void *packed;      /* M: a typed eager message in one piece */
-	uint64_t off;      /* M: data bytes posted so far */
+	uint64_t off;      /* M: data bytes posted so far; of an RTS, with learn: when it went */
 	uint64_t want;     /* data bytes that the receiver wants */
 	uint8_t sync;
 	bool explicit_only; /* its large steps are for polls of the application */
@@ -338,6 +339,7 @@ struct weft_gate {
 	bool yielded;                         /* M: the post that answered FULL means: not now */
 	_Atomic int x_data_under;             /* packets of data that the driver holds */
 	struct weft_pack *pack;               /* I: where small messages come together, or NULL */
+	struct weft_learn *learn;             /* I: its host's switch point moves, or NULL */
 	struct weft_early *early;             /* I: receives that are posted early, or NULL */
 	_Atomic(struct weft_out *) x_in;      /* any thread pushes, newest first; M takes all */
 	const struct weft_driver *driver;     /* I: NULL: self, or unreachable */
@@ -406,6 +408,7 @@ struct weft_core {
 	struct weft_spin ctx_lock;
 	struct weft_ctx *ctx_all; /* L ctx_lock */
 	_Atomic(struct weft_ctx_mid *) x_ctx_top[WEFT_CTX_TOP];
+	struct weft_learn *learn_all;          /* I */
 	struct weft_rail rail[WEFT_RAILS_MAX]; /* I */
 	int nrails;                            /* I */
 	_Atomic int x_gone, x_died;            /* peers that left, and those of them that died */
@@ -437,6 +440,9 @@ void weft_core_gate_set(struct weft_core *core, int peer, int rail);
 int weft_core_poll(struct weft_core *core);
 /* One look at one of them, and what is held back for it goes. */
 int weft_rail_poll(struct weft_rail *rail);
+/* Its switch point from eager to rendezvous is measured from now on, together with that of `like`
+ * if that is given and has one; where it is fixed by the network, nothing happens. */
+void weft_gate_learn(struct weft_gate *g, const struct weft_gate *like);
 /* In which order this gate's packets go; before it is used. */
 void weft_gate_strategy(struct weft_gate *g, struct weft_rail *rail, const struct weft_strategy *s);
 /* Nothing is owed to peers any more. */
@@ -578,6 +584,12 @@ static inline bool weft_gate_can_get(struct weft_gate *g)
 static inline bool weft_gate_can_put(struct weft_gate *g)
 {
 	return g->driver->put && g->driver->card(g->net, g->peer)->can_put;
+}
+
+/* The longest message that goes to this peer without asking. */
+static inline size_t weft_gate_eager_max(const struct weft_gate *g)
+{
+	return weft_unlikely(g->learn != NULL) ? weft_learn_point(g->learn) : g->eager_max;
 }
 
 static inline bool weft_gate_down(struct weft_gate *g)

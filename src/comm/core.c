@@ -64,6 +64,24 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	rail->peers++;
 }
 
+void weft_gate_learn(struct weft_gate *g, const struct weft_gate *like)
+{
+	const struct weft_net_card *card = g->driver->card(g->net, g->peer);
+	if (!card->streams || weft_gate_can_get(g) || g->eager_max / 4 < g->inline_max)
+		return;
+	if (like && like->learn && like->driver == g->driver) {
+		g->learn = like->learn;
+		return;
+	}
+	/* No memory: as it was. */
+	struct weft_learn *l = malloc(sizeof *l);
+	if (!l)
+		return;
+	weft_learn_init(l, g->eager_max, g->max_payload);
+	l->next = g->core->learn_all;
+	g->core->learn_all = g->learn = l;
+}
+
 void weft_gate_strategy(struct weft_gate *g, struct weft_rail *rail, const struct weft_strategy *s)
 {
 	if (s->choose)
@@ -129,6 +147,11 @@ void weft_core_destroy(struct weft_core *core)
 	weft_match_fini(&core->match);
 	for (int i = 0; i < core->size; i++)
 		weft_rx_free(&core->gate[i]);
+	/* Ends: each round frees one. */
+	for (struct weft_learn *l; (l = core->learn_all);) {
+		core->learn_all = l->next;
+		free(l);
+	}
 	free(core->gate);
 	free(core);
 }

@@ -43,7 +43,7 @@ bool weft_early_before(struct weft_ctx *ctx, int peer, int tag, const struct wef
 		return false;
 	struct weft_gate *g = &ctx->core->gate[peer];
 	/* Relaxed: an older wildcard of ours we see; others' have no order against us. */
-	if (!g->early || buf->bytes <= g->eager_max || weft_gate_down(g) ||
+	if (!g->early || buf->bytes <= weft_gate_eager_max(g) || weft_gate_down(g) ||
 	    atomic_load_explicit(&ctx->x_wild, memory_order_relaxed) || !worth_it(g->early))
 		return false;
 	/* Relaxed: an old value makes the sender more careful. */

@@ -75,7 +75,7 @@ static inline struct weft_ctx *eager_open(struct weft_gate *g, const struct weft
 		weft_gate_protocol_error(g, too_much);
 		return NULL;
 	}
-	if (weft_unlikely(len > g->eager_max))
+	if (weft_unlikely(g->early && len > weft_gate_eager_max(g)))
 		weft_early_outcome(g, false);
 	return envelope_open(g, h);
 }

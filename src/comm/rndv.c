@@ -401,6 +401,8 @@ void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *p
 		weft_gate_protocol_error(g, "a CTS that answers nothing");
 		return;
 	}
+	if (weft_unlikely(g->learn != NULL))
+		weft_learn_asked(g->learn, weft_clock_ns() - s->off);
 	s->want = h->length;
 	s->off = 0;
 	s->out.rts.id = h->sequence;

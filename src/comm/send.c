@@ -157,6 +157,8 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	struct weft_wire head = s->out.head;
 	struct weft_wire_rts rts = {.id = id, .addr = rts_address(g, &r->buf)};
 	struct iovec iov = {&rts, sizeof rts};
+	if (weft_unlikely(g->learn != NULL))
+		s->off = weft_clock_ns();
 	head.sequence = g->send_seq;
 	/* From the post on the request may be over at any time: nothing of it is touched. */
 	enum weft_post p = weft_gate_post_locked(g, &head, &iov, 1, sizeof rts, NULL);
@@ -179,7 +181,7 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ct
 			 const struct weft_buf *buf, enum weft_send_mode mode)
 {
 	struct weft_core_req_send *s = weft_req_send(r);
-	bool eager = buf->bytes <= g->eager_max;
+	bool eager = buf->bytes <= weft_gate_eager_max(g);
 
 	r->buf = *buf;
 	r->status = (struct weft_status){.peer = g->peer, .tag = tag, .bytes = buf->bytes};
