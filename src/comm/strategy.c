@@ -79,7 +79,7 @@ static const struct weft_strategy both = {.name = "aggregate and reorder",
 
 static const struct weft_strategy *choose(const struct weft_net_card *card)
 {
-	return card->latency_us < SLOW_US ? &weft_strategy_fifo : &both;
+	return card->gathers || card->latency_us < SLOW_US ? &weft_strategy_fifo : &both;
 }
 
 static const struct weft_strategy automatic = {.name = "auto", .choose = choose};

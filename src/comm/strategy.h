@@ -11,8 +11,8 @@
  * reorder    data in pieces, and only when nothing else waits; messages in turn
  * shortest   the same, but the message that has the least left goes first
  * priority   the same, but the message of the communicator with the highest priority goes first
- * auto       by the network: fifo where a packet costs less than to gather it (shm), else reorder
- *            that aggregates, too
+ * auto       by the network: fifo where a packet costs less than to gather it (shm) or the network
+ *            gathers by itself (tcp), else reorder that aggregates, too
  *
  * Callers   functions of a strategy: the holder of the gate's mask.
  */

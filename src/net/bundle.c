@@ -130,6 +130,7 @@ static void fill_cards(struct weft_bundle *b)
 		.max_payload = WEFT_BUNDLE_MAX_PAYLOAD,
 		.inline_max = WEFT_BUNDLE_INLINE,
 		.eager_max = (size_t)weft_setting_int(WEFT_SET_EAGER_TCP),
+		.gathers = true,
 		.streams = true,
 		.latency_us = 5,
 		.bandwidth_mbs = 6000,

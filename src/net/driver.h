@@ -85,6 +85,7 @@ struct weft_net_card {
 	size_t eager_max;   /* above this comm asks first (setting or measured) */
 	bool can_get;       /* get() works (cross-memory attach, RDMA) */
 	bool can_put;
+	bool gathers;      /* small packets that follow each other share a system call anyway */
 	bool streams;      /* large payloads come by place(), else always by packet() */
 	double latency_us; /* estimate; sampled later */
 	double bandwidth_mbs;

@@ -104,6 +104,7 @@ static weft_err tcp_open(const struct weft_net_job *job, const struct weft_net_e
 		.max_payload = WEFT_TCP_MAX_PAYLOAD,
 		.inline_max = WEFT_TCP_INLINE,
 		.eager_max = (size_t)weft_setting_int(WEFT_SET_EAGER_TCP),
+		.gathers = true,
 		.streams = true,
 		.latency_us = 4,
 		.bandwidth_mbs = 6000,

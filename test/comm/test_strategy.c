@@ -352,6 +352,11 @@ int main(void)
 	CHECK_EQ(weft_strategy_register(&plan), WEFT_ERR_ARG);
 	CHECK_EQ(weft_strategy_register(NULL), WEFT_ERR_ARG);
 	CHECK(!weft_strategy_find("no such"));
+	struct weft_net_card card = {.latency_us = 5};
+	const struct weft_strategy *automatic = weft_strategy_find("auto");
+	CHECK(automatic->choose(&card)->pack && automatic->choose(&card)->apart);
+	card.gathers = true;
+	CHECK(automatic->choose(&card) == &weft_strategy_fifo);
 	for (uint64_t seed = 1; seed <= 3; seed++) {
 		for (unsigned i = 0; i < weft_countof(all); i++) {
 			fake.latency_us = i % 2 ? 5 : 0.1; /* what auto looks at */
