@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include "base/log.h"
 #include "base/settings.h"
+#include "ult/place.h"
 
 #define BATCH 64        /* made, or moved, at a time */
 #define SPARES_MAX 1024 /* of one size, kept for the worker alone */
@@ -23,40 +24,38 @@
 /* Zeroed memory for a chunk; under pool_lock.  The first of a worker by small pages: most programs
  * have few threads.  From then on by huge ones, so that going from thread to thread costs a miss in
  * the tables of pages less. */
-static char *chunk_memory(struct weft_ult_worker *w, size_t bytes)
+static struct weft_ult_chunk *chunk_memory(struct weft_ult_worker *w)
 {
-	if (w->slots < WEFT_READY_CHUNK) {
-		char *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		return m == MAP_FAILED ? NULL : m;
-	}
-	bytes = weft_align_up(bytes, WEFT_CACHELINE);
-	if (w->arena_left < bytes) {
-		char *m = mmap(NULL, ARENA + HUGE_PAGE, PROT_READ | PROT_WRITE,
+	bool first = w->slots < WEFT_READY_CHUNK;
+	size_t align = first ? WEFT_ULT_CHUNK_BYTES : HUGE_PAGE;
+	size_t bytes = first ? WEFT_ULT_CHUNK_BYTES : ARENA;
+	if (first || w->arena_left < WEFT_ULT_CHUNK_BYTES) {
+		char *m = mmap(NULL, bytes + align, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (m == MAP_FAILED)
 			return NULL;
-		w->arena = (char *)weft_align_up((uintptr_t)m, HUGE_PAGE);
+		m = (char *)weft_align_up((uintptr_t)m, align);
+		if (first)
+			return (struct weft_ult_chunk *)m;
+		w->arena = m;
 		w->arena_left = ARENA;
-		(void)madvise(w->arena, ARENA, MADV_HUGEPAGE);
+		(void)madvise(m, ARENA, MADV_HUGEPAGE);
 	}
 	char *m = w->arena;
-	w->arena += bytes;
-	w->arena_left -= bytes;
-	return m;
+	w->arena += WEFT_ULT_CHUNK_BYTES;
+	w->arena_left -= WEFT_ULT_CHUNK_BYTES;
+	return (struct weft_ult_chunk *)m;
 }
 
 /* A chunk of descriptors and its part of the ready vector; under pool_lock. */
 static weft_err chunk_new(struct weft_ult_worker *w, uint32_t c)
 {
-	size_t threads = WEFT_READY_CHUNK * sizeof(struct weft_ult);
-	char *m = chunk_memory(w, threads + sizeof(struct weft_ready_chunk));
-	if (!m)
+	struct weft_ult_chunk *k = chunk_memory(w);
+	if (!k)
 		return WEFT_ERR_NOMEM;
-	atomic_store_explicit(&w->x_threads[c], (struct weft_ult *)m, memory_order_relaxed);
+	atomic_store_explicit(&w->x_threads[c], k->thread, memory_order_relaxed);
 	/* HAVE -> weft_ready_chunk, weft_ult_of. */
-	atomic_store_explicit(&w->ready.x_chunk[c], (struct weft_ready_chunk *)(m + threads),
-			      memory_order_release);
+	atomic_store_explicit(&w->ready.x_chunk[c], &k->ready, memory_order_release);
 	return WEFT_OK;
 }
 
@@ -111,6 +110,7 @@ static weft_err make(struct weft_ult_worker *w, int class, unsigned n)
 		t->next = w->pool[class];
 		w->pool[class] = t;
 		w->pooled += weft_ult_stack_bytes(class);
+		weft_ult_place(t);
 	}
 	w->slots += n;
 	return WEFT_OK;

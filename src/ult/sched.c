@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <sched.h>
 #include "base/log.h"
+#include "ult/place.h"
 
 #define FIRSTS_MAX 8 /* urgent ones in a row before another gets its turn */
+#define EXPECTED 6   /* lines of a stack that are brought before its thread runs */
 #define TICKS 61     /* switches between looks at messages and clocks, while threads are ready */
 
 _Thread_local struct weft_ult_worker *weft_ult_worker_self;
@@ -86,6 +88,18 @@ static inline struct weft_ult *next_inside(struct weft_ult_worker *w)
 struct weft_ult *weft_ult_next(struct weft_ult_worker *w)
 {
 	return next_inside(w);
+}
+
+/* t is about to be called: brings what it left on its stack, see place.h.  Not from a worker that
+ * is not its home: that one may have it in use. */
+static inline void expect(const struct weft_ult *t)
+{
+	const struct weft_ult_worker *w = weft_ult_worker_here();
+	const char *top = w ? weft_ult_guess(t, w->id) : NULL;
+	if (!top)
+		return;
+	for (int line = 0; line < EXPECTED; line++)
+		__builtin_prefetch(top - w->depth + (size_t)line * WEFT_CACHELINE, 1);
 }
 
 /* t's home is w, the caller's. */
@@ -347,6 +361,14 @@ static __attribute__((noinline)) bool park_guest(struct weft_ult_worker *w, stru
 	return !me->missed;
 }
 
+/* How deep the caller's caller, me, will have left things on its stack; see expect. */
+static __attribute__((noinline)) void note_depth(struct weft_ult_worker *w,
+						 const struct weft_ult *me)
+{
+	const char *top = me->stack + weft_ult_stack_bytes(me->class);
+	w->depth = (uint32_t)(top - (const char *)__builtin_frame_address(0)) + 48;
+}
+
 /* Lets others run until the running thread is called; false: it was called before. */
 static inline __attribute__((always_inline)) bool park_me(struct weft_ult_worker *w, bool token)
 {
@@ -360,7 +382,11 @@ static inline __attribute__((always_inline)) bool park_me(struct weft_ult_worker
 		weft_gate_leave(&w->gate);
 		return false;
 	}
-	struct weft_ult *next = carriers_turn(w) ? NULL : next_inside(w);
+	struct weft_ult *next = NULL;
+	if (weft_unlikely(carriers_turn(w)))
+		note_depth(w, me);
+	else
+		next = next_inside(w);
 	if (weft_unlikely(next == me)) /* called already, and its turn: its context is not stored */
 		weft_gate_leave(&w->gate);
 	else
@@ -434,6 +460,7 @@ bool weft_ult_park_for(uint64_t ns)
 
 void weft_ult_unpark(weft_ult *t)
 {
+	expect(t);
 	if (weft_ult_token_give(&t->parker.x_word))
 		weft_ult_make_ready(t);
 }
@@ -467,8 +494,10 @@ void weft_ult_sleep_ns(uint64_t ns)
 
 static void ult_unpark(struct weft_parker *p)
 {
+	struct weft_ult *t = weft_container_of(p, struct weft_ult, parker);
+	expect(t);
 	if (weft_ult_call(&p->x_word))
-		weft_ult_make_ready(weft_container_of(p, struct weft_ult, parker));
+		weft_ult_make_ready(t);
 }
 
 static bool ult_park(struct weft_parker *p, uint64_t deadline_ns)

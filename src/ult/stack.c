@@ -28,7 +28,6 @@
 
 #define SLAB_BYTES ((size_t)2 << 20)
 #define SLAB_STACKS 256u
-#define GUARD 4096u
 #define CANARY 0x7765667420656e64u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -110,14 +109,15 @@ static int how_guarded(void)
 static void guard(char *slab_at, size_t step, unsigned n)
 {
 	if (how_guarded() == BY_ADVICE) {
-		if (advise(slab_at, step, GUARD, n, MADV_GUARD_INSTALL))
+		if (advise(slab_at, step, WEFT_ULT_GUARD, n, MADV_GUARD_INSTALL))
 			return;
 		weft_debug("this kernel has no light guards: by mprotect");
 		atomic_store_explicit(&x_how, BY_MPROTECT, memory_order_relaxed);
 	}
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < n; i++) {
-		if (mprotects_left > 0 && mprotect(slab_at + i * step, GUARD, PROT_NONE) == 0) {
+		if (mprotects_left > 0 &&
+		    mprotect(slab_at + i * step, WEFT_ULT_GUARD, PROT_NONE) == 0) {
 			mprotects_left--;
 			continue;
 		}
@@ -158,7 +158,7 @@ bool weft_ult_stack_intact(const struct weft_ult *t)
 
 static weft_err slab_new(struct weft_ult_slab *slab, int class)
 {
-	size_t step = weft_ult_stack_bytes(class) + GUARD;
+	size_t step = weft_ult_stack_step(class);
 	size_t n = SLAB_BYTES / step;
 	n = n < 1 ? 1 : n > SLAB_STACKS ? SLAB_STACKS : n;
 	char *m = mmap(NULL, n * step, PROT_READ | PROT_WRITE,
@@ -171,7 +171,7 @@ static weft_err slab_new(struct weft_ult_slab *slab, int class)
 	(void)madvise(m, n * step, MADV_NOHUGEPAGE); /* a page is all that most stacks touch */
 	guard(m, step, (unsigned)n);
 	for (size_t i = 0; i < n; i++)
-		weft_ult_tell_stack(m + i * step + GUARD, step - GUARD);
+		weft_ult_tell_stack(m + i * step + WEFT_ULT_GUARD, step - WEFT_ULT_GUARD);
 	slab->at = m;
 	slab->left = (unsigned)n;
 	atomic_fetch_add_explicit(&x_bytes, n * step, memory_order_relaxed); /* a count */
@@ -180,7 +180,7 @@ static weft_err slab_new(struct weft_ult_slab *slab, int class)
 
 weft_err weft_ult_stacks_get(struct weft_ult_slab *slab, int class, unsigned n, char **stack)
 {
-	size_t size = weft_ult_stack_bytes(class), step = size + GUARD;
+	size_t step = weft_ult_stack_step(class);
 	for (unsigned i = 0; i < n;) { /* ends: each turn hands out some */
 		weft_err err = slab->left ? WEFT_OK : slab_new(slab, class);
 		if (err)
@@ -190,7 +190,7 @@ weft_err weft_ult_stacks_get(struct weft_ult_slab *slab, int class, unsigned n, 
 		/* The page that each of them will touch first, all in one go: half the price. */
 		(void)advise(at + step - 4096, step, 4096, some, MADV_POPULATE_WRITE);
 		for (unsigned k = 0; k < some; k++)
-			stack[i++] = at + k * step + GUARD;
+			stack[i++] = at + k * step + WEFT_ULT_GUARD;
 		slab->at += some * step;
 		slab->left -= some;
 	}

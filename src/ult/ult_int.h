@@ -45,6 +45,7 @@
 #include "wait/park.h"
 
 #define WEFT_ULT_CLASSES 12 /* of stacks: 4 KiB << class */
+#define WEFT_ULT_GUARD 4096u
 #define WEFT_ULT_NAME 16
 #define WEFT_ULT_WORKERS_MAX 256
 #define WEFT_ULT_COLD 64 /* stacks whose memory is given back at a time */
@@ -155,6 +156,7 @@ struct weft_ult_worker {
 	_Atomic uint64_t x_switches; /* W: read by thieves */
 	bool on_own_stack;           /* W: a thread's call runs on the carrier's stack */
 	bool tick_due;               /* W: a thread came home to let messages be looked at */
+	uint32_t depth;              /* W: how deep on its stack a thread waited not long ago */
 
 	struct weft_ready ready;
 
@@ -314,6 +316,11 @@ weft_err weft_ult_stacks_get(struct weft_ult_slab *slab, int class, unsigned n, 
 static inline size_t weft_ult_stack_bytes(int class)
 {
 	return (size_t)4096 << class;
+}
+/* From one stack of a class to the next in a slab: a guard lies below each. */
+static inline size_t weft_ult_stack_step(int class)
+{
+	return weft_ult_stack_bytes(class) + WEFT_ULT_GUARD;
 }
 /* Lets the kernel take back what lies in there, when it needs memory. */
 void weft_ult_stacks_cold(const struct iovec *v, unsigned n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread that runs over its stack ends the process with a message that names it; 20,000 at once.
- */
+/* A thread that runs over its stack ends the process with a message that names it; 20,000 at once,
+ * whose addresses tell where their stacks are. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include <weft/ult.h>
 #include "base/settings.h"
 #include "check.h"
-#include "ult/ult_int.h"
+#include "ult/place.h"
 
 static char said[8192];
 
@@ -123,6 +123,21 @@ static void *waits(void *arg)
 	return arg;
 }
 
+/* The addresses of nearly all beyond a worker's first 4,096 tell where their stacks end. */
+static void check_guesses(weft_ult **t, int n)
+{
+	int asked = 0, right = 0;
+	for (int i = 0; i < n; i++) {
+		if (t[i]->slot < WEFT_READY_CHUNK)
+			continue;
+		asked++;
+		CHECK(!weft_ult_guess(t[i], t[i]->home->id ^ 1));
+		right += weft_ult_guess(t[i], t[i]->home->id) ==
+			 t[i]->stack + weft_ult_stack_bytes(t[i]->class);
+	}
+	CHECK(asked == 0 ? n <= 2 * (int)WEFT_READY_CHUNK : right >= asked / 10 * 9);
+}
+
 static void many_at_once(int n)
 {
 	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
@@ -135,6 +150,7 @@ static void many_at_once(int n)
 	while (atomic_load(&x_begun) < n)
 		weft_ult_sleep_ns(1000000);
 	CHECK_EQ(atomic_load(&x_ended), 0);
+	check_guesses(t, n);
 	atomic_store(&x_open, 1);
 	for (int i = 0; i < n; i++)
 		weft_ult_unpark(t[i]);
