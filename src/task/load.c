@@ -49,29 +49,74 @@ static bool slurp(const char *path, char *text, size_t room)
 	return n > 0;
 }
 
-/* Our control group's quota in cores, rounded up; 0: none. */
+/* What the files of one control group grant, in cores rounded up; 0: no quota. */
+static int quota_at(const char *dir, bool unified)
+{
+	char path[768], text[64];
+	long long max = 0, period = 0;
+	snprintf(path, sizeof path, "%.700s/%s", dir, unified ? "cpu.max" : "cpu.cfs_quota_us");
+	if (!slurp(path, text, sizeof text) || sscanf(text, "%lld %lld", &max, &period) < 1 ||
+	    max <= 0)
+		return 0; /* "max", -1, or no such group */
+	if (!unified) {
+		snprintf(path, sizeof path, "%.700s/cpu.cfs_period_us", dir);
+		if (slurp(path, text, sizeof text))
+			period = atoll(text);
+	}
+	return period > 0 ? (int)((max + period - 1) / period) : 0;
+}
+
+/* The least of a group and all above it; a namespace may show us only the root. */
+static int quota_along(const char *mount, const char *group, size_t length, bool unified)
+{
+	char dir[700];
+	int least = 0, root = snprintf(dir, sizeof dir, "%s", mount);
+	if (length >= sizeof dir - (size_t)root)
+		return 0;
+	memcpy(dir + root, group, length);
+	dir[(size_t)root + length] = 0;
+	for (;;) { /* ends: a component less each turn, at the mount at the latest */
+		int quota = quota_at(dir, unified);
+		least = quota && (!least || quota < least) ? quota : least;
+		char *last = strrchr(dir, '/');
+		if (!last || last < dir + root)
+			return least;
+		*last = 0;
+	}
+}
+
+/* Is `cpu` one of the controllers "cpu,cpuacct" of a line? */
+static bool has_cpu(const char *list, size_t length)
+{
+	for (const char *at = list, *end = list + length; at < end;) { /* ends: a word less */
+		const char *comma = memchr(at, ',', (size_t)(end - at));
+		size_t word = (size_t)((comma ? comma : end) - at);
+		if (word == 3 && memcmp(at, "cpu", 3) == 0)
+			return true;
+		at += word + 1;
+	}
+	return false;
+}
+
+/* Our control group's quota in cores, rounded up; 0: none.  Lines are NUMBER:CONTROLLERS:GROUP. */
 int weft_load_quota(void)
 {
-	char text[512], path[768];
-	long long max = 0, period = 0;
-	if (slurp("/proc/self/cgroup", text, sizeof text)) {
-		char *mine = strstr(text, "0::"); /* version 2 */
-		if (mine) {
-			mine += 3;
-			mine[strcspn(mine, "\n")] = 0;
-			snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", mine);
-			if ((slurp(path, text, sizeof text) ||
-			     slurp("/sys/fs/cgroup/cpu.max", text, sizeof text)) &&
-			    sscanf(text, "%lld %lld", &max, &period) == 2 && max > 0 && period > 0)
-				return (int)((max + period - 1) / period);
-		}
+	char text[4096];
+	int least = 0;
+	if (!slurp("/proc/self/cgroup", text, sizeof text))
+		return 0;
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) { /* ends: a line less */
+		char *list = strchr(line, ':'), *group = list ? strchr(list + 1, ':') : NULL;
+		if (!group)
+			continue;
+		bool unified = group == list + 1; /* version 2 names no controllers */
+		if (!unified && !has_cpu(list + 1, (size_t)(group - list - 1)))
+			continue;
+		int quota = quota_along(unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu",
+					group + 1, strlen(group + 1), unified);
+		least = quota && (!least || quota < least) ? quota : least;
 	}
-	if (slurp("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", text, sizeof text) &&
-	    (max = atoll(text)) > 0 &&
-	    slurp("/sys/fs/cgroup/cpu/cpu.cfs_period_us", text, sizeof text) &&
-	    (period = atoll(text)) > 0)
-		return (int)((max + period - 1) / period);
-	return 0;
+	return least;
 }
 
 static int read_cpus(void)
