@@ -4,8 +4,9 @@
  *
  * Same order of combining as in bcast.c and reduce.c, so that a blocking and a nonblocking call
  * give the same bits.  With more ranks than cores on one host, barrier and allreduce meet on a
- * board (board.c); else algorithms and messages are those of the schedules.  Stack: two elements of
- * SMALL bytes; the requests of a user-level thread, which may have a small one, are on the heap.
+ * board (board.c); else algorithms and messages are those of the schedules.  All that a call needs
+ * is in one struct now, on the stack, and for a user-level thread, whose own may be small, on the
+ * heap.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,21 +16,27 @@
 #include "task/task.h"
 #include "wait/stack.h"
 
-#define SMALL 64 /* bytes that a reduction keeps on the stack */
+#define SMALL 64 /* bytes that a reduction may have */
 
 /* Frames with buffers shall not add up in one. */
 #define APART __attribute__((noinline))
 
-/* What is under way at a time. */
-struct room {
-	struct weft_req recv, send;
+/* What is combined: count elements, bytes in all. */
+struct what {
+	weft_reduce_fn *fn;
+	const void *from;
+	size_t count, bytes;
 };
 
-/* The state of one call. */
+/* The state of one call, and what is under way at a time. */
 struct now {
 	const struct weft_coll_group *g;
-	struct room *room;
 	weft_err err; /* the first failure; from then on we send signs of failure */
+	struct what what;
+	struct weft_req recv, send;
+	struct weft_buf mine, other;
+	alignas(16) char acc[SMALL];
+	alignas(16) char in[SMALL];
 };
 
 static void note(struct now *n, weft_err err)
@@ -61,7 +68,7 @@ static bool start_recv(struct now *n, struct weft_req *req, int rank, int tag,
 
 static void recv(struct now *n, int rank, int tag, const struct weft_buf *buf)
 {
-	struct weft_req *req = &n->room->recv;
+	struct weft_req *req = &n->recv;
 	if (start_recv(n, req, rank, tag, buf))
 		finish_recv(n, req, buf->bytes);
 }
@@ -69,7 +76,7 @@ static void recv(struct now *n, int rank, int tag, const struct weft_buf *buf)
 /* The rare half of send: it does not go at once. */
 static APART void send_waiting(struct now *n, int rank, int tag, const struct weft_buf *buf)
 {
-	struct weft_req *req = &n->room->send;
+	struct weft_req *req = &n->send;
 	weft_req_init(req, NULL, NULL);
 	weft_err err = weft_isend(req, n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag,
 				  buf, WEFT_SEND_STANDARD);
@@ -98,7 +105,7 @@ static const struct weft_buf nothing;
 static APART void barrier(struct now *n)
 {
 	const struct weft_coll_group *g = n->g;
-	struct weft_req *req = &n->room->recv;
+	struct weft_req *req = &n->recv;
 	for (int step = 1; step < g->size; step <<= 1) {
 		bool posted = start_recv(n, req, (g->rank - step + g->size) % g->size,
 					 WEFT_TAG_ACROSS, &nothing);
@@ -143,88 +150,82 @@ static APART void bcast(struct now *n, const struct weft_buf *buf, int root)
 			send(n, (vr + mask + root) % g->size, WEFT_TAG_DOWN, buf);
 }
 
-/* What is combined: count elements, bytes in all. */
-struct what {
-	weft_reduce_fn *fn;
-	const void *from;
-	size_t count, bytes;
-};
-
 /* To root, combined from the last rank to the first; `to` is looked at on root only. */
-static APART void reduce_flat(struct now *n, const struct what *w, void *to, int root)
+static APART void reduce_flat(struct now *n, void *to, int root)
 {
 	const struct weft_coll_group *g = n->g;
-	alignas(16) char acc[SMALL], in[SMALL];
-	struct weft_buf own = weft_buf_flat(w->from, w->bytes);
+	const struct what *w = &n->what;
 	if (g->rank != root) {
-		send(n, root, WEFT_TAG_UP, &own);
+		n->mine = weft_buf_flat(w->from, w->bytes);
+		send(n, root, WEFT_TAG_UP, &n->mine);
 		return;
 	}
-	struct weft_buf first = weft_buf_flat(acc, w->bytes), next = weft_buf_flat(in, w->bytes);
+	n->mine = weft_buf_flat(n->acc, w->bytes);
+	n->other = weft_buf_flat(n->in, w->bytes);
 	int r = g->size - 1;
 	if (r == root)
-		memcpy(acc, w->from, w->bytes);
+		memcpy(n->acc, w->from, w->bytes);
 	else
-		recv(n, r, WEFT_TAG_UP, &first);
+		recv(n, r, WEFT_TAG_UP, &n->mine);
 	for (r--; r >= 0; r--) {
 		const void *left = w->from;
 		if (r != root) {
-			recv(n, r, WEFT_TAG_UP, &next);
-			left = in;
+			recv(n, r, WEFT_TAG_UP, &n->other);
+			left = n->in;
 		}
 		if (!n->err)
-			w->fn(left, acc, w->count);
+			w->fn(left, n->acc, w->count);
 	}
-	memcpy(to, acc, w->bytes);
+	memcpy(to, n->acc, w->bytes);
 }
 
-/* Sends acc to and receives from rank r at once. */
-static void exchange(struct now *n, int r, const struct weft_buf *acc, const struct weft_buf *in)
+/* Sends what is mine to and receives from rank r at once. */
+static void exchange(struct now *n, int r)
 {
-	struct weft_req *req = &n->room->recv;
-	bool posted = start_recv(n, req, r, WEFT_TAG_ACROSS, in);
-	send(n, r, WEFT_TAG_ACROSS, acc);
+	bool posted = start_recv(n, &n->recv, r, WEFT_TAG_ACROSS, &n->other);
+	send(n, r, WEFT_TAG_ACROSS, &n->mine);
 	if (posted)
-		finish_recv(n, req, in->bytes);
+		finish_recv(n, &n->recv, n->other.bytes);
 }
 
-static APART void allreduce_doubling(struct now *n, const struct what *w, void *to)
+static APART void allreduce_doubling(struct now *n, void *to)
 {
 	const struct weft_coll_group *g = n->g;
-	alignas(16) char in[SMALL];
-	struct weft_buf acc = weft_buf_flat(to, w->bytes), other_buf = weft_buf_flat(in, w->bytes);
+	const struct what *w = &n->what;
 	int pow2 = 1, me;
+	n->mine = weft_buf_flat(to, w->bytes);
+	n->other = weft_buf_flat(n->in, w->bytes);
 	while (pow2 * 2 <= g->size)
 		pow2 *= 2;
 	int extra = g->size - pow2;
 	if (to != w->from)
 		memcpy(to, w->from, w->bytes);
 	if (g->rank < 2 * extra && g->rank % 2 == 0) {
-		send(n, g->rank + 1, WEFT_TAG_FOLD, &acc);
-		recv(n, g->rank + 1, WEFT_TAG_UNFOLD, &acc);
+		send(n, g->rank + 1, WEFT_TAG_FOLD, &n->mine);
+		recv(n, g->rank + 1, WEFT_TAG_UNFOLD, &n->mine);
 		return;
 	}
 	me = g->rank - extra;
 	if (g->rank < 2 * extra) {
-		recv(n, g->rank - 1, WEFT_TAG_FOLD, &other_buf);
+		recv(n, g->rank - 1, WEFT_TAG_FOLD, &n->other);
 		if (!n->err)
-			w->fn(in, to, w->count);
+			w->fn(n->in, to, w->count);
 		me = g->rank / 2;
 	}
 	for (int mask = 1; mask < pow2; mask <<= 1) {
 		int other = me ^ mask;
-		exchange(n, other < extra ? 2 * other + 1 : other + extra, &acc, &other_buf);
+		exchange(n, other < extra ? 2 * other + 1 : other + extra);
 		if (n->err)
 			continue;
 		if (other < me) {
-			w->fn(in, to, w->count);
+			w->fn(n->in, to, w->count);
 		} else {
-			w->fn(to, in, w->count);
-			memcpy(to, in, w->bytes);
+			w->fn(to, n->in, w->count);
+			memcpy(to, n->in, w->bytes);
 		}
 	}
 	if (g->rank < 2 * extra)
-		send(n, g->rank - 1, WEFT_TAG_UNFOLD, &acc);
+		send(n, g->rank - 1, WEFT_TAG_UNFOLD, &n->mine);
 }
 
 /* Small enough, and an operation that needs no user's code?  Fills w. */
@@ -242,58 +243,58 @@ static bool small(const struct weft_coll_args *a, struct what *w)
 }
 
 static inline __attribute__((always_inline)) weft_err
-walk(const struct weft_coll_group *g, const struct weft_coll_args *a, struct room *room)
+walk(struct now *n, const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	struct now n = {.g = g, .room = room};
-	struct what w;
-	struct weft_buf buf;
+	const struct what *w = &n->what;
+	n->g = g;
+	n->err = WEFT_OK;
 	switch (a->kind) {
 	case WEFT_COLL_BARRIER:
-		if (weft_board_open(g, &n.err)) {
+		if (weft_board_open(g, &n->err)) {
 			weft_board_note(g, a->kind);
 			return weft_board_meet(g, NULL, NULL, NULL, 0, 0);
 		}
 		if (!g->crowded)
-			barrier(&n);
+			barrier(n);
 		else if (weft_alg_flat(g))
-			barrier_flat(&n);
+			barrier_flat(n);
 		else
 			return WEFT_AGAIN;
-		return n.err;
+		return n->err;
 	case WEFT_COLL_BCAST:
 		if (a->rcount > WEFT_LIMIT_NOW_BCAST_BYTES ||
 		    a->rcount * a->rtype->size > WEFT_LIMIT_NOW_BCAST_BYTES)
 			return WEFT_AGAIN;
-		if ((n.err = weft_coll_note(g, a->kind, false)))
-			return n.err;
-		buf = weft_buf_typed(a->rbuf, a->rcount, a->rtype);
-		if (buf.bytes)
-			bcast(&n, &buf, a->root);
-		return n.err;
+		if ((n->err = weft_coll_note(g, a->kind, false)))
+			return n->err;
+		n->mine = weft_buf_typed(a->rbuf, a->rcount, a->rtype);
+		if (n->mine.bytes)
+			bcast(n, &n->mine, a->root);
+		return n->err;
 	case WEFT_COLL_REDUCE:
-		if (!weft_alg_reduce_flat(g, a->rcount * a->rtype->size) || !small(a, &w))
+		if (!weft_alg_reduce_flat(g, a->rcount * a->rtype->size) || !small(a, &n->what))
 			return WEFT_AGAIN;
-		if ((n.err = weft_coll_note(g, a->kind, false)))
-			return n.err;
-		reduce_flat(&n, &w, a->rbuf, a->root);
-		return n.err;
+		if ((n->err = weft_coll_note(g, a->kind, false)))
+			return n->err;
+		reduce_flat(n, a->rbuf, a->root);
+		return n->err;
 	case WEFT_COLL_ALLREDUCE:
-		if (!small(a, &w))
+		if (!small(a, &n->what))
 			return WEFT_AGAIN;
-		if (w.bytes <= WEFT_BOARD_MOST && weft_board_open(g, &n.err)) {
+		if (w->bytes <= WEFT_BOARD_MOST && weft_board_open(g, &n->err)) {
 			weft_board_note(g, a->kind);
-			return weft_board_meet(g, w.fn, w.from, a->rbuf, w.count, w.bytes);
+			return weft_board_meet(g, w->fn, w->from, a->rbuf, w->count, w->bytes);
 		}
-		if ((n.err = weft_coll_note(g, a->kind, false)))
-			return n.err;
-		if (!weft_alg_reduce_flat(g, w.bytes)) {
-			allreduce_doubling(&n, &w, a->rbuf);
-			return n.err;
+		if ((n->err = weft_coll_note(g, a->kind, false)))
+			return n->err;
+		if (!weft_alg_reduce_flat(g, w->bytes)) {
+			allreduce_doubling(n, a->rbuf);
+			return n->err;
 		}
-		reduce_flat(&n, &w, a->rbuf, 0);
-		buf = weft_buf_flat(a->rbuf, w.bytes);
-		bcast(&n, &buf, 0);
-		return n.err;
+		reduce_flat(n, a->rbuf, 0);
+		n->mine = weft_buf_flat(a->rbuf, w->bytes);
+		bcast(n, &n->mine, 0);
+		return n->err;
 	default:
 		return WEFT_AGAIN;
 	}
@@ -301,17 +302,17 @@ walk(const struct weft_coll_group *g, const struct weft_coll_args *a, struct roo
 
 static APART weft_err walk_here(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	struct room room;
-	return walk(g, a, &room);
+	struct now n;
+	return walk(&n, g, a);
 }
 
 static APART weft_err walk_light(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	struct room *room = malloc(sizeof *room);
-	if (!room)
+	struct now *n = malloc(sizeof *n);
+	if (!n)
 		return WEFT_AGAIN; /* a schedule sends the same messages */
-	weft_err err = walk(g, a, room);
-	free(room);
+	weft_err err = walk(n, g, a);
+	free(n);
 	return err;
 }
 
