@@ -64,7 +64,8 @@ class Ult:
         self.name = value["name"].string()
         self.runs = int(value.address) in current
         self.carrier = current.get(int(value.address))
-        self.parked = bool(int(value["parker"]["x_word"]) & (PARKED | WAITS_TOKEN))
+        word = int(value["parker"]["x_word"])
+        self.parked, self.token = bool(word & (PARKED | WAITS_TOKEN)), bool(word & WAITS_TOKEN)
 
     def line(self):
         if self.runs:
@@ -72,7 +73,9 @@ class Ult:
         else:
             state = "waits" if self.parked else "is ready"
         what = int(self.value["x_waits_for"])
-        if what and self.parked:
+        if self.parked and not self.runs and not what:
+            state += " for weft_ult_unpark" if self.token else " for a message, a task or another event"
+        elif what and self.parked:
             text = gdb.Value(what).cast(gdb.lookup_type("char").pointer()).string()
             on = int(self.value["x_waits_on"])
             state += " for " + text + (" 0x%x" % on if on else "")

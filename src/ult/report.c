@@ -42,7 +42,8 @@ static void other(FILE *out, const char *what, const void *on)
 			t->slot, t->name[0] ? " " : "", t->name);
 }
 
-static bool waits(struct weft_ult *t)
+/* WEFT_ULT_PARKED, WEFT_ULT_WAITS_TOKEN, or 0. */
+static uint32_t waits(struct weft_ult *t)
 {
 	return atomic_load_explicit(&t->parker.x_word, memory_order_relaxed) &
 	       (WEFT_ULT_PARKED | WEFT_ULT_WAITS_TOKEN);
@@ -50,13 +51,15 @@ static bool waits(struct weft_ult *t)
 
 static void line(FILE *out, struct weft_ult *t)
 {
-	bool parked = waits(t);
+	uint32_t parked = waits(t);
 	const char *what = atomic_load_explicit(&t->x_waits_for, memory_order_relaxed);
 	const void *on = atomic_load_explicit(&t->x_waits_on, memory_order_relaxed);
 	fprintf(out, "  thread %d.%u%s%s: %s", t->home->id, t->slot, t->name[0] ? " " : "", t->name,
 		parked ? "waits" : "runs or is ready");
-	if (parked && !what)
-		fputs(" for weft_ult_unpark", out);
+	if (parked && !what) /* the layers above wait by the parker, and name nothing */
+		fputs(parked & WEFT_ULT_WAITS_TOKEN ? " for weft_ult_unpark"
+						    : " for a message, a task or another event",
+		      out);
 	else if (parked)
 		fprintf(out, on ? " for %s %p" : " for %s", what, on);
 	if (parked && what && on)
@@ -75,7 +78,7 @@ void weft_ult_report(FILE *out)
 			if (!alive(t))
 				continue;
 			seen++;
-			waiting += waits(t);
+			waiting += waits(t) != 0;
 			if (seen <= LINES_MAX)
 				line(out, t);
 		}

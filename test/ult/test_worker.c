@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <weft/ult.h>
 #include "check.h"
+#include "wait/park.h"
 
 #define CHILDREN 20
 #define ROUNDS 5
@@ -115,29 +116,62 @@ static void *wants(void *arg)
 	return NULL;
 }
 
-/* The report says who waits for what. */
-static void report(void)
+static _Atomic(struct weft_parker *) x_sleeper;
+static _Atomic bool x_may_end;
+
+/* As in a wait of the layers above, which name nothing. */
+static void *sleeps(void *arg)
 {
-	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
-	weft_ult *t;
-	char *text = NULL;
-	size_t n = 0;
-	bool seen = false;
-	a.name = "wanting";
-	CHECK_EQ(weft_ult_start(1), WEFT_OK);
-	CHECK_EQ(weft_ult_mutex_lock(&held), WEFT_OK);
-	CHECK_EQ(weft_ult_create(&t, &a, wants, NULL), WEFT_OK);
-	while (!seen) { /* ends: it comes to wait */
+	atomic_store(&x_sleeper, weft_parker_self());
+	while (!atomic_load(&x_may_end))
+		(void)weft_park(weft_parker_self(), WEFT_NEVER);
+	return arg;
+}
+
+static void *parks(void *arg)
+{
+	while (!atomic_load(&x_may_end))
+		weft_ult_park();
+	return arg;
+}
+
+static void report_until(const char *line)
+{
+	for (bool seen = false; !seen;) { /* ends: the thread comes to wait */
+		char *text = NULL;
+		size_t n = 0;
 		FILE *f = open_memstream(&text, &n);
 		CHECK(f);
 		weft_ult_report(f);
 		fclose(f);
-		seen = strstr(text, "wanting: waits for mutex") != NULL;
+		seen = strstr(text, line) != NULL;
 		free(text);
 		usleep(100);
 	}
+}
+
+/* The report says who waits for what. */
+static void report(void)
+{
+	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
+	weft_ult *t[3];
+	CHECK_EQ(weft_ult_start(1), WEFT_OK);
+	CHECK_EQ(weft_ult_mutex_lock(&held), WEFT_OK);
+	a.name = "wanting";
+	CHECK_EQ(weft_ult_create(&t[0], &a, wants, NULL), WEFT_OK);
+	a.name = "sleeping";
+	CHECK_EQ(weft_ult_create(&t[1], &a, sleeps, NULL), WEFT_OK);
+	a.name = "parking";
+	CHECK_EQ(weft_ult_create(&t[2], &a, parks, NULL), WEFT_OK);
+	report_until("wanting: waits for mutex");
+	report_until("sleeping: waits for a message, a task or another event");
+	report_until("parking: waits for weft_ult_unpark");
+	atomic_store(&x_may_end, true);
+	weft_unpark(atomic_load(&x_sleeper));
+	weft_ult_unpark(t[2]);
 	CHECK_EQ(weft_ult_mutex_unlock(&held), WEFT_OK);
-	CHECK_EQ(weft_ult_join(t, NULL), WEFT_OK);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(weft_ult_join(t[i], NULL), WEFT_OK);
 	CHECK_EQ(weft_ult_stop(), WEFT_OK);
 }
 
