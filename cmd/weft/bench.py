@@ -23,7 +23,7 @@ import time
 
 sys.dont_write_bytecode = True  # the folder may be the system's
 from bench_page import page
-from bench_papers import figures_of
+from bench_papers import benches_of, figures_of
 from bench_rails import main as rails
 from bench_svg import below_each_other, draw, number
 from bench_table import BENCHES, LINKS, PEERS
@@ -365,7 +365,8 @@ def parse_paper(argv):
                         help="in parts: what is measured now replaces its rows in this CSV, and the page shows all")
     parser.add_argument("--missing", action="store_true", help="with --into: only what is not in it yet")
     parser.add_argument("--seconds", type=float, metavar="S", help="begin no bench later than this")
-    parser.add_argument("--only", default="", metavar="BENCH,...", help="these benches (all)")
+    parser.add_argument("--only", default="", metavar="BENCH,...",
+                        help="these benches, or those of a paper or section: 2016, 4.4 (all)")
     parser.add_argument("--link", default="shm,tcp", metavar="LINK,...",
                         help="of " + ",".join(LINKS) + " (shm,tcp)")
     parser.add_argument("--against", metavar="MPI,...",
@@ -373,7 +374,9 @@ def parse_paper(argv):
     parser.add_argument("--runs", type=int, metavar="K", help="how often each is run (5; quick: 3)")
     parser.add_argument("--quick", action="store_true", help="fewer cases, shorter")
     o = parser.parse_args(argv)
-    o.only = [name for name in o.only.split(",") if name] or list(BENCHES)
+    given = [name for name in o.only.split(",") if name] or list(BENCHES)
+    papers = {name: [] if name in BENCHES else benches_of(name) for name in given}
+    o.only = list(dict.fromkeys(b for name in given for b in papers[name] or [name]))
     for name in o.only:
         if name not in BENCHES:
             die(f"--only: no bench '{name}'; there are {', '.join(BENCHES)}")

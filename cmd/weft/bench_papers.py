@@ -10,6 +10,8 @@ CAC 2008      a multithreaded communication engine for multicore architectures
 Their machines are not ours: the shape of a curve compares, a microsecond does not.
 """
 
+import re
+
 
 class Figure:
     """A figure or table: where it is, the benches that remake it, what it says."""
@@ -89,14 +91,31 @@ FIGURES = (
            ("", "4 threads", "16 threads"),
            (("no offloading", "441 us", "1,183 us"), ("offloading", "382 us", "1,031 us"),
             ("gain", "14 %", "13 %"))),
-    Figure("2016", "a million threads that communicate", ("million", "ult", "match", "apps"),
+    Figure("2016, section 4.1", "the thread scheduler: switch, signal, many threads", ("ult",),
            "The paper's own experiments were not published; the text gives these.",
            ("", "claim"),
            (("switch of threads", "< 100 cycles"), ("signal a thread", "1 instruction"),
-            ("match a message", "1 cache miss"), ("threads per worker", "262,144"))),
+            ("threads per worker", "262,144"))),
+    Figure("2016, sections 4.2 and 4.3", "matching and the packets that wait in it", ("match",),
+           "The hash table alone and within a receive; unexpected messages take packets of the pool.",
+           ("", "claim"), (("match a message", "1 cache miss"),)),
+    Figure("2016, section 4.4, figure 3", "latency over the raw driver", ("latency",),
+           "Row limit: the bare link, on which nothing is matched."),
+    Figure("2016, section 4.4, figures 4 and 5",
+           "ping-pong and rate with one thread and with many", ("waiters", "rate"),
+           "Threads that wait each for its own message; pairs of ranks or threads that send."),
+    Figure("2016, section 4.5", "applications on threads that block", ("apps",),
+           "The section is empty in the paper."),
+    Figure("2016", "a million threads that communicate", ("million",),
+           "What its title asks for."),
 )
 
 
 def figures_of(bench):
     """Where the papers have what this bench measures."""
     return "; ".join(f.where for f in FIGURES if bench in f.benches) or "none"
+
+
+def benches_of(word):
+    """What remakes a paper or a section of it, in the order of its figures: 2016, 4.4."""
+    return list(dict.fromkeys(b for f in FIGURES if word in re.split("[ ,;]+", f.where) for b in f.benches))
