@@ -59,6 +59,27 @@ static weft_err chunk_new(struct weft_ult_worker *w, uint32_t c)
 	return WEFT_OK;
 }
 
+/* Notes that a stack's memory may go back.  What lies next to the one before makes a range with it,
+ * guard included: the kernel asks a price for each range, and who dies together was made together.
+ */
+static void cold_locked(struct weft_ult_worker *w, char *stack, size_t bytes)
+{
+	struct iovec *last = w->colds ? &w->cold[w->colds - 1] : NULL;
+	char *at = last ? last->iov_base : NULL;
+	if (last && stack == at + last->iov_len + WEFT_ULT_GUARD) {
+		last->iov_len += WEFT_ULT_GUARD + bytes;
+	} else if (last && stack + bytes + WEFT_ULT_GUARD == at) {
+		last->iov_base = stack;
+		last->iov_len += WEFT_ULT_GUARD + bytes;
+	} else {
+		w->cold[w->colds++] = (struct iovec){stack, bytes};
+	}
+	if (++w->cold_stacks < WEFT_ULT_COLD_STACKS && w->colds < WEFT_ULT_COLD)
+		return;
+	weft_ult_stacks_cold(w->cold, w->colds, w->cold_stacks);
+	w->colds = w->cold_stacks = 0;
+}
+
 /* A dead thread goes into the pool; under pool_lock. */
 static void put_locked(struct weft_ult_worker *w, struct weft_ult *t)
 {
@@ -66,13 +87,8 @@ static void put_locked(struct weft_ult_worker *w, struct weft_ult *t)
 	t->next = w->pool[t->class];
 	w->pool[t->class] = t;
 	w->pooled += bytes;
-	if (w->pooled <= (uint64_t)weft_setting_int(WEFT_SET_ULT_KEEP) << 20)
-		return;
-	w->cold[w->colds++] = (struct iovec){t->stack, bytes};
-	if (w->colds < WEFT_ULT_COLD)
-		return;
-	w->colds = 0;
-	weft_ult_stacks_cold(w->cold, WEFT_ULT_COLD);
+	if (w->pooled > (uint64_t)weft_setting_int(WEFT_SET_ULT_KEEP) << 20)
+		cold_locked(w, t->stack, bytes);
 }
 
 static struct weft_ult *get_locked(struct weft_ult_worker *w, int class)
@@ -80,7 +96,7 @@ static struct weft_ult *get_locked(struct weft_ult_worker *w, int class)
 	struct weft_ult *t = w->pool[class];
 	w->pool[class] = t->next;
 	w->pooled -= weft_ult_stack_bytes(class);
-	w->colds = 0; /* t may be among them */
+	w->colds = w->cold_stacks = 0; /* t may be among them */
 	return t;
 }
 

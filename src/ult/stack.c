@@ -130,14 +130,14 @@ static void guard(char *slab_at, size_t step, unsigned n)
 	pthread_mutex_unlock(&lock);
 }
 
-void weft_ult_stacks_cold(const struct iovec *v, unsigned n)
+void weft_ult_stacks_cold(const struct iovec *v, unsigned n, unsigned stacks)
 {
 	/* Lazily: no page is touched now, and one that is used again before costs nothing. */
 	if (syscall(SYS_process_madvise, SELF_GROUP, v, (unsigned long)n, MADV_FREE, 0) < 0)
 		for (unsigned i = 0; i < n; i++)
 			(void)madvise(v[i].iov_base, v[i].iov_len, MADV_FREE);
 	/* Relaxed: a count. */
-	atomic_fetch_add_explicit(&x_given_back, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&x_given_back, stacks, memory_order_relaxed);
 }
 
 void weft_ult_stack_mark(struct weft_ult *t)

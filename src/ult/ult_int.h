@@ -48,7 +48,8 @@
 #define WEFT_ULT_GUARD 4096u
 #define WEFT_ULT_NAME 16
 #define WEFT_ULT_WORKERS_MAX 256
-#define WEFT_ULT_COLD 64 /* stacks whose memory is given back at a time */
+#define WEFT_ULT_COLD 64         /* ranges of stacks whose memory is given back at a time */
+#define WEFT_ULT_COLD_STACKS 128 /* stacks in them */
 
 enum {
 	WEFT_ULT_PINNED = 1,   /* runs at home only */
@@ -171,7 +172,7 @@ struct weft_ult_worker {
 	struct weft_ult *pool[WEFT_ULT_CLASSES]; /* pool_lock */
 	uint64_t pooled;                         /* pool_lock: bytes of stacks */
 	struct iovec cold[WEFT_ULT_COLD];        /* pool_lock: put there last, to be given back */
-	unsigned colds;                          /* pool_lock */
+	unsigned colds, cold_stacks;             /* pool_lock: ranges, stacks in them */
 	uint32_t slots;                          /* pool_lock: ever used */
 	char *arena;                             /* pool_lock: memory for descriptors */
 	size_t arena_left;                       /* pool_lock */
@@ -323,7 +324,7 @@ static inline size_t weft_ult_stack_step(int class)
 	return weft_ult_stack_bytes(class) + WEFT_ULT_GUARD;
 }
 /* Lets the kernel take back what lies in there, when it needs memory. */
-void weft_ult_stacks_cold(const struct iovec *v, unsigned n);
+void weft_ult_stacks_cold(const struct iovec *v, unsigned n, unsigned stacks);
 void weft_ult_stack_mark(struct weft_ult *t);
 bool weft_ult_stack_intact(const struct weft_ult *t); /* false: its canary is gone */
 void weft_ult_stack_describe(FILE *out);

@@ -164,11 +164,9 @@ static void many_at_once(int n)
 	free(t);
 }
 
-/* Dead stacks beyond what may be kept are given back, and good for other threads. */
-static void given_back(void)
+/* Two rounds of threads, all of whose memory is given back: more than one worker keeps. */
+static void gives_back(void)
 {
-	char *text = NULL;
-	size_t size = 0;
 	CHECK_EQ(weft_setting_set(WEFT_SET_ULT_KEEP, "0"), WEFT_OK);
 	for (int round = 0; round < 2; round++) {
 		atomic_store(&x_begun, 0);
@@ -176,6 +174,14 @@ static void given_back(void)
 		atomic_store(&x_open, 0);
 		many_at_once(300); /* joined, and given, from outside */
 	}
+}
+
+/* Dead stacks beyond what may be kept are given back, and good for other threads. */
+static void given_back(void)
+{
+	char *text = NULL;
+	size_t size = 0;
+	gives_back();
 	FILE *f = open_memstream(&text, &size);
 	weft_ult_stack_describe(f);
 	fclose(f);
@@ -184,6 +190,15 @@ static void given_back(void)
 	CHECK(strstr(text, "given back"));
 	free(text);
 }
+
+#if !WEFT_ULT_SANITIZED
+/* Ranges that are given back include guards: they stay. */
+static void overflows_on_given_back(void)
+{
+	gives_back();
+	run_small(digs);
+}
+#endif
 
 /* ---- no mappings left ------------------------------------------------------------------------ */
 
@@ -246,6 +261,8 @@ int main(void)
 	check_message("found by the guard");
 	dies("canary", overflows_without_guards);
 	check_message("found at a switch");
+	dies("given back", overflows_on_given_back);
+	check_message("found by the guard");
 	no_mappings_left();
 #endif
 	given_back();
