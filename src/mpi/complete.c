@@ -71,8 +71,10 @@ static int set_open(struct set *s, int n, const MPI_Request *array)
 		struct weft_mpi_request *r;
 		err = find(array[i], i, &r);
 		to[i] = r;
-		live += r != NULL;
-		if (r && r->ops != &weft_mpi_over_ops && weft_unlikely(!r->ops->by_core))
+		if (weft_unlikely(!r))
+			continue;
+		live++;
+		if (r->ops != &weft_mpi_over_ops && r->ops != &weft_mpi_p2p_ops)
 			s->advances |= r->ops->advance != NULL;
 	}
 	s->live = live;
@@ -275,10 +277,40 @@ int weft_mpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 /* ---- all ---------------------------------------------------------------------------------- */
 
+/*
+ * The most frequent, for whom no status is wanted: sends that were over at once, and point-to-point
+ * operations without an error.  From there on, in order; returns the first that is another, or not
+ * over.
+ */
+static int end_plain(struct set *s, int i, MPI_Request array[])
+{
+	struct weft_mpi_request **all = s->r;
+
+	for (const int n = s->n; i < n; i++) {
+		struct weft_mpi_request *r = all[i];
+		if (weft_unlikely(!r))
+			break;
+		if (r->ops == &weft_mpi_over_ops) {
+			weft_mpi_object_unname(&r->head);
+			weft_mpi_request_untake(r);
+		} else if (r->ops == &weft_mpi_p2p_ops && weft_completion_done(&r->core.done) &&
+			   !r->core.status.err && !r->persistent) {
+			weft_mpi_object_unname(&r->head);
+			weft_mpi_request_give_back(r);
+		} else {
+			break;
+		}
+		array[i] = MPI_REQUEST_NULL;
+	}
+	return i;
+}
+
 /* Ends those that are over, in order, from there on; returns the first that is not. */
 static int end_in_order(struct set *s, int i, MPI_Request array[], MPI_Status *statuses,
 			bool *failed_p)
 {
+	if (statuses == MPI_STATUSES_IGNORE)
+		i = end_plain(s, i, array);
 	for (; i < s->n; i++) {
 		struct weft_mpi_request *r = s->r[i];
 		if (weft_unlikely(!r))
