@@ -3,7 +3,7 @@
 # Proves that sending and receiving 8 bytes over shm cost no more instructions than doc/cost.md allows.
 # Skips without valgrind, and for builds that are not optimised.  Run with BUILD and SOURCE set.
 set -u
-SEND_MAX=360 RECV_MAX=1240
+SEND_MAX=270 RECV_MAX=1170 WINDOW_SEND_MAX=370 WINDOW_RECV_MAX=565
 grep -qE '^CMAKE_BUILD_TYPE:.*=Rel' "$BUILD/CMakeCache.txt" || { echo "skipped: not a release build"; exit 77; }
 grep -qE '^WEFT_SANITIZE:[^=]*=.' "$BUILD/CMakeCache.txt" && { echo "skipped: built with a sanitizer"; exit 77; }
 [ "$(uname -m)" = x86_64 ] || { echo "skipped: the bounds are for x86_64"; exit 77; }
@@ -17,3 +17,10 @@ send=$(echo "$said" | sed -n 's/MPI_Send \([0-9]*\) .*/\1/p') recv=$(echo "$said
 [ "$send" -gt 100 ] && [ "$recv" -gt 100 ] || { echo "FAILED: the counts make no sense" >&2; exit 1; }
 [ "$send" -le $SEND_MAX ] || { echo "FAILED: MPI_Send may take $SEND_MAX instructions" >&2; exit 1; }
 [ "$recv" -le $RECV_MAX ] || { echo "FAILED: MPI_Recv may take $RECV_MAX instructions" >&2; exit 1; }
+# The same within windows of MPI_Isend and MPI_Irecv.
+said=$(sh "$SOURCE/tools/count-instructions" "$BUILD" window | head -n 1)
+echo "$said"
+send=$(echo "$said" | sed -n 's/.*: \([0-9]*\) instructions to send.*/\1/p') recv=$(echo "$said" | sed -n 's/.*, \([0-9]*\) to receive$/\1/p')
+[ "${send:-0}" -gt 100 ] && [ "${recv:-0}" -gt 100 ] || { echo "FAILED: no counts for windows" >&2; exit 1; }
+[ "$send" -le $WINDOW_SEND_MAX ] || { echo "FAILED: a message of a window may take its sender $WINDOW_SEND_MAX instructions" >&2; exit 1; }
+[ "$recv" -le $WINDOW_RECV_MAX ] || { echo "FAILED: a message of a window may take its receiver $WINDOW_RECV_MAX instructions" >&2; exit 1; }
