@@ -158,6 +158,14 @@ static enum weft_post fake_post(struct weft_net *net, int peer, const void *head
 	return accepted ? WEFT_POST_ACCEPTED : WEFT_POST_DONE;
 }
 
+static enum weft_post fake_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				      const void *data, size_t len)
+{
+	uint64_t head[3] = {w0, w1, len};
+	struct iovec iov = {(void *)(uintptr_t)data, len};
+	return fake_post(net, peer, head, &iov, len != 0, len, NULL);
+}
+
 /* Copies what was accepted, tells who may try again. */
 static int fake_poll_out(struct fake_net *f)
 {
@@ -338,6 +346,7 @@ static const struct weft_driver fake_driver = {
 	.address = fake_address,
 	.reach = fake_reach,
 	.post = fake_post,
+	.post_plain = fake_post_plain,
 	.poll = fake_poll,
 	.get = fake_get,
 	.put = fake_put,

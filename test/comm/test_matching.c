@@ -156,7 +156,8 @@ static void step_send(void)
 	struct weft_buf b = weft_buf_flat(s->buf, m->bytes);
 	int tag = m->tag, to = m->to;
 	struct weft_ctx *c = ctx[m->from][m->ctx];
-	if (pick(4) == 0 && weft_send_now(c, to, tag, &b) == WEFT_OK) {
+	if (pick(4) == 0 && (pick(2) ? weft_send_now(c, to, tag, &b)
+				     : weft_send_plain(c, to, tag, s->buf, m->bytes)) == WEFT_OK) {
 		memset(s->buf, 0x55, m->bytes);
 		free(s->buf);
 		return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_threads.c - threads that send, receive, probe and poll at once, with and without wildcards:
- * every message arrives once, intact, and in order per sender, context and tag.
+ * test_threads.c - threads that send, receive, probe and poll at once, with and without wildcards,
+ * by the plain calls and the others, with gates that change their owner: every message arrives
+ * once, intact, and in order per sender, context and tag.
  */
 #include <sched.h>
 #include "comm/fake_net.h"
@@ -47,6 +48,10 @@ static void start_receive(struct weft_req *r, struct who *w, int peer, int tag, 
 			  size_t room)
 {
 	struct weft_buf b = weft_buf_flat(buf, room);
+	if (peer != WEFT_ANY_PEER && weft_rand_next(&w->seed) % 2) {
+		CHECK(!weft_irecv_plain(r, ctx[w->rank], peer, tag, buf, room));
+		return;
+	}
 	weft_req_init(r, NULL, NULL);
 	CHECK(!weft_irecv(r, ctx[w->rank], peer, tag, &b));
 }
@@ -58,6 +63,12 @@ static void start_send(struct weft_req *r, struct who *w, int peer, int tag, uns
 	memcpy(buf, &i, sizeof i);
 	struct weft_buf b = weft_buf_flat(buf, n);
 	weft_req_init(r, NULL, NULL);
+	if (i % 7 && weft_rand_next(&w->seed) % 4 &&
+	    weft_send_plain(ctx[w->rank], peer, tag, buf, n) == WEFT_OK) {
+		r->status.err = WEFT_OK;
+		weft_completion_init_done(&r->done);
+		return;
+	}
 	CHECK(!weft_isend(r, ctx[w->rank], peer, tag, &b,
 			  i % 7 ? WEFT_SEND_STANDARD : WEFT_SEND_SYNC));
 }
@@ -162,6 +173,8 @@ int main(int argc, char **argv)
 	for (int r = 0; r < RANKS; r++) {
 		pthread_mutex_init(&poll_mask[r], NULL);
 		CHECK(!weft_core_ctx_open(core[r], 3, &ctx[r]));
+		for (int p = 0; p < RANKS; p++)
+			core[r]->gate[p].solo.need = 2; /* owners come and go all the time */
 	}
 	atomic_store(&x_running, RANKS * THREADS);
 	for (int r = 0; r < RANKS; r++) {
