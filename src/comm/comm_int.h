@@ -547,7 +547,7 @@ bool weft_share_abandon(struct weft_req *r);
 void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void *payload,
 		     size_t len);
 
-/* inbound.c */
+/* inbound.c; place.c: the two of rx */
 struct weft_net_events weft_rail_events(struct weft_rail *rail);
 void weft_rx_abandon(struct weft_gate *g);
 void weft_rx_free(struct weft_gate *g);

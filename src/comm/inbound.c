@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inbound.c - what drivers report: packets, payloads of streams, ends of posts, lost peers.
+ * inbound.c - what drivers report: packets, ends of posts, lost peers; place.c: payloads of
+ * streams.
  *
  * Runs in the poll of one rail, one thread at a time per connection, until the message is matched:
  * this keeps envelopes in order.  Nothing here trusts what the peer wrote.
  */
 #include <stdlib.h>
-#include "comm/comm_int.h"
-#include "comm/credit.h"
 #include "comm/early.h"
+#include "comm/inbound_int.h"
 #include "comm/match_fast.h"
 #include "comm/pack.h"
 
@@ -18,18 +18,6 @@
 void weft_gate_protocol_error(struct weft_gate *g, const char *what)
 {
 	weft_core_peer_down(g->core, g->peer, WEFT_ERR_PROTO, what);
-}
-
-/* The gate for an upcall; NULL: not that peer's rail, or the peer is gone. */
-static inline struct weft_gate *gate_of(struct weft_rail *rail, int peer)
-{
-	struct weft_core *core = rail->core;
-	if (weft_unlikely(peer < 0 || peer >= core->size))
-		return NULL;
-	struct weft_gate *g = &core->gate[peer];
-	if (weft_unlikely(g->net != rail->net || weft_gate_down(g)))
-		return NULL;
-	return g;
 }
 
 static struct weft_ctx *context_of(struct weft_gate *g, uint32_t id)
@@ -56,20 +44,9 @@ static inline struct weft_ctx *envelope_open(struct weft_gate *g, const struct w
 	return ctx;
 }
 
-/* Data bytes of an eager message, and the id that wants an answer. */
-static inline size_t eager_length(const struct weft_wire *h, uint32_t *sync_id)
-{
-	*sync_id = 0;
-	if (weft_likely(!(h->flags & WEFT_WIRE_SYNC)))
-		return h->length;
-	*sync_id = (uint32_t)(h->length >> 32);
-	return h->length & 0xffffffffu;
-}
-
 static const char too_much[] = "more eager payload than there was credit for";
 
-static inline struct weft_ctx *eager_open(struct weft_gate *g, const struct weft_wire *h,
-					  size_t len)
+struct weft_ctx *weft_inbound_eager_open(struct weft_gate *g, const struct weft_wire *h, size_t len)
 {
 	if (weft_unlikely(!weft_credit_take(g, len))) {
 		weft_gate_protocol_error(g, too_much);
@@ -80,8 +57,8 @@ static inline struct weft_ctx *eager_open(struct weft_gate *g, const struct weft
 	return envelope_open(g, h);
 }
 
-static struct weft_msg *msg_make(struct weft_gate *g, enum weft_msg_kind kind, int tag,
-				 uint64_t length, size_t payload)
+struct weft_msg *weft_inbound_msg_make(struct weft_gate *g, enum weft_msg_kind kind, int tag,
+				       uint64_t length, size_t payload)
 {
 	struct weft_msg *m = weft_msg_alloc(g->core, payload);
 	if (!m) {
@@ -99,7 +76,7 @@ static struct weft_msg *msg_make(struct weft_gate *g, enum weft_msg_kind kind, i
 	return m;
 }
 
-static void unexpected(struct weft_ctx *ctx, struct weft_msg *m)
+void weft_inbound_unexpected(struct weft_ctx *ctx, struct weft_msg *m)
 {
 	struct weft_entry *e = weft_match_arrive_unexpected(ctx, m);
 	if (e) /* posted meanwhile */
@@ -112,23 +89,23 @@ static void unexpected(struct weft_ctx *ctx, struct weft_msg *m)
 static __attribute__((noinline)) void keep_eager(struct weft_gate *g, struct weft_ctx *ctx, int tag,
 						 uint32_t sync_id, const void *data, size_t len)
 {
-	struct weft_msg *m = msg_make(g, WEFT_MSG_EAGER, tag, len, len);
+	struct weft_msg *m = weft_inbound_msg_make(g, WEFT_MSG_EAGER, tag, len, len);
 	if (!m)
 		return;
 	m->id = sync_id;
 	if (len)
 		memcpy(m->data, data, len);
-	unexpected(ctx, m);
+	weft_inbound_unexpected(ctx, m);
 }
 
 static void on_eager(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
 {
 	uint32_t sync_id;
-	if (weft_unlikely(eager_length(h, &sync_id) != len)) {
+	if (weft_unlikely(weft_inbound_eager_length(h, &sync_id) != len)) {
 		weft_gate_protocol_error(g, "a length that does not fit its payload");
 		return;
 	}
-	struct weft_ctx *ctx = eager_open(g, h, len);
+	struct weft_ctx *ctx = weft_inbound_eager_open(g, h, len);
 	if (weft_unlikely(!ctx))
 		return;
 	struct weft_entry *e = weft_match_arrive(ctx, g->peer, h->tag);
@@ -160,20 +137,12 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 		weft_rndv_start(weft_req_of_entry(e), g, h->tag, h->length, rts.id, rts.addr);
 		return;
 	}
-	struct weft_msg *m = msg_make(g, WEFT_MSG_RTS, h->tag, h->length, 0);
+	struct weft_msg *m = weft_inbound_msg_make(g, WEFT_MSG_RTS, h->tag, h->length, 0);
 	if (!m)
 		return;
 	m->id = rts.id;
 	m->addr = rts.addr;
-	unexpected(ctx, m);
-}
-
-static inline bool credit_got(struct weft_gate *g, const struct weft_wire *h)
-{
-	bool good = weft_credit_got(g, h);
-	if (weft_unlikely(!good))
-		weft_gate_protocol_error(g, "more credit back than was spent");
-	return good;
+	weft_inbound_unexpected(ctx, m);
 }
 
 /* Several messages.  Only the poller ends a gate, so it is looked at between them. */
@@ -213,13 +182,13 @@ static void on_pack(struct weft_gate *g, const char *at, size_t len)
 static __attribute__((noinline)) void on_packet_rare(void *arg, int peer, const void *head,
 						     const void *payload, size_t len)
 {
-	struct weft_gate *g = gate_of(arg, peer);
+	struct weft_gate *g = weft_inbound_gate(arg, peer);
 	struct weft_wire h;
 
 	if (weft_unlikely(!g))
 		return;
 	memcpy(&h, head, sizeof h);
-	if (!credit_got(g, &h))
+	if (!weft_inbound_credit_got(g, &h))
 		return;
 	if (weft_likely(h.kind == WEFT_WIRE_EAGER)) {
 		on_eager(g, &h, payload, len);
@@ -276,7 +245,7 @@ static __attribute__((noinline)) bool learn_where(struct weft_gate *g, uint64_t 
  * First the most frequent: an eager message that gives no credit back and wants no answer, in its
  * turn.
  */
-static void on_packet(void *arg, int peer, const void *head, const void *payload, size_t len)
+void weft_inbound_packet(void *arg, int peer, const void *head, const void *payload, size_t len)
 {
 	struct weft_rail *rail = arg;
 	if (weft_unlikely((unsigned)peer >= (unsigned)rail->core->size))
@@ -308,249 +277,6 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	weft_credit_used(g, len);
 }
 
-/* ---- payloads of streams ------------------------------------------------------------------ */
-
-/* Lets the driver write bytes [off, off+len) of buf; a layout of many pieces goes aside first. */
-static void sink_buffer(struct weft_rx *rx, const struct weft_buf *buf, uint64_t off, size_t len,
-			struct weft_net_sink *sink)
-{
-	unsigned n = 1;
-
-	rx->bounce = NULL;
-	rx->off = off;
-	rx->room = len;
-	sink->iov = rx->iov;
-	sink->room = len;
-	if (!len) {
-		n = 0;
-	} else if (!buf->type) {
-		rx->iov[0] = (struct iovec){(char *)buf->base + off, len};
-	} else {
-		n = WEFT_IOV_MAX;
-		size_t held = weft_iov(buf, off, rx->iov, &n);
-		/* Cut what reaches beyond. */
-		while (n && held > len) {
-			struct iovec *last = &rx->iov[n - 1];
-			size_t cut = held - len < last->iov_len ? held - len : last->iov_len;
-			last->iov_len -= cut;
-			held -= cut;
-			if (!last->iov_len)
-				n--;
-		}
-		if (held < len) {
-			rx->bounce = malloc(len);
-			rx->iov[0] = (struct iovec){rx->bounce, len};
-			n = rx->bounce ? 1 : 0;
-			sink->room = rx->bounce ? len : 0;
-		}
-	}
-	sink->n = n;
-}
-
-static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t len,
-			struct weft_net_sink *sink)
-{
-	struct weft_rx *rx = g->rx;
-	uint32_t sync_id;
-
-	if (eager_length(h, &sync_id) != len) {
-		weft_gate_protocol_error(g, "a length that does not fit its payload");
-		return;
-	}
-	struct weft_ctx *ctx = eager_open(g, h, len);
-	if (!ctx)
-		return;
-	struct weft_entry *e = weft_match_arrive(ctx, g->peer, h->tag);
-	if (!e) {
-		struct weft_msg *m = msg_make(g, WEFT_MSG_EAGER, h->tag, len, len);
-		if (!m)
-			return;
-		m->id = sync_id;
-		/* Relaxed: published by the table's lock. */
-		atomic_store_explicit(&m->x_state, WEFT_MSG_ARRIVING, memory_order_relaxed);
-		rx->what = WEFT_RX_MSG;
-		rx->msg = m;
-		rx->iov[0] = (struct iovec){m->data, len};
-		*sink = (struct weft_net_sink){.iov = rx->iov, .n = 1, .room = len};
-		unexpected(ctx, m);
-		return;
-	}
-	if (sync_id)
-		weft_gate_fin(g, sync_id);
-	weft_credit_used(g, len);
-	struct weft_req *r = weft_req_of_entry(e);
-	size_t room = len < r->buf.bytes ? len : r->buf.bytes;
-	r->status = (struct weft_status){.peer = g->peer,
-					 .tag = h->tag,
-					 .bytes = room,
-					 .err = room < len ? WEFT_ERR_TRUNC : WEFT_OK};
-	rx->what = WEFT_RX_RECV;
-	rx->req = r;
-	sink_buffer(rx, &r->buf, 0, room, sink);
-}
-
-static void place_data(struct weft_gate *g, const struct weft_wire *h, size_t len,
-		       struct weft_net_sink *sink)
-{
-	struct weft_rx *rx = g->rx;
-	uint64_t off = h->sequence | (uint64_t)(uint32_t)h->tag << 32;
-	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_recv(g->peer));
-	struct weft_core_req_recv *v = r ? weft_req_recv(r) : NULL;
-
-	if (!r || v->share || h->length != len || off != v->got || len > v->want - off) {
-		weft_gate_protocol_error(g, "DATA that nobody asked for");
-		return;
-	}
-	rx->what = WEFT_RX_DATA;
-	rx->req = r;
-	rx->head = *h;
-	sink_buffer(rx, &r->buf, off, len, sink);
-}
-
-/* Control packets whose payload comes as a stream: small, collected aside. */
-static void place_control(struct weft_gate *g, const struct weft_wire *h, size_t len,
-			  struct weft_net_sink *sink)
-{
-	struct weft_rx *rx = g->rx;
-
-	bool pack = h->kind == WEFT_WIRE_PACK && len <= WEFT_PACK_MAX;
-	if (len > sizeof rx->control && !pack) {
-		weft_gate_protocol_error(g, "a payload where none belongs");
-		return;
-	}
-	if (pack && !rx->pack && !(rx->pack = malloc(WEFT_PACK_MAX))) {
-		weft_gate_protocol_error(g, "no memory to receive");
-		return;
-	}
-	rx->what = WEFT_RX_CONTROL;
-	rx->head = *h;
-	rx->len = len;
-	rx->iov[0] = (struct iovec){pack ? rx->pack : rx->control, len};
-	*sink = (struct weft_net_sink){.iov = rx->iov, .n = 1, .room = len};
-}
-
-static void on_place(void *arg, int peer, const void *head, size_t len, struct weft_net_sink *sink)
-{
-	struct weft_gate *g = gate_of(arg, peer);
-	struct weft_wire h;
-
-	*sink = (struct weft_net_sink){0};
-	if (!g)
-		return;
-	if (!g->rx && !(g->rx = calloc(1, sizeof *g->rx))) {
-		weft_gate_protocol_error(g, "no memory to receive");
-		return;
-	}
-	g->rx->what = WEFT_RX_NONE;
-	memcpy(&h, head, sizeof h);
-	/* A control packet's credit counts when it is complete. */
-	if ((h.kind == WEFT_WIRE_EAGER || h.kind == WEFT_WIRE_DATA) && !credit_got(g, &h))
-		return;
-	if (h.kind == WEFT_WIRE_EAGER)
-		place_eager(g, &h, len, sink);
-	else if (h.kind == WEFT_WIRE_DATA)
-		place_data(g, &h, len, sink);
-	else
-		place_control(g, &h, len, sink);
-}
-
-/* The payload of an unexpected message is complete (READY) or will not come (FAILED). */
-static void msg_settled(struct weft_msg *m, uintptr_t state)
-{
-	/* READY -> SEE (take_eager).  Carries: the payload.
-	 * LAST <- CLAIM (take_eager).  Carries: the receive that waits for it. */
-	uintptr_t old = atomic_exchange_explicit(&m->x_state, state, memory_order_acq_rel);
-	if (old == WEFT_MSG_ARRIVING)
-		return;
-	if (old != WEFT_MSG_DROPPED) {
-		struct weft_req *r = (struct weft_req *)old;
-		if (state == WEFT_MSG_READY)
-			weft_recv_deliver(r, m->node.peer, m->node.tag, m->data, m->length);
-		else
-			weft_recv_finish(r, WEFT_ERR_PEER);
-	}
-	weft_msg_free(m);
-}
-
-static weft_err unpack_bounce(struct weft_rx *rx)
-{
-	if (!rx->bounce)
-		return rx->room && rx->req->buf.type && !rx->iov[0].iov_base ? WEFT_ERR_NOMEM
-									     : WEFT_OK;
-	weft_unpack(&rx->req->buf, rx->off, rx->bounce, rx->room);
-	return WEFT_OK;
-}
-
-static void rx_close(struct weft_gate *g, weft_err err)
-{
-	struct weft_rx *rx = g->rx;
-	int what = rx->what;
-	struct weft_req *r = rx->req;
-
-	rx->what = WEFT_RX_NONE;
-	if (what == WEFT_RX_RECV || what == WEFT_RX_DATA) {
-		if (!err)
-			err = unpack_bounce(rx);
-		free(rx->bounce);
-		rx->bounce = NULL;
-	}
-	switch (what) {
-	case WEFT_RX_RECV:
-		weft_recv_finish(r, err);
-		break;
-	case WEFT_RX_DATA:
-		/* On failure the request still has its id; peer_down ends it. */
-		if (!err)
-			weft_rndv_data(g, &rx->head, NULL, rx->head.length);
-		else if (err == WEFT_ERR_NOMEM)
-			weft_gate_protocol_error(g, "no memory to unpack a message");
-		break;
-	case WEFT_RX_MSG:
-		msg_settled(rx->msg, err ? WEFT_MSG_FAILED : WEFT_MSG_READY);
-		break;
-	default:
-		break;
-	}
-}
-
-/* An answer is lost. */
-static void give_up(struct weft_gate *g)
-{
-	weft_core_peer_down(g->core, g->peer, WEFT_ERR_NOMEM, "no memory for an answer");
-}
-
-static void on_placed(void *arg, int peer, void *cookie, weft_err err)
-{
-	struct weft_rail *rail = arg;
-	struct weft_gate *g = gate_of(arg, peer);
-
-	if (!g || !g->rx) /* peer_down has abandoned it */
-		return;
-	if (g->rx->what == WEFT_RX_CONTROL && !err) {
-		g->rx->what = WEFT_RX_NONE;
-		bool pack = g->rx->head.kind == WEFT_WIRE_PACK;
-		on_packet(rail, peer, &g->rx->head, pack ? g->rx->pack : g->rx->control,
-			  g->rx->len);
-	} else {
-		rx_close(g, err ? WEFT_ERR_PEER : WEFT_OK);
-	}
-	if (weft_unlikely(g->rx->last))
-		give_up(g);
-}
-
-void weft_rx_abandon(struct weft_gate *g)
-{
-	if (g->rx)
-		rx_close(g, WEFT_ERR_PEER);
-}
-
-void weft_rx_free(struct weft_gate *g)
-{
-	if (g->rx)
-		free(g->rx->pack);
-	free(g->rx);
-}
-
 /* ---- the rest ----------------------------------------------------------------------------- */
 
 static void on_sent(void *arg, int peer, void *cookie, weft_err err)
@@ -571,7 +297,7 @@ static void on_sent(void *arg, int peer, void *cookie, weft_err err)
 
 static void on_ready(void *arg, int peer)
 {
-	struct weft_gate *g = gate_of(arg, peer);
+	struct weft_gate *g = weft_inbound_gate(arg, peer);
 	if (!g)
 		return;
 	/* READY <- MUTE (gate.c). */
@@ -580,12 +306,12 @@ static void on_ready(void *arg, int peer)
 	else if (g->rx && g->rx->what != WEFT_RX_NONE)
 		g->rx->last = true; /* the driver writes into what we would give back */
 	else
-		give_up(g);
+		weft_inbound_give_up(g);
 }
 
 static void on_down(void *arg, int peer, weft_err err, const char *why)
 {
-	struct weft_gate *g = gate_of(arg, peer);
+	struct weft_gate *g = weft_inbound_gate(arg, peer);
 	if (g)
 		weft_core_peer_down(g->core, peer, err, why);
 }
@@ -600,9 +326,9 @@ struct weft_net_events weft_rail_events(struct weft_rail *rail)
 {
 	return (struct weft_net_events){
 		.arg = rail,
-		.packet = on_packet,
-		.place = on_place,
-		.placed = on_placed,
+		.packet = weft_inbound_packet,
+		.place = weft_inbound_place,
+		.placed = weft_inbound_placed,
 		.sent = on_sent,
 		.ready = on_ready,
 		.down = on_down,
