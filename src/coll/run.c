@@ -14,8 +14,8 @@
  *
  * The runner that finishes the last step leaves the state BUSY and signals wake, its last access.
  */
-#include <sched.h>
 
+#include "base/backoff.h"
 #include "base/counters.h"
 #include "coll/sched.h"
 
@@ -274,11 +274,12 @@ bool weft_coll_advance(struct weft_coll *c)
 	/* Parked steps.  Another runner may be at work; it leaves soon: it cannot finish.  Bound:
 	 * the length of its work, which contains no user's operation. */
 	uintptr_t idle = IDLE;
+	unsigned turns = 0;
 	/* ENTER: partner LEAVE.  Carries: what the last runner did. */
 	while (!atomic_compare_exchange_weak_explicit(&c->x_state, &idle, BUSY,
 						      memory_order_acquire, memory_order_relaxed)) {
 		idle = IDLE;
-		sched_yield();
+		weft_backoff(&turns);
 	}
 	weft_completion_init(&c->wake);
 	c->woken = false;

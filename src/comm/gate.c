@@ -8,8 +8,8 @@
  *
  * Completions are made after the mask is free: they may start operations on the same gate.
  */
-#include <sched.h>
 #include <stdlib.h>
+#include "base/backoff.h"
 #include "comm/comm_int.h"
 #include "comm/credit.h"
 #include "comm/pack.h"
@@ -309,11 +309,9 @@ void weft_gate_submit(struct weft_gate *g, struct weft_out *o)
 void weft_gate_purge(struct weft_gate *g)
 {
 	/* Ends when the holder leaves; a post is short. */
-	for (unsigned spins = 0; !weft_gate_try(g); spins++) {
-		weft_cpu_relax();
-		if (spins % 64 == 63)
-			sched_yield();
-	}
+	unsigned turns = 0;
+	while (!weft_gate_try(g))
+		weft_backoff(&turns);
 	struct aftermath a = {NULL, NULL};
 	drain_locked(g, &a);
 	leave(g, &a);
@@ -339,8 +337,9 @@ void weft_gate_fin(struct weft_gate *g, uint32_t id)
  */
 static void control_or_end(struct weft_gate *g, struct weft_wire *h)
 {
+	unsigned turns = 0;
 	/* Ends when the holder leaves, and nobody pushes in that very moment. */
-	for (;; sched_yield()) {
+	for (;; weft_backoff(&turns)) {
 		if (!weft_gate_try(g))
 			continue;
 		struct aftermath a = {NULL, NULL};

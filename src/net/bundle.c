@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/backoff.h"
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -67,9 +68,10 @@ void weft_bundle_plan(const struct weft_bundle_rail *rails, unsigned n)
 
 void weft_bundle_lock(struct weft_bundle_peer *p)
 {
+	unsigned turns = 0;
 	/* LOCK <- UNLOCK.  Carries: all fields marked L.  Ends: held over one post at most. */
 	while (atomic_exchange_explicit(&p->x_lock, true, memory_order_acquire))
-		weft_cpu_relax();
+		weft_backoff(&turns);
 }
 
 void weft_bundle_unlock(struct weft_bundle_peer *p)

@@ -5,6 +5,7 @@
  * Senders take from two lists, small and large, under a lock of a few instructions.  Buffers to
  * receive into are the network's; those that it did not take lie in rx_idle, the poller's.
  */
+#include "base/backoff.h"
 #include "net/ofi_int.h"
 
 #if __has_include(<rdma/fabric.h>)
@@ -48,9 +49,10 @@ weft_err weft_ofi_slab_make(struct weft_ofi *o)
 
 static void free_lock(struct weft_ofi *o)
 {
+	unsigned turns = 0;
 	/* LOCK <- UNLOCK.  Carries: the two lists.  Ends: held for a few instructions. */
 	while (atomic_exchange_explicit(&o->x_free_lock, true, memory_order_acquire))
-		weft_cpu_relax();
+		weft_backoff(&turns);
 }
 
 static void free_unlock(struct weft_ofi *o)

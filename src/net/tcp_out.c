@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/backoff.h"
 #include "base/cancel.h"
 #include "base/counters.h"
 #include "net/ring.h"
@@ -17,12 +18,16 @@
 
 bool weft_tcp_out_lock(struct weft_tcp_conn *c, bool patient)
 {
+	unsigned turns = 0;
 	for (int i = 0; i < PATIENCE || patient; i++) {
 		/* LOCK <- UNLOCK.  Carries: out, fd, last_round. */
 		if (!atomic_load_explicit(&c->x_lock, memory_order_relaxed) &&
 		    !atomic_exchange_explicit(&c->x_lock, true, memory_order_acquire))
 			return true;
-		weft_cpu_relax();
+		if (patient)
+			weft_backoff(&turns);
+		else
+			weft_cpu_relax();
 	}
 	return false;
 }

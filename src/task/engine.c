@@ -337,12 +337,12 @@ static void see_off(struct weft_engine *e)
 		if (atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) ==
 		    WEFT_BATON_ASLEEP)
 			weft_engine_kick(e, WEFT_KICK_SET);
-		weft_waiter_relax(&turns);
+		weft_backoff(&turns);
 	}
 	/* ends: each one woken sees that nothing runs any more */
 	while (atomic_load_explicit(&e->baton.x_parked, memory_order_seq_cst)) {
 		weft_engine_kick(e, WEFT_KICK_PARKED);
-		weft_waiter_relax(&turns);
+		weft_backoff(&turns);
 	}
 }
 

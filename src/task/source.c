@@ -6,12 +6,12 @@
  * looks.  An event sets its period to 1; an event elsewhere doubles it, up to what its measured
  * cost allows.  Before anybody sleeps every source is looked at.
  */
+#include "base/backoff.h"
 #include "base/cancel.h"
 #include "base/log.h"
 #include "task/engine_int.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -259,8 +259,9 @@ static struct weft_slot *free_slot(struct weft_engine *e)
 /* Until the slot's mask is ours; its holder is in one poll callback. */
 static void slot_lock(struct weft_slot *s)
 {
+	unsigned turns = 0;
 	while (!weft_mask_try(&s->mask))
-		sched_yield();
+		weft_backoff(&turns);
 }
 
 static void slot_unlock(struct weft_slot *s)

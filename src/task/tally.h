@@ -46,7 +46,7 @@ static inline uint64_t weft_tally_lock(struct weft_tally_core *y, uint64_t by)
 	uint64_t seen = atomic_load_explicit(&y->x_word, memory_order_relaxed);
 	for (;;) { /* ends: the holder's walk ends */
 		if (seen & WEFT_TALLY_LOCKED) {
-			weft_waiter_relax(&turns);
+			weft_backoff(&turns);
 			seen = atomic_load_explicit(&y->x_word, memory_order_relaxed);
 			continue;
 		}

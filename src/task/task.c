@@ -154,7 +154,7 @@ static void await_signal(struct weft_completion *done)
 {
 	unsigned turns = 0;
 	while (!weft_completion_done(done))
-		weft_waiter_relax(&turns);
+		weft_backoff(&turns);
 }
 
 static bool submit(struct weft_task *t, bool later)
@@ -338,7 +338,7 @@ weft_err weft_task_mask_wait(struct weft_task *t)
 		return WEFT_ERR_DEADLOCK;
 	}
 	while (weft_life_running(&weft_task_core(t)->x_state)) /* ends: it does not start again */
-		weft_waiter_relax(&turns);
+		weft_backoff(&turns);
 	return WEFT_OK;
 }
 

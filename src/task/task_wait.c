@@ -142,6 +142,6 @@ weft_err weft_tally_wait(struct weft_tally *y, uint64_t n, uint64_t timeout_ns)
 	/* It comes at this moment, a few instructions. */
 	unsigned turns = 0;
 	while (!weft_completion_done(&w.come))
-		weft_waiter_relax(&turns);
+		weft_backoff(&turns);
 	return WEFT_OK;
 }

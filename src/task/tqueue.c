@@ -249,7 +249,7 @@ static bool enter(struct weft_tqueue *q, enum visit_kind kind)
 	if (kind == VISIT_WAIT) {
 		unsigned turns = 0;
 		while (!weft_mask_try_quiet(&q->mask)) /* ends: no handler holds it above 20 us */
-			weft_waiter_relax(&turns);
+			weft_backoff(&turns);
 		return true;
 	}
 	if (kind == VISIT_QUIET ? weft_mask_try_quiet(&q->mask) : weft_mask_try(&q->mask))

@@ -138,7 +138,7 @@ static inline void weft_tqueue_end_locked(struct weft_tqueue *q, weft_tqueue_end
 {
 	unsigned turns = 0;
 	for (end(q); weft_tqueue_submitted(q); end(q)) /* ends: a push is some instructions */
-		weft_waiter_relax(&turns);
+		weft_backoff(&turns);
 }
 
 /* Lets the mask go.  False: somebody was turned away, look again. */

@@ -110,7 +110,7 @@ static void delist(struct wait_call *w)
 		unsigned turns = 0;
 		/* LEFT: ends when the waker has read the node; it is past its exchange. */
 		while (!atomic_load_explicit(&n->x_left, memory_order_acquire))
-			weft_waiter_relax(&turns);
+			weft_backoff(&turns);
 	}
 	w->enlisted = false;
 }

@@ -194,10 +194,10 @@ void weft_waitset_destroy(struct weft_waitset *s)
 	}
 	while (!weft_list_empty(&s->in)) /* ends: each waker is a few instructions from its push */
 		if (!take(s, &key, 1))
-			weft_waiter_relax(&turns);
+			weft_backoff(&turns);
 	/* GONE: the wakers are done with the set. */
 	while (atomic_load_explicit(&s->x_ringing, memory_order_acquire))
-		weft_waiter_relax(&turns);
+		weft_backoff(&turns);
 	close(s->bell_fd);
 	close(s->fd);
 	free(s);

@@ -18,8 +18,7 @@
 #ifndef WEFT_ULT_GATE_H
 #define WEFT_ULT_GATE_H
 
-#include <sched.h>
-#include "base/base.h"
+#include "base/backoff.h"
 
 #ifndef WEFT_GATE_MEMBARRIER
 #include <linux/membarrier.h>
@@ -43,12 +42,8 @@ static inline void weft_gate_wait(struct weft_gate *g)
 {
 	unsigned turns = 0;
 	/* FREE <- BACK.  Ends: a thief stays for a few dozen instructions. */
-	while (atomic_load_explicit(&g->x_thief, memory_order_acquire)) {
-		if (++turns < 64)
-			weft_cpu_relax();
-		else
-			sched_yield(); /* it may have been preempted */
-	}
+	while (atomic_load_explicit(&g->x_thief, memory_order_acquire))
+		weft_backoff(&turns);
 }
 
 static inline void weft_gate_enter(struct weft_gate *g)

@@ -11,9 +11,8 @@
 #ifndef WEFT_ULT_WAITERS_H
 #define WEFT_ULT_WAITERS_H
 
-#include <sched.h>
 #include <weft/ult_sync.h>
-#include "base/base.h"
+#include "base/backoff.h"
 #include "ult/ult.h"
 #include "wait/park.h"
 
@@ -35,12 +34,8 @@ static inline void weft_waiters_lock(struct weft_ult_waiters *q)
 	/* TAKE <- GIVE.  Carries: the queue, and what the object's other words say. */
 	while (atomic_exchange_explicit(WEFT_SHARED32(q->lock), 1, memory_order_acquire))
 		/* Relaxed: the exchange decides; looking, we leave the line to its holder. */
-		while (atomic_load_explicit(WEFT_SHARED32(q->lock), memory_order_relaxed)) {
-			if (++turns < 64) /* ends: the holder stays for a few instructions */
-				weft_cpu_relax();
-			else
-				sched_yield();
-		}
+		while (atomic_load_explicit(WEFT_SHARED32(q->lock), memory_order_relaxed))
+			weft_backoff(&turns); /* ends: the holder stays for a few instructions */
 }
 
 static inline void weft_waiters_unlock(struct weft_ult_waiters *q)

@@ -4,10 +4,10 @@
 
 #include <errno.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/backoff.h"
 #include "base/log.h"
 
 #define NEED_MAX 4096u /* an interruption then costs the owner less than a nanosecond each time */
@@ -64,13 +64,10 @@ void weft_solo_interrupt(struct weft_solo *s)
 	atomic_store_explicit(&s->x_owner, 0, memory_order_relaxed);
 	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)
 		weft_panic("membarrier failed after it had worked: %s", strerror(errno));
+	unsigned turns = 0;
 	/* ASK <- OUT (weft_solo_leave).  Carries: what the owner wrote.  Ends: it is short. */
-	for (unsigned turns = 1; atomic_load_explicit(&s->x_inside, memory_order_acquire);
-	     turns++) {
-		weft_cpu_relax();
-		if (turns % 64 == 0)
-			sched_yield(); /* it may have been preempted */
-	}
+	while (atomic_load_explicit(&s->x_inside, memory_order_acquire))
+		weft_backoff(&turns);
 	if (s->need <= NEED_MAX / 2)
 		s->need *= 2;
 }

@@ -20,8 +20,7 @@
 #ifndef WEFT_WAITER_H
 #define WEFT_WAITER_H
 
-#include <sched.h>
-#include "base/base.h"
+#include "base/backoff.h"
 #include "wait/completion.h"
 #include "wait/park.h"
 
@@ -72,15 +71,6 @@ static inline void weft_wait_node_init(struct weft_wait_node *n, struct weft_wai
 	atomic_store_explicit(&n->x_left, false, memory_order_relaxed);
 }
 
-/* Waits for a waiter of the same completion to finish its few instructions. */
-static inline void weft_waiter_relax(unsigned *turns_p)
-{
-	if (++*turns_p < 64)
-		weft_cpu_relax();
-	else
-		sched_yield(); /* it may have been preempted */
-}
-
 /* False: the completion is done already and n is not in use. */
 static inline bool weft_completion_enlist(struct weft_completion *c, struct weft_wait_node *n)
 {
@@ -91,7 +81,7 @@ static inline bool weft_completion_enlist(struct weft_completion *c, struct weft
 		if (seen == WEFT_COMPLETION_DONE)
 			return false;
 		if (seen & WEFT_COMPLETION_LOCKED) {
-			weft_waiter_relax(&turns);
+			weft_backoff(&turns);
 			seen = atomic_load_explicit(&c->x_state, memory_order_acquire);
 			continue;
 		}
@@ -125,7 +115,7 @@ static inline bool weft_completion_delist(struct weft_completion *c, struct weft
 		if (seen == WEFT_COMPLETION_DONE)
 			return false;
 		if (seen & WEFT_COMPLETION_LOCKED) {
-			weft_waiter_relax(&turns);
+			weft_backoff(&turns);
 			seen = atomic_load_explicit(&c->x_state, memory_order_acquire);
 			continue;
 		}

@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#include "base/backoff.h"
 #include "base/base.h"
 #include "base/log.h"
 
@@ -729,5 +730,6 @@ static inline int explore_all(const struct model *mod, size_t n)
 #define atomic_thread_fence(mo) model_fence()
 #define weft_cpu_relax model_relax
 #define sched_yield m_yield
+#define weft_backoff(turns_p) ((void)(turns_p), model_relax())
 
 #endif
