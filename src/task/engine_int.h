@@ -122,6 +122,7 @@ struct weft_engine_self {
 	unsigned polled_streak; /* submissions in a row between which somebody polled */
 	uint64_t unrung;        /* before this look others poll anyway: see tell() in task.c */
 	int place;              /* a worker's leaf */
+	bool unbound;           /* a worker: the system does not let it have its core */
 	bool holds;             /* the watcher: the baton, while it looks round */
 };
 extern _Thread_local struct weft_engine_self weft_engine_self;

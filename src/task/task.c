@@ -113,6 +113,9 @@ static bool enqueue(struct weft_task *t, bool later)
 	int leaf = weft_unlikely(t->options & (WEFT_TASK_URGENT | WEFT_TASK_STRICT))
 			   ? weft_topo_leaf_in(t->cpus, t->cpus_bytes)
 			   : -1;
+	/* None of its cores is in the tree: see stranded(). */
+	if (weft_unlikely(leaf < 0 && t->options & WEFT_TASK_STRICT))
+		leaf = weft_topo_leaf_here();
 	/* Somebody has to go on looking at a repeat task. */
 	bool anybody = leaf < 0 && !(t->options & WEFT_TASK_REPEAT);
 	weft_tqueue_push(q, t); /* from here on t may run, end and be freed */
@@ -384,19 +387,35 @@ weft_err weft_task_cancel_wait(struct weft_task *t)
 	return WEFT_OK;
 }
 
-/* A worker whose core has gone offline is moved elsewhere by the system, with its tasks. */
+static int first_of(const struct weft_task *t)
+{
+	int most = (int)(t->cpus_bytes ? t->cpus_bytes : sizeof *t->cpus) * 8, cpu = 0;
+	while (cpu < most && !weft_topo_in_set(t->cpus, t->cpus_bytes, cpu))
+		cpu++; /* ends: the set's end */
+	return cpu;
+}
+
+/*
+ * Nobody has the cores that t wants: the system has moved the worker whose core has gone offline,
+ * or has not let it have that core, or the tree has none of them.  Then that worker is as good as
+ * any.
+ */
 static bool stranded(const struct weft_task *t, const unsigned long *own)
 {
 	static _Atomic bool x_said;
-	int cpu = weft_topo_node(weft_engine_self.place)->cpu;
+	struct weft_engine_self *self = &weft_engine_self;
+	int cpu = weft_topo_node(self->place)->cpu;
 	size_t bits = 8 * sizeof *own;
-	if (weft_engine_self.runner != WEFT_RUNNER_WORKER || cpu < 0 ||
-	    own[(size_t)cpu / bits] >> ((size_t)cpu % bits) & 1 ||
-	    !weft_topo_in_set(t->cpus, t->cpus_bytes, cpu))
+	if (self->runner != WEFT_RUNNER_WORKER || cpu < 0)
+		return false;
+	bool lost = self->unbound || !(own[(size_t)cpu / bits] >> ((size_t)cpu % bits) & 1);
+	if (weft_topo_leaf_in(t->cpus, t->cpus_bytes) >= 0 &&
+	    (!lost || !weft_topo_in_set(t->cpus, t->cpus_bytes, cpu)))
 		return false;
 	/* Relaxed: one line is enough, two do no harm. */
 	if (!atomic_exchange_explicit(&x_said, true, memory_order_relaxed))
-		weft_warn("core %d is gone: its strict tasks run elsewhere", cpu);
+		weft_warn("core %d is gone or not ours: strict tasks for it run elsewhere",
+			  lost ? cpu : first_of(t));
 	return true;
 }
 
