@@ -85,7 +85,8 @@ enum weft_task_option {
 	WEFT_TASK_REPEAT = 1,
 	/* Runs at once, on its CPU set even when that is busy: interrupts the application there. */
 	WEFT_TASK_URGENT = 2,
-	/* Runs only on threads whose own affinity lies within `cpus`. */
+	/* Runs only on threads whose own affinity lies within `cpus`; where nobody has these cores
+	 * it runs all the same, with one warning. */
 	WEFT_TASK_STRICT = 4,
 	/*
 	 * Runs one time from submit to done, whatever the function answers; a submit before it is
