@@ -106,7 +106,7 @@ BENCHES = {
     "progress": Bench("engine/progress", "how long does a send take while the receiver computes 50 ms?",
                       "ms", ranks=False, tuned=THREAD, also_off=True, log=True),
     "overhead": Bench("engine/overhead", "what does the engine cost when there is nothing to hide?",
-                      "us, half of there and back", ranks=False, peers=(), bars=True,
+                      "us, half of there and back", ranks=False, peers=(), log=True,
                       parts=(("explicit",), ("threads",), ("server",)),
                       quick_parts=(("explicit",), ("threads",)),
                       limit={"shm": ["latency", "shm"], "tcp": ["latency", "socket"],
