@@ -253,6 +253,7 @@ const struct weft_driver weft_driver_ofi = {
 	.card = ofi_card,
 	.drop = weft_ofi_drop,
 	.revive = weft_ofi_revive,
+	.ended = weft_ofi_ended,
 };
 
 #else

@@ -8,7 +8,21 @@
 
 #if __has_include(<rdma/fabric.h>)
 
-#define GONE_NS 1500000000u
+#define GONE_NS 100000000u
+#define END_NS 3000000000u /* as long the network may have no room for an END */
+
+/* The peer shall hear that the link, as it is, has ended. */
+void weft_ofi_owe_end(struct weft_ofi *o, int peer)
+{
+	struct weft_ofi_peer *p = &o->peer[peer];
+	p->owes_end = !weft_ofi_send(o, peer, WEFT_OFI_END, NULL, NULL, 0, 0);
+	if (!p->owes_end)
+		return;
+	o->owes = true;
+	p->end_until_ns = weft_clock_ns() + END_NS;
+	if (o->armed)
+		weft_hub_ring(&o->hub); /* so that somebody tries again */
+}
 
 /* A message that does not belong to the link as it is: of another epoch, or the link is down. */
 int weft_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool whole)
@@ -22,6 +36,11 @@ int weft_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool who
 		weft_ofi_peer_down(o, peer, WEFT_ERR_PEER, "it took the link up anew");
 		n = 1;
 	}
+	/* One END at a time: the peer may say much before it hears. */
+	if (epoch == p->epoch && !p->bye_got && !p->end_got && !p->dead_already &&
+	    !atomic_load_explicit(&p->x_under, memory_order_relaxed) &&
+	    (weft_ofi_kind(f) == WEFT_OFI_PACKET || weft_ofi_kind(f) == WEFT_OFI_PING))
+		weft_ofi_owe_end(o, peer); /* it has not heard yet */
 	if (weft_ofi_kind(f) == WEFT_OFI_BYE) {
 		p->owes_heard = o->owes = true; /* it leaves, and nothing of it will be delivered */
 		p->owes_epoch = epoch;
@@ -50,7 +69,8 @@ int weft_ofi_deliver_revived(struct weft_ofi *o)
 	return n;
 }
 
-/* BYEs that belong to no link of ours: the peer waits for the answer all the same. */
+/* BYEs that belong to no link of ours: the peer waits for the answer all the same.  Ends that it
+ * does not know of. */
 void weft_ofi_answer_strays(struct weft_ofi *o)
 {
 	o->owes = false;
@@ -59,8 +79,17 @@ void weft_ofi_answer_strays(struct weft_ofi *o)
 		if (p->owes_heard)
 			p->owes_heard = !weft_ofi_send_in_epoch(o, i, WEFT_OFI_HEARD, p->owes_epoch,
 								NULL, NULL, 0, 0);
-		o->owes |= p->owes_heard;
+		if (p->owes_end)
+			p->owes_end = weft_clock_ns() < p->end_until_ns &&
+				      !weft_ofi_send(o, i, WEFT_OFI_END, NULL, NULL, 0, 0);
+		o->owes |= p->owes_heard | p->owes_end;
 	}
+}
+
+/* No process, nobody who listens. */
+bool weft_ofi_ended(struct weft_net *net, int peer)
+{
+	return ((struct weft_ofi *)net)->peer[peer].dead_already;
 }
 
 void weft_ofi_drop(struct weft_net *net, int peer, const char *why)
@@ -83,6 +112,7 @@ void weft_ofi_revive(struct weft_net *net, int peer)
 	p->epoch_next = p->epoch;
 	p->in_sequence = p->out_sequence = 0;
 	p->heard = p->bye_got = p->bye_answered = p->bye_heard = false;
+	p->owes_end = p->end_got = p->broke = false; /* the new epoch says it */
 	atomic_store_explicit(&p->x_bye_sent, false, memory_order_relaxed);
 	p->refused_ns = 0;
 	p->gone = p->dead_already;

@@ -88,6 +88,10 @@ static int on_message(struct weft_ofi *o, struct weft_ofi_buf *b, size_t bytes)
 		p->bye_sequence = f->sequence;
 	} else if (weft_ofi_kind(f) == WEFT_OFI_HEARD) {
 		p->bye_heard = true;
+	} else if (weft_ofi_kind(f) == WEFT_OFI_END) {
+		p->end_got = true;
+		weft_ofi_peer_down(o, peer, WEFT_ERR_PEER, "it has given the connection up");
+		n = 1;
 	} else if (weft_ofi_kind(f) != WEFT_OFI_PING) {
 		weft_ofi_peer_down(o, peer, WEFT_ERR_PROTO,
 				   "a packet of impossible length or order");

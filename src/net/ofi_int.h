@@ -13,6 +13,8 @@
  *           by a number that goes with each frame.  Who takes a link up again counts it up; a frame
  *           of a later epoch ends the link for its receiver, too, who then takes it up in that
  *           epoch.  Frames of an earlier epoch are dropped.
+ * Ends      who ends a link says END; a packet for a link that has ended is answered with it, so
+ *           that the other side learns of it although nothing below has broken.
  * Locks     x_free_lock guards the two lists of free buffers.  libfabric's own calls are made
  *           thread-safe by libfabric (FI_THREAD_SAFE).
  */
@@ -50,6 +52,7 @@ enum weft_ofi_kind {
 	WEFT_OFI_BYE, /* the sender leaves in order and will post no more */
 	WEFT_OFI_HEARD /* answers BYE: all before it is here */,
 	WEFT_OFI_PING, /* finds out whether there is still somebody */
+	WEFT_OFI_END,  /* the sender has given this link up */
 };
 
 struct weft_ofi_frame {
@@ -105,6 +108,10 @@ struct weft_ofi_peer {
 	bool gone;
 	bool owes_heard; /* to a BYE of another epoch than ours */
 	uint32_t owes_epoch;
+	bool owes_end; /* poller: the peer is to hear that the link has ended, ... */
+	bool end_got;  /* ... which it said itself */
+	bool broke;    /* poller: DOWN with an error */
+	uint64_t end_until_ns;
 	_Atomic bool x_bye_sent;
 	bool bye_heard;
 };
@@ -134,11 +141,10 @@ struct weft_ofi {
 	bool armed;                   /* between arm and disarm */
 	_Atomic bool x_armed;         /* poller sets, who rings clears */
 	_Atomic int x_blocked;        /* peers with x_blocked */
-	_Atomic int x_under;          /* sends under way */
 	int n_remote;                 /* peers that pings watch */
 	uint64_t ping_ns;
 	bool revived; /* poller: a link was taken up that may have early messages */
-	bool owes;    /* poller: a peer has owes_heard */
+	bool owes;    /* poller: a peer has owes_heard or owes_end */
 	int n_gone;   /* poller: peers tried though gone */
 	struct weft_ofi_peer *peer;
 };
@@ -185,7 +191,9 @@ weft_err weft_ofi_drain(struct weft_net *net) weft_must_use;
 /* ofi_epoch.c, the poller's. */
 int weft_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool whole);
 int weft_ofi_deliver_revived(struct weft_ofi *o);
+void weft_ofi_owe_end(struct weft_ofi *o, int peer);
 void weft_ofi_answer_strays(struct weft_ofi *o);
+bool weft_ofi_ended(struct weft_net *net, int peer);
 void weft_ofi_drop(struct weft_net *net, int peer, const char *why);
 void weft_ofi_revive(struct weft_net *net, int peer);
 

@@ -46,7 +46,6 @@ bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kin
 		weft_ring_gather(b->payload, iov, n, len);
 	/* Relaxed: counts; the poller takes them back after the network has ordered it. */
 	atomic_fetch_add_explicit(&p->x_under, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&o->x_under, 1, memory_order_relaxed);
 	if (weft_likely(fi_send(o->ep, &b->frame, sizeof b->frame + len, o->desc, p->addr, b) ==
 			0)) {
 		p->out_sequence += kind == WEFT_OFI_PACKET;
@@ -55,7 +54,6 @@ bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kin
 	/* Queues are full, or the connection below is still being made; an error that stays shows
 	 * with the next completion. */
 	atomic_fetch_sub_explicit(&p->x_under, 1, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&o->x_under, 1, memory_order_relaxed);
 	weft_ofi_buf_give(o, b);
 	return false;
 }
@@ -98,7 +96,6 @@ int weft_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 			  weft_ofi_kind(&b->frame) == WEFT_OFI_BYE;
 	bool old = weft_ofi_epoch(&b->frame) != p->epoch;
 	atomic_fetch_sub_explicit(&p->x_under, 1, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&o->x_under, 1, memory_order_relaxed);
 	weft_ofi_buf_give(o, b);
 	if (old)
 		return 0; /* that link has ended already */

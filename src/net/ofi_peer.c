@@ -101,6 +101,9 @@ void weft_ofi_peer_down(struct weft_ofi *o, int peer, weft_err err, const char *
 	o->n_remote -= p->remote;
 	o->n_gone -= p->gone;
 	weft_ofi_drop_early(o, p);
+	p->broke = err != WEFT_OK;
+	if (err && !p->dead_already && !p->end_got)
+		weft_ofi_owe_end(o, peer);
 	if (err)
 		snprintf(text, sizeof text, "lost rank %d (ofi): %s", peer, why);
 	else
@@ -173,6 +176,9 @@ weft_err weft_ofi_drain(struct weft_net *net)
 	for (int i = 0; i < o->job.size; i++) {
 		struct weft_ofi_peer *p = &o->peer[i];
 		bool talked = p->heard || p->out_sequence;
+		/* Whoever is lost takes nothing any more, perhaps not even what says so. */
+		if (!p->broke && atomic_load_explicit(&p->x_under, memory_order_relaxed))
+			err = WEFT_AGAIN;
 		if (!talked ||
 		    atomic_load_explicit(&p->x_state, memory_order_relaxed) != WEFT_OFI_REACHED)
 			continue;
@@ -185,7 +191,7 @@ weft_err weft_ofi_drain(struct weft_net *net)
 		if (!sent || !p->bye_heard)
 			err = WEFT_AGAIN;
 	}
-	return atomic_load_explicit(&o->x_under, memory_order_relaxed) ? WEFT_AGAIN : err;
+	return err;
 }
 
 #endif

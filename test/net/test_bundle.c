@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bundle driver keeps the contract over two tcp rails, shm and tcp; and loses and doubles
- * nothing when rails are cut in mid-message and come back.
+ * The bundle driver keeps the contract over two tcp rails, shm and tcp, tcp and libfabric; and
+ * loses and doubles nothing when rails are cut in mid-message and come back.
  */
 #include "driver_suite.c"
-#include "net/bundle.h"
+#include "net/bundle_int.h"
 
 static void plan(const char *text)
 {
@@ -102,6 +102,34 @@ static void case_get_put_up(struct node *n)
 	case_get_put(n);
 }
 
+/* One side gives the other up while all rails work: the other hears of it over each of them. */
+static void case_given_up(struct node *n)
+{
+	int peer = next_of(n);
+	send_packet(n, peer, 8);
+	all_up(n);
+	meet_polling(n);
+	if (n->rank == 0)
+		weft_bundle_peer_down((struct weft_bundle *)n->net, peer, WEFT_ERR_PEER, "test");
+	while (!n->down[peer])
+		sleep_once(n);
+	CHECK_EQ(n->down_err[peer], WEFT_ERR_PEER);
+}
+
+/* Where there is libfabric. */
+static void with_ofi(void)
+{
+	const struct weft_driver *d = &weft_driver_bundle;
+	plan("tcp:127.0.0.2,ofi");
+	/* Asking all providers whether they are there takes most of a second. */
+	setenv("FI_PROVIDER", "tcp,ofi_rxm", 1);
+	run_case(d, "killed, full", 2, case_killed_full);
+	run_case(d, "cut from both sides", 2, case_cut_both);
+	run_case(d, "cut crosswise", 2, case_cut_crosswise);
+	CHECK_EQ(weft_setting_set(WEFT_SET_PEER_TIMEOUT, "1"), WEFT_OK);
+	run_case(d, "given up", 2, case_given_up);
+}
+
 static void contract(void)
 {
 	const struct weft_driver *d = &weft_driver_bundle;
@@ -133,6 +161,10 @@ int main(int argc, char **argv)
 	suite_fewer = 8;
 	/* A loaded machine shall not make a peer look dead that only waits for its turn. */
 	setenv("WEFT_PEER_TIMEOUT", "60", 1);
+	if (argc > 1 && !strcmp(argv[1], "ofi")) {
+		with_ofi();
+		return 0;
+	}
 	if (argc > 1) {
 		plan(argv[1]);
 		if (argc == 2)
@@ -150,5 +182,6 @@ int main(int argc, char **argv)
 	run_case(d, "threads", 2, case_threads);
 	run_case(d, "get_put", 2, case_get_put_up);
 	run_case(d, "cut from both sides", 2, case_cut_both);
+	with_ofi();
 	return 0;
 }

@@ -21,6 +21,50 @@ static void run_blind(void)
 		run_case(&weft_driver_ofi, "killed, blind", 2, case_killed_asleep);
 }
 
+/* One side gives a working link up: the other hears of it, and both take it up again. */
+static void case_dropped(struct node *n)
+{
+	int peer = next_of(n);
+	send_packet(n, peer, 8);
+	while (n->got_n[peer] < 1)
+		poll_once(n);
+	meet_polling(n);
+	for (int round = 0; round < 4; round++) {
+		if (n->rank == round % 2)
+			n->driver->drop(n->net, peer, "dropped");
+		while (!n->down[peer]) /* ends, or alarm() ends it: nobody sends */
+			sleep_once(n);
+		CHECK_EQ(n->down_err[peer], WEFT_ERR_PEER);
+		meet_polling(n);
+		n->down[peer] = 0;
+		n->driver->revive(n->net, peer);
+		uint64_t want = n->got_n[peer] + 20;
+		for (int i = 0; i < 20; i++)
+			send_packet(n, peer, (size_t)i * 700);
+		while (n->got_n[peer] < want)
+			poll_once(n);
+		meet_polling(n);
+	}
+}
+
+/* What the one side sends while the other has given the link up brings an answer. */
+static void case_sends_into_the_void(struct node *n)
+{
+	int peer = next_of(n);
+	send_packet(n, peer, 8);
+	while (n->got_n[peer] < 1)
+		poll_once(n);
+	meet_polling(n);
+	if (n->rank == 0)
+		n->driver->drop(n->net, peer, "dropped");
+	while (!n->down[peer]) {
+		enum weft_post p = n->rank ? try_send(n, peer, 100) : WEFT_POST_DOWN;
+		CHECK(p == WEFT_POST_DONE || p == WEFT_POST_FULL || p == WEFT_POST_DOWN);
+		n->driver->poll(n->net);
+	}
+	CHECK_EQ(n->down_err[peer], WEFT_ERR_PEER);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -37,6 +81,8 @@ int main(int argc, char **argv)
 	run_case(d, "stay armed", 2, case_stay_armed);
 	run_case(d, "threads", 2, case_threads);
 	run_case(d, "leave", 2, case_leave);
+	run_case(d, "dropped", 2, case_dropped);
+	run_case(d, "dropped, sending", 2, case_sends_into_the_void);
 	run_case(d, "killed, asleep", 2, case_killed_asleep);
 	run_case(d, "killed, full", 2, case_killed_full);
 	if (argc == 1)
