@@ -129,7 +129,7 @@ static const struct kind *find(const char *prog, const char *name)
 
 int main(int argc, char **argv)
 {
-	static const int full[] = {8, 64, 1024, 8192, 65536, 1 << 20, 0};
+	static const int full[] = {8, 64, 1024, 8192, 16384, 65536, 131072, 1 << 20, 0};
 	static const int quick[] = {8, 65536, 0};
 
 	bench_start(&argc, &argv, MPI_THREAD_SINGLE);

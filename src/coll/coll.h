@@ -34,6 +34,7 @@ struct weft_coll_group {
 	struct weft_ctx *ctx;
 	int tag;      /* of this collective: a multiple of WEFT_COLL_TAGS, equal on all members */
 	bool crowded; /* more ranks than cores: prefer few wake-ups to few steps */
+	bool apart;   /* in the job there are ranks that shared memory does not connect */
 	/* What small blocking collectives keep per communicator, NULL at first; NULL: no place for
 	 * it.  When the communicator ends: weft_coll_keep_free(). */
 	void **keep_p;

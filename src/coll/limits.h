@@ -57,6 +57,7 @@ static inline size_t weft_limit_bcast_split(void)
 static inline size_t weft_limit_reduce_share(const struct weft_coll_group *g)
 {
 	return (size_t)weft_setting_int(g->crowded ? WEFT_SET_COLL_SHARE_CROWDED
+					: g->apart ? WEFT_SET_COLL_SHARE_NET
 						   : WEFT_SET_COLL_SHARE);
 }
 

@@ -35,6 +35,7 @@ static struct {
 	bool added[WEFT_RAILS_MAX];
 	struct card *card; /* one per rank */
 	bool crowded;      /* some host has more ranks than cores for them */
+	bool apart;        /* some pair of ranks is not connected by shm */
 	void (*down_hook)(int peer, weft_err err, const char *why);
 } self;
 
@@ -313,7 +314,8 @@ static weft_err reach_everybody(const struct weft_boot_info *boot)
 	for (int p = 0; p < boot->size; p++)
 		if (p != boot->rank)
 			reach_by(shm, p, self.card[p].shm);
-	if (!rails && shm_is_not_enough(boot->size) && (err = exchange_networks(boot)))
+	self.apart = rails || shm_is_not_enough(boot->size);
+	if (!rails && self.apart && (err = exchange_networks(boot)))
 		return err;
 	for (int p = 0; p < boot->size; p++) {
 		if (p == boot->rank || self.core->gate[p].driver)
@@ -559,6 +561,11 @@ bool weft_comm_lost(int peer)
 bool weft_comm_crowded(void)
 {
 	return self.crowded;
+}
+
+bool weft_comm_apart(void)
+{
+	return self.apart;
 }
 
 void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *why))

@@ -75,6 +75,9 @@ bool weft_comm_same_host(int peer);
 int weft_comm_local_ranks(void);
 /* Has some host of the job more ranks than cores for them?  The same answer on every rank. */
 bool weft_comm_crowded(void);
+
+/* Is there a pair of ranks that shared memory does not connect?  The same answer on all ranks. */
+bool weft_comm_apart(void);
 /*
  * WEFT_COMM_BOARD_BYTES of memory that `peer` (perhaps this process) shows to whoever is connected
  * to it on its host; zero at first, all may write.  NULL: there is none.  Stays until stop.

@@ -22,6 +22,7 @@ static void group_of(struct weft_mpi_comm *c, bool persistent, struct weft_coll_
 		.ctx = c->coll,
 		.tag = seq * WEFT_COLL_TAGS + (persistent ? TAG_PERSISTENT : 0),
 		.crowded = weft_comm_crowded(),
+		.apart = weft_comm_apart(),
 		.keep_p = &c->coll_cache,
 	};
 	c->coll_cache_free = weft_coll_keep_free;

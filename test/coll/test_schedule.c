@@ -307,7 +307,8 @@ static void make_groups(int n, bool crowded)
 						     .peer = peers,
 						     .ctx = &ctxs[peers[r]],
 						     .tag = tag,
-						     .crowded = crowded};
+						     .crowded = crowded,
+						     .apart = n % 2};
 	}
 }
 
