@@ -312,6 +312,8 @@ static weft_err start(struct weft_engine *e)
 	if (atomic_load_explicit(&e->x_progress, memory_order_relaxed) && start_background(e))
 		weft_warn("no thread for background progress: communication advances only inside "
 			  "calls");
+	if (e->have_watcher)
+		weft_overseer_allow(e);
 	if (weft_setting_int(WEFT_SET_IDLE_PERIOD_US) >= 0 && e->have_watcher)
 		weft_idle_event(); /* they look from now on */
 	return WEFT_OK;
@@ -348,6 +350,7 @@ static void see_off(struct weft_engine *e)
 
 static void stop(struct weft_engine *e)
 {
+	weft_overseer_stop_begins(e);
 	weft_workers_stop();
 	weft_watcher_stop(e);
 	weft_idle_stop();
@@ -356,6 +359,7 @@ static void stop(struct weft_engine *e)
 	weft_tqueues_close(); /* first: who waits for a task finds it done */
 	weft_ending_off(&e->x_running);
 	see_off(e);
+	weft_overseer_stop();
 	e->kept_topo = true;
 	close(e->watch_fd);
 	e->watch_fd = -1;
@@ -414,6 +418,8 @@ void weft_progress_set(bool on)
 	if (on && !e->have_watcher && start_background(e))
 		weft_warn("no thread for background progress: communication advances only inside "
 			  "calls");
+	if (on && e->have_watcher)
+		weft_overseer_allow(e);
 	pthread_mutex_unlock(&e->slot_lock);
 	weft_watcher_call(e);
 }

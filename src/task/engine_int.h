@@ -69,7 +69,7 @@ struct weft_engine {
 	uint64_t poll_ns;                        /* I: the watcher polls so often; 0: it need not */
 	enum weft_flavour flavour;               /* I */
 	_Atomic uint64_t x_kicked_ns; /* kicker: when, of the first kick not yet noticed */
-	uint64_t slow_ns;             /* I: a repeat task that runs longer is reported */
+	uint64_t slow_ns;             /* I: a repeat task that runs longer is reported; 0: none */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_watcher_word; /* the watcher sleeps on it */
 	_Atomic uint64_t x_hold_ns;     /* since when something is held back; 0: nothing */
@@ -122,8 +122,9 @@ struct weft_engine_self {
 	unsigned polled_streak; /* submissions in a row between which somebody polled */
 	uint64_t unrung;        /* before this look others poll anyway: see tell() in task.c */
 	int place;              /* a worker's leaf */
-	bool unbound;           /* a worker: the system does not let it have its core */
-	bool holds;             /* the watcher: the baton, while it looks round */
+	struct weft_running *running; /* what it says of the task that it runs */
+	bool unbound;                 /* a worker: the system does not let it have its core */
+	bool holds;                   /* the watcher: the baton, while it looks round */
 };
 extern _Thread_local struct weft_engine_self weft_engine_self;
 
@@ -251,6 +252,14 @@ uint64_t weft_relay_nap_ns(void);             /* how long the watcher may sleep 
 bool weft_relay_check(struct weft_engine *e); /* true: a word lay there, look */
 bool weft_relay_take_back(struct weft_engine *e); /* the same, and there is no lease now */
 void weft_relay_stop(void);
+
+/* overseer.c: tasks that run for too long are reported while they do. */
+extern _Atomic bool weft_overseer_x_asleep;
+struct weft_running *weft_overseer_join(void); /* the calling thread's place; never NULL */
+void weft_overseer_wake(void);
+void weft_overseer_allow(struct weft_engine *e); /* the next task starts it */
+void weft_overseer_stop_begins(struct weft_engine *e);
+void weft_overseer_stop(void);
 
 /* thread.c: before the first thread: on which cores. */
 void weft_engine_threads_init(void);

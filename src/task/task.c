@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "task/engine_int.h"
 #include "task/life.h"
+#include "task/running.h"
 #include "task/tqueue.h"
 #include "task/weft_task.h"
 #include "topo/topo.h"
@@ -200,14 +201,29 @@ void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn, v
 /* ---- running -----------------------------------------------------------------------------------
  */
 
-static enum weft_task_verdict call(struct weft_task *t)
+static inline enum weft_task_verdict call_run(struct weft_task *t, uint32_t *run_p)
 {
 	struct weft_engine_self *self = &weft_engine_self;
+	struct weft_running *r = self->running;
 	weft_count(WEFT_CNT_TASKS_RUN, 1);
+	if (weft_unlikely(!r))
+		r = self->running = weft_overseer_join();
+	*run_p = weft_running_begin(r, t->name);
+	weft_compiler_barrier(); /* its membarrier does the rest */
+	/* Relaxed: either we see it asleep, or its last look sees us. */
+	if (weft_unlikely(atomic_load_explicit(&weft_overseer_x_asleep, memory_order_relaxed)))
+		weft_overseer_wake();
 	self->in_handler++;
 	enum weft_task_verdict v = t->fn(t, t->arg);
 	self->in_handler--;
+	weft_running_end(r, *run_p); /* t may be gone */
 	return v;
+}
+
+static enum weft_task_verdict call(struct weft_task *t)
+{
+	uint32_t run;
+	return call_run(t, &run);
 }
 
 /* A tick's resolution, 1 to 4 ms, for 5 ns. */
@@ -239,9 +255,12 @@ static enum weft_task_verdict call_masked(struct weft_task *t)
 		return call(t);
 	const char *name = t->name; /* t may be gone afterwards */
 	uint64_t begun = coarse_ns();
-	enum weft_task_verdict v = call(t);
+	uint32_t run;
+	enum weft_task_verdict v = call_run(t, &run);
 	uint64_t took = coarse_ns() - begun;
-	if (weft_unlikely(took >= limit))
+	/* Relaxed: written before we came out of the run, if it was this one. */
+	if (weft_unlikely(took >= limit) &&
+	    atomic_load_explicit(&weft_engine_self.running->x_told, memory_order_relaxed) != run)
 		report_slow(name, took);
 	return v;
 }

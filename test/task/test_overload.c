@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Too much: a repeat task that runs long is reported by name, one that submits itself without end
+ * Too much: a task that runs long is reported by name, while it runs and while the engine's stop
+ * waits for it, a repeat task that ran long after that; one that submits itself without end
  * lets others run, very many tasks wait in order of their priority, and a strict task runs although
  * its core's worker was moved away.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 #include <weft/progress.h>
@@ -48,6 +51,68 @@ static void slow_is_reported(void)
 	char *line = strstr(said, "task dawdler ran for ");
 	CHECK(line != NULL);
 	CHECK(strstr(line + 10, "dawdler") == NULL); /* one line */
+}
+
+/* ---- while it runs ------------------------------------------------------------------------------
+ */
+
+static _Atomic bool x_enough;
+static _Atomic int x_begun;
+
+static enum weft_task_verdict until_told(struct weft_task *t, void *arg)
+{
+	atomic_fetch_add(&x_begun, 1);
+	while (!atomic_load(&x_enough)) /* ends: the test has read of it */
+		sched_yield();
+	return WEFT_TASK_DONE;
+}
+
+static void until_said(int fd, const char *what)
+{
+	char said[8192];
+	do { /* ends: it is said sooner or later, or this test never ends */
+		ssize_t n = pread(fd, said, sizeof said - 1, 0);
+		CHECK(n >= 0);
+		said[n] = 0;
+		sched_yield();
+	} while (!strstr(said, what));
+}
+
+static void *stops(void *arg)
+{
+	weft_engine_stop();
+	return NULL;
+}
+
+/* In the background, one whose name is gone with it; then the engine's stop waits for it. */
+static void endless_is_reported(unsigned options)
+{
+	struct weft_task *t = malloc(sizeof *t);
+	char path[] = "/tmp/weft-overload-XXXXXX", *name = strdup("never ends");
+	int fd = mkstemp(path), err = dup(2);
+	uint64_t before = counter(WEFT_CNT_TASKS_SLOW);
+	pthread_t thread;
+	CHECK(fd >= 0 && err >= 0 && t && name);
+	unlink(path);
+	CHECK_EQ(weft_engine_start(), WEFT_OK);
+	atomic_store(&x_enough, false);
+	atomic_store(&x_begun, 0);
+	weft_task_init(t, name, until_told, NULL, options);
+	CHECK_EQ(dup2(fd, 2), 2);
+	weft_task_submit(t);
+	until_said(fd, "task never ends has run for ");
+	CHECK_EQ(atomic_load(&x_begun), 1);
+	CHECK(counter(WEFT_CNT_TASKS_SLOW) > before);
+	CHECK_EQ(pthread_create(&thread, NULL, stops, NULL), 0);
+	until_said(fd, "stop waits for task never ends, which has run for ");
+	atomic_store(&x_enough, true);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	dup2(err, 2);
+	close(err);
+	close(fd);
+	CHECK(weft_task_done(t));
+	free(t);
+	free(name);
 }
 
 /* ---- without end -------------------------------------------------------------------------------
@@ -163,6 +228,10 @@ static void core_is_gone(void)
 
 int main(void)
 {
+	CHECK_EQ(weft_setting_set(WEFT_SET_SLOW_TASK_MS, "2"), WEFT_OK);
+	endless_is_reported(0);
+	endless_is_reported(WEFT_TASK_ONCE);
+	endless_is_reported(WEFT_TASK_REPEAT);
 	CHECK_EQ(weft_setting_set(WEFT_SET_SLOW_TASK_MS, "8"), WEFT_OK);
 	weft_progress_set(false); /* who runs what is ours to say */
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
