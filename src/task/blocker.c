@@ -48,6 +48,7 @@ static struct weft_event *pick(struct weft_events *es)
 
 static bool stopped(struct weft_blocker *b)
 {
+	/* STOP.  Carries: what closing wrote before; the word rung with it ends the sleep. */
 	return atomic_load_explicit(&b->x_stop, memory_order_acquire);
 }
 
@@ -145,6 +146,7 @@ void weft_blocker_destroy(struct weft_blocker *b)
 	if (!b)
 		return;
 	if (b->started) {
+		/* STOP -> stopped. */
 		atomic_store_explicit(&b->x_stop, true, memory_order_release);
 		wake(b);
 		if (b->es->ops.unblock)

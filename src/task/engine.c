@@ -87,6 +87,7 @@ static int poll_here(void)
 {
 	struct weft_engine *e = &weft_engine;
 	struct weft_engine_self *self = &weft_engine_self;
+	/* READY (start).  Without it a round could walk queues that are not yet made. */
 	if (self->in_handler || !atomic_load_explicit(&e->x_running, memory_order_acquire))
 		return 0;
 	int found = weft_engine_round(e, WEFT_ROUND_QUICK) + weft_left_run();
@@ -406,6 +407,7 @@ void weft_progress_set(bool on)
 {
 	struct weft_engine *e = &weft_engine;
 	bool was = atomic_exchange_explicit(&e->x_progress, on, memory_order_seq_cst);
+	/* READY (start): then slot_lock and the threads are there. */
 	if (!atomic_load_explicit(&e->x_running, memory_order_acquire)) {
 		/* Before the start the setting says what the engine will begin with. */
 		if (weft_setting_set(WEFT_SET_PROGRESS, on ? "on" : "off"))
@@ -426,6 +428,7 @@ void weft_progress_set(bool on)
 
 bool weft_progress_get(void)
 {
+	/* READY (start). */
 	if (!atomic_load_explicit(&weft_engine.x_running, memory_order_acquire))
 		return weft_setting_bool(WEFT_SET_PROGRESS);
 	return atomic_load_explicit(&weft_engine.x_progress, memory_order_relaxed);
@@ -446,6 +449,7 @@ bool weft_progress_thread_get(void)
 void weft_engine_describe(FILE *out)
 {
 	struct weft_engine *e = &weft_engine;
+	/* READY (start). */
 	if (!atomic_load_explicit(&e->x_running, memory_order_acquire)) {
 		fprintf(out, "engine: not started\n");
 		return;

@@ -8,6 +8,7 @@
 static int hook(enum weft_round_kind kind)
 {
 	struct weft_engine *e = &weft_engine;
+	/* READY (engine.c). */
 	if (weft_engine_self.in_handler ||
 	    !atomic_load_explicit(&e->x_running, memory_order_acquire))
 		return 0;

@@ -65,6 +65,7 @@ static weft_err open_locked(void)
 
 int weft_engine_fd(void)
 {
+	/* READY (engine.c). */
 	if (!atomic_load_explicit(&weft_engine.x_running, memory_order_acquire))
 		return -1;
 	pthread_mutex_lock(&out.lock);
@@ -129,6 +130,7 @@ static weft_err arm_alone(struct weft_engine *e)
 weft_err weft_engine_fd_arm(void)
 {
 	struct weft_engine *e = &weft_engine;
+	/* READY (engine.c). */
 	if (!atomic_load_explicit(&e->x_running, memory_order_acquire))
 		return WEFT_ERR_STATE;
 	if (weft_engine_self.in_handler)

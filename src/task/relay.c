@@ -184,6 +184,7 @@ void weft_relay_stop(void)
 {
 	(void)weft_relay_close(&relay);
 	if (hand.started) {
+		/* STOP -> run.  The word rung after it ends the sleep. */
 		atomic_store_explicit(&hand.x_stop, true, memory_order_release);
 		ring();
 		pthread_join(hand.thread, NULL);

@@ -120,6 +120,7 @@ static int look(struct weft_slot *s, enum weft_round_kind kind)
 int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind)
 {
 	/* SLOTS <- add.  Carries: the slots' contents. */
+	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
 	int found = 0;
 	for (uint32_t i = 0; i < n; i++) {
@@ -202,6 +203,7 @@ static void disarm_locked(struct weft_slot *s)
 
 weft_err weft_sources_arm(struct weft_engine *e)
 {
+	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
 	weft_err err = WEFT_OK;
 	weft_count(WEFT_CNT_ARMS, 1);
@@ -227,6 +229,7 @@ weft_err weft_sources_arm(struct weft_engine *e)
 
 void weft_sources_disarm(struct weft_engine *e)
 {
+	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
 	bool left = false;
 	int was = weft_cancel_off();
@@ -312,6 +315,7 @@ weft_err weft_source_add(struct weft_source *src)
 	struct weft_engine *e = &weft_engine;
 	if (!src || !src->poll)
 		return WEFT_ERR_ARG;
+	/* READY (engine.c). */
 	if (!atomic_load_explicit(&e->x_running, memory_order_acquire))
 		return WEFT_ERR_STATE;
 	pthread_mutex_lock(&e->slot_lock);
@@ -337,6 +341,7 @@ weft_err weft_source_add(struct weft_source *src)
 	atomic_store_explicit(&s->x_wait, 1, memory_order_relaxed);
 	if (s->unarmable)
 		atomic_fetch_add_explicit(&e->x_unarmable, 1, memory_order_relaxed);
+	/* SOURCE -> round.  Carries: *src and the slot's fields. */
 	atomic_store_explicit(&s->x_source, src, memory_order_release);
 	/* Whoever sleeps believes that all is armed: so this one is, from the start. */
 	(void)arm_locked(e, s);
@@ -449,6 +454,7 @@ void weft_source_rare_locked(struct weft_source *src, bool rarely)
 void weft_sources_describe(FILE *out)
 {
 	struct weft_engine *e = &weft_engine;
+	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
 	for (uint32_t i = 0; i < n; i++) {
 		struct weft_slot *s = &e->slot[i];

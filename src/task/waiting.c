@@ -791,6 +791,7 @@ void weft_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 			      .deadline_ns = deadline_ns,
 			      .all = true,
 			      .site = WEFT_WAIT_SITE};
+	/* READY (engine.c). */
 	if (weft_engine_self.in_handler ||
 	    !atomic_load_explicit(&weft_engine.x_running, memory_order_acquire))
 		return;

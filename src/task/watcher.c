@@ -52,6 +52,8 @@ static uint32_t woke(struct weft_engine *e)
 
 static bool wanted(struct weft_engine *e)
 {
+	/* WANTED <- STOP, and <- the switch.  seq_cst: comes after the watcher has said where it
+	 * is; either it sees the change or is kicked out of its sleep. */
 	return atomic_load_explicit(&e->x_progress, memory_order_seq_cst) &&
 	       !atomic_load_explicit(&e->x_stop, memory_order_seq_cst);
 }
@@ -460,6 +462,8 @@ void weft_watcher_stop(struct weft_engine *e)
 {
 	if (!e->have_watcher)
 		return;
+	/* STOP -> wanted.  seq_cst: comes before the kick, which the watcher's last look follows.
+	 */
 	atomic_store_explicit(&e->x_stop, true, memory_order_seq_cst);
 	weft_watcher_call(e);
 	pthread_join(e->watcher, NULL);

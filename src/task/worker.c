@@ -77,6 +77,7 @@ static void wake(struct worker *w)
 bool weft_worker_ring(int leaf)
 {
 	struct worker *w = &workers[leaf];
+	/* STATE.  Carries: the thread, for who joins it. */
 	int state = atomic_load_explicit(&w->x_state, memory_order_acquire);
 	if (weft_unlikely(state == ABSENT)) {
 		pthread_mutex_lock(&lock);
@@ -86,6 +87,7 @@ bool weft_worker_ring(int leaf)
 			if (state == FAILED)
 				weft_warn("no thread for urgent tasks on %s",
 					  weft_topo_node(leaf)->name);
+			/* STATE -> ring, stop. */
 			atomic_store_explicit(&w->x_state, state, memory_order_release);
 		}
 		pthread_mutex_unlock(&lock);
@@ -97,6 +99,7 @@ bool weft_worker_ring(int leaf)
 
 void weft_workers_stop(void)
 {
+	/* STOP -> run.  The word rung after it ends the sleep. */
 	atomic_store_explicit(&x_stop, true, memory_order_release);
 	for (int i = 0; i < worker_count; i++) {
 		if (atomic_load_explicit(&workers[i].x_state, memory_order_acquire) != PRESENT)
@@ -113,6 +116,7 @@ void weft_workers_describe(FILE *out)
 {
 	int n = 0;
 	for (int i = 0; i < worker_count; i++)
+		/* STATE. */
 		n += atomic_load_explicit(&workers[i].x_state, memory_order_acquire) == PRESENT;
 	fprintf(out, "  workers for urgent and strict tasks: %d, started when needed\n", n);
 }

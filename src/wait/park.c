@@ -114,11 +114,13 @@ struct weft_parker *weft_parker_self(void)
 
 void weft_parker_set_self_hook(struct weft_parker *(*hook)(void))
 {
+	/* HOOK -> self.  Carries: what the hook needs. */
 	atomic_store_explicit(&x_self_hook, hook, memory_order_release);
 }
 
 void weft_parker_set_elsewhere_hook(void (*hook)(struct weft_parker *))
 {
+	/* HOOK -> unpark.  Carries: what the hook needs. */
 	atomic_store_explicit(&x_elsewhere_hook, hook, memory_order_release);
 }
 

@@ -114,6 +114,7 @@ static inline void weft_parker_forget(struct weft_parker *p)
 
 static inline bool weft_parker_notified(const struct weft_parker *p)
 {
+	/* PARK <- WAKE (unpark).  Carries: what the notifier wrote. */
 	return atomic_load_explicit(&p->x_word, memory_order_acquire) == WEFT_PARKER_NOTIFIED;
 }
 
