@@ -18,7 +18,9 @@
  * attempts more are for a host that lacks something for a moment. */
 #define REFUSED_NS 300000000u
 #define CROSSED_NS 1000000000u /* the other's connection should come at once */
-#define ANSWERED_MAX 10u       /* attempts that a live peer may end */
+/* Attempts that a live peer may end: with dozens of ranks to a core a handshake takes longer than
+ * the other waits for it, again and again. */
+#define ANSWERED_MAX 40u
 
 static bool is_dialing(const struct weft_lobby_peer *p)
 {
