@@ -47,6 +47,8 @@ BENCHES = {
                        tuned=THREAD, log=True),
     "rate": Bench("p2p/rate", "how many small messages pass in a second?", "millions per second",
                   tuned=THREAD, bars=True),
+    "layout": Bench("p2p/layout", "what does it cost that a message's data have holes?",
+                    "us, until the answer of one byte", ranks=False, log=True),
     "match": Bench("p2p/match", "what does a message cost when N others lie in matching?",
                    "us, half of there and back; drained: per message", links=("shm", "tcp"),
                    parts=tuple((str(n),) for n in (1, 1000, 30000, 1000000)),

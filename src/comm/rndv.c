@@ -22,8 +22,7 @@
 /* A layout with pieces smaller than this on average goes through a packed buffer. */
 #define SMALL_PIECE ((size_t)512)
 
-/* The same where the kernel copies, to whom each piece costs as much as some KiB: 4 MiB into pieces
- * of 512 bytes took 2.5 ms without, 4 KiB each 0.7. */
+/* The same where the kernel copies, to whom each piece costs as much as some KiB. */
 #define SMALL_COPY ((size_t)2048)
 
 /* A DATA packet's share when either side has to pack or unpack aside. */
