@@ -410,4 +410,19 @@ static void fake_fini(void)
 	}
 }
 
+static inline void fake_end(struct weft_core **core, int size)
+{
+	for (int r = 0; r < size; r++)
+		weft_core_destroy(core[r]);
+	fake_fini();
+}
+
+/* Each of them looks so many times, in turn. */
+static inline void fake_poll_all(struct weft_core **core, int size, int times)
+{
+	for (int i = 0; i < times; i++)
+		for (int r = 0; r < size; r++)
+			(void)weft_core_poll(core[r]);
+}
+
 #endif

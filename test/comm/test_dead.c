@@ -103,9 +103,7 @@ static void kill_at(uint64_t seed)
 	poll_all(core, 5);
 	weft_req_init(&late, NULL, NULL);
 	CHECK_EQ(weft_irecv(&late, ctx[0], WEFT_ANY_PEER, 3000, &none), WEFT_ERR_PEER);
-	for (int r = 0; r < RANKS; r++)
-		weft_core_destroy(core[r]);
-	fake_fini();
+	fake_end(core, RANKS);
 }
 
 int main(int argc, char **argv)

@@ -47,28 +47,19 @@ static void end(void)
 {
 	for (int r = 0; r < 2; r++)
 		CHECK(weft_core_idle(core[r]));
-	for (int r = 0; r < 2; r++)
-		weft_core_destroy(core[r]);
-	fake_fini();
-}
-
-static void poll_both(int n)
-{
-	for (int i = 0; i < n; i++)
-		for (int r = 0; r < 2; r++)
-			(void)weft_core_poll(core[r]);
+	fake_end(core, 2);
 }
 
 /* Until what is on its way has come: a poll finds one packet of each lane, some come later. */
 static void calm(void)
 {
-	poll_both(1000);
+	fake_poll_all(core, 2, 1000);
 }
 
 static void finish(struct weft_req *r)
 {
 	while (!weft_req_done(r))
-		poll_both(1);
+		fake_poll_all(core, 2, 1);
 	CHECK(!r->status.err);
 }
 
@@ -220,7 +211,7 @@ static void too_long(uint64_t seed)
 	calm();
 	send(&s, 3, out_a, LONG, 't', WEFT_SEND_STANDARD);
 	while (!weft_req_done(&r) || !weft_req_done(&s))
-		poll_both(1);
+		fake_poll_all(core, 2, 1);
 	CHECK_EQ(r.status.err, WEFT_ERR_TRUNC);
 	CHECK_EQ(r.status.bytes, LONG / 2);
 	CHECK_EQ(requests, 1);

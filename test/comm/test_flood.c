@@ -18,24 +18,10 @@ static void begin(uint64_t seed, uint64_t credit)
 		CHECK(!weft_core_ctx_open(core[r], 1, &ctx[r]));
 }
 
-static void end(void)
-{
-	for (int r = 0; r < 2; r++)
-		weft_core_destroy(core[r]);
-	fake_fini();
-}
-
-static void poll_both(int n)
-{
-	for (int i = 0; i < n; i++)
-		for (int r = 0; r < 2; r++)
-			(void)weft_core_poll(core[r]);
-}
-
 static void finish(struct weft_req *r)
 {
 	while (!weft_req_done(r))
-		poll_both(1);
+		fake_poll_all(core, 2, 1);
 	CHECK(!r->status.err);
 }
 
@@ -65,10 +51,10 @@ static void bounded(uint64_t seed)
 			weft_req_init(&s[i], NULL, NULL);
 			CHECK(!weft_isend(&s[i], ctx[0], 1, i, &b,
 					  i % 5 ? WEFT_SEND_STANDARD : WEFT_SEND_SYNC));
-			poll_both(1);
+			fake_poll_all(core, 2, 1);
 			CHECK(held(ctx[1]) <= CREDIT);
 		}
-		poll_both(2000);
+		fake_poll_all(core, 2, 2000);
 		CHECK(held(ctx[1]) <= CREDIT && held(ctx[1]) > CREDIT / 4);
 		for (int i = N - 1; i >= 0; i--) {
 			struct weft_buf to = weft_buf_flat(in, sizeof in);
@@ -81,7 +67,7 @@ static void bounded(uint64_t seed)
 		for (int i = 0; i < N; i++)
 			finish(&s[i]);
 	}
-	end();
+	fake_end(core, 2);
 }
 
 static void many_tags(uint64_t seed)
@@ -99,10 +85,10 @@ static void many_tags(uint64_t seed)
 			weft_req_init(&s, NULL, NULL);
 			CHECK(!weft_isend(&s, ctx[0], 1, i * stride, &b, WEFT_SEND_STANDARD));
 			finish(&s);
-			poll_both(1);
+			fake_poll_all(core, 2, 1);
 		}
 		/* What the fabric still has. */
-		poll_both(1000);
+		fake_poll_all(core, 2, 1000);
 		uint64_t before = weft_counter_sum(WEFT_CNT_MATCH_STEPS);
 		for (int i = N - 1; i >= 0; i--) {
 			weft_req_init(&r, NULL, NULL);
@@ -112,7 +98,7 @@ static void many_tags(uint64_t seed)
 		/* A list would need 50000 each. */
 		CHECK(weft_counter_sum(WEFT_CNT_MATCH_STEPS) - before < 2 * N);
 	}
-	end();
+	fake_end(core, 2);
 }
 
 /* Rank 1 owes many answers, its way out is full and malloc has nothing. */
@@ -127,9 +113,9 @@ static void answers(uint64_t seed, int n, bool fits)
 	for (int i = 0; i < n; i++) {
 		weft_req_init(&s[i], NULL, NULL);
 		CHECK(!weft_isend(&s[i], ctx[0], 1, 7, &b, WEFT_SEND_SYNC));
-		poll_both(4);
+		fake_poll_all(core, 2, 4);
 	}
-	poll_both(1000);
+	fake_poll_all(core, 2, 1000);
 	core[1]->answers.no_more = true;
 	fake.chance_full = 100;
 	for (int i = 0; i < n; i++) {
@@ -139,7 +125,7 @@ static void answers(uint64_t seed, int n, bool fits)
 		CHECK(weft_req_done(&r) && !r.status.err);
 	}
 	fake.chance_full = 0;
-	poll_both(2000);
+	fake_poll_all(core, 2, 2000);
 	CHECK(weft_gate_down(&core[1]->gate[0]) == !fits);
 	if (fits) {
 		for (int i = 0; i < n; i++)
@@ -151,7 +137,7 @@ static void answers(uint64_t seed, int n, bool fits)
 		for (int i = 0; i < n; i++)
 			CHECK(weft_req_done(&s[i]));
 	}
-	end();
+	fake_end(core, 2);
 }
 
 /* The same, while half of a payload is in its place: nobody writes there once the receive is over.
@@ -172,9 +158,9 @@ static void answers_amid_payload(uint64_t seed)
 	for (int i = 0; i < N; i++) {
 		weft_req_init(&s[i], NULL, NULL);
 		CHECK(!weft_isend(&s[i], ctx[0], 1, 7, &b, WEFT_SEND_SYNC));
-		poll_both(4);
+		fake_poll_all(core, 2, 4);
 	}
-	poll_both(1000);
+	fake_poll_all(core, 2, 1000);
 	fake.chance_place = 100;
 	fake.chance_late = 50;
 	/* Ends: half of the payloads that begin are not there with the same poll. */
@@ -184,7 +170,7 @@ static void answers_amid_payload(uint64_t seed)
 		CHECK(!weft_irecv(&r2, ctx[1], 0, 8, &to2));
 		CHECK(!weft_isend(&s2, ctx[0], 1, 8, &b2, WEFT_SEND_STANDARD));
 		while (!lane->placing && !weft_req_done(&r2))
-			poll_both(1);
+			fake_poll_all(core, 2, 1);
 	}
 	core[1]->answers.no_more = true;
 	fake.chance_full = fake.chance_late = 100;
@@ -195,18 +181,18 @@ static void answers_amid_payload(uint64_t seed)
 		CHECK(weft_req_done(&r) && !r.status.err);
 	}
 	fake.chance_full = 0;
-	poll_both(1000);
+	fake_poll_all(core, 2, 1000);
 	bool over = weft_req_done(&r2);
 	memset(in2, 0, LEN);
 	fake.chance_late = 30;
-	poll_both(2000);
+	fake_poll_all(core, 2, 2000);
 	CHECK(weft_req_done(&r2) && weft_gate_down(&core[1]->gate[0]));
 	for (int i = 0; over && i < LEN; i++)
 		CHECK(!in2[i]);
 	weft_core_peer_down(core[0], 1, WEFT_ERR_PEER, "left");
 	while (!weft_req_done(&s2))
-		poll_both(1);
-	end();
+		fake_poll_all(core, 2, 1);
+	fake_end(core, 2);
 	fake.chance_place = 30;
 }
 

@@ -120,9 +120,7 @@ static void at_gates(uint64_t seed)
 		asked(l, round ? 1 : 1000000);
 		l->asked = (unsigned)round + 1;
 	}
-	for (int r = 0; r < 3; r++)
-		weft_core_destroy(core[r]);
-	fake_fini();
+	fake_end(core, 3);
 }
 
 int main(int argc, char **argv)

@@ -26,19 +26,6 @@ static void begin(uint64_t seed, const char *strategy)
 	}
 }
 
-static void end(void)
-{
-	for (int r = 0; r < 2; r++)
-		weft_core_destroy(core[r]);
-	fake_fini();
-}
-
-static void poll_both(void)
-{
-	for (int r = 0; r < 2; r++)
-		(void)weft_core_poll(core[r]);
-}
-
 static void start(struct weft_req *s, struct weft_req *r, int tag, char *out, char *in, size_t len)
 {
 	struct weft_buf from = weft_buf_flat(out, len), to = weft_buf_flat(in, len);
@@ -53,7 +40,7 @@ static void start(struct weft_req *s, struct weft_req *r, int tag, char *out, ch
 static void finish(struct weft_req *s, struct weft_req *r, int tag, const char *in, size_t len)
 {
 	while (!weft_req_done(s) || !weft_req_done(r))
-		poll_both();
+		fake_poll_all(core, 2, 1);
 	CHECK(!s->status.err && !r->status.err);
 	for (size_t i = 0; i < len; i++)
 		CHECK(in[i] == 'a' + tag);
@@ -75,14 +62,14 @@ static void small_behind_large(uint64_t seed, const char *strategy, bool first)
 	begin(seed, strategy);
 	start(&sl, &rl, 0, out_l, in_l, LARGE);
 	while (!data_waits(&sl))
-		poll_both();
+		fake_poll_all(core, 2, 1);
 	start(&ss, &rs, 1, out_s, in_s, SMALL);
 	while (!weft_req_done(&rs) && !weft_req_done(&rl))
-		poll_both();
+		fake_poll_all(core, 2, 1);
 	CHECK(!weft_req_done(first ? &rl : &rs) || (!first && weft_req_done(&rl)));
 	finish(&sl, &rl, 0, in_l, LARGE);
 	finish(&ss, &rs, 1, in_s, SMALL);
-	end();
+	fake_end(core, 2);
 }
 
 /* Pieces of the large message that go out while the data of a shorter one waits. */
@@ -92,17 +79,17 @@ static size_t pieces_meanwhile(uint64_t seed, const char *strategy)
 	begin(seed, strategy);
 	start(&sl, &rl, 0, out_l, in_l, LARGE);
 	while (!data_waits(&sl))
-		poll_both();
+		fake_poll_all(core, 2, 1);
 	start(&sm, &rm, 1, out_m, in_m, MIDDLE);
 	while (!data_waits(&sm))
-		poll_both();
+		fake_poll_all(core, 2, 1);
 	uint64_t before = weft_req_send(&sl)->off;
 	while (data_waits(&sm))
 		(void)weft_core_poll(core[0]), (void)weft_core_poll(core[1]);
 	size_t n = (size_t)(weft_req_send(&sl)->off - before) / FAKE_PAYLOAD;
 	finish(&sl, &rl, 0, in_l, LARGE);
 	finish(&sm, &rm, 1, in_m, MIDDLE);
-	end();
+	fake_end(core, 2);
 	return n;
 }
 
@@ -130,11 +117,11 @@ static void traffic(uint64_t seed, const char *strategy)
 		CHECK(!weft_irecv(&r[i], ctx[1], 0, 7, &to));
 		CHECK(!weft_isend(&s[i], ctx[0], 1, 7, &from, WEFT_SEND_STANDARD));
 		if (k & 128)
-			poll_both();
+			fake_poll_all(core, 2, 1);
 	}
 	for (int i = 0; i < N; i++) {
 		while (!weft_req_done(&s[i]) || !weft_req_done(&r[i]))
-			poll_both();
+			fake_poll_all(core, 2, 1);
 		CHECK(!r[i].status.err);
 		CHECK_EQ(r[i].status.bytes, len[i]);
 		for (size_t k = 0; k < len[i]; k++)
@@ -143,7 +130,7 @@ static void traffic(uint64_t seed, const char *strategy)
 		free(in[i]);
 	}
 	CHECK(weft_core_idle(core[0]));
-	end();
+	fake_end(core, 2);
 }
 
 /* One's own: the message that has the most left goes first. */
@@ -184,7 +171,7 @@ static void by_priority(uint64_t seed)
 	/* All three asked for: who is first from here on? */
 	bool all = false;
 	while (!all) {
-		poll_both();
+		fake_poll_all(core, 2, 1);
 		all = true;
 		for (int i = 0; i < N; i++)
 			all = all && (weft_req_send(&s[i])->out.type == WEFT_OUT_DATA ||
@@ -194,14 +181,14 @@ static void by_priority(uint64_t seed)
 	bool over = weft_req_done(&s[1]);
 	while (!over && weft_req_send(&s[1])->off < LEN) {
 		CHECK(weft_req_send(&s[0])->off == low && weft_req_send(&s[2])->off == middle);
-		poll_both();
+		fake_poll_all(core, 2, 1);
 		/* Those after it may begin in the very round that ends it. */
 		over = weft_req_done(&s[1]) || weft_req_send(&s[1])->off == LEN;
 	}
 	for (int i = 0; i < N; i++)
 		while (!weft_req_done(&s[i]) || !weft_req_done(&r[i]))
-			poll_both();
-	end();
+			fake_poll_all(core, 2, 1);
+	fake_end(core, 2);
 }
 
 /* ---- several messages in a packet ----------------------------------------------------------- */
@@ -237,7 +224,7 @@ static void receive_many(int n)
 {
 	for (int i = 0; i < n; i++) {
 		while (!weft_req_done(&many_s[i]) || !weft_req_done(&many_r[i]))
-			poll_both();
+			fake_poll_all(core, 2, 1);
 		CHECK_EQ(many_r[i].status.bytes, (size_t)(SMALL - i));
 		CHECK(many_in[i][0] == '0' + i && many_in[i][SMALL - i - 1] == '0' + i);
 	}
@@ -284,7 +271,7 @@ static void window(uint64_t seed)
 	send_many(3);
 	CHECK(!weft_pack_arm(&core[0]->rail[0]));
 	receive_many(3);
-	end();
+	fake_end(core, 2);
 	fake.chance_full = full;
 	fake.inline_max = FAKE_INLINE;
 }
@@ -301,7 +288,7 @@ static void fan_in(uint64_t seed)
 	together = counted(WEFT_CNT_AGGREGATED) - together;
 	/* 16 packets fill the lane. */
 	CHECK(packs > 0 && together >= MANY - 16 - packs && together >= 2 * packs);
-	end();
+	fake_end(core, 2);
 	fake.inline_max = FAKE_INLINE;
 }
 
@@ -317,8 +304,8 @@ static void bad_pack(const void *bytes, size_t len)
 	while (g->driver->post(g->net, 1, &head, &iov, 1, len, NULL) == WEFT_POST_ACCEPTED)
 		; /* the next one is copied at once, and as bad */
 	while (!weft_gate_down(&core[1]->gate[0]))
-		poll_both();
-	end();
+		fake_poll_all(core, 2, 1);
+	fake_end(core, 2);
 	fake.chance_full = full;
 }
 

@@ -106,9 +106,7 @@ int main(int argc, char **argv)
 		for (int r = 0; r < 2; r++)
 			CHECK(!weft_core_ctx_open(core[r], 1, &ctx[r]));
 		all_pairs();
-		for (int r = 0; r < 2; r++)
-			weft_core_destroy(core[r]);
-		fake_fini();
+		fake_end(core, 2);
 	}
 	return 0;
 }
