@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <weft/source.h>
@@ -60,16 +61,27 @@ static bool heard(struct weft_event *ev)
 	return weft_event_post_fd(fds, ev, other, POLLIN) == WEFT_OK;
 }
 
+/* A socket that nobody listens at: its owner was interrupted. */
+static void clear(const char *path)
+{
+	struct stat st;
+	if (errno == ECONNREFUSED && stat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(path);
+}
+
 /* Waits for the other side like for anything else. */
 static int meet(const char *path)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (strlen(path) >= sizeof a.sun_path)
+		errno = ENAMETOOLONG;
 	if (s < 0 || strlen(path) >= sizeof a.sun_path)
 		return -1;
 	strcpy(a.sun_path, path);
 	if (connect(s, (struct sockaddr *)&a, sizeof a) == 0)
 		return s;
+	clear(path);
 	if (bind(s, (struct sockaddr *)&a, sizeof a) || listen(s, 1))
 		return -1;
 	struct weft_event ev;

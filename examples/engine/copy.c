@@ -66,7 +66,32 @@ static bool step(struct weft_event *ev)
 		if (p->at >= size)
 			return false;
 	}
-	return post(p) == WEFT_OK;
+	if (post(p) == WEFT_OK)
+		return true;
+	failed = ENOMEM;
+	return false;
+}
+
+/* Opens both; NULL, or what is wrong with *about_p.  TO is emptied only when all is well. */
+static const char *open_both(char **name, char **about_p)
+{
+	struct stat a, b;
+	*about_p = name[0];
+	from = open(name[0], O_RDONLY);
+	if (from < 0 || fstat(from, &a))
+		return strerror(errno);
+	if (!S_ISREG(a.st_mode))
+		return "not a regular file"; /* its pieces have no places */
+	*about_p = name[1];
+	to = open(name[1], O_WRONLY | O_CREAT, 0666);
+	if (to < 0 || fstat(to, &b))
+		return strerror(errno);
+	if (a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		return "the same file";
+	if (S_ISREG(b.st_mode) && ftruncate(to, 0))
+		return strerror(errno);
+	size = a.st_size;
+	return NULL;
 }
 
 static void draw(void)
@@ -81,19 +106,17 @@ static void draw(void)
 
 int main(int argc, char **argv)
 {
-	struct stat st;
+	char *about;
 	struct weft_event *all[PIECES];
 	if (argc != 3) {
 		fprintf(stderr, "usage: copy FROM TO\n");
 		return 2;
 	}
-	from = open(argv[1], O_RDONLY);
-	to = from < 0 ? -1 : open(argv[2], O_WRONLY | O_CREAT | O_TRUNC, 0666);
-	if (to < 0 || fstat(from, &st)) {
-		fprintf(stderr, "copy: %s: %s\n", argv[from < 0 ? 1 : 2], strerror(errno));
+	const char *wrong = open_both(argv + 1, &about);
+	if (wrong) {
+		fprintf(stderr, "copy: %s: %s\n", about, wrong);
 		return 1;
 	}
-	size = st.st_size;
 	if (weft_engine_start() || weft_events_open_files(PIECES, &files))
 		return 1;
 	for (int i = 0; i < PIECES; i++) {
@@ -111,10 +134,13 @@ int main(int argc, char **argv)
 	weft_event_wait(&sync, WEFT_FOREVER);
 	draw();
 	fprintf(stderr, "\n");
-	printf("%lld bytes through %s\n", (long long)written, weft_events_files_by(files));
+	if (!failed && close(to))
+		failed = errno;
+	if (failed)
+		fprintf(stderr, "copy: %s\n", strerror(failed));
+	else
+		printf("%lld bytes through %s\n", (long long)written, weft_events_files_by(files));
 	weft_events_close(files);
 	weft_engine_stop();
-	if (failed || close(to))
-		fprintf(stderr, "copy: %s\n", strerror(failed ? failed : errno));
 	return failed != 0;
 }

@@ -70,4 +70,9 @@ async def main(library):
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    if len(sys.argv) != 2:
+        sys.exit("usage: loop.py LIBRARY (libweft-task.so.0)")
+    try:
+        asyncio.run(main(sys.argv[1]))
+    except OSError as e:
+        sys.exit("loop.py: %s" % e)

@@ -6,6 +6,9 @@ bin=$BUILD/examples/engine
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 fail() { echo "$*" >&2; exit 1; }
+listens() { # listens PID: until somebody may connect
+	until grep -q " 00010000 .* $work/s\$" /proc/net/unix; do kill -0 $1 || fail "chat did not listen"; done
+}
 
 for WEFT_PROGRESS in on off; do
 	export WEFT_PROGRESS
@@ -28,10 +31,51 @@ for WEFT_PROGRESS in on off; do
 
 	printf 'hello\nhow are you\n' | "$bin/chat" "$work/s" >"$work/1" &
 	first=$!
-	until [ -S "$work/s" ]; do kill -0 $first || fail "chat did not listen"; done
+	listens $first
 	printf 'well\n' | "$bin/chat" "$work/s" >"$work/2" || fail "chat, second"
 	wait $first || fail "chat, first"
 	grep -q '^> well' "$work/1" && grep -q 'how are you' "$work/2" || fail "chat: not heard"
 done
-"$bin/copy" /nonexistent "$work/b" 2>/dev/null && fail "copy of nothing"
+# Bad input: one line that names it, exit code 1, nothing lost.
+refused() { # refused LINE COMMAND...
+	want=$1
+	shift
+	"$@" >"$work/out" 2>"$work/err" && fail "$*: no error"
+	[ "$(grep -c . "$work/err")" = 1 ] && grep -q "$want" "$work/err" || fail "$*: $(cat "$work/err")"
+}
+echo precious >"$work/a"
+refused 'No such file' "$bin/copy" /nonexistent "$work/b"
+refused 'not a regular file' "$bin/copy" "$work" "$work/b"
+refused 'the same file' "$bin/copy" "$work/a" "$work/a"
+grep -q precious "$work/a" || fail "copy empties what it reads"
+refused 'No such file' "$bin/copy" "$work/a" "$work/none/b"
+if [ -c /dev/full ]; then
+	"$bin/copy" "$work/a" /dev/full >"$work/out" 2>"$work/err" && fail "copy to a full disk"
+	grep -q '^copy: No space left' "$work/err" || fail "copy to a full disk: $(cat "$work/err")"
+fi
+refused 'in use' "$bin/chat" "$work/a"
+refused 'too long' "$bin/chat" "$work/$(printf '%0200d' 1)"
+refused 'usage' python3 -B "$SOURCE/examples/engine/loop.py"
+refused '/nonexistent' python3 -B "$SOURCE/examples/engine/loop.py" /nonexistent
+
+# Without io_uring a thread does it; what an interrupted chat left behind is no obstacle.
+without=$BUILD/test/fault/fault_seccomp
+if [ -x "$without" ] && "$without" enosys io_uring_setup true; then
+	"$without" enosys io_uring_setup "$bin/copy" "$work/a" "$work/b" 2>/dev/null | grep -q 'through a thread' ||
+		fail "copy without io_uring"
+	cmp "$work/a" "$work/b" || fail "copy without io_uring copies wrongly"
+fi
+for how in TERM KILL; do
+	"$bin/chat" "$work/s" <"$work/a" >"$work/1" &
+	first=$!
+	listens $first
+	kill -$how $first
+	wait $first
+done
+printf 'hello\n' | "$bin/chat" "$work/s" >"$work/1" &
+first=$!
+listens $first
+printf 'again\n' | "$bin/chat" "$work/s" >"$work/2" || fail "chat after ^C, second"
+wait $first || fail "chat after ^C, first"
+grep -q '^> again' "$work/1" || fail "chat after ^C: not heard"
 exit 0
