@@ -2,12 +2,17 @@
 /*
  * live.c - weft info --live PID: what a running process counts, and what its engine's threads cost.
  *
+ * Who polled, how late it was noticed, what it cost and who was turned away is shown also where it
+ * is nothing; of the other counters those that have counted.
+ *
  * The counters are read from its memory (base/live.h), the threads' times from /proc: the process
  * itself takes no part and notices nothing.
  */
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +37,21 @@ struct look {
 	int threads;
 };
 
+static int say(int pid, const char *what)
+{
+	fprintf(stderr, "weft: process %d %s\n", pid, what);
+	return -1;
+}
+
 static int open_counters(int pid)
 {
 	char path[64], target[256];
 	snprintf(path, sizeof path, "/proc/%d/fd", pid);
 	DIR *d = opendir(path);
 	int fd = -1;
-	for (struct dirent *e; d && fd < 0 && (e = readdir(d));) {
+	if (!d)
+		return say(pid, errno == EACCES ? "belongs to somebody else" : "is not there");
+	for (struct dirent *e; fd < 0 && (e = readdir(d));) {
 		char link[330];
 		snprintf(link, sizeof link, "%s/%s", path, e->d_name);
 		ssize_t n = readlink(link, target, sizeof target - 1);
@@ -47,9 +60,8 @@ static int open_counters(int pid)
 		    0)
 			fd = open(link, O_RDONLY | O_CLOEXEC);
 	}
-	if (d)
-		closedir(d);
-	return fd;
+	closedir(d);
+	return fd < 0 ? say(pid, "does not use weft, or has not begun to") : fd;
 }
 
 /* What is in it was written by another process: checked before use. */
@@ -126,6 +138,21 @@ static void take_look(int pid, const struct weft_live_head *h, uint32_t counters
 	read_threads(pid, l);
 }
 
+/* What the progress contract is checked by. */
+static bool always_shown(const char *name)
+{
+	static const char *const prefix[] = {"poll_", "late_"};
+	static const char *const whole[] = {"watcher_wakeups", "idle_wakeups", "budget_pauses",
+					    "mask_skips"};
+	for (size_t i = 0; i < sizeof prefix / sizeof prefix[0]; i++)
+		if (strncmp(name, prefix[i], strlen(prefix[i])) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
+		if (strcmp(name, whole[i]) == 0)
+			return true;
+	return false;
+}
+
 static void print(int pid, const struct weft_live_head *h, uint32_t counters, const struct look *a,
 		  const struct look *b)
 {
@@ -150,7 +177,7 @@ static void print(int pid, const struct weft_live_head *h, uint32_t counters, co
 		size_t n = strnlen(name, (size_t)(end - name));
 		if (name + n >= end)
 			break;
-		if (b->value[i])
+		if (b->value[i] || always_shown(name))
 			printf("  %-18.40s %16llu %14.1f\n", name, (unsigned long long)b->value[i],
 			       (double)(b->value[i] - a->value[i]) / seconds);
 		name += n + 1;
@@ -161,18 +188,13 @@ static int show(int pid, unsigned ms)
 {
 	static struct look before, after;
 	int fd = open_counters(pid);
-	if (fd < 0) {
-		fprintf(stderr,
-			"weft: process %d is none of yours that uses weft (or has not begun to)\n",
-			pid);
+	if (fd < 0)
 		return 1;
-	}
 	const struct weft_live_head *h = mmap(NULL, WEFT_LIVE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	off_t bytes = lseek(fd, 0, SEEK_END);
 	close(fd);
 	if (h == MAP_FAILED || bytes < (off_t)WEFT_LIVE_BYTES || !sound(h)) {
-		fprintf(stderr,
-			"weft: process %d counts in a way that this version does not know\n", pid);
+		say(pid, "counts in a way that this version does not know");
 		return 1;
 	}
 	uint32_t counters = h->counters;
@@ -182,6 +204,10 @@ static int show(int pid, unsigned ms)
 	take_look(pid, h, counters, &after);
 	print(pid, h, counters, &before, &after);
 	munmap((void *)(uintptr_t)h, WEFT_LIVE_BYTES);
+	if (kill(pid, 0) && errno == ESRCH) {
+		say(pid, "has ended meanwhile");
+		return 1;
+	}
 	return 0;
 }
 
