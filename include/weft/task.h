@@ -113,15 +113,15 @@ struct weft_task {
 	/* Called once when done, after the engine's last access to the task, from whoever ran it;
 	 * may free the task, submit, start operations; may not wait.  Or NULL. */
 	void (*on_complete)(void *arg);
-	struct weft_tally *tally; /* counts this task when it is done; or NULL */
-	void *engine[3];          /* the engine's */
+	const char *name; /* for reports */
+	void *engine[3];  /* the engine's */
 
 	void *on_complete_arg;
 	const cpu_set_t *cpus; /* where it should run; NULL: anywhere.  Read at submit; STRICT: also
 				* later */
 	size_t cpus_bytes;     /* of *cpus; 0: sizeof(cpu_set_t) */
-	const char *name;      /* for reports */
-	void *engine_cold[4];  /* the engine's */
+	struct weft_tally *tally; /* counts this task when it is done; or NULL */
+	void *engine_cold[4];     /* the engine's */
 };
 
 /* Fills in what every task needs; further fields may be set between this and submit. */

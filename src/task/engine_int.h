@@ -18,6 +18,7 @@
 #include "queue/list.h"
 #include "queue/mask.h"
 #include "task/baton.h"
+#include "task/polls.h"
 #include "task/task.h"
 #include "task/told.h"
 #include "wait/waiter.h"
@@ -118,10 +119,9 @@ struct weft_engine_self {
 	enum weft_runner runner;           /* on whose time it polls */
 	unsigned tests;                    /* weft_engine_poll calls in a row that came quickly */
 	uint64_t test_cycles;
-	uint32_t seen_rounds;   /* of waiters, at our last submission */
-	unsigned polled_streak; /* submissions in a row between which somebody polled */
-	uint64_t unrung;        /* before this look others poll anyway: see tell() in task.c */
-	int place;              /* a worker's leaf */
+	struct weft_streak streak; /* of submissions between which somebody polled */
+	uint64_t unrung;           /* before this look others poll anyway: see tell() in task.c */
+	int place;                 /* a worker's leaf */
 	struct weft_running *running; /* what it says of the task that it runs */
 	bool unbound;                 /* a worker: the system does not let it have its core */
 	bool holds;                   /* the watcher: the baton, while it looks round */

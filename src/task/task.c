@@ -11,9 +11,6 @@
 #include "topo/topo.h"
 #include "wait/waiter.h"
 
-/* So often in a row somebody polled between two submissions of a thread: it need not ring. */
-#define POLLED_STREAK 8
-
 /* Word by word: a compound literal becomes a string instruction, which takes 10 ns to begin. */
 static inline void fill(struct weft_task *t, const char *name, weft_task_fn *fn, void *arg,
 			unsigned options)
@@ -50,11 +47,9 @@ void weft_task_init(struct weft_task *t, const char *name, weft_task_fn *fn, voi
  */
 static bool others_poll(struct weft_engine *e, struct weft_engine_self *self, uint64_t key)
 {
-	/* Relaxed, all: hints; a tick that begins or ends meanwhile looks all the same. */
+	/* Relaxed: a hint; a tick that begins or ends meanwhile looks all the same. */
 	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
-	self->polled_streak = rounds != self->seen_rounds ? self->polled_streak + 1 : 0;
-	self->seen_rounds = rounds;
-	if (self->polled_streak < POLLED_STREAK)
+	if (!weft_streak_polled(&self->streak, rounds, weft_clock_ns))
 		return false;
 	self->unrung = key;
 	return true;
@@ -71,12 +66,15 @@ static void tell(struct weft_engine *e, bool anybody)
 	uint64_t key;
 	if (kick == WEFT_KICK_NONE || weft_told_already(&e->told, kick, &key))
 		return;
-	if (kick == WEFT_KICK_WATCHER &&
-	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) == WEFT_WATCHER_TICKS &&
-	    !atomic_load_explicit(&e->told.x_napping, memory_order_relaxed) &&
-	    (self->unrung == key || others_poll(e, self, key)))
+	bool ticks = kick == WEFT_KICK_WATCHER &&
+		     atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
+			     WEFT_WATCHER_TICKS &&
+		     !atomic_load_explicit(&e->told.x_napping, memory_order_relaxed);
+	if (ticks && (self->unrung == key || others_poll(e, self, key)))
 		return;
 	if (anybody && weft_relay_tell(e)) /* an idle worker that is awake sees to it */
+		return;
+	if (ticks && atomic_load_explicit(&e->told.x_spared, memory_order_relaxed))
 		return;
 	weft_engine_kick(e, kick);
 	weft_told_note(&e->told, key);
@@ -109,6 +107,7 @@ static bool enqueue(struct weft_task *t, bool later)
 	if (weft_unlikely(!q))
 		return false;
 	weft_prefetch_write(&q->x_slot);
+	weft_task_core(t)->counted = t->tally != NULL; /* published with the push */
 	/* Relaxed: cancel_wait looks there, and again. */
 	atomic_store_explicit(&weft_task_cold(t)->x_queue, q, memory_order_relaxed);
 	int leaf = weft_unlikely(t->options & (WEFT_TASK_URGENT | WEFT_TASK_STRICT))
@@ -134,7 +133,8 @@ static void finish(struct weft_task *t)
 {
 	void (*action)(void *) = t->on_complete;
 	void *arg = weft_unlikely(action != NULL) ? t->on_complete_arg : NULL;
-	struct weft_tally *y = t->tally;
+	/* Beside the name: only the submitter's line says which. */
+	struct weft_tally *y = weft_unlikely(weft_task_core(t)->counted) ? t->tally : NULL;
 	weft_completion_signal(&weft_task_core(t)->done);
 	if (weft_unlikely(y != NULL))
 		weft_tally_add(y);

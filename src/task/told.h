@@ -24,7 +24,8 @@
 struct weft_told {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_looks; /* the woken add */
 	_Atomic bool x_napping;                           /* the watcher: its tick is a long one */
-	_Atomic uint64_t x_note;                          /* kickers: which look was asked for */
+	_Atomic bool x_spared;   /* the watcher: so short that none need ring */
+	_Atomic uint64_t x_note; /* kickers: which look was asked for */
 };
 
 /* How: the way of the kick, 1 to 3 (0: a relay); another way may reach another thread.  *key_p: for

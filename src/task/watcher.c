@@ -147,11 +147,26 @@ bool weft_engine_hold_task(void)
 	return hold_for(&weft_engine, WEFT_HOLD_NS);
 }
 
-#define POLLS_MAX 8 /* rounds of waiters since we went under: they need no watcher for tasks */
-
 static uint32_t rounds_now(struct weft_engine *e)
 {
 	return atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
+}
+
+struct ticks {
+	uint64_t ns;     /* T */
+	uint32_t rounds; /* of the waiters, when we last looked */
+	bool hold;       /* something is held back now and then */
+	unsigned turns;
+	unsigned calm; /* ticks in a row that found waiters polling and nothing left behind */
+	struct weft_polls polls;
+	bool spare; /* nobody need ring during the next tick */
+};
+
+/* After a kick.  True: nobody need ring during the next tick, others poll. */
+static bool spare(struct weft_engine *e, struct ticks *t)
+{
+	t->spare = weft_polls_kicked(&t->polls, rounds_now(e), weft_clock_ns());
+	return t->spare;
 }
 
 /*
@@ -210,9 +225,8 @@ static bool arm_again(struct weft_engine *e)
  * In the watch set, below whoever sleeps there with the baton; returns when it must tick.
  * A ring is for us when the holder, if any, is awake; else he is kicked: he arms again.
  */
-static void stay_under(struct weft_engine *e)
+static void stay_under(struct weft_engine *e, struct ticks *t)
 {
-	uint32_t rounds = rounds_now(e);
 	while (wanted(e)) { /* ends: switched off, or somebody disarmed to poll by himself */
 		uint64_t nap = weft_engine_nap_ns(e), lease = weft_relay_nap_ns();
 		bool rang = weft_engine_watch(e, lease < nap ? lease : nap);
@@ -220,9 +234,8 @@ static void stay_under(struct weft_engine *e)
 		if (nap != WEFT_FOREVER && !rang)
 			weft_count(WEFT_CNT_POLL_TIMER, 1);
 		atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
-		bool polled = !rang && rounds_now(e) - rounds >= POLLS_MAX;
+		bool polled = !rang && spare(e, t);
 		bool hold = hold_begins(e, polled);
-		rounds = rounds_now(e);
 		if (weft_relay_check(e) || !hold || polled)
 			drain(e);
 		weft_watcher_redirect(e);
@@ -232,7 +245,7 @@ static void stay_under(struct weft_engine *e)
 }
 
 /* With the baton in hand: all is armed, or gets armed.  Gives the baton back; true: went under. */
-static bool go_under(struct weft_engine *e)
+static bool go_under(struct weft_engine *e, struct ticks *t)
 {
 	if (!weft_sources_armed(e) ||
 	    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed)) {
@@ -245,7 +258,8 @@ static bool go_under(struct weft_engine *e)
 	weft_watcher_sit(&e->baton, WEFT_WATCHER_UNDER);
 	weft_engine_kick(e, weft_baton_leave(&e->baton));
 	drain(e); /* the last look, after saying where we are */
-	stay_under(e);
+	(void)weft_polls_moved(&t->polls, rounds_now(e), weft_clock_ns());
+	stay_under(e, t);
 	return true;
 }
 
@@ -279,16 +293,8 @@ static void off(struct weft_engine *e)
 		word_sleep(e, seen, WEFT_FOREVER);
 }
 
-struct ticks {
-	uint64_t ns;     /* T */
-	uint32_t rounds; /* of the waiters, when we last looked */
-	bool hold;       /* something is held back now and then */
-	unsigned turns;
-	unsigned calm; /* ticks in a row that found waiters polling and nothing left behind */
-};
-
 /* One tick; returns whether we were kicked, for more than what is held back. */
-static bool tick(struct weft_engine *e, uint64_t ns)
+static bool tick(struct weft_engine *e, uint64_t ns, bool spared)
 {
 	uint32_t seen = e->word_seen;
 	/* Relaxed: a hint for hold(), which may kick us once more than needed. */
@@ -301,12 +307,24 @@ static bool tick(struct weft_engine *e, uint64_t ns)
 	 * left.  Who comes now changes our word. */
 	bool tasks = out && weft_engine_tasks_waiting(e);
 	bool held = tasks && atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst);
-	if (!tasks || held)
-		word_sleep(e, seen, held && ns > WEFT_HOLD_NS ? WEFT_HOLD_NS : ns);
-	else
+	if (tasks && !held)
 		drain(e);
+	if (!tasks || held || spared)
+		word_sleep(e, seen, held && ns > WEFT_HOLD_NS ? WEFT_HOLD_NS : ns);
 	bool hold = atomic_exchange_explicit(&e->x_hold_kick, false, memory_order_acquire);
 	return woke(e) - seen > hold;
+}
+
+/* The same, and nobody need ring us meanwhile. */
+static bool tick_spared(struct weft_engine *e, struct ticks *t)
+{
+	/* Relaxed, both: a hint; who does not ring has seen that we tick, and we look when that
+	 * ends. */
+	atomic_store_explicit(&e->told.x_spared, true, memory_order_relaxed);
+	bool kicked = tick(e, TICK_MIN_NS, true);
+	atomic_store_explicit(&e->told.x_spared, false, memory_order_relaxed);
+	t->spare = false;
+	return kicked;
 }
 
 static void slower(struct ticks *t)
@@ -321,7 +339,7 @@ static void slower(struct ticks *t)
 static void lie_under(struct weft_engine *e, struct ticks *t)
 {
 	uint64_t begun = weft_clock_ns();
-	if (!go_under(e))
+	if (!go_under(e, t))
 		return;
 	if (weft_clock_ns() - begun > TICK_MAX_NS)
 		t->ns = TICK_MIN_NS;
@@ -360,14 +378,14 @@ static bool tick_or_nap(struct weft_engine *e, struct ticks *t)
 	/* Relaxed: what we miss is seen a tick later. */
 	if (t->hold || atomic_load_explicit(&e->x_hold_ns, memory_order_relaxed)) {
 		uint64_t max = weft_engine_tasks_waiting(e) ? WEFT_HOLD_NS : hold_max(e);
-		return tick(e, t->ns > max ? max : t->ns);
+		return tick(e, t->ns > max ? max : t->ns, false);
 	}
 	if (t->calm < CALM_TICKS)
-		return tick(e, t->ns);
+		return t->spare ? tick_spared(e, t) : tick(e, t->ns, false);
 	no_lease(e);
 	atomic_store_explicit(&e->told.x_napping, true, memory_order_relaxed);
 	bool kicked = atomic_load_explicit(&e->x_pending, memory_order_relaxed) ||
-		      tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS);
+		      tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS, false);
 	atomic_store_explicit(&e->told.x_napping, false, memory_order_relaxed);
 	if (kicked)
 		t->ns = TICK_MIN_NS;
@@ -388,6 +406,10 @@ static void watch(struct weft_engine *e, struct ticks *t)
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 	if (!wanted(e))
 		return;
+	if (kicked)
+		(void)spare(e, t);
+	else
+		(void)weft_polls_moved(&t->polls, rounds_now(e), weft_clock_ns());
 	if (weft_relay_check(e) || kicked)
 		drain(e);
 	t->hold = unhold(e);
@@ -413,10 +435,12 @@ static void watch(struct weft_engine *e, struct ticks *t)
 		/* Nobody waits at this moment: perhaps somebody has just gone to compute. */
 		if (state == WEFT_BATON_VACANT && pending && !kicked) {
 			t->rounds = rounds;
-			tick(e, TICK_MIN_NS);
+			tick(e, TICK_MIN_NS, false);
 			if (rounds_now(e) == rounds && wanted(e) && weft_baton_try_take(&e->baton))
 				lie_under(e, t);
 		}
+	} else if (t->spare) {
+		; /* they get their core now */
 	} else if (weft_baton_try_take(&e->baton)) {
 		lie_under(e, t);
 	} else {
