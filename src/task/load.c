@@ -36,9 +36,22 @@ static int look_up(struct known *k, uint64_t ns, int (*read_it)(void))
 	return atomic_load_explicit(&k->x_value, memory_order_relaxed);
 }
 
-/* The file's beginning as a string; false: it cannot be read. */
-static bool slurp(const char *path, char *text, size_t room)
+static struct known cpus, running, pressed;
+static const char *kernel_root = "";
+
+void weft_load_set_root(const char *dir)
 {
+	kernel_root = dir;
+	atomic_store_explicit(&cpus.x_until, 0, memory_order_relaxed);
+	atomic_store_explicit(&running.x_until, 0, memory_order_relaxed);
+	atomic_store_explicit(&pressed.x_until, 0, memory_order_relaxed);
+}
+
+/* The file's beginning as a string; false: it cannot be read. */
+static bool slurp(const char *name, char *text, size_t room)
+{
+	char path[1024];
+	snprintf(path, sizeof path, "%.200s%s", kernel_root, name);
 	int was = weft_cancel_off();
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, room - 1);
@@ -148,18 +161,15 @@ static int read_pressed(void)
 
 int weft_load_cpus(void)
 {
-	static struct known k;
-	return look_up(&k, CPUS_NS, read_cpus);
+	return look_up(&cpus, CPUS_NS, read_cpus);
 }
 
 int weft_load_running(void)
 {
-	static struct known k;
-	return look_up(&k, RUNNING_NS, read_running);
+	return look_up(&running, RUNNING_NS, read_running);
 }
 
 bool weft_load_pressed(void)
 {
-	static struct known k;
-	return look_up(&k, PRESSED_NS, read_pressed);
+	return look_up(&pressed, PRESSED_NS, read_pressed);
 }

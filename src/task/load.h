@@ -14,4 +14,8 @@ int weft_load_quota(void);    /* the control group's, rounded up; 0: none; looke
 int weft_load_running(void);  /* threads that run or want to, of the whole system */
 bool weft_load_pressed(void); /* others wait for the processor, says the kernel */
 
+/* For tests: the folder in which /proc and /sys are; forgets what was known.  dir stays the
+ * caller's and there. */
+void weft_load_set_root(const char *dir);
+
 #endif
