@@ -110,52 +110,151 @@ static void odd_machines(void)
 	CHECK_EQ(weft_topo_node(weft_topo_cover(&pair, 0))->first_leaf, 2);
 }
 
-static const char unequal[] =
-	"<?xml version=\"1.0\"?>\n<topology version=\"2.0\"><object type=\"Machine\" "
-	"os_index=\"0\" "
-	"cpuset=\"0x1f\" complete_cpuset=\"0x1f\" allowed_cpuset=\"0x1f\" nodeset=\"0x1\" "
-	"complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\"><object type=\"NUMANode\" os_index=\"0\" "
-	"cpuset=\"0x1f\" complete_cpuset=\"0x1f\" nodeset=\"0x1\" complete_nodeset=\"0x1\"/>"
-	"<object type=\"Package\" os_index=\"0\" cpuset=\"0xf\" complete_cpuset=\"0xf\" "
-	"nodeset=\"0x1\" complete_nodeset=\"0x1\">%s</object><object type=\"Package\" "
-	"os_index=\"1\" "
-	"cpuset=\"0x10\" complete_cpuset=\"0x10\" nodeset=\"0x1\" "
-	"complete_nodeset=\"0x1\">%s</object>"
-	"</object></topology>\n";
+/* ---- machines from a file -------------------------------------------------------------------- */
 
-static void pu(char *at, size_t room, int i)
+/* One object: its kind, its number, its cores as a mask, and all that it ever had, and its NUMA
+ * nodes.  What follows is inside it until `end`. */
+static void object(FILE *f, const char *type, int number, unsigned cores, unsigned all,
+		   unsigned nodes)
 {
-	size_t used = strlen(at);
-	snprintf(at + used, room - used,
-		 "<object type=\"PU\" os_index=\"%d\" cpuset=\"0x%x\" complete_cpuset=\"0x%x\" "
-		 "nodeset=\"0x1\" complete_nodeset=\"0x1\"/>",
-		 i, 1u << i, 1u << i);
+	bool top = strcmp(type, "Machine") == 0;
+	fprintf(f,
+		"<object type=\"%s\" os_index=\"%d\" cpuset=\"0x%x\" complete_cpuset=\"0x%x\" "
+		"nodeset=\"0x%x\" complete_nodeset=\"0x%x\"",
+		type, number, cores, all, nodes, nodes);
+	if (top)
+		fprintf(f, " allowed_cpuset=\"0x%x\" allowed_nodeset=\"0x%x\"", cores, nodes);
+	fprintf(f, ">\n");
 }
 
-/* A package of four cores beside one of a single core, from a file. */
-static void from_xml(void)
+static void end(FILE *f)
 {
-	char four[1024] = "", one[512] = "", path[] = "/tmp/weft-topo-XXXXXX";
-	for (int i = 0; i < 4; i++)
-		pu(four, sizeof four, i);
-	pu(one, sizeof one, 4);
+	fprintf(f, "</object>\n");
+}
+
+static void whole(FILE *f, const char *type, int number, unsigned cores, unsigned nodes)
+{
+	object(f, type, number, cores, cores, nodes);
+	end(f);
+}
+
+/* A core with its threads, the lowest numbered first. */
+static void core(FILE *f, int number, unsigned threads, unsigned nodes)
+{
+	object(f, "Core", number, threads, threads, nodes);
+	for (int i = 0; i < 32; i++)
+		if (threads >> i & 1)
+			whole(f, "PU", i, 1u << i, nodes);
+	end(f);
+}
+
+static void load_xml(void (*machine)(FILE *f))
+{
+	char path[] = "/tmp/weft-topo-XXXXXX";
 	int fd = mkstemp(path);
 	CHECK(fd >= 0);
 	FILE *f = fdopen(fd, "w");
 	CHECK(f != NULL);
-	fprintf(f, unequal, four, one);
+	fprintf(f, "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n");
+	machine(f);
+	fprintf(f, "</topology>\n");
 	fclose(f);
 	unsetenv("HWLOC_SYNTHETIC");
 	setenv("HWLOC_XMLFILE", path, 1);
 	weft_topo_unload();
 	CHECK_EQ(weft_topo_load(), WEFT_OK);
+	CHECK(!weft_topo_is_real()); /* read, not fallen back to this one */
 	unsetenv("HWLOC_XMLFILE");
 	unlink(path);
+	check_tree();
+}
+
+/* A package of four cores beside one of a single core. */
+static void unequal(FILE *f)
+{
+	object(f, "Machine", 0, 0x1f, 0x1f, 1);
+	whole(f, "NUMANode", 0, 0x1f, 1);
+	object(f, "Package", 0, 0xf, 0xf, 1);
+	for (int i = 0; i < 4; i++)
+		whole(f, "PU", i, 1u << i, 1);
+	end(f);
+	object(f, "Package", 1, 0x10, 0x10, 1);
+	whole(f, "PU", 4, 0x10, 1);
+	end(f);
+	end(f);
+}
+
+/*
+ * Two large cores of two threads and four small ones of one; its NUMA node 1 is memory without
+ * cores, and the second package has no memory of its own.
+ */
+static void hybrid(FILE *f)
+{
+	object(f, "Machine", 0, 0x3ff, 0x3ff, 3);
+	whole(f, "NUMANode", 1, 0, 2);
+	object(f, "Package", 0, 0xff, 0xff, 1);
+	whole(f, "NUMANode", 0, 0xff, 1);
+	core(f, 0, 0x3, 1);
+	core(f, 1, 0xc, 1);
+	for (int i = 4; i < 8; i++)
+		core(f, i, 1u << i, 1);
+	end(f);
+	object(f, "Package", 1, 0x300, 0x300, 0);
+	core(f, 8, 0x100, 0);
+	core(f, 9, 0x200, 0);
+	end(f);
+	end(f);
+}
+
+/* Cores 1, 6 and 7 are offline: of a core one thread is left, of a package one core. */
+static void offline(FILE *f)
+{
+	object(f, "Machine", 0, 0x3d, 0xff, 1);
+	whole(f, "NUMANode", 0, 0x3d, 1);
+	object(f, "Package", 0, 0xd, 0xf, 1);
+	core(f, 0, 0x1, 1);
+	core(f, 1, 0xc, 1);
+	end(f);
+	object(f, "Package", 1, 0x30, 0xf0, 1);
+	core(f, 2, 0x30, 1);
+	end(f);
+	end(f);
+}
+
+static int cover(unsigned cores)
+{
+	cpu_set_t s;
+	CPU_ZERO(&s);
+	for (int i = 0; i < 32; i++)
+		if (cores >> i & 1)
+			CPU_SET(i, &s);
+	return weft_topo_cover(&s, 0);
+}
+
+static void from_xml(void)
+{
+	load_xml(unequal);
 	CHECK_EQ(weft_topo_count(), 1 + 2 + 4);
 	CHECK_EQ(weft_topo_node(1)->childn, 4);
 	CHECK_EQ(weft_topo_node(2)->childn, 0); /* its package is its leaf */
 	CHECK_EQ(weft_topo_node(2)->cpu, 4);
-	check_tree();
+
+	load_xml(hybrid);
+	CHECK_EQ(weft_topo_count(), 1 + 2 + 6 + 4 + 2);
+	CHECK_EQ(weft_topo_node(0)->leaves, 10); /* memory is no place to run at */
+	CHECK_EQ(weft_topo_node(cover(0x3))->leaves, 2);
+	CHECK_EQ(weft_topo_node(cover(0x10))->leaves, 1);
+	CHECK_EQ(weft_topo_node(cover(0x30))->leaves, 8); /* small cores share but the package */
+	CHECK_EQ(weft_topo_node(cover(0x300))->leaves, 2);
+	CHECK_EQ(cover(0x101), 0);
+
+	load_xml(offline);
+	CHECK_EQ(weft_topo_node(0)->leaves, 5);
+	CHECK_EQ(weft_topo_node(cover(0x1))->cpu, 0);
+	CHECK_EQ(weft_topo_node(cover(0xc))->leaves, 2);
+	CHECK_EQ(cover(0xc2), 0); /* none of them is there */
+	CHECK_EQ(cover(0x3), cover(0x1));
+	CHECK_EQ(weft_topo_node(cover(0xf0))->leaves, 2);
 }
 
 static bool root_is(const cpu_set_t *set)
