@@ -2,7 +2,8 @@
 /*
  * No wake-up is lost between two threads that park and unpark each other with random delays on both
  * sides, so that notifications come before, during and after the park they are for; and what was
- * written before an unpark is seen after the park.  WEFT_LONG=1: a million pairs.
+ * written before an unpark is seen after the park.  WEFT_LONG=1: a million pairs; test_park SEED N:
+ * N.
  */
 #include <pthread.h>
 #include "check.h"
@@ -65,7 +66,7 @@ static void *run(void *arg)
 int main(int argc, char **argv)
 {
 	unsigned long long seed = test_seed(argc, argv);
-	pairs = getenv("WEFT_LONG") ? 1000000 : 5000;
+	pairs = argc > 2 ? atol(argv[2]) : getenv("WEFT_LONG") ? 1000000 : 5000;
 	for (int i = 0; i < 2; i++)
 		side[i].seed = seed + (uint64_t)i;
 	/* The first turn is side 1's. */
