@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "wait/stack.h"
 
 #define TEXT(id, t) [MPI_ERR_##id] = "MPI_ERR_" #id ": " t
 static const char *const class_text[] = {
@@ -87,13 +88,24 @@ struct weft_mpi_cause *weft_mpi_cause(void)
 	return &cause;
 }
 
+struct why {
+	const char *fmt;
+	va_list ap;
+};
+
+static void write_why(void *arg)
+{
+	struct why *w = arg;
+	vsnprintf(cause.text, sizeof(cause.text), w->fmt, w->ap);
+}
+
 int weft_mpi_err(int code, const char *fmt, ...)
 {
-	va_list ap;
+	struct why w = {.fmt = fmt};
 
-	va_start(ap, fmt);
-	vsnprintf(cause.text, sizeof(cause.text), fmt, ap);
-	va_end(ap);
+	va_start(w.ap, fmt);
+	weft_big_stack(write_why, &w); /* takes 2 KiB */
+	va_end(w.ap);
 	cause.code = cause.text_code = code;
 	return code;
 }

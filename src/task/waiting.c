@@ -100,18 +100,22 @@ static bool enlist(struct wait_call *w)
 	return true;
 }
 
-/* Nobody knows our nodes any more when this returns. */
+/* Nobody knows the node any more when this returns. */
+static void delist_node(struct weft_completion *c, struct weft_wait_node *n)
+{
+	unsigned turns = 0;
+	if (weft_completion_delist(c, n))
+		return;
+	/* LEFT: ends when the waker has read the node; it is past its exchange. */
+	while (!atomic_load_explicit(&n->x_left, memory_order_acquire))
+		weft_backoff(&turns);
+}
+
 static void delist(struct wait_call *w)
 {
-	for (size_t i = 0; w->enlisted && i < w->n; i++) {
-		struct weft_wait_node *n = &w->node[i];
-		if (!n->waiter || weft_completion_delist(w->c[i], n))
-			continue;
-		unsigned turns = 0;
-		/* LEFT: ends when the waker has read the node; it is past its exchange. */
-		while (!atomic_load_explicit(&n->x_left, memory_order_acquire))
-			weft_backoff(&turns);
-	}
+	for (size_t i = 0; w->enlisted && i < w->n; i++)
+		if (w->node[i].waiter)
+			delist_node(w->c[i], &w->node[i]);
 	w->enlisted = false;
 }
 
@@ -588,6 +592,29 @@ static __attribute__((noinline)) weft_err wait_light_one(struct wait_call *w)
 	return wait_light(w);
 }
 
+/* For one, without a deadline, and with no more on its stack than that takes.  False: the caller is
+ * no such thread, or may not wait. */
+static __attribute__((noinline)) bool wait_light_alone(struct weft_completion *c)
+{
+	struct weft_parker *p = weft_parker_self();
+	struct weft_waiter waiter = {.parker = p};
+	struct weft_wait_node node;
+	if (!weft_parker_is_light(p) || weft_foreign_is(p) || may_wait(&weft_engine))
+		return false;
+	weft_parker_forget(p);
+	/* Relaxed: published with the node. */
+	atomic_store_explicit(&waiter.x_need, 1, memory_order_relaxed);
+	weft_wait_node_init(&node, &waiter);
+	if (!weft_completion_enlist(c, &node))
+		return true;
+	while (!weft_completion_done(c)) { /* ends: done; parks between */
+		weft_count(WEFT_CNT_PARKS_LIGHT, 1);
+		weft_park(p, WEFT_NEVER);
+	}
+	delist_node(c, &node);
+	return true;
+}
+
 /* Its stack is small: no more than one node lies there. */
 static weft_err wait_light_sized(struct wait_call *w)
 {
@@ -755,13 +782,12 @@ int weft_engine_look(void)
 	return look(&weft_engine, &w);
 }
 
-static inline void wait_one(struct weft_completion *c, bool own, const void *site)
+static __attribute__((noinline)) void wait_looking(struct weft_completion *c, bool own,
+						   const void *site)
 {
 	struct weft_engine *e = &weft_engine;
 	struct wait_call w;
 
-	if (weft_completion_done(c))
-		return;
 	if (look_begin(e, &w) && weft_likely(!some_armed(e))) {
 		weft_completion_own = own ? c : NULL;
 		(void)look_once(e);
@@ -772,6 +798,13 @@ static inline void wait_one(struct weft_completion *c, bool own, const void *sit
 		}
 	}
 	wait_on(c, &w, site);
+}
+
+static inline void wait_one(struct weft_completion *c, bool own, const void *site)
+{
+	if (weft_completion_done(c) || (weft_stack_may_be_small() && wait_light_alone(c)))
+		return;
+	wait_looking(c, own, site);
 }
 
 void weft_engine_wait(struct weft_completion *c)

@@ -308,7 +308,8 @@ static weft_err start_locked(int given)
 	cxx_globals = (void *(*)(void))dlsym(RTLD_DEFAULT, "__cxa_get_globals");
 	weft_ult_fault_install();
 	weft_parker_set_self_hook(self_parker);
-	atomic_store_explicit(&weft_x_big_stack, weft_ult_on_big_stack, memory_order_release);
+	/* STACKS -> HERE (wait/stack.h). */
+	atomic_store_explicit(&weft_x_stacks, &weft_ult_stacks, memory_order_release);
 	atomic_store_explicit(&weft_ults.x_stop, false, memory_order_relaxed);
 	atomic_store_explicit(&weft_ults.x_steal, weft_setting_bool(WEFT_SET_ULT_STEAL),
 			      memory_order_relaxed);

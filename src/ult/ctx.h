@@ -74,7 +74,8 @@ static inline __attribute__((always_inline)) void *weft_ctx_swap(void **save_p, 
 #define weft_ctx_swap weft_ctx_switch
 #endif
 
-/* Calls fn(arg) on the free part of a suspended context's stack; fn must not switch. */
+/* Calls fn(arg) on the free part of a stack, which ends at ctx, or of a suspended context's.  fn
+ * may switch if nobody goes on with what is suspended there. */
 void weft_ctx_call(void *ctx, void (*fn)(void *arg), void *arg);
 
 #endif

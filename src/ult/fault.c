@@ -51,8 +51,8 @@ _Noreturn void weft_ult_overflow(const struct weft_ult *t, const char *how)
 	put(line, sizeof line, ", number ");
 	put_number(line, sizeof line, t->slot);
 	put(line, sizeof line, ") needs more than its stack of ");
-	put_number(line, sizeof line, weft_ult_stack_bytes(t->class));
-	put(line, sizeof line, " bytes, ");
+	put_number(line, sizeof line, weft_ult_stack_bytes((t->deep ? t->deep : t)->class));
+	put(line, sizeof line, t->deep ? " bytes for this call, " : " bytes, ");
 	put(line, sizeof line, how);
 	put(line, sizeof line, "; called from:\n");
 	ssize_t n = write(2, line, strlen(line));
@@ -73,7 +73,7 @@ static void fault(int sig, siginfo_t *info, void *context)
 	struct weft_ult *t = weft_ult_self();
 	/* A frame larger than the guard is probed page by page: it ends in the guard. */
 	if (t && (!w || !w->on_own_stack)) {
-		if (info->si_code > 0 && on_stack(t, info->si_addr, GUARD))
+		if (info->si_code > 0 && on_stack(t->deep ? t->deep : t, info->si_addr, GUARD))
 			weft_ult_overflow(t, "found by the guard below it");
 		if (info->si_code == SI_KERNEL && !info->si_addr)
 			weft_ult_overflow(t,

@@ -366,6 +366,8 @@ static __attribute__((noinline)) void note_depth(struct weft_ult_worker *w,
 						 const struct weft_ult *me)
 {
 	const char *top = me->stack + weft_ult_stack_bytes(me->class);
+	if (me->deep)
+		return; /* it left things elsewhere */
 	w->depth = (uint32_t)(top - (const char *)__builtin_frame_address(0)) + 48;
 }
 
@@ -510,25 +512,3 @@ const struct weft_parker_ops weft_ult_parker_ops = {
 	.park = ult_park,
 	.unpark = ult_unpark,
 };
-
-bool weft_ult_here(void)
-{
-	struct weft_ult_worker *w = weft_ult_worker_here();
-	return w && w->current && !w->on_own_stack;
-}
-
-void weft_ult_on_big_stack(void (*fn)(void *arg), void *arg)
-{
-	struct weft_ult_worker *w = weft_ult_worker_here();
-	if (!w || !w->current || w->on_own_stack) {
-		fn(arg);
-		return;
-	}
-	w->on_own_stack = true;
-#if WEFT_ULT_SANITIZED
-	fn(arg); /* stacks are larger there, and the tools would have to be told */
-#else
-	weft_ctx_call(w->home_sp, fn, arg);
-#endif
-	w->on_own_stack = false;
-}

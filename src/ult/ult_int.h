@@ -4,7 +4,7 @@
  *
  * thread.c create, join, end | sched.c switch, park, unpark | worker.c the loop, idle, stealing |
  * pool.c descriptors with their stacks | stack.c memory of stacks | timer.c deadlines |
- * fault.c overflow | block.c calls that block the kernel thread
+ * fault.c overflow | deep.c calls that need more stack | block.c calls that block the kernel thread
  *
  * A thread has a home: the worker in whose vector its bit is.  A worker is a queue; a carrier is
  * the kernel thread that runs it.  Letters: I at init; R who runs the thread; G under the worker's
@@ -43,6 +43,7 @@
 #include "ult/san.h"
 #include "ult/ult.h"
 #include "wait/park.h"
+#include "wait/stack.h"
 
 #define WEFT_ULT_CLASSES 12 /* of stacks: 4 KiB << class */
 #define WEFT_ULT_GUARD 4096u
@@ -81,7 +82,8 @@ struct weft_ult {
 	void *fiber;                                      /* R: the sanitizer's */
 	const char *_Atomic x_waits_for;                  /* R: what kind of thing, for reports */
 	const void *_Atomic x_waits_on;                   /* R: which one */
-	unsigned key_count;                               /* R */
+	struct weft_ult *deep; /* R: whose stack a call of its runs on, see deep.c */
+	unsigned key_count;    /* R */
 };
 
 enum {
@@ -330,6 +332,9 @@ bool weft_ult_stack_intact(const struct weft_ult *t); /* false: its canary is go
 void weft_ult_stack_describe(FILE *out);
 extern _Atomic bool
 	weft_ult_x_canaries; /* some stacks have no guard: look at them at each switch */
+
+/* deep.c */
+extern const struct weft_stacks weft_ult_stacks;
 
 /* timer.c */
 void weft_ult_timer_add(struct weft_ult_worker *w, struct weft_ult_timer *t);

@@ -136,11 +136,18 @@ static void on_this_stack(void (*fn)(void *arg), void *arg)
 	fn(arg);
 }
 
+static bool not_small(void)
+{
+	return false;
+}
+
+static const struct weft_stacks no_stacks = {on_this_stack, not_small, on_this_stack};
+
 static void stacks_may_be_small(void)
 {
-	weft_big_stack_hook *none = NULL;
-	/* Release: as whoever else sets it.  One that is set already does as well. */
-	(void)atomic_compare_exchange_strong_explicit(&weft_x_big_stack, &none, on_this_stack,
+	const struct weft_stacks *none = NULL;
+	/* STACKS -> HERE, as whoever else sets them.  Those that are set already do as well. */
+	(void)atomic_compare_exchange_strong_explicit(&weft_x_stacks, &none, &no_stacks,
 						      memory_order_release, memory_order_relaxed);
 }
 

@@ -13,7 +13,7 @@
 #include "wait/foreign.h"
 #include "wait/stack.h"
 
-_Atomic(weft_big_stack_hook *) weft_x_big_stack;
+const struct weft_stacks *_Atomic weft_x_stacks;
 
 static _Thread_local struct weft_parker *self;
 static pthread_key_t end_key;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stack.h - a larger stack for calls that would not fit on a user-level thread's.
+ * stack.h - larger stacks for calls that would not fit on a user-level thread's.
  *
- * Callers   weft_big_stack: any thread.  fn may not block; it may wake others.
+ * Callers   any thread.  weft_big_stack: fn may not block; it may wake others.
+ *           weft_deep_stack: it may do both.
  * Cost      without user-level threads: a load and a branch that is always the same.
  */
 #ifndef WEFT_WAIT_STACK_H
@@ -10,24 +11,53 @@
 
 #include "base/base.h"
 
-typedef void weft_big_stack_hook(void (*fn)(void *arg), void *arg);
+struct weft_stacks {
+	/* Runs fn(arg) on the stack of the caller's worker, if it has one; no blocking there. */
+	void (*big)(void (*fn)(void *arg), void *arg);
+	/* Is the caller's stack one for which deep() would look for a larger? */
+	bool (*small)(void);
+	/* Runs fn(arg) on a stack that is the caller's for that long. */
+	void (*deep)(void (*fn)(void *arg), void *arg);
+};
 
 /* Set before the first user-level thread, or thread of a foreign runtime, may wait; NULL before. */
-extern _Atomic(weft_big_stack_hook *) weft_x_big_stack;
+extern const struct weft_stacks *_Atomic weft_x_stacks;
 
 /* Could the caller be on a small stack? */
 static inline bool weft_stack_may_be_small(void)
 {
 	/* Relaxed: a thread that runs on a small stack was started after it was set. */
-	return weft_unlikely(atomic_load_explicit(&weft_x_big_stack, memory_order_relaxed) != NULL);
+	return weft_unlikely(atomic_load_explicit(&weft_x_stacks, memory_order_relaxed) != NULL);
+}
+
+static inline const struct weft_stacks *weft_stacks_here(void)
+{
+	/* HERE <- STACKS (who sets them).  Carries: the table. */
+	return atomic_load_explicit(&weft_x_stacks, memory_order_acquire);
+}
+
+/* Is the caller on one, and is there a larger for calls that block? */
+static inline bool weft_stack_is_small(void)
+{
+	return weft_stack_may_be_small() && weft_stacks_here()->small();
 }
 
 /* Calls fn(arg), on the stack of the caller's worker if the caller is a user-level thread. */
 static inline void weft_big_stack(void (*fn)(void *arg), void *arg)
 {
-	weft_big_stack_hook *hook = atomic_load_explicit(&weft_x_big_stack, memory_order_acquire);
-	if (hook)
-		hook(fn, arg);
+	const struct weft_stacks *s = weft_stacks_here();
+	if (s)
+		s->big(fn, arg);
+	else
+		fn(arg);
+}
+
+/* Calls fn(arg), on a larger stack if the caller's is small. */
+static inline void weft_deep_stack(void (*fn)(void *arg), void *arg)
+{
+	const struct weft_stacks *s = weft_stacks_here();
+	if (s)
+		s->deep(fn, arg);
 	else
 		fn(arg);
 }
