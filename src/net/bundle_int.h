@@ -153,6 +153,7 @@ struct weft_bundle_peer {
 	struct weft_net_sink sink; /* of it; iov is ours */
 	struct iovec sink_iov[WEFT_BUNDLE_PIECES];
 	uint64_t dying_ns; /* no rail is up since; 0: one is, or none ever was */
+	bool ending;       /* x_down is set, the next housekeeping does the rest */
 	char why[200];
 	weft_err why_err;
 };
@@ -229,6 +230,7 @@ void weft_bundle_in_end(struct weft_bundle *b, int peer);
 void weft_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_err err,
 			  const char *why);
 void weft_bundle_way_up(struct weft_bundle *b, int peer, unsigned rail);
+/* From here on nothing goes to the peer; the upper layer hears of it at the end of this poll. */
 void weft_bundle_peer_down(struct weft_bundle *b, int peer, weft_err err, const char *why);
 /* What has deadlines; true: some are left. */
 bool weft_bundle_housekeep(struct weft_bundle *b, int *upcalls_p);

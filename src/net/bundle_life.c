@@ -143,41 +143,46 @@ void weft_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_e
 	weft_bundle_unlock(p);
 }
 
-/*
- * Ends the rails that write into the packet that is being put together: its place is about to be
- * the upper layer's again.  A rail that calls us just now has nothing under way and is not meant,
- * so no driver is entered twice.
- */
-static void end_writers(struct weft_bundle *b, int peer)
-{
-	struct weft_bundle_peer *p = &b->peer[peer];
-	for (unsigned r = 0; r < b->n_rails; r++)
-		if (p->way[r].in_what == WEFT_BUNDLE_IN_PLACE)
-			b->rail[r].driver->drop(b->rail[r].net, peer, "given up");
-}
-
 void weft_bundle_peer_down(struct weft_bundle *b, int peer, weft_err err, const char *why)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
-	char text[256];
 	if (atomic_exchange_explicit(&p->x_down, true, memory_order_seq_cst))
 		return;
-	/* The other rails end, too, unless it left in order: then it ends them. */
-	for (unsigned r = 0; err && r < b->n_rails; r++)
-		if (b->rail[r].driver->drop && p->way[r].state != WEFT_BUNDLE_GONE)
-			p->way[r].drop = b->stirred = true;
+	weft_bundle_list(b, peer);
 	atomic_store_explicit(&p->x_blocked, false, memory_order_relaxed);
-	end_writers(b, peer);
+	if (why != p->why)
+		snprintf(p->why, sizeof p->why, "%s", why);
+	p->why_err = err;
+	p->ending = b->stirred = true;
+}
+
+/*
+ * The rest of it, in no rail's upcall.  First the rails end, unless the peer left in order: then it
+ * ends them.  Until then they write into the packet that is being put together, and read what was
+ * posted; after that both are the upper layer's again.
+ */
+static void end_peer(struct weft_bundle *b, int peer)
+{
+	struct weft_bundle_peer *p = &b->peer[peer];
+	char text[256];
+	p->ending = false;
+	for (unsigned r = 0; p->why_err && r < b->n_rails; r++) {
+		struct weft_bundle_way *w = &p->way[r];
+		w->drop = false;
+		if (b->rail[r].driver->drop && w->state != WEFT_BUNDLE_GONE &&
+		    w->state != WEFT_BUNDLE_LOST)
+			b->rail[r].driver->drop(b->rail[r].net, peer, "given up");
+	}
 	if (p->placing) {
 		p->placing = false;
 		b->events.placed(b->events.arg, peer, p->sink.cookie, WEFT_ERR_PEER);
 	}
 	weft_bundle_out_end(b, peer, true);
-	if (err)
-		snprintf(text, sizeof text, "%s", why);
+	if (p->why_err)
+		snprintf(text, sizeof text, "%s", p->why);
 	else
 		snprintf(text, sizeof text, "rank %d left (bundle)", peer);
-	b->events.down(b->events.arg, peer, err, text);
+	b->events.down(b->events.arg, peer, p->why_err, text);
 }
 
 /* ---- what has deadlines -------------------------------------------------------------------- */
@@ -287,8 +292,10 @@ bool weft_bundle_housekeep(struct weft_bundle *b, int *upcalls_p)
 				waits |= tend_way(b, peer, r, now) && !down;
 		if (!down && p->dying_ns && later(now, p->dying_ns, b->patience_ns))
 			weft_bundle_peer_down(b, peer, WEFT_ERR_PEER, p->why);
-		if (!down && atomic_load_explicit(&p->x_down, memory_order_relaxed))
+		if (p->ending) {
+			end_peer(b, peer);
 			++*upcalls_p;
+		}
 	}
 	return waits || b->stirred || (b->cut_for_ms && b->first_up_ns);
 }

@@ -14,7 +14,7 @@
 #include "check.h"
 #include "net/bundle_int.h"
 
-enum { FAKE_RAILS = 2, FAKE_PEER = 1, FAKE_ROOM = 1 << 20 };
+enum { FAKE_RAILS = 2, FAKE_PEER = 1, FAKE_ROOM = 1 << 20, FAKE_KEPT = 32 };
 
 struct fake_rail {
 	struct weft_net net;
@@ -27,13 +27,16 @@ struct fake_rail {
 	unsigned drops, revives, hellos, acks;
 	uint32_t units, got; /* posted over this link; what the peer has confirmed of them */
 	struct weft_bundle_head last; /* posted */
+	bool keeps;                   /* a post with a cookie is accepted */
+	void *kept[FAKE_KEPT];        /* such cookies */
+	unsigned n_kept;
 };
 
 static struct fake_rail fake_rail[FAKE_RAILS];
 
 /* What came out above. */
 static struct {
-	unsigned packets, places, placed, placed_bad, downs;
+	unsigned packets, places, placed, placed_bad, downs, sent;
 	uint8_t last; /* first byte of the last small packet */
 	weft_err down_err;
 	struct iovec iov;
@@ -67,13 +70,16 @@ static enum weft_post fake_post(struct weft_net *net, int peer, const void *head
 	memcpy(&h, head, sizeof h);
 	if (r->gone)
 		return WEFT_POST_DOWN;
-	if (r->full)
+	bool keep = cookie && r->keeps;
+	if (r->full || (keep && r->n_kept == FAKE_KEPT))
 		return WEFT_POST_FULL;
 	r->last = h;
 	r->hellos += h.kind == WEFT_BUNDLE_HELLO;
 	r->acks += h.kind == WEFT_BUNDLE_ACK;
 	r->units += h.kind >= WEFT_BUNDLE_WHOLE;
-	return WEFT_POST_DONE;
+	if (keep)
+		r->kept[r->n_kept++] = cookie;
+	return keep ? WEFT_POST_ACCEPTED : WEFT_POST_DONE;
 }
 
 static int fake_poll(struct weft_net *net)
@@ -102,6 +108,14 @@ static const struct weft_net_card *fake_card(struct weft_net *net, int peer)
 	return &card;
 }
 
+/* The posts that were kept are over. */
+static void fake_sent(struct fake_rail *r, weft_err err)
+{
+	for (unsigned i = 0; i < r->n_kept; i++)
+		r->up.sent(r->up.arg, FAKE_PEER, r->kept[i], err);
+	r->n_kept = 0;
+}
+
 /* The link breaks: what it is in the middle of ends first. */
 static void fake_break(struct fake_rail *r, weft_err err)
 {
@@ -113,6 +127,7 @@ static void fake_break(struct fake_rail *r, weft_err err)
 		r->streams = false;
 		r->up.placed(r->up.arg, FAKE_PEER, r->sink.cookie, WEFT_ERR_PEER);
 	}
+	fake_sent(r, WEFT_ERR_PEER);
 	r->up.down(r->up.arg, FAKE_PEER, err, "the test breaks it");
 }
 
@@ -188,6 +203,7 @@ static void fake_on_placed(void *arg, int peer, void *cookie, weft_err err)
 
 static void fake_on_sent(void *arg, int peer, void *cookie, weft_err err)
 {
+	fake_up.sent++;
 }
 
 static void fake_on_ready(void *arg, int peer)
@@ -242,7 +258,7 @@ static void fake_hello(int rail)
 	fake_say(rail, &h, NULL, 0);
 }
 
-static void fake_whole(int rail, uint32_t number, uint8_t what)
+static inline void fake_whole(int rail, uint32_t number, uint8_t what)
 {
 	uint8_t unit[WEFT_NET_HEAD + 1] = {0};
 	struct weft_bundle_head h = fake_head(rail, WEFT_BUNDLE_WHOLE, number);
@@ -251,15 +267,15 @@ static void fake_whole(int rail, uint32_t number, uint8_t what)
 }
 
 /* A large packet of len bytes begins. */
-static void fake_large(int rail, uint32_t number, size_t len)
+static inline void fake_large(int rail, uint32_t number, size_t len)
 {
 	struct weft_bundle_begin begin = {.len = len};
 	struct weft_bundle_head h = fake_head(rail, WEFT_BUNDLE_BEGIN, number);
 	fake_say(rail, &h, &begin, sizeof begin);
 }
 
-static struct weft_bundle_head fake_piece(int rail, uint32_t number, uint32_t begin,
-					  uint32_t offset)
+static inline struct weft_bundle_head fake_piece(int rail, uint32_t number, uint32_t begin,
+						 uint32_t offset)
 {
 	struct weft_bundle_head h = fake_head(rail, WEFT_BUNDLE_PART, number);
 	h.begin = begin;
@@ -268,7 +284,7 @@ static struct weft_bundle_head fake_piece(int rail, uint32_t number, uint32_t be
 }
 
 /* A payload comes as a stream; how much of it the bundle wants. */
-static size_t fake_stream(int rail, const struct weft_bundle_head *h, size_t len)
+static inline size_t fake_stream(int rail, const struct weft_bundle_head *h, size_t len)
 {
 	struct fake_rail *r = &fake_rail[rail];
 	memset(&r->sink, 0, sizeof r->sink);
@@ -278,7 +294,7 @@ static size_t fake_stream(int rail, const struct weft_bundle_head *h, size_t len
 }
 
 /* The whole payload is there, `what` in each byte. */
-static void fake_stream_end(int rail, uint8_t what)
+static inline void fake_stream_end(int rail, uint8_t what)
 {
 	struct fake_rail *r = &fake_rail[rail];
 	for (unsigned i = 0; i < r->sink.n; i++)

@@ -145,6 +145,7 @@ static void case_before_hello(void)
 	fake_hello(0); /* heard, and not answered yet */
 	fake_whole(0, 0, 1);
 	CHECK_EQ(fake_up.packets, 0);
+	poll_for(S / 20);
 	CHECK(fake_up.downs == 1 && fake_up.down_err == WEFT_ERR_PROTO);
 	end();
 }
@@ -178,6 +179,30 @@ static void case_nobody_looked(void)
 	fake_whole(0, 1, 1);
 	poll_for(10 * S);
 	CHECK_EQ(fake_rail[0].drops, 0);
+	end();
+}
+
+/* A peer that lies is given up while a rail reads what we posted and another writes what it sends:
+ * both end first. */
+static void case_lies(void)
+{
+	static uint8_t out[100000];
+	uint8_t head[WEFT_NET_HEAD] = {0};
+	struct iovec iov = {out, sizeof out};
+	begin();
+	fake_rail[0].keeps = true;
+	CHECK_EQ(weft_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, sizeof out, out),
+		 WEFT_POST_ACCEPTED);
+	CHECK(fake_rail[0].n_kept > 0);
+	fake_large(1, 0, 200);
+	struct weft_bundle_head h = fake_piece(1, 1, 0, 0);
+	CHECK_EQ(fake_stream(1, &h, 100), 100);
+	fake_hello(0); /* once more */
+	CHECK(!fake_up.downs && !fake_up.sent && !fake_up.placed_bad);
+	(void)weft_driver_bundle.poll(net);
+	CHECK(fake_rail[0].drops == 1 && fake_rail[1].drops == 1);
+	CHECK(fake_up.sent == 1 && fake_up.placed_bad == 1);
+	CHECK(fake_up.downs == 1 && fake_up.down_err == WEFT_ERR_PROTO);
 	end();
 }
 
@@ -229,9 +254,10 @@ static void case_refused(void)
 	fake_rail[1].refuses = true;
 	poll_for(S / 20);
 	fake_break(&fake_rail[1], WEFT_ERR_PEER);
-	CHECK_EQ(fake_up.downs, 0);
 	poll_for(S / 20);
+	CHECK_EQ(fake_up.downs, 0);
 	fake_break(&fake_rail[0], WEFT_ERR_PEER);
+	poll_for(S / 20);
 	CHECK(fake_up.downs == 1 && fake_up.down_err == WEFT_ERR_PEER);
 	end();
 }
@@ -247,6 +273,7 @@ int main(void)
 	case_before_hello();
 	case_silent();
 	case_nobody_looked();
+	case_lies();
 	case_patience();
 	case_behind();
 	case_refused();
