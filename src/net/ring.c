@@ -19,6 +19,7 @@ void weft_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_ring
 	lay_out(memory, shape, &tx->control, &tx->slot, &tx->data);
 	tx->slot_mask = shape.slots - 1;
 	tx->data_size = shape.data;
+	tx->each = WEFT_RING_NONE;
 }
 
 void weft_ring_rx_attach(struct weft_ring_rx *rx, void *memory, struct weft_ring_shape shape,
@@ -67,8 +68,8 @@ bool weft_ring_tell(struct weft_ring_rx *rx)
 void weft_ring_publish_bye(struct weft_ring_tx *tx)
 {
 	struct weft_ring_slot *s = &tx->slot[tx->put & tx->slot_mask];
-	s->len = WEFT_RING_BYE;
-	tx->put++;
-	/* PUB -> SEE (weft_ring_peek), as in weft_ring_publish. */
-	(void)atomic_exchange_explicit(&s->x_seq, tx->put, memory_order_seq_cst);
+	tx->each = WEFT_RING_NONE;
+	uint64_t word = (uint64_t)WEFT_RING_BYE << 32 | ++tx->put;
+	/* PUB -> SEE (weft_ring_find), as in weft_ring_publish. */
+	(void)atomic_exchange_explicit(&s->x_word, word, memory_order_seq_cst);
 }

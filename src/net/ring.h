@@ -9,6 +9,11 @@
  * from the lengths so far, so the memory holds no index that a peer could forge; a length is read
  * once and checked.
  *
+ * Packets of at most 8 bytes that follow each other with the same head but for its number lie up to
+ * four in a slot: the sender adds to the slot that it published last, and counts them in its word.
+ * Nothing is held back for that.  The receiver stays with a slot that may grow until the next one
+ * is there; then it has grown for the last time.
+ *
  * Callers   tx functions: one thread at a time.  rx functions: one thread at a time.  Both beside
  *           each other, in one or two processes.
  * Owner     a received payload stays in the ring until weft_ring_consume().
@@ -32,11 +37,16 @@
 #include "net/driver.h"
 
 #define WEFT_RING_INLINE 32
+#define WEFT_RING_CELL 8  /* the most that a packet may carry that shares a slot */
+#define WEFT_RING_CELLS 4 /* packets in such a slot */
+#define WEFT_RING_STEP                                                                             \
+	((uint64_t)1 << 32)       /* from head to head within a slot, in its first number */
 #define WEFT_RING_BYE 0xffffffffu /* in place of a length: the sender leaves in order */
 
 struct weft_ring_slot {
-	_Atomic uint32_t x_seq; /* sender: packet number + 1, low 32 bits */
-	uint32_t len;           /* sender: payload bytes, or BYE */
+	/* sender: slot number + 1, 32 bits; payload bytes, 24, or with the rest BYE; packets beyond
+	 * the first, 8 */
+	_Atomic uint64_t x_word;
 	uint8_t head[WEFT_NET_HEAD];
 	uint8_t data[WEFT_RING_INLINE];
 };
@@ -58,9 +68,30 @@ struct weft_ring_tx {
 	struct weft_ring_slot *slot;
 	uint8_t *data;
 	uint32_t slot_mask, data_size;
-	uint32_t put, data_put;   /* next packet, next data byte; run freely */
+	uint32_t put, data_put;   /* next slot, next data byte; run freely */
 	uint32_t seen, data_seen; /* the receiver's, as last read */
+	uint64_t next_w0, w1;     /* what may be added to the last slot */
+	uint32_t each;            /* its length, or NONE: the slot does not grow */
+	uint32_t more;            /* packets added */
 };
+
+#define WEFT_RING_NONE UINT32_MAX
+
+static inline uint64_t weft_ring_make_word(uint32_t number, uint32_t len, uint32_t more)
+{
+	return (uint64_t)more << 56 | (uint64_t)len << 32 | number;
+}
+
+static inline uint32_t weft_ring_word_more(uint64_t word)
+{
+	return (uint32_t)(word >> 56);
+}
+
+/* Payload bytes; an end, and what no sender writes, is longer than any packet. */
+static inline uint32_t weft_ring_word_len(uint64_t word)
+{
+	return (uint32_t)(word >> 32) & 0xffffffu;
+}
 
 struct weft_ring_rx {
 	struct weft_ring_control *control;
@@ -68,6 +99,7 @@ struct weft_ring_rx {
 	uint8_t *data;
 	uint32_t slot_mask, data_size, max_payload;
 	uint32_t take, data_take;
+	uint32_t part;            /* packets of slot `take` that we have; not 0: it may grow */
 	uint32_t told, data_told; /* as last published */
 	uint32_t quarter, data_quarter;
 };
@@ -148,14 +180,14 @@ static inline void weft_ring_publish(struct weft_ring_tx *tx, const void *head,
 		weft_ring_gather(tx->data + at, iov, n, len);
 		tx->data_put += size;
 	}
-	s->len = len;
-	tx->put++;
-	/* PUB -> SEE (weft_ring_peek).  Carries: the slot and the payload.  Without it the receiver
+	tx->each = WEFT_RING_NONE;
+	uint64_t word = weft_ring_make_word(++tx->put, len, 0);
+	/* PUB -> SEE (weft_ring_find).  Carries: the slot and the payload.  Without it the receiver
 	 * could read the bytes of an earlier lap. */
 	if (plain)
-		atomic_store_explicit(&s->x_seq, tx->put, memory_order_release);
+		atomic_store_explicit(&s->x_word, word, memory_order_release);
 	else
-		(void)atomic_exchange_explicit(&s->x_seq, tx->put, memory_order_seq_cst);
+		(void)atomic_exchange_explicit(&s->x_word, word, memory_order_seq_cst);
 }
 
 /* publish() of a payload that fits into the slot, by a release store; the head is w0, w1, len. */
@@ -170,20 +202,99 @@ static inline void weft_ring_publish_inline(struct weft_ring_tx *tx, uint64_t w0
 	memcpy(s->head + 8, &w1, sizeof w1);
 	memcpy(s->head + 16, &w2, sizeof w2);
 	weft_copy_bytes(s->data, data, len);
-	s->len = len;
 	tx->put = put + 1;
-	/* PUB -> SEE (weft_ring_peek), as in weft_ring_publish. */
-	atomic_store_explicit(&s->x_seq, put + 1, memory_order_release);
+	tx->next_w0 = w0 + WEFT_RING_STEP;
+	tx->w1 = w1;
+	tx->more = 0;
+	tx->each = len <= WEFT_RING_CELL ? len : WEFT_RING_NONE;
+	/* PUB -> SEE (weft_ring_find), as in weft_ring_publish. */
+	atomic_store_explicit(&s->x_word, weft_ring_make_word(put + 1, len, 0),
+			      memory_order_release);
+}
+
+/* The same into the last slot, which needs no room.  False: it does not go there. */
+static inline bool weft_ring_add_inline(struct weft_ring_tx *tx, uint64_t w0, uint64_t w1,
+					const void *data, size_t len)
+{
+	if (len != tx->each || w0 != tx->next_w0 || w1 != tx->w1)
+		return false;
+	uint32_t put = tx->put, more = tx->more + 1;
+	struct weft_ring_slot *s = &tx->slot[(put - 1) & tx->slot_mask];
+
+	weft_copy_bytes(s->data + (size_t)more * WEFT_RING_CELL, data, len);
+	tx->next_w0 = w0 + WEFT_RING_STEP;
+	tx->more = more;
+	if (more == WEFT_RING_CELLS - 1)
+		tx->each = WEFT_RING_NONE;
+	/* PUB -> SEE (weft_ring_find).  Carries: the payload. */
+	atomic_store_explicit(&s->x_word, weft_ring_make_word(put, (uint32_t)len, more),
+			      memory_order_release);
+	return true;
 }
 
 void weft_ring_publish_bye(struct weft_ring_tx *tx);
 
+static inline uint64_t weft_ring_load(const struct weft_ring_rx *rx, uint32_t number)
+{
+	/* SEE <- PUB (weft_ring_publish).  Carries: the slot and the payload. */
+	return atomic_load_explicit(&rx->slot[number & rx->slot_mask].x_word, memory_order_acquire);
+}
+
 /* Is there a packet? */
 static inline bool weft_ring_peek(const struct weft_ring_rx *rx)
 {
-	/* SEE <- PUB (weft_ring_publish).  Carries: the slot and the payload. */
-	return atomic_load_explicit(&rx->slot[rx->take & rx->slot_mask].x_seq,
-				    memory_order_acquire) == rx->take + 1;
+	uint64_t word = weft_ring_load(rx, rx->take);
+	if (!rx->part)
+		return (uint32_t)word == rx->take + 1;
+	return weft_ring_word_more(word) >= rx->part ||
+	       (uint32_t)weft_ring_load(rx, rx->take + 1) == rx->take + 2;
+}
+
+/* Goes to the slot where the next packet lies; NULL: there is none. */
+static inline const struct weft_ring_slot *weft_ring_find(struct weft_ring_rx *rx, uint64_t *word_p)
+{
+	uint32_t take = rx->take;
+	const struct weft_ring_slot *s = &rx->slot[take & rx->slot_mask];
+	*word_p = weft_ring_load(rx, take);
+	if (!rx->part)
+		return (uint32_t)*word_p == take + 1 ? s : NULL;
+	if (weft_ring_word_more(*word_p) >= rx->part)
+		return s;
+	uint64_t next = weft_ring_load(rx, take + 1);
+	if ((uint32_t)next != take + 2)
+		return NULL;
+	/* It has grown for the last time before the next one came.  Relaxed: SEE of the next one
+	 * carries this word and its payload. */
+	*word_p = atomic_load_explicit(&s->x_word, memory_order_relaxed);
+	if (weft_ring_word_more(*word_p) >= rx->part)
+		return s;
+	rx->part = 0;
+	rx->take = take + 1;
+	*word_p = next;
+	return &rx->slot[(take + 1) & rx->slot_mask];
+}
+
+/* A private copy of the head of the packet that find() went to, 24 bytes, and its payload. */
+static inline const void *weft_ring_open(const struct weft_ring_rx *rx,
+					 const struct weft_ring_slot *s, void *head)
+{
+	uint64_t w0;
+	memcpy(head, s->head, WEFT_NET_HEAD);
+	memcpy(&w0, head, sizeof w0);
+	w0 += rx->part * WEFT_RING_STEP;
+	memcpy(head, &w0, sizeof w0);
+	return s->data + (size_t)rx->part * WEFT_RING_CELL;
+}
+
+/* The packet in a slot is over; may the slot grow, or has it grown?  Then we stay. */
+static inline void weft_ring_step(struct weft_ring_rx *rx, uint32_t len)
+{
+	if (len <= WEFT_RING_CELL && rx->part < WEFT_RING_CELLS - 1) {
+		rx->part++;
+	} else {
+		rx->part = 0;
+		rx->take++;
+	}
 }
 
 /* A packet taken out of the ring: a private copy of its head; the payload lies in the ring, where
@@ -196,24 +307,22 @@ struct weft_ring_packet {
 };
 
 /*
- * Takes the packet that peek() saw.  WEFT_OK, WEFT_AGAIN for BYE, WEFT_ERR_PROTO: the length is
- * longer than any packet; the ring is of no use any more.
+ * Takes the packet that peek() saw.  WEFT_OK, WEFT_AGAIN for BYE, WEFT_ERR_PROTO: no packet is
+ * like that; the ring is of no use any more.
  */
 static inline weft_err weft_ring_take(struct weft_ring_rx *rx, struct weft_ring_packet *p)
 {
-	const struct weft_ring_slot *s = &rx->slot[rx->take & rx->slot_mask];
-	/* Read once, through a volatile, so that the check and the use see the same value even if
-	 * the peer changes it between them. */
-	uint32_t len = *(const volatile uint32_t *)&s->len;
+	uint64_t word;
+	const struct weft_ring_slot *s = weft_ring_find(rx, &word);
+	/* What decides was read once, whatever the peer writes meanwhile. */
+	uint32_t len = weft_ring_word_len(word);
 
-	if (weft_unlikely(len > rx->max_payload))
-		return len == WEFT_RING_BYE ? WEFT_AGAIN : WEFT_ERR_PROTO;
-	memcpy(p->head, s->head, WEFT_NET_HEAD);
+	if (weft_unlikely(!s || len > rx->max_payload || (rx->part && len > WEFT_RING_CELL)))
+		return word >> 32 == WEFT_RING_BYE ? WEFT_AGAIN : WEFT_ERR_PROTO;
+	p->payload = weft_ring_open(rx, s, p->head);
 	p->len = len;
-	if (weft_likely(len <= WEFT_RING_INLINE)) {
-		p->payload = s->data;
-		p->size = 0;
-	} else {
+	p->size = 0;
+	if (weft_unlikely(len > WEFT_RING_INLINE)) {
 		uint32_t skip;
 		p->size = weft_ring_take_size(rx->data_size, rx->data_take, len, &skip);
 		p->payload = rx->data + ((rx->data_take + skip) & (rx->data_size - 1));
@@ -225,30 +334,27 @@ static inline weft_err weft_ring_take(struct weft_ring_rx *rx, struct weft_ring_
 bool weft_ring_tell(struct weft_ring_rx *rx);
 
 /* peek and take at once, for the smallest: the slot of a packet whose payload lies in it, with its
- * length; NULL: no packet, or another one.  weft_ring_consume_inline() gives it back. */
-static inline const struct weft_ring_slot *weft_ring_peek_inline(const struct weft_ring_rx *rx,
+ * length, for weft_ring_open(); NULL: no packet, or another one.  weft_ring_consume_inline() gives
+ * it back. */
+static inline const struct weft_ring_slot *weft_ring_peek_inline(struct weft_ring_rx *rx,
 								 uint32_t *len_p)
 {
-	uint32_t take = rx->take;
-	const struct weft_ring_slot *s = &rx->slot[take & rx->slot_mask];
-	/* SEE <- PUB (weft_ring_publish).  Carries: the slot. */
-	if (atomic_load_explicit(&s->x_seq, memory_order_acquire) != take + 1)
-		return NULL;
-	uint32_t len = *(const volatile uint32_t *)&s->len; /* once, as in take */
-	*len_p = len;
-	return weft_likely(len <= WEFT_RING_INLINE) ? s : NULL;
+	uint64_t word;
+	const struct weft_ring_slot *s = weft_ring_find(rx, &word);
+	uint32_t len = *len_p = weft_ring_word_len(word);
+	return weft_likely(s && len <= (rx->part ? WEFT_RING_CELL : WEFT_RING_INLINE)) ? s : NULL;
 }
 
-static inline bool weft_ring_consume_inline(struct weft_ring_rx *rx)
+static inline bool weft_ring_consume_inline(struct weft_ring_rx *rx, uint32_t len)
 {
-	uint32_t take = ++rx->take;
-	return weft_unlikely(take - rx->told >= rx->quarter) && weft_ring_tell(rx);
+	weft_ring_step(rx, len);
+	return weft_unlikely(rx->take - rx->told >= rx->quarter) && weft_ring_tell(rx);
 }
 
 /* Gives the packet's place back.  True: tell the sender, it waits for room. */
 static inline bool weft_ring_consume(struct weft_ring_rx *rx, const struct weft_ring_packet *p)
 {
-	rx->take++;
+	weft_ring_step(rx, p->len);
 	rx->data_take += p->size;
 	if (weft_likely(rx->take - rx->told < rx->quarter &&
 			rx->data_take - rx->data_told < rx->data_quarter))

@@ -272,10 +272,13 @@ static enum weft_post shm_post_plain(struct weft_net *net, int peer, uint64_t w0
 	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
 	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
 
-	if (weft_unlikely(state != WEFT_SHM_UP || len > WEFT_RING_INLINE || !k->plain ||
-			  !weft_ring_room(&k->tx, 0)))
+	if (weft_unlikely(state != WEFT_SHM_UP || !k->plain))
 		return post_words(net, peer, w0, w1, data, len);
-	weft_ring_publish_inline(&k->tx, w0, w1, data, (uint32_t)len);
+	if (!weft_ring_add_inline(&k->tx, w0, w1, data, len)) {
+		if (weft_unlikely(len > WEFT_RING_INLINE || !weft_ring_room(&k->tx, 0)))
+			return post_words(net, peer, w0, w1, data, len);
+		weft_ring_publish_inline(&k->tx, w0, w1, data, (uint32_t)len);
+	}
 	if (weft_unlikely(weft_bell_armed(k->bell, true)))
 		weft_bell_ring(k->bell, k->bell_fd);
 	return WEFT_POST_DONE;

@@ -18,7 +18,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define GREETING_MAGIC 0x77736d31u
+#define GREETING_MAGIC 0x77736d32u
 #define GREETING_FDS 3 /* ring, inbox, bell */
 #define FLAG_REGISTERED 1u
 
@@ -347,10 +347,10 @@ int weft_shm_link_take(struct weft_shm *s, struct weft_shm_link *k, int max)
 		uint32_t len;
 		const struct weft_ring_slot *slot = weft_ring_peek_inline(&k->rx, &len);
 		if (weft_likely(slot != NULL)) {
-			memcpy(head, slot->head, sizeof head); /* what decides is read once */
-			s->events.packet(s->events.arg, k->peer, head, slot->data, len);
+			const void *payload = weft_ring_open(&k->rx, slot, head);
+			s->events.packet(s->events.arg, k->peer, head, payload, len);
 			n++;
-			if (weft_unlikely(weft_ring_consume_inline(&k->rx)))
+			if (weft_unlikely(weft_ring_consume_inline(&k->rx, len)))
 				told_waiting(k);
 			continue;
 		}

@@ -30,14 +30,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fuzz_take(&in, memory + at, n);
 		/* It may also know where we are. */
 		if (fuzz_byte(&in) & 1)
-			atomic_store(&rx.slot[rx.take & rx.slot_mask].x_seq, rx.take + 1);
+			/* The slot's number, and two more of the word's bytes. */
+			atomic_store(&rx.slot[rx.take & rx.slot_mask].x_word,
+				     weft_ring_make_word(rx.take + 1, fuzz_byte(&in),
+							 fuzz_byte(&in) % 8));
 		for (int i = 0; i < 20 && weft_ring_peek(&rx); i++) {
 			struct weft_ring_packet p;
 			unsigned sum = 0;
 			if (weft_ring_take(&rx, &p))
 				break;
 			CHECK(p.len <= MOST);
-			CHECK(p.payload == rx.slot[rx.take & rx.slot_mask].data ||
+			CHECK((p.payload >= rx.slot[rx.take & rx.slot_mask].data &&
+			       p.payload + p.len <=
+				       rx.slot[rx.take & rx.slot_mask].data + WEFT_RING_INLINE) ||
 			      (p.payload >= rx.data && p.payload + p.len <= rx.data + DATA));
 			for (uint32_t k = 0; k < p.len; k++)
 				sum += p.payload[k];

@@ -470,7 +470,7 @@ struct greeting {
 
 static void mad_shm_peers(void)
 {
-	struct greeting g = {.magic = 0x77736d31u,
+	struct greeting g = {.magic = 0x77736d32u,
 			     .slots = 256,
 			     .data = 8 * WEFT_SHM_MAX_PAYLOAD,
 			     .max_payload = WEFT_SHM_MAX_PAYLOAD,
