@@ -126,13 +126,13 @@ struct weft_core_req_send {
 } __attribute__((may_alias));
 
 struct weft_core_req_recv {
+	bool explicit_only; /* as with sends */
+	uint8_t share;      /* R: 1 + the slot in the core, 0: not shared */
+	bool told;          /* the sender has heard of it; see early.h */
 	struct weft_entry entry;
 	struct weft_out out; /* M once queued: CTS */
 	uint64_t want;       /* R bytes that will be delivered */
 	uint64_t got;        /* P or the puller */
-	bool explicit_only;  /* as with sends */
-	uint8_t share;       /* R: 1 + the slot in the core, 0: not shared */
-	bool told;           /* the sender has heard of it; see early.h */
 	struct weft_gate *gate;
 	struct weft_left left;
 } __attribute__((may_alias));

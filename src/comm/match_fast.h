@@ -18,6 +18,32 @@
 struct weft_msg *weft_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
 					struct weft_keyed *n);
 
+/*
+ * The most frequent: the last of several posted receives with one key.  False: it is not, and
+ * nothing has happened.
+ */
+static inline bool weft_match_post_next(struct weft_entry *e)
+{
+	struct weft_ctx *ctx = e->node.ctx;
+	int peer = e->node.peer, tag = e->node.tag;
+	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	uint64_t key = weft_bucket_key(ctx, peer, tag);
+
+	weft_spin_lock(&b->lock);
+	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag, key);
+	struct weft_keyed *first = i < WEFT_BUCKET_SLOTS ? b->slot[i].first : NULL;
+	bool good =
+		first && first->kind != WEFT_KEYED_MSG && !weft_gate_down(&ctx->core->gate[peer]);
+	if (weft_likely(good)) {
+		e->node.kind = WEFT_KEYED_RECV;
+		/* Relaxed: as in weft_match_post_exact. */
+		e->stamp = atomic_load_explicit(&ctx->x_epoch, memory_order_relaxed);
+		weft_bucket_queue_locked(first, &e->node);
+	}
+	weft_spin_unlock(&b->lock);
+	return good;
+}
+
 /* weft_match_post for a receive without wildcards. */
 static inline weft_err weft_match_post_exact(struct weft_entry *e, struct weft_msg **msg_p)
 {

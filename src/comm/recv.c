@@ -215,21 +215,36 @@ weft_err weft_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 	return irecv_there((struct recv_call){r, ctx, peer, tag, buf, WEFT_OK});
 }
 
+/* Not one of several with its key, or a message is there. */
+static __attribute__((noinline)) weft_err irecv_plain_more(struct weft_req *r)
+{
+	struct weft_msg *m;
+	weft_err err = weft_match_post_exact(&weft_req_recv(r)->entry, &m);
+	if (weft_likely(!err) && m)
+		weft_recv_message(r, m);
+	return err;
+}
+
+/* A long one, or from a stack that may be too small. */
+static __attribute__((noinline)) weft_err irecv_flat(struct weft_req *r, struct weft_ctx *ctx,
+						     int peer, int tag)
+{
+	struct weft_buf buf = weft_buf_flat(r->buf.base, r->buf.bytes);
+	return weft_irecv(r, ctx, peer, tag, &buf);
+}
+
 weft_err weft_irecv_plain(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag, void *base,
 			  size_t bytes)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
-	struct weft_msg *m;
 
 	weft_completion_init(&r->done);
 	r->then = NULL;
 	r->buf.base = base;
 	r->buf.bytes = bytes;
 	r->buf.type = NULL;
-	if (weft_unlikely(bytes > ctx->core->early_min || weft_stack_may_be_small())) {
-		struct weft_buf buf = weft_buf_flat(base, bytes);
-		return weft_irecv(r, ctx, peer, tag, &buf);
-	}
+	if (weft_unlikely(bytes > ctx->core->early_min || weft_stack_may_be_small()))
+		return irecv_flat(r, ctx, peer, tag);
 	r->status.cancelled = false;
 	r->status.err = WEFT_OK;
 	r->status.bytes = 0;
@@ -238,10 +253,7 @@ weft_err weft_irecv_plain(struct weft_req *r, struct weft_ctx *ctx, int peer, in
 	v->entry.node.ctx = ctx;
 	v->entry.node.peer = peer;
 	v->entry.node.tag = tag;
-	weft_err err = weft_match_post_exact(&v->entry, &m);
-	if (weft_likely(!err) && m)
-		weft_recv_message(r, m);
-	return err;
+	return weft_likely(weft_match_post_next(&v->entry)) ? WEFT_OK : irecv_plain_more(r);
 }
 
 weft_err weft_imrecv(struct weft_req *r, struct weft_msg *m, const struct weft_buf *buf)

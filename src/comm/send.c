@@ -398,15 +398,21 @@ static inline weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag,
 	return send_now_pieces(ctx, g, tag, buf, &iov, buf->bytes != 0);
 }
 
+/* A long one, from a stack that may be small, or over a network that takes no plain ones. */
+static __attribute__((noinline)) weft_err send_flat(struct weft_ctx *ctx, int peer, int tag,
+						    const void *base, size_t bytes)
+{
+	struct weft_buf buf = weft_buf_flat((void *)(uintptr_t)base, bytes);
+	return weft_send_now(ctx, peer, tag, &buf);
+}
+
 weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)
 {
 	struct weft_core *core = ctx->core;
 	struct weft_gate *g = &core->gate[peer];
 
-	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_stack_may_be_small())) {
-		struct weft_buf buf = weft_buf_flat((void *)(uintptr_t)base, bytes);
-		return weft_send_now(ctx, peer, tag, &buf);
-	}
+	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_stack_may_be_small()))
+		return send_flat(ctx, peer, tag, base, bytes);
 	bool solo = weft_solo_enter(&g->solo, weft_solo_self);
 	if (weft_unlikely(!solo) && !weft_gate_try(g))
 		return WEFT_AGAIN;

@@ -251,6 +251,7 @@ static int request_make(struct weft_mpi_coll_call *k, bool persistent, MPI_Reque
 		weft_mpi_object_ref(&k->op->head);
 		weft_mpi_type_ref(k->op_type);
 		r->type = k->op_type;
+		r->typed = true;
 	}
 	if (!persistent) {
 		weft_coll_start(c);

@@ -195,18 +195,21 @@ struct weft_mpi_request {
 	const struct weft_mpi_request_ops *ops;
 	struct weft_mpi_request *next; /* pool, or list of requests freed while active */
 	bool persistent;
-	bool active; /* persistent: started and not completed yet */
-	int mode;
+	bool active;  /* persistent: started and not completed yet */
+	bool typed;   /* it holds a reference to `type` */
+	uint8_t mode; /* enum weft_mpi_mode */
+	/* With these and the first fields of core, a small receive needs three lines more. */
 	struct weft_mpi_comm *comm; /* whose error handler is called; referenced; or NULL */
-	void *impl;                 /* the operation's own, e.g. a schedule */
+	int peer;                   /* rank or MPI_ANY_SOURCE, MPI_PROC_NULL */
+	int tag;
 	/* point-to-point */
 	struct weft_req core;
 	struct weft_buf buf;
-	void *type; /* referenced datatype object, or NULL */
+	void *type; /* datatype object, if typed */
+	void *impl; /* the operation's own, e.g. a schedule */
 	void *extra;
-	int peer; /* rank or MPI_ANY_SOURCE, MPI_PROC_NULL */
-	int tag;
 };
+_Static_assert(offsetof(struct weft_mpi_request, comm) == WEFT_CACHELINE, "the first line is full");
 
 /* From the calling thread's pool; has a handle; ops, impl and persistent are set.  comm may be
  * NULL.  NULL: no memory. */

@@ -72,7 +72,7 @@ int weft_mpi_p2p_done(struct weft_mpi_comm *c, enum weft_mpi_mode mode, MPI_Requ
 
 	if (!r)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	r->mode = mode;
+	r->mode = (uint8_t)mode;
 	r->peer = MPI_PROC_NULL;
 	core_done(r);
 	*request = weft_mpi_request_handle(r);
@@ -199,7 +199,7 @@ static inline __attribute__((always_inline)) int start(const void *base, MPI_Cou
 	weft_mpi_request_name(r, &weft_mpi_p2p_ops, c, NULL, false);
 	r->peer = rank;
 	r->tag = tag;
-	r->mode = mode;
+	r->mode = (uint8_t)mode;
 	weft_mpi_p2p_hold(r, &buf, datatype);
 	err = start_core(r, c, rank, tag, mode, &buf);
 	if (weft_unlikely(err))

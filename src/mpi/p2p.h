@@ -87,6 +87,7 @@ static inline void weft_mpi_p2p_hold(struct weft_mpi_request *r, const struct we
 {
 	if (weft_unlikely(buf->type != NULL)) {
 		r->type = weft_mpi_type_of(type);
+		r->typed = true;
 		weft_mpi_type_ref(r->type);
 	}
 }

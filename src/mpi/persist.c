@@ -19,7 +19,7 @@ static int init(const void *base, MPI_Count count, MPI_Datatype datatype, int ra
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	r->peer = rank;
 	r->tag = tag;
-	r->mode = mode;
+	r->mode = (uint8_t)mode;
 	r->buf = buf;
 	weft_mpi_p2p_hold(r, &buf, datatype);
 	*request = weft_mpi_request_handle(r);

@@ -59,12 +59,12 @@ static inline void weft_mpi_request_name(struct weft_mpi_request *r,
 
 /* The same for a point-to-point operation whose communicator counts no references. */
 static inline void weft_mpi_request_name_p2p(struct weft_mpi_request *r, struct weft_mpi_comm *comm,
-					     int mode, int rank, int tag)
+					     enum weft_mpi_mode mode, int rank, int tag)
 {
 	r->ops = &weft_mpi_p2p_ops;
 	r->comm = comm;
 	r->active = true;
-	r->mode = mode;
+	r->mode = (uint8_t)mode;
 	r->peer = rank;
 	r->tag = tag;
 	weft_mpi_object_rename(&r->head);
@@ -99,9 +99,9 @@ static inline bool weft_mpi_request_done(struct weft_mpi_request *r)
 
 static inline void weft_mpi_request_give_back(struct weft_mpi_request *r)
 {
-	if (weft_unlikely(r->type != NULL)) {
+	if (weft_unlikely(r->typed)) {
 		weft_mpi_type_unref(r->type);
-		r->type = NULL;
+		r->typed = false;
 	}
 	if (r->comm) {
 		weft_mpi_comm_unref(r->comm);
