@@ -18,6 +18,7 @@
 #include "queue/list.h"
 #include "queue/mask.h"
 #include "task/baton.h"
+#include "task/hold.h"
 #include "task/polls.h"
 #include "task/task.h"
 #include "task/told.h"
@@ -73,12 +74,8 @@ struct weft_engine {
 	uint64_t slow_ns;             /* I: a repeat task that runs longer is reported; 0: none */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_watcher_word; /* the watcher sleeps on it */
-	_Atomic uint64_t x_hold_ns;     /* since when something is held back; 0: nothing */
-	_Atomic uint32_t x_hold_rounds; /* the waiters' rounds at that time */
-	uint32_t word_seen;             /* W: its word when it last woke: kicks since then count */
-	_Atomic uint64_t x_hold_max_ns; /* how long it may wait; learned by the watcher */
-	_Atomic uint64_t x_tick_end_ns; /* the watcher's sleep ends then */
-	_Atomic bool x_hold_kick;       /* one change of the word says no more than: tick again */
+	uint32_t word_seen; /* W: its word when it last woke: kicks since then count */
+	struct weft_hold hold;
 	pthread_t watcher;
 	bool have_watcher;
 	bool kept_topo; /* under user_lock: the tree of the last run is still there */
@@ -201,9 +198,6 @@ weft_err weft_watcher_start(struct weft_engine *e);
 void weft_watcher_stop(struct weft_engine *e);
 /* Makes the watcher look up wherever it is. */
 void weft_watcher_call(struct weft_engine *e);
-/* The longest that something held back should wait: at first, and at most. */
-#define WEFT_HOLD_NS 50000u
-#define WEFT_HOLD_MOST_NS 200000u
 /* As weft_engine_hold, for a task: looked at within WEFT_HOLD_NS whatever was learned. */
 bool weft_engine_hold_task(void) weft_must_use;
 /* Wakes again who was meant when a kick has woken us instead.  Not asleep in the set ourselves. */

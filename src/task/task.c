@@ -86,12 +86,7 @@ static void tell(struct weft_engine *e, bool anybody)
  */
 static void tell_later(struct weft_engine *e, bool anybody)
 {
-	/* Relaxed: if somebody falls asleep just now, his last look or his leaving sees the task.
-	 */
-	bool vacant =
-		atomic_load_explicit(&e->baton.x_state, memory_order_relaxed) == WEFT_BATON_VACANT;
-	/* After the push: a hold is seen by the watcher's next look, or is refused. */
-	if (!vacant || !weft_engine_hold_task())
+	if (!weft_hold_vacant(&e->baton) || !weft_engine_hold_task())
 		tell(e, anybody);
 	else if (atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
 		 WEFT_WATCHER_UNDER)

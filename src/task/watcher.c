@@ -100,46 +100,24 @@ void weft_watcher_redirect(struct weft_engine *e)
 /* ---- what is held back ------------------------------------------------------------------------
  */
 
-/* Could we be told in time there? */
-static bool holds_at(uint32_t pos)
-{
-	return pos == WEFT_WATCHER_TICKS || pos == WEFT_WATCHER_UNDER;
-}
-
-static uint64_t hold_max(struct weft_engine *e)
-{
-	/* Relaxed: a hint; 0 at first. */
-	uint64_t ns = atomic_load_explicit(&e->x_hold_max_ns, memory_order_relaxed);
-	return ns ? ns : WEFT_HOLD_NS;
-}
-
 /* As weft_engine_hold; the watcher looks within ns. */
 static bool hold_for(struct weft_engine *e, uint64_t ns)
 {
-	/* Relaxed: looked at again below. */
+	/* Relaxed, both: looked at again below, and the rounds are a hint. */
 	uint32_t pos = atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed);
-	if (weft_progress_off_here || !holds_at(pos) ||
+	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
+	if (weft_progress_off_here || !weft_hold_at(pos) ||
 	    !atomic_load_explicit(&e->x_progress, memory_order_relaxed))
 		return false;
-	uint64_t now = weft_clock_ns();
-	/* Relaxed: hints for the watcher, which looks at what is held itself. */
-	atomic_store_explicit(&e->x_hold_rounds,
-			      atomic_load_explicit(&e->x_rounds, memory_order_relaxed),
-			      memory_order_relaxed);
-	/* HOLD -> OFF (off).  seq_cst: either we see that it is off, or it looks once more. */
-	atomic_exchange_explicit(&e->x_hold_ns, now, memory_order_seq_cst);
-	pos = atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst);
-	/* Under the watch set: the sources are armed, and what is held back rings. */
-	if (pos == WEFT_WATCHER_TICKS &&
-	    atomic_load_explicit(&e->x_tick_end_ns, memory_order_relaxed) > now + ns &&
-	    !atomic_exchange_explicit(&e->x_hold_kick, true, memory_order_release))
+	enum weft_held held = weft_hold_begin(&e->hold, &e->baton, weft_clock_ns(), ns, rounds);
+	if (held == WEFT_HELD_KICK)
 		weft_engine_kick(e, WEFT_KICK_WATCHER);
-	return holds_at(pos);
+	return held != WEFT_HELD_NOT;
 }
 
 bool weft_engine_hold(void)
 {
-	return hold_for(&weft_engine, hold_max(&weft_engine));
+	return hold_for(&weft_engine, weft_hold_max_ns(&weft_engine.hold));
 }
 
 bool weft_engine_hold_task(void)
@@ -175,7 +153,7 @@ static bool spare(struct weft_engine *e, struct ticks *t)
  */
 static bool hold_begins(struct weft_engine *e, bool polled)
 {
-	if (!polled && !atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst))
+	if (!polled && !weft_hold_some(&e->hold))
 		return false;
 	if (weft_baton_try_take(&e->baton)) { /* else its holder polls */
 		weft_sources_disarm(e);
@@ -184,28 +162,13 @@ static bool hold_begins(struct weft_engine *e, bool polled)
 	return true;
 }
 
-/* Sends off what has been held back for long enough.  True: something is or was lately. */
-static bool unhold(struct weft_engine *e)
+/* Sends off what has been held back for long enough. */
+static enum weft_hold_state unhold(struct weft_engine *e)
 {
-	uint64_t since = atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst);
-	if (weft_likely(!since))
-		return false;
-	/* Relaxed: a hint; nobody polled, or it goes out once more for nothing. */
-	bool polled = atomic_load_explicit(&e->x_hold_rounds, memory_order_relaxed) !=
-		      atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
-	/* A burst goes on for a while: let it. */
-	if (!polled && weft_clock_ns() - since < hold_max(e) * 3 / 10)
-		return true;
-	/* Who holds back and polls soon, time after time, needs no tick each time. */
-	uint64_t max = polled ? 2 * hold_max(e) : WEFT_HOLD_NS;
-	atomic_store_explicit(&e->x_hold_max_ns, max > WEFT_HOLD_MOST_NS ? WEFT_HOLD_MOST_NS : max,
-			      memory_order_relaxed);
-	/* A hold that comes now has another time and stays. */
-	(void)atomic_compare_exchange_strong_explicit(&e->x_hold_ns, &since, 0,
-						      memory_order_seq_cst, memory_order_relaxed);
-	if (!polled)
+	enum weft_hold_state state = weft_hold_look(&e->hold, rounds_now(e), weft_clock_ns);
+	if (state == WEFT_HOLD_DUE)
 		drain(e);
-	return true;
+	return state;
 }
 
 /* A bell rang and nobody holds the baton: arm it again.  False: somebody else will. */
@@ -283,8 +246,7 @@ static void off(struct weft_engine *e)
 			weft_sources_disarm(e);
 		weft_engine_kick(e, weft_baton_leave(&e->baton));
 	}
-	/* OFF <- HOLD: what was held back relying on us. */
-	if (atomic_exchange_explicit(&e->x_hold_ns, 0, memory_order_seq_cst))
+	if (weft_hold_over(&e->hold))
 		drain(e);
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 	/* An event loop of others that armed while we still watched must do so by itself now. */
@@ -298,7 +260,7 @@ static bool tick(struct weft_engine *e, uint64_t ns, bool spared)
 {
 	uint32_t seen = e->word_seen;
 	/* Relaxed: a hint for hold(), which may kick us once more than needed. */
-	atomic_store_explicit(&e->x_tick_end_ns, weft_clock_ns() + ns, memory_order_relaxed);
+	atomic_store_explicit(&e->hold.x_tick_end_ns, weft_clock_ns() + ns, memory_order_relaxed);
 	/* Relaxed: ours. */
 	bool out = atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
 		   WEFT_WATCHER_UNDER;
@@ -306,12 +268,12 @@ static bool tick(struct weft_engine *e, uint64_t ns, bool spared)
 	/* Out of the watch set: who submitted before we said so has kicked us there, and we have
 	 * left.  Who comes now changes our word. */
 	bool tasks = out && weft_engine_tasks_waiting(e);
-	bool held = tasks && atomic_load_explicit(&e->x_hold_ns, memory_order_seq_cst);
+	bool held = tasks && weft_hold_some(&e->hold);
 	if (tasks && !held)
 		drain(e);
 	if (!tasks || held || spared)
 		word_sleep(e, seen, held && ns > WEFT_HOLD_NS ? WEFT_HOLD_NS : ns);
-	bool hold = atomic_exchange_explicit(&e->x_hold_kick, false, memory_order_acquire);
+	unsigned hold = weft_hold_kicks(&e->hold);
 	return woke(e) - seen > hold;
 }
 
@@ -376,8 +338,9 @@ void weft_engine_pending(void)
 static bool tick_or_nap(struct weft_engine *e, struct ticks *t)
 {
 	/* Relaxed: what we miss is seen a tick later. */
-	if (t->hold || atomic_load_explicit(&e->x_hold_ns, memory_order_relaxed)) {
-		uint64_t max = weft_engine_tasks_waiting(e) ? WEFT_HOLD_NS : hold_max(e);
+	if (t->hold || weft_hold_some(&e->hold)) {
+		uint64_t max =
+			weft_engine_tasks_waiting(e) ? WEFT_HOLD_NS : weft_hold_max_ns(&e->hold);
 		return tick(e, t->ns > max ? max : t->ns, false);
 	}
 	if (t->calm < CALM_TICKS)
@@ -412,9 +375,10 @@ static void watch(struct weft_engine *e, struct ticks *t)
 		(void)weft_polls_moved(&t->polls, rounds_now(e), weft_clock_ns());
 	if (weft_relay_check(e) || kicked)
 		drain(e);
-	t->hold = unhold(e);
-	/* Not due yet: to go under would be to look at it. */
-	if (t->hold && !kicked && atomic_load_explicit(&e->x_hold_ns, memory_order_relaxed)) {
+	enum weft_hold_state held = unhold(e);
+	t->hold = held != WEFT_HOLD_NOTHING;
+	/* Not due yet, or there again: to go under would be to look at it. */
+	if (t->hold && !kicked && weft_hold_some(&e->hold)) {
 		t->rounds = rounds_now(e);
 		return;
 	}

@@ -97,7 +97,7 @@ static void beside_a_waiter(void)
 
 static uint64_t hold_max(void)
 {
-	return atomic_load(&weft_engine.x_hold_max_ns);
+	return atomic_load(&weft_engine.hold.x_max_ns);
 }
 
 static void learns(void)
