@@ -123,6 +123,8 @@ static void *carry(void *arg)
 			break;
 		end_blocking(c);
 	}
+	/* GONE -> CARRIERS (deadlock.c).  Carries: that this thread waits for nothing any more.
+	 * Without it, one that has left could be counted as one that sleeps. */
 	atomic_fetch_sub_explicit(&weft_ults.x_carriers, 1, memory_order_acq_rel);
 	weft_ult_worker_self = NULL;
 	weft_ult_fault_stack(false);
@@ -326,7 +328,7 @@ static weft_err start_locked(int given)
 		cpu[i] = -1;
 	for (i = 0; i < n; i++)
 		weft_ult_near(cpu, n, i, weft_ults.worker[i]->near);
-	/* COUNT -> create, thieves.  Carries: the workers. */
+	/* COUNT -> KNOWN (weft_ult_count).  Carries: the workers. */
 	atomic_store_explicit(&weft_ults.x_count, n, memory_order_release);
 	for (i = 0; i < n; i++) {
 		weft_err err = carrier_new(weft_ults.worker[i]);
@@ -407,13 +409,13 @@ weft_err weft_ult_stop(void)
 		weft_error("weft_ult_stop: called by a user-level thread");
 		return WEFT_ERR_STATE;
 	}
-	if (!atomic_load_explicit(&weft_ults.x_count, memory_order_acquire))
+	if (!weft_ult_count())
 		return WEFT_ERR_STATE;
 	wait_for_all();
 	pthread_mutex_lock(&lock);
 	weft_err err = WEFT_ERR_STATE;
 	if (atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed)) {
-		/* seq_cst: before the look of join_carriers at parkers, see carry. */
+		/* STOP -> END.  seq_cst: before the look of join_carriers at parkers, see carry. */
 		atomic_store_explicit(&weft_ults.x_stop, true, memory_order_seq_cst);
 		join_carriers();
 		atomic_store_explicit(&weft_ults.x_count, 0, memory_order_release);

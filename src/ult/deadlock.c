@@ -60,6 +60,7 @@ static int kernel_threads(void)
 /* 1.  me: the caller's entry, when it is a plain thread. */
 static bool plains_wait_locked(const struct weft_ult_plain *me)
 {
+	/* CARRIERS <- GONE, and its counterpart in carry (block.c).  Carries: who left before. */
 	int n = atomic_load_explicit(&weft_ults.x_carriers, memory_order_acquire);
 	for (struct weft_ult_plain *p = plains; p; p = p->next)
 		n++;
@@ -77,6 +78,9 @@ static bool plains_wait_locked(const struct weft_ult_plain *me)
 /* 2.  me: the caller, when it is a worker, which sleeps as far as this is concerned. */
 static bool workers_sleep(const struct weft_ult_worker *me, int n)
 {
+	/* DEAD <- IDLE (say_idle), FIRST (make_ready_there).  seq_cst, all: a worker that was seen
+	 * asleep has nothing that was called before; without it, a call and the sleep before could
+	 * be seen the other way round, and a live program be reported. */
 	for (int i = 0; i < n; i++) {
 		struct weft_ult_worker *w = weft_ults.worker[i];
 		if ((w != me && atomic_load_explicit(&w->x_idle, memory_order_seq_cst) !=
@@ -91,7 +95,7 @@ static bool workers_sleep(const struct weft_ult_worker *me, int n)
 
 void weft_ult_deadlock_look(const struct weft_ult_worker *w, const struct weft_ult_plain *me)
 {
-	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_acquire);
+	int n = weft_ult_count();
 	uint64_t alive = 0;
 	if (!n || weft_ult_hooked())
 		return;

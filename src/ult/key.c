@@ -31,7 +31,9 @@ weft_err weft_ult_key_create(weft_ult_key *key_p, void (*end)(void *value))
 		err = WEFT_ERR_LIMIT;
 	} else {
 		key_table[n].end = end;
-		atomic_store_explicit(&x_keys, n + 1, memory_order_release); /* KEY */
+		/* KEY.  Carries: its line of the table.  Without it, a thread that hears of the key
+		 * by other means could call a destructor that is not written yet. */
+		atomic_store_explicit(&x_keys, n + 1, memory_order_release);
 		*key_p = n;
 	}
 	pthread_mutex_unlock(&lock);
@@ -66,6 +68,7 @@ void *weft_ult_key_get(weft_ult_key key)
 void weft_ult_keys_end(struct weft_ult *t)
 {
 	bool any = true;
+	/* KEY: what create wrote.  A key that is made from now on has no value here. */
 	int n = atomic_load_explicit(&x_keys, memory_order_acquire);
 	for (int pass = 0; any && pass < PASSES; pass++) {
 		any = false;

@@ -92,7 +92,7 @@ void weft_ult_report(FILE *out)
 
 void weft_ult_describe(FILE *out)
 {
-	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_acquire);
+	int n = weft_ult_count();
 	if (!n) {
 		fprintf(out, "user-level threads: not started\n");
 		return;

@@ -94,12 +94,12 @@ static void prepare(struct weft_ult *t, const struct weft_ult_attr *a, void *(*f
 static weft_err choose_home(const struct weft_ult_attr *a, struct weft_ult_worker *self,
 			    struct weft_ult_worker **home_p)
 {
-	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_acquire);
+	int n = weft_ult_count();
 	if (weft_unlikely(n == 0)) {
 		weft_err err = weft_ult_start(0);
 		if (err && err != WEFT_ERR_STATE)
 			return err;
-		n = atomic_load_explicit(&weft_ults.x_count, memory_order_acquire);
+		n = weft_ult_count();
 	}
 	if (a->worker != WEFT_ULT_ANY_WORKER) {
 		if (a->worker < 0 || a->worker >= n) {
@@ -227,5 +227,5 @@ int weft_ult_worker(void)
 
 int weft_ult_workers(void)
 {
-	return atomic_load_explicit(&weft_ults.x_count, memory_order_acquire);
+	return weft_ult_count();
 }

@@ -238,6 +238,14 @@ static inline struct weft_ult_worker *weft_ult_worker_here(void)
 struct weft_ult_worker *weft_ult_worker_here(void);
 #endif
 
+/* How many workers; 0: not started. */
+static inline int weft_ult_count(void)
+{
+	/* KNOWN <- COUNT (start_locked).  Carries: the workers.  Without it, a plain thread could
+	 * hand a thread to a worker whose vector is not made. */
+	return atomic_load_explicit(&weft_ults.x_count, memory_order_acquire);
+}
+
 static inline bool weft_ult_is(const struct weft_ult *t, uint8_t flag)
 {
 	/* Relaxed: written before t was made ready, or by t itself. */

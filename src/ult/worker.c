@@ -92,7 +92,7 @@ void weft_ult_hooks_set(const struct weft_ult_hooks *hooks)
 {
 	/* GONE -> INSIDE.  seq_cst: a worker either counts itself before, or sees NULL. */
 	atomic_store_explicit(&x_hooks, hooks, memory_order_seq_cst);
-	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_acquire);
+	int n = weft_ult_count();
 	for (int i = 0; i < n; i++)
 		(void)wake(weft_ults.worker[i]); /* who sleeps without them shall know them */
 	while (!hooks && atomic_load_explicit(&x_in_hooks, memory_order_seq_cst)) {
@@ -118,6 +118,8 @@ static const struct weft_ult_hooks *hooks_enter(void)
 
 static void hooks_leave(void)
 {
+	/* LEFT -> GONE (weft_ult_hooks_set).  Carries: our last access to the hooks.  Without it,
+	 * their owner could free what we still read. */
 	atomic_fetch_sub_explicit(&x_in_hooks, 1, memory_order_release);
 }
 
@@ -282,6 +284,8 @@ static bool others_loaded(const struct weft_ult_worker *w)
 
 static void say_idle(struct weft_ult_worker *w, uint32_t how)
 {
+	/* IDLE -> WAKE.  seq_cst: before our looks in something().  Without it, we could look, find
+	 * nothing, and sleep, while who has set a bit still sees us awake. */
 	atomic_exchange_explicit(&w->x_idle, how, memory_order_seq_cst);
 }
 
@@ -339,6 +343,9 @@ static void idle_alone(struct weft_ult_worker *w, uint64_t deadline_ns)
 
 static void idle(struct weft_ult_worker *w)
 {
+	/* THIEF -> make_ready_here, wake_thief, which look without a fence after they have stored
+	 * their load.  Both counts come before the membarrier of may_sleep, and so before our look
+	 * at loads: who does not see them is seen.  A napper wakes by itself. */
 	atomic_fetch_add_explicit(&weft_ults.x_idle_count, 1, memory_order_seq_cst);
 	bool many = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed) > 1 &&
 		    atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed);
@@ -347,6 +354,7 @@ static void idle(struct weft_ult_worker *w)
 	if (nap) {
 		uint64_t end = weft_clock_ns() + NAP_NS;
 		deadline = end < deadline ? end : deadline;
+		/* THIEF, as above. */
 		atomic_fetch_add_explicit(&weft_ults.x_nappers, 1, memory_order_seq_cst);
 	}
 	const struct weft_ult_hooks *h = hooks_enter();
@@ -414,6 +422,7 @@ void weft_ult_work(struct weft_ult_worker *w)
 			continue;
 		}
 		weft_gate_leave(&w->gate);
+		/* END <- STOP (weft_ult_stop).  Carries: that no thread is left. */
 		if (atomic_load_explicit(&weft_ults.x_stop, memory_order_acquire))
 			return;
 		w->tick_due = false;
