@@ -18,6 +18,10 @@ int weft_cmd_info(int argc, char **argv);
 /* weft info --live; the arguments after it. */
 int weft_cmd_live(int argc, char **argv);
 
+struct weft_live_head;
+/* The user-level threads of process pid, at most `most` of them one by one. */
+void weft_cmd_live_ults(int pid, const struct weft_live_head *h, int most);
+
 /* weft sample; the arguments after it. */
 int weft_cmd_sample(int argc, char **argv);
 

@@ -23,6 +23,7 @@
 
 #define COUNTERS_MAX 512
 #define THREADS_MAX 64
+#define ULTS_SHOWN 16
 
 struct thread_use {
 	int tid;
@@ -184,7 +185,7 @@ static void print(int pid, const struct weft_live_head *h, uint32_t counters, co
 	}
 }
 
-static int show(int pid, unsigned ms)
+static int show(int pid, unsigned ms, int most)
 {
 	static struct look before, after;
 	int fd = open_counters(pid);
@@ -203,6 +204,7 @@ static int show(int pid, unsigned ms)
 	nanosleep(&nap, NULL);
 	take_look(pid, h, counters, &after);
 	print(pid, h, counters, &before, &after);
+	weft_cmd_live_ults(pid, h, most);
 	munmap((void *)(uintptr_t)h, WEFT_LIVE_BYTES);
 	if (kill(pid, 0) && errno == ESRCH) {
 		say(pid, "has ended meanwhile");
@@ -213,11 +215,18 @@ static int show(int pid, unsigned ms)
 
 int weft_cmd_live(int argc, char **argv)
 {
+	int most = ULTS_SHOWN;
+	if (argc > 2 && strcmp(argv[argc - 2], "--threads") == 0) {
+		if (!isdigit((unsigned char)argv[argc - 1][0]))
+			return weft_cmd_misuse("info --live: not a number:", argv[argc - 1]);
+		most = atoi(argv[argc - 1]);
+		argc -= 2;
+	}
 	if (argc < 1 || argc > 2)
 		return weft_cmd_misuse("info --live: wants a process and perhaps milliseconds, not",
 				       argc ? argv[2] : "nothing");
 	for (int i = 0; i < argc; i++)
 		if (!isdigit((unsigned char)argv[i][0]) || atoi(argv[i]) <= 0)
 			return weft_cmd_misuse("info --live: not a number:", argv[i]);
-	return show(atoi(argv[0]), argc > 1 ? (unsigned)atoi(argv[1]) : 1000);
+	return show(atoi(argv[0]), argc > 1 ? (unsigned)atoi(argv[1]) : 1000, most);
 }

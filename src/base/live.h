@@ -11,9 +11,16 @@
 #include "base/base.h"
 
 #define WEFT_LIVE_NAME "weft-counters"
-#define WEFT_LIVE_MAGIC 0x7765667463303031u
+#define WEFT_LIVE_MAGIC 0x7765667463303032u
 #define WEFT_LIVE_BLOCKS_AT 16384u
 #define WEFT_LIVE_BYTES (16u << 20) /* address space; memory only for blocks in use */
+
+/* Where a layer above has what `weft info --live` may read out of the process's own memory. */
+struct weft_live_part {
+	char name[8];
+	uint64_t layout;       /* equal for who may read it */
+	_Atomic uint64_t x_at; /* 0: not there */
+};
 
 struct weft_live_head {
 	uint64_t magic;
@@ -21,7 +28,11 @@ struct weft_live_head {
 	uint32_t block_bytes;      /* from one block to the next */
 	uint32_t values_at;        /* of the values, within a block */
 	_Atomic uint32_t x_blocks; /* so many are in use */
-				   /* `counters` names follow, each ended by a NUL */
+	struct weft_live_part part[2];
+	/* `counters` names follow, each ended by a NUL */
 };
+
+/* name's part lies at `at` from now on; one caller at a time for each name. */
+void weft_live_tell(const char *name, uint64_t layout, const void *at);
 
 #endif

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/live.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "ult/watch.h"
@@ -328,6 +329,7 @@ static weft_err start_locked(int given)
 		cpu[i] = -1;
 	for (i = 0; i < n; i++)
 		weft_ult_near(cpu, n, i, weft_ults.worker[i]->near);
+	weft_live_tell(WEFT_ULT_LIVE, WEFT_ULT_LAYOUT, &weft_ults);
 	/* COUNT -> KNOWN (weft_ult_count).  Carries: the workers. */
 	atomic_store_explicit(&weft_ults.x_count, n, memory_order_release);
 	for (i = 0; i < n; i++) {

@@ -216,6 +216,13 @@ struct weft_ult_all {
 };
 
 extern struct weft_ult_all weft_ults;
+
+/* For who reads them from outside (base/live.h): does he know these structures? */
+#define WEFT_ULT_LIVE "ult"
+#define WEFT_ULT_LAYOUT                                                                            \
+	((uint64_t)sizeof(struct weft_ult) | (uint64_t)sizeof(struct weft_ult_worker) << 16 |      \
+	 (uint64_t)offsetof(struct weft_ult, x_waits_for) << 40 |                                  \
+	 (uint64_t)offsetof(struct weft_ult_all, worker) << 52)
 extern _Thread_local struct weft_ult_worker *weft_ult_worker_self;
 
 extern _Thread_local struct weft_ult_carrier *weft_ult_carrier_self;

@@ -36,6 +36,73 @@ for what in 'poll_(explicit|watcher|timer|hook|server|idle)' 'late_(10us|100us|1
 done
 echo >&9
 wait $pid || fail "the program: $?"
+# User-level threads: one holds a mutex and waits for another, one for the mutex, the others for unpark.
+cat >"$work/u.c" <<'END'
+#include <stdio.h>
+#include <weft/ult.h>
+static weft_ult_mutex mutex = WEFT_ULT_MUTEX_INIT;
+static weft_ult *t[102];
+static void *parks(void *arg) { weft_ult_park(); return arg; }
+static void *holds(void *arg)
+{
+	weft_ult_mutex_lock(&mutex);
+	weft_ult_join(t[0], NULL);
+	weft_ult_mutex_unlock(&mutex);
+	return arg;
+}
+static void *wants(void *arg)
+{
+	weft_ult_mutex_lock(&mutex);
+	weft_ult_mutex_unlock(&mutex);
+	return arg;
+}
+int main(void)
+{
+	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
+	char line[16];
+	a.worker = 0;
+	a.name = "first";
+	weft_ult_create(&t[0], &a, parks, NULL);
+	a.name = "kant";
+	weft_ult_create(&t[1], &a, holds, NULL);
+	a.name = "plato";
+	weft_ult_create(&t[2], &a, wants, NULL);
+	a.name = NULL;
+	for (int i = 3; i < 102; i++)
+		weft_ult_create(&t[i], &a, parks, NULL);
+	puts("ready");
+	fflush(stdout);
+	(void)!fgets(line, sizeof line, stdin);
+	for (int i = 0; i < 102; i++)
+		if (i < 1 || i > 2)
+			weft_ult_unpark(t[i]);
+	for (int i = 1; i < 102; i++)
+		weft_ult_join(t[i], NULL);
+	return weft_ult_stop() != 0;
+}
+END
+"$BUILD/bin/mpicc" "$work/u.c" -o "$work/u" || fail "mpicc"
+"$work/u" <"$work/in" >"$work/out" &
+pid=$!
+exec 9>"$work/in"
+until grep -q ready "$work/out"; do
+	kill -0 $pid 2>/dev/null || fail "the program ended early"
+done
+until "$BUILD/bin/weft" info --live $pid 10 --threads 3 >"$work/live" && grep -q '102 wait$' "$work/live"; do
+	kill -0 $pid 2>/dev/null || fail "the program ended early: $(cat "$work/live")"
+	grep -q 'not to be read: Operation not permitted' "$work/live" && break # ptrace_scope
+done
+if ! grep -q 'not to be read' "$work/live"; then
+	for line in '102 on [0-9]* workers: 0 run, 0 are ready, 102 wait' ' 100 wait for weft_ult_unpark' ' 1 wait for mutex' \
+		' 1 wait for the end of thread' 'thread 0.0 first: waits for weft_ult_unpark' \
+		'thread 0.1 kant: waits for the end of thread, which is 0.0 first' \
+		'thread 0.2 plato: waits for mutex, held by 0.1 kant' 'and 99 more'; do
+		grep -q "$line\$" "$work/live" || fail "no '$line' in: $(cat "$work/live")"
+	done
+	[ "$(grep -c 'thread 0' "$work/live")" = 3 ] || fail "more than three: $(cat "$work/live")"
+fi
+echo >&9
+wait $pid || fail "the program with user-level threads: $?"
 refused() { # refused PID LINE: exit code 1 and that line alone
 	"$BUILD/bin/weft" info --live $1 10 >"$work/live" 2>"$work/err"
 	[ $? = 1 ] && [ "$(cat "$work/err")" = "weft: process $1 $2" ] && [ ! -s "$work/live" ] ||
