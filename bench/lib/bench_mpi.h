@@ -26,16 +26,16 @@ static inline int bench_early_rank(void)
 	return -1;
 }
 
-/* Binds, starts MPI, reads --quick; other arguments stay in argv. */
-static inline void bench_start(int *argc, char ***argv, int threads)
+/* Binds if bind says so, starts MPI, reads --quick; other arguments stay in argv. */
+static inline void bench_start_on(int *argc, char ***argv, int threads, int bind)
 {
 	int got, early = bench_early_rank(), kept = 1;
-	if (early >= 0)
+	if (bind && early >= 0)
 		bench_pin(early);
 	MPI_Init_thread(argc, argv, threads, &got);
 	MPI_Comm_rank(MPI_COMM_WORLD, &bench_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &bench_ranks);
-	if (early < 0)
+	if (bind && early < 0)
 		bench_pin(bench_rank);
 	if (got < threads) {
 		fprintf(stderr, "bench: this MPI gives thread level %d, not %d\n", got, threads);
@@ -49,6 +49,11 @@ static inline void bench_start(int *argc, char ***argv, int threads)
 	}
 	*argc = kept;
 	(*argv)[kept] = NULL;
+}
+
+static inline void bench_start(int *argc, char ***argv, int threads)
+{
+	bench_start_on(argc, argv, threads, 1);
 }
 
 /* Ranks 0..n/2-1 send to ranks n/2..n-1.  Ends with a message when there is no even number. */

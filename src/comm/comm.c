@@ -463,6 +463,8 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 	self.core->poll = engine_poll;
 	self.core->wait = engine_wait;
 	self.core->hold = weft_engine_hold;
+	self.core->spare = weft_setting_bool(WEFT_SET_OFFLOAD) ? weft_engine_spare : NULL;
+	self.core->wish = weft_engine_spare_wish;
 	self.card = calloc((size_t)boot->size, sizeof *self.card);
 	err = self.card ? reach_everybody(boot) : WEFT_ERR_NOMEM;
 	/* With more ranks than cores somebody else needs the core on which the sender waits. */

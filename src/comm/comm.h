@@ -60,6 +60,7 @@ enum weft_send_mode {
 	WEFT_SEND_STANDARD,
 	WEFT_SEND_SYNC,  /* completes only after it was matched */
 	WEFT_SEND_READY, /* the receive is posted: the caller's word */
+	WEFT_SEND_AWAY,  /* standard, and the caller has other things to do: see offload.h */
 };
 
 /* ---- life; called by rt/ ------------------------------------------------------------------ */
@@ -124,6 +125,13 @@ weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag,
  * WEFT_AGAIN when weft_send_now would send. */
 weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
 			 size_t bytes) weft_must_use;
+
+/* Both for a caller who has other things to do than wait: WEFT_AGAIN also where WEFT_SEND_AWAY
+ * spares him the work. */
+weft_err weft_start_now(struct weft_ctx *ctx, int peer, int tag,
+			const struct weft_buf *buf) weft_must_use;
+weft_err weft_start_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
+			  size_t bytes) weft_must_use;
 
 /* Cancels a receive that is not matched yet.  True: it completes as cancelled. */
 bool weft_recv_cancel(struct weft_req *req);

@@ -37,6 +37,7 @@ struct weft_core;
 struct weft_gate;
 struct weft_pack;
 struct weft_early;
+struct weft_away;
 
 /* ---- matching ----------------------------------------------------------------------------- */
 
@@ -350,7 +351,8 @@ struct weft_gate {
 	/* I: the driver's, or NULL: it has none, or small messages come together first */
 	enum weft_post (*post_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
 				     const void *data, size_t len);
-	uint64_t spend_limit; /* M: up to here x_credit_spent needs no closer look */
+	struct weft_away *away; /* I: whose sends an idle core may see to, or NULL */
+	uint64_t spend_limit;   /* M: up to here x_credit_spent needs no closer look */
 	/* Credit, in bytes of eager payload; see credit.h. */
 	uint64_t credit;                 /* I: how much of ours may be under way */
 	_Atomic uint64_t x_credit_spent; /* M writes: what we ever sent */
@@ -418,7 +420,9 @@ struct weft_core {
 	int (*poll)(void *arg);                             /* one round of progress */
 	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
 	void *hook_arg;
-	bool (*hold)(void); /* or NULL: will somebody poll soon, and not at once? */
+	bool (*hold)(void);  /* or NULL: will somebody poll soon, and not at once? */
+	bool (*spare)(void); /* or NULL: is a core idle and awake? */
+	void (*wish)(void);  /* with spare, or NULL: one would have been of use */
 	const struct weft_strategy *strategy; /* I: for each gate; NULL: fifo */
 	uint64_t credit;                      /* I: what each peer may have under way to us */
 	size_t share_min;          /* I: from how many bytes on both sides copy; 0: never */
@@ -494,6 +498,8 @@ struct weft_msg *weft_match_withdraw_msgs(struct weft_ctx *ctx);
 void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer);
 /* Posts for those who came while the mask was held; after the exchange of leave. */
 void weft_gate_leave_skipped(struct weft_gate *g);
+/* Queues o; the caller sees to it that somebody kicks the gate. */
+void weft_gate_push(struct weft_gate *g, struct weft_out *o);
 /* Queues o and sees to it that it is posted: now, by the mask's holder, or when ready. */
 void weft_gate_submit(struct weft_gate *g, struct weft_out *o);
 /* Posts what waits. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "comm/comm_int.h"
 #include "comm/early.h"
+#include "comm/offload.h"
 #include "comm/pack.h"
 
 weft_err weft_core_create(int rank, int size, struct weft_core **core_p)
@@ -60,6 +61,7 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	if (core->strategy)
 		weft_gate_strategy(g, rail, core->strategy);
 	weft_early_open(g);
+	weft_away_open(g, card->latency_us);
 	g->post_plain = g->pack || g->early ? NULL : rail->driver->post_plain;
 	rail->peers++;
 }
@@ -130,6 +132,8 @@ bool weft_core_drain(struct weft_core *core)
 
 void weft_core_destroy(struct weft_core *core)
 {
+	for (int i = 0; i < core->size; i++)
+		weft_away_close(&core->gate[i]);
 	/* Nobody is left to tell: answers of messages that are dropped below go nowhere. */
 	for (int i = 0; i < core->size; i++)
 		atomic_store_explicit(&core->gate[i].x_down, true, memory_order_seq_cst);

@@ -293,7 +293,7 @@ void weft_gate_kick(struct weft_gate *g)
 	leave(g, &a);
 }
 
-void weft_gate_submit(struct weft_gate *g, struct weft_out *o)
+void weft_gate_push(struct weft_gate *g, struct weft_out *o)
 {
 	/* Relaxed: the push below orders. */
 	struct weft_out *head = atomic_load_explicit(&g->x_in, memory_order_relaxed);
@@ -303,6 +303,11 @@ void weft_gate_submit(struct weft_gate *g, struct weft_out *o)
 		 * Without it, the holder could post a head that is not written yet. */
 	} while (!atomic_compare_exchange_weak_explicit(&g->x_in, &head, o, memory_order_release,
 							memory_order_relaxed));
+}
+
+void weft_gate_submit(struct weft_gate *g, struct weft_out *o)
+{
+	weft_gate_push(g, o);
 	weft_gate_kick(g);
 }
 

@@ -8,6 +8,7 @@
 #include "comm/comm_int.h"
 #include "comm/credit.h"
 #include "comm/early.h"
+#include "comm/offload.h"
 #include "comm/pack.h"
 
 /* Messages to ourselves up to this size are copied aside when no receive waits, so that the send
@@ -248,6 +249,22 @@ static weft_err gate_send(struct weft_req *r, struct weft_gate *g)
 	return WEFT_OK;
 }
 
+/* As gate_send, unless an idle core sees to it; now and then measured. */
+static __attribute__((noinline)) weft_err isend_away(struct weft_req *r, struct weft_gate *g)
+{
+	struct weft_away *a = g->away;
+	size_t bytes = r->buf.bytes;
+	if (weft_away_send(g, r))
+		return WEFT_OK;
+	if (bytes > weft_gate_eager_max(g) || weft_likely(!weft_away_samples(a, bytes)))
+		return gate_send(r, g);
+	uint64_t t = weft_clock_ns();
+	weft_err err = gate_send(r, g); /* r may be over */
+	if (!err)
+		weft_away_learn(a, bytes, weft_clock_ns() - t);
+	return err;
+}
+
 /* ---- to ourselves ------------------------------------------------------------------------- */
 
 static weft_err self_send_later(struct weft_req *r, struct weft_ctx *ctx, int tag,
@@ -332,6 +349,8 @@ static weft_err isend_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	if (weft_unlikely(!g->driver))
 		return WEFT_ERR_UNSUPPORTED;
 	send_prepare(r, g, ctx, tag, buf, mode);
+	if (mode == WEFT_SEND_AWAY && weft_unlikely(g->away != NULL))
+		return isend_away(r, g);
 	return gate_send(r, g);
 }
 
@@ -400,19 +419,20 @@ static inline weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag,
 
 /* A long one, from a stack that may be small, or over a network that takes no plain ones. */
 static __attribute__((noinline)) weft_err send_flat(struct weft_ctx *ctx, int peer, int tag,
-						    const void *base, size_t bytes)
+						    const void *base, size_t bytes, bool away)
 {
 	struct weft_buf buf = weft_buf_flat((void *)(uintptr_t)base, bytes);
-	return weft_send_now(ctx, peer, tag, &buf);
+	return away ? weft_start_now(ctx, peer, tag, &buf) : weft_send_now(ctx, peer, tag, &buf);
 }
 
-weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)
+static inline __attribute__((always_inline)) weft_err
+send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes, bool away)
 {
 	struct weft_core *core = ctx->core;
 	struct weft_gate *g = &core->gate[peer];
 
 	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_stack_may_be_small()))
-		return send_flat(ctx, peer, tag, base, bytes);
+		return send_flat(ctx, peer, tag, base, bytes, away);
 	bool solo = weft_solo_enter(&g->solo, weft_solo_self);
 	if (weft_unlikely(!solo) && !weft_gate_try(g))
 		return WEFT_AGAIN;
@@ -436,6 +456,42 @@ weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *ba
 		return WEFT_AGAIN;
 	weft_count(WEFT_CNT_EAGER_SENT, 1);
 	return WEFT_OK;
+}
+
+weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)
+{
+	return send_plain(ctx, peer, tag, base, bytes, false);
+}
+
+weft_err weft_start_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)
+{
+	return send_plain(ctx, peer, tag, base, bytes, true);
+}
+
+/* Where an idle core may see to it: does it pay?  Else now, and now and then measured. */
+static __attribute__((noinline)) weft_err start_measured(struct weft_ctx *ctx, struct weft_gate *g,
+							 int tag, const struct weft_buf *buf)
+{
+	if (weft_away_pays(g, buf->bytes))
+		return WEFT_AGAIN;
+	if (weft_likely(!weft_away_samples(g->away, buf->bytes)))
+		return weft_send_now(ctx, g->peer, tag, buf);
+	uint64_t t = weft_clock_ns();
+	weft_err err = weft_send_now(ctx, g->peer, tag, buf);
+	if (!err)
+		weft_away_learn(g->away, buf->bytes, weft_clock_ns() - t);
+	return err;
+}
+
+weft_err weft_start_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
+{
+	struct weft_core *core = ctx->core;
+	if (weft_unlikely((unsigned)peer >= (unsigned)core->size))
+		return WEFT_ERR_ARG;
+	struct weft_gate *g = &core->gate[peer];
+	if (weft_likely(!g->away))
+		return weft_send_now(ctx, peer, tag, buf);
+	return start_measured(ctx, g, tag, buf);
 }
 
 /* ---- from small stacks -----------------------------------------------------------------------

@@ -61,7 +61,7 @@ static inline bool weft_mpi_fast_Isend(const void *buf, int count, MPI_Datatype 
 
 	if (!weft_mpi_fast_args(buf, count, type, rank, tag, comm, &f) || !request ||
 	    weft_unlikely(!weft_mpi_request_pool.first) ||
-	    weft_unlikely(weft_send_plain(f.comm->p2p, f.peer, tag, buf, f.bytes)))
+	    weft_unlikely(weft_start_plain(f.comm->p2p, f.peer, tag, buf, f.bytes)))
 		return false;
 	/* Over before there is anything to remember. */
 	struct weft_mpi_request *r = weft_mpi_request_take();

@@ -100,7 +100,8 @@ static inline __attribute__((always_inline)) int start_core(struct weft_mpi_requ
 				 weft_mpi_core_tag(tag), buf);
 	else
 		err = weft_isend(&r->core, c->p2p, weft_mpi_comm_peer(c, rank), tag, buf,
-				 weft_mpi_core_mode(mode));
+				 mode == WEFT_MPI_MODE_STANDARD ? WEFT_SEND_AWAY
+								: weft_mpi_core_mode(mode));
 	if (weft_unlikely(err))
 		return weft_mpi_err_peer(err, rank >= 0 ? weft_mpi_comm_peer(c, rank) : -1);
 	if (!weft_completion_done(&r->core.done))
@@ -191,7 +192,7 @@ static inline __attribute__((always_inline)) int start(const void *base, MPI_Cou
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	/* Small and the network free: it is over before there is anything to remember. */
 	if (mode == WEFT_MPI_MODE_STANDARD && weft_likely(rank != MPI_PROC_NULL) &&
-	    weft_likely(!weft_send_now(c->p2p, weft_mpi_comm_peer(c, rank), tag, &buf))) {
+	    weft_likely(!weft_start_now(c->p2p, weft_mpi_comm_peer(c, rank), tag, &buf))) {
 		weft_mpi_request_name_over(r);
 		*request = weft_mpi_request_handle(r);
 		return MPI_SUCCESS;

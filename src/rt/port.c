@@ -105,7 +105,7 @@ weft_err weft_comm_isend(weft_comm_request *req, int peer, int tag, const void *
 		return WEFT_ERR_ARG;
 	weft_req_init(weft_port_req(req), NULL, NULL);
 	weft_err err = weft_isend(weft_port_req(req), weft_port_ctx[WEFT_PORT_P2P], peer, tag, &b,
-				  WEFT_SEND_STANDARD);
+				  WEFT_SEND_AWAY);
 	if (!err && !weft_req_done(weft_port_req(req)))
 		weft_engine_pending();
 	return err;

@@ -64,6 +64,7 @@ struct weft_engine {
 	_Atomic uint32_t x_repeat;                        /* repeat tasks in queues: the same */
 	_Atomic bool x_disarm_left; /* x_armed is off, but some source may be armed still */
 	_Atomic bool x_stop, x_progress, x_dead, x_running;
+	_Atomic uint64_t x_wish_ns;  /* an idle core is to be woken for so long; W clears it */
 	_Atomic bool x_call_watcher; /* the watcher must look up; a kick may have woken another */
 	_Atomic(struct weft_parker *) x_sleeper; /* the holder asleep in the watch set */
 	int watch_fd, kick_fd;                   /* I */
@@ -227,6 +228,8 @@ bool weft_idle_bind(int place); /* the calling thread; false: it may go anywhere
 /* idle.c: called by the watcher alone, after it found something, and at the end. */
 void weft_idle_size(int ranks, int cpus);
 void weft_idle_event(void);
+void weft_idle_stay(uint64_t ns); /* for that long, at least, after the next event */
+bool weft_idle_wanted(void);      /* are there to be any? */
 void weft_idle_stop(void);
 /* How long the next spin lasts, after one that something came into, or nothing. */
 uint64_t weft_idle_next_ns(uint64_t ns, uint64_t cost_ns, bool paid);

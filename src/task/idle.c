@@ -212,6 +212,19 @@ static void wake(struct idler *i)
 	(void)syscall(SYS_futex, &i->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
+void weft_idle_stay(uint64_t ns)
+{
+	if (ns > SPIN_MAX_NS)
+		ns = SPIN_MAX_NS;
+	if (ns > atomic_load_explicit(&x_spin_ns, memory_order_relaxed))
+		atomic_store_explicit(&x_spin_ns, ns, memory_order_relaxed);
+}
+
+bool weft_idle_wanted(void)
+{
+	return atomic_load_explicit(&x_wanted, memory_order_relaxed) != 0;
+}
+
 void weft_idle_event(void)
 {
 	int wanted = atomic_load_explicit(&x_wanted, memory_order_relaxed);

@@ -135,6 +135,31 @@ static bool quick(const struct weft_relay *r)
 	return weft_clock_ns() < beat + FRESH_NS;
 }
 
+bool weft_engine_spare(void)
+{
+	/* Relaxed: a hint.  Where nobody is awake this word lies in every core's cache. */
+	return atomic_load_explicit(&relay.x_lease, memory_order_relaxed) == WEFT_LEASE_HELD &&
+	       quick(&relay);
+}
+
+void weft_engine_spare_wish(void)
+{
+	static _Atomic uint64_t x_last, x_wished; /* cycles */
+	struct weft_engine *e = &weft_engine;
+	if (!weft_idle_wanted())
+		return;
+	uint64_t now = weft_cycles(), per_us = weft_cycles_per_us();
+	/* Relaxed, all: two who wish at once wake it twice. */
+	uint64_t last = atomic_exchange_explicit(&x_last, now, memory_order_relaxed);
+	if (now - last > 1000 * per_us ||
+	    now - atomic_load_explicit(&x_wished, memory_order_relaxed) < 2000 * per_us)
+		return;
+	atomic_store_explicit(&x_wished, now, memory_order_relaxed);
+	atomic_store_explicit(&e->x_wish_ns, 2000 * (now - last) / per_us + 1,
+			      memory_order_relaxed);
+	weft_engine_kick(e, weft_baton_submit_target(&e->baton));
+}
+
 bool weft_relay_tell(struct weft_engine *e)
 {
 	return weft_tell_relayed(&e->told, &relay, quick);

@@ -93,8 +93,17 @@ static void tell_later(struct weft_engine *e, bool anybody)
 		weft_engine_kick(e, WEFT_KICK_SET); /* it ticks for a while, and looks then */
 }
 
+/* The submitter has other things to do: an idle core that is awake, else as ever. */
+static void tell_spare(struct weft_engine *e)
+{
+	if (weft_baton_submit_target(&e->baton) != WEFT_KICK_NONE && !weft_relay_tell(e))
+		tell(e, true);
+}
+
+enum haste { AT_ONCE, LATER, SPARE };
+
 /* False: there is no engine. */
-static bool enqueue(struct weft_task *t, bool later)
+static bool enqueue(struct weft_task *t, enum haste haste)
 {
 	struct weft_engine *e = &weft_engine;
 	struct weft_tqueue *q =
@@ -115,10 +124,12 @@ static bool enqueue(struct weft_task *t, bool later)
 	bool anybody = leaf < 0 && !(t->options & WEFT_TASK_REPEAT);
 	weft_tqueue_push(q, t); /* from here on t may run, end and be freed */
 	if (weft_likely(leaf < 0) || weft_worker_ring(leaf)) {
-		if (weft_unlikely(later))
-			tell_later(e, anybody);
-		else
+		if (weft_likely(haste == AT_ONCE))
 			tell(e, anybody);
+		else if (haste == SPARE && anybody)
+			tell_spare(e);
+		else
+			tell_later(e, anybody);
 	}
 	return true;
 }
@@ -156,7 +167,7 @@ static void await_signal(struct weft_completion *done)
 		weft_backoff(&turns);
 }
 
-static bool submit(struct weft_task *t, bool later)
+static bool submit(struct weft_task *t, enum haste haste)
 {
 	struct weft_task_core *c = weft_task_core(t);
 	if (t->options & WEFT_TASK_ONCE) {
@@ -168,19 +179,24 @@ static bool submit(struct weft_task *t, bool later)
 		await_signal(&c->done);
 		weft_completion_init(&c->done);
 	}
-	if (weft_unlikely(!enqueue(t, later)))
+	if (weft_unlikely(!enqueue(t, haste)))
 		refuse(t);
 	return true;
 }
 
 bool weft_task_submit(struct weft_task *t)
 {
-	return submit(t, false);
+	return submit(t, AT_ONCE);
 }
 
 bool weft_task_submit_later(struct weft_task *t)
 {
-	return submit(t, true);
+	return submit(t, LATER);
+}
+
+bool weft_task_submit_spare(struct weft_task *t)
+{
+	return submit(t, SPARE);
 }
 
 void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn, void *arg)
@@ -189,7 +205,7 @@ void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn, v
 	/* Relaxed, both: nobody knows it yet. */
 	atomic_store_explicit(&weft_task_core(t)->x_state, WEFT_LIFE_QUEUED, memory_order_relaxed);
 	weft_completion_init(&weft_task_core(t)->done);
-	if (weft_unlikely(!enqueue(t, false)))
+	if (weft_unlikely(!enqueue(t, AT_ONCE)))
 		refuse(t);
 }
 

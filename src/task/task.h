@@ -71,6 +71,16 @@ bool weft_engine_behind(void);
 struct weft_task;
 bool weft_task_submit_later(struct weft_task *t);
 
+/* Is a core of ours idle and awake, so that a task that is submitted now begins there at once,
+ * without a system call of ours?  A hint; next to nothing where it is false for long. */
+bool weft_engine_spare(void);
+/* As weft_task_submit, for such a core: who submits does not wait for it soon. */
+struct weft_task;
+bool weft_task_submit_spare(struct weft_task *t);
+/* Somebody would have used one.  Said again within a millisecond, an idle core is woken as after an
+ * event, and stays for twice as long as lay between; at most every 2 ms.  Any thread. */
+void weft_engine_spare_wish(void);
+
 /*
  * Something small is ready to go but would rather travel in company: will somebody poll soon, and
  * not at once?  True: whoever polls next does, or the watcher within about 50 us; within 200 us

@@ -71,7 +71,13 @@ static void drain(struct weft_engine *e)
 		}
 	} while (weft_engine_round(e, WEFT_ROUND_FULL) && wanted(e));
 	weft_count(WEFT_CNT_POLL_WATCHER, rounds);
-	if (rounds > 1)
+	/* Relaxed: seen late, it is woken a look later. */
+	uint64_t wish = atomic_load_explicit(&e->x_wish_ns, memory_order_relaxed);
+	if (weft_unlikely(wish != 0)) {
+		atomic_store_explicit(&e->x_wish_ns, 0, memory_order_relaxed);
+		weft_idle_stay(wish);
+	}
+	if (rounds > 1 || wish)
 		weft_idle_event();
 }
 

@@ -56,6 +56,7 @@ static struct fake_fabric {
 	bool can_get, get_fails, put_fails, offer, rtr;
 	uint64_t credit; /* 0: any */
 	double latency_us;
+	bool (*spare)(void);
 	size_t inline_max;
 	uint64_t seed;
 	/* An envelope is about to be matched. */
@@ -381,6 +382,7 @@ static void fake_cores(struct weft_core **core, int size)
 		CHECK(!weft_core_create(r, size, &core[r]));
 		core[r]->offer = fake.offer;
 		core[r]->rtr = fake.rtr;
+		core[r]->spare = fake.spare;
 		if (fake.credit)
 			core[r]->credit = fake.credit;
 		CHECK(!weft_core_rail_add(core[r], &fake_driver, &job));

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * offload.h - small sends that an idle core sees to, while the sender goes on computing.
+ *
+ * Who starts a send and has other things to do pays for the post: over tcp a system call, which on
+ * this host carries the message up to the peer's socket.  Where a core of ours is idle and awake,
+ * it is enough to queue the packet at the gate and to leave a word to that core: a task kicks the
+ * gate there.  If the sender waits before that has begun, he runs the task himself, so a message
+ * is out at the latest in the wait.  Order is the gate's: what is sent next finds the queue not
+ * empty and goes behind.
+ *
+ * It pays if the post costs more than the word does.  Both are measured: the post by size on one
+ * send of 64 that goes at once, the word on each that is left.  A decision is regretted if the
+ * sender had to see to it himself, or if it began late; then so many sends go at once before the
+ * next try, twice as many each time in a row, up to 256.  Where no core is idle all of it is a
+ * load that says so.
+ *
+ * Callers   pays, samples, learn, send: who starts a send; any thread.  open, close: the starting
+ *           thread, while nobody sends.
+ * Owner     the gate owns its struct weft_away from open to close; close waits for the task.
+ * Order     what the sender wrote before is visible to who posts: the push is a release.
+ */
+#ifndef WEFT_COMM_OFFLOAD_H
+#define WEFT_COMM_OFFLOAD_H
+
+#include "comm/comm_int.h"
+
+#define WEFT_AWAY_CLASSES 24 /* sizes by their highest bit */
+#define WEFT_AWAY_SAMPLE 64
+#define WEFT_AWAY_REST_MAX 256u
+#define WEFT_AWAY_LATE_NS 50000u /* a start later than this is regretted */
+
+/* What it costs, and how it went; numbers that each stand by themselves, so relaxed throughout: a
+ * lost update is a sample less. */
+struct weft_away_costs {
+	_Atomic uint32_t x_post_ns[WEFT_AWAY_CLASSES]; /* smoothed; 0: not known */
+	_Atomic uint32_t x_word_ns;                    /* smoothed: to leave it */
+	_Atomic uint32_t x_turn[WEFT_AWAY_CLASSES];
+	_Atomic uint32_t x_rest;      /* sends that go at once before the next try */
+	_Atomic uint32_t x_rest_next; /* after the next regret */
+};
+
+struct weft_away {
+	struct weft_gate *gate; /* I */
+	struct weft_away_costs costs;
+	_Atomic uint32_t x_left;     /* decisions since the task ran last */
+	_Atomic uint64_t x_since_ns; /* of the latest */
+	_Atomic uint32_t x_by;       /* whose: weft_solo_self */
+	struct weft_task task;
+};
+
+static inline unsigned weft_away_class(size_t bytes)
+{
+	unsigned c = bytes ? 64u - (unsigned)__builtin_clzll(bytes) : 0;
+	return c < WEFT_AWAY_CLASSES ? c : WEFT_AWAY_CLASSES - 1;
+}
+
+/* Gives the gate one, if its network costs enough and somebody says which cores are idle. */
+void weft_away_open(struct weft_gate *g, double latency_us);
+void weft_away_close(struct weft_gate *g);
+
+/* Does it pay to leave a send of so many bytes to an idle core? */
+bool weft_away_pays(struct weft_gate *g, size_t bytes);
+/* Leaves r, prepared, to an idle core; false: the caller sends.  After true r may be over. */
+bool weft_away_send(struct weft_gate *g, struct weft_req *r);
+
+/* Is this send, which goes at once, one to measure? */
+bool weft_away_samples(struct weft_away *a, size_t bytes);
+void weft_away_learn(struct weft_away *a, size_t bytes, uint64_t ns);
+
+/* The decision itself, and what came of n of them; without a gate, for tests. */
+bool weft_away_costs_say(struct weft_away_costs *c, size_t bytes);
+void weft_away_costs_over(struct weft_away_costs *c, uint32_t n, bool regret);
+
+#endif
