@@ -7,14 +7,13 @@
  *           percent of a core; us of half of there and back, 8 bytes over shm.
  * Bound     0; the goals are 0.5 and 1.  Latency: that of the longest period, where hardly
  *           anybody looks.
- * Method    noise nothing|default|idle US|timer MS [--pairs N]: without any engine (what is then
- *           not 0 is the machine's own noise), as it is, with idle workers that look every US us
- *           (0: as often as they can), or with a watcher that polls every MS ms.
- *           First one process alone, an event pending all the time: 20 ms of the loop beside the
- *           engine and 20 ms after it has stopped, every other pair the other way round.  Printed
- *           are the median of N pairs (61) and the pairs between which the true one lies 19 times
- *           in 20: the machine's own noise shrinks with the root of N.  Then two ranks exchange
- *           messages.
+ * Method    noise nothing|default|idle US|timer MS [--pairs N] [--only compute|memory]: without any
+ *           engine (what is then not 0 is the machine's own noise), as it is, with idle workers
+ * that look every US us (0: as often as they can), or with a watcher that polls every MS ms. First
+ * one process alone, an event pending all the time: 20 ms of the loop beside the engine and 20 ms
+ * after it has stopped, every other pair the other way round.  Printed are the median of N pairs
+ * (61) and the pairs between which the true one lies 19 times in 20: the machine's own noise
+ * shrinks with the root of N.  Then two ranks exchange messages.
  */
 #include "bench_mpi.h"
 #include <math.h>
@@ -189,12 +188,16 @@ static void print(const char *name, const char *what, double *slower, int n)
 	bench_row(name, metric, "% slower", slower[high >= n ? n - 1 : high]);
 }
 
-static void slow_down(const char *name, int engine, int quick, int pairs)
+/* only: the loop that is asked for, or NULL. */
+static void slow_down(const char *name, int engine, int quick, int pairs, const char *only)
 {
+	static const char *const what[] = {"compute", "memory"};
 	static double slower[PAIRS_MAX];
 	turns = bench_turns(quick ? 5e3 : 20e3);
 	start_workers();
 	for (memory_bound = 0; memory_bound < 2; memory_bound++) {
+		if (only && strcmp(only, what[memory_bound]))
+			continue;
 		run();
 		for (int i = 0; i < pairs; i++) {
 			/* Each pair in the other order: what the host does to both cancels out. */
@@ -203,7 +206,7 @@ static void slow_down(const char *name, int engine, int quick, int pairs)
 			double with = i % 2 ? second : first, without = i % 2 ? first : second;
 			slower[i] = 100 * (with - without) / without;
 		}
-		print(name, memory_bound ? "memory" : "compute", slower, pairs);
+		print(name, what[memory_bound], slower, pairs);
 	}
 	stop_workers();
 	if (engine)
@@ -211,12 +214,18 @@ static void slow_down(const char *name, int engine, int quick, int pairs)
 }
 
 /* Takes the last words away that are options. */
-static int options(int argc, char **argv, int *quick_p, int *pairs_p)
+static int options(int argc, char **argv, int *quick_p, int *pairs_p, const char **only_p)
 {
 	if (argc > 1 && strcmp(argv[argc - 1], "--quick") == 0) {
 		*quick_p = 1;
 		*pairs_p = 5;
 		argc--;
+	}
+	if (argc > 2 && strcmp(argv[argc - 2], "--only") == 0) {
+		*only_p = argv[argc - 1];
+		if (strcmp(*only_p, "compute") && strcmp(*only_p, "memory"))
+			bench_usage(argv[0], *only_p, "--only compute|memory");
+		argc -= 2;
 	}
 	if (argc > 2 && strcmp(argv[argc - 2], "--pairs") == 0) {
 		*pairs_p = atoi(argv[argc - 1]);
@@ -229,7 +238,8 @@ static int options(int argc, char **argv, int *quick_p, int *pairs_p)
 
 int main(int argc, char **argv)
 {
-	int quick = 0, pairs = 61, words = options(argc, argv, &quick, &pairs);
+	const char *only = NULL;
+	int quick = 0, pairs = 61, words = options(argc, argv, &quick, &pairs, &only);
 	int nothing = words == 2 && strcmp(argv[1], "nothing") == 0;
 	char name[64] = "default";
 	if (words == 3 && strcmp(argv[1], "idle") == 0) {
@@ -243,12 +253,13 @@ int main(int argc, char **argv)
 		setenv("WEFT_PROGRESS", "off", 1);
 		snprintf(name, sizeof name, "nothing");
 	} else if (words != 1 && !(words == 2 && strcmp(argv[1], "default") == 0)) {
-		bench_usage(argv[0], argv[1],
-			    "[nothing|default|idle US|timer MS] [--pairs N] [--quick]");
+		bench_usage(
+			argv[0], argv[1],
+			"[nothing|default|idle US|timer MS] [--pairs N] [--only LOOP] [--quick]");
 	}
 	/* The other rank waits for us in MPI_Init, asleep. */
 	if (bench_early_rank() <= 0)
-		slow_down(name, !nothing, quick, pairs);
+		slow_down(name, !nothing, quick, pairs, only);
 	bench_start(&argc, &argv, MPI_THREAD_SINGLE);
 	if (bench_ranks == 2)
 		latency(name, quick ? 5000 : 200000);
