@@ -25,7 +25,7 @@ sys.dont_write_bytecode = True  # the folder may be the system's
 from bench_page import page
 from bench_papers import benches_of, figures_of
 from bench_rails import main as rails
-from bench_svg import below_each_other, draw, number
+from bench_svg import below_each_other, charts, number, title_of
 from bench_table import BENCHES, LINKS, PEERS
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -324,9 +324,9 @@ def table(results):
     return metrics
 
 
-def print_table(name, options, results):
+def print_table(name, bench, options, results):
     for metric, (unit, cases, impls, cells) in table(results).items():
-        print(f"\n{name} over {options.link}: {metric}, {unit} (median of {options.runs})")
+        print(f"\n{title_of(name, options.link, bench)}: {metric}, {unit} (median of {options.runs})")
         widths = [max(len(impl), 9) for impl in impls]
         first = max(len(case) for case in cases)
         print(" " * first + "".join(f"  {i:>{w}}" for i, w in zip(impls, widths)))
@@ -340,14 +340,12 @@ def print_table(name, options, results):
 
 def write_svg(path, name, bench, options, results):
     """A chart for each metric, one below the other."""
-    charts = []
-    everybody = list(dict.fromkeys(impl for _, _, impls, _ in table(results).values() for impl in impls))
-    for metric, (unit, cases, impls, cells) in table(results).items():
-        spread = {key: (min(v), statistics.median(v), max(v)) for key, v in cells.items()}
-        charts.append(draw(f"{name} over {options.link}: {metric}", unit, cases, impls, spread,
-                           log=bench.log_of(metric), bars=bench.bars, everybody=everybody))
+    metrics = {metric: (unit, cases, impls, {key: (min(v), statistics.median(v), max(v)) for key, v in cells.items()})
+               for metric, (unit, cases, impls, cells) in table(results).items()}
+    everybody = list(dict.fromkeys(impl for _, _, impls, _ in metrics.values() for impl in impls))
+    drawn = charts(title_of(name, options.link, bench), bench, metrics, everybody)
     with open(path, "w", encoding="utf-8") as f:
-        f.write(below_each_other(charts))
+        f.write(below_each_other([chart for _, mine in drawn for chart in mine]))
 
 
 # ---- all of them, on one page -----------------------------------------------------------------
@@ -587,7 +585,7 @@ def main(argv):
     if options.csv:
         write_csv(options.csv, options.bench, options, results)
     if options.csv != "-" and results:
-        print_table(options.bench, options, results)
+        print_table(options.bench, bench, options, results)
     if options.svg and results:
         write_svg(options.svg, options.bench, bench, options, results)
     return 1 if any(row.impl == "weft" and row.failed and not row.label.endswith("pthreads") for row in rows) or not results else 0

@@ -7,7 +7,7 @@ import platform
 import time
 
 from bench_papers import FIGURES
-from bench_svg import draw, number
+from bench_svg import charts, number, title_of
 
 STYLE = """body{font:15px/1.45 sans-serif;max-width:920px;margin:2em auto;padding:0 1em;color:#222}
 table{border-collapse:collapse;margin:.6em 0}td,th{border:1px solid #ccc;padding:.15em .6em}
@@ -46,10 +46,10 @@ def table(head, rows, numbers=False):
 
 
 def measured(name, link, rows, bench):
-    out = []
-    for metric, (unit, cases, impls, cells) in Rows(rows).metrics.items():
-        out.append(draw(f"{name} over {link}: {metric}", unit, cases, impls, cells,
-                        log=bench.log_of(metric) if bench else False, bars=bench.bars if bench else False))
+    out, metrics = [], Rows(rows).metrics
+    drawn = dict(charts(title_of(name, link, bench), bench, metrics))
+    for metric, (unit, cases, impls, cells) in metrics.items():
+        out += drawn.get(metric, [])
         lines = [[case] + [" / ".join(map(number, cells[case, impl])) if (case, impl) in cells else "-"
                            for impl in impls] for case in cases]
         out.append("<details><summary>least / median / most</summary>" +

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One chart as SVG: a curve or a group of bars per implementation, with the spread."""
+"""Charts as SVG: a curve or a group of bars per implementation, with the spread."""
 
 import html
 import math
+import re
 import textwrap
 
 COLOURS = ("#0a6ebd", "#d1495b", "#edae49", "#66a182", "#7a5195", "#8d6a4f", "#4c566a")
+DASHES = ("7 4", "2 3", "1 6")
 LABEL = 24  # letters that fit below the axis
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 820, 360, 70, 170, 34, 90
 
@@ -42,7 +44,7 @@ class Axis:
         return TOP + (HEIGHT - TOP - BOTTOM) * (self.high - place) / (self.high - self.low)
 
 
-def frame(axis, title, unit, cases, slot):
+def frame(axis, title, unit, cases, slot, x_name):
     """Title, lines and labels."""
     out = [f'<text x="{LEFT}" y="18" font-size="14">{html.escape(title)}</text>',
            f'<text x="14" y="{(TOP + HEIGHT - BOTTOM) / 2}" text-anchor="middle" transform='
@@ -52,8 +54,15 @@ def frame(axis, title, unit, cases, slot):
         out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" '
                    f'stroke="#ddd"/><text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">'
                    f'{number(value)}</text>')
+    flat = all(len(case) * 7 < slot for case in cases)
+    if x_name:
+        out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - (BOTTOM - 36 if flat else 8)}" '
+                   f'text-anchor="middle">{html.escape(x_name)}</text>')
     for i, case in enumerate(cases):
         x, y = LEFT + slot * (i + 0.5), HEIGHT - BOTTOM + 16
+        if flat:
+            out.append(f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{html.escape(case)}</text>')
+            continue
         lines = "".join(f'<tspan x="{x:.1f}" dy="{12 if n else 0}">{html.escape(line)}</tspan>'
                         for n, line in enumerate(textwrap.wrap(case, LABEL)))
         out.append(f'<text x="{x:.1f}" y="{y}" text-anchor="end" transform="rotate(-30 {x:.1f} {y})">{lines}</text>')
@@ -65,16 +74,23 @@ def whisker(axis, x, low, high):
             'stroke-width="1"/>')
 
 
-def draw(title, unit, cases, impls, cells, log=False, bars=False, everybody=None):
-    """cells: {(case, impl): (least, median, most)}; everybody: who has a colour in all charts of a page.
-    The text of an <svg> element."""
+def level(axis, colour, median, dashes):
+    """What has no place on the axis below: a dashed line at its height."""
+    y = axis.y(median)
+    return (f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{colour}" '
+            f'stroke-width="1.5" stroke-dasharray="{dashes}"/>')
+
+
+def draw(title, unit, cases, impls, cells, log=False, bars=False, everybody=None, x_name="", levels=()):
+    """cells: {(case, impl): (least, median, most)}, also of the cases in levels, which become dashed lines;
+    everybody: who has a colour in all charts of a page.  The text of an <svg> element."""
     values = [v for cell in cells.values() for v in cell]
     axis = Axis(values, log)
     slot = (WIDTH - LEFT - RIGHT) / len(cases)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
            'font-family="sans-serif" font-size="11">'
            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
-    out += frame(axis, title, unit, cases, slot)
+    out += frame(axis, title, unit, cases, slot, x_name)
     floor = axis.y(10.0 ** axis.low if axis.log else 0)
     for n, impl in enumerate(impls):
         colour, points = COLOURS[(everybody or impls).index(impl) % len(COLOURS)], []
@@ -94,13 +110,65 @@ def draw(title, unit, cases, impls, cells, log=False, bars=False, everybody=None
                 points.append(f"{x:.1f},{y:.1f}")
                 out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
             out.append(whisker(axis, x, low, high))
+        for case, dashes in zip(levels, DASHES):
+            if (case, impl) in cells:
+                out.append(level(axis, colour, cells[case, impl][1], dashes))
         if points:
             out.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" '
                        'stroke-width="2"/>')
         y = TOP + 18 * n
         out.append(f'<rect x="{WIDTH - RIGHT + 12}" y="{y}" width="12" height="12" fill="{colour}"/>'
                    f'<text x="{WIDTH - RIGHT + 30}" y="{y + 10}">{html.escape(impl)}</text>')
+    for n, (case, dashes) in enumerate(zip(levels, DASHES), len(impls)):
+        x, y = WIDTH - RIGHT + 8, TOP + 18 * n
+        out.append(f'<line x1="{x}" x2="{x + 18}" y1="{y + 6}" y2="{y + 6}" stroke="#333" '
+                   f'stroke-width="1.5" stroke-dasharray="{dashes}"/>'
+                   f'<text x="{WIDTH - RIGHT + 30}" y="{y + 10}">{html.escape(case)}</text>')
     return "\n".join(out) + "\n</svg>\n"
+
+
+def bounded(metrics):
+    """Where a metric "M" comes with "M at least" and "M at most", these are its spread."""
+    out = {}
+    for metric, (unit, cases, impls, cells) in metrics.items():
+        if metric.endswith((" at least", " at most")):
+            continue
+        low, high = (metrics.get(metric + end, (0, 0, 0, {}))[3] for end in (" at least", " at most"))
+        out[metric] = (unit, cases, impls, {key: (low.get(key, cell)[1 if low else 0], cell[1], high.get(key, cell)[1 if high else 2])
+                                            for key, cell in cells.items()})
+    return out
+
+
+def axes_of(bench, cases):
+    """[(name of the axis, {case: label})]: a chart for each; and the cases on none of them."""
+    axes = bench.x if bench else ""
+    if isinstance(axes, str):
+        return [(axes, {case: case for case in cases})], []
+    found = [(name, {case: match[1] for case in cases for match in [re.fullmatch(pattern, case)] if match})
+             for name, pattern in axes]
+    left = [case for case in cases if not any(case in labels for _, labels in found)]
+    return [axis for axis in found if axis[1]] or [("", {case: case for case in cases})], left
+
+
+def charts(title, bench, metrics, everybody=None):
+    """metrics: {metric: (unit, cases, impls, {(case, impl): (least, median, most)})}.  [(metric, its charts)]"""
+    out = []
+    for metric, (unit, cases, impls, cells) in bounded(metrics).items():
+        mine = []
+        axes, levels = axes_of(bench, cases)
+        for x_name, labels in axes if not bench or metric not in bench.undrawn else ():
+            shown = {(labels.get(case, case), impl): cell for (case, impl), cell in cells.items()
+                     if case in labels or case in levels}
+            mine.append(draw(f"{title}: {metric}", f"{metric}, {unit}", list(labels.values()), impls, shown,
+                             log=bench.log_of(metric) if bench else False, bars=bench.bars if bench else False,
+                             everybody=everybody, x_name=x_name, levels=levels if len(levels) < len(cases) else ()))
+        out.append((metric, mine))
+    return out
+
+
+def title_of(name, link, bench):
+    """One that is alone in the machine has no link."""
+    return name if bench and bench.alone else f"{name} over {link}"
 
 
 def below_each_other(charts):

@@ -13,7 +13,7 @@ class Bench:
     def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
                  ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False,
                  at=(2,), quick_at=None, peers=PEERS, alone=False, also=(), ult=None,
-                 examples=False, argobots=None):
+                 examples=False, argobots=None, x="", undrawn=()):
         self.source, self.asks, self.unit, self.links = source, asks, unit, links
         self.parts, self.quick_parts = parts, quick_parts or parts
         self.limit = limit or {}          # link -> arguments of the program `limit`
@@ -23,6 +23,8 @@ class Bench:
         self.tuned = tuned or {}          # link -> Open MPI's tuned mode
         self.also_off = also_off          # weft once more with background progress off
         self.log, self.bars = log, bars   # how --svg draws it; log: True, or the metrics so drawn
+        self.x = x                        # what the cases are; or (axis, pattern) of the cases on it, a chart each
+        self.undrawn = undrawn            # metrics that are no picture
         self.peers = peers                # whom it can be asked of as well
         self.alone = alone                # one process without a launcher
         self.also = also                  # weft's program with other arguments: (name, arguments)
@@ -36,15 +38,16 @@ class Bench:
 
 YIELD = {link: ("mpi_yield_when_idle", "1") for link in LINKS}
 THREAD = {link: ("btl_tcp_progress_thread", "1") for link in ("tcp", "1g")}
+SIZE = "size of the message"
 COLLECTIVES = ("barrier", "allreduce", "bcast", "reduce", "allgather", "alltoall")
 BENCHES = {
     "latency": Bench("p2p/latency", "how long is a message under way?", "us, half of there and back",
                      limit={"shm": ["latency", "shm"], "tcp": ["latency", "socket"],
                             "1g": ["latency", "socket"]},
-                     tuned=THREAD, also_off=True, log=True),
+                     tuned=THREAD, also_off=True, log=True, x=SIZE),
     "bandwidth": Bench("p2p/bandwidth", "how many bytes pass in a second?", "MB/s, one direction",
                        limit={"tcp": ["bandwidth", "socket"], "1g": ["bandwidth", "socket"]},
-                       tuned=THREAD, log=True),
+                       tuned=THREAD, log=True, x=SIZE),
     "rate": Bench("p2p/rate", "how many small messages pass in a second?", "millions per second",
                   tuned=THREAD, bars=True),
     "layout": Bench("p2p/layout", "what does it cost that a message's data have holes?",
@@ -91,25 +94,28 @@ BENCHES = {
                   quick_at=(2, 4), tuned=YIELD, log=True),
     "task": Bench("task/task", "what does a task cost, by where its queue hangs?",
                   "ns from create to done; beside it simpler schemes", links=("shm",), ranks=False,
-                  peers=(), alone=True, bars=True, log=("time",)),
+                  peers=(), alone=True, bars=True, log=("time",), undrawn=("distance",)),
     "reaction": Bench("engine/reaction", "how soon is an event noticed while N threads per core compute?",
                       "us from the event to its function", links=("shm",), ranks=False, peers=(),
-                      parts=(("auto",), ("scan",), ("block",), ("limit",)), alone=True, log=True),
+                      parts=(("auto",), ("scan",), ("block",), ("limit",)), alone=True, log=True,
+                      x=(("computing threads on each core", r"(\d+) per core"),)),
     "quiet": Bench("engine/quiet", "what does doing nothing cost?", "wake-ups per second",
                    ranks=False, bars=True),
     "noise": Bench("engine/noise", "what does polling on idle cores cost loops and messages?",
                    "percent slower; us, half of there and back", links=("shm",), ranks=False, peers=(),
                    parts=(("nothing",), ("default",)) + tuple(("idle", str(us)) for us in (0, 1, 10, 100, 1000, 10000)) +
                    tuple(("timer", str(ms)) for ms in (1, 10, 100)),
-                   quick_parts=(("nothing",), ("default",), ("idle", "100"))),
+                   quick_parts=(("nothing",), ("default",), ("idle", "100")),
+                   x=(("period of the idle workers' polling, us", r"idle period (\d+) us"),
+                      ("period of the watcher's polling, ms", r"timer period (\d+) ms"))),
     "strangers": Bench("p2p/strangers", "what do strangers who connect to a rank cost its messages?",
                        "us, half of there and back, 8 B; beside it the same connections elsewhere",
                        links=("shm", "tcp"), ranks=False, peers=(), log=True,
                        parts=(("100",), ("1000",)), quick_parts=(("1000",),)),
     "progress": Bench("engine/progress", "how long does a send take while the receiver computes 50 ms?",
-                      "ms", ranks=False, tuned=THREAD, also_off=True, log=True),
+                      "ms", ranks=False, tuned=THREAD, also_off=True, log=True, x=SIZE),
     "overhead": Bench("engine/overhead", "what does the engine cost when there is nothing to hide?",
-                      "us, half of there and back", ranks=False, peers=(), log=True,
+                      "us, half of there and back", ranks=False, peers=(), log=True, x=SIZE,
                       parts=(("explicit",), ("threads",), ("server",)),
                       quick_parts=(("explicit",), ("threads",)),
                       limit={"shm": ["latency", "shm"], "tcp": ["latency", "socket"],

@@ -13,7 +13,7 @@ XDG_CACHE_HOME=$work
 export XDG_CACHE_HOME
 bad=0
 for bench in $("$BUILD/bin/weft" bench list | sed -n 's/^\([a-z0-9]*\) .*/\1/p' | grep .); do
-	if ! "$BUILD/bin/weft" bench $bench --quick --runs 1 --csv "$work/$bench.csv" >"$work/out" 2>&1; then
+	if ! "$BUILD/bin/weft" bench $bench --quick --runs 1 --csv "$work/$bench.csv" --svg "$work/$bench.svg" >"$work/out" 2>&1; then
 		echo "FAILED: weft bench $bench" >&2
 		tail -n 5 "$work/out" >&2
 		bad=1
@@ -28,6 +28,17 @@ for bench in $("$BUILD/bin/weft" bench list | sed -n 's/^\([a-z0-9]*\) .*/\1/p' 
 		bad=1
 	}
 done
+
+# What the axes of pictures are called; bounds are whiskers, not charts of their own.
+drawn() { # drawn BENCH TEXT
+	grep -q "$2" "$work/$1.svg" && ! grep -q ' at least' "$work/$1.svg" || {
+		echo "FAILED: the picture of $1 lacks '$2', or has bounds as charts" >&2
+		bad=1
+	}
+}
+drawn reaction 'computing threads on each core'
+drawn noise "period of the idle workers"
+drawn overhead 'size of the message'
 
 # One page of what was measured, without measuring again; what cannot work is said in a line.
 page=$work/paper.html
