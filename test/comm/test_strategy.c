@@ -292,6 +292,86 @@ static void fan_in(uint64_t seed)
 	fake.inline_max = FAKE_INLINE;
 }
 
+/* The network is full: the next packet is put together meanwhile, its senders are through, and it
+ * is one packet when there is room. */
+static void prepared_meanwhile(uint64_t seed)
+{
+	unsigned full = fake.chance_full;
+	fake.inline_max = 4096;
+	fake.chance_full = 100;
+	begin(seed, "aggregate");
+	uint64_t packs = counted(WEFT_CNT_PACKS);
+	send_many(10);
+	for (int i = 0; i < 10; i++)
+		CHECK(weft_req_done(&many_s[i]));
+	CHECK_EQ(core[0]->gate[1].pack->n, 10u);
+	CHECK_EQ(in_lane(), 0u);
+	CHECK_EQ(counted(WEFT_CNT_PACKS), packs);
+	fake.chance_full = 0;
+	(void)weft_core_poll(core[0]);
+	CHECK_EQ(in_lane(), 1u);
+	CHECK_EQ(counted(WEFT_CNT_PACKS), packs + 1);
+	receive_many(10);
+	fake_end(core, 2);
+	fake.chance_full = full;
+	fake.inline_max = FAKE_INLINE;
+}
+
+/* While the driver is polled, another thread posts to it: back to the very peer whose message is
+ * just being delivered, and it is through before the poll is. */
+static unsigned answered;
+
+static void *answer(void *arg)
+{
+	static char byte = 'b';
+	struct weft_buf b = weft_buf_flat(&byte, 1);
+	(void)arg;
+	CHECK(!weft_send_now(ctx[1], 0, 5, &b));
+	return NULL;
+}
+
+static void arrives(int from, int to, const struct weft_wire *head)
+{
+	pthread_t t;
+	if (from != 0 || head->tag != 4)
+		return;
+	CHECK_EQ(fake.lane[to][from].queued, answered);
+	CHECK(!pthread_create(&t, NULL, answer, NULL));
+	CHECK(!pthread_join(t, NULL));
+	CHECK_EQ(fake.lane[to][from].queued, ++answered);
+}
+
+static void posted_while_polled(uint64_t seed)
+{
+	enum { N = 5 };
+	struct weft_req s[N], r[N], back[N];
+	char in[N] = {0}, in_back[N];
+	unsigned full = fake.chance_full;
+	fake.chance_full = 0;
+	answered = 0;
+	begin(seed, "fifo");
+	fake.arrives = arrives;
+	for (int i = 0; i < N; i++) {
+		struct weft_buf to = weft_buf_flat(&in[i], 1), home = weft_buf_flat(&in_back[i], 1);
+		weft_req_init(&s[i], NULL, NULL);
+		weft_req_init(&r[i], NULL, NULL);
+		weft_req_init(&back[i], NULL, NULL);
+		CHECK(!weft_irecv(&r[i], ctx[1], 0, 4, &to));
+		CHECK(!weft_irecv(&back[i], ctx[0], 1, 5, &home));
+		CHECK(!weft_isend(&s[i], ctx[0], 1, 4, &to, WEFT_SEND_STANDARD));
+	}
+	while (answered < N) /* ends: all are under way */
+		(void)weft_core_poll(core[1]);
+	fake.arrives = NULL;
+	for (int i = 0; i < N; i++) {
+		while (!weft_req_done(&back[i]))
+			(void)weft_core_poll(core[0]);
+		CHECK(weft_req_done(&r[i]) && weft_req_done(&s[i]));
+	}
+	fake_end(core, 2);
+	fake.chance_full = full;
+}
+
 /* A pack that makes no sense ends the connection. */
 static void bad_pack(const void *bytes, size_t len)
 {
@@ -358,6 +438,8 @@ int main(void)
 		by_priority(seed);
 		window(seed);
 		fan_in(seed);
+		prepared_meanwhile(seed);
+		posted_while_polled(seed);
 	}
 	bad_packs();
 	CHECK(asked > 0);
