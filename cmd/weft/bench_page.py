@@ -45,15 +45,22 @@ def table(head, rows, numbers=False):
     return "\n".join(out) + "</table>"
 
 
+def lines(cases, impls, cells, text):
+    """A row per case, a column per implementation."""
+    return [[case] + [text(cells[case, impl]) if (case, impl) in cells else "-" for impl in impls]
+            for case in cases]
+
+
 def measured(name, link, rows, bench):
     out, metrics = [], Rows(rows).metrics
     drawn = dict(charts(title_of(name, link, bench), bench, metrics))
     for metric, (unit, cases, impls, cells) in metrics.items():
         out += drawn.get(metric, [])
-        lines = [[case] + [" / ".join(map(number, cells[case, impl])) if (case, impl) in cells else "-"
-                           for impl in impls] for case in cases]
+        head = [f"{metric}, {unit}", *impls]
+        out.append(table(head, lines(cases, impls, cells, lambda c: number(c[1])), numbers=True))
         out.append("<details><summary>least / median / most</summary>" +
-                   table([f"{metric}, {unit}", *impls], lines, numbers=True) + "</details>")
+                   table(head, lines(cases, impls, cells, lambda c: " / ".join(map(number, c))), numbers=True) +
+                   "</details>")
     return out
 
 
@@ -73,8 +80,8 @@ def anchor(text):
     return "".join(c if c.isalnum() else "-" for c in text)
 
 
-def section(title, asks, theirs, names, rows, benches):
-    """One figure, or one bench without one."""
+def section(title, asks, theirs, names, rows, benches, drawn):
+    """One figure, or one bench without one.  drawn: bench -> the section that shows it, in and out."""
     out = [f'<h2 id="{anchor(title)}">{html.escape(title)}</h2>',
            f'<p class="asks">{html.escape(asks)}</p>', theirs]
     for name in names:
@@ -82,6 +89,10 @@ def section(title, asks, theirs, names, rows, benches):
         if not links:
             why = "not measured in this run" if name in benches else "there is no such bench yet"
             out.append(f"<p><b>weft bench {html.escape(name)}</b>: {why}.</p>")
+        if drawn.setdefault(name, title) != title and links:
+            out.append(f'<p><b>weft bench {html.escape(name)}</b>: drawn under '
+                       f'<a href="#{anchor(drawn[name])}">{html.escape(drawn[name])}</a>.</p>')
+            continue
         for link in links:
             mine = [row for row in rows if row["bench"] == name and row["link"] == link]
             out += measured(name, link, mine, benches.get(name))
@@ -122,18 +133,20 @@ def overview(rows):
 def page(rows, benches, command):
     """rows: of the CSV.  The text of the page."""
     out, nav, told = [], [], set()
+    # Several figures may ask the same bench: drawn where it is what they ask first.
+    drawn = {f.benches[0]: f.where for f in reversed(FIGURES)}
     for f in FIGURES:
         theirs = f'<div class="theirs"><b>In the paper.</b> {html.escape(f.says)}' + \
                  (table(f.head, f.rows) if f.rows else "") + "</div>"
         nav.append(f.where)
-        out += section(f.where, f.asks, theirs, f.benches, rows, benches)
+        out += section(f.where, f.asks, theirs, f.benches, rows, benches, drawn)
         told.update(f.benches)
     for name in dict.fromkeys(row["bench"] for row in rows):
         if name not in told:
             title = f"beyond the papers: {name}"
             nav.append(title)
             asks = benches[name].asks if name in benches else ""
-            out += section(title, asks, "", (name,), rows, benches)
+            out += section(title, asks, "", (name,), rows, benches, drawn)
     links = "\n".join(f'<li><a href="#{anchor(t)}">{html.escape(t)}</a></li>' for t in nav)
     return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>weft bench paper</title>'
             f"<style>{STYLE}</style><h1>The papers' figures, remade</h1>"
