@@ -49,6 +49,12 @@ static inline void weft_credit_unspend_locked(struct weft_gate *g, size_t len)
 	weft_credit_spend_locked(g, -len);
 }
 
+/* Will weft_credit_take(len) say yes, as far as we know without a closer look? */
+static inline bool weft_credit_room(const struct weft_gate *g, size_t len)
+{
+	return g->recv_eager + len <= g->recv_limit;
+}
+
 /* Eager payload has come: had the peer credit for it? */
 static inline bool weft_credit_take(struct weft_gate *g, size_t len)
 {

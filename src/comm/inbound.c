@@ -277,6 +277,53 @@ void weft_inbound_packet(void *arg, int peer, const void *head, const void *payl
 	weft_credit_used(g, len);
 }
 
+/* The packets of a run from the i-th on, one by one. */
+static __attribute__((noinline)) void run_apart(void *arg, int peer, const void *head,
+						const void *payload, size_t len, unsigned i,
+						unsigned n)
+{
+	for (; i < n; i++) {
+		uint64_t h[WEFT_NET_HEAD / sizeof(uint64_t)];
+		memcpy(h, head, sizeof h);
+		h[0] += i * WEFT_NET_RUN_STEP;
+		weft_inbound_packet(arg, peer, h,
+				    (const char *)payload + (size_t)i * WEFT_NET_RUN_BYTES, len);
+	}
+}
+
+/* As weft_inbound_packet: the same message n times, but for its number in the sequence. */
+void weft_inbound_run(void *arg, int peer, const void *head, const void *payload, size_t len,
+		      unsigned n)
+{
+	struct weft_rail *rail = arg;
+	struct weft_keyed *found[WEFT_NET_RUN_MAX];
+	_Static_assert(WEFT_NET_RUN_STEP == (uint64_t)1 << 32, "a step is one in the sequence");
+	if (weft_unlikely((unsigned)peer >= (unsigned)rail->core->size))
+		return;
+	struct weft_gate *g = &rail->core->gate[peer];
+	uint64_t where = head_word(head, 1);
+	int tag = (int32_t)(where >> 32);
+	/* Relaxed: as in envelope_open. */
+	uint32_t seq = atomic_load_explicit(&g->x_recv_seq, memory_order_relaxed);
+	unsigned m = 0;
+	if (weft_likely(head_word(head, 0) == ((uint64_t)seq << 32 | WEFT_WIRE_EAGER) &&
+			head_word(head, 2) == len && len <= g->eager_max && g->net == rail->net &&
+			!weft_gate_down(g) && where == g->rx_where && g->rx_bucket &&
+			weft_credit_room(g, n * len)))
+		m = weft_match_arrive_run(g->rx_bucket, g->rx_key, g->rx_ctx, peer, tag, n, found);
+	if (weft_likely(m)) {
+		(void)weft_credit_take(g, m * len);
+		atomic_store_explicit(&g->x_recv_seq, seq + m, memory_order_relaxed);
+		for (unsigned i = 0; i < m; i++)
+			weft_recv_deliver(weft_req_of_entry(weft_entry_of(found[i])), peer, tag,
+					  (const char *)payload + (size_t)i * WEFT_NET_RUN_BYTES,
+					  len);
+		weft_credit_used(g, m * len);
+	}
+	if (weft_unlikely(m < n))
+		run_apart(arg, peer, head, payload, len, m, n);
+}
+
 /* ---- the rest ----------------------------------------------------------------------------- */
 
 static void on_sent(void *arg, int peer, void *cookie, weft_err err)
@@ -327,6 +374,7 @@ struct weft_net_events weft_rail_events(struct weft_rail *rail)
 	return (struct weft_net_events){
 		.arg = rail,
 		.packet = weft_inbound_packet,
+		.run = weft_inbound_run,
 		.place = weft_inbound_place,
 		.placed = weft_inbound_placed,
 		.sent = on_sent,

@@ -54,6 +54,8 @@ static inline bool weft_inbound_credit_got(struct weft_gate *g, const struct wef
 
 /* The driver's events. */
 void weft_inbound_packet(void *arg, int peer, const void *head, const void *payload, size_t len);
+void weft_inbound_run(void *arg, int peer, const void *head, const void *payload, size_t len,
+		      unsigned n);
 void weft_inbound_place(void *arg, int peer, const void *head, size_t len,
 			struct weft_net_sink *sink);
 void weft_inbound_placed(void *arg, int peer, void *cookie, weft_err err);

@@ -25,6 +25,9 @@
 #include "base/base.h"
 
 #define WEFT_NET_HEAD 24
+#define WEFT_NET_RUN_BYTES 8
+#define WEFT_NET_RUN_MAX 4 /* packets of a run */
+#define WEFT_NET_RUN_STEP ((uint64_t)1 << 32)
 
 /* Where the driver shall write a payload that it has not read yet. */
 struct weft_net_sink {
@@ -39,6 +42,15 @@ struct weft_net_events {
 
 	/* A whole packet in memory, payload included; valid during the call only. */
 	void (*packet)(void *arg, int peer, const void *head, const void *payload, size_t len);
+
+	/*
+	 * May be NULL; then each comes by packet().  n packets of len bytes, at most
+	 * WEFT_NET_RUN_BYTES; the i-th one's payload begins i times as many behind `payload`, and
+	 * its head is `head` with i * WEFT_NET_RUN_STEP added to the first 8 bytes, taken as a
+	 * number.
+	 */
+	void (*run)(void *arg, int peer, const void *head, const void *payload, size_t len,
+		    unsigned n);
 
 	/*
 	 * A head is there and `len` payload bytes follow from a stream.  The answer says where to

@@ -37,11 +37,12 @@
 #include "net/driver.h"
 
 #define WEFT_RING_INLINE 32
-#define WEFT_RING_CELL 8  /* the most that a packet may carry that shares a slot */
-#define WEFT_RING_CELLS 4 /* packets in such a slot */
-#define WEFT_RING_STEP                                                                             \
-	((uint64_t)1 << 32)       /* from head to head within a slot, in its first number */
-#define WEFT_RING_BYE 0xffffffffu /* in place of a length: the sender leaves in order */
+#define WEFT_RING_CELL                                                                             \
+	WEFT_NET_RUN_BYTES               /* the most that a packet may carry that shares a slot    \
+					  */
+#define WEFT_RING_CELLS WEFT_NET_RUN_MAX /* packets in such a slot */
+#define WEFT_RING_STEP WEFT_NET_RUN_STEP /* from head to head, in its first number */
+#define WEFT_RING_BYE 0xffffffffu        /* in place of a length: the sender leaves in order */
 
 struct weft_ring_slot {
 	/* sender: slot number + 1, 32 bits; payload bytes, 24, or with the rest BYE; packets beyond
@@ -221,7 +222,10 @@ static inline bool weft_ring_add_inline(struct weft_ring_tx *tx, uint64_t w0, ui
 	uint32_t put = tx->put, more = tx->more + 1;
 	struct weft_ring_slot *s = &tx->slot[(put - 1) & tx->slot_mask];
 
-	weft_copy_bytes(s->data + (size_t)more * WEFT_RING_CELL, data, len);
+	if (weft_likely(len == WEFT_RING_CELL))
+		memcpy(s->data + (size_t)more * WEFT_RING_CELL, data, WEFT_RING_CELL);
+	else
+		weft_copy_bytes(s->data + (size_t)more * WEFT_RING_CELL, data, len);
 	tx->next_w0 = w0 + WEFT_RING_STEP;
 	tx->more = more;
 	if (more == WEFT_RING_CELLS - 1)
@@ -286,11 +290,12 @@ static inline const void *weft_ring_open(const struct weft_ring_rx *rx,
 	return s->data + (size_t)rx->part * WEFT_RING_CELL;
 }
 
-/* The packet in a slot is over; may the slot grow, or has it grown?  Then we stay. */
-static inline void weft_ring_step(struct weft_ring_rx *rx, uint32_t len)
+/* n packets in a slot are over; may the slot grow, or has it grown?  Then we stay. */
+static inline void weft_ring_step(struct weft_ring_rx *rx, uint32_t len, uint32_t n)
 {
-	if (len <= WEFT_RING_CELL && rx->part < WEFT_RING_CELLS - 1) {
-		rx->part++;
+	uint32_t part = rx->part + n;
+	if (len <= WEFT_RING_CELL && part < WEFT_RING_CELLS) {
+		rx->part = part;
 	} else {
 		rx->part = 0;
 		rx->take++;
@@ -333,28 +338,34 @@ static inline weft_err weft_ring_take(struct weft_ring_rx *rx, struct weft_ring_
 /* Publishes how far the receiver is.  True: a sender waits to hear that. */
 bool weft_ring_tell(struct weft_ring_rx *rx);
 
-/* peek and take at once, for the smallest: the slot of a packet whose payload lies in it, with its
- * length, for weft_ring_open(); NULL: no packet, or another one.  weft_ring_consume_inline() gives
- * it back. */
+/* peek and take at once, for the smallest: the slot of a packet whose payload lies in it, for
+ * weft_ring_open(), with its length and how many of that length are there, a cell apart; NULL: no
+ * packet, or another one.  weft_ring_consume_inline() gives n of them back. */
 static inline const struct weft_ring_slot *weft_ring_peek_inline(struct weft_ring_rx *rx,
-								 uint32_t *len_p)
+								 uint32_t *len_p, uint32_t *n_p)
 {
 	uint64_t word;
 	const struct weft_ring_slot *s = weft_ring_find(rx, &word);
-	uint32_t len = *len_p = weft_ring_word_len(word);
-	return weft_likely(s && len <= (rx->part ? WEFT_RING_CELL : WEFT_RING_INLINE)) ? s : NULL;
+	uint32_t len = *len_p = weft_ring_word_len(word), part = rx->part;
+	uint32_t more = weft_ring_word_more(word);
+	*n_p = 1;
+	if (len <= WEFT_RING_CELL)
+		*n_p += (more < WEFT_RING_CELLS ? more : WEFT_RING_CELLS - 1) - part;
+	else if (weft_unlikely(len > WEFT_RING_INLINE || part))
+		return NULL;
+	return s;
 }
 
-static inline bool weft_ring_consume_inline(struct weft_ring_rx *rx, uint32_t len)
+static inline bool weft_ring_consume_inline(struct weft_ring_rx *rx, uint32_t len, uint32_t n)
 {
-	weft_ring_step(rx, len);
+	weft_ring_step(rx, len, n);
 	return weft_unlikely(rx->take - rx->told >= rx->quarter) && weft_ring_tell(rx);
 }
 
 /* Gives the packet's place back.  True: tell the sender, it waits for room. */
 static inline bool weft_ring_consume(struct weft_ring_rx *rx, const struct weft_ring_packet *p)
 {
-	weft_ring_step(rx, p->len);
+	weft_ring_step(rx, p->len, 1);
 	rx->data_take += p->size;
 	if (weft_likely(rx->take - rx->told < rx->quarter &&
 			rx->data_take - rx->data_told < rx->data_quarter))

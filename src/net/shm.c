@@ -265,6 +265,27 @@ post_words(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void 
 	return shm_post(net, peer, head, &iov, len != 0, len, NULL);
 }
 
+static __attribute__((noinline)) enum weft_post post_rings(struct weft_shm_link *k)
+{
+	weft_bell_ring(k->bell, k->bell_fd);
+	return WEFT_POST_DONE;
+}
+
+/* Into a slot of its own. */
+static __attribute__((noinline)) enum weft_post
+post_slot(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void *data, size_t len)
+{
+	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
+	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
+	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
+
+	if (weft_unlikely(state != WEFT_SHM_UP || !k->plain || len > WEFT_RING_INLINE ||
+			  !weft_ring_room(&k->tx, 0)))
+		return post_words(net, peer, w0, w1, data, len);
+	weft_ring_publish_inline(&k->tx, w0, w1, data, (uint32_t)len);
+	return weft_unlikely(weft_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
+}
+
 static enum weft_post shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
 				     const void *data, size_t len)
 {
@@ -272,16 +293,10 @@ static enum weft_post shm_post_plain(struct weft_net *net, int peer, uint64_t w0
 	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
 	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
 
-	if (weft_unlikely(state != WEFT_SHM_UP || !k->plain))
-		return post_words(net, peer, w0, w1, data, len);
-	if (!weft_ring_add_inline(&k->tx, w0, w1, data, len)) {
-		if (weft_unlikely(len > WEFT_RING_INLINE || !weft_ring_room(&k->tx, 0)))
-			return post_words(net, peer, w0, w1, data, len);
-		weft_ring_publish_inline(&k->tx, w0, w1, data, (uint32_t)len);
-	}
-	if (weft_unlikely(weft_bell_armed(k->bell, true)))
-		weft_bell_ring(k->bell, k->bell_fd);
-	return WEFT_POST_DONE;
+	if (state != WEFT_SHM_UP || weft_unlikely(!k->plain) ||
+	    !weft_ring_add_inline(&k->tx, w0, w1, data, len))
+		return post_slot(net, peer, w0, w1, data, len);
+	return weft_unlikely(weft_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
 }
 
 /* Has the receiver made room since the poster found none, or is the link still being made? */

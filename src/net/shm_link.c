@@ -344,13 +344,18 @@ int weft_shm_link_take(struct weft_shm *s, struct weft_shm_link *k, int max)
 	alignas(8) uint8_t head[WEFT_NET_HEAD];
 	int n = 0;
 	while (n < max) {
-		uint32_t len;
-		const struct weft_ring_slot *slot = weft_ring_peek_inline(&k->rx, &len);
+		uint32_t len, run;
+		const struct weft_ring_slot *slot = weft_ring_peek_inline(&k->rx, &len, &run);
 		if (weft_likely(slot != NULL)) {
 			const void *payload = weft_ring_open(&k->rx, slot, head);
-			s->events.packet(s->events.arg, k->peer, head, payload, len);
-			n++;
-			if (weft_unlikely(weft_ring_consume_inline(&k->rx, len)))
+			if (run > 1 && s->events.run) {
+				s->events.run(s->events.arg, k->peer, head, payload, len, run);
+			} else {
+				run = 1;
+				s->events.packet(s->events.arg, k->peer, head, payload, len);
+			}
+			n += (int)run;
+			if (weft_unlikely(weft_ring_consume_inline(&k->rx, len, run)))
 				told_waiting(k);
 			continue;
 		}

@@ -47,8 +47,8 @@ static bool take(struct weft_ring_rx *rx, uint64_t number)
 	uint64_t head[3];
 	if (!weft_ring_peek(rx))
 		return false;
-	uint32_t len = 0;
-	const struct weft_ring_slot *s = weft_ring_peek_inline(rx, &len);
+	uint32_t len = 0, n = 0;
+	const struct weft_ring_slot *s = weft_ring_peek_inline(rx, &len, &n);
 	CHECK_EQ(weft_ring_take(rx, &p), WEFT_OK);
 	memcpy(head, p.head, sizeof head);
 	CHECK_EQ(head[0], number << 32);
@@ -59,8 +59,9 @@ static bool take(struct weft_ring_rx *rx, uint64_t number)
 	/* The short way sees the same packet, if it is a short one. */
 	CHECK_EQ(s != NULL, p.len <= WEFT_RING_INLINE);
 	CHECK(!s || (weft_ring_open(rx, s, head) == p.payload && len == p.len));
+	CHECK(!s || (n && (n == 1 || len <= WEFT_RING_CELL)));
 	if (s && number % 2)
-		(void)weft_ring_consume_inline(rx, len);
+		(void)weft_ring_consume_inline(rx, len, 1);
 	else
 		(void)weft_ring_consume(rx, &p);
 	return true;
@@ -163,7 +164,7 @@ static void forged(void)
 	struct weft_ring_tx tx;
 	struct weft_ring_rx rx;
 	struct weft_ring_packet p;
-	uint32_t len;
+	uint32_t len, n;
 	weft_ring_tx_attach(&tx, m, shape);
 	weft_ring_rx_attach(&rx, m, shape, MAX);
 
@@ -184,7 +185,7 @@ static void forged(void)
 	}
 	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, 9, 255));
 	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_ERR_PROTO);
-	CHECK(!weft_ring_peek_inline(&rx, &len));
+	CHECK(!weft_ring_peek_inline(&rx, &len, &n));
 	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, 8, 255));
 	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_OK);
 	(void)weft_ring_consume(&rx, &p);
