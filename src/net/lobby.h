@@ -18,7 +18,7 @@
  * Blocking  never.
  * Patience  a peer that does not answer is lost after `connect_timeout` seconds.  One that takes
  *           the connection and ends it again is alive: it, or we, did not run in time, and only
- *           ten such attempts lose it, however long they took.
+ *           forty such attempts lose it, however long they took.
  * Limits    64 guests that have not proven themselves; when a 65th comes, the oldest silent one
  *           goes.  Each has `handshake_timeout` seconds.
  */

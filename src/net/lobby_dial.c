@@ -239,7 +239,12 @@ void weft_lobby_dial_timers(struct weft_lobby *l, uint64_t now)
 			continue;
 		if (p->state == WEFT_LOBBY_WAITING) {
 			dial(l, i);
-		} else if (!p->connected) {
+			continue;
+		}
+		/* It may have been reached while we did not run, or did not come to look. */
+		if (!p->connected)
+			weft_lobby_dial_event(l, i);
+		if (p->state == WEFT_LOBBY_DIALING && !p->connected) {
 			snprintf(p->why, sizeof p->why, "no answer");
 			attempt_failed(l, i, BACKOFF_MIN_NS, false, false);
 		}
