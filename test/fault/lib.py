@@ -33,7 +33,8 @@ def program(name):
 def fail(what, text=""):
     failures.append(what)
     print("FAILED: %s" % what, file=sys.stderr)
-    for line in text.splitlines()[:12]:
+    lines = text.splitlines()
+    for line in lines if len(lines) <= 16 else lines[:8] + ["..."] + lines[-8:]: # the cause is said last
         print("    " + line, file=sys.stderr)
     sys.stderr.flush()
 
