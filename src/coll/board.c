@@ -286,6 +286,8 @@ weft_err weft_coll_note(const struct weft_coll_group *g, enum weft_coll_kind kin
 	struct keep *k = keep_with_slot(g);
 	if (weft_likely(!k))
 		return WEFT_OK;
+	/* NOTE -> NOTE (mismatch).  Carries: nothing but itself.  seq_cst on both: of two who note
+	 * different calls at least the later one sees the other's. */
 	atomic_exchange_explicit(&k->slot->cell[g->rank].x_note, note_of(g, kind, later),
 				 memory_order_seq_cst);
 	if (weft_likely(!mismatch(g, k, false)))

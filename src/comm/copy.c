@@ -59,6 +59,7 @@ static void left_send(struct weft_left *l)
 	struct weft_core_req_send *s = weft_container_of(l, struct weft_core_req_send, left);
 	struct weft_core *core = s->gate->core;
 	weft_rndv_cts_go_on(weft_req_of_send_out(&s->out), s->push);
+	/* LAST -> SEE (weft_core_idle).  Carries: the answers that its steps have posted. */
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 }
 

@@ -36,6 +36,7 @@ static struct weft_ctx *ctx_make_locked(struct weft_core *core, uint32_t id)
 	_Atomic(struct weft_ctx *) *cell = ctx_cell(core, id, true);
 	if (!cell)
 		return NULL;
+	/* SEE <- PUB (below).  Carries: the record, for who returns it; makers hold ctx_lock. */
 	struct weft_ctx *ctx = atomic_load_explicit(cell, memory_order_acquire);
 	if (ctx)
 		return ctx;

@@ -242,6 +242,7 @@ bool weft_push_step(struct weft_req *r)
 							 .length = s->want});
 		weft_send_drop(r, WEFT_OK);
 	}
+	/* LAST -> SEE (weft_core_idle).  Carries: the answers that its steps have posted. */
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 	return true;
 }

@@ -273,6 +273,7 @@ bool weft_share_pull_step(struct weft_req *r)
 		s->failed = true;
 	}
 	pulled(r, s);
+	/* LAST -> SEE (weft_core_idle).  Carries: the answers that its steps have posted. */
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 	return true;
 }
@@ -346,6 +347,7 @@ static void help_end(struct help *p)
 						      .length = p->placed});
 	struct weft_core *core = g->core;
 	weft_send_drop(p->req, WEFT_OK);
+	/* LAST -> SEE (weft_core_idle).  Carries: the answers that its steps have posted. */
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 }
 

@@ -146,6 +146,9 @@ void weft_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_e
 void weft_bundle_peer_down(struct weft_bundle *b, int peer, weft_err err, const char *why)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
+	/* DOWN -> LOOK (bundle_post, which looks again under the lock).  Carries: nothing but
+	 * itself; weft_bundle_out_end() takes the lock later, and what was still posted.  Once
+	 * only. */
 	if (atomic_exchange_explicit(&p->x_down, true, memory_order_seq_cst))
 		return;
 	weft_bundle_list(b, peer);

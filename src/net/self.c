@@ -161,6 +161,8 @@ static void self_disarm(struct weft_net *net)
 {
 	struct self *s = (struct self *)net;
 	s->armed = false;
+	/* DISARM -> RING (wake): a poster sees it, or rings for nothing, which quiet() takes back.
+	 */
 	(void)atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst);
 	/* Always: a late ring of an earlier sleep may be what woke us. */
 	weft_hub_quiet(&s->hub);

@@ -459,6 +459,7 @@ static bool has_anything(struct weft_shm *s)
 		return false;
 	for (int i = 0; i < s->n_scan; i++) {
 		struct weft_shm_link *k = &s->link[s->scan[i]];
+		/* READY <- BLOCK (set_blocked): the poster sees the bell armed, or we see this. */
 		if (!atomic_load_explicit(&k->x_blocked, memory_order_seq_cst))
 			continue;
 		weft_ring_wait(k->tx.control);

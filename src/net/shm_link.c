@@ -197,6 +197,8 @@ static weft_err map_peer(struct weft_shm_link *k, const struct greeting *g, cons
 
 void weft_shm_link_ready(struct weft_shm *s, struct weft_shm_link *k)
 {
+	/* READY <- BLOCK (set_blocked): the poster's second look comes after it, or this sees it.
+	 */
 	if (!atomic_exchange_explicit(&k->x_blocked, false, memory_order_seq_cst))
 		return;
 	/* Relaxed: a hint for the poller, who is us. */

@@ -64,6 +64,8 @@ static void set_congestion(int fd)
 
 static void tell_ready(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
+	/* READY <- BLOCK (set_blocked): the poster's second look comes after it, or this sees it.
+	 */
 	if (!atomic_exchange_explicit(&c->x_blocked, false, memory_order_seq_cst))
 		return;
 	/* Relaxed: a hint for the poller, who is us. */
@@ -191,6 +193,8 @@ int weft_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
 	weft_tcp_out_unlock(c);
 
 	n += report(t, c, done, NULL, WEFT_OK);
+	/* READY <- BLOCK (set_blocked), after the lock: who found no room before it is seen here.
+	 */
 	if (roomy && !error && atomic_load_explicit(&c->x_blocked, memory_order_seq_cst)) {
 		tell_ready(t, c);
 		n++;

@@ -254,6 +254,8 @@ static void off(struct weft_engine *e)
 	}
 	if (weft_hold_over(&e->hold))
 		drain(e);
+	/* CALL <- CALL (weft_watcher_call): we have looked up; what is called from here on is for
+	 * our next look at wanted(), below. */
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 	/* An event loop of others that armed while we still watched must do so by itself now. */
 	weft_outside_ring(e);
