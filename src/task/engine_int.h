@@ -20,6 +20,7 @@
 #include "task/baton.h"
 #include "task/hold.h"
 #include "task/polls.h"
+#include "task/running.h"
 #include "task/task.h"
 #include "task/told.h"
 #include "wait/waiter.h"
@@ -254,6 +255,16 @@ void weft_relay_stop(void);
 extern _Atomic bool weft_overseer_x_asleep;
 struct weft_running *weft_overseer_join(void); /* the calling thread's place; never NULL */
 void weft_overseer_wake(void);
+static inline void weft_overseer_begun(void)
+{
+	weft_compiler_barrier(); /* its membarrier does the rest */
+	/* Relaxed: either we see it asleep, or its last look sees us. */
+	if (weft_unlikely(atomic_load_explicit(&weft_overseer_x_asleep, memory_order_relaxed)))
+		weft_overseer_wake();
+}
+/* Something else than a task's function begins and ends in the calling thread. */
+uint32_t weft_overseer_begin(enum weft_running_what what, const char *name);
+void weft_overseer_end(uint32_t run);
 void weft_overseer_allow(struct weft_engine *e); /* the next task starts it */
 void weft_overseer_stop_begins(struct weft_engine *e);
 void weft_overseer_stop(void);

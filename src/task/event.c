@@ -216,6 +216,7 @@ static void look(struct weft_events *es)
 
 int weft_events_harvest(struct weft_events *es)
 {
+	uint32_t run = weft_overseer_begin(WEFT_RUNNING_SOURCE, es->source.name);
 	bool fresh = take_in(es);
 	withdraw_cancelled(es);
 	choose_again(es, fresh);
@@ -231,6 +232,7 @@ int weft_events_harvest(struct weft_events *es)
 		es->retry = tries == ARM_TRIES;
 	}
 	settle(es);
+	weft_overseer_end(run);
 	return found;
 }
 
@@ -245,6 +247,7 @@ static int events_poll(void *arg)
 static weft_err events_arm(void *arg)
 {
 	struct weft_events *es = arg;
+	uint32_t run = weft_overseer_begin(WEFT_RUNNING_SOURCE, es->source.name);
 	take_in(es);
 	choose_again(es, true);
 	/* Somebody may have polled till now: he will not any more. */
@@ -254,6 +257,7 @@ static weft_err events_arm(void *arg)
 	weft_err err = make_armed(es);
 	finish(es);
 	settle(es);
+	weft_overseer_end(run);
 	return err;
 }
 

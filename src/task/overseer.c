@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * overseer.c - says which task has been running for too long while it still runs, also when the
- * engine's stop waits for it.
+ * overseer.c - says which task, completion action or source's callback has been running for too
+ * long while it still runs, also when the engine's stop waits for it.
  *
  * A thread of its own: whoever runs the task, the watcher included, cannot.  It is started by the
  * first task, and ticks while tasks run; after some ticks without any it sleeps until the next.  It
@@ -76,6 +76,25 @@ struct weft_running *weft_overseer_join(void)
 	return &unwatched;
 }
 
+uint32_t weft_overseer_begin(enum weft_running_what what, const char *name)
+{
+	struct weft_engine_self *self = &weft_engine_self;
+	if (weft_unlikely(!self->running))
+		self->running = weft_overseer_join();
+	/* Within a run: that is timed as a whole. */
+	if (self->running == &unwatched || weft_running_now(self->running) % 2)
+		return 0;
+	uint32_t run = weft_running_begin_what(self->running, what, name);
+	weft_overseer_begun();
+	return run;
+}
+
+void weft_overseer_end(uint32_t run)
+{
+	if (run)
+		weft_running_end_what(weft_engine_self.running, run);
+}
+
 /* ---- looking ----------------------------------------------------------------------------------
  */
 
@@ -86,13 +105,18 @@ static void membarrier(void)
 
 static void report(struct weft_running *r)
 {
+	static const char *const kinds[] = {"task", "the completion action of task",
+					    "a callback of source"};
 	char text[NAME_BYTES] = "?";
 	const char *name;
+	uint8_t what = WEFT_RUNNING_TASK;
 	if (!weft_engine.baton.fence) { /* else the runner could free the name under our eyes */
 		if (!weft_running_pin(r, r->seen, membarrier, &name))
 			return;
 		if (name)
 			snprintf(text, sizeof text, "%s", name);
+		/* Relaxed: came with the number. */
+		what = atomic_load_explicit(&r->x_what, memory_order_relaxed);
 		/* Relaxed: for the runner alone, which finds it after its wait. */
 		atomic_store_explicit(&r->x_told, r->seen, memory_order_relaxed);
 		weft_running_unpin(r);
@@ -101,10 +125,10 @@ static void report(struct weft_running *r)
 	if (r->next == TICKS_SLOW)
 		weft_count(WEFT_CNT_TASKS_SLOW, 1);
 	if (atomic_load_explicit(&x_stopping, memory_order_relaxed))
-		weft_warn("the progress engine's stop waits for task %s, which has run for %llu ms",
-			  text, ms);
+		weft_warn("the progress engine's stop waits for %s %s, which has run for %llu ms",
+			  kinds[what], text, ms);
 	else
-		weft_warn("task %s has run for %llu ms and goes on", text, ms);
+		weft_warn("%s %s has run for %llu ms and goes on", kinds[what], text, ms);
 }
 
 /* True: tasks run, or have run since the last look. */

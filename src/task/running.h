@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * running.h - what a thread says of the task that it runs, for whoever watches how long.
+ * running.h - what a thread says of the task that it runs, for whoever watches how long; the same
+ * for a task's completion action and a source's callbacks.
  *
- * Callers   begin, end: the thread that runs a task.  now, pin, unpin: the overseer alone.
+ * Callers   begin, end: the thread that runs it.  now, pin, unpin: the overseer alone.
  * Order     what was written before begin() is visible to who saw its number in now().
  * Cost      begin, end: two stores, a store and a load, of the thread's own line.
  * Promise   the name that pin() returns stays until unpin(): end() waits, so the task and its name
@@ -14,8 +15,17 @@
 #ifndef WEFT_RUNNING_H
 #define WEFT_RUNNING_H
 
+#include <string.h>
 #include "base/base.h"
 #include "base/backoff.h"
+
+#define WEFT_RUNNING_TEXT 48
+
+enum weft_running_what {
+	WEFT_RUNNING_TASK,
+	WEFT_RUNNING_ACTION, /* of a task that may be gone: its name has been copied */
+	WEFT_RUNNING_SOURCE,
+};
 
 struct weft_running {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_runs; /* runner: odd while one runs */
@@ -23,9 +33,11 @@ struct weft_running {
 	_Atomic bool x_taken;                            /* a thread's */
 	_Atomic uint32_t x_told;                         /* overseer: the run that was reported */
 	_Atomic(const char *) x_name;                    /* runner */
+	_Atomic uint8_t x_what;                          /* runner: of enum weft_running_what */
 	uint32_t seen;                                   /* overseer, as all below */
 	unsigned ticks, next;                            /* for so many it has been the same */
 	uint64_t since_ns;
+	char text[WEFT_RUNNING_TEXT]; /* runner, between runs */
 };
 
 /* The number of the run, for end(). */
@@ -50,6 +62,27 @@ static inline void weft_running_end(struct weft_running *r, uint32_t run)
 	 * its letters have been read.  Ends: it copies some letters. */
 	while (weft_unlikely(atomic_load_explicit(&r->x_pinned, memory_order_acquire)))
 		weft_backoff(&turns);
+}
+
+/* Something else than a task's function. */
+static inline uint32_t weft_running_begin_what(struct weft_running *r, enum weft_running_what what,
+					       const char *name)
+{
+	if (what == WEFT_RUNNING_ACTION && name) {
+		size_t n = strnlen(name, sizeof r->text - 1);
+		memcpy(r->text, name, n);
+		r->text[n] = 0;
+		name = r->text;
+	}
+	/* Relaxed: goes with the number. */
+	atomic_store_explicit(&r->x_what, (uint8_t)what, memory_order_relaxed);
+	return weft_running_begin(r, name);
+}
+
+static inline void weft_running_end_what(struct weft_running *r, uint32_t run)
+{
+	weft_running_end(r, run);
+	atomic_store_explicit(&r->x_what, WEFT_RUNNING_TASK, memory_order_relaxed);
 }
 
 static inline uint32_t weft_running_now(const struct weft_running *r)

@@ -138,7 +138,12 @@ static bool enqueue(struct weft_task *t, enum haste haste)
 static void finish(struct weft_task *t)
 {
 	void (*action)(void *) = t->on_complete;
-	void *arg = weft_unlikely(action != NULL) ? t->on_complete_arg : NULL;
+	void *arg = NULL;
+	uint32_t run = 0;
+	if (weft_unlikely(action != NULL)) {
+		arg = t->on_complete_arg;
+		run = weft_overseer_begin(WEFT_RUNNING_ACTION, t->name);
+	}
 	/* Beside the name: only the submitter's line says which. */
 	struct weft_tally *y = weft_unlikely(weft_task_core(t)->counted) ? t->tally : NULL;
 	weft_completion_signal(&weft_task_core(t)->done);
@@ -148,6 +153,7 @@ static void finish(struct weft_task *t)
 		weft_engine_self.in_handler++;
 		action(arg);
 		weft_engine_self.in_handler--;
+		weft_overseer_end(run);
 	}
 }
 
@@ -220,10 +226,7 @@ static inline enum weft_task_verdict call_run(struct weft_task *t, uint32_t *run
 	if (weft_unlikely(!r))
 		r = self->running = weft_overseer_join();
 	*run_p = weft_running_begin(r, t->name);
-	weft_compiler_barrier(); /* its membarrier does the rest */
-	/* Relaxed: either we see it asleep, or its last look sees us. */
-	if (weft_unlikely(atomic_load_explicit(&weft_overseer_x_asleep, memory_order_relaxed)))
-		weft_overseer_wake();
+	weft_overseer_begun();
 	self->in_handler++;
 	enum weft_task_verdict v = t->fn(t, t->arg);
 	self->in_handler--;

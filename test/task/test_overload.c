@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Too much: a task that runs long is reported by name, while it runs and while the engine's stop
- * waits for it, a repeat task that ran long after that; one that submits itself without end
- * lets others run, very many tasks wait in order of their priority, and a strict task runs although
- * its core's worker was moved away.
+ * waits for it, a completion action and a source's callback, too, a repeat task that ran long after
+ * that; one that submits itself without end lets others run, very many tasks wait in order of their
+ * priority, and a strict task runs although its core's worker was moved away.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
 #include <weft/progress.h>
+#include <weft/source.h>
 #include "base/counters.h"
 #include "base/settings.h"
 #include "check.h"
@@ -84,35 +85,106 @@ static void *stops(void *arg)
 	return NULL;
 }
 
-/* In the background, one whose name is gone with it; then the engine's stop waits for it. */
-static void endless_is_reported(unsigned options)
+/* Says so while it runs in the background, and when the engine's stop waits for it. */
+static void until_reported(const char *what, int fd, int err)
 {
-	struct weft_task *t = malloc(sizeof *t);
-	char path[] = "/tmp/weft-overload-XXXXXX", *name = strdup("never ends");
-	int fd = mkstemp(path), err = dup(2);
-	uint64_t before = counter(WEFT_CNT_TASKS_SLOW);
+	char goes_on[96], stop_waits[96];
 	pthread_t thread;
-	CHECK(fd >= 0 && err >= 0 && t && name);
-	unlink(path);
-	CHECK_EQ(weft_engine_start(), WEFT_OK);
-	atomic_store(&x_enough, false);
-	atomic_store(&x_begun, 0);
-	weft_task_init(t, name, until_told, NULL, options);
-	CHECK_EQ(dup2(fd, 2), 2);
-	weft_task_submit(t);
-	until_said(fd, "task never ends has run for ");
+	snprintf(goes_on, sizeof goes_on, "%s has run for ", what);
+	snprintf(stop_waits, sizeof stop_waits, "stop waits for %s, which has run for ", what);
+	until_said(fd, goes_on);
 	CHECK_EQ(atomic_load(&x_begun), 1);
-	CHECK(counter(WEFT_CNT_TASKS_SLOW) > before);
 	CHECK_EQ(pthread_create(&thread, NULL, stops, NULL), 0);
-	until_said(fd, "stop waits for task never ends, which has run for ");
+	until_said(fd, stop_waits);
 	atomic_store(&x_enough, true);
 	CHECK_EQ(pthread_join(thread, NULL), 0);
 	dup2(err, 2);
 	close(err);
 	close(fd);
+}
+
+static int listen_begins(int *err_p)
+{
+	char path[] = "/tmp/weft-overload-XXXXXX";
+	int fd = mkstemp(path);
+	*err_p = dup(2);
+	CHECK(fd >= 0 && *err_p >= 0);
+	unlink(path);
+	CHECK_EQ(weft_engine_start(), WEFT_OK);
+	atomic_store(&x_enough, false);
+	atomic_store(&x_begun, 0);
+	CHECK_EQ(dup2(fd, 2), 2);
+	return fd;
+}
+
+/* One whose name is gone with it. */
+static void endless_is_reported(unsigned options)
+{
+	struct weft_task *t = malloc(sizeof *t);
+	char *name = strdup("never ends");
+	uint64_t before = counter(WEFT_CNT_TASKS_SLOW);
+	int err, fd = listen_begins(&err);
+	CHECK(t && name);
+	weft_task_init(t, name, until_told, NULL, options);
+	weft_task_submit(t);
+	until_reported("task never ends", fd, err);
+	CHECK(counter(WEFT_CNT_TASKS_SLOW) > before);
 	CHECK(weft_task_done(t));
 	free(t);
 	free(name);
+}
+
+static enum weft_task_verdict nothing(struct weft_task *t, void *arg)
+{
+	return WEFT_TASK_DONE;
+}
+
+/* The task and its name are gone when its action runs. */
+static void acts(void *arg)
+{
+	struct weft_task *t = arg;
+	free((void *)(uintptr_t)t->name);
+	free(t);
+	(void)until_told(NULL, NULL);
+}
+
+static void endless_action_is_reported(void)
+{
+	struct weft_task *t = malloc(sizeof *t);
+	int err, fd = listen_begins(&err);
+	CHECK(t != NULL);
+	weft_task_init(t, strdup("acts"), nothing, NULL, WEFT_TASK_ONCE);
+	t->on_complete = acts;
+	t->on_complete_arg = t;
+	weft_task_submit(t);
+	until_reported("the completion action of task acts", fd, err);
+}
+
+static pthread_t poster;
+
+static void looks(void *arg, struct weft_events *es)
+{
+	struct weft_event *e = weft_events_first(es);
+	if (pthread_equal(pthread_self(), poster)) /* the background shall */
+		return;
+	(void)until_told(NULL, NULL);
+	if (e)
+		weft_event_complete(e, 0);
+}
+
+static void endless_callback_is_reported(void)
+{
+	struct weft_events_ops ops = {.name = "sticky", .poll_group = looks};
+	struct weft_events *es;
+	struct weft_event ev;
+	int err, fd = listen_begins(&err);
+	CHECK_EQ(weft_events_open(&ops, NULL, &es), WEFT_OK);
+	weft_event_init(&ev, NULL, NULL);
+	poster = pthread_self();
+	CHECK_EQ(weft_event_post(es, &ev), WEFT_OK);
+	until_reported("a callback of source sticky", fd, err);
+	CHECK(weft_event_done(&ev));
+	CHECK_EQ(weft_events_close(es), WEFT_OK);
 }
 
 /* ---- without end -------------------------------------------------------------------------------
@@ -125,11 +197,6 @@ static enum weft_task_verdict submits_itself(struct weft_task *t, void *arg)
 	runs++;
 	if (!*(int *)arg)
 		weft_task_submit(t);
-	return WEFT_TASK_DONE;
-}
-
-static enum weft_task_verdict nothing(struct weft_task *t, void *arg)
-{
 	return WEFT_TASK_DONE;
 }
 
@@ -232,6 +299,8 @@ int main(void)
 	endless_is_reported(0);
 	endless_is_reported(WEFT_TASK_ONCE);
 	endless_is_reported(WEFT_TASK_REPEAT);
+	endless_action_is_reported();
+	endless_callback_is_reported();
 	CHECK_EQ(weft_setting_set(WEFT_SET_SLOW_TASK_MS, "8"), WEFT_OK);
 	weft_progress_set(false); /* who runs what is ours to say */
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
