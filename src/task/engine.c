@@ -271,15 +271,12 @@ static weft_err start(struct weft_engine *e)
 {
 	static pthread_once_t once_only = PTHREAD_ONCE_INIT;
 	pthread_once(&once_only, once);
-	if (e->kept_topo)
-		weft_topo_unload(); /* we may run elsewhere now */
-	e->kept_topo = false;
-	weft_err err = weft_topo_load();
+	weft_err err = weft_topo_load_again(); /* we may run elsewhere now */
 	if (err)
 		return err;
 	err = weft_tqueues_create();
 	if (err)
-		goto failed_queues;
+		return err;
 	err = weft_workers_create();
 	if (err)
 		goto failed_workers;
@@ -321,9 +318,7 @@ static weft_err start(struct weft_engine *e)
 failed_watch:
 	weft_workers_stop();
 failed_workers:
-	weft_tqueues_destroy();
-failed_queues:
-	weft_topo_unload();
+	weft_tqueues_close();
 	return err;
 }
 
@@ -349,6 +344,13 @@ static void see_off(struct weft_engine *e)
 	}
 }
 
+static void (*stop_hook)(void); /* set before there are users */
+
+void weft_engine_set_stop_hook(void (*fn)(void))
+{
+	stop_hook = fn;
+}
+
 static void stop(struct weft_engine *e)
 {
 	weft_overseer_stop_begins(e);
@@ -361,7 +363,8 @@ static void stop(struct weft_engine *e)
 	weft_ending_off(&e->x_running);
 	see_off(e);
 	weft_overseer_stop();
-	e->kept_topo = true;
+	if (stop_hook)
+		stop_hook();
 	close(e->watch_fd);
 	e->watch_fd = -1;
 }

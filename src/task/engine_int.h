@@ -2,7 +2,8 @@
 /*
  * engine_int.h - the engine's one object and what the files of task/ ask of each other.
  *
- * engine.c start, stop, switches | source.c polling, arming | waiting.c waits of one, any, all |
+ * engine.c start, stop, switches | source.c polling, arming | waiting.c waits of one, any, all
+ * (holder.c who polls, light.c who does not) |
  * watcher.c the thread behind | left.c what it may not do | spin.c how long to spin | tqueue.c
  * queues of tasks | task.c tasks, life.h their word | task_wait.c waits for tasks, tally.h counts
  */
@@ -80,7 +81,6 @@ struct weft_engine {
 	struct weft_hold hold;
 	pthread_t watcher;
 	bool have_watcher;
-	bool kept_topo; /* under user_lock: the tree of the last run is still there */
 	bool slice_honoured;
 	_Atomic int x_watcher_cpu; /* where it ran last */
 
@@ -285,8 +285,9 @@ enum weft_events_method weft_policy_ask_source(const char *name,
 struct weft_wait_plan weft_spin_plan(const void *site); /* how this wait polls before it sleeps */
 uint64_t weft_spin_site_ns(const void *site);           /* what was learned there */
 uint64_t weft_spin_cycles(uint64_t ns);
-bool weft_spin_wanted(void);  /* waiters do poll before they sleep */
-bool weft_spin_crowded(void); /* fewer cores than ranks: no look lasts longer than it must */
+unsigned weft_spin_yield_max(void); /* so many in a row that nobody took */
+bool weft_spin_wanted(void);        /* waiters do poll before they sleep */
+bool weft_spin_crowded(void);       /* fewer cores than ranks: no look lasts longer than it must */
 void weft_spin_slept(const void *site, uint64_t ns); /* it spun in vain, then slept for ns */
 void weft_spin_paid(const void *site);               /* it ended while spinning */
 void weft_spin_gap(uint64_t cycles); /* a round took that long: were we preempted? */

@@ -143,4 +143,8 @@ weft_err weft_source_add(struct weft_source *s) weft_must_use;
  */
 void weft_source_remove(struct weft_source *s);
 
+/* Called by each stop, when tasks are done and plain threads have come out of their waits.  Set
+ * before the start; NULL: none. */
+void weft_engine_set_stop_hook(void (*fn)(void));
+
 #endif

@@ -13,43 +13,69 @@
 #define TURNS_MAX 8 /* of one visit; then other queues and the sources have their turn */
 
 /*
- * All of them.  Closed they stay until the next start, empty: threads may still be on their way out
- * of a wait.
+ * All of them.  Closed they stay, empty, and are opened again by the next start: threads may still
+ * be on their way out of a wait, or stalled within a submission.  On another machine's tree the old
+ * ones stay beside the new ones, for those; what comes there still is ended (weft_tqueue_closed).
  */
 static struct weft_tqueue *queues;
 static _Atomic(struct weft_tqueue *) x_open; /* the same, or NULL: submissions are refused */
 static int queue_count;
 
+static void make(struct weft_tqueue *all, int i)
+{
+	const struct weft_topo_node *t = weft_topo_node(i);
+	struct weft_tqueue *q = &all[i];
+	weft_mask_init(&q->mask);
+	for (int k = 0; k < WEFT_TQUEUE_SHARDS; k++)
+		weft_mpsc_init(&q->sub[k]);
+	/* A leaf is submitted to by its own core above all. */
+	q->shards = t->childn ? WEFT_TQUEUE_SHARDS : 2;
+	atomic_store_explicit(&q->x_slot, NULL, memory_order_relaxed);
+	weft_list_init(&q->main);
+	for (int k = 0; k < WEFT_TQUEUE_LASTS; k++)
+		q->last[k] = NULL;
+	atomic_store_explicit(&q->x_main, 0, memory_order_relaxed);
+	atomic_store_explicit(&q->x_once, 0, memory_order_relaxed);
+	/* Siblings go up at different visits. */
+	atomic_store_explicit(&q->x_visits, 0, memory_order_relaxed);
+	q->parent = t->parent < 0 ? NULL : &all[t->parent];
+	q->siblings = t->parent < 0 ? 1 : (uint32_t)weft_topo_node(t->parent)->childn;
+	q->rank = (uint32_t)t->rank;
+	q->place = i;
+	q->older = NULL;
+}
+
+/* Do the queues of the last start fit the tree of now? */
+static bool fits(int n)
+{
+	if (n != queue_count)
+		return false;
+	for (int i = 0; i < n; i++) {
+		const struct weft_topo_node *t = weft_topo_node(i);
+		const struct weft_tqueue *q = &queues[i];
+		if ((q->parent ? q->parent->place : -1) != t->parent ||
+		    q->rank != (uint32_t)t->rank ||
+		    q->shards != (t->childn ? (uint32_t)WEFT_TQUEUE_SHARDS : 2))
+			return false;
+	}
+	return true;
+}
+
 weft_err weft_tqueues_create(void)
 {
 	int n = weft_topo_count();
-	free(queues);
-	queue_count = 0;
-	queues = aligned_alloc(WEFT_CACHELINE, (size_t)n * sizeof *queues);
-	if (!queues)
-		return WEFT_ERR_NOMEM;
-	for (int i = 0; i < n; i++) {
-		const struct weft_topo_node *t = weft_topo_node(i);
-		struct weft_tqueue *q = &queues[i];
-		weft_mask_init(&q->mask);
-		for (int k = 0; k < WEFT_TQUEUE_SHARDS; k++)
-			weft_mpsc_init(&q->sub[k]);
-		/* A leaf is submitted to by its own core above all. */
-		q->shards = t->childn ? WEFT_TQUEUE_SHARDS : 2;
-		atomic_store_explicit(&q->x_slot, NULL, memory_order_relaxed);
-		weft_list_init(&q->main);
-		for (int k = 0; k < WEFT_TQUEUE_LASTS; k++)
-			q->last[k] = NULL;
-		atomic_store_explicit(&q->x_main, 0, memory_order_relaxed);
-		atomic_store_explicit(&q->x_once, 0, memory_order_relaxed);
-		/* Siblings go up at different visits. */
-		atomic_store_explicit(&q->x_visits, 0, memory_order_relaxed);
-		q->parent = t->parent < 0 ? NULL : &queues[t->parent];
-		q->siblings = t->parent < 0 ? 1 : (uint32_t)weft_topo_node(t->parent)->childn;
-		q->rank = (uint32_t)t->rank;
-		q->place = i;
+	if (!fits(n)) {
+		struct weft_tqueue *all = aligned_alloc(WEFT_CACHELINE, (size_t)n * sizeof *queues);
+		if (!all)
+			return WEFT_ERR_NOMEM;
+		for (int i = 0; i < n; i++)
+			make(all, i);
+		all->older = queues;
+		queues = all;
+		queue_count = n;
 	}
-	queue_count = n;
+	for (int i = 0; i < n; i++) /* relaxed: it only spreads visits, and is a statistic */
+		atomic_store_explicit(&queues[i].x_visits, 0, memory_order_relaxed);
 	/* OPEN -> of_place.  Carries: all of the above. */
 	atomic_store_explicit(&x_open, queues, memory_order_release);
 	return WEFT_OK;
@@ -413,14 +439,6 @@ void weft_tqueues_close(void)
 		end_all(&queues[i]);
 	if (ended > REPORT_MAX)
 		weft_warn("and %u more tasks", ended - REPORT_MAX);
-}
-
-void weft_tqueues_destroy(void)
-{
-	weft_tqueues_close();
-	free(queues);
-	queues = NULL;
-	queue_count = 0;
 }
 
 /* In the tree's order; a leaf says which core of the system it is. */

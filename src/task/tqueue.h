@@ -13,7 +13,8 @@
  * Progress  push: lock-free.  A queue that somebody else is working on is skipped; that one looks
  *           once more before it lets go.
  * Closed    a submission at that moment is refused, or runs, or ends with what was left; whoever
- *           lets a mask go after it ends what is there.
+ *           lets a mask go after it ends what is there.  One that is stalled until the next start
+ *           is that one's, or ends, if the tree is another by then.
  *
  *           push round purge    .  together, no help needed
  *   push      .    .     .      M  one holds the mask, the other skips (round) or comes back
@@ -44,6 +45,7 @@ struct weft_tqueue {
 	uint32_t rank;              /* I: which of them */
 	int place;                  /* I: number in the tree */
 	uint32_t shards;            /* I: how many of sub are in use */
+	struct weft_tqueue *older;  /* I, of the root: those of another tree, before */
 	/* Submitters and takers: a task that came to an empty queue, without any mask. */
 	alignas(WEFT_CACHELINE) _Atomic(struct weft_task *) x_slot;
 	_Atomic uint32_t x_main; /* M: tasks in main; read without the mask as a hint */
@@ -116,13 +118,14 @@ static inline bool weft_tqueue_submitted(const struct weft_tqueue *q)
 /* ---- closing -----------------------------------------------------------------------------------
  */
 
-/* Asked after a push, and before a mask is let go. */
-static inline bool weft_tqueue_closed(const _Atomic(struct weft_tqueue *) *x_open)
+/* Asked after a push, and before a mask is let go.  Also true when others than q's are open. */
+static inline bool weft_tqueue_closed(const struct weft_tqueue *q,
+				      const _Atomic(struct weft_tqueue *) *x_open)
 {
 	/* PUSH <- CLOSE.  seq_cst: comes after the exchange of the push, so either we see it
 	 * closed, or who closes sees what was pushed, or at least a push that is half done.
 	 * Without it both could miss, and the task would lie there for ever. */
-	return !atomic_load_explicit(x_open, memory_order_seq_cst);
+	return atomic_load_explicit(x_open, memory_order_seq_cst) != q - q->place;
 }
 
 static inline void weft_tqueue_close(_Atomic(struct weft_tqueue *) *x_open)
@@ -146,7 +149,7 @@ static inline bool weft_tqueue_release(struct weft_tqueue *q,
 				       const _Atomic(struct weft_tqueue *) *x_open,
 				       weft_tqueue_end_fn *end)
 {
-	if (weft_unlikely(weft_tqueue_closed(x_open)))
+	if (weft_unlikely(weft_tqueue_closed(q, x_open)))
 		weft_tqueue_end_locked(q, end);
 	return weft_mask_done(&q->mask);
 }
@@ -157,18 +160,16 @@ static inline void weft_tqueue_pushed(struct weft_tqueue *q,
 				      weft_tqueue_end_fn *end)
 {
 	/* Turned away: its holder, perhaps we ourselves, sees it closed before it lets go. */
-	if (weft_unlikely(weft_tqueue_closed(x_open)) && weft_mask_try(&q->mask))
+	if (weft_unlikely(weft_tqueue_closed(q, x_open)) && weft_mask_try(&q->mask))
 		while (!weft_tqueue_release(q, x_open, end)) /* ends: submits are refused by now */
 			;
 }
 
-/* A queue for each place of the loaded topology. */
+/* A queue for each place of the loaded topology; those of before, if they fit. */
 weft_err weft_tqueues_create(void) weft_must_use;
 /* Reports tasks that are still queued and ends them; from now on submissions are refused.  Other
- * threads may still look at the queues, which stay, empty, until the next create. */
+ * threads may still look at the queues, and push: they stay for ever. */
 void weft_tqueues_close(void);
-/* The same, and frees them: nobody looks any more. */
-void weft_tqueues_destroy(void);
 
 /* NULL: there are no queues. */
 struct weft_tqueue *weft_tqueue_of_place(int place);

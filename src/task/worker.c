@@ -20,24 +20,32 @@ struct worker {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_word; /* ringers add; the worker sleeps on it */
 	_Atomic int x_state;                             /* under lock: written */
 	int place;                                       /* I */
+	struct worker *older; /* I, of the first: those of another tree */
 	pthread_t thread;
 };
 
 enum { ABSENT, PRESENT, FAILED };
 
-static struct worker *workers; /* per place; leaves are used */
+/* Per place; leaves are used.  They stay from start to start, those of another tree, too: a
+ * submitter that is stalled may ring them at any time. */
+static struct worker *workers;
 static int worker_count;
 static _Atomic bool x_stop;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* starting one */
 
 weft_err weft_workers_create(void)
 {
-	worker_count = weft_topo_count();
-	workers = aligned_alloc(WEFT_CACHELINE, (size_t)worker_count * sizeof *workers);
-	if (!workers)
-		return WEFT_ERR_NOMEM;
-	for (int i = 0; i < worker_count; i++)
-		workers[i] = (struct worker){.place = i};
+	int n = weft_topo_count();
+	if (n != worker_count) {
+		struct worker *all = aligned_alloc(WEFT_CACHELINE, (size_t)n * sizeof *all);
+		if (!all)
+			return WEFT_ERR_NOMEM;
+		for (int i = 0; i < n; i++)
+			all[i] = (struct worker){.place = i};
+		all->older = workers;
+		workers = all;
+		worker_count = n;
+	}
 	atomic_store_explicit(&x_stop, false, memory_order_relaxed);
 	return WEFT_OK;
 }
@@ -82,7 +90,8 @@ bool weft_worker_ring(int leaf)
 	if (weft_unlikely(state == ABSENT)) {
 		pthread_mutex_lock(&lock);
 		state = atomic_load_explicit(&w->x_state, memory_order_relaxed);
-		if (state == ABSENT) {
+		/* Relaxed: under lock.  At a stop the task ends with the others in its queue. */
+		if (state == ABSENT && !atomic_load_explicit(&x_stop, memory_order_relaxed)) {
 			state = weft_engine_thread(&w->thread, run, w) ? FAILED : PRESENT;
 			if (state == FAILED)
 				weft_warn("no thread for urgent tasks on %s",
@@ -99,17 +108,18 @@ bool weft_worker_ring(int leaf)
 
 void weft_workers_stop(void)
 {
+	pthread_mutex_lock(&lock); /* none is started after this */
 	/* STOP -> run.  The word rung after it ends the sleep. */
 	atomic_store_explicit(&x_stop, true, memory_order_release);
+	pthread_mutex_unlock(&lock);
 	for (int i = 0; i < worker_count; i++) {
-		if (atomic_load_explicit(&workers[i].x_state, memory_order_acquire) != PRESENT)
-			continue;
-		wake(&workers[i]);
-		pthread_join(workers[i].thread, NULL);
+		int state = atomic_load_explicit(&workers[i].x_state, memory_order_acquire);
+		if (state == PRESENT) {
+			wake(&workers[i]);
+			pthread_join(workers[i].thread, NULL);
+		}
+		atomic_store_explicit(&workers[i].x_state, ABSENT, memory_order_relaxed);
 	}
-	free(workers);
-	workers = NULL;
-	worker_count = 0;
 }
 
 void weft_workers_describe(FILE *out)

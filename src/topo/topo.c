@@ -19,6 +19,12 @@ static int leaf_count;
 static int leaf_of[CPU_TABLE]; /* the place of a core's leaf, or of some other leaf */
 static bool real;
 
+/* Trees of before, of a machine that has changed since. */
+static struct retired {
+	void *nodes, *leaf_node;
+	struct retired *next;
+} * retired;
+
 /* Cores of the tree, and the last word that has some: what lies beyond matters to nobody. */
 static unsigned long in_tree[CPU_TABLE / WORD_BITS];
 static size_t in_tree_words;
@@ -227,6 +233,49 @@ weft_err weft_topo_load(void)
 	if (err)
 		weft_topo_unload();
 	return err;
+}
+
+/* ---- again -------------------------------------------------------------------------------------
+ */
+
+#define FROM_MAX 256
+
+/* What a tree follows from: our cores, and what hwloc is told. */
+static void read_from(char *text)
+{
+	unsigned long set[WEFT_TOPO_CPUS_MAX / WORD_BITS];
+	static const char *const told[] = {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE", "HWLOC_FSROOT",
+					   "HWLOC_COMPONENTS", "HWLOC_THISSYSTEM"};
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	if (!weft_topo_own_cpus(set))
+		set[0] = 1;
+	for (size_t w = 0; w < weft_countof(set); w++)
+		hash = (hash ^ set[w]) * UINT64_C(0x100000001b3);
+	int used = snprintf(text, FROM_MAX, "%llx", (unsigned long long)hash);
+	for (size_t i = 0; i < weft_countof(told) && used < FROM_MAX; i++) {
+		const char *value = getenv(told[i]);
+		used += snprintf(text + used, FROM_MAX - (size_t)used, " %s", value ? value : "");
+	}
+}
+
+weft_err weft_topo_load_again(void)
+{
+	static char from[FROM_MAX];
+	char now[FROM_MAX];
+	read_from(now);
+	if (nodes && strcmp(from, now)) {
+		/* Somebody may be in the midst of a look: it stays. */
+		struct retired *r = malloc(sizeof *r);
+		if (!r)
+			return WEFT_ERR_NOMEM;
+		*r = (struct retired){.nodes = nodes, .leaf_node = leaf_node, .next = retired};
+		retired = r;
+		nodes = NULL;
+		leaf_node = NULL;
+		node_count = 0;
+	}
+	memcpy(from, now, sizeof from);
+	return weft_topo_load();
 }
 
 void weft_topo_unload(void)

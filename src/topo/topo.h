@@ -29,6 +29,10 @@ struct weft_topo_node {
 };
 
 weft_err weft_topo_load(void) weft_must_use;
+/* The same, anew if the cores that we may use, or what hwloc is told, have changed.  Nobody looks
+ * at the tree, but for those who are stalled in the midst of it: the old one stays. */
+weft_err weft_topo_load_again(void) weft_must_use;
+/* Nobody looks at it any more. */
 void weft_topo_unload(void);
 
 int weft_topo_count(void);

@@ -2,7 +2,8 @@
 /*
  * The engine is stopped with work left: tasks that are queued are named, never run and count as
  * done; threads that wait come out, asleep or polling, for tasks and for what will never come;
- * tasks that others submit at that moment are done, too; a handler cannot stop it.
+ * tasks that others submit at that moment are done, too, also by one who is stalled until the next
+ * start; a handler cannot stop it.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,6 +12,8 @@
 #include <weft/progress.h>
 #include <weft/task.h>
 #include "check.h"
+#include "task/life.h"
+#include "task/tqueue.h"
 #include "wait/park.h"
 
 #define MANY 25
@@ -155,6 +158,72 @@ static void nothing_is_lost(int round)
 		pthread_join(p[i], NULL);
 }
 
+/* ---- who is stalled -----------------------------------------------------------------------------
+ */
+
+static _Atomic int x_ran;
+
+static enum weft_task_verdict runs(struct weft_task *t, void *arg)
+{
+	atomic_fetch_add(&x_ran, 1);
+	return WEFT_TASK_DONE;
+}
+
+/* As a submitter does that has been stalled between its look for the queue and the push. */
+static void across_a_start(const char *machine)
+{
+	struct weft_task t;
+	atomic_store(&x_ran, 0);
+	weft_progress_set(false);
+	CHECK_EQ(weft_engine_start(), WEFT_OK);
+	struct weft_tqueue *q = weft_tqueue_of_place(0);
+	weft_task_init(&t, "stalled", runs, NULL, WEFT_TASK_ONCE);
+	CHECK(weft_life_submit_once(&weft_task_core(&t)->x_state, &weft_task_core(&t)->done));
+	weft_engine_stop();
+	if (machine)
+		setenv("HWLOC_SYNTHETIC", machine, 1);
+	CHECK_EQ(weft_engine_start(), WEFT_OK);
+	weft_tqueue_push(q, &t);
+	if (!machine) /* it is a task of the new engine */
+		CHECK_EQ(weft_task_wait(&t), WEFT_OK);
+	CHECK(weft_task_done(&t));
+	CHECK_EQ(atomic_load(&x_ran), !machine);
+	weft_engine_stop();
+	unsetenv("HWLOC_SYNTHETIC");
+}
+
+/* Threads of one core each are started, or not any more, at that moment. */
+static void *submits_urgent(void *arg)
+{
+	static struct weft_task t;
+	cpu_set_t set;
+	CHECK_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+	atomic_fetch_add(&x_in, 1);
+	while (!atomic_load(&x_stop)) { /* ends: told to */
+		weft_task_init(&t, "urgent", nothing, NULL, WEFT_TASK_URGENT);
+		t.cpus = &set;
+		CHECK(weft_task_submit(&t));
+		CHECK_EQ(weft_task_wait(&t) != WEFT_OK && !weft_task_done(&t), 0);
+	}
+	return NULL;
+}
+
+static void urgent_at_a_stop(int round)
+{
+	pthread_t p;
+	weft_progress_set(round % 2);
+	CHECK_EQ(weft_engine_start(), WEFT_OK);
+	atomic_store(&x_in, 0);
+	atomic_store(&x_stop, 0);
+	CHECK_EQ(pthread_create(&p, NULL, submits_urgent, NULL), 0);
+	while (!atomic_load(&x_in)) /* ends: it starts */
+		sched_yield();
+	usleep((unsigned)(round * 37 % 400));
+	weft_engine_stop();
+	atomic_store(&x_stop, 1);
+	pthread_join(p, NULL);
+}
+
 /* ---- handlers ----------------------------------------------------------------------------------
  */
 
@@ -190,6 +259,8 @@ int main(void)
 		nothing_is_lost(i);
 		lets_waiters_go(i);
 		not_from_inside();
+		urgent_at_a_stop(i);
+		across_a_start(i % 4 ? NULL : "package:2 core:3 pu:1");
 	}
 	fclose(err);
 	return 0;

@@ -18,7 +18,7 @@ static void load(const char *synthetic)
 
 static void unload(void)
 {
-	weft_tqueues_destroy();
+	weft_tqueues_close();
 	weft_topo_unload();
 }
 
