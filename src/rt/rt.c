@@ -68,6 +68,7 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 	err = weft_boot_open(&job);
 	if (err)
 		return err;
+	weft_engine_set_stop_hook(weft_ult_engine_stopped);
 	err = weft_engine_start();
 	if (err)
 		goto leave_job;

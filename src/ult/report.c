@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* report.c - what is there: threads, their states, what they wait for. */
+#include "base/log.h"
 #include "ult/mutex.h"
 #include "ult/ult_int.h"
 
@@ -88,6 +89,30 @@ void weft_ult_report(FILE *out)
 		fprintf(out, "  and %llu more\n", (unsigned long long)(seen - LINES_MAX));
 	fprintf(out, "  %llu threads, %llu of them wait\n", (unsigned long long)seen,
 		(unsigned long long)waiting);
+}
+
+#define STAYS_MAX 10 /* threads that are named */
+
+void weft_ult_engine_stopped(void)
+{
+	unsigned long n = 0;
+	for (int i = 0; i < WEFT_ULT_WORKERS_MAX && weft_ults.worker[i]; i++) {
+		struct weft_ult_worker *w = weft_ults.worker[i];
+		pthread_mutex_lock(&w->pool_lock);
+		for (uint32_t slot = 0; slot < w->slots; slot++) {
+			struct weft_ult *t = weft_ult_of(w, slot);
+			if (!alive(t) || waits(t) != WEFT_ULT_PARKED ||
+			    atomic_load_explicit(&t->x_waits_for, memory_order_relaxed))
+				continue;
+			if (n++ < STAYS_MAX)
+				weft_warn("the progress engine has stopped: user-level thread "
+					  "%d.%u%s%s stays in its wait for a message or an event",
+					  w->id, slot, t->name[0] ? " " : "", t->name);
+		}
+		pthread_mutex_unlock(&w->pool_lock);
+	}
+	if (n > STAYS_MAX)
+		weft_warn("and %lu more", n - STAYS_MAX);
 }
 
 void weft_ult_describe(FILE *out)

@@ -40,6 +40,10 @@ bool weft_ult_here(void);
 /* What the caller is about to wait for, for reports; NULL: nothing any more. */
 void weft_ult_waits_for(const char *what, const void *which);
 
+/* The engine has stopped: says which threads wait for what only it would have brought.  They stay
+ * in that wait. */
+void weft_ult_engine_stopped(void);
+
 void weft_ult_describe(FILE *out);
 
 #endif
