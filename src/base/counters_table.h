@@ -14,6 +14,7 @@ WEFT_COUNTER(WATCHER_WAKEUPS, "watcher_wakeups", "times the watcher woke, ticks 
 WEFT_COUNTER(ARMS, "arms", "times all sources were armed before a sleep")
 WEFT_COUNTER(PARKS, "parks", "times a waiting thread went to sleep")
 WEFT_COUNTER(PARKS_LIGHT, "parks_light", "times a user-level thread parked in a wait")
+WEFT_COUNTER(YIELDS, "yields", "times a waiter handed its core over before it slept")
 WEFT_COUNTER(BATON_HANDOVERS, "baton_handovers", "times the poller handed message and baton over")
 WEFT_COUNTER(MASK_SKIPS, "mask_skips", "queues skipped because somebody else was polling them")
 WEFT_COUNTER(EVENTS, "events", "requests of event sources that completed")

@@ -27,6 +27,7 @@ WEFT_SETTING(SERVER_CPU, "server_cpu", INT, "-1", -1, 65535, NULL, "core of the 
 WEFT_SETTING(PROGRESS_CPUS, "progress_cpus", STR, "", 0, 0, NULL, "cores that the engine's threads may use, as 0,2-3; empty: all that the process may")
 WEFT_SETTING(PROGRESS_BUDGET, "progress_budget", INT, "100", 0, 100000, NULL, "percent of one core that background progress may use over time; 0: no limit")
 WEFT_SETTING(SPIN_US, "spin_us", INT, "-1", -1, 1000000, NULL, "microseconds that a waiter polls before it sleeps; -1: learned, 0 when cores are oversubscribed")
+WEFT_SETTING(YIELD_MAX, "yield_max", INT, "64", 0, 1000000, NULL, "with more ranks than cores a waiter hands its core over between looks, until so many times in a row nobody took it; 0: it sleeps at once")
 WEFT_SETTING(IDLE_WORKERS, "idle_workers", INT, "-1", -1, 4096, NULL, "threads that keep idle cores awake; -1: one per place of idle_level, at most one core less than this process's share")
 WEFT_SETTING(IDLE_LEVEL, "idle_level", STR, "package", 0, 0, NULL, "level of the tree over whose places they are spread, as machine, package, L3, core (weft info shows the tree)")
 WEFT_SETTING(IDLE_PERIOD_US, "idle_period_us", INT, "-1", -1, 1000000, NULL, "idle workers look every so often, 0: as often as they can, yielding between; -1: only after an event, for about as long as waking a core takes")

@@ -12,8 +12,7 @@
  * too long to spin, for ever.
  *
  * Where cores are short nobody spins (policy.c decides, or the program).  With more ranks than
- * cores a waiter hands the core over after each look, so that whoever it waits for can run; it
- * stops when nobody takes it, and after the learned time.  A sleep and a wake-up there cost each
+ * cores a waiter yields instead (patience.h).  A sleep and a wake-up there cost each
  * side several system calls (arming, doorbell, epoll), a yield one.  When rounds show that
  * strangers took our core, or the control group gives less than a core per rank, it sleeps at once:
  * what it would burn is taken from whom it waits for.
@@ -38,6 +37,7 @@
 static _Atomic uint32_t x_spin_ns = SPIN_MAX_NS; /* all places together: for who does not learn */
 static _Atomic uint32_t x_site_ns[SITES];        /* 0: nothing learned there yet */
 static _Atomic int64_t x_given_us = -1;
+static _Atomic uint32_t x_yield_max = 64;
 static _Atomic int x_quota; /* cores that the control group gives; 0: no limit */
 static _Atomic int x_ranks = 1, x_cpus = 0;
 static _Atomic uint64_t x_crowded_until, x_last_gap;
@@ -76,6 +76,8 @@ void weft_spin_init(void)
 {
 	atomic_store_explicit(&x_per_us, weft_cycles_per_us(), memory_order_relaxed);
 	atomic_store_explicit(&x_given_us, weft_setting_int(WEFT_SET_SPIN_US),
+			      memory_order_relaxed);
+	atomic_store_explicit(&x_yield_max, (uint32_t)weft_setting_int(WEFT_SET_YIELD_MAX),
 			      memory_order_relaxed);
 	atomic_store_explicit(&x_spin_ns, SPIN_MAX_NS, memory_order_relaxed);
 	for (unsigned i = 0; i < SITES; i++)
@@ -132,6 +134,11 @@ uint64_t weft_spin_site_ns(const void *site)
 	return learned(slot_of(site));
 }
 
+unsigned weft_spin_yield_max(void)
+{
+	return atomic_load_explicit(&x_yield_max, memory_order_relaxed);
+}
+
 bool weft_spin_wanted(void)
 {
 	return atomic_load_explicit(&x_given_us, memory_order_relaxed) != 0;
@@ -150,7 +157,10 @@ static struct weft_wait_plan plan_for(const void *site, _Atomic uint32_t *slot)
 		.quota = atomic_load_explicit(&x_quota, memory_order_relaxed),
 		.preempted = preempted(),
 	};
-	return weft_policy_ask_wait(&load);
+	struct weft_wait_plan plan = weft_policy_ask_wait(&load);
+	if (plan.yield && !weft_spin_yield_max())
+		plan.ns = 0;
+	return plan;
 }
 
 struct weft_wait_plan weft_spin_plan(const void *site)

@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "check.h"
 #include "task/engine_int.h"
+#include "task/patience.h"
 
 #define LONGEST_NS 200000u
 #define SHORTEST_NS 4000u
@@ -70,6 +71,42 @@ static void waits_learn(void)
 	CHECK_EQ(weft_spin_site_ns(there), LONGEST_NS);
 }
 
+/* A wait for what does not come, with more ranks than cores. */
+static uint64_t yields_of_a_wait(void)
+{
+	struct weft_completion never, *c = &never;
+	uint64_t before = weft_counter_sum(WEFT_CNT_YIELDS);
+	weft_completion_init(&never);
+	weft_engine_set_local_ranks(3, 2);
+	CHECK_EQ(weft_engine_wait_all_at(&c, 1, UINT64_C(10) * LONGEST_NS, there),
+		 WEFT_ERR_TIMEOUT);
+	weft_engine_set_local_ranks(1, 2);
+	return weft_counter_sum(WEFT_CNT_YIELDS) - before;
+}
+
+static void yields_are_bounded(void)
+{
+	CHECK(yields_of_a_wait() > 0);
+	CHECK_EQ(weft_setting_set(WEFT_SET_YIELD_MAX, "0"), WEFT_OK);
+	weft_spin_init();
+	CHECK_EQ(yields_of_a_wait(), 0);
+	CHECK_EQ(weft_setting_set(WEFT_SET_YIELD_MAX, "64"), WEFT_OK);
+	weft_spin_init();
+}
+
+/* In a row that nobody took: by made-up cycles, all of them short. */
+static void untaken_yields_end(void)
+{
+	struct weft_patience p = {.started = true, .yields = true, .budget = UINT64_MAX / 2};
+	unsigned n = 0;
+	p.untaken_cycles = UINT64_MAX;
+	p.untaken_max = 5;
+	p.begun = p.last = weft_cycles();
+	while (weft_patience_next(&p, there, n) == WEFT_PATIENCE_WHILE) /* ends: as said */
+		n++;
+	CHECK_EQ(n, 5);
+}
+
 static int places(void)
 {
 	char said[256] = "";
@@ -118,6 +155,8 @@ int main(void)
 	places_learn_apart();
 	a_given_time_rules();
 	crowds_yield();
+	yields_are_bounded();
+	untaken_yields_end();
 	waits_learn();
 	callers_are_places();
 	weft_engine_stop();
