@@ -170,7 +170,7 @@ static inline void weft_ring_publish(struct weft_ring_tx *tx, const void *head,
 {
 	struct weft_ring_slot *s = &tx->slot[tx->put & tx->slot_mask];
 
-	memcpy(s->head, head, WEFT_NET_HEAD);
+	/* The slot's line last: a receiver who looks at it meanwhile would take it from us. */
 	if (len <= WEFT_RING_INLINE) {
 		if (len)
 			weft_ring_gather(s->data, iov, n, len);
@@ -181,6 +181,7 @@ static inline void weft_ring_publish(struct weft_ring_tx *tx, const void *head,
 		weft_ring_gather(tx->data + at, iov, n, len);
 		tx->data_put += size;
 	}
+	memcpy(s->head, head, WEFT_NET_HEAD);
 	tx->each = WEFT_RING_NONE;
 	uint64_t word = weft_ring_make_word(++tx->put, len, 0);
 	/* PUB -> SEE (weft_ring_find).  Carries: the slot and the payload.  Without it the receiver
