@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define SIGNAL_STACK (64u << 10)
@@ -34,6 +35,21 @@ static void put_number(char *line, size_t size, uint64_t n)
 		*--at = (char)('0' + n % 10);
 	while (n /= 10);
 	put(line, size, at);
+}
+
+/* Which signals could have been to be handled on the thread's own stack?  The kernel does not say.
+ */
+static void put_signals(char *line, size_t size, const sigset_t *blocked)
+{
+	for (int sig = 1; sig < NSIG; sig++) {
+		struct sigaction a;
+		if (sigismember(blocked, sig) != 0 || sigaction(sig, NULL, &a) ||
+		    (a.sa_flags & SA_ONSTACK) || a.sa_handler == SIG_DFL || a.sa_handler == SIG_IGN)
+			continue;
+		put(line, size, " signal ");
+		put_number(line, size, (uint64_t)sig);
+		put(line, size, ",");
+	}
 }
 
 /* No function here that a signal handler may not call. */
@@ -75,9 +91,12 @@ static void fault(int sig, siginfo_t *info, void *context)
 	if (t && (!w || !w->on_own_stack)) {
 		if (info->si_code > 0 && on_stack(t->deep ? t->deep : t, info->si_addr, GUARD))
 			weft_ult_overflow(t, "found by the guard below it");
-		if (info->si_code == SI_KERNEL && !info->si_addr)
-			weft_ult_overflow(t,
-					  "or a signal was to be handled on it without SA_ONSTACK");
+		if (info->si_code == SI_KERNEL && !info->si_addr) {
+			char how[128] = "or it was to handle";
+			put_signals(how, sizeof how, &((ucontext_t *)context)->uc_sigmask);
+			put(how, sizeof how, " without SA_ONSTACK");
+			weft_ult_overflow(t, how);
+		}
 	}
 	/* Not ours: as it was before, and once more. */
 	sigaction(sig, &before, NULL);

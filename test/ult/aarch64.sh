@@ -23,10 +23,11 @@ void weft_ult_near(const int *cpu, int n, int id, uint16_t *order)
 }
 END
 sources=$(ls src/ult/*.c | grep -v /near.c)
-for test in test_ctx test_thread test_sync; do
+for test in test_ctx test_thread test_sync test_deep; do
 	aarch64-linux-gnu-gcc -static -O2 -std=gnu11 -D_GNU_SOURCE -DWEFT_VERSION=\"qemu\" -Isrc -Iinclude -Itest \
 		test/ult/$test.c $sources "$work/near.c" src/wait/*.c src/base/*.c -o "$work/$test" -lm -lpthread || exit 1
-	timeout 200 qemu-aarch64 "$work/$test" || {
+	[ $test = test_deep ] && short=1 || short= # no overflows: qemu handles no fault on a full stack
+	timeout 200 qemu-aarch64 "$work/$test" $short || {
 		echo "FAILED: $test under qemu-aarch64: exit code $?" >&2
 		exit 1
 	}

@@ -101,6 +101,45 @@ static void overflows_without_guards(void)
 	run_small(writes_below);
 }
 
+static _Atomic int x_handled;
+
+static void handle(int sig)
+{
+	atomic_fetch_add(&x_handled, 1);
+}
+
+/* A signal that its thread lets in, on a stack that has no room for the handler's frame. */
+static void *is_signalled(void *arg)
+{
+	volatile char room[2800]; /* no frame of a handler fits beside it */
+	sigset_t set;
+	room[0] = room[sizeof room - 1] = 1;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	raise(SIGUSR2);
+	return room[0] ? arg : NULL;
+}
+
+static void handles(int flags)
+{
+	struct sigaction a = {.sa_handler = handle, .sa_flags = flags};
+	CHECK_EQ(sigaction(SIGUSR2, &a, NULL), 0);
+	run_small(is_signalled);
+}
+
+static void handles_on_its_stack(void)
+{
+	handles(0);
+}
+
+static void handles_on_the_signal_stack(void)
+{
+	handles(SA_ONSTACK);
+	CHECK_EQ(atomic_load(&x_handled), 1);
+	raise(SIGABRT);
+}
+
 static void check_message(const char *how)
 {
 	if (!strstr(said, "\"digger\"") || !strstr(said, "4096 bytes") || !strstr(said, how))
@@ -263,6 +302,10 @@ int main(void)
 	check_message("found at a switch");
 	dies("given back", overflows_on_given_back);
 	check_message("found by the guard");
+	dies("handler with SA_ONSTACK", handles_on_the_signal_stack);
+	CHECK(!said[0]);
+	dies("handler without", handles_on_its_stack);
+	check_message("it was to handle signal 12, without SA_ONSTACK");
 	no_mappings_left();
 #endif
 	given_back();
