@@ -15,6 +15,7 @@
 #include "base/settings.h"
 #include "check.h"
 #include "task/task.h"
+#include "topo/topo.h"
 
 static uint64_t counter(enum weft_counter_id c)
 {
@@ -41,17 +42,20 @@ static void slow_is_reported(void)
 	CHECK(fd >= 0 && err >= 0);
 	unlink(path);
 	CHECK_EQ(dup2(fd, 2), 2);
+	uint64_t began = weft_clock_ns();
 	weft_task_init(&t, "dawdler", dawdles, &n, WEFT_TASK_REPEAT);
 	weft_task_submit(&t);
 	weft_task_wait(&t);
+	uint64_t seconds = (weft_clock_ns() - began) / 1000000000u;
 	dup2(err, 2);
 	close(err);
 	CHECK(pread(fd, said, sizeof said - 1, 0) > 0);
 	close(fd);
 	CHECK_EQ(counter(WEFT_CNT_TASKS_SLOW) - before, 3);
-	char *line = strstr(said, "task dawdler ran for ");
-	CHECK(line != NULL);
-	CHECK(strstr(line + 10, "dawdler") == NULL); /* one line */
+	uint64_t lines = 0;
+	for (char *line = said; (line = strstr(line, "task dawdler ran for ")); line++)
+		lines++;
+	CHECK(lines >= 1 && lines <= 1 + seconds); /* one a second at most */
 }
 
 /* ---- while it runs ------------------------------------------------------------------------------
@@ -218,7 +222,7 @@ static void endless_lets_others_run(void)
 	}
 	stop = 1;
 	CHECK_EQ(weft_task_wait(&t), WEFT_OK);
-	CHECK(runs > 1000);
+	CHECK(runs > 0 && runs >= 1000 / weft_topo_node(0)->leaves); /* as its place is visited */
 }
 
 /* ---- many --------------------------------------------------------------------------------------
