@@ -67,6 +67,27 @@ static int bruck(struct weft_coll *c, const struct weft_coll_group *g, struct we
 	return join;
 }
 
+/* Blocks of one size, and not more than so many bytes together.  The same on all ranks. */
+static bool even(const struct weft_coll_group *g, const struct weft_view *blocks, size_t most)
+{
+	size_t each = weft_view_bytes(blocks[0]);
+	if (!each || each * (size_t)g->size > most)
+		return false;
+	for (int r = 1; r < g->size; r++)
+		if (weft_view_bytes(blocks[r]) != each)
+			return false;
+	return true;
+}
+
+static bool goes_direct(const struct weft_coll_group *g, const struct weft_view *blocks)
+{
+	if (!g->crowded)
+		return g->size <= WEFT_LIMIT_DIRECT_RANKS;
+	return g->size <= WEFT_LIMIT_DIRECT_RANKS_CROWDED &&
+	       (g->size <= WEFT_LIMIT_DIRECT_RANKS_SMALL ||
+		!even(g, blocks, WEFT_LIMIT_DIRECT_BYTES_SMALL));
+}
+
 int weft_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g,
 		       const struct weft_view *own, const struct weft_view *blocks, int after)
 {
@@ -78,14 +99,10 @@ int weft_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g,
 	}
 	if (g->size == 1)
 		return copied < 0 ? after : copied;
-	if (g->size <= (g->crowded ? WEFT_LIMIT_DIRECT_RANKS_CROWDED : WEFT_LIMIT_DIRECT_RANKS))
+	if (goes_direct(g, blocks))
 		return direct(c, g, mine, blocks, after, copied);
-	size_t each = weft_view_bytes(blocks[0]);
-	bool even = each > 0 && each * (size_t)g->size <= WEFT_LIMIT_ALLGATHER_BRUCK_BYTES;
-	for (int r = 1; r < g->size && even; r++)
-		even = weft_view_bytes(blocks[r]) == each;
-	if (even)
-		return bruck(c, g, mine, blocks, each, after, copied);
+	if (even(g, blocks, WEFT_LIMIT_ALLGATHER_BRUCK_BYTES))
+		return bruck(c, g, mine, blocks, weft_view_bytes(blocks[0]), after, copied);
 	return ring(c, g, mine, blocks, after, copied);
 }
 

@@ -25,6 +25,9 @@ enum {
 	 * ring. */
 	WEFT_LIMIT_DIRECT_RANKS = 16,
 	WEFT_LIMIT_DIRECT_RANKS_CROWDED = 64,
+	/* More ranks than cores, and all blocks together small: fewer messages win earlier. */
+	WEFT_LIMIT_DIRECT_RANKS_SMALL = 8,
+	WEFT_LIMIT_DIRECT_BYTES_SMALL = 4096,
 	WEFT_LIMIT_ALLGATHER_BRUCK_BYTES = 65536,
 
 	/* Alltoall: Bruck's algorithm sends each block log2(n)/2 times but only log2(n) messages.
