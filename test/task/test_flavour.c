@@ -186,6 +186,20 @@ static void cores(void)
 	set(WEFT_SET_PROGRESS_CPUS, "");
 }
 
+/* By default nobody looks periodically, and what comes is run all the same. */
+static void no_period(void)
+{
+	CHECK_EQ(weft_engine_start(), WEFT_OK);
+	uint64_t timer = weft_task_stat("poll_timer");
+	for (int i = 0; i < 20; i++) {
+		submit();
+		until_run();
+	}
+	CHECK_EQ(weft_task_stat("poll_timer"), timer);
+	weft_engine_stop();
+}
+
+/* A fixed period goes on although nothing comes. */
 static void periods(void)
 {
 	set(WEFT_SET_IDLE_WORKERS, "1");
@@ -225,6 +239,7 @@ int main(void)
 	server();
 	budget();
 	cores();
+	no_period();
 	periods();
 	stats_are_there();
 	return 0;
