@@ -50,9 +50,8 @@ int weft_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool who
 		p->epoch_next = epoch;
 	}
 	/* Until the link is taken up. */
-	if (fresh && epoch == p->epoch_next && whole && f->sequence < WEFT_OFI_SHARE)
-		weft_ofi_keep_early(p, b);
-	else
+	if (!fresh || epoch != p->epoch_next || !whole || f->sequence >= WEFT_OFI_SHARE ||
+	    !weft_ofi_keep_early(p, b))
 		weft_ofi_rx_give(o, b);
 	return n;
 }

@@ -21,14 +21,18 @@ void weft_ofi_drop_early(struct weft_ofi *o, struct weft_ofi_peer *p)
 	}
 }
 
-/* Messages are matched in order, but a long one may be complete after a short one behind it. */
-void weft_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b)
+/* Messages are matched in order, but a long one may be complete after a short one behind it. False:
+ * that number is kept already, so the peer lies. */
+bool weft_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b)
 {
 	struct weft_ofi_buf **at = &p->early;
 	while (*at && (int32_t)((*at)->frame.sequence - b->frame.sequence) < 0)
 		at = &(*at)->next;
+	if (*at && (*at)->frame.sequence == b->frame.sequence)
+		return false;
 	b->next = *at;
 	*at = b;
+	return true;
 }
 
 /* What was early and is in turn now. */
@@ -80,8 +84,8 @@ static int on_message(struct weft_ofi *o, struct weft_ofi_buf *b, size_t bytes)
 	if (whole && ahead < WEFT_OFI_N_RX) {
 		if (!ahead)
 			return deliver(o, b);
-		weft_ofi_keep_early(p, b);
-		return 0;
+		if (weft_ofi_keep_early(p, b))
+			return 0;
 	}
 	if (weft_ofi_kind(f) == WEFT_OFI_BYE) {
 		p->bye_got = true;

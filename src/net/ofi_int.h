@@ -177,7 +177,7 @@ int weft_ofi_tell_ready(struct weft_ofi *o);
 /* ofi_in.c, the poller's. */
 int weft_ofi_take(struct weft_ofi *o, bool *found_p);
 int weft_ofi_deliver_early(struct weft_ofi *o, int peer);
-void weft_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b);
+bool weft_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b);
 void weft_ofi_drop_early(struct weft_ofi *o, struct weft_ofi_peer *p);
 
 /* ofi_peer.c, the poller's. */

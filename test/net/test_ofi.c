@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ofi driver keeps the contract, over libfabric's tcp;ofi_rxm; argument "shm": over its shm. */
 #include "driver_suite.c"
-#include "net/ofi.h"
+#include "net/ofi_int.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 const char *__lsan_default_suppressions(void);
@@ -65,6 +65,31 @@ static void case_sends_into_the_void(struct node *n)
 	CHECK_EQ(n->down_err[peer], WEFT_ERR_PEER);
 }
 
+#if __has_include(<rdma/fabric.h>)
+/* A packet that comes twice before its turn is a lie: the peer is closed, nothing waits behind it.
+ */
+static void case_says_twice(struct node *n)
+{
+	int peer = next_of(n);
+	send_packet(n, peer, 8);
+	while (n->got_n[peer] < 1)
+		poll_once(n);
+	meet_polling(n);
+	if (n->rank == 1) {
+		struct weft_ofi_peer *p = &((struct weft_ofi *)n->net)->peer[peer];
+		p->out_sequence++;
+		send_packet(n, peer, 8);
+		p->out_sequence--;
+		send_packet(n, peer, 8);
+	}
+	while (!n->down[peer]) /* ends, or alarm() ends it */
+		n->driver->poll(n->net);
+	CHECK_EQ(n->down_err[peer], n->rank == 1 ? WEFT_ERR_PEER : WEFT_ERR_PROTO);
+}
+#else
+#define case_says_twice case_lengths
+#endif
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -83,6 +108,7 @@ int main(int argc, char **argv)
 	run_case(d, "leave", 2, case_leave);
 	run_case(d, "dropped", 2, case_dropped);
 	run_case(d, "dropped, sending", 2, case_sends_into_the_void);
+	run_case(d, "says twice", 2, case_says_twice);
 	run_case(d, "killed, asleep", 2, case_killed_asleep);
 	run_case(d, "killed, full", 2, case_killed_full);
 	if (argc == 1)
