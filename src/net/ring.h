@@ -21,6 +21,8 @@
  * Full      room() says no.  News is there when weft_ring_word() has changed; a sender that goes to
  *           sleep says so with wait(), looks once more, and is told (see consume).
  * Progress  wait-free on both sides.
+ * Checked   test/net/test_model_ring.c, each order that carries with a mutant;
+ *           test_ring.c, two threads.
  *
  * The receiver tells how far it is once per quarter of either ring, in one word.  A sender
  * that found no room had more than half of it outstanding (a packet needs at most a quarter, and
@@ -37,12 +39,12 @@
 #include "net/driver.h"
 
 #define WEFT_RING_INLINE 32
-#define WEFT_RING_CELL                                                                             \
-	WEFT_NET_RUN_BYTES               /* the most that a packet may carry that shares a slot    \
-					  */
-#define WEFT_RING_CELLS WEFT_NET_RUN_MAX /* packets in such a slot */
-#define WEFT_RING_STEP WEFT_NET_RUN_STEP /* from head to head, in its first number */
-#define WEFT_RING_BYE 0xffffffffu        /* in place of a length: the sender leaves in order */
+/* Packets that share a slot: the bytes of each at most, their number, from head to head. */
+#define WEFT_RING_CELL WEFT_NET_RUN_BYTES
+#define WEFT_RING_CELLS WEFT_NET_RUN_MAX
+#define WEFT_RING_STEP WEFT_NET_RUN_STEP
+
+#define WEFT_RING_BYE 0xffffffffu /* in place of a length: the sender leaves in order */
 
 struct weft_ring_slot {
 	/* sender: slot number + 1, 32 bits; payload bytes, 24, or with the rest BYE; packets beyond
