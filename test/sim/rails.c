@@ -416,4 +416,6 @@ void sim_rails_bury(int rank)
 	for (int p = 0; p < sim.plan.ranks; p++)
 		if (p != rank)
 			weft_bundle_peer_down(bundle_of(rank), p, WEFT_ERR_PEER, "the end");
+	int upcalls = 0;
+	(void)weft_bundle_housekeep(bundle_of(rank), &upcalls);
 }
