@@ -296,7 +296,7 @@ static void *plays(void *arg)
 
 static void bench_wake(const char *name, int other)
 {
-	turns = plain ? 5000 : other ? 20000 : 100000;
+	turns = plain ? (quick ? 1000 : 5000) : other ? 20000 : 100000;
 	atomic_store(&x_turn, 2);
 	start(&pair[0], plays, NULL, 0);
 	start(&pair[1], plays, &turns, other);

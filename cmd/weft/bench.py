@@ -582,10 +582,10 @@ def main(argv):
         rows.append(Row("limit", bench, options, programs))
 
     results = run_all(bench, rows, options)
-    if options.csv:
-        write_csv(options.csv, options.bench, options, results)
     if options.csv != "-" and results:
         print_table(options.bench, bench, options, results)
+    if options.csv:
+        write_csv(options.csv, options.bench, options, results)
     if options.svg and results:
         write_svg(options.svg, options.bench, bench, options, results)
     return 1 if any(row.impl == "weft" and row.failed and not row.label.endswith("pthreads") for row in rows) or not results else 0
@@ -598,3 +598,5 @@ if __name__ == "__main__":
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as e:
+        die(f"{e.filename or 'what was measured could not be written'}: {e.strerror}", 1)

@@ -88,4 +88,12 @@ refused paper --only nonsense
 refused paper --from /nowhere/at/all
 refused paper --missing
 refused paper --into a --csv b
+# A full disk: the table was printed, and one line says why there is no file.
+"$BUILD/bin/weft" bench rate --quick --runs 1 --csv /dev/full >"$work/out" 2>"$work/err"
+code=$?
+[ $code -eq 1 ] && grep -q 'M/s' "$work/out" && [ "$(grep -c 'No space left' "$work/err")" -eq 1 ] &&
+	! grep -q Traceback "$work/err" || {
+	echo "FAILED: weft bench --csv on a full disk: exit code $code, says: $(cat "$work/err")" >&2
+	bad=1
+}
 exit $bad
