@@ -39,15 +39,8 @@ static weft_err wait_foreign(struct weft_engine *e, struct wait_call *w)
 {
 	weft_err err = WEFT_OK;
 	(void)weft_wait_enlist(w);
-	while (!weft_wait_done(w)) { /* ends: done, expired or stopped; parks or yields between */
-		if (weft_wait_stopped(e)) {
-			err = WEFT_ERR_STATE;
-			break;
-		}
-		if (weft_wait_expired(w)) {
-			err = WEFT_ERR_TIMEOUT;
-			break;
-		}
+	/* Ends: done, expired or stopped; parks or yields between. */
+	while (!weft_wait_done(w) && !(err = weft_wait_given_up(e, w))) {
 		if (!watcher_off(e))
 			foreign_park(e, w);
 		else if (!weft_hook_idle())

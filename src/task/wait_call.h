@@ -63,6 +63,14 @@ static inline bool weft_wait_expired(const struct wait_call *w)
 	return w->deadline_ns != WEFT_NEVER && weft_clock_ns() >= w->deadline_ns;
 }
 
+/* WEFT_ERR_STATE: stopped, WEFT_ERR_TIMEOUT: expired, else WEFT_OK. */
+static inline weft_err weft_wait_given_up(struct weft_engine *e, const struct wait_call *w)
+{
+	if (weft_wait_stopped(e))
+		return WEFT_ERR_STATE;
+	return weft_wait_expired(w) ? WEFT_ERR_TIMEOUT : WEFT_OK;
+}
+
 /* Without memory for a parker: a nap instead. */
 static inline void weft_wait_nap(void)
 {

@@ -41,15 +41,8 @@ static weft_err wait_loop(struct weft_engine *e, struct wait_call *w)
 	weft_err err = WEFT_OK;
 	if (w->held)
 		weft_holder_wait(e, w);
-	while (!weft_wait_done(w)) { /* ends: done, expired or stopped; parks or sleeps between */
-		if (weft_wait_stopped(e)) {
-			err = WEFT_ERR_STATE;
-			break;
-		}
-		if (weft_wait_expired(w)) {
-			err = WEFT_ERR_TIMEOUT;
-			break;
-		}
+	/* Ends: done, expired or stopped; parks or sleeps between. */
+	while (!weft_wait_done(w) && !(err = weft_wait_given_up(e, w))) {
 		if (weft_baton_try_take(&e->baton))
 			weft_holder_wait(e, w);
 		else if (!weft_left_run()) /* whoever has the baton may not do it */
