@@ -26,7 +26,7 @@ typedef enum weft_err {
 	WEFT_ERR_UNSUPPORTED = -10, /* not possible here */
 	WEFT_ERR_CANCELLED = -11,
 	WEFT_ERR_TIMEOUT = -12,
-	WEFT_ERR_DEADLOCK = -13, /* a handler may not wait */
+	WEFT_ERR_DEADLOCK = -13, /* the caller would wait for itself, or is a handler */
 	WEFT_ERR_STATE = -14,    /* not allowed in this state */
 	WEFT_ERR_NOENT = -15,    /* no such key, name or thing */
 	WEFT_ERR_INTERNAL = -16,

@@ -32,7 +32,7 @@ const char *weft_strerror(weft_err err)
 	case WEFT_ERR_TIMEOUT:
 		return "timed out";
 	case WEFT_ERR_DEADLOCK:
-		return "a handler may not wait";
+		return "it would wait for itself, or a handler would wait";
 	case WEFT_ERR_STATE:
 		return "not allowed in this state";
 	case WEFT_ERR_NOENT:

@@ -34,10 +34,11 @@ weft_err weft_ult_mutex_try(weft_ult_mutex *m)
 static __attribute__((noinline)) weft_err lock_slow(weft_ult_mutex *m, struct weft_parker *self,
 						    uint64_t deadline_ns)
 {
+	char who[WEFT_ULT_WHO];
 	/* Relaxed: only our own name matters, and only we write that. */
 	if (weft_mutex_owner(
 		    atomic_load_explicit(WEFT_SHAREDPTR(m->owner), memory_order_relaxed)) == self) {
-		weft_error("a thread locks mutex %p, which it holds", (void *)m);
+		weft_error("%s locks mutex %p, which it holds", weft_ult_who(self, who), (void *)m);
 		return WEFT_ERR_DEADLOCK;
 	}
 	if (weft_mutex_look(m, self))
@@ -63,15 +64,22 @@ weft_err weft_ult_mutex_lock_for(weft_ult_mutex *m, uint64_t ns)
 	return weft_mutex_take(m, self) ? WEFT_OK : lock_slow(m, self, weft_waiters_deadline(ns));
 }
 
+/* act: "unlocks". */
+static __attribute__((noinline)) weft_err not_owner(const char *act, weft_ult_mutex *m)
+{
+	char who[WEFT_ULT_WHO], holder[WEFT_ULT_WHO];
+	/* Relaxed: a guess, for the message. */
+	struct weft_parker *owner = weft_mutex_owner(
+		atomic_load_explicit(WEFT_SHAREDPTR(m->owner), memory_order_relaxed));
+	weft_error("%s %s mutex %p, which %s holds", weft_ult_who(me(), who), act, (void *)m,
+		   owner ? weft_ult_who(owner, holder) : "nobody");
+	return WEFT_ERR_STATE;
+}
+
 weft_err weft_ult_mutex_unlock(weft_ult_mutex *m)
 {
 	weft_err err = weft_mutex_release(m, me());
-	if (weft_likely(!err))
-		return WEFT_OK;
-	uintptr_t seen = atomic_load_explicit(WEFT_SHAREDPTR(m->owner), memory_order_relaxed);
-	weft_error("a thread unlocks mutex %p, which %s", (void *)m,
-		   weft_mutex_owner(seen) ? "another holds" : "nobody holds");
-	return err;
+	return weft_likely(!err) ? WEFT_OK : not_owner("unlocks", m);
 }
 
 /* ---- conditions ------------------------------------------------------------------------------ */
@@ -82,18 +90,14 @@ static weft_err cond_wait(weft_ult_cond *c, weft_ult_mutex *m, uint64_t deadline
 	weft_err err = weft_waiters_node(&n, 0);
 	if (err)
 		return err;
+	/* Relaxed: only our own name matters, and only we write that. */
+	if (weft_mutex_owner(atomic_load_explicit(WEFT_SHAREDPTR(m->owner),
+						  memory_order_relaxed)) != n.parker)
+		return not_owner("waits for a condition with", m);
 	weft_waiters_lock(&c->waiters);
 	weft_waiters_push_locked(&c->waiters, &n);
 	weft_waiters_unlock(&c->waiters);
-	err = weft_ult_mutex_unlock(m);
-	if (err) {
-		weft_waiters_lock(&c->waiters);
-		/* Not ours: then it is no use to wait; if we were signalled, so be it. */
-		if (!atomic_load_explicit(&n.x_go, memory_order_acquire))
-			weft_waiters_remove_locked(&c->waiters, &n);
-		weft_waiters_unlock(&c->waiters);
-		return err;
-	}
+	(void)weft_ult_mutex_unlock(m); /* ours, as seen */
 	err = weft_waiters_sleep(&c->waiters, &n, deadline_ns, "condition", c);
 	weft_err again = weft_ult_mutex_lock(m);
 	return again ? again : err;
@@ -118,23 +122,13 @@ void weft_ult_cond_signal(weft_ult_cond *c)
 		weft_waiters_let_go(n);
 }
 
-/* Lets a list go that was taken out of a queue whole. */
-static void let_all_go(struct weft_ult_node *n)
-{
-	while (n) { /* ends: the list is ours */
-		struct weft_ult_node *next = n->next;
-		weft_waiters_let_go(n);
-		n = next;
-	}
-}
-
 void weft_ult_cond_broadcast(weft_ult_cond *c)
 {
 	weft_waiters_lock(&c->waiters);
 	struct weft_ult_node *n = c->waiters.first;
 	c->waiters.first = NULL;
 	weft_waiters_unlock(&c->waiters);
-	let_all_go(n);
+	weft_waiters_let_all_go(n);
 }
 
 /* ---- barriers -------------------------------------------------------------------------------- */
@@ -156,7 +150,7 @@ weft_err weft_ult_barrier_wait(weft_ult_barrier *b, bool *last_p)
 	}
 	weft_waiters_unlock(&b->waiters);
 	if (last)
-		let_all_go(list);
+		weft_waiters_let_all_go(list);
 	else
 		(void)weft_waiters_sleep(&b->waiters, &n, WEFT_NEVER, "barrier", b);
 	if (last_p)

@@ -15,6 +15,16 @@ void weft_ult_waits_for(const char *what, const void *which)
 		weft_ult_waits(t, what, which);
 }
 
+const char *weft_ult_who(const struct weft_parker *p, char out[WEFT_ULT_WHO])
+{
+	if (!p || p->ops != &weft_ult_parker_ops)
+		return "a plain thread";
+	const struct weft_ult *t = weft_container_of(p, const struct weft_ult, parker);
+	(void)snprintf(out, WEFT_ULT_WHO, "user-level thread %d.%u%s%s", t->home->id, t->slot,
+		       t->name[0] ? " " : "", t->name);
+	return out;
+}
+
 /* Is it alive?  A guess while it runs elsewhere, like all of this. */
 static bool alive(struct weft_ult *t)
 {
@@ -95,6 +105,7 @@ void weft_ult_report(FILE *out)
 
 void weft_ult_engine_stopped(void)
 {
+	char who[WEFT_ULT_WHO];
 	unsigned long n = 0;
 	for (int i = 0; i < WEFT_ULT_WORKERS_MAX && weft_ults.worker[i]; i++) {
 		struct weft_ult_worker *w = weft_ults.worker[i];
@@ -105,9 +116,9 @@ void weft_ult_engine_stopped(void)
 			    atomic_load_explicit(&t->x_waits_for, memory_order_relaxed))
 				continue;
 			if (n++ < STAYS_MAX)
-				weft_warn("the progress engine has stopped: user-level thread "
-					  "%d.%u%s%s stays in its wait for a message or an event",
-					  w->id, slot, t->name[0] ? " " : "", t->name);
+				weft_warn("the progress engine has stopped: %s stays in its wait "
+					  "for a message or an event",
+					  weft_ult_who(&t->parker, who));
 		}
 		pthread_mutex_unlock(&w->pool_lock);
 	}

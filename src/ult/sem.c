@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sem.c - semaphores, read-write locks, once: words under the lock of their queue. */
 #include "base/log.h"
+#include "ult/ult_int.h"
 #include "ult/waiters.h"
 
 /* ---- semaphores ------------------------------------------------------------------------------ */
@@ -78,6 +79,7 @@ static struct weft_ult_node *admit_locked(weft_ult_rwlock *l)
 
 static weft_err rw_lock(weft_ult_rwlock *l, int kind, uint64_t deadline_ns)
 {
+	char who[WEFT_ULT_WHO];
 	struct weft_ult_node n;
 	weft_err err = weft_waiters_node(&n, kind);
 	if (err)
@@ -85,7 +87,8 @@ static weft_err rw_lock(weft_ult_rwlock *l, int kind, uint64_t deadline_ns)
 	weft_waiters_lock(&l->waiters);
 	if (l->writer == (uintptr_t)n.parker) {
 		weft_waiters_unlock(&l->waiters);
-		weft_error("a thread locks read-write lock %p, which it holds", (void *)l);
+		weft_error("%s locks read-write lock %p, which it holds",
+			   weft_ult_who(n.parker, who), (void *)l);
 		return WEFT_ERR_DEADLOCK;
 	}
 	bool got = !l->waiters.first && !l->writer && (kind == READER || !l->readers);
@@ -104,11 +107,7 @@ static weft_err rw_lock(weft_ult_rwlock *l, int kind, uint64_t deadline_ns)
 		weft_waiters_lock(&l->waiters);
 		struct weft_ult_node *go = admit_locked(l);
 		weft_waiters_unlock(&l->waiters);
-		while (go) { /* ends: the list is ours */
-			struct weft_ult_node *next = go->next;
-			weft_waiters_let_go(go);
-			go = next;
-		}
+		weft_waiters_let_all_go(go);
 	}
 	return err;
 }
@@ -135,11 +134,12 @@ weft_err weft_ult_rwlock_write_for(weft_ult_rwlock *l, uint64_t ns)
 
 weft_err weft_ult_rwlock_unlock(weft_ult_rwlock *l)
 {
-	uintptr_t self = (uintptr_t)weft_parker_self();
+	struct weft_parker *self = weft_parker_self();
+	char who[WEFT_ULT_WHO];
 	struct weft_ult_node *go = NULL;
 	weft_err err = WEFT_OK;
 	weft_waiters_lock(&l->waiters);
-	if (l->writer && l->writer == self)
+	if (l->writer && l->writer == (uintptr_t)self)
 		l->writer = 0;
 	else if (!l->writer && l->readers)
 		l->readers--;
@@ -149,13 +149,9 @@ weft_err weft_ult_rwlock_unlock(weft_ult_rwlock *l)
 		go = admit_locked(l);
 	weft_waiters_unlock(&l->waiters);
 	if (err)
-		weft_error("a thread unlocks read-write lock %p, which it does not hold",
-			   (void *)l);
-	while (go) { /* ends: the list is ours */
-		struct weft_ult_node *next = go->next;
-		weft_waiters_let_go(go);
-		go = next;
-	}
+		weft_error("%s unlocks read-write lock %p, which it does not hold",
+			   weft_ult_who(self, who), (void *)l);
+	weft_waiters_let_all_go(go);
 	return err;
 }
 

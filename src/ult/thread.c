@@ -172,8 +172,13 @@ weft_err weft_ult_join(weft_ult *t, void **result_p)
 	struct weft_ult_worker *w = weft_ult_worker_here();
 	struct weft_ult *self = w && !w->on_own_stack ? w->current : NULL;
 	struct weft_parker *me = self ? &self->parker : weft_parker_self();
+	char who[WEFT_ULT_WHO];
+	if (!t) {
+		weft_error("weft_ult_join: no thread");
+		return WEFT_ERR_ARG;
+	}
 	if (self == t) {
-		weft_error("a thread tried to join itself");
+		weft_error("%s joins itself", weft_ult_who(me, who));
 		return WEFT_ERR_DEADLOCK;
 	}
 	if (!me)
@@ -193,6 +198,10 @@ weft_err weft_ult_join(weft_ult *t, void **result_p)
 
 weft_err weft_ult_detach(weft_ult *t)
 {
+	if (!t) {
+		weft_error("weft_ult_detach: no thread");
+		return WEFT_ERR_ARG;
+	}
 	weft_err err = weft_ult_detach_begin(&t->x_join);
 	if (err == WEFT_AGAIN) {
 		weft_ult_give(t, weft_ult_worker_here());

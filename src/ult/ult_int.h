@@ -344,6 +344,11 @@ static inline size_t weft_ult_stack_step(int class)
 void weft_ult_stacks_cold(const struct iovec *v, unsigned n, unsigned stacks);
 void weft_ult_stack_mark(struct weft_ult *t);
 bool weft_ult_stack_intact(const struct weft_ult *t); /* false: its canary is gone */
+/* The name of p's thread in messages: "user-level thread 0.17 plato", "a plain thread".  A guess
+ * when it is not the caller. */
+#define WEFT_ULT_WHO 56
+const char *weft_ult_who(const struct weft_parker *p, char out[WEFT_ULT_WHO]);
+
 void weft_ult_stack_describe(FILE *out);
 extern _Atomic bool
 	weft_ult_x_canaries; /* some stacks have no guard: look at them at each switch */

@@ -98,6 +98,16 @@ static inline void weft_waiters_let_go(struct weft_ult_node *n)
 	weft_unpark(p);
 }
 
+/* The same for a list of them. */
+static inline void weft_waiters_let_all_go(struct weft_ult_node *n)
+{
+	while (n) { /* ends: the list is ours */
+		struct weft_ult_node *next = n->next;
+		weft_waiters_let_go(n);
+		n = next;
+	}
+}
+
 /* Sleeps with n in the queue, the lock not held.  WEFT_ERR_TIMEOUT: n is out of the queue again. */
 weft_err weft_waiters_sleep(struct weft_ult_waiters *q, struct weft_ult_node *n,
 			    uint64_t deadline_ns, const char *what, const void *object);

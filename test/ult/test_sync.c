@@ -180,6 +180,8 @@ static void *gives_up(void *arg)
 static void *mutex_of_another(void *arg)
 {
 	weft_ult_mutex *m = arg;
+	weft_ult_cond c = WEFT_ULT_COND_INIT;
+	CHECK_EQ(weft_ult_cond_wait(&c, m), WEFT_ERR_STATE);
 	CHECK_EQ(weft_ult_mutex_unlock(m), WEFT_ERR_STATE);
 	CHECK_EQ(weft_ult_mutex_lock_for(m, NS_SHORT), WEFT_ERR_TIMEOUT);
 	CHECK_EQ(weft_ult_rwlock_write_for(&rw, NS_SHORT), WEFT_ERR_TIMEOUT);
