@@ -24,5 +24,13 @@ void weft_cmd_live_ults(int pid, const struct weft_live_head *h, int most);
 
 /* weft sample; the arguments after it. */
 int weft_cmd_sample(int argc, char **argv);
+/* Its two ranks: sends sizes from, twice that, ... to, to and fro in blocks, and prints "BYTES NS"
+ * lines; or writes down on each host what was measured with the other. */
+int weft_cmd_sample_rank(size_t from, size_t to, int blocks);
+int weft_cmd_sample_keep(long long bytes);
+struct weft_sample;
+/* False, after one line: there is no such place; it cannot be written. */
+bool weft_cmd_sample_path(char *path, size_t size);
+bool weft_cmd_sample_write(char *path, const struct weft_sample *sample);
 
 #endif

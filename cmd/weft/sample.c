@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * sample.c - weft sample: measures from where on another way of sending is quicker on this host,
- * and leaves it in the file that every start reads (base/sample.h).
+ * or between two, and leaves it in the file that every start reads (base/sample.h).
  *
- * Two ranks, started by the mpiexec beside this program, send each size to and fro by either way;
- * each posts its receive before it sends.  What comes later than its message costs a copy more
- * where it was sent at once, and is not measured: how often that happens is the program's affair.
+ * Two ranks (sample_rank.c), started by the mpiexec beside this program, send each size to and fro
+ * by either way; each posts its receive before it sends.  What comes later than its message costs a
+ * copy more where it was sent at once, and is not measured: how often that happens is the program's
+ * affair.
  */
 #include <errno.h>
 #include <limits.h>
@@ -13,20 +14,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/sample.h"
 #include "command.h"
-#include "comm/comm.h"
-#include "rt/rt.h"
-#include "task/task.h"
 
 #define SIZES_MAX 16
-#define BLOCKS 5 /* per start of a pair */
-#define STARTS 3 /* of a pair for either way, in turn: placement and neighbours change */
-#define STARTS_QUICK 1
-#define BUFFER_MAX ((size_t)4 << 20)
+
+struct effort {
+	int starts;         /* of a pair for either way, in turn: placement and neighbours change */
+	const char *blocks; /* of round trips per size in each */
+};
+static const struct effort normal = {3, "5"}, quick = {1, "2"};
 
 /* A switch point: below it `low` is the better value of its setting, from it on `high`. */
 static const struct point {
@@ -44,98 +43,6 @@ static const struct point {
 	 16384, 2097152, false},
 };
 
-/* ---- the ranks ---------------------------------------------------------------------------- */
-
-struct pair {
-	struct weft_ctx *ctx;
-	char *out, *in;
-	int me;
-};
-
-static weft_err give(struct pair *p, size_t n)
-{
-	struct weft_buf buf = weft_buf_flat(p->out, n);
-	struct weft_req r;
-	weft_err err = weft_send_now(p->ctx, !p->me, 1, &buf);
-	if (err != WEFT_AGAIN)
-		return err;
-	weft_req_init(&r, NULL, NULL);
-	err = weft_isend(&r, p->ctx, !p->me, 1, &buf, WEFT_SEND_STANDARD);
-	if (!err) {
-		weft_engine_wait_own(&r.done);
-		err = r.status.err;
-	}
-	return err;
-}
-
-/* Sends, and receives the answer; or the other way round.  The receive comes first. */
-static weft_err round_trip(struct pair *p, size_t n)
-{
-	struct weft_buf buf = weft_buf_flat(p->in, n);
-	struct weft_req r;
-	weft_req_init(&r, NULL, NULL);
-	weft_err err = weft_irecv(&r, p->ctx, !p->me, 1, &buf);
-	if (!err && !p->me)
-		err = give(p, n);
-	if (err)
-		return err; /* the process ends, and with it the receive */
-	weft_engine_wait_own(&r.done);
-	err = r.status.err;
-	return err || !p->me ? err : give(p, n);
-}
-
-/* Nanoseconds that a round trip takes; 0: it failed. */
-static uint64_t block(struct pair *p, size_t bytes)
-{
-	unsigned n = bytes <= 16384 ? 200 : bytes <= 262144 ? 40 : 8;
-	uint64_t t = weft_clock_ns();
-	for (unsigned i = 0; i < n; i++)
-		if (round_trip(p, bytes))
-			return 0;
-	t = (weft_clock_ns() - t) / n;
-	return t ? t : 1;
-}
-
-/* The quickest of the blocks: what disturbs only makes them slower.  0: it failed. */
-static uint64_t size_ns(struct pair *p, size_t bytes)
-{
-	uint64_t least = UINT64_MAX;
-	for (int i = 0; i < BLOCKS; i++) {
-		uint64_t v = block(p, bytes);
-		if (!v)
-			return 0;
-		least = v < least ? v : least;
-	}
-	return least;
-}
-
-/* weft sample --rank POINT, under mpiexec: prints a line "BYTES NS" per size. */
-static int rank_main(int point)
-{
-	const struct weft_boot_info *job;
-	struct pair p = {.out = calloc(1, BUFFER_MAX), .in = calloc(1, BUFFER_MAX)};
-	if (!p.out || !p.in || weft_rt_start(&job))
-		return 1;
-	p.me = job->rank;
-	if (job->size != 2 || weft_ctx_open(1, &p.ctx))
-		return 1;
-	memset(p.out, 1, BUFFER_MAX);
-	memset(p.in, 1, BUFFER_MAX);
-	for (size_t n = points[point].from; n <= points[point].to; n *= 2) {
-		uint64_t ns = size_ns(&p, n);
-		if (!ns)
-			return 1;
-		if (!p.me)
-			printf("%zu %llu\n", n, (unsigned long long)ns);
-	}
-	fflush(stdout);
-	weft_ctx_close(p.ctx);
-	weft_rt_stop();
-	free(p.out);
-	free(p.in);
-	return 0;
-}
-
 /* ---- the command -------------------------------------------------------------------------- */
 
 struct row {
@@ -149,29 +56,81 @@ static int cores(void)
 	return sched_getaffinity(0, sizeof may, &may) ? 1 : CPU_COUNT(&may);
 }
 
-static void become_ranks(int point, const char *value)
+#define ARGS_MAX 32
+
+/* The two ranks, with these words behind `weft sample`; hosts: "A,B", or NULL: here. */
+static void become_ranks(const char *hosts, const char *const *vars, const char *const *words)
 {
-	char prefix[4096], launcher[4200], self[4200], which[16];
+	char prefix[4096], launcher[4200], self[4200];
+	const char *argv[ARGS_MAX];
+	int n = 0;
 	if (!weft_cmd_prefix(prefix, sizeof prefix))
 		_exit(1);
 	snprintf(launcher, sizeof launcher, "%s/bin/mpiexec", prefix);
 	snprintf(self, sizeof self, "%s/bin/weft", prefix);
-	snprintf(which, sizeof which, "%d", point);
-	setenv("WEFT_DRIVERS", points[point].driver, 1);
-	setenv("WEFT_SAMPLE_FILE", "none", 1);
-	setenv(points[point].variable, value, 1);
+	argv[n++] = launcher;
+	if (hosts) {
+		argv[n++] = "-hosts";
+		argv[n++] = hosts;
+		argv[n++] = "-ppn";
+		argv[n++] = "1";
+	}
+	for (int i = 0; vars[i]; i += 2) {
+		argv[n++] = "-genv";
+		argv[n++] = vars[i];
+		argv[n++] = vars[i + 1];
+	}
+	argv[n++] = "-n";
+	argv[n++] = "2";
+	argv[n++] = "--bind-to";
+	argv[n++] = cores() > 1 ? "core" : "none";
+	argv[n++] = "--timeout";
+	argv[n++] = "120";
+	argv[n++] = self;
+	argv[n++] = "sample";
+	while (*words) /* at most four */
+		argv[n++] = *words++;
+	argv[n] = NULL;
 	unsetenv("WEFT_RAILS");
-	execl(launcher, launcher, "-n", "2", "--bind-to", cores() > 1 ? "core" : "none",
-	      "--timeout", "120", self, "sample", "--rank", which, (char *)NULL);
+	execv(launcher, (char **)(uintptr_t)argv);
 	fprintf(stderr, "weft: %s: %s\n", launcher, strerror(errno));
 	_exit(1);
 }
 
-/* Column `side` of the rows takes what is quicker than before; false after a line about it. */
-static bool column(int point, int side, struct row *row, int n)
+static void become_measuring(const struct point *p, const char *value, const char *hosts,
+			     const char *blocks)
 {
-	const struct point *p = &points[point];
-	int fd[2], status = 0, got = 0;
+	char from[24], to[24];
+	snprintf(from, sizeof from, "%zu", p->from);
+	snprintf(to, sizeof to, "%zu", p->to);
+	become_ranks(hosts,
+		     (const char *const[]){"WEFT_DRIVERS", p->driver, "WEFT_SAMPLE_FILE", "none",
+					   p->variable, value, NULL},
+		     (const char *const[]){"--rank", from, to, blocks, NULL});
+}
+
+static void become_keeping(const char *value, const char *hosts)
+{
+	const char *file = getenv("WEFT_SAMPLE_FILE");
+	become_ranks(hosts,
+		     (const char *const[]){"WEFT_DRIVERS", "self,tcp",
+					   file ? "WEFT_SAMPLE_FILE" : NULL, file, NULL},
+		     (const char *const[]){"--keep", value, NULL});
+}
+
+static bool ended_well(pid_t child)
+{
+	int status = 0;
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return status == 0;
+}
+
+/* Column `side` of the rows takes what is quicker than before; false after a line about it. */
+static bool column(const struct point *p, const char *hosts, const char *blocks, int side,
+		   struct row *row, int n)
+{
+	int fd[2], got = 0;
 	pid_t child = pipe(fd) ? -1 : fork();
 	if (child < 0) {
 		fprintf(stderr, "weft: sample: %s\n", strerror(errno));
@@ -181,7 +140,7 @@ static bool column(int point, int side, struct row *row, int n)
 		dup2(fd[1], 1);
 		close(fd[0]);
 		close(fd[1]);
-		become_ranks(point, side ? p->high : p->low);
+		become_measuring(p, side ? p->high : p->low, hosts, blocks);
 	}
 	close(fd[1]);
 	FILE *in = fdopen(fd[0], "r");
@@ -191,9 +150,7 @@ static bool column(int point, int side, struct row *row, int n)
 			row[got].ns[side] = ns;
 	if (in)
 		fclose(in);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	if (status || got < n) {
+	if (!ended_well(child) || got < n) {
 		fprintf(stderr, "weft: sample: %s could not be measured with %s=%s\n",
 			weft_setting_info(p->id)->name, p->variable, side ? p->high : p->low);
 		return false;
@@ -220,17 +177,18 @@ static int cut(const struct row *row, int n)
 	return best;
 }
 
-static bool measure(int point, int starts, long long *value_p)
+static bool measure(const struct point *p, const char *hosts, const struct effort *e,
+		    long long *value_p)
 {
-	const struct point *p = &points[point];
 	struct row row[SIZES_MAX];
 	int n = 0;
 	for (size_t s = p->from; s <= p->to; s *= 2)
 		n++;
 	for (int i = 0; i < n; i++)
 		row[i].ns[0] = row[i].ns[1] = ULLONG_MAX;
-	for (int i = 0; i < starts; i++)
-		if (!column(point, 0, row, n) || !column(point, 1, row, n))
+	for (int i = 0; i < e->starts; i++)
+		if (!column(p, hosts, e->blocks, 0, row, n) ||
+		    !column(p, hosts, e->blocks, 1, row, n))
 			return false;
 	printf("%s\n  %10s  %12s  %12s  (us, one way)\n", weft_setting_info(p->id)->name, "bytes",
 	       p->low_name, p->high_name);
@@ -246,70 +204,86 @@ static bool measure(int point, int starts, long long *value_p)
 	return true;
 }
 
-static void make_folders(char *path)
+/* This host alone: what was measured with others stays. */
+static int sample_here(const struct effort *e)
 {
-	for (char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
-		*s = 0;
-		(void)!mkdir(path, 0700); /* what is missing in the end, open says */
-		*s = '/';
-	}
-}
-
-/* The whole file or none: others may read it meanwhile. */
-static bool write_file(char *path, const char *text)
-{
-	char made[4200];
-	make_folders(path);
-	snprintf(made, sizeof made, "%s.%ld", path, (long)getpid());
-	FILE *out = fopen(made, "we");
-	bool ok = out && fputs(text, out) >= 0;
-	if (out && fclose(out))
-		ok = false;
-	if (ok && rename(made, path) == 0)
-		return true;
-	fprintf(stderr, "weft: %s: %s\n", path, strerror(errno));
-	unlink(made);
-	return false;
-}
-
-int weft_cmd_sample(int argc, char **argv)
-{
-	char path[4096], text[WEFT_SAMPLE_MAX];
-	int starts = STARTS;
-	if (argc == 2 && strcmp(argv[0], "--rank") == 0) {
-		int point = atoi(argv[1]);
-		if (point < 0 || point >= WEFT_SAMPLE_COUNT)
-			return weft_cmd_misuse("sample: no option", argv[0]);
-		return rank_main(point);
-	}
-	if (argc >= 1 && strcmp(argv[0], "--quick") == 0) {
-		starts = STARTS_QUICK;
-		argc--, argv++;
-	}
-	if (argc)
-		return weft_cmd_misuse("sample: no option", argv[0]);
-	if (weft_settings_load())
+	static struct weft_sample sample;
+	char path[4096], why[160];
+	if (!weft_cmd_sample_path(path, sizeof path))
 		return 1;
-	if (!weft_sample_path(path, sizeof path)) {
-		fprintf(stderr,
-			"weft: sample: there is no file to write to: WEFT_SAMPLE_FILE is none, "
-			"or HOME is not set\n");
-		return 1;
-	}
-	int n = snprintf(text, sizeof text, "weft-sample 1\n# by `weft sample`, in bytes\n");
+	if (weft_sample_read(path, &sample, why, sizeof why))
+		sample.n_hosts = 0;
 	for (int i = 0; i < WEFT_SAMPLE_COUNT; i++) {
 		long long value;
+		sample.value[i] = -1;
 		if (points[i].id == WEFT_SET_SHARE_COPY && cores() < 2) {
 			printf("share_copy: not measured, both ranks would be on one core\n\n");
 			continue;
 		}
-		if (!measure(i, starts, &value))
+		if (!measure(&points[i], NULL, e, &value))
 			return 1;
-		n += snprintf(text + n, sizeof text - (size_t)n, "%s %lld\n",
-			      weft_setting_info(points[i].id)->name, value);
+		sample.value[i] = value;
 	}
-	if (!write_file(path, text))
+	if (!weft_cmd_sample_write(path, &sample))
 		return 1;
 	printf("written to %s\n", path);
 	return 0;
+}
+
+/* Two hosts, "A,B": each of them learns what was measured. */
+static int sample_hosts(const char *hosts, const struct effort *e)
+{
+	char text[24];
+	long long value;
+	for (int i = 0; i < WEFT_SAMPLE_COUNT; i++) {
+		if (points[i].id != WEFT_SET_EAGER_TCP)
+			continue;
+		if (!measure(&points[i], hosts, e, &value))
+			return 1;
+		snprintf(text, sizeof text, "%lld", value);
+		fflush(stdout);
+		pid_t child = fork();
+		if (!child)
+			become_keeping(text, hosts);
+		if (child < 0 || !ended_well(child)) {
+			fprintf(stderr, "weft: sample: could not be written down on %s\n", hosts);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* What the ranks are started with. */
+static bool is_for_ranks(int argc, char **argv, int *rc_p)
+{
+	if (argc == 4 && strcmp(argv[0], "--rank") == 0)
+		*rc_p = weft_cmd_sample_rank(strtoul(argv[1], NULL, 10), strtoul(argv[2], NULL, 10),
+					     atoi(argv[3]));
+	else if (argc == 2 && strcmp(argv[0], "--keep") == 0)
+		*rc_p = weft_cmd_sample_keep(atoll(argv[1]));
+	else
+		return false;
+	return true;
+}
+
+int weft_cmd_sample(int argc, char **argv)
+{
+	const char *hosts = NULL;
+	const struct effort *e = &normal;
+	int rc;
+	if (is_for_ranks(argc, argv, &rc))
+		return rc;
+	for (; argc; argc--, argv++) {
+		if (strcmp(argv[0], "--quick") == 0)
+			e = &quick;
+		else if (strcmp(argv[0], "--hosts") == 0 && argc > 1 && !hosts)
+			hosts = (argc--, *++argv);
+		else
+			return weft_cmd_misuse("sample: no option", argv[0]);
+	}
+	if (hosts && (!strchr(hosts, ',') || strchr(hosts, ',') != strrchr(hosts, ',')))
+		return weft_cmd_misuse("sample: --hosts wants two, as in A,B, not", hosts);
+	if (weft_settings_load())
+		return 1;
+	return hosts ? sample_hosts(hosts, e) : sample_here(e);
 }

@@ -29,6 +29,7 @@ struct value {
 
 static struct value values[WEFT_SETTING_COUNT];
 static bool loaded;
+static struct weft_sample sample; /* the file that was read last */
 
 static weft_err parse_int(const struct weft_setting *s, const char *text, int64_t *out_p)
 {
@@ -136,8 +137,8 @@ static int id_of_env(const char *name, size_t len)
 static void use_sample(void)
 {
 	static bool said;
-	struct weft_sample sample;
 	char path[4096], why[160];
+	sample.n_hosts = 0;
 	if (!weft_sample_path(path, sizeof path))
 		return;
 	weft_err err = weft_sample_read(path, &sample, why, sizeof why);
@@ -203,6 +204,16 @@ weft_err weft_settings_load(void)
 	weft_log_init();
 	use_sample();
 	return result;
+}
+
+int64_t weft_setting_for_host(enum weft_setting_id id, const char *host)
+{
+	int64_t found = weft_setting_int(id);
+	for (unsigned i = 0; i < sample.n_hosts; i++)
+		if (id == WEFT_SET_EAGER_TCP && !weft_setting_given(id) &&
+		    strcmp(sample.host[i].name, host) == 0)
+			found = sample.host[i].eager_tcp;
+	return found;
 }
 
 static const struct value *value_of(enum weft_setting_id id)

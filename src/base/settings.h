@@ -53,6 +53,10 @@ bool weft_setting_given(enum weft_setting_id id);
 /* Or is it what `weft sample` measured? */
 bool weft_setting_measured(enum weft_setting_id id);
 
+/* The same number for messages between this host and that one, where `weft sample` measured it for
+ * the two. */
+int64_t weft_setting_for_host(enum weft_setting_id id, const char *host);
+
 /* The description of setting id. */
 const struct weft_setting *weft_setting_info(enum weft_setting_id id);
 

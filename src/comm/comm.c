@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "base/cancel.h"
+#include "base/sample.h"
 #include "base/settings.h"
 #include "boot/boot.h"
 #include "comm/comm_int.h"
@@ -27,6 +28,7 @@ struct card {
 	char host[WEFT_HOST_KEY_MAX];
 	char shm[CARD_BYTES]; /* empty: none */
 	char cpus[WEFT_CPUS_TEXT];
+	char name[WEFT_SAMPLE_NAME]; /* its host's; empty: none */
 };
 
 static struct {
@@ -113,29 +115,34 @@ static weft_err rail_address(int rail, char *buf, size_t size)
 
 /* ---- addresses ---------------------------------------------------------------------------- */
 
-/* A line for the host, one for credit and cores, one for shm's address. */
+/* A line for the host, one for credit, cores and the host's name, one for shm's address. */
 static bool card_read(struct card *c, char *text)
 {
-	char *credit = strchr(text, '\n'), *end;
-	if (!credit || credit - text >= WEFT_HOST_KEY_MAX || credit[1] < '0' || credit[1] > '9')
+	int end = 0;
+	char *rest = strchr(text, '\n'), *shm = rest ? strchr(rest + 1, '\n') : NULL;
+	if (!shm || rest - text >= WEFT_HOST_KEY_MAX || strlen(shm + 1) >= CARD_BYTES)
 		return false;
-	*credit++ = 0;
-	c->credit = strtoull(credit, &end, 10);
-	char *cpus = end + 1;
-	if (*end != ' ' || !(end = strchr(cpus, '\n')) || end - cpus >= WEFT_CPUS_TEXT ||
-	    strlen(end + 1) >= CARD_BYTES)
+	*rest++ = 0;
+	*shm++ = 0;
+	unsigned long long credit;
+	char cpus[WEFT_CPUS_TEXT], name[WEFT_SAMPLE_NAME];
+	if (sscanf(rest, "%llu %256s %64s%n", &credit, cpus, name, &end) != 3 || rest[end])
 		return false;
-	*end = 0;
-	memcpy(c->cpus, cpus, strlen(cpus) + 1);
+	c->credit = credit;
+	memcpy(c->cpus, cpus, sizeof cpus);
+	memcpy(c->name, name, sizeof name);
+	if (strcmp(name, "-") == 0)
+		c->name[0] = 0;
 	memcpy(c->host, text, strlen(text) + 1);
-	memcpy(c->shm, end + 1, strlen(end + 1) + 1);
+	memcpy(c->shm, shm, strlen(shm) + 1);
 	return true;
 }
+_Static_assert(WEFT_CPUS_TEXT == 257 && WEFT_SAMPLE_NAME == 65, "card_read's format says so");
 
 /* First round: who is where.  Fills self.card. */
 static weft_err exchange_cards(const struct weft_boot_info *boot, int shm)
 {
-	char text[CARD_BYTES + WEFT_HOST_KEY_MAX + WEFT_CPUS_TEXT + 24];
+	char text[CARD_BYTES + WEFT_HOST_KEY_MAX + WEFT_CPUS_TEXT + WEFT_SAMPLE_NAME + 26];
 	struct card *mine = &self.card[boot->rank];
 	cpu_set_t cpus;
 
@@ -149,8 +156,10 @@ static weft_err exchange_cards(const struct weft_boot_info *boot, int shm)
 	weft_err err = rail_address(shm, mine->shm, sizeof mine->shm);
 	if (err)
 		return err;
-	snprintf(text, sizeof text, "%s\n%llu %s\n%s", mine->host,
-		 (unsigned long long)self.core->credit, mine->cpus, mine->shm);
+	if (!weft_sample_own_name(mine->name))
+		strcpy(mine->name, "-");
+	snprintf(text, sizeof text, "%s\n%llu %s %s\n%s", mine->host,
+		 (unsigned long long)self.core->credit, mine->cpus, mine->name, mine->shm);
 	if ((err = weft_boot_put("comm.card", text)) || (err = weft_boot_fence()))
 		return err;
 	for (int p = 0; p < boot->size; p++) {
@@ -203,17 +212,22 @@ static bool shm_is_not_enough(int size)
 	return false;
 }
 
-/* Peers of one host share what is learned of it. */
+/* What was measured with the peer's host stands at the start; peers of one host share what is
+ * learned of it. */
 static void learn_with_host(int peer)
 {
+	struct weft_gate *g = &self.core->gate[peer];
 	const struct weft_gate *like = NULL;
+	if (g->driver->card(g->net, peer)->streams)
+		weft_gate_eager_set(
+			g, (size_t)weft_setting_for_host(WEFT_SET_EAGER_TCP, self.card[peer].name));
 	if (!weft_setting_bool(WEFT_SET_SWITCH_LEARN) || weft_setting_given(WEFT_SET_EAGER_TCP))
 		return;
 	for (int q = 0; q < peer && !like; q++)
 		if (self.core->gate[q].learn && self.card[peer].host[0] &&
 		    !strcmp(self.card[q].host, self.card[peer].host))
 			like = &self.core->gate[q];
-	weft_gate_learn(&self.core->gate[peer], like);
+	weft_gate_learn(g, like);
 }
 
 static void reach_by(int rail, int peer, const char *address)
@@ -532,6 +546,11 @@ bool weft_comm_same_host(int peer)
 		return true;
 	const char *mine = self.card[self.core->rank].host;
 	return mine[0] && !strcmp(mine, self.card[peer].host);
+}
+
+const char *weft_comm_host(int peer)
+{
+	return self.card ? self.card[peer].name : "";
 }
 
 int weft_comm_local_ranks(void)

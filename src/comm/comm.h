@@ -72,6 +72,8 @@ void weft_comm_stop(void);
 
 /* Are we and peer on the same host (same boot id and same network, pid and user namespace)? */
 bool weft_comm_same_host(int peer);
+/* The name of the host that peer is on; empty: it has none that can stand in a file. */
+const char *weft_comm_host(int peer);
 /* How many ranks are on this host, we included. */
 int weft_comm_local_ranks(void);
 /* Has some host of the job more ranks than cores for them?  The same answer on every rank. */

@@ -447,6 +447,8 @@ int weft_rail_poll(struct weft_rail *rail);
 /* Its switch point from eager to rendezvous is measured from now on, together with that of `like`
  * if that is given and has one; where it is fixed by the network, nothing happens. */
 void weft_gate_learn(struct weft_gate *g, const struct weft_gate *like);
+/* Up to how many bytes messages go there without asking, at the start. */
+void weft_gate_eager_set(struct weft_gate *g, size_t bytes);
 /* In which order this gate's packets go; before it is used. */
 void weft_gate_strategy(struct weft_gate *g, struct weft_rail *rail, const struct weft_strategy *s);
 /* Nothing is owed to peers any more. */

@@ -54,8 +54,7 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	g->driver = rail->driver;
 	g->max_payload = card->max_payload;
 	g->inline_max = card->inline_max;
-	g->eager_max = card->eager_max < card->max_payload ? card->eager_max : card->max_payload;
-	g->now_end = (g->inline_max < g->eager_max ? g->inline_max : g->eager_max) + 1;
+	weft_gate_eager_set(g, card->eager_max);
 	/* Until the peer says otherwise it gives what we give. */
 	g->credit = g->credit_given = core->credit;
 	if (core->strategy)
@@ -64,6 +63,14 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	weft_away_open(g, card->latency_us);
 	g->post_plain = g->pack || g->early ? NULL : rail->driver->post_plain;
 	rail->peers++;
+}
+
+void weft_gate_eager_set(struct weft_gate *g, size_t bytes)
+{
+	g->eager_max = bytes < g->max_payload ? bytes : g->max_payload;
+	g->now_end = (g->inline_max < g->eager_max ? g->inline_max : g->eager_max) + 1;
+	if (g->early && g->eager_max < g->core->early_min)
+		g->core->early_min = g->eager_max;
 }
 
 void weft_gate_learn(struct weft_gate *g, const struct weft_gate *like)

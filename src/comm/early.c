@@ -15,8 +15,7 @@ void weft_early_open(struct weft_gate *g)
 	if (!g->core->rtr || !card->streams || weft_gate_can_get(g))
 		return;
 	g->early = calloc(1, sizeof *g->early);
-	if (g->early && g->eager_max < g->core->early_min)
-		g->core->early_min = g->eager_max;
+	weft_gate_eager_set(g, g->eager_max); /* early_min */
 }
 
 void weft_early_close(struct weft_gate *g)

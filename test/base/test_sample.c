@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_sample.c - the file of measured switch points: what it may hold, that a mistake makes it
- * count as none, and that it stands between the defaults and what is set.
+ * count as none, values for pairs of hosts, and that it stands between the defaults and what is
+ * set.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static void refuses(void)
 	static const char *const wrong[] = {
 		"",
 		"\n",
-		"weft-sample 2\n",
+		"weft-sample 3\n",
 		"weft-sample 1 \n",
 		"eager_shm 4096\n",
 		"weft-sample 1\neager_shm\n",
@@ -63,6 +64,48 @@ static void refuses(void)
 	CHECK_EQ(parse(line), WEFT_ERR_ARG);
 }
 
+/* Hosts stand in files of version 2; what is written is read again. */
+static void hosts(void)
+{
+	char text[WEFT_SAMPLE_MAX];
+	CHECK_EQ(parse("weft-sample 2\nhost a eager_tcp 5\neager_tcp 7\nhost b.c-d eager_tcp 0\n"),
+		 WEFT_OK);
+	CHECK_EQ(got.n_hosts, 2);
+	CHECK(strcmp(got.host[1].name, "b.c-d") == 0);
+	CHECK_EQ(got.host[0].eager_tcp, 5);
+	CHECK_EQ(got.value[1], 7);
+	CHECK(weft_sample_set_host(&got, "a", 9) && weft_sample_set_host(&got, "x", 11));
+	CHECK(!weft_sample_set_host(&got, "a b", 9) && !weft_sample_set_host(&got, "", 9));
+	CHECK_EQ(weft_sample_print(&got, text, sizeof text), WEFT_OK);
+	CHECK_EQ(weft_sample_print(&got, text, 40), WEFT_ERR_LIMIT);
+	CHECK_EQ(weft_sample_print(&got, text, sizeof text), WEFT_OK);
+	CHECK_EQ(parse(text), WEFT_OK);
+	CHECK_EQ(got.n_hosts, 3);
+	CHECK_EQ(got.host[0].eager_tcp, 9);
+	CHECK_EQ(got.host[2].eager_tcp, 11);
+	CHECK_EQ(got.value[1], 7);
+	char name[WEFT_SAMPLE_NAME];
+	for (int i = 0; i < WEFT_SAMPLE_HOSTS; i++) {
+		snprintf(name, sizeof name, "h%063d", i);
+		CHECK(weft_sample_set_host(&got, name, 1) == (i < WEFT_SAMPLE_HOSTS - 3));
+	}
+	CHECK_EQ(weft_sample_print(&got, text, sizeof text), WEFT_OK); /* the longest */
+
+	static const char *const wrong[] = {
+		"weft-sample 1\nhost a eager_tcp 5\n",
+		"weft-sample 2\nhost a\n",
+		"weft-sample 2\nhost a eager_shm 5\n",
+		"weft-sample 2\nhost a/b eager_tcp 5\n",
+		"weft-sample 2\nhost a eager_tcp -5\n",
+		"weft-sample 2\nhost a eager_tcp 5 6\n",
+		"weft-sample 2\nhost a eager_tcp 5\nhost a eager_tcp 6\n",
+	};
+	for (size_t i = 0; i < weft_countof(wrong); i++) {
+		CHECK_EQ(parse(wrong[i]), WEFT_ERR_ARG);
+		CHECK(why[0] && !got.n_hosts);
+	}
+}
+
 static void put(const char *path, const char *text)
 {
 	FILE *f = fopen(path, "w");
@@ -72,6 +115,11 @@ static void put(const char *path, const char *text)
 static void settings_win(const char *path)
 {
 	setenv("WEFT_SAMPLE_FILE", path, 1);
+	put(path, "weft-sample 2\nhost a eager_tcp 3000\n");
+	CHECK_EQ(weft_settings_load(), WEFT_OK);
+	CHECK_EQ(weft_setting_for_host(WEFT_SET_EAGER_TCP, "a"), 3000);
+	CHECK_EQ(weft_setting_for_host(WEFT_SET_EAGER_TCP, "b"), 65536);
+	CHECK_EQ(weft_setting_for_host(WEFT_SET_EAGER_SHM, "a"), 8192);
 	put(path, "weft-sample 1\neager_shm 2048\nshare_copy 65536\n");
 	setenv("WEFT_SHARE_COPY", "128k", 1);
 	CHECK_EQ(weft_settings_load(), WEFT_OK);
@@ -118,6 +166,9 @@ static void calls_win(const char *path)
 	CHECK_EQ(weft_settings_load(), WEFT_OK);
 	CHECK_EQ(weft_setting_int(WEFT_SET_EAGER_TCP), 1024);
 	CHECK(!weft_setting_measured(WEFT_SET_EAGER_TCP));
+	put(path, "weft-sample 2\nhost a eager_tcp 4096\n");
+	CHECK_EQ(weft_settings_load(), WEFT_OK);
+	CHECK_EQ(weft_setting_for_host(WEFT_SET_EAGER_TCP, "a"), 1024);
 }
 
 static void finds_its_place(void)
@@ -145,6 +196,7 @@ int main(void)
 	close(fd);
 	takes();
 	refuses();
+	hosts();
 	settings_win(path);
 	guesses_stand(path);
 	calls_win(path);

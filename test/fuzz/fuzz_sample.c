@@ -22,5 +22,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(out.value[i] == -1 ||
 		      (!err && out.value[i] >= s->lo && out.value[i] <= s->hi));
 	}
+	CHECK(out.n_hosts <= (err ? 0 : WEFT_SAMPLE_HOSTS));
+	if (!err) { /* what is written reads the same */
+		static struct weft_sample again;
+		char made[WEFT_SAMPLE_MAX];
+		CHECK_EQ(weft_sample_print(&out, made, sizeof made), WEFT_OK);
+		CHECK_EQ(weft_sample_parse(made, strlen(made), &again, why, sizeof why), WEFT_OK);
+		CHECK_EQ(again.n_hosts, out.n_hosts);
+		for (unsigned i = 0; i < out.n_hosts; i++) {
+			CHECK(strcmp(again.host[i].name, out.host[i].name) == 0);
+			CHECK_EQ(again.host[i].eager_tcp, out.host[i].eager_tcp);
+		}
+	}
 	return 0;
 }
