@@ -480,7 +480,7 @@ def parse(argv):
     parser = Parser(
         prog="weft bench", description="Measures weft, and other MPIs beside it in the same run.",
         epilog="`weft bench list` says what each bench asks; `weft bench paper --help`: all on a page.")
-    parser.add_argument("bench", metavar="BENCH", help="list, paper, " + ", ".join(BENCHES))
+    parser.add_argument("bench", metavar="BENCH", help="list, paper, rails, " + ", ".join(BENCHES))
     parser.add_argument("--ranks", metavar="N,...", help="ranks, even numbers (coll: 2,4,8,16; else 2)")
     parser.add_argument("--link", choices=LINKS, default="shm",
                         help="shared memory, tcp on this machine, or two network namespaces joined "
@@ -522,7 +522,7 @@ def check_ranks(o, bench):
 
 def check(o):
     if o.bench not in BENCHES:
-        die(f"no bench '{o.bench}'; there are list, paper, {', '.join(BENCHES)}")
+        die(f"no bench '{o.bench}'; there are list, paper, rails, {', '.join(BENCHES)}")
     bench = BENCHES[o.bench]
     if o.ult and not bench.ult:
         die(f"--ult: {o.bench} cannot be asked of user-level threads")

@@ -50,14 +50,15 @@ static int info_mpi(void)
 	printf("MPI 5.0: %d functions, %d work, %d answer MPI_ERR_UNSUPPORTED_OPERATION", *count,
 	       *count - missing, missing);
 	printf(" (MPI_T: MPI_T_ERR_NOT_SUPPORTED):\n");
-	/* By tier: T1 are the functions that public programs use most. */
+	static const char *const title[] = {"widely used", "less used", "hardly used"};
+	/* By tier, T1 to T3: how much public programs use them. */
 	for (char tier = '1'; tier <= '3'; tier++) {
 		int column = 0;
 		for (int i = 0; i < *count; i++) {
 			if (f[i].implemented || f[i].tier[1] != tier)
 				continue;
 			if (!column)
-				printf("\n%s:", f[i].tier);
+				printf("\n%s:", title[tier - '1']);
 			int width = (int)strlen(f[i].name) + 1;
 			if (!column || column + width > 96) {
 				printf("\n   ");

@@ -69,6 +69,11 @@ static int bench(int argc, char **argv)
 	return 1;
 }
 
+static bool asks_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -76,7 +81,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	const char *word = argv[1];
-	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+	/* `weft bench` has a help of its own. */
+	if (asks_help(word) || strcmp(word, "help") == 0 ||
+	    (argc == 3 && asks_help(argv[2]) && strcmp(word, "bench") != 0)) {
 		fputs(usage, stdout);
 		return 0;
 	}

@@ -61,7 +61,8 @@ typedef struct weft_comm_request {
 	uint64_t opaque[56];
 } weft_comm_request;
 
-/* Start; any result but WEFT_OK: nothing was started. */
+/* Start; any result but WEFT_OK: nothing was started.  WEFT_ERR_ARG: no such peer, a tag below 0;
+ * WEFT_ERR_STATE: not open. */
 WEFT_COMM_API weft_err weft_comm_isend(weft_comm_request *req, int peer, int tag, const void *buf,
 				       size_t bytes);
 WEFT_COMM_API weft_err weft_comm_irecv(weft_comm_request *req, int peer, int tag, void *buf,

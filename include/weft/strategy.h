@@ -2,9 +2,9 @@
 /*
  * strategy.h - one's own order in which messages go to a peer; see doc/strategies.md.
  *
- * Register a plan before MPI_Init or weft_comm_open, start the job with WEFT_STRATEGY=<its name>.
- * A plan chooses among the data of large messages, which waits apart, and says whether small ones
- * travel together.  Messages are matched in order whatever a plan does.
+ * Register a plan before MPI_Init or weft_comm_open (later ones have no effect), start the job with
+ * WEFT_STRATEGY=<its name>. A plan chooses among the data of large messages, which waits apart, and
+ * says whether small ones travel together.  Messages are matched in order whatever a plan does.
  *
  * Callers   weft_strategy_register: the starting thread.
  *           next: any thread, one at a time per peer; it must not call MPI or weft, and must be
@@ -41,8 +41,8 @@ typedef struct weft_strategy_item {
 
 typedef struct weft_strategy_plan {
 	const char *name;
-	/* Which goes next: an index below n.  items are the oldest n that wait, in their order; n
-	 * is 1 to WEFT_STRATEGY_ITEMS.  NULL: the oldest. */
+	/* Which goes next: an index below n (any other: the oldest).  items are the oldest n that
+	 * wait, in their order; n is 1 to WEFT_STRATEGY_ITEMS.  NULL: the oldest. */
 	unsigned (*next)(void *arg, const weft_strategy_item *items, unsigned n);
 	void *arg;
 	size_t piece;    /* most bytes of data handed over at a time; 0: 256 KiB */

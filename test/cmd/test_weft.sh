@@ -42,6 +42,8 @@ grep -q 'MPI_Send ' "$work/out" && fail "MPI_Send is listed as unsupported"
 want 0 "rank 1 of 2" "$BUILD/bin/mpiexec" -n 2 "$weft" info
 wrong "no command 'foo'" "$weft" foo
 wrong "no option '--foo'" "$weft" info --foo
+want 0 "^usage: weft" "$weft" info --help
+want 0 "^usage: weft" "$weft" sample -h
 
 if command -v python3 >/dev/null 2>&1; then
 	for bench in latency bandwidth rate overlap waiters idle coll; do
