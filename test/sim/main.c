@@ -2,8 +2,10 @@
 /*
  * main.c - runs schedules of the simulator.
  *
- *	sim [--seed S] [--schedules N] [--jobs J] [--verbose] [--cover] [--replay FILE]
+ *	sim [--seed S] [--schedules N] [--seconds T] [--jobs J] [--verbose] [--cover] [--replay
+ *FILE]
  *
+ * With --seconds no schedule is begun after T seconds; the last line says which seed is next.
  * Exit 0: no finding, and (from 5,000 schedules on) every state of sim_states.h was met.  A finding
  * prints its seed; `sim --seed S --schedules 1 --verbose` shows it again, step by step.
  */
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "sim.h"
 
@@ -27,14 +30,15 @@ struct shared {
 };
 
 static struct shared *shared;
-static uint64_t first = 20161121, count = 2000;
+static uint64_t first = 20161121, count = 2000, seconds;
+static time_t began;
 
 static void work(int job)
 {
 	sim_covered = shared->covered[job];
 	CHECK(!weft_engine_start());
 	weft_log_level = sim.verbose ? WEFT_LOG_DEBUG : -1; /* links break all the time */
-	for (;;) {
+	while (!seconds || (uint64_t)(time(NULL) - began) < seconds) {
 		/* Relaxed: a number to draw. */
 		uint64_t i = atomic_fetch_add_explicit(&shared->x_next, 1, memory_order_relaxed);
 		if (i >= count)
@@ -134,6 +138,8 @@ int main(int argc, char **argv)
 		} else if (!strcmp(argv[i], "--schedules")) {
 			count = number_of(argv[++i]);
 			explicit_count = true;
+		} else if (!strcmp(argv[i], "--seconds")) {
+			seconds = number_of(argv[++i]);
 		} else if (!strcmp(argv[i], "--jobs")) {
 			jobs = (int)number_of(argv[++i]);
 		} else if (!strcmp(argv[i], "--replay")) {
@@ -144,8 +150,8 @@ int main(int argc, char **argv)
 			cover = true;
 		} else {
 			fprintf(stderr,
-				"usage: sim [--seed S] [--schedules N] [--jobs J] [--verbose] "
-				"[--cover] [--replay FILE]\n");
+				"usage: sim [--seed S] [--schedules N] [--seconds T] [--jobs J] "
+				"[--verbose] [--cover] [--replay FILE]\n");
 			return 2;
 		}
 	}
@@ -161,7 +167,12 @@ int main(int argc, char **argv)
 	if (file)
 		return replay(file);
 	printf("seed %llu, %llu schedules\n", (unsigned long long)first, (unsigned long long)count);
+	began = time(NULL);
 	int bad = run_jobs(jobs);
+	/* Relaxed: the jobs have ended. */
+	uint64_t drawn = atomic_load_explicit(&shared->x_next, memory_order_relaxed);
+	if (drawn < count)
+		count = drawn;
 
 	sim_covered = shared->covered[0];
 	for (int j = 1; j < jobs; j++)
@@ -173,6 +184,7 @@ int main(int argc, char **argv)
 	if (missing)
 		printf("%u of %d states were not met\n", missing, SIM_STATES);
 	if (!bad)
-		printf("no finding in %llu schedules\n", (unsigned long long)count);
+		printf("no finding in %llu schedules, next seed %llu\n", (unsigned long long)count,
+		       (unsigned long long)(first + count));
 	return bad || (missing && count >= COVER_FROM);
 }
