@@ -74,6 +74,12 @@ static inline bool weft_auth_silent(const struct weft_auth *a)
 	return a->read_total == 0;
 }
 
+/* Has the other side's whole hello come, and did it make sense?  That is no proof. */
+static inline bool weft_auth_greeted(const struct weft_auth *a)
+{
+	return a->read_total >= WEFT_AUTH_HELLO;
+}
+
 /* Counts a refusal; logs it unless one was logged within the last minute. */
 void weft_auth_refused(const char *driver, const char *why);
 

@@ -15,6 +15,7 @@
 #define ACCEPTS_PER_ROUND 16
 #define PAUSE_NS 100000000u
 #define CROSSING_NS 2000000000u
+#define PATIENCE_MAX 12u
 
 weft_err weft_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops, void *arg,
 			 const struct weft_net_job *job, struct weft_hub *hub)
@@ -111,22 +112,42 @@ static void set_paused(struct weft_lobby *l, bool paused)
 					weft_hub_data(WEFT_HUB_LISTENER, i));
 }
 
-/* A place for a new guest; the oldest one that never said a word makes room. */
+/* How long a guest may take, see Patience in lobby.h. */
+static uint64_t patience_ns(const struct weft_lobby *l, const struct weft_lobby_guest *g)
+{
+	uint64_t once = (uint64_t)weft_setting_int(WEFT_SET_HANDSHAKE_TIMEOUT) * 1000000000u;
+	uint64_t most = PATIENCE_MAX * once;
+	if (weft_auth_greeted(&g->auth))
+		return most;
+	uint64_t seen = 4 * l->slowest_ns;
+	return seen < once ? once : seen < most ? seen : most;
+}
+
+/*
+ * A place for a new guest.  When there is none, the oldest one that never said a word makes room,
+ * or else the oldest that has had its time already.
+ */
 static struct weft_lobby_guest *guest_place(struct weft_lobby *l)
 {
-	struct weft_lobby_guest *silent = NULL;
+	struct weft_lobby_guest *silent = NULL, *late = NULL;
+	uint64_t once = (uint64_t)weft_setting_int(WEFT_SET_HANDSHAKE_TIMEOUT) * 1000000000u;
+	uint64_t now = weft_clock_ns();
 	for (int i = 0; i < WEFT_LOBBY_GUESTS; i++) {
 		struct weft_lobby_guest *g = &l->guests[i];
 		if (g->fd < 0)
 			return g;
 		if (weft_auth_silent(&g->auth) && (!silent || g->since_ns < silent->since_ns))
 			silent = g;
+		if (now - g->since_ns >= once && (!late || g->since_ns < late->since_ns))
+			late = g;
 	}
-	if (silent) {
-		weft_auth_refused(l->ops->driver, "too many silent connections");
-		guest_drop(l, silent, false);
+	struct weft_lobby_guest *out = silent ? silent : late;
+	if (out) {
+		weft_auth_refused(l->ops->driver, silent ? "too many silent connections"
+							 : "it did not prove itself in time");
+		guest_drop(l, out, false);
 	}
-	return silent;
+	return out;
 }
 
 static void guest_step(struct weft_lobby *l, struct weft_lobby_guest *g);
@@ -204,6 +225,9 @@ static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 {
 	int peer = g->auth.peer, fd = g->fd;
 	char why[96];
+	uint64_t took = weft_clock_ns() - g->since_ns;
+	if (took > l->slowest_ns)
+		l->slowest_ns = took;
 	if (is_stale(l, peer)) {
 		guest_drop(l, g, false);
 		l->upcalls++;
@@ -251,10 +275,9 @@ static void guest_step(struct weft_lobby *l, struct weft_lobby_guest *g)
 
 static void expire_guests(struct weft_lobby *l, uint64_t now)
 {
-	uint64_t allowed = (uint64_t)weft_setting_int(WEFT_SET_HANDSHAKE_TIMEOUT) * 1000000000u;
 	for (int i = 0; l->n_guests && i < WEFT_LOBBY_GUESTS; i++) {
 		struct weft_lobby_guest *g = &l->guests[i];
-		if (g->fd < 0 || now - g->since_ns < allowed)
+		if (g->fd < 0 || now - g->since_ns < patience_ns(l, g))
 			continue;
 		/* It may have answered while nobody polled here. */
 		guest_step(l, g);

@@ -19,8 +19,11 @@
  * Patience  a peer that does not answer is lost after `connect_timeout` seconds.  One that takes
  *           the connection and ends it again is alive: it, or we, did not run in time, and only
  *           forty such attempts lose it, however long they took.
+ *           A guest has `handshake_timeout` seconds to prove itself, and on a machine that is
+ *           slow more: four times what the slowest took that did prove itself, and twelve times
+ *           the setting once its hello has come, as long as nobody needs its place.
  * Limits    64 guests that have not proven themselves; when a 65th comes, the oldest silent one
- *           goes.  Each has `handshake_timeout` seconds.
+ *           goes, or else the oldest that has had its `handshake_timeout`.
  */
 #ifndef WEFT_LOBBY_H
 #define WEFT_LOBBY_H
@@ -95,7 +98,8 @@ struct weft_lobby {
 	unsigned n_listeners, n_guests, n_dials; /* n_dials: peers DIALING or WAITING */
 	bool paused, pause_said;
 	uint64_t resume_ns;
-	int upcalls; /* since the last take */
+	uint64_t slowest_ns; /* of the guests that proved themselves */
+	int upcalls;         /* since the last take */
 	struct weft_lobby_guest *guests;
 	struct weft_lobby_peer *peers;
 };

@@ -191,6 +191,8 @@ static void dial(struct weft_lobby *l, int peer)
 	}
 	p->fd = fd;
 	weft_auth_init(p->auth, l->job, fd, true, peer);
+	/* It may be through already: then our hello is there before the other side looks. */
+	weft_lobby_dial_event(l, peer);
 }
 
 void weft_lobby_dial_event(struct weft_lobby *l, int peer)

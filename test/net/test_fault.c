@@ -2,8 +2,7 @@
 /*
  * Drivers under a bad kernel: a storm of signals, few descriptors, system calls that are not
  * allowed, a peer that died before anybody connected, a child that keeps a dead peer's descriptors
- * open, a peer that is stopped for a while or starved while it connects.  Correct results or one
- * clear line, never a hang.
+ * open, a peer that is stopped for a while.  Correct results or one clear line, never a hang.
  */
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -128,42 +127,6 @@ static void case_orphan(struct node *n)
 	exit(0);
 }
 
-/*
- * Who dialed does not run until it has been refused for it, and by then all its time to connect is
- * over: no reason to give up somebody who is alive.
- */
-static void case_starved(struct node *n)
-{
-	_Atomic uint64_t *x_dialed = &n->board->x_word[0], *x_refused = &n->board->x_word[1];
-
-	CHECK_EQ(weft_setting_set(WEFT_SET_HANDSHAKE_TIMEOUT, "1"), WEFT_OK);
-	CHECK_EQ(weft_setting_set(WEFT_SET_CONNECT_TIMEOUT, "1"), WEFT_OK);
-	meet(n);
-	if (n->rank == 1) {
-		CHECK_EQ(try_send(n, 0, 8), WEFT_POST_FULL);
-		n->driver->poll(n->net);
-		atomic_store(x_dialed, 1);
-		while (!atomic_load(x_refused))
-			usleep(1000);
-		while (!n->ready[0] && !n->down[0])
-			poll_once(n);
-		CHECK_EQ(n->down[0], 0);
-		send_packet(n, 0, 8);
-	} else {
-		weft_log_level = -1; /* that it refuses somebody is meant to be said */
-		while (!atomic_load(x_dialed))
-			usleep(1000);
-		while (!weft_counter_sum(WEFT_CNT_AUTH_REFUSED)) {
-			n->driver->poll(n->net);
-			usleep(1000);
-		}
-		CHECK_EQ(weft_setting_set(WEFT_SET_HANDSHAKE_TIMEOUT, "60"), WEFT_OK);
-		atomic_store(x_refused, 1);
-		while (n->got_n[1] < 1)
-			poll_once(n);
-	}
-}
-
 /* Stopped is not dead: everything arrives once it goes on. */
 static void case_stopped(struct node *n)
 {
@@ -268,8 +231,6 @@ int main(void)
 	weft_log_level = WEFT_LOG_ERROR;
 	both(&weft_driver_shm);
 	both(&weft_driver_tcp);
-	run_case(&weft_driver_tcp, "starved", 2,
-		 case_starved); /* takes a second; shm has the same lobby */
 	no_memfd();
 	poorly("ENOSYS", container, weft_countof(container), ENOSYS);
 	poorly("EPERM", container, weft_countof(container), EPERM);
