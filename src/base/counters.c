@@ -163,13 +163,3 @@ const char *weft_counter_help(enum weft_counter_id id)
 {
 	return helps[id];
 }
-
-void weft_counters_print(FILE *out)
-{
-	for (int i = 0; i < WEFT_COUNTER_COUNT; i++) {
-		uint64_t v = weft_counter_sum((enum weft_counter_id)i);
-		if (v)
-			fprintf(out, "  %-18s %12llu  %s\n", names[i], (unsigned long long)v,
-				helps[i]);
-	}
-}

@@ -46,7 +46,4 @@ uint64_t weft_counter_sum(enum weft_counter_id id);
 const char *weft_counter_name(enum weft_counter_id id);
 const char *weft_counter_help(enum weft_counter_id id);
 
-/* Every counter that is not zero, one line each. */
-void weft_counters_print(FILE *out);
-
 #endif

@@ -3,6 +3,7 @@
 #include "base/cancel.h"
 #include "base/log.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,17 +44,13 @@ static void write_line(const char *fmt, va_list ap)
 	(void)done; /* nowhere left to complain */
 }
 
-void weft_log_vline(enum weft_log_level level, const char *fmt, va_list ap)
-{
-	if ((int)level <= weft_log_level)
-		write_line(fmt, ap);
-}
-
 void weft_log_line(enum weft_log_level level, const char *fmt, ...)
 {
 	va_list ap;
+	if ((int)level > weft_log_level)
+		return;
 	va_start(ap, fmt);
-	weft_log_vline(level, fmt, ap);
+	write_line(fmt, ap);
 	va_end(ap);
 }
 

@@ -9,7 +9,6 @@
 #ifndef WEFT_LOG_H
 #define WEFT_LOG_H
 
-#include <stdarg.h>
 #include "base/base.h"
 
 enum weft_log_level {
@@ -29,8 +28,6 @@ void weft_log_init(void);
 
 void weft_log_line(enum weft_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-void weft_log_vline(enum weft_log_level level, const char *fmt, va_list ap)
-	__attribute__((format(printf, 2, 0)));
 
 /* Logs and ends the process with abort(): for broken invariants found at run time only. */
 _Noreturn void weft_panic(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -162,14 +162,3 @@ weft_reduce_fn *weft_reduce_find(enum weft_op op, unsigned elem)
 		return NULL;
 	return op == WEFT_OP_NO_OP ? do_nothing : kernels[op][elem];
 }
-
-size_t weft_reduce_stride(unsigned elem)
-{
-	static const size_t pair[] = {
-		sizeof(struct weft_pair_F32_I32), sizeof(struct weft_pair_F64_I32),
-		sizeof(struct weft_pair_I64_I32), sizeof(struct weft_pair_I32_I32),
-		sizeof(struct weft_pair_I16_I32), sizeof(struct weft_pair_F80_I32),
-		sizeof(struct weft_pair_F32_F32), sizeof(struct weft_pair_F64_F64),
-	};
-	return elem < WEFT_BASIC_COUNT ? weft_basic_info[elem].size : pair[elem - WEFT_BASIC_COUNT];
-}

@@ -32,7 +32,4 @@ typedef void weft_reduce_fn(const void *in, void *inout, size_t n);
 /* The kernel, or NULL: the operation is not defined for that element. */
 weft_reduce_fn *weft_reduce_find(enum weft_op op, unsigned elem);
 
-/* Bytes from one element to the next in memory. */
-size_t weft_reduce_stride(unsigned elem);
-
 #endif

@@ -146,23 +146,6 @@ weft_err weft_sig_list(size_t n, const size_t *times, const struct weft_sig *con
 	return WEFT_OK;
 }
 
-enum weft_basic weft_sig_uniform(const struct weft_sig *s)
-{
-	switch (s->kind) {
-	case WEFT_SIG_BASIC:
-		return s->n ? (enum weft_basic)s->basic : WEFT_B_NONE;
-	case WEFT_SIG_REP:
-		return weft_sig_uniform(s->child[0]);
-	default:
-		break;
-	}
-	enum weft_basic b = weft_sig_uniform(s->child[0]);
-	for (size_t i = 1; i < s->n; i++)
-		if (weft_sig_uniform(s->child[i]) != b)
-			return WEFT_B_NONE;
-	return b;
-}
-
 size_t weft_sig_elements(const struct weft_sig *s, size_t bytes, size_t *rest_p)
 {
 	if (bytes >= s->bytes) {

@@ -40,9 +40,6 @@ weft_err weft_sig_rep(size_t n, const struct weft_sig *child,
 weft_err weft_sig_list(size_t n, const size_t *times, const struct weft_sig *const *c,
 		       const struct weft_sig **sig_p) weft_must_use;
 
-/* The one basic element of all, or WEFT_B_NONE. */
-enum weft_basic weft_sig_uniform(const struct weft_sig *s);
-
 /* How many whole elements the first `bytes` bytes hold; *rest_p: bytes beyond the last whole one.
  */
 size_t weft_sig_elements(const struct weft_sig *s, size_t bytes, size_t *rest_p);

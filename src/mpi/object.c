@@ -16,7 +16,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t free_first = NO_SLOT; /* under lock; taken from the front, returned at the end, */
 static uint32_t free_last = NO_SLOT;  /* so that a slot rests long and stale handles stay stale */
 static uint32_t slots_made;           /* under lock */
-static _Atomic int x_count[WEFT_MPI_KIND_COUNT];
 
 static struct weft_mpi_slot *slot_at(uint32_t i)
 {
@@ -83,7 +82,6 @@ weft_err weft_mpi_object_new(struct weft_mpi_head *head, enum weft_mpi_kind kind
 	head->at = slot_at(head->slot);
 	head->kind = kind;
 	head->permanent = false;
-	atomic_fetch_add_explicit(&x_count[kind], 1, memory_order_relaxed); /* a statistic */
 	/* Relaxed: ordered by the release that follows. */
 	atomic_store_explicit(&head->at->x_head, head, memory_order_relaxed);
 	weft_mpi_object_rename(head);
@@ -93,7 +91,6 @@ weft_err weft_mpi_object_new(struct weft_mpi_head *head, enum weft_mpi_kind kind
 void weft_mpi_object_retire(struct weft_mpi_head *head)
 {
 	weft_mpi_object_unname(head);
-	atomic_fetch_sub_explicit(&x_count[head->kind], 1, memory_order_relaxed);
 	pthread_mutex_lock(&lock);
 	slot_append_locked(head->slot);
 	pthread_mutex_unlock(&lock);
@@ -137,9 +134,4 @@ void *weft_mpi_handle_fromint(int value)
 		return NULL;
 	return (void *)(uintptr_t)atomic_load_explicit(&chunk[slot % WEFT_MPI_SLOT_CHUNK].x_handle,
 						       memory_order_acquire);
-}
-
-int weft_mpi_object_count(enum weft_mpi_kind kind)
-{
-	return atomic_load_explicit(&x_count[kind], memory_order_relaxed);
 }

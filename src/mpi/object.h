@@ -139,9 +139,6 @@ static inline void weft_mpi_object_unname(struct weft_mpi_head *head)
 int weft_mpi_handle_toint(const void *handle);
 void *weft_mpi_handle_fromint(int value);
 
-/* How many handles of that kind are good now, predefined ones left out. */
-int weft_mpi_object_count(enum weft_mpi_kind kind);
-
 static inline void weft_mpi_object_ref(struct weft_mpi_head *head)
 {
 	/* Relaxed: the caller holds a reference or the handle, so the object cannot go away. */

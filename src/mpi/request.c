@@ -147,7 +147,8 @@ const struct weft_mpi_request_ops weft_mpi_over_ops = {
 
 /* ---- freed while active ------------------------------------------------------------------- */
 
-void weft_mpi_request_orphan(struct weft_mpi_request *r)
+/* MPI_Request_free of an active request: its operation goes on by itself. */
+static void orphan(struct weft_mpi_request *r)
 {
 	weft_mpi_object_unname(&r->head);
 	pthread_mutex_lock(&lock);
@@ -270,7 +271,7 @@ int weft_mpi_Request_free(MPI_Request *request)
 		weft_mpi_request_delete(r);
 		return MPI_SUCCESS;
 	}
-	weft_mpi_request_orphan(r);
+	orphan(r);
 	weft_mpi_requests_reap();
 	return MPI_SUCCESS;
 }

@@ -133,8 +133,6 @@ static inline int weft_mpi_request_end(struct weft_mpi_request *r, MPI_Request *
 	return weft_mpi_request_end_rest(r, handle_p, st);
 }
 
-/* MPI_Request_free of an active request: its operation goes on by itself. */
-void weft_mpi_request_orphan(struct weft_mpi_request *r);
 /* Gives back the orphans whose operation is over. */
 void weft_mpi_requests_reap(void);
 /* At MPI_Finalize: cancels or completes what is left of them. */

@@ -166,7 +166,7 @@ static weft_err tcp_reach(struct weft_net *net, int peer, const char *address)
 	return weft_tcp_addr_learn(t, peer, address);
 }
 
-void weft_tcp_nudge(struct weft_tcp *t)
+static void nudge(struct weft_tcp *t)
 {
 	/* RING <- ARM (tcp_arm): the caller's flag was stored seq_cst before. */
 	if (atomic_load_explicit(&t->x_armed, memory_order_seq_cst) &&
@@ -194,7 +194,7 @@ static bool post_early(struct weft_tcp *t, struct weft_tcp_conn *c, enum weft_po
 	if (state == WEFT_TCP_DOWN)
 		return false;
 	if (weft_lobby_want(&t->lobby, c->peer))
-		weft_tcp_nudge(t);
+		nudge(t);
 	*answer_p = WEFT_POST_FULL;
 	return false;
 }
@@ -234,7 +234,7 @@ static enum weft_post tcp_post(struct weft_net *net, int peer, const void *head,
 	if (weft_unlikely(!weft_tcp_out_lock(c, false))) {
 		set_blocked(t, c);
 		weft_tcp_out_mark_dirty(t, c);
-		weft_tcp_nudge(t);
+		nudge(t);
 		return WEFT_POST_FULL;
 	}
 	if (weft_unlikely(atomic_load_explicit(&c->x_state, memory_order_relaxed) != WEFT_TCP_UP)) {
@@ -254,7 +254,7 @@ static enum weft_post tcp_post(struct weft_net *net, int peer, const void *head,
 	}
 	/* Relaxed: if the flag is set, whoever set it was seq_cst, and so is the nudge. */
 	if (atomic_load_explicit(&c->x_dirty, memory_order_relaxed))
-		weft_tcp_nudge(t);
+		nudge(t);
 	return answer;
 }
 
@@ -400,7 +400,7 @@ static weft_err tcp_arm(struct weft_net *net)
 	/* Relaxed: a flag for a timer of seconds. */
 	if (!t->hub.tick_ms && atomic_load_explicit(&t->x_sent, memory_order_relaxed))
 		weft_hub_tick(&t->hub, t->watchdog_ms);
-	/* ARM -> RING (weft_tcp_nudge): exchange before the second look. */
+	/* ARM -> RING (nudge): exchange before the second look. */
 	(void)atomic_exchange_explicit(&t->x_armed, true, memory_order_seq_cst);
 	t->armed = !atomic_load_explicit(&t->x_dirty, memory_order_seq_cst) &&
 		   !weft_lobby_wanted(&t->lobby);

@@ -18,7 +18,7 @@
 		 since that part of them is copied again; all of it where packets are              \
 		 small and many */
 
-uint32_t weft_tcp_frame_check(uint32_t len, const uint8_t head[WEFT_NET_HEAD])
+static uint32_t frame_check(uint32_t len, const uint8_t head[WEFT_NET_HEAD])
 {
 	/* Against broken middle boxes and software, not against forgers. */
 	uint64_t h = 0x9e3779b97f4a7c15u ^ len;
@@ -33,7 +33,7 @@ uint32_t weft_tcp_frame_check(uint32_t len, const uint8_t head[WEFT_NET_HEAD])
 
 void weft_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const void *head)
 {
-	uint32_t word[2] = {htole32(len), htole32(weft_tcp_frame_check(len, head))};
+	uint32_t word[2] = {htole32(len), htole32(frame_check(len, head))};
 	memcpy(frame, word, sizeof word);
 	memcpy(frame + 8, head, WEFT_NET_HEAD);
 }
@@ -44,7 +44,7 @@ static bool frame_read(const uint8_t *frame, uint32_t *len_p)
 	uint32_t word[2];
 	memcpy(word, frame, sizeof word);
 	*len_p = le32toh(word[0]);
-	return le32toh(word[1]) == weft_tcp_frame_check(*len_p, frame + 8) &&
+	return le32toh(word[1]) == frame_check(*len_p, frame + 8) &&
 	       (*len_p <= WEFT_TCP_MAX_PAYLOAD || *len_p == WEFT_TCP_BYE);
 }
 

@@ -160,7 +160,6 @@ void weft_tcp_item_free(struct weft_tcp_item *it);
 void weft_tcp_out_mark_dirty(struct weft_tcp *t, struct weft_tcp_conn *c);
 
 /* tcp_in.c */
-uint32_t weft_tcp_frame_check(uint32_t len, const uint8_t head[WEFT_NET_HEAD]);
 void weft_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const void *head);
 /* Reads and delivers; returns the upcalls made.  May end in weft_tcp_conn_down(). */
 int weft_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c);
@@ -176,6 +175,5 @@ int weft_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c);
 bool weft_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t now);
 /* After its end: as if there had been none. */
 void weft_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c);
-void weft_tcp_nudge(struct weft_tcp *t);
 
 #endif

@@ -42,11 +42,6 @@ static inline void weft_list_push_back(struct weft_list *l, struct weft_link *e)
 	weft_list_insert_before(&l->head, e);
 }
 
-static inline void weft_list_push_front(struct weft_list *l, struct weft_link *e)
-{
-	weft_list_insert_before(l->head.next, e);
-}
-
 /* Unlinks e from whatever list it is in; e may be linked again at once. */
 static inline void weft_list_remove(struct weft_link *e)
 {

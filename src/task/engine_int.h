@@ -82,7 +82,6 @@ struct weft_engine {
 	pthread_t watcher;
 	bool have_watcher;
 	bool slice_honoured;
-	_Atomic int x_watcher_cpu; /* where it ran last */
 
 	_Atomic bool
 		x_woken; /* a message was handed over; cleared by who comes back with one: a hint */

@@ -15,7 +15,6 @@
 #define WEFT_TOPO_H
 
 #include <sched.h>
-#include <stdio.h>
 #include "base/base.h"
 
 struct weft_topo_node {
@@ -73,8 +72,5 @@ bool weft_topo_own_cpus(unsigned long *set_p);
 
 /* Is this tree the machine we run on? */
 bool weft_topo_is_real(void);
-
-/* The tree, a line per place. */
-void weft_topo_describe(FILE *out);
 
 #endif

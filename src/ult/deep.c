@@ -12,12 +12,6 @@
 
 #define DEEP_CLASS 4 /* 64 KiB: also for user's functions that such a call runs */
 
-bool weft_ult_here(void)
-{
-	struct weft_ult_worker *w = weft_ult_worker_here();
-	return w && w->current && !w->on_own_stack;
-}
-
 void weft_ult_on_big_stack(void (*fn)(void *arg), void *arg)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here();

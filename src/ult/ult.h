@@ -34,9 +34,6 @@ void weft_ult_share_set(int index, int of);
  */
 void weft_ult_on_big_stack(void (*fn)(void *arg), void *arg);
 
-/* Is the caller a user-level thread that may block as one? */
-bool weft_ult_here(void);
-
 /* What the caller is about to wait for, for reports; NULL: nothing any more. */
 void weft_ult_waits_for(const char *what, const void *which);
 

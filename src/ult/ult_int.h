@@ -182,7 +182,7 @@ struct weft_ult_worker {
 	_Atomic(struct weft_ult *) x_threads[WEFT_READY_CHUNKS]; /* once, under pool_lock */
 
 	_Atomic uint64_t x_created, x_ended; /* W writes, and outsiders under pool_lock: _out */
-	_Atomic uint64_t x_created_out, x_ended_out;
+	_Atomic uint64_t x_created_out;
 	_Atomic uint64_t x_stolen;
 
 	pthread_mutex_t timer_lock;
@@ -212,7 +212,6 @@ struct weft_ult_all {
 	_Atomic int x_carriers;   /* kernel threads that have begun and are in no blocking call */
 	_Atomic int x_nappers;    /* of these, who look for work now and then */
 	_Atomic uint32_t x_turn;  /* whom the next free thread from outside goes to */
-	bool guards_by_madvise;
 };
 
 extern struct weft_ult_all weft_ults;

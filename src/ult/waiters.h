@@ -25,7 +25,6 @@ struct weft_ult_node {
 
 /* The fields of the public structures are plain words for C++'s sake. */
 #define WEFT_SHARED32(field) ((_Atomic uint32_t *)&(field))
-#define WEFT_SHARED64(field) ((_Atomic uint64_t *)&(field))
 #define WEFT_SHAREDPTR(field) ((_Atomic uintptr_t *)&(field))
 
 static inline void weft_waiters_lock(struct weft_ult_waiters *q)

@@ -279,6 +279,5 @@ int main(int argc, char **argv)
 	all_of_it(&seed);
 	fake_remove(&net);
 	weft_engine_stop();
-	weft_counters_print(stdout);
 	return 0;
 }

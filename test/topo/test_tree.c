@@ -274,7 +274,6 @@ static void respects_affinity(void)
 	CHECK(weft_topo_is_real());
 	CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
 	CHECK(root_is(&all));
-	weft_topo_describe(stdout);
 	CPU_ZERO(&one);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &all) && CPU_COUNT(&one) == 0)
