@@ -2,6 +2,9 @@
 /*
  * stack.c - memory of stacks: slabs per worker and size, a guard below each.
  *
+ * Slabs are cut from regions of address space, each twice as large as the one before: a mapping is
+ * made under the kernel's one lock on all of them, where it waits for every worker that populates.
+ *
  * Guards by MADV_GUARD_INSTALL (Linux 6.13), which needs no mapping of its own; a slab's guards in
  * one call.  Else by mprotect, two mappings each, for as many as half of vm.max_map_count allows;
  * beyond that a canary at the lowest word, looked at whenever the thread stops.
@@ -28,6 +31,7 @@
 
 #define SLAB_BYTES ((size_t)2 << 20)
 #define SLAB_STACKS 256u
+#define REGION_BYTES ((size_t)256 << 20) /* at most: address space, not memory */
 #define CANARY 0x7765667420656e64u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -156,25 +160,47 @@ bool weft_ult_stack_intact(const struct weft_ult *t)
 /* ---- slabs -------------------------------------------------------------------------------------
  */
 
+/* Address space for slabs of `bytes`: as much again as there was, or what can be had. */
+static weft_err region_new(struct weft_ult_slab *slab, size_t bytes)
+{
+	size_t n = slab->region_slabs ? 2 * slab->region_slabs : 1;
+	if (n * bytes > REGION_BYTES)
+		n = REGION_BYTES / bytes > 1 ? REGION_BYTES / bytes : 1;
+	for (;; n /= 2) { /* ends: at one slab */
+		char *m = mmap(NULL, n * bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+		if (m != MAP_FAILED) {
+			/* A page is all that most stacks touch. */
+			(void)madvise(m, n * bytes, MADV_NOHUGEPAGE);
+			slab->region = m;
+			slab->region_slabs = slab->region_left = n;
+			atomic_fetch_add_explicit(&x_bytes, n * bytes,
+						  memory_order_relaxed); /* a count */
+			return WEFT_OK;
+		}
+		if (n == 1)
+			return WEFT_ERR_NOMEM;
+	}
+}
+
 static weft_err slab_new(struct weft_ult_slab *slab, int class)
 {
 	size_t step = weft_ult_stack_step(class);
 	size_t n = SLAB_BYTES / step;
 	n = n < 1 ? 1 : n > SLAB_STACKS ? SLAB_STACKS : n;
-	char *m = mmap(NULL, n * step, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-	if (m == MAP_FAILED) {
+	if (!slab->region_left && region_new(slab, n * step)) {
 		weft_error("no memory for stacks of %zu bytes: %s", weft_ult_stack_bytes(class),
 			   strerror(errno));
 		return WEFT_ERR_NOMEM;
 	}
-	(void)madvise(m, n * step, MADV_NOHUGEPAGE); /* a page is all that most stacks touch */
+	char *m = slab->region;
+	slab->region += n * step;
+	slab->region_left--;
 	guard(m, step, (unsigned)n);
 	for (size_t i = 0; i < n; i++)
 		weft_ult_tell_stack(m + i * step + WEFT_ULT_GUARD, step - WEFT_ULT_GUARD);
 	slab->at = m;
 	slab->left = (unsigned)n;
-	atomic_fetch_add_explicit(&x_bytes, n * step, memory_order_relaxed); /* a count */
 	return WEFT_OK;
 }
 

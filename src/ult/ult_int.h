@@ -100,6 +100,8 @@ struct weft_ult_list {
 struct weft_ult_slab {
 	char *at;
 	unsigned left;
+	char *region;                     /* the next slab, not guarded yet */
+	size_t region_slabs, region_left; /* of its region: all, not cut yet */
 };
 
 /* What happens to the thread that was left, once its context is stored. */
