@@ -129,17 +129,18 @@ struct weft_bundle_way {
 
 struct weft_bundle_peer {
 	alignas(WEFT_CACHELINE) _Atomic bool x_lock;
-	_Atomic bool x_blocked;          /* poster sets, P clears: owes a ready() */
-	_Atomic bool x_down;             /* P */
-	bool reached;                    /* I */
-	bool awake;                      /* L: rails are wanted */
-	size_t max_piece;                /* I: what each of its rails can carry */
-	uint32_t number;                 /* L: of the next unit */
-	uint32_t peer_next;              /* L: what the peer said */
-	struct weft_bundle_fifo queue;   /* L: units that wait for a rail */
-	struct weft_bundle_large *large; /* L: not all of it has units */
-	struct weft_bundle_unit *spare;  /* L */
-	unsigned n_spare;                /* L */
+	_Atomic bool x_blocked;             /* poster sets, P clears: owes a ready() */
+	_Atomic bool x_down;                /* P */
+	bool reached;                       /* I */
+	bool awake;                         /* L: rails are wanted */
+	size_t max_piece;                   /* I: what each of its rails can carry */
+	uint32_t number;                    /* L: of the next unit */
+	uint32_t peer_next;                 /* L: what the peer said */
+	struct weft_bundle_fifo queue;      /* L: units that wait for a rail */
+	struct weft_bundle_large *large;    /* L: not all of it has units */
+	struct weft_bundle_link *lingering; /* L: units that are confirmed, but held */
+	struct weft_bundle_unit *spare;     /* L */
+	unsigned n_spare;                   /* L */
 	struct weft_bundle_way way[WEFT_BUNDLE_RAILS];
 	/* The way in, P. */
 	struct weft_bundle_window window;

@@ -56,8 +56,15 @@ void weft_bundle_unit_released(struct weft_bundle_peer *p, struct weft_bundle_un
 			       struct weft_bundle_large **over)
 {
 	u->held = false;
-	if (u->confirmed)
-		unit_over(p, u, over);
+	if (!u->confirmed)
+		return;
+	/* Bound: what the rails read at the same time. */
+	for (struct weft_bundle_link **at = &p->lingering; *at; at = &(*at)->next)
+		if (*at == &u->link) {
+			*at = u->link.next;
+			break;
+		}
+	unit_over(p, u, over);
 }
 
 /* The rails' heads say what came in meanwhile. */
@@ -353,8 +360,12 @@ bool weft_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned rail,
 		struct weft_bundle_unit *u = (struct weft_bundle_unit *)l;
 		w->under_bytes -= u->len;
 		u->confirmed = true;
-		if (!u->held)
+		if (u->held) {
+			u->link.next = p->lingering;
+			p->lingering = &u->link;
+		} else {
 			unit_over(p, u, over);
+		}
 	}
 	measure(&b->rail[rail], w, before - w->under_bytes);
 	return true;
@@ -396,6 +407,11 @@ void weft_bundle_out_end(struct weft_bundle *b, int peer, bool tell)
 	}
 	while ((l = weft_bundle_fifo_take(&p->queue)))
 		unit_over(p, (struct weft_bundle_unit *)l, &over);
+	/* Without anybody to tell the rails are closed: they read nothing any more. */
+	while (!tell && (l = p->lingering)) {
+		p->lingering = l->next;
+		unit_over(p, (struct weft_bundle_unit *)l, &over);
+	}
 	while (p->spare) {
 		struct weft_bundle_unit *u = p->spare;
 		p->spare = (struct weft_bundle_unit *)u->link.next;

@@ -206,6 +206,29 @@ static void case_lies(void)
 	end();
 }
 
+/* The bundle is closed at once while a rail reads what the peer has confirmed: all of it is given
+ * back (a leak checker sees it), and the upper layer hears no more. */
+static void case_closed_at_once(void)
+{
+	static uint8_t out[100000];
+	uint8_t head[WEFT_NET_HEAD] = {0};
+	struct iovec iov = {out, sizeof out};
+	begin();
+	fake_rail[0].keeps = fake_rail[1].keeps = true;
+	CHECK_EQ(weft_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, sizeof out, out),
+		 WEFT_POST_ACCEPTED);
+	CHECK(fake_rail[0].n_kept + fake_rail[1].n_kept > 0);
+	for (int r = 0; r < FAKE_RAILS; r++) {
+		fake_rail[r].got = fake_rail[r].units;
+		fake_whole(r, (uint32_t)r, 1);
+	}
+	CHECK_EQ(fake_up.packets, 2);
+	struct weft_bundle_peer *p = &((struct weft_bundle *)net)->peer[FAKE_PEER];
+	CHECK(!p->queue.first && !p->way[0].lane.under.first);
+	end();
+	CHECK_EQ(fake_up.sent, 0);
+}
+
 /* Without a rail the peer is given up after the patience, and not when nobody looked meanwhile. */
 static void case_patience(void)
 {
@@ -274,6 +297,7 @@ int main(void)
 	case_silent();
 	case_nobody_looked();
 	case_lies();
+	case_closed_at_once();
 	case_patience();
 	case_behind();
 	case_refused();
