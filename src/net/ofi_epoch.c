@@ -110,6 +110,8 @@ void weft_ofi_revive(struct weft_net *net, int peer)
 	p->epoch = p->epoch_next > p->epoch ? p->epoch_next : p->epoch + 1;
 	p->epoch_next = p->epoch;
 	p->in_sequence = p->out_sequence = 0;
+	p->out_over = 0;
+	atomic_store_explicit(&p->x_out_base, 0, memory_order_relaxed); /* nobody posts */
 	p->heard = p->bye_got = p->bye_answered = p->bye_heard = false;
 	p->owes_end = p->end_got = p->broke = false; /* the new epoch says it */
 	atomic_store_explicit(&p->x_bye_sent, false, memory_order_relaxed);

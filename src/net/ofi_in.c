@@ -81,7 +81,7 @@ static int on_message(struct weft_ofi *o, struct weft_ofi_buf *b, size_t bytes)
 			  weft_ofi_epoch(f) != p->epoch))
 		return weft_ofi_on_other_epoch(o, b, whole);
 	p->heard = true;
-	if (whole && ahead < WEFT_OFI_N_RX) {
+	if (whole && ahead < WEFT_OFI_SHARE) {
 		if (!ahead)
 			return deliver(o, b);
 		if (weft_ofi_keep_early(p, b))

@@ -42,7 +42,7 @@
 #define WEFT_OFI_N_SMALL 512
 #define WEFT_OFI_N_LARGE 128
 #define WEFT_OFI_N_RX 256
-#define WEFT_OFI_SHARE 64 /* posts of one peer under way */
+#define WEFT_OFI_SHARE 64 /* from a peer's oldest post that is under way to its latest */
 #define WEFT_OFI_PING_MS 1000u
 
 enum { WEFT_OFI_EV_CQ = WEFT_HUB_DRIVER, WEFT_OFI_EV_PID };
@@ -89,11 +89,13 @@ struct weft_ofi_buf {
 enum weft_ofi_state { WEFT_OFI_NONE, WEFT_OFI_REACHED, WEFT_OFI_DOWN };
 
 struct weft_ofi_peer {
-	_Atomic int x_state;      /* poller writes after reach */
-	_Atomic bool x_blocked;   /* poster sets, poller clears: owes a ready() */
-	_Atomic unsigned x_under; /* posts under way */
-	uint32_t out_sequence;    /* poster */
-	fi_addr_t addr;           /* I */
+	_Atomic int x_state;         /* poller writes after reach */
+	_Atomic bool x_blocked;      /* poster sets, poller clears: owes a ready() */
+	_Atomic unsigned x_under;    /* posts under way */
+	uint32_t out_sequence;       /* poster */
+	_Atomic uint32_t x_out_base; /* poller: what came before is out */
+	uint64_t out_over;           /* poller: bit i: x_out_base + i is out, too */
+	fi_addr_t addr;              /* I */
 	uint64_t token_out, token_in;
 	uint64_t refused_ns; /* poller: since when the network takes no ping; 0: it does */
 	bool remote;         /* I: no pidfd tells of its end */

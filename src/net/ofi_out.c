@@ -64,6 +64,34 @@ bool weft_ofi_send(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, const 
 	return weft_ofi_send_in_epoch(o, peer, kind, o->peer[peer].epoch, head, iov, n, len);
 }
 
+/*
+ * From the oldest packet that is under way to the next.  The receiver keeps as many that come
+ * before their turn, and calls it a lie when there are more.
+ */
+static uint32_t window(const struct weft_ofi_peer *p)
+{
+	/* Relaxed: one that is too large means waiting for a ready(). */
+	return p->out_sequence - atomic_load_explicit(&p->x_out_base, memory_order_relaxed);
+}
+
+static void packet_over(struct weft_ofi_peer *p, uint32_t sequence)
+{
+	static_assert(WEFT_OFI_SHARE <= 64, "bits of out_over");
+	uint32_t base = atomic_load_explicit(&p->x_out_base, memory_order_relaxed);
+	assert(sequence - base < WEFT_OFI_SHARE);
+	p->out_over |= 1ull << (sequence - base);
+	for (; p->out_over & 1; p->out_over >>= 1)
+		base++;
+	atomic_store_explicit(&p->x_out_base, base, memory_order_relaxed);
+}
+
+/* Is there something under way that others have overtaken by far?  Then that has to be over first.
+ */
+static bool is_far(const struct weft_ofi_peer *p)
+{
+	return p->out_over >> (WEFT_OFI_SHARE / 2);
+}
+
 enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
 			     const struct iovec *iov, unsigned n, size_t len, void *cookie)
 {
@@ -75,7 +103,7 @@ enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
 		return WEFT_POST_DOWN;
 	/* Relaxed: our own count, and the poller's that may be late. */
 	bool room = atomic_load_explicit(&p->x_under, memory_order_relaxed) < WEFT_OFI_SHARE &&
-		    !p->gone;
+		    window(p) < WEFT_OFI_SHARE && !p->gone;
 	int was = weft_cancel_off(); /* what a provider calls is its own affair */
 	bool sent = room && weft_ofi_send(o, peer, WEFT_OFI_PACKET, head, iov, n, len);
 	weft_cancel_back(was);
@@ -96,6 +124,8 @@ int weft_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 			  weft_ofi_kind(&b->frame) == WEFT_OFI_BYE;
 	bool old = weft_ofi_epoch(&b->frame) != p->epoch;
 	atomic_fetch_sub_explicit(&p->x_under, 1, memory_order_relaxed);
+	if (!old && weft_ofi_kind(&b->frame) == WEFT_OFI_PACKET)
+		packet_over(p, b->frame.sequence);
 	weft_ofi_buf_give(o, b);
 	if (old)
 		return 0; /* that link has ended already */
@@ -117,6 +147,7 @@ int weft_ofi_tell_ready(struct weft_ofi *o)
 		/* READY <- BLOCK (set_blocked). */
 		if (!atomic_load_explicit(&p->x_blocked, memory_order_seq_cst) ||
 		    atomic_load_explicit(&p->x_under, memory_order_relaxed) > WEFT_OFI_SHARE / 2 ||
+		    is_far(p) ||
 		    !atomic_exchange_explicit(&p->x_blocked, false, memory_order_seq_cst))
 			continue;
 		atomic_fetch_sub_explicit(&o->x_blocked, 1, memory_order_relaxed);

@@ -86,8 +86,66 @@ static void case_says_twice(struct node *n)
 		n->driver->poll(n->net);
 	CHECK_EQ(n->down_err[peer], n->rank == 1 ? WEFT_ERR_PEER : WEFT_ERR_PROTO);
 }
+
+/* So is one that is further ahead than a peer may be: else it would keep all the buffers that
+ * others need. */
+static void case_far_ahead(struct node *n)
+{
+	int peer = next_of(n);
+	send_packet(n, peer, 8);
+	while (n->got_n[peer] < 1)
+		poll_once(n);
+	meet_polling(n);
+	if (n->rank == 1) {
+		struct weft_ofi_peer *p = &((struct weft_ofi *)n->net)->peer[peer];
+		p->out_sequence += WEFT_OFI_SHARE;
+		p->x_out_base += WEFT_OFI_SHARE;
+		send_packet(n, peer, 8);
+	}
+	while (!n->down[peer]) /* ends, or alarm() ends it */
+		n->driver->poll(n->net);
+	CHECK_EQ(n->down_err[peer], n->rank == 1 ? WEFT_ERR_PEER : WEFT_ERR_PROTO);
+}
+
+/* Who has one packet under way is not allowed to send others around it without end. */
+static void case_window(struct node *n)
+{
+	int peer = next_of(n);
+	send_packet(n, peer, 8);
+	while (n->got_n[peer] < 1)
+		poll_once(n);
+	meet_polling(n);
+	if (n->rank == 1) {
+		struct weft_ofi_peer *p = &((struct weft_ofi *)n->net)->peer[peer];
+		while (p->x_out_base != p->out_sequence)
+			n->driver->poll(n->net);
+		/* As if this one were still under way. */
+		p->x_out_base--;
+		p->out_over = 0;
+		for (unsigned sent = 0; sent < WEFT_OFI_SHARE - 1;) {
+			sent += try_send(n, peer, 8) == WEFT_POST_DONE;
+			n->driver->poll(n->net);
+		}
+		int before = n->ready[peer];
+		CHECK_EQ(try_send(n, peer, 8), WEFT_POST_FULL);
+		while (p->out_over != ~1ull)
+			n->driver->poll(n->net);
+		n->driver->poll(n->net);
+		CHECK_EQ(n->ready[peer], before);
+		p->out_over = 0; /* now it is over */
+		p->x_out_base = p->out_sequence;
+		while (n->ready[peer] == before)
+			n->driver->poll(n->net);
+		send_packet(n, peer, 8);
+	}
+	while (n->rank == 0 && n->got_n[peer] < 1 + WEFT_OFI_SHARE)
+		poll_once(n);
+	meet_polling(n);
+}
 #else
 #define case_says_twice case_lengths
+#define case_far_ahead case_lengths
+#define case_window case_lengths
 #endif
 
 int main(int argc, char **argv)
@@ -109,6 +167,8 @@ int main(int argc, char **argv)
 	run_case(d, "dropped", 2, case_dropped);
 	run_case(d, "dropped, sending", 2, case_sends_into_the_void);
 	run_case(d, "says twice", 2, case_says_twice);
+	run_case(d, "far ahead", 2, case_far_ahead);
+	run_case(d, "window", 2, case_window);
 	run_case(d, "killed, asleep", 2, case_killed_asleep);
 	run_case(d, "killed, full", 2, case_killed_full);
 	if (argc == 1)
