@@ -9,6 +9,7 @@
  * Exit 0: no finding, and (from 5,000 schedules on) every state of sim_states.h was met.  A finding
  * prints its seed; `sim --seed S --schedules 1 --verbose` shows it again, step by step.
  */
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -159,6 +160,10 @@ int main(int argc, char **argv)
 		jobs = 1;
 	if (getenv("WEFT_LONG") && !explicit_count && !file)
 		count = 1000000;
+	/* A schedule begins with what the one before gave back: without page faults a quarter less.
+	 */
+	mallopt(M_MMAP_THRESHOLD, 1 << 30);
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	/* Nobody polls but the schedule. */
 	setenv("WEFT_FLAVOUR", "explicit", 1);
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
