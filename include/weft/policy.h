@@ -33,7 +33,7 @@ struct weft_wait_load {
 	uint64_t learned_ns; /* looking for so long has paid there, or may */
 	int ranks, cores;    /* of the job on this host, and the cores that they share */
 	int quota;           /* cores that the control group gives; 0: no limit */
-	bool preempted;      /* who polled here lost its core to others, lately */
+	bool preempted; /* who waited here lost its core to others, lately, and its turn is over */
 };
 
 struct weft_wait_plan {
@@ -55,7 +55,8 @@ WEFT_POLICY_API void weft_policy_set(const struct weft_policy *p);
 
 /*
  * The defaults.  A waiter spins for the learned time; not at all when the control group gives less
- * than a core per rank or when polling was preempted; with more ranks than cores it yields.
+ * than a core per rank or, among strangers, when its turn is over; with more ranks than cores it
+ * yields.
  */
 WEFT_POLICY_API struct weft_wait_plan weft_policy_wait(const struct weft_wait_load *load);
 /* Polls while somebody polls anyway and no more threads run than there are cores. */

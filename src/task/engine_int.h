@@ -273,6 +273,17 @@ void weft_engine_threads_init(void);
 /* A thread of the engine: no signals, its name, timer slack. */
 weft_err weft_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg);
 bool weft_engine_thread_settle(const char *name); /* true: the slice is honoured */
+/* The kernel's structure; of a normal thread `runtime` is its slice. */
+struct weft_sched_attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+#define WEFT_SLICE_NS 100000u /* the kernel's smallest: wakes us before others' slices end */
+bool weft_sched_get(struct weft_sched_attr *a); /* the calling thread's */
+bool weft_sched_set(struct weft_sched_attr *a);
 
 /* policy.c: what the program or the default says. */
 struct weft_wait_plan weft_policy_ask_wait(const struct weft_wait_load *load);
@@ -286,6 +297,7 @@ uint64_t weft_spin_site_ns(const void *site);           /* what was learned ther
 uint64_t weft_spin_cycles(uint64_t ns);
 unsigned weft_spin_yield_max(void); /* so many in a row that nobody took */
 bool weft_spin_wanted(void);        /* waiters do poll before they sleep */
+bool weft_spin_preempted(void);     /* strangers took our core, lately */
 bool weft_spin_crowded(void);       /* fewer cores than ranks: no look lasts longer than it must */
 void weft_spin_slept(const void *site, uint64_t ns); /* it spun in vain, then slept for ns */
 void weft_spin_paid(const void *site);               /* it ended while spinning */

@@ -8,10 +8,12 @@
  */
 #include "task/holder.h"
 #include "task/patience.h"
+#include "task/turn.h"
 
 #include <sched.h>
 
 #define YIELDS_MAX 64 /* turned away so often: some 50 us, more than a handler may take */
+#define LOOKS_AGAIN 4 /* times in a wait, before it lets others have the core */
 #define HOT_WAITS 4   /* waits that polling ended, before the doorbells are put away */
 
 /* ---- leaving -----------------------------------------------------------------------------------
@@ -87,6 +89,23 @@ static uint64_t sleep_ns(struct weft_engine *e, const struct wait_call *w)
 	return ns;
 }
 
+/* Until the end of the wait. */
+static void shorten_slice(struct wait_call *w)
+{
+	if (!w->slice_ns && weft_unlikely(weft_spin_preempted()))
+		w->slice_ns = weft_turn_sleeps();
+}
+
+/*
+ * Something is there, or a sender or poller is half done: let it have the core.  Among strangers
+ * that costs their turns, too: look again first.
+ */
+static void not_armed(struct wait_call *w)
+{
+	if (!weft_spin_preempted() || w->turned_away++ >= LOOKS_AGAIN)
+		sched_yield();
+}
+
 /*
  * Tasks wait in a queue whose mask somebody holds who has lost his core, perhaps to us.  He will
  * run them, but we are to look again: let him have the core, then look more rarely.
@@ -102,6 +121,7 @@ static void turned_away(struct wait_call *w)
 /* Sleeps in the watch set with the baton in hand; returns awake, holding it. */
 static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 {
+	shorten_slice(w);
 	if (!weft_wait_enlist(w)) {
 		weft_wait_nap();
 		return;
@@ -109,8 +129,7 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 	bool fresh = !weft_sources_armed(e) ||
 		     atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed);
 	if (fresh && weft_sources_arm(e)) {
-		/* Something is there, or a sender or poller is half done: let it have the core. */
-		sched_yield();
+		not_armed(w);
 		return;
 	}
 	if (!weft_parker_sleep_begin(w->parker)) {
@@ -208,6 +227,7 @@ void weft_holder_wait(struct weft_engine *e, struct wait_call *w)
 {
 	struct weft_patience patience = {.started = false};
 	w->slept = false;
+	w->slice_ns = 0;
 	if (!w->held) {
 		weft_wake_batch_init(&w->batch);
 		weft_wake_batch_self = &w->batch;
@@ -253,5 +273,7 @@ void weft_holder_wait(struct weft_engine *e, struct wait_call *w)
 			break;
 		}
 	}
+	weft_turn_wakes(w->slice_ns);
+	w->slice_ns = 0;
 	weft_count(WEFT_CNT_POLL_EXPLICIT, rounds);
 }

@@ -159,6 +159,16 @@ static int read_pressed(void)
 	       sscanf(text, "some avg10=%lf", &avg10) == 1 && avg10 > PRESSED_PERCENT;
 }
 
+uint64_t weft_load_queued_ns(void)
+{
+	char text[128];
+	unsigned long long ran, waited;
+	return slurp("/proc/thread-self/schedstat", text, sizeof text) &&
+			       sscanf(text, "%llu %llu", &ran, &waited) == 2
+		       ? waited
+		       : 0;
+}
+
 int weft_load_cpus(void)
 {
 	return look_up(&cpus, CPUS_NS, read_cpus);

@@ -14,13 +14,14 @@
  * Where cores are short nobody spins (policy.c decides, or the program).  With more ranks than
  * cores a waiter yields instead (patience.h).  A sleep and a wake-up there cost each
  * side several system calls (arming, doorbell, epoll), a yield one.  When rounds show that
- * strangers took our core, or the control group gives less than a core per rank, it sleeps at once:
- * what it would burn is taken from whom it waits for.
+ * strangers took our core, it takes turns (turn.h); where the control group gives less than a core
+ * per rank, it sleeps at once: what it would burn is taken from whom it waits for.
  */
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
 #include "task/load.h"
+#include "task/turn.h"
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -29,6 +30,7 @@
 #define SPIN_MAX_NS 200000u    /* two wake-ups of a guest's idle core: the peer's and then ours */
 #define SPIN_MIN_NS 4000u      /* below a futex wake-up (4.7 us) a spin cannot win anything */
 #define GAP_US 400             /* a round that took this long was preempted, or the host's */
+#define QUEUED_NS 2000000u     /* so long waited for a core: strangers run there */
 #define PRESSED_NS 2000000000u /* so long after a gap the kernel's pressure counts */
 #define CROWDED_NS 50000000u   /* how long a suspicion lasts; then spin again and see */
 #define SITE_BITS 6            /* a program waits in a dozen places or two */
@@ -106,8 +108,8 @@ bool weft_spin_crowded(void)
 		(quota && quota < ranks));
 }
 
-/* Somebody took our core while we spun. */
-static bool preempted(void)
+/* Somebody took our core, or did not let us in. */
+bool weft_spin_preempted(void)
 {
 	uint64_t until = atomic_load_explicit(&x_crowded_until, memory_order_relaxed);
 	if (!until)
@@ -155,8 +157,13 @@ static struct weft_wait_plan plan_for(const void *site, _Atomic uint32_t *slot)
 		.ranks = atomic_load_explicit(&x_ranks, memory_order_relaxed),
 		.cores = atomic_load_explicit(&x_cpus, memory_order_relaxed),
 		.quota = atomic_load_explicit(&x_quota, memory_order_relaxed),
-		.preempted = preempted(),
+		.preempted = weft_spin_preempted(),
 	};
+	uint64_t left = load.preempted ? weft_turn_left_ns() : 0;
+	if (left) { /* its turn */
+		load.preempted = false;
+		load.learned_ns = left < load.learned_ns ? left : load.learned_ns;
+	}
 	struct weft_wait_plan plan = weft_policy_ask_wait(&load);
 	if (plan.yield && !weft_spin_yield_max())
 		plan.ns = 0;
@@ -201,12 +208,6 @@ static void after_spin(_Atomic uint32_t *slot)
 		atomic_store_explicit(slot, spin + spin / 16 + 1, memory_order_relaxed);
 }
 
-void weft_spin_slept(const void *site, uint64_t ns)
-{
-	after_sleep(slot_of(site), ns);
-	after_sleep(&x_spin_ns, ns);
-}
-
 void weft_spin_paid(const void *site)
 {
 	after_spin(slot_of(site));
@@ -225,18 +226,49 @@ static bool switched_away(void)
 	return moved;
 }
 
+/* This thread did not run for ns.  Did it stand in the queue for a core meanwhile, behind others
+ * than the ranks of our own job? */
+static bool queued(uint64_t ns)
+{
+	static _Thread_local uint64_t before;
+	if (ns < QUEUED_NS || weft_spin_crowded())
+		return false;
+	uint64_t now = weft_load_queued_ns(), waited = now > before ? now - before : 0;
+	before = now;
+	return waited >= QUEUED_NS;
+}
+
+static void crowded(uint64_t now)
+{
+	atomic_store_explicit(&x_crowded_until, now + CROWDED_NS, memory_order_relaxed);
+}
+
 void weft_spin_gap(uint64_t cycles)
 {
 	if (cycles < GAP_US * atomic_load_explicit(&x_per_us, memory_order_relaxed))
 		return;
 	/* One gap may be the host's, which does not count as a switch; two of ours within a short
-	 * time are neighbours. */
+	 * time are neighbours, and so is one in which we stood in the queue for long. */
 	uint64_t now = weft_clock_ns();
 	if (!switched_away())
 		return;
+	weft_turn_begins();
 	uint64_t last = atomic_exchange_explicit(&x_last_gap, now, memory_order_relaxed);
-	if (last && now - last < CROWDED_NS / 2)
-		atomic_store_explicit(&x_crowded_until, now + CROWDED_NS, memory_order_relaxed);
+	if ((last && now - last < CROWDED_NS / 2) ||
+	    queued(cycles * 1000 / atomic_load_explicit(&x_per_us, memory_order_relaxed)))
+		crowded(now);
+}
+
+void weft_spin_slept(const void *site, uint64_t ns)
+{
+	if (weft_unlikely(queued(ns)))
+		crowded(weft_clock_ns());
+	if (weft_unlikely(weft_spin_preempted())) { /* the sleep says little about the answer */
+		weft_turn_begins();
+		return;
+	}
+	after_sleep(slot_of(site), ns);
+	after_sleep(&x_spin_ns, ns);
 }
 
 /* Over the places that have learned something; the longest where none has. */

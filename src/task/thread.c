@@ -13,27 +13,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SLICE_NS 100000u /* the kernel's smallest: wakes us before others' slices end */
 #define STACK_BYTES (512u * 1024)
 
-/* The kernel's structure; slices are in sched_runtime. */
-struct sched_attr_v0 {
-	uint32_t size, sched_policy;
-	uint64_t sched_flags;
-	int32_t sched_nice;
-	uint32_t sched_priority;
-	uint64_t sched_runtime, sched_deadline, sched_period;
-};
+bool weft_sched_get(struct weft_sched_attr *a)
+{
+	memset(a, 0, sizeof *a);
+	return syscall(SYS_sched_getattr, 0, a, sizeof *a, 0) == 0;
+}
+
+bool weft_sched_set(struct weft_sched_attr *a)
+{
+	return syscall(SYS_sched_setattr, 0, a, 0) == 0;
+}
 
 /* True: the kernel took the slice (Linux 6.12 and later). */
 static bool ask_for_slice(void)
 {
-	struct sched_attr_v0 a = {.size = sizeof a, .sched_policy = SCHED_OTHER};
-	a.sched_runtime = SLICE_NS;
-	if (syscall(SYS_sched_setattr, 0, &a, 0))
-		return false;
-	memset(&a, 0, sizeof a);
-	return syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) == 0 && a.sched_runtime == SLICE_NS;
+	struct weft_sched_attr a = {
+		.size = sizeof a, .policy = SCHED_OTHER, .runtime = WEFT_SLICE_NS};
+	return weft_sched_set(&a) && weft_sched_get(&a) && a.runtime == WEFT_SLICE_NS;
 }
 
 /* "0,2-3" */

@@ -31,6 +31,7 @@ struct wait_call {
 	void *ready_arg;
 	bool held;            /* the baton is ours already, and the batch set up */
 	unsigned turned_away; /* so often in this wait */
+	uint64_t slice_ns;    /* our own slice, while we have a short one; else 0 */
 	bool enlisted, parked_once, slept;
 	struct weft_waiter waiter;
 	struct weft_wake_batch batch; /* what our rounds completed for others */
