@@ -6,7 +6,9 @@ Limits tell a hang from an end: two minutes, for the machine may be busy with ot
 Environment: BUILD is the build tree.  Exit 0 passed, 1 failed, 77 skipped.
 """
 
+import concurrent.futures
 import glob
+import itertools
 import os
 import shutil
 import signal
@@ -24,6 +26,7 @@ FABRICS = ("self,shm", "tcp,self")
 failures = []
 scratch = tempfile.mkdtemp(prefix="weft-fault-")
 mark = "%d-%s" % (os.getpid(), os.path.basename(scratch))
+begun = itertools.count(1)
 
 
 def program(name):
@@ -53,16 +56,16 @@ def environment(extra=None):
     return env
 
 
-def marked():
-    """Processes that carry our mark; zombies hold nothing."""
+def marked(of=mark):
+    """Processes that carry our mark, or that of one job; zombies hold nothing."""
     found = []
-    want = ("FAULT_MARK=" + mark).encode()
+    want = ("FAULT_MARK=" + of).encode()
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
         try:
             with open("/proc/%s/environ" % name, "rb") as f:
-                if want not in f.read().split(b"\0"):
+                if not any(x == want or x.startswith(want + b"/") for x in f.read().split(b"\0")):
                     continue
             with open("/proc/%s/stat" % name) as f:
                 if f.read().rsplit(")", 1)[1].split()[0] == "Z":
@@ -110,22 +113,23 @@ class Job:
 
     def __init__(self, command, env=None, prepare=None):
         self.began = time.monotonic()
+        self.mark = "%s/%d" % (mark, next(begun))
         self.out = tempfile.TemporaryFile("w+", dir=scratch, errors="replace")
         self.err = tempfile.TemporaryFile("w+", dir=scratch, errors="replace")
         self.command = command
-        self.process = subprocess.Popen(command, env=environment(env), stdin=subprocess.DEVNULL, stdout=self.out,
+        self.process = subprocess.Popen(command, env=dict(environment(env), FAULT_MARK=self.mark), stdin=subprocess.DEVNULL, stdout=self.out,
                                         stderr=self.err, preexec_fn=prepare)
 
     def launchers(self):
         """mpiexec and its keeper."""
-        return [p for p in marked() if command_of(p) in ("mpiexec", "weft-keeper")]
+        return [p for p in marked(self.mark) if command_of(p) in ("mpiexec", "weft-keeper")]
 
     def wait(self, limit=120):
         try:
             rc = self.process.wait(limit)
         except subprocess.TimeoutExpired:
             stacks()
-            for pid in marked():
+            for pid in marked(self.mark):
                 try:
                     os.kill(pid, signal.SIGKILL)
                 except OSError:
@@ -145,6 +149,13 @@ def run(command, env=None, limit=120, prepare=None):
     return Job(command, env, prepare).wait(limit)
 
 
+def beside(calls, at_once=4):
+    """Calls of (function, arguments...), some at once: most of a bad day is waiting."""
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        for done in [pool.submit(*call) for call in calls]:
+            done.result()
+
+
 def ranks(n, name, *args):
     return [MPIEXEC, "-n", str(n), program(name)] + [str(a) for a in args]
 
@@ -158,12 +169,12 @@ def wait_for(path, limit=120):
     return True
 
 
-def nobody_left(what, limit=60):
+def nobody_left(what, of=mark, limit=60):
     end = time.monotonic() + limit
-    while marked():
+    while marked(of):
         if time.monotonic() > end:
-            fail("%s: processes are left" % what, "\n".join("%d %s" % (p, command_of(p)) for p in marked()))
-            for pid in marked():
+            fail("%s: processes are left" % what, "\n".join("%d %s" % (p, command_of(p)) for p in marked(of)))
+            for pid in marked(of):
                 os.kill(pid, signal.SIGKILL)
             return
         time.sleep(0.02)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whoever waits for a rank that dies hears of it: the job ends with one line, or the call returns an error."""
 
+import itertools
 import os
 import random
 import signal
@@ -19,16 +20,15 @@ print("seed", seed)
 dice = random.Random(seed)
 host = os.uname().nodename
 RAILS = "rails tcp:127.0.0.2,tcp:127.0.0.3"
-count = 0
+count = itertools.count(1)
+calls = []
 
 
-def start(how, where, handler, fabric):
-    global count
-    count += 1
-    place = os.path.join(scratch, "d%d" % count)
+def start(number, how, where, handler, fabric):
+    place = os.path.join(scratch, "d%d" % next(count))
     os.mkdir(place)
     name, value = ("WEFT_RAILS", fabric.split()[1]) if fabric == RAILS else ("WEFT_DRIVERS", fabric)
-    job = Job(ranks(3, "victim", how, where, handler, dice.randrange(1 << 30), place), {name: value})
+    job = Job(ranks(3, "victim", how, where, handler, number, place), {name: value})
     if not wait_for(os.path.join(place, "ready.1")):
         fail("%s does not start" % job.command)
     return job, place
@@ -38,22 +38,22 @@ def go(place):
     open(os.path.join(place, "go"), "w").close()
 
 
-def default_handler(how, where, fabric):
+def default_handler(number, how, where, fabric):
     what = "%s in %s over %s" % (how, where, fabric)
-    job, place = start(how, where, "fatal", fabric)
+    job, place = start(number, how, where, "fatal", fabric)
     go(place)
     result = job.wait()
     expect(what, result, HOW[how], 2 if how.startswith("exit") else 1, ["rank 1 on " + host, SAYS[how]])
     told = [x for x in result.lines if "rank 1 on" in x]
     if len(told) != 1:
         fail("%s: the cause is told in %d lines" % (what, len(told)), result.text())
-    nobody_left(what)
+    nobody_left(what, job.mark)
 
 
-def errors_return(how, where, fabric):
+def errors_return(number, how, where, fabric):
     """The launcher would end the job: stopped, it leaves the survivors to what they notice themselves."""
     what = "%s in %s over %s, survivors" % (how, where, fabric)
-    job, place = start(how, where, "return", fabric)
+    job, place = start(number, how, where, "return", fabric)
     stopped = job.launchers()
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
@@ -68,15 +68,19 @@ def errors_return(how, where, fabric):
         os.kill(pid, signal.SIGCONT)
     result = job.wait()
     expect(what, result, HOW[how], 4, ["rank 1 on " + host, SAYS[how]])
-    nobody_left(what)
+    nobody_left(what, job.mark)
+
+
+def later(function, *args):
+    calls.append((function, dice.randrange(1 << 30)) + args)
 
 
 def kill_all(fabric):
     """Everybody at once, mpiexec and its keeper too: nobody is left to clean up, and nothing needs it."""
     what = "all killed over %s" % fabric
     before = litter()
-    job, place = start("kill", "barrier", "fatal", fabric)
-    for pid in marked():
+    job, place = start(dice.randrange(1 << 30), "kill", "barrier", "fatal", fabric)
+    for pid in marked(job.mark):
         try:
             os.kill(pid, signal.SIGKILL)
         except OSError:
@@ -91,16 +95,17 @@ def kill_all(fabric):
 before = litter()
 for fabric in FABRICS:
     for where in WHERE:
-        default_handler("kill", where, fabric)
+        later(default_handler, "kill", where, fabric)
     for how in HOW:
-        default_handler(how, dice.choice(WHERE), fabric)
+        later(default_handler, how, dice.choice(WHERE), fabric)
     for where in WHERE:
-        errors_return("kill", where, fabric)
-    errors_return(dice.choice(["exit0", "_exit3", "abort"]), dice.choice(POINT_TO_POINT), fabric)
+        later(errors_return, "kill", where, fabric)
+    later(errors_return, dice.choice(["exit0", "_exit3", "abort"]), dice.choice(POINT_TO_POINT), fabric)
+for where in dice.sample(POINT_TO_POINT, 2):
+    later(errors_return, "kill", where, RAILS)
+beside(calls)
 for fabric in FABRICS:
     kill_all(fabric)
-for where in dice.sample(POINT_TO_POINT, 2):
-    errors_return("kill", where, RAILS)
 if litter() - before - {scratch}:
     print("beside us appeared:", litter() - before)
 finish()

@@ -12,16 +12,19 @@ if not os.path.exists(ENGINE):
     skip("no task_test_task in this build")
 
 
+calls = []
+
+
 def runs(what, command, env=None):
-    expect(what, run(command, env), 0)
+    calls.append((lambda: expect(what, run(command, env), 0),))
 
 
 CALLS = ("membarrier", "memfd_create", "sched_setattr", "epoll_pwait2", "io_uring_setup", "pidfd_open",
          "sched_setaffinity", "clone3")
 if run([program("seccomp"), "enosys", "membarrier", "true"]).rc == 77:
     skip("no seccomp")
-for calls in CALLS + (",".join(CALLS),):
-    runs("without " + calls, [program("seccomp"), "enosys", calls, ENGINE])
+for names in CALLS + (",".join(CALLS),):
+    runs("without " + names, [program("seccomp"), "enosys", names, ENGINE])
 # A thread that cannot be made at all is another matter.
 runs("all forbidden", [program("seccomp"), "eperm", ",".join(CALLS[:-1]), ENGINE])
 
@@ -43,4 +46,5 @@ if run(INSIDE + ["mount -t tmpfs none /sys"]).rc == 0:
                           ("neither", "mount -t tmpfs none /sys && mount -t tmpfs none /proc"),
                           ("a read-only /", "mount -o remount,ro,bind /")):
         runs(what, INSIDE + [command + ' && exec "$0"', ENGINE])
+beside(calls)
 finish()

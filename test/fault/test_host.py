@@ -10,7 +10,11 @@ import time
 from lib import *
 
 ROUNDS = 30
-STOPPED_S = 65 if os.environ.get("WEFT_LONG") else 10
+# Longer than a host may be silent, and than a peer may take nothing when others leave.
+LONG = bool(os.environ.get("WEFT_LONG"))
+STOPPED_S = 65 if LONG else 4
+PATIENCE = {} if LONG else {"WEFT_TCP_SILENCE": "2", "WEFT_PEER_TIMEOUT": "1"}
+calls = []
 
 
 def checksum(what, result, lines=None):
@@ -21,17 +25,31 @@ def checksum(what, result, lines=None):
     return result.out.strip()
 
 
-def same(what, result, lines=8):
+def judge(what, result, lines=8):
     got = checksum(what, result, lines)
     if got and got != wanted:
         fail("%s: %s, want %s" % (what, got, wanted))
+
+
+def same(what, command, env=None):
+    calls.append((lambda: judge(what, run(command, env)),))
+
+
+def without(fabric, names, error):
+    what = "%s without %s (%s)" % (fabric, names, error)
+    result = run([program("seccomp"), error, names] + traffic, {"WEFT_DRIVERS": fabric})
+    # Without memfd shared memory alone cannot work: saying so is right too.
+    if "memfd" in names and "shm" in fabric and result.rc != 0 and result.rc != "HANG":
+        expect(what, result, lines=4)
+    else:
+        judge(what, result)
 
 
 def stop_and_go(fabric):
     """Returns the job, its rank 1 stopped."""
     place = os.path.join(scratch, "stop-" + fabric.replace(",", "-"))
     os.mkdir(place)
-    job = Job(ranks(3, "traffic", "stopped", 300, place), {"WEFT_DRIVERS": fabric})
+    job = Job(ranks(3, "traffic", "stopped", 300, place), dict(PATIENCE, WEFT_DRIVERS=fabric))
     if not wait_for(os.path.join(place, "pid.1")):
         fail("%s does not start" % job.command)
         return job, None
@@ -47,31 +65,25 @@ since = time.monotonic()
 
 traffic = ranks(2, "traffic", "plain", ROUNDS)
 wanted = checksum("plain", run(traffic))
+if run([program("seccomp"), "enosys", "membarrier", "true"]).rc == 77:
+    skip("no seccomp")
 
 for fabric in FABRICS:
     drivers = {"WEFT_DRIVERS": fabric}
-    same("one core, " + fabric, run(["taskset", "-c", "0"] + traffic, drivers))
-    for calls in ("membarrier", "process_vm_readv,process_vm_writev", "memfd_create", "sched_setattr",
+    same("one core, " + fabric, ["taskset", "-c", "0"] + traffic, drivers)
+    for names in ("membarrier", "process_vm_readv,process_vm_writev", "memfd_create", "sched_setattr",
                   "epoll_pwait2", "io_uring_setup", "pidfd_open", "sched_setaffinity",
                   "membarrier,process_vm_readv,process_vm_writev,memfd_create,sched_setattr,epoll_pwait2,io_uring_setup"):
         for error in ("enosys", "eperm"):
-            what = "%s without %s (%s)" % (fabric, calls, error)
-            result = run([program("seccomp"), error, calls] + traffic, drivers)
-            if result.rc == 77:
-                skip("no seccomp")
-            # Without memfd shared memory alone cannot work: saying so is right too.
-            if "memfd" in calls and "shm" in fabric and result.rc != 0 and result.rc != "HANG":
-                expect(what, result, lines=4)
-                continue
-            same(what, result)
+            calls.append((without, fabric, names, error))
 for shape in ("pu:1", "pack:2 core:4 pu:2", "numa:4 pack:1 l3:2 core:8 pu:2", "core:1 pu:64", "garbage:x"):
-    same("topology " + shape, run(traffic, {"HWLOC_SYNTHETIC": shape}))
-same("no hwloc component", run(traffic, {"HWLOC_COMPONENTS": "no_os,stop"}))
+    same("topology " + shape, traffic, {"HWLOC_SYNTHETIC": shape})
+same("no hwloc component", traffic, {"HWLOC_COMPONENTS": "no_os,stop"})
 for extra in ({"WEFT_SPIN_US": "0"}, {"WEFT_SPIN_US": "1000"}, {"WEFT_PROGRESS": "off"}, {"WEFT_IDLE_WORKERS": "4"},
               {"WEFT_PROGRESS": "off", "WEFT_DRIVERS": "tcp,self"}, {"WEFT_EAGER_CREDIT": "1k"},
               {"WEFT_EAGER_SHM": "0", "WEFT_EAGER_TCP": "0"}):
-    same(str(extra), run(traffic, extra))
-    same(str(extra) + " on one core", run(["taskset", "-c", "0"] + traffic, extra))
+    same(str(extra), traffic, extra)
+    same(str(extra) + " on one core", ["taskset", "-c", "0"] + traffic, extra)
 
 # Another process, user or network namespace is another host; one rank in it, or each in its own.
 if shutil.which("unshare"):
@@ -85,16 +97,17 @@ if shutil.which("unshare"):
             inside = 'for r in %s; do [ $PMI_RANK = $r ] && exec %s "$@"; done; exec "$@"' % (who, word)
             for drivers in ({}, {"WEFT_DRIVERS": "tcp,self"}):
                 same("ranks %s in %s, %s" % (who, word, drivers),
-                     run([MPIEXEC, "-n", "2", "sh", "-c", inside, "sh"] + traffic[3:], drivers))
+                     [MPIEXEC, "-n", "2", "sh", "-c", inside, "sh"] + traffic[3:], drivers)
     # Nothing of ours lies in /dev/shm: it may be full.
     tiny = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
             'mount -t tmpfs -o size=4k none /dev/shm && { cat /dev/zero >/dev/shm/full 2>/dev/null; exec "$@"; }', "sh"]
     if subprocess.run(tiny + ["true"], stderr=subprocess.DEVNULL).returncode == 0:
         for fabric in FABRICS:
-            same("a full /dev/shm, " + fabric, run(tiny + traffic, {"WEFT_DRIVERS": fabric}))
+            same("a full /dev/shm, " + fabric, tiny + traffic, {"WEFT_DRIVERS": fabric})
     else:
         print("not tried here: a full /dev/shm")
 
+beside(calls)
 time.sleep(max(0, STOPPED_S - (time.monotonic() - since)))
 sums = []
 for job, pid in stopped:
