@@ -6,6 +6,7 @@
  */
 #include "comm/early.h"
 #include "comm/fake_net.h"
+#include "payload.h"
 
 enum { LONG = 20000, SMALL = 100 };
 
@@ -84,8 +85,7 @@ static void got(struct weft_req *r, const char *in, size_t len, char with)
 {
 	finish(r);
 	CHECK_EQ(r->status.bytes, len);
-	for (size_t i = 0; i < len; i++)
-		CHECK(in[i] == with);
+	CHECK(payload_is(in, len, with));
 }
 
 static char in_a[LONG], in_b[LONG], out_a[LONG], out_b[LONG];

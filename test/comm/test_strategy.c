@@ -7,6 +7,7 @@
 #include <weft/strategy.h>
 #include "comm/fake_net.h"
 #include "comm/pack.h"
+#include "payload.h"
 
 enum { LARGE = 8 << 20, MIDDLE = 3 << 20, SMALL = 100 };
 
@@ -42,8 +43,7 @@ static void finish(struct weft_req *s, struct weft_req *r, int tag, const char *
 	while (!weft_req_done(s) || !weft_req_done(r))
 		fake_poll_all(core, 2, 1);
 	CHECK(!s->status.err && !r->status.err);
-	for (size_t i = 0; i < len; i++)
-		CHECK(in[i] == 'a' + tag);
+	CHECK(payload_is(in, len, (char)('a' + tag)));
 }
 
 /* Does the peer want its data by now, and does some of it wait? */
@@ -124,8 +124,7 @@ static void traffic(uint64_t seed, const char *strategy)
 			fake_poll_all(core, 2, 1);
 		CHECK(!r[i].status.err);
 		CHECK_EQ(r[i].status.bytes, len[i]);
-		for (size_t k = 0; k < len[i]; k++)
-			CHECK(in[i][k] == (char)i);
+		CHECK(payload_is(in[i], len[i], (char)i));
 		free(out[i]);
 		free(in[i]);
 	}

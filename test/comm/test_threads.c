@@ -6,6 +6,7 @@
  */
 #include <sched.h>
 #include "comm/fake_net.h"
+#include "payload.h"
 
 #define RANKS 2
 #define THREADS 4
@@ -80,8 +81,7 @@ static void check_message(const char *buf, const struct weft_status *st, unsigne
 	CHECK_EQ(st->bytes, size_of(want));
 	memcpy(&i, buf, sizeof i);
 	CHECK_EQ(i, want);
-	for (size_t k = sizeof i; k < st->bytes; k++)
-		CHECK(buf[k] == (char)want);
+	CHECK(payload_is(buf + sizeof i, st->bytes - sizeof i, (char)want));
 }
 
 /* A ring of exchanges on the thread's own tag, with receives sometimes late, sometimes early. */

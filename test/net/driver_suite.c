@@ -21,6 +21,7 @@
 #include "base/settings.h"
 #include "check.h"
 #include "net/driver.h"
+#include "payload.h"
 
 #define SUITE_MAX 16
 #define SUITE_SECONDS 300 /* then it hangs */
@@ -70,12 +71,6 @@ struct kept {
 	unsigned char data[];
 };
 
-static void fill(unsigned char *p, size_t len, uint64_t number)
-{
-	for (size_t i = 0; i < len; i++)
-		p[i] = (unsigned char)(number * 131 + i * 7 + (i >> 8));
-}
-
 static void check_packet(struct node *n, int peer, const struct head *h, const unsigned char *p,
 			 size_t len)
 {
@@ -84,12 +79,12 @@ static void check_packet(struct node *n, int peer, const struct head *h, const u
 	CHECK_EQ(h->len, len);
 	CHECK_EQ(h->sender, peer);
 	CHECK_EQ(h->check, h->number ^ 0x5a5a5a5a5a5a5a5aull ^ len);
-	for (size_t i = 0; i < len; i++)
-		if (p[i] != (unsigned char)(h->number * 131 + i * 7 + (i >> 8))) {
-			fprintf(stderr, "rank %d: packet %llu of %d, %zu bytes: byte %zu wrong\n",
-				n->rank, (unsigned long long)h->number, peer, len, i);
-			exit(1);
-		}
+	size_t wrong = payload_wrong(p, len, h->number);
+	if (wrong != len) {
+		fprintf(stderr, "rank %d: packet %llu of %d, %zu bytes: byte %zu wrong\n", n->rank,
+			(unsigned long long)h->number, peer, len, wrong);
+		exit(1);
+	}
 	n->got_n[peer]++;
 	n->got_bytes += len;
 }
@@ -188,7 +183,7 @@ static enum weft_post try_send(struct node *n, int peer, size_t len)
 	k->head = (struct head){
 		.number = n->sent_n[peer], .len = (uint32_t)len, .sender = (uint32_t)n->rank};
 	k->head.check = k->head.number ^ 0x5a5a5a5a5a5a5a5aull ^ len;
-	fill(k->data, len, k->head.number);
+	payload_fill(k->data, len, k->head.number);
 	size_t a = len / 4, b = len / 2;
 	k->iov[0] = (struct iovec){k->data, a};
 	k->iov[1] = (struct iovec){k->data + a, b - a};
@@ -475,7 +470,7 @@ static void case_get_put(struct node *n)
 	unsigned char *mine = malloc(BYTES), *copy = malloc(BYTES);
 	CHECK(mine && copy);
 	int peer = next_of(n);
-	fill(mine, BYTES, (uint64_t)n->rank);
+	payload_fill(mine, BYTES, (uint64_t)n->rank);
 	atomic_store(&n->board->x_word[n->rank], (uint64_t)(uintptr_t)mine);
 	send_packet(n, peer, 8);
 	while (n->got_n[prev_of(n)] < 1)
@@ -490,14 +485,14 @@ static void case_get_put(struct node *n)
 		CHECK_EQ(n->driver->get(n->net, peer, remote, iov, 3, BYTES), WEFT_OK);
 		unsigned char *want = malloc(BYTES);
 		CHECK(want);
-		fill(want, BYTES, (uint64_t)peer);
+		payload_fill(want, BYTES, (uint64_t)peer);
 		CHECK(memcmp(want, copy, BYTES) == 0);
 		meet_polling(n);
 		/* Everybody has read; now everybody writes to the next. */
-		fill(copy, BYTES, 1000 + (uint64_t)n->rank);
+		payload_fill(copy, BYTES, 1000 + (uint64_t)n->rank);
 		CHECK_EQ(n->driver->put(n->net, peer, remote, iov, 3, BYTES), WEFT_OK);
 		meet_polling(n);
-		fill(want, BYTES, 1000 + (uint64_t)prev_of(n));
+		payload_fill(want, BYTES, 1000 + (uint64_t)prev_of(n));
 		CHECK(memcmp(want, mine, BYTES) == 0);
 		free(want);
 	}
