@@ -2,7 +2,7 @@
 /*
  * ult_int.h - threads, workers and carriers, and what the files of ult/ ask of each other.
  *
- * thread.c create, join, end | sched.c switch, park, unpark | worker.c the loop, idle, stealing |
+ * thread.c create, join, end | switch.h, sched.c who runs next | park.c | worker.c idle, stealing |
  * pool.c descriptors with their stacks | stack.c memory of stacks | timer.c deadlines |
  * fault.c overflow | deep.c calls that need more stack | block.c calls that block the kernel thread
  *
@@ -290,13 +290,15 @@ static inline void weft_ult_arrive(struct weft_ult_worker *w)
 		weft_ult_finish(w);
 }
 void weft_ult_make_ready(struct weft_ult *t);
-bool weft_ult_park_until(struct weft_ult_worker *w, uint64_t deadline_ns);
 /* How many are ready on w, as far as w knows; others read it as a hint. */
 static inline uint32_t weft_ult_load(struct weft_ult_worker *w)
 {
 	return atomic_load_explicit(&w->ready.x_count, memory_order_relaxed) +
 	       atomic_load_explicit(&w->x_listed, memory_order_relaxed);
 }
+
+/* park.c */
+bool weft_ult_park_until(struct weft_ult_worker *w, uint64_t deadline_ns);
 extern const struct weft_parker_ops weft_ult_parker_ops;
 
 /* block.c: carriers.  call: one that waits, or a new one, runs w. */
