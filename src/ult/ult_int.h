@@ -197,8 +197,10 @@ struct weft_ult_worker {
 	} * seen;               /* W: of each other worker, when it was seen to move last */
 	uint64_t steal_after;   /* W: cycles; no attempt before that */
 	uint64_t steal_backoff; /* W: cycles */
-	unsigned naps;          /* W: fruitless ones in a row */
-	unsigned calls;         /* W: makings-ready since a thief was woken */
+	uint64_t loot_at;   /* W: cycles; when it last stole something, 0: seen to be worth it */
+	uint64_t loot_cost; /* W: cycles that it took */
+	unsigned naps;      /* W: fruitless ones in a row */
+	unsigned calls;     /* W: makings-ready since a thief was woken */
 
 	int id;         /* I */
 	int cpu;        /* I: -1: not bound */

@@ -220,11 +220,39 @@ static int take_from(struct weft_ult_worker *v, struct weft_ult_list *loot)
 	return n;
 }
 
+/* No attempt for a while, twice as long as after the one before. */
+static void steal_later(struct weft_ult_worker *w)
+{
+	uint64_t least = BACKOFF_US * weft_cycles_per_us(), most = 64 * least;
+	w->steal_backoff = !w->steal_backoff ? least : w->steal_backoff * 2;
+	if (w->steal_backoff > most)
+		w->steal_backoff = most;
+	w->steal_after = weft_cycles() + w->steal_backoff;
+}
+
+/* Did running the last loot take less time than getting it?  Then its owner would have been faster,
+ * whom each attempt stops by a membarrier. */
+static bool was_in_vain(struct weft_ult_worker *w, uint64_t now)
+{
+	if (!w->loot_at)
+		return false;
+	bool vain = now - w->loot_at < w->loot_cost;
+	w->loot_at = 0;
+	if (!vain)
+		w->steal_backoff = 0;
+	return vain;
+}
+
 /* True: something is in our list of stolen threads. */
 static bool steal(struct weft_ult_worker *w)
 {
 	struct weft_ult_list loot = {NULL, NULL};
 	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed), got = 0;
+	uint64_t began = weft_cycles();
+	if (was_in_vain(w, began)) {
+		steal_later(w);
+		return false;
+	}
 	if (!may_steal(w))
 		return false;
 	for (int d = 1; d < n && !got; d++) {
@@ -232,21 +260,18 @@ static bool steal(struct weft_ult_worker *w)
 		if (has_surplus(w, v, weft_cycles()))
 			got = take_from(v, &loot);
 	}
-	uint64_t us = weft_cycles_per_us();
 	if (!got) {
-		w->steal_backoff = w->steal_backoff ? w->steal_backoff * 2 : BACKOFF_US * us;
-		if (w->steal_backoff > 64u * BACKOFF_US * us)
-			w->steal_backoff = 64u * BACKOFF_US * us;
-		w->steal_after = weft_cycles() + w->steal_backoff;
+		steal_later(w);
 		return false;
 	}
-	w->steal_backoff = 0;
 	w->naps = 0;
 	atomic_fetch_add_explicit(&w->x_stolen, (uint64_t)got, memory_order_relaxed);
 	weft_gate_enter(&w->gate);
 	for (struct weft_ult *t; (t = weft_ult_list_pop(&loot));) /* ends: the loot is finite */
 		weft_ult_listed_push(w, &w->stolen, t);
 	weft_gate_leave(&w->gate);
+	w->loot_at = weft_cycles();
+	w->loot_cost = w->loot_at - began;
 	return true;
 }
 
