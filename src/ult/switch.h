@@ -15,9 +15,6 @@
 #include "base/log.h"
 #include "ult/ult_int.h"
 
-#define WEFT_ULT_TICKS                                                                             \
-	61 /* switches between looks at messages and clocks, while threads are ready */
-
 /* An urgent thread, but not too many in a row, or a stolen one; NULL: others' turn. */
 struct weft_ult *weft_ult_next_listed(struct weft_ult_worker *w);
 
@@ -115,7 +112,8 @@ static inline bool weft_ult_carriers_turn(struct weft_ult_worker *w)
 		w->ticks--;
 		return false;
 	}
-	w->ticks = WEFT_ULT_TICKS;
+	/* Relaxed: in force from the next tick on. */
+	w->ticks = atomic_load_explicit(&weft_ults.x_ticks, memory_order_relaxed);
 	w->tick_due = true;
 	return true;
 }

@@ -19,6 +19,8 @@ struct weft_ult_hooks {
 	void (*idle)(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns);
 	/* Now and then while threads run: a quick look for messages, on the carrier's own stack. */
 	void (*tick)(void);
+	/* Switches between two ticks; 1: at each switch; 0: 61. */
+	uint32_t switches;
 };
 
 /* Any time; hooks stays the caller's and must live until others are set.  NULL: none; then it

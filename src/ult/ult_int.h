@@ -216,6 +216,7 @@ struct weft_ult_all {
 	_Atomic int x_carriers;   /* kernel threads that have begun and are in no blocking call */
 	_Atomic int x_nappers;    /* of these, who look for work now and then */
 	_Atomic uint32_t x_turn;  /* whom the next free thread from outside goes to */
+	_Atomic uint32_t x_ticks; /* switches between two ticks, less one */
 };
 
 extern struct weft_ult_all weft_ults;

@@ -27,8 +27,9 @@
 #define STEAL_MAX 16
 #define FIRST_LOOKS 100 /* of a few ns each, before a worker says that it is idle */
 #define STEAL_WORDS 16  /* of ready threads that one attempt looks at */
+#define TICKS 61        /* switches between looks at messages and clocks, while threads are ready */
 
-struct weft_ult_all weft_ults;
+struct weft_ult_all weft_ults = {.x_ticks = TICKS - 1};
 
 static _Atomic(const struct weft_ult_hooks *) x_hooks;
 static _Atomic int x_in_hooks; /* workers that may be inside */
@@ -90,6 +91,10 @@ void weft_ult_wake_thief(struct weft_ult_worker *w)
 
 void weft_ult_hooks_set(const struct weft_ult_hooks *hooks)
 {
+	/* Relaxed: in force from each worker's next tick on. */
+	atomic_store_explicit(&weft_ults.x_ticks,
+			      (hooks && hooks->switches ? hooks->switches : TICKS) - 1,
+			      memory_order_relaxed);
 	/* GONE -> INSIDE.  seq_cst: a worker either counts itself before, or sees NULL. */
 	atomic_store_explicit(&x_hooks, hooks, memory_order_seq_cst);
 	int n = weft_ult_count();
