@@ -13,9 +13,12 @@ static void lay_out(void *memory, struct weft_ring_shape shape,
 		m + sizeof(struct weft_ring_control) + shape.slots * sizeof(struct weft_ring_slot);
 }
 
-void weft_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_ring_shape shape)
+void weft_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_ring_shape shape,
+			 const struct weft_ring_back *back)
 {
+	static const struct weft_ring_back none;
 	memset(tx, 0, sizeof *tx);
+	tx->back = back ? back : &none;
 	lay_out(memory, shape, &tx->control, &tx->slot, &tx->data);
 	tx->slot_mask = shape.slots - 1;
 	tx->data_size = shape.data;
@@ -41,10 +44,20 @@ bool weft_ring_refresh(struct weft_ring_tx *tx)
 	uint64_t word = atomic_load_explicit(&tx->control->x_seen, memory_order_seq_cst);
 	uint32_t seen = (uint32_t)(word >> 32), data_seen = (uint32_t)word;
 
+	tx->known = word;
+	/* We may know more from a packet, see weft_ring_begin. */
+	if ((int32_t)(seen - tx->seen) <= 0 && (int32_t)(data_seen - tx->data_seen) <= 0)
+		return true;
 	/* It can only go forward, and not past us. */
 	if (seen - tx->seen > tx->put - tx->seen ||
 	    data_seen - tx->data_seen > tx->data_put - tx->data_seen)
 		return false;
+	/* Words of the other ring grow stale long before 2^20 slots have gone by, with those that
+	 * lie in it unread.  Relaxed: a number. */
+	if (weft_unlikely((seen ^ tx->seen) >= WEFT_RING_SWEEP / 2))
+		tx->stale =
+			(uint32_t)atomic_load_explicit(&tx->back->x_word, memory_order_relaxed) +
+			WEFT_RING_SLOTS_MAX;
 	tx->seen = seen;
 	tx->data_seen = data_seen;
 	return true;
@@ -52,8 +65,8 @@ bool weft_ring_refresh(struct weft_ring_tx *tx)
 
 bool weft_ring_tell(struct weft_ring_rx *rx)
 {
-	uint64_t word = (uint64_t)rx->take << 32 | rx->data_take;
-	rx->told = rx->take;
+	rx->told = weft_ring_taking(weft_ring_at(rx));
+	uint64_t word = (uint64_t)rx->told << 32 | rx->data_take;
 	rx->data_told = rx->data_take;
 	/* FREE -> REUSE (weft_ring_refresh).  Carries: our reads of the packets are over.  An
 	 * exchange, seq_cst: the load of x_waiting must not pass it. */
@@ -67,9 +80,10 @@ bool weft_ring_tell(struct weft_ring_rx *rx)
 
 void weft_ring_publish_bye(struct weft_ring_tx *tx)
 {
-	struct weft_ring_slot *s = &tx->slot[tx->put & tx->slot_mask];
+	struct weft_ring_slot *s = &tx->slot[(tx->put - tx->base) & tx->slot_mask];
 	tx->each = WEFT_RING_NONE;
-	uint64_t word = (uint64_t)WEFT_RING_BYE << 32 | ++tx->put;
+	tx->all = ++tx->put * WEFT_RING_CELLS;
+	uint64_t word = weft_ring_make_word(tx->put, WEFT_RING_BYE, 0) | weft_ring_carried(tx);
 	/* PUB -> SEE (weft_ring_find), as in weft_ring_publish. */
 	(void)atomic_exchange_explicit(&s->x_word, word, memory_order_seq_cst);
 }

@@ -60,7 +60,7 @@ static weft_err self_open(const struct weft_net_job *job, const struct weft_net_
 		return err;
 	}
 	memset(s->memory, 0, bytes);
-	weft_ring_tx_attach(&s->tx, s->memory, shape);
+	weft_ring_tx_attach(&s->tx, s->memory, shape, NULL);
 	weft_ring_rx_attach(&s->rx, s->memory, shape, MAX_PAYLOAD);
 	*net_p = &s->net;
 	return WEFT_OK;

@@ -279,10 +279,10 @@ post_slot(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void *
 	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
 	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
 
-	if (weft_unlikely(state != WEFT_SHM_UP || !k->plain || len > WEFT_RING_INLINE ||
-			  !weft_ring_room(&k->tx, 0)))
+	if (weft_unlikely(state != WEFT_SHM_UP || !k->plain ||
+			  !weft_ring_room(&k->tx, (uint32_t)len)))
 		return post_words(net, peer, w0, w1, data, len);
-	weft_ring_publish_inline(&k->tx, w0, w1, data, (uint32_t)len);
+	weft_ring_publish_words(&k->tx, w0, w1, data, (uint32_t)len);
 	return weft_unlikely(weft_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
 }
 
@@ -430,11 +430,8 @@ static int shm_spin(struct weft_net *net, unsigned turns)
 	struct weft_shm *s = (struct weft_shm *)net;
 	int n = 0;
 	for (;; weft_cpu_relax()) { /* ends: something is there, or after `turns` */
-		for (int i = 0; i < s->n_scan && i < WEFT_SHM_HOT; i++) {
-			struct weft_shm_link *k = &s->link[s->scan[i]];
-			if (weft_ring_peek(&k->rx))
-				n += weft_shm_link_take(s, k, TAKES_PER_LINK);
-		}
+		for (int i = 0; i < s->n_scan && i < WEFT_SHM_HOT; i++)
+			n += weft_shm_link_take(s, &s->link[s->scan[i]], TAKES_PER_LINK);
 		if (n)
 			return n;
 		if (turns-- <= 1)

@@ -190,7 +190,7 @@ static weft_err map_peer(struct weft_shm_link *k, const struct greeting *g, cons
 		err = weft_shm_memory_map(fds[1], sizeof(struct weft_shm_inbox), &k->tx_inbox);
 	if (err)
 		return err;
-	weft_ring_tx_attach(&k->tx, k->tx_memory, shape);
+	weft_ring_tx_attach(&k->tx, k->tx_memory, shape, &k->rx.back);
 	k->bell = &((struct weft_shm_inbox *)k->tx_inbox)->bell;
 	return WEFT_OK;
 }
@@ -324,10 +324,11 @@ static __attribute__((noinline)) void told_waiting(struct weft_shm_link *k)
 }
 
 /* One that is not short: its payload lies in the other ring, or it is none.  False: the end. */
-static __attribute__((noinline)) bool take_long(struct weft_shm *s, struct weft_shm_link *k)
+static bool take_long(struct weft_shm *s, struct weft_shm_link *k,
+		      const struct weft_ring_slot *slot, uint64_t word)
 {
 	struct weft_ring_packet p;
-	weft_err err = weft_ring_take(&k->rx, &p);
+	weft_err err = weft_ring_take_found(&k->rx, &p, slot, word);
 	if (weft_unlikely(err)) {
 		if (err == WEFT_AGAIN)
 			weft_shm_link_down(s, k, WEFT_OK, "");
@@ -344,28 +345,27 @@ static __attribute__((noinline)) bool take_long(struct weft_shm *s, struct weft_
 int weft_shm_link_take(struct weft_shm *s, struct weft_shm_link *k, int max)
 {
 	alignas(8) uint8_t head[WEFT_NET_HEAD];
+	const struct weft_ring_slot *slot;
+	uint64_t word;
 	int n = 0;
-	while (n < max) {
-		uint32_t len, run;
-		const struct weft_ring_slot *slot = weft_ring_peek_inline(&k->rx, &len, &run);
-		if (weft_likely(slot != NULL)) {
-			const void *payload = weft_ring_open(&k->rx, slot, head);
-			if (run > 1 && s->events.run) {
-				s->events.run(s->events.arg, k->peer, head, payload, len, run);
-			} else {
-				run = 1;
-				s->events.packet(s->events.arg, k->peer, head, payload, len);
-			}
-			n += (int)run;
-			if (weft_unlikely(weft_ring_consume_inline(&k->rx, len, run)))
-				told_waiting(k);
+	while (n < max && (slot = weft_ring_find(&k->rx, &word)) != NULL) {
+		uint32_t run = weft_ring_run(&k->rx, word), len = weft_ring_word_len(word);
+		if (!run) {
+			n++;
+			if (!take_long(s, k, slot, word))
+				break;
 			continue;
 		}
-		if (!weft_ring_peek(&k->rx))
-			break;
-		n++;
-		if (!take_long(s, k))
-			break;
+		const void *payload = weft_ring_open(&k->rx, slot, head);
+		if (run > 1 && s->events.run) {
+			s->events.run(s->events.arg, k->peer, head, payload, len, run);
+		} else {
+			run = 1;
+			s->events.packet(s->events.arg, k->peer, head, payload, len);
+		}
+		n += (int)run;
+		if (weft_unlikely(weft_ring_consume_inline(&k->rx, len, run)))
+			told_waiting(k);
 	}
 	return n;
 }

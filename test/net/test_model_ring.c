@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The packet ring in every order: packets that share a slot come once each and in order, with their
- * payload, whether the receiver takes them one by one or a run at once; and a sender that found no
- * room sleeps only if it is told, and writes only where the receiver has read.
+ * payload, whether the receiver takes them one by one or a run at once; a sender that found no
+ * room sleeps only if it is told, and writes only where the receiver has read; and so does one that
+ * begins again because a packet of the other ring says that the receiver has everything.
  */
 #include "model/explore.h"
 /* The production source, compiled against the explorer's atomics. */
 #include "net/ring.c"
 
-enum { SLOTS = 4, PACKETS = 7 };
+enum { SLOTS = 4, PACKETS = 6 };
 
 static alignas(WEFT_CACHELINE)
 	uint8_t memory[sizeof(struct weft_ring_control) + SLOTS * sizeof(struct weft_ring_slot)];
-static struct weft_ring_tx tx;
-static struct weft_ring_rx rx;
+static alignas(WEFT_CACHELINE) uint8_t memory_back[sizeof memory];
+static struct weft_ring_tx tx, tx_back;
+static struct weft_ring_rx rx, rx_back;
 static int payload[PACKETS]; /* stands for the bytes of each packet */
 static int place[SLOTS];     /* and for those of each slot */
 static bool told;
@@ -22,11 +24,21 @@ static void setup(void)
 {
 	const struct weft_ring_shape shape = {.slots = SLOTS, .data = 0};
 	memset(memory, 0, sizeof memory);
+	memset(memory_back, 0, sizeof memory_back);
 	memset(payload, 0, sizeof payload);
 	memset(place, 0, sizeof place);
-	weft_ring_tx_attach(&tx, memory, shape);
+	weft_ring_tx_attach(&tx, memory, shape, NULL);
 	weft_ring_rx_attach(&rx, memory, shape, WEFT_RING_INLINE);
 	told = false;
+}
+
+static void setup_talk(void)
+{
+	const struct weft_ring_shape shape = {.slots = SLOTS, .data = 0};
+	setup();
+	weft_ring_tx_attach(&tx, memory, shape, &rx_back.back);
+	weft_ring_tx_attach(&tx_back, memory_back, shape, &rx.back);
+	weft_ring_rx_attach(&rx_back, memory_back, shape, WEFT_RING_INLINE);
 }
 
 static bool not_told(void *arg)
@@ -59,7 +71,7 @@ static void put(int i, size_t len)
 		return;
 	wait_for_room();
 	model_write(&place[tx.put % SLOTS], i + 1);
-	weft_ring_publish_inline(&tx, w0, 5, data, (uint32_t)len);
+	weft_ring_publish_words(&tx, w0, 5, data, (uint32_t)len);
 }
 
 static void puts_small(void)
@@ -87,28 +99,38 @@ static void puts_by_exchange(void)
 	weft_ring_publish(&tx, head, &iov, 1, 8, true);
 }
 
-static uint64_t word_now(uint32_t number)
+static uint64_t word_now(const struct weft_ring_slot *s)
 {
 	uint64_t word;
-	memcpy(&word, (void *)&rx.slot[number % SLOTS].x_word, sizeof word);
+	memcpy(&word, (const void *)&s->x_word, sizeof word);
 	return word;
+}
+
+static uint64_t at_now(const struct weft_ring_rx *r)
+{
+	uint64_t at;
+	memcpy(&at, (const void *)&r->back.x_at, sizeof at);
+	return at;
 }
 
 static bool none(void *arg)
 {
-	uint64_t word = word_now(rx.take);
-	if (!rx.part)
-		return (uint32_t)word != rx.take + 1;
-	return weft_ring_word_more(word) < rx.part &&
-	       (uint32_t)word_now(rx.take + 1) != rx.take + 2;
+	const struct weft_ring_rx *r = arg;
+	uint64_t at = at_now(r);
+	uint32_t taking = weft_ring_taking(at), next = taking + (weft_ring_part(at) != 0);
+	return !weft_ring_has_news(word_now(weft_ring_slot(r, taking)), at) &&
+	       !weft_ring_word_is(word_now(weft_ring_slot(r, next)), next + 1) &&
+	       !weft_ring_word_is(word_now(&r->slot[0]), next + 1);
 }
 
 /* Until there is a packet. */
-static void wait_for_packet(void)
+static void wait_for_packet(struct weft_ring_rx *r)
 {
-	model_block(none, NULL);
+	model_block(none, r);
+	uint32_t taking = weft_ring_taking(at_now(r));
 	for (uint32_t k = 0; k < 2; k++)
-		model_fresh((void *)&rx.slot[(rx.take + k) % SLOTS].x_word, sizeof(uint64_t));
+		model_fresh((void *)&weft_ring_slot(r, taking + k)->x_word, sizeof(uint64_t));
+	model_fresh((void *)&r->slot[0].x_word, sizeof(uint64_t));
 }
 
 static void read_one(int i, const void *head, const void *data)
@@ -126,15 +148,16 @@ static void take(int n, bool at_once)
 {
 	for (int i = 0; i < n;) {
 		uint8_t head[WEFT_NET_HEAD];
-		uint32_t len, there;
-		const struct weft_ring_slot *s = weft_ring_peek_inline(&rx, &len, &there);
+		uint64_t word;
+		const struct weft_ring_slot *s = weft_ring_find(&rx, &word);
 		if (!s) {
-			wait_for_packet();
+			wait_for_packet(&rx);
 			continue;
 		}
+		uint32_t there = weft_ring_run(&rx, word), len = weft_ring_word_len(word);
 		const uint8_t *data = weft_ring_open(&rx, s, head);
 		uint32_t some = at_once ? there : 1;
-		(void)model_read(&place[rx.take % SLOTS]);
+		(void)model_read(&place[s - rx.slot]);
 		for (uint32_t k = 0; k < some; k++) {
 			uint64_t w0;
 			memcpy(&w0, head, sizeof w0);
@@ -166,14 +189,115 @@ static void takes_two(void)
 static void takes_hastily(void)
 {
 	for (int i = 0; i < PACKETS - 1;) {
-		uint64_t word = weft_ring_load(&rx, rx.take);
-		if ((uint32_t)word != rx.take + 1) {
-			wait_for_packet();
+		uint64_t at = at_now(&rx);
+		uint64_t word = weft_ring_load(weft_ring_slot(&rx, weft_ring_taking(at)));
+		if (!weft_ring_has_news(word, at)) {
+			wait_for_packet(&rx);
 			continue;
 		}
 		i += 1 + (int)weft_ring_word_more(word);
-		rx.take++;
+		weft_ring_go(&rx, at + WEFT_RING_CELLS);
 		MODEL_CHECK(i == PACKETS - 1 || i == WEFT_RING_CELLS);
+	}
+}
+
+/* ---- beginning again ---------------------------------------------------------------------- */
+
+enum { QUESTIONS = 2 };
+
+/* Writes into the first slot again, if it may, else into the next one. */
+static void ask(int i)
+{
+	static const struct weft_ring_back silent;
+	const struct weft_ring_back *back = tx.back;
+	uint64_t data[2] = {(uint64_t)i};
+	if (!weft_ring_begin(&tx))
+		tx.back = &silent; /* nor later, so that we know where it goes */
+	model_write(&place[(tx.put - tx.base) % SLOTS], i + 1);
+	model_write(&payload[i], i + 1);
+	weft_ring_publish_words(&tx, (uint64_t)i * WEFT_RING_STEP, 5, data, 16);
+	tx.back = back;
+}
+
+static void asks(void)
+{
+	for (int i = 0; i < QUESTIONS; i++)
+		ask(i);
+}
+
+static void answer(void)
+{
+	uint64_t data[2] = {0};
+	weft_ring_publish_words(&tx_back, 0, 6, data, 16);
+}
+
+static void hear_question(int i)
+{
+	uint64_t word;
+	const struct weft_ring_slot *s;
+	uint8_t head[WEFT_NET_HEAD];
+	while (!(s = weft_ring_find(&rx, &word)))
+		wait_for_packet(&rx);
+	const uint8_t *data = weft_ring_open(&rx, s, head);
+	MODEL_CHECK(model_read(&place[s - rx.slot]) == i + 1);
+	read_one(i, head, data);
+	(void)weft_ring_consume_inline(&rx, 16, 1);
+}
+
+static bool hear_answer(void)
+{
+	uint64_t word;
+	if (!weft_ring_find(&rx_back, &word))
+		return false;
+	(void)weft_ring_consume_inline(&rx_back, 16, 1);
+	return true;
+}
+
+static void hears_and_answers(void)
+{
+	for (int i = 0; i < QUESTIONS; i++) {
+		hear_question(i);
+		answer();
+	}
+}
+
+/* The asker's poller. */
+static void hears_answers(void)
+{
+	for (int i = 0; i < QUESTIONS;)
+		if (hear_answer())
+			i++;
+		else
+			wait_for_packet(&rx_back);
+}
+
+static void hears_questions(void)
+{
+	for (int i = 0; i < QUESTIONS; i++)
+		hear_question(i);
+}
+
+/* Says something of its own, and with it how far its poller is. */
+static void speaks(void)
+{
+	answer();
+}
+
+static void asks_and_hears(void)
+{
+	for (int i = 0; i < QUESTIONS; i++) {
+		ask(i);
+		(void)hear_answer();
+	}
+}
+
+/* Believes every answer, whatever it has heard. */
+static void asks_hastily(void)
+{
+	for (int i = 0; i < QUESTIONS; i++) {
+		ask(i);
+		if (hear_answer())
+			tx.base = tx.put;
 	}
 }
 
@@ -184,24 +308,42 @@ int main(void)
 		 setup,
 		 {puts_small, takes},
 		 NULL,
-		 3,
+		 2,
 		 .must = {"weft_ring_load l", "weft_ring_add_inline s",
-			  "weft_ring_publish_inline s"}},
-		{"shared slots, runs", setup, {puts_small, takes_runs}, NULL, 3},
+			  "weft_ring_publish_words s"}},
+		{"shared slots, runs", setup, {puts_small, takes_runs}, NULL, 2},
 		{"an exchange, a store",
 		 setup,
 		 {puts_by_exchange, takes_two},
 		 NULL,
-		 6,
+		 3,
 		 .must = {"weft_ring_publish x", "weft_ring_publish s"}},
 		{"full",
 		 setup,
 		 {puts_large, takes},
 		 NULL,
-		 3,
+		 2,
 		 .must = {"weft_ring_tell x", "weft_ring_tell l", "weft_ring_wait x",
 			  "weft_ring_refresh l", "weft_ring_word l"}},
-		{"hasty", setup, {puts_small, takes_hastily}, NULL, 3, .broken = true},
+		{"hasty", setup, {puts_small, takes_hastily}, NULL, 2, .broken = true},
+		{"again, two askers",
+		 setup_talk,
+		 {asks, hears_and_answers, hears_answers},
+		 NULL,
+		 2,
+		 .must = {"weft_ring_heard s", "weft_ring_begin l"}},
+		{"again, two answerers",
+		 setup_talk,
+		 {asks_and_hears, hears_questions, speaks},
+		 NULL,
+		 2,
+		 .must = {"weft_ring_go s", "weft_ring_carried l"}},
+		{"again, hasty",
+		 setup_talk,
+		 {asks_hastily, hears_questions, speaks},
+		 NULL,
+		 2,
+		 .broken = true},
 	};
 	return explore_all(models, weft_countof(models));
 }
