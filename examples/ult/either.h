@@ -59,11 +59,10 @@ static void thread_end(struct thread *t)
 		fail("cannot join a user-level thread");
 }
 
+/* Lets others run; threads of the kernel do so unasked. */
 static inline void thread_yield(void)
 {
-	if (plain)
-		sched_yield();
-	else
+	if (!plain)
 		weft_ult_yield();
 }
 

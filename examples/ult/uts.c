@@ -177,13 +177,16 @@ static void pile_move(struct pile *to, struct pile *from, long n)
 	memmove(from->node, from->node + n, (size_t)from->count * sizeof(*from->node));
 }
 
-/* Lock held: tells one of those who wait for what is in the bag, who tells the next. */
+/* Lock held, the bag or who waits for it has changed: tells one of those who wait for what is in
+ * it, who tells the next; or the thieves, if there is nothing. */
 static void offers(void)
 {
 	if (asked > 0 && bag.count > 1)
 		event_tell_one(&nodes_spare);
 	else if (hungry > 0 && bag.count > 0)
 		event_tell_one(&nodes_came);
+	else if (hungry > 0)
+		event_tell_all(&nodes_lack);
 }
 
 /* Lock held: the caller has no nodes in hand any more. */
@@ -226,9 +229,9 @@ static void *explores(void *arg)
 	lock_take(&lock);
 	for (;;) { /* ends: it is over everywhere */
 		while (!over && (bag.count == 0 || (asked > 0 && bag.count > 1))) {
-			if (hungry++ == 0)
-				event_tell_all(&nodes_lack);
+			hungry++;
 			x_wanted++;
+			offers();
 			event_wait(&nodes_came, &lock);
 			hungry--;
 			x_wanted--;
@@ -246,8 +249,9 @@ static void *explores(void *arg)
 				pile_move(&bag, &mine, mine.count / 2);
 				offers();
 				lock_give(&lock);
-				thread_yield();
 			}
+			/* Or nobody else would run, and so nobody come to want any. */
+			thread_yield();
 		}
 		lock_take(&lock);
 		runs_dry();
