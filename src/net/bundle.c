@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bundle.c - the bundle driver: its table, its rails, post, poll, arming. */
+/* bundle.c - the bundle driver: its table, its rails, post. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/backoff.h"
-#include "base/cancel.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "net/bundle_int.h"
@@ -267,151 +266,12 @@ static enum weft_post bundle_post(struct weft_net *net, int peer, const void *he
 		/* Relaxed: under the lock, as whoever takes it. */
 		atomic_store_explicit(&p->x_blocked, true, memory_order_relaxed);
 	weft_bundle_unlock(p);
-	/* RING <- QUIET (bundle_arm): somebody must watch what is not confirmed.  Relaxed first: a
-	 * hint; whoever armed after our post sees the unit. */
+	/* RING <- QUIET (weft_bundle_arm): somebody must watch what is not confirmed.  Relaxed
+	 * first: a hint; whoever armed after our post sees the unit. */
 	if (weft_unlikely(atomic_load_explicit(&b->x_quiet, memory_order_relaxed)) &&
 	    atomic_exchange_explicit(&b->x_quiet, false, memory_order_seq_cst))
 		weft_hub_ring(&b->hub);
 	return a;
-}
-
-/* ---- polling and arming -------------------------------------------------------------------- */
-
-static void take_new(struct weft_bundle *b)
-{
-	/* SEE <- NEW.  Carries: awake. */
-	if (!atomic_load_explicit(&b->x_new, memory_order_acquire))
-		return;
-	atomic_store_explicit(&b->x_new, false, memory_order_relaxed);
-	for (int i = 0; i < b->job.size; i++) {
-		weft_bundle_lock(&b->peer[i]);
-		bool awake = b->peer[i].awake;
-		weft_bundle_unlock(&b->peer[i]);
-		if (awake)
-			weft_bundle_list(b, i);
-	}
-}
-
-/* Tells peers what came, if enough did or nothing else will; posters who waited that there is room.
- */
-static int tell(struct weft_bundle *b, bool now)
-{
-	int n = 0;
-	for (int i = 0; i < b->n_active; i++) {
-		int peer = b->active[i];
-		struct weft_bundle_peer *p = &b->peer[peer];
-		bool ready = false, up = false;
-		if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
-			continue;
-		weft_bundle_lock(p);
-		bool behind = p->in_next - p->told_next >= WEFT_BUNDLE_WINDOW / 8;
-		for (unsigned r = 0; r < b->n_rails; r++) {
-			struct weft_bundle_way *w = &p->way[r];
-			uint32_t owed = w->got - w->told_got;
-			up |= w->state == WEFT_BUNDLE_UP;
-			if ((owed && now) || owed >= WEFT_BUNDLE_ACK_UNITS ||
-			    w->owed_bytes >= WEFT_BUNDLE_ACK_BYTES ||
-			    (behind && w->state == WEFT_BUNDLE_UP)) {
-				weft_bundle_ack_locked(b, peer, r);
-				behind = false;
-			}
-		}
-		if (weft_unlikely(atomic_load_explicit(&p->x_blocked, memory_order_relaxed)) &&
-		    up && !p->large &&
-		    weft_bundle_room(p->number, p->peer_next, WEFT_BUNDLE_RESERVE + 128)) {
-			atomic_store_explicit(&p->x_blocked, false, memory_order_relaxed);
-			ready = true;
-		}
-		weft_bundle_unlock(p);
-		if (ready) {
-			b->events.ready(b->events.arg, peer);
-			n++;
-		}
-	}
-	return n;
-}
-
-static void look(struct weft_bundle *b)
-{
-	struct epoll_event ev[WEFT_BUNDLE_RAILS + 2];
-	int got = weft_hub_look(&b->hub, ev, weft_countof(ev));
-	for (int i = 0; i < got; i++) {
-		if (weft_hub_kind(ev[i].data.u64) == WEFT_HUB_TIMER)
-			weft_hub_ticked(&b->hub);
-		else if (weft_hub_kind(ev[i].data.u64) == WEFT_HUB_WAKE)
-			weft_hub_quiet(&b->hub);
-	}
-}
-
-static int poll_all(struct weft_net *net)
-{
-	struct weft_bundle *b = (struct weft_bundle *)net;
-	int n = 0;
-	bool waits = false, due = b->armed || atomic_load_explicit(&b->x_cut, memory_order_relaxed);
-	if (b->armed)
-		look(b);
-	take_new(b);
-	for (unsigned r = 0; r < b->n_rails; r++)
-		n += b->rail[r].driver->poll(b->rail[r].net);
-	n += tell(b, !n || b->armed);
-	due |= b->stirred || weft_hub_due(&b->hub, false);
-	if (weft_unlikely(due)) {
-		if (!b->armed)
-			look(b);
-		waits = weft_bundle_housekeep(b, &n);
-		if (b->armed) {
-			weft_hub_tick(&b->hub, waits ? WEFT_BUNDLE_TICK_MS : 0);
-			/* QUIET -> RING (bundle_post). */
-			atomic_store_explicit(&b->x_quiet, !waits, memory_order_seq_cst);
-		}
-	}
-	return n;
-}
-
-static int bundle_poll(struct weft_net *net)
-{
-	int was = weft_cancel_off();
-	int n = poll_all(net);
-	weft_cancel_back(was);
-	return n;
-}
-
-static weft_err bundle_arm(struct weft_net *net)
-{
-	struct weft_bundle *b = (struct weft_bundle *)net;
-	int n = 0;
-	take_new(b);
-	n += tell(b, true);
-	/* QUIET -> RING (bundle_post), before the look at what is not confirmed. */
-	(void)atomic_exchange_explicit(&b->x_quiet, true, memory_order_seq_cst);
-	bool waits = weft_bundle_housekeep(b, &n);
-	if (waits)
-		atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
-	weft_hub_tick(&b->hub, waits ? WEFT_BUNDLE_TICK_MS : 0);
-	unsigned armed = 0;
-	while (!n && armed < b->n_rails &&
-	       b->rail[armed].driver->arm(b->rail[armed].net) == WEFT_OK)
-		armed++;
-	/* Looked at again: a driver's arm may be followed by another's end. */
-	if (armed == b->n_rails && !b->stirred) {
-		b->armed = true;
-		return WEFT_OK;
-	}
-	while (armed-- > 0)
-		b->rail[armed].driver->disarm(b->rail[armed].net);
-	atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
-	return WEFT_AGAIN;
-}
-
-static void bundle_disarm(struct weft_net *net)
-{
-	struct weft_bundle *b = (struct weft_bundle *)net;
-	b->armed = false;
-	/* Relaxed: a late ring costs one wake-up. */
-	atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
-	for (unsigned r = 0; r < b->n_rails; r++)
-		b->rail[r].driver->disarm(b->rail[r].net);
-	weft_hub_hurry(&b->hub);
 }
 
 static int bundle_fd(struct weft_net *net)
@@ -468,7 +328,7 @@ static weft_err bundle_drain(struct weft_net *net)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	weft_err err = WEFT_OK;
-	(void)tell(b, true);
+	(void)weft_bundle_tell(b, true);
 	for (int i = 0; i < b->job.size; i++) {
 		struct weft_bundle_peer *p = &b->peer[i];
 		if (!atomic_load_explicit(&p->x_down, memory_order_relaxed) && !is_out(b, p))
@@ -519,9 +379,9 @@ const struct weft_driver weft_driver_bundle = {
 	.address = bundle_address,
 	.reach = bundle_reach,
 	.post = bundle_post,
-	.poll = bundle_poll,
-	.arm = bundle_arm,
-	.disarm = bundle_disarm,
+	.poll = weft_bundle_poll,
+	.arm = weft_bundle_arm,
+	.disarm = weft_bundle_disarm,
 	.fd = bundle_fd,
 	.get = bundle_get,
 	.put = bundle_put,

@@ -203,6 +203,13 @@ void weft_bundle_unlock(struct weft_bundle_peer *p);
 /* From now on each poll looks at this peer; the poller calls it. */
 void weft_bundle_list(struct weft_bundle *b, int peer);
 
+/* bundle_poll.c; as driver.h says.  tell: peers hear what came, if enough did or `now`; posters who
+ * waited, that there is room; returns the upcalls made. */
+int weft_bundle_poll(struct weft_net *net);
+weft_err weft_bundle_arm(struct weft_net *net) weft_must_use;
+void weft_bundle_disarm(struct weft_net *net);
+int weft_bundle_tell(struct weft_bundle *b, bool now);
+
 /* bundle_out.c; _locked: with the peer's lock */
 enum weft_post weft_bundle_post_locked(struct weft_bundle *b, int peer, const void *head,
 				       const struct iovec *iov, unsigned n, size_t len,

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bundle_poll.c - one look at all rails: what they brought, what the peers are to hear of it, who
+ * may post again; and the sleep on all of them.
+ */
+#include "base/cancel.h"
+#include "net/bundle_int.h"
+
+static void take_new(struct weft_bundle *b)
+{
+	/* SEE <- NEW.  Carries: awake. */
+	if (!atomic_load_explicit(&b->x_new, memory_order_acquire))
+		return;
+	atomic_store_explicit(&b->x_new, false, memory_order_relaxed);
+	for (int i = 0; i < b->job.size; i++) {
+		weft_bundle_lock(&b->peer[i]);
+		bool awake = b->peer[i].awake;
+		weft_bundle_unlock(&b->peer[i]);
+		if (awake)
+			weft_bundle_list(b, i);
+	}
+}
+
+/* Tells peers what came, if enough did or nothing else will; posters who waited that there is room.
+ */
+int weft_bundle_tell(struct weft_bundle *b, bool now)
+{
+	int n = 0;
+	for (int i = 0; i < b->n_active; i++) {
+		int peer = b->active[i];
+		struct weft_bundle_peer *p = &b->peer[peer];
+		bool ready = false, up = false;
+		if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
+			continue;
+		weft_bundle_lock(p);
+		bool behind = p->in_next - p->told_next >= WEFT_BUNDLE_WINDOW / 8;
+		for (unsigned r = 0; r < b->n_rails; r++) {
+			struct weft_bundle_way *w = &p->way[r];
+			uint32_t owed = w->got - w->told_got;
+			up |= w->state == WEFT_BUNDLE_UP;
+			if ((owed && now) || owed >= WEFT_BUNDLE_ACK_UNITS ||
+			    w->owed_bytes >= WEFT_BUNDLE_ACK_BYTES ||
+			    (behind && w->state == WEFT_BUNDLE_UP)) {
+				weft_bundle_ack_locked(b, peer, r);
+				behind = false;
+			}
+		}
+		if (weft_unlikely(atomic_load_explicit(&p->x_blocked, memory_order_relaxed)) &&
+		    up && !p->large &&
+		    weft_bundle_room(p->number, p->peer_next, WEFT_BUNDLE_RESERVE + 128)) {
+			atomic_store_explicit(&p->x_blocked, false, memory_order_relaxed);
+			ready = true;
+		}
+		weft_bundle_unlock(p);
+		if (ready) {
+			b->events.ready(b->events.arg, peer);
+			n++;
+		}
+	}
+	return n;
+}
+
+static void look(struct weft_bundle *b)
+{
+	struct epoll_event ev[WEFT_BUNDLE_RAILS + 2];
+	int got = weft_hub_look(&b->hub, ev, weft_countof(ev));
+	for (int i = 0; i < got; i++) {
+		if (weft_hub_kind(ev[i].data.u64) == WEFT_HUB_TIMER)
+			weft_hub_ticked(&b->hub);
+		else if (weft_hub_kind(ev[i].data.u64) == WEFT_HUB_WAKE)
+			weft_hub_quiet(&b->hub);
+	}
+}
+
+static int poll_all(struct weft_net *net)
+{
+	struct weft_bundle *b = (struct weft_bundle *)net;
+	int n = 0;
+	bool waits = false, due = b->armed || atomic_load_explicit(&b->x_cut, memory_order_relaxed);
+	if (b->armed)
+		look(b);
+	take_new(b);
+	for (unsigned r = 0; r < b->n_rails; r++)
+		n += b->rail[r].driver->poll(b->rail[r].net);
+	n += weft_bundle_tell(b, !n || b->armed);
+	due |= b->stirred || weft_hub_due(&b->hub, false);
+	if (weft_unlikely(due)) {
+		if (!b->armed)
+			look(b);
+		waits = weft_bundle_housekeep(b, &n);
+		if (b->armed) {
+			weft_hub_tick(&b->hub, waits ? WEFT_BUNDLE_TICK_MS : 0);
+			/* QUIET -> RING (bundle_post). */
+			atomic_store_explicit(&b->x_quiet, !waits, memory_order_seq_cst);
+		}
+	}
+	return n;
+}
+
+int weft_bundle_poll(struct weft_net *net)
+{
+	int was = weft_cancel_off();
+	int n = poll_all(net);
+	weft_cancel_back(was);
+	return n;
+}
+
+weft_err weft_bundle_arm(struct weft_net *net)
+{
+	struct weft_bundle *b = (struct weft_bundle *)net;
+	int n = 0;
+	take_new(b);
+	n += weft_bundle_tell(b, true);
+	/* QUIET -> RING (bundle_post), before the look at what is not confirmed. */
+	(void)atomic_exchange_explicit(&b->x_quiet, true, memory_order_seq_cst);
+	bool waits = weft_bundle_housekeep(b, &n);
+	if (waits)
+		atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
+	weft_hub_tick(&b->hub, waits ? WEFT_BUNDLE_TICK_MS : 0);
+	unsigned armed = 0;
+	while (!n && armed < b->n_rails &&
+	       b->rail[armed].driver->arm(b->rail[armed].net) == WEFT_OK)
+		armed++;
+	/* Looked at again: a driver's arm may be followed by another's end. */
+	if (armed == b->n_rails && !b->stirred) {
+		b->armed = true;
+		return WEFT_OK;
+	}
+	while (armed-- > 0)
+		b->rail[armed].driver->disarm(b->rail[armed].net);
+	atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
+	return WEFT_AGAIN;
+}
+
+void weft_bundle_disarm(struct weft_net *net)
+{
+	struct weft_bundle *b = (struct weft_bundle *)net;
+	b->armed = false;
+	/* Relaxed: a late ring costs one wake-up. */
+	atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
+	for (unsigned r = 0; r < b->n_rails; r++)
+		b->rail[r].driver->disarm(b->rail[r].net);
+	weft_hub_hurry(&b->hub);
+}
