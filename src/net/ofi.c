@@ -4,7 +4,8 @@
  *
  * One connectionless endpoint of libfabric carries all peers: ofi_int.h has the frame and the
  * fields.  Peers are in ofi_peer.c, links that come back in ofi_epoch.c, transfers in ofi_out.c and
- * ofi_in.c, over the buffers of ofi_buf.c; libfabric itself is loaded by ofi_lib.c.
+ * ofi_in.c, over the buffers of ofi_buf.c, or as reads in ofi_rma.c; libfabric itself is loaded by
+ * ofi_lib.c.
  */
 #include "base/cancel.h"
 #include "net/driver.h"
@@ -28,7 +29,9 @@ struct weft_ofi_lacks weft_ofi_lacks;
 static void ofi_close(struct weft_net *net)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
+	weft_ofi_rma_end(o);
 	weft_ofi_lib_close(o);
+	weft_ofi_rma_close(o);
 	for (int i = 0; o->peer && i < o->job.size; i++)
 		if (o->peer[i].pid_fd >= 0)
 			close(o->peer[i].pid_fd);
@@ -71,13 +74,15 @@ static weft_err ofi_open(const struct weft_net_job *job, const struct weft_net_e
 	}
 	weft_ofi_rx_post(o);
 	o->card = (struct weft_net_card){
-		.max_payload = WEFT_OFI_MAX_PAYLOAD,
+		.max_payload = o->rma ? WEFT_OFI_MAX_LARGE : WEFT_OFI_MAX_PAYLOAD,
+		.streams = o->rma,
 		.inline_max = WEFT_OFI_MAX_PAYLOAD,
 		.eager_max = WEFT_OFI_MAX_PAYLOAD,
 		.latency_us = 6,
 		.bandwidth_mbs = 2000,
 	};
-	weft_debug("ofi: provider %s%s", o->provider, o->cq_fd < 0 ? ", no descriptor" : "");
+	weft_debug("ofi: provider %s%s%s", o->provider, o->cq_fd < 0 ? ", no descriptor" : "",
+		   o->rma ? ", reads" : "");
 	*net_p = &o->net;
 	return WEFT_OK;
 }

@@ -39,7 +39,8 @@ int weft_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool who
 	/* One END at a time: the peer may say much before it hears. */
 	if (epoch == p->epoch && !p->bye_got && !p->end_got && !p->dead_already &&
 	    !atomic_load_explicit(&p->x_under, memory_order_relaxed) &&
-	    (weft_ofi_kind(f) == WEFT_OFI_PACKET || weft_ofi_kind(f) == WEFT_OFI_PING))
+	    (weft_ofi_kind(f) == WEFT_OFI_PACKET || weft_ofi_kind(f) == WEFT_OFI_LARGE ||
+	     weft_ofi_kind(f) == WEFT_OFI_PING))
 		weft_ofi_owe_end(o, peer); /* it has not heard yet */
 	if (weft_ofi_kind(f) == WEFT_OFI_BYE) {
 		p->owes_heard = o->owes = true; /* it leaves, and nothing of it will be delivered */
@@ -82,6 +83,7 @@ void weft_ofi_answer_strays(struct weft_ofi *o)
 			p->owes_end = weft_clock_ns() < p->end_until_ns &&
 				      !weft_ofi_send(o, i, WEFT_OFI_END, NULL, NULL, 0, 0);
 		o->owes |= p->owes_heard | p->owes_end;
+		weft_ofi_rma_again(o, i);
 	}
 }
 
@@ -112,6 +114,7 @@ void weft_ofi_revive(struct weft_net *net, int peer)
 	p->in_sequence = p->out_sequence = 0;
 	p->out_over = 0;
 	atomic_store_explicit(&p->x_out_base, 0, memory_order_relaxed); /* nobody posts */
+	p->owes_done = false;
 	p->heard = p->bye_got = p->bye_answered = p->bye_heard = false;
 	p->owes_end = p->end_got = p->broke = false; /* the new epoch says it */
 	atomic_store_explicit(&p->x_bye_sent, false, memory_order_relaxed);

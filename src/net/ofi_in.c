@@ -35,30 +35,28 @@ bool weft_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b)
 	return true;
 }
 
+static int deliver(struct weft_ofi *o, struct weft_ofi_buf *b)
+{
+	int peer = (int)b->frame.rank;
+	if (weft_unlikely(weft_ofi_kind(&b->frame) == WEFT_OFI_LARGE))
+		return weft_ofi_on_large(o, b);
+	o->events.packet(o->events.arg, peer, b->frame.head, b->payload, b->frame.len);
+	o->peer[peer].in_sequence++;
+	weft_ofi_rx_give(o, b);
+	return 1;
+}
+
 /* What was early and is in turn now. */
 int weft_ofi_deliver_early(struct weft_ofi *o, int peer)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
 	int n = 0;
-	while (p->early && p->early->frame.sequence == p->in_sequence) {
+	while (p->early && !weft_ofi_reads(p) && p->early->frame.sequence == p->in_sequence) {
 		struct weft_ofi_buf *b = p->early;
 		p->early = b->next;
-		o->events.packet(o->events.arg, peer, b->frame.head, b->payload, b->frame.len);
-		p->in_sequence++;
-		weft_ofi_rx_give(o, b);
-		n++;
+		n += deliver(o, b);
 	}
 	return n;
-}
-
-static int deliver(struct weft_ofi *o, struct weft_ofi_buf *b)
-{
-	int peer = (int)b->frame.rank;
-	struct weft_ofi_peer *p = &o->peer[peer];
-	o->events.packet(o->events.arg, peer, b->frame.head, b->payload, b->frame.len);
-	p->in_sequence++;
-	weft_ofi_rx_give(o, b);
-	return 1 + weft_ofi_deliver_early(o, peer);
 }
 
 /* A message that is complete; returns the upcalls made. */
@@ -74,7 +72,8 @@ static int on_message(struct weft_ofi *o, struct weft_ofi_buf *b, size_t bytes)
 	}
 	struct weft_ofi_peer *p = &o->peer[peer];
 	uint32_t ahead = f->sequence - p->in_sequence;
-	bool whole = weft_ofi_kind(f) == WEFT_OFI_PACKET && f->len == bytes - sizeof *f;
+	bool packet = weft_ofi_kind(f) == WEFT_OFI_PACKET || weft_ofi_kind(f) == WEFT_OFI_LARGE;
+	bool whole = packet && f->len == bytes - sizeof *f;
 	/* Relaxed: only the poller, we, writes it. */
 	if (weft_unlikely(atomic_load_explicit(&p->x_state, memory_order_relaxed) !=
 				  WEFT_OFI_REACHED ||
@@ -82,8 +81,10 @@ static int on_message(struct weft_ofi *o, struct weft_ofi_buf *b, size_t bytes)
 		return weft_ofi_on_other_epoch(o, b, whole);
 	p->heard = true;
 	if (whole && ahead < WEFT_OFI_SHARE) {
-		if (!ahead)
-			return deliver(o, b);
+		if (!ahead && weft_likely(!weft_ofi_reads(p))) {
+			n = deliver(o, b);
+			return n + weft_ofi_deliver_early(o, peer);
+		}
 		if (weft_ofi_keep_early(p, b))
 			return 0;
 	}
@@ -92,6 +93,8 @@ static int on_message(struct weft_ofi *o, struct weft_ofi_buf *b, size_t bytes)
 		p->bye_sequence = f->sequence;
 	} else if (weft_ofi_kind(f) == WEFT_OFI_HEARD) {
 		p->bye_heard = true;
+	} else if (weft_ofi_kind(f) == WEFT_OFI_DONE) {
+		n = weft_ofi_on_done(o, peer, f);
 	} else if (weft_ofi_kind(f) == WEFT_OFI_END) {
 		p->end_got = true;
 		weft_ofi_peer_down(o, peer, WEFT_ERR_PEER, "it has given the connection up");
@@ -113,6 +116,8 @@ static int take_error(struct weft_ofi *o)
 	if (fi_cq_readerr(o->cq, &e, 0) <= 0 || !e.op_context)
 		return 0;
 	struct weft_ofi_buf *b = e.op_context;
+	if (b->is_read)
+		return weft_ofi_read_over(o, b, e.err ? e.err : FI_EIO);
 	if (!b->is_rx)
 		return weft_ofi_send_over(o, b, e.err ? e.err : FI_EIO);
 	weft_ofi_rx_give(o, b);
@@ -136,6 +141,10 @@ int weft_ofi_take(struct weft_ofi *o, bool *found_p)
 		*found_p = true;
 		for (ssize_t i = 0; i < got; i++) {
 			struct weft_ofi_buf *b = e[i].op_context;
+			if (weft_unlikely(b->is_read)) {
+				n += weft_ofi_read_over(o, b, 0);
+				continue;
+			}
 			if (!b->is_rx) {
 				n += weft_ofi_send_over(o, b, 0);
 				continue;

@@ -7,16 +7,17 @@
  * counted and dropped.  It does not hide the payload, nor keep somebody who reads the wire from
  * sending a token again: ofi is for networks that the job has to itself.
  *
- * Buffers   all packets, both ways, lie in one slab that is registered once where the network asks
- *           for that.  A post copies; it answers FULL when the peer's share of them is under way.
- * Epochs    nothing is connected, so a link that broke and is used again is told from the old one
- *           by a number that goes with each frame.  Who takes a link up again counts it up; a frame
- *           of a later epoch ends the link for its receiver, too, who then takes it up in that
- *           epoch.  Frames of an earlier epoch are dropped.
- * Ends      who ends a link says END; a packet for a link that has ended is answered with it, so
- *           that the other side learns of it although nothing below has broken.
- * Locks     x_free_lock guards the two lists of free buffers.  libfabric's own calls are made
- *           thread-safe by libfabric (FI_THREAD_SAFE).
+ * Large     what is longer than a buffer goes by a read of the receiver (ofi_rma.c), where the
+ *           provider has reads.
+ * Buffers   all other packets, both ways, lie in one slab that is registered once where the network
+ * asks for that.  A post copies; it answers FULL when the peer's share of them is under way. Epochs
+ * nothing is connected, so a link that broke and is used again is told from the old one by a number
+ * that goes with each frame.  Who takes a link up again counts it up; a frame of a later epoch ends
+ * the link for its receiver, too, who then takes it up in that epoch.  Frames of an earlier epoch
+ * are dropped. Ends      who ends a link says END; a packet for a link that has ended is answered
+ * with it, so that the other side learns of it although nothing below has broken. Locks x_free_lock
+ * guards the two lists of free buffers.  libfabric's own calls are made thread-safe by libfabric
+ * (FI_THREAD_SAFE).
  */
 #ifndef WEFT_OFI_INT_H
 #define WEFT_OFI_INT_H
@@ -37,8 +38,10 @@
 
 #define WEFT_OFI_VERSION FI_VERSION(1, 11)
 #define WEFT_OFI_NAME_MAX 128
-#define WEFT_OFI_MAX_PAYLOAD 16000u /* with all heads within what providers send in one piece */
-#define WEFT_OFI_SMALL 512u         /* payload of a small buffer */
+#define WEFT_OFI_MAX_PAYLOAD 16000u   /* with all heads within what providers send in one piece */
+#define WEFT_OFI_MAX_LARGE (1u << 30) /* of a packet that is read out of the sender's memory */
+#define WEFT_OFI_BEHIND 32u           /* packets behind one of these; fewer than SHARE */
+#define WEFT_OFI_SMALL 512u           /* payload of a small buffer */
 #define WEFT_OFI_N_SMALL 512
 #define WEFT_OFI_N_LARGE 128
 #define WEFT_OFI_N_RX 256
@@ -51,8 +54,10 @@ enum weft_ofi_kind {
 	WEFT_OFI_PACKET = 1,
 	WEFT_OFI_BYE, /* the sender leaves in order and will post no more */
 	WEFT_OFI_HEARD /* answers BYE: all before it is here */,
-	WEFT_OFI_PING, /* finds out whether there is still somebody */
-	WEFT_OFI_END,  /* the sender has given this link up */
+	WEFT_OFI_PING,  /* finds out whether there is still somebody */
+	WEFT_OFI_END,   /* the sender has given this link up */
+	WEFT_OFI_LARGE, /* a packet whose payload is to be read: ofi_rma.c */
+	WEFT_OFI_DONE,  /* that has happened, up to the one whose number is in the head */
 };
 
 struct weft_ofi_frame {
@@ -81,12 +86,15 @@ struct weft_ofi_buf {
 	struct fi_context2 context; /* libfabric's while the operation runs */
 	struct weft_ofi_buf *next;
 	int peer; /* sends */
-	bool is_rx, is_small;
+	bool is_rx, is_small, is_read;
 	struct weft_ofi_frame frame;
 	uint8_t payload[];
 };
 
 enum weft_ofi_state { WEFT_OFI_NONE, WEFT_OFI_REACHED, WEFT_OFI_DOWN };
+
+struct weft_ofi_large;
+struct weft_ofi_reading;
 
 struct weft_ofi_peer {
 	_Atomic int x_state;         /* poller writes after reach */
@@ -116,6 +124,14 @@ struct weft_ofi_peer {
 	uint64_t end_until_ns;
 	_Atomic bool x_bye_sent;
 	bool bye_heard;
+	/* ofi_rma.c */
+	_Atomic bool x_large_lock;
+	_Atomic unsigned x_larges;        /* L x_large_lock; read without */
+	struct weft_ofi_large *large;     /* L x_large_lock: under way, oldest first */
+	bool large_full;                  /* L x_large_lock: a poster waits for DONE */
+	struct weft_ofi_reading *reading; /* poller */
+	bool owes_done;                   /* poller */
+	uint32_t done_sequence;           /* poller */
 };
 
 struct weft_ofi {
@@ -134,7 +150,10 @@ struct weft_ofi {
 	struct fid_ep *ep;
 	struct fid_mr *mr;
 	void *desc;
-	int cq_fd; /* -1: this provider has none; then a timer polls */
+	bool rma;                      /* I: large packets are read */
+	_Atomic uint64_t x_key;        /* of the next memory that is registered */
+	struct weft_ofi_reading *lost; /* poller: given up, but the network may still write there */
+	int cq_fd;                     /* -1: this provider has none; then a timer polls */
 	uint8_t *slab;
 	size_t slab_bytes;
 	_Atomic bool x_free_lock;
@@ -146,7 +165,7 @@ struct weft_ofi {
 	int n_remote;                 /* peers that pings watch */
 	uint64_t ping_ns;
 	bool revived; /* poller: a link was taken up that may have early messages */
-	bool owes;    /* poller: a peer has owes_heard or owes_end */
+	bool owes;    /* poller: a peer has owes_heard, owes_end, owes_done, or a read to begin */
 	int n_gone;   /* poller: peers tried though gone */
 	struct weft_ofi_peer *peer;
 };
@@ -189,6 +208,21 @@ int weft_ofi_answer_byes(struct weft_ofi *o);
 int weft_ofi_on_pid(struct weft_ofi *o, int peer);
 void weft_ofi_ping(struct weft_ofi *o);
 weft_err weft_ofi_drain(struct weft_net *net) weft_must_use;
+
+/* ofi_rma.c.  Post, behind: the poster; the others: the poller.  behind: must a poster wait until
+ * the peer has read? large_full: does one? */
+enum weft_post weft_ofi_large_post(struct weft_ofi *o, int peer, const void *head,
+				   const struct iovec *iov, unsigned n, size_t len, void *cookie);
+bool weft_ofi_behind(struct weft_ofi_peer *p, bool large);
+bool weft_ofi_large_full(struct weft_ofi_peer *p);
+int weft_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b);
+int weft_ofi_on_done(struct weft_ofi *o, int peer, const struct weft_ofi_frame *f);
+int weft_ofi_read_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
+bool weft_ofi_reads(const struct weft_ofi_peer *p);
+void weft_ofi_rma_again(struct weft_ofi *o, int peer);
+bool weft_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const char *text);
+void weft_ofi_rma_end(struct weft_ofi *o);
+void weft_ofi_rma_close(struct weft_ofi *o);
 
 /* ofi_epoch.c, the poller's. */
 int weft_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool whole);

@@ -79,12 +79,12 @@ void weft_ofi_describe(char *buf, size_t size)
 static const char *const providers[] = {"efa", "cxi", "verbs;ofi_rxm", "tcp;ofi_rxm", "tcp"};
 
 /* The best interface of one provider, or NULL. */
-static struct fi_info *ask(const char *provider, const char *interface)
+static struct fi_info *ask(const char *provider, const char *interface, bool rma)
 {
 	struct fi_info *hints = lib.dupinfo(NULL), *found = NULL;
 	if (!hints)
 		return NULL;
-	hints->caps = FI_MSG;
+	hints->caps = rma ? FI_MSG | FI_RMA | FI_READ | FI_REMOTE_READ : FI_MSG;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
@@ -111,15 +111,25 @@ static struct fi_info *ask(const char *provider, const char *interface)
 	return found;
 }
 
+/* With reads, if they are wanted and there. */
+static struct fi_info *ask_both(const char *provider, const char *interface, bool rma, bool *rma_p)
+{
+	struct fi_info *info = rma ? ask(provider, interface, true) : NULL;
+	*rma_p = info != NULL;
+	return info ? info : ask(provider, interface, false);
+}
+
 static weft_err choose(struct weft_ofi *o)
 {
 	const char *wish = weft_setting_str(WEFT_SET_OFI_PROVIDER);
 	const char *interface =
 		o->job.interface ? o->job.interface : weft_setting_str(WEFT_SET_TCP_INTERFACE);
+	/* A rail that is taken up again would have to wait for its reads. */
+	bool rma = weft_setting_bool(WEFT_SET_OFI_RMA) && !o->job.revivable;
 	if (*wish)
-		o->info = ask(wish, interface);
+		o->info = ask_both(wish, interface, rma, &o->rma);
 	for (size_t i = 0; !*wish && !o->info && i < weft_countof(providers); i++)
-		o->info = ask(providers[i], interface);
+		o->info = ask_both(providers[i], interface, rma, &o->rma);
 	if (!o->info) {
 		weft_error("ofi: libfabric has no provider%s%s that can send reliable, ordered "
 			   "messages here (see: fi_info)",

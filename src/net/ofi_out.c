@@ -26,6 +26,11 @@ void weft_ofi_set_blocked(struct weft_ofi *o, struct weft_ofi_peer *p)
 		atomic_fetch_add_explicit(&o->x_blocked, 1, memory_order_seq_cst);
 }
 
+static bool is_packet(enum weft_ofi_kind kind)
+{
+	return kind == WEFT_OFI_PACKET || kind == WEFT_OFI_LARGE;
+}
+
 /* Sends one frame; false: not now. */
 bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, uint32_t epoch,
 			    const void *head, const struct iovec *iov, unsigned n, size_t len)
@@ -35,9 +40,10 @@ bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kin
 	if (!b)
 		return false;
 	b->peer = peer;
+	bool numbered = is_packet(kind) || kind == WEFT_OFI_BYE; /* others: beside the poster */
 	b->frame = (struct weft_ofi_frame){.token = p->token_out,
 					   .rank = (uint32_t)o->job.rank,
-					   .sequence = p->out_sequence,
+					   .sequence = numbered ? p->out_sequence : 0,
 					   .len = (uint32_t)len,
 					   .kind = kind | epoch << WEFT_OFI_EPOCH_SHIFT};
 	if (head)
@@ -48,7 +54,7 @@ bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kin
 	atomic_fetch_add_explicit(&p->x_under, 1, memory_order_relaxed);
 	if (weft_likely(fi_send(o->ep, &b->frame, sizeof b->frame + len, o->desc, p->addr, b) ==
 			0)) {
-		p->out_sequence += kind == WEFT_OFI_PACKET;
+		p->out_sequence += is_packet(kind);
 		return true;
 	}
 	/* Queues are full, or the connection below is still being made; an error that stays shows
@@ -103,13 +109,19 @@ enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
 		return WEFT_POST_DOWN;
 	/* Relaxed: our own count, and the poller's that may be late. */
 	bool room = atomic_load_explicit(&p->x_under, memory_order_relaxed) < WEFT_OFI_SHARE &&
-		    window(p) < WEFT_OFI_SHARE && !p->gone;
+		    window(p) < WEFT_OFI_SHARE && !p->gone &&
+		    !weft_ofi_behind(p, len > WEFT_OFI_MAX_PAYLOAD);
+	enum weft_post answer = WEFT_POST_FULL;
 	int was = weft_cancel_off(); /* what a provider calls is its own affair */
-	bool sent = room && weft_ofi_send(o, peer, WEFT_OFI_PACKET, head, iov, n, len);
+	if (room && weft_unlikely(len > WEFT_OFI_MAX_PAYLOAD))
+		answer = weft_ofi_large_post(o, peer, head, iov, n, len, cookie);
+	else if (room && weft_ofi_send(o, peer, WEFT_OFI_PACKET, head, iov, n, len))
+		answer = WEFT_POST_DONE;
 	weft_cancel_back(was);
-	if (weft_likely(sent))
-		return WEFT_POST_DONE;
+	if (weft_likely(answer != WEFT_POST_FULL))
+		return answer;
 	weft_ofi_set_blocked(o, p);
+	/* seq_cst: we see DOWN, or weft_ofi_peer_down sees x_blocked. */
 	if (atomic_load_explicit(&p->x_state, memory_order_seq_cst) != WEFT_OFI_REACHED)
 		return WEFT_POST_DOWN;
 	nudge(o);
@@ -124,7 +136,7 @@ int weft_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 			  weft_ofi_kind(&b->frame) == WEFT_OFI_BYE;
 	bool old = weft_ofi_epoch(&b->frame) != p->epoch;
 	atomic_fetch_sub_explicit(&p->x_under, 1, memory_order_relaxed);
-	if (!old && weft_ofi_kind(&b->frame) == WEFT_OFI_PACKET)
+	if (!old && is_packet(weft_ofi_kind(&b->frame)))
 		packet_over(p, b->frame.sequence);
 	weft_ofi_buf_give(o, b);
 	if (old)
@@ -147,7 +159,7 @@ int weft_ofi_tell_ready(struct weft_ofi *o)
 		/* READY <- BLOCK (set_blocked). */
 		if (!atomic_load_explicit(&p->x_blocked, memory_order_seq_cst) ||
 		    atomic_load_explicit(&p->x_under, memory_order_relaxed) > WEFT_OFI_SHARE / 2 ||
-		    is_far(p) ||
+		    is_far(p) || weft_ofi_large_full(p) ||
 		    !atomic_exchange_explicit(&p->x_blocked, false, memory_order_seq_cst))
 			continue;
 		atomic_fetch_sub_explicit(&o->x_blocked, 1, memory_order_relaxed);

@@ -108,6 +108,8 @@ void weft_ofi_peer_down(struct weft_ofi *o, int peer, weft_err err, const char *
 		snprintf(text, sizeof text, "lost rank %d (ofi): %s", peer, why);
 	else
 		snprintf(text, sizeof text, "rank %d left (ofi)", peer);
+	if (weft_ofi_rma_down(o, peer, err, text))
+		return;
 	o->events.down(o->events.arg, peer, err, text);
 }
 
@@ -177,7 +179,11 @@ weft_err weft_ofi_drain(struct weft_net *net)
 		struct weft_ofi_peer *p = &o->peer[i];
 		bool talked = p->heard || p->out_sequence;
 		/* Whoever is lost takes nothing any more, perhaps not even what says so. */
-		if (!p->broke && atomic_load_explicit(&p->x_under, memory_order_relaxed))
+		if (!p->broke &&
+		    (atomic_load_explicit(&p->x_under, memory_order_relaxed) ||
+		     atomic_load_explicit(&p->x_larges, memory_order_relaxed) || p->owes_done))
+			err = WEFT_AGAIN;
+		if (weft_ofi_reads(p))
 			err = WEFT_AGAIN;
 		if (!talked ||
 		    atomic_load_explicit(&p->x_state, memory_order_relaxed) != WEFT_OFI_REACHED)

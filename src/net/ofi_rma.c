@@ -52,7 +52,8 @@ struct weft_ofi_large {
 
 /* What a peer's packet is being read into; the poller's. */
 struct weft_ofi_reading {
-	struct weft_ofi_buf *op; /* the context of the read under way; op->peer */
+	struct weft_ofi_reading *next; /* among those that were given up */
+	struct weft_ofi_buf *op;       /* the context of the read under way; op->peer */
 	struct weft_ofi_buf *large;
 	struct announce from;
 	struct weft_net_sink sink;
@@ -445,8 +446,12 @@ void weft_ofi_rma_again(struct weft_ofi *o, int peer)
 			return;
 		}
 		weft_warn("ofi: the network still holds memory that rank %d's data went to", peer);
-		r->aside = NULL; /* nor is that, nor r itself, ours to free */
+		void *aside = r->aside;
+		r->aside = NULL; /* the network's, and so is r, until it is closed */
 		ended(o, r);
+		r->aside = aside;
+		r->next = o->lost;
+		o->lost = r;
 		p->reading = NULL;
 	} else if (!r->under) {
 		weft_err err = read_next(o, r);
@@ -488,17 +493,26 @@ void weft_ofi_rma_end(struct weft_ofi *o)
 		if (p->reading)
 			local_release(p->reading);
 	}
+	for (struct weft_ofi_reading *r = o->lost; r; r = r->next)
+		local_release(r);
+}
+
+static void reading_free(struct weft_ofi_reading *r)
+{
+	if (!r)
+		return;
+	free(r->aside);
+	free(r->op);
+	free(r);
 }
 
 void weft_ofi_rma_close(struct weft_ofi *o)
 {
-	for (int i = 0; o->peer && i < o->job.size; i++) {
-		struct weft_ofi_peer *p = &o->peer[i];
-		if (p->reading) {
-			free(p->reading->aside);
-			free(p->reading->op);
-		}
-		free(p->reading);
+	for (int i = 0; o->peer && i < o->job.size; i++)
+		reading_free(o->peer[i].reading);
+	for (struct weft_ofi_reading *r; (r = o->lost);) {
+		o->lost = r->next;
+		reading_free(r);
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ofi driver keeps the contract, over libfabric's tcp;ofi_rxm; argument "shm": over its shm. */
 #include "driver_suite.c"
+#include "base/counters.h"
 #include "net/ofi_int.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -142,10 +143,52 @@ static void case_window(struct node *n)
 		poll_once(n);
 	meet_polling(n);
 }
+
+/* Large packets are read, one read for each pair of pieces at most. */
+static void case_read(struct node *n)
+{
+	bool rma = ((struct weft_ofi *)n->net)->rma;
+	uint64_t before = weft_counter_sum(WEFT_CNT_OFI_READS);
+	case_large(n);
+	while (n->outstanding)
+		poll_once(n);
+	uint64_t reads = weft_counter_sum(WEFT_CNT_OFI_READS) - before;
+	uint64_t packets = n->got_n[next_of(n)];
+	/* Pieces end at 1/4 and 1/2, and at 1/3 and 1/2. */
+	CHECK(rma ? reads >= packets && reads <= 5 * packets : !reads);
+}
+
+/* The peer dies while its memory is being read: its packet and it are over, once. */
+static void case_killed_reading(struct node *n)
+{
+	struct weft_ofi_peer *p = &((struct weft_ofi *)n->net)->peer[next_of(n)];
+	atomic_store(&n->board->x_pid[n->rank], getpid());
+	send_packet(n, next_of(n), 8);
+	while (n->got_n[next_of(n)] < 1)
+		poll_once(n);
+	meet_polling(n);
+	if (n->rank == 0) {
+		CHECK(try_send(n, 1, max_len(n, 1)) != WEFT_POST_DOWN);
+		for (;;)
+			pause();
+	}
+	/* Some providers need nobody there who is awake. */
+	while (!weft_ofi_reads(p) && n->got_n[0] < 2)
+		poll_once(n);
+	CHECK(kill(atomic_load(&n->board->x_pid[0]), SIGKILL) == 0);
+	while (!n->down[0])
+		sleep_once(n);
+	CHECK(n->down_err[0] != WEFT_OK);
+	CHECK(!weft_ofi_reads(p));
+	n->driver->close(n->net);
+	exit(0);
+}
 #else
 #define case_says_twice case_lengths
 #define case_far_ahead case_lengths
 #define case_window case_lengths
+#define case_read case_lengths
+#define case_killed_reading case_lengths
 #endif
 
 int main(int argc, char **argv)
@@ -158,6 +201,7 @@ int main(int argc, char **argv)
 	const struct weft_driver *d = &weft_driver_ofi;
 	run_case(d, "lengths", 2, case_lengths);
 	run_case(d, "flood", 2, case_flood);
+	run_case(d, "large", 2, case_read);
 	run_case(d, "all to all", 4, case_all_to_all);
 	run_case(d, "sleep", 2, case_sleep);
 	run_case(d, "sleep full", 2, case_sleep_full);
@@ -171,7 +215,12 @@ int main(int argc, char **argv)
 	run_case(d, "window", 2, case_window);
 	run_case(d, "killed, asleep", 2, case_killed_asleep);
 	run_case(d, "killed, full", 2, case_killed_full);
-	if (argc == 1)
+	run_case(d, "killed, reading", 2, case_killed_reading);
+	if (argc == 1) {
 		run_blind();
+		setenv("WEFT_OFI_RMA", "off", 1);
+		CHECK_EQ(weft_settings_load(), WEFT_OK);
+		run_case(d, "large, no reads", 2, case_read);
+	}
 	return 0;
 }
