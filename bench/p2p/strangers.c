@@ -3,12 +3,12 @@
  * strangers.c - what do strangers who connect to a rank cost its messages?
  *
  * Unit      microseconds, half of there and back, 8 B.
- * Bound     "elsewhere": the same connections to a listener of another process.  Who connects needs
- * a core for a moment, wherever he knocks. Method    strangers RATE: a process connects RATE times
- * a second (1,000) to rank 0's listener, while 0 and 1 play ping-pong: "scan" connects and closes,
- * "garbage" sends a line first, "silent" says nothing and stays, up to 256 at a time.  Windows of
- * 20 ms in turn, so that what else happens on the machine happens to all; the median of the
- * windows' means counts.
+ * Bound     "nowhere": as many attempts to connect where nobody listens; who tries needs a core for
+ *           a moment.  "elsewhere": the same connections to a listener of another process.
+ * Method    strangers RATE: a process connects RATE times a second (1,000) to rank 0's listener,
+ *           while 0 and 1 play ping-pong: "scan" connects and closes, "garbage" sends a line first,
+ *           "silent" says nothing and stays, up to 256 at a time.  Windows of 20 ms in turn, so
+ * that what else happens on the machine happens to all; the median of the windows' means counts.
  */
 #include "bench_mpi.h"
 #include <errno.h>
@@ -20,10 +20,11 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-enum mode { NOBODY, ELSEWHERE, SCAN, GARBAGE, SILENT, MODES };
+enum mode { NOBODY, NOWHERE, ELSEWHERE, SCAN, GARBAGE, SILENT, MODES };
 enum { WINDOW_US = 20000, CYCLES = 80, QUICK_CYCLES = 10, HELD = 256, TRIPS = 50 };
 
-static const char *const names[MODES] = {"nobody", "elsewhere", "scan", "garbage", "silent"};
+static const char *const names[MODES] = {"nobody", "nowhere", "elsewhere",
+					 "scan",   "garbage", "silent"};
 
 /* What rank 0 and the stranger share. */
 static struct shared {
@@ -72,13 +73,29 @@ static void listen_elsewhere(struct sockaddr_storage *at, socklen_t *len)
 	close(fd);
 }
 
+/* An address that is taken, and where nobody listens. */
+static void take_nowhere(struct sockaddr_storage *at, socklen_t *len)
+{
+	int fd = socket(shared->at.ss_family, SOCK_STREAM, 0);
+	*at = shared->at;
+	*len = shared->at_len;
+	if (at->ss_family == AF_UNIX)
+		*len = sizeof(sa_family_t);
+	else
+		memset((char *)at + 2, 0, 2);
+	if (fd < 0 || bind(fd, (struct sockaddr *)at, *len) != 0)
+		exit(1);
+	*len = sizeof(*at);
+	getsockname(fd, (struct sockaddr *)at, len);
+}
+
 static void knock(enum mode mode, const struct sockaddr_storage *at, socklen_t len, int *held,
 		  long n)
 {
 	static const char line[] = "GET / HTTP/1.1\r\nHost: nobody\r\n\r\n";
 	int fd = socket(at->ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	if (fd < 0 ||
-	    (connect(fd, (const struct sockaddr *)at, len) != 0 && errno != EINPROGRESS)) {
+	if (fd < 0 || (connect(fd, (const struct sockaddr *)at, len) != 0 && errno != EINPROGRESS &&
+		       mode != NOWHERE)) {
 		close(fd);
 		return;
 	}
@@ -97,14 +114,15 @@ static void knock(enum mode mode, const struct sockaddr_storage *at, socklen_t l
 /* Ends with rank 0. */
 static void be_a_stranger(long rate)
 {
-	struct sockaddr_storage elsewhere;
-	socklen_t elsewhere_len;
+	struct sockaddr_storage elsewhere, nowhere;
+	socklen_t elsewhere_len, nowhere_len;
 	int held[HELD];
 	for (int i = 0; i < HELD; i++)
 		held[i] = -1;
 	while (!shared->at_len)
 		usleep(1000);
 	listen_elsewhere(&elsewhere, &elsewhere_len);
+	take_nowhere(&nowhere, &nowhere_len);
 	for (long n = 0;; n++) {
 		enum mode mode = (enum mode)atomic_load(&shared->x_mode);
 		for (int i = 0; i < HELD && mode != SILENT; i++) {
@@ -114,6 +132,8 @@ static void be_a_stranger(long rate)
 		}
 		if (mode == ELSEWHERE)
 			knock(mode, &elsewhere, elsewhere_len, held, n);
+		else if (mode == NOWHERE)
+			knock(mode, &nowhere, nowhere_len, held, n);
 		else if (mode != NOBODY)
 			knock(mode, &shared->at, shared->at_len, held, n);
 		usleep((useconds_t)(1000000 / rate));

@@ -16,6 +16,7 @@
 #define PAUSE_NS 100000000u
 #define CROSSING_NS 2000000000u
 #define PATIENCE_MAX 12u
+#define EAGER_LOOKS 8u
 
 weft_err weft_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops, void *arg,
 			 const struct weft_net_job *job, struct weft_hub *hub)
@@ -43,7 +44,8 @@ weft_err weft_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops,
 
 static void guest_drop(struct weft_lobby *l, struct weft_lobby_guest *g, bool keep_fd)
 {
-	weft_hub_remove(l->hub, g->fd);
+	if (g->watched)
+		weft_hub_remove(l->hub, g->fd);
 	if (!keep_fd)
 		close(g->fd);
 	g->fd = -1;
@@ -161,16 +163,19 @@ static void accept_one(struct weft_lobby *l, int fd)
 		return;
 	}
 	struct weft_lobby_guest *g = guest_place(l);
-	if (!g || weft_hub_add(l->hub, fd, EPOLLIN,
-			       weft_hub_data(WEFT_HUB_GUEST, (uint64_t)(g - l->guests)))) {
+	if (!g) {
 		close(fd);
 		return;
 	}
 	g->fd = fd;
+	g->watched = false;
 	g->since_ns = weft_clock_ns();
 	weft_auth_init(&g->auth, l->job, fd, false, -1);
 	l->n_guests++;
+	/* Who has gone again, or talks nonsense, costs no more than this. */
 	guest_step(l, g);
+	if (g->fd >= 0 && !g->watched)
+		guest_drop(l, g, false);
 }
 
 static void accept_some(struct weft_lobby *l, int listener)
@@ -252,6 +257,18 @@ static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 	l->ops->linked(l->arg, peer, fd);
 }
 
+/* Its next word, or room for ours, wakes us. */
+static void guest_watch(struct weft_lobby *l, struct weft_lobby_guest *g)
+{
+	uint32_t events = EPOLLIN | (weft_auth_wants_write(&g->auth) ? EPOLLOUT : 0u);
+	uint64_t data = weft_hub_data(WEFT_HUB_GUEST, (uint64_t)(g - l->guests));
+	l->eager = EAGER_LOOKS;
+	if (g->watched)
+		weft_hub_change(l->hub, g->fd, events, data);
+	else
+		g->watched = weft_hub_add(l->hub, g->fd, events, data) == WEFT_OK;
+}
+
 static void guest_step(struct weft_lobby *l, struct weft_lobby_guest *g)
 {
 	char why[96] = "";
@@ -261,9 +278,7 @@ static void guest_step(struct weft_lobby *l, struct weft_lobby_guest *g)
 		return;
 	}
 	if (err == WEFT_AGAIN) {
-		weft_hub_change(l->hub, g->fd,
-				EPOLLIN | (weft_auth_wants_write(&g->auth) ? EPOLLOUT : 0u),
-				weft_hub_data(WEFT_HUB_GUEST, (uint64_t)(g - l->guests)));
+		guest_watch(l, g);
 		return;
 	}
 	if (err == WEFT_ERR_PEER)
@@ -313,6 +328,7 @@ void weft_lobby_work(struct weft_lobby *l)
 	if (!l->n_guests && !l->n_dials && !l->paused)
 		return;
 	uint64_t now = weft_clock_ns();
+	l->eager -= l->eager > 0;
 	expire_guests(l, now);
 	if (l->n_dials)
 		weft_lobby_dial_timers(l, now);

@@ -24,6 +24,8 @@
  *           the setting once its hello has come, as long as nobody needs its place.
  * Limits    64 guests that have not proven themselves; when a 65th comes, the oldest silent one
  *           goes, or else the oldest that has had its `handshake_timeout`.
+ * Cost      who is gone when we accept it costs the accept, a read and the close.  A guest that
+ * stays has us look closely eight times after each word it says.
  */
 #ifndef WEFT_LOBBY_H
 #define WEFT_LOBBY_H
@@ -57,7 +59,8 @@ struct weft_lobby_ops {
 };
 
 struct weft_lobby_guest {
-	int fd; /* -1: free */
+	int fd;       /* -1: free */
+	bool watched; /* by the hub */
 	uint64_t since_ns;
 	struct weft_auth auth;
 };
@@ -98,6 +101,7 @@ struct weft_lobby {
 	unsigned n_listeners, n_guests, n_dials; /* n_dials: peers DIALING or WAITING */
 	bool paused, pause_said;
 	uint64_t resume_ns;
+	unsigned eager;      /* looks that are still to follow closely on a guest's arrival */
 	uint64_t slowest_ns; /* of the guests that proved themselves */
 	int upcalls;         /* since the last take */
 	struct weft_lobby_guest *guests;
@@ -140,10 +144,10 @@ static inline bool weft_lobby_wanted(struct weft_lobby *l)
 /* Is something under way that must be looked at now and then, even if nothing happens? */
 bool weft_lobby_has_deadline(const struct weft_lobby *l);
 
-/* Is something under way that should be over soon? */
+/* Is something under way that should be over soon?  Not what strangers can make last. */
 static inline bool weft_lobby_busy(struct weft_lobby *l)
 {
-	return l->n_guests || l->n_dials || l->paused || weft_lobby_wanted(l);
+	return (l->n_guests && l->eager) || l->n_dials || l->paused || weft_lobby_wanted(l);
 }
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * Patience on a machine that is slow, where nobody runs for seconds: a peer that was reached is not
  * given up because the dialer did not look; a hello is on its way before the dialer sleeps; a guest
- * that may be one of us stays longer, as long as nobody needs its place.
+ * that may be one of us stays longer, as long as nobody needs its place.  And strangers do not make
+ * us look more often for long.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -203,6 +204,31 @@ static void case_patience(void)
 	end();
 }
 
+/* Strangers that are gone again, or stay and say nothing, do not keep us looking closely; a guest
+ * that goes on does. */
+static void case_calm(void)
+{
+	struct weft_auth a;
+	char why[96];
+	begin(2);
+	CHECK_EQ(weft_lobby_listen(&l, door), WEFT_OK);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&door_name, door_len));
+	close(fd);
+	look();
+	CHECK(!l.n_guests && !weft_lobby_busy(&l));
+	fd = enter(&a, false);
+	CHECK(weft_lobby_busy(&l)); /* its hello may come right behind */
+	for (int i = 0; i < 8; i++)
+		weft_lobby_work(&l);
+	CHECK(l.n_guests == 1 && !weft_lobby_busy(&l));
+	CHECK_EQ(weft_auth_step(&a, why, sizeof why), WEFT_AGAIN);
+	look();
+	CHECK(weft_lobby_busy(&l));
+	close(fd);
+	end();
+}
+
 /* Greeted strangers that fill the place go when they have had their time. */
 static void case_full(void)
 {
@@ -231,6 +257,7 @@ int main(void)
 	case_hello_at_once();
 	case_starved();
 	case_patience();
+	case_calm();
 	case_full();
 	return 0;
 }
