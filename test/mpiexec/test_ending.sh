@@ -31,12 +31,26 @@ err_has 'rank 1 .* while other ranks wait'
 all_gone 100 "a rank that never joins"
 
 # --- after a failure nobody is left: groups, sessions, orphans, those who ignore SIGTERM
-for what in 'signal 11' 'exit 3' 'abort 5' 'exit 0'; do
-	want_any=$("$MPIEXEC" --version) # the program is there
-	JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 3 sh -c "sleep 1000 & setsid sleep 1000 & (setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' &) & '$PROBE' $what; true" \
-		>"$T/out" 2>"$T/err" </dev/null && fail "$what below a shell: exit code 0"
-	nobody_left || fail "$what below a shell: left when mpiexec returns: $(job_pids)"
+want_any=$("$MPIEXEC" --version) # the program is there
+below_a_shell() { # in a subshell, with a mark and files of its own
+	T=$T/$1 JOB_MARK=$JOB_MARK.$1
+	shift
+	mkdir "$T"
+	JOB_MARK=$JOB_MARK.ranks "$MPIEXEC" -n 3 sh -c "sleep 1000 & setsid sleep 1000 & (setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' &) & '$PROBE' $*; true" \
+		>"$T/out" 2>"$T/err" </dev/null && fail "$* below a shell: exit code 0"
+	left=$(job_pids)
+	[ -z "$left" ] || fail "$* below a shell: left when mpiexec returns: $left"
+	[ -z "$left" ] || kill -9 $left 2>/dev/null
 	err_has 'rank 1'
+	exit $FAILED
+}
+pids=
+for what in 'signal 11' 'exit 3' 'abort 5' 'exit 0'; do # at once: each waits for those who ignore SIGTERM
+	(below_a_shell "$(echo $what | tr -d ' ')" $what) &
+	pids="$pids $!"
+done
+for pid in $pids; do
+	wait $pid || FAILED=1
 done
 
 # --- a program that dies below a shell that stays
