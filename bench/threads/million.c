@@ -77,6 +77,39 @@ static void end(union thread *t)
 	pthread_join(t->plain, NULL);
 }
 
+struct many {
+	union thread *thread;
+	int n;
+};
+
+static void *starts(void *arg)
+{
+	struct many *m = arg;
+	for (long i = 0; i < m->n; i++) {
+		if (start(&m->thread[i], TAG_BASE + i)) {
+			fprintf(stderr, "million: cannot start thread %ld of %d\n", i, m->n);
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		}
+	}
+	return NULL;
+}
+
+/* User-level threads are started by one of them, so that no more threads want cores than run
+ * afterwards. */
+static void start_all(struct many *m)
+{
+#ifdef HAVE_ULT
+	struct weft_ult_attr light = WEFT_ULT_ATTR_INIT;
+	weft_ult *starter;
+	light.stack_size = 64 << 10;
+	if (!plain && weft_ult_create(&starter, &light, starts, m) == 0) {
+		weft_ult_join(starter, NULL);
+		return;
+	}
+#endif
+	starts(m);
+}
+
 /* Rank 1; tells rank 0 the seconds of the start, KiB each, and the seconds of the end. */
 static void have_threads(int n)
 {
@@ -86,12 +119,7 @@ static void have_threads(int n)
 	long before = bench_memory_kib();
 	t = bench_now_us();
 	atomic_store(&x_begun, 0);
-	for (long i = 0; i < n; i++) {
-		if (start(&thread[i], TAG_BASE + i)) {
-			fprintf(stderr, "million: cannot start thread %ld of %d\n", i, n);
-			MPI_Abort(MPI_COMM_WORLD, 1);
-		}
-	}
+	start_all(&(struct many){thread, n});
 	while (atomic_load(&x_begun) < n)
 		usleep(200);
 	told[0] = (bench_now_us() - t) / 1e6;
