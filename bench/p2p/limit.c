@@ -5,9 +5,11 @@
  * limit latency shm          a slot of one cache line with its own sequence number, there and back;
  *                            above 56 bytes: copied in and out through shared memory up to
  *                            4 KiB, fetched by process_vm_readv (one copy) from there on
- * limit latency|bandwidth|overlap socket [listen ADDRESS | connect ADDRESS]
- *                            a TCP socket: polling send and recv; one long stream; and a helper
- *                            thread that sends or receives while the main thread computes
+ * limit latency|rate|bandwidth|overlap socket [listen ADDRESS | connect ADDRESS]
+ *                            a TCP socket: polling send and recv; windows of 64 small messages in
+ *                            one send each, packed without any head, and an answer; one long
+ *                            stream; and a helper thread that sends or receives while the main
+ *                            thread computes
  * limit waiters futex        N threads on one core hand a token around, see threads/relay.h
  *
  * Without listen or connect the two sides are two processes on this machine.
@@ -222,6 +224,39 @@ static void run_socket_latency(void)
 	free(buf);
 }
 
+/* As rate.c, each window one send(), so no library's rate can be higher unless it answers for
+ * several windows at once. */
+static void run_socket_rate(void)
+{
+	static const int full[] = {8, 64, 1024, 0};
+	static const int few[] = {8, 0};
+	enum { window = 64, answer = 4 };
+	char *buf = bench_alloc(window * 1024), text[32];
+	double block[BENCH_BLOCKS_MAX];
+
+	for (const int *size = quick ? few : full; *size; size++) {
+		int n = 200, blocks = quick ? 7 : 15;
+		for (int b = -1; b < blocks; b++) {
+			double t = bench_now_us();
+			for (int i = 0; i < n; i++) {
+				if (sender) {
+					write_all(buf, (size_t)*size * window);
+					read_all(buf, answer, MSG_DONTWAIT);
+				} else {
+					read_all(buf, (size_t)*size * window, MSG_DONTWAIT);
+					write_all(buf, answer);
+				}
+			}
+			if (b >= 0)
+				block[b] = (double)n * window / (bench_now_us() - t);
+		}
+		if (sender)
+			bench_row(bench_size((size_t)*size, text, sizeof(text)), "rate", "M/s",
+				  bench_median(block, blocks));
+	}
+	free(buf);
+}
+
 /* Two seconds, or half of one, of a stream in pieces of a size. */
 static void run_socket_bandwidth(void)
 {
@@ -354,8 +389,9 @@ static void run_socket_overlap(void)
 
 int main(int argc, char **argv)
 {
-	static const char usage[] = "latency|bandwidth|overlap shm|socket [listen|connect ADDRESS] "
-				    "[--quick] | waiters futex [--quick]";
+	static const char usage[] =
+		"latency|rate|bandwidth|overlap shm|socket [listen|connect ADDRESS] "
+		"[--quick] | waiters futex [--quick]";
 	void (*run)(void) = NULL;
 	pid_t child = -1;
 	int status = 0;
@@ -373,6 +409,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "latency") == 0)
 		run = shm ? run_shm_latency : run_socket_latency;
+	else if (strcmp(argv[1], "rate") == 0 && !shm)
+		run = run_socket_rate;
 	else if (strcmp(argv[1], "bandwidth") == 0 && !shm)
 		run = run_socket_bandwidth;
 	else if (strcmp(argv[1], "overlap") == 0 && !shm)
