@@ -54,7 +54,8 @@ bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kin
 	atomic_fetch_add_explicit(&p->x_under, 1, memory_order_relaxed);
 	if (weft_likely(fi_send(o->ep, &b->frame, sizeof b->frame + len, o->desc, p->addr, b) ==
 			0)) {
-		p->out_sequence += is_packet(kind);
+		if (is_packet(kind)) /* the poster's; others are sent beside it */
+			p->out_sequence++;
 		return true;
 	}
 	/* Queues are full, or the connection below is still being made; an error that stays shows
