@@ -48,17 +48,23 @@ def run_once(mpiexec, program, seconds, rails, cut):
     return sums, curve
 
 
-def write_svg(path, curves, cut):
-    """curves: [(name, [(s, MB/s)])]"""
-    width, height, left, top = 820, 420, 60, 40
-    last = max(t for _, c in curves for t, _ in c)
-    most = 1.15 * max(v for _, c in curves for _, v in c)
-    x = lambda t: left + t / last * (width - left - 160)
+def write_svg(path, curves, cut, about):
+    """curves: [(name, {metric: value}, [(s, MB/s)])]"""
+    width, height, left, top = 880, 440, 60, 60
+    last = max(t for _, _, c in curves for t, _ in c)
+    most = 1.15 * max(v for _, _, c in curves for _, v in c)
+    right = width - 200
+    x = lambda t: left + min(t / last, 1) * (right - left)
     y = lambda v: height - 40 - v / most * (height - 40 - top)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
            'font-family="sans-serif" font-size="12">',
            f'<rect width="{width}" height="{height}" fill="white"/>',
-           f'<text x="{left}" y="20" font-size="14">weft bench rails: throughput over time</text>']
+           f'<text x="{left}" y="22" font-size="14">weft bench rails: throughput over time</text>',
+           f'<text x="{left}" y="40" fill="#555">{about}</text>']
+    at, back = cut[0] / 1e3, (cut[0] + cut[1]) / 1e3
+    if at < last:
+        out.append(f'<rect x="{x(at):.1f}" y="{top}" width="{x(back) - x(at):.1f}" '
+                   f'height="{height - 40 - top}" fill="#fbecec"/>')
     step = 10 ** (len(str(int(most))) - 1) / (2 if most < 3 * 10 ** (len(str(int(most))) - 1) else 1)
     v = 0
     while v <= most:
@@ -69,16 +75,20 @@ def write_svg(path, curves, cut):
     for s in range(int(last) + 1):
         out.append(f'<text x="{x(s):.1f}" y="{height - 22}" text-anchor="middle">{s} s</text>')
     out.append(f'<text x="14" y="{height // 2}" transform="rotate(-90 14 {height // 2})">MB/s</text>')
-    at, back = cut[0] / 1e3, (cut[0] + cut[1]) / 1e3
-    for t, text in ((at, "cut"), (back, "may come back")):
+    for t, text in ((at, "second link cut"), (back, "it may come back")):
+        if t > last:
+            continue
         out.append(f'<line x1="{x(t):.1f}" y1="{top}" x2="{x(t):.1f}" y2="{height - 40}" '
                    'stroke="black" stroke-dasharray="4 3"/>'
                    f'<text x="{x(t) + 4:.1f}" y="{top + 10}">{text}</text>')
-    for i, (name, curve) in enumerate(curves):
+    for i, (name, sums, curve) in enumerate(curves):
         colour = ("#999999", "#1f77b4", "#d62728")[i % 3]
         points = " ".join(f"{x(t):.1f},{y(v):.1f}" for t, v in curve)
         out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
-                   f'<text x="{x(last) + 8:.1f}" y="{top + 20 + 18 * i}" fill="{colour}">{name}</text>')
+                   f'<text x="{right + 12}" y="{top + 20 + 56 * i}" font-size="13" fill="{colour}">{name}</text>')
+        for k, text in enumerate((f"{sums['throughput']:.0f} MB/s in all",
+                                  f"bytes lost {sums['lost']:.0f}, doubled {sums['doubled']:.0f}")):
+            out.append(f'<text x="{right + 12}" y="{top + 37 + 56 * i + 15 * k}" fill="#555">{text}</text>')
     with open(path, "w", encoding="utf-8") as f:
         f.write("\n".join(out) + "\n</svg>\n")
 
@@ -114,8 +124,9 @@ def main(argv, programs, mpiexec, mpicc, two_hosts):
     rows = (("first link", "tcp:veth0", ""), ("second link", "tcp:veth1", ""),
             ("both", "tcp:veth0,tcp:veth1", ""), ("both, one cut", "tcp:veth0,tcp:veth1", cut))
     curves, found = [], {}
-    print(f"rails, two links of {o.rate}, messages of 1 MiB, {o.seconds:g} s each; cut after "
-          f"{o.cut[0]} ms for {o.cut[1]} ms\n{'':<14} {'MB/s':>8} {'lost':>6} {'doubled':>8}")
+    about = (f"two links of {o.rate}, messages of 1 MiB, {o.seconds:g} s each; cut after "
+             f"{o.cut[0]} ms for {o.cut[1]} ms")
+    print(f"rails, {about}\n{'':<14} {'MB/s':>8} {'lost':>6} {'doubled':>8}")
     for name, rails, cut in rows:
         sums, curve = run_once(mpiexec, program, o.seconds, rails, cut)
         if isinstance(sums, str):
@@ -124,13 +135,13 @@ def main(argv, programs, mpiexec, mpicc, two_hosts):
         found[name] = sums
         print(f"{name:<14} {sums['throughput']:8.1f} {sums['lost']:6.0f} {sums['doubled']:8.0f}")
         if name != "second link":
-            curves.append((name, curve))
+            curves.append((name, sums, curve))
     one = max(found["first link"]["throughput"], found["second link"]["throughput"])
     print(f"both are {found['both']['throughput'] / one:.2f} x the better one")
     if o.csv:
         with open(o.csv, "w", encoding="utf-8") as f:
             f.write("case,seconds,MB/s\n")
-            f.writelines(f"{name},{t},{v}\n" for name, curve in curves for t, v in curve)
+            f.writelines(f"{name},{t},{v}\n" for name, _, curve in curves for t, v in curve)
     if o.svg:
-        write_svg(o.svg, curves, o.cut)
+        write_svg(o.svg, curves, o.cut, about)
     return 1 if any(s["lost"] or s["doubled"] for s in found.values()) else 0
