@@ -2,11 +2,22 @@
 /* cover.c - counts which states of the protocols a run has met. */
 #include "sim.h"
 
-static const char *const texts[SIM_STATES] = {
+#define SIM_GROUP(id, text)
 #define SIM_STATE(id, text) text,
+static const char *const texts[SIM_STATES] = {
 #include "sim_states.h"
-#undef SIM_STATE
 };
+#undef SIM_STATE
+#undef SIM_GROUP
+
+/* By their first state. */
+#define SIM_GROUP(id, text) [SIM_GROUP_##id] = (text),
+#define SIM_STATE(id, text)
+static const char *const groups[SIM_STATES] = {
+#include "sim_states.h"
+};
+#undef SIM_STATE
+#undef SIM_GROUP
 
 uint64_t *sim_covered;
 
@@ -29,6 +40,8 @@ static enum sim_state posted(const struct weft_wire *h)
 		return SIM_POST_FIN;
 	case WEFT_WIRE_RTR:
 		return SIM_POST_RTR;
+	case WEFT_WIRE_PACK:
+		return SIM_POST_PACK;
 	default:
 		return SIM_POST_CREDIT;
 	}
@@ -45,6 +58,8 @@ void sim_cover_post(const struct weft_wire *h, enum weft_post p)
 {
 	switch (p) {
 	case WEFT_POST_FULL:
+		if (h->kind == WEFT_WIRE_PACK)
+			sim_cover(SIM_FULL_PACK);
 		cover_row(h, SIM_FULL_EAGER);
 		return;
 	case WEFT_POST_DOWN:
@@ -67,7 +82,9 @@ void sim_cover_post(const struct weft_wire *h, enum weft_post p)
 
 void sim_cover_lost(const struct weft_wire *h)
 {
-	if (h->kind <= WEFT_WIRE_FIN)
+	if (h->kind == WEFT_WIRE_PACK)
+		sim_cover(SIM_LOST_PACK);
+	else if (h->kind <= WEFT_WIRE_FIN)
 		cover_row(h, SIM_LOST_EAGER);
 }
 
@@ -75,6 +92,8 @@ unsigned sim_cover_print(FILE *out, bool all)
 {
 	unsigned missing = 0;
 	for (int i = 0; i < SIM_STATES; i++) {
+		if (all && groups[i])
+			fprintf(out, "%s\n", groups[i]);
 		if (all || !sim_covered[i])
 			fprintf(out, "%12llu  %s\n", (unsigned long long)sim_covered[i], texts[i]);
 		missing += !sim_covered[i];

@@ -6,8 +6,8 @@
  *FILE]
  *
  * With --seconds no schedule is begun after T seconds; the last line says which seed is next.
- * Exit 0: no finding, and (from 5,000 schedules on) every state of sim_states.h was met.  A finding
- * prints its seed; `sim --seed S --schedules 1 --verbose` shows it again, step by step.
+ * Exit 0: no finding, and (from 10,000 schedules on) every state of sim_states.h was met.  A
+ *finding prints its seed; `sim --seed S --schedules 1 --verbose` shows it again, step by step.
  */
 #include <malloc.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 #define JOBS_MAX 64
 /* A schedule takes milliseconds; who needs minutes hangs. */
 #define STUCK_S 120
-#define COVER_FROM 5000
+#define COVER_FROM 10000
 #define REPLAY_MAX 1000
 
 struct shared {
@@ -88,6 +88,7 @@ static int run_jobs(int jobs)
 static int replay(const char *file)
 {
 	uint64_t seed[REPLAY_MAX];
+	bool fifo[REPLAY_MAX];
 	char line[256];
 	unsigned n = 0;
 	FILE *f = fopen(file, "r");
@@ -100,6 +101,7 @@ static int replay(const char *file)
 	while (n < REPLAY_MAX && fgets(line, sizeof line, f)) {
 		char *end;
 		seed[n] = strtoull(line, &end, 0);
+		fifo[n] = strncmp(end, " fifo ", 6) == 0;
 		if (end != line) /* else a remark */
 			n++;
 	}
@@ -107,6 +109,7 @@ static int replay(const char *file)
 	count = 1;
 	for (unsigned i = 0; i < n; i++) {
 		first = seed[i];
+		sim.fifo = fifo[i];
 		atomic_store_explicit(&shared->x_next, 0, memory_order_relaxed);
 		if (run_jobs(1))
 			return 1;

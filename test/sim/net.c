@@ -150,6 +150,7 @@ static enum weft_post sim_post(struct weft_net *net, int peer, const void *head,
 		me->locked--;
 		return p;
 	}
+	sim_strategy_posts(&me->core->gate[peer], &h);
 	me->posting[peer]++;
 	/* One at a time: the caller holds the gate's mask. */
 	CHECK_EQ(me->posting[peer], 1);
@@ -237,6 +238,8 @@ static void cover_stream(const struct weft_wire *h)
 		sim_cover(SIM_PLACE_RTS);
 	else if (h->kind == WEFT_WIRE_DATA)
 		sim_cover(SIM_PLACE_DATA);
+	else if (h->kind == WEFT_WIRE_PACK)
+		sim_cover(SIM_PLACE_PACK);
 }
 
 /* Delivers at most one packet of a lane, or a part of one. */
@@ -392,6 +395,7 @@ static weft_err open_as(const struct weft_driver *driver, const struct weft_net_
 	f->card = (struct weft_net_card){.max_payload = sim.plan.max_payload,
 					 .inline_max = sim.plan.inline_max,
 					 .eager_max = sim.plan.eager_max,
+					 .latency_us = sim.plan.latency_us,
 					 .can_get = sim.plan.can_get,
 					 .can_put = sim.plan.can_get,
 					 .streams = true};

@@ -8,6 +8,7 @@
  * lets others move around a post and asks the oracle whenever a peer is given up.
  */
 #include <stdlib.h>
+#include "comm/pack.h"
 #include "net/bundle_int.h"
 #include "sim.h"
 #include "virtual.h"
@@ -196,6 +197,8 @@ static weft_err rails_open(const struct weft_net_job *job, const struct weft_net
 	k->bundle = *net_p;
 	k->card = *weft_driver_bundle.card(*net_p, -1);
 	k->card.eager_max = sim.plan.eager_max;
+	k->card.latency_us = sim.plan.latency_us;
+	k->card.gathers = false;
 	char line[256];
 	CHECK(!weft_driver_bundle.address(*net_p, line, sizeof line));
 	for (int p = 0; p < sim.plan.ranks; p++)
@@ -213,6 +216,7 @@ static enum weft_post rails_post(struct weft_net *net, int peer, const void *hea
 	struct weft_wire h;
 
 	memcpy(&h, head, sizeof h);
+	sim_strategy_posts(&me->core->gate[peer], &h);
 	CHECK_EQ(++me->posting[peer], 1);
 	sim_others();
 	enum weft_post p = weft_driver_bundle.post(net, peer, head, iov, n, len, cookie);
@@ -260,6 +264,17 @@ static bool may_end_posted(int rank)
 	return false;
 }
 
+/* As comm.c does. */
+static bool rails_arm(struct weft_net *net, struct weft_rail *rail)
+{
+	if (rail->packs && !weft_pack_arm(rail))
+		return false;
+	if (weft_driver_bundle.arm(net) == WEFT_OK)
+		return true;
+	weft_pack_disarm(rail);
+	return false;
+}
+
 static int rails_poll(struct weft_net *net)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
@@ -267,20 +282,19 @@ static int rails_poll(struct weft_net *net)
 	uint64_t revived = weft_counter_sum(WEFT_CNT_RAILS_REVIVED);
 	uint64_t again = weft_counter_sum(WEFT_CNT_RAIL_UNITS_AGAIN);
 
-	if (me->polling || may_end_posted(b->job.rank))
+	if (may_end_posted(b->job.rank))
 		return 0;
 	if (me->armed && sim_rails_next(b->job.rank) > sim.now_ns)
 		return 0; /* it sleeps */
-	me->polling = true;
 	if (me->armed && sim_chance(50)) {
 		sim_cover(SIM_RAILS_WOKEN);
 		weft_driver_bundle.disarm(net);
+		weft_pack_disarm(&me->core->rail[0]);
 		me->armed = false;
 	}
 	int n = weft_driver_bundle.poll(net);
 	if (!n && !me->armed && sim_chance(30))
-		me->armed = weft_driver_bundle.arm(net) == WEFT_OK;
-	me->polling = false;
+		me->armed = rails_arm(net, &me->core->rail[0]);
 	if (weft_counter_sum(WEFT_CNT_RAILS_REVIVED) != revived)
 		sim_cover(SIM_RAIL_REVIVED);
 	if (weft_counter_sum(WEFT_CNT_RAIL_UNITS_AGAIN) != again)

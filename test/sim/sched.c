@@ -117,12 +117,14 @@ static int poll_rank(int rank)
 	int n = 0;
 	for (int i = 0; i < k->core->nrails; i++) {
 		struct weft_rail *rail = &k->core->rail[i];
-		if (sim.plan.bundle ? k->polling : k->net[i]->polling)
+		if (k->at_poll[i])
 			continue;
 		for (int p = 0; p < sim.plan.ranks; p++)
 			if (k->posting[p])
 				sim_cover(SIM_POLL_IN_POST);
-		n += rail->driver->poll(rail->net);
+		k->at_poll[i] = true;
+		n += weft_rail_poll(rail);
+		k->at_poll[i] = false;
 	}
 	return n;
 }
@@ -255,6 +257,8 @@ static void cores_make(void)
 		(*core)->share_min = sim.plan.share ? 1 : 0;
 		(*core)->credit = sim.plan.credit;
 		(*core)->background = sim.plan.tasks;
+		(*core)->strategy = sim.plan.strategy;
+		(*core)->hold = sim_strategy_hold;
 		for (int i = 0; i < (sim.plan.bundle ? 1 : sim.plan.rails); i++)
 			CHECK(!weft_core_rail_add(
 				*core, sim.plan.bundle ? &sim_driver_rails : &sim_driver, &job));
@@ -279,12 +283,14 @@ static void bury(int rank)
 
 void sim_run(uint64_t seed)
 {
-	bool verbose = sim.verbose;
+	bool verbose = sim.verbose, fifo = sim.fifo;
 
 	memset(&sim, 0, sizeof sim);
 	sim.verbose = verbose;
+	sim.fifo = fifo;
 	sim.seed = sim.rnd = seed;
 	draw_plan(&sim.plan);
+	sim_strategy_draw(seed);
 	sim_net_begin();
 	cores_make();
 	sim_traffic_begin();

@@ -8,6 +8,7 @@
  *   rails.c    the driver `bundle` over several rails of it; sleep and waking
  *   traffic.c  what the ranks do, and the oracle that says what must come of it
  *   sched.c    who moves next; the end of a schedule: all done, or a hang
+ *   strategy.c which strategy a schedule has, and what it may then do
  *   cover.c    which states of the protocols a run has met
  *   main.c     the command line
  *
@@ -54,6 +55,10 @@ struct sim_plan {
 	unsigned cuts;      /* chance of 100 that a call finds a rail cut */
 	bool rtr;           /* receives that are posted early tell their sender */
 	bool tasks;         /* large copies are tasks of the engine */
+	/* Which packets go first, which together; NULL: fifo.  See strategy.c. */
+	const struct weft_strategy *strategy;
+	double latency_us; /* what the networks' cards say, for who chooses by it */
+	unsigned hold;     /* chance of 100 that the engine says that somebody polls soon */
 };
 
 /* ---- the world ---------------------------------------------------------------------------- */
@@ -106,12 +111,13 @@ struct sim_rank {
 	uint64_t frozen_until_ns;
 	_Atomic uint64_t x_word[WEFT_NET_WORDS];
 	unsigned posting[SIM_RANKS]; /* frames of post to that peer on the stack */
+	bool at_poll[SIM_RAILS];
 	/* With a bundle. */
 	struct weft_net *bundle;
 	struct weft_net_events up;
 	struct weft_net_card card;
 	unsigned locked; /* posts of its rails on the stack, that is, its lock is held */
-	bool polling, armed;
+	bool armed;
 };
 
 struct sim {
@@ -128,6 +134,7 @@ struct sim {
 	bool polling_engine;
 	bool ending; /* the cores are being taken down */
 	bool verbose;
+	bool fifo; /* no schedule has a strategy */
 };
 
 extern struct sim sim;
@@ -221,6 +228,13 @@ void sim_traffic_end(void);
 /* Gives back what dead ranks still hold; the cores are gone. */
 void sim_traffic_free(void);
 
+/* strategy.c */
+void sim_strategy_draw(uint64_t seed);
+bool sim_strategy_hold(void);
+/* A packet is about to be posted. */
+void sim_strategy_posts(const struct weft_gate *g, const struct weft_wire *h);
+void sim_strategy_look(void);
+
 /* sched.c */
 /* Tells the core that peer is gone, and the oracle. */
 void sim_tell_down(const struct weft_net_events *ev, int rank, int peer, weft_err err,
@@ -232,9 +246,12 @@ void sim_run(uint64_t seed);
 
 /* cover.c */
 enum sim_state {
+/* A group has the number of the first state that it holds. */
+#define SIM_GROUP(id, text) SIM_GROUP_##id, SIM_BEFORE_##id = SIM_GROUP_##id - 1,
 #define SIM_STATE(id, text) SIM_##id,
 #include "sim_states.h"
 #undef SIM_STATE
+#undef SIM_GROUP
 	SIM_STATES
 };
 extern uint64_t *sim_covered; /* SIM_STATES of them */

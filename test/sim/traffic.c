@@ -511,6 +511,7 @@ static void open_late(int rank)
 		return;
 	CHECK(!weft_core_ctx_open(sim.rank[rank].core, (uint32_t)c + 1, &sim.rank[rank].ctx[c]));
 	open_ctx[rank][c] = true;
+	weft_ctx_priority(sim.rank[rank].ctx[c], c);
 	if (lying(sim.rank[rank].ctx[c]))
 		sim_cover(SIM_LATE_CTX);
 }
@@ -545,6 +546,7 @@ static void add_held(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 void sim_traffic_look(void)
 {
 	sim_rails_look();
+	sim_strategy_look();
 	for (int r = 0; r < sim.plan.ranks; r++) {
 		uint64_t held[SIM_RANKS] = {0};
 		weft_match_scan(&sim.rank[r].core->match, NULL, add_held, held);
@@ -705,6 +707,8 @@ void sim_traffic_begin(void)
 			if (open_ctx[r][c])
 				CHECK(!weft_core_ctx_open(sim.rank[r].core, (uint32_t)c + 1,
 							  &sim.rank[r].ctx[c]));
+			if (open_ctx[r][c])
+				weft_ctx_priority(sim.rank[r].ctx[c], c);
 		}
 	}
 }
