@@ -111,6 +111,7 @@ int weft_engine_poll(void)
 	int found;
 	if (weft_likely(!weft_stack_may_be_small()))
 		return poll_here();
+	weft_entry();
 	weft_big_stack(poll_for, &found);
 	return found;
 }

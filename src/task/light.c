@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "task/wait_call.h"
 #include "wait/foreign.h"
+#include "wait/stack.h"
 
 #include <stdlib.h>
 #include <weft/hooks.h>
@@ -100,6 +101,7 @@ __attribute__((noinline)) bool weft_wait_light_alone(struct weft_completion *c)
 	struct weft_wait_node node;
 	if (!weft_parker_is_light(p) || weft_foreign_is(p) || weft_wait_may(&weft_engine))
 		return false;
+	weft_entry();
 	weft_parker_forget(p);
 	/* Relaxed: published with the node. */
 	atomic_store_explicit(&waiter.x_need, 1, memory_order_relaxed);

@@ -130,6 +130,7 @@ weft_err weft_engine_wait_all_at(struct weft_completion *const *c, size_t n, uin
 	weft_err err = weft_wait_may(&weft_engine);
 	if (err)
 		return err;
+	weft_entry();
 	w.deadline_ns = deadline_of(timeout_ns);
 	/* All means: one chunk after the other. */
 	for (size_t at = w.first; at < n && !err; at += CHUNK) {
@@ -153,6 +154,7 @@ weft_err weft_engine_wait_any_at(struct weft_completion *const *c, size_t n, uin
 	weft_err err = weft_wait_may(&weft_engine);
 	if (err)
 		return err;
+	weft_entry();
 	w.deadline_ns = deadline_of(timeout_ns);
 	return wait_sized(&w);
 }

@@ -84,6 +84,7 @@ static __attribute__((noinline)) bool token_timed(struct weft_ult_worker *w, uin
 	struct weft_ult_worker *where = w;
 	if (weft_ult_token_take(&me->parker.x_word))
 		return true;
+	weft_entry();
 	weft_ult_timer_add(where, &t);
 	bool called = park_me(w, true);
 	weft_ult_timer_remove(where, &t);
@@ -117,7 +118,10 @@ void weft_ult_park(void)
 	if (weft_unlikely(!w || !w->current))
 		return;
 	struct weft_ult *me = w->current;
-	if (!weft_ult_token_take(&me->parker.x_word) && !park_me(w, true))
+	if (weft_ult_token_take(&me->parker.x_word))
+		return;
+	weft_entry();
+	if (!park_me(w, true))
 		(void)weft_ult_token_take(&me->parker.x_word);
 }
 
@@ -156,6 +160,7 @@ void weft_ult_sleep_ns(uint64_t ns)
 		return;
 	}
 	weft_ult_waits_for("time", NULL);
+	weft_entry();
 	while (weft_ult_park_until(weft_ult_worker_here(), deadline))
 		; /* ends: at the deadline */
 	weft_ult_waits_for(NULL, NULL);

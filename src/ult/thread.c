@@ -160,6 +160,7 @@ static void wait_for_end(struct weft_ult_worker *w, struct weft_ult *self, struc
 		return;
 	}
 	weft_ult_waits(self, "the end of thread", t);
+	weft_entry();
 	while (!weft_ult_ended(&t->x_join)) { /* ends: as above */
 		(void)weft_ult_park_until(w, WEFT_NEVER);
 		w = weft_ult_worker_here();

@@ -21,6 +21,12 @@ struct weft_ult_hooks {
 	void (*tick)(void);
 	/* Switches between two ticks; 1: at each switch; 0: 61. */
 	uint32_t switches;
+	/*
+	 * A user-level thread, weft_ult_self(), waits or tests, in the engine, in MPI or here
+	 * (park, join, mutex, ...), for what is not there yet: before it looks or sleeps.  On the
+	 * carrier's own stack; may not block.  NULL: none, which costs such a call a branch.
+	 */
+	void (*entry)(void);
 };
 
 /* Any time; hooks stays the caller's and must live until others are set.  NULL: none; then it

@@ -2,12 +2,14 @@
 /* waiters.c - the sleep of those who wait in a queue. */
 #include "ult/waiters.h"
 #include "ult/watch.h"
+#include "wait/stack.h"
 
 weft_err weft_waiters_sleep(struct weft_ult_waiters *q, struct weft_ult_node *n,
 			    uint64_t deadline_ns, const char *what, const void *object)
 {
 	weft_err err = WEFT_OK;
 	weft_ult_waits_for(what, object);
+	weft_entry();
 	/* sleep <- GO. */
 	while (!atomic_load_explicit(&n->x_go, memory_order_acquire)) { /* ends: let go, or late */
 		if (deadline_ns == WEFT_NEVER && !weft_parker_is_light(n->parker)) {

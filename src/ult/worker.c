@@ -89,24 +89,6 @@ void weft_ult_wake_thief(struct weft_ult_worker *w)
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
-void weft_ult_hooks_set(const struct weft_ult_hooks *hooks)
-{
-	/* Relaxed: in force from each worker's next tick on. */
-	atomic_store_explicit(&weft_ults.x_ticks,
-			      (hooks && hooks->switches ? hooks->switches : TICKS) - 1,
-			      memory_order_relaxed);
-	/* GONE -> INSIDE.  seq_cst: a worker either counts itself before, or sees NULL. */
-	atomic_store_explicit(&x_hooks, hooks, memory_order_seq_cst);
-	int n = weft_ult_count();
-	for (int i = 0; i < n; i++)
-		(void)wake(weft_ults.worker[i]); /* who sleeps without them shall know them */
-	while (!hooks && atomic_load_explicit(&x_in_hooks, memory_order_seq_cst)) {
-		for (int i = 0; i < n; i++) /* ends: who is woken leaves and does not come back */
-			(void)wake(weft_ults.worker[i]);
-		sched_yield();
-	}
-}
-
 /* The hooks, which stay until hooks_leave(); or NULL. */
 static const struct weft_ult_hooks *hooks_enter(void)
 {
@@ -126,6 +108,47 @@ static void hooks_leave(void)
 	/* LEFT -> GONE (weft_ult_hooks_set).  Carries: our last access to the hooks.  Without it,
 	 * their owner could free what we still read. */
 	atomic_fetch_sub_explicit(&x_in_hooks, 1, memory_order_release);
+}
+
+static void enter(void *arg)
+{
+	const struct weft_ult_hooks *h = hooks_enter();
+	(void)arg;
+	if (h) {
+		if (h->entry)
+			h->entry();
+		hooks_leave();
+	}
+}
+
+/* As weft_x_entry. */
+static void entered(void)
+{
+	const struct weft_ult_worker *w = weft_ult_worker_here();
+	/* On the carrier's stack it is a hook, or a look, that calls what it calls. */
+	if (w && w->current && !w->on_own_stack)
+		weft_ult_on_big_stack(enter, NULL);
+}
+
+void weft_ult_hooks_set(const struct weft_ult_hooks *hooks)
+{
+	/* Relaxed: in force from each worker's next tick on. */
+	atomic_store_explicit(&weft_ults.x_ticks,
+			      (hooks && hooks->switches ? hooks->switches : TICKS) - 1,
+			      memory_order_relaxed);
+	/* GONE -> INSIDE.  seq_cst: a worker either counts itself before, or sees NULL. */
+	atomic_store_explicit(&x_hooks, hooks, memory_order_seq_cst);
+	/* Relaxed: who enters by it looks at x_hooks. */
+	atomic_store_explicit(&weft_x_entry, hooks && hooks->entry ? entered : NULL,
+			      memory_order_relaxed);
+	int n = weft_ult_count();
+	for (int i = 0; i < n; i++)
+		(void)wake(weft_ults.worker[i]); /* who sleeps without them shall know them */
+	while (!hooks && atomic_load_explicit(&x_in_hooks, memory_order_seq_cst)) {
+		for (int i = 0; i < n; i++) /* ends: who is woken leaves and does not come back */
+			(void)wake(weft_ults.worker[i]);
+		sched_yield();
+	}
 }
 
 /* ---- stealing -------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "wait/stack.h"
 
 const struct weft_stacks *_Atomic weft_x_stacks;
+void (*_Atomic weft_x_entry)(void);
 
 static _Thread_local struct weft_parker *self;
 static pthread_key_t end_key;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stack.h - larger stacks for calls that would not fit on a user-level thread's.
+ * stack.h - larger stacks for calls that would not fit on a user-level thread's, and who wants to
+ * know of calls that may block.
  *
  * Callers   any thread.  weft_big_stack: fn may not block; it may wake others.
  *           weft_deep_stack: it may do both.
@@ -19,6 +20,21 @@ struct weft_stacks {
 	/* Runs fn(arg) on a stack that is the caller's for that long. */
 	void (*deep)(void (*fn)(void *arg), void *arg);
 };
+
+/*
+ * A user-level thread is about to look for, or to wait for, what is not there yet; NULL: nobody
+ * wants to know.  Called on the thread's own stack; plain threads may call it.
+ */
+extern void (*_Atomic weft_x_entry)(void);
+
+/* Says so. */
+static inline void weft_entry(void)
+{
+	/* Relaxed: code, no data; who sets it says when it is over (ult/worker.c). */
+	void (*fn)(void) = atomic_load_explicit(&weft_x_entry, memory_order_relaxed);
+	if (weft_unlikely(fn != NULL))
+		fn();
+}
 
 /* Set before the first user-level thread, or thread of a foreign runtime, may wait; NULL before. */
 extern const struct weft_stacks *_Atomic weft_x_stacks;

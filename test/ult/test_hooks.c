@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The hooks are called at each idle moment and every so many switches, from the worker's own stack,
- * and not any more once they are taken away. */
+/* The hooks are called at each idle moment, every so many switches, and when a thread calls what
+ * blocks; on the worker's own stack, and not any more once they are taken away. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <weft/ult.h>
+#include <weft/ult_sync.h>
 #include "base/settings.h"
 #include "check.h"
 #include "ult/ult_int.h"
@@ -48,7 +49,8 @@ static unsigned ticks_of_turns(void)
 
 static void tick_every(uint32_t switches)
 {
-	struct weft_ult_hooks hooks = {counts_idle, counts_tick, switches};
+	struct weft_ult_hooks hooks = {
+		.idle = counts_idle, .tick = counts_tick, .switches = switches};
 	CHECK_EQ(weft_ult_start(1), WEFT_OK);
 	weft_ult_hooks_set(&hooks);
 	(void)ticks_of_turns(); /* the tick that was due when the period was another */
@@ -76,7 +78,7 @@ static void *parks(void *arg)
 /* Whenever its only thread waits, the worker is idle: once more each time. */
 static void idle_each_time(void)
 {
-	struct weft_ult_hooks hooks = {counts_idle, counts_tick, 0};
+	struct weft_ult_hooks hooks = {.idle = counts_idle, .tick = counts_tick};
 	weft_ult *t;
 	CHECK_EQ(weft_ult_start(1), WEFT_OK);
 	weft_ult_hooks_set(&hooks);
@@ -99,6 +101,84 @@ static void idle_each_time(void)
 	CHECK_EQ(weft_ult_stop(), WEFT_OK);
 }
 
+static _Atomic unsigned x_entries;
+static weft_ult *enters;
+static weft_ult_sem sem;
+static weft_ult_mutex mutex;
+
+static void counts_entry(void)
+{
+	struct weft_ult_worker *w = weft_ult_worker_here();
+	CHECK(w && w->on_own_stack && weft_ult_self() == enters);
+	atomic_fetch_add(&x_entries, 1);
+}
+
+/* Of a thread that never blocks itself. */
+static void *gives(void *arg)
+{
+	(void)arg;
+	weft_ult_unpark(enters);
+	weft_ult_sem_post(&sem);
+	return NULL;
+}
+
+/* Entries since it was asked last. */
+static unsigned entries(void)
+{
+	return atomic_exchange(&x_entries, 0);
+}
+
+/* One for each call that finds nothing, none for one that need not wait. */
+static void *calls(void *arg)
+{
+	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
+	unsigned one = *(unsigned *)arg;
+	weft_ult *t;
+	enters = weft_ult_self();
+	a.worker = 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK_EQ(weft_ult_create(&t, &a, gives, NULL), WEFT_OK);
+		CHECK_EQ(entries(), 0);
+		weft_ult_park();
+		CHECK_EQ(entries(), one);
+		CHECK_EQ(weft_ult_sem_wait(&sem), WEFT_OK); /* was given meanwhile */
+		CHECK_EQ(weft_ult_join(t, NULL), WEFT_OK);  /* has ended */
+		CHECK_EQ(entries(), 0);
+		CHECK_EQ(weft_ult_create(&t, &a, gives, NULL), WEFT_OK);
+		CHECK_EQ(weft_ult_sem_wait(&sem), WEFT_OK);
+		CHECK_EQ(entries(), one);
+		weft_ult_park();
+		CHECK(!weft_ult_park_for(1));
+		CHECK_EQ(entries(), one);
+		CHECK_EQ(weft_ult_join(t, NULL), WEFT_OK);
+		CHECK_EQ(weft_ult_create(&t, &a, yields, NULL), WEFT_OK);
+		CHECK_EQ(weft_ult_join(t, NULL), WEFT_OK);
+		weft_ult_sleep_ns(1);
+		CHECK_EQ(entries(), 2 * one);
+		CHECK_EQ(weft_ult_mutex_lock(&mutex), WEFT_OK);
+		CHECK_EQ(weft_ult_mutex_unlock(&mutex), WEFT_OK);
+		weft_ult_yield();
+		CHECK_EQ(entries(), 0);
+	}
+	return arg;
+}
+
+static void entry_of_each_wait(void)
+{
+	struct weft_ult_hooks hooks = {
+		.idle = counts_idle, .tick = counts_tick, .entry = counts_entry};
+	weft_ult *t;
+	CHECK_EQ(weft_ult_start(1), WEFT_OK);
+	for (unsigned one = 0; one < 2; one++) {
+		weft_ult_hooks_set(one ? &hooks : NULL);
+		CHECK_EQ(weft_ult_create(&t, NULL, calls, &one), WEFT_OK);
+		CHECK_EQ(weft_ult_join(t, NULL), WEFT_OK); /* a plain thread's: no entry */
+	}
+	CHECK_EQ(entries(), 0);
+	weft_ult_hooks_set(NULL);
+	CHECK_EQ(weft_ult_stop(), WEFT_OK);
+}
+
 int main(void)
 {
 	CHECK_EQ(weft_settings_load(), WEFT_OK);
@@ -106,5 +186,6 @@ int main(void)
 	tick_every(10);
 	tick_every(0);
 	idle_each_time();
+	entry_of_each_wait();
 	return 0;
 }
