@@ -24,10 +24,12 @@
 
 #define CORES_MAX 64
 #define BLOCKS 9
+#define SPINS 20000 /* looks at what another core writes: then somebody else may need ours */
 
 static int cores[CORES_MAX], core_count;
 static int quick;
-static int tasks = 100000; /* in a block */
+static int tasks = 100000;  /* in a block */
+static double row_until_us; /* where more threads want cores than there are, a row ends by time */
 
 static void row(const char *impl, const char *name, const char *metric, const char *unit, double v)
 {
@@ -41,6 +43,23 @@ static void pin_to(int core)
 	CPU_ZERO(&set);
 	CPU_SET(core, &set);
 	sched_setaffinity(0, sizeof set, &set);
+}
+
+static void row_begins(void)
+{
+	row_until_us = bench_now_us() + (quick ? 0.5e6 : 10e6);
+}
+
+static bool row_late(void)
+{
+	return bench_now_us() > row_until_us;
+}
+
+/* Between two looks at what another core writes. */
+static inline void spin_or_yield(unsigned *turns)
+{
+	if (++*turns % SPINS == 0)
+		sched_yield();
 }
 
 static void find_cores(void)
@@ -138,10 +157,47 @@ static void nothing_either(void *arg)
 /* The caller waits, and so runs it if it comes first; polls as the others do; or only looks. */
 enum part { WAITS, POLLS, LOOKS };
 
-static double weft_once(const cpu_set_t *cpus, enum part part, int n)
+/* What a row repeats. */
+struct trip {
+	const cpu_set_t *cpus;
+	const struct scheme *s;
+	int queue;
+	enum part part;
+};
+
+/* n times, in pieces that grow, fewer if that takes too long: ns of each. */
+static double block(void (*once)(const struct trip *, int), const struct trip *trip)
+{
+	int done = 0, n = tasks;
+	double us = 0;
+	for (int piece = 1; done < n && (!done || !row_late()); piece *= 2) {
+		piece = piece < n - done ? piece : n - done;
+		double begun = bench_now_us();
+		once(trip, piece);
+		us += bench_now_us() - begun;
+		done += piece;
+	}
+	return us * 1e3 / done;
+}
+
+/* Median of blocks: what the host takes away hits few of them. */
+static double blocks(void (*once)(const struct trip *, int), struct trip trip, bool warm)
+{
+	double v[BLOCKS];
+	int n = 0;
+	row_begins();
+	if (warm)
+		(void)block(once, &trip);
+	while (n < BLOCKS && (!n || !row_late()))
+		v[n++] = block(once, &trip);
+	return bench_median(v, n);
+}
+
+static void weft_once(const struct trip *trip, int n)
 {
 	alignas(64) static struct weft_task t;
-	double begun = bench_now_us();
+	const cpu_set_t *cpus = trip->cpus;
+	enum part part = trip->part;
 	for (int i = 0; i < n; i++) {
 		if (cpus) {
 			weft_task_init(&t, "empty", nothing, NULL, WEFT_TASK_ONCE);
@@ -159,46 +215,35 @@ static double weft_once(const cpu_set_t *cpus, enum part part, int n)
 				else
 					spin_pause();
 	}
-	return (bench_now_us() - begun) * 1e3 / n;
 }
 
-static double scheme_once(const struct scheme *s, int queue, enum part part, int n)
+static void scheme_once(const struct trip *trip, int n)
 {
 	static struct item t;
-	double begun = bench_now_us();
+	const struct scheme *s = trip->s;
 	for (int i = 0; i < n; i++) {
 		t.fn = nothing_either;
 		t.arg = NULL;
 		atomic_store_explicit(&t.x_done, 0, memory_order_relaxed);
-		s->put(queue, &t);
+		s->put(trip->queue, &t);
 		while (!atomic_load_explicit(&t.x_done, memory_order_acquire))
-			if (part == LOOKS)
+			if (trip->part == LOOKS)
 				spin_pause();
 			else
-				look(s, queue, -1);
+				look(s, trip->queue, -1);
 	}
-	return (bench_now_us() - begun) * 1e3 / n;
 }
 
-/* Median of blocks: what the host takes away hits few of them. */
 static void weft_case(const char *name, const cpu_set_t *cpus, enum part part)
 {
-	double v[BLOCKS];
-	int n = tasks;
-	weft_once(cpus, part, n);
-	for (int b = 0; b < BLOCKS; b++)
-		v[b] = weft_once(cpus, part, n);
-	row("weft", name, "time", "ns", bench_median(v, BLOCKS));
+	struct trip trip = {.cpus = cpus, .part = part};
+	row("weft", name, "time", "ns", blocks(weft_once, trip, true));
 }
 
 static void scheme_case(const struct scheme *s, const char *name, int queue, enum part part)
 {
-	double v[BLOCKS];
-	int n = tasks;
-	scheme_once(s, queue, part, n);
-	for (int b = 0; b < BLOCKS; b++)
-		v[b] = scheme_once(s, queue, part, n);
-	row(s->name, name, "time", "ns", bench_median(v, BLOCKS));
+	struct trip trip = {.s = s, .queue = queue, .part = part};
+	row(s->name, name, "time", "ns", blocks(scheme_once, trip, true));
 }
 
 /* ---- the machine's bounds: a word exchanged twice; two lines there and back
@@ -233,37 +278,43 @@ static struct {
 
 static void *echo(void *arg)
 {
+	unsigned turns = 0;
 	pin_to(cores[*(int *)arg]);
 	for (int last = 0;;) {
 		int v = atomic_load_explicit(&lines.x_there, memory_order_acquire);
 		if (v < 0)
 			return NULL;
-		if (v != last)
-			atomic_store_explicit(&lines.x_back, last = v, memory_order_release);
+		if (v == last) {
+			spin_or_yield(&turns);
+			continue;
+		}
+		atomic_store_explicit(&lines.x_back, last = v, memory_order_release);
+		turns = 0;
+	}
+}
+
+static void lines_once(const struct trip *trip, int n)
+{
+	(void)trip;
+	int have = atomic_load_explicit(&lines.x_back, memory_order_relaxed);
+	for (int want = have + 1; want <= have + n; want++) {
+		unsigned turns = 0;
+		atomic_store_explicit(&lines.x_there, want, memory_order_release);
+		while (atomic_load_explicit(&lines.x_back, memory_order_acquire) != want)
+			spin_or_yield(&turns);
 	}
 }
 
 static void two_lines(const char *name, int nth)
 {
 	pthread_t p;
-	double v[BLOCKS];
-	int n = tasks;
 	lines.x_there = lines.x_back = 0;
 	if (pthread_create(&p, NULL, echo, &nth) != 0)
 		exit(1);
-	for (int b = 0; b < BLOCKS; b++) {
-		double begun = bench_now_us();
-		for (int i = 1; i <= n; i++) {
-			int want = b * n + i;
-			atomic_store_explicit(&lines.x_there, want, memory_order_release);
-			while (atomic_load_explicit(&lines.x_back, memory_order_acquire) != want)
-				;
-		}
-		v[b] = (bench_now_us() - begun) * 1e3 / n;
-	}
+	double ns = blocks(lines_once, (struct trip){0}, false);
 	atomic_store(&lines.x_there, -1);
 	pthread_join(p, NULL);
-	row("limit", name, "time", "ns", bench_median(v, BLOCKS));
+	row("limit", name, "time", "ns", ns);
 }
 
 /* ---- a row per queue ---------------------------------------------------------------------------
@@ -282,9 +333,9 @@ static enum weft_task_verdict notes_core(struct weft_task *t, void *arg)
 static void shares(int at, const cpu_set_t *cpus, enum part part)
 {
 	alignas(64) static struct weft_task t;
-	int n = tasks;
+	int n = 0;
 	memset((void *)x_ran, 0, sizeof x_ran);
-	for (int i = 0; i < n; i++) {
+	for (row_begins(); n < tasks && (!n || n % 64 || !row_late()); n++) {
 		weft_task_init(&t, "share", notes_core, NULL, WEFT_TASK_ONCE);
 		t.cpus = cpus;
 		weft_task_submit(&t);
@@ -363,9 +414,10 @@ static void *submit_many(void *arg)
 {
 	struct submitter *s = arg;
 	pin_to(cores[s->nth % core_count]);
+	unsigned turns = 0;
 	atomic_fetch_add(&x_ready, 1);
 	while (atomic_load(&x_ready) < 2)
-		;
+		spin_or_yield(&turns);
 	double begun = bench_now_us();
 	for (int i = 0; i < s->n; i++)
 		weft_task_submit(&s->t[i]);
@@ -416,21 +468,21 @@ static void background(const char *name, unsigned options, int own_core)
 	enum { N = 2000 };
 	static double v[N];
 	static struct weft_task t;
-	int n = tasks < N ? tasks : quick ? 200 : N;
+	int n = 0, most = tasks < N ? tasks : quick ? 200 : N;
 	long turns = bench_turns(20);
 	cpu_set_t set;
 	CPU_ZERO(&set);
 	CPU_SET(cores[0], &set);
-	for (int i = 0; i < n; i++) {
+	for (row_begins(); n < most && (!n || !row_late()); n++) {
 		double started;
-		bench_compute(turns * (1 + i % 5));
+		bench_compute(turns * (1 + n % 5));
 		weft_task_init(&t, "background", notes_time, &started, options);
 		t.cpus = own_core ? &set : NULL;
 		double begun = bench_now_us();
 		weft_task_submit(&t);
 		while (!weft_task_done(&t)) /* ends: the watcher, or a worker, runs it */
 			bench_compute(20);
-		v[i] = started - begun;
+		v[n] = started - begun;
 	}
 	row("weft", name, "start", "us", bench_median(v, n));
 	row("weft", name, "p99", "us", v[n * 99 / 100]);

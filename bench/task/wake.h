@@ -45,7 +45,7 @@ static void bare_wake(const char *name, int core, int awake)
 	enum { N = 2000 };
 	static double v[N];
 	pthread_t sleeper, keeper;
-	int n = tasks < N ? tasks : quick ? 200 : N;
+	int n = 0, most = tasks < N ? tasks : quick ? 200 : N;
 	long turns = bench_turns(20);
 	wake.core = core;
 	atomic_store(&wake.x_over, 0);
@@ -54,21 +54,27 @@ static void bare_wake(const char *name, int core, int awake)
 	if (pthread_create(&sleeper, NULL, wake_sleeper, NULL) ||
 	    (awake && pthread_create(&keeper, NULL, wake_keeper, NULL)))
 		exit(1);
-	for (int i = 0; i <= n; i++) {
-		bench_compute(turns * (1 + i % 5));
-		if (i == n)
+	row_begins();
+	for (bool over = false; !over; n += !over) {
+		bench_compute(turns * (1 + n % 5));
+		over = n == most || (n && row_late());
+		if (over)
 			atomic_store(&wake.x_over, 1);
 		double begun = bench_now_us();
 		atomic_fetch_add(&wake.x_word, 1);
 		syscall(SYS_futex, &wake.x_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-		while (atomic_load(&wake.x_got) <= i) /* ends: it has been woken */
+		while (atomic_load(&wake.x_got) <= n) /* ends: it has been woken */
 			bench_compute(20);
-		if (i < n)
-			v[i] = wake.woke - begun;
+		if (!over)
+			v[n] = wake.woke - begun;
 	}
 	pthread_join(sleeper, NULL);
-	if (awake)
+	if (awake) {
+		/* Beside threads that compute an idle one may wait for seconds; refused: so be it.
+		 */
+		(void)pthread_setschedparam(keeper, SCHED_OTHER, &(struct sched_param){0});
 		pthread_join(keeper, NULL);
+	}
 	row("limit", name, "start", "us", bench_median(v, n));
 	row("limit", name, "p99", "us", v[n * 99 / 100]);
 }
