@@ -332,6 +332,7 @@ struct weft_gate {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mask;
 	uint32_t send_seq;                    /* M */
 	struct weft_solo solo;                /* the mask's: who sends alone, see weft_send_plain */
+	_Atomic bool x_alone;                 /* M: whoever posts blocks, another need not follow */
 	struct weft_out *out_head;            /* M: waiting, in order */
 	struct weft_out **out_tail;           /* M */
 	const struct weft_strategy *strategy; /* I */

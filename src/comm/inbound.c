@@ -363,10 +363,14 @@ static void on_down(void *arg, int peer, weft_err err, const char *why)
 		weft_core_peer_down(g->core, peer, err, why);
 }
 
-static bool on_hold(void *arg)
+static bool on_hold(void *arg, int peer, bool first)
 {
 	struct weft_rail *rail = arg;
-	return rail->core->hold && rail->core->hold();
+	struct weft_core *core = rail->core;
+	/* Relaxed: a hint of who posts; another one's makes a packet go at once, or wait a tick. */
+	if (first && atomic_load_explicit(&core->gate[peer].x_alone, memory_order_relaxed))
+		return false;
+	return core->hold && core->hold();
 }
 
 struct weft_net_events weft_rail_events(struct weft_rail *rail)

@@ -206,11 +206,20 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ct
 	weft_count(eager ? WEFT_CNT_EAGER_SENT : WEFT_CNT_RNDV_SENT, 1);
 }
 
-static weft_err gate_send(struct weft_req *r, struct weft_gate *g)
+/* Does a driver that expects a burst do well to wait for the next message?  Not if this one's
+ * sender may compute before there is one. */
+static inline void say_alone_locked(struct weft_gate *g, enum weft_send_mode mode)
+{
+	/* Relaxed: a hint; see on_hold() in inbound.c. */
+	atomic_store_explicit(&g->x_alone, mode != WEFT_SEND_AWAY, memory_order_relaxed);
+}
+
+static weft_err gate_send(struct weft_req *r, struct weft_gate *g, enum weft_send_mode mode)
 {
 	struct weft_core_req_send *s = weft_req_send(r);
 
 	if (weft_likely(weft_gate_try(g))) {
+		say_alone_locked(g, mode);
 		if (weft_unlikely(g->pack) && s->out.type == WEFT_OUT_EAGER && !s->sync &&
 		    weft_pack_hold_locked(g, &s->out.head, &r->buf)) {
 			weft_gate_leave(g);
@@ -257,9 +266,9 @@ static __attribute__((noinline)) weft_err isend_away(struct weft_req *r, struct 
 	if (weft_away_send(g, r))
 		return WEFT_OK;
 	if (bytes > weft_gate_eager_max(g) || weft_likely(!weft_away_samples(a, bytes)))
-		return gate_send(r, g);
+		return gate_send(r, g, WEFT_SEND_AWAY);
 	uint64_t t = weft_clock_ns();
-	weft_err err = gate_send(r, g); /* r may be over */
+	weft_err err = gate_send(r, g, WEFT_SEND_AWAY); /* r may be over */
 	if (!err)
 		weft_away_learn(a, bytes, weft_clock_ns() - t);
 	return err;
@@ -351,17 +360,18 @@ static weft_err isend_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	send_prepare(r, g, ctx, tag, buf, mode);
 	if (mode == WEFT_SEND_AWAY && weft_unlikely(g->away != NULL))
 		return isend_away(r, g);
-	return gate_send(r, g);
+	return gate_send(r, g, mode);
 }
 
 /* Posts the pieces of an eager message, if the gate is free and nothing waits there. */
 static inline __attribute__((always_inline)) weft_err
 send_now_pieces(struct weft_ctx *ctx, struct weft_gate *g, int tag, const struct weft_buf *buf,
-		const struct iovec *iov, unsigned n)
+		const struct iovec *iov, unsigned n, enum weft_send_mode mode)
 {
 	size_t len = buf->bytes;
 	if (weft_unlikely(!weft_gate_try(g)))
 		return WEFT_AGAIN;
+	say_alone_locked(g, mode);
 	enum weft_post p = WEFT_POST_FULL;
 	struct weft_wire head = {.kind = WEFT_WIRE_EAGER,
 				 .sequence = g->send_seq,
@@ -388,7 +398,8 @@ send_now_pieces(struct weft_ctx *ctx, struct weft_gate *g, int tag, const struct
 }
 
 static __attribute__((noinline)) weft_err send_now_typed(struct weft_ctx *ctx, struct weft_gate *g,
-							 int tag, const struct weft_buf *buf)
+							 int tag, const struct weft_buf *buf,
+							 enum weft_send_mode mode)
 {
 	struct iovec iov[WEFT_IOV_MAX];
 	unsigned n = WEFT_IOV_MAX;
@@ -396,11 +407,11 @@ static __attribute__((noinline)) weft_err send_now_typed(struct weft_ctx *ctx, s
 		n = 0;
 	else if (weft_iov(buf, 0, iov, &n) != buf->bytes)
 		return WEFT_AGAIN;
-	return send_now_pieces(ctx, g, tag, buf, iov, n);
+	return send_now_pieces(ctx, g, tag, buf, iov, n, mode);
 }
 
 static inline weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag,
-				     const struct weft_buf *buf)
+				     const struct weft_buf *buf, enum weft_send_mode mode)
 {
 	struct weft_core *core = ctx->core;
 
@@ -412,9 +423,44 @@ static inline weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag,
 	if (weft_unlikely(buf->bytes >= g->now_end))
 		return WEFT_AGAIN;
 	if (weft_unlikely(buf->type != NULL))
-		return send_now_typed(ctx, g, tag, buf);
+		return send_now_typed(ctx, g, tag, buf, mode);
 	struct iovec iov = {buf->base, buf->bytes};
-	return send_now_pieces(ctx, g, tag, buf, &iov, buf->bytes != 0);
+	return send_now_pieces(ctx, g, tag, buf, &iov, buf->bytes != 0, mode);
+}
+
+/* Both kinds of calls borrow a stack where theirs may be too small. */
+struct send_call {
+	struct weft_req *r;
+	struct weft_ctx *ctx;
+	int peer, tag;
+	const struct weft_buf *buf;
+	enum weft_send_mode mode;
+	weft_err err;
+};
+
+static void send_now_for(void *arg)
+{
+	struct send_call *c = arg;
+	c->err = send_now_here(c->ctx, c->peer, c->tag, c->buf, c->mode);
+}
+
+static __attribute__((noinline)) weft_err send_now_there(struct send_call c)
+{
+	weft_big_stack(send_now_for, &c);
+	return c.err;
+}
+
+static inline weft_err send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf,
+				enum weft_send_mode mode)
+{
+	if (weft_likely(!weft_stack_may_be_small()))
+		return send_now_here(ctx, peer, tag, buf, mode);
+	return send_now_there((struct send_call){NULL, ctx, peer, tag, buf, mode, WEFT_OK});
+}
+
+weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
+{
+	return send_now(ctx, peer, tag, buf, WEFT_SEND_STANDARD);
 }
 
 /* A long one, from a stack that may be small, or over a network that takes no plain ones. */
@@ -475,9 +521,9 @@ static __attribute__((noinline)) weft_err start_measured(struct weft_ctx *ctx, s
 	if (weft_away_pays(g, buf->bytes))
 		return WEFT_AGAIN;
 	if (weft_likely(!weft_away_samples(g->away, buf->bytes)))
-		return weft_send_now(ctx, g->peer, tag, buf);
+		return send_now(ctx, g->peer, tag, buf, WEFT_SEND_AWAY);
 	uint64_t t = weft_clock_ns();
-	weft_err err = weft_send_now(ctx, g->peer, tag, buf);
+	weft_err err = send_now(ctx, g->peer, tag, buf, WEFT_SEND_AWAY);
 	if (!err)
 		weft_away_learn(g->away, buf->bytes, weft_clock_ns() - t);
 	return err;
@@ -490,21 +536,12 @@ weft_err weft_start_now(struct weft_ctx *ctx, int peer, int tag, const struct we
 		return WEFT_ERR_ARG;
 	struct weft_gate *g = &core->gate[peer];
 	if (weft_likely(!g->away))
-		return weft_send_now(ctx, peer, tag, buf);
+		return send_now(ctx, peer, tag, buf, WEFT_SEND_AWAY);
 	return start_measured(ctx, g, tag, buf);
 }
 
 /* ---- from small stacks -----------------------------------------------------------------------
  */
-
-struct send_call {
-	struct weft_req *r;
-	struct weft_ctx *ctx;
-	int peer, tag;
-	const struct weft_buf *buf;
-	enum weft_send_mode mode;
-	weft_err err;
-};
 
 static void isend_for(void *arg)
 {
@@ -524,24 +561,4 @@ weft_err weft_isend(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 	if (weft_likely(!weft_stack_may_be_small()))
 		return isend_here(r, ctx, peer, tag, buf, mode);
 	return isend_there((struct send_call){r, ctx, peer, tag, buf, mode, WEFT_OK});
-}
-
-static void send_now_for(void *arg)
-{
-	struct send_call *c = arg;
-	c->err = send_now_here(c->ctx, c->peer, c->tag, c->buf);
-}
-
-static __attribute__((noinline)) weft_err send_now_there(struct send_call c)
-{
-	weft_big_stack(send_now_for, &c);
-	return c.err;
-}
-
-weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
-{
-	if (weft_likely(!weft_stack_may_be_small()))
-		return send_now_here(ctx, peer, tag, buf);
-	return send_now_there(
-		(struct send_call){NULL, ctx, peer, tag, buf, WEFT_SEND_STANDARD, WEFT_OK});
 }

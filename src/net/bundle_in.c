@@ -412,10 +412,10 @@ static void on_down(void *arg, int peer, weft_err err, const char *why)
 	weft_bundle_way_down(r->bundle, peer, r->index, err, why);
 }
 
-static bool on_hold(void *arg)
+static bool on_hold(void *arg, int peer, bool first)
 {
 	struct weft_bundle *b = ((struct weft_bundle_net *)arg)->bundle;
-	return b->events.hold && b->events.hold(b->events.arg);
+	return b->events.hold && b->events.hold(b->events.arg, peer, first);
 }
 
 struct weft_net_events weft_bundle_rail_events(struct weft_bundle_net *r)

@@ -77,9 +77,11 @@ struct weft_net_events {
 	 * May be NULL; then nothing is held back.  Asked from post, when small packets come right
 	 * after one another: may they be kept, though their posts say DONE, to travel together?
 	 * True: the next poll or arm sends them, and one of these comes soon whatever happens.
-	 * Asked once per burst; must be short and must not call the driver.
+	 * first: none came right before this one, it is only likely that others follow.
+	 * Asked until the answer is yes, then not again in this burst; must be short and must not
+	 * call the driver.
 	 */
-	bool (*hold)(void *arg);
+	bool (*hold)(void *arg, int peer, bool first);
 };
 
 /* What a post did. */

@@ -7,7 +7,7 @@
  *
  * Corking: a packet that follows another one with no poll between them is kept with those after it,
  * and the next poll or arm sends all in one system call; a lone packet goes at once.  After STREAK
- * bursts in a row the next packet is taken for the first of one, too.
+ * bursts in a row the next packet is taken for the first of one, too, unless hold() knows better.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -217,7 +217,7 @@ static bool may_cork(struct weft_tcp *t, struct weft_tcp_conn *c)
 										 : 0;
 	/* Behind what waits it goes anyway, that was asked for. */
 	return c->burst >= least && weft_tcp_out_empty(&c->out) && t->events.hold &&
-	       t->events.hold(t->events.arg);
+	       t->events.hold(t->events.arg, c->peer, !c->burst);
 }
 
 static enum weft_post tcp_post(struct weft_net *net, int peer, const void *head,

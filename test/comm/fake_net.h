@@ -54,10 +54,12 @@ static struct fake_fabric {
 	_Atomic bool x_dead[FAKE_RANKS];
 	unsigned chance_full, chance_accept, chance_place, chance_late; /* of 100 */
 	bool can_get, get_fails, put_fails, offer, rtr;
+	bool asks;       /* each post of an eager message asks hold(), as if it began a burst */
 	uint64_t credit; /* 0: any */
 	double latency_us;
 	bool (*spare)(void);
 	size_t inline_max;
+	unsigned asked, may; /* how often, and how often the answer was yes */
 	uint64_t seed;
 	/* An envelope is about to be matched. */
 	void (*arrives)(int from, int to, const struct weft_wire *head);
@@ -135,6 +137,10 @@ static enum weft_post fake_post(struct weft_net *net, int peer, const void *head
 	CHECK(n <= WEFT_IOV_MAX && len <= FAKE_PAYLOAD);
 	if (fake.x_dead[peer] || fake.x_dead[f->rank])
 		return WEFT_POST_DOWN;
+	if (fake.asks && ((const struct weft_wire *)head)->kind == WEFT_WIRE_EAGER) {
+		fake.asked++;
+		fake.may += f->ev.hold(f->ev.arg, peer, true);
+	}
 	pthread_mutex_lock(&l->lock);
 	if (l->queued >= 16 || fake_chance(fake.chance_full)) {
 		l->want_ready = true;

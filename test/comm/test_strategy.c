@@ -275,6 +275,50 @@ static void window(uint64_t seed)
 	fake.inline_max = FAKE_INLINE;
 }
 
+/* One message in each of the ways; may a driver that expects a burst keep it back? */
+static bool may_wait(int way)
+{
+	struct weft_buf from = weft_buf_flat(out_s, SMALL), to = weft_buf_flat(in_s, SMALL);
+	struct weft_req s, r;
+	unsigned asked_before = fake.asked, may = fake.may;
+	weft_req_init(&s, NULL, NULL);
+	weft_req_init(&r, NULL, NULL);
+	CHECK(!weft_irecv(&r, ctx[1], 0, 4, &to));
+	if (way == 0)
+		CHECK(!weft_send_now(ctx[0], 1, 4, &from));
+	else if (way == 1)
+		CHECK(!weft_start_now(ctx[0], 1, 4, &from));
+	else
+		CHECK(!weft_isend(&s, ctx[0], 1, 4, &from,
+				  way == 2 ? WEFT_SEND_STANDARD : WEFT_SEND_AWAY));
+	while (!weft_req_done(&r) || (way > 1 && !weft_req_done(&s)))
+		fake_poll_all(core, 2, 1);
+	CHECK_EQ(fake.asked, asked_before + 1);
+	return fake.may > may;
+}
+
+/* Who sends and blocks may compute next: his lone message goes at once.  Who starts one may go on
+ * to start others. */
+static void lone(uint64_t seed)
+{
+	unsigned full = fake.chance_full;
+	fake.chance_full = 0;
+	fake.inline_max = 4096;
+	begin(seed, "fifo");
+	core[0]->hold = yes;
+	fake.asks = true;
+	for (int round = 0; round < 2; round++) {
+		CHECK(!may_wait(0));
+		CHECK(may_wait(1));
+		CHECK(!may_wait(2));
+		CHECK(may_wait(3));
+	}
+	fake.asks = false;
+	fake_end(core, 2);
+	fake.chance_full = full;
+	fake.inline_max = FAKE_INLINE;
+}
+
 /* A network that is full: what waits goes together. */
 static void fan_in(uint64_t seed)
 {
@@ -436,6 +480,7 @@ int main(void)
 		CHECK(pieces_meanwhile(seed, "longest") > 30);
 		by_priority(seed);
 		window(seed);
+		lone(seed);
 		fan_in(seed);
 		prepared_meanwhile(seed);
 		posted_while_polled(seed);

@@ -59,6 +59,7 @@ struct node {
 	_Atomic int held;
 	int failed_sends;
 	int phase;
+	bool lone; /* hold() says that no burst begins */
 	bool echo; /* answer each packet with one of the same length */
 	unsigned looks;
 };
@@ -142,10 +143,11 @@ static void on_down(void *arg, int peer, weft_err err, const char *why)
 	snprintf(n->down_why[peer], sizeof n->down_why[peer], "%s", why);
 }
 
-static bool on_hold(void *arg)
+static bool on_hold(void *arg, int peer, bool first)
 {
-	((struct node *)arg)->held++;
-	return true;
+	struct node *n = arg;
+	n->held++;
+	return !(first && n->lone);
 }
 
 /* Nobody goes on before all are here; meanwhile the driver is not polled. */

@@ -68,10 +68,8 @@ static void send_lone(struct node *n, bool expect_wait)
 		poll_once(n);
 }
 
-static void case_streak(struct node *n)
+static void bursts(struct node *n)
 {
-	uint64_t expect = 12 * 20 + 4;
-	send_lone(n, false); /* the connection is up now */
 	for (int burst = 0; burst < 12; burst++) {
 		poll_once(n);
 		for (int i = 0; i < 20; i++)
@@ -80,10 +78,20 @@ static void case_streak(struct node *n)
 		while (waits(n)) /* ends: a poll sends it */
 			poll_once(n);
 	}
+}
+
+static void case_streak(struct node *n)
+{
+	uint64_t expect = 2 * 12 * 20 + 5;
+	send_lone(n, false); /* the connection is up now */
+	bursts(n);
 	send_lone(n, true);
 	poll_once(n);
 	send_lone(n, false);
 	poll_once(n);
+	send_lone(n, false);
+	bursts(n);
+	n->lone = true;
 	send_lone(n, false);
 	while (n->got_n[1 - n->rank] < expect)
 		poll_once(n);
