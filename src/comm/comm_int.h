@@ -458,6 +458,10 @@ bool weft_core_idle(struct weft_core *core);
 bool weft_core_drain(struct weft_core *core);
 void weft_core_destroy(struct weft_core *core);
 
+/* describe.c */
+/* What its drivers are and did, a line each, cut off at size. */
+void weft_core_describe(const struct weft_core *core, char *buf, size_t size);
+
 /* ctx.c */
 weft_err weft_core_ctx_open(struct weft_core *core, uint32_t id, struct weft_ctx **ctx_p);
 /* The record for id, made on demand; NULL: no memory. */

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reach.c - each driver that is needed is opened, and the addresses change hands.
+ *
+ * Each driver that needs no network is opened and its address published, with a key of this host.
+ * From all keys every rank computes the same answer to: is there a pair that shm does not connect?
+ * Only then does tcp listen, and a second round publishes its addresses.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include "base/settings.h"
+#include "boot/boot.h"
+#include "comm/comm_int.h"
+#include "comm/reach.h"
+#include "net/bundle.h"
+
+/* ---- drivers ------------------------------------------------------------------------------ */
+
+static const struct {
+	const char *name;
+	const struct weft_driver *driver; /* NULL: sends to oneself, which need none */
+} known[] = {{"self", NULL},
+	     {"shm", &weft_driver_shm},
+	     {"tcp", &weft_driver_tcp},
+	     {"ofi", &weft_driver_ofi}};
+
+static bool word_is(const char *word, size_t n, const char *name)
+{
+	return strlen(name) == n && !strncmp(word, name, n);
+}
+
+/* Is the driver in the setting's list?  Checks the list's words on the way. */
+static bool wanted(const char *name, weft_err *err_p)
+{
+	bool found = false;
+	const char *w = weft_setting_str(WEFT_SET_DRIVERS);
+	while (*w) {
+		size_t n = strcspn(w, ", ");
+		bool good = !n;
+		for (size_t i = 0; i < weft_countof(known); i++)
+			good = good || word_is(w, n, known[i].name);
+		if (!good) {
+			weft_error("WEFT_DRIVERS: there is no driver '%.*s'; there are self, shm, "
+				   "tcp and ofi",
+				   (int)n, w);
+			*err_p = WEFT_ERR_ARG;
+		}
+		found = found || word_is(w, n, name);
+		w += n + strspn(w + n, ", ");
+	}
+	return found;
+}
+
+/* Opens a driver; what does not work on this machine is left out.  *rail_p: -1 then. */
+static weft_err rail_open(struct weft_reach *who, const struct weft_driver *driver,
+			  const struct weft_boot_info *boot, int *rail_p)
+{
+	struct weft_net_job job = {.rank = boot->rank,
+				   .size = boot->size,
+				   .jobid = boot->jobid,
+				   .secret = boot->secret};
+	*rail_p = -1;
+	weft_err err = weft_core_rail_add(who->core, driver, &job);
+	if (err == WEFT_ERR_UNSUPPORTED) {
+		weft_info("driver %s does not work on this machine", driver->name);
+		return WEFT_OK;
+	}
+	if (err) {
+		weft_error("driver %s cannot start: %s", driver->name, weft_strerror(err));
+		return err;
+	}
+	*rail_p = who->core->nrails - 1;
+	return WEFT_OK;
+}
+
+static weft_err rail_address(struct weft_reach *who, int rail, char *buf, size_t size)
+{
+	buf[0] = 0;
+	if (rail < 0)
+		return WEFT_OK;
+	struct weft_rail *r = &who->core->rail[rail];
+	weft_err err = r->driver->address(r->net, buf, size);
+	/* ARG: the user named what is not there, and the driver has said so. */
+	if (err && err != WEFT_ERR_ARG)
+		weft_error("driver %s has no address: %s", r->driver->name, weft_strerror(err));
+	return err;
+}
+
+/* ---- addresses ---------------------------------------------------------------------------- */
+
+/* A line for the host, one for credit, cores and the host's name, one for shm's address. */
+static bool card_read(struct weft_reach_card *c, char *text)
+{
+	int end = 0;
+	char *rest = strchr(text, '\n'), *shm = rest ? strchr(rest + 1, '\n') : NULL;
+	if (!shm || rest - text >= WEFT_HOST_KEY_MAX || strlen(shm + 1) >= WEFT_REACH_TEXT)
+		return false;
+	*rest++ = 0;
+	*shm++ = 0;
+	unsigned long long credit;
+	char cpus[WEFT_CPUS_TEXT], name[WEFT_SAMPLE_NAME];
+	if (sscanf(rest, "%llu %256s %64s%n", &credit, cpus, name, &end) != 3 || rest[end])
+		return false;
+	c->credit = credit;
+	memcpy(c->cpus, cpus, sizeof cpus);
+	memcpy(c->name, name, sizeof name);
+	if (strcmp(name, "-") == 0)
+		c->name[0] = 0;
+	memcpy(c->host, text, strlen(text) + 1);
+	memcpy(c->shm, shm, strlen(shm) + 1);
+	return true;
+}
+_Static_assert(WEFT_CPUS_TEXT == 257 && WEFT_SAMPLE_NAME == 65, "card_read's format says so");
+
+/* First round: who is where.  Fills the cards. */
+static weft_err exchange_cards(struct weft_reach *who, const struct weft_boot_info *boot, int shm)
+{
+	char text[WEFT_REACH_TEXT + WEFT_HOST_KEY_MAX + WEFT_CPUS_TEXT + WEFT_SAMPLE_NAME + 26];
+	struct weft_reach_card *mine = &who->card[boot->rank];
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	if (sched_getaffinity(0, sizeof cpus, &cpus))
+		CPU_SET(0, &cpus);
+	weft_cpus_print(&cpus, mine->cpus);
+
+	if (weft_net_host_key(mine->host, sizeof mine->host))
+		mine->host[0] = 0;
+	weft_err err = rail_address(who, shm, mine->shm, sizeof mine->shm);
+	if (err)
+		return err;
+	if (!weft_sample_own_name(mine->name))
+		strcpy(mine->name, "-");
+	snprintf(text, sizeof text, "%s\n%llu %s %s\n%s", mine->host,
+		 (unsigned long long)who->core->credit, mine->cpus, mine->name, mine->shm);
+	if ((err = weft_boot_put("comm.card", text)) || (err = weft_boot_fence()))
+		return err;
+	for (int p = 0; p < boot->size; p++) {
+		err = weft_boot_get(p, "comm.card", text, sizeof text);
+		if (err || !card_read(&who->card[p], text)) {
+			weft_error("rank %d has published no address", p);
+			return err ? err : WEFT_ERR_PROTO;
+		}
+	}
+	return WEFT_OK;
+}
+
+/* Does rank p's host have more ranks than these may use cores?  Asked of its first rank. */
+static bool host_crowded(const struct weft_reach *who, const struct weft_boot_info *boot, int p)
+{
+	cpu_set_t cpus;
+	int ranks = 0;
+
+	CPU_ZERO(&cpus);
+	for (int q = 0; q < boot->size; q++) {
+		if (q != p &&
+		    (!who->card[p].host[0] || strcmp(who->card[p].host, who->card[q].host) != 0))
+			continue;
+		if (q < p)
+			return false; /* it has been asked */
+		ranks++;
+		weft_cpus_add(who->card[q].cpus, &cpus);
+	}
+	return ranks > CPU_COUNT(&cpus);
+}
+
+/*
+ * Algorithms depend on it, so every rank must find the same, whatever it is bound to itself and
+ * wherever it runs: all look at what all have published.
+ */
+static void find_crowds(struct weft_reach *who, const struct weft_boot_info *boot)
+{
+	who->crowded = false;
+	for (int p = 0; p < boot->size && !who->crowded; p++)
+		who->crowded = host_crowded(who, boot, p);
+}
+
+/* The same answer in every rank: is there a pair that shm does not connect? */
+static bool shm_is_not_enough(const struct weft_reach *who, int size)
+{
+	for (int p = 0; p < size; p++)
+		if (!who->card[p].shm[0] || !who->card[p].host[0] ||
+		    strcmp(who->card[p].host, who->card[0].host) != 0)
+			return true;
+	return false;
+}
+
+/* What was measured with the peer's host stands at the start; peers of one host share what is
+ * learned of it. */
+static void learn_with_host(struct weft_reach *who, int peer)
+{
+	struct weft_gate *g = &who->core->gate[peer];
+	const struct weft_gate *like = NULL;
+	if (g->driver->card(g->net, peer)->streams)
+		weft_gate_eager_set(
+			g, (size_t)weft_setting_for_host(WEFT_SET_EAGER_TCP, who->card[peer].name));
+	if (!weft_setting_bool(WEFT_SET_SWITCH_LEARN) || weft_setting_given(WEFT_SET_EAGER_TCP))
+		return;
+	for (int q = 0; q < peer && !like; q++)
+		if (who->core->gate[q].learn && who->card[peer].host[0] &&
+		    !strcmp(who->card[q].host, who->card[peer].host))
+			like = &who->core->gate[q];
+	weft_gate_learn(g, like);
+}
+
+static void reach_by(struct weft_reach *who, int rail, int peer, const char *address)
+{
+	if (rail < 0 || !address[0] || who->core->gate[peer].driver)
+		return;
+	struct weft_rail *r = &who->core->rail[rail];
+	weft_err err = r->driver->reach(r->net, peer, address);
+	if (!err) {
+		weft_core_gate_set(who->core, peer, rail);
+		who->core->gate[peer].credit = who->card[peer].credit;
+		learn_with_host(who, peer);
+	} else if (err != WEFT_ERR_UNSUPPORTED) {
+		weft_warn("driver %s cannot use the address of rank %d: %s", r->driver->name, peer,
+			  weft_strerror(err));
+	}
+}
+
+/* A further round for each network that is needed, best first. */
+static weft_err exchange_network(struct weft_reach *who, const struct weft_boot_info *boot,
+				 const struct weft_driver *driver)
+{
+	char text[WEFT_REACH_TEXT], key[32];
+	int rail;
+	snprintf(key, sizeof key, "comm.%s", driver->name);
+	weft_err err = rail_open(who, driver, boot, &rail);
+	if (!err)
+		err = rail_address(who, rail, text, sizeof text);
+	if (err || (err = weft_boot_put(key, text)) || (err = weft_boot_fence()))
+		return err;
+	for (int p = 0; p < boot->size; p++) {
+		if (p == boot->rank || who->core->gate[p].driver)
+			continue;
+		err = weft_boot_get(p, key, text, sizeof text);
+		if (err)
+			return err;
+		reach_by(who, rail, p, text);
+	}
+	return WEFT_OK;
+}
+
+static weft_err exchange_networks(struct weft_reach *who, const struct weft_boot_info *boot)
+{
+	const struct weft_driver *first = &weft_driver_tcp, *second = &weft_driver_ofi;
+	weft_err err = WEFT_OK;
+	const char *list = weft_setting_str(WEFT_SET_DRIVERS);
+	bool tcp = wanted("tcp", &err), ofi = wanted("ofi", &err);
+	if (ofi && (!tcp || strstr(list, "ofi") < strstr(list, "tcp"))) {
+		first = &weft_driver_ofi;
+		second = &weft_driver_tcp;
+	}
+	if (tcp || ofi)
+		err = exchange_network(who, boot, first);
+	if (!err && tcp && ofi)
+		err = exchange_network(who, boot, second);
+	return err;
+}
+
+/* Several networks at once to each peer, if the setting says so. */
+static weft_err exchange_rails(struct weft_reach *who, const struct weft_boot_info *boot,
+			       bool *done_p)
+{
+	struct weft_bundle_rail rails[WEFT_BUNDLE_RAILS];
+	unsigned n;
+	weft_err err = weft_bundle_parse(weft_setting_str(WEFT_SET_RAILS), rails, &n);
+	*done_p = !err && n;
+	if (!*done_p)
+		return err;
+	weft_bundle_plan(rails, n);
+	return exchange_network(who, boot, &weft_driver_bundle);
+}
+
+/* For whom no driver serves: which one would. */
+static const char *what_is_missing(const struct weft_reach *who, int peer, weft_err *err_p)
+{
+	if (wanted("tcp", err_p))
+		return "";
+	bool here = *who->card[peer].host &&
+		    !strcmp(who->card[peer].host, who->card[who->core->rank].host);
+	return here ? "; on this host it takes shm or tcp" : "; another host needs tcp or ofi";
+}
+
+static weft_err reach_everybody(struct weft_reach *who, const struct weft_boot_info *boot)
+{
+	weft_err err = WEFT_OK;
+	bool want_shm = wanted("shm", &err), rails = false;
+	int shm = -1;
+
+	if (err || boot->size == 1)
+		return err;
+	want_shm = want_shm && !*weft_setting_str(WEFT_SET_RAILS);
+	if (want_shm)
+		err = rail_open(who, &weft_driver_shm, boot, &shm);
+	if (err || (err = exchange_cards(who, boot, shm)))
+		return err;
+	find_crowds(who, boot);
+	if ((err = exchange_rails(who, boot, &rails)))
+		return err;
+	for (int p = 0; p < boot->size; p++)
+		if (p != boot->rank)
+			reach_by(who, shm, p, who->card[p].shm);
+	who->apart = rails || shm_is_not_enough(who, boot->size);
+	if (!rails && who->apart && (err = exchange_networks(who, boot)))
+		return err;
+	for (int p = 0; p < boot->size; p++) {
+		if (p == boot->rank || who->core->gate[p].driver)
+			continue;
+		if (rails) {
+			weft_error("rank %d cannot be reached by any of WEFT_RAILS=%s", p,
+				   weft_setting_str(WEFT_SET_RAILS));
+			return WEFT_ERR_UNSUPPORTED;
+		}
+		weft_error("rank %d cannot be reached by the drivers in WEFT_DRIVERS=%s%s", p,
+			   weft_setting_str(WEFT_SET_DRIVERS), what_is_missing(who, p, &err));
+		return WEFT_ERR_UNSUPPORTED;
+	}
+	return WEFT_OK;
+}
+
+/* ---- the calls ---------------------------------------------------------------------------- */
+
+weft_err weft_reach_everybody(struct weft_reach *who, struct weft_core *core,
+			      const struct weft_boot_info *boot)
+{
+	who->core = core;
+	who->card = calloc((size_t)boot->size, sizeof *who->card);
+	return who->card ? reach_everybody(who, boot) : WEFT_ERR_NOMEM;
+}
+
+void weft_reach_forget(struct weft_reach *who)
+{
+	free(who->card);
+	who->card = NULL;
+}
+
+bool weft_reach_same_host(const struct weft_reach *who, int p, int q)
+{
+	return who->card[p].host[0] && !strcmp(who->card[p].host, who->card[q].host);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reach.h - who is where, and who is reached by which driver.
+ *
+ * Callers   everybody: weft_comm_start, once; forget: when the core is gone. The others: any
+ *           thread between the two.
+ * Owner     the cards are the record's, from everybody until forget.
+ * Progress  everybody: waits for all other ranks, twice or more.
+ * Failure   said in a line, once; the core then has the rails that were opened, and goes with them.
+ */
+#ifndef WEFT_COMM_REACH_H
+#define WEFT_COMM_REACH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/base.h"
+#include "base/sample.h"
+#include "comm/cpus.h"
+#include "net/host.h"
+
+struct weft_boot_info;
+struct weft_core;
+
+#define WEFT_REACH_TEXT 1024 /* an address, or a host key */
+
+/* What a rank publishes of itself. */
+struct weft_reach_card {
+	uint64_t credit; /* what it lets us have under way to it */
+	char host[WEFT_HOST_KEY_MAX];
+	char shm[WEFT_REACH_TEXT]; /* empty: none */
+	char cpus[WEFT_CPUS_TEXT];
+	char name[WEFT_SAMPLE_NAME]; /* its host's; empty: none */
+};
+
+struct weft_reach {
+	struct weft_core *core;
+	struct weft_reach_card *card; /* one per rank */
+	bool crowded;                 /* some host has more ranks than cores for them */
+	bool apart;                   /* some pair of ranks is not connected by shm */
+};
+
+/* Opens the drivers that the settings allow and the peers need, and sets each peer's gate. */
+weft_err weft_reach_everybody(struct weft_reach *who, struct weft_core *core,
+			      const struct weft_boot_info *boot) weft_must_use;
+void weft_reach_forget(struct weft_reach *who);
+bool weft_reach_same_host(const struct weft_reach *who, int p, int q);
+
+#endif
