@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm.c - the shared memory driver: its table, the fast paths of post and poll, arming.
+ * shm.c - the shared memory driver: its table, polling and arming.
  *
  * Which rings to look at: the eight that spoke last in every poll, the others four at a time in
  * turn.  A sender then pays nothing for being found (a bit in a shared word would cost it an atomic
@@ -187,125 +187,13 @@ static weft_err shm_reach(struct weft_net *net, int peer, const char *address)
 	return WEFT_OK;
 }
 
-/* Somebody needs the poller: wake it if it sleeps. */
-static void nudge(struct weft_shm *s)
-{
-	/* The caller's flag was stored seq_cst before. */
-	if (weft_bell_armed(&s->inbox->bell, false))
-		weft_bell_ring(&s->inbox->bell, s->hub.wake_fd);
-}
-
-static void set_blocked(struct weft_shm *s, struct weft_shm_link *k)
-{
-	/* BLOCK -> READY (weft_shm_link_ready, scan_blocked): seq_cst, so that our second look
-	 * comes after it. */
-	if (!atomic_exchange_explicit(&k->x_blocked, true, memory_order_seq_cst))
-		atomic_fetch_add_explicit(&s->x_blocked, 1, memory_order_seq_cst);
-}
-
-/* The link is not up: asks for it.  True: it has come up meanwhile. */
-static bool post_early(struct weft_shm *s, struct weft_shm_link *k, enum weft_post *answer_p)
-{
-	*answer_p = WEFT_POST_DOWN;
-	if (!k->reachable)
-		return false;
-	set_blocked(s, k);
-	int state = atomic_load_explicit(&k->x_state, memory_order_seq_cst);
-	if (state == WEFT_SHM_UP)
-		return true;
-	if (state == WEFT_SHM_DOWN)
-		return false;
-	if (weft_lobby_want(&s->lobby, k->peer))
-		nudge(s);
-	*answer_p = WEFT_POST_FULL;
-	return false;
-}
-
-/* No room as far as we know.  True: there is. */
-static bool post_full(struct weft_shm *s, struct weft_shm_link *k, uint32_t len)
-{
-	/* A word that makes no sense leaves us without room; the peer harms itself only. */
-	(void)weft_ring_refresh(&k->tx);
-	if (weft_ring_room(&k->tx, len))
-		return true;
-	/* Relaxed: x_blocked publishes it. */
-	atomic_store_explicit(&k->x_blocked_word, weft_ring_known(&k->tx), memory_order_relaxed);
-	set_blocked(s, k);
-	nudge(s);
-	return false;
-}
-
-static enum weft_post shm_post(struct weft_net *net, int peer, const void *head,
-			       const struct iovec *iov, unsigned n, size_t len, void *cookie)
-{
-	struct weft_shm *s = (struct weft_shm *)net;
-	struct weft_shm_link *k = &s->link[peer];
-	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
-	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
-	enum weft_post answer;
-
-	if (weft_unlikely(state != WEFT_SHM_UP) && !post_early(s, k, &answer))
-		return answer;
-	if (weft_unlikely(!weft_ring_room(&k->tx, (uint32_t)len)) &&
-	    !post_full(s, k, (uint32_t)len))
-		return WEFT_POST_FULL;
-	weft_ring_publish(&k->tx, head, iov, n, (uint32_t)len, k->plain);
-	if (weft_unlikely(weft_bell_armed(k->bell, k->plain)))
-		weft_bell_ring(k->bell, k->bell_fd);
-	return WEFT_POST_DONE;
-}
-
-/* post() with a head of three numbers. */
-static __attribute__((noinline)) enum weft_post
-post_words(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void *data, size_t len)
-{
-	uint64_t head[3] = {w0, w1, len};
-	struct iovec iov = {(void *)(uintptr_t)data, len};
-	_Static_assert(sizeof head == WEFT_NET_HEAD, "a head is three numbers");
-	return shm_post(net, peer, head, &iov, len != 0, len, NULL);
-}
-
-static __attribute__((noinline)) enum weft_post post_rings(struct weft_shm_link *k)
-{
-	weft_bell_ring(k->bell, k->bell_fd);
-	return WEFT_POST_DONE;
-}
-
-/* Into a slot of its own. */
-static __attribute__((noinline)) enum weft_post
-post_slot(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void *data, size_t len)
-{
-	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
-	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
-	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
-
-	if (weft_unlikely(state != WEFT_SHM_UP || !k->plain ||
-			  !weft_ring_room(&k->tx, (uint32_t)len)))
-		return post_words(net, peer, w0, w1, data, len);
-	weft_ring_publish_words(&k->tx, w0, w1, data, (uint32_t)len);
-	return weft_unlikely(weft_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
-}
-
-static enum weft_post shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
-				     const void *data, size_t len)
-{
-	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
-	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
-	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
-
-	if (state != WEFT_SHM_UP || weft_unlikely(!k->plain) ||
-	    !weft_ring_add_inline(&k->tx, w0, w1, data, len))
-		return post_slot(net, peer, w0, w1, data, len);
-	return weft_unlikely(weft_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
-}
-
 /* Has the receiver made room since the poster found none, or is the link still being made? */
 static bool has_news(struct weft_shm_link *k)
 {
 	/* Relaxed: we are the only writer. */
 	if (atomic_load_explicit(&k->x_state, memory_order_relaxed) != WEFT_SHM_UP)
 		return false;
-	/* READY <- BLOCK (set_blocked).  Carries: x_blocked_word. */
+	/* READY <- BLOCK (set_blocked, shm_out.c).  Carries: x_blocked_word. */
 	return atomic_load_explicit(&k->x_blocked, memory_order_seq_cst) &&
 	       weft_ring_word(k->tx.control) !=
 		       atomic_load_explicit(&k->x_blocked_word, memory_order_relaxed);
@@ -456,7 +344,8 @@ static bool has_anything(struct weft_shm *s)
 		return false;
 	for (int i = 0; i < s->n_scan; i++) {
 		struct weft_shm_link *k = &s->link[s->scan[i]];
-		/* READY <- BLOCK (set_blocked): the poster sees the bell armed, or we see this. */
+		/* READY <- BLOCK (set_blocked, shm_out.c): the poster sees the bell armed, or we
+		 * see this. */
 		if (!atomic_load_explicit(&k->x_blocked, memory_order_seq_cst))
 			continue;
 		weft_ring_wait(k->tx.control);
@@ -495,35 +384,6 @@ static int shm_fd(struct weft_net *net)
 	return ((struct weft_shm *)net)->hub.epfd;
 }
 
-static bool is_up(struct weft_shm_link *k)
-{
-	/* USE <- UP (link_up).  Carries: pid, can_get. */
-	return atomic_load_explicit(&k->x_state, memory_order_acquire) == WEFT_SHM_UP;
-}
-
-static weft_err shm_copy(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			 unsigned n, size_t len, bool get)
-{
-	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
-	if (!is_up(k))
-		return WEFT_ERR_PEER;
-	if (!k->can_get)
-		return WEFT_ERR_UNSUPPORTED;
-	return weft_shm_cma_copy(k, remote, iov, n, len, get);
-}
-
-static weft_err shm_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			unsigned n, size_t len)
-{
-	return shm_copy(net, peer, remote, iov, n, len, true);
-}
-
-static weft_err shm_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			unsigned n, size_t len)
-{
-	return shm_copy(net, peer, remote, iov, n, len, false);
-}
-
 static weft_err shm_drain(struct weft_net *net)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
@@ -550,7 +410,7 @@ static weft_err shm_drain(struct weft_net *net)
 static const struct weft_net_card *shm_card(struct weft_net *net, int peer)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
-	bool up = peer >= 0 && peer < s->job.size && is_up(&s->link[peer]);
+	bool up = peer >= 0 && peer < s->job.size && weft_shm_is_up(&s->link[peer]);
 	return up && s->link[peer].can_get ? &s->card_get : &s->card_plain;
 }
 
@@ -559,7 +419,7 @@ static void *shm_board(struct weft_net *net, int peer)
 	struct weft_shm *s = (struct weft_shm *)net;
 	if (peer == s->job.rank)
 		return s->inbox->board;
-	if (peer < 0 || peer >= s->job.size || !is_up(&s->link[peer]))
+	if (peer < 0 || peer >= s->job.size || !weft_shm_is_up(&s->link[peer]))
 		return NULL;
 	return ((struct weft_shm_inbox *)s->link[peer].tx_inbox)->board;
 }
@@ -571,7 +431,7 @@ static _Atomic uint64_t *shm_word(struct weft_net *net, int peer, unsigned i)
 	if (i >= WEFT_NET_WORDS || peer < 0 || peer >= s->job.size)
 		return NULL;
 	if (peer != s->job.rank)
-		inbox = is_up(&s->link[peer]) ? s->link[peer].tx_inbox : NULL;
+		inbox = weft_shm_is_up(&s->link[peer]) ? s->link[peer].tx_inbox : NULL;
 	return inbox ? &inbox->word[i].x_word : NULL;
 }
 
@@ -579,7 +439,7 @@ static bool shm_awake(struct weft_net *net, int peer)
 {
 	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
 	/* A hint: it may fall asleep, or wake, at any moment. */
-	return is_up(k) && !weft_bell_armed(k->bell, true);
+	return weft_shm_is_up(k) && !weft_bell_armed(k->bell, true);
 }
 
 static void shm_drop(struct weft_net *net, int peer, const char *why)
@@ -605,15 +465,15 @@ const struct weft_driver weft_driver_shm = {
 	.close = shm_close,
 	.address = shm_address,
 	.reach = shm_reach,
-	.post = shm_post,
-	.post_plain = shm_post_plain,
+	.post = weft_shm_post,
+	.post_plain = weft_shm_post_plain,
 	.poll = shm_poll,
 	.spin = shm_spin,
 	.arm = shm_arm,
 	.disarm = shm_disarm,
 	.fd = shm_fd,
-	.get = shm_get,
-	.put = shm_put,
+	.get = weft_shm_get,
+	.put = weft_shm_put,
 	.drain = shm_drain,
 	.card = shm_card,
 	.board = shm_board,

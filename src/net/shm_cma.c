@@ -77,8 +77,8 @@ static unsigned next_piece(struct iovec *out, const struct iovec *iov, unsigned 
 	return m;
 }
 
-weft_err weft_shm_cma_copy(struct weft_shm_link *k, uint64_t remote, const struct iovec *iov,
-			   unsigned n, size_t len, bool get)
+static weft_err copy_pieces(struct weft_shm_link *k, uint64_t remote, const struct iovec *iov,
+			    unsigned n, size_t len, bool get)
 {
 	size_t skip = 0;
 	if (!still_there(k))
@@ -113,4 +113,27 @@ weft_err weft_shm_cma_copy(struct weft_shm_link *k, uint64_t remote, const struc
 		len -= (size_t)done;
 	}
 	return still_there(k) ? WEFT_OK : WEFT_ERR_PEER;
+}
+
+static weft_err copy(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+		     unsigned n, size_t len, bool get)
+{
+	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
+	if (!weft_shm_is_up(k))
+		return WEFT_ERR_PEER;
+	if (!k->can_get)
+		return WEFT_ERR_UNSUPPORTED;
+	return copy_pieces(k, remote, iov, n, len, get);
+}
+
+weft_err weft_shm_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+		      unsigned n, size_t len)
+{
+	return copy(net, peer, remote, iov, n, len, true);
+}
+
+weft_err weft_shm_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+		      unsigned n, size_t len)
+{
+	return copy(net, peer, remote, iov, n, len, false);
 }

@@ -121,11 +121,25 @@ void weft_shm_link_ready(struct weft_shm *s, struct weft_shm_link *k);
 /* Takes packets out of k's ring, at most max; returns how many. */
 int weft_shm_link_take(struct weft_shm *s, struct weft_shm_link *k, int max);
 
-/* shm_cma.c */
+static inline bool weft_shm_is_up(struct weft_shm_link *k)
+{
+	/* USE <- UP (link_up).  Carries: pid, can_get, the peer's inbox. */
+	return atomic_load_explicit(&k->x_state, memory_order_acquire) == WEFT_SHM_UP;
+}
+
+/* shm_out.c: the driver's */
+enum weft_post weft_shm_post(struct weft_net *net, int peer, const void *head,
+			     const struct iovec *iov, unsigned n, size_t len, void *cookie);
+enum weft_post weft_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				   const void *data, size_t len);
+
+/* shm_cma.c: the first looks whether the driver's other two will work */
 bool weft_shm_cma_probe(struct weft_shm *s, struct weft_shm_link *k, uint64_t remote,
 			const uint8_t nonce[16]);
-weft_err weft_shm_cma_copy(struct weft_shm_link *k, uint64_t remote, const struct iovec *iov,
-			   unsigned n, size_t len, bool get);
+weft_err weft_shm_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+		      unsigned n, size_t len);
+weft_err weft_shm_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+		      unsigned n, size_t len);
 
 /* shm_socket.c */
 int weft_shm_socket_listen(struct weft_shm *s);
