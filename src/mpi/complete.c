@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * complete.c - wait and test, for one, any, some and all requests; request_get_status.
+ * complete.c - wait and test for all, any and some of several requests; request_get_status of such.
  *
  * Null and inactive requests count as complete with an empty status.
  */
@@ -21,7 +21,6 @@
 		 : NULL)
 
 /* An array of requests looked at once: the active ones and where they stand. */
-
 struct set {
 	int n;                         /* length of the array */
 	int live;                      /* how many are active */
@@ -30,22 +29,6 @@ struct set {
 	struct weft_completion **wait; /* [n]; scratch, behind r */
 	void *room;                    /* the caller's memory for both; NULL: from the heap */
 };
-
-/* Finds the request: NULL in *r_p when there is nothing to wait for. */
-static inline int find(MPI_Request handle, int index, struct weft_mpi_request **r_p)
-{
-	*r_p = NULL;
-	if (handle == MPI_REQUEST_NULL)
-		return MPI_SUCCESS;
-	/* No request is predefined. */
-	struct weft_mpi_request *r = (struct weft_mpi_request *)weft_mpi_object_find_dynamic(
-		(uint64_t)(uintptr_t)handle, WEFT_MPI_REQUEST);
-	if (weft_unlikely(!r))
-		return weft_mpi_request_bad(index);
-	if (r->active)
-		*r_p = r;
-	return MPI_SUCCESS;
-}
 
 static void set_close(struct set *s)
 {
@@ -69,7 +52,7 @@ static int set_open(struct set *s, int n, const MPI_Request *array)
 	int live = 0;
 	for (int i = 0; i < n && !err; i++) {
 		struct weft_mpi_request *r;
-		err = find(array[i], i, &r);
+		err = weft_mpi_request_active(array[i], i, &r);
 		to[i] = r;
 		if (weft_unlikely(!r))
 			continue;
@@ -161,19 +144,11 @@ static int set_test_first(struct set *s)
 
 /* ---- the ends ----------------------------------------------------------------------------- */
 
-/* The status of one that is over, which stays as it is. */
-static int peek(struct weft_mpi_request *r, MPI_Status *st)
-{
-	int err = r->ops->finish(r, st);
-	if (err)
-		weft_mpi_blame(r->comm);
-	return err;
-}
-
 /* The i-th is over: ends it, or without `array` looks only; the status says its error, too. */
 static inline int set_finish(struct set *s, int i, MPI_Request array[], MPI_Status *st)
 {
-	int err = array ? weft_mpi_request_end(s->r[i], &array[i], st) : peek(s->r[i], st);
+	int err = array ? weft_mpi_request_end(s->r[i], &array[i], st)
+			: weft_mpi_request_peek(s->r[i], st);
 	if (st != MPI_STATUS_IGNORE)
 		st->MPI_ERROR = err;
 	return err;
@@ -218,7 +193,8 @@ static int finish_first(struct set *s, MPI_Request array[], int *indx, int *flag
 		weft_mpi_status_empty(status);
 	if (i < 0)
 		return MPI_SUCCESS;
-	return array ? weft_mpi_request_end(s->r[i], &array[i], status) : peek(s->r[i], status);
+	return array ? weft_mpi_request_end(s->r[i], &array[i], status)
+		     : weft_mpi_request_peek(s->r[i], status);
 }
 
 /* Those that are over: how many, or MPI_UNDEFINED when none is active. */
@@ -236,43 +212,6 @@ static int finish_some(struct set *s, MPI_Request array[], int *outcount, int in
 	}
 	*outcount = s->live ? n : MPI_UNDEFINED;
 	return in_status(failed);
-}
-
-/* ---- one ---------------------------------------------------------------------------------- */
-
-int weft_mpi_Wait(MPI_Request *request, MPI_Status *status)
-{
-	struct weft_mpi_request *r;
-	int err = find(*request, -1, &r);
-
-	if (weft_unlikely(!r)) {
-		if (!err)
-			weft_mpi_status_empty(status);
-		return err;
-	}
-	weft_mpi_request_wait(r);
-	return weft_mpi_request_end(r, request, status);
-}
-
-int weft_mpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
-{
-	struct weft_mpi_request *r;
-	int err = find(*request, -1, &r);
-
-	*flag = 1;
-	if (weft_unlikely(!r)) {
-		if (!err)
-			weft_mpi_status_empty(status);
-		return err;
-	}
-	if (!weft_mpi_request_done(r)) {
-		weft_engine_poll();
-		if (!weft_mpi_request_done(r)) {
-			*flag = 0;
-			return MPI_SUCCESS;
-		}
-	}
-	return weft_mpi_request_end(r, request, status);
 }
 
 /* ---- all ---------------------------------------------------------------------------------- */
@@ -439,25 +378,6 @@ int weft_mpi_Testsome(int incount, MPI_Request array_of_requests[], int *outcoun
 }
 
 /* ---- looking without completing ----------------------------------------------------------- */
-
-int weft_mpi_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
-{
-	struct weft_mpi_request *r;
-	int err = find(request, -1, &r);
-
-	if (err)
-		return err;
-	*flag = 1;
-	if (!r) {
-		weft_mpi_status_empty(status);
-		return MPI_SUCCESS;
-	}
-	if (!weft_mpi_request_done(r)) {
-		weft_engine_poll();
-		*flag = weft_mpi_request_done(r);
-	}
-	return *flag ? peek(r, status) : MPI_SUCCESS;
-}
 
 int weft_mpi_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag,
 				    MPI_Status *array_of_statuses)

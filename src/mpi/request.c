@@ -259,6 +259,14 @@ int weft_mpi_request_named(MPI_Request handle, struct weft_mpi_request **r_p)
 	return *r_p ? MPI_SUCCESS : weft_mpi_request_bad(-1);
 }
 
+int weft_mpi_request_peek(struct weft_mpi_request *r, MPI_Status *st)
+{
+	int err = r->ops->finish(r, st);
+	if (err)
+		weft_mpi_blame(r->comm);
+	return err;
+}
+
 int weft_mpi_Request_free(MPI_Request *request)
 {
 	struct weft_mpi_request *r;

@@ -87,6 +87,23 @@ int weft_mpi_request_bad(int index);
 /* The request, active or not, behind a handle that must not be null. */
 int weft_mpi_request_named(MPI_Request handle, struct weft_mpi_request **r_p);
 
+/* The request, if it is active: NULL in *r_p when there is nothing to wait for. */
+static inline int weft_mpi_request_active(MPI_Request handle, int index,
+					  struct weft_mpi_request **r_p)
+{
+	*r_p = NULL;
+	if (handle == MPI_REQUEST_NULL)
+		return MPI_SUCCESS;
+	/* No request is predefined. */
+	struct weft_mpi_request *r = (struct weft_mpi_request *)weft_mpi_object_find_dynamic(
+		(uint64_t)(uintptr_t)handle, WEFT_MPI_REQUEST);
+	if (weft_unlikely(!r))
+		return weft_mpi_request_bad(index);
+	if (r->active)
+		*r_p = r;
+	return MPI_SUCCESS;
+}
+
 /* Is the operation over?  Advances it if it wants to be advanced.  r is active. */
 static inline bool weft_mpi_request_done(struct weft_mpi_request *r)
 {
@@ -132,6 +149,9 @@ static inline int weft_mpi_request_end(struct weft_mpi_request *r, MPI_Request *
 	}
 	return weft_mpi_request_end_rest(r, handle_p, st);
 }
+
+/* The status of one that is over, which stays as it is. */
+int weft_mpi_request_peek(struct weft_mpi_request *r, MPI_Status *st);
 
 /* Gives back the orphans whose operation is over. */
 void weft_mpi_requests_reap(void);
