@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/base.h"
+#include "ends.h"
 #include "events.h"
 #include "handover.h"
 #include "pmi.h"
@@ -151,33 +152,6 @@ static const struct pmi_hooks hooks = {on_aborted, on_broken, on_lost, on_stuck}
 
 /* --- starting --- */
 
-struct ends {
-	int ours[KEEPER_FDS], theirs[KEEPER_FDS];
-};
-
-static void close_ends(const int *fds)
-{
-	for (int i = 0; i < KEEPER_FDS; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-}
-
-static bool make_ends(struct ends *e)
-{
-	for (int i = 0; i < KEEPER_FDS; i++)
-		e->ours[i] = e->theirs[i] = -1;
-	for (int i = 0; i < KEEPER_FDS; i++) {
-		int pair[2];
-		bool is_pipe = i == KEEPER_FD_OUT || i == KEEPER_FD_ERR;
-		if (is_pipe ? pipe2(pair, O_CLOEXEC)
-			    : socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-			return false;
-		e->ours[i] = pair[0];
-		e->theirs[i] = pair[1];
-	}
-	return true;
-}
-
 static int appnum_of(int rank)
 {
 	int i = 0;
@@ -212,7 +186,7 @@ static void start_rank(int rank)
 {
 	struct ends e;
 	struct keeper_msg m = {.op = KEEPER_SPAWN, .rank = rank};
-	bool good = make_ends(&e) && attach_ends(rank, &e);
+	bool good = ends_make(&e) && attach_ends(rank, &e);
 	int error = errno;
 	if (good && keeper_send(job.setup->sock, m, e.theirs))
 		job.spawning++;
@@ -221,8 +195,8 @@ static void start_rank(int rank)
 				      .rank = rank,
 				      .value = error,
 				      .step = KEEPER_STEP_SETUP});
-	close_ends(e.ours);
-	close_ends(e.theirs);
+	ends_close(e.ours);
+	ends_close(e.theirs);
 }
 
 static void start_more(void)

@@ -1,43 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pmi.c - reads lines, answers them, counts barriers, watches the processes that speak. */
+/* pmi.c - obeys the lines of each rank, counts barriers, watches the processes that speak. */
 #include "pmi.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/base.h"
+#include "conn.h"
 #include "events.h"
 #include "kvs.h"
 
 #define LINE_BYTES_MAX 65536
-#define ANSWERS_MAX (256u << 10) /* unread answers beyond which a rank is not served */
 #define KEY_BYTES 64
 #define VALUE_BYTES 4096
-/* linux/pidfd.h of 6.15; older headers lack it. */
-#define PIDFD_INFO_REQUEST _IOC(_IOC_READ | _IOC_WRITE, 0xff, 11, 64)
-#define PIDFD_MASK_EXIT (1u << 3)
 #define BATCH_BYTES 32768 /* a client reads lines of 64 KiB */
-
-struct conn {
-	struct event_source source;  /* the socket */
-	struct event_source watcher; /* the pidfd of the process that said init */
-	int fd, pid_fd;              /* -1: closed */
-	int rank, appnum;
-	pid_t speaker;
-	int speaker_status; /* -1: it lives, or nobody knows */
-	enum pmi_state state;
-	bool in_barrier, aborted, in_multi, gone, speaker_gone;
-	char *in, *out;
-	size_t in_len, in_cap, out_len, out_cap;
-};
 
 static struct {
 	struct conn *conns;
@@ -45,66 +27,6 @@ static struct {
 	char name[96];
 	const struct pmi_hooks *hooks;
 } srv;
-
-/* --- answers --- */
-
-static void flush_answers(struct conn *c)
-{
-	size_t done = 0;
-	while (done < c->out_len) { /* ends: written, or the socket is full or gone */
-		ssize_t n =
-			send(c->fd, c->out + done, c->out_len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			if (errno != EAGAIN)
-				done = c->out_len; /* nobody will read it */
-			break;
-		}
-		done += (size_t)n;
-	}
-	memmove(c->out, c->out + done, c->out_len - done);
-	c->out_len -= done;
-}
-
-static void want_events(struct conn *c)
-{
-	uint32_t events = 0;
-	if (c->out_len < ANSWERS_MAX)
-		events |= EPOLLIN;
-	if (c->out_len)
-		events |= EPOLLOUT;
-	(void)events_change(c->fd, events, &c->source);
-}
-
-static void answer(struct conn *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void answer(struct conn *c, const char *fmt, ...)
-{
-	va_list ap, again;
-	if (c->fd < 0)
-		return;
-	va_start(ap, fmt);
-	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, again);
-	va_end(again);
-	if (c->out_cap - c->out_len <= (size_t)n) {
-		size_t cap = (c->out_len + (size_t)n + 1) * 2;
-		char *more = realloc(c->out, cap);
-		if (!more)
-			n = 0;
-		else
-			c->out = more, c->out_cap = cap;
-	}
-	if (n > 0) {
-		vsnprintf(c->out + c->out_len, (size_t)n + 1, fmt, ap);
-		c->out_len += (size_t)n;
-	}
-	va_end(ap);
-	bool was_behind = c->out_len > (size_t)n;
-	flush_answers(c);
-	if (was_behind || c->out_len)
-		want_events(c);
-}
 
 /* --- requests --- */
 
@@ -127,29 +49,20 @@ static bool field(const char *line, const char *key, char *buf, size_t size)
 	return false;
 }
 
-static void stop_watching(struct conn *c)
-{
-	if (c->pid_fd < 0)
-		return;
-	events_remove(c->pid_fd);
-	close(c->pid_fd);
-	c->pid_fd = -1;
-}
-
 /* Leaves MPI: how the process ends is no longer a matter of its peers, and the rank may yet run
  * another program. */
 static void do_finalize(struct conn *c)
 {
 	c->state = PMI_LEFT;
-	stop_watching(c);
-	answer(c, "cmd=finalize_ack rc=0\n");
+	conn_stop_watching(c);
+	conn_answer(c, "cmd=finalize_ack rc=0\n");
 }
 
 static void do_init(struct conn *c, const char *line)
 {
 	char version[8];
 	if (!field(line, "pmi_version", version, sizeof version) || strcmp(version, "1") != 0) {
-		answer(c, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n");
+		conn_answer(c, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n");
 		return;
 	}
 	c->state = PMI_JOINED;
@@ -161,20 +74,20 @@ static void do_init(struct conn *c, const char *line)
 			c->pid_fd = -1;
 		}
 	}
-	answer(c, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+	conn_answer(c, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
 }
 
 static void do_put(struct conn *c, const char *line)
 {
 	char key[KEY_BYTES], value[VALUE_BYTES];
 	if (!field(line, "key", key, sizeof key) || !key[0])
-		answer(c, "cmd=put_result rc=-1 msg=bad_key\n");
+		conn_answer(c, "cmd=put_result rc=-1 msg=bad_key\n");
 	else if (!field(line, "value", value, sizeof value))
-		answer(c, "cmd=put_result rc=-1 msg=bad_value\n");
+		conn_answer(c, "cmd=put_result rc=-1 msg=bad_value\n");
 	else if (!kvs_put(key, value))
-		answer(c, "cmd=put_result rc=-1 msg=no_room\n");
+		conn_answer(c, "cmd=put_result rc=-1 msg=no_room\n");
 	else
-		answer(c, "cmd=put_result rc=0 msg=success\n");
+		conn_answer(c, "cmd=put_result rc=0 msg=success\n");
 }
 
 static void do_get(struct conn *c, const char *line)
@@ -182,9 +95,9 @@ static void do_get(struct conn *c, const char *line)
 	char key[KEY_BYTES];
 	const char *value = field(line, "key", key, sizeof key) ? kvs_get(key) : NULL;
 	if (value)
-		answer(c, "cmd=get_result rc=0 msg=success value=%s\n", value);
+		conn_answer(c, "cmd=get_result rc=0 msg=success value=%s\n", value);
 	else
-		answer(c, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
+		conn_answer(c, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
 }
 
 /* Our own addition: the first parts of many ranks' batches in one answer (see src/boot/boot.c). */
@@ -196,7 +109,7 @@ static void do_batch(struct conn *c, const char *line)
 	long from = field(line, "from", number, sizeof number) ? strtol(number, NULL, 10) : -1;
 	size_t n = 0;
 	if (batch < 0 || from < 0 || from >= srv.size) {
-		answer(c, "cmd=weft_batch_result rc=-1 msg=bad_range\n");
+		conn_answer(c, "cmd=weft_batch_result rc=-1 msg=bad_range\n");
 		return;
 	}
 	long rank = from;
@@ -210,7 +123,7 @@ static void do_batch(struct conn *c, const char *line)
 		text[n++] = ';';
 	}
 	text[n] = 0;
-	answer(c, "cmd=weft_batch_result rc=0 next=%ld value=%s\n", rank, text);
+	conn_answer(c, "cmd=weft_batch_result rc=0 next=%ld value=%s\n", rank, text);
 }
 
 static void check_stuck(void)
@@ -239,7 +152,7 @@ static void do_barrier(struct conn *c)
 	for (int i = 0; i < srv.size; i++)
 		srv.conns[i].in_barrier = false;
 	for (int i = 0; i < srv.size; i++)
-		answer(&srv.conns[i], "cmd=barrier_out\n");
+		conn_answer(&srv.conns[i], "cmd=barrier_out\n");
 }
 
 static void do_abort(struct conn *c, const char *line)
@@ -259,24 +172,24 @@ static void do_abort(struct conn *c, const char *line)
 static bool do_simple(struct conn *c, const char *cmd)
 {
 	if (strcmp(cmd, "get_maxes") == 0)
-		answer(c, "cmd=maxes kvsname_max=%zu keylen_max=%d vallen_max=%d\n",
-		       sizeof srv.name, KEY_BYTES, VALUE_BYTES);
+		conn_answer(c, "cmd=maxes kvsname_max=%zu keylen_max=%d vallen_max=%d\n",
+			    sizeof srv.name, KEY_BYTES, VALUE_BYTES);
 	else if (strcmp(cmd, "get_appnum") == 0)
-		answer(c, "cmd=appnum appnum=%d\n", c->appnum);
+		conn_answer(c, "cmd=appnum appnum=%d\n", c->appnum);
 	else if (strcmp(cmd, "get_my_kvsname") == 0)
-		answer(c, "cmd=my_kvsname kvsname=%s\n", srv.name);
+		conn_answer(c, "cmd=my_kvsname kvsname=%s\n", srv.name);
 	else if (strcmp(cmd, "get_universe_size") == 0)
-		answer(c, "cmd=universe_size size=%d\n", srv.size);
+		conn_answer(c, "cmd=universe_size size=%d\n", srv.size);
 	else if (strcmp(cmd, "getbyidx") == 0)
-		answer(c, "cmd=getbyidx_results rc=-1 reason=not_supported\n");
+		conn_answer(c, "cmd=getbyidx_results rc=-1 reason=not_supported\n");
 	else if (strcmp(cmd, "create_kvs") == 0)
-		answer(c, "cmd=newkvs rc=-1 kvsname=\n");
+		conn_answer(c, "cmd=newkvs rc=-1 kvsname=\n");
 	else if (strcmp(cmd, "publish_name") == 0)
-		answer(c, "cmd=publish_result rc=-1 info=failed msg=not_supported\n");
+		conn_answer(c, "cmd=publish_result rc=-1 info=failed msg=not_supported\n");
 	else if (strcmp(cmd, "unpublish_name") == 0)
-		answer(c, "cmd=unpublish_result rc=-1 info=failed msg=not_supported\n");
+		conn_answer(c, "cmd=unpublish_result rc=-1 info=failed msg=not_supported\n");
 	else if (strcmp(cmd, "lookup_name") == 0)
-		answer(c, "cmd=lookup_result rc=-1 info=failed msg=not_supported\n");
+		conn_answer(c, "cmd=lookup_result rc=-1 info=failed msg=not_supported\n");
 	else
 		return false;
 	return true;
@@ -288,7 +201,7 @@ static void obey(struct conn *c, const char *line)
 	if (c->in_multi) { /* a spawn request spans lines; its end is all that matters here */
 		if (strcmp(line, "endcmd") == 0) {
 			c->in_multi = false;
-			answer(c, "cmd=spawn_result rc=-1 status=not_supported\n");
+			conn_answer(c, "cmd=spawn_result rc=-1 status=not_supported\n");
 		}
 		return;
 	}
@@ -315,7 +228,7 @@ static void obey(struct conn *c, const char *line)
 	else if (strcmp(cmd, "finalize") == 0)
 		do_finalize(c);
 	else if (!do_simple(c, cmd))
-		answer(c, "cmd=%s_result rc=-1 msg=unknown_command\n", cmd);
+		conn_answer(c, "cmd=%s_result rc=-1 msg=unknown_command\n", cmd);
 }
 
 /* --- the connection --- */
@@ -329,36 +242,11 @@ static void close_conn(struct conn *c)
 		c->gone = true;
 		srv.gone++;
 	}
-	stop_watching(c);
+	conn_stop_watching(c);
 	free(c->in);
 	free(c->out);
 	c->in = c->out = NULL;
 	c->in_len = c->in_cap = c->out_len = c->out_cap = 0;
-}
-
-/* Reads once and learns which process wrote: the rank, or a program below a wrapper. */
-static ssize_t receive(struct conn *c)
-{
-	union {
-		struct cmsghdr align;
-		char room[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(16 * sizeof(int))];
-	} control;
-	struct iovec iov = {c->in + c->in_len, c->in_cap - c->in_len - 1};
-	struct msghdr h = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = &control,
-			   .msg_controllen = sizeof control};
-	ssize_t n = recvmsg(c->fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (n < 0)
-		return n;
-	for (struct cmsghdr *m = CMSG_FIRSTHDR(&h); m; m = CMSG_NXTHDR(&h, m)) {
-		struct ucred who;
-		if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_CREDENTIALS)
-			continue;
-		memcpy(&who, CMSG_DATA(m), sizeof who);
-		c->speaker = who.pid;
-	}
-	return n;
 }
 
 static void obey_lines(struct conn *c)
@@ -394,7 +282,7 @@ static bool read_lines(struct conn *c)
 		c->in = more;
 		c->in_cap = cap;
 	}
-	ssize_t n = receive(c);
+	ssize_t n = conn_receive(c);
 	if (n > 0) {
 		c->in_len += (size_t)n;
 		obey_lines(c);
@@ -411,25 +299,11 @@ static void socket_ready(struct event_source *source, uint32_t events)
 	if (c->fd < 0)
 		return;
 	if (events & EPOLLOUT) {
-		flush_answers(c);
-		want_events(c);
+		conn_flush(c);
+		conn_want(c);
 	}
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		(void)read_lines(c);
-}
-
-/* Asks the kernel (6.15 or later) for the wait status of a process that its own parent has reaped.
- */
-static void learn_status(struct conn *c)
-{
-	struct {
-		uint64_t mask, cgroup;
-		uint32_t ids[11];
-		int32_t exit_code;
-	} info = {.mask = PIDFD_MASK_EXIT};
-	if (c->pid_fd >= 0 && ioctl(c->pid_fd, PIDFD_INFO_REQUEST, &info) == 0 &&
-	    (info.mask & PIDFD_MASK_EXIT))
-		c->speaker_status = info.exit_code;
 }
 
 /* First it ends (EPOLLIN), then its parent reaps it (EPOLLHUP): only then its status is known. */
@@ -442,7 +316,7 @@ static void speaker_ended(struct event_source *source, uint32_t events)
 		events_remove(c->pid_fd);
 	else
 		(void)events_change(c->pid_fd, 0, &c->watcher);
-	learn_status(c);
+	conn_learn_status(c);
 	c->speaker_gone = true;
 	while (c->fd >= 0 && read_lines(c))
 		continue; /* ends: the socket is empty */
@@ -485,7 +359,7 @@ void pmi_detach(int rank)
 	struct conn *c = &srv.conns[rank];
 	while (c->fd >= 0 && read_lines(c))
 		continue; /* ends: the socket is empty */
-	learn_status(c);
+	conn_learn_status(c);
 	close_conn(c);
 	check_stuck();
 }
