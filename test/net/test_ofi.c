@@ -22,14 +22,21 @@ static void run_blind(void)
 		run_case(&weft_driver_ofi, "killed, blind", 2, case_killed_asleep);
 }
 
-/* One side gives a working link up: the other hears of it, and both take it up again. */
-static void case_dropped(struct node *n)
+/* Each has sent the other a packet, and has it. */
+static int meet_one(struct node *n)
 {
 	int peer = next_of(n);
 	send_packet(n, peer, 8);
 	while (n->got_n[peer] < 1)
 		poll_once(n);
 	meet_polling(n);
+	return peer;
+}
+
+/* One side gives a working link up: the other hears of it, and both take it up again. */
+static void case_dropped(struct node *n)
+{
+	int peer = meet_one(n);
 	for (int round = 0; round < 4; round++) {
 		if (n->rank == round % 2)
 			n->driver->drop(n->net, peer, "dropped");
@@ -51,11 +58,7 @@ static void case_dropped(struct node *n)
 /* What the one side sends while the other has given the link up brings an answer. */
 static void case_sends_into_the_void(struct node *n)
 {
-	int peer = next_of(n);
-	send_packet(n, peer, 8);
-	while (n->got_n[peer] < 1)
-		poll_once(n);
-	meet_polling(n);
+	int peer = meet_one(n);
 	if (n->rank == 0)
 		n->driver->drop(n->net, peer, "dropped");
 	while (!n->down[peer]) {
@@ -67,15 +70,19 @@ static void case_sends_into_the_void(struct node *n)
 }
 
 #if __has_include(<rdma/fabric.h>)
+/* Rank 1 has lied: rank 0 closes it. */
+static void end_lie(struct node *n, int peer)
+{
+	while (!n->down[peer]) /* ends, or alarm() ends it */
+		n->driver->poll(n->net);
+	CHECK_EQ(n->down_err[peer], n->rank == 1 ? WEFT_ERR_PEER : WEFT_ERR_PROTO);
+}
+
 /* A packet that comes twice before its turn is a lie: the peer is closed, nothing waits behind it.
  */
 static void case_says_twice(struct node *n)
 {
-	int peer = next_of(n);
-	send_packet(n, peer, 8);
-	while (n->got_n[peer] < 1)
-		poll_once(n);
-	meet_polling(n);
+	int peer = meet_one(n);
 	if (n->rank == 1) {
 		struct weft_ofi_peer *p = &((struct weft_ofi *)n->net)->peer[peer];
 		p->out_sequence++;
@@ -83,39 +90,27 @@ static void case_says_twice(struct node *n)
 		p->out_sequence--;
 		send_packet(n, peer, 8);
 	}
-	while (!n->down[peer]) /* ends, or alarm() ends it */
-		n->driver->poll(n->net);
-	CHECK_EQ(n->down_err[peer], n->rank == 1 ? WEFT_ERR_PEER : WEFT_ERR_PROTO);
+	end_lie(n, peer);
 }
 
 /* So is one that is further ahead than a peer may be: else it would keep all the buffers that
  * others need. */
 static void case_far_ahead(struct node *n)
 {
-	int peer = next_of(n);
-	send_packet(n, peer, 8);
-	while (n->got_n[peer] < 1)
-		poll_once(n);
-	meet_polling(n);
+	int peer = meet_one(n);
 	if (n->rank == 1) {
 		struct weft_ofi_peer *p = &((struct weft_ofi *)n->net)->peer[peer];
 		p->out_sequence += WEFT_OFI_SHARE;
 		p->x_out_base += WEFT_OFI_SHARE;
 		send_packet(n, peer, 8);
 	}
-	while (!n->down[peer]) /* ends, or alarm() ends it */
-		n->driver->poll(n->net);
-	CHECK_EQ(n->down_err[peer], n->rank == 1 ? WEFT_ERR_PEER : WEFT_ERR_PROTO);
+	end_lie(n, peer);
 }
 
 /* Who has one packet under way is not allowed to send others around it without end. */
 static void case_window(struct node *n)
 {
-	int peer = next_of(n);
-	send_packet(n, peer, 8);
-	while (n->got_n[peer] < 1)
-		poll_once(n);
-	meet_polling(n);
+	int peer = meet_one(n);
 	if (n->rank == 1) {
 		struct weft_ofi_peer *p = &((struct weft_ofi *)n->net)->peer[peer];
 		while (p->x_out_base != p->out_sequence)
