@@ -4,8 +4,8 @@
  *
  * One connectionless endpoint of libfabric carries all peers: ofi_int.h has the frame and the
  * fields.  Peers are in ofi_peer.c, links that come back in ofi_epoch.c, transfers in ofi_out.c and
- * ofi_in.c, over the buffers of ofi_buf.c, or as reads in ofi_rma.c; libfabric itself is loaded by
- * ofi_lib.c.
+ * ofi_in.c, over the buffers of ofi_buf.c, or as reads in ofi_large.c and ofi_rma.c; libfabric
+ * itself is loaded by ofi_lib.c.
  */
 #include "base/cancel.h"
 #include "net/driver.h"

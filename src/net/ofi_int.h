@@ -7,17 +7,19 @@
  * counted and dropped.  It does not hide the payload, nor keep somebody who reads the wire from
  * sending a token again: ofi is for networks that the job has to itself.
  *
- * Large     what is longer than a buffer goes by a read of the receiver (ofi_rma.c), where the
- *           provider has reads.
- * Buffers   all other packets, both ways, lie in one slab that is registered once where the network
- * asks for that.  A post copies; it answers FULL when the peer's share of them is under way. Epochs
- * nothing is connected, so a link that broke and is used again is told from the old one by a number
- * that goes with each frame.  Who takes a link up again counts it up; a frame of a later epoch ends
- * the link for its receiver, too, who then takes it up in that epoch.  Frames of an earlier epoch
- * are dropped. Ends      who ends a link says END; a packet for a link that has ended is answered
- * with it, so that the other side learns of it although nothing below has broken. Locks x_free_lock
- * guards the two lists of free buffers.  libfabric's own calls are made thread-safe by libfabric
- * (FI_THREAD_SAFE).
+ * Large     what is longer than a buffer goes by a read of the receiver (ofi_large.c, ofi_rma.c),
+ *           where the provider has reads.
+ * Buffers   all other packets, both ways, lie in one slab that is registered once where the
+ *           network asks for that.  A post copies; it answers FULL when the peer's share of them is
+ *           under way.
+ * Epochs    nothing is connected, so a link that broke and is used again is told from the old one
+ *           by a number that goes with each frame.  Who takes a link up again counts it up; a frame
+ *           of a later epoch ends the link for its receiver, too, who then takes it up in that
+ *           epoch.  Frames of an earlier epoch are dropped.
+ * Ends      who ends a link says END; a packet for a link that has ended is answered with it, so
+ *           that the other side learns of it although nothing below has broken.
+ * Locks     x_free_lock guards the two lists of free buffers.  libfabric's own calls are made
+ *           thread-safe by libfabric (FI_THREAD_SAFE).
  */
 #ifndef WEFT_OFI_INT_H
 #define WEFT_OFI_INT_H
@@ -82,6 +84,19 @@ static inline enum weft_ofi_kind weft_ofi_kind(const struct weft_ofi_frame *f)
 	return (enum weft_ofi_kind)(f->kind & ((1u << WEFT_OFI_EPOCH_SHIFT) - 1));
 }
 
+/* What LARGE carries: where the payload is. */
+#define WEFT_OFI_PIECES 8 /* of a LARGE; more are gathered in one */
+
+struct weft_ofi_piece {
+	uint64_t addr, key, len;
+};
+
+struct weft_ofi_announce {
+	uint64_t len;
+	uint64_t n;
+	struct weft_ofi_piece piece[WEFT_OFI_PIECES];
+};
+
 struct weft_ofi_buf {
 	struct fi_context2 context; /* libfabric's while the operation runs */
 	struct weft_ofi_buf *next;
@@ -124,7 +139,7 @@ struct weft_ofi_peer {
 	uint64_t end_until_ns;
 	_Atomic bool x_bye_sent;
 	bool bye_heard;
-	/* ofi_rma.c */
+	/* ofi_large.c, ofi_rma.c */
 	_Atomic bool x_large_lock;
 	_Atomic unsigned x_larges;        /* L x_large_lock; read without */
 	struct weft_ofi_large *large;     /* L x_large_lock: under way, oldest first */
@@ -209,14 +224,18 @@ int weft_ofi_on_pid(struct weft_ofi *o, int peer);
 void weft_ofi_ping(struct weft_ofi *o);
 weft_err weft_ofi_drain(struct weft_net *net) weft_must_use;
 
-/* ofi_rma.c.  Post, behind: the poster; the others: the poller.  behind: must a poster wait until
+/* ofi_large.c.  Post, behind: the poster; the others: the poller.  behind: must a poster wait until
  * the peer has read? large_full: does one? */
 enum weft_post weft_ofi_large_post(struct weft_ofi *o, int peer, const void *head,
 				   const struct iovec *iov, unsigned n, size_t len, void *cookie);
 bool weft_ofi_behind(struct weft_ofi_peer *p, bool large);
 bool weft_ofi_large_full(struct weft_ofi_peer *p);
-int weft_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b);
 int weft_ofi_on_done(struct weft_ofi *o, int peer, const struct weft_ofi_frame *f);
+int weft_ofi_large_over(struct weft_ofi *o, int peer, bool all, uint32_t sequence, weft_err err);
+void weft_ofi_large_drop(struct weft_ofi_peer *p);
+
+/* ofi_rma.c, the poller's. */
+int weft_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b);
 int weft_ofi_read_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
 bool weft_ofi_reads(const struct weft_ofi_peer *p);
 void weft_ofi_rma_again(struct weft_ofi *o, int peer);

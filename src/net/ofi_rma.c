@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ofi_rma.c - large packets: the receiver reads the payload out of the sender's memory into where
- * it belongs; nothing is copied on the way.
+ * ofi_rma.c - large packets at their receiver: it reads the payload out of the sender's memory
+ * (ofi_large.c) into where it belongs; nothing is copied on the way.
  *
- * Sender    registers the pieces and sends LARGE: the upper head, and where the pieces are.  The
- *           post is ACCEPTED until the receiver's DONE, which names the last packet it has read.
  * Receiver  asks place() when LARGE's turn has come, and reads one piece after the other.  What
  *           comes behind waits in early: in return the sender posts at most WEFT_OFI_BEHIND packets
  *           behind the oldest LARGE that is not over.
  * Ends      a peer that goes down during a read is reported when the network has let go of the
  *           memory that it reads into.
  *
- * Locks     x_large_lock guards a peer's list of LARGEs under way: posters add, the poller removes.
  * Not used by rails: a link that is dropped and taken up again would have to wait for its reads.
  */
 #include "net/ofi_int.h"
@@ -21,41 +18,20 @@
 #include <rdma/fi_rma.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/backoff.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "net/ring.h"
 
-#define PIECES 8       /* of a LARGE; more are gathered in one */
-#define LARGES 16u     /* of one peer under way */
 #define SINK_PIECES 4u /* more, and small ones, are read aside */
 #define SINK_PIECE_MIN 65536u
 #define LET_GO_NS 3000000000u      /* so long the network may hold on to a buffer, ... */
 #define LET_GO_ENDED_NS 300000000u /* ... where the peer's process is known to have ended */
-
-struct piece {
-	uint64_t addr, key, len;
-};
-
-struct announce {
-	uint64_t len;
-	uint64_t n;
-	struct piece piece[PIECES];
-};
-
-struct weft_ofi_large {
-	struct weft_ofi_large *next;
-	uint32_t sequence;
-	void *cookie, *gathered;
-	struct fid_mr *mr[PIECES];
-};
 
 /* What a peer's packet is being read into; the poller's. */
 struct weft_ofi_reading {
 	struct weft_ofi_reading *next; /* among those that were given up */
 	struct weft_ofi_buf *op;       /* the context of the read under way; op->peer */
 	struct weft_ofi_buf *large;
-	struct announce from;
+	struct weft_ofi_announce from;
 	struct weft_net_sink sink;
 	struct fid_mr *mr; /* of the piece that is read into, where the network asks for that */
 	void *aside;
@@ -67,182 +43,15 @@ struct weft_ofi_reading {
 	char why[200];
 };
 
-static void large_lock(struct weft_ofi_peer *p)
-{
-	unsigned turns = 0;
-	/* LOCK <- UNLOCK.  Carries: the list.  Ends: held for a few instructions. */
-	while (atomic_exchange_explicit(&p->x_large_lock, true, memory_order_acquire))
-		weft_backoff(&turns);
-}
-
-static void large_unlock(struct weft_ofi_peer *p)
-{
-	/* UNLOCK -> LOCK. */
-	atomic_store_explicit(&p->x_large_lock, false, memory_order_release);
-}
-
-/* ---- the sender ----------------------------------------------------------------------------- */
-
-static void large_free(struct weft_ofi_large *l)
-{
-	for (unsigned i = 0; i < PIECES; i++)
-		if (l->mr[i])
-			fi_close(&l->mr[i]->fid);
-	free(l->gathered);
-	free(l);
-}
-
-bool weft_ofi_behind(struct weft_ofi_peer *p, bool large)
-{
-	bool full = false;
-	/* Relaxed: our own posts, and the poller's view that may be late: then ready() follows. */
-	unsigned n = atomic_load_explicit(&p->x_larges, memory_order_relaxed);
-	if (weft_likely(!n))
-		return false;
-	large_lock(p);
-	if (p->large)
-		full = p->out_sequence - p->large->sequence >= WEFT_OFI_BEHIND ||
-		       (large && n >= LARGES);
-	p->large_full |= full;
-	large_unlock(p);
-	return full;
-}
-
-bool weft_ofi_large_full(struct weft_ofi_peer *p)
-{
-	if (!atomic_load_explicit(&p->x_larges, memory_order_relaxed))
-		return false;
-	large_lock(p);
-	bool full = p->large_full;
-	large_unlock(p);
-	return full;
-}
-
-static bool add_piece(struct weft_ofi *o, struct weft_ofi_large *l, struct announce *a, void *base,
-		      size_t len)
-{
-	/* Relaxed: a number that nobody else has. */
-	uint64_t key = atomic_fetch_add_explicit(&o->x_key, 1, memory_order_relaxed);
-	struct fid_mr **mr = &l->mr[a->n];
-	if (fi_mr_reg(o->domain, base, len, FI_REMOTE_READ, 0, key, 0, mr, NULL))
-		return false;
-	bool by_address = o->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
-	a->piece[a->n++] = (struct piece){.addr = by_address ? (uint64_t)(uintptr_t)base : 0,
-					  .key = fi_mr_key(*mr),
-					  .len = len};
-	return true;
-}
-
-static bool add_pieces(struct weft_ofi *o, struct weft_ofi_large *l, struct announce *a,
-		       const struct iovec *iov, unsigned n, size_t len)
-{
-	if (n <= PIECES) {
-		for (unsigned i = 0; i < n; i++)
-			if (iov[i].iov_len && !add_piece(o, l, a, iov[i].iov_base, iov[i].iov_len))
-				return false;
-		return true;
-	}
-	l->gathered = malloc(len);
-	if (!l->gathered)
-		return false;
-	weft_ring_gather(l->gathered, iov, n, len);
-	return add_piece(o, l, a, l->gathered, len);
-}
-
-/* Takes l out of the list; false: the poller has, and it is over. */
-static bool take_back(struct weft_ofi_peer *p, struct weft_ofi_large *l)
-{
-	large_lock(p);
-	struct weft_ofi_large **at = &p->large;
-	while (*at && *at != l)
-		at = &(*at)->next;
-	bool found = *at;
-	if (found) {
-		*at = l->next;
-		atomic_fetch_sub_explicit(&p->x_larges, 1, memory_order_relaxed);
-	}
-	large_unlock(p);
-	return found;
-}
-
-enum weft_post weft_ofi_large_post(struct weft_ofi *o, int peer, const void *head,
-				   const struct iovec *iov, unsigned n, size_t len, void *cookie)
-{
-	struct weft_ofi_peer *p = &o->peer[peer];
-	struct announce a = {.len = len};
-	struct weft_ofi_large *l = calloc(1, sizeof *l);
-	if (!l || !add_pieces(o, l, &a, iov, n, len)) {
-		if (l)
-			large_free(l);
-		return WEFT_POST_FULL;
-	}
-	l->cookie = cookie;
-	l->sequence = p->out_sequence;
-	large_lock(p);
-	struct weft_ofi_large **at = &p->large;
-	while (*at) /* ends: LARGES */
-		at = &(*at)->next;
-	*at = l;
-	atomic_fetch_add_explicit(&p->x_larges, 1, memory_order_relaxed);
-	large_unlock(p);
-	struct iovec say = {&a, offsetof(struct announce, piece) + a.n * sizeof a.piece[0]};
-	/* seq_cst: the poller's DOWN is seen here, or it sees l in the list. */
-	if (atomic_load_explicit(&p->x_state, memory_order_seq_cst) == WEFT_OFI_REACHED &&
-	    weft_ofi_send(o, peer, WEFT_OFI_LARGE, head, &say, 1, say.iov_len))
-		return WEFT_POST_ACCEPTED;
-	if (!take_back(p, l))
-		return WEFT_POST_ACCEPTED; /* its sent() was told */
-	large_free(l);
-	return WEFT_POST_FULL;
-}
-
-/* The oldest one, if its number is `sequence` or before. */
-static struct weft_ofi_large *oldest(struct weft_ofi_peer *p, bool all, uint32_t sequence)
-{
-	large_lock(p);
-	struct weft_ofi_large *l = p->large;
-	if (l && (all || (int32_t)(l->sequence - sequence) <= 0)) {
-		p->large = l->next;
-		p->large_full = false;
-		atomic_fetch_sub_explicit(&p->x_larges, 1, memory_order_relaxed);
-	} else {
-		l = NULL;
-	}
-	large_unlock(p);
-	return l;
-}
-
-static int over(struct weft_ofi *o, int peer, bool all, uint32_t sequence, weft_err err)
-{
-	struct weft_ofi_large *l;
-	int n = 0;
-	while ((l = oldest(&o->peer[peer], all, sequence))) {
-		void *cookie = l->cookie;
-		large_free(l);
-		o->events.sent(o->events.arg, peer, cookie, err);
-		n++;
-	}
-	return n;
-}
-
-int weft_ofi_on_done(struct weft_ofi *o, int peer, const struct weft_ofi_frame *f)
-{
-	uint32_t sequence;
-	memcpy(&sequence, f->head, sizeof sequence);
-	return over(o, peer, false, sequence, WEFT_OK);
-}
-
-/* ---- the receiver --------------------------------------------------------------------------- */
-
-static bool sane(const struct weft_ofi_frame *f, const void *payload, struct announce *a)
+static bool sane(const struct weft_ofi_frame *f, const void *payload, struct weft_ofi_announce *a)
 {
 	uint64_t sum = 0;
 	memset(a, 0, sizeof *a);
-	if (f->len < offsetof(struct announce, piece) || f->len > sizeof *a)
+	if (f->len < offsetof(struct weft_ofi_announce, piece) || f->len > sizeof *a)
 		return false;
 	memcpy(a, payload, f->len);
-	if (a->n > PIECES ||
-	    f->len != offsetof(struct announce, piece) + a->n * sizeof(struct piece))
+	if (a->n > WEFT_OFI_PIECES || f->len != offsetof(struct weft_ofi_announce, piece) +
+							a->n * sizeof(struct weft_ofi_piece))
 		return false;
 	for (unsigned i = 0; i < a->n; i++) {
 		if (a->piece[i].len > a->len - sum)
@@ -285,7 +94,7 @@ static void local_release(struct weft_ofi_reading *r)
 static weft_err read_next(struct weft_ofi *o, struct weft_ofi_reading *r)
 {
 	struct weft_ofi_peer *p = &o->peer[r->op->peer];
-	const struct piece *from = r->from.piece;
+	const struct weft_ofi_piece *from = r->from.piece;
 	uint64_t off = r->at;
 	size_t len;
 	void *to = sink_at(r, r->at, &len);
@@ -372,7 +181,7 @@ int weft_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b)
 {
 	int peer = (int)b->frame.rank;
 	struct weft_ofi_peer *p = &o->peer[peer];
-	struct announce a;
+	struct weft_ofi_announce a;
 	if (!o->rma || !sane(&b->frame, b->payload, &a)) {
 		weft_ofi_rx_give(o, b);
 		weft_ofi_peer_down(o, peer, WEFT_ERR_PROTO, "a large packet that makes no sense");
@@ -465,7 +274,7 @@ bool weft_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const char *t
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
 	struct weft_ofi_reading *r = p->reading;
-	(void)over(o, peer, true, 0, WEFT_ERR_PEER);
+	(void)weft_ofi_large_over(o, peer, true, 0, WEFT_ERR_PEER);
 	p->owes_done = false;
 	if (!weft_ofi_reads(p))
 		return false;
@@ -488,8 +297,7 @@ void weft_ofi_rma_end(struct weft_ofi *o)
 {
 	for (int i = 0; o->peer && i < o->job.size; i++) {
 		struct weft_ofi_peer *p = &o->peer[i];
-		for (struct weft_ofi_large *l; (l = oldest(p, true, 0));)
-			large_free(l);
+		weft_ofi_large_drop(p);
 		if (p->reading)
 			local_release(p->reading);
 	}
