@@ -17,8 +17,6 @@
 
 #define CPUS_NS 1000000000u
 #define RUNNING_NS 2000000u /* reading costs about 3 us: 0.15 % of a core */
-#define PRESSED_NS 500000000u
-#define PRESSED_PERCENT 20.0 /* of the last ten seconds somebody waited for a core */
 
 /* A number and when it was looked up; relaxed, any mixture of old and new will do. */
 struct known {
@@ -36,7 +34,7 @@ static int look_up(struct known *k, uint64_t ns, int (*read_it)(void))
 	return atomic_load_explicit(&k->x_value, memory_order_relaxed);
 }
 
-static struct known cpus, running, pressed;
+static struct known cpus, running;
 static const char *kernel_root = "";
 
 void weft_load_set_root(const char *dir)
@@ -44,7 +42,6 @@ void weft_load_set_root(const char *dir)
 	kernel_root = dir;
 	atomic_store_explicit(&cpus.x_until, 0, memory_order_relaxed);
 	atomic_store_explicit(&running.x_until, 0, memory_order_relaxed);
-	atomic_store_explicit(&pressed.x_until, 0, memory_order_relaxed);
 }
 
 /* The file's beginning as a string; false: it cannot be read. */
@@ -151,14 +148,6 @@ static int read_running(void)
 	return n;
 }
 
-static int read_pressed(void)
-{
-	char text[256];
-	double avg10 = 0;
-	return slurp("/proc/pressure/cpu", text, sizeof text) &&
-	       sscanf(text, "some avg10=%lf", &avg10) == 1 && avg10 > PRESSED_PERCENT;
-}
-
 uint64_t weft_load_queued_ns(void)
 {
 	char text[128];
@@ -177,9 +166,4 @@ int weft_load_cpus(void)
 int weft_load_running(void)
 {
 	return look_up(&running, RUNNING_NS, read_running);
-}
-
-bool weft_load_pressed(void)
-{
-	return look_up(&pressed, PRESSED_NS, read_pressed);
 }

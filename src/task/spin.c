@@ -31,8 +31,9 @@
 #define SPIN_MIN_NS 4000u      /* below a futex wake-up (4.7 us) a spin cannot win anything */
 #define GAP_US 400             /* a round that took this long was preempted, or the host's */
 #define QUEUED_NS 2000000u     /* so long waited for a core: strangers run there */
-#define PRESSED_NS 2000000000u /* so long after a gap the kernel's pressure counts */
-#define CROWDED_NS 50000000u   /* how long a suspicion lasts; then spin again and see */
+#define CROWDED_NS 50000000u   /* how long a suspicion lasts; then its witness asks the kernel */
+#define WITNESS_NS 2000000000u /* so long what it saw is news: it may sleep in between */
+#define QUEUED_SHARE 5         /* a fifth of its time in the queue: they are still there */
 #define SITE_BITS 6            /* a program waits in a dozen places or two */
 #define SITES (1u << SITE_BITS)
 
@@ -108,6 +109,40 @@ bool weft_spin_crowded(void)
 		(quota && quota < ranks));
 }
 
+/*
+ * Who saw the strangers, when it last asked the kernel, and for how long it had stood in the queue
+ * by then.  It asks for itself: the machine's pressure would not do, since threads that hand
+ * messages over on one core make half of it, and its averages speak of the last ten seconds.
+ */
+static _Thread_local struct {
+	uint64_t asked_ns, queued_ns;
+} witness;
+
+static void crowded(uint64_t now)
+{
+	if (!witness.asked_ns || now - witness.asked_ns > WITNESS_NS) {
+		witness.asked_ns = now;
+		witness.queued_ns = weft_load_queued_ns();
+	}
+	atomic_store_explicit(&x_crowded_until, now + CROWDED_NS, memory_order_relaxed);
+}
+
+/* The suspicion is over.  True: the witness, if that is us, has reason for the next one. */
+static bool still_crowded(uint64_t now)
+{
+	uint64_t since = witness.asked_ns, queued = witness.queued_ns;
+	if (!since)
+		return false;
+	witness.asked_ns = 0;
+	if (now - since > WITNESS_NS)
+		return false;
+	uint64_t by_now = weft_load_queued_ns();
+	if (by_now < queued || (by_now - queued) * QUEUED_SHARE < now - since)
+		return false;
+	crowded(now);
+	return true;
+}
+
 /* Somebody took our core, or did not let us in. */
 bool weft_spin_preempted(void)
 {
@@ -115,8 +150,7 @@ bool weft_spin_preempted(void)
 	if (!until)
 		return false;
 	uint64_t now = weft_clock_ns();
-	/* Seen lately, and the kernel says that it goes on. */
-	return now < until || (now < until + PRESSED_NS && weft_load_pressed());
+	return now < until || still_crowded(now);
 }
 
 /* All here is relaxed: learned numbers, any mixture of old and new is a fair guess. */
@@ -236,11 +270,6 @@ static bool queued(uint64_t ns)
 	uint64_t now = weft_load_queued_ns(), waited = now > before ? now - before : 0;
 	before = now;
 	return waited >= QUEUED_NS;
-}
-
-static void crowded(uint64_t now)
-{
-	atomic_store_explicit(&x_crowded_until, now + CROWDED_NS, memory_order_relaxed);
 }
 
 void weft_spin_gap(uint64_t cycles)

@@ -3,7 +3,8 @@
  * A waiter among strangers takes turns: a sleep after which it stood in the queue for a core makes
  * it suspect them, and neither that sleep nor the next ones change how long it looks; then it looks
  * for no longer than what is left of its turn, not at all when that is over.  It sleeps with the
- * kernel's shortest slice, and has its own again when the wait ends.  The kernel's file is made up.
+ * kernel's shortest slice, and has its own again when the wait ends.  It is suspicious for as long
+ * as the queue takes a fifth of its time.  The kernel's file is made up.
  */
 #include <sched.h>
 #include <string.h>
@@ -96,12 +97,38 @@ static void a_queue_is(void)
 	CHECK_EQ(ns, 0);
 }
 
+static void rest_ms(long ms)
+{
+	struct timespec ts = {0, ms * 1000000};
+	while (nanosleep(&ts, &ts)) /* ends: time passes */
+		;
+}
+
+/* Has it had to queue for much of the time since it saw them, they are still there. */
+static void who_saw_them_asks_again(void)
+{
+	unsigned long long ms = 1000000;
+	bool judged = false;
+	while (!judged) { /* ends: this thread once runs within two seconds */
+		uint64_t began = weft_clock_ns();
+		queued_ms(ms += 30);
+		weft_spin_slept(here, 100 * MS);
+		queued_ms(ms += 10000);
+		rest_ms(60); /* what a suspicion lasts by itself, and some */
+		bool still = weft_spin_preempted();
+		judged = weft_clock_ns() - began < 2000 * MS;
+		CHECK(still || !judged);
+	}
+	rest_ms(60);
+	CHECK(!weft_spin_preempted()); /* no longer queued since */
+}
+
 static void our_own_ranks_are_no_strangers(void)
 {
 	while (weft_spin_preempted()) /* ends: a suspicion does, by itself */
 		sched_yield();
 	weft_engine_set_local_ranks(3, 2);
-	queued_ms(1000000);
+	queued_ms(100000000);
 	weft_spin_slept(here, 100 * MS);
 	CHECK(!weft_spin_preempted());
 	weft_engine_set_local_ranks(1, 2);
@@ -162,6 +189,7 @@ int main(void)
 	weft_engine_set_local_ranks(1, 2);
 	a_long_sleep_is_no_suspicion();
 	a_queue_is();
+	who_saw_them_asks_again();
 	our_own_ranks_are_no_strangers();
 	slices();
 	a_wait_gives_it_back();
