@@ -4,7 +4,7 @@
  *
  * A rail ends when its driver says so, or when it is silent: units wait for their confirmation
  * while the peer speaks on another rail.  A peer that is silent on all rails is left to the
- * drivers.
+ * drivers, and so is one without a rail whose process a driver knows to be there.
  */
 #include <stdio.h>
 #include "base/counters.h"
@@ -262,6 +262,28 @@ static void take_cuts(struct weft_bundle *b, uint64_t now)
 	}
 }
 
+/*
+ * No rail is up.  Patience is with a network that may be gone for good: as long as a rail's driver
+ * knows that the process is there (it is stopped, or computes and does not poll), time counts for
+ * nothing.
+ */
+static bool given_up(struct weft_bundle *b, int peer, uint64_t now, uint64_t looked_ns)
+{
+	struct weft_bundle_peer *p = &b->peer[peer];
+	bool lives = false;
+	if (!p->dying_ns)
+		return false;
+	for (unsigned r = 0; r < b->n_rails; r++) {
+		const struct weft_bundle_net *n = &b->rail[r];
+		lives = lives || (n->driver->lives && n->driver->lives(n->net, peer));
+	}
+	if (lives && later(now, looked_ns, 0))
+		p->dying_ns += now - looked_ns;
+	if (later(p->dying_ns, now, 0))
+		p->dying_ns = now;
+	return later(now, p->dying_ns, b->patience_ns);
+}
+
 /* We have not looked for a while: stopped, or with nobody who polls.  What came meanwhile is not
  * read yet, so no silence and no absence has been observed. */
 static void begin_anew(struct weft_bundle *b, uint64_t now)
@@ -282,7 +304,8 @@ bool weft_bundle_housekeep(struct weft_bundle *b, int *upcalls_p)
 	uint64_t now = weft_clock_ns();
 	bool waits = false;
 	take_cuts(b, now);
-	if (later(now, b->looked_ns, GAP_NS))
+	uint64_t looked_ns = b->looked_ns;
+	if (later(now, looked_ns, GAP_NS))
 		begin_anew(b, now);
 	b->looked_ns = now;
 	b->stirred = false;
@@ -293,7 +316,7 @@ bool weft_bundle_housekeep(struct weft_bundle *b, int *upcalls_p)
 		for (unsigned r = 0; r < b->n_rails; r++)
 			if (!down || p->way[r].drop)
 				waits |= tend_way(b, peer, r, now) && !down;
-		if (!down && p->dying_ns && later(now, p->dying_ns, b->patience_ns))
+		if (!down && given_up(b, peer, now, looked_ns))
 			weft_bundle_peer_down(b, peer, WEFT_ERR_PEER, p->why);
 		if (p->ending) {
 			end_peer(b, peer);

@@ -198,6 +198,12 @@ struct weft_driver {
 	void (*revive)(struct weft_net *net, int peer);
 	/* May be NULL.  In down(): nobody listens any more where the peer did. */
 	bool (*ended)(struct weft_net *net, int peer);
+	/*
+	 * May be NULL; the poller calls it.  Is the peer's process there, though it may not have
+	 * answered: has its host taken our connection, does a pidfd say so?  A process that is
+	 * stopped, or computes and does not poll, is there.
+	 */
+	bool (*lives)(struct weft_net *net, int peer);
 };
 #define WEFT_NET_BOARD_BYTES 16128
 #define WEFT_NET_WORDS 32

@@ -141,6 +141,13 @@ static inline bool weft_lobby_wanted(struct weft_lobby *l)
 	return atomic_load_explicit(&l->x_wants, memory_order_acquire) != 0;
 }
 
+/* Has the peer's host taken our connection?  Then somebody listens there. */
+static inline bool weft_lobby_taken(const struct weft_lobby *l, int peer)
+{
+	const struct weft_lobby_peer *p = &l->peers[peer];
+	return p->connected || p->state == WEFT_LOBBY_LINKED;
+}
+
 /* Is something under way that must be looked at now and then, even if nothing happens? */
 bool weft_lobby_has_deadline(const struct weft_lobby *l);
 

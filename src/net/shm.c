@@ -459,6 +459,11 @@ static bool shm_ended(struct weft_net *net, int peer)
 	return ((struct weft_shm *)net)->lobby.peers[peer].refused;
 }
 
+static bool shm_lives(struct weft_net *net, int peer)
+{
+	return weft_lobby_taken(&((struct weft_shm *)net)->lobby, peer);
+}
+
 const struct weft_driver weft_driver_shm = {
 	.name = "shm",
 	.open = shm_open_driver,
@@ -482,4 +487,5 @@ const struct weft_driver weft_driver_shm = {
 	.drop = shm_drop,
 	.revive = shm_revive,
 	.ended = shm_ended,
+	.lives = shm_lives,
 };

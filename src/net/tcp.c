@@ -482,6 +482,11 @@ static bool tcp_ended(struct weft_net *net, int peer)
 	return ((struct weft_tcp *)net)->lobby.peers[peer].refused;
 }
 
+static bool tcp_lives(struct weft_net *net, int peer)
+{
+	return weft_lobby_taken(&((struct weft_tcp *)net)->lobby, peer);
+}
+
 const struct weft_driver weft_driver_tcp = {
 	.name = "tcp",
 	.open = tcp_open,
@@ -500,4 +505,5 @@ const struct weft_driver weft_driver_tcp = {
 	.drop = tcp_drop,
 	.revive = tcp_revive,
 	.ended = tcp_ended,
+	.lives = tcp_lives,
 };

@@ -363,6 +363,7 @@ int weft_tcp_addr_dial(void *arg, int peer, unsigned n, char *where, size_t size
 	if (fd < 0)
 		return -1;
 	bind_chosen(t, fd, name.sa.sa_family);
+	weft_tcp_conn_dialing(fd);
 	/* EINTR: a non-blocking connect goes on all the same. */
 	if (connect(fd, &name.sa, name_len(&name)) == 0 || errno == EINPROGRESS || errno == EINTR)
 		return fd;

@@ -15,17 +15,32 @@
 /*
  * Keepalive finds a dead host while nothing is under way.  TCP_USER_TIMEOUT would find it while
  * something is, but it also ends a connection to a process that is merely stopped and lets its
- * window run full; so weft_tcp_conn_watch() looks at the acknowledgements instead.
+ * window run full; so weft_tcp_conn_watch() looks at the acknowledgements instead.  A handshake
+ * fills no window: there it may tell.
  */
-static void set_options(int fd)
+static void keep_alive(int fd)
 {
 	int silence = (int)weft_setting_int(WEFT_SET_TCP_SILENCE);
 	int one = 1, idle = (silence + 2) / 3, interval = (silence + 5) / 6, count = 4;
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+void weft_tcp_conn_dialing(int fd)
+{
+	unsigned silence_ms = (unsigned)weft_setting_int(WEFT_SET_TCP_SILENCE) * 1000;
+	keep_alive(fd);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof silence_ms);
+}
+
+static void set_options(int fd)
+{
+	int one = 1, none = 0;
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
+	keep_alive(fd);
 }
 
 /* Are both ends addresses of this very stack?  Then no wire lies between. */

@@ -167,6 +167,8 @@ int weft_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c);
 void weft_tcp_in_abandon(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err);
 
 /* tcp_conn.c */
+/* Of a socket that dials: ends when the host it has reached falls silent. */
+void weft_tcp_conn_dialing(int fd);
 void weft_tcp_conn_up(struct weft_tcp *t, int peer, int fd);
 void weft_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err, const char *why);
 /* Pushes and reports for a connection that asked for it; returns the upcalls made. */

@@ -21,6 +21,7 @@ struct fake_rail {
 	struct weft_net_events up; /* the bundle's */
 	int fd;
 	bool full, gone, refuses;  /* what a post finds; refuses: nobody listens there */
+	bool lives;                /* the peer's process is there, answering or not */
 	bool streams;              /* within a payload */
 	struct weft_net_sink sink; /* of that payload */
 	struct iovec iov[WEFT_BUNDLE_PIECES];
@@ -150,6 +151,11 @@ static bool fake_ended(struct weft_net *net, int peer)
 	return ((struct fake_rail *)net)->refuses;
 }
 
+static bool fake_lives(struct weft_net *net, int peer)
+{
+	return ((struct fake_rail *)net)->lives;
+}
+
 static const struct weft_driver fake_driver = {.name = "fake",
 					       .open = fake_open,
 					       .close = fake_close,
@@ -163,7 +169,8 @@ static const struct weft_driver fake_driver = {.name = "fake",
 					       .card = fake_card,
 					       .drop = fake_drop,
 					       .revive = fake_revive,
-					       .ended = fake_ended};
+					       .ended = fake_ended,
+					       .lives = fake_lives};
 
 static weft_err fake_open(const struct weft_net_job *job, const struct weft_net_events *ev,
 			  struct weft_net **net_p)

@@ -102,6 +102,33 @@ static void case_get_put_up(struct node *n)
 	case_get_put(n);
 }
 
+/* All rails break while the other side does not poll: its host takes the connections that are to
+ * replace them, and that is known.  When it polls again all goes on. */
+static void case_away(struct node *n)
+{
+	struct weft_bundle *b = (struct weft_bundle *)n->net;
+	int peer = next_of(n);
+	send_packet(n, peer, 8);
+	all_up(n);
+	meet_polling(n);
+	meet(n);
+	for (unsigned r = 0; n->rank == 0 && r < b->n_rails; r++)
+		weft_bundle_cut(n->net, r, 1);
+	for (unsigned taken = 0; n->rank == 0 && taken < b->n_rails;) {
+		poll_once(n);
+		taken = 0;
+		for (unsigned r = 0; b->peer[peer].dying_ns && r < b->n_rails; r++)
+			taken += b->rail[r].driver->lives(b->rail[r].net, peer);
+	}
+	meet(n);
+	send_packet(n, peer, 100);
+	all_up(n);
+	while (n->got_n[prev_of(n)] < 2)
+		poll_once(n);
+	CHECK(!n->down[peer]);
+	meet_polling(n);
+}
+
 /* One side gives the other up while all rails work: the other hears of it over each of them. */
 static void case_given_up(struct node *n)
 {
@@ -154,6 +181,7 @@ static void cuts(void)
 	run_case(d, "cut from both sides", 2, case_cut_both);
 	run_case(d, "cut from one side", 2, case_cut_one_side);
 	run_case(d, "cut crosswise", 2, case_cut_crosswise);
+	run_case(d, "away", 2, case_away);
 }
 
 int main(int argc, char **argv)

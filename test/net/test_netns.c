@@ -184,6 +184,25 @@ static void cut(struct node *n, bool busy)
 	exit(0);
 }
 
+/* The cable is out for good when the other host has taken our connection, and its process has not
+ * looked yet. */
+static void cut_at_the_door(struct node *n)
+{
+	meet(n);
+	if (n->rank == 0) {
+		CHECK(try_send(n, 1, 8) == WEFT_POST_FULL);
+		CHECK(!n->driver->lives(n->net, 1));
+		while (!n->driver->lives(n->net, 1))
+			poll_once(n);
+		shell("ip link set wire down");
+		while (n->driver->lives(n->net, 1))
+			sleep_once(n);
+	}
+	meet(n);
+	n->driver->close(n->net);
+	exit(0);
+}
+
 /* Of twenty packets one is lost on the way, of the acknowledgements too: slower, no more. */
 static void lossy(struct node *n)
 {
@@ -259,6 +278,8 @@ int main(void)
 		 NULL, cut_busy},
 		{"cut while idle", "ip addr add 10.77.0.%d/24 dev wire && ip link set wire up",
 		 NULL, cut_idle},
+		{"cut at the door", "ip addr add 10.77.0.%d/24 dev wire && ip link set wire up",
+		 NULL, cut_at_the_door},
 	};
 	static const struct scene resets = {
 		"reset", "ip addr add 10.77.0.%d/24 dev wire && ip link set wire up", NULL, reset};

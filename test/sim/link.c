@@ -165,9 +165,10 @@ static void join(struct sim_net *f, int peer)
 	e->broken = o->broken = false;
 }
 
-static bool asleep(int rank)
+/* Nobody polls there now: it is stopped, or below us on the stack. */
+static bool away(int rank)
 {
-	return sim.rank[rank].frozen_until_ns > sim.now_ns;
+	return sim.rank[rank].frozen_until_ns > sim.now_ns || sim_rails_busy(rank);
 }
 
 /* An attempt's next step.  Returns upcalls. */
@@ -177,7 +178,7 @@ static int dial_step(struct sim_net *f, int peer)
 	bool whole = sim.now_ns >= sim.cable_ns[f->rank][peer][f->rail];
 
 	e->try_ns = sim.now_ns + MS + sim_pick(20 * MS);
-	if (whole && asleep(peer)) {
+	if (whole && away(peer)) {
 		/* The kernel has accepted; the process takes its time. */
 		e->try_ns = sim.now_ns + 1000 * MS;
 		e->until_ns = sim.now_ns + ATTEMPT_NS;
@@ -204,6 +205,15 @@ bool sim_link_ended(struct weft_net *net, int peer)
 {
 	(void)net;
 	return sim.rank[peer].dead;
+}
+
+bool sim_link_lives(struct weft_net *net, int peer)
+{
+	struct sim_net *f = (struct sim_net *)net;
+	const struct sim_end *e = &f->end[peer];
+	bool taken = !sim.rank[peer].dead && e->state == SIM_DIALING &&
+		     sim.now_ns >= sim.cable_ns[f->rank][peer][f->rail];
+	return taken || e->state == SIM_LINKED;
 }
 
 int sim_link_poll(struct sim_net *f, int peer)

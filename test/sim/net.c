@@ -478,12 +478,14 @@ const struct weft_driver sim_driver = {.name = "sim",
 				       SIM_TABLE,
 				       .drop = sim_link_drop,
 				       .revive = sim_link_revive,
-				       .ended = sim_link_ended};
+				       .ended = sim_link_ended,
+				       .lives = sim_link_lives};
 const struct weft_driver sim_driver_once = {.name = "once",
 					    .open = once_open,
 					    SIM_TABLE,
 					    .drop = sim_link_drop,
-					    .ended = sim_link_ended};
+					    .ended = sim_link_ended,
+					    .lives = sim_link_lives};
 
 void sim_net_begin(void)
 {

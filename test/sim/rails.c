@@ -16,6 +16,8 @@
 #undef weft_hub_due
 
 #define MS 1000000ull
+/* What a driver's patience has to bear of a peer that nothing reaches. */
+#define DARK_NS (1000 * MS)
 
 /* Bytes that one peer can make another hold: what its rails may have unconfirmed, in slots. */
 #define HELD_MAX                                                                                   \
@@ -126,7 +128,7 @@ static void given_up(int rank, int peer)
 	if (sim_broken(rank, peer))
 		return;
 	SIM_SAY("%d gives up %d", rank, peer);
-	CHECK(sim.excused[rank][peer]);
+	CHECK(sim.dark_ns[rank][peer] > DARK_NS);
 	sim_cover(SIM_RAILS_GONE);
 	sim_mark_broken(rank, peer);
 }
@@ -275,6 +277,12 @@ static bool rails_arm(struct weft_net *net, struct weft_rail *rail)
 	return false;
 }
 
+bool sim_rails_busy(int rank)
+{
+	return sim.plan.bundle &&
+	       (sim.rank[rank].at_poll[0] || sim.rank[rank].locked || may_end_posted(rank));
+}
+
 static int rails_poll(struct weft_net *net)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
@@ -345,22 +353,19 @@ const struct weft_driver sim_driver_rails = {
 
 /* ---- fate --------------------------------------------------------------------------------- */
 
-/* Is this rail of no use for a while, whether anybody knows or not? */
-static bool is_cut(int a, int b, int rail)
+/* A cable between them was cut: until when is none whole? */
+static void darken(int a, int b)
 {
-	const struct sim_end *e = &sim.rank[a].net[rail]->end[b],
-			     *f = &sim.rank[b].net[rail]->end[a];
-	return sim.cable_ns[a][b][rail] > sim.now_ns ||
-	       (e->broken && e->known_ns > sim.now_ns + 1000 * MS) ||
-	       (f->broken && f->known_ns > sim.now_ns + 1000 * MS);
-}
-
-static bool all_cut(int a, int b)
-{
+	uint64_t until = UINT64_MAX, from = sim.dark_until_ns[a][b];
 	for (int r = 0; r < sim.plan.rails; r++)
-		if (!is_cut(a, b, r))
-			return false;
-	return true;
+		if (sim.cable_ns[a][b][r] < until)
+			until = sim.cable_ns[a][b][r];
+	if (from < sim.now_ns)
+		from = sim.now_ns;
+	if (until <= from)
+		return;
+	sim.dark_ns[a][b] = sim.dark_ns[b][a] = sim.dark_ns[a][b] + until - from;
+	sim.dark_until_ns[a][b] = sim.dark_until_ns[b][a] = until;
 }
 
 void sim_rails_fate(void)
@@ -379,9 +384,7 @@ void sim_rails_fate(void)
 		sim_cover(SIM_RAIL_CUT);
 		sim_link_cut(a, b, r, for_ns, silent);
 	}
-	/* With no rail left patience may end; with a rank that sleeps for a minute it does. */
-	if (all_cut(a, b) || a == sim.plan.frozen || b == sim.plan.frozen)
-		sim.excused[a][b] = sim.excused[b][a] = true;
+	darken(a, b);
 }
 
 /* A head of the bundle's own is about to arrive. */

@@ -245,6 +245,26 @@ static void case_patience(void)
 	end();
 }
 
+/* The same, but the kernel of one rail says that the process is there: its time counts for nothing,
+ * and what had passed before still does. */
+static void case_lives(void)
+{
+	begin();
+	uint64_t patience = ((struct weft_bundle *)net)->patience_ns;
+	for (int r = 0; r < FAKE_RAILS; r++)
+		fake_break(&fake_rail[r], WEFT_ERR_PEER);
+	poll_for(patience / 2);
+	fake_rail[1].lives = true;
+	poll_for(100 * S);
+	CHECK_EQ(fake_up.downs, 0);
+	fake_rail[1].lives = false;
+	poll_for(patience / 4);
+	CHECK_EQ(fake_up.downs, 0);
+	poll_for(patience / 2);
+	CHECK(fake_up.downs == 1 && fake_up.down_err == WEFT_ERR_PEER);
+	end();
+}
+
 /* What has moved on is told over a rail that is up, though the rail that moved it is gone and owes
  * no word: else the peer's window stays shut. */
 static void case_behind(void)
@@ -299,6 +319,7 @@ int main(void)
 	case_lies();
 	case_closed_at_once();
 	case_patience();
+	case_lives();
 	case_behind();
 	case_refused();
 	return 0;

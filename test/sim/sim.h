@@ -128,9 +128,10 @@ struct sim {
 	struct sim_lane lane[SIM_RANKS][SIM_RANKS][SIM_RAILS];
 	uint64_t broken_ns[SIM_RANKS][SIM_RANKS];           /* for good; 0: they reach each other */
 	uint64_t cable_ns[SIM_RANKS][SIM_RANKS][SIM_RAILS]; /* cut until then */
-	bool excused[SIM_RANKS][SIM_RANKS];                 /* they may give each other up */
-	unsigned depth;                                     /* of posts that let others move */
-	unsigned calls;                                     /* of the application so far */
+	/* No cable was whole between them: until then, and how long in all. */
+	uint64_t dark_until_ns[SIM_RANKS][SIM_RANKS], dark_ns[SIM_RANKS][SIM_RANKS];
+	unsigned depth; /* of posts that let others move */
+	unsigned calls; /* of the application so far */
 	bool polling_engine;
 	bool ending; /* the cores are being taken down */
 	bool verbose;
@@ -197,6 +198,7 @@ int sim_link_poll(struct sim_net *f, int peer);
 void sim_link_drop(struct weft_net *net, int peer, const char *why);
 void sim_link_revive(struct weft_net *net, int peer);
 bool sim_link_ended(struct weft_net *net, int peer);
+bool sim_link_lives(struct weft_net *net, int peer);
 void sim_link_bury(struct sim_net *f, int peer);
 /* The next moment at which a poll finds something; UINT64_MAX: never. */
 uint64_t sim_net_next(struct sim_net *f);
@@ -211,6 +213,8 @@ void sim_rails_bury(int rank);
 void sim_rails_look(void);
 void sim_rails_end(void);
 uint64_t sim_rails_next(int rank);
+/* Would a poll of that rank not look at its rails now? */
+bool sim_rails_busy(int rank);
 
 /* traffic.c */
 void sim_traffic_begin(void);

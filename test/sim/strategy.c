@@ -35,9 +35,6 @@ void sim_strategy_draw(uint64_t seed)
 	if (mine.apart) {
 		mine.piece = (size_t[]){100, 700, 5000}[pick(&rnd, 3)];
 		mine.ahead = 1 + pick(&rnd, 4);
-		/* Each post lets others move, and time pass; a rank below must not seem dead. */
-		if (p->bundle)
-			mine.piece = 8192;
 		/* A small message in three pieces, too. */
 		if (pick(&rnd, 2))
 			mine.pack = WEFT_PACK_MAX;
