@@ -2,12 +2,12 @@
 /*
  * ring.h - packets from one sender to one receiver through memory that both can write.
  *
- * Two rings beside each other: slots of one cache line, each with its own sequence number, head and
- * up to 32 payload bytes; and a ring of data lines for longer payloads, each payload contiguous.  A
- * small packet is one line written and one line read.  Payload never lies where a sequence number
- * is looked for, so stale bytes can never look like a packet.  Both sides derive a payload's place
- * from the lengths so far, so the memory holds no index that a peer could forge; a length is read
- * once and checked.
+ * Slots of one cache line, each with its own sequence number, head and up to 32 payload bytes; and
+ * beside them two rings of data lines for longer payloads, each payload contiguous.  A small packet
+ * is one line written and one line read.  Payload never lies where a sequence number is looked for,
+ * so stale bytes can never look like a packet.  Both sides derive a payload's place from the
+ * lengths so far, so the memory holds no index that a peer could forge; a length is read once and
+ * checked.
  *
  * Packets of at most 8 bytes that follow each other with the same head but for its number lie up to
  * four in a slot: the sender adds to the slot that it published last, and counts them in its word.
@@ -20,6 +20,10 @@
  * each of which says how far its sender was with receiving; who talks in both directions stays on a
  * few lines, a stream goes round.  The receiver looks at the next slot and at the first one.
  *
+ * For the same reason there are two rings of data lines: a narrow one, which fits into the first
+ * cache of either core, and a wide one for what the narrow one has no room for; the word says
+ * which.  A stream whose receiver keeps up stays on the narrow one.
+ *
  * Callers   tx functions: one thread at a time.  rx functions: one thread at a time.  Both beside
  *           each other, in one or two processes.
  * Owner     a received payload stays in the ring until weft_ring_consume().
@@ -31,9 +35,10 @@
  *           test_ring.c, two threads.
  *
  * The receiver tells how far it is once per quarter of either ring, in one word.  A sender
- * that found no room had more than half of it outstanding (a packet needs at most a quarter, and
- * wastes less than another one at the end of the ring), so the receiver tells at least once more
- * before it has emptied the ring: no sender waits for news that never comes.
+ * that found no room had more than half of the slots or of the wide ring outstanding (a packet
+ * needs at most a quarter, and wastes less than another one at the end of the ring), so the
+ * receiver tells at least once more before it has emptied that: no sender waits for news that never
+ * comes.
  */
 #ifndef WEFT_RING_H
 #define WEFT_RING_H
@@ -53,6 +58,7 @@
 /* Once in so many slots a sender goes round without beginning again, see weft_ring_begin. */
 #define WEFT_RING_SWEEP (1u << 18)
 #define WEFT_RING_SLOTS_MAX 1024u
+#define WEFT_RING_DATA_MAX (1u << 24) /* so that make_seen() tells it apart from twice as much */
 
 struct weft_ring_slot {
 	/* sender: slot number + 1, how far it has received, payload bytes or BYE, begun again,
@@ -64,14 +70,33 @@ struct weft_ring_slot {
 _Static_assert(sizeof(struct weft_ring_slot) == WEFT_CACHELINE, "a slot is a cache line");
 
 struct weft_ring_control {
-	alignas(WEFT_CACHELINE) _Atomic uint64_t x_seen;    /* receiver: slots << 32 | data bytes */
+	alignas(WEFT_CACHELINE) _Atomic uint64_t x_seen;    /* receiver: weft_ring_make_seen() */
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_waiting; /* sender sets, receiver clears */
 };
 
-/* The sizes, powers of two. */
+/* The sizes, powers of two; narrow may be 0. */
 struct weft_ring_shape {
 	uint32_t slots;
-	uint32_t data;
+	uint32_t data, narrow; /* bytes of the wide ring and of the narrow one */
+};
+
+enum { WEFT_RING_NARROW, WEFT_RING_WIDE, WEFT_RING_LANES };
+
+/* A ring of data lines; positions in bytes, which run freely. */
+struct weft_ring_lane_tx {
+	uint8_t *data;
+	uint32_t size;
+	uint32_t put;  /* where the next payload goes */
+	uint32_t base; /* the same when we last began again */
+	uint32_t seen; /* the receiver's, as we know it */
+};
+
+struct weft_ring_lane_rx {
+	uint8_t *data;
+	uint32_t size, quarter;
+	uint32_t take;
+	uint32_t base; /* where the sender last began again */
+	uint32_t told; /* as last published */
 };
 
 /* How far a receiver is, for the sender of the ring the other way. */
@@ -84,18 +109,18 @@ struct weft_ring_tx {
 	struct weft_ring_control *control;
 	const struct weft_ring_back *back;
 	struct weft_ring_slot *slot;
-	uint8_t *data;
-	uint32_t slot_mask, data_size;
-	uint32_t put, data_put;   /* next slot, next data byte; run freely */
-	uint32_t base, data_base; /* theirs when we last began again */
-	uint32_t seen, data_seen; /* the receiver's, as we know them */
-	uint32_t all;             /* the receiver's x_at, when it has everything */
-	uint32_t stale;           /* words of the other ring up to this number are too old */
-	uint64_t known;           /* the receiver's word, as last read */
-	uint64_t next_w0, w1;     /* what may be added to the last slot */
-	uint32_t each;            /* its length, or NONE: the slot does not grow */
-	uint32_t more;            /* packets added */
-	uint64_t again;           /* AGAIN, if that slot began again */
+	uint32_t slot_mask;
+	uint32_t put;         /* next slot; runs freely */
+	uint32_t base;        /* the same when we last began again */
+	uint32_t seen;        /* the receiver's, as we know it */
+	uint32_t all;         /* the receiver's x_at, when it has everything */
+	uint32_t stale;       /* words of the other ring up to this number are too old */
+	uint64_t known;       /* the receiver's word, as last read */
+	uint64_t next_w0, w1; /* what may be added to the last slot */
+	uint32_t each;        /* its length, or NONE: the slot does not grow */
+	uint32_t more;        /* packets added */
+	uint64_t again;       /* AGAIN, if that slot began again */
+	struct weft_ring_lane_tx lane[WEFT_RING_LANES];
 };
 
 #define WEFT_RING_NONE UINT32_MAX
@@ -103,13 +128,12 @@ struct weft_ring_tx {
 struct weft_ring_rx {
 	struct weft_ring_control *control;
 	struct weft_ring_slot *slot;
-	uint8_t *data;
-	uint32_t slot_mask, data_size, max_payload;
-	uint32_t data_take;
-	uint32_t base, data_base; /* where the sender last began again */
-	uint32_t told, data_told; /* as last published */
-	uint32_t quarter, data_quarter;
+	uint32_t slot_mask, max_payload;
+	uint32_t base; /* where the sender last began again */
+	uint32_t told; /* as last published */
+	uint32_t quarter;
 	struct weft_ring_back back;
+	struct weft_ring_lane_rx lane[WEFT_RING_LANES];
 };
 
 static inline uint64_t weft_ring_at(const struct weft_ring_rx *rx)
@@ -139,13 +163,15 @@ static inline void weft_ring_go(struct weft_ring_rx *rx, uint64_t at)
 static inline bool weft_ring_shape_ok(struct weft_ring_shape s, size_t max_payload)
 {
 	return max_payload < WEFT_RING_BYE && s.slots >= 16 && s.slots <= WEFT_RING_SLOTS_MAX &&
-	       !(s.slots & (s.slots - 1)) && s.data >= 4 * max_payload && s.data <= 1u << 26 &&
-	       !(s.data & (s.data - 1));
+	       !(s.slots & (s.slots - 1)) && s.data >= 4 * max_payload &&
+	       s.data <= WEFT_RING_DATA_MAX && !(s.data & (s.data - 1)) && s.narrow <= s.data &&
+	       !(s.narrow & (s.narrow - 1)) && s.narrow % WEFT_CACHELINE == 0;
 }
 
 static inline size_t weft_ring_bytes(struct weft_ring_shape s)
 {
-	return sizeof(struct weft_ring_control) + s.slots * sizeof(struct weft_ring_slot) + s.data;
+	return sizeof(struct weft_ring_control) + s.slots * sizeof(struct weft_ring_slot) + s.data +
+	       s.narrow;
 }
 
 /* The memory must be zero when the receiver attaches; max_payload bounds what it accepts.  back: of
@@ -155,7 +181,7 @@ void weft_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_ring
 void weft_ring_rx_attach(struct weft_ring_rx *rx, void *memory, struct weft_ring_shape shape,
 			 uint32_t max_payload);
 
-/* Data ring bytes that a payload takes at position pos, the unused end of the ring included. */
+/* Bytes of a ring of data lines that a payload takes at position pos, its unused end included. */
 static inline uint32_t weft_ring_take_size(uint32_t size, uint32_t pos, uint32_t len,
 					   uint32_t *skip_p)
 {

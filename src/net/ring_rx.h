@@ -52,7 +52,8 @@ static inline void weft_ring_enter(struct weft_ring_rx *rx, uint32_t taking, uin
 {
 	if (word & WEFT_RING_AGAIN) {
 		rx->base = taking;
-		rx->data_base = rx->data_take;
+		for (int i = 0; i < WEFT_RING_LANES; i++)
+			rx->lane[i].base = rx->lane[i].take;
 	}
 	weft_ring_heard(rx, word);
 }
@@ -133,7 +134,8 @@ struct weft_ring_packet {
 	alignas(8) uint8_t head[WEFT_NET_HEAD];
 	const uint8_t *payload;
 	uint32_t len;
-	uint32_t size; /* data ring bytes to give back */
+	struct weft_ring_lane_rx *lane; /* where the payload lies; NULL: in the slot */
+	uint32_t size;                  /* bytes of it to give back */
 };
 
 /*
@@ -151,11 +153,16 @@ static inline weft_err weft_ring_take_found(struct weft_ring_rx *rx, struct weft
 		return len == WEFT_RING_BYE ? WEFT_AGAIN : WEFT_ERR_PROTO;
 	p->payload = weft_ring_open(rx, s, p->head);
 	p->len = len;
+	p->lane = NULL;
 	p->size = 0;
 	if (len > WEFT_RING_INLINE) {
-		uint32_t skip, from = rx->data_take - rx->data_base;
-		p->size = weft_ring_take_size(rx->data_size, from, len, &skip);
-		p->payload = rx->data + ((from + skip) & (rx->data_size - 1));
+		struct weft_ring_lane_rx *l = &rx->lane[(word & WEFT_RING_IN_WIDE) != 0];
+		uint32_t skip, from = l->take - l->base;
+		if (weft_unlikely(len > l->size))
+			return WEFT_ERR_PROTO;
+		p->lane = l;
+		p->size = weft_ring_take_size(l->size, from, len, &skip);
+		p->payload = l->data + ((from + skip) & (l->size - 1));
 	}
 	return WEFT_OK;
 }
@@ -193,11 +200,13 @@ static inline bool weft_ring_consume_inline(struct weft_ring_rx *rx, uint32_t le
 static inline bool weft_ring_consume(struct weft_ring_rx *rx, const struct weft_ring_packet *p)
 {
 	weft_ring_step(rx, p->len, 1);
-	rx->data_take += p->size;
-	if (weft_likely(weft_ring_taking(weft_ring_at(rx)) - rx->told < rx->quarter &&
-			rx->data_take - rx->data_told < rx->data_quarter))
-		return false;
-	return weft_ring_tell(rx);
+	bool tell = weft_ring_taking(weft_ring_at(rx)) - rx->told >= rx->quarter;
+	struct weft_ring_lane_rx *l = p->lane;
+	if (l) {
+		l->take += p->size;
+		tell |= l->take - l->told >= l->quarter;
+	}
+	return weft_unlikely(tell) && weft_ring_tell(rx);
 }
 
 #endif

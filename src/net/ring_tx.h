@@ -9,15 +9,20 @@
 /* Reads the receiver's word again.  False: it makes no sense. */
 bool weft_ring_refresh(struct weft_ring_tx *tx);
 
+static inline bool weft_ring_lane_room(const struct weft_ring_lane_tx *l, uint32_t len)
+{
+	uint32_t skip;
+	return weft_ring_take_size(l->size, l->put - l->base, len, &skip) <=
+	       l->size - (l->put - l->seen);
+}
+
 /* Is there room for a packet of len payload bytes, as far as we know? */
 static inline bool weft_ring_room(const struct weft_ring_tx *tx, uint32_t len)
 {
-	uint32_t skip;
 	if (tx->put - tx->seen > tx->slot_mask)
 		return false;
-	return len <= WEFT_RING_INLINE ||
-	       weft_ring_take_size(tx->data_size, tx->data_put - tx->data_base, len, &skip) <=
-		       tx->data_size - (tx->data_put - tx->data_seen);
+	return len <= WEFT_RING_INLINE || weft_ring_lane_room(&tx->lane[WEFT_RING_NARROW], len) ||
+	       weft_ring_lane_room(&tx->lane[WEFT_RING_WIDE], len);
 }
 
 static inline void weft_ring_gather(uint8_t *to, const struct iovec *iov, unsigned n, size_t len)
@@ -60,16 +65,27 @@ static inline bool weft_ring_begin(struct weft_ring_tx *tx)
 			  (((uint32_t)word - tx->stale) & WEFT_RING_NUMBER) > WEFT_RING_NUMBER / 2))
 		return false;
 	tx->base = tx->seen = tx->put;
-	tx->data_base = tx->data_seen = tx->data_put;
+	for (int i = 0; i < WEFT_RING_LANES; i++)
+		tx->lane[i].base = tx->lane[i].seen = tx->lane[i].put;
 	return true;
 }
 
-/* Where a payload lies that is too long for its slot. */
-static inline uint8_t *weft_ring_data_place(struct weft_ring_tx *tx, uint32_t len)
+/* Where a payload lies that is too long for its slot; says so in the word.  room() has said yes. */
+static inline uint8_t *weft_ring_data_place(struct weft_ring_tx *tx, uint32_t len, uint64_t *word_p)
 {
-	uint32_t skip, from = tx->data_put - tx->data_base;
-	tx->data_put += weft_ring_take_size(tx->data_size, from, len, &skip);
-	return tx->data + ((from + skip) & (tx->data_size - 1));
+	struct weft_ring_lane_tx *l = &tx->lane[WEFT_RING_NARROW];
+	if (!weft_ring_lane_room(l, len)) {
+		/* There may be by now; a word that makes no sense changes nothing. */
+		if (l->size)
+			(void)weft_ring_refresh(tx);
+		if (!weft_ring_lane_room(l, len)) {
+			l = &tx->lane[WEFT_RING_WIDE];
+			*word_p |= WEFT_RING_IN_WIDE;
+		}
+	}
+	uint32_t skip, from = l->put - l->base;
+	l->put += weft_ring_take_size(l->size, from, len, &skip);
+	return l->data + ((from + skip) & (l->size - 1));
 }
 
 /*
@@ -87,7 +103,7 @@ static inline void weft_ring_publish(struct weft_ring_tx *tx, const void *head,
 		if (len)
 			weft_ring_gather(s->data, iov, n, len);
 	} else {
-		weft_ring_gather(weft_ring_data_place(tx, len), iov, n, len);
+		weft_ring_gather(weft_ring_data_place(tx, len, &word), iov, n, len);
 	}
 	memcpy(s->head, head, WEFT_NET_HEAD);
 	tx->each = WEFT_RING_NONE;
@@ -114,7 +130,7 @@ static inline void weft_ring_publish_words(struct weft_ring_tx *tx, uint64_t w0,
 	if (len <= WEFT_RING_INLINE)
 		weft_copy_bytes(s->data, data, len);
 	else
-		memcpy(weft_ring_data_place(tx, len), data, len);
+		memcpy(weft_ring_data_place(tx, len, &word), data, len);
 	memcpy(s->head, &w0, sizeof w0);
 	memcpy(s->head + 8, &w1, sizeof w1);
 	memcpy(s->head + 16, &w2, sizeof w2);

@@ -18,7 +18,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define GREETING_MAGIC 0x77736d32u
+#define GREETING_MAGIC 0x77736d33u
 #define GREETING_FDS 3 /* ring, inbox, bell */
 #define FLAG_REGISTERED 1u
 
@@ -26,16 +26,19 @@ struct greeting {
 	uint32_t magic, flags;
 	uint32_t slots, data;
 	uint32_t max_payload, inbox_bytes;
+	uint32_t narrow, none;
 	uint64_t nonce_addr;
 	uint8_t nonce[16];
 };
 
 static struct weft_ring_shape shape_for(const struct weft_shm *s)
 {
-	/* 147 KiB per direction; 73 KiB when many ranks would make that hundreds of MiB. */
+	/* 163 KiB per direction; 81 KiB when many ranks would make that hundreds of MiB. */
 	if (s->n_local <= 16)
-		return (struct weft_ring_shape){.slots = 256, .data = 8 * WEFT_SHM_MAX_PAYLOAD};
-	return (struct weft_ring_shape){.slots = 128, .data = 4 * WEFT_SHM_MAX_PAYLOAD};
+		return (struct weft_ring_shape){
+			.slots = 256, .data = 8 * WEFT_SHM_MAX_PAYLOAD, .narrow = 16384};
+	return (struct weft_ring_shape){
+		.slots = 128, .data = 4 * WEFT_SHM_MAX_PAYLOAD, .narrow = 8192};
 }
 
 /* Membarriers interrupt every registered process that runs: no good with more ranks than cores. */
@@ -54,6 +57,7 @@ static bool send_greeting(struct weft_shm *s, struct weft_shm_link *k, int ring_
 		.data = k->rx_shape.data,
 		.max_payload = WEFT_SHM_MAX_PAYLOAD,
 		.inbox_bytes = sizeof(struct weft_shm_inbox),
+		.narrow = k->rx_shape.narrow,
 		.nonce_addr = (uint64_t)(uintptr_t)s->nonce,
 	};
 	int fds[GREETING_FDS] = {ring_fd, s->inbox_fd, s->hub.wake_fd};
@@ -179,7 +183,7 @@ static weft_err read_greeting(struct weft_shm_link *k, struct greeting *g, int f
 
 static weft_err map_peer(struct weft_shm_link *k, const struct greeting *g, const int *fds)
 {
-	struct weft_ring_shape shape = {.slots = g->slots, .data = g->data};
+	struct weft_ring_shape shape = {.slots = g->slots, .data = g->data, .narrow = g->narrow};
 	if (!weft_ring_shape_ok(shape, WEFT_SHM_MAX_PAYLOAD) ||
 	    g->max_payload != WEFT_SHM_MAX_PAYLOAD ||
 	    g->inbox_bytes != sizeof(struct weft_shm_inbox))

@@ -6,6 +6,7 @@
 
 #define SLOTS 16u
 #define DATA 4096u
+#define NARROW 512u
 #define MOST 1024u
 
 /* A word that we expect, but for what it says. */
@@ -16,6 +17,8 @@ static void forge(struct weft_ring_rx *rx, struct fuzz_input *in)
 	uint8_t how = (uint8_t)fuzz_byte(in);
 	if (how & 1)
 		word |= WEFT_RING_AGAIN;
+	if (how & 4)
+		word |= WEFT_RING_IN_WIDE;
 	word |= (uint64_t)(how / 8) << WEFT_RING_AT;
 	atomic_store((_Atomic uint64_t *)&(how & 2 ? rx->slot : weft_ring_slot(rx, taking))->x_word,
 		     word);
@@ -29,7 +32,7 @@ static bool within(const uint8_t *at, uint32_t len, const void *base, size_t siz
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct weft_ring_shape shape = {.slots = SLOTS, .data = DATA};
+	struct weft_ring_shape shape = {.slots = SLOTS, .data = DATA, .narrow = NARROW};
 	size_t bytes = weft_ring_bytes(shape);
 	struct fuzz_input in = {data, size};
 	struct weft_ring_rx rx;
@@ -59,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				break;
 			CHECK(p.len <= MOST);
 			CHECK(within(p.payload, p.len, rx.slot, SLOTS * sizeof *rx.slot) ||
-			      within(p.payload, p.len, rx.data, DATA));
+			      within(p.payload, p.len, p.lane->data, p.lane->size));
 			for (uint32_t k = 0; k < p.len; k++)
 				sum += p.payload[k];
 			(void)sum;

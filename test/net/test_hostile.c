@@ -464,20 +464,22 @@ static void mad_shm(const void *bytes, size_t n, const int *fds, unsigned n_fds)
 
 /* The greeting as shm_link.c has it. */
 struct greeting {
-	uint32_t magic, flags, slots, data, max_payload, inbox_bytes;
+	uint32_t magic, flags, slots, data, max_payload, inbox_bytes, narrow, none;
 	uint64_t nonce_addr;
 	uint8_t nonce[16];
 };
 
 static void mad_shm_peers(void)
 {
-	struct greeting g = {.magic = 0x77736d32u,
+	struct greeting g = {.magic = 0x77736d33u,
 			     .slots = 256,
 			     .data = 8 * WEFT_SHM_MAX_PAYLOAD,
 			     .max_payload = WEFT_SHM_MAX_PAYLOAD,
 			     .inbox_bytes = sizeof(struct weft_shm_inbox)};
 	struct weft_ring_shape shape = {.slots = 256, .data = 8 * WEFT_SHM_MAX_PAYLOAD};
 	int unsealed = memfd_create("x", MFD_CLOEXEC);
+	g.narrow = 16384;
+	shape.narrow = g.narrow;
 	CHECK(unsealed >= 0 && ftruncate(unsealed, (off_t)weft_ring_bytes(shape)) == 0);
 	int small = -1, pipe_fd[2];
 	void *map;

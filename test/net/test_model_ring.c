@@ -3,21 +3,24 @@
  * The packet ring in every order: packets that share a slot come once each and in order, with their
  * payload, whether the receiver takes them one by one or a run at once; a sender that found no
  * room sleeps only if it is told, and writes only where the receiver has read; and so does one that
- * begins again because a packet of the other ring says that the receiver has everything.
+ * begins again because a packet of the other ring says that the receiver has everything, and one
+ * that goes round the narrow ring of data lines.
  */
 #include "model/explore.h"
 /* The production source, compiled against the explorer's atomics. */
 #include "net/ring.c"
 
-enum { SLOTS = 4, PACKETS = 6 };
+enum { SLOTS = 4, PACKETS = 6, NARROW_LINES = 2, LINES = 6 };
 
 static alignas(WEFT_CACHELINE)
-	uint8_t memory[sizeof(struct weft_ring_control) + SLOTS * sizeof(struct weft_ring_slot)];
+	uint8_t memory[sizeof(struct weft_ring_control) + SLOTS * sizeof(struct weft_ring_slot) +
+		       LINES * WEFT_CACHELINE];
 static alignas(WEFT_CACHELINE) uint8_t memory_back[sizeof memory];
 static struct weft_ring_tx tx, tx_back;
 static struct weft_ring_rx rx, rx_back;
 static int payload[PACKETS]; /* stands for the bytes of each packet */
 static int place[SLOTS];     /* and for those of each slot */
+static int line[LINES];      /* and of each data line */
 static bool told;
 
 static void setup(void)
@@ -201,6 +204,54 @@ static void takes_hastily(void)
 	}
 }
 
+/* ---- the narrow ring ---------------------------------------------------------------------- */
+
+enum { LONG = 4 };
+
+static void setup_lines(void)
+{
+	const struct weft_ring_shape shape = {.slots = SLOTS,
+					      .data = (LINES - NARROW_LINES) * WEFT_CACHELINE,
+					      .narrow = NARROW_LINES * WEFT_CACHELINE};
+	setup();
+	memset(line, 0, sizeof line);
+	weft_ring_tx_attach(&tx, memory, shape, NULL);
+	weft_ring_rx_attach(&rx, memory, shape, WEFT_RING_INLINE);
+	tx.all = 1; /* never begins again */
+}
+
+/* The payload is a line and stands for itself; its place goes with a short packet. */
+static void puts_lines(void)
+{
+	for (int i = 0; i < LONG; i++) {
+		uint64_t word = 0, data[2];
+		uint8_t *at = weft_ring_data_place(&tx, WEFT_CACHELINE, &word);
+		data[0] = (uint64_t)(at - tx.lane[WEFT_RING_NARROW].data) / WEFT_CACHELINE;
+		data[1] = word;
+		MODEL_CHECK((data[0] >= NARROW_LINES) == (word == WEFT_RING_IN_WIDE));
+		model_write(&line[data[0]], i + 1);
+		weft_ring_publish_words(&tx, (uint64_t)i * WEFT_RING_STEP, 5, data, sizeof data);
+	}
+}
+
+static void takes_lines(void)
+{
+	for (int i = 0; i < LONG;) {
+		uint8_t head[WEFT_NET_HEAD];
+		uint64_t word, data[2];
+		const struct weft_ring_slot *s = weft_ring_find(&rx, &word);
+		if (!s) {
+			wait_for_packet(&rx);
+			continue;
+		}
+		memcpy(data, weft_ring_open(&rx, s, head), sizeof data);
+		MODEL_CHECK(model_read(&line[data[0]]) == ++i);
+		const struct weft_ring_packet p = {
+			.len = sizeof data, .lane = &rx.lane[data[1] != 0], .size = WEFT_CACHELINE};
+		(void)weft_ring_consume(&rx, &p);
+	}
+}
+
 /* ---- beginning again ---------------------------------------------------------------------- */
 
 enum { QUESTIONS = 2 };
@@ -328,6 +379,12 @@ int main(void)
 		 .must = {"weft_ring_tell x", "weft_ring_tell l", "weft_ring_wait x",
 			  "weft_ring_refresh l", "weft_ring_word l"}},
 		{"hasty", setup, {puts_small, takes_hastily}, NULL, 2, .broken = true},
+		{"narrow ring",
+		 setup_lines,
+		 {puts_lines, takes_lines},
+		 NULL,
+		 2 + more,
+		 .must = {"weft_ring_refresh l", "weft_ring_tell x"}},
 		{"again, two askers",
 		 setup_talk,
 		 {asks, hears_and_answers, hears_answers},

@@ -11,7 +11,7 @@
 #include "check.h"
 
 #define MAX 1024u
-static const struct weft_ring_shape shape = {.slots = 16, .data = 4096};
+static const struct weft_ring_shape shape = {.slots = 16, .data = 4096, .narrow = 1024};
 
 static void *new_memory(void)
 {
@@ -165,7 +165,8 @@ static void begins_again(void)
 		for (int way = 0; way < 2; way++) {
 			says(&t, way, len[(i + (uint64_t)way) % weft_countof(len)]);
 			CHECK(t.tx[way].put - t.tx[way].base <= 2);
-			CHECK(t.tx[way].data_put - t.tx[way].data_base <= 1024);
+			for (int k = 0; k < WEFT_RING_LANES; k++)
+				CHECK(t.tx[way].lane[k].put - t.tx[way].lane[k].base <= 1024);
 			hears(&t, way);
 		}
 	/* Not while the other side has not said that it has everything. */
@@ -304,6 +305,10 @@ static void forged(void)
 	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_ERR_PROTO);
 	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, WEFT_RING_BYE, 0));
 	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_AGAIN);
+	/* One that the narrow ring cannot hold. */
+	rx.lane[WEFT_RING_NARROW].size = 64;
+	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, 100, 0));
+	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_ERR_PROTO);
 	/* A slot that has grown, and then holds longer ones, or more than fit. */
 	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, 8, 15));
 	for (unsigned i = 0; i < WEFT_RING_CELLS - 1; i++) {
@@ -319,16 +324,18 @@ static void forged(void)
 	(void)weft_ring_consume(&rx, &p);
 	CHECK(weft_ring_taking(weft_ring_at(&rx)) == 1 && !weft_ring_peek(&rx));
 	/* A receiver that claims to have seen what was never sent. */
-	atomic_store(&tx.control->x_seen, (uint64_t)2 << 32);
+	atomic_store(&tx.control->x_seen, weft_ring_make_seen(2, 0, 0));
 	CHECK(!weft_ring_refresh(&tx));
-	atomic_store(&tx.control->x_seen, (uint64_t)1 << 32 | 1u << 20);
+	atomic_store(&tx.control->x_seen, weft_ring_make_seen(1, 1u << 20, 0));
 	CHECK(!weft_ring_refresh(&tx));
-	atomic_store(&tx.control->x_seen, (uint64_t)1 << 32 | 128);
+	atomic_store(&tx.control->x_seen, weft_ring_make_seen(1, 0, 192));
+	CHECK(!weft_ring_refresh(&tx));
+	atomic_store(&tx.control->x_seen, weft_ring_make_seen(1, 0, 128));
 	CHECK(weft_ring_refresh(&tx));
 	/* What is older than what we know says nothing; half of it cannot be older. */
 	atomic_store(&tx.control->x_seen, 0);
-	CHECK(weft_ring_refresh(&tx) && tx.seen == 1 && tx.data_seen == 128);
-	atomic_store(&tx.control->x_seen, (uint64_t)0 << 32 | 192);
+	CHECK(weft_ring_refresh(&tx) && tx.seen == 1 && tx.lane[WEFT_RING_NARROW].seen == 128);
+	atomic_store(&tx.control->x_seen, weft_ring_make_seen(0, 0, 192));
 	CHECK(!weft_ring_refresh(&tx));
 	free(m);
 
