@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trace.h - what happened when: a ring of records per kernel thread, in a file that is mapped.
+ *
+ * `weft trace` makes a timeline of the files (doc/trace.md).
+ *
+ * Callers   weft_trace, text, code: any thread; not a signal handler.  start, rank: any time; the
+ *           second start does nothing.
+ * Cost      off: a load and a branch that is never taken.  On: some 20 ns, no lock and no system
+ *           call; the first record of a thread makes its ring, and the first of a text writes it
+ *           down, under a lock.  A thread's first record wants a stack of some KiB.
+ * Full      the oldest records of that thread are overwritten.
+ * Fork      the child writes nothing.
+ * Failure   one line, and there is no trace.
+ */
+#ifndef WEFT_TRACE_H
+#define WEFT_TRACE_H
+
+#include "base/base.h"
+
+enum weft_trace_kind {
+	WEFT_TRACE_NONE, /* never written */
+#define WEFT_TRACE_EVENT(id, name, help) WEFT_TRACE_##id,
+#include "base/trace_table.h"
+#undef WEFT_TRACE_EVENT
+	WEFT_TRACE_KIND_COUNT
+};
+
+#define WEFT_TRACE_NOBODY (~0u)
+
+/* Read-mostly: changes once at start, and in the child of a fork. */
+extern __attribute__((visibility("hidden"))) _Atomic bool weft_trace_x_on;
+
+/* Reads the settings `trace` and `trace_events`, and begins if there is a file to be written. */
+void weft_trace_start(void);
+
+/* Which rank of how many we are: part of the file's name. */
+void weft_trace_rank(int rank, int size);
+
+/* The process ends in order: the file says so.  Called by itself at exit; tests call it before. */
+void weft_trace_stop(void);
+
+__attribute__((cold, noinline)) void weft_trace_put(enum weft_trace_kind kind, unsigned small,
+						    uint32_t id, uint64_t a, uint64_t b);
+
+/* Relaxed: who sees it late begins late. */
+static inline bool weft_trace_on(void)
+{
+	return weft_unlikely(atomic_load_explicit(&weft_trace_x_on, memory_order_relaxed));
+}
+
+static inline void weft_trace(enum weft_trace_kind kind, unsigned small, uint32_t id, uint64_t a,
+			      uint64_t b)
+{
+	if (weft_trace_on())
+		weft_trace_put(kind, small, id, a, b);
+}
+
+/* The same with 16 letters of a name. */
+void weft_trace_put_name(enum weft_trace_kind kind, uint32_t id, const char *name);
+
+/* The number of a text; 0: NULL, or the file has no room.  What it points to may change later. */
+unsigned weft_trace_text(const char *text);
+/* The same for one that stays as long as the process, found by its address. */
+unsigned weft_trace_static(const char *text);
+/* The same for a function: its name, where it can be found, else file and offset.  Wants a stack of
+ * some KiB unless `known`. */
+unsigned weft_trace_code(const void *fn);
+bool weft_trace_code_known(const void *fn);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trace_table.h - WEFT_TRACE_EVENT(ID, name, help); no include guard.  A file carries the names, so
+ * lines may come and go; cmd/weft/trace_read.py knows what it does with which.
+ *
+ * id, small, a, b are the fields of a record (trace_ring.h); "text" is the number of a text.
+ */
+/* clang-format off */
+WEFT_TRACE_EVENT(SYNC, "sync", "cycles and clock at the same moment; a: ns of CLOCK_MONOTONIC")
+WEFT_TRACE_EVENT(THREAD, "thread", "this ring is a kernel thread's from here on; id: its number, a, b: its name")
+
+/* user-level threads; id: home worker << 24 | slot */
+WEFT_TRACE_EVENT(ULT_CREATE, "ult_create", "made; small: text of its function, a: by whom")
+WEFT_TRACE_EVENT(ULT_NAME, "ult_name", "it has a name; a, b: its letters")
+WEFT_TRACE_EVENT(ULT_RUN, "ult_run", "it runs here from now on; id NOBODY: the worker itself does")
+WEFT_TRACE_EVENT(ULT_YIELD, "ult_yield", "it lets others run, and stays ready")
+WEFT_TRACE_EVENT(ULT_BLOCK, "ult_block", "it is about to wait; small: text of what for, a: for which")
+WEFT_TRACE_EVENT(ULT_STAY, "ult_stay", "it was called before it could: it goes on")
+WEFT_TRACE_EVENT(ULT_WAKE, "ult_wake", "it is ready again; a: by whom, NOBODY: no user-level thread")
+WEFT_TRACE_EVENT(ULT_END, "ult_end", "its function has returned")
+WEFT_TRACE_EVENT(ULT_STEAL, "ult_steal", "taken from another worker; a: from which")
+WEFT_TRACE_EVENT(ULT_KEEP, "ult_keep", "it makes a blocking call and keeps its kernel thread")
+WEFT_TRACE_EVENT(IDLE, "idle", "a worker has nothing to run; id: which")
+WEFT_TRACE_EVENT(BUSY, "busy", "it looks for threads again")
+
+/* kernel threads */
+WEFT_TRACE_EVENT(SLEEP, "sleep", "the kernel thread is about to sleep")
+WEFT_TRACE_EVENT(AWAKE, "awake", "it goes on")
+/* clang-format on */
