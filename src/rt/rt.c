@@ -7,6 +7,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/trace.h"
 #include "comm/comm.h"
 #include "task/task.h"
 #include "net/ofi.h"
@@ -68,6 +69,7 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 	err = weft_boot_open(&job);
 	if (err)
 		return err;
+	weft_trace_rank(job->rank, job->size);
 	weft_engine_set_stop_hook(weft_ult_engine_stopped);
 	err = weft_engine_start();
 	if (err)

@@ -3,6 +3,7 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/trace.h"
 #include "task/ending.h"
 #include "task/engine_int.h"
 #include "task/late.h"
@@ -170,6 +171,7 @@ bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 	struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
 			      .tv_nsec = (long)(timeout_ns % 1000000000u)};
 	int was = weft_cancel_off(); /* he may hold the baton */
+	weft_trace(WEFT_TRACE_SLEEP, 0, 0, 0, 0);
 	int n = epoll_pwait2(e->watch_fd, ev, 8, timeout_ns == WEFT_FOREVER ? NULL : &ts, NULL);
 	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
 		n = epoll_wait(e->watch_fd, ev, 8,
@@ -177,6 +179,7 @@ bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 			       : timeout_ns >= 3600000000000ull
 				       ? 3600000
 				       : (int)((timeout_ns + 999999) / 1000000));
+	weft_trace(WEFT_TRACE_AWAKE, 0, 0, 0, 0);
 	weft_cancel_back(was);
 	bool rang = false;
 	weft_told_woke(&e->told);
@@ -272,6 +275,7 @@ static weft_err start(struct weft_engine *e)
 {
 	static pthread_once_t once_only = PTHREAD_ONCE_INIT;
 	pthread_once(&once_only, once);
+	weft_trace_start();
 	weft_err err = weft_topo_load_again(); /* we may run elsewhere now */
 	if (err)
 		return err;

@@ -88,6 +88,7 @@ static void end_blocking(struct weft_ult_carrier *c)
 	c->next = spares;
 	spares = c;
 	pthread_mutex_unlock(&lock);
+	weft_ult_trace(WEFT_TRACE_ULT_WAKE, t);
 	weft_ult_make_ready(t); /* its context is stored: we are on our own stack */
 	/* Who counts us sees that t is ready. */
 	atomic_fetch_add_explicit(&weft_ults.x_carriers, 1, memory_order_acq_rel);
@@ -194,6 +195,7 @@ __attribute__((noinline)) void weft_ult_blocking_begin(void)
 		return;
 	struct weft_ult_carrier *c = w->carrier;
 	c->blocking = w->current;
+	weft_ult_trace(WEFT_TRACE_ULT_KEEP, c->blocking);
 	/* Relaxed: it leaves its worker, as at a switch; a count with one writer. */
 	atomic_store_explicit(&w->x_switches,
 			      atomic_load_explicit(&w->x_switches, memory_order_relaxed) + 1,
@@ -304,6 +306,7 @@ static int wanted(int given, int cpus)
 
 static weft_err start_locked(int given)
 {
+	weft_trace_start();
 	bool alone;
 	int cpu[WEFT_ULT_WORKERS_MAX], cpus = own_cpus(cpu, WEFT_ULT_WORKERS_MAX, &alone);
 	int n = wanted(given, cpus), i;

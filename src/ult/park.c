@@ -26,6 +26,8 @@ static __attribute__((noinline)) bool park_guest(struct weft_ult_worker *w, stru
 {
 	bool home = weft_ult_carriers_turn(w);
 	me->missed = false;
+	if (weft_trace_on())
+		weft_ult_trace_block(me, after == WEFT_ULT_AFTER_TOKEN);
 	weft_gate_enter(&w->gate);
 	(void)weft_ult_leave(w, me, after, home ? NULL : weft_ult_next_inside(w));
 	return !me->missed;
@@ -48,10 +50,13 @@ static inline __attribute__((always_inline)) bool park_me(struct weft_ult_worker
 	weft_ult_assert_may_block(w);
 	if (weft_unlikely(me->home != w))
 		return park_guest(w, me, token ? WEFT_ULT_AFTER_TOKEN : WEFT_ULT_AFTER_PARK);
+	if (weft_trace_on()) /* before anybody can call it */
+		weft_ult_trace_block(me, token);
 	weft_gate_enter(&w->gate);
 	if (!(token ? weft_ult_token_commit(&me->parker.x_word)
 		    : weft_ult_park_commit(&me->parker.x_word))) {
 		weft_gate_leave(&w->gate);
+		weft_ult_trace(WEFT_TRACE_ULT_STAY, me);
 		return false;
 	}
 	struct weft_ult *next = NULL;
@@ -59,10 +64,12 @@ static inline __attribute__((always_inline)) bool park_me(struct weft_ult_worker
 		note_depth(w, me);
 	else
 		next = weft_ult_next_inside(w);
-	if (weft_unlikely(next == me)) /* called already, and its turn: its context is not stored */
+	if (weft_unlikely(next == me)) { /* called already, its turn: its context is not stored */
 		weft_gate_leave(&w->gate);
-	else
+		weft_ult_trace(WEFT_TRACE_ULT_RUN, me);
+	} else {
 		(void)weft_ult_leave(w, me, WEFT_ULT_AFTER_NONE, next);
+	}
 	return true;
 }
 
@@ -137,15 +144,19 @@ bool weft_ult_park_for(uint64_t ns)
 void weft_ult_unpark(weft_ult *t)
 {
 	expect(t);
-	if (weft_ult_token_give(&t->parker.x_word))
+	if (weft_ult_token_give(&t->parker.x_word)) {
+		weft_ult_trace(WEFT_TRACE_ULT_WAKE, t);
 		weft_ult_make_ready(t);
+	}
 }
 
 void weft_ult_timeout(struct weft_ult_timer *t)
 {
 	t->won = weft_ult_call_late(&t->thread->parker.x_word);
-	if (t->won)
+	if (t->won) {
+		weft_ult_trace(WEFT_TRACE_ULT_WAKE, t->thread);
 		weft_ult_make_ready(t->thread);
+	}
 }
 
 void weft_ult_sleep_ns(uint64_t ns)
@@ -173,8 +184,10 @@ static void ult_unpark(struct weft_parker *p)
 {
 	struct weft_ult *t = weft_container_of(p, struct weft_ult, parker);
 	expect(t);
-	if (weft_ult_call(&p->x_word))
+	if (weft_ult_call(&p->x_word)) {
+		weft_ult_trace(WEFT_TRACE_ULT_WAKE, t);
 		weft_ult_make_ready(t);
+	}
 }
 
 static bool ult_park(struct weft_parker *p, uint64_t deadline_ns)

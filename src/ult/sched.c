@@ -127,6 +127,7 @@ void weft_ult_finish(struct weft_ult_worker *w)
 						    : weft_ult_token_commit(&t->parker.x_word))
 			break;
 		t->missed = true;
+		weft_ult_trace(WEFT_TRACE_ULT_WAKE, t);
 		weft_ult_make_ready(t);
 		break;
 	case WEFT_ULT_AFTER_END:
@@ -142,6 +143,7 @@ bool weft_ult_run(struct weft_ult_worker *w, struct weft_ult *t)
 	w->current = t;
 	w->prev = NULL;
 	w->after = WEFT_ULT_AFTER_NONE;
+	weft_ult_trace(WEFT_TRACE_ULT_RUN, t);
 #ifdef WEFT_TSAN
 	__tsan_switch_to_fiber(t->fiber, 0);
 #endif
@@ -165,10 +167,12 @@ static __attribute__((noinline)) void yield_guest(struct weft_ult_worker *w, str
 	bool home = weft_ult_carriers_turn(w);
 	weft_gate_enter(&w->gate);
 	struct weft_ult *next = home ? NULL : weft_ult_next_inside(w);
-	if (next || home)
+	if (next || home) {
+		weft_ult_trace(WEFT_TRACE_ULT_YIELD, me);
 		(void)weft_ult_leave(w, me, WEFT_ULT_AFTER_READY, next);
-	else
+	} else {
 		weft_gate_leave(&w->gate);
+	}
 }
 
 void weft_ult_yield(void)
@@ -190,6 +194,7 @@ void weft_ult_yield(void)
 		weft_gate_leave(&w->gate);
 		return;
 	}
+	weft_ult_trace(WEFT_TRACE_ULT_YIELD, me);
 	weft_ready_set(&w->ready, me->slot);
 	(void)weft_ult_leave(w, me, WEFT_ULT_AFTER_NONE, next);
 }
@@ -218,10 +223,13 @@ _Noreturn void weft_ult_leave_for_good(struct weft_ult_worker *w, struct weft_ul
 	weft_ult_assert_may_block(w);
 	bool home = weft_ult_carriers_turn(w);
 	weft_gate_enter(&w->gate);
-	if (!home && (next = joiner_here(w, t)))
+	weft_ult_trace(WEFT_TRACE_ULT_END, t);
+	if (!home && (next = joiner_here(w, t))) {
 		after = WEFT_ULT_AFTER_END_CALLED;
-	else if (!home)
+		weft_ult_trace(WEFT_TRACE_ULT_WAKE, next);
+	} else if (!home) {
 		next = weft_ult_next_inside(w);
+	}
 	(void)weft_ult_leave(w, t, after, next);
 	__builtin_unreachable();
 }

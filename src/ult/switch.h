@@ -82,6 +82,7 @@ weft_ult_leave(struct weft_ult_worker *w, struct weft_ult *me, enum weft_ult_aft
 	w->after = after;
 	w->current = next;
 	void *to = next ? next->sp : w->home_sp;
+	weft_ult_trace(WEFT_TRACE_ULT_RUN, next);
 #ifdef WEFT_TSAN
 	__tsan_switch_to_fiber(next ? next->fiber : w->carrier->fiber, 0);
 #endif

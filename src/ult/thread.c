@@ -144,6 +144,8 @@ weft_err weft_ult_create(weft_ult **t_p, const struct weft_ult_attr *attr, void 
 	count_created(home, self);
 	if (t_p)
 		*t_p = t;
+	if (weft_trace_on())
+		weft_ult_trace_created(t, self);
 	weft_ult_make_ready(t);
 	return WEFT_OK;
 }

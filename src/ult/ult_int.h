@@ -5,6 +5,7 @@
  * thread.c create, join, end | switch.h, sched.c who runs next | park.c | worker.c idle, stealing |
  * pool.c descriptors with their stacks | stack.c memory of stacks | timer.c deadlines |
  * fault.c overflow | deep.c calls that need more stack | block.c calls that block the kernel thread
+ * | trace.c records of what happens to threads
  *
  * A thread has a home: the worker in whose vector its bit is.  A worker is a queue; a carrier is
  * the kernel thread that runs it.  Letters: I at init; R who runs the thread; G under the worker's
@@ -36,6 +37,7 @@
 #include <sys/uio.h>
 #include <weft/ult.h>
 #include "base/base.h"
+#include "base/trace.h"
 #include "ult/ctx.h"
 #include "ult/gate.h"
 #include "ult/life.h"
@@ -273,6 +275,18 @@ static inline void weft_ult_waits(struct weft_ult *t, const char *what, const vo
 
 /* thread.c */
 void weft_ult_begin(void *worker);
+
+/* trace.c: out of line, only where a trace is written (base/trace_table.h has the events). */
+__attribute__((cold)) void weft_ult_trace_created(struct weft_ult *t,
+						  const struct weft_ult_worker *self);
+__attribute__((cold)) void weft_ult_trace_block(struct weft_ult *t, bool token);
+/* One that happens to t, NULL: to nobody; with the running thread in it where it is by somebody. */
+__attribute__((cold)) void weft_ult_trace_put(enum weft_trace_kind kind, const struct weft_ult *t);
+static inline void weft_ult_trace(enum weft_trace_kind kind, const struct weft_ult *t)
+{
+	if (weft_trace_on())
+		weft_ult_trace_put(kind, t);
+}
 
 /* sched.c */
 /* Leaves t, which has ended, for the next one. */

@@ -295,8 +295,10 @@ static bool steal(struct weft_ult_worker *w)
 	w->naps = 0;
 	atomic_fetch_add_explicit(&w->x_stolen, (uint64_t)got, memory_order_relaxed);
 	weft_gate_enter(&w->gate);
-	for (struct weft_ult *t; (t = weft_ult_list_pop(&loot));) /* ends: the loot is finite */
+	for (struct weft_ult *t; (t = weft_ult_list_pop(&loot));) { /* ends: the loot is finite */
+		weft_ult_trace(WEFT_TRACE_ULT_STEAL, t);
 		weft_ult_listed_push(w, &w->stolen, t);
+	}
 	weft_gate_leave(&w->gate);
 	w->loot_at = weft_cycles();
 	w->loot_cost = w->loot_at - began;
@@ -479,7 +481,10 @@ void weft_ult_work(struct weft_ult_worker *w)
 		if (atomic_load_explicit(&weft_ults.x_stop, memory_order_acquire))
 			return;
 		w->tick_due = false;
-		if (!comes_at_once(w))
+		if (!comes_at_once(w)) {
+			weft_trace(WEFT_TRACE_IDLE, 0, (uint32_t)w->id, 0, 0);
 			idle(w);
+			weft_trace(WEFT_TRACE_BUSY, 0, (uint32_t)w->id, 0, 0);
+		}
 	}
 }

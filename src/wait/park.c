@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "base/trace.h"
 #include "wait/foreign.h"
 #include "wait/stack.h"
 
@@ -30,10 +31,12 @@ static void futex_sleep(struct weft_parker *p, uint64_t deadline_ns)
 {
 	struct timespec ts = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
 			      .tv_nsec = (long)(deadline_ns % 1000000000u)};
+	weft_trace(WEFT_TRACE_SLEEP, 0, 0, 0, 0);
 	/* Absolute, against CLOCK_MONOTONIC.  Errors are early returns; the caller looks again. */
 	(void)syscall(SYS_futex, &p->x_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
 		      WEFT_PARKER_PARKED, deadline_ns == WEFT_NEVER ? NULL : &ts, NULL,
 		      FUTEX_BITSET_MATCH_ANY);
+	weft_trace(WEFT_TRACE_AWAKE, 0, 0, 0, 0);
 }
 
 static void futex_wake(struct weft_parker *p)
