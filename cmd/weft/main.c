@@ -21,6 +21,10 @@ static const char usage[] =
 	"                         and its user-level threads: --threads N of them one by one\n"
 	"  weft sample            measures this host's switch points; later starts use them;\n"
 	"                         --hosts A,B: those between two\n"
+	"  weft trace FILE...     what happened when, from files written with WEFT_TRACE=FILE, or "
+	"a\n"
+	"                         folder of them, or a process that writes one: a summary; -o\n"
+	"                         FILE.json for Perfetto; --svg FILE.svg a timeline\n"
 	"  weft bench list        what can be measured\n"
 	"  weft bench BENCH ...   measures; see weft bench --help\n"
 	"  weft --version\n"
@@ -50,23 +54,34 @@ bool weft_cmd_prefix(char *buf, size_t size)
 	return true;
 }
 
-/* Becomes the script libexec/weft/bench.py. */
-static int bench(int argc, char **argv)
+/* Becomes the script libexec/weft/NAME.py; argv[-1] is NAME. */
+static int become(const char *name, char **argv)
 {
 	char prefix[4096], script[4200];
-	if (argc < 1)
-		return weft_cmd_misuse("bench: which one? `weft bench list` names them", NULL);
 	if (!weft_cmd_prefix(prefix, sizeof(prefix))) {
 		fprintf(stderr, "weft: cannot find out where this program lies (no /proc?)\n");
 		return 1;
 	}
-	snprintf(script, sizeof(script), "%s/%s/weft/bench.py", prefix, WEFT_LIBEXECDIR);
-	/* argv[-1] is "bench"; the script takes its place. */
+	snprintf(script, sizeof(script), "%s/%s/weft/%s.py", prefix, WEFT_LIBEXECDIR, name);
 	argv[-1] = script;
 	execv(script, argv - 1);
 	fprintf(stderr, "weft: %s: %s\n", script,
 		errno == ENOENT ? "not there, or no python3" : strerror(errno));
 	return 1;
+}
+
+static int bench(int argc, char **argv)
+{
+	if (argc < 1)
+		return weft_cmd_misuse("bench: which one? `weft bench list` names them", NULL);
+	return become("bench", argv);
+}
+
+static int trace(int argc, char **argv)
+{
+	if (argc < 1)
+		return weft_cmd_misuse("trace: of which files? see weft trace --help", NULL);
+	return become("trace", argv);
 }
 
 static bool asks_help(const char *word)
@@ -81,9 +96,10 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	const char *word = argv[1];
-	/* `weft bench` has a help of its own. */
+	/* `weft bench` and `weft trace` have a help of their own. */
 	if (asks_help(word) || strcmp(word, "help") == 0 ||
-	    (argc == 3 && asks_help(argv[2]) && strcmp(word, "bench") != 0)) {
+	    (argc == 3 && asks_help(argv[2]) && strcmp(word, "bench") != 0 &&
+	     strcmp(word, "trace") != 0)) {
 		fputs(usage, stdout);
 		return 0;
 	}
@@ -97,5 +113,7 @@ int main(int argc, char **argv)
 		return weft_cmd_sample(argc - 2, argv + 2);
 	if (strcmp(word, "bench") == 0)
 		return bench(argc - 2, argv + 2);
+	if (strcmp(word, "trace") == 0)
+		return trace(argc - 2, argv + 2);
 	return weft_cmd_misuse("no command", word);
 }

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the records of a trace say: the lives of user-level threads, what kernel threads do."""
+
+from collections import defaultdict
+from trace_read import NOBODY, clock_of
+
+EARLY_NS = 5000  # two cores' clocks may differ by less
+
+
+class Life:
+    """A user-level thread.  parts: [state, from, to, kernel thread, what, which, ended by]."""
+
+    def __init__(self, process, number, code, created):
+        self.process, self.number, self.code = process, number, code
+        self.name = ""
+        self.created, self.ended = created, None
+        self.parts = []
+        self.called_early = None
+
+    def label(self):
+        where = f"{self.number >> 24}.{self.number & 0xffffff}"
+        return f"{where} {self.name or self.code}".strip()
+
+    def state(self):
+        return self.parts[-1][0] if self.parts else None
+
+    def go(self, state, t, on=None, what="", which=0):
+        if self.parts and self.parts[-1][2] is None:
+            self.parts[-1][2] = t
+        self.parts.append([state, t, None, on, what, which, None])
+
+    def total(self, state):
+        return sum(p[2] - p[1] for p in self.parts if p[0] == state)
+
+
+class Kernel:
+    """A kernel thread.  parts: [what, from, to, user-level thread]."""
+
+    def __init__(self, process, index):
+        self.process, self.index = process, index
+        self.tid, self.name = 0, ""
+        self.parts = []
+        self.events = self.lost = self.switches = 0
+        self.first = self.last = None
+
+    def label(self):
+        return f"{self.name} {self.tid}".strip()
+
+    def go(self, what, t, ult=None):
+        self.stop(t)
+        self.parts.append([what, t, None, ult])
+
+    def stop(self, t):
+        if self.parts and self.parts[-1][2] is None:
+            self.parts[-1][2] = t
+
+    def total(self, what):
+        return sum(p[2] - p[1] for p in self.parts if p[0] == what)
+
+
+class Process:
+    def __init__(self, file, clock):
+        self.file, self.rank, self.pid, self.program = file, file.rank, file.pid, file.program
+        self.kernels, self.lives, self.open = [], [], {}
+        self.steals = 0
+        self.events = []
+        self.read(clock)
+        self.follow()
+
+    def label(self):
+        return f"rank {self.rank}" if self.rank >= 0 else f"{self.program} {self.pid}"
+
+    def new_kernel(self):
+        k = Kernel(self, len(self.kernels))
+        self.kernels.append(k)
+        return k
+
+    def read(self, clock):
+        """All records in the order of time; a ring that was a later thread's too becomes two."""
+        for ring in self.file.rings:
+            k = self.new_kernel()
+            k.lost = ring.lost
+            if not any(r[1] == "thread" for r in ring.records):
+                k.tid, k.name = ring.tid, ring.name
+            for time, kind, small, who, a, b in ring.records:
+                if kind == "sync":
+                    continue
+                if kind == "thread":
+                    if k.events or k.tid:
+                        k = self.new_kernel()
+                    k.tid = who
+                    k.name = (a.to_bytes(8, "little") + b.to_bytes(8, "little")).split(b"\0")[0].decode(
+                        "utf-8", "replace")
+                    continue
+                t = clock(time)
+                k.events += 1
+                k.first = t if k.first is None else k.first
+                k.last = t
+                self.events.append((t, k.index, kind, small, who, a, b))
+        self.events.sort(key=lambda e: e[0])
+
+    def life(self, number, t):
+        """The one that has this number now; one whose beginning was overwritten begins here."""
+        found = self.open.get(number)
+        if not found:
+            found = self.open[number] = Life(self, number, "", None)
+            found.first = t
+            self.lives.append(found)
+        return found
+
+    def follow(self):
+        for t, k, kind, small, who, a, b in self.events:
+            handler = HANDLERS.get(kind)
+            if handler:
+                handler(self, t, self.kernels[k], small, who, a, b)
+        end = self.events[-1][0] if self.events else 0
+        for life in self.lives:
+            if life.parts and life.parts[-1][2] is None:
+                life.parts[-1][2] = end
+        for k in self.kernels:
+            k.stop(end)
+
+    # One for each kind of record.
+
+    def on_create(self, t, k, small, who, a, b):
+        life = self.open[who] = Life(self, who, self.file.text(small), t)
+        life.go("ready", t)
+        self.lives.append(life)
+
+    def on_name(self, t, k, small, who, a, b):
+        raw = a.to_bytes(8, "little") + b.to_bytes(8, "little")
+        self.life(who, t).name = raw.split(b"\0")[0].decode("utf-8", "replace")
+
+    def on_run(self, t, k, small, who, a, b):
+        k.switches += 1
+        if who == NOBODY:
+            k.go("worker", t)
+            return
+        life = self.life(who, t)
+        life.go("run", t, k)
+        k.go("run", t, life)
+
+    def on_yield(self, t, k, small, who, a, b):
+        self.life(who, t).go("ready", t)
+        k.go("worker", t)
+
+    def on_block(self, t, k, small, who, a, b):
+        life = self.life(who, t)
+        life.go("wait", t, k, self.file.text(small), a)
+        k.go("worker", t)
+        if life.called_early is not None and t - life.called_early < EARLY_NS:
+            life.go("ready", t)
+        life.called_early = None
+
+    def on_stay(self, t, k, small, who, a, b):
+        life = self.life(who, t)
+        if life.state() == "wait":
+            life.parts.pop()
+            if life.parts:
+                life.parts[-1][2] = None
+            else:
+                life.go("run", t, k)
+        k.go("run", t, life)
+
+    def on_wake(self, t, k, small, who, a, b):
+        life = self.life(who, t)
+        if life.state() == "run":
+            life.called_early = t
+            return
+        if life.parts:
+            life.parts[-1][6] = a
+        life.go("ready", t)
+
+    def on_end(self, t, k, small, who, a, b):
+        life = self.life(who, t)
+        life.go("end", t)
+        life.parts.pop()
+        life.ended = t
+        del self.open[who]
+        k.go("worker", t)
+
+    def on_steal(self, t, k, small, who, a, b):
+        self.steals += 1
+
+    def on_keep(self, t, k, small, who, a, b):
+        self.life(who, t).go("call", t, k)
+
+    def on_idle(self, t, k, small, who, a, b):
+        k.go("idle", t)
+
+    def on_busy(self, t, k, small, who, a, b):
+        k.go("worker", t)
+
+    def on_sleep(self, t, k, small, who, a, b):
+        k.go("sleep", t)
+
+    def on_awake(self, t, k, small, who, a, b):
+        k.go("awake", t)
+
+
+HANDLERS = {
+    "ult_create": Process.on_create, "ult_name": Process.on_name, "ult_run": Process.on_run,
+    "ult_yield": Process.on_yield, "ult_block": Process.on_block, "ult_stay": Process.on_stay,
+    "ult_wake": Process.on_wake, "ult_end": Process.on_end, "ult_steal": Process.on_steal,
+    "ult_keep": Process.on_keep, "idle": Process.on_idle, "busy": Process.on_busy,
+    "sleep": Process.on_sleep, "awake": Process.on_awake,
+}
+
+
+class Trace:
+    """All processes; times in ns from the first record of all."""
+
+    def __init__(self, files):
+        hosts = defaultdict(list)
+        for f in files:
+            hosts[(f.host, f.boot)].append(f)
+        self.hosts = len(hosts)
+        self.processes = []
+        begin = None
+        clocks = {}
+        for key, group in hosts.items():
+            clock = clock_of(group)
+            # Between hosts: by the time of day, as far as their clocks agree.
+            shift = group[0].real_ns - group[0].pairs[0][1] if self.hosts > 1 and group[0].pairs else 0
+            clocks[key] = (clock, shift)
+            for f in group:
+                times = [clock(r[0]) + shift for ring in f.rings for r in ring.records[:1]]
+                begin = min([t for t in times + [begin] if t is not None], default=None)
+        begin = begin or 0
+        for key, group in hosts.items():
+            clock, shift = clocks[key]
+            for f in group:
+                self.processes.append(Process(f, lambda t, c=clock, s=shift: c(t) + s - begin))
+        self.processes.sort(key=lambda p: (p.rank, p.pid))
+        self.end = max((p.events[-1][0] for p in self.processes if p.events), default=0)
+
+    def events(self):
+        return sum(len(p.events) for p in self.processes)
+
+    def lost(self):
+        return sum(p.file.lost + sum(r.lost for r in p.file.rings) for p in self.processes)
