@@ -6,7 +6,8 @@
  *   net.c      the driver `sim`: lanes, back-pressure, streams in pieces, memory access
  *   link.c     its connections: made, broken, noticed, dropped, made again
  *   rails.c    the driver `bundle` over several rails of it; sleep and waking
- *   traffic.c  what the ranks do, and the oracle that says what must come of it
+ *   traffic.c  what the ranks do
+ *   oracle.c   what must come of it
  *   sched.c    who moves next; the end of a schedule: all done, or a hang
  *   strategy.c which strategy a schedule has, and what it may then do
  *   cover.c    which states of the protocols a run has met
@@ -216,7 +217,7 @@ uint64_t sim_rails_next(int rank);
 /* Would a poll of that rank not look at its rails now? */
 bool sim_rails_busy(int rank);
 
-/* traffic.c */
+/* traffic.c, and oracle.c: down, look, end */
 void sim_traffic_begin(void);
 /* One call of the application on that rank. */
 void sim_traffic_call(int rank);
