@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fuzz_wire.c - packets of a peer that has proven itself and lies: kinds, lengths, ids, credit,
- * order, as whole packets and as streams, while sends and receives of all kinds are open.  Requests
- * that the lies have not ended end with the connection.
+ * order, as whole packets, as streams and within packs, while sends and receives of all kinds are
+ * open.  Requests that the lies have not ended end with the connection.
  */
 #include "comm/comm_int.h"
 #include "fuzz.h"
@@ -117,6 +117,24 @@ static struct weft_wire head(struct fuzz_input *in, const struct weft_gate *g, s
 	return h;
 }
 
+/* Several heads, half honest each, with what belongs to them or not; returns the bytes. */
+static size_t fill_pack(struct fuzz_input *in, const struct weft_gate *g, uint8_t *to, size_t size)
+{
+	size_t at = 0;
+	for (unsigned n = fuzz_byte(in) % 6; n; n--) {
+		size_t len = fuzz_byte(in) % 80,
+		       used = weft_align_up(sizeof(struct weft_wire) + len, 8);
+		if (at + used > size)
+			break;
+		struct weft_wire h = head(in, g, len);
+		memcpy(to + at, &h, sizeof h);
+		fuzz_take(in, to + at + sizeof h, used - sizeof h);
+		at += used;
+	}
+	/* The last one may be cut. */
+	return at - at % 8 - (at ? fuzz_byte(in) % 4 / 3 * 8u : 0);
+}
+
 static void deliver(struct fuzz_input *in, struct weft_core *core, bool stream)
 {
 	uint8_t payload[600];
@@ -124,7 +142,10 @@ static void deliver(struct fuzz_input *in, struct weft_core *core, bool stream)
 	if (len == 32) /* the size of a request to send */
 		len = sizeof(struct weft_wire_rts);
 	struct weft_wire h = head(in, &core->gate[1], len);
-	fuzz_take(in, payload, len);
+	if (h.kind == WEFT_WIRE_PACK && h.tag & 1)
+		len = fill_pack(in, &core->gate[1], payload, sizeof payload);
+	else
+		fuzz_take(in, payload, len);
 	if (!stream || !len) {
 		net.ev->packet(net.ev->arg, 1, &h, payload, len);
 		return;
@@ -154,6 +175,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&net, 0, sizeof net);
 	CHECK(!weft_core_create(0, 2, &core));
 	core->credit = 2000;
+	/* Not by a byte of the input: those found before keep their meaning. */
+	core->offer = size & 1;
+	core->rtr = size & 2;
+	core->share_min = size & 4 ? 1 : 0;
 	CHECK(!weft_core_rail_add(core, &driver, &job));
 	weft_core_gate_set(core, 1, 0);
 	CHECK(!weft_core_ctx_open(core, 1, &ctx));
