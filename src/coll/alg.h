@@ -103,6 +103,13 @@ void weft_board_note(const struct weft_coll_group *g, enum weft_coll_kind kind);
  * rank order from the last to the first.  May block. */
 weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, const void *from,
 			 void *to, size_t count, size_t bytes);
+/* So many bytes each member can show to all others. */
+size_t weft_board_room(const struct weft_coll_group *g);
+/* All meet; each shows `from`, of `bytes` bytes, in a collective of that kind.  Then
+ * weft_board_shown() is what rank r showed, until the caller's next meeting.  May block. */
+weft_err weft_board_show(const struct weft_coll_group *g, enum weft_coll_kind kind,
+			 const struct weft_buf *from, size_t bytes);
+const char *weft_board_shown(const struct weft_coll_group *g, int r);
 
 /* ---- reduce.c ---- */
 /* Does the root combine everybody's contribution itself? */

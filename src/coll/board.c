@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * board.c - barrier and small allreduce where many ranks share few cores: all meet on a board in
- * the memory of the group's first member (board.h says how and why).
+ * board.c - barrier and small allreduce, allgather and alltoall where many ranks share few cores:
+ * all meet on a board in the memory of the group's first member (board.h says how and why).
  *
  * A group agrees on its board by messages, in its BOARD_FROM-th small collective: groups that live
  * shorter do not pay for it.  Who waits looks at the board, yielding, for as long as any waiter of
@@ -397,36 +397,73 @@ static void sleep_there(struct meeting *m)
 	}
 }
 
+/* My cell's data is written.  All come, and mean the same `what`. */
+static weft_err meet(struct meeting *m, uint32_t what)
+{
+	const struct weft_coll_group *g = m->g;
+	struct keep *k = m->keep;
+	struct weft_board_slot *s = k->slot;
+
+	weft_count(WEFT_CNT_COLL_BOARDS, 1);
+	s->cell[g->rank].what = what;
+	if (weft_board_arrive(s, (unsigned)g->size)) {
+		combine_cells(m, what);
+		m->mine = weft_board_finish(s, k->turn);
+	} else if (!look(m)) {
+		sleep_there(m);
+	}
+	if (m->mine)
+		wake_sleepers(g, k);
+	if (weft_unlikely(weft_board_failed(s))) {
+		k->turn = WEFT_BOARD_FAILED;
+		return m->wrong ? WEFT_ERR_TRUNC : WEFT_ERR_PEER;
+	}
+	k->turn = weft_board_next(k->turn);
+	return weft_unlikely(s->result.what != what) ? WEFT_ERR_TRUNC : WEFT_OK;
+}
+
 weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, const void *from,
 			 void *to, size_t count, size_t bytes)
 {
 	struct meeting m = {.g = g, .keep = *g->keep_p, .fn = fn, .count = count, .bytes = bytes};
+	struct weft_board_slot *s = m.keep->slot;
+
+	if (weft_unlikely(m.keep->turn == WEFT_BOARD_FAILED))
+		return WEFT_ERR_PEER;
+	if (bytes)
+		memcpy(s->cell[g->rank].data, from, bytes);
+	weft_err err = meet(&m, 1 + (uint32_t)bytes);
+	if (bytes && !err)
+		memcpy(to, s->result.data, bytes);
+	return err;
+}
+
+size_t weft_board_room(const struct weft_coll_group *g)
+{
+	return g->size > WEFT_BOARD_MEMBERS ? 0 : weft_board_share((unsigned)g->size);
+}
+
+weft_err weft_board_show(const struct weft_coll_group *g, enum weft_coll_kind kind,
+			 const struct weft_buf *from, size_t bytes)
+{
+	struct meeting m = {.g = g, .keep = *g->keep_p};
 	struct keep *k = m.keep;
-	struct weft_board_slot *s = k->slot;
-	uint32_t what = 1 + (uint32_t)bytes;
 
 	if (weft_unlikely(k->turn == WEFT_BOARD_FAILED))
 		return WEFT_ERR_PEER;
-	weft_count(WEFT_CNT_COLL_BOARDS, 1);
-	s->cell[g->rank].what = what;
-	if (bytes)
-		memcpy(s->cell[g->rank].data, from, bytes);
-	if (weft_board_arrive(s, (unsigned)g->size)) {
-		combine_cells(&m, what);
-		m.mine = weft_board_finish(s, k->turn);
-	} else if (!look(&m)) {
-		sleep_there(&m);
-	}
-	if (m.mine)
-		wake_sleepers(g, k);
-	if (weft_unlikely(weft_board_failed(s))) {
-		k->turn = WEFT_BOARD_FAILED;
-		return m.wrong ? WEFT_ERR_TRUNC : WEFT_ERR_PEER;
-	}
-	k->turn = weft_board_next(k->turn);
-	if (weft_unlikely(s->result.what != what))
-		return WEFT_ERR_TRUNC;
-	if (bytes)
-		memcpy(to, s->result.data, bytes);
-	return WEFT_OK;
+	/* Who has not what the others expect says so to all. */
+	bool as_expected = from->bytes == bytes;
+	if (weft_likely(as_expected))
+		weft_pack(from, 0,
+			  weft_board_at(k->slot, k->turn, (unsigned)g->size, (unsigned)g->rank),
+			  bytes);
+	weft_err err = meet(&m, as_expected ? ((uint32_t)kind + 1) << 16 | (uint32_t)bytes : 0);
+	return weft_unlikely(!err && !as_expected) ? WEFT_ERR_TRUNC : err;
+}
+
+const char *weft_board_shown(const struct weft_coll_group *g, int r)
+{
+	struct keep *k = *g->keep_p;
+	/* The turn that is over: parity is all that counts. */
+	return weft_board_at(k->slot, k->turn ^ 1u, (unsigned)g->size, (unsigned)r);
 }

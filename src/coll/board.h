@@ -5,6 +5,7 @@
  * With more ranks than cores a message costs its receiver a turn on a core.  Through a root every
  * meeting costs two turns each, one to arrive, one to hear of it, and the root's own turns beside;
  * here who comes last sees that all have come, does the work for all, and nobody else has to run.
+ * What each has for each other lies there, too, for all to read once all have come.
  *
  * Recipe    member: write your cell; arrive.  Last one: combine the cells into `result`, finish,
  *           wake the sleepers.  The others: look at the turn until it is over; who is tired of it
@@ -17,7 +18,11 @@
  * Progress  arrive, finish: wait-free.
  *
  *   x_note                  its member writes, all read, any time
- *   cell, x_count, result   written in turn t only; read until the reader arrives in turn t + 1
+ *   cell, x_count, result   written in turn t only; cells read by who comes last, result until the
+ *                           reader arrives in turn t + 1
+ *   area[t & 1]             a share for each member, written by it before it arrives in turn t,
+ * read by all until they arrive in turn t + 1.  Two of them: who is in turn t + 1 already must not
+ * write over what others still read; who is in turn t + 2 knows that all have arrived in t + 1.
  *   x_asleep[t & 1]         a bit per sleeper.  Two of them: who ends turn t may be late in taking
  *                           the sleepers, but not later than its own arrival in turn t + 1, without
  *                           which nobody sleeps in turn t + 2.
@@ -29,6 +34,7 @@
 
 #define WEFT_BOARD_MEMBERS 32
 #define WEFT_BOARD_DATA 56
+#define WEFT_BOARD_AREA 4096 /* shared out among the members */
 
 #define WEFT_BOARD_FAILED 0xffffffffu
 
@@ -47,7 +53,19 @@ struct weft_board_slot {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_asleep[2];
 	alignas(WEFT_CACHELINE) struct weft_board_cell result; /* what: 0 when they did not agree */
 	struct weft_board_cell cell[WEFT_BOARD_MEMBERS];
+	alignas(WEFT_CACHELINE) char area[2][WEFT_BOARD_AREA];
 };
+
+/* Member r's share of the area in that turn; n members. */
+static inline size_t weft_board_share(unsigned n)
+{
+	return WEFT_BOARD_AREA / n & ~(size_t)(WEFT_CACHELINE - 1);
+}
+
+static inline char *weft_board_at(struct weft_board_slot *s, uint32_t turn, unsigned n, unsigned r)
+{
+	return s->area[turn & 1] + r * weft_board_share(n);
+}
 
 static inline uint32_t weft_board_next(uint32_t turn)
 {

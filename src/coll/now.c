@@ -3,10 +3,10 @@
  * now.c - small blocking collectives without a schedule: the caller walks through the steps itself.
  *
  * Same order of combining as in bcast.c and reduce.c, so that a blocking and a nonblocking call
- * give the same bits.  With more ranks than cores on one host, barrier and allreduce meet on a
- * board (board.c); else algorithms and messages are those of the schedules.  All that a call needs
- * is in one struct now, on the stack, and for a user-level thread, whose own may be small, on the
- * heap.
+ * give the same bits.  With more ranks than cores on one host, barrier, allreduce, allgather and
+ * alltoall meet on a board (board.c); else algorithms and messages are those of the schedules.  All
+ * that a call needs is in one struct now, on the stack, and for a user-level thread, whose own may
+ * be small, on the heap.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +228,52 @@ static APART void allreduce_doubling(struct now *n, void *to)
 		send(n, g->rank - 1, WEFT_TAG_UNFOLD, &n->mine);
 }
 
+/* Is there room on a board for what each member has, of so many blocks of one size?  The same
+ * answer on all of them: sizes match, whatever the types. */
+static size_t shown_bytes(const struct weft_coll_group *g, const struct weft_coll_args *a,
+			  size_t blocks)
+{
+	size_t room = g->crowded ? weft_board_room(g) : 0, size = a->rtype->size;
+	return size && a->rcount <= room / blocks / size ? a->rcount * size * blocks : 0;
+}
+
+/* Each shows its block, or its blocks for all, and takes what is for it: from member r what lies
+ * `at` bytes behind the beginning of what r shows. */
+static APART weft_err exchange_on_board(const struct weft_coll_group *g,
+					const struct weft_coll_args *a, const struct weft_buf *from,
+					size_t bytes, size_t at)
+{
+	weft_board_note(g, a->kind);
+	weft_err err = weft_board_show(g, a->kind, from, bytes);
+	for (int r = 0; r < g->size && !err; r++) {
+		struct weft_buf to = weft_view_buf(weft_args_rblock(a, r));
+		if (!a->in_place || r != g->rank || a->kind == WEFT_COLL_ALLTOALL)
+			weft_unpack(&to, 0, weft_board_shown(g, r) + at, to.bytes);
+	}
+	return err;
+}
+
+static APART weft_err allgather(struct now *n, const struct weft_coll_args *a)
+{
+	size_t bytes = shown_bytes(n->g, a, 1);
+	if (!bytes || !weft_board_open(n->g, &n->err))
+		return n->err ? n->err : WEFT_AGAIN;
+	struct weft_view own = a->in_place ? weft_args_rblock(a, n->g->rank)
+					   : weft_view(a->sbuf, a->scount, a->stype);
+	n->mine = weft_view_buf(own);
+	return exchange_on_board(n->g, a, &n->mine, bytes, 0);
+}
+
+static APART weft_err alltoall(struct now *n, const struct weft_coll_args *a)
+{
+	size_t size = (size_t)n->g->size, bytes = shown_bytes(n->g, a, size);
+	if (!bytes || !weft_board_open(n->g, &n->err))
+		return n->err ? n->err : WEFT_AGAIN;
+	n->mine = weft_view_buf(a->in_place ? weft_view(a->rbuf, a->rcount * size, a->rtype)
+					    : weft_view(a->sbuf, a->scount * size, a->stype));
+	return exchange_on_board(n->g, a, &n->mine, bytes, bytes / size * (size_t)n->g->rank);
+}
+
 /* Small enough, and an operation that needs no user's code?  Fills w. */
 static bool small(const struct weft_coll_args *a, struct what *w)
 {
@@ -295,6 +341,10 @@ walk(struct now *n, const struct weft_coll_group *g, const struct weft_coll_args
 		n->mine = weft_buf_flat(a->rbuf, w->bytes);
 		bcast(n, &n->mine, 0);
 		return n->err;
+	case WEFT_COLL_ALLGATHER:
+		return allgather(n, a);
+	case WEFT_COLL_ALLTOALL:
+		return alltoall(n, a);
 	default:
 		return WEFT_AGAIN;
 	}

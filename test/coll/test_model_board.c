@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The board in every order: nobody leaves before all have come, everybody reads what the last one
- * wrote, a sleeper is woken, and a turn that somebody gives up ends in the same way for all.
+ * wrote and what each of the others shows, which nobody writes over meanwhile, a sleeper is woken,
+ * and a turn that somebody gives up ends in the same way for all.
  */
 #include "model/explore.h"
 #include "coll/board.h"
 
 #define TURNS 2
+#define SHOWS 3
 
 static struct weft_board_slot slot;
-static int cell[3], result, n;
+static int cell[3], result, n, shown[2][3];
 static bool woken[3][TURNS];
 static int failed[3];
 
@@ -17,6 +19,7 @@ static void setup(int members)
 {
 	memset(&slot, 0, sizeof slot);
 	memset(cell, 0, sizeof cell);
+	memset(shown, 0, sizeof shown);
 	memset(woken, 0, sizeof woken);
 	memset(failed, 0, sizeof failed);
 	result = 0;
@@ -117,6 +120,43 @@ static void once2(void)
 	meet(2, 0, false);
 }
 
+/* Each shows something to the others, in one of `areas` areas. */
+static void show(unsigned me, uint32_t turn, uint32_t areas)
+{
+	model_write(&shown[turn % areas][me], (int)turn + 1);
+	if (weft_board_arrive(&slot, (unsigned)n)) {
+		MODEL_CHECK(weft_board_finish(&slot, turn));
+	} else {
+		wait_over(me, turn, false);
+	}
+	for (int i = 0; i < n; i++)
+		MODEL_CHECK(model_read(&shown[turn % areas][i]) == (int)turn + 1);
+}
+
+static void shows0(void)
+{
+	for (uint32_t t = 0; t < SHOWS; t++)
+		show(0, t, 2);
+}
+
+static void shows1(void)
+{
+	for (uint32_t t = 0; t < SHOWS; t++)
+		show(1, t, 2);
+}
+
+static void shows_over0(void)
+{
+	for (uint32_t t = 0; t < SHOWS; t++)
+		show(0, t, 1);
+}
+
+static void shows_over1(void)
+{
+	for (uint32_t t = 0; t < SHOWS; t++)
+		show(1, t, 1);
+}
+
 /* Believes that a member is lost, at once. */
 static void gives_up0(void)
 {
@@ -176,6 +216,18 @@ int main(void)
 		 NULL,
 		 5,
 		 .must = {"weft_board_sleepers x", "weft_board_doze x"}},
+		{"two show",
+		 setup_two,
+		 {shows0, shows1},
+		 NULL,
+		 3,
+		 .must = {"weft_board_arrive x", "weft_board_finish c", "weft_board_over l"}},
+		{"shown in one area",
+		 setup_two,
+		 {shows_over0, shows_over1},
+		 NULL,
+		 4,
+		 .broken = true},
 		{"sleepers woken too early",
 		 setup_two,
 		 {once0, wakes_early},

@@ -2,9 +2,9 @@
 /* ranks: 2 4 7 */
 /*
  * Small blocking collectives one after the other, as they go through the board when ranks outnumber
- * cores: results, order beside other collectives and messages, members that come late and so let
- * the others sleep, ranks that look beside ranks that sleep at once, several communicators with
- * other ranks, more communicators than there are boards, and threads.  Seed as argument.
+ * cores: results, layouts, order beside other collectives and messages, members that come late and
+ * so let the others sleep, ranks that look beside ranks that sleep at once, several communicators
+ * with other ranks, more communicators than there are boards, and threads.  Seed as argument.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -54,6 +54,54 @@ static void same_bits(MPI_Comm c)
 	CHECK(!memcmp(&now, &later, sizeof now));
 }
 
+/* Blocks of b integers, in layouts that differ from rank to rank. */
+static void all_to_all(MPI_Comm c, int b, int in_place)
+{
+	int me, members;
+	MPI_Datatype spread = MPI_DATATYPE_NULL;
+	MPI_Comm_rank(c, &me);
+	MPI_Comm_size(c, &members);
+	int *out = malloc((size_t)members * (size_t)b * sizeof *out);
+	int *in = malloc((size_t)members * (size_t)b * 2 * sizeof *in);
+	int wide = me % 2 && !in_place ? 2 : 1; /* holes between what is received */
+	memset(in, -1, (size_t)members * (size_t)b * 2 * sizeof *in);
+	for (int r = 0; r < members; r++)
+		for (int i = 0; i < b; i++)
+			(in_place ? in : out)[r * b + i] = me * 10000 + r * 100 + i;
+	if (wide == 2) {
+		MPI_Datatype vector;
+		OK(MPI_Type_vector(b, 1, 2, MPI_INT, &vector));
+		OK(MPI_Type_create_resized(vector, 0, (MPI_Aint)sizeof(int) * b * 2, &spread));
+		OK(MPI_Type_commit(&spread));
+		OK(MPI_Type_free(&vector));
+		OK(MPI_Alltoall(out, b, MPI_INT, in, 1, spread, c));
+	} else {
+		OK(MPI_Alltoall(in_place ? MPI_IN_PLACE : out, b, MPI_INT, in, b, MPI_INT, c));
+	}
+	for (int r = 0; r < members; r++)
+		for (int i = 0; i < b; i++)
+			CHECK_EQ(in[(r * b + i) * wide], r * 10000 + me * 100 + i);
+	for (int i = 0; i < members * b && wide == 2; i++)
+		CHECK_EQ(in[2 * i + 1], -1);
+	if (in_place)
+		for (int i = 0; i < b; i++)
+			in[me * b + i] = me * 10000 + i;
+	else
+		for (int i = 0; i < b; i++)
+			out[i] = me * 10000 + i;
+	if (wide == 2)
+		OK(MPI_Allgather(out, b, MPI_INT, in, 1, spread, c));
+	else
+		OK(MPI_Allgather(in_place ? MPI_IN_PLACE : out, b, MPI_INT, in, b, MPI_INT, c));
+	for (int r = 0; r < members; r++)
+		for (int i = 0; i < b; i++)
+			CHECK_EQ(in[(r * b + i) * wide], r * 10000 + i);
+	if (wide == 2)
+		OK(MPI_Type_free(&spread));
+	free(out);
+	free(in);
+}
+
 /* What everybody does next is drawn from a seed that all share. */
 static void mixture(MPI_Comm c, int steps, int may_be_late)
 {
@@ -61,7 +109,7 @@ static void mixture(MPI_Comm c, int steps, int may_be_late)
 	MPI_Comm_rank(c, &me);
 	MPI_Comm_size(c, &members);
 	for (int i = 0; i < steps; i++) {
-		unsigned what = rnd(10), who = rnd((unsigned)members);
+		unsigned what = rnd(12), who = rnd((unsigned)members);
 		if (may_be_late && rnd(40) == 0 && (int)who == me)
 			late();
 		if (what < 3) {
@@ -84,6 +132,9 @@ static void mixture(MPI_Comm c, int steps, int may_be_late)
 			OK(MPI_Sendrecv(&i, 1, MPI_INT, to, 5, &value, 1, MPI_INT, from, 5, c,
 					MPI_STATUS_IGNORE));
 			CHECK_EQ(value, i);
+		} else if (what < 11) {
+			/* Small ones, and now and then more than there is room for. */
+			all_to_all(c, 1 + (int)rnd(i % 8 ? 8 : 200), (int)rnd(2));
 		} else {
 			same_bits(c);
 		}
