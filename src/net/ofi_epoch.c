@@ -9,19 +9,33 @@
 #if __has_include(<rdma/fabric.h>)
 
 #define GONE_NS 100000000u
-#define END_NS 3000000000u /* as long the network may have no room for an END */
+#define END_NS 30000000000u /* as long the network may have no room for an END, or lose it */
+
+static void try_end_again(struct weft_ofi *o)
+{
+	o->owes = true;
+	if (o->armed)
+		weft_hub_ring(&o->hub); /* so that somebody does */
+}
 
 /* The peer shall hear that the link, as it is, has ended. */
 void weft_ofi_owe_end(struct weft_ofi *o, int peer)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
-	p->owes_end = !weft_ofi_send(o, peer, WEFT_OFI_END, NULL, NULL, 0, 0);
-	if (!p->owes_end)
-		return;
-	o->owes = true;
 	p->end_until_ns = weft_clock_ns() + END_NS;
-	if (o->armed)
-		weft_hub_ring(&o->hub); /* so that somebody tries again */
+	p->owes_end = !weft_ofi_send(o, peer, WEFT_OFI_END, NULL, NULL, 0, 0);
+	if (p->owes_end)
+		try_end_again(o);
+}
+
+/* An END did not get through: what broke the link may have taken it along. */
+void weft_ofi_end_lost(struct weft_ofi *o, int peer)
+{
+	struct weft_ofi_peer *p = &o->peer[peer];
+	if (p->end_got || p->dead_already || weft_clock_ns() >= p->end_until_ns)
+		return;
+	p->owes_end = true;
+	try_end_again(o);
 }
 
 /* A message that does not belong to the link as it is: of another epoch, or the link is down. */
@@ -80,8 +94,8 @@ void weft_ofi_answer_strays(struct weft_ofi *o)
 			p->owes_heard = !weft_ofi_send_in_epoch(o, i, WEFT_OFI_HEARD, p->owes_epoch,
 								NULL, NULL, 0, 0);
 		if (p->owes_end)
-			p->owes_end = weft_clock_ns() < p->end_until_ns &&
-				      !weft_ofi_send(o, i, WEFT_OFI_END, NULL, NULL, 0, 0);
+			p->owes_end = !weft_ofi_send(o, i, WEFT_OFI_END, NULL, NULL, 0, 0) &&
+				      weft_clock_ns() < p->end_until_ns;
 		o->owes |= p->owes_heard | p->owes_end;
 		weft_ofi_rma_again(o, i);
 	}

@@ -247,6 +247,7 @@ void weft_ofi_rma_close(struct weft_ofi *o);
 int weft_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool whole);
 int weft_ofi_deliver_revived(struct weft_ofi *o);
 void weft_ofi_owe_end(struct weft_ofi *o, int peer);
+void weft_ofi_end_lost(struct weft_ofi *o, int peer);
 void weft_ofi_answer_strays(struct weft_ofi *o);
 bool weft_ofi_ended(struct weft_net *net, int peer);
 void weft_ofi_drop(struct weft_net *net, int peer, const char *why);

@@ -133,15 +133,18 @@ int weft_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 {
 	int peer = b->peer, n = 0;
 	struct weft_ofi_peer *p = &o->peer[peer];
-	bool last_words = weft_ofi_kind(&b->frame) == WEFT_OFI_HEARD ||
-			  weft_ofi_kind(&b->frame) == WEFT_OFI_BYE;
-	bool old = weft_ofi_epoch(&b->frame) != p->epoch;
+	const struct weft_ofi_frame frame = b->frame;
+	bool last_words =
+		weft_ofi_kind(&frame) == WEFT_OFI_HEARD || weft_ofi_kind(&frame) == WEFT_OFI_BYE;
+	bool old = weft_ofi_epoch(&frame) != p->epoch;
 	atomic_fetch_sub_explicit(&p->x_under, 1, memory_order_relaxed);
-	if (!old && is_packet(weft_ofi_kind(&b->frame)))
-		packet_over(p, b->frame.sequence);
+	if (!old && is_packet(weft_ofi_kind(&frame)))
+		packet_over(p, frame.sequence);
 	weft_ofi_buf_give(o, b);
 	if (old)
 		return 0; /* that link has ended already */
+	if (code && weft_ofi_kind(&frame) == WEFT_OFI_END)
+		weft_ofi_end_lost(o, peer);
 	if (code && !p->bye_got && !last_words) {
 		weft_ofi_peer_down(o, peer, WEFT_ERR_PEER, weft_ofi_lib_error(code));
 		n++;

@@ -107,6 +107,54 @@ static void case_far_ahead(struct node *n)
 	end_lie(n, peer);
 }
 
+/* A large packet whose memory is elsewhere than it says, or not as long: nothing comes of it but
+ * the end of that peer. */
+static void say_large(struct node *n, int peer, struct weft_ofi_announce *a)
+{
+	struct weft_ofi *o = (struct weft_ofi *)n->net;
+	struct head h = {.number = n->sent_n[peer], .len = (uint32_t)a->len, .sender = 1};
+	struct iovec say = {a,
+			    offsetof(struct weft_ofi_announce, piece) + a->n * sizeof a->piece[0]};
+	h.check = h.number ^ 0x5a5a5a5a5a5a5a5aull ^ a->len;
+	while (!weft_ofi_send(o, peer, WEFT_OFI_LARGE, &h, &say, 1, say.iov_len))
+		n->driver->poll(n->net);
+}
+
+/* Ranks 1 to 3 lie to rank 0 about the key, the length and the address. */
+static void case_lies_of_memory(struct node *n)
+{
+	struct weft_ofi *o = (struct weft_ofi *)n->net;
+	static char mine[4096];
+	struct fid_mr *mr = NULL;
+	for (int p = 0; p < n->size; p++)
+		if ((p == 0) != (n->rank == 0))
+			send_packet(n, p, 8);
+	while (n->got_n[0] < (n->rank != 0) ||
+	       (n->rank == 0 && n->got_n[1] + n->got_n[2] + n->got_n[3] < 3))
+		poll_once(n);
+	meet_polling(n);
+	if (n->rank && o->rma) {
+		CHECK_EQ(fi_mr_reg(o->domain, mine, sizeof mine, FI_REMOTE_READ, 0, 4711, 0, &mr,
+				   NULL),
+			 0);
+		struct weft_ofi_announce a = {.len = n->rank == 2 ? 1 << 20 : sizeof mine, .n = 1};
+		bool by_address = o->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
+		a.piece[0].len = a.len;
+		a.piece[0].key = fi_mr_key(mr) + (n->rank == 1);
+		a.piece[0].addr = (by_address ? (uint64_t)(uintptr_t)mine : 0) +
+				  (n->rank == 3 ? 1ull << 45 : 0);
+		say_large(n, 0, &a);
+	}
+	/* Ends, or alarm() ends it. */
+	for (int p = n->rank ? 0 : 1; o->rma && p < (n->rank ? 1 : n->size); p++)
+		while (!n->down[p])
+			n->driver->poll(n->net);
+	for (int p = 0; p < n->size; p++)
+		CHECK(n->got_n[p] <= 1);
+	if (mr)
+		fi_close(&mr->fid);
+}
+
 /* Who has one packet under way is not allowed to send others around it without end. */
 static void case_window(struct node *n)
 {
@@ -182,6 +230,7 @@ static void case_killed_reading(struct node *n)
 #define case_says_twice case_lengths
 #define case_far_ahead case_lengths
 #define case_window case_lengths
+#define case_lies_of_memory case_lengths
 #define case_read case_lengths
 #define case_killed_reading case_lengths
 #endif
@@ -208,6 +257,8 @@ int main(int argc, char **argv)
 	run_case(d, "says twice", 2, case_says_twice);
 	run_case(d, "far ahead", 2, case_far_ahead);
 	run_case(d, "window", 2, case_window);
+	if (argc == 1) /* shm reads whatever memory the peer names, which is the peer's */
+		run_case(d, "lies of memory", 4, case_lies_of_memory);
 	run_case(d, "killed, asleep", 2, case_killed_asleep);
 	run_case(d, "killed, full", 2, case_killed_full);
 	run_case(d, "killed, reading", 2, case_killed_reading);
