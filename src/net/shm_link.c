@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/counters.h"
@@ -181,6 +182,18 @@ static weft_err read_greeting(struct weft_shm_link *k, struct greeting *g, int f
 	return n > 0 ? WEFT_ERR_PROTO : WEFT_ERR_PEER;
 }
 
+/*
+ * Does it look like our own doorbell?  A pipe in its place would block us when it is full, or kill
+ * us when nobody reads it.
+ */
+static bool is_bell(int fd, int ours)
+{
+	struct stat a, b;
+	int flags = fcntl(fd, F_GETFL);
+	return fstat(fd, &a) == 0 && fstat(ours, &b) == 0 && a.st_dev == b.st_dev &&
+	       (a.st_mode & S_IFMT) == (b.st_mode & S_IFMT) && flags >= 0 && flags & O_NONBLOCK;
+}
+
 static weft_err map_peer(struct weft_shm_link *k, const struct greeting *g, const int *fds)
 {
 	struct weft_ring_shape shape = {.slots = g->slots, .data = g->data, .narrow = g->narrow};
@@ -244,6 +257,11 @@ static void on_greeting(struct weft_shm *s, struct weft_shm_link *k)
 	err = map_peer(k, &g, fds);
 	close(fds[0]);
 	close(fds[1]);
+	if (!err && !is_bell(fds[2], s->hub.wake_fd)) {
+		close(fds[2]);
+		weft_shm_link_down(s, k, WEFT_ERR_PROTO, "its doorbell is none");
+		return;
+	}
 	if (err) {
 		close(fds[2]);
 		weft_shm_link_down(s, k, err, "its shared memory is not what it should be");

@@ -6,6 +6,7 @@
  * frames that make no sense is lost with one line; nothing is delivered, nothing hangs, and what
  * was to be filled is not written to any more.
  */
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -351,6 +352,16 @@ static void mad_shm_peers(void)
 	bad = g;
 	bad.magic = 0;
 	mad_shm(&bad, sizeof bad, (int[]){small, small, pipe_fd[1]}, 3);
+
+	/* All is right but the doorbell: another kind of file, one that blocks. */
+	int ring = -1, inbox = -1, blocks = eventfd(0, EFD_CLOEXEC);
+	CHECK(blocks >= 0);
+	CHECK_EQ(weft_shm_memory_create(weft_ring_bytes(shape), &ring, &map), WEFT_OK);
+	weft_shm_memory_unmap(map, weft_ring_bytes(shape));
+	CHECK_EQ(weft_shm_memory_create(sizeof(struct weft_shm_inbox), &inbox, &map), WEFT_OK);
+	weft_shm_memory_unmap(map, sizeof(struct weft_shm_inbox));
+	mad_shm(&g, sizeof g, (int[]){ring, inbox, pipe_fd[1]}, 3);
+	mad_shm(&g, sizeof g, (int[]){ring, inbox, blocks}, 3);
 }
 
 int main(int argc, char **argv)
