@@ -83,6 +83,17 @@ void conn_stop_watching(struct conn *c)
 	c->pid_fd = -1;
 }
 
+/* Nobody has asked for descriptors: a rank that sends some shall not use ours up. */
+static void close_all(struct cmsghdr *m)
+{
+	size_t n = (m->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	for (size_t i = 0; i < n; i++) {
+		int fd;
+		memcpy(&fd, CMSG_DATA(m) + i * sizeof fd, sizeof fd);
+		close(fd);
+	}
+}
+
 ssize_t conn_receive(struct conn *c)
 {
 	union {
@@ -99,6 +110,8 @@ ssize_t conn_receive(struct conn *c)
 		return n;
 	for (struct cmsghdr *m = CMSG_FIRSTHDR(&h); m; m = CMSG_NXTHDR(&h, m)) {
 		struct ucred who;
+		if (m->cmsg_level == SOL_SOCKET && m->cmsg_type == SCM_RIGHTS)
+			close_all(m);
 		if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_CREDENTIALS)
 			continue;
 		memcpy(&who, CMSG_DATA(m), sizeof who);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fuzz_pmi.c - PMI-1, either side: what a launcher answers to a rank, what a rank asks of mpiexec.
  */
+#include <fcntl.h>
 #include "base/settings.h"
 #include "boot/boot_int.h"
 #include "events.h"
@@ -45,6 +46,28 @@ static void heard_stuck(int rank)
 {
 }
 
+/* Bytes of a rank, and a descriptor with them if there is one. */
+static void say(int to, const uint8_t *at, size_t n, int fd)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof fd)];
+	} control = {0};
+	struct iovec iov = {(void *)(uintptr_t)at, n};
+	struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1};
+	if (fd >= 0) {
+		h.msg_control = &control;
+		h.msg_controllen = sizeof control;
+		struct cmsghdr *m = CMSG_FIRSTHDR(&h);
+		m->cmsg_level = SOL_SOCKET;
+		m->cmsg_type = SCM_RIGHTS;
+		m->cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(m), &fd, sizeof fd);
+	}
+	if (n)
+		(void)!sendmsg(to, &h, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* cut: the lines come in two halves, so many 64ths in the first. */
 static void server(struct fuzz_input *in, unsigned cut)
 {
@@ -53,7 +76,8 @@ static void server(struct fuzz_input *in, unsigned cut)
 					       .lost = heard,
 					       .stuck = heard_stuck};
 	static bool up;
-	int fd[2];
+	int fd[2], gift[2];
+	char c;
 
 	if (!up)
 		CHECK(events_init() && pmi_init(3, "fuzz", &hooks));
@@ -61,15 +85,18 @@ static void server(struct fuzz_input *in, unsigned cut)
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd));
 	CHECK(pmi_attach(1, 0, fd[0]));
 	size_t first = in->left * cut / 64;
-	if (first)
-		(void)!send(fd[1], in->at, first, MSG_NOSIGNAL | MSG_DONTWAIT);
+	CHECK(!pipe2(gift, O_CLOEXEC | O_NONBLOCK));
+	say(fd[1], in->at, first, -1);
 	events_wait(0);
-	if (in->left > first)
-		(void)!send(fd[1], in->at + first, in->left - first, MSG_NOSIGNAL | MSG_DONTWAIT);
+	say(fd[1], in->at + first, in->left - first, gift[1]);
 	events_wait(0);
 	events_wait(0);
 	close(fd[1]);
 	pmi_detach(1);
+	/* What came along was not kept. */
+	close(gift[1]);
+	CHECK(read(gift[0], &c, 1) == 0);
+	close(gift[0]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
