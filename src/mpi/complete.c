@@ -20,6 +20,13 @@
 		 ? __builtin_alloca((size_t)(n)*2 * sizeof(void *))                                \
 		 : NULL)
 
+/* The request behind a handle that is not null, active or not; NULL: none. */
+static inline struct weft_mpi_request *find(MPI_Request handle)
+{
+	return (struct weft_mpi_request *)weft_mpi_object_find_dynamic((uint64_t)(uintptr_t)handle,
+								       WEFT_MPI_REQUEST);
+}
+
 /* An array of requests looked at once: the active ones and where they stand. */
 struct set {
 	int n;                         /* length of the array */
@@ -36,7 +43,8 @@ static void set_close(struct set *s)
 		free(s->r);
 }
 
-static int set_open(struct set *s, int n, const MPI_Request *array)
+/* The requests from `first` on; those before it count as null. */
+static int set_open_from(struct set *s, int first, int n, const MPI_Request *array)
 {
 	if (n < 0)
 		return weft_mpi_err(MPI_ERR_COUNT, "count is negative (%d)", n);
@@ -50,20 +58,27 @@ static int set_open(struct set *s, int n, const MPI_Request *array)
 	int err = s->r || !n ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	struct weft_mpi_request **to = s->r;
 	int live = 0;
-	for (int i = 0; i < n && !err; i++) {
+	for (int i = 0; i < first && !err; i++)
+		to[i] = NULL;
+	for (int i = first; i < n && !err; i++) {
 		struct weft_mpi_request *r;
 		err = weft_mpi_request_active(array[i], i, &r);
 		to[i] = r;
 		if (weft_unlikely(!r))
 			continue;
 		live++;
-		if (r->ops != &weft_mpi_over_ops && r->ops != &weft_mpi_p2p_ops)
+		if (r->ops != &weft_mpi_over_ops && r->ops != &weft_mpi_plain_ops)
 			s->advances |= r->ops->advance != NULL;
 	}
 	s->live = live;
 	if (err)
 		set_close(s);
 	return err;
+}
+
+static int set_open(struct set *s, int n, const MPI_Request *array)
+{
+	return set_open_from(s, 0, n, array);
 }
 
 /*
@@ -216,40 +231,10 @@ static int finish_some(struct set *s, MPI_Request array[], int *outcount, int in
 
 /* ---- all ---------------------------------------------------------------------------------- */
 
-/*
- * The most frequent, for whom no status is wanted: sends that were over at once, and point-to-point
- * operations without an error.  From there on, in order; returns the first that is another, or not
- * over.
- */
-static int end_plain(struct set *s, int i, MPI_Request array[])
-{
-	struct weft_mpi_request **all = s->r;
-
-	for (const int n = s->n; i < n; i++) {
-		struct weft_mpi_request *r = all[i];
-		if (weft_unlikely(!r))
-			break;
-		if (r->ops == &weft_mpi_over_ops) {
-			weft_mpi_object_unname(&r->head);
-			weft_mpi_request_untake(r);
-		} else if (r->ops == &weft_mpi_p2p_ops && weft_completion_done(&r->core.done) &&
-			   !r->core.status.err && !r->persistent) {
-			weft_mpi_object_unname(&r->head);
-			weft_mpi_request_give_back(r);
-		} else {
-			break;
-		}
-		array[i] = MPI_REQUEST_NULL;
-	}
-	return i;
-}
-
 /* Ends those that are over, in order, from there on; returns the first that is not. */
 static int end_in_order(struct set *s, int i, MPI_Request array[], MPI_Status *statuses,
 			bool *failed_p)
 {
-	if (statuses == MPI_STATUSES_IGNORE)
-		i = end_plain(s, i, array);
 	for (; i < s->n; i++) {
 		struct weft_mpi_request *r = s->r[i];
 		if (weft_unlikely(!r))
@@ -263,10 +248,9 @@ static int end_in_order(struct set *s, int i, MPI_Request array[], MPI_Status *s
 }
 
 /* None needs to be advanced: each is looked at once more after what came before it. */
-static int wait_in_order(struct set *s, MPI_Request array[], MPI_Status *statuses)
+static int wait_in_order(struct set *s, int i, MPI_Request array[], MPI_Status *statuses)
 {
 	bool failed = false;
-	int i = 0;
 
 	/* Ends when the last operation does. */
 	while ((i = end_in_order(s, i, array, statuses, &failed)) < s->n)
@@ -276,15 +260,54 @@ static int wait_in_order(struct set *s, MPI_Request array[], MPI_Status *statuse
 	return in_status(failed);
 }
 
-int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
+/*
+ * The most frequent, for whom no status is wanted: sends that were over at once, and plain receives
+ * without an error, straight from the array.  From there on, in order; returns the first
+ * that is another, or not over.
+ */
+static int end_plain(int i, int n, MPI_Request array[])
+{
+	for (; i < n; i++) {
+		struct weft_mpi_request *r = find(array[i]);
+		if (weft_unlikely(!r))
+			break;
+		if (r->ops == &weft_mpi_over_ops) {
+			weft_mpi_object_unname(&r->head);
+			weft_mpi_request_untake(r);
+		} else if (r->ops == &weft_mpi_plain_ops && weft_completion_done(&r->core.done) &&
+			   !r->core.status.err) {
+			weft_mpi_object_unname(&r->head);
+			r->comm = NULL;
+			weft_mpi_request_untake(r);
+		} else {
+			break;
+		}
+		array[i] = MPI_REQUEST_NULL;
+	}
+	return i;
+}
+
+/* Is what stopped end_plain() a message that comes with one look? */
+static bool look_for(MPI_Request handle)
+{
+	struct weft_mpi_request *r = find(handle);
+	if (weft_unlikely(!r || r->ops != &weft_mpi_plain_ops ||
+			  weft_completion_done(&r->core.done)))
+		return false;
+	return weft_engine_look() && weft_completion_done(&r->core.done);
+}
+
+/* Waitall, from `first` on: all that is left is checked before something is ended. */
+static __attribute__((noinline)) int
+wait_all_from(int first, int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
 {
 	struct set s = {.room = SET_ROOM(count)};
-	int err = set_open(&s, count, array_of_requests);
+	int err = set_open_from(&s, first, count, array_of_requests);
 
 	if (err)
 		return err;
 	if (weft_likely(!s.advances)) {
-		err = wait_in_order(&s, array_of_requests, array_of_statuses);
+		err = wait_in_order(&s, first, array_of_requests, array_of_statuses);
 	} else {
 		/* Ends when the last operation does; each round does one step at least. */
 		while (!set_all_done(&s))
@@ -293,6 +316,20 @@ int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *arr
 	}
 	set_close(&s);
 	return err;
+}
+
+int weft_mpi_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
+{
+	int i = 0;
+
+	if (array_of_statuses == MPI_STATUSES_IGNORE && weft_likely(array_of_requests != NULL))
+		/* Ends: each round ends one request at least. */
+		do {
+			i = end_plain(i, count, array_of_requests);
+			if (i >= count && count >= 0)
+				return MPI_SUCCESS;
+		} while (i < count && look_for(array_of_requests[i]));
+	return wait_all_from(i, count, array_of_requests, array_of_statuses);
 }
 
 int weft_mpi_Testall(int count, MPI_Request array_of_requests[], int *flag,

@@ -80,7 +80,7 @@ static inline bool weft_mpi_fast_Irecv(void *buf, int count, MPI_Datatype type, 
 		return false;
 	struct weft_mpi_request *r = weft_mpi_request_take();
 	/* References to a predefined communicator are not counted. */
-	weft_mpi_request_name_p2p(r, f.comm, WEFT_MPI_MODE_RECV, rank, tag);
+	weft_mpi_request_name_plain(r, f.comm, WEFT_MPI_MODE_RECV, rank, tag);
 	*request = weft_mpi_request_handle(r);
 	if (weft_unlikely(weft_irecv_plain(&r->core, f.comm->p2p, f.peer, tag, buf, f.bytes))) {
 		weft_mpi_request_delete(r);

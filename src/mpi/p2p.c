@@ -60,6 +60,14 @@ const struct weft_mpi_request_ops weft_mpi_p2p_ops = {
 	.cancel = p2p_cancel,
 };
 
+const struct weft_mpi_request_ops weft_mpi_plain_ops = {
+	.name = "point-to-point",
+	.by_core = true,
+	.wait_on = p2p_wait_on,
+	.finish = p2p_finish,
+	.cancel = p2p_cancel,
+};
+
 static void core_done(struct weft_mpi_request *r)
 {
 	r->core.status = (struct weft_status){.peer = -1};

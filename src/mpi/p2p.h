@@ -74,6 +74,9 @@ static inline int weft_mpi_p2p_status_null(MPI_Status *st)
 
 /* An operation that is over once r->core is. */
 extern const struct weft_mpi_request_ops weft_mpi_p2p_ops;
+/* The same for one that is never persistent, holds no datatype, and whose communicator counts no
+ * references: who ends it has little to look at. */
+extern const struct weft_mpi_request_ops weft_mpi_plain_ops;
 
 /* A request that is already complete (MPI_PROC_NULL, buffered sends). */
 int weft_mpi_p2p_done(struct weft_mpi_comm *c, enum weft_mpi_mode mode, MPI_Request *request);

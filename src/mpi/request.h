@@ -57,11 +57,12 @@ static inline void weft_mpi_request_name(struct weft_mpi_request *r,
 	weft_mpi_object_rename(&r->head);
 }
 
-/* The same for a point-to-point operation whose communicator counts no references. */
-static inline void weft_mpi_request_name_p2p(struct weft_mpi_request *r, struct weft_mpi_comm *comm,
-					     enum weft_mpi_mode mode, int rank, int tag)
+/* The same for one of weft_mpi_plain_ops. */
+static inline void weft_mpi_request_name_plain(struct weft_mpi_request *r,
+					       struct weft_mpi_comm *comm, enum weft_mpi_mode mode,
+					       int rank, int tag)
 {
-	r->ops = &weft_mpi_p2p_ops;
+	r->ops = &weft_mpi_plain_ops;
 	r->comm = comm;
 	r->active = true;
 	r->mode = (uint8_t)mode;
