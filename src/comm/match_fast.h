@@ -19,21 +19,21 @@ struct weft_msg *weft_match_take_posted(struct weft_ctx *ctx, struct weft_bucket
 					struct weft_keyed *n);
 
 /*
- * The most frequent: the last of several posted receives with one key.  False: it is not, and
- * nothing has happened.
+ * The most frequent: the last of several posted receives with one key, whose bucket nobody holds.
+ * False: it is not, and nothing has happened.  ctx, peer, tag: those of the node.
+ *
+ * Whether the peer is down need not be asked.  While a receive of this key is there, a scan for
+ * what that peer leaves behind has not come to the bucket, and will find ours with it.
  */
-static inline bool weft_match_post_next(struct weft_entry *e)
+static inline bool weft_match_post_next(struct weft_entry *e, struct weft_ctx *ctx, int peer,
+					int tag)
 {
-	struct weft_ctx *ctx = e->node.ctx;
-	int peer = e->node.peer, tag = e->node.tag;
 	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
-	uint64_t key = weft_bucket_key(ctx, peer, tag);
 
-	weft_spin_lock(&b->lock);
-	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag, key);
-	struct weft_keyed *first = i < WEFT_BUCKET_SLOTS ? b->slot[i].first : NULL;
-	bool good =
-		first && first->kind != WEFT_KEYED_MSG && !weft_gate_down(&ctx->core->gate[peer]);
+	if (weft_unlikely(!weft_spin_try(&b->lock)))
+		return false;
+	struct weft_keyed *first = b->slot[0].first;
+	bool good = first && weft_keyed_is(first, ctx, peer, tag) && first->kind == WEFT_KEYED_RECV;
 	if (weft_likely(good)) {
 		e->node.kind = WEFT_KEYED_RECV;
 		/* Relaxed: as in weft_match_post_exact. */

@@ -253,7 +253,8 @@ weft_err weft_irecv_plain(struct weft_req *r, struct weft_ctx *ctx, int peer, in
 	v->entry.node.ctx = ctx;
 	v->entry.node.peer = peer;
 	v->entry.node.tag = tag;
-	return weft_likely(weft_match_post_next(&v->entry)) ? WEFT_OK : irecv_plain_more(r);
+	return weft_likely(weft_match_post_next(&v->entry, ctx, peer, tag)) ? WEFT_OK
+									    : irecv_plain_more(r);
 }
 
 weft_err weft_imrecv(struct weft_req *r, struct weft_msg *m, const struct weft_buf *buf)
