@@ -471,6 +471,46 @@ static __attribute__((noinline)) weft_err send_flat(struct weft_ctx *ctx, int pe
 	return away ? weft_start_now(ctx, peer, tag, &buf) : weft_send_now(ctx, peer, tag, &buf);
 }
 
+/* Inside the gate: posts, if nothing waits and nothing is due. */
+static inline __attribute__((always_inline)) enum weft_post
+post_plain_locked(struct weft_ctx *ctx, struct weft_gate *g, int peer, int tag, const void *base,
+		  size_t bytes)
+{
+	/* What is due to the peer goes with the next message that takes the longer way. */
+	if (weft_unlikely(!weft_gate_clear_locked(g) || !weft_credit_may_locked(g, bytes) ||
+			  weft_credit_due(g) >= WEFT_CREDIT_UNIT || weft_gate_down(g)))
+		return WEFT_POST_FULL;
+	weft_credit_spend_locked(g, bytes);
+	enum weft_post p =
+		g->post_plain(g->net, peer, (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
+			      (uint64_t)(uint32_t)tag << 32 | ctx->id, base, bytes);
+	if (weft_likely(p == WEFT_POST_DONE))
+		g->send_seq++;
+	else
+		weft_credit_unspend_locked(g, bytes);
+	return p;
+}
+
+static weft_err plain_end(enum weft_post p)
+{
+	if (weft_unlikely(p != WEFT_POST_DONE))
+		return WEFT_AGAIN;
+	weft_count(WEFT_CNT_EAGER_SENT, 1);
+	return WEFT_OK;
+}
+
+/* Who does not own the gate. */
+static __attribute__((noinline)) weft_err send_plain_locked(struct weft_ctx *ctx,
+							    struct weft_gate *g, int peer, int tag,
+							    const void *base, size_t bytes)
+{
+	if (weft_unlikely(!weft_gate_try(g)))
+		return WEFT_AGAIN;
+	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
+	weft_gate_leave(g);
+	return plain_end(p);
+}
+
 static inline __attribute__((always_inline)) weft_err
 send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes, bool away)
 {
@@ -479,29 +519,11 @@ send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t byt
 
 	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_stack_may_be_small()))
 		return send_flat(ctx, peer, tag, base, bytes, away);
-	bool solo = weft_solo_enter(&g->solo, weft_solo_self);
-	if (weft_unlikely(!solo) && !weft_gate_try(g))
-		return WEFT_AGAIN;
-	enum weft_post p = WEFT_POST_FULL;
-	/* What is due to the peer goes with the next message that takes the longer way. */
-	if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, bytes) &&
-			weft_credit_due(g) < WEFT_CREDIT_UNIT && !weft_gate_down(g))) {
-		weft_credit_spend_locked(g, bytes);
-		p = g->post_plain(g->net, peer, (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
-				  (uint64_t)(uint32_t)tag << 32 | ctx->id, base, bytes);
-		if (weft_likely(p == WEFT_POST_DONE))
-			g->send_seq++;
-		else
-			weft_credit_unspend_locked(g, bytes);
-	}
-	if (weft_likely(solo))
-		weft_solo_leave(&g->solo);
-	else
-		weft_gate_leave(g);
-	if (weft_unlikely(p != WEFT_POST_DONE))
-		return WEFT_AGAIN;
-	weft_count(WEFT_CNT_EAGER_SENT, 1);
-	return WEFT_OK;
+	if (weft_unlikely(!weft_solo_enter(&g->solo, weft_solo_self)))
+		return send_plain_locked(ctx, g, peer, tag, base, bytes);
+	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
+	weft_solo_leave(&g->solo);
+	return plain_end(p);
 }
 
 weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)

@@ -146,19 +146,19 @@ static inline void weft_ring_publish_words(struct weft_ring_tx *tx, uint64_t w0,
 	atomic_store_explicit(&s->x_word, word, memory_order_release);
 }
 
-/* The same into the last slot, which needs no room.  False: it does not go there. */
-static inline bool weft_ring_add_inline(struct weft_ring_tx *tx, uint64_t w0, uint64_t w1,
-					const void *data, size_t len)
+/* The same into the last slot, which needs no room, for len bytes, a constant if it can be.  False:
+ * it does not go there. */
+static inline __attribute__((always_inline)) bool weft_ring_add_inline(struct weft_ring_tx *tx,
+								       uint64_t w0, uint64_t w1,
+								       const void *data, size_t len)
 {
 	if (len != tx->each || w0 != tx->next_w0 || w1 != tx->w1)
 		return false;
 	uint32_t put = tx->put, more = tx->more + 1;
 	struct weft_ring_slot *s = &tx->slot[(put - 1 - tx->base) & tx->slot_mask];
 
-	if (weft_likely(len == WEFT_RING_CELL))
-		memcpy(s->data + (size_t)more * WEFT_RING_CELL, data, WEFT_RING_CELL);
-	else
-		weft_copy_bytes(s->data + (size_t)more * WEFT_RING_CELL, data, len);
+	weft_copy_bytes(s->data + (size_t)more * WEFT_RING_CELL, data,
+			len < WEFT_RING_CELL ? len : WEFT_RING_CELL);
 	tx->next_w0 = w0 + WEFT_RING_STEP;
 	tx->more = more;
 	tx->all++;

@@ -89,7 +89,7 @@ static __attribute__((noinline)) enum weft_post post_rings(struct weft_shm_link 
 	return WEFT_POST_DONE;
 }
 
-/* Into a slot of its own. */
+/* Into a slot of its own, or, what has not eight bytes, into the last one. */
 static __attribute__((noinline)) enum weft_post
 post_slot(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void *data, size_t len)
 {
@@ -97,10 +97,13 @@ post_slot(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void *
 	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
 	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
 
-	if (weft_unlikely(state != WEFT_SHM_UP || !k->plain ||
-			  !weft_ring_room(&k->tx, (uint32_t)len)))
+	if (weft_unlikely(state != WEFT_SHM_UP || !k->plain))
 		return post_words(net, peer, w0, w1, data, len);
-	weft_ring_publish_words(&k->tx, w0, w1, data, (uint32_t)len);
+	if (!weft_ring_add_inline(&k->tx, w0, w1, data, len)) {
+		if (weft_unlikely(!weft_ring_room(&k->tx, (uint32_t)len)))
+			return post_words(net, peer, w0, w1, data, len);
+		weft_ring_publish_words(&k->tx, w0, w1, data, (uint32_t)len);
+	}
 	return weft_unlikely(weft_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
 }
 
@@ -111,8 +114,8 @@ enum weft_post weft_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, 
 	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
 	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
 
-	if (state != WEFT_SHM_UP || weft_unlikely(!k->plain) ||
-	    !weft_ring_add_inline(&k->tx, w0, w1, data, len))
+	if (state != WEFT_SHM_UP || weft_unlikely(!k->plain) || len != WEFT_RING_CELL ||
+	    !weft_ring_add_inline(&k->tx, w0, w1, data, WEFT_RING_CELL))
 		return post_slot(net, peer, w0, w1, data, len);
 	return weft_unlikely(weft_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
 }
