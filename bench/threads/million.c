@@ -15,6 +15,7 @@
 #include "bench_mpi.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #if defined(__has_include)
 #if __has_include(<weft/ult.h>)
 #include <weft/ult.h>
