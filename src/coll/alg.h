@@ -93,14 +93,13 @@ int weft_alg_signal_up(struct weft_coll *c, const struct weft_coll_group *g, int
 int weft_alg_signal_down(struct weft_coll *c, const struct weft_coll_group *g, int after);
 
 /* ---- board.c: small blocking collectives through shared memory ---- */
-#define WEFT_BOARD_MOST 56 /* bytes of data of each member */
 /* Does this group meet on a board?  The first calls may block to agree on one: *err_p is a failure
  * of that.  All members must ask in the same collectives. */
 bool weft_board_open(const struct weft_coll_group *g, weft_err *err_p);
 /* Notes which collective this member is in, if there is a board. */
 void weft_board_note(const struct weft_coll_group *g, enum weft_coll_kind kind);
-/* All meet.  bytes 0: nothing else.  Else `to` becomes the combination of all members' `from`, in
- * rank order from the last to the first.  May block. */
+/* All meet.  bytes 0: nothing else.  Else (weft_board_room() at most) `to` becomes the combination
+ * of all members' `from`, in rank order from the last to the first.  May block. */
 weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, const void *from,
 			 void *to, size_t count, size_t bytes);
 /* So many bytes each member can show to all others. */

@@ -22,7 +22,6 @@
 #define POLL_EVERY_MASK 3   /* looks with a yield, between polls, less 1 */
 #define SPIN_EVERY_MASK 127 /* and looks without */
 #define SLOTS ((int)(WEFT_COMM_BOARD_BYTES / sizeof(struct weft_board_slot)))
-_Static_assert(WEFT_BOARD_MOST == WEFT_BOARD_DATA, "both say what a cell holds");
 
 /* What a member keeps. */
 struct keep {
@@ -308,19 +307,35 @@ static void wake_sleepers(const struct weft_coll_group *g, const struct keep *k)
 			(void)board_send(g, r, WEFT_TAG_WAKE, NULL, 0);
 }
 
+/* Where member r's data of this meeting lies. */
+static char *data_of(const struct meeting *m, int r)
+{
+	struct weft_board_slot *s = m->keep->slot;
+	return m->bytes <= WEFT_BOARD_DATA
+		       ? s->cell[r].data
+		       : weft_board_at(s, m->keep->turn, (unsigned)m->g->size, (unsigned)r);
+}
+
+/* And where they are combined: the last member's share, if they lie in shares. */
+static char *result_of(const struct meeting *m)
+{
+	return m->bytes <= WEFT_BOARD_DATA ? m->keep->slot->result.data
+					   : data_of(m, m->g->size - 1);
+}
+
 /* All cells are there: as reduce_flat() in now.c, from the last rank to the first. */
 static void combine_cells(const struct meeting *m, uint32_t what)
 {
 	struct weft_board_slot *s = m->keep->slot;
 	int last = m->g->size - 1;
-	char acc[WEFT_BOARD_DATA];
+	char *acc = result_of(m);
 	for (int r = 0; r <= last; r++)
 		if (s->cell[r].what != what)
 			what = 0;
-	memcpy(acc, s->cell[last].data, m->bytes);
+	if (m->bytes <= WEFT_BOARD_DATA)
+		memcpy(acc, s->cell[last].data, m->bytes);
 	for (int r = last - 1; r >= 0 && what && m->bytes; r--)
-		m->fn(s->cell[r].data, acc, m->count);
-	memcpy(s->result.data, acc, m->bytes);
+		m->fn(data_of(m, r), acc, m->count);
 	s->result.what = what;
 }
 
@@ -426,15 +441,15 @@ weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, co
 			 void *to, size_t count, size_t bytes)
 {
 	struct meeting m = {.g = g, .keep = *g->keep_p, .fn = fn, .count = count, .bytes = bytes};
-	struct weft_board_slot *s = m.keep->slot;
 
 	if (weft_unlikely(m.keep->turn == WEFT_BOARD_FAILED))
 		return WEFT_ERR_PEER;
 	if (bytes)
-		memcpy(s->cell[g->rank].data, from, bytes);
+		memcpy(data_of(&m, g->rank), from, bytes);
+	const char *result = result_of(&m);
 	weft_err err = meet(&m, 1 + (uint32_t)bytes);
 	if (bytes && !err)
-		memcpy(to, s->result.data, bytes);
+		memcpy(to, result, bytes);
 	return err;
 }
 

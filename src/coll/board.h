@@ -20,9 +20,11 @@
  *   x_note                  its member writes, all read, any time
  *   cell, x_count, result   written in turn t only; cells read by who comes last, result until the
  *                           reader arrives in turn t + 1
- *   area[t & 1]             a share for each member, written by it before it arrives in turn t,
- * read by all until they arrive in turn t + 1.  Two of them: who is in turn t + 1 already must not
- * write over what others still read; who is in turn t + 2 knows that all have arrived in t + 1.
+ *   area[t & 1]             a share for each member, written by it before it arrives in turn t, and
+ *                           the last member's also by who comes last; read by all until they arrive
+ *                           in turn t + 1.  Two of them: who is in turn t + 1 already must not
+ *                           write over what others still read; who is in turn t + 2 knows that all
+ *                           have arrived in t + 1.
  *   x_asleep[t & 1]         a bit per sleeper.  Two of them: who ends turn t may be late in taking
  *                           the sleepers, but not later than its own arrival in turn t + 1, without
  *                           which nobody sleeps in turn t + 2.

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "coll/alg.h"
+#include "coll/board.h"
 #include "coll/limits.h"
 #include "task/task.h"
 #include "wait/stack.h"
@@ -274,12 +275,12 @@ static APART weft_err alltoall(struct now *n, const struct weft_coll_args *a)
 	return exchange_on_board(n->g, a, &n->mine, bytes, bytes / size * (size_t)n->g->rank);
 }
 
-/* Small enough, and an operation that needs no user's code?  Fills w. */
-static bool small(const struct weft_coll_args *a, struct what *w)
+/* At most so many bytes, and an operation that needs no user's code?  Fills w. */
+static bool small(const struct weft_coll_args *a, struct what *w, size_t most)
 {
 	const struct weft_type *t = a->rtype;
-	if (!a->op.fn || !t->flat || t->true_lb || a->rcount > SMALL ||
-	    a->rcount * t->size > SMALL || !a->rcount)
+	if (!a->op.fn || !t->flat || t->true_lb || a->rcount > most || a->rcount * t->size > most ||
+	    !a->rcount)
 		return false;
 	*w = (struct what){.fn = a->op.fn,
 			   .from = a->in_place ? a->rbuf : a->sbuf,
@@ -318,19 +319,22 @@ walk(struct now *n, const struct weft_coll_group *g, const struct weft_coll_args
 			bcast(n, &n->mine, a->root);
 		return n->err;
 	case WEFT_COLL_REDUCE:
-		if (!weft_alg_reduce_flat(g, a->rcount * a->rtype->size) || !small(a, &n->what))
+		if (!weft_alg_reduce_flat(g, a->rcount * a->rtype->size) ||
+		    !small(a, &n->what, SMALL))
 			return WEFT_AGAIN;
 		if ((n->err = weft_coll_note(g, a->kind, false)))
 			return n->err;
 		reduce_flat(n, a->rbuf, a->root);
 		return n->err;
 	case WEFT_COLL_ALLREDUCE:
-		if (!small(a, &n->what))
+		if (!small(a, &n->what, g->crowded ? WEFT_BOARD_AREA : SMALL))
 			return WEFT_AGAIN;
-		if (w->bytes <= WEFT_BOARD_MOST && weft_board_open(g, &n->err)) {
+		if (g->crowded && w->bytes <= weft_board_room(g) && weft_board_open(g, &n->err)) {
 			weft_board_note(g, a->kind);
 			return weft_board_meet(g, w->fn, w->from, a->rbuf, w->count, w->bytes);
 		}
+		if (w->bytes > SMALL)
+			return n->err ? n->err : WEFT_AGAIN;
 		if ((n->err = weft_coll_note(g, a->kind, false)))
 			return n->err;
 		if (!weft_alg_reduce_flat(g, w->bytes)) {

@@ -27,10 +27,12 @@ static void late(void)
 		x = x * 1.0000001 + 1e-9;
 }
 
+#define MOST 200 /* numbers: more than there is room for */
+
 static void sums(MPI_Comm c, int n)
 {
 	int me, members;
-	long in[8], out[8];
+	long in[MOST], out[MOST];
 	MPI_Comm_rank(c, &me);
 	MPI_Comm_size(c, &members);
 	for (int i = 0; i < n; i++)
@@ -44,14 +46,16 @@ static void sums(MPI_Comm c, int n)
 static void same_bits(MPI_Comm c)
 {
 	int me;
-	double in, now, later;
+	double in[20], now[20], later[20];
+	int n = rnd(2) ? 1 : 20;
 	MPI_Request req;
 	MPI_Comm_rank(c, &me);
-	in = 1.0 / (3 + me) * (me % 2 ? 1e10 : 1);
-	OK(MPI_Allreduce(&in, &now, 1, MPI_DOUBLE, MPI_SUM, c));
-	OK(MPI_Iallreduce(&in, &later, 1, MPI_DOUBLE, MPI_SUM, c, &req));
+	for (int i = 0; i < n; i++)
+		in[i] = 1.0 / (3 + me + i) * (me % 2 ? 1e10 : 1);
+	OK(MPI_Allreduce(in, now, n, MPI_DOUBLE, MPI_SUM, c));
+	OK(MPI_Iallreduce(in, later, n, MPI_DOUBLE, MPI_SUM, c, &req));
 	OK(MPI_Wait(&req, MPI_STATUS_IGNORE));
-	CHECK(!memcmp(&now, &later, sizeof now));
+	CHECK(!memcmp(now, later, sizeof now[0] * (size_t)n));
 }
 
 /* Blocks of b integers, in layouts that differ from rank to rank. */
@@ -115,7 +119,7 @@ static void mixture(MPI_Comm c, int steps, int may_be_late)
 		if (what < 3) {
 			OK(MPI_Barrier(c));
 		} else if (what < 6) {
-			sums(c, 1 + (int)rnd(8));
+			sums(c, 1 + (int)rnd(i % 4 ? 8 : MOST));
 		} else if (what == 6) {
 			value = me == (int)who ? i : -1;
 			OK(MPI_Bcast(&value, 1, MPI_INT, (int)who, c));
