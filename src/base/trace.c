@@ -72,6 +72,7 @@ static void thread_ends(void *arg)
 	self = NULL;
 	if (!o->ring)
 		return;
+	write_record(o, weft_trace_now(), weft_trace_what(WEFT_TRACE_THREAD_END, 0, 0), 0, 0);
 	pthread_mutex_lock(&ring_lock);
 	o->next_free = free_owners;
 	free_owners = o;
@@ -128,6 +129,12 @@ void weft_trace_put(enum weft_trace_kind kind, unsigned small, uint32_t id, uint
 	uint64_t pos = atomic_load_explicit(&o->ring->x_pos, memory_order_relaxed);
 	if (weft_unlikely(now >= o->sync_at || pos % SYNC_EVERY == 0))
 		sync_clocks(o);
+}
+
+uint64_t weft_trace_begin(const char *name, const void *fn, unsigned *text_p)
+{
+	*text_p = name ? weft_trace_text(name) : weft_trace_code(fn);
+	return weft_trace_now();
 }
 
 void weft_trace_put_name(enum weft_trace_kind kind, uint32_t id, const char *name)

@@ -56,6 +56,9 @@ static inline void weft_trace(enum weft_trace_kind kind, unsigned small, uint32_
 		weft_trace_put(kind, small, id, a, b);
 }
 
+/* For what is recorded when it ends: the time, and the text of a name, NULL: of a function. */
+uint64_t weft_trace_begin(const char *name, const void *fn, unsigned *text_p);
+
 /* The same with 16 letters of a name. */
 void weft_trace_put_name(enum weft_trace_kind kind, uint32_t id, const char *name);
 

@@ -26,4 +26,18 @@ WEFT_TRACE_EVENT(BUSY, "busy", "it looks for threads again")
 /* kernel threads */
 WEFT_TRACE_EVENT(SLEEP, "sleep", "the kernel thread is about to sleep")
 WEFT_TRACE_EVENT(AWAKE, "awake", "it goes on")
+WEFT_TRACE_EVENT(THREAD_END, "thread_end", "it has ended")
+
+/* the engine */
+WEFT_TRACE_EVENT(TASK, "task", "a task has run that does not look again; small: text of its name, a: time when it began")
+
+/* messages; id: the peer, a: number of the message between the two | tag << 32, b: bytes */
+WEFT_TRACE_EVENT(SEND, "send", "a message is about to go out; small: how, see src/comm/trace.c")
+WEFT_TRACE_EVENT(ARRIVE, "arrive", "it has come, or its request to be fetched; small: how")
+WEFT_TRACE_EVENT(TAKE, "take", "a receive finds a message that came before it; a: tag << 32")
+WEFT_TRACE_EVENT(RECEIVED, "received", "a receive is over that was fetched, or that failed; a: tag << 32")
+
+/* MPI; those that take the short way of a small message show as that alone */
+WEFT_TRACE_EVENT(CALL, "call", "an MPI call begins; small: text of its name")
+WEFT_TRACE_EVENT(RETURN, "return", "it returns; small: the same")
 /* clang-format on */

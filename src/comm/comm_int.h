@@ -18,6 +18,7 @@
 #define WEFT_COMM_INT_H
 
 #include <string.h>
+#include "base/trace.h"
 #include "base/copy.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -528,6 +529,14 @@ void weft_recv_deliver_rare(struct weft_req *r, int peer, int tag, const void *d
 void weft_recv_message(struct weft_req *r, struct weft_msg *m);
 void weft_recv_finish(struct weft_req *r, weft_err err);
 void weft_buf_copy(const struct weft_buf *to, const struct weft_buf *from, size_t len);
+
+/* trace.c: out of line, only where a trace is written */
+__attribute__((cold)) void weft_comm_trace_envelope(enum weft_trace_kind kind,
+						    const struct weft_gate *g,
+						    const struct weft_wire *h, bool packed);
+__attribute__((cold)) void weft_comm_trace_end(enum weft_trace_kind kind, int peer, int tag,
+					       uint64_t bytes);
+void weft_comm_trace_events(struct weft_net_events *e);
 
 /* rndv.c */
 /* r has matched a message whose data the peer keeps. */

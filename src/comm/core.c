@@ -61,7 +61,7 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 		weft_gate_strategy(g, rail, core->strategy);
 	weft_early_open(g);
 	weft_away_open(g, card->latency_us);
-	g->post_plain = g->pack || g->early ? NULL : rail->driver->post_plain;
+	g->post_plain = g->pack || g->early || weft_trace_on() ? NULL : rail->driver->post_plain;
 	rail->peers++;
 }
 

@@ -164,6 +164,8 @@ static void on_pack(struct weft_gate *g, const char *at, size_t len)
 		used = weft_align_up(sizeof h + data, 8);
 		if (used > len)
 			break;
+		if (eager && weft_trace_on())
+			weft_comm_trace_envelope(WEFT_TRACE_ARRIVE, g, &h, true);
 		if (eager)
 			on_eager(g, &h, at + sizeof h, data);
 		else if (h.kind == WEFT_WIRE_FIN)
@@ -375,7 +377,7 @@ static bool on_hold(void *arg, int peer, bool first)
 
 struct weft_net_events weft_rail_events(struct weft_rail *rail)
 {
-	return (struct weft_net_events){
+	struct weft_net_events events = {
 		.arg = rail,
 		.packet = weft_inbound_packet,
 		.run = weft_inbound_run,
@@ -386,4 +388,6 @@ struct weft_net_events weft_rail_events(struct weft_rail *rail)
 		.down = on_down,
 		.hold = on_hold,
 	};
+	weft_comm_trace_events(&events);
+	return events;
 }

@@ -64,6 +64,9 @@ static bool put_locked(struct weft_gate *g, const struct weft_wire *head,
 	if (head->kind == WEFT_WIRE_EAGER) {
 		weft_credit_spend_locked(g, len);
 		((struct weft_wire *)(void *)at)->sequence = g->send_seq;
+		if (weft_trace_on())
+			weft_comm_trace_envelope(WEFT_TRACE_SEND, g, (struct weft_wire *)(void *)at,
+						 true);
 		weft_gate_numbered_locked(g, head->context, head->tag);
 	}
 	size_t end = weft_align_up(HEAD + len, 8);

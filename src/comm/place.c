@@ -57,6 +57,8 @@ static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t l
 		weft_gate_protocol_error(g, "a length that does not fit its payload");
 		return;
 	}
+	if (weft_trace_on())
+		weft_comm_trace_envelope(WEFT_TRACE_ARRIVE, g, h, false);
 	struct weft_ctx *ctx = weft_inbound_eager_open(g, h, len);
 	if (!ctx)
 		return;

@@ -59,6 +59,9 @@ void weft_recv_finish(struct weft_req *r, weft_err err)
 {
 	if (err)
 		r->status.err = err;
+	if (weft_trace_on())
+		weft_comm_trace_end(WEFT_TRACE_RECEIVED, r->status.peer, r->status.tag,
+				    r->status.bytes);
 	weft_req_complete(r);
 }
 
@@ -130,6 +133,8 @@ static void take_eager(struct weft_req *r, struct weft_msg *m)
 
 void weft_recv_message(struct weft_req *r, struct weft_msg *m)
 {
+	if (weft_trace_on())
+		weft_comm_trace_end(WEFT_TRACE_TAKE, m->node.peer, m->node.tag, m->length);
 	switch ((enum weft_msg_kind)m->msg_kind) {
 	case WEFT_MSG_EAGER:
 		take_eager(r, m);

@@ -86,6 +86,8 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 		s->out.head.length = len | (uint64_t)id << 32;
 	}
 	weft_credit_spend_locked(g, len);
+	if (weft_trace_on())
+		weft_comm_trace_envelope(WEFT_TRACE_SEND, g, &s->out.head, false);
 	enum weft_post p = weft_gate_post_locked(g, &s->out.head, iov, (unsigned)n, len, r);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED) {
 		weft_gate_numbered_locked(g, context, tag);
@@ -161,6 +163,8 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	if (weft_unlikely(g->learn != NULL))
 		s->off = weft_clock_ns();
 	head.sequence = g->send_seq;
+	if (weft_trace_on())
+		weft_comm_trace_envelope(WEFT_TRACE_SEND, g, &head, false);
 	/* From the post on the request may be over at any time: nothing of it is touched. */
 	enum weft_post p = weft_gate_post_locked(g, &head, &iov, 1, sizeof rts, NULL);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
@@ -384,6 +388,8 @@ send_now_pieces(struct weft_ctx *ctx, struct weft_gate *g, int tag, const struct
 		p = WEFT_POST_DONE;
 	} else if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, len))) {
 		weft_credit_spend_locked(g, len);
+		if (weft_trace_on())
+			weft_comm_trace_envelope(WEFT_TRACE_SEND, g, &head, false);
 		p = weft_gate_post_locked(g, &head, iov, n, len, NULL);
 		if (weft_likely(p == WEFT_POST_DONE))
 			weft_gate_numbered_locked(g, ctx->id, tag);

@@ -134,3 +134,17 @@ int weft_mpi_degree(MPI_Comm comm, bool in)
 		return 0;
 	}
 }
+
+/* ---- the trace ---------------------------------------------------------------------------- */
+
+unsigned weft_mpi_trace_call(const char *name)
+{
+	unsigned text = weft_trace_static(name);
+	weft_trace_put(WEFT_TRACE_CALL, text, 0, 0, 0);
+	return text;
+}
+
+void weft_mpi_trace_return(unsigned name)
+{
+	weft_trace_put(WEFT_TRACE_RETURN, name, 0, 0, 0);
+}

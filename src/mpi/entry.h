@@ -10,6 +10,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include "base/trace.h"
 #include "mpi/mpi_int.h"
 
 /* ---- state -------------------------------------------------------------------------------- */
@@ -19,6 +20,12 @@ static inline bool weft_mpi_running(void)
 	/* Relaxed: who calls MPI from another thread has ordered that after MPI_Init itself. */
 	return atomic_load_explicit(&weft_mpi_x_state, memory_order_relaxed) == WEFT_MPI_RUNNING;
 }
+
+/* ---- the trace; only where one is written ---------------------------------------------------- */
+
+/* The call's name, for its return. */
+unsigned weft_mpi_trace_call(const char *name) __attribute__((cold));
+void weft_mpi_trace_return(unsigned name) __attribute__((cold));
 
 /* ---- arguments ---------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* task.c - submits, runs, masks and cancels tasks; the rules of their word are in life.h. */
 #include <sched.h>
+#include "base/trace.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "task/engine_int.h"
@@ -225,12 +226,17 @@ static inline enum weft_task_verdict call_run(struct weft_task *t, uint32_t *run
 	weft_count(WEFT_CNT_TASKS_RUN, 1);
 	if (weft_unlikely(!r))
 		r = self->running = weft_overseer_join();
+	unsigned name = 0;
+	uint64_t from =
+		weft_trace_on() ? weft_trace_begin(t->name, (void *)(uintptr_t)t->fn, &name) : 0;
 	*run_p = weft_running_begin(r, t->name);
 	weft_overseer_begun();
 	self->in_handler++;
 	enum weft_task_verdict v = t->fn(t, t->arg);
 	self->in_handler--;
 	weft_running_end(r, *run_p); /* t may be gone */
+	if (weft_unlikely(from) && v != WEFT_TASK_AGAIN)
+		weft_trace_put(WEFT_TRACE_TASK, name, 0, from, 0);
 	return v;
 }
 

@@ -236,7 +236,9 @@ class Entry:
             else:
                 args.append(p.name)
         self.lines += before
+        self.emit(f'\tunsigned traced = weft_trace_on() ? weft_mpi_trace_call("{f.name}") : 0;')
         self.emit(f"\tint err = {f.impl}({', '.join(args)});")
+        self.emit("\tif (weft_unlikely(traced))\n\t\tweft_mpi_trace_return(traced);")
         self.lines += frees
         if outs:
             self.emit("\tif (weft_likely(!err)) {")
