@@ -7,10 +7,33 @@ from trace_read import NOBODY, clock_of
 EARLY_NS = 5000  # two cores' clocks may differ by less
 
 
-class Life:
+class Calls:
+    """MPI calls that a thread of either kind makes, one inside the other: [name, from, to]."""
+
+    def __init__(self):
+        self.calls, self.inside = [], []
+
+    def call(self, name, t):
+        self.inside.append([name, t, None])
+        self.calls.append(self.inside[-1])
+
+    def returned(self, name, t):
+        while self.inside:  # ends: one less each turn
+            last = self.inside.pop()
+            last[2] = t
+            if last[0] == name:
+                return
+
+    def close(self, t):
+        for c in self.inside:
+            c[2] = t
+
+
+class Life(Calls):
     """A user-level thread.  parts: [state, from, to, kernel thread, what, which, ended by]."""
 
     def __init__(self, process, number, code, created):
+        super().__init__()
         self.process, self.number, self.code = process, number, code
         self.name = ""
         self.created, self.ended = created, None
@@ -33,10 +56,13 @@ class Life:
         return sum(p[2] - p[1] for p in self.parts if p[0] == state)
 
 
-class Kernel:
-    """A kernel thread.  parts: [what, from, to, user-level thread]."""
+class Kernel(Calls):
+    """A kernel thread.  parts: [what, from, to, user-level thread]; tasks: [name, from, to]."""
 
     def __init__(self, process, index):
+        super().__init__()
+        self.tasks = []
+        self.life = None  # that runs here
         self.process, self.index = process, index
         self.tid, self.name = 0, ""
         self.parts = []
@@ -48,6 +74,8 @@ class Kernel:
 
     def go(self, what, t, ult=None):
         self.stop(t)
+        if what != "sleep" and what != "awake":
+            self.life = ult
         self.parts.append([what, t, None, ult])
 
     def stop(self, t):
@@ -58,11 +86,26 @@ class Kernel:
         return sum(p[2] - p[1] for p in self.parts if p[0] == what)
 
 
+class Message:
+    """From its send to its arrival, and to its end where it was fetched; None: not seen."""
+
+    __slots__ = ("source", "target", "tag", "bytes", "how", "sent", "by", "arrived", "taker", "over")
+
+    def __init__(self, source, target, tag, size, how):
+        self.source, self.target, self.tag, self.bytes, self.how = source, target, tag, size, how
+        self.sent = self.by = self.arrived = self.taker = self.over = None
+
+
+HOW = {1: "eager", 2: "rendezvous", 3: "packed"}
+
+
 class Process:
     def __init__(self, file, clock):
         self.file, self.rank, self.pid, self.program = file, file.rank, file.pid, file.program
         self.kernels, self.lives, self.open = [], [], {}
-        self.steals = 0
+        self.steals = self.taken = 0
+        self.sends, self.arrivals, self.fetched = {}, {}, {}  # (peer, number): (t, tag, bytes, how, actor)
+        self.clock = clock
         self.events = []
         self.read(clock)
         self.follow()
@@ -117,8 +160,10 @@ class Process:
         for life in self.lives:
             if life.parts and life.parts[-1][2] is None:
                 life.parts[-1][2] = end
+            life.close(end)
         for k in self.kernels:
             k.stop(end)
+            k.close(end)
 
     # One for each kind of record.
 
@@ -191,6 +236,38 @@ class Process:
     def on_busy(self, t, k, small, who, a, b):
         k.go("worker", t)
 
+    def on_thread_end(self, t, k, small, who, a, b):
+        k.stop(t)
+
+    def on_task(self, t, k, small, who, a, b):
+        k.tasks.append([self.file.text(small) or "a task", self.clock(a), t])
+
+    @staticmethod
+    def envelope(t, k, small, a, b):
+        tag = a >> 32
+        return (t, tag - (1 << 32) if tag >> 31 else tag, b, HOW.get(small, "?"), k.life or k)
+
+    def on_send(self, t, k, small, who, a, b):
+        self.sends[who, a & 0xffffffff] = self.envelope(t, k, small, a, b)
+
+    def on_arrive(self, t, k, small, who, a, b):
+        self.arrivals[who, a & 0xffffffff] = self.envelope(t, k, small, a, b)
+        if HOW.get(small) == "rendezvous":
+            self.fetched.setdefault((who, a >> 32), [[], []])[0].append((a & 0xffffffff))
+
+    def on_received(self, t, k, small, who, a, b):
+        if (who, a >> 32) in self.fetched:
+            self.fetched[who, a >> 32][1].append(t)
+
+    def on_take(self, t, k, small, who, a, b):
+        self.taken += 1
+
+    def on_call(self, t, k, small, who, a, b):
+        (k.life or k).call(self.file.text(small), t)
+
+    def on_return(self, t, k, small, who, a, b):
+        (k.life or k).returned(self.file.text(small), t)
+
     def on_sleep(self, t, k, small, who, a, b):
         k.go("sleep", t)
 
@@ -203,7 +280,9 @@ HANDLERS = {
     "ult_yield": Process.on_yield, "ult_block": Process.on_block, "ult_stay": Process.on_stay,
     "ult_wake": Process.on_wake, "ult_end": Process.on_end, "ult_steal": Process.on_steal,
     "ult_keep": Process.on_keep, "idle": Process.on_idle, "busy": Process.on_busy,
-    "sleep": Process.on_sleep, "awake": Process.on_awake,
+    "thread_end": Process.on_thread_end, "sleep": Process.on_sleep, "awake": Process.on_awake, "task": Process.on_task, "send": Process.on_send,
+    "arrive": Process.on_arrive, "received": Process.on_received, "take": Process.on_take,
+    "call": Process.on_call, "return": Process.on_return,
 }
 
 
@@ -211,28 +290,58 @@ class Trace:
     """All processes; times in ns from the first record of all."""
 
     def __init__(self, files):
-        hosts = defaultdict(list)
+        groups = defaultdict(list)
         for f in files:
-            hosts[(f.host, f.boot)].append(f)
-        self.hosts = len(hosts)
+            groups[f.host, f.boot].append(f)
+        self.groups = list(groups.values())
+        self.hosts = len(self.groups)
+        # Between hosts: by the time of day, as far as their clocks agree; then by messages.
+        shifts = [g[0].real_ns - g[0].pairs[0][1] if self.hosts > 1 and g[0].pairs else 0 for g in self.groups]
+        self.build(shifts)
+        if self.hosts > 1:
+            self.build([s - o for s, o in zip(shifts, self.offsets())])
+
+    def build(self, shifts):
+        clocks = [clock_of(g) for g in self.groups]
+        begin = min((clock(ring.records[0][0]) + shift for g, clock, shift in zip(self.groups, clocks, shifts)
+                     for f in g for ring in f.rings if ring.records), default=0)
         self.processes = []
-        begin = None
-        clocks = {}
-        for key, group in hosts.items():
-            clock = clock_of(group)
-            # Between hosts: by the time of day, as far as their clocks agree.
-            shift = group[0].real_ns - group[0].pairs[0][1] if self.hosts > 1 and group[0].pairs else 0
-            clocks[key] = (clock, shift)
-            for f in group:
-                times = [clock(r[0]) + shift for ring in f.rings for r in ring.records[:1]]
-                begin = min([t for t in times + [begin] if t is not None], default=None)
-        begin = begin or 0
-        for key, group in hosts.items():
-            clock, shift = clocks[key]
-            for f in group:
+        for g, clock, shift in zip(self.groups, clocks, shifts):
+            for f in g:
                 self.processes.append(Process(f, lambda t, c=clock, s=shift: c(t) + s - begin))
         self.processes.sort(key=lambda p: (p.rank, p.pid))
         self.end = max((p.events[-1][0] for p in self.processes if p.events), default=0)
+        self.messages = self.match()
+
+    def offsets(self):
+        """How far each host's clock is before the first one's: the least times of both ways are made equal."""
+        host = {f.rank: i for i, g in enumerate(self.groups) for f in g}
+        least = {}
+        for m in self.messages:
+            if m.sent is not None and m.arrived is not None:
+                way = host[m.source], host[m.target]
+                least[way] = min(m.arrived - m.sent, least.get(way, m.arrived - m.sent))
+        return [(least[0, i] - least[i, 0]) // 2 if (0, i) in least and (i, 0) in least and i else 0
+                for i in range(self.hosts)]
+
+    def match(self):
+        """Each send with its arrival: the number between two ranks is the same on both sides."""
+        ranks = {p.rank: p for p in self.processes if p.rank >= 0}
+        found = {}
+        for p in ranks.values():
+            for (peer, number), (t, tag, size, how, by) in p.sends.items():
+                m = found[p.rank, peer, number] = Message(p.rank, peer, tag, size, how)
+                m.sent, m.by = t, by
+        for p in ranks.values():
+            over = {}
+            for (peer, _), (numbers, ends) in p.fetched.items():
+                over.update({(peer, n): t for n, t in zip(numbers, ends)})
+            for (peer, number), (t, tag, size, how, taker) in p.arrivals.items():
+                m = found.get((peer, p.rank, number))
+                if not m:
+                    m = found[peer, p.rank, number] = Message(peer, p.rank, tag, size, how)
+                m.arrived, m.taker, m.over = t, taker, over.get((peer, number))
+        return sorted(found.values(), key=lambda m: m.sent if m.sent is not None else m.arrived)
 
     def events(self):
         return sum(len(p.events) for p in self.processes)

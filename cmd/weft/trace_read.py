@@ -121,7 +121,7 @@ def clock_of(files):
         return lambda t: t
     (c0, n0), (c1, n1) = pairs[0], pairs[-1]
     rate = (n1 - n0) / (c1 - c0) if c1 > c0 and n1 > n0 else 1.0
-    return lambda t: n0 + (t - c0) * rate
+    return lambda t: n0 + round((t - c0) * rate)
 
 
 def of_process(pid):

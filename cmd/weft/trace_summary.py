@@ -82,6 +82,48 @@ def waits(trace):
     table(["longest waits", "took", "began at", "for", "which", "ended by"], rows)
 
 
+def messages(trace):
+    kinds = defaultdict(list)
+    for m in trace.messages:
+        kinds[m.how].append(m)
+    rows = []
+    for how, group in sorted(kinds.items()):
+        way = sorted(m.arrived - m.sent for m in group if m.arrived is not None and m.sent is not None)
+        whole = sorted(m.over - m.sent for m in group if m.over is not None and m.sent is not None)
+        half = sum(m.arrived is None or m.sent is None for m in group)
+        rows.append([how, len(group), sum(m.bytes for m in group)] +
+                    ([span(way[len(way) // 2]), span(way[-1])] if way else ["", ""]) +
+                    ([span(whole[len(whole) // 2]), span(whole[-1])] if whole else ["", ""]) + [half])
+    if rows:
+        table(["messages between ranks", "count", "bytes", "arrive after", "at most", "have their data after",
+               "at most", "one end not seen"], rows)
+        print(f"  {sum(p.taken for p in trace.processes)} of all came before their receive\n")
+
+
+def calls(trace):
+    kinds = defaultdict(list)
+    for process in trace.processes:
+        for thread in process.lives + process.kernels:
+            for name, begin, end in thread.calls:
+                kinds[name].append(end - begin)
+    rows = [[name, len(v), span(sum(v)), span(sum(v) / len(v)), span(max(v))]
+            for name, v in sorted(kinds.items(), key=lambda kv: -sum(kv[1]))]
+    if rows:
+        table(["MPI calls", "count", "together", "mean", "longest"], rows[:LONGEST])
+
+
+def tasks(trace):
+    kinds = defaultdict(list)
+    for process in trace.processes:
+        for k in process.kernels:
+            for name, begin, end in k.tasks:
+                kinds[name].append(end - begin)
+    rows = [[name, len(v), span(sum(v)), span(sum(v) / len(v)), span(max(v))]
+            for name, v in sorted(kinds.items(), key=lambda kv: -sum(kv[1]))]
+    if rows:
+        table(["tasks", "count", "together", "mean", "longest"], rows[:LONGEST])
+
+
 def show(trace, most):
     print(f"{len(trace.processes)} process{'es' if len(trace.processes) != 1 else ''}, "
           f"{trace.events()} events within {span(trace.end)}, {trace.lost()} older ones overwritten or lost\n")
@@ -94,3 +136,6 @@ def show(trace, most):
         kernels(process)
         threads(process, most)
     waits(trace)
+    messages(trace)
+    calls(trace)
+    tasks(trace)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The checks of test_trace.sh: trace_check.py BUILD FOLDER."""
 
+import collections
 import contextlib
 import io
+import json
 import os
 import struct
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 BUILD, WORK = sys.argv[1:3]
 WEFT = os.path.join(BUILD, "bin", "weft")
@@ -70,6 +73,20 @@ def lives_are_whole(process):
     return whole
 
 
+def messages_are_matched(job):
+    """Each send has its receive, later and of the same size; those that are fetched have an end."""
+    kinds = set()
+    for m in job.messages:
+        if m.sent is None or m.arrived is None or m.arrived < m.sent:
+            fail(f"a message {m.source} -> {m.target}, tag {m.tag}: sent {m.sent}, arrived {m.arrived}")
+        if m.how == "rendezvous" and m.bytes and (m.over is None or m.over < m.arrived):
+            fail(f"a message {m.source} -> {m.target}, tag {m.tag} was not fetched: {m.over}")
+        kinds.add(m.how)
+    large = sum(m.bytes == 100000 for m in job.messages)
+    if large != 20 or sum(m.bytes == 4 for m in job.messages) < 980 or not {"eager", "rendezvous"} <= kinds:
+        fail(f"{len(job.messages)} messages, {large} of them large, of kinds {kinds}")
+
+
 def ranks():
     folder = os.path.join(WORK, "job")
     os.mkdir(folder)
@@ -87,10 +104,54 @@ def ranks():
     for process in job.processes:
         if lives_are_whole(process) < 1000:
             fail("too few threads")
+    messages_are_matched(job)
     said = weft(folder)
     if "rank 1: mpi_ult_trace" not in said or "waits of user-level threads" not in said:
         fail(f"a summary without what it should have:\n{said[:2000]}")
     return files[0].path
+
+
+def two_hosts(folder):
+    """As if rank 1 were on another host, whose clock is wrong by 5 ms: messages put it right."""
+    other = os.path.join(WORK, "other")
+    with open(os.path.join(folder, "weft-1.trace"), "rb") as f:
+        raw = bytearray(f.read())
+    real, host = struct.calcsize("<QIIIIIIQQiiiIQQQQ"), struct.calcsize("<QIIIIIIQQiiiIQQQQQIIQ")
+    raw[real:real + 8] = struct.pack("<Q", struct.unpack_from("<Q", raw, real)[0] + 5000000)
+    raw[host:host + 6] = b"other\0"
+    with open(other, "wb") as f:
+        f.write(raw)
+    job = Trace([File(os.path.join(folder, "weft-0.trace")), File(other)])
+    if job.hosts != 2:
+        fail("another host is not seen")
+    messages_are_matched(job)
+
+
+def timelines(folder):
+    """JSON that is JSON, with an arrow per message and names as they were given; a picture that is XML."""
+    made, picture = os.path.join(WORK, "o.json"), os.path.join(WORK, "o.svg")
+    weft(folder, "-o", made, "--svg", picture, "--from", "1us", "--to", "900ms")
+    with open(made, encoding="utf-8") as f:
+        events = json.load(f)["traceEvents"]
+    phases = collections.Counter(e["ph"] for e in events)
+    if phases["s"] < 1000 or phases["s"] != phases["f"]:
+        fail(f"arrows in the timeline: {phases}")
+    if not any(e["name"].endswith('"odd\\ \ufffd\n<n>') for e in events):
+        fail("a name did not come through the timeline")
+    open_pieces = collections.defaultdict(list)
+    for e in sorted((e for e in events if e["ph"] == "X"), key=lambda e: (e["ts"], -e["dur"])):
+        stack = open_pieces[e["pid"], e["tid"]]
+        while stack and stack[-1] <= e["ts"] + 1e-6:
+            stack.pop()
+        if stack and e["ts"] + e["dur"] > stack[-1] + 0.0005:
+            fail(f"a piece of a track reaches out of the one around it: {e}")
+        stack.append(e["ts"] + e["dur"])
+    rows = xml.etree.ElementTree.parse(picture).getroot()
+    if len(rows.findall("{*}rect")) < 50 or len(rows.findall("{*}path")) < 100:
+        fail("a picture without rows or lines")
+    weft(folder, "-o", "/dev/full", rc=1)
+    weft(folder, "--svg", os.path.join(WORK, "no folder", "x.svg"), rc=1)
+    weft(folder, "--from", "soon", rc=2)
 
 
 def bad_files(good):
@@ -119,7 +180,10 @@ def bad_files(good):
 
 def main():
     command()
-    bad_files(ranks())
+    good = ranks()
+    timelines(os.path.dirname(good))
+    two_hosts(os.path.dirname(good))
+    bad_files(good)
 
 
 main()
