@@ -2,7 +2,7 @@
 /* ctx.c - the switch: assembly for two machines, ucontext for the others. */
 #include "ult/ctx.h"
 
-#include <stdint.h>
+#include <stddef.h>
 #include <string.h>
 
 #if defined(__x86_64__) && !defined(WEFT_CTX_UCONTEXT)
@@ -20,14 +20,31 @@ __asm__(".text\n"
 	".cfi_startproc\n"
 	".cfi_undefined rip\n"
 	"	endbr64\n"
-	"	movq 32(%rsp), %rcx\n"
-	"	leaq 64(%rsp), %rsp\n"
+	"	movq 32(%rsi), %rcx\n"
+	"	leaq 64(%rsi), %rsp\n"
 	"	xorl %ebp, %ebp\n"
 	"	movq %rax, %rdi\n"
 	"	call *%rcx\n"
 	"	ud2\n"
 	".cfi_endproc\n"
 	".size weft_ctx_begin, .-weft_ctx_begin\n"
+
+	/* The same for one whose first frame lies elsewhere. */
+	".p2align 4\n"
+	".globl weft_ctx_first\n"
+	".hidden weft_ctx_first\n"
+	".type weft_ctx_first, @function\n"
+	"weft_ctx_first:\n"
+	".cfi_startproc\n"
+	".cfi_undefined rip\n"
+	"	endbr64\n"
+	"	movq 8(%rsi), %rsp\n"
+	"	xorl %ebp, %ebp\n"
+	"	movq %rax, %rdi\n"
+	"	call weft_ult_begin\n"
+	"	ud2\n"
+	".cfi_endproc\n"
+	".size weft_ctx_first, .-weft_ctx_first\n"
 
 	".p2align 4\n"
 	".globl weft_ctx_call\n"
@@ -52,6 +69,10 @@ __asm__(".text\n"
 	"	ret\n"
 	".cfi_endproc\n"
 	".size weft_ctx_call, .-weft_ctx_call\n");
+
+_Static_assert(offsetof(struct weft_ctx_first, fpucw) == 4 &&
+		       offsetof(struct weft_ctx_first, top) == 8,
+	       "known to the assembly");
 
 void weft_ctx_begin(void);
 

@@ -12,6 +12,8 @@
 #ifndef WEFT_ULT_CTX_H
 #define WEFT_ULT_CTX_H
 
+#include <stdint.h>
+
 /* A context that will call entry(arg) on the stack that ends at top (aligned to 16).  entry must
  * not return.  arg is what the first switch to it hands over. */
 void *weft_ctx_make(void *top, void (*entry)(void *arg));
@@ -24,7 +26,8 @@ void *weft_ctx_switch(void **save_p, void *to, void *arg);
  * where they do.  Only in files that are compiled without a red zone: those of ult/.
  *
  * A frame, from the stack pointer up: control words, five words of the first switch, rbp, where to
- * go on; the compiler keeps what else it needs.  Exception flags are not control: they stay.
+ * go on; the compiler keeps what else it needs.  Exception flags are not control: they stay.  The
+ * code that goes on takes the stack, from rsi: until then a signal finds the one that was left.
  */
 #if defined(__x86_64__) && !defined(WEFT_CTX_UCONTEXT)
 #ifdef __AVX512F__
@@ -47,20 +50,19 @@ static inline __attribute__((always_inline)) void *weft_ctx_swap(void **save_p, 
 			 "	movl (%%rsp), %%ecx\n"
 			 "	movzwl 4(%%rsp), %%r8d\n"
 			 "	movq %%rsp, (%%rdi)\n"
-			 "	movq %%rsi, %%rsp\n"
-			 "	xorl (%%rsp), %%ecx\n"
+			 "	xorl (%%rsi), %%ecx\n"
 			 "	testl $0xffc0, %%ecx\n"
 			 "	jne 2f\n"
-			 "1:	cmpw 4(%%rsp), %%r8w\n"
+			 "1:	cmpw 4(%%rsi), %%r8w\n"
 			 "	jne 3f\n"
 			 "4:	movq %%rdx, %%rax\n"
-			 "	notrack jmp *56(%%rsp)\n"
-			 "2:	ldmxcsr (%%rsp)\n"
+			 "	notrack jmp *56(%%rsi)\n"
+			 "2:	ldmxcsr (%%rsi)\n"
 			 "	jmp 1b\n"
-			 "3:	fldcw 4(%%rsp)\n"
+			 "3:	fldcw 4(%%rsi)\n"
 			 "	jmp 4b\n"
-			 "5:	movq 48(%%rsp), %%rbp\n"
-			 "	leaq 64(%%rsp), %%rsp\n"
+			 "5:	movq 48(%%rsi), %%rbp\n"
+			 "	leaq 64(%%rsi), %%rsp\n"
 			 : "=a"(got), "+D"(save_p), "+S"(to), "+d"(arg)
 			 :
 			 : "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
@@ -72,6 +74,31 @@ static inline __attribute__((always_inline)) void *weft_ctx_swap(void **save_p, 
 }
 #else
 #define weft_ctx_swap weft_ctx_switch
+#endif
+
+/*
+ * The first frame of a user-level thread, in its descriptor: its stack is not touched before it
+ * runs.  64 bytes, from control to go; those between are the descriptor's.
+ */
+#if defined(__x86_64__) && !defined(WEFT_CTX_UCONTEXT)
+#define WEFT_CTX_FIRST
+struct weft_ctx_first {
+	uint32_t mxcsr;
+	uint16_t fpucw;
+	void *top;
+};
+
+/* Where it goes on: calls weft_ult_begin(arg). */
+void weft_ctx_first(void);
+
+static inline void *weft_ctx_first_make(struct weft_ctx_first *f, void (**go)(void), void *top)
+{
+	__asm__ volatile("stmxcsr %0" : "=m"(f->mxcsr));
+	__asm__ volatile("fnstcw %0" : "=m"(f->fpucw));
+	f->top = top;
+	*go = weft_ctx_first;
+	return f;
+}
 #endif
 
 /* Calls fn(arg) on the free part of a stack, which ends at ctx, or of a suspended context's.  fn

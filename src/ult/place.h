@@ -15,7 +15,11 @@
 
 #include "ult/ult_int.h"
 
+#ifdef WEFT_TSAN
+#define WEFT_ULT_CHUNK_BYTES ((uintptr_t)2 << 20) /* descriptors are larger */
+#else
 #define WEFT_ULT_CHUNK_BYTES ((uintptr_t)1 << 20)
+#endif
 
 struct weft_ult_chunk {
 	struct weft_ult thread[WEFT_READY_CHUNK];

@@ -3,7 +3,9 @@
  * stack.c - memory of stacks: slabs per worker and size, a guard below each.
  *
  * Slabs are cut from regions of address space, each twice as large as the one before: a mapping is
- * made under the kernel's one lock on all of them, where it waits for every worker that populates.
+ * made under the kernel's one lock on all of them, where it waits for the other workers' guards.
+ * Pages are left to who touches them first: the thread itself, which goes on with what the kernel
+ * has just cleared.
  *
  * Guards by MADV_GUARD_INSTALL (Linux 6.13), which needs no mapping of its own; a slab's guards in
  * one call.  Else by mprotect, two mappings each, for as many as half of vm.max_map_count allows;
@@ -23,9 +25,6 @@
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
-#endif
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
 #endif
 #define SELF_GROUP (-10001) /* PIDFD_SELF_THREAD_GROUP, Linux 6.14 */
 
@@ -213,8 +212,6 @@ weft_err weft_ult_stacks_get(struct weft_ult_slab *slab, int class, unsigned n, 
 			return err;
 		unsigned some = slab->left < n - i ? slab->left : n - i;
 		char *at = slab->at;
-		/* The page that each of them will touch first, all in one go: half the price. */
-		(void)advise(at + step - 4096, step, 4096, some, MADV_POPULATE_WRITE);
 		for (unsigned k = 0; k < some; k++)
 			stack[i++] = at + k * step + WEFT_ULT_GUARD;
 		slab->at += some * step;

@@ -87,7 +87,11 @@ static void prepare(struct weft_ult *t, const struct weft_ult_attr *a, void *(*f
 #ifdef WEFT_TSAN
 	t->fiber = __tsan_create_fiber(0);
 #endif
+#ifdef WEFT_CTX_FIRST
+	t->sp = weft_ctx_first_make(&t->first, &t->go, top);
+#else
 	t->sp = weft_ctx_make(top, weft_ult_begin);
+#endif
 }
 
 /* Whose vector a new thread goes into. */

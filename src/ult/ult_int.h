@@ -80,13 +80,25 @@ struct weft_ult {
 	void *cxx[2];                                /* R: the C++ runtime's exceptions in flight */
 	char *stack;                                 /* I: lowest byte */
 
-	alignas(WEFT_CACHELINE) char name[WEFT_ULT_NAME]; /* I */
-	void *fiber;                                      /* R: the sanitizer's */
-	const char *_Atomic x_waits_for;                  /* R: what kind of thing, for reports */
-	const void *_Atomic x_waits_on;                   /* R: which one */
-	struct weft_ult *deep; /* R: whose stack a call of its runs on, see deep.c */
-	unsigned key_count;    /* R */
+	/* From here to `go`: what it is first resumed from (ctx.h), with others between. */
+	alignas(WEFT_CACHELINE)
+#ifdef WEFT_CTX_FIRST
+		struct weft_ctx_first first; /* its creator */
+#endif
+	char name[WEFT_ULT_NAME];        /* I */
+	const char *_Atomic x_waits_for; /* R: what kind of thing, for reports */
+	const void *_Atomic x_waits_on;  /* R: which one */
+	struct weft_ult *deep;           /* R: whose stack a call of its runs on, see deep.c */
+#ifdef WEFT_CTX_FIRST
+	void (*go)(void); /* its creator */
+#endif
+#ifdef WEFT_TSAN
+	void *fiber; /* R: the sanitizer's */
+#endif
 };
+#ifdef WEFT_CTX_FIRST
+_Static_assert(offsetof(struct weft_ult, go) == offsetof(struct weft_ult, first) + 56, "a frame");
+#endif
 
 enum {
 	WEFT_ULT_IDLE_NOT = 0,
