@@ -106,7 +106,9 @@ WEFT_ULT_API void weft_ult_unpark(weft_ult *t);
 
 /*
  * Around calls that block the kernel thread (read, fsync, ...): between the two another kernel
- * thread runs the worker's other threads.  In a plain thread they do nothing.
+ * thread runs the worker's other threads, and the caller counts as a plain thread: it may wait and
+ * lock like one, but a lock from outside is not its own there, and park returns at once.  In a
+ * plain thread they do nothing.
  */
 WEFT_ULT_API void weft_ult_blocking_begin(void);
 WEFT_ULT_API void weft_ult_blocking_end(void);

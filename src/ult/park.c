@@ -143,6 +143,8 @@ bool weft_ult_park_for(uint64_t ns)
 
 void weft_ult_unpark(weft_ult *t)
 {
+	if (weft_unlikely(!t))
+		return;
 	expect(t);
 	if (weft_ult_token_give(&t->parker.x_word)) {
 		weft_ult_trace(WEFT_TRACE_ULT_WAKE, t);

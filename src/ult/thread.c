@@ -184,8 +184,8 @@ weft_err weft_ult_join(weft_ult *t, void **result_p)
 		weft_error("weft_ult_join: no thread");
 		return WEFT_ERR_ARG;
 	}
-	if (self == t) {
-		weft_error("%s joins itself", weft_ult_who(me, who));
+	if (weft_ult_self() == t) { /* between blocking_begin and _end, too */
+		weft_error("%s joins itself", weft_ult_who(&t->parker, who));
 		return WEFT_ERR_DEADLOCK;
 	}
 	if (!me)
@@ -232,7 +232,7 @@ weft_ult *weft_ult_self(void)
 
 const char *weft_ult_name(const weft_ult *t)
 {
-	return t->name;
+	return t ? t->name : "";
 }
 
 int weft_ult_worker(void)

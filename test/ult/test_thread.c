@@ -161,6 +161,8 @@ static void *mistakes(void *arg)
 	CHECK_EQ(weft_ult_join(weft_ult_self(), NULL), WEFT_ERR_DEADLOCK);
 	CHECK_EQ(weft_ult_join(NULL, NULL), WEFT_ERR_ARG);
 	CHECK_EQ(weft_ult_detach(NULL), WEFT_ERR_ARG);
+	CHECK_EQ(weft_ult_name(NULL)[0], 0);
+	weft_ult_unpark(NULL);
 	CHECK_EQ(weft_ult_create(&t, NULL, twice, NULL), WEFT_OK);
 	CHECK_EQ(weft_ult_detach(t), WEFT_OK);
 	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;

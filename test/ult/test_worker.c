@@ -69,6 +69,7 @@ static void *reads(void *arg)
 	for (int i = 0; i < ROUNDS; i++) {
 		weft_ult_blocking_begin();
 		CHECK(weft_ult_self() == self);
+		CHECK_EQ(weft_ult_join(self, NULL), WEFT_ERR_DEADLOCK);
 		CHECK_EQ(read(fd[0], &byte, 1), 1);
 		weft_ult_blocking_end();
 		CHECK_EQ(byte, i);
