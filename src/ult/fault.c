@@ -4,7 +4,8 @@
  *
  * Carriers have a signal stack of their own, so the handler works when the thread's is full.  A
  * handler of the application without SA_ONSTACK may not fit on a small stack: the kernel then sends
- * SIGSEGV, and the message names that case.  Other faults go to whoever handled them before.
+ * SIGSEGV, or the handler runs into the guard; the message names either case.  Other faults go to
+ * whoever handled them before.
  */
 #include "ult/ult_int.h"
 
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -37,13 +39,20 @@ static void put_number(char *line, size_t size, uint64_t n)
 	put(line, size, at);
 }
 
-/* Which signals could have been to be handled on the thread's own stack?  The kernel does not say.
- */
-static void put_signals(char *line, size_t size, const sigset_t *blocked)
+/* Signals as the kernel keeps them: a bit each. */
+static uint64_t signals_of(const sigset_t *set)
+{
+	uint64_t bits;
+	memcpy(&bits, set, sizeof bits);
+	return bits;
+}
+
+/* Which of these would be handled on the thread's own stack? */
+static void put_signals(char *line, size_t size, uint64_t these)
 {
 	for (int sig = 1; sig < NSIG; sig++) {
 		struct sigaction a;
-		if (sigismember(blocked, sig) != 0 || sigaction(sig, NULL, &a) ||
+		if (!(these >> (sig - 1) & 1) || sigaction(sig, NULL, &a) ||
 		    (a.sa_flags & SA_ONSTACK) || a.sa_handler == SIG_DFL || a.sa_handler == SIG_IGN)
 			continue;
 		put(line, size, " signal ");
@@ -83,6 +92,43 @@ static bool on_stack(const struct weft_ult *t, const char *at, size_t beyond)
 	return at >= t->stack - beyond && at < t->stack;
 }
 
+/* Does a signal's handler run on t's stack?  *blocked_p: which signals were blocked before. */
+static bool in_handler(const struct weft_ult *t, uint64_t *blocked_p)
+{
+#if defined(__x86_64__)
+	/* What the kernel puts there: where the handler returns to, a context, its end the mask. */
+	enum { MASK_AT = 304 };
+	struct {
+		void *handler;
+		unsigned long flags;
+		uintptr_t back;
+		uint64_t mask;
+	} known = {0};
+	const char *top = t->stack + weft_ult_stack_bytes(t->class) - MASK_AT;
+	if (syscall(SYS_rt_sigaction, SIGSEGV, NULL, &known, sizeof known.mask) || !known.back)
+		return false;
+	for (const char *at = t->stack; at < top; at += sizeof known.back) { /* ends: at top */
+		if (memcmp(at, &known.back, sizeof known.back) == 0) {
+			memcpy(blocked_p, at + MASK_AT, sizeof *blocked_p);
+			return true;
+		}
+	}
+#endif
+	return false;
+}
+
+static _Noreturn void in_guard(const struct weft_ult *t, const sigset_t *blocked)
+{
+	char how[128] = "found by the guard below it";
+	uint64_t before_it;
+	if (in_handler(t->deep ? t->deep : t, &before_it)) {
+		put(how, sizeof how, ", in the handler of");
+		put_signals(how, sizeof how, signals_of(blocked) & ~before_it);
+		put(how, sizeof how, " without SA_ONSTACK");
+	}
+	weft_ult_overflow(t, how);
+}
+
 static void fault(int sig, siginfo_t *info, void *context)
 {
 	struct weft_ult_worker *w = weft_ult_worker_self;
@@ -90,10 +136,11 @@ static void fault(int sig, siginfo_t *info, void *context)
 	/* A frame larger than the guard is probed page by page: it ends in the guard. */
 	if (t && (!w || !w->on_own_stack)) {
 		if (info->si_code > 0 && on_stack(t->deep ? t->deep : t, info->si_addr, GUARD))
-			weft_ult_overflow(t, "found by the guard below it");
+			in_guard(t, &((ucontext_t *)context)->uc_sigmask);
 		if (info->si_code == SI_KERNEL && !info->si_addr) {
 			char how[128] = "or it was to handle";
-			put_signals(how, sizeof how, &((ucontext_t *)context)->uc_sigmask);
+			put_signals(how, sizeof how,
+				    ~signals_of(&((ucontext_t *)context)->uc_sigmask));
 			put(how, sizeof how, " without SA_ONSTACK");
 			weft_ult_overflow(t, how);
 		}

@@ -108,17 +108,41 @@ static void handle(int sig)
 	atomic_fetch_add(&x_handled, 1);
 }
 
-/* A signal that its thread lets in, on a stack that has no room for the handler's frame. */
-static void *is_signalled(void *arg)
+static void raises(void)
 {
-	volatile char room[2800]; /* no frame of a handler fits beside it */
 	sigset_t set;
-	room[0] = room[sizeof room - 1] = 1;
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	raise(SIGUSR2);
+}
+
+/* A signal that its thread lets in, on a stack that has no room for the handler's frame. */
+static void *is_signalled(void *arg)
+{
+	volatile char room[2800]; /* no frame of a handler fits beside it */
+	room[0] = room[sizeof room - 1] = 1;
+	raises();
 	return room[0] ? arg : NULL;
+}
+
+/* There is room for the frame, not for what the handler does. */
+static void *is_signalled_early(void *arg)
+{
+	raises();
+	return arg;
+}
+
+static void dig_in_handler(int sig)
+{
+	(void)deeper(sig);
+}
+
+static void handler_digs(void)
+{
+	struct sigaction a = {.sa_handler = dig_in_handler};
+	CHECK_EQ(sigaction(SIGUSR2, &a, NULL), 0);
+	run_small(is_signalled_early);
 }
 
 static void handles(int flags)
@@ -177,11 +201,21 @@ static void check_guesses(weft_ult **t, int n)
 	CHECK(asked == 0 ? n <= 2 * (int)WEFT_READY_CHUNK : right >= asked / 10 * 9);
 }
 
+static void begin_many(void)
+{
+	atomic_store(&x_begun, 0);
+	atomic_store(&x_ended, 0);
+	atomic_store(&x_open, 0);
+}
+
+static char **stack_of; /* if wanted: the lowest bytes of the stacks of those that were made last */
+
 static void many_at_once(int n)
 {
 	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
 	weft_ult **t = malloc(sizeof(*t) * (size_t)n);
 	CHECK(t);
+	begin_many();
 	a.stack_size = 4096;
 	CHECK_EQ(weft_ult_start(2), WEFT_OK);
 	for (long i = 0; i < n; i++)
@@ -190,6 +224,8 @@ static void many_at_once(int n)
 		weft_ult_sleep_ns(1000000);
 	CHECK_EQ(atomic_load(&x_ended), 0);
 	check_guesses(t, n);
+	for (int i = 0; stack_of && i < n; i++)
+		stack_of[i] = t[i]->stack;
 	atomic_store(&x_open, 1);
 	for (int i = 0; i < n; i++)
 		weft_ult_unpark(t[i]);
@@ -203,16 +239,104 @@ static void many_at_once(int n)
 	free(t);
 }
 
+#if !WEFT_ULT_SANITIZED
+static weft_ult_sem dig_now = WEFT_ULT_SEM_INIT(0);
+
+static void *digs_late(void *arg)
+{
+	CHECK_EQ(weft_ult_sem_wait(&dig_now), WEFT_OK);
+	return arg ? writes_below(NULL) : digs(NULL);
+}
+
+/* One that was there before a million others, or after them. */
+static void overflows_among_many(const char *guards, bool last)
+{
+	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
+	weft_ult *t, *digger;
+	if (guards)
+		CHECK_EQ(weft_setting_set(WEFT_SET_ULT_GUARDS, guards), WEFT_OK);
+	CHECK_EQ(weft_ult_start(2), WEFT_OK);
+	for (int i = 0; i <= 1000000; i++) {
+		bool digging = i == (last ? 1000000 : 0);
+		a.stack_size = 4096;
+		a.name = digging ? "digger" : NULL;
+		CHECK_EQ(weft_ult_create(digging ? &digger : &t, &a, digging ? digs_late : waits,
+					 last && guards ? &dig_now : NULL),
+			 WEFT_OK);
+	}
+	while (atomic_load(&x_begun) < 1000000)
+		weft_ult_sleep_ns(1000000);
+	weft_ult_sem_post(&dig_now);
+	CHECK_EQ(weft_ult_join(digger, NULL), WEFT_OK);
+}
+
+static void first_of_a_million(void)
+{
+	overflows_among_many(NULL, false);
+}
+
+static void last_of_a_million(void)
+{
+	overflows_among_many(NULL, true);
+}
+
+static void first_of_a_million_mprotected(void)
+{
+	overflows_among_many("10000", false);
+}
+
+static void last_of_a_million_mprotected(void)
+{
+	overflows_among_many("10000", true); /* beyond the guards: it has a canary */
+}
+
+static void overflows_of_a_million(void)
+{
+	dies("first of a million", first_of_a_million);
+	check_message("found by the guard");
+	dies("last of a million", last_of_a_million);
+	check_message("found by the guard");
+	dies("first of a million, mprotect", first_of_a_million_mprotected);
+	check_message("found by the guard");
+	dies("last of a million, canary", last_of_a_million_mprotected);
+	check_message("found at a switch");
+}
+
+static long resident_kib(void)
+{
+	long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+	CHECK(f);
+	CHECK_EQ(fscanf(f, "%*d %ld", &pages), 1);
+	fclose(f);
+	return pages * 4;
+}
+
+/* What was given back the kernel takes when it needs memory, as here, where it is asked to; pages
+ * that were not given back would have to go to a swap area. */
+static void gives_way(void)
+{
+	enum { MANY = 100000 };
+	CHECK_EQ(weft_setting_set(WEFT_SET_ULT_KEEP, "0"), WEFT_OK);
+	CHECK((stack_of = malloc(sizeof(*stack_of) * MANY)));
+	many_at_once(MANY);
+	long before = resident_kib();
+	for (int i = 0; i < MANY; i++)
+		(void)madvise(stack_of[i], 4096, MADV_PAGEOUT);
+	long after = resident_kib();
+	printf("%ld KiB, %ld when the kernel has taken what it may\n", before, after);
+	CHECK(after < before - MANY * 4 / 2);
+	free(stack_of);
+	stack_of = NULL;
+}
+#endif
+
 /* Two rounds of threads, all of whose memory is given back: more than one worker keeps. */
 static void gives_back(void)
 {
 	CHECK_EQ(weft_setting_set(WEFT_SET_ULT_KEEP, "0"), WEFT_OK);
-	for (int round = 0; round < 2; round++) {
-		atomic_store(&x_begun, 0);
-		atomic_store(&x_ended, 0);
-		atomic_store(&x_open, 0);
+	for (int round = 0; round < 2; round++)
 		many_at_once(300); /* joined, and given, from outside */
-	}
 }
 
 /* Dead stacks beyond what may be kept are given back, and good for other threads. */
@@ -306,12 +430,19 @@ int main(void)
 	CHECK(!said[0]);
 	dies("handler without", handles_on_its_stack);
 	check_message("it was to handle signal 12, without SA_ONSTACK");
+	dies("handler that digs", handler_digs);
+	check_message("found by the guard");
+#ifdef __x86_64__
+	check_message("in the handler of signal 12, without SA_ONSTACK");
+#endif
 	no_mappings_left();
+	if (getenv("WEFT_LONG")) {
+		overflows_of_a_million();
+		gives_way();
+	}
 #endif
 	given_back();
-	atomic_store(&x_begun, 0);
-	atomic_store(&x_ended, 0);
-	atomic_store(&x_open, 0);
-	many_at_once(getenv("WEFT_LONG") ? 1000000 : WEFT_ULT_SANITIZED ? 200 : 20000);
+	for (int round = 0; round < (getenv("WEFT_LONG") ? 2 : 1); round++)
+		many_at_once(getenv("WEFT_LONG") ? 1000000 : WEFT_ULT_SANITIZED ? 200 : 20000);
 	return 0;
 }
