@@ -41,11 +41,13 @@ cat >"$work/u.c" <<'END'
 #include <stdio.h>
 #include <weft/ult.h>
 static weft_ult_mutex mutex = WEFT_ULT_MUTEX_INIT;
+static weft_ult_sem held = WEFT_ULT_SEM_INIT(0);
 static weft_ult *t[102];
 static void *parks(void *arg) { weft_ult_park(); return arg; }
 static void *holds(void *arg)
 {
 	weft_ult_mutex_lock(&mutex);
+	weft_ult_sem_post(&held);
 	weft_ult_join(t[0], NULL);
 	weft_ult_mutex_unlock(&mutex);
 	return arg;
@@ -65,6 +67,7 @@ int main(void)
 	weft_ult_create(&t[0], &a, parks, NULL);
 	a.name = "kant";
 	weft_ult_create(&t[1], &a, holds, NULL);
+	weft_ult_sem_wait(&held); /* who is signalled later may run first */
 	a.name = "plato";
 	weft_ult_create(&t[2], &a, wants, NULL);
 	a.name = NULL;
