@@ -7,7 +7,8 @@
  *
  * Corking: a packet that follows another one with no poll between them is kept with those after it,
  * and the next poll or arm sends all in one system call; a lone packet goes at once.  After STREAK
- * bursts in a row the next packet is taken for the first of one, too, unless hold() knows better.
+ * bursts in a row the next packet is taken for the first of one, too, unless hold() knows better;
+ * each time that it was not, it takes twice as many.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -24,7 +25,9 @@
 
 #define DIRECT_MAX 2
 #define BURST_LONG 8 /* packets behind the first: worth a system call less */
-#define STREAK 4     /* bursts; the packet that ends them waits for a poll, the others go at once */
+#define STREAK 4u    /* bursts; the packet that ends them waits for a poll, the others go at once */
+#define DOUBTS_MAX 8 /* then 1,024 bursts, not STREAK */
+#define RIGHT 32     /* firsts with others behind them: one doubt less */
 
 static void on_linked(void *arg, int peer, int fd)
 {
@@ -199,6 +202,23 @@ static bool post_early(struct weft_tcp *t, struct weft_tcp_conn *c, enum weft_po
 	return false;
 }
 
+/*
+ * A burst has ended whose first packet was held back.  Others came behind it: it was right to. Else
+ * it may have left late, and the next one asks for twice as many bursts before it, so that a
+ * program in which this happens again and again pays for one in some 32 bursts at most.
+ */
+static void judge_lead(struct weft_tcp_conn *c)
+{
+	c->led = false;
+	if (c->burst < BURST_LONG) {
+		c->doubts += c->doubts < DOUBTS_MAX;
+		c->right = 0;
+	} else if (c->doubts && ++c->right == RIGHT) {
+		c->doubts--;
+		c->right = 0;
+	}
+}
+
 /* May a small packet be held back?  Yes if others came right before it, and somebody will poll. */
 static bool may_cork(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
@@ -207,17 +227,21 @@ static bool may_cork(struct weft_tcp *t, struct weft_tcp_conn *c)
 	if (c->last_round == round) {
 		c->burst++;
 	} else {
+		if (c->led)
+			judge_lead(c);
 		c->streak = c->burst < BURST_LONG ? 0 : c->streak + 1;
 		c->burst = 0;
 	}
 	c->last_round = round;
 	/* Armed, the first one held back rings, which costs as much as to send a few. */
 	unsigned least = atomic_load_explicit(&t->x_armed, memory_order_relaxed) ? 4
-			 : c->streak < STREAK                                    ? 1
+			 : c->streak < STREAK << c->doubts                       ? 1
 										 : 0;
 	/* Behind what waits it goes anyway, that was asked for. */
-	return c->burst >= least && weft_tcp_out_empty(&c->out) && t->events.hold &&
-	       t->events.hold(t->events.arg, c->peer, !c->burst);
+	bool held = c->burst >= least && weft_tcp_out_empty(&c->out) && t->events.hold &&
+		    t->events.hold(t->events.arg, c->peer, !c->burst);
+	c->led |= held && !c->burst;
+	return held;
 }
 
 static enum weft_post tcp_post(struct weft_net *net, int peer, const void *head,

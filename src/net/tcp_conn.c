@@ -180,7 +180,8 @@ void weft_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c)
 	free(c->in.buf);
 	memset(&c->in, 0, sizeof c->in);
 	c->last_round = UINT64_MAX;
-	c->burst = c->streak = 0;
+	c->burst = c->streak = c->doubts = c->right = 0;
+	c->led = false;
 	c->bye_queued = false;
 	c->unacked_since_ns = 0;
 	weft_lobby_revive(&t->lobby, c->peer);

@@ -91,6 +91,8 @@ struct weft_tcp_conn {
 	uint64_t last_round;     /* under x_lock: the poll round of the last post */
 	unsigned burst;          /* under x_lock: posts since that poll, less 1 */
 	unsigned streak;         /* under x_lock: long bursts before this one, with none between */
+	unsigned doubts, right;  /* under x_lock: see judge_lead() */
+	bool led;                /* under x_lock: the first of this burst was held back */
 	struct weft_tcp_out out; /* under x_lock */
 	int fd;                  /* under x_lock to change */
 	int peer;                /* I */

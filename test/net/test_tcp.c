@@ -2,7 +2,8 @@
 /*
  * The tcp driver keeps the contract, over the loopback.  A connection within this host has the
  * congestion control that it was given, the system's where there is no such one.  A lone packet
- * goes at once; behind many bursts the first of the next one waits for the others, or for a poll.
+ * goes at once; behind many bursts the first of the next one waits for the others, or for a poll,
+ * and behind twice as many after each time that none came.
  */
 #include <netinet/tcp.h>
 #include "driver_suite.c"
@@ -82,7 +83,7 @@ static void bursts(struct node *n)
 
 static void case_streak(struct node *n)
 {
-	uint64_t expect = 2 * 12 * 20 + 5;
+	uint64_t expect = 4 * 12 * 20 + 7;
 	send_lone(n, false); /* the connection is up now */
 	bursts(n);
 	send_lone(n, true);
@@ -90,8 +91,15 @@ static void case_streak(struct node *n)
 	send_lone(n, false);
 	poll_once(n);
 	send_lone(n, false);
-	bursts(n);
+	bursts(n); /* of which it asks for eight now */
 	n->lone = true;
+	send_lone(n, false);
+	n->lone = false;
+	poll_once(n);
+	bursts(n);
+	send_lone(n, true);
+	poll_once(n);
+	bursts(n); /* sixteen */
 	send_lone(n, false);
 	while (n->got_n[1 - n->rank] < expect)
 		poll_once(n);
