@@ -29,13 +29,16 @@ static void (*_Atomic x_elsewhere_hook)(struct weft_parker *);
 
 static void futex_sleep(struct weft_parker *p, uint64_t deadline_ns)
 {
-	struct timespec ts = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
-			      .tv_nsec = (long)(deadline_ns % 1000000000u)};
+	struct timespec ts, *until = NULL;
+	if (weft_unlikely(deadline_ns != WEFT_NEVER)) {
+		ts.tv_sec = (time_t)(deadline_ns / 1000000000u);
+		ts.tv_nsec = (long)(deadline_ns % 1000000000u);
+		until = &ts;
+	}
 	weft_trace(WEFT_TRACE_SLEEP, 0, 0, 0, 0);
 	/* Absolute, against CLOCK_MONOTONIC.  Errors are early returns; the caller looks again. */
 	(void)syscall(SYS_futex, &p->x_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
-		      WEFT_PARKER_PARKED, deadline_ns == WEFT_NEVER ? NULL : &ts, NULL,
-		      FUTEX_BITSET_MATCH_ANY);
+		      WEFT_PARKER_PARKED, until, NULL, FUTEX_BITSET_MATCH_ANY);
 	weft_trace(WEFT_TRACE_AWAKE, 0, 0, 0, 0);
 }
 
