@@ -11,12 +11,14 @@
  *                            stream; and a helper thread that sends or receives while the main
  *                            thread computes
  * limit waiters futex        N threads on one core hand a token around, see threads/relay.h
+ * limit load shm             1 MiB in turn beside N computing threads, see overlap/load_limit.h
  *
  * Without listen or connect the two sides are two processes on this machine.
  * Options: --quick.
  */
 #include "bench.h"
 #include "../overlap/exchange.h"
+#include "../overlap/load_limit.h"
 #include "../threads/relay.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -60,6 +62,7 @@ struct lane {
 struct shared {
 	struct lane lane[2];
 	_Atomic int x_pid[2];
+	struct load_shared load;
 };
 
 static struct shared *shared;
@@ -132,6 +135,11 @@ static void run_shm_latency(void)
 	}
 	free(out);
 	free(in);
+}
+
+static void run_shm_load(void)
+{
+	load_run(&shared->load, !sender, quick);
 }
 
 /* ---- a socket ----------------------------------------------------------------------------- */
@@ -391,7 +399,7 @@ int main(int argc, char **argv)
 {
 	static const char usage[] =
 		"latency|rate|bandwidth|overlap shm|socket [listen|connect ADDRESS] "
-		"[--quick] | waiters futex [--quick]";
+		"[--quick] | waiters futex [--quick] | load shm [--quick]";
 	void (*run)(void) = NULL;
 	pid_t child = -1;
 	int status = 0;
@@ -409,6 +417,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "latency") == 0)
 		run = shm ? run_shm_latency : run_socket_latency;
+	else if (strcmp(argv[1], "load") == 0 && shm && argc == 3)
+		run = run_shm_load;
 	else if (strcmp(argv[1], "rate") == 0 && !shm)
 		run = run_socket_rate;
 	else if (strcmp(argv[1], "bandwidth") == 0 && !shm)
