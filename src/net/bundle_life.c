@@ -172,8 +172,12 @@ static void end_peer(struct weft_bundle *b, int peer)
 	for (unsigned r = 0; p->why_err && r < b->n_rails; r++) {
 		struct weft_bundle_way *w = &p->way[r];
 		w->drop = false;
-		if (b->rail[r].driver->drop && w->state != WEFT_BUNDLE_GONE &&
-		    w->state != WEFT_BUNDLE_LOST)
+		/* One that may come back, too: else the peer makes a link to nobody, and sees that
+		 * we live. */
+		bool ended =
+			w->state == WEFT_BUNDLE_GONE || (w->state == WEFT_BUNDLE_LOST && w->revive);
+		w->revive = false;
+		if (b->rail[r].driver->drop && !ended)
 			b->rail[r].driver->drop(b->rail[r].net, peer, "given up");
 	}
 	if (p->placing) {

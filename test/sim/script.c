@@ -206,6 +206,21 @@ static void case_lies(void)
 	end();
 }
 
+/* A rail that broke, and may be made again, ends with the peer: else the peer would link it to
+ * nobody. */
+static void case_given_up_while_lost(void)
+{
+	begin();
+	fake_break(&fake_rail[0], WEFT_ERR_PEER);
+	(void)weft_driver_bundle.poll(net);
+	CHECK(fake_rail[0].revives == 1 && fake_rail[0].drops == 0);
+	fake_hello(1); /* once more: a lie */
+	(void)weft_driver_bundle.poll(net);
+	CHECK(fake_up.downs == 1);
+	CHECK(fake_rail[0].drops == 1 && fake_rail[0].gone);
+	end();
+}
+
 /* The bundle is closed at once while a rail reads what the peer has confirmed: all of it is given
  * back (a leak checker sees it), and the upper layer hears no more. */
 static void case_closed_at_once(void)
@@ -317,6 +332,7 @@ int main(void)
 	case_silent();
 	case_nobody_looked();
 	case_lies();
+	case_given_up_while_lost();
 	case_closed_at_once();
 	case_patience();
 	case_lives();
