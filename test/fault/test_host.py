@@ -49,7 +49,7 @@ def stop_and_go(fabric):
     """Returns the job, its rank 1 stopped."""
     place = os.path.join(scratch, "stop-" + fabric.replace(",", "-"))
     os.mkdir(place)
-    job = Job(ranks(3, "traffic", "stopped", 300, place), dict(PATIENCE, WEFT_DRIVERS=fabric))
+    job = Job(ranks(3, "traffic", "halted", 300, place), dict(PATIENCE, WEFT_DRIVERS=fabric))
     if not wait_for(os.path.join(place, "pid.1")):
         fail("%s does not start" % job.command)
         return job, None

@@ -2,7 +2,7 @@
 /*
  * traffic.c - messages of every protocol with checked contents while something disturbs: MODE.
  *
- *	traffic plain|signals|children|descriptors|stopped ROUNDS [DIR]
+ *	traffic plain|signals|children|descriptors|stopped|halted ROUNDS [DIR]
  *
  * Rank 0 prints a checksum that is the same however the messages travelled.
  */
@@ -238,6 +238,14 @@ static void announce(const char *dir)
 	CHECK_EQ(rename(name, ready), 0);
 }
 
+static volatile sig_atomic_t went_on;
+
+static void on_cont(int sig)
+{
+	(void)sig;
+	went_on = 1;
+}
+
 static void round_of(const char *mode, int i)
 {
 	static const int sizes[] = {0, 1, 100, 4096, 8193, 70000, LARGEST};
@@ -259,6 +267,7 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		SKIP("run by the drivers of this folder");
 	mode = argv[1];
+	int halted = !strcmp(mode, "halted"), stopped = halted || !strcmp(mode, "stopped");
 	rounds = atoi(argv[2]);
 	test_start(&argc, &argv, MPI_THREAD_MULTIPLE);
 	CHECK(size <= 16);
@@ -267,11 +276,16 @@ int main(int argc, char **argv)
 	for (int i = 0; i < rounds; i++) {
 		/* Not before all are connected: who is stopped amid that is refused, with a line.
 		 */
-		if (i == 1 && !strcmp(mode, "stopped"))
+		if (i == 1 && halted)
+			signal(SIGCONT, on_cont);
+		if (i == 1 && stopped)
 			announce(argv[3]);
+		/* The driver may be late: not in the end, when the others leave. */
+		while (i == rounds / 2 && rank == 1 && halted && !went_on)
+			usleep(1000);
 		round_of(mode, i);
 		/* Long enough to be met by the driver's signal. */
-		if (!strcmp(mode, "stopped"))
+		if (stopped)
 			usleep(2000);
 	}
 	if (!strcmp(mode, "signals")) {
