@@ -12,20 +12,27 @@
 #include "base/settings.h"
 #include "net/tcp_int.h"
 
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44 /* Linux 6.15 */
+#endif
+
 /*
  * Keepalive finds a dead host while nothing is under way.  TCP_USER_TIMEOUT would find it while
  * something is, but it also ends a connection to a process that is merely stopped and lets its
  * window run full; so weft_tcp_conn_watch() looks at the acknowledgements instead.  A handshake
- * fills no window: there it may tell.
+ * fills no window: there it may tell.  The kernel asks a full window, and repeats what was lost,
+ * ever more seldom, after a minute or two only every two minutes: where it lets us we bound that.
  */
 static void keep_alive(int fd)
 {
 	int silence = (int)weft_setting_int(WEFT_SET_TCP_SILENCE);
 	int one = 1, idle = (silence + 2) / 3, interval = (silence + 5) / 6, count = 4;
+	int again_ms = interval < 120 ? interval * 1000 : 120000;
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &again_ms, sizeof again_ms);
 }
 
 void weft_tcp_conn_dialing(int fd)
@@ -228,6 +235,15 @@ int weft_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
 	return n;
 }
 
+uint64_t weft_tcp_silent_ms(const struct tcp_info *info)
+{
+	/* Nothing is under way: its window is full.  One question may be unanswered yet, and its
+	 * answer lost; without TCP_RTO_MAX_MS the next one is asked up to two minutes later. */
+	if (!info->tcpi_unacked && info->tcpi_probes < 2)
+		return 0;
+	return info->tcpi_last_ack_recv; /* answers to questions included */
+}
+
 bool weft_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t now)
 {
 	int queued = 0;
@@ -240,11 +256,11 @@ bool weft_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t n
 	}
 	if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
 		return true;
-	uint64_t last = info.tcpi_last_ack_recv; /* ms ago, window probes' answers included */
 	if (!c->unacked_since_ns)
 		c->unacked_since_ns = now;
 	uint64_t silence = (uint64_t)weft_setting_int(WEFT_SET_TCP_SILENCE);
-	if (now - c->unacked_since_ns >= silence * 1000000000u && last >= silence * 1000u) {
+	if (now - c->unacked_since_ns >= silence * 1000000000u &&
+	    weft_tcp_silent_ms(&info) >= silence * 1000u) {
 		char why[64];
 		snprintf(why, sizeof why, "its host has not answered for %llu seconds",
 			 (unsigned long long)silence);

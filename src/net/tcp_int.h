@@ -175,6 +175,10 @@ void weft_tcp_conn_up(struct weft_tcp *t, int peer, int fd);
 void weft_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err, const char *why);
 /* Pushes and reports for a connection that asked for it; returns the upcalls made. */
 int weft_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c);
+struct tcp_info;
+/* For how long the other host owes us an answer, by what the kernel knows of a connection with
+ * unacknowledged data. */
+uint64_t weft_tcp_silent_ms(const struct tcp_info *info);
 /* Looks whether somebody has stopped acknowledging; true: there is something to watch. */
 bool weft_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t now);
 /* After its end: as if there had been none. */

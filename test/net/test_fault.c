@@ -2,7 +2,8 @@
 /*
  * Drivers under a bad kernel: a storm of signals, few descriptors, system calls that are not
  * allowed, a peer that died before anybody connected, a child that keeps a dead peer's descriptors
- * open, a peer that is stopped for a while.  Correct results or one clear line, never a hang.
+ * open, a peer that is stopped for a while (WEFT_LONG: for ten times as long as a host may be
+ * silent). Correct results or one clear line, never a hang.
  */
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -12,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include "base/counters.h"
+#include "base/settings.h"
 #include "driver_suite.c"
 
 static void on_signal(int sig)
@@ -130,16 +132,20 @@ static void case_orphan(struct node *n)
 /* Stopped is not dead: everything arrives once it goes on. */
 static void case_stopped(struct node *n)
 {
-	const uint64_t count = 3000;
+	const bool longer = getenv("WEFT_LONG") != NULL;
+	const uint64_t count = longer ? 30000 : 3000;
 	atomic_store(&n->board->x_pid[n->rank], getpid());
+	send_packet(n, 1 - n->rank, 8);
+	while (n->got_n[1 - n->rank] < 1)
+		poll_once(n);
 	meet_polling(n);
 	if (n->rank == 0) {
 		CHECK(kill(atomic_load(&n->board->x_pid[1]), SIGSTOP) == 0);
-		uint64_t end = weft_clock_ns() + 500000000;
+		uint64_t end = weft_clock_ns() + (longer ? 20000000000 : 500000000);
 		uint64_t sent = 0;
 		/* What fits while it is stopped, then the rest. */
-		while (weft_clock_ns() < end && sent < count) {
-			enum weft_post p = try_send(n, 1, 1000);
+		while (weft_clock_ns() < end && (longer || sent < count)) {
+			enum weft_post p = sent < count ? try_send(n, 1, 1000) : WEFT_POST_FULL;
 			CHECK(p != WEFT_POST_DOWN);
 			sent += p != WEFT_POST_FULL;
 			poll_once(n);
@@ -149,7 +155,7 @@ static void case_stopped(struct node *n)
 		for (; sent < count; sent++)
 			send_packet(n, 1, 1000);
 	} else {
-		while (n->got_n[0] < count)
+		while (n->got_n[0] < 1 + count)
 			poll_once(n);
 	}
 }
@@ -220,7 +226,10 @@ static void both(const struct weft_driver *d)
 	run_case(d, "storm sleep", 2, case_storm_sleep);
 	run_case(d, "few descriptors", 2, case_few_descriptors);
 	run_case(d, "nobody home", 2, case_nobody_home);
+	if (getenv("WEFT_LONG"))
+		CHECK_EQ(weft_setting_set(WEFT_SET_TCP_SILENCE, "2"), WEFT_OK);
 	run_case(d, "stopped", 2, case_stopped);
+	CHECK_EQ(weft_setting_set(WEFT_SET_TCP_SILENCE, "30"), WEFT_OK);
 	run_case(d, "orphan", 2, case_orphan);
 }
 

@@ -3,7 +3,8 @@
  * The tcp driver keeps the contract, over the loopback.  A connection within this host has the
  * congestion control that it was given, the system's where there is no such one.  A lone packet
  * goes at once; behind many bursts the first of the next one waits for the others, or for a poll,
- * and behind twice as many after each time that none came.
+ * and behind twice as many after each time that none came.  A host is silent when it owes an
+ * answer; one with a full window is asked ever more seldom, and owes none in between.
  */
 #include <netinet/tcp.h>
 #include "driver_suite.c"
@@ -105,8 +106,25 @@ static void case_streak(struct node *n)
 		poll_once(n);
 }
 
+static void check_silence(unsigned unacked, unsigned probes, unsigned expect_ms)
+{
+	struct tcp_info info = {.tcpi_unacked = unacked,
+				.tcpi_probes = (uint8_t)probes,
+				.tcpi_last_ack_recv = 90000};
+	CHECK_EQ(weft_tcp_silent_ms(&info), expect_ms);
+}
+
+static void silence(void)
+{
+	check_silence(1, 0, 90000); /* sent and not answered */
+	check_silence(0, 0, 0);     /* its window is full, the last question was answered */
+	check_silence(0, 1, 0);     /* or is under way */
+	check_silence(0, 2, 90000);
+}
+
 int main(void)
 {
+	silence();
 	run_suite_together(&weft_driver_tcp);
 	run_case(&weft_driver_tcp, "control auto", 2, case_control_auto);
 	run_case(&weft_driver_tcp, "control system", 2, case_control_system);
