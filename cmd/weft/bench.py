@@ -216,8 +216,8 @@ class Row:
 
 
 def end_group(process):
-    """Ends what we started: first asked, then made to."""
-    for sig, seconds in ((signal.SIGTERM, 2), (signal.SIGKILL, 5)):
+    """Ends what we started: first asked, then made to.  Quick enough for who gives us two seconds to end."""
+    for sig, seconds in ((signal.SIGTERM, 1), (signal.SIGKILL, 5)):
         try:
             os.killpg(process.pid, sig)
         except ProcessLookupError:
@@ -591,7 +591,14 @@ def main(argv):
     return 1 if any(row.impl == "weft" and row.failed and not row.label.endswith("pthreads") for row in rows) or not results else 0
 
 
+def ended(number, _frame):
+    """Unwinds, so that what was started ends, too."""
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, ended)
+    signal.signal(signal.SIGHUP, ended)
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

@@ -102,4 +102,20 @@ code=$?
 	echo "FAILED: weft bench --csv on a full disk: exit code $code, says: $(cat "$work/err")" >&2
 	bad=1
 }
+# Ended from outside it ends what it had started.
+"$BUILD/bin/weft" bench quiet --runs 1 >"$work/out" 2>&1 &
+bench=$!
+child=
+for i in $(seq 600); do
+	child=$(pgrep -P $bench mpiexec) && break
+	kill -0 $bench || break
+	sleep 0.05
+done
+kill -TERM $bench
+wait $bench
+code=$?
+if [ -z "$child" ] || [ $code -ne 143 ] || kill -0 "$child" 2>/dev/null; then
+	echo "FAILED: weft bench that is terminated: exit code $code, child '$child', says: $(cat "$work/out")" >&2
+	bad=1
+fi
 exit $bad
