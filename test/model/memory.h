@@ -145,6 +145,22 @@ static inline void m_store(void *p, unsigned size, uint64_t v, memory_order mo, 
 
 enum { M_XCHG, M_ADD, M_SUB, M_OR, M_XOR, M_AND };
 
+/* The second half of an exchange: reads the newest value of location i, or of plain memory, and
+ * writes the next. */
+static inline void m_replace(int i, void *p, unsigned size, uint64_t v, memory_order mo,
+			     const char *func, int line, char kind)
+{
+	if (i < 0) {
+		memcpy(p, &v, size);
+		return;
+	}
+	struct m_view before = mx.loc[i].value[mx.loc[i].n - 1].view;
+	m_tell(func, line, kind, p, v);
+	if (m_acquires(mo))
+		m_join(&mx.t[mx.now].view, &before);
+	m_push_value(i, v, mo, &before);
+}
+
 static inline uint64_t m_rmw(void *p, unsigned size, int kind, uint64_t v, memory_order mo,
 			     const char *func, int line)
 {
@@ -162,15 +178,7 @@ static inline uint64_t m_rmw(void *p, unsigned size, int kind, uint64_t v, memor
 		       : kind == M_XOR ? old ^ v
 				       : old & v;
 	neu &= mask;
-	if (i < 0) {
-		memcpy(p, &neu, size);
-		return old;
-	}
-	struct m_view before = mx.loc[i].value[mx.loc[i].n - 1].view;
-	m_tell(func, line, 'x', p, neu);
-	if (m_acquires(mo))
-		m_join(&mx.t[mx.now].view, &before);
-	m_push_value(i, neu, mo, &before);
+	m_replace(i, p, size, neu, mo, func, line, 'x');
 	return old;
 }
 
@@ -197,15 +205,7 @@ static inline bool m_cas(void *p, unsigned size, void *expected, uint64_t desire
 		memcpy(expected, &old, size);
 		return false;
 	}
-	if (i < 0) {
-		memcpy(p, &desired, size);
-		return true;
-	}
-	struct m_view before = mx.loc[i].value[mx.loc[i].n - 1].view;
-	m_tell(func, line, 'c', p, desired);
-	if (m_acquires(mo))
-		m_join(&mx.t[mx.now].view, &before);
-	m_push_value(i, desired, mo, &before);
+	m_replace(i, p, size, desired, mo, func, line, 'c');
 	return true;
 }
 
