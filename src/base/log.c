@@ -36,7 +36,11 @@ static void write_line(const char *fmt, va_list ap)
 	int m = vsnprintf(line + n, (size_t)room, fmt, ap);
 	if (m < 0)
 		m = 0;
+	int from = n;
 	n += m < room ? m : room - 1;
+	for (int i = from; i < n; i++) /* words of others: nothing that a terminal obeys */
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
 	line[n++] = '\n';
 	int was = weft_cancel_off();
 	ssize_t done = write(STDERR_FILENO, line, (size_t)n);

@@ -22,9 +22,10 @@ struct value {
 	int64_t number;
 	const char *text;
 	bool given;
-	bool measured;    /* from the file of weft sample */
-	char sampled[24]; /* its text then */
-	char *own;        /* set by a call: our copy; outlasts a later look at the environment */
+	bool measured;     /* from the file of weft sample */
+	char sampled[24];  /* its text then */
+	const char *wrong; /* what of the environment was not understood, and said so */
+	char *own;         /* set by a call: our copy; outlasts a later look at the environment */
 };
 
 static struct value values[WEFT_SETTING_COUNT];
@@ -117,12 +118,12 @@ static void explain(enum weft_setting_id id, const char *name, const char *text)
 {
 	const struct weft_setting *s = &table[id];
 	if (s->kind == WEFT_SETTING_INT)
-		weft_error("%s=%s is not a number from %lld to %lld", name, text, (long long)s->lo,
-			   (long long)s->hi);
+		weft_error("%s=%.100s is not a number from %lld to %lld", name, text,
+			   (long long)s->lo, (long long)s->hi);
 	else if (s->kind == WEFT_SETTING_BOOL)
-		weft_error("%s=%s is neither on nor off", name, text);
+		weft_error("%s=%.100s is neither on nor off", name, text);
 	else
-		weft_error("%s=%s is not one of %s", name, text, s->choices);
+		weft_error("%s=%.100s is not one of %s", name, text, s->choices);
 }
 
 static int id_of_env(const char *name, size_t len)
@@ -195,7 +196,9 @@ weft_err weft_settings_load(void)
 		if (values[id].own)
 			continue;
 		if (parse((enum weft_setting_id)id, eq + 1)) {
-			explain((enum weft_setting_id)id, name, eq + 1);
+			if (values[id].wrong != eq + 1) /* said once, however often it is read */
+				explain((enum weft_setting_id)id, name, eq + 1);
+			values[id].wrong = eq + 1;
 			result = WEFT_ERR_ARG;
 			continue;
 		}

@@ -144,7 +144,8 @@ static bool make_room(void)
 	if (!S_ISREG(st.st_mode))
 		return complain("is there and is no file");
 	if (st.st_size) {
-		int old = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		/* It may be a pipe by now. */
+		int old = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		ssize_t n = old < 0 ? -1 : pread(old, &magic, sizeof magic, 0);
 		if (old >= 0)
 			close(old);

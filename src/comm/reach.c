@@ -39,10 +39,10 @@ static bool wanted(const char *name, weft_err *err_p)
 		bool good = !n;
 		for (size_t i = 0; i < weft_countof(known); i++)
 			good = good || word_is(w, n, known[i].name);
-		if (!good) {
+		if (!good && !*err_p) { /* one line, however many */
 			weft_error("WEFT_DRIVERS: there is no driver '%.*s'; there are self, shm, "
 				   "tcp and ofi",
-				   (int)n, w);
+				   n < 100 ? (int)n : 100, w);
 			*err_p = WEFT_ERR_ARG;
 		}
 		found = found || word_is(w, n, name);

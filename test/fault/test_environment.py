@@ -38,6 +38,12 @@ refused("WEFT_NONSENSE=1", run(alone, {"WEFT_NONSENSE": "1"}), 1, "WEFT_NONSENSE
 for value in ("", ",,,"):
     tolerable("WEFT_DRIVERS=%s" % value, run(alone, {"WEFT_DRIVERS": value}), 2)
     refused("WEFT_DRIVERS=%s, two ranks" % value, run(job, {"WEFT_DRIVERS": value}), 5, "WEFT_DRIVERS")
+# Many mistakes, a long one, letters that a terminal would obey: a line that can be read.
+for name, value in (("WEFT_DRIVERS", "1," * 30000), ("WEFT_DRIVERS", "\x1b[31m"), ("WEFT_LOG", "x" * 100000),
+                    ("WEFT_SPIN_US", "\x1b[31m\n\n")):
+    result = run([os.path.join(BIN, "weft"), "info"], {name: value})
+    if len(result.lines) != 1 or len(result.lines[0]) > 300 or "\x1b" in result.err or name not in result.err:
+        fail("%s=%.20r in weft info: %d lines" % (name, value, len(result.lines)), result.text())
 refused("an interface that is not there", run(job, {"WEFT_DRIVERS": "tcp,self", "WEFT_TCP_INTERFACE": "nowhere0"}), 3,
         "WEFT_TCP_INTERFACE=nowhere0")
 refused("a rail over an interface that is not there", run(job, {"WEFT_RAILS": "tcp:lo,tcp:nowhere0"}), 3,
