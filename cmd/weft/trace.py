@@ -75,13 +75,13 @@ def main(argv):
             trace_summary.show(trace, args.threads)
         sys.stdout.flush()
     except Bad as e:
-        print(f"weft: {e}", file=sys.stderr)
+        print("weft: " + trace_summary.printable(str(e)), file=sys.stderr)
         return 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except OSError as e:
-        print(f"weft: {e.filename or 'output'}: {e.strerror}", file=sys.stderr)
+        print("weft: " + trace_summary.printable(f"{e.filename or 'output'}: {e.strerror}"), file=sys.stderr)
         return 1
     return 0
 

@@ -113,6 +113,25 @@ def messages(w, trace, pids):
                 w.put(**flow)
 
 
+def posts(w, process, pid):
+    for t, thread, peer, tag, size in process.posts:
+        args = {"tag": "any" if tag is None else tag, "room": size}
+        w.piece(pid, track_of(thread), f"posts a receive from {'anybody' if peer is None else peer}", t, t + MARK_NS,
+                None, args)
+
+
+def rails(w, process, pid):
+    """A curve of what each has carried, and marks where it comes and goes."""
+    carried = defaultdict(int)
+    for t, what, rail, peer, thread, n in process.rails:
+        if what == "used":
+            carried[rail] += n
+            w.put(ph="C", pid=pid, tid=0, name=f"rail {rail}", ts=round(t / 1000, 3), args={"bytes sent": carried[rail]})
+        else:
+            w.put(ph="i", pid=pid, tid=track_of(thread), s="p", name=f"rail {rail} to rank {peer} {what}",
+                  ts=round(t / 1000, 3), args={"packets that go again": n})
+
+
 def write(trace, out):
     w = Writer(out)
     pids = {}
@@ -132,5 +151,7 @@ def write(trace, out):
             w.label("thread", pid, ULTS + number, name, ULTS + number)
             for v in lives:
                 life(w, pid, ULTS + number, v)
+        posts(w, process, pid)
+        rails(w, process, pid)
     messages(w, trace, pids)
     w.end()

@@ -4,6 +4,7 @@
 from collections import defaultdict
 from trace_read import NOBODY, clock_of
 
+ANY_TAG = -(1 << 31)
 EARLY_NS = 5000  # two cores' clocks may differ by less
 
 
@@ -96,7 +97,11 @@ class Message:
         self.sent = self.by = self.arrived = self.taker = self.over = None
 
 
-HOW = {1: "eager", 2: "rendezvous", 3: "packed"}
+HOW = {1: "eager", 2: "rendezvous", 3: "packed", 4: "self"}
+
+
+def signed(tag):
+    return tag - (1 << 32) if tag >> 31 else tag
 
 
 class Process:
@@ -104,6 +109,8 @@ class Process:
         self.file, self.rank, self.pid, self.program = file, file.rank, file.pid, file.program
         self.kernels, self.lives, self.open = [], [], {}
         self.steals = self.taken = 0
+        self.posts = []  # (t, who posts, peer or None, tag or None, bytes)
+        self.rails = []  # (t, what, rail, peer, by, n): packets' bytes, packets that go again, was up before
         self.sends, self.arrivals, self.fetched = {}, {}, {}  # (peer, number): (t, tag, bytes, how, actor)
         self.clock = clock
         self.events = []
@@ -244,8 +251,7 @@ class Process:
 
     @staticmethod
     def envelope(t, k, small, a, b):
-        tag = a >> 32
-        return (t, tag - (1 << 32) if tag >> 31 else tag, b, HOW.get(small, "?"), k.life or k)
+        return (t, signed(a >> 32), b, HOW.get(small, "?"), k.life or k)
 
     def on_send(self, t, k, small, who, a, b):
         self.sends[who, a & 0xffffffff] = self.envelope(t, k, small, a, b)
@@ -261,6 +267,19 @@ class Process:
 
     def on_take(self, t, k, small, who, a, b):
         self.taken += 1
+
+    def on_post(self, t, k, small, who, a, b):
+        tag = signed(a >> 32)
+        self.posts.append((t, k.life or k, None if who == NOBODY else who, None if tag == ANY_TAG else tag, b))
+
+    def on_rail(self, t, k, small, who, a, b):
+        self.rails.append((t, "used", small, who, k.life or k, b))
+
+    def on_rail_up(self, t, k, small, who, a, b):
+        self.rails.append((t, "is back" if a else "is up", small, who, k.life or k, 0))
+
+    def on_rail_down(self, t, k, small, who, a, b):
+        self.rails.append((t, "breaks", small, who, k.life or k, b))
 
     def on_call(self, t, k, small, who, a, b):
         (k.life or k).call(self.file.text(small), t)
@@ -282,7 +301,8 @@ HANDLERS = {
     "ult_keep": Process.on_keep, "idle": Process.on_idle, "busy": Process.on_busy,
     "thread_end": Process.on_thread_end, "sleep": Process.on_sleep, "awake": Process.on_awake, "task": Process.on_task, "send": Process.on_send,
     "arrive": Process.on_arrive, "received": Process.on_received, "take": Process.on_take,
-    "call": Process.on_call, "return": Process.on_return,
+    "post": Process.on_post, "rail": Process.on_rail, "rail_up": Process.on_rail_up,
+    "rail_down": Process.on_rail_down, "call": Process.on_call, "return": Process.on_return,
 }
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files of a trace (src/base/trace_ring.h): read, checked, put in order, on one clock."""
 
+import errno
 import os
 import struct
 
@@ -11,6 +12,7 @@ HEAD = struct.Struct("<QIIIIIIQQiiiIQQQQQIIQ64s40s64s")
 KINDS, KIND_BYTES = 64, 16
 RECORDS_MAX = 1 << 24
 RINGS_MAX = 4096
+PIECE = 1 << 15  # records that are read at once
 
 
 class Bad(Exception):
@@ -83,27 +85,46 @@ class File:
     def read_ring(self, fd, at, records):
         """The rule is that of weft_trace_ring_copy: what may have been overwritten meanwhile is dropped."""
         end = struct.unpack("<Q", os.pread(fd, 8, at))[0]
-        raw = os.pread(fd, records * 32, at + 4096)
-        now = struct.unpack("<Q", os.pread(fd, 8, at))[0]
-        if len(raw) < records * 32 or now < end or end >= 1 << 60:
+        if end >= 1 << 60:
             raise self.bad("has a ring that makes no sense")
         first = max(0, end - records)
+        parts = [(first, end)]
+        if first // records != (end - 1) // records:  # round the ring's end
+            parts = [(first, end // records * records), (end // records * records, end)]
+        words = [w for a, b in parts for w in self.read_records(fd, at + 4096, a, b, records)]
+        now = struct.unpack("<Q", os.pread(fd, 8, at))[0]
+        if now < end:
+            raise self.bad("has a ring that makes no sense")
         if now != end or not self.ended:
             first = min(end, max(first, now - records + 1))
         out = []
-        old, young = (first % records) * 32, (end % records) * 32
-        if end - first == 0:
-            parts = b""
-        elif old < young:
-            parts = raw[old:young]
-        else:
-            parts = raw[old:] + raw[:young]
-        for time, what, a, b in struct.iter_unpack("<QQQQ", parts):
+        for number, (time, what, a, b) in words:
             kind = what & 0xffff
-            if 0 < kind < KINDS:
+            if number >= first and 0 < kind < KINDS:
                 out.append((time, self.kinds[kind], what >> 16 & 0xffff, what >> 32, a, b))
         tid, name = struct.unpack("<Q16s", os.pread(fd, 24, at + 8))
         return Ring(out, first, tid, text_of(name))
+
+    def read_records(self, fd, at, first, end, records):
+        """Those from `first` to before `end`, which follow each other in the ring, with their numbers; where the file
+        has no data there are none, however long it says that it is."""
+        while first < end:  # ends: it grows
+            place = at + first % records * 32
+            try:
+                data = os.lseek(fd, place, os.SEEK_DATA)
+            except OSError as e:
+                if e.errno == errno.ENXIO:  # no more in the file
+                    return
+                data = place
+            first += (data - place) // 32
+            n = min(end - first, PIECE)
+            if n <= 0:
+                return
+            raw = os.pread(fd, n * 32, at + first % records * 32)
+            yield from zip(range(first, end), struct.iter_unpack("<QQQQ", raw[:len(raw) // 32 * 32]))
+            if len(raw) < n * 32:
+                raise self.bad("has a ring that makes no sense")
+            first += n
 
     def find_pairs(self):
         for ring in self.rings:

@@ -97,7 +97,23 @@ def messages(trace):
     if rows:
         table(["messages between ranks", "count", "bytes", "arrive after", "at most", "have their data after",
                "at most", "one end not seen"], rows)
-        print(f"  {sum(p.taken for p in trace.processes)} of all came before their receive\n")
+        print(f"  {sum(p.taken for p in trace.processes)} of all came before their receive; "
+              f"{sum(len(p.posts) for p in trace.processes)} receives were posted\n")
+
+
+def rails(trace):
+    rows = []
+    for process in trace.processes:
+        ways = defaultdict(list)
+        for r in process.rails:
+            ways[r[3], r[2]].append(r)
+        for (peer, rail), group in sorted(ways.items()):
+            used = [r[5] for r in group if r[1] == "used"]
+            broken = [r[5] for r in group if r[1] == "breaks"]
+            rows.append([f"{process.label()} to {peer}, rail {rail}", len(used), sum(used), len(broken), sum(broken),
+                         sum(r[1] == "is back" for r in group)])
+    if rows:
+        table(["rails", "packets", "bytes", "broken", "packets again", "back"], rows)
 
 
 def calls(trace):
@@ -137,5 +153,6 @@ def show(trace, most):
         threads(process, most)
     waits(trace)
     messages(trace)
+    rails(trace)
     calls(trace)
     tasks(trace)

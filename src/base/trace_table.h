@@ -36,6 +36,12 @@ WEFT_TRACE_EVENT(SEND, "send", "a message is about to go out; small: how, see sr
 WEFT_TRACE_EVENT(ARRIVE, "arrive", "it has come, or its request to be fetched; small: how")
 WEFT_TRACE_EVENT(TAKE, "take", "a receive finds a message that came before it; a: tag << 32")
 WEFT_TRACE_EVENT(RECEIVED, "received", "a receive is over that was fetched, or that failed; a: tag << 32")
+WEFT_TRACE_EVENT(POST, "post", "a receive is posted; id: the peer, NOBODY: any, a: tag << 32, b: its room")
+
+/* several networks at once; id: the peer, small: the rail */
+WEFT_TRACE_EVENT(RAIL, "rail", "a packet, or a piece of one, goes over it; b: bytes")
+WEFT_TRACE_EVENT(RAIL_UP, "rail_up", "it can be used; a: it could before")
+WEFT_TRACE_EVENT(RAIL_DOWN, "rail_down", "it is broken; b: packets that go again")
 
 /* MPI; those that take the short way of a small message show as that alone */
 WEFT_TRACE_EVENT(CALL, "call", "an MPI call begins; small: text of its name")

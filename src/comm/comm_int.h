@@ -546,6 +546,8 @@ void weft_rndv_go_on(struct weft_req *r); /* after it was left to the applicatio
 void weft_rndv_cts_go_on(struct weft_req *r, bool push);
 /* Copies one piece; true: the request is over (do not touch it any more). */
 bool weft_pull_step(struct weft_req *r);
+/* A message of this rank to itself. */
+__attribute__((cold)) void weft_comm_trace_self(struct weft_core *core, int tag, uint64_t bytes);
 /* The same for a send whose receiver has offered its buffer. */
 bool weft_push_step(struct weft_req *r);
 /* Instead of fetching: asks the sender to write into our buffer.  False: not possible. */

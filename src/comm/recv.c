@@ -179,6 +179,8 @@ static weft_err irecv_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	bool tell = weft_unlikely(buf->bytes > ctx->core->early_min) && !v->explicit_only &&
 		    weft_early_before(ctx, peer, tag, buf, &sequence);
 	v->told = tell;
+	if (weft_trace_on())
+		weft_comm_trace_end(WEFT_TRACE_POST, peer, tag, buf->bytes);
 	struct weft_msg *m;
 	weft_err err = weft_match_post(&v->entry, &m);
 	if (weft_unlikely(err))
@@ -258,6 +260,8 @@ weft_err weft_irecv_plain(struct weft_req *r, struct weft_ctx *ctx, int peer, in
 	v->entry.node.ctx = ctx;
 	v->entry.node.peer = peer;
 	v->entry.node.tag = tag;
+	if (weft_trace_on())
+		weft_comm_trace_end(WEFT_TRACE_POST, peer, tag, bytes);
 	return weft_likely(weft_match_post_next(&v->entry, ctx, peer, tag)) ? WEFT_OK
 									    : irecv_plain_more(r);
 }

@@ -312,6 +312,8 @@ static weft_err self_send(struct weft_req *r, struct weft_ctx *ctx, int tag,
 	else if (!small)
 		return WEFT_AGAIN;
 	struct weft_entry *e = weft_match_arrive(ctx, core->rank, tag);
+	if (weft_trace_on())
+		weft_comm_trace_self(core, tag, buf->bytes);
 	if (e) {
 		struct weft_req *to = weft_req_of_entry(e);
 		size_t n = buf->bytes < to->buf.bytes ? buf->bytes : to->buf.bytes;

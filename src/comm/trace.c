@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* How: the `small` of SEND and ARRIVE. */
-enum { EAGER = 1, RENDEZVOUS = 2, PACKED = 3 };
+enum { EAGER = 1, RENDEZVOUS = 2, PACKED = 3, SELF = 4 };
 
 void weft_comm_trace_envelope(enum weft_trace_kind kind, const struct weft_gate *g,
 			      const struct weft_wire *h, bool packed)
@@ -28,6 +28,16 @@ void weft_comm_trace_envelope(enum weft_trace_kind kind, const struct weft_gate 
 void weft_comm_trace_end(enum weft_trace_kind kind, int peer, int tag, uint64_t bytes)
 {
 	weft_trace_put(kind, 0, (uint32_t)peer, (uint64_t)(uint32_t)tag << 32, bytes);
+}
+
+void weft_comm_trace_self(struct weft_core *core, int tag, uint64_t bytes)
+{
+	static _Atomic uint32_t x_number;
+	/* Relaxed: a number. */
+	uint64_t a = atomic_fetch_add_explicit(&x_number, 1, memory_order_relaxed) |
+		     (uint64_t)(uint32_t)tag << 32;
+	weft_trace_put(WEFT_TRACE_SEND, SELF, (uint32_t)core->rank, a, bytes);
+	weft_trace_put(WEFT_TRACE_ARRIVE, SELF, (uint32_t)core->rank, a, bytes);
 }
 
 static void told(void *arg, int peer, const void *head, unsigned i)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "net/bundle_int.h"
 
 #define BACKOFF_MIN_NS 5000000u
@@ -41,6 +42,7 @@ void weft_bundle_way_up(struct weft_bundle *b, int peer, unsigned rail)
 	p->dying_ns = 0;
 	weft_bundle_pump_locked(b, peer);
 	weft_bundle_unlock(p);
+	weft_trace(WEFT_TRACE_RAIL_UP, rail, (uint32_t)peer, w->was_up, 0);
 	/* Relaxed: statistics. */
 	atomic_fetch_add_explicit(&b->rail[rail].x_up, 1, memory_order_relaxed);
 	if (w->was_up) {
@@ -83,6 +85,7 @@ static void count_lost(struct weft_bundle *b, int peer, unsigned rail, uint64_t 
 	atomic_fetch_sub_explicit(&r->x_up, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->x_lost, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->x_again, again, memory_order_relaxed);
+	weft_trace(WEFT_TRACE_RAIL_DOWN, rail, (uint32_t)peer, 0, again);
 	weft_count(WEFT_CNT_RAILS_LOST, 1);
 	weft_count(WEFT_CNT_RAIL_UNITS_AGAIN, again);
 	weft_info("rail %u (%s) to rank %d ended, %llu packets go again: %s", rail, r->driver->name,

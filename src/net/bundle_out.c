@@ -8,6 +8,7 @@
  * piece that the fastest one would have carried sooner, as the measured bandwidths say.
  */
 #include <stdlib.h>
+#include "base/trace.h"
 #include "net/bundle_int.h"
 #include "net/ring.h"
 
@@ -126,6 +127,7 @@ static bool unit_try(struct weft_bundle *b, int peer, unsigned rail, struct weft
 	if (!w->lane.under.first)
 		w->since_ns = w->busy_ns = weft_clock_ns();
 	weft_bundle_lane_sent(&w->lane, &u->link);
+	weft_trace(WEFT_TRACE_RAIL, rail, (uint32_t)peer, 0, u->len);
 	w->under_bytes += u->len;
 	/* Relaxed: statistics. */
 	atomic_fetch_add_explicit(&r->x_units, 1, memory_order_relaxed);

@@ -15,6 +15,7 @@ BUILD, WORK = sys.argv[1:3]
 WEFT = os.path.join(BUILD, "bin", "weft")
 MPIEXEC = os.path.join(BUILD, "bin", "mpiexec")
 PROGRAM = os.path.join(BUILD, "test", "mpi", "mpi_ult_trace")
+SMALL = os.path.join(BUILD, "test", "mpi", "mpi_p2p_persist")
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(BUILD, "libexec", "weft"))
 
@@ -82,9 +83,23 @@ def messages_are_matched(job):
         if m.how == "rendezvous" and m.bytes and (m.over is None or m.over < m.arrived):
             fail(f"a message {m.source} -> {m.target}, tag {m.tag} was not fetched: {m.over}")
         kinds.add(m.how)
-    large = sum(m.bytes == 100000 for m in job.messages)
+    own = sorted((m.source, m.target, m.tag, m.bytes) for m in job.messages if m.how == "self")
+    if own != [(r, r, t, n) for r in (0, 1) for t, n in ((7000, 1), (7001, 100000))]:
+        fail(f"messages of ranks to themselves: {own}")
+    large = sum(m.bytes == 100000 and m.how != "self" for m in job.messages)
     if large != 20 or sum(m.bytes == 4 for m in job.messages) < 980 or not {"eager", "rendezvous"} <= kinds:
         fail(f"{len(job.messages)} messages, {large} of them large, of kinds {kinds}")
+
+
+def receives_are_posted(job):
+    """Each of the program's calls, with what it asked for."""
+    for process in job.processes:
+        posts = {(peer, tag, size) for _, _, peer, tag, size in process.posts}
+        other = 1 - process.rank
+        for want in [(other, i, 4 if i % 50 else 100000) for i in range(500)] + [
+                (process.rank, 7000, 1), (None, None, 100000)]:
+            if want not in posts:
+                fail(f"rank {process.rank} has posted no receive for {want}")
 
 
 def ranks():
@@ -105,6 +120,7 @@ def ranks():
         if lives_are_whole(process) < 1000:
             fail("too few threads")
     messages_are_matched(job)
+    receives_are_posted(job)
     said = weft(folder)
     if "rank 1: mpi_ult_trace" not in said or "waits of user-level threads" not in said:
         fail(f"a summary without what it should have:\n{said[:2000]}")
@@ -127,12 +143,100 @@ def two_hosts(folder):
     messages_are_matched(job)
 
 
+KEYS = {"X": {"pid", "tid", "name", "ts", "dur"}, "M": {"pid", "tid", "name", "args"},
+        "s": {"pid", "tid", "name", "ts", "id", "cat"}, "f": {"pid", "tid", "name", "ts", "id", "cat", "bp"},
+        "i": {"pid", "tid", "name", "ts", "s"}, "C": {"pid", "name", "ts", "args"}}
+MAY = {"X": {"cname", "args"}, "i": {"args"}, "C": {"tid"}}
+COLOURS = {"thread_state_running", "thread_state_runnable", "thread_state_sleeping", "thread_state_iowait", "grey",
+           "good"}
+LABELS = {"process_name": "name", "thread_name": "name", "process_sort_index": "sort_index",
+          "thread_sort_index": "sort_index"}
+
+
+def judge_event(e):
+    """One event by the Trace Event Format."""
+    ph = e.get("ph")
+    if ph not in KEYS or not KEYS[ph] <= set(e) - {"ph"} <= KEYS[ph] | MAY.get(ph, set()):
+        return "its phase, or what it has"
+    if not isinstance(e["pid"], int) or not 0 <= e.get("tid", 0) < 1 << 32 or not isinstance(e["name"], str):
+        return "whose it is"
+    for key in {"ts", "dur"} & set(e):
+        if not isinstance(e[key], (int, float)) or e[key] < 0:
+            return key
+    if ph == "M" and (e["name"] not in LABELS or list(e["args"]) != [LABELS[e["name"]]]):
+        return "what it labels"
+    if ph == "C" and (not e["args"] or not all(isinstance(v, (int, float)) for v in e["args"].values())):
+        return "a counter's values"
+    if ph == "i" and e["s"] not in ("g", "p", "t") or ph == "f" and e["bp"] != "e":
+        return "its scope"
+    if e.get("cname", "good") not in COLOURS:
+        return "a colour that viewers do not know"
+    return None
+
+
+def judge(events):
+    """All of them: tracks have names, flows have two ends in pieces of their tracks, counters only grow."""
+    named, pieces, flows, counters = set(), collections.defaultdict(list), {}, {}
+    for e in events:
+        wrong = judge_event(e)
+        if wrong:
+            fail(f"{wrong} is wrong in {e}")
+        if e["ph"] == "M":
+            named.add((e["name"], e["pid"], e["tid"]))
+        elif e["ph"] == "X":
+            pieces[e["pid"], e["tid"]].append((e["ts"], e["ts"] + e["dur"]))
+        elif e["ph"] in "sf":
+            if flows.setdefault((e["cat"], e["id"], e["ph"]), e) is not e:
+                fail(f"a second end of a flow: {e}")
+        elif e["ph"] == "C":
+            key = e["pid"], e["name"]
+            if counters.get(key, (0, 0)) > (e["ts"], e["args"]["bytes sent"]):
+                fail(f"a counter goes back: {e}")
+            counters[key] = e["ts"], e["args"]["bytes sent"]
+    for pid, tid in pieces:
+        if ("thread_name", pid, tid) not in named or ("process_name", pid, 0) not in named:
+            fail(f"a track without a name: {pid}, {tid}")
+    begins = {key: {t for t, _ in p} for key, p in pieces.items()}
+    for (cat, number, ph), e in flows.items():
+        if e["ts"] not in begins.get((e["pid"], e["tid"]), ()):
+            fail(f"an end of a flow in no piece: {e}")
+        other = flows.get((cat, number, "f" if ph == "s" else "s"))
+        if not other or (ph == "s" and other["ts"] < e["ts"]):
+            fail(f"a flow that goes nowhere, or back: {e}")
+
+
+def rails():
+    """Two rails: both come up, what they carry is counted, and nobody says that one broke."""
+    folder, made = os.path.join(WORK, "rails"), os.path.join(WORK, "rails.json")
+    os.mkdir(folder)
+    env = dict(os.environ, WEFT_TRACE=folder, WEFT_RAILS="tcp:127.0.0.1,tcp:127.0.0.1")
+    subprocess.run([MPIEXEC, "-n", "2", "--timeout", "200", SMALL], env=env, check=True, timeout=240)
+    job = Trace([File(os.path.join(folder, n)) for n in sorted(os.listdir(folder))])
+    for process in job.processes:
+        if not any(r[1] == "used" and r[5] for r in process.rails):
+            fail("rails that carry nothing")
+        if not any(r[1] == "is up" for r in process.rails):
+            fail("no rail has come up")
+    if "rank 0 to 1, rail 0" not in weft(folder, "-o", made, "--summary"):
+        fail("a summary without rails")
+    with open(made, encoding="utf-8") as f:
+        events = json.load(f)["traceEvents"]
+    judge(events)
+    phases = collections.Counter(e["ph"] for e in events)
+    if not phases["C"] or not phases["i"]:
+        fail(f"a timeline without rails: {phases}")
+
+
 def timelines(folder):
     """JSON that is JSON, with an arrow per message and names as they were given; a picture that is XML."""
     made, picture = os.path.join(WORK, "o.json"), os.path.join(WORK, "o.svg")
     weft(folder, "-o", made, "--svg", picture, "--from", "1us", "--to", "900ms")
     with open(made, encoding="utf-8") as f:
-        events = json.load(f)["traceEvents"]
+        whole = json.load(f)
+    if set(whole) != {"traceEvents", "displayTimeUnit"} or whole["displayTimeUnit"] not in ("ms", "ns"):
+        fail(f"the timeline's head: {set(whole)}")
+    events = whole["traceEvents"]
+    judge(events)
     phases = collections.Counter(e["ph"] for e in events)
     if phases["s"] < 1000 or phases["s"] != phases["f"]:
         fail(f"arrows in the timeline: {phases}")
@@ -183,6 +287,7 @@ def main():
     good = ranks()
     timelines(os.path.dirname(good))
     two_hosts(os.path.dirname(good))
+    rails()
     bad_files(good)
 
 

@@ -52,6 +52,24 @@ static void *stays(void *arg)
 	return NULL;
 }
 
+/* To itself: found by a receive that waits, and before its receive. */
+static void talks_to_itself(void)
+{
+	static char small = 7, got;
+	static char large[2][LARGE];
+	MPI_Request r;
+
+	OK(MPI_Irecv(&got, 1, MPI_CHAR, rank, 7000, MPI_COMM_WORLD, &r));
+	OK(MPI_Send(&small, 1, MPI_CHAR, rank, 7000, MPI_COMM_WORLD));
+	OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+	CHECK_EQ(got, small);
+	/* Not in MPI_COMM_WORLD: the other rank's threads may be sending already. */
+	OK(MPI_Isend(large[0], LARGE, MPI_CHAR, 0, 7001, MPI_COMM_SELF, &r));
+	OK(MPI_Recv(large[1], LARGE, MPI_CHAR, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF,
+		    MPI_STATUS_IGNORE));
+	OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+}
+
 int main(int argc, char **argv)
 {
 	static weft_ult *t[2 * MANY];
@@ -60,6 +78,7 @@ int main(int argc, char **argv)
 	test_start(&argc, &argv, MPI_THREAD_MULTIPLE);
 	if (size != 2)
 		SKIP("for two ranks");
+	talks_to_itself();
 	a.name = "\"odd\\ \xff\n<n>";
 	for (long i = 0; i < MANY; i++) {
 		CHECK_EQ(weft_ult_create(&t[2 * i], i ? NULL : &a, talks, (void *)i), WEFT_OK);
