@@ -274,10 +274,13 @@ static void on_greeting(struct weft_shm *s, struct weft_shm_link *k)
 /* The peer has ended: take what it had published, then say so. */
 static void on_end(struct weft_shm *s, struct weft_shm_link *k)
 {
-	/* Ends: nobody publishes any more, so the ring runs empty. */
-	while (atomic_load_explicit(&k->x_state, memory_order_relaxed) == WEFT_SHM_UP &&
-	       weft_shm_link_take(s, k, 64) > 0)
-		;
+	/* Ends: a ring holds so many.  Whoever still writes there lies. */
+	int left = (int)((k->rx.slot_mask + 1) * WEFT_RING_CELLS), n = 1;
+	while (left > 0 && n > 0 &&
+	       atomic_load_explicit(&k->x_state, memory_order_relaxed) == WEFT_SHM_UP) {
+		n = weft_shm_link_take(s, k, left < 64 ? left : 64);
+		left -= n;
+	}
 	char why[96];
 	snprintf(why, sizeof why, "process %d ended without leaving the job", (int)k->pid);
 	weft_shm_link_down(s, k, WEFT_ERR_PEER, why);

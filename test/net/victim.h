@@ -34,6 +34,7 @@ struct victim {
 	uint8_t *into; /* a large payload's place, which is taken back after a failure */
 	struct iovec into_iov;
 	int failed;
+	void (*each)(void); /* with each packet, if set */
 };
 
 static void on_packet(void *arg, int peer, const void *head, const void *payload, size_t len)
@@ -41,6 +42,8 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	struct victim *v = arg;
 	v->packets++;
 	v->bytes += len;
+	if (v->each)
+		v->each();
 }
 
 static void on_place(void *arg, int peer, const void *head, size_t len, struct weft_net_sink *sink)
@@ -99,7 +102,7 @@ static void open_rank(struct victim *v, const struct weft_driver *d, int rank)
 	CHECK_EQ(d->address(v->net, v->address, sizeof v->address), WEFT_OK);
 }
 
-static void poll_ms(struct victim *v, unsigned ms)
+static inline void poll_ms(struct victim *v, unsigned ms)
 {
 	uint64_t end = weft_clock_ns() + ms * 1000000ull;
 	while (weft_clock_ns() < end)
@@ -140,7 +143,7 @@ static int dial(const struct victim *v)
 }
 
 /* Has the other side closed?  (Reads away what it said.) */
-static bool is_closed(int fd)
+static inline bool is_closed(int fd)
 {
 	char buf[512];
 	ssize_t n;
