@@ -361,7 +361,9 @@ static weft_err shm_arm(struct weft_net *net)
 	if (has_packets(s))
 		return WEFT_AGAIN;
 	weft_hub_tick(&s->hub, weft_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
-	weft_bell_arm(&s->inbox->bell, s->fence);
+	/* poll_armed() may have done so a moment ago, and then looked. */
+	if (!s->armed || !weft_bell_armed(&s->inbox->bell, false))
+		weft_bell_arm(&s->inbox->bell, s->fence);
 	s->armed = !has_anything(s);
 	if (s->armed)
 		return WEFT_OK;
