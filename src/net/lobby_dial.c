@@ -195,6 +195,20 @@ static void dial(struct weft_lobby *l, int peer)
 	weft_lobby_dial_event(l, peer);
 }
 
+/*
+ * To connect to a port of this host on which nobody listens any more may end at our own socket,
+ * when the kernel gives it that very port (simultaneous open, RFC 9293, 3.5).  It would hear
+ * nothing but its own hello, and wait for ever.
+ */
+static bool is_own_end(int fd, const struct sockaddr_storage *theirs, socklen_t their_len)
+{
+	struct sockaddr_storage mine;
+	socklen_t len = sizeof mine;
+	return theirs->ss_family != AF_UNIX &&
+	       getsockname(fd, (struct sockaddr *)&mine, &len) == 0 && len == their_len &&
+	       memcmp(&mine, theirs, len) == 0;
+}
+
 void weft_lobby_dial_event(struct weft_lobby *l, int peer)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
@@ -213,6 +227,10 @@ void weft_lobby_dial_event(struct weft_lobby *l, int peer)
 		len = sizeof name;
 		if (getpeername(p->fd, (struct sockaddr *)&name, &len) != 0)
 			return; /* not connected yet */
+		if (is_own_end(p->fd, &name, len)) {
+			attempt_errno(l, peer, ECONNREFUSED);
+			return;
+		}
 		p->connected = true;
 	}
 	dial_step(l, peer);

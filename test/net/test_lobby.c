@@ -3,8 +3,10 @@
  * Patience on a machine that is slow, where nobody runs for seconds: a peer that was reached is not
  * given up because the dialer did not look; a hello is on its way before the dialer sleeps; a guest
  * that may be one of us stays longer, as long as nobody needs its place.  And strangers do not make
- * us look more often for long.
+ * us look more often for long, and who has been connected to himself has not reached anybody.
  */
+#include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,9 +24,25 @@ static int door;
 static struct sockaddr_un door_name;
 static socklen_t door_len;
 static bool at_once; /* dial() gets through */
+static bool to_self; /* dial() gets through to its own socket */
+
+/* As the kernel does it when it chooses the port that is dialed. */
+static int dial_self(void)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof name;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&name, len));
+	CHECK(!getsockname(fd, (struct sockaddr *)&name, &len));
+	CHECK(!connect(fd, (struct sockaddr *)&name, len) || errno == EINPROGRESS);
+	return fd;
+}
 
 static int dial(void *arg, int peer, unsigned n, char *where, size_t size)
 {
+	if (to_self)
+		return dialed[peer] = dial_self();
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	CHECK(fd >= 0);
 	snprintf(where, size, "the test");
@@ -151,6 +169,26 @@ static void case_starved(void)
 	end();
 }
 
+/* The peer has gone, and its port is ours: nobody listens there. */
+static void case_own_end(void)
+{
+	begin(2);
+	to_self = true;
+	CHECK(weft_lobby_want(&l, 1));
+	weft_lobby_work(&l);
+	look();
+	CHECK_EQ(l.peers[1].state, WEFT_LOBBY_WAITING);
+	l.peers[1].began_ns = 1;
+	l.peers[1].next_ns = 0;
+	weft_lobby_work(&l);
+	look();
+	CHECK_EQ(lost, 1);
+	CHECK(l.peers[1].refused);
+	to_self = false;
+	close(door);
+	end();
+}
+
 /* A guest that says `hello`, or nothing yet. */
 static int enter(struct weft_auth *a, bool hello)
 {
@@ -256,6 +294,7 @@ int main(void)
 	case_dials();
 	case_hello_at_once();
 	case_starved();
+	case_own_end();
 	case_patience();
 	case_calm();
 	case_full();
