@@ -429,7 +429,7 @@ static weft_err meet(struct meeting *m, uint32_t what)
 	}
 	if (m->mine)
 		wake_sleepers(g, k);
-	if (weft_unlikely(weft_board_failed(s))) {
+	if (weft_unlikely(weft_board_failed(s, k->turn))) {
 		k->turn = WEFT_BOARD_FAILED;
 		return m->wrong ? WEFT_ERR_TRUNC : WEFT_ERR_PEER;
 	}

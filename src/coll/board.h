@@ -108,10 +108,12 @@ static inline bool weft_board_over(struct weft_board_slot *s, uint32_t turn)
 	return atomic_load_explicit(&s->x_turn, memory_order_acquire) != turn;
 }
 
-static inline bool weft_board_failed(struct weft_board_slot *s)
+/* Turn `turn` is over: not as it should be?  FAILED, or what no member writes that keeps to this.
+ */
+static inline bool weft_board_failed(struct weft_board_slot *s, uint32_t turn)
 {
-	/* Relaxed: after SEE. */
-	return atomic_load_explicit(&s->x_turn, memory_order_relaxed) == WEFT_BOARD_FAILED;
+	/* Relaxed: after SEE.  Nobody ends the next turn before we arrive there. */
+	return atomic_load_explicit(&s->x_turn, memory_order_relaxed) != weft_board_next(turn);
 }
 
 /* Who ended the turn: the members to wake, a bit each. */

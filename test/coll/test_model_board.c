@@ -4,6 +4,7 @@
  * wrote and what each of the others shows, which nobody writes over meanwhile, a sleeper is woken,
  * and a turn that somebody gives up ends in the same way for all.
  */
+#include "check.h"
 #include "model/explore.h"
 #include "coll/board.h"
 
@@ -77,7 +78,7 @@ static void meet(unsigned me, uint32_t turn, bool sleeps)
 	} else {
 		wait_over(me, turn, sleeps);
 	}
-	MODEL_CHECK(!weft_board_failed(&slot));
+	MODEL_CHECK(!weft_board_failed(&slot, turn));
 	MODEL_CHECK(model_read(&result) == n * ((int)turn + 1));
 }
 
@@ -170,7 +171,7 @@ static void gives_up0(void)
 	} else {
 		wait_over(0, 0, false);
 	}
-	MODEL_CHECK(failed[0] == weft_board_failed(&slot));
+	MODEL_CHECK(failed[0] == weft_board_failed(&slot, 0));
 }
 
 static void loses1(void)
@@ -181,9 +182,9 @@ static void loses1(void)
 			wake(0);
 	} else {
 		wait_over(1, 0, true);
-		failed[1] = weft_board_failed(&slot);
+		failed[1] = weft_board_failed(&slot, 0);
 	}
-	MODEL_CHECK(failed[1] == weft_board_failed(&slot));
+	MODEL_CHECK(failed[1] == weft_board_failed(&slot, 0));
 }
 
 /* Looks for sleepers before it ends the turn. */
@@ -198,8 +199,23 @@ static void wakes_early(void)
 	}
 }
 
+/* A member that writes there what it likes: no turn goes on as if it were another. */
+static void lies(void)
+{
+	static const uint32_t wrong[] = {0, 2, 7, 0x7fffffff, 0x80000000, WEFT_BOARD_FAILED};
+	setup(2);
+	for (unsigned i = 0; i < weft_countof(wrong); i++) {
+		atomic_store(&slot.x_turn, wrong[i]);
+		CHECK(wrong[i] == 0 || weft_board_over(&slot, 0));
+		CHECK(weft_board_failed(&slot, 0));
+	}
+	atomic_store(&slot.x_turn, 1);
+	CHECK(!weft_board_failed(&slot, 0));
+}
+
 int main(void)
 {
+	lies();
 	static const struct model models[] = {
 		{"two sleep", setup_two, {sleeps0, sleeps1}, NULL, 3},
 		{"three", setup_three, {once0, once1, once2}, NULL, 2},

@@ -87,7 +87,7 @@ def kill_all(fabric):
             pass
     job.wait()
     nobody_left(what)
-    left = [x for x in litter() - before if "weft" in x and not x.startswith(os.path.dirname(scratch) + "/weft-fault")]
+    left = left_behind(before)
     if left:
         fail("%s: left behind: %s" % (what, left))
 
@@ -101,6 +101,8 @@ for fabric in FABRICS:
     for where in WHERE:
         later(errors_return, "kill", where, fabric)
     later(errors_return, dice.choice(["exit0", "_exit3", "abort"]), dice.choice(POINT_TO_POINT), fabric)
+# Before it dies, it writes over the memory in which the others meet.
+later(errors_return, "kill", "meeting", "self,shm")
 for where in dice.sample(POINT_TO_POINT, 2):
     later(errors_return, "kill", where, RAILS)
 beside(calls)

@@ -9,7 +9,9 @@
  * DIR/ok.RANK.  With "fatal" nobody may come back from the
  *call.
  */
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "../mpi/mpitest.h"
@@ -51,6 +53,55 @@ static void die(const char *how)
 	if (how[0] == '_')
 		_exit(atoi(how + 5));
 	exit(atoi(how + 4));
+}
+
+/*
+ * The memory in which ranks of a host meet for small collectives, ours and the others', as words.
+ * An inbox has up to 17 pages: a line for the doorbell, then the board (src/net/shm_int.h).
+ */
+#define BOARDS 8
+#define BOARD_WORDS (15 * 4096 / 4)
+static _Atomic unsigned *board[BOARDS];
+static int boards;
+
+static void find_boards(void)
+{
+	char line[4096];
+	FILE *f = fopen("/proc/self/maps", "r");
+	CHECK(f);
+	while (fgets(line, sizeof line, f) && boards < BOARDS) {
+		unsigned long from, to;
+		if (strstr(line, " rw-s ") && strstr(line, "/memfd:weft") &&
+		    sscanf(line, "%lx-%lx", &from, &to) == 2 && to - from <= 17 * 4096)
+			board[boards++] = (_Atomic unsigned *)(from + 64);
+	}
+	fclose(f);
+}
+
+/* Wrong counts, turns, sizes, sleepers, results, while the others meet there. */
+static void scribble(void)
+{
+	find_boards();
+	CHECK(boards);
+	for (int i = 0; i < 3000; i++) {
+		_Atomic unsigned *b = board[rand() % boards];
+		/* The first one's counters, anything of the first, anything. */
+		_Atomic unsigned *x = b + rand() % (i % 4 ? 80 : i % 8 ? 700 : BOARD_WORDS);
+		unsigned old = atomic_load(x);
+		unsigned value[] = {0,
+				    1,
+				    2,
+				    3,
+				    old + 1,
+				    old - 1,
+				    old ^ 1u << rand() % 32,
+				    0x7fffffff,
+				    0xffffffff,
+				    (unsigned)rand()};
+		atomic_store(x, value[rand() % 10]);
+		if (rand() % 8 == 0)
+			sched_yield();
+	}
 }
 
 /* What the victim owes the others in part, so that it dies in the middle of a transfer. */
@@ -104,6 +155,16 @@ static int suffer(const char *where)
 			code = st[0].MPI_ERROR;
 		return code;
 	}
+	if (!strcmp(where, "meeting")) {
+		/* Whether they go through, and what the sums are, is open; that they end is not. */
+		for (int i = 0; i < 50; i++) {
+			int all[3];
+			(void)MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, w);
+			(void)MPI_Allgather(&rank, 1, MPI_INT, all, 1, MPI_INT, w);
+			(void)MPI_Barrier(w);
+		}
+		return MPI_Recv(&v, 1, MPI_INT, 1, 9, w, MPI_STATUS_IGNORE);
+	}
 	CHECK(!"a WHERE that exists");
 	return 0;
 }
@@ -147,7 +208,8 @@ int main(int argc, char **argv)
 	if (lives)
 		OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
 	/* Enough of them for the group to meet in shared memory from then on. */
-	for (int i = 0; i < 8 && !strcmp(argv[2], "allreduce"); i++)
+	for (int i = 0; i < 8 && (!strcmp(argv[2], "allreduce") || !strcmp(argv[2], "meeting"));
+	     i++)
 		OK(MPI_Barrier(MPI_COMM_WORLD));
 	test_barrier();
 	if (rank == 1) {
@@ -155,6 +217,8 @@ int main(int argc, char **argv)
 		await_go();
 		begin(argv[2]);
 		usleep((useconds_t)(rand() % 3000));
+		if (!strcmp(argv[2], "meeting"))
+			scribble();
 		die(argv[1]);
 	}
 	FAILS(suffer(argv[2]), MPI_ERR_PROC_ABORTED);
