@@ -110,11 +110,66 @@ static void bruck(struct weft_coll *c, const struct weft_coll_group *g,
 	}
 }
 
+/* Rank 0 of through_root: blocks[r * n + d], of b bytes, goes from rank r to rank d. */
+static void serve_all(struct weft_coll *c, const struct weft_coll_group *g, char *blocks, size_t b,
+		      int have)
+{
+	size_t n = (size_t)g->size;
+	char *out = weft_sched_scratch(c, n * n * b);
+	for (size_t d = 1; d < n; d++) {
+		int packed = weft_sched_join(c);
+		for (size_t r = 0; r < n; r++)
+			weft_sched_after(c, packed,
+					 weft_sched_copy(c, weft_buf_flat(out + (d * n + r) * b, b),
+							 weft_buf_flat(blocks + (r * n + d) * b, b),
+							 have));
+		weft_alg_send(c, g, (int)d, WEFT_TAG_ACROSS, weft_buf_flat(out + d * n * b, n * b),
+			      packed);
+	}
+}
+
+/* Small blocks, many ranks, few cores: each rank has two messages, all with rank 0, and two turns
+ * on a core. */
+static void through_root(struct weft_coll *c, const struct weft_coll_group *g,
+			 const struct weft_coll_args *a, size_t b)
+{
+	size_t n = (size_t)g->size;
+	bool root = g->rank == 0;
+	char *mem = weft_sched_scratch(c, root ? n * n * b : n * b);
+	char *in = root ? mem : weft_sched_scratch(c, n * b);
+	int packed = weft_sched_join(c), have = packed;
+	for (int r = 0; r < g->size; r++) {
+		struct weft_view v = a->in_place ? weft_args_rblock(a, r) : weft_args_sblock(a, r);
+		weft_sched_after(c, packed,
+				 weft_sched_copy(c, weft_buf_flat(mem + (size_t)r * b, b),
+						 weft_view_buf(v), -1));
+	}
+	if (root) {
+		for (int r = 1; r < g->size; r++)
+			weft_sched_after(
+				c, have,
+				weft_alg_recv(c, g, r, WEFT_TAG_ACROSS,
+					      weft_buf_flat(mem + (size_t)r * n * b, n * b), -1));
+		serve_all(c, g, mem, b, have);
+	} else {
+		weft_alg_send(c, g, 0, WEFT_TAG_ACROSS, weft_buf_flat(mem, n * b), packed);
+		/* After the packing: in place, its sources are what the answer is unpacked to. */
+		have = weft_alg_recv(c, g, 0, WEFT_TAG_ACROSS, weft_buf_flat(in, n * b), packed);
+	}
+	for (int r = 0; r < g->size; r++)
+		weft_sched_copy(c, weft_view_buf(weft_args_rblock(a, r)),
+				weft_buf_flat(in + (size_t)r * (root ? n : 1) * b, b), have);
+}
+
 void weft_build_alltoall(struct weft_coll *c, const struct weft_coll_group *g,
 			 const struct weft_coll_args *a)
 {
 	size_t b = a->kind == WEFT_COLL_ALLTOALL ? a->rcount * a->rtype->size : 0;
-	if (b && b <= WEFT_LIMIT_ALLTOALL_BRUCK_BYTES && g->size >= WEFT_LIMIT_ALLTOALL_BRUCK_RANKS)
+	size_t all = (size_t)g->size * b;
+	if (b && weft_limit_rooted(g) && all <= WEFT_LIMIT_ALLTOALL_ROOT_BYTES)
+		through_root(c, g, a, b);
+	else if (b && b <= WEFT_LIMIT_ALLTOALL_BRUCK_BYTES &&
+		 g->size >= WEFT_LIMIT_ALLTOALL_BRUCK_RANKS)
 		bruck(c, g, a, b);
 	else
 		pairwise(c, g, a);

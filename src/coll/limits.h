@@ -25,7 +25,12 @@ enum {
 	 * ring. */
 	WEFT_LIMIT_DIRECT_RANKS = 16,
 	WEFT_LIMIT_DIRECT_RANKS_CROWDED = 64,
-	/* More ranks than cores, and all blocks together small: fewer messages win earlier. */
+	/* More ranks than cores, a network in between, and more ranks than this: through a root,
+	 * which sees few messages, while what it passes on is at most so many bytes for each. */
+	WEFT_LIMIT_DIRECT_RANKS_ROOT = 2,
+	WEFT_LIMIT_ALLGATHER_ROOT_BYTES = 64 * 1024,
+	WEFT_LIMIT_ALLTOALL_ROOT_BYTES = 16 * 1024,
+	/* Beyond a root's ranks, and all blocks together small: fewer messages win earlier. */
 	WEFT_LIMIT_DIRECT_RANKS_SMALL = 8,
 	WEFT_LIMIT_DIRECT_BYTES_SMALL = 4096,
 	WEFT_LIMIT_ALLGATHER_BRUCK_BYTES = 65536,
@@ -47,6 +52,14 @@ enum {
 	 * and a schedule serves all at once. */
 	WEFT_LIMIT_NOW_BCAST_BYTES = 4096,
 };
+
+/* Do small allgather and alltoall go through a root?  Not over shared memory: there is the board.
+ */
+static inline bool weft_limit_rooted(const struct weft_coll_group *g)
+{
+	return g->crowded && g->apart && g->size > WEFT_LIMIT_DIRECT_RANKS_ROOT &&
+	       g->size <= WEFT_LIMIT_FLAT_RANKS_CROWDED;
+}
 
 /* Broadcast from here on is a scatter and an allgather: the root sends everything once instead of
  * once per child. */

@@ -40,6 +40,18 @@ static void test_kinds(void)
 		k.in_place = !k.in_place;
 		one_case(&k);
 	}
+	/* Through a root, where ranks share cores: in place or not, side by side or with holes. */
+	static const enum weft_coll_kind rooted[] = {WEFT_COLL_ALLTOALL, WEFT_COLL_ALLGATHER,
+						     WEFT_COLL_ALLGATHERV};
+	for (unsigned bits = 0; bits < 8 * weft_countof(rooted); bits++) {
+		struct weft_case k = {.kind = rooted[bits / 8],
+				      .n = bits & 1 ? 5 : 17,
+				      .count = bits & 1 ? 40 : 3,
+				      .in_place = bits & 2,
+				      .holes = bits & 4,
+				      .crowded = true};
+		one_case(&k);
+	}
 	for (int holes = 0; holes < 2; holes++) {
 		struct weft_case k = {
 			.kind = WEFT_COLL_BCAST, .n = 5, .root = 3, .count = 70000, .holes = holes};
