@@ -382,6 +382,10 @@ struct weft_gate {
 	uint64_t rx_key;               /* P: and where in the table they are */
 	struct weft_bucket *rx_bucket; /* P: NULL: none so far */
 	_Atomic uint32_t x_recv_seq;   /* P writes: envelopes that came */
+
+	/* I: the driver's, or NULL, as post_plain */
+	enum weft_post (*join_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				     const void *data, size_t len);
 };
 
 /* ---- the core ----------------------------------------------------------------------------- */

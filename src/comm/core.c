@@ -62,6 +62,7 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	weft_early_open(g);
 	weft_away_open(g, card->latency_us);
 	g->post_plain = g->pack || g->early || weft_trace_on() ? NULL : rail->driver->post_plain;
+	g->join_plain = g->pack || weft_trace_on() ? NULL : rail->driver->join_plain;
 	rail->peers++;
 }
 

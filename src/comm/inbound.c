@@ -289,7 +289,7 @@ static __attribute__((noinline)) void run_apart(void *arg, int peer, const void 
 		memcpy(h, head, sizeof h);
 		h[0] += i * WEFT_NET_RUN_STEP;
 		weft_inbound_packet(arg, peer, h,
-				    (const char *)payload + (size_t)i * WEFT_NET_RUN_BYTES, len);
+				    (const char *)payload + i * weft_net_run_apart(len), len);
 	}
 }
 
@@ -316,9 +316,10 @@ void weft_inbound_run(void *arg, int peer, const void *head, const void *payload
 	if (weft_likely(m)) {
 		(void)weft_credit_take(g, m * len);
 		atomic_store_explicit(&g->x_recv_seq, seq + m, memory_order_relaxed);
-		for (unsigned i = 0; i < m; i++)
-			weft_recv_deliver(weft_req_of_entry(weft_entry_of(found[i])), peer, tag,
-					  (const char *)payload + (size_t)i * WEFT_NET_RUN_BYTES,
+		const char *at = payload;
+		size_t apart = weft_net_run_apart(len);
+		for (unsigned i = 0; i < m; i++, at += apart)
+			weft_recv_deliver(weft_req_of_entry(weft_entry_of(found[i])), peer, tag, at,
 					  len);
 		weft_credit_used(g, m * len);
 	}

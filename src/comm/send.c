@@ -471,10 +471,37 @@ weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct wef
 	return send_now(ctx, peer, tag, buf, WEFT_SEND_STANDARD);
 }
 
+/* As post_plain_locked, into a burst that waits for the next poll. */
+static bool join_plain(struct weft_ctx *ctx, struct weft_gate *g, int tag, const void *base,
+		       size_t bytes)
+{
+	if (!weft_solo_enter(&g->solo, weft_solo_self))
+		return false;
+	bool joined = false;
+	if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, bytes) &&
+			weft_credit_due(g) < WEFT_CREDIT_UNIT && !weft_gate_down(g)))
+		joined = g->join_plain(g->net, g->peer,
+				       (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
+				       (uint64_t)(uint32_t)tag << 32 | ctx->id, base,
+				       bytes) == WEFT_POST_DONE;
+	if (joined) {
+		weft_credit_spend_locked(g, bytes);
+		weft_gate_numbered_locked(g, ctx->id, tag);
+	}
+	weft_solo_leave(&g->solo);
+	if (joined)
+		weft_count(WEFT_CNT_EAGER_SENT, 1);
+	return joined;
+}
+
 /* A long one, from a stack that may be small, or over a network that takes no plain ones. */
 static __attribute__((noinline)) weft_err send_flat(struct weft_ctx *ctx, int peer, int tag,
 						    const void *base, size_t bytes, bool away)
 {
+	struct weft_gate *g = &ctx->core->gate[peer];
+	if (g->join_plain && bytes < g->now_end && !weft_stack_may_be_small() &&
+	    join_plain(ctx, g, tag, base, bytes))
+		return WEFT_OK;
 	struct weft_buf buf = weft_buf_flat((void *)(uintptr_t)base, bytes);
 	return away ? weft_start_now(ctx, peer, tag, &buf) : weft_send_now(ctx, peer, tag, &buf);
 }

@@ -22,7 +22,7 @@
 #include "base/base.h"
 #include "net/driver.h"
 
-#define WEFT_AUTH_VERSION 1
+#define WEFT_AUTH_VERSION 2
 #define WEFT_AUTH_HELLO 88
 #define WEFT_AUTH_PROOF 32
 #define WEFT_AUTH_VERDICT 8

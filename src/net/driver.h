@@ -26,8 +26,15 @@
 
 #define WEFT_NET_HEAD 24
 #define WEFT_NET_RUN_BYTES 8
-#define WEFT_NET_RUN_MAX 4 /* packets of a run */
+#define WEFT_NET_RUN_MAX 16 /* packets of a run */
 #define WEFT_NET_RUN_STEP ((uint64_t)1 << 32)
+
+/* How far the payloads of a run lie apart. */
+static inline size_t weft_net_run_apart(size_t len)
+{
+	return len <= WEFT_NET_RUN_BYTES ? WEFT_NET_RUN_BYTES
+					 : weft_align_up(len, WEFT_NET_RUN_BYTES);
+}
 
 /* Where the driver shall write a payload that it has not read yet. */
 struct weft_net_sink {
@@ -44,8 +51,8 @@ struct weft_net_events {
 	void (*packet)(void *arg, int peer, const void *head, const void *payload, size_t len);
 
 	/*
-	 * May be NULL; then each comes by packet().  n packets of len bytes, at most
-	 * WEFT_NET_RUN_BYTES; the i-th one's payload begins i times as many behind `payload`, and
+	 * May be NULL; then each comes by packet().  n packets of len bytes, WEFT_NET_RUN_MAX at
+	 * most; the i-th one's payload begins i * weft_net_run_apart(len) behind `payload`, and
 	 * its head is `head` with i * WEFT_NET_RUN_STEP added to the first 8 bytes, taken as a
 	 * number.
 	 */
@@ -141,6 +148,13 @@ struct weft_driver {
 	 * w0, w1 and len, in this order: for the smallest messages, in registers all the way.
 	 */
 	enum weft_post (*post_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				     const void *data, size_t len);
+
+	/*
+	 * May be NULL.  As post_plain, but only into what waits for the next poll already; FULL:
+	 * nothing does, or it does not fit there.  Never calls the kernel.
+	 */
+	enum weft_post (*join_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
 				     const void *data, size_t len);
 
 	/* Looks once for events; returns how many upcalls it made (0: nothing there). */

@@ -52,7 +52,7 @@
 #define WEFT_RING_INLINE 32
 /* Packets that share a slot: the bytes of each at most, their number, from head to head. */
 #define WEFT_RING_CELL WEFT_NET_RUN_BYTES
-#define WEFT_RING_CELLS WEFT_NET_RUN_MAX
+#define WEFT_RING_CELLS 4 /* at most WEFT_NET_RUN_MAX */
 #define WEFT_RING_STEP WEFT_NET_RUN_STEP
 
 /* Once in so many slots a sender goes round without beginning again, see weft_ring_begin. */

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tcp.c - the tcp driver: its table, post, poll, arming.
+ * tcp.c - the tcp driver: its table, poll, arming; tcp_post.c: post.
  *
  * With one or two connections a poll reads the sockets themselves: a recv that finds nothing is
  * cheaper than epoll_wait, and one that finds something saves it.  With more, epoll says which.
- *
- * Corking: a packet that follows another one with no poll between them is kept with those after it,
- * and the next poll or arm sends all in one system call; a lone packet goes at once.  After STREAK
- * bursts in a row the next packet is taken for the first of one, too, unless hold() knows better;
- * each time that it was not, it takes twice as many.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -24,10 +19,6 @@
 #include "net/tcp_int.h"
 
 #define DIRECT_MAX 2
-#define BURST_LONG 8 /* packets behind the first: worth a system call less */
-#define STREAK 4u    /* bursts; the packet that ends them waits for a poll, the others go at once */
-#define DOUBTS_MAX 8 /* then 1,024 bursts, not STREAK */
-#define RIGHT 32     /* firsts with others behind them: one doubt less */
 
 static void on_linked(void *arg, int peer, int fd)
 {
@@ -167,119 +158,6 @@ static weft_err tcp_reach(struct weft_net *net, int peer, const char *address)
 	if (peer == t->job.rank || !address)
 		return WEFT_ERR_UNSUPPORTED;
 	return weft_tcp_addr_learn(t, peer, address);
-}
-
-static void nudge(struct weft_tcp *t)
-{
-	/* RING <- ARM (tcp_arm): the caller's flag was stored seq_cst before. */
-	if (atomic_load_explicit(&t->x_armed, memory_order_seq_cst) &&
-	    atomic_exchange_explicit(&t->x_armed, false, memory_order_seq_cst))
-		weft_hub_ring(&t->hub);
-}
-
-static void set_blocked(struct weft_tcp *t, struct weft_tcp_conn *c)
-{
-	/* BLOCK -> READY (tell_ready): seq_cst, so that our second look comes after it. */
-	if (!atomic_exchange_explicit(&c->x_blocked, true, memory_order_seq_cst))
-		atomic_fetch_add_explicit(&t->x_blocked, 1, memory_order_seq_cst);
-}
-
-/* Not connected: asks for it.  True: it is by now. */
-static bool post_early(struct weft_tcp *t, struct weft_tcp_conn *c, enum weft_post *answer_p)
-{
-	*answer_p = WEFT_POST_DOWN;
-	if (!c->n_candidates)
-		return false;
-	set_blocked(t, c);
-	int state = atomic_load_explicit(&c->x_state, memory_order_seq_cst);
-	if (state == WEFT_TCP_UP)
-		return true;
-	if (state == WEFT_TCP_DOWN)
-		return false;
-	if (weft_lobby_want(&t->lobby, c->peer))
-		nudge(t);
-	*answer_p = WEFT_POST_FULL;
-	return false;
-}
-
-/*
- * A burst has ended whose first packet was held back.  Others came behind it: it was right to. Else
- * it may have left late, and the next one asks for twice as many bursts before it, so that a
- * program in which this happens again and again pays for one in some 32 bursts at most.
- */
-static void judge_lead(struct weft_tcp_conn *c)
-{
-	c->led = false;
-	if (c->burst < BURST_LONG) {
-		c->doubts += c->doubts < DOUBTS_MAX;
-		c->right = 0;
-	} else if (c->doubts && ++c->right == RIGHT) {
-		c->doubts--;
-		c->right = 0;
-	}
-}
-
-/* May a small packet be held back?  Yes if others came right before it, and somebody will poll. */
-static bool may_cork(struct weft_tcp *t, struct weft_tcp_conn *c)
-{
-	/* Relaxed: the number of polls so far; being late by one makes a packet go at once. */
-	uint64_t round = atomic_load_explicit(&t->x_round, memory_order_relaxed);
-	if (c->last_round == round) {
-		c->burst++;
-	} else {
-		if (c->led)
-			judge_lead(c);
-		c->streak = c->burst < BURST_LONG ? 0 : c->streak + 1;
-		c->burst = 0;
-	}
-	c->last_round = round;
-	/* Armed, the first one held back rings, which costs as much as to send a few. */
-	unsigned least = atomic_load_explicit(&t->x_armed, memory_order_relaxed) ? 4
-			 : c->streak < STREAK << c->doubts                       ? 1
-										 : 0;
-	/* Behind what waits it goes anyway, that was asked for. */
-	bool held = c->burst >= least && weft_tcp_out_empty(&c->out) && t->events.hold &&
-		    t->events.hold(t->events.arg, c->peer, !c->burst);
-	c->led |= held && !c->burst;
-	return held;
-}
-
-static enum weft_post tcp_post(struct weft_net *net, int peer, const void *head,
-			       const struct iovec *iov, unsigned n, size_t len, void *cookie)
-{
-	struct weft_tcp *t = (struct weft_tcp *)net;
-	struct weft_tcp_conn *c = &t->conn[peer];
-	enum weft_post answer;
-
-	/* USE <- UP (weft_tcp_conn_up).  Carries: fd. */
-	if (weft_unlikely(atomic_load_explicit(&c->x_state, memory_order_acquire) != WEFT_TCP_UP) &&
-	    !post_early(t, c, &answer))
-		return answer;
-	if (weft_unlikely(!weft_tcp_out_lock(c, false))) {
-		set_blocked(t, c);
-		weft_tcp_out_mark_dirty(t, c);
-		nudge(t);
-		return WEFT_POST_FULL;
-	}
-	if (weft_unlikely(atomic_load_explicit(&c->x_state, memory_order_relaxed) != WEFT_TCP_UP)) {
-		weft_tcp_out_unlock(c);
-		return WEFT_POST_DOWN;
-	}
-	bool cork = len <= WEFT_TCP_CORK && may_cork(t, c);
-	answer = weft_tcp_out_post(t, c, head, iov, n, len, cookie, cork);
-	weft_tcp_out_unlock(c);
-
-	/* Relaxed: see tcp_arm(). */
-	if (!atomic_load_explicit(&t->x_sent, memory_order_relaxed))
-		atomic_store_explicit(&t->x_sent, true, memory_order_relaxed);
-	if (weft_unlikely(answer == WEFT_POST_FULL)) {
-		set_blocked(t, c);
-		weft_tcp_out_mark_dirty(t, c);
-	}
-	/* Relaxed: if the flag is set, whoever set it was seq_cst, and so is the nudge. */
-	if (atomic_load_explicit(&c->x_dirty, memory_order_relaxed))
-		nudge(t);
-	return answer;
 }
 
 static int serve_dirty(struct weft_tcp *t)
@@ -517,7 +395,8 @@ const struct weft_driver weft_driver_tcp = {
 	.close = tcp_close,
 	.address = tcp_address,
 	.reach = tcp_reach,
-	.post = tcp_post,
+	.post = weft_tcp_post,
+	.join_plain = weft_tcp_join_plain,
 	.poll = tcp_poll,
 	.arm = tcp_arm,
 	.disarm = tcp_disarm,

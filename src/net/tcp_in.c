@@ -31,21 +31,28 @@ static uint32_t frame_check(uint32_t len, const uint8_t head[WEFT_NET_HEAD])
 	return (uint32_t)(h ^ h >> 32);
 }
 
-void weft_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const void *head)
+void weft_tcp_frame_stamp(uint8_t frame[WEFT_TCP_FRAME], uint32_t len)
 {
-	uint32_t word[2] = {htole32(len), htole32(frame_check(len, head))};
+	uint32_t word[2] = {htole32(len), htole32(frame_check(len, frame + 8))};
 	memcpy(frame, word, sizeof word);
-	memcpy(frame + 8, head, WEFT_NET_HEAD);
 }
 
-/* False: this is not a frame. */
-static bool frame_read(const uint8_t *frame, uint32_t *len_p)
+void weft_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const void *head)
+{
+	memcpy(frame + 8, head, WEFT_NET_HEAD);
+	weft_tcp_frame_stamp(frame, len);
+}
+
+/* How many packets, of which length; BYE: as the length of one.  False: this is not a frame. */
+static bool frame_read(const uint8_t *frame, uint32_t *n_p, uint32_t *len_p)
 {
 	uint32_t word[2];
 	memcpy(word, frame, sizeof word);
 	*len_p = le32toh(word[0]);
+	*n_p = 1;
 	return le32toh(word[1]) == frame_check(*len_p, frame + 8) &&
-	       (*len_p <= WEFT_TCP_MAX_PAYLOAD || *len_p == WEFT_TCP_BYE);
+	       (*len_p <= WEFT_TCP_MAX_PAYLOAD || *len_p == WEFT_TCP_BYE ||
+		weft_tcp_run_read(*len_p, n_p, len_p));
 }
 
 /* Drops from the sink what lies beyond its room or its pieces; steps over bytes that are filled. */
@@ -129,6 +136,30 @@ static void set_more(struct weft_tcp *t, struct weft_tcp_conn *c, bool more)
 	t->n_more += more ? 1 : -1;
 }
 
+/* Several packets of one frame, which are all there. */
+static void deliver_run(struct weft_tcp *t, int peer, const uint8_t *frame, uint32_t n,
+			uint32_t len)
+{
+	const uint8_t *payload = frame + WEFT_TCP_FRAME;
+	const size_t apart = weft_net_run_apart(len);
+	uint64_t head[WEFT_NET_HEAD / sizeof(uint64_t)];
+	memcpy(head, frame + 8, sizeof head);
+	if (weft_unlikely(!t->events.run)) {
+		for (uint32_t i = 0; i < n; i++) {
+			t->events.packet(t->events.arg, peer, head, payload + i * apart, len);
+			head[0] += WEFT_NET_RUN_STEP;
+		}
+		return;
+	}
+	while (n) {
+		uint32_t part = n < WEFT_NET_RUN_MAX ? n : WEFT_NET_RUN_MAX;
+		t->events.run(t->events.arg, peer, head, payload, len, part);
+		head[0] += part * WEFT_NET_RUN_STEP;
+		payload += part * apart;
+		n -= part;
+	}
+}
+
 /* Delivers what is whole in the buffer; returns the upcalls made, -1: the stream is damaged. */
 static int parse(struct weft_tcp *t, struct weft_tcp_conn *c, int max)
 {
@@ -136,13 +167,22 @@ static int parse(struct weft_tcp *t, struct weft_tcp_conn *c, int max)
 	int n = 0;
 	while (in->end - in->begin >= WEFT_TCP_FRAME && !in->bye) {
 		const uint8_t *frame = in->buf + in->begin;
-		uint32_t have = in->end - in->begin - WEFT_TCP_FRAME, len;
+		uint32_t have = in->end - in->begin - WEFT_TCP_FRAME, len, run;
 		if (n >= max) {
 			set_more(t, c, true);
 			return n;
 		}
-		if (!frame_read(frame, &len))
+		if (!frame_read(frame, &run, &len))
 			return -1;
+		if (run > 1) {
+			uint32_t bytes = run * (uint32_t)weft_net_run_apart(len);
+			if (bytes > have)
+				break;
+			in->begin += WEFT_TCP_FRAME + bytes;
+			deliver_run(t, c->peer, frame, run, len);
+			n += (int)run;
+			continue;
+		}
 		if (len == WEFT_TCP_BYE) {
 			in->bye = true;
 			in->begin += WEFT_TCP_FRAME;

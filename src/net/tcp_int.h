@@ -3,7 +3,7 @@
  * tcp_int.h - the tcp driver's own structures.
  *
  * On the wire each packet is a frame: payload length (4 bytes), check (4 bytes, over length and
- * head), head (24 bytes), payload.
+ * head), head (24 bytes), payload.  Small ones in a row may share one (tcp_run.h).
  *
  * A connection's two halves have different owners.  In: the poller.  Out: whoever holds x_lock,
  * which is held over at most one sendmsg of OUT_BATCH bytes at a time by the poller; a poster that
@@ -18,6 +18,7 @@
 #include "net/host.h"
 #include "net/hub.h"
 #include "net/lobby.h"
+#include "net/tcp_run.h"
 
 #define WEFT_TCP_FRAME 32
 #define WEFT_TCP_BYE 0xffffffffu /* in place of a length */
@@ -65,6 +66,7 @@ struct weft_tcp_out {
 	struct weft_tcp_item *first, *last;
 	struct weft_tcp_item *done, **done_end; /* accepted posts that are out; sent() is due */
 	struct weft_tcp_item *spare;            /* one block kept for later */
+	struct weft_tcp_run run;                /* the end of the last block, if it may grow */
 	unsigned n_blocks, n_kept;
 	bool stuck; /* the socket is full: waiting for EPOLLOUT */
 	int error;  /* errno of a broken connection */
@@ -144,6 +146,11 @@ void weft_tcp_out_init(struct weft_tcp_out *o);
 enum weft_post weft_tcp_out_post(struct weft_tcp *t, struct weft_tcp_conn *c, const void *head,
 				 const struct iovec *iov, unsigned n, size_t len, void *cookie,
 				 bool cork);
+/* Into the frame that is open behind what waits; false: it does not fit there. */
+bool weft_tcp_out_join(struct weft_tcp_out *o, const void *head, const struct iovec *iov,
+		       unsigned n, size_t len);
+/* From here on nothing joins it. */
+void weft_tcp_out_close(struct weft_tcp_out *o);
 /* Pushes what waits into the socket, at most one batch; true: all is out. */
 bool weft_tcp_out_push(struct weft_tcp *t, struct weft_tcp_conn *c);
 bool weft_tcp_out_bye(struct weft_tcp *t, struct weft_tcp_conn *c);
@@ -161,8 +168,16 @@ void weft_tcp_out_free(struct weft_tcp_out *o);
 void weft_tcp_item_free(struct weft_tcp_item *it);
 void weft_tcp_out_mark_dirty(struct weft_tcp *t, struct weft_tcp_conn *c);
 
+/* tcp_post.c; as driver.h says */
+enum weft_post weft_tcp_post(struct weft_net *net, int peer, const void *head,
+			     const struct iovec *iov, unsigned n, size_t len, void *cookie);
+enum weft_post weft_tcp_join_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				   const void *data, size_t len);
+
 /* tcp_in.c */
 void weft_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const void *head);
+/* The same for a frame that has its head. */
+void weft_tcp_frame_stamp(uint8_t frame[WEFT_TCP_FRAME], uint32_t len);
 /* Reads and delivers; returns the upcalls made.  May end in weft_tcp_conn_down(). */
 int weft_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c);
 /* Ends an unfinished delivery. */

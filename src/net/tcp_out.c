@@ -129,6 +129,7 @@ static void step_over(struct iovec **iov, unsigned *n, size_t skip)
 static uint8_t *block_room(struct weft_tcp_out *o, size_t bytes)
 {
 	struct weft_tcp_item *it = o->last;
+	weft_tcp_out_close(o);
 	if (!it || !it->is_block || it->end + bytes > WEFT_TCP_BLOCK) {
 		if (o->n_blocks >= WEFT_TCP_BLOCKS_MAX)
 			return NULL;
@@ -208,6 +209,7 @@ void weft_tcp_item_free(struct weft_tcp_item *it)
 
 static void keep(struct weft_tcp_out *o, struct weft_tcp_item *it)
 {
+	weft_tcp_out_close(o);
 	append(o, it);
 	o->n_kept++;
 }
@@ -295,6 +297,7 @@ bool weft_tcp_out_push(struct weft_tcp *t, struct weft_tcp_conn *c)
 		return true;
 	if (o->error)
 		return false;
+	weft_tcp_out_close(o);
 	unsigned n = collect(o, iov, &bytes);
 	ssize_t done = send_some(t, c, iov, n);
 	if (done <= 0)
@@ -317,6 +320,8 @@ static enum weft_post post_behind(struct weft_tcp *t, struct weft_tcp_conn *c, c
 	if (len <= WEFT_TCP_INLINE) {
 		if (!copy_in(o, frame, iov, n, len, 0))
 			return WEFT_POST_FULL;
+		weft_tcp_run_begin(&o->run, o->last->data + o->last->end - len - WEFT_TCP_FRAME,
+				   frame + 8, len);
 		weft_count(WEFT_CNT_AGGREGATED, 1);
 	} else {
 		struct weft_tcp_item *it =
@@ -413,6 +418,8 @@ enum weft_post weft_tcp_out_post(struct weft_tcp *t, struct weft_tcp_conn *c, co
 	uint8_t frame[WEFT_TCP_FRAME];
 	if (weft_unlikely(c->out.error))
 		return WEFT_POST_DOWN;
+	if (c->out.run.at && weft_tcp_out_join(&c->out, head, iov, n, len))
+		return WEFT_POST_DONE;
 	weft_tcp_frame_write(frame, (uint32_t)len, head);
 	if (c->out.first || (cork && len <= WEFT_TCP_CORK))
 		return post_behind(t, c, frame, iov, n, len, cookie);
@@ -434,6 +441,7 @@ struct weft_tcp_item *weft_tcp_out_take_done(struct weft_tcp_conn *c, bool all)
 	struct weft_tcp_out *o = &c->out;
 	struct weft_tcp_item *list = o->done;
 	struct weft_tcp_item **end = o->done_end;
+	o->run.at = all ? NULL : o->run.at;
 	o->done = NULL;
 	o->done_end = &o->done;
 	if (!all)
@@ -459,6 +467,7 @@ struct weft_tcp_item *weft_tcp_out_take_done(struct weft_tcp_conn *c, bool all)
 
 void weft_tcp_out_free(struct weft_tcp_out *o)
 {
+	o->run.at = NULL;
 	while (o->first) {
 		struct weft_tcp_item *it = o->first;
 		o->first = it->next;

@@ -27,6 +27,15 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	(void)sum;
 }
 
+static void on_run(void *arg, int peer, const void *head, const void *payload, size_t len,
+		   unsigned n)
+{
+	CHECK(n && n <= WEFT_NET_RUN_MAX);
+	for (unsigned i = 0; i < n; i++)
+		on_packet(arg, peer, head, (const char *)payload + i * weft_net_run_apart(len),
+			  len);
+}
+
 static void on_place(void *arg, int peer, const void *head, size_t len, struct weft_net_sink *sink)
 {
 	piece = (struct iovec){place, len < sizeof place ? len : sizeof place};
@@ -49,6 +58,7 @@ static void on_down(void *arg, int peer, weft_err err, const char *why)
 static void open_net(void)
 {
 	static const struct weft_net_events events = {.packet = on_packet,
+						      .run = on_run,
 						      .place = on_place,
 						      .placed = on_placed,
 						      .sent = on_placed,
@@ -72,8 +82,15 @@ static void open_net(void)
 
 static int dial(void)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&where, sizeof where));
+	static uint32_t turn;
+	/* Each from another address: the kernel keeps a closed connection's port for a minute, and
+	 * one address has 28,000. */
+	struct sockaddr_in from = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK + turn++ % 200)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	CHECK(fd >= 0 && !setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on));
+	CHECK(!bind(fd, (struct sockaddr *)&from, sizeof from));
+	CHECK(!connect(fd, (struct sockaddr *)&where, sizeof where));
 	return fd;
 }
 
@@ -102,12 +119,17 @@ static void send_frames(int fd, struct fuzz_input *in)
 		fuzz_take(in, head, 4);
 		if (what & 1)
 			len %= 512;
+		uint32_t bytes = what & 1 ? len : 0;
+		if (what & 4) { /* several packets, as many as the payload has room for, or not */
+			len = weft_tcp_run_word(len % 140, what & 1 ? 8u : len >> 16 & 0x7ff);
+			bytes = what & 8 ? 512 : bytes;
+		}
 		weft_tcp_frame_write(frame, len, head);
 		if (what & 2)
 			frame[fuzz_byte(in) % WEFT_TCP_FRAME] ^= 1;
 		(void)!send(fd, frame, WEFT_TCP_FRAME, MSG_NOSIGNAL | MSG_DONTWAIT);
-		fuzz_take(in, payload, what & 1 ? len : 0);
-		(void)!send(fd, payload, what & 1 ? len : 0, MSG_NOSIGNAL | MSG_DONTWAIT);
+		fuzz_take(in, payload, bytes);
+		(void)!send(fd, payload, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 		(void)weft_driver_tcp.poll(net);
 	}
 }

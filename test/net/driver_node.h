@@ -62,8 +62,10 @@ struct node {
 	_Atomic int held;
 	int failed_sends;
 	int phase;
-	bool lone; /* hold() says that no burst begins */
-	bool echo; /* answer each packet with one of the same length */
+	bool lone;  /* hold() says that no burst begins */
+	bool echo;  /* answer each packet with one of the same length */
+	bool steps; /* heads differ in little: they may travel as runs */
+	uint64_t runs;
 	unsigned looks;
 };
 
@@ -75,15 +77,28 @@ struct kept {
 	unsigned char data[];
 };
 
+/* The number-th packet's head. */
+static struct head head_of(const struct node *n, uint64_t number, size_t len, int sender)
+{
+	struct head h = {.number = number, .len = (uint32_t)len, .sender = (uint32_t)sender};
+	h.check = number ^ 0x5a5a5a5a5a5a5a5aull ^ len;
+	if (n->steps) {
+		h.number = number * WEFT_NET_RUN_STEP + 9;
+		h.check = len;
+	}
+	return h;
+}
+
 static void check_packet(struct node *n, int peer, const struct head *h, const unsigned char *p,
 			 size_t len)
 {
 	CHECK(peer >= 0 && peer < n->size);
-	CHECK_EQ(h->number, n->got_n[peer]);
-	CHECK_EQ(h->len, len);
-	CHECK_EQ(h->sender, peer);
-	CHECK_EQ(h->check, h->number ^ 0x5a5a5a5a5a5a5a5aull ^ len);
-	size_t wrong = payload_wrong(p, len, h->number);
+	struct head want = head_of(n, n->got_n[peer], len, peer);
+	CHECK_EQ(h->number, want.number);
+	CHECK_EQ(h->len, want.len);
+	CHECK_EQ(h->sender, want.sender);
+	CHECK_EQ(h->check, want.check);
+	size_t wrong = payload_wrong(p, len, n->got_n[peer]);
 	if (wrong != len) {
 		fprintf(stderr, "rank %d: packet %llu of %d, %zu bytes: byte %zu wrong\n", n->rank,
 			(unsigned long long)h->number, peer, len, wrong);
@@ -98,6 +113,18 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	struct head h;
 	memcpy(&h, head, sizeof h);
 	check_packet(arg, peer, &h, payload, len);
+}
+
+static void on_run(void *arg, int peer, const void *head, const void *payload, size_t len,
+		   unsigned n)
+{
+	struct head h;
+	memcpy(&h, head, sizeof h);
+	CHECK(n <= WEFT_NET_RUN_MAX);
+	((struct node *)arg)->runs++;
+	for (unsigned i = 0; i < n; i++, h.number += WEFT_NET_RUN_STEP)
+		check_packet(arg, peer, &h,
+			     (const unsigned char *)payload + i * weft_net_run_apart(len), len);
 }
 
 static void on_place(void *arg, int peer, const void *head, size_t len, struct weft_net_sink *sink)
@@ -185,10 +212,8 @@ static enum weft_post try_send(struct node *n, int peer, size_t len)
 {
 	struct kept *k = malloc(sizeof *k + len);
 	CHECK(k);
-	k->head = (struct head){
-		.number = n->sent_n[peer], .len = (uint32_t)len, .sender = (uint32_t)n->rank};
-	k->head.check = k->head.number ^ 0x5a5a5a5a5a5a5a5aull ^ len;
-	payload_fill(k->data, len, k->head.number);
+	k->head = head_of(n, n->sent_n[peer], len, n->rank);
+	payload_fill(k->data, len, n->sent_n[peer]);
 	size_t a = len / 4, b = len / 2;
 	k->iov[0] = (struct iovec){k->data, a};
 	k->iov[1] = (struct iovec){k->data + a, b - a};
@@ -264,6 +289,7 @@ static void run_node(const struct weft_driver *driver, struct board *board, int 
 	struct weft_net_events events = {
 		.arg = &n,
 		.packet = on_packet,
+		.run = rank % 2 ? on_run : NULL,
 		.place = on_place,
 		.placed = on_placed,
 		.sent = on_sent,

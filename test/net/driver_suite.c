@@ -222,6 +222,25 @@ static void case_burst(struct node *n)
 	}
 }
 
+/* Packets whose heads step by one arrive as they were sent, together or not, whatever breaks their
+ * row: another length, another head, a poll. */
+static void case_runs(struct node *n)
+{
+	static const size_t lens[] = {8, 0, 1, 4, 9, 64, 100, 1000, 1024, 1025};
+	uint64_t expect = 0;
+	n->steps = true;
+	for (size_t i = 0; i < weft_countof(lens); i++) {
+		for (unsigned k = 0; k < 300; k++) {
+			send_packet(n, next_of(n), k % 101 ? lens[i] : 8);
+			if (k % 149 == 148)
+				poll_once(n);
+		}
+		expect += 300;
+		while (n->got_n[prev_of(n)] < expect)
+			poll_once(n);
+	}
+}
+
 /* get() and put() move bytes between address spaces, in pieces. */
 static void case_get_put(struct node *n)
 {
@@ -364,6 +383,7 @@ static void __attribute__((unused)) run_suite_alone(const struct weft_driver *d)
 	run_case(d, "stay armed", 1, case_stay_armed);
 	run_case(d, "threads", 1, case_threads);
 	run_case(d, "burst", 1, case_burst);
+	run_case(d, "runs", 1, case_runs);
 	run_case(d, "get_put", 1, case_get_put);
 }
 
@@ -383,6 +403,7 @@ static void __attribute__((unused)) run_suite_together(const struct weft_driver 
 	run_case(d, "threads", 2, case_threads);
 	run_case(d, "threads of 3", 3, case_threads);
 	run_case(d, "burst", 2, case_burst);
+	run_case(d, "runs", 2, case_runs);
 	run_case(d, "get_put", 2, case_get_put);
 	run_case(d, "leave", 2, case_leave);
 	run_case(d, "killed, polling", 2, case_killed_polling);

@@ -120,7 +120,7 @@ static void names_both_versions(void)
 	ini.out[8] = 77;
 	CHECK_EQ(weft_auth_step(&ini, why, sizeof why), WEFT_AGAIN);
 	CHECK_EQ(weft_auth_step(&acc, why, sizeof why), WEFT_ERR_AUTH);
-	CHECK(strstr(why, "77") && strstr(why, "version 1"));
+	CHECK(strstr(why, "77") && strstr(why, "version 2"));
 	close_pair(fd);
 }
 

@@ -156,6 +156,16 @@ static void mad_tcp_peers(uint64_t seed)
 	frame(f, 0);
 	frame(f + WEFT_TCP_FRAME, WEFT_TCP_MAX_PAYLOAD + 1);
 	mad_tcp(f, 2 * WEFT_TCP_FRAME, false, 1, WEFT_ERR_PROTO);
+	/* Several packets in a frame: too few, too many, too long, too much in all. */
+	static const uint32_t wild[][2] = {{0, 8}, {1, 8}, {129, 8}, {2, 1025}, {17, 1000}};
+	for (size_t i = 0; i < weft_countof(wild); i++) {
+		frame(f, weft_tcp_run_word(wild[i][0], wild[i][1]));
+		mad_tcp(f, sizeof f, false, 0, WEFT_ERR_PROTO);
+	}
+	/* All of three, then one byte too few of three. */
+	frame(f, weft_tcp_run_word(3, 8));
+	mad_tcp(f, WEFT_TCP_FRAME + 24, true, 3, WEFT_ERR_PEER);
+	mad_tcp(f, WEFT_TCP_FRAME + 23, true, 0, WEFT_ERR_PEER);
 	/* A bit of the head flipped. */
 	frame(f, 0);
 	f[20] ^= 1;

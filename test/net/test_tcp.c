@@ -106,6 +106,44 @@ static void case_streak(struct node *n)
 		poll_once(n);
 }
 
+static void case_runs_together(struct node *n)
+{
+	case_runs(n);
+	if (n->rank % 2) /* who has run() */
+		CHECK(n->runs);
+}
+
+static enum weft_post join(struct node *n, uint64_t number, size_t len)
+{
+	struct head h = head_of(n, number, len, n->rank);
+	unsigned char data[8];
+	uint64_t w[2];
+	payload_fill(data, len, number);
+	memcpy(w, &h, sizeof w);
+	return n->driver->join_plain(n->net, 1 - n->rank, w[0], w[1], data, len);
+}
+
+/* Joins what waits, and nothing else. */
+static void case_join(struct node *n)
+{
+	int peer = 1 - n->rank;
+	n->steps = true;
+	send_packet(n, peer, 8);
+	while (n->got_n[peer] < 1)
+		poll_once(n);
+	CHECK_EQ(join(n, 1, 8), WEFT_POST_FULL); /* nothing waits */
+	for (int i = 0; i < 3; i++)              /* the first goes at once */
+		CHECK_EQ(try_send(n, peer, 8), WEFT_POST_DONE);
+	CHECK_EQ(join(n, 4, 8), WEFT_POST_DONE);
+	CHECK_EQ(join(n, 6, 8), WEFT_POST_FULL); /* not the next one */
+	CHECK_EQ(join(n, 5, 7), WEFT_POST_FULL);
+	n->sent_n[peer]++;
+	poll_once(n);
+	CHECK_EQ(join(n, 5, 8), WEFT_POST_FULL); /* nothing waits any more */
+	while (n->got_n[peer] < 5)
+		poll_once(n);
+}
+
 static void check_silence(unsigned unacked, unsigned probes, unsigned expect_ms)
 {
 	struct tcp_info info = {.tcpi_unacked = unacked,
@@ -130,5 +168,7 @@ int main(void)
 	run_case(&weft_driver_tcp, "control system", 2, case_control_system);
 	run_case(&weft_driver_tcp, "control unknown", 2, case_control_unknown);
 	run_case(&weft_driver_tcp, "streak", 2, case_streak);
+	run_case(&weft_driver_tcp, "runs together", 2, case_runs_together);
+	run_case(&weft_driver_tcp, "join", 2, case_join);
 	return 0;
 }
