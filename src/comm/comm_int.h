@@ -124,6 +124,7 @@ struct weft_core_req_send {
 	uint8_t sync;
 	bool explicit_only; /* its large steps are for polls of the application */
 	bool push;          /* left: to be written into the receiver's buffer */
+	bool rest;          /* a part has been sent that was claimed (share.c) */
 	struct weft_left left;
 } __attribute__((may_alias));
 
@@ -306,10 +307,14 @@ struct weft_share {
 	uint64_t number, piece; /* I */
 	unsigned n, id;         /* I: pieces; the name for the report */
 	bool late;              /* I: offered when a part had been fetched */
+	bool rest;              /* I: the sender sends what is left, instead of writing pieces */
 	uint64_t at, to;        /* the puller: fetched; claimed */
 	unsigned helped; /* the puller, before it is through: pieces that the sender claimed */
 	bool failed;     /* the same */
 	uint64_t placed; /* the poller, before the report is through */
+	uint64_t next;   /* the poller, with rest: where its next bytes belong */
+	uint64_t since;  /* the poller: when the first of them had come */
+	uint64_t first;  /* the poller: the end of the first of them */
 	_Atomic unsigned x_through; /* who is through: puller, report */
 };
 
@@ -366,11 +371,14 @@ struct weft_gate {
 	_Atomic bool x_get_failed;       /* get() does not work with this peer after all */
 	_Atomic bool x_get_works;        /* it has, once */
 	_Atomic unsigned x_share_misses; /* offers to share a copy that the peer did not take up */
-	_Atomic uint64_t x_credit_got;   /* P writes: what the peer ever gave back */
-	_Atomic uint64_t x_used_late;    /* payload of unexpected messages that are gone */
-	_Atomic bool x_credit_asked;     /* a packet that gives credit back is on its way */
-	uint64_t credit_given;           /* I: how much of the peer's may be under way */
-	struct weft_rx *rx;              /* P: made at the first place() */
+	_Atomic uint32_t x_fetch_cost; /* into small pieces, ns per 64 KiB, smoothed; 0: unknown */
+	_Atomic uint32_t x_rest_cost;  /* the same when the peer sends them */
+	_Atomic unsigned x_rest_turn;  /* messages into small pieces so far */
+	_Atomic uint64_t x_credit_got; /* P writes: what the peer ever gave back */
+	_Atomic uint64_t x_used_late;  /* payload of unexpected messages that are gone */
+	_Atomic bool x_credit_asked;   /* a packet that gives credit back is on its way */
+	uint64_t credit_given;         /* I: how much of the peer's may be under way */
+	struct weft_rx *rx;            /* P: made at the first place() */
 
 	/* What each small message that comes needs, in one line. */
 	alignas(WEFT_CACHELINE) uint64_t recv_eager; /* P: eager payload that ever came */
@@ -538,6 +546,8 @@ void weft_buf_copy(const struct weft_buf *to, const struct weft_buf *from, size_
 __attribute__((cold)) void weft_comm_trace_envelope(enum weft_trace_kind kind,
 						    const struct weft_gate *g,
 						    const struct weft_wire *h, bool packed);
+/* A message of this rank to itself. */
+__attribute__((cold)) void weft_comm_trace_self(struct weft_core *core, int tag, uint64_t bytes);
 __attribute__((cold)) void weft_comm_trace_end(enum weft_trace_kind kind, int peer, int tag,
 					       uint64_t bytes);
 void weft_comm_trace_events(struct weft_net_events *e);
@@ -550,8 +560,10 @@ void weft_rndv_go_on(struct weft_req *r); /* after it was left to the applicatio
 void weft_rndv_cts_go_on(struct weft_req *r, bool push);
 /* Copies one piece; true: the request is over (do not touch it any more). */
 bool weft_pull_step(struct weft_req *r);
-/* A message of this rank to itself. */
-__attribute__((cold)) void weft_comm_trace_self(struct weft_core *core, int tag, uint64_t bytes);
+/* Fetches at most `most` bytes from data byte `off` on; stores how many. */
+weft_err weft_pull_piece(struct weft_req *r, uint64_t off, size_t most, size_t *len_p);
+/* Do so many pieces of so many bytes in all go through a packed buffer when the kernel copies? */
+bool weft_pieces_small(size_t held, unsigned n);
 /* The same for a send whose receiver has offered its buffer. */
 bool weft_push_step(struct weft_req *r);
 /* Instead of fetching: asks the sender to write into our buffer.  False: not possible. */
@@ -570,6 +582,11 @@ bool weft_share_begin(struct weft_req *r);
 void weft_share_late(struct weft_req *r);
 bool weft_share_pull_step(struct weft_req *r); /* as weft_pull_step */
 void weft_share_report(struct weft_gate *g, const struct weft_wire *h);
+/* So many bytes have been fetched into small pieces, in so much time. */
+void weft_share_fetched(struct weft_gate *g, size_t len, uint64_t ns);
+/* DATA of a shared message: does it belong there?  Its bytes are there. */
+bool weft_share_expects(struct weft_req *r, uint64_t off, size_t len);
+void weft_share_came(struct weft_req *r, uint64_t off, size_t len);
 /* The peer is gone, and r's id with it.  True: r is shared, and ends by itself. */
 bool weft_share_abandon(struct weft_req *r);
 void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void *payload,

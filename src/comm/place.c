@@ -99,7 +99,9 @@ static void place_data(struct weft_gate *g, const struct weft_wire *h, size_t le
 	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_recv(g->peer));
 	struct weft_core_req_recv *v = r ? weft_req_recv(r) : NULL;
 
-	if (!r || v->share || h->length != len || off != v->got || len > v->want - off) {
+	if (!r || h->length != len || len > v->want - off ||
+	    (v->share ? !(h->flags & WEFT_WIRE_REST) || !weft_share_expects(r, off, len)
+		      : off != v->got)) {
 		weft_gate_protocol_error(g, "DATA that nobody asked for");
 		return;
 	}

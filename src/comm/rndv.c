@@ -93,24 +93,28 @@ void weft_rndv_go_on(struct weft_req *r)
 
 /* ---- fetching ----------------------------------------------------------------------------- */
 
-/* Fetches the next piece of at most COPY_PIECE bytes; stores its length. */
-static weft_err pull_piece(struct weft_req *r, size_t *len_p)
+bool weft_pieces_small(size_t held, unsigned n)
+{
+	return held < n * SMALL_COPY;
+}
+
+weft_err weft_pull_piece(struct weft_req *r, uint64_t off, size_t most, size_t *len_p)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 	struct weft_gate *g = v->gate;
-	uint64_t from = v->out.rts.addr + v->got;
-	size_t len = v->want - v->got < COPY_PIECE ? v->want - v->got : COPY_PIECE;
+	uint64_t from = v->out.rts.addr + off;
+	size_t len = v->want - off < most ? v->want - off : most;
 	struct iovec iov[WEFT_IOV_MAX];
 	unsigned n = 1;
 
 	if (!r->buf.type) {
-		iov[0] = (struct iovec){(char *)r->buf.base + v->got, len};
+		iov[0] = (struct iovec){(char *)r->buf.base + off, len};
 		*len_p = len;
 		return g->driver->get(g->net, g->peer, from, iov, n, len);
 	}
 	n = WEFT_IOV_MAX;
-	size_t held = weft_iov(&r->buf, v->got, iov, &n);
-	if (held >= len || held >= n * SMALL_COPY) {
+	size_t held = weft_iov(&r->buf, off, iov, &n);
+	if (held >= len || !weft_pieces_small(held, n)) {
 		size_t have = 0;
 		unsigned i = 0;
 		for (; i < n && have < len; i++) {
@@ -127,7 +131,7 @@ static weft_err pull_piece(struct weft_req *r, size_t *len_p)
 	iov[0] = (struct iovec){aside, len};
 	weft_err err = g->driver->get(g->net, g->peer, from, iov, 1, len);
 	if (!err)
-		weft_unpack(&r->buf, v->got, aside, len);
+		weft_unpack(&r->buf, off, aside, len);
 	free(aside);
 	*len_p = len;
 	return err;
@@ -142,7 +146,11 @@ bool weft_pull_step(struct weft_req *r)
 
 	if (v->share)
 		return weft_share_pull_step(r);
-	weft_err err = weft_gate_down(g) ? WEFT_ERR_PEER : pull_piece(r, &len);
+	uint64_t before = r->buf.type ? weft_clock_ns() : 0;
+	weft_err err =
+		weft_gate_down(g) ? WEFT_ERR_PEER : weft_pull_piece(r, v->got, COPY_PIECE, &len);
+	if (before && !err)
+		weft_share_fetched(g, len, weft_clock_ns() - before);
 	if (err) {
 		if (weft_gate_down(g)) {
 			weft_recv_finish(r, WEFT_ERR_PEER);
@@ -207,7 +215,7 @@ static size_t push_pieces(struct weft_req *r, struct iovec *iov, unsigned *n_p)
 	}
 	unsigned n = WEFT_IOV_MAX;
 	size_t held = weft_iov(&r->buf, s->off, iov, &n), have = 0;
-	if (held < len && held < n * SMALL_COPY)
+	if (held < len && weft_pieces_small(held, n))
 		return 0;
 	unsigned i = 0;
 	for (; i < n && have < len; i++) {
@@ -341,6 +349,7 @@ static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_re
 		}
 	}
 	struct weft_wire head = {.kind = WEFT_WIRE_DATA,
+				 .flags = s->rest ? WEFT_WIRE_REST : 0,
 				 .context = s->out.rts.id,
 				 .sequence = (uint32_t)s->off,
 				 .tag = (int32_t)(uint32_t)(s->off >> 32),
@@ -389,6 +398,15 @@ enum weft_post weft_rndv_post_locked(struct weft_gate *g, struct weft_out *o)
 
 /* ---- what the peer says ------------------------------------------------------------------- */
 
+/* Nothing of it has gone, or the part that was claimed has gone whole, and only the answer is left.
+ */
+static bool may_ask(struct weft_core_req_send *s)
+{
+	if (s->out.type != WEFT_OUT_DATA)
+		return s->out.type == WEFT_OUT_RTS; /* not an eager one that waits for its answer */
+	return s->rest && atomic_load_explicit(&s->x_refs, memory_order_acquire) == 1;
+}
+
 void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *payload, size_t len)
 {
 	if (h->flags & WEFT_WIRE_SHARE) {
@@ -399,8 +417,8 @@ void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *p
 	struct weft_core_req_send *s = r ? weft_req_send(r) : NULL;
 	bool offer = h->flags & WEFT_WIRE_OFFER;
 
-	if (!r || s->out.type != WEFT_OUT_RTS || h->length > r->buf.bytes || !h->length ||
-	    h->tag < 0 || len != (offer ? sizeof s->out.rts.addr : 0) ||
+	if (!r || !may_ask(s) || h->length > r->buf.bytes || !h->length || h->tag < 0 ||
+	    len != (offer ? sizeof s->out.rts.addr : 0) ||
 	    !weft_ids_take(&g->core->ids, h->context, weft_id_send(g->peer))) {
 		weft_gate_protocol_error(g, "a CTS that answers nothing");
 		return;
@@ -446,11 +464,14 @@ void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *
 	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_recv(g->peer));
 	struct weft_core_req_recv *v = r ? weft_req_recv(r) : NULL;
 
-	if (r && v->share)
+	bool shared = r && v->share && h->flags & WEFT_WIRE_REST;
+	if (r && v->share && !shared)
 		r = NULL;
-	if (r && h->flags & WEFT_WIRE_PLACED && !len && !off && !v->got && h->length == v->want)
+	if (r && !shared && h->flags & WEFT_WIRE_PLACED && !len && !off && !v->got &&
+	    h->length == v->want)
 		len = h->length; /* the sender has written it all */
-	if (!r || h->length != len || off != v->got || len > v->want - off) {
+	if (!r || h->length != len || len > v->want - off ||
+	    (shared ? !weft_share_expects(r, off, len) : off != v->got)) {
 		weft_gate_protocol_error(g, "DATA that nobody asked for");
 		return;
 	}
@@ -459,6 +480,10 @@ void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *
 			weft_unpack(&r->buf, off, data, len);
 		else
 			memcpy((char *)r->buf.base + off, data, len);
+	}
+	if (shared) {
+		weft_share_came(r, off, len);
+		return;
 	}
 	v->got += len;
 	if (v->got == v->want && weft_ids_take(&g->core->ids, h->context, weft_id_recv(g->peer)))

@@ -160,6 +160,7 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	struct weft_wire head = s->out.head;
 	struct weft_wire_rts rts = {.id = id, .addr = rts_address(g, &r->buf)};
 	struct iovec iov = {&rts, sizeof rts};
+	s->rest = false;
 	if (weft_unlikely(g->learn != NULL))
 		s->off = weft_clock_ns();
 	head.sequence = g->send_seq;
@@ -311,9 +312,9 @@ static weft_err self_send(struct weft_req *r, struct weft_ctx *ctx, int tag,
 			(struct weft_status){.peer = core->rank, .tag = tag, .bytes = buf->bytes};
 	else if (!small)
 		return WEFT_AGAIN;
-	struct weft_entry *e = weft_match_arrive(ctx, core->rank, tag);
 	if (weft_trace_on())
 		weft_comm_trace_self(core, tag, buf->bytes);
+	struct weft_entry *e = weft_match_arrive(ctx, core->rank, tag);
 	if (e) {
 		struct weft_req *to = weft_req_of_entry(e);
 		size_t n = buf->bytes < to->buf.bytes ? buf->bytes : to->buf.bytes;

@@ -10,6 +10,10 @@
  *
  * A sender that begins to wait while we fetch is offered what is left then.
  *
+ * Into a layout of small pieces the sender cannot write.  There it takes all that is left, at the
+ * latest after the first piece, and sends it (CTS + SHARE + REST; DATA + REST), so that it copies
+ * out of its buffer while the receiver copies into the pieces.
+ *
  * Nobody waits for the sender: one that computes never reads the offer in time, the receiver claims
  * all pieces, and the number is stale when it does.  Two are through when the fetching has ended
  * and, if the sender helped, its report is there; whoever comes second ends the request.  When the
@@ -25,6 +29,10 @@
 
 #define PIECE_MAX ((size_t)256 * 1024)  /* as in rndv.c */
 #define SMALL ((size_t)128 * 1024)      /* copied on the spot */
+#define REST_LEAST 32                   /* times share_min, to offer the rest: 1 MiB */
+#define REST_PIECE ((size_t)64 * 1024)  /* fetched before the rest is likely taken */
+#define REST_TIMED ((size_t)512 * 1024) /* of the rest, from which its cost is learned */
+#define REST_TRY 64                     /* one of so many messages goes the dearer way */
 #define LATE_PIECE ((size_t)128 * 1024) /* of what is left when the sender comes to wait */
 #define MISSES 4                        /* offers in a row that nobody took up ... */
 #define MISSES_SKIP 15                  /* ... after which so many messages go without */
@@ -89,13 +97,42 @@ static void learn(struct weft_gate *g, bool helped)
 				      memory_order_relaxed);
 }
 
+static void smooth(_Atomic uint32_t *x_cost, uint64_t ns, uint64_t bytes)
+{
+	/* Relaxed, both: learned, any mixture will do. */
+	uint64_t cost = ns * REST_PIECE / bytes + 1,
+		 old = atomic_load_explicit(x_cost, memory_order_relaxed);
+	if (old)
+		cost = (3 * old + cost) / 4;
+	atomic_store_explicit(x_cost, cost < UINT32_MAX ? (uint32_t)cost : UINT32_MAX,
+			      memory_order_relaxed);
+}
+
+void weft_share_fetched(struct weft_gate *g, size_t len, uint64_t ns)
+{
+	if (len >= REST_PIECE)
+		smooth(&g->x_fetch_cost, ns, len);
+}
+
+/* Is what the sender sends there sooner than what we fetch?  That depends on how far the cores are
+ * from each other and on how large the pages are, so both are tried. */
+static bool rest_pays(struct weft_gate *g)
+{
+	/* Relaxed, all: learned, any mixture will do. */
+	uint32_t rest = atomic_load_explicit(&g->x_rest_cost, memory_order_relaxed);
+	uint32_t fetch = atomic_load_explicit(&g->x_fetch_cost, memory_order_relaxed);
+	unsigned turn = atomic_load_explicit(&g->x_rest_turn, memory_order_relaxed) + 1;
+	atomic_store_explicit(&g->x_rest_turn, turn, memory_order_relaxed);
+	return (rest && (!fetch || rest > fetch)) == (turn % REST_TRY == 0);
+}
+
 /* Posts the offer at once or not at all. */
 static bool post_offer(struct weft_gate *g, struct weft_req *r, struct weft_share *s, int slot)
 {
 	struct offer o = {(uint64_t)(uintptr_t)r->buf.base, s->number, s->piece};
 	struct iovec iov = {&o, sizeof o};
 	struct weft_wire head = {.kind = WEFT_WIRE_CTS,
-				 .flags = WEFT_WIRE_SHARE,
+				 .flags = WEFT_WIRE_SHARE | (s->rest ? WEFT_WIRE_REST : 0),
 				 .context = weft_req_recv(r)->out.rts.id,
 				 .sequence = s->id,
 				 .tag = slot,
@@ -109,15 +146,23 @@ static bool post_offer(struct weft_gate *g, struct weft_req *r, struct weft_shar
 	return p == WEFT_POST_DONE;
 }
 
+static bool scattered(struct weft_req *r)
+{
+	struct iovec iov[WEFT_IOV_MAX];
+	unsigned n = WEFT_IOV_MAX;
+	size_t held = weft_iov(&r->buf, weft_req_recv(r)->got, iov, &n);
+	return weft_pieces_small(held, n);
+}
+
 /* Can this message be shared at all, and may we? */
 static bool possible(struct weft_req *r)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 	struct weft_gate *g = v->gate;
-	size_t least = g->core->share_min;
+	size_t least = g->core->share_min * (r->buf.type ? REST_LEAST : 1);
 
-	return !r->buf.type && least && v->want - v->got >= least && g->driver->word &&
-	       weft_gate_can_put(g) && !weft_engine_behind() &&
+	return (!r->buf.type || scattered(r)) && least && v->want - v->got >= least &&
+	       g->driver->word && weft_gate_can_put(g) && !weft_engine_behind() &&
 	       /* An offer fits what a driver never keeps. */
 	       sizeof(struct offer) <= g->inline_max &&
 	       /* Relaxed: a hint; the first fetch from a peer is made alone. */
@@ -125,12 +170,13 @@ static bool possible(struct weft_req *r)
 }
 
 /* Of a message that nobody has begun to fetch. */
-static size_t piece_of(uint64_t want)
+static size_t piece_of(uint64_t want, bool rest)
 {
-	size_t piece = want / (want <= SMALL ? 2 : 4) + 1;
+	size_t piece = want / (want <= SMALL && !rest ? 2 : 4) + 1;
+	size_t most = rest ? REST_PIECE : PIECE_MAX;
 	piece = weft_align_up(piece, want < 32768 ? 64 : 4096);
-	if (piece > PIECE_MAX)
-		piece = PIECE_MAX;
+	if (piece > most)
+		piece = most;
 	if (want / piece >= WEFT_SHARE_PIECES)
 		piece = weft_align_up(want / WEFT_SHARE_PIECES + 1, 4096);
 	return piece;
@@ -153,6 +199,7 @@ static bool offer_rest(struct weft_req *r, size_t piece)
 				 .at = v->got,
 				 .to = v->got,
 				 .late = v->got > 0,
+				 .rest = r->buf.type != NULL,
 				 .n = (unsigned)((v->want + piece - 1) / piece)};
 	s->id = s->word ? weft_ids_give(&core->ids, r, weft_id_recv(g->peer)) : 0;
 	if (!s->id) {
@@ -173,7 +220,8 @@ static bool offer_rest(struct weft_req *r, size_t piece)
 bool weft_share_begin(struct weft_req *r)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
-	return possible(r) && worth_it(v->gate) && offer_rest(r, piece_of(v->want));
+	return possible(r) && worth_it(v->gate) && (!r->buf.type || rest_pays(v->gate)) &&
+	       offer_rest(r, piece_of(v->want, r->buf.type != NULL));
 }
 
 void weft_share_late(struct weft_req *r)
@@ -182,7 +230,7 @@ void weft_share_late(struct weft_req *r)
 	struct weft_gate *g = v->gate;
 
 	/* Offers that came to nothing do not count here: beside what is left one costs little. */
-	if (v->got % LATE_PIECE == 0 && v->want - v->got > LATE_PIECE &&
+	if (!r->buf.type && v->got % LATE_PIECE == 0 && v->want - v->got > LATE_PIECE &&
 	    v->want / LATE_PIECE < WEFT_SHARE_PIECES && possible(r) && g->driver->awake &&
 	    g->driver->awake(g->net, g->peer))
 		(void)offer_rest(r, LATE_PIECE);
@@ -265,8 +313,7 @@ bool weft_share_pull_step(struct weft_req *r)
 
 	if (!down && (s->at < s->to || claim(s, v->want))) {
 		size_t len = s->to - s->at < PIECE_MAX ? s->to - s->at : PIECE_MAX;
-		struct iovec iov = {(char *)r->buf.base + s->at, len};
-		if (!g->driver->get(g->net, g->peer, v->out.rts.addr + s->at, &iov, 1, len)) {
+		if (!weft_pull_piece(r, s->at, len, &len)) {
 			s->at += len;
 			return false;
 		}
@@ -289,6 +336,30 @@ void weft_share_report(struct weft_gate *g, const struct weft_wire *h)
 	}
 	share_of(r)->placed = h->length;
 	through(r, REPORTED);
+}
+
+bool weft_share_expects(struct weft_req *r, uint64_t off, size_t len)
+{
+	struct weft_share *s = share_of(r);
+	return s->rest && len && (s->placed ? off == s->next : off % s->piece == 0);
+}
+
+void weft_share_came(struct weft_req *r, uint64_t off, size_t len)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_share *s = share_of(r);
+
+	if (!s->placed) {
+		s->since = weft_clock_ns();
+		s->first = off + len;
+	}
+	s->placed += len;
+	s->next = off + len;
+	if (s->next == v->want && v->want - s->first >= REST_TIMED)
+		smooth(&v->gate->x_rest_cost, weft_clock_ns() - s->since, v->want - s->first);
+	if (s->next == v->want &&
+	    weft_ids_take(&v->gate->core->ids, s->id, weft_id_recv(v->gate->peer)))
+		through(r, REPORTED);
 }
 
 bool weft_share_abandon(struct weft_req *r)
@@ -364,6 +435,26 @@ static enum weft_task_verdict help_run(struct weft_task *t, void *arg)
 	return WEFT_TASK_GONE;
 }
 
+/* All that is left goes as packets.  The message keeps its id until the receiver's FIN. */
+static void send_rest(struct help *p)
+{
+	struct weft_core_req_send *s = weft_req_send(p->req);
+	unsigned first;
+
+	if (!weft_share_rest(p->word, p->offer.number, &first) ||
+	    first * p->offer.piece >= p->length)
+		return;
+	/* Relaxed: as in weft_share_help; the last packet gives it back. */
+	atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
+	s->rest = true;
+	s->want = p->length;
+	s->off = first * p->offer.piece;
+	s->out.rts.id = p->id;
+	s->out.rts.reserved = REST_PIECE; /* unpacked aside by whom it comes to as a stream */
+	s->out.type = WEFT_OUT_DATA;
+	weft_gate_submit(p->gate, &s->out);
+}
+
 void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void *payload,
 		     size_t len)
 {
@@ -380,12 +471,17 @@ void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void 
 		weft_gate_protocol_error(g, "an offer to share that makes no sense");
 		return;
 	}
-	if (r->buf.type || s->explicit_only || weft_engine_behind() || !weft_gate_can_put(g) ||
-	    !g->driver->word)
+	bool rest = h->flags & WEFT_WIRE_REST;
+	if ((r->buf.type && !rest) || s->explicit_only || weft_engine_behind() ||
+	    !weft_gate_can_put(g) || !g->driver->word)
 		return;
 	here.word = g->driver->word(g->net, g->peer, (unsigned)h->tag);
 	if (!here.word)
 		return;
+	if (rest) {
+		send_rest(&here);
+		return;
+	}
 	/* Relaxed: the receiver's answer, which comes after this packet, holds another. */
 	atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&core->x_owed, 1, memory_order_acq_rel);

@@ -3,11 +3,12 @@
  * share.h - the word by which the two sides of a large message share out its pieces.
  *
  * The receiver fetches pieces from the front, the sender, if it only waits, writes pieces from the
- * back, until they meet.  The word lies in memory that both map; it holds the message's number, how
- * many pieces the front has claimed, and how many the back has left.
+ * back, until they meet, or takes all that is left at once and sends it.  The word lies in memory
+ * that both map; it holds the message's number, how many pieces the front has claimed, and how many
+ * the back has left.
  *
  * Callers   open: the receiver, while the word belongs to no message.  front, close: the receiver.
- *           back: the sender, with the number that the receiver told it.
+ *           back, rest: the sender, with the number that the receiver told it.
  * Owner     a piece belongs to whoever claimed it; each is claimed once.
  * Order     none: the word hands out numbers.  The bytes are ordered by the packets before (offer)
  *           and after (report).
@@ -85,6 +86,24 @@ static inline bool weft_share_back(_Atomic uint64_t *x_word, uint64_t number, un
 			    memory_order_relaxed, memory_order_relaxed)) {
 			*piece_p = back - 1;
 			return true;
+		}
+	}
+}
+
+/* Claims all that is left; returns how many pieces, from *first_p on. */
+static inline unsigned weft_share_rest(_Atomic uint64_t *x_word, uint64_t number, unsigned *first_p)
+{
+	/* Relaxed, all: as in front. */
+	uint64_t w = atomic_load_explicit(x_word, memory_order_relaxed);
+	for (;;) { /* ends: a retry means that the other side has claimed pieces */
+		unsigned front = weft_share_front_of(w), back = weft_share_back_of(w);
+		if (weft_share_number(w) != number || front >= back)
+			return 0;
+		if (atomic_compare_exchange_weak_explicit(
+			    x_word, &w, weft_share_word(number, front, front), memory_order_relaxed,
+			    memory_order_relaxed)) {
+			*first_p = front;
+			return back - front;
 		}
 	}
 }

@@ -14,6 +14,7 @@
  * CTS      R->S   R's id    S's id     most     bytes wanted    -
  *                                                               OFFER: address, 8 bytes
  *                                                               SHARE: see share.c; tag: the word
+ *                                                               REST: send what you claim
  * DATA     S->R   offset lo R's id     off. hi  bytes here      that part of the data
  *                                                               PLACED: none, it is there
  * FIN      R->S   -         S's id     -        -               -
@@ -33,6 +34,7 @@
  *                RTS, FIN                 R took the data itself (get), or wanted none
  *                RTS, CTS + OFFER, DATA + PLACED   S wrote the data itself (put)
  *                RTS, CTS + SHARE, (DATA + PLACED + SHARE,) FIN   both did, pieces of it each
+ *                RTS, CTS + SHARE + REST, (DATA + REST ...,) FIN  R took the front, S sent the rest
  *
  * `most` bounds the payload of each DATA packet; 0: no bound.
  *
@@ -59,6 +61,7 @@ enum weft_wire_kind {
 #define WEFT_WIRE_OFFER 1u  /* flag of CTS */
 #define WEFT_WIRE_PLACED 1u /* flag of DATA */
 #define WEFT_WIRE_SHARE 2u  /* flag of CTS and DATA */
+#define WEFT_WIRE_REST 4u   /* flag of CTS, with SHARE, and of DATA */
 
 struct weft_wire {
 	uint8_t kind;

@@ -63,6 +63,9 @@ static struct fake_fabric {
 	uint64_t seed;
 	/* An envelope is about to be matched. */
 	void (*arrives)(int from, int to, const struct weft_wire *head);
+	/* A fetch from peer's memory begins. */
+	void (*gets)(int peer);
+	_Atomic uint64_t x_word[FAKE_RANKS][WEFT_NET_WORDS];
 } fake = {.chance_full = 10,
 	  .chance_accept = 30,
 	  .chance_place = 30,
@@ -306,6 +309,8 @@ static weft_err fake_get(struct weft_net *net, int peer, uint64_t remote, const 
 			 unsigned n, size_t len)
 {
 	(void)net;
+	if (fake.gets)
+		fake.gets(peer);
 	if (fake.get_fails || fake.x_dead[peer])
 		return WEFT_ERR_SYS;
 	const char *from = (const char *)(uintptr_t)remote;
@@ -346,6 +351,19 @@ static const struct weft_net_card *fake_card(struct weft_net *net, int peer)
 	return &((struct fake_net *)net)->card;
 }
 
+static _Atomic uint64_t *fake_word(struct weft_net *net, int peer, unsigned i)
+{
+	(void)net;
+	return i < WEFT_NET_WORDS ? &fake.x_word[peer][i] : NULL;
+}
+
+static bool fake_awake(struct weft_net *net, int peer)
+{
+	(void)net;
+	(void)peer;
+	return true;
+}
+
 static const struct weft_driver fake_driver = {
 	.name = "fake",
 	.open = fake_open,
@@ -359,6 +377,8 @@ static const struct weft_driver fake_driver = {
 	.put = fake_put,
 	.drain = fake_drain,
 	.card = fake_card,
+	.word = fake_word,
+	.awake = fake_awake,
 };
 
 static weft_err fake_open(const struct weft_net_job *job, const struct weft_net_events *ev,

@@ -61,6 +61,14 @@ static void write_back(void)
 	}
 }
 
+static void write_rest(void)
+{
+	unsigned first, n = weft_share_rest(&x_word, 7, &first);
+	for (unsigned i = 0; i < n; i++)
+		have(first + i, 2);
+	written += (int)n;
+}
+
 /* The receiver gives up in the middle. */
 static void fetch_one(void)
 {
@@ -96,12 +104,34 @@ static void write_hasty(void)
 	atomic_store_explicit(&x_word, weft_share_word(7, front, back - 1), memory_order_relaxed);
 }
 
+/* The same for all that is left. */
+static void write_rest_hasty(void)
+{
+	uint64_t w = atomic_load_explicit(&x_word, memory_order_relaxed);
+	unsigned front = weft_share_front_of(w), back = weft_share_back_of(w);
+	if (weft_share_number(w) != 7)
+		return;
+	for (unsigned i = front; i < back; i++)
+		have(i, 2);
+	written += (int)(back - front);
+	atomic_store_explicit(&x_word, weft_share_word(7, front, front), memory_order_relaxed);
+}
+
 int main(void)
 {
 	static const struct model models[] = {
 		{"share, both copy", setup, {fetch, write_back}, all_once, 4},
 		{"share, offered late", setup_late, {fetch, write_back}, all_once, 4},
+		{"share, the rest at once", setup, {fetch, write_rest}, all_once, 4},
+		{"share, the rest, offered late", setup_late, {fetch, write_rest}, all_once, 4},
+		{"share, the rest, given up", setup, {fetch_one, write_rest}, closed, 4},
 		{"share, given up in the middle", setup, {fetch_one, write_back}, closed, 4},
+		{"share, the rest without an exchange",
+		 setup,
+		 {fetch, write_rest_hasty},
+		 NULL,
+		 4,
+		 .broken = true},
 		{"share, claimed without an exchange",
 		 setup,
 		 {fetch, write_hasty},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_typed.c - buffers with holes on either side arrive in type-map order by every protocol:
- * eager, fetched, asked for, to ourselves; what lies in the holes and behind the end stays.
+ * eager, fetched, asked for, its rest sent while its front is fetched, to ourselves; what lies in
+ * the holes and behind the end stays.
  */
 #include "comm/fake_net.h"
 #include "data/type.h"
@@ -96,9 +97,57 @@ static void all_pairs(void)
 			}
 }
 
+/* The sender looks at its network while its memory is read, often enough to find the offer. */
+static bool failing;
+static void sender_looks(int peer)
+{
+	for (int i = 0; i < 200; i++)
+		(void)weft_core_poll(core[peer]);
+	fake.get_fails = failing;
+}
+
+/* Into small pieces: the front is fetched, the rest sent; all is asked for if the fetch then fails.
+ */
+static void rest_is_sent(void)
+{
+	static const size_t sizes[] = {3000, 90000};
+	uint64_t shared = weft_counter_sum(WEFT_CNT_RNDV_SHARED);
+	uint64_t fetched = weft_counter_sum(WEFT_CNT_RNDV_FETCHED);
+
+	fake.gets = NULL;
+	core[1]->share_min = 1;
+	transfer(&shapes[0], &shapes[3], 3000, 1, false, true); /* the first is fetched alone */
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_FETCHED) - fetched, 1);
+	fake.gets = sender_looks;
+	for (unsigned b = 1; b < 4; b++)
+		for (unsigned k = 0; k < weft_countof(sizes); k++)
+			transfer(&shapes[0], &shapes[b], sizes[k], 1, k, true);
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 6);
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_FETCHED) - fetched, 1);
+	failing = true;
+	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
+	failing = fake.get_fails = false;
+	fake.gets = NULL;
+}
+
+static void shared_copies(void)
+{
+	fake_init(seed);
+	fake.can_get = true;
+	fake.offer = false;
+	fake.chance_full = 0; /* an offer goes at once or not at all */
+	fake_cores(core, 2);
+	for (int r = 0; r < 2; r++)
+		CHECK(!weft_core_ctx_open(core[r], 1, &ctx[r]));
+	rest_is_sent();
+	fake_end(core, 2);
+	fake.chance_full = 10;
+}
+
 int main(int argc, char **argv)
 {
 	seed = test_seed(argc, argv);
+	shared_copies();
 	for (int mode = 0; mode < 8; mode++) {
 		fake_init(seed + (uint64_t)mode);
 		fake.can_get = mode & 1;
