@@ -10,7 +10,8 @@
  * Callers   take, leave, sleep, wake: threads that wait, and the watcher when it arms.
  *           sit_*: the watcher.  submit_target: whoever published work.
  * Owner     `owed` belongs to the holder; x_watcher is written by the watcher only.
- * Promise   vacant and not armed: the watcher ticks, or is kicked by who left it so.
+ * Promise   vacant and not armed: the watcher ticks, or is kicked by who left it so, perhaps a
+ *           moment later (defer.h).
  *           vacant and armed: the watcher is in the watch set, or is kicked by who left it so.
  *           holder asleep: armed, and it looked once more after it said so.
  *           watcher off: whoever leaves passes the baton to a parked waiter.

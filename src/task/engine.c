@@ -6,24 +6,24 @@
 #include "base/trace.h"
 #include "task/ending.h"
 #include "task/engine_int.h"
-#include "task/late.h"
 #include "task/tqueue.h"
 #include "topo/topo.h"
 #include "wait/stack.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 struct weft_engine weft_engine = {
 	.watch_fd = -1,
 	.kick_fd = -1,
+	.defer_fd = -1,
 	.park_lock = PTHREAD_MUTEX_INITIALIZER,
 	.slot_lock = PTHREAD_MUTEX_INITIALIZER,
 };
@@ -117,99 +117,6 @@ int weft_engine_poll(void)
 	return found;
 }
 
-/* ---- kicks and sleeping in the watch set ------------------------------------------------------
- */
-
-/* How long after a kick somebody woke from it; all relaxed, a statistic. */
-static void noticed(struct weft_engine *e)
-{
-	uint64_t then = atomic_load_explicit(&e->x_kicked_ns, memory_order_relaxed);
-	if (then && atomic_exchange_explicit(&e->x_kicked_ns, 0, memory_order_relaxed) == then) {
-		uint64_t now = weft_clock_ns();
-		weft_late(now > then ? now - then : 0);
-	}
-}
-
-void weft_engine_kick(struct weft_engine *e, enum weft_kick kick)
-{
-	if (weft_likely(kick == WEFT_KICK_NONE))
-		return;
-	if (kick == WEFT_KICK_SET)
-		atomic_store_explicit(&e->x_kicked_ns, weft_clock_ns(), memory_order_relaxed);
-	if (kick == WEFT_KICK_SET) {
-		uint64_t one = 1;
-		int was = weft_cancel_off();
-		/* Never read: each write is an edge.  The counter would overflow after 2^64. */
-		ssize_t n = write(e->kick_fd, &one, sizeof one);
-		weft_cancel_back(was);
-		(void)n; /* EAGAIN: the counter is full, which is an edge that others made */
-	} else if (kick == WEFT_KICK_WATCHER) {
-		/* TELL -> watcher's futex.  The word's change, not the order, ends its sleep. */
-		atomic_fetch_add_explicit(&e->x_watcher_word, 1, memory_order_release);
-		(void)syscall(SYS_futex, &e->x_watcher_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
-			      NULL, NULL, 0);
-	} else {
-		pthread_mutex_lock(&e->park_lock);
-		struct weft_link *l = weft_list_pop_front(&e->parked);
-		struct weft_parker *p =
-			l ? weft_container_of(l, struct weft_parked, link)->parker : NULL;
-		pthread_mutex_unlock(&e->park_lock);
-		if (p)
-			weft_unpark(p);
-	}
-}
-
-/* A parker that sleeps in the watch set was notified. */
-static void wake_sleeper(struct weft_parker *p)
-{
-	weft_engine_kick(&weft_engine, WEFT_KICK_SET);
-}
-
-bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
-{
-	struct epoll_event ev[8];
-	struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
-			      .tv_nsec = (long)(timeout_ns % 1000000000u)};
-	int was = weft_cancel_off(); /* he may hold the baton */
-	weft_trace(WEFT_TRACE_SLEEP, 0, 0, 0, 0);
-	int n = epoll_pwait2(e->watch_fd, ev, 8, timeout_ns == WEFT_FOREVER ? NULL : &ts, NULL);
-	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
-		n = epoll_wait(e->watch_fd, ev, 8,
-			       timeout_ns == WEFT_FOREVER ? -1
-			       : timeout_ns >= 3600000000000ull
-				       ? 3600000
-				       : (int)((timeout_ns + 999999) / 1000000));
-	weft_trace(WEFT_TRACE_AWAKE, 0, 0, 0, 0);
-	weft_cancel_back(was);
-	bool rang = false;
-	weft_told_woke(&e->told);
-	for (int i = 0; i < n; i++) {
-		if (ev[i].data.u32 == 0) { /* a kick */
-			noticed(e);
-			continue;
-		}
-		rang = true;
-		/* RANG -> arm.  Set before x_armed is cleared: who arms again then sees which. */
-		atomic_store_explicit(&e->slot[ev[i].data.u32 - 1].x_rang, true,
-				      memory_order_release);
-	}
-	if (rang) {
-		/* The others are armed still, and the one that rang may arm itself again. */
-		atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
-		atomic_store_explicit(&e->baton.x_armed, false, memory_order_seq_cst);
-	}
-	return rang;
-}
-
-uint64_t weft_engine_nap_ns(struct weft_engine *e)
-{
-	/* Relaxed: who adds one also kicks. */
-	if (atomic_load_explicit(&e->x_unarmable, memory_order_relaxed) ||
-	    atomic_load_explicit(&e->x_repeat, memory_order_relaxed))
-		return e->poll_ns && e->poll_ns < e->timer_ns ? e->poll_ns : e->timer_ns;
-	return e->poll_ns ? e->poll_ns : WEFT_FOREVER;
-}
-
 /* ---- start, stop, fork ------------------------------------------------------------------------
  */
 
@@ -263,12 +170,27 @@ static weft_err open_watch_set(struct weft_engine *e)
 		goto failed_kick;
 	if (epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, e->kick_fd, &ev))
 		goto failed_kick;
+	/* Without it each kick is made at once. */
+	if (e->defer_fd < 0)
+		e->defer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	ev.data.u32 = WEFT_EV_DEFERRED;
+	if (e->defer_fd >= 0 && epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, e->defer_fd, &ev)) {
+		close(e->defer_fd);
+		e->defer_fd = -1;
+	}
+	weft_defer_fired(&e->defer);
 	return WEFT_OK;
 failed_kick:
 	close(e->watch_fd);
 failed:
 	weft_error("no descriptor for the progress engine: %s", strerror(errno));
 	return errno == EMFILE || errno == ENFILE ? WEFT_ERR_LIMIT : WEFT_ERR_SYS;
+}
+
+/* A parker that sleeps in the watch set was notified. */
+static void wake_sleeper(struct weft_parker *p)
+{
+	weft_engine_kick(&weft_engine, WEFT_KICK_SET);
 }
 
 static weft_err start(struct weft_engine *e)

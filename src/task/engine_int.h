@@ -2,10 +2,10 @@
 /*
  * engine_int.h - the engine's one object and what the files of task/ ask of each other.
  *
- * engine.c start, stop, switches | source.c polling, arming | waiting.c waits of one, any, all
- * (holder.c who polls, light.c who does not) |
- * watcher.c the thread behind | left.c what it may not do | spin.c how long to spin | tqueue.c
- * queues of tasks | task.c tasks, life.h their word | task_wait.c waits for tasks, tally.h counts
+ * engine.c start, stop, switches | kick.c waking, sleep in the watch set | source.c polling, arming
+ * | waiting.c waits of one, any, all (holder.c who polls, light.c who does not) | watcher.c the
+ * thread behind | left.c what it may not do | spin.c how long to spin | tqueue.c queues of tasks |
+ * task.c tasks, life.h their word | task_wait.c waits for tasks, tally.h counts
  */
 #ifndef WEFT_ENGINE_INT_H
 #define WEFT_ENGINE_INT_H
@@ -19,6 +19,7 @@
 #include "queue/list.h"
 #include "queue/mask.h"
 #include "task/baton.h"
+#include "task/defer.h"
 #include "task/hold.h"
 #include "task/polls.h"
 #include "task/running.h"
@@ -69,10 +70,11 @@ struct weft_engine {
 	_Atomic uint64_t x_wish_ns;  /* an idle core is to be woken for so long; W clears it */
 	_Atomic bool x_call_watcher; /* the watcher must look up; a kick may have woken another */
 	_Atomic(struct weft_parker *) x_sleeper; /* the holder asleep in the watch set */
-	int watch_fd, kick_fd;                   /* I */
-	uint64_t timer_ns;                       /* I */
-	uint64_t poll_ns;                        /* I: the watcher polls so often; 0: it need not */
-	enum weft_flavour flavour;               /* I */
+	int watch_fd, kick_fd, defer_fd;         /* I; the last one -1: no timer */
+	struct weft_defer defer;
+	uint64_t timer_ns;            /* I */
+	uint64_t poll_ns;             /* I: the watcher polls so often; 0: it need not */
+	enum weft_flavour flavour;    /* I */
 	_Atomic uint64_t x_kicked_ns; /* kicker: when, of the first kick not yet noticed */
 	uint64_t slow_ns;             /* I: a repeat task that runs longer is reported; 0: none */
 
@@ -123,6 +125,7 @@ struct weft_engine_self {
 	struct weft_running *running; /* what it says of the task that it runs */
 	bool unbound;                 /* a worker: the system does not let it have its core */
 	bool holds;                   /* the watcher: the baton, while it looks round */
+	bool deferred;                /* the timer of deferred kicks was all that woke it */
 };
 extern _Thread_local struct weft_engine_self weft_engine_self;
 
@@ -173,7 +176,15 @@ void weft_source_rare_locked(struct weft_source *src, bool rare);
 int weft_engine_round(struct weft_engine *e, enum weft_round_kind kind);
 /* Is there a task that this thread could run? */
 bool weft_engine_tasks_waiting(struct weft_engine *e);
+/* kick.c */
+#define WEFT_EV_DEFERRED                                                                           \
+	UINT32_MAX /* in the watch set, beside 0, the kick, and slots' numbers + 1 */
 void weft_engine_kick(struct weft_engine *e, enum weft_kick kick);
+/* KICK_SET in WEFT_DEFER_NS, for the watcher in the watch set; false: not possible. */
+bool weft_engine_kick_later(struct weft_engine *e);
+/* For who leaves a wait: a kick that can wait does, see defer.h. */
+void weft_engine_kick_left(struct weft_engine *e, enum weft_kick kick);
+void weft_engine_defer(struct weft_engine *e); /* sets the timer */
 /* Sleeps in the watch set; timeout_ns WEFT_FOREVER: until something happens.  True: a source rang,
  * and is no longer armed. */
 bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns);
@@ -199,7 +210,7 @@ weft_err weft_watcher_start(struct weft_engine *e);
 void weft_watcher_stop(struct weft_engine *e);
 /* Makes the watcher look up wherever it is. */
 void weft_watcher_call(struct weft_engine *e);
-/* As weft_engine_hold, for a task: looked at within WEFT_HOLD_NS whatever was learned. */
+/* hold.c: as weft_engine_hold, for a task: looked at within WEFT_HOLD_NS whatever was learned. */
 bool weft_engine_hold_task(void) weft_must_use;
 /* Wakes again who was meant when a kick has woken us instead.  Not asleep in the set ourselves. */
 void weft_watcher_redirect(struct weft_engine *e);

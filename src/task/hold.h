@@ -21,7 +21,8 @@
 #include "base/base.h"
 #include "task/baton.h"
 
-/* The longest that something held back should wait: at first, and at most. */
+/* The longest that something held back should wait: at first, and once polls have followed; look()
+ * allows more to who polls all the time. */
 #define WEFT_HOLD_NS 50000u
 #define WEFT_HOLD_MOST_NS 200000u
 
@@ -97,9 +98,9 @@ enum weft_hold_state {
 	WEFT_HOLD_DUE,     /* send it off */
 };
 
-/* After a tick. */
+/* After a tick.  Nothing shall learn to wait for longer than most_ns. */
 static inline enum weft_hold_state weft_hold_look(struct weft_hold *h, uint32_t rounds,
-						  uint64_t (*clock)(void))
+						  uint64_t (*clock)(void), uint64_t most_ns)
 {
 	/* Relaxed: a tick later it is seen. */
 	uint64_t since = atomic_load_explicit(&h->x_ns, memory_order_relaxed);
@@ -111,8 +112,7 @@ static inline enum weft_hold_state weft_hold_look(struct weft_hold *h, uint32_t 
 		return WEFT_HOLD_NOT_DUE;
 	/* Who holds back and polls soon, time after time, needs no tick each time. */
 	uint64_t max = polled ? 2 * weft_hold_max_ns(h) : WEFT_HOLD_NS;
-	atomic_store_explicit(&h->x_max_ns, max > WEFT_HOLD_MOST_NS ? WEFT_HOLD_MOST_NS : max,
-			      memory_order_relaxed);
+	atomic_store_explicit(&h->x_max_ns, max > most_ns ? most_ns : max, memory_order_relaxed);
 	/* DUE <- HELD.  Acquire: what was published before it is found by the caller's look.  A
 	 * hold that comes now has another time and stays. */
 	(void)atomic_compare_exchange_strong_explicit(&h->x_ns, &since, 0, memory_order_acq_rel,

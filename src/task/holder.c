@@ -34,7 +34,7 @@ static void arm_before_leaving(struct weft_engine *e, const struct wait_call *w)
 static void leave(struct weft_engine *e, struct wait_call *w)
 {
 	arm_before_leaving(e, w);
-	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	weft_engine_kick_left(e, weft_baton_leave(&e->baton));
 	/* A kick for a task may have woken us instead of the watcher, and our round went by it. */
 	if (weft_unlikely(w->slept) && weft_engine_tasks_waiting(e))
 		weft_engine_kick(e, weft_baton_submit_target(&e->baton));
@@ -59,7 +59,7 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 	weft_parked_add(e, &me);
 	(void)weft_baton_park(&e->baton);
 	arm_before_leaving(e, w);
-	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	weft_engine_kick_left(e, weft_baton_leave(&e->baton));
 	weft_wake_batch_self = NULL;
 	/* Relaxed: a hint, see give_way(). */
 	atomic_store_explicit(&e->x_woken, true, memory_order_relaxed);

@@ -54,7 +54,7 @@ static inline int weft_holder_look(struct weft_engine *e)
 /* The look was all; nothing has been prepared for a sleep. */
 static inline void weft_holder_look_end(struct weft_engine *e, struct wait_call *w)
 {
-	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	weft_engine_kick_left(e, weft_baton_leave(&e->baton));
 	weft_wake_batch_self = NULL;
 	if (weft_unlikely(w->batch.count)) /* nobody of them is us: we are in no list */
 		weft_wake_batch_flush(&w->batch, NULL);

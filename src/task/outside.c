@@ -82,8 +82,11 @@ static void drain_locked(struct weft_engine *e)
 	ssize_t n = read(out.note_fd, &count, sizeof count);
 	weft_cancel_back(was);
 	(void)n; /* EAGAIN: not written */
-	if (out.watching)
-		weft_engine_watch(e, 0);
+	if (!out.watching)
+		return;
+	weft_engine_watch(e, 0);
+	if (weft_engine_self.deferred) /* it was the watcher's */
+		weft_engine_kick(e, WEFT_KICK_SET);
 }
 
 static void watch_locked(struct weft_engine *e, bool on)

@@ -10,7 +10,7 @@
  * Callers   streak: a submitter, before it rings.  polls: the watcher; kicked: after a kick.
  * Owner     each thread has its own; the rounds that all pollers count come as an argument.
  * Promise   who is told that others poll relies on a watcher that ticks: it looks all the same,
- *           within 0.4 ms.
+ *           within 0.4 ms, 1 ms where waiters have polled for 16.
  */
 #ifndef WEFT_POLLS_H
 #define WEFT_POLLS_H

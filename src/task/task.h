@@ -84,8 +84,9 @@ void weft_engine_spare_wish(void);
 /*
  * Something small is ready to go but would rather travel in company: will somebody poll soon, and
  * not at once?  True: whoever polls next does, or the watcher within about 50 us; within 200 us
- * where those who held back have polled by themselves lately.  False: nobody will, do not hold it
- * back. Never blocks; cheap, at most one wake-up of the watcher per burst.
+ * where those who held back have polled by themselves lately, within 1 ms at most where they have
+ * for 16 ms.  False: nobody will, do not hold it back.  Never blocks; cheap, at most one wake-up of
+ * the watcher per burst.
  */
 bool weft_engine_hold(void);
 

@@ -2,7 +2,8 @@
 /*
  * watcher.c - the thread that sees to communication while the application computes.
  *
- * While waiters poll it ticks: sleeps T, looks whether the round counter moved.  When it has not,
+ * While waiters poll it ticks: sleeps T, looks whether the round counter moved; T grows while each
+ * look finds that it did.  When it has not,
  * nobody polls: it arms every source, looks once more, and sleeps in the watch set without a
  * timeout. An arrival wakes it even when all cores compute, because it asks for a short slice.
  * When waits follow each other for long and no operation was left behind, a tick becomes a nap;
@@ -20,6 +21,11 @@
 
 #define TICK_MIN_NS 20000u  /* a tick costs about 4 us of a core: the shortest worth taking */
 #define TICK_MAX_NS 200000u /* 2 % of a core, and the longest that a departure goes unseen */
+/* But to wake costs a guest's core up to 40 us, a fifth of such ticks.  So where each look has
+ * found waiters polling a tick may take a share of the time since that began: what a departure
+ * loses by it is a small part of what was waited before. */
+#define TICK_SHARE 16
+#define TICK_LONG_NS 1000000u
 
 #define SPEND_EVERY 8    /* ticks between looks at what we have used: that is a system call */
 #define CALM_TICKS 4     /* ticks at which waiters polled and nothing had been left behind */
@@ -103,34 +109,6 @@ void weft_watcher_redirect(struct weft_engine *e)
 		weft_engine_kick(e, WEFT_KICK_SET);
 }
 
-/* ---- what is held back ------------------------------------------------------------------------
- */
-
-/* As weft_engine_hold; the watcher looks within ns. */
-static bool hold_for(struct weft_engine *e, uint64_t ns)
-{
-	/* Relaxed, both: looked at again below, and the rounds are a hint. */
-	uint32_t pos = atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed);
-	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
-	if (weft_progress_off_here || !weft_hold_at(pos) ||
-	    !atomic_load_explicit(&e->x_progress, memory_order_relaxed))
-		return false;
-	enum weft_held held = weft_hold_begin(&e->hold, &e->baton, weft_clock_ns(), ns, rounds);
-	if (held == WEFT_HELD_KICK)
-		weft_engine_kick(e, WEFT_KICK_WATCHER);
-	return held != WEFT_HELD_NOT;
-}
-
-bool weft_engine_hold(void)
-{
-	return hold_for(&weft_engine, weft_hold_max_ns(&weft_engine.hold));
-}
-
-bool weft_engine_hold_task(void)
-{
-	return hold_for(&weft_engine, WEFT_HOLD_NS);
-}
-
 static uint32_t rounds_now(struct weft_engine *e)
 {
 	return atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
@@ -143,7 +121,9 @@ struct ticks {
 	unsigned turns;
 	unsigned calm; /* ticks in a row that found waiters polling and nothing left behind */
 	struct weft_polls polls;
-	bool spare; /* nobody need ring during the next tick */
+	bool spare;               /* nobody need ring during the next tick */
+	uint64_t polled_since_ns; /* each look since then has found that waiters polled */
+	unsigned deferred;        /* kicks in a row that the timer gave too early */
 };
 
 /* After a kick.  True: nobody need ring during the next tick, others poll. */
@@ -168,12 +148,22 @@ static bool hold_begins(struct weft_engine *e, bool polled)
 	return true;
 }
 
-/* Sends off what has been held back for long enough. */
-static enum weft_hold_state unhold(struct weft_engine *e)
+/* The longest tick by now. */
+static uint64_t tick_most(const struct ticks *t)
 {
-	enum weft_hold_state state = weft_hold_look(&e->hold, rounds_now(e), weft_clock_ns);
-	if (state == WEFT_HOLD_DUE)
+	uint64_t share = (weft_clock_ns() - t->polled_since_ns) / TICK_SHARE;
+	return share < TICK_MAX_NS ? TICK_MAX_NS : share < TICK_LONG_NS ? share : TICK_LONG_NS;
+}
+
+/* Sends off what has been held back for long enough. */
+static enum weft_hold_state unhold(struct weft_engine *e, struct ticks *t)
+{
+	enum weft_hold_state state =
+		weft_hold_look(&e->hold, rounds_now(e), weft_clock_ns, tick_most(t));
+	if (state == WEFT_HOLD_DUE) {
+		t->polled_since_ns = weft_clock_ns();
 		drain(e);
+	}
 	return state;
 }
 
@@ -190,6 +180,42 @@ static bool arm_again(struct weft_engine *e)
 	return err == WEFT_OK;
 }
 
+/* Does somebody poll? */
+static bool held(struct weft_engine *e)
+{
+	/* Seq_cst: after weft_defer_fired(); who leaves from now on defers anew. */
+	return atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) == WEFT_BATON_HELD;
+}
+
+/* We look again a little later.  False: that was so too often. */
+static bool later(struct weft_engine *e, struct ticks *t)
+{
+	if (++t->deferred > WEFT_DEFER_MAX)
+		return false;
+	if (weft_defer_due(&e->defer))
+		weft_engine_defer(e);
+	return true;
+}
+
+/*
+ * The timer of deferred kicks has woken us in the watch set: arms if nobody came back to wait since
+ * it was set.  False: they come and go; tick instead.
+ */
+static bool deferred(struct weft_engine *e, struct ticks *t)
+{
+	if (held(e))
+		return later(e, t);
+	drain(e);
+	/* Relaxed: a hint. */
+	if (!weft_sources_armed(e) &&
+	    rounds_now(e) != atomic_load_explicit(&e->defer.x_rounds, memory_order_relaxed))
+		return later(e, t);
+	if (!weft_sources_armed(e) && !arm_again(e))
+		return later(e, t);
+	t->deferred = 0;
+	return true;
+}
+
 /*
  * In the watch set, below whoever sleeps there with the baton; returns when it must tick.
  * A ring is for us when the holder, if any, is awake; else he is kicked: he arms again.
@@ -203,6 +229,11 @@ static void stay_under(struct weft_engine *e, struct ticks *t)
 		if (nap != WEFT_FOREVER && !rang)
 			weft_count(WEFT_CNT_POLL_TIMER, 1);
 		atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
+		if (weft_engine_self.deferred && !weft_hold_some(&e->hold) && deferred(e, t))
+			continue;
+		/* Its holder polls, and has most likely seen it. */
+		if (rang && held(e) && !weft_hold_some(&e->hold) && later(e, t))
+			continue;
 		bool polled = !rang && spare(e, t);
 		bool hold = hold_begins(e, polled);
 		if (weft_relay_check(e) || !hold || polled)
@@ -210,6 +241,7 @@ static void stay_under(struct weft_engine *e, struct ticks *t)
 		weft_watcher_redirect(e);
 		if (hold || (rang ? !arm_again(e) : !weft_sources_armed(e)))
 			break;
+		t->deferred = 0;
 	}
 }
 
@@ -226,6 +258,7 @@ static bool go_under(struct weft_engine *e, struct ticks *t)
 	}
 	weft_watcher_sit(&e->baton, WEFT_WATCHER_UNDER);
 	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	t->deferred = 0;
 	drain(e); /* the last look, after saying where we are */
 	(void)weft_polls_moved(&t->polls, rounds_now(e), weft_clock_ns());
 	stay_under(e, t);
@@ -299,7 +332,8 @@ static bool tick_spared(struct weft_engine *e, struct ticks *t)
 
 static void slower(struct ticks *t)
 {
-	t->ns = t->ns * 2 > TICK_MAX_NS ? TICK_MAX_NS : t->ns * 2;
+	uint64_t most = tick_most(t);
+	t->ns = t->ns * 2 > most ? most : t->ns * 2;
 }
 
 /*
@@ -328,18 +362,6 @@ static bool sit_beside(struct weft_engine *e)
 		word_sleep(e, seen, WEFT_FOREVER);
 	(void)woke(e);
 	return true;
-}
-
-void weft_engine_pending(void)
-{
-	struct weft_engine *e = &weft_engine;
-	/* Relaxed, all: hints.  A mark that crosses the watcher's look costs one nap, no more. */
-	if (!atomic_load_explicit(&e->x_pending, memory_order_relaxed))
-		atomic_store_explicit(&e->x_pending, true, memory_order_relaxed);
-	if (weft_unlikely(atomic_load_explicit(&e->told.x_napping, memory_order_relaxed)) &&
-	    !weft_progress_off_here &&
-	    atomic_exchange_explicit(&e->told.x_napping, false, memory_order_relaxed))
-		weft_engine_kick(e, WEFT_KICK_WATCHER);
 }
 
 /* A tick of the right length; true: kicked. */
@@ -373,7 +395,10 @@ static void watch(struct weft_engine *e, struct ticks *t)
 	bool pending = atomic_load_explicit(&e->x_pending, memory_order_relaxed);
 	if (pending)
 		atomic_store_explicit(&e->x_pending, false, memory_order_relaxed);
-	t->calm = kicked || pending || rounds_now(e) == t->rounds ? 0 : t->calm + 1;
+	bool still = kicked || rounds_now(e) == t->rounds;
+	t->calm = still || pending ? 0 : t->calm + 1;
+	if (still)
+		t->polled_since_ns = weft_clock_ns();
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 	if (!wanted(e))
 		return;
@@ -383,7 +408,7 @@ static void watch(struct weft_engine *e, struct ticks *t)
 		(void)weft_polls_moved(&t->polls, rounds_now(e), weft_clock_ns());
 	if (weft_relay_check(e) || kicked)
 		drain(e);
-	enum weft_hold_state held = unhold(e);
+	enum weft_hold_state held = unhold(e, t);
 	t->hold = held != WEFT_HOLD_NOTHING;
 	/* Not due yet, or there again: to go under would be to look at it. */
 	if (t->hold && !kicked && weft_hold_some(&e->hold)) {
@@ -425,7 +450,8 @@ static void watch(struct weft_engine *e, struct ticks *t)
 static void *run(void *arg)
 {
 	struct weft_engine *e = arg;
-	struct ticks t = {.ns = TICK_MIN_NS, .rounds = rounds_now(e)};
+	struct ticks t = {
+		.ns = TICK_MIN_NS, .rounds = rounds_now(e), .polled_since_ns = weft_clock_ns()};
 	e->slice_honoured = weft_engine_thread_settle("weft-watcher");
 	(void)woke(e);
 	weft_engine_self.runner = WEFT_RUNNER_WATCHER;

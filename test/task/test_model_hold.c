@@ -187,7 +187,7 @@ static void goes_under(void)
 static bool ticked(void)
 {
 	int seen = atomic_load_explicit(&x_word, memory_order_acquire);
-	switch (weft_hold_look(&hold, ROUNDS, clock_ns)) {
+	switch (weft_hold_look(&hold, ROUNDS, clock_ns, WEFT_HOLD_MOST_NS)) {
 	case WEFT_HOLD_NOT_DUE:
 		return true;
 	case WEFT_HOLD_DUE:
