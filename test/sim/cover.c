@@ -30,11 +30,13 @@ static enum sim_state posted(const struct weft_wire *h)
 		return SIM_POST_RTS;
 	case WEFT_WIRE_CTS:
 		return h->flags & WEFT_WIRE_OFFER   ? SIM_POST_OFFER
+		       : h->flags & WEFT_WIRE_REST  ? SIM_POST_REST_OFFER
 		       : h->flags & WEFT_WIRE_SHARE ? SIM_POST_SHARE
 						    : SIM_POST_CTS;
 	case WEFT_WIRE_DATA:
 		return h->flags & WEFT_WIRE_SHARE    ? SIM_POST_REPORT
 		       : h->flags & WEFT_WIRE_PLACED ? SIM_POST_PLACED
+		       : h->flags & WEFT_WIRE_REST   ? SIM_POST_REST
 						     : SIM_POST_DATA;
 	case WEFT_WIRE_FIN:
 		return SIM_POST_FIN;

@@ -18,70 +18,6 @@ bool sim_uses(const struct sim_net *f, int peer)
 	return peer != f->rank && (sim.plan.bundle || sim_rail_of(f->rank, peer) == f->rail);
 }
 
-/* ---- packets ------------------------------------------------------------------------------ */
-
-void sim_packet_free(struct sim_packet *p)
-{
-	free(p->data);
-	free(p);
-}
-
-struct weft_wire sim_head_of(const struct sim_packet *p)
-{
-	struct weft_wire h;
-	memcpy(&h, p->head, sizeof h);
-	return h;
-}
-
-/* Copies the bytes: the pieces are the sender's again. */
-void sim_packet_gather(struct sim_packet *p)
-{
-	size_t off = 0;
-	p->data = malloc(p->len + 1);
-	CHECK(p->data);
-	for (unsigned i = 0; i < p->n; i++) {
-		memcpy(p->data + off, p->iov[i].iov_base, p->iov[i].iov_len);
-		off += p->iov[i].iov_len;
-	}
-	CHECK_EQ(off, p->len);
-	p->pending = false;
-}
-
-static struct sim_packet *packet_make(const void *head, const struct iovec *iov, unsigned n,
-				      size_t len, void *cookie)
-{
-	struct sim_packet *p = calloc(1, sizeof *p);
-	CHECK(p);
-	memcpy(p->head, head, sizeof p->head);
-	if (n)
-		memcpy(p->iov, iov, n * sizeof *iov);
-	p->n = n;
-	p->len = len;
-	p->cookie = cookie;
-	return p;
-}
-
-static void lane_append(struct sim_lane *l, struct sim_packet *p)
-{
-	uint64_t due = sim.now_ns + weft_rand_next(&sim.rnd) % (sim.plan.delay_ns + 1);
-	if (due > l->due_ns)
-		l->due_ns = due;
-	p->due_ns = l->due_ns; /* in order */
-	*l->last = p;
-	l->last = &p->next;
-	l->queued++;
-}
-
-struct sim_packet *sim_lane_pop(struct sim_lane *l)
-{
-	struct sim_packet *p = l->first;
-	l->first = p->next;
-	if (!l->first)
-		l->last = &l->first;
-	l->queued--;
-	return p;
-}
-
 /* ---- post --------------------------------------------------------------------------------- */
 
 /* What other threads could do while a post is under way. */
@@ -118,13 +54,13 @@ static enum weft_post post(struct sim_net *f, int peer, const void *head, const 
 	}
 	if (l->queued >= sim.plan.window || sim_chance(sim.plan.full))
 		return post_full(l);
-	struct sim_packet *p = packet_make(head, iov, n, len, cookie);
+	struct sim_packet *p = sim_packet_make(head, iov, n, len, cookie);
 	p->pending = len > sim.plan.inline_max && sim_chance(sim.plan.accept);
 	bool accepted = p->pending;
 	if (!accepted)
 		sim_packet_gather(p);
 	struct weft_wire h = sim_head_of(p);
-	lane_append(l, p);
+	sim_lane_append(l, p);
 	if (f->end[peer].broken) /* nobody knows yet; it will not arrive */
 		p->due_ns = UINT64_MAX;
 	sim_others();
@@ -486,31 +422,3 @@ const struct weft_driver sim_driver_once = {.name = "once",
 					    .drop = sim_link_drop,
 					    .ended = sim_link_ended,
 					    .lives = sim_link_lives};
-
-void sim_net_begin(void)
-{
-	for (int a = 0; a < SIM_RANKS; a++)
-		for (int b = 0; b < SIM_RANKS; b++)
-			for (int r = 0; r < SIM_RAILS; r++) {
-				struct sim_lane *l = sim_lane_of(a, b, r);
-				memset(l, 0, sizeof *l);
-				l->last = &l->first;
-			}
-}
-
-void sim_lane_clear(struct sim_lane *l)
-{
-	while (l->first)
-		sim_packet_free(sim_lane_pop(l));
-	if (l->placing)
-		sim_packet_free(l->placing);
-	l->placing = NULL;
-}
-
-void sim_net_end(void)
-{
-	for (int a = 0; a < sim.plan.ranks; a++)
-		for (int b = 0; b < sim.plan.ranks; b++)
-			for (int r = 0; r < SIM_RAILS; r++)
-				sim_lane_clear(sim_lane_of(a, b, r));
-}

@@ -291,7 +291,7 @@ void sim_run(uint64_t seed)
 	sim.seed = sim.rnd = seed;
 	draw_plan(&sim.plan);
 	sim_strategy_draw(seed);
-	sim_net_begin();
+	sim_lanes_begin();
 	cores_make();
 	sim_traffic_begin();
 	uint64_t used = weft_counter_sum(WEFT_CNT_EARLY_USED);
@@ -324,6 +324,6 @@ void sim_run(uint64_t seed)
 			bury(r);
 	for (int r = 0; r < sim.plan.ranks; r++)
 		weft_core_destroy(sim.rank[r].core);
-	sim_net_end();
+	sim_lanes_end();
 	sim_traffic_free();
 }

@@ -177,18 +177,23 @@ static inline struct sim_lane *sim_lane_of(int from, int to, int rail)
 
 /* net.c */
 extern const struct weft_driver sim_driver, sim_driver_once;
-void sim_net_begin(void);
-void sim_net_end(void);
 /* The rail between two ranks, without a bundle; does this rail serve that peer? */
 int sim_rail_of(int a, int b);
 bool sim_uses(const struct sim_net *f, int peer);
+/* What other threads could do while a post is under way. */
+void sim_others(void);
+
+/* lane.c */
+void sim_lanes_begin(void);
+void sim_lanes_end(void);
+struct sim_packet *sim_packet_make(const void *head, const struct iovec *iov, unsigned n,
+				   size_t len, void *cookie);
 void sim_packet_free(struct sim_packet *p);
 void sim_packet_gather(struct sim_packet *p);
 struct weft_wire sim_head_of(const struct sim_packet *p);
+void sim_lane_append(struct sim_lane *l, struct sim_packet *p);
 struct sim_packet *sim_lane_pop(struct sim_lane *l);
 void sim_lane_clear(struct sim_lane *l);
-/* What other threads could do while a post is under way. */
-void sim_others(void);
 
 /* link.c */
 /* Breaks every link of the two for good; what is under way is lost from a random point on. */
