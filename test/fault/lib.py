@@ -10,6 +10,7 @@ import concurrent.futures
 import glob
 import itertools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -87,6 +88,11 @@ def command_of(pid):
 def litter():
     """Names that a job could leave behind."""
     return set(os.listdir("/dev/shm")) | set(glob.glob("/tmp/*weft*")) if os.path.isdir("/dev/shm") else set()
+
+
+def left_behind(before):
+    """Of ours; folders with an end made up by chance are those of tests and benches beside us."""
+    return [x for x in litter() - before if "weft" in x and not re.fullmatch(r"/tmp/weft-[a-z-]+-\w{6,8}", x)]
 
 
 class Result:
