@@ -11,6 +11,7 @@
  *                            stream; and a helper thread that sends or receives while the main
  *                            thread computes
  * limit waiters futex        N threads on one core hand a token around, see threads/relay.h
+ * limit rate shm             windows of 64 through the lines of weft's ring, see limit_rate.h
  * limit load shm             1 MiB in turn beside N computing threads, see overlap/load_limit.h
  *
  * Without listen or connect the two sides are two processes on this machine.
@@ -20,6 +21,7 @@
 #include "../overlap/exchange.h"
 #include "../overlap/load_limit.h"
 #include "../threads/relay.h"
+#include "limit_rate.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -63,6 +65,7 @@ struct shared {
 	struct lane lane[2];
 	_Atomic int x_pid[2];
 	struct load_shared load;
+	struct rate_shared rate;
 };
 
 static struct shared *shared;
@@ -140,6 +143,11 @@ static void run_shm_latency(void)
 static void run_shm_load(void)
 {
 	load_run(&shared->load, !sender, quick);
+}
+
+static void run_shm_rate(void)
+{
+	rate_run(&shared->rate, sender, quick);
 }
 
 /* ---- a socket ----------------------------------------------------------------------------- */
@@ -419,8 +427,8 @@ int main(int argc, char **argv)
 		run = shm ? run_shm_latency : run_socket_latency;
 	else if (strcmp(argv[1], "load") == 0 && shm && argc == 3)
 		run = run_shm_load;
-	else if (strcmp(argv[1], "rate") == 0 && !shm)
-		run = run_socket_rate;
+	else if (strcmp(argv[1], "rate") == 0 && (!shm || argc == 3))
+		run = shm ? run_shm_rate : run_socket_rate;
 	else if (strcmp(argv[1], "bandwidth") == 0 && !shm)
 		run = run_socket_bandwidth;
 	else if (strcmp(argv[1], "overlap") == 0 && !shm)

@@ -3,8 +3,7 @@
  * rate.c - how many small messages pass in a second?
  *
  * Unit      millions per second, one direction; ranks / 2 pairs at once, their sum.
- * Bound     shm: a ring of 64-byte slots, about 58 M/s in windows of 64.  tcp: one send per message
- *           0.4 M/s, one packet for many messages 20 M/s and more.
+ * Bound     the row `limit`: over shm the bare lines of the ring, over tcp a window in one send.
  * Method    windows of 64 MPI_Isend and MPI_Irecv, see window.h; median of blocks of milliseconds.
  */
 #include "window.h"

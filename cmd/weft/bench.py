@@ -32,6 +32,8 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 PREFIX = os.path.dirname(os.path.dirname(HERE))
 BIN = os.path.join(PREFIX, "bin")
 COLUMNS = "bench,impl,link,case,metric,unit,min,median,max,n".split(",")
+IN_PARTS = COLUMNS + ["part"]  # the papers' CSV, which may be measured part by part
+WHOLE = "all"
 
 class Parser(argparse.ArgumentParser):
     """A wrong argument is answered in one line."""
@@ -233,7 +235,7 @@ def end_group(process):
         pass
 
 
-def run_once(row, part, ranks):
+def run_once(row, part, ranks, patience):
     """Rows that one run printed, and what went wrong with it (or None)."""
     command, extra = row.command(part, ranks)
     # The user's settings stay; what a launcher left, if we run under one, does not.
@@ -245,10 +247,10 @@ def run_once(row, part, ranks):
                                    start_new_session=True)
         wrong = None
         try:
-            if process.wait(row.bench.seconds):
+            if process.wait(patience):
                 wrong = f"exit code {process.returncode}"
         except subprocess.TimeoutExpired:
-            wrong = f"no answer within {row.bench.seconds} s"
+            wrong = f"no answer within {patience:.0f} s"
         finally:
             end_group(process)
         out.seek(0)
@@ -267,22 +269,58 @@ def run_once(row, part, ranks):
     return results, wrong
 
 
+def parts_of(bench, quick):
+    return bench.quick_parts if quick else bench.parts
+
+
+def many_ranks(ranks, options):
+    return f"{ranks} ranks" if len(options.ranks) > 1 else ""
+
+
+def part_name(many, part):
+    """As progress and --part name it: 16 ranks allreduce."""
+    return " ".join(word for word in (many, *part) if word)
+
+
+def chosen_parts(bench, options):
+    """[(ranks, part)]: all of them, or the one that --part names."""
+    cells = [(ranks, part) for ranks in options.ranks for part in parts_of(bench, options.quick)]
+    if options.part is None:
+        return cells
+    names = [part_name(many_ranks(ranks, options), part) for ranks, part in cells]
+    if options.part not in names:
+        die(f"--part '{options.part}': {options.bench} has " + ", ".join(f"'{name}'" for name in names))
+    return [cells[names.index(options.part)]]
+
+
+def patience_with(row, ours, bench):
+    """Seconds after which a run is ended.  Peers whose threads spin give no answer in hours where weft takes a
+    second: ten times weft's own time, and 30 s at least, is answer enough."""
+    if row.impl not in PEERS or ours is None:
+        return bench.seconds
+    return min(bench.seconds, max(30, 10 * ours))
+
+
 def run_all(bench, rows, options):
     """Rounds over all rows, interleaved.  Returns [((impl, case, metric, unit), values)]."""
-    values = {}
-    parts = bench.quick_parts if options.quick else bench.parts
-    cells = [(ranks, part, row) for ranks in options.ranks for part in parts for row in rows
+    values, ours = {}, {}
+    chosen = chosen_parts(bench, options)
+    first = parts_of(bench, options.quick)[0]
+    cells = [(ranks, part, row) for ranks, part in chosen for row in rows
              # The limit knows two processes and no parts.
-             if row.impl != "limit" or (part is parts[0] and ranks == 2)]
+             if row.impl != "limit" or (part == first and ranks == 2)]
     for turn in range(options.runs):
         for ranks, part, row in cells:
             # Peers that gave no answer once would only cost the same time again.
             if (ranks, part) in row.failed:
                 continue
-            many = f"{ranks} ranks" if len(options.ranks) > 1 else ""
+            many = many_ranks(ranks, options)
             what = " ".join(word for word in (row.name, many, *part) if word)
             say(f"round {turn + 1} of {options.runs}: {what}")
-            results, wrong = run_once(row, part, ranks)
+            begun = time.monotonic()
+            results, wrong = run_once(row, part, ranks, patience_with(row, ours.get((ranks, part)), bench))
+            if row.name == "weft" and not wrong:
+                ours[ranks, part] = time.monotonic() - begun
             if wrong:
                 say(f"  {what}: {wrong}")
                 row.failed.add((ranks, part))
@@ -393,27 +431,31 @@ def parse_paper(argv):
     return o
 
 
-def measure_for_paper(o, name, link, folder):
-    """Rows of one bench over one link, in a process of its own: what goes wrong there, stays there."""
-    path = os.path.join(folder, f"{name}-{link}.csv")
+def measure_for_paper(o, name, link, part, folder):
+    """Rows of one part of a bench over one link, in a process of its own: what goes wrong there, stays there."""
+    path = os.path.join(folder, "rows.csv")
+    if os.path.exists(path):
+        os.unlink(path)
+    what = f"{name} over {link}" + (f", {part}" if part else "")
     peers = [p for p in o.against.split(",") if p in BENCHES[name].peers]
-    command = [sys.executable, __file__, name, "--csv", path, "--link", link]
+    command = [sys.executable, __file__, name, "--csv", path, "--link", link, "--part", part]
     command += ["--against", ",".join(peers)] if peers else []
     command += ["--quick"] if o.quick else []
     command += ["--runs", str(o.runs)] if o.runs else []
     begun = time.monotonic()
-    say(f"== {name} over {link}")
+    say(f"== {what}")
     code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
-    say(f"== {name} over {link}: {time.monotonic() - begun:.0f} s" +
+    say(f"== {what}: {time.monotonic() - begun:.0f} s" +
         (f", exit code {code}" if code else ""))
-    return (read_csv(path) if os.path.exists(path) else []), code
+    rows = read_csv(path) if os.path.exists(path) else []
+    return [dict(row, part=part) for row in rows], code
 
 
 def read_csv(path):
     try:
         with open(path, newline="", encoding="utf-8") as f:
             reader = csv.DictReader(f)
-            if reader.fieldnames != COLUMNS:
+            if reader.fieldnames not in (COLUMNS, IN_PARTS):
                 die(f"{path}: its columns are not {','.join(COLUMNS)}")
             return list(reader)
     except OSError as e:
@@ -422,35 +464,69 @@ def read_csv(path):
 
 def write_rows(path, rows):
     with open(path + ".part", "w", newline="", encoding="utf-8") as f:
-        writer = csv.DictWriter(f, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(f, IN_PARTS, WHOLE, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     os.replace(path + ".part", path)
 
 
+def place(row):
+    """Where a row was measured."""
+    return row["bench"], row["link"], row.get("part", WHOLE)
+
+
 def replaced(rows, more):
-    """rows, without those of the benches and links that more has, and more."""
-    fresh = {(row["bench"], row["link"]) for row in more}
-    return [row for row in rows if (row["bench"], row["link"]) not in fresh] + more
+    """rows, without those that more has anew (a bench that was measured whole goes with its first part), and more."""
+    fresh = {place(row) for row in more}
+    benches = {p[:2] for p in fresh}
+    return [row for row in rows if place(row) not in fresh and
+            not (place(row)[:2] in benches and (place(row)[2] == WHOLE or (*place(row)[:2], WHOLE) in fresh))] + more
+
+
+def in_order(rows):
+    """As the table of benches has them, whatever was measured first."""
+    names, parts = list(BENCHES), {}
+    for name in {row["bench"] for row in rows} & set(names):
+        bench = BENCHES[name]
+        for many in [""] + [f"{ranks} ranks" for ranks in bench.at]:
+            for part in bench.parts:
+                parts.setdefault((name, part_name(many, part)), len(parts))
+
+    def key(row):
+        name, link, part = place(row)
+        return (names.index(name) if name in names else len(names), LINKS.index(link) if link in LINKS else 0,
+                parts.get((name, part), -1))
+
+    return sorted(rows, key=key)
+
+
+def parts_for_paper(o, name):
+    """The names of what can be measured apart."""
+    bench = BENCHES[name]
+    at = bench.quick_at if o.quick else bench.at
+    return [part_name(f"{ranks} ranks" if len(at) > 1 else "", part) for ranks in at
+            for part in parts_of(bench, o.quick)]
 
 
 def measure_parts(o, rows):
     """What is asked for, as far as the time goes.  All rows, what failed, what is left."""
     began, failed, left = time.monotonic(), [], []
-    there = {(row["bench"], row["link"]) for row in rows}
-    wanted = [(name, link) for name in o.only for link in o.link if link in BENCHES[name].links and
-              not (o.missing and (name, link) in there)]
+    there = {place(row) for row in rows}
+    wanted = [(name, link, part) for name in o.only for link in o.link if link in BENCHES[name].links
+              for part in parts_for_paper(o, name)
+              if not (o.missing and there & {(name, link, part), (name, link, WHOLE)})]
     with tempfile.TemporaryDirectory(prefix="weft-paper-") as folder:
-        for name, link in wanted:
+        for name, link, part in wanted:
+            what = f"{name} over {link}" + (f", {part}" if part else "")
             if o.seconds and time.monotonic() - began > o.seconds:
-                left.append(f"{name} over {link}")
+                left.append(what)
                 continue
-            more, code = measure_for_paper(o, name, link, folder)
-            rows = replaced(rows, more)
+            more, code = measure_for_paper(o, name, link, part, folder)
+            rows = in_order(replaced(rows, more))
             if o.into:
                 write_rows(o.into, rows)
             if code:
-                failed.append(f"{name} over {link}")
+                failed.append(what)
     return rows, failed, left
 
 
@@ -469,7 +545,7 @@ def paper(argv):
     for what in failed:
         say(f"weft bench paper: {what} failed")
     if left:
-        say("weft bench paper: no time left for " + ", ".join(left))
+        say(f"weft bench paper: no time left for {len(left)} parts, the first {left[0]}")
     return 1 if failed or not rows else 0
 
 
@@ -488,6 +564,7 @@ def parse(argv):
     parser.add_argument("--against", default="", metavar="MPI,...",
                         help="also measure these: " + ", ".join(PEERS))
     parser.add_argument("--runs", type=int, metavar="K", help="how often each is run (5; quick: 3)")
+    parser.add_argument("--part", metavar="PART", help="one part alone, as progress names it: '16', '8 ranks barrier'")
     parser.add_argument("--ult", action="store_true",
                         help="also with user-level threads (waiters)")
     parser.add_argument("--quick", action="store_true", help="fewer cases, shorter")

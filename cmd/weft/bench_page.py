@@ -7,7 +7,8 @@ import platform
 import time
 
 from bench_papers import FIGURES
-from bench_svg import charts, number, title_of
+from bench_svg import bounded, charts, number, title_of
+from bench_table import BENCHES, PEERS
 
 STYLE = """body{font:15px/1.45 sans-serif;max-width:920px;margin:2em auto;padding:0 1em;color:#222}
 table{border-collapse:collapse;margin:.6em 0}td,th{border:1px solid #ccc;padding:.15em .6em}
@@ -51,9 +52,20 @@ def lines(cases, impls, cells, text):
             for case in cases]
 
 
-def measured(name, link, rows, bench):
-    out, metrics = [], Rows(rows).metrics
-    drawn = dict(charts(title_of(name, link, bench), bench, metrics))
+def silent(link, rows, bench, asked):
+    """The peers that were asked elsewhere in this run, could have been here, and have no row."""
+    there = {row["impl"] for row in rows}
+    return [p for p in asked if p in bench.peers and p not in there and
+            (p != "openmpi-tuned" or link in bench.tuned)] if bench else []
+
+
+def measured(name, link, rows, bench, asked):
+    out, metrics = [], bounded(Rows(rows).metrics)
+    everybody = list(dict.fromkeys(impl for _, _, impls, _ in metrics.values() for impl in impls))
+    drawn = dict(charts(title_of(name, link, bench), bench, metrics, everybody))
+    missing = silent(link, rows, bench, asked)
+    if missing:
+        out.append(f"<p><b>{html.escape(title_of(name, link, bench))}</b>: no answer in time from {', '.join(missing)}.</p>")
     for metric, (unit, cases, impls, cells) in metrics.items():
         out += drawn.get(metric, [])
         head = [f"{metric}, {unit}", *impls]
@@ -86,6 +98,7 @@ def section(title, asks, theirs, names, rows, benches, drawn):
            f'<p class="asks">{html.escape(asks)}</p>', theirs]
     for name in names:
         links = dict.fromkeys(row["link"] for row in rows if row["bench"] == name)
+        asked = [p for p in PEERS if any(row["impl"] == p for row in rows)]
         if not links:
             why = "not measured in this run" if name in benches else "there is no such bench yet"
             out.append(f"<p><b>weft bench {html.escape(name)}</b>: {why}.</p>")
@@ -95,7 +108,7 @@ def section(title, asks, theirs, names, rows, benches, drawn):
             continue
         for link in links:
             mine = [row for row in rows if row["bench"] == name and row["link"] == link]
-            out += measured(name, link, mine, benches.get(name))
+            out += measured(name, link, mine, benches.get(name), asked)
     return out
 
 
@@ -117,7 +130,7 @@ def in_short(name, rows):
             values = {impl: dict(medians(mine, link, impl, metric)).get(case)
                       for impl in dict.fromkeys(row["impl"] for row in mine)}
             said = "; ".join(f"{impl} {number(v)}" for impl, v in values.items() if v is not None)
-            out.append((f"{name} over {link}", f"{metric}, {case}", f"{said} {unit}"))
+            out.append((title_of(name, link, BENCHES.get(name)), f"{metric}, {case}", f"{said} {unit}"))
     return out
 
 

@@ -6,8 +6,9 @@ import math
 import re
 import textwrap
 
-COLOURS = ("#0a6ebd", "#d1495b", "#edae49", "#66a182", "#7a5195", "#8d6a4f", "#4c566a")
+COLOURS = ("#0a6ebd", "#d1495b", "#edae49", "#66a182", "#7a5195", "#56b4e9", "#8d6a4f", "#4c566a", "#c77cba", "#9aa800")
 DASHES = ("7 4", "2 3", "1 6")
+KNOWN = ("weft", "mpich", "openmpi", "openmpi-tuned", "limit", "weft progress off")  # the same colour in every picture
 LABEL = 24  # letters that fit below the axis
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 820, 360, 70, 170, 34, 90
 
@@ -21,6 +22,14 @@ def ticks_linear(low, high):
     step *= next((m for m in (1, 2, 5, 10) if (high - low) / (step * m) <= 6), 10)
     first = math.ceil(low / step - 1e-9)
     return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def colours(impls):
+    """{impl: colour}; who is not known takes what the known ones here leave."""
+    free = [c for n, c in enumerate(COLOURS) if n >= len(KNOWN) or KNOWN[n] not in impls]
+    others = [impl for impl in impls if impl not in KNOWN]
+    return {impl: COLOURS[KNOWN.index(impl)] if impl in KNOWN else free[others.index(impl) % len(free)]
+            for impl in impls}
 
 
 class Axis:
@@ -44,6 +53,11 @@ class Axis:
         return TOP + (HEIGHT - TOP - BOTTOM) * (self.high - place) / (self.high - self.low)
 
 
+def is_flat(cases, slot):
+    """Do the labels stand side by side?"""
+    return all(len(case) * 7 < slot for case in cases)
+
+
 def frame(axis, title, unit, cases, slot, x_name):
     """Title, lines and labels."""
     out = [f'<text x="{LEFT}" y="18" font-size="14">{html.escape(title)}</text>',
@@ -54,7 +68,7 @@ def frame(axis, title, unit, cases, slot, x_name):
         out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" '
                    f'stroke="#ddd"/><text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">'
                    f'{number(value)}</text>')
-    flat = all(len(case) * 7 < slot for case in cases)
+    flat = is_flat(cases, slot)
     if x_name:
         out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - (BOTTOM - 36 if flat else 8)}" '
                    f'text-anchor="middle">{html.escape(x_name)}</text>')
@@ -87,13 +101,16 @@ def draw(title, unit, cases, impls, cells, log=False, bars=False, everybody=None
     values = [v for cell in cells.values() for v in cell]
     axis = Axis(values, log)
     slot = (WIDTH - LEFT - RIGHT) / len(cases)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+    # Labels side by side need less room than slanted ones.
+    high = HEIGHT - (BOTTOM - 46 if is_flat(cases, slot) else 0)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}" width="{WIDTH}" '
            'font-family="sans-serif" font-size="11">'
-           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
+           f'<rect width="{WIDTH}" height="{high}" fill="white"/>']
     out += frame(axis, title, unit, cases, slot, x_name)
     floor = axis.y(10.0 ** axis.low if axis.log else 0)
+    paint = colours(everybody or impls)
     for n, impl in enumerate(impls):
-        colour, points = COLOURS[(everybody or impls).index(impl) % len(COLOURS)], []
+        colour, points = paint[impl], []
         for i, case in enumerate(cases):
             if (case, impl) not in cells:
                 continue
@@ -156,7 +173,9 @@ def charts(title, bench, metrics, everybody=None):
     for metric, (unit, cases, impls, cells) in bounded(metrics).items():
         mine = []
         axes, levels = axes_of(bench, cases)
-        for x_name, labels in axes if not bench or metric not in bench.undrawn else ():
+        # Nothing but zeros is a table, not a picture.
+        drawn = (not bench or metric not in bench.undrawn) and any(v for cell in cells.values() for v in cell)
+        for x_name, labels in axes if drawn else ():
             shown = {(labels.get(case, case), impl): cell for (case, impl), cell in cells.items()
                      if case in labels or case in levels}
             mine.append(draw(f"{title}: {metric}", f"{metric}, {unit}", list(labels.values()), impls, shown,

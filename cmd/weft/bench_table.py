@@ -49,7 +49,7 @@ BENCHES = {
                        limit={"tcp": ["bandwidth", "socket"], "1g": ["bandwidth", "socket"]},
                        tuned=THREAD, log=True, x=SIZE),
     "rate": Bench("p2p/rate", "how many small messages pass in a second?", "millions per second",
-                  limit={"tcp": ["rate", "socket"], "1g": ["rate", "socket"]},
+                  limit={"shm": ["rate", "shm"], "tcp": ["rate", "socket"], "1g": ["rate", "socket"]},
                   tuned=THREAD, bars=True),
     "layout": Bench("p2p/layout", "what does it cost that a message's data have holes?",
                     "us, until the answer of one byte", ranks=False, log=True),
