@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "hosts.h"
 #include "say.h"
 
 struct args {
@@ -109,9 +110,9 @@ static void srun_options(struct args *a, const struct plan *plan)
 	add(a, "--mpi=pmi2");
 	if (plan->hosts)
 		addf(a, "--nodelist=%s", plan->hosts);
-	/* srun takes a name with a slash for a file. */
+	/* srun takes a name with a slash for a file, and ours has some. */
 	if (plan->hostfile)
-		addf(a, "--nodelist=%s%s", strchr(plan->hostfile, '/') ? "" : "./", plan->hostfile);
+		addf(a, "--nodelist=%s", plan->hostfile);
 	if (plan->per_host)
 		addf(a, "--ntasks-per-node=%d", plan->per_host);
 	if (plan->bind_core)
@@ -198,13 +199,32 @@ static void prterun_args(struct args *a, const struct plan *plan)
 static const struct engine {
 	const char *name;
 	void (*translate)(struct args *a, const struct plan *plan);
+	enum hosts_form form;
 } engines[] = {
-	{"srun", srun_args},
-	{"prterun", prterun_args},
-	{"mpiexec.hydra", hydra_args},
+	{"srun", srun_args, HOSTS_NAMES},
+	{"prterun", prterun_args, HOSTS_SLOTS},
+	{"mpiexec.hydra", hydra_args, HOSTS_COLON},
 };
 
-int engine_exec(const struct plan *plan)
+/* Is there such a program?  Else what is wrong with the hosts is not said for it. */
+static bool in_path(const char *name)
+{
+	const char *path = getenv("PATH");
+	for (const char *at = path ? path : ""; *at; at += *at == ':') {
+		int len = (int)strcspn(at, ":");
+		char *file;
+		if (asprintf(&file, "%.*s/%s", len, at, name) < 0)
+			return false;
+		bool there = access(file, X_OK) == 0;
+		free(file);
+		if (there)
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+int engine_exec(struct plan *plan)
 {
 	for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
 		const struct engine *e = &engines[i];
@@ -212,16 +232,17 @@ int engine_exec(const struct plan *plan)
 		if (plan->engine && strcmp(plan->engine, e->name) != 0 &&
 		    !(strcmp(plan->engine, "hydra") == 0 && e->translate == hydra_args))
 			continue;
+		if (!in_path(e->name))
+			continue;
+		if (plan->hosts && !hosts_list_ok(plan->hosts, e->form))
+			return 2;
+		if (plan->hostfile && !(plan->hostfile = hosts_file(plan->hostfile, e->form)))
+			return 2;
 		add(&a, e->name);
 		e->translate(&a, plan);
 		execvp(e->name, a.items);
-		if (errno != ENOENT) {
-			say("cannot start %s: %s", e->name, strerror(errno));
-			return 126;
-		}
-		for (int k = 0; k < a.count; k++)
-			free(a.items[k]);
-		free(a.items);
+		say("cannot start %s: %s", e->name, strerror(errno));
+		return 126;
 	}
 	if (plan->engine)
 		say("--engine %s: not found; srun, prterun and mpiexec.hydra are known",

@@ -5,7 +5,8 @@
 
 #include "plan.h"
 
-/* Becomes a real engine; returns only when that fails, with the exit code, after one line. */
-int engine_exec(const struct plan *plan);
+/* Becomes a real engine; returns only when that fails, with the exit code, after one line.  Another
+ * file may stand for plan->hostfile then. */
+int engine_exec(struct plan *plan);
 
 #endif

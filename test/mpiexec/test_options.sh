@@ -91,10 +91,66 @@ out_is "mpiexec.hydra -hosts a,b -ppn 2 -l -genv V 1 -n 4 -wdir /x -env W 2 p q 
 want 0 "$MPIEXEC" -hosts a,b -ppn 2 -n 4 -l --timeout 90 --wdir /x -genv V 1 p q
 out_is "srun --mpi=pmi2 --nodelist=a,b --ntasks-per-node=2 --label --time=1:30 --ntasks=4 --chdir=/x p q V=1 T=
 "
-want 0 "$MPIEXEC" --engine=prterun --hostfile h -n 4 --bind-to core -x V=1 p q
-out_is "prterun --hostfile h --bind-to core -n 4 -x V=1 p q V= T=
-"
 want 127 env PATH=/nowhere "$MPIEXEC" -f hosts -n 2 true
 err_has 'srun, prterun or mpiexec.hydra'
 err_lines 1
+
+# --- files of hosts, as their launchers want them
+for e in srun prterun mpiexec.hydra; do
+	printf '#!/bin/sh\nfor w; do case $w in *self/fd*) cat "${w#*=}"; esac; done\n' >"$T/bin/$e"
+done
+printf '# ours\n\na\nb-1.x:3\t\r\n\tc slots=4 max_slots=9 # more\n[fe80::1]:2' >"$T/h"
+want 0 "$MPIEXEC" --engine=prterun --hostfile "$T/h" -n 4 --bind-to core -x V=1 p q
+out_is 'a
+b-1.x slots=3
+c slots=4
+[fe80::1] slots=2
+'
+want 0 "$MPIEXEC" --engine=hydra -f "$T/h" -n 4 p
+out_is 'a
+b-1.x:3
+c:4
+[fe80::1]:2
+'
+printf 'n[1-3,7] ib=1\nm\n' >"$T/h"
+want 0 "$MPIEXEC" -f "$T/h" -n 4 p
+out_is 'n[1-3,7]
+m
+'
+# wrong_file TEXT SAID: one line, with the number of the one that is wrong
+wrong_file() {
+	printf -- "$1" >"$T/h"
+	for e in ${3:-srun prterun hydra}; do
+		want 2 "$MPIEXEC" --engine $e -f "$T/h" -n 2 p
+		err_has "$2"
+		err_lines 1
+	done
+}
+wrong_file '' 'names no host'
+wrong_file '# a\n \n' 'names no host'
+wrong_file 'a\nb:-3\n' "line 2: a host takes 1 to 65536 ranks: '-3'"
+wrong_file 'a slots=0\n' "line 1: a host takes"
+wrong_file 'a:99999999999\n' "line 1: a host takes"
+wrong_file 'a:\n' "line 1: a host takes"
+wrong_file 'a b\n' "one host a line; this follows its name: 'b'"
+wrong_file '-oProxyCommand=x\n' 'no host.s name'
+wrong_file 'a[1\n' 'no host.s name'
+wrong_file ':3\n' 'no host.s name'
+wrong_file 'a;b\n' 'no host.s name'
+wrong_file '\033[2Ja\n' "no host.s name: '?\[2Ja'"
+wrong_file 'a\0b\n' 'no text'
+wrong_file 'a:2\n' 'by -ppn' srun
+head -c 1000000 /dev/zero | tr '\0' a >"$T/big" # one name
+want 2 "$MPIEXEC" -f "$T/big" -n 2 p
+err_has 'no host.s name'
+want 2 "$MPIEXEC" -f "$T/none" -n 2 p
+err_has 'cannot be read: No such file'
+want 2 "$MPIEXEC" -f "$T" -n 2 p
+err_has 'cannot be read: Is a directory'
+for list in '' a, ,a a,,b -x,b 'a b' a:0 a:x; do
+	want 2 "$MPIEXEC" --engine hydra --hosts "$list" -n 2 p
+	err_has '^mpiexec: --hosts: '
+	err_lines 1
+done
+want 0 "$MPIEXEC" --engine hydra --hosts 'a:2,[::1],n[1-3,7]:4' -n 2 p
 done_testing
