@@ -6,10 +6,10 @@
  * several in one process over a driver of their own.
  *
  *   core     the drivers, one gate per peer, the table of contexts, the matching table, the ids
- *   gate     the way to one peer: a mask, a queue of packets that wait, the peer's connection
+ *   gate     the way to one peer (gate.h)
  *   ctx      a context: its posted wildcards and, once one was used, the order of arrival
- *   node     what hangs in the matching table; entry: a posted receive (in the request)
- *   msg      an unexpected message: its node, its payload or where that is to be had
+ *   node     what hangs in the matching table; entry: a posted receive, in the request (keyed.h)
+ *   msg      an unexpected message (msg.h)
  *
  * Letters at fields: I at init; M holder of the gate's mask; P the poller of that connection;
  * L the lock named beside it; R whoever owns the request at that moment.
@@ -22,74 +22,12 @@
 #include "base/copy.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "comm/comm.h"
+#include "comm/gate.h"
 #include "comm/ids.h"
-#include "comm/learn.h"
-#include "comm/lock.h"
+#include "comm/msg.h"
 #include "comm/phase.h"
-#include "comm/stash.h"
-#include "comm/strategy.h"
-#include "comm/wire.h"
 #include "queue/mpsc.h"
 #include "task/task.h"
-#include "wait/solo.h"
-
-struct weft_core;
-struct weft_gate;
-struct weft_pack;
-struct weft_early;
-struct weft_away;
-
-/* ---- matching ----------------------------------------------------------------------------- */
-
-enum weft_keyed_kind {
-	WEFT_KEYED_RECV,  /* posted: peer and tag are exact */
-	WEFT_KEYED_WILD,  /* posted: a wildcard */
-	WEFT_KEYED_MSG,   /* unexpected, under its exact key */
-	WEFT_KEYED_INDEX, /* the same message once more, under a wildcard's key; see match_int.h */
-};
-
-/* What hangs in the table under a key (ctx, peer, tag), wildcards being keys like any other. */
-struct weft_keyed {
-	/* L bucket: the same key, oldest first.  The first one's prev is the last one. */
-	struct weft_keyed *next, *prev;
-	struct weft_keyed *more; /* L bucket: of a first one that found no slot: the next such */
-	struct weft_ctx *ctx;
-	int32_t peer, tag;
-	uint8_t kind;
-	_Atomic bool x_listed; /* changed under the bucket's lock */
-};
-
-/* A posted receive. */
-struct weft_entry {
-	struct weft_keyed node;
-	uint64_t stamp;                           /* age among posted receives, see match.c */
-	struct weft_entry *wild_next, *wild_prev; /* L context: WILD */
-};
-
-#define WEFT_BUCKET_SLOTS 3
-
-/* One cache line: the lock, the first entries of three keys, and a chain for more keys. */
-struct weft_bucket {
-	alignas(WEFT_CACHELINE) struct weft_spin lock;
-	_Atomic uint32_t x_keys; /* L; a scan for leftovers reads it as a hint */
-	struct weft_keyed *more; /* L */
-	struct {
-		uint64_t key; /* L: a hash of it; the node says for sure */
-		struct weft_keyed *first;
-	} slot[WEFT_BUCKET_SLOTS];
-};
-static_assert(sizeof(struct weft_bucket) == WEFT_CACHELINE, "a bucket is a cache line");
-
-#define WEFT_BUCKET_BITS 19
-#define WEFT_BUCKETS (1u << WEFT_BUCKET_BITS)
-#define WEFT_BUCKET_GROUP 64 /* buckets per page, and per bit of `x_used` */
-
-struct weft_match {
-	struct weft_bucket *bucket; /* I: zero pages until touched */
-	/* Which pages of buckets were ever used: what a scan must visit. */
-	_Atomic uint64_t x_used[WEFT_BUCKETS / WEFT_BUCKET_GROUP / 64];
-};
 
 /* ---- packets that wait -------------------------------------------------------------------- */
 
@@ -195,40 +133,7 @@ static inline void weft_req_complete_early(struct weft_req *r)
 		weft_completion_init_done(&r->done);
 }
 
-/* ---- unexpected messages ------------------------------------------------------------------ */
-
-enum weft_msg_kind {
-	WEFT_MSG_EAGER,
-	WEFT_MSG_RTS,   /* the data is still with the sender */
-	WEFT_MSG_LOCAL, /* from this process; the data is in `send`'s buffer */
-};
-
-#define WEFT_MSG_ARRIVING ((uintptr_t)0) /* payload not complete, nobody has claimed it */
-#define WEFT_MSG_READY ((uintptr_t)1)    /* payload complete */
-#define WEFT_MSG_FAILED ((uintptr_t)2)   /* the payload will not come */
-#define WEFT_MSG_DROPPED ((uintptr_t)3)  /* nobody wants it any more; the poller frees it */
-/* else: the receive that claimed it while it was arriving */
-
-struct weft_msg {
-	union {
-		struct weft_keyed node;
-		struct weft_stash_item stashed; /* in a pool */
-	};
-	struct weft_msg *all_next, *all_prev; /* L context: by arrival in the context */
-	uint64_t number;                      /* by arrival in the process */
-	uint8_t lists;                        /* L context and bucket: see match_int.h */
-	struct weft_core *core;
-	uint64_t length; /* data bytes of the message */
-	uint64_t addr;   /* RTS */
-	uint32_t id;     /* RTS, or SYNC: the sender's id, 0 none */
-	uint32_t charge; /* credit to give back when it is gone */
-	uint8_t msg_kind;
-	uint8_t pool_class;
-	struct weft_req *send; /* LOCAL */
-	_Atomic uintptr_t x_state;
-	struct weft_keyed by_peer, by_tag; /* in lists: (peer, any tag), (any peer, tag) */
-	alignas(16) char data[];
-};
+/* ---- answers ------------------------------------------------------------------------------- */
 
 #define WEFT_POOL_CLASSES 3
 
@@ -291,109 +196,6 @@ struct weft_ctx_leaf {
 };
 struct weft_ctx_mid {
 	_Atomic(struct weft_ctx_leaf *) x_leaf[WEFT_CTX_MID];
-};
-
-/* ---- gates -------------------------------------------------------------------------------- */
-
-#define WEFT_GATE_FREE 0u
-#define WEFT_GATE_HELD 1u
-#define WEFT_GATE_SKIPPED 2u
-
-#define WEFT_IOV_MAX 32
-
-/* A large message that both sides copy (share.c). */
-struct weft_share {
-	_Atomic uint64_t *word; /* I */
-	uint64_t number, piece; /* I */
-	unsigned n, id;         /* I: pieces; the name for the report */
-	bool late;              /* I: offered when a part had been fetched */
-	bool rest;              /* I: the sender sends what is left, instead of writing pieces */
-	uint64_t at, to;        /* the puller: fetched; claimed */
-	unsigned helped; /* the puller, before it is through: pieces that the sender claimed */
-	bool failed;     /* the same */
-	uint64_t placed; /* the poller, before the report is through */
-	uint64_t next;   /* the poller, with rest: where its next bytes belong */
-	uint64_t since;  /* the poller: when the first of them had come */
-	uint64_t first;  /* the poller: the end of the first of them */
-	_Atomic unsigned x_through; /* who is through: puller, report */
-};
-
-#define WEFT_CONTROL_MAX 24 /* payload of a control packet */
-
-/* What the payload that place() announced is for; P throughout. */
-struct weft_rx {
-	enum { WEFT_RX_NONE, WEFT_RX_RECV, WEFT_RX_MSG, WEFT_RX_DATA, WEFT_RX_CONTROL } what;
-	struct weft_req *req;  /* RECV, DATA */
-	struct weft_msg *msg;  /* MSG */
-	struct weft_wire head; /* DATA, CONTROL */
-	void *bounce;          /* for layouts of too many pieces */
-	bool last;             /* the peer is given up once this payload is placed */
-	uint64_t off, len, room;
-	char control[WEFT_CONTROL_MAX];
-	char *pack; /* where a packet of several messages is collected; made when needed */
-	struct iovec iov[WEFT_IOV_MAX];
-};
-
-struct weft_gate {
-	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mask;
-	uint32_t send_seq;                    /* M */
-	struct weft_solo solo;                /* the mask's: who sends alone, see weft_send_plain */
-	_Atomic bool x_alone;                 /* M: whoever posts blocks, another need not follow */
-	struct weft_out *out_head;            /* M: waiting, in order */
-	struct weft_out **out_tail;           /* M */
-	const struct weft_strategy *strategy; /* I */
-	struct weft_out *data_head;           /* M: data kept apart by the strategy */
-	struct weft_out **data_tail;          /* M */
-	bool yielded;                         /* M: the post that answered FULL means: not now */
-	_Atomic int x_data_under;             /* packets of data that the driver holds */
-	struct weft_pack *pack;               /* I: where small messages come together, or NULL */
-	struct weft_learn *learn;             /* I: its host's switch point moves, or NULL */
-	struct weft_early *early;             /* I: receives that are posted early, or NULL */
-	_Atomic(struct weft_out *) x_in;      /* any thread pushes, newest first; M takes all */
-	const struct weft_driver *driver;     /* I: NULL: self, or unreachable */
-	struct weft_net *net;                 /* I */
-	_Atomic bool x_down;                  /* P writes */
-	size_t eager_max, inline_max, max_payload; /* I */
-	size_t now_end; /* I: shorter messages are over with their post; 0: no driver */
-	/* I: the driver's, or NULL: it has none, or small messages come together first */
-	enum weft_post (*post_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
-				     const void *data, size_t len);
-	struct weft_away *away; /* I: whose sends an idle core may see to, or NULL */
-	uint64_t spend_limit;   /* M: up to here x_credit_spent needs no closer look */
-	/* Credit, in bytes of eager payload; see credit.h. */
-	uint64_t credit;                 /* I: how much of ours may be under way */
-	_Atomic uint64_t x_credit_spent; /* M writes: what we ever sent */
-	_Atomic uint64_t x_returned;     /* M writes: what we ever gave back to the peer */
-
-	alignas(WEFT_CACHELINE) struct weft_core *core; /* I */
-	int peer;                                       /* I */
-	_Atomic bool x_mute; /* an answer is lost for want of memory: the next ready() ends it */
-	_Atomic bool x_get_failed;       /* get() does not work with this peer after all */
-	_Atomic bool x_get_works;        /* it has, once */
-	_Atomic unsigned x_share_misses; /* offers to share a copy that the peer did not take up */
-	_Atomic uint32_t x_fetch_cost; /* into small pieces, ns per 64 KiB, smoothed; 0: unknown */
-	_Atomic uint32_t x_rest_cost;  /* the same when the peer sends them */
-	_Atomic unsigned x_rest_turn;  /* messages into small pieces so far */
-	_Atomic uint64_t x_credit_got; /* P writes: what the peer ever gave back */
-	_Atomic uint64_t x_used_late;  /* payload of unexpected messages that are gone */
-	_Atomic bool x_credit_asked;   /* a packet that gives credit back is on its way */
-	uint64_t credit_given;         /* I: how much of the peer's may be under way */
-	struct weft_rx *rx;            /* P: made at the first place() */
-
-	/* What each small message that comes needs, in one line. */
-	alignas(WEFT_CACHELINE) uint64_t recv_eager; /* P: eager payload that ever came */
-	uint64_t recv_limit;           /* P: up to here it needs no closer look; see credit.h */
-	_Atomic uint64_t x_used;       /* P writes: payload delivered as it came */
-	uint64_t used_limit;           /* P: as recv_limit */
-	struct weft_ctx *rx_ctx;       /* P: of the last message, */
-	uint64_t rx_where;             /* P: its context and tag as they stand in the head, */
-	uint64_t rx_key;               /* P: and where in the table they are */
-	struct weft_bucket *rx_bucket; /* P: NULL: none so far */
-	_Atomic uint32_t x_recv_seq;   /* P writes: envelopes that came */
-
-	/* I: the driver's, or NULL, as post_plain */
-	enum weft_post (*join_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
-				     const void *data, size_t len);
 };
 
 /* ---- the core ----------------------------------------------------------------------------- */
@@ -514,23 +316,6 @@ struct weft_keyed *weft_match_withdraw_peer(struct weft_core *core, int peer, bo
 struct weft_keyed *weft_match_withdraw_ctx(struct weft_ctx *ctx);
 struct weft_msg *weft_match_withdraw_msgs(struct weft_ctx *ctx);
 
-/* gate.c */
-void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer);
-/* Posts for those who came while the mask was held; after the exchange of leave. */
-void weft_gate_leave_skipped(struct weft_gate *g);
-/* Queues o; the caller sees to it that somebody kicks the gate. */
-void weft_gate_push(struct weft_gate *g, struct weft_out *o);
-/* Queues o and sees to it that it is posted: now, by the mask's holder, or when ready. */
-void weft_gate_submit(struct weft_gate *g, struct weft_out *o);
-/* Posts what waits. */
-void weft_gate_kick(struct weft_gate *g);
-/* Fails what waits; the gate is down. */
-void weft_gate_purge(struct weft_gate *g);
-bool weft_gate_empty(struct weft_gate *g);
-/* A packet without payload that belongs to no request. */
-void weft_gate_control(struct weft_gate *g, const struct weft_wire *head);
-void weft_gate_fin(struct weft_gate *g, uint32_t id);
-
 /* send.c */
 void weft_send_drop(struct weft_req *r, weft_err err);
 void weft_send_choose_locked(struct weft_gate *g, struct weft_out *o);
@@ -619,31 +404,6 @@ static inline int weft_id_recv(int peer)
 	return peer * 2 + 1;
 }
 
-/* Can large messages be fetched from this peer's memory, as far as the driver knows by now? */
-static inline bool weft_gate_can_get(struct weft_gate *g)
-{
-	return g->driver->get && g->driver->card(g->net, g->peer)->can_get;
-}
-
-/* The same for writing into it. */
-static inline bool weft_gate_can_put(struct weft_gate *g)
-{
-	return g->driver->put && g->driver->card(g->net, g->peer)->can_put;
-}
-
-/* The longest message that goes to this peer without asking. */
-static inline size_t weft_gate_eager_max(const struct weft_gate *g)
-{
-	return weft_unlikely(g->learn != NULL) ? weft_learn_point(g->learn) : g->eager_max;
-}
-
-static inline bool weft_gate_down(struct weft_gate *g)
-{
-	/* SEE <- PUB (peer_down).  seq_cst pairs with the scan for leftovers: either the scan sees
-	 * what we post, or we see that the peer is gone. */
-	return atomic_load_explicit(&g->x_down, memory_order_seq_cst);
-}
-
 /* ---- delivering ----------------------------------------------------------------------------- */
 
 /* The data of r has come, all of it; r is over. */
@@ -660,28 +420,6 @@ weft_recv_deliver(struct weft_req *r, int peer, int tag, const void *data, size_
 	r->status.bytes = len;
 	weft_copy_bytes(r->buf.base, data, len);
 	weft_req_complete(r);
-}
-
-/* ---- a gate's mask ------------------------------------------------------------------------- */
-
-static inline bool weft_gate_try(struct weft_gate *g)
-{
-	uint32_t want = WEFT_GATE_FREE;
-	/* TAKE <- GIVE (leave).  Carries: the queue and the sequence number. */
-	if (!atomic_compare_exchange_strong_explicit(&g->x_mask, &want, WEFT_GATE_HELD,
-						     memory_order_acquire, memory_order_relaxed))
-		return false;
-	weft_solo_locked(&g->solo, weft_solo_self);
-	return true;
-}
-
-static inline void weft_gate_leave(struct weft_gate *g)
-{
-	/* GIVE -> TAKE (try, kick).  Carries: the queue and the sequence number.
-	 * Acquire: SEE <- SKIP (kick), what the skipper pushed. */
-	uint32_t old = atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
-	if (weft_unlikely(old & WEFT_GATE_SKIPPED))
-		weft_gate_leave_skipped(g);
 }
 
 #endif

@@ -214,6 +214,13 @@ struct weft_msg *weft_lists_find_locked(struct weft_ctx *ctx, int peer, int tag)
 /* Takes m out of its bucket and the lists; its bucket is not locked. */
 void weft_lists_take_locked(struct weft_ctx *ctx, struct weft_msg *m);
 
+/* ---- who waits for a message to come (match_probe.c) ---------------------------------------- */
+
+/* Takes out those that were waiting for such a message; returns them.  Context locked. */
+struct weft_probe_waiter *weft_probes_pick_locked(struct weft_ctx *ctx, int peer, int tag);
+/* No lock held. */
+void weft_probes_signal(struct weft_probe_waiter *w);
+
 /* ---- posted wildcards ---------------------------------------------------------------------- */
 
 /* Takes a posted wildcard out; its bucket is not locked. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * send.c - sends: straight to the driver when the gate is free, else through its queue; messages
- * to ourselves without any driver.
+ * send.c - sends with a request: straight to the driver when the gate is free, else through its
+ * queue.
  */
 #include <stdlib.h>
 #include "wait/stack.h"
@@ -10,10 +10,7 @@
 #include "comm/early.h"
 #include "comm/offload.h"
 #include "comm/pack.h"
-
-/* Messages to ourselves up to this size are copied aside when no receive waits, so that the send
- * is over; longer ones wait for the receive and are copied once. */
-#define SELF_EAGER_MAX 65536
+#include "comm/send_int.h"
 
 void weft_send_drop(struct weft_req *r, weft_err err)
 {
@@ -211,20 +208,12 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ct
 	weft_count(eager ? WEFT_CNT_EAGER_SENT : WEFT_CNT_RNDV_SENT, 1);
 }
 
-/* Does a driver that expects a burst do well to wait for the next message?  Not if this one's
- * sender may compute before there is one. */
-static inline void say_alone_locked(struct weft_gate *g, enum weft_send_mode mode)
-{
-	/* Relaxed: a hint; see on_hold() in inbound.c. */
-	atomic_store_explicit(&g->x_alone, mode != WEFT_SEND_AWAY, memory_order_relaxed);
-}
-
 static weft_err gate_send(struct weft_req *r, struct weft_gate *g, enum weft_send_mode mode)
 {
 	struct weft_core_req_send *s = weft_req_send(r);
 
 	if (weft_likely(weft_gate_try(g))) {
-		say_alone_locked(g, mode);
+		weft_gate_say_alone_locked(g, mode);
 		if (weft_unlikely(g->pack) && s->out.type == WEFT_OUT_EAGER && !s->sync &&
 		    weft_pack_hold_locked(g, &s->out.head, &r->buf)) {
 			weft_gate_leave(g);
@@ -279,75 +268,6 @@ static __attribute__((noinline)) weft_err isend_away(struct weft_req *r, struct 
 	return err;
 }
 
-/* ---- to ourselves ------------------------------------------------------------------------- */
-
-static weft_err self_send_later(struct weft_req *r, struct weft_ctx *ctx, int tag,
-				const struct weft_buf *buf)
-{
-	struct weft_msg *m = weft_msg_alloc(ctx->core, 0);
-	if (!m)
-		return WEFT_ERR_NOMEM;
-	r->buf = *buf;
-	m->msg_kind = WEFT_MSG_LOCAL;
-	m->send = r;
-	m->length = buf->bytes;
-	m->node.peer = ctx->core->rank;
-	m->node.tag = tag;
-	atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
-	struct weft_entry *e = weft_match_arrive_unexpected(ctx, m);
-	if (e)
-		weft_recv_message(weft_req_of_entry(e), m);
-	return WEFT_OK;
-}
-
-/* r NULL: only if that ends the send at once. */
-static weft_err self_send(struct weft_req *r, struct weft_ctx *ctx, int tag,
-			  const struct weft_buf *buf, enum weft_send_mode mode)
-{
-	struct weft_core *core = ctx->core;
-	bool small = buf->bytes <= SELF_EAGER_MAX && mode != WEFT_SEND_SYNC;
-
-	if (r)
-		r->status =
-			(struct weft_status){.peer = core->rank, .tag = tag, .bytes = buf->bytes};
-	else if (!small)
-		return WEFT_AGAIN;
-	if (weft_trace_on())
-		weft_comm_trace_self(core, tag, buf->bytes);
-	struct weft_entry *e = weft_match_arrive(ctx, core->rank, tag);
-	if (e) {
-		struct weft_req *to = weft_req_of_entry(e);
-		size_t n = buf->bytes < to->buf.bytes ? buf->bytes : to->buf.bytes;
-		weft_buf_copy(&to->buf, buf, n);
-		to->status = (struct weft_status){.peer = core->rank,
-						  .tag = tag,
-						  .bytes = n,
-						  .err = n < buf->bytes ? WEFT_ERR_TRUNC : WEFT_OK};
-		weft_req_complete(to);
-	} else if (!small) {
-		return self_send_later(r, ctx, tag, buf);
-	} else {
-		struct weft_msg *m = weft_msg_alloc(core, buf->bytes);
-		if (!m)
-			return WEFT_ERR_NOMEM;
-		struct weft_buf aside = weft_buf_flat(m->data, buf->bytes);
-		weft_buf_copy(&aside, buf, buf->bytes);
-		m->msg_kind = WEFT_MSG_EAGER;
-		m->length = buf->bytes;
-		m->node.peer = core->rank;
-		m->node.tag = tag;
-		/* Relaxed: published by the table's lock. */
-		atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
-		weft_count(WEFT_CNT_UNEXPECTED, 1);
-		e = weft_match_arrive_unexpected(ctx, m);
-		if (e)
-			weft_recv_message(weft_req_of_entry(e), m);
-	}
-	if (r)
-		weft_req_complete_early(r);
-	return WEFT_OK;
-}
-
 /* ---- the calls ---------------------------------------------------------------------------- */
 
 static weft_err isend_here(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
@@ -358,7 +278,7 @@ static weft_err isend_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	if (weft_unlikely(peer < 0 || peer >= core->size || tag == WEFT_ANY_TAG))
 		return WEFT_ERR_ARG;
 	if (peer == core->rank)
-		return self_send(r, ctx, tag, buf, mode);
+		return weft_send_self(r, ctx, tag, buf, mode);
 	struct weft_gate *g = &core->gate[peer];
 	if (weft_unlikely(weft_gate_down(g)))
 		return WEFT_ERR_PEER;
@@ -370,74 +290,7 @@ static weft_err isend_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	return gate_send(r, g, mode);
 }
 
-/* Posts the pieces of an eager message, if the gate is free and nothing waits there. */
-static inline __attribute__((always_inline)) weft_err
-send_now_pieces(struct weft_ctx *ctx, struct weft_gate *g, int tag, const struct weft_buf *buf,
-		const struct iovec *iov, unsigned n, enum weft_send_mode mode)
-{
-	size_t len = buf->bytes;
-	if (weft_unlikely(!weft_gate_try(g)))
-		return WEFT_AGAIN;
-	say_alone_locked(g, mode);
-	enum weft_post p = WEFT_POST_FULL;
-	struct weft_wire head = {.kind = WEFT_WIRE_EAGER,
-				 .sequence = g->send_seq,
-				 .context = ctx->id,
-				 .tag = tag,
-				 .length = len};
-	if (weft_unlikely(weft_gate_down(g))) {
-		p = WEFT_POST_DOWN;
-	} else if (weft_unlikely(g->pack) && weft_pack_hold_locked(g, &head, buf)) {
-		p = WEFT_POST_DONE;
-	} else if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, len))) {
-		weft_credit_spend_locked(g, len);
-		if (weft_trace_on())
-			weft_comm_trace_envelope(WEFT_TRACE_SEND, g, &head, false);
-		p = weft_gate_post_locked(g, &head, iov, n, len, NULL);
-		if (weft_likely(p == WEFT_POST_DONE))
-			weft_gate_numbered_locked(g, ctx->id, tag);
-		else
-			weft_credit_unspend_locked(g, len);
-	}
-	weft_gate_leave(g);
-	if (weft_unlikely(p != WEFT_POST_DONE))
-		return p == WEFT_POST_DOWN ? WEFT_ERR_PEER : WEFT_AGAIN;
-	weft_count(WEFT_CNT_EAGER_SENT, 1);
-	return WEFT_OK;
-}
-
-static __attribute__((noinline)) weft_err send_now_typed(struct weft_ctx *ctx, struct weft_gate *g,
-							 int tag, const struct weft_buf *buf,
-							 enum weft_send_mode mode)
-{
-	struct iovec iov[WEFT_IOV_MAX];
-	unsigned n = WEFT_IOV_MAX;
-	if (!buf->bytes)
-		n = 0;
-	else if (weft_iov(buf, 0, iov, &n) != buf->bytes)
-		return WEFT_AGAIN;
-	return send_now_pieces(ctx, g, tag, buf, iov, n, mode);
-}
-
-static inline weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag,
-				     const struct weft_buf *buf, enum weft_send_mode mode)
-{
-	struct weft_core *core = ctx->core;
-
-	if (weft_unlikely((unsigned)peer >= (unsigned)core->size || tag == WEFT_ANY_TAG))
-		return WEFT_ERR_ARG;
-	if (weft_unlikely(peer == core->rank))
-		return self_send(NULL, ctx, tag, buf, WEFT_SEND_STANDARD);
-	struct weft_gate *g = &core->gate[peer];
-	if (weft_unlikely(buf->bytes >= g->now_end))
-		return WEFT_AGAIN;
-	if (weft_unlikely(buf->type != NULL))
-		return send_now_typed(ctx, g, tag, buf, mode);
-	struct iovec iov = {buf->base, buf->bytes};
-	return send_now_pieces(ctx, g, tag, buf, &iov, buf->bytes != 0, mode);
-}
-
-/* Both kinds of calls borrow a stack where theirs may be too small. */
+/* Borrows a stack where the caller's may be too small. */
 struct send_call {
 	struct weft_req *r;
 	struct weft_ctx *ctx;
@@ -446,160 +299,6 @@ struct send_call {
 	enum weft_send_mode mode;
 	weft_err err;
 };
-
-static void send_now_for(void *arg)
-{
-	struct send_call *c = arg;
-	c->err = send_now_here(c->ctx, c->peer, c->tag, c->buf, c->mode);
-}
-
-static __attribute__((noinline)) weft_err send_now_there(struct send_call c)
-{
-	weft_big_stack(send_now_for, &c);
-	return c.err;
-}
-
-static inline weft_err send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf,
-				enum weft_send_mode mode)
-{
-	if (weft_likely(!weft_stack_may_be_small()))
-		return send_now_here(ctx, peer, tag, buf, mode);
-	return send_now_there((struct send_call){NULL, ctx, peer, tag, buf, mode, WEFT_OK});
-}
-
-weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
-{
-	return send_now(ctx, peer, tag, buf, WEFT_SEND_STANDARD);
-}
-
-/* As post_plain_locked, into a burst that waits for the next poll. */
-static bool join_plain(struct weft_ctx *ctx, struct weft_gate *g, int tag, const void *base,
-		       size_t bytes)
-{
-	if (!weft_solo_enter(&g->solo, weft_solo_self))
-		return false;
-	bool joined = false;
-	if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, bytes) &&
-			weft_credit_due(g) < WEFT_CREDIT_UNIT && !weft_gate_down(g)))
-		joined = g->join_plain(g->net, g->peer,
-				       (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
-				       (uint64_t)(uint32_t)tag << 32 | ctx->id, base,
-				       bytes) == WEFT_POST_DONE;
-	if (joined) {
-		weft_credit_spend_locked(g, bytes);
-		weft_gate_numbered_locked(g, ctx->id, tag);
-	}
-	weft_solo_leave(&g->solo);
-	if (joined)
-		weft_count(WEFT_CNT_EAGER_SENT, 1);
-	return joined;
-}
-
-/* A long one, from a stack that may be small, or over a network that takes no plain ones. */
-static __attribute__((noinline)) weft_err send_flat(struct weft_ctx *ctx, int peer, int tag,
-						    const void *base, size_t bytes, bool away)
-{
-	struct weft_gate *g = &ctx->core->gate[peer];
-	if (g->join_plain && bytes < g->now_end && !weft_stack_may_be_small() &&
-	    join_plain(ctx, g, tag, base, bytes))
-		return WEFT_OK;
-	struct weft_buf buf = weft_buf_flat((void *)(uintptr_t)base, bytes);
-	return away ? weft_start_now(ctx, peer, tag, &buf) : weft_send_now(ctx, peer, tag, &buf);
-}
-
-/* Inside the gate: posts, if nothing waits and nothing is due. */
-static inline __attribute__((always_inline)) enum weft_post
-post_plain_locked(struct weft_ctx *ctx, struct weft_gate *g, int peer, int tag, const void *base,
-		  size_t bytes)
-{
-	/* What is due to the peer goes with the next message that takes the longer way. */
-	if (weft_unlikely(!weft_gate_clear_locked(g) || !weft_credit_may_locked(g, bytes) ||
-			  weft_credit_due(g) >= WEFT_CREDIT_UNIT || weft_gate_down(g)))
-		return WEFT_POST_FULL;
-	weft_credit_spend_locked(g, bytes);
-	enum weft_post p =
-		g->post_plain(g->net, peer, (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
-			      (uint64_t)(uint32_t)tag << 32 | ctx->id, base, bytes);
-	if (weft_likely(p == WEFT_POST_DONE))
-		g->send_seq++;
-	else
-		weft_credit_unspend_locked(g, bytes);
-	return p;
-}
-
-static weft_err plain_end(enum weft_post p)
-{
-	if (weft_unlikely(p != WEFT_POST_DONE))
-		return WEFT_AGAIN;
-	weft_count(WEFT_CNT_EAGER_SENT, 1);
-	return WEFT_OK;
-}
-
-/* Who does not own the gate. */
-static __attribute__((noinline)) weft_err send_plain_locked(struct weft_ctx *ctx,
-							    struct weft_gate *g, int peer, int tag,
-							    const void *base, size_t bytes)
-{
-	if (weft_unlikely(!weft_gate_try(g)))
-		return WEFT_AGAIN;
-	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
-	weft_gate_leave(g);
-	return plain_end(p);
-}
-
-static inline __attribute__((always_inline)) weft_err
-send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes, bool away)
-{
-	struct weft_core *core = ctx->core;
-	struct weft_gate *g = &core->gate[peer];
-
-	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_stack_may_be_small()))
-		return send_flat(ctx, peer, tag, base, bytes, away);
-	if (weft_unlikely(!weft_solo_enter(&g->solo, weft_solo_self)))
-		return send_plain_locked(ctx, g, peer, tag, base, bytes);
-	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
-	weft_solo_leave(&g->solo);
-	return plain_end(p);
-}
-
-weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)
-{
-	return send_plain(ctx, peer, tag, base, bytes, false);
-}
-
-weft_err weft_start_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)
-{
-	return send_plain(ctx, peer, tag, base, bytes, true);
-}
-
-/* Where an idle core may see to it: does it pay?  Else now, and now and then measured. */
-static __attribute__((noinline)) weft_err start_measured(struct weft_ctx *ctx, struct weft_gate *g,
-							 int tag, const struct weft_buf *buf)
-{
-	if (weft_away_pays(g, buf->bytes))
-		return WEFT_AGAIN;
-	if (weft_likely(!weft_away_samples(g->away, buf->bytes)))
-		return send_now(ctx, g->peer, tag, buf, WEFT_SEND_AWAY);
-	uint64_t t = weft_clock_ns();
-	weft_err err = send_now(ctx, g->peer, tag, buf, WEFT_SEND_AWAY);
-	if (!err)
-		weft_away_learn(g->away, buf->bytes, weft_clock_ns() - t);
-	return err;
-}
-
-weft_err weft_start_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
-{
-	struct weft_core *core = ctx->core;
-	if (weft_unlikely((unsigned)peer >= (unsigned)core->size))
-		return WEFT_ERR_ARG;
-	struct weft_gate *g = &core->gate[peer];
-	if (weft_likely(!g->away))
-		return send_now(ctx, peer, tag, buf, WEFT_SEND_AWAY);
-	return start_measured(ctx, g, tag, buf);
-}
-
-/* ---- from small stacks -----------------------------------------------------------------------
- */
 
 static void isend_for(void *arg)
 {
