@@ -9,13 +9,17 @@
 /* Schedules that keep their memory for the next use: enough for a few threads that each have a few
  * operations open; more go back to malloc. */
 #define POOL_MAX 64
-/* Memory above this is not kept: one large operation must not hold it forever. */
+/* Memory above this is not kept with a schedule: a large operation must not hold it forever. */
 #define KEEP_STEPS 256
 #define KEEP_SCRATCH 65536
+/* One block up to here is kept for all schedules, whoever comes first: the C library would give it
+ * back to the kernel each time, and getting its pages anew costs more than to fill them. */
+#define KEEP_LARGE (4u << 20)
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct weft_coll *pool; /* under pool_lock */
-static unsigned pooled;        /* under pool_lock */
+static struct weft_coll *pool;  /* under pool_lock */
+static unsigned pooled;         /* under pool_lock */
+static struct weft_arena large; /* under pool_lock */
 
 struct weft_coll *weft_coll_new(void)
 {
@@ -34,18 +38,51 @@ static void destroy(struct weft_coll *c)
 	free(c->step);
 	free(c->edge);
 	free(c->type);
-	free(c->spare);
+	free(c->spare.block);
 	free(c);
 }
 
-static void spare_grow(struct weft_coll *c, size_t size)
+static void arena_grow(struct weft_arena *a, size_t size)
 {
 	struct weft_scratch *s = aligned_alloc(64, sizeof *s + size);
 	if (!s)
 		return;
-	free(c->spare);
-	c->spare = s;
-	c->spare_size = size;
+	free(a->block);
+	*a = (struct weft_arena){.block = s, .size = size};
+}
+
+static void *arena_cut(struct weft_arena *a, size_t bytes)
+{
+	if (bytes > a->size - a->used)
+		return NULL;
+	char *p = a->block->mem + a->used;
+	a->used += bytes;
+	return p;
+}
+
+static void large_take(struct weft_coll *c)
+{
+	pthread_mutex_lock(&pool_lock);
+	c->large = large;
+	large = (struct weft_arena){0};
+	pthread_mutex_unlock(&pool_lock);
+}
+
+/* Gives back what this use had, or had better have had; of two the larger one is kept. */
+static void large_give(struct weft_coll *c)
+{
+	if (c->large.size < c->want && c->want <= KEEP_LARGE)
+		arena_grow(&c->large, c->want);
+	c->large.used = 0;
+	pthread_mutex_lock(&pool_lock);
+	if (c->large.size > large.size) {
+		struct weft_arena other = large;
+		large = c->large;
+		c->large = other;
+	}
+	pthread_mutex_unlock(&pool_lock);
+	free(c->large.block);
+	c->large = (struct weft_arena){0};
 }
 
 void weft_coll_free(struct weft_coll *c)
@@ -59,9 +96,11 @@ void weft_coll_free(struct weft_coll *c)
 	}
 	c->types = c->steps = c->edges = 0;
 	/* So that the same operation, called again, allocates nothing. */
-	if (c->spare_size < c->want && c->want <= KEEP_SCRATCH)
-		spare_grow(c, c->want);
-	c->spare_off = c->want = 0;
+	if (c->want > KEEP_SCRATCH)
+		large_give(c);
+	else if (c->spare.size < c->want)
+		arena_grow(&c->spare, c->want);
+	c->spare.used = c->want = 0;
 	c->finished = false;
 	c->err = WEFT_OK;
 	bool keep = c->steps_cap <= KEEP_STEPS;
@@ -195,11 +234,14 @@ void *weft_sched_scratch(struct weft_coll *c, size_t bytes)
 		return nowhere;
 	}
 	c->want += bytes;
-	if (bytes <= c->spare_size - c->spare_off) {
-		char *p = c->spare->mem + c->spare_off;
-		c->spare_off += bytes;
+	void *p = arena_cut(&c->spare, bytes);
+	if (p)
 		return p;
-	}
+	if (c->want > KEEP_SCRATCH && !c->large.block)
+		large_take(c);
+	p = arena_cut(&c->large, bytes);
+	if (p)
+		return p;
 	struct weft_scratch *s = aligned_alloc(64, sizeof *s + bytes);
 	if (!s) {
 		weft_sched_fail(c, WEFT_ERR_NOMEM);

@@ -50,6 +50,12 @@ struct weft_scratch {
 	alignas(64) char mem[];
 };
 
+/* Memory to cut pieces from. */
+struct weft_arena {
+	struct weft_scratch *block; /* NULL: none */
+	size_t size, used;
+};
+
 struct weft_step_queue {
 	struct weft_step *first, *last;
 };
@@ -74,9 +80,9 @@ struct weft_coll {
 	size_t types, types_cap;
 	const struct weft_type **type; /* referenced */
 	struct weft_scratch *scratch;
-	struct weft_scratch *spare; /* kept between uses: spare_size bytes, spare_off in use */
-	size_t spare_size, spare_off;
-	size_t want; /* what this use asked for, as the next one may */
+	struct weft_arena spare; /* kept between uses */
+	struct weft_arena large; /* for this use, from the one that the process keeps */
+	size_t want;             /* what this use asked for, as the next one may */
 	struct weft_task task;
 	struct weft_coll *next; /* pool */
 };
