@@ -45,6 +45,11 @@ enum {
 	WEFT_LIMIT_TREE_RANKS_CROWDED = 65,
 	WEFT_LIMIT_TREE_BYTES = 2048,
 
+	/* A reduction to one of two ranks is not shared out from here on: half of the data would
+	 * come twice, once to be combined and once combined, and a copy costs more than to combine.
+	 * Below, halves that go without asking win. */
+	WEFT_LIMIT_REDUCE_PAIR_BYTES = 32 * 1024,
+
 	/* A chain's segment: with n ranks, n - 2 of them pass before the last rank is busy. */
 	WEFT_LIMIT_CHAIN_BYTES = 128 * 1024,
 

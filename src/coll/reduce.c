@@ -21,17 +21,47 @@ static void swap(struct weft_view *a, struct weft_view *b)
 	*b = t;
 }
 
-/*
- * Combines n vectors that lie one behind the other in rank order, from the last to the first, each
- * as soon as it and all behind it are there.  got[r]: the step that brings vector r.
- */
-static int combine_all(struct weft_coll *c, struct weft_view all, size_t count, const int *got,
-		       int n, struct weft_view *acc_p)
+/* Do they share no byte? */
+static bool disjoint(struct weft_view a, struct weft_view b)
 {
-	*acc_p = weft_view_part(all, (size_t)(n - 1) * count, count);
+	ptrdiff_t at_a, at_b;
+	size_t len_a = weft_type_span(a.t, a.count, &at_a);
+	size_t len_b = weft_type_span(b.t, b.count, &at_b);
+	uintptr_t lo_a = (uintptr_t)a.base + (uintptr_t)at_a;
+	uintptr_t lo_b = (uintptr_t)b.base + (uintptr_t)at_b;
+	return lo_a + len_a <= lo_b || lo_b + len_b <= lo_a;
+}
+
+/*
+ * Rank by rank what is combined, of n vectors: own is used where it lies, the others get a place.
+ * The last one becomes the result; that is `to` right away if nobody needs what is there.
+ * own_p: the step after which own may be read.
+ */
+static struct weft_view *places(struct weft_coll *c, struct weft_view own, int me, int n,
+				struct weft_view to, bool to_is_free, int *own_p)
+{
+	struct weft_view *part = weft_sched_scratch(c, (size_t)n * sizeof *part);
+	if (c->err)
+		return NULL;
+	for (int r = 0; r < n; r++) {
+		part[r] = r == me && r < n - 1       ? own
+			  : r == n - 1 && to_is_free ? to
+						     : weft_view_scratch(c, own.count, own.t);
+	}
+	if (me == n - 1)
+		*own_p = weft_alg_copy(c, part[me], own, *own_p);
+	return part;
+}
+
+/*
+ * Combines n vectors in rank order, from the last to the first, each as soon as it and all behind
+ * it are there, into the last one.  got[r]: the step that brings vector r.
+ */
+static int combine_all(struct weft_coll *c, const struct weft_view *part, const int *got, int n)
+{
 	int done = got[n - 1];
 	for (int r = n - 2; r >= 0; r--) {
-		int both = combine(c, weft_view_part(all, (size_t)r * count, count), *acc_p, done);
+		int both = combine(c, part[r], part[n - 1], done);
 		weft_sched_after(c, both, got[r]);
 		done = both;
 	}
@@ -44,20 +74,27 @@ static int reduce_flat(struct weft_coll *c, const struct weft_coll_group *g, str
 {
 	if (g->rank != root)
 		return weft_alg_send(c, g, root, WEFT_TAG_UP, weft_view_buf(from), after);
-	/* Contributions lie one behind the other. */
-	struct weft_view all = weft_view_scratch(c, (size_t)g->size * from.count, from.t);
 	int *got = weft_sched_scratch(c, (size_t)g->size * sizeof *got);
-	if (c->err)
+	int own = after;
+	struct weft_view *part = places(c, from, root, g->size, to, disjoint(to, from), &own);
+	if (!part)
 		return -1;
-	for (int r = 0; r < g->size; r++) {
-		struct weft_view part = weft_view_part(all, (size_t)r * from.count, from.count);
-		got[r] = r == root ? weft_alg_copy(c, part, from, after)
-				   : weft_alg_recv(c, g, r, WEFT_TAG_UP, weft_view_buf(part), -1);
-	}
-	struct weft_view acc;
-	int done = combine_all(c, all, from.count, got, g->size, &acc);
-	weft_sched_after(c, done, after);
-	return weft_alg_copy(c, to, acc, done);
+	for (int r = 0; r < g->size; r++)
+		got[r] = r == root ? own
+				   : weft_alg_recv(c, g, r, WEFT_TAG_UP, weft_view_buf(part[r]),
+						   after);
+	int done = combine_all(c, part, got, g->size);
+	return weft_alg_copy(c, to, part[g->size - 1], done);
+}
+
+/* The last rank that vr receives from in a binomial tree, less vr; 0: it only sends. */
+static int last_child(int vr, int size)
+{
+	int last = 0;
+	for (int mask = 1; mask < size && !(vr & mask); mask <<= 1)
+		if (vr + mask < size)
+			last = mask;
+	return last;
 }
 
 /* Binomial tree with rank 0 at the top, whose result goes on to the root. */
@@ -67,25 +104,26 @@ static int reduce_tree(struct weft_coll *c, const struct weft_coll_group *g, str
 	/* A commutative operation may as well count ranks from the root. */
 	int top = c->op.commutative ? root : 0;
 	int vr = (g->rank - top + g->size) % g->size;
-	struct weft_view acc = weft_view_scratch(c, from.count, from.t);
-	int done = weft_alg_copy(c, acc, from, after);
-	for (int mask = 1; mask < g->size; mask <<= 1) {
-		if (vr & mask) {
-			done = weft_alg_send(c, g, (vr - mask + top) % g->size, WEFT_TAG_UP,
-					     weft_view_buf(acc), done);
-			break;
-		}
+	int last = last_child(vr, g->size), done = after;
+	/* What comes last may come to the result's place, unless our own is still there. */
+	bool straight = g->rank == root && !vr && (to.base != from.base || last > 1);
+	struct weft_view acc = from;
+	for (int mask = 1; mask <= last; mask <<= 1) {
 		if (vr + mask >= g->size)
 			continue;
-		struct weft_view in = weft_view_scratch(c, from.count, from.t);
+		struct weft_view in =
+			mask == last && straight ? to : weft_view_scratch(c, from.count, from.t);
+		/* Our own is read by the first of them. */
 		int got = weft_alg_recv(c, g, (vr + mask + top) % g->size, WEFT_TAG_UP,
-					weft_view_buf(in), -1);
-		weft_sched_after(c, got, after);
+					weft_view_buf(in), in.base == from.base ? done : after);
 		int both = combine(c, acc, in, got);
 		weft_sched_after(c, both, done);
 		done = both;
-		swap(&acc, &in);
+		acc = in;
 	}
+	if (vr)
+		done = weft_alg_send(c, g, (vr - (vr & -vr) + top) % g->size, WEFT_TAG_UP,
+				     weft_view_buf(acc), done);
 	if (top == root)
 		return g->rank == root ? weft_alg_copy(c, to, acc, done) : done;
 	if (g->rank == top)
@@ -113,17 +151,22 @@ int weft_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g
 			    struct weft_view from, const size_t *at, struct weft_view to, int after)
 {
 	size_t mine = at[g->rank + 1] - at[g->rank];
-	/* Everybody's contribution to my share, in rank order. */
-	struct weft_view all = weft_view_scratch(c, (size_t)g->size * mine, from.t);
+	struct weft_view own = weft_view_part(from, at[g->rank], mine);
 	int *got = weft_sched_scratch(c, (size_t)g->size * sizeof *got);
-	if (c->err)
-		return -1;
+	/* Everybody's contribution to my share. */
+	struct weft_view *part = NULL;
+	to.count = mine;
+	if (mine) {
+		got[g->rank] = after;
+		part = places(c, own, g->rank, g->size, to,
+			      disjoint(to, weft_view_part(from, 0, at[g->size])), &got[g->rank]);
+		if (!part)
+			return -1;
+	}
 	/* Each starts with its left neighbour, so that no rank is everybody's first. */
 	for (int k = 1; k < g->size && mine; k++) {
 		int r = (g->rank - k + g->size) % g->size;
-		got[r] = weft_alg_recv(c, g, r, WEFT_TAG_ACROSS,
-				       weft_view_buf(weft_view_part(all, (size_t)r * mine, mine)),
-				       after);
+		got[r] = weft_alg_recv(c, g, r, WEFT_TAG_ACROSS, weft_view_buf(part[r]), after);
 	}
 	/* The result waits for our sends too, because `to` may be a part of `from`. */
 	int sent = weft_sched_join(c);
@@ -139,14 +182,10 @@ int weft_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g
 	}
 	if (!mine)
 		return sent;
-	got[g->rank] = weft_alg_copy(c, weft_view_part(all, (size_t)g->rank * mine, mine),
-				     weft_view_part(from, at[g->rank], mine), after);
-	struct weft_view acc;
 	int done = weft_sched_join(c);
-	weft_sched_after(c, done, combine_all(c, all, mine, got, g->size, &acc));
+	weft_sched_after(c, done, combine_all(c, part, got, g->size));
 	weft_sched_after(c, done, sent);
-	to.count = mine;
-	return weft_alg_copy(c, to, acc, done);
+	return weft_alg_copy(c, to, part[g->size - 1], done);
 }
 
 /* Reduced in shares, which then are collected at the root. */
@@ -157,12 +196,13 @@ static int reduce_shares(struct weft_coll *c, const struct weft_coll_group *g,
 	if (!at)
 		return -1;
 	size_t n = at[g->rank + 1] - at[g->rank];
-	struct weft_view mine = weft_view_scratch(c, n, from.t);
+	struct weft_view mine =
+		g->rank == root ? weft_view_part(to, at[root], n) : weft_view_scratch(c, n, from.t);
 	int done = weft_alg_reduce_scatter(c, g, from, at, mine, after);
 	if (g->rank != root)
 		return n ? weft_alg_send(c, g, root, WEFT_TAG_UP, weft_view_buf(mine), done) : done;
 	int join = weft_sched_join(c);
-	weft_sched_after(c, join, weft_alg_copy(c, weft_view_part(to, at[root], n), mine, done));
+	weft_sched_after(c, join, done);
 	for (int r = 0; r < g->size; r++) {
 		struct weft_view part = weft_view_part(to, at[r], at[r + 1] - at[r]);
 		/* After our own sends: `to` may be `from`. */
@@ -199,7 +239,8 @@ int weft_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g, struct
 		return weft_alg_copy(c, to, from, after);
 	if (halve_it(g, from))
 		return weft_alg_reduce_halving(c, g, from, to, root, after);
-	if (share_it(g, from))
+	if (share_it(g, from) &&
+	    (g->size > 2 || weft_view_bytes(from) < WEFT_LIMIT_REDUCE_PAIR_BYTES))
 		return reduce_shares(c, g, from, to, root, after);
 	if (weft_alg_reduce_flat(g, weft_view_bytes(from)))
 		return reduce_flat(c, g, from, to, root, after);

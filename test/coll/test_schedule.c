@@ -57,6 +57,21 @@ static void test_kinds(void)
 			.kind = WEFT_COLL_BCAST, .n = 5, .root = 3, .count = 70000, .holes = holes};
 		one_case(&k);
 	}
+	/* Each reduction combines in the result's place where it may: every way to lie. */
+	static const enum weft_coll_kind reductions[] = {WEFT_COLL_REDUCE, WEFT_COLL_ALLREDUCE,
+							 WEFT_COLL_REDUCE_SCATTER,
+							 WEFT_COLL_REDUCE_SCATTER_BLOCK};
+	for (unsigned bits = 0; bits < 128 * weft_countof(reductions); bits++) {
+		struct weft_case k = {.kind = reductions[bits / 128],
+				      .n = 2 + (int)(bits >> 4 & 3),
+				      .root = bits & 8 ? 1 + (int)(bits >> 4 & 3) : 0,
+				      .count = bits & 64 ? 5000 : 3,
+				      .in_place = bits & 1,
+				      .user = bits & 2,
+				      .crowded = bits & 4,
+				      .holes = rnd(2)};
+		one_case(&k);
+	}
 	/* Work that does not fit in a handler. */
 	static const enum weft_coll_kind heavy[] = {WEFT_COLL_ALLREDUCE, WEFT_COLL_REDUCE,
 						    WEFT_COLL_SCAN, WEFT_COLL_REDUCE_SCATTER};
