@@ -298,7 +298,6 @@ void weft_inbound_run(void *arg, int peer, const void *head, const void *payload
 		      unsigned n)
 {
 	struct weft_rail *rail = arg;
-	struct weft_keyed *found[WEFT_NET_RUN_MAX];
 	_Static_assert(WEFT_NET_RUN_STEP == (uint64_t)1 << 32, "a step is one in the sequence");
 	if (weft_unlikely((unsigned)peer >= (unsigned)rail->core->size))
 		return;
@@ -307,20 +306,24 @@ void weft_inbound_run(void *arg, int peer, const void *head, const void *payload
 	int tag = (int32_t)(where >> 32);
 	/* Relaxed: as in envelope_open. */
 	uint32_t seq = atomic_load_explicit(&g->x_recv_seq, memory_order_relaxed);
+	struct weft_keyed *found = NULL;
 	unsigned m = 0;
 	if (weft_likely(head_word(head, 0) == ((uint64_t)seq << 32 | WEFT_WIRE_EAGER) &&
 			head_word(head, 2) == len && len <= g->eager_max && g->net == rail->net &&
 			!weft_gate_down(g) && where == g->rx_where && g->rx_bucket &&
 			weft_credit_room(g, n * len)))
-		m = weft_match_arrive_run(g->rx_bucket, g->rx_key, g->rx_ctx, peer, tag, n, found);
+		m = weft_match_arrive_run(g->rx_bucket, g->rx_key, g->rx_ctx, peer, tag, n, &found);
 	if (weft_likely(m)) {
 		(void)weft_credit_take(g, m * len);
 		atomic_store_explicit(&g->x_recv_seq, seq + m, memory_order_relaxed);
 		const char *at = payload;
 		size_t apart = weft_net_run_apart(len);
-		for (unsigned i = 0; i < m; i++, at += apart)
-			weft_recv_deliver(weft_req_of_entry(weft_entry_of(found[i])), peer, tag, at,
+		for (unsigned i = 0; i < m; i++, at += apart) {
+			struct weft_keyed *here = found;
+			found = here->next; /* the request is its owner's again with the delivery */
+			weft_recv_deliver(weft_req_of_entry(weft_entry_of(here)), peer, tag, at,
 					  len);
+		}
 		weft_credit_used(g, m * len);
 	}
 	if (weft_unlikely(m < n))

@@ -121,21 +121,23 @@ static inline struct weft_entry *weft_match_arrive_at(struct weft_bucket *b, uin
 }
 
 /*
- * The same for n messages in a row: how many of the first of them found a receive, and which.  The
- * others go by weft_match_arrive, as do all while a wildcard is posted.
+ * The same for n messages in a row: how many of the first of them found a receive; *found_p is the
+ * first of these, the others follow by `next`.  The rest go by weft_match_arrive, as do all while a
+ * wildcard is posted.
  */
 static inline unsigned weft_match_arrive_run(struct weft_bucket *b, uint64_t key,
 					     struct weft_ctx *ctx, int peer, int tag, unsigned n,
-					     struct weft_keyed **found)
+					     struct weft_keyed **found_p)
 {
 	unsigned m = 0;
 	weft_spin_lock(&b->lock);
 	/* READ <- RAISE (post_wild), as in weft_match_arrive_at. */
 	if (weft_likely(!atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst))) {
 		unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag, key);
-		if (i < WEFT_BUCKET_SLOTS && b->slot[i].first->kind == WEFT_KEYED_RECV)
-			while (m < n && b->slot[i].first)
-				found[m++] = weft_bucket_shift_locked(b, i);
+		if (i < WEFT_BUCKET_SLOTS && b->slot[i].first->kind == WEFT_KEYED_RECV) {
+			*found_p = b->slot[i].first;
+			m = weft_bucket_shift_run_locked(b, i, n);
+		}
 	}
 	weft_spin_unlock(&b->lock);
 	return m;

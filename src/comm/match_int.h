@@ -150,6 +150,22 @@ static inline struct weft_keyed *weft_bucket_shift_locked(struct weft_bucket *b,
 	return n;
 }
 
+/* The first n nodes of slot i go, or all; they keep their order by `next`.  Returns how many. */
+static inline unsigned weft_bucket_shift_run_locked(struct weft_bucket *b, unsigned i, unsigned n)
+{
+	struct weft_keyed *at = b->slot[i].first, *last = at->prev;
+	unsigned m = 0;
+	/* Bound: n, or the nodes of the key. */
+	for (; m < n && at; m++, at = at->next)
+		atomic_store_explicit(&at->x_listed, false, memory_order_relaxed);
+	b->slot[i].first = at;
+	if (at)
+		at->prev = last;
+	else
+		weft_bucket_keys_add_locked(b, -1u);
+	return m;
+}
+
 /* n is the first of its key and goes; heir, the next one, takes its place (or NULL). */
 void weft_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n,
 				struct weft_keyed *heir);

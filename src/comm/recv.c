@@ -240,6 +240,15 @@ static __attribute__((noinline)) weft_err irecv_flat(struct weft_req *r, struct 
 	return weft_irecv(r, ctx, peer, tag, &buf);
 }
 
+/* Where a trace is written. */
+static __attribute__((noinline, cold)) weft_err irecv_plain_traced(struct weft_req *r)
+{
+	const struct weft_keyed *n = &weft_req_recv(r)->entry.node;
+	weft_comm_trace_end(WEFT_TRACE_POST, n->peer, n->tag, r->buf.bytes);
+	return irecv_plain_more(r);
+}
+
+/* What is not the most frequent leaves by a call at its end: so no register is saved. */
 weft_err weft_irecv_plain(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag, void *base,
 			  size_t bytes)
 {
@@ -261,7 +270,7 @@ weft_err weft_irecv_plain(struct weft_req *r, struct weft_ctx *ctx, int peer, in
 	v->entry.node.peer = peer;
 	v->entry.node.tag = tag;
 	if (weft_trace_on())
-		weft_comm_trace_end(WEFT_TRACE_POST, peer, tag, bytes);
+		return irecv_plain_traced(r);
 	return weft_likely(weft_match_post_next(&v->entry, ctx, peer, tag)) ? WEFT_OK
 									    : irecv_plain_more(r);
 }
