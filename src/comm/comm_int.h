@@ -28,6 +28,7 @@
 #include "comm/phase.h"
 #include "queue/mpsc.h"
 #include "task/task.h"
+#include "wait/sole.h"
 
 /* ---- packets that wait -------------------------------------------------------------------- */
 
@@ -120,7 +121,8 @@ static inline void weft_req_complete(struct weft_req *r)
 {
 	if (r->then)
 		r->then(r, r->then_arg);
-	else if (!weft_completion_signal_own(&r->done))
+	else if (!weft_completion_signal_own(&r->done) &&
+		 !weft_sole_signal(&r->done, weft_solo_self))
 		weft_completion_signal(&r->done);
 }
 

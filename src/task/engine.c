@@ -8,6 +8,7 @@
 #include "task/engine_int.h"
 #include "task/tqueue.h"
 #include "topo/topo.h"
+#include "wait/sole.h"
 #include "wait/stack.h"
 
 #include <errno.h>
@@ -232,6 +233,7 @@ static weft_err start(struct weft_engine *e)
 	atomic_store_explicit(&e->x_progress, weft_setting_bool(WEFT_SET_PROGRESS),
 			      memory_order_relaxed);
 	weft_parker_set_elsewhere_hook(wake_sleeper);
+	weft_sole_begin(); /* nobody can wait yet */
 	/* READY -> everybody who asks.  Carries: all of the above. */
 	atomic_store_explicit(&e->x_running, true, memory_order_release);
 	if (atomic_load_explicit(&e->x_progress, memory_order_relaxed) && start_background(e))

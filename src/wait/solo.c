@@ -58,12 +58,24 @@ void weft_solo_claim(struct weft_solo *s, uint32_t me)
 	}
 }
 
+uint32_t weft_solo_id(void)
+{
+	if (weft_solo_self == WEFT_SOLO_NOBODY && possible())
+		weft_solo_self = new_id();
+	return weft_solo_self;
+}
+
+void weft_solo_barrier(void)
+{
+	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)
+		weft_panic("membarrier failed after it had worked: %s", strerror(errno));
+}
+
 void weft_solo_interrupt(struct weft_solo *s)
 {
 	/* ASK <- IN (weft_solo_enter), by the membarrier.  Relaxed: it orders. */
 	atomic_store_explicit(&s->x_owner, 0, memory_order_relaxed);
-	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)
-		weft_panic("membarrier failed after it had worked: %s", strerror(errno));
+	weft_solo_barrier();
 	unsigned turns = 0;
 	/* ASK <- OUT (weft_solo_leave).  Carries: what the owner wrote.  Ends: it is short. */
 	while (atomic_load_explicit(&s->x_inside, memory_order_acquire))

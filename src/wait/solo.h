@@ -79,6 +79,11 @@ void weft_solo_interrupt(struct weft_solo *s);
 /* The lock is ours, and has been often enough: may make us its owner. */
 void weft_solo_claim(struct weft_solo *s, uint32_t me);
 
+/* The calling thread's id, for owners of other kinds; NOBODY: there is no membarrier. */
+uint32_t weft_solo_id(void);
+/* A membarrier; somebody has an id. */
+void weft_solo_barrier(void);
+
 /* The caller has taken the lock; from here on it is alone.  me: weft_solo_self. */
 static inline void weft_solo_locked(struct weft_solo *s, uint32_t me)
 {

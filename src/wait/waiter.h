@@ -23,6 +23,7 @@
 #include "base/backoff.h"
 #include "wait/completion.h"
 #include "wait/park.h"
+#include "wait/sole.h"
 
 #define WEFT_COMPLETION_LOCKED ((uintptr_t)2)
 
@@ -75,6 +76,7 @@ static inline void weft_wait_node_init(struct weft_wait_node *n, struct weft_wai
 static inline bool weft_completion_enlist(struct weft_completion *c, struct weft_wait_node *n)
 {
 	unsigned turns = 0;
+	weft_sole_enlisting(weft_solo_self);
 	/* Acquire: DONE carries the result. */
 	uintptr_t seen = atomic_load_explicit(&c->x_state, memory_order_acquire);
 	for (;;) { /* ends: DONE, or our node is in; retries follow others' success */
