@@ -109,7 +109,9 @@ static int run_here(int argc, char **argv, const struct plan *plan)
 	js.keeper = keeper_start(&ks, &js.sock);
 	if (js.keeper < 0)
 		return 1;
+	/* The sink says what became of the output. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	js.signal_fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (js.signal_fd < 0) {
 		say("signalfd: %s", strerror(errno));

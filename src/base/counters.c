@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/file_limit.h"
 #include "base/live.h"
 #include "base/log.h"
 
@@ -35,7 +36,7 @@ static struct weft_live_head *live; /* NULL: blocks are ordinary memory */
 /* Shared memory that `weft info --live` finds; without it everything works but that. */
 static void make_live(void)
 {
-	int fd = memfd_create(WEFT_LIVE_NAME, MFD_CLOEXEC);
+	int fd = weft_file_fits(WEFT_LIVE_BYTES) ? memfd_create(WEFT_LIVE_NAME, MFD_CLOEXEC) : -1;
 	if (fd < 0)
 		return;
 	void *p = MAP_FAILED;

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/file_limit.h"
 #include "base/log.h"
 #include "base/settings.h"
 #if defined(__x86_64__)
@@ -159,7 +160,8 @@ static bool make_room(void)
 /* Room on the disk first: memory of a file without it would kill whoever writes there. */
 static void *map_part(off_t at, size_t bytes)
 {
-	int err = posix_fallocate(fd, at, (off_t)bytes);
+	int err = weft_file_fits((uint64_t)at + bytes) ? posix_fallocate(fd, at, (off_t)bytes)
+						       : EFBIG;
 	if (err) {
 		errno = err;
 		return NULL;

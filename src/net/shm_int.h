@@ -101,7 +101,8 @@ struct weft_shm_lacks {
 extern struct weft_shm_lacks weft_shm_lacks;
 
 /* shm_memory.c */
-/* A sealed memfd of bytes, zero, all pages there, mapped.  WEFT_ERR_UNSUPPORTED: no memfd here. */
+/* A sealed memfd of bytes, zero, all pages there, mapped.  WEFT_ERR_UNSUPPORTED: no memfd here, or
+ * of no use under `ulimit -f`. */
 weft_err weft_shm_memory_create(size_t bytes, int *fd_p, void **map_p) weft_must_use;
 /* Maps what a peer sent, if it is sealed and of that size. */
 weft_err weft_shm_memory_map(int fd, size_t bytes, void **map_p) weft_must_use;

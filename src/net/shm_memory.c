@@ -7,9 +7,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/file_limit.h"
 #include "base/log.h"
 #include "net/shm_int.h"
 
+/* What the largest one needs, so that the first one tells. */
+#define FILE_LEAST ((size_t)256 * 1024)
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static weft_err map(int fd, size_t bytes, void **map_p)
@@ -28,6 +31,10 @@ static weft_err map(int fd, size_t bytes, void **map_p)
 weft_err weft_shm_memory_create(size_t bytes, int *fd_p, void **map_p)
 {
 	weft_err err;
+	if (!weft_file_fits(bytes > FILE_LEAST ? bytes : FILE_LEAST)) {
+		weft_warn("shm: files may not be as long as shared memory here: raise ulimit -f");
+		return WEFT_ERR_UNSUPPORTED;
+	}
 	int fd = weft_shm_lacks.memfd ? (errno = ENOSYS, -1)
 				      : memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0) {

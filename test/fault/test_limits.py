@@ -4,10 +4,11 @@
 import os
 import resource
 import shutil
+import signal
 
 from lib import *
 
-CRASHES = (139, 134, 135, 136, "HANG")
+CRASHES = (139, 134, 135, 136, 153, "HANG")
 
 
 def limited(what, n):
@@ -64,6 +65,22 @@ else:
 for name, which, n in (("locked memory", resource.RLIMIT_MEMLOCK, 0), ("core", resource.RLIMIT_CORE, 0),
                        ("stack", resource.RLIMIT_STACK, 256 << 10)):
     expect("little " + name, run(ranks(2, "traffic", "plain", 3), prepare=limited(which, n)), 0)
+
+# Files, which shared memory is made of: without them ranks of a host talk over tcp.
+for drivers in ("self,shm,tcp", "self,shm"):
+    for kib in (4, 64, 200, 300, 4000, 100000):
+        for extra in ({}, {"WEFT_TRACE": os.path.join(scratch, "trace")}):
+            what = "files of %d KiB, %s%s" % (kib, drivers, ", traced" if extra else "")
+            result = run(ranks(2, "traffic", "plain", 3), {"WEFT_DRIVERS": drivers, **extra},
+                         prepare=limited(resource.RLIMIT_FSIZE, kib << 10))
+            ok = works_or_says(what, result, ("ulimit -f",), 7)
+            if not ok and (drivers != "self,shm" or kib > 256):
+                fail(what + ": does not work", result.text())
+
+# mpiexec's own output is a file, too.
+result = run(ranks(2, "traffic", "plain", 3), prepare=limited(resource.RLIMIT_FSIZE, 0))
+if result.rc in CRASHES or result.rc == -signal.SIGXFSZ:
+    fail("files of 0 KiB: crash or hang", result.text())
 
 # Little address space: works, or says so.
 for fabric in FABRICS:
