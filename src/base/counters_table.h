@@ -38,6 +38,7 @@ WEFT_COUNTER(EARLY_USED, "early_used", "of rndv_sent, messages that went at once
 WEFT_COUNTER(EARLY_STALE, "early_stale", "such words that came when a message for that receive had gone")
 WEFT_COUNTER(SWITCH_MOVED, "switch_moved", "times a host's largest message without asking was moved by what was measured")
 WEFT_COUNTER(OFI_READS, "ofi_reads", "reads of the driver ofi out of a sender's memory")
+WEFT_COUNTER(OFI_WRITES, "ofi_writes", "writes of the driver ofi into a receiver's memory")
 WEFT_COUNTER(RNDV_FETCHED, "rndv_fetched", "large messages that the receiver copied from the sender's memory")
 WEFT_COUNTER(RNDV_PUSHED, "rndv_pushed", "large messages that the sender copied into the receiver's memory")
 WEFT_COUNTER(RNDV_SHARED, "rndv_shared", "large messages that both sides copied, pieces of it each")

@@ -19,6 +19,7 @@ WEFT_SETTING(TCP_INTERFACE, "tcp_interface", STR, "", 0, 0, NULL, "bind tcp to t
 WEFT_SETTING(TCP_CONGESTION, "tcp_congestion", STR, "auto", 0, 0, NULL, "congestion control of tcp, like cubic or bbr; auto: reno within this host, where nothing is gained by pacing, the system's to others; empty: the system's")
 WEFT_SETTING(OFI_PROVIDER, "ofi_provider", STR, "", 0, 0, NULL, "libfabric's provider for the driver ofi; empty: the best that is there")
 WEFT_SETTING(OFI_RMA, "ofi_rma", BOOL, "on", 0, 0, NULL, "large messages over ofi are read out of the sender's memory, where the provider can")
+WEFT_SETTING(OFI_PUT, "ofi_put", ENUM, "auto", 0, 0, "auto|on|off", "large messages over ofi that had to ask are written into the receiver's memory, where the provider can; auto: not over shm, where that is slower; needs ofi_rma")
 WEFT_SETTING(HANDSHAKE_TIMEOUT, "handshake_timeout", INT, "5", 1, 3600, NULL, "seconds that a new connection has to prove itself")
 WEFT_SETTING(CONNECT_TIMEOUT, "connect_timeout", INT, "20", 1, 3600, NULL, "seconds after which a peer that cannot be connected to counts as lost")
 WEFT_SETTING(TCP_SILENCE, "tcp_silence", INT, "30", 2, 86400, NULL, "seconds without any acknowledgement after which another host counts as lost")

@@ -106,6 +106,7 @@ struct weft_net_card {
 	size_t eager_max;   /* above this comm asks first (setting or measured) */
 	bool can_get;       /* get() works (cross-memory attach, RDMA) */
 	bool can_put;
+	bool windows;      /* expose() and write() work */
 	bool gathers;      /* small packets that follow each other share a system call anyway */
 	bool streams;      /* large payloads come by place(), else always by packet() */
 	double latency_us; /* estimate; sampled later */
@@ -118,6 +119,13 @@ struct weft_net_job {
 	const uint8_t *secret; /* WEFT_SECRET_BYTES */
 	const char *interface; /* to use, where that means something; NULL: as the settings say */
 	bool revivable;        /* a peer that connects anew is believed that the old one is gone */
+};
+
+struct weft_net_window; /* memory of ours that a peer may write into */
+
+/* What the peer must know to write there; goes from process to process as it is. */
+struct weft_net_ticket {
+	uint64_t addr, key;
 };
 
 struct weft_net; /* an open driver instance; first member is const struct weft_driver * */
@@ -179,6 +187,22 @@ struct weft_driver {
 			unsigned n, size_t len);
 	weft_err (*put)(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
 			unsigned n, size_t len);
+
+	/*
+	 * All three may be NULL.  Writes that go on by themselves, for networks whose put() would
+	 * have to wait.
+	 * expose: opens base[0..len) to `peer`.  Any thread.  WEFT_ERR_UNSUPPORTED: not to this
+	 * one. write: as post(), same mask, into a window of the peer, from its byte `at` on; never
+	 * DONE. What is posted behind it comes behind its bytes.  Into a window that is closed
+	 *        nothing is written, and the connection may end.
+	 * conceal: closes it, before close().  Any thread, once the peer has said that it has
+	 *        written or is down: then nothing is written there any more.
+	 */
+	weft_err (*expose)(struct weft_net *net, int peer, void *base, size_t len,
+			   struct weft_net_ticket *ticket_p, struct weft_net_window **window_p);
+	enum weft_post (*write)(struct weft_net *net, int peer, const struct weft_net_ticket *t,
+				uint64_t at, const void *data, size_t len, void *cookie);
+	void (*conceal)(struct weft_net *net, struct weft_net_window *window);
 
 	/* Tells every connected peer that we leave in order (their down() is then not an error),
 	 * and waits until all accepted posts are out.  Called by polling until it returns WEFT_OK.

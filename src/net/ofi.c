@@ -4,8 +4,8 @@
  *
  * One connectionless endpoint of libfabric carries all peers: ofi_int.h has the frame and the
  * fields.  Peers are in ofi_peer.c, links that come back in ofi_epoch.c, transfers in ofi_out.c and
- * ofi_in.c, over the buffers of ofi_buf.c, or as reads in ofi_large.c and ofi_rma.c; libfabric
- * itself is loaded by ofi_lib.c.
+ * ofi_in.c, over the buffers of ofi_buf.c, or as reads in ofi_large.c and ofi_rma.c, or as
+ * writes in ofi_put.c; libfabric itself is loaded by ofi_lib.c.
  */
 #include "base/cancel.h"
 #include "net/driver.h"
@@ -29,9 +29,11 @@ struct weft_ofi_lacks weft_ofi_lacks;
 static void ofi_close(struct weft_net *net)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
+	weft_ofi_put_end(o);
 	weft_ofi_rma_end(o);
 	weft_ofi_lib_close(o);
 	weft_ofi_rma_close(o);
+	weft_ofi_put_close(o);
 	for (int i = 0; o->peer && i < o->job.size; i++)
 		if (o->peer[i].pid_fd >= 0)
 			close(o->peer[i].pid_fd);
@@ -76,18 +78,21 @@ static weft_err ofi_open(const struct weft_net_job *job, const struct weft_net_e
 	o->card = (struct weft_net_card){
 		.max_payload = o->rma ? WEFT_OFI_MAX_LARGE : WEFT_OFI_MAX_PAYLOAD,
 		.streams = o->rma,
+		.windows = o->put,
 		.inline_max = WEFT_OFI_MAX_PAYLOAD,
 		.eager_max = WEFT_OFI_MAX_PAYLOAD,
 		.latency_us = 6,
 		.bandwidth_mbs = 2000,
 	};
 	weft_debug("ofi: provider %s%s%s", o->provider, o->cq_fd < 0 ? ", no descriptor" : "",
-		   o->rma ? ", reads" : "");
+		   o->put   ? ", reads and writes"
+		   : o->rma ? ", reads"
+			    : "");
 	*net_p = &o->net;
 	return WEFT_OK;
 }
 
-/* Line   ofi1 PROVIDER HOST-KEY PID NAME-IN-HEX */
+/* Line   ofi2 PROVIDER HOST-KEY PID NAME-IN-HEX */
 static weft_err ofi_address(struct weft_net *net, char *buf, size_t size)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
@@ -100,7 +105,7 @@ static weft_err ofi_address(struct weft_net *net, char *buf, size_t size)
 		return WEFT_ERR_SYS;
 	}
 	sodium_bin2hex(hex, sizeof hex, name, len);
-	int n = snprintf(buf, size, "ofi1 %s %s %d %s", o->provider, o->host_key, (int)getpid(),
+	int n = snprintf(buf, size, "ofi2 %s %s %d %s", o->provider, o->host_key, (int)getpid(),
 			 hex);
 	return n > 0 && (size_t)n < size ? WEFT_OK : WEFT_ERR_LIMIT;
 }
@@ -254,6 +259,9 @@ const struct weft_driver weft_driver_ofi = {
 	.fd = ofi_fd,
 	.get = ofi_copy,
 	.put = ofi_copy,
+	.expose = weft_ofi_expose,
+	.write = weft_ofi_write,
+	.conceal = weft_ofi_conceal,
 	.drain = weft_ofi_drain,
 	.card = ofi_card,
 	.drop = weft_ofi_drop,

@@ -98,6 +98,7 @@ void weft_ofi_answer_strays(struct weft_ofi *o)
 				      weft_clock_ns() < p->end_until_ns;
 		o->owes |= p->owes_heard | p->owes_end;
 		weft_ofi_rma_again(o, i);
+		weft_ofi_put_again(o, i);
 	}
 }
 

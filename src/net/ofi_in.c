@@ -118,6 +118,8 @@ static int take_error(struct weft_ofi *o)
 	struct weft_ofi_buf *b = e.op_context;
 	if (b->is_read)
 		return weft_ofi_read_over(o, b, e.err ? e.err : FI_EIO);
+	if (b->is_write)
+		return weft_ofi_write_over(o, b, e.err ? e.err : FI_EIO);
 	if (!b->is_rx)
 		return weft_ofi_send_over(o, b, e.err ? e.err : FI_EIO);
 	weft_ofi_rx_give(o, b);
@@ -143,6 +145,10 @@ int weft_ofi_take(struct weft_ofi *o, bool *found_p)
 			struct weft_ofi_buf *b = e[i].op_context;
 			if (weft_unlikely(b->is_read)) {
 				n += weft_ofi_read_over(o, b, 0);
+				continue;
+			}
+			if (weft_unlikely(b->is_write)) {
+				n += weft_ofi_write_over(o, b, 0);
 				continue;
 			}
 			if (!b->is_rx) {

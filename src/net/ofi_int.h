@@ -47,8 +47,12 @@
 #define WEFT_OFI_N_SMALL 512
 #define WEFT_OFI_N_LARGE 128
 #define WEFT_OFI_N_RX 256
-#define WEFT_OFI_SHARE 64 /* from a peer's oldest post that is under way to its latest */
+#define WEFT_OFI_SHARE 64   /* from a peer's oldest post that is under way to its latest */
+#define WEFT_OFI_WRITES 16u /* to one peer under way */
 #define WEFT_OFI_PING_MS 1000u
+#define WEFT_OFI_LET_GO_NS 3000000000u /* so long the network may hold on to a buffer, ... */
+#define WEFT_OFI_LET_GO_ENDED_NS                                                                   \
+	300000000u /* ... where the peer's process is known to have ended */
 
 enum { WEFT_OFI_EV_CQ = WEFT_HUB_DRIVER, WEFT_OFI_EV_PID };
 
@@ -101,7 +105,7 @@ struct weft_ofi_buf {
 	struct fi_context2 context; /* libfabric's while the operation runs */
 	struct weft_ofi_buf *next;
 	int peer; /* sends */
-	bool is_rx, is_small, is_read;
+	bool is_rx, is_small, is_read, is_write;
 	struct weft_ofi_frame frame;
 	uint8_t payload[];
 };
@@ -110,6 +114,7 @@ enum weft_ofi_state { WEFT_OFI_NONE, WEFT_OFI_REACHED, WEFT_OFI_DOWN };
 
 struct weft_ofi_large;
 struct weft_ofi_reading;
+struct weft_ofi_put_end;
 
 struct weft_ofi_peer {
 	_Atomic int x_state;         /* poller writes after reach */
@@ -147,6 +152,10 @@ struct weft_ofi_peer {
 	struct weft_ofi_reading *reading; /* poller */
 	bool owes_done;                   /* poller */
 	uint32_t done_sequence;           /* poller */
+	/* ofi_put.c */
+	_Atomic unsigned x_writes;        /* under way: posters add, the poller takes */
+	struct weft_ofi_buf *write;       /* L x_window_lock: these */
+	struct weft_ofi_put_end *put_end; /* poller: its end is told later */
 };
 
 struct weft_ofi {
@@ -165,8 +174,12 @@ struct weft_ofi {
 	struct fid_ep *ep;
 	struct fid_mr *mr;
 	void *desc;
-	bool rma;                      /* I: large packets are read */
-	_Atomic uint64_t x_key;        /* of the next memory that is registered */
+	bool rma; /* I: large packets are read */
+	bool put; /* I: peers may write into our memory, and we into theirs */
+	_Atomic bool x_window_lock;
+	struct weft_net_window *window;  /* L x_window_lock */
+	struct weft_ofi_buf *lost_write; /* given up, but the network may still look there */
+	_Atomic uint64_t x_key;          /* of the next memory that is registered */
 	struct weft_ofi_reading *lost; /* poller: given up, but the network may still write there */
 	int cq_fd;                     /* -1: this provider has none; then a timer polls */
 	uint8_t *slab;
@@ -202,6 +215,8 @@ void weft_ofi_rx_post(struct weft_ofi *o);
  * upcalls made. */
 enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
 			     const struct iovec *iov, unsigned n, size_t len, void *cookie);
+/* There was no room: FULL, or DOWN. */
+enum weft_post weft_ofi_full(struct weft_ofi *o, int peer);
 bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, uint32_t epoch,
 			    const void *head, const struct iovec *iov, unsigned n, size_t len);
 bool weft_ofi_send(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, const void *head,
@@ -242,6 +257,20 @@ void weft_ofi_rma_again(struct weft_ofi *o, int peer);
 bool weft_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const char *text);
 void weft_ofi_rma_end(struct weft_ofi *o);
 void weft_ofi_rma_close(struct weft_ofi *o);
+
+/* ofi_put.c.  Expose, conceal: any thread; write: the poster; the others: the poller. */
+weft_err weft_ofi_expose(struct weft_net *net, int peer, void *base, size_t len,
+			 struct weft_net_ticket *ticket_p,
+			 struct weft_net_window **window_p) weft_must_use;
+void weft_ofi_conceal(struct weft_net *net, struct weft_net_window *w);
+enum weft_post weft_ofi_write(struct weft_net *net, int peer, const struct weft_net_ticket *t,
+			      uint64_t at, const void *data, size_t len, void *cookie);
+int weft_ofi_write_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
+bool weft_ofi_put_down(struct weft_ofi *o, int peer, weft_err err, const char *why);
+bool weft_ofi_put_ends(const struct weft_ofi_peer *p);
+void weft_ofi_put_again(struct weft_ofi *o, int peer);
+void weft_ofi_put_end(struct weft_ofi *o);
+void weft_ofi_put_close(struct weft_ofi *o);
 
 /* ofi_epoch.c, the poller's. */
 int weft_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool whole);

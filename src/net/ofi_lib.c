@@ -79,12 +79,12 @@ void weft_ofi_describe(char *buf, size_t size)
 static const char *const providers[] = {"efa", "cxi", "verbs;ofi_rxm", "tcp;ofi_rxm", "tcp"};
 
 /* The best interface of one provider, or NULL. */
-static struct fi_info *ask(const char *provider, const char *interface, bool rma)
+static struct fi_info *ask(const char *provider, const char *interface, uint64_t caps)
 {
 	struct fi_info *hints = lib.dupinfo(NULL), *found = NULL;
 	if (!hints)
 		return NULL;
-	hints->caps = rma ? FI_MSG | FI_RMA | FI_READ | FI_REMOTE_READ : FI_MSG;
+	hints->caps = caps;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
@@ -95,8 +95,8 @@ static struct fi_info *ask(const char *provider, const char *interface, bool rma
 	/* Else providers set aside memory for many thousands. */
 	hints->tx_attr->size = WEFT_OFI_N_SMALL + WEFT_OFI_N_LARGE;
 	hints->rx_attr->size = WEFT_OFI_N_RX;
-	hints->tx_attr->msg_order = FI_ORDER_SAS;
-	hints->rx_attr->msg_order = FI_ORDER_SAS;
+	hints->tx_attr->msg_order = FI_ORDER_SAS | (caps & FI_WRITE ? FI_ORDER_SAW : 0);
+	hints->rx_attr->msg_order = hints->tx_attr->msg_order;
 	hints->fabric_attr->prov_name = strdup(provider);
 	if (*interface && strcmp(provider, "shm") != 0)
 		hints->domain_attr->name = strdup(interface);
@@ -111,12 +111,21 @@ static struct fi_info *ask(const char *provider, const char *interface, bool rma
 	return found;
 }
 
-/* With reads, if they are wanted and there. */
-static struct fi_info *ask_both(const char *provider, const char *interface, bool rma, bool *rma_p)
+/* With reads and writes, or reads, if they are wanted and there. */
+static void ask_for(struct weft_ofi *o, const char *provider, const char *interface)
 {
-	struct fi_info *info = rma ? ask(provider, interface, true) : NULL;
-	*rma_p = info != NULL;
-	return info ? info : ask(provider, interface, false);
+	const uint64_t reads = FI_MSG | FI_RMA | FI_READ | FI_REMOTE_READ;
+	/* A rail that is taken up again would have to wait for both. */
+	bool rma = weft_setting_bool(WEFT_SET_OFI_RMA) && !o->job.revivable;
+	const char *put = weft_setting_str(WEFT_SET_OFI_PUT);
+	if (rma && (!strcmp(put, "on") || (!strcmp(put, "auto") && strcmp(provider, "shm") != 0)))
+		o->info = ask(provider, interface, reads | FI_WRITE | FI_REMOTE_WRITE);
+	o->put = o->info && o->info->ep_attr->max_msg_size >= WEFT_OFI_MAX_LARGE;
+	if (rma && !o->info)
+		o->info = ask(provider, interface, reads);
+	o->rma = o->info;
+	if (!o->info)
+		o->info = ask(provider, interface, FI_MSG);
 }
 
 static weft_err choose(struct weft_ofi *o)
@@ -124,12 +133,10 @@ static weft_err choose(struct weft_ofi *o)
 	const char *wish = weft_setting_str(WEFT_SET_OFI_PROVIDER);
 	const char *interface =
 		o->job.interface ? o->job.interface : weft_setting_str(WEFT_SET_TCP_INTERFACE);
-	/* A rail that is taken up again would have to wait for its reads. */
-	bool rma = weft_setting_bool(WEFT_SET_OFI_RMA) && !o->job.revivable;
 	if (*wish)
-		o->info = ask_both(wish, interface, rma, &o->rma);
+		ask_for(o, wish, interface);
 	for (size_t i = 0; !*wish && !o->info && i < weft_countof(providers); i++)
-		o->info = ask_both(providers[i], interface, rma, &o->rma);
+		ask_for(o, providers[i], interface);
 	if (!o->info) {
 		weft_error("ofi: libfabric has no provider%s%s that can send reliable, ordered "
 			   "messages here (see: fi_info)",

@@ -99,6 +99,17 @@ static bool is_far(const struct weft_ofi_peer *p)
 	return p->out_over >> (WEFT_OFI_SHARE / 2);
 }
 
+enum weft_post weft_ofi_full(struct weft_ofi *o, int peer)
+{
+	struct weft_ofi_peer *p = &o->peer[peer];
+	weft_ofi_set_blocked(o, p);
+	/* seq_cst: we see DOWN, or weft_ofi_peer_down sees x_blocked. */
+	if (atomic_load_explicit(&p->x_state, memory_order_seq_cst) != WEFT_OFI_REACHED)
+		return WEFT_POST_DOWN;
+	nudge(o);
+	return WEFT_POST_FULL;
+}
+
 enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
 			     const struct iovec *iov, unsigned n, size_t len, void *cookie)
 {
@@ -119,14 +130,7 @@ enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
 	else if (room && weft_ofi_send(o, peer, WEFT_OFI_PACKET, head, iov, n, len))
 		answer = WEFT_POST_DONE;
 	weft_cancel_back(was);
-	if (weft_likely(answer != WEFT_POST_FULL))
-		return answer;
-	weft_ofi_set_blocked(o, p);
-	/* seq_cst: we see DOWN, or weft_ofi_peer_down sees x_blocked. */
-	if (atomic_load_explicit(&p->x_state, memory_order_seq_cst) != WEFT_OFI_REACHED)
-		return WEFT_POST_DOWN;
-	nudge(o);
-	return WEFT_POST_FULL;
+	return weft_likely(answer != WEFT_POST_FULL) ? answer : weft_ofi_full(o, peer);
 }
 
 int weft_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
@@ -164,6 +168,7 @@ int weft_ofi_tell_ready(struct weft_ofi *o)
 		if (!atomic_load_explicit(&p->x_blocked, memory_order_seq_cst) ||
 		    atomic_load_explicit(&p->x_under, memory_order_relaxed) > WEFT_OFI_SHARE / 2 ||
 		    is_far(p) || weft_ofi_large_full(p) ||
+		    atomic_load_explicit(&p->x_writes, memory_order_relaxed) >= WEFT_OFI_WRITES ||
 		    !atomic_exchange_explicit(&p->x_blocked, false, memory_order_seq_cst))
 			continue;
 		atomic_fetch_sub_explicit(&o->x_blocked, 1, memory_order_relaxed);

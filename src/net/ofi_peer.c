@@ -59,9 +59,9 @@ weft_err weft_ofi_reach(struct weft_net *net, int peer, const char *address)
 	uint8_t name[WEFT_OFI_NAME_MAX];
 	size_t len;
 	int pid;
-	if (peer == o->job.rank || !address || strncmp(address, "ofi1 ", 5) != 0)
+	if (peer == o->job.rank || !address || strncmp(address, "ofi2 ", 5) != 0)
 		return WEFT_ERR_UNSUPPORTED;
-	if (sscanf(address, "ofi1 %63s %127s %d %256s", provider, host, &pid, hex) != 4 ||
+	if (sscanf(address, "ofi2 %63s %127s %d %256s", provider, host, &pid, hex) != 4 ||
 	    sodium_hex2bin(name, sizeof name, hex, strlen(hex), NULL, &len, NULL)) {
 		weft_error("ofi: rank %d published an address that makes no sense", peer);
 		return WEFT_ERR_PROTO;
@@ -108,7 +108,8 @@ void weft_ofi_peer_down(struct weft_ofi *o, int peer, weft_err err, const char *
 		snprintf(text, sizeof text, "lost rank %d (ofi): %s", peer, why);
 	else
 		snprintf(text, sizeof text, "rank %d left (ofi)", peer);
-	if (weft_ofi_rma_down(o, peer, err, text))
+	bool later = weft_ofi_put_down(o, peer, err, text);
+	if (weft_ofi_rma_down(o, peer, err, text) || later)
 		return;
 	o->events.down(o->events.arg, peer, err, text);
 }
@@ -183,7 +184,7 @@ weft_err weft_ofi_drain(struct weft_net *net)
 		    (atomic_load_explicit(&p->x_under, memory_order_relaxed) ||
 		     atomic_load_explicit(&p->x_larges, memory_order_relaxed) || p->owes_done))
 			err = WEFT_AGAIN;
-		if (weft_ofi_reads(p))
+		if (weft_ofi_reads(p) || weft_ofi_put_ends(p))
 			err = WEFT_AGAIN;
 		if (!talked ||
 		    atomic_load_explicit(&p->x_state, memory_order_relaxed) != WEFT_OFI_REACHED)

@@ -23,8 +23,6 @@
 
 #define SINK_PIECES 4u /* more, and small ones, are read aside */
 #define SINK_PIECE_MIN 65536u
-#define LET_GO_NS 3000000000u      /* so long the network may hold on to a buffer, ... */
-#define LET_GO_ENDED_NS 300000000u /* ... where the peer's process is known to have ended */
 
 /* What a peer's packet is being read into; the poller's. */
 struct weft_ofi_reading {
@@ -214,6 +212,8 @@ static int ended(struct weft_ofi *o, struct weft_ofi_reading *r)
 {
 	int peer = r->op->peer;
 	int n = finish(o, r, WEFT_ERR_PEER);
+	if (weft_ofi_put_ends(&o->peer[peer]))
+		return n; /* told later */
 	o->events.down(o->events.arg, peer, r->err, r->why);
 	return n + 1;
 }
@@ -283,7 +283,8 @@ bool weft_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const char *t
 		return false;
 	}
 	r->ending = true;
-	r->ending_ns = weft_clock_ns() + (p->dead_already ? LET_GO_ENDED_NS : LET_GO_NS);
+	r->ending_ns =
+		weft_clock_ns() + (p->dead_already ? WEFT_OFI_LET_GO_ENDED_NS : WEFT_OFI_LET_GO_NS);
 	r->err = err;
 	snprintf(r->why, sizeof r->why, "%s", text);
 	o->owes = true;

@@ -27,6 +27,7 @@
 #include "payload.h"
 
 #define SUITE_MAX 16
+#define SUITE_PHASES 100
 #define SUITE_SECONDS 300 /* then it hangs */
 #define LOST_MS 120000    /* a wake-up that has not come by then is lost */
 
@@ -34,9 +35,10 @@
 static uint64_t suite_fewer = 1;
 
 struct board {
-	_Atomic int x_arrived[16];
+	_Atomic int x_arrived[SUITE_PHASES];
 	char address[SUITE_MAX][2048];
 	_Atomic uint64_t x_word[SUITE_MAX];
+	struct weft_net_ticket ticket[SUITE_MAX]; /* between two meetings */
 	_Atomic int x_pid[SUITE_MAX];
 };
 

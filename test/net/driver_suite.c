@@ -241,6 +241,15 @@ static void case_runs(struct node *n)
 	}
 }
 
+/* Each has heard of the one before. */
+static void meet_neighbours(struct node *n)
+{
+	send_packet(n, next_of(n), 8);
+	while (n->got_n[prev_of(n)] < 1)
+		poll_once(n);
+	meet_polling(n);
+}
+
 /* get() and put() move bytes between address spaces, in pieces. */
 static void case_get_put(struct node *n)
 {
@@ -278,6 +287,65 @@ static void case_get_put(struct node *n)
 	free(mine);
 	free(copy);
 	exit(0);
+}
+
+/* Writes bytes [at, at+len) of `data` to the same place of the peer's window. */
+static void write_bytes(struct node *n, int peer, const unsigned char *data, size_t at, size_t len)
+{
+	for (;;) {
+		int before = n->ready[peer];
+		n->outstanding++;
+		enum weft_post p = n->driver->write(n->net, peer, &n->board->ticket[peer], at,
+						    data + at, len, NULL);
+		if (p == WEFT_POST_ACCEPTED)
+			return;
+		n->outstanding--;
+		CHECK_EQ(p, WEFT_POST_FULL);
+		while (n->ready[peer] == before)
+			poll_once(n);
+	}
+}
+
+/* Each opens memory to the one before, who writes into it and then says so: with what it says all
+ * bytes are there, and none beside them has changed. */
+static void case_windows(struct node *n)
+{
+	enum { BYTES = 2000000, EDGE = 64, ROUNDS = 40 };
+	static unsigned char memory[EDGE + BYTES + EDGE], data[BYTES];
+	int to = next_of(n), from = prev_of(n);
+	uint64_t seed = 7;
+	meet_neighbours(n);
+	if (!n->driver->expose || !n->driver->card(n->net, to)->windows) {
+		fprintf(stderr, "%s: no windows here\n", n->driver->name);
+		return;
+	}
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		size_t len = 1 + weft_rand_next(&seed) % BYTES;
+		size_t a = weft_rand_next(&seed) % len, b = a + weft_rand_next(&seed) % (len - a);
+		struct weft_net_window *window = NULL;
+		memset(memory, 0x5a, sizeof memory);
+		CHECK_EQ(n->driver->expose(n->net, from, memory + EDGE, len,
+					   &n->board->ticket[n->rank], &window),
+			 WEFT_OK);
+		meet_polling(n);
+		payload_fill(data, len, round * 16 + (uint64_t)n->rank);
+		uint64_t before = n->got_n[from];
+		write_bytes(n, to, data, b, len - b);
+		if (a)
+			write_bytes(n, to, data, 0, a);
+		if (b > a)
+			write_bytes(n, to, data, a, b - a);
+		send_packet(n, to, 8);
+		while (n->got_n[from] == before)
+			poll_once(n);
+		CHECK_EQ(payload_wrong(memory + EDGE, len, round * 16 + (uint64_t)from), len);
+		n->driver->conceal(n->net, window);
+		for (int i = 0; i < EDGE; i++)
+			CHECK(memory[i] == 0x5a && memory[EDGE + len + (size_t)i] == 0x5a);
+		while (n->outstanding)
+			poll_once(n);
+		meet_polling(n);
+	}
 }
 
 /* One leaves in order, late packets included; the other hears of it, once, and without an error. */
@@ -405,6 +473,8 @@ static void __attribute__((unused)) run_suite_together(const struct weft_driver 
 	run_case(d, "burst", 2, case_burst);
 	run_case(d, "runs", 2, case_runs);
 	run_case(d, "get_put", 2, case_get_put);
+	run_case(d, "windows", 2, case_windows);
+	run_case(d, "windows of 3", 3, case_windows);
 	run_case(d, "leave", 2, case_leave);
 	run_case(d, "killed, polling", 2, case_killed_polling);
 	run_case(d, "killed, asleep", 2, case_killed_asleep);

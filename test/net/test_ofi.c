@@ -226,7 +226,89 @@ static void case_killed_reading(struct node *n)
 	n->driver->close(n->net);
 	exit(0);
 }
+/* Rank 0 opens memory to rank 1; then one of them dies while rank 1 writes there. */
+static void killed_writing(struct node *n, int victim)
+{
+	static unsigned char memory[8000000];
+	struct weft_net_window *window = NULL;
+	int peer = next_of(n);
+	atomic_store(&n->board->x_pid[n->rank], getpid());
+	meet_neighbours(n);
+	if (n->rank == 0)
+		CHECK_EQ(n->driver->expose(n->net, peer, memory, sizeof memory,
+					   &n->board->ticket[0], &window),
+			 WEFT_OK);
+	meet_polling(n);
+	if (n->rank == 1) {
+		memset(memory, 1, sizeof memory);
+		write_bytes(n, 0, memory, 0, sizeof memory);
+	}
+	if (n->rank == victim) {
+		for (;;)
+			pause();
+	}
+	/* Some providers need nobody there who is awake. */
+	for (int i = 0; i < 100; i++)
+		poll_once(n);
+	CHECK(kill(atomic_load(&n->board->x_pid[victim]), SIGKILL) == 0);
+	while (!n->down[peer])
+		sleep_once(n);
+	CHECK(n->down_err[peer] != WEFT_OK);
+	CHECK_EQ(n->outstanding, 0); /* down() is the last that is heard of a peer */
+	if (window) {
+		n->driver->conceal(n->net, window);
+		memset(memory, 2, sizeof memory);
+		for (int i = 0; i < 1000; i++)
+			n->driver->poll(n->net);
+		for (size_t i = 0; i < sizeof memory; i++)
+			CHECK_EQ(memory[i], 2);
+	}
+	n->driver->close(n->net);
+	exit(0);
+}
+
+static void case_killed_writing(struct node *n)
+{
+	killed_writing(n, 1);
+}
+
+static void case_killed_written(struct node *n)
+{
+	killed_writing(n, 0);
+}
+
+/* Where nothing is open any more nothing is written. */
+static void case_concealed(struct node *n)
+{
+	static unsigned char memory[100000];
+	struct weft_net_window *window = NULL;
+	int peer = next_of(n);
+	meet_neighbours(n);
+	if (n->rank == 0) {
+		CHECK_EQ(n->driver->expose(n->net, peer, memory, sizeof memory,
+					   &n->board->ticket[0], &window),
+			 WEFT_OK);
+		n->driver->conceal(n->net, window);
+	}
+	meet_polling(n);
+	if (n->rank == 1) {
+		memset(memory, 1, sizeof memory);
+		write_bytes(n, 0, memory, 0, sizeof memory);
+	}
+	while (n->outstanding)
+		poll_once(n);
+	meet_polling(n);
+	for (int i = 0; i < 1000; i++)
+		n->driver->poll(n->net);
+	for (size_t i = 0; n->rank == 0 && i < sizeof memory; i++)
+		CHECK_EQ(memory[i], 0);
+	n->driver->close(n->net);
+	exit(0);
+}
 #else
+#define case_killed_writing case_lengths
+#define case_killed_written case_lengths
+#define case_concealed case_lengths
 #define case_says_twice case_lengths
 #define case_far_ahead case_lengths
 #define case_window case_lengths
@@ -251,6 +333,8 @@ int main(int argc, char **argv)
 	run_case(d, "sleep full", 2, case_sleep_full);
 	run_case(d, "stay armed", 2, case_stay_armed);
 	run_case(d, "threads", 2, case_threads);
+	run_case(d, "windows", 2, case_windows);
+	run_case(d, "windows of 3", 3, case_windows);
 	run_case(d, "leave", 2, case_leave);
 	run_case(d, "dropped", 2, case_dropped);
 	run_case(d, "dropped, sending", 2, case_sends_into_the_void);
@@ -262,11 +346,18 @@ int main(int argc, char **argv)
 	run_case(d, "killed, asleep", 2, case_killed_asleep);
 	run_case(d, "killed, full", 2, case_killed_full);
 	run_case(d, "killed, reading", 2, case_killed_reading);
-	if (argc == 1) {
-		run_blind();
-		setenv("WEFT_OFI_RMA", "off", 1);
+	if (argc > 1) {
+		setenv("WEFT_OFI_PUT", "on", 1);
 		CHECK_EQ(weft_settings_load(), WEFT_OK);
-		run_case(d, "large, no reads", 2, case_read);
+		run_case(d, "windows, asked for", 2, case_windows);
+		return 0;
 	}
+	run_case(d, "killed, writing", 2, case_killed_writing);
+	run_case(d, "killed, written", 2, case_killed_written);
+	run_case(d, "concealed", 2, case_concealed);
+	run_blind();
+	setenv("WEFT_OFI_RMA", "off", 1);
+	CHECK_EQ(weft_settings_load(), WEFT_OK);
+	run_case(d, "large, no reads", 2, case_read);
 	return 0;
 }
