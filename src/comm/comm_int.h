@@ -64,6 +64,7 @@ struct weft_core_req_send {
 	bool explicit_only; /* its large steps are for polls of the application */
 	bool push;          /* left: to be written into the receiver's buffer */
 	bool rest;          /* a part has been sent that was claimed (share.c) */
+	bool window; /* the receiver's: rts.addr and, once RTS is out, head.length: its ticket */
 	struct weft_left left;
 } __attribute__((may_alias));
 
@@ -71,12 +72,16 @@ struct weft_core_req_recv {
 	bool explicit_only; /* as with sends */
 	uint8_t share;      /* R: 1 + the slot in the core, 0: not shared */
 	bool told;          /* the sender has heard of it; see early.h */
+	bool open;          /* M: the sender may write into our buffer */
 	struct weft_entry entry;
 	struct weft_out out; /* M once queued: CTS */
 	uint64_t want;       /* R bytes that will be delivered */
 	uint64_t got;        /* P or the puller */
 	struct weft_gate *gate;
-	struct weft_left left;
+	union {
+		struct weft_left left;
+		struct weft_net_window *window; /* open, from the CTS on */
+	};
 } __attribute__((may_alias));
 
 #define WEFT_REQ_ROOM sizeof(((struct weft_req *)0)->core_private)
@@ -384,6 +389,18 @@ struct weft_net_events weft_rail_events(struct weft_rail *rail);
 void weft_rx_abandon(struct weft_gate *g);
 void weft_rx_free(struct weft_gate *g);
 void weft_gate_protocol_error(struct weft_gate *g, const char *what);
+
+/* window.c.  wanted: should this receive open its buffer?  open: for a CTS with that flag, which is
+ * taken off it when that fails; bytes: what a CTS carries, the front of a ticket.  write: the next
+ * piece, *len_p: its length; placed: what goes behind the last one. */
+bool weft_window_wanted(struct weft_req *r);
+void weft_window_open(struct weft_req *r, struct weft_wire *cts, struct weft_net_ticket *where_p);
+void weft_window_close(struct weft_req *r);
+size_t weft_window_bytes(const struct weft_wire *cts);
+enum weft_post weft_window_write_locked(struct weft_gate *g, struct weft_req *r, size_t *len_p);
+enum weft_post weft_window_placed_locked(struct weft_gate *g, struct weft_req *r);
+/* A receive that had asked is over; closes its window. */
+void weft_rndv_recv_over(struct weft_req *r, weft_err err);
 
 /* copy.c */
 /* Has the copying done for r by pull or push steps: small ones on the spot. */

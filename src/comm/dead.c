@@ -30,7 +30,7 @@ static void fail_ids(struct weft_core *core, int peer)
 		if (weft_share_abandon(r))
 			continue;
 		r->status.bytes = 0;
-		weft_recv_finish(r, WEFT_ERR_PEER);
+		weft_rndv_recv_over(r, WEFT_ERR_PEER);
 	}
 }
 

@@ -155,6 +155,12 @@ static inline bool weft_gate_can_put(struct weft_gate *g)
 	return g->driver->put && g->driver->card(g->net, g->peer)->can_put;
 }
 
+/* Does the driver have writes that go on by themselves? */
+static inline bool weft_gate_has_windows(const struct weft_gate *g)
+{
+	return g->driver->expose && g->driver->card(g->net, g->peer)->windows;
+}
+
 /* The longest message that goes to this peer without asking. */
 static inline size_t weft_gate_eager_max(const struct weft_gate *g)
 {

@@ -2,7 +2,7 @@
 /*
  * rndv.c - large messages: the receiver fetches the data itself (get), or asks the sender for it
  * (CTS) and gets it as DATA packets straight into the user's buffer, or offers its buffer with the
- * CTS and the sender writes into it (put).
+ * CTS and the sender writes into it (put; or, where the network itself does that, into a window).
  *
  * A fetch runs in pieces, outside the masks of the connections (copy.c); if the driver
  * turns out not to be able to fetch from this peer, the message is asked for instead.
@@ -47,7 +47,7 @@ static void ask_with(struct weft_req *r, unsigned flags)
 
 static void ask(struct weft_req *r)
 {
-	ask_with(r, 0);
+	ask_with(r, weft_window_wanted(r) ? WEFT_WIRE_WINDOW : 0);
 }
 
 void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length, uint32_t id,
@@ -64,6 +64,7 @@ void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t 
 	v->got = 0;
 	v->gate = g;
 	v->share = 0;
+	v->open = false;
 	v->out.rts.id = id;
 	v->out.rts.addr = addr;
 	if (!weft_copy_leave_recv(r))
@@ -268,13 +269,15 @@ static enum weft_post post_cts_locked(struct weft_gate *g, struct weft_req *r)
 	struct weft_wire head = v->out.head;
 	head.sequence = id;
 	/* From the post on, the data may come and the request be over: it is not touched. */
-	uint64_t addr = (uint64_t)(uintptr_t)r->buf.base;
-	struct iovec iov = {&addr, sizeof addr};
-	bool offer = head.flags & WEFT_WIRE_OFFER;
+	struct weft_net_ticket where = {.addr = (uint64_t)(uintptr_t)r->buf.base};
+	weft_window_open(r, &head, &where);
+	struct iovec iov = {&where, weft_window_bytes(&head)};
 	enum weft_post p =
-		weft_gate_post_locked(g, &head, &iov, offer, offer ? sizeof addr : 0, NULL);
-	if (p != WEFT_POST_DONE && p != WEFT_POST_ACCEPTED)
-		(void)weft_ids_take(&g->core->ids, id, weft_id_recv(g->peer));
+		weft_gate_post_locked(g, &head, &iov, iov.iov_len > 0, iov.iov_len, NULL);
+	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
+		return p;
+	(void)weft_ids_take(&g->core->ids, id, weft_id_recv(g->peer));
+	weft_window_close(r);
 	return p;
 }
 
@@ -370,7 +373,8 @@ static enum weft_post post_data_locked(struct weft_gate *g, struct weft_req *r)
 		size_t len = 0;
 		/* Relaxed: our own reference keeps it above 1. */
 		atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
-		enum weft_post p = post_data_piece_locked(g, r, &len);
+		enum weft_post p = s->window ? weft_window_write_locked(g, r, &len)
+					     : post_data_piece_locked(g, r, &len);
 		if (p != WEFT_POST_ACCEPTED)
 			atomic_fetch_sub_explicit(&s->x_refs, 1, memory_order_relaxed);
 		if (p == WEFT_POST_FULL || p == WEFT_POST_DOWN)
@@ -386,7 +390,7 @@ static enum weft_post post_data_locked(struct weft_gate *g, struct weft_req *r)
 			return WEFT_POST_FULL;
 		}
 	}
-	return WEFT_POST_DONE;
+	return s->window ? weft_window_placed_locked(g, r) : WEFT_POST_DONE;
 }
 
 enum weft_post weft_rndv_post_locked(struct weft_gate *g, struct weft_out *o)
@@ -415,10 +419,11 @@ void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *p
 	}
 	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_send(g->peer));
 	struct weft_core_req_send *s = r ? weft_req_send(r) : NULL;
-	bool offer = h->flags & WEFT_WIRE_OFFER;
+	bool offer = h->flags & WEFT_WIRE_OFFER, window = h->flags & WEFT_WIRE_WINDOW;
+	struct weft_net_ticket where = {0};
 
 	if (!r || !may_ask(s) || h->length > r->buf.bytes || !h->length || h->tag < 0 ||
-	    len != (offer ? sizeof s->out.rts.addr : 0) ||
+	    len != weft_window_bytes(h) || (window && (offer || !weft_gate_has_windows(g))) ||
 	    !weft_ids_take(&g->core->ids, h->context, weft_id_send(g->peer))) {
 		weft_gate_protocol_error(g, "a CTS that answers nothing");
 		return;
@@ -429,8 +434,11 @@ void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *p
 	s->off = 0;
 	s->out.rts.id = h->sequence;
 	s->out.rts.reserved = (uint32_t)h->tag;
-	if (offer)
-		memcpy(&s->out.rts.addr, payload, sizeof s->out.rts.addr);
+	if (len)
+		memcpy(&where, payload, len);
+	s->out.rts.addr = where.addr;
+	s->out.head.length = where.key;
+	s->window = window && !r->buf.type; /* what has holes goes as packets all the same */
 	bool push = offer && weft_gate_can_put(g);
 	if (!weft_copy_leave_send(r, push))
 		weft_rndv_cts_go_on(r, push);
@@ -487,5 +495,5 @@ void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *
 	}
 	v->got += len;
 	if (v->got == v->want && weft_ids_take(&g->core->ids, h->context, weft_id_recv(g->peer)))
-		weft_recv_finish(r, WEFT_OK);
+		weft_rndv_recv_over(r, WEFT_OK);
 }

@@ -158,6 +158,7 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	struct weft_wire_rts rts = {.id = id, .addr = rts_address(g, &r->buf)};
 	struct iovec iov = {&rts, sizeof rts};
 	s->rest = false;
+	s->window = false;
 	if (weft_unlikely(g->learn != NULL))
 		s->off = weft_clock_ns();
 	head.sequence = g->send_seq;

@@ -13,6 +13,7 @@
  * RTS      S->R   envelope  context    tag      data bytes      struct weft_wire_rts
  * CTS      R->S   R's id    S's id     most     bytes wanted    -
  *                                                               OFFER: address, 8 bytes
+ *                                                               WINDOW: struct weft_net_ticket
  *                                                               SHARE: see share.c; tag: the word
  *                                                               REST: send what you claim
  * DATA     S->R   offset lo R's id     off. hi  bytes here      that part of the data
@@ -33,6 +34,7 @@
  *   rendezvous:  RTS, CTS, DATA ...       R has the data when all bytes wanted are there
  *                RTS, FIN                 R took the data itself (get), or wanted none
  *                RTS, CTS + OFFER, DATA + PLACED   S wrote the data itself (put)
+ *                RTS, CTS + WINDOW, DATA + PLACED  the same, by the network
  *                RTS, CTS + SHARE, (DATA + PLACED + SHARE,) FIN   both did, pieces of it each
  *                RTS, CTS + SHARE + REST, (DATA + REST ...,) FIN  R took the front, S sent the rest
  *
@@ -62,6 +64,7 @@ enum weft_wire_kind {
 #define WEFT_WIRE_PLACED 1u /* flag of DATA */
 #define WEFT_WIRE_SHARE 2u  /* flag of CTS and DATA */
 #define WEFT_WIRE_REST 4u   /* flag of CTS, with SHARE, and of DATA */
+#define WEFT_WIRE_WINDOW 8u /* flag of CTS */
 
 struct weft_wire {
 	uint8_t kind;
@@ -81,6 +84,7 @@ struct weft_wire_rts {
 
 static_assert(sizeof(struct weft_wire) == WEFT_NET_HEAD, "the head fills what drivers carry");
 static_assert(sizeof(struct weft_wire_rts) == 16, "no holes on the wire");
+static_assert(sizeof(struct weft_net_ticket) == 16, "no holes on the wire");
 static_assert(offsetof(struct weft_wire, sequence) == 4, "layout of the head");
 static_assert(offsetof(struct weft_wire, context) == 8, "layout of the head");
 static_assert(offsetof(struct weft_wire, tag) == 12, "layout of the head");

@@ -28,6 +28,15 @@ struct fake_packet {
 	struct iovec iov[WEFT_IOV_MAX];
 	unsigned n;
 	void *cookie;
+	bool is_write;
+};
+
+struct weft_net_window {
+	struct weft_net_window *next;
+	char *base;
+	size_t len;
+	int peer;
+	uint64_t key;
 };
 
 struct fake_lane { /* from one rank to another */
@@ -47,13 +56,15 @@ struct fake_net {
 	struct weft_net_card card;
 	uint64_t seed;
 	bool told_down[FAKE_RANKS];
+	struct weft_net_window *window;
+	uint64_t windows; /* there were */
 };
 
 static struct fake_fabric {
 	struct fake_lane lane[FAKE_RANKS][FAKE_RANKS];
 	_Atomic bool x_dead[FAKE_RANKS];
 	unsigned chance_full, chance_accept, chance_place, chance_late; /* of 100 */
-	bool can_get, get_fails, put_fails, offer, rtr;
+	bool can_get, get_fails, put_fails, offer, rtr, windows;
 	bool asks;       /* each post of an eager message asks hold(), as if it began a burst */
 	uint64_t credit; /* 0: any */
 	double latency_us;
@@ -99,8 +110,12 @@ static void fake_init(uint64_t seed)
 
 static weft_err fake_open(const struct weft_net_job *job, const struct weft_net_events *ev,
 			  struct weft_net **net_p);
+static void fake_conceal(struct weft_net *net, struct weft_net_window *w);
 static void fake_close(struct weft_net *net)
 {
+	struct weft_net_window *w;
+	while ((w = ((struct fake_net *)net)->window))
+		fake_conceal(net, w);
 	free(net);
 }
 
@@ -131,19 +146,15 @@ static void fake_gather(struct fake_packet *p)
 	p->pending = false;
 }
 
-static enum weft_post fake_post(struct weft_net *net, int peer, const void *head,
-				const struct iovec *iov, unsigned n, size_t len, void *cookie)
+/* A packet or a write, which is like one, but is never over at once. */
+static enum weft_post fake_put_in(struct fake_net *f, int peer, const void *head,
+				  const struct iovec *iov, unsigned n, size_t len, void *cookie,
+				  bool is_write)
 {
-	struct fake_net *f = (struct fake_net *)net;
 	struct fake_lane *l = &fake.lane[f->rank][peer];
 
-	CHECK(n <= WEFT_IOV_MAX && len <= FAKE_PAYLOAD);
 	if (fake.x_dead[peer] || fake.x_dead[f->rank])
 		return WEFT_POST_DOWN;
-	if (fake.asks && ((const struct weft_wire *)head)->kind == WEFT_WIRE_EAGER) {
-		fake.asked++;
-		fake.may += f->ev.hold(f->ev.arg, peer, true);
-	}
 	pthread_mutex_lock(&l->lock);
 	if (l->queued >= 16 || fake_chance(fake.chance_full)) {
 		l->want_ready = true;
@@ -157,7 +168,8 @@ static enum weft_post fake_post(struct weft_net *net, int peer, const void *head
 	if (n)
 		memcpy(p->iov, iov, n * sizeof *iov);
 	p->cookie = cookie;
-	p->pending = len > fake.inline_max && fake_chance(fake.chance_accept);
+	p->is_write = is_write;
+	p->pending = is_write || (len > fake.inline_max && fake_chance(fake.chance_accept));
 	bool accepted = p->pending;
 	if (!accepted)
 		fake_gather(p);
@@ -166,6 +178,20 @@ static enum weft_post fake_post(struct weft_net *net, int peer, const void *head
 	l->queued++;
 	pthread_mutex_unlock(&l->lock);
 	return accepted ? WEFT_POST_ACCEPTED : WEFT_POST_DONE;
+}
+
+static enum weft_post fake_post(struct weft_net *net, int peer, const void *head,
+				const struct iovec *iov, unsigned n, size_t len, void *cookie)
+{
+	struct fake_net *f = (struct fake_net *)net;
+
+	CHECK(n <= WEFT_IOV_MAX && len <= FAKE_PAYLOAD);
+	if (fake.asks && !fake.x_dead[peer] && !fake.x_dead[f->rank] &&
+	    ((const struct weft_wire *)head)->kind == WEFT_WIRE_EAGER) {
+		fake.asked++;
+		fake.may += f->ev.hold(f->ev.arg, peer, true);
+	}
+	return fake_put_in(f, peer, head, iov, n, len, cookie, false);
 }
 
 static enum weft_post fake_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
@@ -230,6 +256,20 @@ static void fake_arrives(int from, int to, const struct weft_wire *h)
 		fake.arrives(from, to, h);
 }
 
+/* What was posted behind it finds it there. */
+static void fake_written(struct fake_net *f, int from, struct fake_packet *p)
+{
+	uint64_t where[3]; /* key, offset, length of the window */
+	memcpy(where, p->head, sizeof where);
+	struct weft_net_window *w = f->window;
+	while (w && w->key != where[0])
+		w = w->next;
+	CHECK(w && w->peer == from && w->len == where[2]);
+	CHECK(where[1] <= w->len && p->len <= w->len - where[1]);
+	memcpy(w->base + where[1], p->data, p->len);
+	fake_packet_free(p);
+}
+
 /* Delivers at most one packet of a lane. */
 static int fake_poll_in(struct fake_net *f, int from)
 {
@@ -260,6 +300,10 @@ static int fake_poll_in(struct fake_net *f, int from)
 	pthread_mutex_unlock(&l->lock);
 	if (!p)
 		return 0;
+	if (p->is_write) {
+		fake_written(f, from, p);
+		return 1;
+	}
 	struct weft_wire h;
 	memcpy(&h, p->head, sizeof h);
 	/* An RTS is matched once its payload is there, an eager message with its head. */
@@ -339,6 +383,38 @@ static weft_err fake_put(struct weft_net *net, int peer, uint64_t remote, const 
 	return WEFT_OK;
 }
 
+static weft_err fake_expose(struct weft_net *net, int peer, void *base, size_t len,
+			    struct weft_net_ticket *ticket_p, struct weft_net_window **window_p)
+{
+	struct fake_net *f = (struct fake_net *)net;
+	struct weft_net_window *w = malloc(sizeof *w);
+	CHECK(w);
+	*w = (struct weft_net_window){f->window, base, len, peer, ++f->windows};
+	f->window = w;
+	*ticket_p = (struct weft_net_ticket){len, w->key};
+	*window_p = w;
+	return WEFT_OK;
+}
+
+static void fake_conceal(struct weft_net *net, struct weft_net_window *w)
+{
+	struct weft_net_window **at = &((struct fake_net *)net)->window;
+	while (*at != w) /* ends: it is open */
+		at = &(*at)->next;
+	*at = w->next;
+	free(w);
+}
+
+static enum weft_post fake_write(struct weft_net *net, int peer, const struct weft_net_ticket *t,
+				 uint64_t at, const void *data, size_t len, void *cookie)
+{
+	struct fake_net *f = (struct fake_net *)net;
+	uint64_t head[3] = {t->key, at, t->addr};
+	struct iovec iov = {(void *)(uintptr_t)data, len};
+	static_assert(sizeof head == WEFT_NET_HEAD, "a write's place is its packet's head");
+	return fake_put_in(f, peer, head, &iov, 1, len, cookie, true);
+}
+
 static weft_err fake_drain(struct weft_net *net)
 {
 	(void)net;
@@ -375,6 +451,9 @@ static const struct weft_driver fake_driver = {
 	.poll = fake_poll,
 	.get = fake_get,
 	.put = fake_put,
+	.expose = fake_expose,
+	.write = fake_write,
+	.conceal = fake_conceal,
 	.drain = fake_drain,
 	.card = fake_card,
 	.word = fake_word,
@@ -394,6 +473,7 @@ static weft_err fake_open(const struct weft_net_job *job, const struct weft_net_
 					 .eager_max = FAKE_EAGER,
 					 .can_get = fake.can_get,
 					 .can_put = fake.can_get,
+					 .windows = fake.windows,
 					 .streams = true,
 					 .latency_us = fake.latency_us};
 	*net_p = &f->base;

@@ -29,10 +29,11 @@ static enum sim_state posted(const struct weft_wire *h)
 	case WEFT_WIRE_RTS:
 		return SIM_POST_RTS;
 	case WEFT_WIRE_CTS:
-		return h->flags & WEFT_WIRE_OFFER   ? SIM_POST_OFFER
-		       : h->flags & WEFT_WIRE_REST  ? SIM_POST_REST_OFFER
-		       : h->flags & WEFT_WIRE_SHARE ? SIM_POST_SHARE
-						    : SIM_POST_CTS;
+		return h->flags & WEFT_WIRE_OFFER    ? SIM_POST_OFFER
+		       : h->flags & WEFT_WIRE_WINDOW ? SIM_POST_WINDOW
+		       : h->flags & WEFT_WIRE_REST   ? SIM_POST_REST_OFFER
+		       : h->flags & WEFT_WIRE_SHARE  ? SIM_POST_SHARE
+						     : SIM_POST_CTS;
 	case WEFT_WIRE_DATA:
 		return h->flags & WEFT_WIRE_SHARE    ? SIM_POST_REPORT
 		       : h->flags & WEFT_WIRE_PLACED ? SIM_POST_PLACED

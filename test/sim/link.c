@@ -33,7 +33,7 @@ static void lane_break(struct sim_lane *l)
 			continue;
 		}
 		p->due_ns = UINT64_MAX;
-		if (!sim.plan.bundle)
+		if (!sim.plan.bundle && !p->is_write)
 			sim_cover_lost(&h);
 	}
 }

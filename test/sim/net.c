@@ -178,6 +178,21 @@ static void cover_stream(const struct weft_wire *h)
 		sim_cover(SIM_PLACE_PACK);
 }
 
+/* The window is open: until its sender has said that it has written, or is gone. */
+static void written(struct sim_net *f, int from, struct sim_packet *p)
+{
+	uint64_t where[3];
+	memcpy(where, p->head, sizeof where);
+	struct weft_net_window *w = f->window;
+	while (w && w->key != where[0])
+		w = w->next;
+	CHECK(w && w->peer == from && w->len == where[2]);
+	CHECK(where[1] <= w->len && p->len <= w->len - where[1]);
+	memcpy(w->base + where[1], p->data, p->len);
+	sim_packet_free(p);
+	sim_cover(SIM_WRITTEN);
+}
+
 /* Delivers at most one packet of a lane, or a part of one. */
 static int poll_in(struct sim_net *f, int from)
 {
@@ -200,6 +215,10 @@ static int poll_in(struct sim_net *f, int from)
 	if (!p || p->pending || p->due_ns > sim.now_ns)
 		return 0;
 	(void)sim_lane_pop(l);
+	if (p->is_write) {
+		written(f, from, p);
+		return 1;
+	}
 	struct weft_wire h = sim_head_of(p);
 	uint64_t before = weft_counter_sum(WEFT_CNT_UNEXPECTED);
 	SIM_SAY("%d->%d (%d) arrives kind %d seq %u tag %d length %llu", from, f->rank, f->rail,
@@ -304,6 +323,53 @@ static weft_err sim_put(struct weft_net *net, int peer, uint64_t remote, const s
 	return WEFT_OK;
 }
 
+static weft_err sim_expose(struct weft_net *net, int peer, void *base, size_t len,
+			   struct weft_net_ticket *ticket_p, struct weft_net_window **window_p)
+{
+	struct sim_net *f = (struct sim_net *)net;
+	if (sim_chance(5))
+		return WEFT_ERR_NOMEM;
+	struct weft_net_window *w = malloc(sizeof *w);
+	CHECK(w);
+	*w = (struct weft_net_window){f->window, base, len, peer, ++f->windows};
+	f->window = w;
+	*ticket_p = (struct weft_net_ticket){len, w->key};
+	*window_p = w;
+	return WEFT_OK;
+}
+
+static void sim_conceal(struct weft_net *net, struct weft_net_window *w)
+{
+	struct weft_net_window **at = &((struct sim_net *)net)->window;
+	while (*at != w) /* ends: it is open */
+		at = &(*at)->next;
+	*at = w->next;
+	free(w);
+}
+
+static enum weft_post sim_write(struct weft_net *net, int peer, const struct weft_net_ticket *t,
+				uint64_t at, const void *data, size_t len, void *cookie)
+{
+	struct sim_net *f = (struct sim_net *)net;
+	struct sim_lane *l = sim_lane_of(f->rank, peer, f->rail);
+	uint64_t head[3] = {t->key, at, t->addr};
+	struct iovec iov = {(void *)(uintptr_t)data, len};
+	static_assert(sizeof head == WEFT_NET_HEAD, "a write's place is its packet's head");
+	if (f->end[peer].state == SIM_ENDED)
+		return WEFT_POST_DOWN;
+	if (l->queued >= sim.plan.window || sim_chance(sim.plan.full))
+		return post_full(l);
+	struct sim_packet *p = sim_packet_make(head, &iov, 1, len, cookie);
+	p->pending = p->is_write = true;
+	sim_lane_append(l, p);
+	if (f->end[peer].broken)
+		p->due_ns = UINT64_MAX;
+	sim.rank[f->rank].posting[peer]++;
+	sim_others();
+	sim.rank[f->rank].posting[peer]--;
+	return WEFT_POST_ACCEPTED;
+}
+
 static _Atomic uint64_t *sim_word(struct weft_net *net, int peer, unsigned i)
 {
 	(void)net;
@@ -334,6 +400,7 @@ static weft_err open_as(const struct weft_driver *driver, const struct weft_net_
 					 .latency_us = sim.plan.latency_us,
 					 .can_get = sim.plan.can_get,
 					 .can_put = sim.plan.can_get,
+					 .windows = sim.plan.windows,
 					 .streams = true};
 	while (sim.rank[f->rank].net[f->rail])
 		f->rail++;
@@ -358,6 +425,9 @@ static weft_err once_open(const struct weft_net_job *job, const struct weft_net_
 
 static void sim_close(struct weft_net *net)
 {
+	struct weft_net_window *w;
+	while ((w = ((struct sim_net *)net)->window))
+		sim_conceal(net, w);
 	free(net);
 }
 
@@ -407,7 +477,8 @@ static int sim_fd(struct weft_net *net)
 #define SIM_TABLE                                                                                  \
 	.close = sim_close, .address = sim_address, .reach = sim_reach, .post = sim_post,          \
 	.poll = sim_poll, .arm = sim_arm, .disarm = sim_disarm, .fd = sim_fd, .get = sim_get,      \
-	.put = sim_put, .drain = sim_drain, .card = sim_card, .word = sim_word, .awake = sim_awake
+	.put = sim_put, .expose = sim_expose, .write = sim_write, .conceal = sim_conceal,          \
+	.drain = sim_drain, .card = sim_card, .word = sim_word, .awake = sim_awake
 
 const struct weft_driver sim_driver = {.name = "sim",
 				       .open = sim_open,
