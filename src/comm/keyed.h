@@ -46,7 +46,6 @@ struct weft_entry {
 /* One cache line: the lock, the first entries of three keys, and a chain for more keys. */
 struct weft_bucket {
 	alignas(WEFT_CACHELINE) struct weft_spin lock;
-	_Atomic uint32_t x_keys; /* L; a scan for leftovers reads it as a hint */
 	struct weft_keyed *more; /* L */
 	struct {
 		uint64_t key; /* L: a hash of it; the node says for sure */

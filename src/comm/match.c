@@ -80,8 +80,6 @@ void weft_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n,
 		link = &(*link)->more;
 	if (heir)
 		heir->more = n->more;
-	else
-		weft_bucket_keys_add_locked(b, -1u);
 	*link = heir ? heir : n->more;
 }
 

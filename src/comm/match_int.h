@@ -92,13 +92,6 @@ static inline struct weft_keyed *weft_bucket_find_locked(struct weft_bucket *b,
 	return n && n->kind == kind ? n : NULL;
 }
 
-static inline void weft_bucket_keys_add_locked(struct weft_bucket *b, uint32_t n)
-{
-	/* Relaxed: under the lock; a scan's peek is a hint. */
-	uint32_t keys = atomic_load_explicit(&b->x_keys, memory_order_relaxed);
-	atomic_store_explicit(&b->x_keys, keys + n, memory_order_relaxed);
-}
-
 /* n becomes the last behind `first` of its key. */
 static inline void weft_bucket_queue_locked(struct weft_keyed *first, struct weft_keyed *n)
 {
@@ -115,7 +108,6 @@ static inline void weft_bucket_insert_locked(struct weft_bucket *b, struct weft_
 	n->next = NULL;
 	n->prev = n;
 	atomic_store_explicit(&n->x_listed, true, memory_order_relaxed);
-	weft_bucket_keys_add_locked(b, 1);
 	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++) {
 		if (!b->slot[i].first) {
 			b->slot[i].first = n;
@@ -145,8 +137,6 @@ static inline struct weft_keyed *weft_bucket_shift_locked(struct weft_bucket *b,
 	b->slot[i].first = heir;
 	if (heir)
 		heir->prev = n->prev; /* the last one */
-	else
-		weft_bucket_keys_add_locked(b, -1u);
 	return n;
 }
 
@@ -161,8 +151,6 @@ static inline unsigned weft_bucket_shift_run_locked(struct weft_bucket *b, unsig
 	b->slot[i].first = at;
 	if (at)
 		at->prev = last;
-	else
-		weft_bucket_keys_add_locked(b, -1u);
 	return m;
 }
 
@@ -187,8 +175,6 @@ static inline void weft_bucket_unlink_locked(struct weft_bucket *b, struct weft_
 	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++) {
 		if (b->slot[i].first == n) {
 			b->slot[i].first = heir;
-			if (!heir)
-				weft_bucket_keys_add_locked(b, -1u);
 			return;
 		}
 	}
