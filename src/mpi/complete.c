@@ -267,23 +267,28 @@ static int wait_in_order(struct set *s, int i, MPI_Request array[], MPI_Status *
  */
 static int end_plain(int i, int n, MPI_Request array[])
 {
+	struct weft_mpi_pool *pool = &weft_mpi_request_pool, mine = *pool;
+
 	for (; i < n; i++) {
 		struct weft_mpi_request *r = find(array[i]);
 		if (weft_unlikely(!r))
 			break;
 		if (r->ops == &weft_mpi_over_ops) {
 			weft_mpi_object_unname(&r->head);
-			weft_mpi_request_untake(r);
+			weft_mpi_pool_push(&mine, r);
 		} else if (r->ops == &weft_mpi_plain_ops && weft_completion_done(&r->core.done) &&
 			   !r->core.status.err) {
 			weft_mpi_object_unname(&r->head);
 			r->comm = NULL;
-			weft_mpi_request_untake(r);
+			weft_mpi_pool_push(&mine, r);
 		} else {
 			break;
 		}
 		array[i] = MPI_REQUEST_NULL;
 	}
+	*pool = mine;
+	if (weft_unlikely(mine.count > WEFT_MPI_POOL_KEEP))
+		weft_mpi_request_spill();
 	return i;
 }
 

@@ -25,13 +25,6 @@ static _Atomic int x_orphans;            /* hint: is the list worth a look */
 static pthread_key_t at_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void pool_push(struct weft_mpi_pool *p, struct weft_mpi_request *r)
-{
-	r->next = p->first;
-	p->first = r;
-	p->count++;
-}
-
 static struct weft_mpi_request *pool_pop(struct weft_mpi_pool *p)
 {
 	struct weft_mpi_request *r = p->first;
@@ -51,7 +44,7 @@ static void thread_ends(void *arg)
 
 	pthread_mutex_lock(&lock);
 	while ((r = pool_pop(p)))
-		pool_push(&shared, r);
+		weft_mpi_pool_push(&shared, r);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -70,7 +63,7 @@ static void refill(void)
 	pthread_setspecific(at_exit, mine);
 	pthread_mutex_lock(&lock);
 	while (mine->count < CHUNK && (r = pool_pop(&shared)))
-		pool_push(mine, r);
+		weft_mpi_pool_push(mine, r);
 	pthread_mutex_unlock(&lock);
 	while (mine->count < CHUNK) {
 		r = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof(*r), WEFT_CACHELINE));
@@ -82,7 +75,7 @@ static void refill(void)
 			return;
 		}
 		weft_mpi_object_unname(&r->head);
-		pool_push(mine, r);
+		weft_mpi_pool_push(mine, r);
 	}
 }
 
@@ -92,7 +85,7 @@ void weft_mpi_request_spill(void)
 
 	pthread_mutex_lock(&lock);
 	while (mine->count > WEFT_MPI_POOL_KEEP - CHUNK)
-		pool_push(&shared, pool_pop(mine));
+		weft_mpi_pool_push(&shared, pool_pop(mine));
 	pthread_mutex_unlock(&lock);
 }
 

@@ -33,12 +33,18 @@ static inline struct weft_mpi_request *weft_mpi_request_take(void)
 	return r;
 }
 
+static inline void weft_mpi_pool_push(struct weft_mpi_pool *p, struct weft_mpi_request *r)
+{
+	r->next = p->first;
+	p->first = r;
+	p->count++;
+}
+
 /* Gives back what take() gave; it has no handle (any more). */
 static inline void weft_mpi_request_untake(struct weft_mpi_request *r)
 {
-	r->next = weft_mpi_request_pool.first;
-	weft_mpi_request_pool.first = r;
-	if (weft_unlikely(++weft_mpi_request_pool.count > WEFT_MPI_POOL_KEEP))
+	weft_mpi_pool_push(&weft_mpi_request_pool, r);
+	if (weft_unlikely(weft_mpi_request_pool.count > WEFT_MPI_POOL_KEEP))
 		weft_mpi_request_spill();
 }
 
