@@ -12,7 +12,7 @@
 #define WEFT_COMM_KEYED_H
 
 #include "base/base.h"
-#include "comm/lock.h"
+#include "comm/biased.h"
 
 struct weft_ctx;
 
@@ -45,7 +45,7 @@ struct weft_entry {
 
 /* One cache line: the lock, the first entries of three keys, and a chain for more keys. */
 struct weft_bucket {
-	alignas(WEFT_CACHELINE) struct weft_spin lock;
+	alignas(WEFT_CACHELINE) struct weft_biased lock;
 	struct weft_keyed *more; /* L */
 	struct {
 		uint64_t key; /* L: a hash of it; the node says for sure */

@@ -86,7 +86,7 @@ void weft_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n,
 static void bucket_scan(struct weft_bucket *b,
 			void (*fn)(struct weft_bucket *, struct weft_keyed *, void *), void *arg)
 {
-	weft_spin_lock(&b->lock);
+	weft_biased_lock(&b->lock);
 	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++)
 		if (b->slot[i].first)
 			fn(b, b->slot[i].first, arg);
@@ -94,7 +94,7 @@ static void bucket_scan(struct weft_bucket *b,
 		more = n->more;
 		fn(b, n, arg);
 	}
-	weft_spin_unlock(&b->lock);
+	weft_biased_unlock(&b->lock);
 }
 
 void weft_match_scan(struct weft_match *m, struct weft_ctx *ctx,
@@ -143,17 +143,17 @@ static void wild_append_locked(struct weft_ctx *ctx, struct weft_entry *e)
 		ctx->wild_head = e;
 	ctx->wild_tail = e;
 	ctx->wild_posted[wild_of(&e->node)]++;
-	weft_spin_lock(&b->lock);
+	weft_biased_lock(&b->lock);
 	weft_bucket_append_locked(b, &e->node);
-	weft_spin_unlock(&b->lock);
+	weft_biased_unlock(&b->lock);
 }
 
 void weft_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e)
 {
 	struct weft_bucket *b = weft_bucket_of(ctx, e->node.peer, e->node.tag);
-	weft_spin_lock(&b->lock);
+	weft_biased_lock(&b->lock);
 	weft_bucket_unlink_locked(b, &e->node);
-	weft_spin_unlock(&b->lock);
+	weft_biased_unlock(&b->lock);
 	if (e->wild_prev)
 		e->wild_prev->wild_next = e->wild_next;
 	else
@@ -172,10 +172,10 @@ static struct weft_entry *wild_older_locked(struct weft_ctx *ctx, int peer, int 
 					    struct weft_entry *best)
 {
 	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
-	weft_spin_lock(&b->lock);
+	weft_biased_lock(&b->lock);
 	/* Stays: posted wildcards change under the context's lock only. */
 	struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_WILD);
-	weft_spin_unlock(&b->lock);
+	weft_biased_unlock(&b->lock);
 	if (n && (!best || weft_entry_of(n)->stamp < best->stamp))
 		best = weft_entry_of(n);
 	return best;
@@ -195,21 +195,22 @@ static struct weft_entry *wild_oldest_locked(struct weft_ctx *ctx, int peer, int
 
 /* ---- posting ------------------------------------------------------------------------------ */
 
-/* m, the oldest of its key, is in lists.  Bucket locked, and free on return.  NULL: somebody else
- * took it, and no other is there. */
+/* m, the oldest of its key, is in lists.  We are in the bucket, and out on return.  NULL: somebody
+ * else took it, and no other is there. */
 static struct weft_msg *take_listed(struct weft_ctx *ctx, struct weft_bucket *b,
-				    struct weft_keyed *m, int peer, int tag)
+				    enum weft_biased_how how, struct weft_keyed *m, int peer,
+				    int tag)
 {
 	if (!weft_spin_try(&ctx->lock)) {
 		/* In order: context, then bucket; and look again. */
-		weft_spin_unlock(&b->lock);
+		weft_biased_out(&b->lock, how);
 		weft_spin_lock(&ctx->lock);
-		weft_spin_lock(&b->lock);
+		how = weft_biased_in(&b->lock);
 		m = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
 	}
 	if (m)
 		weft_bucket_unlink_locked(b, m);
-	weft_spin_unlock(&b->lock);
+	weft_biased_out(&b->lock, how);
 	/* What came while we waited may not be in lists, if they were given up and begun anew. */
 	if (m && weft_msg_of(m)->lists)
 		weft_lists_unlink_locked(ctx, weft_msg_of(m));
@@ -218,12 +219,12 @@ static struct weft_msg *take_listed(struct weft_ctx *ctx, struct weft_bucket *b,
 }
 
 struct weft_msg *weft_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
-					struct weft_keyed *n)
+					enum weft_biased_how how, struct weft_keyed *n)
 {
 	if (weft_msg_of(n)->lists)
-		return take_listed(ctx, b, n, n->peer, n->tag);
+		return take_listed(ctx, b, how, n, n->peer, n->tag);
 	weft_bucket_unlink_locked(b, n);
-	weft_spin_unlock(&b->lock);
+	weft_biased_out(&b->lock, how);
 	return weft_msg_of(n);
 }
 
@@ -295,7 +296,7 @@ static struct weft_entry *arrive_locked(struct weft_ctx *ctx, int peer, int tag,
 	weft_spin_lock(&ctx->lock);
 	weft_count(WEFT_CNT_MATCH_COMMON, 1);
 	struct weft_entry *w = wild_oldest_locked(ctx, peer, tag);
-	weft_spin_lock(&b->lock);
+	weft_biased_lock(&b->lock);
 	struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_RECV);
 	if (n && (!w || w->stamp > weft_entry_of(n)->stamp))
 		e = weft_entry_of(n);
@@ -303,7 +304,7 @@ static struct weft_entry *arrive_locked(struct weft_ctx *ctx, int peer, int tag,
 		weft_bucket_unlink_locked(b, n);
 	else if (!w && m)
 		stay_locked(ctx, b, m);
-	weft_spin_unlock(&b->lock);
+	weft_biased_unlock(&b->lock);
 	if (!e && w) {
 		weft_wild_unlink_locked(ctx, w);
 		e = w;
@@ -344,14 +345,14 @@ struct weft_entry *weft_match_arrive(struct weft_ctx *ctx, int peer, int tag)
 	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
 	struct weft_keyed *n = NULL;
 
-	weft_spin_lock(&b->lock);
+	enum weft_biased_how how = weft_biased_in(&b->lock);
 	if (weft_likely(exact_suffices(ctx)))
 		n = weft_match_take_exact_locked(b, ctx, peer, tag,
 						 weft_bucket_key(ctx, peer, tag));
 	/* Relaxed: a look that decides nothing if it errs: without a match the caller comes again,
 	 * with the message. */
 	bool wild = !n && atomic_load_explicit(&ctx->x_wild, memory_order_relaxed);
-	weft_spin_unlock(&b->lock);
+	weft_biased_out(&b->lock, how);
 	if (weft_likely(n != NULL))
 		return weft_entry_of(n);
 	return wild ? arrive_locked(ctx, peer, tag, NULL) : NULL;
@@ -368,7 +369,7 @@ struct weft_entry *weft_match_arrive_unexpected(struct weft_ctx *ctx, struct wef
 	m->node.ctx = ctx;
 	/* Relaxed: a number; each peer's poller comes in order. */
 	m->number = atomic_fetch_add_explicit(&ctx->core->x_arrived, 1, memory_order_relaxed);
-	weft_spin_lock(&b->lock);
+	enum weft_biased_how how = weft_biased_in(&b->lock);
 	/* READ <- RAISE (post_wild, probe). */
 	if (!atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst)) {
 		n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_RECV);
@@ -381,7 +382,7 @@ struct weft_entry *weft_match_arrive_unexpected(struct weft_ctx *ctx, struct wef
 			stays = true;
 		}
 	}
-	weft_spin_unlock(&b->lock);
+	weft_biased_out(&b->lock, how);
 	if (n || stays)
 		return n ? weft_entry_of(n) : NULL;
 	return arrive_locked(ctx, peer, tag, m);
@@ -394,15 +395,21 @@ bool weft_match_cancel(struct weft_entry *e)
 	struct weft_ctx *ctx = e->node.ctx;
 	bool wild = e->node.kind == WEFT_KEYED_WILD;
 	struct weft_bucket *b = weft_bucket_of(ctx, e->node.peer, e->node.tag);
-	struct weft_spin *lock = wild ? &ctx->lock : &b->lock;
+	enum weft_biased_how how = WEFT_BIASED_BUSY;
 
-	weft_spin_lock(lock);
+	if (wild)
+		weft_spin_lock(&ctx->lock);
+	else
+		how = weft_biased_in(&b->lock);
 	/* Relaxed: under the lock that writers hold. */
 	bool listed = atomic_load_explicit(&e->node.x_listed, memory_order_relaxed);
 	if (listed && wild)
 		weft_wild_unlink_locked(ctx, e);
 	else if (listed)
 		weft_bucket_unlink_locked(b, &e->node);
-	weft_spin_unlock(lock);
+	if (wild)
+		weft_spin_unlock(&ctx->lock);
+	else
+		weft_biased_out(&b->lock, how);
 	return listed;
 }

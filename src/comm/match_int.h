@@ -7,7 +7,7 @@
  * messages.  They form a queue in the order they came, and the first node knows the last: so
  * finding a key, appending, and taking out any node cost a few steps however many there are.
  *
- * Callers   _locked: holder of the bucket's lock (of the context's, where the context is named).
+ * Callers   _locked: inside the bucket's lock (of the context's, where the context is named).
  * Order     locks: context, then one bucket at a time.
  */
 #ifndef WEFT_MATCH_INT_H

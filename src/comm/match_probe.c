@@ -47,10 +47,10 @@ static struct weft_msg *probe_exact(struct weft_ctx *ctx, int peer, int tag, boo
 	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
 	struct weft_msg *m = NULL;
 
-	weft_spin_lock(&b->lock);
+	enum weft_biased_how how = weft_biased_in(&b->lock);
 	struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
 	if (n && take) {
-		m = weft_match_take_posted(ctx, b, n);
+		m = weft_match_take_posted(ctx, b, how, n);
 		if (m)
 			describe(m, st);
 		return m;
@@ -59,7 +59,7 @@ static struct weft_msg *probe_exact(struct weft_ctx *ctx, int peer, int tag, boo
 		m = weft_msg_of(n);
 		describe(m, st);
 	}
-	weft_spin_unlock(&b->lock);
+	weft_biased_out(&b->lock, how);
 	return m; /* not taken: only whether there is one counts */
 }
 
@@ -70,14 +70,14 @@ static struct weft_msg *probe_locked(struct weft_ctx *ctx, int peer, int tag, bo
 	struct weft_msg *m;
 	if (peer != WEFT_ANY_PEER && tag != WEFT_ANY_TAG) {
 		struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
-		weft_spin_lock(&b->lock);
+		weft_biased_lock(&b->lock);
 		struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
 		m = n ? weft_msg_of(n) : NULL;
 		if (m)
 			describe(m, st);
 		if (m && take)
 			weft_bucket_unlink_locked(b, n);
-		weft_spin_unlock(&b->lock);
+		weft_biased_unlock(&b->lock);
 		if (m && take && m->lists)
 			weft_lists_unlink_locked(ctx, m);
 		return m;

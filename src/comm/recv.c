@@ -222,11 +222,14 @@ weft_err weft_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 	return irecv_there((struct recv_call){r, ctx, peer, tag, buf, WEFT_OK});
 }
 
-/* Not one of several with its key, or a message is there. */
+/* Not one of several with its key, or a message is there, or the bucket is not ours alone. */
 static __attribute__((noinline)) weft_err irecv_plain_more(struct weft_req *r)
 {
+	struct weft_entry *e = &weft_req_recv(r)->entry;
 	struct weft_msg *m;
-	weft_err err = weft_match_post_exact(&weft_req_recv(r)->entry, &m);
+	if (weft_match_post_beside(e, e->node.ctx, e->node.peer, e->node.tag))
+		return WEFT_OK;
+	weft_err err = weft_match_post_exact(e, &m);
 	if (weft_likely(!err) && m)
 		weft_recv_message(r, m);
 	return err;
