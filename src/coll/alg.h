@@ -81,6 +81,9 @@ enum {
 	WEFT_TAG_WAKE = 15,  /* and waking who sleeps there */
 };
 
+/* Any number may be asked for. */
+const char *weft_coll_kind_name(uint32_t kind);
+
 /* ---- bcast.c ---- */
 /* Does the root serve everybody itself, without a tree? */
 bool weft_alg_flat(const struct weft_coll_group *g);
@@ -109,6 +112,27 @@ size_t weft_board_room(const struct weft_coll_group *g);
 weft_err weft_board_show(const struct weft_coll_group *g, enum weft_coll_kind kind,
 			 const struct weft_buf *from, size_t bytes);
 const char *weft_board_shown(const struct weft_coll_group *g, int r);
+
+/* All meet and mean the same `what`, not 0.  May block. */
+weft_err weft_board_turn(const struct weft_coll_group *g, uint32_t what);
+/* Of the next turn: changes with each. */
+unsigned weft_board_parity(const struct weft_coll_group *g);
+/* A message between any two members, so that all are connected.  Blocks. */
+weft_err weft_board_connect(const struct weft_coll_group *g);
+
+/* ---- stage.c: larger ones, piece by piece ---- */
+struct weft_stages;
+/* What the group keeps with its board; NULL at first. */
+struct weft_stages **weft_board_stages(const struct weft_coll_group *g);
+/* As weft_board_open: may this group use them? */
+bool weft_stage_open(const struct weft_coll_group *g, enum weft_coll_kind kind, weft_err *err_p);
+/* last: all other members have freed theirs. */
+void weft_stages_free(struct weft_stages *s, bool last);
+/* Allgather or alltoall; `mine` is what this member gives.  May block. */
+weft_err weft_stage_exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
+			     const struct weft_buf *mine);
+/* By a predefined operation, without holes.  May block. */
+weft_err weft_stage_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
 
 /* ---- reduce.c ---- */
 /* Does the root combine everybody's contribution itself? */

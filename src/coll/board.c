@@ -21,7 +21,7 @@
 #define BOARD_FROM 4
 #define POLL_EVERY_MASK 3   /* looks with a yield, between polls, less 1 */
 #define SPIN_EVERY_MASK 127 /* and looks without */
-#define SLOTS ((int)(WEFT_COMM_BOARD_BYTES / sizeof(struct weft_board_slot)))
+_Static_assert(sizeof(struct weft_board_memory) == WEFT_COMM_BOARD_BYTES, "comm/ has room for it");
 
 /* What a member keeps. */
 struct keep {
@@ -29,7 +29,8 @@ struct keep {
 	unsigned uses;
 	uint32_t turn;
 	int size;
-	struct weft_req req; /* under way, one at a time; here, as stacks may be small */
+	struct weft_stages *stages; /* of stage.c; NULL: none */
+	struct weft_req req;        /* under way, one at a time; here, as stacks may be small */
 };
 
 /* One meeting of one member. */
@@ -90,14 +91,14 @@ static bool may_have_board(const struct weft_coll_group *g)
 
 static struct weft_board_slot *slot_at(int owner, int index)
 {
-	struct weft_board_slot *slot = weft_comm_board(owner);
-	return slot && index >= 0 && index < SLOTS ? &slot[index] : NULL;
+	struct weft_board_memory *m = weft_comm_board(owner);
+	return m && index >= 0 && index < WEFT_BOARD_SLOTS ? &m->slot[index] : NULL;
 }
 
 /* A free slot of our own; -1: none. */
 static int slot_take(int self)
 {
-	for (int i = 0; i < SLOTS; i++) {
+	for (int i = 0; i < WEFT_BOARD_SLOTS; i++) {
 		struct weft_board_slot *s = slot_at(self, i);
 		uint32_t none = 0;
 		/* TAKE <- GIVE (weft_coll_keep_free).  Carries: nobody of the last group looks at
@@ -157,6 +158,18 @@ static weft_err agree_other(const struct weft_coll_group *g, struct keep *k)
 	return err;
 }
 
+weft_err weft_board_connect(const struct weft_coll_group *g)
+{
+	char byte = 0;
+	weft_err err = WEFT_OK;
+	for (int k = 1; k < g->size && !err; k++)
+		err = board_send(g, (g->rank + k) % g->size, WEFT_TAG_BOARD, &byte, 1);
+	for (int k = 1; k < g->size && !err; k++)
+		err = board_recv(g, weft_coll_process(g, (g->rank + g->size - k) % g->size),
+				 WEFT_TAG_BOARD, &byte, 1);
+	return err;
+}
+
 bool weft_board_open(const struct weft_coll_group *g, weft_err *err_p)
 {
 	if (!g->crowded || !g->keep_p)
@@ -184,10 +197,14 @@ bool weft_board_open(const struct weft_coll_group *g, weft_err *err_p)
 void weft_coll_keep_free(void *keep)
 {
 	struct keep *k = keep;
+	if (!k)
+		return;
 	/* GIVE -> TAKE (slot_take).  Carries: we, and by the count all others, look no more. */
-	if (k && k->slot &&
-	    atomic_fetch_add_explicit(&k->slot->x_left, 1, memory_order_acq_rel) ==
-		    (uint32_t)k->size - 1)
+	bool last =
+		k->slot && atomic_fetch_add_explicit(&k->slot->x_left, 1, memory_order_acq_rel) ==
+				   (uint32_t)k->size - 1;
+	weft_stages_free(k->stages, last);
+	if (last)
 		atomic_store_explicit(&k->slot->x_used, 0, memory_order_release);
 	free(k);
 }
@@ -202,31 +219,6 @@ void weft_coll_keep_free(void *keep)
  */
 #define NOTE_LATER 0x80u /* nonblocking or persistent: another kind */
 
-static const char *const names[WEFT_COLL_KIND_COUNT] = {
-	"barrier",
-	"bcast",
-	"gather",
-	"gatherv",
-	"scatter",
-	"scatterv",
-	"allgather",
-	"allgatherv",
-	"alltoall",
-	"alltoallv",
-	"alltoallw",
-	"reduce",
-	"allreduce",
-	"reduce_scatter",
-	"reduce_scatter_block",
-	"scan",
-	"exscan",
-	"neighbor_allgather",
-	"neighbor_allgatherv",
-	"neighbor_alltoall",
-	"neighbor_alltoallv",
-	"neighbor_alltoallw",
-};
-
 static uint32_t note_of(const struct weft_coll_group *g, enum weft_coll_kind kind, bool later)
 {
 	uint32_t number = (uint32_t)g->tag / WEFT_COLL_TAGS & 0x7fffff;
@@ -235,8 +227,7 @@ static uint32_t note_of(const struct weft_coll_group *g, enum weft_coll_kind kin
 
 static const char *name_of(uint32_t note)
 {
-	uint32_t kind = (note & (NOTE_LATER - 1)) - 1;
-	return kind < WEFT_COLL_KIND_COUNT ? names[kind] : "something else";
+	return weft_coll_kind_name((note & (NOTE_LATER - 1)) - 1);
 }
 
 /* Is another in a different collective of the same number, or (ahead) past mine?  Fails the turn
@@ -451,6 +442,22 @@ weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, co
 	if (bytes && !err)
 		memcpy(to, result, bytes);
 	return err;
+}
+
+weft_err weft_board_turn(const struct weft_coll_group *g, uint32_t what)
+{
+	struct meeting m = {.g = g, .keep = *g->keep_p};
+	return weft_unlikely(m.keep->turn == WEFT_BOARD_FAILED) ? WEFT_ERR_PEER : meet(&m, what);
+}
+
+unsigned weft_board_parity(const struct weft_coll_group *g)
+{
+	return ((struct keep *)*g->keep_p)->turn & 1;
+}
+
+struct weft_stages **weft_board_stages(const struct weft_coll_group *g)
+{
+	return &((struct keep *)*g->keep_p)->stages;
 }
 
 size_t weft_board_room(const struct weft_coll_group *g)

@@ -37,6 +37,9 @@
 #define WEFT_BOARD_MEMBERS 32
 #define WEFT_BOARD_DATA 56
 #define WEFT_BOARD_AREA 4096 /* shared out among the members */
+#define WEFT_BOARD_SLOTS 6
+#define WEFT_BOARD_STAGES 4
+#define WEFT_BOARD_STAGE_BYTES 16384
 
 #define WEFT_BOARD_FAILED 0xffffffffu
 
@@ -56,6 +59,18 @@ struct weft_board_slot {
 	alignas(WEFT_CACHELINE) struct weft_board_cell result; /* what: 0 when they did not agree */
 	struct weft_board_cell cell[WEFT_BOARD_MEMBERS];
 	alignas(WEFT_CACHELINE) char area[2][WEFT_BOARD_AREA];
+};
+
+/* Memory of one member that it writes and all read; halves as in area[]. */
+struct weft_board_stage {
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_used; /* as a slot's */
+	alignas(WEFT_CACHELINE) char half[2][WEFT_BOARD_STAGE_BYTES];
+};
+
+/* What each process shows. */
+struct weft_board_memory {
+	struct weft_board_slot slot[WEFT_BOARD_SLOTS];
+	struct weft_board_stage stage[WEFT_BOARD_STAGES];
 };
 
 /* Member r's share of the area in that turn; n members. */

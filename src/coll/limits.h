@@ -53,10 +53,29 @@ enum {
 	/* A chain's segment: with n ranks, n - 2 of them pass before the last rank is busy. */
 	WEFT_LIMIT_CHAIN_BYTES = 128 * 1024,
 
+	/* More ranks than cores, shared memory: a blocking allgather, allreduce or alltoall of what
+	 * a rank gives, up to so many bytes, goes in pieces of 16 KiB (stage.c).  Each takes a
+	 * meeting of all, two for allreduce, and so a turn on a core of each rank, later where
+	 * other work shares the cores: 16 of them at most.  Alltoall copies everything twice that
+	 * way instead of once: 4. */
+	WEFT_LIMIT_STAGED_ALLGATHER = 256 * 1024,
+	WEFT_LIMIT_STAGED_ALLREDUCE = 128 * 1024,
+	WEFT_LIMIT_STAGED_ALLTOALL = 64 * 1024,
+
 	/* A blocking broadcast up to here needs no schedule; a larger one waits for its receivers,
 	 * and a schedule serves all at once. */
 	WEFT_LIMIT_NOW_BCAST_BYTES = 4096,
 };
+
+/* Do `blocks` times so many elements of `size` bytes go in pieces? */
+static inline bool weft_limit_staged(const struct weft_coll_group *g, enum weft_coll_kind kind,
+				     size_t count, size_t size, size_t blocks)
+{
+	size_t most = kind == WEFT_COLL_ALLGATHER   ? WEFT_LIMIT_STAGED_ALLGATHER
+		      : kind == WEFT_COLL_ALLREDUCE ? WEFT_LIMIT_STAGED_ALLREDUCE
+						    : WEFT_LIMIT_STAGED_ALLTOALL;
+	return g->crowded && count && size && count <= most / blocks / size;
+}
 
 /* Do small allgather and alltoall go through a root?  Not over shared memory: there is the board.
  */

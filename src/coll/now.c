@@ -4,9 +4,9 @@
  *
  * Same order of combining as in bcast.c and reduce.c, so that a blocking and a nonblocking call
  * give the same bits.  With more ranks than cores on one host, barrier, allreduce, allgather and
- * alltoall meet on a board (board.c); else algorithms and messages are those of the schedules.  All
- * that a call needs is in one struct now, on the stack, and for a user-level thread, whose own may
- * be small, on the heap.
+ * alltoall meet on a board (board.c), with more data than fits there piece by piece (stage.c); else
+ * algorithms and messages are those of the schedules.  All that a call needs is in one struct now,
+ * on the stack, and for a user-level thread, whose own may be small, on the heap.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +181,7 @@ static APART void reduce_flat(struct now *n, void *to, int root)
 }
 
 /* Sends what is mine to and receives from rank r at once. */
-static void exchange(struct now *n, int r)
+static void swap_with(struct now *n, int r)
 {
 	bool posted = start_recv(n, &n->recv, r, WEFT_TAG_ACROSS, &n->other);
 	send(n, r, WEFT_TAG_ACROSS, &n->mine);
@@ -215,7 +215,7 @@ static APART void allreduce_doubling(struct now *n, void *to)
 	}
 	for (int mask = 1; mask < pow2; mask <<= 1) {
 		int other = me ^ mask;
-		exchange(n, other < extra ? 2 * other + 1 : other + extra);
+		swap_with(n, other < extra ? 2 * other + 1 : other + extra);
 		if (n->err)
 			continue;
 		if (other < me) {
@@ -254,25 +254,43 @@ static APART weft_err exchange_on_board(const struct weft_coll_group *g,
 	return err;
 }
 
+/* Through the board, or piece by piece; n->mine is `blocks` blocks that this member gives. */
+static weft_err exchange(struct now *n, const struct weft_coll_args *a, size_t blocks, size_t at)
+{
+	const struct weft_coll_group *g = n->g;
+	size_t bytes = shown_bytes(g, a, blocks);
+	if (bytes && weft_board_open(g, &n->err))
+		return exchange_on_board(g, a, &n->mine, bytes, bytes / blocks * at);
+	if (!bytes && weft_limit_staged(g, a->kind, a->rcount, a->rtype->size, blocks) &&
+	    weft_stage_open(g, a->kind, &n->err))
+		return weft_stage_exchange(g, a, &n->mine);
+	return n->err ? n->err : WEFT_AGAIN;
+}
+
 static APART weft_err allgather(struct now *n, const struct weft_coll_args *a)
 {
-	size_t bytes = shown_bytes(n->g, a, 1);
-	if (!bytes || !weft_board_open(n->g, &n->err))
-		return n->err ? n->err : WEFT_AGAIN;
-	struct weft_view own = a->in_place ? weft_args_rblock(a, n->g->rank)
-					   : weft_view(a->sbuf, a->scount, a->stype);
-	n->mine = weft_view_buf(own);
-	return exchange_on_board(n->g, a, &n->mine, bytes, 0);
+	n->mine = weft_view_buf(a->in_place ? weft_args_rblock(a, n->g->rank)
+					    : weft_view(a->sbuf, a->scount, a->stype));
+	return exchange(n, a, 1, 0);
 }
 
 static APART weft_err alltoall(struct now *n, const struct weft_coll_args *a)
 {
-	size_t size = (size_t)n->g->size, bytes = shown_bytes(n->g, a, size);
-	if (!bytes || !weft_board_open(n->g, &n->err))
-		return n->err ? n->err : WEFT_AGAIN;
+	size_t size = (size_t)n->g->size;
 	n->mine = weft_view_buf(a->in_place ? weft_view(a->rbuf, a->rcount * size, a->rtype)
 					    : weft_view(a->sbuf, a->scount * size, a->stype));
-	return exchange_on_board(n->g, a, &n->mine, bytes, bytes / size * (size_t)n->g->rank);
+	return exchange(n, a, size, (size_t)n->g->rank);
+}
+
+/* Too large for the board; of a predefined operation on data without holes. */
+static APART weft_err allreduce_staged(struct now *n, const struct weft_coll_args *a)
+{
+	const struct weft_type *t = a->rtype;
+	if (!a->op.fn || !t->flat || t->true_lb ||
+	    !weft_limit_staged(n->g, a->kind, a->rcount, t->size, 1) ||
+	    !weft_stage_open(n->g, a->kind, &n->err))
+		return n->err ? n->err : WEFT_AGAIN;
+	return weft_stage_allreduce(n->g, a);
 }
 
 /* At most so many bytes, and an operation that needs no user's code?  Fills w. */
@@ -328,13 +346,13 @@ walk(struct now *n, const struct weft_coll_group *g, const struct weft_coll_args
 		return n->err;
 	case WEFT_COLL_ALLREDUCE:
 		if (!small(a, &n->what, g->crowded ? WEFT_BOARD_AREA : SMALL))
-			return WEFT_AGAIN;
+			return allreduce_staged(n, a);
 		if (g->crowded && w->bytes <= weft_board_room(g) && weft_board_open(g, &n->err)) {
 			weft_board_note(g, a->kind);
 			return weft_board_meet(g, w->fn, w->from, a->rbuf, w->count, w->bytes);
 		}
 		if (w->bytes > SMALL)
-			return n->err ? n->err : WEFT_AGAIN;
+			return n->err ? n->err : allreduce_staged(n, a);
 		if ((n->err = weft_coll_note(g, a->kind, false)))
 			return n->err;
 		if (!weft_alg_reduce_flat(g, w->bytes)) {

@@ -27,27 +27,31 @@ static void late(void)
 		x = x * 1.0000001 + 1e-9;
 }
 
-#define MOST 200 /* numbers: more than there is room for */
+#define MOST 200       /* numbers: more than there is room for */
+#define MANY 10000     /* several pieces of a stage */
+#define TOO_MANY 70000 /* integers: for stages, too */
 
 static void sums(MPI_Comm c, int n)
 {
 	int me, members;
-	long in[MOST], out[MOST];
+	long *in = malloc((size_t)n * sizeof *in), *out = malloc((size_t)n * sizeof *out);
 	MPI_Comm_rank(c, &me);
 	MPI_Comm_size(c, &members);
 	for (int i = 0; i < n; i++)
-		in[i] = me * 10 + i;
-	OK(MPI_Allreduce(in, out, n, MPI_LONG, MPI_SUM, c));
+		in[i] = out[i] = me * 10 + i;
+	OK(MPI_Allreduce(n % 2 ? in : MPI_IN_PLACE, out, n, MPI_LONG, MPI_SUM, c));
 	for (int i = 0; i < n; i++)
 		CHECK_EQ(out[i], 10L * members * (members - 1) / 2 + (long)members * i);
+	free(in);
+	free(out);
 }
 
 /* Blocking and nonblocking combine in the same order. */
 static void same_bits(MPI_Comm c)
 {
 	int me;
-	double in[20], now[20], later[20];
-	int n = rnd(2) ? 1 : 20;
+	static double in[MANY], now[MANY], later[MANY];
+	int n = rnd(2) ? 1 : rnd(4) ? 20 : MANY;
 	MPI_Request req;
 	MPI_Comm_rank(c, &me);
 	for (int i = 0; i < n; i++)
@@ -119,7 +123,7 @@ static void mixture(MPI_Comm c, int steps, int may_be_late)
 		if (what < 3) {
 			OK(MPI_Barrier(c));
 		} else if (what < 6) {
-			sums(c, 1 + (int)rnd(i % 4 ? 8 : MOST));
+			sums(c, 1 + (int)rnd(i % 4 ? 8 : i % 3 ? MOST : MANY));
 		} else if (what == 6) {
 			value = me == (int)who ? i : -1;
 			OK(MPI_Bcast(&value, 1, MPI_INT, (int)who, c));
@@ -139,6 +143,8 @@ static void mixture(MPI_Comm c, int steps, int may_be_late)
 		} else if (what < 11) {
 			/* Small ones, and now and then more than there is room for. */
 			all_to_all(c, 1 + (int)rnd(i % 8 ? 8 : 200), (int)rnd(2));
+			if (rnd(8) == 0)
+				all_to_all(c, 1 + (int)rnd(rnd(4) ? MANY : TOO_MANY), (int)rnd(2));
 		} else {
 			same_bits(c);
 		}
@@ -251,7 +257,7 @@ int main(int argc, char **argv)
 	test_many_comms();
 	test_threads();
 	if (size > sysconf(_SC_NPROCESSORS_ONLN) && !getenv("WEFT_DRIVERS"))
-		CHECK(counted("weft_coll_boards") > 100);
+		CHECK(counted("weft_coll_boards") > 100 && counted("weft_coll_stages") > 20);
 	OK(MPI_Finalize());
 	return 0;
 }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* names.c - what collectives are called in messages to the user. */
+#include "coll/alg.h"
+
+static const char *const names[WEFT_COLL_KIND_COUNT] = {
+	"barrier",
+	"bcast",
+	"gather",
+	"gatherv",
+	"scatter",
+	"scatterv",
+	"allgather",
+	"allgatherv",
+	"alltoall",
+	"alltoallv",
+	"alltoallw",
+	"reduce",
+	"allreduce",
+	"reduce_scatter",
+	"reduce_scatter_block",
+	"scan",
+	"exscan",
+	"neighbor_allgather",
+	"neighbor_allgatherv",
+	"neighbor_alltoall",
+	"neighbor_alltoallv",
+	"neighbor_alltoallw",
+};
+
+const char *weft_coll_kind_name(uint32_t kind)
+{
+	return kind < WEFT_COLL_KIND_COUNT ? names[kind] : "something else";
+}
