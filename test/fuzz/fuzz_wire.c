@@ -2,7 +2,8 @@
 /*
  * fuzz_wire.c - packets of a peer that has proven itself and lies: kinds, lengths, ids, credit,
  * order, as whole packets, as streams and within packs, while sends and receives of all kinds are
- * open.  Requests that the lies have not ended end with the connection.
+ * open, and windows into which it writes.  Requests that the lies have not ended end with the
+ * connection.
  */
 #include "comm/comm_int.h"
 #include "fuzz.h"
@@ -13,8 +14,18 @@ static struct {
 	const struct weft_net_events *ev;
 	uint32_t ids[16]; /* that we have told the peer */
 	unsigned n_ids;
-	bool down, full;
+	bool down, full, windows;
+	struct weft_net_window *open; /* to the peer */
+	void *writing[OPS];           /* cookies of our writes that are under way */
+	unsigned n_writing;
 } net;
+
+/* A buffer of ours that the peer may write into. */
+struct weft_net_window {
+	struct weft_net_window *next;
+	uint8_t *base;
+	size_t len;
+};
 
 static enum weft_post f_post(struct weft_net *n, int peer, const void *head,
 			     const struct iovec *iov, unsigned k, size_t len, void *cookie)
@@ -53,14 +64,63 @@ static weft_err f_put(struct weft_net *n, int peer, uint64_t remote, const struc
 	return remote & 1 ? WEFT_ERR_SYS : WEFT_OK;
 }
 
+static weft_err f_expose(struct weft_net *n, int peer, void *base, size_t len,
+			 struct weft_net_ticket *ticket_p, struct weft_net_window **window_p)
+{
+	struct weft_net_window *w = malloc(sizeof *w);
+	CHECK(w && len);
+	*w = (struct weft_net_window){net.open, base, len};
+	*ticket_p = (struct weft_net_ticket){(uintptr_t)base, 1};
+	net.open = *window_p = w;
+	return WEFT_OK;
+}
+
+static void f_conceal(struct weft_net *n, struct weft_net_window *window)
+{
+	struct weft_net_window **at = &net.open;
+	while (*at != window) /* ends: it is open, and no more than once */
+		at = &(*at)->next;
+	*at = window->next;
+	free(window);
+}
+
+/* The peer writes into what we have opened, whatever it says of it. */
+static void peer_writes(uint8_t byte)
+{
+	for (struct weft_net_window *w = net.open; w; w = w->next)
+		w->base[byte % w->len] = byte;
+}
+
+static enum weft_post f_write(struct weft_net *n, int peer, const struct weft_net_ticket *t,
+			      uint64_t at, const void *data, size_t len, void *cookie)
+{
+	static uint8_t there[4096];
+	if (net.down)
+		return WEFT_POST_DOWN;
+	if (net.full || net.n_writing == OPS)
+		return WEFT_POST_FULL;
+	CHECK(len <= sizeof there);
+	memcpy(there, data, len);
+	net.writing[net.n_writing++] = cookie;
+	return WEFT_POST_ACCEPTED;
+}
+
+static void writes_end(weft_err err)
+{
+	while (net.n_writing)
+		net.ev->sent(net.ev->arg, 1, net.writing[--net.n_writing], err);
+}
+
 static const struct weft_net_card *f_card(struct weft_net *n, int peer)
 {
-	static const struct weft_net_card card = {.max_payload = 4096,
-						  .inline_max = 4096,
-						  .eager_max = 256,
-						  .can_get = true,
-						  .can_put = true,
-						  .streams = true};
+	static struct weft_net_card card;
+	card = (struct weft_net_card){.max_payload = 4096,
+				      .inline_max = net.windows ? 64 : 4096,
+				      .eager_max = 256,
+				      .can_get = !net.windows,
+				      .can_put = !net.windows,
+				      .windows = net.windows,
+				      .streams = true};
 	return &card;
 }
 
@@ -83,6 +143,9 @@ static const struct weft_driver driver = {.name = "fuzz",
 					  .poll = f_poll,
 					  .get = f_get,
 					  .put = f_put,
+					  .expose = f_expose,
+					  .write = f_write,
+					  .conceal = f_conceal,
 					  .card = f_card};
 
 static weft_err f_open(const struct weft_net_job *job, const struct weft_net_events *ev,
@@ -179,6 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	core->offer = size & 1;
 	core->rtr = size & 2;
 	core->share_min = size & 4 ? 1 : 0;
+	net.windows = size & 8;
 	CHECK(!weft_core_rail_add(core, &driver, &job));
 	weft_core_gate_set(core, 1, 0);
 	CHECK(!weft_core_ctx_open(core, 1, &ctx));
@@ -211,15 +275,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			net.full = !net.full;
 			if (!net.full)
 				net.ev->ready(net.ev->arg, 1);
+			peer_writes((uint8_t)what);
+			writes_end(what & 64 ? WEFT_ERR_PEER : WEFT_OK);
 			break;
 		default:
 			deliver(&in, core, what & 8);
 		}
 	}
 	net.down = true;
+	writes_end(WEFT_ERR_PEER);
 	net.ev->down(net.ev->arg, 1, WEFT_ERR_PEER, "the input ends");
 	for (unsigned i = 0; i < n; i++)
 		CHECK(weft_req_done(&req[i]));
+	CHECK(!net.open);
 	weft_core_destroy(core);
 	return 0;
 }
