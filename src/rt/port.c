@@ -201,6 +201,11 @@ bool weft_comm_probe(int peer, int tag, weft_comm_result *result)
 	return true;
 }
 
+bool weft_comm_poll(void)
+{
+	return weft_port_is_open() && !weft_port_in_handler() && weft_engine_poll();
+}
+
 /* In round k everybody tells who is 2^k further, and hears from who is 2^k before. */
 weft_err weft_comm_barrier(void)
 {
