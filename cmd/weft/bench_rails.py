@@ -1,17 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """weft bench rails - two links to one peer: how much do they carry together, and what does a cut cost?
 
-Two network namespaces, joined by two links of the same rate.  Rows: each link alone, both, and both
-with one of them broken for a while; the program looks at every byte.
+Two network namespaces, joined by two links of the same rate.  Rows: each link alone, both, both with
+one of them broken for a while, and both with one of them carrying a fifth for a while; the program
+looks at every byte.
 """
 
 import argparse
 import os
+import re
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 HOSTS = (("a", 1), ("b", 2))
+SLOWER = 5  # times, for a while
+MILLI = {"bit": "bit", "kbit": "bit", "mbit": "kbit", "gbit": "mbit"}
+
+
+def shape(host, verb, rate):
+    subprocess.run(("ip", "netns", "exec", host, "tc", "qdisc", verb, "dev", "veth1", "root", "tbf",
+                    "rate", rate, "burst", "256kb", "latency", "50ms"), check=True)
+
+
+def slow_down(o):
+    """The second link carries a fifth for a while, in the direction of the data."""
+    number, unit = re.fullmatch(r"([0-9.]+)([a-z]*)", o.rate).groups()
+    for verb_at, rate in ((o.cut[0], f"{float(number) * 1000 / SLOWER:.0f}{MILLI[unit]}"),
+                          (o.cut[0] + o.cut[1], o.rate)):
+        threading.Timer(verb_at / 1e3, shape, ("a", "change", rate)).start()
 
 
 def second_link(rate):
@@ -22,25 +41,35 @@ def second_link(rate):
     for host, n in HOSTS:
         run("ip", "-n", host, "addr", "add", f"10.99.1.{n}/24", "dev", "veth1")
         run("ip", "-n", host, "link", "set", "veth1", "up")
-        run("ip", "netns", "exec", host, "tc", "qdisc", "add", "dev", "veth1", "root", "tbf", "rate",
-            rate, "burst", "256kb", "latency", "50ms")
+        shape(host, "add", rate)
     time.sleep(2.5)  # just after a link came up the kernel loses and delays packets
 
 
-def run_once(mpiexec, program, seconds, rails, cut):
-    """({metric: value}, [(seconds, MB/s)]), or an error as text."""
+def run_once(mpiexec, program, seconds, rails, cut, begins):
+    """({metric: value}, [(seconds, MB/s)]), or an error as text.  begins() is called with the first message."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "WEFT_BOOT_"))}
     env.update(WEFT_RAILS=rails, WEFT_RAIL_CUT=cut, WEFT_LOG="warn")
     command = [mpiexec]
     for host, _ in HOSTS:
         command += ["-n", "1", "ip", "netns", "exec", host, program, str(seconds), ":"]
-    done = subprocess.run(command[:-1], env=env, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=seconds + 30, check=False)
-    if done.returncode:
-        return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0], []
     sums, curve = {}, []
-    for line in done.stdout.splitlines():
-        case, metric, _, value = line.split(",")
+    with tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(command[:-1], env=env, stdin=subprocess.DEVNULL, stderr=err, text=True,
+                                   stdout=subprocess.PIPE)
+        late = threading.Timer(seconds + 30, process.kill)
+        late.start()
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if ",begins," in line:
+                begins()
+        code = process.wait()
+        late.cancel()
+        err.seek(0)
+        if code:
+            return (err.read().strip().splitlines() or [f"exit code {code}"])[0], []
+    for line in lines:
+        case, metric, _, value = line.strip().split(",")
         if metric == "over time":
             curve.append((float(case.split()[0]), float(value)))
         else:
@@ -75,14 +104,14 @@ def write_svg(path, curves, cut, about):
     for s in range(int(last) + 1):
         out.append(f'<text x="{x(s):.1f}" y="{height - 22}" text-anchor="middle">{s} s</text>')
     out.append(f'<text x="14" y="{height // 2}" transform="rotate(-90 14 {height // 2})">MB/s</text>')
-    for t, text in ((at, "second link cut"), (back, "it may come back")):
+    for t, text in ((at, "second link cut, or slower"), (back, "it may come back")):
         if t > last:
             continue
         out.append(f'<line x1="{x(t):.1f}" y1="{top}" x2="{x(t):.1f}" y2="{height - 40}" '
                    'stroke="black" stroke-dasharray="4 3"/>'
                    f'<text x="{x(t) + 4:.1f}" y="{top + 10}">{text}</text>')
     for i, (name, sums, curve) in enumerate(curves):
-        colour = ("#999999", "#1f77b4", "#d62728")[i % 3]
+        colour = ("#999999", "#1f77b4", "#d62728", "#2ca02c")[i % 4]
         points = " ".join(f"{x(t):.1f},{y(v):.1f}" for t, v in curve)
         out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
                    f'<text x="{right + 12}" y="{top + 20 + 56 * i}" font-size="13" fill="{colour}">{name}</text>')
@@ -98,7 +127,7 @@ def parse(argv):
     parser.add_argument("--rate", default="1gbit", help="of each link (1gbit)")
     parser.add_argument("--seconds", type=float, default=3, help="of each run (3)")
     parser.add_argument("--cut", default="1000:1000", metavar="AT:FOR",
-                        help="milliseconds; the second link breaks (1000:1000)")
+                        help="milliseconds; the second link breaks, or carries a fifth (1000:1000)")
     parser.add_argument("--csv", metavar="FILE", help="write case,seconds,MB/s")
     parser.add_argument("--svg", metavar="FILE", help="draw throughput over time, the cut marked")
     o = parser.parse_args(argv)
@@ -108,6 +137,8 @@ def parse(argv):
             raise ValueError
     except ValueError:
         parser.error("--cut is AT:FOR in milliseconds, --seconds at most 50")
+    if not re.fullmatch(r"[0-9.]+(" + "|".join(MILLI) + ")", o.rate):
+        parser.error("--rate is a number and bit, kbit, mbit or gbit")
     return o
 
 
@@ -121,22 +152,29 @@ def main(argv, programs, mpiexec, mpicc, two_hosts):
     program = programs().get("p2p/rails", mpicc)
     second_link(o.rate)
     cut = f"1:{o.cut[0]}:{o.cut[1]}"
-    rows = (("first link", "tcp:veth0", ""), ("second link", "tcp:veth1", ""),
-            ("both", "tcp:veth0,tcp:veth1", ""), ("both, one cut", "tcp:veth0,tcp:veth1", cut))
+    two, nothing = "tcp:veth0,tcp:veth1", lambda: None
+    rows = (("first link", "tcp:veth0", "", nothing), ("second link", "tcp:veth1", "", nothing),
+            ("both", two, "", nothing), ("both, one cut", two, cut, nothing),
+            ("both, one slower", two, "", lambda: slow_down(o)))
     curves, found = [], {}
     about = (f"two links of {o.rate}, messages of 1 MiB, {o.seconds:g} s each; cut after "
              f"{o.cut[0]} ms for {o.cut[1]} ms")
-    print(f"rails, {about}\n{'':<14} {'MB/s':>8} {'lost':>6} {'doubled':>8}")
-    for name, rails, cut in rows:
-        sums, curve = run_once(mpiexec, program, o.seconds, rails, cut)
+    print(f"rails, {about}\n{'':<16} {'MB/s':>8} {'lost':>6} {'doubled':>8}")
+    for name, rails, cut, begins in rows:
+        sums, curve = run_once(mpiexec, program, o.seconds, rails, cut, begins)
         if isinstance(sums, str):
-            print(f"{name:<14} {sums}")
+            print(f"{name:<16} {sums}")
             return 1
         found[name] = sums
-        print(f"{name:<14} {sums['throughput']:8.1f} {sums['lost']:6.0f} {sums['doubled']:8.0f}")
+        print(f"{name:<16} {sums['throughput']:8.1f} {sums['lost']:6.0f} {sums['doubled']:8.0f}")
         if name != "second link":
             curves.append((name, sums, curve))
     one = max(found["first link"]["throughput"], found["second link"]["throughput"])
+    slow = [v for name, _, curve in curves if name == "both, one slower" for t, v in curve
+            if o.cut[0] / 1e3 + 0.3 <= t < (o.cut[0] + o.cut[1]) / 1e3 - 0.1]
+    if slow:
+        print(f"while one carries a fifth: {sum(slow) / len(slow):.1f} MB/s, "
+              f"{sum(slow) / len(slow) / (one * (1 + 1 / SLOWER)):.2f} x what the links carry")
     print(f"both are {found['both']['throughput'] / one:.2f} x the better one")
     if o.csv:
         with open(o.csv, "w", encoding="utf-8") as f:
