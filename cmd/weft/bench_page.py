@@ -10,11 +10,14 @@ from bench_papers import FIGURES
 from bench_svg import bounded, charts, number, title_of
 from bench_table import BENCHES, PEERS
 
-STYLE = """body{font:15px/1.45 sans-serif;max-width:920px;margin:2em auto;padding:0 1em;color:#222}
-table{border-collapse:collapse;margin:.6em 0}td,th{border:1px solid #ccc;padding:.15em .6em}
-th{background:#f3f3f3;text-align:left}td.n{text-align:right;font-variant-numeric:tabular-nums}
-.asks{color:#555}.theirs{background:#fbf7ec;padding:.4em .8em;border-left:3px solid #edae49}
+STYLE = """:root{color-scheme:light dark;--ink:#222;--soft:#555;--line:#ccc;--head:#f3f3f3;--theirs:#fbf7ec}
+@media(prefers-color-scheme:dark){:root{--ink:#ddd;--soft:#aaa;--line:#555;--head:#2b2b2b;--theirs:#2e2a1f}}
+body{font:15px/1.45 sans-serif;max-width:920px;margin:2em auto;padding:0 1em;color:var(--ink)}
+table{border-collapse:collapse;margin:.6em 0}td,th{border:1px solid var(--line);padding:.15em .6em}
+th{background:var(--head);text-align:left}td.n{text-align:right;font-variant-numeric:tabular-nums}
+.asks{color:var(--soft)}.theirs{background:var(--theirs);padding:.4em .8em;border-left:3px solid #edae49}
 svg{max-width:100%;height:auto}h2{margin-top:2.2em}nav li{margin:.1em 0}"""
+RESTLESS = 0.1  # of the rows: so many may differ twofold between the rounds on a quiet machine
 
 
 class Rows:
@@ -143,6 +146,16 @@ def overview(rows):
             table(("bench", "what", "here"), lines)) if lines else ""
 
 
+def restless(rows):
+    """What to think of figures that the machine's other work has moved."""
+    again = [row for row in rows if int(row["n"]) > 1 and float(row["min"]) > 0]
+    moved = sum(float(row["max"]) > 2 * float(row["min"]) for row in again)
+    if moved <= RESTLESS * len(again):
+        return ""
+    return (f'<p class="theirs"><b>{moved} of {len(again)} rows differ more than twofold between their rounds:</b> the '
+            "machine had other work. Measure again on a quiet one before you believe a figure here.</p>")
+
+
 def page(rows, benches, command):
     """rows: of the CSV.  The text of the page."""
     out, nav, told = [], [], set()
@@ -166,4 +179,4 @@ def page(rows, benches, command):
             f"<p>{html.escape(machine())}; {time.strftime('%Y-%m-%d %H:%M')}; "
             f"<code>{html.escape(command)}</code>. The papers' machines were others: shapes compare, "
             f"microseconds do not. All implementations were run in turn.</p><nav><ul>{links}</ul></nav>"
-            + overview(rows) + "\n".join(out) + "</html>\n")
+            + restless(rows) + overview(rows) + "\n".join(out) + "</html>\n")
