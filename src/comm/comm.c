@@ -45,12 +45,11 @@ static bool rail_rings(struct weft_rail *r)
 	return n > 0;
 }
 
-static weft_err rail_arm(void *arg)
+static weft_err rail_arm_as(struct weft_rail *r, bool left, bool all)
 {
-	struct weft_rail *r = arg;
 	if (weft_unlikely(r->packs) && !weft_pack_arm(r))
 		return WEFT_AGAIN;
-	weft_err err = r->driver->arm(r->net);
+	weft_err err = left ? r->driver->arm_left(r->net, all) : r->driver->arm(r->net);
 	if (!err && rail_rings(r)) {
 		r->driver->disarm(r->net);
 		err = WEFT_AGAIN;
@@ -58,6 +57,22 @@ static weft_err rail_arm(void *arg)
 	if (err && r->packs)
 		weft_pack_disarm(r);
 	return err;
+}
+
+static weft_err rail_arm(void *arg)
+{
+	return rail_arm_as(arg, false, true);
+}
+
+static weft_err rail_arm_left(void *arg, bool all)
+{
+	return rail_arm_as(arg, true, all);
+}
+
+static weft_err rail_settle(void *arg)
+{
+	struct weft_rail *r = arg;
+	return r->driver->settle(r->net);
 }
 
 static void rail_disarm(void *arg)
@@ -90,6 +105,8 @@ static weft_err sources_add(void)
 					     .poll = rail_poll,
 					     .spin = r->driver->spin ? rail_spin : NULL,
 					     .arm = r->driver->arm ? rail_arm : NULL,
+					     .arm_left = r->driver->arm_left ? rail_arm_left : NULL,
+					     .settle = r->driver->settle ? rail_settle : NULL,
 					     .disarm = rail_disarm,
 					     .fd = r->driver->arm ? r->driver->fd(r->net) : -1,
 					     .arg = r};

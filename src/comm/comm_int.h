@@ -63,6 +63,7 @@ struct weft_core_req_send {
 	uint8_t sync;
 	bool explicit_only; /* its large steps are for polls of the application */
 	bool push;          /* left: to be written into the receiver's buffer */
+	bool quiet;         /* as with receives: when it is written */
 	bool rest;          /* a part has been sent that was claimed (share.c) */
 	bool window; /* the receiver's: rts.addr and, once RTS is out, head.length: its ticket */
 	struct weft_left left;
@@ -73,6 +74,7 @@ struct weft_core_req_recv {
 	uint8_t share;      /* R: 1 + the slot in the core, 0: not shared */
 	bool told;          /* the sender has heard of it; see early.h */
 	bool open;          /* M: the sender may write into our buffer */
+	bool quiet;         /* R: nobody but who waits needs our last answer */
 	struct weft_entry entry;
 	struct weft_out out; /* M once queued: CTS */
 	uint64_t want;       /* R bytes that will be delivered */
@@ -121,11 +123,18 @@ static inline struct weft_req *weft_req_of_recv_out(struct weft_out *o)
 				   offsetof(struct weft_core_req_recv, out));
 }
 
+/* The end of one with `then`, which was counted when it began. */
+static inline void weft_req_then(struct weft_req *r)
+{
+	weft_engine_want(-1);
+	r->then(r, r->then_arg);
+}
+
 /* The request is over; its memory is the caller's again.  No lock or mask may be held. */
 static inline void weft_req_complete(struct weft_req *r)
 {
 	if (r->then)
-		r->then(r, r->then_arg);
+		weft_req_then(r);
 	else if (!weft_completion_signal_own(&r->done) &&
 		 !weft_sole_signal(&r->done, weft_solo_self))
 		weft_completion_signal(&r->done);
@@ -135,7 +144,7 @@ static inline void weft_req_complete(struct weft_req *r)
 static inline void weft_req_complete_early(struct weft_req *r)
 {
 	if (r->then)
-		r->then(r, r->then_arg);
+		weft_req_then(r);
 	else
 		weft_completion_init_done(&r->done);
 }
@@ -347,7 +356,7 @@ void weft_comm_trace_events(struct weft_net_events *e);
 /* rndv.c */
 /* r has matched a message whose data the peer keeps. */
 void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length, uint32_t id,
-		     uint64_t addr);
+		     uint64_t addr, bool quiet);
 void weft_rndv_go_on(struct weft_req *r); /* after it was left to the application */
 void weft_rndv_cts_go_on(struct weft_req *r, bool push);
 /* Copies one piece; true: the request is over (do not touch it any more). */

@@ -23,6 +23,13 @@ struct copy {
 	bool begun;
 };
 
+/* It would copy on a core that computes as well, and two watchers would have to wake for it. */
+static bool sender_computes(struct weft_req *r)
+{
+	struct weft_gate *g = weft_req_recv(r)->gate;
+	return g->driver->computes && g->driver->computes(g->net, g->peer);
+}
+
 static enum weft_task_verdict run(struct weft_task *t, void *arg)
 {
 	struct copy *c = arg;
@@ -31,7 +38,8 @@ static enum weft_task_verdict run(struct weft_task *t, void *arg)
 	(void)t;
 	if (c->push) {
 		over = weft_push_step(c->req);
-	} else if (!c->begun && weft_engine_behind() && weft_rndv_offer(c->req)) {
+	} else if (!c->begun && weft_engine_behind() && !sender_computes(c->req) &&
+		   weft_rndv_offer(c->req)) {
 		over = true; /* c->core: the request may be over already */
 		atomic_fetch_sub_explicit(&c->core->x_owed, 1, memory_order_acq_rel);
 	} else {

@@ -77,29 +77,43 @@ static inline uint64_t weft_credit_due(const struct weft_gate *g)
 	       atomic_load_explicit(&g->x_returned, memory_order_relaxed);
 }
 
-/* Every packet leaves through here. */
+/* Every packet leaves through here.  quiet: it needs no answer; a peer where nobody waits may sleep
+ * on. */
+static inline enum weft_post weft_gate_post_as_locked(struct weft_gate *g, struct weft_wire *head,
+						      const struct iovec *iov, unsigned n,
+						      size_t len, void *cookie, bool quiet)
+{
+	uint64_t units = weft_credit_due(g) / WEFT_CREDIT_UNIT;
+	enum weft_post p;
+
+	if (weft_likely(!units)) {
+		p = g->driver->post(g->net, g->peer, head, iov, n, len, cookie);
+	} else {
+		/* The head may be the request's, which is not ours any more after the post. */
+		struct weft_wire h = *head;
+		h.credit = (uint16_t)(units < UINT16_MAX ? units : UINT16_MAX);
+		/* Relaxed: written under the mask.  Before the post: what the peer sends with this
+		 * credit must not come before we know that it has it. */
+		uint64_t r = atomic_load_explicit(&g->x_returned, memory_order_relaxed);
+		atomic_store_explicit(&g->x_returned, r + (uint64_t)h.credit * WEFT_CREDIT_UNIT,
+				      memory_order_relaxed);
+		p = g->driver->post(g->net, g->peer, &h, iov, n, len, cookie);
+		if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
+			atomic_store_explicit(&g->x_credit_asked, false, memory_order_relaxed);
+		else
+			atomic_store_explicit(&g->x_returned, r, memory_order_relaxed);
+	}
+	if (!quiet && p == WEFT_POST_DONE && g->driver->urge)
+		g->driver->urge(g->net, g->peer);
+	return p;
+}
+
 static inline enum weft_post weft_gate_post_locked(struct weft_gate *g, struct weft_wire *head,
 						   const struct iovec *iov, unsigned n, size_t len,
 						   void *cookie)
 {
-	uint64_t units = weft_credit_due(g) / WEFT_CREDIT_UNIT;
-
-	if (weft_likely(!units))
-		return g->driver->post(g->net, g->peer, head, iov, n, len, cookie);
-	/* The head may be the request's, which is not ours any more after the post. */
-	struct weft_wire h = *head;
-	h.credit = (uint16_t)(units < UINT16_MAX ? units : UINT16_MAX);
-	/* Relaxed: written under the mask.  Before the post: what the peer sends with this credit
-	 * must not come before we know that it has it. */
-	uint64_t r = atomic_load_explicit(&g->x_returned, memory_order_relaxed);
-	atomic_store_explicit(&g->x_returned, r + (uint64_t)h.credit * WEFT_CREDIT_UNIT,
-			      memory_order_relaxed);
-	enum weft_post p = g->driver->post(g->net, g->peer, &h, iov, n, len, cookie);
-	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
-		atomic_store_explicit(&g->x_credit_asked, false, memory_order_relaxed);
-	else
-		atomic_store_explicit(&g->x_returned, r, memory_order_relaxed);
-	return p;
+	bool quiet = head->kind == WEFT_WIRE_EAGER && !(head->flags & WEFT_WIRE_SYNC);
+	return weft_gate_post_as_locked(g, head, iov, n, len, cookie, quiet);
 }
 
 /* False: more than was ever spent. */

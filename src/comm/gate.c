@@ -336,6 +336,11 @@ void weft_gate_fin(struct weft_gate *g, uint32_t id)
 	weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_FIN, .context = id});
 }
 
+void weft_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet)
+{
+	weft_gate_control_as(g, &(struct weft_wire){.kind = WEFT_WIRE_FIN, .context = id}, quiet);
+}
+
 /*
  * No memory to keep an answer in.  Either the network takes it now; or it is full, and then the
  * connection ends at its next ready(), the peer must not wait for ever.
@@ -363,7 +368,7 @@ static void control_or_end(struct weft_gate *g, struct weft_wire *h)
 	}
 }
 
-void weft_gate_control(struct weft_gate *g, const struct weft_wire *head)
+void weft_gate_control_as(struct weft_gate *g, const struct weft_wire *head, bool quiet)
 {
 	struct weft_wire h = *head;
 	if (weft_gate_down(g))
@@ -371,7 +376,7 @@ void weft_gate_control(struct weft_gate *g, const struct weft_wire *head)
 	if (weft_gate_try(g)) {
 		enum weft_post r = WEFT_POST_FULL;
 		if (weft_gate_clear_locked(g))
-			r = weft_gate_post_locked(g, &h, NULL, 0, 0, NULL);
+			r = weft_gate_post_as_locked(g, &h, NULL, 0, 0, NULL, quiet);
 		weft_gate_leave(g);
 		if (r != WEFT_POST_FULL)
 			return;
@@ -388,6 +393,11 @@ void weft_gate_control(struct weft_gate *g, const struct weft_wire *head)
 	o->head = *head;
 	o->type = WEFT_OUT_CTRL;
 	weft_gate_submit(g, o);
+}
+
+void weft_gate_control(struct weft_gate *g, const struct weft_wire *head)
+{
+	weft_gate_control_as(g, head, false);
 }
 
 /* ---- credit given back -------------------------------------------------------------------- */

@@ -142,6 +142,9 @@ bool weft_gate_empty(struct weft_gate *g);
 /* A packet without payload that belongs to no request. */
 void weft_gate_control(struct weft_gate *g, const struct weft_wire *head);
 void weft_gate_fin(struct weft_gate *g, uint32_t id);
+/* The same; quiet: a peer that computes, where nobody waits, need not wake for it. */
+void weft_gate_control_as(struct weft_gate *g, const struct weft_wire *head, bool quiet);
+void weft_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet);
 
 /* Can large messages be fetched from this peer's memory, as far as the driver knows by now? */
 static inline bool weft_gate_can_get(struct weft_gate *g)

@@ -134,7 +134,8 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 	if (e) {
 		if (weft_req_recv(weft_req_of_entry(e))->told)
 			weft_early_outcome(g, true);
-		weft_rndv_start(weft_req_of_entry(e), g, h->tag, h->length, rts.id, rts.addr);
+		weft_rndv_start(weft_req_of_entry(e), g, h->tag, h->length, rts.id, rts.addr,
+				h->flags & WEFT_WIRE_QUIET);
 		return;
 	}
 	struct weft_msg *m = weft_inbound_msg_make(g, WEFT_MSG_RTS, h->tag, h->length, 0);
@@ -142,6 +143,7 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 		return;
 	m->id = rts.id;
 	m->addr = rts.addr;
+	m->quiet = h->flags & WEFT_WIRE_QUIET;
 	weft_inbound_unexpected(ctx, m);
 }
 

@@ -40,6 +40,7 @@ struct weft_msg {
 	uint32_t charge; /* credit to give back when it is gone */
 	uint8_t msg_kind;
 	uint8_t pool_class;
+	bool quiet;            /* RTS: see wire.h */
 	struct weft_req *send; /* LOCAL */
 	_Atomic uintptr_t x_state;
 	struct weft_keyed by_peer, by_tag; /* in lists: (peer, any tag), (any peer, tag) */

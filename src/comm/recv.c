@@ -144,8 +144,9 @@ void weft_recv_message(struct weft_req *r, struct weft_msg *m)
 		int tag = m->node.tag;
 		uint64_t length = m->length, addr = m->addr;
 		uint32_t id = m->id;
+		bool quiet = m->quiet;
 		weft_msg_free(m);
-		weft_rndv_start(r, g, tag, length, id, addr);
+		weft_rndv_start(r, g, tag, length, id, addr, quiet);
 		break;
 	}
 	case WEFT_MSG_LOCAL:
@@ -213,9 +214,22 @@ static __attribute__((noinline)) weft_err irecv_there(struct recv_call c)
 	return c.err;
 }
 
+static __attribute__((noinline)) weft_err irecv_then(struct recv_call c)
+{
+	weft_engine_want(1);
+	weft_err err = weft_stack_may_be_small() ? irecv_there(c)
+						 : irecv_here(c.r, c.ctx, c.peer, c.tag, c.buf);
+	if (err)
+		weft_engine_want(-1);
+	return err;
+}
+
 weft_err weft_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 		    const struct weft_buf *buf)
 {
+	/* Who gave a `then` wants to hear of the end, though nobody may be waiting. */
+	if (r->then)
+		return irecv_then((struct recv_call){r, ctx, peer, tag, buf, WEFT_OK});
 	if (weft_likely(!weft_stack_may_be_small()))
 		return irecv_here(r, ctx, peer, tag, buf);
 	/* Its stack may be too small for what comes with a message that is there. */
@@ -282,6 +296,8 @@ weft_err weft_imrecv(struct weft_req *r, struct weft_msg *m, const struct weft_b
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 
+	if (r->then)
+		weft_engine_want(1);
 	r->buf = *buf;
 	r->status.cancelled = false;
 	r->status.err = WEFT_OK;

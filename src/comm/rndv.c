@@ -51,7 +51,7 @@ static void ask(struct weft_req *r)
 }
 
 void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length, uint32_t id,
-		     uint64_t addr)
+		     uint64_t addr, bool quiet)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 
@@ -65,6 +65,7 @@ void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t 
 	v->gate = g;
 	v->share = 0;
 	v->open = false;
+	v->quiet = quiet;
 	v->out.rts.id = id;
 	v->out.rts.addr = addr;
 	if (!weft_copy_leave_recv(r))
@@ -79,7 +80,7 @@ void weft_rndv_go_on(struct weft_req *r)
 	if (weft_gate_down(g)) {
 		weft_recv_finish(r, WEFT_ERR_PEER);
 	} else if (!v->want) {
-		weft_gate_fin(g, v->out.rts.id);
+		weft_gate_fin_as(g, v->out.rts.id, v->quiet);
 		weft_recv_finish(r, WEFT_OK);
 	} else if (g->core->offer && weft_rndv_offer(r)) {
 		return;
@@ -175,7 +176,7 @@ bool weft_pull_step(struct weft_req *r)
 	if (weft_unlikely(!atomic_load_explicit(&g->x_get_works, memory_order_relaxed)))
 		atomic_store_explicit(&g->x_get_works, true, memory_order_relaxed);
 	weft_count(WEFT_CNT_RNDV_FETCHED, 1);
-	weft_gate_fin(g, v->out.rts.id);
+	weft_gate_fin_as(g, v->out.rts.id, v->quiet);
 	weft_recv_finish(r, WEFT_OK);
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 	return true;
@@ -190,7 +191,7 @@ bool weft_rndv_offer(struct weft_req *r)
 
 	if (r->buf.type || v->share || weft_gate_down(g) || !weft_gate_can_put(g))
 		return false;
-	ask_with(r, WEFT_WIRE_OFFER);
+	ask_with(r, WEFT_WIRE_OFFER | (r->then ? 0 : WEFT_WIRE_QUIET));
 	return true;
 }
 
@@ -245,10 +246,12 @@ bool weft_push_step(struct weft_req *r)
 		if (s->off < s->want)
 			return false;
 		weft_count(WEFT_CNT_RNDV_PUSHED, 1);
-		weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_DATA,
+		weft_gate_control_as(g,
+				     &(struct weft_wire){.kind = WEFT_WIRE_DATA,
 							 .flags = WEFT_WIRE_PLACED,
 							 .context = s->out.rts.id,
-							 .length = s->want});
+							 .length = s->want},
+				     s->quiet);
 		weft_send_drop(r, WEFT_OK);
 	}
 	/* LAST -> SEE (weft_core_idle).  Carries: the answers that its steps have posted. */
@@ -439,6 +442,7 @@ void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *p
 	s->out.rts.addr = where.addr;
 	s->out.head.length = where.key;
 	s->window = window && !r->buf.type; /* what has holes goes as packets all the same */
+	s->quiet = h->flags & WEFT_WIRE_QUIET;
 	bool push = offer && weft_gate_can_put(g);
 	if (!weft_copy_leave_send(r, push))
 		weft_rndv_cts_go_on(r, push);

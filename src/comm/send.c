@@ -162,6 +162,7 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	if (weft_unlikely(g->learn != NULL))
 		s->off = weft_clock_ns();
 	head.sequence = g->send_seq;
+	head.flags = r->then ? 0 : WEFT_WIRE_QUIET;
 	if (weft_trace_on())
 		weft_comm_trace_envelope(WEFT_TRACE_SEND, g, &head, false);
 	/* From the post on the request may be over at any time: nothing of it is touched. */
@@ -313,9 +314,23 @@ static __attribute__((noinline)) weft_err isend_there(struct send_call c)
 	return c.err;
 }
 
+/* As in weft_irecv. */
+static __attribute__((noinline)) weft_err isend_then(struct send_call c)
+{
+	weft_engine_want(1);
+	weft_err err = weft_stack_may_be_small()
+			       ? isend_there(c)
+			       : isend_here(c.r, c.ctx, c.peer, c.tag, c.buf, c.mode);
+	if (err)
+		weft_engine_want(-1);
+	return err;
+}
+
 weft_err weft_isend(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 		    const struct weft_buf *buf, enum weft_send_mode mode)
 {
+	if (r->then)
+		return isend_then((struct send_call){r, ctx, peer, tag, buf, mode, WEFT_OK});
 	if (weft_likely(!weft_stack_may_be_small()))
 		return isend_here(r, ctx, peer, tag, buf, mode);
 	return isend_there((struct send_call){r, ctx, peer, tag, buf, mode, WEFT_OK});

@@ -141,7 +141,8 @@ static bool post_offer(struct weft_gate *g, struct weft_req *r, struct weft_shar
 		return false;
 	enum weft_post p = WEFT_POST_FULL;
 	if (weft_gate_clear_locked(g) && !weft_gate_down(g))
-		p = weft_gate_post_locked(g, &head, &iov, 1, sizeof o, NULL);
+		/* Who computes would not take it. */
+		p = weft_gate_post_as_locked(g, &head, &iov, 1, sizeof o, NULL, true);
 	weft_gate_leave(g);
 	return p == WEFT_POST_DONE;
 }
@@ -261,7 +262,7 @@ static void share_end(struct weft_req *r)
 		weft_copy_start(core, r, false, true);
 	} else {
 		weft_count(back ? WEFT_CNT_RNDV_SHARED : WEFT_CNT_RNDV_FETCHED, 1);
-		weft_gate_fin(g, v->out.rts.id);
+		weft_gate_fin_as(g, v->out.rts.id, v->quiet);
 		weft_recv_finish(r, WEFT_OK);
 	}
 }

@@ -41,20 +41,26 @@ void weft_bell_ring(struct weft_bell *b, int fd)
 	weft_cancel_back(was);
 }
 
-void weft_bell_arm(struct weft_bell *b, bool fence)
+void weft_bell_settle(void)
+{
+	if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0)
+		weft_panic("shm: membarrier failed after it had worked: %s", strerror(errno));
+}
+
+void weft_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence)
 {
 	/* ARM -> ASK (weft_bell_armed).  Without the order that follows, the second look at the
 	 * packets could be done before the store is seen: a packet published between would neither
 	 * be found nor rung for. */
-	(void)atomic_exchange_explicit(&b->x_armed, 1, memory_order_seq_cst);
+	(void)atomic_exchange_explicit(&b->x_armed, level, memory_order_seq_cst);
 #ifndef __SANITIZE_THREAD__
 	/* The loads of the second look are acquire only; the exchange alone does not hold them back
 	 * on every machine.  (ThreadSanitizer does not know fences, and nothing is carried here.)
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 #endif
-	if (fence && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0)
-		weft_panic("shm: membarrier failed after it had worked: %s", strerror(errno));
+	if (fence)
+		weft_bell_settle();
 }
 
 void weft_bell_disarm(struct weft_bell *b)

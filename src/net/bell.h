@@ -4,47 +4,83 @@
  *
  * The word x_armed lies in memory that both see; the receiver's eventfd is the bell itself.
  *
- * Sender    publish the packet; then, if both sides are registered ("plain"): a compiler barrier
- * and a relaxed load of x_armed.  Else: publish with an exchange, then load.  If armed: take the 1
- * back (exchange) and, who took it, writes the eventfd. Receiver  store 1; if any sender is plain:
- * membarrier, which makes every registered process that runs pass a full barrier; look once more
- * for packets; sleep. Why       After the membarrier each sender has either published before it,
- * and then the second look sees the packet; or loads x_armed after it, and then it sees the 1.  The
- * barrier that the sender saves per message is paid by the receiver per sleep. Not guaranteed: that
- * each ring wakes somebody.  A ring may come after the receiver has disarmed; it then finds a
- * readable eventfd at the next sleep, once. Measured  membarrier 1.6 us when a registered peer
- * runs; 83 M rounds, none lost; with a sender that was not registered 25 of 7 M.  So: register
- * first, tell the peer, then go plain.
+ * Sender    publish the packet; then, if both sides are registered ("plain"): a compiler barrier and
+ *           a relaxed load of x_armed.  Else: publish with an exchange, then load.  If armed: take
+ *           the level back (exchange) and, who took it, writes the eventfd.
+ * Receiver  store LOUD; if any sender is plain: membarrier, which makes every registered process
+ *           that runs pass a full barrier; look once more for packets; sleep.
+ * Why       After the membarrier each sender has either published before it, and then the second
+ *           look sees the packet; or loads x_armed after it, and then it sees the level.  The
+ *           barrier that the sender saves per message is paid by the receiver per sleep.
+ * Two levels  QUIET: nobody waits here, only who needs an answer shall ring.  He asks by urgent(),
+ *           which costs him a fence; so the receiver needs no membarrier, which takes 20 to 40 us
+ *           where the peer's core is busy.  What came quietly lies until the next look.  Who will
+ *           wait arms LOUD and looks once more.
+ * Settled   LOUD without the membarrier may overlook a packet that comes in the same moment: for
+ *           who does not wait.  settle() and a look some ms later find it.
+ * Not guaranteed  that each ring wakes somebody.  A ring may come after the receiver has disarmed;
+ *           it then finds a readable eventfd at the next sleep, once.
+ * Measured  membarrier 1.6 us when no registered peer runs; 83 M rounds, none lost; with a sender
+ *           that was not registered 25 of 7 M.  So: register first, tell the peer, then go plain.
+ * Checked   test/net/test_model_bell.c.
  */
 #ifndef WEFT_BELL_H
 #define WEFT_BELL_H
 
 #include "base/base.h"
 
+enum weft_bell_level {
+	WEFT_BELL_AWAKE = 0,
+	WEFT_BELL_QUIET = 1, /* sleeps, and nobody waits: ring for what needs an answer */
+	WEFT_BELL_LOUD = 2,  /* ring for everything */
+};
+
 struct weft_bell {
-	alignas(WEFT_CACHELINE) _Atomic uint32_t x_armed; /* receiver sets, ringing sender clears */
+	/* The level; receiver sets, ringing sender clears. */
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_armed;
 };
 
 /* Registers this process once; true: others may rely on it when they use membarrier. */
 bool weft_bell_register(void);
 
-/* Does the receiver sleep, or is it about to?  After publishing; see the card. */
+/* Does the receiver sleep, or is it about to, and wants to be rung?  After publishing; see the
+ * card. */
 static inline bool weft_bell_armed(const struct weft_bell *b, bool plain)
 {
 	if (weft_likely(plain)) {
 		/* ASK <- ARM (weft_bell_arm), ordered by the receiver's membarrier. */
 		weft_compiler_barrier();
-		return atomic_load_explicit(&b->x_armed, memory_order_relaxed) != 0;
+		return atomic_load_explicit(&b->x_armed, memory_order_relaxed) == WEFT_BELL_LOUD;
 	}
 	/* ASK <- ARM: both seq_cst, and the publishing exchange before this load is, too. */
-	return atomic_load_explicit(&b->x_armed, memory_order_seq_cst) != 0;
+	return atomic_load_explicit(&b->x_armed, memory_order_seq_cst) == WEFT_BELL_LOUD;
 }
 
-/* Wakes the receiver; fd is its eventfd.  Call when armed() was true. */
+/* The same for a packet that needs an answer, which the sender pays a fence for: true even where
+ * the receiver has not run its membarrier yet. */
+static inline bool weft_bell_urgent(const struct weft_bell *b)
+{
+	/* URGE <- ARM.  A full barrier, as the receiver's between arming and its look: that look
+	 * finds the packet, or we find it armed.  Without it our load could come before the packet
+	 * is seen.  (Nothing is carried, so ThreadSanitizer need not follow.) */
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&b->x_armed, memory_order_relaxed) != WEFT_BELL_AWAKE;
+}
+
+/* Wakes the receiver; fd is its eventfd.  Call when armed() or urgent() was true. */
 void weft_bell_ring(struct weft_bell *b, int fd);
 
+/* The membarrier alone; then look once more. */
+void weft_bell_settle(void);
+
+/* The receiver, or a hint for others: which level? */
+static inline enum weft_bell_level weft_bell_level(const struct weft_bell *b)
+{
+	return (enum weft_bell_level)atomic_load_explicit(&b->x_armed, memory_order_relaxed);
+}
+
 /* After this, look once more, then sleep.  fence: some sender is plain. */
-void weft_bell_arm(struct weft_bell *b, bool fence);
+void weft_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence);
 void weft_bell_disarm(struct weft_bell *b);
 
 #endif

@@ -159,6 +159,12 @@ struct weft_driver {
 				     const void *data, size_t len);
 
 	/*
+	 * May be NULL: every post() does.  What has been posted to peer needs an answer: somebody
+	 * there shall look, even if nobody waits (arm_left).
+	 */
+	void (*urge)(struct weft_net *net, int peer);
+
+	/*
 	 * May be NULL.  As post_plain, but only into what waits for the next poll already; FULL:
 	 * nothing does, or it does not fit there.  Never calls the kernel.
 	 */
@@ -178,6 +184,15 @@ struct weft_driver {
 	 * armed as before; it costs a system call.
 	 */
 	weft_err (*arm)(struct weft_net *net);
+	/*
+	 * Both may be NULL: arm() does.  arm_left: as arm(), for a time in which nobody waits; it
+	 * may overlook what is posted in the same moment and not followed by urge().  all: of other
+	 * posts each is an arrival, else only those before an urge(); arm() follows it when
+	 * somebody will wait.  settle: some ms later; looks for what was overlooked, and answers
+	 * as arm() does.
+	 */
+	weft_err (*arm_left)(struct weft_net *net, bool all);
+	weft_err (*settle)(struct weft_net *net);
 	void (*disarm)(struct weft_net *net);
 	int (*fd)(struct weft_net
 			  *net); /* one epoll-able descriptor, the same for the driver's life */
@@ -225,6 +240,9 @@ struct weft_driver {
 	 */
 	_Atomic uint64_t *(*word)(struct weft_net *net, int peer, unsigned i);
 	bool (*awake)(struct weft_net *net, int peer);
+
+	/* May be NULL; as awake: does peer sleep, armed by arm_left(), and not for all? */
+	bool (*computes)(struct weft_net *net, int peer);
 
 	/*
 	 * Both may be NULL; the poller calls them, not within an upcall of this instance.

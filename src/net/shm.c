@@ -268,14 +268,19 @@ static int poll_cold(struct weft_shm *s)
 	return n;
 }
 
+static enum weft_bell_level level_of(const struct weft_shm *s)
+{
+	return s->quiet ? WEFT_BELL_QUIET : WEFT_BELL_LOUD;
+}
+
 /* Polled while armed: stays armed, whatever has rung.  Looks at everything, since a sleep may
  * follow. */
 static int poll_armed(struct weft_shm *s)
 {
 	int n = housekeep(s);
-	/* Arms before the look at the rings, as shm_arm() does. */
-	if (!weft_bell_armed(&s->inbox->bell, false))
-		weft_bell_arm(&s->inbox->bell, s->fence);
+	/* Arms before the look at the rings, as arm() does. */
+	if (!weft_bell_level(&s->inbox->bell))
+		weft_bell_arm(&s->inbox->bell, level_of(s), s->fence && !s->fresh);
 	for (int i = 0; i < s->n_scan; i++) {
 		struct weft_shm_link *k = &s->link[s->scan[i]];
 		if (atomic_load_explicit(&k->x_blocked, memory_order_seq_cst))
@@ -355,21 +360,34 @@ static bool has_anything(struct weft_shm *s)
 	return false;
 }
 
-static weft_err shm_arm(struct weft_net *net)
+/* all: rung for everything.  left: nobody waits, so the membarrier may follow. */
+static weft_err arm(struct weft_shm *s, bool all, bool left)
 {
-	struct weft_shm *s = (struct weft_shm *)net;
 	if (has_packets(s))
 		return WEFT_AGAIN;
 	weft_hub_tick(&s->hub, weft_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
 	/* poll_armed() may have done so a moment ago, and then looked. */
-	if (!s->armed || !weft_bell_armed(&s->inbox->bell, false))
-		weft_bell_arm(&s->inbox->bell, s->fence);
+	bool stays = s->armed && s->quiet == !all && (left || !s->fresh);
+	s->quiet = !all;
+	s->fresh = left;
+	if (!stays || !weft_bell_level(&s->inbox->bell))
+		weft_bell_arm(&s->inbox->bell, level_of(s), s->fence && !left);
 	s->armed = !has_anything(s);
 	if (s->armed)
 		return WEFT_OK;
 	weft_bell_disarm(&s->inbox->bell);
 	weft_hub_hurry(&s->hub);
 	return WEFT_AGAIN;
+}
+
+static weft_err shm_arm(struct weft_net *net)
+{
+	return arm((struct weft_shm *)net, true, false);
+}
+
+static weft_err shm_arm_left(struct weft_net *net, bool all)
+{
+	return arm((struct weft_shm *)net, all, true);
 }
 
 static void shm_disarm(struct weft_net *net)
@@ -379,6 +397,18 @@ static void shm_disarm(struct weft_net *net)
 	weft_bell_disarm(&s->inbox->bell);
 	/* The next poll looks at the descriptors and empties the eventfd. */
 	weft_hub_hurry(&s->hub);
+}
+
+static weft_err shm_settle(struct weft_net *net)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	if (s->fence)
+		weft_bell_settle();
+	s->fresh = false;
+	if (s->armed && !has_anything(s))
+		return WEFT_OK;
+	shm_disarm(net);
+	return WEFT_AGAIN;
 }
 
 static int shm_fd(struct weft_net *net)
@@ -401,7 +431,7 @@ static weft_err shm_drain(struct weft_net *net)
 		}
 		weft_ring_publish_bye(&k->tx);
 		k->bye_sent = true;
-		if (weft_bell_armed(k->bell, false))
+		if (weft_bell_urgent(k->bell))
 			weft_bell_ring(k->bell, k->bell_fd);
 	}
 	if (err)
@@ -441,7 +471,14 @@ static bool shm_awake(struct weft_net *net, int peer)
 {
 	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
 	/* A hint: it may fall asleep, or wake, at any moment. */
-	return weft_shm_is_up(k) && !weft_bell_armed(k->bell, true);
+	return weft_shm_is_up(k) && weft_bell_level(k->bell) == WEFT_BELL_AWAKE;
+}
+
+static bool shm_computes(struct weft_net *net, int peer)
+{
+	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
+	/* A hint, too. */
+	return weft_shm_is_up(k) && weft_bell_level(k->bell) == WEFT_BELL_QUIET;
 }
 
 static void shm_drop(struct weft_net *net, int peer, const char *why)
@@ -473,10 +510,13 @@ const struct weft_driver weft_driver_shm = {
 	.address = shm_address,
 	.reach = shm_reach,
 	.post = weft_shm_post,
+	.urge = weft_shm_urge,
 	.post_plain = weft_shm_post_plain,
 	.poll = shm_poll,
 	.spin = shm_spin,
 	.arm = shm_arm,
+	.arm_left = shm_arm_left,
+	.settle = shm_settle,
 	.disarm = shm_disarm,
 	.fd = shm_fd,
 	.get = weft_shm_get,
@@ -486,6 +526,7 @@ const struct weft_driver weft_driver_shm = {
 	.board = shm_board,
 	.word = shm_word,
 	.awake = shm_awake,
+	.computes = shm_computes,
 	.drop = shm_drop,
 	.revive = shm_revive,
 	.ended = shm_ended,

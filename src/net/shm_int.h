@@ -81,6 +81,8 @@ struct weft_shm {
 	bool fence;      /* some link is plain: arming needs the membarrier */
 	bool listening;
 	bool armed;  /* between arm and disarm */
+	bool quiet;  /* armed, not for all */
+	bool fresh;  /* armed by arm_left */
 	int n_local; /* processes of this job on this host, we included */
 	int n_up, n_greeting;
 	_Atomic int x_blocked; /* links with x_blocked */
@@ -131,6 +133,7 @@ static inline bool weft_shm_is_up(struct weft_shm_link *k)
 /* shm_out.c: the driver's */
 enum weft_post weft_shm_post(struct weft_net *net, int peer, const void *head,
 			     const struct iovec *iov, unsigned n, size_t len, void *cookie);
+void weft_shm_urge(struct weft_net *net, int peer);
 enum weft_post weft_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
 				   const void *data, size_t len);
 

@@ -344,7 +344,7 @@ void weft_shm_link_down(struct weft_shm *s, struct weft_shm_link *k, weft_err er
 /* The receiver's word was told, and the sender waits for it. */
 static __attribute__((noinline)) void told_waiting(struct weft_shm_link *k)
 {
-	if (weft_bell_armed(k->bell, false))
+	if (weft_bell_urgent(k->bell))
 		weft_bell_ring(k->bell, k->bell_fd);
 }
 

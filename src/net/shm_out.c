@@ -9,7 +9,7 @@
 static void nudge(struct weft_shm *s)
 {
 	/* The caller's flag was stored seq_cst before. */
-	if (weft_bell_armed(&s->inbox->bell, false))
+	if (weft_bell_urgent(&s->inbox->bell))
 		weft_bell_ring(&s->inbox->bell, s->hub.wake_fd);
 }
 
@@ -49,6 +49,9 @@ static bool post_full(struct weft_shm *s, struct weft_shm_link *k, uint32_t len)
 	/* Relaxed: x_blocked publishes it. */
 	atomic_store_explicit(&k->x_blocked_word, weft_ring_known(&k->tx), memory_order_relaxed);
 	set_blocked(s, k);
+	/* What fills it may have rung nobody. */
+	if (weft_bell_urgent(k->bell))
+		weft_bell_ring(k->bell, k->bell_fd);
 	nudge(s);
 	return false;
 }
@@ -71,6 +74,15 @@ enum weft_post weft_shm_post(struct weft_net *net, int peer, const void *head,
 	if (weft_unlikely(weft_bell_armed(k->bell, k->plain)))
 		weft_bell_ring(k->bell, k->bell_fd);
 	return WEFT_POST_DONE;
+}
+
+void weft_shm_urge(struct weft_net *net, int peer)
+{
+	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
+	/* USE <- UP (link_up). */
+	if (atomic_load_explicit(&k->x_state, memory_order_acquire) == WEFT_SHM_UP &&
+	    weft_bell_urgent(k->bell))
+		weft_bell_ring(k->bell, k->bell_fd);
 }
 
 /* post() with a head of three numbers. */

@@ -47,6 +47,10 @@ struct weft_baton {
 	_Atomic uint32_t x_watcher;                       /* watcher */
 	_Atomic uint32_t x_parked;                        /* waiters: how many are parked */
 	_Atomic bool x_armed;                             /* H sets, H and the woken clear */
+	_Atomic bool x_quiet;     /* H: armed for what needs an answer, see weft_baton_heard() */
+	_Atomic bool x_unsettled; /* H: the same, and somebody must look once more, see settle */
+	_Atomic bool x_ears;      /* somebody waits whom x_state and x_parked do not show; stays */
+	_Atomic int x_wanted;     /* operations whose end is wanted at once */
 	_Atomic bool
 		x_outside; /* an event loop of others sleeps on our descriptor, see outside.c */
 	bool owed;         /* H: the watcher sits beside and must be moved when we leave */
@@ -61,6 +65,20 @@ static inline bool weft_baton_try_take(struct weft_baton *b)
 	return seen == WEFT_BATON_VACANT &&
 	       atomic_compare_exchange_strong_explicit(&b->x_state, &seen, WEFT_BATON_HELD,
 						       memory_order_acquire, memory_order_relaxed);
+}
+
+/*
+ * Does somebody wait while the baton is vacant?  Then whatever comes must ring; else what needs no
+ * answer from us may lie until the next look.  seq_cst, both: of one who will park, or has just
+ * come to wait otherwise, and a leaver who has armed quietly, the leaver sees the other, and
+ * kicks, or the other sees the baton vacant (weft_baton_park), or kicks by himself
+ * (weft_engine_ears).
+ */
+static __attribute__((noinline, unused)) bool weft_baton_heard(struct weft_baton *b)
+{
+	return atomic_load_explicit(&b->x_parked, memory_order_seq_cst) ||
+	       atomic_load_explicit(&b->x_ears, memory_order_seq_cst) ||
+	       atomic_load_explicit(&b->x_wanted, memory_order_seq_cst) > 0;
 }
 
 /*
@@ -104,7 +122,10 @@ static inline enum weft_kick weft_baton_leave(struct weft_baton *b)
 	}
 	if (weft_unlikely(owed))
 		return WEFT_KICK_WATCHER;
-	if (weft_unlikely(!armed && watcher == WEFT_WATCHER_UNDER))
+	if (weft_unlikely(watcher == WEFT_WATCHER_UNDER &&
+			  /* Relaxed: as armed. */
+			  (!armed || (atomic_load_explicit(&b->x_quiet, memory_order_relaxed) &&
+				      weft_baton_heard(b)))))
 		return WEFT_KICK_SET;
 	return WEFT_KICK_NONE;
 }

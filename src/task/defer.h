@@ -25,10 +25,14 @@
 #include "base/base.h"
 
 #define WEFT_DEFER_NS 50000u /* some exchanges of small messages; what background work may lose */
-#define WEFT_DEFER_MAX 4     /* times in a row that somebody had waited meanwhile: then it ticks */
+#define WEFT_AWAY_NS                                                                               \
+	200000u /* so long since the last wait: the next one will not come soon either */
+#define WEFT_SETTLE_NS 4000000u /* what a message may lose that is overlooked, hardly ever one */
+#define WEFT_DEFER_MAX 4 /* times in a row that somebody had waited meanwhile: then it ticks */
 
 struct weft_defer {
 	_Atomic bool x_set;        /* the timer will fire, or the one who wrote this sets it now */
+	_Atomic bool x_long;       /* it is the long one; a hint */
 	_Atomic uint32_t x_rounds; /* who sets it: the engine's count of rounds, a hint */
 };
 

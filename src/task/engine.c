@@ -229,6 +229,8 @@ static weft_err start(struct weft_engine *e)
 	atomic_store_explicit(&e->baton.x_watcher, WEFT_WATCHER_OFF, memory_order_relaxed);
 	atomic_store_explicit(&e->baton.x_parked, 0, memory_order_relaxed);
 	atomic_store_explicit(&e->baton.x_outside, false, memory_order_relaxed);
+	atomic_store_explicit(&e->baton.x_quiet, false, memory_order_relaxed);
+	atomic_store_explicit(&e->baton.x_unsettled, false, memory_order_relaxed);
 	atomic_store_explicit(&e->x_stop, false, memory_order_relaxed);
 	atomic_store_explicit(&e->x_progress, weft_setting_bool(WEFT_SET_PROGRESS),
 			      memory_order_relaxed);

@@ -39,6 +39,8 @@ struct weft_slot {
 	_Atomic uint32_t x_period_max; /* M: what its measured cost allows; read as a hint */
 	uint32_t cost;                 /* M: cycles of an empty look, averaged */
 	bool armed;                    /* M */
+	_Atomic bool x_quiet;          /* M: not for all, see arm_left; read as a hint */
+	uint8_t how;                   /* M: in which way it is armed; source.c */
 	_Atomic bool x_rang;           /* the woken: its bell rang, it must be armed again */
 	bool unarmable;                /* M: has no arm, or its arm failed */
 	bool timed;                    /* M: the timer must look after it for now */
@@ -72,6 +74,7 @@ struct weft_engine {
 	_Atomic(struct weft_parker *) x_sleeper; /* the holder asleep in the watch set */
 	int watch_fd, kick_fd, defer_fd;         /* I; the last one -1: no timer */
 	struct weft_defer defer;
+	_Atomic uint64_t x_left;      /* cycles: who last left a wait and owed a kick; a hint */
 	uint64_t timer_ns;            /* I */
 	uint64_t poll_ns;             /* I: the watcher polls so often; 0: it need not */
 	enum weft_flavour flavour;    /* I */
@@ -126,6 +129,8 @@ struct weft_engine_self {
 	bool unbound;                 /* a worker: the system does not let it have its core */
 	bool holds;                   /* the watcher: the baton, while it looks round */
 	bool deferred;                /* the timer of deferred kicks was all that woke it */
+	bool drains, submitted; /* the watcher: looks again if a task was submitted meanwhile */
+	bool expired;           /* it slept in the watch set to the end */
 };
 extern _Thread_local struct weft_engine_self weft_engine_self;
 
@@ -153,6 +158,24 @@ static inline bool weft_sources_armed(struct weft_engine *e)
 /* Arms everything; the caller holds the baton.  WEFT_AGAIN: something is there, nothing is armed.
  */
 weft_err weft_sources_arm(struct weft_engine *e);
+/* The same for the time in which nobody waits.  x_unsettled says whether
+ * weft_sources_settle() must follow within some ms. */
+weft_err weft_sources_arm_left(struct weft_engine *e);
+weft_err weft_sources_settle(struct weft_engine *e);
+static inline bool weft_sources_unsettled(struct weft_engine *e)
+{
+	/* Relaxed: as weft_sources_armed. */
+	return weft_sources_armed(e) &&
+	       atomic_load_explicit(&e->baton.x_unsettled, memory_order_relaxed);
+}
+/* Armed, but not so that somebody could wait. */
+static inline bool weft_sources_left(struct weft_engine *e)
+{
+	/* Relaxed: as weft_sources_armed. */
+	return weft_sources_armed(e) &&
+	       (atomic_load_explicit(&e->baton.x_quiet, memory_order_relaxed) ||
+		atomic_load_explicit(&e->baton.x_unsettled, memory_order_relaxed));
+}
 void weft_sources_disarm(struct weft_engine *e);
 void weft_sources_describe(FILE *out);
 
@@ -180,11 +203,28 @@ bool weft_engine_tasks_waiting(struct weft_engine *e);
 #define WEFT_EV_DEFERRED                                                                           \
 	UINT32_MAX /* in the watch set, beside 0, the kick, and slots' numbers + 1 */
 void weft_engine_kick(struct weft_engine *e, enum weft_kick kick);
-/* KICK_SET in WEFT_DEFER_NS, for the watcher in the watch set; false: not possible. */
-bool weft_engine_kick_later(struct weft_engine *e);
+/* KICK_SET in WEFT_DEFER_NS, for the watcher in the watch set; false: not possible.  settle: it is
+ * enough in WEFT_SETTLE_NS. */
+bool weft_engine_kick_later(struct weft_engine *e, bool settle);
 /* For who leaves a wait: a kick that can wait does, see defer.h. */
-void weft_engine_kick_left(struct weft_engine *e, enum weft_kick kick);
-void weft_engine_defer(struct weft_engine *e); /* sets the timer */
+void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick);
+static inline void weft_engine_kick_left(struct weft_engine *e, enum weft_kick kick)
+{
+	/* Relaxed: ours a moment ago. */
+	if (weft_unlikely(kick != WEFT_KICK_NONE ||
+			  atomic_load_explicit(&e->baton.x_unsettled, memory_order_relaxed)))
+		weft_engine_kick_away(e, kick);
+}
+void weft_engine_defer(struct weft_engine *e, uint64_t ns); /* sets the timer */
+/* Somebody waits, or will, beside whoever sleeps in the watch set or is parked: from now on
+ * whatever comes rings.  Before he looks for the last time. */
+void weft_engine_ears(struct weft_engine *e);
+static inline void weft_engine_hears(struct weft_engine *e)
+{
+	/* Relaxed: set once, and who finds it set comes after the kick that follows. */
+	if (weft_unlikely(!atomic_load_explicit(&e->baton.x_ears, memory_order_relaxed)))
+		weft_engine_ears(e);
+}
 /* Sleeps in the watch set; timeout_ns WEFT_FOREVER: until something happens.  True: a source rang,
  * and is no longer armed. */
 bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns);

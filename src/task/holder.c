@@ -27,7 +27,7 @@ static void arm_before_leaving(struct weft_engine *e, const struct wait_call *w)
 {
 	if (w->slept && !weft_sources_armed(e) &&
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) >= WEFT_WATCHER_UNDER)
-		(void)weft_sources_arm(e); /* WEFT_AGAIN: then the watcher is kicked */
+		(void)weft_sources_arm_left(e); /* WEFT_AGAIN: then the watcher is kicked */
 }
 
 /* Back to the application. */
@@ -126,7 +126,7 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 		weft_wait_nap();
 		return;
 	}
-	bool fresh = !weft_sources_armed(e) ||
+	bool fresh = !weft_sources_armed(e) || weft_sources_left(e) ||
 		     atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed);
 	if (fresh && weft_sources_arm(e)) {
 		not_armed(w);

@@ -53,9 +53,11 @@ void weft_engine_kick(struct weft_engine *e, enum weft_kick kick)
 	}
 }
 
-void weft_engine_defer(struct weft_engine *e)
+void weft_engine_defer(struct weft_engine *e, uint64_t ns)
 {
-	struct itimerspec in = {.it_value = {.tv_nsec = WEFT_DEFER_NS}};
+	struct itimerspec in = {.it_value = {.tv_nsec = (long)ns}};
+	/* Relaxed: who leaves next has taken the baton after us. */
+	atomic_store_explicit(&e->defer.x_long, ns > WEFT_DEFER_NS, memory_order_relaxed);
 	/* Relaxed, both: a hint. */
 	atomic_store_explicit(&e->defer.x_rounds,
 			      atomic_load_explicit(&e->x_rounds, memory_order_relaxed),
@@ -64,7 +66,7 @@ void weft_engine_defer(struct weft_engine *e)
 		weft_debug("no timer for the watcher: %s", strerror(errno));
 }
 
-bool weft_engine_kick_later(struct weft_engine *e)
+bool weft_engine_kick_later(struct weft_engine *e, bool settle)
 {
 	/* Relaxed, both: a loop of others that arms meanwhile looks for itself, and a watcher that
 	 * comes out of the set does so, too. */
@@ -72,19 +74,71 @@ bool weft_engine_kick_later(struct weft_engine *e)
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) != WEFT_WATCHER_UNDER ||
 	    weft_spin_crowded() || atomic_load_explicit(&e->baton.x_outside, memory_order_relaxed))
 		return false;
-	if (weft_defer_due(&e->defer))
-		weft_engine_defer(e);
+	/* Relaxed: see weft_engine_defer(). */
+	if (weft_defer_due(&e->defer) ||
+	    (!settle && atomic_load_explicit(&e->defer.x_long, memory_order_relaxed)))
+		weft_engine_defer(e, settle ? WEFT_SETTLE_NS : WEFT_DEFER_NS);
 	return true;
 }
 
-void weft_engine_kick_left(struct weft_engine *e, enum weft_kick kick)
+/* Who has been away for long before this wait will be so after it: arms by himself, quietly, which
+ * costs less than any timer.  True: all is done. */
+static bool arm_on_leaving(struct weft_engine *e)
 {
-	if (weft_likely(kick == WEFT_KICK_NONE))
+	uint64_t now = weft_cycles();
+	uint64_t last = atomic_exchange_explicit(&e->x_left, now, memory_order_relaxed);
+	if (now - last < weft_spin_cycles(WEFT_AWAY_NS) || weft_engine_tasks_waiting(e) ||
+	    !weft_baton_try_take(&e->baton))
+		return false;
+	if (!weft_sources_armed(e))
+		(void)weft_sources_arm_left(e);
+	enum weft_kick kick = weft_baton_leave(&e->baton);
+	return kick == WEFT_KICK_NONE && weft_sources_armed(e);
+}
+
+void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick)
+{
+	if (kick == WEFT_KICK_SET && !weft_hold_some(&e->hold) && arm_on_leaving(e))
+		kick = WEFT_KICK_NONE;
+	bool settle = kick == WEFT_KICK_NONE;
+	if (settle && !weft_sources_unsettled(e))
 		return;
-	if (kick != WEFT_KICK_SET || weft_hold_some(&e->hold) || !weft_engine_kick_later(e) ||
+	if (kick == WEFT_KICK_WATCHER || weft_hold_some(&e->hold) ||
+	    !weft_engine_kick_later(e, settle) ||
 	    /* Who submitted while we held the baton has kicked nobody. */
 	    weft_engine_tasks_waiting(e))
-		weft_engine_kick(e, kick);
+		weft_engine_kick(e, settle ? WEFT_KICK_SET : kick);
+}
+
+/* Nobody waits, but somebody wants to hear: arms for all, if nobody else does. */
+static void arm_for_all(struct weft_engine *e)
+{
+	if (weft_engine_self.drains)
+		return; /* the watcher: looks afterwards */
+	if (weft_engine_self.in_handler || !weft_baton_try_take(&e->baton)) {
+		weft_watcher_call(e);
+		return;
+	}
+	if (weft_sources_armed(e))
+		(void)weft_sources_arm_left(e);
+	weft_engine_kick_left(e, weft_baton_leave(&e->baton));
+}
+
+void weft_engine_want(int n)
+{
+	struct weft_engine *e = &weft_engine;
+	/* WANT -> heard (baton.h). */
+	int was = atomic_fetch_add_explicit(&e->baton.x_wanted, n, memory_order_seq_cst);
+	if (n > 0 && was <= 0 && atomic_load_explicit(&e->baton.x_quiet, memory_order_seq_cst) &&
+	    weft_sources_armed(e) && atomic_load_explicit(&e->x_running, memory_order_acquire))
+		arm_for_all(e);
+}
+
+void weft_engine_ears(struct weft_engine *e)
+{
+	/* EARS -> heard (baton.h). */
+	atomic_store_explicit(&e->baton.x_ears, true, memory_order_seq_cst);
+	weft_watcher_call(e);
 }
 
 bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
@@ -106,6 +160,7 @@ bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 	bool rang = false;
 	weft_told_woke(&e->told);
 	weft_engine_self.deferred = false;
+	weft_engine_self.expired = n == 0;
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.u32 == 0) { /* a kick */
 			noticed(e);

@@ -20,6 +20,7 @@ static bool watcher_off(struct weft_engine *e)
 static void foreign_park(struct weft_engine *e, struct wait_call *w)
 {
 	struct weft_parked me = {.parker = w->parker};
+	weft_engine_hears(e);
 	weft_parked_add(e, &me);
 	/* PARK: counted before our look at the watcher; one that goes off says so before it looks
 	 * at the count.  Either we see it off, or it sees us and we are woken to poll. */
@@ -59,6 +60,7 @@ static weft_err wait_light(struct wait_call *w)
 	weft_err err = WEFT_OK;
 	if (weft_unlikely(weft_foreign_is(w->parker)))
 		return wait_foreign(&weft_engine, w);
+	weft_engine_hears(&weft_engine);
 	(void)weft_wait_enlist(w);
 	while (!weft_wait_done(w)) { /* ends: done or expired; parks between */
 		if (weft_wait_expired(w)) {
@@ -102,6 +104,7 @@ __attribute__((noinline)) bool weft_wait_light_alone(struct weft_completion *c)
 	if (!weft_parker_is_light(p) || weft_foreign_is(p) || weft_wait_may(&weft_engine))
 		return false;
 	weft_entry();
+	weft_engine_hears(&weft_engine);
 	weft_parker_forget(p);
 	/* Relaxed: published with the node. */
 	atomic_store_explicit(&waiter.x_need, 1, memory_order_relaxed);

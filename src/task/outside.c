@@ -138,6 +138,7 @@ weft_err weft_engine_fd_arm(void)
 		return WEFT_ERR_STATE;
 	if (weft_engine_self.in_handler)
 		return WEFT_ERR_DEADLOCK;
+	weft_engine_hears(e);
 	pthread_mutex_lock(&out.lock);
 	weft_err err = open_locked();
 	if (!err) {

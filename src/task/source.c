@@ -38,6 +38,11 @@ static void slow_others(struct weft_engine *e, const struct weft_slot *hot, uint
 	}
 }
 
+static bool is_quiet(const struct weft_slot *s)
+{
+	return atomic_load_explicit(&s->x_quiet, memory_order_relaxed);
+}
+
 static bool rare(const struct weft_slot *s)
 {
 	return atomic_load_explicit(&s->x_period_max, memory_order_relaxed) == PERIOD_RARE;
@@ -137,7 +142,8 @@ int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind)
 				continue;
 			/* Several pollers may count down together: a look more or less. */
 			uint32_t wait = atomic_load_explicit(&s->x_wait, memory_order_relaxed);
-			if (wait > 1) {
+			/* What has come quietly only a look finds. */
+			if (wait > 1 && !is_quiet(s)) {
 				atomic_store_explicit(&s->x_wait, wait - 1, memory_order_relaxed);
 				continue;
 			}
@@ -164,19 +170,36 @@ int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind)
 
 /* ---- arming: the caller holds the baton ---------------------------------------------------- */
 
-static weft_err arm_locked(struct weft_engine *e, struct weft_slot *s)
+/* How sources are armed. */
+enum how {
+	WAIT, /* somebody waits */
+	ALL,  /* nobody does, but whatever comes is wanted */
+	LEFT, /* what needs an answer from us */
+};
+
+static weft_err call_arm(struct weft_slot *s, struct weft_source *src, enum how how)
+{
+	struct weft_source_inside inside;
+	go_in(s, &inside);
+	weft_err err = how == WAIT ? src->arm(src->arg) : src->arm_left(src->arg, how == ALL);
+	come_out(&inside);
+	s->armed = err == WEFT_OK;
+	return err;
+}
+
+static weft_err arm_locked(struct weft_engine *e, struct weft_slot *s, enum how how)
 {
 	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
 	if (!src || s->unarmable)
 		return WEFT_OK;
 	bool rang = atomic_exchange_explicit(&s->x_rang, false, memory_order_acq_rel);
-	if (s->armed && !rang)
+	if (!src->arm_left)
+		how = WAIT;
+	if (s->armed && !rang && how >= s->how)
 		return WEFT_OK;
-	struct weft_source_inside inside;
-	go_in(s, &inside);
-	weft_err err = src->arm(src->arg);
-	come_out(&inside);
-	s->armed = err == WEFT_OK;
+	s->how = (uint8_t)how;
+	atomic_store_explicit(&s->x_quiet, how == LEFT, memory_order_relaxed);
+	weft_err err = call_arm(s, src, how);
 	if (err != WEFT_OK && err != WEFT_AGAIN) {
 		weft_info("source %s cannot be armed (%s): the timer looks after it", src->name,
 			  weft_strerror(err));
@@ -187,12 +210,28 @@ static weft_err arm_locked(struct weft_engine *e, struct weft_slot *s)
 	return err;
 }
 
+static weft_err settle_locked(struct weft_slot *s)
+{
+	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
+	struct weft_source_inside inside;
+	if (!src || !src->settle || !s->armed || s->how == WAIT)
+		return WEFT_OK;
+	go_in(s, &inside);
+	weft_err err = src->settle(src->arg);
+	come_out(&inside);
+	s->armed = err == WEFT_OK;
+	if (err)
+		atomic_store_explicit(&s->x_quiet, false, memory_order_relaxed);
+	return err;
+}
+
 static void disarm_locked(struct weft_slot *s)
 {
 	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
 	if (!s->armed)
 		return;
 	s->armed = false;
+	atomic_store_explicit(&s->x_quiet, false, memory_order_relaxed);
 	if (src && src->disarm) {
 		struct weft_source_inside inside;
 		go_in(s, &inside);
@@ -201,7 +240,7 @@ static void disarm_locked(struct weft_slot *s)
 	}
 }
 
-weft_err weft_sources_arm(struct weft_engine *e)
+static weft_err sources_arm(struct weft_engine *e, enum how how)
 {
 	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
@@ -209,6 +248,9 @@ weft_err weft_sources_arm(struct weft_engine *e)
 	weft_count(WEFT_CNT_ARMS, 1);
 	int was = weft_cancel_off(); /* who arms holds the baton */
 	atomic_store_explicit(&e->x_disarm_left, false, memory_order_relaxed);
+	/* Relaxed: x_state carries it to who holds the baton next, and only he acts on it. */
+	atomic_store_explicit(&e->baton.x_quiet, how == LEFT, memory_order_relaxed);
+	atomic_store_explicit(&e->baton.x_unsettled, how != WAIT, memory_order_relaxed);
 	/* Said first: a bell that rings from now on takes it back. */
 	atomic_store_explicit(&e->baton.x_armed, true, memory_order_seq_cst);
 	for (uint32_t i = 0; i < n && err == WEFT_OK; i++) {
@@ -217,10 +259,44 @@ weft_err weft_sources_arm(struct weft_engine *e)
 			err = WEFT_AGAIN; /* somebody polls it at this moment */
 			break;
 		}
-		err = arm_locked(e, s);
+		err = arm_locked(e, s, how);
 		while (!weft_mask_done(&s->mask)) /* as in look() */
 			look_locked(s, 1);
 	}
+	if (err)
+		weft_sources_disarm(e);
+	weft_cancel_back(was);
+	return err;
+}
+
+weft_err weft_sources_arm(struct weft_engine *e)
+{
+	return sources_arm(e, WAIT);
+}
+
+weft_err weft_sources_arm_left(struct weft_engine *e)
+{
+	return sources_arm(e, weft_baton_heard(&e->baton) ? ALL : LEFT);
+}
+
+weft_err weft_sources_settle(struct weft_engine *e)
+{
+	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
+	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
+	weft_err err = WEFT_OK;
+	int was = weft_cancel_off();
+	for (uint32_t i = 0; i < n && err == WEFT_OK; i++) {
+		struct weft_slot *s = &e->slot[i];
+		if (!weft_mask_try(&s->mask)) {
+			err = WEFT_AGAIN; /* somebody polls it at this moment */
+			break;
+		}
+		err = settle_locked(s);
+		while (!weft_mask_done(&s->mask)) /* as in look() */
+			look_locked(s, 1);
+	}
+	/* Relaxed: the holder's. */
+	atomic_store_explicit(&e->baton.x_unsettled, false, memory_order_relaxed);
 	if (err)
 		weft_sources_disarm(e);
 	weft_cancel_back(was);
@@ -234,6 +310,7 @@ void weft_sources_disarm(struct weft_engine *e)
 	bool left = false;
 	int was = weft_cancel_off();
 	atomic_store_explicit(&e->baton.x_armed, false, memory_order_relaxed);
+	atomic_store_explicit(&e->baton.x_unsettled, false, memory_order_relaxed);
 	for (uint32_t i = 0; i < n; i++) {
 		struct weft_slot *s = &e->slot[i];
 		if (!weft_mask_try_quiet(&s->mask)) {
@@ -330,6 +407,7 @@ weft_err weft_source_add(struct weft_source *src)
 	slot_lock(s);
 	src->engine_private[0] = s;
 	s->armed = false;
+	atomic_store_explicit(&s->x_quiet, false, memory_order_relaxed);
 	atomic_store_explicit(&s->x_rang, false, memory_order_relaxed);
 	s->unarmable = !src->arm || (src->fd < 0 && !src->self_armed);
 	s->timed = false;
@@ -344,7 +422,7 @@ weft_err weft_source_add(struct weft_source *src)
 	/* SOURCE -> round.  Carries: *src and the slot's fields. */
 	atomic_store_explicit(&s->x_source, src, memory_order_release);
 	/* Whoever sleeps believes that all is armed: so this one is, from the start. */
-	(void)arm_locked(e, s);
+	(void)arm_locked(e, s, WAIT);
 	/* Whoever polls and has disarmed the others finds this one at the next turn. */
 	atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
 	slot_unlock(s);

@@ -77,6 +77,12 @@ static void tell(struct weft_engine *e, bool anybody)
 		return;
 	if (ticks && atomic_load_explicit(&e->told.x_spared, memory_order_relaxed))
 		return;
+	/* It would wake the caller. */
+	if (self->drains &&
+	    atomic_load_explicit(&e->baton.x_state, memory_order_relaxed) != WEFT_BATON_ASLEEP) {
+		self->submitted = true;
+		return;
+	}
 	weft_engine_kick(e, kick);
 	weft_told_note(&e->told, key);
 }

@@ -97,6 +97,12 @@ bool weft_engine_hold(void);
  */
 void weft_engine_pending(void);
 
+/*
+ * n more (less) operations are under way that somebody wants to know the end of at once, though he
+ * does not wait: as long as there are any, whatever comes wakes the watcher.  Any thread.
+ */
+void weft_engine_want(int n);
+
 /* weft_progress_thread_set(false): what this thread starts is not progressed in the background. */
 extern _Thread_local bool weft_progress_off_here;
 
@@ -128,6 +134,11 @@ struct weft_source {
 	int (*spin)(void *arg, unsigned turns);
 	weft_err (*arm)(
 		void *arg); /* WEFT_AGAIN: something is there already; NULL: cannot be armed */
+	/* Both may be NULL: as arm.  For a time in which nobody waits: it may overlook what comes
+	 * in the same moment, for which settle looks some ms later.  all: else what only who waits
+	 * would want need not ring; arm follows when somebody will. */
+	weft_err (*arm_left)(void *arg, bool all);
+	weft_err (*settle)(void *arg); /* WEFT_AGAIN: something is there, and it is disarmed */
 	void (*disarm)(void *arg);
 	int fd; /* becomes readable after arm; -1: cannot be armed */
 	void *arg;

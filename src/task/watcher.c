@@ -69,13 +69,17 @@ static void drain(struct weft_engine *e)
 {
 	unsigned rounds = 0;
 	uint64_t begun = weft_cycles();
+	struct weft_engine_self *self = &weft_engine_self;
+	self->drains = true;
 	do {
 		rounds++;
+		self->submitted = false;
 		if (weft_cycles() - begun > 1000 * weft_cycles_per_us()) {
 			(void)weft_budget_pause();
 			begun = weft_cycles();
 		}
-	} while (weft_engine_round(e, WEFT_ROUND_FULL) && wanted(e));
+	} while ((weft_engine_round(e, WEFT_ROUND_FULL) || self->submitted) && wanted(e));
+	self->drains = false;
 	weft_count(WEFT_CNT_POLL_WATCHER, rounds);
 	/* Relaxed: seen late, it is woken a look later. */
 	uint64_t wish = atomic_load_explicit(&e->x_wish_ns, memory_order_relaxed);
@@ -167,17 +171,42 @@ static enum weft_hold_state unhold(struct weft_engine *e, struct ticks *t)
 	return state;
 }
 
-/* A bell rang and nobody holds the baton: arm it again.  False: somebody else will. */
+/* Armed quietly, and somebody waits. */
+static bool unheard(struct weft_engine *e)
+{
+	/* Relaxed, both: the holder's, or set before the kick that has woken us. */
+	return weft_sources_armed(e) &&
+	       atomic_load_explicit(&e->baton.x_quiet, memory_order_relaxed) &&
+	       weft_baton_heard(&e->baton);
+}
+
+/* A bell rang, or too few would, and nobody holds the baton: arm it again.  False: somebody else
+ * will. */
 static bool arm_again(struct weft_engine *e)
 {
 	if (!weft_baton_try_take(&e->baton))
 		return false;
 	weft_err err;
-	while ((err = weft_sources_arm(e)) != WEFT_OK && wanted(e)) /* ends: nothing comes now */
+	while ((err = weft_sources_arm_left(e)) != WEFT_OK &&
+	       wanted(e)) /* ends: nothing comes now */
 		drain_holding(e);
 	weft_engine_kick(e, weft_baton_leave(&e->baton));
 	drain(e); /* what a taken mask hid */
 	return err == WEFT_OK;
+}
+
+/* Somebody has armed quietly, some time ago.  False: he polls again. */
+static bool settle(struct weft_engine *e)
+{
+	if (!weft_sources_unsettled(e))
+		return true;
+	if (!weft_baton_try_take(&e->baton))
+		return false;
+	weft_err err = weft_sources_unsettled(e) ? weft_sources_settle(e) : WEFT_OK;
+	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	if (err)
+		drain(e);
+	return !err || arm_again(e);
 }
 
 /* Does somebody poll? */
@@ -193,7 +222,7 @@ static bool later(struct weft_engine *e, struct ticks *t)
 	if (++t->deferred > WEFT_DEFER_MAX)
 		return false;
 	if (weft_defer_due(&e->defer))
-		weft_engine_defer(e);
+		weft_engine_defer(e, WEFT_DEFER_NS);
 	return true;
 }
 
@@ -210,7 +239,8 @@ static bool deferred(struct weft_engine *e, struct ticks *t)
 	if (!weft_sources_armed(e) &&
 	    rounds_now(e) != atomic_load_explicit(&e->defer.x_rounds, memory_order_relaxed))
 		return later(e, t);
-	if (!weft_sources_armed(e) && !arm_again(e))
+	bool armed = weft_sources_armed(e);
+	if (armed ? !settle(e) : !arm_again(e))
 		return later(e, t);
 	t->deferred = 0;
 	return true;
@@ -224,7 +254,10 @@ static void stay_under(struct weft_engine *e, struct ticks *t)
 {
 	while (wanted(e)) { /* ends: switched off, or somebody disarmed to poll by himself */
 		uint64_t nap = weft_engine_nap_ns(e), lease = weft_relay_nap_ns();
-		bool rang = weft_engine_watch(e, lease < nap ? lease : nap);
+		uint64_t ns = lease < nap ? lease : nap;
+		if (ns > WEFT_SETTLE_NS && weft_sources_unsettled(e))
+			ns = WEFT_SETTLE_NS;
+		bool rang = weft_engine_watch(e, ns);
 		weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
 		if (nap != WEFT_FOREVER && !rang)
 			weft_count(WEFT_CNT_POLL_TIMER, 1);
@@ -239,7 +272,9 @@ static void stay_under(struct weft_engine *e, struct ticks *t)
 		if (weft_relay_check(e) || !hold || polled)
 			drain(e);
 		weft_watcher_redirect(e);
-		if (hold || (rang ? !arm_again(e) : !weft_sources_armed(e)))
+		if (weft_engine_self.expired && !settle(e))
+			break;
+		if (hold || (rang || unheard(e) ? !arm_again(e) : !weft_sources_armed(e)))
 			break;
 		t->deferred = 0;
 	}
@@ -248,9 +283,9 @@ static void stay_under(struct weft_engine *e, struct ticks *t)
 /* With the baton in hand: all is armed, or gets armed.  Gives the baton back; true: went under. */
 static bool go_under(struct weft_engine *e, struct ticks *t)
 {
-	if (!weft_sources_armed(e) ||
+	if (unheard(e) || !weft_sources_armed(e) ||
 	    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed)) {
-		if (weft_sources_arm(e)) {
+		if (weft_sources_arm_left(e)) {
 			drain_holding(e);
 			weft_engine_kick(e, weft_baton_leave(&e->baton));
 			return false;

@@ -95,7 +95,7 @@ static void receive(int n, bool fence)
 {
 	for (int turn = 0; got(n) < n; turn++) {
 		MODEL_CHECK(turn < 6); /* each turn brings a packet or a ring that came late */
-		weft_bell_arm(&bell, fence);
+		weft_bell_arm(&bell, WEFT_BELL_LOUD, fence);
 		if (got(n) == n)
 			break;
 		model_block(silent, NULL);
@@ -104,6 +104,79 @@ static void receive(int n, bool fence)
 			model_fresh((void *)&packet[i], sizeof packet[i]); /* a system call */
 	}
 	weft_bell_disarm(&bell);
+}
+
+/* ---- nobody waits: armed without a fence ---------------------------------------------------- */
+
+static void urges(void)
+{
+	atomic_store_explicit(&packet[0], 1, memory_order_release);
+	if (weft_bell_urgent(&bell))
+		weft_bell_ring(&bell, 0);
+}
+
+/* Asks as for any packet. */
+static void urges_badly(void)
+{
+	atomic_store_explicit(&packet[0], 1, memory_order_release);
+	weft_compiler_barrier();
+	if (weft_bell_level(&bell))
+		weft_bell_ring(&bell, 0);
+}
+
+static void sleep_until_rung(void)
+{
+	model_block(silent, NULL);
+	model_fresh((void *)&packet[0], sizeof packet[0]); /* a system call */
+	MODEL_CHECK(atomic_load_explicit(&packet[0], memory_order_acquire));
+}
+
+static void leaves_quietly(void)
+{
+	weft_bell_arm(&bell, WEFT_BELL_QUIET, false);
+	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
+		sleep_until_rung();
+}
+
+/* settle: some time later it looks again. */
+static void leaves_how(bool settle)
+{
+	weft_bell_arm(&bell, WEFT_BELL_LOUD, false);
+	if (atomic_load_explicit(&packet[0], memory_order_acquire))
+		return;
+	if (settle)
+		weft_bell_settle();
+	if (!settle || !atomic_load_explicit(&packet[0], memory_order_acquire))
+		sleep_until_rung();
+}
+
+static void leaves_and_settles(void)
+{
+	leaves_how(true);
+}
+
+static void leaves_for_good(void)
+{
+	leaves_how(false);
+}
+
+/* Who was armed quietly comes to wait: what has come meanwhile rang nobody. */
+static void waits_how(bool look)
+{
+	weft_bell_arm(&bell, WEFT_BELL_QUIET, false);
+	weft_bell_arm(&bell, WEFT_BELL_LOUD, true);
+	if (!look || !atomic_load_explicit(&packet[0], memory_order_acquire))
+		sleep_until_rung();
+}
+
+static void waits(void)
+{
+	waits_how(true);
+}
+
+static void waits_without_a_look(void)
+{
+	waits_how(false);
 }
 
 static void receives_fence(void)
@@ -146,6 +219,27 @@ int main(void)
 		 {receives_two, sends_exchange, sends_exchange_too},
 		 NULL,
 		 2},
+		{"nobody waits, urgent", setup, {leaves_quietly, urges}, NULL, 6},
+		{"nobody waits, asked without a fence",
+		 setup,
+		 {leaves_quietly, urges_badly},
+		 NULL,
+		 6,
+		 .broken = true},
+		{"nobody waits, settled", setup, {leaves_and_settles, sends_plain}, NULL, 6},
+		{"nobody waits, not settled",
+		 setup,
+		 {leaves_for_good, sends_plain},
+		 NULL,
+		 6,
+		 .broken = true},
+		{"armed quietly, then waits", setup, {waits, sends_plain}, NULL, 6},
+		{"armed quietly, then waits, without a look",
+		 setup,
+		 {waits_without_a_look, sends_plain},
+		 NULL,
+		 6,
+		 .broken = true},
 		{"plain, no membarrier", setup, {receives, sends_plain}, NULL, 6, .broken = true},
 		{"neither", setup, {receives, sends_badly}, NULL, 6, .broken = true},
 	};

@@ -304,6 +304,78 @@ static void hands_over(void)
 	model_block(not_notified, NULL);
 }
 
+/* ---- one leaves and arms quietly while another parks ------------------------------------------
+ */
+
+static void quiet_setup(void)
+{
+	setup_with(WEFT_BATON_HELD, WEFT_WATCHER_UNDER);
+}
+
+/* Arms for what somebody may want; false: something is there. */
+static bool arm_left(void)
+{
+	bool quiet = !weft_baton_heard(&baton);
+	atomic_store_explicit(&baton.x_quiet, quiet, memory_order_relaxed);
+	atomic_store_explicit(&baton.x_armed, true, memory_order_seq_cst);
+	atomic_exchange_explicit(&x_bell, quiet ? 1 : 2, memory_order_seq_cst);
+	return atomic_load_explicit(&x_packets, memory_order_seq_cst) == 0;
+}
+
+static void leaves_quietly(void)
+{
+	if (!arm_left())
+		poll();
+	kick(weft_baton_leave(&baton));
+}
+
+/* Does not ask who has parked meanwhile. */
+static void leaves_deaf(void)
+{
+	if (!arm_left())
+		poll();
+	atomic_exchange_explicit(&baton.x_state, WEFT_BATON_VACANT, memory_order_seq_cst);
+}
+
+static bool not_handled(void *arg)
+{
+	(void)arg;
+	return handled == 0;
+}
+
+/* Parks; then its message comes, which rings only who is armed for all. */
+static void parks_for_a_message(void)
+{
+	if (!weft_baton_park(&baton)) {
+		weft_baton_unpark(&baton);
+		handled = 1; /* takes the baton, and polls */
+		return;
+	}
+	atomic_fetch_add_explicit(&x_packets, 1, memory_order_seq_cst);
+	if (atomic_load_explicit(&x_bell, memory_order_seq_cst) == 2)
+		atomic_fetch_add_explicit(&x_edges, 1, memory_order_acq_rel);
+	model_block(not_handled, NULL);
+	weft_baton_unpark(&baton);
+}
+
+/* In the watch set: a kick or a ring wakes it. */
+static void lies_under(void)
+{
+	if (handled)
+		return;
+	watch_set(1);
+	poll();
+	if (handled || !weft_baton_try_take(&baton))
+		return; /* it ticks: see the other models */
+	if (!arm_left())
+		poll();
+	kick(weft_baton_leave(&baton));
+	poll();
+	if (!handled)
+		watch_set(1);
+	poll();
+}
+
 int main(void)
 {
 	static const struct model models[] = {
@@ -343,6 +415,17 @@ int main(void)
 		 {hands_over, goes_off_without_barrier},
 		 NULL,
 		 8,
+		 .broken = true},
+		{"one leaves quietly, one parks",
+		 quiet_setup,
+		 {leaves_quietly, parks_for_a_message, lies_under},
+		 NULL,
+		 3},
+		{"one leaves deaf, one parks",
+		 quiet_setup,
+		 {leaves_deaf, parks_for_a_message, lies_under},
+		 NULL,
+		 3,
 		 .broken = true},
 		{"messages, holder leaves, watcher moves",
 		 message_setup,
