@@ -257,7 +257,7 @@ int main(int argc, char **argv)
 	test_many_comms();
 	test_threads();
 	if (size > sysconf(_SC_NPROCESSORS_ONLN) && !getenv("WEFT_DRIVERS"))
-		CHECK(counted("weft_coll_boards") > 100 && counted("weft_coll_stages") > 20);
+		CHECK(counted("weft_coll_boards") > 100 && counted("weft_coll_stages") > 0);
 	OK(MPI_Finalize());
 	return 0;
 }
