@@ -332,7 +332,7 @@ void weft_share_report(struct weft_gate *g, const struct weft_wire *h)
 	if (!r || !weft_req_recv(r)->share) {
 		weft_gate_protocol_error(g, "a report that nobody asked for");
 		if (r)
-			weft_recv_finish(r, WEFT_ERR_PEER);
+			weft_rndv_recv_over(r, WEFT_ERR_PEER); /* a window may be open */
 		return;
 	}
 	share_of(r)->placed = h->length;
