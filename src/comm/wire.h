@@ -65,8 +65,7 @@ enum weft_wire_kind {
 #define WEFT_WIRE_SHARE 2u  /* flag of CTS and DATA */
 #define WEFT_WIRE_REST 4u   /* flag of CTS, with SHARE, and of DATA */
 #define WEFT_WIRE_WINDOW 8u /* flag of CTS */
-#define WEFT_WIRE_QUIET 16u /* flag of RTS, CTS with OFFER: only who waits needs the last answer   \
-			     */
+#define WEFT_WIRE_QUIET 16u /* flag of RTS, CTS with OFFER: only who waits needs its end */
 
 struct weft_wire {
 	uint8_t kind;

@@ -4,24 +4,25 @@
  *
  * The word x_armed lies in memory that both see; the receiver's eventfd is the bell itself.
  *
- * Sender    publish the packet; then, if both sides are registered ("plain"): a compiler barrier and
- *           a relaxed load of x_armed.  Else: publish with an exchange, then load.  If armed: take
- *           the level back (exchange) and, who took it, writes the eventfd.
- * Receiver  store LOUD; if any sender is plain: membarrier, which makes every registered process
- *           that runs pass a full barrier; look once more for packets; sleep.
- * Why       After the membarrier each sender has either published before it, and then the second
- *           look sees the packet; or loads x_armed after it, and then it sees the level.  The
- *           barrier that the sender saves per message is paid by the receiver per sleep.
- * Two levels  QUIET: nobody waits here, only who needs an answer shall ring.  He asks by urgent(),
- *           which costs him a fence; so the receiver needs no membarrier, which takes 20 to 40 us
- *           where the peer's core is busy.  What came quietly lies until the next look.  Who will
- *           wait arms LOUD and looks once more.
- * Settled   LOUD without the membarrier may overlook a packet that comes in the same moment: for
- *           who does not wait.  settle() and a look some ms later find it.
- * Not guaranteed  that each ring wakes somebody.  A ring may come after the receiver has disarmed;
- *           it then finds a readable eventfd at the next sleep, once.
- * Measured  membarrier 1.6 us when no registered peer runs; 83 M rounds, none lost; with a sender
- *           that was not registered 25 of 7 M.  So: register first, tell the peer, then go plain.
+ * Sender    publish the packet; then, if both sides are registered ("plain"): a compiler
+ *           barrier and a relaxed load of x_armed.  Else: publish with an exchange, then load.
+ *           If armed: take the level back (exchange) and, who took it, writes the eventfd.
+ * Receiver  store LOUD; if any sender is plain: membarrier, which makes every registered
+ *           process that runs pass a full barrier; look once more for packets; sleep.
+ * Why       After the membarrier each sender has either published before it, and then the
+ *           second look sees the packet; or loads x_armed after it, and then it sees the level.
+ *           The barrier that the sender saves per message is paid by the receiver per sleep.
+ * Quiet     nobody waits here, only who needs an answer shall ring.  He asks by urgent(), which
+ *           costs him a fence; so the receiver needs no membarrier, which takes 20 to 40 us
+ *           where the peer's core is busy.  What came quietly lies until the next look.  Who
+ *           will wait arms LOUD and looks once more.
+ * Settled   LOUD without the membarrier may overlook a packet that comes in the same moment:
+ *           for who does not wait.  settle() and a look some ms later find it.
+ * Not guaranteed  that each ring wakes somebody.  A ring may come after the receiver has
+ *           disarmed; it then finds a readable eventfd at the next sleep, once.
+ * Measured  membarrier 1.6 us when no registered peer runs; 83 M rounds, none lost; with a
+ *           sender that was not registered 25 of 7 M.  So: register first, tell the peer, then
+ *           go plain.
  * Checked   test/net/test_model_bell.c.
  */
 #ifndef WEFT_BELL_H

@@ -404,7 +404,6 @@ static weft_err shm_settle(struct weft_net *net)
 	struct weft_shm *s = (struct weft_shm *)net;
 	if (s->fence)
 		weft_bell_settle();
-	s->fresh = false;
 	if (s->armed && !has_anything(s))
 		return WEFT_OK;
 	shm_disarm(net);

@@ -100,14 +100,19 @@ void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick)
 {
 	if (kick == WEFT_KICK_SET && !weft_hold_some(&e->hold) && arm_on_leaving(e))
 		kick = WEFT_KICK_NONE;
-	bool settle = kick == WEFT_KICK_NONE;
-	if (settle && !weft_sources_unsettled(e))
+	if (kick == WEFT_KICK_NONE) {
+		/* A watcher elsewhere than in the set settles when it comes there. */
+		if (weft_sources_unsettled(e) && !weft_engine_kick_later(e, true) &&
+		    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
+			    WEFT_WATCHER_UNDER)
+			weft_engine_kick(e, WEFT_KICK_SET);
 		return;
-	if (kick == WEFT_KICK_WATCHER || weft_hold_some(&e->hold) ||
-	    !weft_engine_kick_later(e, settle) ||
+	}
+	if (kick != WEFT_KICK_SET || weft_hold_some(&e->hold) ||
+	    !weft_engine_kick_later(e, false) ||
 	    /* Who submitted while we held the baton has kicked nobody. */
 	    weft_engine_tasks_waiting(e))
-		weft_engine_kick(e, settle ? WEFT_KICK_SET : kick);
+		weft_engine_kick(e, kick);
 }
 
 /* Nobody waits, but somebody wants to hear: arms for all, if nobody else does. */

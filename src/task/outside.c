@@ -118,7 +118,7 @@ static weft_err arm_alone(struct weft_engine *e)
 {
 	weft_err err = WEFT_OK;
 	if (weft_baton_try_take(&e->baton)) {
-		if (!weft_sources_armed(e) ||
+		if (!weft_sources_armed(e) || weft_sources_left(e) ||
 		    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed))
 			err = weft_sources_arm(e);
 		weft_engine_kick(e, weft_baton_leave(&e->baton));

@@ -276,6 +276,9 @@ weft_err weft_sources_arm(struct weft_engine *e)
 
 weft_err weft_sources_arm_left(struct weft_engine *e)
 {
+	/* More ranks than cores: nobody saves a fence there, and no timer shall wake us. */
+	if (weft_spin_crowded() || e->defer_fd < 0)
+		return sources_arm(e, WAIT);
 	return sources_arm(e, weft_baton_heard(&e->baton) ? ALL : LEFT);
 }
 
