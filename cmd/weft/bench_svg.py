@@ -17,6 +17,13 @@ def number(value):
     return f"{value:.4g}" if abs(value) < 10000 else f"{value:.0f}"
 
 
+def tick(value):
+    """A number that leaves room for the axis' name."""
+    if value < 1e6:
+        return number(value)
+    return f"{value / 1e6:.4g} M"
+
+
 def ticks_linear(low, high):
     step = 10 ** math.floor(math.log10((high - low) / 4))
     step *= next((m for m in (1, 2, 5, 10) if (high - low) / (step * m) <= 6), 10)
@@ -67,7 +74,7 @@ def frame(axis, title, unit, cases, slot, x_name):
         y = axis.y(value)
         out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" '
                    f'stroke="#ddd"/><text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">'
-                   f'{number(value)}</text>')
+                   f'{tick(value)}</text>')
     flat = is_flat(cases, slot)
     if x_name:
         out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - (BOTTOM - 36 if flat else 8)}" '
@@ -173,8 +180,9 @@ def charts(title, bench, metrics, everybody=None):
     for metric, (unit, cases, impls, cells) in bounded(metrics).items():
         mine = []
         axes, levels = axes_of(bench, cases)
-        # Nothing but zeros is a table, not a picture.
-        drawn = (not bench or metric not in bench.undrawn) and any(v for cell in cells.values() for v in cell)
+        # Nothing but zeros, or one figure alone, is a table, not a picture.
+        drawn = (not bench or metric not in bench.undrawn) and len(cells) > 1 and \
+            any(v for cell in cells.values() for v in cell)
         for x_name, labels in axes if drawn else ():
             shown = {(labels.get(case, case), impl): cell for (case, impl), cell in cells.items()
                      if case in labels or case in levels}
