@@ -45,8 +45,8 @@ struct weft_biased {
 
 /* It is held. */
 void weft_biased_wait(struct weft_biased *s);
-/* The lock is ours, and another thread is the owner, or was the candidate. */
-void weft_biased_newcomer(struct weft_biased *s, uint32_t me);
+/* The lock is ours, and another thread is the owner: until it is out, and no owner any more. */
+void weft_biased_interrupt(struct weft_biased *s, uint32_t me);
 /* The lock is ours, and has been often enough. */
 void weft_biased_claim(struct weft_biased *s, uint32_t me);
 
@@ -56,10 +56,15 @@ static inline void weft_biased_locked(struct weft_biased *s)
 	uint32_t me = weft_solo_self * 2;
 	/* Relaxed: written under the lock. */
 	uint32_t owner = atomic_load_explicit(&s->x_owner, memory_order_relaxed);
-	if (weft_unlikely((owner & ~WEFT_BIASED_OWNS) != me))
-		weft_biased_newcomer(s, me);
-	else if (owner == me && weft_unlikely(++s->alone >= WEFT_BIASED_NEED))
-		weft_biased_claim(s, me);
+	if (owner == me) {
+		if (weft_unlikely(++s->alone >= WEFT_BIASED_NEED))
+			weft_biased_claim(s, me);
+	} else if (!(owner & WEFT_BIASED_OWNS)) {
+		atomic_store_explicit(&s->x_owner, me, memory_order_relaxed);
+		s->alone = 0;
+	} else if (owner != (me | WEFT_BIASED_OWNS)) {
+		weft_biased_interrupt(s, me);
+	}
 }
 
 static inline void weft_biased_lock(struct weft_biased *s)
@@ -83,7 +88,7 @@ static inline bool weft_biased_enter(struct weft_biased *s)
 	/* Relaxed: the second look decides. */
 	if (atomic_load_explicit(&s->x_owner, memory_order_relaxed) != me)
 		return false;
-	/* IN -> ASK (newcomer).  Relaxed, both: the asker's membarrier orders them. */
+	/* IN -> ASK (interrupt).  Relaxed, both: the asker's membarrier orders them. */
 	atomic_store_explicit(&s->x_inside, 1, memory_order_relaxed);
 	weft_compiler_barrier();
 	if (weft_likely(atomic_load_explicit(&s->x_owner, memory_order_relaxed) == me))
@@ -121,7 +126,7 @@ static inline void weft_biased_out(struct weft_biased *s, enum weft_biased_how h
 	if (weft_unlikely(how == WEFT_BIASED_LOCKED))
 		weft_biased_unlock(s);
 	else
-		/* OUT -> ASK (newcomer).  Carries: what we wrote inside. */
+		/* OUT -> ASK (interrupt).  Carries: what we wrote inside. */
 		atomic_store_explicit(&s->x_inside, 0, memory_order_release);
 }
 

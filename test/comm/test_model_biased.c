@@ -123,7 +123,7 @@ int main(void)
 		 {twice, use},
 		 check_three,
 		 4,
-		 .must = {"weft_biased_out s", "weft_biased_newcomer l"}},
+		 .must = {"weft_biased_out s", "weft_biased_interrupt l"}},
 		{"owner and two others",
 		 setup_owned,
 		 {twice, lock_only, use},
