@@ -244,7 +244,8 @@ bool weft_ofi_put_down(struct weft_ofi *o, int peer, weft_err err, const char *w
 	lock(o);
 	bool writes = p->write;
 	unlock(o);
-	if (!err || (!windows && !writes))
+	/* One that left in order has written what it had to. */
+	if (!writes && (!windows || !err))
 		return false;
 	struct weft_ofi_put_end *e = calloc(1, sizeof *e);
 	if (!e)
