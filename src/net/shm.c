@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * shm.c - the shared memory driver: its table, polling and arming.
- *
- * Which rings to look at: the eight that spoke last in every poll, the others four at a time in
- * turn.  A sender then pays nothing for being found (a bit in a shared word would cost it an atomic
- * on a contended line per message, or a full fence before it may skip that), an empty poll costs at
- * most twelve cached loads, and a message from the coldest of N peers is found within N/4 polls.
- */
+/* shm.c - the shared memory driver: its table, start and end, and what peers show each other. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/cancel.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "net/forked.h"
 #include "net/shm_int.h"
-
-#define TAKES_PER_LINK 32
-#define COLD_PER_POLL 4
 
 struct weft_shm_lacks weft_shm_lacks;
 
@@ -187,229 +176,6 @@ static weft_err shm_reach(struct weft_net *net, int peer, const char *address)
 	return WEFT_OK;
 }
 
-/* Has the receiver made room since the poster found none, or is the link still being made? */
-static bool has_news(struct weft_shm_link *k)
-{
-	/* Relaxed: we are the only writer. */
-	if (atomic_load_explicit(&k->x_state, memory_order_relaxed) != WEFT_SHM_UP)
-		return false;
-	/* READY <- BLOCK (set_blocked, shm_out.c).  Carries: x_blocked_word. */
-	return atomic_load_explicit(&k->x_blocked, memory_order_seq_cst) &&
-	       weft_ring_word(k->tx.control) !=
-		       atomic_load_explicit(&k->x_blocked_word, memory_order_relaxed);
-}
-
-static int scan_blocked(struct weft_shm *s)
-{
-	int n = 0;
-	for (int i = 0; i < s->n_scan; i++) {
-		struct weft_shm_link *k = &s->link[s->scan[i]];
-		if (has_news(k)) {
-			weft_shm_link_ready(s, k);
-			n++;
-		}
-	}
-	return n;
-}
-
-/* Looks at the descriptors: connections being made, peers that ended. */
-static int housekeep(struct weft_shm *s)
-{
-	struct epoll_event ev[32];
-	int n = 0, was = weft_cancel_off();
-	int got = weft_hub_look(&s->hub, ev, weft_countof(ev));
-	s->lobby.upcalls = 0;
-	for (int i = 0; i < got; i++) {
-		unsigned kind = weft_hub_kind(ev[i].data.u64);
-		switch (kind) {
-		case WEFT_HUB_TIMER:
-			weft_hub_ticked(&s->hub);
-			break;
-		case WEFT_HUB_WAKE:
-			weft_hub_quiet(&s->hub);
-			break;
-		case WEFT_SHM_EV_SOCKET:
-		case WEFT_SHM_EV_PID:
-			weft_shm_link_event(s, weft_hub_index(ev[i].data.u64), kind);
-			n++;
-			break;
-		default:
-			weft_lobby_event(&s->lobby, ev[i].data.u64, ev[i].events);
-			break;
-		}
-	}
-	weft_lobby_work(&s->lobby);
-	weft_hub_tick(&s->hub, weft_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
-	weft_cancel_back(was);
-	return n + s->lobby.upcalls;
-}
-
-static bool is_busy(struct weft_shm *s)
-{
-	return s->n_greeting || weft_lobby_busy(&s->lobby);
-}
-
-/* Looks at some of those that did not speak lately; who speaks becomes hot. */
-static int poll_cold(struct weft_shm *s)
-{
-	int n = 0;
-	for (int i = 0; i < COLD_PER_POLL && s->n_scan > WEFT_SHM_HOT; i++) {
-		if (s->next_cold < WEFT_SHM_HOT || s->next_cold >= s->n_scan)
-			s->next_cold = WEFT_SHM_HOT;
-		int at = s->next_cold++;
-		int peer = s->scan[at];
-		if (!weft_ring_peek(&s->link[peer].rx))
-			continue;
-		int victim = s->next_victim++ % WEFT_SHM_HOT;
-		s->scan[at] = s->scan[victim];
-		s->scan[victim] = peer;
-		n += weft_shm_link_take(s, &s->link[peer], TAKES_PER_LINK);
-	}
-	return n;
-}
-
-static enum weft_bell_level level_of(const struct weft_shm *s)
-{
-	return s->quiet ? WEFT_BELL_QUIET : WEFT_BELL_LOUD;
-}
-
-/* Polled while armed: stays armed, whatever has rung.  Looks at everything, since a sleep may
- * follow. */
-static int poll_armed(struct weft_shm *s)
-{
-	int n = housekeep(s);
-	/* Arms before the look at the rings, as arm() does. */
-	if (!weft_bell_level(&s->inbox->bell))
-		weft_bell_arm(&s->inbox->bell, level_of(s), s->fence && !s->fresh);
-	for (int i = 0; i < s->n_scan; i++) {
-		struct weft_shm_link *k = &s->link[s->scan[i]];
-		if (atomic_load_explicit(&k->x_blocked, memory_order_seq_cst))
-			weft_ring_wait(k->tx.control);
-		n += weft_shm_link_take(s, k, TAKES_PER_LINK);
-	}
-	if (weft_lobby_wanted(&s->lobby)) {
-		int was = weft_cancel_off();
-		weft_lobby_work(&s->lobby);
-		weft_cancel_back(was);
-		n++;
-	}
-	return n + scan_blocked(s);
-}
-
-static int shm_poll(struct weft_net *net)
-{
-	struct weft_shm *s = (struct weft_shm *)net;
-	int n = 0;
-	if (weft_unlikely(s->armed))
-		return poll_armed(s);
-	for (int i = 0; i < s->n_scan && i < WEFT_SHM_HOT; i++) {
-		struct weft_shm_link *k = &s->link[s->scan[i]];
-		if (weft_ring_peek(&k->rx))
-			n += weft_shm_link_take(s, k, TAKES_PER_LINK);
-	}
-	if (weft_unlikely(s->n_scan > WEFT_SHM_HOT))
-		n += poll_cold(s);
-	/* Relaxed: a hint; arm() looks in earnest. */
-	if (weft_unlikely(atomic_load_explicit(&s->x_blocked, memory_order_relaxed)))
-		n += scan_blocked(s);
-	if (weft_unlikely(weft_hub_due(&s->hub, is_busy(s))))
-		n += housekeep(s);
-	return n;
-}
-
-/* A message is seen a few cycles after it came, not after the engine's round about us. */
-static int shm_spin(struct weft_net *net, unsigned turns)
-{
-	struct weft_shm *s = (struct weft_shm *)net;
-	int n = 0;
-	for (;; weft_cpu_relax()) { /* ends: something is there, or after `turns` */
-		for (int i = 0; i < s->n_scan && i < WEFT_SHM_HOT; i++)
-			n += weft_shm_link_take(s, &s->link[s->scan[i]], TAKES_PER_LINK);
-		if (n)
-			return n;
-		if (turns-- <= 1)
-			return shm_poll(net);
-	}
-}
-
-static bool has_packets(const struct weft_shm *s)
-{
-	for (int i = 0; i < s->n_scan; i++)
-		if (weft_ring_peek(&s->link[s->scan[i]].rx))
-			return true;
-	return false;
-}
-
-/* The second look, after arming: packets, room for blocked posters, wishes. */
-static bool has_anything(struct weft_shm *s)
-{
-	if (has_packets(s) || weft_lobby_wanted(&s->lobby))
-		return true;
-	if (!atomic_load_explicit(&s->x_blocked, memory_order_seq_cst))
-		return false;
-	for (int i = 0; i < s->n_scan; i++) {
-		struct weft_shm_link *k = &s->link[s->scan[i]];
-		/* READY <- BLOCK (set_blocked, shm_out.c): the poster sees the bell armed, or we
-		 * see this. */
-		if (!atomic_load_explicit(&k->x_blocked, memory_order_seq_cst))
-			continue;
-		weft_ring_wait(k->tx.control);
-		if (has_news(k))
-			return true;
-	}
-	return false;
-}
-
-/* all: rung for everything.  left: nobody waits, so the membarrier may follow. */
-static weft_err arm(struct weft_shm *s, bool all, bool left)
-{
-	if (has_packets(s))
-		return WEFT_AGAIN;
-	weft_hub_tick(&s->hub, weft_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
-	/* poll_armed() may have done so a moment ago, and then looked. */
-	bool stays = s->armed && s->quiet == !all && (left || !s->fresh);
-	s->quiet = !all;
-	s->fresh = left;
-	if (!stays || !weft_bell_level(&s->inbox->bell))
-		weft_bell_arm(&s->inbox->bell, level_of(s), s->fence && !left);
-	s->armed = !has_anything(s);
-	if (s->armed)
-		return WEFT_OK;
-	weft_bell_disarm(&s->inbox->bell);
-	weft_hub_hurry(&s->hub);
-	return WEFT_AGAIN;
-}
-
-static weft_err shm_arm(struct weft_net *net)
-{
-	return arm((struct weft_shm *)net, true, false);
-}
-
-static weft_err shm_arm_left(struct weft_net *net, bool all)
-{
-	return arm((struct weft_shm *)net, all, true);
-}
-
-static void shm_disarm(struct weft_net *net)
-{
-	struct weft_shm *s = (struct weft_shm *)net;
-	s->armed = false;
-	weft_bell_disarm(&s->inbox->bell);
-	/* The next poll looks at the descriptors and empties the eventfd. */
-	weft_hub_hurry(&s->hub);
-}
-
-static weft_err shm_settle(struct weft_net *net)
-{
-	struct weft_shm *s = (struct weft_shm *)net;
-	if (s->fence)
-		weft_bell_settle();
-	if (s->armed && !has_anything(s))
-		return WEFT_OK;
-	shm_disarm(net);
-	return WEFT_AGAIN;
-}
-
 static int shm_fd(struct weft_net *net)
 {
 	return ((struct weft_shm *)net)->hub.epfd;
@@ -511,12 +277,12 @@ const struct weft_driver weft_driver_shm = {
 	.post = weft_shm_post,
 	.urge = weft_shm_urge,
 	.post_plain = weft_shm_post_plain,
-	.poll = shm_poll,
-	.spin = shm_spin,
-	.arm = shm_arm,
-	.arm_left = shm_arm_left,
-	.settle = shm_settle,
-	.disarm = shm_disarm,
+	.poll = weft_shm_poll,
+	.spin = weft_shm_spin,
+	.arm = weft_shm_arm,
+	.arm_left = weft_shm_arm_left,
+	.settle = weft_shm_settle,
+	.disarm = weft_shm_disarm,
 	.fd = shm_fd,
 	.get = weft_shm_get,
 	.put = weft_shm_put,

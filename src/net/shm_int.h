@@ -137,6 +137,14 @@ void weft_shm_urge(struct weft_net *net, int peer);
 enum weft_post weft_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
 				   const void *data, size_t len);
 
+/* shm_poll.c: the driver's */
+int weft_shm_poll(struct weft_net *net);
+int weft_shm_spin(struct weft_net *net, unsigned turns);
+weft_err weft_shm_arm(struct weft_net *net);
+weft_err weft_shm_arm_left(struct weft_net *net, bool all);
+weft_err weft_shm_settle(struct weft_net *net);
+void weft_shm_disarm(struct weft_net *net);
+
 /* shm_cma.c: the first looks whether the driver's other two will work */
 bool weft_shm_cma_probe(struct weft_shm *s, struct weft_shm_link *k, uint64_t remote,
 			const uint8_t nonce[16]);

@@ -15,8 +15,8 @@ static void nudge(struct weft_shm *s)
 
 static void set_blocked(struct weft_shm *s, struct weft_shm_link *k)
 {
-	/* BLOCK -> READY (weft_shm_link_ready; has_news in shm.c): seq_cst, so that our second look
-	 * comes after it. */
+	/* BLOCK -> READY (weft_shm_link_ready; has_news in shm_poll.c): seq_cst, so that our second
+	 * look comes after it. */
 	if (!atomic_exchange_explicit(&k->x_blocked, true, memory_order_seq_cst))
 		atomic_fetch_add_explicit(&s->x_blocked, 1, memory_order_seq_cst);
 }
