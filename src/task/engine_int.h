@@ -2,10 +2,11 @@
 /*
  * engine_int.h - the engine's one object and what the files of task/ ask of each other.
  *
- * engine.c start, stop, switches | kick.c waking, sleep in the watch set | source.c polling, arming
- * | waiting.c waits of one, any, all (holder.c who polls, light.c who does not) | watcher.c the
- * thread behind | left.c what it may not do | spin.c how long to spin | tqueue.c queues of tasks |
- * task.c tasks, life.h their word | task_wait.c waits for tasks, tally.h counts
+ * engine.c start, stop, switches | kick.c waking, sleep in the watch set | source.c sources,
+ * polling | arm.c arming | waiting.c waits of one, any, all (holder.c who polls, light.c who does
+ * not) | watcher.c the thread behind, under.c in the watch set | left.c what it may not do | spin.c
+ * how long to spin | tqueue.c queues of tasks | task.c tasks, life.h their word | task_wait.c waits
+ * for tasks, tally.h counts
  */
 #ifndef WEFT_ENGINE_INT_H
 #define WEFT_ENGINE_INT_H
@@ -40,7 +41,7 @@ struct weft_slot {
 	uint32_t cost;                 /* M: cycles of an empty look, averaged */
 	bool armed;                    /* M */
 	_Atomic bool x_quiet;          /* M: not for all, see arm_left; read as a hint */
-	uint8_t how;                   /* M: in which way it is armed; source.c */
+	uint8_t how;                   /* M: in which way it is armed; arm.c */
 	_Atomic bool x_rang;           /* the woken: its bell rang, it must be armed again */
 	bool unarmable;                /* M: has no arm, or its arm failed */
 	bool timed;                    /* M: the timer must look after it for now */
@@ -150,6 +151,8 @@ weft_err weft_engine_wait_any_at(struct weft_completion *const *c, size_t n, uin
 
 /* source.c */
 int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind);
+void weft_sources_describe(FILE *out);
+/* arm.c */
 static inline bool weft_sources_armed(struct weft_engine *e)
 {
 	/* Relaxed: the holder's own word, or cleared by one who is awake and will arm again. */
@@ -177,12 +180,11 @@ static inline bool weft_sources_left(struct weft_engine *e)
 		atomic_load_explicit(&e->baton.x_unsettled, memory_order_relaxed));
 }
 void weft_sources_disarm(struct weft_engine *e);
-void weft_sources_describe(FILE *out);
 
 /*
- * For sources that have requests of their own (event.c).  enter waits until the source's mask is
- * ours, a few us, and makes the caller a handler of it; within a callback of that source it nests,
- * within one of another source it is not allowed: two could wait for each other.
+ * source.c, for sources that have requests of their own (event.c).  enter waits until the source's
+ * mask is ours, a few us, and makes the caller a handler of it; within a callback of that source it
+ * nests, within one of another source it is not allowed: two could wait for each other.
  */
 void weft_source_enter(struct weft_source *src, struct weft_source_inside *inside);
 void weft_source_exit(struct weft_source *src, struct weft_source_inside *inside);
@@ -252,7 +254,8 @@ void weft_watcher_stop(struct weft_engine *e);
 void weft_watcher_call(struct weft_engine *e);
 /* hold.c: as weft_engine_hold, for a task: looked at within WEFT_HOLD_NS whatever was learned. */
 bool weft_engine_hold_task(void) weft_must_use;
-/* Wakes again who was meant when a kick has woken us instead.  Not asleep in the set ourselves. */
+/* under.c: wakes again who was meant when a kick has woken us instead.  Not asleep in the set
+ * ourselves. */
 void weft_watcher_redirect(struct weft_engine *e);
 
 /* server.c: in the watcher's place, with the flavour of that name. */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * source.c - where events come from: polling, arming and disarming, each source under its mask.
+ * source.c - where events come from: they come, are polled and go, each under its mask.
  *
  * A look at a source may cost a system call.  So each has a period: how many rounds pass between
  * looks.  An event sets its period to 1; an event elsewhere doubles it, up to what its measured
  * cost allows.  Before anybody sleeps every source is looked at.
  */
 #include "base/backoff.h"
-#include "base/cancel.h"
 #include "base/log.h"
-#include "task/engine_int.h"
+#include "task/slot.h"
 
 #include <errno.h>
 #include <string.h>
@@ -61,21 +60,6 @@ static void measured(struct weft_slot *s, uint64_t cycles)
 			      memory_order_relaxed);
 }
 
-/* The calling thread, which holds the mask of s, begins to run a callback of it. */
-static void go_in(struct weft_slot *s, struct weft_source_inside *inside)
-{
-	struct weft_engine_self *self = &weft_engine_self;
-	*inside = (struct weft_source_inside){.slot = s, .outer = self->inside};
-	self->inside = inside;
-	self->in_handler++;
-}
-
-static void come_out(const struct weft_source_inside *inside)
-{
-	weft_engine_self.inside = inside->outer;
-	weft_engine_self.in_handler--;
-}
-
 static bool is_inside(const struct weft_slot *s)
 {
 	const struct weft_source_inside *i = weft_engine_self.inside;
@@ -84,8 +68,7 @@ static bool is_inside(const struct weft_slot *s)
 	return i != NULL;
 }
 
-/* Looks once; the caller holds the mask. */
-static int look_locked(struct weft_slot *s, unsigned turns)
+int weft_slot_look_locked(struct weft_slot *s, unsigned turns)
 {
 	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
 	if (!src)
@@ -94,9 +77,9 @@ static int look_locked(struct weft_slot *s, unsigned turns)
 	bool measure = ++s->looks % MEASURE_EVERY == 0 && !spin;
 	uint64_t c0 = measure ? weft_cycles() : 0;
 	struct weft_source_inside inside;
-	go_in(s, &inside);
+	weft_slot_enter(s, &inside);
 	int found = spin ? src->spin(src->arg, turns) : src->poll(src->arg);
-	come_out(&inside);
+	weft_slot_exit(&inside);
 	if (found > 0)
 		weft_outside_tell(&weft_engine);
 	if (measure && !found)
@@ -115,10 +98,10 @@ static int look(struct weft_slot *s, enum weft_round_kind kind)
 	unsigned turns = kind == WEFT_ROUND_WAIT   ? WAIT_TURNS
 			 : kind == WEFT_ROUND_SPIN ? SPIN_TURNS
 						   : 1;
-	int found = look_locked(s, turns);
+	int found = weft_slot_look_locked(s, turns);
 	while (!weft_mask_done(
 		&s->mask)) /* ends when nobody was turned away during the last look */
-		found += look_locked(s, 1);
+		found += weft_slot_look_locked(s, 1);
 	return found;
 }
 
@@ -168,167 +151,6 @@ int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind)
 	return found;
 }
 
-/* ---- arming: the caller holds the baton ---------------------------------------------------- */
-
-/* How sources are armed. */
-enum how {
-	WAIT, /* somebody waits */
-	ALL,  /* nobody does, but whatever comes is wanted */
-	LEFT, /* what needs an answer from us */
-};
-
-static weft_err call_arm(struct weft_slot *s, struct weft_source *src, enum how how)
-{
-	struct weft_source_inside inside;
-	go_in(s, &inside);
-	weft_err err = how == WAIT ? src->arm(src->arg) : src->arm_left(src->arg, how == ALL);
-	come_out(&inside);
-	s->armed = err == WEFT_OK;
-	return err;
-}
-
-static weft_err arm_locked(struct weft_engine *e, struct weft_slot *s, enum how how)
-{
-	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
-	if (!src || s->unarmable)
-		return WEFT_OK;
-	bool rang = atomic_exchange_explicit(&s->x_rang, false, memory_order_acq_rel);
-	if (!src->arm_left)
-		how = WAIT;
-	if (s->armed && !rang && how >= s->how)
-		return WEFT_OK;
-	s->how = (uint8_t)how;
-	atomic_store_explicit(&s->x_quiet, how == LEFT, memory_order_relaxed);
-	weft_err err = call_arm(s, src, how);
-	if (err != WEFT_OK && err != WEFT_AGAIN) {
-		weft_info("source %s cannot be armed (%s): the timer looks after it", src->name,
-			  weft_strerror(err));
-		s->unarmable = true;
-		atomic_fetch_add_explicit(&e->x_unarmable, 1, memory_order_relaxed);
-		err = WEFT_OK;
-	}
-	return err;
-}
-
-static weft_err settle_locked(struct weft_slot *s)
-{
-	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
-	struct weft_source_inside inside;
-	if (!src || !src->settle || !s->armed || s->how == WAIT)
-		return WEFT_OK;
-	go_in(s, &inside);
-	weft_err err = src->settle(src->arg);
-	come_out(&inside);
-	s->armed = err == WEFT_OK;
-	if (err)
-		atomic_store_explicit(&s->x_quiet, false, memory_order_relaxed);
-	return err;
-}
-
-static void disarm_locked(struct weft_slot *s)
-{
-	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
-	if (!s->armed)
-		return;
-	s->armed = false;
-	atomic_store_explicit(&s->x_quiet, false, memory_order_relaxed);
-	if (src && src->disarm) {
-		struct weft_source_inside inside;
-		go_in(s, &inside);
-		src->disarm(src->arg);
-		come_out(&inside);
-	}
-}
-
-static weft_err sources_arm(struct weft_engine *e, enum how how)
-{
-	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
-	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
-	weft_err err = WEFT_OK;
-	weft_count(WEFT_CNT_ARMS, 1);
-	int was = weft_cancel_off(); /* who arms holds the baton */
-	atomic_store_explicit(&e->x_disarm_left, false, memory_order_relaxed);
-	/* Relaxed: x_state carries it to who holds the baton next, and only he acts on it. */
-	atomic_store_explicit(&e->baton.x_quiet, how == LEFT, memory_order_relaxed);
-	atomic_store_explicit(&e->baton.x_unsettled, how != WAIT, memory_order_relaxed);
-	/* Said first: a bell that rings from now on takes it back. */
-	atomic_store_explicit(&e->baton.x_armed, true, memory_order_seq_cst);
-	for (uint32_t i = 0; i < n && err == WEFT_OK; i++) {
-		struct weft_slot *s = &e->slot[i];
-		if (!weft_mask_try(&s->mask)) {
-			err = WEFT_AGAIN; /* somebody polls it at this moment */
-			break;
-		}
-		err = arm_locked(e, s, how);
-		while (!weft_mask_done(&s->mask)) /* as in look() */
-			look_locked(s, 1);
-	}
-	if (err)
-		weft_sources_disarm(e);
-	weft_cancel_back(was);
-	return err;
-}
-
-weft_err weft_sources_arm(struct weft_engine *e)
-{
-	return sources_arm(e, WAIT);
-}
-
-weft_err weft_sources_arm_left(struct weft_engine *e)
-{
-	/* More ranks than cores: nobody saves a fence there, and no timer shall wake us. */
-	if (weft_spin_crowded() || e->defer_fd < 0)
-		return sources_arm(e, WAIT);
-	return sources_arm(e, weft_baton_heard(&e->baton) ? ALL : LEFT);
-}
-
-weft_err weft_sources_settle(struct weft_engine *e)
-{
-	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
-	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
-	weft_err err = WEFT_OK;
-	int was = weft_cancel_off();
-	for (uint32_t i = 0; i < n && err == WEFT_OK; i++) {
-		struct weft_slot *s = &e->slot[i];
-		if (!weft_mask_try(&s->mask)) {
-			err = WEFT_AGAIN; /* somebody polls it at this moment */
-			break;
-		}
-		err = settle_locked(s);
-		while (!weft_mask_done(&s->mask)) /* as in look() */
-			look_locked(s, 1);
-	}
-	/* Relaxed: the holder's. */
-	atomic_store_explicit(&e->baton.x_unsettled, false, memory_order_relaxed);
-	if (err)
-		weft_sources_disarm(e);
-	weft_cancel_back(was);
-	return err;
-}
-
-void weft_sources_disarm(struct weft_engine *e)
-{
-	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
-	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
-	bool left = false;
-	int was = weft_cancel_off();
-	atomic_store_explicit(&e->baton.x_armed, false, memory_order_relaxed);
-	atomic_store_explicit(&e->baton.x_unsettled, false, memory_order_relaxed);
-	for (uint32_t i = 0; i < n; i++) {
-		struct weft_slot *s = &e->slot[i];
-		if (!weft_mask_try_quiet(&s->mask)) {
-			left = true; /* being polled; the next round tries again */
-			continue;
-		}
-		disarm_locked(s);
-		while (!weft_mask_done(&s->mask))
-			look_locked(s, 1);
-	}
-	/* Relaxed: only the holder of the baton acts on it. */
-	atomic_store_explicit(&e->x_disarm_left, left, memory_order_relaxed);
-	weft_cancel_back(was);
-}
-
 /* ---- coming and going ------------------------------------------------------------------------ */
 
 static struct weft_slot *free_slot(struct weft_engine *e)
@@ -350,7 +172,7 @@ static void slot_lock(struct weft_slot *s)
 static void slot_unlock(struct weft_slot *s)
 {
 	while (!weft_mask_done(&s->mask))
-		look_locked(s, 1);
+		weft_slot_look_locked(s, 1);
 }
 
 static weft_err watch_slot(struct weft_engine *e, struct weft_slot *s, struct weft_source *src)
@@ -425,7 +247,7 @@ weft_err weft_source_add(struct weft_source *src)
 	/* SOURCE -> round.  Carries: *src and the slot's fields. */
 	atomic_store_explicit(&s->x_source, src, memory_order_release);
 	/* Whoever sleeps believes that all is armed: so this one is, from the start. */
-	(void)arm_locked(e, s, WAIT);
+	weft_slot_arm_locked(e, s);
 	/* Whoever polls and has disarmed the others finds this one at the next turn. */
 	atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
 	slot_unlock(s);
@@ -451,7 +273,7 @@ void weft_source_remove(struct weft_source *src)
 	pthread_mutex_lock(&e->slot_lock);
 	if (!inside) {
 		slot_lock(s);
-		disarm_locked(s);
+		weft_slot_disarm_locked(s);
 	}
 	if (s->unarmable)
 		atomic_fetch_sub_explicit(&e->x_unarmable, 1, memory_order_relaxed);
@@ -473,13 +295,13 @@ void weft_source_enter(struct weft_source *src, struct weft_source_inside *insid
 	bool nested = is_inside(s);
 	if (!nested)
 		slot_lock(s);
-	go_in(s, inside);
+	weft_slot_enter(s, inside);
 	inside->nested = nested;
 }
 
 void weft_source_exit(struct weft_source *src, struct weft_source_inside *inside)
 {
-	come_out(inside);
+	weft_slot_exit(inside);
 	if (!inside->nested)
 		slot_unlock(slot_of(src));
 }
