@@ -12,11 +12,13 @@ void weft_biased_wait(struct weft_biased *s)
 		weft_backoff(&turns);
 }
 
-void weft_biased_interrupt(struct weft_biased *s, uint32_t me)
+void weft_biased_interrupt(struct weft_biased *s)
 {
+	/* Relaxed: written under the lock. */
+	uint32_t owner = atomic_load_explicit(&s->x_owner, memory_order_relaxed);
 	/* ASK <- IN (enter), by the membarrier.  Relaxed: it orders. */
-	atomic_store_explicit(&s->x_owner, me, memory_order_relaxed);
-	s->alone = 0;
+	atomic_store_explicit(&s->x_owner, owner - WEFT_BIASED_OWNS + WEFT_BIASED_LEFT,
+			      memory_order_relaxed);
 	weft_solo_barrier();
 	unsigned turns = 0;
 	/* ASK <- OUT.  Carries: what the owner wrote.  Ends: it is short. */

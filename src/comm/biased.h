@@ -9,14 +9,14 @@
  *
  *   owner    inside = 1; compiler barrier; still the owner?  Else inside = 0 and take the lock.
  *            ... inside = 0.
- *   others   take the lock; is there an owner?  Then owner = 0; membarrier; wait for inside == 0.
+ *   others   take the lock; is there an owner?  Then it has left; membarrier; wait for inside == 0.
  *
- * Why       As in wait/solo.h.
+ * Why       As in wait/solo.h: who has left must take the lock before anybody becomes the owner.
  * Callers   any thread, task handlers included; not a signal handler.  in, try: what they say goes
  *           to out.
  * Order     what the last one inside wrote is visible to the next one.
  * Progress  as lock.h; who interrupts an owner makes a system call, at most once in NEED times.
- * Fallback  without membarrier there is never an owner.
+ * Fallback  as in wait/solo.h.
  *
  *            in(owner)  in, lock    .  together, no help needed
  *   owner        .         L        L  locked() makes them exclude each other
@@ -37,33 +37,36 @@ struct weft_biased {
 	_Atomic uint8_t x_held;
 	_Atomic uint8_t x_inside; /* the owner writes */
 	uint16_t alone;           /* L: how often the candidate had the lock in a row */
-	_Atomic uint32_t
-		x_owner; /* L writes, the owner reads: twice its id, 1 more: it is the owner */
+	_Atomic uint32_t x_owner; /* L writes, the owner reads: 4 * its id, and what it is: */
 };
 
+/* Else it may become the owner. */
 #define WEFT_BIASED_OWNS 1u
+#define WEFT_BIASED_LEFT 2u /* was interrupted, and has not come again */
 
 /* It is held. */
 void weft_biased_wait(struct weft_biased *s);
 /* The lock is ours, and another thread is the owner: until it is out, and no owner any more. */
-void weft_biased_interrupt(struct weft_biased *s, uint32_t me);
+void weft_biased_interrupt(struct weft_biased *s);
 /* The lock is ours, and has been often enough. */
 void weft_biased_claim(struct weft_biased *s, uint32_t me);
 
 /* The caller has taken the lock; from here on it is alone. */
 static inline void weft_biased_locked(struct weft_biased *s)
 {
-	uint32_t me = weft_solo_self * 2;
+	uint32_t me = weft_solo_self * 4;
 	/* Relaxed: written under the lock. */
 	uint32_t owner = atomic_load_explicit(&s->x_owner, memory_order_relaxed);
 	if (owner == me) {
 		if (weft_unlikely(++s->alone >= WEFT_BIASED_NEED))
 			weft_biased_claim(s, me);
-	} else if (!(owner & WEFT_BIASED_OWNS)) {
+	} else if (!(owner & (WEFT_BIASED_OWNS | WEFT_BIASED_LEFT)) ||
+		   owner == (me | WEFT_BIASED_LEFT)) {
+		/* Who had left is here, so not in enter(). */
 		atomic_store_explicit(&s->x_owner, me, memory_order_relaxed);
 		s->alone = 0;
-	} else if (owner != (me | WEFT_BIASED_OWNS)) {
-		weft_biased_interrupt(s, me);
+	} else if (owner & WEFT_BIASED_OWNS && owner != (me | WEFT_BIASED_OWNS)) {
+		weft_biased_interrupt(s);
 	}
 }
 
@@ -84,7 +87,7 @@ static inline void weft_biased_unlock(struct weft_biased *s)
 /* As the owner: true, if we are it. */
 static inline bool weft_biased_enter(struct weft_biased *s)
 {
-	uint32_t me = weft_solo_self * 2 | WEFT_BIASED_OWNS;
+	uint32_t me = weft_solo_self * 4 | WEFT_BIASED_OWNS;
 	/* Relaxed: the second look decides. */
 	if (atomic_load_explicit(&s->x_owner, memory_order_relaxed) != me)
 		return false;

@@ -38,21 +38,23 @@ static bool possible(void)
 static uint32_t new_id(void)
 {
 	static _Atomic uint32_t x_last;
-	uint32_t id;
-	do /* ends: two of 2^32 are skipped */
-		id = atomic_fetch_add_explicit(&x_last, 1, memory_order_relaxed) + 1;
-	while (!id || id == WEFT_SOLO_NOBODY);
-	return id;
+	uint32_t last = atomic_load_explicit(&x_last, memory_order_relaxed);
+	do /* ends: whoever comes between has got one */
+		if (last == WEFT_SOLO_LAST)
+			return WEFT_SOLO_NOBODY;
+	while (!atomic_compare_exchange_weak_explicit(&x_last, &last, last + 1,
+						      memory_order_relaxed, memory_order_relaxed));
+	return last + 1;
 }
 
 void weft_solo_claim(struct weft_solo *s, uint32_t me)
 {
 	s->alone = 0;
 	if (!possible()) {
-		s->need = UINT32_MAX;
+		s->need = UINT16_MAX;
 	} else if (me == WEFT_SOLO_NOBODY) {
 		weft_solo_self = new_id(); /* count anew: others may have had none either */
-	} else {
+	} else if (!s->left) {
 		/* Relaxed: we read it ourselves, the others under the lock. */
 		atomic_store_explicit(&s->x_owner, me, memory_order_relaxed);
 	}
@@ -73,6 +75,8 @@ void weft_solo_barrier(void)
 
 void weft_solo_interrupt(struct weft_solo *s)
 {
+	/* Relaxed: written under the lock. */
+	s->left = atomic_load_explicit(&s->x_owner, memory_order_relaxed);
 	/* ASK <- IN (weft_solo_enter), by the membarrier.  Relaxed: it orders. */
 	atomic_store_explicit(&s->x_owner, 0, memory_order_relaxed);
 	weft_solo_barrier();

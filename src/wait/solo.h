@@ -6,11 +6,13 @@
  * another core has just read, that is the time that the line takes to come.  So a thread that has
  * taken the lock often enough, and nobody else in between, becomes its owner.  It then enters by
  * plain stores.  Anybody else takes the lock as ever, and before he goes on makes the owner leave
- * and be owner no more.
+ * and be owner no more.  There is no other owner until it has come again: it may be in the middle
+ * of looking, and what it then takes back would be the other's word.
  *
  *   owner    inside = 1; compiler barrier; still the owner?  Else inside = 0 and take the lock.
  *            ... inside = 0.
- *   others   take the lock; is there an owner?  Then owner = 0; membarrier; wait for inside == 0.
+ *   others   take the lock; is there an owner?  Then owner = 0; membarrier; wait for inside == 0;
+ *            it has left.
  *
  * Why       After the membarrier the owner has either stored inside = 1 before it, and the other
  *           waits for the end; or it looks at owner after it, and sees that it is none any more.
@@ -20,7 +22,8 @@
  * Order     as with the lock alone: what one wrote inside is visible to the next one inside.
  * Progress  enter, leave: wait-free.  locked: seldom a system call, and as long as the owner is
  *           inside: what it does there must be short, and never wait.
- * Fallback  without membarrier there is never an owner.
+ * Fallback  without membarrier there is never an owner; nor again, once one was interrupted that
+ *            never takes the lock any more.
  *
  *            enter  lock        .  together, no help needed
  *   enter      .     L          L  locked() makes them exclude each other
@@ -36,11 +39,14 @@
 struct weft_solo {
 	_Atomic uint32_t x_owner;  /* L writes; the owner reads: its id, 0 none */
 	_Atomic uint32_t x_inside; /* the owner writes */
-	uint32_t last, alone;      /* L: who had the lock last, and how often in a row */
-	uint32_t need;             /* L: doubled by each interruption, up to some limit */
+	uint32_t last;             /* L: who had the lock last */
+	uint16_t alone;            /* L: and how often in a row */
+	uint16_t need;             /* L: doubled by each interruption, up to some limit */
+	uint32_t left;             /* L: was interrupted, and has not come again; 0 none */
 };
 
 #define WEFT_SOLO_NOBODY UINT32_MAX /* id of a thread that has none yet; never an owner */
+#define WEFT_SOLO_LAST (UINT32_MAX / 4 - 1) /* the highest id: biased.h wants two bits for itself */
 extern _Thread_local uint32_t weft_solo_self;
 
 static inline void weft_solo_init(struct weft_solo *s)
@@ -50,6 +56,7 @@ static inline void weft_solo_init(struct weft_solo *s)
 	s->last = WEFT_SOLO_NOBODY;
 	s->alone = 0;
 	s->need = WEFT_SOLO_NEED;
+	s->left = 0;
 }
 
 /* True: inside, alone; then leave() soon.  False: take the lock.  me: weft_solo_self. */
@@ -96,6 +103,8 @@ static inline void weft_solo_locked(struct weft_solo *s, uint32_t me)
 	if (s->last != me) {
 		s->last = me;
 		s->alone = 0;
+		if (s->left == me)
+			s->left = 0; /* it is here, so not in enter() */
 	} else if (weft_unlikely(++s->alone >= s->need)) {
 		weft_solo_claim(s, me);
 	}

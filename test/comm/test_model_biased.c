@@ -34,7 +34,7 @@ static void setup(void)
 static void setup_owned(void)
 {
 	setup();
-	atomic_store_explicit(&lock.x_owner, 1 * 2 | WEFT_BIASED_OWNS, memory_order_relaxed);
+	atomic_store_explicit(&lock.x_owner, 1 * 4 | WEFT_BIASED_OWNS, memory_order_relaxed);
 }
 
 static void setup_deaf(void)
@@ -131,6 +131,11 @@ int main(void)
 		 1,
 		 .must = {"weft_biased_unlock s", "weft_biased_lock x"}},
 		{"owner and one that tries", setup_tries, {twice, tries}, check_tries, 4},
+		{"owner that was, and one who has become it",
+		 setup_owned,
+		 {use, thrice},
+		 check_four,
+		 3},
 		{"two that become owners", setup, {thrice, twice}, check_five, 3},
 		{"no membarrier", setup_deaf, {twice, use}, check_three, 4, .broken = true},
 	};

@@ -35,6 +35,13 @@ static void setup_owned(void)
 	solo.need = 1000;
 }
 
+/* The same, and the next one is as soon. */
+static void setup_was(void)
+{
+	setup_owned();
+	solo.need = 1;
+}
+
 static void setup_deaf(void)
 {
 	setup_owned();
@@ -63,6 +70,11 @@ static void use(uint32_t me)
 	atomic_store_explicit(&lock, 0, memory_order_release);
 }
 
+static void first(void)
+{
+	use(1);
+}
+
 static void first_twice(void)
 {
 	use(1);
@@ -83,6 +95,14 @@ static void second(void)
 
 static void second_twice(void)
 {
+	use(2);
+	use(2);
+}
+
+static void second_often(void)
+{
+	use(2);
+	use(2);
 	use(2);
 	use(2);
 }
@@ -117,6 +137,11 @@ int main(void)
 		 4,
 		 .must = {"weft_solo_leave s", "weft_solo_interrupt l"}},
 		{"owner and two others", setup_owned, {first_twice, second, third}, check_four, 1},
+		{"owner that was, and one who has become it",
+		 setup_was,
+		 {first, second_often},
+		 check_five,
+		 3},
 		{"two that become owners", setup, {first_thrice, second_twice}, check_five, 3},
 		{"no membarrier",
 		 setup_deaf,
