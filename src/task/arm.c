@@ -92,11 +92,7 @@ static weft_err sources_arm(struct weft_engine *e, enum how how)
 	weft_count(WEFT_CNT_ARMS, 1);
 	int was = weft_cancel_off(); /* who arms holds the baton */
 	atomic_store_explicit(&e->x_disarm_left, false, memory_order_relaxed);
-	/* Relaxed: x_state carries it to who holds the baton next, and only he acts on it. */
-	atomic_store_explicit(&e->baton.x_quiet, how == LEFT, memory_order_relaxed);
-	atomic_store_explicit(&e->baton.x_unsettled, how != WAIT, memory_order_relaxed);
-	/* Said first: a bell that rings from now on takes it back. */
-	atomic_store_explicit(&e->baton.x_armed, true, memory_order_seq_cst);
+	weft_baton_arm(&e->baton, how == LEFT, how != WAIT);
 	for (uint32_t i = 0; i < n && err == WEFT_OK; i++) {
 		struct weft_slot *s = &e->slot[i];
 		if (!weft_mask_try(&s->mask)) {

@@ -7,14 +7,16 @@
  * the holder sleeps there, or off.  x_armed says that every source will ring its descriptor; the
  * holder sets and clears it, and whoever a ring has woken clears it: a bell may ring but once.
  *
- * Callers   take, leave, sleep, wake: threads that wait, and the watcher when it arms.
- *           sit_*: the watcher.  submit_target: whoever published work.
+ * Callers   take, arm, leave, sleep, wake: threads that wait, and the watcher when it arms.
+ *           sit_*: the watcher.  submit_target: whoever published work.  want: any thread.
  * Owner     `owed` belongs to the holder; x_watcher is written by the watcher only.
  * Promise   vacant and not armed: the watcher ticks, or is kicked by who left it so, perhaps a
  *           moment later (defer.h).
  *           vacant and armed: the watcher is in the watch set, or is kicked by who left it so.
  *           holder asleep: armed, and it looked once more after it said so.
  *           watcher off: whoever leaves passes the baton to a parked waiter.
+ *           vacant and armed quietly: nobody wants more, or somebody is under way who arms again.
+ * Checked   test/task/test_model_baton.c, test_model_want.c.
  */
 #ifndef WEFT_BATON_H
 #define WEFT_BATON_H
@@ -79,6 +81,43 @@ static __attribute__((noinline, unused)) bool weft_baton_heard(struct weft_baton
 	return atomic_load_explicit(&b->x_parked, memory_order_seq_cst) ||
 	       atomic_load_explicit(&b->x_ears, memory_order_seq_cst) ||
 	       atomic_load_explicit(&b->x_wanted, memory_order_seq_cst) > 0;
+}
+
+/* The holder is about to arm every source.  quiet: only for what needs an answer; unsettled: and
+ * somebody must look once more. */
+static inline void weft_baton_arm(struct weft_baton *b, bool quiet, bool unsettled)
+{
+	/* Relaxed, both: x_armed carries them to WANT, x_state to who holds the baton next, and
+	 * only he acts on them. */
+	atomic_store_explicit(&b->x_quiet, quiet, memory_order_relaxed);
+	atomic_store_explicit(&b->x_unsettled, unsettled, memory_order_relaxed);
+	/* ARMED -> WANT.  Carries: x_quiet.  seq_cst: before our look at x_wanted when we leave.
+	 * Said before the first bell is armed: one that rings from now on takes it back. */
+	atomic_store_explicit(&b->x_armed, true, memory_order_seq_cst);
+}
+
+/* Armed for less than somebody wants. */
+static inline bool weft_baton_unheard(struct weft_baton *b)
+{
+	/* Relaxed, both: the holder's, or set before the kick that has woken us. */
+	return atomic_load_explicit(&b->x_armed, memory_order_relaxed) &&
+	       atomic_load_explicit(&b->x_quiet, memory_order_relaxed) && weft_baton_heard(b);
+}
+
+/*
+ * n more (less) operations whose end is wanted at once, though nobody waits.  Before whatever
+ * may end them.  True: the bells are armed for less: the caller arms, or calls the watcher.
+ */
+static inline bool weft_baton_want(struct weft_baton *b, int n)
+{
+	/* WANT -> heard.  seq_cst, both: of us and one who arms quietly and leaves, he counts us
+	 * then and kicks, or we see it armed.  Without it the end would ring nobody. */
+	int was = atomic_fetch_add_explicit(&b->x_wanted, n, memory_order_seq_cst);
+	if (n <= 0 || was > 0)
+		return false;
+	/* WANT <- ARMED.  x_quiet relaxed: came with it, or is newer; who wrote that looks. */
+	return atomic_load_explicit(&b->x_armed, memory_order_seq_cst) &&
+	       atomic_load_explicit(&b->x_quiet, memory_order_relaxed);
 }
 
 /*

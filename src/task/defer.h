@@ -8,15 +8,19 @@
  * whom the timer has woken takes the note back, then looks at the baton: held, its holder will
  * defer anew when he leaves; vacant, he arms.
  *
- * Callers   due: who has just made the baton vacant.  fired: who was woken by the timer, before it
- *           looks at the baton.
+ * Who leaves with the bells armed, but without a membarrier, owes the settle (bell.h): a last look
+ * in some ms, by the same timer.  A kick makes it shorter; a settle that comes sooner is no loss.
+ *
+ * Callers   due: who has just made the baton vacant.  overtaken: who has set the timer for a
+ *           settle.  fired: who was woken by the timer, before it looks at the baton.
  * Progress  an exchange each.
  * Promise   of a leaver and one whom the timer has woken: the first sets the timer anew, or the
  *           second sees the baton vacant.
+ *           of one who owes a kick and one who owes a settle: the timer is set for the kick last.
  * Checked   test/task/test_model_defer.c.
  *
  *          due  fired   .  together, no help needed
- *   due     .    .      one of several sets the timer
+ *   due     .    .      one of several of a kind sets the timer
  *   fired        .
  */
 #ifndef WEFT_DEFER_H
@@ -30,24 +34,39 @@
 #define WEFT_SETTLE_NS 4000000u /* what a message may lose that is overlooked, hardly ever one */
 #define WEFT_DEFER_MAX 4 /* times in a row that somebody had waited meanwhile: then it ticks */
 
+enum weft_defer_what {
+	WEFT_DEFER_SETTLE = 1, /* in WEFT_SETTLE_NS, or sooner */
+	WEFT_DEFER_KICK = 2,   /* in WEFT_DEFER_NS */
+};
+
 struct weft_defer {
-	_Atomic bool x_set;        /* the timer will fire, or the one who wrote this sets it now */
-	_Atomic bool x_long;       /* it is the long one; a hint */
+	/* Of weft_defer_what: the timer will fire, or the one who wrote this sets it now. */
+	_Atomic uint32_t x_set;
 	_Atomic uint32_t x_rounds; /* who sets it: the engine's count of rounds, a hint */
 };
 
-/* True: the caller sets the timer. */
-static inline bool weft_defer_due(struct weft_defer *d)
+/* True: the caller sets the timer; for a settle he then asks weft_defer_overtaken(). */
+static inline bool weft_defer_due(struct weft_defer *d, enum weft_defer_what what)
 {
 	/* DUE -> FIRED.  Carries: the vacant baton, to one whose timer stands for our kick. Without
 	 * it he could see it held, and the doorbells would stay away. */
-	return !atomic_exchange_explicit(&d->x_set, true, memory_order_release);
+	uint32_t was = atomic_fetch_or_explicit(&d->x_set, what, memory_order_release);
+	return !(was & WEFT_DEFER_KICK) && !(was & what);
+}
+
+/* The timer is set for a settle.  True: somebody has set it for a kick meanwhile, and we may have
+ * put that off: set it so again. */
+static inline bool weft_defer_overtaken(struct weft_defer *d)
+{
+	/* OVER <- DUE of a kick.  Relaxed: if his call of the kernel came before ours, his note
+	 * did, too.  It may have been taken back since: then the timer goes off once in vain. */
+	return atomic_load_explicit(&d->x_set, memory_order_relaxed) != WEFT_DEFER_SETTLE;
 }
 
 static inline void weft_defer_fired(struct weft_defer *d)
 {
 	/* FIRED <- DUE. */
-	(void)atomic_exchange_explicit(&d->x_set, false, memory_order_acquire);
+	(void)atomic_exchange_explicit(&d->x_set, 0, memory_order_acquire);
 }
 
 #endif

@@ -217,7 +217,7 @@ static inline void weft_engine_kick_left(struct weft_engine *e, enum weft_kick k
 			  atomic_load_explicit(&e->baton.x_unsettled, memory_order_relaxed)))
 		weft_engine_kick_away(e, kick);
 }
-void weft_engine_defer(struct weft_engine *e, uint64_t ns); /* sets the timer */
+void weft_engine_defer(struct weft_engine *e, enum weft_defer_what what); /* sets the timer */
 /* Somebody waits, or will, beside whoever sleeps in the watch set or is parked: from now on
  * whatever comes rings.  Before he looks for the last time. */
 void weft_engine_ears(struct weft_engine *e);

@@ -53,17 +53,22 @@ void weft_engine_kick(struct weft_engine *e, enum weft_kick kick)
 	}
 }
 
-void weft_engine_defer(struct weft_engine *e, uint64_t ns)
+static void set_timer(struct weft_engine *e, uint64_t ns)
 {
 	struct itimerspec in = {.it_value = {.tv_nsec = (long)ns}};
-	/* Relaxed: who leaves next has taken the baton after us. */
-	atomic_store_explicit(&e->defer.x_long, ns > WEFT_DEFER_NS, memory_order_relaxed);
+	if (timerfd_settime(e->defer_fd, 0, &in, NULL))
+		weft_debug("no timer for the watcher: %s", strerror(errno));
+}
+
+void weft_engine_defer(struct weft_engine *e, enum weft_defer_what what)
+{
 	/* Relaxed, both: a hint. */
 	atomic_store_explicit(&e->defer.x_rounds,
 			      atomic_load_explicit(&e->x_rounds, memory_order_relaxed),
 			      memory_order_relaxed);
-	if (timerfd_settime(e->defer_fd, 0, &in, NULL))
-		weft_debug("no timer for the watcher: %s", strerror(errno));
+	set_timer(e, what == WEFT_DEFER_KICK ? WEFT_DEFER_NS : WEFT_SETTLE_NS);
+	if (what == WEFT_DEFER_SETTLE && weft_defer_overtaken(&e->defer))
+		set_timer(e, WEFT_DEFER_NS);
 }
 
 bool weft_engine_kick_later(struct weft_engine *e, bool settle)
@@ -74,10 +79,9 @@ bool weft_engine_kick_later(struct weft_engine *e, bool settle)
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) != WEFT_WATCHER_UNDER ||
 	    weft_spin_crowded() || atomic_load_explicit(&e->baton.x_outside, memory_order_relaxed))
 		return false;
-	/* Relaxed: see weft_engine_defer(). */
-	if (weft_defer_due(&e->defer) ||
-	    (!settle && atomic_load_explicit(&e->defer.x_long, memory_order_relaxed)))
-		weft_engine_defer(e, settle ? WEFT_SETTLE_NS : WEFT_DEFER_NS);
+	enum weft_defer_what what = settle ? WEFT_DEFER_SETTLE : WEFT_DEFER_KICK;
+	if (weft_defer_due(&e->defer, what))
+		weft_engine_defer(e, what);
 	return true;
 }
 
@@ -132,10 +136,8 @@ static void arm_for_all(struct weft_engine *e)
 void weft_engine_want(int n)
 {
 	struct weft_engine *e = &weft_engine;
-	/* WANT -> heard (baton.h). */
-	int was = atomic_fetch_add_explicit(&e->baton.x_wanted, n, memory_order_seq_cst);
-	if (n > 0 && was <= 0 && atomic_load_explicit(&e->baton.x_quiet, memory_order_seq_cst) &&
-	    weft_sources_armed(e) && atomic_load_explicit(&e->x_running, memory_order_acquire))
+	if (weft_baton_want(&e->baton, n) &&
+	    atomic_load_explicit(&e->x_running, memory_order_acquire))
 		arm_for_all(e);
 }
 

@@ -45,15 +45,6 @@ static bool hold_begins(struct weft_engine *e, bool polled)
 	return true;
 }
 
-/* Armed quietly, and somebody waits. */
-static bool unheard(struct weft_engine *e)
-{
-	/* Relaxed, both: the holder's, or set before the kick that has woken us. */
-	return weft_sources_armed(e) &&
-	       atomic_load_explicit(&e->baton.x_quiet, memory_order_relaxed) &&
-	       weft_baton_heard(&e->baton);
-}
-
 /* A bell rang, or too few would, and nobody holds the baton: arm it again.  False: somebody else
  * will. */
 static bool arm_again(struct weft_engine *e)
@@ -95,8 +86,8 @@ static bool later(struct weft_engine *e, struct weft_ticks *t)
 {
 	if (++t->deferred > WEFT_DEFER_MAX)
 		return false;
-	if (weft_defer_due(&e->defer))
-		weft_engine_defer(e, WEFT_DEFER_NS);
+	if (weft_defer_due(&e->defer, WEFT_DEFER_KICK))
+		weft_engine_defer(e, WEFT_DEFER_KICK);
 	return true;
 }
 
@@ -114,7 +105,8 @@ static bool deferred(struct weft_engine *e, struct weft_ticks *t)
 	    weft_watcher_rounds(e) !=
 		    atomic_load_explicit(&e->defer.x_rounds, memory_order_relaxed))
 		return later(e, t);
-	bool armed = weft_sources_armed(e);
+	/* What we ran may want to hear more than is armed for. */
+	bool armed = weft_sources_armed(e) && !weft_baton_unheard(&e->baton);
 	if (armed ? !settle(e) : !arm_again(e))
 		return later(e, t);
 	t->deferred = 0;
@@ -150,7 +142,8 @@ static void stay_under(struct weft_engine *e, struct weft_ticks *t)
 		weft_watcher_redirect(e);
 		if (weft_engine_self.expired && !settle(e))
 			break;
-		if (hold || (rang || unheard(e) ? !arm_again(e) : !weft_sources_armed(e)))
+		if (hold || (rang || weft_baton_unheard(&e->baton) ? !arm_again(e)
+								   : !weft_sources_armed(e)))
 			break;
 		t->deferred = 0;
 	}
@@ -158,7 +151,7 @@ static void stay_under(struct weft_engine *e, struct weft_ticks *t)
 
 bool weft_watcher_go_under(struct weft_engine *e, struct weft_ticks *t)
 {
-	if (unheard(e) || !weft_sources_armed(e) ||
+	if (weft_baton_unheard(&e->baton) || !weft_sources_armed(e) ||
 	    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed)) {
 		if (weft_sources_arm_left(e)) {
 			drain_holding(e);

@@ -1,58 +1,118 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Deferred kicks (task/defer.h) in every order: whoever leaves the baton behind while the timer of
- * an earlier kick goes off, the doorbells are armed in the end.
+ * an earlier kick goes off, the doorbells are armed in the end; who owes a settle at that moment is
+ * seen, too, and does not put off a kick.
  */
 #include "model/explore.h"
 #include "task/defer.h"
 
 enum { VACANT, HELD };
+enum { OFF, FAR, NEAR }; /* the timer: FAR goes off after all else here */
 
 static struct weft_defer defer;
 static _Atomic int x_baton;
-static _Atomic int x_timer; /* times that it went off, and nobody was woken yet */
-static int armed;           /* the explorer's: no order of its own */
+static _Atomic int x_timer;
+static int armed; /* the explorer's: no order of its own */
 
-static void setup(void)
+static void setup_with(unsigned set, int timer)
 {
 	memset((void *)&defer, 0, sizeof defer);
-	/* Set by one who left before, and about to go off. */
-	atomic_store_explicit(&defer.x_set, true, memory_order_relaxed);
-	atomic_store_explicit(&x_timer, 1, memory_order_relaxed);
+	atomic_store_explicit(&defer.x_set, set, memory_order_relaxed);
+	atomic_store_explicit(&x_timer, timer, memory_order_relaxed);
 	atomic_store_explicit(&x_baton, HELD, memory_order_relaxed);
 	armed = 0;
+}
+
+/* Set by one who left before, and about to go off. */
+static void setup(void)
+{
+	setup_with(WEFT_DEFER_KICK, NEAR);
+}
+
+static void settle_setup(void)
+{
+	setup_with(WEFT_DEFER_SETTLE, NEAR); /* its time has come */
+}
+
+static void unset_setup(void)
+{
+	setup_with(0, OFF);
+}
+
+/* As weft_engine_defer(); the kernel does one after the other. */
+static void set_timer(int to)
+{
+	atomic_exchange_explicit(&x_timer, to, memory_order_acq_rel);
 }
 
 static void leaves(void)
 {
 	/* Relaxed: the kick carries it. */
 	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
-	if (weft_defer_due(&defer))
-		atomic_fetch_add_explicit(&x_timer, 1, memory_order_relaxed);
+	if (weft_defer_due(&defer, WEFT_DEFER_KICK))
+		set_timer(NEAR);
 }
 
 /* Asks before it leaves. */
 static void leaves_late(void)
 {
-	bool due = weft_defer_due(&defer);
+	bool due = weft_defer_due(&defer, WEFT_DEFER_KICK);
 	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
 	if (due)
-		atomic_fetch_add_explicit(&x_timer, 1, memory_order_relaxed);
+		set_timer(NEAR);
 }
 
-static bool no_timer(void *arg)
+/* Has left with all armed, for somebody else to settle. */
+static void settles_how(bool ask)
 {
-	int times;
+	if (!weft_defer_due(&defer, WEFT_DEFER_SETTLE))
+		return;
+	set_timer(FAR);
+	if (ask && weft_defer_overtaken(&defer))
+		set_timer(NEAR);
+}
+
+static void settles(void)
+{
+	settles_how(true);
+}
+
+static void settles_deaf(void)
+{
+	settles_how(false);
+}
+
+/* The last of all, who owes a settle: the timer may go off late, but not without him. */
+static void leaves_settled(void)
+{
+	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
+	if (weft_defer_due(&defer, WEFT_DEFER_SETTLE))
+		set_timer(NEAR); /* as it is in the end */
+}
+
+/* Relies on whatever is set. */
+static void leaves_with_a_kick_set(void)
+{
+	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
+	if (!atomic_load_explicit(&defer.x_set, memory_order_relaxed) &&
+	    weft_defer_due(&defer, WEFT_DEFER_KICK))
+		set_timer(NEAR);
+}
+
+static bool not_near(void *arg)
+{
+	int timer;
 	(void)arg;
-	memcpy(&times, (void *)&x_timer, sizeof times); /* as the kernel sees it */
-	return times == 0;
+	memcpy(&timer, (void *)&x_timer, sizeof timer); /* as the kernel sees it */
+	return timer != NEAR;
 }
 
 static void looks(void)
 {
 	while (!armed) { /* ends: it is vacant; asleep for ever is the failure */
-		model_block(no_timer, NULL);
-		atomic_exchange_explicit(&x_timer, 0, memory_order_relaxed);
+		model_block(not_near, NULL);
+		atomic_exchange_explicit(&x_timer, OFF, memory_order_acq_rel);
 		weft_defer_fired(&defer);
 		/* Held: who holds it will defer anew. */
 		armed = atomic_load_explicit(&x_baton, memory_order_relaxed) == VACANT;
@@ -62,8 +122,8 @@ static void looks(void)
 static void looks_first(void)
 {
 	while (!armed) {
-		model_block(no_timer, NULL);
-		atomic_exchange_explicit(&x_timer, 0, memory_order_relaxed);
+		model_block(not_near, NULL);
+		atomic_exchange_explicit(&x_timer, OFF, memory_order_acq_rel);
 		armed = atomic_load_explicit(&x_baton, memory_order_relaxed) == VACANT;
 		weft_defer_fired(&defer);
 	}
@@ -85,6 +145,31 @@ int main(void)
 		 4,
 		 .broken = true},
 		{"asks before it leaves", setup, {looks, leaves_late}, NULL, 4, .broken = true},
+		{"one leaves armed while a kick's timer goes off",
+		 setup,
+		 {looks, leaves_settled},
+		 NULL,
+		 4,
+		 .must = {"weft_defer_due x", "weft_defer_fired x"}},
+		{"one leaves armed while a settle's timer goes off",
+		 settle_setup,
+		 {looks, leaves_settled},
+		 NULL,
+		 4,
+		 .must = {"weft_defer_due x", "weft_defer_fired x"}},
+		{"one owes a settle, one a kick", unset_setup, {looks, settles, leaves}, NULL, 4},
+		{"a settle puts off a kick",
+		 unset_setup,
+		 {looks, settles_deaf, leaves},
+		 NULL,
+		 4,
+		 .broken = true},
+		{"a kick relies on a settle's timer",
+		 unset_setup,
+		 {looks, settles, leaves_with_a_kick_set},
+		 NULL,
+		 4,
+		 .broken = true},
 	};
 	return explore_all(models, weft_countof(models));
 }
