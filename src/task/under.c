@@ -105,7 +105,8 @@ static bool deferred(struct weft_engine *e, struct weft_ticks *t)
 	    weft_watcher_rounds(e) !=
 		    atomic_load_explicit(&e->defer.x_rounds, memory_order_relaxed))
 		return later(e, t);
-	/* What we ran may want to hear more than is armed for. */
+	/* What we ran may want to hear more than is armed for; or who left had found it armed for
+	 * nobody, and another waits. */
 	bool armed = weft_sources_armed(e) && !weft_baton_unheard(&e->baton);
 	if (armed ? !settle(e) : !arm_again(e))
 		return later(e, t);

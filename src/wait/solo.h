@@ -45,8 +45,8 @@ struct weft_solo {
 	uint32_t left;             /* L: was interrupted, and has not come again; 0 none */
 };
 
-#define WEFT_SOLO_NOBODY UINT32_MAX /* id of a thread that has none yet; never an owner */
-#define WEFT_SOLO_LAST (UINT32_MAX / 4 - 1) /* the highest id: biased.h wants two bits for itself */
+#define WEFT_SOLO_NOBODY UINT32_MAX         /* id of a thread that has none yet; never an owner */
+#define WEFT_SOLO_LAST (UINT32_MAX / 4 - 1) /* the last id: biased.h takes two bits */
 extern _Thread_local uint32_t weft_solo_self;
 
 static inline void weft_solo_init(struct weft_solo *s)

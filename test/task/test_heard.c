@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bells that are armed for nobody, and one who has gone to sleep beside a holder that leaves at
+ * once: they are armed for him, also when the watcher learns of it by its timer.
+ */
+#include <pthread.h>
+#include "fake_source.h"
+#include "task/engine_int.h"
+
+enum level { AWAKE, QUIET, LOUD };
+
+static struct fake_source net;
+static _Atomic int x_level, x_settles;
+static struct weft_completion mine, other;
+
+static weft_err arms_as(enum level level)
+{
+	weft_err err = fake_arm(&net);
+	atomic_store(&x_level, err ? AWAKE : (int)level);
+	return err;
+}
+
+static weft_err arms(void *arg)
+{
+	return arms_as(LOUD);
+}
+
+static weft_err arms_left(void *arg, bool all)
+{
+	return arms_as(all ? LOUD : QUIET);
+}
+
+static weft_err settles(void *arg)
+{
+	if (!weft_mpsc_empty(&net.inbox))
+		return WEFT_AGAIN;
+	atomic_fetch_add(&x_settles, 1);
+	return WEFT_OK;
+}
+
+static void disarms(void *arg)
+{
+	fake_disarm(arg);
+	atomic_store(&x_level, AWAKE);
+}
+
+/* Lies until somebody looks, unless the bells are for all. */
+static void send_quietly(struct fake_msg *m)
+{
+	if (atomic_load(&x_level) != LOUD) {
+		weft_mpsc_push(&net.inbox, &m->node);
+		return;
+	}
+	fake_send(&net, m);
+}
+
+static void until_is(bool (*is)(void), const char *what)
+{
+	uint64_t begun = weft_clock_ns();
+	while (!is()) { /* ends: it is, or the test has failed */
+		if (weft_clock_ns() - begun > 20000000000u)
+			fprintf(stderr, "not %s: level %d, %d settled, %u parked\n", what,
+				atomic_load(&x_level), atomic_load(&x_settles),
+				atomic_load(&weft_engine.baton.x_parked));
+		CHECK(weft_clock_ns() - begun < 20000000000u);
+		usleep(1000);
+	}
+}
+#define until(what) until_is(what, #what)
+
+static bool armed_for_nobody(void)
+{
+	return atomic_load(&x_level) == QUIET && atomic_load(&x_settles) > 0 &&
+	       !weft_sources_unsettled(&weft_engine);
+}
+
+static bool somebody_parked(void)
+{
+	return atomic_load(&weft_engine.baton.x_parked) > 0;
+}
+
+static bool armed_for_all(void)
+{
+	return atomic_load(&x_level) == LOUD;
+}
+
+static void nothing(void *arg)
+{
+}
+
+static void signals(void *arg)
+{
+	weft_completion_signal(arg);
+}
+
+static void *waits(void *arg)
+{
+	weft_engine_wait(&other);
+	return NULL;
+}
+
+/* In the holder's first look: the other comes to wait, and parks; then ours is done. */
+static pthread_t sleeper;
+static void parks_another(void *arg)
+{
+	CHECK_EQ(pthread_create(&sleeper, NULL, waits, NULL), 0);
+	until(somebody_parked);
+	weft_completion_signal(&mine);
+}
+
+int main(void)
+{
+	static struct fake_msg ours = {.fn = parks_another},
+			       others = {.fn = signals, .arg = &other}, first = {.fn = nothing};
+	CHECK_EQ(weft_engine_start(), WEFT_OK);
+	if (weft_spin_crowded() || weft_engine.defer_fd < 0)
+		SKIP("bells are armed for all here");
+	weft_mpsc_init(&net.inbox);
+	net.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	CHECK(net.fd >= 0);
+	net.source = (struct weft_source){.name = "fake",
+					  .poll = fake_poll,
+					  .arm = arms,
+					  .arm_left = arms_left,
+					  .settle = settles,
+					  .disarm = disarms,
+					  .fd = net.fd,
+					  .arg = &net};
+	CHECK_EQ(weft_source_add(&net.source), WEFT_OK);
+	for (int i = 0; i < 20; i++) {
+		weft_completion_init(&mine);
+		weft_completion_init(&other);
+		atomic_store(&x_settles, 0);
+		fake_send(&net, &first); /* a bell that rings is armed anew, as it is now */
+		until(armed_for_nobody);
+		send_quietly(&ours);
+		weft_engine_wait(&mine);
+		/* We compute; he hears nothing while the bells are quiet. */
+		until(armed_for_all);
+		send_quietly(&others);
+		CHECK_EQ(pthread_join(sleeper, NULL), 0);
+	}
+	fake_remove(&net);
+	weft_engine_stop();
+	return 0;
+}
