@@ -3,6 +3,7 @@
  * driver_suite.c - the contract of net/driver.h, run against every driver; included by test_self.c,
  * test_shm.c and test_tcp.c.  Each case forks its own processes (driver_node.h).
  */
+#include "driver_left.h"
 #include "driver_node.h"
 
 /* ---- the cases ------------------------------------------------------------------------------- */
@@ -467,6 +468,7 @@ static void __attribute__((unused)) run_suite_together(const struct weft_driver 
 	run_case(d, "sleep of 4", 4, case_sleep);
 	run_case(d, "stay armed", 2, case_stay_armed);
 	run_case(d, "stay armed, 3", 3, case_stay_armed);
+	run_case(d, "left", 2, case_left);
 	run_case(d, "sleep full", 2, case_sleep_full);
 	run_case(d, "threads", 2, case_threads);
 	run_case(d, "threads of 3", 3, case_threads);

@@ -8,6 +8,7 @@ static void with_less(struct weft_shm_lacks lacks)
 	weft_shm_lacks = lacks;
 	run_case(&weft_driver_shm, "flood with less", 2, case_flood);
 	run_case(&weft_driver_shm, "sleep with less", 2, case_sleep);
+	run_case(&weft_driver_shm, "left with less", 2, case_left);
 	run_case(&weft_driver_shm, "get_put with less", 2, case_get_put);
 	run_case(&weft_driver_shm, "killed with less", 2, case_killed_asleep);
 	weft_shm_lacks = (struct weft_shm_lacks){0};

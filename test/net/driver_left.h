@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * driver_left.h - for driver_suite.c: arming for a time in which nobody waits (arm_left, urge,
+ * settle), for drivers that can: what rings, what lies, and who finds that.
+ *
+ * Rank 1 sleeps, rank 0 sends; between two meetings nobody polls, so what rings is no matter of
+ * time.
+ */
+#ifndef WEFT_TEST_NET_DRIVER_LEFT_H
+#define WEFT_TEST_NET_DRIVER_LEFT_H
+
+#include "driver_node.h"
+
+enum left_how { ARM_QUIET, ARM_ALL, ARM_WAIT };
+
+static bool left_rung(struct node *n)
+{
+	struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
+	return poll(&p, 1, 0) == 1;
+}
+
+static weft_err left_arm_as(struct node *n, enum left_how how)
+{
+	return how == ARM_WAIT ? n->driver->arm(n->net)
+			       : n->driver->arm_left(n->net, how == ARM_ALL);
+}
+
+/* Rank 1 lies in wait with nothing there; then both go on. */
+static void left_lie(struct node *n, enum left_how how)
+{
+	if (n->rank == 1) {
+		while (left_arm_as(n, how) != WEFT_OK) /* ends: nobody sends */
+			n->driver->poll(n->net);
+		CHECK_EQ(n->driver->poll(n->net), 0); /* and what rang before is forgotten */
+		CHECK(!left_rung(n));
+	}
+	meet(n);
+}
+
+/* Rank 0 has sent one packet. */
+static void left_sent(struct node *n, bool urgent)
+{
+	if (n->rank == 0) {
+		CHECK_EQ(try_send(n, 1, 8), WEFT_POST_DONE);
+		if (urgent)
+			n->driver->urge(n->net, 1);
+	}
+	meet(n);
+}
+
+/* Disarmed by now: it is there. */
+static void left_found(struct node *n, uint64_t all)
+{
+	while (n->got_n[0] < all) /* ends: it has been sent */
+		n->driver->poll(n->net);
+	CHECK_EQ(n->got_n[0], all);
+}
+
+/* What needs no answer rings nobody, and the settle finds it; before, it finds nothing. */
+static void left_quiet(struct node *n)
+{
+	left_lie(n, ARM_QUIET);
+	if (n->rank == 1)
+		CHECK_EQ(n->driver->settle(n->net), WEFT_OK);
+	meet(n);
+	left_sent(n, false);
+	if (n->rank == 1) {
+		uint64_t before = n->got_n[0];
+		CHECK(!left_rung(n));
+		CHECK_EQ(n->driver->settle(n->net), WEFT_AGAIN);
+		left_found(n, before + 1);
+	}
+}
+
+/* Armed anew for more, as who waits does: what lies there already is found, what comes rings. */
+static void left_then(struct node *n, enum left_how how)
+{
+	left_lie(n, ARM_QUIET);
+	left_sent(n, false);
+	if (n->rank == 1) {
+		CHECK_EQ(left_arm_as(n, how), WEFT_AGAIN);
+		left_found(n, n->got_n[0] + 1);
+	}
+	left_lie(n, ARM_QUIET);
+	if (n->rank == 1)
+		CHECK_EQ(left_arm_as(n, how), WEFT_OK);
+	meet(n);
+	left_sent(n, false);
+	if (n->rank == 1) {
+		CHECK(left_rung(n));
+		n->driver->disarm(n->net);
+		left_found(n, n->got_n[0] + 1);
+	}
+}
+
+/* Each of these rings. */
+static void left_rings(struct node *n, enum left_how how, bool urgent)
+{
+	left_lie(n, how);
+	left_sent(n, urgent);
+	if (n->rank == 1) {
+		CHECK(left_rung(n));
+		n->driver->disarm(n->net);
+		left_found(n, n->got_n[0] + 1);
+	}
+}
+
+/* A poll in between, which finds it all, leaves it armed as it was. */
+static void left_polled(struct node *n)
+{
+	left_lie(n, ARM_QUIET);
+	left_sent(n, true);
+	if (n->rank == 1) {
+		CHECK_EQ(n->driver->poll(n->net), 1);
+		CHECK_EQ(n->driver->poll(n->net), 0);
+		CHECK(!left_rung(n));
+	}
+	meet(n);
+	left_sent(n, false);
+	if (n->rank == 1)
+		CHECK(!left_rung(n));
+	meet(n);
+	left_sent(n, true);
+	if (n->rank == 1) {
+		CHECK(left_rung(n));
+		n->driver->disarm(n->net);
+		left_found(n, n->got_n[0] + 2);
+	}
+}
+
+/* What fills the ring rings, though nothing in it needs an answer. */
+static void left_full(struct node *n)
+{
+	left_lie(n, ARM_QUIET);
+	int before = n->ready[1];
+	if (n->rank == 0) {
+		while (try_send(n, 1, 1000) == WEFT_POST_DONE) /* ends: rank 1 does not poll */
+			;
+		atomic_store(&n->board->x_word[0], n->sent_n[1]);
+	}
+	meet(n);
+	if (n->rank == 1) {
+		CHECK(left_rung(n));
+		n->driver->disarm(n->net);
+		left_found(n, atomic_load(&n->board->x_word[0]));
+	}
+	while (n->rank == 0 && n->ready[1] == before) /* ends: it is read */
+		poll_once(n);
+	meet_polling(n);
+}
+
+static void case_left(struct node *n)
+{
+	send_packet(n, 1 - n->rank, 8); /* each is there */
+	while (n->got_n[1 - n->rank] < 1)
+		poll_once(n);
+	meet_polling(n);
+	if (!n->driver->arm_left) {
+		fprintf(stderr, "%s: arms for everything\n", n->driver->name);
+		return;
+	}
+	for (int i = 0; i < 3; i++) {
+		left_quiet(n);
+		left_rings(n, ARM_QUIET, true);
+		left_rings(n, ARM_ALL, false);
+		left_rings(n, ARM_WAIT, false);
+		left_then(n, ARM_ALL);
+		left_then(n, ARM_WAIT);
+		left_polled(n);
+		left_full(n);
+	}
+}
+
+#endif
