@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bell of two levels as the engine uses it, on a source that counts: who leaves arms quietly, a
+ * settle follows, who waits finds what came quietly, and who wants an operation's end makes it
+ * loud; where cores are short the source is armed as for a waiter, and nothing must be settled.
+ */
+#include "base/settings.h"
+#include "fake_source.h"
+#include "task/engine_int.h"
+
+enum { AWAKE = 0, LOUD = 1, QUIET = 2 }; /* of net.x_armed; fake_send rings for both */
+
+static struct fake_source net;
+static _Atomic long x_left, x_settles;
+static struct weft_source source;
+
+static weft_err arm_left(void *arg, bool all)
+{
+	weft_err err = fake_arm(arg);
+	x_left++;
+	if (!err && !all)
+		atomic_exchange(&net.x_armed, QUIET);
+	/* Between the two: it rang, as if it were urgent. */
+	if (!err && !all && !weft_mpsc_empty(&net.inbox)) {
+		atomic_store(&net.x_armed, AWAKE);
+		err = WEFT_AGAIN;
+	}
+	return err;
+}
+
+static weft_err settle(void *arg)
+{
+	fake_enter(arg);
+	x_settles++;
+	weft_err err = weft_mpsc_empty(&net.inbox) ? WEFT_OK : WEFT_AGAIN;
+	if (err)
+		atomic_store(&net.x_armed, AWAKE);
+	fake_exit(arg);
+	return err;
+}
+
+/* Needs no answer; true: rang. */
+static bool send_quietly(struct fake_msg *m)
+{
+	int loud = LOUD;
+	uint64_t one = 1;
+	weft_mpsc_push(&net.inbox, &m->node);
+	if (!atomic_compare_exchange_strong(&net.x_armed, &loud, AWAKE))
+		return false;
+	CHECK_EQ(write(net.fd, &one, 8), 8);
+	return true;
+}
+
+static void signals(void *arg)
+{
+	weft_completion_signal(arg);
+}
+
+/* A message for who waits, who then goes to compute. */
+static void waits_and_leaves(void)
+{
+	struct weft_completion done;
+	struct fake_msg m = {.fn = signals, .arg = &done};
+	weft_completion_init(&done);
+	fake_send(&net, &m);
+	weft_engine_wait(&done);
+}
+
+static _Atomic int x_seen;
+
+static void counts(void *arg)
+{
+	(void)arg;
+	atomic_fetch_add(&x_seen, 1);
+}
+
+static uint64_t begun;
+
+static bool goes_on(void)
+{
+	CHECK(weft_clock_ns() - begun < 60000000000u);
+	return true;
+}
+
+static void until_armed(int how)
+{
+	begun = weft_clock_ns();
+	while (atomic_load(&net.x_armed) != how && goes_on()) { /* ends: the watcher arms */
+		waits_and_leaves();
+		for (int i = 0; i < 100 && atomic_load(&net.x_armed) != how; i++)
+			usleep(100);
+	}
+}
+
+static void until_seen(int n)
+{
+	begun = weft_clock_ns();
+	while (atomic_load(&x_seen) != n && goes_on()) /* ends: the watcher finds it */
+		usleep(50);
+}
+
+/* Armed quietly: settled in a moment.  What comes then rings nobody; who waits next finds it. */
+static void quiet_lies(void)
+{
+	struct fake_msg m[20];
+	atomic_store(&x_seen, 0);
+	for (int i = 0; i < 20; i++) {
+		long before = atomic_load(&x_settles);
+		begun = weft_clock_ns();
+		while (atomic_load(&x_settles) == before && goes_on()) { /* ends: by the timer */
+			waits_and_leaves();
+			for (int k = 0; k < 200 && atomic_load(&x_settles) == before; k++)
+				usleep(100);
+		}
+		m[i] = (struct fake_msg){.fn = counts};
+		(void)send_quietly(&m[i]);
+		waits_and_leaves();
+		until_seen(i + 1);
+	}
+}
+
+/* Urgent ones ring at either level. */
+static void urgent_rings(void)
+{
+	struct fake_msg m[20];
+	atomic_store(&x_seen, 0);
+	for (int i = 0; i < 20; i++) {
+		until_armed(QUIET);
+		m[i] = (struct fake_msg){.fn = counts};
+		fake_send(&net, &m[i]);
+		until_seen(i + 1);
+	}
+	CHECK(atomic_load(&net.x_rings) > 0);
+}
+
+/* Nobody waits, and no further message comes: it is made loud by the call, or by whom it calls. */
+static void wanted_is_loud(void)
+{
+	struct fake_msg m[20];
+	int rang = 0;
+	atomic_store(&x_seen, 0);
+	for (int i = 0; i < 20; i++) {
+		until_armed(QUIET);
+		weft_engine_want(1);
+		begun = weft_clock_ns();
+		while (atomic_load(&net.x_armed) != LOUD && goes_on()) /* ends: as above */
+			usleep(50);
+		m[i] = (struct fake_msg){.fn = counts};
+		rang += send_quietly(&m[i]);
+		until_seen(i + 1);
+		weft_engine_want(-1);
+	}
+	CHECK(rang > 0);
+}
+
+/* Before anything was ever armed in another way. */
+static void crowded(void)
+{
+	for (int i = 0; i < 100; i++) {
+		waits_and_leaves();
+		begun = weft_clock_ns();
+		while (atomic_load(&net.x_armed) == AWAKE && goes_on()) /* ends: as above */
+			usleep(50);
+		CHECK_EQ(atomic_load(&x_left), 0);
+	}
+	CHECK_EQ(atomic_load(&x_settles), 0);
+}
+
+int main(void)
+{
+	CHECK_EQ(weft_engine_start(), WEFT_OK);
+	weft_engine_set_local_ranks(64, 1);
+	fake_add(&net, "two levels", true);
+	weft_source_remove(&net.source);
+	source = net.source;
+	source.arm_left = arm_left;
+	source.settle = settle;
+	CHECK_EQ(weft_source_add(&source), WEFT_OK);
+	crowded();
+	weft_engine_set_local_ranks(1, 2);
+	quiet_lies();
+	urgent_rings();
+	wanted_is_loud();
+	weft_source_remove(&source);
+	close(net.fd);
+	weft_engine_stop();
+	return 0;
+}
