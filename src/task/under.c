@@ -105,10 +105,7 @@ static bool deferred(struct weft_engine *e, struct weft_ticks *t)
 	    weft_watcher_rounds(e) !=
 		    atomic_load_explicit(&e->defer.x_rounds, memory_order_relaxed))
 		return later(e, t);
-	/* What we ran may want to hear more than is armed for; or who left had found it armed for
-	 * nobody, and another waits. */
-	bool armed = weft_sources_armed(e) && !weft_baton_unheard(&e->baton);
-	if (armed ? !settle(e) : !arm_again(e))
+	if (weft_sources_armed(e) ? !settle(e) : !arm_again(e))
 		return later(e, t);
 	t->deferred = 0;
 	return true;
@@ -120,8 +117,15 @@ static bool deferred(struct weft_engine *e, struct weft_ticks *t)
  */
 static void stay_under(struct weft_engine *e, struct weft_ticks *t)
 {
-	while (weft_watcher_wanted(
-		e)) { /* ends: switched off, or somebody disarmed to poll by himself */
+	/* Ends: switched off, or somebody disarmed to poll by himself. */
+	while (weft_watcher_wanted(e)) {
+		/* What we have run may want to hear more than is armed for; or who left had found
+		 * it armed for nobody, and another waits. */
+		if (weft_baton_unheard(&e->baton)) {
+			if (!arm_again(e))
+				break;
+			continue; /* what that ran, too */
+		}
 		uint64_t nap = weft_engine_nap_ns(e), lease = weft_relay_nap_ns();
 		uint64_t ns = lease < nap ? lease : nap;
 		if (ns > WEFT_SETTLE_NS && weft_sources_unsettled(e))
@@ -143,8 +147,7 @@ static void stay_under(struct weft_engine *e, struct weft_ticks *t)
 		weft_watcher_redirect(e);
 		if (weft_engine_self.expired && !settle(e))
 			break;
-		if (hold || (rang || weft_baton_unheard(&e->baton) ? !arm_again(e)
-								   : !weft_sources_armed(e)))
+		if (hold || (rang ? !arm_again(e) : !weft_sources_armed(e)))
 			break;
 		t->deferred = 0;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Operations whose end is wanted though nobody waits (weft_engine_want) in every order: one begins
- * while another thread arms quietly and leaves, while a second one begins, while the last one ends:
- * the packet that ends it is found, or rings.
+ * while another thread arms quietly and leaves, while a second one begins, while the last one ends,
+ * or in the watcher's own last look: the packet that ends it is found, or rings.
  */
 #include "model/explore.h"
 #include "task/baton.h"
@@ -13,7 +13,8 @@ static struct weft_baton baton;
 static _Atomic int x_packets;
 static _Atomic int x_bell;
 static _Atomic int x_edges; /* the watch set: events that nobody has taken */
-static int handled;         /* the explorer's: no order of its own */
+static _Atomic int x_begun;
+static int handled; /* the explorer's: no order of its own */
 static int awaited;
 
 static void setup_with(enum weft_baton_state state, int packets)
@@ -24,6 +25,7 @@ static void setup_with(enum weft_baton_state state, int packets)
 	atomic_store_explicit(&x_packets, 0, memory_order_relaxed);
 	atomic_store_explicit(&x_bell, AWAKE, memory_order_relaxed);
 	atomic_store_explicit(&x_edges, 0, memory_order_relaxed);
+	atomic_store_explicit(&x_begun, 0, memory_order_relaxed);
 	handled = 0;
 	awaited = packets;
 }
@@ -207,6 +209,36 @@ static void lies_under_deaf(void)
 	lies_under_how(false);
 }
 
+/* What its last look runs begins an operation: the watcher has to look after that itself. */
+static void begins_itself(bool heeds)
+{
+	arm_left();
+	weft_watcher_sit(&baton, WEFT_WATCHER_UNDER);
+	kick(weft_baton_leave(&baton));
+	(void)weft_baton_want(&baton, 1);
+	atomic_store_explicit(&x_begun, 1, memory_order_release);
+	if (heeds && weft_baton_unheard(&baton))
+		arm_for_all(false);
+	lies_under_how(false);
+}
+
+static void begins_and_heeds(void)
+{
+	begins_itself(true);
+}
+
+static void begins_heedless(void)
+{
+	begins_itself(false);
+}
+
+static void answers(void)
+{
+	while (!atomic_load_explicit(&x_begun, memory_order_acquire)) /* ends: the watcher's look */
+		model_relax();
+	packet_comes();
+}
+
 int main(void)
 {
 	static const struct model models[] = {
@@ -216,12 +248,19 @@ int main(void)
 		 NULL,
 		 2,
 		 .must = {"weft_baton_want x", "weft_baton_want l", "weft_baton_arm s"}},
-		{"two want", two_setup, {begins, begins, lies_under}, NULL, 3},
+		{"two want", two_setup, {begins, begins, lies_under}, NULL, 2},
 		{"one ends, the next begins",
 		 ending_setup,
 		 {leaves, ends_and_begins, lies_under},
 		 NULL,
 		 3},
+		{"the watcher begins one", held_setup, {begins_and_heeds, answers}, NULL, 3},
+		{"the watcher begins one and sleeps",
+		 held_setup,
+		 {begins_heedless, answers},
+		 NULL,
+		 3,
+		 .broken = true},
 		{"one leaves deaf",
 		 held_setup,
 		 {leaves_deaf, begins, lies_under},
