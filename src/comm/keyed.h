@@ -11,6 +11,7 @@
 #ifndef WEFT_COMM_KEYED_H
 #define WEFT_COMM_KEYED_H
 
+#include <assert.h>
 #include "base/base.h"
 #include "comm/biased.h"
 

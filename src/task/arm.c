@@ -31,6 +31,7 @@ static weft_err arm_locked(struct weft_engine *e, struct weft_slot *s, enum how 
 	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
 	if (!src || s->unarmable)
 		return WEFT_OK;
+	/* RANG <- RANG (kick.c, who was woken).  Carries: what the bell rang for. */
 	bool rang = atomic_exchange_explicit(&s->x_rang, false, memory_order_acq_rel);
 	if (!src->arm_left)
 		how = WAIT;

@@ -97,7 +97,8 @@ static bool arm_on_leaving(struct weft_engine *e)
 	if (!weft_sources_armed(e))
 		(void)weft_sources_arm_left(e);
 	enum weft_kick kick = weft_baton_leave(&e->baton);
-	return kick == WEFT_KICK_NONE && weft_sources_armed(e);
+	/* Who submitted while we held the baton has kicked nobody. */
+	return kick == WEFT_KICK_NONE && weft_sources_armed(e) && !weft_engine_tasks_waiting(e);
 }
 
 void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick)
@@ -131,11 +132,14 @@ static void arm_for_all(struct weft_engine *e)
 	if (weft_sources_armed(e))
 		(void)weft_sources_arm_left(e);
 	weft_engine_kick_left(e, weft_baton_leave(&e->baton));
+	if (weft_engine_tasks_waiting(e)) /* as above */
+		weft_watcher_call(e);
 }
 
 void weft_engine_want(int n)
 {
 	struct weft_engine *e = &weft_engine;
+	/* READY (start), as in engine.c. */
 	if (weft_baton_want(&e->baton, n) &&
 	    atomic_load_explicit(&e->x_running, memory_order_acquire))
 		arm_for_all(e);

@@ -142,6 +142,7 @@ weft_err weft_engine_fd_arm(void)
 	pthread_mutex_lock(&out.lock);
 	weft_err err = open_locked();
 	if (!err) {
+		/* SIT -> SEE (weft_watcher_sit). */
 		bool alone = atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
 			     WEFT_WATCHER_OFF;
 		watch_locked(e, alone);

@@ -69,8 +69,7 @@ static bool settle(struct weft_engine *e)
 		return false;
 	weft_err err = weft_sources_unsettled(e) ? weft_sources_settle(e) : WEFT_OK;
 	weft_engine_kick(e, weft_baton_leave(&e->baton));
-	if (err)
-		weft_watcher_drain(e);
+	weft_watcher_drain(e); /* who submitted while we held the baton has kicked nobody */
 	return !err || arm_again(e);
 }
 
@@ -134,6 +133,7 @@ static void stay_under(struct weft_engine *e, struct weft_ticks *t)
 		weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
 		if (nap != WEFT_FOREVER && !rang)
 			weft_count(WEFT_CNT_POLL_TIMER, 1);
+		/* CALL <- CALL (weft_watcher_call), as in watcher.c. */
 		atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 		if (weft_engine_self.deferred && !weft_hold_some(&e->hold) && deferred(e, t))
 			continue;

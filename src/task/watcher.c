@@ -60,18 +60,17 @@ void weft_watcher_drain(struct weft_engine *e)
 {
 	unsigned rounds = 0;
 	uint64_t begun = weft_cycles();
-	struct weft_engine_self *self = &weft_engine_self;
-	self->drains = true;
+	weft_engine_self.drains = true;
 	do {
 		rounds++;
-		self->submitted = false;
+		weft_engine_self.submitted = false;
 		if (weft_cycles() - begun > 1000 * weft_cycles_per_us()) {
 			(void)weft_budget_pause();
 			begun = weft_cycles();
 		}
-	} while ((weft_engine_round(e, WEFT_ROUND_FULL) || self->submitted) &&
+	} while ((weft_engine_round(e, WEFT_ROUND_FULL) || weft_engine_self.submitted) &&
 		 weft_watcher_wanted(e));
-	self->drains = false;
+	weft_engine_self.drains = false;
 	weft_count(WEFT_CNT_POLL_WATCHER, rounds);
 	/* Relaxed: seen late, it is woken a look later. */
 	uint64_t wish = atomic_load_explicit(&e->x_wish_ns, memory_order_relaxed);
