@@ -81,7 +81,9 @@ static weft_err copy_pieces(struct weft_shm_link *k, uint64_t remote, const stru
 			    unsigned n, size_t len, bool get)
 {
 	size_t skip = 0;
-	if (!still_there(k))
+	/* Bytes that were read count only if the peer was there when they had been; none are
+	 * written where it is not.  A peer that goes in between keeps none anyway. */
+	if (!get && !still_there(k))
 		return WEFT_ERR_PEER;
 	/* Each round copies at least a byte or ends. */
 	while (len) {
@@ -112,7 +114,7 @@ static weft_err copy_pieces(struct weft_shm_link *k, uint64_t remote, const stru
 		skip += (size_t)done;
 		len -= (size_t)done;
 	}
-	return still_there(k) ? WEFT_OK : WEFT_ERR_PEER;
+	return !get || still_there(k) ? WEFT_OK : WEFT_ERR_PEER;
 }
 
 static weft_err copy(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
