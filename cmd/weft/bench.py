@@ -261,11 +261,11 @@ def run_once(row, part, ranks, patience):
             impl = fields.pop(0) if len(fields) == 5 else row.label  # a program may hold several
             if len(fields) == 4 and re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", fields[3]):
                 results.append((impl, *fields[:3], float(fields[3])))
-        if wrong and wrong.startswith("exit"):
+        if not wrong and not results:
+            wrong = "printed no result"
+        if wrong and not wrong.startswith("no answer"):
             lines = [line.strip() for line in err if line.strip().strip("-")]
             wrong += ": " + (lines[0][:200] if lines else "it says nothing")
-        elif not wrong and not results:
-            wrong = "printed no result"
     return results, wrong
 
 
