@@ -19,18 +19,14 @@
  * and, if the sender helped, its report is there; whoever comes second ends the request.  When the
  * sender wrote less than it claimed, the receiver fetches everything itself.
  */
-#include <stdlib.h>
 #include "comm/share.h"
+#include "comm/share_int.h"
 #include "comm/comm_int.h"
 #include "comm/pack.h"
 #include "comm/credit.h"
-#include "task/task.h"
 #include "task/weft_task.h"
 
-#define PIECE_MAX ((size_t)256 * 1024)  /* as in rndv.c */
-#define SMALL ((size_t)128 * 1024)      /* copied on the spot */
 #define REST_LEAST 32                   /* times share_min, to offer the rest: 1 MiB */
-#define REST_PIECE ((size_t)64 * 1024)  /* fetched before the rest is likely taken */
 #define REST_TIMED ((size_t)512 * 1024) /* of the rest, from which its cost is learned */
 #define REST_TRY 64                     /* one of so many messages goes the dearer way */
 #define LATE_PIECE ((size_t)128 * 1024) /* of what is left when the sender comes to wait */
@@ -38,14 +34,6 @@
 #define MISSES_SKIP 15                  /* ... after which so many messages go without */
 
 enum { PULLED = 1, REPORTED = 2 };
-
-/* What the sender is told besides the CTS's head; the tag is the number of the word. */
-struct offer {
-	uint64_t addr, number, piece;
-};
-_Static_assert(sizeof(struct offer) <= WEFT_CONTROL_MAX, "an offer comes as a control packet");
-
-/* ---- the receiver -------------------------------------------------------------------------- */
 
 static int slot_take(struct weft_core *core)
 {
@@ -100,7 +88,7 @@ static void learn(struct weft_gate *g, bool helped)
 static void smooth(_Atomic uint32_t *x_cost, uint64_t ns, uint64_t bytes)
 {
 	/* Relaxed, both: learned, any mixture will do. */
-	uint64_t cost = ns * REST_PIECE / bytes + 1,
+	uint64_t cost = ns * WEFT_SHARE_REST_PIECE / bytes + 1,
 		 old = atomic_load_explicit(x_cost, memory_order_relaxed);
 	if (old)
 		cost = (3 * old + cost) / 4;
@@ -110,7 +98,7 @@ static void smooth(_Atomic uint32_t *x_cost, uint64_t ns, uint64_t bytes)
 
 void weft_share_fetched(struct weft_gate *g, size_t len, uint64_t ns)
 {
-	if (len >= REST_PIECE)
+	if (len >= WEFT_SHARE_REST_PIECE)
 		smooth(&g->x_fetch_cost, ns, len);
 }
 
@@ -129,7 +117,7 @@ static bool rest_pays(struct weft_gate *g)
 /* Posts the offer at once or not at all. */
 static bool post_offer(struct weft_gate *g, struct weft_req *r, struct weft_share *s, int slot)
 {
-	struct offer o = {(uint64_t)(uintptr_t)r->buf.base, s->number, s->piece};
+	struct weft_share_offer o = {(uint64_t)(uintptr_t)r->buf.base, s->number, s->piece};
 	struct iovec iov = {&o, sizeof o};
 	struct weft_wire head = {.kind = WEFT_WIRE_CTS,
 				 .flags = WEFT_WIRE_SHARE | (s->rest ? WEFT_WIRE_REST : 0),
@@ -165,7 +153,7 @@ static bool possible(struct weft_req *r)
 	return (!r->buf.type || scattered(r)) && least && v->want - v->got >= least &&
 	       g->driver->word && weft_gate_can_put(g) && !weft_engine_behind() &&
 	       /* An offer fits what a driver never keeps. */
-	       sizeof(struct offer) <= g->inline_max &&
+	       sizeof(struct weft_share_offer) <= g->inline_max &&
 	       /* Relaxed: a hint; the first fetch from a peer is made alone. */
 	       atomic_load_explicit(&g->x_get_works, memory_order_relaxed);
 }
@@ -173,8 +161,8 @@ static bool possible(struct weft_req *r)
 /* Of a message that nobody has begun to fetch. */
 static size_t piece_of(uint64_t want, bool rest)
 {
-	size_t piece = want / (want <= SMALL && !rest ? 2 : 4) + 1;
-	size_t most = rest ? REST_PIECE : PIECE_MAX;
+	size_t piece = want / (want <= WEFT_SHARE_SMALL && !rest ? 2 : 4) + 1;
+	size_t most = rest ? WEFT_SHARE_REST_PIECE : WEFT_SHARE_PIECE_MAX;
 	piece = weft_align_up(piece, want < 32768 ? 64 : 4096);
 	if (piece > most)
 		piece = most;
@@ -290,7 +278,7 @@ static void pulled(struct weft_req *r, struct weft_share *s)
 /* More to fetch?  While nobody helps, as much at a time as without help. */
 static bool claim(struct weft_share *s, uint64_t want)
 {
-	unsigned first, most = s->at ? (unsigned)(PIECE_MAX / s->piece) : 1;
+	unsigned first, most = s->at ? (unsigned)(WEFT_SHARE_PIECE_MAX / s->piece) : 1;
 	/* Relaxed: a hint. */
 	uint64_t w = atomic_load_explicit(s->word, memory_order_relaxed);
 	if (!most || weft_share_back_of(w) != s->n)
@@ -313,7 +301,8 @@ bool weft_share_pull_step(struct weft_req *r)
 	bool down = weft_gate_down(g);
 
 	if (!down && (s->at < s->to || claim(s, v->want))) {
-		size_t len = s->to - s->at < PIECE_MAX ? s->to - s->at : PIECE_MAX;
+		size_t len =
+			s->to - s->at < WEFT_SHARE_PIECE_MAX ? s->to - s->at : WEFT_SHARE_PIECE_MAX;
 		if (!weft_pull_piece(r, s->at, len, &len)) {
 			s->at += len;
 			return false;
@@ -369,130 +358,4 @@ bool weft_share_abandon(struct weft_req *r)
 		return false;
 	through(r, REPORTED); /* the gate is down: that is what the request will end with */
 	return true;
-}
-
-/* ---- the sender ---------------------------------------------------------------------------- */
-
-struct help {
-	struct weft_task task;
-	struct weft_req *req;
-	struct weft_gate *gate;
-	_Atomic uint64_t *word;
-	struct offer offer;
-	uint64_t length, at, to; /* of the message; of the piece: what is left */
-	uint64_t placed;
-	uint32_t id;
-	bool claimed;
-};
-
-/* True: no more to be done. */
-static bool help_step(struct help *p)
-{
-	struct weft_gate *g = p->gate;
-	if (p->at == p->to) {
-		unsigned i;
-		if (weft_gate_down(g) || !weft_share_back(p->word, p->offer.number, &i))
-			return true;
-		p->claimed = true;
-		p->at = i * p->offer.piece;
-		p->to = p->at + p->offer.piece < p->length ? p->at + p->offer.piece : p->length;
-		if (p->at >= p->to) /* not what the receiver's word should say */
-			return true;
-	}
-	size_t len = p->to - p->at < PIECE_MAX ? p->to - p->at : PIECE_MAX;
-	struct iovec iov = {(char *)p->req->buf.base + p->at, len};
-	if (g->driver->put(g->net, g->peer, p->offer.addr + p->at, &iov, 1, len))
-		return true;
-	p->at += len;
-	p->placed += len;
-	return false;
-}
-
-static void help_end(struct help *p)
-{
-	struct weft_gate *g = p->gate;
-	if (p->claimed)
-		weft_gate_control(g,
-				  &(struct weft_wire){.kind = WEFT_WIRE_DATA,
-						      .flags = WEFT_WIRE_PLACED | WEFT_WIRE_SHARE,
-						      .context = p->id,
-						      .length = p->placed});
-	struct weft_core *core = g->core;
-	weft_send_drop(p->req, WEFT_OK);
-	/* LAST -> SEE (weft_core_idle).  Carries: the answers that its steps have posted. */
-	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
-}
-
-static enum weft_task_verdict help_run(struct weft_task *t, void *arg)
-{
-	struct help *p = arg;
-	(void)t;
-	/* The application computes: leave the rest to the receiver. */
-	bool stop = weft_engine_behind() && p->at == p->to;
-	if (!stop && !help_step(p))
-		return WEFT_TASK_AGAIN;
-	help_end(p);
-	free(p);
-	return WEFT_TASK_GONE;
-}
-
-/* All that is left goes as packets.  The message keeps its id until the receiver's FIN. */
-static void send_rest(struct help *p)
-{
-	struct weft_core_req_send *s = weft_req_send(p->req);
-	unsigned first;
-
-	if (!weft_share_rest(p->word, p->offer.number, &first) ||
-	    first * p->offer.piece >= p->length)
-		return;
-	/* Relaxed: as in weft_share_help; the last packet gives it back. */
-	atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
-	s->rest = true;
-	s->want = p->length;
-	s->off = first * p->offer.piece;
-	s->out.rts.id = p->id;
-	s->out.rts.reserved = REST_PIECE; /* unpacked aside by whom it comes to as a stream */
-	s->out.type = WEFT_OUT_DATA;
-	weft_gate_submit(p->gate, &s->out);
-}
-
-void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void *payload,
-		     size_t len)
-{
-	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_send(g->peer));
-	struct weft_core_req_send *s = r ? weft_req_send(r) : NULL;
-	struct weft_core *core = g->core;
-	struct help here = {.req = r, .gate = g, .length = h->length, .id = h->sequence},
-		    *p = &here;
-
-	if (len == sizeof here.offer)
-		memcpy(&here.offer, payload, len);
-	if (!r || s->out.type != WEFT_OUT_RTS || h->length > r->buf.bytes || !here.offer.piece ||
-	    !h->length || (h->length - 1) / here.offer.piece >= WEFT_SHARE_PIECES) {
-		weft_gate_protocol_error(g, "an offer to share that makes no sense");
-		return;
-	}
-	bool rest = h->flags & WEFT_WIRE_REST;
-	if ((r->buf.type && !rest) || s->explicit_only || weft_engine_behind() ||
-	    !weft_gate_can_put(g) || !g->driver->word)
-		return;
-	here.word = g->driver->word(g->net, g->peer, (unsigned)h->tag);
-	if (!here.word)
-		return;
-	if (rest) {
-		send_rest(&here);
-		return;
-	}
-	/* Relaxed: the receiver's answer, which comes after this packet, holds another. */
-	atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&core->x_owed, 1, memory_order_acq_rel);
-	if (core->background && h->length > SMALL && (p = malloc(sizeof *p))) {
-		*p = here;
-		weft_task_init(&p->task, "share", help_run, p, 0);
-		(void)weft_task_submit(&p->task);
-		return;
-	}
-	while (!help_step(&here)) /* bound: the message's pieces */
-		;
-	help_end(&here);
 }
