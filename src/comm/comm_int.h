@@ -80,6 +80,7 @@ struct weft_core_req_recv {
 	uint64_t want;       /* R bytes that will be delivered */
 	uint64_t got;        /* P or the puller */
 	struct weft_gate *gate;
+	struct weft_ways_trip trip; /* R */
 	union {
 		struct weft_left left;
 		struct weft_net_window *window; /* open, from the CTS on */
@@ -257,7 +258,7 @@ struct weft_core {
 	void (*wish)(void);  /* with spare, or NULL: one would have been of use */
 	const struct weft_strategy *strategy; /* I: for each gate; NULL: fifo */
 	uint64_t credit;                      /* I: what each peer may have under way to us */
-	size_t share_min;          /* I: from how many bytes on both sides copy; 0: never */
+	size_t share_min;          /* I: from how many bytes on both sides copy, 0: never */
 	_Atomic uint32_t x_shares; /* bits: slots in use */
 	struct weft_share share[WEFT_NET_WORDS];
 	bool rtr;         /* I: receives posted early tell their sender, set before gates are */
@@ -377,14 +378,12 @@ void weft_rndv_fin(struct weft_gate *g, const struct weft_wire *h);
 void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len);
 
 /* share.c: a large message copied by both sides */
-/* Offers to share r's copy; false: not possible, or not worth it. */
+/* Offers to share r's copy, if that is possible and worth it.  True: the sender sends it all. */
 bool weft_share_begin(struct weft_req *r);
 /* Between two pieces of a fetch that is not shared: does it pay by now?  Then it is from now on. */
 void weft_share_late(struct weft_req *r);
 bool weft_share_pull_step(struct weft_req *r); /* as weft_pull_step */
 void weft_share_report(struct weft_gate *g, const struct weft_wire *h);
-/* So many bytes have been fetched into small pieces, in so much time. */
-void weft_share_fetched(struct weft_gate *g, size_t len, uint64_t ns);
 /* DATA of a shared message: does it belong there?  Its bytes are there. */
 bool weft_share_expects(struct weft_req *r, uint64_t off, size_t len);
 void weft_share_came(struct weft_req *r, uint64_t off, size_t len);

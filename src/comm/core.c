@@ -152,6 +152,7 @@ void weft_core_destroy(struct weft_core *core)
 		weft_gate_purge(&core->gate[i]);
 		weft_pack_close(&core->gate[i]);
 		weft_early_close(&core->gate[i]);
+		weft_ways_close(&core->gate[i].x_ways);
 	}
 	weft_ctx_fini_all(core);
 	weft_pool_fini(core);

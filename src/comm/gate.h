@@ -12,6 +12,7 @@
 #include "comm/comm.h"
 #include "comm/learn.h"
 #include "comm/strategy.h"
+#include "comm/ways.h"
 #include "comm/wire.h"
 #include "wait/solo.h"
 
@@ -42,8 +43,6 @@ struct weft_share {
 	bool failed;     /* the same */
 	uint64_t placed; /* the poller, before the report is through */
 	uint64_t next;   /* the poller, with rest: where its next bytes belong */
-	uint64_t since;  /* the poller: when the first of them had come */
-	uint64_t first;  /* the poller: the end of the first of them */
 	_Atomic unsigned x_through; /* who is through: puller, report */
 };
 
@@ -100,14 +99,12 @@ struct weft_gate {
 	_Atomic bool x_get_failed;       /* get() does not work with this peer after all */
 	_Atomic bool x_get_works;        /* it has, once */
 	_Atomic unsigned x_share_misses; /* offers to share a copy that the peer did not take up */
-	_Atomic uint32_t x_fetch_cost; /* into small pieces, ns per 64 KiB, smoothed; 0: unknown */
-	_Atomic uint32_t x_rest_cost;  /* the same when the peer sends them */
-	_Atomic unsigned x_rest_turn;  /* messages into small pieces so far */
-	_Atomic uint64_t x_credit_got; /* P writes: what the peer ever gave back */
-	_Atomic uint64_t x_used_late;  /* payload of unexpected messages that are gone */
-	_Atomic bool x_credit_asked;   /* a packet that gives credit back is on its way */
-	uint64_t credit_given;         /* I: how much of the peer's may be under way */
-	struct weft_rx *rx;            /* P: made at the first place() */
+	_Atomic(struct weft_ways *) x_ways; /* what it costs to get large messages from there */
+	_Atomic uint64_t x_credit_got;      /* P writes: what the peer ever gave back */
+	_Atomic uint64_t x_used_late;       /* payload of unexpected messages that are gone */
+	_Atomic bool x_credit_asked;        /* a packet that gives credit back is on its way */
+	uint64_t credit_given;              /* I: how much of the peer's may be under way */
+	struct weft_rx *rx;                 /* P: made at the first place() */
 
 	/* What each small message that comes needs, in one line. */
 	alignas(WEFT_CACHELINE) uint64_t recv_eager; /* P: eager payload that ever came */

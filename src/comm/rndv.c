@@ -64,6 +64,7 @@ void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t 
 	v->got = 0;
 	v->gate = g;
 	v->share = 0;
+	v->trip.way = WEFT_WAYS_NONE;
 	v->open = false;
 	v->quiet = quiet;
 	v->out.rts.id = id;
@@ -86,8 +87,8 @@ void weft_rndv_go_on(struct weft_req *r)
 		return;
 	} else if (v->out.rts.addr && weft_gate_can_get(g) &&
 		   !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed)) {
-		(void)weft_share_begin(r);
-		weft_copy_start(g->core, r, false, v->want <= COPY_INLINE);
+		bool none_left = weft_share_begin(r);
+		weft_copy_start(g->core, r, false, none_left || v->want <= COPY_INLINE);
 	} else {
 		ask(r);
 	}
@@ -148,11 +149,8 @@ bool weft_pull_step(struct weft_req *r)
 
 	if (v->share)
 		return weft_share_pull_step(r);
-	uint64_t before = r->buf.type ? weft_clock_ns() : 0;
 	weft_err err =
 		weft_gate_down(g) ? WEFT_ERR_PEER : weft_pull_piece(r, v->got, COPY_PIECE, &len);
-	if (before && !err)
-		weft_share_fetched(g, len, weft_clock_ns() - before);
 	if (err) {
 		if (weft_gate_down(g)) {
 			weft_recv_finish(r, WEFT_ERR_PEER);
@@ -175,6 +173,7 @@ bool weft_pull_step(struct weft_req *r)
 	/* Relaxed: a hint, set once. */
 	if (weft_unlikely(!atomic_load_explicit(&g->x_get_works, memory_order_relaxed)))
 		atomic_store_explicit(&g->x_get_works, true, memory_order_relaxed);
+	weft_ways_end(&g->x_ways, &v->trip, v->want);
 	weft_count(WEFT_CNT_RNDV_FETCHED, 1);
 	weft_gate_fin_as(g, v->out.rts.id, v->quiet);
 	weft_recv_finish(r, WEFT_OK);

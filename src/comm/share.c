@@ -10,9 +10,10 @@
  *
  * A sender that begins to wait while we fetch is offered what is left then.
  *
- * Into a layout of small pieces the sender cannot write.  There it takes all that is left, at the
- * latest after the first piece, and sends it (CTS + SHARE + REST; DATA + REST), so that it copies
- * out of its buffer while the receiver copies into the pieces.
+ * Or the sender takes all that is left, at the latest after the first piece, and sends it (CTS +
+ * SHARE + REST; DATA + REST), so that it copies out of its buffer while the receiver copies into
+ * its own.  That needs no call of the kernel, and goes into a layout of small pieces, too, where
+ * the sender cannot write.  Which of both: ways.h.
  *
  * Nobody waits for the sender: one that computes never reads the offer in time, the receiver claims
  * all pieces, and the number is stale when it does.  Two are through when the fetching has ended
@@ -26,9 +27,8 @@
 #include "comm/credit.h"
 #include "task/weft_task.h"
 
-#define REST_LEAST 32                   /* times share_min, to offer the rest: 1 MiB */
-#define REST_TIMED ((size_t)512 * 1024) /* of the rest, from which its cost is learned */
-#define REST_TRY 64                     /* one of so many messages goes the dearer way */
+#define SENT_LEAST ((size_t)4096)       /* shorter ones are fetched, whatever the layout */
+#define TAKE_TURNS 96                   /* looks for a sender that takes it all: 1.4 us */
 #define LATE_PIECE ((size_t)128 * 1024) /* of what is left when the sender comes to wait */
 #define MISSES 4                        /* offers in a row that nobody took up ... */
 #define MISSES_SKIP 15                  /* ... after which so many messages go without */
@@ -85,35 +85,6 @@ static void learn(struct weft_gate *g, bool helped)
 				      memory_order_relaxed);
 }
 
-static void smooth(_Atomic uint32_t *x_cost, uint64_t ns, uint64_t bytes)
-{
-	/* Relaxed, both: learned, any mixture will do. */
-	uint64_t cost = ns * WEFT_SHARE_REST_PIECE / bytes + 1,
-		 old = atomic_load_explicit(x_cost, memory_order_relaxed);
-	if (old)
-		cost = (3 * old + cost) / 4;
-	atomic_store_explicit(x_cost, cost < UINT32_MAX ? (uint32_t)cost : UINT32_MAX,
-			      memory_order_relaxed);
-}
-
-void weft_share_fetched(struct weft_gate *g, size_t len, uint64_t ns)
-{
-	if (len >= WEFT_SHARE_REST_PIECE)
-		smooth(&g->x_fetch_cost, ns, len);
-}
-
-/* Is what the sender sends there sooner than what we fetch?  That depends on how far the cores are
- * from each other and on how large the pages are, so both are tried. */
-static bool rest_pays(struct weft_gate *g)
-{
-	/* Relaxed, all: learned, any mixture will do. */
-	uint32_t rest = atomic_load_explicit(&g->x_rest_cost, memory_order_relaxed);
-	uint32_t fetch = atomic_load_explicit(&g->x_fetch_cost, memory_order_relaxed);
-	unsigned turn = atomic_load_explicit(&g->x_rest_turn, memory_order_relaxed) + 1;
-	atomic_store_explicit(&g->x_rest_turn, turn, memory_order_relaxed);
-	return (rest && (!fetch || rest > fetch)) == (turn % REST_TRY == 0);
-}
-
 /* Posts the offer at once or not at all. */
 static bool post_offer(struct weft_gate *g, struct weft_req *r, struct weft_share *s, int slot)
 {
@@ -143,15 +114,21 @@ static bool scattered(struct weft_req *r)
 	return weft_pieces_small(held, n);
 }
 
+static enum weft_ways_kind kind_of(struct weft_req *r)
+{
+	if (!r->buf.type)
+		return WEFT_WAYS_FLAT;
+	return scattered(r) ? WEFT_WAYS_FINE : WEFT_WAYS_COARSE;
+}
+
 /* Can this message be shared at all, and may we? */
-static bool possible(struct weft_req *r)
+static bool possible(struct weft_req *r, size_t least)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 	struct weft_gate *g = v->gate;
-	size_t least = g->core->share_min * (r->buf.type ? REST_LEAST : 1);
 
-	return (!r->buf.type || scattered(r)) && least && v->want - v->got >= least &&
-	       g->driver->word && weft_gate_can_put(g) && !weft_engine_behind() &&
+	return g->core->share_min && v->want - v->got >= least && g->driver->word &&
+	       weft_gate_can_put(g) && !weft_engine_behind() &&
 	       /* An offer fits what a driver never keeps. */
 	       sizeof(struct weft_share_offer) <= g->inline_max &&
 	       /* Relaxed: a hint; the first fetch from a peer is made alone. */
@@ -172,7 +149,7 @@ static size_t piece_of(uint64_t want, bool rest)
 }
 
 /* Offers what is left from v->got on, whole pieces before it. */
-static bool offer_rest(struct weft_req *r, size_t piece)
+static bool offer_rest(struct weft_req *r, size_t piece, bool rest)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 	struct weft_gate *g = v->gate;
@@ -188,7 +165,7 @@ static bool offer_rest(struct weft_req *r, size_t piece)
 				 .at = v->got,
 				 .to = v->got,
 				 .late = v->got > 0,
-				 .rest = r->buf.type != NULL,
+				 .rest = rest,
 				 .n = (unsigned)((v->want + piece - 1) / piece)};
 	s->id = s->word ? weft_ids_give(&core->ids, r, weft_id_recv(g->peer)) : 0;
 	if (!s->id) {
@@ -206,11 +183,33 @@ static bool offer_rest(struct weft_req *r, size_t piece)
 	return false;
 }
 
+/* A sender that waits takes it before we have fetched anything. */
+static bool taken(struct weft_req *r)
+{
+	struct weft_share *s = share_of(r);
+	for (int i = 0; i < TAKE_TURNS; i++, weft_cpu_relax())
+		/* Relaxed: a hint; who fetches claims. */
+		if (weft_share_back_of(atomic_load_explicit(s->word, memory_order_relaxed)) != s->n)
+			return true;
+	return false;
+}
+
 bool weft_share_begin(struct weft_req *r)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
-	return possible(r) && worth_it(v->gate) && (!r->buf.type || rest_pays(v->gate)) &&
-	       offer_rest(r, piece_of(v->want, r->buf.type != NULL));
+	struct weft_gate *g = v->gate;
+	size_t both = g->core->share_min;
+
+	v->trip.way = WEFT_WAYS_NONE;
+	if (!possible(r, both < SENT_LEAST ? both : SENT_LEAST) || !worth_it(g))
+		return false;
+	bool rest = weft_ways_begin(&g->x_ways, kind_of(r), v->want, &v->trip) == WEFT_WAYS_SENT;
+	if (!rest && (r->buf.type || v->want < both))
+		return false;
+	if (offer_rest(r, piece_of(v->want, rest), rest))
+		return rest && taken(r);
+	v->trip.way = WEFT_WAYS_NONE;
+	return false;
 }
 
 void weft_share_late(struct weft_req *r)
@@ -220,9 +219,9 @@ void weft_share_late(struct weft_req *r)
 
 	/* Offers that came to nothing do not count here: beside what is left one costs little. */
 	if (!r->buf.type && v->got % LATE_PIECE == 0 && v->want - v->got > LATE_PIECE &&
-	    v->want / LATE_PIECE < WEFT_SHARE_PIECES && possible(r) && g->driver->awake &&
-	    g->driver->awake(g->net, g->peer))
-		(void)offer_rest(r, LATE_PIECE);
+	    v->want / LATE_PIECE < WEFT_SHARE_PIECES && possible(r, g->core->share_min) &&
+	    g->driver->awake && g->driver->awake(g->net, g->peer))
+		(void)offer_rest(r, LATE_PIECE, false);
 }
 
 /* Fetched, and reported if need be. */
@@ -242,13 +241,16 @@ static void share_end(struct weft_req *r)
 		r->status.bytes = 0;
 		weft_recv_finish(r, WEFT_ERR_PEER);
 	} else if (failed) {
+		v->trip.way = WEFT_WAYS_NONE;
 		/* Relaxed: a hint for the next message. */
 		atomic_store_explicit(&g->x_get_failed, true, memory_order_relaxed);
 		weft_rndv_go_on(r);
 	} else if (!whole) {
 		v->got = 0;
+		v->trip.way = WEFT_WAYS_NONE;
 		weft_copy_start(core, r, false, true);
 	} else {
+		weft_ways_end(&g->x_ways, &v->trip, v->want);
 		weft_count(back ? WEFT_CNT_RNDV_SHARED : WEFT_CNT_RNDV_FETCHED, 1);
 		weft_gate_fin_as(g, v->out.rts.id, v->quiet);
 		weft_recv_finish(r, WEFT_OK);
@@ -339,14 +341,8 @@ void weft_share_came(struct weft_req *r, uint64_t off, size_t len)
 	struct weft_core_req_recv *v = weft_req_recv(r);
 	struct weft_share *s = share_of(r);
 
-	if (!s->placed) {
-		s->since = weft_clock_ns();
-		s->first = off + len;
-	}
 	s->placed += len;
 	s->next = off + len;
-	if (s->next == v->want && v->want - s->first >= REST_TIMED)
-		smooth(&v->gate->x_rest_cost, weft_clock_ns() - s->since, v->want - s->first);
 	if (s->next == v->want &&
 	    weft_ids_take(&v->gate->core->ids, s->id, weft_id_recv(v->gate->peer)))
 		through(r, REPORTED);
