@@ -54,7 +54,7 @@ int weft_mpi_comm_build(const struct weft_mpi_comm_plan *plan, struct weft_mpi_c
 	}
 	atomic_init(&c->head.x_refs, 1);
 	c->head.kind = WEFT_MPI_COMM;
-	c->id_ours = plan->id_ours;
+	c->keeper = plan->keeper;
 	c->group = weft_mpi_group_ref(plan->group);
 	c->inter = plan->remote != NULL;
 	c->remote = weft_mpi_group_ref(c->inter ? plan->remote : plan->group);
@@ -86,8 +86,8 @@ void weft_mpi_comm_unref_last(struct weft_mpi_comm *c)
 		c->topo_ops->free(c->topo);
 	weft_ctx_close(c->p2p);
 	weft_ctx_close(c->coll);
-	if (c->id_ours)
-		weft_mpi_id_give(c->id);
+	weft_mpi_id_closed(c->id, c->keeper, c->group->world[c->rank],
+			   c->size + (c->inter ? c->peers : 0) - 1);
 	weft_mpi_group_unref(c->group);
 	weft_mpi_group_unref(c->remote);
 	if (c->local)
@@ -114,7 +114,7 @@ static int predefine(uint32_t id, int first, int n, MPI_Comm handle, const char 
 		     struct weft_mpi_comm **comm_p)
 {
 	int *world = malloc((size_t)n * sizeof(*world));
-	struct weft_mpi_comm_plan plan = {.id = id};
+	struct weft_mpi_comm_plan plan = {.id = id, .keeper = -1};
 
 	if (!world)
 		return MPI_ERR_NO_MEM;
@@ -135,9 +135,10 @@ static int predefine(uint32_t id, int first, int n, MPI_Comm handle, const char 
 
 int weft_mpi_comms_init(int rank, int size)
 {
-	weft_mpi_ids_init(rank, size);
-	int err = predefine(WEFT_MPI_ID_WORLD, 0, size, MPI_COMM_WORLD, "MPI_COMM_WORLD",
-			    &world_comm);
+	int err = weft_mpi_ids_init(rank, size);
+	if (!err)
+		err = predefine(WEFT_MPI_ID_WORLD, 0, size, MPI_COMM_WORLD, "MPI_COMM_WORLD",
+				&world_comm);
 	if (!err)
 		err = predefine(WEFT_MPI_ID_SELF, rank, 1, MPI_COMM_SELF, "MPI_COMM_SELF",
 				&self_comm);

@@ -54,10 +54,10 @@ static int build_local(const struct idup *d, struct weft_mpi_comm **local_p)
 {
 	const struct weft_mpi_comm *c = d->from;
 	bool givers = giver_of(c) == c->group->world[0];
-	/* The side's first process gives the id back, whoever handed it out: it is one of a kind
-	 * either way. */
+	/* The side's first process keeps the id, whoever handed it out: it is one of a kind either
+	 * way. */
 	struct weft_mpi_comm_plan plan = {.id = d->ids[givers ? 1 : 2],
-					  .id_ours = c->rank == 0,
+					  .keeper = c->group->world[0],
 					  .group = c->group,
 					  .parent = c->local};
 	return weft_mpi_comm_build(&plan, local_p);
@@ -67,7 +67,7 @@ static int build(const struct idup *d, struct weft_mpi_comm **comm_p)
 {
 	struct weft_mpi_comm *c = d->from;
 	struct weft_mpi_comm_plan plan = {
-		.id = d->ids[0], .id_ours = d->giver, .group = c->group, .parent = c};
+		.id = d->ids[0], .keeper = giver_of(c), .group = c->group, .parent = c};
 	int err = MPI_SUCCESS;
 
 	if (c->inter) {

@@ -39,7 +39,7 @@ int weft_mpi_comm_make(struct weft_mpi_comm *parent, struct weft_mpi_group *memb
 
 	if (err)
 		return err;
-	plan.id_ours = members->rank == 0;
+	plan.keeper = members->world[0];
 	return weft_mpi_comm_build(&plan, comm_p);
 }
 

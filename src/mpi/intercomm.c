@@ -42,7 +42,11 @@ static int meet(struct weft_mpi_comm *local, int leader, struct weft_ctx *bridge
 	int told = weft_mpi_talk_bcast(&t, leader, theirs, sizeof(*theirs));
 	if (told || theirs->err)
 		return told ? told : theirs->err;
-	mine->id = theirs->leader < mine->leader ? theirs->id : mine->id;
+	if (theirs->leader < mine->leader) {
+		if (local->rank == leader) /* ours is not used: it rests */
+			weft_mpi_id_closed(mine->id, mine->leader, mine->leader, 0);
+		mine->id = theirs->id;
+	}
 	told = weft_mpi_talk_bcast(&t, leader, &mine->id, sizeof(mine->id));
 	world = told ? NULL : malloc((size_t)theirs->size * sizeof(*world));
 	if (!world)
@@ -84,8 +88,8 @@ int weft_mpi_inter_make(struct weft_mpi_comm *local, int leader, struct weft_ctx
 						  .remote = weft_mpi_group_make(theirs.size, world),
 						  .local = inner,
 						  .parent = parent};
-		/* The leader whose id was taken gives it back when it is freed. */
-		plan.id_ours = local->rank == leader && mine.leader < theirs.leader;
+		/* The leader whose id was taken. */
+		plan.keeper = mine.leader < theirs.leader ? mine.leader : theirs.leader;
 		err = plan.remote ? weft_mpi_comm_build(&plan, comm_p)
 				  : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 		weft_mpi_group_unref(plan.remote);
@@ -148,7 +152,7 @@ int weft_mpi_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracom
 		memcpy(world + (first ? c->size : 0), remote, (size_t)theirs.size * sizeof(*world));
 		plan.group = weft_mpi_group_make(c->size + theirs.size, world);
 	}
-	plan.id_ours = c->rank == 0 && mine.leader < theirs.leader;
+	plan.keeper = mine.leader < theirs.leader ? mine.leader : theirs.leader;
 	err = plan.group ? weft_mpi_comm_build(&plan, &made)
 			 : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	weft_mpi_group_unref(plan.group);

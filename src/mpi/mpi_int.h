@@ -82,7 +82,7 @@ struct weft_mpi_comm {
 	struct weft_ctx *p2p;  /* messages of point-to-point functions */
 	struct weft_ctx *coll; /* messages of collectives, and of making communicators */
 	uint32_t id;           /* contexts 2 id and 2 id + 1 */
-	bool id_ours;          /* the id comes from this process's space */
+	int keeper;            /* the process that may hand the id out again; -1: none */
 	struct weft_mpi_group *group, *remote; /* remote == group unless inter */
 	struct weft_mpi_comm *local; /* inter: intracommunicator of the local group; no handle */
 	_Atomic uint32_t x_coll_tag; /* next tag for a collective */
