@@ -78,7 +78,7 @@ enum {
 	WEFT_TAG_UNFOLD,     /* and out */
 	WEFT_TAG_EDGE,       /* + 0 .. 7: neighbourhoods, by direction */
 	WEFT_TAG_BOARD = 14, /* board.c: making one */
-	WEFT_TAG_WAKE = 15,  /* and waking who sleeps there */
+	WEFT_TAG_WAKE = 15,  /* waking who sleeps there, whatever collective he is in */
 };
 
 /* Any number may be asked for. */

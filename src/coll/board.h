@@ -25,23 +25,21 @@
  *                           in turn t + 1.  Two of them: who is in turn t + 1 already must not
  *                           write over what others still read; who is in turn t + 2 knows that all
  *                           have arrived in t + 1.
- *   x_asleep[t & 1]         a bit per sleeper.  Two of them: who ends turn t may be late in taking
- *                           the sleepers, but not later than its own arrival in turn t + 1, without
- *                           which nobody sleeps in turn t + 2.
+ *   x_turn                  turns that are over, and who sleeps until the next one is: word.h
  */
 #ifndef WEFT_COLL_BOARD_H
 #define WEFT_COLL_BOARD_H
 
-#include "base/base.h"
+#include "coll/word.h"
 
-#define WEFT_BOARD_MEMBERS 32
+#define WEFT_BOARD_MEMBERS WEFT_WORD_SLEEPERS
 #define WEFT_BOARD_DATA 56
 #define WEFT_BOARD_AREA 4096 /* shared out among the members */
 #define WEFT_BOARD_SLOTS 6
 #define WEFT_BOARD_STAGES 4
 #define WEFT_BOARD_STAGE_BYTES 16384
 
-#define WEFT_BOARD_FAILED 0xffffffffu
+#define WEFT_BOARD_FAILED WEFT_WORD_FAILED
 
 struct weft_board_cell {
 	uint32_t what;           /* which collective, and how much data: the same on all members */
@@ -54,8 +52,7 @@ struct weft_board_slot {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_used;
 	_Atomic uint32_t x_left; /* members that will not come again */
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_count;
-	alignas(WEFT_CACHELINE) _Atomic uint32_t x_turn;
-	alignas(WEFT_CACHELINE) _Atomic uint32_t x_asleep[2];
+	alignas(WEFT_CACHELINE) _Atomic uint64_t x_turn;
 	alignas(WEFT_CACHELINE) struct weft_board_cell result; /* what: 0 when they did not agree */
 	struct weft_board_cell cell[WEFT_BOARD_MEMBERS];
 	alignas(WEFT_CACHELINE) char area[2][WEFT_BOARD_AREA];
@@ -86,7 +83,7 @@ static inline char *weft_board_at(struct weft_board_slot *s, uint32_t turn, unsi
 
 static inline uint32_t weft_board_next(uint32_t turn)
 {
-	return (turn + 1) & 0x7fffffff;
+	return (turn + 1) & WEFT_WORD_NUMBERS;
 }
 
 /* My cell is written.  True: all n are here, and the caller must finish. */
@@ -98,67 +95,27 @@ static inline bool weft_board_arrive(struct weft_board_slot *s, unsigned n)
 	return atomic_fetch_add_explicit(&s->x_count, 1, memory_order_acq_rel) == n - 1;
 }
 
-/* Ends the turn; false: somebody has failed it before. */
-static inline bool weft_board_finish(struct weft_board_slot *s, uint32_t turn)
+/* Ends the turn, and takes those whom to wake; false: somebody has failed it before. */
+static inline bool weft_board_finish(struct weft_board_slot *s, uint32_t turn, uint32_t *sleepers_p)
 {
-	/* Relaxed: published by OVER; nobody arrives before he has seen that. */
+	/* Relaxed: published by POST (word.h); nobody arrives before he has seen that. */
 	atomic_store_explicit(&s->x_count, 0, memory_order_relaxed);
-	/* OVER -> SEE (weft_board_over).  Carries: result and x_count.  Without it a member could
-	 * read the last turn's result, or arrive on top of the last turn's count. */
-	return atomic_compare_exchange_strong_explicit(&s->x_turn, &turn, weft_board_next(turn),
-						       memory_order_release, memory_order_relaxed);
+	return weft_word_post(&s->x_turn, weft_board_next(turn), sleepers_p);
 }
 
 /* A member is lost, the turn cannot end; false: it has ended. */
-static inline bool weft_board_fail(struct weft_board_slot *s, uint32_t turn)
+static inline bool weft_board_fail(struct weft_board_slot *s, uint32_t turn, uint32_t *sleepers_p)
 {
-	/* Relaxed: carries nothing but itself.  Who fails to fail it looks again by SEE. */
-	return atomic_compare_exchange_strong_explicit(&s->x_turn, &turn, WEFT_BOARD_FAILED,
-						       memory_order_relaxed, memory_order_relaxed);
-}
-
-static inline bool weft_board_over(struct weft_board_slot *s, uint32_t turn)
-{
-	/* SEE <- OVER (weft_board_finish).  Carries: result and x_count. */
-	return atomic_load_explicit(&s->x_turn, memory_order_acquire) != turn;
+	return weft_word_fail(&s->x_turn, weft_board_next(turn), sleepers_p);
 }
 
 /* Turn `turn` is over: not as it should be?  FAILED, or what no member writes that keeps to this.
  */
 static inline bool weft_board_failed(struct weft_board_slot *s, uint32_t turn)
 {
-	/* Relaxed: after SEE.  Nobody ends the next turn before we arrive there. */
-	return atomic_load_explicit(&s->x_turn, memory_order_relaxed) != weft_board_next(turn);
-}
-
-/* Who ended the turn: the members to wake, a bit each. */
-static inline uint32_t weft_board_sleepers(struct weft_board_slot *s, uint32_t turn)
-{
-	/* ROUSE -> DOZE (weft_board_doze).  Carries: x_turn.  Both change one word, so either this
-	 * comes second and takes the bit, or the other comes second and sees that the turn is over.
-	 * Without the order he could sleep on although nobody will wake him. */
-	return atomic_exchange_explicit(&s->x_asleep[turn & 1], 0, memory_order_release);
-}
-
-/* True: sleep, you will be woken.  False: the turn is over; ask weft_board_undoze(). */
-static inline bool weft_board_doze(struct weft_board_slot *s, unsigned me, uint32_t turn)
-{
-	/* DOZE <- ROUSE (weft_board_sleepers).  Carries: x_turn. */
-	(void)atomic_fetch_or_explicit(&s->x_asleep[turn & 1], 1u << me, memory_order_acquire);
-	return !weft_board_over(s, turn);
-}
-
-/* I do not sleep after all.  True: the bit was seen, a wake-up is on its way to me. */
-static inline bool weft_board_undoze(struct weft_board_slot *s, unsigned me, uint32_t turn)
-{
-	/* Relaxed: only the bit counts.  Ends: a failed exchange means that another's succeeded. */
-	uint32_t old = atomic_load_explicit(&s->x_asleep[turn & 1], memory_order_relaxed);
-	while (old & 1u << me)
-		if (atomic_compare_exchange_weak_explicit(&s->x_asleep[turn & 1], &old,
-							  old & ~(1u << me), memory_order_relaxed,
-							  memory_order_relaxed))
-			return false;
-	return true;
+	/* Relaxed: after SEE (word.h).  Nobody ends the next turn before we arrive there. */
+	return atomic_load_explicit(&s->x_turn, memory_order_relaxed) >> 32 !=
+	       weft_board_next(turn);
 }
 
 #endif
