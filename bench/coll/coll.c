@@ -8,7 +8,9 @@
  * Method    Calls that let nobody leave before all have come (barrier, allreduce, allgather,
  *           alltoall) follow each other, and the time of many is divided.  bcast and reduce let
  *           the root, or the others, run ahead: a barrier before each call, the calls alone are
- *           timed, and the mean over the ranks counts.  Median of blocks.
+ *           timed, and the mean over the ranks counts.  The same "-loop", and scatter and gather,
+ *           follow each other, as in a program that hands out many small things: a barrier ends
+ *           each block and counts.  Median of blocks.
  */
 #include "bench_mpi.h"
 
@@ -47,14 +49,28 @@ static void alltoall(int bytes)
 	MPI_Alltoall(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, MPI_COMM_WORLD);
 }
 
+static void scatter(int bytes)
+{
+	MPI_Scatter(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
+static void gather(int bytes)
+{
+	MPI_Gather(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
 static const struct kind {
 	const char *name;
 	void (*call)(int bytes);
 	int apart;    /* a barrier before each call */
 	int per_rank; /* the size is a block's: one to and from each rank */
+	int loop;     /* a barrier at the end */
 } kinds[] = {
-	{"barrier", barrier, 0, 0}, {"allreduce", allreduce, 0, 0}, {"bcast", bcast, 1, 0},
-	{"reduce", reduce, 1, 0},   {"allgather", allgather, 0, 1}, {"alltoall", alltoall, 0, 1},
+	{"barrier", barrier, 0, 0, 0},      {"allreduce", allreduce, 0, 0, 0},
+	{"bcast", bcast, 1, 0, 0},          {"reduce", reduce, 1, 0, 0},
+	{"allgather", allgather, 0, 1, 0},  {"alltoall", alltoall, 0, 1, 0},
+	{"bcast-loop", bcast, 0, 0, 1},     {"reduce-loop", reduce, 0, 0, 1},
+	{"scatter-loop", scatter, 0, 1, 1}, {"gather-loop", gather, 0, 1, 1},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -68,6 +84,8 @@ static double timed(const struct kind *k, int bytes, int n)
 		t = bench_now_us();
 		for (int i = 0; i < n; i++)
 			k->call(bytes);
+		if (k->loop)
+			MPI_Barrier(MPI_COMM_WORLD);
 		return (bench_now_us() - t) / n;
 	}
 	for (int i = 0; i < n; i++) {
@@ -123,7 +141,9 @@ static const struct kind *find(const char *prog, const char *name)
 	for (unsigned i = 0; i < KINDS; i++)
 		if (strcmp(kinds[i].name, name) == 0)
 			return &kinds[i];
-	bench_usage(prog, name, "barrier|allreduce|bcast|reduce|allgather|alltoall [--quick]");
+	bench_usage(prog, name,
+		    "barrier|allreduce|bcast|reduce|allgather|alltoall|bcast-loop|reduce-loop|"
+		    "scatter-loop|gather-loop [--quick]");
 	return NULL;
 }
 

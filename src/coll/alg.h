@@ -120,6 +120,14 @@ unsigned weft_board_parity(const struct weft_coll_group *g);
 /* A message between any two members, so that all are connected.  Blocks. */
 weft_err weft_board_connect(const struct weft_coll_group *g);
 
+/* ---- feed.c: small ones with a root, where the group has a board ---- */
+/* All may block; WEFT_AGAIN: not that small, or no board.  reduce: by a predefined operation,
+ * without holes. */
+weft_err weft_feed_bcast(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_feed_scatter(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_feed_reduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_feed_gather(const struct weft_coll_group *g, const struct weft_coll_args *a);
+
 /* ---- stage.c: larger ones, piece by piece ---- */
 struct weft_stages;
 /* What the group keeps with its board; NULL at first. */

@@ -30,6 +30,7 @@
 #ifndef WEFT_COLL_BOARD_H
 #define WEFT_COLL_BOARD_H
 
+#include "coll/feed.h"
 #include "coll/word.h"
 
 #define WEFT_BOARD_MEMBERS WEFT_WORD_SLEEPERS
@@ -56,6 +57,7 @@ struct weft_board_slot {
 	alignas(WEFT_CACHELINE) struct weft_board_cell result; /* what: 0 when they did not agree */
 	struct weft_board_cell cell[WEFT_BOARD_MEMBERS];
 	alignas(WEFT_CACHELINE) char area[2][WEFT_BOARD_AREA];
+	struct weft_feed feed; /* of collectives with a root */
 };
 
 /* Memory of one member that it writes and all read; halves as in area[]. */

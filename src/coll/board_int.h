@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* board_int.h - what the files share by which ranks meet in shared memory: board.c, board_make.c
- * and board_wait.c. */
+/* board_int.h - what the files share by which ranks meet in shared memory: board.c, board_make.c,
+ * board_wait.c, feed.c. */
 #ifndef WEFT_COLL_BOARD_INT_H
 #define WEFT_COLL_BOARD_INT_H
 
@@ -11,7 +11,8 @@
 struct weft_keep {
 	struct weft_board_slot *slot; /* NULL: none (yet) */
 	unsigned uses;
-	uint32_t turn;
+	uint32_t turn;      /* of the board; WEFT_BOARD_FAILED: neither board nor feed any more */
+	uint32_t feed_turn; /* and of the feed */
 	int size;
 	struct weft_stages *stages; /* of stage.c; NULL: none */
 	struct weft_req req;        /* under way, one at a time; here, as stacks may be small */

@@ -50,7 +50,11 @@ struct spot {
 void weft_board_give_up(const struct weft_coll_group *g, uint32_t sleepers)
 {
 	struct weft_keep *k = weft_keep_of(g);
-	sleepers |= weft_word_break(&k->slot->x_turn);
+	struct weft_feed *f = &k->slot->feed;
+	sleepers |= weft_word_break(&k->slot->x_turn) | weft_word_break(&f->x_head) |
+		    weft_word_break(&f->x_floor);
+	for (unsigned t = 0; t < WEFT_FEED_TURNS; t++)
+		sleepers |= weft_word_break(&f->turn[t].x_came);
 	k->turn = WEFT_BOARD_FAILED;
 	weft_board_wake(g, sleepers);
 }

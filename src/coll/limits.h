@@ -62,6 +62,12 @@ enum {
 	WEFT_LIMIT_STAGED_ALLREDUCE = 128 * 1024,
 	WEFT_LIMIT_STAGED_ALLTOALL = 64 * 1024,
 
+	/* More ranks than cores, shared memory: a blocking broadcast up to here goes in turns of
+	 * 480 bytes (feed.h).  A message of its own for each rank costs the root 0.1 us and more, a
+	 * turn for all of them about 0.2; beyond three turns messages, which copy more at once, are
+	 * as quick. */
+	WEFT_LIMIT_FED_BCAST_BYTES = 1024,
+
 	/* A blocking broadcast up to here needs no schedule; a larger one waits for its receivers,
 	 * and a schedule serves all at once. */
 	WEFT_LIMIT_NOW_BCAST_BYTES = 4096,

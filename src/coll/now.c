@@ -4,9 +4,10 @@
  *
  * Same order of combining as in bcast.c and reduce.c, so that a blocking and a nonblocking call
  * give the same bits.  With more ranks than cores on one host, barrier, allreduce, allgather and
- * alltoall meet on a board (board.c), with more data than fits there piece by piece (stage.c); else
- * algorithms and messages are those of the schedules.  All that a call needs is in one struct now,
- * on the stack, and for a user-level thread, whose own may be small, on the heap.
+ * alltoall meet on a board (board.c), with more data than fits there piece by piece (stage.c), and
+ * those with a root take turns there (feed.c); else algorithms and messages are those of the
+ * schedules.  All that a call needs is in one struct now, on the stack, and for a user-level
+ * thread, whose own may be small, on the heap.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -330,6 +331,9 @@ walk(struct now *n, const struct weft_coll_group *g, const struct weft_coll_args
 		if (a->rcount > WEFT_LIMIT_NOW_BCAST_BYTES ||
 		    a->rcount * a->rtype->size > WEFT_LIMIT_NOW_BCAST_BYTES)
 			return WEFT_AGAIN;
+		n->err = weft_feed_bcast(g, a);
+		if (n->err != WEFT_AGAIN)
+			return n->err;
 		if ((n->err = weft_coll_note(g, a->kind, false)))
 			return n->err;
 		n->mine = weft_buf_typed(a->rbuf, a->rcount, a->rtype);
@@ -338,8 +342,11 @@ walk(struct now *n, const struct weft_coll_group *g, const struct weft_coll_args
 		return n->err;
 	case WEFT_COLL_REDUCE:
 		if (!weft_alg_reduce_flat(g, a->rcount * a->rtype->size) ||
-		    !small(a, &n->what, SMALL))
+		    !small(a, &n->what, g->crowded ? WEFT_BOARD_AREA : SMALL))
 			return WEFT_AGAIN;
+		n->err = weft_feed_reduce(g, a);
+		if (n->err != WEFT_AGAIN || w->bytes > SMALL)
+			return n->err;
 		if ((n->err = weft_coll_note(g, a->kind, false)))
 			return n->err;
 		reduce_flat(n, a->rbuf, a->root);
@@ -363,6 +370,10 @@ walk(struct now *n, const struct weft_coll_group *g, const struct weft_coll_args
 		n->mine = weft_buf_flat(a->rbuf, w->bytes);
 		bcast(n, &n->mine, 0);
 		return n->err;
+	case WEFT_COLL_SCATTER:
+		return weft_feed_scatter(g, a);
+	case WEFT_COLL_GATHER:
+		return weft_feed_gather(g, a);
 	case WEFT_COLL_ALLGATHER:
 		return allgather(n, a);
 	case WEFT_COLL_ALLTOALL:

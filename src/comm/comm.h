@@ -86,7 +86,7 @@ bool weft_comm_apart(void);
  * to it on its host; zero at first, all may write.  NULL: there is none.  Stays until stop.
  */
 void *weft_comm_board(int peer);
-#define WEFT_COMM_BOARD_BYTES 194304
+#define WEFT_COMM_BOARD_BYTES 306048
 /* Is peer known to be gone? */
 bool weft_comm_lost(int peer);
 /* Called once per lost peer, from progress; set by mpi/ before start. */

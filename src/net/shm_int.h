@@ -43,7 +43,7 @@ struct weft_shm_inbox {
 	alignas(WEFT_CACHELINE) char board[WEFT_NET_BOARD_BYTES];
 	struct weft_shm_word word[WEFT_NET_WORDS];
 };
-_Static_assert(sizeof(struct weft_shm_inbox) <= 49 * 4096, "an inbox is 49 pages");
+_Static_assert(sizeof(struct weft_shm_inbox) <= 76 * 4096, "an inbox is 76 pages");
 
 struct weft_shm_link {
 	/* Read by posters. */

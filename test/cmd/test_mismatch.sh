@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Proves that ranks which call different collectives end with a line that names both, and do not hang, where
-# they meet on a board (more ranks than cores): the odd one first, last, and nonblocking.
+# they meet on a board (more ranks than cores): the odd one first, last, nonblocking, the root for which others
+# wait, and one for which a root waits.
 set -u
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -13,7 +14,7 @@ cat >"$work/odd.c" <<'END'
 #include <unistd.h>
 int main(int argc, char **argv)
 {
-	int rank, value = 0, how = atoi(argv[1]);
+	int rank, value = 0, sum, how = atoi(argv[1]);
 	MPI_Request r;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -25,7 +26,11 @@ int main(int argc, char **argv)
 	if (rank == 1 && how == 2) {
 		MPI_Ibarrier(MPI_COMM_WORLD, &r);
 		MPI_Wait(&r, MPI_STATUS_IGNORE);
-	} else if (rank == 1) {
+	} else if (rank != 1 && how == 3) {
+		MPI_Bcast(&value, 1, MPI_INT, 1, MPI_COMM_WORLD);
+	} else if (rank != 1 && how == 4) {
+		MPI_Reduce(&value, &sum, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+	} else if (rank == 1 && how < 2) {
 		MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
 	} else {
 		MPI_Barrier(MPI_COMM_WORLD);
@@ -36,11 +41,11 @@ int main(int argc, char **argv)
 END
 "$BUILD/bin/mpicc" "$work/odd.c" -o "$work/odd" || exit 1
 bad=0
-for how in 0 1 2; do
+for how in 0 1 2 3 4; do
 	timeout 200 "$BUILD/bin/mpiexec" -n $n --timeout 120 "$work/odd" $how >"$work/out" 2>&1
 	rc=$?
 	[ $rc != 0 ] && [ $rc != 124 ] || { echo "FAILED: case $how: exit code $rc" >&2; bad=1; }
-	grep -qE 'collectives that do not match: rank [0-9]+ .*(barrier|bcast).*rank [0-9]+ in' "$work/out" || {
+	grep -qE 'collectives that do not match: rank [0-9]+ .*(barrier|bcast|reduce).*rank [0-9]+ in' "$work/out" || {
 		echo "FAILED: case $how: no line about it" >&2
 		head -n 5 "$work/out" >&2
 		bad=1

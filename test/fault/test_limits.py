@@ -68,13 +68,13 @@ for name, which, n in (("locked memory", resource.RLIMIT_MEMLOCK, 0), ("core", r
 
 # Files, which shared memory is made of: without them ranks of a host talk over tcp.
 for drivers in ("self,shm,tcp", "self,shm"):
-    for kib in (4, 64, 200, 300, 4000, 100000):
+    for kib in (4, 64, 200, 340, 4000, 100000):
         for extra in ({}, {"WEFT_TRACE": os.path.join(scratch, "trace")}):
             what = "files of %d KiB, %s%s" % (kib, drivers, ", traced" if extra else "")
             result = run(ranks(2, "traffic", "plain", 3), {"WEFT_DRIVERS": drivers, **extra},
                          prepare=limited(resource.RLIMIT_FSIZE, kib << 10))
             ok = works_or_says(what, result, ("ulimit -f",), 7)
-            if not ok and (drivers != "self,shm" or kib > 256):
+            if not ok and (drivers != "self,shm" or kib > 320):
                 fail(what + ": does not work", result.text())
 
 # mpiexec's own output is a file, too.

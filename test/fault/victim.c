@@ -57,7 +57,7 @@ static void die(const char *how)
 
 /*
  * The memory in which ranks of a host meet for small collectives, ours and the others', as words.
- * An inbox has up to 49 pages: a line for the doorbell, then the board (src/net/shm_int.h).
+ * An inbox has up to 76 pages: a line for the doorbell, then the board (src/net/shm_int.h).
  */
 #define BOARDS 8
 #define BOARD_WORDS (15 * 4096 / 4)
@@ -72,7 +72,7 @@ static void find_boards(void)
 	while (fgets(line, sizeof line, f) && boards < BOARDS) {
 		unsigned long from, to;
 		if (strstr(line, " rw-s ") && strstr(line, "/memfd:weft") &&
-		    sscanf(line, "%lx-%lx", &from, &to) == 2 && to - from <= 49 * 4096)
+		    sscanf(line, "%lx-%lx", &from, &to) == 2 && to - from <= 76 * 4096)
 			board[boards++] = (_Atomic unsigned *)(from + 64);
 	}
 	fclose(f);
