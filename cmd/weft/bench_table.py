@@ -51,6 +51,8 @@ BENCHES = {
     "rate": Bench("p2p/rate", "how many small messages pass in a second?", "millions per second",
                   limit={"shm": ["rate", "shm"], "tcp": ["rate", "socket"], "1g": ["rate", "socket"]},
                   tuned=THREAD, bars=True),
+    "flood": Bench("p2p/flood", "how soon are many messages sent to a receiver that waits, or computes?",
+                   "us per message", links=("shm", "tcp"), ranks=False, seconds=120, tuned=THREAD, log=True, bars=True),
     "layout": Bench("p2p/layout", "what does it cost that a message's data have holes?",
                     "us, until the answer of one byte", ranks=False, log=True, bars=True),
     "match": Bench("p2p/match", "what does a message cost when N others lie in matching?",
