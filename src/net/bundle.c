@@ -200,11 +200,11 @@ static weft_err bundle_open(const struct weft_net_job *job, const struct weft_ne
 	return WEFT_OK;
 }
 
-/* Line   bundle1|RAIL'S LINE|RAIL'S LINE... */
+/* Line   bundle2|RAIL'S LINE|RAIL'S LINE... */
 static weft_err bundle_address(struct weft_net *net, char *buf, size_t size)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
-	int at = snprintf(buf, size, "bundle1");
+	int at = snprintf(buf, size, "bundle2");
 	for (unsigned r = 0; r < b->n_rails; r++) {
 		char line[ADDRESS_MAX];
 		weft_err err = b->rail[r].driver->address(b->rail[r].net, line, sizeof line);
@@ -221,7 +221,7 @@ static weft_err bundle_reach(struct weft_net *net, int peer, const char *address
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	struct weft_bundle_peer *p = &b->peer[peer];
 	const char *at = address ? strchr(address, '|') : NULL;
-	if (peer == b->job.rank || !at || strncmp(address, "bundle1", 7) != 0)
+	if (peer == b->job.rank || !at || strncmp(address, "bundle2", 7) != 0)
 		return WEFT_ERR_UNSUPPORTED;
 	p->max_piece = WEFT_BUNDLE_PIECE;
 	for (unsigned r = 0; at && r < b->n_rails; r++) {
@@ -328,7 +328,7 @@ static weft_err bundle_drain(struct weft_net *net)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	weft_err err = WEFT_OK;
-	(void)weft_bundle_tell(b, true);
+	(void)weft_bundle_tell(b, WEFT_BUNDLE_SAY_ALL);
 	for (int i = 0; i < b->job.size; i++) {
 		struct weft_bundle_peer *p = &b->peer[i];
 		if (!atomic_load_explicit(&p->x_down, memory_order_relaxed) && !is_out(b, p))

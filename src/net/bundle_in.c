@@ -3,10 +3,10 @@
  * bundle_in.c - the way in: what rails deliver, put back into order, each once.
  *
  * A piece of the large packet that is being put together goes straight into its place.  What comes
- * before its turn waits in a slot; a piece whose packet has not begun yet waits aside.  A large
- * packet ends when all of it is there and no rail writes into it any more: a rail that the peer has
- * given up may still hold the first half of a piece that came again elsewhere; such a rail is ended
- * here, too.
+ * before its turn waits in a slot; a piece whose packet has not begun yet waits aside, and so does
+ * a packet that comes as a stream until all of it is there.  A large packet ends when all of it is
+ * there and no rail writes into it any more: a rail that the peer has given up may still hold the
+ * first half of a piece that came again elsewhere; such a rail is ended here, too.
  */
 #include <stdlib.h>
 #include "net/bundle_int.h"
@@ -148,8 +148,11 @@ static bool hear(struct weft_bundle *b, int peer, unsigned rail, const struct we
 	weft_bundle_lock(p);
 	bool good = weft_bundle_confirm_locked(b, peer, rail, h, &over);
 	if (unit) {
-		w->got++;
-		w->owed_bytes += len;
+		if (w->got++ == w->told_got)
+			w->owed_ns = w->heard_ns;
+		w->asked_now |= h->ask == WEFT_BUNDLE_NOW;
+		w->asked += h->ask != WEFT_BUNDLE_LATER;
+		w->asked_bytes += h->ask != WEFT_BUNDLE_LATER ? len : 0;
 	}
 	if (good)
 		weft_bundle_pump_locked(b, peer);
@@ -233,14 +236,21 @@ static bool part_packet(struct weft_bundle *b, int peer, const struct weft_bundl
 	return true;
 }
 
-/* A small packet, or the beginning of a large one. */
+static bool whole_fits(size_t len)
+{
+	return len >= WEFT_NET_HEAD && len <= WEFT_NET_HEAD + WEFT_BUNDLE_WHOLE_MAX;
+}
+
+/*
+ * A packet that was copied, or the beginning of a large one.  *aside_p: the memory where `payload`
+ * is, if it is ours to keep; NULL afterwards: it was kept.
+ */
 static bool whole_packet(struct weft_bundle *b, int peer, const struct weft_bundle_head *h,
-			 const void *payload, size_t len)
+			 const void *payload, size_t len, void **aside_p)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
-	size_t most = WEFT_NET_HEAD + WEFT_BUNDLE_INLINE;
 	struct weft_bundle_begin begin;
-	if (len < WEFT_NET_HEAD || len > most)
+	if (!whole_fits(len))
 		return false;
 	if (h->kind == WEFT_BUNDLE_BEGIN) {
 		if (len != sizeof begin)
@@ -259,10 +269,12 @@ static bool whole_packet(struct weft_bundle *b, int peer, const struct weft_bund
 				 (const uint8_t *)payload + WEFT_NET_HEAD, len - WEFT_NET_HEAD);
 		return true;
 	}
-	void *copy = malloc(len);
+	void *copy = *aside_p ? *aside_p : malloc(len);
 	if (!copy)
 		return false;
-	memcpy(copy, payload, len);
+	if (!*aside_p)
+		memcpy(copy, payload, len);
+	*aside_p = NULL;
 	p->slot[h->number % WEFT_BUNDLE_WINDOW] =
 		(struct weft_bundle_slot){.kind = h->kind, .len = (uint32_t)len, .data = copy};
 	return true;
@@ -290,6 +302,7 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	if (!p)
 		return;
 	struct weft_bundle_way *w = &p->way[r->index];
+	void *none = NULL;
 	bool unit = h.kind >= WEFT_BUNDLE_WHOLE, good = h.kind && h.kind <= WEFT_BUNDLE_PART;
 	if (h.kind == WEFT_BUNDLE_HELLO && !w->hello_got) {
 		on_hello(b, peer, r->index);
@@ -302,7 +315,7 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	if (good && h.kind == WEFT_BUNDLE_PART)
 		good = part_packet(b, peer, &h, payload, len);
 	else if (good && unit)
-		good = whole_packet(b, peer, &h, payload, len);
+		good = whole_packet(b, peer, &h, payload, len, &none);
 	if (!good)
 		broken(b, peer, "a packet that makes no sense came");
 	else if (unit)
@@ -321,15 +334,17 @@ static void on_place(void *arg, int peer, const void *head, size_t len, struct w
 	w->in = head_of(head);
 	w->in_len = (uint32_t)len;
 	w->in_what = WEFT_BUNDLE_IN_DROP;
-	if (w->in.kind != WEFT_BUNDLE_PART || w->state != WEFT_BUNDLE_UP ||
-	    !part_fits(p, &w->in, len) ||
+	bool part = w->in.kind == WEFT_BUNDLE_PART;
+	bool fits = part ? part_fits(p, &w->in, len)
+			 : w->in.kind == WEFT_BUNDLE_WHOLE && whole_fits(len);
+	if (!fits || w->state != WEFT_BUNDLE_UP ||
 	    weft_bundle_look(&p->window, w->in.number) == WEFT_BUNDLE_WILD) {
 		broken(b, peer, "a stream that makes no sense came");
 		return;
 	}
 	if (weft_bundle_look(&p->window, w->in.number) == WEFT_BUNDLE_AGAIN)
 		return;
-	if (p->placing && p->placing_begin == w->in.begin) {
+	if (part && p->placing && p->placing_begin == w->in.begin) {
 		w->in_what = WEFT_BUNDLE_IN_PLACE;
 		aim(p, w, w->in.offset, len, sink);
 		return;
@@ -359,9 +374,16 @@ static void on_placed(void *arg, int peer, void *cookie, weft_err err)
 		advance(b, peer);
 		return;
 	}
-	if (!hear(b, peer, r->index, &w->in, true, w->in_len)) {
+	bool good = hear(b, peer, r->index, &w->in, true, w->in_len);
+	/* Not kept aside, it was not wanted. */
+	if (good && aside && w->in.kind == WEFT_BUNDLE_WHOLE)
+		good = whole_packet(b, peer, &w->in, aside, w->in_len, &aside);
+	if (!good || w->in.kind == WEFT_BUNDLE_WHOLE) {
 		free(aside);
-		broken(b, peer, "a stream that makes no sense came");
+		if (good)
+			advance(b, peer);
+		else
+			broken(b, peer, "a stream that makes no sense came");
 		return;
 	}
 	/* Aside, its packet may have begun meanwhile, with another length than it was checked for.

@@ -5,12 +5,14 @@
  * On the wire a unit is one packet of a rail: struct weft_bundle_head in the rail's head, then
  *
  *   HELLO   nothing; the first on each link.  A rail is up once each side has sent and got one.
- *   WHOLE   the upper head, then the payload of a small packet
+ *   WHOLE   the upper head, then the payload of a packet that the sender has copied
  *   BEGIN   the upper head and the length of a large packet
  *   PIECE   a part of a large packet, named by the number of its BEGIN and an offset
  *   ACK     nothing
  *
- * Every head says how many units came over this link so far and from which number on we wait.
+ * Every head says how many units came over this link so far and from which number on we wait, and
+ * how soon its sender wants to hear that: what is copied can wait, so it asks as rarely as keeps
+ * what is not confirmed far below its bound; pieces are read where the upper layer has them.
  *
  *   rail    idle -> wanted -> up -> lost -> idle ...      gone: the peer left, or cannot be reached
  *
@@ -25,14 +27,19 @@
 #include "net/bundle_proto.h"
 #include "net/hub.h"
 
-#define WEFT_BUNDLE_INLINE 4096u           /* a packet up to this is copied and goes whole */
+#define WEFT_BUNDLE_INLINE 4096u           /* a packet up to this always finds room in a unit */
+#define WEFT_BUNDLE_WHOLE_MAX (64u << 10)  /* one up to this is copied and goes whole */
+#define WEFT_BUNDLE_CLASSES 5              /* of units: up to INLINE, twice as much, ... */
 #define WEFT_BUNDLE_MAX_PAYLOAD (4u << 20) /* of an upper packet */
 #define WEFT_BUNDLE_PIECE (256u << 10)     /* most of a large packet that one unit carries */
 #define WEFT_BUNDLE_AHEAD (1u << 20)       /* bytes that one rail may have unconfirmed */
 #define WEFT_BUNDLE_RESERVE 320u           /* numbers kept back for pieces */
 #define WEFT_BUNDLE_PIECES 64              /* of memory, in one upper packet */
-#define WEFT_BUNDLE_ACK_UNITS 16u
+#define WEFT_BUNDLE_ACK_UNITS 16u          /* that ask SOON */
 #define WEFT_BUNDLE_ACK_BYTES (128u << 10)
+#define WEFT_BUNDLE_ACK_LATER_NS 10000000u /* what does not ask is confirmed after so long */
+#define WEFT_BUNDLE_ASK_UNITS 64u          /* over one rail, of which none has asked */
+#define WEFT_BUNDLE_ASK_BYTES (WEFT_BUNDLE_AHEAD / 4)
 #define WEFT_BUNDLE_TICK_MS 50u
 
 enum { WEFT_BUNDLE_EV_RAIL = WEFT_HUB_DRIVER };
@@ -45,8 +52,15 @@ enum weft_bundle_kind {
 	WEFT_BUNDLE_PART,
 };
 
+/* When the receiver shall say what came. */
+enum weft_bundle_ask {
+	WEFT_BUNDLE_LATER, /* with what it sends anyway, or after ACK_LATER_NS */
+	WEFT_BUNDLE_SOON,  /* when nothing more comes, or enough that asks so has come */
+	WEFT_BUNDLE_NOW,
+};
+
 struct weft_bundle_head {
-	uint8_t kind, pad[3];
+	uint8_t kind, ask, pad[2];
 	uint32_t number;
 	uint32_t got;  /* units that came over this link */
 	uint32_t next; /* the first number that was not taken in order */
@@ -75,6 +89,7 @@ struct weft_bundle_unit {
 	struct weft_bundle_head head;
 	struct weft_bundle_large *large; /* PIECE */
 	uint32_t len;
+	uint8_t order;  /* how long its data may be */
 	bool held;      /* a rail still reads it */
 	bool confirmed; /* but held */
 	uint8_t data[];
@@ -105,9 +120,15 @@ struct weft_bundle_way {
 	bool refused;                 /* P: an attempt to come back has failed */
 	bool drop;                    /* P: to be ended after this round of polls */
 	struct weft_bundle_lane lane; /* L */
-	size_t under_bytes;           /* L: of pieces that are not confirmed */
+	size_t under_bytes;           /* L: not confirmed */
+	unsigned silent_units;        /* L: sent since one that asks */
+	size_t silent_bytes;          /* L */
+	unsigned pieces;              /* L: that are not confirmed */
 	uint32_t got, told_got;       /* L */
-	size_t owed_bytes;            /* L: received since the last word to the peer */
+	unsigned asked;               /* L: units since the last word that ask SOON */
+	size_t asked_bytes;           /* L */
+	bool asked_now;               /* L */
+	uint64_t owed_ns;             /* L: the first since the last word came */
 	uint64_t heard_ns;            /* P: last arrival */
 	uint64_t since_ns; /* L: the oldest unconfirmed unit was sent, or progress made */
 	uint64_t retry_ns, backoff_ns; /* P */
@@ -139,8 +160,9 @@ struct weft_bundle_peer {
 	struct weft_bundle_fifo queue;      /* L: units that wait for a rail */
 	struct weft_bundle_large *large;    /* L: not all of it has units */
 	struct weft_bundle_link *lingering; /* L: units that are confirmed, but held */
-	struct weft_bundle_unit *spare;     /* L */
-	unsigned n_spare;                   /* L */
+	struct weft_bundle_link *spare[WEFT_BUNDLE_CLASSES]; /* L */
+	size_t spare_bytes;                                  /* L */
+	size_t kept_bytes;                                   /* L: copied, and not over */
 	struct weft_bundle_way way[WEFT_BUNDLE_RAILS];
 	/* The way in, P. */
 	struct weft_bundle_window window;
@@ -203,12 +225,27 @@ void weft_bundle_unlock(struct weft_bundle_peer *p);
 /* From now on each poll looks at this peer; the poller calls it. */
 void weft_bundle_list(struct weft_bundle *b, int peer);
 
-/* bundle_poll.c; as driver.h says.  tell: peers hear what came, if enough did or `now`; posters who
- * waited, that there is room; returns the upcalls made. */
+/* How much a call of weft_bundle_tell says. */
+enum weft_bundle_say {
+	WEFT_BUNDLE_SAY_URGENT, /* more may come: what asks NOW, or enough of what asks SOON */
+	WEFT_BUNDLE_SAY_ASKED,
+	WEFT_BUNDLE_SAY_ALL,
+};
+
+/* bundle_poll.c; as driver.h says.  tell: peers hear what came; posters who waited, that there is
+ * room; returns the upcalls made. */
 int weft_bundle_poll(struct weft_net *net);
 weft_err weft_bundle_arm(struct weft_net *net) weft_must_use;
 void weft_bundle_disarm(struct weft_net *net);
-int weft_bundle_tell(struct weft_bundle *b, bool now);
+int weft_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say);
+/* Is there room for the posters who were told FULL? */
+bool weft_bundle_roomy_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p);
+
+/* bundle_unit.c; with the peer's lock.  new: with the next number and room for so many bytes, NULL:
+ * no memory. */
+struct weft_bundle_unit *weft_bundle_unit_new(struct weft_bundle_peer *p, size_t bytes);
+void weft_bundle_unit_free(struct weft_bundle_peer *p, struct weft_bundle_unit *u);
+void weft_bundle_spares_free(struct weft_bundle_peer *p);
 
 /* bundle_out.c; _locked: with the peer's lock */
 enum weft_post weft_bundle_post_locked(struct weft_bundle *b, int peer, const void *head,

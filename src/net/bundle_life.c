@@ -112,8 +112,10 @@ void weft_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_e
 	w->revive = comes_back;
 	w->left |= !err;
 	weft_bundle_lane_lost(&w->lane, &p->queue);
-	w->under_bytes = w->owed_bytes = 0;
+	w->under_bytes = w->silent_bytes = w->asked_bytes = 0;
+	w->silent_units = w->pieces = w->asked = 0;
 	w->got = w->told_got = 0;
+	w->asked_now = false;
 	weft_bundle_unlock(p);
 
 	snprintf(p->why, sizeof p->why, "%s", why);
@@ -224,6 +226,9 @@ static bool tend_way(struct weft_bundle *b, int peer, unsigned rail, uint64_t no
 	bool awake = p->awake, waits = w->lane.under.first != NULL;
 	bool silent =
 		waits && later(now, w->since_ns, b->silence_ns) && speaks_elsewhere(b, p, rail);
+	if (w->got != w->told_got && later(now, w->owed_ns, WEFT_BUNDLE_ACK_LATER_NS))
+		weft_bundle_ack_locked(b, peer, rail);
+	waits |= w->got != w->told_got;
 	weft_bundle_unlock(p);
 
 	if (w->state == WEFT_BUNDLE_UP && silent && r->driver->drop)

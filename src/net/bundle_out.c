@@ -12,41 +12,15 @@
 #include "net/bundle_int.h"
 #include "net/ring.h"
 
-#define SPARE_MAX 64
 #define MEASURE_BYTES (512u << 10)
-#define UNIT_DATA (WEFT_NET_HEAD + WEFT_BUNDLE_INLINE)
-
-static struct weft_bundle_unit *unit_new(struct weft_bundle_peer *p)
-{
-	struct weft_bundle_unit *u = p->spare;
-	if (u) {
-		p->spare = (struct weft_bundle_unit *)u->link.next;
-		p->n_spare--;
-	} else {
-		u = malloc(sizeof *u + UNIT_DATA);
-	}
-	if (u)
-		*u = (struct weft_bundle_unit){.head.number = p->number};
-	return u;
-}
-
-static void unit_free(struct weft_bundle_peer *p, struct weft_bundle_unit *u)
-{
-	if (p->n_spare >= SPARE_MAX) {
-		free(u);
-		return;
-	}
-	u->link.next = p->spare ? &p->spare->link : NULL;
-	p->spare = u;
-	p->n_spare++;
-}
 
 /* Neither the peer nor a rail needs the unit any more. */
 static void unit_over(struct weft_bundle_peer *p, struct weft_bundle_unit *u,
 		      struct weft_bundle_large **over)
 {
 	struct weft_bundle_large *l = u->large;
-	unit_free(p, u);
+	p->kept_bytes -= l ? 0 : u->len;
+	weft_bundle_unit_free(p, u);
 	if (l && --l->n_units == 0 && l->given == l->len) {
 		l->next = *over;
 		*over = l;
@@ -79,8 +53,42 @@ static void fill_news(struct weft_bundle_peer *p, struct weft_bundle_way *w,
 static void news_told(struct weft_bundle_peer *p, struct weft_bundle_way *w)
 {
 	w->told_got = w->got;
-	w->owed_bytes = 0;
+	w->asked = 0;
+	w->asked_bytes = 0;
+	w->asked_now = false;
 	p->told_next = p->in_next;
+}
+
+/* A piece is read from the upper layer's memory.  Of what is copied, enough has gone unasked? */
+static enum weft_bundle_ask ask_for(const struct weft_bundle_way *w,
+				    const struct weft_bundle_unit *u)
+{
+	static_assert(WEFT_BUNDLE_RAILS * WEFT_BUNDLE_ASK_UNITS <
+			      WEFT_BUNDLE_WINDOW - WEFT_BUNDLE_RESERVE,
+		      "who waits for room has asked");
+	if (u->head.kind == WEFT_BUNDLE_PART)
+		return WEFT_BUNDLE_SOON;
+	return w->silent_units + 1 >= WEFT_BUNDLE_ASK_UNITS ||
+			       w->silent_bytes + u->len >= WEFT_BUNDLE_ASK_BYTES
+		       ? WEFT_BUNDLE_NOW
+		       : WEFT_BUNDLE_LATER;
+}
+
+/* The rail took the unit. */
+static void note_sent(struct weft_bundle_way *w, struct weft_bundle_unit *u)
+{
+	bool silent = u->head.ask == WEFT_BUNDLE_LATER;
+	w->silent_units = silent ? w->silent_units + 1 : 0;
+	w->silent_bytes = silent ? w->silent_bytes + u->len : 0;
+	if (!w->lane.under.first)
+		w->since_ns = weft_clock_ns();
+	/* What is copied may be confirmed late: it says nothing about the rail. */
+	if (u->head.kind == WEFT_BUNDLE_PART && !w->pieces++) {
+		w->busy_ns = weft_clock_ns();
+		w->busy_bytes = 0;
+	}
+	w->under_bytes += u->len;
+	weft_bundle_lane_sent(&w->lane, &u->link);
 }
 
 /* The pieces of memory of a part of a large packet. */
@@ -116,6 +124,7 @@ static bool unit_try(struct weft_bundle *b, int peer, unsigned rail, struct weft
 	else
 		iov[0] = (struct iovec){u->data, u->len};
 	fill_news(p, w, &u->head);
+	u->head.ask = (uint8_t)ask_for(w, u);
 	u->held = true; /* before: sent() may come while the post returns; it waits for the lock */
 	enum weft_post a = r->driver->post(r->net, peer, &u->head, iov, n, u->len, u);
 	u->held = a == WEFT_POST_ACCEPTED;
@@ -124,11 +133,8 @@ static bool unit_try(struct weft_bundle *b, int peer, unsigned rail, struct weft
 		return false;
 	}
 	news_told(p, w);
-	if (!w->lane.under.first)
-		w->since_ns = w->busy_ns = weft_clock_ns();
-	weft_bundle_lane_sent(&w->lane, &u->link);
+	note_sent(w, u);
 	weft_trace(WEFT_TRACE_RAIL, rail, (uint32_t)peer, 0, u->len);
-	w->under_bytes += u->len;
 	/* Relaxed: statistics. */
 	atomic_fetch_add_explicit(&r->x_units, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->x_bytes, u->len, memory_order_relaxed);
@@ -140,15 +146,17 @@ static bool has_room(const struct weft_bundle_way *w)
 	return w->state == WEFT_BUNDLE_UP && !w->full;
 }
 
-/* Over the first rail that takes it. */
+/* Over the first rail that takes it; one that has much to do comes last. */
 static bool unit_send(struct weft_bundle *b, int peer, struct weft_bundle_unit *u)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
-	for (unsigned r = 0; r < b->n_rails; r++) {
-		struct weft_bundle_way *w = &p->way[r];
-		if (has_room(w) && unit_try(b, peer, r, u))
-			return true;
-	}
+	for (int busy = 0; busy < 2; busy++)
+		for (unsigned r = 0; r < b->n_rails; r++) {
+			struct weft_bundle_way *w = &p->way[r];
+			if (has_room(w) && (w->under_bytes >= WEFT_BUNDLE_AHEAD) == busy &&
+			    unit_try(b, peer, r, u))
+				return true;
+		}
 	return false;
 }
 
@@ -186,7 +194,7 @@ static bool next_piece(struct weft_bundle *b, int peer, unsigned rail)
 		len = most;
 	if (too_slow(b, p, rail, len, left))
 		return false;
-	struct weft_bundle_unit *u = unit_new(p);
+	struct weft_bundle_unit *u = weft_bundle_unit_new(p, 0);
 	if (!u)
 		return false;
 	u->head.kind = WEFT_BUNDLE_PART;
@@ -197,7 +205,7 @@ static bool next_piece(struct weft_bundle *b, int peer, unsigned rail)
 	l->n_units++;
 	if (!unit_try(b, peer, rail, u)) {
 		l->n_units--;
-		unit_free(p, u);
+		weft_bundle_unit_free(p, u);
 		return false;
 	}
 	p->number++;
@@ -233,12 +241,13 @@ static bool post_whole(struct weft_bundle *b, int peer, const void *head, const 
 		       unsigned n, size_t len)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
-	struct weft_bundle_unit *u = unit_new(p);
+	struct weft_bundle_unit *u = weft_bundle_unit_new(p, WEFT_NET_HEAD + len);
 	if (!u)
 		return false;
 	p->number++;
 	u->head.kind = WEFT_BUNDLE_WHOLE;
 	u->len = (uint32_t)(WEFT_NET_HEAD + len);
+	p->kept_bytes += u->len;
 	memcpy(u->data, head, WEFT_NET_HEAD);
 	if (len)
 		weft_ring_gather(u->data + WEFT_NET_HEAD, iov, n, len);
@@ -254,7 +263,8 @@ static bool post_large(struct weft_bundle *b, int peer, const void *head, const 
 	struct weft_bundle_large *l = NULL;
 	if (n <= WEFT_BUNDLE_PIECES)
 		l = malloc(sizeof *l + n * sizeof *iov);
-	struct weft_bundle_unit *u = l ? unit_new(p) : NULL;
+	struct weft_bundle_unit *u =
+		l ? weft_bundle_unit_new(p, sizeof(struct weft_bundle_begin)) : NULL;
 	if (!u) {
 		free(l);
 		return false;
@@ -265,6 +275,7 @@ static bool post_large(struct weft_bundle *b, int peer, const void *head, const 
 	memcpy(begin.head, head, WEFT_NET_HEAD);
 	u->head.kind = WEFT_BUNDLE_BEGIN;
 	u->len = sizeof begin;
+	p->kept_bytes += u->len;
 	memcpy(u->data, &begin, sizeof begin);
 	l->begin = p->number++;
 	if (p->queue.first || !unit_send(b, peer, u))
@@ -272,6 +283,21 @@ static bool post_large(struct weft_bundle *b, int peer, const void *head, const 
 	p->large = l;
 	weft_bundle_pump_locked(b, peer);
 	return true;
+}
+
+/* How much may be copied and not confirmed, beyond which only packets that must find room are. */
+static size_t kept_max(const struct weft_bundle *b)
+{
+	static_assert(WEFT_BUNDLE_ASK_BYTES + WEFT_BUNDLE_WHOLE_MAX + WEFT_NET_HEAD <
+			      WEFT_BUNDLE_AHEAD / 2,
+		      "who waits for room has asked");
+	return (size_t)b->n_rails * WEFT_BUNDLE_AHEAD;
+}
+
+bool weft_bundle_roomy_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p)
+{
+	return !p->large && p->kept_bytes <= kept_max(b) / 4 * 3 &&
+	       weft_bundle_room(p->number, p->peer_next, WEFT_BUNDLE_RESERVE + 128);
 }
 
 enum weft_post weft_bundle_post_locked(struct weft_bundle *b, int peer, const void *head,
@@ -286,7 +312,11 @@ enum weft_post weft_bundle_post_locked(struct weft_bundle *b, int peer, const vo
 	 * packets further behind could else fill the window before the first packet is whole. */
 	if (!up || p->large || !weft_bundle_room(p->number, p->peer_next, WEFT_BUNDLE_RESERVE))
 		return WEFT_POST_FULL;
-	if (len <= WEFT_BUNDLE_INLINE)
+	bool small = len <= WEFT_BUNDLE_INLINE;
+	bool whole = len <= WEFT_BUNDLE_WHOLE_MAX && WEFT_NET_HEAD + len <= p->max_piece;
+	if (whole && !small && p->kept_bytes > kept_max(b))
+		return WEFT_POST_FULL;
+	if (small || whole)
 		return post_whole(b, peer, head, iov, n, len) ? WEFT_POST_DONE : WEFT_POST_FULL;
 	return post_large(b, peer, head, iov, n, len, cookie) ? WEFT_POST_ACCEPTED : WEFT_POST_FULL;
 }
@@ -339,8 +369,6 @@ static void measure(struct weft_bundle_net *r, struct weft_bundle_way *w, size_t
 				      memory_order_relaxed);
 		w->busy_ns = w->since_ns;
 		w->busy_bytes = 0;
-	} else if (!w->lane.under.first) {
-		w->busy_bytes = 0;
 	}
 }
 
@@ -357,10 +385,14 @@ bool weft_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned rail,
 	if (w->lane.confirmed == h->got)
 		return true;
 	w->since_ns = weft_clock_ns();
-	size_t before = w->under_bytes;
+	size_t pieces = 0;
 	while ((l = weft_bundle_lane_confirm(&w->lane, h->got))) {
 		struct weft_bundle_unit *u = (struct weft_bundle_unit *)l;
 		w->under_bytes -= u->len;
+		if (u->head.kind == WEFT_BUNDLE_PART) {
+			w->pieces--;
+			pieces += u->len;
+		}
 		u->confirmed = true;
 		if (u->held) {
 			u->link.next = p->lingering;
@@ -369,7 +401,8 @@ bool weft_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned rail,
 			unit_over(p, u, over);
 		}
 	}
-	measure(&b->rail[rail], w, before - w->under_bytes);
+	if (pieces)
+		measure(&b->rail[rail], w, pieces);
 	return true;
 }
 
@@ -414,12 +447,7 @@ void weft_bundle_out_end(struct weft_bundle *b, int peer, bool tell)
 		p->lingering = l->next;
 		unit_over(p, (struct weft_bundle_unit *)l, &over);
 	}
-	while (p->spare) {
-		struct weft_bundle_unit *u = p->spare;
-		p->spare = (struct weft_bundle_unit *)u->link.next;
-		free(u);
-	}
-	p->n_spare = 0;
+	weft_bundle_spares_free(p);
 	weft_bundle_unlock(p);
 	if (tell) {
 		weft_bundle_tell_over(b, peer, over, WEFT_ERR_PEER);

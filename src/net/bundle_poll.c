@@ -21,9 +21,17 @@ static void take_new(struct weft_bundle *b)
 	}
 }
 
-/* Tells peers what came, if enough did or nothing else will; posters who waited that there is room.
- */
-int weft_bundle_tell(struct weft_bundle *b, bool now)
+/* Is a word due over this rail? */
+static bool owes(const struct weft_bundle_way *w, enum weft_bundle_say say)
+{
+	if (w->asked_now || w->asked >= WEFT_BUNDLE_ACK_UNITS ||
+	    w->asked_bytes >= WEFT_BUNDLE_ACK_BYTES)
+		return true;
+	return say == WEFT_BUNDLE_SAY_ALL ? w->got != w->told_got
+					  : say == WEFT_BUNDLE_SAY_ASKED && w->asked;
+}
+
+int weft_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say)
 {
 	int n = 0;
 	for (int i = 0; i < b->n_active; i++) {
@@ -36,18 +44,14 @@ int weft_bundle_tell(struct weft_bundle *b, bool now)
 		bool behind = p->in_next - p->told_next >= WEFT_BUNDLE_WINDOW / 8;
 		for (unsigned r = 0; r < b->n_rails; r++) {
 			struct weft_bundle_way *w = &p->way[r];
-			uint32_t owed = w->got - w->told_got;
 			up |= w->state == WEFT_BUNDLE_UP;
-			if ((owed && now) || owed >= WEFT_BUNDLE_ACK_UNITS ||
-			    w->owed_bytes >= WEFT_BUNDLE_ACK_BYTES ||
-			    (behind && w->state == WEFT_BUNDLE_UP)) {
+			if (owes(w, say) || (behind && w->state == WEFT_BUNDLE_UP)) {
 				weft_bundle_ack_locked(b, peer, r);
 				behind = false;
 			}
 		}
 		if (weft_unlikely(atomic_load_explicit(&p->x_blocked, memory_order_relaxed)) &&
-		    up && !p->large &&
-		    weft_bundle_room(p->number, p->peer_next, WEFT_BUNDLE_RESERVE + 128)) {
+		    up && weft_bundle_roomy_locked(b, p)) {
 			atomic_store_explicit(&p->x_blocked, false, memory_order_relaxed);
 			ready = true;
 		}
@@ -82,7 +86,7 @@ static int poll_all(struct weft_net *net)
 	take_new(b);
 	for (unsigned r = 0; r < b->n_rails; r++)
 		n += b->rail[r].driver->poll(b->rail[r].net);
-	n += weft_bundle_tell(b, !n || b->armed);
+	n += weft_bundle_tell(b, !n || b->armed ? WEFT_BUNDLE_SAY_ASKED : WEFT_BUNDLE_SAY_URGENT);
 	due |= b->stirred || weft_hub_due(&b->hub, false);
 	if (weft_unlikely(due)) {
 		if (!b->armed)
@@ -110,7 +114,7 @@ weft_err weft_bundle_arm(struct weft_net *net)
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	int n = 0;
 	take_new(b);
-	n += weft_bundle_tell(b, true);
+	n += weft_bundle_tell(b, WEFT_BUNDLE_SAY_ASKED);
 	/* QUIET -> RING (bundle_post), before the look at what is not confirmed. */
 	(void)atomic_exchange_explicit(&b->x_quiet, true, memory_order_seq_cst);
 	bool waits = weft_bundle_housekeep(b, &n);

@@ -37,7 +37,7 @@ static struct fake_rail fake_rail[FAKE_RAILS];
 
 /* What came out above. */
 static struct {
-	unsigned packets, places, placed, placed_bad, downs, sent;
+	unsigned packets, places, placed, placed_bad, downs, sent, readies;
 	uint8_t last; /* first byte of the last small packet */
 	weft_err down_err;
 	struct iovec iov;
@@ -215,6 +215,7 @@ static void fake_on_sent(void *arg, int peer, void *cookie, weft_err err)
 
 static void fake_on_ready(void *arg, int peer)
 {
+	fake_up.readies++;
 }
 
 static void fake_on_down(void *arg, int peer, weft_err err, const char *why)
@@ -241,7 +242,7 @@ static struct weft_net *fake_begin(void)
 		plan[r].driver = &fake_driver;
 	weft_bundle_plan(plan, FAKE_RAILS);
 	CHECK_EQ(weft_driver_bundle.open(&job, &events, &net), WEFT_OK);
-	CHECK_EQ(weft_driver_bundle.reach(net, FAKE_PEER, "bundle1|fake|fake"), WEFT_OK);
+	CHECK_EQ(weft_driver_bundle.reach(net, FAKE_PEER, "bundle2|fake|fake"), WEFT_OK);
 	return net;
 }
 

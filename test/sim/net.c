@@ -193,6 +193,12 @@ static void written(struct sim_net *f, int from, struct sim_packet *p)
 	sim_cover(SIM_WRITTEN);
 }
 
+/* What the bundle says of itself is so short that no driver delivers it as a stream. */
+static bool may_stream(const void *head)
+{
+	return !sim.plan.bundle || sim_rails_streams(head);
+}
+
 /* Delivers at most one packet of a lane, or a part of one. */
 static int poll_in(struct sim_net *f, int from)
 {
@@ -225,14 +231,14 @@ static int poll_in(struct sim_net *f, int from)
 		h.kind, h.sequence, h.tag, (unsigned long long)h.length);
 	if (sim.plan.bundle)
 		sim_rails_arrives(f->rank, from, p->head);
-	/* What the bundle sends whole no driver delivers as a stream. */
-	size_t whole = sim.plan.bundle ? SIM_WHOLE : 0;
-	if (p->len > whole && sim_chance(sim.plan.stream)) {
+	if (p->len && may_stream(p->head) && sim_chance(sim.plan.stream)) {
 		l->sink = (struct weft_net_sink){0};
 		l->placed = 0;
 		l->placing = p;
 		f->ev.place(f->ev.arg, from, p->head, p->len, &l->sink);
-		if (!sim.plan.bundle)
+		if (sim.plan.bundle)
+			sim_rails_cover_stream(p->head);
+		else
 			cover_stream(&h);
 		if (h.kind != WEFT_WIRE_RTS)
 			cover_arrival(&h, before);

@@ -21,7 +21,7 @@
 
 /* Bytes that one peer can make another hold: what its rails may have unconfirmed, in slots. */
 #define HELD_MAX                                                                                   \
-	(SIM_RAILS * (size_t)(WEFT_BUNDLE_AHEAD + WEFT_BUNDLE_PIECE) +                             \
+	(SIM_RAILS * (size_t)(2 * WEFT_BUNDLE_AHEAD + WEFT_BUNDLE_PIECE) +                         \
 	 WEFT_BUNDLE_WINDOW * (size_t)(WEFT_NET_HEAD + WEFT_BUNDLE_INLINE))
 
 static struct weft_bundle *bundle_of(int rank)
@@ -239,9 +239,10 @@ static void look_at(int rank)
 			held += q->slot[i].data ? q->slot[i].len : 0;
 		CHECK(held <= HELD_MAX);
 		for (int r = 0; r < sim.plan.rails; r++)
-			CHECK(q->way[r].under_bytes <=
-			      WEFT_BUNDLE_AHEAD + WEFT_BUNDLE_PIECE +
-				      WEFT_BUNDLE_WINDOW * (WEFT_NET_HEAD + WEFT_BUNDLE_INLINE));
+			CHECK(q->way[r].under_bytes <= HELD_MAX);
+		CHECK(q->kept_bytes <=
+		      (size_t)sim.plan.rails * WEFT_BUNDLE_AHEAD + WEFT_BUNDLE_WHOLE_MAX +
+			      WEFT_BUNDLE_WINDOW * (WEFT_NET_HEAD + WEFT_BUNDLE_INLINE));
 	}
 }
 
@@ -385,6 +386,22 @@ void sim_rails_fate(void)
 		sim_link_cut(a, b, r, for_ns, silent);
 	}
 	darken(a, b);
+}
+
+/* May what has this head come as a stream? */
+bool sim_rails_streams(const void *head)
+{
+	struct weft_bundle_head h;
+	memcpy(&h, head, sizeof h);
+	return h.kind == WEFT_BUNDLE_WHOLE || h.kind == WEFT_BUNDLE_PART;
+}
+
+void sim_rails_cover_stream(const void *head)
+{
+	struct weft_bundle_head h;
+	memcpy(&h, head, sizeof h);
+	if (h.kind == WEFT_BUNDLE_WHOLE)
+		sim_cover(SIM_RAIL_STREAM);
 }
 
 /* A head of the bundle's own is about to arrive. */

@@ -28,7 +28,7 @@ static void draw_rails(struct sim_plan *p)
 	p->bundle = true;
 	p->ranks = (int)ONE_OF(2, 2, 3);
 	p->rails = (int)ONE_OF(2, 2, SIM_RAILS);
-	p->max_payload = ONE_OF(8192, SIM_PAYLOAD);
+	p->max_payload = ONE_OF(SIM_WHOLE, SIM_PAYLOAD);
 	p->eager_max = ONE_OF(64, 1024, 6000, SIM_PAYLOAD);
 	p->cuts = (unsigned)ONE_OF(0, 3, 10);
 	p->large = sim_chance(20);

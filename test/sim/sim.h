@@ -31,7 +31,7 @@
 #define SIM_CTXS 3
 #define SIM_TAGS 4
 #define SIM_PAYLOAD 65536
-#define SIM_WHOLE 4200
+#define SIM_WHOLE 4200 /* what the bundle needs a rail to carry */
 
 /* ---- the plan of a schedule, drawn from its seed -------------------------------------------- */
 
@@ -224,6 +224,8 @@ bool sim_net_news(struct sim_net *f);
 /* rails.c */
 extern const struct weft_driver sim_driver_rails;
 void sim_rails_fate(void);
+bool sim_rails_streams(const void *head);
+void sim_rails_cover_stream(const void *head);
 void sim_rails_arrives(int rank, int from, const void *head);
 void sim_rails_bury(int rank);
 /* What a peer can make a rank hold is bounded. */
