@@ -210,7 +210,8 @@ struct weft_bundle {
 	_Atomic bool x_new;   /* a poster has woken a peer that is not active yet */
 	_Atomic bool x_quiet; /* armed without a timer: who posts rings */
 	bool armed;
-	bool stirred; /* P: housekeeping is due now */
+	unsigned found; /* P: rails whose last poll found something, a bit for each */
+	bool stirred;   /* P: housekeeping is due now */
 	uint64_t patience_ns, silence_ns;
 	uint64_t looked_ns; /* P: the last housekeeping */
 	/* The setting rail_cut; P. */

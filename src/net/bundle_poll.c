@@ -64,16 +64,21 @@ int weft_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say)
 	return n;
 }
 
-static void look(struct weft_bundle *b)
+/* Which rails have something, by the kernel's word: a bit for each. */
+static unsigned look(struct weft_bundle *b)
 {
 	struct epoll_event ev[WEFT_BUNDLE_RAILS + 2];
+	unsigned rails = 0;
 	int got = weft_hub_look(&b->hub, ev, weft_countof(ev));
 	for (int i = 0; i < got; i++) {
 		if (weft_hub_kind(ev[i].data.u64) == WEFT_HUB_TIMER)
 			weft_hub_ticked(&b->hub);
 		else if (weft_hub_kind(ev[i].data.u64) == WEFT_HUB_WAKE)
 			weft_hub_quiet(&b->hub);
+		else
+			rails |= 1u << weft_hub_index(ev[i].data.u64);
 	}
+	return rails;
 }
 
 static int poll_all(struct weft_net *net)
@@ -81,11 +86,16 @@ static int poll_all(struct weft_net *net)
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	int n = 0;
 	bool waits = false, due = b->armed || atomic_load_explicit(&b->x_cut, memory_order_relaxed);
-	if (b->armed)
-		look(b);
+	/* Armed, a rail whose descriptor says nothing has nothing, unless it has just found
+	 * something: that may not have been all. */
+	unsigned rails = b->armed ? look(b) | b->found : ~0u;
+	b->found = 0;
 	take_new(b);
-	for (unsigned r = 0; r < b->n_rails; r++)
-		n += b->rail[r].driver->poll(b->rail[r].net);
+	for (unsigned r = 0; r < b->n_rails; r++) {
+		int found = rails >> r & 1 ? b->rail[r].driver->poll(b->rail[r].net) : 0;
+		n += found;
+		b->found |= found ? 1u << r : 0;
+	}
 	n += weft_bundle_tell(b, !n || b->armed ? WEFT_BUNDLE_SAY_ASKED : WEFT_BUNDLE_SAY_URGENT);
 	due |= b->stirred || weft_hub_due(&b->hub, false);
 	if (weft_unlikely(due)) {

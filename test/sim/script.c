@@ -402,6 +402,28 @@ static void case_asks(void)
 	CHECK_EQ(fake_up.downs, 0);
 }
 
+/* Armed, only the rail whose descriptor says so is polled, until a poll of it finds nothing. */
+static void case_armed(void)
+{
+	begin();
+	while (weft_driver_bundle.arm(net) != WEFT_OK) /* ends: nobody says anything */
+		(void)weft_driver_bundle.poll(net);
+	unsigned before[] = {fake_rail[0].polls, fake_rail[1].polls};
+	CHECK_EQ(eventfd_write(fake_rail[1].fd, 1), 0);
+	fake_rail[1].finds = 2;
+	CHECK_EQ(weft_driver_bundle.poll(net), 1);
+	eventfd_t count;
+	CHECK_EQ(eventfd_read(fake_rail[1].fd, &count), 0);
+	CHECK_EQ(weft_driver_bundle.poll(net), 1);
+	CHECK_EQ(weft_driver_bundle.poll(net), 0);
+	CHECK_EQ(weft_driver_bundle.poll(net), 0);
+	CHECK(fake_rail[0].polls == before[0] && fake_rail[1].polls == before[1] + 3);
+	weft_driver_bundle.disarm(net);
+	CHECK_EQ(weft_driver_bundle.poll(net), 0);
+	CHECK_EQ(fake_rail[0].polls, before[0] + 1);
+	end();
+}
+
 /* A packet that goes whole comes as a stream: once, in its turn, and not at all when it is here. */
 static void case_whole_stream(void)
 {
@@ -471,5 +493,6 @@ int main(void)
 	case_bound();
 	case_asks();
 	case_whole_stream();
+	case_armed();
 	return 0;
 }
