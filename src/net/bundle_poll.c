@@ -142,6 +142,7 @@ weft_err weft_bundle_arm(struct weft_net *net)
 	}
 	while (armed-- > 0)
 		b->rail[armed].driver->disarm(b->rail[armed].net);
+	b->armed = false; /* it may have been before: their descriptors say nothing any more */
 	atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
 	return WEFT_AGAIN;
 }

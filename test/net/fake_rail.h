@@ -26,7 +26,7 @@ struct fake_rail {
 	struct weft_net_sink sink; /* of that payload */
 	struct iovec iov[WEFT_BUNDLE_PIECES];
 	unsigned drops, revives, hellos, acks, polls;
-	unsigned finds;      /* polls that will */
+	unsigned finds;      /* polls that will; until then it cannot be armed */
 	uint32_t units, got; /* posted over this link; what the peer has confirmed of them */
 	struct weft_bundle_head last; /* posted */
 	bool keeps;                   /* a post with a cookie is accepted */
@@ -93,7 +93,7 @@ static int fake_poll(struct weft_net *net)
 
 static weft_err fake_arm(struct weft_net *net)
 {
-	return WEFT_OK;
+	return ((struct fake_rail *)net)->finds ? WEFT_AGAIN : WEFT_OK;
 }
 
 static void fake_disarm(struct weft_net *net)

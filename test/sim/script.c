@@ -418,9 +418,11 @@ static void case_armed(void)
 	CHECK_EQ(weft_driver_bundle.poll(net), 0);
 	CHECK_EQ(weft_driver_bundle.poll(net), 0);
 	CHECK(fake_rail[0].polls == before[0] && fake_rail[1].polls == before[1] + 3);
-	weft_driver_bundle.disarm(net);
-	CHECK_EQ(weft_driver_bundle.poll(net), 0);
-	CHECK_EQ(fake_rail[0].polls, before[0] + 1);
+	/* Armed again: one rail has something, so neither is. */
+	fake_rail[1].finds = 1;
+	CHECK_EQ(weft_driver_bundle.arm(net), WEFT_AGAIN);
+	CHECK_EQ(weft_driver_bundle.poll(net), 1);
+	CHECK(fake_rail[0].polls == before[0] + 1 && fake_rail[1].polls == before[1] + 4);
 	end();
 }
 
