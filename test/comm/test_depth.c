@@ -151,7 +151,8 @@ static void turn(void)
 	}
 }
 
-/* A hint saves an index; who breaks the promise still gets the right message. */
+/* A hint saves an index of each message, counted; who breaks the promise still gets the right
+ * message. */
 static void hints(void)
 {
 	struct slot s;
@@ -160,6 +161,17 @@ static void hints(void)
 		send((int)i, i);
 	receive(&s, WEFT_ANY_PEER, 50);
 	CHECK(weft_req_done(&s.req) && s.value == 50);
+	/* Neither index of any message is kept; with one of the hints, one of them. */
+	CHECK(ctx->not_by_peer == 99 && ctx->not_by_tag == 99);
+	weft_ctx_hint(ctx, true, false, false);
+	send(1000, 1000);
+	CHECK(ctx->not_by_peer == 99 && ctx->not_by_tag == 100);
+	weft_ctx_hint(ctx, false, true, false);
+	send(1001, 1001);
+	CHECK(ctx->not_by_peer == 100 && ctx->not_by_tag == 100);
+	receive(&s, 0, 1000);
+	receive(&s, 0, 1001);
+	CHECK(ctx->not_by_peer == 99 && ctx->not_by_tag == 99);
 	weft_ctx_hint(ctx, false, false, false);
 	for (unsigned i = 100; i < 200; i++)
 		send((int)i, i);

@@ -160,6 +160,29 @@ static void hints(void)
 	OK(MPI_Comm_free(&a));
 }
 
+/* With leave to overtake, a message goes to the receive that names it, though an older one would
+ * take it, too: the hint has reached matching.  Without, to the older one. */
+static void overtaking(void)
+{
+	MPI_Info info;
+	OK(MPI_Info_create(&info));
+	OK(MPI_Info_set(info, "mpi_assert_allow_overtaking", "true"));
+	for (int leave = 0; leave < 2; leave++) {
+		MPI_Comm own;
+		MPI_Request req[2];
+		int got[2] = {-1, -1};
+		OK(MPI_Comm_dup_with_info(MPI_COMM_SELF, leave ? info : MPI_INFO_NULL, &own));
+		OK(MPI_Irecv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, own, &req[0]));
+		OK(MPI_Irecv(&got[1], 1, MPI_INT, 0, 5, own, &req[1]));
+		for (int i = 0; i < 2; i++)
+			OK(MPI_Send(&i, 1, MPI_INT, 0, 5, own));
+		OK(MPI_Waitall(2, req, MPI_STATUSES_IGNORE));
+		CHECK(got[0] == leave && got[1] == !leave);
+		OK(MPI_Comm_free(&own));
+	}
+	OK(MPI_Info_free(&info));
+}
+
 /* Collectives that are under way must not meet the messages that make communicators. */
 static void among_collectives(void)
 {
@@ -206,5 +229,6 @@ int main(int argc, char **argv)
 	among_collectives();
 	names();
 	hints();
+	overtaking();
 	return test_end();
 }
