@@ -121,8 +121,8 @@ int main(int argc, char **argv)
 			bench_compute(border_turns + inner_turns);
 		t = (bench_now_us() - t) / 100 * threads;
 		snprintf(name, sizeof(name), "%d threads%s", 2 * threads,
-			 unbound ? ", unbound"
-			 : idle  ? ", one idle"
+			 unbound ? " unbound"
+			 : idle  ? " one idle"
 				 : "");
 		bench_row(name, "step", "us", (ended - begun) / steps);
 		bench_row(name, "compute", "us", t);

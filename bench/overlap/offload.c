@@ -67,7 +67,7 @@ static void run(char *buf, int bytes, int partner, const char *metric, long turn
 		return;
 	bench_size((size_t)bytes, text, sizeof(text));
 	if (idle)
-		strcat(text, ", idle");
+		strcat(text, " idle");
 	bench_row(text, metric, "us", bench_median(us, n));
 	if (turns)
 		bench_row(text, "start", "us", bench_median(start, n));
@@ -87,7 +87,8 @@ int main(int argc, char **argv)
 	static const int small[] = {8, 256, 1024, 4096, 8192, 16384, 32768, 0};
 	static const int large[] = {65536, 131072, 262144, 524288, 1 << 20, 0};
 
-	idle = argc > 1 && strcmp(argv[argc - 1], "idle") == 0;
+	for (int i = 1; i < argc; i++) /* before --quick goes: it decides who is bound */
+		idle = idle || strcmp(argv[i], "idle") == 0;
 	if (idle)
 		start_idle(&argc, &argv);
 	else

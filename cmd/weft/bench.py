@@ -258,7 +258,9 @@ def run_once(row, part, ranks, patience):
         results = []
         for line in out:
             fields = line.strip().split(",")
-            impl = fields.pop(0) if len(fields) == 5 else row.label  # a program may hold several
+            impl = fields.pop(0) if len(fields) == 5 and row.bench.names_rows else row.label
+            if len(fields) > 4:
+                wrong = wrong or "exit: a comma in " + line.strip()
             if len(fields) == 4 and re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", fields[3]):
                 results.append((impl, *fields[:3], float(fields[3])))
         if not wrong and not results:
@@ -284,7 +286,10 @@ def part_name(many, part):
 
 def chosen_parts(bench, options):
     """[(ranks, part)]: all of them, or the one that --part names."""
-    cells = [(ranks, part) for ranks in options.ranks for part in parts_of(bench, options.quick)]
+    parts = parts_of(bench, options.quick)
+    if options.part is not None:  # one of those that --quick leaves out, too
+        parts = (*parts, *(part for part in bench.parts if part not in parts))
+    cells = [(ranks, part) for ranks in options.ranks for part in parts]
     if options.part is None:
         return cells
     names = [part_name(many_ranks(ranks, options), part) for ranks, part in cells]

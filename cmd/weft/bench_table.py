@@ -13,7 +13,7 @@ class Bench:
     def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
                  ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False,
                  at=(2,), quick_at=None, peers=PEERS, alone=False, also=(), ult=None,
-                 examples=False, argobots=None, x="", undrawn=()):
+                 examples=False, argobots=None, x="", undrawn=(), names_rows=False):
         self.source, self.asks, self.unit, self.links = source, asks, unit, links
         self.parts, self.quick_parts = parts, quick_parts or parts
         self.limit = limit or {}          # link -> arguments of the program `limit`
@@ -29,6 +29,7 @@ class Bench:
         self.alone = alone                # one process without a launcher
         self.also = also                  # weft's program with other arguments: (name, arguments)
         self.ult = ult                    # arguments that --ult adds one more row with
+        self.names_rows = names_rows      # the program holds several rows and names each in front
         self.argobots = argobots          # a program that asks Argobots the same, where it is installed
         self.examples = examples          # several programs that print rows when called with --rows
 
@@ -104,16 +105,19 @@ BENCHES = {
                   quick_parts=(("barrier",), ("allreduce",)), links=("shm", "tcp"), at=(2, 4, 8, 16),
                   quick_at=(2, 4), tuned=YIELD, log=True),
     "task": Bench("task/task", "what does a task cost, by where its queue hangs?",
-                  "ns from create to done; beside it simpler schemes", links=("shm",), ranks=False,
+                  "ns from create to done; beside it simpler schemes",
+                  names_rows=True, links=("shm",), ranks=False,
                   peers=(), alone=True, bars=True, log=("time",), undrawn=("distance",)),
     "reaction": Bench("engine/reaction", "how soon is an event noticed while N threads per core compute?",
-                      "us from the event to its function", links=("shm",), ranks=False, peers=(),
+                      "us from the event to its function",
+                      names_rows=True, links=("shm",), ranks=False, peers=(),
                       parts=(("auto",), ("scan",), ("block",), ("limit",)), alone=True, log=True,
                       x=(("computing threads on each core", r"(\d+) per core"),)),
     "quiet": Bench("engine/quiet", "what does doing nothing cost?", "wake-ups per second",
                    ranks=False, bars=True),
     "noise": Bench("engine/noise", "what does polling on idle cores cost loops and messages?",
-                   "percent slower; us, half of there and back", links=("shm",), ranks=False, peers=(),
+                   "percent slower; us, half of there and back",
+                   names_rows=True, links=("shm",), ranks=False, peers=(),
                    parts=(("nothing",), ("default",)) + tuple(("idle", str(us)) for us in (0, 1, 10, 100, 1000, 10000)) +
                    tuple(("timer", str(ms)) for ms in (1, 10, 100)),
                    quick_parts=(("nothing",), ("default",), ("idle", "100")),
@@ -126,7 +130,8 @@ BENCHES = {
     "progress": Bench("engine/progress", "how long does a send take while the receiver computes 50 ms?",
                       "ms", ranks=False, tuned=THREAD, also_off=True, log=True, x=SIZE),
     "overhead": Bench("engine/overhead", "what does the engine cost when there is nothing to hide?",
-                      "us, half of there and back", ranks=False, peers=(), log=True, x=SIZE,
+                      "us, half of there and back",
+                      names_rows=True, ranks=False, peers=(), log=True, x=SIZE,
                       parts=(("explicit",), ("threads",), ("server",)),
                       quick_parts=(("explicit",), ("threads",)),
                       limit={"shm": ["latency", "shm"], "tcp": ["latency", "socket"],
