@@ -44,7 +44,7 @@ struct weft_req {
 	void *then_arg;
 	/* The core's; see comm_int.h. */
 	struct weft_buf buf;
-	void *core_private[24];
+	void *core_private[23];
 };
 
 /* Prepares a request before each start.  then may be NULL. */

@@ -380,6 +380,8 @@ void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *
 /* share.c: a large message copied by both sides */
 /* Offers to share r's copy, if that is possible and worth it.  True: the sender sends it all. */
 bool weft_share_begin(struct weft_req *r);
+/* Is the sender still busy with what it sends before r?  Then r need not be fetched yet. */
+bool weft_share_waits(struct weft_req *r);
 /* Between two pieces of a fetch that is not shared: does it pay by now?  Then it is from now on. */
 void weft_share_late(struct weft_req *r);
 bool weft_share_pull_step(struct weft_req *r); /* as weft_pull_step */

@@ -38,6 +38,8 @@ static enum weft_task_verdict run(struct weft_task *t, void *arg)
 	(void)t;
 	if (c->push) {
 		over = weft_push_step(c->req);
+	} else if (!c->begun && weft_share_waits(c->req)) {
+		return WEFT_TASK_AGAIN;
 	} else if (!c->begun && weft_engine_behind() && !sender_computes(c->req) &&
 		   weft_rndv_offer(c->req)) {
 		over = true; /* c->core: the request may be over already */

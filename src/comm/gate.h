@@ -39,6 +39,7 @@ struct weft_share {
 	bool late;              /* I: offered when a part had been fetched */
 	bool rest;              /* I: the sender sends what is left, instead of writing pieces */
 	uint64_t at, to;        /* the puller: fetched; claimed */
+	unsigned waited;        /* the puller: rounds in which the sender was busy */
 	unsigned helped; /* the puller, before it is through: pieces that the sender claimed */
 	bool failed;     /* the same */
 	uint64_t placed; /* the poller, before the report is through */
@@ -99,6 +100,8 @@ struct weft_gate {
 	_Atomic bool x_get_failed;       /* get() does not work with this peer after all */
 	_Atomic bool x_get_works;        /* it has, once */
 	_Atomic unsigned x_share_misses; /* offers to share a copy that the peer did not take up */
+	_Atomic unsigned
+		x_sent_under; /* large messages that the peer sends and we have not whole */
 	_Atomic(struct weft_ways *) x_ways; /* what it costs to get large messages from there */
 	_Atomic uint64_t x_credit_got;      /* P writes: what the peer ever gave back */
 	_Atomic uint64_t x_used_late;       /* payload of unexpected messages that are gone */

@@ -88,7 +88,8 @@ void weft_rndv_go_on(struct weft_req *r)
 	} else if (v->out.rts.addr && weft_gate_can_get(g) &&
 		   !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed)) {
 		bool none_left = weft_share_begin(r);
-		weft_copy_start(g->core, r, false, none_left || v->want <= COPY_INLINE);
+		weft_copy_start(g->core, r, false,
+				none_left || (v->want <= COPY_INLINE && !weft_share_waits(r)));
 	} else {
 		ask(r);
 	}

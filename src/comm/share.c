@@ -29,6 +29,7 @@
 
 #define SENT_LEAST ((size_t)4096)       /* shorter ones are fetched, whatever the layout */
 #define TAKE_TURNS 96                   /* looks for a sender that takes it all: 1.4 us */
+#define WAIT_ROUNDS 4096                /* for a busy sender: a millisecond or so */
 #define LATE_PIECE ((size_t)128 * 1024) /* of what is left when the sender comes to wait */
 #define MISSES 4                        /* offers in a row that nobody took up ... */
 #define MISSES_SKIP 15                  /* ... after which so many messages go without */
@@ -184,14 +185,30 @@ static bool offer_rest(struct weft_req *r, size_t piece, bool rest)
 }
 
 /* A sender that waits takes it before we have fetched anything. */
-static bool taken(struct weft_req *r)
+static bool taken(struct weft_req *r, int turns)
 {
 	struct weft_share *s = share_of(r);
-	for (int i = 0; i < TAKE_TURNS; i++, weft_cpu_relax())
+	for (int i = 0; i < turns; i++, weft_cpu_relax())
 		/* Relaxed: a hint; who fetches claims. */
 		if (weft_share_back_of(atomic_load_explicit(s->word, memory_order_relaxed)) != s->n)
 			return true;
 	return false;
+}
+
+/* Its bytes keep the sender busy; it will come to this one, too. */
+static bool sending(struct weft_gate *g)
+{
+	/* Relaxed: a hint. */
+	return atomic_load_explicit(&g->x_sent_under, memory_order_relaxed) && !weft_gate_down(g);
+}
+
+bool weft_share_waits(struct weft_req *r)
+{
+	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_share *s = v->share ? share_of(r) : NULL;
+	if (!s || !s->rest || s->to || !sending(v->gate) || weft_engine_behind() || taken(r, 1))
+		return false;
+	return s->waited++ < WAIT_ROUNDS;
 }
 
 bool weft_share_begin(struct weft_req *r)
@@ -207,8 +224,8 @@ bool weft_share_begin(struct weft_req *r)
 	if (!rest && (r->buf.type || v->want < both))
 		return false;
 	if (offer_rest(r, piece_of(v->want, rest), rest))
-		return rest && taken(r);
-	v->trip.way = WEFT_WAYS_NONE;
+		return rest && taken(r, sending(g) ? 1 : TAKE_TURNS);
+	weft_ways_end(&g->x_ways, &v->trip, 0);
 	return false;
 }
 
@@ -235,19 +252,21 @@ static void share_end(struct weft_req *r)
 	uint64_t back = front < v->want ? v->want - front : 0;
 	bool failed = s->failed, whole = s->placed == back;
 
+	if (s->rest && s->helped)
+		atomic_fetch_sub_explicit(&g->x_sent_under, 1, memory_order_relaxed);
 	slot_give(core, v->share - 1);
 	v->share = 0;
 	if (weft_gate_down(g)) {
 		r->status.bytes = 0;
 		weft_recv_finish(r, WEFT_ERR_PEER);
 	} else if (failed) {
-		v->trip.way = WEFT_WAYS_NONE;
+		weft_ways_end(&g->x_ways, &v->trip, 0);
 		/* Relaxed: a hint for the next message. */
 		atomic_store_explicit(&g->x_get_failed, true, memory_order_relaxed);
 		weft_rndv_go_on(r);
 	} else if (!whole) {
 		v->got = 0;
-		v->trip.way = WEFT_WAYS_NONE;
+		weft_ways_end(&g->x_ways, &v->trip, 0);
 		weft_copy_start(core, r, false, true);
 	} else {
 		weft_ways_end(&g->x_ways, &v->trip, v->want);
@@ -269,6 +288,9 @@ static void pulled(struct weft_req *r, struct weft_share *s)
 {
 	struct weft_gate *g = weft_req_recv(r)->gate;
 	s->helped = weft_share_close(s->word, s->number, s->n);
+	if (s->rest && s->helped)
+		/* Relaxed: a hint. */
+		atomic_fetch_add_explicit(&g->x_sent_under, 1, memory_order_relaxed);
 	if (s->helped || !s->late)
 		learn(g, s->helped);
 	if (!s->helped && weft_ids_take(&g->core->ids, s->id, weft_id_recv(g->peer)))

@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include "comm/ways.h"
 
+/* The first measurements hold pages that are touched for the first time: soon another. */
+#define EARLY 3
+#define EARLY_TRY 4
+
 static struct weft_ways_row *row_of(struct weft_ways *w, unsigned kind, uint64_t bytes)
 {
 	int size = 63 - __builtin_clzll(bytes | 1) - WEFT_WAYS_FIRST;
@@ -10,37 +14,96 @@ static struct weft_ways_row *row_of(struct weft_ways *w, unsigned kind, uint64_t
 		size = 0;
 	if (size >= WEFT_WAYS_SIZES)
 		size = WEFT_WAYS_SIZES - 1;
-	return &w->row[kind][size];
+	return &w->rows[kind][size];
 }
 
-enum weft_ways_way weft_ways_choose(struct weft_ways_row *row)
+/* One that is unknown is cheaper. */
+static enum weft_ways_way cheaper(const struct weft_ways_row *row)
 {
-	/* Relaxed, all: learned, any mixture will do. */
-	uint32_t turn = atomic_load_explicit(&row->x_turn, memory_order_relaxed) + 1;
-	uint32_t fetch = atomic_load_explicit(&row->x_cost[WEFT_WAYS_FETCH], memory_order_relaxed);
-	uint32_t sent = atomic_load_explicit(&row->x_cost[WEFT_WAYS_SENT], memory_order_relaxed);
-	atomic_store_explicit(&row->x_turn, turn, memory_order_relaxed);
-	if (!sent)
+	if (!row->cost[WEFT_WAYS_SENT])
 		return WEFT_WAYS_SENT;
-	if (!fetch)
-		return WEFT_WAYS_FETCH;
-	/* The first measurements hold pages touched for the first time: soon another. */
-	bool dearer = turn % WEFT_WAYS_TRY == 0 || turn == 4 || turn == 8 || turn == 16;
-	return (sent < fetch) != dearer ? WEFT_WAYS_SENT : WEFT_WAYS_FETCH;
+	return row->cost[WEFT_WAYS_SENT] < row->cost[WEFT_WAYS_FETCH] ? WEFT_WAYS_SENT
+								      : WEFT_WAYS_FETCH;
 }
 
-void weft_ways_took(struct weft_ways_row *row, enum weft_ways_way way, uint64_t bytes, uint64_t ns)
+/* What a run cost that went that way. */
+static void took(struct weft_ways_row *row, enum weft_ways_way way, uint64_t bytes, uint64_t ns)
 {
-	_Atomic uint32_t *x_cost = &row->x_cost[way];
-	/* Relaxed, both: as in choose. */
-	uint64_t old = atomic_load_explicit(x_cost, memory_order_relaxed);
-	uint64_t cost = (uint64_t)((double)ns * 65536 / (double)(bytes | 1)) + 1;
+	uint64_t old = row->cost[way];
+	uint64_t cost = (uint64_t)((double)ns * 65536 / (double)bytes) + 1;
 	if (old && cost > 2 * old + 64) /* it may have been the machine; and 1 must not stay 1 */
 		cost = 2 * old + 64;
 	if (old)
 		cost = cost < old ? (old + 3 * cost) / 4 : (3 * old + cost) / 4;
-	atomic_store_explicit(x_cost, cost < UINT32_MAX / 2 ? (uint32_t)cost : UINT32_MAX / 2,
-			      memory_order_relaxed);
+	row->cost[way] = cost < UINT32_MAX / 2 ? (uint32_t)cost : UINT32_MAX / 2;
+}
+
+static void run_end_locked(struct weft_ways *w, uint64_t now)
+{
+	if (w->row && w->bytes)
+		took(w->row, w->way, w->bytes, now - w->since);
+	w->begun = 0;
+}
+
+static void run_begin_locked(struct weft_ways *w, struct weft_ways_row *row, uint64_t now)
+{
+	bool known = row->cost[WEFT_WAYS_SENT] && row->cost[WEFT_WAYS_FETCH];
+	w->way = cheaper(row);
+	if (known && !row->until) {
+		w->way = w->way == WEFT_WAYS_SENT ? WEFT_WAYS_FETCH : WEFT_WAYS_SENT;
+		if (row->tried < EARLY)
+			row->tried++;
+	}
+	w->id++;
+	w->under = 0;
+	w->row = row;
+	w->since = now;
+	w->bytes = 0;
+}
+
+/* One more in a run: each of the dearer way puts off the next of those. */
+static void count_locked(struct weft_ways *w, struct weft_ways_row *row)
+{
+	if (w->way != cheaper(row))
+		row->until += row->tried < EARLY ? EARLY_TRY : WEFT_WAYS_TRY;
+	else if (row->until)
+		row->until--;
+}
+
+enum weft_ways_way weft_ways_begin_at(struct weft_ways *w, enum weft_ways_kind kind, uint64_t bytes,
+				      uint64_t now, struct weft_ways_trip *trip)
+{
+	struct weft_ways_row *row = row_of(w, kind, bytes);
+	weft_spin_lock(&w->lock);
+	if (w->begun >= WEFT_WAYS_RUN)
+		run_end_locked(w, now);
+	if (!w->begun)
+		run_begin_locked(w, row, now);
+	else if (w->row != row)
+		w->row = NULL;
+	w->begun++;
+	w->under++;
+	*trip = (struct weft_ways_trip){w->id, (uint8_t)(w->row ? w->way : cheaper(row))};
+	if (w->row)
+		count_locked(w, row);
+	enum weft_ways_way way = trip->way;
+	weft_spin_unlock(&w->lock);
+	return way;
+}
+
+void weft_ways_end_at(struct weft_ways *w, struct weft_ways_trip *trip, uint64_t bytes,
+		      uint64_t now)
+{
+	weft_spin_lock(&w->lock);
+	if (trip->run == w->id && w->begun) { /* else its run has ended before it */
+		w->bytes += bytes;
+		if (!bytes)
+			w->row = NULL;
+		if (!--w->under)
+			run_end_locked(w, now);
+	}
+	weft_spin_unlock(&w->lock);
+	trip->way = WEFT_WAYS_NONE;
 }
 
 static struct weft_ways *ways_of(_Atomic(struct weft_ways *) *x_ways)
@@ -62,21 +125,13 @@ enum weft_ways_way weft_ways_begin(_Atomic(struct weft_ways *) *x_ways, enum wef
 				   uint64_t bytes, struct weft_ways_trip *trip)
 {
 	struct weft_ways *w = ways_of(x_ways);
-	if (!w)
-		return WEFT_WAYS_FETCH;
-	enum weft_ways_way way = weft_ways_choose(row_of(w, kind, bytes));
-	*trip = (struct weft_ways_trip){
-		.since = weft_clock_ns(), .kind = (uint8_t)kind, .way = (uint8_t)way};
-	return way;
+	return w ? weft_ways_begin_at(w, kind, bytes, weft_clock_ns(), trip) : WEFT_WAYS_FETCH;
 }
 
 void weft_ways_end(_Atomic(struct weft_ways *) *x_ways, struct weft_ways_trip *trip, uint64_t bytes)
 {
-	if (trip->way == WEFT_WAYS_NONE)
-		return;
-	weft_ways_took(row_of(ways_of(x_ways), trip->kind, bytes), trip->way, bytes,
-		       weft_clock_ns() - trip->since);
-	trip->way = WEFT_WAYS_NONE;
+	if (trip->way != WEFT_WAYS_NONE)
+		weft_ways_end_at(ways_of(x_ways), trip, bytes, weft_clock_ns());
 }
 
 void weft_ways_close(_Atomic(struct weft_ways *) *x_ways)
