@@ -45,11 +45,11 @@ static bool rail_rings(struct weft_rail *r)
 	return n > 0;
 }
 
-static weft_err rail_arm_as(struct weft_rail *r, bool left, bool all)
+static weft_err rail_arm_as(struct weft_rail *r, bool left, bool all, bool soon)
 {
 	if (weft_unlikely(r->packs) && !weft_pack_arm(r))
 		return WEFT_AGAIN;
-	weft_err err = left ? r->driver->arm_left(r->net, all) : r->driver->arm(r->net);
+	weft_err err = left ? r->driver->arm_left(r->net, all, soon) : r->driver->arm(r->net);
 	if (!err && rail_rings(r)) {
 		r->driver->disarm(r->net);
 		err = WEFT_AGAIN;
@@ -61,12 +61,12 @@ static weft_err rail_arm_as(struct weft_rail *r, bool left, bool all)
 
 static weft_err rail_arm(void *arg)
 {
-	return rail_arm_as(arg, false, true);
+	return rail_arm_as(arg, false, true, false);
 }
 
-static weft_err rail_arm_left(void *arg, bool all)
+static weft_err rail_arm_left(void *arg, bool all, bool soon)
 {
-	return rail_arm_as(arg, true, all);
+	return rail_arm_as(arg, true, all, soon);
 }
 
 static weft_err rail_settle(void *arg)

@@ -26,13 +26,9 @@ bool weft_bell_register(void)
 	return false;
 }
 
-void weft_bell_ring(struct weft_bell *b, int fd)
+static void write_bell(int fd)
 {
 	uint64_t one = 1;
-	/* Relaxed would do for the receiver, who looks again anyway; the exchange makes one of
-	 * several senders pay for the write. */
-	if (!atomic_exchange_explicit(&b->x_armed, 0, memory_order_relaxed))
-		return;
 	weft_count(WEFT_CNT_DOORBELLS, 1);
 	int was = weft_cancel_off();
 	/* EAGAIN: the count is full, so the eventfd is readable already. */
@@ -41,10 +37,55 @@ void weft_bell_ring(struct weft_bell *b, int fd)
 	weft_cancel_back(was);
 }
 
-void weft_bell_settle(void)
+void weft_bell_ring(struct weft_bell *b, int fd)
+{
+	/* Relaxed would do for the receiver, who looks again anyway; the exchange makes one of
+	 * several senders pay for the write. */
+	if (atomic_exchange_explicit(&b->x_armed, 0, memory_order_relaxed))
+		write_bell(fd);
+}
+
+void weft_bell_ring_still(struct weft_bell *b, uint32_t word, int fd)
+{
+	/* Relaxed, both: as in ring. */
+	if (atomic_compare_exchange_strong_explicit(&b->x_armed, &word, 0, memory_order_relaxed,
+						    memory_order_relaxed))
+		write_bell(fd);
+}
+
+static void fence_all(void)
 {
 	if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0)
 		weft_panic("shm: membarrier failed after it had worked: %s", strerror(errno));
+}
+
+/* The loads of the second look are acquire only; the exchange before alone does not hold them back
+ * on every machine.  (ThreadSanitizer does not know fences, and nothing is carried here.) */
+static void fence_own(void)
+{
+#ifndef __SANITIZE_THREAD__
+	/* ARM -> ASK, URGE. */
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+static uint32_t next(struct weft_bell *b, enum weft_bell_level level)
+{
+	return ++b->count << WEFT_BELL_BITS | (uint32_t)level;
+}
+
+void weft_bell_settle(struct weft_bell *b, bool fence)
+{
+	uint32_t word = atomic_load_explicit(&b->x_armed, memory_order_relaxed);
+	/* ARM -> URGE (weft_bell_urgent).  Without the order that follows one could still wait a
+	 * moment before he rings whose packet our second look does not find.  Fails: rung. */
+	if (weft_bell_level_of(word) == WEFT_BELL_SOON)
+		(void)atomic_compare_exchange_strong_explicit(
+			&b->x_armed, &word, next(b, WEFT_BELL_QUIET), memory_order_seq_cst,
+			memory_order_relaxed);
+	fence_own();
+	if (fence)
+		fence_all();
 }
 
 void weft_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence)
@@ -52,15 +93,10 @@ void weft_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence)
 	/* ARM -> ASK (weft_bell_armed).  Without the order that follows, the second look at the
 	 * packets could be done before the store is seen: a packet published between would neither
 	 * be found nor rung for. */
-	(void)atomic_exchange_explicit(&b->x_armed, level, memory_order_seq_cst);
-#ifndef __SANITIZE_THREAD__
-	/* The loads of the second look are acquire only; the exchange alone does not hold them back
-	 * on every machine.  (ThreadSanitizer does not know fences, and nothing is carried here.)
-	 */
-	atomic_thread_fence(memory_order_seq_cst);
-#endif
+	(void)atomic_exchange_explicit(&b->x_armed, next(b, level), memory_order_seq_cst);
+	fence_own();
 	if (fence)
-		weft_bell_settle();
+		fence_all();
 }
 
 void weft_bell_disarm(struct weft_bell *b)

@@ -16,6 +16,9 @@
  *           costs him a fence; so the receiver needs no membarrier, which takes 20 to 40 us
  *           where the peer's core is busy.  What came quietly lies until the next look.  Who
  *           will wait arms LOUD and looks once more.
+ * Soon      quiet, and who has just gone is likely to be back before anybody could be woken: who
+ *           needs an answer waits a moment before he rings, if he stays; if not, it lies until
+ *           settle(), which makes it QUIET.
  * Settled   LOUD without the membarrier may overlook a packet that comes in the same moment:
  *           for who does not wait.  settle() and a look some ms later find it.
  * Not guaranteed  that each ring wakes somebody.  A ring may come after the receiver has
@@ -32,14 +35,28 @@
 
 enum weft_bell_level {
 	WEFT_BELL_AWAKE = 0,
-	WEFT_BELL_QUIET = 1, /* sleeps, and nobody waits: ring for what needs an answer */
-	WEFT_BELL_LOUD = 2,  /* ring for everything */
+	WEFT_BELL_SOON = 1,  /* the same as QUIET, but wait a moment before */
+	WEFT_BELL_QUIET = 2, /* sleeps, and nobody waits: ring for what needs an answer */
+	WEFT_BELL_LOUD = 3,  /* ring for everything */
 };
 
+#define WEFT_BELL_BITS 2 /* of the level; above it a count, which tells one arming from another */
+
 struct weft_bell {
-	/* The level; receiver sets, ringing sender clears. */
+	/* The level and the count; receiver sets, ringing sender clears. */
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_armed;
+	uint32_t count; /* receiver */
 };
+
+static inline enum weft_bell_level weft_bell_level_of(uint32_t word)
+{
+	return (enum weft_bell_level)(word & ((1u << WEFT_BELL_BITS) - 1));
+}
+
+static inline bool weft_bell_is_loud(uint32_t word)
+{
+	return weft_bell_level_of(word) == WEFT_BELL_LOUD;
+}
 
 /* Registers this process once; true: others may rely on it when they use membarrier. */
 bool weft_bell_register(void);
@@ -51,33 +68,36 @@ static inline bool weft_bell_armed(const struct weft_bell *b, bool plain)
 	if (weft_likely(plain)) {
 		/* ASK <- ARM (weft_bell_arm), ordered by the receiver's membarrier. */
 		weft_compiler_barrier();
-		return atomic_load_explicit(&b->x_armed, memory_order_relaxed) == WEFT_BELL_LOUD;
+		return weft_bell_is_loud(atomic_load_explicit(&b->x_armed, memory_order_relaxed));
 	}
 	/* ASK <- ARM: both seq_cst, and the publishing exchange before this load is, too. */
-	return atomic_load_explicit(&b->x_armed, memory_order_seq_cst) == WEFT_BELL_LOUD;
+	return weft_bell_is_loud(atomic_load_explicit(&b->x_armed, memory_order_seq_cst));
 }
 
-/* The same for a packet that needs an answer, which the sender pays a fence for: true even where
- * the receiver has not run its membarrier yet. */
-static inline bool weft_bell_urgent(const struct weft_bell *b)
+/* The same for a packet that needs an answer, which the sender pays a fence for: the word, right
+ * even where the receiver has not run its membarrier yet. */
+static inline uint32_t weft_bell_urgent(const struct weft_bell *b)
 {
 	/* URGE <- ARM.  A full barrier, as the receiver's between arming and its look: that look
 	 * finds the packet, or we find it armed.  Without it our load could come before the packet
 	 * is seen.  (Nothing is carried, so ThreadSanitizer need not follow.) */
 	atomic_thread_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&b->x_armed, memory_order_relaxed) != WEFT_BELL_AWAKE;
+	return atomic_load_explicit(&b->x_armed, memory_order_relaxed);
 }
 
-/* Wakes the receiver; fd is its eventfd.  Call when armed() or urgent() was true. */
+/* Wakes the receiver; fd is its eventfd.  Call when armed() or urgent() said that it sleeps. */
 void weft_bell_ring(struct weft_bell *b, int fd);
+/* The same, if it is still armed as when its word was this one: it was not back since. */
+void weft_bell_ring_still(struct weft_bell *b, uint32_t word, int fd);
 
-/* The membarrier alone; then look once more. */
-void weft_bell_settle(void);
+/* The membarrier, if one of the senders is plain, and nobody is back soon any more; then look once
+ * more. */
+void weft_bell_settle(struct weft_bell *b, bool fence);
 
 /* The receiver, or a hint for others: which level? */
 static inline enum weft_bell_level weft_bell_level(const struct weft_bell *b)
 {
-	return (enum weft_bell_level)atomic_load_explicit(&b->x_armed, memory_order_relaxed);
+	return weft_bell_level_of(atomic_load_explicit(&b->x_armed, memory_order_relaxed));
 }
 
 /* After this, look once more, then sleep.  fence: some sender is plain. */

@@ -188,10 +188,12 @@ struct weft_driver {
 	 * Both may be NULL: arm() does.  arm_left: as arm(), for a time in which nobody waits; it
 	 * may overlook what is posted in the same moment and not followed by urge().  all: of other
 	 * posts each is an arrival, else only those before an urge(); arm() follows it when
-	 * somebody will wait.  settle: some ms later; looks for what was overlooked, and answers
+	 * somebody will wait.  soon: they are likely to be back before anybody
+	 * could wake: an urge() may wait some 50 us, or, where the peer does not poll either, for
+	 * settle().  settle: some ms later; looks for what was overlooked, and answers
 	 * as arm() does.
 	 */
-	weft_err (*arm_left)(struct weft_net *net, bool all);
+	weft_err (*arm_left)(struct weft_net *net, bool all, bool soon);
 	weft_err (*settle)(struct weft_net *net);
 	void (*disarm)(struct weft_net *net);
 	int (*fd)(struct weft_net

@@ -243,7 +243,8 @@ static bool shm_computes(struct weft_net *net, int peer)
 {
 	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
 	/* A hint, too. */
-	return weft_shm_is_up(k) && weft_bell_level(k->bell) == WEFT_BELL_QUIET;
+	enum weft_bell_level level = weft_shm_is_up(k) ? weft_bell_level(k->bell) : WEFT_BELL_AWAKE;
+	return level == WEFT_BELL_SOON || level == WEFT_BELL_QUIET;
 }
 
 static void shm_drop(struct weft_net *net, int peer, const char *why)

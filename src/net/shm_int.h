@@ -18,6 +18,7 @@
 #include "net/host.h"
 #include "net/hub.h"
 #include "net/lobby.h"
+#include "net/owed.h"
 #include "net/ring.h"
 
 #define WEFT_SHM_MAX_PAYLOAD 16384u
@@ -52,6 +53,7 @@ struct weft_shm_link {
 	int bell_fd;                                 /* I: the peer's */
 	struct weft_bell *bell;                      /* I: the peer's inbox */
 	_Atomic bool x_blocked;          /* poster sets, poller clears: owes a ready() */
+	struct weft_owed_note owed;      /* a ring that waits a moment */
 	_Atomic uint64_t x_blocked_word; /* poster: the receiver's word when there was no room */
 	struct weft_ring_tx tx;          /* poster, under the gate's mask */
 
@@ -86,6 +88,8 @@ struct weft_shm {
 	int n_local; /* processes of this job on this host, we included */
 	int n_up, n_greeting;
 	_Atomic int x_blocked; /* links with x_blocked */
+	struct weft_owed owed; /* rings that wait a moment */
+	uint64_t owed_due;     /* until then, in cycles, the poller's; 0: not seen yet */
 	/* Links that are up: the first n_hot are looked at in each poll, the others in turn. */
 	int *scan;
 	int n_scan, next_cold, next_victim;
@@ -134,6 +138,8 @@ static inline bool weft_shm_is_up(struct weft_shm_link *k)
 enum weft_post weft_shm_post(struct weft_net *net, int peer, const void *head,
 			     const struct iovec *iov, unsigned n, size_t len, void *cookie);
 void weft_shm_urge(struct weft_net *net, int peer);
+/* Rings for peers that had just gone to compute and are not back; the poller. */
+void weft_shm_ring_owed(struct weft_shm *s);
 enum weft_post weft_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
 				   const void *data, size_t len);
 
@@ -141,7 +147,7 @@ enum weft_post weft_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, 
 int weft_shm_poll(struct weft_net *net);
 int weft_shm_spin(struct weft_net *net, unsigned turns);
 weft_err weft_shm_arm(struct weft_net *net);
-weft_err weft_shm_arm_left(struct weft_net *net, bool all);
+weft_err weft_shm_arm_left(struct weft_net *net, bool all, bool soon);
 weft_err weft_shm_settle(struct weft_net *net);
 void weft_shm_disarm(struct weft_net *net);
 

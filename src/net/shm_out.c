@@ -78,11 +78,33 @@ enum weft_post weft_shm_post(struct weft_net *net, int peer, const void *head,
 
 void weft_shm_urge(struct weft_net *net, int peer)
 {
-	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
+	struct weft_shm *s = (struct weft_shm *)net;
+	struct weft_shm_link *k = &s->link[peer];
 	/* USE <- UP (link_up). */
-	if (atomic_load_explicit(&k->x_state, memory_order_acquire) == WEFT_SHM_UP &&
-	    weft_bell_urgent(k->bell))
+	if (atomic_load_explicit(&k->x_state, memory_order_acquire) != WEFT_SHM_UP)
+		return;
+	uint32_t word = weft_bell_urgent(k->bell);
+	/* Back in a moment: our polls ring if it is not, or who arms here.  Who does neither
+	 * computes, too: then it lies until the peer's settle.  Who sleeps in his wait would not
+	 * come to ring later. */
+	if (weft_bell_level_of(word) == WEFT_BELL_SOON &&
+	    weft_bell_level(&s->inbox->bell) != WEFT_BELL_LOUD)
+		weft_owed_owe(&s->owed, &k->owed, word);
+	else if (word)
 		weft_bell_ring(k->bell, k->bell_fd);
+}
+
+void weft_shm_ring_owed(struct weft_shm *s)
+{
+	s->owed_due = 0;
+	if (!weft_owed_take_all(&s->owed))
+		return;
+	for (int i = 0; i < s->n_scan; i++) {
+		struct weft_shm_link *k = &s->link[s->scan[i]];
+		uint32_t word = weft_owed_take(&k->owed);
+		if (word)
+			weft_bell_ring_still(k->bell, word, k->bell_fd);
+	}
 }
 
 /* post() with a head of three numbers. */

@@ -12,6 +12,8 @@
 
 #define TAKES_PER_LINK 32
 #define COLD_PER_POLL 4
+#define OWED_US                                                                                    \
+	50 /* of polling: what a wake-up costs both sides; who is back sooner has saved it */
 
 /* Has the receiver made room since the poster found none, or is the link still being made? */
 static bool has_news(struct weft_shm_link *k)
@@ -94,6 +96,16 @@ static int poll_cold(struct weft_shm *s)
 	return n;
 }
 
+/* Is it time to ring for those who have not come back? */
+static __attribute__((noinline)) void owed(struct weft_shm *s)
+{
+	uint64_t now = weft_cycles();
+	if (!s->owed_due)
+		s->owed_due = now + OWED_US * weft_cycles_per_us();
+	else if (now >= s->owed_due)
+		weft_shm_ring_owed(s);
+}
+
 static enum weft_bell_level level_of(const struct weft_shm *s)
 {
 	return s->quiet ? WEFT_BELL_QUIET : WEFT_BELL_LOUD;
@@ -104,6 +116,8 @@ static enum weft_bell_level level_of(const struct weft_shm *s)
 static int poll_armed(struct weft_shm *s)
 {
 	int n = housekeep(s);
+	if (weft_unlikely(weft_owed_some(&s->owed)))
+		owed(s);
 	/* Arms before the look at the rings, as arm() does. */
 	if (!weft_bell_level(&s->inbox->bell))
 		weft_bell_arm(&s->inbox->bell, level_of(s), s->fence && !s->fresh);
@@ -138,6 +152,8 @@ int weft_shm_poll(struct weft_net *net)
 	/* Relaxed: a hint; arm() looks in earnest. */
 	if (weft_unlikely(atomic_load_explicit(&s->x_blocked, memory_order_relaxed)))
 		n += scan_blocked(s);
+	if (weft_unlikely(weft_owed_some(&s->owed)))
+		owed(s);
 	if (weft_unlikely(weft_hub_due(&s->hub, is_busy(s))))
 		n += housekeep(s);
 	return n;
@@ -186,18 +202,22 @@ static bool has_anything(struct weft_shm *s)
 	return false;
 }
 
-/* all: rung for everything.  left: nobody waits, so the membarrier may follow. */
-static weft_err arm(struct weft_shm *s, bool all, bool left)
+/* all: rung for everything.  left: nobody waits, so the membarrier may follow.  soon: they are
+ * likely to be back soon. */
+static weft_err arm(struct weft_shm *s, bool all, bool left, bool soon)
 {
 	if (has_packets(s))
 		return WEFT_AGAIN;
+	if (weft_unlikely(weft_owed_some(&s->owed)))
+		weft_shm_ring_owed(s); /* nobody will poll */
 	weft_hub_tick(&s->hub, weft_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
 	/* poll_armed() may have done so a moment ago, and then looked. */
 	bool stays = s->armed && s->quiet == !all && (left || !s->fresh);
 	s->quiet = !all;
 	s->fresh = left;
-	if (!stays || !weft_bell_level(&s->inbox->bell))
-		weft_bell_arm(&s->inbox->bell, level_of(s), s->fence && !left);
+	if (!stays || soon || !weft_bell_level(&s->inbox->bell))
+		weft_bell_arm(&s->inbox->bell, soon && s->quiet ? WEFT_BELL_SOON : level_of(s),
+			      s->fence && !left);
 	s->armed = !has_anything(s);
 	if (s->armed)
 		return WEFT_OK;
@@ -208,12 +228,12 @@ static weft_err arm(struct weft_shm *s, bool all, bool left)
 
 weft_err weft_shm_arm(struct weft_net *net)
 {
-	return arm((struct weft_shm *)net, true, false);
+	return arm((struct weft_shm *)net, true, false, false);
 }
 
-weft_err weft_shm_arm_left(struct weft_net *net, bool all)
+weft_err weft_shm_arm_left(struct weft_net *net, bool all, bool soon)
 {
-	return arm((struct weft_shm *)net, all, true);
+	return arm((struct weft_shm *)net, all, true, soon);
 }
 
 void weft_shm_disarm(struct weft_net *net)
@@ -228,8 +248,7 @@ void weft_shm_disarm(struct weft_net *net)
 weft_err weft_shm_settle(struct weft_net *net)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
-	if (s->fence)
-		weft_bell_settle();
+	weft_bell_settle(&s->inbox->bell, s->fence);
 	if (s->armed && !has_anything(s))
 		return WEFT_OK;
 	weft_shm_disarm(net);

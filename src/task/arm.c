@@ -16,17 +16,17 @@ enum how {
 	LEFT, /* what needs an answer from us */
 };
 
-static weft_err call_arm(struct weft_slot *s, struct weft_source *src, enum how how)
+static weft_err call_arm(struct weft_slot *s, struct weft_source *src, enum how how, bool soon)
 {
 	struct weft_source_inside inside;
 	weft_slot_enter(s, &inside);
-	weft_err err = how == WAIT ? src->arm(src->arg) : src->arm_left(src->arg, how == ALL);
+	weft_err err = how == WAIT ? src->arm(src->arg) : src->arm_left(src->arg, how == ALL, soon);
 	weft_slot_exit(&inside);
 	s->armed = err == WEFT_OK;
 	return err;
 }
 
-static weft_err arm_locked(struct weft_engine *e, struct weft_slot *s, enum how how)
+static weft_err arm_locked(struct weft_engine *e, struct weft_slot *s, enum how how, bool soon)
 {
 	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
 	if (!src || s->unarmable)
@@ -35,11 +35,11 @@ static weft_err arm_locked(struct weft_engine *e, struct weft_slot *s, enum how 
 	bool rang = atomic_exchange_explicit(&s->x_rang, false, memory_order_acq_rel);
 	if (!src->arm_left)
 		how = WAIT;
-	if (s->armed && !rang && how >= s->how)
+	if (s->armed && !rang && how >= s->how && !(soon && src->arm_left))
 		return WEFT_OK;
 	s->how = (uint8_t)how;
 	atomic_store_explicit(&s->x_quiet, how == LEFT, memory_order_relaxed);
-	weft_err err = call_arm(s, src, how);
+	weft_err err = call_arm(s, src, how, soon);
 	if (err != WEFT_OK && err != WEFT_AGAIN) {
 		weft_info("source %s cannot be armed (%s): the timer looks after it", src->name,
 			  weft_strerror(err));
@@ -82,10 +82,10 @@ void weft_slot_disarm_locked(struct weft_slot *s)
 
 void weft_slot_arm_locked(struct weft_engine *e, struct weft_slot *s)
 {
-	(void)arm_locked(e, s, WAIT);
+	(void)arm_locked(e, s, WAIT, false);
 }
 
-static weft_err sources_arm(struct weft_engine *e, enum how how)
+static weft_err sources_arm(struct weft_engine *e, enum how how, bool soon)
 {
 	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
@@ -100,7 +100,7 @@ static weft_err sources_arm(struct weft_engine *e, enum how how)
 			err = WEFT_AGAIN; /* somebody polls it at this moment */
 			break;
 		}
-		err = arm_locked(e, s, how);
+		err = arm_locked(e, s, how, soon);
 		while (!weft_mask_done(&s->mask)) /* as in look() */
 			weft_slot_look_locked(s, 1);
 	}
@@ -112,15 +112,15 @@ static weft_err sources_arm(struct weft_engine *e, enum how how)
 
 weft_err weft_sources_arm(struct weft_engine *e)
 {
-	return sources_arm(e, WAIT);
+	return sources_arm(e, WAIT, false);
 }
 
-weft_err weft_sources_arm_left(struct weft_engine *e)
+weft_err weft_sources_arm_left(struct weft_engine *e, bool soon)
 {
 	/* More ranks than cores: nobody saves a fence there, and no timer shall wake us. */
 	if (weft_spin_crowded() || e->defer_fd < 0)
-		return sources_arm(e, WAIT);
-	return sources_arm(e, weft_baton_heard(&e->baton) ? ALL : LEFT);
+		return sources_arm(e, WAIT, false);
+	return sources_arm(e, weft_baton_heard(&e->baton) ? ALL : LEFT, soon);
 }
 
 weft_err weft_sources_settle(struct weft_engine *e)

@@ -19,6 +19,7 @@
 #include "base/counters.h"
 #include "queue/list.h"
 #include "queue/mask.h"
+#include "task/away.h"
 #include "task/baton.h"
 #include "task/defer.h"
 #include "task/hold.h"
@@ -61,7 +62,8 @@ struct weft_engine {
 
 	/* Grows with every round of a waiter: what the watcher compares ("last poll"). */
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_rounds;
-	_Atomic bool x_pending; /* operations were left behind since the watcher last looked */
+	_Atomic uint8_t
+		x_pending; /* operations were left behind: WEFT_LEFT_, since who last looked */
 
 	struct weft_told told; /* beside what submitters read of the baton */
 
@@ -75,7 +77,9 @@ struct weft_engine {
 	_Atomic(struct weft_parker *) x_sleeper; /* the holder asleep in the watch set */
 	int watch_fd, kick_fd, defer_fd;         /* I; the last one -1: no timer */
 	struct weft_defer defer;
+	struct weft_away away;        /* H */
 	_Atomic uint64_t x_left;      /* cycles: who last left a wait and owed a kick; a hint */
+	_Atomic unsigned x_arms;      /* H: times that who leaves may still arm by himself */
 	uint64_t timer_ns;            /* I */
 	uint64_t poll_ns;             /* I: the watcher polls so often; 0: it need not */
 	enum weft_flavour flavour;    /* I */
@@ -162,8 +166,8 @@ static inline bool weft_sources_armed(struct weft_engine *e)
  */
 weft_err weft_sources_arm(struct weft_engine *e);
 /* The same for the time in which nobody waits.  x_unsettled says whether
- * weft_sources_settle() must follow within some ms. */
-weft_err weft_sources_arm_left(struct weft_engine *e);
+ * weft_sources_settle() must follow within some ms.  soon: as in task.h. */
+weft_err weft_sources_arm_left(struct weft_engine *e, bool soon);
 weft_err weft_sources_settle(struct weft_engine *e);
 static inline bool weft_sources_unsettled(struct weft_engine *e)
 {
@@ -208,14 +212,24 @@ void weft_engine_kick(struct weft_engine *e, enum weft_kick kick);
 /* KICK_SET in WEFT_DEFER_NS, for the watcher in the watch set; false: not possible.  settle: it is
  * enough in WEFT_SETTLE_NS. */
 bool weft_engine_kick_later(struct weft_engine *e, bool settle);
+/* Was an operation left behind since the last call for that one? */
+enum { WEFT_LEFT_WATCHER = 1, WEFT_LEFT_AWAY = 2, WEFT_LEFT_ALL = 3 };
+static inline bool weft_engine_behind_since(struct weft_engine *e, unsigned who)
+{
+	/* Relaxed, both: see weft_engine_pending. */
+	return (atomic_load_explicit(&e->x_pending, memory_order_relaxed) & who) != 0 &&
+	       (atomic_fetch_and_explicit(&e->x_pending, (uint8_t)~who, memory_order_relaxed) &
+		who) != 0;
+}
 /* For who leaves a wait: a kick that can wait does, see defer.h. */
-void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick);
-static inline void weft_engine_kick_left(struct weft_engine *e, enum weft_kick kick)
+void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const void *site);
+static inline void weft_engine_kick_left(struct weft_engine *e, enum weft_kick kick,
+					 const void *site)
 {
 	/* Relaxed: ours a moment ago. */
 	if (weft_unlikely(kick != WEFT_KICK_NONE ||
 			  atomic_load_explicit(&e->baton.x_unsettled, memory_order_relaxed)))
-		weft_engine_kick_away(e, kick);
+		weft_engine_kick_away(e, kick, site);
 }
 void weft_engine_defer(struct weft_engine *e, enum weft_defer_what what); /* sets the timer */
 /* Somebody waits, or will, beside whoever sleeps in the watch set or is parked: from now on

@@ -31,8 +31,8 @@ void weft_engine_pending(void)
 {
 	struct weft_engine *e = &weft_engine;
 	/* Relaxed, all: hints.  A mark that crosses the watcher's look costs one nap, no more. */
-	if (!atomic_load_explicit(&e->x_pending, memory_order_relaxed))
-		atomic_store_explicit(&e->x_pending, true, memory_order_relaxed);
+	if (atomic_load_explicit(&e->x_pending, memory_order_relaxed) != WEFT_LEFT_ALL)
+		atomic_store_explicit(&e->x_pending, WEFT_LEFT_ALL, memory_order_relaxed);
 	if (weft_unlikely(atomic_load_explicit(&e->told.x_napping, memory_order_relaxed)) &&
 	    !weft_progress_off_here &&
 	    atomic_exchange_explicit(&e->told.x_napping, false, memory_order_relaxed))

@@ -27,14 +27,14 @@ static void arm_before_leaving(struct weft_engine *e, const struct wait_call *w)
 {
 	if (w->slept && !weft_sources_armed(e) &&
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) >= WEFT_WATCHER_UNDER)
-		(void)weft_sources_arm_left(e); /* WEFT_AGAIN: then the watcher is kicked */
+		(void)weft_sources_arm_left(e, false); /* WEFT_AGAIN: then the watcher is kicked */
 }
 
 /* Back to the application. */
 static void leave(struct weft_engine *e, struct wait_call *w)
 {
 	arm_before_leaving(e, w);
-	weft_engine_kick_left(e, weft_baton_leave(&e->baton));
+	weft_engine_kick_left(e, weft_baton_leave(&e->baton), w->site);
 	/* A kick for a task may have woken us instead of the watcher, and our round went by it. */
 	if (weft_unlikely(w->slept) && weft_engine_tasks_waiting(e))
 		weft_engine_kick(e, weft_baton_submit_target(&e->baton));
@@ -59,7 +59,7 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 	weft_parked_add(e, &me);
 	(void)weft_baton_park(&e->baton);
 	arm_before_leaving(e, w);
-	weft_engine_kick_left(e, weft_baton_leave(&e->baton));
+	weft_engine_kick_left(e, weft_baton_leave(&e->baton), w->site);
 	weft_wake_batch_self = NULL;
 	/* Relaxed: a hint, see give_way(). */
 	atomic_store_explicit(&e->x_woken, true, memory_order_relaxed);
@@ -235,6 +235,11 @@ void weft_holder_wait(struct weft_engine *e, struct wait_call *w)
 	w->held = false;
 	enum weft_round_kind kind = weft_spin_crowded() ? WEFT_ROUND_QUICK : WEFT_ROUND_SPIN;
 	unsigned rounds = 1;
+	if (e->away.since)
+		weft_away_back(&e->away, weft_cycles(), weft_engine_behind_since(e, WEFT_LEFT_AWAY),
+			       weft_spin_cycles(WEFT_AWAY_SHORT_NS));
+	if (weft_sources_left(e) && weft_spin_wanted())
+		disarm_if_needed(e); /* as we left: nobody sleeps now */
 	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
 		int found = weft_holder_round(e, kind);
 		bool woke = w->ready && w->batch.count;

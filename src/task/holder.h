@@ -52,9 +52,10 @@ static inline int weft_holder_look(struct weft_engine *e)
 }
 
 /* The look was all; nothing has been prepared for a sleep. */
-static inline void weft_holder_look_end(struct weft_engine *e, struct wait_call *w)
+static inline void weft_holder_look_end(struct weft_engine *e, struct wait_call *w,
+					const void *site)
 {
-	weft_engine_kick_left(e, weft_baton_leave(&e->baton));
+	weft_engine_kick_left(e, weft_baton_leave(&e->baton), site);
 	weft_wake_batch_self = NULL;
 	if (weft_unlikely(w->batch.count)) /* nobody of them is us: we are in no list */
 		weft_wake_batch_flush(&w->batch, NULL);

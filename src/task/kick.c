@@ -85,25 +85,36 @@ bool weft_engine_kick_later(struct weft_engine *e, bool settle)
 	return true;
 }
 
-/* Who has been away for long before this wait will be so after it: arms by himself, quietly, which
- * costs less than any timer.  True: all is done. */
-static bool arm_on_leaving(struct weft_engine *e)
+/*
+ * Who has been away for long before this wait will be so after it, or after one of the next: arms
+ * by himself, quietly, which costs less than any timer.  True: all is done.
+ */
+static bool arm_on_leaving(struct weft_engine *e, const void *site)
 {
 	uint64_t now = weft_cycles();
 	uint64_t last = atomic_exchange_explicit(&e->x_left, now, memory_order_relaxed);
-	if (now - last < weft_spin_cycles(WEFT_AWAY_NS) || weft_engine_tasks_waiting(e) ||
-	    !weft_baton_try_take(&e->baton))
+	unsigned arms = now - last >= weft_spin_cycles(WEFT_AWAY_NS)
+				? WEFT_AWAY_ARMS
+				/* Relaxed: a hint here, ours once we hold the baton. */
+				: atomic_load_explicit(&e->x_arms, memory_order_relaxed);
+	if (!arms ||
+	    /* Relaxed: a hint; elsewhere the watcher arms, or nobody settles. */
+	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) != WEFT_WATCHER_UNDER ||
+	    weft_engine_tasks_waiting(e) || !weft_baton_try_take(&e->baton))
 		return false;
+	atomic_store_explicit(&e->x_arms, arms - 1, memory_order_relaxed);
+	bool soon = weft_away_leave(&e->away, site, now);
+	(void)weft_engine_behind_since(e, WEFT_LEFT_AWAY);
 	if (!weft_sources_armed(e))
-		(void)weft_sources_arm_left(e);
+		(void)weft_sources_arm_left(e, soon);
 	enum weft_kick kick = weft_baton_leave(&e->baton);
 	/* Who submitted while we held the baton has kicked nobody. */
 	return kick == WEFT_KICK_NONE && weft_sources_armed(e) && !weft_engine_tasks_waiting(e);
 }
 
-void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick)
+void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const void *site)
 {
-	if (kick == WEFT_KICK_SET && !weft_hold_some(&e->hold) && arm_on_leaving(e))
+	if (kick == WEFT_KICK_SET && !weft_hold_some(&e->hold) && arm_on_leaving(e, site))
 		kick = WEFT_KICK_NONE;
 	if (kick == WEFT_KICK_NONE) {
 		/* A watcher elsewhere than in the set settles when it comes there. */
@@ -130,8 +141,8 @@ static void arm_for_all(struct weft_engine *e)
 		return;
 	}
 	if (weft_sources_armed(e))
-		(void)weft_sources_arm_left(e);
-	weft_engine_kick_left(e, weft_baton_leave(&e->baton));
+		(void)weft_sources_arm_left(e, false);
+	weft_engine_kick_left(e, weft_baton_leave(&e->baton), NULL);
 	if (weft_engine_tasks_waiting(e)) /* as above */
 		weft_watcher_call(e);
 }

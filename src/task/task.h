@@ -136,8 +136,10 @@ struct weft_source {
 		void *arg); /* WEFT_AGAIN: something is there already; NULL: cannot be armed */
 	/* Both may be NULL: as arm.  For a time in which nobody waits: it may overlook what comes
 	 * in the same moment, for which settle looks some ms later.  all: else what only who waits
-	 * would want need not ring; arm follows when somebody will. */
-	weft_err (*arm_left)(void *arg, bool all);
+	 * would want need not ring; arm follows when somebody will.  soon: they are
+	 * likely to be back before anybody could wake, so a ring may wait some 50 us, or for
+	 * settle. */
+	weft_err (*arm_left)(void *arg, bool all, bool soon);
 	weft_err (*settle)(void *arg); /* WEFT_AGAIN: something is there, and it is disarmed */
 	void (*disarm)(void *arg);
 	int fd; /* becomes readable after arm; -1: cannot be armed */

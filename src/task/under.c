@@ -52,7 +52,7 @@ static bool arm_again(struct weft_engine *e)
 	if (!weft_baton_try_take(&e->baton))
 		return false;
 	weft_err err;
-	while ((err = weft_sources_arm_left(e)) != WEFT_OK &&
+	while ((err = weft_sources_arm_left(e, false)) != WEFT_OK &&
 	       weft_watcher_wanted(e)) /* ends: nothing comes now */
 		drain_holding(e);
 	weft_engine_kick(e, weft_baton_leave(&e->baton));
@@ -157,7 +157,7 @@ bool weft_watcher_go_under(struct weft_engine *e, struct weft_ticks *t)
 {
 	if (weft_baton_unheard(&e->baton) || !weft_sources_armed(e) ||
 	    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed)) {
-		if (weft_sources_arm_left(e)) {
+		if (weft_sources_arm_left(e, false)) {
 			drain_holding(e);
 			weft_engine_kick(e, weft_baton_leave(&e->baton));
 			return false;

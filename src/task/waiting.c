@@ -199,7 +199,7 @@ static __attribute__((noinline)) int look(struct weft_engine *e, struct wait_cal
 		/* Armed: it would cost a system call, and perhaps a sleep comes all the same. */
 		if (!weft_holder_some_armed(e))
 			found = weft_holder_look(e);
-		weft_holder_look_end(e, w);
+		weft_holder_look_end(e, w, NULL);
 	}
 	return found;
 }
@@ -221,7 +221,7 @@ static __attribute__((noinline)) void wait_looking(struct weft_completion *c, bo
 		(void)weft_holder_look(e);
 		weft_completion_own = NULL;
 		if (weft_likely(weft_completion_done(c))) {
-			weft_holder_look_end(e, &w);
+			weft_holder_look_end(e, &w, site);
 			return;
 		}
 	}

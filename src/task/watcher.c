@@ -213,7 +213,8 @@ static bool tick_or_nap(struct weft_engine *e, struct weft_ticks *t)
 		return t->spare ? tick_spared(e, t) : tick(e, t->ns, false);
 	no_lease(e);
 	atomic_store_explicit(&e->told.x_napping, true, memory_order_relaxed);
-	bool kicked = atomic_load_explicit(&e->x_pending, memory_order_relaxed) ||
+	bool kicked = (atomic_load_explicit(&e->x_pending, memory_order_relaxed) &
+		       WEFT_LEFT_WATCHER) != 0 ||
 		      tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS, false);
 	atomic_store_explicit(&e->told.x_napping, false, memory_order_relaxed);
 	if (kicked)
@@ -227,14 +228,12 @@ static void watch(struct weft_engine *e, struct weft_ticks *t)
 	if (t->turns++ % SPEND_EVERY == 0)
 		(void)weft_budget_pause();
 	bool kicked = tick_or_nap(e, t);
-	/* Relaxed: see weft_engine_pending. */
-	bool pending = atomic_load_explicit(&e->x_pending, memory_order_relaxed);
-	if (pending)
-		atomic_store_explicit(&e->x_pending, false, memory_order_relaxed);
+	bool pending = weft_engine_behind_since(e, WEFT_LEFT_WATCHER);
 	bool still = kicked || weft_watcher_rounds(e) == t->rounds;
 	t->calm = still || pending ? 0 : t->calm + 1;
 	if (still)
 		t->polled_since_ns = weft_clock_ns();
+	/* CALL <- CALL (weft_watcher_call), below. */
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 	if (!weft_watcher_wanted(e))
 		return;

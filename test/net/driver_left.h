@@ -11,7 +11,7 @@
 
 #include "driver_node.h"
 
-enum left_how { ARM_QUIET, ARM_ALL, ARM_WAIT };
+enum left_how { ARM_QUIET, ARM_SOON, ARM_ALL, ARM_WAIT };
 
 static bool left_rung(struct node *n)
 {
@@ -22,7 +22,7 @@ static bool left_rung(struct node *n)
 static weft_err left_arm_as(struct node *n, enum left_how how)
 {
 	return how == ARM_WAIT ? n->driver->arm(n->net)
-			       : n->driver->arm_left(n->net, how == ARM_ALL);
+			       : n->driver->arm_left(n->net, how == ARM_ALL, how == ARM_SOON);
 }
 
 /* Rank 1 lies in wait with nothing there; then both go on. */
@@ -105,6 +105,70 @@ static void left_rings(struct node *n, enum left_how how, bool urgent)
 	}
 }
 
+/* They will be back soon.  Who sent polls, and rings in the end; or computes: then the settle finds
+ * it, and makes it as if quiet. */
+static void left_soon(struct node *n)
+{
+	left_lie(n, ARM_SOON);
+	left_sent(n, true);
+	if (n->rank == 0)
+		while (n->driver->computes(n->net, 1)) /* ends: it rings, which takes the level */
+			n->driver->poll(n->net);
+	meet(n);
+	if (n->rank == 1) {
+		CHECK(left_rung(n));
+		n->driver->disarm(n->net);
+		left_found(n, n->got_n[0] + 1);
+	}
+	left_lie(n, ARM_SOON);
+	left_sent(n, true);
+	if (n->rank == 1) {
+		CHECK(!left_rung(n));
+		CHECK_EQ(n->driver->settle(n->net), WEFT_AGAIN);
+		left_found(n, n->got_n[0] + 1);
+	}
+	left_lie(n, ARM_SOON);
+	if (n->rank == 1)
+		CHECK_EQ(n->driver->settle(n->net), WEFT_OK);
+	meet(n);
+	left_sent(n, true);
+	if (n->rank == 1) {
+		CHECK(left_rung(n));
+		n->driver->disarm(n->net);
+		left_found(n, n->got_n[0] + 1);
+	}
+}
+
+/* What was owed to somebody who was back since wakes nobody; nor does an arming forget it. */
+static void left_back(struct node *n)
+{
+	left_lie(n, ARM_SOON);
+	left_sent(n, true);
+	if (n->rank == 1) {
+		n->driver->disarm(n->net);
+		left_found(n, n->got_n[0] + 1);
+	}
+	left_lie(n, ARM_SOON);
+	if (n->rank == 0) {
+		CHECK_EQ(left_arm_as(n, ARM_WAIT), WEFT_OK);
+		n->driver->disarm(n->net);
+	}
+	meet(n);
+	if (n->rank == 1)
+		CHECK(!left_rung(n));
+	left_sent(n, true);
+	if (n->rank == 0) {
+		CHECK_EQ(left_arm_as(n, ARM_WAIT), WEFT_OK);
+		n->driver->disarm(n->net);
+	}
+	meet(n);
+	if (n->rank == 1) {
+		CHECK(left_rung(n));
+		n->driver->disarm(n->net);
+		left_found(n, n->got_n[0] + 1);
+	}
+}
+
 /* A poll in between, which finds it all, leaves it armed as it was. */
 static void left_polled(struct node *n)
 {
@@ -166,6 +230,8 @@ static void case_left(struct node *n)
 		left_rings(n, ARM_WAIT, false);
 		left_then(n, ARM_ALL);
 		left_then(n, ARM_WAIT);
+		left_soon(n);
+		left_back(n);
 		left_polled(n);
 		left_full(n);
 	}

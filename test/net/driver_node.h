@@ -27,7 +27,7 @@
 #include "payload.h"
 
 #define SUITE_MAX 16
-#define SUITE_PHASES 100
+#define SUITE_PHASES 256
 #define SUITE_SECONDS 300 /* then it hangs */
 #define LOST_MS 120000    /* a wake-up that has not come by then is lost */
 

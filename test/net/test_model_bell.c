@@ -22,14 +22,22 @@ static long model_write_bell(void)
 #define write(fd, p, n) ((void)(p), model_write_bell())
 /* The production source, compiled against the explorer's atomics. */
 #include "net/bell.c"
+#include "net/owed.h"
 
 static struct weft_bell bell;
 static _Atomic int packet[2];
 static int payload[2];
+static struct weft_owed owed;
+static struct weft_owed_note note;
+static bool posted; /* the explorer's: no order of its own */
 
 static void setup(void)
 {
 	atomic_store_explicit(&bell.x_armed, 0, memory_order_relaxed);
+	bell.count = 0;
+	atomic_store_explicit(&owed.x_n, 0, memory_order_relaxed);
+	atomic_store_explicit(&note.x_word, 0, memory_order_relaxed);
+	posted = false;
 	for (int i = 0; i < 2; i++) {
 		atomic_store_explicit(&packet[i], 0, memory_order_relaxed);
 		payload[i] = 0;
@@ -145,7 +153,7 @@ static void leaves_how(bool settle)
 	if (atomic_load_explicit(&packet[0], memory_order_acquire))
 		return;
 	if (settle)
-		weft_bell_settle();
+		weft_bell_settle(&bell, true);
 	if (!settle || !atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
@@ -177,6 +185,120 @@ static void waits(void)
 static void waits_without_a_look(void)
 {
 	waits_how(false);
+}
+
+/* ---- nobody waits, and they will be back soon ------------------------------------------------ */
+
+/* As net/shm does it. */
+static void urge(void)
+{
+	atomic_store_explicit(&packet[0], 1, memory_order_release);
+	uint32_t word = weft_bell_urgent(&bell);
+	if (weft_bell_level_of(word) == WEFT_BELL_SOON)
+		weft_owed_owe(&owed, &note, word);
+	else if (word)
+		weft_bell_ring(&bell, 0);
+	posted = true;
+}
+
+/* Before nobody polls any more. */
+static void ring_owed(void)
+{
+	uint32_t word = weft_owed_take_all(&owed) ? weft_owed_take(&note) : 0;
+	if (word)
+		weft_bell_ring_still(&bell, word, 0);
+}
+
+static bool nothing_posted(void *arg)
+{
+	return !posted;
+}
+
+static void polls(void)
+{
+	ring_owed(); /* a look at any moment takes nothing that it does not ring for */
+	model_block(nothing_posted, NULL);
+	model_fresh((void *)&owed.x_n, sizeof owed.x_n); /* he had the gate's mask */
+	ring_owed();
+}
+
+/* Counts first: a poll between takes the count, and nobody rings. */
+static void urges_and_counts_first(void)
+{
+	atomic_store_explicit(&packet[0], 1, memory_order_release);
+	uint32_t word = weft_bell_urgent(&bell);
+	atomic_fetch_add_explicit(&owed.x_n, 1, memory_order_release);
+	atomic_store_explicit(&note.x_word, word, memory_order_relaxed);
+	posted = true;
+}
+
+static void leaves_soon(void)
+{
+	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
+	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
+		sleep_until_rung();
+}
+
+/* Whoever sent computes: the settle finds it, or makes the next one ring. */
+static void soon_settled_how(bool fence)
+{
+	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
+	if (atomic_load_explicit(&packet[0], memory_order_acquire))
+		return;
+	weft_bell_settle(&bell, fence);
+	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
+		sleep_until_rung();
+}
+
+static void soon_and_settles(void)
+{
+	soon_settled_how(false);
+}
+
+static void soon_and_settles_all(void)
+{
+	soon_settled_how(true);
+}
+
+/* Looks again, and is as armed as before. */
+static void soon_and_looks(void)
+{
+	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
+	if (!atomic_load_explicit(&packet[0], memory_order_acquire) &&
+	    !atomic_load_explicit(&packet[0], memory_order_acquire))
+		sleep_until_rung();
+}
+
+/* Comes back, and sleeps in a wait: what was owed is none of that. */
+static void soon_and_waits(void)
+{
+	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_bell_disarm(&bell);
+	if (atomic_load_explicit(&packet[0], memory_order_acquire))
+		return;
+	weft_bell_arm(&bell, WEFT_BELL_LOUD, true);
+	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
+		sleep_until_rung();
+}
+
+/* It was back since: nobody is woken for what it has found. */
+static void came_back(void)
+{
+	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
+	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
+		return;
+	weft_bell_disarm(&bell);
+	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
+	model_block(nothing_posted, NULL);
+}
+
+static void urges_and_rings_still(void)
+{
+	urge();
+	uint32_t word = atomic_load_explicit(&note.x_word, memory_order_relaxed);
+	uint32_t now = atomic_load_explicit(&bell.x_armed, memory_order_relaxed);
+	ring_owed();
+	MODEL_CHECK(!rung || now == word);
 }
 
 static void receives_fence(void)
@@ -240,6 +362,28 @@ int main(void)
 		 NULL,
 		 6,
 		 .broken = true},
+		{"back soon, rung later",
+		 setup,
+		 {leaves_soon, urge, polls},
+		 NULL,
+		 6,
+		 .must = {"weft_owed_take_all x"}},
+		{"back soon, counted before it is noted",
+		 setup,
+		 {leaves_soon, urges_and_counts_first, polls},
+		 NULL,
+		 6,
+		 .broken = true},
+		{"back soon, settled", setup, {soon_and_settles, urge}, NULL, 6},
+		{"back soon, settled by all", setup, {soon_and_settles_all, urge}, NULL, 6},
+		{"back soon, looked at only",
+		 setup,
+		 {soon_and_looks, urge},
+		 NULL,
+		 6,
+		 .broken = true},
+		{"back soon, then waits", setup, {soon_and_waits, urge, polls}, NULL, 3},
+		{"back soon and gone again", setup, {came_back, urges_and_rings_still}, NULL, 6},
 		{"plain, no membarrier", setup, {receives, sends_plain}, NULL, 6, .broken = true},
 		{"neither", setup, {receives, sends_badly}, NULL, 6, .broken = true},
 	};

@@ -25,7 +25,7 @@ static weft_err arms(void *arg)
 	return arms_as(LOUD);
 }
 
-static weft_err arms_left(void *arg, bool all)
+static weft_err arms_left(void *arg, bool all, bool soon)
 {
 	return arms_as(all ? LOUD : QUIET);
 }

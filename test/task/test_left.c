@@ -14,7 +14,7 @@ static struct fake_source net;
 static _Atomic long x_left, x_settles;
 static struct weft_source source;
 
-static weft_err arm_left(void *arg, bool all)
+static weft_err arm_left(void *arg, bool all, bool soon)
 {
 	weft_err err = fake_arm(arg);
 	x_left++;
