@@ -75,6 +75,7 @@ struct weft_core_req_recv {
 	bool told;          /* the sender has heard of it; see early.h */
 	bool open;          /* M: the sender may write into our buffer */
 	bool quiet;         /* R: nobody but who waits needs our last answer */
+	bool late;          /* R: the message was there before */
 	struct weft_entry entry;
 	struct weft_out out; /* M once queued: CTS */
 	uint64_t want;       /* R bytes that will be delivered */
@@ -355,9 +356,9 @@ __attribute__((cold)) void weft_comm_trace_end(enum weft_trace_kind kind, int pe
 void weft_comm_trace_events(struct weft_net_events *e);
 
 /* rndv.c */
-/* r has matched a message whose data the peer keeps. */
+/* r has matched a message whose data the peer keeps; late: the message was there before r. */
 void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length, uint32_t id,
-		     uint64_t addr, bool quiet);
+		     uint64_t addr, bool quiet, bool late);
 void weft_rndv_go_on(struct weft_req *r); /* after it was left to the application */
 void weft_rndv_cts_go_on(struct weft_req *r, bool push);
 /* Copies one piece; true: the request is over (do not touch it any more). */

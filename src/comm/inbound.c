@@ -135,7 +135,7 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 		if (weft_req_recv(weft_req_of_entry(e))->told)
 			weft_early_outcome(g, true);
 		weft_rndv_start(weft_req_of_entry(e), g, h->tag, h->length, rts.id, rts.addr,
-				h->flags & WEFT_WIRE_QUIET);
+				h->flags & WEFT_WIRE_QUIET, false);
 		return;
 	}
 	struct weft_msg *m = weft_inbound_msg_make(g, WEFT_MSG_RTS, h->tag, h->length, 0);

@@ -146,7 +146,7 @@ void weft_recv_message(struct weft_req *r, struct weft_msg *m)
 		uint32_t id = m->id;
 		bool quiet = m->quiet;
 		weft_msg_free(m);
-		weft_rndv_start(r, g, tag, length, id, addr, quiet);
+		weft_rndv_start(r, g, tag, length, id, addr, quiet, true);
 		break;
 	}
 	case WEFT_MSG_LOCAL:

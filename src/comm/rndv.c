@@ -51,7 +51,7 @@ static void ask(struct weft_req *r)
 }
 
 void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length, uint32_t id,
-		     uint64_t addr, bool quiet)
+		     uint64_t addr, bool quiet, bool late)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 
@@ -67,6 +67,7 @@ void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t 
 	v->trip.way = WEFT_WAYS_NONE;
 	v->open = false;
 	v->quiet = quiet;
+	v->late = late;
 	v->out.rts.id = id;
 	v->out.rts.addr = addr;
 	if (!weft_copy_leave_recv(r))

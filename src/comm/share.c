@@ -115,11 +115,12 @@ static bool scattered(struct weft_req *r)
 	return weft_pieces_small(held, n);
 }
 
-static enum weft_ways_kind kind_of(struct weft_req *r)
+static unsigned kind_of(struct weft_req *r)
 {
+	unsigned kind = weft_req_recv(r)->late ? WEFT_WAYS_LATE : 0;
 	if (!r->buf.type)
-		return WEFT_WAYS_FLAT;
-	return scattered(r) ? WEFT_WAYS_FINE : WEFT_WAYS_COARSE;
+		return kind + WEFT_WAYS_FLAT;
+	return kind + (scattered(r) ? WEFT_WAYS_FINE : WEFT_WAYS_COARSE);
 }
 
 /* Can this message be shared at all, and may we? */

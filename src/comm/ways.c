@@ -70,7 +70,7 @@ static void count_locked(struct weft_ways *w, struct weft_ways_row *row)
 		row->until--;
 }
 
-enum weft_ways_way weft_ways_begin_at(struct weft_ways *w, enum weft_ways_kind kind, uint64_t bytes,
+enum weft_ways_way weft_ways_begin_at(struct weft_ways *w, unsigned kind, uint64_t bytes,
 				      uint64_t now, struct weft_ways_trip *trip)
 {
 	struct weft_ways_row *row = row_of(w, kind, bytes);
@@ -121,7 +121,7 @@ static struct weft_ways *ways_of(_Atomic(struct weft_ways *) *x_ways)
 	return none;
 }
 
-enum weft_ways_way weft_ways_begin(_Atomic(struct weft_ways *) *x_ways, enum weft_ways_kind kind,
+enum weft_ways_way weft_ways_begin(_Atomic(struct weft_ways *) *x_ways, unsigned kind,
 				   uint64_t bytes, struct weft_ways_trip *trip)
 {
 	struct weft_ways *w = ways_of(x_ways);

@@ -25,7 +25,15 @@
 #define WEFT_WAYS_FIRST 12 /* sizes below 8 KiB are one class */
 #define WEFT_WAYS_SIZES 12 /* from 8 MiB on, too */
 
-enum weft_ways_kind { WEFT_WAYS_FLAT, WEFT_WAYS_FINE, WEFT_WAYS_COARSE, WEFT_WAYS_KINDS };
+/* Without holes, in small pieces, in large ones; and, added, whose receive came after it: its
+ * caller may compute next, and then only a fetch goes on. */
+enum weft_ways_kind {
+	WEFT_WAYS_FLAT,
+	WEFT_WAYS_FINE,
+	WEFT_WAYS_COARSE,
+	WEFT_WAYS_LATE,
+	WEFT_WAYS_KINDS = 2 * WEFT_WAYS_LATE
+};
 enum weft_ways_way { WEFT_WAYS_FETCH, WEFT_WAYS_SENT, WEFT_WAYS_NONE };
 
 struct weft_ways_row {
@@ -52,7 +60,7 @@ struct weft_ways_trip {
 };
 
 /* The way that this message is to take, which is measured from now on; FETCH without memory. */
-enum weft_ways_way weft_ways_begin(_Atomic(struct weft_ways *) *x_ways, enum weft_ways_kind kind,
+enum weft_ways_way weft_ways_begin(_Atomic(struct weft_ways *) *x_ways, unsigned kind,
 				   uint64_t bytes, struct weft_ways_trip *trip);
 /* All its bytes are there, or, with 0, it has not gone that way.  Nothing if the trip's way is
  * NONE, which it is afterwards. */
@@ -62,7 +70,7 @@ void weft_ways_end(_Atomic(struct weft_ways *) *x_ways, struct weft_ways_trip *t
 void weft_ways_close(_Atomic(struct weft_ways *) *x_ways);
 
 /* The two without clock and memory. */
-enum weft_ways_way weft_ways_begin_at(struct weft_ways *w, enum weft_ways_kind kind, uint64_t bytes,
+enum weft_ways_way weft_ways_begin_at(struct weft_ways *w, unsigned kind, uint64_t bytes,
 				      uint64_t now, struct weft_ways_trip *trip);
 void weft_ways_end_at(struct weft_ways *w, struct weft_ways_trip *trip, uint64_t bytes,
 		      uint64_t now);
