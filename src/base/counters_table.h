@@ -60,6 +60,7 @@ WEFT_COUNTER(AUTH_REFUSED, "auth_refused", "connections refused: bad proof, bad 
 WEFT_COUNTER(COLL_SCHEDULES, "coll_schedules", "collectives run as schedules")
 WEFT_COUNTER(COLL_BOARDS, "coll_boards", "barriers and reductions that met on a board in shared memory")
 WEFT_COUNTER(COLL_FEEDS, "coll_feeds", "collectives with a root that took a turn in shared memory")
+WEFT_COUNTER(COLL_READS, "coll_reads", "collectives in which ranks read from each other's memory")
 WEFT_COUNTER(COLL_STAGES, "coll_stages", "collectives that went piece by piece through shared memory")
 WEFT_COUNTER(COLL_BOARD_SLEEPS, "coll_board_sleeps", "times a rank slept until a board's turn was over")
 WEFT_COUNTER(COLL_TASKS, "coll_tasks", "times a collective left long work to a task")

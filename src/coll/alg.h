@@ -142,6 +142,13 @@ weft_err weft_stage_exchange(const struct weft_coll_group *g, const struct weft_
 /* By a predefined operation, without holes.  May block. */
 weft_err weft_stage_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
 
+/* ---- reads.c: larger ones out of each other's memory, where the group has a board ---- */
+/* May block; WEFT_AGAIN on all members: nothing has happened, not of that size, or not here. */
+weft_err weft_reads_alltoall(const struct weft_coll_group *g, const struct weft_coll_args *a,
+			     const struct weft_buf *mine);
+/* By a predefined operation, without holes. */
+weft_err weft_reads_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
+
 /* ---- reduce.c ---- */
 /* Does the root combine everybody's contribution itself? */
 bool weft_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes);

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* board_int.h - what the files share by which ranks meet in shared memory: board.c, board_make.c,
- * board_wait.c, feed.c. */
+ * board_wait.c, feed.c, reads.c. */
 #ifndef WEFT_COLL_BOARD_INT_H
 #define WEFT_COLL_BOARD_INT_H
 
 #include "coll/alg.h"
 #include "coll/board.h"
+
+/* Of reads.c. */
+struct weft_reads {
+	unsigned state; /* calls so far, or what became of it */
+	char *piece, *share;
+	size_t room; /* of share */
+};
 
 /* What a member keeps. */
 struct weft_keep {
@@ -14,6 +21,7 @@ struct weft_keep {
 	uint32_t turn;      /* of the board; WEFT_BOARD_FAILED: neither board nor feed any more */
 	uint32_t feed_turn; /* and of the feed */
 	int size;
+	struct weft_reads reads;
 	struct weft_stages *stages; /* of stage.c; NULL: none */
 	struct weft_req req;        /* under way, one at a time; here, as stacks may be small */
 };
@@ -39,5 +47,8 @@ void weft_board_give_up(const struct weft_coll_group *g, uint32_t sleepers);
  * found and said. */
 weft_err weft_board_wait_for(const struct weft_coll_group *g, _Atomic uint64_t *x_word,
 			     uint32_t number, bool ahead);
+
+/* ---- reads.c ---- */
+void weft_reads_free(struct weft_reads *s);
 
 #endif

@@ -178,6 +178,7 @@ void weft_coll_keep_free(void *keep)
 		k->slot && atomic_fetch_add_explicit(&k->slot->x_left, 1, memory_order_acq_rel) ==
 				   (uint32_t)k->size - 1;
 	weft_stages_free(k->stages, last);
+	weft_reads_free(&k->reads);
 	if (last)
 		atomic_store_explicit(&k->slot->x_used, 0, memory_order_release);
 	free(k);

@@ -62,6 +62,14 @@ enum {
 	WEFT_LIMIT_STAGED_ALLREDUCE = 128 * 1024,
 	WEFT_LIMIT_STAGED_ALLTOALL = 64 * 1024,
 
+	/* More ranks than cores, shared memory: a blocking alltoall of blocks from here on, and an
+	 * allreduce of more than is staged, read from each other's memory (reads.c): a read costs
+	 * 2 us before its first byte, less than turns on a core for a message, which for small
+	 * ones only the receiver needs.  Up to so many bytes that a rank gives: who waits for
+	 * longer than messages would take sleeps, and a core may be left idle by then. */
+	WEFT_LIMIT_READ_ALLTOALL = 16 * 1024,
+	WEFT_LIMIT_READ = 1024 * 1024,
+
 	/* More ranks than cores, shared memory: a blocking broadcast up to here goes in turns of
 	 * 480 bytes (feed.h).  A message of its own for each rank costs the root 0.1 us and more, a
 	 * turn for all of them about 0.2; beyond three turns messages, which copy more at once, are

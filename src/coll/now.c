@@ -5,9 +5,9 @@
  * Same order of combining as in bcast.c and reduce.c, so that a blocking and a nonblocking call
  * give the same bits.  With more ranks than cores on one host, barrier, allreduce, allgather and
  * alltoall meet on a board (board.c), with more data than fits there piece by piece (stage.c), and
- * those with a root take turns there (feed.c); else algorithms and messages are those of the
- * schedules.  All that a call needs is in one struct now, on the stack, and for a user-level
- * thread, whose own may be small, on the heap.
+ * those with a root take turns there (feed.c), or read from each other (reads.c); else algorithms
+ * and messages are those of the schedules.  All that a call needs is in one struct now, on the
+ * stack, and for a user-level thread, whose own may be small, on the heap.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -265,7 +265,9 @@ static weft_err exchange(struct now *n, const struct weft_coll_args *a, size_t b
 	if (!bytes && weft_limit_staged(g, a->kind, a->rcount, a->rtype->size, blocks) &&
 	    weft_stage_open(g, a->kind, &n->err))
 		return weft_stage_exchange(g, a, &n->mine);
-	return n->err ? n->err : WEFT_AGAIN;
+	if (n->err || a->kind != WEFT_COLL_ALLTOALL || !g->crowded)
+		return n->err ? n->err : WEFT_AGAIN;
+	return weft_reads_alltoall(g, a, &n->mine);
 }
 
 static APART weft_err allgather(struct now *n, const struct weft_coll_args *a)
@@ -287,9 +289,11 @@ static APART weft_err alltoall(struct now *n, const struct weft_coll_args *a)
 static APART weft_err allreduce_staged(struct now *n, const struct weft_coll_args *a)
 {
 	const struct weft_type *t = a->rtype;
-	if (!a->op.fn || !t->flat || t->true_lb ||
-	    !weft_limit_staged(n->g, a->kind, a->rcount, t->size, 1) ||
-	    !weft_stage_open(n->g, a->kind, &n->err))
+	if (!a->op.fn || !t->flat || t->true_lb || !n->g->crowded)
+		return WEFT_AGAIN;
+	if (!weft_limit_staged(n->g, a->kind, a->rcount, t->size, 1))
+		return weft_reads_allreduce(n->g, a);
+	if (!weft_stage_open(n->g, a->kind, &n->err))
 		return n->err ? n->err : WEFT_AGAIN;
 	return weft_stage_allreduce(n->g, a);
 }

@@ -265,6 +265,22 @@ void *weft_comm_board(int peer)
 	return board;
 }
 
+bool weft_comm_can_read(int peer)
+{
+	struct weft_gate *g = self.core && !self.core->offer ? &self.core->gate[peer] : NULL;
+	/* Relaxed: a hint; who reads in vain says so. */
+	return g && weft_gate_can_get(g) &&
+	       !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed);
+}
+
+weft_err weft_comm_read(int peer, uint64_t from, void *to, size_t len)
+{
+	struct weft_gate *g = &self.core->gate[peer];
+	struct iovec piece = {.iov_base = to, .iov_len = len};
+	return g->driver->get ? g->driver->get(g->net, peer, from, &piece, 1, len)
+			      : WEFT_ERR_UNSUPPORTED;
+}
+
 bool weft_comm_lost(int peer)
 {
 	return self.core && weft_gate_down(&self.core->gate[peer]);

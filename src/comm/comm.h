@@ -87,6 +87,10 @@ bool weft_comm_apart(void);
  */
 void *weft_comm_board(int peer);
 #define WEFT_COMM_BOARD_BYTES 306048
+/* Is the memory of peer, another process, ours to read, as far as we know? */
+bool weft_comm_can_read(int peer);
+/* Copies len bytes from `from` in peer's memory, in the calling thread. */
+weft_err weft_comm_read(int peer, uint64_t from, void *to, size_t len) weft_must_use;
 /* Is peer known to be gone? */
 bool weft_comm_lost(int peer);
 /* Called once per lost peer, from progress; set by mpi/ before start. */

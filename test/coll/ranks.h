@@ -138,6 +138,21 @@ int weft_comm_size(void)
 	return 1;
 }
 
+bool weft_comm_can_read(int peer)
+{
+	(void)peer;
+	return false;
+}
+
+weft_err weft_comm_read(int peer, uint64_t from, void *to, size_t len)
+{
+	(void)peer;
+	(void)from;
+	(void)to;
+	(void)len;
+	return WEFT_ERR_UNSUPPORTED;
+}
+
 bool weft_comm_same_host(int peer)
 {
 	return true;

@@ -2,9 +2,10 @@
 /* ranks: 2 4 7 */
 /*
  * Small blocking collectives one after the other, as they go through the board when ranks outnumber
- * cores: results, layouts, order beside other collectives and messages, members that come late and
- * so let the others sleep, ranks that look beside ranks that sleep at once, several communicators
- * with other ranks, more communicators than there are boards, and threads.  Seed as argument.
+ * cores, and larger ones by stages and reads: results, layouts, order beside other collectives and
+ * messages, members that come late and so let the others sleep, ranks that look beside ranks that
+ * sleep at once, several communicators with other ranks, more communicators than there are boards,
+ * and threads.  Seed as argument.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ static void late(void)
 #define MOST 200       /* numbers: more than there is room for */
 #define MANY 10000     /* several pieces of a stage */
 #define TOO_MANY 70000 /* integers: for stages, too */
+#define BITS 30000     /* numbers: the same */
 
 static void sums(MPI_Comm c, int n)
 {
@@ -50,8 +52,8 @@ static void sums(MPI_Comm c, int n)
 static void same_bits(MPI_Comm c)
 {
 	int me;
-	static double in[MANY], now[MANY], later[MANY];
-	int n = rnd(2) ? 1 : rnd(4) ? 20 : MANY;
+	static double in[BITS], now[BITS], later[BITS];
+	int n = rnd(2) ? 1 : rnd(4) ? 20 : rnd(2) ? MANY : BITS;
 	MPI_Request req;
 	MPI_Comm_rank(c, &me);
 	for (int i = 0; i < n; i++)
@@ -197,6 +199,36 @@ static void test_many_comms(void)
 	}
 }
 
+/* Blocks that are read from each other's memory, and sums of such size, in place and not. */
+static void test_reads(void)
+{
+	MPI_Comm c;
+	OK(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+	for (int i = 0; i < 12; i++)
+		OK(MPI_Barrier(c));
+	for (int i = 0; i < 24; i++) {
+		if (rnd(6) == 0 && (int)rnd((unsigned)size) == rank)
+			late();
+		sums(c, 17000 + (int)rnd(100000));
+	}
+	/* Not in place, without holes; then as they come, so that by messages from there on. */
+	int b = 5000 + (int)rnd(20000), *out = malloc((size_t)size * (size_t)b * sizeof *out);
+	int *in = malloc((size_t)size * (size_t)b * sizeof *in);
+	for (int k = 0; k < 16; k++) {
+		for (int i = 0; i < size * b; i++)
+			out[i] = (rank * size + i / b) * 1000 + i % b + k;
+		OK(MPI_Alltoall(out, b, MPI_INT, in, b, MPI_INT, c));
+		for (int i = 0; i < size * b; i++)
+			CHECK_EQ(in[i], (i / b * size + rank) * 1000 + i % b + k);
+	}
+	free(out);
+	free(in);
+	for (int k = 0; k < 3; k++)
+		all_to_all(c, 5000 + (int)rnd(5000), k == 1);
+	sums(c, 40000);
+	OK(MPI_Comm_free(&c));
+}
+
 static void *worker(void *arg)
 {
 	MPI_Comm c = *(MPI_Comm *)arg;
@@ -255,9 +287,13 @@ int main(int argc, char **argv)
 	test_world();
 	test_beside_messages();
 	test_many_comms();
+	test_reads();
 	test_threads();
 	if (size > sysconf(_SC_NPROCESSORS_ONLN) && !getenv("WEFT_DRIVERS"))
 		CHECK(counted("weft_coll_boards") > 100 && counted("weft_coll_stages") > 0);
+	/* Where the system lets processes read from each other. */
+	if (size > sysconf(_SC_NPROCESSORS_ONLN) && !getenv("WEFT_DRIVERS"))
+		CHECK(!counted("weft_rndv_fetched") || counted("weft_coll_reads") > 10);
 	OK(MPI_Finalize());
 	return 0;
 }
