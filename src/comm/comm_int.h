@@ -260,7 +260,7 @@ struct weft_core {
 	const struct weft_strategy *strategy; /* I: for each gate; NULL: fifo */
 	uint64_t credit;                      /* I: what each peer may have under way to us */
 	size_t share_min;          /* I: from how many bytes on both sides copy, 0: never */
-	_Atomic uint32_t x_shares; /* bits: slots in use */
+	_Atomic uint64_t x_shares; /* bits: slots in use */
 	struct weft_share share[WEFT_NET_WORDS];
 	bool rtr;         /* I: receives posted early tell their sender, set before gates are */
 	size_t early_min; /* I: receives longer than this may have to */

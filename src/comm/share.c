@@ -39,13 +39,13 @@ enum { PULLED = 1, REPORTED = 2 };
 static int slot_take(struct weft_core *core)
 {
 	/* Relaxed: the slot's fields come and go with its bit, see slot_give. */
-	uint32_t seen = atomic_load_explicit(&core->x_shares, memory_order_relaxed);
+	uint64_t seen = atomic_load_explicit(&core->x_shares, memory_order_relaxed);
 	while (~seen) { /* ends: all are taken, or one is ours */
-		int slot = __builtin_ctz(~seen);
+		int slot = __builtin_ctzll(~seen);
 		/* HAVE <- GAVE (slot_give).  Carries: the last user is through with the slot. */
-		if (atomic_compare_exchange_weak_explicit(&core->x_shares, &seen, seen | 1u << slot,
-							  memory_order_acquire,
-							  memory_order_relaxed))
+		if (atomic_compare_exchange_weak_explicit(
+			    &core->x_shares, &seen, seen | (uint64_t)1 << slot,
+			    memory_order_acquire, memory_order_relaxed))
 			return slot;
 	}
 	return -1;
@@ -54,7 +54,7 @@ static int slot_take(struct weft_core *core)
 static void slot_give(struct weft_core *core, int slot)
 {
 	/* GAVE -> HAVE (slot_take). */
-	atomic_fetch_and_explicit(&core->x_shares, ~(1u << slot), memory_order_release);
+	atomic_fetch_and_explicit(&core->x_shares, ~((uint64_t)1 << slot), memory_order_release);
 }
 
 static struct weft_share *share_of(struct weft_req *r)

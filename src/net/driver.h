@@ -264,7 +264,7 @@ struct weft_driver {
 	bool (*lives)(struct weft_net *net, int peer);
 };
 #define WEFT_NET_BOARD_BYTES 306048
-#define WEFT_NET_WORDS 32
+#define WEFT_NET_WORDS 64
 
 extern const struct weft_driver weft_driver_self;
 extern const struct weft_driver weft_driver_shm;
