@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_stash.c - pools of packets: hot first, cold away in batches, refilled, robbed; no item is
- * ever with two owners, none is lost, and the bound holds.
+ * test_stash.c - pools of packets: hot first, cold away in batches, refilled, robbed; what a core
+ * gives back it gets again, counted; no item is ever with two owners, none is lost, and the bound
+ * holds.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -106,6 +107,63 @@ static void robbed(int here, int there)
 	CHECK_EQ(atomic_load(&x_made), 0);
 }
 
+/* ---- a core keeps its own ----------------------------------------------------------------- */
+
+enum { TAKES = 100000 };
+static pthread_barrier_t begin;
+
+/* Takes and gives at random on one core, at most what its pool holds: each take is what was given
+ * last.  Returns how many were not. */
+static void *at_home(void *core)
+{
+	struct item *in[2 * BATCH], *out[2 * BATCH]; /* the pool, hottest last; ours */
+	unsigned here = 2 * BATCH, taken = 0;
+	uint64_t seed = (uintptr_t)core + 1, others = 0;
+
+	CHECK(stay_on((int)(uintptr_t)core));
+	for (unsigned k = 0; k < here; k++)
+		give(in[k] = make());
+	CHECK(pthread_barrier_wait(&begin) <= 0);
+	for (int n = 0; n < TAKES;) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		if (here && (!taken || seed >> 63)) {
+			struct item *i = take();
+			others += i != in[--here];
+			out[taken++] = i;
+			n++;
+		} else {
+			give(in[here++] = out[--taken]);
+		}
+	}
+	while (taken)
+		give(out[--taken]);
+	return (void *)(uintptr_t)others;
+}
+
+static void kept(const int core[2])
+{
+	pthread_t t[2];
+	uint64_t refilled = weft_counter_sum(WEFT_CNT_POOL_REFILLED);
+	uint64_t stolen = weft_counter_sum(WEFT_CNT_POOL_STOLEN);
+	CHECK(!weft_stash_init(&stash, BATCH, MOST));
+	CHECK(!pthread_barrier_init(&begin, NULL, 2));
+	for (int k = 0; k < 2; k++)
+		CHECK(!pthread_create(&t[k], NULL, at_home, (void *)(uintptr_t)core[k]));
+	for (int k = 0; k < 2; k++) {
+		void *others;
+		CHECK(!pthread_join(t[k], &others));
+		printf("core %d: %d packets taken, %u of them not the last one given there\n",
+		       core[k], TAKES, (unsigned)(uintptr_t)others);
+		CHECK(!others);
+	}
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_POOL_REFILLED), refilled);
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_POOL_STOLEN), stolen);
+	drop(weft_stash_fini(&stash));
+	CHECK_EQ(atomic_load(&x_made), 0);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
 static void *churn(void *arg)
 {
 	struct item *mine[24];
@@ -154,8 +212,10 @@ int main(void)
 		if (CPU_ISSET(c, &all))
 			core[n++] = c;
 	together();
-	if (n == 2)
+	if (n == 2) {
 		robbed(core[0], core[1]);
+		kept(core);
+	}
 	CHECK(stay_on(core[0]));
 	ends();
 	return 0;
