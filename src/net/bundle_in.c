@@ -90,8 +90,10 @@ static bool begin_large(struct weft_bundle *b, int peer, uint32_t number, const 
 	if (p->sink.n > WEFT_BUNDLE_PIECES)
 		return false;
 	memcpy(p->sink_iov, p->sink.iov, p->sink.n * sizeof *p->sink_iov);
-	for (uint32_t i = 0; p->n_aside && i < WEFT_BUNDLE_WINDOW; i++) {
-		struct weft_bundle_slot *s = &p->slot[i];
+	/* Its pieces have the numbers behind its own. */
+	for (uint32_t i = 1;
+	     p->n_aside && p->placing_got < p->placing_len && i < WEFT_BUNDLE_WINDOW; i++) {
+		struct weft_bundle_slot *s = &p->slot[(number + i) % WEFT_BUNDLE_WINDOW];
 		if (s->kind != WEFT_BUNDLE_PART || !s->data || s->begin != number)
 			continue;
 		if (s->offset > p->placing_len || s->len > p->placing_len - s->offset)
@@ -132,9 +134,8 @@ static void advance(struct weft_bundle *b, int peer)
 			broken(b, peer, "a large packet of the wrong shape came");
 		free(s.data);
 	}
-	weft_bundle_lock(p);
-	p->in_next = p->window.next;
-	weft_bundle_unlock(p);
+	/* Relaxed: a number; who reads it a moment earlier says less. */
+	atomic_store_explicit(&p->x_in_next, p->window.next, memory_order_relaxed);
 }
 
 /* What a head says; units: does it stand for a unit that is complete?  False: it makes no sense. */
@@ -144,7 +145,9 @@ static bool hear(struct weft_bundle *b, int peer, unsigned rail, const struct we
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_way *w = &p->way[rail];
 	struct weft_bundle_large *over = NULL;
-	w->heard_ns = weft_clock_ns();
+	if (!b->heard_ns)
+		b->heard_ns = weft_clock_ns();
+	w->heard_ns = b->heard_ns;
 	weft_bundle_lock(p);
 	bool good = weft_bundle_confirm_locked(b, peer, rail, h, &over);
 	if (unit) {
@@ -280,6 +283,15 @@ static bool whole_packet(struct weft_bundle *b, int peer, const struct weft_bund
 	return true;
 }
 
+/* No sender of ours goes so far beyond what was taken in order. */
+static bool is_wild(const struct weft_bundle_peer *p, const struct weft_bundle_head *h, size_t len)
+{
+	enum weft_bundle_seen seen = weft_bundle_look(&p->window, h->number);
+	return seen == WEFT_BUNDLE_WILD ||
+	       (seen == WEFT_BUNDLE_FRESH && len > WEFT_NET_HEAD + WEFT_BUNDLE_INLINE &&
+		h->number - p->window.next >= WEFT_BUNDLE_LONG);
+}
+
 /* The peer's end of a rail speaks; NULL: nobody listens any more. */
 static struct weft_bundle_peer *speaker(struct weft_bundle *b, int peer)
 {
@@ -310,8 +322,7 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	}
 	if (good)
 		good = w->state == WEFT_BUNDLE_UP && h.kind != WEFT_BUNDLE_HELLO &&
-		       hear(b, peer, r->index, &h, unit, len) &&
-		       (!unit || weft_bundle_look(&p->window, h.number) != WEFT_BUNDLE_WILD);
+		       hear(b, peer, r->index, &h, unit, len) && (!unit || !is_wild(p, &h, len));
 	if (good && h.kind == WEFT_BUNDLE_PART)
 		good = part_packet(b, peer, &h, payload, len);
 	else if (good && unit)
@@ -337,8 +348,7 @@ static void on_place(void *arg, int peer, const void *head, size_t len, struct w
 	bool part = w->in.kind == WEFT_BUNDLE_PART;
 	bool fits = part ? part_fits(p, &w->in, len)
 			 : w->in.kind == WEFT_BUNDLE_WHOLE && whole_fits(len);
-	if (!fits || w->state != WEFT_BUNDLE_UP ||
-	    weft_bundle_look(&p->window, w->in.number) == WEFT_BUNDLE_WILD) {
+	if (!fits || w->state != WEFT_BUNDLE_UP || is_wild(p, &w->in, len)) {
 		broken(b, peer, "a stream that makes no sense came");
 		return;
 	}

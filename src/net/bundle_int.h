@@ -27,9 +27,10 @@
 #include "net/bundle_proto.h"
 #include "net/hub.h"
 
-#define WEFT_BUNDLE_INLINE 4096u           /* a packet up to this always finds room in a unit */
+#define WEFT_BUNDLE_INLINE 4096u           /* a packet up to this goes whole over any rail */
 #define WEFT_BUNDLE_WHOLE_MAX (64u << 10)  /* one up to this is copied and goes whole */
-#define WEFT_BUNDLE_CLASSES 5              /* of units: up to INLINE, twice as much, ... */
+#define WEFT_BUNDLE_UNIT_MIN 256u          /* room for data in the shortest units */
+#define WEFT_BUNDLE_CLASSES 9              /* of units, each twice as long */
 #define WEFT_BUNDLE_MAX_PAYLOAD (4u << 20) /* of an upper packet */
 #define WEFT_BUNDLE_PIECE (256u << 10)     /* most of a large packet that one unit carries */
 #define WEFT_BUNDLE_AHEAD (1u << 20)       /* bytes that one rail may have unconfirmed */
@@ -38,8 +39,9 @@
 #define WEFT_BUNDLE_ACK_UNITS 16u          /* that ask SOON */
 #define WEFT_BUNDLE_ACK_BYTES (128u << 10)
 #define WEFT_BUNDLE_ACK_LATER_NS 10000000u /* what does not ask is confirmed after so long */
-#define WEFT_BUNDLE_ASK_UNITS 64u          /* over one rail, of which none has asked */
+#define WEFT_BUNDLE_ASK_UNITS 512u         /* over one rail, of which none has asked */
 #define WEFT_BUNDLE_ASK_BYTES (WEFT_BUNDLE_AHEAD / 4)
+#define WEFT_BUNDLE_BEHIND 512u /* numbers taken in order that the peer is not told of */
 #define WEFT_BUNDLE_TICK_MS 50u
 
 enum { WEFT_BUNDLE_EV_RAIL = WEFT_HUB_DRIVER };
@@ -167,7 +169,8 @@ struct weft_bundle_peer {
 	/* The way in, P. */
 	struct weft_bundle_window window;
 	struct weft_bundle_slot *slot; /* WINDOW of them */
-	uint32_t in_next, told_next;   /* L: window.next, and what of it the peer knows */
+	_Atomic uint32_t x_in_next;    /* P: window.next */
+	uint32_t told_next;            /* L: what of it the peer knows */
 	unsigned n_aside;              /* pieces in slots */
 	bool listed;                   /* in `active` */
 	bool placing;                  /* a large packet is being put together */
@@ -210,8 +213,9 @@ struct weft_bundle {
 	_Atomic bool x_new;   /* a poster has woken a peer that is not active yet */
 	_Atomic bool x_quiet; /* armed without a timer: who posts rings */
 	bool armed;
-	unsigned found; /* P: rails whose last poll found something, a bit for each */
-	bool stirred;   /* P: housekeeping is due now */
+	uint64_t heard_ns; /* P: the clock in this round of polls, 0: not read yet */
+	unsigned found;    /* P: rails whose last poll found something, a bit for each */
+	bool stirred;      /* P: housekeeping is due now */
 	uint64_t patience_ns, silence_ns;
 	uint64_t looked_ns; /* P: the last housekeeping */
 	/* The setting rail_cut; P. */

@@ -47,25 +47,24 @@ static void fill_news(struct weft_bundle_peer *p, struct weft_bundle_way *w,
 		      struct weft_bundle_head *h)
 {
 	h->got = w->got;
-	h->next = p->in_next;
+	/* Relaxed: a number that only grows; one too low is told better with the next head. */
+	h->next = atomic_load_explicit(&p->x_in_next, memory_order_relaxed);
 }
 
-static void news_told(struct weft_bundle_peer *p, struct weft_bundle_way *w)
+static void news_told(struct weft_bundle_peer *p, struct weft_bundle_way *w,
+		      const struct weft_bundle_head *h)
 {
 	w->told_got = w->got;
 	w->asked = 0;
 	w->asked_bytes = 0;
 	w->asked_now = false;
-	p->told_next = p->in_next;
+	p->told_next = h->next;
 }
 
 /* A piece is read from the upper layer's memory.  Of what is copied, enough has gone unasked? */
 static enum weft_bundle_ask ask_for(const struct weft_bundle_way *w,
 				    const struct weft_bundle_unit *u)
 {
-	static_assert(WEFT_BUNDLE_RAILS * WEFT_BUNDLE_ASK_UNITS <
-			      WEFT_BUNDLE_WINDOW - WEFT_BUNDLE_RESERVE,
-		      "who waits for room has asked");
 	if (u->head.kind == WEFT_BUNDLE_PART)
 		return WEFT_BUNDLE_SOON;
 	return w->silent_units + 1 >= WEFT_BUNDLE_ASK_UNITS ||
@@ -132,7 +131,7 @@ static bool unit_try(struct weft_bundle *b, int peer, unsigned rail, struct weft
 		w->full = true; /* DOWN: down() comes and says the rest */
 		return false;
 	}
-	news_told(p, w);
+	news_told(p, w, &u->head);
 	note_sent(w, u);
 	weft_trace(WEFT_TRACE_RAIL, rail, (uint32_t)peer, 0, u->len);
 	/* Relaxed: statistics. */
@@ -183,7 +182,7 @@ static bool next_piece(struct weft_bundle *b, int peer, unsigned rail)
 	struct weft_bundle_way *w = &p->way[rail];
 	struct weft_bundle_large *l = p->large;
 	if (!l || !has_room(w) || w->under_bytes >= WEFT_BUNDLE_AHEAD ||
-	    !weft_bundle_room(p->number, p->peer_next, 0))
+	    !weft_bundle_room_long(p->number, p->peer_next, 0))
 		return false;
 	size_t left = l->len - l->given, len = left;
 	size_t most = p->max_piece;
@@ -285,7 +284,7 @@ static bool post_large(struct weft_bundle *b, int peer, const void *head, const 
 	return true;
 }
 
-/* How much may be copied and not confirmed, beyond which only packets that must find room are. */
+/* How much may be copied and not confirmed. */
 static size_t kept_max(const struct weft_bundle *b)
 {
 	static_assert(WEFT_BUNDLE_ASK_BYTES + WEFT_BUNDLE_WHOLE_MAX + WEFT_NET_HEAD <
@@ -296,8 +295,10 @@ static size_t kept_max(const struct weft_bundle *b)
 
 bool weft_bundle_roomy_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p)
 {
+	static_assert(WEFT_BUNDLE_BEHIND < WEFT_BUNDLE_LONG - WEFT_BUNDLE_RESERVE - 128,
+		      "who waits for numbers hears of them");
 	return !p->large && p->kept_bytes <= kept_max(b) / 4 * 3 &&
-	       weft_bundle_room(p->number, p->peer_next, WEFT_BUNDLE_RESERVE + 128);
+	       weft_bundle_room_long(p->number, p->peer_next, WEFT_BUNDLE_RESERVE + 128);
 }
 
 enum weft_post weft_bundle_post_locked(struct weft_bundle *b, int peer, const void *head,
@@ -312,13 +313,15 @@ enum weft_post weft_bundle_post_locked(struct weft_bundle *b, int peer, const vo
 	 * packets further behind could else fill the window before the first packet is whole. */
 	if (!up || p->large || !weft_bundle_room(p->number, p->peer_next, WEFT_BUNDLE_RESERVE))
 		return WEFT_POST_FULL;
-	bool small = len <= WEFT_BUNDLE_INLINE;
-	bool whole = len <= WEFT_BUNDLE_WHOLE_MAX && WEFT_NET_HEAD + len <= p->max_piece;
-	if (whole && !small && p->kept_bytes > kept_max(b))
+	if (len > WEFT_BUNDLE_INLINE &&
+	    (len > WEFT_BUNDLE_WHOLE_MAX || WEFT_NET_HEAD + len > p->max_piece))
+		return post_large(b, peer, head, iov, n, len, cookie) ? WEFT_POST_ACCEPTED
+								      : WEFT_POST_FULL;
+	if (p->kept_bytes > kept_max(b) ||
+	    (len > WEFT_BUNDLE_INLINE &&
+	     !weft_bundle_room_long(p->number, p->peer_next, WEFT_BUNDLE_RESERVE)))
 		return WEFT_POST_FULL;
-	if (small || whole)
-		return post_whole(b, peer, head, iov, n, len) ? WEFT_POST_DONE : WEFT_POST_FULL;
-	return post_large(b, peer, head, iov, n, len, cookie) ? WEFT_POST_ACCEPTED : WEFT_POST_FULL;
+	return post_whole(b, peer, head, iov, n, len) ? WEFT_POST_DONE : WEFT_POST_FULL;
 }
 
 static bool post_news(struct weft_bundle *b, int peer, unsigned rail, enum weft_bundle_kind kind)
@@ -333,7 +336,7 @@ static bool post_news(struct weft_bundle *b, int peer, unsigned rail, enum weft_
 		w->full = true;
 		return false;
 	}
-	news_told(p, w);
+	news_told(p, w, &h);
 	return true;
 }
 

@@ -41,7 +41,10 @@ int weft_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say)
 		if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
 			continue;
 		weft_bundle_lock(p);
-		bool behind = p->in_next - p->told_next >= WEFT_BUNDLE_WINDOW / 8;
+		/* Relaxed: we wrote it. */
+		bool behind =
+			atomic_load_explicit(&p->x_in_next, memory_order_relaxed) - p->told_next >=
+			WEFT_BUNDLE_BEHIND;
 		for (unsigned r = 0; r < b->n_rails; r++) {
 			struct weft_bundle_way *w = &p->way[r];
 			up |= w->state == WEFT_BUNDLE_UP;
@@ -90,6 +93,7 @@ static int poll_all(struct weft_net *net)
 	 * something: that may not have been all. */
 	unsigned rails = b->armed ? look(b) | b->found : ~0u;
 	b->found = 0;
+	b->heard_ns = 0;
 	take_new(b);
 	for (unsigned r = 0; r < b->n_rails; r++) {
 		int found = rails >> r & 1 ? b->rail[r].driver->poll(b->rail[r].net) : 0;

@@ -23,7 +23,8 @@
 #include <string.h>
 #include "base/base.h"
 
-#define WEFT_BUNDLE_WINDOW 1024u
+#define WEFT_BUNDLE_WINDOW 4096u
+#define WEFT_BUNDLE_LONG 1024u /* of it, for units that take much memory out of their turn */
 
 /* The receiver's window over numbers. */
 struct weft_bundle_window {
@@ -154,6 +155,12 @@ static inline void weft_bundle_lane_lost(struct weft_bundle_lane *l, struct weft
 static inline bool weft_bundle_room(uint32_t number, uint32_t peer_next, uint32_t reserve)
 {
 	return number - peer_next < WEFT_BUNDLE_WINDOW - reserve;
+}
+
+/* The same for a long one. */
+static inline bool weft_bundle_room_long(uint32_t number, uint32_t peer_next, uint32_t reserve)
+{
+	return number - peer_next < WEFT_BUNDLE_LONG - reserve;
 }
 
 #endif

@@ -7,12 +7,12 @@
 
 static size_t room_of(unsigned order)
 {
-	return WEFT_NET_HEAD + ((size_t)WEFT_BUNDLE_INLINE << order);
+	return WEFT_NET_HEAD + ((size_t)WEFT_BUNDLE_UNIT_MIN << order);
 }
 
 struct weft_bundle_unit *weft_bundle_unit_new(struct weft_bundle_peer *p, size_t bytes)
 {
-	static_assert(WEFT_BUNDLE_INLINE << (WEFT_BUNDLE_CLASSES - 1) == WEFT_BUNDLE_WHOLE_MAX,
+	static_assert(WEFT_BUNDLE_UNIT_MIN << (WEFT_BUNDLE_CLASSES - 1) == WEFT_BUNDLE_WHOLE_MAX,
 		      "there is one for each");
 	unsigned order = 0;
 	while (room_of(order) < bytes) /* bound: the classes */
