@@ -21,6 +21,8 @@ struct copy {
 	struct weft_req *req;
 	bool push;
 	bool begun;
+	bool aside; /* has been left for a while */
+	struct weft_left left;
 };
 
 /* It would copy on a core that computes as well, and two watchers would have to wake for it. */
@@ -30,12 +32,40 @@ static bool sender_computes(struct weft_req *r)
 	return g->driver->computes && g->driver->computes(g->net, g->peer);
 }
 
+static enum weft_task_verdict run(struct weft_task *t, void *arg);
+
+/* Somebody has come to wait here, or nobody for a while. */
+static void back(struct weft_left *l)
+{
+	struct copy *c = weft_container_of(l, struct copy, left);
+	if (!weft_engine_behind())
+		(void)weft_share_begin(c->req);
+	weft_task_init(&c->task, "fetch", run, c, 0); /* the engine is through with it: GONE */
+	(void)weft_task_submit(&c->task);
+}
+
+/*
+ * Both sides compute, and no core is left: to copy now would only take from them, and a copy by
+ * both, once they wait, takes half as long.
+ */
+static bool waits_for_us(struct copy *c)
+{
+	return !c->begun && !c->aside && weft_engine_behind() && weft_engine_cores_taken() &&
+	       sender_computes(c->req);
+}
+
 static enum weft_task_verdict run(struct weft_task *t, void *arg)
 {
 	struct copy *c = arg;
 	bool over;
 
 	(void)t;
+	if (!c->push && waits_for_us(c)) {
+		c->aside = true;
+		c->left.fn = back;
+		weft_engine_leave_awhile(&c->left);
+		return WEFT_TASK_GONE;
+	}
 	if (c->push) {
 		over = weft_push_step(c->req);
 	} else if (!c->begun && weft_share_waits(c->req)) {
@@ -141,7 +171,7 @@ void weft_copy_start(struct weft_core *core, struct weft_req *r, bool push, bool
 	c->core = core;
 	c->req = r;
 	c->push = push;
-	c->begun = false;
+	c->begun = c->aside = false;
 	weft_task_init(&c->task, push ? "push" : "fetch", run, c, 0);
 	/* An application thread that found the message here: it may wait for it at once. */
 	if (weft_engine_runner() == WEFT_RUNNER_APPLICATION)

@@ -260,6 +260,9 @@ void weft_outside_stop(void);
 /* left.c: what only application threads may do.  Called outside every mask; returns how much. */
 int weft_left_run(void);
 bool weft_left_waiting(void);
+/* The watcher: in what time it must run what was left for a while. */
+uint64_t weft_left_due_ns(void);
+void weft_left_run_due(void);
 
 /* watcher.c */
 weft_err weft_watcher_start(struct weft_engine *e);

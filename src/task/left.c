@@ -5,27 +5,33 @@
  *
  * A stack, taken whole and run in the order it was left.  Whoever leaves something wakes a waiter
  * if there is one; whoever is about to sleep looks here once more after it has said so.
+ *
+ * A second stack is for work that can wait a while: the watcher, who alone leaves it there, takes
+ * it when the oldest of it is due.
  */
 #include "task/engine_int.h"
 
-static _Atomic(struct weft_left *) x_left;
+static _Atomic(struct weft_left *) x_left, x_awhile;
+static uint64_t awhile_ns; /* W: when the oldest of x_awhile was left there */
 
 bool weft_left_waiting(void)
 {
 	/* seq_cst: after the caller has said that it sleeps, see weft_engine_leave. */
-	return atomic_load_explicit(&x_left, memory_order_seq_cst) != NULL;
+	return atomic_load_explicit(&x_left, memory_order_seq_cst) != NULL ||
+	       atomic_load_explicit(&x_awhile, memory_order_seq_cst) != NULL;
 }
 
-void weft_engine_leave(struct weft_left *l)
+/* True: it was empty. */
+static bool push(_Atomic(struct weft_left *) *x_stack, struct weft_left *l)
 {
 	struct weft_engine *e = &weft_engine;
-	struct weft_left *head = atomic_load_explicit(&x_left, memory_order_relaxed);
+	struct weft_left *head = atomic_load_explicit(x_stack, memory_order_relaxed);
 	do
 		l->next = head;
 	/* LEAVE -> RUN (weft_left_run).  Carries: *l and what it works on.
 	 * seq_cst: comes before our look for sleepers; a sleeper looks at the list after it has
 	 * said that it sleeps, so one of us sees the other. */
-	while (!atomic_compare_exchange_weak_explicit(&x_left, &head, l, memory_order_seq_cst,
+	while (!atomic_compare_exchange_weak_explicit(x_stack, &head, l, memory_order_seq_cst,
 						      memory_order_relaxed));
 	if (atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) == WEFT_BATON_ASLEEP) {
 		/* Acquire: a parker that was named by its sleeper. */
@@ -36,15 +42,34 @@ void weft_engine_leave(struct weft_left *l)
 	/* A read-modify-write: a parker has either counted itself before, or comes after us. */
 	if (atomic_fetch_add_explicit(&e->baton.x_parked, 0, memory_order_seq_cst))
 		weft_engine_kick(e, WEFT_KICK_PARKED);
+	return !head;
 }
 
-int weft_left_run(void)
+void weft_engine_leave(struct weft_left *l)
 {
-	/* Relaxed: rarely anything; the exchange orders. */
-	if (weft_likely(!atomic_load_explicit(&x_left, memory_order_relaxed)))
-		return 0;
+	(void)push(&x_left, l);
+}
+
+void weft_engine_leave_awhile(struct weft_left *l)
+{
+	uint64_t now = weft_clock_ns();
+	if (push(&x_awhile, l))
+		awhile_ns = now;
+}
+
+uint64_t weft_left_due_ns(void)
+{
+	/* Relaxed: ours, or gone. */
+	if (weft_likely(!atomic_load_explicit(&x_awhile, memory_order_relaxed)))
+		return WEFT_FOREVER;
+	uint64_t past = weft_clock_ns() - awhile_ns;
+	return past < WEFT_AWHILE_NS ? WEFT_AWHILE_NS - past : 0;
+}
+
+static int run(_Atomic(struct weft_left *) *x_stack)
+{
 	/* RUN <- LEAVE. */
-	struct weft_left *list = atomic_exchange_explicit(&x_left, NULL, memory_order_acq_rel);
+	struct weft_left *list = atomic_exchange_explicit(x_stack, NULL, memory_order_acq_rel);
 	struct weft_left *first = NULL;
 	int n = 0;
 	while (list) { /* ends: what is left from now on is for the next call */
@@ -61,4 +86,18 @@ int weft_left_run(void)
 	}
 	weft_engine_self.in_handler--;
 	return n;
+}
+
+int weft_left_run(void)
+{
+	/* Relaxed, both: rarely anything; the exchange orders. */
+	if (weft_likely(!atomic_load_explicit(&x_left, memory_order_relaxed) &&
+			!atomic_load_explicit(&x_awhile, memory_order_relaxed)))
+		return 0;
+	return run(&x_left) + run(&x_awhile);
+}
+
+void weft_left_run_due(void)
+{
+	(void)run(&x_awhile);
 }

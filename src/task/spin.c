@@ -100,6 +100,13 @@ void weft_engine_set_local_ranks(int ranks, int cpus)
 	weft_idle_size(ranks, atomic_load_explicit(&x_cpus, memory_order_relaxed));
 }
 
+bool weft_engine_cores_taken(void)
+{
+	/* Relaxed, both: set at the start. */
+	return atomic_load_explicit(&x_ranks, memory_order_relaxed) >=
+	       atomic_load_explicit(&x_cpus, memory_order_relaxed);
+}
+
 bool weft_spin_crowded(void)
 {
 	int ranks = atomic_load_explicit(&x_ranks, memory_order_relaxed);

@@ -67,6 +67,9 @@ enum weft_runner weft_engine_runner(void);
  * load can tell: what it does now may take a core from who computes. */
 bool weft_engine_behind(void);
 
+/* Are there as many ranks here as cores?  Then what is done behind takes a core from a rank. */
+bool weft_engine_cores_taken(void);
+
 /* As weft_task_submit; unless somebody waits by then, the watcher runs it only in some 50 us. */
 struct weft_task;
 bool weft_task_submit_later(struct weft_task *t);
@@ -116,6 +119,10 @@ struct weft_left {
 	void (*fn)(struct weft_left *l);
 };
 void weft_engine_leave(struct weft_left *l);
+/* The same, called by the watcher: when nobody has polled or waited for WEFT_AWHILE_NS, fn runs
+ * there after all. */
+void weft_engine_leave_awhile(struct weft_left *l);
+#define WEFT_AWHILE_NS 1000000u /* what it may lose; waking for it is a few percent of a core */
 
 /* ---- sources ------------------------------------------------------------------------------ */
 

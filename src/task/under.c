@@ -110,6 +110,13 @@ static bool deferred(struct weft_engine *e, struct weft_ticks *t)
 	return true;
 }
 
+/* What the application has not come back for. */
+static void run_due(struct weft_engine *e)
+{
+	weft_left_run_due();
+	weft_watcher_drain(e);
+}
+
 /*
  * In the watch set, below whoever sleeps there with the baton; returns when it must tick.
  * A ring is for us when the holder, if any, is awake; else he is kicked: he arms again.
@@ -129,6 +136,13 @@ static void stay_under(struct weft_engine *e, struct weft_ticks *t)
 		uint64_t ns = lease < nap ? lease : nap;
 		if (ns > WEFT_SETTLE_NS && weft_sources_unsettled(e))
 			ns = WEFT_SETTLE_NS;
+		uint64_t due = weft_left_due_ns();
+		if (!due) {
+			run_due(e);
+			continue; /* may want to hear more, too */
+		}
+		if (ns > due)
+			ns = due;
 		bool rang = weft_engine_watch(e, ns);
 		weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
 		if (nap != WEFT_FOREVER && !rang)
