@@ -207,8 +207,11 @@ static weft_err collect(const struct weft_coll_group *g, const struct weft_coll_
 	if (weft_unlikely(!f))
 		return WEFT_ERR_PEER;
 	struct weft_feed_turn *t = weft_feed_at(f, k->feed_turn);
+	/* The place may still be another root's, which has not collected what we gave it. */
+	weft_err err = until(g, &f->x_floor, weft_feed_floor(k->feed_turn), true);
 	/* Who has given may be far ahead. */
-	weft_err err = until(g, &t->x_came, (uint32_t)g->size - 1, false);
+	if (weft_likely(!err))
+		err = until(g, &t->x_came, (uint32_t)g->size - 1, false);
 	for (int r = 0; r < g->size && !err; r++)
 		if (r != g->rank && t->gave[r] != gave_of(a->kind, bytes))
 			err = WEFT_ERR_TRUNC;

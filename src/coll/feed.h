@@ -10,8 +10,9 @@
  * Recipe    Each collective takes the next turn, the same on all members, of one of two kinds:
  *           down  the root waits until the place is free, writes it, posts x_head; the others
  *                 wait for x_head and read.
- *           up    the others wait until the place is free, write their shares, come; the root
- *                 waits until all have come, reads, and clears x_came.
+ *           up    all wait until the place is free: the root, too, or it could take what was
+ *                 given to another there.  The others write their shares, come; the root waits
+ *                 until all have come, reads, and clears x_came.
  *           Then each passes the turn.
  * Free      Who passes the last turn of a half ring counts himself; the last member to do so posts
  *           x_floor.  A place is free when all have passed the half ring before the last one, so

@@ -16,6 +16,7 @@ static struct weft_feed feed;
 static int data[WEFT_FEED_TURNS][3], n, failed[2];
 static bool woken[3][3]; /* by word: head, floor, came */
 static bool greedy;      /* does not ask whether the place is free */
+static bool hasty;       /* nor does the root that collects */
 static bool deaf;        /* posts without looking who sleeps at that moment */
 
 static void setup(int members)
@@ -25,7 +26,7 @@ static void setup(int members)
 	memset(woken, 0, sizeof woken);
 	memset(failed, 0, sizeof failed);
 	n = members;
-	greedy = deaf = false;
+	greedy = hasty = deaf = false;
 }
 
 static void setup_two(void)
@@ -42,6 +43,12 @@ static void setup_greedy(void)
 {
 	setup(2);
 	greedy = true;
+}
+
+static void setup_hasty(void)
+{
+	setup(2);
+	hasty = true;
 }
 
 static void setup_deaf(void)
@@ -128,6 +135,8 @@ static void up(unsigned me, uint32_t t, unsigned root, bool sleeps)
 		model_write(&place[me], (int)t + 1);
 		wake(&at->x_came, weft_feed_come(at, (unsigned)n - 1));
 	} else {
+		if (!hasty)
+			wait_for(me, &feed.x_floor, weft_feed_floor(t), sleeps);
 		wait_for(me, &at->x_came, (uint32_t)n - 1, sleeps);
 		for (int r = 0; r < n; r++)
 			MODEL_CHECK(r == (int)root || model_read(&place[r]) == (int)t + 1);
@@ -177,6 +186,34 @@ static void mixed0(void)
 static void mixed1(void)
 {
 	mixed(1);
+}
+
+/* 1 gives, hands out, and collects where 0 has still to. */
+static void collects(unsigned me, bool sleeps)
+{
+	up(me, 0, 0, sleeps);
+	down(me, 1, 1, sleeps);
+	up(me, 2, 1, sleeps);
+}
+
+static void collects0(void)
+{
+	collects(0, false);
+}
+
+static void collects1(void)
+{
+	collects(1, false);
+}
+
+static void collects_slept0(void)
+{
+	collects(0, true);
+}
+
+static void collects_slept1(void)
+{
+	collects(1, true);
 }
 
 /* Believes that a member is lost, at once; the root posts meanwhile. */
@@ -248,6 +285,12 @@ int main(void)
 		{"down, asleep", setup_two, {down_slept0, down_slept1}, NULL, 3},
 		{"up, asleep", setup_two, {up_slept0, up_slept1}, NULL, 3},
 		{"roots change", setup_two, {turns0, turns1}, NULL, 3},
+		{"collectors change", setup_two, {collects0, collects1}, NULL, 3},
+		{"collectors change, asleep",
+		 setup_two,
+		 {collects_slept0, collects_slept1},
+		 NULL,
+		 3},
 		{"three, down", setup_three, {three0, three1, three2}, NULL, 2},
 		{"three, up", setup_three, {give0, give1, give2}, NULL, 2},
 		{"one gives up", setup_three, {posts0, gives_up1, reads2}, same_end, 3},
@@ -260,6 +303,12 @@ int main(void)
 		{"written before it is free, up",
 		 setup_greedy,
 		 {up0, up1},
+		 NULL,
+		 3,
+		 .broken = true},
+		{"collected before it is free",
+		 setup_hasty,
+		 {collects0, collects1},
 		 NULL,
 		 3,
 		 .broken = true},

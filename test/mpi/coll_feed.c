@@ -149,6 +149,22 @@ static void mixture(int rounds)
 	}
 }
 
+/* Rank 0 is late where it collects, and the next one gets a ring ahead and collects there, too:
+ * with any number of turns in between. */
+static void collectors(void)
+{
+	for (int k = 0; k < 40; k++) {
+		if (!rank)
+			late();
+		gather(k, 1, 0);
+		for (int i = 0; i < 31; i++)
+			bcast(k * 100 + i, 1, 1);
+		gather(k + 50, 1, 1);
+		if (k % 3 == 0)
+			bcast(k, 1, 2 % size);
+	}
+}
+
 /* How many collectives took a turn, by the library's counter. */
 static unsigned long long turns(void)
 {
@@ -181,6 +197,7 @@ int main(int argc, char **argv)
 	if (!rank)
 		printf("seed %llu\n", seed);
 	mixture(60);
+	collectors();
 	if (size > sysconf(_SC_NPROCESSORS_ONLN) && !getenv("WEFT_DRIVERS"))
 		CHECK(turns() > 100);
 	OK(MPI_Finalize());
