@@ -32,6 +32,7 @@ static void ask_with(struct weft_req *r, unsigned flags)
 {
 	struct weft_core_req_recv *v = weft_req_recv(r);
 
+	weft_ways_end(&v->gate->x_ways, &v->trip, 0); /* it takes neither way */
 	v->got = 0;
 	v->out.type = WEFT_OUT_CTS;
 	v->out.head = (struct weft_wire){

@@ -136,7 +136,16 @@ static void rest_is_sent(void)
 	failing = true;
 	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
 	failing = fake.get_fails = false;
+	/* Asked for, because the fetch fails, it is not under way as a fetch for ever. */
+	weft_ways_close(&core[1]->gate[0].x_ways);
+	core[1]->gate[0].x_get_failed = false;
+	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 10);
 	fake.gets = NULL;
+	fake.get_fails = true;
+	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
+	CHECK(core[1]->gate[0].x_get_failed && !core[1]->gate[0].x_ways->begun);
+	fake.get_fails = false;
 }
 
 static void shared_copies(void)
