@@ -84,6 +84,16 @@ static unsigned look(struct weft_bundle *b)
 	return rails;
 }
 
+/* After the look at what is not confirmed: nothing waits, and who posts rings; or the timer runs.
+ */
+static void be_quiet(struct weft_bundle *b, bool waits)
+{
+	if (waits)
+		/* Relaxed: a late ring costs one wake-up. */
+		atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
+	weft_hub_tick(&b->hub, waits ? WEFT_BUNDLE_TICK_MS : 0);
+}
+
 static int poll_all(struct weft_net *net)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
@@ -105,12 +115,14 @@ static int poll_all(struct weft_net *net)
 	if (weft_unlikely(due)) {
 		if (!b->armed)
 			look(b);
+		else
+			/* QUIET -> RING (bundle_post), before the look, as in arm.  After it, what
+			 * is posted meanwhile would neither be seen nor ring: a rail that swallows
+			 * it would stay up for ever. */
+			(void)atomic_exchange_explicit(&b->x_quiet, true, memory_order_seq_cst);
 		waits = weft_bundle_housekeep(b, &n);
-		if (b->armed) {
-			weft_hub_tick(&b->hub, waits ? WEFT_BUNDLE_TICK_MS : 0);
-			/* QUIET -> RING (bundle_post). */
-			atomic_store_explicit(&b->x_quiet, !waits, memory_order_seq_cst);
-		}
+		if (b->armed)
+			be_quiet(b, waits);
 	}
 	return n;
 }
@@ -132,9 +144,7 @@ weft_err weft_bundle_arm(struct weft_net *net)
 	/* QUIET -> RING (bundle_post), before the look at what is not confirmed. */
 	(void)atomic_exchange_explicit(&b->x_quiet, true, memory_order_seq_cst);
 	bool waits = weft_bundle_housekeep(b, &n);
-	if (waits)
-		atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
-	weft_hub_tick(&b->hub, waits ? WEFT_BUNDLE_TICK_MS : 0);
+	be_quiet(b, waits);
 	unsigned armed = 0;
 	while (!n && armed < b->n_rails &&
 	       b->rail[armed].driver->arm(b->rail[armed].net) == WEFT_OK)

@@ -14,7 +14,7 @@
 #include "check.h"
 #include "net/bundle_int.h"
 
-enum { FAKE_RAILS = 2, FAKE_PEER = 1, FAKE_ROOM = 1 << 20, FAKE_KEPT = 32 };
+enum { FAKE_RAILS = 2, FAKE_PEER = 1, FAKE_OTHER = 2, FAKE_ROOM = 1 << 20, FAKE_KEPT = 32 };
 
 struct fake_rail {
 	struct weft_net net;
@@ -41,6 +41,7 @@ static struct {
 	unsigned packets, places, placed, placed_bad, downs, sent, readies;
 	uint8_t last; /* first byte of the last small packet */
 	weft_err down_err;
+	void (*then)(void); /* what the upper layer does at the next down */
 	struct iovec iov;
 	uint8_t room[FAKE_ROOM];
 } fake_up;
@@ -223,11 +224,15 @@ static void fake_on_ready(void *arg, int peer)
 
 static void fake_on_down(void *arg, int peer, weft_err err, const char *why)
 {
+	void (*then)(void) = fake_up.then;
 	fake_up.downs++;
 	fake_up.down_err = err;
+	fake_up.then = NULL;
+	if (then)
+		then();
 }
 
-/* Rank 0 of two, over both rails. */
+/* Rank 0 of three, over both rails; the last one is reached by who wants it. */
 static struct weft_net *fake_begin(void)
 {
 	static const struct weft_net_events events = {.packet = fake_on_packet,
@@ -237,7 +242,7 @@ static struct weft_net *fake_begin(void)
 						      .ready = fake_on_ready,
 						      .down = fake_on_down};
 	struct weft_bundle_rail plan[FAKE_RAILS] = {{0}};
-	struct weft_net_job job = {.size = 2, .jobid = "fake"};
+	struct weft_net_job job = {.size = 3, .jobid = "fake"};
 	struct weft_net *net;
 	memset(fake_rail, 0, sizeof fake_rail);
 	memset(&fake_up, 0, sizeof fake_up);

@@ -3,6 +3,7 @@
  * flow.c - how much the bundle driver sends before it hears, how often it speaks, and which rails
  * it looks at: counted over rails that do exactly what each case says.
  */
+#include <poll.h>
 #include "script.h"
 
 /* The peer has all that was posted. */
@@ -127,6 +128,36 @@ static void case_armed(void)
 	end();
 }
 
+/* What is posted while an armed bundle looks at what is not confirmed is watched as well: here to
+ * one peer, when the upper layer hears that another, looked at later, has left. */
+static void post_one(void)
+{
+	CHECK_EQ(post_len(1), WEFT_POST_DONE);
+}
+
+static void case_posted_meanwhile(void)
+{
+	struct weft_bundle_head h = {.kind = WEFT_BUNDLE_HELLO};
+	begin();
+	struct weft_bundle *b = (struct weft_bundle *)net;
+	CHECK_EQ(weft_driver_bundle.reach(net, FAKE_OTHER, "bundle2|fake|fake"), WEFT_OK);
+	fake_rail[0].up.packet(fake_rail[0].up.arg, FAKE_OTHER, &h, NULL, 0);
+	CHECK_EQ(post_len(1), WEFT_POST_DONE);
+	for (int i = 0; i < 9 && weft_driver_bundle.arm(net) != WEFT_OK; i++)
+		(void)weft_driver_bundle.poll(net);
+	CHECK(b->armed && b->hub.tick_ms);
+	confirm_all();
+	fake_rail[0].up.down(fake_rail[0].up.arg, FAKE_OTHER, WEFT_OK, "it left");
+	fake_up.then = post_one;
+	(void)weft_driver_bundle.poll(net);
+	CHECK(fake_up.downs == 1 && !fake_up.then);
+	struct pollfd p = {.fd = weft_driver_bundle.fd(net), .events = POLLIN};
+	while (!b->hub.tick_ms && poll(&p, 1, 0) == 1) /* ends: the timer, or nothing rings */
+		(void)weft_driver_bundle.poll(net);
+	CHECK(b->hub.tick_ms);
+	end();
+}
+
 /* A packet that goes whole comes as a stream: once, in its turn, and not at all when it is here. */
 static void case_whole_stream(void)
 {
@@ -197,6 +228,7 @@ int main(void)
 	case_asks();
 	case_whole_stream();
 	case_armed();
+	case_posted_meanwhile();
 	case_far();
 	case_numbers();
 	return 0;
