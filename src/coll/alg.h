@@ -70,13 +70,13 @@ int weft_alg_copy(struct weft_coll *c, struct weft_view to, struct weft_view fro
 
 /* Phases: the tags of the parts, so that parts of one collective never mix. */
 enum {
-	WEFT_TAG_UP,         /* towards a root */
-	WEFT_TAG_DOWN,       /* from a root */
-	WEFT_TAG_ACROSS,     /* between equals, or between two groups */
-	WEFT_TAG_SPREAD,     /* allgather */
-	WEFT_TAG_FOLD,       /* ranks beyond a power of two, in */
-	WEFT_TAG_UNFOLD,     /* and out */
-	WEFT_TAG_EDGE,       /* + 0 .. 7: neighbourhoods, by direction */
+	WEFT_TAG_UP,     /* towards a root */
+	WEFT_TAG_DOWN,   /* from a root */
+	WEFT_TAG_ACROSS, /* between equals, or between two groups */
+	WEFT_TAG_SPREAD, /* allgather */
+	WEFT_TAG_FOLD,   /* ranks beyond a power of two, in */
+	WEFT_TAG_UNFOLD, /* and out */
+	WEFT_TAG_EDGE,   /* + 0 .. 7: neighbourhoods, by direction; allgather between neighbours */
 	WEFT_TAG_BOARD = 14, /* board.c: making one */
 	WEFT_TAG_WAKE = 15,  /* waking who sleeps there, whatever collective he is in */
 };

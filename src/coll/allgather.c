@@ -71,7 +71,7 @@ static int bruck(struct weft_coll *c, const struct weft_coll_group *g, struct we
 static bool even(const struct weft_coll_group *g, const struct weft_view *blocks, size_t most)
 {
 	size_t each = weft_view_bytes(blocks[0]);
-	if (!each || each * (size_t)g->size > most)
+	if (!each || each > most / (size_t)g->size)
 		return false;
 	for (int r = 1; r < g->size; r++)
 		if (weft_view_bytes(blocks[r]) != each)
@@ -91,44 +91,109 @@ static bool side_by_side(const struct weft_coll_group *g, const struct weft_view
 	return true;
 }
 
+/* What is gathered in memory in one piece, in the order of ranks: in place if the blocks lie so,
+ * else in scratch memory, and copied from there after `join`. */
+struct run {
+	char *mem;
+	bool here;
+	int have; /* the own block is there */
+};
+
+static struct run run_of(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
+			 const struct weft_view *blocks, size_t b, int after, int copied)
+{
+	struct run run = {.here = side_by_side(g, blocks, b), .have = weft_sched_join(c)};
+	run.mem = run.here ? weft_view_buf(blocks[0]).base
+			   : weft_sched_scratch(c, (size_t)g->size * b);
+	weft_sched_after(c, run.have, after);
+	weft_sched_after(c, run.have, copied);
+	if (!run.here)
+		weft_sched_after(c, run.have,
+				 weft_sched_copy(c, weft_buf_flat(run.mem + (size_t)g->rank * b, b),
+						 own, after));
+	return run;
+}
+
+static int run_end(struct weft_coll *c, const struct weft_coll_group *g, const struct run *run,
+		   const struct weft_view *blocks, size_t b, int join)
+{
+	int done = weft_sched_join(c);
+	weft_sched_after(c, done, join);
+	for (int r = 0; r < g->size && !run->here; r++)
+		if (r != g->rank)
+			weft_sched_after(c, done,
+					 weft_sched_copy(c, weft_view_buf(blocks[r]),
+							 weft_buf_flat(run->mem + (size_t)r * b, b),
+							 join));
+	return done;
+}
+
 /* To rank 0, and all of it from there to everybody: each rank has its turn on a core twice, and
  * there are 2 (n - 1) messages instead of n (n - 1). */
 static int through_root(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
 			const struct weft_view *blocks, size_t b, int after, int copied)
 {
-	size_t bytes = (size_t)g->size * b;
-	bool run = side_by_side(g, blocks, b);
-	char *mem = run ? weft_view_buf(blocks[0]).base : weft_sched_scratch(c, bytes);
-	int join = weft_sched_join(c), done = weft_sched_join(c);
-	weft_sched_after(c, join, after);
-	weft_sched_after(c, join, copied); /* the own block is written before the others come */
-	weft_sched_after(c, done, copied);
+	struct run run = run_of(c, g, own, blocks, b, after, copied);
+	struct weft_buf all = weft_buf_flat(run.mem, (size_t)g->size * b);
+	int join = weft_sched_join(c);
+	/* The own block is written before the others come. */
+	weft_sched_after(c, join, run.have);
 	if (g->rank) {
 		/* In the run, our block comes back over itself: first it must be on its way. */
 		weft_sched_after(c, join, weft_alg_send(c, g, 0, WEFT_TAG_SPREAD, own, after));
-		join = weft_alg_recv(c, g, 0, WEFT_TAG_SPREAD, weft_buf_flat(mem, bytes), join);
-		weft_sched_after(c, done, join);
-	} else {
-		if (!run)
-			weft_sched_after(c, join,
-					 weft_sched_copy(c, weft_buf_flat(mem, b), own, after));
-		for (int r = 1; r < g->size; r++)
-			weft_sched_after(c, join,
-					 weft_alg_recv(c, g, r, WEFT_TAG_SPREAD,
-						       weft_buf_flat(mem + (size_t)r * b, b),
-						       after));
-		for (int r = 1; r < g->size; r++)
-			weft_sched_after(c, done,
-					 weft_alg_send(c, g, r, WEFT_TAG_SPREAD,
-						       weft_buf_flat(mem, bytes), join));
+		join = weft_alg_recv(c, g, 0, WEFT_TAG_SPREAD, all, join);
+		return run_end(c, g, &run, blocks, b, join);
 	}
-	for (int r = 0; r < g->size && !run; r++)
-		if (r != g->rank)
-			weft_sched_after(c, done,
-					 weft_sched_copy(c, weft_view_buf(blocks[r]),
-							 weft_buf_flat(mem + (size_t)r * b, b),
-							 join));
+	for (int r = 1; r < g->size; r++)
+		weft_sched_after(c, join,
+				 weft_alg_recv(c, g, r, WEFT_TAG_SPREAD,
+					       weft_buf_flat(run.mem + (size_t)r * b, b), after));
+	int done = run_end(c, g, &run, blocks, b, join);
+	for (int r = 1; r < g->size; r++)
+		weft_sched_after(c, done, weft_alg_send(c, g, r, WEFT_TAG_SPREAD, all, join));
 	return done;
+}
+
+/* With a neighbour: `blocks` blocks from block `out` on against as many from block `in` on.  A
+ * message for each: larger ones would be copied once more, into fresh memory, when they come before
+ * they are expected. */
+static int swap(struct weft_coll *c, const struct weft_coll_group *g, const struct run *run,
+		size_t b, int to, int out, int in, int blocks, int after, int join)
+{
+	int got = weft_sched_join(c);
+	weft_sched_after(c, got, after);
+	for (int i = 0; i < blocks; i++) {
+		struct weft_buf there = weft_buf_flat(run->mem + (size_t)(out + i) * b, b);
+		struct weft_buf here = weft_buf_flat(run->mem + (size_t)(in + i) * b, b);
+		weft_sched_after(c, join, weft_alg_send(c, g, to, WEFT_TAG_EDGE + i, there, after));
+		weft_sched_after(c, got, weft_alg_recv(c, g, to, WEFT_TAG_EDGE + i, here, after));
+	}
+	return got;
+}
+
+/*
+ * Each rank talks to the rank on either side only, in turn: with its partner first, they are a pair
+ * that has both blocks; then it gives the two blocks that came last to one side, and gets from
+ * there the two that came last there.  An even number of ranks.
+ */
+static int neighbors(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
+		     const struct weft_view *blocks, size_t b, int after, int copied)
+{
+	struct run run = run_of(c, g, own, blocks, b, after, copied);
+	int n = g->size, pairs = n / 2, odd = g->rank % 2, out = g->rank / 2;
+	int side[2] = {(g->rank + (odd ? n - 1 : 1)) % n, (g->rank + (odd ? 1 : n - 1)) % n};
+	int join = weft_sched_join(c);
+	int have = swap(c, g, &run, b, side[0], g->rank, side[0], 1, run.have, join);
+	for (int k = 1; k < pairs; k++) {
+		/* Pairs come from ever farther away, from both directions in turn. */
+		int far = k % 2 == odd ? (k + 1) / 2 : pairs - (k + 1) / 2;
+		int in = (g->rank / 2 + far) % pairs;
+		/* One round at a time: same tags, so in the order of sending. */
+		have = swap(c, g, &run, b, side[k % 2], 2 * out, 2 * in, 2, have, join);
+		out = in;
+	}
+	weft_sched_after(c, join, have);
+	return run_end(c, g, &run, blocks, b, join);
 }
 
 static bool goes_direct(const struct weft_coll_group *g, const struct weft_view *blocks)
@@ -153,6 +218,9 @@ int weft_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g,
 		return copied < 0 ? after : copied;
 	if (weft_limit_rooted(g) && even(g, blocks, WEFT_LIMIT_ALLGATHER_ROOT_BYTES))
 		return through_root(c, g, mine, blocks, weft_view_bytes(blocks[0]), after, copied);
+	size_t b = weft_view_bytes(blocks[0]);
+	if (weft_limit_neighbors(g, b) && even(g, blocks, SIZE_MAX))
+		return neighbors(c, g, mine, blocks, b, after, copied);
 	if (goes_direct(g, blocks))
 		return direct(c, g, mine, blocks, after, copied);
 	if (even(g, blocks, WEFT_LIMIT_ALLGATHER_BRUCK_BYTES))

@@ -30,6 +30,11 @@ enum {
 	WEFT_LIMIT_DIRECT_RANKS_ROOT = 2,
 	WEFT_LIMIT_ALLGATHER_ROOT_BYTES = 64 * 1024,
 	WEFT_LIMIT_ALLTOALL_ROOT_BYTES = 16 * 1024,
+	/* With more ranks than that, blocks of allgather from here on go from neighbour to
+	 * neighbour: no fewer bytes, but two connections for each rank instead of n - 1, and two
+	 * messages under way instead of all at once.  With 4 ranks that is the same. */
+	WEFT_LIMIT_NEIGHBOR_RANKS = 6,
+	WEFT_LIMIT_NEIGHBOR_BYTES = 32 * 1024,
 	/* Beyond a root's ranks, and all blocks together small: fewer messages win earlier. */
 	WEFT_LIMIT_DIRECT_RANKS_SMALL = 8,
 	WEFT_LIMIT_DIRECT_BYTES_SMALL = 4096,
@@ -97,6 +102,13 @@ static inline bool weft_limit_rooted(const struct weft_coll_group *g)
 {
 	return g->crowded && g->apart && g->size > WEFT_LIMIT_DIRECT_RANKS_ROOT &&
 	       g->size <= WEFT_LIMIT_FLAT_RANKS_CROWDED;
+}
+
+/* And larger blocks of allgather only between ranks side by side? */
+static inline bool weft_limit_neighbors(const struct weft_coll_group *g, size_t block)
+{
+	return weft_limit_rooted(g) && block >= WEFT_LIMIT_NEIGHBOR_BYTES &&
+	       g->size >= WEFT_LIMIT_NEIGHBOR_RANKS && g->size % 2 == 0;
 }
 
 /* Broadcast from here on is a scatter and an allgather: the root sends everything once instead of

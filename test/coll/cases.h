@@ -57,14 +57,14 @@ struct weft_case {
 	enum weft_coll_kind kind;
 	int n, root;
 	size_t count;
-	bool in_place, crowded, user, holes;
+	bool in_place, crowded, user, holes, apart;
 };
 
 static struct weft_coll_group groups[MAX_RANKS];
 static int peers[MAX_RANKS];
 static int tag;
 
-static void make_groups(int n, bool crowded)
+static void make_groups(int n, bool crowded, bool apart)
 {
 	/* Ranks are not processes: a permutation. */
 	for (int i = 0; i < n; i++)
@@ -83,7 +83,7 @@ static void make_groups(int n, bool crowded)
 						     .ctx = &ctxs[peers[r]],
 						     .tag = tag,
 						     .crowded = crowded,
-						     .apart = n % 2};
+						     .apart = apart || n % 2};
 	}
 }
 
@@ -149,7 +149,7 @@ static void end_case(const struct weft_case *k)
 /* Barrier: nobody leaves before everybody has come. */
 static void case_barrier(const struct weft_case *k)
 {
-	make_groups(k->n, k->crowded);
+	make_groups(k->n, k->crowded, k->apart);
 	struct weft_coll_args a = {.kind = WEFT_COLL_BARRIER};
 	EACH(r)
 	{
@@ -188,7 +188,7 @@ static void case_move(const struct weft_case *k)
 		 k->kind == WEFT_COLL_ALLGATHERV || k->kind == WEFT_COLL_ALLTOALLV ||
 		 k->kind == WEFT_COLL_ALLTOALLW;
 	bool w = k->kind == WEFT_COLL_ALLTOALLW;
-	make_groups(k->n, k->crowded);
+	make_groups(k->n, k->crowded, k->apart);
 	size_t n = (size_t)k->n, most = k->count + 8;
 	char *sbuf[MAX_RANKS], *rbuf[MAX_RANKS];
 	int64_t scounts[MAX_RANKS][MAX_RANKS], rcounts[MAX_RANKS][MAX_RANKS];
@@ -343,7 +343,7 @@ static void case_reduce(const struct weft_case *k)
 	size_t extent = k->user ? MAT_EXTENT : 4;
 	int64_t counts[MAX_RANKS];
 	size_t total = k->count;
-	make_groups(k->n, k->crowded);
+	make_groups(k->n, k->crowded, k->apart);
 	if (k->kind == WEFT_COLL_REDUCE_SCATTER_BLOCK)
 		total *= (size_t)k->n;
 	if (k->kind == WEFT_COLL_REDUCE_SCATTER) {

@@ -52,6 +52,20 @@ static void test_kinds(void)
 				      .crowded = true};
 		one_case(&k);
 	}
+	/* Too large for that: from neighbour to neighbour, if they are an even number and all have
+	 * as much. */
+	for (unsigned bits = 0; bits < 8 * weft_countof(rooted); bits++) {
+		struct weft_case k = {.kind = rooted[bits / 8],
+				      .n = 6 + (int)(bits & 1) * 2,
+				      .count = 9000,
+				      .in_place = bits & 2,
+				      .holes = bits & 4,
+				      .crowded = true,
+				      .apart = true};
+		one_case(&k);
+		k.n += 1 + (int)rnd(6);
+		one_case(&k);
+	}
 	for (int holes = 0; holes < 2; holes++) {
 		struct weft_case k = {
 			.kind = WEFT_COLL_BCAST, .n = 5, .root = 3, .count = 70000, .holes = holes};
@@ -120,7 +134,7 @@ static void test_again(void)
 {
 	enum { N = 6 };
 	int in[N], out[N];
-	make_groups(N, false);
+	make_groups(N, false, false);
 	for (int r = 0; r < N; r++) {
 		struct weft_coll_args a = {.kind = WEFT_COLL_ALLREDUCE,
 					   .sbuf = &in[r],
@@ -151,7 +165,7 @@ static void test_failure(void)
 	enum { N = 7 };
 	static int in[N][N], out[N][N];
 	for (size_t i = 0; i < weft_countof(kinds); i++) {
-		make_groups(N, false);
+		make_groups(N, false, false);
 		for (int r = 0; r < N; r++) {
 			struct weft_coll_args a = {.kind = kinds[i],
 						   .sbuf = in[r],
