@@ -3,11 +3,12 @@
  * comm_id.c - ids for communicators.
  *
  * An id is (process that made it, counter): processes hand out ids without asking each other, from
- * any thread, and no two are the same.  One member keeps the id of a communicator (`keeper`).  It
- * hands it out again when every other member has told it that the contexts are closed there: a
- * member that is late with its own free, however late, does not meet the id's successor, whose
- * messages it would drop.  Members tell it for many ids at once, whenever they have closed that
- * many, in a context that is there for nothing else.
+ * any thread, and no two are the same.  One process keeps the id of a communicator (`keeper`): a
+ * member, or who handed it to a group that it is not in.  It hands it out again when every other
+ * member has told it that the contexts are closed there: a member that is late with its own free,
+ * however late, does not meet the id's successor, whose messages it would drop.  Members tell it
+ * for many ids at once, whenever they have closed that many, in a context that is there for
+ * nothing else.
  *
  * A freed id also rests until REST younger ones were freed, so that what was sent and never
  * received has arrived.
@@ -26,7 +27,7 @@
 #define LOOKS 8     /* at resting ids, before a new one is taken */
 #define ROWS 1024   /* of the table of what we keep */
 
-/* An id that we keep and that was closed here, or by others. */
+/* An id that we keep and that was closed here or never opened, or closed by others. */
 struct kept {
 	struct kept *row_next, *younger;
 	uint32_t id;

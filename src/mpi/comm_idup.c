@@ -53,11 +53,9 @@ static struct weft_completion *wait_on(struct weft_mpi_request *r)
 static int build_local(const struct idup *d, struct weft_mpi_comm **local_p)
 {
 	const struct weft_mpi_comm *c = d->from;
-	bool givers = giver_of(c) == c->group->world[0];
-	/* The side's first process keeps the id, whoever handed it out: it is one of a kind either
-	 * way. */
-	struct weft_mpi_comm_plan plan = {.id = d->ids[givers ? 1 : 2],
-					  .keeper = c->group->world[0],
+	int giver = giver_of(c);
+	struct weft_mpi_comm_plan plan = {.id = d->ids[giver == c->group->world[0] ? 1 : 2],
+					  .keeper = giver, /* of the other side's, too */
 					  .group = c->group,
 					  .parent = c->local};
 	return weft_mpi_comm_build(&plan, local_p);
@@ -172,6 +170,8 @@ static void start(struct idup *d)
 	} else {
 		for (int i = 0; i < (c->inter ? 3 : 1) && !d->failed; i++)
 			d->failed = weft_mpi_id_take(&d->ids[i]);
+		if (c->inter && !d->failed) /* the last is no communicator of ours */
+			weft_mpi_id_closed(d->ids[2], giver, giver, c->peers);
 		for (int r = 1; r < c->size && !err; r++)
 			err = give(d, c->group->world[r], tag);
 		for (int r = 0; c->inter && r < c->peers && !err; r++)

@@ -12,14 +12,14 @@
 
 /*
  * Each process hands out ids from a space of its own, so that members need no agreement but to
- * hear the id from one of them.  One of them, the keeper, uses it again when all have closed it.
+ * hear the id from one of them.  One process, the keeper, uses it again when all have closed it.
  */
 int weft_mpi_ids_init(int rank, int size);
 void weft_mpi_ids_fini(void);
 /* May wait for messages that are on their way. */
 int weft_mpi_id_take(uint32_t *id_p);
-/* We (process `me`) have closed both contexts; keeper: of the id, -1: nobody, it stays out of use;
- * others: how many members there are besides us.  Never waits. */
+/* We (process `me`) have closed both contexts, or never open them; keeper: of the id, -1: nobody,
+ * it stays out of use; others: how many members there are besides us.  Never waits. */
 void weft_mpi_id_closed(uint32_t id, int keeper, int me, int others);
 
 #define WEFT_MPI_ID_WORLD 0
@@ -54,7 +54,7 @@ struct weft_mpi_talk weft_mpi_talk_all(struct weft_mpi_comm *c);
 
 struct weft_mpi_comm_plan {
 	uint32_t id;
-	int keeper;                    /* a member's process; -1: none */
+	int keeper;                    /* a process; -1: none */
 	struct weft_mpi_group *group;  /* a reference is taken */
 	struct weft_mpi_group *remote; /* NULL: intracommunicator; a reference is taken */
 	struct weft_mpi_comm *local;   /* inter: the reference is handed over */

@@ -23,10 +23,18 @@ static void exchange(MPI_Comm comm, int value)
 
 static void turns(MPI_Comm of, int n)
 {
+	int inter;
+	OK(MPI_Comm_test_inter(of, &inter));
 	for (int i = 0; i < n; i++) {
 		MPI_Comm c;
-		OK(MPI_Comm_dup(of, &c));
-		if (i % 16 == 0)
+		MPI_Request req;
+		if (inter) {
+			OK(MPI_Comm_idup(of, &c, &req));
+			OK(MPI_Wait(&req, MPI_STATUS_IGNORE));
+		} else {
+			OK(MPI_Comm_dup(of, &c));
+		}
+		if (i % 16 == 0 && !inter)
 			exchange(c, i);
 		OK(MPI_Comm_free(&c));
 	}
@@ -67,11 +75,11 @@ static long memory_kib(void)
  * A communicator that is never used again takes two records of some 400 bytes; one that is, a line
  * of the table for the tag by which its members agree, until all of that was touched once.
  */
-static void no_growth(int n)
+static void no_growth(MPI_Comm of, int n)
 {
-	turns(test_comm, 2 * TURNS);
+	turns(of, 2 * TURNS);
 	long before = memory_kib();
-	turns(test_comm, n);
+	turns(of, n);
 	long grown = memory_kib() - before;
 	printf("rank %d: %d communicators more took %ld KiB\n", rank, n, grown);
 	CHECK(grown < 4096 + n / 8);
@@ -91,6 +99,9 @@ static void between_groups(void)
 		OK(MPI_Comm_free(&all));
 		OK(MPI_Comm_free(&copy));
 	}
+	/* The giver hands an id to the other side's inner communicator, too. */
+	if (size == 2)
+		no_growth(inter, 20000);
 	OK(MPI_Comm_free(&inter));
 	OK(MPI_Comm_free(&half));
 }
@@ -101,7 +112,7 @@ int main(int argc, char **argv)
 	late(0);
 	late(size - 1);
 	if (size == 2)
-		no_growth(60000);
+		no_growth(test_comm, 60000);
 	between_groups();
 	return test_end();
 }
