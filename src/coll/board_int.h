@@ -20,6 +20,7 @@ struct weft_keep {
 	unsigned uses;
 	uint32_t turn;      /* of the board; WEFT_BOARD_FAILED: neither board nor feed any more */
 	uint32_t feed_turn; /* and of the feed */
+	uint32_t feed_down; /* of it: those that went down */
 	int size;
 	struct weft_reads reads;
 	struct weft_stages *stages; /* of stage.c; NULL: none */

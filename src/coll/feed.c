@@ -106,7 +106,7 @@ static weft_err hand_out(const struct weft_coll_group *g, const struct weft_coll
 	if (weft_unlikely(!f))
 		return WEFT_ERR_PEER;
 	struct weft_feed_turn *t = weft_feed_at(f, k->feed_turn);
-	uint32_t next = weft_feed_next(k->feed_turn), what;
+	uint32_t next = weft_feed_next(k->feed_down), what;
 	bool here = g->rank == a->root;
 	weft_err err = here ? until(g, &f->x_floor, weft_feed_floor(k->feed_turn), true)
 			    : until(g, &f->x_head, next, true);
@@ -124,6 +124,7 @@ static weft_err hand_out(const struct weft_coll_group *g, const struct weft_coll
 	} else {
 		err = differs(g, p->what, what);
 	}
+	k->feed_down = next;
 	pass(g, k);
 	return err;
 }

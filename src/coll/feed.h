@@ -22,8 +22,9 @@
  *           from it.
  * Progress  come, pass: wait-free.  Words: word.h.
  *
- *   x_head    turns that are posted; by the root of a turn that goes down.  The next one has passed
- *             that turn before, so posts follow each other.
+ *   x_head    turns that went down and are posted; by the root of such a turn.  The next one has
+ *             passed that turn before, so posts follow each other.  Each member counts them, too:
+ *             were it the number of the turn, 2^30 turns up in a row would look like the next one.
  *   x_floor   turns that all have passed; by the last member of each half.  Who passes the next
  *             half's last turn last has seen this post, or what others wrote after it.
  *   x_passed  members that have passed a half of this parity; zero again before x_floor says so

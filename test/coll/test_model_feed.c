@@ -14,10 +14,12 @@
 
 static struct weft_feed feed;
 static int data[WEFT_FEED_TURNS][3], n, failed[2];
-static bool woken[3][3]; /* by word: head, floor, came */
-static bool greedy;      /* does not ask whether the place is free */
-static bool hasty;       /* nor does the root that collects */
-static bool deaf;        /* posts without looking who sleeps at that moment */
+static uint32_t first, went_down[3]; /* the first turn; what each has counted */
+static bool woken[3][3];             /* by word: head, floor, came */
+static bool greedy;                  /* does not ask whether the place is free */
+static bool hasty;                   /* nor does the root that collects */
+static bool by_turn;                 /* x_head is the number of a turn */
+static bool deaf;                    /* posts without looking who sleeps at that moment */
 
 static void setup(int members)
 {
@@ -25,8 +27,10 @@ static void setup(int members)
 	memset(data, 0, sizeof data);
 	memset(woken, 0, sizeof woken);
 	memset(failed, 0, sizeof failed);
+	memset(went_down, 0, sizeof went_down);
 	n = members;
-	greedy = hasty = deaf = false;
+	first = 0;
+	greedy = hasty = by_turn = deaf = false;
 }
 
 static void setup_two(void)
@@ -37,6 +41,20 @@ static void setup_two(void)
 static void setup_three(void)
 {
 	setup(3);
+}
+
+/* After very many turns that went up. */
+static void setup_far(void)
+{
+	setup(2);
+	first = 1u << 30;
+	atomic_store_explicit(&feed.x_floor, weft_word_of(first), memory_order_relaxed);
+}
+
+static void setup_far_by_turn(void)
+{
+	setup_far();
+	by_turn = true;
 }
 
 static void setup_greedy(void)
@@ -113,15 +131,17 @@ static void pass(uint32_t t)
 static void down(unsigned me, uint32_t t, unsigned root, bool sleeps)
 {
 	int *place = data[t % WEFT_FEED_TURNS];
+	uint32_t next = weft_feed_next(by_turn ? t : went_down[me]);
 	if (me == root) {
 		if (!greedy)
 			wait_for(me, &feed.x_floor, weft_feed_floor(t), sleeps);
 		model_write(place, (int)t + 1);
-		post(&feed.x_head, weft_feed_next(t));
+		post(&feed.x_head, next);
 	} else {
-		wait_for(me, &feed.x_head, weft_feed_next(t), sleeps);
+		wait_for(me, &feed.x_head, next, sleeps);
 		MODEL_CHECK(model_read(place) == (int)t + 1);
 	}
+	went_down[me] = next;
 	pass(t);
 }
 
@@ -148,7 +168,7 @@ static void up(unsigned me, uint32_t t, unsigned root, bool sleeps)
 #define THREAD(name, kind, me, root, turns, sleeps)                                                \
 	static void name(void)                                                                     \
 	{                                                                                          \
-		for (uint32_t t = 0; t < (turns); t++)                                             \
+		for (uint32_t t = first; t - first < (turns); t++)                                 \
 			kind(me, t, root, sleeps);                                                 \
 	}
 
@@ -174,7 +194,7 @@ THREAD(once1, down, 1, 0, 1, true)
 /* Down, then up, and so on. */
 static void mixed(unsigned me)
 {
-	for (uint32_t t = 0; t < TURNS; t++)
+	for (uint32_t t = first; t - first < TURNS; t++)
 		(t & 1 ? up : down)(me, t, 0, false);
 }
 
@@ -282,6 +302,7 @@ int main(void)
 		 3,
 		 .must = {"weft_feed_come x", "weft_word_over l", "weft_feed_pass x"}},
 		{"down and up", setup_two, {mixed0, mixed1}, NULL, 3},
+		{"down and up, far", setup_far, {mixed0, mixed1}, NULL, 3},
 		{"down, asleep", setup_two, {down_slept0, down_slept1}, NULL, 3},
 		{"up, asleep", setup_two, {up_slept0, up_slept1}, NULL, 3},
 		{"roots change", setup_two, {turns0, turns1}, NULL, 3},
@@ -312,6 +333,7 @@ int main(void)
 		 NULL,
 		 3,
 		 .broken = true},
+		{"far, by turn", setup_far_by_turn, {mixed0, mixed1}, NULL, 3, .broken = true},
 		{"posted past a sleeper", setup_deaf, {once0, once1}, NULL, 4, .broken = true},
 	};
 	return explore_all(models, weft_countof(models));
