@@ -8,7 +8,7 @@
  * that answer, so it covers both sides.
  *
  *   T_comm   nobody computes
- *   T_comp   the computation alone, made as long as T_comm
+ *   T_comp   the computation alone, made as long as T_comm, or exchange_us
  *   T_total  with computation
  *   hidden = (T_comm + T_comp - T_total) / min(T_comm, T_comp)
  *            1: the transfer cost nothing beside the computation.  0: one after the other.
@@ -63,6 +63,8 @@ static inline double exchange_once(const struct exchange_ops *op, char *buf, int
 	return bench_now_us() - t;
 }
 
+static double exchange_us; /* how long to compute; 0: as long as the transfer */
+
 /* Rows of one size and side.  sender: do I send?  reps: how often each. */
 static inline void exchange_measure(const struct exchange_ops *op, char *buf, int bytes,
 				    enum exchange_side side, int sender, int reps)
@@ -76,7 +78,7 @@ static inline void exchange_measure(const struct exchange_ops *op, char *buf, in
 		comm[i] = exchange_once(op, buf, bytes, 0);
 	/* As long as the transfer, by the sender's watch, on each side's own core. */
 	double us = (double)op->tell((long)(bench_median(comm, 5) * 1000)) / 1000;
-	long turns = bench_turns(us);
+	long turns = bench_turns(exchange_us > 0 ? exchange_us : us);
 	int computes = side & (sender ? EXCHANGE_SENDER : EXCHANGE_RECEIVER);
 	for (int i = 0; i < reps; i++) {
 		comm[i] = exchange_once(op, buf, bytes, 0);
