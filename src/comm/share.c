@@ -15,6 +15,9 @@
  * its own.  That needs no call of the kernel, and goes into a layout of small pieces, too, where
  * the sender cannot write.  Which of both: ways.h.
  *
+ * What the sender has taken, nobody else copies.  So where only calls make progress it takes
+ * something only in the wait for this very message: it could go away in the midst of it.
+ *
  * Nobody waits for the sender: one that computes never reads the offer in time, the receiver claims
  * all pieces, and the number is stale when it does.  Two are through when the fetching has ended
  * and, if the sender helped, its report is there; whoever comes second ends the request.  When the

@@ -114,6 +114,10 @@ void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void 
 	if ((r->buf.type && !rest) || s->explicit_only || weft_engine_behind() ||
 	    !weft_gate_can_put(g) || !g->driver->word)
 		return;
+	/* What is taken nobody fetches: not by who may go away in the midst of it. */
+	bool now = !core->background || (!rest && h->length <= WEFT_SHARE_SMALL);
+	if (!now && !weft_engine_stays(&r->done))
+		return;
 	here.word = g->driver->word(g->net, g->peer, (unsigned)h->tag);
 	if (!here.word)
 		return;
@@ -124,7 +128,7 @@ void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void 
 	/* Relaxed: the receiver's answer, which comes after this packet, holds another. */
 	atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&core->x_owed, 1, memory_order_acq_rel);
-	if (core->background && h->length > WEFT_SHARE_SMALL && (p = malloc(sizeof *p))) {
+	if (!now && (p = malloc(sizeof *p))) {
 		*p = here;
 		weft_task_init(&p->task, "share", help_run, p, 0);
 		(void)weft_task_submit(&p->task);

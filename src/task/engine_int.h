@@ -125,6 +125,7 @@ struct weft_engine_self {
 	unsigned in_handler;               /* depth of callbacks */
 	struct weft_source_inside *inside; /* the innermost source whose callback we are in */
 	enum weft_runner runner;           /* on whose time it polls */
+	const struct wait_call *wait;      /* that polls with the baton in hand */
 	unsigned tests;                    /* weft_engine_poll calls in a row that came quickly */
 	uint64_t test_cycles;
 	struct weft_streak streak; /* of submissions between which somebody polled */

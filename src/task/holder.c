@@ -233,6 +233,7 @@ void weft_holder_wait(struct weft_engine *e, struct wait_call *w)
 		weft_wake_batch_self = &w->batch;
 	}
 	w->held = false;
+	weft_engine_self.wait = w;
 	enum weft_round_kind kind = weft_spin_crowded() ? WEFT_ROUND_QUICK : WEFT_ROUND_SPIN;
 	unsigned rounds = 1;
 	if (e->away.since)
@@ -278,6 +279,7 @@ void weft_holder_wait(struct weft_engine *e, struct wait_call *w)
 			break;
 		}
 	}
+	weft_engine_self.wait = NULL;
 	weft_turn_wakes(w->slice_ns);
 	w->slice_ns = 0;
 	weft_count(WEFT_CNT_POLL_EXPLICIT, rounds);

@@ -67,6 +67,10 @@ enum weft_runner weft_engine_runner(void);
  * load can tell: what it does now may take a core from who computes. */
 bool weft_engine_behind(void);
 
+/* Will what the caller, in a poll, begins for c go on until c is done?  Not if only calls make
+ * progress, and the one that it is in may be over before. */
+bool weft_engine_stays(const struct weft_completion *c);
+
 /* Are there as many ranks here as cores?  Then what is done behind takes a core from a rank. */
 bool weft_engine_cores_taken(void);
 

@@ -245,6 +245,20 @@ void weft_engine_wait_own(struct weft_completion *c)
 	wait_one(c, true, WEFT_WAIT_SITE);
 }
 
+bool weft_engine_stays(const struct weft_completion *c)
+{
+	const struct wait_call *w = weft_engine_self.wait;
+	/* Relaxed: a hint; switched off later, what has begun waits for the next call. */
+	if (weft_engine_self.runner != WEFT_RUNNER_APPLICATION || c == weft_completion_own ||
+	    atomic_load_explicit(&weft_engine.baton.x_watcher, memory_order_relaxed) !=
+		    WEFT_WATCHER_OFF)
+		return true;
+	for (size_t i = w ? w->first : 0; w && (w->all || w->n == 1) && i < w->n; i++)
+		if (w->c[i] == c)
+			return true;
+	return false;
+}
+
 void weft_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 {
 	struct wait_call w = {.ready = ready,
