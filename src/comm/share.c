@@ -221,7 +221,10 @@ bool weft_share_begin(struct weft_req *r)
 	struct weft_gate *g = v->gate;
 	size_t both = g->core->share_min;
 
-	v->trip.way = WEFT_WAYS_NONE;
+	/* Once more, after the fetch was left for a while: what has been offered may be taken. */
+	if (v->share)
+		return false;
+	weft_ways_end(&g->x_ways, &v->trip, 0);
 	if (!possible(r, both < SENT_LEAST ? both : SENT_LEAST) || !worth_it(g))
 		return false;
 	bool rest = weft_ways_begin(&g->x_ways, kind_of(r), v->want, &v->trip) == WEFT_WAYS_SENT;
