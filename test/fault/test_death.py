@@ -101,8 +101,13 @@ for fabric in FABRICS:
     for where in WHERE:
         later(errors_return, "kill", where, fabric)
     later(errors_return, dice.choice(["exit0", "_exit3", "abort"]), dice.choice(POINT_TO_POINT), fabric)
+# Those who get ahead of it in shared memory.
+for where in ("gather", "bcast"):
+    later(default_handler, "kill", where, "self,shm")
+    later(errors_return, "kill", where, "self,shm")
 # Before it dies, it writes over the memory in which the others meet.
-later(errors_return, "kill", "meeting", "self,shm")
+for i in range(3):
+    later(errors_return, "kill", "meeting", "self,shm")
 for where in dice.sample(POINT_TO_POINT, 2):
     later(errors_return, "kill", where, RAILS)
 beside(calls)

@@ -61,6 +61,7 @@ static void die(const char *how)
  */
 #define BOARDS 8
 #define BOARD_WORDS (15 * 4096 / 4)
+#define FEED_AT (10496 / 4) /* coll/board.h */
 static _Atomic unsigned *board[BOARDS];
 static int boards;
 
@@ -85,8 +86,12 @@ static void scribble(void)
 	CHECK(boards);
 	for (int i = 0; i < 3000; i++) {
 		_Atomic unsigned *b = board[rand() % boards];
-		/* The first one's counters, anything of the first, anything. */
-		_Atomic unsigned *x = b + rand() % (i % 4 ? 80 : i % 8 ? 700 : BOARD_WORDS);
+		/* The first one's counters, and those of its ring, anything of the first, anything.
+		 */
+		_Atomic unsigned *x = b + (i % 4 == 1 ? FEED_AT + rand() % 300
+						      : rand() % (i % 4   ? 80
+								  : i % 8 ? 700
+									  : BOARD_WORDS));
 		unsigned old = atomic_load(x);
 		unsigned value[] = {0,
 				    1,
@@ -147,6 +152,18 @@ static int suffer(const char *where)
 		return MPI_Barrier(w);
 	if (!strcmp(where, "allreduce"))
 		return MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, w);
+	/* Who gives or hands out gets ahead of who is lost, but not for ever. */
+	code = MPI_SUCCESS;
+	if (!strcmp(where, "gather")) {
+		for (int i = 0; i < 1000 && !code; i++)
+			code = MPI_Gather(&rank, 1, MPI_INT, big, 1, MPI_INT, i % 3, w);
+		return code;
+	}
+	if (!strcmp(where, "bcast")) {
+		for (int i = 0; i < 1000 && !code; i++)
+			code = MPI_Bcast(&v, 1, MPI_INT, 0, w);
+		return code;
+	}
 	if (!strcmp(where, "waitall")) {
 		OK(MPI_Irecv(&v, 1, MPI_INT, 1, 5, w, &req[0]));
 		OK(MPI_Irecv(&sum, 1, MPI_INT, 1, 7, w, &req[1]));
@@ -162,6 +179,10 @@ static int suffer(const char *where)
 			(void)MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, w);
 			(void)MPI_Allgather(&rank, 1, MPI_INT, all, 1, MPI_INT, w);
 			(void)MPI_Barrier(w);
+			(void)MPI_Bcast(&v, 1, MPI_INT, i % 3, w);
+			(void)MPI_Reduce(&rank, &sum, 1, MPI_INT, MPI_SUM, i % 3, w);
+			(void)MPI_Gather(&rank, 1, MPI_INT, all, 1, MPI_INT, i % 2, w);
+			(void)MPI_Scatter(all, 1, MPI_INT, &sum, 1, MPI_INT, i % 2, w);
 		}
 		return MPI_Recv(&v, 1, MPI_INT, 1, 9, w, MPI_STATUS_IGNORE);
 	}
@@ -208,8 +229,8 @@ int main(int argc, char **argv)
 	if (lives)
 		OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
 	/* Enough of them for the group to meet in shared memory from then on. */
-	for (int i = 0; i < 8 && (!strcmp(argv[2], "allreduce") || !strcmp(argv[2], "meeting"));
-	     i++)
+	static const char meets[] = "allreduce meeting gather bcast";
+	for (int i = 0; i < 8 && strstr(meets, argv[2]); i++)
 		OK(MPI_Barrier(MPI_COMM_WORLD));
 	test_barrier();
 	if (rank == 1) {
