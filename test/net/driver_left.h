@@ -169,6 +169,47 @@ static void left_back(struct node *n)
 	}
 }
 
+/* They will be back soon, and who sends is armed himself: for a wait, he rings at once, since he
+ * will not come to do it later; for less, his next polls ring. */
+static void left_soon_armed(struct node *n)
+{
+	for (int waits = 0; waits < 2; waits++) {
+		left_lie(n, ARM_SOON);
+		if (n->rank == 0)
+			CHECK_EQ(left_arm_as(n, waits ? ARM_WAIT : ARM_QUIET), WEFT_OK);
+		left_sent(n, true);
+		if (n->rank == 1 && !waits)
+			CHECK(!left_rung(n));
+		meet(n);
+		if (n->rank == 0) {
+			while (!waits && n->driver->computes(n->net, 1)) /* ends: it rings */
+				n->driver->poll(n->net);
+			n->driver->disarm(n->net);
+		}
+		meet(n);
+		if (n->rank == 1) {
+			CHECK(left_rung(n));
+			n->driver->disarm(n->net);
+			left_found(n, n->got_n[0] + 1);
+		}
+	}
+}
+
+/* Armed quietly since long, and now back soon: it is as said last. */
+static void left_soon_after_all(struct node *n)
+{
+	left_lie(n, ARM_QUIET);
+	if (n->rank == 1)
+		CHECK_EQ(left_arm_as(n, ARM_SOON), WEFT_OK);
+	meet(n);
+	left_sent(n, true);
+	if (n->rank == 1) {
+		CHECK(!left_rung(n));
+		CHECK_EQ(n->driver->settle(n->net), WEFT_AGAIN);
+		left_found(n, n->got_n[0] + 1);
+	}
+}
+
 /* A poll in between, which finds it all, leaves it armed as it was. */
 static void left_polled(struct node *n)
 {
@@ -232,6 +273,8 @@ static void case_left(struct node *n)
 		left_then(n, ARM_WAIT);
 		left_soon(n);
 		left_back(n);
+		left_soon_armed(n);
+		left_soon_after_all(n);
 		left_polled(n);
 		left_full(n);
 	}
