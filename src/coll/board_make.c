@@ -82,8 +82,10 @@ static int slot_take(int self)
 		atomic_store_explicit(&s->feed.x_floor, 0, memory_order_relaxed);
 		atomic_store_explicit(&s->feed.x_passed[0], 0, memory_order_relaxed);
 		atomic_store_explicit(&s->feed.x_passed[1], 0, memory_order_relaxed);
-		for (unsigned t = 0; t < WEFT_FEED_TURNS; t++)
+		for (unsigned t = 0; t < WEFT_FEED_TURNS; t++) {
 			weft_feed_clear(&s->feed.turn[t]);
+			s->feed.turn[t].number = UINT32_MAX; /* the last group's could be ours */
+		}
 		for (int r = 0; r < WEFT_BOARD_MEMBERS; r++)
 			atomic_store_explicit(&s->cell[r].x_note, 0, memory_order_relaxed);
 		return i;

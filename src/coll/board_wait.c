@@ -24,19 +24,37 @@
  * Members that call different collectives would wait for each other for ever.  Each notes in its
  * cell which one it is in, by number and kind, and looks at the others' notes before it waits where
  * the board does not help: before messages, and before it sleeps here.  seq_cst, both: of two whose
- * calls do not match, one sees the other.
+ * calls do not match, one sees the other.  Who is ahead also remembers what it has called itself
+ * under the number that another is in.
  */
 #define NOTE_LATER 0x80u /* nonblocking or persistent: another kind */
+#define NOTE_FED 0x40u   /* takes a turn in the feed, as its size asks for: another kind, too */
+_Static_assert(WEFT_COLL_KIND_COUNT < NOTE_FED, "kinds have 6 bits");
 
-static uint32_t note_of(const struct weft_coll_group *g, enum weft_coll_kind kind, bool later)
+/* And remembers it. */
+static uint32_t note_of(const struct weft_coll_group *g, enum weft_coll_kind kind, uint32_t how)
 {
-	uint32_t number = (uint32_t)g->tag / WEFT_COLL_TAGS & 0x7fffff;
-	return number << 8 | (later ? NOTE_LATER : 0) | ((uint32_t)kind + 1);
+	uint32_t number = weft_board_number(g);
+	uint32_t note = number << 8 | how | ((uint32_t)kind + 1);
+	weft_keep_of(g)->noted[number % WEFT_KEEP_NOTES] = note;
+	return note;
+}
+
+/* What we have called under the number of theirs; 0: it is too long ago, or to come. */
+static uint32_t noted(const struct weft_coll_group *g, uint32_t theirs)
+{
+	uint32_t ours = weft_keep_of(g)->noted[(theirs >> 8) % WEFT_KEEP_NOTES];
+	return (ours ^ theirs) >> 8 ? 0 : ours;
 }
 
 static const char *name_of(uint32_t note)
 {
-	return weft_coll_kind_name((note & (NOTE_LATER - 1)) - 1);
+	return weft_coll_kind_name((note & (NOTE_FED - 1)) - 1);
+}
+
+static const char *how_of(uint32_t note)
+{
+	return note & NOTE_LATER ? " (nonblocking)" : note & NOTE_FED ? " (small)" : "";
 }
 
 /* What a member waits for. */
@@ -59,8 +77,8 @@ void weft_board_give_up(const struct weft_coll_group *g, uint32_t sleepers)
 	weft_board_wake(g, sleepers);
 }
 
-/* Is another in a different collective of the same number, or (ahead) past mine?  Gives up, and
- * says so; false: all is well, or another has found it. */
+/* Is another in a different collective than I was under the same number, or (ahead) past mine?
+ * Gives up, and says so; false: all is well, or another has found it. */
 static bool mismatch(const struct spot *at)
 {
 	const struct weft_coll_group *g = at->g;
@@ -71,22 +89,43 @@ static bool mismatch(const struct spot *at)
 		/* NOTE <- NOTE (weft_coll_note, weft_board_note).  Carries: what its member saw
 		 * posted or posted before, so that the exchange in weft_word_fail sees it, too. */
 		uint32_t theirs = atomic_load_explicit(&s->cell[r].x_note, memory_order_seq_cst);
-		uint32_t sleepers;
+		uint32_t sleepers, ours = mine;
 		/* The distance of two numbers of 23 bits. */
 		int32_t apart = (int32_t)((theirs & ~0xffu) - (mine & ~0xffu)) << 1;
-		if (!theirs || theirs == mine || apart < 0 || (apart > 0 && !at->ahead))
+		if (apart < 0)
+			ours = noted(g, theirs);
+		if (!theirs || !ours || theirs == ours || (apart > 0 && !at->ahead))
 			continue;
 		/* False also when it is posted meanwhile, and the other went on. */
 		if (!weft_word_fail(at->x_word, at->number, &sleepers))
 			return false;
-		weft_error("collectives that do not match: rank %d of the communicator is in %s%s, "
+		weft_error("collectives that do not match: rank %d of the communicator %s in %s%s, "
 			   "rank %d in %s%s",
-			   g->rank, name_of(mine), mine & NOTE_LATER ? " (nonblocking)" : "", r,
-			   name_of(theirs), theirs & NOTE_LATER ? " (nonblocking)" : "");
+			   g->rank, apart < 0 ? "was" : "is", name_of(ours), how_of(ours), r,
+			   name_of(theirs), how_of(theirs));
 		weft_board_give_up(g, sleepers);
 		return true;
 	}
 	return false;
+}
+
+/* Has a root handed out in a turn of the feed what we are about to wait for by messages?  Else it
+ * comes later, and looks at our note when it sleeps.  Gives up, and says so. */
+static bool missed(const struct spot *at)
+{
+	const struct weft_coll_group *g = at->g;
+	struct weft_keep *k = weft_keep_of(g);
+	struct weft_feed *f = &k->slot->feed;
+	uint32_t sleepers, next = weft_feed_next(k->feed_down);
+	if (weft_likely(!weft_word_over(&f->x_head, next)) || weft_word_failed(&f->x_head) ||
+	    weft_feed_at(f, k->feed_turn)->number != weft_board_number(g) ||
+	    !weft_word_fail(at->x_word, at->number, &sleepers))
+		return false;
+	weft_error("collectives that do not match: rank %d of the communicator is in %s, and its "
+		   "root in one (small)",
+		   g->rank, name_of(noted(g, weft_board_number(g) << 8)));
+	weft_board_give_up(g, sleepers);
+	return true;
 }
 
 static struct weft_keep *keep_with_slot(const struct weft_coll_group *g)
@@ -95,14 +134,24 @@ static struct weft_keep *keep_with_slot(const struct weft_coll_group *g)
 	return k && k->slot && k->turn != WEFT_BOARD_FAILED ? k : NULL;
 }
 
-void weft_board_note(const struct weft_coll_group *g, enum weft_coll_kind kind)
+static void board_note(const struct weft_coll_group *g, enum weft_coll_kind kind, uint32_t how)
 {
 	struct weft_keep *k = keep_with_slot(g);
 	/* NOTE -> NOTE (mismatch).  Carries: what we have seen posted.  Not seq_cst: who waits on
 	 * a word notes it again before it sleeps. */
 	if (k)
-		atomic_store_explicit(&k->slot->cell[g->rank].x_note, note_of(g, kind, false),
+		atomic_store_explicit(&k->slot->cell[g->rank].x_note, note_of(g, kind, how),
 				      memory_order_release);
+}
+
+void weft_board_note(const struct weft_coll_group *g, enum weft_coll_kind kind)
+{
+	board_note(g, kind, 0);
+}
+
+void weft_board_note_fed(const struct weft_coll_group *g, enum weft_coll_kind kind)
+{
+	board_note(g, kind, NOTE_FED);
 }
 
 weft_err weft_coll_note(const struct weft_coll_group *g, enum weft_coll_kind kind, bool later)
@@ -112,10 +161,10 @@ weft_err weft_coll_note(const struct weft_coll_group *g, enum weft_coll_kind kin
 		return WEFT_OK;
 	/* NOTE -> NOTE (mismatch).  Carries: nothing but itself.  seq_cst on both: of two who note
 	 * different calls at least the later one sees the other's. */
-	atomic_exchange_explicit(&k->slot->cell[g->rank].x_note, note_of(g, kind, later),
-				 memory_order_seq_cst);
+	atomic_exchange_explicit(&k->slot->cell[g->rank].x_note,
+				 note_of(g, kind, later ? NOTE_LATER : 0), memory_order_seq_cst);
 	struct spot at = {g, &k->slot->x_turn, weft_board_next(k->turn), false};
-	return weft_unlikely(mismatch(&at)) ? WEFT_ERR_TRUNC : WEFT_OK;
+	return weft_unlikely(mismatch(&at) || missed(&at)) ? WEFT_ERR_TRUNC : WEFT_OK;
 }
 
 /* ---- waiting ------------------------------------------------------------------------------- */

@@ -74,7 +74,7 @@ static struct weft_feed *begin(const struct weft_coll_group *g, enum weft_coll_k
 	if (weft_unlikely(k->turn == WEFT_BOARD_FAILED))
 		return NULL;
 	weft_count(WEFT_CNT_COLL_FEEDS, 1);
-	weft_board_note(g, kind);
+	weft_board_note_fed(g, kind);
 	return &k->slot->feed;
 }
 
@@ -114,6 +114,7 @@ static weft_err hand_out(const struct weft_coll_group *g, const struct weft_coll
 		return err;
 	if (here) {
 		t->what = p->what;
+		t->number = weft_board_number(g);
 		weft_pack(p->buf, p->off, t->data, p->len);
 		if (p->own)
 			weft_unpack(p->own, 0, t->data + p->at, p->own->bytes);

@@ -28,7 +28,7 @@
  *   x_floor   turns that all have passed; by the last member of each half.  Who passes the next
  *             half's last turn last has seen this post, or what others wrote after it.
  *   x_passed  members that have passed a half of this parity; zero again before x_floor says so
- *   what      and data, down: the root's, before x_head; read until passed
+ *   what      and number, data, down: the root's, before x_head; read until passed
  *   x_came    up: members that gave, and whether the root sleeps; zero again before the root passes
  *   gave[r]   and shares of data, up: member r's, before it comes; the root reads until it passes
  */
@@ -46,6 +46,7 @@
 
 struct weft_feed_turn {
 	alignas(WEFT_CACHELINE) uint32_t what; /* which collective, and how much data */
+	uint32_t number;                       /* and of all of the group's */
 	alignas(16) char data[WEFT_FEED_DATA];
 	_Atomic uint64_t x_came;
 	uint16_t gave[WEFT_FEED_MEMBERS]; /* as what, shorter */
