@@ -220,6 +220,28 @@ static void case_numbers(void)
 	end();
 }
 
+/* Behind many small ones that the peer may not have, nothing long goes further than it allows. */
+static void case_long_ones(void)
+{
+	static uint8_t out[100000];
+	uint8_t head[WEFT_NET_HEAD] = {0};
+	struct iovec iov = {out, sizeof out};
+	begin();
+	for (unsigned i = 0; i < WEFT_BUNDLE_LONG; i++)
+		CHECK_EQ(post_len(1), WEFT_POST_DONE);
+	CHECK_EQ(post_len(WEFT_BUNDLE_INLINE + 1), WEFT_POST_FULL);
+	CHECK_EQ(weft_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, sizeof out, out),
+		 WEFT_POST_ACCEPTED);
+	CHECK_EQ(fake_rail[0].units + fake_rail[1].units, WEFT_BUNDLE_LONG + 1); /* it begins */
+	confirm_all();
+	CHECK(fake_rail[0].units + fake_rail[1].units > WEFT_BUNDLE_LONG + 1);
+	CHECK_EQ(fake_up.sent, 0);
+	confirm_all();
+	CHECK_EQ(fake_up.sent, 1);
+	CHECK_EQ(post_len(WEFT_BUNDLE_INLINE + 1), WEFT_POST_DONE);
+	end();
+}
+
 int main(void)
 {
 	weft_log_level = -1; /* peers are given up */
@@ -231,5 +253,6 @@ int main(void)
 	case_posted_meanwhile();
 	case_far();
 	case_numbers();
+	case_long_ones();
 	return 0;
 }
