@@ -255,6 +255,14 @@ static int housekeep(struct weft_tcp *t)
 	return t->lobby.upcalls;
 }
 
+/* Work that nothing rings for: who was about to sleep does it first. */
+static bool left_to_do(struct weft_tcp *t)
+{
+	/* ARM -> RING (nudge): the second look, after the exchange on x_armed. */
+	return t->n_more || atomic_load_explicit(&t->x_dirty, memory_order_seq_cst) ||
+	       weft_lobby_wanted(&t->lobby);
+}
+
 static int poll_all(struct weft_net *net)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
@@ -283,7 +291,8 @@ static int poll_all(struct weft_net *net)
 		n += look(t);
 	if (weft_unlikely(due))
 		n += housekeep(t);
-	return n;
+	/* A batch went out, and there are more: armed, no poll would come for them. */
+	return n + (weft_unlikely(t->armed) && left_to_do(t));
 }
 
 static int tcp_poll(struct weft_net *net)
@@ -304,8 +313,7 @@ static weft_err tcp_arm(struct weft_net *net)
 		weft_hub_tick(&t->hub, t->watchdog_ms);
 	/* ARM -> RING (nudge): exchange before the second look. */
 	(void)atomic_exchange_explicit(&t->x_armed, true, memory_order_seq_cst);
-	t->armed = !atomic_load_explicit(&t->x_dirty, memory_order_seq_cst) &&
-		   !weft_lobby_wanted(&t->lobby);
+	t->armed = !left_to_do(t);
 	if (t->armed)
 		return WEFT_OK;
 	atomic_store_explicit(&t->x_armed, false, memory_order_relaxed);

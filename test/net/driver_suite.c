@@ -102,6 +102,38 @@ static void case_stay_armed(struct node *n)
 	n->driver->disarm(n->net);
 }
 
+/*
+ * The same for who has much to send to one who comes late: whenever a poll says that there was
+ * nothing, what is left to do must ring.
+ */
+static void case_stay_armed_full(struct node *n)
+{
+	const uint64_t count = 300 / suite_fewer;
+	size_t max = max_len(n, next_of(n));
+	bool armed = false;
+	uint64_t seed = 11;
+	if (n->rank != 0) {
+		usleep(20000); /* not for correctness: lets the sender fill what there is and sleep */
+		while (n->got_n[0] < count) {
+			poll_once(n);
+			for (uint64_t spin = weft_rand_next(&seed) % 20000; spin; spin--)
+				weft_cpu_relax();
+		}
+		return;
+	}
+	while (n->sent_n[1] < count || n->outstanding) {
+		while (n->sent_n[1] < count && try_send(n, 1, max) != WEFT_POST_FULL)
+			;
+		if (!armed)
+			armed = n->driver->arm(n->net) == WEFT_OK;
+		if (!n->driver->poll(n->net) && armed) {
+			struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
+			CHECK(poll(&p, 1, LOST_MS) != 0);
+		}
+	}
+	n->driver->disarm(n->net);
+}
+
 /* Ping-pong in which the one who waits sleeps: no wake-up may be lost. */
 static void case_sleep(struct node *n)
 {
@@ -468,6 +500,7 @@ static void __attribute__((unused)) run_suite_together(const struct weft_driver 
 	run_case(d, "sleep of 4", 4, case_sleep);
 	run_case(d, "stay armed", 2, case_stay_armed);
 	run_case(d, "stay armed, 3", 3, case_stay_armed);
+	run_case(d, "stay armed, full", 2, case_stay_armed_full);
 	run_case(d, "left", 2, case_left);
 	run_case(d, "sleep full", 2, case_sleep_full);
 	run_case(d, "threads", 2, case_threads);

@@ -166,6 +166,7 @@ static void contract(void)
 	run_case(d, "all to all", 3, case_all_to_all);
 	run_case(d, "sleep", 2, case_sleep);
 	run_case(d, "stay armed", 2, case_stay_armed);
+	run_case(d, "stay armed, full", 2, case_stay_armed_full);
 	run_case(d, "sleep full", 2, case_sleep_full);
 	run_case(d, "threads", 2, case_threads);
 	run_case(d, "burst", 2, case_burst);

@@ -332,6 +332,7 @@ int main(int argc, char **argv)
 	run_case(d, "sleep", 2, case_sleep);
 	run_case(d, "sleep full", 2, case_sleep_full);
 	run_case(d, "stay armed", 2, case_stay_armed);
+	run_case(d, "stay armed, full", 2, case_stay_armed_full);
 	run_case(d, "threads", 2, case_threads);
 	run_case(d, "windows", 2, case_windows);
 	run_case(d, "windows of 3", 3, case_windows);
