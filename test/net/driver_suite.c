@@ -113,7 +113,8 @@ static void case_stay_armed_full(struct node *n)
 	bool armed = false;
 	uint64_t seed = 11;
 	if (n->rank != 0) {
-		usleep(20000); /* not for correctness: lets the sender fill what there is and sleep */
+		/* Not for correctness: the sender fills what there is, and sleeps. */
+		usleep(20000);
 		while (n->got_n[0] < count) {
 			poll_once(n);
 			for (uint64_t spin = weft_rand_next(&seed) % 20000; spin; spin--)
