@@ -66,6 +66,11 @@ bool weft_engine_tasks_waiting(struct weft_engine *e)
 	return weft_tqueues_submitted();
 }
 
+bool weft_engine_tasks_left(struct weft_engine *e)
+{
+	return weft_tqueues_left();
+}
+
 /*
  * While sources are armed each arrival rings a doorbell and wakes the watcher.  Somebody who tests
  * in a loop does not need that: after a few tests in quick succession the sources are disarmed.

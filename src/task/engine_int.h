@@ -204,8 +204,11 @@ void weft_source_rare_locked(struct weft_source *src, bool rare);
 
 /* engine.c: one round of everything for the calling thread. */
 int weft_engine_round(struct weft_engine *e, enum weft_round_kind kind);
-/* Is there a task that this thread could run? */
+/* Is there a task that nobody has looked at? */
 bool weft_engine_tasks_waiting(struct weft_engine *e);
+/* Or one that somebody has left to others?  Asked by who leaves the baton or falls asleep with it,
+ * after he has said so: who submitted or left it meanwhile has kicked nobody. */
+bool weft_engine_tasks_left(struct weft_engine *e);
 /* kick.c */
 #define WEFT_EV_DEFERRED                                                                           \
 	UINT32_MAX /* in the watch set, beside 0, the kick, and slots' numbers + 1 */
@@ -227,9 +230,7 @@ void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const voi
 static inline void weft_engine_kick_left(struct weft_engine *e, enum weft_kick kick,
 					 const void *site)
 {
-	/* Relaxed: ours a moment ago. */
-	if (weft_unlikely(kick != WEFT_KICK_NONE ||
-			  atomic_load_explicit(&e->baton.x_unsettled, memory_order_relaxed)))
+	if (weft_unlikely(kick != WEFT_KICK_NONE || weft_sources_armed(e)))
 		weft_engine_kick_away(e, kick, site);
 }
 void weft_engine_defer(struct weft_engine *e, enum weft_defer_what what); /* sets the timer */

@@ -36,7 +36,7 @@ static void leave(struct weft_engine *e, struct wait_call *w)
 	arm_before_leaving(e, w);
 	weft_engine_kick_left(e, weft_baton_leave(&e->baton), w->site);
 	/* A kick for a task may have woken us instead of the watcher, and our round went by it. */
-	if (weft_unlikely(w->slept) && weft_engine_tasks_waiting(e))
+	if (weft_unlikely(w->slept) && !weft_sources_armed(e) && weft_engine_tasks_left(e))
 		weft_engine_kick(e, weft_baton_submit_target(&e->baton));
 	weft_wake_batch_self = NULL;
 	if (weft_unlikely(w->batch.count))
@@ -142,9 +142,8 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 	 * The last look.  Armed since long, an arrival would have rung.  Armed just now, the source
 	 * has looked for itself; this one catches what a taken mask hid.
 	 */
-	int found =
-		fresh || weft_engine_tasks_waiting(e) ? weft_engine_round(e, WEFT_ROUND_FULL) : 0;
-	if (!found && !w->batch.count && !weft_engine_tasks_waiting(e) && !weft_left_waiting() &&
+	int found = fresh || weft_engine_tasks_left(e) ? weft_engine_round(e, WEFT_ROUND_FULL) : 0;
+	if (!found && !w->batch.count && !weft_engine_tasks_left(e) && !weft_left_waiting() &&
 	    !weft_wait_done(w)) {
 		uint64_t t0 = weft_clock_ns();
 		weft_count(WEFT_CNT_PARKS, 1);
@@ -155,7 +154,7 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 	weft_baton_wake(&e->baton);
 	weft_parker_sleep_end(w->parker);
 	weft_watcher_redirect(e);
-	if (!found && weft_engine_tasks_waiting(e))
+	if (!found && weft_engine_tasks_left(e))
 		turned_away(w);
 }
 

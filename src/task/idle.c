@@ -75,7 +75,7 @@ static bool something_waits(void)
 {
 	struct weft_engine *e = &weft_engine;
 	uint32_t state = atomic_load_explicit(&e->baton.x_state, memory_order_relaxed);
-	return state == WEFT_BATON_VACANT && weft_engine_tasks_waiting(e);
+	return state == WEFT_BATON_VACANT && weft_engine_tasks_left(e);
 }
 
 static bool over(unsigned generation)

@@ -100,7 +100,7 @@ static bool arm_on_leaving(struct weft_engine *e, const void *site)
 	if (!arms ||
 	    /* Relaxed: a hint; elsewhere the watcher arms, or nobody settles. */
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) != WEFT_WATCHER_UNDER ||
-	    weft_engine_tasks_waiting(e) || !weft_baton_try_take(&e->baton))
+	    weft_engine_tasks_left(e) || !weft_baton_try_take(&e->baton))
 		return false;
 	atomic_store_explicit(&e->x_arms, arms - 1, memory_order_relaxed);
 	bool soon = weft_away_leave(&e->away, site, now);
@@ -109,7 +109,7 @@ static bool arm_on_leaving(struct weft_engine *e, const void *site)
 		(void)weft_sources_arm_left(e, soon);
 	enum weft_kick kick = weft_baton_leave(&e->baton);
 	/* Who submitted while we held the baton has kicked nobody. */
-	return kick == WEFT_KICK_NONE && weft_sources_armed(e) && !weft_engine_tasks_waiting(e);
+	return kick == WEFT_KICK_NONE && weft_sources_armed(e) && !weft_engine_tasks_left(e);
 }
 
 void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const void *site)
@@ -122,12 +122,16 @@ void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const voi
 		    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
 			    WEFT_WATCHER_UNDER)
 			weft_engine_kick(e, WEFT_KICK_SET);
+		/* Armed, the watcher sleeps: who submitted while we held the baton has kicked
+		 * nobody. */
+		if (weft_engine_tasks_left(e))
+			weft_engine_kick(e, weft_baton_submit_target(&e->baton));
 		return;
 	}
 	if (kick != WEFT_KICK_SET || weft_hold_some(&e->hold) ||
 	    !weft_engine_kick_later(e, false) ||
 	    /* Who submitted while we held the baton has kicked nobody. */
-	    weft_engine_tasks_waiting(e))
+	    weft_engine_tasks_left(e))
 		weft_engine_kick(e, kick);
 }
 
@@ -143,7 +147,7 @@ static void arm_for_all(struct weft_engine *e)
 	if (weft_sources_armed(e))
 		(void)weft_sources_arm_left(e, false);
 	weft_engine_kick_left(e, weft_baton_leave(&e->baton), NULL);
-	if (weft_engine_tasks_waiting(e)) /* as above */
+	if (weft_engine_tasks_left(e)) /* as above */
 		weft_watcher_call(e);
 }
 

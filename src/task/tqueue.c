@@ -313,7 +313,10 @@ static int visit(struct weft_tqueue *q, enum visit_kind kind)
 		/* Relaxed: ours while we hold the mask. */
 		left = atomic_load_explicit(&q->x_once, memory_order_relaxed) != 0;
 	} while ((left && ++turns < TURNS_MAX) || !weft_tqueue_release(q, &x_open, end_late));
-	if (left) /* more keeps coming: somebody must come back for it */
+	/* More keeps coming: somebody must come back for it.  LEFT -> LEAVER (weft_tqueues_left).
+	 * seq_cst, a read-modify-write: of us and a holder of the baton who leaves or falls asleep,
+	 * he sees it, or we see that he has.  Without it both could rely on the other. */
+	if (left && atomic_fetch_add_explicit(&q->x_once, 0, memory_order_seq_cst))
 		weft_engine_kick(&weft_engine, weft_baton_submit_target(&weft_engine.baton));
 	return ran;
 }
@@ -372,6 +375,16 @@ bool weft_tqueues_submitted(void)
 {
 	for (int i = 0; i < queue_count; i++)
 		if (weft_tqueue_submitted(&queues[i]))
+			return true;
+	return false;
+}
+
+bool weft_tqueues_left(void)
+{
+	for (int i = 0; i < queue_count; i++)
+		/* LEAVER <- LEFT (visit). */
+		if (weft_tqueue_submitted(&queues[i]) ||
+		    atomic_load_explicit(&queues[i].x_once, memory_order_seq_cst))
 			return true;
 	return false;
 }

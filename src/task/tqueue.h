@@ -203,6 +203,8 @@ int weft_tqueues_visit_all(void);
 
 /* Is there a submission that no poller has seen yet? */
 bool weft_tqueues_submitted(void);
+/* Or a task that a poller has seen and left to others? */
+bool weft_tqueues_left(void);
 
 /* Takes cancelled tasks out of q, without running others.  May wait for a repeat task to return. */
 void weft_tqueue_purge(struct weft_tqueue *q);
