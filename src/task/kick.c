@@ -85,6 +85,12 @@ bool weft_engine_kick_later(struct weft_engine *e, bool settle)
 	return true;
 }
 
+/* With more ranks than cores each ring takes the core from who would go on: once only. */
+static unsigned arms_after_rest(void)
+{
+	return weft_spin_crowded() ? 1 : WEFT_AWAY_ARMS;
+}
+
 /*
  * Who has been away for long before this wait will be so after it, or after one of the next: arms
  * by himself, quietly, which costs less than any timer.  True: all is done.
@@ -94,7 +100,7 @@ static bool arm_on_leaving(struct weft_engine *e, const void *site)
 	uint64_t now = weft_cycles();
 	uint64_t last = atomic_exchange_explicit(&e->x_left, now, memory_order_relaxed);
 	unsigned arms = now - last >= weft_spin_cycles(WEFT_AWAY_NS)
-				? WEFT_AWAY_ARMS
+				? arms_after_rest()
 				/* Relaxed: a hint here, ours once we hold the baton. */
 				: atomic_load_explicit(&e->x_arms, memory_order_relaxed);
 	if (!arms ||
