@@ -86,6 +86,7 @@ void weft_bell_settle(struct weft_bell *b, bool fence)
 	fence_own();
 	if (fence)
 		fence_all();
+	b->fresh = false;
 }
 
 void weft_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence)
@@ -97,6 +98,21 @@ void weft_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence)
 	fence_own();
 	if (fence)
 		fence_all();
+	b->fresh = false;
+}
+
+void weft_bell_arm_left(struct weft_bell *b, enum weft_bell_level level)
+{
+	weft_bell_arm(b, level, false);
+	b->fresh = true;
+}
+
+void weft_bell_again(struct weft_bell *b, enum weft_bell_level level, bool fence)
+{
+	if (b->fresh)
+		weft_bell_arm_left(b, level);
+	else /* who is armed quietly needs none */
+		weft_bell_arm(b, level, fence && level == WEFT_BELL_LOUD);
 }
 
 void weft_bell_disarm(struct weft_bell *b)

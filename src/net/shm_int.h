@@ -84,7 +84,6 @@ struct weft_shm {
 	bool listening;
 	bool armed;  /* between arm and disarm */
 	bool quiet;  /* armed, not for all */
-	bool fresh;  /* armed by arm_left */
 	int n_local; /* processes of this job on this host, we included */
 	int n_up, n_greeting;
 	_Atomic int x_blocked; /* links with x_blocked */

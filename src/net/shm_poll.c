@@ -120,7 +120,7 @@ static int poll_armed(struct weft_shm *s)
 		owed(s);
 	/* Arms before the look at the rings, as arm() does. */
 	if (!weft_bell_level(&s->inbox->bell))
-		weft_bell_arm(&s->inbox->bell, level_of(s), s->fence && !s->fresh);
+		weft_bell_again(&s->inbox->bell, level_of(s), s->fence);
 	for (int i = 0; i < s->n_scan; i++) {
 		struct weft_shm_link *k = &s->link[s->scan[i]];
 		if (atomic_load_explicit(&k->x_blocked, memory_order_seq_cst))
@@ -212,12 +212,15 @@ static weft_err arm(struct weft_shm *s, bool all, bool left, bool soon)
 		weft_shm_ring_owed(s); /* nobody will poll */
 	weft_hub_tick(&s->hub, weft_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
 	/* poll_armed() may have done so a moment ago, and then looked. */
-	bool stays = s->armed && s->quiet == !all && (left || !s->fresh);
+	struct weft_bell *bell = &s->inbox->bell;
+	bool stays = s->armed && s->quiet == !all && (left || !bell->fresh);
 	s->quiet = !all;
-	s->fresh = left;
-	if (!stays || soon || !weft_bell_level(&s->inbox->bell))
-		weft_bell_arm(&s->inbox->bell, soon && s->quiet ? WEFT_BELL_SOON : level_of(s),
-			      s->fence && !left);
+	if (!stays || soon || !weft_bell_level(bell)) {
+		if (left)
+			weft_bell_arm_left(bell, soon && s->quiet ? WEFT_BELL_SOON : level_of(s));
+		else
+			weft_bell_arm(bell, level_of(s), s->fence);
+	}
 	s->armed = !has_anything(s);
 	if (s->armed)
 		return WEFT_OK;

@@ -35,6 +35,7 @@ static void setup(void)
 {
 	atomic_store_explicit(&bell.x_armed, 0, memory_order_relaxed);
 	bell.count = 0;
+	bell.fresh = false;
 	atomic_store_explicit(&owed.x_n, 0, memory_order_relaxed);
 	atomic_store_explicit(&note.x_word, 0, memory_order_relaxed);
 	posted = false;
@@ -161,6 +162,29 @@ static void leaves_how(bool settle)
 static void leaves_and_settles(void)
 {
 	leaves_how(true);
+}
+
+/* Settled since long, rung, and found by a poll, which leaves it armed. */
+static void rung_again_how(bool settled)
+{
+	weft_bell_arm_left(&bell, WEFT_BELL_LOUD);
+	if (settled)
+		weft_bell_settle(&bell, true);
+	weft_bell_ring(&bell, 0); /* somebody else's */
+	rung = false;
+	weft_bell_again(&bell, WEFT_BELL_LOUD, true);
+	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
+		sleep_until_rung();
+}
+
+static void rung_again(void)
+{
+	rung_again_how(true);
+}
+
+static void rung_again_for_good(void)
+{
+	rung_again_how(false);
 }
 
 static void leaves_for_good(void)
@@ -349,6 +373,13 @@ int main(void)
 		 6,
 		 .broken = true},
 		{"nobody waits, settled", setup, {leaves_and_settles, sends_plain}, NULL, 6},
+		{"settled, rung and armed again", setup, {rung_again, sends_plain}, NULL, 6},
+		{"rung and armed again, not settled",
+		 setup,
+		 {rung_again_for_good, sends_plain},
+		 NULL,
+		 6,
+		 .broken = true},
 		{"nobody waits, not settled",
 		 setup,
 		 {leaves_for_good, sends_plain},
