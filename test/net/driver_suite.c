@@ -127,7 +127,8 @@ static void case_stay_armed_full(struct node *n)
 			;
 		if (!armed)
 			armed = n->driver->arm(n->net) == WEFT_OK;
-		if (!n->driver->poll(n->net) && armed) {
+		bool waits = n->sent_n[1] < count || n->outstanding;
+		if (!n->driver->poll(n->net) && armed && waits) {
 			struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
 			CHECK(poll(&p, 1, LOST_MS) != 0);
 		}
