@@ -62,8 +62,8 @@ struct weft_ways_trip {
 /* The way that this message is to take, which is measured from now on; FETCH without memory. */
 enum weft_ways_way weft_ways_begin(_Atomic(struct weft_ways *) *x_ways, unsigned kind,
 				   uint64_t bytes, struct weft_ways_trip *trip);
-/* All its bytes are there, or, with 0, it has not gone that way.  Nothing if the trip's way is
- * NONE, which it is afterwards. */
+/* All its bytes are there: what this choice cost, also where it was offered and fetched after
+ * all.  With 0: it does not count.  Nothing if the trip's way is NONE, which it is afterwards. */
 void weft_ways_end(_Atomic(struct weft_ways *) *x_ways, struct weft_ways_trip *trip,
 		   uint64_t bytes);
 /* Nobody uses it any more. */
