@@ -72,6 +72,16 @@ static void left_quiet(struct node *n)
 	}
 }
 
+/* Rank 1 was rung, and finds what came. */
+static void left_woken(struct node *n)
+{
+	if (n->rank != 1)
+		return;
+	CHECK(left_rung(n));
+	n->driver->disarm(n->net);
+	left_found(n, n->got_n[0] + 1);
+}
+
 /* Armed anew for more, as who waits does: what lies there already is found, what comes rings. */
 static void left_then(struct node *n, enum left_how how)
 {
@@ -86,11 +96,7 @@ static void left_then(struct node *n, enum left_how how)
 		CHECK_EQ(left_arm_as(n, how), WEFT_OK);
 	meet(n);
 	left_sent(n, false);
-	if (n->rank == 1) {
-		CHECK(left_rung(n));
-		n->driver->disarm(n->net);
-		left_found(n, n->got_n[0] + 1);
-	}
+	left_woken(n);
 }
 
 /* Each of these rings. */
@@ -98,11 +104,7 @@ static void left_rings(struct node *n, enum left_how how, bool urgent)
 {
 	left_lie(n, how);
 	left_sent(n, urgent);
-	if (n->rank == 1) {
-		CHECK(left_rung(n));
-		n->driver->disarm(n->net);
-		left_found(n, n->got_n[0] + 1);
-	}
+	left_woken(n);
 }
 
 /* They will be back soon.  Who sent polls, and rings in the end; or computes: then the settle finds
@@ -115,11 +117,7 @@ static void left_soon(struct node *n)
 		while (n->driver->computes(n->net, 1)) /* ends: it rings, which takes the level */
 			n->driver->poll(n->net);
 	meet(n);
-	if (n->rank == 1) {
-		CHECK(left_rung(n));
-		n->driver->disarm(n->net);
-		left_found(n, n->got_n[0] + 1);
-	}
+	left_woken(n);
 	left_lie(n, ARM_SOON);
 	left_sent(n, true);
 	if (n->rank == 1) {
@@ -132,11 +130,7 @@ static void left_soon(struct node *n)
 		CHECK_EQ(n->driver->settle(n->net), WEFT_OK);
 	meet(n);
 	left_sent(n, true);
-	if (n->rank == 1) {
-		CHECK(left_rung(n));
-		n->driver->disarm(n->net);
-		left_found(n, n->got_n[0] + 1);
-	}
+	left_woken(n);
 }
 
 /* What was owed to somebody who was back since wakes nobody; nor does an arming forget it. */
@@ -162,11 +156,7 @@ static void left_back(struct node *n)
 		n->driver->disarm(n->net);
 	}
 	meet(n);
-	if (n->rank == 1) {
-		CHECK(left_rung(n));
-		n->driver->disarm(n->net);
-		left_found(n, n->got_n[0] + 1);
-	}
+	left_woken(n);
 }
 
 /* They will be back soon, and who sends is armed himself: for a wait, he rings at once, since he
