@@ -19,6 +19,13 @@ struct weft_spin {
 /* Waits until the lock looks free, then takes it. */
 void weft_spin_lock_slow(struct weft_spin *s);
 
+/* For weft_assert_held: a thread holds it. */
+static inline bool weft_spin_held(const struct weft_spin *s)
+{
+	/* Relaxed: asked by the holder. */
+	return atomic_load_explicit(&s->x_held, memory_order_relaxed) != 0;
+}
+
 static inline bool weft_spin_try(struct weft_spin *s)
 {
 	/* Relaxed: a hint that saves the exchange; the exchange decides. */

@@ -29,6 +29,13 @@ static inline void weft_mask_init(struct weft_mask *m)
 	atomic_store_explicit(&m->x_word, WEFT_MASK_FREE, memory_order_relaxed);
 }
 
+/* For weft_assert_held: a thread holds it. */
+static inline bool weft_mask_held(const struct weft_mask *m)
+{
+	/* Relaxed: asked by the holder. */
+	return atomic_load_explicit(&m->x_word, memory_order_relaxed) != WEFT_MASK_FREE;
+}
+
 /*
  * True: the caller holds it.  False: taken, and no trace is left: for callers who come back, or
  * who have published nothing that the holder must see.

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#include "base/assert.h"
 #include "base/backoff.h"
 #include "base/base.h"
 #include "base/log.h"
