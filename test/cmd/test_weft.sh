@@ -37,7 +37,7 @@ want 0 "queue of" "$weft" info
 want 0 "^  progress +on" "$weft" info
 want 0 "^  progress +off" env WEFT_PROGRESS=off "$weft" info --settings
 want 1 "WEFT_PROGRESS=maybe" env WEFT_PROGRESS=maybe "$weft" info --settings
-want 0 "^MPI 5.0: 664 functions, [0-9]+ work" "$weft" info --mpi
+want 0 "^MPI 5.0: 662 functions, [0-9]+ work" "$weft" info --mpi
 grep -q 'MPI_Send ' "$work/out" && fail "MPI_Send is listed as unsupported"
 want 0 "rank 1 of 2" "$BUILD/bin/mpiexec" -n 2 "$weft" info
 wrong "no command 'foo'" "$weft" foo

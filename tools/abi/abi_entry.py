@@ -377,6 +377,8 @@ def write_list(functions, implemented):
            '#include "mpi/functions.h"', "", "const struct weft_mpi_function weft_mpi_functions[] = {"]
     for name in sorted(functions):
         f = functions[name]
+        if not f.standard:
+            continue
         done = "true" if f.impl[len("weft_mpi_"):] in implemented else "false"
         out.append(f'\t{{"{name}", {done}, "{f.tier}"}},')
     out += ["};", "", "const int weft_mpi_functions_count = "

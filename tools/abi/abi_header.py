@@ -64,7 +64,6 @@ def write_header(functions, constants, types):
     out += [define(*c) for c in constants if c[1] not in ("MPI_T_cb_safety", "MPI_T_source_order")]
     for prefix in ("MPI_", "PMPI_"):
         out.append("")
-        for f in functions.values():
-            out.append(f.prototype(prefix + f.short) + ";")
+        out += [f.prototype(prefix + f.short) + ";" for f in functions.values() if f.standard]
     out.append(BOTTOM)
     return "\n".join(out)

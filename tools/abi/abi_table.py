@@ -39,6 +39,7 @@ class Function:
         self.name = row["name"]
         self.returns = row["returns"]
         self.tier = tier
+        self.standard = not row["note"].startswith("not in MPI")  # else only exported
         text = row["parameters"]
         self.params = [] if text == "void" else [Param(p) for p in text.split(", ")]
         self.partner = None  # the large-count form, if this is the int form
