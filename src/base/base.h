@@ -53,6 +53,8 @@ static inline void weft_compiler_barrier(void)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
+#define WEFT_NEVER UINT64_MAX /* as a deadline of weft_clock_ns(): there is none */
+
 /* Nanoseconds of CLOCK_MONOTONIC. */
 static inline uint64_t weft_clock_ns(void)
 {

@@ -18,6 +18,7 @@
 #include "base/backoff.h"
 #include "base/base.h"
 #include "base/log.h"
+#include "base/membarrier.h"
 
 enum {
 	M_THREADS = 4,
