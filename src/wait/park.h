@@ -41,8 +41,6 @@ struct weft_parker_ops {
 	void (*unpark)(struct weft_parker *p);
 };
 
-#define WEFT_NEVER UINT64_MAX
-
 struct weft_parker {
 	_Atomic uint32_t x_word;           /* O: parks; anyone: notifies */
 	int cpu;                           /* O: where it last went to sleep */
