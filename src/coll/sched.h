@@ -13,7 +13,7 @@
 #define WEFT_COLL_SCHED_H
 
 #include "coll/coll.h"
-#include "task/weft_task.h"
+#include "task/queue/weft_task.h"
 
 enum weft_step_kind {
 	WEFT_STEP_SEND,

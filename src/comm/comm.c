@@ -10,7 +10,7 @@
 #include "base/settings.h"
 #include "boot/boot.h"
 #include "comm/comm_int.h"
-#include "comm/pack.h"
+#include "comm/send/pack.h"
 #include "comm/reach.h"
 #include "task/task.h"
 

@@ -2,9 +2,9 @@
 /* core.c - one process's end of all conversations: made, polled, drained, ended. */
 #include <stdlib.h>
 #include "comm/comm_int.h"
-#include "comm/early.h"
-#include "comm/offload.h"
-#include "comm/pack.h"
+#include "comm/large/rtr.h"
+#include "comm/send/offload.h"
+#include "comm/send/pack.h"
 
 weft_err weft_core_create(int rank, int size, struct weft_core **core_p)
 {

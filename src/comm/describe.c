@@ -2,7 +2,7 @@
 /* describe.c - a core as text: its drivers, the networks under a bundle, the points it learned. */
 #include <stdio.h>
 #include "comm/comm_int.h"
-#include "net/bundle.h"
+#include "net/bundle/bundle.h"
 
 /* What the networks under a bundle did so far. */
 static size_t describe_rails(const struct weft_rail *r, char *buf, size_t size)

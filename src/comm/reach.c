@@ -12,7 +12,7 @@
 #include "boot/boot.h"
 #include "comm/comm_int.h"
 #include "comm/reach.h"
-#include "net/bundle.h"
+#include "net/bundle/bundle.h"
 
 /* ---- drivers ------------------------------------------------------------------------------ */
 

@@ -5,7 +5,7 @@
  * Where a trace is written, the short ways are not taken (send_plain, runs), and what arrives comes
  * through here: a process without a trace spends nothing on it there.
  */
-#include "comm/inbound_int.h"
+#include "comm/recv/inbound_int.h"
 
 #include <string.h>
 

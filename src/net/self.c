@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "net/driver.h"
 #include "net/hub.h"
-#include "net/ring.h"
+#include "net/shm/ring.h"
 
 #define MAX_PAYLOAD (64u * 1024)
 #define TAKES_PER_POLL 64

@@ -10,7 +10,7 @@
 #include "base/trace.h"
 #include "comm/comm.h"
 #include "task/task.h"
-#include "net/ofi.h"
+#include "net/ofi/ofi.h"
 #include "ult/ult.h"
 
 #include <dlfcn.h>

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "check.h"
 #include "coll/coll.h"
-#include "task/weft_task.h"
+#include "task/queue/weft_task.h"
 
 /* ---- the network -------------------------------------------------------------------------- */
 

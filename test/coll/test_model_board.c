@@ -6,7 +6,7 @@
  */
 #include "check.h"
 #include "model/explore.h"
-#include "coll/board.h"
+#include "coll/shm/board.h"
 
 #define TURNS 2
 #define SHOWS 3

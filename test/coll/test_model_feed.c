@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "model/explore.h"
-#include "coll/feed.h"
+#include "coll/shm/feed.h"
 
 #define TURNS 4
 

@@ -4,7 +4,7 @@
  * took the receive, or the receive went away, every message still arrives whole and in order, and
  * what lies unreceived stays within the credit.
  */
-#include "comm/early.h"
+#include "comm/large/rtr.h"
 #include "comm/fake_net.h"
 #include "payload.h"
 

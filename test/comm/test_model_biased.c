@@ -14,7 +14,7 @@ static bool deaf; /* a membarrier that is none */
 /* The production sources, compiled against the explorer's atomics. */
 #include "wait/solo.c"
 #define weft_solo_self ((uint32_t)mx.now + 1) /* the explorer's threads are coroutines of one */
-#include "comm/biased.c"
+#include "comm/match/biased.c"
 
 static struct weft_biased lock;
 static _Atomic uint32_t moment;

@@ -6,7 +6,7 @@
 #include "model/explore.h"
 /* The production sources, compiled against the explorer's atomics. */
 #include "comm/lock.c"
-#include "comm/phase.h"
+#include "comm/match/phase.h"
 
 static struct weft_phase phase;
 static struct weft_spin bucket;

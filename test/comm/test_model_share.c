@@ -5,7 +5,7 @@
  */
 #include "model/explore.h"
 /* The production source, compiled against the explorer's atomics. */
-#include "comm/share.h"
+#include "comm/large/share.h"
 
 enum { PIECES = 3 };
 

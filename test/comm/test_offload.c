@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 #include "comm/fake_net.h"
-#include "comm/offload.h"
+#include "comm/send/offload.h"
 
 static bool idle_core;
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include "base/counters.h"
 #include "check.h"
-#include "comm/stash.h"
+#include "comm/recv/packet_pool.h"
 
 #define BATCH 4u
 #define MOST 16u

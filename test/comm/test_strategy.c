@@ -6,7 +6,7 @@
  */
 #include <weft/strategy.h>
 #include "comm/fake_net.h"
-#include "comm/pack.h"
+#include "comm/send/pack.h"
 #include "payload.h"
 
 enum { LARGE = 8 << 20, MIDDLE = 3 << 20, SMALL = 100 };

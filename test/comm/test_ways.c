@@ -4,7 +4,7 @@
  * tried, the dearer one seldom, a moment that changes is followed, what was disturbed is forgotten,
  * messages that are under way together are measured together, and kinds and sizes are kept apart.
  */
-#include "comm/ways.h"
+#include "comm/large/path_cost.h"
 #include "check.h"
 
 static uint64_t now = 1;

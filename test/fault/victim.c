@@ -57,11 +57,11 @@ static void die(const char *how)
 
 /*
  * The memory in which ranks of a host meet for small collectives, ours and the others', as words.
- * An inbox has up to 76 pages: a line for the doorbell, then the board (src/net/shm_int.h).
+ * An inbox has up to 76 pages: a line for the doorbell, then the board (src/net/shm/shm_int.h).
  */
 #define BOARDS 8
 #define BOARD_WORDS (15 * 4096 / 4)
-#define FEED_AT (10496 / 4) /* coll/board.h */
+#define FEED_AT (10496 / 4) /* coll/shm/board.h */
 static _Atomic unsigned *board[BOARDS];
 static int boards;
 

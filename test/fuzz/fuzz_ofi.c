@@ -7,7 +7,7 @@
  * says so.
  */
 #include "boot/boot.h"
-#include "net/ofi_int.h"
+#include "net/ofi/ofi_int.h"
 #include "fuzz.h"
 
 #if __has_include(<rdma/fabric.h>)

@@ -2,7 +2,7 @@
 /* fuzz_ring.c - shared memory that a peer fills with anything: sequence numbers, lengths, indices.
  */
 #include "fuzz.h"
-#include "net/ring.h"
+#include "net/shm/ring.h"
 
 #define SLOTS 16u
 #define DATA 4096u

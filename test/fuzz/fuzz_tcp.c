@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include "fuzz.h"
 #include "net/auth.h"
-#include "net/tcp_int.h"
+#include "net/tcp/tcp_int.h"
 
 #define RANKS 500
 

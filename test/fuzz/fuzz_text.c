@@ -6,7 +6,7 @@
 #include "base/settings.h"
 #include "boot/boot_int.h"
 #include "fuzz.h"
-#include "net/tcp_int.h"
+#include "net/tcp/tcp_int.h"
 
 static void settings(const char *text, unsigned which)
 {

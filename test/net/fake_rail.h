@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "check.h"
-#include "net/bundle_int.h"
+#include "net/bundle/bundle_int.h"
 
 enum { FAKE_RAILS = 2, FAKE_PEER = 1, FAKE_OTHER = 2, FAKE_ROOM = 1 << 20, FAKE_KEPT = 32 };
 

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "check.h"
-#include "net/bell.h"
+#include "net/shm/bell.h"
 
 #define OVER UINT64_MAX
 

@@ -4,7 +4,7 @@
  * loses and doubles nothing when rails are cut in mid-message and come back.
  */
 #include "driver_suite.c"
-#include "net/bundle_int.h"
+#include "net/bundle/bundle_int.h"
 
 static void plan(const char *text)
 {

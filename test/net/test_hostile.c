@@ -13,9 +13,9 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/settings.h"
-#include "net/bundle_int.h"
-#include "net/shm_int.h"
-#include "net/tcp_int.h"
+#include "net/bundle/bundle_int.h"
+#include "net/shm/shm_int.h"
+#include "net/tcp/tcp_int.h"
 #include "net/victim.h"
 
 /* An honest hello, and then a guess instead of a proof. */

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include "base/log.h"
 #include "base/settings.h"
-#include "net/shm_int.h"
+#include "net/shm/shm_int.h"
 #include "net/victim.h"
 
 #define PEER 2

@@ -21,8 +21,8 @@ static long model_write_bell(void)
 #define syscall(...) (model_membarrier(), 0L)
 #define write(fd, p, n) ((void)(p), model_write_bell())
 /* The production source, compiled against the explorer's atomics. */
-#include "net/bell.c"
-#include "net/owed.h"
+#include "net/shm/bell.c"
+#include "net/shm/delayed_ring.h"
 
 static struct weft_bell bell;
 static _Atomic int packet[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rails' protocol (net/bundle_proto.h) in every order of sending, arriving, confirming,
+ * The rails' protocol (net/bundle/bundle_proto.h) in every order of sending, arriving, confirming,
  * breaking and coming back: each unit is taken once, in order, and none is missing when rails stay
  * up.
  *
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "check.h"
-#include "net/bundle_proto.h"
+#include "net/bundle/bundle_proto.h"
 
 enum { RAILS = 2, UNITS = 3, BREAKS = 2, HELD = 8, FIRST = -2 }; /* numbers wrap on the way */
 

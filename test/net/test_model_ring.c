@@ -8,7 +8,7 @@
  */
 #include "model/explore.h"
 /* The production source, compiled against the explorer's atomics. */
-#include "net/ring.c"
+#include "net/shm/ring.c"
 
 enum { SLOTS = 4, PACKETS = 6, NARROW_LINES = 2, LINES = 6 };
 

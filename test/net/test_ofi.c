@@ -2,7 +2,7 @@
 /* The ofi driver keeps the contract, over libfabric's tcp;ofi_rxm; argument "shm": over its shm. */
 #include "driver_suite.c"
 #include "base/counters.h"
-#include "net/ofi_int.h"
+#include "net/ofi/ofi_int.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 const char *__lsan_default_suppressions(void);

@@ -4,7 +4,7 @@
  * can each be taken at once, room comes back to the last byte, and what a forging peer writes into
  * its words is noticed.
  */
-#include "net/ring.h"
+#include "net/shm/ring.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The shared memory driver keeps the contract, also where the kernel lacks things. */
 #include "driver_suite.c"
-#include "net/shm_int.h"
+#include "net/shm/shm_int.h"
 
 static void with_less(struct weft_shm_lacks lacks)
 {

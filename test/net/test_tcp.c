@@ -9,7 +9,7 @@
 #include <netinet/tcp.h>
 #include "driver_suite.c"
 #include "base/settings.h"
-#include "net/tcp_int.h"
+#include "net/tcp/tcp_int.h"
 
 static void get_control(int fd, char name[32])
 {

@@ -8,8 +8,8 @@
  * lets others move around a post and asks the oracle whenever a peer is given up.
  */
 #include <stdlib.h>
-#include "comm/pack.h"
-#include "net/bundle_int.h"
+#include "comm/send/pack.h"
+#include "net/bundle/bundle_int.h"
 #include "sim.h"
 #include "virtual.h"
 #undef weft_clock_ns

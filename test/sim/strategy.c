@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * strategy.c - one schedule in three has a strategy (comm/strategy.h), with packs, pieces and
+ * strategy.c - one schedule in three has a strategy (comm/send/strategy.h), with packs, pieces and
  * numbers of packets small enough to matter here.
  *
  * It is drawn beside the plan: a seed without one runs as if there were none.
  */
-#include "comm/pack.h"
+#include "comm/send/pack.h"
 #include "sim.h"
 
 /* What a pack of every size needs; see weft_pack_open. */

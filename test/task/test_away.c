@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who was back soon some times in a row, from one place, is expected to be back soon
- * (task/away.h); not once he had left something behind and stayed away.  Times are made up.
+ * (task/wake/gap_predict.h); not once he had left something behind and stayed away.  Times are made up.
  */
 #include "check.h"
-#include "task/away.h"
+#include "task/wake/gap_predict.h"
 
 enum { SHORT = 1000 };
 

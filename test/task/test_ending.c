@@ -12,8 +12,8 @@
 #include <weft/progress.h>
 #include <weft/task.h>
 #include "check.h"
-#include "task/life.h"
-#include "task/tqueue.h"
+#include "task/queue/life.h"
+#include "task/queue/tqueue.h"
 #include "wait/park.h"
 
 #define MANY 25

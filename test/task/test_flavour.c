@@ -13,7 +13,7 @@
 #include "base/settings.h"
 #include "check.h"
 #include "task/engine_int.h"
-#include "task/weft_task.h"
+#include "task/queue/weft_task.h"
 
 static void set(enum weft_setting_id id, const char *text)
 {

@@ -10,7 +10,7 @@
 #include "base/settings.h"
 #include "check.h"
 #include "task/engine_int.h"
-#include "task/weft_task.h"
+#include "task/queue/weft_task.h"
 #include <weft/progress.h>
 
 enum { TURNS = 100 };

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include "base/settings.h"
 #include "fake_source.h"
-#include "task/weft_task.h"
+#include "task/queue/weft_task.h"
 
 static int entries(const char *path)
 {

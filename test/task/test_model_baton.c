@@ -4,7 +4,7 @@
  * falls asleep, wakes, leaves, or the watcher moves or goes off at the same moment.
  */
 #include "model/explore.h"
-#include "task/baton.h"
+#include "task/wake/baton.h"
 
 static struct weft_baton baton;
 static _Atomic int x_work;     /* submissions: a seq_cst exchange, as in the submission queue */

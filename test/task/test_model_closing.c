@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The queues are closed in every order (task/tqueue.h): a submission at that moment is refused,
+ * The queues are closed in every order (task/queue/tqueue.h): a submission at that moment is refused,
  * runs, or ends with what was left, once; also one half done, and one that comes while somebody who
  * polls holds the mask or comes to hold it after the closer.
  */
 #include "model/explore.h"
-#include "task/tqueue.h"
+#include "task/queue/tqueue.h"
 
 static struct weft_tqueue queue;
 static struct weft_task task[2];

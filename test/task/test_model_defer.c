@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Deferred kicks (task/defer.h) in every order: whoever leaves the baton behind while the timer of
+ * Deferred kicks (task/wake/kick_timer.h) in every order: whoever leaves the baton behind while the timer of
  * an earlier kick goes off, the doorbells are armed in the end; who owes a settle at that moment is
  * seen, too, and does not put off a kick.
  */
 #include "model/explore.h"
-#include "task/defer.h"
+#include "task/wake/kick_timer.h"
 
 enum { VACANT, HELD };
 enum { OFF, FAR, NEAR }; /* the timer: FAR goes off after all else here */

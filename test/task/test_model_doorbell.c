@@ -16,7 +16,7 @@ static long model_write_bell(void)
 
 #define write(fd, p, n) ((void)(p), model_write_bell())
 /* The production source, compiled against the explorer's atomics. */
-#include "task/ev_bell.c"
+#include "task/event/ev_bell.c"
 
 static struct weft_doorbell bell;
 static int payload[2];

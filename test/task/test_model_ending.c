@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine stops in every order (task/ending.h): what an idle worker looks at is freed after its
+ * The engine stops in every order (task/wake/ending.h): what an idle worker looks at is freed after its
  * look or not seen by it, also beside others who look and into the next generation; a waiter that
  * parks at that moment is woken or does not sleep, whoever has the baton.
  */
 #include "model/explore.h"
-#include "task/baton.h"
-#include "task/ending.h"
+#include "task/wake/baton.h"
+#include "task/wake/ending.h"
 
 static struct weft_looks looks;
 static int memory; /* the queues: plain data */

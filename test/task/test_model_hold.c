@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is held back (task/hold.h) in every order: a task, which whoever falls asleep finds in his
+ * What is held back (task/wake/batch_hold.h) in every order: a task, which whoever falls asleep finds in his
  * last look, and a message, which goes at once where its source is armed.  Neither lies there with
  * everybody asleep, whether the watcher sits down beside a sleeper, goes under or goes off at that
  * moment.
  */
 #include "model/explore.h"
-#include "task/hold.h"
+#include "task/wake/batch_hold.h"
 
 static struct weft_baton baton;
 static struct weft_hold hold;
@@ -73,7 +73,7 @@ static enum weft_held begin(void)
 	return held;
 }
 
-/* As a pack (comm/pack.c). */
+/* As a pack (comm/send/pack.c). */
 static void message_how(bool asks)
 {
 	bool held = begin() != WEFT_HELD_NOT;

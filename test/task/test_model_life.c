@@ -6,8 +6,8 @@
  */
 #include "model/explore.h"
 
-#include "task/life.h"
-#include "task/tqueue.h"
+#include "task/queue/life.h"
+#include "task/queue/tqueue.h"
 #include "wait/waiter.h"
 
 static struct weft_tqueue queue;

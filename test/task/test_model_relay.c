@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lease of an idle worker (task/relay.h) in every order: each task is looked at by the relay,
+ * The lease of an idle worker (task/wake/relay.h) in every order: each task is looked at by the relay,
  * by the watcher, or its submitter makes the system call, also when the relay loses its core for
  * ever while it holds the lease, or between taking a word and telling anybody.
  */
 #include "model/explore.h"
-#include "task/relay.h"
+#include "task/wake/relay.h"
 
 enum { TASKS = 2 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A task's name is read by the overseer while it runs (task/running.h), in every order: the runner
+ * A task's name is read by the overseer while it runs (task/queue/running.h), in every order: the runner
  * frees it after the run at the earliest, and after the overseer has read it.
  */
 #include "model/explore.h"
-#include "task/running.h"
+#include "task/queue/running.h"
 
 static struct weft_running r;
 static const char *const names[2] = {"first", "second"};

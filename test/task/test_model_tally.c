@@ -5,7 +5,7 @@
  */
 #include "model/explore.h"
 
-#include "task/tally.h"
+#include "task/queue/tally.h"
 
 static struct weft_tally_core tally;
 static int data[2];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Spared kicks and the lease of an idle worker together (task/tell.h) in every order: of tasks that
+ * Spared kicks and the lease of an idle worker together (task/wake/kick_or_relay.h) in every order: of tasks that
  * are submitted while a note of an earlier one is there, and while the lease ends, none lies there
  * with nobody awake; also when the relay loses its core while it holds the lease.
  */
 #include "model/explore.h"
-#include "task/tell.h"
+#include "task/wake/kick_or_relay.h"
 
 enum { TASKS = 2, KICK = 1 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Kicks that are spared (task/told.h) in every order: of two submitters the second may rely on the
+ * Kicks that are spared (task/wake/kick_pending.h) in every order: of two submitters the second may rely on the
  * first one's kick, and both submissions are looked at all the same, wherever the one who looks is
  * between two sleeps.
  */
 #include "model/explore.h"
-#include "task/told.h"
+#include "task/wake/kick_pending.h"
 
 enum { HOW = 1, SUBMITTERS = 2 };
 

@@ -5,8 +5,8 @@
  * into the main one.
  */
 #include "model/explore.h"
-#include "task/tqueue.h"
-#include "task/word.h"
+#include "task/queue/tqueue.h"
+#include "task/wake/wake_word.h"
 
 static struct weft_tqueue queue;
 static struct weft_task task;

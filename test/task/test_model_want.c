@@ -5,7 +5,7 @@
  * or in the watcher's own last look: the packet that ends it is found, or rings.
  */
 #include "model/explore.h"
-#include "task/baton.h"
+#include "task/wake/baton.h"
 
 enum { AWAKE, QUIET, LOUD }; /* the one bell */
 

@@ -15,7 +15,7 @@
 #include "base/counters.h"
 #include "check.h"
 #include "task/engine_int.h"
-#include "task/weft_task.h"
+#include "task/queue/weft_task.h"
 
 static bool readable(int fd, int ms)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When others poll nobody rings the watcher for them (task/polls.h), also while it has taken their
+ * When others poll nobody rings the watcher for them (task/wake/poll_activity.h), also while it has taken their
  * core; and no longer once they are gone.  Times are made up.
  */
 #include "check.h"
-#include "task/polls.h"
+#include "task/wake/poll_activity.h"
 
 static uint64_t now = 1000000000;
 static int clocks;

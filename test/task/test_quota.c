@@ -13,7 +13,7 @@
 #include <weft/source.h>
 #include <weft/task.h>
 #include "check.h"
-#include "task/load.h"
+#include "task/event/load.h"
 
 static char outer[128], inner[160];
 static bool unified;

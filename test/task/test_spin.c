@@ -8,8 +8,8 @@
 #include "base/settings.h"
 #include "check.h"
 #include "task/engine_int.h"
-#include "task/load.h"
-#include "task/patience.h"
+#include "task/event/load.h"
+#include "task/waiting/patience.h"
 
 #define LONGEST_NS 200000u
 #define SHORTEST_NS 4000u

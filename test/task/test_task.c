@@ -12,7 +12,7 @@
 #include "base/settings.h"
 #include "check.h"
 #include "task/engine_int.h"
-#include "task/weft_task.h"
+#include "task/queue/weft_task.h"
 #include "topo/topo.h"
 
 static _Atomic int x_runs, x_inside;

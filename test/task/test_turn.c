@@ -13,8 +13,8 @@
 #include "base/settings.h"
 #include "check.h"
 #include "task/engine_int.h"
-#include "task/load.h"
-#include "task/turn.h"
+#include "task/event/load.h"
+#include "task/waiting/turn.h"
 
 #define MS UINT64_C(1000000)
 

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 #include "check.h"
-#include "task/life.h"
-#include "task/tqueue.h"
+#include "task/queue/life.h"
+#include "task/queue/tqueue.h"
 #include "topo/topo.h"
 
 static void load(const char *synthetic)

@@ -6,8 +6,8 @@
 #include "fake_source.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
-#include "task/tqueue.h"
-#include "task/weft_task.h"
+#include "task/queue/tqueue.h"
+#include "task/queue/weft_task.h"
 
 enum { TASKS = 3, RUNS = 100 };
 

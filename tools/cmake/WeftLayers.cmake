@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # WeftLayers.cmake - one static library per folder of src/, tests linked with lower layers alone.
 #
-#   weft_layer(NAME)   makes weft_NAME from src/NAME/*.c, linked with every layer declared before it,
-#                      and one test program per test/NAME/test_*.c, linked with NAME and the lower layers.
+#   weft_layer(NAME)   makes weft_NAME from the .c files of src/NAME and its subfolders, linked with every layer declared before it,
+#                      and one test program per test_*.c of test/NAME, linked with NAME and the lower layers.
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
@@ -70,7 +70,7 @@ if(WEFT_SANITIZE)
 endif()
 
 function(weft_layer name)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
   get_property(lower GLOBAL PROPERTY WEFT_LAYERS)
   # What lies above comes first on the link line.
   list(REVERSE lower)
@@ -89,7 +89,7 @@ function(weft_layer name)
     set_property(GLOBAL PROPERTY WEFT_CHECKED_LIBS weft_${name}_checked ${checked})
   endif()
   set_property(GLOBAL APPEND PROPERTY WEFT_LAYER_NAMES ${name})
-  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${name}/test_*.c)
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${name}/test_*.c)
   foreach(src ${tests})
     get_filename_component(prog ${src} NAME_WE)
     # Models run coroutines of their own on one thread: sanitizers cannot follow their stacks.

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ways.c - the costs of ways.h, kept and compared. */
+#include <stdlib.h>
+#include "comm/large/path_cost.h"
+
+/* The first measurements hold pages that are touched for the first time: soon another. */
+#define EARLY 3
+#define EARLY_TRY 4
+
+static struct weft_ways_row *row_of(struct weft_ways *w, unsigned kind, uint64_t bytes)
+{
+	int size = 63 - __builtin_clzll(bytes | 1) - WEFT_WAYS_FIRST;
+	if (size < 0)
+		size = 0;
+	if (size >= WEFT_WAYS_SIZES)
+		size = WEFT_WAYS_SIZES - 1;
+	return &w->rows[kind][size];
+}
+
+/* One that is unknown is cheaper. */
+static enum weft_ways_way cheaper(const struct weft_ways_row *row)
+{
+	if (!row->cost[WEFT_WAYS_SENT])
+		return WEFT_WAYS_SENT;
+	return row->cost[WEFT_WAYS_SENT] < row->cost[WEFT_WAYS_FETCH] ? WEFT_WAYS_SENT
+								      : WEFT_WAYS_FETCH;
+}
+
+/* What a run cost that went that way. */
+static void took(struct weft_ways_row *row, enum weft_ways_way way, uint64_t bytes, uint64_t ns)
+{
+	uint64_t old = row->cost[way];
+	uint64_t cost = (uint64_t)((double)ns * 65536 / (double)bytes) + 1;
+	if (old && cost > 2 * old + 64) /* it may have been the machine; and 1 must not stay 1 */
+		cost = 2 * old + 64;
+	if (old)
+		cost = cost < old ? (old + 3 * cost) / 4 : (3 * old + cost) / 4;
+	row->cost[way] = cost < UINT32_MAX / 2 ? (uint32_t)cost : UINT32_MAX / 2;
+}
+
+static void run_end_locked(struct weft_ways *w, uint64_t now)
+{
+	if (w->row && w->bytes)
+		took(w->row, w->way, w->bytes, now - w->since);
+	w->begun = 0;
+}
+
+static void run_begin_locked(struct weft_ways *w, struct weft_ways_row *row, uint64_t now)
+{
+	bool known = row->cost[WEFT_WAYS_SENT] && row->cost[WEFT_WAYS_FETCH];
+	w->way = cheaper(row);
+	if (known && !row->until) {
+		w->way = w->way == WEFT_WAYS_SENT ? WEFT_WAYS_FETCH : WEFT_WAYS_SENT;
+		if (row->tried < EARLY)
+			row->tried++;
+	}
+	w->id++;
+	w->under = 0;
+	w->row = row;
+	w->since = now;
+	w->bytes = 0;
+}
+
+/* One more in a run: each of the dearer way puts off the next of those. */
+static void count_locked(struct weft_ways *w, struct weft_ways_row *row)
+{
+	if (w->way != cheaper(row))
+		row->until += row->tried < EARLY ? EARLY_TRY : WEFT_WAYS_TRY;
+	else if (row->until)
+		row->until--;
+}
+
+enum weft_ways_way weft_ways_begin_at(struct weft_ways *w, unsigned kind, uint64_t bytes,
+				      uint64_t now, struct weft_ways_trip *trip)
+{
+	struct weft_ways_row *row = row_of(w, kind, bytes);
+	weft_spin_lock(&w->lock);
+	if (w->begun >= WEFT_WAYS_RUN)
+		run_end_locked(w, now);
+	if (!w->begun)
+		run_begin_locked(w, row, now);
+	else if (w->row != row)
+		w->row = NULL;
+	w->begun++;
+	w->under++;
+	*trip = (struct weft_ways_trip){w->id, (uint8_t)(w->row ? w->way : cheaper(row))};
+	if (w->row)
+		count_locked(w, row);
+	enum weft_ways_way way = trip->way;
+	weft_spin_unlock(&w->lock);
+	return way;
+}
+
+void weft_ways_end_at(struct weft_ways *w, struct weft_ways_trip *trip, uint64_t bytes,
+		      uint64_t now)
+{
+	weft_spin_lock(&w->lock);
+	if (trip->run == w->id && w->begun) { /* else its run has ended before it */
+		w->bytes += bytes;
+		if (!bytes)
+			w->row = NULL;
+		if (!--w->under)
+			run_end_locked(w, now);
+	}
+	weft_spin_unlock(&w->lock);
+	trip->way = WEFT_WAYS_NONE;
+}
+
+static struct weft_ways *ways_of(_Atomic(struct weft_ways *) *x_ways)
+{
+	/* SEE <- MADE.  Carries: the zeros. */
+	struct weft_ways *w = atomic_load_explicit(x_ways, memory_order_acquire), *none = NULL;
+	if (weft_likely(w != NULL))
+		return w;
+	w = calloc(1, sizeof *w);
+	/* MADE -> SEE.  Without it another thread could read what was in the memory before. */
+	if (!w || atomic_compare_exchange_strong_explicit(x_ways, &none, w, memory_order_acq_rel,
+							  memory_order_acquire))
+		return w;
+	free(w);
+	return none;
+}
+
+enum weft_ways_way weft_ways_begin(_Atomic(struct weft_ways *) *x_ways, unsigned kind,
+				   uint64_t bytes, struct weft_ways_trip *trip)
+{
+	struct weft_ways *w = ways_of(x_ways);
+	return w ? weft_ways_begin_at(w, kind, bytes, weft_clock_ns(), trip) : WEFT_WAYS_FETCH;
+}
+
+void weft_ways_end(_Atomic(struct weft_ways *) *x_ways, struct weft_ways_trip *trip, uint64_t bytes)
+{
+	if (trip->way != WEFT_WAYS_NONE)
+		weft_ways_end_at(ways_of(x_ways), trip, bytes, weft_clock_ns());
+}
+
+void weft_ways_close(_Atomic(struct weft_ways *) *x_ways)
+{
+	/* Relaxed: the owner's alone by now. */
+	free(atomic_exchange_explicit(x_ways, NULL, memory_order_relaxed));
+}

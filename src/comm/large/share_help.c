@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * share_help.c - the sender's side of share.c: while it does nothing but wait, it writes pieces
+ * from the back, or sends all that is left.
+ */
+#include <stdlib.h>
+#include "comm/large/share.h"
+#include "comm/large/share_int.h"
+#include "comm/comm_int.h"
+#include "task/task.h"
+#include "task/queue/weft_task.h"
+
+struct help {
+	struct weft_task task;
+	struct weft_req *req;
+	struct weft_gate *gate;
+	_Atomic uint64_t *word;
+	struct weft_share_offer offer;
+	uint64_t length, at, to; /* of the message; of the piece: what is left */
+	uint64_t placed;
+	uint32_t id;
+	bool claimed;
+};
+
+/* True: no more to be done. */
+static bool help_step(struct help *p)
+{
+	struct weft_gate *g = p->gate;
+	if (p->at == p->to) {
+		unsigned i;
+		if (weft_gate_down(g) || !weft_share_back(p->word, p->offer.number, &i))
+			return true;
+		p->claimed = true;
+		p->at = i * p->offer.piece;
+		p->to = p->at + p->offer.piece < p->length ? p->at + p->offer.piece : p->length;
+		if (p->at >= p->to) /* not what the receiver's word should say */
+			return true;
+	}
+	size_t len = p->to - p->at < WEFT_SHARE_PIECE_MAX ? p->to - p->at : WEFT_SHARE_PIECE_MAX;
+	struct iovec iov = {(char *)p->req->buf.base + p->at, len};
+	if (g->driver->put(g->net, g->peer, p->offer.addr + p->at, &iov, 1, len))
+		return true;
+	p->at += len;
+	p->placed += len;
+	return false;
+}
+
+static void help_end(struct help *p)
+{
+	struct weft_gate *g = p->gate;
+	if (p->claimed)
+		weft_gate_control(g,
+				  &(struct weft_wire){.kind = WEFT_WIRE_DATA,
+						      .flags = WEFT_WIRE_PLACED | WEFT_WIRE_SHARE,
+						      .context = p->id,
+						      .length = p->placed});
+	struct weft_core *core = g->core;
+	weft_send_drop(p->req, WEFT_OK);
+	/* LAST -> SEE (weft_core_idle).  Carries: the answers that its steps have posted. */
+	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
+}
+
+static enum weft_task_verdict help_run(struct weft_task *t, void *arg)
+{
+	struct help *p = arg;
+	(void)t;
+	/* The application computes: leave the rest to the receiver. */
+	bool stop = weft_engine_behind() && p->at == p->to;
+	if (!stop && !help_step(p))
+		return WEFT_TASK_AGAIN;
+	help_end(p);
+	free(p);
+	return WEFT_TASK_GONE;
+}
+
+/* All that is left goes as packets.  The message keeps its id until the receiver's FIN. */
+static void send_rest(struct help *p)
+{
+	struct weft_core_req_send *s = weft_req_send(p->req);
+	unsigned first;
+
+	if (!weft_share_rest(p->word, p->offer.number, &first) ||
+	    first * p->offer.piece >= p->length)
+		return;
+	/* Relaxed: as in weft_share_help; the last packet gives it back. */
+	atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
+	s->rest = true;
+	s->want = p->length;
+	s->off = first * p->offer.piece;
+	s->out.rts.id = p->id;
+	s->out.rts.reserved =
+		WEFT_SHARE_REST_PIECE; /* unpacked aside by whom it comes to as a stream */
+	s->out.type = WEFT_OUT_DATA;
+	weft_gate_submit(p->gate, &s->out);
+}
+
+void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void *payload,
+		     size_t len)
+{
+	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_send(g->peer));
+	struct weft_core_req_send *s = r ? weft_req_send(r) : NULL;
+	struct weft_core *core = g->core;
+	struct help here = {.req = r, .gate = g, .length = h->length, .id = h->sequence},
+		    *p = &here;
+
+	if (len == sizeof here.offer)
+		memcpy(&here.offer, payload, len);
+	if (!r || s->out.type != WEFT_OUT_RTS || h->length > r->buf.bytes || !here.offer.piece ||
+	    !h->length || (h->length - 1) / here.offer.piece >= WEFT_SHARE_PIECES) {
+		weft_gate_protocol_error(g, "an offer to share that makes no sense");
+		return;
+	}
+	bool rest = h->flags & WEFT_WIRE_REST;
+	if ((r->buf.type && !rest) || s->explicit_only || weft_engine_behind() ||
+	    !weft_gate_can_put(g) || !g->driver->word)
+		return;
+	/* What is taken nobody fetches: not by who may go away in the midst of it. */
+	bool now = !core->background || (!rest && h->length <= WEFT_SHARE_SMALL);
+	if (!now && !weft_engine_stays(&r->done))
+		return;
+	here.word = g->driver->word(g->net, g->peer, (unsigned)h->tag);
+	if (!here.word)
+		return;
+	if (rest) {
+		send_rest(&here);
+		return;
+	}
+	/* Relaxed: the receiver's answer, which comes after this packet, holds another. */
+	atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&core->x_owed, 1, memory_order_acq_rel);
+	if (!now && (p = malloc(sizeof *p))) {
+		*p = here;
+		weft_task_init(&p->task, "share", help_run, p, 0);
+		(void)weft_task_submit(&p->task);
+		return;
+	}
+	while (!help_step(&here)) /* bound: the message's pieces */
+		;
+	help_end(&here);
+}

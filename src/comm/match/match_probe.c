@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * match_probe.c - unexpected messages that somebody asks for without a receive, taken out or not;
+ * and who waits for one to come.  What makes it right stands in match.c.
+ */
+#include "comm/match/match_fast.h"
+
+struct weft_probe_waiter *weft_probes_pick_locked(struct weft_ctx *ctx, int peer, int tag)
+{
+	struct weft_probe_waiter *picked = NULL;
+	struct weft_probe_waiter **link = &ctx->probes;
+	while (*link) {
+		struct weft_probe_waiter *w = *link;
+		if ((w->peer == WEFT_ANY_PEER || w->peer == peer) &&
+		    (w->tag == WEFT_ANY_TAG || w->tag == tag || tag == WEFT_ANY_TAG)) {
+			*link = w->next;
+			w->next = picked;
+			/* LOWER, as with wildcards. */
+			atomic_fetch_sub_explicit(&ctx->x_wild, 1, memory_order_relaxed);
+			picked = w;
+		} else {
+			link = &w->next;
+		}
+	}
+	return picked;
+}
+
+void weft_probes_signal(struct weft_probe_waiter *w)
+{
+	while (w) {
+		struct weft_probe_waiter *next = w->next; /* w may vanish with the signal */
+		weft_completion_signal(&w->arrived);
+		w = next;
+	}
+}
+
+static void describe(const struct weft_msg *m, struct weft_status *st)
+{
+	*st = (struct weft_status){
+		.peer = m->node.peer, .tag = m->node.tag, .err = WEFT_OK, .bytes = m->length};
+}
+
+/* With exact keys the context's lock is not needed, as long as the message is in no list. */
+static struct weft_msg *probe_exact(struct weft_ctx *ctx, int peer, int tag, bool take,
+				    struct weft_status *st)
+{
+	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	struct weft_msg *m = NULL;
+
+	enum weft_biased_how how = weft_biased_in(&b->lock);
+	struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
+	if (n && take) {
+		m = weft_match_take_posted(ctx, b, how, n);
+		if (m)
+			describe(m, st);
+		return m;
+	}
+	if (n) {
+		m = weft_msg_of(n);
+		describe(m, st);
+	}
+	weft_biased_out(&b->lock, how);
+	return m; /* not taken: only whether there is one counts */
+}
+
+/* Context locked. */
+static struct weft_msg *probe_locked(struct weft_ctx *ctx, int peer, int tag, bool take,
+				     struct weft_status *st)
+{
+	struct weft_msg *m;
+	if (peer != WEFT_ANY_PEER && tag != WEFT_ANY_TAG) {
+		struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+		weft_biased_lock(&b->lock);
+		struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
+		m = n ? weft_msg_of(n) : NULL;
+		if (m)
+			describe(m, st);
+		if (m && take)
+			weft_bucket_unlink_locked(b, n);
+		weft_biased_unlock(&b->lock);
+		if (m && take && m->lists)
+			weft_lists_unlink_locked(ctx, m);
+		return m;
+	}
+	weft_lists_begin_locked(ctx);
+	m = weft_lists_find_locked(ctx, peer, tag);
+	if (m)
+		describe(m, st);
+	if (m && take)
+		weft_lists_take_locked(ctx, m);
+	return m;
+}
+
+static struct weft_msg *probe_wait(struct weft_ctx *ctx, int peer, int tag, bool take,
+				   struct weft_status *st, struct weft_probe_waiter *w)
+{
+	/* RAISE -> READ: whoever does not see it has put its message where we look next. */
+	atomic_fetch_add_explicit(&ctx->x_wild, 1, memory_order_seq_cst);
+	weft_spin_lock(&ctx->lock);
+	struct weft_msg *m = probe_locked(ctx, peer, tag, take, st);
+	if (m) {
+		atomic_fetch_sub_explicit(&ctx->x_wild, 1, memory_order_relaxed);
+	} else {
+		w->peer = peer;
+		w->tag = tag;
+		w->next = ctx->probes;
+		ctx->probes = w;
+	}
+	weft_spin_unlock(&ctx->lock);
+	return m;
+}
+
+struct weft_msg *weft_match_probe(struct weft_ctx *ctx, int peer, int tag, bool take,
+				  struct weft_status *st, struct weft_probe_waiter *w)
+{
+	if (w)
+		return probe_wait(ctx, peer, tag, take, st, w);
+	if (peer != WEFT_ANY_PEER && tag != WEFT_ANY_TAG)
+		return probe_exact(ctx, peer, tag, take, st);
+	/* Relaxed: hints that save the lock; what they miss arrives just now. */
+	if (weft_phase_lists(&ctx->phase) &&
+	    !atomic_load_explicit(&ctx->x_unexpected, memory_order_relaxed))
+		return NULL;
+	weft_spin_lock(&ctx->lock);
+	struct weft_msg *m = probe_locked(ctx, peer, tag, take, st);
+	weft_spin_unlock(&ctx->lock);
+	return m;
+}
+
+void weft_match_wake_probes(struct weft_ctx *ctx, int peer, bool failed)
+{
+	weft_spin_lock(&ctx->lock);
+	struct weft_probe_waiter *picked = weft_probes_pick_locked(ctx, peer, WEFT_ANY_TAG);
+	weft_spin_unlock(&ctx->lock);
+	for (struct weft_probe_waiter *w = picked; w; w = w->next)
+		w->failed = failed;
+	weft_probes_signal(picked);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lists.c - unexpected messages in the order they came, for wildcards: by context, and under the
+ * keys (peer, any tag) and (any peer, tag) in the same table as everything else.
+ *
+ * Made when a context's first wildcard is used (phase.h).  Hints save an index that nobody will
+ * ask for; who asks all the same walks the context's list.
+ */
+#include "comm/match/match_int.h"
+
+uint8_t weft_lists_wanted(struct weft_ctx *ctx)
+{
+	/* Relaxed: what a message is linked in is written down with it. */
+	uint8_t hints = atomic_load_explicit(&ctx->x_hints, memory_order_relaxed);
+	return (uint8_t)(WEFT_LISTS_ALL | (hints & WEFT_HINT_NO_ANY_TAG ? 0 : WEFT_LISTS_BY_PEER) |
+			 (hints & WEFT_HINT_NO_ANY_PEER ? 0 : WEFT_LISTS_BY_TAG));
+}
+
+static void index_add(struct weft_ctx *ctx, struct weft_keyed *n, int peer, int tag)
+{
+	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	n->ctx = ctx;
+	n->peer = peer;
+	n->tag = tag;
+	n->kind = WEFT_KEYED_INDEX;
+	weft_biased_lock(&b->lock);
+	weft_bucket_append_locked(b, n);
+	weft_biased_unlock(&b->lock);
+}
+
+static void index_remove(struct weft_keyed *n)
+{
+	struct weft_bucket *b = weft_bucket_of(n->ctx, n->peer, n->tag);
+	weft_biased_lock(&b->lock);
+	weft_bucket_unlink_locked(b, n);
+	weft_biased_unlock(&b->lock);
+}
+
+static void unexpected_add_locked(struct weft_ctx *ctx, uint32_t n)
+{
+	/* Relaxed: under the lock; a hint for probes. */
+	uint32_t was = atomic_load_explicit(&ctx->x_unexpected, memory_order_relaxed);
+	atomic_store_explicit(&ctx->x_unexpected, was + n, memory_order_relaxed);
+}
+
+void weft_lists_link_locked(struct weft_ctx *ctx, struct weft_msg *m)
+{
+	m->all_next = NULL;
+	m->all_prev = ctx->all_tail;
+	if (ctx->all_tail)
+		ctx->all_tail->all_next = m;
+	else
+		ctx->all_head = m;
+	ctx->all_tail = m;
+	unexpected_add_locked(ctx, 1);
+	if (m->lists & WEFT_LISTS_BY_PEER)
+		index_add(ctx, &m->by_peer, m->node.peer, WEFT_ANY_TAG);
+	else
+		ctx->not_by_peer++;
+	if (m->lists & WEFT_LISTS_BY_TAG)
+		index_add(ctx, &m->by_tag, WEFT_ANY_PEER, m->node.tag);
+	else
+		ctx->not_by_tag++;
+}
+
+void weft_lists_unlink_locked(struct weft_ctx *ctx, struct weft_msg *m)
+{
+	if (m->all_prev)
+		m->all_prev->all_next = m->all_next;
+	else
+		ctx->all_head = m->all_next;
+	if (m->all_next)
+		m->all_next->all_prev = m->all_prev;
+	else
+		ctx->all_tail = m->all_prev;
+	unexpected_add_locked(ctx, -1u);
+	if (m->lists & WEFT_LISTS_BY_PEER)
+		index_remove(&m->by_peer);
+	else
+		ctx->not_by_peer--;
+	if (m->lists & WEFT_LISTS_BY_TAG)
+		index_remove(&m->by_tag);
+	else
+		ctx->not_by_tag--;
+}
+
+void weft_lists_take_locked(struct weft_ctx *ctx, struct weft_msg *m)
+{
+	struct weft_bucket *b = weft_bucket_of(ctx, m->node.peer, m->node.tag);
+	weft_biased_lock(&b->lock);
+	weft_bucket_unlink_locked(b, &m->node);
+	weft_biased_unlock(&b->lock);
+	weft_lists_unlink_locked(ctx, m);
+}
+
+/* ---- the turn ----------------------------------------------------------------------------- */
+
+struct collect {
+	struct weft_ctx *ctx;
+	struct weft_msg *list; /* by all_next */
+};
+
+static void collect(struct weft_bucket *b, struct weft_keyed *n, void *arg)
+{
+	struct collect *c = arg;
+	(void)b;
+	if (n->ctx != c->ctx || n->kind != WEFT_KEYED_MSG)
+		return;
+	for (; n; n = n->next) {
+		struct weft_msg *m = weft_msg_of(n);
+		if (m->lists)
+			continue;
+		/* From here on it is taken under the context's lock only, which we hold. */
+		m->lists = weft_lists_wanted(c->ctx);
+		m->all_next = c->list;
+		c->list = m;
+	}
+}
+
+static struct weft_msg *merge(struct weft_msg *a, struct weft_msg *b)
+{
+	struct weft_msg *head = NULL, **end = &head;
+	while (a && b) {
+		struct weft_msg **from = a->number <= b->number ? &a : &b;
+		*end = *from;
+		end = &(*from)->all_next;
+		*from = *end;
+	}
+	*end = a ? a : b;
+	return head;
+}
+
+/* By number: in order of arrival. */
+static struct weft_msg *sort(struct weft_msg *list)
+{
+	struct weft_msg *run[64] = {NULL}; /* run[i]: 2^i of them, or none */
+	while (list) {
+		struct weft_msg *m = list;
+		unsigned i = 0;
+		list = m->all_next;
+		m->all_next = NULL;
+		for (; run[i]; i++) {
+			m = merge(run[i], m);
+			run[i] = NULL;
+		}
+		run[i] = m;
+	}
+	for (unsigned i = 0; i < 64; i++)
+		list = merge(run[i], list);
+	return list;
+}
+
+void weft_lists_begin_locked(struct weft_ctx *ctx)
+{
+	struct collect c = {.ctx = ctx};
+	if (weft_likely(weft_phase_lists(&ctx->phase)))
+		return;
+	if (!weft_phase_turn(&ctx->phase))
+		return;
+	weft_match_scan(&ctx->core->match, ctx, collect, &c);
+	struct weft_msg *m = sort(c.list);
+	while (m) {
+		struct weft_msg *next = m->all_next;
+		weft_lists_link_locked(ctx, m);
+		m = next;
+	}
+}
+
+/* ---- looking ------------------------------------------------------------------------------ */
+
+static struct weft_keyed *index_first(struct weft_ctx *ctx, int peer, int tag)
+{
+	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	weft_biased_lock(&b->lock);
+	/* Stays: indexes change under the context's lock only. */
+	struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_INDEX);
+	weft_biased_unlock(&b->lock);
+	return n;
+}
+
+/* Somebody has asked, against the hint.  Bound: the messages in the context. */
+static struct weft_msg *walk(struct weft_ctx *ctx, int peer, int tag)
+{
+	struct weft_msg *m = ctx->all_head;
+	for (; m; m = m->all_next) {
+		weft_count(WEFT_CNT_MATCH_STEPS, 1);
+		if ((peer == WEFT_ANY_PEER || m->node.peer == peer) &&
+		    (tag == WEFT_ANY_TAG || m->node.tag == tag))
+			break;
+	}
+	return m;
+}
+
+struct weft_msg *weft_lists_find_locked(struct weft_ctx *ctx, int peer, int tag)
+{
+	if (!ctx->all_head || (peer == WEFT_ANY_PEER && tag == WEFT_ANY_TAG))
+		return ctx->all_head;
+	if (tag == WEFT_ANY_TAG) {
+		if (weft_unlikely(ctx->not_by_peer))
+			return walk(ctx, peer, tag);
+		struct weft_keyed *n = index_first(ctx, peer, tag);
+		return n ? weft_container_of(n, struct weft_msg, by_peer) : NULL;
+	}
+	if (weft_unlikely(ctx->not_by_tag))
+		return walk(ctx, peer, tag);
+	struct weft_keyed *n = index_first(ctx, peer, tag);
+	return n ? weft_container_of(n, struct weft_msg, by_tag) : NULL;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* withdraw.c - takes out of matching what a lost peer or a closed context leaves there. */
+#include "comm/match/match_int.h"
+
+struct leftovers {
+	struct weft_ctx *ctx; /* or NULL: of peer */
+	int peer;
+	struct weft_keyed *list; /* by next */
+};
+
+static void add(struct leftovers *l, struct weft_keyed *n)
+{
+	n->next = l->list;
+	l->list = n;
+}
+
+static void pick(struct weft_bucket *b, struct weft_keyed *n, void *arg)
+{
+	struct leftovers *l = arg;
+	if (n->kind != WEFT_KEYED_RECV || (l->ctx ? n->ctx != l->ctx : n->peer != l->peer))
+		return;
+	while (n) {
+		struct weft_keyed *next = n->next;
+		weft_bucket_unlink_locked(b, n);
+		add(l, n);
+		n = next;
+	}
+}
+
+static void pick_wild(struct weft_ctx *ctx, struct leftovers *l, bool any_too)
+{
+	weft_spin_lock(&ctx->lock);
+	struct weft_entry *e = ctx->wild_head;
+	while (e) {
+		struct weft_entry *next = e->wild_next;
+		if (l->ctx || (e->node.peer == WEFT_ANY_PEER ? any_too : e->node.peer == l->peer)) {
+			weft_wild_unlink_locked(ctx, e);
+			add(l, &e->node);
+		}
+		e = next;
+	}
+	weft_spin_unlock(&ctx->lock);
+}
+
+struct weft_keyed *weft_match_withdraw_peer(struct weft_core *core, int peer, bool any_too)
+{
+	struct leftovers l = {.peer = peer};
+	weft_match_scan(&core->match, NULL, pick, &l);
+	weft_spin_lock(&core->ctx_lock);
+	struct weft_ctx *all = core->ctx_all;
+	weft_spin_unlock(&core->ctx_lock);
+	for (struct weft_ctx *c = all; c; c = c->next_all)
+		pick_wild(c, &l, any_too);
+	return l.list;
+}
+
+struct weft_keyed *weft_match_withdraw_ctx(struct weft_ctx *ctx)
+{
+	struct leftovers l = {.ctx = ctx};
+	weft_match_scan(&ctx->core->match, ctx, pick, &l);
+	pick_wild(ctx, &l, true);
+	return l.list;
+}
+
+struct weft_msg *weft_match_withdraw_msgs(struct weft_ctx *ctx)
+{
+	struct weft_msg *list = NULL, **tail = &list;
+	weft_spin_lock(&ctx->lock);
+	weft_lists_begin_locked(ctx);
+	while (ctx->all_head) {
+		struct weft_msg *m = ctx->all_head;
+		weft_lists_take_locked(ctx, m);
+		m->all_next = NULL;
+		*tail = m;
+		tail = &m->all_next;
+	}
+	weft_spin_unlock(&ctx->lock);
+	return list;
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gate.c - the way to one peer: a mask, and a queue of packets that could not go at once.
+ *
+ * Whoever holds the mask posts.  Who finds it taken pushes its packet onto x_in and leaves the bit
+ * SKIPPED; the holder, leaving, exchanges the mask with FREE and, seeing the bit, takes it again
+ * and posts what was pushed.  So no packet is lost and nobody waits for the mask.
+ *
+ * Completions are made after the mask is free: they may start operations on the same gate.
+ */
+#include <stdlib.h>
+#include "base/backoff.h"
+#include "comm/comm_int.h"
+#include "comm/send/credit.h"
+#include "comm/send/pack.h"
+
+/* What a round of posting leaves to be done without the mask. */
+struct aftermath {
+	struct weft_out *over;   /* posted, their pieces are free */
+	struct weft_out *failed; /* will never be posted */
+};
+
+void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer)
+{
+	memset(g, 0, sizeof *g);
+	g->core = core;
+	g->peer = peer;
+	weft_solo_init(&g->solo);
+	g->out_tail = &g->out_head;
+	g->data_tail = &g->data_head;
+	g->strategy = &weft_strategy_fifo;
+}
+
+/* Behind what waits of its kind. */
+static void append_locked(struct weft_gate *g, struct weft_out *o)
+{
+	bool apart = o->type == WEFT_OUT_DATA && g->strategy->apart;
+	struct weft_out ***tail = apart ? &g->data_tail : &g->out_tail;
+	o->next = NULL;
+	**tail = o;
+	*tail = &o->next;
+}
+
+/* Moves what was pushed behind what waits, oldest first. */
+static void gather_locked(struct weft_gate *g)
+{
+	/* Relaxed: empty is common; the exchange below orders. */
+	if (!atomic_load_explicit(&g->x_in, memory_order_relaxed))
+		return;
+	/* SEE <- PUB (submit).  Carries: the packets' fields. */
+	struct weft_out *in = atomic_exchange_explicit(&g->x_in, NULL, memory_order_acquire);
+	struct weft_out *first = NULL, *last = in;
+	while (in) {
+		struct weft_out *next = in->next;
+		in->next = first;
+		first = in;
+		in = next;
+	}
+	if (!first)
+		return;
+	if (weft_unlikely(g->strategy->apart)) {
+		while (first) {
+			struct weft_out *next = first->next;
+			append_locked(g, first);
+			first = next;
+		}
+		return;
+	}
+	*g->out_tail = first;
+	last->next = NULL;
+	g->out_tail = &last->next;
+}
+
+static struct weft_out *pop_locked(struct weft_gate *g)
+{
+	struct weft_out *o = g->out_head;
+	g->out_head = o->next;
+	if (!g->out_head)
+		g->out_tail = &g->out_head;
+	return o;
+}
+
+static void push_front_locked(struct weft_gate *g, struct weft_out *o)
+{
+	o->next = g->out_head;
+	if (!g->out_head)
+		g->out_tail = &o->next;
+	g->out_head = o;
+}
+
+/* The next that may go, taken out of what waits; NULL: none. */
+static struct weft_out *next_locked(struct weft_gate *g)
+{
+	if (g->out_head)
+		return pop_locked(g);
+	if (weft_likely(!g->data_head))
+		return NULL;
+	/* Relaxed: who lowers it kicks the gate afterwards. */
+	int under = atomic_load_explicit(&g->x_data_under, memory_order_relaxed);
+	if (under >= (int)g->strategy->ahead && !weft_gate_down(g))
+		return NULL;
+	return g->strategy->next_locked(g);
+}
+
+/* It could not go, or only a part of it. */
+static void put_back_locked(struct weft_gate *g, struct weft_out *o)
+{
+	if (o->type != WEFT_OUT_DATA || !g->strategy->apart) {
+		push_front_locked(g, o);
+	} else if (g->yielded) {
+		append_locked(g, o); /* the others' turn */
+	} else {
+		o->next = g->data_head;
+		if (!g->data_head)
+			g->data_tail = &o->next;
+		g->data_head = o;
+	}
+}
+
+static enum weft_post post_control_locked(struct weft_gate *g, struct weft_out *o)
+{
+	return weft_gate_post_locked(g, &o->head, NULL, 0, 0, NULL);
+}
+
+static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
+{
+	switch ((enum weft_out_type)o->type) {
+	case WEFT_OUT_EAGER:
+	case WEFT_OUT_RTS:
+		return weft_send_post_locked(g, o);
+	case WEFT_OUT_DATA:
+	case WEFT_OUT_CTS:
+		return weft_rndv_post_locked(g, o);
+	case WEFT_OUT_CTRL:
+		return post_control_locked(g, o);
+	}
+	return WEFT_POST_DOWN;
+}
+
+/* With others into one packet if it may, else behind what is packed. */
+static enum weft_post pack_or_post_locked(struct weft_gate *g, struct weft_out *o)
+{
+	bool fits = weft_pack_fits(g, o);
+	if (fits && weft_pack_add_locked(g, o))
+		return WEFT_POST_DONE;
+	enum weft_post p = weft_pack_send_locked(g);
+	if (p != WEFT_POST_DONE)
+		return p;
+	return fits && weft_pack_add_locked(g, o) ? p : post_locked(g, o);
+}
+
+static enum weft_post try_locked(struct weft_gate *g, struct weft_out *o)
+{
+	if (weft_gate_down(g))
+		return WEFT_POST_DOWN;
+	return weft_unlikely(g->pack) ? pack_or_post_locked(g, o) : post_locked(g, o);
+}
+
+/* Types whose packet is still of interest to us once it is posted. */
+static bool over_matters(const struct weft_out *o)
+{
+	return o->type == WEFT_OUT_EAGER || o->type == WEFT_OUT_DATA || o->type == WEFT_OUT_CTRL;
+}
+
+/* Posts until the queue is empty or the network full.  A packet is out of the queue before it is
+ * posted: once it is, the peer's answer may already end its request. */
+static void drain_locked(struct weft_gate *g, struct aftermath *a)
+{
+	gather_locked(g);
+	/* Bound: each round shortens the queue, or ends. */
+	for (struct weft_out *o; (o = next_locked(g));) {
+		if (o->type == WEFT_OUT_EAGER || o->type == WEFT_OUT_RTS)
+			weft_send_choose_locked(g, o);
+		bool matters = over_matters(o);
+		enum weft_post r = try_locked(g, o);
+		if (r == WEFT_POST_FULL) {
+			bool yielded = g->yielded;
+			put_back_locked(g, o);
+			g->yielded = false;
+			if (!yielded)
+				break;
+		}
+		if (r == WEFT_POST_DOWN) {
+			o->next = a->failed;
+			a->failed = o;
+		} else if (r == WEFT_POST_DONE && matters) {
+			o->next = a->over;
+			a->over = o;
+		}
+		if (!g->out_head)
+			gather_locked(g);
+	}
+	/* Nothing else is there to go with it.  Full: ready() comes back here. */
+	if (weft_pack_waits(g))
+		(void)weft_pack_send_locked(g);
+}
+
+static void out_failed(struct weft_gate *g, struct weft_out *o)
+{
+	switch ((enum weft_out_type)o->type) {
+	case WEFT_OUT_EAGER:
+	case WEFT_OUT_RTS:
+	case WEFT_OUT_DATA: {
+		struct weft_req *r = weft_req_of_send_out(o);
+		if (weft_req_send(r)->sync && o->type == WEFT_OUT_EAGER)
+			weft_send_drop(r, WEFT_ERR_PEER); /* the answer that will not come */
+		weft_send_drop(r, WEFT_ERR_PEER);
+		break;
+	}
+	case WEFT_OUT_CTS:
+		weft_recv_finish(weft_req_of_recv_out(o), WEFT_ERR_PEER);
+		break;
+	case WEFT_OUT_CTRL:
+		weft_answer_free(g->core, o);
+		break;
+	}
+}
+
+/* What was left to do once the mask is free.  In the order of posting. */
+static void settle(struct weft_gate *g, struct aftermath *a)
+{
+	struct weft_out *in_order = NULL;
+	while (a->over) {
+		struct weft_out *o = a->over;
+		a->over = o->next;
+		o->next = in_order;
+		in_order = o;
+	}
+	while (in_order) {
+		struct weft_out *o = in_order;
+		in_order = o->next;
+		if (o->type == WEFT_OUT_CTRL)
+			weft_answer_free(g->core, o);
+		else
+			weft_send_drop(weft_req_of_send_out(o), WEFT_OK);
+	}
+	while (a->failed) {
+		struct weft_out *o = a->failed;
+		a->failed = o->next;
+		out_failed(g, o);
+	}
+}
+
+/* Somebody skipped us while we held the mask, which is free now: takes it again and posts, as long
+ * as that happens. */
+void weft_gate_leave_skipped(struct weft_gate *g)
+{
+	for (;;) {
+		struct aftermath a = {NULL, NULL};
+		/* If somebody else has the mask now, it came after our exchange, and so it sees
+		 * what the skipper pushed.  Ends: one round per burst of skippers. */
+		if (atomic_fetch_or_explicit(&g->x_mask, WEFT_GATE_HELD | WEFT_GATE_SKIPPED,
+					     memory_order_acq_rel) &
+		    WEFT_GATE_HELD)
+			return;
+		/* Relaxed: only we may clear it, and we look at the queue next. */
+		atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
+		weft_solo_locked(&g->solo, weft_solo_self);
+		drain_locked(g, &a);
+		/* GIVE -> TAKE, SEE <- SKIP: as in weft_gate_leave. */
+		uint32_t old =
+			atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
+		settle(g, &a);
+		if (!(old & WEFT_GATE_SKIPPED))
+			return;
+	}
+}
+
+/* Frees the mask, and sees to what a round left to be done. */
+static void leave(struct weft_gate *g, struct aftermath *a)
+{
+	/* GIVE -> TAKE, SEE <- SKIP: as in weft_gate_leave. */
+	uint32_t old = atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
+	settle(g, a);
+	if (weft_unlikely(old & WEFT_GATE_SKIPPED))
+		weft_gate_leave_skipped(g);
+}
+
+void weft_gate_kick(struct weft_gate *g)
+{
+	/* SKIP -> SEE (leave).  Carries: what we pushed.  Acquire in case we become the holder:
+	 * TAKE <- GIVE. */
+	if (atomic_fetch_or_explicit(&g->x_mask, WEFT_GATE_HELD | WEFT_GATE_SKIPPED,
+				     memory_order_acq_rel) &
+	    WEFT_GATE_HELD) {
+		return;
+	}
+	/* We hold it; the bit is for those who come from now on. */
+	atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
+	weft_solo_locked(&g->solo, weft_solo_self);
+	struct aftermath a = {NULL, NULL};
+	drain_locked(g, &a);
+	leave(g, &a);
+}
+
+void weft_gate_push(struct weft_gate *g, struct weft_out *o)
+{
+	/* Relaxed: the push below orders. */
+	struct weft_out *head = atomic_load_explicit(&g->x_in, memory_order_relaxed);
+	do {
+		o->next = head;
+		/* PUB -> SEE (gather).  Carries: the packet's fields.
+		 * Without it, the holder could post a head that is not written yet. */
+	} while (!atomic_compare_exchange_weak_explicit(&g->x_in, &head, o, memory_order_release,
+							memory_order_relaxed));
+}
+
+void weft_gate_submit(struct weft_gate *g, struct weft_out *o)
+{
+	weft_gate_push(g, o);
+	weft_gate_kick(g);
+}
+
+void weft_gate_purge(struct weft_gate *g)
+{
+	/* Ends when the holder leaves; a post is short. */
+	unsigned turns = 0;
+	while (!weft_gate_try(g))
+		weft_backoff(&turns);
+	struct aftermath a = {NULL, NULL};
+	drain_locked(g, &a);
+	leave(g, &a);
+}
+
+bool weft_gate_empty(struct weft_gate *g)
+{
+	if (!weft_gate_try(g))
+		return false;
+	bool empty = weft_gate_clear_locked(g) && !g->data_head;
+	weft_gate_leave(g);
+	return empty;
+}
+
+void weft_gate_fin(struct weft_gate *g, uint32_t id)
+{
+	weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_FIN, .context = id});
+}
+
+void weft_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet)
+{
+	weft_gate_control_as(g, &(struct weft_wire){.kind = WEFT_WIRE_FIN, .context = id}, quiet);
+}
+
+/*
+ * No memory to keep an answer in.  Either the network takes it now; or it is full, and then the
+ * connection ends at its next ready(), the peer must not wait for ever.
+ */
+static void control_or_end(struct weft_gate *g, struct weft_wire *h)
+{
+	unsigned turns = 0;
+	/* Ends when the holder leaves, and nobody pushes in that very moment. */
+	for (;; weft_backoff(&turns)) {
+		if (!weft_gate_try(g))
+			continue;
+		struct aftermath a = {NULL, NULL};
+		/* MUTE -> READY (on_ready).  seq_cst: said before the post that answers FULL. */
+		atomic_store_explicit(&g->x_mute, true, memory_order_seq_cst);
+		drain_locked(g, &a);
+		bool full = g->out_head || weft_pack_waits(g), clear = weft_gate_clear_locked(g);
+		if (clear)
+			full = weft_gate_post_locked(g, h, NULL, 0, 0, NULL) == WEFT_POST_FULL;
+		if (!full)
+			/* Relaxed: taken back before anybody needed it. */
+			atomic_store_explicit(&g->x_mute, false, memory_order_relaxed);
+		leave(g, &a);
+		if (full || clear)
+			return;
+	}
+}
+
+void weft_gate_control_as(struct weft_gate *g, const struct weft_wire *head, bool quiet)
+{
+	struct weft_wire h = *head;
+	if (weft_gate_down(g))
+		return;
+	if (weft_gate_try(g)) {
+		enum weft_post r = WEFT_POST_FULL;
+		if (weft_gate_clear_locked(g))
+			r = weft_gate_post_as_locked(g, &h, NULL, 0, 0, NULL, quiet);
+		weft_gate_leave(g);
+		if (r != WEFT_POST_FULL)
+			return;
+	}
+	struct weft_out *o = weft_answer_alloc(g->core);
+	if (weft_unlikely(!o)) {
+		if (h.kind == WEFT_WIRE_CREDIT)
+			/* Relaxed: it goes with another packet, or is tried again. */
+			atomic_store_explicit(&g->x_credit_asked, false, memory_order_relaxed);
+		else
+			control_or_end(g, &h);
+		return;
+	}
+	o->head = *head;
+	o->type = WEFT_OUT_CTRL;
+	weft_gate_submit(g, o);
+}
+
+void weft_gate_control(struct weft_gate *g, const struct weft_wire *head)
+{
+	weft_gate_control_as(g, head, false);
+}
+
+/* ---- credit given back -------------------------------------------------------------------- */
+
+void weft_credit_return(struct weft_gate *g)
+{
+	if (weft_likely(weft_credit_due(g) < g->credit_given / 2) || weft_gate_down(g))
+		return;
+	/* Relaxed: keeps duplicates away, no more. */
+	if (!atomic_exchange_explicit(&g->x_credit_asked, true, memory_order_relaxed))
+		weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_CREDIT});
+}
+
+void weft_credit_look(struct weft_gate *g)
+{
+	weft_credit_return(g);
+	/* Half less what is due, but a quarter at most: unexpected messages that leave meanwhile
+	 * look for themselves, and may just miss what the poller adds. */
+	uint64_t due = weft_credit_due(g), half = g->credit_given / 2;
+	uint64_t rest = due < half ? half - due : 0;
+	/* Relaxed: our own count. */
+	g->used_limit = atomic_load_explicit(&g->x_used, memory_order_relaxed) +
+			(rest < half / 2 ? rest : half / 2);
+}

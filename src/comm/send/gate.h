@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gate.h - the way to one peer: a mask, packets that wait, credit, and what comes from there.
+ *
+ * Callers   _locked: who holds the mask.  Any thread takes it by try(), or leaves it a packet.
+ * Order     what was done under the mask is visible to its next holder.
+ * Letters   as in comm_int.h.
+ */
+#ifndef WEFT_COMM_GATE_H
+#define WEFT_COMM_GATE_H
+
+#include "comm/comm.h"
+#include "comm/large/eager_threshold.h"
+#include "comm/send/strategy.h"
+#include "comm/large/path_cost.h"
+#include "comm/wire.h"
+#include "wait/solo.h"
+
+struct weft_bucket;
+struct weft_core;
+struct weft_ctx;
+struct weft_msg;
+struct weft_out;
+struct weft_pack;
+struct weft_early;
+struct weft_away;
+
+#define WEFT_GATE_FREE 0u
+#define WEFT_GATE_HELD 1u
+#define WEFT_GATE_SKIPPED 2u
+
+#define WEFT_IOV_MAX 32
+
+/* A large message that both sides copy (share.c). */
+struct weft_share {
+	_Atomic uint64_t *word; /* I */
+	uint64_t number, piece; /* I */
+	unsigned n, id;         /* I: pieces; the name for the report */
+	bool late;              /* I: offered when a part had been fetched */
+	bool rest;              /* I: the sender sends what is left, instead of writing pieces */
+	uint64_t at, to;        /* the puller: fetched; claimed */
+	unsigned waited;        /* the puller: rounds in which the sender was busy */
+	unsigned helped; /* the puller, before it is through: pieces that the sender claimed */
+	bool failed;     /* the same */
+	uint64_t placed; /* the poller, before the report is through */
+	uint64_t next;   /* the poller, with rest: where its next bytes belong */
+	_Atomic unsigned x_through; /* who is through: puller, report */
+};
+
+#define WEFT_CONTROL_MAX 24 /* payload of a control packet */
+
+/* What the payload that place() announced is for; P throughout. */
+struct weft_rx {
+	enum { WEFT_RX_NONE, WEFT_RX_RECV, WEFT_RX_MSG, WEFT_RX_DATA, WEFT_RX_CONTROL } what;
+	struct weft_req *req;  /* RECV, DATA */
+	struct weft_msg *msg;  /* MSG */
+	struct weft_wire head; /* DATA, CONTROL */
+	void *bounce;          /* for layouts of too many pieces */
+	bool last;             /* the peer is given up once this payload is placed */
+	uint64_t off, len, room;
+	char control[WEFT_CONTROL_MAX];
+	char *pack; /* where a packet of several messages is collected; made when needed */
+	struct iovec iov[WEFT_IOV_MAX];
+};
+
+struct weft_gate {
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mask;
+	uint32_t send_seq;                    /* M */
+	struct weft_solo solo;                /* the mask's: who sends alone, see weft_send_plain */
+	_Atomic bool x_alone;                 /* M: whoever posts blocks, another need not follow */
+	struct weft_out *out_head;            /* M: waiting, in order */
+	struct weft_out **out_tail;           /* M */
+	const struct weft_strategy *strategy; /* I */
+	struct weft_out *data_head;           /* M: data kept apart by the strategy */
+	struct weft_out **data_tail;          /* M */
+	bool yielded;                         /* M: the post that answered FULL means: not now */
+	_Atomic int x_data_under;             /* packets of data that the driver holds */
+	struct weft_pack *pack;               /* I: where small messages come together, or NULL */
+	struct weft_learn *learn;             /* I: its host's switch point moves, or NULL */
+	struct weft_early *early;             /* I: receives that are posted early, or NULL */
+	_Atomic(struct weft_out *) x_in;      /* any thread pushes, newest first; M takes all */
+	const struct weft_driver *driver;     /* I: NULL: self, or unreachable */
+	struct weft_net *net;                 /* I */
+	_Atomic bool x_down;                  /* P writes */
+	size_t eager_max, inline_max, max_payload; /* I */
+	size_t now_end; /* I: shorter messages are over with their post; 0: no driver */
+	/* I: the driver's, or NULL: it has none, or small messages come together first */
+	enum weft_post (*post_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				     const void *data, size_t len);
+	struct weft_away *away; /* I: whose sends an idle core may see to, or NULL */
+	uint64_t spend_limit;   /* M: up to here x_credit_spent needs no closer look */
+	/* Credit, in bytes of eager payload; see credit.h. */
+	uint64_t credit;                 /* I: how much of ours may be under way */
+	_Atomic uint64_t x_credit_spent; /* M writes: what we ever sent */
+	_Atomic uint64_t x_returned;     /* M writes: what we ever gave back to the peer */
+
+	alignas(WEFT_CACHELINE) struct weft_core *core; /* I */
+	int peer;                                       /* I */
+	_Atomic bool x_mute; /* an answer is lost for want of memory: the next ready() ends it */
+	_Atomic bool x_get_failed;       /* get() does not work with this peer after all */
+	_Atomic bool x_get_works;        /* it has, once */
+	_Atomic unsigned x_share_misses; /* offers to share a copy that the peer did not take up */
+	_Atomic unsigned
+		x_sent_under; /* large messages that the peer sends and we have not whole */
+	_Atomic(struct weft_ways *) x_ways; /* what it costs to get large messages from there */
+	_Atomic uint64_t x_credit_got;      /* P writes: what the peer ever gave back */
+	_Atomic uint64_t x_used_late;       /* payload of unexpected messages that are gone */
+	_Atomic bool x_credit_asked;        /* a packet that gives credit back is on its way */
+	uint64_t credit_given;              /* I: how much of the peer's may be under way */
+	struct weft_rx *rx;                 /* P: made at the first place() */
+
+	/* What each small message that comes needs, in one line. */
+	alignas(WEFT_CACHELINE) uint64_t recv_eager; /* P: eager payload that ever came */
+	uint64_t recv_limit;           /* P: up to here it needs no closer look; see credit.h */
+	_Atomic uint64_t x_used;       /* P writes: payload delivered as it came */
+	uint64_t used_limit;           /* P: as recv_limit */
+	struct weft_ctx *rx_ctx;       /* P: of the last message, */
+	uint64_t rx_where;             /* P: its context and tag as they stand in the head, */
+	uint64_t rx_key;               /* P: and where in the table they are */
+	struct weft_bucket *rx_bucket; /* P: NULL: none so far */
+	_Atomic uint32_t x_recv_seq;   /* P writes: envelopes that came */
+
+	/* I: the driver's, or NULL, as post_plain */
+	enum weft_post (*join_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				     const void *data, size_t len);
+};
+
+/* ---- gate.c -------------------------------------------------------------------------------- */
+
+void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer);
+/* Posts for those who came while the mask was held; after the exchange of leave. */
+void weft_gate_leave_skipped(struct weft_gate *g);
+/* Queues o; the caller sees to it that somebody kicks the gate. */
+void weft_gate_push(struct weft_gate *g, struct weft_out *o);
+/* Queues o and sees to it that it is posted: now, by the mask's holder, or when ready. */
+void weft_gate_submit(struct weft_gate *g, struct weft_out *o);
+/* Posts what waits. */
+void weft_gate_kick(struct weft_gate *g);
+/* Fails what waits; the gate is down. */
+void weft_gate_purge(struct weft_gate *g);
+bool weft_gate_empty(struct weft_gate *g);
+/* A packet without payload that belongs to no request. */
+void weft_gate_control(struct weft_gate *g, const struct weft_wire *head);
+void weft_gate_fin(struct weft_gate *g, uint32_t id);
+/* The same; quiet: a peer that computes, where nobody waits, need not wake for it. */
+void weft_gate_control_as(struct weft_gate *g, const struct weft_wire *head, bool quiet);
+void weft_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet);
+
+/* Can large messages be fetched from this peer's memory, as far as the driver knows by now? */
+static inline bool weft_gate_can_get(struct weft_gate *g)
+{
+	return g->driver->get && g->driver->card(g->net, g->peer)->can_get;
+}
+
+/* The same for writing into it. */
+static inline bool weft_gate_can_put(struct weft_gate *g)
+{
+	return g->driver->put && g->driver->card(g->net, g->peer)->can_put;
+}
+
+/* Does the driver have writes that go on by themselves? */
+static inline bool weft_gate_has_windows(const struct weft_gate *g)
+{
+	return g->driver->expose && g->driver->card(g->net, g->peer)->windows;
+}
+
+/* The longest message that goes to this peer without asking. */
+static inline size_t weft_gate_eager_max(const struct weft_gate *g)
+{
+	return weft_unlikely(g->learn != NULL) ? weft_learn_point(g->learn) : g->eager_max;
+}
+
+static inline bool weft_gate_down(struct weft_gate *g)
+{
+	/* SEE <- PUB (peer_down).  seq_cst pairs with the scan for leftovers: either the scan sees
+	 * what we post, or we see that the peer is gone. */
+	return atomic_load_explicit(&g->x_down, memory_order_seq_cst);
+}
+
+/* ---- a gate's mask ------------------------------------------------------------------------- */
+
+static inline bool weft_gate_try(struct weft_gate *g)
+{
+	uint32_t want = WEFT_GATE_FREE;
+	/* TAKE <- GIVE (leave).  Carries: the queue and the sequence number. */
+	if (!atomic_compare_exchange_strong_explicit(&g->x_mask, &want, WEFT_GATE_HELD,
+						     memory_order_acquire, memory_order_relaxed))
+		return false;
+	weft_solo_locked(&g->solo, weft_solo_self);
+	return true;
+}
+
+static inline void weft_gate_leave(struct weft_gate *g)
+{
+	/* GIVE -> TAKE (try, kick).  Carries: the queue and the sequence number.
+	 * Acquire: SEE <- SKIP (kick), what the skipper pushed. */
+	uint32_t old = atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
+	if (weft_unlikely(old & WEFT_GATE_SKIPPED))
+		weft_gate_leave_skipped(g);
+}
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* offload.c - small sends that an idle core sees to. */
+#include "comm/send/offload.h"
+
+#include <stdlib.h>
+
+/* A network that takes less is quicker than any word to another core. */
+#define SLOW_US 2.0
+#define WORD_START_NS 400u
+#define REST_START 16u
+
+static uint32_t get(_Atomic uint32_t *x)
+{
+	return atomic_load_explicit(x, memory_order_relaxed);
+}
+
+static void set(_Atomic uint32_t *x, uint32_t to)
+{
+	atomic_store_explicit(x, to, memory_order_relaxed);
+}
+
+/* By eighths; one that was interrupted counts as four times the usual, no more. */
+static void smooth(_Atomic uint32_t *x, uint64_t ns)
+{
+	uint64_t was = get(x);
+	ns = ns < 100000000u ? ns + 1 : 100000000u;
+	if (was)
+		ns = (was * 7 + (ns < 4 * was ? ns : 4 * was) + 4) / 8;
+	set(x, (uint32_t)ns);
+}
+
+bool weft_away_costs_say(struct weft_away_costs *c, size_t bytes)
+{
+	/* Half as much again: what other core the word costs, and that it may be regretted. */
+	return get(&c->x_post_ns[weft_away_class(bytes)]) > get(&c->x_word_ns) * 3 / 2;
+}
+
+void weft_away_costs_over(struct weft_away_costs *c, uint32_t n, bool regret)
+{
+	uint32_t next = get(&c->x_rest_next);
+	if (!regret) {
+		set(&c->x_rest_next, next > REST_START ? next / 2 : REST_START);
+		return;
+	}
+	weft_count(WEFT_CNT_OFFLOAD_REGRETS, n);
+	set(&c->x_rest, next);
+	set(&c->x_rest_next, next < WEFT_AWAY_REST_MAX / 2 ? next * 2 : WEFT_AWAY_REST_MAX);
+}
+
+bool weft_away_pays(struct weft_gate *g, size_t bytes)
+{
+	struct weft_away_costs *c = &g->away->costs;
+	if (bytes > weft_gate_eager_max(g) || !weft_away_costs_say(c, bytes) ||
+	    weft_progress_off_here)
+		return false;
+	uint32_t rest = get(&c->x_rest);
+	if (rest) {
+		set(&c->x_rest, rest - 1);
+		weft_count(WEFT_CNT_OFFLOAD_KEPT, 1);
+		return false;
+	}
+	if (weft_likely(g->core->spare()))
+		return true;
+	if (g->core->wish)
+		g->core->wish();
+	return false;
+}
+
+bool weft_away_samples(struct weft_away *a, size_t bytes)
+{
+	unsigned class = weft_away_class(bytes);
+	uint32_t turn = get(&a->costs.x_turn[class]);
+	set(&a->costs.x_turn[class], turn + 1);
+	return turn < 4 || turn % WEFT_AWAY_SAMPLE == 0;
+}
+
+void weft_away_learn(struct weft_away *a, size_t bytes, uint64_t ns)
+{
+	smooth(&a->costs.x_post_ns[weft_away_class(bytes)], ns);
+}
+
+/* ---- the word ------------------------------------------------------------------------------- */
+
+bool weft_away_send(struct weft_gate *g, struct weft_req *r)
+{
+	struct weft_away *a = g->away;
+	struct weft_out *o = &weft_req_send(r)->out;
+	if (o->type != WEFT_OUT_EAGER || !weft_away_pays(g, r->buf.bytes))
+		return false;
+	uint64_t now = weft_clock_ns();
+	/* Relaxed, all: for the report; the push orders what matters. */
+	atomic_store_explicit(&a->x_since_ns, now, memory_order_relaxed);
+	set(&a->x_by, weft_solo_self);
+	atomic_fetch_add_explicit(&a->x_left, 1, memory_order_relaxed);
+	weft_count(WEFT_CNT_OFFLOADED, 1);
+	weft_gate_push(g, o); /* from here on r may be over */
+	(void)weft_task_submit_spare(&a->task);
+	smooth(&a->costs.x_word_ns, weft_clock_ns() - now);
+	return true;
+}
+
+/* Was it for nothing?  n decisions, seen by who posts them now. */
+static bool regretted(struct weft_away *a)
+{
+	/* Relaxed: empty, somebody else has posted it, most likely the sender with his next one. */
+	if (!atomic_load_explicit(&a->gate->x_in, memory_order_relaxed))
+		return true;
+	if (weft_engine_runner() == WEFT_RUNNER_APPLICATION && get(&a->x_by) == weft_solo_self)
+		return true;
+	return weft_clock_ns() - atomic_load_explicit(&a->x_since_ns, memory_order_relaxed) >
+	       WEFT_AWAY_LATE_NS;
+}
+
+static enum weft_task_verdict run(struct weft_task *t, void *arg)
+{
+	struct weft_away *a = arg;
+	uint32_t n = atomic_exchange_explicit(&a->x_left, 0, memory_order_relaxed);
+	(void)t;
+	if (n)
+		weft_away_costs_over(&a->costs, n, regretted(a));
+	weft_gate_kick(a->gate);
+	return WEFT_TASK_DONE;
+}
+
+void weft_away_open(struct weft_gate *g, double latency_us)
+{
+	weft_away_close(g);
+	if (!g->core->spare || latency_us < SLOW_US)
+		return;
+	/* No memory: everything goes at once. */
+	struct weft_away *a = calloc(1, sizeof *a);
+	if (!a)
+		return;
+	a->gate = g;
+	set(&a->costs.x_word_ns, WORD_START_NS);
+	set(&a->costs.x_rest_next, REST_START);
+	weft_task_init(&a->task, "offload", run, a, 0);
+	g->away = a;
+}
+
+void weft_away_close(struct weft_gate *g)
+{
+	if (!g->away)
+		return;
+	(void)weft_task_cancel_wait(&g->away->task);
+	free(g->away);
+	g->away = NULL;
+}

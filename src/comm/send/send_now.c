@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * send_now.c - sends that are over with their call, or have not happened: small messages while the
+ * gate is free and nothing waits there.
+ */
+#include "wait/stack.h"
+#include "comm/comm_int.h"
+#include "comm/send/credit.h"
+#include "comm/large/rtr.h"
+#include "comm/send/offload.h"
+#include "comm/send/pack.h"
+#include "comm/send/send_int.h"
+
+/* Posts the pieces of an eager message, if the gate is free and nothing waits there. */
+static inline __attribute__((always_inline)) weft_err
+send_now_pieces(struct weft_ctx *ctx, struct weft_gate *g, int tag, const struct weft_buf *buf,
+		const struct iovec *iov, unsigned n, enum weft_send_mode mode)
+{
+	size_t len = buf->bytes;
+	if (weft_unlikely(!weft_gate_try(g)))
+		return WEFT_AGAIN;
+	weft_gate_say_alone_locked(g, mode);
+	enum weft_post p = WEFT_POST_FULL;
+	struct weft_wire head = {.kind = WEFT_WIRE_EAGER,
+				 .sequence = g->send_seq,
+				 .context = ctx->id,
+				 .tag = tag,
+				 .length = len};
+	if (weft_unlikely(weft_gate_down(g))) {
+		p = WEFT_POST_DOWN;
+	} else if (weft_unlikely(g->pack) && weft_pack_hold_locked(g, &head, buf)) {
+		p = WEFT_POST_DONE;
+	} else if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, len))) {
+		weft_credit_spend_locked(g, len);
+		if (weft_trace_on())
+			weft_comm_trace_envelope(WEFT_TRACE_SEND, g, &head, false);
+		p = weft_gate_post_locked(g, &head, iov, n, len, NULL);
+		if (weft_likely(p == WEFT_POST_DONE))
+			weft_gate_numbered_locked(g, ctx->id, tag);
+		else
+			weft_credit_unspend_locked(g, len);
+	}
+	weft_gate_leave(g);
+	if (weft_unlikely(p != WEFT_POST_DONE))
+		return p == WEFT_POST_DOWN ? WEFT_ERR_PEER : WEFT_AGAIN;
+	weft_count(WEFT_CNT_EAGER_SENT, 1);
+	return WEFT_OK;
+}
+
+static __attribute__((noinline)) weft_err send_now_typed(struct weft_ctx *ctx, struct weft_gate *g,
+							 int tag, const struct weft_buf *buf,
+							 enum weft_send_mode mode)
+{
+	struct iovec iov[WEFT_IOV_MAX];
+	unsigned n = WEFT_IOV_MAX;
+	if (!buf->bytes)
+		n = 0;
+	else if (weft_iov(buf, 0, iov, &n) != buf->bytes)
+		return WEFT_AGAIN;
+	return send_now_pieces(ctx, g, tag, buf, iov, n, mode);
+}
+
+static inline weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag,
+				     const struct weft_buf *buf, enum weft_send_mode mode)
+{
+	struct weft_core *core = ctx->core;
+
+	if (weft_unlikely((unsigned)peer >= (unsigned)core->size || tag == WEFT_ANY_TAG))
+		return WEFT_ERR_ARG;
+	if (weft_unlikely(peer == core->rank))
+		return weft_send_self(NULL, ctx, tag, buf, WEFT_SEND_STANDARD);
+	struct weft_gate *g = &core->gate[peer];
+	if (weft_unlikely(buf->bytes >= g->now_end))
+		return WEFT_AGAIN;
+	if (weft_unlikely(buf->type != NULL))
+		return send_now_typed(ctx, g, tag, buf, mode);
+	struct iovec iov = {buf->base, buf->bytes};
+	return send_now_pieces(ctx, g, tag, buf, &iov, buf->bytes != 0, mode);
+}
+
+/* Borrows a stack where the caller's may be too small. */
+struct send_call {
+	struct weft_ctx *ctx;
+	int peer, tag;
+	const struct weft_buf *buf;
+	enum weft_send_mode mode;
+	weft_err err;
+};
+
+static void send_now_for(void *arg)
+{
+	struct send_call *c = arg;
+	c->err = send_now_here(c->ctx, c->peer, c->tag, c->buf, c->mode);
+}
+
+static __attribute__((noinline)) weft_err send_now_there(struct send_call c)
+{
+	weft_big_stack(send_now_for, &c);
+	return c.err;
+}
+
+static inline weft_err send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf,
+				enum weft_send_mode mode)
+{
+	if (weft_likely(!weft_stack_may_be_small()))
+		return send_now_here(ctx, peer, tag, buf, mode);
+	return send_now_there((struct send_call){ctx, peer, tag, buf, mode, WEFT_OK});
+}
+
+weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
+{
+	return send_now(ctx, peer, tag, buf, WEFT_SEND_STANDARD);
+}
+
+/* As post_plain_locked, into a burst that waits for the next poll. */
+static bool join_plain(struct weft_ctx *ctx, struct weft_gate *g, int tag, const void *base,
+		       size_t bytes)
+{
+	if (!weft_solo_enter(&g->solo, weft_solo_self))
+		return false;
+	bool joined = false;
+	if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, bytes) &&
+			weft_credit_due(g) < WEFT_CREDIT_UNIT && !weft_gate_down(g)))
+		joined = g->join_plain(g->net, g->peer,
+				       (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
+				       (uint64_t)(uint32_t)tag << 32 | ctx->id, base,
+				       bytes) == WEFT_POST_DONE;
+	if (joined) {
+		weft_credit_spend_locked(g, bytes);
+		weft_gate_numbered_locked(g, ctx->id, tag);
+	}
+	weft_solo_leave(&g->solo);
+	if (joined)
+		weft_count(WEFT_CNT_EAGER_SENT, 1);
+	return joined;
+}
+
+/* A long one, from a stack that may be small, or over a network that takes no plain ones. */
+static __attribute__((noinline)) weft_err send_flat(struct weft_ctx *ctx, int peer, int tag,
+						    const void *base, size_t bytes, bool away)
+{
+	struct weft_gate *g = &ctx->core->gate[peer];
+	if (g->join_plain && bytes < g->now_end && !weft_stack_may_be_small() &&
+	    join_plain(ctx, g, tag, base, bytes))
+		return WEFT_OK;
+	struct weft_buf buf = weft_buf_flat((void *)(uintptr_t)base, bytes);
+	return away ? weft_start_now(ctx, peer, tag, &buf) : weft_send_now(ctx, peer, tag, &buf);
+}
+
+/* Inside the gate: posts, if nothing waits and nothing is due. */
+static inline __attribute__((always_inline)) enum weft_post
+post_plain_locked(struct weft_ctx *ctx, struct weft_gate *g, int peer, int tag, const void *base,
+		  size_t bytes)
+{
+	/* What is due to the peer goes with the next message that takes the longer way. */
+	if (weft_unlikely(!weft_gate_clear_locked(g) || !weft_credit_may_locked(g, bytes) ||
+			  weft_credit_due(g) >= WEFT_CREDIT_UNIT || weft_gate_down(g)))
+		return WEFT_POST_FULL;
+	weft_credit_spend_locked(g, bytes);
+	enum weft_post p =
+		g->post_plain(g->net, peer, (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
+			      (uint64_t)(uint32_t)tag << 32 | ctx->id, base, bytes);
+	if (weft_likely(p == WEFT_POST_DONE))
+		g->send_seq++;
+	else
+		weft_credit_unspend_locked(g, bytes);
+	return p;
+}
+
+static weft_err plain_end(enum weft_post p)
+{
+	if (weft_unlikely(p != WEFT_POST_DONE))
+		return WEFT_AGAIN;
+	weft_count(WEFT_CNT_EAGER_SENT, 1);
+	return WEFT_OK;
+}
+
+/* Who does not own the gate. */
+static __attribute__((noinline)) weft_err send_plain_locked(struct weft_ctx *ctx,
+							    struct weft_gate *g, int peer, int tag,
+							    const void *base, size_t bytes)
+{
+	if (weft_unlikely(!weft_gate_try(g)))
+		return WEFT_AGAIN;
+	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
+	weft_gate_leave(g);
+	return plain_end(p);
+}
+
+static inline __attribute__((always_inline)) weft_err
+send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes, bool away)
+{
+	struct weft_core *core = ctx->core;
+	struct weft_gate *g = &core->gate[peer];
+
+	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_stack_may_be_small()))
+		return send_flat(ctx, peer, tag, base, bytes, away);
+	if (weft_unlikely(!weft_solo_enter(&g->solo, weft_solo_self)))
+		return send_plain_locked(ctx, g, peer, tag, base, bytes);
+	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
+	weft_solo_leave(&g->solo);
+	return plain_end(p);
+}
+
+weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)
+{
+	return send_plain(ctx, peer, tag, base, bytes, false);
+}
+
+weft_err weft_start_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)
+{
+	return send_plain(ctx, peer, tag, base, bytes, true);
+}
+
+/* Where an idle core may see to it: does it pay?  Else now, and now and then measured. */
+static __attribute__((noinline)) weft_err start_measured(struct weft_ctx *ctx, struct weft_gate *g,
+							 int tag, const struct weft_buf *buf)
+{
+	if (weft_away_pays(g, buf->bytes))
+		return WEFT_AGAIN;
+	if (weft_likely(!weft_away_samples(g->away, buf->bytes)))
+		return send_now(ctx, g->peer, tag, buf, WEFT_SEND_AWAY);
+	uint64_t t = weft_clock_ns();
+	weft_err err = send_now(ctx, g->peer, tag, buf, WEFT_SEND_AWAY);
+	if (!err)
+		weft_away_learn(g->away, buf->bytes, weft_clock_ns() - t);
+	return err;
+}
+
+weft_err weft_start_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
+{
+	struct weft_core *core = ctx->core;
+	if (weft_unlikely((unsigned)peer >= (unsigned)core->size))
+		return WEFT_ERR_ARG;
+	struct weft_gate *g = &core->gate[peer];
+	if (weft_likely(!g->away))
+		return send_now(ctx, peer, tag, buf, WEFT_SEND_AWAY);
+	return start_measured(ctx, g, tag, buf);
+}

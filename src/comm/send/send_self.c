@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* send_self.c - messages to ourselves, without any driver. */
+#include "comm/comm_int.h"
+#include "comm/send/send_int.h"
+
+/* Messages to ourselves up to this size are copied aside when no receive waits, so that the send
+ * is over; longer ones wait for the receive and are copied once. */
+#define SELF_EAGER_MAX 65536
+
+static weft_err self_send_later(struct weft_req *r, struct weft_ctx *ctx, int tag,
+				const struct weft_buf *buf)
+{
+	struct weft_msg *m = weft_msg_alloc(ctx->core, 0);
+	if (!m)
+		return WEFT_ERR_NOMEM;
+	r->buf = *buf;
+	m->msg_kind = WEFT_MSG_LOCAL;
+	m->send = r;
+	m->length = buf->bytes;
+	m->node.peer = ctx->core->rank;
+	m->node.tag = tag;
+	atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
+	struct weft_entry *e = weft_match_arrive_unexpected(ctx, m);
+	if (e)
+		weft_recv_message(weft_req_of_entry(e), m);
+	return WEFT_OK;
+}
+
+weft_err weft_send_self(struct weft_req *r, struct weft_ctx *ctx, int tag,
+			const struct weft_buf *buf, enum weft_send_mode mode)
+{
+	struct weft_core *core = ctx->core;
+	bool small = buf->bytes <= SELF_EAGER_MAX && mode != WEFT_SEND_SYNC;
+
+	if (r)
+		r->status =
+			(struct weft_status){.peer = core->rank, .tag = tag, .bytes = buf->bytes};
+	else if (!small)
+		return WEFT_AGAIN;
+	if (weft_trace_on())
+		weft_comm_trace_self(core, tag, buf->bytes);
+	struct weft_entry *e = weft_match_arrive(ctx, core->rank, tag);
+	if (e) {
+		struct weft_req *to = weft_req_of_entry(e);
+		size_t n = buf->bytes < to->buf.bytes ? buf->bytes : to->buf.bytes;
+		weft_buf_copy(&to->buf, buf, n);
+		to->status = (struct weft_status){.peer = core->rank,
+						  .tag = tag,
+						  .bytes = n,
+						  .err = n < buf->bytes ? WEFT_ERR_TRUNC : WEFT_OK};
+		weft_req_complete(to);
+	} else if (!small) {
+		return self_send_later(r, ctx, tag, buf);
+	} else {
+		struct weft_msg *m = weft_msg_alloc(core, buf->bytes);
+		if (!m)
+			return WEFT_ERR_NOMEM;
+		struct weft_buf aside = weft_buf_flat(m->data, buf->bytes);
+		weft_buf_copy(&aside, buf, buf->bytes);
+		m->msg_kind = WEFT_MSG_EAGER;
+		m->length = buf->bytes;
+		m->node.peer = core->rank;
+		m->node.tag = tag;
+		/* Relaxed: published by the table's lock. */
+		atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
+		weft_count(WEFT_CNT_UNEXPECTED, 1);
+		e = weft_match_arrive_unexpected(ctx, m);
+		if (e)
+			weft_recv_message(weft_req_of_entry(e), m);
+	}
+	if (r)
+		weft_req_complete_early(r);
+	return WEFT_OK;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shm_out.c - the way out: a packet into the peer's ring, and its bell if it sleeps.  Where there
+ * is no room, or no link yet, the poller is told, which says ready() when there is.
+ */
+#include "net/shm/shm_int.h"
+
+/* Somebody needs the poller: wake it if it sleeps. */
+static void nudge(struct weft_shm *s)
+{
+	/* The caller's flag was stored seq_cst before. */
+	if (weft_bell_urgent(&s->inbox->bell))
+		weft_bell_ring(&s->inbox->bell, s->hub.wake_fd);
+}
+
+static void set_blocked(struct weft_shm *s, struct weft_shm_link *k)
+{
+	/* BLOCK -> READY (weft_shm_link_ready; has_news in shm_poll.c): seq_cst, so that our second
+	 * look comes after it. */
+	if (!atomic_exchange_explicit(&k->x_blocked, true, memory_order_seq_cst))
+		atomic_fetch_add_explicit(&s->x_blocked, 1, memory_order_seq_cst);
+}
+
+/* The link is not up: asks for it.  True: it has come up meanwhile. */
+static bool post_early(struct weft_shm *s, struct weft_shm_link *k, enum weft_post *answer_p)
+{
+	*answer_p = WEFT_POST_DOWN;
+	if (!k->reachable)
+		return false;
+	set_blocked(s, k);
+	int state = atomic_load_explicit(&k->x_state, memory_order_seq_cst);
+	if (state == WEFT_SHM_UP)
+		return true;
+	if (state == WEFT_SHM_DOWN)
+		return false;
+	if (weft_lobby_want(&s->lobby, k->peer))
+		nudge(s);
+	*answer_p = WEFT_POST_FULL;
+	return false;
+}
+
+/* No room as far as we know.  True: there is. */
+static bool post_full(struct weft_shm *s, struct weft_shm_link *k, uint32_t len)
+{
+	/* A word that makes no sense leaves us without room; the peer harms itself only. */
+	(void)weft_ring_refresh(&k->tx);
+	if (weft_ring_room(&k->tx, len))
+		return true;
+	/* Relaxed: x_blocked publishes it. */
+	atomic_store_explicit(&k->x_blocked_word, weft_ring_known(&k->tx), memory_order_relaxed);
+	set_blocked(s, k);
+	/* What fills it may have rung nobody. */
+	if (weft_bell_urgent(k->bell))
+		weft_bell_ring(k->bell, k->bell_fd);
+	nudge(s);
+	return false;
+}
+
+enum weft_post weft_shm_post(struct weft_net *net, int peer, const void *head,
+			     const struct iovec *iov, unsigned n, size_t len, void *cookie)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	struct weft_shm_link *k = &s->link[peer];
+	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
+	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
+	enum weft_post answer;
+
+	if (weft_unlikely(state != WEFT_SHM_UP) && !post_early(s, k, &answer))
+		return answer;
+	if (weft_unlikely(!weft_ring_room(&k->tx, (uint32_t)len)) &&
+	    !post_full(s, k, (uint32_t)len))
+		return WEFT_POST_FULL;
+	weft_ring_publish(&k->tx, head, iov, n, (uint32_t)len, k->plain);
+	if (weft_unlikely(weft_bell_armed(k->bell, k->plain)))
+		weft_bell_ring(k->bell, k->bell_fd);
+	return WEFT_POST_DONE;
+}
+
+void weft_shm_urge(struct weft_net *net, int peer)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	struct weft_shm_link *k = &s->link[peer];
+	/* USE <- UP (link_up). */
+	if (atomic_load_explicit(&k->x_state, memory_order_acquire) != WEFT_SHM_UP)
+		return;
+	uint32_t word = weft_bell_urgent(k->bell);
+	/* Back in a moment: our polls ring if it is not, or who arms here.  Who does neither
+	 * computes, too: then it lies until the peer's settle.  Who sleeps in his wait would not
+	 * come to ring later. */
+	if (weft_bell_level_of(word) == WEFT_BELL_SOON &&
+	    weft_bell_level(&s->inbox->bell) != WEFT_BELL_LOUD)
+		weft_owed_owe(&s->owed, &k->owed, word);
+	else if (word)
+		weft_bell_ring(k->bell, k->bell_fd);
+}
+
+void weft_shm_ring_owed(struct weft_shm *s)
+{
+	s->owed_due = 0;
+	if (!weft_owed_take_all(&s->owed))
+		return;
+	for (int i = 0; i < s->n_scan; i++) {
+		struct weft_shm_link *k = &s->link[s->scan[i]];
+		uint32_t word = weft_owed_take(&k->owed);
+		if (word)
+			weft_bell_ring_still(k->bell, word, k->bell_fd);
+	}
+}
+
+/* post() with a head of three numbers. */
+static __attribute__((noinline)) enum weft_post
+post_words(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void *data, size_t len)
+{
+	uint64_t head[3] = {w0, w1, len};
+	struct iovec iov = {(void *)(uintptr_t)data, len};
+	_Static_assert(sizeof head == WEFT_NET_HEAD, "a head is three numbers");
+	return weft_shm_post(net, peer, head, &iov, len != 0, len, NULL);
+}
+
+static __attribute__((noinline)) enum weft_post post_rings(struct weft_shm_link *k)
+{
+	weft_bell_ring(k->bell, k->bell_fd);
+	return WEFT_POST_DONE;
+}
+
+/* Into a slot of its own, or, what has not eight bytes, into the last one. */
+static __attribute__((noinline)) enum weft_post
+post_slot(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void *data, size_t len)
+{
+	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
+	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
+	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
+
+	if (weft_unlikely(state != WEFT_SHM_UP || !k->plain))
+		return post_words(net, peer, w0, w1, data, len);
+	if (!weft_ring_add_inline(&k->tx, w0, w1, data, len)) {
+		if (weft_unlikely(!weft_ring_room(&k->tx, (uint32_t)len)))
+			return post_words(net, peer, w0, w1, data, len);
+		weft_ring_publish_words(&k->tx, w0, w1, data, (uint32_t)len);
+	}
+	return weft_unlikely(weft_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
+}
+
+enum weft_post weft_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				   const void *data, size_t len)
+{
+	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
+	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
+	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
+
+	if (state != WEFT_SHM_UP || weft_unlikely(!k->plain) || len != WEFT_RING_CELL ||
+	    !weft_ring_add_inline(&k->tx, w0, w1, data, WEFT_RING_CELL))
+		return post_slot(net, peer, w0, w1, data, len);
+	return weft_unlikely(weft_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ev_file.c - reading and writing of regular files as an event source: through io_uring, or where
+ * there is none through the blocking calls of one thread.
+ *
+ * At most `depth` requests are with the kernel; the others wait here, by priority.  What was posted
+ * together is submitted together.  A long request goes to the kernel's own threads at once: a copy
+ * out of its cache would otherwise run here, under the mask.
+ */
+#include "base/log.h"
+#include "base/settings.h"
+#include "task/event/event_int.h"
+#include "task/event/uring.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEPTH 64
+#define DEPTH_MAX 4096
+#define LONG_BYTES 65536u /* copied in about 10 us */
+
+enum file_op { FILE_READ, FILE_WRITE, FILE_FSYNC };
+
+struct file_request {
+	struct weft_event *next; /* among those that wait here */
+	void *buffer;
+	size_t bytes;
+	uint64_t offset;
+	int fd;
+	uint8_t op;
+	bool with_kernel;
+};
+
+_Static_assert(sizeof(struct file_request) <= sizeof(((struct weft_ev *)0)->of_source), "it fits");
+
+struct files {
+	struct weft_uring ring;
+	unsigned depth, inflight;   /* M */
+	struct weft_event *waiting; /* M */
+};
+
+static struct file_request *request_of(const struct weft_event *ev)
+{
+	return weft_ev_data(ev);
+}
+
+/* ---- io_uring
+ * -------------------------------------------------------------------------------------- */
+
+static void fill(struct io_uring_sqe *e, struct weft_event *ev)
+{
+	static const uint8_t code[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC};
+	struct file_request *r = request_of(ev);
+	e->opcode = code[r->op];
+	e->fd = r->fd;
+	e->user_data = (uint64_t)(uintptr_t)ev;
+	if (r->op == FILE_FSYNC)
+		return;
+	e->addr = (uint64_t)(uintptr_t)r->buffer;
+	/* The kernel's own limit of one call; the rest is a short count. */
+	e->len = r->bytes > 0x7ffff000u ? 0x7ffff000u : (uint32_t)r->bytes;
+	e->off = r->offset;
+	if (r->bytes > LONG_BYTES)
+		e->flags = IOSQE_ASYNC;
+}
+
+/* Hands on what may go; returns whether the kernel took all that was prepared. */
+static bool feed(struct files *f)
+{
+	struct io_uring_sqe *e;
+	while (f->waiting && f->inflight < f->depth && (e = weft_uring_entry(&f->ring))) {
+		/* ends: none waits, or no room */
+		struct weft_event *ev = f->waiting;
+		f->waiting = request_of(ev)->next;
+		request_of(ev)->with_kernel = true;
+		fill(e, ev);
+		f->inflight++;
+	}
+	return weft_uring_submit(&f->ring);
+}
+
+static bool file_attach(void *arg, struct weft_event *ev, int64_t *result_p)
+{
+	struct files *f = arg;
+	struct weft_event **at = &f->waiting;
+	while (*at && (*at)->priority >= ev->priority) /* ends at the last */
+		at = &request_of(*at)->next;
+	request_of(ev)->next = *at;
+	*at = ev;
+	return false; /* the look that follows feeds the kernel */
+}
+
+static bool file_detach(void *arg, struct weft_event *ev)
+{
+	struct files *f = arg;
+	if (request_of(ev)->with_kernel) {
+		struct io_uring_sqe *e = weft_uring_entry(&f->ring);
+		if (e) {
+			e->opcode = IORING_OP_ASYNC_CANCEL;
+			e->addr = (uint64_t)(uintptr_t)ev;
+			(void)weft_uring_submit(&f->ring);
+		}
+		return false;
+	}
+	struct weft_event **at = &f->waiting;
+	while (*at && *at != ev) /* ends at ev: it waits */
+		at = &request_of(*at)->next;
+	if (*at)
+		*at = request_of(ev)->next;
+	return true;
+}
+
+static void file_poll_group(void *arg, struct weft_events *es)
+{
+	struct files *f = arg;
+	(void)feed(f); /* what it does not take is offered again before anybody sleeps */
+	for (const struct io_uring_cqe *c; (c = weft_uring_peek(&f->ring));) {
+		/* ends: none left */
+		struct weft_event *ev = (void *)(uintptr_t)c->user_data;
+		int64_t result = c->res;
+		weft_uring_seen(&f->ring);
+		if (!ev)
+			continue; /* a cancel's own */
+		f->inflight--;
+		weft_event_complete(ev, result);
+	}
+	if (f->waiting)
+		(void)feed(f);
+}
+
+static weft_err file_arm(void *arg, struct weft_events *es)
+{
+	struct files *f = arg;
+	bool all = feed(f);
+	weft_uring_bell(&f->ring, true);
+	return !all || weft_uring_peek(&f->ring) ? WEFT_AGAIN : WEFT_OK;
+}
+
+static void file_disarm(void *arg, struct weft_events *es)
+{
+	struct files *f = arg;
+	weft_uring_bell(&f->ring, false);
+}
+
+static void file_free(void *arg)
+{
+	struct files *f = arg;
+	weft_uring_close(&f->ring);
+	free(f);
+}
+
+static weft_err open_uring(unsigned depth, struct weft_events **es_p)
+{
+	struct files *f = calloc(1, sizeof *f);
+	if (!f)
+		return WEFT_ERR_NOMEM;
+	f->depth = depth;
+	weft_err err = weft_uring_open(&f->ring, 2 * depth); /* cancels need room too */
+	if (err) {
+		free(f);
+		return err;
+	}
+	struct weft_events_ops ops = {.name = "files (io_uring)",
+				      .poll_group = file_poll_group,
+				      .arm = file_arm,
+				      .disarm = file_disarm,
+				      .attach = file_attach,
+				      .detach = file_detach,
+				      .fd = f->ring.event_fd,
+				      .has_fd = true};
+	err = weft_events_open(&ops, f, es_p);
+	if (err)
+		file_free(f);
+	else
+		(*es_p)->free_arg = file_free;
+	return err;
+}
+
+/* ---- a thread
+ * ----------------------------------------------------------------------------------------- */
+
+static bool file_block(void *arg, struct weft_event *ev, int64_t *result_p)
+{
+	struct file_request *r = request_of(ev);
+	ssize_t n = 0;
+	do { /* ends: signals are blocked in this thread, so at once */
+		if (r->op == FILE_READ)
+			n = pread(r->fd, r->buffer, r->bytes, (off_t)r->offset);
+		else if (r->op == FILE_WRITE)
+			n = pwrite(r->fd, r->buffer, r->bytes, (off_t)r->offset);
+		else
+			n = fsync(r->fd);
+	} while (n < 0 && errno == EINTR);
+	*result_p = n < 0 ? -errno : n;
+	return true;
+}
+
+static weft_err open_thread(struct weft_events **es_p)
+{
+	struct weft_events_ops ops = {.name = "files (a thread)", .block = file_block};
+	return weft_events_open(&ops, NULL, es_p);
+}
+
+/* ---- both
+ * -----------------------------------------------------------------------------------------------
+ */
+
+weft_err weft_events_open_files(unsigned depth, struct weft_events **es_p)
+{
+	if (!es_p || depth > DEPTH_MAX)
+		return WEFT_ERR_ARG;
+	if (weft_setting_bool(WEFT_SET_IO_URING)) {
+		weft_err err = open_uring(depth ? depth : DEPTH, es_p);
+		if (err != WEFT_ERR_UNSUPPORTED)
+			return err;
+	}
+	return open_thread(es_p);
+}
+
+const char *weft_events_files_by(const struct weft_events *es)
+{
+	return es->ops.has_fd ? "io_uring" : "a thread";
+}
+
+static weft_err post(struct weft_events *es, struct weft_event *ev, struct file_request r)
+{
+	*request_of(ev) = r;
+	return weft_event_post(es, ev);
+}
+
+weft_err weft_event_post_read(struct weft_events *es, struct weft_event *ev, int fd, void *buffer,
+			      size_t bytes, uint64_t offset)
+{
+	return post(es, ev,
+		    (struct file_request){.op = FILE_READ,
+					  .fd = fd,
+					  .buffer = buffer,
+					  .bytes = bytes,
+					  .offset = offset});
+}
+
+weft_err weft_event_post_write(struct weft_events *es, struct weft_event *ev, int fd,
+			       const void *buffer, size_t bytes, uint64_t offset)
+{
+	return post(es, ev,
+		    (struct file_request){.op = FILE_WRITE,
+					  .fd = fd,
+					  .buffer = (void *)(uintptr_t)buffer,
+					  .bytes = bytes,
+					  .offset = offset});
+}
+
+weft_err weft_event_post_fsync(struct weft_events *es, struct weft_event *ev, int fd)
+{
+	return post(es, ev, (struct file_request){.op = FILE_FSYNC, .fd = fd});
+}

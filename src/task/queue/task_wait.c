@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* task_wait.c - waits for one, any, all of some tasks, or until so many are done. */
+#include <stdlib.h>
+#include "base/log.h"
+#include "task/engine_int.h"
+#include "task/queue/tally.h"
+#include "task/queue/tqueue.h"
+#include "task/queue/weft_task.h"
+
+#define CHUNK 64 /* tasks that one call gathers on its stack */
+
+/*
+ * The caller has just submitted t and nobody has taken it: it runs here and now, without the baton
+ * and without a mask.  Only where the caller's own round would look first.
+ */
+static bool run_it_here(struct weft_task *t)
+{
+	/* Relaxed: t is taken by an exchange below, or not at all. */
+	struct weft_tqueue *q =
+		atomic_load_explicit(&weft_task_cold(t)->x_queue, memory_order_relaxed);
+	if (!q || !weft_tqueue_slot_take_this(q, t))
+		return false;
+	struct weft_engine *e = &weft_engine;
+	(void)weft_task_run(t, q, false);
+	/* Relaxed: see weft_engine_poll. */
+	uint32_t n = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
+	atomic_store_explicit(&e->x_rounds, n + 1, memory_order_relaxed);
+	return true;
+}
+
+static inline weft_err wait_at(struct weft_task *t, uint64_t timeout_ns, const void *site)
+{
+	struct weft_completion *c = &weft_task_core(t)->done;
+	if (weft_task_done(t))
+		return WEFT_OK;
+	if (weft_likely(!weft_engine_self.in_handler) && run_it_here(t) &&
+	    weft_likely(weft_task_done(t)))
+		return WEFT_OK;
+	return weft_engine_wait_all_at(&c, 1, timeout_ns, site);
+}
+
+weft_err weft_task_wait_for(struct weft_task *t, uint64_t timeout_ns)
+{
+	return wait_at(t, timeout_ns, WEFT_WAIT_SITE);
+}
+
+weft_err weft_task_wait(struct weft_task *t)
+{
+	return wait_at(t, WEFT_FOREVER, WEFT_WAIT_SITE);
+}
+
+static void gather(struct weft_completion **c, struct weft_task *const *t, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		c[i] = t[i] ? &weft_task_core(t[i])->done : NULL;
+}
+
+weft_err weft_task_wait_any(struct weft_task *const *t, size_t n, uint64_t timeout_ns,
+			    size_t *which_p)
+{
+	struct weft_completion *few[CHUNK] = {NULL}, **c = few;
+	if (n > CHUNK && !(c = malloc(n * sizeof *c)))
+		return WEFT_ERR_NOMEM;
+	gather(c, t, n);
+	weft_err err = weft_engine_wait_any_at(c, n, timeout_ns, WEFT_WAIT_SITE);
+	if (c != few)
+		free(c);
+	for (size_t i = 0; which_p && !err && i < n; i++)
+		if (!t[i] || weft_task_done(t[i])) {
+			*which_p = i;
+			break;
+		}
+	return err;
+}
+
+weft_err weft_task_wait_all(struct weft_task *const *t, size_t n, uint64_t timeout_ns)
+{
+	struct weft_completion *c[CHUNK] = {NULL};
+	uint64_t begun = timeout_ns == WEFT_FOREVER ? 0 : weft_clock_ns();
+	weft_err err = WEFT_OK;
+	for (size_t at = 0; at < n && !err; at += CHUNK) {
+		size_t part = n - at < CHUNK ? n - at : CHUNK;
+		uint64_t left = timeout_ns;
+		if (timeout_ns != WEFT_FOREVER) {
+			uint64_t gone = weft_clock_ns() - begun;
+			left = gone < timeout_ns ? timeout_ns - gone : 0;
+		}
+		gather(c, t + at, part);
+		err = weft_engine_wait_all_at(c, part, left, WEFT_WAIT_SITE);
+	}
+	return err;
+}
+
+/* ---- tallies -----------------------------------------------------------------------------------
+ */
+
+static_assert(sizeof(struct weft_tally_core) <= sizeof(struct weft_tally), "weft/task.h");
+
+static struct weft_tally_core *core_of(const struct weft_tally *y)
+{
+	return (struct weft_tally_core *)(uintptr_t)y->engine;
+}
+
+void weft_tally_init(struct weft_tally *y)
+{
+	*y = (struct weft_tally){{NULL}};
+}
+
+void weft_tally_add(struct weft_tally *y)
+{
+	struct weft_tally_entry *w = weft_tally_add_core(core_of(y));
+	while (weft_unlikely(w != NULL)) { /* ends: the list is ours */
+		struct weft_tally_entry *next = w->next;
+		weft_completion_signal(&w->come); /* its owner may be gone with it */
+		w = next;
+	}
+}
+
+uint64_t weft_tally_read(const struct weft_tally *y)
+{
+	/* READ <- ADD. */
+	return weft_tally_count(atomic_load_explicit(&core_of(y)->x_word, memory_order_acquire));
+}
+
+weft_err weft_tally_wait(struct weft_tally *y, uint64_t n, uint64_t timeout_ns)
+{
+	struct weft_tally_core *c = core_of(y);
+	struct weft_tally_entry w = {.n = n};
+	struct weft_completion *come = &w.come;
+	if (weft_tally_reached(c, n))
+		return WEFT_OK;
+	if (weft_engine_self.in_handler) {
+		weft_error("a handler tried to wait for a tally");
+		return WEFT_ERR_DEADLOCK;
+	}
+	weft_completion_init(&w.come);
+	if (!weft_tally_enlist(c, &w))
+		return WEFT_OK;
+	weft_err err = weft_engine_wait_all_at(&come, 1, timeout_ns, WEFT_WAIT_SITE);
+	if (!err || weft_tally_withdraw(c, &w))
+		return err;
+	/* It comes at this moment, a few instructions. */
+	unsigned turns = 0;
+	while (!weft_completion_done(&w.come))
+		weft_backoff(&turns);
+	return WEFT_OK;
+}

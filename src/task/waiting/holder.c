@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * holder.c - polls as holder of the baton for as long as it is worth it (patience.h), then sleeps
+ * in the watch set with the baton in hand, so that an arrival costs one wake-up.
+ *
+ * A poller that completes somebody else's operation, and not its own, gives up the baton, wakes the
+ * other and parks: on a shared core the other can only run if it does.
+ */
+#include "task/waiting/holder.h"
+#include "task/waiting/patience.h"
+#include "task/waiting/turn.h"
+
+#include <sched.h>
+
+#define YIELDS_MAX 64 /* turned away so often: some 50 us, more than a handler may take */
+#define LOOKS_AGAIN 4 /* times in a wait, before it lets others have the core */
+#define HOT_WAITS 4   /* waits that polling ended, before the doorbells are put away */
+
+/* ---- leaving -----------------------------------------------------------------------------------
+ */
+
+/*
+ * After a sleep the bells that rang are armed again before we go, here and now: that costs less
+ * than to send the watcher ticking until it does the same.
+ */
+static void arm_before_leaving(struct weft_engine *e, const struct wait_call *w)
+{
+	if (w->slept && !weft_sources_armed(e) &&
+	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) >= WEFT_WATCHER_UNDER)
+		(void)weft_sources_arm_left(e, false); /* WEFT_AGAIN: then the watcher is kicked */
+}
+
+/* Back to the application. */
+static void leave(struct weft_engine *e, struct wait_call *w)
+{
+	arm_before_leaving(e, w);
+	weft_engine_kick_left(e, weft_baton_leave(&e->baton), w->site);
+	/* A kick for a task may have woken us instead of the watcher, and our round went by it. */
+	if (weft_unlikely(w->slept) && !weft_sources_armed(e) && weft_engine_tasks_left(e))
+		weft_engine_kick(e, weft_baton_submit_target(&e->baton));
+	weft_wake_batch_self = NULL;
+	if (weft_unlikely(w->batch.count))
+		weft_wake_batch_flush(&w->batch, w->parker);
+}
+
+/*
+ * We hold the baton and have completed others' operations, not our own: let them have it.
+ * With the watcher off somebody must stay: true means that we still hold the baton.
+ */
+static bool hand_over(struct weft_engine *e, struct wait_call *w)
+{
+	struct weft_parked me = {.parker = w->parker};
+	/* Relaxed: if it goes off just now, leave() tells us to wake one, perhaps ourselves. */
+	if (atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) == WEFT_WATCHER_OFF ||
+	    !weft_wait_enlist(w)) {
+		weft_wake_batch_flush(&w->batch, w->parker);
+		return true;
+	}
+	weft_parked_add(e, &me);
+	(void)weft_baton_park(&e->baton);
+	arm_before_leaving(e, w);
+	weft_engine_kick_left(e, weft_baton_leave(&e->baton), w->site);
+	weft_wake_batch_self = NULL;
+	/* Relaxed: a hint, see give_way(). */
+	atomic_store_explicit(&e->x_woken, true, memory_order_relaxed);
+	if (weft_wake_batch_flush(&w->batch, w->parker))
+		weft_count(WEFT_CNT_BATON_HANDOVERS, 1);
+	if (!weft_wait_done(w) && !weft_left_waiting() && !weft_wait_stopped(e)) {
+		weft_count(WEFT_CNT_PARKS, 1);
+		w->parked_once = true;
+		weft_park(w->parker, w->deadline_ns);
+	}
+	weft_parked_remove(e, &me);
+	return false;
+}
+
+/* ---- sleeping ----------------------------------------------------------------------------------
+ */
+
+static uint64_t sleep_ns(struct weft_engine *e, const struct wait_call *w)
+{
+	uint64_t ns = weft_engine_nap_ns(e);
+	if (w->deadline_ns != WEFT_NEVER) {
+		uint64_t now = weft_clock_ns();
+		uint64_t left = w->deadline_ns > now ? w->deadline_ns - now : 0;
+		if (left < ns)
+			ns = left;
+	}
+	return ns;
+}
+
+/* Until the end of the wait. */
+static void shorten_slice(struct wait_call *w)
+{
+	if (!w->slice_ns && weft_unlikely(weft_spin_preempted()))
+		w->slice_ns = weft_turn_sleeps();
+}
+
+/*
+ * Something is there, or a sender or poller is half done: let it have the core.  Among strangers
+ * that costs their turns, too: look again first.
+ */
+static void not_armed(struct wait_call *w)
+{
+	if (!weft_spin_preempted() || w->turned_away++ >= LOOKS_AGAIN)
+		sched_yield();
+}
+
+/*
+ * Tasks wait in a queue whose mask somebody holds who has lost his core, perhaps to us.  He will
+ * run them, but we are to look again: let him have the core, then look more rarely.
+ */
+static void turned_away(struct wait_call *w)
+{
+	if (++w->turned_away < YIELDS_MAX)
+		sched_yield();
+	else
+		weft_wait_nap();
+}
+
+/* Sleeps in the watch set with the baton in hand; returns awake, holding it. */
+static void sleep_armed(struct weft_engine *e, struct wait_call *w)
+{
+	shorten_slice(w);
+	if (!weft_wait_enlist(w)) {
+		weft_wait_nap();
+		return;
+	}
+	bool fresh = !weft_sources_armed(e) || weft_sources_left(e) ||
+		     atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed);
+	if (fresh && weft_sources_arm(e)) {
+		not_armed(w);
+		return;
+	}
+	if (!weft_parker_sleep_begin(w->parker)) {
+		weft_parker_sleep_end(w->parker); /* notified already */
+		return;
+	}
+	atomic_store_explicit(&e->x_sleeper, w->parker, memory_order_release);
+	weft_baton_sleep(&e->baton);
+	/*
+	 * The last look.  Armed since long, an arrival would have rung.  Armed just now, the source
+	 * has looked for itself; this one catches what a taken mask hid.
+	 */
+	int found = fresh || weft_engine_tasks_left(e) ? weft_engine_round(e, WEFT_ROUND_FULL) : 0;
+	if (!found && !w->batch.count && !weft_engine_tasks_left(e) && !weft_left_waiting() &&
+	    !weft_wait_done(w)) {
+		uint64_t t0 = weft_clock_ns();
+		weft_count(WEFT_CNT_PARKS, 1);
+		weft_engine_watch(e, sleep_ns(e, w));
+		w->slept = true;
+		weft_spin_slept(w->site, weft_clock_ns() - t0);
+	}
+	weft_baton_wake(&e->baton);
+	weft_parker_sleep_end(w->parker);
+	weft_watcher_redirect(e);
+	if (!found && weft_engine_tasks_left(e))
+		turned_away(w);
+}
+
+/* ---- polling -----------------------------------------------------------------------------------
+ */
+
+static void disarm_if_needed(struct weft_engine *e)
+{
+	if (weft_unlikely(weft_holder_some_armed(e)))
+		weft_sources_disarm(e);
+}
+
+/*
+ * Somebody was handed a message and has not come back from its wait: it may be ready to run on this
+ * very core, and what we poll for may depend on it.
+ */
+static void give_way(struct weft_engine *e)
+{
+	/* Relaxed, both: a hint; missed, it costs the others our spin, seen twice, a system call.
+	 */
+	if (weft_likely(!atomic_load_explicit(&e->x_woken, memory_order_relaxed)))
+		return;
+	atomic_store_explicit(&e->x_woken, false, memory_order_relaxed);
+	sched_yield();
+}
+
+/* After a fruitless round.  True: go on polling. */
+static bool polls_on(struct weft_engine *e, const struct wait_call *w, struct weft_patience *p,
+		     unsigned round)
+{
+	give_way(e);
+	switch (weft_patience_next(p, w->site, round)) {
+	case WEFT_PATIENCE_OVER:
+		return false;
+	case WEFT_PATIENCE_WHILE:
+		disarm_if_needed(e); /* no doorbells, please */
+		break;
+	default:
+		break;
+	}
+	weft_patience_pass(p);
+	return true;
+}
+/* Waits that ended by polling, since the last that slept; the baton holder's. */
+static unsigned polled_in_a_row;
+
+/*
+ * A wait, ours or one that we hand over to, has ended.  When one after the other ends by polling
+ * nobody sleeps, and the doorbells that peers still ring for us cost both sides a system call for
+ * nothing.
+ */
+static void polled(struct weft_engine *e, const struct wait_call *w)
+{
+	if (weft_likely(!weft_holder_some_armed(e)))
+		return;
+	if (w->slept)
+		polled_in_a_row = 0;
+	else
+		polled_in_a_row++;
+	if (polled_in_a_row < HOT_WAITS)
+		return;
+	polled_in_a_row = 0;
+	if (weft_spin_wanted())
+		disarm_if_needed(e);
+}
+
+/* Holds the baton until the call is done, handed over, or expired; returns without it. */
+void weft_holder_wait(struct weft_engine *e, struct wait_call *w)
+{
+	struct weft_patience patience = {.started = false};
+	w->slept = false;
+	w->slice_ns = 0;
+	if (!w->held) {
+		weft_wake_batch_init(&w->batch);
+		weft_wake_batch_self = &w->batch;
+	}
+	w->held = false;
+	weft_engine_self.wait = w;
+	enum weft_round_kind kind = weft_spin_crowded() ? WEFT_ROUND_QUICK : WEFT_ROUND_SPIN;
+	unsigned rounds = 1;
+	if (e->away.since)
+		weft_away_back(&e->away, weft_cycles(), weft_engine_behind_since(e, WEFT_LEFT_AWAY),
+			       weft_spin_cycles(WEFT_AWAY_SHORT_NS));
+	if (weft_sources_left(e) && weft_spin_wanted())
+		disarm_if_needed(e); /* as we left: nobody sleeps now */
+	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
+		int found = weft_holder_round(e, kind);
+		bool woke = w->ready && w->batch.count;
+		if (woke) /* perhaps one of its own: it is ready once it has been woken */
+			weft_wake_batch_flush(&w->batch, w->parker);
+		if (weft_wait_done(w)) {
+			if (patience.started && !w->slept)
+				weft_spin_paid(w->site);
+			polled(e, w);
+			leave(e, w);
+			break;
+		}
+		if (weft_unlikely(w->batch.count != 0 || woke)) {
+			polled(e, w);
+			if (!hand_over(e, w))
+				break;
+			patience.started = true; /* the watcher is off: sleep in the set at once */
+			patience.budget = 0;
+		}
+		if (found) {
+			if (weft_sources_armed(e) && weft_spin_wanted())
+				disarm_if_needed(e); /* hot: polled messages need no doorbell */
+			patience.started = false;
+			continue;
+		}
+		if (weft_unlikely(w->deadline_ns != WEFT_NEVER) &&
+		    (rounds & WEFT_PATIENCE_CHECK) == 0 && weft_wait_expired(w)) {
+			leave(e, w);
+			break;
+		}
+		if (polls_on(e, w, &patience, rounds))
+			continue;
+		sleep_armed(e, w);
+		if (weft_wait_stopped(e) || weft_wait_expired(w)) {
+			leave(e, w);
+			break;
+		}
+	}
+	weft_engine_self.wait = NULL;
+	weft_turn_wakes(w->slice_ns);
+	w->slice_ns = 0;
+	weft_count(WEFT_CNT_POLL_EXPLICIT, rounds);
+}

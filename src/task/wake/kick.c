@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kick.c - kicks, at once or a moment later, and the sleep in the watch set that they end. */
+#include "base/cancel.h"
+#include "base/log.h"
+#include "base/trace.h"
+#include "task/engine_int.h"
+#include "task/event/late.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* How long after a kick somebody woke from it; all relaxed, a statistic. */
+static void noticed(struct weft_engine *e)
+{
+	uint64_t then = atomic_load_explicit(&e->x_kicked_ns, memory_order_relaxed);
+	if (then && atomic_exchange_explicit(&e->x_kicked_ns, 0, memory_order_relaxed) == then) {
+		uint64_t now = weft_clock_ns();
+		weft_late(now > then ? now - then : 0);
+	}
+}
+
+void weft_engine_kick(struct weft_engine *e, enum weft_kick kick)
+{
+	if (weft_likely(kick == WEFT_KICK_NONE))
+		return;
+	if (kick == WEFT_KICK_SET)
+		atomic_store_explicit(&e->x_kicked_ns, weft_clock_ns(), memory_order_relaxed);
+	if (kick == WEFT_KICK_SET) {
+		uint64_t one = 1;
+		int was = weft_cancel_off();
+		/* Never read: each write is an edge.  The counter would overflow after 2^64. */
+		ssize_t n = write(e->kick_fd, &one, sizeof one);
+		weft_cancel_back(was);
+		(void)n; /* EAGAIN: the counter is full, which is an edge that others made */
+	} else if (kick == WEFT_KICK_WATCHER) {
+		/* TELL -> watcher's futex.  The word's change, not the order, ends its sleep. */
+		atomic_fetch_add_explicit(&e->x_watcher_word, 1, memory_order_release);
+		(void)syscall(SYS_futex, &e->x_watcher_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
+			      NULL, NULL, 0);
+	} else {
+		pthread_mutex_lock(&e->park_lock);
+		struct weft_link *l = weft_list_pop_front(&e->parked);
+		struct weft_parker *p =
+			l ? weft_container_of(l, struct weft_parked, link)->parker : NULL;
+		pthread_mutex_unlock(&e->park_lock);
+		if (p)
+			weft_unpark(p);
+	}
+}
+
+static void set_timer(struct weft_engine *e, uint64_t ns)
+{
+	struct itimerspec in = {.it_value = {.tv_nsec = (long)ns}};
+	if (timerfd_settime(e->defer_fd, 0, &in, NULL))
+		weft_debug("no timer for the watcher: %s", strerror(errno));
+}
+
+void weft_engine_defer(struct weft_engine *e, enum weft_defer_what what)
+{
+	/* Relaxed, both: a hint. */
+	atomic_store_explicit(&e->defer.x_rounds,
+			      atomic_load_explicit(&e->x_rounds, memory_order_relaxed),
+			      memory_order_relaxed);
+	set_timer(e, what == WEFT_DEFER_KICK ? WEFT_DEFER_NS : WEFT_SETTLE_NS);
+	if (what == WEFT_DEFER_SETTLE && weft_defer_overtaken(&e->defer))
+		set_timer(e, WEFT_DEFER_NS);
+}
+
+bool weft_engine_kick_later(struct weft_engine *e, bool settle)
+{
+	/* Relaxed, both: a loop of others that arms meanwhile looks for itself, and a watcher that
+	 * comes out of the set does so, too. */
+	if (e->defer_fd < 0 ||
+	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) != WEFT_WATCHER_UNDER ||
+	    weft_spin_crowded() || atomic_load_explicit(&e->baton.x_outside, memory_order_relaxed))
+		return false;
+	enum weft_defer_what what = settle ? WEFT_DEFER_SETTLE : WEFT_DEFER_KICK;
+	if (weft_defer_due(&e->defer, what))
+		weft_engine_defer(e, what);
+	return true;
+}
+
+/* With more ranks than cores each ring takes the core from who would go on: once only. */
+static unsigned arms_after_rest(void)
+{
+	return weft_spin_crowded() ? 1 : WEFT_AWAY_ARMS;
+}
+
+/*
+ * Who has been away for long before this wait will be so after it, or after one of the next: arms
+ * by himself, quietly, which costs less than any timer.  True: all is done.
+ */
+static bool arm_on_leaving(struct weft_engine *e, const void *site)
+{
+	uint64_t now = weft_cycles();
+	uint64_t last = atomic_exchange_explicit(&e->x_left, now, memory_order_relaxed);
+	unsigned arms = now - last >= weft_spin_cycles(WEFT_AWAY_NS)
+				? arms_after_rest()
+				/* Relaxed: a hint here, ours once we hold the baton. */
+				: atomic_load_explicit(&e->x_arms, memory_order_relaxed);
+	if (!arms ||
+	    /* Relaxed: a hint; elsewhere the watcher arms, or nobody settles. */
+	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) != WEFT_WATCHER_UNDER ||
+	    weft_engine_tasks_left(e) || !weft_baton_try_take(&e->baton))
+		return false;
+	atomic_store_explicit(&e->x_arms, arms - 1, memory_order_relaxed);
+	bool soon = weft_away_leave(&e->away, site, now);
+	(void)weft_engine_behind_since(e, WEFT_LEFT_AWAY);
+	if (!weft_sources_armed(e))
+		(void)weft_sources_arm_left(e, soon);
+	enum weft_kick kick = weft_baton_leave(&e->baton);
+	/* Who submitted while we held the baton has kicked nobody. */
+	return kick == WEFT_KICK_NONE && weft_sources_armed(e) && !weft_engine_tasks_left(e);
+}
+
+void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const void *site)
+{
+	if (kick == WEFT_KICK_SET && !weft_hold_some(&e->hold) && arm_on_leaving(e, site))
+		kick = WEFT_KICK_NONE;
+	if (kick == WEFT_KICK_NONE) {
+		/* A watcher elsewhere than in the set settles when it comes there. */
+		if (weft_sources_unsettled(e) && !weft_engine_kick_later(e, true) &&
+		    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
+			    WEFT_WATCHER_UNDER)
+			weft_engine_kick(e, WEFT_KICK_SET);
+		/* Armed, the watcher sleeps: who submitted while we held the baton has kicked
+		 * nobody. */
+		if (weft_engine_tasks_left(e))
+			weft_engine_kick(e, weft_baton_submit_target(&e->baton));
+		return;
+	}
+	if (kick != WEFT_KICK_SET || weft_hold_some(&e->hold) ||
+	    !weft_engine_kick_later(e, false) ||
+	    /* Who submitted while we held the baton has kicked nobody. */
+	    weft_engine_tasks_left(e))
+		weft_engine_kick(e, kick);
+}
+
+/* Nobody waits, but somebody wants to hear: arms for all, if nobody else does. */
+static void arm_for_all(struct weft_engine *e)
+{
+	if (weft_engine_self.drains)
+		return; /* the watcher: looks afterwards */
+	if (weft_engine_self.in_handler || !weft_baton_try_take(&e->baton)) {
+		weft_watcher_call(e);
+		return;
+	}
+	if (weft_sources_armed(e))
+		(void)weft_sources_arm_left(e, false);
+	weft_engine_kick_left(e, weft_baton_leave(&e->baton), NULL);
+	if (weft_engine_tasks_left(e)) /* as above */
+		weft_watcher_call(e);
+}
+
+void weft_engine_want(int n)
+{
+	struct weft_engine *e = &weft_engine;
+	/* READY (start), as in engine.c. */
+	if (weft_baton_want(&e->baton, n) &&
+	    atomic_load_explicit(&e->x_running, memory_order_acquire))
+		arm_for_all(e);
+}
+
+void weft_engine_ears(struct weft_engine *e)
+{
+	/* EARS -> heard (baton.h). */
+	atomic_store_explicit(&e->baton.x_ears, true, memory_order_seq_cst);
+	weft_watcher_call(e);
+}
+
+bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
+{
+	struct epoll_event ev[8];
+	struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
+			      .tv_nsec = (long)(timeout_ns % 1000000000u)};
+	int was = weft_cancel_off(); /* he may hold the baton */
+	weft_trace(WEFT_TRACE_SLEEP, 0, 0, 0, 0);
+	int n = epoll_pwait2(e->watch_fd, ev, 8, timeout_ns == WEFT_FOREVER ? NULL : &ts, NULL);
+	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
+		n = epoll_wait(e->watch_fd, ev, 8,
+			       timeout_ns == WEFT_FOREVER ? -1
+			       : timeout_ns >= 3600000000000ull
+				       ? 3600000
+				       : (int)((timeout_ns + 999999) / 1000000));
+	weft_trace(WEFT_TRACE_AWAKE, 0, 0, 0, 0);
+	weft_cancel_back(was);
+	bool rang = false;
+	weft_told_woke(&e->told);
+	weft_engine_self.deferred = false;
+	weft_engine_self.expired = n == 0;
+	for (int i = 0; i < n; i++) {
+		if (ev[i].data.u32 == 0) { /* a kick */
+			noticed(e);
+			continue;
+		}
+		if (ev[i].data.u32 == WEFT_EV_DEFERRED) {
+			weft_defer_fired(&e->defer);
+			weft_engine_self.deferred = n == 1;
+			continue;
+		}
+		rang = true;
+		/* RANG -> arm.  Set before x_armed is cleared: who arms again then sees which. */
+		atomic_store_explicit(&e->slot[ev[i].data.u32 - 1].x_rang, true,
+				      memory_order_release);
+	}
+	if (rang) {
+		/* The others are armed still, and the one that rang may arm itself again. */
+		atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
+		atomic_store_explicit(&e->baton.x_armed, false, memory_order_seq_cst);
+	}
+	return rang;
+}
+
+uint64_t weft_engine_nap_ns(struct weft_engine *e)
+{
+	/* Relaxed: who adds one also kicks. */
+	if (atomic_load_explicit(&e->x_unarmable, memory_order_relaxed) ||
+	    atomic_load_explicit(&e->x_repeat, memory_order_relaxed))
+		return e->poll_ns && e->poll_ns < e->timer_ns ? e->poll_ns : e->timer_ns;
+	return e->poll_ns ? e->poll_ns : WEFT_FOREVER;
+}

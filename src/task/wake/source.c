@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * source.c - where events come from: they come, are polled and go, each under its mask.
+ *
+ * A look at a source may cost a system call.  So each has a period: how many rounds pass between
+ * looks.  An event sets its period to 1; an event elsewhere doubles it, up to what its measured
+ * cost allows.  Before anybody sleeps every source is looked at.
+ */
+#include "base/backoff.h"
+#include "base/log.h"
+#include "task/wake/slot.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define PERIOD_RARE (1u << 30) /* rounds: in practice the first and those before a sleep */
+#define MEASURE_EVERY 32       /* looks; two clock reads each, so about 1 ns a look */
+#define SPIN_TURNS 4           /* about 60 ns: a task that is submitted meanwhile waits so long */
+#define WAIT_TURNS 16          /* about 250 ns: a message there and back over shared memory */
+
+static struct weft_slot *slot_of(struct weft_source *s)
+{
+	return s->engine_private[0];
+}
+
+/* The others wait longer for their next look. */
+static void slow_others(struct weft_engine *e, const struct weft_slot *hot, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft_slot *s = &e->slot[i];
+		if (s == hot)
+			continue;
+		uint32_t period = atomic_load_explicit(&s->x_period, memory_order_relaxed);
+		if (period < atomic_load_explicit(&s->x_period_max, memory_order_relaxed))
+			atomic_store_explicit(&s->x_period, period * 2, memory_order_relaxed);
+	}
+}
+
+static bool is_quiet(const struct weft_slot *s)
+{
+	return atomic_load_explicit(&s->x_quiet, memory_order_relaxed);
+}
+
+static bool rare(const struct weft_slot *s)
+{
+	return atomic_load_explicit(&s->x_period_max, memory_order_relaxed) == PERIOD_RARE;
+}
+
+static void measured(struct weft_slot *s, uint64_t cycles)
+{
+	if (cycles > 100000 || rare(s))
+		return; /* preempted */
+	s->cost += (uint32_t)((int32_t)cycles - (int32_t)s->cost) / 4;
+	uint64_t ns = s->cost * 1000ull / weft_cycles_per_us();
+	atomic_store_explicit(&s->x_period_max,
+			      ns < 60    ? 1
+			      : ns < 150 ? 8
+					 : 64,
+			      memory_order_relaxed);
+}
+
+static bool is_inside(const struct weft_slot *s)
+{
+	const struct weft_source_inside *i = weft_engine_self.inside;
+	while (i && i->slot != s) /* ends at the outermost */
+		i = i->outer;
+	return i != NULL;
+}
+
+int weft_slot_look_locked(struct weft_slot *s, unsigned turns)
+{
+	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
+	if (!src)
+		return 0;
+	bool spin = turns > 1 && src->spin;
+	bool measure = ++s->looks % MEASURE_EVERY == 0 && !spin;
+	uint64_t c0 = measure ? weft_cycles() : 0;
+	struct weft_source_inside inside;
+	weft_slot_enter(s, &inside);
+	int found = spin ? src->spin(src->arg, turns) : src->poll(src->arg);
+	weft_slot_exit(&inside);
+	if (found > 0)
+		weft_outside_tell(&weft_engine);
+	if (measure && !found)
+		measured(s, weft_cycles() - c0);
+	return found > 0 ? found : 0;
+}
+
+static int look(struct weft_slot *s, enum weft_round_kind kind)
+{
+	bool have =
+		kind == WEFT_ROUND_FULL ? weft_mask_try(&s->mask) : weft_mask_try_quiet(&s->mask);
+	if (!have) {
+		weft_count(WEFT_CNT_MASK_SKIPS, 1);
+		return 0;
+	}
+	unsigned turns = kind == WEFT_ROUND_WAIT   ? WAIT_TURNS
+			 : kind == WEFT_ROUND_SPIN ? SPIN_TURNS
+						   : 1;
+	int found = weft_slot_look_locked(s, turns);
+	while (!weft_mask_done(
+		&s->mask)) /* ends when nobody was turned away during the last look */
+		found += weft_slot_look_locked(s, 1);
+	return found;
+}
+
+int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind)
+{
+	/* SLOTS <- add.  Carries: the slots' contents. */
+	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
+	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
+	int found = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		/* Relaxed: see x_order; a full round leaves nothing out. */
+		uint32_t at = kind == WEFT_ROUND_FULL || n == 1
+				      ? i
+				      : atomic_load_explicit(&e->x_order[i], memory_order_relaxed);
+		struct weft_slot *s = &e->slot[at];
+		if (!atomic_load_explicit(&s->x_source, memory_order_relaxed))
+			continue;
+		if (kind != WEFT_ROUND_FULL) {
+			/* Relaxed: who wants something from it looks himself. */
+			if (atomic_load_explicit(&s->x_idle, memory_order_relaxed))
+				continue;
+			/* Several pollers may count down together: a look more or less. */
+			uint32_t wait = atomic_load_explicit(&s->x_wait, memory_order_relaxed);
+			/* What has come quietly only a look finds. */
+			if (wait > 1 && !is_quiet(s)) {
+				atomic_store_explicit(&s->x_wait, wait - 1, memory_order_relaxed);
+				continue;
+			}
+			uint32_t period = atomic_load_explicit(&s->x_period, memory_order_relaxed);
+			if (wait != period)
+				atomic_store_explicit(&s->x_wait, period, memory_order_relaxed);
+		}
+		int got = look(s, kind);
+		if (got) {
+			found += got;
+			if (n > 1) {
+				if (!rare(s) &&
+				    atomic_load_explicit(&s->x_period, memory_order_relaxed) != 1) {
+					atomic_store_explicit(&s->x_period, 1,
+							      memory_order_relaxed);
+					atomic_store_explicit(&s->x_wait, 1, memory_order_relaxed);
+				}
+				slow_others(e, s, n);
+			}
+		}
+	}
+	return found;
+}
+
+/* ---- coming and going ------------------------------------------------------------------------ */
+
+static struct weft_slot *free_slot(struct weft_engine *e)
+{
+	for (uint32_t i = 0; i < WEFT_SLOT_MAX; i++)
+		if (!atomic_load_explicit(&e->slot[i].x_source, memory_order_relaxed))
+			return &e->slot[i];
+	return NULL;
+}
+
+/* Until the slot's mask is ours; its holder is in one poll callback. */
+static void slot_lock(struct weft_slot *s)
+{
+	unsigned turns = 0;
+	while (!weft_mask_try(&s->mask))
+		weft_backoff(&turns);
+}
+
+static void slot_unlock(struct weft_slot *s)
+{
+	while (!weft_mask_done(&s->mask))
+		weft_slot_look_locked(s, 1);
+}
+
+static weft_err watch_slot(struct weft_engine *e, struct weft_slot *s, struct weft_source *src)
+{
+	if (src->fd < 0 || !src->arm)
+		return WEFT_OK;
+	/* Edges: each arrival wakes one sleeper, and the event stays for nobody else. */
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET,
+				 .data.u32 = 1 + (uint32_t)(s - e->slot)};
+	if (epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, src->fd, &ev) == 0)
+		return WEFT_OK;
+	weft_error("source %s: its descriptor %d cannot be watched: %s", src->name, src->fd,
+		   strerror(errno));
+	return WEFT_ERR_SYS;
+}
+
+static int priority_of(struct weft_engine *e, uint32_t slot)
+{
+	struct weft_source *src =
+		atomic_load_explicit(&e->slot[slot].x_source, memory_order_relaxed);
+	return src ? src->priority : 0;
+}
+
+/* Quick rounds look at the first n slots in this order; slot_lock is held. */
+static void order_slots(struct weft_engine *e, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) { /* insertion: few, and seldom */
+		uint32_t at = i;
+		for (; at > 0; at--) {
+			uint16_t before =
+				atomic_load_explicit(&e->x_order[at - 1], memory_order_relaxed);
+			if (priority_of(e, before) >= priority_of(e, i))
+				break;
+			atomic_store_explicit(&e->x_order[at], before, memory_order_relaxed);
+		}
+		atomic_store_explicit(&e->x_order[at], (uint16_t)i, memory_order_relaxed);
+	}
+}
+
+weft_err weft_source_add(struct weft_source *src)
+{
+	struct weft_engine *e = &weft_engine;
+	if (!src || !src->poll)
+		return WEFT_ERR_ARG;
+	/* READY (engine.c). */
+	if (!atomic_load_explicit(&e->x_running, memory_order_acquire))
+		return WEFT_ERR_STATE;
+	pthread_mutex_lock(&e->slot_lock);
+	struct weft_slot *s = free_slot(e);
+	weft_err err = s ? watch_slot(e, s, src) : WEFT_ERR_LIMIT;
+	if (err) {
+		pthread_mutex_unlock(&e->slot_lock);
+		if (!s)
+			weft_error("more than %d sources", WEFT_SLOT_MAX);
+		return err;
+	}
+	slot_lock(s);
+	src->engine_private[0] = s;
+	s->armed = false;
+	atomic_store_explicit(&s->x_quiet, false, memory_order_relaxed);
+	atomic_store_explicit(&s->x_rang, false, memory_order_relaxed);
+	s->unarmable = !src->arm || (src->fd < 0 && !src->self_armed);
+	s->timed = false;
+	s->cost = 0;
+	uint32_t period = src->rare ? PERIOD_RARE : 1;
+	atomic_store_explicit(&s->x_idle, false, memory_order_relaxed);
+	atomic_store_explicit(&s->x_period_max, period, memory_order_relaxed);
+	atomic_store_explicit(&s->x_period, period, memory_order_relaxed);
+	atomic_store_explicit(&s->x_wait, 1, memory_order_relaxed);
+	if (s->unarmable)
+		atomic_fetch_add_explicit(&e->x_unarmable, 1, memory_order_relaxed);
+	/* SOURCE -> round.  Carries: *src and the slot's fields. */
+	atomic_store_explicit(&s->x_source, src, memory_order_release);
+	/* Whoever sleeps believes that all is armed: so this one is, from the start. */
+	weft_slot_arm_locked(e, s);
+	/* Whoever polls and has disarmed the others finds this one at the next turn. */
+	atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
+	slot_unlock(s);
+	uint32_t i = (uint32_t)(s - e->slot);
+	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_relaxed);
+	order_slots(e, i >= n ? i + 1 : n);
+	if (i >= n)
+		/* SLOTS -> rounds. */
+		atomic_store_explicit(&e->x_slots, i + 1, memory_order_release);
+	pthread_mutex_unlock(&e->slot_lock);
+	/* A sleeper looks at it once, and takes its timer into account. */
+	weft_watcher_call(e);
+	return WEFT_OK;
+}
+
+void weft_source_remove(struct weft_source *src)
+{
+	struct weft_engine *e = &weft_engine;
+	struct weft_slot *s = slot_of(src);
+	if (!s)
+		return;
+	bool inside = is_inside(s); /* from its own callback: the mask is ours */
+	pthread_mutex_lock(&e->slot_lock);
+	if (!inside) {
+		slot_lock(s);
+		weft_slot_disarm_locked(s);
+	}
+	if (s->unarmable)
+		atomic_fetch_sub_explicit(&e->x_unarmable, 1, memory_order_relaxed);
+	weft_source_timed_locked(src, false);
+	atomic_store_explicit(&s->x_source, NULL, memory_order_relaxed);
+	src->engine_private[0] = NULL;
+	if (!inside)
+		slot_unlock(s);
+	if (src->fd >= 0 && src->arm)
+		epoll_ctl(e->watch_fd, EPOLL_CTL_DEL, src->fd, NULL);
+	pthread_mutex_unlock(&e->slot_lock);
+}
+
+/* ---- for sources with requests of their own -------------------------------------------------- */
+
+void weft_source_enter(struct weft_source *src, struct weft_source_inside *inside)
+{
+	struct weft_slot *s = slot_of(src);
+	bool nested = is_inside(s);
+	if (!nested)
+		slot_lock(s);
+	weft_slot_enter(s, inside);
+	inside->nested = nested;
+}
+
+void weft_source_exit(struct weft_source *src, struct weft_source_inside *inside)
+{
+	weft_slot_exit(inside);
+	if (!inside->nested)
+		slot_unlock(slot_of(src));
+}
+
+void weft_source_look(struct weft_source *src)
+{
+	struct weft_slot *s = slot_of(src);
+	atomic_store_explicit(&s->x_idle, false,
+			      memory_order_relaxed); /* a hint, kept by its look */
+	(void)look(s, WEFT_ROUND_FULL);
+}
+
+bool weft_source_armed_locked(const struct weft_source *src)
+{
+	const struct weft_slot *s = src->engine_private[0];
+	return s->armed;
+}
+
+void weft_source_timed_locked(struct weft_source *src, bool timed)
+{
+	struct weft_engine *e = &weft_engine;
+	struct weft_slot *s = slot_of(src);
+	if (s->timed == timed)
+		return;
+	s->timed = timed;
+	if (timed) {
+		atomic_fetch_add_explicit(&e->x_unarmable, 1, memory_order_relaxed);
+		weft_watcher_call(e); /* a sleeper shall set its alarm */
+	} else {
+		atomic_fetch_sub_explicit(&e->x_unarmable, 1, memory_order_relaxed);
+	}
+}
+
+void weft_source_idle_locked(struct weft_source *src, bool idle)
+{
+	struct weft_slot *s = slot_of(src);
+	if (atomic_load_explicit(&s->x_idle, memory_order_relaxed) != idle)
+		atomic_store_explicit(&s->x_idle, idle, memory_order_relaxed);
+}
+
+void weft_source_rare_locked(struct weft_source *src, bool rarely)
+{
+	struct weft_slot *s = slot_of(src);
+	uint32_t period = rarely ? PERIOD_RARE : 1;
+	if (rarely == rare(s))
+		return;
+	/* Relaxed, all: hints. */
+	atomic_store_explicit(&s->x_period_max, period, memory_order_relaxed);
+	atomic_store_explicit(&s->x_period, period, memory_order_relaxed);
+	atomic_store_explicit(&s->x_wait, period, memory_order_relaxed);
+}
+
+void weft_sources_describe(FILE *out)
+{
+	struct weft_engine *e = &weft_engine;
+	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
+	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft_slot *s = &e->slot[i];
+		struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
+		if (src)
+			fprintf(out, "  source %s: every %u rounds at most, %s\n", src->name,
+				atomic_load_explicit(&s->x_period_max, memory_order_relaxed),
+				s->unarmable ? "cannot be armed, looked at by the timer" : "armed");
+	}
+}
