@@ -43,7 +43,7 @@ gdb.unwinder.register_unwinder(None, UNWINDER, True)
 
 
 def registers_at(sp):
-    """What weft_ctx_switch has stored there."""
+    """What weft_ult_ctx_switch has stored there."""
     word = gdb.lookup_type("unsigned long").pointer()
     code = gdb.lookup_type("void").pointer()
     frame = gdb.Value(sp).cast(word)
@@ -102,7 +102,7 @@ class Ult:
 
 def workers():
     try:
-        table = gdb.parse_and_eval("weft_ults")["worker"]
+        table = gdb.parse_and_eval("weft_ult_ults")["worker"]
     except gdb.error:
         raise gdb.GdbError("no user-level threads, or no debug information of weft")
     for i in range(table.type.range()[1] + 1):

@@ -137,7 +137,7 @@ int main(int argc, char **argv)
 	int rank = fork() == 0;
 	pin(rank);
 	struct side s = {
-		.driver = strcmp(name, "tcp") == 0 ? &weft_driver_tcp : &weft_driver_shm,
+		.driver = strcmp(name, "tcp") == 0 ? &weft_net_driver_tcp : &weft_net_driver_shm,
 		.buf = calloc(1, len + 1),
 		.len = len,
 	};

@@ -88,8 +88,8 @@ static void print_other(struct view *v, const char *what, uint64_t on)
 	if (joins)
 		at = on;
 	else if (strcmp(what, "mutex") == 0 && fetch(v->pid, on, &owner, sizeof owner) &&
-		 weft_mutex_owner(owner))
-		at = (uint64_t)(uintptr_t)weft_mutex_owner(owner) -
+		 weft_ult_mutex_owner(owner))
+		at = (uint64_t)(uintptr_t)weft_ult_mutex_owner(owner) -
 		     offsetof(struct weft_ult, parker);
 	if (!at || !fetch(v->pid, at, &t, sizeof t))
 		return;

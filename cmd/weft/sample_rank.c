@@ -25,15 +25,15 @@ struct pair {
 
 static weft_err give(struct pair *p, size_t n)
 {
-	struct weft_buf buf = weft_buf_flat(p->out, n);
+	struct weft_buf buf = weft_data_buf_flat(p->out, n);
 	struct weft_req r;
-	weft_err err = weft_send_now(p->ctx, !p->me, 1, &buf);
+	weft_err err = weft_comm_send_now(p->ctx, !p->me, 1, &buf);
 	if (err != WEFT_AGAIN)
 		return err;
-	weft_req_init(&r, NULL, NULL);
-	err = weft_isend(&r, p->ctx, !p->me, 1, &buf, WEFT_SEND_STANDARD);
+	weft_comm_req_init(&r, NULL, NULL);
+	err = weft_comm_core_isend(&r, p->ctx, !p->me, 1, &buf, WEFT_SEND_STANDARD);
 	if (!err) {
-		weft_engine_wait_own(&r.done);
+		weft_task_engine_wait_own(&r.done);
 		err = r.status.err;
 	}
 	return err;
@@ -42,15 +42,15 @@ static weft_err give(struct pair *p, size_t n)
 /* Sends, and receives the answer; or the other way round.  The receive comes first. */
 static weft_err round_trip(struct pair *p, size_t n)
 {
-	struct weft_buf buf = weft_buf_flat(p->in, n);
+	struct weft_buf buf = weft_data_buf_flat(p->in, n);
 	struct weft_req r;
-	weft_req_init(&r, NULL, NULL);
-	weft_err err = weft_irecv(&r, p->ctx, !p->me, 1, &buf);
+	weft_comm_req_init(&r, NULL, NULL);
+	weft_err err = weft_comm_core_irecv(&r, p->ctx, !p->me, 1, &buf);
 	if (!err && !p->me)
 		err = give(p, n);
 	if (err)
 		return err; /* the process ends, and with it the receive */
-	weft_engine_wait_own(&r.done);
+	weft_task_engine_wait_own(&r.done);
 	err = r.status.err;
 	return err || !p->me ? err : give(p, n);
 }
@@ -88,12 +88,12 @@ static int ranks_start(struct pair *p)
 	if (!p->out || !p->in || weft_rt_start(&job))
 		return 1;
 	p->me = job->rank;
-	return job->size != 2 || weft_ctx_open(1, &p->ctx);
+	return job->size != 2 || weft_comm_ctx_open(1, &p->ctx);
 }
 
 static void ranks_stop(struct pair *p)
 {
-	weft_ctx_close(p->ctx);
+	weft_comm_ctx_close(p->ctx);
 	weft_rt_stop();
 	free(p->out);
 	free(p->in);

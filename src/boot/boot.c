@@ -33,7 +33,7 @@ static struct {
 	struct weft_boot_blob pending; /* put, not yet fenced */
 	char ***batches;               /* [batch][rank]: text, `nothing`, or NULL: not fetched */
 	int n_batches;
-	bool many; /* the launcher is weft's and knows weft_pmi_get_batch */
+	bool many; /* the launcher is weft's and knows weft_boot_pmi_get_batch */
 } job = {.pmi = {.x_fd = -1}};
 
 /* --- batches --- */
@@ -62,7 +62,7 @@ static weft_err publish(int batch, const char *text, size_t len)
 		int head = i ? 0 : snprintf(value, PART_OVERHEAD, "%zu.", parts);
 		memcpy(value + head, text + i * room, n);
 		value[(size_t)head + n] = 0;
-		err = weft_pmi_put(&job.pmi, name, value);
+		err = weft_boot_pmi_put(&job.pmi, name, value);
 	}
 	explicit_bzero(value, room + PART_OVERHEAD);
 	free(value);
@@ -73,7 +73,7 @@ static weft_err publish(int batch, const char *text, size_t len)
 static weft_err append_part(const char *name, struct weft_boot_blob *all)
 {
 	const char *value;
-	weft_err err = weft_pmi_get(&job.pmi, name, &value);
+	weft_err err = weft_boot_pmi_get(&job.pmi, name, &value);
 	if (err == WEFT_ERR_NOENT) {
 		weft_error("the launcher lost key %s", name);
 		return WEFT_ERR_PROTO;
@@ -133,7 +133,7 @@ static weft_err fetch_one(int batch, int rank)
 	char name[48];
 	const char *first;
 	part_name(name, sizeof name, batch, rank, 0);
-	weft_err err = weft_pmi_get(&job.pmi, name, &first);
+	weft_err err = weft_boot_pmi_get(&job.pmi, name, &first);
 	if (err == WEFT_ERR_NOENT) {
 		job.batches[batch][rank] = nothing;
 		return WEFT_OK;
@@ -166,7 +166,7 @@ static weft_err fetch_many(int batch, int rank)
 {
 	int next;
 	const char *answer;
-	weft_err err = weft_pmi_get_batch(&job.pmi, batch, rank, &next, &answer);
+	weft_err err = weft_boot_pmi_get_batch(&job.pmi, batch, rank, &next, &answer);
 	if (err)
 		return err;
 	char *text = strdup(answer); /* further parts are read through the same buffer */
@@ -265,13 +265,13 @@ static weft_err join(const struct weft_boot_env *env)
 	struct weft_boot_info *info = job.info;
 	job.many = env->secret_fd >= 0;
 	info->launcher = env->secret_fd >= 0 ? "weft" : "hydra";
-	weft_err err = weft_pmi_open(&job.pmi, env->pmi_fd);
+	weft_err err = weft_boot_pmi_open(&job.pmi, env->pmi_fd);
 	if (err)
 		return err;
-	err = weft_pmi_int(&job.pmi, "get_appnum", "appnum", "appnum", &info->appnum);
+	err = weft_boot_pmi_int(&job.pmi, "get_appnum", "appnum", "appnum", &info->appnum);
 	if (!err)
-		err = weft_pmi_int(&job.pmi, "get_universe_size", "universe_size", "size",
-				   &info->universe);
+		err = weft_boot_pmi_int(&job.pmi, "get_universe_size", "universe_size", "size",
+					&info->universe);
 	if (!err && info->universe < 0)
 		info->universe = 0;
 	if (!err && info->appnum < 0)
@@ -341,7 +341,7 @@ weft_err weft_boot_fence(void)
 		return WEFT_OK;
 	if (len)
 		err = publish(batch, job.batches[batch][job.info->rank], len);
-	return err ? err : weft_pmi_barrier(&job.pmi);
+	return err ? err : weft_boot_pmi_barrier(&job.pmi);
 }
 
 weft_err weft_boot_get(int rank, const char *key, char *buf, size_t size)
@@ -370,7 +370,7 @@ void weft_boot_close(void)
 	if (!job.info)
 		return;
 	if (job.origin == WEFT_BOOT_PMI1)
-		weft_pmi_finalize(&job.pmi);
+		weft_boot_pmi_finalize(&job.pmi);
 	batches_free();
 	weft_boot_info_destroy(job.info);
 	job.info = NULL;
@@ -409,7 +409,7 @@ _Noreturn void weft_boot_abort(int code, const char *text)
 	if (text)
 		weft_error("%s", text);
 	flush_quickly(stderr);
-	if (weft_pmi_abort(&job.pmi, code, NULL))
+	if (weft_boot_pmi_abort(&job.pmi, code, NULL))
 		wait_for_end(ABORT_WAIT_NS);
 	_exit(code & 255 ? code & 255 : 1);
 }
@@ -420,7 +420,7 @@ _Noreturn void weft_boot_abort_bereft(int code, const char *text)
 		weft_boot_abort(code, text);
 	flush_quickly(stdout);
 	flush_quickly(stderr);
-	if (weft_pmi_abort(&job.pmi, code, text))
+	if (weft_boot_pmi_abort(&job.pmi, code, text))
 		wait_for_end(BEREFT_WAIT_NS);
 	weft_error("%s", text); /* nobody else tells it */
 	_exit(code & 255 ? code & 255 : 1);

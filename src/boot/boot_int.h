@@ -83,20 +83,20 @@ struct weft_pmi {
 };
 
 /* Says hello, learns limits and the name of the space.  On failure nothing is kept open. */
-weft_err weft_pmi_open(struct weft_pmi *p, int fd) weft_must_use;
-weft_err weft_pmi_int(struct weft_pmi *p, const char *cmd, const char *answer, const char *key,
-		      int *out_p) weft_must_use;
-weft_err weft_pmi_put(struct weft_pmi *p, const char *key, const char *value) weft_must_use;
+weft_err weft_boot_pmi_open(struct weft_pmi *p, int fd) weft_must_use;
+weft_err weft_boot_pmi_int(struct weft_pmi *p, const char *cmd, const char *answer, const char *key,
+			   int *out_p) weft_must_use;
+weft_err weft_boot_pmi_put(struct weft_pmi *p, const char *key, const char *value) weft_must_use;
 /* *value_p lies in p->line until the next call. */
-weft_err weft_pmi_get(struct weft_pmi *p, const char *key, const char **value_p) weft_must_use;
+weft_err weft_boot_pmi_get(struct weft_pmi *p, const char *key, const char **value_p) weft_must_use;
 /* weft's mpiexec only: the first parts that ranks from..*next_p - 1 put in a batch, each ended by
- * ';'.  NOENT: this launcher does not know the request.  *text_p as in weft_pmi_get. */
-weft_err weft_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *next_p,
-			    const char **text_p) weft_must_use;
-weft_err weft_pmi_barrier(struct weft_pmi *p) weft_must_use;
-void weft_pmi_finalize(struct weft_pmi *p);
+ * ';'.  NOENT: this launcher does not know the request.  *text_p as in weft_boot_pmi_get. */
+weft_err weft_boot_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *next_p,
+				 const char **text_p) weft_must_use;
+weft_err weft_boot_pmi_barrier(struct weft_pmi *p) weft_must_use;
+void weft_boot_pmi_finalize(struct weft_pmi *p);
 /* Any thread: one write, no answer expected.  True: the launcher will hear of it. */
 /* text: NULL, or what weft's mpiexec says of it if it knows no other cause. */
-bool weft_pmi_abort(struct weft_pmi *p, int code, const char *text);
+bool weft_boot_pmi_abort(struct weft_pmi *p, int code, const char *text);
 
 #endif

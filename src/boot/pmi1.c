@@ -224,8 +224,8 @@ static weft_err expect(struct weft_pmi *p, const char *asked, const char *answer
 	return err;
 }
 
-weft_err weft_pmi_int(struct weft_pmi *p, const char *cmd, const char *answer, const char *key,
-		      int *out_p)
+weft_err weft_boot_pmi_int(struct weft_pmi *p, const char *cmd, const char *answer, const char *key,
+			   int *out_p)
 {
 	weft_err err = send_line(p, "cmd=%s\n", cmd);
 	if (!err)
@@ -249,7 +249,7 @@ static weft_err hello(struct weft_pmi *p)
 
 static weft_err learn_limits(struct weft_pmi *p)
 {
-	weft_err err = weft_pmi_int(p, "get_maxes", "maxes", "kvsname_max", &p->kvsname_max);
+	weft_err err = weft_boot_pmi_int(p, "get_maxes", "maxes", "kvsname_max", &p->kvsname_max);
 	if (!err && (field_int(p, "keylen_max", &p->keylen_max) ||
 		     field_int(p, "vallen_max", &p->vallen_max) || p->keylen_max < 24 ||
 		     p->vallen_max < 32))
@@ -277,7 +277,7 @@ static weft_err learn_name(struct weft_pmi *p)
 
 static void shut(struct weft_pmi *p)
 {
-	/* Relaxed: weft_pmi_abort may read either value; a write to a closed socket fails. */
+	/* Relaxed: weft_boot_pmi_abort may read either value; a write to a closed socket fails. */
 	int fd = atomic_exchange_explicit(&p->x_fd, -1, memory_order_relaxed);
 	if (fd >= 0)
 		close(fd);
@@ -288,7 +288,7 @@ static void shut(struct weft_pmi *p)
 	p->fill = p->line_end = 0;
 }
 
-weft_err weft_pmi_open(struct weft_pmi *p, int fd)
+weft_err weft_boot_pmi_open(struct weft_pmi *p, int fd)
 {
 	p->line = malloc(WEFT_PMI_LINE_MAX + 1);
 	if (!p->line)
@@ -307,7 +307,7 @@ weft_err weft_pmi_open(struct weft_pmi *p, int fd)
 	return err;
 }
 
-weft_err weft_pmi_put(struct weft_pmi *p, const char *key, const char *value)
+weft_err weft_boot_pmi_put(struct weft_pmi *p, const char *key, const char *value)
 {
 	weft_err err = send_line(p, "cmd=put kvsname=%s key=%s value=%s\n", p->kvsname, key, value);
 	if (!err)
@@ -319,7 +319,7 @@ weft_err weft_pmi_put(struct weft_pmi *p, const char *key, const char *value)
 	return err;
 }
 
-weft_err weft_pmi_get(struct weft_pmi *p, const char *key, const char **value_p)
+weft_err weft_boot_pmi_get(struct weft_pmi *p, const char *key, const char **value_p)
 {
 	char asked[96];
 	snprintf(asked, sizeof asked, "get of key %s", key);
@@ -341,8 +341,8 @@ weft_err weft_pmi_get(struct weft_pmi *p, const char *key, const char **value_p)
 	return WEFT_OK;
 }
 
-weft_err weft_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *next_p,
-			    const char **text_p)
+weft_err weft_boot_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *next_p,
+				 const char **text_p)
 {
 	char asked[64];
 	snprintf(asked, sizeof asked, "get of batch %d from rank %d", batch, from);
@@ -365,13 +365,13 @@ weft_err weft_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *next_p
 	return WEFT_OK;
 }
 
-weft_err weft_pmi_barrier(struct weft_pmi *p)
+weft_err weft_boot_pmi_barrier(struct weft_pmi *p)
 {
 	weft_err err = send_line(p, "cmd=barrier_in\n");
 	return err ? err : expect(p, "barrier_in", "barrier_out");
 }
 
-void weft_pmi_finalize(struct weft_pmi *p)
+void weft_boot_pmi_finalize(struct weft_pmi *p)
 {
 	weft_err err = send_line(p, "cmd=finalize\n");
 	if (!err)
@@ -381,7 +381,7 @@ void weft_pmi_finalize(struct weft_pmi *p)
 	shut(p);
 }
 
-bool weft_pmi_abort(struct weft_pmi *p, int code, const char *text)
+bool weft_boot_pmi_abort(struct weft_pmi *p, int code, const char *text)
 {
 	char line[600];
 	int n = snprintf(line, sizeof line, "cmd=abort exitcode=%d%s%.*s", code,

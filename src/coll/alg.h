@@ -18,29 +18,31 @@ struct weft_view {
 	const struct weft_type *t;
 };
 
-static inline struct weft_view weft_view(const void *base, size_t count, const struct weft_type *t)
+static inline struct weft_view weft_coll_view(const void *base, size_t count,
+					      const struct weft_type *t)
 {
 	return (struct weft_view){.base = (char *)(uintptr_t)base, .count = count, .t = t};
 }
 
 /* n elements from element i on. */
-static inline struct weft_view weft_view_part(struct weft_view v, size_t i, size_t n)
+static inline struct weft_view weft_coll_view_part(struct weft_view v, size_t i, size_t n)
 {
-	return weft_view(v.base + (ptrdiff_t)i * weft_type_extent(v.t), n, v.t);
+	return weft_coll_view(v.base + (ptrdiff_t)i * weft_data_type_extent(v.t), n, v.t);
 }
 
-static inline struct weft_buf weft_view_buf(struct weft_view v)
+static inline struct weft_buf weft_coll_view_buf(struct weft_view v)
 {
-	return weft_buf_typed(v.base, v.count, v.t);
+	return weft_data_buf_typed(v.base, v.count, v.t);
 }
 
-static inline size_t weft_view_bytes(struct weft_view v)
+static inline size_t weft_coll_view_bytes(struct weft_view v)
 {
 	return v.count * v.t->size;
 }
 
 /* Scratch memory laid out like count elements of t. */
-struct weft_view weft_view_scratch(struct weft_coll *c, size_t count, const struct weft_type *t);
+struct weft_view weft_coll_view_scratch(struct weft_coll *c, size_t count,
+					const struct weft_type *t);
 
 static inline int weft_coll_process(const struct weft_coll_group *g, int rank)
 {
@@ -53,20 +55,20 @@ static inline int weft_coll_remote(const struct weft_coll_group *g, int rank)
 }
 
 /* Messages to and from a rank of the local group, in phase `tag` of the collective. */
-static inline int weft_alg_send(struct weft_coll *c, const struct weft_coll_group *g, int rank,
-				int tag, struct weft_buf buf, int after)
+static inline int weft_coll_alg_send(struct weft_coll *c, const struct weft_coll_group *g, int rank,
+				     int tag, struct weft_buf buf, int after)
 {
-	return weft_sched_send(c, weft_coll_process(g, rank), g->tag + tag, buf, after);
+	return weft_coll_sched_send(c, weft_coll_process(g, rank), g->tag + tag, buf, after);
 }
 
-static inline int weft_alg_recv(struct weft_coll *c, const struct weft_coll_group *g, int rank,
-				int tag, struct weft_buf buf, int after)
+static inline int weft_coll_alg_recv(struct weft_coll *c, const struct weft_coll_group *g, int rank,
+				     int tag, struct weft_buf buf, int after)
 {
-	return weft_sched_recv(c, weft_coll_process(g, rank), g->tag + tag, buf, after);
+	return weft_coll_sched_recv(c, weft_coll_process(g, rank), g->tag + tag, buf, after);
 }
 
 /* Copies unless both are the same place. */
-int weft_alg_copy(struct weft_coll *c, struct weft_view to, struct weft_view from, int after);
+int weft_coll_alg_copy(struct weft_coll *c, struct weft_view to, struct weft_view from, int after);
 
 /* Phases: the tags of the parts, so that parts of one collective never mix. */
 enum {
@@ -86,112 +88,115 @@ const char *weft_coll_kind_name(uint32_t kind);
 
 /* ---- bcast.c ---- */
 /* Does the root serve everybody itself, without a tree? */
-bool weft_alg_flat(const struct weft_coll_group *g);
+bool weft_coll_alg_flat(const struct weft_coll_group *g);
 /* Synchronises the local group; buf is empty. */
-int weft_alg_barrier(struct weft_coll *c, const struct weft_coll_group *g, int after);
-int weft_alg_bcast(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view v,
-		   int root, int after);
+int weft_coll_alg_barrier(struct weft_coll *c, const struct weft_coll_group *g, int after);
+int weft_coll_alg_bcast(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view v,
+			int root, int after);
 /* Signals up to rank 0 / down from it: halves of a barrier. */
-int weft_alg_signal_up(struct weft_coll *c, const struct weft_coll_group *g, int after);
-int weft_alg_signal_down(struct weft_coll *c, const struct weft_coll_group *g, int after);
+int weft_coll_alg_signal_up(struct weft_coll *c, const struct weft_coll_group *g, int after);
+int weft_coll_alg_signal_down(struct weft_coll *c, const struct weft_coll_group *g, int after);
 
 /* ---- board.c: small blocking collectives through shared memory ---- */
 /* Does this group meet on a board?  The first calls may block to agree on one: *err_p is a failure
  * of that.  All members must ask in the same collectives. */
-bool weft_board_open(const struct weft_coll_group *g, weft_err *err_p);
+bool weft_coll_board_open(const struct weft_coll_group *g, weft_err *err_p);
 /* Notes which collective this member is in, if there is a board. */
-void weft_board_note(const struct weft_coll_group *g, enum weft_coll_kind kind);
-/* All meet.  bytes 0: nothing else.  Else (weft_board_room() at most) `to` becomes the combination
+void weft_coll_board_note(const struct weft_coll_group *g, enum weft_coll_kind kind);
+/* All meet.  bytes 0: nothing else.  Else (weft_coll_board_room() at most) `to` becomes the combination
  * of all members' `from`, in rank order from the last to the first.  May block. */
-weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, const void *from,
-			 void *to, size_t count, size_t bytes);
+weft_err weft_coll_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, const void *from,
+			      void *to, size_t count, size_t bytes);
 /* So many bytes each member can show to all others. */
-size_t weft_board_room(const struct weft_coll_group *g);
+size_t weft_coll_board_room(const struct weft_coll_group *g);
 /* All meet; each shows `from`, of `bytes` bytes, in a collective of that kind.  Then
- * weft_board_shown() is what rank r showed, until the caller's next meeting.  May block. */
-weft_err weft_board_show(const struct weft_coll_group *g, enum weft_coll_kind kind,
-			 const struct weft_buf *from, size_t bytes);
-const char *weft_board_shown(const struct weft_coll_group *g, int r);
+ * weft_coll_board_shown() is what rank r showed, until the caller's next meeting.  May block. */
+weft_err weft_coll_board_show(const struct weft_coll_group *g, enum weft_coll_kind kind,
+			      const struct weft_buf *from, size_t bytes);
+const char *weft_coll_board_shown(const struct weft_coll_group *g, int r);
 
 /* All meet and mean the same `what`, not 0.  May block. */
-weft_err weft_board_turn(const struct weft_coll_group *g, uint32_t what);
+weft_err weft_coll_board_turn(const struct weft_coll_group *g, uint32_t what);
 /* Of the next turn: changes with each. */
-unsigned weft_board_parity(const struct weft_coll_group *g);
+unsigned weft_coll_board_parity(const struct weft_coll_group *g);
 /* A message between any two members, so that all are connected.  Blocks. */
-weft_err weft_board_connect(const struct weft_coll_group *g);
+weft_err weft_coll_board_connect(const struct weft_coll_group *g);
 
 /* ---- feed.c: small ones with a root, where the group has a board ---- */
 /* All may block; WEFT_AGAIN: not that small, or no board.  reduce: by a predefined operation,
  * without holes. */
-weft_err weft_feed_bcast(const struct weft_coll_group *g, const struct weft_coll_args *a);
-weft_err weft_feed_scatter(const struct weft_coll_group *g, const struct weft_coll_args *a);
-weft_err weft_feed_reduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
-weft_err weft_feed_gather(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_coll_feed_bcast(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_coll_feed_scatter(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_coll_feed_reduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_coll_feed_gather(const struct weft_coll_group *g, const struct weft_coll_args *a);
 
 /* ---- stage.c: larger ones, piece by piece ---- */
 struct weft_stages;
 /* What the group keeps with its board; NULL at first. */
-struct weft_stages **weft_board_stages(const struct weft_coll_group *g);
-/* As weft_board_open: may this group use them? */
-bool weft_stage_open(const struct weft_coll_group *g, enum weft_coll_kind kind, weft_err *err_p);
+struct weft_stages **weft_coll_board_stages(const struct weft_coll_group *g);
+/* As weft_coll_board_open: may this group use them? */
+bool weft_coll_stage_open(const struct weft_coll_group *g, enum weft_coll_kind kind,
+			  weft_err *err_p);
 /* last: all other members have freed theirs. */
-void weft_stages_free(struct weft_stages *s, bool last);
+void weft_coll_stages_free(struct weft_stages *s, bool last);
 /* Allgather or alltoall; `mine` is what this member gives.  May block. */
-weft_err weft_stage_exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
-			     const struct weft_buf *mine);
+weft_err weft_coll_stage_exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
+				  const struct weft_buf *mine);
 /* By a predefined operation, without holes.  May block. */
-weft_err weft_stage_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_coll_stage_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
 
-/* ---- reads.c: larger ones out of each other's memory, where the group has a board ---- */
+/* ---- peer_reads.c: larger ones out of each other's memory, where the group has a board ---- */
 /* May block; WEFT_AGAIN on all members: nothing has happened, not of that size, or not here. */
-weft_err weft_reads_alltoall(const struct weft_coll_group *g, const struct weft_coll_args *a,
-			     const struct weft_buf *mine);
+weft_err weft_coll_peer_reads_alltoall(const struct weft_coll_group *g,
+				       const struct weft_coll_args *a, const struct weft_buf *mine);
 /* By a predefined operation, without holes. */
-weft_err weft_reads_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_coll_peer_reads_allreduce(const struct weft_coll_group *g,
+					const struct weft_coll_args *a);
 
 /* ---- reduce.c ---- */
 /* Does the root combine everybody's contribution itself? */
-bool weft_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes);
+bool weft_coll_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes);
 /* `from` is this rank's contribution and is not changed; the result goes to `to` on root only (to
  * is not looked at elsewhere, and may be the same place as from). */
-int weft_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
-		    struct weft_view to, int root, int after);
-int weft_alg_allreduce(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
-		       struct weft_view to, int after);
+int weft_coll_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g,
+			 struct weft_view from, struct weft_view to, int root, int after);
+int weft_coll_alg_allreduce(struct weft_coll *c, const struct weft_coll_group *g,
+			    struct weft_view from, struct weft_view to, int after);
 /* Block r of `from`, at[r] .. at[r+1], goes reduced to rank r; `to` holds this rank's block. */
-int weft_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g,
-			    struct weft_view from, const size_t *at, struct weft_view to,
-			    int after);
+int weft_coll_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g,
+				 struct weft_view from, const size_t *at, struct weft_view to,
+				 int after);
 /* ---- halving.c: the same for long vectors, of at least as many elements as ranks ---- */
-int weft_alg_allreduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
-			       struct weft_view from, struct weft_view to, int after);
-int weft_alg_reduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
-			    struct weft_view from, struct weft_view to, int root, int after);
+int weft_coll_alg_allreduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
+				    struct weft_view from, struct weft_view to, int after);
+int weft_coll_alg_reduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
+				 struct weft_view from, struct weft_view to, int root, int after);
 /* ---- scan.c ---- */
-int weft_alg_scan(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
-		  struct weft_view to, bool exclusive);
+int weft_coll_alg_scan(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
+		       struct weft_view to, bool exclusive);
 
 /* ---- gather.c ---- */
 /* Equal blocks: `all` (size * count elements) is looked at on root only.  own NULL: it is in place
  * already. */
-int weft_alg_gather(struct weft_coll *c, const struct weft_coll_group *g,
-		    const struct weft_view *own, struct weft_view all, size_t count, int root,
-		    int after);
-int weft_alg_scatter(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view all,
-		     size_t count, const struct weft_view *own, int root, int after);
+int weft_coll_alg_gather(struct weft_coll *c, const struct weft_coll_group *g,
+			 const struct weft_view *own, struct weft_view all, size_t count, int root,
+			 int after);
+int weft_coll_alg_scatter(struct weft_coll *c, const struct weft_coll_group *g,
+			  struct weft_view all, size_t count, const struct weft_view *own, int root,
+			  int after);
 /* ---- allgather.c ---- */
 /* blocks[r] is the place of rank r's block on this rank; own NULL: it is in place already. */
-int weft_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g,
-		       const struct weft_view *own, const struct weft_view *blocks, int after);
+int weft_coll_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g,
+			    const struct weft_view *own, const struct weft_view *blocks, int after);
 
 /* ---- whole collectives, by kind; called by build.c ---- */
 typedef void weft_alg_fn(struct weft_coll *c, const struct weft_coll_group *g,
 			 const struct weft_coll_args *a);
-weft_alg_fn weft_build_gather, weft_build_scatter, weft_build_allgather, weft_build_alltoall,
-	weft_build_neighbor, weft_build_inter;
+weft_alg_fn weft_coll_build_gather, weft_coll_build_scatter, weft_coll_build_allgather,
+	weft_coll_build_alltoall, weft_coll_build_neighbor, weft_coll_build_inter;
 
 /* The places of the blocks that (base, counts or count, displs, types or type) describe. */
-struct weft_view weft_args_sblock(const struct weft_coll_args *a, int i);
-struct weft_view weft_args_rblock(const struct weft_coll_args *a, int i);
+struct weft_view weft_coll_args_sblock(const struct weft_coll_args *a, int i);
+struct weft_view weft_coll_args_rblock(const struct weft_coll_args *a, int i);
 
 #endif

@@ -8,38 +8,41 @@
 static int direct(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
 		  const struct weft_view *blocks, int after, int copied)
 {
-	int join = weft_sched_join(c);
-	weft_sched_after(c, join, after);
-	weft_sched_after(c, join, copied);
+	int join = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, join, after);
+	weft_coll_sched_after(c, join, copied);
 	for (int k = 1; k < g->size; k++) {
 		int r = (g->rank - k + g->size) % g->size;
-		if (weft_view_bytes(blocks[r]))
-			weft_sched_after(c, join,
-					 weft_alg_recv(c, g, r, WEFT_TAG_SPREAD,
-						       weft_view_buf(blocks[r]), after));
+		if (weft_coll_view_bytes(blocks[r]))
+			weft_coll_sched_after(c, join,
+					      weft_coll_alg_recv(c, g, r, WEFT_TAG_SPREAD,
+								 weft_coll_view_buf(blocks[r]),
+								 after));
 	}
 	for (int k = 1; k < g->size && own.bytes; k++)
-		weft_sched_after(
-			c, join,
-			weft_alg_send(c, g, (g->rank + k) % g->size, WEFT_TAG_SPREAD, own, after));
+		weft_coll_sched_after(c, join,
+				      weft_coll_alg_send(c, g, (g->rank + k) % g->size,
+							 WEFT_TAG_SPREAD, own, after));
 	return join;
 }
 
 static int ring(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
 		const struct weft_view *blocks, int after, int copied)
 {
-	int join = weft_sched_join(c);
-	weft_sched_after(c, join, after);
-	weft_sched_after(c, join, copied);
+	int join = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, join, after);
+	weft_coll_sched_after(c, join, copied);
 	int right = (g->rank + 1) % g->size, left = (g->rank - 1 + g->size) % g->size;
 	int have = after;
 	for (int k = 0; k < g->size - 1; k++) {
 		int out = (g->rank - k + g->size) % g->size, in = (out - 1 + g->size) % g->size;
-		struct weft_buf buf = k ? weft_view_buf(blocks[out]) : own;
-		weft_sched_after(c, join, weft_alg_send(c, g, right, WEFT_TAG_SPREAD, buf, have));
+		struct weft_buf buf = k ? weft_coll_view_buf(blocks[out]) : own;
+		weft_coll_sched_after(c, join,
+				      weft_coll_alg_send(c, g, right, WEFT_TAG_SPREAD, buf, have));
 		/* One receive at a time: same sender, same tag, so in the order of sending. */
-		have = weft_alg_recv(c, g, left, WEFT_TAG_SPREAD, weft_view_buf(blocks[in]), have);
-		weft_sched_after(c, join, have);
+		have = weft_coll_alg_recv(c, g, left, WEFT_TAG_SPREAD,
+					  weft_coll_view_buf(blocks[in]), have);
+		weft_coll_sched_after(c, join, have);
 	}
 	return join;
 }
@@ -48,33 +51,35 @@ static int ring(struct weft_coll *c, const struct weft_coll_group *g, struct wef
 static int bruck(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
 		 const struct weft_view *blocks, size_t b, int after, int copied)
 {
-	char *mem = weft_sched_scratch(c, (size_t)g->size * b);
-	int have = weft_sched_copy(c, weft_buf_flat(mem, b), own, after);
+	char *mem = weft_coll_sched_scratch(c, (size_t)g->size * b);
+	int have = weft_coll_sched_copy(c, weft_data_buf_flat(mem, b), own, after);
 	for (int n = 1; n < g->size; n *= 2) {
 		int more = n < g->size - n ? n : g->size - n;
 		int to = (g->rank - n + g->size) % g->size, from = (g->rank + n) % g->size;
-		weft_alg_send(c, g, to, WEFT_TAG_SPREAD, weft_buf_flat(mem, (size_t)more * b),
-			      have);
-		have = weft_alg_recv(c, g, from, WEFT_TAG_SPREAD,
-				     weft_buf_flat(mem + (size_t)n * b, (size_t)more * b), have);
+		weft_coll_alg_send(c, g, to, WEFT_TAG_SPREAD,
+				   weft_data_buf_flat(mem, (size_t)more * b), have);
+		have = weft_coll_alg_recv(c, g, from, WEFT_TAG_SPREAD,
+					  weft_data_buf_flat(mem + (size_t)n * b, (size_t)more * b),
+					  have);
 	}
-	int join = weft_sched_join(c);
-	weft_sched_after(c, join, copied);
+	int join = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, join, copied);
 	for (int i = 1; i < g->size; i++)
-		weft_sched_after(c, join,
-				 weft_sched_copy(c, weft_view_buf(blocks[(g->rank + i) % g->size]),
-						 weft_buf_flat(mem + (size_t)i * b, b), have));
+		weft_coll_sched_after(
+			c, join,
+			weft_coll_sched_copy(c, weft_coll_view_buf(blocks[(g->rank + i) % g->size]),
+					     weft_data_buf_flat(mem + (size_t)i * b, b), have));
 	return join;
 }
 
 /* Blocks of one size, and not more than so many bytes together.  The same on all ranks. */
 static bool even(const struct weft_coll_group *g, const struct weft_view *blocks, size_t most)
 {
-	size_t each = weft_view_bytes(blocks[0]);
+	size_t each = weft_coll_view_bytes(blocks[0]);
 	if (!each || each > most / (size_t)g->size)
 		return false;
 	for (int r = 1; r < g->size; r++)
-		if (weft_view_bytes(blocks[r]) != each)
+		if (weft_coll_view_bytes(blocks[r]) != each)
 			return false;
 	return true;
 }
@@ -82,9 +87,9 @@ static bool even(const struct weft_coll_group *g, const struct weft_view *blocks
 /* Are the blocks, of b bytes each, one run of bytes? */
 static bool side_by_side(const struct weft_coll_group *g, const struct weft_view *blocks, size_t b)
 {
-	char *first = weft_view_buf(blocks[0]).base;
+	char *first = weft_coll_view_buf(blocks[0]).base;
 	for (int r = 0; r < g->size; r++) {
-		struct weft_buf buf = weft_view_buf(blocks[r]);
+		struct weft_buf buf = weft_coll_view_buf(blocks[r]);
 		if (buf.type || (char *)buf.base != first + (size_t)r * b)
 			return false;
 	}
@@ -102,29 +107,32 @@ struct run {
 static struct run run_of(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
 			 const struct weft_view *blocks, size_t b, int after, int copied)
 {
-	struct run run = {.here = side_by_side(g, blocks, b), .have = weft_sched_join(c)};
-	run.mem = run.here ? weft_view_buf(blocks[0]).base
-			   : weft_sched_scratch(c, (size_t)g->size * b);
-	weft_sched_after(c, run.have, after);
-	weft_sched_after(c, run.have, copied);
+	struct run run = {.here = side_by_side(g, blocks, b), .have = weft_coll_sched_join(c)};
+	run.mem = run.here ? weft_coll_view_buf(blocks[0]).base
+			   : weft_coll_sched_scratch(c, (size_t)g->size * b);
+	weft_coll_sched_after(c, run.have, after);
+	weft_coll_sched_after(c, run.have, copied);
 	if (!run.here)
-		weft_sched_after(c, run.have,
-				 weft_sched_copy(c, weft_buf_flat(run.mem + (size_t)g->rank * b, b),
-						 own, after));
+		weft_coll_sched_after(
+			c, run.have,
+			weft_coll_sched_copy(c,
+					     weft_data_buf_flat(run.mem + (size_t)g->rank * b, b),
+					     own, after));
 	return run;
 }
 
 static int run_end(struct weft_coll *c, const struct weft_coll_group *g, const struct run *run,
 		   const struct weft_view *blocks, size_t b, int join)
 {
-	int done = weft_sched_join(c);
-	weft_sched_after(c, done, join);
+	int done = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, done, join);
 	for (int r = 0; r < g->size && !run->here; r++)
 		if (r != g->rank)
-			weft_sched_after(c, done,
-					 weft_sched_copy(c, weft_view_buf(blocks[r]),
-							 weft_buf_flat(run->mem + (size_t)r * b, b),
-							 join));
+			weft_coll_sched_after(
+				c, done,
+				weft_coll_sched_copy(
+					c, weft_coll_view_buf(blocks[r]),
+					weft_data_buf_flat(run->mem + (size_t)r * b, b), join));
 	return done;
 }
 
@@ -134,23 +142,26 @@ static int through_root(struct weft_coll *c, const struct weft_coll_group *g, st
 			const struct weft_view *blocks, size_t b, int after, int copied)
 {
 	struct run run = run_of(c, g, own, blocks, b, after, copied);
-	struct weft_buf all = weft_buf_flat(run.mem, (size_t)g->size * b);
-	int join = weft_sched_join(c);
+	struct weft_buf all = weft_data_buf_flat(run.mem, (size_t)g->size * b);
+	int join = weft_coll_sched_join(c);
 	/* The own block is written before the others come. */
-	weft_sched_after(c, join, run.have);
+	weft_coll_sched_after(c, join, run.have);
 	if (g->rank) {
 		/* In the run, our block comes back over itself: first it must be on its way. */
-		weft_sched_after(c, join, weft_alg_send(c, g, 0, WEFT_TAG_SPREAD, own, after));
-		join = weft_alg_recv(c, g, 0, WEFT_TAG_SPREAD, all, join);
+		weft_coll_sched_after(c, join,
+				      weft_coll_alg_send(c, g, 0, WEFT_TAG_SPREAD, own, after));
+		join = weft_coll_alg_recv(c, g, 0, WEFT_TAG_SPREAD, all, join);
 		return run_end(c, g, &run, blocks, b, join);
 	}
 	for (int r = 1; r < g->size; r++)
-		weft_sched_after(c, join,
-				 weft_alg_recv(c, g, r, WEFT_TAG_SPREAD,
-					       weft_buf_flat(run.mem + (size_t)r * b, b), after));
+		weft_coll_sched_after(
+			c, join,
+			weft_coll_alg_recv(c, g, r, WEFT_TAG_SPREAD,
+					   weft_data_buf_flat(run.mem + (size_t)r * b, b), after));
 	int done = run_end(c, g, &run, blocks, b, join);
 	for (int r = 1; r < g->size; r++)
-		weft_sched_after(c, done, weft_alg_send(c, g, r, WEFT_TAG_SPREAD, all, join));
+		weft_coll_sched_after(c, done,
+				      weft_coll_alg_send(c, g, r, WEFT_TAG_SPREAD, all, join));
 	return done;
 }
 
@@ -160,13 +171,15 @@ static int through_root(struct weft_coll *c, const struct weft_coll_group *g, st
 static int swap(struct weft_coll *c, const struct weft_coll_group *g, const struct run *run,
 		size_t b, int to, int out, int in, int blocks, int after, int join)
 {
-	int got = weft_sched_join(c);
-	weft_sched_after(c, got, after);
+	int got = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, got, after);
 	for (int i = 0; i < blocks; i++) {
-		struct weft_buf there = weft_buf_flat(run->mem + (size_t)(out + i) * b, b);
-		struct weft_buf here = weft_buf_flat(run->mem + (size_t)(in + i) * b, b);
-		weft_sched_after(c, join, weft_alg_send(c, g, to, WEFT_TAG_EDGE + i, there, after));
-		weft_sched_after(c, got, weft_alg_recv(c, g, to, WEFT_TAG_EDGE + i, here, after));
+		struct weft_buf there = weft_data_buf_flat(run->mem + (size_t)(out + i) * b, b);
+		struct weft_buf here = weft_data_buf_flat(run->mem + (size_t)(in + i) * b, b);
+		weft_coll_sched_after(
+			c, join, weft_coll_alg_send(c, g, to, WEFT_TAG_EDGE + i, there, after));
+		weft_coll_sched_after(c, got,
+				      weft_coll_alg_recv(c, g, to, WEFT_TAG_EDGE + i, here, after));
 	}
 	return got;
 }
@@ -182,7 +195,7 @@ static int neighbors(struct weft_coll *c, const struct weft_coll_group *g, struc
 	struct run run = run_of(c, g, own, blocks, b, after, copied);
 	int n = g->size, pairs = n / 2, odd = g->rank % 2, out = g->rank / 2;
 	int side[2] = {(g->rank + (odd ? n - 1 : 1)) % n, (g->rank + (odd ? 1 : n - 1)) % n};
-	int join = weft_sched_join(c);
+	int join = weft_coll_sched_join(c);
 	int have = swap(c, g, &run, b, side[0], g->rank, side[0], 1, run.have, join);
 	for (int k = 1; k < pairs; k++) {
 		/* Pairs come from ever farther away, from both directions in turn. */
@@ -192,7 +205,7 @@ static int neighbors(struct weft_coll *c, const struct weft_coll_group *g, struc
 		have = swap(c, g, &run, b, side[k % 2], 2 * out, 2 * in, 2, have, join);
 		out = in;
 	}
-	weft_sched_after(c, join, have);
+	weft_coll_sched_after(c, join, have);
 	return run_end(c, g, &run, blocks, b, join);
 }
 
@@ -205,37 +218,38 @@ static bool goes_direct(const struct weft_coll_group *g, const struct weft_view 
 		!even(g, blocks, WEFT_LIMIT_DIRECT_BYTES_SMALL));
 }
 
-int weft_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g,
-		       const struct weft_view *own, const struct weft_view *blocks, int after)
+int weft_coll_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g,
+			    const struct weft_view *own, const struct weft_view *blocks, int after)
 {
 	int copied = -1;
-	struct weft_buf mine = weft_view_buf(blocks[g->rank]);
+	struct weft_buf mine = weft_coll_view_buf(blocks[g->rank]);
 	if (own) {
-		mine = weft_view_buf(*own);
-		copied = weft_alg_copy(c, blocks[g->rank], *own, after);
+		mine = weft_coll_view_buf(*own);
+		copied = weft_coll_alg_copy(c, blocks[g->rank], *own, after);
 	}
 	if (g->size == 1)
 		return copied < 0 ? after : copied;
-	if (weft_limit_rooted(g) && even(g, blocks, WEFT_LIMIT_ALLGATHER_ROOT_BYTES))
-		return through_root(c, g, mine, blocks, weft_view_bytes(blocks[0]), after, copied);
-	size_t b = weft_view_bytes(blocks[0]);
-	if (weft_limit_neighbors(g, b) && even(g, blocks, SIZE_MAX))
+	if (weft_coll_limit_rooted(g) && even(g, blocks, WEFT_LIMIT_ALLGATHER_ROOT_BYTES))
+		return through_root(c, g, mine, blocks, weft_coll_view_bytes(blocks[0]), after,
+				    copied);
+	size_t b = weft_coll_view_bytes(blocks[0]);
+	if (weft_coll_limit_neighbors(g, b) && even(g, blocks, SIZE_MAX))
 		return neighbors(c, g, mine, blocks, b, after, copied);
 	if (goes_direct(g, blocks))
 		return direct(c, g, mine, blocks, after, copied);
 	if (even(g, blocks, WEFT_LIMIT_ALLGATHER_BRUCK_BYTES))
-		return bruck(c, g, mine, blocks, weft_view_bytes(blocks[0]), after, copied);
+		return bruck(c, g, mine, blocks, weft_coll_view_bytes(blocks[0]), after, copied);
 	return ring(c, g, mine, blocks, after, copied);
 }
 
-void weft_build_allgather(struct weft_coll *c, const struct weft_coll_group *g,
-			  const struct weft_coll_args *a)
+void weft_coll_build_allgather(struct weft_coll *c, const struct weft_coll_group *g,
+			       const struct weft_coll_args *a)
 {
-	struct weft_view *blocks = weft_sched_scratch(c, (size_t)g->size * sizeof *blocks);
+	struct weft_view *blocks = weft_coll_sched_scratch(c, (size_t)g->size * sizeof *blocks);
 	if (c->err)
 		return;
 	for (int r = 0; r < g->size; r++)
-		blocks[r] = weft_args_rblock(a, r);
-	struct weft_view own = weft_view(a->sbuf, a->scount, a->stype);
-	weft_alg_allgather(c, g, a->in_place ? NULL : &own, blocks, -1);
+		blocks[r] = weft_coll_args_rblock(a, r);
+	struct weft_view own = weft_coll_view(a->sbuf, a->scount, a->stype);
+	weft_coll_alg_allgather(c, g, a->in_place ? NULL : &own, blocks, -1);
 }

@@ -13,12 +13,13 @@ static struct weft_buf sent_block(struct weft_coll *c, const struct weft_coll_ar
 {
 	*copied = -1;
 	if (!a->in_place)
-		return weft_view_buf(weft_args_sblock(a, r));
-	struct weft_view v = weft_args_rblock(a, r);
-	size_t bytes = weft_view_bytes(v);
-	struct weft_buf packed = weft_buf_flat(bytes ? weft_sched_scratch(c, bytes) : NULL, bytes);
+		return weft_coll_view_buf(weft_coll_args_sblock(a, r));
+	struct weft_view v = weft_coll_args_rblock(a, r);
+	size_t bytes = weft_coll_view_bytes(v);
+	struct weft_buf packed =
+		weft_data_buf_flat(bytes ? weft_coll_sched_scratch(c, bytes) : NULL, bytes);
 	if (bytes)
-		*copied = weft_sched_copy(c, packed, weft_view_buf(v), -1);
+		*copied = weft_coll_sched_copy(c, packed, weft_coll_view_buf(v), -1);
 	return packed;
 }
 
@@ -29,7 +30,8 @@ static void pairwise(struct weft_coll *c, const struct weft_coll_group *g,
 	for (int i = 0; i < WINDOW; i++)
 		gate[i] = -1;
 	if (!a->in_place)
-		weft_alg_copy(c, weft_args_rblock(a, g->rank), weft_args_sblock(a, g->rank), -1);
+		weft_coll_alg_copy(c, weft_coll_args_rblock(a, g->rank),
+				   weft_coll_args_sblock(a, g->rank), -1);
 	/* In place, what goes to a rank must have left the place before that rank's block comes in:
 	 * both messages of a round are with one partner then, and each rank sits out one round. */
 	for (int k = a->in_place ? 0 : 1; k < g->size; k++) {
@@ -40,21 +42,21 @@ static void pairwise(struct weft_coll *c, const struct weft_coll_group *g,
 			continue;
 		int copied, slot = k % WINDOW, join = -1;
 		struct weft_buf out = sent_block(c, a, to, &copied);
-		struct weft_buf in = weft_view_buf(weft_args_rblock(a, from));
+		struct weft_buf in = weft_coll_view_buf(weft_coll_args_rblock(a, from));
 		int got = -1, sent = -1;
 		if (in.bytes) {
-			got = weft_alg_recv(c, g, from, WEFT_TAG_ACROSS, in, gate[slot]);
-			weft_sched_after(c, got, copied);
+			got = weft_coll_alg_recv(c, g, from, WEFT_TAG_ACROSS, in, gate[slot]);
+			weft_coll_sched_after(c, got, copied);
 		}
 		if (out.bytes) {
-			sent = weft_alg_send(c, g, to, WEFT_TAG_ACROSS, out, gate[slot]);
-			weft_sched_after(c, sent, copied);
+			sent = weft_coll_alg_send(c, g, to, WEFT_TAG_ACROSS, out, gate[slot]);
+			weft_coll_sched_after(c, sent, copied);
 		}
 		if (k + WINDOW < g->size) {
-			join = weft_sched_join(c);
-			weft_sched_after(c, join, got);
-			weft_sched_after(c, join, sent);
-			weft_sched_after(c, join, gate[slot]);
+			join = weft_coll_sched_join(c);
+			weft_coll_sched_after(c, join, got);
+			weft_coll_sched_after(c, join, sent);
+			weft_coll_sched_after(c, join, gate[slot]);
 			gate[slot] = join;
 		}
 	}
@@ -65,48 +67,51 @@ static void bruck(struct weft_coll *c, const struct weft_coll_group *g,
 		  const struct weft_coll_args *a, size_t b)
 {
 	size_t n = (size_t)g->size;
-	char *mem = weft_sched_scratch(c, n * b);
-	char *out = weft_sched_scratch(c, n * b);
-	char *in = weft_sched_scratch(c, n * b);
-	int have = weft_sched_join(c);
+	char *mem = weft_coll_sched_scratch(c, n * b);
+	char *out = weft_coll_sched_scratch(c, n * b);
+	char *in = weft_coll_sched_scratch(c, n * b);
+	int have = weft_coll_sched_join(c);
 	/* Place i holds the block for rank + i; after all rounds the block from rank - i. */
 	for (int i = 0; i < g->size; i++) {
 		int r = (g->rank + i) % g->size;
-		struct weft_view v = a->in_place ? weft_args_rblock(a, r) : weft_args_sblock(a, r);
-		weft_sched_after(c, have,
-				 weft_sched_copy(c, weft_buf_flat(mem + (size_t)i * b, b),
-						 weft_view_buf(v), -1));
+		struct weft_view v =
+			a->in_place ? weft_coll_args_rblock(a, r) : weft_coll_args_sblock(a, r);
+		weft_coll_sched_after(
+			c, have,
+			weft_coll_sched_copy(c, weft_data_buf_flat(mem + (size_t)i * b, b),
+					     weft_coll_view_buf(v), -1));
 	}
 	for (int mask = 1; mask < g->size; mask <<= 1) {
-		int packed = weft_sched_join(c), unpacked = weft_sched_join(c);
+		int packed = weft_coll_sched_join(c), unpacked = weft_coll_sched_join(c);
 		size_t m = 0;
 		for (int i = 1; i < g->size; i++)
 			if (i & mask)
-				weft_sched_after(
+				weft_coll_sched_after(
 					c, packed,
-					weft_sched_copy(c, weft_buf_flat(out + m++ * b, b),
-							weft_buf_flat(mem + (size_t)i * b, b),
-							have));
-		int got = weft_alg_recv(c, g, (g->rank - mask + g->size) % g->size, WEFT_TAG_ACROSS,
-					weft_buf_flat(in, m * b), have);
-		int sent = weft_alg_send(c, g, (g->rank + mask) % g->size, WEFT_TAG_ACROSS,
-					 weft_buf_flat(out, m * b), packed);
+					weft_coll_sched_copy(
+						c, weft_data_buf_flat(out + m++ * b, b),
+						weft_data_buf_flat(mem + (size_t)i * b, b), have));
+		int got = weft_coll_alg_recv(c, g, (g->rank - mask + g->size) % g->size,
+					     WEFT_TAG_ACROSS, weft_data_buf_flat(in, m * b), have);
+		int sent = weft_coll_alg_send(c, g, (g->rank + mask) % g->size, WEFT_TAG_ACROSS,
+					      weft_data_buf_flat(out, m * b), packed);
 		m = 0;
 		for (int i = 1; i < g->size; i++) {
 			if (!(i & mask))
 				continue;
-			int moved = weft_sched_copy(c, weft_buf_flat(mem + (size_t)i * b, b),
-						    weft_buf_flat(in + m++ * b, b), got);
-			weft_sched_after(c, moved, packed);
-			weft_sched_after(c, unpacked, moved);
+			int moved =
+				weft_coll_sched_copy(c, weft_data_buf_flat(mem + (size_t)i * b, b),
+						     weft_data_buf_flat(in + m++ * b, b), got);
+			weft_coll_sched_after(c, moved, packed);
+			weft_coll_sched_after(c, unpacked, moved);
 		}
-		weft_sched_after(c, unpacked, sent);
+		weft_coll_sched_after(c, unpacked, sent);
 		have = unpacked;
 	}
 	for (int i = 0; i < g->size; i++) {
 		int r = (g->rank - i + g->size) % g->size;
-		weft_sched_copy(c, weft_view_buf(weft_args_rblock(a, r)),
-				weft_buf_flat(mem + (size_t)i * b, b), have);
+		weft_coll_sched_copy(c, weft_coll_view_buf(weft_coll_args_rblock(a, r)),
+				     weft_data_buf_flat(mem + (size_t)i * b, b), have);
 	}
 }
 
@@ -115,16 +120,17 @@ static void serve_all(struct weft_coll *c, const struct weft_coll_group *g, char
 		      int have)
 {
 	size_t n = (size_t)g->size;
-	char *out = weft_sched_scratch(c, n * n * b);
+	char *out = weft_coll_sched_scratch(c, n * n * b);
 	for (size_t d = 1; d < n; d++) {
-		int packed = weft_sched_join(c);
+		int packed = weft_coll_sched_join(c);
 		for (size_t r = 0; r < n; r++)
-			weft_sched_after(c, packed,
-					 weft_sched_copy(c, weft_buf_flat(out + (d * n + r) * b, b),
-							 weft_buf_flat(blocks + (r * n + d) * b, b),
-							 have));
-		weft_alg_send(c, g, (int)d, WEFT_TAG_ACROSS, weft_buf_flat(out + d * n * b, n * b),
-			      packed);
+			weft_coll_sched_after(
+				c, packed,
+				weft_coll_sched_copy(
+					c, weft_data_buf_flat(out + (d * n + r) * b, b),
+					weft_data_buf_flat(blocks + (r * n + d) * b, b), have));
+		weft_coll_alg_send(c, g, (int)d, WEFT_TAG_ACROSS,
+				   weft_data_buf_flat(out + d * n * b, n * b), packed);
 	}
 }
 
@@ -135,38 +141,44 @@ static void through_root(struct weft_coll *c, const struct weft_coll_group *g,
 {
 	size_t n = (size_t)g->size;
 	bool root = g->rank == 0;
-	char *mem = weft_sched_scratch(c, root ? n * n * b : n * b);
-	char *in = root ? mem : weft_sched_scratch(c, n * b);
-	int packed = weft_sched_join(c), have = packed;
+	char *mem = weft_coll_sched_scratch(c, root ? n * n * b : n * b);
+	char *in = root ? mem : weft_coll_sched_scratch(c, n * b);
+	int packed = weft_coll_sched_join(c), have = packed;
 	for (int r = 0; r < g->size; r++) {
-		struct weft_view v = a->in_place ? weft_args_rblock(a, r) : weft_args_sblock(a, r);
-		weft_sched_after(c, packed,
-				 weft_sched_copy(c, weft_buf_flat(mem + (size_t)r * b, b),
-						 weft_view_buf(v), -1));
+		struct weft_view v =
+			a->in_place ? weft_coll_args_rblock(a, r) : weft_coll_args_sblock(a, r);
+		weft_coll_sched_after(
+			c, packed,
+			weft_coll_sched_copy(c, weft_data_buf_flat(mem + (size_t)r * b, b),
+					     weft_coll_view_buf(v), -1));
 	}
 	if (root) {
 		for (int r = 1; r < g->size; r++)
-			weft_sched_after(
+			weft_coll_sched_after(
 				c, have,
-				weft_alg_recv(c, g, r, WEFT_TAG_ACROSS,
-					      weft_buf_flat(mem + (size_t)r * n * b, n * b), -1));
+				weft_coll_alg_recv(
+					c, g, r, WEFT_TAG_ACROSS,
+					weft_data_buf_flat(mem + (size_t)r * n * b, n * b), -1));
 		serve_all(c, g, mem, b, have);
 	} else {
-		weft_alg_send(c, g, 0, WEFT_TAG_ACROSS, weft_buf_flat(mem, n * b), packed);
+		weft_coll_alg_send(c, g, 0, WEFT_TAG_ACROSS, weft_data_buf_flat(mem, n * b),
+				   packed);
 		/* After the packing: in place, its sources are what the answer is unpacked to. */
-		have = weft_alg_recv(c, g, 0, WEFT_TAG_ACROSS, weft_buf_flat(in, n * b), packed);
+		have = weft_coll_alg_recv(c, g, 0, WEFT_TAG_ACROSS, weft_data_buf_flat(in, n * b),
+					  packed);
 	}
 	for (int r = 0; r < g->size; r++)
-		weft_sched_copy(c, weft_view_buf(weft_args_rblock(a, r)),
-				weft_buf_flat(in + (size_t)r * (root ? n : 1) * b, b), have);
+		weft_coll_sched_copy(c, weft_coll_view_buf(weft_coll_args_rblock(a, r)),
+				     weft_data_buf_flat(in + (size_t)r * (root ? n : 1) * b, b),
+				     have);
 }
 
-void weft_build_alltoall(struct weft_coll *c, const struct weft_coll_group *g,
-			 const struct weft_coll_args *a)
+void weft_coll_build_alltoall(struct weft_coll *c, const struct weft_coll_group *g,
+			      const struct weft_coll_args *a)
 {
 	size_t b = a->kind == WEFT_COLL_ALLTOALL ? a->rcount * a->rtype->size : 0;
 	size_t all = (size_t)g->size * b;
-	if (b && weft_limit_rooted(g) && all <= WEFT_LIMIT_ALLTOALL_ROOT_BYTES)
+	if (b && weft_coll_limit_rooted(g) && all <= WEFT_LIMIT_ALLTOALL_ROOT_BYTES)
 		through_root(c, g, a, b);
 	else if (b && b <= WEFT_LIMIT_ALLTOALL_BRUCK_BYTES &&
 		 g->size >= WEFT_LIMIT_ALLTOALL_BRUCK_RANKS)

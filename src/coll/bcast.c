@@ -3,7 +3,7 @@
 #include "coll/alg.h"
 #include "coll/limits.h"
 
-bool weft_alg_flat(const struct weft_coll_group *g)
+bool weft_coll_alg_flat(const struct weft_coll_group *g)
 {
 	return g->size <= (g->crowded ? WEFT_LIMIT_FLAT_RANKS_CROWDED : WEFT_LIMIT_FLAT_RANKS);
 }
@@ -20,25 +20,27 @@ static int lowest_bit(int vr, int size)
 	return mask;
 }
 
-int weft_alg_signal_up(struct weft_coll *c, const struct weft_coll_group *g, int after)
+int weft_coll_alg_signal_up(struct weft_coll *c, const struct weft_coll_group *g, int after)
 {
-	int top = weft_alg_flat(g) ? g->size : 0;
-	int join = weft_sched_join(c);
-	weft_sched_after(c, join, after);
+	int top = weft_coll_alg_flat(g) ? g->size : 0;
+	int join = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, join, after);
 	if (top && !g->rank) {
 		for (int r = 1; r < top; r++)
-			weft_sched_after(c, join, weft_alg_recv(c, g, r, WEFT_TAG_UP, nothing, -1));
+			weft_coll_sched_after(
+				c, join, weft_coll_alg_recv(c, g, r, WEFT_TAG_UP, nothing, -1));
 		return join;
 	}
 	if (top)
-		return weft_alg_send(c, g, 0, WEFT_TAG_UP, nothing, after);
+		return weft_coll_alg_send(c, g, 0, WEFT_TAG_UP, nothing, after);
 	int low = lowest_bit(g->rank, g->size);
 	for (int mask = 1; mask < low && g->rank + mask < g->size; mask <<= 1)
-		weft_sched_after(c, join,
-				 weft_alg_recv(c, g, g->rank + mask, WEFT_TAG_UP, nothing, -1));
+		weft_coll_sched_after(
+			c, join,
+			weft_coll_alg_recv(c, g, g->rank + mask, WEFT_TAG_UP, nothing, -1));
 	if (!g->rank)
 		return join;
-	return weft_alg_send(c, g, g->rank - low, WEFT_TAG_UP, nothing, join);
+	return weft_coll_alg_send(c, g, g->rank - low, WEFT_TAG_UP, nothing, join);
 }
 
 /* Sends buf down from root along a tree. */
@@ -46,50 +48,53 @@ static int tree_down(struct weft_coll *c, const struct weft_coll_group *g, struc
 		     int root, int after)
 {
 	int vr = (g->rank - root + g->size) % g->size, done = after;
-	if (weft_alg_flat(g)) {
+	if (weft_coll_alg_flat(g)) {
 		if (vr)
-			return weft_alg_recv(c, g, root, WEFT_TAG_DOWN, buf, after);
-		int join = weft_sched_join(c);
-		weft_sched_after(c, join, after);
+			return weft_coll_alg_recv(c, g, root, WEFT_TAG_DOWN, buf, after);
+		int join = weft_coll_sched_join(c);
+		weft_coll_sched_after(c, join, after);
 		for (int i = 1; i < g->size; i++)
-			weft_sched_after(c, join,
-					 weft_alg_send(c, g, (root + i) % g->size, WEFT_TAG_DOWN,
-						       buf, after));
+			weft_coll_sched_after(c, join,
+					      weft_coll_alg_send(c, g, (root + i) % g->size,
+								 WEFT_TAG_DOWN, buf, after));
 		return join;
 	}
 	int low = lowest_bit(vr, g->size);
 	if (vr)
-		done = weft_alg_recv(c, g, (vr - low + root) % g->size, WEFT_TAG_DOWN, buf, after);
-	int join = weft_sched_join(c);
-	weft_sched_after(c, join, done);
+		done = weft_coll_alg_recv(c, g, (vr - low + root) % g->size, WEFT_TAG_DOWN, buf,
+					  after);
+	int join = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, join, done);
 	/* The largest subtree first: it has the longest way to go. */
 	for (int mask = low >> 1; mask; mask >>= 1)
 		if (vr + mask < g->size)
-			weft_sched_after(c, join,
-					 weft_alg_send(c, g, (vr + mask + root) % g->size,
-						       WEFT_TAG_DOWN, buf, done));
+			weft_coll_sched_after(c, join,
+					      weft_coll_alg_send(c, g, (vr + mask + root) % g->size,
+								 WEFT_TAG_DOWN, buf, done));
 	return join;
 }
 
-int weft_alg_signal_down(struct weft_coll *c, const struct weft_coll_group *g, int after)
+int weft_coll_alg_signal_down(struct weft_coll *c, const struct weft_coll_group *g, int after)
 {
 	return tree_down(c, g, nothing, 0, after);
 }
 
-int weft_alg_barrier(struct weft_coll *c, const struct weft_coll_group *g, int after)
+int weft_coll_alg_barrier(struct weft_coll *c, const struct weft_coll_group *g, int after)
 {
 	if (g->crowded) {
 		/* Two wake-ups for most ranks' worth of work on one core, not log2 of them each. */
-		return weft_alg_signal_down(c, g, weft_alg_signal_up(c, g, after));
+		return weft_coll_alg_signal_down(c, g, weft_coll_alg_signal_up(c, g, after));
 	}
 	for (int step = 1, tag = 0; step < g->size; step <<= 1, tag++) {
-		int join = weft_sched_join(c);
+		int join = weft_coll_sched_join(c);
 		int to = (g->rank + step) % g->size;
 		int from = (g->rank - step + g->size) % g->size;
 		/* One tag serves all rounds: each round has another pair of ranks. */
-		weft_sched_after(c, join, weft_alg_recv(c, g, from, WEFT_TAG_ACROSS, nothing, -1));
-		weft_sched_after(c, join, weft_alg_send(c, g, to, WEFT_TAG_ACROSS, nothing, after));
-		weft_sched_after(c, join, after);
+		weft_coll_sched_after(c, join,
+				      weft_coll_alg_recv(c, g, from, WEFT_TAG_ACROSS, nothing, -1));
+		weft_coll_sched_after(
+			c, join, weft_coll_alg_send(c, g, to, WEFT_TAG_ACROSS, nothing, after));
+		weft_coll_sched_after(c, join, after);
 		after = join;
 	}
 	return after;
@@ -102,7 +107,7 @@ static struct weft_buf part(char *base, size_t bytes, int i, int n)
 	each = weft_align_up(each, 64);
 	size_t lo = each * (size_t)i < bytes ? each * (size_t)i : bytes;
 	size_t hi = lo + each < bytes ? lo + each : bytes;
-	return weft_buf_flat(base + lo, hi - lo);
+	return weft_data_buf_flat(base + lo, hi - lo);
 }
 
 /* Scatter from the root, then each passes its part round the ring. */
@@ -110,30 +115,32 @@ static int split_down(struct weft_coll *c, const struct weft_coll_group *g, char
 		      size_t bytes, int root, int after)
 {
 	int vr = (g->rank - root + g->size) % g->size;
-	int have = after, join = weft_sched_join(c);
-	weft_sched_after(c, join, after);
+	int have = after, join = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, join, after);
 	if (!vr) {
 		for (int i = 1; i < g->size; i++)
-			weft_sched_after(c, join,
-					 weft_alg_send(c, g, (root + i) % g->size, WEFT_TAG_DOWN,
-						       part(base, bytes, i, g->size), after));
+			weft_coll_sched_after(
+				c, join,
+				weft_coll_alg_send(c, g, (root + i) % g->size, WEFT_TAG_DOWN,
+						   part(base, bytes, i, g->size), after));
 	} else {
-		have = weft_alg_recv(c, g, root, WEFT_TAG_DOWN, part(base, bytes, vr, g->size),
-				     after);
-		weft_sched_after(c, join, have);
+		have = weft_coll_alg_recv(c, g, root, WEFT_TAG_DOWN, part(base, bytes, vr, g->size),
+					  after);
+		weft_coll_sched_after(c, join, have);
 	}
 	int right = (g->rank + 1) % g->size, left = (g->rank - 1 + g->size) % g->size;
 	/* The root needs nothing, and nobody need send it anything: vr - 1 sends on to vr only. */
 	for (int k = 0; k < g->size - 1; k++) {
 		int out = (vr - k + g->size) % g->size, in = (out - 1 + g->size) % g->size;
 		if (vr != g->size - 1)
-			weft_sched_after(c, join,
-					 weft_alg_send(c, g, right, WEFT_TAG_SPREAD,
-						       part(base, bytes, out, g->size), have));
+			weft_coll_sched_after(c, join,
+					      weft_coll_alg_send(c, g, right, WEFT_TAG_SPREAD,
+								 part(base, bytes, out, g->size),
+								 have));
 		if (vr) {
-			have = weft_alg_recv(c, g, left, WEFT_TAG_SPREAD,
-					     part(base, bytes, in, g->size), have);
-			weft_sched_after(c, join, have);
+			have = weft_coll_alg_recv(c, g, left, WEFT_TAG_SPREAD,
+						  part(base, bytes, in, g->size), have);
+			weft_coll_sched_after(c, join, have);
 		}
 	}
 	return join;
@@ -145,20 +152,21 @@ static int chain_down(struct weft_coll *c, const struct weft_coll_group *g, char
 {
 	int vr = (g->rank - root + g->size) % g->size;
 	int left = (g->rank - 1 + g->size) % g->size, right = (g->rank + 1) % g->size;
-	int join = weft_sched_join(c);
-	weft_sched_after(c, join, after);
+	int join = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, join, after);
 	for (size_t off = 0; off < bytes; off += WEFT_LIMIT_CHAIN_BYTES) {
 		size_t len =
 			bytes - off < WEFT_LIMIT_CHAIN_BYTES ? bytes - off : WEFT_LIMIT_CHAIN_BYTES;
-		struct weft_buf segment = weft_buf_flat(base + off, len);
+		struct weft_buf segment = weft_data_buf_flat(base + off, len);
 		int have = after;
 		if (vr) {
-			have = weft_alg_recv(c, g, left, WEFT_TAG_DOWN, segment, after);
-			weft_sched_after(c, join, have);
+			have = weft_coll_alg_recv(c, g, left, WEFT_TAG_DOWN, segment, after);
+			weft_coll_sched_after(c, join, have);
 		}
 		if (vr < g->size - 1)
-			weft_sched_after(c, join,
-					 weft_alg_send(c, g, right, WEFT_TAG_DOWN, segment, have));
+			weft_coll_sched_after(
+				c, join,
+				weft_coll_alg_send(c, g, right, WEFT_TAG_DOWN, segment, have));
 	}
 	return join;
 }
@@ -166,27 +174,27 @@ static int chain_down(struct weft_coll *c, const struct weft_coll_group *g, char
 static int long_down(struct weft_coll *c, const struct weft_coll_group *g, char *base, size_t bytes,
 		     int root, int after)
 {
-	if (bytes >= weft_limit_bcast_chain())
+	if (bytes >= weft_coll_limit_bcast_chain())
 		return chain_down(c, g, base, bytes, root, after);
 	return split_down(c, g, base, bytes, root, after);
 }
 
-int weft_alg_bcast(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view v,
-		   int root, int after)
+int weft_coll_alg_bcast(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view v,
+			int root, int after)
 {
-	size_t bytes = weft_view_bytes(v);
+	size_t bytes = weft_coll_view_bytes(v);
 	if (g->size == 1 || !bytes)
 		return after;
-	if (bytes < weft_limit_bcast_split() || g->size < 3)
-		return tree_down(c, g, weft_view_buf(v), root, after);
+	if (bytes < weft_coll_limit_bcast_split() || g->size < 3)
+		return tree_down(c, g, weft_coll_view_buf(v), root, after);
 	if (v.t->flat)
 		return long_down(c, g, v.base + v.t->true_lb, bytes, root, after);
-	char *flat_copy = weft_sched_scratch(c, bytes);
-	struct weft_buf copy = weft_buf_flat(flat_copy, bytes);
+	char *flat_copy = weft_coll_sched_scratch(c, bytes);
+	struct weft_buf copy = weft_data_buf_flat(flat_copy, bytes);
 	if (g->rank == root)
-		after = weft_sched_copy(c, copy, weft_view_buf(v), after);
+		after = weft_coll_sched_copy(c, copy, weft_coll_view_buf(v), after);
 	after = long_down(c, g, flat_copy, bytes, root, after);
 	if (g->rank != root)
-		after = weft_sched_copy(c, weft_view_buf(v), copy, after);
+		after = weft_coll_sched_copy(c, weft_coll_view_buf(v), copy, after);
 	return after;
 }

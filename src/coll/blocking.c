@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * now.c - small blocking collectives without a schedule: the caller walks through the steps itself.
+ * blocking.c - small blocking collectives without a schedule: the caller walks through the steps itself.
  *
  * Same order of combining as in bcast.c and reduce.c, so that a blocking and a nonblocking call
  * give the same bits.  With more ranks than cores on one host, barrier, allreduce, allgather and
  * alltoall meet on a board (board.c), with more data than fits there piece by piece (stage.c), and
- * those with a root take turns there (feed.c), or read from each other (reads.c); else algorithms
+ * those with a root take turns there (feed.c), or read from each other (peer_reads.c); else algorithms
  * and messages are those of the schedules.  All that a call needs is in one struct now, on the
  * stack, and for a user-level thread, whose own may be small, on the heap.
  */
@@ -50,7 +50,7 @@ static void note(struct now *n, weft_err err)
 /* Waits for a started receive of `bytes` bytes. */
 static void finish_recv(struct now *n, struct weft_req *req, size_t bytes)
 {
-	weft_engine_wait(&req->done);
+	weft_task_engine_wait(&req->done);
 	weft_err err = req->status.err;
 	/* See check_message in run.c. */
 	if ((!err && !req->status.bytes && bytes) || (err == WEFT_ERR_TRUNC && !bytes))
@@ -61,9 +61,9 @@ static void finish_recv(struct now *n, struct weft_req *req, size_t bytes)
 static bool start_recv(struct now *n, struct weft_req *req, int rank, int tag,
 		       const struct weft_buf *buf)
 {
-	weft_req_init(req, NULL, NULL);
-	weft_err err =
-		weft_irecv(req, n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag, buf);
+	weft_comm_req_init(req, NULL, NULL);
+	weft_err err = weft_comm_core_irecv(req, n->g->ctx, weft_coll_process(n->g, rank),
+					    n->g->tag + tag, buf);
 	note(n, err);
 	return !err;
 }
@@ -79,11 +79,11 @@ static void recv(struct now *n, int rank, int tag, const struct weft_buf *buf)
 static APART void send_waiting(struct now *n, int rank, int tag, const struct weft_buf *buf)
 {
 	struct weft_req *req = &n->send;
-	weft_req_init(req, NULL, NULL);
-	weft_err err = weft_isend(req, n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag,
-				  buf, WEFT_SEND_STANDARD);
+	weft_comm_req_init(req, NULL, NULL);
+	weft_err err = weft_comm_core_isend(req, n->g->ctx, weft_coll_process(n->g, rank),
+					    n->g->tag + tag, buf, WEFT_SEND_STANDARD);
 	if (!err) {
-		weft_engine_wait(&req->done);
+		weft_task_engine_wait(&req->done);
 		err = req->status.err;
 	}
 	note(n, err);
@@ -92,10 +92,10 @@ static APART void send_waiting(struct now *n, int rank, int tag, const struct we
 static void send(struct now *n, int rank, int tag, const struct weft_buf *given)
 {
 	static char byte;
-	struct weft_buf sign = weft_buf_flat(&byte, given->bytes ? 0 : 1);
+	struct weft_buf sign = weft_data_buf_flat(&byte, given->bytes ? 0 : 1);
 	const struct weft_buf *buf = weft_likely(!n->err) ? given : &sign;
 	weft_err err =
-		weft_send_now(n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag, buf);
+		weft_comm_send_now(n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag, buf);
 	if (err == WEFT_AGAIN)
 		send_waiting(n, rank, tag, buf);
 	else
@@ -136,7 +136,7 @@ static APART void bcast(struct now *n, const struct weft_buf *buf, int root)
 {
 	const struct weft_coll_group *g = n->g;
 	int vr = (g->rank - root + g->size) % g->size, low = 1;
-	if (weft_alg_flat(g)) {
+	if (weft_coll_alg_flat(g)) {
 		if (vr)
 			recv(n, root, WEFT_TAG_DOWN, buf);
 		for (int i = 1; i < g->size && !vr; i++)
@@ -158,12 +158,12 @@ static APART void reduce_flat(struct now *n, void *to, int root)
 	const struct weft_coll_group *g = n->g;
 	const struct what *w = &n->what;
 	if (g->rank != root) {
-		n->mine = weft_buf_flat(w->from, w->bytes);
+		n->mine = weft_data_buf_flat(w->from, w->bytes);
 		send(n, root, WEFT_TAG_UP, &n->mine);
 		return;
 	}
-	n->mine = weft_buf_flat(n->acc, w->bytes);
-	n->other = weft_buf_flat(n->in, w->bytes);
+	n->mine = weft_data_buf_flat(n->acc, w->bytes);
+	n->other = weft_data_buf_flat(n->in, w->bytes);
 	int r = g->size - 1;
 	if (r == root)
 		memcpy(n->acc, w->from, w->bytes);
@@ -195,8 +195,8 @@ static APART void allreduce_doubling(struct now *n, void *to)
 	const struct weft_coll_group *g = n->g;
 	const struct what *w = &n->what;
 	int pow2 = 1, me;
-	n->mine = weft_buf_flat(to, w->bytes);
-	n->other = weft_buf_flat(n->in, w->bytes);
+	n->mine = weft_data_buf_flat(to, w->bytes);
+	n->other = weft_data_buf_flat(n->in, w->bytes);
 	while (pow2 * 2 <= g->size)
 		pow2 *= 2;
 	int extra = g->size - pow2;
@@ -235,7 +235,7 @@ static APART void allreduce_doubling(struct now *n, void *to)
 static size_t shown_bytes(const struct weft_coll_group *g, const struct weft_coll_args *a,
 			  size_t blocks)
 {
-	size_t room = g->crowded ? weft_board_room(g) : 0, size = a->rtype->size;
+	size_t room = g->crowded ? weft_coll_board_room(g) : 0, size = a->rtype->size;
 	return size && a->rcount <= room / blocks / size ? a->rcount * size * blocks : 0;
 }
 
@@ -245,12 +245,12 @@ static APART weft_err exchange_on_board(const struct weft_coll_group *g,
 					const struct weft_coll_args *a, const struct weft_buf *from,
 					size_t bytes, size_t at)
 {
-	weft_board_note(g, a->kind);
-	weft_err err = weft_board_show(g, a->kind, from, bytes);
+	weft_coll_board_note(g, a->kind);
+	weft_err err = weft_coll_board_show(g, a->kind, from, bytes);
 	for (int r = 0; r < g->size && !err; r++) {
-		struct weft_buf to = weft_view_buf(weft_args_rblock(a, r));
+		struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
 		if (!a->in_place || r != g->rank || a->kind == WEFT_COLL_ALLTOALL)
-			weft_unpack(&to, 0, weft_board_shown(g, r) + at, to.bytes);
+			weft_data_unpack(&to, 0, weft_coll_board_shown(g, r) + at, to.bytes);
 	}
 	return err;
 }
@@ -260,28 +260,29 @@ static weft_err exchange(struct now *n, const struct weft_coll_args *a, size_t b
 {
 	const struct weft_coll_group *g = n->g;
 	size_t bytes = shown_bytes(g, a, blocks);
-	if (bytes && weft_board_open(g, &n->err))
+	if (bytes && weft_coll_board_open(g, &n->err))
 		return exchange_on_board(g, a, &n->mine, bytes, bytes / blocks * at);
-	if (!bytes && weft_limit_staged(g, a->kind, a->rcount, a->rtype->size, blocks) &&
-	    weft_stage_open(g, a->kind, &n->err))
-		return weft_stage_exchange(g, a, &n->mine);
+	if (!bytes && weft_coll_limit_staged(g, a->kind, a->rcount, a->rtype->size, blocks) &&
+	    weft_coll_stage_open(g, a->kind, &n->err))
+		return weft_coll_stage_exchange(g, a, &n->mine);
 	if (n->err || a->kind != WEFT_COLL_ALLTOALL || !g->crowded)
 		return n->err ? n->err : WEFT_AGAIN;
-	return weft_reads_alltoall(g, a, &n->mine);
+	return weft_coll_peer_reads_alltoall(g, a, &n->mine);
 }
 
 static APART weft_err allgather(struct now *n, const struct weft_coll_args *a)
 {
-	n->mine = weft_view_buf(a->in_place ? weft_args_rblock(a, n->g->rank)
-					    : weft_view(a->sbuf, a->scount, a->stype));
+	n->mine = weft_coll_view_buf(a->in_place ? weft_coll_args_rblock(a, n->g->rank)
+						 : weft_coll_view(a->sbuf, a->scount, a->stype));
 	return exchange(n, a, 1, 0);
 }
 
 static APART weft_err alltoall(struct now *n, const struct weft_coll_args *a)
 {
 	size_t size = (size_t)n->g->size;
-	n->mine = weft_view_buf(a->in_place ? weft_view(a->rbuf, a->rcount * size, a->rtype)
-					    : weft_view(a->sbuf, a->scount * size, a->stype));
+	n->mine = weft_coll_view_buf(a->in_place
+					     ? weft_coll_view(a->rbuf, a->rcount * size, a->rtype)
+					     : weft_coll_view(a->sbuf, a->scount * size, a->stype));
 	return exchange(n, a, size, (size_t)n->g->rank);
 }
 
@@ -291,11 +292,11 @@ static APART weft_err allreduce_staged(struct now *n, const struct weft_coll_arg
 	const struct weft_type *t = a->rtype;
 	if (!a->op.fn || !t->flat || t->true_lb || !n->g->crowded)
 		return WEFT_AGAIN;
-	if (!weft_limit_staged(n->g, a->kind, a->rcount, t->size, 1))
-		return weft_reads_allreduce(n->g, a);
-	if (!weft_stage_open(n->g, a->kind, &n->err))
+	if (!weft_coll_limit_staged(n->g, a->kind, a->rcount, t->size, 1))
+		return weft_coll_peer_reads_allreduce(n->g, a);
+	if (!weft_coll_stage_open(n->g, a->kind, &n->err))
 		return n->err ? n->err : WEFT_AGAIN;
-	return weft_stage_allreduce(n->g, a);
+	return weft_coll_stage_allreduce(n->g, a);
 }
 
 /* At most so many bytes, and an operation that needs no user's code?  Fills w. */
@@ -320,13 +321,13 @@ walk(struct now *n, const struct weft_coll_group *g, const struct weft_coll_args
 	n->err = WEFT_OK;
 	switch (a->kind) {
 	case WEFT_COLL_BARRIER:
-		if (weft_board_open(g, &n->err)) {
-			weft_board_note(g, a->kind);
-			return weft_board_meet(g, NULL, NULL, NULL, 0, 0);
+		if (weft_coll_board_open(g, &n->err)) {
+			weft_coll_board_note(g, a->kind);
+			return weft_coll_board_meet(g, NULL, NULL, NULL, 0, 0);
 		}
 		if (!g->crowded)
 			barrier(n);
-		else if (weft_alg_flat(g))
+		else if (weft_coll_alg_flat(g))
 			barrier_flat(n);
 		else
 			return WEFT_AGAIN;
@@ -335,20 +336,20 @@ walk(struct now *n, const struct weft_coll_group *g, const struct weft_coll_args
 		if (a->rcount > WEFT_LIMIT_NOW_BCAST_BYTES ||
 		    a->rcount * a->rtype->size > WEFT_LIMIT_NOW_BCAST_BYTES)
 			return WEFT_AGAIN;
-		n->err = weft_feed_bcast(g, a);
+		n->err = weft_coll_feed_bcast(g, a);
 		if (n->err != WEFT_AGAIN)
 			return n->err;
 		if ((n->err = weft_coll_note(g, a->kind, false)))
 			return n->err;
-		n->mine = weft_buf_typed(a->rbuf, a->rcount, a->rtype);
+		n->mine = weft_data_buf_typed(a->rbuf, a->rcount, a->rtype);
 		if (n->mine.bytes)
 			bcast(n, &n->mine, a->root);
 		return n->err;
 	case WEFT_COLL_REDUCE:
-		if (!weft_alg_reduce_flat(g, a->rcount * a->rtype->size) ||
+		if (!weft_coll_alg_reduce_flat(g, a->rcount * a->rtype->size) ||
 		    !small(a, &n->what, g->crowded ? WEFT_BOARD_AREA : SMALL))
 			return WEFT_AGAIN;
-		n->err = weft_feed_reduce(g, a);
+		n->err = weft_coll_feed_reduce(g, a);
 		if (n->err != WEFT_AGAIN || w->bytes > SMALL)
 			return n->err;
 		if ((n->err = weft_coll_note(g, a->kind, false)))
@@ -358,26 +359,27 @@ walk(struct now *n, const struct weft_coll_group *g, const struct weft_coll_args
 	case WEFT_COLL_ALLREDUCE:
 		if (!small(a, &n->what, g->crowded ? WEFT_BOARD_AREA : SMALL))
 			return allreduce_staged(n, a);
-		if (g->crowded && w->bytes <= weft_board_room(g) && weft_board_open(g, &n->err)) {
-			weft_board_note(g, a->kind);
-			return weft_board_meet(g, w->fn, w->from, a->rbuf, w->count, w->bytes);
+		if (g->crowded && w->bytes <= weft_coll_board_room(g) &&
+		    weft_coll_board_open(g, &n->err)) {
+			weft_coll_board_note(g, a->kind);
+			return weft_coll_board_meet(g, w->fn, w->from, a->rbuf, w->count, w->bytes);
 		}
 		if (w->bytes > SMALL)
 			return n->err ? n->err : allreduce_staged(n, a);
 		if ((n->err = weft_coll_note(g, a->kind, false)))
 			return n->err;
-		if (!weft_alg_reduce_flat(g, w->bytes)) {
+		if (!weft_coll_alg_reduce_flat(g, w->bytes)) {
 			allreduce_doubling(n, a->rbuf);
 			return n->err;
 		}
 		reduce_flat(n, a->rbuf, 0);
-		n->mine = weft_buf_flat(a->rbuf, w->bytes);
+		n->mine = weft_data_buf_flat(a->rbuf, w->bytes);
 		bcast(n, &n->mine, 0);
 		return n->err;
 	case WEFT_COLL_SCATTER:
-		return weft_feed_scatter(g, a);
+		return weft_coll_feed_scatter(g, a);
 	case WEFT_COLL_GATHER:
-		return weft_feed_gather(g, a);
+		return weft_coll_feed_gather(g, a);
 	case WEFT_COLL_ALLGATHER:
 		return allgather(n, a);
 	case WEFT_COLL_ALLTOALL:
@@ -407,5 +409,5 @@ weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_a
 {
 	if (g->remote_size || g->size == 1)
 		return WEFT_AGAIN;
-	return weft_stack_may_be_small() ? walk_light(g, a) : walk_here(g, a);
+	return weft_wait_stack_may_be_small() ? walk_light(g, a) : walk_here(g, a);
 }

@@ -3,98 +3,99 @@
 #include "coll/alg.h"
 #include "wait/stack.h"
 
-struct weft_view weft_view_scratch(struct weft_coll *c, size_t count, const struct weft_type *t)
+struct weft_view weft_coll_view_scratch(struct weft_coll *c, size_t count,
+					const struct weft_type *t)
 {
 	ptrdiff_t first;
-	size_t span = weft_type_span(t, count, &first);
-	char *mem = weft_sched_scratch(c, span + t->align);
-	return weft_view(mem - first, count, t);
+	size_t span = weft_data_type_span(t, count, &first);
+	char *mem = weft_coll_sched_scratch(c, span + t->align);
+	return weft_coll_view(mem - first, count, t);
 }
 
-int weft_alg_copy(struct weft_coll *c, struct weft_view to, struct weft_view from, int after)
+int weft_coll_alg_copy(struct weft_coll *c, struct weft_view to, struct weft_view from, int after)
 {
-	if (!weft_view_bytes(from) || (to.base == from.base && to.t == from.t))
+	if (!weft_coll_view_bytes(from) || (to.base == from.base && to.t == from.t))
 		return after;
-	return weft_sched_copy(c, weft_view_buf(to), weft_view_buf(from), after);
+	return weft_coll_sched_copy(c, weft_coll_view_buf(to), weft_coll_view_buf(from), after);
 }
 
-struct weft_view weft_args_sblock(const struct weft_coll_args *a, int i)
+struct weft_view weft_coll_args_sblock(const struct weft_coll_args *a, int i)
 {
 	const char *base = a->sbuf;
 	if (a->stypes)
-		return weft_view(base + a->sdispls[i], (size_t)a->scounts[i], a->stypes[i]);
+		return weft_coll_view(base + a->sdispls[i], (size_t)a->scounts[i], a->stypes[i]);
 	if (a->scounts)
-		return weft_view(base + a->sdispls[i] * weft_type_extent(a->stype),
-				 (size_t)a->scounts[i], a->stype);
-	return weft_view(base + (ptrdiff_t)a->scount * i * weft_type_extent(a->stype), a->scount,
-			 a->stype);
+		return weft_coll_view(base + a->sdispls[i] * weft_data_type_extent(a->stype),
+				      (size_t)a->scounts[i], a->stype);
+	return weft_coll_view(base + (ptrdiff_t)a->scount * i * weft_data_type_extent(a->stype),
+			      a->scount, a->stype);
 }
 
-struct weft_view weft_args_rblock(const struct weft_coll_args *a, int i)
+struct weft_view weft_coll_args_rblock(const struct weft_coll_args *a, int i)
 {
 	const char *base = a->rbuf;
 	if (a->rtypes)
-		return weft_view(base + a->rdispls[i], (size_t)a->rcounts[i], a->rtypes[i]);
+		return weft_coll_view(base + a->rdispls[i], (size_t)a->rcounts[i], a->rtypes[i]);
 	if (a->rcounts)
-		return weft_view(base + a->rdispls[i] * weft_type_extent(a->rtype),
-				 (size_t)a->rcounts[i], a->rtype);
-	return weft_view(base + (ptrdiff_t)a->rcount * i * weft_type_extent(a->rtype), a->rcount,
-			 a->rtype);
+		return weft_coll_view(base + a->rdispls[i] * weft_data_type_extent(a->rtype),
+				      (size_t)a->rcounts[i], a->rtype);
+	return weft_coll_view(base + (ptrdiff_t)a->rcount * i * weft_data_type_extent(a->rtype),
+			      a->rcount, a->rtype);
 }
 
 /* Reductions: the contribution is in the receive buffer when in place. */
 static struct weft_view contribution(const struct weft_coll_args *a, size_t count)
 {
-	return weft_view(a->in_place ? a->rbuf : a->sbuf, count, a->rtype);
+	return weft_coll_view(a->in_place ? a->rbuf : a->sbuf, count, a->rtype);
 }
 
 static void build_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g,
 				 const struct weft_coll_args *a)
 {
-	size_t *at = weft_sched_scratch(c, ((size_t)g->size + 1) * sizeof *at);
+	size_t *at = weft_coll_sched_scratch(c, ((size_t)g->size + 1) * sizeof *at);
 	if (c->err)
 		return;
 	at[0] = 0;
 	for (int r = 0; r < g->size; r++)
 		at[r + 1] = at[r] + (a->kind == WEFT_COLL_REDUCE_SCATTER ? (size_t)a->rcounts[r]
 									 : a->rcount);
-	struct weft_view to = weft_view(a->rbuf, at[g->rank + 1] - at[g->rank], a->rtype);
-	weft_alg_reduce_scatter(c, g, contribution(a, at[g->size]), at, to, -1);
+	struct weft_view to = weft_coll_view(a->rbuf, at[g->rank + 1] - at[g->rank], a->rtype);
+	weft_coll_alg_reduce_scatter(c, g, contribution(a, at[g->size]), at, to, -1);
 }
 
 static void build_intra(struct weft_coll *c, const struct weft_coll_group *g,
 			const struct weft_coll_args *a)
 {
-	struct weft_view to = weft_view(a->rbuf, a->rcount, a->rtype);
+	struct weft_view to = weft_coll_view(a->rbuf, a->rcount, a->rtype);
 	switch (a->kind) {
 	case WEFT_COLL_BARRIER:
-		weft_alg_barrier(c, g, -1);
+		weft_coll_alg_barrier(c, g, -1);
 		break;
 	case WEFT_COLL_BCAST:
-		weft_alg_bcast(c, g, to, a->root, -1);
+		weft_coll_alg_bcast(c, g, to, a->root, -1);
 		break;
 	case WEFT_COLL_GATHER:
 	case WEFT_COLL_GATHERV:
-		weft_build_gather(c, g, a);
+		weft_coll_build_gather(c, g, a);
 		break;
 	case WEFT_COLL_SCATTER:
 	case WEFT_COLL_SCATTERV:
-		weft_build_scatter(c, g, a);
+		weft_coll_build_scatter(c, g, a);
 		break;
 	case WEFT_COLL_ALLGATHER:
 	case WEFT_COLL_ALLGATHERV:
-		weft_build_allgather(c, g, a);
+		weft_coll_build_allgather(c, g, a);
 		break;
 	case WEFT_COLL_ALLTOALL:
 	case WEFT_COLL_ALLTOALLV:
 	case WEFT_COLL_ALLTOALLW:
-		weft_build_alltoall(c, g, a);
+		weft_coll_build_alltoall(c, g, a);
 		break;
 	case WEFT_COLL_REDUCE:
-		weft_alg_reduce(c, g, contribution(a, a->rcount), to, a->root, -1);
+		weft_coll_alg_reduce(c, g, contribution(a, a->rcount), to, a->root, -1);
 		break;
 	case WEFT_COLL_ALLREDUCE:
-		weft_alg_allreduce(c, g, contribution(a, a->rcount), to, -1);
+		weft_coll_alg_allreduce(c, g, contribution(a, a->rcount), to, -1);
 		break;
 	case WEFT_COLL_REDUCE_SCATTER:
 	case WEFT_COLL_REDUCE_SCATTER_BLOCK:
@@ -102,10 +103,11 @@ static void build_intra(struct weft_coll *c, const struct weft_coll_group *g,
 		break;
 	case WEFT_COLL_SCAN:
 	case WEFT_COLL_EXSCAN:
-		weft_alg_scan(c, g, contribution(a, a->rcount), to, a->kind == WEFT_COLL_EXSCAN);
+		weft_coll_alg_scan(c, g, contribution(a, a->rcount), to,
+				   a->kind == WEFT_COLL_EXSCAN);
 		break;
 	default:
-		weft_build_neighbor(c, g, a);
+		weft_coll_build_neighbor(c, g, a);
 	}
 }
 
@@ -113,16 +115,16 @@ static void build_intra(struct weft_coll *c, const struct weft_coll_group *g,
 static void keep_types(struct weft_coll *c, const struct weft_coll_group *g,
 		       const struct weft_coll_args *a)
 {
-	weft_sched_keep(c, a->stype);
-	weft_sched_keep(c, a->rtype);
+	weft_coll_sched_keep(c, a->stype);
+	weft_coll_sched_keep(c, a->rtype);
 	bool neighbor = a->kind == WEFT_COLL_NEIGHBOR_ALLTOALLW;
 	int peers = g->remote_size ? g->remote_size : g->size;
 	int n = neighbor ? a->destinations : peers;
 	for (int i = 0; a->stypes && i < n; i++)
-		weft_sched_keep(c, a->stypes[i]);
+		weft_coll_sched_keep(c, a->stypes[i]);
 	n = neighbor ? a->sources : peers;
 	for (int i = 0; a->rtypes && i < n; i++)
-		weft_sched_keep(c, a->rtypes[i]);
+		weft_coll_sched_keep(c, a->rtypes[i]);
 }
 
 struct order {
@@ -138,7 +140,7 @@ static void build(void *arg)
 	o->c->op = o->a->op;
 	keep_types(o->c, o->g, o->a);
 	if (o->g->remote_size)
-		weft_build_inter(o->c, o->g, o->a);
+		weft_coll_build_inter(o->c, o->g, o->a);
 	else
 		build_intra(o->c, o->g, o->a);
 }
@@ -147,6 +149,6 @@ weft_err weft_coll_build(struct weft_coll *c, const struct weft_coll_group *g,
 			 const struct weft_coll_args *a)
 {
 	struct order o = {.c = c, .g = g, .a = a};
-	weft_big_stack(build, &o);
+	weft_wait_big_stack(build, &o);
 	return c->err;
 }

@@ -57,7 +57,7 @@ static void part_of(const struct halves *h, int i, size_t count, size_t *lo, siz
 
 static struct weft_view range(struct weft_view v, size_t lo, size_t hi)
 {
-	return weft_view_part(v, lo, hi - lo);
+	return weft_coll_view_part(v, lo, hi - lo);
 }
 
 /* Takes the left neighbour's contribution in, or gives ours to the right one. */
@@ -68,13 +68,14 @@ static void fold(struct weft_coll *c, struct halves *h, struct weft_view in, int
 	if (g->rank >= 2 * h->extra)
 		return;
 	if (h->me < 0) {
-		h->done = weft_alg_send(c, g, g->rank + 1, WEFT_TAG_FOLD, weft_view_buf(h->acc),
-					h->done);
+		h->done = weft_coll_alg_send(c, g, g->rank + 1, WEFT_TAG_FOLD,
+					     weft_coll_view_buf(h->acc), h->done);
 		return;
 	}
-	int got = weft_alg_recv(c, g, g->rank - 1, WEFT_TAG_FOLD, weft_view_buf(in), after);
-	int both = weft_sched_reduce(c, in.base, h->acc.base, in.count, got);
-	weft_sched_after(c, both, h->done);
+	int got =
+		weft_coll_alg_recv(c, g, g->rank - 1, WEFT_TAG_FOLD, weft_coll_view_buf(in), after);
+	int both = weft_coll_sched_reduce(c, in.base, h->acc.base, in.count, got);
+	weft_coll_sched_after(c, both, h->done);
 	h->done = both;
 }
 
@@ -90,13 +91,14 @@ static void exchange(struct weft_coll *c, struct halves *h, struct weft_view *in
 	keep_half(other, mask, &lo, &hi);
 	keep_half(h->me, mask, &h->lo, &h->hi);
 	struct weft_view mine = range(h->acc, h->lo, h->hi), theirs = range(*in, h->lo, h->hi);
-	int got = weft_alg_recv(c, g, r, WEFT_TAG_ACROSS, weft_view_buf(theirs), h->done);
-	weft_alg_send(c, g, r, WEFT_TAG_ACROSS, weft_view_buf(range(h->acc, lo, hi)), h->done);
+	int got = weft_coll_alg_recv(c, g, r, WEFT_TAG_ACROSS, weft_coll_view_buf(theirs), h->done);
+	weft_coll_alg_send(c, g, r, WEFT_TAG_ACROSS, weft_coll_view_buf(range(h->acc, lo, hi)),
+			   h->done);
 	if (other < h->me) {
-		h->done = weft_sched_reduce(c, theirs.base, mine.base, mine.count, got);
+		h->done = weft_coll_sched_reduce(c, theirs.base, mine.base, mine.count, got);
 		return;
 	}
-	h->done = weft_sched_reduce(c, mine.base, theirs.base, mine.count, got);
+	h->done = weft_coll_sched_reduce(c, mine.base, theirs.base, mine.count, got);
 	struct weft_view t = h->acc;
 	h->acc = *in;
 	*in = t;
@@ -105,25 +107,26 @@ static void exchange(struct weft_coll *c, struct halves *h, struct weft_view *in
 /* Reduces; afterwards acc holds the result from lo to hi. */
 static void halve(struct weft_coll *c, struct halves *h, struct weft_view from, int after)
 {
-	struct weft_view in = weft_view_scratch(c, from.count, from.t);
-	h->acc = weft_view_scratch(c, from.count, from.t);
-	h->done = weft_alg_copy(c, h->acc, from, after);
+	struct weft_view in = weft_coll_view_scratch(c, from.count, from.t);
+	h->acc = weft_coll_view_scratch(c, from.count, from.t);
+	h->done = weft_coll_alg_copy(c, h->acc, from, after);
 	h->hi = from.count;
 	fold(c, h, in, after);
 	for (int mask = 1; h->me >= 0 && mask < h->pow2; mask <<= 1)
 		exchange(c, h, &in, mask);
 }
 
-int weft_alg_allreduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
-			       struct weft_view from, struct weft_view to, int after)
+int weft_coll_alg_allreduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
+				    struct weft_view from, struct weft_view to, int after)
 {
 	struct halves h;
 	halves_init(&h, g);
 	halve(c, &h, from, after);
 	if (h.me < 0)
-		return weft_alg_recv(c, g, g->rank + 1, WEFT_TAG_UNFOLD, weft_view_buf(to), h.done);
-	int join = weft_sched_join(c);
-	int done = weft_alg_copy(c, range(to, h.lo, h.hi), range(h.acc, h.lo, h.hi), h.done);
+		return weft_coll_alg_recv(c, g, g->rank + 1, WEFT_TAG_UNFOLD,
+					  weft_coll_view_buf(to), h.done);
+	int join = weft_coll_sched_join(c);
+	int done = weft_coll_alg_copy(c, range(to, h.lo, h.hi), range(h.acc, h.lo, h.hi), h.done);
 	/* The way back: before the exchange with me ^ mask both parts lie in one range. */
 	for (int mask = h.pow2 >> 1; mask; mask >>= 1) {
 		int r = rank_of(&h, h.me ^ mask);
@@ -133,26 +136,28 @@ int weft_alg_allreduce_halving(struct weft_coll *c, const struct weft_coll_group
 		size_t mine_lo = lo, mine_hi = hi, other_lo = lo, other_hi = hi;
 		keep_half(h.me, mask, &mine_lo, &mine_hi);
 		keep_half(h.me ^ mask, mask, &other_lo, &other_hi);
-		int got = weft_alg_recv(c, g, r, WEFT_TAG_SPREAD,
-					weft_view_buf(range(to, other_lo, other_hi)), h.done);
-		weft_sched_after(c, join,
-				 weft_alg_send(c, g, r, WEFT_TAG_SPREAD,
-					       weft_view_buf(range(to, mine_lo, mine_hi)), done));
-		int both = weft_sched_join(c);
-		weft_sched_after(c, both, done);
-		weft_sched_after(c, both, got);
+		int got = weft_coll_alg_recv(c, g, r, WEFT_TAG_SPREAD,
+					     weft_coll_view_buf(range(to, other_lo, other_hi)),
+					     h.done);
+		weft_coll_sched_after(
+			c, join,
+			weft_coll_alg_send(c, g, r, WEFT_TAG_SPREAD,
+					   weft_coll_view_buf(range(to, mine_lo, mine_hi)), done));
+		int both = weft_coll_sched_join(c);
+		weft_coll_sched_after(c, both, done);
+		weft_coll_sched_after(c, both, got);
 		done = both;
 	}
 	if (g->rank < 2 * h.extra)
-		weft_sched_after(
-			c, join,
-			weft_alg_send(c, g, g->rank - 1, WEFT_TAG_UNFOLD, weft_view_buf(to), done));
-	weft_sched_after(c, join, done);
+		weft_coll_sched_after(c, join,
+				      weft_coll_alg_send(c, g, g->rank - 1, WEFT_TAG_UNFOLD,
+							 weft_coll_view_buf(to), done));
+	weft_coll_sched_after(c, join, done);
 	return join;
 }
 
-int weft_alg_reduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
-			    struct weft_view from, struct weft_view to, int root, int after)
+int weft_coll_alg_reduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
+				 struct weft_view from, struct weft_view to, int root, int after)
 {
 	struct halves h;
 	halves_init(&h, g);
@@ -160,23 +165,24 @@ int weft_alg_reduce_halving(struct weft_coll *c, const struct weft_coll_group *g
 	if (g->rank != root) {
 		if (h.me < 0)
 			return h.done;
-		return weft_alg_send(c, g, root, WEFT_TAG_UP,
-				     weft_view_buf(range(h.acc, h.lo, h.hi)), h.done);
+		return weft_coll_alg_send(c, g, root, WEFT_TAG_UP,
+					  weft_coll_view_buf(range(h.acc, h.lo, h.hi)), h.done);
 	}
-	int join = weft_sched_join(c);
-	weft_sched_after(c, join, h.done);
+	int join = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, join, h.done);
 	if (h.me >= 0)
-		weft_sched_after(
-			c, join,
-			weft_alg_copy(c, range(to, h.lo, h.hi), range(h.acc, h.lo, h.hi), h.done));
+		weft_coll_sched_after(c, join,
+				      weft_coll_alg_copy(c, range(to, h.lo, h.hi),
+							 range(h.acc, h.lo, h.hi), h.done));
 	for (int i = 0; i < h.pow2; i++) {
 		size_t lo, hi;
 		part_of(&h, i, from.count, &lo, &hi);
 		/* After our own copy: `to` may be `from`. */
 		if (i != h.me)
-			weft_sched_after(c, join,
-					 weft_alg_recv(c, g, rank_of(&h, i), WEFT_TAG_UP,
-						       weft_view_buf(range(to, lo, hi)), h.done));
+			weft_coll_sched_after(
+				c, join,
+				weft_coll_alg_recv(c, g, rank_of(&h, i), WEFT_TAG_UP,
+						   weft_coll_view_buf(range(to, lo, hi)), h.done));
 	}
 	return join;
 }

@@ -11,38 +11,40 @@ static const struct weft_buf nothing;
 static int far_send(struct weft_coll *c, const struct weft_coll_group *g, int rank,
 		    struct weft_buf buf, int after)
 {
-	return weft_sched_send(c, weft_coll_remote(g, rank), g->tag + WEFT_TAG_ACROSS, buf, after);
+	return weft_coll_sched_send(c, weft_coll_remote(g, rank), g->tag + WEFT_TAG_ACROSS, buf,
+				    after);
 }
 
 static int far_recv(struct weft_coll *c, const struct weft_coll_group *g, int rank,
 		    struct weft_buf buf, int after)
 {
-	return weft_sched_recv(c, weft_coll_remote(g, rank), g->tag + WEFT_TAG_ACROSS, buf, after);
+	return weft_coll_sched_recv(c, weft_coll_remote(g, rank), g->tag + WEFT_TAG_ACROSS, buf,
+				    after);
 }
 
 static void barrier(struct weft_coll *c, const struct weft_coll_group *g)
 {
-	int done = weft_alg_signal_up(c, g, -1);
+	int done = weft_coll_alg_signal_up(c, g, -1);
 	if (!g->rank) {
 		int sent = far_send(c, g, 0, nothing, done);
 		done = far_recv(c, g, 0, nothing, -1);
-		weft_sched_after(c, done, sent);
+		weft_coll_sched_after(c, done, sent);
 	}
-	weft_alg_signal_down(c, g, done);
+	weft_coll_alg_signal_down(c, g, done);
 }
 
 static void bcast(struct weft_coll *c, const struct weft_coll_group *g,
 		  const struct weft_coll_args *a)
 {
-	struct weft_view v = weft_view(a->rbuf, a->rcount, a->rtype);
-	if (!weft_view_bytes(v) || a->root == WEFT_COLL_ROOT_NONE)
+	struct weft_view v = weft_coll_view(a->rbuf, a->rcount, a->rtype);
+	if (!weft_coll_view_bytes(v) || a->root == WEFT_COLL_ROOT_NONE)
 		return;
 	if (a->root == WEFT_COLL_ROOT_HERE) {
-		far_send(c, g, 0, weft_view_buf(v), -1);
+		far_send(c, g, 0, weft_coll_view_buf(v), -1);
 		return;
 	}
-	int have = g->rank ? -1 : far_recv(c, g, a->root, weft_view_buf(v), -1);
-	weft_alg_bcast(c, g, v, 0, have);
+	int have = g->rank ? -1 : far_recv(c, g, a->root, weft_coll_view_buf(v), -1);
+	weft_coll_alg_bcast(c, g, v, 0, have);
 }
 
 static void gather(struct weft_coll *c, const struct weft_coll_group *g,
@@ -52,13 +54,14 @@ static void gather(struct weft_coll *c, const struct weft_coll_group *g,
 		return;
 	if (a->root != WEFT_COLL_ROOT_HERE) {
 		if (a->scount * a->stype->size > 0)
-			far_send(c, g, a->root, weft_buf_typed(a->sbuf, a->scount, a->stype), -1);
+			far_send(c, g, a->root, weft_data_buf_typed(a->sbuf, a->scount, a->stype),
+				 -1);
 		return;
 	}
 	for (int r = 0; r < g->remote_size; r++) {
-		struct weft_view v = weft_args_rblock(a, r);
-		if (weft_view_bytes(v))
-			far_recv(c, g, r, weft_view_buf(v), -1);
+		struct weft_view v = weft_coll_args_rblock(a, r);
+		if (weft_coll_view_bytes(v))
+			far_recv(c, g, r, weft_coll_view_buf(v), -1);
 	}
 }
 
@@ -69,13 +72,14 @@ static void scatter(struct weft_coll *c, const struct weft_coll_group *g,
 		return;
 	if (a->root != WEFT_COLL_ROOT_HERE) {
 		if (a->rcount * a->rtype->size > 0)
-			far_recv(c, g, a->root, weft_buf_typed(a->rbuf, a->rcount, a->rtype), -1);
+			far_recv(c, g, a->root, weft_data_buf_typed(a->rbuf, a->rcount, a->rtype),
+				 -1);
 		return;
 	}
 	for (int r = 0; r < g->remote_size; r++) {
-		struct weft_view v = weft_args_sblock(a, r);
-		if (weft_view_bytes(v))
-			far_send(c, g, r, weft_view_buf(v), -1);
+		struct weft_view v = weft_coll_args_sblock(a, r);
+		if (weft_coll_view_bytes(v))
+			far_send(c, g, r, weft_coll_view_buf(v), -1);
 	}
 }
 
@@ -86,16 +90,16 @@ static void exchange(struct weft_coll *c, const struct weft_coll_group *g,
 	bool same = a->kind == WEFT_COLL_ALLGATHER || a->kind == WEFT_COLL_ALLGATHERV;
 	for (int k = 0; k < g->remote_size; k++) {
 		int r = (g->rank + k) % g->remote_size;
-		struct weft_view v = weft_args_rblock(a, r);
-		if (weft_view_bytes(v))
-			far_recv(c, g, r, weft_view_buf(v), -1);
+		struct weft_view v = weft_coll_args_rblock(a, r);
+		if (weft_coll_view_bytes(v))
+			far_recv(c, g, r, weft_coll_view_buf(v), -1);
 	}
 	for (int k = 0; k < g->remote_size; k++) {
 		int r = (g->rank + k) % g->remote_size;
-		struct weft_view v =
-			same ? weft_view(a->sbuf, a->scount, a->stype) : weft_args_sblock(a, r);
-		if (weft_view_bytes(v))
-			far_send(c, g, r, weft_view_buf(v), -1);
+		struct weft_view v = same ? weft_coll_view(a->sbuf, a->scount, a->stype)
+					  : weft_coll_args_sblock(a, r);
+		if (weft_coll_view_bytes(v))
+			far_send(c, g, r, weft_coll_view_buf(v), -1);
 	}
 }
 
@@ -103,39 +107,39 @@ static void exchange(struct weft_coll *c, const struct weft_coll_group *g,
 static int reduce_here(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
 		       struct weft_view *sum_p)
 {
-	*sum_p = weft_view_scratch(c, from.count, from.t);
-	return weft_alg_reduce(c, g, from, *sum_p, 0, -1);
+	*sum_p = weft_coll_view_scratch(c, from.count, from.t);
+	return weft_coll_alg_reduce(c, g, from, *sum_p, 0, -1);
 }
 
 static void reduce(struct weft_coll *c, const struct weft_coll_group *g,
 		   const struct weft_coll_args *a)
 {
-	struct weft_view to = weft_view(a->rbuf, a->rcount, a->rtype), sum;
+	struct weft_view to = weft_coll_view(a->rbuf, a->rcount, a->rtype), sum;
 	if (a->root == WEFT_COLL_ROOT_NONE)
 		return;
-	if (!weft_view_bytes(to))
+	if (!weft_coll_view_bytes(to))
 		return;
 	if (a->root == WEFT_COLL_ROOT_HERE) {
-		far_recv(c, g, 0, weft_view_buf(to), -1);
+		far_recv(c, g, 0, weft_coll_view_buf(to), -1);
 		return;
 	}
-	int done = reduce_here(c, g, weft_view(a->sbuf, a->rcount, a->rtype), &sum);
+	int done = reduce_here(c, g, weft_coll_view(a->sbuf, a->rcount, a->rtype), &sum);
 	if (!g->rank)
-		far_send(c, g, a->root, weft_view_buf(sum), done);
+		far_send(c, g, a->root, weft_coll_view_buf(sum), done);
 }
 
 static void allreduce(struct weft_coll *c, const struct weft_coll_group *g,
 		      const struct weft_coll_args *a)
 {
-	struct weft_view to = weft_view(a->rbuf, a->rcount, a->rtype), sum;
-	if (!weft_view_bytes(to))
+	struct weft_view to = weft_coll_view(a->rbuf, a->rcount, a->rtype), sum;
+	if (!weft_coll_view_bytes(to))
 		return;
-	int done = reduce_here(c, g, weft_view(a->sbuf, a->rcount, a->rtype), &sum);
+	int done = reduce_here(c, g, weft_coll_view(a->sbuf, a->rcount, a->rtype), &sum);
 	if (!g->rank) {
-		far_send(c, g, 0, weft_view_buf(sum), done);
-		done = far_recv(c, g, 0, weft_view_buf(to), -1);
+		far_send(c, g, 0, weft_coll_view_buf(sum), done);
+		done = far_recv(c, g, 0, weft_coll_view_buf(to), -1);
 	}
-	weft_alg_bcast(c, g, to, 0, done);
+	weft_coll_alg_bcast(c, g, to, 0, done);
 }
 
 /* The other group's sum arrives at rank 0, which deals it out. */
@@ -149,30 +153,30 @@ static void reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g,
 	struct weft_view sum;
 	if (total * a->rtype->size == 0)
 		return;
-	int done = reduce_here(c, g, weft_view(a->sbuf, total, a->rtype), &sum);
+	int done = reduce_here(c, g, weft_coll_view(a->sbuf, total, a->rtype), &sum);
 	size_t mine = even ? a->rcount : (size_t)a->rcounts[g->rank];
-	struct weft_view to = weft_view(a->rbuf, mine, a->rtype);
+	struct weft_view to = weft_coll_view(a->rbuf, mine, a->rtype);
 	if (g->rank) {
-		if (weft_view_bytes(to))
-			weft_alg_recv(c, g, 0, WEFT_TAG_DOWN, weft_view_buf(to), -1);
+		if (weft_coll_view_bytes(to))
+			weft_coll_alg_recv(c, g, 0, WEFT_TAG_DOWN, weft_coll_view_buf(to), -1);
 		return;
 	}
-	far_send(c, g, 0, weft_view_buf(sum), done);
-	struct weft_view all = weft_view_scratch(c, total, a->rtype);
-	int got = far_recv(c, g, 0, weft_view_buf(all), -1);
+	far_send(c, g, 0, weft_coll_view_buf(sum), done);
+	struct weft_view all = weft_coll_view_scratch(c, total, a->rtype);
+	int got = far_recv(c, g, 0, weft_coll_view_buf(all), -1);
 	size_t at = mine;
-	weft_alg_copy(c, to, weft_view_part(all, 0, mine), got);
+	weft_coll_alg_copy(c, to, weft_coll_view_part(all, 0, mine), got);
 	for (int r = 1; r < g->size; r++) {
 		size_t n = even ? a->rcount : (size_t)a->rcounts[r];
-		struct weft_view part = weft_view_part(all, at, n);
-		if (weft_view_bytes(part))
-			weft_alg_send(c, g, r, WEFT_TAG_DOWN, weft_view_buf(part), got);
+		struct weft_view part = weft_coll_view_part(all, at, n);
+		if (weft_coll_view_bytes(part))
+			weft_coll_alg_send(c, g, r, WEFT_TAG_DOWN, weft_coll_view_buf(part), got);
 		at += n;
 	}
 }
 
-void weft_build_inter(struct weft_coll *c, const struct weft_coll_group *g,
-		      const struct weft_coll_args *a)
+void weft_coll_build_inter(struct weft_coll *c, const struct weft_coll_group *g,
+			   const struct weft_coll_args *a)
 {
 	switch (a->kind) {
 	case WEFT_COLL_BARRIER:
@@ -207,6 +211,6 @@ void weft_build_inter(struct weft_coll *c, const struct weft_coll_group *g,
 		exchange(c, g, a);
 		break;
 	default:
-		weft_sched_fail(c, WEFT_ERR_UNSUPPORTED);
+		weft_coll_sched_fail(c, WEFT_ERR_UNSUPPORTED);
 	}
 }

@@ -68,7 +68,7 @@ enum {
 	WEFT_LIMIT_STAGED_ALLTOALL = 64 * 1024,
 
 	/* More ranks than cores, shared memory: a blocking alltoall of blocks from here on, and an
-	 * allreduce of more than is staged, read from each other's memory (reads.c): a read costs
+	 * allreduce of more than is staged, read from each other's memory (peer_reads.c): a read costs
 	 * 2 us before its first byte, less than turns on a core for a message, which for small
 	 * ones only the receiver needs.  Up to so many bytes that a rank gives: who waits for
 	 * longer than messages would take sleeps, and a core may be left idle by then. */
@@ -87,8 +87,8 @@ enum {
 };
 
 /* Do `blocks` times so many elements of `size` bytes go in pieces? */
-static inline bool weft_limit_staged(const struct weft_coll_group *g, enum weft_coll_kind kind,
-				     size_t count, size_t size, size_t blocks)
+static inline bool weft_coll_limit_staged(const struct weft_coll_group *g, enum weft_coll_kind kind,
+					  size_t count, size_t size, size_t blocks)
 {
 	size_t most = kind == WEFT_COLL_ALLGATHER   ? WEFT_LIMIT_STAGED_ALLGATHER
 		      : kind == WEFT_COLL_ALLREDUCE ? WEFT_LIMIT_STAGED_ALLREDUCE
@@ -98,29 +98,29 @@ static inline bool weft_limit_staged(const struct weft_coll_group *g, enum weft_
 
 /* Do small allgather and alltoall go through a root?  Not over shared memory: there is the board.
  */
-static inline bool weft_limit_rooted(const struct weft_coll_group *g)
+static inline bool weft_coll_limit_rooted(const struct weft_coll_group *g)
 {
 	return g->crowded && g->apart && g->size > WEFT_LIMIT_DIRECT_RANKS_ROOT &&
 	       g->size <= WEFT_LIMIT_FLAT_RANKS_CROWDED;
 }
 
 /* And larger blocks of allgather only between ranks side by side? */
-static inline bool weft_limit_neighbors(const struct weft_coll_group *g, size_t block)
+static inline bool weft_coll_limit_neighbors(const struct weft_coll_group *g, size_t block)
 {
-	return weft_limit_rooted(g) && block >= WEFT_LIMIT_NEIGHBOR_BYTES &&
+	return weft_coll_limit_rooted(g) && block >= WEFT_LIMIT_NEIGHBOR_BYTES &&
 	       g->size >= WEFT_LIMIT_NEIGHBOR_RANKS && g->size % 2 == 0;
 }
 
 /* Broadcast from here on is a scatter and an allgather: the root sends everything once instead of
  * once per child. */
-static inline size_t weft_limit_bcast_split(void)
+static inline size_t weft_coll_limit_bcast_split(void)
 {
 	return (size_t)weft_setting_int(WEFT_SET_COLL_SPLIT);
 }
 
 /* Reductions from here on: every rank reduces its share of the vector, then the shares are
  * collected; no element travels more than twice.  Below: trees and doubling, few messages. */
-static inline size_t weft_limit_reduce_share(const struct weft_coll_group *g)
+static inline size_t weft_coll_limit_reduce_share(const struct weft_coll_group *g)
 {
 	return (size_t)weft_setting_int(g->crowded ? WEFT_SET_COLL_SHARE_CROWDED
 					: g->apart ? WEFT_SET_COLL_SHARE_NET
@@ -129,20 +129,20 @@ static inline size_t weft_limit_reduce_share(const struct weft_coll_group *g)
 
 /* Broadcast from here on runs down a chain of ranks, in segments, each rank passing one on while it
  * gets the next. */
-static inline size_t weft_limit_bcast_chain(void)
+static inline size_t weft_coll_limit_bcast_chain(void)
 {
 	return (size_t)weft_setting_int(WEFT_SET_COLL_CHAIN);
 }
 
 /* Reductions from here on are shared out by halving: fewer messages, one after the other. */
-static inline size_t weft_limit_reduce_halving(void)
+static inline size_t weft_coll_limit_reduce_halving(void)
 {
 	return (size_t)weft_setting_int(WEFT_SET_COLL_HALVING);
 }
 
 /* With more ranks than cores, up to here a root combines all contributions itself; it keeps all of
  * them until the last is there. */
-static inline size_t weft_limit_reduce_flat(void)
+static inline size_t weft_coll_limit_reduce_flat(void)
 {
 	return (size_t)weft_setting_int(WEFT_SET_COLL_FLAT);
 }

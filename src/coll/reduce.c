@@ -11,7 +11,7 @@
 /* a is to the left of b in rank order; returns the place of (a op b), which is b. */
 static int combine(struct weft_coll *c, struct weft_view a, struct weft_view b, int after)
 {
-	return weft_sched_reduce(c, a.base, b.base, b.count, after);
+	return weft_coll_sched_reduce(c, a.base, b.base, b.count, after);
 }
 
 static void swap(struct weft_view *a, struct weft_view *b)
@@ -25,8 +25,8 @@ static void swap(struct weft_view *a, struct weft_view *b)
 static bool disjoint(struct weft_view a, struct weft_view b)
 {
 	ptrdiff_t at_a, at_b;
-	size_t len_a = weft_type_span(a.t, a.count, &at_a);
-	size_t len_b = weft_type_span(b.t, b.count, &at_b);
+	size_t len_a = weft_data_type_span(a.t, a.count, &at_a);
+	size_t len_b = weft_data_type_span(b.t, b.count, &at_b);
 	uintptr_t lo_a = (uintptr_t)a.base + (uintptr_t)at_a;
 	uintptr_t lo_b = (uintptr_t)b.base + (uintptr_t)at_b;
 	return lo_a + len_a <= lo_b || lo_b + len_b <= lo_a;
@@ -40,16 +40,16 @@ static bool disjoint(struct weft_view a, struct weft_view b)
 static struct weft_view *places(struct weft_coll *c, struct weft_view own, int me, int n,
 				struct weft_view to, bool to_is_free, int *own_p)
 {
-	struct weft_view *part = weft_sched_scratch(c, (size_t)n * sizeof *part);
+	struct weft_view *part = weft_coll_sched_scratch(c, (size_t)n * sizeof *part);
 	if (c->err)
 		return NULL;
 	for (int r = 0; r < n; r++) {
 		part[r] = r == me && r < n - 1       ? own
 			  : r == n - 1 && to_is_free ? to
-						     : weft_view_scratch(c, own.count, own.t);
+						     : weft_coll_view_scratch(c, own.count, own.t);
 	}
 	if (me == n - 1)
-		*own_p = weft_alg_copy(c, part[me], own, *own_p);
+		*own_p = weft_coll_alg_copy(c, part[me], own, *own_p);
 	return part;
 }
 
@@ -62,7 +62,7 @@ static int combine_all(struct weft_coll *c, const struct weft_view *part, const 
 	int done = got[n - 1];
 	for (int r = n - 2; r >= 0; r--) {
 		int both = combine(c, part[r], part[n - 1], done);
-		weft_sched_after(c, both, got[r]);
+		weft_coll_sched_after(c, both, got[r]);
 		done = both;
 	}
 	return done;
@@ -73,18 +73,18 @@ static int reduce_flat(struct weft_coll *c, const struct weft_coll_group *g, str
 		       struct weft_view to, int root, int after)
 {
 	if (g->rank != root)
-		return weft_alg_send(c, g, root, WEFT_TAG_UP, weft_view_buf(from), after);
-	int *got = weft_sched_scratch(c, (size_t)g->size * sizeof *got);
+		return weft_coll_alg_send(c, g, root, WEFT_TAG_UP, weft_coll_view_buf(from), after);
+	int *got = weft_coll_sched_scratch(c, (size_t)g->size * sizeof *got);
 	int own = after;
 	struct weft_view *part = places(c, from, root, g->size, to, disjoint(to, from), &own);
 	if (!part)
 		return -1;
 	for (int r = 0; r < g->size; r++)
 		got[r] = r == root ? own
-				   : weft_alg_recv(c, g, r, WEFT_TAG_UP, weft_view_buf(part[r]),
-						   after);
+				   : weft_coll_alg_recv(c, g, r, WEFT_TAG_UP,
+							weft_coll_view_buf(part[r]), after);
 	int done = combine_all(c, part, got, g->size);
-	return weft_alg_copy(c, to, part[g->size - 1], done);
+	return weft_coll_alg_copy(c, to, part[g->size - 1], done);
 }
 
 /* The last rank that vr receives from in a binomial tree, less vr; 0: it only sends. */
@@ -111,25 +111,28 @@ static int reduce_tree(struct weft_coll *c, const struct weft_coll_group *g, str
 	for (int mask = 1; mask <= last; mask <<= 1) {
 		if (vr + mask >= g->size)
 			continue;
-		struct weft_view in =
-			mask == last && straight ? to : weft_view_scratch(c, from.count, from.t);
+		struct weft_view in = mask == last && straight
+					      ? to
+					      : weft_coll_view_scratch(c, from.count, from.t);
 		/* Our own is read by the first of them. */
-		int got = weft_alg_recv(c, g, (vr + mask + top) % g->size, WEFT_TAG_UP,
-					weft_view_buf(in), in.base == from.base ? done : after);
+		int got = weft_coll_alg_recv(c, g, (vr + mask + top) % g->size, WEFT_TAG_UP,
+					     weft_coll_view_buf(in),
+					     in.base == from.base ? done : after);
 		int both = combine(c, acc, in, got);
-		weft_sched_after(c, both, done);
+		weft_coll_sched_after(c, both, done);
 		done = both;
 		acc = in;
 	}
 	if (vr)
-		done = weft_alg_send(c, g, (vr - (vr & -vr) + top) % g->size, WEFT_TAG_UP,
-				     weft_view_buf(acc), done);
+		done = weft_coll_alg_send(c, g, (vr - (vr & -vr) + top) % g->size, WEFT_TAG_UP,
+					  weft_coll_view_buf(acc), done);
 	if (top == root)
-		return g->rank == root ? weft_alg_copy(c, to, acc, done) : done;
+		return g->rank == root ? weft_coll_alg_copy(c, to, acc, done) : done;
 	if (g->rank == top)
-		return weft_alg_send(c, g, root, WEFT_TAG_DOWN, weft_view_buf(acc), done);
+		return weft_coll_alg_send(c, g, root, WEFT_TAG_DOWN, weft_coll_view_buf(acc), done);
 	if (g->rank == root) {
-		int got = weft_alg_recv(c, g, top, WEFT_TAG_DOWN, weft_view_buf(to), done);
+		int got =
+			weft_coll_alg_recv(c, g, top, WEFT_TAG_DOWN, weft_coll_view_buf(to), done);
 		return got;
 	}
 	return done;
@@ -138,7 +141,7 @@ static int reduce_tree(struct weft_coll *c, const struct weft_coll_group *g, str
 /* The bounds of n even shares of count elements. */
 static size_t *shares(struct weft_coll *c, size_t count, int n)
 {
-	size_t *at = weft_sched_scratch(c, ((size_t)n + 1) * sizeof *at);
+	size_t *at = weft_coll_sched_scratch(c, ((size_t)n + 1) * sizeof *at);
 	if (c->err)
 		return NULL;
 	for (int i = 0; i <= n; i++)
@@ -147,45 +150,48 @@ static size_t *shares(struct weft_coll *c, size_t count, int n)
 	return at;
 }
 
-int weft_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g,
-			    struct weft_view from, const size_t *at, struct weft_view to, int after)
+int weft_coll_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g,
+				 struct weft_view from, const size_t *at, struct weft_view to,
+				 int after)
 {
 	size_t mine = at[g->rank + 1] - at[g->rank];
-	struct weft_view own = weft_view_part(from, at[g->rank], mine);
-	int *got = weft_sched_scratch(c, (size_t)g->size * sizeof *got);
+	struct weft_view own = weft_coll_view_part(from, at[g->rank], mine);
+	int *got = weft_coll_sched_scratch(c, (size_t)g->size * sizeof *got);
 	/* Everybody's contribution to my share. */
 	struct weft_view *part = NULL;
 	to.count = mine;
 	if (mine) {
 		got[g->rank] = after;
 		part = places(c, own, g->rank, g->size, to,
-			      disjoint(to, weft_view_part(from, 0, at[g->size])), &got[g->rank]);
+			      disjoint(to, weft_coll_view_part(from, 0, at[g->size])),
+			      &got[g->rank]);
 		if (!part)
 			return -1;
 	}
 	/* Each starts with its left neighbour, so that no rank is everybody's first. */
 	for (int k = 1; k < g->size && mine; k++) {
 		int r = (g->rank - k + g->size) % g->size;
-		got[r] = weft_alg_recv(c, g, r, WEFT_TAG_ACROSS, weft_view_buf(part[r]), after);
+		got[r] = weft_coll_alg_recv(c, g, r, WEFT_TAG_ACROSS, weft_coll_view_buf(part[r]),
+					    after);
 	}
 	/* The result waits for our sends too, because `to` may be a part of `from`. */
-	int sent = weft_sched_join(c);
-	weft_sched_after(c, sent, after);
+	int sent = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, sent, after);
 	for (int k = 1; k < g->size; k++) {
 		int r = (g->rank + k) % g->size;
 		if (at[r + 1] == at[r])
 			continue;
-		struct weft_view share = weft_view_part(from, at[r], at[r + 1] - at[r]);
-		weft_sched_after(
-			c, sent,
-			weft_alg_send(c, g, r, WEFT_TAG_ACROSS, weft_view_buf(share), after));
+		struct weft_view share = weft_coll_view_part(from, at[r], at[r + 1] - at[r]);
+		weft_coll_sched_after(c, sent,
+				      weft_coll_alg_send(c, g, r, WEFT_TAG_ACROSS,
+							 weft_coll_view_buf(share), after));
 	}
 	if (!mine)
 		return sent;
-	int done = weft_sched_join(c);
-	weft_sched_after(c, done, combine_all(c, part, got, g->size));
-	weft_sched_after(c, done, sent);
-	return weft_alg_copy(c, to, part[g->size - 1], done);
+	int done = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, done, combine_all(c, part, got, g->size));
+	weft_coll_sched_after(c, done, sent);
+	return weft_coll_alg_copy(c, to, part[g->size - 1], done);
 }
 
 /* Reduced in shares, which then are collected at the root. */
@@ -196,53 +202,57 @@ static int reduce_shares(struct weft_coll *c, const struct weft_coll_group *g,
 	if (!at)
 		return -1;
 	size_t n = at[g->rank + 1] - at[g->rank];
-	struct weft_view mine =
-		g->rank == root ? weft_view_part(to, at[root], n) : weft_view_scratch(c, n, from.t);
-	int done = weft_alg_reduce_scatter(c, g, from, at, mine, after);
+	struct weft_view mine = g->rank == root ? weft_coll_view_part(to, at[root], n)
+						: weft_coll_view_scratch(c, n, from.t);
+	int done = weft_coll_alg_reduce_scatter(c, g, from, at, mine, after);
 	if (g->rank != root)
-		return n ? weft_alg_send(c, g, root, WEFT_TAG_UP, weft_view_buf(mine), done) : done;
-	int join = weft_sched_join(c);
-	weft_sched_after(c, join, done);
+		return n ? weft_coll_alg_send(c, g, root, WEFT_TAG_UP, weft_coll_view_buf(mine),
+					      done)
+			 : done;
+	int join = weft_coll_sched_join(c);
+	weft_coll_sched_after(c, join, done);
 	for (int r = 0; r < g->size; r++) {
-		struct weft_view part = weft_view_part(to, at[r], at[r + 1] - at[r]);
+		struct weft_view part = weft_coll_view_part(to, at[r], at[r + 1] - at[r]);
 		/* After our own sends: `to` may be `from`. */
 		if (r != root && part.count)
-			weft_sched_after(
-				c, join,
-				weft_alg_recv(c, g, r, WEFT_TAG_UP, weft_view_buf(part), done));
+			weft_coll_sched_after(c, join,
+					      weft_coll_alg_recv(c, g, r, WEFT_TAG_UP,
+								 weft_coll_view_buf(part), done));
 	}
 	return join;
 }
 
 static bool share_it(const struct weft_coll_group *g, struct weft_view v)
 {
-	return weft_view_bytes(v) >= weft_limit_reduce_share(g) && v.count >= (size_t)g->size;
+	return weft_coll_view_bytes(v) >= weft_coll_limit_reduce_share(g) &&
+	       v.count >= (size_t)g->size;
 }
 
 static bool halve_it(const struct weft_coll_group *g, struct weft_view v)
 {
-	return weft_view_bytes(v) >= weft_limit_reduce_halving() && v.count >= (size_t)g->size;
+	return weft_coll_view_bytes(v) >= weft_coll_limit_reduce_halving() &&
+	       v.count >= (size_t)g->size;
 }
 
-bool weft_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes)
+bool weft_coll_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes)
 {
 	return g->crowded && g->size <= WEFT_LIMIT_FLAT_RANKS_CROWDED &&
-	       bytes <= weft_limit_reduce_flat();
+	       bytes <= weft_coll_limit_reduce_flat();
 }
 
-int weft_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
-		    struct weft_view to, int root, int after)
+int weft_coll_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g,
+			 struct weft_view from, struct weft_view to, int root, int after)
 {
-	if (!weft_view_bytes(from))
+	if (!weft_coll_view_bytes(from))
 		return after;
 	if (g->size == 1)
-		return weft_alg_copy(c, to, from, after);
+		return weft_coll_alg_copy(c, to, from, after);
 	if (halve_it(g, from))
-		return weft_alg_reduce_halving(c, g, from, to, root, after);
+		return weft_coll_alg_reduce_halving(c, g, from, to, root, after);
 	if (share_it(g, from) &&
-	    (g->size > 2 || weft_view_bytes(from) < WEFT_LIMIT_REDUCE_PAIR_BYTES))
+	    (g->size > 2 || weft_coll_view_bytes(from) < WEFT_LIMIT_REDUCE_PAIR_BYTES))
 		return reduce_shares(c, g, from, to, root, after);
-	if (weft_alg_reduce_flat(g, weft_view_bytes(from)))
+	if (weft_coll_alg_reduce_flat(g, weft_coll_view_bytes(from)))
 		return reduce_flat(c, g, from, to, root, after);
 	return reduce_tree(c, g, from, to, root, after);
 }
@@ -256,19 +266,20 @@ static int allreduce_doubling(struct weft_coll *c, const struct weft_coll_group 
 	while (pow2 * 2 <= g->size)
 		pow2 *= 2;
 	int extra = g->size - pow2, me;
-	struct weft_view acc = weft_view_scratch(c, from.count, from.t);
-	struct weft_view in = weft_view_scratch(c, from.count, from.t);
-	int done = weft_alg_copy(c, acc, from, after);
+	struct weft_view acc = weft_coll_view_scratch(c, from.count, from.t);
+	struct weft_view in = weft_coll_view_scratch(c, from.count, from.t);
+	int done = weft_coll_alg_copy(c, acc, from, after);
 	if (g->rank < 2 * extra && g->rank % 2 == 0) {
-		weft_alg_send(c, g, g->rank + 1, WEFT_TAG_FOLD, weft_view_buf(acc), done);
-		int got =
-			weft_alg_recv(c, g, g->rank + 1, WEFT_TAG_UNFOLD, weft_view_buf(to), done);
+		weft_coll_alg_send(c, g, g->rank + 1, WEFT_TAG_FOLD, weft_coll_view_buf(acc), done);
+		int got = weft_coll_alg_recv(c, g, g->rank + 1, WEFT_TAG_UNFOLD,
+					     weft_coll_view_buf(to), done);
 		return got;
 	}
 	if (g->rank < 2 * extra) {
-		int got = weft_alg_recv(c, g, g->rank - 1, WEFT_TAG_FOLD, weft_view_buf(in), after);
+		int got = weft_coll_alg_recv(c, g, g->rank - 1, WEFT_TAG_FOLD,
+					     weft_coll_view_buf(in), after);
 		int both = combine(c, in, acc, got);
-		weft_sched_after(c, both, done);
+		weft_coll_sched_after(c, both, done);
 		done = both;
 		me = g->rank / 2;
 	} else {
@@ -277,49 +288,52 @@ static int allreduce_doubling(struct weft_coll *c, const struct weft_coll_group 
 	for (int mask = 1; mask < pow2; mask <<= 1) {
 		int other = me ^ mask;
 		int r = other < extra ? 2 * other + 1 : other + extra;
-		int got = weft_alg_recv(c, g, r, WEFT_TAG_ACROSS, weft_view_buf(in), done);
-		int out = weft_alg_send(c, g, r, WEFT_TAG_ACROSS, weft_view_buf(acc), done);
+		int got =
+			weft_coll_alg_recv(c, g, r, WEFT_TAG_ACROSS, weft_coll_view_buf(in), done);
+		int out =
+			weft_coll_alg_send(c, g, r, WEFT_TAG_ACROSS, weft_coll_view_buf(acc), done);
 		if (other > me) {
 			done = combine(c, acc, in, got);
 			/* acc is the next round's receive buffer. */
-			weft_sched_after(c, done, out);
+			weft_coll_sched_after(c, done, out);
 			swap(&acc, &in);
 		} else {
 			done = combine(c, in, acc, got);
-			weft_sched_after(c, done, out);
+			weft_coll_sched_after(c, done, out);
 		}
 	}
 	if (g->rank < 2 * extra)
-		weft_alg_send(c, g, g->rank - 1, WEFT_TAG_UNFOLD, weft_view_buf(acc), done);
-	return weft_alg_copy(c, to, acc, done);
+		weft_coll_alg_send(c, g, g->rank - 1, WEFT_TAG_UNFOLD, weft_coll_view_buf(acc),
+				   done);
+	return weft_coll_alg_copy(c, to, acc, done);
 }
 
 static int allreduce_shares(struct weft_coll *c, const struct weft_coll_group *g,
 			    struct weft_view from, struct weft_view to, int after)
 {
 	size_t *at = shares(c, from.count, g->size);
-	struct weft_view *blocks = weft_sched_scratch(c, (size_t)g->size * sizeof *blocks);
+	struct weft_view *blocks = weft_coll_sched_scratch(c, (size_t)g->size * sizeof *blocks);
 	if (c->err)
 		return -1;
 	for (int r = 0; r < g->size; r++)
-		blocks[r] = weft_view_part(to, at[r], at[r + 1] - at[r]);
+		blocks[r] = weft_coll_view_part(to, at[r], at[r + 1] - at[r]);
 	/* Straight into the place; the step waits for our sends out of `from`. */
-	int done = weft_alg_reduce_scatter(c, g, from, at, blocks[g->rank], after);
-	return weft_alg_allgather(c, g, NULL, blocks, done);
+	int done = weft_coll_alg_reduce_scatter(c, g, from, at, blocks[g->rank], after);
+	return weft_coll_alg_allgather(c, g, NULL, blocks, done);
 }
 
-int weft_alg_allreduce(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
-		       struct weft_view to, int after)
+int weft_coll_alg_allreduce(struct weft_coll *c, const struct weft_coll_group *g,
+			    struct weft_view from, struct weft_view to, int after)
 {
-	if (!weft_view_bytes(from))
+	if (!weft_coll_view_bytes(from))
 		return after;
 	if (g->size == 1)
-		return weft_alg_copy(c, to, from, after);
+		return weft_coll_alg_copy(c, to, from, after);
 	if (halve_it(g, from))
-		return weft_alg_allreduce_halving(c, g, from, to, after);
+		return weft_coll_alg_allreduce_halving(c, g, from, to, after);
 	if (share_it(g, from))
 		return allreduce_shares(c, g, from, to, after);
-	if (weft_alg_reduce_flat(g, weft_view_bytes(from)))
-		return weft_alg_bcast(c, g, to, 0, reduce_flat(c, g, from, to, 0, after));
+	if (weft_coll_alg_reduce_flat(g, weft_coll_view_bytes(from)))
+		return weft_coll_alg_bcast(c, g, to, 0, reduce_flat(c, g, from, to, 0, after));
 	return allreduce_doubling(c, g, from, to, after);
 }

@@ -66,7 +66,7 @@ static void check_message(struct weft_coll *c, const struct weft_step *s)
 			err = WEFT_ERR_PEER;
 	}
 	if (err)
-		weft_sched_fail(c, err);
+		weft_coll_sched_fail(c, err);
 }
 
 /* Where the runner stands, and so what it may do. */
@@ -110,25 +110,26 @@ static bool start_send(struct weft_coll *c, struct weft_step *s)
 	static char byte;
 	struct weft_buf buf = s->buf;
 	if (weft_unlikely(c->err))
-		buf = weft_buf_flat(&byte, s->buf.bytes ? 0 : 1);
-	weft_err err = weft_send_now(c->ctx, s->peer, s->tag, &buf);
+		buf = weft_data_buf_flat(&byte, s->buf.bytes ? 0 : 1);
+	weft_err err = weft_comm_send_now(c->ctx, s->peer, s->tag, &buf);
 	if (err == WEFT_AGAIN) {
-		weft_req_init(&s->req, message_over, s);
-		err = weft_isend(&s->req, c->ctx, s->peer, s->tag, &buf, WEFT_SEND_STANDARD);
+		weft_comm_req_init(&s->req, message_over, s);
+		err = weft_comm_core_isend(&s->req, c->ctx, s->peer, s->tag, &buf,
+					   WEFT_SEND_STANDARD);
 		if (!err)
 			return false;
 	}
 	if (err)
-		weft_sched_fail(c, err);
+		weft_coll_sched_fail(c, err);
 	return true;
 }
 
 static bool start_recv(struct weft_coll *c, struct weft_step *s)
 {
-	weft_req_init(&s->req, message_over, s);
-	weft_err err = weft_irecv(&s->req, c->ctx, s->peer, s->tag, &s->buf);
+	weft_comm_req_init(&s->req, message_over, s);
+	weft_err err = weft_comm_core_irecv(&s->req, c->ctx, s->peer, s->tag, &s->buf);
 	if (err)
-		weft_sched_fail(c, err);
+		weft_coll_sched_fail(c, err);
 	return err != WEFT_OK;
 }
 
@@ -152,7 +153,7 @@ static bool step_start(struct weft_coll *c, struct weft_step *s, enum place plac
 		return start_recv(c, s);
 	case WEFT_STEP_COPY:
 		if (!c->err)
-			weft_copy(&s->buf, &s->from);
+			weft_data_copy(&s->buf, &s->from);
 		return true;
 	case WEFT_STEP_REDUCE:
 		if (c->err)
@@ -218,7 +219,7 @@ static void run(struct weft_coll *c, enum place place)
 			continue;
 		if (!c->left) {
 			c->finished = true;
-			weft_completion_signal(&c->wake);
+			weft_wait_completion_signal(&c->wake);
 			return;
 		}
 		bool wake = c->parked.first && !c->woken;
@@ -232,7 +233,7 @@ static void run(struct weft_coll *c, enum place place)
 			/* The schedule cannot finish before advance() has run what is parked, so it
 			 * is still there. */
 			if (wake)
-				weft_completion_signal(&c->wake);
+				weft_wait_completion_signal(&c->wake);
 			return;
 		}
 		if (wake)
@@ -243,7 +244,7 @@ static void run(struct weft_coll *c, enum place place)
 void weft_coll_start(struct weft_coll *c)
 {
 	weft_count(WEFT_CNT_COLL_SCHEDULES, 1);
-	weft_completion_init(&c->wake);
+	weft_wait_completion_init(&c->wake);
 	/* Relaxed: nobody else knows of this run before its first message starts. */
 	atomic_store_explicit(&c->x_state, BUSY, memory_order_relaxed);
 	c->finished = c->woken = false;
@@ -267,7 +268,7 @@ struct weft_completion *weft_coll_wait_on(struct weft_coll *c)
 
 bool weft_coll_advance(struct weft_coll *c)
 {
-	if (!weft_completion_done(&c->wake))
+	if (!weft_wait_completion_done(&c->wake))
 		return false;
 	if (c->finished)
 		return true;
@@ -281,13 +282,13 @@ bool weft_coll_advance(struct weft_coll *c)
 		idle = IDLE;
 		weft_backoff(&turns);
 	}
-	weft_completion_init(&c->wake);
+	weft_wait_completion_init(&c->wake);
 	c->woken = false;
 	struct weft_step *s;
 	while ((s = queue_take(&c->parked)))
 		queue_add(&c->ready, s);
 	run(c, IN_CALL);
-	return weft_completion_done(&c->wake) && c->finished;
+	return weft_wait_completion_done(&c->wake) && c->finished;
 }
 
 weft_err weft_coll_result(const struct weft_coll *c)

@@ -88,7 +88,7 @@ static void large_give(struct weft_coll *c)
 void weft_coll_free(struct weft_coll *c)
 {
 	for (size_t i = 0; i < c->types; i++)
-		weft_type_unref(c->type[i]);
+		weft_data_type_unref(c->type[i]);
 	while (c->scratch) {
 		struct weft_scratch *s = c->scratch;
 		c->scratch = s->next;
@@ -126,7 +126,7 @@ static bool grow(struct weft_coll *c, void **mem, size_t n, size_t *cap, size_t 
 	size_t now = *cap ? 2 * *cap : 16;
 	void *p = realloc(*mem, now * size);
 	if (!p) {
-		weft_sched_fail(c, WEFT_ERR_NOMEM);
+		weft_coll_sched_fail(c, WEFT_ERR_NOMEM);
 		return false;
 	}
 	*mem = p;
@@ -151,7 +151,7 @@ static struct weft_step *add(struct weft_coll *c, enum weft_step_kind kind)
 static int added(struct weft_coll *c, int after)
 {
 	int step = (int)c->steps - 1;
-	weft_sched_after(c, step, after);
+	weft_coll_sched_after(c, step, after);
 	return step;
 }
 
@@ -167,17 +167,17 @@ static int message(struct weft_coll *c, enum weft_step_kind kind, int peer, int 
 	return added(c, after);
 }
 
-int weft_sched_send(struct weft_coll *c, int peer, int tag, struct weft_buf buf, int after)
+int weft_coll_sched_send(struct weft_coll *c, int peer, int tag, struct weft_buf buf, int after)
 {
 	return message(c, WEFT_STEP_SEND, peer, tag, buf, after);
 }
 
-int weft_sched_recv(struct weft_coll *c, int peer, int tag, struct weft_buf buf, int after)
+int weft_coll_sched_recv(struct weft_coll *c, int peer, int tag, struct weft_buf buf, int after)
 {
 	return message(c, WEFT_STEP_RECV, peer, tag, buf, after);
 }
 
-int weft_sched_copy(struct weft_coll *c, struct weft_buf to, struct weft_buf from, int after)
+int weft_coll_sched_copy(struct weft_coll *c, struct weft_buf to, struct weft_buf from, int after)
 {
 	struct weft_step *s = add(c, WEFT_STEP_COPY);
 	if (!s)
@@ -187,7 +187,8 @@ int weft_sched_copy(struct weft_coll *c, struct weft_buf to, struct weft_buf fro
 	return added(c, after);
 }
 
-int weft_sched_reduce(struct weft_coll *c, const void *in, void *inout, size_t count, int after)
+int weft_coll_sched_reduce(struct weft_coll *c, const void *in, void *inout, size_t count,
+			   int after)
 {
 	struct weft_step *s = add(c, WEFT_STEP_REDUCE);
 	if (!s)
@@ -198,12 +199,12 @@ int weft_sched_reduce(struct weft_coll *c, const void *in, void *inout, size_t c
 	return added(c, after);
 }
 
-int weft_sched_join(struct weft_coll *c)
+int weft_coll_sched_join(struct weft_coll *c)
 {
 	return add(c, WEFT_STEP_JOIN) ? (int)c->steps - 1 : -1;
 }
 
-void weft_sched_after(struct weft_coll *c, int step, int before)
+void weft_coll_sched_after(struct weft_coll *c, int step, int before)
 {
 	if (step < 0 || before < 0)
 		return;
@@ -222,7 +223,7 @@ void weft_sched_after(struct weft_coll *c, int step, int before)
 	c->step[step].before++;
 }
 
-void *weft_sched_scratch(struct weft_coll *c, size_t bytes)
+void *weft_coll_sched_scratch(struct weft_coll *c, size_t bytes)
 {
 	/* After a failure builders go on, but nothing is run: any address will do. */
 	static char nowhere[64];
@@ -230,7 +231,7 @@ void *weft_sched_scratch(struct weft_coll *c, size_t bytes)
 		return nowhere;
 	bytes = weft_align_up(bytes ? bytes : 1, 64);
 	if (bytes > PTRDIFF_MAX / 2) {
-		weft_sched_fail(c, WEFT_ERR_LIMIT);
+		weft_coll_sched_fail(c, WEFT_ERR_LIMIT);
 		return nowhere;
 	}
 	c->want += bytes;
@@ -244,7 +245,7 @@ void *weft_sched_scratch(struct weft_coll *c, size_t bytes)
 		return p;
 	struct weft_scratch *s = aligned_alloc(64, sizeof *s + bytes);
 	if (!s) {
-		weft_sched_fail(c, WEFT_ERR_NOMEM);
+		weft_coll_sched_fail(c, WEFT_ERR_NOMEM);
 		return nowhere;
 	}
 	s->next = c->scratch;
@@ -252,7 +253,7 @@ void *weft_sched_scratch(struct weft_coll *c, size_t bytes)
 	return s->mem;
 }
 
-void weft_sched_keep(struct weft_coll *c, const struct weft_type *t)
+void weft_coll_sched_keep(struct weft_coll *c, const struct weft_type *t)
 {
 	if (!t || t->is_static || c->err)
 		return;
@@ -260,5 +261,5 @@ void weft_sched_keep(struct weft_coll *c, const struct weft_type *t)
 	if (!grow(c, &mem, c->types, &c->types_cap, sizeof *c->type))
 		return;
 	c->type = mem;
-	c->type[c->types++] = weft_type_ref(t);
+	c->type[c->types++] = weft_data_type_ref(t);
 }

@@ -3,7 +3,7 @@
  * sched.h - building schedules: steps and what they wait for.
  *
  * Adders return the number of the new step, or -1 after a failure, which c->err keeps; `after` (and
- * any step given to weft_sched_after) may be -1: nothing to wait for.  A step runs once all steps
+ * any step given to weft_coll_sched_after) may be -1: nothing to wait for.  A step runs once all steps
  * it waits for are over.  Steps without order between them start in the order they were added.
  *
  * Messages between two ranks with the same tag must be started in the same order on both sides;
@@ -87,24 +87,25 @@ struct weft_coll {
 	struct weft_coll *next; /* pool */
 };
 
-int weft_sched_send(struct weft_coll *c, int peer, int tag, struct weft_buf buf, int after);
-int weft_sched_recv(struct weft_coll *c, int peer, int tag, struct weft_buf buf, int after);
-int weft_sched_copy(struct weft_coll *c, struct weft_buf to, struct weft_buf from, int after);
+int weft_coll_sched_send(struct weft_coll *c, int peer, int tag, struct weft_buf buf, int after);
+int weft_coll_sched_recv(struct weft_coll *c, int peer, int tag, struct weft_buf buf, int after);
+int weft_coll_sched_copy(struct weft_coll *c, struct weft_buf to, struct weft_buf from, int after);
 /* inout = in op inout */
-int weft_sched_reduce(struct weft_coll *c, const void *in, void *inout, size_t count, int after);
+int weft_coll_sched_reduce(struct weft_coll *c, const void *in, void *inout, size_t count,
+			   int after);
 /* Does nothing; something to wait for. */
-int weft_sched_join(struct weft_coll *c);
+int weft_coll_sched_join(struct weft_coll *c);
 
-void weft_sched_after(struct weft_coll *c, int step, int before);
+void weft_coll_sched_after(struct weft_coll *c, int step, int before);
 
 /* bytes of memory, aligned to 64, that live as long as the schedule.  Never NULL: after a
  * failure, which c->err keeps, an address that is not used. */
-void *weft_sched_scratch(struct weft_coll *c, size_t bytes);
+void *weft_coll_sched_scratch(struct weft_coll *c, size_t bytes);
 
 /* Keeps t until the schedule is freed. */
-void weft_sched_keep(struct weft_coll *c, const struct weft_type *t);
+void weft_coll_sched_keep(struct weft_coll *c, const struct weft_type *t);
 
-static inline void weft_sched_fail(struct weft_coll *c, weft_err err)
+static inline void weft_coll_sched_fail(struct weft_coll *c, weft_err err)
 {
 	if (!c->err)
 		c->err = err;

@@ -26,7 +26,7 @@ static struct {
 
 static int rail_poll(void *arg)
 {
-	return weft_rail_poll(arg);
+	return weft_comm_rail_poll(arg);
 }
 
 static int rail_spin(void *arg, unsigned turns)
@@ -47,7 +47,7 @@ static bool rail_rings(struct weft_rail *r)
 
 static weft_err rail_arm_as(struct weft_rail *r, bool left, bool all, bool soon)
 {
-	if (weft_unlikely(r->packs) && !weft_pack_arm(r))
+	if (weft_unlikely(r->packs) && !weft_comm_pack_arm(r))
 		return WEFT_AGAIN;
 	weft_err err = left ? r->driver->arm_left(r->net, all, soon) : r->driver->arm(r->net);
 	if (!err && rail_rings(r)) {
@@ -55,7 +55,7 @@ static weft_err rail_arm_as(struct weft_rail *r, bool left, bool all, bool soon)
 		err = WEFT_AGAIN;
 	}
 	if (err && r->packs)
-		weft_pack_disarm(r);
+		weft_comm_pack_disarm(r);
 	return err;
 }
 
@@ -80,7 +80,7 @@ static void rail_disarm(void *arg)
 	struct weft_rail *r = arg;
 	r->driver->disarm(r->net);
 	if (weft_unlikely(r->packs))
-		weft_pack_disarm(r);
+		weft_comm_pack_disarm(r);
 }
 
 static int engine_poll(void *arg)
@@ -92,7 +92,7 @@ static int engine_poll(void *arg)
 static void engine_wait(void *arg, struct weft_completion *c)
 {
 	(void)arg;
-	weft_engine_wait(c);
+	weft_task_engine_wait(c);
 }
 
 static weft_err sources_add(void)
@@ -110,7 +110,7 @@ static weft_err sources_add(void)
 					     .disarm = rail_disarm,
 					     .fd = r->driver->arm ? r->driver->fd(r->net) : -1,
 					     .arg = r};
-		weft_err err = weft_source_add(&self.source[i]);
+		weft_err err = weft_task_source_add(&self.source[i]);
 		if (err)
 			return err;
 		self.added[i] = true;
@@ -123,7 +123,7 @@ static void sources_remove(void)
 {
 	for (int i = 0; i < WEFT_RAILS_MAX; i++) {
 		if (self.added[i])
-			weft_source_remove(&self.source[i]);
+			weft_task_source_remove(&self.source[i]);
 		self.added[i] = false;
 	}
 	self.core->background = false;
@@ -133,9 +133,9 @@ static void sources_remove(void)
 
 static void forget(void)
 {
-	weft_core_destroy(self.core);
+	weft_comm_core_destroy(self.core);
 	self.core = NULL;
-	weft_reach_forget(&self.reach);
+	weft_comm_reach_forget(&self.reach);
 }
 
 static void on_down(int peer, weft_err err, const char *why)
@@ -148,18 +148,18 @@ static void on_down(int peer, weft_err err, const char *why)
 
 weft_err weft_comm_start(const struct weft_boot_info *boot)
 {
-	weft_err err = weft_core_create(boot->rank, boot->size, &self.core);
+	weft_err err = weft_comm_core_create(boot->rank, boot->size, &self.core);
 	if (err) {
 		weft_error("no memory to talk to %d ranks", boot->size);
 		return err;
 	}
-	self.core->strategy = weft_strategy_find(weft_setting_str(WEFT_SET_STRATEGY));
+	self.core->strategy = weft_comm_strategy_find(weft_setting_str(WEFT_SET_STRATEGY));
 	if (!self.core->strategy) {
 		char names[256];
-		weft_strategy_names(names, sizeof names);
+		weft_comm_strategy_names(names, sizeof names);
 		weft_error("WEFT_STRATEGY=%s: there are %s", weft_setting_str(WEFT_SET_STRATEGY),
 			   names);
-		weft_core_destroy(self.core);
+		weft_comm_core_destroy(self.core);
 		self.core = NULL;
 		return WEFT_ERR_ARG;
 	}
@@ -168,10 +168,10 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 	self.core->rtr = weft_setting_bool(WEFT_SET_RTR);
 	self.core->poll = engine_poll;
 	self.core->wait = engine_wait;
-	self.core->hold = weft_engine_hold;
-	self.core->spare = weft_setting_bool(WEFT_SET_OFFLOAD) ? weft_engine_spare : NULL;
-	self.core->wish = weft_engine_spare_wish;
-	err = weft_reach_everybody(&self.reach, self.core, boot);
+	self.core->hold = weft_task_engine_hold;
+	self.core->spare = weft_setting_bool(WEFT_SET_OFFLOAD) ? weft_task_engine_spare : NULL;
+	self.core->wish = weft_task_engine_spare_wish;
+	err = weft_comm_reach_everybody(&self.reach, self.core, boot);
 	/* With more ranks than cores somebody else needs the core on which the sender waits. */
 	self.core->share_min =
 		self.reach.crowded ? 0 : (size_t)weft_setting_int(WEFT_SET_SHARE_COPY);
@@ -203,18 +203,18 @@ void weft_comm_stop(void)
 	uint64_t until = weft_clock_ns() + patience;
 
 	/* Ends when nothing is owed any more; a peer that takes nothing for so long is left. */
-	while (!weft_core_idle(core) && weft_clock_ns() < until) {
+	while (!weft_comm_core_idle(core) && weft_clock_ns() < until) {
 		if (weft_engine_poll())
 			until = weft_clock_ns() + patience;
 		else
 			rest();
 	}
-	if (!weft_core_idle(core))
+	if (!weft_comm_core_idle(core))
 		weft_warn("leaving although a peer has not taken all that was sent to it");
 	sources_remove();
 	until = weft_clock_ns() + patience;
-	while (!weft_core_drain(core) && weft_clock_ns() < until) {
-		if (weft_core_poll(core))
+	while (!weft_comm_core_drain(core) && weft_clock_ns() < until) {
+		if (weft_comm_core_poll(core))
 			until = weft_clock_ns() + patience;
 		else
 			rest();
@@ -236,7 +236,7 @@ bool weft_comm_same_host(int peer)
 {
 	if (!self.core || peer == self.core->rank)
 		return true;
-	return weft_reach_same_host(&self.reach, self.core->rank, peer);
+	return weft_comm_reach_same_host(&self.reach, self.core->rank, peer);
 }
 
 const char *weft_comm_host(int peer)
@@ -269,7 +269,7 @@ bool weft_comm_can_read(int peer)
 {
 	struct weft_gate *g = self.core && !self.core->offer ? &self.core->gate[peer] : NULL;
 	/* Relaxed: a hint; who reads in vain says so. */
-	return g && weft_gate_can_get(g) &&
+	return g && weft_comm_gate_can_get(g) &&
 	       !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed);
 }
 
@@ -283,7 +283,7 @@ weft_err weft_comm_read(int peer, uint64_t from, void *to, size_t len)
 
 bool weft_comm_lost(int peer)
 {
-	return self.core && weft_gate_down(&self.core->gate[peer]);
+	return self.core && weft_comm_gate_down(&self.core->gate[peer]);
 }
 
 bool weft_comm_crowded(void)
@@ -301,9 +301,9 @@ void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *wh
 	self.down_hook = hook;
 }
 
-weft_err weft_ctx_open(uint32_t id, struct weft_ctx **ctx_p)
+weft_err weft_comm_ctx_open(uint32_t id, struct weft_ctx **ctx_p)
 {
-	return self.core ? weft_core_ctx_open(self.core, id, ctx_p) : WEFT_ERR_STATE;
+	return self.core ? weft_comm_core_ctx_open(self.core, id, ctx_p) : WEFT_ERR_STATE;
 }
 
 void weft_comm_describe(char *buf, size_t size)
@@ -311,5 +311,5 @@ void weft_comm_describe(char *buf, size_t size)
 	if (size)
 		buf[0] = 0;
 	if (self.core)
-		weft_core_describe(self.core, buf, size);
+		weft_comm_core_describe(self.core, buf, size);
 }

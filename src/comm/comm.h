@@ -48,10 +48,10 @@ struct weft_req {
 };
 
 /* Prepares a request before each start.  then may be NULL. */
-static inline void weft_req_init(struct weft_req *req, void (*then)(struct weft_req *, void *),
-				 void *arg)
+static inline void weft_comm_req_init(struct weft_req *req, void (*then)(struct weft_req *, void *),
+				      void *arg)
 {
-	weft_completion_init(&req->done);
+	weft_wait_completion_init(&req->done);
 	req->then = then;
 	req->then_arg = arg;
 }
@@ -98,65 +98,65 @@ void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *wh
 
 /* ---- contexts ----------------------------------------------------------------------------- */
 /* Messages for an id that is not open yet wait for it.  id: agreed among the members. */
-weft_err weft_ctx_open(uint32_t id, struct weft_ctx **ctx_p) weft_must_use;
+weft_err weft_comm_ctx_open(uint32_t id, struct weft_ctx **ctx_p) weft_must_use;
 /* Hints: no wildcards will be used; order among equal tags does not matter. */
-void weft_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool overtaking);
+void weft_comm_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool overtaking);
 /* For strategies that ask: data of a higher priority goes first; 0 at first. */
-void weft_ctx_priority(struct weft_ctx *ctx, int priority);
+void weft_comm_ctx_priority(struct weft_ctx *ctx, int priority);
 /* Frees ctx; receives still posted in it end as cancelled, unexpected messages are dropped. */
-void weft_ctx_close(struct weft_ctx *ctx);
+void weft_comm_ctx_close(struct weft_ctx *ctx);
 
 /* ---- messages ----------------------------------------------------------------------------- */
 /*
  * Starts a send.  On WEFT_OK req will complete (perhaps it has already).  Any other result: req is
  * not used.  Never blocks.
  */
-weft_err weft_isend(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
-		    const struct weft_buf *buf, enum weft_send_mode mode) weft_must_use;
-weft_err weft_irecv(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
-		    const struct weft_buf *buf) weft_must_use;
+weft_err weft_comm_core_isend(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
+			      const struct weft_buf *buf, enum weft_send_mode mode) weft_must_use;
+weft_err weft_comm_core_irecv(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
+			      const struct weft_buf *buf) weft_must_use;
 
 /* The same for an exact peer and tag and a buffer without layout; prepares req itself. */
-weft_err weft_irecv_plain(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag, void *base,
-			  size_t bytes) weft_must_use;
+weft_err weft_comm_core_irecv_plain(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
+				    void *base, size_t bytes) weft_must_use;
 
 /*
  * Sends now if that needs no request: WEFT_OK means the message is gone and buf is free again.
- * WEFT_AGAIN: use weft_isend.  The fast path of blocking sends.
+ * WEFT_AGAIN: use weft_comm_core_isend.  The fast path of blocking sends.
  */
-weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag,
-		       const struct weft_buf *buf) weft_must_use;
+weft_err weft_comm_send_now(struct weft_ctx *ctx, int peer, int tag,
+			    const struct weft_buf *buf) weft_must_use;
 
 /* The same for a peer of the job, an exact tag and a buffer without layout; may also say
- * WEFT_AGAIN when weft_send_now would send. */
-weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
-			 size_t bytes) weft_must_use;
+ * WEFT_AGAIN when weft_comm_send_now would send. */
+weft_err weft_comm_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
+			      size_t bytes) weft_must_use;
 
 /* Both for a caller who has other things to do than wait: WEFT_AGAIN also where WEFT_SEND_AWAY
  * spares him the work. */
-weft_err weft_start_now(struct weft_ctx *ctx, int peer, int tag,
-			const struct weft_buf *buf) weft_must_use;
-weft_err weft_start_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
-			  size_t bytes) weft_must_use;
+weft_err weft_comm_start_now(struct weft_ctx *ctx, int peer, int tag,
+			     const struct weft_buf *buf) weft_must_use;
+weft_err weft_comm_start_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
+			       size_t bytes) weft_must_use;
 
 /* Cancels a receive that is not matched yet.  True: it completes as cancelled. */
-bool weft_recv_cancel(struct weft_req *req);
+bool weft_comm_recv_cancel(struct weft_req *req);
 
 /* Looks, does not take.  Polls once when nothing is there.  True: *st holds peer, tag, bytes. */
-bool weft_iprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st);
+bool weft_comm_core_iprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st);
 /* Takes the message out of matching. */
-bool weft_improbe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
-		  struct weft_status *st);
-weft_err weft_imrecv(struct weft_req *req, struct weft_msg *msg,
-		     const struct weft_buf *buf) weft_must_use;
+bool weft_comm_core_improbe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
+			    struct weft_status *st);
+weft_err weft_comm_core_imrecv(struct weft_req *req, struct weft_msg *msg,
+			       const struct weft_buf *buf) weft_must_use;
 /* May block until a message that fits is there. */
-void weft_probe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st);
-void weft_mprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
-		 struct weft_status *st);
+void weft_comm_core_probe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st);
+void weft_comm_core_mprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
+			   struct weft_status *st);
 
-static inline bool weft_req_done(struct weft_req *req)
+static inline bool weft_comm_req_done(struct weft_req *req)
 {
-	return weft_completion_done(&req->done);
+	return weft_wait_completion_done(&req->done);
 }
 
 /* Text for weft info: drivers, peers per driver. */

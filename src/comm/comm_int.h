@@ -66,13 +66,13 @@ struct weft_core_req_send {
 	bool quiet;         /* as with receives: when it is written */
 	bool rest;          /* a part has been sent that was claimed (share.c) */
 	bool window; /* the receiver's: rts.addr and, once RTS is out, head.length: its ticket */
-	struct weft_left left;
+	struct weft_task_app_work left;
 } __attribute__((may_alias));
 
 struct weft_core_req_recv {
 	bool explicit_only; /* as with sends */
 	uint8_t share;      /* R: 1 + the slot in the core, 0: not shared */
-	bool told;          /* the sender has heard of it; see early.h */
+	bool told;          /* the sender has heard of it; see rtr.h */
 	bool open;          /* M: the sender may write into our buffer */
 	bool quiet;         /* R: nobody but who waits needs our last answer */
 	bool late;          /* R: the message was there before */
@@ -81,9 +81,9 @@ struct weft_core_req_recv {
 	uint64_t want;       /* R bytes that will be delivered */
 	uint64_t got;        /* P or the puller */
 	struct weft_gate *gate;
-	struct weft_ways_trip trip; /* R */
+	struct weft_comm_path_cost_trip trip; /* R */
 	union {
-		struct weft_left left;
+		struct weft_task_app_work left;
 		struct weft_net_window *window; /* open, from the CTS on */
 	};
 } __attribute__((may_alias));
@@ -92,63 +92,63 @@ struct weft_core_req_recv {
 static_assert(sizeof(struct weft_core_req_send) <= WEFT_REQ_ROOM, "grow core_private");
 static_assert(sizeof(struct weft_core_req_recv) <= WEFT_REQ_ROOM, "grow core_private");
 
-static inline struct weft_core_req_send *weft_req_send(struct weft_req *r)
+static inline struct weft_core_req_send *weft_comm_req_send(struct weft_req *r)
 {
 	return (struct weft_core_req_send *)(void *)r->core_private;
 }
 
-static inline struct weft_core_req_recv *weft_req_recv(struct weft_req *r)
+static inline struct weft_core_req_recv *weft_comm_req_recv(struct weft_req *r)
 {
 	return (struct weft_core_req_recv *)(void *)r->core_private;
 }
 
-static inline struct weft_entry *weft_entry_of(struct weft_keyed *n)
+static inline struct weft_entry *weft_comm_entry_of(struct weft_keyed *n)
 {
 	return weft_container_of(n, struct weft_entry, node);
 }
 
-static inline struct weft_req *weft_req_of_entry(struct weft_entry *e)
+static inline struct weft_req *weft_comm_req_of_entry(struct weft_entry *e)
 {
 	return (struct weft_req *)((char *)e - offsetof(struct weft_req, core_private) -
 				   offsetof(struct weft_core_req_recv, entry));
 }
 
-static inline struct weft_req *weft_req_of_send_out(struct weft_out *o)
+static inline struct weft_req *weft_comm_req_of_send_out(struct weft_out *o)
 {
 	return (struct weft_req *)((char *)o - offsetof(struct weft_req, core_private) -
 				   offsetof(struct weft_core_req_send, out));
 }
 
-static inline struct weft_req *weft_req_of_recv_out(struct weft_out *o)
+static inline struct weft_req *weft_comm_req_of_recv_out(struct weft_out *o)
 {
 	return (struct weft_req *)((char *)o - offsetof(struct weft_req, core_private) -
 				   offsetof(struct weft_core_req_recv, out));
 }
 
 /* The end of one with `then`, which was counted when it began. */
-static inline void weft_req_then(struct weft_req *r)
+static inline void weft_comm_req_then(struct weft_req *r)
 {
-	weft_engine_want(-1);
+	weft_task_engine_want(-1);
 	r->then(r, r->then_arg);
 }
 
 /* The request is over; its memory is the caller's again.  No lock or mask may be held. */
-static inline void weft_req_complete(struct weft_req *r)
+static inline void weft_comm_req_complete(struct weft_req *r)
 {
 	if (r->then)
-		weft_req_then(r);
-	else if (!weft_completion_signal_own(&r->done) &&
-		 !weft_sole_signal(&r->done, weft_solo_self))
-		weft_completion_signal(&r->done);
+		weft_comm_req_then(r);
+	else if (!weft_wait_completion_signal_own(&r->done) &&
+		 !weft_wait_sole_signal(&r->done, weft_wait_solo_self))
+		weft_wait_completion_signal(&r->done);
 }
 
 /* The same, from within the call that starts it: nobody can be waiting yet. */
-static inline void weft_req_complete_early(struct weft_req *r)
+static inline void weft_comm_req_complete_early(struct weft_req *r)
 {
 	if (r->then)
-		weft_req_then(r);
+		weft_comm_req_then(r);
 	else
-		weft_completion_init_done(&r->done);
+		weft_wait_completion_init_done(&r->done);
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */
@@ -194,7 +194,7 @@ struct weft_ctx {
 	_Atomic int16_t x_priority; /* of its data, for strategies that ask */
 	struct weft_ctx *next_all;  /* I: every record, newest first */
 	_Atomic uint64_t x_rows;    /* with x_columns: the pages it may be in, */
-	_Atomic uint64_t x_columns; /* see weft_bucket_mark() */
+	_Atomic uint64_t x_columns; /* see weft_comm_bucket_mark() */
 
 	alignas(WEFT_CACHELINE) struct weft_spin lock;
 	_Atomic uint32_t x_unexpected;            /* L: messages in lists; a probe's hint */
@@ -239,16 +239,16 @@ struct weft_core {
 	struct weft_match match;
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_arrived; /* unexpected messages so far */
 	struct weft_ids ids;
-	struct weft_stash pool[WEFT_POOL_CLASSES];
+	struct weft_comm_packet_pool pool[WEFT_POOL_CLASSES];
 	struct weft_answers answers;
 	struct weft_spin ctx_lock;
 	struct weft_ctx *ctx_all; /* L ctx_lock */
 	_Atomic(struct weft_ctx_mid *) x_ctx_top[WEFT_CTX_TOP];
-	struct weft_learn *learn_all;          /* I */
-	struct weft_rail rail[WEFT_RAILS_MAX]; /* I */
-	int nrails;                            /* I */
-	_Atomic int x_gone, x_died;            /* peers that left, and those of them that died */
-	_Atomic uint32_t x_owed;               /* packets that wait in gates and pulls that run */
+	struct weft_comm_eager_threshold *learn_all; /* I */
+	struct weft_rail rail[WEFT_RAILS_MAX];       /* I */
+	int nrails;                                  /* I */
+	_Atomic int x_gone, x_died; /* peers that left, and those of them that died */
+	_Atomic uint32_t x_owed;    /* packets that wait in gates and pulls that run */
 	/* Set before rails are opened. */
 	void (*down_hook)(int peer, weft_err err, const char *why);
 	int (*poll)(void *arg);                             /* one round of progress */
@@ -269,81 +269,83 @@ struct weft_core {
 };
 
 /* core.c */
-weft_err weft_core_create(int rank, int size, struct weft_core **core_p) weft_must_use;
+weft_err weft_comm_core_create(int rank, int size, struct weft_core **core_p) weft_must_use;
 /* Opens one driver; rails are asked in the order they were added. */
-weft_err weft_core_rail_add(struct weft_core *core, const struct weft_driver *driver,
-			    const struct weft_net_job *job) weft_must_use;
+weft_err weft_comm_core_rail_add(struct weft_core *core, const struct weft_driver *driver,
+				 const struct weft_net_job *job) weft_must_use;
 /* peer is reached over rail i. */
-void weft_core_gate_set(struct weft_core *core, int peer, int rail);
-int weft_core_poll(struct weft_core *core);
+void weft_comm_core_gate_set(struct weft_core *core, int peer, int rail);
+int weft_comm_core_poll(struct weft_core *core);
 /* One look at one of them, and what is held back for it goes. */
-int weft_rail_poll(struct weft_rail *rail);
+int weft_comm_rail_poll(struct weft_rail *rail);
 /* Its switch point from eager to rendezvous is measured from now on, together with that of `like`
  * if that is given and has one; where it is fixed by the network, nothing happens. */
-void weft_gate_learn(struct weft_gate *g, const struct weft_gate *like);
+void weft_comm_gate_learn(struct weft_gate *g, const struct weft_gate *like);
 /* Up to how many bytes messages go there without asking, at the start. */
-void weft_gate_eager_set(struct weft_gate *g, size_t bytes);
+void weft_comm_gate_eager_set(struct weft_gate *g, size_t bytes);
 /* In which order this gate's packets go; before it is used. */
-void weft_gate_strategy(struct weft_gate *g, struct weft_rail *rail, const struct weft_strategy *s);
+void weft_comm_gate_strategy(struct weft_gate *g, struct weft_rail *rail,
+			     const struct weft_strategy *s);
 /* Nothing is owed to peers any more. */
-bool weft_core_idle(struct weft_core *core);
+bool weft_comm_core_idle(struct weft_core *core);
 /* Takes one step of leaving; true: done.  Call with polling in between. */
-bool weft_core_drain(struct weft_core *core);
-void weft_core_destroy(struct weft_core *core);
+bool weft_comm_core_drain(struct weft_core *core);
+void weft_comm_core_destroy(struct weft_core *core);
 
 /* describe.c */
 /* What its drivers are and did, a line each, cut off at size. */
-void weft_core_describe(const struct weft_core *core, char *buf, size_t size);
+void weft_comm_core_describe(const struct weft_core *core, char *buf, size_t size);
 
 /* ctx.c */
-weft_err weft_core_ctx_open(struct weft_core *core, uint32_t id, struct weft_ctx **ctx_p);
+weft_err weft_comm_core_ctx_open(struct weft_core *core, uint32_t id, struct weft_ctx **ctx_p);
 /* The record for id, made on demand; NULL: no memory. */
-struct weft_ctx *weft_ctx_find(struct weft_core *core, uint32_t id);
-void weft_ctx_fini_all(struct weft_core *core);
+struct weft_ctx *weft_comm_ctx_find(struct weft_core *core, uint32_t id);
+void weft_comm_ctx_fini_all(struct weft_core *core);
 
-/* pool.c */
-struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload);
-void weft_msg_free(struct weft_msg *m);
-weft_err weft_pool_init(struct weft_core *core) weft_must_use;
-void weft_pool_fini(struct weft_core *core);
-struct weft_out *weft_answer_alloc(struct weft_core *core);
-void weft_answer_free(struct weft_core *core, struct weft_out *o);
+/* msg_pool.c */
+struct weft_msg *weft_comm_msg_alloc(struct weft_core *core, size_t payload);
+void weft_comm_msg_free(struct weft_msg *m);
+weft_err weft_comm_msg_pool_init(struct weft_core *core) weft_must_use;
+void weft_comm_msg_pool_fini(struct weft_core *core);
+struct weft_out *weft_comm_answer_alloc(struct weft_core *core);
+void weft_comm_answer_free(struct weft_core *core, struct weft_out *o);
 
 /* match.c */
-weft_err weft_match_init(struct weft_match *m);
-void weft_match_fini(struct weft_match *m);
+weft_err weft_comm_match_init(struct weft_match *m);
+void weft_comm_match_fini(struct weft_match *m);
 /* Posts e unless a message is there already: that one is taken out and returned in *msg_p.
  * WEFT_ERR_PEER: the peer is gone and left no message. */
-weft_err weft_match_post(struct weft_entry *e, struct weft_msg **msg_p);
+weft_err weft_comm_match_post(struct weft_entry *e, struct weft_msg **msg_p);
 /* The receive that a message from peer with tag belongs to, taken out; NULL: none so far. */
-struct weft_entry *weft_match_arrive(struct weft_ctx *ctx, int peer, int tag);
+struct weft_entry *weft_comm_match_arrive(struct weft_ctx *ctx, int peer, int tag);
 /* The same, and if there is none, m goes in. */
-struct weft_entry *weft_match_arrive_unexpected(struct weft_ctx *ctx, struct weft_msg *m);
+struct weft_entry *weft_comm_match_arrive_unexpected(struct weft_ctx *ctx, struct weft_msg *m);
 /* Takes a posted receive back; false: it was matched. */
-bool weft_match_cancel(struct weft_entry *e);
+bool weft_comm_match_cancel(struct weft_entry *e);
 /* The oldest unexpected message that fits, or NULL; with take it is taken out.  If w is given and
  * nothing fits, w is told of the next arrival that does. */
-struct weft_msg *weft_match_probe(struct weft_ctx *ctx, int peer, int tag, bool take,
-				  struct weft_status *st, struct weft_probe_waiter *w);
-void weft_match_wake_probes(struct weft_ctx *ctx, int peer, bool failed);
+struct weft_msg *weft_comm_match_probe(struct weft_ctx *ctx, int peer, int tag, bool take,
+				       struct weft_status *st, struct weft_probe_waiter *w);
+void weft_comm_match_wake_probes(struct weft_ctx *ctx, int peer, bool failed);
 
 /* withdraw.c */
 /* Takes out every posted receive that depends on peer (any context), or that is in ctx (peer
  * ignored); returns them linked by node.next. */
-struct weft_keyed *weft_match_withdraw_peer(struct weft_core *core, int peer, bool any_too);
-struct weft_keyed *weft_match_withdraw_ctx(struct weft_ctx *ctx);
-struct weft_msg *weft_match_withdraw_msgs(struct weft_ctx *ctx);
+struct weft_keyed *weft_comm_match_withdraw_peer(struct weft_core *core, int peer, bool any_too);
+struct weft_keyed *weft_comm_match_withdraw_ctx(struct weft_ctx *ctx);
+struct weft_msg *weft_comm_match_withdraw_msgs(struct weft_ctx *ctx);
 
 /* send.c */
-void weft_send_drop(struct weft_req *r, weft_err err);
-void weft_send_choose_locked(struct weft_gate *g, struct weft_out *o);
-enum weft_post weft_send_post_locked(struct weft_gate *g, struct weft_out *o);
+void weft_comm_send_drop(struct weft_req *r, weft_err err);
+void weft_comm_send_choose_locked(struct weft_gate *g, struct weft_out *o);
+enum weft_post weft_comm_send_post_locked(struct weft_gate *g, struct weft_out *o);
 
 /* recv.c */
-void weft_recv_deliver_rare(struct weft_req *r, int peer, int tag, const void *data, size_t len);
-void weft_recv_message(struct weft_req *r, struct weft_msg *m);
-void weft_recv_finish(struct weft_req *r, weft_err err);
-void weft_buf_copy(const struct weft_buf *to, const struct weft_buf *from, size_t len);
+void weft_comm_recv_deliver_rare(struct weft_req *r, int peer, int tag, const void *data,
+				 size_t len);
+void weft_comm_recv_message(struct weft_req *r, struct weft_msg *m);
+void weft_comm_recv_finish(struct weft_req *r, weft_err err);
+void weft_comm_buf_copy(const struct weft_buf *to, const struct weft_buf *from, size_t len);
 
 /* trace.c: out of line, only where a trace is written */
 __attribute__((cold)) void weft_comm_trace_envelope(enum weft_trace_kind kind,
@@ -357,79 +359,83 @@ void weft_comm_trace_events(struct weft_net_events *e);
 
 /* rndv.c */
 /* r has matched a message whose data the peer keeps; late: the message was there before r. */
-void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length, uint32_t id,
-		     uint64_t addr, bool quiet, bool late);
-void weft_rndv_go_on(struct weft_req *r); /* after it was left to the application */
-void weft_rndv_cts_go_on(struct weft_req *r, bool push);
+void weft_comm_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length,
+			  uint32_t id, uint64_t addr, bool quiet, bool late);
+void weft_comm_rndv_go_on(struct weft_req *r); /* after it was left to the application */
+void weft_comm_rndv_cts_go_on(struct weft_req *r, bool push);
 /* Copies one piece; true: the request is over (do not touch it any more). */
-bool weft_pull_step(struct weft_req *r);
+bool weft_comm_pull_step(struct weft_req *r);
 /* Fetches at most `most` bytes from data byte `off` on; stores how many. */
-weft_err weft_pull_piece(struct weft_req *r, uint64_t off, size_t most, size_t *len_p);
+weft_err weft_comm_pull_piece(struct weft_req *r, uint64_t off, size_t most, size_t *len_p);
 /* Do so many pieces of so many bytes in all go through a packed buffer when the kernel copies? */
-bool weft_pieces_small(size_t held, unsigned n);
+bool weft_comm_pieces_small(size_t held, unsigned n);
 /* The same for a send whose receiver has offered its buffer. */
-bool weft_push_step(struct weft_req *r);
+bool weft_comm_push_step(struct weft_req *r);
 /* Instead of fetching: asks the sender to write into our buffer.  False: not possible. */
-bool weft_rndv_offer(struct weft_req *r);
-bool weft_rndv_cookie_is_data(void *cookie);
-void *weft_rndv_cookie_open(void *cookie); /* the request of a driver's sent() */
-enum weft_post weft_rndv_post_locked(struct weft_gate *g, struct weft_out *o);
-void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *payload, size_t len);
-void weft_rndv_fin(struct weft_gate *g, const struct weft_wire *h);
-void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len);
+bool weft_comm_rndv_offer(struct weft_req *r);
+bool weft_comm_rndv_cookie_is_data(void *cookie);
+void *weft_comm_rndv_cookie_open(void *cookie); /* the request of a driver's sent() */
+enum weft_post weft_comm_rndv_post_locked(struct weft_gate *g, struct weft_out *o);
+void weft_comm_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *payload,
+			size_t len);
+void weft_comm_rndv_fin(struct weft_gate *g, const struct weft_wire *h);
+void weft_comm_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *data,
+			 size_t len);
 
 /* share.c: a large message copied by both sides */
 /* Offers to share r's copy, if that is possible and worth it.  True: the sender sends it all. */
-bool weft_share_begin(struct weft_req *r);
+bool weft_comm_share_begin(struct weft_req *r);
 /* Is the sender still busy with what it sends before r?  Then r need not be fetched yet. */
-bool weft_share_waits(struct weft_req *r);
+bool weft_comm_share_waits(struct weft_req *r);
 /* Between two pieces of a fetch that is not shared: does it pay by now?  Then it is from now on. */
-void weft_share_late(struct weft_req *r);
-bool weft_share_pull_step(struct weft_req *r); /* as weft_pull_step */
-void weft_share_report(struct weft_gate *g, const struct weft_wire *h);
+void weft_comm_share_late(struct weft_req *r);
+bool weft_comm_share_pull_step(struct weft_req *r); /* as weft_comm_pull_step */
+void weft_comm_share_report(struct weft_gate *g, const struct weft_wire *h);
 /* DATA of a shared message: does it belong there?  Its bytes are there. */
-bool weft_share_expects(struct weft_req *r, uint64_t off, size_t len);
-void weft_share_came(struct weft_req *r, uint64_t off, size_t len);
+bool weft_comm_share_expects(struct weft_req *r, uint64_t off, size_t len);
+void weft_comm_share_came(struct weft_req *r, uint64_t off, size_t len);
 /* The peer is gone, and r's id with it.  True: r is shared, and ends by itself. */
-bool weft_share_abandon(struct weft_req *r);
-void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void *payload,
-		     size_t len);
+bool weft_comm_share_abandon(struct weft_req *r);
+void weft_comm_share_help(struct weft_gate *g, const struct weft_wire *h, const void *payload,
+			  size_t len);
 
-/* inbound.c; place.c: the two of rx */
-struct weft_net_events weft_rail_events(struct weft_rail *rail);
-void weft_rx_abandon(struct weft_gate *g);
-void weft_rx_free(struct weft_gate *g);
-void weft_gate_protocol_error(struct weft_gate *g, const char *what);
+/* inbound.c; rx_stream.c: the two of rx */
+struct weft_net_events weft_comm_rail_events(struct weft_rail *rail);
+void weft_comm_rx_abandon(struct weft_gate *g);
+void weft_comm_rx_free(struct weft_gate *g);
+void weft_comm_gate_protocol_error(struct weft_gate *g, const char *what);
 
-/* window.c.  wanted: should this receive open its buffer?  open: for a CTS with that flag, which is
+/* rdma_write.c.  wanted: should this receive open its buffer?  open: for a CTS with that flag, which is
  * taken off it when that fails; bytes: what a CTS carries, the front of a ticket.  write: the next
  * piece, *len_p: its length; placed: what goes behind the last one. */
-bool weft_window_wanted(struct weft_req *r);
-void weft_window_open(struct weft_req *r, struct weft_wire *cts, struct weft_net_ticket *where_p);
-void weft_window_close(struct weft_req *r);
-size_t weft_window_bytes(const struct weft_wire *cts);
-enum weft_post weft_window_write_locked(struct weft_gate *g, struct weft_req *r, size_t *len_p);
-enum weft_post weft_window_placed_locked(struct weft_gate *g, struct weft_req *r);
+bool weft_comm_rdma_write_wanted(struct weft_req *r);
+void weft_comm_rdma_write_open(struct weft_req *r, struct weft_wire *cts,
+			       struct weft_net_ticket *where_p);
+void weft_comm_rdma_write_close(struct weft_req *r);
+size_t weft_comm_rdma_write_bytes(const struct weft_wire *cts);
+enum weft_post weft_comm_rdma_write_write_locked(struct weft_gate *g, struct weft_req *r,
+						 size_t *len_p);
+enum weft_post weft_comm_rdma_write_placed_locked(struct weft_gate *g, struct weft_req *r);
 /* A receive that had asked is over; closes its window. */
-void weft_rndv_recv_over(struct weft_req *r, weft_err err);
+void weft_comm_rndv_recv_over(struct weft_req *r, weft_err err);
 
 /* copy.c */
 /* Has the copying done for r by pull or push steps: small ones on the spot. */
-void weft_copy_start(struct weft_core *core, struct weft_req *r, bool push, bool small);
+void weft_comm_copy_start(struct weft_core *core, struct weft_req *r, bool push, bool small);
 /* Was r's step left to the application's own polls?  Called before the step that a CTS (push: an
  * offer) or a matched RTS asks for. */
-bool weft_copy_leave_send(struct weft_req *r, bool push);
-bool weft_copy_leave_recv(struct weft_req *r);
+bool weft_comm_copy_leave_send(struct weft_req *r, bool push);
+bool weft_comm_copy_leave_recv(struct weft_req *r);
 
 /* dead.c */
-void weft_core_peer_down(struct weft_core *core, int peer, weft_err err, const char *why);
+void weft_comm_core_peer_down(struct weft_core *core, int peer, weft_err err, const char *why);
 
 /* Whom an id belongs to: the peer, and the side of the message that it names. */
-static inline int weft_id_send(int peer)
+static inline int weft_comm_id_send(int peer)
 {
 	return peer * 2;
 }
-static inline int weft_id_recv(int peer)
+static inline int weft_comm_id_recv(int peer)
 {
 	return peer * 2 + 1;
 }
@@ -438,10 +444,10 @@ static inline int weft_id_recv(int peer)
 
 /* The data of r has come, all of it; r is over. */
 static inline __attribute__((always_inline)) void
-weft_recv_deliver(struct weft_req *r, int peer, int tag, const void *data, size_t len)
+weft_comm_recv_deliver(struct weft_req *r, int peer, int tag, const void *data, size_t len)
 {
 	if (weft_unlikely(r->buf.type != NULL || len > r->buf.bytes)) {
-		weft_recv_deliver_rare(r, peer, tag, data, len);
+		weft_comm_recv_deliver_rare(r, peer, tag, data, len);
 		return;
 	}
 	/* err and cancelled are what irecv has set. */
@@ -449,7 +455,7 @@ weft_recv_deliver(struct weft_req *r, int peer, int tag, const void *data, size_
 	r->status.tag = tag;
 	r->status.bytes = len;
 	weft_copy_bytes(r->buf.base, data, len);
-	weft_req_complete(r);
+	weft_comm_req_complete(r);
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include "comm/send/offload.h"
 #include "comm/send/pack.h"
 
-weft_err weft_core_create(int rank, int size, struct weft_core **core_p)
+weft_err weft_comm_core_create(int rank, int size, struct weft_core **core_p)
 {
 	struct weft_core *core =
 		aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *core, WEFT_CACHELINE));
@@ -18,33 +18,33 @@ weft_err weft_core_create(int rank, int size, struct weft_core **core_p)
 	core->credit = UINT64_MAX / 2;
 	core->early_min = SIZE_MAX;
 	core->gate = aligned_alloc(WEFT_CACHELINE, sizeof *core->gate * (size_t)size);
-	if (!core->gate || weft_pool_init(core) || weft_match_init(&core->match)) {
-		weft_pool_fini(core);
+	if (!core->gate || weft_comm_msg_pool_init(core) || weft_comm_match_init(&core->match)) {
+		weft_comm_msg_pool_fini(core);
 		free(core->gate);
 		free(core);
 		return WEFT_ERR_NOMEM;
 	}
 	for (int i = 0; i < size; i++)
-		weft_gate_init(&core->gate[i], core, i);
+		weft_comm_gate_init(&core->gate[i], core, i);
 	*core_p = core;
 	return WEFT_OK;
 }
 
-weft_err weft_core_rail_add(struct weft_core *core, const struct weft_driver *driver,
-			    const struct weft_net_job *job)
+weft_err weft_comm_core_rail_add(struct weft_core *core, const struct weft_driver *driver,
+				 const struct weft_net_job *job)
 {
 	if (core->nrails == WEFT_RAILS_MAX)
 		return WEFT_ERR_LIMIT;
 	struct weft_rail *rail = &core->rail[core->nrails];
 	*rail = (struct weft_rail){.core = core, .driver = driver};
-	rail->events = weft_rail_events(rail);
+	rail->events = weft_comm_rail_events(rail);
 	weft_err err = driver->open(job, &rail->events, &rail->net);
 	if (!err)
 		core->nrails++;
 	return err;
 }
 
-void weft_core_gate_set(struct weft_core *core, int peer, int i)
+void weft_comm_core_gate_set(struct weft_core *core, int peer, int i)
 {
 	struct weft_rail *rail = &core->rail[i];
 	struct weft_gate *g = &core->gate[peer];
@@ -54,19 +54,19 @@ void weft_core_gate_set(struct weft_core *core, int peer, int i)
 	g->driver = rail->driver;
 	g->max_payload = card->max_payload;
 	g->inline_max = card->inline_max;
-	weft_gate_eager_set(g, card->eager_max);
+	weft_comm_gate_eager_set(g, card->eager_max);
 	/* Until the peer says otherwise it gives what we give. */
 	g->credit = g->credit_given = core->credit;
 	if (core->strategy)
-		weft_gate_strategy(g, rail, core->strategy);
-	weft_early_open(g);
-	weft_away_open(g, card->latency_us);
+		weft_comm_gate_strategy(g, rail, core->strategy);
+	weft_comm_rtr_open(g);
+	weft_comm_offload_open(g, card->latency_us);
 	g->post_plain = g->pack || g->early || weft_trace_on() ? NULL : rail->driver->post_plain;
 	g->join_plain = g->pack || weft_trace_on() ? NULL : rail->driver->join_plain;
 	rail->peers++;
 }
 
-void weft_gate_eager_set(struct weft_gate *g, size_t bytes)
+void weft_comm_gate_eager_set(struct weft_gate *g, size_t bytes)
 {
 	g->eager_max = bytes < g->max_payload ? bytes : g->max_payload;
 	g->now_end = (g->inline_max < g->eager_max ? g->inline_max : g->eager_max) + 1;
@@ -74,59 +74,60 @@ void weft_gate_eager_set(struct weft_gate *g, size_t bytes)
 		g->core->early_min = g->eager_max;
 }
 
-void weft_gate_learn(struct weft_gate *g, const struct weft_gate *like)
+void weft_comm_gate_learn(struct weft_gate *g, const struct weft_gate *like)
 {
 	const struct weft_net_card *card = g->driver->card(g->net, g->peer);
-	if (!card->streams || weft_gate_can_get(g) || g->eager_max / 4 < g->inline_max)
+	if (!card->streams || weft_comm_gate_can_get(g) || g->eager_max / 4 < g->inline_max)
 		return;
 	if (like && like->learn && like->driver == g->driver) {
 		g->learn = like->learn;
 		return;
 	}
 	/* No memory: as it was. */
-	struct weft_learn *l = malloc(sizeof *l);
+	struct weft_comm_eager_threshold *l = malloc(sizeof *l);
 	if (!l)
 		return;
-	weft_learn_init(l, g->eager_max, g->max_payload);
+	weft_comm_eager_threshold_init(l, g->eager_max, g->max_payload);
 	l->next = g->core->learn_all;
 	g->core->learn_all = g->learn = l;
 }
 
-void weft_gate_strategy(struct weft_gate *g, struct weft_rail *rail, const struct weft_strategy *s)
+void weft_comm_gate_strategy(struct weft_gate *g, struct weft_rail *rail,
+			     const struct weft_strategy *s)
 {
 	if (s->choose)
 		s = s->choose(g->driver->card(g->net, g->peer));
 	g->strategy = s;
-	weft_pack_open(g, rail);
+	weft_comm_pack_open(g, rail);
 }
 
-int weft_rail_poll(struct weft_rail *rail)
+int weft_comm_rail_poll(struct weft_rail *rail)
 {
 	if (weft_unlikely(rail->packs))
-		weft_pack_round(rail);
+		weft_comm_pack_round(rail);
 	return rail->driver->poll(rail->net);
 }
 
-int weft_core_poll(struct weft_core *core)
+int weft_comm_core_poll(struct weft_core *core)
 {
 	int n = 0;
 	for (int i = 0; i < core->nrails; i++)
-		n += weft_rail_poll(&core->rail[i]);
+		n += weft_comm_rail_poll(&core->rail[i]);
 	return n;
 }
 
-bool weft_core_idle(struct weft_core *core)
+bool weft_comm_core_idle(struct weft_core *core)
 {
 	/* SEE <- the pulls' last steps, which have posted their answers. */
 	if (atomic_load_explicit(&core->x_owed, memory_order_acquire))
 		return false;
 	for (int i = 0; i < core->size; i++)
-		if (core->gate[i].driver && !weft_gate_empty(&core->gate[i]))
+		if (core->gate[i].driver && !weft_comm_gate_empty(&core->gate[i]))
 			return false;
 	return true;
 }
 
-bool weft_core_drain(struct weft_core *core)
+bool weft_comm_core_drain(struct weft_core *core)
 {
 	bool all = true;
 	for (int i = 0; i < core->nrails; i++) {
@@ -138,30 +139,30 @@ bool weft_core_drain(struct weft_core *core)
 	return all;
 }
 
-void weft_core_destroy(struct weft_core *core)
+void weft_comm_core_destroy(struct weft_core *core)
 {
 	for (int i = 0; i < core->size; i++)
-		weft_away_close(&core->gate[i]);
+		weft_comm_offload_close(&core->gate[i]);
 	/* Nobody is left to tell: answers of messages that are dropped below go nowhere. */
 	for (int i = 0; i < core->size; i++)
 		atomic_store_explicit(&core->gate[i].x_down, true, memory_order_seq_cst);
 	for (int i = core->nrails; i-- > 0;)
 		core->rail[i].driver->close(core->rail[i].net);
 	for (int i = 0; i < core->size; i++) {
-		weft_rx_abandon(&core->gate[i]);
-		weft_gate_purge(&core->gate[i]);
-		weft_pack_close(&core->gate[i]);
-		weft_early_close(&core->gate[i]);
-		weft_ways_close(&core->gate[i].x_ways);
+		weft_comm_rx_abandon(&core->gate[i]);
+		weft_comm_gate_purge(&core->gate[i]);
+		weft_comm_pack_close(&core->gate[i]);
+		weft_comm_rtr_close(&core->gate[i]);
+		weft_comm_path_cost_close(&core->gate[i].x_ways);
 	}
-	weft_ctx_fini_all(core);
-	weft_pool_fini(core);
-	weft_ids_fini(&core->ids);
-	weft_match_fini(&core->match);
+	weft_comm_ctx_fini_all(core);
+	weft_comm_msg_pool_fini(core);
+	weft_comm_ids_fini(&core->ids);
+	weft_comm_match_fini(&core->match);
 	for (int i = 0; i < core->size; i++)
-		weft_rx_free(&core->gate[i]);
+		weft_comm_rx_free(&core->gate[i]);
 	/* Ends: each round frees one. */
-	for (struct weft_learn *l; (l = core->learn_all);) {
+	for (struct weft_comm_eager_threshold *l; (l = core->learn_all);) {
 		core->learn_all = l->next;
 		free(l);
 	}

@@ -6,7 +6,7 @@
 
 static const char digits[] = "0123456789abcdef";
 
-void weft_cpus_print(const cpu_set_t *set, char text[WEFT_CPUS_TEXT])
+void weft_comm_cpus_print(const cpu_set_t *set, char text[WEFT_CPUS_TEXT])
 {
 	int n = 0;
 	for (int d = 0; d < CPU_SETSIZE / 4; d++) {
@@ -20,7 +20,7 @@ void weft_cpus_print(const cpu_set_t *set, char text[WEFT_CPUS_TEXT])
 	text[n] = 0;
 }
 
-void weft_cpus_add(const char *text, cpu_set_t *set)
+void weft_comm_cpus_add(const char *text, cpu_set_t *set)
 {
 	for (int d = 0; d < CPU_SETSIZE / 4 && text[d]; d++) {
 		const char *at = strchr(digits, text[d]);

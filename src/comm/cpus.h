@@ -16,8 +16,8 @@
 #define WEFT_CPUS_TEXT (CPU_SETSIZE / 4 + 1)
 
 /* Hexadecimal, the first digit holds cores 0 to 3; as long as it has to be. */
-void weft_cpus_print(const cpu_set_t *set, char text[WEFT_CPUS_TEXT]);
+void weft_comm_cpus_print(const cpu_set_t *set, char text[WEFT_CPUS_TEXT]);
 /* Adds the cores of text, up to its first character that is no digit. */
-void weft_cpus_add(const char *text, cpu_set_t *set);
+void weft_comm_cpus_add(const char *text, cpu_set_t *set);
 
 #endif

@@ -11,9 +11,9 @@ static void fail_entries(struct weft_keyed *list)
 {
 	while (list) {
 		struct weft_keyed *next = list->next;
-		struct weft_req *r = weft_req_of_entry(weft_entry_of(list));
+		struct weft_req *r = weft_comm_req_of_entry(weft_comm_entry_of(list));
 		r->status = (struct weft_status){.peer = list->peer, .tag = list->tag};
-		weft_recv_finish(r, WEFT_ERR_PEER);
+		weft_comm_recv_finish(r, WEFT_ERR_PEER);
 		list = next;
 	}
 }
@@ -23,36 +23,36 @@ static void fail_ids(struct weft_core *core, int peer)
 {
 	uint32_t from = 0;
 	struct weft_req *r;
-	while ((r = weft_ids_take_any(&core->ids, weft_id_send(peer), &from)))
-		weft_send_drop(r, WEFT_ERR_PEER);
+	while ((r = weft_comm_ids_take_any(&core->ids, weft_comm_id_send(peer), &from)))
+		weft_comm_send_drop(r, WEFT_ERR_PEER);
 	from = 0;
-	while ((r = weft_ids_take_any(&core->ids, weft_id_recv(peer), &from))) {
-		if (weft_share_abandon(r))
+	while ((r = weft_comm_ids_take_any(&core->ids, weft_comm_id_recv(peer), &from))) {
+		if (weft_comm_share_abandon(r))
 			continue;
 		r->status.bytes = 0;
-		weft_rndv_recv_over(r, WEFT_ERR_PEER);
+		weft_comm_rndv_recv_over(r, WEFT_ERR_PEER);
 	}
 }
 
-void weft_core_peer_down(struct weft_core *core, int peer, weft_err err, const char *why)
+void weft_comm_core_peer_down(struct weft_core *core, int peer, weft_err err, const char *why)
 {
 	struct weft_gate *g = &core->gate[peer];
 
-	/* DOWN -> SEE (weft_gate_down).  seq_cst against those who post meanwhile: they see it, or
+	/* DOWN -> SEE (weft_comm_gate_down).  seq_cst against those who post meanwhile: they see it, or
 	 * the scans below see what they posted. */
 	if (atomic_exchange_explicit(&g->x_down, true, memory_order_seq_cst))
 		return;
 	atomic_fetch_add_explicit(&core->x_died, err != WEFT_OK, memory_order_seq_cst);
 	atomic_fetch_add_explicit(&core->x_gone, 1, memory_order_seq_cst);
-	weft_rx_abandon(g);
-	weft_gate_purge(g);
+	weft_comm_rx_abandon(g);
+	weft_comm_gate_purge(g);
 	fail_ids(core, peer);
-	fail_entries(weft_match_withdraw_peer(core, peer, err != WEFT_OK));
-	weft_spin_lock(&core->ctx_lock);
+	fail_entries(weft_comm_match_withdraw_peer(core, peer, err != WEFT_OK));
+	weft_comm_spin_lock(&core->ctx_lock);
 	struct weft_ctx *all = core->ctx_all;
-	weft_spin_unlock(&core->ctx_lock);
+	weft_comm_spin_unlock(&core->ctx_lock);
 	for (struct weft_ctx *c = all; c; c = c->next_all)
-		weft_match_wake_probes(c, peer, err != WEFT_OK);
+		weft_comm_match_wake_probes(c, peer, err != WEFT_OK);
 	if (core->down_hook)
 		core->down_hook(peer, err, why);
 }

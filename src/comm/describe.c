@@ -9,9 +9,9 @@ static size_t describe_rails(const struct weft_rail *r, char *buf, size_t size)
 {
 	struct weft_bundle_stats s[WEFT_BUNDLE_RAILS];
 	size_t at = 0;
-	if (r->driver != &weft_driver_bundle)
+	if (r->driver != &weft_net_driver_bundle)
 		return 0;
-	unsigned n = weft_bundle_stats(r->net, s, WEFT_BUNDLE_RAILS);
+	unsigned n = weft_net_bundle_stats(r->net, s, WEFT_BUNDLE_RAILS);
 	for (unsigned i = 0; i < n && at < size; i++) {
 		int k = snprintf(
 			buf + at, size - at,
@@ -30,13 +30,13 @@ static size_t describe_learned(const struct weft_core *core, char *buf, size_t s
 {
 	size_t at = 0;
 	for (int p = 0; p < core->size && at < size; p++) {
-		struct weft_learn *l = core->gate[p].learn;
+		struct weft_comm_eager_threshold *l = core->gate[p].learn;
 		bool told = !l;
 		for (int q = 0; q < p && !told; q++)
 			told = core->gate[q].learn == l;
 		if (told)
 			continue;
-		struct weft_learn_state s = weft_learn_read(l);
+		struct weft_comm_eager_threshold_state s = weft_comm_eager_threshold_read(l);
 		int k = snprintf(buf + at, size - at,
 				 "%-5s host of rank %d: eager to %zu bytes, moved %u times; asking "
 				 "takes %.1f us, a copy %.1f us per 64 KiB\n",
@@ -47,7 +47,7 @@ static size_t describe_learned(const struct weft_core *core, char *buf, size_t s
 	return at < size ? at : size;
 }
 
-void weft_core_describe(const struct weft_core *core, char *buf, size_t size)
+void weft_comm_core_describe(const struct weft_core *core, char *buf, size_t size)
 {
 	size_t at = 0;
 	for (int i = 0; i < core->nrails && at < size; i++) {

@@ -3,10 +3,10 @@
 #include "base/backoff.h"
 #include "comm/lock.h"
 
-void weft_spin_lock_slow(struct weft_spin *s)
+void weft_comm_spin_lock_slow(struct weft_spin *s)
 {
 	unsigned turns = 0;
 	/* Ends when the holder leaves: sections are short and never wait. */
-	while (!weft_spin_try(s))
+	while (!weft_comm_spin_try(s))
 		weft_backoff(&turns);
 }

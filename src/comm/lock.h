@@ -17,7 +17,7 @@ struct weft_spin {
 };
 
 /* Waits until the lock looks free, then takes it. */
-void weft_spin_lock_slow(struct weft_spin *s);
+void weft_comm_spin_lock_slow(struct weft_spin *s);
 
 /* For weft_assert_held: a thread holds it. */
 static inline bool weft_spin_held(const struct weft_spin *s)
@@ -26,7 +26,7 @@ static inline bool weft_spin_held(const struct weft_spin *s)
 	return atomic_load_explicit(&s->x_held, memory_order_relaxed) != 0;
 }
 
-static inline bool weft_spin_try(struct weft_spin *s)
+static inline bool weft_comm_spin_try(struct weft_spin *s)
 {
 	/* Relaxed: a hint that saves the exchange; the exchange decides. */
 	if (atomic_load_explicit(&s->x_held, memory_order_relaxed))
@@ -35,14 +35,14 @@ static inline bool weft_spin_try(struct weft_spin *s)
 	return !atomic_exchange_explicit(&s->x_held, 1, memory_order_acquire);
 }
 
-static inline void weft_spin_lock(struct weft_spin *s)
+static inline void weft_comm_spin_lock(struct weft_spin *s)
 {
 	/* TAKE <- GIVE (unlock).  Carries: everything the lock protects. */
 	if (weft_unlikely(atomic_exchange_explicit(&s->x_held, 1, memory_order_acquire)))
-		weft_spin_lock_slow(s);
+		weft_comm_spin_lock_slow(s);
 }
 
-static inline void weft_spin_unlock(struct weft_spin *s)
+static inline void weft_comm_spin_unlock(struct weft_spin *s)
 {
 	/* GIVE -> TAKE (lock, try).  Carries: everything the lock protects.
 	 * Without it, the next holder could walk lists that are half linked. */

@@ -20,9 +20,9 @@ static const struct {
 	const char *name;
 	const struct weft_driver *driver; /* NULL: sends to oneself, which need none */
 } known[] = {{"self", NULL},
-	     {"shm", &weft_driver_shm},
-	     {"tcp", &weft_driver_tcp},
-	     {"ofi", &weft_driver_ofi}};
+	     {"shm", &weft_net_driver_shm},
+	     {"tcp", &weft_net_driver_tcp},
+	     {"ofi", &weft_net_driver_ofi}};
 
 static bool word_is(const char *word, size_t n, const char *name)
 {
@@ -60,7 +60,7 @@ static weft_err rail_open(struct weft_reach *who, const struct weft_driver *driv
 				   .jobid = boot->jobid,
 				   .secret = boot->secret};
 	*rail_p = -1;
-	weft_err err = weft_core_rail_add(who->core, driver, &job);
+	weft_err err = weft_comm_core_rail_add(who->core, driver, &job);
 	if (err == WEFT_ERR_UNSUPPORTED) {
 		weft_info("driver %s does not work on this machine", driver->name);
 		return WEFT_OK;
@@ -122,7 +122,7 @@ static weft_err exchange_cards(struct weft_reach *who, const struct weft_boot_in
 	CPU_ZERO(&cpus);
 	if (sched_getaffinity(0, sizeof cpus, &cpus))
 		CPU_SET(0, &cpus);
-	weft_cpus_print(&cpus, mine->cpus);
+	weft_comm_cpus_print(&cpus, mine->cpus);
 
 	if (weft_net_host_key(mine->host, sizeof mine->host))
 		mine->host[0] = 0;
@@ -159,7 +159,7 @@ static bool host_crowded(const struct weft_reach *who, const struct weft_boot_in
 		if (q < p)
 			return false; /* it has been asked */
 		ranks++;
-		weft_cpus_add(who->card[q].cpus, &cpus);
+		weft_comm_cpus_add(who->card[q].cpus, &cpus);
 	}
 	return ranks > CPU_COUNT(&cpus);
 }
@@ -192,7 +192,7 @@ static void learn_with_host(struct weft_reach *who, int peer)
 	struct weft_gate *g = &who->core->gate[peer];
 	const struct weft_gate *like = NULL;
 	if (g->driver->card(g->net, peer)->streams)
-		weft_gate_eager_set(
+		weft_comm_gate_eager_set(
 			g, (size_t)weft_setting_for_host(WEFT_SET_EAGER_TCP, who->card[peer].name));
 	if (!weft_setting_bool(WEFT_SET_SWITCH_LEARN) || weft_setting_given(WEFT_SET_EAGER_TCP))
 		return;
@@ -200,7 +200,7 @@ static void learn_with_host(struct weft_reach *who, int peer)
 		if (who->core->gate[q].learn && who->card[peer].host[0] &&
 		    !strcmp(who->card[q].host, who->card[peer].host))
 			like = &who->core->gate[q];
-	weft_gate_learn(g, like);
+	weft_comm_gate_learn(g, like);
 }
 
 static void reach_by(struct weft_reach *who, int rail, int peer, const char *address)
@@ -210,7 +210,7 @@ static void reach_by(struct weft_reach *who, int rail, int peer, const char *add
 	struct weft_rail *r = &who->core->rail[rail];
 	weft_err err = r->driver->reach(r->net, peer, address);
 	if (!err) {
-		weft_core_gate_set(who->core, peer, rail);
+		weft_comm_core_gate_set(who->core, peer, rail);
 		who->core->gate[peer].credit = who->card[peer].credit;
 		learn_with_host(who, peer);
 	} else if (err != WEFT_ERR_UNSUPPORTED) {
@@ -244,13 +244,13 @@ static weft_err exchange_network(struct weft_reach *who, const struct weft_boot_
 
 static weft_err exchange_networks(struct weft_reach *who, const struct weft_boot_info *boot)
 {
-	const struct weft_driver *first = &weft_driver_tcp, *second = &weft_driver_ofi;
+	const struct weft_driver *first = &weft_net_driver_tcp, *second = &weft_net_driver_ofi;
 	weft_err err = WEFT_OK;
 	const char *list = weft_setting_str(WEFT_SET_DRIVERS);
 	bool tcp = wanted("tcp", &err), ofi = wanted("ofi", &err);
 	if (ofi && (!tcp || strstr(list, "ofi") < strstr(list, "tcp"))) {
-		first = &weft_driver_ofi;
-		second = &weft_driver_tcp;
+		first = &weft_net_driver_ofi;
+		second = &weft_net_driver_tcp;
 	}
 	if (tcp || ofi)
 		err = exchange_network(who, boot, first);
@@ -265,12 +265,12 @@ static weft_err exchange_rails(struct weft_reach *who, const struct weft_boot_in
 {
 	struct weft_bundle_rail rails[WEFT_BUNDLE_RAILS];
 	unsigned n;
-	weft_err err = weft_bundle_parse(weft_setting_str(WEFT_SET_RAILS), rails, &n);
+	weft_err err = weft_net_bundle_parse(weft_setting_str(WEFT_SET_RAILS), rails, &n);
 	*done_p = !err && n;
 	if (!*done_p)
 		return err;
-	weft_bundle_plan(rails, n);
-	return exchange_network(who, boot, &weft_driver_bundle);
+	weft_net_bundle_plan(rails, n);
+	return exchange_network(who, boot, &weft_net_driver_bundle);
 }
 
 /* For whom no driver serves: which one would. */
@@ -293,7 +293,7 @@ static weft_err reach_everybody(struct weft_reach *who, const struct weft_boot_i
 		return err;
 	want_shm = want_shm && !*weft_setting_str(WEFT_SET_RAILS);
 	if (want_shm)
-		err = rail_open(who, &weft_driver_shm, boot, &shm);
+		err = rail_open(who, &weft_net_driver_shm, boot, &shm);
 	if (err || (err = exchange_cards(who, boot, shm)))
 		return err;
 	find_crowds(who, boot);
@@ -322,21 +322,21 @@ static weft_err reach_everybody(struct weft_reach *who, const struct weft_boot_i
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
-weft_err weft_reach_everybody(struct weft_reach *who, struct weft_core *core,
-			      const struct weft_boot_info *boot)
+weft_err weft_comm_reach_everybody(struct weft_reach *who, struct weft_core *core,
+				   const struct weft_boot_info *boot)
 {
 	who->core = core;
 	who->card = calloc((size_t)boot->size, sizeof *who->card);
 	return who->card ? reach_everybody(who, boot) : WEFT_ERR_NOMEM;
 }
 
-void weft_reach_forget(struct weft_reach *who)
+void weft_comm_reach_forget(struct weft_reach *who)
 {
 	free(who->card);
 	who->card = NULL;
 }
 
-bool weft_reach_same_host(const struct weft_reach *who, int p, int q)
+bool weft_comm_reach_same_host(const struct weft_reach *who, int p, int q)
 {
 	return who->card[p].host[0] && !strcmp(who->card[p].host, who->card[q].host);
 }

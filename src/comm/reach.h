@@ -40,9 +40,9 @@ struct weft_reach {
 };
 
 /* Opens the drivers that the settings allow and the peers need, and sets each peer's gate. */
-weft_err weft_reach_everybody(struct weft_reach *who, struct weft_core *core,
-			      const struct weft_boot_info *boot) weft_must_use;
-void weft_reach_forget(struct weft_reach *who);
-bool weft_reach_same_host(const struct weft_reach *who, int p, int q);
+weft_err weft_comm_reach_everybody(struct weft_reach *who, struct weft_core *core,
+				   const struct weft_boot_info *boot) weft_must_use;
+void weft_comm_reach_forget(struct weft_reach *who);
+bool weft_comm_reach_same_host(const struct weft_reach *who, int p, int q);
 
 #endif

@@ -22,7 +22,7 @@ void weft_comm_trace_envelope(enum weft_trace_kind kind, const struct weft_gate 
 		       : packed ? PACKED
 				: EAGER,
 		       (uint32_t)g->peer, h->sequence | (uint64_t)(uint32_t)h->tag << 32,
-		       eager ? weft_inbound_eager_length(h, &id) : h->length);
+		       eager ? weft_comm_inbound_eager_length(h, &id) : h->length);
 }
 
 void weft_comm_trace_end(enum weft_trace_kind kind, int peer, int tag, uint64_t bytes)
@@ -54,14 +54,14 @@ static void told(void *arg, int peer, const void *head, unsigned i)
 static void packet(void *arg, int peer, const void *head, const void *payload, size_t len)
 {
 	told(arg, peer, head, 0);
-	weft_inbound_packet(arg, peer, head, payload, len);
+	weft_comm_inbound_packet(arg, peer, head, payload, len);
 }
 
 static void run(void *arg, int peer, const void *head, const void *payload, size_t len, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		told(arg, peer, head, i);
-	weft_inbound_run(arg, peer, head, payload, len, n);
+	weft_comm_inbound_run(arg, peer, head, payload, len, n);
 }
 
 void weft_comm_trace_events(struct weft_net_events *e)

@@ -30,7 +30,7 @@
  * `length` is S's id and R answers FIN when the message is matched.
  *
  *   eager:       EAGER                    (then FIN, if SYNC)
- *   eager, long: RTR, EAGER               the receive was posted before; see early.h
+ *   eager, long: RTR, EAGER               the receive was posted before; see rtr.h
  *   rendezvous:  RTS, CTS, DATA ...       R has the data when all bytes wanted are there
  *                RTS, FIN                 R took the data itself (get), or wanted none
  *                RTS, CTS + OFFER, DATA + PLACED   S wrote the data itself (put)

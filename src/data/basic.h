@@ -46,7 +46,7 @@ struct weft_basic_info {
 	const char *name;
 };
 
-extern const struct weft_basic_info weft_basic_info[WEFT_BASIC_COUNT];
+extern const struct weft_basic_info weft_data_basic_info[WEFT_BASIC_COUNT];
 
 /* (value, index) as C lays them out. */
 #define WEFT_PAIR(name, vt, it)                                                                    \

@@ -23,21 +23,21 @@ struct weft_buf {
 	size_t count;
 };
 
-static inline struct weft_buf weft_buf_flat(const void *base, size_t bytes)
+static inline struct weft_buf weft_data_buf_flat(const void *base, size_t bytes)
 {
 	return (struct weft_buf){.base = (void *)(uintptr_t)base, .bytes = bytes};
 }
 
 /* Copies data bytes [offset, offset+len) of buf, in the order of its type map, to out. */
-void weft_pack(const struct weft_buf *buf, size_t offset, void *out, size_t len);
+void weft_data_pack(const struct weft_buf *buf, size_t offset, void *out, size_t len);
 
 /* The reverse: writes in[0..len) to data bytes [offset, offset+len) of buf. */
-void weft_unpack(const struct weft_buf *buf, size_t offset, const void *in, size_t len);
+void weft_data_unpack(const struct weft_buf *buf, size_t offset, const void *in, size_t len);
 
 /*
  * Describes data bytes from offset on as at most *n_p pieces; stores how many it used in *n_p.
  * Returns how many data bytes these pieces hold (0: offset is at the end).
  */
-size_t weft_iov(const struct weft_buf *buf, size_t offset, struct iovec *iov, unsigned *n_p);
+size_t weft_data_iov(const struct weft_buf *buf, size_t offset, struct iovec *iov, unsigned *n_p);
 
 #endif

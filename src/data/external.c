@@ -82,7 +82,7 @@ static void number_in(uint8_t *out, const uint8_t *in, const struct weft_basic_i
 static void convert_run(void *arg, enum weft_basic basic, size_t n)
 {
 	struct convert *c = arg;
-	const struct weft_basic_info *b = &weft_basic_info[basic];
+	const struct weft_basic_info *b = &weft_data_basic_info[basic];
 	size_t parts = b->cls == WEFT_CLASS_COMPLEX ? 2 : 1;
 	size_t size = b->size / parts;
 	size_t left = n * parts;
@@ -90,7 +90,7 @@ static void convert_run(void *arg, enum weft_basic basic, size_t n)
 	while (left) {
 		size_t now = left < CHUNK / size ? left : CHUNK / size;
 		if (c->packing)
-			weft_pack(c->buf, c->offset, mem, now * size);
+			weft_data_pack(c->buf, c->offset, mem, now * size);
 		for (size_t i = 0; i < now; i++, c->ext += b->external) {
 			if (c->packing)
 				number_out(c->ext, mem + i * size, b, size);
@@ -98,13 +98,13 @@ static void convert_run(void *arg, enum weft_basic basic, size_t n)
 				number_in(mem + i * size, c->ext, b, size);
 		}
 		if (!c->packing)
-			weft_unpack(c->buf, c->offset, mem, now * size);
+			weft_data_unpack(c->buf, c->offset, mem, now * size);
 		c->offset += now * size;
 		left -= now;
 	}
 }
 
-weft_err weft_external_size(const struct weft_type *t, size_t count, size_t *size_p)
+weft_err weft_data_external_size(const struct weft_type *t, size_t count, size_t *size_p)
 {
 	if (__builtin_mul_overflow(t->sig->external, count, size_p) || *size_p > PTRDIFF_MAX)
 		return WEFT_ERR_LIMIT;
@@ -114,18 +114,18 @@ weft_err weft_external_size(const struct weft_type *t, size_t count, size_t *siz
 static void convert_all(struct convert *c, const struct weft_type *t, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		weft_sig_walk(t->sig, convert_run, c);
+		weft_data_sig_walk(t->sig, convert_run, c);
 }
 
-void weft_external_pack(const struct weft_buf *buf, const struct weft_type *t, size_t count,
-			void *out)
+void weft_data_external_pack(const struct weft_buf *buf, const struct weft_type *t, size_t count,
+			     void *out)
 {
 	struct convert c = {.buf = buf, .ext = out, .packing = true};
 	convert_all(&c, t, count);
 }
 
-void weft_external_unpack(const struct weft_buf *buf, const struct weft_type *t, size_t count,
-			  const void *in)
+void weft_data_external_unpack(const struct weft_buf *buf, const struct weft_type *t, size_t count,
+			       const void *in)
 {
 	struct convert c = {.buf = buf, .ext = (uint8_t *)(uintptr_t)in};
 	convert_all(&c, t, count);

@@ -10,12 +10,13 @@
 #include "data/type.h"
 
 /* Bytes that count elements of t take in external32. */
-weft_err weft_external_size(const struct weft_type *t, size_t count, size_t *size_p) weft_must_use;
+weft_err weft_data_external_size(const struct weft_type *t, size_t count,
+				 size_t *size_p) weft_must_use;
 
 /* Writes all data of buf, which is `count` of `t`, to out / reads it from in. */
-void weft_external_pack(const struct weft_buf *buf, const struct weft_type *t, size_t count,
-			void *out);
-void weft_external_unpack(const struct weft_buf *buf, const struct weft_type *t, size_t count,
-			  const void *in);
+void weft_data_external_pack(const struct weft_buf *buf, const struct weft_type *t, size_t count,
+			     void *out);
+void weft_data_external_unpack(const struct weft_buf *buf, const struct weft_type *t, size_t count,
+			       const void *in);
 
 #endif

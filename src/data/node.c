@@ -19,14 +19,14 @@ static struct weft_node_box *box_alloc(size_t children, size_t bytes)
 	return box;
 }
 
-void weft_node_ref(const struct weft_node *n)
+void weft_data_node_ref(const struct weft_node *n)
 {
 	/* Relaxed: the caller holds a reference, so the box cannot go away meanwhile. */
 	if (n->box)
 		atomic_fetch_add_explicit(&n->box->x_refs, 1, memory_order_relaxed);
 }
 
-void weft_node_unref(const struct weft_node *n)
+void weft_data_node_unref(const struct weft_node *n)
 {
 	struct weft_node_box *box = n->box;
 	if (!box)
@@ -37,7 +37,7 @@ void weft_node_unref(const struct weft_node *n)
 		return;
 	const struct weft_node *child = (const struct weft_node *)box->mem;
 	for (size_t i = 0; i < box->children; i++)
-		weft_node_unref(&child[i]);
+		weft_data_node_unref(&child[i]);
 	free(box);
 }
 
@@ -62,43 +62,43 @@ static weft_err loop_of(size_t n, ptrdiff_t stride, ptrdiff_t disp, struct weft_
 	return WEFT_OK;
 }
 
-weft_err weft_node_loop(size_t n, ptrdiff_t stride, const struct weft_node *child,
-			struct weft_node *out_p)
+weft_err weft_data_node_loop(size_t n, ptrdiff_t stride, const struct weft_node *child,
+			     struct weft_node *out_p)
 {
 	size_t total;
 	if (__builtin_mul_overflow(n, child->size, &total) || total > PTRDIFF_MAX)
 		return WEFT_ERR_LIMIT;
 	if (!total) {
-		*out_p = weft_node_run(0, 0);
+		*out_p = weft_data_node_run(0, 0);
 		return WEFT_OK;
 	}
 	if (n == 1) {
 		*out_p = *child;
-		weft_node_ref(child);
+		weft_data_node_ref(child);
 		return WEFT_OK;
 	}
 	if (child->kind == WEFT_NODE_RUN && (size_t)stride == child->size && stride > 0) {
-		*out_p = weft_node_run(child->disp, total);
+		*out_p = weft_data_node_run(child->disp, total);
 		return WEFT_OK;
 	}
 	if (child->kind == WEFT_NODE_LOOP && stride == (ptrdiff_t)child->n * child->stride) {
 		*out_p = *child;
 		out_p->n = n * child->n;
 		out_p->size = total;
-		weft_node_ref(child);
+		weft_data_node_ref(child);
 		return WEFT_OK;
 	}
 	struct weft_node c = *child;
 	ptrdiff_t disp = c.disp;
 	c.disp = 0;
-	weft_node_ref(child);
+	weft_data_node_ref(child);
 	weft_err err = loop_of(n, stride, disp, c, out_p);
 	if (err)
-		weft_node_unref(child);
+		weft_data_node_unref(child);
 	return err;
 }
 
-weft_err weft_node_builder_init(struct weft_node_builder *b, size_t expected)
+weft_err weft_data_node_builder_init(struct weft_node_builder *b, size_t expected)
 {
 	*b = (struct weft_node_builder){.cap = expected < 8 ? 8 : expected + 1};
 	if (b->cap > SIZE_MAX / 2 / sizeof *b->blocks)
@@ -107,10 +107,10 @@ weft_err weft_node_builder_init(struct weft_node_builder *b, size_t expected)
 	return b->blocks ? WEFT_OK : WEFT_ERR_NOMEM;
 }
 
-void weft_node_builder_drop(struct weft_node_builder *b)
+void weft_data_node_builder_drop(struct weft_node_builder *b)
 {
 	for (size_t i = 0; b->nodes && i < b->n; i++)
-		weft_node_unref(&b->nodes[i]);
+		weft_data_node_unref(&b->nodes[i]);
 	free(b->nodes);
 	free(b->blocks);
 	*b = (struct weft_node_builder){0};
@@ -159,7 +159,7 @@ static weft_err builder_add_run(struct weft_node_builder *b, ptrdiff_t at, size_
 	if (!b->nodes) {
 		b->blocks[b->n++] = (struct weft_block){.at = at, .off = b->size};
 	} else {
-		b->nodes[b->n] = weft_node_run(at, len);
+		b->nodes[b->n] = weft_data_node_run(at, len);
 		b->nodes[b->n++].off = b->size;
 	}
 merged:
@@ -175,7 +175,7 @@ static weft_err builder_widen(struct weft_node_builder *b)
 		return WEFT_ERR_NOMEM;
 	for (size_t i = 0; i < b->n; i++) {
 		size_t end = i + 1 < b->n ? b->blocks[i + 1].off : b->size;
-		nodes[i] = weft_node_run(b->blocks[i].at, end - b->blocks[i].off);
+		nodes[i] = weft_data_node_run(b->blocks[i].at, end - b->blocks[i].off);
 		nodes[i].off = b->blocks[i].off;
 	}
 	free(b->blocks);
@@ -184,8 +184,8 @@ static weft_err builder_widen(struct weft_node_builder *b)
 	return WEFT_OK;
 }
 
-weft_err weft_node_builder_add(struct weft_node_builder *b, ptrdiff_t disp,
-			       const struct weft_node *node)
+weft_err weft_data_node_builder_add(struct weft_node_builder *b, ptrdiff_t disp,
+				    const struct weft_node *node)
 {
 	size_t total;
 	ptrdiff_t at;
@@ -213,7 +213,7 @@ weft_err weft_node_builder_add(struct weft_node_builder *b, ptrdiff_t disp,
 	weft_err err = builder_grow(b);
 	if (err)
 		return err;
-	weft_node_ref(node);
+	weft_data_node_ref(node);
 	b->nodes[b->n] = *node;
 	b->nodes[b->n].disp = at;
 	b->nodes[b->n++].off = b->size;
@@ -238,12 +238,12 @@ static bool blocks_regular(const struct weft_node_builder *b)
 static weft_err end_blocks(struct weft_node_builder *b, struct weft_node *out_p)
 {
 	if (b->n <= 1) {
-		*out_p = weft_node_run(b->n ? b->blocks[0].at : 0, b->size);
+		*out_p = weft_data_node_run(b->n ? b->blocks[0].at : 0, b->size);
 		return WEFT_OK;
 	}
 	if (blocks_regular(b))
 		return loop_of(b->n, b->blocks[1].at - b->blocks[0].at, b->blocks[0].at,
-			       weft_node_run(0, b->blocks[1].off), out_p);
+			       weft_data_node_run(0, b->blocks[1].off), out_p);
 	size_t bytes = (b->n + 1) * sizeof *b->blocks;
 	struct weft_node_box *box = box_alloc(0, bytes);
 	if (!box)
@@ -278,13 +278,14 @@ static weft_err end_nodes(struct weft_node_builder *b, struct weft_node *out_p)
 	if (b->n == 1) {
 		*out_p = b->nodes[0];
 		out_p->off = 0;
-		weft_node_ref(out_p);
+		weft_data_node_ref(out_p);
 		return WEFT_OK;
 	}
 	if (nodes_regular(b)) {
 		struct weft_node c = b->nodes[0];
 		c.disp = 0;
-		weft_err err = weft_node_loop(b->n, b->nodes[1].disp - b->nodes[0].disp, &c, out_p);
+		weft_err err =
+			weft_data_node_loop(b->n, b->nodes[1].disp - b->nodes[0].disp, &c, out_p);
 		if (!err)
 			out_p->disp += b->nodes[0].disp;
 		return err;
@@ -303,9 +304,9 @@ static weft_err end_nodes(struct weft_node_builder *b, struct weft_node *out_p)
 	return WEFT_OK;
 }
 
-weft_err weft_node_builder_end(struct weft_node_builder *b, struct weft_node *out_p)
+weft_err weft_data_node_builder_end(struct weft_node_builder *b, struct weft_node *out_p)
 {
 	weft_err err = b->nodes ? end_nodes(b, out_p) : end_blocks(b, out_p);
-	weft_node_builder_drop(b);
+	weft_data_node_builder_drop(b);
 	return err;
 }

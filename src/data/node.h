@@ -47,18 +47,18 @@ struct weft_node_box {
 	alignas(16) char mem[];
 };
 
-static inline struct weft_node weft_node_run(ptrdiff_t disp, size_t size)
+static inline struct weft_node weft_data_node_run(ptrdiff_t disp, size_t size)
 {
 	return (struct weft_node){.kind = WEFT_NODE_RUN, .disp = disp, .size = size};
 }
 
 /* One more owner of what n refers to / one less. */
-void weft_node_ref(const struct weft_node *n);
-void weft_node_unref(const struct weft_node *n);
+void weft_data_node_ref(const struct weft_node *n);
+void weft_data_node_unref(const struct weft_node *n);
 
 /* n times child at distances of stride; takes a reference of its own. */
-weft_err weft_node_loop(size_t n, ptrdiff_t stride, const struct weft_node *child,
-			struct weft_node *out_p) weft_must_use;
+weft_err weft_data_node_loop(size_t n, ptrdiff_t stride, const struct weft_node *child,
+			     struct weft_node *out_p) weft_must_use;
 
 /* Collects nodes in the order of the data. */
 struct weft_node_builder {
@@ -68,13 +68,14 @@ struct weft_node_builder {
 	size_t size;
 };
 
-weft_err weft_node_builder_init(struct weft_node_builder *b, size_t expected) weft_must_use;
+weft_err weft_data_node_builder_init(struct weft_node_builder *b, size_t expected) weft_must_use;
 /* Adds node shifted by disp; takes a reference of its own. */
-weft_err weft_node_builder_add(struct weft_node_builder *b, ptrdiff_t disp,
-			       const struct weft_node *node) weft_must_use;
+weft_err weft_data_node_builder_add(struct weft_node_builder *b, ptrdiff_t disp,
+				    const struct weft_node *node) weft_must_use;
 /* Makes the node; ends the builder in every case. */
-weft_err weft_node_builder_end(struct weft_node_builder *b, struct weft_node *out_p) weft_must_use;
+weft_err weft_data_node_builder_end(struct weft_node_builder *b,
+				    struct weft_node *out_p) weft_must_use;
 /* Ends it without a result. */
-void weft_node_builder_drop(struct weft_node_builder *b);
+void weft_data_node_builder_drop(struct weft_node_builder *b);
 
 #endif

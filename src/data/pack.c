@@ -250,11 +250,11 @@ static struct weft_node top_node(const struct weft_buf *buf)
 	return (struct weft_node){.kind = WEFT_NODE_LOOP,
 				  .size = buf->bytes,
 				  .n = buf->count,
-				  .stride = weft_type_extent(t),
+				  .stride = weft_data_type_extent(t),
 				  .child = &t->node};
 }
 
-void weft_pack(const struct weft_buf *buf, size_t offset, void *out, size_t len)
+void weft_data_pack(const struct weft_buf *buf, size_t offset, void *out, size_t len)
 {
 	if (!len)
 		return;
@@ -267,7 +267,7 @@ void weft_pack(const struct weft_buf *buf, size_t offset, void *out, size_t len)
 	walk_pack(&w, &top, buf->base, offset, len);
 }
 
-void weft_unpack(const struct weft_buf *buf, size_t offset, const void *in, size_t len)
+void weft_data_unpack(const struct weft_buf *buf, size_t offset, const void *in, size_t len)
 {
 	if (!len)
 		return;
@@ -281,7 +281,7 @@ void weft_unpack(const struct weft_buf *buf, size_t offset, const void *in, size
 	walk_unpack(&w, &top, buf->base, offset, len);
 }
 
-size_t weft_iov(const struct weft_buf *buf, size_t offset, struct iovec *iov, unsigned *n_p)
+size_t weft_data_iov(const struct weft_buf *buf, size_t offset, struct iovec *iov, unsigned *n_p)
 {
 	if (offset >= buf->bytes || !*n_p) {
 		*n_p = 0;
@@ -303,27 +303,27 @@ size_t weft_iov(const struct weft_buf *buf, size_t offset, struct iovec *iov, un
 /* Copies pass through this many bytes on the stack when both sides have holes. */
 #define COPY_PIECES 16
 
-void weft_copy(const struct weft_buf *to, const struct weft_buf *from)
+void weft_data_copy(const struct weft_buf *to, const struct weft_buf *from)
 {
 	size_t len = min_size(to->bytes, from->bytes);
 	if (!len)
 		return;
 	if (!from->type) {
-		weft_unpack(to, 0, from->base, len);
+		weft_data_unpack(to, 0, from->base, len);
 		return;
 	}
 	if (!to->type) {
-		weft_pack(from, 0, to->base, len);
+		weft_data_pack(from, 0, to->base, len);
 		return;
 	}
 	/* Both have holes: list some pieces of the source, unpack each into the destination. */
 	struct iovec iov[COPY_PIECES];
 	for (size_t done = 0; done < len;) {
 		unsigned n = COPY_PIECES;
-		weft_iov(from, done, iov, &n);
+		weft_data_iov(from, done, iov, &n);
 		for (unsigned i = 0; i < n && done < len; i++) {
 			size_t piece = min_size(iov[i].iov_len, len - done);
-			weft_unpack(to, done, iov[i].iov_base, piece);
+			weft_data_unpack(to, done, iov[i].iov_base, piece);
 			done += piece;
 		}
 	}

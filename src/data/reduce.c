@@ -156,7 +156,7 @@ static weft_reduce_fn *const kernels[WEFT_OP_COUNT][WEFT_ELEM_COUNT] = {
 	ROW_PAIR(F32_I32) ROW_PAIR(F64_I32) ROW_PAIR(I64_I32) ROW_PAIR(I32_I32) ROW_PAIR(I16_I32)
 		ROW_PAIR(F80_I32) ROW_PAIR(F32_F32) ROW_PAIR(F64_F64)};
 
-weft_reduce_fn *weft_reduce_find(enum weft_op op, unsigned elem)
+weft_reduce_fn *weft_data_reduce_find(enum weft_op op, unsigned elem)
 {
 	if (elem >= WEFT_ELEM_COUNT)
 		return NULL;

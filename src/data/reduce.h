@@ -30,6 +30,6 @@ enum weft_op {
 typedef void weft_reduce_fn(const void *in, void *inout, size_t n);
 
 /* The kernel, or NULL: the operation is not defined for that element. */
-weft_reduce_fn *weft_reduce_find(enum weft_op op, unsigned elem);
+weft_reduce_fn *weft_data_reduce_find(enum weft_op op, unsigned elem);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-const struct weft_sig weft_sig_basic[WEFT_BASIC_COUNT] = {
+const struct weft_sig weft_data_sig_basic[WEFT_BASIC_COUNT] = {
 #define WEFT_BASIC(id, ctype, cls_, ext)                                                           \
 	[WEFT_B_##id] = {.kind = WEFT_SIG_BASIC,                                                   \
 			 .is_static = 1,                                                           \
@@ -17,9 +17,9 @@ const struct weft_sig weft_sig_basic[WEFT_BASIC_COUNT] = {
 #undef WEFT_BASIC
 };
 
-const struct weft_sig weft_sig_empty = {.kind = WEFT_SIG_BASIC, .is_static = 1};
+const struct weft_sig weft_data_sig_empty = {.kind = WEFT_SIG_BASIC, .is_static = 1};
 
-const struct weft_sig *weft_sig_ref(const struct weft_sig *s)
+const struct weft_sig *weft_data_sig_ref(const struct weft_sig *s)
 {
 	/* Relaxed: the caller holds a reference.  The cast adds to a count, nothing else. */
 	if (!s->is_static)
@@ -28,7 +28,7 @@ const struct weft_sig *weft_sig_ref(const struct weft_sig *s)
 	return s;
 }
 
-void weft_sig_unref(const struct weft_sig *cs)
+void weft_data_sig_unref(const struct weft_sig *cs)
 {
 	struct weft_sig *s = (struct weft_sig *)(uintptr_t)cs;
 	if (!s || s->is_static)
@@ -38,7 +38,7 @@ void weft_sig_unref(const struct weft_sig *cs)
 		return;
 	size_t children = s->kind == WEFT_SIG_BASIC ? 0 : s->kind == WEFT_SIG_REP ? 1 : s->n;
 	for (size_t i = 0; i < children; i++)
-		weft_sig_unref(s->child[i]);
+		weft_data_sig_unref(s->child[i]);
 	free(s);
 }
 
@@ -56,15 +56,15 @@ static struct weft_sig *sig_alloc(enum weft_sig_kind kind, size_t n, size_t chil
 	return s;
 }
 
-weft_err weft_sig_rep(size_t n, const struct weft_sig *child, const struct weft_sig **sig_p)
+weft_err weft_data_sig_rep(size_t n, const struct weft_sig *child, const struct weft_sig **sig_p)
 {
 	size_t bytes, elems, external;
 	if (n == 1) {
-		*sig_p = weft_sig_ref(child);
+		*sig_p = weft_data_sig_ref(child);
 		return WEFT_OK;
 	}
 	if (!n || !child->elems) {
-		*sig_p = &weft_sig_empty;
+		*sig_p = &weft_data_sig_empty;
 		return WEFT_OK;
 	}
 	if (__builtin_mul_overflow(n, child->bytes, &bytes) ||
@@ -81,9 +81,9 @@ weft_err weft_sig_rep(size_t n, const struct weft_sig *child, const struct weft_
 		s->basic = child->basic;
 	} else if (child->kind == WEFT_SIG_REP) {
 		s->n = n * child->n;
-		s->own[0] = weft_sig_ref(child->child[0]);
+		s->own[0] = weft_data_sig_ref(child->child[0]);
 	} else {
-		s->own[0] = weft_sig_ref(child);
+		s->own[0] = weft_data_sig_ref(child);
 	}
 	s->bytes = bytes;
 	s->elems = elems;
@@ -96,13 +96,13 @@ weft_err weft_sig_rep(size_t n, const struct weft_sig *child, const struct weft_
 static weft_err list_add(struct weft_sig *s, size_t times, const struct weft_sig *c)
 {
 	const struct weft_sig *r;
-	weft_err err = weft_sig_rep(times, c, &r);
+	weft_err err = weft_data_sig_rep(times, c, &r);
 	if (err)
 		return err;
 	if (__builtin_add_overflow(s->bytes, r->bytes, &s->bytes) ||
 	    __builtin_add_overflow(s->external, r->external, &s->external) ||
 	    s->bytes > PTRDIFF_MAX || s->external > PTRDIFF_MAX) {
-		weft_sig_unref(r);
+		weft_data_sig_unref(r);
 		return WEFT_ERR_LIMIT;
 	}
 	s->elems += r->elems;
@@ -110,11 +110,11 @@ static weft_err list_add(struct weft_sig *s, size_t times, const struct weft_sig
 	if (last && last->kind == WEFT_SIG_BASIC && r->kind == WEFT_SIG_BASIC &&
 	    last->basic == r->basic) {
 		const struct weft_sig *m;
-		err = weft_sig_rep(last->n + r->n, &weft_sig_basic[r->basic], &m);
-		weft_sig_unref(r);
+		err = weft_data_sig_rep(last->n + r->n, &weft_data_sig_basic[r->basic], &m);
+		weft_data_sig_unref(r);
 		if (err)
 			return err;
-		weft_sig_unref(last);
+		weft_data_sig_unref(last);
 		s->own[s->n - 1] = m;
 		return WEFT_OK;
 	}
@@ -122,8 +122,8 @@ static weft_err list_add(struct weft_sig *s, size_t times, const struct weft_sig
 	return WEFT_OK;
 }
 
-weft_err weft_sig_list(size_t n, const size_t *times, const struct weft_sig *const *c,
-		       const struct weft_sig **sig_p)
+weft_err weft_data_sig_list(size_t n, const size_t *times, const struct weft_sig *const *c,
+			    const struct weft_sig **sig_p)
 {
 	struct weft_sig *s = sig_alloc(WEFT_SIG_LIST, 0, n);
 	if (!s)
@@ -133,20 +133,20 @@ weft_err weft_sig_list(size_t n, const size_t *times, const struct weft_sig *con
 			continue;
 		weft_err err = list_add(s, times[i], c[i]);
 		if (err) {
-			weft_sig_unref(s);
+			weft_data_sig_unref(s);
 			return err;
 		}
 	}
 	if (s->n <= 1) {
-		*sig_p = s->n ? weft_sig_ref(s->own[0]) : &weft_sig_empty;
-		weft_sig_unref(s);
+		*sig_p = s->n ? weft_data_sig_ref(s->own[0]) : &weft_data_sig_empty;
+		weft_data_sig_unref(s);
 		return WEFT_OK;
 	}
 	*sig_p = s;
 	return WEFT_OK;
 }
 
-size_t weft_sig_elements(const struct weft_sig *s, size_t bytes, size_t *rest_p)
+size_t weft_data_sig_elements(const struct weft_sig *s, size_t bytes, size_t *rest_p)
 {
 	if (bytes >= s->bytes) {
 		*rest_p = bytes - s->bytes;
@@ -156,21 +156,22 @@ size_t weft_sig_elements(const struct weft_sig *s, size_t bytes, size_t *rest_p)
 	size_t i, n = 0;
 	switch (s->kind) {
 	case WEFT_SIG_BASIC:
-		*rest_p = bytes % weft_basic_info[s->basic].size;
-		return bytes / weft_basic_info[s->basic].size;
+		*rest_p = bytes % weft_data_basic_info[s->basic].size;
+		return bytes / weft_data_basic_info[s->basic].size;
 	case WEFT_SIG_REP:
 		c = s->child[0];
-		return bytes / c->bytes * c->elems + weft_sig_elements(c, bytes % c->bytes, rest_p);
+		return bytes / c->bytes * c->elems +
+		       weft_data_sig_elements(c, bytes % c->bytes, rest_p);
 	default:
 		for (i = 0; bytes >= s->child[i]->bytes; i++) {
 			bytes -= s->child[i]->bytes;
 			n += s->child[i]->elems;
 		}
-		return n + weft_sig_elements(s->child[i], bytes, rest_p);
+		return n + weft_data_sig_elements(s->child[i], bytes, rest_p);
 	}
 }
 
-size_t weft_sig_bytes(const struct weft_sig *s, size_t elems)
+size_t weft_data_sig_bytes(const struct weft_sig *s, size_t elems)
 {
 	if (elems >= s->elems)
 		return s->bytes;
@@ -178,21 +179,21 @@ size_t weft_sig_bytes(const struct weft_sig *s, size_t elems)
 	size_t i, n = 0;
 	switch (s->kind) {
 	case WEFT_SIG_BASIC:
-		return elems * weft_basic_info[s->basic].size;
+		return elems * weft_data_basic_info[s->basic].size;
 	case WEFT_SIG_REP:
 		c = s->child[0];
-		return elems / c->elems * c->bytes + weft_sig_bytes(c, elems % c->elems);
+		return elems / c->elems * c->bytes + weft_data_sig_bytes(c, elems % c->elems);
 	default:
 		for (i = 0; elems >= s->child[i]->elems; i++) {
 			elems -= s->child[i]->elems;
 			n += s->child[i]->bytes;
 		}
-		return n + weft_sig_bytes(s->child[i], elems);
+		return n + weft_data_sig_bytes(s->child[i], elems);
 	}
 }
 
-void weft_sig_walk(const struct weft_sig *s, void (*fn)(void *arg, enum weft_basic basic, size_t n),
-		   void *arg)
+void weft_data_sig_walk(const struct weft_sig *s,
+			void (*fn)(void *arg, enum weft_basic basic, size_t n), void *arg)
 {
 	switch (s->kind) {
 	case WEFT_SIG_BASIC:
@@ -201,10 +202,10 @@ void weft_sig_walk(const struct weft_sig *s, void (*fn)(void *arg, enum weft_bas
 		break;
 	case WEFT_SIG_REP:
 		for (size_t i = 0; i < s->n; i++)
-			weft_sig_walk(s->child[0], fn, arg);
+			weft_data_sig_walk(s->child[0], fn, arg);
 		break;
 	default:
 		for (size_t i = 0; i < s->n; i++)
-			weft_sig_walk(s->child[i], fn, arg);
+			weft_data_sig_walk(s->child[i], fn, arg);
 	}
 }

@@ -8,7 +8,7 @@
 
 #define PAIR_SIG(name, v, i)                                                                       \
 	static const struct weft_sig *const pair_children_##name[2] = {                            \
-		&weft_sig_basic[WEFT_B_##v], &weft_sig_basic[WEFT_B_##i]};                         \
+		&weft_data_sig_basic[WEFT_B_##v], &weft_data_sig_basic[WEFT_B_##i]};               \
 	static const struct weft_sig pair_sig_##name = {                                           \
 		.kind = WEFT_SIG_LIST,                                                             \
 		.is_static = 1,                                                                    \
@@ -61,7 +61,7 @@ static const struct weft_block short_int_blocks[3] = {
 				 sizeof(((struct weft_pair_##name *)0)->index)},                   \
 	}
 
-const struct weft_type weft_type_elem[WEFT_ELEM_COUNT] = {
+const struct weft_type weft_data_type_elem[WEFT_ELEM_COUNT] = {
 #define WEFT_BASIC(id, ctype, cls, ext)                                                            \
 	[WEFT_B_##id] = {.is_static = true,                                                        \
 			 .flat = true,                                                             \
@@ -70,7 +70,7 @@ const struct weft_type weft_type_elem[WEFT_ELEM_COUNT] = {
 			 .size = sizeof(ctype),                                                    \
 			 .ub = sizeof(ctype),                                                      \
 			 .true_ub = sizeof(ctype),                                                 \
-			 .sig = &weft_sig_basic[WEFT_B_##id],                                      \
+			 .sig = &weft_data_sig_basic[WEFT_B_##id],                                 \
 			 .node = {.kind = WEFT_NODE_RUN, .size = sizeof(ctype)}},
 #include "data/basic_table.h"
 #undef WEFT_BASIC
@@ -89,7 +89,7 @@ const struct weft_type weft_type_elem[WEFT_ELEM_COUNT] = {
 
 /* ---- references --------------------------------------------------------------------------- */
 
-const struct weft_type *weft_type_ref(const struct weft_type *t)
+const struct weft_type *weft_data_type_ref(const struct weft_type *t)
 {
 	/* Relaxed: the caller holds a reference.  The cast adds to a count, nothing else. */
 	if (!t->is_static)
@@ -98,7 +98,7 @@ const struct weft_type *weft_type_ref(const struct weft_type *t)
 	return t;
 }
 
-void weft_type_unref(const struct weft_type *ct)
+void weft_data_type_unref(const struct weft_type *ct)
 {
 	struct weft_type *t = (struct weft_type *)(uintptr_t)ct;
 	if (!t || t->is_static)
@@ -106,8 +106,8 @@ void weft_type_unref(const struct weft_type *ct)
 	/* LAST -> itself.  Carries: every owner's reads; without it we could free under them. */
 	if (atomic_fetch_sub_explicit(&t->x_refs, 1, memory_order_acq_rel) != 1)
 		return;
-	weft_node_unref(&t->node);
-	weft_sig_unref(t->sig);
+	weft_data_node_unref(&t->node);
+	weft_data_sig_unref(t->sig);
 	free(t);
 }
 
@@ -120,7 +120,7 @@ static struct weft_type *type_alloc(void)
 	t->align = 1;
 	t->empty = true;
 	t->elem = WEFT_B_NONE;
-	t->sig = &weft_sig_empty;
+	t->sig = &weft_data_sig_empty;
 	return t;
 }
 
@@ -220,19 +220,19 @@ static weft_err type_finish(struct weft_type *t, const struct bounds *b,
 {
 	weft_err err = bounds_end(b, t);
 	if (err) {
-		weft_type_unref(t);
+		weft_data_type_unref(t);
 		return err;
 	}
 	t->size = t->sig->bytes;
 	t->flat = t->node.kind == WEFT_NODE_RUN && (!t->size || (size_t)(t->ub - t->lb) == t->size);
 	if (!t->size)
-		t->node = weft_node_run(0, 0);
+		t->node = weft_data_node_run(0, 0);
 	*new_p = t;
 	return WEFT_OK;
 }
 
-weft_err weft_type_hvector(int64_t count, int64_t blocklength, int64_t stride,
-			   const struct weft_type *old, const struct weft_type **new_p)
+weft_err weft_data_type_hvector(int64_t count, int64_t blocklength, int64_t stride,
+				const struct weft_type *old, const struct weft_type **new_p)
 {
 	if (count < 0 || blocklength < 0)
 		return WEFT_ERR_ARG;
@@ -240,7 +240,7 @@ weft_err weft_type_hvector(int64_t count, int64_t blocklength, int64_t stride,
 	if (!t)
 		return WEFT_ERR_NOMEM;
 	int64_t total;
-	ptrdiff_t last, extent = weft_type_extent(old);
+	ptrdiff_t last, extent = weft_data_type_extent(old);
 	struct bounds b = {0};
 	struct weft_node block;
 	weft_err err = WEFT_ERR_LIMIT;
@@ -257,51 +257,51 @@ weft_err weft_type_hvector(int64_t count, int64_t blocklength, int64_t stride,
 			goto undo;
 	}
 	const struct weft_sig *sig;
-	err = weft_sig_rep((size_t)total, old->sig, &sig);
+	err = weft_data_sig_rep((size_t)total, old->sig, &sig);
 	if (err)
 		goto undo;
 	t->sig = sig;
 	if (sig->bytes) {
-		err = weft_node_loop((size_t)blocklength, extent, &old->node, &block);
+		err = weft_data_node_loop((size_t)blocklength, extent, &old->node, &block);
 		if (err)
 			goto undo;
-		err = weft_node_loop((size_t)count, stride, &block, &t->node);
-		weft_node_unref(&block);
+		err = weft_data_node_loop((size_t)count, stride, &block, &t->node);
+		weft_data_node_unref(&block);
 		if (err)
 			goto undo;
 	}
 	return type_finish(t, &b, new_p);
 undo:
-	weft_type_unref(t);
+	weft_data_type_unref(t);
 	return err;
 }
 
-weft_err weft_type_contiguous(int64_t count, const struct weft_type *old,
-			      const struct weft_type **new_p)
+weft_err weft_data_type_contiguous(int64_t count, const struct weft_type *old,
+				   const struct weft_type **new_p)
 {
-	return weft_type_hvector(1, count, 0, old, new_p);
+	return weft_data_type_hvector(1, count, 0, old, new_p);
 }
 
 /* Adds one block of bl copies of old at disp to bounds and node. */
 static weft_err add_block(struct bounds *b, struct weft_node_builder *nb, ptrdiff_t disp,
 			  int64_t bl, const struct weft_type *old)
 {
-	ptrdiff_t extent = weft_type_extent(old);
+	ptrdiff_t extent = weft_data_type_extent(old);
 	weft_err err = bounds_add(b, disp, bl, extent, old);
 	if (err)
 		return err;
 	struct weft_node block;
-	err = weft_node_loop((size_t)bl, extent, &old->node, &block);
+	err = weft_data_node_loop((size_t)bl, extent, &old->node, &block);
 	if (err)
 		return err;
-	err = weft_node_builder_add(nb, disp, &block);
-	weft_node_unref(&block);
+	err = weft_data_node_builder_add(nb, disp, &block);
+	weft_data_node_unref(&block);
 	return err;
 }
 
-weft_err weft_type_indexed(int64_t count, const int64_t *blocklengths, int64_t blocklength,
-			   const int64_t *disps, ptrdiff_t unit, const struct weft_type *old,
-			   const struct weft_type **new_p)
+weft_err weft_data_type_indexed(int64_t count, const int64_t *blocklengths, int64_t blocklength,
+				const int64_t *disps, ptrdiff_t unit, const struct weft_type *old,
+				const struct weft_type **new_p)
 {
 	if (count < 0 || (!blocklengths && blocklength < 0))
 		return WEFT_ERR_ARG;
@@ -311,7 +311,7 @@ weft_err weft_type_indexed(int64_t count, const int64_t *blocklengths, int64_t b
 	struct bounds b = {0};
 	struct weft_node_builder nb;
 	int64_t total = 0;
-	weft_err err = weft_node_builder_init(&nb, (size_t)count);
+	weft_err err = weft_data_node_builder_init(&nb, (size_t)count);
 	if (err)
 		goto undo;
 	for (int64_t i = 0; i < count; i++) {
@@ -331,18 +331,18 @@ weft_err weft_type_indexed(int64_t count, const int64_t *blocklengths, int64_t b
 			goto drop;
 	}
 	const struct weft_sig *sig;
-	err = weft_sig_rep((size_t)total, old->sig, &sig);
+	err = weft_data_sig_rep((size_t)total, old->sig, &sig);
 	if (err)
 		goto drop;
 	t->sig = sig;
-	err = weft_node_builder_end(&nb, &t->node);
+	err = weft_data_node_builder_end(&nb, &t->node);
 	if (err)
 		goto undo;
 	return type_finish(t, &b, new_p);
 drop:
-	weft_node_builder_drop(&nb);
+	weft_data_node_builder_drop(&nb);
 undo:
-	weft_type_unref(t);
+	weft_data_type_unref(t);
 	return err;
 }
 
@@ -361,15 +361,15 @@ static weft_err struct_sig(size_t count, const int64_t *bl, const struct weft_ty
 			times[i] = (size_t)bl[i];
 			parts[i] = types[i]->sig;
 		}
-		err = weft_sig_list(count, times, parts, sig_p);
+		err = weft_data_sig_list(count, times, parts, sig_p);
 	}
 	free(times);
 	free(parts);
 	return err;
 }
 
-weft_err weft_type_struct(int64_t count, const int64_t *blocklengths, const int64_t *disps,
-			  const struct weft_type *const *types, const struct weft_type **new_p)
+weft_err weft_data_type_struct(int64_t count, const int64_t *blocklengths, const int64_t *disps,
+			       const struct weft_type *const *types, const struct weft_type **new_p)
 {
 	if (count < 0)
 		return WEFT_ERR_ARG;
@@ -378,7 +378,7 @@ weft_err weft_type_struct(int64_t count, const int64_t *blocklengths, const int6
 		return WEFT_ERR_NOMEM;
 	struct bounds b = {0};
 	struct weft_node_builder nb;
-	weft_err err = weft_node_builder_init(&nb, (size_t)count);
+	weft_err err = weft_data_node_builder_init(&nb, (size_t)count);
 	if (err)
 		goto undo;
 	for (int64_t i = 0; i < count; i++) {
@@ -396,19 +396,19 @@ weft_err weft_type_struct(int64_t count, const int64_t *blocklengths, const int6
 	if (err)
 		goto drop;
 	t->sig = sig;
-	err = weft_node_builder_end(&nb, &t->node);
+	err = weft_data_node_builder_end(&nb, &t->node);
 	if (err)
 		goto undo;
 	return type_finish(t, &b, new_p);
 drop:
-	weft_node_builder_drop(&nb);
+	weft_data_node_builder_drop(&nb);
 undo:
-	weft_type_unref(t);
+	weft_data_type_unref(t);
 	return err;
 }
 
-weft_err weft_type_resized(const struct weft_type *old, int64_t lb, int64_t extent,
-			   const struct weft_type **new_p)
+weft_err weft_data_type_resized(const struct weft_type *old, int64_t lb, int64_t extent,
+				const struct weft_type **new_p)
 {
 	ptrdiff_t ub;
 	if (__builtin_add_overflow((ptrdiff_t)lb, (ptrdiff_t)extent, &ub))
@@ -417,8 +417,8 @@ weft_err weft_type_resized(const struct weft_type *old, int64_t lb, int64_t exte
 	if (!t)
 		return WEFT_ERR_NOMEM;
 	t->node = old->node;
-	weft_node_ref(&t->node);
-	t->sig = weft_sig_ref(old->sig);
+	weft_data_node_ref(&t->node);
+	t->sig = weft_data_sig_ref(old->sig);
 	t->size = old->size;
 	t->lb = lb;
 	t->ub = ub;

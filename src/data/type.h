@@ -35,50 +35,50 @@ struct weft_type {
 };
 
 /* Predefined ones: basic elements and pairs; static, need no reference. */
-extern const struct weft_type weft_type_elem[WEFT_ELEM_COUNT];
+extern const struct weft_type weft_data_type_elem[WEFT_ELEM_COUNT];
 
-const struct weft_type *weft_type_ref(const struct weft_type *t);
-void weft_type_unref(const struct weft_type *t);
+const struct weft_type *weft_data_type_ref(const struct weft_type *t);
+void weft_data_type_unref(const struct weft_type *t);
 
-static inline ptrdiff_t weft_type_extent(const struct weft_type *t)
+static inline ptrdiff_t weft_data_type_extent(const struct weft_type *t)
 {
 	return t->ub - t->lb;
 }
 
-weft_err weft_type_contiguous(int64_t count, const struct weft_type *old,
-			      const struct weft_type **new_p) weft_must_use;
+weft_err weft_data_type_contiguous(int64_t count, const struct weft_type *old,
+				   const struct weft_type **new_p) weft_must_use;
 /* stride in bytes */
-weft_err weft_type_hvector(int64_t count, int64_t blocklength, int64_t stride,
-			   const struct weft_type *old,
-			   const struct weft_type **new_p) weft_must_use;
+weft_err weft_data_type_hvector(int64_t count, int64_t blocklength, int64_t stride,
+				const struct weft_type *old,
+				const struct weft_type **new_p) weft_must_use;
 /* Displacements in units of `unit` bytes.  blocklengths NULL: all are `blocklength`. */
-weft_err weft_type_indexed(int64_t count, const int64_t *blocklengths, int64_t blocklength,
-			   const int64_t *disps, ptrdiff_t unit, const struct weft_type *old,
-			   const struct weft_type **new_p) weft_must_use;
-weft_err weft_type_struct(int64_t count, const int64_t *blocklengths, const int64_t *disps,
-			  const struct weft_type *const *types,
-			  const struct weft_type **new_p) weft_must_use;
-weft_err weft_type_resized(const struct weft_type *old, int64_t lb, int64_t extent,
-			   const struct weft_type **new_p) weft_must_use;
+weft_err weft_data_type_indexed(int64_t count, const int64_t *blocklengths, int64_t blocklength,
+				const int64_t *disps, ptrdiff_t unit, const struct weft_type *old,
+				const struct weft_type **new_p) weft_must_use;
+weft_err weft_data_type_struct(int64_t count, const int64_t *blocklengths, const int64_t *disps,
+			       const struct weft_type *const *types,
+			       const struct weft_type **new_p) weft_must_use;
+weft_err weft_data_type_resized(const struct weft_type *old, int64_t lb, int64_t extent,
+				const struct weft_type **new_p) weft_must_use;
 
 /* order_c: the last dimension runs fastest. */
-weft_err weft_type_subarray(int ndims, const int64_t *sizes, const int64_t *subsizes,
-			    const int64_t *starts, bool order_c, const struct weft_type *old,
-			    const struct weft_type **new_p) weft_must_use;
+weft_err weft_data_type_subarray(int ndims, const int64_t *sizes, const int64_t *subsizes,
+				 const int64_t *starts, bool order_c, const struct weft_type *old,
+				 const struct weft_type **new_p) weft_must_use;
 
 enum weft_dist { WEFT_DIST_NONE, WEFT_DIST_BLOCK, WEFT_DIST_CYCLIC };
 /* args[i] < 0: the default. */
-weft_err weft_type_darray(int size, int rank, int ndims, const int64_t *gsizes,
-			  const enum weft_dist *dists, const int64_t *args, const int64_t *psizes,
-			  bool order_c, const struct weft_type *old,
-			  const struct weft_type **new_p) weft_must_use;
+weft_err weft_data_type_darray(int size, int rank, int ndims, const int64_t *gsizes,
+			       const enum weft_dist *dists, const int64_t *args,
+			       const int64_t *psizes, bool order_c, const struct weft_type *old,
+			       const struct weft_type **new_p) weft_must_use;
 
 /* count elements of t at base as a buffer; no overflow check: the caller has checked. */
-static inline struct weft_buf weft_buf_typed(const void *base, size_t count,
-					     const struct weft_type *t)
+static inline struct weft_buf weft_data_buf_typed(const void *base, size_t count,
+						  const struct weft_type *t)
 {
 	if (weft_likely(t->flat))
-		return weft_buf_flat((const char *)base + t->true_lb, count * t->size);
+		return weft_data_buf_flat((const char *)base + t->true_lb, count * t->size);
 	return (struct weft_buf){.base = (void *)(uintptr_t)base,
 				 .bytes = count * t->size,
 				 .type = t,
@@ -87,18 +87,19 @@ static inline struct weft_buf weft_buf_typed(const void *base, size_t count,
 
 /* The bytes from the first to the last that count elements touch: *first_p from base, and length.
  */
-static inline size_t weft_type_span(const struct weft_type *t, size_t count, ptrdiff_t *first_p)
+static inline size_t weft_data_type_span(const struct weft_type *t, size_t count,
+					 ptrdiff_t *first_p)
 {
 	if (!count || !t->size) {
 		*first_p = 0;
 		return 0;
 	}
-	ptrdiff_t step = weft_type_extent(t) * (ptrdiff_t)(count - 1);
+	ptrdiff_t step = weft_data_type_extent(t) * (ptrdiff_t)(count - 1);
 	*first_p = t->true_lb + (step < 0 ? step : 0);
 	return (size_t)(t->true_ub - t->true_lb) + (size_t)(step < 0 ? -step : step);
 }
 
 /* Copies len = min(both sizes) data bytes; the buffers do not overlap. */
-void weft_copy(const struct weft_buf *to, const struct weft_buf *from);
+void weft_data_copy(const struct weft_buf *to, const struct weft_buf *from);
 
 #endif

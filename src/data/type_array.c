@@ -6,7 +6,7 @@
 static weft_err replace(const struct weft_type **t, weft_err err,
 			const struct weft_type *const *made)
 {
-	weft_type_unref(*t);
+	weft_data_type_unref(*t);
 	*t = err ? NULL : *made;
 	return err;
 }
@@ -15,15 +15,16 @@ static weft_err replace(const struct weft_type **t, weft_err err,
 static weft_err place(const struct weft_type **t, int64_t offset, int64_t bytes)
 {
 	const struct weft_type *moved, *sized;
-	weft_err err = replace(t, weft_type_indexed(1, NULL, 1, &offset, 1, *t, &moved), &moved);
+	weft_err err =
+		replace(t, weft_data_type_indexed(1, NULL, 1, &offset, 1, *t, &moved), &moved);
 	if (err)
 		return err;
-	return replace(t, weft_type_resized(*t, 0, bytes, &sized), &sized);
+	return replace(t, weft_data_type_resized(*t, 0, bytes, &sized), &sized);
 }
 
-weft_err weft_type_subarray(int ndims, const int64_t *sizes, const int64_t *subsizes,
-			    const int64_t *starts, bool order_c, const struct weft_type *old,
-			    const struct weft_type **new_p)
+weft_err weft_data_type_subarray(int ndims, const int64_t *sizes, const int64_t *subsizes,
+				 const int64_t *starts, bool order_c, const struct weft_type *old,
+				 const struct weft_type **new_p)
 {
 	if (ndims < 1)
 		return WEFT_ERR_ARG;
@@ -31,19 +32,19 @@ weft_err weft_type_subarray(int ndims, const int64_t *sizes, const int64_t *subs
 		if (sizes[i] < 1 || subsizes[i] < 1 || subsizes[i] > sizes[i] || starts[i] < 0 ||
 		    starts[i] > sizes[i] - subsizes[i])
 			return WEFT_ERR_ARG;
-	const struct weft_type *t = weft_type_ref(old), *made = NULL;
-	int64_t step = weft_type_extent(old), offset = 0;
+	const struct weft_type *t = weft_data_type_ref(old), *made = NULL;
+	int64_t step = weft_data_type_extent(old), offset = 0;
 	for (int k = 0; k < ndims; k++) {
 		int i = order_c ? ndims - 1 - k : k;
 		int64_t skip;
 		weft_err err =
-			replace(&t, weft_type_hvector(subsizes[i], 1, step, t, &made), &made);
+			replace(&t, weft_data_type_hvector(subsizes[i], 1, step, t, &made), &made);
 		if (err)
 			return err;
 		if (__builtin_mul_overflow(starts[i], step, &skip) ||
 		    __builtin_add_overflow(offset, skip, &offset) ||
 		    __builtin_mul_overflow(step, sizes[i], &step)) {
-			weft_type_unref(t);
+			weft_data_type_unref(t);
 			return WEFT_ERR_LIMIT;
 		}
 	}
@@ -64,25 +65,25 @@ static weft_err distribute(const struct weft_type **t, enum weft_dist dist, int6
 	switch (dist) {
 	case WEFT_DIST_NONE:
 		*offset_p = 0;
-		return replace(t, weft_type_hvector(gsize, 1, step, *t, &made), &made);
+		return replace(t, weft_data_type_hvector(gsize, 1, step, *t, &made), &made);
 	case WEFT_DIST_BLOCK:
 		if (block < 0)
 			block = (gsize + np - 1) / np;
 		if (block < 1 || block < (gsize + np - 1) / np) {
-			weft_type_unref(*t);
+			weft_data_type_unref(*t);
 			return WEFT_ERR_ARG;
 		}
 		mine = gsize - p * block;
 		mine = mine < 0 ? 0 : mine > block ? block : mine;
 		*offset_p = mine ? p * block * step : 0;
-		return replace(t, weft_type_hvector(mine, 1, step, *t, &made), &made);
+		return replace(t, weft_data_type_hvector(mine, 1, step, *t, &made), &made);
 	default:
 		break;
 	}
 	if (block < 0)
 		block = 1;
 	if (block < 1) {
-		weft_type_unref(*t);
+		weft_data_type_unref(*t);
 		return WEFT_ERR_ARG;
 	}
 	/* Whole blocks first, then perhaps a short one. */
@@ -98,32 +99,33 @@ static weft_err distribute(const struct weft_type **t, enum weft_dist dist, int6
 	if (rest <= 0)
 		*offset_p = 0;
 	const struct weft_type *row;
-	weft_err err = weft_type_hvector(block, 1, step, *t, &row);
+	weft_err err = weft_data_type_hvector(block, 1, step, *t, &row);
 	if (err)
 		return replace(t, err, NULL);
 	const struct weft_type *parts[2] = {NULL, NULL};
-	err = weft_type_hvector(whole, 1, cycle * step, row, &parts[0]);
-	weft_type_unref(row);
+	err = weft_data_type_hvector(whole, 1, cycle * step, row, &parts[0]);
+	weft_data_type_unref(row);
 	if (!err)
-		err = weft_type_hvector(tail, 1, step, *t, &parts[1]);
+		err = weft_data_type_hvector(tail, 1, step, *t, &parts[1]);
 	if (!err) {
 		bl[0] = bl[1] = 1;
 		disp[0] = 0;
 		disp[1] = whole * cycle * step;
-		err = weft_type_struct(2, bl, disp, parts, &made);
+		err = weft_data_type_struct(2, bl, disp, parts, &made);
 	}
-	weft_type_unref(parts[0]);
-	weft_type_unref(parts[1]);
+	weft_data_type_unref(parts[0]);
+	weft_data_type_unref(parts[1]);
 	return replace(t, err, &made);
 }
 
-weft_err weft_type_darray(int size, int rank, int ndims, const int64_t *gsizes,
-			  const enum weft_dist *dists, const int64_t *args, const int64_t *psizes,
-			  bool order_c, const struct weft_type *old, const struct weft_type **new_p)
+weft_err weft_data_type_darray(int size, int rank, int ndims, const int64_t *gsizes,
+			       const enum weft_dist *dists, const int64_t *args,
+			       const int64_t *psizes, bool order_c, const struct weft_type *old,
+			       const struct weft_type **new_p)
 {
 	if (ndims < 1 || size < 1 || rank < 0 || rank >= size)
 		return WEFT_ERR_ARG;
-	int64_t procs = 1, whole = weft_type_extent(old), offset = 0;
+	int64_t procs = 1, whole = weft_data_type_extent(old), offset = 0;
 	for (int i = 0; i < ndims; i++) {
 		if (gsizes[i] < 1 || psizes[i] < 1 || args[i] == 0 ||
 		    (dists[i] == WEFT_DIST_NONE && psizes[i] != 1))
@@ -134,8 +136,8 @@ weft_err weft_type_darray(int size, int rank, int ndims, const int64_t *gsizes,
 	}
 	if (procs != size)
 		return WEFT_ERR_ARG;
-	const struct weft_type *t = weft_type_ref(old);
-	int64_t step = weft_type_extent(old);
+	const struct weft_type *t = weft_data_type_ref(old);
+	int64_t step = weft_data_type_extent(old);
 	for (int k = 0; k < ndims; k++) {
 		int i = order_c ? ndims - 1 - k : k;
 		/* The process grid is in C order whatever the array's order is. */

@@ -15,17 +15,17 @@
 static weft_err start(struct weft_req *req, bool send, struct weft_ctx *ctx, int world, int tag,
 		      void *data, size_t len)
 {
-	struct weft_buf buf = weft_buf_flat(data, len);
+	struct weft_buf buf = weft_data_buf_flat(data, len);
 
-	weft_req_init(req, NULL, NULL);
-	return send ? weft_isend(req, ctx, world, tag, &buf, WEFT_SEND_STANDARD)
-		    : weft_irecv(req, ctx, world, tag, &buf);
+	weft_comm_req_init(req, NULL, NULL);
+	return send ? weft_comm_core_isend(req, ctx, world, tag, &buf, WEFT_SEND_STANDARD)
+		    : weft_comm_core_irecv(req, ctx, world, tag, &buf);
 }
 
 /* Waits and translates; a message of another length means that callers disagree. */
 static int finish(struct weft_req *req, int world, size_t len)
 {
-	weft_engine_wait(&req->done);
+	weft_task_engine_wait(&req->done);
 	if (req->status.err)
 		return weft_mpi_err_peer(req->status.err, world);
 	if (req->status.bytes != len)
@@ -59,8 +59,8 @@ int weft_mpi_talk_swap(struct weft_ctx *ctx, int world, int tag, const void *out
 	if (err)
 		return weft_mpi_err_peer(err, world);
 	int sent = weft_mpi_talk_send(ctx, world, tag, out, out_len);
-	if (sent && weft_recv_cancel(&recv)) {
-		weft_engine_wait(&recv.done);
+	if (sent && weft_comm_recv_cancel(&recv)) {
+		weft_task_engine_wait(&recv.done);
 		return sent;
 	}
 	int got = finish(&recv, world, in_len);

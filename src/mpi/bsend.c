@@ -49,7 +49,7 @@ static struct segment *reap_locked(struct weft_mpi_bsend *b)
 	b->last = NULL;
 	while (*link) {
 		struct segment *s = *link;
-		if (!weft_completion_done(&s->req.done)) {
+		if (!weft_wait_completion_done(&s->req.done)) {
 			b->last = s;
 			link = &s->next;
 			continue;
@@ -114,7 +114,7 @@ static void flush(struct weft_mpi_bsend *b)
 	pthread_mutex_unlock(&b->lock);
 	struct segment *s;
 	while ((s = watch(b, number))) {
-		weft_engine_wait(&s->req.done);
+		weft_task_engine_wait(&s->req.done);
 		unwatch(b, s);
 	}
 }
@@ -169,8 +169,8 @@ static int segment_make(struct weft_mpi_bsend *b, struct weft_mpi_comm *c,
 	if (!s)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	*s = (struct segment){.comm = c, .room = weft_align_up(buf->bytes, 8)};
-	weft_req_init(&s->req, NULL, NULL);
-	weft_pack(buf, 0, s->data, buf->bytes);
+	weft_comm_req_init(&s->req, NULL, NULL);
+	weft_data_pack(buf, 0, s->data, buf->bytes);
 	reap(b);
 	pthread_mutex_lock(&b->lock);
 	bool fits = b->memory == MPI_BUFFER_AUTOMATIC || b->used + s->room <= (size_t)b->size;
@@ -204,15 +204,16 @@ int weft_mpi_bsend(struct weft_mpi_comm *c, const struct weft_buf *buf, int dest
 	if (!b)
 		return weft_mpi_err(MPI_ERR_BUFFER,
 				    "no buffer is attached: call MPI_Buffer_attach first");
-	weft_err now = weft_send_now(c->p2p, peer, tag, buf);
+	weft_err now = weft_comm_send_now(c->p2p, peer, tag, buf);
 	int err = !now                ? MPI_SUCCESS
 		  : now != WEFT_AGAIN ? weft_mpi_err_peer(now, peer)
 				      : segment_make(b, c, buf, &s);
 	if (s) {
-		struct weft_buf flat = weft_buf_flat(s->data, buf->bytes);
-		weft_err core = weft_isend(&s->req, c->p2p, peer, tag, &flat, WEFT_SEND_STANDARD);
+		struct weft_buf flat = weft_data_buf_flat(s->data, buf->bytes);
+		weft_err core =
+			weft_comm_core_isend(&s->req, c->p2p, peer, tag, &flat, WEFT_SEND_STANDARD);
 		if (core) {
-			weft_completion_signal(&s->req.done);
+			weft_wait_completion_signal(&s->req.done);
 			err = weft_mpi_err_peer(core, peer);
 		}
 	}
@@ -332,7 +333,7 @@ static bool flusher_advance(struct weft_mpi_request *r)
 {
 	struct flusher *f = r->impl;
 
-	if (f->watched && !weft_completion_done(&f->watched->req.done))
+	if (f->watched && !weft_wait_completion_done(&f->watched->req.done))
 		return false;
 	if (f->watched)
 		unwatch(f->b, f->watched);

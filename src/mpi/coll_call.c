@@ -60,7 +60,7 @@ int weft_mpi_coll_same_buffer(void)
 
 static const char *block_at(const void *base, int64_t index, const struct weft_type *t)
 {
-	return (const char *)base + index * weft_type_extent(t);
+	return (const char *)base + index * weft_data_type_extent(t);
 }
 
 /*
@@ -158,7 +158,7 @@ int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
 			weft_coll_start(c);
 			/* Ends when the schedule does; each round runs what was parked. */
 			while (!weft_coll_advance(c))
-				weft_engine_wait(weft_coll_wait_on(c));
+				weft_task_engine_wait(weft_coll_wait_on(c));
 			err = weft_coll_result(c);
 		}
 		if (c)
@@ -190,7 +190,7 @@ static int request_finish(struct weft_mpi_request *r, MPI_Status *st)
 static int request_start(struct weft_mpi_request *r)
 {
 	weft_coll_start(r->impl);
-	weft_engine_pending();
+	weft_task_engine_pending();
 	return MPI_SUCCESS;
 }
 
@@ -255,7 +255,7 @@ static int request_make(struct weft_mpi_coll_call *k, bool persistent, MPI_Reque
 	}
 	if (!persistent) {
 		weft_coll_start(c);
-		weft_engine_pending();
+		weft_task_engine_pending();
 	}
 	*request = weft_mpi_request_handle(r);
 	return MPI_SUCCESS;

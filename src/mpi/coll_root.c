@@ -44,7 +44,7 @@ int weft_mpi_Bcast_args(struct weft_mpi_coll_call *k, void *buffer, MPI_Count co
 	k->a.rcount = (size_t)count;
 	if (root != MPI_PROC_NULL)
 		return weft_mpi_coll_buf("buffer", buffer, count, datatype, &k->a.rtype);
-	k->a.rtype = &weft_type_elem[WEFT_B_BYTE];
+	k->a.rtype = &weft_data_type_elem[WEFT_B_BYTE];
 	k->a.rcount = 0;
 	return MPI_SUCCESS;
 }

@@ -28,13 +28,13 @@ static bool identity(const struct weft_mpi_group *g)
 /* Opens both contexts of c->id. */
 static int contexts_open(struct weft_mpi_comm *c)
 {
-	weft_err err = weft_ctx_open(2 * c->id, &c->p2p);
+	weft_err err = weft_comm_ctx_open(2 * c->id, &c->p2p);
 
 	if (err)
 		return weft_mpi_err_of(err);
-	err = weft_ctx_open(2 * c->id + 1, &c->coll);
+	err = weft_comm_ctx_open(2 * c->id + 1, &c->coll);
 	if (err) {
-		weft_ctx_close(c->p2p);
+		weft_comm_ctx_close(c->p2p);
 		return weft_mpi_err_of(err);
 	}
 	return MPI_SUCCESS;
@@ -84,8 +84,8 @@ void weft_mpi_comm_unref_last(struct weft_mpi_comm *c)
 		c->coll_cache_free(c->coll_cache);
 	if (c->topo && c->topo_ops && c->topo_ops->free)
 		c->topo_ops->free(c->topo);
-	weft_ctx_close(c->p2p);
-	weft_ctx_close(c->coll);
+	weft_comm_ctx_close(c->p2p);
+	weft_comm_ctx_close(c->coll);
 	weft_mpi_id_closed(c->id, c->keeper, c->group->world[c->rank],
 			   c->size + (c->inter ? c->peers : 0) - 1);
 	weft_mpi_group_unref(c->group);
@@ -288,10 +288,10 @@ void weft_mpi_comm_info_use(struct weft_mpi_comm *c, struct weft_mpi_info *info)
 	pthread_mutex_lock(&c->lock);
 	struct weft_mpi_info *old = c->info;
 	c->info = info;
-	weft_ctx_hint(c->p2p, info_true(info, "mpi_assert_no_any_source"),
-		      info_true(info, "mpi_assert_no_any_tag"),
-		      info_true(info, "mpi_assert_allow_overtaking"));
-	weft_ctx_priority(c->p2p, info_priority(info));
+	weft_comm_ctx_hint(c->p2p, info_true(info, "mpi_assert_no_any_source"),
+			   info_true(info, "mpi_assert_no_any_tag"),
+			   info_true(info, "mpi_assert_allow_overtaking"));
+	weft_comm_ctx_priority(c->p2p, info_priority(info));
 	pthread_mutex_unlock(&c->lock);
 	weft_mpi_info_free(old);
 }

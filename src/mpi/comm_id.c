@@ -66,14 +66,14 @@ int weft_mpi_ids_init(int rank, int size)
 	processes = size;
 	/* Few where ids are scarce: what is not told cannot be used. */
 	told_many = limit / 64 < TOLD_MAX ? limit / 64 : TOLD_MAX;
-	weft_err err = weft_ctx_open(2 * TOLD_ID, &told_ctx);
+	weft_err err = weft_comm_ctx_open(2 * TOLD_ID, &told_ctx);
 	return err ? weft_mpi_err_of(err) : MPI_SUCCESS;
 }
 
 void weft_mpi_ids_fini(void)
 {
 	if (told_ctx)
-		weft_ctx_close(told_ctx);
+		weft_comm_ctx_close(told_ctx);
 	told_ctx = NULL;
 	for (int i = 0; i < ROWS; i++)
 		for (struct kept *k; (k = row[i]) != NULL; free(k))
@@ -152,12 +152,12 @@ static void hear(void)
 	struct weft_req req;
 
 	/* Ends with the messages that are there: members send one for many communicators. */
-	while (weft_improbe(told_ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, &msg, &st)) {
-		struct weft_buf buf = weft_buf_flat(id, sizeof(id));
-		weft_req_init(&req, NULL, NULL);
-		if (weft_imrecv(&req, msg, &buf))
+	while (weft_comm_core_improbe(told_ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, &msg, &st)) {
+		struct weft_buf buf = weft_data_buf_flat(id, sizeof(id));
+		weft_comm_req_init(&req, NULL, NULL);
+		if (weft_comm_core_imrecv(&req, msg, &buf))
 			return;
-		weft_engine_wait(&req.done);
+		weft_task_engine_wait(&req.done);
 		uint32_t n = req.status.err ? 0 : (uint32_t)(req.status.bytes / sizeof(id[0]));
 		pthread_mutex_lock(&lock);
 		for (uint32_t i = 0; i < n; i++) {
@@ -228,8 +228,8 @@ static void tell(uint32_t id, int keeper)
 	pthread_mutex_unlock(&lock);
 	if (!n)
 		return;
-	struct weft_buf buf = weft_buf_flat(out, n * sizeof(out[0]));
-	if (weft_send_now(told_ctx, keeper, 0, &buf) != WEFT_AGAIN)
+	struct weft_buf buf = weft_data_buf_flat(out, n * sizeof(out[0]));
+	if (weft_comm_send_now(told_ctx, keeper, 0, &buf) != WEFT_AGAIN)
 		return; /* or the keeper is gone */
 	/* No room just now: with the next one that we close. */
 	pthread_mutex_lock(&lock);

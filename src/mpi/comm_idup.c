@@ -44,7 +44,7 @@ static struct weft_completion *wait_on(struct weft_mpi_request *r)
 	struct idup *d = r->impl;
 
 	for (int i = 0; i < d->messages; i++)
-		if (!weft_completion_done(&d->req[i].done))
+		if (!weft_wait_completion_done(&d->req[i].done))
 			return &d->req[i].done;
 	return NULL;
 }
@@ -138,11 +138,12 @@ static const struct weft_mpi_request_ops idup_ops = {
 static weft_err post(struct idup *d, bool send, int world, int tag, void *data, size_t len)
 {
 	struct weft_req *req = &d->req[d->messages];
-	struct weft_buf buf = weft_buf_flat(data, len);
+	struct weft_buf buf = weft_data_buf_flat(data, len);
 
-	weft_req_init(req, NULL, NULL);
-	weft_err err = send ? weft_isend(req, d->from->coll, world, tag, &buf, WEFT_SEND_STANDARD)
-			    : weft_irecv(req, d->from->coll, world, tag, &buf);
+	weft_comm_req_init(req, NULL, NULL);
+	weft_err err = send ? weft_comm_core_isend(req, d->from->coll, world, tag, &buf,
+						   WEFT_SEND_STANDARD)
+			    : weft_comm_core_irecv(req, d->from->coll, world, tag, &buf);
 	d->messages += err ? 0 : 1;
 	return err;
 }

@@ -16,7 +16,7 @@
 
 /* Memory for a set of n on the caller's stack, no more than it takes; NULL: too many. */
 #define SET_ROOM(n)                                                                                \
-	((n) > 0 && (n) <= (weft_stack_may_be_small() ? SMALL_LIGHT : SMALL)                       \
+	((n) > 0 && (n) <= (weft_wait_stack_may_be_small() ? SMALL_LIGHT : SMALL)                  \
 		 ? __builtin_alloca((size_t)(n)*2 * sizeof(void *))                                \
 		 : NULL)
 
@@ -100,8 +100,8 @@ static void set_sleep_all(struct set *s, int from)
 	if (!m)
 		return;
 	/* The only error, waiting in a handler, is one the caller cannot have: it is MPI's user. */
-	(void)(s->advances ? weft_engine_wait_any(s->wait, m, WEFT_FOREVER)
-			   : weft_engine_wait_all(s->wait, m, WEFT_FOREVER));
+	(void)(s->advances ? weft_task_engine_wait_any(s->wait, m, WEFT_FOREVER)
+			   : weft_task_engine_wait_all(s->wait, m, WEFT_FOREVER));
 }
 
 /* For waits that one ends: sleeps until one may be over, perhaps is already. */
@@ -117,7 +117,7 @@ static void set_sleep_any(struct set *s)
 			return; /* wants to be advanced first */
 		s->wait[m++] = c;
 	}
-	(void)weft_engine_wait_any(s->wait, m, WEFT_FOREVER); /* error: see above */
+	(void)weft_task_engine_wait_any(s->wait, m, WEFT_FOREVER); /* error: see above */
 }
 
 static bool set_all_done(struct set *s)
@@ -255,7 +255,7 @@ static int wait_in_order(struct set *s, int i, MPI_Request array[], MPI_Status *
 	/* Ends when the last operation does. */
 	while ((i = end_in_order(s, i, array, statuses, &failed)) < s->n)
 		/* What is found is others' at times, who may need our core: then we sleep. */
-		if (!weft_engine_look() || !weft_mpi_request_done(s->r[i]))
+		if (!weft_task_engine_look() || !weft_mpi_request_done(s->r[i]))
 			set_sleep_all(s, i);
 	return in_status(failed);
 }
@@ -276,8 +276,8 @@ static int end_plain(int i, int n, MPI_Request array[])
 		if (r->ops == &weft_mpi_over_ops) {
 			weft_mpi_object_unname(&r->head);
 			weft_mpi_pool_push(&mine, r);
-		} else if (r->ops == &weft_mpi_plain_ops && weft_completion_done(&r->core.done) &&
-			   !r->core.status.err) {
+		} else if (r->ops == &weft_mpi_plain_ops &&
+			   weft_wait_completion_done(&r->core.done) && !r->core.status.err) {
 			weft_mpi_object_unname(&r->head);
 			r->comm = NULL;
 			weft_mpi_pool_push(&mine, r);
@@ -297,9 +297,9 @@ static bool look_for(MPI_Request handle)
 {
 	struct weft_mpi_request *r = find(handle);
 	if (weft_unlikely(!r || r->ops != &weft_mpi_plain_ops ||
-			  weft_completion_done(&r->core.done)))
+			  weft_wait_completion_done(&r->core.done)))
 		return false;
-	return weft_engine_look() && weft_completion_done(&r->core.done);
+	return weft_task_engine_look() && weft_wait_completion_done(&r->core.done);
 }
 
 /* Waitall, from `first` on: all that is left is checked before something is ended. */

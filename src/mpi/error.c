@@ -104,7 +104,7 @@ int weft_mpi_err(int code, const char *fmt, ...)
 	struct why w = {.fmt = fmt};
 
 	va_start(w.ap, fmt);
-	weft_big_stack(write_why, &w); /* takes 2 KiB */
+	weft_wait_big_stack(write_why, &w); /* takes 2 KiB */
 	va_end(w.ap);
 	cause.code = cause.text_code = code;
 	return code;

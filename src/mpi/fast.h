@@ -51,7 +51,7 @@ static inline bool weft_mpi_fast_Send(const void *buf, int count, MPI_Datatype t
 
 	if (!weft_mpi_fast_args(buf, count, type, rank, tag, comm, &f))
 		return false;
-	return weft_send_plain(f.comm->p2p, f.peer, tag, buf, f.bytes) == WEFT_OK;
+	return weft_comm_send_plain(f.comm->p2p, f.peer, tag, buf, f.bytes) == WEFT_OK;
 }
 
 static inline bool weft_mpi_fast_Isend(const void *buf, int count, MPI_Datatype type, int rank,
@@ -61,7 +61,7 @@ static inline bool weft_mpi_fast_Isend(const void *buf, int count, MPI_Datatype 
 
 	if (!weft_mpi_fast_args(buf, count, type, rank, tag, comm, &f) || !request ||
 	    weft_unlikely(!weft_mpi_request_pool.first) ||
-	    weft_unlikely(weft_start_plain(f.comm->p2p, f.peer, tag, buf, f.bytes)))
+	    weft_unlikely(weft_comm_start_plain(f.comm->p2p, f.peer, tag, buf, f.bytes)))
 		return false;
 	/* Over before there is anything to remember. */
 	struct weft_mpi_request *r = weft_mpi_request_take();
@@ -82,12 +82,13 @@ static inline bool weft_mpi_fast_Irecv(void *buf, int count, MPI_Datatype type, 
 	/* References to a predefined communicator are not counted. */
 	weft_mpi_request_name_plain(r, f.comm, WEFT_MPI_MODE_RECV, rank, tag);
 	*request = weft_mpi_request_handle(r);
-	if (weft_unlikely(weft_irecv_plain(&r->core, f.comm->p2p, f.peer, tag, buf, f.bytes))) {
+	if (weft_unlikely(
+		    weft_comm_core_irecv_plain(&r->core, f.comm->p2p, f.peer, tag, buf, f.bytes))) {
 		weft_mpi_request_delete(r);
 		return false;
 	}
-	if (!weft_completion_done(&r->core.done))
-		weft_engine_pending();
+	if (!weft_wait_completion_done(&r->core.done))
+		weft_task_engine_pending();
 	return true;
 }
 

@@ -36,7 +36,7 @@ static int cancel(struct weft_mpi_request *r)
 {
 	struct grequest *g = r->impl;
 
-	return g->cancel ? g->cancel(g->extra, weft_completion_done(&g->done)) : MPI_SUCCESS;
+	return g->cancel ? g->cancel(g->extra, weft_wait_completion_done(&g->done)) : MPI_SUCCESS;
 }
 
 static void release(struct weft_mpi_request *r)
@@ -68,7 +68,7 @@ int weft_mpi_Grequest_start(MPI_Grequest_query_function *query_fn,
 		free(g);
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	}
-	weft_completion_init(&g->done);
+	weft_wait_completion_init(&g->done);
 	g->query = query_fn;
 	g->free = free_fn;
 	g->cancel = cancel_fn;
@@ -84,8 +84,8 @@ int weft_mpi_Grequest_complete(MPI_Request request)
 	if (!r || r->ops != &grequest_ops)
 		return weft_mpi_err(MPI_ERR_REQUEST, "not a generalized request");
 	struct grequest *g = r->impl;
-	if (weft_completion_done(&g->done))
+	if (weft_wait_completion_done(&g->done))
 		return weft_mpi_err(MPI_ERR_REQUEST, "the request is complete already");
-	weft_completion_signal(&g->done);
+	weft_wait_completion_signal(&g->done);
 	return MPI_SUCCESS;
 }

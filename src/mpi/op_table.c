@@ -135,10 +135,10 @@ int weft_mpi_op_for(MPI_Op op, MPI_Datatype datatype, struct weft_coll_op *out_p
 		out_p->user = call_user;
 		out_p->arg = o;
 		out_p->arg2 = datatype;
-		out_p->extent = weft_type_extent(t->layout);
+		out_p->extent = weft_data_type_extent(t->layout);
 		return MPI_SUCCESS;
 	}
-	out_p->fn = weft_reduce_find(o->op, t->layout->elem);
+	out_p->fn = weft_data_reduce_find(o->op, t->layout->elem);
 	if (!out_p->fn)
 		return weft_mpi_err(MPI_ERR_OP, "%s is not defined for %s", o->name,
 				    t->std_name ? t->std_name : "derived datatypes");

@@ -41,8 +41,8 @@ static int p2p_finish(struct weft_mpi_request *r, MPI_Status *st)
 static int p2p_cancel(struct weft_mpi_request *r)
 {
 	if (r->mode == WEFT_MPI_MODE_RECV && r->peer != MPI_PROC_NULL &&
-	    !weft_completion_done(&r->core.done))
-		weft_recv_cancel(&r->core);
+	    !weft_wait_completion_done(&r->core.done))
+		weft_comm_recv_cancel(&r->core);
 	return MPI_SUCCESS;
 }
 
@@ -71,7 +71,7 @@ const struct weft_mpi_request_ops weft_mpi_plain_ops = {
 static void core_done(struct weft_mpi_request *r)
 {
 	r->core.status = (struct weft_status){.peer = -1};
-	weft_completion_init_done(&r->core.done);
+	weft_wait_completion_init_done(&r->core.done);
 }
 
 int weft_mpi_p2p_done(struct weft_mpi_comm *c, enum weft_mpi_mode mode, MPI_Request *request)
@@ -102,18 +102,18 @@ static inline __attribute__((always_inline)) int start_core(struct weft_mpi_requ
 		core_done(r);
 		return weft_mpi_bsend(c, buf, rank, tag);
 	}
-	weft_req_init(&r->core, NULL, NULL);
+	weft_comm_req_init(&r->core, NULL, NULL);
 	if (mode == WEFT_MPI_MODE_RECV)
-		err = weft_irecv(&r->core, c->p2p, weft_mpi_core_peer(c, rank),
-				 weft_mpi_core_tag(tag), buf);
+		err = weft_comm_core_irecv(&r->core, c->p2p, weft_mpi_core_peer(c, rank),
+					   weft_mpi_core_tag(tag), buf);
 	else
-		err = weft_isend(&r->core, c->p2p, weft_mpi_comm_peer(c, rank), tag, buf,
-				 mode == WEFT_MPI_MODE_STANDARD ? WEFT_SEND_AWAY
-								: weft_mpi_core_mode(mode));
+		err = weft_comm_core_isend(
+			&r->core, c->p2p, weft_mpi_comm_peer(c, rank), tag, buf,
+			mode == WEFT_MPI_MODE_STANDARD ? WEFT_SEND_AWAY : weft_mpi_core_mode(mode));
 	if (weft_unlikely(err))
 		return weft_mpi_err_peer(err, rank >= 0 ? weft_mpi_comm_peer(c, rank) : -1);
-	if (!weft_completion_done(&r->core.done))
-		weft_engine_pending();
+	if (!weft_wait_completion_done(&r->core.done))
+		weft_task_engine_pending();
 	return MPI_SUCCESS;
 }
 
@@ -129,10 +129,10 @@ static int send_wait(struct weft_mpi_comm *c, const struct weft_buf *buf, int pe
 {
 	struct weft_req req;
 
-	weft_req_init(&req, NULL, NULL);
-	weft_err err = weft_isend(&req, c->p2p, peer, tag, buf, mode);
+	weft_comm_req_init(&req, NULL, NULL);
+	weft_err err = weft_comm_core_isend(&req, c->p2p, peer, tag, buf, mode);
 	if (!err) {
-		weft_engine_wait_own(&req.done);
+		weft_task_engine_wait_own(&req.done);
 		err = req.status.err;
 	}
 	return weft_likely(!err) ? MPI_SUCCESS : weft_mpi_err_peer(err, peer);
@@ -151,7 +151,7 @@ static inline int send(const void *base, MPI_Count count, MPI_Datatype datatype,
 		return weft_mpi_bsend(c, &buf, dest, tag);
 	int peer = weft_mpi_comm_peer(c, dest);
 	if (mode == WEFT_MPI_MODE_STANDARD) {
-		weft_err err = weft_send_now(c->p2p, peer, tag, &buf);
+		weft_err err = weft_comm_send_now(c->p2p, peer, tag, &buf);
 		if (weft_likely(!err))
 			return MPI_SUCCESS;
 		if (err != WEFT_AGAIN)
@@ -200,7 +200,7 @@ static inline __attribute__((always_inline)) int start(const void *base, MPI_Cou
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	/* Small and the network free: it is over before there is anything to remember. */
 	if (mode == WEFT_MPI_MODE_STANDARD && weft_likely(rank != MPI_PROC_NULL) &&
-	    weft_likely(!weft_start_now(c->p2p, weft_mpi_comm_peer(c, rank), tag, &buf))) {
+	    weft_likely(!weft_comm_start_now(c->p2p, weft_mpi_comm_peer(c, rank), tag, &buf))) {
 		weft_mpi_request_name_over(r);
 		*request = weft_mpi_request_handle(r);
 		return MPI_SUCCESS;
@@ -256,13 +256,13 @@ int weft_mpi_Recv(void *base, MPI_Count count, MPI_Datatype datatype, int source
 	if (weft_unlikely(source == MPI_PROC_NULL))
 		return weft_mpi_p2p_status_null(status);
 	struct weft_req req;
-	weft_req_init(&req, NULL, NULL);
-	weft_err err = weft_irecv(&req, c->p2p, weft_mpi_core_peer(c, source),
-				  weft_mpi_core_tag(tag), &buf);
+	weft_comm_req_init(&req, NULL, NULL);
+	weft_err err = weft_comm_core_irecv(&req, c->p2p, weft_mpi_core_peer(c, source),
+					    weft_mpi_core_tag(tag), &buf);
 	if (weft_unlikely(err))
 		return weft_mpi_err_peer(err, source >= 0 ? weft_mpi_comm_peer(c, source) : -1);
-	if (!weft_completion_done(&req.done))
-		weft_engine_wait_own(&req.done);
+	if (!weft_wait_completion_done(&req.done))
+		weft_task_engine_wait_own(&req.done);
 	return weft_mpi_p2p_status(c, source, &req.status, status);
 }
 

@@ -32,7 +32,7 @@ int weft_mpi_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 
 	if (source == MPI_PROC_NULL)
 		return weft_mpi_p2p_status_null(status);
-	weft_probe(c->p2p, weft_mpi_core_peer(c, source), weft_mpi_core_tag(tag), &st);
+	weft_comm_core_probe(c->p2p, weft_mpi_core_peer(c, source), weft_mpi_core_tag(tag), &st);
 	return found(c, &st, status);
 }
 
@@ -44,7 +44,8 @@ int weft_mpi_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *s
 	*flag = 1;
 	if (source == MPI_PROC_NULL)
 		return weft_mpi_p2p_status_null(status);
-	*flag = weft_iprobe(c->p2p, weft_mpi_core_peer(c, source), weft_mpi_core_tag(tag), &st);
+	*flag = weft_comm_core_iprobe(c->p2p, weft_mpi_core_peer(c, source), weft_mpi_core_tag(tag),
+				      &st);
 	return *flag ? found(c, &st, status) : MPI_SUCCESS;
 }
 
@@ -77,7 +78,8 @@ int weft_mpi_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MP
 		*message = MPI_MESSAGE_NO_PROC;
 		return weft_mpi_p2p_status_null(status);
 	}
-	weft_mprobe(c->p2p, weft_mpi_core_peer(c, source), weft_mpi_core_tag(tag), &msg, &st);
+	weft_comm_core_mprobe(c->p2p, weft_mpi_core_peer(c, source), weft_mpi_core_tag(tag), &msg,
+			      &st);
 	if (!msg)
 		return found(c, &st, status);
 	int err = message_make(c, msg, &st, message);
@@ -96,8 +98,8 @@ int weft_mpi_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message 
 		*message = MPI_MESSAGE_NO_PROC;
 		return weft_mpi_p2p_status_null(status);
 	}
-	*flag = weft_improbe(c->p2p, weft_mpi_core_peer(c, source), weft_mpi_core_tag(tag), &msg,
-			     &st);
+	*flag = weft_comm_core_improbe(c->p2p, weft_mpi_core_peer(c, source),
+				       weft_mpi_core_tag(tag), &msg, &st);
 	if (!*flag || !msg)
 		return *flag ? found(c, &st, status) : MPI_SUCCESS;
 	int err = message_make(c, msg, &st, message);
@@ -138,12 +140,12 @@ int weft_mpi_Mrecv(void *base, MPI_Count count, MPI_Datatype datatype, MPI_Messa
 		err = message_take(message, &c, &msg, &source);
 	if (err)
 		return err;
-	weft_req_init(&req, NULL, NULL);
-	weft_err core = weft_imrecv(&req, msg, &buf);
+	weft_comm_req_init(&req, NULL, NULL);
+	weft_err core = weft_comm_core_imrecv(&req, msg, &buf);
 	if (core) {
 		err = weft_mpi_err_peer(core, weft_mpi_comm_peer(c, source));
 	} else {
-		weft_engine_wait(&req.done);
+		weft_task_engine_wait(&req.done);
 		err = weft_mpi_p2p_status(c, source, &req.status, status);
 	}
 	if (err)
@@ -176,8 +178,8 @@ int weft_mpi_Imrecv(void *base, MPI_Count count, MPI_Datatype datatype, MPI_Mess
 	r->peer = source;
 	r->mode = WEFT_MPI_MODE_RECV;
 	weft_mpi_p2p_hold(r, &buf, datatype);
-	weft_req_init(&r->core, NULL, NULL);
-	weft_err core = weft_imrecv(&r->core, msg, &buf);
+	weft_comm_req_init(&r->core, NULL, NULL);
+	weft_err core = weft_comm_core_imrecv(&r->core, msg, &buf);
 	if (core) {
 		err = weft_mpi_err_peer(core, weft_mpi_comm_peer(c, source));
 		weft_mpi_request_delete(r);

@@ -213,7 +213,7 @@ void weft_mpi_request_wait(struct weft_mpi_request *r)
 	while (!weft_mpi_request_done(r)) {
 		struct weft_completion *c = r->ops->wait_on(r);
 		if (c)
-			weft_engine_wait(c);
+			weft_task_engine_wait(c);
 	}
 }
 

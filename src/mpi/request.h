@@ -115,10 +115,10 @@ static inline int weft_mpi_request_active(MPI_Request handle, int index,
 static inline bool weft_mpi_request_done(struct weft_mpi_request *r)
 {
 	if (weft_likely(r->ops->by_core))
-		return weft_completion_done(&r->core.done);
+		return weft_wait_completion_done(&r->core.done);
 	if (r->ops->advance)
 		return r->ops->advance(r);
-	return weft_completion_done(r->ops->wait_on(r));
+	return weft_wait_completion_done(r->ops->wait_on(r));
 }
 
 static inline void weft_mpi_request_give_back(struct weft_mpi_request *r)

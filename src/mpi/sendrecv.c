@@ -26,7 +26,7 @@ struct half {
 static void done_at_once(struct weft_req *req)
 {
 	req->status = (struct weft_status){.peer = -1};
-	weft_completion_init_done(&req->done);
+	weft_wait_completion_init_done(&req->done);
 }
 
 /* The receive is posted first, so that the other side's data finds its place. */
@@ -36,13 +36,13 @@ static int pair_start(struct pair *p, const struct half *out, const struct half 
 	weft_err err = WEFT_OK;
 
 	p->source = in->rank;
-	weft_req_init(&p->recv, NULL, NULL);
-	weft_req_init(&p->send, NULL, NULL);
+	weft_comm_req_init(&p->recv, NULL, NULL);
+	weft_comm_req_init(&p->send, NULL, NULL);
 	if (in->rank == MPI_PROC_NULL)
 		done_at_once(&p->recv);
 	else
-		err = weft_irecv(&p->recv, c->p2p, weft_mpi_core_peer(c, in->rank),
-				 weft_mpi_core_tag(in->tag), &in->buf);
+		err = weft_comm_core_irecv(&p->recv, c->p2p, weft_mpi_core_peer(c, in->rank),
+					   weft_mpi_core_tag(in->tag), &in->buf);
 	if (err)
 		return weft_mpi_err_peer(err, in->rank >= 0 ? weft_mpi_comm_peer(c, in->rank) : -1);
 	if (out->rank == MPI_PROC_NULL) {
@@ -50,12 +50,12 @@ static int pair_start(struct pair *p, const struct half *out, const struct half 
 		return MPI_SUCCESS;
 	}
 	int peer = weft_mpi_comm_peer(c, out->rank);
-	err = weft_isend(&p->send, c->p2p, peer, out->tag, &out->buf, WEFT_SEND_STANDARD);
+	err = weft_comm_core_isend(&p->send, c->p2p, peer, out->tag, &out->buf, WEFT_SEND_STANDARD);
 	if (!err)
 		return MPI_SUCCESS;
 	if (in->rank != MPI_PROC_NULL) {
-		weft_recv_cancel(&p->recv);
-		weft_engine_wait(&p->recv.done);
+		weft_comm_recv_cancel(&p->recv);
+		weft_task_engine_wait(&p->recv.done);
 	}
 	return weft_mpi_err_peer(err, peer);
 }
@@ -76,8 +76,8 @@ static int run(struct pair *p, const struct half *out, const struct half *in, MP
 
 	if (err)
 		return err;
-	weft_engine_wait(&p->recv.done);
-	weft_engine_wait(&p->send.done);
+	weft_task_engine_wait(&p->recv.done);
+	weft_task_engine_wait(&p->send.done);
 	return pair_finish(p, st);
 }
 
@@ -93,8 +93,8 @@ static int set_aside(struct pair *p, struct weft_buf *buf, char *small)
 			return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 		to = p->copy;
 	}
-	weft_pack(buf, 0, to, buf->bytes);
-	*buf = weft_buf_flat(to, buf->bytes);
+	weft_data_pack(buf, 0, to, buf->bytes);
+	*buf = weft_data_buf_flat(to, buf->bytes);
 	return MPI_SUCCESS;
 }
 
@@ -129,8 +129,8 @@ int weft_mpi_Sendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
 		err = weft_mpi_p2p_buf(recvbuf, recvcount, recvtype, &in.buf);
 	if (err)
 		return err;
-	return weft_stack_may_be_small() ? run_light(weft_mpi_comm_of(comm), &out, &in, status)
-					 : run_here(weft_mpi_comm_of(comm), &out, &in, status);
+	return weft_wait_stack_may_be_small() ? run_light(weft_mpi_comm_of(comm), &out, &in, status)
+					      : run_here(weft_mpi_comm_of(comm), &out, &in, status);
 }
 
 int weft_mpi_Sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -158,14 +158,14 @@ static struct weft_completion *pair_wait_on(struct weft_mpi_request *r)
 {
 	struct pair *p = r->impl;
 
-	return weft_completion_done(&p->recv.done) ? &p->send.done : &p->recv.done;
+	return weft_wait_completion_done(&p->recv.done) ? &p->send.done : &p->recv.done;
 }
 
 static bool pair_advance(struct weft_mpi_request *r)
 {
 	struct pair *p = r->impl;
 
-	return weft_completion_done(&p->recv.done) && weft_completion_done(&p->send.done);
+	return weft_wait_completion_done(&p->recv.done) && weft_wait_completion_done(&p->send.done);
 }
 
 static int pair_end(struct weft_mpi_request *r, MPI_Status *st)

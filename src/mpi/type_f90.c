@@ -67,7 +67,7 @@ static int f90_type(int combiner, int p, int r, unsigned elem, MPI_Datatype *new
 			err = weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a datatype");
 		} else {
 			*m = (struct made){.next = made, .combiner = combiner, .p = p, .r = r};
-			err = weft_mpi_type_new(&weft_type_elem[elem], combiner, c, &m->type);
+			err = weft_mpi_type_new(&weft_data_type_elem[elem], combiner, c, &m->type);
 			if (err) {
 				free(m);
 			} else {

@@ -28,7 +28,7 @@ int weft_mpi_Type_get_extent(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *ex
 	if (!t)
 		return MPI_ERR_TYPE;
 	*lb = t->lb;
-	*extent = weft_type_extent(t);
+	*extent = weft_data_type_extent(t);
 	return MPI_SUCCESS;
 }
 
@@ -48,7 +48,7 @@ MPI_Count weft_mpi_type_elements(const struct weft_mpi_type *t, uint64_t bytes)
 	if (!l || !l->size)
 		return bytes ? MPI_UNDEFINED : 0;
 	size_t rest;
-	size_t n = weft_sig_elements(l->sig, bytes % l->size, &rest);
+	size_t n = weft_data_sig_elements(l->sig, bytes % l->size, &rest);
 	return rest ? MPI_UNDEFINED : (MPI_Count)(bytes / l->size * l->sig->elems + n);
 }
 
@@ -58,7 +58,7 @@ uint64_t weft_mpi_type_elements_bytes(const struct weft_mpi_type *t, MPI_Count e
 	if (!l || !l->size || elements <= 0)
 		return 0;
 	uint64_t n = (uint64_t)elements;
-	return n / l->sig->elems * l->size + weft_sig_bytes(l->sig, n % l->sig->elems);
+	return n / l->sig->elems * l->size + weft_data_sig_bytes(l->sig, n % l->sig->elems);
 }
 
 MPI_Count weft_mpi_type_count(const struct weft_mpi_type *t, uint64_t bytes)

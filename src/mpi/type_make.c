@@ -67,7 +67,7 @@ int weft_mpi_Type_contiguous(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype
 	struct weft_mpi_type_contents *c = contents_of(old);
 	weft_mpi_contents_add(c, COUNT, count);
 	const struct weft_type *t = NULL;
-	weft_err err = weft_type_contiguous(count, old->layout, &t);
+	weft_err err = weft_data_type_contiguous(count, old->layout, &t);
 	return finish(err, t, MPI_COMBINER_CONTIGUOUS, c, newtype);
 }
 
@@ -87,8 +87,8 @@ static int make_vector(int combiner, MPI_Count count, MPI_Count blocklength, MPI
 	const struct weft_type *t = NULL;
 	int64_t step;
 	weft_err err = WEFT_ERR_LIMIT;
-	if (!__builtin_mul_overflow(stride, bytes ? 1 : weft_type_extent(old->layout), &step))
-		err = weft_type_hvector(count, blocklength, step, old->layout, &t);
+	if (!__builtin_mul_overflow(stride, bytes ? 1 : weft_data_type_extent(old->layout), &step))
+		err = weft_data_type_hvector(count, blocklength, step, old->layout, &t);
 	return finish(err, t, combiner, c, newtype);
 }
 
@@ -129,9 +129,9 @@ static int make_indexed(int combiner, MPI_Count count, const MPI_Count *bls, MPI
 		weft_mpi_contents_add_all(c, COUNT, bls, count);
 	weft_mpi_contents_add_all(c, bytes ? ADDR : COUNT, disps, count);
 	const struct weft_type *t = NULL;
-	weft_err err =
-		weft_type_indexed(count, block ? NULL : bls, bl, disps,
-				  bytes ? 1 : weft_type_extent(old->layout), old->layout, &t);
+	weft_err err = weft_data_type_indexed(count, block ? NULL : bls, bl, disps,
+					      bytes ? 1 : weft_data_type_extent(old->layout),
+					      old->layout, &t);
 	return finish(err, t, combiner, c, newtype);
 }
 
@@ -194,8 +194,8 @@ int weft_mpi_Type_create_struct(MPI_Count count, const MPI_Count array_of_blockl
 		layouts[i] = old->layout;
 	}
 	if (!err)
-		err = weft_type_struct(count, array_of_blocklengths, array_of_displacements,
-				       layouts, &t);
+		err = weft_data_type_struct(count, array_of_blocklengths, array_of_displacements,
+					    layouts, &t);
 	free(layouts);
 	return finish(err, t, MPI_COMBINER_STRUCT, c, newtype);
 }
@@ -210,7 +210,7 @@ int weft_mpi_Type_create_resized(MPI_Datatype oldtype, MPI_Count lb, MPI_Count e
 	weft_mpi_contents_add(c, ADDR, lb);
 	weft_mpi_contents_add(c, ADDR, extent);
 	const struct weft_type *t = NULL;
-	weft_err err = weft_type_resized(old->layout, lb, extent, &t);
+	weft_err err = weft_data_type_resized(old->layout, lb, extent, &t);
 	return finish(err, t, MPI_COMBINER_RESIZED, c, newtype);
 }
 
@@ -251,8 +251,9 @@ int weft_mpi_Type_create_subarray(int ndims, const MPI_Count array_of_sizes[],
 	weft_mpi_contents_add_all(c, COUNT, array_of_starts, ndims);
 	weft_mpi_contents_add(c, INT, order);
 	const struct weft_type *t = NULL;
-	weft_err err = weft_type_subarray(ndims, array_of_sizes, array_of_subsizes, array_of_starts,
-					  order == MPI_ORDER_C, old->layout, &t);
+	weft_err err =
+		weft_data_type_subarray(ndims, array_of_sizes, array_of_subsizes, array_of_starts,
+					order == MPI_ORDER_C, old->layout, &t);
 	return finish(err, t, MPI_COMBINER_SUBARRAY, c, newtype);
 }
 
@@ -332,8 +333,8 @@ int weft_mpi_Type_create_darray(int size, int rank, int ndims, const MPI_Count a
 					  : array_of_dargs[i];
 			wide[n + i] = array_of_psizes[i];
 		}
-		err = weft_type_darray(size, rank, ndims, array_of_gsizes, dists, wide, wide + n,
-				       order == MPI_ORDER_C, old->layout, &t);
+		err = weft_data_type_darray(size, rank, ndims, array_of_gsizes, dists, wide,
+					    wide + n, order == MPI_ORDER_C, old->layout, &t);
 	}
 	free(dists);
 	free(wide);

@@ -28,7 +28,7 @@ int weft_mpi_Pack(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, v
 	int bad = check_room(*position, outsize, buf.bytes);
 	if (bad)
 		return bad;
-	weft_pack(&buf, 0, (char *)outbuf + *position, buf.bytes);
+	weft_data_pack(&buf, 0, (char *)outbuf + *position, buf.bytes);
 	*position += (MPI_Count)buf.bytes;
 	return MPI_SUCCESS;
 }
@@ -43,7 +43,7 @@ int weft_mpi_Unpack(const void *inbuf, MPI_Count insize, MPI_Count *position, vo
 	int bad = check_room(*position, insize, buf.bytes);
 	if (bad)
 		return bad;
-	weft_unpack(&buf, 0, (const char *)inbuf + *position, buf.bytes);
+	weft_data_unpack(&buf, 0, (const char *)inbuf + *position, buf.bytes);
 	*position += (MPI_Count)buf.bytes;
 	return MPI_SUCCESS;
 }
@@ -78,7 +78,7 @@ static int external_buf(const char *datarep, const void *base, MPI_Count count,
 	weft_err err = weft_mpi_buf(base, count, datatype, buf);
 	if (err)
 		return weft_mpi_buf_class(err);
-	if (weft_external_size(weft_mpi_type_of(datatype)->layout, (size_t)count, size))
+	if (weft_data_external_size(weft_mpi_type_of(datatype)->layout, (size_t)count, size))
 		return weft_mpi_err(MPI_ERR_COUNT, "too much data for one buffer");
 	return MPI_SUCCESS;
 }
@@ -94,8 +94,8 @@ int weft_mpi_Pack_external(const char *datarep, const void *inbuf, MPI_Count inc
 		bad = check_room(*position, outsize, need);
 	if (bad)
 		return bad;
-	weft_external_pack(&buf, weft_mpi_type_of(datatype)->layout, (size_t)incount,
-			   (char *)outbuf + *position);
+	weft_data_external_pack(&buf, weft_mpi_type_of(datatype)->layout, (size_t)incount,
+				(char *)outbuf + *position);
 	*position += (MPI_Count)need;
 	return MPI_SUCCESS;
 }
@@ -111,8 +111,8 @@ int weft_mpi_Unpack_external(const char datarep[], const void *inbuf, MPI_Count 
 		bad = check_room(*position, insize, need);
 	if (bad)
 		return bad;
-	weft_external_unpack(&buf, weft_mpi_type_of(datatype)->layout, (size_t)outcount,
-			     (const char *)inbuf + *position);
+	weft_data_external_unpack(&buf, weft_mpi_type_of(datatype)->layout, (size_t)outcount,
+				  (const char *)inbuf + *position);
 	*position += (MPI_Count)need;
 	return MPI_SUCCESS;
 }

@@ -107,7 +107,7 @@ int weft_mpi_types_init(void)
 	for (size_t i = 0; i < weft_countof(rows); i++) {
 		struct weft_mpi_type *t = &predefined[i];
 		if (rows[i].elem != WEFT_B_NONE) {
-			t->layout = &weft_type_elem[rows[i].elem];
+			t->layout = &weft_data_type_elem[rows[i].elem];
 			t->committed = true;
 			if (t->layout->flat)
 				weft_mpi_type_bytes[(uintptr_t)rows[i].handle] =
@@ -131,7 +131,7 @@ void weft_mpi_types_fini(void)
 
 void weft_mpi_type_unref_last(struct weft_mpi_type *t)
 {
-	weft_type_unref(t->layout);
+	weft_data_type_unref(t->layout);
 	weft_mpi_contents_unref(t->contents);
 	free(t->name);
 	free(t);
@@ -153,7 +153,7 @@ int weft_mpi_type_new(const struct weft_type *layout, int combiner,
 	return MPI_SUCCESS;
 undo:
 	free(t);
-	weft_type_unref(layout);
+	weft_data_type_unref(layout);
 	weft_mpi_contents_unref(contents);
 	return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a datatype");
 }
@@ -164,7 +164,7 @@ int weft_mpi_type_again(struct weft_mpi_type *t, MPI_Datatype *type_p)
 		*type_p = (MPI_Datatype)(uintptr_t)t->head.handle;
 		return MPI_SUCCESS;
 	}
-	weft_type_ref(t->layout);
+	weft_data_type_ref(t->layout);
 	weft_mpi_contents_ref(t->contents);
 	int err = weft_mpi_type_new(t->layout, t->combiner, t->contents, type_p);
 	if (!err)
@@ -186,12 +186,12 @@ weft_err weft_mpi_buf_slow(const void *base, MPI_Count count, MPI_Datatype type,
 	size_t bytes;
 	ptrdiff_t span;
 	if (__builtin_mul_overflow((size_t)count, t->layout->size, &bytes) || bytes > PTRDIFF_MAX ||
-	    __builtin_mul_overflow((ptrdiff_t)count, weft_type_extent(t->layout), &span)) {
+	    __builtin_mul_overflow((ptrdiff_t)count, weft_data_type_extent(t->layout), &span)) {
 		weft_mpi_err(MPI_ERR_COUNT, "%lld elements of %zu bytes do not fit in memory",
 			     (long long)count, t->layout->size);
 		return WEFT_ERR_LIMIT;
 	}
-	*buf_p = weft_buf_typed(base, (size_t)count, t->layout);
+	*buf_p = weft_data_buf_typed(base, (size_t)count, t->layout);
 	return WEFT_OK;
 }
 
@@ -232,7 +232,7 @@ int weft_mpi_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 	struct weft_mpi_type_contents *c = weft_mpi_contents_new();
 	weft_mpi_contents_add_type(c, old);
 	MPI_Datatype made;
-	int err = weft_mpi_type_new(weft_type_ref(old->layout), MPI_COMBINER_DUP, c, &made);
+	int err = weft_mpi_type_new(weft_data_type_ref(old->layout), MPI_COMBINER_DUP, c, &made);
 	if (err)
 		return err;
 	struct weft_mpi_type *t = weft_mpi_type_of(made);

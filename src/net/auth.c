@@ -25,7 +25,7 @@ enum {
 enum {
 	WAIT_HELLO,   /* acceptor: the initiator's hello; initiator: hello and proof */
 	WAIT_PROOF,   /* acceptor */
-	PROVEN,       /* acceptor: waits for weft_auth_answer */
+	PROVEN,       /* acceptor: waits for weft_net_auth_answer */
 	WAIT_VERDICT, /* initiator */
 	LAST_WORDS,   /* acceptor: the verdict goes out */
 	OVER,
@@ -81,8 +81,8 @@ static void make_proof(const struct weft_auth *a, bool of_initiator, uint8_t out
 	sodium_memzero(&st, sizeof st);
 }
 
-void weft_auth_init(struct weft_auth *a, const struct weft_net_job *job, int fd, bool initiator,
-		    int peer)
+void weft_net_auth_init(struct weft_auth *a, const struct weft_net_job *job, int fd, bool initiator,
+			int peer)
 {
 	memset(a, 0, sizeof *a);
 	a->job = job;
@@ -271,12 +271,12 @@ static weft_err step_initiator(struct weft_auth *a, char *why, size_t size)
 	return WEFT_OK;
 }
 
-weft_err weft_auth_step(struct weft_auth *a, char *why, size_t why_size)
+weft_err weft_net_auth_step(struct weft_auth *a, char *why, size_t why_size)
 {
 	return a->initiator ? step_initiator(a, why, why_size) : step_acceptor(a, why, why_size);
 }
 
-void weft_auth_answer(struct weft_auth *a, enum weft_auth_verdict verdict)
+void weft_net_auth_answer(struct weft_auth *a, enum weft_auth_verdict verdict)
 {
 	memset(a->out, 0, WEFT_AUTH_VERDICT);
 	a->out[0] = (uint8_t)verdict;
@@ -285,7 +285,7 @@ void weft_auth_answer(struct weft_auth *a, enum weft_auth_verdict verdict)
 	a->state = LAST_WORDS;
 }
 
-void weft_auth_refused(const char *driver, const char *why)
+void weft_net_auth_refused(const char *driver, const char *why)
 {
 	static _Atomic uint64_t x_next_ns, x_silent;
 	uint64_t now = weft_clock_ns();

@@ -48,39 +48,39 @@ struct weft_auth {
 };
 
 /* Starts a handshake on fd; job must outlive it.  peer: the target, or -1 for the acceptor. */
-void weft_auth_init(struct weft_auth *a, const struct weft_net_job *job, int fd, bool initiator,
-		    int peer);
+void weft_net_auth_init(struct weft_auth *a, const struct weft_net_job *job, int fd, bool initiator,
+			int peer);
 
 /*
  * Goes on.  WEFT_AGAIN: wait for the descriptor.  WEFT_OK: acceptor: the peer is proven, call
- * weft_auth_answer(); after that, or for the initiator: done.  Errors: close the descriptor; `why`
+ * weft_net_auth_answer(); after that, or for the initiator: done.  Errors: close the descriptor; `why`
  * says what happened.  WEFT_ERR_AUTH, _PROTO: the other side is not ours.  WEFT_ERR_PEER: it hung
  * up. WEFT_ERR_STATE: initiator only, crossed.
  */
-weft_err weft_auth_step(struct weft_auth *a, char *why, size_t why_size) weft_must_use;
+weft_err weft_net_auth_step(struct weft_auth *a, char *why, size_t why_size) weft_must_use;
 
 /* The acceptor's answer to a proven peer; then step() until WEFT_OK. */
-void weft_auth_answer(struct weft_auth *a, enum weft_auth_verdict verdict);
+void weft_net_auth_answer(struct weft_auth *a, enum weft_auth_verdict verdict);
 
 /* Does it still have bytes to write? */
-static inline bool weft_auth_wants_write(const struct weft_auth *a)
+static inline bool weft_net_auth_wants_write(const struct weft_auth *a)
 {
 	return a->out_have < a->out_len;
 }
 
 /* Has the other side said anything yet? */
-static inline bool weft_auth_silent(const struct weft_auth *a)
+static inline bool weft_net_auth_silent(const struct weft_auth *a)
 {
 	return a->read_total == 0;
 }
 
 /* Has the other side's whole hello come, and did it make sense?  That is no proof. */
-static inline bool weft_auth_greeted(const struct weft_auth *a)
+static inline bool weft_net_auth_greeted(const struct weft_auth *a)
 {
 	return a->read_total >= WEFT_AUTH_HELLO;
 }
 
 /* Counts a refusal; logs it unless one was logged within the last minute. */
-void weft_auth_refused(const char *driver, const char *why);
+void weft_net_auth_refused(const char *driver, const char *why);
 
 #endif

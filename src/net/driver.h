@@ -266,11 +266,11 @@ struct weft_driver {
 #define WEFT_NET_BOARD_BYTES 306048
 #define WEFT_NET_WORDS 64
 
-extern const struct weft_driver weft_driver_self;
-extern const struct weft_driver weft_driver_shm;
-extern const struct weft_driver weft_driver_tcp;
-extern const struct weft_driver weft_driver_ofi;
-extern const struct weft_driver weft_driver_bundle;
+extern const struct weft_driver weft_net_driver_self;
+extern const struct weft_driver weft_net_driver_shm;
+extern const struct weft_driver weft_net_driver_tcp;
+extern const struct weft_driver weft_net_driver_ofi;
+extern const struct weft_driver weft_net_driver_bundle;
 
 struct weft_net {
 	const struct weft_driver *driver;

@@ -25,7 +25,7 @@ static void register_once(void)
 	(void)pthread_atfork(NULL, NULL, in_child);
 }
 
-void weft_forked_add(void (*let_go)(void *arg), void *arg)
+void weft_net_forked_add(void (*let_go)(void *arg), void *arg)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	(void)pthread_once(&once, register_once);
@@ -38,7 +38,7 @@ void weft_forked_add(void (*let_go)(void *arg), void *arg)
 	}
 }
 
-void weft_forked_remove(void *arg)
+void weft_net_forked_remove(void *arg)
 {
 	for (int i = 0; i < SLOTS; i++)
 		if (slot[i].arg == arg)

@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 
-void weft_forked_add(void (*let_go)(void *arg), void *arg);
-void weft_forked_remove(void *arg);
+void weft_net_forked_add(void (*let_go)(void *arg), void *arg);
+void weft_net_forked_remove(void *arg);
 
 #endif

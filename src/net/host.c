@@ -59,7 +59,7 @@ weft_err weft_net_network_key(char *buf, size_t size)
 	return n > 0 && (size_t)n < size ? WEFT_OK : WEFT_ERR_LIMIT;
 }
 
-bool weft_shm_same_host(const char *address)
+bool weft_net_shm_same_host(const char *address)
 {
 	char key[WEFT_HOST_KEY_MAX];
 	if (!address || strncmp(address, "shm1 ", 5) != 0 || weft_net_host_key(key, sizeof key))

@@ -23,6 +23,6 @@ weft_err weft_net_host_key(char *buf, size_t size) weft_must_use;
 weft_err weft_net_network_key(char *buf, size_t size) weft_must_use;
 
 /* Does an address that shm published (its address() line) name this host? */
-bool weft_shm_same_host(const char *address);
+bool weft_net_shm_same_host(const char *address);
 
 #endif

@@ -13,7 +13,7 @@
 #define BUSY_US 30
 #define CALM_US 500
 
-weft_err weft_hub_open(struct weft_hub *hub)
+weft_err weft_net_hub_open(struct weft_hub *hub)
 {
 	hub->tick_ms = 0;
 	hub->countdown = 0;
@@ -30,20 +30,20 @@ weft_err weft_hub_open(struct weft_hub *hub)
 	hub->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (hub->timer_fd < 0)
 		goto failed;
-	if (weft_hub_add(hub, hub->wake_fd, EPOLLIN, weft_hub_data(WEFT_HUB_WAKE, 0)) ||
-	    weft_hub_add(hub, hub->timer_fd, EPOLLIN, weft_hub_data(WEFT_HUB_TIMER, 0))) {
-		weft_hub_close(hub);
+	if (weft_net_hub_add(hub, hub->wake_fd, EPOLLIN, weft_net_hub_data(WEFT_HUB_WAKE, 0)) ||
+	    weft_net_hub_add(hub, hub->timer_fd, EPOLLIN, weft_net_hub_data(WEFT_HUB_TIMER, 0))) {
+		weft_net_hub_close(hub);
 		return WEFT_ERR_SYS;
 	}
 	return WEFT_OK;
 failed:
 	weft_error("net: cannot open epoll, eventfd or timerfd: %s%s", strerror(errno),
 		   errno == EMFILE ? " (raise ulimit -n)" : "");
-	weft_hub_close(hub);
+	weft_net_hub_close(hub);
 	return errno == EMFILE || errno == ENFILE ? WEFT_ERR_LIMIT : WEFT_ERR_SYS;
 }
 
-void weft_hub_close(struct weft_hub *hub)
+void weft_net_hub_close(struct weft_hub *hub)
 {
 	int *fds[] = {&hub->timer_fd, &hub->wake_fd, &hub->epfd};
 	for (size_t i = 0; i < weft_countof(fds); i++) {
@@ -53,7 +53,7 @@ void weft_hub_close(struct weft_hub *hub)
 	}
 }
 
-weft_err weft_hub_add(struct weft_hub *hub, int fd, uint32_t events, uint64_t data)
+weft_err weft_net_hub_add(struct weft_hub *hub, int fd, uint32_t events, uint64_t data)
 {
 	struct epoll_event ev = {.events = events, .data.u64 = data};
 	if (epoll_ctl(hub->epfd, EPOLL_CTL_ADD, fd, &ev) == 0)
@@ -62,19 +62,19 @@ weft_err weft_hub_add(struct weft_hub *hub, int fd, uint32_t events, uint64_t da
 	return WEFT_ERR_SYS;
 }
 
-void weft_hub_change(struct weft_hub *hub, int fd, uint32_t events, uint64_t data)
+void weft_net_hub_change(struct weft_hub *hub, int fd, uint32_t events, uint64_t data)
 {
 	struct epoll_event ev = {.events = events, .data.u64 = data};
 	if (epoll_ctl(hub->epfd, EPOLL_CTL_MOD, fd, &ev) != 0)
 		weft_error("net: cannot change what is watched: %s", strerror(errno));
 }
 
-void weft_hub_remove(struct weft_hub *hub, int fd)
+void weft_net_hub_remove(struct weft_hub *hub, int fd)
 {
 	epoll_ctl(hub->epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-int weft_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max)
+int weft_net_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max)
 {
 	int was = weft_cancel_off();
 	int n = epoll_wait(hub->epfd, ev, max, 0);
@@ -82,7 +82,7 @@ int weft_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max)
 	return n < 0 ? 0 : n; /* EINTR: the next round looks again */
 }
 
-void weft_hub_ring(struct weft_hub *hub)
+void weft_net_hub_ring(struct weft_hub *hub)
 {
 	uint64_t one = 1;
 	int was = weft_cancel_off();
@@ -92,7 +92,7 @@ void weft_hub_ring(struct weft_hub *hub)
 	weft_cancel_back(was);
 }
 
-void weft_hub_quiet(struct weft_hub *hub)
+void weft_net_hub_quiet(struct weft_hub *hub)
 {
 	uint64_t count;
 	int was = weft_cancel_off();
@@ -101,7 +101,7 @@ void weft_hub_quiet(struct weft_hub *hub)
 	weft_cancel_back(was);
 }
 
-void weft_hub_tick(struct weft_hub *hub, unsigned ms)
+void weft_net_hub_tick(struct weft_hub *hub, unsigned ms)
 {
 	if (ms == hub->tick_ms)
 		return;
@@ -111,7 +111,7 @@ void weft_hub_tick(struct weft_hub *hub, unsigned ms)
 		hub->tick_ms = ms;
 }
 
-void weft_hub_ticked(struct weft_hub *hub)
+void weft_net_hub_ticked(struct weft_hub *hub)
 {
 	uint64_t count;
 	int was = weft_cancel_off();

@@ -5,7 +5,7 @@
  * Callers   ring: any thread of this process (and whoever got wake_fd).  The rest: the thread that
  *           polls the driver.
  * Blocking  never.
- * Cost      look() is a system call; drivers call it only when armed, or when weft_hub_due() says
+ * Cost      look() is a system call; drivers call it only when armed, or when weft_net_hub_due() says
  *           that it is time, which is a decrement 63 times out of 64.
  */
 #ifndef WEFT_HUB_H
@@ -32,46 +32,47 @@ struct weft_hub {
 	uint64_t every_busy, every_calm;
 };
 
-weft_err weft_hub_open(struct weft_hub *hub) weft_must_use;
-void weft_hub_close(struct weft_hub *hub);
+weft_err weft_net_hub_open(struct weft_hub *hub) weft_must_use;
+void weft_net_hub_close(struct weft_hub *hub);
 
-static inline uint64_t weft_hub_data(unsigned kind, uint64_t index)
+static inline uint64_t weft_net_hub_data(unsigned kind, uint64_t index)
 {
 	return (uint64_t)kind << 56 | index;
 }
 
-static inline unsigned weft_hub_kind(uint64_t data)
+static inline unsigned weft_net_hub_kind(uint64_t data)
 {
 	return (unsigned)(data >> 56);
 }
 
-static inline int weft_hub_index(uint64_t data)
+static inline int weft_net_hub_index(uint64_t data)
 {
 	return (int)(data & 0xffffffff);
 }
 
-weft_err weft_hub_add(struct weft_hub *hub, int fd, uint32_t events, uint64_t data) weft_must_use;
-void weft_hub_change(struct weft_hub *hub, int fd, uint32_t events, uint64_t data);
-void weft_hub_remove(struct weft_hub *hub, int fd);
+weft_err weft_net_hub_add(struct weft_hub *hub, int fd, uint32_t events,
+			  uint64_t data) weft_must_use;
+void weft_net_hub_change(struct weft_hub *hub, int fd, uint32_t events, uint64_t data);
+void weft_net_hub_remove(struct weft_hub *hub, int fd);
 
 /* The events that are there now; at most max. */
-int weft_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max);
+int weft_net_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max);
 
 /* Makes the set readable; any thread. */
-void weft_hub_ring(struct weft_hub *hub);
+void weft_net_hub_ring(struct weft_hub *hub);
 /* Takes back what ring() did. */
-void weft_hub_quiet(struct weft_hub *hub);
+void weft_net_hub_quiet(struct weft_hub *hub);
 
 /* The set becomes readable every ms milliseconds, for deadlines and back-off; 0: no more. */
 #define WEFT_HUB_TICK_MS 20
-void weft_hub_tick(struct weft_hub *hub, unsigned ms);
-void weft_hub_ticked(struct weft_hub *hub);
+void weft_net_hub_tick(struct weft_hub *hub, unsigned ms);
+void weft_net_hub_ticked(struct weft_hub *hub);
 
 /*
  * Is it time to look at the descriptors?  busy: something is being set up, look every 30 us, else
  * every 500 us, which bounds how late the death of a peer is seen by somebody who polls.
  */
-static inline bool weft_hub_due(struct weft_hub *hub, bool busy)
+static inline bool weft_net_hub_due(struct weft_hub *hub, bool busy)
 {
 	if (weft_likely(--hub->countdown > 0))
 		return false;
@@ -83,8 +84,8 @@ static inline bool weft_hub_due(struct weft_hub *hub, bool busy)
 	return true;
 }
 
-/* The next weft_hub_due() says yes. */
-static inline void weft_hub_hurry(struct weft_hub *hub)
+/* The next weft_net_hub_due() says yes. */
+static inline void weft_net_hub_hurry(struct weft_hub *hub)
 {
 	hub->countdown = 0;
 	hub->next_cycle = 0;

@@ -18,8 +18,8 @@
 #define PATIENCE_MAX 12u
 #define EAGER_LOOKS 8u
 
-weft_err weft_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops, void *arg,
-			 const struct weft_net_job *job, struct weft_hub *hub)
+weft_err weft_net_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops, void *arg,
+			     const struct weft_net_job *job, struct weft_hub *hub)
 {
 	memset(l, 0, sizeof *l);
 	l->ops = ops;
@@ -45,7 +45,7 @@ weft_err weft_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops,
 static void guest_drop(struct weft_lobby *l, struct weft_lobby_guest *g, bool keep_fd)
 {
 	if (g->watched)
-		weft_hub_remove(l->hub, g->fd);
+		weft_net_hub_remove(l->hub, g->fd);
 	if (!keep_fd)
 		close(g->fd);
 	g->fd = -1;
@@ -53,7 +53,7 @@ static void guest_drop(struct weft_lobby *l, struct weft_lobby_guest *g, bool ke
 	l->n_guests--;
 }
 
-void weft_lobby_close(struct weft_lobby *l)
+void weft_net_lobby_close(struct weft_lobby *l)
 {
 	for (unsigned i = 0; i < l->n_listeners; i++)
 		if (l->listeners[i] >= 0)
@@ -63,14 +63,14 @@ void weft_lobby_close(struct weft_lobby *l)
 		if (l->guests[i].fd >= 0)
 			guest_drop(l, &l->guests[i], false);
 	for (int i = 0; l->peers && i < l->job->size; i++)
-		weft_lobby_hang_up(l, i, WEFT_LOBBY_GONE);
+		weft_net_lobby_hang_up(l, i, WEFT_LOBBY_GONE);
 	free(l->guests);
 	free(l->peers);
 	l->guests = NULL;
 	l->peers = NULL;
 }
 
-void weft_lobby_let_go(const struct weft_lobby *l)
+void weft_net_lobby_let_go(const struct weft_lobby *l)
 {
 	for (unsigned i = 0; i < l->n_listeners; i++)
 		if (l->listeners[i] >= 0)
@@ -83,19 +83,19 @@ void weft_lobby_let_go(const struct weft_lobby *l)
 			close(l->peers[i].fd);
 }
 
-weft_err weft_lobby_listen(struct weft_lobby *l, int fd)
+weft_err weft_net_lobby_listen(struct weft_lobby *l, int fd)
 {
 	if (l->n_listeners == WEFT_LOBBY_LISTENERS)
 		return WEFT_ERR_LIMIT;
-	weft_err err =
-		weft_hub_add(l->hub, fd, EPOLLIN, weft_hub_data(WEFT_HUB_LISTENER, l->n_listeners));
+	weft_err err = weft_net_hub_add(l->hub, fd, EPOLLIN,
+					weft_net_hub_data(WEFT_HUB_LISTENER, l->n_listeners));
 	if (err)
 		return err;
 	l->listeners[l->n_listeners++] = fd;
 	return WEFT_OK;
 }
 
-void weft_lobby_unlisten(struct weft_lobby *l, unsigned n)
+void weft_net_lobby_unlisten(struct weft_lobby *l, unsigned n)
 {
 	close(l->listeners[n]);
 	l->listeners[n] = -1;
@@ -110,8 +110,8 @@ static void set_paused(struct weft_lobby *l, bool paused)
 	l->resume_ns = weft_clock_ns() + PAUSE_NS;
 	for (unsigned i = 0; i < l->n_listeners; i++)
 		if (l->listeners[i] >= 0)
-			weft_hub_change(l->hub, l->listeners[i], paused ? 0 : EPOLLIN,
-					weft_hub_data(WEFT_HUB_LISTENER, i));
+			weft_net_hub_change(l->hub, l->listeners[i], paused ? 0 : EPOLLIN,
+					    weft_net_hub_data(WEFT_HUB_LISTENER, i));
 }
 
 /* How long a guest may take, see Patience in lobby.h. */
@@ -119,7 +119,7 @@ static uint64_t patience_ns(const struct weft_lobby *l, const struct weft_lobby_
 {
 	uint64_t once = (uint64_t)weft_setting_int(WEFT_SET_HANDSHAKE_TIMEOUT) * 1000000000u;
 	uint64_t most = PATIENCE_MAX * once;
-	if (weft_auth_greeted(&g->auth))
+	if (weft_net_auth_greeted(&g->auth))
 		return most;
 	uint64_t seen = 4 * l->slowest_ns;
 	return seen < once ? once : seen < most ? seen : most;
@@ -138,15 +138,15 @@ static struct weft_lobby_guest *guest_place(struct weft_lobby *l)
 		struct weft_lobby_guest *g = &l->guests[i];
 		if (g->fd < 0)
 			return g;
-		if (weft_auth_silent(&g->auth) && (!silent || g->since_ns < silent->since_ns))
+		if (weft_net_auth_silent(&g->auth) && (!silent || g->since_ns < silent->since_ns))
 			silent = g;
 		if (now - g->since_ns >= once && (!late || g->since_ns < late->since_ns))
 			late = g;
 	}
 	struct weft_lobby_guest *out = silent ? silent : late;
 	if (out) {
-		weft_auth_refused(l->ops->driver, silent ? "too many silent connections"
-							 : "it did not prove itself in time");
+		weft_net_auth_refused(l->ops->driver, silent ? "too many silent connections"
+							     : "it did not prove itself in time");
 		guest_drop(l, out, false);
 	}
 	return out;
@@ -158,7 +158,7 @@ static void accept_one(struct weft_lobby *l, int fd)
 {
 	char why[96] = "";
 	if (l->ops->screen && !l->ops->screen(l->arg, fd, why, sizeof why)) {
-		weft_auth_refused(l->ops->driver, why);
+		weft_net_auth_refused(l->ops->driver, why);
 		close(fd);
 		return;
 	}
@@ -170,7 +170,7 @@ static void accept_one(struct weft_lobby *l, int fd)
 	g->fd = fd;
 	g->watched = false;
 	g->since_ns = weft_clock_ns();
-	weft_auth_init(&g->auth, l->job, fd, false, -1);
+	weft_net_auth_init(&g->auth, l->job, fd, false, -1);
 	l->n_guests++;
 	/* Who has gone again, or talks nonsense, costs no more than this. */
 	guest_step(l, g);
@@ -241,17 +241,17 @@ static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 	}
 	enum weft_auth_verdict verdict = judge(l, peer);
 
-	weft_auth_answer(&g->auth, verdict);
+	weft_net_auth_answer(&g->auth, verdict);
 	/* Eight bytes into a socket that holds none: they always fit. */
-	weft_err err = weft_auth_step(&g->auth, why, sizeof why);
+	weft_err err = weft_net_auth_step(&g->auth, why, sizeof why);
 	if (verdict == WEFT_AUTH_REFUSE)
-		weft_auth_refused(l->ops->driver, "a second connection of a rank that has one");
+		weft_net_auth_refused(l->ops->driver, "a second connection of a rank that has one");
 	if (err || verdict != WEFT_AUTH_ACCEPT) {
 		guest_drop(l, g, false);
 		return;
 	}
 	guest_drop(l, g, true);
-	weft_lobby_hang_up(l, peer, WEFT_LOBBY_LINKED);
+	weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_LINKED);
 	l->peers[peer].linked_ns = weft_clock_ns();
 	l->upcalls++;
 	l->ops->linked(l->arg, peer, fd);
@@ -260,19 +260,19 @@ static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 /* Its next word, or room for ours, wakes us. */
 static void guest_watch(struct weft_lobby *l, struct weft_lobby_guest *g)
 {
-	uint32_t events = EPOLLIN | (weft_auth_wants_write(&g->auth) ? EPOLLOUT : 0u);
-	uint64_t data = weft_hub_data(WEFT_HUB_GUEST, (uint64_t)(g - l->guests));
+	uint32_t events = EPOLLIN | (weft_net_auth_wants_write(&g->auth) ? EPOLLOUT : 0u);
+	uint64_t data = weft_net_hub_data(WEFT_HUB_GUEST, (uint64_t)(g - l->guests));
 	l->eager = EAGER_LOOKS;
 	if (g->watched)
-		weft_hub_change(l->hub, g->fd, events, data);
+		weft_net_hub_change(l->hub, g->fd, events, data);
 	else
-		g->watched = weft_hub_add(l->hub, g->fd, events, data) == WEFT_OK;
+		g->watched = weft_net_hub_add(l->hub, g->fd, events, data) == WEFT_OK;
 }
 
 static void guest_step(struct weft_lobby *l, struct weft_lobby_guest *g)
 {
 	char why[96] = "";
-	weft_err err = weft_auth_step(&g->auth, why, sizeof why);
+	weft_err err = weft_net_auth_step(&g->auth, why, sizeof why);
 	if (err == WEFT_OK) {
 		guest_welcome(l, g);
 		return;
@@ -284,7 +284,7 @@ static void guest_step(struct weft_lobby *l, struct weft_lobby_guest *g)
 	if (err == WEFT_ERR_PEER)
 		weft_debug("%s: somebody connected and %s", l->ops->driver, why);
 	else
-		weft_auth_refused(l->ops->driver, why);
+		weft_net_auth_refused(l->ops->driver, why);
 	guest_drop(l, g, false);
 }
 
@@ -298,15 +298,15 @@ static void expire_guests(struct weft_lobby *l, uint64_t now)
 		guest_step(l, g);
 		if (g->fd < 0)
 			continue;
-		weft_auth_refused(l->ops->driver, "it did not prove itself in time");
+		weft_net_auth_refused(l->ops->driver, "it did not prove itself in time");
 		guest_drop(l, g, false);
 	}
 }
 
-void weft_lobby_event(struct weft_lobby *l, uint64_t data, uint32_t events)
+void weft_net_lobby_event(struct weft_lobby *l, uint64_t data, uint32_t events)
 {
-	int i = weft_hub_index(data);
-	switch (weft_hub_kind(data)) {
+	int i = weft_net_hub_index(data);
+	switch (weft_net_hub_kind(data)) {
 	case WEFT_HUB_LISTENER:
 		if (!l->paused && l->listeners[i] >= 0)
 			accept_some(l, l->listeners[i]);
@@ -316,27 +316,27 @@ void weft_lobby_event(struct weft_lobby *l, uint64_t data, uint32_t events)
 			guest_step(l, &l->guests[i]);
 		break;
 	case WEFT_HUB_DIAL:
-		weft_lobby_dial_event(l, i);
+		weft_net_lobby_dial_event(l, i);
 		break;
 	}
 }
 
-void weft_lobby_work(struct weft_lobby *l)
+void weft_net_lobby_work(struct weft_lobby *l)
 {
-	if (weft_lobby_wanted(l))
-		weft_lobby_take_wishes(l);
+	if (weft_net_lobby_wanted(l))
+		weft_net_lobby_take_wishes(l);
 	if (!l->n_guests && !l->n_dials && !l->paused)
 		return;
 	uint64_t now = weft_clock_ns();
 	l->eager -= l->eager > 0;
 	expire_guests(l, now);
 	if (l->n_dials)
-		weft_lobby_dial_timers(l, now);
+		weft_net_lobby_dial_timers(l, now);
 	if (l->paused && now >= l->resume_ns)
 		set_paused(l, false);
 }
 
-bool weft_lobby_has_deadline(const struct weft_lobby *l)
+bool weft_net_lobby_has_deadline(const struct weft_lobby *l)
 {
 	if (l->n_guests || l->paused)
 		return true;

@@ -108,53 +108,53 @@ struct weft_lobby {
 	struct weft_lobby_peer *peers;
 };
 
-weft_err weft_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops, void *arg,
-			 const struct weft_net_job *job, struct weft_hub *hub) weft_must_use;
-void weft_lobby_close(struct weft_lobby *l);
+weft_err weft_net_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops, void *arg,
+			     const struct weft_net_job *job, struct weft_hub *hub) weft_must_use;
+void weft_net_lobby_close(struct weft_lobby *l);
 
 /* Accepts from fd, a listening non-blocking socket, from now on and owns it. */
-weft_err weft_lobby_listen(struct weft_lobby *l, int fd) weft_must_use;
+weft_err weft_net_lobby_listen(struct weft_lobby *l, int fd) weft_must_use;
 
 /* Stops listening on the n-th of them. */
-void weft_lobby_unlisten(struct weft_lobby *l, unsigned n);
+void weft_net_lobby_unlisten(struct weft_lobby *l, unsigned n);
 
 /* Asks for a connection to peer.  True: this call was the first; the poller may need waking. */
-bool weft_lobby_want(struct weft_lobby *l, int peer);
+bool weft_net_lobby_want(struct weft_lobby *l, int peer);
 
 /* Handles an event of one of the lobby's kinds. */
-void weft_lobby_event(struct weft_lobby *l, uint64_t data, uint32_t events);
+void weft_net_lobby_event(struct weft_lobby *l, uint64_t data, uint32_t events);
 /* Handles wishes and deadlines; call after the events, now and then. */
-void weft_lobby_work(struct weft_lobby *l);
+void weft_net_lobby_work(struct weft_lobby *l);
 /* The driver lost a linked peer: no further connection with it. */
-void weft_lobby_forget(struct weft_lobby *l, int peer);
+void weft_net_lobby_forget(struct weft_lobby *l, int peer);
 
 /* After forget(): a connection may be made again, by either side. */
-void weft_lobby_revive(struct weft_lobby *l, int peer);
+void weft_net_lobby_revive(struct weft_lobby *l, int peer);
 
 /* In a forked child: closes the sockets, touches nothing else. */
-void weft_lobby_let_go(const struct weft_lobby *l);
+void weft_net_lobby_let_go(const struct weft_lobby *l);
 
-static inline bool weft_lobby_wanted(struct weft_lobby *l)
+static inline bool weft_net_lobby_wanted(struct weft_lobby *l)
 {
-	/* SEE <- WANT (weft_lobby_want).  Carries: peers[].x_wanted.  Without it a wish might be
+	/* SEE <- WANT (weft_net_lobby_want).  Carries: peers[].x_wanted.  Without it a wish might be
 	 * counted but not found in this round; it would be found in the next. */
 	return atomic_load_explicit(&l->x_wants, memory_order_acquire) != 0;
 }
 
 /* Has the peer's host taken our connection?  Then somebody listens there. */
-static inline bool weft_lobby_taken(const struct weft_lobby *l, int peer)
+static inline bool weft_net_lobby_taken(const struct weft_lobby *l, int peer)
 {
 	const struct weft_lobby_peer *p = &l->peers[peer];
 	return p->connected || p->state == WEFT_LOBBY_LINKED;
 }
 
 /* Is something under way that must be looked at now and then, even if nothing happens? */
-bool weft_lobby_has_deadline(const struct weft_lobby *l);
+bool weft_net_lobby_has_deadline(const struct weft_lobby *l);
 
 /* Is something under way that should be over soon?  Not what strangers can make last. */
-static inline bool weft_lobby_busy(struct weft_lobby *l)
+static inline bool weft_net_lobby_busy(struct weft_lobby *l)
 {
-	return (l->n_guests && l->eager) || l->n_dials || l->paused || weft_lobby_wanted(l);
+	return (l->n_guests && l->eager) || l->n_dials || l->paused || weft_net_lobby_wanted(l);
 }
 
 #endif

@@ -27,7 +27,7 @@ static bool is_dialing(const struct weft_lobby_peer *p)
 	return p->state == WEFT_LOBBY_DIALING || p->state == WEFT_LOBBY_WAITING;
 }
 
-void weft_lobby_hang_up(struct weft_lobby *l, int peer, enum weft_lobby_state state)
+void weft_net_lobby_hang_up(struct weft_lobby *l, int peer, enum weft_lobby_state state)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
 	if (is_dialing(p))
@@ -35,7 +35,7 @@ void weft_lobby_hang_up(struct weft_lobby *l, int peer, enum weft_lobby_state st
 	if (state == WEFT_LOBBY_WAITING || state == WEFT_LOBBY_DIALING)
 		l->n_dials++;
 	if (p->fd >= 0) {
-		weft_hub_remove(l->hub, p->fd);
+		weft_net_hub_remove(l->hub, p->fd);
 		close(p->fd);
 		p->fd = -1;
 	}
@@ -48,12 +48,12 @@ void weft_lobby_hang_up(struct weft_lobby *l, int peer, enum weft_lobby_state st
 	p->state = (uint8_t)state;
 }
 
-void weft_lobby_forget(struct weft_lobby *l, int peer)
+void weft_net_lobby_forget(struct weft_lobby *l, int peer)
 {
-	weft_lobby_hang_up(l, peer, WEFT_LOBBY_GONE);
+	weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_GONE);
 }
 
-void weft_lobby_revive(struct weft_lobby *l, int peer)
+void weft_net_lobby_revive(struct weft_lobby *l, int peer)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
 	if (p->state != WEFT_LOBBY_GONE)
@@ -71,13 +71,13 @@ void weft_lobby_revive(struct weft_lobby *l, int peer)
 	}
 }
 
-bool weft_lobby_want(struct weft_lobby *l, int peer)
+bool weft_net_lobby_want(struct weft_lobby *l, int peer)
 {
 	/* Relaxed: the count below publishes it. */
 	if (atomic_load_explicit(&l->peers[peer].x_wanted, memory_order_relaxed) ||
 	    atomic_exchange_explicit(&l->peers[peer].x_wanted, true, memory_order_relaxed))
 		return false;
-	/* WANT -> SEE (weft_lobby_wanted).  Carries: x_wanted.  seq_cst because the caller reads
+	/* WANT -> SEE (weft_net_lobby_wanted).  Carries: x_wanted.  seq_cst because the caller reads
 	 * `armed` next: without it both sides could miss each other. */
 	atomic_fetch_add_explicit(&l->x_wants, 1, memory_order_seq_cst);
 	return true;
@@ -96,7 +96,7 @@ static void lose(struct weft_lobby *l, int peer, weft_err err)
 	char text[256];
 	snprintf(text, sizeof text, "cannot connect to rank %d at %s: %s", peer,
 		 p->where[0] ? p->where : "(no address)", p->why);
-	weft_lobby_hang_up(l, peer, WEFT_LOBBY_GONE);
+	weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_GONE);
 	l->upcalls++;
 	l->ops->lost(l->arg, peer, err, text);
 }
@@ -119,7 +119,7 @@ static void attempt_failed(struct weft_lobby *l, int peer, uint64_t wait_ns, boo
 		return;
 	}
 	weft_debug("%s: rank %d at %s: %s; trying again", l->ops->driver, peer, p->where, p->why);
-	weft_lobby_hang_up(l, peer, WEFT_LOBBY_WAITING);
+	weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_WAITING);
 	p->next_ns = now + wait_ns;
 }
 
@@ -135,22 +135,22 @@ static void dial_step(struct weft_lobby *l, int peer)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
 	int fd = p->fd;
-	weft_err err = weft_auth_step(p->auth, p->why, sizeof p->why);
+	weft_err err = weft_net_auth_step(p->auth, p->why, sizeof p->why);
 	switch (err) {
 	case WEFT_OK:
 		/* The descriptor lives on, with the driver. */
-		weft_hub_remove(l->hub, fd);
+		weft_net_hub_remove(l->hub, fd);
 		p->fd = -1;
-		weft_lobby_hang_up(l, peer, WEFT_LOBBY_LINKED);
+		weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_LINKED);
 		p->dialed = true;
 		p->linked_ns = weft_clock_ns();
 		l->upcalls++;
 		l->ops->linked(l->arg, peer, fd);
 		break;
 	case WEFT_AGAIN:
-		weft_hub_change(l->hub, fd,
-				EPOLLIN | (weft_auth_wants_write(p->auth) ? EPOLLOUT : 0u),
-				weft_hub_data(WEFT_HUB_DIAL, (uint64_t)peer));
+		weft_net_hub_change(l->hub, fd,
+				    EPOLLIN | (weft_net_auth_wants_write(p->auth) ? EPOLLOUT : 0u),
+				    weft_net_hub_data(WEFT_HUB_DIAL, (uint64_t)peer));
 		break;
 	case WEFT_ERR_STATE:
 		snprintf(p->why, sizeof p->why, "waiting for its own connection");
@@ -162,7 +162,7 @@ static void dial_step(struct weft_lobby *l, int peer)
 		attempt_failed(l, peer, backoff_ns(p), false, true);
 		break;
 	default:
-		weft_auth_refused(l->ops->driver, p->why);
+		weft_net_auth_refused(l->ops->driver, p->why);
 		lose(l, peer, err);
 		break;
 	}
@@ -175,7 +175,7 @@ static void dial(struct weft_lobby *l, int peer)
 
 	if (!p->began_ns)
 		p->began_ns = now;
-	weft_lobby_hang_up(l, peer, WEFT_LOBBY_DIALING);
+	weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_DIALING);
 	p->next_ns = now + ATTEMPT_NS;
 	int fd = l->ops->dial(l->arg, peer, p->attempts++, p->where, sizeof p->where);
 	if (fd < 0) {
@@ -183,16 +183,16 @@ static void dial(struct weft_lobby *l, int peer)
 		return;
 	}
 	p->auth = malloc(sizeof *p->auth);
-	if (!p->auth || weft_hub_add(l->hub, fd, EPOLLIN | EPOLLOUT,
-				     weft_hub_data(WEFT_HUB_DIAL, (uint64_t)peer))) {
+	if (!p->auth || weft_net_hub_add(l->hub, fd, EPOLLIN | EPOLLOUT,
+					 weft_net_hub_data(WEFT_HUB_DIAL, (uint64_t)peer))) {
 		close(fd);
 		attempt_errno(l, peer, ENOMEM);
 		return;
 	}
 	p->fd = fd;
-	weft_auth_init(p->auth, l->job, fd, true, peer);
+	weft_net_auth_init(p->auth, l->job, fd, true, peer);
 	/* It may be through already: then our hello is there before the other side looks. */
-	weft_lobby_dial_event(l, peer);
+	weft_net_lobby_dial_event(l, peer);
 }
 
 /*
@@ -209,7 +209,7 @@ static bool is_own_end(int fd, const struct sockaddr_storage *theirs, socklen_t 
 	       memcmp(&mine, theirs, len) == 0;
 }
 
-void weft_lobby_dial_event(struct weft_lobby *l, int peer)
+void weft_net_lobby_dial_event(struct weft_lobby *l, int peer)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
 	if (p->fd < 0)
@@ -236,7 +236,7 @@ void weft_lobby_dial_event(struct weft_lobby *l, int peer)
 	dial_step(l, peer);
 }
 
-void weft_lobby_take_wishes(struct weft_lobby *l)
+void weft_net_lobby_take_wishes(struct weft_lobby *l)
 {
 	/* One pass: wishes that come meanwhile keep the count above zero. */
 	for (int i = 0; i < l->job->size; i++) {
@@ -251,7 +251,7 @@ void weft_lobby_take_wishes(struct weft_lobby *l)
 	}
 }
 
-void weft_lobby_dial_timers(struct weft_lobby *l, uint64_t now)
+void weft_net_lobby_dial_timers(struct weft_lobby *l, uint64_t now)
 {
 	for (int i = 0; i < l->job->size; i++) {
 		struct weft_lobby_peer *p = &l->peers[i];
@@ -263,7 +263,7 @@ void weft_lobby_dial_timers(struct weft_lobby *l, uint64_t now)
 		}
 		/* It may have been reached while we did not run, or did not come to look. */
 		if (!p->connected)
-			weft_lobby_dial_event(l, i);
+			weft_net_lobby_dial_event(l, i);
 		if (p->state == WEFT_LOBBY_DIALING && !p->connected) {
 			snprintf(p->why, sizeof p->why, "no answer");
 			attempt_failed(l, i, BACKOFF_MIN_NS, false, false);

@@ -6,9 +6,9 @@
 #include "net/lobby.h"
 
 /* Ends our own attempt to reach peer, if there is one, and sets its state. */
-void weft_lobby_hang_up(struct weft_lobby *l, int peer, enum weft_lobby_state state);
-void weft_lobby_dial_event(struct weft_lobby *l, int peer);
-void weft_lobby_take_wishes(struct weft_lobby *l);
-void weft_lobby_dial_timers(struct weft_lobby *l, uint64_t now);
+void weft_net_lobby_hang_up(struct weft_lobby *l, int peer, enum weft_lobby_state state);
+void weft_net_lobby_dial_event(struct weft_lobby *l, int peer);
+void weft_net_lobby_take_wishes(struct weft_lobby *l);
+void weft_net_lobby_dial_timers(struct weft_lobby *l, uint64_t now);
 
 #endif

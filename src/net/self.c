@@ -47,21 +47,21 @@ static weft_err self_open(const struct weft_net_job *job, const struct weft_net_
 	if (!s)
 		return WEFT_ERR_NOMEM;
 	memset(s, 0, sizeof *s);
-	s->net.driver = &weft_driver_self;
+	s->net.driver = &weft_net_driver_self;
 	s->events = *events;
 	s->rank = job->rank;
 
-	size_t bytes = weft_ring_bytes(shape);
+	size_t bytes = weft_net_ring_bytes(shape);
 	s->memory = aligned_alloc(64, weft_align_up(bytes, 64));
-	weft_err err = s->memory ? weft_hub_open(&s->hub) : WEFT_ERR_NOMEM;
+	weft_err err = s->memory ? weft_net_hub_open(&s->hub) : WEFT_ERR_NOMEM;
 	if (err) {
 		free(s->memory);
 		free(s);
 		return err;
 	}
 	memset(s->memory, 0, bytes);
-	weft_ring_tx_attach(&s->tx, s->memory, shape, NULL);
-	weft_ring_rx_attach(&s->rx, s->memory, shape, MAX_PAYLOAD);
+	weft_net_ring_tx_attach(&s->tx, s->memory, shape, NULL);
+	weft_net_ring_rx_attach(&s->rx, s->memory, shape, MAX_PAYLOAD);
 	*net_p = &s->net;
 	return WEFT_OK;
 }
@@ -69,7 +69,7 @@ static weft_err self_open(const struct weft_net_job *job, const struct weft_net_
 static void self_close(struct weft_net *net)
 {
 	struct self *s = (struct self *)net;
-	weft_hub_close(&s->hub);
+	weft_net_hub_close(&s->hub);
 	free(s->memory);
 	free(s);
 }
@@ -92,24 +92,24 @@ static void wake(struct self *s)
 	/* RING <- ARM (self_arm): the publishing exchange came before this load. */
 	if (atomic_load_explicit(&s->x_armed, memory_order_seq_cst) &&
 	    atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst))
-		weft_hub_ring(&s->hub);
+		weft_net_hub_ring(&s->hub);
 }
 
 static enum weft_post self_post(struct weft_net *net, int peer, const void *head,
 				const struct iovec *iov, unsigned n, size_t len, void *cookie)
 {
 	struct self *s = (struct self *)net;
-	if (weft_unlikely(!weft_ring_room(&s->tx, (uint32_t)len))) {
+	if (weft_unlikely(!weft_net_ring_room(&s->tx, (uint32_t)len))) {
 		/* BLOCK -> READY (self_poll): seq_cst before the second look at the room, so that
 		 * either we see it or the poller sees the flag. */
 		atomic_store_explicit(&s->x_blocked, true, memory_order_seq_cst);
-		(void)weft_ring_refresh(&s->tx);
-		if (!weft_ring_room(&s->tx, (uint32_t)len)) {
+		(void)weft_net_ring_refresh(&s->tx);
+		if (!weft_net_ring_room(&s->tx, (uint32_t)len)) {
 			wake(s);
 			return WEFT_POST_FULL;
 		}
 	}
-	weft_ring_publish(&s->tx, head, iov, n, (uint32_t)len, false);
+	weft_net_ring_publish(&s->tx, head, iov, n, (uint32_t)len, false);
 	wake(s);
 	return WEFT_POST_DONE;
 }
@@ -120,22 +120,22 @@ static int self_poll(struct weft_net *net)
 	int n = 0;
 	if (weft_unlikely(s->armed) && !atomic_load_explicit(&s->x_armed, memory_order_relaxed)) {
 		/* Somebody has rung.  Armed again before looking, as in self_arm(). */
-		weft_hub_quiet(&s->hub);
+		weft_net_hub_quiet(&s->hub);
 		(void)atomic_exchange_explicit(&s->x_armed, true, memory_order_seq_cst);
 	}
 	/* Bounded, so that a chain of messages to oneself cannot hold the mask for ever. */
-	while (n < TAKES_PER_POLL && weft_ring_peek(&s->rx)) {
+	while (n < TAKES_PER_POLL && weft_net_ring_peek(&s->rx)) {
 		struct weft_ring_packet p;
-		if (weft_ring_take(&s->rx, &p))
+		if (weft_net_ring_take(&s->rx, &p))
 			weft_panic("self: the ring is damaged");
 		s->events.packet(s->events.arg, s->rank, p.head, p.payload, p.len);
-		(void)weft_ring_consume(&s->rx, &p);
+		(void)weft_net_ring_consume(&s->rx, &p);
 		n++;
 	}
 	/* READY <- BLOCK (self_post).  Tell in full, so that a blocked poster finds all room. */
 	if (weft_unlikely(atomic_load_explicit(&s->x_blocked, memory_order_seq_cst)) &&
-	    !weft_ring_peek(&s->rx)) {
-		(void)weft_ring_tell(&s->rx);
+	    !weft_net_ring_peek(&s->rx)) {
+		(void)weft_net_ring_tell(&s->rx);
 		if (atomic_exchange_explicit(&s->x_blocked, false, memory_order_seq_cst)) {
 			s->events.ready(s->events.arg, s->rank);
 			n++;
@@ -149,7 +149,7 @@ static weft_err self_arm(struct weft_net *net)
 	struct self *s = (struct self *)net;
 	/* ARM -> RING (wake): exchange before the recheck; the poster publishes by exchange. */
 	(void)atomic_exchange_explicit(&s->x_armed, true, memory_order_seq_cst);
-	s->armed = !weft_ring_peek(&s->rx) &&
+	s->armed = !weft_net_ring_peek(&s->rx) &&
 		   !atomic_load_explicit(&s->x_blocked, memory_order_seq_cst);
 	if (s->armed)
 		return WEFT_OK;
@@ -165,7 +165,7 @@ static void self_disarm(struct weft_net *net)
 	 */
 	(void)atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst);
 	/* Always: a late ring of an earlier sleep may be what woke us. */
-	weft_hub_quiet(&s->hub);
+	weft_net_hub_quiet(&s->hub);
 }
 
 static int self_fd(struct weft_net *net)
@@ -210,7 +210,7 @@ static const struct weft_net_card *self_get_card(struct weft_net *net, int peer)
 	return &self_card;
 }
 
-const struct weft_driver weft_driver_self = {
+const struct weft_driver weft_net_driver_self = {
 	.name = "self",
 	.open = self_open,
 	.close = self_close,

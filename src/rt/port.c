@@ -21,7 +21,7 @@ static void close_contexts(void)
 {
 	for (int i = 0; i < WEFT_PORT_CTXS; i++) {
 		if (weft_port_ctx[i])
-			weft_ctx_close(weft_port_ctx[i]);
+			weft_comm_ctx_close(weft_port_ctx[i]);
 		weft_port_ctx[i] = NULL;
 	}
 }
@@ -29,7 +29,7 @@ static void close_contexts(void)
 static weft_err open_contexts(void)
 {
 	for (uint32_t i = 0; i < WEFT_PORT_CTXS; i++) {
-		weft_err err = weft_ctx_open(FIRST_CONTEXT + i, &weft_port_ctx[i]);
+		weft_err err = weft_comm_ctx_open(FIRST_CONTEXT + i, &weft_port_ctx[i]);
 		if (err) {
 			close_contexts();
 			return err;
@@ -98,39 +98,40 @@ static bool tag_wrong(int tag)
 
 weft_err weft_comm_isend(weft_comm_request *req, int peer, int tag, const void *buf, size_t bytes)
 {
-	struct weft_buf b = weft_buf_flat(buf, bytes);
+	struct weft_buf b = weft_data_buf_flat(buf, bytes);
 	if (!weft_port_is_open())
 		return WEFT_ERR_STATE;
 	if (tag_wrong(tag) || (bytes && !buf))
 		return WEFT_ERR_ARG;
-	weft_req_init(weft_port_req(req), NULL, NULL);
-	weft_err err = weft_isend(weft_port_req(req), weft_port_ctx[WEFT_PORT_P2P], peer, tag, &b,
-				  WEFT_SEND_AWAY);
-	if (!err && !weft_req_done(weft_port_req(req)))
-		weft_engine_pending();
+	weft_comm_req_init(weft_port_req(req), NULL, NULL);
+	weft_err err = weft_comm_core_isend(weft_port_req(req), weft_port_ctx[WEFT_PORT_P2P], peer,
+					    tag, &b, WEFT_SEND_AWAY);
+	if (!err && !weft_comm_req_done(weft_port_req(req)))
+		weft_task_engine_pending();
 	return err;
 }
 
 weft_err weft_comm_irecv(weft_comm_request *req, int peer, int tag, void *buf, size_t bytes)
 {
-	struct weft_buf b = weft_buf_flat(buf, bytes);
+	struct weft_buf b = weft_data_buf_flat(buf, bytes);
 	if (!weft_port_is_open())
 		return WEFT_ERR_STATE;
 	if ((tag_wrong(tag) && tag != WEFT_ANY_TAG) || (bytes && !buf))
 		return WEFT_ERR_ARG;
-	weft_req_init(weft_port_req(req), NULL, NULL);
-	weft_err err = weft_irecv(weft_port_req(req), weft_port_ctx[WEFT_PORT_P2P], peer, tag, &b);
-	if (!err && !weft_req_done(weft_port_req(req)))
-		weft_engine_pending();
+	weft_comm_req_init(weft_port_req(req), NULL, NULL);
+	weft_err err = weft_comm_core_irecv(weft_port_req(req), weft_port_ctx[WEFT_PORT_P2P], peer,
+					    tag, &b);
+	if (!err && !weft_comm_req_done(weft_port_req(req)))
+		weft_task_engine_pending();
 	return err;
 }
 
 bool weft_comm_test(weft_comm_request *req, weft_comm_result *result)
 {
 	struct weft_req *r = weft_port_req(req);
-	if (!weft_req_done(r) && !weft_port_in_handler())
+	if (!weft_comm_req_done(r) && !weft_port_in_handler())
 		(void)weft_engine_poll();
-	if (!weft_req_done(r))
+	if (!weft_comm_req_done(r))
 		return false;
 	(void)result_of(r, result);
 	return true;
@@ -139,9 +140,9 @@ bool weft_comm_test(weft_comm_request *req, weft_comm_result *result)
 weft_err weft_comm_wait(weft_comm_request *req, weft_comm_result *result)
 {
 	struct weft_completion *c = &weft_port_req(req)->done;
-	if (weft_port_depth && !weft_completion_done(c))
+	if (weft_port_depth && !weft_wait_completion_done(c))
 		return WEFT_ERR_DEADLOCK;
-	weft_err err = weft_engine_wait_all(&c, 1, WEFT_FOREVER);
+	weft_err err = weft_task_engine_wait_all(&c, 1, WEFT_FOREVER);
 	return err ? err : result_of(weft_port_req(req), result);
 }
 
@@ -159,19 +160,19 @@ weft_err weft_comm_wait_all(weft_comm_request *const *req, size_t n)
 
 bool weft_comm_cancel(weft_comm_request *req)
 {
-	return !weft_req_done(weft_port_req(req)) && weft_recv_cancel(weft_port_req(req));
+	return !weft_comm_req_done(weft_port_req(req)) && weft_comm_recv_cancel(weft_port_req(req));
 }
 
 weft_err weft_comm_send(int peer, int tag, const void *buf, size_t bytes)
 {
-	struct weft_buf b = weft_buf_flat(buf, bytes);
+	struct weft_buf b = weft_data_buf_flat(buf, bytes);
 	weft_comm_request req;
 
 	if (!weft_port_is_open())
 		return WEFT_ERR_STATE;
 	if (tag_wrong(tag) || (bytes && !buf))
 		return WEFT_ERR_ARG;
-	weft_err err = weft_send_now(weft_port_ctx[WEFT_PORT_P2P], peer, tag, &b);
+	weft_err err = weft_comm_send_now(weft_port_ctx[WEFT_PORT_P2P], peer, tag, &b);
 	if (err != WEFT_AGAIN)
 		return err;
 	if (weft_port_in_handler())
@@ -194,7 +195,7 @@ bool weft_comm_probe(int peer, int tag, weft_comm_result *result)
 	struct weft_status st;
 	if (!weft_port_is_open() || peer < WEFT_ANY_PEER || peer >= weft_comm_size() ||
 	    (tag_wrong(tag) && tag != WEFT_ANY_TAG) ||
-	    !weft_iprobe(weft_port_ctx[WEFT_PORT_P2P], peer, tag, &st))
+	    !weft_comm_core_iprobe(weft_port_ctx[WEFT_PORT_P2P], peer, tag, &st))
 		return false;
 	if (result)
 		*result = (weft_comm_result){.peer = st.peer, .tag = st.tag, .bytes = st.bytes};
@@ -219,18 +220,19 @@ weft_err weft_comm_barrier(void)
 	for (int k = 0; (int64_t)1 << k < size && !err; k++) {
 		int step = 1 << k;
 		struct weft_req in, out;
-		struct weft_buf none = weft_buf_flat(NULL, 0);
+		struct weft_buf none = weft_data_buf_flat(NULL, 0);
 		struct weft_completion *both[] = {&in.done, &out.done};
-		weft_req_init(&in, NULL, NULL);
-		weft_req_init(&out, NULL, NULL);
+		weft_comm_req_init(&in, NULL, NULL);
+		weft_comm_req_init(&out, NULL, NULL);
 		struct weft_ctx *ctx = weft_port_ctx[WEFT_PORT_SYNC];
-		err = weft_irecv(&in, ctx, (me - step + size) % size, k, &none);
+		err = weft_comm_core_irecv(&in, ctx, (me - step + size) % size, k, &none);
 		if (err)
 			break;
-		err = weft_isend(&out, ctx, (me + step) % size, k, &none, WEFT_SEND_STANDARD);
-		if (err && weft_recv_cancel(&in))
+		err = weft_comm_core_isend(&out, ctx, (me + step) % size, k, &none,
+					   WEFT_SEND_STANDARD);
+		if (err && weft_comm_recv_cancel(&in))
 			break;
-		weft_err waited = weft_engine_wait_all(both, err ? 1 : 2, WEFT_FOREVER);
+		weft_err waited = weft_task_engine_wait_all(both, err ? 1 : 2, WEFT_FOREVER);
 		if (!err)
 			err = waited ? waited : in.status.err ? in.status.err : out.status.err;
 	}

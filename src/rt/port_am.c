@@ -61,15 +61,15 @@ static void arrived(struct weft_req *req, void *arg);
 /* Posts r until it stays posted; handles what is there already. */
 static void post(struct receive *r)
 {
-	struct weft_buf b = weft_buf_flat(r->data, sizeof r->data);
+	struct weft_buf b = weft_data_buf_flat(r->data, sizeof r->data);
 	/* Ends when no message is there, or we stop. */
 	for (;;) {
 		int was = POSTING;
 		atomic_store_explicit(&r->x_state, POSTING, memory_order_relaxed);
-		weft_req_init(&r->req, arrived, r);
+		weft_comm_req_init(&r->req, arrived, r);
 		if (atomic_load_explicit(&x_stop, memory_order_seq_cst) ||
-		    weft_irecv(&r->req, weft_port_ctx[WEFT_PORT_AM], WEFT_ANY_PEER, WEFT_ANY_TAG,
-			       &b))
+		    weft_comm_core_irecv(&r->req, weft_port_ctx[WEFT_PORT_AM], WEFT_ANY_PEER,
+					 WEFT_ANY_TAG, &b))
 			break;
 		/* LEAVE -> GO ON (arrived).  Acquire: SEE <- DONE (arrived), the message. */
 		if (atomic_compare_exchange_strong_explicit(
@@ -120,7 +120,7 @@ void weft_port_am_stop(void)
 			/* Acquire: LEAVE, what the poster wrote. */
 			if (atomic_load_explicit(&receives[i].x_state, memory_order_acquire) ==
 			    POSTED)
-				(void)weft_recv_cancel(&receives[i].req);
+				(void)weft_comm_recv_cancel(&receives[i].req);
 		(void)weft_engine_poll();
 		sched_yield();
 	}
@@ -145,9 +145,9 @@ static void copy_sent(struct weft_req *req, void *arg)
 
 weft_err weft_port_am_send(int peer, int id, const void *data, size_t bytes)
 {
-	struct weft_buf b = weft_buf_flat(data, bytes);
+	struct weft_buf b = weft_data_buf_flat(data, bytes);
 	struct weft_ctx *ctx = weft_port_ctx[WEFT_PORT_AM];
-	weft_err err = weft_send_now(ctx, peer, id, &b);
+	weft_err err = weft_comm_send_now(ctx, peer, id, &b);
 	if (err != WEFT_AGAIN)
 		return err;
 	struct copy *c = malloc(sizeof *c + bytes);
@@ -155,19 +155,19 @@ weft_err weft_port_am_send(int peer, int id, const void *data, size_t bytes)
 		return WEFT_ERR_NOMEM;
 	if (bytes)
 		memcpy(c->data, data, bytes);
-	b = weft_buf_flat(c->data, bytes);
-	weft_req_init(&c->req, copy_sent, c);
-	err = weft_isend(&c->req, ctx, peer, id, &b, WEFT_SEND_STANDARD);
+	b = weft_data_buf_flat(c->data, bytes);
+	weft_comm_req_init(&c->req, copy_sent, c);
+	err = weft_comm_core_isend(&c->req, ctx, peer, id, &b, WEFT_SEND_STANDARD);
 	if (err)
 		free(c);
 	else
-		weft_engine_pending();
+		weft_task_engine_pending();
 	return err;
 }
 
 weft_err weft_comm_am(int peer, int id, const void *data, size_t bytes)
 {
-	struct weft_buf b = weft_buf_flat(data, bytes);
+	struct weft_buf b = weft_data_buf_flat(data, bytes);
 	struct weft_req req;
 	struct weft_completion *c = &req.done;
 
@@ -177,13 +177,14 @@ weft_err weft_comm_am(int peer, int id, const void *data, size_t bytes)
 		return WEFT_ERR_ARG;
 	if (weft_port_in_handler())
 		return weft_port_am_send(peer, id, data, bytes);
-	weft_err err = weft_send_now(weft_port_ctx[WEFT_PORT_AM], peer, id, &b);
+	weft_err err = weft_comm_send_now(weft_port_ctx[WEFT_PORT_AM], peer, id, &b);
 	if (err != WEFT_AGAIN)
 		return err;
-	weft_req_init(&req, NULL, NULL);
-	err = weft_isend(&req, weft_port_ctx[WEFT_PORT_AM], peer, id, &b, WEFT_SEND_STANDARD);
+	weft_comm_req_init(&req, NULL, NULL);
+	err = weft_comm_core_isend(&req, weft_port_ctx[WEFT_PORT_AM], peer, id, &b,
+				   WEFT_SEND_STANDARD);
 	if (!err)
-		err = weft_engine_wait_all(&c, 1, WEFT_FOREVER);
+		err = weft_task_engine_wait_all(&c, 1, WEFT_FOREVER);
 	return err ? err : req.status.err;
 }
 

@@ -106,10 +106,10 @@ static void ack_sent(struct weft_req *req, void *arg)
 
 static void send_ack(struct served *s)
 {
-	struct weft_buf b = weft_buf_flat(&s->verdict, sizeof s->verdict);
-	weft_req_init(&s->ack, ack_sent, s);
-	if (weft_isend(&s->ack, weft_port_ctx[WEFT_PORT_ACK], s->peer, s->tag, &b,
-		       WEFT_SEND_STANDARD))
+	struct weft_buf b = weft_data_buf_flat(&s->verdict, sizeof s->verdict);
+	weft_comm_req_init(&s->ack, ack_sent, s);
+	if (weft_comm_core_isend(&s->ack, weft_port_ctx[WEFT_PORT_ACK], s->peer, s->tag, &b,
+				 WEFT_SEND_STANDARD))
 		served_drop(s); /* the peer is gone */
 }
 
@@ -150,15 +150,15 @@ void weft_port_access(int peer, const void *data, size_t bytes, void *arg)
 		send_ack(s);
 		return;
 	}
-	struct weft_buf b = weft_buf_flat(at, at ? a.bytes : 0);
+	struct weft_buf b = weft_data_buf_flat(at, at ? a.bytes : 0);
 	weft_err err;
 	atomic_store_explicit(&s->x_left, 2, memory_order_relaxed);
 	if (a.put) {
-		weft_req_init(&s->data, put_landed, s);
-		err = weft_irecv(&s->data, ctx, peer, s->tag, &b);
+		weft_comm_req_init(&s->data, put_landed, s);
+		err = weft_comm_core_irecv(&s->data, ctx, peer, s->tag, &b);
 	} else {
-		weft_req_init(&s->data, get_left, s);
-		err = weft_isend(&s->data, ctx, peer, s->tag, &b, WEFT_SEND_STANDARD);
+		weft_comm_req_init(&s->data, get_left, s);
+		err = weft_comm_core_isend(&s->data, ctx, peer, s->tag, &b, WEFT_SEND_STANDARD);
 		if (!err)
 			send_ack(s);
 	}
@@ -193,7 +193,7 @@ static void origin_drop(struct origin *o)
 	if (err)
 		user->status.bytes = 0;
 	free(o);
-	weft_completion_signal(&user->done);
+	weft_wait_completion_signal(&user->done);
 }
 
 static void data_over(struct weft_req *req, void *arg)
@@ -207,7 +207,7 @@ static void ack_came(struct weft_req *req, void *arg)
 	struct origin *o = arg;
 	/* No data will come. */
 	if (!o->put && (req->status.err || o->verdict))
-		(void)weft_recv_cancel(&o->data);
+		(void)weft_comm_recv_cancel(&o->data);
 	origin_drop(o);
 }
 
@@ -225,45 +225,47 @@ static weft_err start(weft_comm_request *req, int peer, uint64_t key, size_t off
 	/* Relaxed: a number; it comes round after 2^31 operations. */
 	uint32_t tag = atomic_fetch_add_explicit(&x_tags, 1, memory_order_relaxed) & 0x7fffffff;
 	struct access a = {.key = key, .offset = offset, .bytes = bytes, .tag = tag, .put = put};
-	struct weft_buf to = weft_buf_flat(&o->verdict, sizeof o->verdict);
-	struct weft_buf b = weft_buf_flat(buf, bytes);
+	struct weft_buf to = weft_data_buf_flat(&o->verdict, sizeof o->verdict);
+	struct weft_buf b = weft_data_buf_flat(buf, bytes);
 
-	weft_req_init(user, NULL, NULL);
+	weft_comm_req_init(user, NULL, NULL);
 	user->status = (struct weft_status){.peer = peer, .bytes = bytes};
 	o->user = user;
 	o->put = put;
 	/* A third reference is ours until all is started. */
 	atomic_store_explicit(&o->x_left, 3, memory_order_relaxed);
-	weft_req_init(&o->ack, ack_came, o);
-	weft_req_init(&o->data, data_over, o);
+	weft_comm_req_init(&o->ack, ack_came, o);
+	weft_comm_req_init(&o->data, data_over, o);
 	bool data_started = false;
-	weft_err err = weft_irecv(&o->ack, weft_port_ctx[WEFT_PORT_ACK], peer, (int)tag, &to);
+	weft_err err =
+		weft_comm_core_irecv(&o->ack, weft_port_ctx[WEFT_PORT_ACK], peer, (int)tag, &to);
 	if (err) {
 		free(o);
 		return err;
 	}
 	if (!put) {
-		err = weft_irecv(&o->data, weft_port_ctx[WEFT_PORT_DATA], peer, (int)tag, &b);
+		err = weft_comm_core_irecv(&o->data, weft_port_ctx[WEFT_PORT_DATA], peer, (int)tag,
+					   &b);
 		data_started = !err;
 	}
 	if (!err)
 		err = weft_port_am_send(peer, WEFT_PORT_AM_ACCESS, &a, sizeof a);
 	if (!err && put) {
-		err = weft_isend(&o->data, weft_port_ctx[WEFT_PORT_DATA], peer, (int)tag, &b,
-				 WEFT_SEND_STANDARD);
+		err = weft_comm_core_isend(&o->data, weft_port_ctx[WEFT_PORT_DATA], peer, (int)tag,
+					   &b, WEFT_SEND_STANDARD);
 		data_started = !err;
 	}
 	if (err) {
 		/* The peer is gone.  What was started ends or is taken back, and drops what it
 		 * holds; the user's request completes with the reason. */
 		o->verdict = err;
-		(void)weft_recv_cancel(&o->ack);
+		(void)weft_comm_recv_cancel(&o->ack);
 		if (data_started)
-			(void)weft_recv_cancel(&o->data);
+			(void)weft_comm_recv_cancel(&o->data);
 		else
 			origin_drop(o);
 	}
-	weft_engine_pending();
+	weft_task_engine_pending();
 	origin_drop(o);
 	return WEFT_OK;
 }

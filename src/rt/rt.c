@@ -24,7 +24,7 @@ static void look(void)
 }
 
 /* Workers of user-level threads that have nothing to run wait in the engine. */
-static const struct weft_ult_hooks ult_hooks = {.idle = weft_engine_idle, .tick = look};
+static const struct weft_ult_hooks ult_hooks = {.idle = weft_task_engine_idle, .tick = look};
 
 /*
  * A program that is linked with libweft-task before libmpi_abi submits its tasks there, while its
@@ -70,14 +70,14 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 	if (err)
 		return err;
 	weft_trace_rank(job->rank, job->size);
-	weft_engine_set_stop_hook(weft_ult_engine_stopped);
+	weft_task_engine_set_stop_hook(weft_ult_engine_stopped);
 	err = weft_engine_start();
 	if (err)
 		goto leave_job;
 	err = weft_comm_start(job);
 	if (err)
 		goto stop_engine;
-	weft_engine_set_local_ranks(weft_comm_local_ranks(), 0);
+	weft_task_engine_set_local_ranks(weft_comm_local_ranks(), 0);
 	share_cores();
 	weft_ult_hooks_set(&ult_hooks);
 	state = RT_RUNNING;
@@ -124,7 +124,7 @@ void weft_rt_describe(FILE *out)
 		fprintf(out, "drivers: %s\n", weft_setting_str(WEFT_SET_DRIVERS));
 	}
 	char ofi[192];
-	weft_ofi_describe(ofi, sizeof ofi);
+	weft_net_ofi_describe(ofi, sizeof ofi);
 	fprintf(out, "ofi: %s\n", ofi);
 	weft_engine_describe(out);
 	weft_ult_describe(out);

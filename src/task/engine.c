@@ -21,7 +21,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-struct weft_engine weft_engine = {
+struct weft_engine weft_task_engine = {
 	.watch_fd = -1,
 	.kick_fd = -1,
 	.defer_fd = -1,
@@ -29,46 +29,47 @@ struct weft_engine weft_engine = {
 	.slot_lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-_Thread_local struct weft_engine_self weft_engine_self;
+_Thread_local struct weft_engine_self weft_task_engine_self;
 
 bool weft_engine_in_handler(void)
 {
-	return weft_engine_self.in_handler != 0;
+	return weft_task_engine_self.in_handler != 0;
 }
 
-enum weft_runner weft_engine_runner(void)
+enum weft_runner weft_task_engine_runner(void)
 {
-	return weft_engine_self.runner;
+	return weft_task_engine_self.runner;
 }
 
-bool weft_engine_behind(void)
+bool weft_task_engine_behind(void)
 {
 	/* Relaxed: a hint. */
-	return weft_engine_self.runner == WEFT_RUNNER_WATCHER &&
-	       (weft_engine_self.holds ||
-		atomic_load_explicit(&weft_engine.baton.x_state, memory_order_relaxed) ==
+	return weft_task_engine_self.runner == WEFT_RUNNER_WATCHER &&
+	       (weft_task_engine_self.holds ||
+		atomic_load_explicit(&weft_task_engine.baton.x_state, memory_order_relaxed) ==
 			WEFT_BATON_VACANT);
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-int weft_engine_round(struct weft_engine *e, enum weft_round_kind kind)
+int weft_task_engine_round(struct weft_engine *e, enum weft_round_kind kind)
 {
-	int found = kind == WEFT_ROUND_FULL ? weft_tqueues_visit_all()
-					    : weft_tqueues_round(weft_tqueue_here(), true);
+	int found = kind == WEFT_ROUND_FULL
+			    ? weft_task_tqueues_visit_all()
+			    : weft_task_tqueues_round(weft_task_tqueue_here(), true);
 	if (found)
-		weft_outside_tell(e);
-	return found + weft_sources_round(e, kind);
+		weft_task_outside_tell(e);
+	return found + weft_task_sources_round(e, kind);
 }
 
-bool weft_engine_tasks_waiting(struct weft_engine *e)
+bool weft_task_engine_tasks_waiting(struct weft_engine *e)
 {
-	return weft_tqueues_submitted();
+	return weft_task_tqueues_submitted();
 }
 
-bool weft_engine_tasks_left(struct weft_engine *e)
+bool weft_task_engine_tasks_left(struct weft_engine *e)
 {
-	return weft_tqueues_left();
+	return weft_task_tqueues_left();
 }
 
 /*
@@ -82,28 +83,28 @@ static void quick_tests(struct weft_engine *e, struct weft_engine_self *self)
 	self->test_cycles = now;
 	if (!quick)
 		self->tests = 0;
-	else if (++self->tests >= 16 && weft_baton_try_take(&e->baton)) {
+	else if (++self->tests >= 16 && weft_task_baton_try_take(&e->baton)) {
 		self->tests = 0;
-		if (weft_sources_armed(e))
-			weft_sources_disarm(e);
-		weft_engine_kick(e, weft_baton_leave(&e->baton));
+		if (weft_task_sources_armed(e))
+			weft_task_sources_disarm(e);
+		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 	}
 }
 
 static int poll_here(void)
 {
-	struct weft_engine *e = &weft_engine;
-	struct weft_engine_self *self = &weft_engine_self;
+	struct weft_engine *e = &weft_task_engine;
+	struct weft_engine_self *self = &weft_task_engine_self;
 	/* READY (start).  Without it a round could walk queues that are not yet made. */
 	if (self->in_handler || !atomic_load_explicit(&e->x_running, memory_order_acquire))
 		return 0;
-	int found = weft_engine_round(e, WEFT_ROUND_QUICK) + weft_left_run();
+	int found = weft_task_engine_round(e, WEFT_ROUND_QUICK) + weft_task_app_work_run();
 	/* Relaxed, and two may write the same number: the watcher only asks whether it moved. */
 	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 	atomic_store_explicit(&e->x_rounds, rounds + 1, memory_order_relaxed);
 	weft_count(WEFT_CNT_POLL_EXPLICIT, 1);
 	/* Hint, the holder's word: a test more or less before we disarm. */
-	if (weft_sources_armed(e))
+	if (weft_task_sources_armed(e))
 		quick_tests(e, self);
 	return found;
 }
@@ -116,10 +117,10 @@ static void poll_for(void *arg)
 int weft_engine_poll(void)
 {
 	int found;
-	if (weft_likely(!weft_stack_may_be_small()))
+	if (weft_likely(!weft_wait_stack_may_be_small()))
 		return poll_here();
-	weft_entry();
-	weft_big_stack(poll_for, &found);
+	weft_wait_entry();
+	weft_wait_big_stack(poll_for, &found);
 	return found;
 }
 
@@ -129,8 +130,8 @@ int weft_engine_poll(void)
 static void child_of_fork(void)
 {
 	/* No engine thread lives here, and the descriptors are the parent's. */
-	atomic_store_explicit(&weft_engine.x_dead, true, memory_order_relaxed);
-	atomic_store_explicit(&weft_engine.x_running, false, memory_order_relaxed);
+	atomic_store_explicit(&weft_task_engine.x_dead, true, memory_order_relaxed);
+	atomic_store_explicit(&weft_task_engine.x_running, false, memory_order_relaxed);
 }
 
 static void once(void)
@@ -152,9 +153,9 @@ static weft_err start_background(struct weft_engine *e)
 {
 	switch (e->flavour) {
 	case WEFT_FLAVOUR_THREADS:
-		return weft_watcher_start(e);
+		return weft_task_watcher_start(e);
 	case WEFT_FLAVOUR_SERVER:
-		return weft_server_start(e);
+		return weft_task_server_start(e);
 	default:
 		return WEFT_OK; /* calls and hooks do it */
 	}
@@ -184,7 +185,7 @@ static weft_err open_watch_set(struct weft_engine *e)
 		close(e->defer_fd);
 		e->defer_fd = -1;
 	}
-	weft_defer_fired(&e->defer);
+	weft_task_kick_timer_fired(&e->defer);
 	return WEFT_OK;
 failed_kick:
 	close(e->watch_fd);
@@ -196,7 +197,7 @@ failed:
 /* A parker that sleeps in the watch set was notified. */
 static void wake_sleeper(struct weft_parker *p)
 {
-	weft_engine_kick(&weft_engine, WEFT_KICK_SET);
+	weft_task_engine_kick(&weft_task_engine, WEFT_KICK_SET);
 }
 
 static weft_err start(struct weft_engine *e)
@@ -207,25 +208,25 @@ static weft_err start(struct weft_engine *e)
 	weft_err err = weft_topo_load_again(); /* we may run elsewhere now */
 	if (err)
 		return err;
-	err = weft_tqueues_create();
+	err = weft_task_tqueues_create();
 	if (err)
 		return err;
-	err = weft_workers_create();
+	err = weft_task_workers_create();
 	if (err)
 		goto failed_workers;
 	err = open_watch_set(e);
 	if (err)
 		goto failed_watch;
 	weft_list_init(&e->parked);
-	weft_spin_init();
-	weft_budget_init();
-	weft_engine_threads_init();
+	weft_task_spin_init();
+	weft_task_budget_init();
+	weft_task_engine_threads_init();
 	e->timer_ns = (uint64_t)weft_setting_int(WEFT_SET_TIMER_MS) * 1000000u;
 	e->poll_ns = (uint64_t)weft_setting_int(WEFT_SET_TIMER_POLL_MS) * 1000000u;
 	e->flavour = flavour_of(weft_setting_str(WEFT_SET_FLAVOUR));
 	atomic_store_explicit(&e->x_kicked_ns, 0, memory_order_relaxed);
 	e->slow_ns = (uint64_t)weft_setting_int(WEFT_SET_SLOW_TASK_MS) * 1000000u;
-	weft_told_woke(&e->told); /* what was noted before the last stop is no note */
+	weft_task_kick_pending_woke(&e->told); /* what was noted before the last stop is no note */
 	e->baton.owed = false;
 	atomic_store_explicit(&e->baton.x_armed, false, memory_order_relaxed);
 	e->baton.fence =
@@ -239,22 +240,22 @@ static weft_err start(struct weft_engine *e)
 	atomic_store_explicit(&e->x_stop, false, memory_order_relaxed);
 	atomic_store_explicit(&e->x_progress, weft_setting_bool(WEFT_SET_PROGRESS),
 			      memory_order_relaxed);
-	weft_parker_set_elsewhere_hook(wake_sleeper);
-	weft_sole_begin(); /* nobody can wait yet */
+	weft_wait_parker_set_elsewhere_hook(wake_sleeper);
+	weft_wait_sole_begin(); /* nobody can wait yet */
 	/* READY -> everybody who asks.  Carries: all of the above. */
 	atomic_store_explicit(&e->x_running, true, memory_order_release);
 	if (atomic_load_explicit(&e->x_progress, memory_order_relaxed) && start_background(e))
 		weft_warn("no thread for background progress: communication advances only inside "
 			  "calls");
 	if (e->have_watcher)
-		weft_overseer_allow(e);
+		weft_task_overseer_allow(e);
 	if (weft_setting_int(WEFT_SET_IDLE_PERIOD_US) >= 0 && e->have_watcher)
-		weft_idle_event(); /* they look from now on */
+		weft_task_idle_event(); /* they look from now on */
 	return WEFT_OK;
 failed_watch:
-	weft_workers_stop();
+	weft_task_workers_stop();
 failed_workers:
-	weft_tqueues_close();
+	weft_task_tqueues_close();
 	return err;
 }
 
@@ -267,38 +268,38 @@ static void see_off(struct weft_engine *e)
 {
 	unsigned turns = 0;
 	/* ends: the holder is woken and leaves, or a handler of his returns first */
-	while (!weft_baton_try_take(&e->baton)) {
+	while (!weft_task_baton_try_take(&e->baton)) {
 		if (atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) ==
 		    WEFT_BATON_ASLEEP)
-			weft_engine_kick(e, WEFT_KICK_SET);
+			weft_task_engine_kick(e, WEFT_KICK_SET);
 		weft_backoff(&turns);
 	}
 	/* ends: each one woken sees that nothing runs any more */
 	while (atomic_load_explicit(&e->baton.x_parked, memory_order_seq_cst)) {
-		weft_engine_kick(e, WEFT_KICK_PARKED);
+		weft_task_engine_kick(e, WEFT_KICK_PARKED);
 		weft_backoff(&turns);
 	}
 }
 
 static void (*stop_hook)(void); /* set before there are users */
 
-void weft_engine_set_stop_hook(void (*fn)(void))
+void weft_task_engine_set_stop_hook(void (*fn)(void))
 {
 	stop_hook = fn;
 }
 
 static void stop(struct weft_engine *e)
 {
-	weft_overseer_stop_begins(e);
-	weft_workers_stop();
-	weft_watcher_stop(e);
-	weft_idle_stop();
-	weft_relay_stop();
-	weft_outside_stop();
-	weft_tqueues_close(); /* first: who waits for a task finds it done */
-	weft_ending_off(&e->x_running);
+	weft_task_overseer_stop_begins(e);
+	weft_task_workers_stop();
+	weft_task_watcher_stop(e);
+	weft_task_idle_stop();
+	weft_task_relay_stop();
+	weft_task_outside_stop();
+	weft_task_tqueues_close(); /* first: who waits for a task finds it done */
+	weft_task_ending_off(&e->x_running);
 	see_off(e);
-	weft_overseer_stop();
+	weft_task_overseer_stop();
 	if (stop_hook)
 		stop_hook();
 	close(e->watch_fd);
@@ -310,7 +311,7 @@ static unsigned users; /* under user_lock: starts that were not stopped */
 
 weft_err weft_engine_start(void)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	if (atomic_load_explicit(&e->x_dead, memory_order_relaxed))
 		return WEFT_ERR_STATE;
 	int was = weft_cancel_off();
@@ -324,10 +325,10 @@ weft_err weft_engine_start(void)
 
 void weft_engine_stop(void)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	if (atomic_load_explicit(&e->x_dead, memory_order_relaxed))
 		return;
-	if (weft_engine_self.in_handler) {
+	if (weft_task_engine_self.in_handler) {
 		weft_error("a handler tried to stop the progress engine: it would wait for itself");
 		return;
 	}
@@ -344,7 +345,7 @@ void weft_engine_stop(void)
 
 void weft_progress_set(bool on)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	bool was = atomic_exchange_explicit(&e->x_progress, on, memory_order_seq_cst);
 	/* READY (start): then slot_lock and the threads are there. */
 	if (!atomic_load_explicit(&e->x_running, memory_order_acquire)) {
@@ -360,34 +361,34 @@ void weft_progress_set(bool on)
 		weft_warn("no thread for background progress: communication advances only inside "
 			  "calls");
 	if (on && e->have_watcher)
-		weft_overseer_allow(e);
+		weft_task_overseer_allow(e);
 	pthread_mutex_unlock(&e->slot_lock);
-	weft_watcher_call(e);
+	weft_task_watcher_call(e);
 }
 
 bool weft_progress_get(void)
 {
 	/* READY (start). */
-	if (!atomic_load_explicit(&weft_engine.x_running, memory_order_acquire))
+	if (!atomic_load_explicit(&weft_task_engine.x_running, memory_order_acquire))
 		return weft_setting_bool(WEFT_SET_PROGRESS);
-	return atomic_load_explicit(&weft_engine.x_progress, memory_order_relaxed);
+	return atomic_load_explicit(&weft_task_engine.x_progress, memory_order_relaxed);
 }
 
-_Thread_local bool weft_progress_off_here;
+_Thread_local bool weft_task_progress_off_here;
 
 void weft_progress_thread_set(bool on)
 {
-	weft_progress_off_here = !on;
+	weft_task_progress_off_here = !on;
 }
 
 bool weft_progress_thread_get(void)
 {
-	return !weft_progress_off_here;
+	return !weft_task_progress_off_here;
 }
 
 void weft_engine_describe(FILE *out)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	/* READY (start). */
 	if (!atomic_load_explicit(&e->x_running, memory_order_acquire)) {
 		fprintf(out, "engine: not started\n");
@@ -411,9 +412,9 @@ void weft_engine_describe(FILE *out)
 		fprintf(out,
 			"  watcher: one thread; this kernel keeps the default slice, so on busy "
 			"cores it may wait for one (up to some ms)\n");
-	weft_idle_describe(out);
-	weft_workers_describe(out);
-	weft_spin_describe(out);
-	weft_tqueues_describe(out);
-	weft_sources_describe(out);
+	weft_task_idle_describe(out);
+	weft_task_workers_describe(out);
+	weft_task_spin_describe(out);
+	weft_task_tqueues_describe(out);
+	weft_task_sources_describe(out);
 }

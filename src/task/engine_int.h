@@ -3,8 +3,8 @@
  * engine_int.h - the engine's one object and what the files of task/ ask of each other.
  *
  * engine.c start, stop, switches | kick.c waking, sleep in the watch set | source.c sources,
- * polling | arm.c arming | waiting.c waits of one, any, all (holder.c who polls, light.c who does
- * not) | watcher.c the thread behind, under.c in the watch set | left.c what it may not do | spin.c
+ * polling | arm.c arming | waiting.c waits of one, any, all (holder.c who polls, wait_ult.c who does
+ * not) | watcher.c the thread behind, watcher_armed.c in the watch set | app_work.c what it may not do | spin.c
  * how long to spin | tqueue.c queues of tasks | task.c tasks, life.h their word | task_wait.c waits
  * for tasks, tally.h counts
  */
@@ -65,7 +65,7 @@ struct weft_engine {
 	_Atomic uint8_t
 		x_pending; /* operations were left behind: WEFT_LEFT_, since who last looked */
 
-	struct weft_told told; /* beside what submitters read of the baton */
+	struct weft_task_kick_pending told; /* beside what submitters read of the baton */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_slots; /* slots ever used */
 	_Atomic uint32_t x_unarmable;                     /* sources that need the timer */
@@ -76,8 +76,8 @@ struct weft_engine {
 	_Atomic bool x_call_watcher; /* the watcher must look up; a kick may have woken another */
 	_Atomic(struct weft_parker *) x_sleeper; /* the holder asleep in the watch set */
 	int watch_fd, kick_fd, defer_fd;         /* I; the last one -1: no timer */
-	struct weft_defer defer;
-	struct weft_away away;        /* H */
+	struct weft_task_kick_timer defer;
+	struct weft_task_gap away;    /* H */
 	_Atomic uint64_t x_left;      /* cycles: who last left a wait and owed a kick; a hint */
 	_Atomic unsigned x_arms;      /* H: times that who leaves may still arm by himself */
 	uint64_t timer_ns;            /* I */
@@ -88,7 +88,7 @@ struct weft_engine {
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_watcher_word; /* the watcher sleeps on it */
 	uint32_t word_seen; /* W: its word when it last woke: kicks since then count */
-	struct weft_hold hold;
+	struct weft_task_batch_hold hold;
 	pthread_t watcher;
 	bool have_watcher;
 	bool slice_honoured;
@@ -105,7 +105,7 @@ struct weft_engine {
 	struct weft_slot slot[WEFT_SLOT_MAX];
 };
 
-extern struct weft_engine weft_engine;
+extern struct weft_engine weft_task_engine;
 
 /* A waiter in the list of the parked. */
 struct weft_parked {
@@ -138,7 +138,7 @@ struct weft_engine_self {
 	bool drains, submitted; /* the watcher: looks again if a task was submitted meanwhile */
 	bool expired;           /* it slept in the watch set to the end */
 };
-extern _Thread_local struct weft_engine_self weft_engine_self;
+extern _Thread_local struct weft_engine_self weft_task_engine_self;
 
 enum weft_round_kind {
 	WEFT_ROUND_QUICK, /* respects periods; leaves no bit at masks that are taken */
@@ -149,203 +149,204 @@ enum weft_round_kind {
 
 /* waiting.c: the public waits of this layer, for whose caller the time is learned. */
 #define WEFT_WAIT_SITE __builtin_return_address(0)
-weft_err weft_engine_wait_all_at(struct weft_completion *const *c, size_t n, uint64_t timeout_ns,
-				 const void *site);
-weft_err weft_engine_wait_any_at(struct weft_completion *const *c, size_t n, uint64_t timeout_ns,
-				 const void *site);
+weft_err weft_task_engine_wait_all_at(struct weft_completion *const *c, size_t n,
+				      uint64_t timeout_ns, const void *site);
+weft_err weft_task_engine_wait_any_at(struct weft_completion *const *c, size_t n,
+				      uint64_t timeout_ns, const void *site);
 
 /* source.c */
-int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind);
-void weft_sources_describe(FILE *out);
+int weft_task_sources_round(struct weft_engine *e, enum weft_round_kind kind);
+void weft_task_sources_describe(FILE *out);
 /* arm.c */
-static inline bool weft_sources_armed(struct weft_engine *e)
+static inline bool weft_task_sources_armed(struct weft_engine *e)
 {
 	/* Relaxed: the holder's own word, or cleared by one who is awake and will arm again. */
 	return atomic_load_explicit(&e->baton.x_armed, memory_order_relaxed);
 }
 /* Arms everything; the caller holds the baton.  WEFT_AGAIN: something is there, nothing is armed.
  */
-weft_err weft_sources_arm(struct weft_engine *e);
+weft_err weft_task_sources_arm(struct weft_engine *e);
 /* The same for the time in which nobody waits.  x_unsettled says whether
- * weft_sources_settle() must follow within some ms.  soon: as in task.h. */
-weft_err weft_sources_arm_left(struct weft_engine *e, bool soon);
-weft_err weft_sources_settle(struct weft_engine *e);
-static inline bool weft_sources_unsettled(struct weft_engine *e)
+ * weft_task_sources_settle() must follow within some ms.  soon: as in task.h. */
+weft_err weft_task_sources_arm_left(struct weft_engine *e, bool soon);
+weft_err weft_task_sources_settle(struct weft_engine *e);
+static inline bool weft_task_sources_unsettled(struct weft_engine *e)
 {
-	/* Relaxed: as weft_sources_armed. */
-	return weft_sources_armed(e) &&
+	/* Relaxed: as weft_task_sources_armed. */
+	return weft_task_sources_armed(e) &&
 	       atomic_load_explicit(&e->baton.x_unsettled, memory_order_relaxed);
 }
 /* Armed, but not so that somebody could wait. */
-static inline bool weft_sources_left(struct weft_engine *e)
+static inline bool weft_task_sources_left(struct weft_engine *e)
 {
-	/* Relaxed: as weft_sources_armed. */
-	return weft_sources_armed(e) &&
+	/* Relaxed: as weft_task_sources_armed. */
+	return weft_task_sources_armed(e) &&
 	       (atomic_load_explicit(&e->baton.x_quiet, memory_order_relaxed) ||
 		atomic_load_explicit(&e->baton.x_unsettled, memory_order_relaxed));
 }
-void weft_sources_disarm(struct weft_engine *e);
+void weft_task_sources_disarm(struct weft_engine *e);
 
 /*
  * source.c, for sources that have requests of their own (event.c).  enter waits until the source's
  * mask is ours, a few us, and makes the caller a handler of it; within a callback of that source it
  * nests, within one of another source it is not allowed: two could wait for each other.
  */
-void weft_source_enter(struct weft_source *src, struct weft_source_inside *inside);
-void weft_source_exit(struct weft_source *src, struct weft_source_inside *inside);
+void weft_task_source_enter(struct weft_source *src, struct weft_source_inside *inside);
+void weft_task_source_exit(struct weft_source *src, struct weft_source_inside *inside);
 /* Looks at it now, or makes who holds its mask look once more. */
-void weft_source_look(struct weft_source *src);
+void weft_task_source_look(struct weft_source *src);
 /* Mask held: does the engine rely on its bell?  Must the timer look after it?  Is anything wanted?
  */
-bool weft_source_armed_locked(const struct weft_source *src);
-void weft_source_timed_locked(struct weft_source *src, bool timed);
-void weft_source_idle_locked(struct weft_source *src, bool idle);
-void weft_source_rare_locked(struct weft_source *src, bool rare);
+bool weft_task_source_armed_locked(const struct weft_source *src);
+void weft_task_source_timed_locked(struct weft_source *src, bool timed);
+void weft_task_source_idle_locked(struct weft_source *src, bool idle);
+void weft_task_source_rare_locked(struct weft_source *src, bool rare);
 
 /* engine.c: one round of everything for the calling thread. */
-int weft_engine_round(struct weft_engine *e, enum weft_round_kind kind);
+int weft_task_engine_round(struct weft_engine *e, enum weft_round_kind kind);
 /* Is there a task that nobody has looked at? */
-bool weft_engine_tasks_waiting(struct weft_engine *e);
+bool weft_task_engine_tasks_waiting(struct weft_engine *e);
 /* Or one that somebody has left to others?  Asked by who leaves the baton or falls asleep with it,
  * after he has said so: who submitted or left it meanwhile has kicked nobody. */
-bool weft_engine_tasks_left(struct weft_engine *e);
+bool weft_task_engine_tasks_left(struct weft_engine *e);
 /* kick.c */
 #define WEFT_EV_DEFERRED                                                                           \
 	UINT32_MAX /* in the watch set, beside 0, the kick, and slots' numbers + 1 */
-void weft_engine_kick(struct weft_engine *e, enum weft_kick kick);
+void weft_task_engine_kick(struct weft_engine *e, enum weft_kick kick);
 /* KICK_SET in WEFT_DEFER_NS, for the watcher in the watch set; false: not possible.  settle: it is
  * enough in WEFT_SETTLE_NS. */
-bool weft_engine_kick_later(struct weft_engine *e, bool settle);
+bool weft_task_engine_kick_later(struct weft_engine *e, bool settle);
 /* Was an operation left behind since the last call for that one? */
 enum { WEFT_LEFT_WATCHER = 1, WEFT_LEFT_AWAY = 2, WEFT_LEFT_ALL = 3 };
-static inline bool weft_engine_behind_since(struct weft_engine *e, unsigned who)
+static inline bool weft_task_engine_behind_since(struct weft_engine *e, unsigned who)
 {
-	/* Relaxed, both: see weft_engine_pending. */
+	/* Relaxed, both: see weft_task_engine_pending. */
 	return (atomic_load_explicit(&e->x_pending, memory_order_relaxed) & who) != 0 &&
 	       (atomic_fetch_and_explicit(&e->x_pending, (uint8_t)~who, memory_order_relaxed) &
 		who) != 0;
 }
-/* For who leaves a wait: a kick that can wait does, see defer.h. */
-void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const void *site);
-static inline void weft_engine_kick_left(struct weft_engine *e, enum weft_kick kick,
-					 const void *site)
+/* For who leaves a wait: a kick that can wait does, see kick_timer.h. */
+void weft_task_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const void *site);
+static inline void weft_task_engine_kick_left(struct weft_engine *e, enum weft_kick kick,
+					      const void *site)
 {
-	if (weft_unlikely(kick != WEFT_KICK_NONE || weft_sources_armed(e)))
-		weft_engine_kick_away(e, kick, site);
+	if (weft_unlikely(kick != WEFT_KICK_NONE || weft_task_sources_armed(e)))
+		weft_task_engine_kick_away(e, kick, site);
 }
-void weft_engine_defer(struct weft_engine *e, enum weft_defer_what what); /* sets the timer */
+void weft_task_engine_defer(struct weft_engine *e,
+			    enum weft_task_kick_timer_what what); /* sets the timer */
 /* Somebody waits, or will, beside whoever sleeps in the watch set or is parked: from now on
  * whatever comes rings.  Before he looks for the last time. */
-void weft_engine_ears(struct weft_engine *e);
-static inline void weft_engine_hears(struct weft_engine *e)
+void weft_task_engine_ears(struct weft_engine *e);
+static inline void weft_task_engine_hears(struct weft_engine *e)
 {
 	/* Relaxed: set once, and who finds it set comes after the kick that follows. */
 	if (weft_unlikely(!atomic_load_explicit(&e->baton.x_ears, memory_order_relaxed)))
-		weft_engine_ears(e);
+		weft_task_engine_ears(e);
 }
 /* Sleeps in the watch set; timeout_ns WEFT_FOREVER: until something happens.  True: a source rang,
  * and is no longer armed. */
-bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns);
+bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns);
 /* How long one may sleep when some source or task needs looking at. */
-uint64_t weft_engine_nap_ns(struct weft_engine *e);
+uint64_t weft_task_engine_nap_ns(struct weft_engine *e);
 
 /* outside.c: something was found while an event loop of others is armed. */
-void weft_outside_ring(struct weft_engine *e);
-static inline void weft_outside_tell(struct weft_engine *e)
+void weft_task_outside_ring(struct weft_engine *e);
+static inline void weft_task_outside_tell(struct weft_engine *e)
 {
 	/* Relaxed: who arms looks for himself afterwards. */
 	if (weft_unlikely(atomic_load_explicit(&e->baton.x_outside, memory_order_relaxed)))
-		weft_outside_ring(e);
+		weft_task_outside_ring(e);
 }
-void weft_outside_stop(void);
+void weft_task_outside_stop(void);
 
-/* left.c: what only application threads may do.  Called outside every mask; returns how much. */
-int weft_left_run(void);
-bool weft_left_waiting(void);
+/* app_work.c: what only application threads may do.  Called outside every mask; returns how much. */
+int weft_task_app_work_run(void);
+bool weft_task_app_work_waiting(void);
 /* The watcher: in what time it must run what was left for a while. */
-uint64_t weft_left_due_ns(void);
-void weft_left_run_due(void);
+uint64_t weft_task_app_work_due_ns(void);
+void weft_task_app_work_run_due(void);
 
 /* watcher.c */
-weft_err weft_watcher_start(struct weft_engine *e);
-void weft_watcher_stop(struct weft_engine *e);
+weft_err weft_task_watcher_start(struct weft_engine *e);
+void weft_task_watcher_stop(struct weft_engine *e);
 /* Makes the watcher look up wherever it is. */
-void weft_watcher_call(struct weft_engine *e);
-/* hold.c: as weft_engine_hold, for a task: looked at within WEFT_HOLD_NS whatever was learned. */
-bool weft_engine_hold_task(void) weft_must_use;
-/* under.c: wakes again who was meant when a kick has woken us instead.  Not asleep in the set
+void weft_task_watcher_call(struct weft_engine *e);
+/* batch_hold.c: as weft_task_engine_hold, for a task: looked at within WEFT_HOLD_NS whatever was learned. */
+bool weft_task_engine_hold_task(void) weft_must_use;
+/* watcher_armed.c: wakes again who was meant when a kick has woken us instead.  Not asleep in the set
  * ourselves. */
-void weft_watcher_redirect(struct weft_engine *e);
+void weft_task_watcher_redirect(struct weft_engine *e);
 
 /* server.c: in the watcher's place, with the flavour of that name. */
-weft_err weft_server_start(struct weft_engine *e);
+weft_err weft_task_server_start(struct weft_engine *e);
 
 /* budget.c: called by each thread of the engine for itself, before it sleeps. */
-void weft_budget_init(void);
-int64_t weft_budget_spend(void); /* how many ns it should pause */
-bool weft_budget_pause(void);    /* spends, and pauses if it must; then true */
-uint64_t weft_budget_used_ns(void);
+void weft_task_budget_init(void);
+int64_t weft_task_budget_spend(void); /* how many ns it should pause */
+bool weft_task_budget_pause(void);    /* spends, and pauses if it must; then true */
+uint64_t weft_task_budget_used_ns(void);
 
 /* worker.c: parked threads bound to one place each, for tasks that must run there and now. */
-weft_err weft_workers_create(void);
-void weft_workers_stop(void);
+weft_err weft_task_workers_create(void);
+void weft_task_workers_stop(void);
 /* Makes it look; starts it if need be.  True: there is no such thread. */
-bool weft_worker_ring(int leaf);
-void weft_workers_describe(FILE *out);
+bool weft_task_worker_ring(int leaf);
+void weft_task_workers_describe(FILE *out);
 
 /* idle_place.c: the places of idle workers: `given` of them, or (-1) one per place of the level, at
  * most `spare`; returns how many. */
-int weft_idle_spread(const char *level, int given, int spare, int *place_p, int room);
-bool weft_idle_bind(int place); /* the calling thread; false: it may go anywhere */
+int weft_task_idle_spread(const char *level, int given, int spare, int *place_p, int room);
+bool weft_task_idle_bind(int place); /* the calling thread; false: it may go anywhere */
 
 /* idle.c: called by the watcher alone, after it found something, and at the end. */
-void weft_idle_size(int ranks, int cpus);
-void weft_idle_event(void);
-void weft_idle_stay(uint64_t ns); /* for that long, at least, after the next event */
-bool weft_idle_wanted(void);      /* are there to be any? */
-void weft_idle_stop(void);
+void weft_task_idle_size(int ranks, int cpus);
+void weft_task_idle_event(void);
+void weft_task_idle_stay(uint64_t ns); /* for that long, at least, after the next event */
+bool weft_task_idle_wanted(void);      /* are there to be any? */
+void weft_task_idle_stop(void);
 /* How long the next spin lasts, after one that something came into, or nothing. */
-uint64_t weft_idle_next_ns(uint64_t ns, uint64_t cost_ns, bool paid);
-void weft_idle_describe(FILE *out);
+uint64_t weft_task_idle_next_ns(uint64_t ns, uint64_t cost_ns, bool paid);
+void weft_task_idle_describe(FILE *out);
 
 /* relay.c: tasks are told to an idle worker that is awake, which wakes the hand on its core. */
-bool weft_relay_tell(
+bool weft_task_relay_tell(
 	struct weft_engine *e); /* who has published a task: true: somebody looks, do not kick */
 /* The idle worker's: true: it is the relay, until the end. */
-bool weft_relay_begin(uint64_t now);
-bool weft_relay_beat(uint64_t now); /* true: it still is */
-bool weft_relay_serve(void);        /* true: there was a word, and somebody was told */
-void weft_relay_end(void);
+bool weft_task_relay_begin(uint64_t now);
+bool weft_task_relay_beat(uint64_t now); /* true: it still is */
+bool weft_task_relay_serve(void);        /* true: there was a word, and somebody was told */
+void weft_task_relay_end(void);
 /* The watcher's, and at the end. */
-void weft_relay_grant(struct weft_engine *e); /* an idle worker is called: it may relay */
-uint64_t weft_relay_nap_ns(void);             /* how long the watcher may sleep because of that */
-bool weft_relay_check(struct weft_engine *e); /* true: a word lay there, look */
-bool weft_relay_take_back(struct weft_engine *e); /* the same, and there is no lease now */
-void weft_relay_stop(void);
+void weft_task_relay_grant(struct weft_engine *e); /* an idle worker is called: it may relay */
+uint64_t weft_task_relay_nap_ns(void); /* how long the watcher may sleep because of that */
+bool weft_task_relay_check(struct weft_engine *e);     /* true: a word lay there, look */
+bool weft_task_relay_take_back(struct weft_engine *e); /* the same, and there is no lease now */
+void weft_task_relay_stop(void);
 
 /* overseer.c: tasks that run for too long are reported while they do. */
-extern _Atomic bool weft_overseer_x_asleep;
-struct weft_running *weft_overseer_join(void); /* the calling thread's place; never NULL */
-void weft_overseer_wake(void);
-static inline void weft_overseer_begun(void)
+extern _Atomic bool weft_task_overseer_x_asleep;
+struct weft_running *weft_task_overseer_join(void); /* the calling thread's place; never NULL */
+void weft_task_overseer_wake(void);
+static inline void weft_task_overseer_begun(void)
 {
 	weft_compiler_barrier(); /* its membarrier does the rest */
 	/* Relaxed: either we see it asleep, or its last look sees us. */
-	if (weft_unlikely(atomic_load_explicit(&weft_overseer_x_asleep, memory_order_relaxed)))
-		weft_overseer_wake();
+	if (weft_unlikely(atomic_load_explicit(&weft_task_overseer_x_asleep, memory_order_relaxed)))
+		weft_task_overseer_wake();
 }
 /* Something else than a task's function begins and ends in the calling thread. */
-uint32_t weft_overseer_begin(enum weft_running_what what, const char *name);
-void weft_overseer_end(uint32_t run);
-void weft_overseer_allow(struct weft_engine *e); /* the next task starts it */
-void weft_overseer_stop_begins(struct weft_engine *e);
-void weft_overseer_stop(void);
+uint32_t weft_task_overseer_begin(enum weft_running_what what, const char *name);
+void weft_task_overseer_end(uint32_t run);
+void weft_task_overseer_allow(struct weft_engine *e); /* the next task starts it */
+void weft_task_overseer_stop_begins(struct weft_engine *e);
+void weft_task_overseer_stop(void);
 
 /* thread.c: before the first thread: on which cores. */
-void weft_engine_threads_init(void);
+void weft_task_engine_threads_init(void);
 /* A thread of the engine: no signals, its name, timer slack. */
-weft_err weft_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg);
-bool weft_engine_thread_settle(const char *name); /* true: the slice is honoured */
+weft_err weft_task_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg);
+bool weft_task_engine_thread_settle(const char *name); /* true: the slice is honoured */
 /* The kernel's structure; of a normal thread `runtime` is its slice. */
 struct weft_sched_attr {
 	uint32_t size, policy;
@@ -355,27 +356,28 @@ struct weft_sched_attr {
 	uint64_t runtime, deadline, period;
 };
 #define WEFT_SLICE_NS 100000u /* the kernel's smallest: wakes us before others' slices end */
-bool weft_sched_get(struct weft_sched_attr *a); /* the calling thread's */
-bool weft_sched_set(struct weft_sched_attr *a);
+bool weft_task_sched_get(struct weft_sched_attr *a); /* the calling thread's */
+bool weft_task_sched_set(struct weft_sched_attr *a);
 
 /* policy.c: what the program or the default says. */
-struct weft_wait_plan weft_policy_ask_wait(const struct weft_wait_load *load);
-bool weft_policy_has_source(void);
-enum weft_events_method weft_policy_ask_source(const char *name,
-					       const struct weft_events_load *load);
+struct weft_wait_plan weft_task_policy_ask_wait(const struct weft_wait_load *load);
+bool weft_task_policy_has_source(void);
+enum weft_events_method weft_task_policy_ask_source(const char *name,
+						    const struct weft_events_load *load);
 
 /* spin.c; site: where in the code the wait is, any address that stays the same */
-struct weft_wait_plan weft_spin_plan(const void *site); /* how this wait polls before it sleeps */
-uint64_t weft_spin_site_ns(const void *site);           /* what was learned there */
-uint64_t weft_spin_cycles(uint64_t ns);
-unsigned weft_spin_yield_max(void); /* so many in a row that nobody took */
-bool weft_spin_wanted(void);        /* waiters do poll before they sleep */
-bool weft_spin_preempted(void);     /* strangers took our core, lately */
-bool weft_spin_crowded(void);       /* fewer cores than ranks: no look lasts longer than it must */
-void weft_spin_slept(const void *site, uint64_t ns); /* it spun in vain, then slept for ns */
-void weft_spin_paid(const void *site);               /* it ended while spinning */
-void weft_spin_gap(uint64_t cycles); /* a round took that long: were we preempted? */
-void weft_spin_init(void);
-void weft_spin_describe(FILE *out);
+struct weft_wait_plan
+weft_task_spin_plan(const void *site);             /* how this wait polls before it sleeps */
+uint64_t weft_task_spin_site_ns(const void *site); /* what was learned there */
+uint64_t weft_task_spin_cycles(uint64_t ns);
+unsigned weft_task_spin_yield_max(void); /* so many in a row that nobody took */
+bool weft_task_spin_wanted(void);        /* waiters do poll before they sleep */
+bool weft_task_spin_preempted(void);     /* strangers took our core, lately */
+bool weft_task_spin_crowded(void); /* fewer cores than ranks: no look lasts longer than it must */
+void weft_task_spin_slept(const void *site, uint64_t ns); /* it spun in vain, then slept for ns */
+void weft_task_spin_paid(const void *site);               /* it ended while spinning */
+void weft_task_spin_gap(uint64_t cycles); /* a round took that long: were we preempted? */
+void weft_task_spin_init(void);
+void weft_task_spin_describe(FILE *out);
 
 #endif

@@ -7,13 +7,13 @@
 
 static int hook(enum weft_round_kind kind)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	/* READY (engine.c). */
-	if (weft_engine_self.in_handler ||
+	if (weft_task_engine_self.in_handler ||
 	    !atomic_load_explicit(&e->x_running, memory_order_acquire))
 		return 0;
 	weft_count(WEFT_CNT_POLL_HOOK, 1);
-	int found = weft_engine_round(e, kind) + weft_left_run();
+	int found = weft_task_engine_round(e, kind) + weft_task_app_work_run();
 	/* Relaxed, as in weft_engine_poll: the watcher only asks whether it moved. */
 	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 	atomic_store_explicit(&e->x_rounds, rounds + 1, memory_order_relaxed);

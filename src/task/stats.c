@@ -18,7 +18,7 @@ size_t weft_task_stats(struct weft_stat *stat, size_t n)
 		stat[WEFT_COUNTER_COUNT] = (struct weft_stat){
 			.name = "background_ns",
 			.help = "processor time that the engine's own threads have used",
-			.value = weft_budget_used_ns()};
+			.value = weft_task_budget_used_ns()};
 	return WEFT_COUNTER_COUNT + 1;
 }
 

@@ -22,38 +22,38 @@
  * May block: polls as holder of the baton, then parks.  timeout_ns: WEFT_FOREVER or relative.
  * WEFT_OK, WEFT_ERR_TIMEOUT, or WEFT_ERR_DEADLOCK when called from a task handler or an upcall.
  */
-weft_err weft_engine_wait_all(struct weft_completion *const *c, size_t n, uint64_t timeout_ns);
-weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64_t timeout_ns);
+weft_err weft_task_engine_wait_all(struct weft_completion *const *c, size_t n, uint64_t timeout_ns);
+weft_err weft_task_engine_wait_any(struct weft_completion *const *c, size_t n, uint64_t timeout_ns);
 /* The common case, one completion, no timeout. */
-void weft_engine_wait(struct weft_completion *c);
+void weft_task_engine_wait(struct weft_completion *c);
 /* The same for a completion that nobody else waits for or will: it comes cheaper. */
-void weft_engine_wait_own(struct weft_completion *c);
+void weft_task_engine_wait_own(struct weft_completion *c);
 
 /*
  * A worker of user-level threads has nothing to run: polls and sleeps like a waiter until
  * ready(arg), or until deadline_ns of the clock (WEFT_NEVER: none).  Who makes something ready
  * unparks the caller's parker.  Returns at once when the engine is not running.
  */
-void weft_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns);
+void weft_task_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns);
 
 /*
  * For who waits for a word in memory that no completion stands for: how many cycles to look at it
  * before sleeping by other means, and whether others need the core meanwhile: then yield between
  * looks, and poll now and then.  0: sleep at once.
  */
-uint64_t weft_engine_patience(bool *yield_p);
+uint64_t weft_task_engine_patience(bool *yield_p);
 
 /*
  * How many ranks share how many cores here; cpus 0: ask the system.  More ranks than cores: waiters
  * yield instead of spinning.  Called by rt/ once it knows; any time.
  */
-void weft_engine_set_local_ranks(int ranks, int cpus);
+void weft_task_engine_set_local_ranks(int ranks, int cpus);
 
 /*
  * For the start of a wait: one look, as holder of the baton, as if what is waited for were about to
  * come.  How much it found; 0 also when another thread polls, or one is needed that may sleep.
  */
-int weft_engine_look(void);
+int weft_task_engine_look(void);
 
 /* On whose time the calling thread polls and runs tasks. */
 enum weft_runner {
@@ -61,18 +61,18 @@ enum weft_runner {
 	WEFT_RUNNER_WATCHER,     /* while nobody of the application polls */
 	WEFT_RUNNER_WORKER,      /* a thread of the engine that is bound to one place */
 };
-enum weft_runner weft_engine_runner(void);
+enum weft_runner weft_task_engine_runner(void);
 
 /* The caller is the watcher, and no thread of the application waits at this moment, as far as a
  * load can tell: what it does now may take a core from who computes. */
-bool weft_engine_behind(void);
+bool weft_task_engine_behind(void);
 
 /* Will what the caller, in a poll, begins for c go on until c is done?  Not if only calls make
  * progress, and the one that it is in may be over before. */
-bool weft_engine_stays(const struct weft_completion *c);
+bool weft_task_engine_stays(const struct weft_completion *c);
 
 /* Are there as many ranks here as cores?  Then what is done behind takes a core from a rank. */
-bool weft_engine_cores_taken(void);
+bool weft_task_engine_cores_taken(void);
 
 /* As weft_task_submit; unless somebody waits by then, the watcher runs it only in some 50 us. */
 struct weft_task;
@@ -80,13 +80,13 @@ bool weft_task_submit_later(struct weft_task *t);
 
 /* Is a core of ours idle and awake, so that a task that is submitted now begins there at once,
  * without a system call of ours?  A hint; next to nothing where it is false for long. */
-bool weft_engine_spare(void);
+bool weft_task_engine_spare(void);
 /* As weft_task_submit, for such a core: who submits does not wait for it soon. */
 struct weft_task;
 bool weft_task_submit_spare(struct weft_task *t);
 /* Somebody would have used one.  Said again within a millisecond, an idle core is woken as after an
  * event, and stays for twice as long as lay between; at most every 2 ms.  Any thread. */
-void weft_engine_spare_wish(void);
+void weft_task_engine_spare_wish(void);
 
 /*
  * Something small is ready to go but would rather travel in company: will somebody poll soon, and
@@ -95,37 +95,37 @@ void weft_engine_spare_wish(void);
  * for 16 ms.  False: nobody will, do not hold it back.  Never blocks; cheap, at most one wake-up of
  * the watcher per burst.
  */
-bool weft_engine_hold(void);
+bool weft_task_engine_hold(void);
 
 /*
  * The caller leaves an operation behind that is not complete, and may go off to compute.  While
  * nobody says so and waiters poll all the time, the watcher looks only every 10 ms whether they
  * still do.  Any thread; a load, rarely a store, and one wake-up when the watcher naps.
  */
-void weft_engine_pending(void);
+void weft_task_engine_pending(void);
 
 /*
  * n more (less) operations are under way that somebody wants to know the end of at once, though he
  * does not wait: as long as there are any, whatever comes wakes the watcher.  Any thread.
  */
-void weft_engine_want(int n);
+void weft_task_engine_want(int n);
 
 /* weft_progress_thread_set(false): what this thread starts is not progressed in the background. */
-extern _Thread_local bool weft_progress_off_here;
+extern _Thread_local bool weft_task_progress_off_here;
 
 /*
  * Work for the application's own calls: fn runs once, in the next poll or wait of an application
  * thread, never in the background.  It must be short, may not wait, may leave its work again, and
- * may free it.  weft_engine_leave: any thread, handlers included; never blocks.
+ * may free it.  weft_task_engine_leave: any thread, handlers included; never blocks.
  */
-struct weft_left {
-	struct weft_left *next;
-	void (*fn)(struct weft_left *l);
+struct weft_task_app_work {
+	struct weft_task_app_work *next;
+	void (*fn)(struct weft_task_app_work *l);
 };
-void weft_engine_leave(struct weft_left *l);
+void weft_task_engine_leave(struct weft_task_app_work *l);
 /* The same, called by the watcher: when nobody has polled or waited for WEFT_AWHILE_NS, fn runs
  * there after all. */
-void weft_engine_leave_awhile(struct weft_left *l);
+void weft_task_engine_leave_awhile(struct weft_task_app_work *l);
 #define WEFT_AWHILE_NS 1000000u /* what it may lose; waking for it is a few percent of a core */
 
 /* ---- sources ------------------------------------------------------------------------------ */
@@ -161,15 +161,15 @@ struct weft_source {
 	void *engine_private[16]; /* the engine's; zero at registration */
 };
 
-weft_err weft_source_add(struct weft_source *s) weft_must_use;
+weft_err weft_task_source_add(struct weft_source *s) weft_must_use;
 /*
  * After it returns no callback runs or will run.  From the source's own poll it may be called too:
  * then that poll is the last callback, and disarm is not called.
  */
-void weft_source_remove(struct weft_source *s);
+void weft_task_source_remove(struct weft_source *s);
 
 /* Called by each stop, when tasks are done and plain threads have come out of their waits.  Set
  * before the start; NULL: none. */
-void weft_engine_set_stop_hook(void (*fn)(void));
+void weft_task_engine_set_stop_hook(void (*fn)(void));
 
 #endif

@@ -15,13 +15,13 @@
 
 #define STACK_BYTES (512u * 1024)
 
-bool weft_sched_get(struct weft_sched_attr *a)
+bool weft_task_sched_get(struct weft_sched_attr *a)
 {
 	memset(a, 0, sizeof *a);
 	return syscall(SYS_sched_getattr, 0, a, sizeof *a, 0) == 0;
 }
 
-bool weft_sched_set(struct weft_sched_attr *a)
+bool weft_task_sched_set(struct weft_sched_attr *a)
 {
 	return syscall(SYS_sched_setattr, 0, a, 0) == 0;
 }
@@ -31,7 +31,7 @@ static bool ask_for_slice(void)
 {
 	struct weft_sched_attr a = {
 		.size = sizeof a, .policy = SCHED_OTHER, .runtime = WEFT_SLICE_NS};
-	return weft_sched_set(&a) && weft_sched_get(&a) && a.runtime == WEFT_SLICE_NS;
+	return weft_task_sched_set(&a) && weft_task_sched_get(&a) && a.runtime == WEFT_SLICE_NS;
 }
 
 /* "0,2-3" */
@@ -61,7 +61,7 @@ static bool parse_cpus(const char *text, cpu_set_t *set)
 static cpu_set_t cpus; /* those of the setting; read by who starts a thread, joined before a stop */
 static bool have_cpus;
 
-void weft_engine_threads_init(void)
+void weft_task_engine_threads_init(void)
 {
 	const char *text = weft_setting_str(WEFT_SET_PROGRESS_CPUS);
 	have_cpus = *text && parse_cpus(text, &cpus);
@@ -69,14 +69,14 @@ void weft_engine_threads_init(void)
 		weft_warn("WEFT_PROGRESS_CPUS: '%s' is no list of cores, as 0,2-3", text);
 }
 
-bool weft_engine_thread_settle(const char *name)
+bool weft_task_engine_thread_settle(const char *name)
 {
 	(void)prctl(PR_SET_NAME, name);
 	(void)prctl(PR_SET_TIMERSLACK, 1ul);
 	return ask_for_slice();
 }
 
-weft_err weft_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg)
+weft_err weft_task_engine_thread(pthread_t *thread_p, void *(*run)(void *), void *arg)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;

@@ -7,9 +7,9 @@
 
 #if defined(__x86_64__) && !defined(WEFT_CTX_UCONTEXT)
 
-void *weft_ctx_switch(void **save_p, void *to, void *arg)
+void *weft_ult_ctx_switch(void **save_p, void *to, void *arg)
 {
-	return weft_ctx_swap(save_p, to, arg);
+	return weft_ult_ctx_swap(save_p, to, arg);
 }
 
 __asm__(".text\n"
@@ -31,10 +31,10 @@ __asm__(".text\n"
 
 	/* The same for one whose first frame lies elsewhere. */
 	".p2align 4\n"
-	".globl weft_ctx_first\n"
-	".hidden weft_ctx_first\n"
-	".type weft_ctx_first, @function\n"
-	"weft_ctx_first:\n"
+	".globl weft_ult_ctx_first\n"
+	".hidden weft_ult_ctx_first\n"
+	".type weft_ult_ctx_first, @function\n"
+	"weft_ult_ctx_first:\n"
 	".cfi_startproc\n"
 	".cfi_undefined rip\n"
 	"	endbr64\n"
@@ -44,13 +44,13 @@ __asm__(".text\n"
 	"	call weft_ult_begin\n"
 	"	ud2\n"
 	".cfi_endproc\n"
-	".size weft_ctx_first, .-weft_ctx_first\n"
+	".size weft_ult_ctx_first, .-weft_ult_ctx_first\n"
 
 	".p2align 4\n"
-	".globl weft_ctx_call\n"
-	".hidden weft_ctx_call\n"
-	".type weft_ctx_call, @function\n"
-	"weft_ctx_call:\n"
+	".globl weft_ult_ctx_call\n"
+	".hidden weft_ult_ctx_call\n"
+	".type weft_ult_ctx_call, @function\n"
+	"weft_ult_ctx_call:\n"
 	".cfi_startproc\n"
 	".cfi_signal_frame\n" /* who called it lies on another stack, above or below */
 	"	endbr64\n"
@@ -68,7 +68,7 @@ __asm__(".text\n"
 	".cfi_def_cfa rsp, 8\n"
 	"	ret\n"
 	".cfi_endproc\n"
-	".size weft_ctx_call, .-weft_ctx_call\n");
+	".size weft_ult_ctx_call, .-weft_ult_ctx_call\n");
 
 _Static_assert(offsetof(struct weft_ctx_first, fpucw) == 4 &&
 		       offsetof(struct weft_ctx_first, top) == 8,
@@ -76,7 +76,7 @@ _Static_assert(offsetof(struct weft_ctx_first, fpucw) == 4 &&
 
 void weft_ctx_begin(void);
 
-void *weft_ctx_make(void *top, void (*entry)(void *arg))
+void *weft_ult_ctx_make(void *top, void (*entry)(void *arg))
 {
 	uint64_t *f = (uint64_t *)top - 8;
 	uint32_t mxcsr;
@@ -95,10 +95,10 @@ void *weft_ctx_make(void *top, void (*entry)(void *arg))
 /* A frame of 176 bytes: x19..x30, d8..d15, the control register. */
 __asm__(".text\n"
 	".p2align 4\n"
-	".globl weft_ctx_switch\n"
-	".hidden weft_ctx_switch\n"
-	".type weft_ctx_switch, %function\n"
-	"weft_ctx_switch:\n"
+	".globl weft_ult_ctx_switch\n"
+	".hidden weft_ult_ctx_switch\n"
+	".type weft_ult_ctx_switch, %function\n"
+	"weft_ult_ctx_switch:\n"
 	".cfi_startproc\n"
 	"	hint #34\n" /* bti c */
 	"	sub sp, sp, #176\n"
@@ -139,7 +139,7 @@ __asm__(".text\n"
 	"	mov x0, x2\n"
 	"	ret\n"
 	".cfi_endproc\n"
-	".size weft_ctx_switch, .-weft_ctx_switch\n"
+	".size weft_ult_ctx_switch, .-weft_ult_ctx_switch\n"
 
 	/* Global: the address of a local symbol, by way of the table of addresses, is its
 	   section's. */
@@ -159,10 +159,10 @@ __asm__(".text\n"
 	".size weft_ctx_begin, .-weft_ctx_begin\n"
 
 	".p2align 4\n"
-	".globl weft_ctx_call\n"
-	".hidden weft_ctx_call\n"
-	".type weft_ctx_call, %function\n"
-	"weft_ctx_call:\n"
+	".globl weft_ult_ctx_call\n"
+	".hidden weft_ult_ctx_call\n"
+	".type weft_ult_ctx_call, %function\n"
+	"weft_ult_ctx_call:\n"
 	".cfi_startproc\n"
 	".cfi_signal_frame\n" /* who called it lies on another stack, above or below */
 	"	hint #34\n"
@@ -183,11 +183,11 @@ __asm__(".text\n"
 	".cfi_def_cfa_offset 0\n"
 	"	ret\n"
 	".cfi_endproc\n"
-	".size weft_ctx_call, .-weft_ctx_call\n");
+	".size weft_ult_ctx_call, .-weft_ult_ctx_call\n");
 
 __attribute__((visibility("hidden"))) void weft_ctx_begin(void);
 
-void *weft_ctx_make(void *top, void (*entry)(void *arg))
+void *weft_ult_ctx_make(void *top, void (*entry)(void *arg))
 {
 	uint64_t *f = (uint64_t *)top - 22;
 	memset(f, 0, 176);
@@ -225,14 +225,14 @@ static void make(struct frame *f, void *lowest, void (*entry)(void *arg), uconte
 	makecontext(&f->uc, (void (*)(void))begin, 2, (unsigned)(at >> 32), (unsigned)at);
 }
 
-void *weft_ctx_make(void *top, void (*entry)(void *arg))
+void *weft_ult_ctx_make(void *top, void (*entry)(void *arg))
 {
 	struct frame *f = (struct frame *)(((uintptr_t)top - sizeof(struct frame)) & ~63ul);
 	make(f, (char *)f - 1024, entry, NULL); /* only its upper end matters */
 	return f;
 }
 
-void *weft_ctx_switch(void **save_p, void *to, void *arg)
+void *weft_ult_ctx_switch(void **save_p, void *to, void *arg)
 {
 	struct frame me, *it = to;
 	it->arg = arg;
@@ -241,7 +241,7 @@ void *weft_ctx_switch(void **save_p, void *to, void *arg)
 	return me.arg;
 }
 
-void weft_ctx_call(void *ctx, void (*fn)(void *arg), void *arg)
+void weft_ult_ctx_call(void *ctx, void (*fn)(void *arg), void *arg)
 {
 	struct frame me, *f;
 	f = (struct frame *)(((uintptr_t)ctx - sizeof *f - 4096) & ~63ul);

@@ -16,10 +16,10 @@
 
 /* A context that will call entry(arg) on the stack that ends at top (aligned to 16).  entry must
  * not return.  arg is what the first switch to it hands over. */
-void *weft_ctx_make(void *top, void (*entry)(void *arg));
+void *weft_ult_ctx_make(void *top, void (*entry)(void *arg));
 
 /* Stores this context in *save_p, goes to `to`; returns, when somebody comes back, his arg. */
-void *weft_ctx_switch(void **save_p, void *to, void *arg);
+void *weft_ult_ctx_switch(void **save_p, void *to, void *arg);
 
 /*
  * The same without a call: threads that stop in one and the same function are predicted to return
@@ -38,7 +38,8 @@ void *weft_ctx_switch(void **save_p, void *to, void *arg);
 #else
 #define WEFT_CTX_WIDE
 #endif
-static inline __attribute__((always_inline)) void *weft_ctx_swap(void **save_p, void *to, void *arg)
+static inline __attribute__((always_inline)) void *weft_ult_ctx_swap(void **save_p, void *to,
+								     void *arg)
 {
 	void *got;
 	__asm__ volatile("leaq -64(%%rsp), %%rsp\n"
@@ -73,7 +74,7 @@ static inline __attribute__((always_inline)) void *weft_ctx_swap(void **save_p, 
 	return got;
 }
 #else
-#define weft_ctx_swap weft_ctx_switch
+#define weft_ult_ctx_swap weft_ult_ctx_switch
 #endif
 
 /*
@@ -89,20 +90,20 @@ struct weft_ctx_first {
 };
 
 /* Where it goes on: calls weft_ult_begin(arg). */
-void weft_ctx_first(void);
+void weft_ult_ctx_first(void);
 
-static inline void *weft_ctx_first_make(struct weft_ctx_first *f, void (**go)(void), void *top)
+static inline void *weft_ult_ctx_first_make(struct weft_ctx_first *f, void (**go)(void), void *top)
 {
 	__asm__ volatile("stmxcsr %0" : "=m"(f->mxcsr));
 	__asm__ volatile("fnstcw %0" : "=m"(f->fpucw));
 	f->top = top;
-	*go = weft_ctx_first;
+	*go = weft_ult_ctx_first;
 	return f;
 }
 #endif
 
 /* Calls fn(arg) on the free part of a stack, which ends at ctx, or of a suspended context's.  fn
  * may switch if nobody goes on with what is suspended there. */
-void weft_ctx_call(void *ctx, void (*fn)(void *arg), void *arg);
+void weft_ult_ctx_call(void *ctx, void (*fn)(void *arg), void *arg);
 
 #endif

@@ -40,7 +40,8 @@ static uint64_t counts_locked(int n)
 {
 	uint64_t sum = moves + 1;
 	for (int i = 0; i < n; i++)
-		sum += atomic_load_explicit(&weft_ults.worker[i]->x_switches, memory_order_acquire);
+		sum += atomic_load_explicit(&weft_ult_ults.worker[i]->x_switches,
+					    memory_order_acquire);
 	return sum;
 }
 
@@ -61,7 +62,7 @@ static int kernel_threads(void)
 static bool plains_wait_locked(const struct weft_ult_plain *me)
 {
 	/* CARRIERS <- GONE, and its counterpart in carry (block.c).  Carries: who left before. */
-	int n = atomic_load_explicit(&weft_ults.x_carriers, memory_order_acquire);
+	int n = atomic_load_explicit(&weft_ult_ults.x_carriers, memory_order_acquire);
 	for (struct weft_ult_plain *p = plains; p; p = p->next)
 		n++;
 	if (kernel_threads() != n)
@@ -82,10 +83,10 @@ static bool workers_sleep(const struct weft_ult_worker *me, int n)
 	 * asleep has nothing that was called before; without it, a call and the sleep before could
 	 * be seen the other way round, and a live program be reported. */
 	for (int i = 0; i < n; i++) {
-		struct weft_ult_worker *w = weft_ults.worker[i];
+		struct weft_ult_worker *w = weft_ult_ults.worker[i];
 		if ((w != me && atomic_load_explicit(&w->x_idle, memory_order_seq_cst) !=
 					WEFT_ULT_IDLE_SLEEPS) ||
-		    weft_ult_load(w) || weft_ready_signalled(&w->ready) ||
+		    weft_ult_load(w) || weft_ult_ready_signalled(&w->ready) ||
 		    atomic_load_explicit(&w->x_first, memory_order_seq_cst) ||
 		    atomic_load_explicit(&w->x_next_timer, memory_order_seq_cst) != WEFT_NEVER)
 			return false;
@@ -140,13 +141,13 @@ void weft_ult_plain_end(struct weft_ult_plain *p)
 void weft_ult_plain_park(struct weft_parker *me)
 {
 	struct weft_ult_plain p;
-	if (weft_parker_is_light(me)) { /* another runtime's: its kernel thread runs others */
-		(void)weft_park(me, WEFT_NEVER);
+	if (weft_wait_parker_is_light(me)) { /* another runtime's: its kernel thread runs others */
+		(void)weft_wait_park(me, WEFT_NEVER);
 		return;
 	}
 	weft_ult_plain_begin(&p, me);
 	for (uint64_t ns = weft_ult_look_ns;; ns *= 2) { /* ends: when woken */
-		if (weft_park(me, weft_ult_hooked() ? WEFT_NEVER : weft_clock_ns() + ns))
+		if (weft_wait_park(me, weft_ult_hooked() ? WEFT_NEVER : weft_clock_ns() + ns))
 			break;
 		weft_ult_deadlock_look(NULL, &p);
 	}

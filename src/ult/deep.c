@@ -23,7 +23,7 @@ void weft_ult_on_big_stack(void (*fn)(void *arg), void *arg)
 #if WEFT_ULT_SANITIZED
 	fn(arg); /* stacks are larger there, and the tools would have to be told */
 #else
-	weft_ctx_call(w->home_sp, fn, arg);
+	weft_ult_ctx_call(w->home_sp, fn, arg);
 #endif
 	w->on_own_stack = false;
 }
@@ -43,7 +43,7 @@ static void run_deep(struct weft_ult *me, struct weft_ult *lender, void (*fn)(vo
 	if (canary)
 		weft_ult_stack_mark(lender);
 	me->deep = lender;
-	weft_ctx_call(lender->stack + weft_ult_stack_bytes(DEEP_CLASS), fn, arg);
+	weft_ult_ctx_call(lender->stack + weft_ult_stack_bytes(DEEP_CLASS), fn, arg);
 	if (canary && !weft_ult_stack_intact(lender))
 		weft_ult_overflow(me, "found when the call was over");
 	me->deep = NULL;

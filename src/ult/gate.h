@@ -38,7 +38,7 @@ struct weft_gate {
 	bool fence;                /* I: no membarrier here, the owner fences for itself */
 };
 
-static inline void weft_gate_wait(struct weft_gate *g)
+static inline void weft_ult_gate_wait(struct weft_gate *g)
 {
 	unsigned turns = 0;
 	/* FREE <- BACK.  Ends: a thief stays for a few dozen instructions. */
@@ -46,7 +46,7 @@ static inline void weft_gate_wait(struct weft_gate *g)
 		weft_backoff(&turns);
 }
 
-static inline void weft_gate_enter(struct weft_gate *g)
+static inline void weft_ult_gate_enter(struct weft_gate *g)
 {
 	for (;;) { /* ends: no thief */
 		if (weft_unlikely(g->fence)) {
@@ -61,24 +61,24 @@ static inline void weft_gate_enter(struct weft_gate *g)
 		if (weft_likely(!atomic_load_explicit(&g->x_thief, memory_order_seq_cst)))
 			return;
 		atomic_store_explicit(&g->x_inside, 0, memory_order_release);
-		weft_gate_wait(g);
+		weft_ult_gate_wait(g);
 	}
 }
 
-static inline void weft_gate_leave(struct weft_gate *g)
+static inline void weft_comm_gate_leave(struct weft_gate *g)
 {
 	/* OUT -> EMPTY (steal_begin).  Carries: all that the owner wrote inside.
 	 * Without it, a thief could take a thread that the owner has just begun to run. */
 	atomic_store_explicit(&g->x_inside, 0, memory_order_release);
 }
 
-static inline void weft_gate_steal_end(struct weft_gate *g)
+static inline void weft_ult_gate_steal_end(struct weft_gate *g)
 {
 	/* BACK -> FREE (enter) and NEXT (steal_begin).  Carries: what the thief took out. */
 	atomic_store_explicit(&g->x_thief, 0, memory_order_release);
 }
 
-static inline bool weft_gate_steal_begin(struct weft_gate *g)
+static inline bool weft_ult_gate_steal_begin(struct weft_gate *g)
 {
 	uint32_t none = 0;
 	/* NEXT <- BACK of another thief.  Carries: what that one took. */
@@ -93,7 +93,7 @@ static inline bool weft_gate_steal_begin(struct weft_gate *g)
 			return true;
 		weft_cpu_relax();
 	}
-	weft_gate_steal_end(g);
+	weft_ult_gate_steal_end(g);
 	return false;
 }
 

@@ -8,7 +8,7 @@
 static inline struct weft_parker *me(void)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here();
-	return w && w->current && !w->on_own_stack ? &w->current->parker : weft_parker_self();
+	return w && w->current && !w->on_own_stack ? &w->current->parker : weft_wait_parker_self();
 }
 
 bool weft_ult_may_run_elsewhere(const struct weft_parker *p)
@@ -28,7 +28,7 @@ weft_err weft_ult_mutex_try(weft_ult_mutex *m)
 	struct weft_parker *self = me();
 	if (!self)
 		return WEFT_ERR_NOMEM;
-	return weft_mutex_take(m, self) ? WEFT_OK : WEFT_AGAIN;
+	return weft_ult_mutex_take(m, self) ? WEFT_OK : WEFT_AGAIN;
 }
 
 static __attribute__((noinline)) weft_err lock_slow(weft_ult_mutex *m, struct weft_parker *self,
@@ -36,16 +36,16 @@ static __attribute__((noinline)) weft_err lock_slow(weft_ult_mutex *m, struct we
 {
 	char who[WEFT_ULT_WHO];
 	/* Relaxed: only our own name matters, and only we write that. */
-	if (weft_mutex_owner(
+	if (weft_ult_mutex_owner(
 		    atomic_load_explicit(WEFT_SHAREDPTR(m->owner), memory_order_relaxed)) == self) {
 		weft_error("%s locks mutex %p, which it holds", weft_ult_who(self, who), (void *)m);
 		return WEFT_ERR_DEADLOCK;
 	}
-	if (weft_mutex_look(m, self))
+	if (weft_ult_mutex_look(m, self))
 		return WEFT_OK;
 	struct weft_ult_node n;
-	weft_err err = weft_waiters_node(&n, 0);
-	return err ? err : weft_mutex_wait(m, &n, deadline_ns);
+	weft_err err = weft_ult_waiters_node(&n, 0);
+	return err ? err : weft_ult_mutex_wait(m, &n, deadline_ns);
 }
 
 weft_err weft_ult_mutex_lock(weft_ult_mutex *m)
@@ -53,7 +53,7 @@ weft_err weft_ult_mutex_lock(weft_ult_mutex *m)
 	struct weft_parker *self = me();
 	if (weft_unlikely(!self))
 		return WEFT_ERR_NOMEM;
-	return weft_likely(weft_mutex_take(m, self)) ? WEFT_OK : lock_slow(m, self, WEFT_NEVER);
+	return weft_likely(weft_ult_mutex_take(m, self)) ? WEFT_OK : lock_slow(m, self, WEFT_NEVER);
 }
 
 weft_err weft_ult_mutex_lock_for(weft_ult_mutex *m, uint64_t ns)
@@ -61,7 +61,8 @@ weft_err weft_ult_mutex_lock_for(weft_ult_mutex *m, uint64_t ns)
 	struct weft_parker *self = me();
 	if (!self)
 		return WEFT_ERR_NOMEM;
-	return weft_mutex_take(m, self) ? WEFT_OK : lock_slow(m, self, weft_waiters_deadline(ns));
+	return weft_ult_mutex_take(m, self) ? WEFT_OK
+					    : lock_slow(m, self, weft_ult_waiters_deadline(ns));
 }
 
 /* act: "unlocks". */
@@ -69,7 +70,7 @@ static __attribute__((noinline)) weft_err not_owner(const char *act, weft_ult_mu
 {
 	char who[WEFT_ULT_WHO], holder[WEFT_ULT_WHO];
 	/* Relaxed: a guess, for the message. */
-	struct weft_parker *owner = weft_mutex_owner(
+	struct weft_parker *owner = weft_ult_mutex_owner(
 		atomic_load_explicit(WEFT_SHAREDPTR(m->owner), memory_order_relaxed));
 	weft_error("%s %s mutex %p, which %s holds", weft_ult_who(me(), who), act, (void *)m,
 		   owner ? weft_ult_who(owner, holder) : "nobody");
@@ -78,7 +79,7 @@ static __attribute__((noinline)) weft_err not_owner(const char *act, weft_ult_mu
 
 weft_err weft_ult_mutex_unlock(weft_ult_mutex *m)
 {
-	weft_err err = weft_mutex_release(m, me());
+	weft_err err = weft_ult_mutex_release(m, me());
 	return weft_likely(!err) ? WEFT_OK : not_owner("unlocks", m);
 }
 
@@ -87,18 +88,18 @@ weft_err weft_ult_mutex_unlock(weft_ult_mutex *m)
 static weft_err cond_wait(weft_ult_cond *c, weft_ult_mutex *m, uint64_t deadline_ns)
 {
 	struct weft_ult_node n;
-	weft_err err = weft_waiters_node(&n, 0);
+	weft_err err = weft_ult_waiters_node(&n, 0);
 	if (err)
 		return err;
 	/* Relaxed: only our own name matters, and only we write that. */
-	if (weft_mutex_owner(atomic_load_explicit(WEFT_SHAREDPTR(m->owner),
-						  memory_order_relaxed)) != n.parker)
+	if (weft_ult_mutex_owner(atomic_load_explicit(WEFT_SHAREDPTR(m->owner),
+						      memory_order_relaxed)) != n.parker)
 		return not_owner("waits for a condition with", m);
-	weft_waiters_lock(&c->waiters);
-	weft_waiters_push_locked(&c->waiters, &n);
-	weft_waiters_unlock(&c->waiters);
+	weft_ult_waiters_lock(&c->waiters);
+	weft_ult_waiters_push_locked(&c->waiters, &n);
+	weft_ult_waiters_unlock(&c->waiters);
 	(void)weft_ult_mutex_unlock(m); /* ours, as seen */
-	err = weft_waiters_sleep(&c->waiters, &n, deadline_ns, "condition", c);
+	err = weft_ult_waiters_sleep(&c->waiters, &n, deadline_ns, "condition", c);
 	weft_err again = weft_ult_mutex_lock(m);
 	return again ? again : err;
 }
@@ -110,25 +111,25 @@ weft_err weft_ult_cond_wait(weft_ult_cond *c, weft_ult_mutex *m)
 
 weft_err weft_ult_cond_wait_for(weft_ult_cond *c, weft_ult_mutex *m, uint64_t ns)
 {
-	return cond_wait(c, m, weft_waiters_deadline(ns));
+	return cond_wait(c, m, weft_ult_waiters_deadline(ns));
 }
 
 void weft_ult_cond_signal(weft_ult_cond *c)
 {
-	weft_waiters_lock(&c->waiters);
-	struct weft_ult_node *n = weft_waiters_pop_locked(&c->waiters);
-	weft_waiters_unlock(&c->waiters);
+	weft_ult_waiters_lock(&c->waiters);
+	struct weft_ult_node *n = weft_ult_waiters_pop_locked(&c->waiters);
+	weft_ult_waiters_unlock(&c->waiters);
 	if (n)
-		weft_waiters_let_go(n);
+		weft_ult_waiters_let_go(n);
 }
 
 void weft_ult_cond_broadcast(weft_ult_cond *c)
 {
-	weft_waiters_lock(&c->waiters);
+	weft_ult_waiters_lock(&c->waiters);
 	struct weft_ult_node *n = c->waiters.first;
 	c->waiters.first = NULL;
-	weft_waiters_unlock(&c->waiters);
-	weft_waiters_let_all_go(n);
+	weft_ult_waiters_unlock(&c->waiters);
+	weft_ult_waiters_let_all_go(n);
 }
 
 /* ---- barriers -------------------------------------------------------------------------------- */
@@ -136,23 +137,23 @@ void weft_ult_cond_broadcast(weft_ult_cond *c)
 weft_err weft_ult_barrier_wait(weft_ult_barrier *b, bool *last_p)
 {
 	struct weft_ult_node n, *list = NULL;
-	weft_err err = weft_waiters_node(&n, 0);
+	weft_err err = weft_ult_waiters_node(&n, 0);
 	if (err)
 		return err;
-	weft_waiters_lock(&b->waiters);
+	weft_ult_waiters_lock(&b->waiters);
 	bool last = ++b->here >= b->need;
 	if (last) {
 		b->here = 0;
 		list = b->waiters.first;
 		b->waiters.first = NULL;
 	} else {
-		weft_waiters_push_locked(&b->waiters, &n);
+		weft_ult_waiters_push_locked(&b->waiters, &n);
 	}
-	weft_waiters_unlock(&b->waiters);
+	weft_ult_waiters_unlock(&b->waiters);
 	if (last)
-		weft_waiters_let_all_go(list);
+		weft_ult_waiters_let_all_go(list);
 	else
-		(void)weft_waiters_sleep(&b->waiters, &n, WEFT_NEVER, "barrier", b);
+		(void)weft_ult_waiters_sleep(&b->waiters, &n, WEFT_NEVER, "barrier", b);
 	if (last_p)
 		*last_p = last;
 	return WEFT_OK;

@@ -47,13 +47,13 @@ enum {
 /* Is it a thread that may be running now, on another core than the caller's? */
 bool weft_ult_may_run_elsewhere(const struct weft_parker *p);
 
-static inline struct weft_parker *weft_mutex_owner(uintptr_t word)
+static inline struct weft_parker *weft_ult_mutex_owner(uintptr_t word)
 {
 	return (struct weft_parker *)(word & ~WEFT_MUTEX_FLAGS);
 }
 
 /* Takes m if it is free, whoever else was called. */
-static inline bool weft_mutex_take(weft_ult_mutex *m, struct weft_parker *self)
+static inline bool weft_ult_mutex_take(weft_ult_mutex *m, struct weft_parker *self)
 {
 	_Atomic uintptr_t *word = WEFT_SHAREDPTR(m->owner);
 	uintptr_t seen = 0;
@@ -64,21 +64,21 @@ static inline bool weft_mutex_take(weft_ult_mutex *m, struct weft_parker *self)
 							  memory_order_acq_rel,
 							  memory_order_relaxed))
 			return true;
-	while (!weft_mutex_owner(seen));
+	while (!weft_ult_mutex_owner(seen));
 	return false;
 }
 
 /* Looks for a while, longer and longer: a lock that is passed on at each turn costs both sides a
  * cache line each time. */
-static inline bool weft_mutex_look(weft_ult_mutex *m, struct weft_parker *self)
+static inline bool weft_ult_mutex_look(weft_ult_mutex *m, struct weft_parker *self)
 {
 	unsigned pause = 1;
 	for (int i = 0; i < WEFT_MUTEX_LOOKS; i++) { /* ends: as counted */
 		/* LOOK <- LOCK.  Carries: the owner's parker, of which we ask where it runs. */
 		uintptr_t seen =
 			atomic_load_explicit(WEFT_SHAREDPTR(m->owner), memory_order_acquire);
-		struct weft_parker *owner = weft_mutex_owner(seen);
-		if (owner ? !weft_ult_may_run_elsewhere(owner) : weft_mutex_take(m, self))
+		struct weft_parker *owner = weft_ult_mutex_owner(seen);
+		if (owner ? !weft_ult_may_run_elsewhere(owner) : weft_ult_mutex_take(m, self))
 			return !owner;
 		for (unsigned k = 0; k < pause; k++)
 			weft_cpu_relax();
@@ -88,51 +88,52 @@ static inline bool weft_mutex_look(weft_ult_mutex *m, struct weft_parker *self)
 }
 
 /* Under the queue's lock: takes m, or says that somebody waits and nobody is called. */
-static inline bool weft_mutex_take_or_mark_locked(weft_ult_mutex *m, struct weft_parker *self,
-						  bool others)
+static inline bool weft_ult_mutex_take_or_mark_locked(weft_ult_mutex *m, struct weft_parker *self,
+						      bool others)
 {
 	_Atomic uintptr_t *word = WEFT_SHAREDPTR(m->owner);
 	uintptr_t seen = atomic_load_explicit(word, memory_order_relaxed), want;
 	do { /* ends: each retry follows somebody's success */
-		struct weft_parker *owner = weft_mutex_owner(seen);
+		struct weft_parker *owner = weft_ult_mutex_owner(seen);
 		want = owner ? (uintptr_t)owner | WEFT_MUTEX_WAITED
 			     : (uintptr_t)self | (others ? WEFT_MUTEX_WAITED : 0);
 		/* LOCK <- UNLOCK, LOCK -> LOOK, as above.  Held by another: its unlock comes after
 		 * us. */
 	} while (!atomic_compare_exchange_weak_explicit(word, &seen, want, memory_order_acq_rel,
 							memory_order_relaxed));
-	return !weft_mutex_owner(seen);
+	return !weft_ult_mutex_owner(seen);
 }
 
 /* One more that waits, at the end of the queue; called is who is first.  True: taken instead. */
-static inline bool weft_mutex_enlist(weft_ult_mutex *m, struct weft_ult_node *n)
+static inline bool weft_ult_mutex_enlist(weft_ult_mutex *m, struct weft_ult_node *n)
 {
 	struct weft_ult_waiters *q = &m->waiters;
 	_Atomic uintptr_t *word = WEFT_SHAREDPTR(m->owner);
-	weft_waiters_lock(q);
+	weft_ult_waiters_lock(q);
 	uintptr_t seen = atomic_load_explicit(word, memory_order_relaxed), want;
 	do { /* ends: as above */
-		want = weft_mutex_owner(seen) ? seen | WEFT_MUTEX_WAITED
-					      : seen | (uintptr_t)n->parker;
+		want = weft_ult_mutex_owner(seen) ? seen | WEFT_MUTEX_WAITED
+						  : seen | (uintptr_t)n->parker;
 		/* LOCK <- UNLOCK, LOCK -> LOOK, as above. */
 	} while (!atomic_compare_exchange_weak_explicit(word, &seen, want, memory_order_acq_rel,
 							memory_order_relaxed));
-	bool taken = !weft_mutex_owner(seen);
+	bool taken = !weft_ult_mutex_owner(seen);
 	if (!taken)
-		weft_waiters_push_locked(q, n);
-	weft_waiters_unlock(q);
+		weft_ult_waiters_push_locked(q, n);
+	weft_ult_waiters_unlock(q);
 	return taken;
 }
 
 /* n was called: takes m and leaves the queue, or waits on.  True: taken. */
-static inline bool weft_mutex_come(weft_ult_mutex *m, struct weft_ult_node *n)
+static inline bool weft_ult_mutex_come(weft_ult_mutex *m, struct weft_ult_node *n)
 {
 	struct weft_ult_waiters *q = &m->waiters;
 	uint32_t called = WEFT_MUTEX_COME;
-	weft_waiters_lock(q);
-	bool taken = weft_mutex_take_or_mark_locked(m, n->parker, n->next != NULL);
+	weft_ult_waiters_lock(q);
+	bool taken = weft_ult_mutex_take_or_mark_locked(m, n->parker, n->next != NULL);
 	if (taken) {
-		(void)weft_waiters_pop_locked(q); /* ourselves: the first is called, and stays */
+		(void)weft_ult_waiters_pop_locked(
+			q); /* ourselves: the first is called, and stays */
 		m->waiters.count = 0;
 	} else {
 		/* Not when m is being handed to us at this moment: YOURS is not to be overwritten.
@@ -142,53 +143,53 @@ static inline bool weft_mutex_come(weft_ult_mutex *m, struct weft_ult_node *n)
 							      memory_order_relaxed,
 							      memory_order_relaxed);
 	}
-	weft_waiters_unlock(q);
+	weft_ult_waiters_unlock(q);
 	return taken;
 }
 
 /* n's time is over and it is out of the queue; if it was called meanwhile, its call is for whoever
  * is next.  True: taken. */
-static inline bool weft_mutex_give_up(weft_ult_mutex *m, struct weft_ult_node *n)
+static inline bool weft_ult_mutex_give_up(weft_ult_mutex *m, struct weft_ult_node *n)
 {
 	bool taken = false;
 	/* Relaxed: the queue's lock, which we had since it was written, orders. */
 	if (atomic_load_explicit(&n->x_go, memory_order_relaxed) != WEFT_MUTEX_COME)
 		return false;
-	weft_waiters_lock(&m->waiters);
-	taken = weft_mutex_take_or_mark_locked(m, n->parker, m->waiters.first != NULL);
-	weft_waiters_unlock(&m->waiters);
+	weft_ult_waiters_lock(&m->waiters);
+	taken = weft_ult_mutex_take_or_mark_locked(m, n->parker, m->waiters.first != NULL);
+	weft_ult_waiters_unlock(&m->waiters);
 	return taken;
 }
 
-static inline weft_err weft_mutex_wait(weft_ult_mutex *m, struct weft_ult_node *n,
-				       uint64_t deadline_ns)
+static inline weft_err weft_ult_mutex_wait(weft_ult_mutex *m, struct weft_ult_node *n,
+					   uint64_t deadline_ns)
 {
-	if (weft_mutex_enlist(m, n))
+	if (weft_ult_mutex_enlist(m, n))
 		return WEFT_OK;
 	for (;;) { /* ends: ours, or late; sleeps between */
-		weft_err err = weft_waiters_sleep(&m->waiters, n, deadline_ns, "mutex", m);
+		weft_err err = weft_ult_waiters_sleep(&m->waiters, n, deadline_ns, "mutex", m);
 		if (err)
-			return weft_mutex_give_up(m, n) ? WEFT_OK : err;
+			return weft_ult_mutex_give_up(m, n) ? WEFT_OK : err;
 		/* YOURS <- HAND.  Carries: what the mutex protects. */
 		if (atomic_load_explicit(&n->x_go, memory_order_acquire) == WEFT_MUTEX_YOURS ||
-		    weft_mutex_come(m, n))
+		    weft_ult_mutex_come(m, n))
 			return WEFT_OK;
 	}
 }
 
 /* The caller holds m, and others wait or did: calls the first of them, or hands m over to it. */
-static inline void weft_mutex_pass(weft_ult_mutex *m)
+static inline void weft_ult_mutex_pass(weft_ult_mutex *m)
 {
 	struct weft_ult_waiters *q = &m->waiters;
 	_Atomic uintptr_t *word = WEFT_SHAREDPTR(m->owner);
-	weft_waiters_lock(q);
+	weft_ult_waiters_lock(q);
 	struct weft_ult_node *n = q->first;
 	bool hand = n && m->waiters.count >= WEFT_MUTEX_PASSES;
 	struct weft_parker *p = n ? n->parker : NULL;
 	m->waiters.count = hand || !n ? 0 : m->waiters.count + 1;
 	uintptr_t next = n ? WEFT_MUTEX_WAITED | WEFT_MUTEX_CALLED : 0;
 	if (hand) {
-		(void)weft_waiters_pop_locked(q);
+		(void)weft_ult_waiters_pop_locked(q);
 		next = (uintptr_t)p | (q->first ? WEFT_MUTEX_WAITED : 0);
 	} else if (n) {
 		/* Relaxed: who is woken by it looks at m under the lock. */
@@ -196,15 +197,15 @@ static inline void weft_mutex_pass(weft_ult_mutex *m)
 	}
 	/* UNLOCK -> LOCK.  Carries: what the mutex protects, and waiters.count. */
 	atomic_store_explicit(word, next, memory_order_release);
-	weft_waiters_unlock(q); /* who is in the queue must pass here: m is still there */
+	weft_ult_waiters_unlock(q); /* who is in the queue must pass here: m is still there */
 	if (hand)
-		weft_waiters_let_go(n); /* HAND -> YOURS */
+		weft_ult_waiters_let_go(n); /* HAND -> YOURS */
 	else if (n)
-		weft_unpark(p);
+		weft_wait_unpark(p);
 }
 
 /* WEFT_ERR_STATE: it is not self's. */
-static inline weft_err weft_mutex_release(weft_ult_mutex *m, struct weft_parker *self)
+static inline weft_err weft_ult_mutex_release(weft_ult_mutex *m, struct weft_parker *self)
 {
 	_Atomic uintptr_t *word = WEFT_SHAREDPTR(m->owner);
 	uintptr_t seen = (uintptr_t)self;
@@ -212,7 +213,7 @@ static inline weft_err weft_mutex_release(weft_ult_mutex *m, struct weft_parker 
 	if (weft_likely(atomic_compare_exchange_strong_explicit(
 		    word, &seen, 0, memory_order_release, memory_order_relaxed)))
 		return WEFT_OK;
-	if (weft_mutex_owner(seen) != self || !self)
+	if (weft_ult_mutex_owner(seen) != self || !self)
 		return WEFT_ERR_STATE;
 	while ((seen & WEFT_MUTEX_CALLED) && m->waiters.count < WEFT_MUTEX_PASSES) {
 		/* Ends: each retry follows a waiter's success, and is counted. */
@@ -223,7 +224,7 @@ static inline weft_err weft_mutex_release(weft_ult_mutex *m, struct weft_parker 
 							    memory_order_relaxed))
 			return WEFT_OK;
 	}
-	weft_mutex_pass(m);
+	weft_ult_mutex_pass(m);
 	return WEFT_OK;
 }
 

@@ -28,7 +28,7 @@ static __attribute__((noinline)) bool park_guest(struct weft_ult_worker *w, stru
 	me->missed = false;
 	if (weft_trace_on())
 		weft_ult_trace_block(me, after == WEFT_ULT_AFTER_TOKEN);
-	weft_gate_enter(&w->gate);
+	weft_ult_gate_enter(&w->gate);
 	(void)weft_ult_leave(w, me, after, home ? NULL : weft_ult_next_inside(w));
 	return !me->missed;
 }
@@ -52,10 +52,10 @@ static inline __attribute__((always_inline)) bool park_me(struct weft_ult_worker
 		return park_guest(w, me, token ? WEFT_ULT_AFTER_TOKEN : WEFT_ULT_AFTER_PARK);
 	if (weft_trace_on()) /* before anybody can call it */
 		weft_ult_trace_block(me, token);
-	weft_gate_enter(&w->gate);
+	weft_ult_gate_enter(&w->gate);
 	if (!(token ? weft_ult_token_commit(&me->parker.x_word)
 		    : weft_ult_park_commit(&me->parker.x_word))) {
-		weft_gate_leave(&w->gate);
+		weft_comm_gate_leave(&w->gate);
 		weft_ult_trace(WEFT_TRACE_ULT_STAY, me);
 		return false;
 	}
@@ -65,7 +65,7 @@ static inline __attribute__((always_inline)) bool park_me(struct weft_ult_worker
 	else
 		next = weft_ult_next_inside(w);
 	if (weft_unlikely(next == me)) { /* called already, its turn: its context is not stored */
-		weft_gate_leave(&w->gate);
+		weft_comm_gate_leave(&w->gate);
 		weft_ult_trace(WEFT_TRACE_ULT_RUN, me);
 	} else {
 		(void)weft_ult_leave(w, me, WEFT_ULT_AFTER_NONE, next);
@@ -91,7 +91,7 @@ static __attribute__((noinline)) bool token_timed(struct weft_ult_worker *w, uin
 	struct weft_ult_worker *where = w;
 	if (weft_ult_token_take(&me->parker.x_word))
 		return true;
-	weft_entry();
+	weft_wait_entry();
 	weft_ult_timer_add(where, &t);
 	bool called = park_me(w, true);
 	weft_ult_timer_remove(where, &t);
@@ -127,7 +127,7 @@ void weft_ult_park(void)
 	struct weft_ult *me = w->current;
 	if (weft_ult_token_take(&me->parker.x_word))
 		return;
-	weft_entry();
+	weft_wait_entry();
 	if (!park_me(w, true))
 		(void)weft_ult_token_take(&me->parker.x_word);
 }
@@ -173,7 +173,7 @@ void weft_ult_sleep_ns(uint64_t ns)
 		return;
 	}
 	weft_ult_waits_for("time", NULL);
-	weft_entry();
+	weft_wait_entry();
 	while (weft_ult_park_until(weft_ult_worker_here(), deadline))
 		; /* ends: at the deadline */
 	weft_ult_waits_for(NULL, NULL);

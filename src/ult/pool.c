@@ -46,7 +46,7 @@ static weft_err chunk_new(struct weft_ult_worker *w, uint32_t c)
 	if (!k)
 		return WEFT_ERR_NOMEM;
 	atomic_store_explicit(&w->x_threads[c], k->thread, memory_order_relaxed);
-	/* HAVE -> weft_ready_chunk, weft_ult_of. */
+	/* HAVE -> weft_ult_ready_chunk, weft_ult_of. */
 	atomic_store_explicit(&w->ready.x_chunk[c], &k->ready, memory_order_release);
 	return WEFT_OK;
 }
@@ -102,7 +102,7 @@ static weft_err make(struct weft_ult_worker *w, int class, unsigned n)
 	}
 	for (uint32_t c = w->slots / WEFT_READY_CHUNK; c <= (w->slots + n - 1) / WEFT_READY_CHUNK;
 	     c++)
-		if (!weft_ready_chunk(&w->ready, c) && chunk_new(w, c))
+		if (!weft_ult_ready_chunk(&w->ready, c) && chunk_new(w, c))
 			goto no_memory;
 	weft_err err = weft_ult_stacks_get(&w->slab[class], class, n, stack);
 	if (err)
@@ -110,7 +110,7 @@ static weft_err make(struct weft_ult_worker *w, int class, unsigned n)
 	for (unsigned i = n; i-- > 0;) {
 		uint32_t slot = w->slots + i;
 		struct weft_ult *t = weft_ult_of(w, slot);
-		weft_parker_init(&t->parker, &weft_ult_parker_ops, NULL);
+		weft_wait_parker_init(&t->parker, &weft_ult_parker_ops, NULL);
 		t->home = w;
 		t->slot = slot;
 		t->class = (uint8_t) class;

@@ -50,66 +50,68 @@ struct weft_ready {
 	_Atomic(struct weft_ready_chunk *) x_chunk[WEFT_READY_CHUNKS]; /* once, under a lock */
 };
 
-static inline struct weft_ready_chunk *weft_ready_chunk(struct weft_ready *r, uint32_t c)
+static inline struct weft_ready_chunk *weft_ult_ready_chunk(struct weft_ready *r, uint32_t c)
 {
 	/* HAVE: partner is the release store of whoever made the chunk. */
 	return atomic_load_explicit(&r->x_chunk[c], memory_order_acquire);
 }
 
-static inline uint64_t weft_ready_bit(uint32_t i)
+static inline uint64_t weft_ult_ready_bit(uint32_t i)
 {
 	return (uint64_t)1 << (i & 63);
 }
 
 /* The bits from i & 63 upwards. */
-static inline uint64_t weft_ready_from(uint32_t i)
+static inline uint64_t weft_ult_ready_from(uint32_t i)
 {
 	return ~(uint64_t)0 << (i & 63);
 }
 
 /* Says in the levels above that chunk c has something. */
-static inline void weft_ready_raise(struct weft_ready *r, uint32_t c)
+static inline void weft_ult_ready_raise(struct weft_ready *r, uint32_t c)
 {
 	/* UP -> CLEAR (take).  Carries: the chunk's summary bit.  Without it a taker that clears
 	 * our bit here could look below and not see why it was set. */
-	if (atomic_fetch_or_explicit(&r->x_mid[c >> 6], weft_ready_bit(c), memory_order_acq_rel) ==
-	    0)
-		atomic_fetch_or_explicit(&r->x_top, weft_ready_bit(c >> 6), memory_order_seq_cst);
+	if (atomic_fetch_or_explicit(&r->x_mid[c >> 6], weft_ult_ready_bit(c),
+				     memory_order_acq_rel) == 0)
+		atomic_fetch_or_explicit(&r->x_top, weft_ult_ready_bit(c >> 6),
+					 memory_order_seq_cst);
 }
 
 /* Makes slot ready in the shared vector. */
-static inline void weft_ready_signal_word(struct weft_ready *r, uint32_t slot)
+static inline void weft_ult_ready_signal_word(struct weft_ready *r, uint32_t slot)
 {
 	uint32_t word = slot >> 6, c = word >> 6;
-	struct weft_ready_chunk *k = weft_ready_chunk(r, c);
+	struct weft_ready_chunk *k = weft_ult_ready_chunk(r, c);
 	/* SIG -> TAKE.  Carries: the thread's stored context, and what the signaller wrote.
 	 * seq_cst: comes before the caller's look whether the worker sleeps. */
-	uint64_t old = atomic_fetch_or_explicit(&k->x_word[word & 63], weft_ready_bit(slot),
+	uint64_t old = atomic_fetch_or_explicit(&k->x_word[word & 63], weft_ult_ready_bit(slot),
 						memory_order_seq_cst);
 	/* Relaxed: seen set, it was set after the word below got its first bit and will be found,
 	 * or its taker has yet to empty the word.  Not set though the word had bits: whoever put
 	 * the first one there is half done; do it in its place. */
 	uint64_t sum = atomic_load_explicit(&k->x_sum, memory_order_relaxed);
-	if (old && (sum & weft_ready_bit(word)))
+	if (old && (sum & weft_ult_ready_bit(word)))
 		return;
 	/* UP -> CLEAR: as above, for the word's bits. */
-	if (atomic_fetch_or_explicit(&k->x_sum, weft_ready_bit(word), memory_order_acq_rel) == 0 ||
+	if (atomic_fetch_or_explicit(&k->x_sum, weft_ult_ready_bit(word), memory_order_acq_rel) ==
+		    0 ||
 	    old)
-		weft_ready_raise(r, c);
+		weft_ult_ready_raise(r, c);
 }
 
 /* Makes slot ready, from anywhere. */
-static inline void weft_ready_signal(struct weft_ready *r, uint32_t slot)
+static inline void weft_ult_ready_signal(struct weft_ready *r, uint32_t slot)
 {
 	uint32_t none = 0;
 	/* Relaxed: a hint.  MAIL -> FETCH.  Carries, and seq_cst: as SIG. */
 	if (atomic_load_explicit(&r->x_mail, memory_order_relaxed) ||
 	    !atomic_compare_exchange_strong_explicit(&r->x_mail, &none, slot + 1,
 						     memory_order_seq_cst, memory_order_relaxed))
-		weft_ready_signal_word(r, slot);
+		weft_ult_ready_signal_word(r, slot);
 }
 
-static inline void weft_ready_count(struct weft_ready *r, uint32_t more)
+static inline void weft_ult_ready_count(struct weft_ready *r, uint32_t more)
 {
 	/* Relaxed: one writer at a time, and the gate orders them. */
 	atomic_store_explicit(&r->x_count,
@@ -118,27 +120,27 @@ static inline void weft_ready_count(struct weft_ready *r, uint32_t more)
 }
 
 /* Adds bits to a word of the own vector; the caller holds the gate. */
-static inline void weft_ready_add(struct weft_ready *r, uint32_t word, uint64_t bits)
+static inline void weft_ult_ready_add(struct weft_ready *r, uint32_t word, uint64_t bits)
 {
 	uint32_t c = word >> 6;
-	struct weft_ready_chunk *k = weft_ready_chunk(r, c);
+	struct weft_ready_chunk *k = weft_ult_ready_chunk(r, c);
 	k->word[word & 63] |= bits;
-	if (k->sum & weft_ready_bit(word))
+	if (k->sum & weft_ult_ready_bit(word))
 		return; /* and so are the levels above */
-	k->sum |= weft_ready_bit(word);
-	r->mid[c >> 6] |= weft_ready_bit(c);
-	r->top |= weft_ready_bit(c >> 6);
+	k->sum |= weft_ult_ready_bit(word);
+	r->mid[c >> 6] |= weft_ult_ready_bit(c);
+	r->top |= weft_ult_ready_bit(c >> 6);
 }
 
 /* Makes slot ready; the caller holds the gate. */
-static inline void weft_ready_set(struct weft_ready *r, uint32_t slot)
+static inline void weft_ult_ready_set(struct weft_ready *r, uint32_t slot)
 {
-	weft_ready_add(r, slot >> 6, weft_ready_bit(slot));
-	weft_ready_count(r, 1);
+	weft_ult_ready_add(r, slot >> 6, weft_ult_ready_bit(slot));
+	weft_ult_ready_count(r, 1);
 }
 
 /* Has anybody signalled something?  Anyone may ask; what is taken meanwhile may show or not. */
-static inline bool weft_ready_signalled(struct weft_ready *r)
+static inline bool weft_ult_ready_signalled(struct weft_ready *r)
 {
 	/* seq_cst: comes after the worker has said that it will sleep, see worker.c. */
 	return atomic_load_explicit(&r->x_mail, memory_order_seq_cst) != 0 ||
@@ -146,7 +148,7 @@ static inline bool weft_ready_signalled(struct weft_ready *r)
 }
 
 /* Puts the mail into the own vector. */
-static inline void weft_ready_fetch(struct weft_ready *r)
+static inline void weft_ult_ready_fetch(struct weft_ready *r)
 {
 	/* FETCH <- MAIL.  Without it we could jump to a context that is not yet stored. */
 	uint32_t mail = atomic_load_explicit(&r->x_mail, memory_order_acquire);
@@ -154,38 +156,38 @@ static inline void weft_ready_fetch(struct weft_ready *r)
 		return;
 	/* Relaxed: only who holds the gate takes mail out; who puts some in needs nothing of us. */
 	atomic_store_explicit(&r->x_mail, 0, memory_order_relaxed);
-	weft_ready_set(r, mail - 1);
+	weft_ult_ready_set(r, mail - 1);
 }
 
 /* The shared side of middle word m has become empty: say so above, unless a signal comes. */
-static inline void weft_ready_lower_top(struct weft_ready *r, uint32_t m)
+static inline void weft_ult_ready_lower_top(struct weft_ready *r, uint32_t m)
 {
 	/* CLEAR <- UP: then look below again. */
-	atomic_fetch_and_explicit(&r->x_top, ~weft_ready_bit(m), memory_order_acq_rel);
+	atomic_fetch_and_explicit(&r->x_top, ~weft_ult_ready_bit(m), memory_order_acq_rel);
 	if (atomic_load_explicit(&r->x_mid[m], memory_order_acquire))
-		atomic_fetch_or_explicit(&r->x_top, weft_ready_bit(m), memory_order_seq_cst);
+		atomic_fetch_or_explicit(&r->x_top, weft_ult_ready_bit(m), memory_order_seq_cst);
 }
 
 /* The same for chunk c. */
-static inline void weft_ready_lower(struct weft_ready *r, uint32_t c)
+static inline void weft_ult_ready_lower(struct weft_ready *r, uint32_t c)
 {
-	struct weft_ready_chunk *k = weft_ready_chunk(r, c);
-	uint64_t bit = weft_ready_bit(c);
+	struct weft_ready_chunk *k = weft_ult_ready_chunk(r, c);
+	uint64_t bit = weft_ult_ready_bit(c);
 	/* CLEAR <- UP. */
 	uint64_t mid =
 		atomic_fetch_and_explicit(&r->x_mid[c >> 6], ~bit, memory_order_acq_rel) & ~bit;
 	if (atomic_load_explicit(&k->x_sum, memory_order_acquire))
-		weft_ready_raise(r, c);
+		weft_ult_ready_raise(r, c);
 	else if (!mid)
-		weft_ready_lower_top(r, c >> 6);
+		weft_ult_ready_lower_top(r, c >> 6);
 }
 
 /* Puts what was signalled in a word into the own one; returns its bits. */
-static inline uint64_t weft_ready_gather(struct weft_ready *r, uint32_t word)
+static inline uint64_t weft_ult_ready_gather(struct weft_ready *r, uint32_t word)
 {
 	uint32_t c = word >> 6;
-	struct weft_ready_chunk *k = weft_ready_chunk(r, c);
-	uint64_t bit = weft_ready_bit(word);
+	struct weft_ready_chunk *k = weft_ult_ready_chunk(r, c);
+	uint64_t bit = weft_ult_ready_bit(word);
 	/* Relaxed: a hint; the exchange below decides. */
 	if (atomic_load_explicit(&k->x_sum, memory_order_relaxed) & bit) {
 		/* CLEAR <- UP. */
@@ -195,10 +197,10 @@ static inline uint64_t weft_ready_gather(struct weft_ready *r, uint32_t word)
 		uint64_t bits =
 			atomic_exchange_explicit(&k->x_word[word & 63], 0, memory_order_acq_rel);
 		if (!sum)
-			weft_ready_lower(r, c);
+			weft_ult_ready_lower(r, c);
 		if (bits) {
-			weft_ready_add(r, word, bits);
-			weft_ready_count(r, (uint32_t)__builtin_popcountll(bits));
+			weft_ult_ready_add(r, word, bits);
+			weft_ult_ready_count(r, (uint32_t)__builtin_popcountll(bits));
 		}
 	}
 	if (!k->word[word & 63])
@@ -207,86 +209,86 @@ static inline uint64_t weft_ready_gather(struct weft_ready *r, uint32_t word)
 }
 
 /* The first chunk from c on that may have something; WEFT_READY_CHUNKS: none. */
-static inline uint32_t weft_ready_next_chunk(struct weft_ready *r, uint32_t c)
+static inline uint32_t weft_ult_ready_next_chunk(struct weft_ready *r, uint32_t c)
 {
 	while (c < WEFT_READY_CHUNKS) { /* ends: c grows */
 		uint32_t m = c >> 6;
 		/* Relaxed, here and below: hints where to look; a signal whose bit we do not see
 		 * yet is found in the next round, or by the look before the worker sleeps. */
 		uint64_t shared = atomic_load_explicit(&r->x_mid[m], memory_order_relaxed);
-		uint64_t mid = (r->mid[m] | shared) & weft_ready_from(c);
+		uint64_t mid = (r->mid[m] | shared) & weft_ult_ready_from(c);
 		if (mid)
 			return m << 6 | (uint32_t)__builtin_ctzll(mid);
 		uint64_t top = atomic_load_explicit(&r->x_top, memory_order_relaxed);
 		if (!r->mid[m])
-			r->top &= ~weft_ready_bit(m);
-		if (!shared && (top & weft_ready_bit(m)))
-			weft_ready_lower_top(r, m); /* left over by who was late to set it */
-		top = (r->top | top) & (m == 63 ? 0 : weft_ready_from(m + 1));
+			r->top &= ~weft_ult_ready_bit(m);
+		if (!shared && (top & weft_ult_ready_bit(m)))
+			weft_ult_ready_lower_top(r, m); /* left over by who was late to set it */
+		top = (r->top | top) & (m == 63 ? 0 : weft_ult_ready_from(m + 1));
 		c = top ? (uint32_t)__builtin_ctzll(top) << 6 : WEFT_READY_CHUNKS;
 	}
 	return WEFT_READY_CHUNKS;
 }
 
 /* The first word from `word` on that may have bits; WEFT_READY_NONE: none. */
-static inline uint32_t weft_ready_next_word(struct weft_ready *r, uint32_t word)
+static inline uint32_t weft_ult_ready_next_word(struct weft_ready *r, uint32_t word)
 {
 	uint32_t c = word >> 6;
-	uint64_t from = weft_ready_from(word);
-	if (c >= WEFT_READY_CHUNKS || !weft_ready_chunk(r, c)) {
-		c = weft_ready_next_chunk(r, c);
+	uint64_t from = weft_ult_ready_from(word);
+	if (c >= WEFT_READY_CHUNKS || !weft_ult_ready_chunk(r, c)) {
+		c = weft_ult_ready_next_chunk(r, c);
 		from = ~(uint64_t)0;
 	}
 	while (c < WEFT_READY_CHUNKS) { /* ends: c grows */
-		struct weft_ready_chunk *k = weft_ready_chunk(r, c);
+		struct weft_ready_chunk *k = weft_ult_ready_chunk(r, c);
 		uint64_t shared = atomic_load_explicit(&k->x_sum, memory_order_relaxed);
 		if ((k->sum | shared) & from)
 			return c << 6 | (uint32_t)__builtin_ctzll((k->sum | shared) & from);
 		if (!k->sum)
-			r->mid[c >> 6] &= ~weft_ready_bit(c);
+			r->mid[c >> 6] &= ~weft_ult_ready_bit(c);
 		if (!shared && (atomic_load_explicit(&r->x_mid[c >> 6], memory_order_relaxed) &
-				weft_ready_bit(c)))
-			weft_ready_lower(r, c); /* its bit above was left over */
-		c = weft_ready_next_chunk(r, c + 1);
+				weft_ult_ready_bit(c)))
+			weft_ult_ready_lower(r, c); /* its bit above was left over */
+		c = weft_ult_ready_next_chunk(r, c + 1);
 		from = ~(uint64_t)0;
 	}
 	return WEFT_READY_NONE;
 }
 
 /* Takes a slot out of the own vector. */
-static inline void weft_ready_clear(struct weft_ready *r, uint32_t slot)
+static inline void weft_ult_ready_clear(struct weft_ready *r, uint32_t slot)
 {
-	weft_ready_chunk(r, slot >> 12)->word[slot >> 6 & 63] &= ~weft_ready_bit(slot);
-	weft_ready_count(r, ~0u);
+	weft_ult_ready_chunk(r, slot >> 12)->word[slot >> 6 & 63] &= ~weft_ult_ready_bit(slot);
+	weft_ult_ready_count(r, ~0u);
 }
 
 /* pick() when the word of `last` has nothing more: the words behind it, and round. */
-static inline uint32_t weft_ready_pick_far(struct weft_ready *r, uint32_t last)
+static inline uint32_t weft_ult_ready_pick_far(struct weft_ready *r, uint32_t last)
 {
-	uint32_t word = weft_ready_next_word(r, (last >> 6) + 1);
+	uint32_t word = weft_ult_ready_next_word(r, (last >> 6) + 1);
 	bool wrapped = false;
 	for (;;) { /* ends: found, or round once; a word that was empty is behind us */
 		if (word == WEFT_READY_NONE) {
 			if (wrapped)
 				return WEFT_READY_NONE;
 			wrapped = true;
-			word = weft_ready_next_word(r, 0);
+			word = weft_ult_ready_next_word(r, 0);
 			continue;
 		}
-		uint64_t bits = weft_ready_gather(r, word);
+		uint64_t bits = weft_ult_ready_gather(r, word);
 		if (bits)
 			return word << 6 | (uint32_t)__builtin_ctzll(bits);
-		word = weft_ready_next_word(r, word + 1);
+		word = weft_ult_ready_next_word(r, word + 1);
 	}
 }
 
 /* Are all the ready slots in this word of chunk k, and nothing signalled? */
-static inline bool weft_ready_all_in_word(struct weft_ready *r, const struct weft_ready_chunk *k,
-					  uint32_t word)
+static inline bool weft_ult_ready_all_in_word(struct weft_ready *r,
+					      const struct weft_ready_chunk *k, uint32_t word)
 {
 	uint32_t c = word >> 6;
-	return k && k->word[word & 63] && k->sum == weft_ready_bit(word) &&
-	       r->mid[c >> 6] == weft_ready_bit(c) && r->top == weft_ready_bit(c >> 6) &&
+	return k && k->word[word & 63] && k->sum == weft_ult_ready_bit(word) &&
+	       r->mid[c >> 6] == weft_ult_ready_bit(c) && r->top == weft_ult_ready_bit(c >> 6) &&
 	       !atomic_load_explicit(&r->x_top, memory_order_relaxed);
 }
 
@@ -294,11 +296,11 @@ static inline bool weft_ready_all_in_word(struct weft_ready *r, const struct wef
  * The first ready slot after `last`, and round from there; it is taken out.  WEFT_READY_NONE:
  * nothing is ready.
  */
-static inline uint32_t weft_ready_pick(struct weft_ready *r, uint32_t last)
+static inline uint32_t weft_ult_ready_pick(struct weft_ready *r, uint32_t last)
 {
-	struct weft_ready_chunk *k = weft_ready_chunk(r, last >> 12);
+	struct weft_ready_chunk *k = weft_ult_ready_chunk(r, last >> 12);
 	uint32_t slot = WEFT_READY_NONE;
-	weft_ready_fetch(r);
+	weft_ult_ready_fetch(r);
 	if (weft_likely(k != NULL)) {
 		uint64_t bits = k->word[last >> 6 & 63] & (~(uint64_t)1 << (last & 63));
 		if (bits)
@@ -309,13 +311,13 @@ static inline uint32_t weft_ready_pick(struct weft_ready *r, uint32_t last)
 		if (!atomic_load_explicit(&r->x_count, memory_order_relaxed) &&
 		    !atomic_load_explicit(&r->x_top, memory_order_relaxed))
 			return WEFT_READY_NONE;
-		slot = weft_ready_all_in_word(r, k, last >> 6)
+		slot = weft_ult_ready_all_in_word(r, k, last >> 6)
 			       ? (last & ~63u) | (uint32_t)__builtin_ctzll(k->word[last >> 6 & 63])
-			       : weft_ready_pick_far(r, last);
+			       : weft_ult_ready_pick_far(r, last);
 		if (slot == WEFT_READY_NONE)
 			return slot;
 	}
-	weft_ready_clear(r, slot);
+	weft_ult_ready_clear(r, slot);
 	return slot;
 }
 

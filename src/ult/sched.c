@@ -57,15 +57,16 @@ struct weft_ult *weft_ult_next(struct weft_ult_worker *w)
 /* t's home is w, the caller's. */
 static inline void make_ready_here(struct weft_ult_worker *w, struct weft_ult *t)
 {
-	weft_gate_enter(&w->gate);
+	weft_ult_gate_enter(&w->gate);
 	if (weft_unlikely(weft_ult_is(t, WEFT_ULT_URGENT)))
 		weft_ult_listed_push(w, &w->first, t);
 	else
-		weft_ready_set(&w->ready, t->slot);
-	weft_gate_leave(&w->gate);
+		weft_ult_ready_set(&w->ready, t->slot);
+	weft_comm_gate_leave(&w->gate);
 	weft_compiler_barrier();
 	/* Relaxed: who has just gone idle runs a membarrier and looks at our load. */
-	if (weft_unlikely(atomic_load_explicit(&weft_ults.x_idle_count, memory_order_relaxed)) &&
+	if (weft_unlikely(
+		    atomic_load_explicit(&weft_ult_ults.x_idle_count, memory_order_relaxed)) &&
 	    !weft_ult_is(t, WEFT_ULT_PINNED))
 		weft_ult_wake_thief(w);
 }
@@ -81,7 +82,7 @@ static __attribute__((noinline)) void make_ready_there(struct weft_ult *t)
 		while (!atomic_compare_exchange_weak_explicit(
 			&home->x_first, &head, t, memory_order_seq_cst, memory_order_relaxed));
 	} else {
-		weft_ready_signal(&home->ready, t->slot);
+		weft_ult_ready_signal(&home->ready, t->slot);
 	}
 	weft_ult_wake_worker(home, weft_ult_is(t, WEFT_ULT_PINNED));
 }
@@ -109,7 +110,7 @@ static void end_of(struct weft_ult_worker *w, struct weft_ult *t, bool call)
 	if (weft_ult_over(&t->x_join, &joiner))
 		weft_ult_give(t, w);
 	else if (joiner && call)
-		weft_unpark(joiner);
+		weft_wait_unpark(joiner);
 }
 
 void weft_ult_finish(struct weft_ult_worker *w)
@@ -150,7 +151,7 @@ bool weft_ult_run(struct weft_ult_worker *w, struct weft_ult *t)
 #ifdef WEFT_ASAN
 	__sanitizer_start_switch_fiber(&c->fake, t->stack, weft_ult_stack_bytes(t->class));
 #endif
-	w = weft_ctx_swap(&w->home_sp, t->sp, w);
+	w = weft_ult_ctx_swap(&w->home_sp, t->sp, w);
 #ifdef WEFT_ASAN
 	__sanitizer_finish_switch_fiber(c->fake, NULL, NULL);
 #endif
@@ -165,13 +166,13 @@ bool weft_ult_run(struct weft_ult_worker *w, struct weft_ult *t)
 static __attribute__((noinline)) void yield_guest(struct weft_ult_worker *w, struct weft_ult *me)
 {
 	bool home = weft_ult_carriers_turn(w);
-	weft_gate_enter(&w->gate);
+	weft_ult_gate_enter(&w->gate);
 	struct weft_ult *next = home ? NULL : weft_ult_next_inside(w);
 	if (next || home) {
 		weft_ult_trace(WEFT_TRACE_ULT_YIELD, me);
 		(void)weft_ult_leave(w, me, WEFT_ULT_AFTER_READY, next);
 	} else {
-		weft_gate_leave(&w->gate);
+		weft_comm_gate_leave(&w->gate);
 	}
 }
 
@@ -188,14 +189,14 @@ void weft_ult_yield(void)
 		return;
 	}
 	bool home = weft_ult_carriers_turn(w);
-	weft_gate_enter(&w->gate);
+	weft_ult_gate_enter(&w->gate);
 	struct weft_ult *next = home ? NULL : weft_ult_next_inside(w);
 	if (weft_unlikely(!next && !home)) {
-		weft_gate_leave(&w->gate);
+		weft_comm_gate_leave(&w->gate);
 		return;
 	}
 	weft_ult_trace(WEFT_TRACE_ULT_YIELD, me);
-	weft_ready_set(&w->ready, me->slot);
+	weft_ult_ready_set(&w->ready, me->slot);
 	(void)weft_ult_leave(w, me, WEFT_ULT_AFTER_NONE, next);
 }
 
@@ -222,7 +223,7 @@ _Noreturn void weft_ult_leave_for_good(struct weft_ult_worker *w, struct weft_ul
 	struct weft_ult *next = NULL;
 	weft_ult_assert_may_block(w);
 	bool home = weft_ult_carriers_turn(w);
-	weft_gate_enter(&w->gate);
+	weft_ult_gate_enter(&w->gate);
 	weft_ult_trace(WEFT_TRACE_ULT_END, t);
 	if (!home && (next = joiner_here(w, t))) {
 		after = WEFT_ULT_AFTER_END_CALLED;

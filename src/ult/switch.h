@@ -21,7 +21,7 @@ struct weft_ult *weft_ult_next_listed(struct weft_ult_worker *w);
 /* Those behind t in its word will be needed soon: the next one's stack, the descriptor after. */
 static inline void weft_ult_foresee(struct weft_ult_worker *w, struct weft_ult *t, uint32_t slot)
 {
-	uint64_t bits = weft_ready_chunk(&w->ready, slot >> 12)->word[slot >> 6 & 63] &
+	uint64_t bits = weft_ult_ready_chunk(&w->ready, slot >> 12)->word[slot >> 6 & 63] &
 			(~(uint64_t)1 << (slot & 63));
 	uint64_t far = bits & (bits - 1);
 	if (weft_likely(!far))
@@ -40,7 +40,7 @@ static inline struct weft_ult *weft_ult_next_inside(struct weft_ult_worker *w)
 	if (weft_unlikely(atomic_load_explicit(&w->x_listed, memory_order_relaxed) != 0) &&
 	    (t = weft_ult_next_listed(w)))
 		return t;
-	uint32_t slot = weft_ready_pick(&w->ready, w->at);
+	uint32_t slot = weft_ult_ready_pick(&w->ready, w->at);
 	if (weft_unlikely(slot == WEFT_READY_NONE))
 		return weft_ult_listed_pop(w, &w->first);
 	w->at = slot;
@@ -93,7 +93,7 @@ weft_ult_leave(struct weft_ult_worker *w, struct weft_ult *me, enum weft_ult_aft
 				       next ? weft_ult_stack_bytes(next->class)
 					    : w->carrier->stack_size);
 #endif
-	w = weft_ctx_swap(&me->sp, to, w);
+	w = weft_ult_ctx_swap(&me->sp, to, w);
 #ifdef WEFT_ASAN
 	__sanitizer_finish_switch_fiber(fake, NULL, NULL);
 #endif
@@ -114,7 +114,7 @@ static inline bool weft_ult_carriers_turn(struct weft_ult_worker *w)
 		return false;
 	}
 	/* Relaxed: in force from the next tick on. */
-	w->ticks = atomic_load_explicit(&weft_ults.x_ticks, memory_order_relaxed);
+	w->ticks = atomic_load_explicit(&weft_ult_ults.x_ticks, memory_order_relaxed);
 	w->tick_due = true;
 	return true;
 }

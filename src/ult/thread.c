@@ -88,9 +88,9 @@ static void prepare(struct weft_ult *t, const struct weft_ult_attr *a, void *(*f
 	t->fiber = __tsan_create_fiber(0);
 #endif
 #ifdef WEFT_CTX_FIRST
-	t->sp = weft_ctx_first_make(&t->first, &t->go, top);
+	t->sp = weft_ult_ctx_first_make(&t->first, &t->go, top);
 #else
-	t->sp = weft_ctx_make(top, weft_ult_begin);
+	t->sp = weft_ult_ctx_make(top, weft_ult_begin);
 #endif
 }
 
@@ -110,14 +110,14 @@ static weft_err choose_home(const struct weft_ult_attr *a, struct weft_ult_worke
 			weft_error("weft_ult_create: worker %d of %d", a->worker, n);
 			return WEFT_ERR_ARG;
 		}
-		*home_p = weft_ults.worker[a->worker];
+		*home_p = weft_ult_ults.worker[a->worker];
 	} else if (weft_likely(self != NULL)) {
 		*home_p = self;
 	} else {
 		/* Relaxed: any fair order. */
-		*home_p = weft_ults.worker[atomic_fetch_add_explicit(&weft_ults.x_turn, 1,
-								     memory_order_relaxed) %
-					   (unsigned)n];
+		*home_p = weft_ult_ults.worker[atomic_fetch_add_explicit(&weft_ult_ults.x_turn, 1,
+									 memory_order_relaxed) %
+					       (unsigned)n];
 	}
 	return WEFT_OK;
 }
@@ -166,7 +166,7 @@ static void wait_for_end(struct weft_ult_worker *w, struct weft_ult *self, struc
 		return;
 	}
 	weft_ult_waits(self, "the end of thread", t);
-	weft_entry();
+	weft_wait_entry();
 	while (!weft_ult_ended(&t->x_join)) { /* ends: as above */
 		(void)weft_ult_park_until(w, WEFT_NEVER);
 		w = weft_ult_worker_here();
@@ -178,7 +178,7 @@ weft_err weft_ult_join(weft_ult *t, void **result_p)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here();
 	struct weft_ult *self = w && !w->on_own_stack ? w->current : NULL;
-	struct weft_parker *me = self ? &self->parker : weft_parker_self();
+	struct weft_parker *me = self ? &self->parker : weft_wait_parker_self();
 	char who[WEFT_ULT_WHO];
 	if (!t) {
 		weft_error("weft_ult_join: no thread");

@@ -233,7 +233,7 @@ struct weft_ult_all {
 	_Atomic uint32_t x_ticks; /* switches between two ticks, less one */
 };
 
-extern struct weft_ult_all weft_ults;
+extern struct weft_ult_all weft_ult_ults;
 
 /* For who reads them from outside (base/live.h): does he know these structures? */
 #define WEFT_ULT_LIVE "ult"
@@ -268,7 +268,7 @@ static inline int weft_ult_count(void)
 {
 	/* KNOWN <- COUNT (start_locked).  Carries: the workers.  Without it, a plain thread could
 	 * hand a thread to a worker whose vector is not made. */
-	return atomic_load_explicit(&weft_ults.x_count, memory_order_acquire);
+	return atomic_load_explicit(&weft_ult_ults.x_count, memory_order_acquire);
 }
 
 static inline bool weft_ult_is(const struct weft_ult *t, uint8_t flag)
@@ -314,7 +314,7 @@ void weft_ult_take_first(struct weft_ult_worker *w);
 /* The first code after each switch, on the stack that is now ours. */
 static inline void weft_ult_arrive(struct weft_ult_worker *w)
 {
-	weft_gate_leave(&w->gate);
+	weft_comm_gate_leave(&w->gate);
 	if (weft_unlikely(w->after != WEFT_ULT_AFTER_NONE))
 		weft_ult_finish(w);
 }

@@ -4,7 +4,7 @@
  *
  * Callers   any thread.  Inside the lock: a few instructions, no switch, no call that may block.
  * Owner     a node lies on its waiter's stack.  Who takes it out of the queue owns it until
- *           weft_waiters_let_go(), whose last access to it is the store of x_go.
+ *           weft_ult_waiters_let_go(), whose last access to it is the store of x_go.
  * Order     what was written before let_go() is visible after the sleep that it ended.
  * Progress  lock: spins, then yields the core: the holder may have been preempted.
  */
@@ -27,7 +27,7 @@ struct weft_ult_node {
 #define WEFT_SHARED32(field) ((_Atomic uint32_t *)&(field))
 #define WEFT_SHAREDPTR(field) ((_Atomic uintptr_t *)&(field))
 
-static inline void weft_waiters_lock(struct weft_ult_waiters *q)
+static inline void weft_ult_waiters_lock(struct weft_ult_waiters *q)
 {
 	unsigned turns = 0;
 	/* TAKE <- GIVE.  Carries: the queue, and what the object's other words say. */
@@ -37,14 +37,14 @@ static inline void weft_waiters_lock(struct weft_ult_waiters *q)
 			weft_backoff(&turns); /* ends: the holder stays for a few instructions */
 }
 
-static inline void weft_waiters_unlock(struct weft_ult_waiters *q)
+static inline void weft_ult_waiters_unlock(struct weft_ult_waiters *q)
 {
 	/* GIVE -> TAKE. */
 	atomic_store_explicit(WEFT_SHARED32(q->lock), 0, memory_order_release);
 }
 
 /* Under the lock, all of these. */
-static inline void weft_waiters_push_locked(struct weft_ult_waiters *q, struct weft_ult_node *n)
+static inline void weft_ult_waiters_push_locked(struct weft_ult_waiters *q, struct weft_ult_node *n)
 {
 	n->next = NULL;
 	if (q->first)
@@ -54,7 +54,7 @@ static inline void weft_waiters_push_locked(struct weft_ult_waiters *q, struct w
 	q->last = n;
 }
 
-static inline struct weft_ult_node *weft_waiters_pop_locked(struct weft_ult_waiters *q)
+static inline struct weft_ult_node *weft_ult_waiters_pop_locked(struct weft_ult_waiters *q)
 {
 	struct weft_ult_node *n = q->first;
 	if (n)
@@ -62,7 +62,8 @@ static inline struct weft_ult_node *weft_waiters_pop_locked(struct weft_ult_wait
 	return n;
 }
 
-static inline void weft_waiters_remove_locked(struct weft_ult_waiters *q, struct weft_ult_node *n)
+static inline void weft_ult_waiters_remove_locked(struct weft_ult_waiters *q,
+						  struct weft_ult_node *n)
 {
 	struct weft_ult_node *before = NULL, *at = q->first;
 	while (at != n) { /* ends: n is in the queue */
@@ -78,9 +79,9 @@ static inline void weft_waiters_remove_locked(struct weft_ult_waiters *q, struct
 }
 
 /* Makes a node of the caller's; WEFT_ERR_NOMEM: it has no parker. */
-static inline weft_err weft_waiters_node(struct weft_ult_node *n, int kind)
+static inline weft_err weft_ult_waiters_node(struct weft_ult_node *n, int kind)
 {
-	n->parker = weft_parker_self();
+	n->parker = weft_wait_parker_self();
 	n->kind = kind;
 	/* Relaxed: published by the lock. */
 	atomic_store_explicit(&n->x_go, 0, memory_order_relaxed);
@@ -88,30 +89,30 @@ static inline weft_err weft_waiters_node(struct weft_ult_node *n, int kind)
 }
 
 /* Lets a waiter that was taken out go on. */
-static inline void weft_waiters_let_go(struct weft_ult_node *n)
+static inline void weft_ult_waiters_let_go(struct weft_ult_node *n)
 {
 	struct weft_parker *p = n->parker;
 	/* GO -> sleep.  Carries: what the waker did.  Our last access to n, which the waiter may
 	 * leave at once; parkers stay. */
 	atomic_store_explicit(&n->x_go, 1, memory_order_release);
-	weft_unpark(p);
+	weft_wait_unpark(p);
 }
 
 /* The same for a list of them. */
-static inline void weft_waiters_let_all_go(struct weft_ult_node *n)
+static inline void weft_ult_waiters_let_all_go(struct weft_ult_node *n)
 {
 	while (n) { /* ends: the list is ours */
 		struct weft_ult_node *next = n->next;
-		weft_waiters_let_go(n);
+		weft_ult_waiters_let_go(n);
 		n = next;
 	}
 }
 
 /* Sleeps with n in the queue, the lock not held.  WEFT_ERR_TIMEOUT: n is out of the queue again. */
-weft_err weft_waiters_sleep(struct weft_ult_waiters *q, struct weft_ult_node *n,
-			    uint64_t deadline_ns, const char *what, const void *object);
+weft_err weft_ult_waiters_sleep(struct weft_ult_waiters *q, struct weft_ult_node *n,
+				uint64_t deadline_ns, const char *what, const void *object);
 
 /* ns from now as a time of the clock. */
-uint64_t weft_waiters_deadline(uint64_t ns);
+uint64_t weft_ult_waiters_deadline(uint64_t ns);
 
 #endif

@@ -24,7 +24,7 @@ struct weft_ult_plain {
 void weft_ult_plain_begin(struct weft_ult_plain *p, struct weft_parker *parker);
 void weft_ult_plain_end(struct weft_ult_plain *p);
 
-/* weft_park without an end, of a plain thread that somebody else has to wake. */
+/* weft_wait_park without an end, of a plain thread that somebody else has to wake. */
 void weft_ult_plain_park(struct weft_parker *me);
 
 /* Says so, once, when all wait for each other.  One of the two is the caller. */

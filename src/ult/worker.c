@@ -29,7 +29,7 @@
 #define STEAL_WORDS 16  /* of ready threads that one attempt looks at */
 #define TICKS 61        /* switches between looks at messages and clocks, while threads are ready */
 
-struct weft_ult_all weft_ults = {.x_ticks = TICKS - 1};
+struct weft_ult_all weft_ult_ults = {.x_ticks = TICKS - 1};
 
 static _Atomic(const struct weft_ult_hooks *) x_hooks;
 static _Atomic int x_in_hooks; /* workers that may be inside */
@@ -37,7 +37,7 @@ static _Atomic int x_in_hooks; /* workers that may be inside */
 /* The one that is at place d of w's order, d from 1. */
 static struct weft_ult_worker *neighbour(const struct weft_ult_worker *w, int d)
 {
-	return weft_ults.worker[w->near[d - 1]];
+	return weft_ult_ults.worker[w->near[d - 1]];
 }
 
 /* ---- waking ---------------------------------------------------------------------------------- */
@@ -50,14 +50,14 @@ static bool wake(struct weft_ult_worker *w)
 	    atomic_exchange_explicit(&w->x_idle, WEFT_ULT_IDLE_NOT, memory_order_seq_cst) !=
 		    WEFT_ULT_IDLE_SLEEPS)
 		return false;
-	weft_unpark(atomic_load_explicit(&w->x_parker, memory_order_acquire));
+	weft_wait_unpark(atomic_load_explicit(&w->x_parker, memory_order_acquire));
 	return true;
 }
 
 /* Somebody near w who sleeps. */
 static bool wake_near(const struct weft_ult_worker *w)
 {
-	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed);
+	int n = atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed);
 	for (int d = 1; d < n; d++)
 		if (wake(neighbour(w, d)))
 			return true;
@@ -67,19 +67,19 @@ static bool wake_near(const struct weft_ult_worker *w)
 void weft_ult_wake_worker(struct weft_ult_worker *home, bool pinned)
 {
 	if (wake(home) || pinned ||
-	    !atomic_load_explicit(&weft_ults.x_idle_count, memory_order_relaxed) ||
+	    !atomic_load_explicit(&weft_ult_ults.x_idle_count, memory_order_relaxed) ||
 	    atomic_load_explicit(&home->x_idle, memory_order_relaxed) ||
-	    !atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed))
+	    !atomic_load_explicit(&weft_ult_ults.x_steal, memory_order_relaxed))
 		return;
-	if (!atomic_load_explicit(&weft_ults.x_nappers, memory_order_relaxed))
+	if (!atomic_load_explicit(&weft_ult_ults.x_nappers, memory_order_relaxed))
 		(void)wake_near(home);
 }
 
 void weft_ult_wake_thief(struct weft_ult_worker *w)
 {
 	weft_compiler_barrier(); /* our load was stored before: see may_sleep */
-	bool napper = atomic_load_explicit(&weft_ults.x_nappers, memory_order_relaxed);
-	if (!atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed))
+	bool napper = atomic_load_explicit(&weft_ult_ults.x_nappers, memory_order_relaxed);
+	if (!atomic_load_explicit(&weft_ult_ults.x_steal, memory_order_relaxed))
 		return;
 	if (napper && (weft_ult_load(w) < 2 || ++w->calls < CALLS_PER_THIEF))
 		return;
@@ -121,7 +121,7 @@ static void enter(void *arg)
 	}
 }
 
-/* As weft_x_entry. */
+/* As weft_wait_x_entry. */
 static void entered(void)
 {
 	const struct weft_ult_worker *w = weft_ult_worker_here();
@@ -133,20 +133,20 @@ static void entered(void)
 void weft_ult_hooks_set(const struct weft_ult_hooks *hooks)
 {
 	/* Relaxed: in force from each worker's next tick on. */
-	atomic_store_explicit(&weft_ults.x_ticks,
+	atomic_store_explicit(&weft_ult_ults.x_ticks,
 			      (hooks && hooks->switches ? hooks->switches : TICKS) - 1,
 			      memory_order_relaxed);
 	/* GONE -> INSIDE.  seq_cst: a worker either counts itself before, or sees NULL. */
 	atomic_store_explicit(&x_hooks, hooks, memory_order_seq_cst);
 	/* Relaxed: who enters by it looks at x_hooks. */
-	atomic_store_explicit(&weft_x_entry, hooks && hooks->entry ? entered : NULL,
+	atomic_store_explicit(&weft_wait_x_entry, hooks && hooks->entry ? entered : NULL,
 			      memory_order_relaxed);
 	int n = weft_ult_count();
 	for (int i = 0; i < n; i++)
-		(void)wake(weft_ults.worker[i]); /* who sleeps without them shall know them */
+		(void)wake(weft_ult_ults.worker[i]); /* who sleeps without them shall know them */
 	while (!hooks && atomic_load_explicit(&x_in_hooks, memory_order_seq_cst)) {
 		for (int i = 0; i < n; i++) /* ends: who is woken leaves and does not come back */
-			(void)wake(weft_ults.worker[i]);
+			(void)wake(weft_ult_ults.worker[i]);
 		sched_yield();
 	}
 }
@@ -160,7 +160,7 @@ static bool has_surplus(struct weft_ult_worker *w, struct weft_ult_worker *v, ui
 	uint32_t load = weft_ult_load(v);
 	uint64_t switches = atomic_load_explicit(&v->x_switches, memory_order_relaxed);
 	struct weft_ult_seen *seen = &w->seen[v->id];
-	if (load == 0 && !weft_ready_signalled(&v->ready) &&
+	if (load == 0 && !weft_ult_ready_signalled(&v->ready) &&
 	    !atomic_load_explicit(&v->x_first, memory_order_relaxed))
 		return false;
 	if (load >= 2)
@@ -174,8 +174,8 @@ static bool has_surplus(struct weft_ult_worker *w, struct weft_ult_worker *v, ui
 
 static bool may_steal(struct weft_ult_worker *w)
 {
-	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed);
-	if (n < 2 || !atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed))
+	int n = atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed);
+	if (n < 2 || !atomic_load_explicit(&weft_ult_ults.x_steal, memory_order_relaxed))
 		return false;
 	uint64_t now = weft_cycles();
 	if (now < w->steal_after)
@@ -194,10 +194,10 @@ static int take_some(struct weft_ult_worker *v, uint32_t word, uint64_t bits,
 	while (bits && n < most && n < STEAL_MAX) { /* ends: a bit less each time */
 		uint32_t i = 63u - (uint32_t)__builtin_clzll(bits);
 		struct weft_ult *t = weft_ult_of(v, word << 6 | i);
-		bits &= ~weft_ready_bit(i);
+		bits &= ~weft_ult_ready_bit(i);
 		if (weft_ult_is(t, WEFT_ULT_PINNED))
 			continue;
-		weft_ready_clear(&v->ready, word << 6 | i);
+		weft_ult_ready_clear(&v->ready, word << 6 | i);
 		weft_ult_list_push(loot, t);
 		n++;
 	}
@@ -211,9 +211,9 @@ static int take_bits(struct weft_ult_worker *v, struct weft_ult_list *loot)
 	bool wrapped = false;
 	uint32_t word = v->steal_at;
 	int n = 0;
-	weft_ready_fetch(r);
+	weft_ult_ready_fetch(r);
 	for (int words = 0; !n && words < STEAL_WORDS; words++) { /* ends: as counted */
-		word = weft_ready_next_word(r, word);
+		word = weft_ult_ready_next_word(r, word);
 		if (word == WEFT_READY_NONE) {
 			word = 0;
 			if (wrapped)
@@ -221,7 +221,7 @@ static int take_bits(struct weft_ult_worker *v, struct weft_ult_list *loot)
 			wrapped = true;
 			continue;
 		}
-		n = take_some(v, word, weft_ready_gather(r, word), loot);
+		n = take_some(v, word, weft_ult_ready_gather(r, word), loot);
 		word++;
 	}
 	v->steal_at = word;
@@ -230,7 +230,7 @@ static int take_bits(struct weft_ult_worker *v, struct weft_ult_list *loot)
 
 static int take_from(struct weft_ult_worker *v, struct weft_ult_list *loot)
 {
-	if (!weft_gate_steal_begin(&v->gate))
+	if (!weft_ult_gate_steal_begin(&v->gate))
 		return 0;
 	int n = 0;
 	struct weft_ult *t = v->stolen.first; /* never pinned */
@@ -244,7 +244,7 @@ static int take_from(struct weft_ult_worker *v, struct weft_ult_list *loot)
 	} else {
 		n = take_bits(v, loot);
 	}
-	weft_gate_steal_end(&v->gate);
+	weft_ult_gate_steal_end(&v->gate);
 	return n;
 }
 
@@ -275,7 +275,7 @@ static bool was_in_vain(struct weft_ult_worker *w, uint64_t now)
 static bool steal(struct weft_ult_worker *w)
 {
 	struct weft_ult_list loot = {NULL, NULL};
-	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed), got = 0;
+	int n = atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed), got = 0;
 	uint64_t began = weft_cycles();
 	if (was_in_vain(w, began)) {
 		steal_later(w);
@@ -294,12 +294,12 @@ static bool steal(struct weft_ult_worker *w)
 	}
 	w->naps = 0;
 	atomic_fetch_add_explicit(&w->x_stolen, (uint64_t)got, memory_order_relaxed);
-	weft_gate_enter(&w->gate);
+	weft_ult_gate_enter(&w->gate);
 	for (struct weft_ult *t; (t = weft_ult_list_pop(&loot));) { /* ends: the loot is finite */
 		weft_ult_trace(WEFT_TRACE_ULT_STEAL, t);
 		weft_ult_listed_push(w, &w->stolen, t);
 	}
-	weft_gate_leave(&w->gate);
+	weft_comm_gate_leave(&w->gate);
 	w->loot_at = weft_cycles();
 	w->loot_cost = w->loot_at - began;
 	return true;
@@ -307,7 +307,7 @@ static bool steal(struct weft_ult_worker *w)
 
 void weft_ult_steal_set(bool on)
 {
-	atomic_store_explicit(&weft_ults.x_steal, on, memory_order_relaxed);
+	atomic_store_explicit(&weft_ult_ults.x_steal, on, memory_order_relaxed);
 }
 
 /* ---- idle --------------------------------------------------------------------------------------
@@ -318,19 +318,19 @@ static bool something(void *arg)
 {
 	struct weft_ult_worker *w = arg;
 	/* IDLE -> WAKE: each of these comes after x_idle was set, seq_cst. */
-	return weft_ult_load(w) || weft_ready_signalled(&w->ready) ||
+	return weft_ult_load(w) || weft_ult_ready_signalled(&w->ready) ||
 	       atomic_load_explicit(&w->x_first, memory_order_seq_cst) ||
 	       atomic_load_explicit(&w->x_idle, memory_order_seq_cst) == WEFT_ULT_IDLE_NOT ||
-	       atomic_load_explicit(&weft_ults.x_stop, memory_order_seq_cst) || may_steal(w);
+	       atomic_load_explicit(&weft_ult_ults.x_stop, memory_order_seq_cst) || may_steal(w);
 }
 
 /* Has anybody else something ready, to be stolen now or later?  After a membarrier of ours. */
 static bool others_loaded(const struct weft_ult_worker *w)
 {
-	int n = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed);
+	int n = atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed);
 	for (int d = 1; d < n; d++) {
 		struct weft_ult_worker *v = neighbour(w, d);
-		if (weft_ult_load(v) || weft_ready_signalled(&v->ready) ||
+		if (weft_ult_load(v) || weft_ult_ready_signalled(&v->ready) ||
 		    atomic_load_explicit(&v->x_first, memory_order_relaxed))
 			return true;
 	}
@@ -367,11 +367,11 @@ static void sleep_alone(struct weft_ult_worker *w, uint64_t deadline_ns)
 {
 	struct weft_parker *p = w->carrier->parker;
 	if (deadline_ns != WEFT_NEVER) {
-		(void)weft_park(p, deadline_ns);
+		(void)weft_wait_park(p, deadline_ns);
 		return;
 	}
 	for (uint64_t ns = weft_ult_look_ns;; ns *= 2) { /* ends: when woken */
-		if (weft_park(p, weft_clock_ns() + ns))
+		if (weft_wait_park(p, weft_clock_ns() + ns))
 			return;
 		weft_ult_deadlock_look(w, NULL);
 		if (something(w))
@@ -401,16 +401,16 @@ static void idle(struct weft_ult_worker *w)
 	/* THIEF -> make_ready_here, wake_thief, which look without a fence after they have stored
 	 * their load.  Both counts come before the membarrier of may_sleep, and so before our look
 	 * at loads: who does not see them is seen.  A napper wakes by itself. */
-	atomic_fetch_add_explicit(&weft_ults.x_idle_count, 1, memory_order_seq_cst);
-	bool many = atomic_load_explicit(&weft_ults.x_count, memory_order_relaxed) > 1 &&
-		    atomic_load_explicit(&weft_ults.x_steal, memory_order_relaxed);
+	atomic_fetch_add_explicit(&weft_ult_ults.x_idle_count, 1, memory_order_seq_cst);
+	bool many = atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed) > 1 &&
+		    atomic_load_explicit(&weft_ult_ults.x_steal, memory_order_relaxed);
 	bool nap = many && (w->naps < NAPS_MAX || w->gate.fence || !may_sleep(w));
 	uint64_t deadline = atomic_load_explicit(&w->x_next_timer, memory_order_relaxed);
 	if (nap) {
 		uint64_t end = weft_clock_ns() + NAP_NS;
 		deadline = end < deadline ? end : deadline;
 		/* THIEF, as above. */
-		atomic_fetch_add_explicit(&weft_ults.x_nappers, 1, memory_order_seq_cst);
+		atomic_fetch_add_explicit(&weft_ult_ults.x_nappers, 1, memory_order_seq_cst);
 	}
 	const struct weft_ult_hooks *h = hooks_enter();
 	if (h) {
@@ -432,9 +432,9 @@ static void idle(struct weft_ult_worker *w)
 	else if (nap)
 		w->naps++;
 	say_idle(w, WEFT_ULT_IDLE_NOT);
-	atomic_fetch_sub_explicit(&weft_ults.x_idle_count, 1, memory_order_seq_cst);
+	atomic_fetch_sub_explicit(&weft_ult_ults.x_idle_count, 1, memory_order_seq_cst);
 	if (nap)
-		atomic_fetch_sub_explicit(&weft_ults.x_nappers, 1, memory_order_seq_cst);
+		atomic_fetch_sub_explicit(&weft_ult_ults.x_nappers, 1, memory_order_seq_cst);
 	(void)steal(w);
 }
 
@@ -445,7 +445,7 @@ static bool comes_at_once(struct weft_ult_worker *w)
 	if (atomic_load_explicit(&x_hooks, memory_order_relaxed))
 		return false;
 	for (int i = 0; i < FIRST_LOOKS; i++) {
-		if (weft_ult_load(w) || weft_ready_signalled(&w->ready) ||
+		if (weft_ult_load(w) || weft_ult_ready_signalled(&w->ready) ||
 		    atomic_load_explicit(&w->x_first, memory_order_relaxed))
 			return true;
 		weft_cpu_relax();
@@ -469,16 +469,16 @@ void weft_ult_work(struct weft_ult_worker *w)
 		weft_ult_timers_run(w);
 		if (w->tick_due && weft_ult_load(w))
 			tick(w);
-		weft_gate_enter(&w->gate);
+		weft_ult_gate_enter(&w->gate);
 		struct weft_ult *t = weft_ult_next(w);
 		if (t) {
 			if (!weft_ult_run(w, t))
 				return;
 			continue;
 		}
-		weft_gate_leave(&w->gate);
+		weft_comm_gate_leave(&w->gate);
 		/* END <- STOP (weft_ult_stop).  Carries: that no thread is left. */
-		if (atomic_load_explicit(&weft_ults.x_stop, memory_order_acquire))
+		if (atomic_load_explicit(&weft_ult_ults.x_stop, memory_order_acquire))
 			return;
 		w->tick_due = false;
 		if (!comes_at_once(w)) {

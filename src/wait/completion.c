@@ -4,8 +4,8 @@
 
 #include "wait/waiter.h"
 
-_Thread_local struct weft_wake_batch *weft_wake_batch_self;
-_Thread_local const struct weft_completion *weft_completion_own;
+_Thread_local struct weft_wake_batch *weft_wait_wake_batch_self;
+_Thread_local const struct weft_completion *weft_wait_completion_own;
 
 /* Lets n go; wakes its owner, who may free n at once. */
 static void release(struct weft_wait_node *n, struct weft_parker *parker)
@@ -14,7 +14,7 @@ static void release(struct weft_wait_node *n, struct weft_parker *parker)
 	 * return and its stack frame be used again under our eyes. */
 	atomic_store_explicit(&n->x_left, true, memory_order_release);
 	if (parker)
-		weft_unpark(parker);
+		weft_wait_unpark(parker);
 }
 
 /* Does n's waiter wait for nothing else?  Counts n as come. */
@@ -26,7 +26,7 @@ static bool last_of_waiter(struct weft_wait_node *n)
 
 void weft_wait_list_wake(struct weft_wait_node *list)
 {
-	struct weft_wake_batch *b = weft_wake_batch_self;
+	struct weft_wake_batch *b = weft_wait_wake_batch_self;
 	while (list) { /* ends: the list is ours and finite */
 		struct weft_wait_node *n = list;
 		list = n->next;
@@ -43,11 +43,11 @@ void weft_wait_list_wake(struct weft_wait_node *list)
 	}
 }
 
-unsigned weft_wake_batch_flush(struct weft_wake_batch *b, const struct weft_parker *except)
+unsigned weft_wait_wake_batch_flush(struct weft_wake_batch *b, const struct weft_parker *except)
 {
 	unsigned others = 0;
 	struct weft_wait_node *n = b->first;
-	weft_wake_batch_init(b);
+	weft_wait_wake_batch_init(b);
 	while (n) { /* ends: as above; nothing is appended, no user code runs here */
 		struct weft_wait_node *next = n->next;
 		struct weft_parker *parker = n->waiter->parker;
@@ -59,9 +59,9 @@ unsigned weft_wake_batch_flush(struct weft_wake_batch *b, const struct weft_park
 	return others;
 }
 
-void weft_completion_signal(struct weft_completion *c)
+void weft_wait_completion_signal(struct weft_completion *c)
 {
-	struct weft_wait_node *list = weft_completion_finish(c);
+	struct weft_wait_node *list = weft_wait_completion_finish(c);
 	if (weft_unlikely(list != NULL))
 		weft_wait_list_wake(list);
 }

@@ -20,35 +20,35 @@ struct weft_completion {
 	_Atomic uintptr_t x_state; /* PENDING, DONE, or the list of waiters */
 };
 
-static inline void weft_completion_init(struct weft_completion *c)
+static inline void weft_wait_completion_init(struct weft_completion *c)
 {
 	atomic_store_explicit(&c->x_state, WEFT_COMPLETION_PENDING, memory_order_relaxed);
 }
 
-static inline bool weft_completion_done(const struct weft_completion *c)
+static inline bool weft_wait_completion_done(const struct weft_completion *c)
 {
-	/* SEE: partner PUB in weft_completion_signal.  Carries: the result beside the completion.
+	/* SEE: partner PUB in weft_wait_completion_signal.  Carries: the result beside the completion.
 	 */
 	return atomic_load_explicit(&c->x_state, memory_order_acquire) == WEFT_COMPLETION_DONE;
 }
 
 /* For an operation that is complete before anyone can wait for it. */
-static inline void weft_completion_init_done(struct weft_completion *c)
+static inline void weft_wait_completion_init_done(struct weft_completion *c)
 {
 	atomic_store_explicit(&c->x_state, WEFT_COMPLETION_DONE, memory_order_relaxed);
 }
 
-void weft_completion_signal(struct weft_completion *c);
+void weft_wait_completion_signal(struct weft_completion *c);
 
 /*
  * What the calling thread polls for, if nobody else waits for it or will and it is in no list; else
  * NULL.  Then the signal, made by its own polling, needs no exchange.
  */
-extern _Thread_local const struct weft_completion *weft_completion_own;
+extern _Thread_local const struct weft_completion *weft_wait_completion_own;
 
-static inline bool weft_completion_signal_own(struct weft_completion *c)
+static inline bool weft_wait_completion_signal_own(struct weft_completion *c)
 {
-	if (c != weft_completion_own)
+	if (c != weft_wait_completion_own)
 		return false;
 	/* Relaxed: who looks is who stores. */
 	atomic_store_explicit(&c->x_state, WEFT_COMPLETION_DONE, memory_order_relaxed);

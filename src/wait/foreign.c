@@ -26,7 +26,7 @@ static const struct weft_plugin *plugin(void)
 	return atomic_load_explicit(&x_plugin, memory_order_acquire);
 }
 
-void weft_foreign_yield(void)
+void weft_wait_foreign_yield(void)
 {
 	const struct weft_plugin *p = plugin();
 	if (p)
@@ -36,14 +36,15 @@ void weft_foreign_yield(void)
 /* Lets the runtime's others run until somebody notifies us, or the deadline. */
 static void yield_until(struct weft_parker *p, uint64_t deadline_ns)
 {
-	while (!weft_parker_notified(p) && weft_clock_ns() < deadline_ns) /* ends: as it says */
-		weft_foreign_yield();
+	while (!weft_wait_parker_notified(p) &&
+	       weft_clock_ns() < deadline_ns) /* ends: as it says */
+		weft_wait_foreign_yield();
 }
 
 static void park_for_wake(struct foreign *f)
 {
 	uint32_t empty = WEFT_PARKER_EMPTY;
-	/* PARK -> WAKE (weft_unpark).  Carries: x_woken is ours, and 0.  Acquire on failure: it was
+	/* PARK -> WAKE (weft_wait_unpark).  Carries: x_woken is ours, and 0.  Acquire on failure: it was
 	 * notified, see what came with it. */
 	if (!atomic_compare_exchange_strong_explicit(&f->parker.x_word, &empty, WEFT_PARKER_PARKED,
 						     memory_order_acq_rel, memory_order_acquire))
@@ -51,11 +52,11 @@ static void park_for_wake(struct foreign *f)
 	/* Even if it is notified by now: each unpark has its park.  Ends: notified. */
 	do
 		plugin()->park(f->thread);
-	while (!weft_parker_notified(&f->parker));
+	while (!weft_wait_parker_notified(&f->parker));
 	/* GONE <- OVER.  Carries: the waker's call has ended.  Without it, the thread could end and
 	 * be freed by its runtime while unpark() still looks at it. */
 	while (!atomic_load_explicit(&f->x_woken, memory_order_acquire))
-		weft_foreign_yield(); /* ends: the waker is past its exchange */
+		weft_wait_foreign_yield(); /* ends: the waker is past its exchange */
 	/* Relaxed: PARK carries it. */
 	atomic_store_explicit(&f->x_woken, 0, memory_order_relaxed);
 }
@@ -86,7 +87,7 @@ static const struct weft_parker_ops foreign_ops = {
 	.wake = foreign_wake,
 };
 
-bool weft_foreign_is(const struct weft_parker *p)
+bool weft_wait_foreign_is(const struct weft_parker *p)
 {
 	return p->ops == &foreign_ops;
 }
@@ -103,7 +104,7 @@ static struct foreign *make(_Atomic(struct foreign *) *at, void *thread)
 	struct foreign *f = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *f, WEFT_CACHELINE));
 	if (!f)
 		return NULL;
-	weft_parker_init(&f->parker, &foreign_ops, NULL);
+	weft_wait_parker_init(&f->parker, &foreign_ops, NULL);
 	f->thread = thread;
 	atomic_store_explicit(&f->x_woken, 0, memory_order_relaxed);
 	f->next = atomic_load_explicit(at, memory_order_relaxed);
@@ -114,7 +115,7 @@ static struct foreign *make(_Atomic(struct foreign *) *at, void *thread)
 	return f;
 }
 
-struct weft_parker *weft_foreign_self(void)
+struct weft_parker *weft_wait_foreign_self(void)
 {
 	const struct weft_plugin *p = plugin();
 	void *thread = p ? p->self() : NULL;
@@ -147,7 +148,7 @@ static void stacks_may_be_small(void)
 {
 	const struct weft_stacks *none = NULL;
 	/* STACKS -> HERE, as whoever else sets them.  Those that are set already do as well. */
-	(void)atomic_compare_exchange_strong_explicit(&weft_x_stacks, &none, &no_stacks,
+	(void)atomic_compare_exchange_strong_explicit(&weft_wait_x_stacks, &none, &no_stacks,
 						      memory_order_release, memory_order_relaxed);
 }
 

@@ -17,9 +17,9 @@
 #include "wait/park.h"
 
 /* The caller's, NULL: not one of the runtime's threads, there is no runtime, or no memory. */
-struct weft_parker *weft_foreign_self(void);
+struct weft_parker *weft_wait_foreign_self(void);
 
-bool weft_foreign_is(const struct weft_parker *p);
-void weft_foreign_yield(void);
+bool weft_wait_foreign_is(const struct weft_parker *p);
+void weft_wait_foreign_yield(void);
 
 #endif

@@ -14,8 +14,8 @@
 #include "wait/foreign.h"
 #include "wait/stack.h"
 
-const struct weft_stacks *_Atomic weft_x_stacks;
-void (*_Atomic weft_x_entry)(void);
+const struct weft_stacks *_Atomic weft_wait_x_stacks;
+void (*_Atomic weft_wait_x_entry)(void);
 
 static _Thread_local struct weft_parker *self;
 static pthread_key_t end_key;
@@ -53,7 +53,7 @@ static const struct weft_parker_ops futex_ops = {
 	.wake = futex_wake,
 };
 
-bool weft_parker_is_thread(const struct weft_parker *p)
+bool weft_wait_parker_is_thread(const struct weft_parker *p)
 {
 	return p->ops == &futex_ops;
 }
@@ -73,7 +73,7 @@ static void make_key(void)
 	have_key = pthread_key_create(&end_key, thread_ends) == 0;
 }
 
-void weft_parker_init(struct weft_parker *p, const struct weft_parker_ops *ops, void *arg)
+void weft_wait_parker_init(struct weft_parker *p, const struct weft_parker_ops *ops, void *arg)
 {
 	atomic_store_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_relaxed);
 	p->cpu = -1;
@@ -94,7 +94,7 @@ static struct weft_parker *thread_parker(void)
 		p = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *p, WEFT_CACHELINE));
 		if (!p)
 			return NULL;
-		weft_parker_init(p, &futex_ops, NULL);
+		weft_wait_parker_init(p, &futex_ops, NULL);
 	}
 	/* A notification for the thread that had it before may still come, now or later. */
 	if (have_key)
@@ -103,7 +103,7 @@ static struct weft_parker *thread_parker(void)
 	return p;
 }
 
-struct weft_parker *weft_parker_self(void)
+struct weft_parker *weft_wait_parker_self(void)
 {
 	/* Set once before the first user-level thread runs. */
 	struct weft_parker *(*hook)(void) =
@@ -113,25 +113,25 @@ struct weft_parker *weft_parker_self(void)
 		if (p)
 			return p;
 	}
-	struct weft_parker *foreign = weft_foreign_self();
+	struct weft_parker *foreign = weft_wait_foreign_self();
 	if (weft_unlikely(foreign != NULL))
 		return foreign;
 	return weft_likely(self != NULL) ? self : thread_parker();
 }
 
-void weft_parker_set_self_hook(struct weft_parker *(*hook)(void))
+void weft_wait_parker_set_self_hook(struct weft_parker *(*hook)(void))
 {
 	/* HOOK -> self.  Carries: what the hook needs. */
 	atomic_store_explicit(&x_self_hook, hook, memory_order_release);
 }
 
-void weft_parker_set_elsewhere_hook(void (*hook)(struct weft_parker *))
+void weft_wait_parker_set_elsewhere_hook(void (*hook)(struct weft_parker *))
 {
 	/* HOOK -> unpark.  Carries: what the hook needs. */
 	atomic_store_explicit(&x_elsewhere_hook, hook, memory_order_release);
 }
 
-bool weft_park(struct weft_parker *p, uint64_t deadline_ns)
+bool weft_wait_park(struct weft_parker *p, uint64_t deadline_ns)
 {
 	uint32_t empty = WEFT_PARKER_EMPTY;
 	if (p->ops->park)
@@ -143,7 +143,7 @@ bool weft_park(struct weft_parker *p, uint64_t deadline_ns)
 						    memory_order_acq_rel, memory_order_acquire)) {
 		for (;;) { /* ends: notified, or the deadline */
 			p->ops->sleep(p, deadline_ns);
-			notified = weft_parker_notified(p);
+			notified = weft_wait_parker_notified(p);
 			if (notified ||
 			    (deadline_ns != WEFT_NEVER && weft_clock_ns() >= deadline_ns))
 				break;
@@ -156,7 +156,7 @@ bool weft_park(struct weft_parker *p, uint64_t deadline_ns)
 	return notified;
 }
 
-void weft_unpark(struct weft_parker *p)
+void weft_wait_unpark(struct weft_parker *p)
 {
 	if (weft_unlikely(p->ops->unpark != NULL)) {
 		p->ops->unpark(p);

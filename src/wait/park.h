@@ -11,7 +11,7 @@
  *           lost: one that comes early makes the next park return at once.
  *
  *   EMPTY --park--> PARKED --unpark--> NOTIFIED --park returns--> EMPTY
- *   EMPTY --weft_parker_sleep_begin--> ELSEWHERE --unpark--> NOTIFIED (and the hook is called)
+ *   EMPTY --weft_wait_parker_sleep_begin--> ELSEWHERE --unpark--> NOTIFIED (and the hook is called)
  */
 #ifndef WEFT_PARK_H
 #define WEFT_PARK_H
@@ -34,10 +34,10 @@ struct weft_parker_ops {
 	 * deadline); may return early. */
 	void (*sleep)(struct weft_parker *p, uint64_t deadline_ns);
 	void (*wake)(struct weft_parker *p);
-	/* Instead of sleep: all of weft_park(), for a thread that may be called PARKED only after
+	/* Instead of sleep: all of weft_wait_park(), for a thread that may be called PARKED only after
 	 * it has left its stack; else NULL. */
 	bool (*park)(struct weft_parker *p, uint64_t deadline_ns);
-	/* Instead of wake: all of weft_unpark(); the word's other bits are then the back-end's. */
+	/* Instead of wake: all of weft_wait_unpark(); the word's other bits are then the back-end's. */
 	void (*unpark)(struct weft_parker *p);
 };
 
@@ -50,36 +50,36 @@ struct weft_parker {
 };
 
 /* The calling thread's parker; NULL when memory is gone (then do not sleep, poll). */
-struct weft_parker *weft_parker_self(void);
+struct weft_parker *weft_wait_parker_self(void);
 
 /* A plain thread's, not one that a back-end has embedded? */
-bool weft_parker_is_thread(const struct weft_parker *p);
+bool weft_wait_parker_is_thread(const struct weft_parker *p);
 
-/* Lets user-level threads answer weft_parker_self(); the hook returns NULL for plain threads. */
-void weft_parker_set_self_hook(struct weft_parker *(*hook)(void));
+/* Lets user-level threads answer weft_wait_parker_self(); the hook returns NULL for plain threads. */
+void weft_wait_parker_set_self_hook(struct weft_parker *(*hook)(void));
 
 /* What wakes a parker in state ELSEWHERE: set once, by the engine. */
-void weft_parker_set_elsewhere_hook(void (*hook)(struct weft_parker *));
+void weft_wait_parker_set_elsewhere_hook(void (*hook)(struct weft_parker *));
 
 /* Is it a thread that blocks beside the kernel's: its waits leave polling to others? */
-static inline bool weft_parker_is_light(const struct weft_parker *p)
+static inline bool weft_wait_parker_is_light(const struct weft_parker *p)
 {
 	return p && p->ops->park;
 }
 
 /* Prepares a parker that a back-end embeds in its own never-freed memory. */
-void weft_parker_init(struct weft_parker *p, const struct weft_parker_ops *ops, void *arg);
+void weft_wait_parker_init(struct weft_parker *p, const struct weft_parker_ops *ops, void *arg);
 
 /* Sleeps until notified or until deadline_ns.  False: the deadline passed. */
-bool weft_park(struct weft_parker *p, uint64_t deadline_ns);
+bool weft_wait_park(struct weft_parker *p, uint64_t deadline_ns);
 
-void weft_unpark(struct weft_parker *p);
+void weft_wait_unpark(struct weft_parker *p);
 
 /*
  * For a thread that will sleep elsewhere: false: it was notified already, do not sleep.  After true
  * an unpark calls the hook; always pair with _end, which consumes the notification.
  */
-static inline bool weft_parker_sleep_begin(struct weft_parker *p)
+static inline bool weft_wait_parker_sleep_begin(struct weft_parker *p)
 {
 	uint32_t empty = WEFT_PARKER_EMPTY;
 	/* SLEEP -> CALL (unpark).  Relaxed would do for the word itself; acquire on failure carries
@@ -88,7 +88,7 @@ static inline bool weft_parker_sleep_begin(struct weft_parker *p)
 						       memory_order_acq_rel, memory_order_acquire);
 }
 
-static inline void weft_parker_sleep_end(struct weft_parker *p)
+static inline void weft_wait_parker_sleep_end(struct weft_parker *p)
 {
 	/* Acquire: see what the notifier wrote. */
 	(void)atomic_exchange_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_acq_rel);
@@ -99,7 +99,7 @@ static inline void weft_parker_sleep_end(struct weft_parker *p)
  * that is over, since whoever was woken while it ran did not park.  Kept, it would end the next
  * sleep for nothing.
  */
-static inline void weft_parker_forget(struct weft_parker *p)
+static inline void weft_wait_parker_forget(struct weft_parker *p)
 {
 	/* Relaxed: owner's look; most often there is none. */
 	if (weft_unlikely(atomic_load_explicit(&p->x_word, memory_order_relaxed) &
@@ -110,7 +110,7 @@ static inline void weft_parker_forget(struct weft_parker *p)
 						memory_order_acq_rel);
 }
 
-static inline bool weft_parker_notified(const struct weft_parker *p)
+static inline bool weft_wait_parker_notified(const struct weft_parker *p)
 {
 	/* PARK <- WAKE (unpark).  Carries: what the notifier wrote. */
 	return atomic_load_explicit(&p->x_word, memory_order_acquire) == WEFT_PARKER_NOTIFIED;

@@ -40,41 +40,41 @@ struct weft_sole {
 	_Atomic uint32_t x_inside; /* the owner writes */
 };
 
-extern struct weft_sole weft_sole;
+extern struct weft_sole weft_wait_sole;
 
 /* The calling thread is the sole one; the first call counts. */
-void weft_sole_begin(void);
+void weft_wait_sole_begin(void);
 /* No thread is from now on. */
-void weft_sole_end(void);
+void weft_wait_sole_end(void);
 
 /* The caller, whose id is me, is about to enlist. */
-static inline void weft_sole_enlisting(uint32_t me)
+static inline void weft_wait_sole_enlisting(uint32_t me)
 {
-	/* ENDED <- END (weft_sole_end).  Carries: what the sole thread has signalled.  Without it
+	/* ENDED <- END (weft_wait_sole_end).  Carries: what the sole thread has signalled.  Without it
 	 * our list could be put where its DONE is. */
-	uint32_t owner = atomic_load_explicit(&weft_sole.x_owner, memory_order_acquire);
+	uint32_t owner = atomic_load_explicit(&weft_wait_sole.x_owner, memory_order_acquire);
 	if (weft_unlikely(owner != WEFT_SOLE_NONE && owner != me))
-		weft_sole_end();
+		weft_wait_sole_end();
 }
 
-/* False: by an exchange, please.  me: weft_solo_self. */
-static inline bool weft_sole_signal(struct weft_completion *c, uint32_t me)
+/* False: by an exchange, please.  me: weft_wait_solo_self. */
+static inline bool weft_wait_sole_signal(struct weft_completion *c, uint32_t me)
 {
 	/* Relaxed: the second look decides. */
-	if (atomic_load_explicit(&weft_sole.x_owner, memory_order_relaxed) != me)
+	if (atomic_load_explicit(&weft_wait_sole.x_owner, memory_order_relaxed) != me)
 		return false;
-	/* IN -> ASK (weft_sole_end).  Relaxed, both: the asker's membarrier orders them. */
-	atomic_store_explicit(&weft_sole.x_inside, 1, memory_order_relaxed);
+	/* IN -> ASK (weft_wait_sole_end).  Relaxed, both: the asker's membarrier orders them. */
+	atomic_store_explicit(&weft_wait_sole.x_inside, 1, memory_order_relaxed);
 	weft_compiler_barrier();
 	/* Relaxed: if there is a list, we have made it. */
 	bool mine =
-		atomic_load_explicit(&weft_sole.x_owner, memory_order_relaxed) == me &&
+		atomic_load_explicit(&weft_wait_sole.x_owner, memory_order_relaxed) == me &&
 		atomic_load_explicit(&c->x_state, memory_order_relaxed) == WEFT_COMPLETION_PENDING;
 	if (weft_likely(mine))
 		/* PUB -> SEE (done).  Carries: the result. */
 		atomic_store_explicit(&c->x_state, WEFT_COMPLETION_DONE, memory_order_release);
-	/* OUT -> ASK (weft_sole_end).  Carries: DONE. */
-	atomic_store_explicit(&weft_sole.x_inside, 0, memory_order_release);
+	/* OUT -> ASK (weft_wait_sole_end).  Carries: DONE. */
+	atomic_store_explicit(&weft_wait_sole.x_inside, 0, memory_order_release);
 	return mine;
 }
 

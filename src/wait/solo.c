@@ -12,7 +12,7 @@
 
 #define NEED_MAX 4096u /* an interruption then costs the owner less than a nanosecond each time */
 
-_Thread_local uint32_t weft_solo_self = WEFT_SOLO_NOBODY;
+_Thread_local uint32_t weft_wait_solo_self = WEFT_SOLO_NOBODY;
 
 static long membarrier(int cmd)
 {
@@ -47,41 +47,41 @@ static uint32_t new_id(void)
 	return last + 1;
 }
 
-void weft_solo_claim(struct weft_solo *s, uint32_t me)
+void weft_wait_solo_claim(struct weft_solo *s, uint32_t me)
 {
 	s->alone = 0;
 	if (!possible()) {
 		s->need = UINT16_MAX;
 	} else if (me == WEFT_SOLO_NOBODY) {
-		weft_solo_self = new_id(); /* count anew: others may have had none either */
+		weft_wait_solo_self = new_id(); /* count anew: others may have had none either */
 	} else if (!s->left) {
 		/* Relaxed: we read it ourselves, the others under the lock. */
 		atomic_store_explicit(&s->x_owner, me, memory_order_relaxed);
 	}
 }
 
-uint32_t weft_solo_id(void)
+uint32_t weft_wait_solo_id(void)
 {
-	if (weft_solo_self == WEFT_SOLO_NOBODY && possible())
-		weft_solo_self = new_id();
-	return weft_solo_self;
+	if (weft_wait_solo_self == WEFT_SOLO_NOBODY && possible())
+		weft_wait_solo_self = new_id();
+	return weft_wait_solo_self;
 }
 
-void weft_solo_barrier(void)
+void weft_wait_solo_barrier(void)
 {
 	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)
 		weft_panic("membarrier failed after it had worked: %s", strerror(errno));
 }
 
-void weft_solo_interrupt(struct weft_solo *s)
+void weft_wait_solo_interrupt(struct weft_solo *s)
 {
 	/* Relaxed: written under the lock. */
 	s->left = atomic_load_explicit(&s->x_owner, memory_order_relaxed);
-	/* ASK <- IN (weft_solo_enter), by the membarrier.  Relaxed: it orders. */
+	/* ASK <- IN (weft_wait_solo_enter), by the membarrier.  Relaxed: it orders. */
 	atomic_store_explicit(&s->x_owner, 0, memory_order_relaxed);
-	weft_solo_barrier();
+	weft_wait_solo_barrier();
 	unsigned turns = 0;
-	/* ASK <- OUT (weft_solo_leave).  Carries: what the owner wrote.  Ends: it is short. */
+	/* ASK <- OUT (weft_wait_solo_leave).  Carries: what the owner wrote.  Ends: it is short. */
 	while (atomic_load_explicit(&s->x_inside, memory_order_acquire))
 		weft_backoff(&turns);
 	if (s->need <= NEED_MAX / 2)

@@ -47,9 +47,9 @@ struct weft_solo {
 
 #define WEFT_SOLO_NOBODY UINT32_MAX         /* id of a thread that has none yet; never an owner */
 #define WEFT_SOLO_LAST (UINT32_MAX / 4 - 1) /* the last id: biased.h takes two bits */
-extern _Thread_local uint32_t weft_solo_self;
+extern _Thread_local uint32_t weft_wait_solo_self;
 
-static inline void weft_solo_init(struct weft_solo *s)
+static inline void weft_wait_solo_init(struct weft_solo *s)
 {
 	atomic_store_explicit(&s->x_owner, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->x_inside, 0, memory_order_relaxed);
@@ -59,13 +59,13 @@ static inline void weft_solo_init(struct weft_solo *s)
 	s->left = 0;
 }
 
-/* True: inside, alone; then leave() soon.  False: take the lock.  me: weft_solo_self. */
-static inline bool weft_solo_enter(struct weft_solo *s, uint32_t me)
+/* True: inside, alone; then leave() soon.  False: take the lock.  me: weft_wait_solo_self. */
+static inline bool weft_wait_solo_enter(struct weft_solo *s, uint32_t me)
 {
 	/* Relaxed: the second look decides. */
 	if (atomic_load_explicit(&s->x_owner, memory_order_relaxed) != me)
 		return false;
-	/* IN -> ASK (weft_solo_interrupt).  Relaxed, both: the asker's membarrier orders them. */
+	/* IN -> ASK (weft_wait_solo_interrupt).  Relaxed, both: the asker's membarrier orders them. */
 	atomic_store_explicit(&s->x_inside, 1, memory_order_relaxed);
 	weft_compiler_barrier();
 	if (weft_likely(atomic_load_explicit(&s->x_owner, memory_order_relaxed) == me))
@@ -74,39 +74,39 @@ static inline bool weft_solo_enter(struct weft_solo *s, uint32_t me)
 	return false;
 }
 
-static inline void weft_solo_leave(struct weft_solo *s)
+static inline void weft_wait_solo_leave(struct weft_solo *s)
 {
-	/* OUT -> ASK (weft_solo_interrupt).  Carries: what we wrote inside.  Without it, who
+	/* OUT -> ASK (weft_wait_solo_interrupt).  Carries: what we wrote inside.  Without it, who
 	 * interrupts could go on with what was there before. */
 	atomic_store_explicit(&s->x_inside, 0, memory_order_release);
 }
 
 /* The lock is ours, and another thread is the owner: until it is out, and no owner any more. */
-void weft_solo_interrupt(struct weft_solo *s);
+void weft_wait_solo_interrupt(struct weft_solo *s);
 /* The lock is ours, and has been often enough: may make us its owner. */
-void weft_solo_claim(struct weft_solo *s, uint32_t me);
+void weft_wait_solo_claim(struct weft_solo *s, uint32_t me);
 
 /* The calling thread's id, for owners of other kinds; NOBODY: there is no membarrier. */
-uint32_t weft_solo_id(void);
+uint32_t weft_wait_solo_id(void);
 /* A membarrier; somebody has an id. */
-void weft_solo_barrier(void);
+void weft_wait_solo_barrier(void);
 
-/* The caller has taken the lock; from here on it is alone.  me: weft_solo_self. */
-static inline void weft_solo_locked(struct weft_solo *s, uint32_t me)
+/* The caller has taken the lock; from here on it is alone.  me: weft_wait_solo_self. */
+static inline void weft_wait_solo_locked(struct weft_solo *s, uint32_t me)
 {
 	/* Relaxed: written under the lock. */
 	uint32_t owner = atomic_load_explicit(&s->x_owner, memory_order_relaxed);
 	if (owner == me)
 		return;
 	if (weft_unlikely(owner))
-		weft_solo_interrupt(s);
+		weft_wait_solo_interrupt(s);
 	if (s->last != me) {
 		s->last = me;
 		s->alone = 0;
 		if (s->left == me)
 			s->left = 0; /* it is here, so not in enter() */
 	} else if (weft_unlikely(++s->alone >= s->need)) {
-		weft_solo_claim(s, me);
+		weft_wait_solo_claim(s, me);
 	}
 }
 

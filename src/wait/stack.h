@@ -3,8 +3,8 @@
  * stack.h - larger stacks for calls that would not fit on a user-level thread's, and who wants to
  * know of calls that may block.
  *
- * Callers   any thread.  weft_big_stack: fn may not block; it may wake others.
- *           weft_deep_stack: it may do both.
+ * Callers   any thread.  weft_wait_big_stack: fn may not block; it may wake others.
+ *           weft_wait_deep_stack: it may do both.
  * Cost      without user-level threads: a load and a branch that is always the same.
  */
 #ifndef WEFT_WAIT_STACK_H
@@ -25,43 +25,44 @@ struct weft_stacks {
  * A user-level thread is about to look for, or to wait for, what is not there yet; NULL: nobody
  * wants to know.  Called on the thread's own stack; plain threads may call it.
  */
-extern void (*_Atomic weft_x_entry)(void);
+extern void (*_Atomic weft_wait_x_entry)(void);
 
 /* Says so. */
-static inline void weft_entry(void)
+static inline void weft_wait_entry(void)
 {
 	/* Relaxed: code, no data; who sets it says when it is over (ult/worker.c). */
-	void (*fn)(void) = atomic_load_explicit(&weft_x_entry, memory_order_relaxed);
+	void (*fn)(void) = atomic_load_explicit(&weft_wait_x_entry, memory_order_relaxed);
 	if (weft_unlikely(fn != NULL))
 		fn();
 }
 
 /* Set before the first user-level thread, or thread of a foreign runtime, may wait; NULL before. */
-extern const struct weft_stacks *_Atomic weft_x_stacks;
+extern const struct weft_stacks *_Atomic weft_wait_x_stacks;
 
 /* Could the caller be on a small stack? */
-static inline bool weft_stack_may_be_small(void)
+static inline bool weft_wait_stack_may_be_small(void)
 {
 	/* Relaxed: a thread that runs on a small stack was started after it was set. */
-	return weft_unlikely(atomic_load_explicit(&weft_x_stacks, memory_order_relaxed) != NULL);
+	return weft_unlikely(atomic_load_explicit(&weft_wait_x_stacks, memory_order_relaxed) !=
+			     NULL);
 }
 
-static inline const struct weft_stacks *weft_stacks_here(void)
+static inline const struct weft_stacks *weft_wait_stacks_here(void)
 {
 	/* HERE <- STACKS (who sets them).  Carries: the table. */
-	return atomic_load_explicit(&weft_x_stacks, memory_order_acquire);
+	return atomic_load_explicit(&weft_wait_x_stacks, memory_order_acquire);
 }
 
 /* Is the caller on one, and is there a larger for calls that block? */
-static inline bool weft_stack_is_small(void)
+static inline bool weft_wait_stack_is_small(void)
 {
-	return weft_stack_may_be_small() && weft_stacks_here()->small();
+	return weft_wait_stack_may_be_small() && weft_wait_stacks_here()->small();
 }
 
 /* Calls fn(arg), on the stack of the caller's worker if the caller is a user-level thread. */
-static inline void weft_big_stack(void (*fn)(void *arg), void *arg)
+static inline void weft_wait_big_stack(void (*fn)(void *arg), void *arg)
 {
-	const struct weft_stacks *s = weft_stacks_here();
+	const struct weft_stacks *s = weft_wait_stacks_here();
 	if (s)
 		s->big(fn, arg);
 	else
@@ -69,9 +70,9 @@ static inline void weft_big_stack(void (*fn)(void *arg), void *arg)
 }
 
 /* Calls fn(arg), on a larger stack if the caller's is small. */
-static inline void weft_deep_stack(void (*fn)(void *arg), void *arg)
+static inline void weft_wait_deep_stack(void (*fn)(void *arg), void *arg)
 {
-	const struct weft_stacks *s = weft_stacks_here();
+	const struct weft_stacks *s = weft_wait_stacks_here();
 	if (s)
 		s->deep(fn, arg);
 	else

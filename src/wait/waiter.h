@@ -41,7 +41,7 @@ struct weft_wait_node {
 };
 
 /*
- * Wake-ups that a poller keeps back until its round is over.  While weft_wake_batch_self points
+ * Wake-ups that a poller keeps back until its round is over.  While weft_wait_wake_batch_self points
  * to one, signal() appends to it instead of waking.
  */
 struct weft_wake_batch {
@@ -50,9 +50,9 @@ struct weft_wake_batch {
 	unsigned count;
 };
 
-extern _Thread_local struct weft_wake_batch *weft_wake_batch_self;
+extern _Thread_local struct weft_wake_batch *weft_wait_wake_batch_self;
 
-static inline void weft_wake_batch_init(struct weft_wake_batch *b)
+static inline void weft_wait_wake_batch_init(struct weft_wake_batch *b)
 {
 	b->first = NULL;
 	b->last_p = &b->first;
@@ -60,7 +60,7 @@ static inline void weft_wake_batch_init(struct weft_wake_batch *b)
 }
 
 /* Wakes everybody in b; returns how many other than `except` that were. */
-unsigned weft_wake_batch_flush(struct weft_wake_batch *b, const struct weft_parker *except);
+unsigned weft_wait_wake_batch_flush(struct weft_wake_batch *b, const struct weft_parker *except);
 
 /* Wakes, or batches, the owners of a list that came out of a completion. */
 void weft_wait_list_wake(struct weft_wait_node *list);
@@ -73,10 +73,10 @@ static inline void weft_wait_node_init(struct weft_wait_node *n, struct weft_wai
 }
 
 /* False: the completion is done already and n is not in use. */
-static inline bool weft_completion_enlist(struct weft_completion *c, struct weft_wait_node *n)
+static inline bool weft_wait_completion_enlist(struct weft_completion *c, struct weft_wait_node *n)
 {
 	unsigned turns = 0;
-	weft_sole_enlisting(weft_solo_self);
+	weft_wait_sole_enlisting(weft_wait_solo_self);
 	/* Acquire: DONE carries the result. */
 	uintptr_t seen = atomic_load_explicit(&c->x_state, memory_order_acquire);
 	for (;;) { /* ends: DONE, or our node is in; retries follow others' success */
@@ -109,7 +109,7 @@ static inline void weft_wait_list_unlink(struct weft_wait_node **head, struct we
  * Takes n, which was enlisted, out again.  False: the completion was signalled, and its waker will
  * set n->x_left and unpark our parker.
  */
-static inline bool weft_completion_delist(struct weft_completion *c, struct weft_wait_node *n)
+static inline bool weft_wait_completion_delist(struct weft_completion *c, struct weft_wait_node *n)
 {
 	unsigned turns = 0;
 	uintptr_t seen = atomic_load_explicit(&c->x_state, memory_order_acquire);
@@ -139,7 +139,7 @@ static inline bool weft_completion_delist(struct weft_completion *c, struct weft
 }
 
 /* Makes c done; returns the list that the caller must wake, or NULL. */
-static inline struct weft_wait_node *weft_completion_finish(struct weft_completion *c)
+static inline struct weft_wait_node *weft_wait_completion_finish(struct weft_completion *c)
 {
 	/* PUB -> SEE (done) and WAKE <- LIST.  Carries: the result to the waiters, their nodes to
 	 * us.  Our last access to *c. */

@@ -181,7 +181,7 @@ static void *room(const struct weft_case *k, size_t n)
 /* All kinds that only move data: fills what is sent, runs, checks what came. */
 static void case_move(const struct weft_case *k)
 {
-	const struct weft_type *t = k->holes ? holey : &weft_type_elem[WEFT_B_I32];
+	const struct weft_type *t = k->holes ? holey : &weft_data_type_elem[WEFT_B_I32];
 	const struct weft_type *st = t;
 	struct weft_coll_args args[MAX_RANKS] = {0};
 	bool v = k->kind == WEFT_COLL_GATHERV || k->kind == WEFT_COLL_SCATTERV ||
@@ -378,7 +378,7 @@ static void case_reduce(const struct weft_case *k)
 		a->rbuf = rbuf[r];
 		a->rcount = k->count;
 		a->rcounts = k->kind == WEFT_COLL_REDUCE_SCATTER ? counts : NULL;
-		a->rtype = k->user ? mat_type : &weft_type_elem[WEFT_B_I32];
+		a->rtype = k->user ? mat_type : &weft_data_type_elem[WEFT_B_I32];
 		a->op = k->user ? (struct weft_coll_op){.user = mul_mats}
 				: (struct weft_coll_op){.fn = add_int, .commutative = true};
 	}

@@ -60,14 +60,14 @@ static void push(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf 
 	struct packet *p = malloc(sizeof *p + buf->bytes);
 	*p = (struct packet){
 		.from = ctx->rank, .to = peer, .tag = tag, .len = buf->bytes, .req = req};
-	weft_pack(buf, 0, p->data, buf->bytes);
+	weft_data_pack(buf, 0, p->data, buf->bytes);
 	struct packet **end = &packets;
 	while (*end)
 		end = &(*end)->next;
 	*end = p;
 }
 
-weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
+weft_err weft_comm_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
 {
 	if (rnd(2))
 		return WEFT_AGAIN;
@@ -77,8 +77,8 @@ weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct wef
 	return WEFT_OK;
 }
 
-weft_err weft_isend(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
-		    const struct weft_buf *buf, enum weft_send_mode mode)
+weft_err weft_comm_core_isend(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
+			      const struct weft_buf *buf, enum weft_send_mode mode)
 {
 	bool soon = rnd(2);
 	if (ctx->rank == fail_rank)
@@ -89,8 +89,8 @@ weft_err weft_isend(struct weft_req *req, struct weft_ctx *ctx, int peer, int ta
 	return WEFT_OK;
 }
 
-weft_err weft_irecv(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
-		    const struct weft_buf *buf)
+weft_err weft_comm_core_irecv(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag,
+			      const struct weft_buf *buf)
 {
 	struct posted *p = malloc(sizeof *p);
 	*p = (struct posted){.from = peer, .to = ctx->rank, .tag = tag, .req = req, .buf = *buf};
@@ -196,7 +196,7 @@ static bool deliver(void)
 		*kp = k->next;
 		*pp = p->next;
 		size_t len = k->len < p->buf.bytes ? k->len : p->buf.bytes;
-		weft_unpack(&p->buf, 0, k->data, len);
+		weft_data_unpack(&p->buf, 0, k->data, len);
 		weft_err err = k->len > p->buf.bytes ? WEFT_ERR_TRUNC : WEFT_OK;
 		bool sender_first = rnd(2);
 		if (sender_first && k->req)
@@ -243,7 +243,7 @@ static void run_all(int n)
 		if (!moved && started == n && left) {
 			bool any = false;
 			for (int r = 0; r < n; r++)
-				any = any || weft_completion_done(weft_coll_wait_on(colls[r]));
+				any = any || weft_wait_completion_done(weft_coll_wait_on(colls[r]));
 			CHECK(any || packets || tasks_n);
 		}
 	}

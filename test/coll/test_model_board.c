@@ -52,20 +52,20 @@ static void wake(uint32_t turn, uint32_t mask)
 static void finish(uint32_t turn)
 {
 	uint32_t sleepers = 0;
-	MODEL_CHECK(weft_board_finish(&slot, turn, &sleepers));
+	MODEL_CHECK(weft_coll_board_finish(&slot, turn, &sleepers));
 	wake(turn, sleepers);
 }
 
 /* As board_wait.c waits, without its patience. */
 static void wait_over(unsigned me, uint32_t turn, bool sleeps)
 {
-	while (!weft_word_over(&slot.x_turn, weft_board_next(turn))) {
+	while (!weft_coll_shared_word_over(&slot.x_turn, weft_coll_board_next(turn))) {
 		if (!sleeps) {
 			model_relax();
 			continue;
 		}
-		if (weft_word_doze(&slot.x_turn, me, weft_board_next(turn)) ||
-		    weft_word_undoze(&slot.x_turn, me))
+		if (weft_coll_shared_word_doze(&slot.x_turn, me, weft_coll_board_next(turn)) ||
+		    weft_coll_shared_word_undoze(&slot.x_turn, me))
 			model_block(asleep, &woken[me][turn]);
 		/* The wake-up is a message: it carries what its sender knew. */
 		model_fresh((void *)&slot.x_turn, sizeof slot.x_turn);
@@ -75,7 +75,7 @@ static void wait_over(unsigned me, uint32_t turn, bool sleeps)
 static void meet(unsigned me, uint32_t turn, bool sleeps)
 {
 	model_write(&cell[me], (int)turn + 1);
-	if (weft_board_arrive(&slot, (unsigned)n)) {
+	if (weft_coll_board_arrive(&slot, (unsigned)n)) {
 		int sum = 0;
 		for (int i = 0; i < n; i++)
 			sum += model_read(&cell[i]);
@@ -84,7 +84,7 @@ static void meet(unsigned me, uint32_t turn, bool sleeps)
 	} else {
 		wait_over(me, turn, sleeps);
 	}
-	MODEL_CHECK(!weft_board_failed(&slot, turn));
+	MODEL_CHECK(!weft_coll_board_failed(&slot, turn));
 	MODEL_CHECK(model_read(&result) == n * ((int)turn + 1));
 }
 
@@ -131,7 +131,7 @@ static void once2(void)
 static void show(unsigned me, uint32_t turn, uint32_t areas)
 {
 	model_write(&shown[turn % areas][me], (int)turn + 1);
-	if (weft_board_arrive(&slot, (unsigned)n)) {
+	if (weft_coll_board_arrive(&slot, (unsigned)n)) {
 		finish(turn);
 	} else {
 		wait_over(me, turn, false);
@@ -168,40 +168,41 @@ static void shows_over1(void)
 static void gives_up0(void)
 {
 	uint32_t sleepers = 0;
-	if (weft_board_arrive(&slot, (unsigned)n)) {
-		failed[0] = !weft_board_finish(&slot, 0, &sleepers);
+	if (weft_coll_board_arrive(&slot, (unsigned)n)) {
+		failed[0] = !weft_coll_board_finish(&slot, 0, &sleepers);
 		if (!failed[0])
 			wake(0, sleepers);
-	} else if (weft_board_fail(&slot, 0, &sleepers)) {
+	} else if (weft_coll_board_fail(&slot, 0, &sleepers)) {
 		failed[0] = 1;
 		wake(0, sleepers);
 	} else {
 		wait_over(0, 0, false);
 	}
-	MODEL_CHECK(failed[0] == weft_board_failed(&slot, 0));
+	MODEL_CHECK(failed[0] == weft_coll_board_failed(&slot, 0));
 }
 
 static void loses1(void)
 {
 	uint32_t sleepers = 0;
-	if (weft_board_arrive(&slot, (unsigned)n)) {
-		failed[1] = !weft_board_finish(&slot, 0, &sleepers);
+	if (weft_coll_board_arrive(&slot, (unsigned)n)) {
+		failed[1] = !weft_coll_board_finish(&slot, 0, &sleepers);
 		if (!failed[1])
 			wake(0, sleepers);
 	} else {
 		wait_over(1, 0, true);
-		failed[1] = weft_board_failed(&slot, 0);
+		failed[1] = weft_coll_board_failed(&slot, 0);
 	}
-	MODEL_CHECK(failed[1] == weft_board_failed(&slot, 0));
+	MODEL_CHECK(failed[1] == weft_coll_board_failed(&slot, 0));
 }
 
 /* Looks for sleepers before it ends the turn, with a plain store. */
 static void wakes_early(void)
 {
 	model_write(&cell[1], 1);
-	if (weft_board_arrive(&slot, (unsigned)n)) {
+	if (weft_coll_board_arrive(&slot, (unsigned)n)) {
 		wake(0, (uint32_t)atomic_load_explicit(&slot.x_turn, memory_order_relaxed));
-		atomic_store_explicit(&slot.x_turn, weft_word_of(1), memory_order_release);
+		atomic_store_explicit(&slot.x_turn, weft_coll_shared_word_of(1),
+				      memory_order_release);
 	} else {
 		wait_over(1, 0, true);
 	}
@@ -213,11 +214,11 @@ static void lies(void)
 	static const uint32_t wrong[] = {0, 2, 7, 0x7fffffff, 0x80000000, WEFT_BOARD_FAILED};
 	setup(2);
 	for (unsigned i = 0; i < weft_countof(wrong); i++) {
-		atomic_store(&slot.x_turn, weft_word_of(wrong[i]));
-		CHECK(weft_board_failed(&slot, 0));
+		atomic_store(&slot.x_turn, weft_coll_shared_word_of(wrong[i]));
+		CHECK(weft_coll_board_failed(&slot, 0));
 	}
-	atomic_store(&slot.x_turn, weft_word_of(1));
-	CHECK(!weft_board_failed(&slot, 0));
+	atomic_store(&slot.x_turn, weft_coll_shared_word_of(1));
+	CHECK(!weft_coll_board_failed(&slot, 0));
 }
 
 int main(void)
@@ -232,19 +233,21 @@ int main(void)
 		 {polls0, polls1},
 		 NULL,
 		 4,
-		 .must = {"weft_board_arrive x", "weft_word_post c", "weft_word_over l"}},
+		 .must = {"weft_coll_board_arrive x", "weft_coll_shared_word_post c",
+			  "weft_coll_shared_word_over l"}},
 		{"two sleep once",
 		 setup_two,
 		 {once0, once1},
 		 NULL,
 		 5,
-		 .must = {"weft_word_post c", "weft_word_over l"}},
+		 .must = {"weft_coll_shared_word_post c", "weft_coll_shared_word_over l"}},
 		{"two show",
 		 setup_two,
 		 {shows0, shows1},
 		 NULL,
 		 3,
-		 .must = {"weft_board_arrive x", "weft_word_post c", "weft_word_over l"}},
+		 .must = {"weft_coll_board_arrive x", "weft_coll_shared_word_post c",
+			  "weft_coll_shared_word_over l"}},
 		{"shown in one area",
 		 setup_two,
 		 {shows_over0, shows_over1},

@@ -48,7 +48,7 @@ static void setup_far(void)
 {
 	setup(2);
 	first = 1u << 30;
-	atomic_store_explicit(&feed.x_floor, weft_word_of(first), memory_order_relaxed);
+	atomic_store_explicit(&feed.x_floor, weft_coll_shared_word_of(first), memory_order_relaxed);
 }
 
 static void setup_far_by_turn(void)
@@ -96,12 +96,13 @@ static void wake(_Atomic uint64_t *x_word, uint32_t sleepers)
 static void wait_for(unsigned me, _Atomic uint64_t *x_word, uint32_t number, bool sleeps)
 {
 	bool *up = &woken[me][index_of(x_word)];
-	while (!weft_word_over(x_word, number)) {
+	while (!weft_coll_shared_word_over(x_word, number)) {
 		if (!sleeps) {
 			model_relax();
 			continue;
 		}
-		if (weft_word_doze(x_word, me, number) || weft_word_undoze(x_word, me)) {
+		if (weft_coll_shared_word_doze(x_word, me, number) ||
+		    weft_coll_shared_word_undoze(x_word, me)) {
 			model_block(asleep, up);
 			*up = false;
 		}
@@ -115,26 +116,27 @@ static void post(_Atomic uint64_t *x_word, uint32_t number)
 	uint32_t sleepers = 0;
 	if (deaf) {
 		sleepers = (uint32_t)atomic_load_explicit(x_word, memory_order_relaxed);
-		atomic_store_explicit(x_word, weft_word_of(number), memory_order_release);
+		atomic_store_explicit(x_word, weft_coll_shared_word_of(number),
+				      memory_order_release);
 	} else {
-		MODEL_CHECK(weft_word_post(x_word, number, &sleepers));
+		MODEL_CHECK(weft_coll_shared_word_post(x_word, number, &sleepers));
 	}
 	wake(x_word, sleepers);
 }
 
 static void pass(uint32_t t)
 {
-	if (weft_feed_pass(&feed, t, (unsigned)n))
-		post(&feed.x_floor, weft_feed_next(t));
+	if (weft_coll_feed_pass(&feed, t, (unsigned)n))
+		post(&feed.x_floor, weft_coll_feed_next(t));
 }
 
 static void down(unsigned me, uint32_t t, unsigned root, bool sleeps)
 {
 	int *place = data[t % WEFT_FEED_TURNS];
-	uint32_t next = weft_feed_next(by_turn ? t : went_down[me]);
+	uint32_t next = weft_coll_feed_next(by_turn ? t : went_down[me]);
 	if (me == root) {
 		if (!greedy)
-			wait_for(me, &feed.x_floor, weft_feed_floor(t), sleeps);
+			wait_for(me, &feed.x_floor, weft_coll_feed_floor(t), sleeps);
 		model_write(place, (int)t + 1);
 		post(&feed.x_head, next);
 	} else {
@@ -148,19 +150,19 @@ static void down(unsigned me, uint32_t t, unsigned root, bool sleeps)
 static void up(unsigned me, uint32_t t, unsigned root, bool sleeps)
 {
 	int *place = data[t % WEFT_FEED_TURNS];
-	struct weft_feed_turn *at = weft_feed_at(&feed, t);
+	struct weft_feed_turn *at = weft_coll_feed_at(&feed, t);
 	if (me != root) {
 		if (!greedy)
-			wait_for(me, &feed.x_floor, weft_feed_floor(t), sleeps);
+			wait_for(me, &feed.x_floor, weft_coll_feed_floor(t), sleeps);
 		model_write(&place[me], (int)t + 1);
-		wake(&at->x_came, weft_feed_come(at, (unsigned)n - 1));
+		wake(&at->x_came, weft_coll_feed_come(at, (unsigned)n - 1));
 	} else {
 		if (!hasty)
-			wait_for(me, &feed.x_floor, weft_feed_floor(t), sleeps);
+			wait_for(me, &feed.x_floor, weft_coll_feed_floor(t), sleeps);
 		wait_for(me, &at->x_came, (uint32_t)n - 1, sleeps);
 		for (int r = 0; r < n; r++)
 			MODEL_CHECK(r == (int)root || model_read(&place[r]) == (int)t + 1);
-		weft_feed_clear(at);
+		weft_coll_feed_clear(at);
 	}
 	pass(t);
 }
@@ -240,16 +242,16 @@ static void collects_slept1(void)
 static void gives_up1(void)
 {
 	uint32_t sleepers;
-	failed[1] = weft_word_fail(&feed.x_head, 1, &sleepers);
+	failed[1] = weft_coll_shared_word_fail(&feed.x_head, 1, &sleepers);
 	if (failed[1])
 		wake(&feed.x_head, sleepers);
-	MODEL_CHECK(failed[1] == weft_word_failed(&feed.x_head));
+	MODEL_CHECK(failed[1] == weft_coll_shared_word_failed(&feed.x_head));
 }
 
 static void posts0(void)
 {
 	uint32_t sleepers;
-	failed[0] = !weft_word_post(&feed.x_head, 1, &sleepers);
+	failed[0] = !weft_coll_shared_word_post(&feed.x_head, 1, &sleepers);
 	if (!failed[0])
 		wake(&feed.x_head, sleepers);
 }
@@ -257,32 +259,35 @@ static void posts0(void)
 static void reads2(void)
 {
 	wait_for(2, &feed.x_head, 1, true);
-	(void)weft_word_failed(&feed.x_head);
+	(void)weft_coll_shared_word_failed(&feed.x_head);
 }
 
 static void same_end(void)
 {
 	MODEL_CHECK(failed[0] == failed[1]);
-	MODEL_CHECK(failed[0] == weft_word_failed(&feed.x_head));
+	MODEL_CHECK(failed[0] == weft_coll_shared_word_failed(&feed.x_head));
 }
 
 /* Numbers wrap; FAILED stays over whatever else is posted or counted there. */
 static void numbers(void)
 {
 	uint32_t last = WEFT_WORD_NUMBERS, sleepers;
-	CHECK(weft_word_has(weft_word_of(0), last) && !weft_word_has(weft_word_of(last), 0));
-	CHECK(weft_feed_next(last) == 0 && weft_feed_floor(0) == last);
-	CHECK(weft_word_has(0, weft_feed_floor(0)) && weft_word_has(0, weft_feed_floor(1)) &&
-	      !weft_word_has(0, weft_feed_floor(2)));
+	CHECK(weft_coll_shared_word_has(weft_coll_shared_word_of(0), last) &&
+	      !weft_coll_shared_word_has(weft_coll_shared_word_of(last), 0));
+	CHECK(weft_coll_feed_next(last) == 0 && weft_coll_feed_floor(0) == last);
+	CHECK(weft_coll_shared_word_has(0, weft_coll_feed_floor(0)) &&
+	      weft_coll_shared_word_has(0, weft_coll_feed_floor(1)) &&
+	      !weft_coll_shared_word_has(0, weft_coll_feed_floor(2)));
 	setup(3);
-	CHECK(weft_word_doze(&feed.x_head, 2, 1));
-	CHECK(weft_word_break(&feed.x_head) == 4);
-	CHECK(!weft_word_post(&feed.x_head, 1, &sleepers) && weft_word_failed(&feed.x_head));
-	CHECK(!weft_word_doze(&feed.x_head, 2, 1));
-	CHECK(weft_word_break(&feed.turn[0].x_came) == 0);
+	CHECK(weft_coll_shared_word_doze(&feed.x_head, 2, 1));
+	CHECK(weft_coll_shared_word_break(&feed.x_head) == 4);
+	CHECK(!weft_coll_shared_word_post(&feed.x_head, 1, &sleepers) &&
+	      weft_coll_shared_word_failed(&feed.x_head));
+	CHECK(!weft_coll_shared_word_doze(&feed.x_head, 2, 1));
+	CHECK(weft_coll_shared_word_break(&feed.turn[0].x_came) == 0);
 	for (int i = 0; i < 2 * WEFT_WORD_SLEEPERS; i++)
-		CHECK(weft_feed_come(&feed.turn[0], 2) == 0);
-	CHECK(weft_word_failed(&feed.turn[0].x_came));
+		CHECK(weft_coll_feed_come(&feed.turn[0], 2) == 0);
+	CHECK(weft_coll_shared_word_failed(&feed.turn[0].x_came));
 }
 
 int main(void)
@@ -294,13 +299,15 @@ int main(void)
 		 {down0, down1},
 		 NULL,
 		 3,
-		 .must = {"weft_word_post c", "weft_word_over l", "weft_feed_pass x"}},
+		 .must = {"weft_coll_shared_word_post c", "weft_coll_shared_word_over l",
+			  "weft_coll_feed_pass x"}},
 		{"up",
 		 setup_two,
 		 {up0, up1},
 		 NULL,
 		 3,
-		 .must = {"weft_feed_come x", "weft_word_over l", "weft_feed_pass x"}},
+		 .must = {"weft_coll_feed_come x", "weft_coll_shared_word_over l",
+			  "weft_coll_feed_pass x"}},
 		{"down and up", setup_two, {mixed0, mixed1}, NULL, 3},
 		{"down and up, far", setup_far, {mixed0, mixed1}, NULL, 3},
 		{"down, asleep", setup_two, {down_slept0, down_slept1}, NULL, 3},

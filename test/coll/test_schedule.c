@@ -140,7 +140,7 @@ static void test_again(void)
 					   .sbuf = &in[r],
 					   .rbuf = &out[r],
 					   .rcount = 1,
-					   .rtype = &weft_type_elem[WEFT_B_I32],
+					   .rtype = &weft_data_type_elem[WEFT_B_I32],
 					   .op = {.fn = add_int, .commutative = true}};
 		colls[r] = weft_coll_new();
 		CHECK_EQ(weft_coll_build(colls[r], &groups[r], &a), WEFT_OK);
@@ -172,8 +172,8 @@ static void test_failure(void)
 						   .rbuf = out[r],
 						   .rcount = 1,
 						   .scount = 1,
-						   .stype = &weft_type_elem[WEFT_B_I32],
-						   .rtype = &weft_type_elem[WEFT_B_I32],
+						   .stype = &weft_data_type_elem[WEFT_B_I32],
+						   .rtype = &weft_data_type_elem[WEFT_B_I32],
 						   .op = {.fn = add_int, .commutative = true}};
 			colls[r] = weft_coll_new();
 			CHECK_EQ(weft_coll_build(colls[r], &groups[r], &a), WEFT_OK);
@@ -228,17 +228,18 @@ int main(int argc, char **argv)
 	seed = test_seed(argc, argv);
 	int64_t zero = 0;
 	const struct weft_type *m;
-	CHECK_EQ(weft_type_contiguous(4, &weft_type_elem[WEFT_B_U32], &m), WEFT_OK);
-	CHECK_EQ(weft_type_resized(m, 0, MAT_EXTENT, &mat_type), WEFT_OK);
-	weft_type_unref(m);
-	CHECK_EQ(weft_type_indexed(1, NULL, 1, &zero, 1, &weft_type_elem[WEFT_B_I32], &m), WEFT_OK);
-	CHECK_EQ(weft_type_resized(m, 0, 12, &holey), WEFT_OK);
-	weft_type_unref(m);
+	CHECK_EQ(weft_data_type_contiguous(4, &weft_data_type_elem[WEFT_B_U32], &m), WEFT_OK);
+	CHECK_EQ(weft_data_type_resized(m, 0, MAT_EXTENT, &mat_type), WEFT_OK);
+	weft_data_type_unref(m);
+	CHECK_EQ(weft_data_type_indexed(1, NULL, 1, &zero, 1, &weft_data_type_elem[WEFT_B_I32], &m),
+		 WEFT_OK);
+	CHECK_EQ(weft_data_type_resized(m, 0, 12, &holey), WEFT_OK);
+	weft_data_type_unref(m);
 	test_kinds();
 	test_long();
 	test_again();
 	test_failure();
-	weft_type_unref(mat_type);
-	weft_type_unref(holey);
+	weft_data_type_unref(mat_type);
+	weft_data_type_unref(holey);
 	return 0;
 }

@@ -485,16 +485,16 @@ static void fake_cores(struct weft_core **core, int size)
 {
 	for (int r = 0; r < size; r++) {
 		struct weft_net_job job = {.rank = r, .size = size, .jobid = "fake"};
-		CHECK(!weft_core_create(r, size, &core[r]));
+		CHECK(!weft_comm_core_create(r, size, &core[r]));
 		core[r]->offer = fake.offer;
 		core[r]->rtr = fake.rtr;
 		core[r]->spare = fake.spare;
 		if (fake.credit)
 			core[r]->credit = fake.credit;
-		CHECK(!weft_core_rail_add(core[r], &fake_driver, &job));
+		CHECK(!weft_comm_core_rail_add(core[r], &fake_driver, &job));
 		for (int p = 0; p < size; p++)
 			if (p != r)
-				weft_core_gate_set(core[r], p, 0);
+				weft_comm_core_gate_set(core[r], p, 0);
 	}
 }
 
@@ -521,7 +521,7 @@ static void fake_fini(void)
 static inline void fake_end(struct weft_core **core, int size)
 {
 	for (int r = 0; r < size; r++)
-		weft_core_destroy(core[r]);
+		weft_comm_core_destroy(core[r]);
 	fake_fini();
 }
 
@@ -530,7 +530,7 @@ static inline void fake_poll_all(struct weft_core **core, int size, int times)
 {
 	for (int i = 0; i < times; i++)
 		for (int r = 0; r < size; r++)
-			(void)weft_core_poll(core[r]);
+			(void)weft_comm_core_poll(core[r]);
 }
 
 #endif

@@ -35,8 +35,8 @@ static unsigned *order(bool reverse, bool shuffled)
 
 static void send(int tag, unsigned value)
 {
-	struct weft_buf b = weft_buf_flat(&value, sizeof value);
-	CHECK(!weft_send_now(ctx, 0, tag, &b));
+	struct weft_buf b = weft_data_buf_flat(&value, sizeof value);
+	CHECK(!weft_comm_send_now(ctx, 0, tag, &b));
 }
 
 struct slot {
@@ -46,9 +46,9 @@ struct slot {
 
 static void receive(struct slot *s, int peer, int tag)
 {
-	struct weft_buf b = weft_buf_flat(&s->value, sizeof s->value);
-	weft_req_init(&s->req, NULL, NULL);
-	CHECK(!weft_irecv(&s->req, ctx, peer, tag, &b));
+	struct weft_buf b = weft_data_buf_flat(&s->value, sizeof s->value);
+	weft_comm_req_init(&s->req, NULL, NULL);
+	CHECK(!weft_comm_core_irecv(&s->req, ctx, peer, tag, &b));
 }
 
 /* At most two looks beyond the first per operation: the bound that "O(1)" means here. */
@@ -80,7 +80,7 @@ static void exact(const char *what, bool sent_first, int stride, bool reverse, b
 			send((int)o[i] * stride, o[i]);
 	}
 	for (unsigned i = 0; i < count; i++)
-		CHECK(weft_req_done(&slot[i].req) && slot[i].value == i);
+		CHECK(weft_comm_req_done(&slot[i].req) && slot[i].value == i);
 	check_steps(what, before);
 	free(o);
 	free(slot);
@@ -94,12 +94,12 @@ static void one_key(void)
 	for (unsigned i = 0; i < count; i++)
 		receive(&slot[i], 0, 7);
 	for (unsigned i = count; i-- > count / 2;)
-		CHECK(weft_recv_cancel(&slot[i].req)); /* from the end, then from the middle */
+		CHECK(weft_comm_recv_cancel(&slot[i].req)); /* from the end, then from the middle */
 	for (unsigned i = count / 4; i < count / 2; i++)
-		CHECK(weft_recv_cancel(&slot[i].req));
+		CHECK(weft_comm_recv_cancel(&slot[i].req));
 	for (unsigned i = 0; i < count / 4; i++) {
 		send(7, i);
-		CHECK(weft_req_done(&slot[i].req) && slot[i].value == i);
+		CHECK(weft_comm_req_done(&slot[i].req) && slot[i].value == i);
 	}
 	check_steps("one key, cancelled from behind", before);
 	free(slot);
@@ -115,7 +115,7 @@ static void wild_posted(const char *what, int peer, bool any_tag, unsigned keys)
 	for (unsigned i = 0; i < count; i++)
 		send((int)((count - 1 - i) % keys), i);
 	for (unsigned i = 0; i < count; i++)
-		CHECK(weft_req_done(&slot[i].req) && slot[i].value < count);
+		CHECK(weft_comm_req_done(&slot[i].req) && slot[i].value < count);
 	if (keys == 1)
 		for (unsigned i = 0; i < count; i++)
 			CHECK_EQ(slot[i].value, i);
@@ -132,7 +132,7 @@ static void wild_taken(const char *what, int peer, bool any_tag)
 		send((int)i, i);
 	for (unsigned i = 0; i < count; i++) {
 		receive(&s, peer, any_tag ? WEFT_ANY_TAG : (int)(count - 1 - i));
-		CHECK(weft_req_done(&s.req));
+		CHECK(weft_comm_req_done(&s.req));
 		CHECK_EQ(s.value, any_tag ? i : count - 1 - i);
 	}
 	check_steps(what, before);
@@ -146,7 +146,7 @@ static void turn(void)
 		send((int)(weft_rand_next(&seed) % 1000000), i);
 	for (unsigned i = 0; i < count; i++) {
 		receive(&s, i % 2 ? 0 : WEFT_ANY_PEER, WEFT_ANY_TAG);
-		CHECK(weft_req_done(&s.req));
+		CHECK(weft_comm_req_done(&s.req));
 		CHECK_EQ(s.value, i);
 	}
 }
@@ -156,32 +156,32 @@ static void turn(void)
 static void hints(void)
 {
 	struct slot s;
-	weft_ctx_hint(ctx, true, true, false);
+	weft_comm_ctx_hint(ctx, true, true, false);
 	for (unsigned i = 0; i < 100; i++)
 		send((int)i, i);
 	receive(&s, WEFT_ANY_PEER, 50);
-	CHECK(weft_req_done(&s.req) && s.value == 50);
+	CHECK(weft_comm_req_done(&s.req) && s.value == 50);
 	/* Neither index of any message is kept; with one of the hints, one of them. */
 	CHECK(ctx->not_by_peer == 99 && ctx->not_by_tag == 99);
-	weft_ctx_hint(ctx, true, false, false);
+	weft_comm_ctx_hint(ctx, true, false, false);
 	send(1000, 1000);
 	CHECK(ctx->not_by_peer == 99 && ctx->not_by_tag == 100);
-	weft_ctx_hint(ctx, false, true, false);
+	weft_comm_ctx_hint(ctx, false, true, false);
 	send(1001, 1001);
 	CHECK(ctx->not_by_peer == 100 && ctx->not_by_tag == 100);
 	receive(&s, 0, 1000);
 	receive(&s, 0, 1001);
 	CHECK(ctx->not_by_peer == 99 && ctx->not_by_tag == 99);
-	weft_ctx_hint(ctx, false, false, false);
+	weft_comm_ctx_hint(ctx, false, false, false);
 	for (unsigned i = 100; i < 200; i++)
 		send((int)i, i);
 	receive(&s, 0, WEFT_ANY_TAG);
-	CHECK(weft_req_done(&s.req) && s.value == 0);
+	CHECK(weft_comm_req_done(&s.req) && s.value == 0);
 	receive(&s, WEFT_ANY_PEER, 150);
-	CHECK(weft_req_done(&s.req) && s.value == 150);
+	CHECK(weft_comm_req_done(&s.req) && s.value == 150);
 	for (unsigned i = 0; i < 197; i++) {
 		receive(&s, WEFT_ANY_PEER, WEFT_ANY_TAG);
-		CHECK(weft_req_done(&s.req));
+		CHECK(weft_comm_req_done(&s.req));
 	}
 	CHECK_EQ(atomic_load(&ctx->x_unexpected), 0);
 	CHECK(!ctx->not_by_peer && !ctx->not_by_tag && !ctx->all_head);
@@ -191,16 +191,16 @@ static void hints(void)
 static void overtaking(void)
 {
 	struct slot wild, exact_one;
-	weft_ctx_hint(ctx, false, false, true);
+	weft_comm_ctx_hint(ctx, false, false, true);
 	receive(&wild, WEFT_ANY_PEER, WEFT_ANY_TAG);
 	receive(&exact_one, 0, 5);
 	uint64_t before = weft_counter_sum(WEFT_CNT_MATCH_COMMON);
 	send(5, 1);
-	CHECK(weft_req_done(&exact_one.req) && !weft_req_done(&wild.req));
+	CHECK(weft_comm_req_done(&exact_one.req) && !weft_comm_req_done(&wild.req));
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_MATCH_COMMON), before);
 	send(5, 2);
-	CHECK(weft_req_done(&wild.req) && wild.value == 2);
-	weft_ctx_hint(ctx, false, false, false);
+	CHECK(weft_comm_req_done(&wild.req) && wild.value == 2);
+	weft_comm_ctx_hint(ctx, false, false, false);
 }
 
 static void *thread(void *arg)
@@ -215,7 +215,7 @@ static void *thread(void *arg)
 			send(base + i, (unsigned)i);
 			receive(&s, 0, base + i);
 		}
-		CHECK(weft_req_done(&s.req) && s.value == (unsigned)i);
+		CHECK(weft_comm_req_done(&s.req) && s.value == (unsigned)i);
 	}
 	return NULL;
 }
@@ -239,16 +239,16 @@ static void closing(void)
 	static struct slot s[N];
 	struct weft_ctx *was = ctx;
 	for (uint32_t i = 0; i < N; i++) {
-		CHECK(!weft_core_ctx_open(core, 1000 + i, &many[i]));
+		CHECK(!weft_comm_core_ctx_open(core, 1000 + i, &many[i]));
 		ctx = many[i];
 		receive(&s[i], 0, (int)i);
 		send(-1 - (int)i, i);
 	}
 	uint64_t before = weft_counter_sum(WEFT_CNT_MATCH_SCANNED);
 	for (uint32_t i = 0; i < N; i++) {
-		CHECK(!weft_req_done(&s[i].req));
-		weft_ctx_close(many[i]);
-		CHECK(weft_req_done(&s[i].req) && s[i].req.status.cancelled);
+		CHECK(!weft_comm_req_done(&s[i].req));
+		weft_comm_ctx_close(many[i]);
+		CHECK(weft_comm_req_done(&s[i].req) && s[i].req.status.cancelled);
 		CHECK(!many[i]->all_head);
 	}
 	uint64_t each = (weft_counter_sum(WEFT_CNT_MATCH_SCANNED) - before) / N;
@@ -262,8 +262,8 @@ static void fresh(void)
 {
 	static uint32_t id;
 	if (ctx)
-		weft_ctx_close(ctx);
-	CHECK(!weft_core_ctx_open(core, id++ % 3, &ctx));
+		weft_comm_ctx_close(ctx);
+	CHECK(!weft_comm_core_ctx_open(core, id++ % 3, &ctx));
 }
 
 int main(int argc, char **argv)
@@ -271,7 +271,7 @@ int main(int argc, char **argv)
 	seed = test_seed(argc, argv);
 	if (getenv("WEFT_LONG"))
 		count = 1000000;
-	CHECK(!weft_core_create(0, 1, &core));
+	CHECK(!weft_comm_core_create(0, 1, &core));
 	fresh();
 	threads();
 	exact("posted, tags side by side", false, 1, false, false);
@@ -297,7 +297,7 @@ int main(int argc, char **argv)
 	fresh();
 	threads();
 	closing();
-	weft_ctx_close(ctx);
-	weft_core_destroy(core);
+	weft_comm_ctx_close(ctx);
+	weft_comm_core_destroy(core);
 	return 0;
 }

@@ -15,12 +15,12 @@ static void begin(uint64_t seed, uint64_t credit)
 	fake.credit = credit;
 	fake_cores(core, 2);
 	for (int r = 0; r < 2; r++)
-		CHECK(!weft_core_ctx_open(core[r], 1, &ctx[r]));
+		CHECK(!weft_comm_core_ctx_open(core[r], 1, &ctx[r]));
 }
 
 static void finish(struct weft_req *r)
 {
-	while (!weft_req_done(r))
+	while (!weft_comm_req_done(r))
 		fake_poll_all(core, 2, 1);
 	CHECK(!r->status.err);
 }
@@ -31,7 +31,7 @@ static size_t held(struct weft_ctx *c)
 	struct weft_status st;
 	size_t n = 0;
 	/* A wildcard: from now on the context has its messages in a list. */
-	(void)weft_match_probe(c, WEFT_ANY_PEER, WEFT_ANY_TAG, false, &st, NULL);
+	(void)weft_comm_match_probe(c, WEFT_ANY_PEER, WEFT_ANY_TAG, false, &st, NULL);
 	for (struct weft_msg *m = c->all_head; m; m = m->all_next)
 		n += m->msg_kind == WEFT_MSG_EAGER ? m->length : 0;
 	return n;
@@ -42,25 +42,25 @@ static void bounded(uint64_t seed)
 	enum { N = 3000, CREDIT = 50000 };
 	static struct weft_req s[N], r;
 	static char out[1000], in[1000];
-	struct weft_buf b = weft_buf_flat(out, sizeof out);
+	struct weft_buf b = weft_data_buf_flat(out, sizeof out);
 
 	begin(seed, CREDIT);
 	memset(out, 'm', sizeof out);
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < N; i++) {
-			weft_req_init(&s[i], NULL, NULL);
-			CHECK(!weft_isend(&s[i], ctx[0], 1, i, &b,
-					  i % 5 ? WEFT_SEND_STANDARD : WEFT_SEND_SYNC));
+			weft_comm_req_init(&s[i], NULL, NULL);
+			CHECK(!weft_comm_core_isend(&s[i], ctx[0], 1, i, &b,
+						    i % 5 ? WEFT_SEND_STANDARD : WEFT_SEND_SYNC));
 			fake_poll_all(core, 2, 1);
 			CHECK(held(ctx[1]) <= CREDIT);
 		}
 		fake_poll_all(core, 2, 2000);
 		CHECK(held(ctx[1]) <= CREDIT && held(ctx[1]) > CREDIT / 4);
 		for (int i = N - 1; i >= 0; i--) {
-			struct weft_buf to = weft_buf_flat(in, sizeof in);
-			weft_req_init(&r, NULL, NULL);
+			struct weft_buf to = weft_data_buf_flat(in, sizeof in);
+			weft_comm_req_init(&r, NULL, NULL);
 			memset(in, 0, sizeof in);
-			CHECK(!weft_irecv(&r, ctx[1], 0, i, &to));
+			CHECK(!weft_comm_core_irecv(&r, ctx[1], 0, i, &to));
 			finish(&r);
 			CHECK(!memcmp(in, out, sizeof in));
 		}
@@ -74,7 +74,8 @@ static void many_tags(uint64_t seed)
 {
 	enum { N = 100000 };
 	char out[8] = "payload", in[8];
-	struct weft_buf b = weft_buf_flat(out, sizeof out), to = weft_buf_flat(in, sizeof in);
+	struct weft_buf b = weft_data_buf_flat(out, sizeof out),
+			to = weft_data_buf_flat(in, sizeof in);
 	struct weft_req s, r;
 
 	fake.chance_full = 0;
@@ -82,8 +83,9 @@ static void many_tags(uint64_t seed)
 	/* Strides as communicator-sized tags have them, too. */
 	for (int stride = 1; stride <= 4096; stride *= 64) {
 		for (int i = 0; i < N; i++) {
-			weft_req_init(&s, NULL, NULL);
-			CHECK(!weft_isend(&s, ctx[0], 1, i * stride, &b, WEFT_SEND_STANDARD));
+			weft_comm_req_init(&s, NULL, NULL);
+			CHECK(!weft_comm_core_isend(&s, ctx[0], 1, i * stride, &b,
+						    WEFT_SEND_STANDARD));
 			finish(&s);
 			fake_poll_all(core, 2, 1);
 		}
@@ -91,9 +93,9 @@ static void many_tags(uint64_t seed)
 		fake_poll_all(core, 2, 1000);
 		uint64_t before = weft_counter_sum(WEFT_CNT_MATCH_STEPS);
 		for (int i = N - 1; i >= 0; i--) {
-			weft_req_init(&r, NULL, NULL);
-			CHECK(!weft_irecv(&r, ctx[1], 0, i * stride, &to));
-			CHECK(weft_req_done(&r) && !r.status.err && !strcmp(in, out));
+			weft_comm_req_init(&r, NULL, NULL);
+			CHECK(!weft_comm_core_irecv(&r, ctx[1], 0, i * stride, &to));
+			CHECK(weft_comm_req_done(&r) && !r.status.err && !strcmp(in, out));
 		}
 		/* A list would need 50000 each. */
 		CHECK(weft_counter_sum(WEFT_CNT_MATCH_STEPS) - before < 2 * N);
@@ -106,13 +108,13 @@ static void answers(uint64_t seed, int n, bool fits)
 {
 	static struct weft_req s[1000];
 	char byte = 'a', in[1];
-	struct weft_buf b = weft_buf_flat(&byte, 1), to = weft_buf_flat(in, 1);
+	struct weft_buf b = weft_data_buf_flat(&byte, 1), to = weft_data_buf_flat(in, 1);
 
 	fake.chance_full = 0;
 	begin(seed, 0);
 	for (int i = 0; i < n; i++) {
-		weft_req_init(&s[i], NULL, NULL);
-		CHECK(!weft_isend(&s[i], ctx[0], 1, 7, &b, WEFT_SEND_SYNC));
+		weft_comm_req_init(&s[i], NULL, NULL);
+		CHECK(!weft_comm_core_isend(&s[i], ctx[0], 1, 7, &b, WEFT_SEND_SYNC));
 		fake_poll_all(core, 2, 4);
 	}
 	fake_poll_all(core, 2, 1000);
@@ -120,22 +122,22 @@ static void answers(uint64_t seed, int n, bool fits)
 	fake.chance_full = 100;
 	for (int i = 0; i < n; i++) {
 		struct weft_req r;
-		weft_req_init(&r, NULL, NULL);
-		CHECK(!weft_irecv(&r, ctx[1], 0, 7, &to));
-		CHECK(weft_req_done(&r) && !r.status.err);
+		weft_comm_req_init(&r, NULL, NULL);
+		CHECK(!weft_comm_core_irecv(&r, ctx[1], 0, 7, &to));
+		CHECK(weft_comm_req_done(&r) && !r.status.err);
 	}
 	fake.chance_full = 0;
 	fake_poll_all(core, 2, 2000);
-	CHECK(weft_gate_down(&core[1]->gate[0]) == !fits);
+	CHECK(weft_comm_gate_down(&core[1]->gate[0]) == !fits);
 	if (fits) {
 		for (int i = 0; i < n; i++)
 			finish(&s[i]);
 		CHECK_EQ(core[1]->answers.kept, WEFT_ANSWERS_KEPT);
 	} else {
 		/* What the real network tells the other side. */
-		weft_core_peer_down(core[0], 1, WEFT_ERR_PEER, "left");
+		weft_comm_core_peer_down(core[0], 1, WEFT_ERR_PEER, "left");
 		for (int i = 0; i < n; i++)
-			CHECK(weft_req_done(&s[i]));
+			CHECK(weft_comm_req_done(&s[i]));
 	}
 	fake_end(core, 2);
 }
@@ -148,16 +150,16 @@ static void answers_amid_payload(uint64_t seed)
 	static struct weft_req s[N], s2, r2;
 	static char out[LEN], in2[LEN];
 	char byte = 'a', in[1];
-	struct weft_buf b = weft_buf_flat(&byte, 1), to = weft_buf_flat(in, 1);
-	struct weft_buf b2 = weft_buf_flat(out, LEN), to2 = weft_buf_flat(in2, LEN);
+	struct weft_buf b = weft_data_buf_flat(&byte, 1), to = weft_data_buf_flat(in, 1);
+	struct weft_buf b2 = weft_data_buf_flat(out, LEN), to2 = weft_data_buf_flat(in2, LEN);
 	const struct fake_lane *lane = &fake.lane[0][1];
 
 	memset(out, 'x', LEN);
 	fake.chance_full = 0;
 	begin(seed, 0);
 	for (int i = 0; i < N; i++) {
-		weft_req_init(&s[i], NULL, NULL);
-		CHECK(!weft_isend(&s[i], ctx[0], 1, 7, &b, WEFT_SEND_SYNC));
+		weft_comm_req_init(&s[i], NULL, NULL);
+		CHECK(!weft_comm_core_isend(&s[i], ctx[0], 1, 7, &b, WEFT_SEND_SYNC));
 		fake_poll_all(core, 2, 4);
 	}
 	fake_poll_all(core, 2, 1000);
@@ -165,32 +167,32 @@ static void answers_amid_payload(uint64_t seed)
 	fake.chance_late = 50;
 	/* Ends: half of the payloads that begin are not there with the same poll. */
 	while (!lane->placing) {
-		weft_req_init(&r2, NULL, NULL);
-		weft_req_init(&s2, NULL, NULL);
-		CHECK(!weft_irecv(&r2, ctx[1], 0, 8, &to2));
-		CHECK(!weft_isend(&s2, ctx[0], 1, 8, &b2, WEFT_SEND_STANDARD));
-		while (!lane->placing && !weft_req_done(&r2))
+		weft_comm_req_init(&r2, NULL, NULL);
+		weft_comm_req_init(&s2, NULL, NULL);
+		CHECK(!weft_comm_core_irecv(&r2, ctx[1], 0, 8, &to2));
+		CHECK(!weft_comm_core_isend(&s2, ctx[0], 1, 8, &b2, WEFT_SEND_STANDARD));
+		while (!lane->placing && !weft_comm_req_done(&r2))
 			fake_poll_all(core, 2, 1);
 	}
 	core[1]->answers.no_more = true;
 	fake.chance_full = fake.chance_late = 100;
 	for (int i = 0; i < N; i++) {
 		struct weft_req r;
-		weft_req_init(&r, NULL, NULL);
-		CHECK(!weft_irecv(&r, ctx[1], 0, 7, &to));
-		CHECK(weft_req_done(&r) && !r.status.err);
+		weft_comm_req_init(&r, NULL, NULL);
+		CHECK(!weft_comm_core_irecv(&r, ctx[1], 0, 7, &to));
+		CHECK(weft_comm_req_done(&r) && !r.status.err);
 	}
 	fake.chance_full = 0;
 	fake_poll_all(core, 2, 1000);
-	bool over = weft_req_done(&r2);
+	bool over = weft_comm_req_done(&r2);
 	memset(in2, 0, LEN);
 	fake.chance_late = 30;
 	fake_poll_all(core, 2, 2000);
-	CHECK(weft_req_done(&r2) && weft_gate_down(&core[1]->gate[0]));
+	CHECK(weft_comm_req_done(&r2) && weft_comm_gate_down(&core[1]->gate[0]));
 	for (int i = 0; over && i < LEN; i++)
 		CHECK(!in2[i]);
-	weft_core_peer_down(core[0], 1, WEFT_ERR_PEER, "left");
-	while (!weft_req_done(&s2))
+	weft_comm_core_peer_down(core[0], 1, WEFT_ERR_PEER, "left");
+	while (!weft_comm_req_done(&s2))
 		fake_poll_all(core, 2, 1);
 	fake_end(core, 2);
 	fake.chance_place = 30;

@@ -91,7 +91,7 @@ static bool finish(struct weft_req *r, weft_err started, int peer)
 	struct weft_completion *c = &r->done;
 	weft_err err = started;
 	if (!err) {
-		CHECK_EQ(weft_engine_wait_any(&c, 1, 60000000000u), WEFT_OK);
+		CHECK_EQ(weft_task_engine_wait_any(&c, 1, 60000000000u), WEFT_OK);
 		err = r->status.err;
 	}
 	CHECK(!err || (err == WEFT_ERR_PEER && peer == VICTIM));
@@ -106,13 +106,13 @@ static bool exchange(int me, int peer, unsigned round)
 
 	rnd = round * 77 + (unsigned)(me + peer);
 	size_t n = pick_bytes(), m = pick_bytes();
-	struct weft_buf to = weft_buf_flat(out, me < peer ? n : m);
-	struct weft_buf from = weft_buf_flat(in, me < peer ? m : n);
-	weft_req_init(&s, NULL, NULL);
-	weft_req_init(&r, NULL, NULL);
-	weft_err er = weft_irecv(&r, ctx, peer, round % 3 ? 1 : WEFT_ANY_TAG, &from);
-	weft_err es =
-		weft_isend(&s, ctx, peer, 1, &to, round % 2 ? WEFT_SEND_STANDARD : WEFT_SEND_SYNC);
+	struct weft_buf to = weft_data_buf_flat(out, me < peer ? n : m);
+	struct weft_buf from = weft_data_buf_flat(in, me < peer ? m : n);
+	weft_comm_req_init(&s, NULL, NULL);
+	weft_comm_req_init(&r, NULL, NULL);
+	weft_err er = weft_comm_core_irecv(&r, ctx, peer, round % 3 ? 1 : WEFT_ANY_TAG, &from);
+	weft_err es = weft_comm_core_isend(&s, ctx, peer, 1, &to,
+					   round % 2 ? WEFT_SEND_STANDARD : WEFT_SEND_SYNC);
 	bool good = finish(&r, er, peer);
 	return finish(&s, es, peer) && good;
 }
@@ -126,7 +126,7 @@ static int rank_main(int rank, const char *drivers)
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	weft_comm_set_down_hook(on_down);
 	CHECK_EQ(weft_comm_start(&job), WEFT_OK);
-	CHECK_EQ(weft_ctx_open(1, &ctx), WEFT_OK);
+	CHECK_EQ(weft_comm_ctx_open(1, &ctx), WEFT_OK);
 
 	unsigned round = 0;
 	/* Ends when the parent kills the victim. */
@@ -140,9 +140,10 @@ static int rank_main(int rank, const char *drivers)
 	while (exchange(rank, VICTIM, round))
 		round++;
 	struct weft_req late;
-	struct weft_buf none = weft_buf_flat(NULL, 0);
-	weft_req_init(&late, NULL, NULL);
-	CHECK_EQ(weft_isend(&late, ctx, VICTIM, 1, &none, WEFT_SEND_STANDARD), WEFT_ERR_PEER);
+	struct weft_buf none = weft_data_buf_flat(NULL, 0);
+	weft_comm_req_init(&late, NULL, NULL);
+	CHECK_EQ(weft_comm_core_isend(&late, ctx, VICTIM, 1, &none, WEFT_SEND_STANDARD),
+		 WEFT_ERR_PEER);
 	/* The hook speaks last, perhaps from another thread. */
 	for (int i = 0; i < 60000 && !atomic_load(&x_lost); i++)
 		usleep(1000);

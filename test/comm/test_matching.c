@@ -148,18 +148,20 @@ static void step_send(void)
 	lane_end[m->from][m->to] = &m->next;
 	if (m->from == m->to)
 		model_arrive(m->from, m->to);
-	struct weft_buf b = weft_buf_flat(s->buf, m->bytes);
+	struct weft_buf b = weft_data_buf_flat(s->buf, m->bytes);
 	int tag = m->tag, to = m->to;
 	struct weft_ctx *c = ctx[m->from][m->ctx];
-	if (pick(4) == 0 && (pick(2) ? weft_send_now(c, to, tag, &b)
-				     : weft_send_plain(c, to, tag, s->buf, m->bytes)) == WEFT_OK) {
+	if (pick(4) == 0 &&
+	    (pick(2) ? weft_comm_send_now(c, to, tag, &b)
+		     : weft_comm_send_plain(c, to, tag, s->buf, m->bytes)) == WEFT_OK) {
 		memset(s->buf, 0x55, m->bytes);
 		free(s->buf);
 		return;
 	}
 	s->live = true;
-	weft_req_init(&s->req, NULL, NULL);
-	CHECK(!weft_isend(&s->req, c, to, tag, &b, pick(4) ? WEFT_SEND_STANDARD : WEFT_SEND_SYNC));
+	weft_comm_req_init(&s->req, NULL, NULL);
+	CHECK(!weft_comm_core_isend(&s->req, c, to, tag, &b,
+				    pick(4) ? WEFT_SEND_STANDARD : WEFT_SEND_SYNC));
 }
 
 static struct receive *receive_slot(void)
@@ -186,10 +188,10 @@ static void step_receive(void)
 	r->buf = malloc(r->room + 1);
 	r->buf[r->room] = 'x';
 	r->live = true;
-	weft_req_init(&r->req, NULL, NULL);
-	struct weft_buf b = weft_buf_flat(r->buf, r->room);
+	weft_comm_req_init(&r->req, NULL, NULL);
+	struct weft_buf b = weft_data_buf_flat(r->buf, r->room);
 	model_post(r);
-	CHECK(!weft_irecv(&r->req, ctx[r->rank][r->ctx], r->peer, r->tag, &b));
+	CHECK(!weft_comm_core_irecv(&r->req, ctx[r->rank][r->ctx], r->peer, r->tag, &b));
 }
 
 static void step_probe(void)
@@ -199,22 +201,22 @@ static void step_probe(void)
 	if (!r)
 		return;
 	struct message *m = model_probe(r, false);
-	bool found = weft_iprobe(ctx[r->rank][r->ctx], r->peer, r->tag, &st);
+	bool found = weft_comm_core_iprobe(ctx[r->rank][r->ctx], r->peer, r->tag, &st);
 	CHECK(found == (m != NULL));
 	if (found)
 		CHECK(st.peer == m->from && st.tag == m->tag && st.bytes == m->bytes);
 	if (!found || pick(2))
 		return;
 	struct weft_msg *taken;
-	CHECK(weft_improbe(ctx[r->rank][r->ctx], r->peer, r->tag, &taken, &st));
+	CHECK(weft_comm_core_improbe(ctx[r->rank][r->ctx], r->peer, r->tag, &taken, &st));
 	r->want = model_probe(r, true);
 	CHECK(r->want == m && st.peer == m->from && st.tag == m->tag);
 	r->buf = malloc(r->room + 1);
 	r->buf[r->room] = 'x';
 	r->live = true;
-	weft_req_init(&r->req, NULL, NULL);
-	struct weft_buf b = weft_buf_flat(r->buf, r->room);
-	CHECK(!weft_imrecv(&r->req, taken, &b));
+	weft_comm_req_init(&r->req, NULL, NULL);
+	struct weft_buf b = weft_data_buf_flat(r->buf, r->room);
+	CHECK(!weft_comm_core_imrecv(&r->req, taken, &b));
 }
 
 static void step_cancel(void)
@@ -223,15 +225,15 @@ static void step_cancel(void)
 	if (!r->live || r->cancelled)
 		return;
 	bool want = model_cancel(r);
-	if (weft_req_done(&r->req))
+	if (weft_comm_req_done(&r->req))
 		CHECK(!want);
-	CHECK(weft_recv_cancel(&r->req) == want);
+	CHECK(weft_comm_recv_cancel(&r->req) == want);
 	r->cancelled = want;
 }
 
 static void check_receive(struct receive *r)
 {
-	if (!r->live || !weft_req_done(&r->req))
+	if (!r->live || !weft_comm_req_done(&r->req))
 		return;
 	CHECK(r->buf[r->room] == 'x');
 	CHECK(r->req.status.cancelled == r->cancelled);
@@ -256,7 +258,7 @@ static void check_all(void)
 	for (int i = 0; i < SLOTS; i++) {
 		check_receive(&receives[i]);
 		struct sending *s = &sends[i];
-		if (s->live && weft_req_done(&s->req)) {
+		if (s->live && weft_comm_req_done(&s->req)) {
 			CHECK(s->req.status.err == WEFT_OK);
 			memset(s->buf, 0x55, 1);
 			free(s->buf);
@@ -272,14 +274,14 @@ static void finish(void)
 		while (posted[rank]) {
 			struct receive *r = posted[rank];
 			CHECK(model_cancel(r));
-			CHECK(weft_recv_cancel(&r->req));
+			CHECK(weft_comm_recv_cancel(&r->req));
 			r->cancelled = true;
 		}
 	}
 	for (;;) {
 		bool live = false;
 		for (int rank = 0; rank < RANKS; rank++)
-			(void)weft_core_poll(core[rank]);
+			(void)weft_comm_core_poll(core[rank]);
 		check_all();
 		for (int rank = 0; rank < RANKS; rank++) {
 			for (int p = 0; p < RANKS; p++)
@@ -295,10 +297,11 @@ static void finish(void)
 			r->buf = malloc(r->room + 1);
 			r->buf[r->room] = 'x';
 			r->live = true;
-			weft_req_init(&r->req, NULL, NULL);
-			struct weft_buf b = weft_buf_flat(r->buf, r->room);
+			weft_comm_req_init(&r->req, NULL, NULL);
+			struct weft_buf b = weft_data_buf_flat(r->buf, r->room);
 			model_post(r);
-			CHECK(!weft_irecv(&r->req, ctx[rank][r->ctx], r->peer, r->tag, &b));
+			CHECK(!weft_comm_core_irecv(&r->req, ctx[rank][r->ctx], r->peer, r->tag,
+						    &b));
 		}
 		for (int i = 0; i < SLOTS; i++)
 			live = live || receives[i].live || sends[i].live;
@@ -327,7 +330,7 @@ static void run(uint64_t s, unsigned steps)
 			lane_end[r][p] = &lane[r][p];
 		}
 		for (int c = 0; c < CTXS; c++)
-			CHECK(!weft_core_ctx_open(core[r], (uint32_t)c * 5000, &ctx[r][c]));
+			CHECK(!weft_comm_core_ctx_open(core[r], (uint32_t)c * 5000, &ctx[r][c]));
 	}
 	for (unsigned i = 0; i < steps; i++) {
 		unsigned what = pick(100);
@@ -340,14 +343,14 @@ static void run(uint64_t s, unsigned steps)
 		else if (what < 70)
 			step_cancel();
 		else
-			(void)weft_core_poll(core[pick(RANKS)]);
+			(void)weft_comm_core_poll(core[pick(RANKS)]);
 		if (what >= 95)
 			check_all();
 	}
 	finish();
 	for (int r = 0; r < RANKS; r++) {
-		CHECK(weft_core_idle(core[r]));
-		weft_core_destroy(core[r]);
+		CHECK(weft_comm_core_idle(core[r]));
+		weft_comm_core_destroy(core[r]);
 	}
 	fake_fini();
 }

@@ -13,7 +13,8 @@ static bool deaf; /* a membarrier that is none */
 #define WEFT_BIASED_NEED 1u
 /* The production sources, compiled against the explorer's atomics. */
 #include "wait/solo.c"
-#define weft_solo_self ((uint32_t)mx.now + 1) /* the explorer's threads are coroutines of one */
+#define weft_wait_solo_self                                                                        \
+	((uint32_t)mx.now + 1) /* the explorer's threads are coroutines of one */
 #include "comm/match/biased.c"
 
 static struct weft_biased lock;
@@ -52,9 +53,9 @@ static void add(void)
 
 static void use(void)
 {
-	enum weft_biased_how how = weft_biased_in(&lock);
+	enum weft_biased_how how = weft_comm_biased_in(&lock);
 	add();
-	weft_biased_out(&lock, how);
+	weft_comm_biased_out(&lock, how);
 }
 
 static void twice(void)
@@ -71,22 +72,22 @@ static void thrice(void)
 
 static void lock_only(void)
 {
-	weft_biased_lock(&lock);
+	weft_comm_biased_lock(&lock);
 	add();
-	weft_biased_unlock(&lock);
+	weft_comm_biased_unlock(&lock);
 }
 
 static int failed;
 
 static void tries(void)
 {
-	enum weft_biased_how how = weft_biased_try(&lock);
+	enum weft_biased_how how = weft_comm_biased_try(&lock);
 	if (how == WEFT_BIASED_BUSY) {
 		failed = 1;
 		return;
 	}
 	add();
-	weft_biased_out(&lock, how);
+	weft_comm_biased_out(&lock, how);
 }
 
 static void setup_tries(void)
@@ -123,13 +124,13 @@ int main(void)
 		 {twice, use},
 		 check_three,
 		 4,
-		 .must = {"weft_biased_out s", "weft_biased_interrupt l"}},
+		 .must = {"weft_comm_biased_out s", "weft_comm_biased_interrupt l"}},
 		{"owner and two others",
 		 setup_owned,
 		 {twice, lock_only, use},
 		 check_four,
 		 1,
-		 .must = {"weft_biased_unlock s", "weft_biased_lock x"}},
+		 .must = {"weft_comm_biased_unlock s", "weft_comm_biased_lock x"}},
 		{"owner and one that tries", setup_tries, {twice, tries}, check_tries, 4},
 		{"owner that was, and one who has become it",
 		 setup_owned,

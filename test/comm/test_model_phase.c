@@ -30,29 +30,29 @@ static void setup_later(void)
 
 static void arrive(void)
 {
-	weft_spin_lock(&bucket);
-	weft_phase_mark(&x_page, 1);
-	if (weft_phase_may_stay(&phase))
+	weft_comm_spin_lock(&bucket);
+	weft_comm_phase_mark(&x_page, 1);
+	if (weft_comm_phase_may_stay(&phase))
 		model_write(&lying, 1);
 	else
 		model_write(&linked, 1);
-	weft_spin_unlock(&bucket);
+	weft_comm_spin_unlock(&bucket);
 }
 
 static void turn(void)
 {
-	if (!weft_phase_turn(&phase) || !weft_phase_marked(&x_page))
+	if (!weft_comm_phase_turn(&phase) || !weft_comm_phase_marked(&x_page))
 		return;
-	weft_spin_lock(&bucket);
+	weft_comm_spin_lock(&bucket);
 	model_write(&found, model_read(&lying));
-	weft_spin_unlock(&bucket);
+	weft_comm_spin_unlock(&bucket);
 }
 
 /* Looks at the page before it says so. */
 static void hasty(void)
 {
-	uint64_t marked = weft_phase_marked(&x_page);
-	if (!weft_phase_turn(&phase) || !marked)
+	uint64_t marked = weft_comm_phase_marked(&x_page);
+	if (!weft_comm_phase_turn(&phase) || !marked)
 		return;
 	turn();
 }
@@ -71,15 +71,17 @@ int main(void)
 		 {arrive, turn},
 		 none_lost,
 		 6,
-		 .must = {"weft_phase_may_stay s", "weft_phase_may_stay l", "weft_phase_turn s",
-			  "weft_phase_turn l", "weft_spin_lock x", "weft_spin_unlock s"}},
+		 .must = {"weft_comm_phase_may_stay s", "weft_comm_phase_may_stay l",
+			  "weft_comm_phase_turn s", "weft_comm_phase_turn l",
+			  "weft_comm_spin_lock x", "weft_comm_spin_unlock s"}},
 		{"phase, not the first message",
 		 setup_later,
 		 {arrive, turn},
 		 none_lost,
 		 6,
-		 .must = {"weft_phase_mark x", "weft_phase_marked l", "weft_phase_turn s",
-			  "weft_phase_may_stay l", "weft_spin_lock x", "weft_spin_unlock s"}},
+		 .must = {"weft_comm_phase_mark x", "weft_comm_phase_marked l",
+			  "weft_comm_phase_turn s", "weft_comm_phase_may_stay l",
+			  "weft_comm_spin_lock x", "weft_comm_spin_unlock s"}},
 		{"phase, looked at before the turn",
 		 setup_later,
 		 {arrive, hasty},

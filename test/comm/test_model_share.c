@@ -16,7 +16,7 @@ static int fetched, written, said, late;
 static void setup(void)
 {
 	memset((void *)&x_word, 0, sizeof x_word);
-	weft_share_open(&x_word, 7, 0, PIECES);
+	weft_comm_share_open(&x_word, 7, 0, PIECES);
 	memset(by, 0, sizeof by);
 	fetched = written = late = 0;
 	said = -1;
@@ -26,7 +26,7 @@ static void setup(void)
 static void setup_late(void)
 {
 	setup();
-	weft_share_open(&x_word, 7, 1, PIECES);
+	weft_comm_share_open(&x_word, 7, 1, PIECES);
 	by[0] = 1;
 	fetched = 1;
 }
@@ -41,21 +41,21 @@ static void fetch(void)
 {
 	unsigned first, n;
 	/* As production does: one, then two at a time. */
-	while ((n = weft_share_front(&x_word, 7, fetched ? 2 : 1, &first)) > 0) {
+	while ((n = weft_comm_share_front(&x_word, 7, fetched ? 2 : 1, &first)) > 0) {
 		MODEL_CHECK((int)first == fetched);
 		for (unsigned i = 0; i < n; i++)
 			have(first + i, 1);
 		fetched += (int)n;
 	}
-	said = (int)weft_share_close(&x_word, 7, PIECES);
+	said = (int)weft_comm_share_close(&x_word, 7, PIECES);
 	/* The word's next message. */
-	weft_share_open(&x_word, 8, 0, PIECES);
+	weft_comm_share_open(&x_word, 8, 0, PIECES);
 }
 
 static void write_back(void)
 {
 	unsigned piece;
-	while (weft_share_back(&x_word, 7, &piece)) {
+	while (weft_comm_share_back(&x_word, 7, &piece)) {
 		have(piece, 2);
 		written++;
 	}
@@ -63,7 +63,7 @@ static void write_back(void)
 
 static void write_rest(void)
 {
-	unsigned first, n = weft_share_rest(&x_word, 7, &first);
+	unsigned first, n = weft_comm_share_rest(&x_word, 7, &first);
 	for (unsigned i = 0; i < n; i++)
 		have(first + i, 2);
 	written += (int)n;
@@ -73,18 +73,18 @@ static void write_rest(void)
 static void fetch_one(void)
 {
 	unsigned first;
-	if (weft_share_front(&x_word, 7, 1, &first)) {
+	if (weft_comm_share_front(&x_word, 7, 1, &first)) {
 		have(first, 1);
 		fetched++;
 	}
-	said = (int)weft_share_close(&x_word, 7, PIECES);
+	said = (int)weft_comm_share_close(&x_word, 7, PIECES);
 }
 
 static void all_once(void)
 {
 	MODEL_CHECK(fetched + written == PIECES);
 	MODEL_CHECK(said == written);
-	MODEL_CHECK(weft_share_back_of(x_word) == PIECES && !weft_share_front_of(x_word));
+	MODEL_CHECK(weft_comm_share_back_of(x_word) == PIECES && !weft_comm_share_front_of(x_word));
 }
 
 static void closed(void)
@@ -96,25 +96,26 @@ static void closed(void)
 static void write_hasty(void)
 {
 	uint64_t w = atomic_load_explicit(&x_word, memory_order_relaxed);
-	unsigned front = weft_share_front_of(w), back = weft_share_back_of(w);
-	if (weft_share_number(w) != 7 || front >= back)
+	unsigned front = weft_comm_share_front_of(w), back = weft_comm_share_back_of(w);
+	if (weft_comm_share_number(w) != 7 || front >= back)
 		return;
 	have(back - 1, 2);
 	written++;
-	atomic_store_explicit(&x_word, weft_share_word(7, front, back - 1), memory_order_relaxed);
+	atomic_store_explicit(&x_word, weft_comm_share_word(7, front, back - 1),
+			      memory_order_relaxed);
 }
 
 /* The same for all that is left. */
 static void write_rest_hasty(void)
 {
 	uint64_t w = atomic_load_explicit(&x_word, memory_order_relaxed);
-	unsigned front = weft_share_front_of(w), back = weft_share_back_of(w);
-	if (weft_share_number(w) != 7)
+	unsigned front = weft_comm_share_front_of(w), back = weft_comm_share_back_of(w);
+	if (weft_comm_share_number(w) != 7)
 		return;
 	for (unsigned i = front; i < back; i++)
 		have(i, 2);
 	written += (int)(back - front);
-	atomic_store_explicit(&x_word, weft_share_word(7, front, front), memory_order_relaxed);
+	atomic_store_explicit(&x_word, weft_comm_share_word(7, front, front), memory_order_relaxed);
 }
 
 int main(void)

@@ -24,36 +24,36 @@ static uint64_t count(enum weft_counter_id id)
 
 static void costs(void)
 {
-	struct weft_away_costs c = {0};
+	struct weft_comm_offload_costs c = {0};
 	/* Nothing known: at once. */
-	CHECK(!weft_away_costs_say(&c, 8));
+	CHECK(!weft_comm_offload_costs_say(&c, 8));
 	atomic_store(&c.x_word_ns, 400);
-	CHECK(!weft_away_costs_say(&c, 8));
-	atomic_store(&c.x_post_ns[weft_away_class(8)], 500);
-	CHECK(!weft_away_costs_say(&c, 8));
-	atomic_store(&c.x_post_ns[weft_away_class(8)], 4000);
-	CHECK(weft_away_costs_say(&c, 8) && weft_away_costs_say(&c, 15));
-	CHECK(!weft_away_costs_say(&c, 16) && !weft_away_costs_say(&c, 7));
-	CHECK_EQ(weft_away_class(0), 0);
-	CHECK_EQ(weft_away_class(SIZE_MAX), WEFT_AWAY_CLASSES - 1);
+	CHECK(!weft_comm_offload_costs_say(&c, 8));
+	atomic_store(&c.x_post_ns[weft_comm_offload_class(8)], 500);
+	CHECK(!weft_comm_offload_costs_say(&c, 8));
+	atomic_store(&c.x_post_ns[weft_comm_offload_class(8)], 4000);
+	CHECK(weft_comm_offload_costs_say(&c, 8) && weft_comm_offload_costs_say(&c, 15));
+	CHECK(!weft_comm_offload_costs_say(&c, 16) && !weft_comm_offload_costs_say(&c, 7));
+	CHECK_EQ(weft_comm_offload_class(0), 0);
+	CHECK_EQ(weft_comm_offload_class(SIZE_MAX), WEFT_AWAY_CLASSES - 1);
 }
 
 /* Each regret in a row doubles the rest, up to a bound; what goes well halves it. */
 static void rests(void)
 {
-	struct weft_away_costs c = {0};
+	struct weft_comm_offload_costs c = {0};
 	atomic_store(&c.x_rest_next, 16);
 	uint64_t before = count(WEFT_CNT_OFFLOAD_REGRETS);
 	for (uint32_t rest = 16; rest <= 128; rest *= 2) {
-		weft_away_costs_over(&c, 3, true);
+		weft_comm_offload_costs_over(&c, 3, true);
 		CHECK_EQ(atomic_load(&c.x_rest), rest);
 	}
 	for (int i = 0; i < 5; i++)
-		weft_away_costs_over(&c, 3, true);
+		weft_comm_offload_costs_over(&c, 3, true);
 	CHECK_EQ(atomic_load(&c.x_rest), WEFT_AWAY_REST_MAX);
 	CHECK_EQ(count(WEFT_CNT_OFFLOAD_REGRETS) - before, 3 * 9);
 	for (int i = 0; i < 20; i++)
-		weft_away_costs_over(&c, 1, false);
+		weft_comm_offload_costs_over(&c, 1, false);
 	CHECK_EQ(atomic_load(&c.x_rest_next), 16);
 }
 
@@ -70,34 +70,34 @@ static void start(void)
 	fake.spare = spare;
 	fake_cores(core, 2);
 	for (int r = 0; r < 2; r++)
-		CHECK(!weft_core_ctx_open(core[r], 7, &ctx[r]));
+		CHECK(!weft_comm_core_ctx_open(core[r], 7, &ctx[r]));
 	CHECK(core[0]->gate[1].away != NULL);
 }
 
 /* A post of this size is known to cost that much, and no try has to rest. */
 static void cost(size_t bytes, uint64_t ns)
 {
-	struct weft_away *a = core[0]->gate[1].away;
-	atomic_store(&a->costs.x_post_ns[weft_away_class(bytes)], (uint32_t)ns);
+	struct weft_comm_offload *a = core[0]->gate[1].away;
+	atomic_store(&a->costs.x_post_ns[weft_comm_offload_class(bytes)], (uint32_t)ns);
 	atomic_store(&a->costs.x_rest, 0);
 }
 
 static void begin(struct weft_req *r, int *value)
 {
-	struct weft_buf b = weft_buf_flat(value, sizeof *value);
-	weft_req_init(r, NULL, NULL);
-	CHECK(!weft_isend(r, ctx[0], 1, 3, &b, WEFT_SEND_AWAY));
+	struct weft_buf b = weft_data_buf_flat(value, sizeof *value);
+	weft_comm_req_init(r, NULL, NULL);
+	CHECK(!weft_comm_core_isend(r, ctx[0], 1, 3, &b, WEFT_SEND_AWAY));
 }
 
 static void receive(int value)
 {
 	int got = -1;
 	struct weft_req r;
-	struct weft_buf b = weft_buf_flat(&got, sizeof got);
-	weft_req_init(&r, NULL, NULL);
-	CHECK(!weft_irecv(&r, ctx[1], 0, 3, &b));
-	while (!weft_req_done(&r)) /* ends: the message is under way */
-		weft_core_poll(core[1]);
+	struct weft_buf b = weft_data_buf_flat(&got, sizeof got);
+	weft_comm_req_init(&r, NULL, NULL);
+	CHECK(!weft_comm_core_irecv(&r, ctx[1], 0, 3, &b));
+	while (!weft_comm_req_done(&r)) /* ends: the message is under way */
+		weft_comm_core_poll(core[1]);
 	CHECK_EQ(got, value);
 }
 
@@ -127,31 +127,31 @@ static void only_if_idle(void)
 {
 	struct weft_req r;
 	int v = 1;
-	struct weft_buf b = weft_buf_flat(&v, sizeof v);
+	struct weft_buf b = weft_data_buf_flat(&v, sizeof v);
 	uint64_t before = count(WEFT_CNT_OFFLOADED);
 	cost(sizeof v, 1000000);
 	idle_core = false;
 	begin(&r, &v);
-	CHECK(weft_req_done(&r));
+	CHECK(weft_comm_req_done(&r));
 	receive(1);
-	CHECK(!weft_start_now(ctx[0], 1, 3, &b));
+	CHECK(!weft_comm_start_now(ctx[0], 1, 3, &b));
 	receive(1);
 	CHECK_EQ(count(WEFT_CNT_OFFLOADED), before);
 	/* Cheap: not although a core is idle; who waits anyway: neither. */
 	idle_core = true;
 	cost(sizeof v, 100);
 	begin(&r, &v);
-	CHECK(weft_req_done(&r));
+	CHECK(weft_comm_req_done(&r));
 	cost(sizeof v, 1000000);
-	weft_req_init(&r, NULL, NULL);
-	CHECK(!weft_isend(&r, ctx[0], 1, 3, &b, WEFT_SEND_STANDARD));
-	CHECK(weft_req_done(&r));
+	weft_comm_req_init(&r, NULL, NULL);
+	CHECK(!weft_comm_core_isend(&r, ctx[0], 1, 3, &b, WEFT_SEND_STANDARD));
+	CHECK(weft_comm_req_done(&r));
 	receive(1);
 	receive(1);
-	weft_progress_off_here = true;
+	weft_task_progress_off_here = true;
 	begin(&r, &v);
-	weft_progress_off_here = false;
-	CHECK(weft_req_done(&r));
+	weft_task_progress_off_here = false;
+	CHECK(weft_comm_req_done(&r));
 	receive(1);
 	CHECK_EQ(count(WEFT_CNT_OFFLOADED), before);
 }
@@ -161,17 +161,17 @@ static void in_order(void)
 {
 	struct weft_req r[2];
 	int v[3] = {1, 2, 3};
-	struct weft_buf b = weft_buf_flat(&v[1], sizeof v[1]);
+	struct weft_buf b = weft_data_buf_flat(&v[1], sizeof v[1]);
 	uint64_t before = count(WEFT_CNT_OFFLOADED);
 	idle_core = true;
 	cost(sizeof v[0], 1000000);
 	begin(&r[0], &v[0]);
-	CHECK(!weft_req_done(&r[0]));
-	CHECK_EQ(weft_start_now(ctx[0], 1, 3, &b), WEFT_AGAIN);
+	CHECK(!weft_comm_req_done(&r[0]));
+	CHECK_EQ(weft_comm_start_now(ctx[0], 1, 3, &b), WEFT_AGAIN);
 	begin(&r[1], &v[1]);
-	CHECK(!weft_req_done(&r[1]));
+	CHECK(!weft_comm_req_done(&r[1]));
 	other_core();
-	CHECK(weft_req_done(&r[0]) && weft_req_done(&r[1]));
+	CHECK(weft_comm_req_done(&r[0]) && weft_comm_req_done(&r[1]));
 	receive(1);
 	receive(2);
 	CHECK_EQ(count(WEFT_CNT_OFFLOADED) - before, 2);
@@ -180,7 +180,7 @@ static void in_order(void)
 	begin(&r[0], &v[0]);
 	idle_core = false;
 	begin(&r[1], &v[2]);
-	CHECK(weft_req_done(&r[0]) && weft_req_done(&r[1]));
+	CHECK(weft_comm_req_done(&r[0]) && weft_comm_req_done(&r[1]));
 	receive(1);
 	receive(3);
 	other_core();
@@ -192,33 +192,33 @@ static void regret(void)
 	struct weft_req r;
 	int v = 4;
 	uint64_t before = count(WEFT_CNT_OFFLOAD_REGRETS), kept = count(WEFT_CNT_OFFLOAD_KEPT);
-	struct weft_away *a = core[0]->gate[1].away;
+	struct weft_comm_offload *a = core[0]->gate[1].away;
 	idle_core = true;
 	cost(sizeof v, 1000000);
 	uint32_t rest = atomic_load(&a->costs.x_rest_next);
 	begin(&r, &v);
-	CHECK(!weft_req_done(&r));
+	CHECK(!weft_comm_req_done(&r));
 	look();
-	CHECK(weft_req_done(&r));
+	CHECK(weft_comm_req_done(&r));
 	receive(4);
 	CHECK_EQ(count(WEFT_CNT_OFFLOAD_REGRETS) - before, 1);
 	for (uint32_t i = 0; i < rest; i++) {
 		begin(&r, &v);
-		CHECK(weft_req_done(&r));
+		CHECK(weft_comm_req_done(&r));
 		receive(4);
 	}
 	CHECK_EQ(count(WEFT_CNT_OFFLOAD_KEPT) - kept, rest);
 	begin(&r, &v);
-	CHECK(!weft_req_done(&r));
+	CHECK(!weft_comm_req_done(&r));
 	other_core();
-	CHECK(weft_req_done(&r));
+	CHECK(weft_comm_req_done(&r));
 	receive(4);
 	/* Nobody came: what is left is owed, and the core is not idle. */
 	cost(sizeof v, 1000000);
 	begin(&r, &v);
-	CHECK(!weft_core_idle(core[0]));
+	CHECK(!weft_comm_core_idle(core[0]));
 	other_core();
-	CHECK(weft_core_idle(core[0]));
+	CHECK(weft_comm_core_idle(core[0]));
 	receive(4);
 }
 

@@ -20,27 +20,27 @@ static void begin(uint64_t seed, const char *strategy)
 	fake.can_get = false;
 	fake_cores(core, 2);
 	for (int r = 0; r < 2; r++) {
-		const struct weft_strategy *s = weft_strategy_find(strategy);
+		const struct weft_strategy *s = weft_comm_strategy_find(strategy);
 		CHECK(s);
-		weft_gate_strategy(&core[r]->gate[1 - r], &core[r]->rail[0], s);
-		CHECK(!weft_core_ctx_open(core[r], 1, &ctx[r]));
+		weft_comm_gate_strategy(&core[r]->gate[1 - r], &core[r]->rail[0], s);
+		CHECK(!weft_comm_core_ctx_open(core[r], 1, &ctx[r]));
 	}
 }
 
 static void start(struct weft_req *s, struct weft_req *r, int tag, char *out, char *in, size_t len)
 {
-	struct weft_buf from = weft_buf_flat(out, len), to = weft_buf_flat(in, len);
+	struct weft_buf from = weft_data_buf_flat(out, len), to = weft_data_buf_flat(in, len);
 	memset(out, 'a' + tag, len);
 	memset(in, 0, len);
-	weft_req_init(s, NULL, NULL);
-	weft_req_init(r, NULL, NULL);
-	CHECK(!weft_irecv(r, ctx[1], 0, tag, &to));
-	CHECK(!weft_isend(s, ctx[0], 1, tag, &from, WEFT_SEND_STANDARD));
+	weft_comm_req_init(s, NULL, NULL);
+	weft_comm_req_init(r, NULL, NULL);
+	CHECK(!weft_comm_core_irecv(r, ctx[1], 0, tag, &to));
+	CHECK(!weft_comm_core_isend(s, ctx[0], 1, tag, &from, WEFT_SEND_STANDARD));
 }
 
 static void finish(struct weft_req *s, struct weft_req *r, int tag, const char *in, size_t len)
 {
-	while (!weft_req_done(s) || !weft_req_done(r))
+	while (!weft_comm_req_done(s) || !weft_comm_req_done(r))
 		fake_poll_all(core, 2, 1);
 	CHECK(!s->status.err && !r->status.err);
 	CHECK(payload_is(in, len, (char)('a' + tag)));
@@ -49,7 +49,7 @@ static void finish(struct weft_req *s, struct weft_req *r, int tag, const char *
 /* Does the peer want its data by now, and does some of it wait? */
 static bool data_waits(struct weft_req *s)
 {
-	struct weft_core_req_send *q = weft_req_send(s);
+	struct weft_core_req_send *q = weft_comm_req_send(s);
 	return q->out.type == WEFT_OUT_DATA && q->off > 0 && q->off < q->want;
 }
 
@@ -64,9 +64,9 @@ static void small_behind_large(uint64_t seed, const char *strategy, bool first)
 	while (!data_waits(&sl))
 		fake_poll_all(core, 2, 1);
 	start(&ss, &rs, 1, out_s, in_s, SMALL);
-	while (!weft_req_done(&rs) && !weft_req_done(&rl))
+	while (!weft_comm_req_done(&rs) && !weft_comm_req_done(&rl))
 		fake_poll_all(core, 2, 1);
-	CHECK(!weft_req_done(first ? &rl : &rs) || (!first && weft_req_done(&rl)));
+	CHECK(!weft_comm_req_done(first ? &rl : &rs) || (!first && weft_comm_req_done(&rl)));
 	finish(&sl, &rl, 0, in_l, LARGE);
 	finish(&ss, &rs, 1, in_s, SMALL);
 	fake_end(core, 2);
@@ -83,10 +83,10 @@ static size_t pieces_meanwhile(uint64_t seed, const char *strategy)
 	start(&sm, &rm, 1, out_m, in_m, MIDDLE);
 	while (!data_waits(&sm))
 		fake_poll_all(core, 2, 1);
-	uint64_t before = weft_req_send(&sl)->off;
+	uint64_t before = weft_comm_req_send(&sl)->off;
 	while (data_waits(&sm))
-		(void)weft_core_poll(core[0]), (void)weft_core_poll(core[1]);
-	size_t n = (size_t)(weft_req_send(&sl)->off - before) / FAKE_PAYLOAD;
+		(void)weft_comm_core_poll(core[0]), (void)weft_comm_core_poll(core[1]);
+	size_t n = (size_t)(weft_comm_req_send(&sl)->off - before) / FAKE_PAYLOAD;
 	finish(&sl, &rl, 0, in_l, LARGE);
 	finish(&sm, &rm, 1, in_m, MIDDLE);
 	fake_end(core, 2);
@@ -109,18 +109,18 @@ static void traffic(uint64_t seed, const char *strategy)
 		in[i] = malloc(len[i] + 1);
 		CHECK(out[i] && in[i]);
 		/* One tag: they match in the order in which they were sent. */
-		struct weft_buf from = weft_buf_flat(out[i], len[i]);
-		struct weft_buf to = weft_buf_flat(in[i], len[i]);
+		struct weft_buf from = weft_data_buf_flat(out[i], len[i]);
+		struct weft_buf to = weft_data_buf_flat(in[i], len[i]);
 		memset(out[i], i, len[i]);
-		weft_req_init(&s[i], NULL, NULL);
-		weft_req_init(&r[i], NULL, NULL);
-		CHECK(!weft_irecv(&r[i], ctx[1], 0, 7, &to));
-		CHECK(!weft_isend(&s[i], ctx[0], 1, 7, &from, WEFT_SEND_STANDARD));
+		weft_comm_req_init(&s[i], NULL, NULL);
+		weft_comm_req_init(&r[i], NULL, NULL);
+		CHECK(!weft_comm_core_irecv(&r[i], ctx[1], 0, 7, &to));
+		CHECK(!weft_comm_core_isend(&s[i], ctx[0], 1, 7, &from, WEFT_SEND_STANDARD));
 		if (k & 128)
 			fake_poll_all(core, 2, 1);
 	}
 	for (int i = 0; i < N; i++) {
-		while (!weft_req_done(&s[i]) || !weft_req_done(&r[i]))
+		while (!weft_comm_req_done(&s[i]) || !weft_comm_req_done(&r[i]))
 			fake_poll_all(core, 2, 1);
 		CHECK(!r[i].status.err);
 		CHECK_EQ(r[i].status.bytes, len[i]);
@@ -128,7 +128,7 @@ static void traffic(uint64_t seed, const char *strategy)
 		free(out[i]);
 		free(in[i]);
 	}
-	CHECK(weft_core_idle(core[0]));
+	CHECK(weft_comm_core_idle(core[0]));
 	fake_end(core, 2);
 }
 
@@ -157,15 +157,16 @@ static void by_priority(uint64_t seed)
 	struct weft_ctx *more[2][N];
 	begin(seed, "priority");
 	for (int i = 0; i < N; i++) {
-		struct weft_buf from = weft_buf_flat(out[i], LEN), to = weft_buf_flat(in[i], LEN);
+		struct weft_buf from = weft_data_buf_flat(out[i], LEN),
+				to = weft_data_buf_flat(in[i], LEN);
 		for (int k = 0; k < 2; k++) {
-			CHECK(!weft_core_ctx_open(core[k], (uint32_t)(10 + i), &more[k][i]));
-			weft_ctx_priority(more[k][i], wish[i]);
+			CHECK(!weft_comm_core_ctx_open(core[k], (uint32_t)(10 + i), &more[k][i]));
+			weft_comm_ctx_priority(more[k][i], wish[i]);
 		}
-		weft_req_init(&s[i], NULL, NULL);
-		weft_req_init(&r[i], NULL, NULL);
-		CHECK(!weft_irecv(&r[i], more[1][i], 0, 1, &to));
-		CHECK(!weft_isend(&s[i], more[0][i], 1, 1, &from, WEFT_SEND_STANDARD));
+		weft_comm_req_init(&s[i], NULL, NULL);
+		weft_comm_req_init(&r[i], NULL, NULL);
+		CHECK(!weft_comm_core_irecv(&r[i], more[1][i], 0, 1, &to));
+		CHECK(!weft_comm_core_isend(&s[i], more[0][i], 1, 1, &from, WEFT_SEND_STANDARD));
 	}
 	/* All three asked for: who is first from here on? */
 	bool all = false;
@@ -173,19 +174,20 @@ static void by_priority(uint64_t seed)
 		fake_poll_all(core, 2, 1);
 		all = true;
 		for (int i = 0; i < N; i++)
-			all = all && (weft_req_send(&s[i])->out.type == WEFT_OUT_DATA ||
-				      weft_req_done(&s[i]));
+			all = all && (weft_comm_req_send(&s[i])->out.type == WEFT_OUT_DATA ||
+				      weft_comm_req_done(&s[i]));
 	}
-	uint64_t low = weft_req_send(&s[0])->off, middle = weft_req_send(&s[2])->off;
-	bool over = weft_req_done(&s[1]);
-	while (!over && weft_req_send(&s[1])->off < LEN) {
-		CHECK(weft_req_send(&s[0])->off == low && weft_req_send(&s[2])->off == middle);
+	uint64_t low = weft_comm_req_send(&s[0])->off, middle = weft_comm_req_send(&s[2])->off;
+	bool over = weft_comm_req_done(&s[1]);
+	while (!over && weft_comm_req_send(&s[1])->off < LEN) {
+		CHECK(weft_comm_req_send(&s[0])->off == low &&
+		      weft_comm_req_send(&s[2])->off == middle);
 		fake_poll_all(core, 2, 1);
 		/* Those after it may begin in the very round that ends it. */
-		over = weft_req_done(&s[1]) || weft_req_send(&s[1])->off == LEN;
+		over = weft_comm_req_done(&s[1]) || weft_comm_req_send(&s[1])->off == LEN;
 	}
 	for (int i = 0; i < N; i++)
-		while (!weft_req_done(&s[i]) || !weft_req_done(&r[i]))
+		while (!weft_comm_req_done(&s[i]) || !weft_comm_req_done(&r[i]))
 			fake_poll_all(core, 2, 1);
 	fake_end(core, 2);
 }
@@ -209,20 +211,20 @@ static char many_out[MANY][SMALL], many_in[MANY][SMALL];
 static void send_many(int n)
 {
 	for (int i = 0; i < n; i++) {
-		struct weft_buf from = weft_buf_flat(many_out[i], SMALL - i);
-		struct weft_buf to = weft_buf_flat(many_in[i], SMALL);
+		struct weft_buf from = weft_data_buf_flat(many_out[i], SMALL - i);
+		struct weft_buf to = weft_data_buf_flat(many_in[i], SMALL);
 		memset(many_out[i], '0' + i, SMALL);
-		weft_req_init(&many_s[i], NULL, NULL);
-		weft_req_init(&many_r[i], NULL, NULL);
-		CHECK(!weft_irecv(&many_r[i], ctx[1], 0, 3, &to));
-		CHECK(!weft_isend(&many_s[i], ctx[0], 1, 3, &from, WEFT_SEND_STANDARD));
+		weft_comm_req_init(&many_s[i], NULL, NULL);
+		weft_comm_req_init(&many_r[i], NULL, NULL);
+		CHECK(!weft_comm_core_irecv(&many_r[i], ctx[1], 0, 3, &to));
+		CHECK(!weft_comm_core_isend(&many_s[i], ctx[0], 1, 3, &from, WEFT_SEND_STANDARD));
 	}
 }
 
 static void receive_many(int n)
 {
 	for (int i = 0; i < n; i++) {
-		while (!weft_req_done(&many_s[i]) || !weft_req_done(&many_r[i]))
+		while (!weft_comm_req_done(&many_s[i]) || !weft_comm_req_done(&many_r[i]))
 			fake_poll_all(core, 2, 1);
 		CHECK_EQ(many_r[i].status.bytes, (size_t)(SMALL - i));
 		CHECK(many_in[i][0] == '0' + i && many_in[i][SMALL - i - 1] == '0' + i);
@@ -246,12 +248,12 @@ static void window(uint64_t seed)
 	uint64_t packs = counted(WEFT_CNT_PACKS), together = counted(WEFT_CNT_AGGREGATED);
 	send_many(2);
 	CHECK_EQ(in_lane(), 1u);
-	CHECK(weft_req_done(&many_s[1])); /* its buffer is free */
-	CHECK(!weft_core_idle(core[0]));
+	CHECK(weft_comm_req_done(&many_s[1])); /* its buffer is free */
+	CHECK(!weft_comm_core_idle(core[0]));
 	receive_many(2);
 	CHECK_EQ(counted(WEFT_CNT_PACKS), packs); /* one alone is no pack */
 	for (int round = 0; round < 3; round++) {
-		(void)weft_core_poll(core[0]);
+		(void)weft_comm_core_poll(core[0]);
 		unsigned before = in_lane();
 		send_many(8);
 		CHECK_EQ(in_lane(), before + 1);
@@ -260,15 +262,15 @@ static void window(uint64_t seed)
 	CHECK_EQ(counted(WEFT_CNT_PACKS), packs + 3);
 	CHECK_EQ(counted(WEFT_CNT_AGGREGATED), together + 3 * 7);
 	/* Nobody is about to poll: nothing waits. */
-	CHECK(weft_pack_arm(&core[0]->rail[0]));
+	CHECK(weft_comm_pack_arm(&core[0]->rail[0]));
 	send_many(4);
 	CHECK_EQ(in_lane(), 4u);
-	weft_pack_disarm(&core[0]->rail[0]);
+	weft_comm_pack_disarm(&core[0]->rail[0]);
 	receive_many(4);
 	/* A poller that is about to sleep finds what is held. */
-	(void)weft_core_poll(core[0]);
+	(void)weft_comm_core_poll(core[0]);
 	send_many(3);
-	CHECK(!weft_pack_arm(&core[0]->rail[0]));
+	CHECK(!weft_comm_pack_arm(&core[0]->rail[0]));
 	receive_many(3);
 	fake_end(core, 2);
 	fake.chance_full = full;
@@ -278,20 +280,21 @@ static void window(uint64_t seed)
 /* One message in each of the ways; may a driver that expects a burst keep it back? */
 static bool may_wait(int way)
 {
-	struct weft_buf from = weft_buf_flat(out_s, SMALL), to = weft_buf_flat(in_s, SMALL);
+	struct weft_buf from = weft_data_buf_flat(out_s, SMALL),
+			to = weft_data_buf_flat(in_s, SMALL);
 	struct weft_req s, r;
 	unsigned asked_before = fake.asked, may = fake.may;
-	weft_req_init(&s, NULL, NULL);
-	weft_req_init(&r, NULL, NULL);
-	CHECK(!weft_irecv(&r, ctx[1], 0, 4, &to));
+	weft_comm_req_init(&s, NULL, NULL);
+	weft_comm_req_init(&r, NULL, NULL);
+	CHECK(!weft_comm_core_irecv(&r, ctx[1], 0, 4, &to));
 	if (way == 0)
-		CHECK(!weft_send_now(ctx[0], 1, 4, &from));
+		CHECK(!weft_comm_send_now(ctx[0], 1, 4, &from));
 	else if (way == 1)
-		CHECK(!weft_start_now(ctx[0], 1, 4, &from));
+		CHECK(!weft_comm_start_now(ctx[0], 1, 4, &from));
 	else
-		CHECK(!weft_isend(&s, ctx[0], 1, 4, &from,
-				  way == 2 ? WEFT_SEND_STANDARD : WEFT_SEND_AWAY));
-	while (!weft_req_done(&r) || (way > 1 && !weft_req_done(&s)))
+		CHECK(!weft_comm_core_isend(&s, ctx[0], 1, 4, &from,
+					    way == 2 ? WEFT_SEND_STANDARD : WEFT_SEND_AWAY));
+	while (!weft_comm_req_done(&r) || (way > 1 && !weft_comm_req_done(&s)))
 		fake_poll_all(core, 2, 1);
 	CHECK_EQ(fake.asked, asked_before + 1);
 	return fake.may > may;
@@ -346,12 +349,12 @@ static void prepared_meanwhile(uint64_t seed)
 	uint64_t packs = counted(WEFT_CNT_PACKS);
 	send_many(10);
 	for (int i = 0; i < 10; i++)
-		CHECK(weft_req_done(&many_s[i]));
+		CHECK(weft_comm_req_done(&many_s[i]));
 	CHECK_EQ(core[0]->gate[1].pack->n, 10u);
 	CHECK_EQ(in_lane(), 0u);
 	CHECK_EQ(counted(WEFT_CNT_PACKS), packs);
 	fake.chance_full = 0;
-	(void)weft_core_poll(core[0]);
+	(void)weft_comm_core_poll(core[0]);
 	CHECK_EQ(in_lane(), 1u);
 	CHECK_EQ(counted(WEFT_CNT_PACKS), packs + 1);
 	receive_many(10);
@@ -367,9 +370,9 @@ static unsigned answered;
 static void *answer(void *arg)
 {
 	static char byte = 'b';
-	struct weft_buf b = weft_buf_flat(&byte, 1);
+	struct weft_buf b = weft_data_buf_flat(&byte, 1);
 	(void)arg;
-	CHECK(!weft_send_now(ctx[1], 0, 5, &b));
+	CHECK(!weft_comm_send_now(ctx[1], 0, 5, &b));
 	return NULL;
 }
 
@@ -395,21 +398,22 @@ static void posted_while_polled(uint64_t seed)
 	begin(seed, "fifo");
 	fake.arrives = arrives;
 	for (int i = 0; i < N; i++) {
-		struct weft_buf to = weft_buf_flat(&in[i], 1), home = weft_buf_flat(&in_back[i], 1);
-		weft_req_init(&s[i], NULL, NULL);
-		weft_req_init(&r[i], NULL, NULL);
-		weft_req_init(&back[i], NULL, NULL);
-		CHECK(!weft_irecv(&r[i], ctx[1], 0, 4, &to));
-		CHECK(!weft_irecv(&back[i], ctx[0], 1, 5, &home));
-		CHECK(!weft_isend(&s[i], ctx[0], 1, 4, &to, WEFT_SEND_STANDARD));
+		struct weft_buf to = weft_data_buf_flat(&in[i], 1),
+				home = weft_data_buf_flat(&in_back[i], 1);
+		weft_comm_req_init(&s[i], NULL, NULL);
+		weft_comm_req_init(&r[i], NULL, NULL);
+		weft_comm_req_init(&back[i], NULL, NULL);
+		CHECK(!weft_comm_core_irecv(&r[i], ctx[1], 0, 4, &to));
+		CHECK(!weft_comm_core_irecv(&back[i], ctx[0], 1, 5, &home));
+		CHECK(!weft_comm_core_isend(&s[i], ctx[0], 1, 4, &to, WEFT_SEND_STANDARD));
 	}
 	while (answered < N) /* ends: all are under way */
-		(void)weft_core_poll(core[1]);
+		(void)weft_comm_core_poll(core[1]);
 	fake.arrives = NULL;
 	for (int i = 0; i < N; i++) {
-		while (!weft_req_done(&back[i]))
-			(void)weft_core_poll(core[0]);
-		CHECK(weft_req_done(&r[i]) && weft_req_done(&s[i]));
+		while (!weft_comm_req_done(&back[i]))
+			(void)weft_comm_core_poll(core[0]);
+		CHECK(weft_comm_req_done(&r[i]) && weft_comm_req_done(&s[i]));
 	}
 	fake_end(core, 2);
 	fake.chance_full = full;
@@ -426,7 +430,7 @@ static void bad_pack(const void *bytes, size_t len)
 	struct weft_gate *g = &core[0]->gate[1];
 	while (g->driver->post(g->net, 1, &head, &iov, 1, len, NULL) == WEFT_POST_ACCEPTED)
 		; /* the next one is copied at once, and as bad */
-	while (!weft_gate_down(&core[1]->gate[0]))
+	while (!weft_comm_gate_down(&core[1]->gate[0]))
 		fake_poll_all(core, 2, 1);
 	fake_end(core, 2);
 	fake.chance_full = full;
@@ -461,12 +465,12 @@ int main(void)
 	CHECK_EQ(weft_strategy_register(&plan), WEFT_OK);
 	CHECK_EQ(weft_strategy_register(&plan), WEFT_ERR_ARG);
 	CHECK_EQ(weft_strategy_register(NULL), WEFT_ERR_ARG);
-	CHECK(!weft_strategy_find("no such"));
+	CHECK(!weft_comm_strategy_find("no such"));
 	struct weft_net_card card = {.latency_us = 5};
-	const struct weft_strategy *automatic = weft_strategy_find("auto");
+	const struct weft_strategy *automatic = weft_comm_strategy_find("auto");
 	CHECK(automatic->choose(&card)->pack && automatic->choose(&card)->apart);
 	card.gathers = true;
-	CHECK(automatic->choose(&card) == &weft_strategy_fifo);
+	CHECK(automatic->choose(&card) == &weft_comm_strategy_fifo);
 	for (uint64_t seed = 1; seed <= 3; seed++) {
 		for (unsigned i = 0; i < weft_countof(all); i++) {
 			fake.latency_us = i % 2 ? 5 : 0.1; /* what auto looks at */

@@ -22,13 +22,13 @@ static void poll_rank(int rank)
 {
 	if (pthread_mutex_trylock(&poll_mask[rank]))
 		return;
-	(void)weft_core_poll(core[rank]);
+	(void)weft_comm_core_poll(core[rank]);
 	pthread_mutex_unlock(&poll_mask[rank]);
 }
 
 static void wait_for(int rank, struct weft_req *r)
 {
-	while (!weft_req_done(r)) {
+	while (!weft_comm_req_done(r)) {
 		poll_rank(rank);
 		sched_yield();
 	}
@@ -48,13 +48,13 @@ static size_t size_of(unsigned i)
 static void start_receive(struct weft_req *r, struct who *w, int peer, int tag, void *buf,
 			  size_t room)
 {
-	struct weft_buf b = weft_buf_flat(buf, room);
+	struct weft_buf b = weft_data_buf_flat(buf, room);
 	if (peer != WEFT_ANY_PEER && weft_rand_next(&w->seed) % 2) {
-		CHECK(!weft_irecv_plain(r, ctx[w->rank], peer, tag, buf, room));
+		CHECK(!weft_comm_core_irecv_plain(r, ctx[w->rank], peer, tag, buf, room));
 		return;
 	}
-	weft_req_init(r, NULL, NULL);
-	CHECK(!weft_irecv(r, ctx[w->rank], peer, tag, &b));
+	weft_comm_req_init(r, NULL, NULL);
+	CHECK(!weft_comm_core_irecv(r, ctx[w->rank], peer, tag, &b));
 }
 
 static void start_send(struct weft_req *r, struct who *w, int peer, int tag, unsigned i, char *buf)
@@ -62,16 +62,16 @@ static void start_send(struct weft_req *r, struct who *w, int peer, int tag, uns
 	size_t n = size_of(i);
 	memset(buf, (int)i & 0xff, n);
 	memcpy(buf, &i, sizeof i);
-	struct weft_buf b = weft_buf_flat(buf, n);
-	weft_req_init(r, NULL, NULL);
+	struct weft_buf b = weft_data_buf_flat(buf, n);
+	weft_comm_req_init(r, NULL, NULL);
 	if (i % 7 && weft_rand_next(&w->seed) % 4 &&
-	    weft_send_plain(ctx[w->rank], peer, tag, buf, n) == WEFT_OK) {
+	    weft_comm_send_plain(ctx[w->rank], peer, tag, buf, n) == WEFT_OK) {
 		r->status.err = WEFT_OK;
-		weft_completion_init_done(&r->done);
+		weft_wait_completion_init_done(&r->done);
 		return;
 	}
-	CHECK(!weft_isend(r, ctx[w->rank], peer, tag, &b,
-			  i % 7 ? WEFT_SEND_STANDARD : WEFT_SEND_SYNC));
+	CHECK(!weft_comm_core_isend(r, ctx[w->rank], peer, tag, &b,
+				    i % 7 ? WEFT_SEND_STANDARD : WEFT_SEND_SYNC));
 }
 
 static void check_message(const char *buf, const struct weft_status *st, unsigned want)
@@ -128,13 +128,14 @@ static void wild_receiver(struct who *w)
 		struct weft_status st;
 		if (got % 3 == 2) {
 			struct weft_msg *m;
-			while (!weft_improbe(ctx[w->rank], WEFT_ANY_PEER, WILD_TAG, &m, &st)) {
+			while (!weft_comm_core_improbe(ctx[w->rank], WEFT_ANY_PEER, WILD_TAG, &m,
+						       &st)) {
 				poll_rank(w->rank);
 				sched_yield();
 			}
-			struct weft_buf b = weft_buf_flat(in, sizeof in);
-			weft_req_init(&r, NULL, NULL);
-			CHECK(!weft_imrecv(&r, m, &b));
+			struct weft_buf b = weft_data_buf_flat(in, sizeof in);
+			weft_comm_req_init(&r, NULL, NULL);
+			CHECK(!weft_comm_core_imrecv(&r, m, &b));
 		} else {
 			start_receive(&r, w, WEFT_ANY_PEER, WILD_TAG, in, sizeof in);
 		}
@@ -172,7 +173,7 @@ int main(int argc, char **argv)
 	fake_cores(core, RANKS);
 	for (int r = 0; r < RANKS; r++) {
 		pthread_mutex_init(&poll_mask[r], NULL);
-		CHECK(!weft_core_ctx_open(core[r], 3, &ctx[r]));
+		CHECK(!weft_comm_core_ctx_open(core[r], 3, &ctx[r]));
 		for (int p = 0; p < RANKS; p++)
 			core[r]->gate[p].solo.need = 2; /* owners come and go all the time */
 	}
@@ -193,10 +194,10 @@ int main(int argc, char **argv)
 		for (int t = 0; t < THREADS; t++)
 			pthread_join(th[r][t], NULL);
 	for (int r = 0; r < RANKS; r++) {
-		while (!weft_core_idle(core[r]))
+		while (!weft_comm_core_idle(core[r]))
 			for (int p = 0; p < RANKS; p++)
 				poll_rank(p);
-		weft_core_destroy(core[r]);
+		weft_comm_core_destroy(core[r]);
 	}
 	fake_fini();
 	return 0;

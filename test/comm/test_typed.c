@@ -28,17 +28,18 @@ static struct weft_buf layout(const struct shape *s, char *base, size_t bytes,
 {
 	*type_p = NULL;
 	if (!s->block)
-		return weft_buf_flat(base, bytes);
+		return weft_data_buf_flat(base, bytes);
 	int64_t n = (int64_t)((bytes + (size_t)s->block - 1) / (size_t)s->block);
-	CHECK(!weft_type_hvector(n, s->block, s->stride, &weft_type_elem[WEFT_B_BYTE], type_p));
-	return weft_buf_typed(base, 1, *type_p);
+	CHECK(!weft_data_type_hvector(n, s->block, s->stride, &weft_data_type_elem[WEFT_B_BYTE],
+				      type_p));
+	return weft_data_buf_typed(base, 1, *type_p);
 }
 
 static void wait_both(struct weft_req *a, struct weft_req *b)
 {
-	while (!weft_req_done(a) || !weft_req_done(b)) {
-		(void)weft_core_poll(core[0]);
-		(void)weft_core_poll(core[1]);
+	while (!weft_comm_req_done(a) || !weft_comm_req_done(b)) {
+		(void)weft_comm_core_poll(core[0]);
+		(void)weft_comm_core_poll(core[1]);
 	}
 }
 
@@ -50,41 +51,41 @@ static void transfer(const struct shape *a, const struct shape *b, size_t bytes,
 	struct weft_req s, r;
 
 	if (!fitting)
-		rb = weft_buf_flat(to, bytes / 2);
+		rb = weft_data_buf_flat(to, bytes / 2);
 	/* What the layouts can reach, and a page behind it. */
 	size_t span = 4 * bytes + 3 * 4096 < SPAN ? 4 * bytes + 3 * 4096 : SPAN;
 	payload_fill(from, span, weft_rand_next(&seed));
 	memset(to, 0x77, span);
 	memcpy(before, to, span);
-	weft_req_init(&s, NULL, NULL);
-	weft_req_init(&r, NULL, NULL);
+	weft_comm_req_init(&s, NULL, NULL);
+	weft_comm_req_init(&r, NULL, NULL);
 	if (!late)
-		CHECK(!weft_irecv(&r, ctx[receiver], 0, 5, &rb));
-	CHECK(!weft_isend(&s, ctx[0], receiver, 5, &sb, WEFT_SEND_STANDARD));
+		CHECK(!weft_comm_core_irecv(&r, ctx[receiver], 0, 5, &rb));
+	CHECK(!weft_comm_core_isend(&s, ctx[0], receiver, 5, &sb, WEFT_SEND_STANDARD));
 	receiving = &r;
 	for (int i = 0; i < 20; i++) {
-		(void)weft_core_poll(core[0]);
-		(void)weft_core_poll(core[1]);
+		(void)weft_comm_core_poll(core[0]);
+		(void)weft_comm_core_poll(core[1]);
 	}
 	if (late)
-		CHECK(!weft_irecv(&r, ctx[receiver], WEFT_ANY_PEER, 5, &rb));
+		CHECK(!weft_comm_core_irecv(&r, ctx[receiver], WEFT_ANY_PEER, 5, &rb));
 	wait_both(&s, &r);
 	size_t n = sb.bytes < rb.bytes ? sb.bytes : rb.bytes;
 	CHECK_EQ(s.status.err, WEFT_OK);
 	CHECK_EQ(r.status.err, n < sb.bytes ? WEFT_ERR_TRUNC : WEFT_OK);
 	CHECK_EQ(r.status.bytes, n);
-	weft_pack(&sb, 0, sent, n);
-	weft_pack(&rb, 0, got, n);
+	weft_data_pack(&sb, 0, sent, n);
+	weft_data_pack(&rb, 0, got, n);
 	CHECK(!memcmp(sent, got, n));
 	/* Put back what was written: all else must be as before. */
-	weft_pack(&rb, 0, got, rb.bytes);
+	weft_data_pack(&rb, 0, got, rb.bytes);
 	memset(got, 0x77, n);
-	weft_unpack(&rb, 0, got, rb.bytes);
+	weft_data_unpack(&rb, 0, got, rb.bytes);
 	CHECK(!memcmp(to, before, span));
 	if (ta)
-		weft_type_unref(ta);
+		weft_data_type_unref(ta);
 	if (tb)
-		weft_type_unref(tb);
+		weft_data_type_unref(tb);
 }
 
 static void all_pairs(void)
@@ -104,7 +105,7 @@ static bool failing;
 static void sender_looks(int peer)
 {
 	for (int i = 0; i < 200; i++)
-		(void)weft_core_poll(core[peer]);
+		(void)weft_comm_core_poll(core[peer]);
 	fake.get_fails = failing;
 }
 
@@ -112,7 +113,7 @@ static void sender_looks(int peer)
  * sender would have two offers of one message. */
 static void begins_again(int peer)
 {
-	(void)weft_share_begin(receiving);
+	(void)weft_comm_share_begin(receiving);
 	CHECK_EQ(__builtin_popcountll(core[1]->x_shares), 1);
 	sender_looks(peer);
 }
@@ -132,28 +133,29 @@ static void rest_is_sent(void)
 	fake.gets = sender_looks;
 	for (unsigned b = 0; b < 4; b++)
 		for (unsigned k = 0; k < weft_countof(sizes); k++) {
-			weft_ways_close(&core[1]->gate[0].x_ways); /* sending is tried first */
+			weft_comm_path_cost_close(
+				&core[1]->gate[0].x_ways); /* sending is tried first */
 			transfer(&shapes[0], &shapes[b], sizes[k], 1, k, true);
 		}
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 8);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_FETCHED) - fetched, 1);
 	/* Fetched, what has holes is fetched alone. */
-	weft_ways_close(&core[1]->gate[0].x_ways);
+	weft_comm_path_cost_close(&core[1]->gate[0].x_ways);
 	for (int i = 0; i < 2; i++)
 		transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 9);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_FETCHED) - fetched, 2);
-	weft_ways_close(&core[1]->gate[0].x_ways);
+	weft_comm_path_cost_close(&core[1]->gate[0].x_ways);
 	fake.gets = begins_again;
 	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 10);
 	fake.gets = sender_looks;
-	weft_ways_close(&core[1]->gate[0].x_ways);
+	weft_comm_path_cost_close(&core[1]->gate[0].x_ways);
 	failing = true;
 	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
 	failing = fake.get_fails = false;
 	/* Asked for, because the fetch fails, it is not under way as a fetch for ever. */
-	weft_ways_close(&core[1]->gate[0].x_ways);
+	weft_comm_path_cost_close(&core[1]->gate[0].x_ways);
 	core[1]->gate[0].x_get_failed = false;
 	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 11);
@@ -172,7 +174,7 @@ static void shared_copies(void)
 	fake.chance_full = 0; /* an offer goes at once or not at all */
 	fake_cores(core, 2);
 	for (int r = 0; r < 2; r++)
-		CHECK(!weft_core_ctx_open(core[r], 1, &ctx[r]));
+		CHECK(!weft_comm_core_ctx_open(core[r], 1, &ctx[r]));
 	rest_is_sent();
 	fake_end(core, 2);
 	fake.chance_full = 10;
@@ -190,7 +192,7 @@ int main(int argc, char **argv)
 		fake.chance_place = mode & 2 ? 100 : 20;
 		fake_cores(core, 2);
 		for (int r = 0; r < 2; r++)
-			CHECK(!weft_core_ctx_open(core[r], 1, &ctx[r]));
+			CHECK(!weft_comm_core_ctx_open(core[r], 1, &ctx[r]));
 		all_pairs();
 		fake_end(core, 2);
 	}

@@ -70,7 +70,7 @@ struct pair {
 
 static void pair_free(struct pair *p)
 {
-	weft_type_unref(p->t);
+	weft_data_type_unref(p->t);
 	free(p->r.e);
 }
 
@@ -81,13 +81,13 @@ static struct pair make_basic(void)
 	static const enum weft_basic some[] = {WEFT_B_I8,  WEFT_B_I16, WEFT_B_I32,
 					       WEFT_B_F64, WEFT_B_C64, WEFT_B_BYTE};
 	enum weft_basic b = some[rnd(0, weft_countof(some) - 1)];
-	struct pair p = {.t = &weft_type_elem[b]};
+	struct pair p = {.t = &weft_data_type_elem[b]};
 	p.r.e = malloc(sizeof *p.r.e);
 	p.r.e[0].at = 0;
 	p.r.e[0].basic = b;
 	p.r.n = 1;
-	p.r.ub = weft_basic_info[b].size;
-	p.r.align = weft_basic_info[b].align;
+	p.r.ub = weft_data_basic_info[b].size;
+	p.r.align = weft_data_basic_info[b].align;
 	p.r.any = true;
 	return p;
 }
@@ -96,7 +96,7 @@ static struct pair make_vector(int depth)
 {
 	struct pair o = make(depth - 1), p = {0};
 	int64_t n = rnd(0, 5), bl = rnd(0, 4), stride = rnd(-3, 9) * rnd(1, 16);
-	CHECK_EQ(weft_type_hvector(n, bl, stride, o.t, &p.t), WEFT_OK);
+	CHECK_EQ(weft_data_type_hvector(n, bl, stride, o.t, &p.t), WEFT_OK);
 	for (int64_t i = 0; i < n; i++)
 		ref_add(&p.r, &o.r, i * stride, bl);
 	ref_end(&p.r);
@@ -113,7 +113,7 @@ static struct pair make_indexed(int depth)
 		bl[i] = block ? 2 : rnd(0, 3);
 		disp[i] = rnd(0, 3) ? i * rnd(1, 3) : rnd(-20, 60);
 	}
-	CHECK_EQ(weft_type_indexed(n, block ? NULL : bl, 2, disp, 8, o.t, &p.t), WEFT_OK);
+	CHECK_EQ(weft_data_type_indexed(n, block ? NULL : bl, 2, disp, 8, o.t, &p.t), WEFT_OK);
 	for (int64_t i = 0; i < n; i++)
 		ref_add(&p.r, &o.r, 8 * disp[i], bl[i]);
 	ref_end(&p.r);
@@ -132,7 +132,7 @@ static struct pair make_struct(int depth)
 		bl[i] = rnd(0, 3);
 		disp[i] = rnd(-50, 200);
 	}
-	CHECK_EQ(weft_type_struct(n, bl, disp, t, &p.t), WEFT_OK);
+	CHECK_EQ(weft_data_type_struct(n, bl, disp, t, &p.t), WEFT_OK);
 	for (int64_t i = 0; i < n; i++) {
 		ref_add(&p.r, &o[i].r, disp[i], bl[i]);
 		pair_free(&o[i]);
@@ -145,7 +145,7 @@ static struct pair make_resized(int depth)
 {
 	struct pair o = make(depth - 1), p = {0};
 	int64_t lb = rnd(-16, 16), extent = rnd(-64, 128);
-	CHECK_EQ(weft_type_resized(o.t, lb, extent, &p.t), WEFT_OK);
+	CHECK_EQ(weft_data_type_resized(o.t, lb, extent, &p.t), WEFT_OK);
 	ref_add(&p.r, &o.r, 0, 1);
 	p.r.lb = lb;
 	p.r.ub = lb + extent;
@@ -169,7 +169,7 @@ static struct pair make_subarray(int depth)
 		start[i] = rnd(0, sizes[i] - sub[i]);
 		total *= sizes[i];
 	}
-	CHECK_EQ(weft_type_subarray(nd, sizes, sub, start, c, o.t, &p.t), WEFT_OK);
+	CHECK_EQ(weft_data_type_subarray(nd, sizes, sub, start, c, o.t, &p.t), WEFT_OK);
 	ptrdiff_t extent = o.r.ub - o.r.lb;
 	for (int64_t k = 0; k < total; k++) {
 		/* Entry k of the array in memory order; is it inside? */
@@ -215,7 +215,7 @@ static size_t ref_bytes(const struct ref *r)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < r->n; i++)
-		n += weft_basic_info[r->e[i].basic].size;
+		n += weft_data_basic_info[r->e[i].basic].size;
 	return n;
 }
 
@@ -227,7 +227,7 @@ static void check_bounds(const struct pair *p)
 	CHECK_EQ(p->t->sig->elems, p->r.n);
 	ptrdiff_t lo = 0, hi = 0;
 	for (size_t i = 0; i < p->r.n; i++) {
-		ptrdiff_t a = p->r.e[i].at, b = a + weft_basic_info[p->r.e[i].basic].size;
+		ptrdiff_t a = p->r.e[i].at, b = a + weft_data_basic_info[p->r.e[i].basic].size;
 		lo = !i || a < lo ? a : lo;
 		hi = !i || b > hi ? b : hi;
 	}
@@ -236,46 +236,46 @@ static void check_bounds(const struct pair *p)
 	size_t bytes = 0;
 	for (size_t i = 0; i < p->r.n && i < 50; i++) {
 		size_t rest;
-		CHECK_EQ(weft_sig_elements(p->t->sig, bytes, &rest), i);
+		CHECK_EQ(weft_data_sig_elements(p->t->sig, bytes, &rest), i);
 		CHECK_EQ(rest, 0);
-		CHECK_EQ(weft_sig_bytes(p->t->sig, i), bytes);
-		bytes += weft_basic_info[p->r.e[i].basic].size;
+		CHECK_EQ(weft_data_sig_bytes(p->t->sig, i), bytes);
+		bytes += weft_data_basic_info[p->r.e[i].basic].size;
 	}
 }
 
 static void check_pack(const struct pair *p, size_t count)
 {
 	ptrdiff_t first;
-	size_t span = weft_type_span(p->t, count, &first);
+	size_t span = weft_data_type_span(p->t, count, &first);
 	char *mem = malloc(span + 1), *mem2 = malloc(span + 1);
 	for (size_t i = 0; i < span; i++)
 		mem[i] = (char)weft_rand_next(&seed);
-	struct weft_buf buf = weft_buf_typed(mem - first, count, p->t);
-	struct weft_buf buf2 = weft_buf_typed(mem2 - first, count, p->t);
+	struct weft_buf buf = weft_data_buf_typed(mem - first, count, p->t);
+	struct weft_buf buf2 = weft_data_buf_typed(mem2 - first, count, p->t);
 	size_t len = count * p->t->size, n = 0;
 	CHECK_EQ(buf.bytes, len);
 	char *want = malloc(len + 1), *got = malloc(len + 1);
 	for (size_t c = 0; c < count; c++)
 		for (size_t i = 0; i < p->r.n; i++) {
-			size_t s = weft_basic_info[p->r.e[i].basic].size;
+			size_t s = weft_data_basic_info[p->r.e[i].basic].size;
 			memcpy(want + n,
 			       mem - first + (ptrdiff_t)c * (p->r.ub - p->r.lb) + p->r.e[i].at, s);
 			n += s;
 		}
-	weft_pack(&buf, 0, got, len);
+	weft_data_pack(&buf, 0, got, len);
 	CHECK(!memcmp(want, got, len));
 	for (int k = 0; k < 6; k++) {
 		size_t off = (size_t)rnd(0, (int64_t)len),
 		       part = (size_t)rnd(0, (int64_t)(len - off));
 		memset(got, 0, len);
-		weft_pack(&buf, off, got, part);
+		weft_data_pack(&buf, off, got, part);
 		CHECK(!memcmp(want + off, got, part));
 	}
 	/* In pieces of random number. */
 	for (size_t off = 0; off < len;) {
 		struct iovec iov[7];
 		unsigned m = (unsigned)rnd(1, 7);
-		size_t sum = 0, did = weft_iov(&buf, off, iov, &m);
+		size_t sum = 0, did = weft_data_iov(&buf, off, iov, &m);
 		CHECK(did > 0 && m >= 1);
 		for (unsigned i = 0; i < m; i++) {
 			CHECK(!memcmp(iov[i].iov_base, want + off + sum, iov[i].iov_len));
@@ -288,13 +288,13 @@ static void check_pack(const struct pair *p, size_t count)
 	 * types: there, only the bounds of the writes are checked (by the sanitizer). */
 	memset(mem2, 0x5a, span);
 	size_t cut = (size_t)rnd(0, (int64_t)len);
-	weft_unpack(&buf2, cut, want + cut, len - cut);
-	weft_unpack(&buf2, 0, want, cut);
+	weft_data_unpack(&buf2, cut, want + cut, len - cut);
+	weft_data_unpack(&buf2, 0, want, cut);
 	char *hit = calloc(1, span + 1);
 	bool overlap = false;
 	for (size_t c = 0; c < count; c++)
 		for (size_t i = 0; i < p->r.n; i++)
-			for (size_t k = 0; k < weft_basic_info[p->r.e[i].basic].size; k++) {
+			for (size_t k = 0; k < weft_data_basic_info[p->r.e[i].basic].size; k++) {
 				ptrdiff_t at = (ptrdiff_t)c * (p->r.ub - p->r.lb) + p->r.e[i].at +
 					       (ptrdiff_t)k - first;
 				overlap = overlap || hit[at];
@@ -304,7 +304,7 @@ static void check_pack(const struct pair *p, size_t count)
 		CHECK_EQ(mem2[i], hit[i] ? mem[i] : 0x5a);
 	if (!overlap) {
 		memset(mem2, 0x5a, span);
-		weft_copy(&buf2, &buf);
+		weft_data_copy(&buf2, &buf);
 		for (size_t i = 0; i < span; i++)
 			CHECK_EQ(mem2[i], hit[i] ? mem[i] : 0x5a);
 	}
@@ -330,38 +330,38 @@ static void test_random(void)
 
 static void test_forms(void)
 {
-	const struct weft_type *d = &weft_type_elem[WEFT_B_F64], *a, *b;
+	const struct weft_type *d = &weft_data_type_elem[WEFT_B_F64], *a, *b;
 	/* Whatever is contiguous becomes one run. */
-	CHECK_EQ(weft_type_hvector(10, 4, 32, d, &a), WEFT_OK);
+	CHECK_EQ(weft_data_type_hvector(10, 4, 32, d, &a), WEFT_OK);
 	CHECK(a->flat && a->node.kind == WEFT_NODE_RUN && a->size == 320);
-	weft_type_unref(a);
+	weft_data_type_unref(a);
 	int64_t disp[3] = {0, 8, 16};
-	CHECK_EQ(weft_type_indexed(3, NULL, 1, disp, 1, d, &a), WEFT_OK);
+	CHECK_EQ(weft_data_type_indexed(3, NULL, 1, disp, 1, d, &a), WEFT_OK);
 	CHECK(a->flat && a->size == 24);
 	/* Equal distances become a loop. */
 	int64_t far[3] = {0, 100, 200};
-	CHECK_EQ(weft_type_indexed(3, NULL, 2, far, 1, d, &b), WEFT_OK);
+	CHECK_EQ(weft_data_type_indexed(3, NULL, 2, far, 1, d, &b), WEFT_OK);
 	CHECK(b->node.kind == WEFT_NODE_LOOP && b->node.n == 3 && b->node.stride == 100);
-	weft_type_unref(a);
-	weft_type_unref(b);
+	weft_data_type_unref(a);
+	weft_data_type_unref(b);
 }
 
 static void test_overflow(void)
 {
-	const struct weft_type *d = &weft_type_elem[WEFT_B_F64], *a;
-	CHECK_EQ(weft_type_contiguous(INT64_MAX, d, &a), WEFT_ERR_LIMIT);
-	CHECK_EQ(weft_type_contiguous(INT64_MAX / 4, d, &a), WEFT_ERR_LIMIT);
-	CHECK_EQ(weft_type_hvector(2, 1, INT64_MAX, d, &a), WEFT_ERR_LIMIT);
-	CHECK_EQ(weft_type_hvector(3, 1, INT64_MIN / 8, d, &a), WEFT_OK);
-	weft_type_unref(a);
-	CHECK_EQ(weft_type_hvector(-1, 1, 1, d, &a), WEFT_ERR_ARG);
+	const struct weft_type *d = &weft_data_type_elem[WEFT_B_F64], *a;
+	CHECK_EQ(weft_data_type_contiguous(INT64_MAX, d, &a), WEFT_ERR_LIMIT);
+	CHECK_EQ(weft_data_type_contiguous(INT64_MAX / 4, d, &a), WEFT_ERR_LIMIT);
+	CHECK_EQ(weft_data_type_hvector(2, 1, INT64_MAX, d, &a), WEFT_ERR_LIMIT);
+	CHECK_EQ(weft_data_type_hvector(3, 1, INT64_MIN / 8, d, &a), WEFT_OK);
+	weft_data_type_unref(a);
+	CHECK_EQ(weft_data_type_hvector(-1, 1, 1, d, &a), WEFT_ERR_ARG);
 	int64_t disp[2] = {INT64_MIN, INT64_MAX};
-	CHECK_EQ(weft_type_indexed(2, NULL, 1, disp, 1, d, &a), WEFT_ERR_LIMIT);
-	CHECK_EQ(weft_type_indexed(2, NULL, 1, disp, 16, d, &a), WEFT_ERR_LIMIT);
-	CHECK_EQ(weft_type_resized(d, INT64_MAX, 1, &a), WEFT_ERR_LIMIT);
-	CHECK_EQ(weft_type_contiguous(INT64_MAX / 8, d, &a), WEFT_OK);
+	CHECK_EQ(weft_data_type_indexed(2, NULL, 1, disp, 1, d, &a), WEFT_ERR_LIMIT);
+	CHECK_EQ(weft_data_type_indexed(2, NULL, 1, disp, 16, d, &a), WEFT_ERR_LIMIT);
+	CHECK_EQ(weft_data_type_resized(d, INT64_MAX, 1, &a), WEFT_ERR_LIMIT);
+	CHECK_EQ(weft_data_type_contiguous(INT64_MAX / 8, d, &a), WEFT_OK);
 	CHECK_EQ(a->size, INT64_MAX / 8 * 8);
-	weft_type_unref(a);
+	weft_data_type_unref(a);
 }
 
 /* All processes' pieces of a darray together cover the array exactly once. */
@@ -386,18 +386,18 @@ static void test_darray(void)
 		size_t sum = 0;
 		for (int r = 0; r < size; r++) {
 			const struct weft_type *t;
-			CHECK_EQ(weft_type_darray(size, r, nd, g, dist, args, ps, c,
-						  &weft_type_elem[WEFT_B_I32], &t),
+			CHECK_EQ(weft_data_type_darray(size, r, nd, g, dist, args, ps, c,
+						       &weft_data_type_elem[WEFT_B_I32], &t),
 				 WEFT_OK);
-			CHECK_EQ(weft_type_extent(t), 4 * total);
-			struct weft_buf buf = weft_buf_typed(array, 1, t);
+			CHECK_EQ(weft_data_type_extent(t), 4 * total);
+			struct weft_buf buf = weft_data_buf_typed(array, 1, t);
 			int32_t was[729];
-			weft_pack(&buf, 0, was, t->size);
+			weft_data_pack(&buf, 0, was, t->size);
 			for (size_t i = 0; i < t->size / 4; i++)
 				CHECK_EQ(was[i], 0);
-			weft_unpack(&buf, 0, one, t->size);
+			weft_data_unpack(&buf, 0, one, t->size);
 			sum += t->size / 4;
-			weft_type_unref(t);
+			weft_data_type_unref(t);
 		}
 		CHECK_EQ(sum, total);
 		for (int i = 0; i < total; i++)

@@ -15,8 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd));
 	unsigned how = fuzz_byte(&in);
-	weft_auth_init(&a, &job, fd[0], how & 1, how & 1 ? 2 : -1);
-	weft_err err = weft_auth_step(&a, why, sizeof why);
+	weft_net_auth_init(&a, &job, fd[0], how & 1, how & 1 ? 2 : -1);
+	weft_err err = weft_net_auth_step(&a, why, sizeof why);
 	/* Ends: each round sends a piece of the input. */
 	while (in.left && err == WEFT_AGAIN) {
 		uint8_t piece[256];
@@ -26,12 +26,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_take(&in, piece, n);
 		if (n && send(fd[1], piece, n, MSG_NOSIGNAL) < 0)
 			break;
-		err = weft_auth_step(&a, why, sizeof why);
+		err = weft_net_auth_step(&a, why, sizeof why);
 	}
 	if (err == WEFT_AGAIN) {
 		close(fd[1]);
 		fd[1] = -1;
-		err = weft_auth_step(&a, why, sizeof why);
+		err = weft_net_auth_step(&a, why, sizeof why);
 	}
 	/* Nobody guesses 256 bits. */
 	CHECK(err != WEFT_OK);

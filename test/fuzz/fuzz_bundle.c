@@ -88,7 +88,7 @@ static void send_one(struct fuzz_input *in)
 	uint8_t h[WEFT_NET_HEAD] = {0};
 	size_t len = (size_t)fuzz_byte(in) * (fuzz_byte(in) & 1 ? 1 : 1000);
 	struct iovec iov[2] = {{out, len / 2}, {out + len / 2, len - len / 2}};
-	accepted += weft_driver_bundle.post(&bundle->net, FAKE_PEER, h, iov, 2, len, out) ==
+	accepted += weft_net_driver_bundle.post(&bundle->net, FAKE_PEER, h, iov, 2, len, out) ==
 		    WEFT_POST_ACCEPTED;
 }
 
@@ -141,7 +141,7 @@ static void step(struct fuzz_input *in)
 		break;
 	default:
 		now_ns += (uint64_t)(what >> 5) * 100 * MS;
-		(void)weft_driver_bundle.poll(&bundle->net);
+		(void)weft_net_driver_bundle.poll(&bundle->net);
 	}
 }
 
@@ -175,6 +175,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(fake_up.sent <= accepted);
 	for (int r = 0; r < FAKE_RAILS; r++)
 		fake_sent(&fake_rail[r], WEFT_OK); /* as a drain would */
-	weft_driver_bundle.close(&bundle->net);
+	weft_net_driver_bundle.close(&bundle->net);
 	return 0;
 }

@@ -134,7 +134,7 @@ static int f_av_insert(struct fid_av *av, const void *addr, size_t count, fi_add
 	return 1;
 }
 
-weft_err weft_ofi_lib_open(struct weft_ofi *o)
+weft_err weft_net_ofi_lib_open(struct weft_ofi *o)
 {
 	static struct fi_ops_msg msg = {.size = sizeof msg, .recv = f_recv, .send = f_send};
 	static struct fi_ops_rma rma = {.size = sizeof rma, .read = f_read, .write = f_write};
@@ -163,18 +163,18 @@ weft_err weft_ofi_lib_open(struct weft_ofi *o)
 	return WEFT_OK;
 }
 
-void weft_ofi_lib_close(struct weft_ofi *o)
+void weft_net_ofi_lib_close(struct weft_ofi *o)
 {
 	CHECK(!net.registered);
 	o->info = NULL;
 }
 
-const char *weft_ofi_lib_error(int code)
+const char *weft_net_ofi_lib_error(int code)
 {
 	return "it failed";
 }
 
-void weft_ofi_describe(char *buf, size_t size)
+void weft_net_ofi_describe(char *buf, size_t size)
 {
 	buf[0] = 0;
 }
@@ -442,7 +442,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&us, 0, sizeof us);
 	net.local = size & 2;
 	net.by_address = size & 4;
-	CHECK(!weft_driver_ofi.open(&job, &events, &n));
+	CHECK(!weft_net_driver_ofi.open(&job, &events, &n));
 	CHECK(!n->driver->reach(n, 1, "ofi2 fuzz elsewhere 1 00"));
 	while (in.left) /* ends: each takes a byte */
 		act(&in);

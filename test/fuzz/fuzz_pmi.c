@@ -19,13 +19,13 @@ static void client(struct fuzz_input *in)
 	if (in->left)
 		(void)!send(fd[1], in->at, in->left, MSG_NOSIGNAL | MSG_DONTWAIT);
 	shutdown(fd[1], SHUT_WR);
-	if (!weft_pmi_open(&p, fd[0])) {
-		(void)!weft_pmi_int(&p, "get_appnum", "appnum", "appnum", &n);
-		(void)!weft_pmi_put(&p, "key", "value");
-		(void)!weft_pmi_get(&p, "key", &text);
-		(void)!weft_pmi_get_batch(&p, 0, 0, &n, &text);
-		(void)!weft_pmi_barrier(&p);
-		weft_pmi_finalize(&p);
+	if (!weft_boot_pmi_open(&p, fd[0])) {
+		(void)!weft_boot_pmi_int(&p, "get_appnum", "appnum", "appnum", &n);
+		(void)!weft_boot_pmi_put(&p, "key", "value");
+		(void)!weft_boot_pmi_get(&p, "key", &text);
+		(void)!weft_boot_pmi_get_batch(&p, 0, 0, &n, &text);
+		(void)!weft_boot_pmi_barrier(&p);
+		weft_boot_pmi_finalize(&p);
 	}
 	close(fd[1]);
 }

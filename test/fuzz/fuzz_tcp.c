@@ -69,9 +69,9 @@ static void open_net(void)
 	unsigned port;
 
 	if (net)
-		weft_driver_tcp.close(net);
-	CHECK(!weft_driver_tcp.open(&job, &events, &net));
-	CHECK(!weft_driver_tcp.address(net, address, sizeof address));
+		weft_net_driver_tcp.close(net);
+	CHECK(!weft_net_driver_tcp.open(&job, &events, &net));
+	CHECK(!weft_net_driver_tcp.address(net, address, sizeof address));
 	const char *at = strstr(address, " 127.0.0.1/");
 	CHECK(at && sscanf(at, " 127.0.0.1/%*u/%u", &port) == 1);
 	where = (struct sockaddr_in){.sin_family = AF_INET,
@@ -101,10 +101,10 @@ static void prove(int fd)
 	struct weft_auth a;
 	char why[96];
 	weft_err err;
-	weft_auth_init(&a, &job, fd, true, 0);
+	weft_net_auth_init(&a, &job, fd, true, 0);
 	/* Ends: loopback and a driver that answers. */
-	while ((err = weft_auth_step(&a, why, sizeof why)) == WEFT_AGAIN)
-		(void)weft_driver_tcp.poll(net);
+	while ((err = weft_net_auth_step(&a, why, sizeof why)) == WEFT_AGAIN)
+		(void)weft_net_driver_tcp.poll(net);
 	CHECK_EQ(err, WEFT_OK);
 }
 
@@ -121,16 +121,16 @@ static void send_frames(int fd, struct fuzz_input *in)
 			len %= 512;
 		uint32_t bytes = what & 1 ? len : 0;
 		if (what & 4) { /* several packets, as many as the payload has room for, or not */
-			len = weft_tcp_run_word(len % 140, what & 1 ? 8u : len >> 16 & 0x7ff);
+			len = weft_net_tcp_run_word(len % 140, what & 1 ? 8u : len >> 16 & 0x7ff);
 			bytes = what & 8 ? 512 : bytes;
 		}
-		weft_tcp_frame_write(frame, len, head);
+		weft_net_tcp_frame_write(frame, len, head);
 		if (what & 2)
 			frame[fuzz_byte(in) % WEFT_TCP_FRAME] ^= 1;
 		(void)!send(fd, frame, WEFT_TCP_FRAME, MSG_NOSIGNAL | MSG_DONTWAIT);
 		fuzz_take(in, payload, bytes);
 		(void)!send(fd, payload, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-		(void)weft_driver_tcp.poll(net);
+		(void)weft_net_driver_tcp.poll(net);
 	}
 }
 
@@ -150,12 +150,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (in.left)
 		(void)!send(fd, in.at, in.left, MSG_NOSIGNAL | MSG_DONTWAIT);
 	for (int i = 0; i < 4; i++)
-		(void)weft_driver_tcp.poll(net);
+		(void)weft_net_driver_tcp.poll(net);
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &rst, sizeof rst);
 	close(fd);
 	/* Ends: the end of the connection is an event. */
 	while (how && !down)
-		(void)weft_driver_tcp.poll(net);
-	(void)weft_driver_tcp.poll(net);
+		(void)weft_net_driver_tcp.poll(net);
+	(void)weft_net_driver_tcp.poll(net);
 	return 0;
 }

@@ -44,7 +44,8 @@ static void addresses(const char *text)
 {
 	static const uint8_t none[32];
 	static struct weft_net *net[2];
-	static const struct weft_driver *const driver[2] = {&weft_driver_tcp, &weft_driver_shm};
+	static const struct weft_driver *const driver[2] = {&weft_net_driver_tcp,
+							    &weft_net_driver_shm};
 	static struct weft_net_job job = {.rank = 0, .size = 2, .jobid = "fuzz", .secret = none};
 	static struct weft_net_events events;
 	for (int i = 0; i < 2; i++) {

@@ -236,16 +236,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned n = 0;
 
 	memset(&net, 0, sizeof net);
-	CHECK(!weft_core_create(0, 2, &core));
+	CHECK(!weft_comm_core_create(0, 2, &core));
 	core->credit = 2000;
 	/* Not by a byte of the input: those found before keep their meaning. */
 	core->offer = size & 1;
 	core->rtr = size & 2;
 	core->share_min = size & 4 ? 1 : 0;
 	net.windows = size & 8;
-	CHECK(!weft_core_rail_add(core, &driver, &job));
-	weft_core_gate_set(core, 1, 0);
-	CHECK(!weft_core_ctx_open(core, 1, &ctx));
+	CHECK(!weft_comm_core_rail_add(core, &driver, &job));
+	weft_comm_core_gate_set(core, 1, 0);
+	CHECK(!weft_comm_core_ctx_open(core, 1, &ctx));
 	/* Ends with the input. */
 	while (in.left) {
 		unsigned what = fuzz_byte(&in), tag = what >> 6;
@@ -255,21 +255,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 0:
 			if (n == OPS)
 				break;
-			b = weft_buf_flat(to[n], fuzz_byte(&in) * 4u);
-			weft_req_init(&req[n], NULL, NULL);
-			n += !weft_irecv(&req[n], ctx, what & 8 ? WEFT_ANY_PEER : 1,
-					 what & 16 ? WEFT_ANY_TAG : (int)tag, &b);
+			b = weft_data_buf_flat(to[n], fuzz_byte(&in) * 4u);
+			weft_comm_req_init(&req[n], NULL, NULL);
+			n += !weft_comm_core_irecv(&req[n], ctx, what & 8 ? WEFT_ANY_PEER : 1,
+						   what & 16 ? WEFT_ANY_TAG : (int)tag, &b);
 			break;
 		case 1:
 			if (n == OPS)
 				break;
-			b = weft_buf_flat(out[n], fuzz_byte(&in) * 4u);
-			weft_req_init(&req[n], NULL, NULL);
-			n += !weft_isend(&req[n], ctx, 1, (int)tag, &b,
-					 what & 8 ? WEFT_SEND_SYNC : WEFT_SEND_STANDARD);
+			b = weft_data_buf_flat(out[n], fuzz_byte(&in) * 4u);
+			weft_comm_req_init(&req[n], NULL, NULL);
+			n += !weft_comm_core_isend(&req[n], ctx, 1, (int)tag, &b,
+						   what & 8 ? WEFT_SEND_SYNC : WEFT_SEND_STANDARD);
 			break;
 		case 2:
-			(void)weft_iprobe(ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, &st);
+			(void)weft_comm_core_iprobe(ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, &st);
 			break;
 		case 3:
 			net.full = !net.full;
@@ -286,8 +286,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	writes_end(WEFT_ERR_PEER);
 	net.ev->down(net.ev->arg, 1, WEFT_ERR_PEER, "the input ends");
 	for (unsigned i = 0; i < n; i++)
-		CHECK(weft_req_done(&req[i]));
+		CHECK(weft_comm_req_done(&req[i]));
 	CHECK(!net.open);
-	weft_core_destroy(core);
+	weft_comm_core_destroy(core);
 	return 0;
 }

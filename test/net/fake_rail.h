@@ -248,9 +248,9 @@ static struct weft_net *fake_begin(void)
 	memset(&fake_up, 0, sizeof fake_up);
 	for (int r = 0; r < FAKE_RAILS; r++)
 		plan[r].driver = &fake_driver;
-	weft_bundle_plan(plan, FAKE_RAILS);
-	CHECK_EQ(weft_driver_bundle.open(&job, &events, &net), WEFT_OK);
-	CHECK_EQ(weft_driver_bundle.reach(net, FAKE_PEER, "bundle2|fake|fake"), WEFT_OK);
+	weft_net_bundle_plan(plan, FAKE_RAILS);
+	CHECK_EQ(weft_net_driver_bundle.open(&job, &events, &net), WEFT_OK);
+	CHECK_EQ(weft_net_driver_bundle.reach(net, FAKE_PEER, "bundle2|fake|fake"), WEFT_OK);
 	return net;
 }
 

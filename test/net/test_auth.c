@@ -34,13 +34,13 @@ static void shake(struct weft_auth *ini, struct weft_auth *acc, weft_err *i, wef
 	*i = *a = WEFT_AGAIN;
 	for (int round = 0; round < 10 && (*i == WEFT_AGAIN || *a == WEFT_AGAIN); round++) {
 		if (*i == WEFT_AGAIN)
-			*i = weft_auth_step(ini, why, sizeof why);
+			*i = weft_net_auth_step(ini, why, sizeof why);
 		if (*a == WEFT_AGAIN)
-			*a = weft_auth_step(acc, why, sizeof why);
+			*a = weft_net_auth_step(acc, why, sizeof why);
 		if (*a == WEFT_OK && !answered) {
 			answered = true;
-			weft_auth_answer(acc, WEFT_AUTH_ACCEPT);
-			*a = weft_auth_step(acc, why, sizeof why);
+			weft_net_auth_answer(acc, WEFT_AUTH_ACCEPT);
+			*a = weft_net_auth_step(acc, why, sizeof why);
 		}
 		if (*a < WEFT_AGAIN)
 			shutdown(acc->fd, SHUT_RDWR);
@@ -56,8 +56,8 @@ static void expect_pair(const struct weft_net_job *from, int target, const struc
 	struct weft_auth ini, acc;
 	weft_err i, a;
 	open_pair(fd);
-	weft_auth_init(&ini, from, fd[0], true, target);
-	weft_auth_init(&acc, at, fd[1], false, -1);
+	weft_net_auth_init(&ini, from, fd[0], true, target);
+	weft_net_auth_init(&acc, at, fd[1], false, -1);
 	shake(&ini, &acc, &i, &a);
 	if (good) {
 		CHECK_EQ(i, WEFT_OK);
@@ -103,9 +103,9 @@ static void notices_garbage_early(void)
 		int fd[2];
 		struct weft_auth acc;
 		open_pair(fd);
-		weft_auth_init(&acc, &job0, fd[1], false, -1);
+		weft_net_auth_init(&acc, &job0, fd[1], false, -1);
 		CHECK(write(fd[0], texts[k], strlen(texts[k])) > 0);
-		CHECK_EQ(weft_auth_step(&acc, why, sizeof why), WEFT_ERR_PROTO);
+		CHECK_EQ(weft_net_auth_step(&acc, why, sizeof why), WEFT_ERR_PROTO);
 		close_pair(fd);
 	}
 }
@@ -115,11 +115,11 @@ static void names_both_versions(void)
 	int fd[2];
 	struct weft_auth acc, ini;
 	open_pair(fd);
-	weft_auth_init(&ini, &job1, fd[0], true, 0);
-	weft_auth_init(&acc, &job0, fd[1], false, -1);
+	weft_net_auth_init(&ini, &job1, fd[0], true, 0);
+	weft_net_auth_init(&acc, &job0, fd[1], false, -1);
 	ini.out[8] = 77;
-	CHECK_EQ(weft_auth_step(&ini, why, sizeof why), WEFT_AGAIN);
-	CHECK_EQ(weft_auth_step(&acc, why, sizeof why), WEFT_ERR_AUTH);
+	CHECK_EQ(weft_net_auth_step(&ini, why, sizeof why), WEFT_AGAIN);
+	CHECK_EQ(weft_net_auth_step(&acc, why, sizeof why), WEFT_ERR_AUTH);
 	CHECK(strstr(why, "77") && strstr(why, "version 2"));
 	close_pair(fd);
 }
@@ -133,20 +133,20 @@ static void survives_short_reads(void)
 	bool answered = false;
 	open_pair(a);
 	open_pair(b);
-	weft_auth_init(&ini, &job1, a[0], true, 0);
-	weft_auth_init(&acc, &job0, b[0], false, -1);
+	weft_net_auth_init(&ini, &job1, a[0], true, 0);
+	weft_net_auth_init(&acc, &job0, b[0], false, -1);
 	for (int round = 0; round < 2000 && (i == WEFT_AGAIN || c == WEFT_AGAIN); round++) {
 		char byte;
 		if (i == WEFT_AGAIN)
-			i = weft_auth_step(&ini, why, sizeof why);
+			i = weft_net_auth_step(&ini, why, sizeof why);
 		if (read(a[1], &byte, 1) == 1)
 			CHECK(write(b[1], &byte, 1) == 1);
 		if (c == WEFT_AGAIN)
-			c = weft_auth_step(&acc, why, sizeof why);
+			c = weft_net_auth_step(&acc, why, sizeof why);
 		if (c == WEFT_OK && !answered) {
 			answered = true;
-			weft_auth_answer(&acc, WEFT_AUTH_ACCEPT);
-			c = weft_auth_step(&acc, why, sizeof why);
+			weft_net_auth_answer(&acc, WEFT_AUTH_ACCEPT);
+			c = weft_net_auth_step(&acc, why, sizeof why);
 		}
 		if (read(b[1], &byte, 1) == 1)
 			CHECK(write(a[1], &byte, 1) == 1);
@@ -167,33 +167,33 @@ static void replay_is_useless(void)
 	open_pair(a);
 	open_pair(b);
 	/* Listen to an honest handshake. */
-	weft_auth_init(&ini, &job1, a[0], true, 0);
-	weft_auth_init(&acc, &job0, b[0], false, -1);
-	CHECK_EQ(weft_auth_step(&ini, why, sizeof why), WEFT_AGAIN);
+	weft_net_auth_init(&ini, &job1, a[0], true, 0);
+	weft_net_auth_init(&acc, &job0, b[0], false, -1);
+	CHECK_EQ(weft_net_auth_step(&ini, why, sizeof why), WEFT_AGAIN);
 	CHECK_EQ(read(a[1], hello, sizeof hello), (ssize_t)sizeof hello);
 	CHECK_EQ(write(b[1], hello, sizeof hello), (ssize_t)sizeof hello);
-	CHECK_EQ(weft_auth_step(&acc, why, sizeof why), WEFT_AGAIN);
+	CHECK_EQ(weft_net_auth_step(&acc, why, sizeof why), WEFT_AGAIN);
 	ssize_t n = read(b[1], heard, sizeof heard);
 	CHECK_EQ(n, WEFT_AUTH_HELLO + WEFT_AUTH_PROOF);
 	CHECK_EQ(write(a[1], heard, (size_t)n), n);
-	CHECK_EQ(weft_auth_step(&ini, why, sizeof why), WEFT_AGAIN);
+	CHECK_EQ(weft_net_auth_step(&ini, why, sizeof why), WEFT_AGAIN);
 	CHECK_EQ(read(a[1], proof, sizeof proof), (ssize_t)sizeof proof);
 	close_pair(b);
 	/* Play it to another acceptor. */
 	open_pair(b);
-	weft_auth_init(&again, &job0, b[0], false, -1);
+	weft_net_auth_init(&again, &job0, b[0], false, -1);
 	CHECK_EQ(write(b[1], hello, sizeof hello), (ssize_t)sizeof hello);
 	CHECK_EQ(write(b[1], proof, sizeof proof), (ssize_t)sizeof proof);
-	CHECK_EQ(weft_auth_step(&again, why, sizeof why), WEFT_ERR_AUTH);
+	CHECK_EQ(weft_net_auth_step(&again, why, sizeof why), WEFT_ERR_AUTH);
 	close_pair(b);
 	/* Reflect the acceptor's own proof. */
 	open_pair(b);
-	weft_auth_init(&again, &job0, b[0], false, -1);
+	weft_net_auth_init(&again, &job0, b[0], false, -1);
 	CHECK_EQ(write(b[1], hello, sizeof hello), (ssize_t)sizeof hello);
-	CHECK_EQ(weft_auth_step(&again, why, sizeof why), WEFT_AGAIN);
+	CHECK_EQ(weft_net_auth_step(&again, why, sizeof why), WEFT_AGAIN);
 	CHECK_EQ(read(b[1], heard, sizeof heard), WEFT_AUTH_HELLO + WEFT_AUTH_PROOF);
 	CHECK_EQ(write(b[1], heard + WEFT_AUTH_HELLO, WEFT_AUTH_PROOF), WEFT_AUTH_PROOF);
-	CHECK_EQ(weft_auth_step(&again, why, sizeof why), WEFT_ERR_AUTH);
+	CHECK_EQ(weft_net_auth_step(&again, why, sizeof why), WEFT_ERR_AUTH);
 	close_pair(b);
 	close_pair(a);
 }

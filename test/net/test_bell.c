@@ -48,15 +48,15 @@ static void publish(struct shared *s, int fd, uint64_t what, bool plain)
 		atomic_store_explicit(&s->x_published, what, memory_order_release);
 	else
 		(void)atomic_exchange_explicit(&s->x_published, what, memory_order_seq_cst);
-	if (weft_bell_armed(&s->bell, plain))
-		weft_bell_ring(&s->bell, fd);
+	if (weft_net_bell_armed(&s->bell, plain))
+		weft_net_bell_ring(&s->bell, fd);
 }
 
 static void sender(struct shared *s, int fd, uint64_t rounds, bool plain, uint64_t seed)
 {
 	uint64_t end = rounds ? UINT64_MAX : weft_clock_ns() + 1000000000u;
 	if (plain)
-		CHECK(weft_bell_register());
+		CHECK(weft_net_bell_register());
 	atomic_store(&s->x_ready, 1);
 	for (uint64_t i = 1; rounds ? i <= rounds : weft_clock_ns() < end; i++) {
 		publish(s, fd, i, plain);
@@ -83,13 +83,13 @@ static uint64_t receiver(struct shared *s, int fd, bool plain, uint64_t *slept_p
 			atomic_store_explicit(&s->x_seen, seen, memory_order_release);
 			continue;
 		}
-		weft_bell_arm(&s->bell, WEFT_BELL_LOUD, plain);
+		weft_net_bell_arm(&s->bell, WEFT_BELL_LOUD, plain);
 		if (atomic_load_explicit(&s->x_published, memory_order_acquire) == seen) {
 			struct pollfd p = {.fd = fd, .events = POLLIN};
 			CHECK(poll(&p, 1, LOST_MS) == 1);
 			slept++;
 		}
-		weft_bell_disarm(&s->bell);
+		weft_net_bell_disarm(&s->bell);
 		uint64_t count;
 		(void)!read(fd, &count, sizeof count);
 	}
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 {
 	uint64_t seed = test_seed(argc, argv);
 	uint64_t rounds = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
-	if (!weft_bell_register())
+	if (!weft_net_bell_register())
 		SKIP("membarrier is not there");
 	run(rounds, true, seed);
 	run(rounds, false, seed);

@@ -10,8 +10,8 @@ static void plan(const char *text)
 {
 	struct weft_bundle_rail rails[WEFT_BUNDLE_RAILS];
 	unsigned n;
-	CHECK_EQ(weft_bundle_parse(text, rails, &n), WEFT_OK);
-	weft_bundle_plan(rails, n);
+	CHECK_EQ(weft_net_bundle_parse(text, rails, &n), WEFT_OK);
+	weft_net_bundle_plan(rails, n);
 }
 
 /* All rails are up, on both sides. */
@@ -19,7 +19,7 @@ static void all_up(struct node *n)
 {
 	struct weft_bundle_stats s[WEFT_BUNDLE_RAILS];
 	for (bool all = false; !all;) {
-		unsigned rails = weft_bundle_stats(n->net, s, WEFT_BUNDLE_RAILS);
+		unsigned rails = weft_net_bundle_stats(n->net, s, WEFT_BUNDLE_RAILS);
 		all = true;
 		for (unsigned r = 0; r < rails; r++)
 			all = all && s[r].up == 1;
@@ -41,8 +41,8 @@ static void cut_rails(struct node *n, unsigned cuts, int only)
 		uint64_t r = weft_rand_next(&seed), step = count / (cuts + 1);
 		send_packet(n, peer, r % 8 ? (r >> 8) % 100 : (r >> 8) % 200000);
 		if (cuts && i % step == 0)
-			weft_bundle_cut(n->net,
-					only >= 0 ? (unsigned)only : (unsigned)(i / step % 2), 20);
+			weft_net_bundle_cut(
+				n->net, only >= 0 ? (unsigned)only : (unsigned)(i / step % 2), 20);
 	}
 	while (n->got_n[prev_of(n)] < count || n->outstanding)
 		poll_once(n);
@@ -51,7 +51,7 @@ static void cut_rails(struct node *n, unsigned cuts, int only)
 	meet_polling(n);
 	/* Every rail comes back. */
 	all_up(n);
-	weft_bundle_stats(n->net, s, WEFT_BUNDLE_RAILS);
+	weft_net_bundle_stats(n->net, s, WEFT_BUNDLE_RAILS);
 	uint64_t lost = 0;
 	for (unsigned r = 0; r < 2; r++)
 		lost += s[r].lost;
@@ -85,7 +85,7 @@ static void case_both_used(struct node *n)
 		send_packet(n, next_of(n), 300000);
 	while (n->outstanding)
 		poll_once(n);
-	weft_bundle_stats(n->net, s, 2);
+	weft_net_bundle_stats(n->net, s, 2);
 	CHECK(s[0].bytes > 1000000 && s[1].bytes > 1000000);
 	meet_polling(n);
 	CHECK(n->got_n[prev_of(n)] >= 50);
@@ -113,7 +113,7 @@ static void case_away(struct node *n)
 	meet_polling(n);
 	meet(n);
 	for (unsigned r = 0; n->rank == 0 && r < b->n_rails; r++)
-		weft_bundle_cut(n->net, r, 1);
+		weft_net_bundle_cut(n->net, r, 1);
 	for (unsigned taken = 0; n->rank == 0 && taken < b->n_rails;) {
 		poll_once(n);
 		taken = 0;
@@ -137,7 +137,8 @@ static void case_given_up(struct node *n)
 	all_up(n);
 	meet_polling(n);
 	if (n->rank == 0)
-		weft_bundle_peer_down((struct weft_bundle *)n->net, peer, WEFT_ERR_PEER, "test");
+		weft_net_bundle_peer_down((struct weft_bundle *)n->net, peer, WEFT_ERR_PEER,
+					  "test");
 	while (!n->down[peer])
 		sleep_once(n);
 	CHECK_EQ(n->down_err[peer], WEFT_ERR_PEER);
@@ -146,7 +147,7 @@ static void case_given_up(struct node *n)
 /* Where there is libfabric. */
 static void with_ofi(void)
 {
-	const struct weft_driver *d = &weft_driver_bundle;
+	const struct weft_driver *d = &weft_net_driver_bundle;
 	plan("tcp:127.0.0.2,ofi");
 	/* Asking all providers whether they are there takes most of a second. */
 	setenv("FI_PROVIDER", "tcp,ofi_rxm", 1);
@@ -159,7 +160,7 @@ static void with_ofi(void)
 
 static void contract(void)
 {
-	const struct weft_driver *d = &weft_driver_bundle;
+	const struct weft_driver *d = &weft_net_driver_bundle;
 	run_case(d, "lengths", 2, case_lengths);
 	run_case(d, "flood", 2, case_flood);
 	run_case(d, "large", 2, case_large);
@@ -177,7 +178,7 @@ static void contract(void)
 
 static void cuts(void)
 {
-	const struct weft_driver *d = &weft_driver_bundle;
+	const struct weft_driver *d = &weft_net_driver_bundle;
 	run_case(d, "both used", 2, case_both_used);
 	run_case(d, "cut from both sides", 2, case_cut_both);
 	run_case(d, "cut from one side", 2, case_cut_one_side);
@@ -205,7 +206,7 @@ int main(int argc, char **argv)
 	contract();
 	cuts();
 	plan("shm,tcp:127.0.0.1");
-	const struct weft_driver *d = &weft_driver_bundle;
+	const struct weft_driver *d = &weft_net_driver_bundle;
 	run_case(d, "flood", 2, case_flood);
 	run_case(d, "sleep full", 2, case_sleep_full);
 	run_case(d, "threads", 2, case_threads);

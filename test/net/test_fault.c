@@ -189,10 +189,10 @@ static void poorly(const char *what, const int *nr, unsigned n, int error)
 	CHECK(pid >= 0);
 	if (pid == 0) {
 		forbid(nr, n, error);
-		run_case(&weft_driver_shm, what, 2, case_flood);
-		run_case(&weft_driver_shm, what, 2, case_sleep);
-		run_case(&weft_driver_shm, what, 2, case_get_put);
-		run_case(&weft_driver_shm, what, 2, case_killed_asleep);
+		run_case(&weft_net_driver_shm, what, 2, case_flood);
+		run_case(&weft_net_driver_shm, what, 2, case_sleep);
+		run_case(&weft_net_driver_shm, what, 2, case_get_put);
+		run_case(&weft_net_driver_shm, what, 2, case_killed_asleep);
 		exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid);
@@ -213,7 +213,7 @@ static void no_memfd(void)
 			.rank = 0, .size = 2, .jobid = "x", .secret = suite_secret};
 		struct weft_net_events events = {0};
 		forbid(nr, 1, ENOSYS);
-		CHECK_EQ(weft_driver_shm.open(&job, &events, &net), WEFT_ERR_UNSUPPORTED);
+		CHECK_EQ(weft_net_driver_shm.open(&job, &events, &net), WEFT_ERR_UNSUPPORTED);
 		exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid);
@@ -238,8 +238,8 @@ int main(void)
 	const int container[] = {SYS_membarrier, SYS_process_vm_readv, SYS_process_vm_writev,
 				 SYS_pidfd_open};
 	weft_log_level = WEFT_LOG_ERROR;
-	both(&weft_driver_shm);
-	both(&weft_driver_tcp);
+	both(&weft_net_driver_shm);
+	both(&weft_net_driver_tcp);
 	no_memfd();
 	poorly("ENOSYS", container, weft_countof(container), ENOSYS);
 	poorly("EPERM", container, weft_countof(container), EPERM);

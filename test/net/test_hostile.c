@@ -26,8 +26,8 @@ static void guess(struct victim *v)
 	char why[96];
 	uint8_t proof[WEFT_AUTH_PROOF] = {1};
 	int fd = dial(v);
-	weft_auth_init(&a, &job, fd, true, 0);
-	CHECK_EQ(weft_auth_step(&a, why, sizeof why), WEFT_AGAIN);
+	weft_net_auth_init(&a, &job, fd, true, 0);
+	CHECK_EQ(weft_net_auth_step(&a, why, sizeof why), WEFT_AGAIN);
 	CHECK(send(fd, proof, sizeof proof, MSG_NOSIGNAL) == (ssize_t)sizeof proof);
 	uint64_t end = weft_clock_ns() + 120000000000ull;
 	while (!is_closed(fd)) {
@@ -123,14 +123,14 @@ static void refuses_strangers(const struct weft_driver *d)
 static void frame(uint8_t out[WEFT_TCP_FRAME], uint32_t len)
 {
 	uint8_t head[WEFT_NET_HEAD] = {7};
-	weft_tcp_frame_write(out, len, head);
+	weft_net_tcp_frame_write(out, len, head);
 }
 
 /* Proves itself as rank 2, sends bytes, and sees how the victim takes them. */
 static void mad_tcp(const void *bytes, size_t n, bool hang_up, int packets, weft_err want)
 {
 	struct victim v;
-	open_rank(&v, &weft_driver_tcp, 0);
+	open_rank(&v, &weft_net_driver_tcp, 0);
 	int fd = dial(&v);
 	CHECK_EQ(knock(&v, fd, 2, secret), WEFT_OK);
 	CHECK(send(fd, bytes, n, MSG_NOSIGNAL) == (ssize_t)n);
@@ -159,11 +159,11 @@ static void mad_tcp_peers(uint64_t seed)
 	/* Several packets in a frame: too few, too many, too long, too much in all. */
 	static const uint32_t wild[][2] = {{0, 8}, {1, 8}, {129, 8}, {2, 1025}, {17, 1000}};
 	for (size_t i = 0; i < weft_countof(wild); i++) {
-		frame(f, weft_tcp_run_word(wild[i][0], wild[i][1]));
+		frame(f, weft_net_tcp_run_word(wild[i][0], wild[i][1]));
 		mad_tcp(f, sizeof f, false, 0, WEFT_ERR_PROTO);
 	}
 	/* All of three, then one byte too few of three. */
-	frame(f, weft_tcp_run_word(3, 8));
+	frame(f, weft_net_tcp_run_word(3, 8));
 	mad_tcp(f, WEFT_TCP_FRAME + 24, true, 3, WEFT_ERR_PEER);
 	mad_tcp(f, WEFT_TCP_FRAME + 23, true, 0, WEFT_ERR_PEER);
 	/* A bit of the head flipped. */
@@ -194,7 +194,7 @@ static void slow_tcp(void)
 {
 	struct victim v;
 	uint8_t f[3 * WEFT_TCP_FRAME + 100];
-	open_rank(&v, &weft_driver_tcp, 0);
+	open_rank(&v, &weft_net_driver_tcp, 0);
 	int fd = dial(&v);
 	CHECK_EQ(knock(&v, fd, 2, secret), WEFT_OK);
 	memset(f, 1, sizeof f);
@@ -233,7 +233,7 @@ static int dial_rail(const struct victim *v, const char *ip)
 static void send_unit(int fd, struct weft_bundle_head h, uint32_t len, const void *data, size_t n)
 {
 	uint8_t f[WEFT_TCP_FRAME];
-	weft_tcp_frame_write(f, len, &h);
+	weft_net_tcp_frame_write(f, len, &h);
 	CHECK(send(fd, f, sizeof f, MSG_NOSIGNAL) == (ssize_t)sizeof f);
 	CHECK(send(fd, data, n, MSG_NOSIGNAL) == (ssize_t)n);
 }
@@ -248,9 +248,9 @@ static void mad_on_two_rails(void)
 	struct victim v;
 	unsigned n;
 	int fd[2];
-	CHECK_EQ(weft_bundle_parse("tcp:127.0.0.2,tcp:127.0.0.3", rails, &n), WEFT_OK);
-	weft_bundle_plan(rails, n);
-	open_rank(&v, &weft_driver_bundle, 0);
+	CHECK_EQ(weft_net_bundle_parse("tcp:127.0.0.2,tcp:127.0.0.3", rails, &n), WEFT_OK);
+	weft_net_bundle_plan(rails, n);
+	open_rank(&v, &weft_net_driver_bundle, 0);
 	CHECK(v.into = calloc(1, LARGE));
 	CHECK_EQ(v.driver->reach(v.net, 2, v.address), WEFT_OK); /* never dialed */
 	fd[0] = dial_rail(&v, "127.0.0.2");
@@ -260,7 +260,7 @@ static void mad_on_two_rails(void)
 		CHECK_EQ(knock(&v, fd[i], 2, secret), WEFT_OK);
 	for (int i = 0; i < 2; i++)
 		send_unit(fd[i], (struct weft_bundle_head){.kind = WEFT_BUNDLE_HELLO}, 0, "", 0);
-	POLL_UNTIL(&v, (weft_bundle_stats(v.net, s, 2), s[0].up && s[1].up));
+	POLL_UNTIL(&v, (weft_net_bundle_stats(v.net, s, 2), s[0].up && s[1].up));
 
 	uint8_t *data = malloc(LARGE);
 	CHECK(data);
@@ -297,7 +297,7 @@ static void mad_shm(const void *bytes, size_t n, const int *fds, unsigned n_fds)
 	} control = {0};
 	struct iovec iov = {(void *)(uintptr_t)bytes, n};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	open_rank(&v, &weft_driver_shm, 0);
+	open_rank(&v, &weft_net_driver_shm, 0);
 	int fd = dial(&v);
 	CHECK_EQ(knock(&v, fd, 2, secret), WEFT_OK);
 	if (n_fds) {
@@ -338,11 +338,11 @@ static void mad_shm_peers(void)
 	int unsealed = memfd_create("x", MFD_CLOEXEC);
 	g.narrow = 16384;
 	shape.narrow = g.narrow;
-	CHECK(unsealed >= 0 && ftruncate(unsealed, (off_t)weft_ring_bytes(shape)) == 0);
+	CHECK(unsealed >= 0 && ftruncate(unsealed, (off_t)weft_net_ring_bytes(shape)) == 0);
 	int small = -1, pipe_fd[2];
 	void *map;
-	CHECK_EQ(weft_shm_memory_create(4096, &small, &map), WEFT_OK);
-	weft_shm_memory_unmap(map, 4096);
+	CHECK_EQ(weft_net_shm_memory_create(4096, &small, &map), WEFT_OK);
+	weft_net_shm_memory_unmap(map, 4096);
 	CHECK(pipe(pipe_fd) == 0);
 
 	mad_shm(NULL, 0, NULL, 0);
@@ -366,10 +366,10 @@ static void mad_shm_peers(void)
 	/* All is right but the doorbell: another kind of file, one that blocks. */
 	int ring = -1, inbox = -1, blocks = eventfd(0, EFD_CLOEXEC);
 	CHECK(blocks >= 0);
-	CHECK_EQ(weft_shm_memory_create(weft_ring_bytes(shape), &ring, &map), WEFT_OK);
-	weft_shm_memory_unmap(map, weft_ring_bytes(shape));
-	CHECK_EQ(weft_shm_memory_create(sizeof(struct weft_shm_inbox), &inbox, &map), WEFT_OK);
-	weft_shm_memory_unmap(map, sizeof(struct weft_shm_inbox));
+	CHECK_EQ(weft_net_shm_memory_create(weft_net_ring_bytes(shape), &ring, &map), WEFT_OK);
+	weft_net_shm_memory_unmap(map, weft_net_ring_bytes(shape));
+	CHECK_EQ(weft_net_shm_memory_create(sizeof(struct weft_shm_inbox), &inbox, &map), WEFT_OK);
+	weft_net_shm_memory_unmap(map, sizeof(struct weft_shm_inbox));
 	mad_shm(&g, sizeof g, (int[]){ring, inbox, pipe_fd[1]}, 3);
 	mad_shm(&g, sizeof g, (int[]){ring, inbox, blocks}, 3);
 }
@@ -380,8 +380,8 @@ int main(int argc, char **argv)
 	alarm(300);
 	CHECK_EQ(weft_setting_set(WEFT_SET_HANDSHAKE_TIMEOUT, "1"), WEFT_OK);
 	weft_log_level = -1; /* the lines are meant to come; a user would see them */
-	refuses_strangers(&weft_driver_tcp);
-	refuses_strangers(&weft_driver_shm);
+	refuses_strangers(&weft_net_driver_tcp);
+	refuses_strangers(&weft_net_driver_shm);
 	mad_tcp_peers(seed);
 	slow_tcp();
 	mad_shm_peers();

@@ -60,8 +60,9 @@ static void send_greeting(int bell)
 	struct cmsghdr *c = CMSG_FIRSTHDR(&p.msg);
 	int fd[3] = {-1, -1, bell};
 	shape = (struct weft_ring_shape){.slots = g.slots, .data = g.data, .narrow = g.narrow};
-	CHECK_EQ(weft_shm_memory_create(weft_ring_bytes(shape), &fd[0], &ours), WEFT_OK);
-	CHECK_EQ(weft_shm_memory_create(sizeof(struct weft_shm_inbox), &fd[1], &inbox), WEFT_OK);
+	CHECK_EQ(weft_net_shm_memory_create(weft_net_ring_bytes(shape), &fd[0], &ours), WEFT_OK);
+	CHECK_EQ(weft_net_shm_memory_create(sizeof(struct weft_shm_inbox), &fd[1], &inbox),
+		 WEFT_OK);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof fd);
@@ -84,8 +85,8 @@ static void take_greeting(void)
 	memcpy(fd, CMSG_DATA(c), sizeof fd);
 	CHECK_EQ(g.narrow, NARROW);
 	shape = (struct weft_ring_shape){.slots = g.slots, .data = g.data, .narrow = g.narrow};
-	CHECK_EQ(weft_shm_memory_map(fd[0], weft_ring_bytes(shape), &ring), WEFT_OK);
-	weft_ring_tx_attach(&tx, ring, shape, NULL);
+	CHECK_EQ(weft_net_shm_memory_map(fd[0], weft_net_ring_bytes(shape), &ring), WEFT_OK);
+	weft_net_ring_tx_attach(&tx, ring, shape, NULL);
 	for (int i = 0; i < 3; i++)
 		close(fd[i]);
 }
@@ -95,15 +96,15 @@ static void publish(uint32_t len)
 	static uint8_t data[WEFT_SHM_MAX_PAYLOAD];
 	uint8_t head[WEFT_NET_HEAD] = {0};
 	struct iovec iov = {data, len};
-	(void)weft_ring_refresh(&tx);
-	CHECK(weft_ring_room(&tx, len));
-	weft_ring_publish(&tx, head, &iov, 1, len, false);
+	(void)weft_net_ring_refresh(&tx);
+	CHECK(weft_net_ring_room(&tx, len));
+	weft_net_ring_publish(&tx, head, &iov, 1, len, false);
 }
 
 /* A connection that is up, and has been used. */
 static void meet(void)
 {
-	open_rank(&v, &weft_driver_shm, 0);
+	open_rank(&v, &weft_net_driver_shm, 0);
 	sock = dial(&v);
 	CHECK_EQ(knock(&v, sock, PEER, secret), WEFT_OK);
 	int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -123,16 +124,16 @@ static void part(void)
 	v.driver->close(v.net);
 	if (sock >= 0)
 		close(sock);
-	weft_shm_memory_unmap(ring, weft_ring_bytes(shape));
-	weft_shm_memory_unmap(ours, weft_ring_bytes(shape));
-	weft_shm_memory_unmap(inbox, sizeof(struct weft_shm_inbox));
+	weft_net_shm_memory_unmap(ring, weft_net_ring_bytes(shape));
+	weft_net_shm_memory_unmap(ours, weft_net_ring_bytes(shape));
+	weft_net_shm_memory_unmap(inbox, sizeof(struct weft_shm_inbox));
 }
 
 /* The next packet's word. */
 static void say(uint32_t len, uint32_t more, uint64_t bits)
 {
 	struct weft_ring_slot *s = &tx.slot[(tx.put - tx.base) & tx.slot_mask];
-	atomic_store(&s->x_word, weft_ring_make_word(++tx.put, len, more) | bits);
+	atomic_store(&s->x_word, weft_net_ring_make_word(++tx.put, len, more) | bits);
 }
 
 static void is_lost(void)
@@ -191,7 +192,7 @@ static void lies_of_places(uint64_t seed)
 		uint32_t len =
 			WEFT_RING_CELL + 1 + (uint32_t)(dice >> 40) % (NARROW - WEFT_RING_CELL);
 		uint64_t word =
-			weft_ring_make_word(++tx.put, len, (uint32_t)(dice >> 60) & 7) | bits;
+			weft_net_ring_make_word(++tx.put, len, (uint32_t)(dice >> 60) & 7) | bits;
 		for (uint32_t k = 0; k <= tx.slot_mask; k++)
 			atomic_store(&tx.slot[k].x_word, word);
 		POLL_UNTIL(&v, v.packets == 4 + i);

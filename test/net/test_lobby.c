@@ -75,8 +75,8 @@ static void begin(int size)
 	job = (struct weft_net_job){.size = size, .jobid = "test", .secret = secret};
 	theirs = job;
 	theirs.rank = 1;
-	CHECK_EQ(weft_hub_open(&hub), WEFT_OK);
-	CHECK_EQ(weft_lobby_open(&l, &ops, NULL, &job, &hub), WEFT_OK);
+	CHECK_EQ(weft_net_hub_open(&hub), WEFT_OK);
+	CHECK_EQ(weft_net_lobby_open(&l, &ops, NULL, &job, &hub), WEFT_OK);
 	lost = linked = 0;
 	/* The kernel finds a name. */
 	door_name = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -89,8 +89,8 @@ static void begin(int size)
 
 static void end(void)
 {
-	weft_lobby_close(&l);
-	weft_hub_close(&hub);
+	weft_net_lobby_close(&l);
+	weft_net_hub_close(&hub);
 }
 
 static void case_dials(void)
@@ -98,8 +98,8 @@ static void case_dials(void)
 	begin(SIZE);
 	at_once = false;
 	for (int i = 1; i < SIZE; i++)
-		CHECK(weft_lobby_want(&l, i));
-	weft_lobby_work(&l);
+		CHECK(weft_net_lobby_want(&l, i));
+	weft_net_lobby_work(&l);
 	CHECK_EQ(l.n_dials, SIZE - 1);
 	/* They get through and their time is over, and we have not seen either. */
 	for (int i = 1; i < SIZE; i++) {
@@ -108,7 +108,7 @@ static void case_dials(void)
 		l.peers[i].next_ns = 1;
 		l.peers[i].began_ns = 1;
 	}
-	weft_lobby_work(&l);
+	weft_net_lobby_work(&l);
 	for (int i = 1; i < SIZE; i++) {
 		CHECK_EQ(l.peers[i].attempts, 1);
 		CHECK_EQ(l.peers[i].state, WEFT_LOBBY_DIALING);
@@ -124,8 +124,8 @@ static void case_hello_at_once(void)
 	char hello[2 * WEFT_AUTH_HELLO];
 	begin(2);
 	at_once = true;
-	CHECK(weft_lobby_want(&l, 1));
-	weft_lobby_work(&l);
+	CHECK(weft_net_lobby_want(&l, 1));
+	weft_net_lobby_work(&l);
 	int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	CHECK(fd >= 0);
 	CHECK_EQ(recv(fd, hello, sizeof hello, MSG_DONTWAIT), WEFT_AUTH_HELLO);
@@ -137,10 +137,10 @@ static void case_hello_at_once(void)
 static void look(void)
 {
 	struct epoll_event ev[8];
-	for (int n; (n = weft_hub_look(&hub, ev, 8)) > 0;)
+	for (int n; (n = weft_net_hub_look(&hub, ev, 8)) > 0;)
 		for (int i = 0; i < n; i++)
-			weft_lobby_event(&l, ev[i].data.u64, ev[i].events);
-	weft_lobby_work(&l);
+			weft_net_lobby_event(&l, ev[i].data.u64, ev[i].events);
+	weft_net_lobby_work(&l);
 }
 
 /*
@@ -151,11 +151,11 @@ static void case_starved(void)
 {
 	begin(2);
 	at_once = true;
-	CHECK(weft_lobby_want(&l, 1));
+	CHECK(weft_net_lobby_want(&l, 1));
 	for (unsigned i = 1; i <= 40; i++) {
 		CHECK_EQ(lost, 0);
 		l.peers[1].next_ns = 0;
-		weft_lobby_work(&l);
+		weft_net_lobby_work(&l);
 		CHECK_EQ(l.peers[1].attempts, i);
 		l.peers[1].began_ns = 1;
 		int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
@@ -174,13 +174,13 @@ static void case_own_end(void)
 {
 	begin(2);
 	to_self = true;
-	CHECK(weft_lobby_want(&l, 1));
-	weft_lobby_work(&l);
+	CHECK(weft_net_lobby_want(&l, 1));
+	weft_net_lobby_work(&l);
 	look();
 	CHECK_EQ(l.peers[1].state, WEFT_LOBBY_WAITING);
 	l.peers[1].began_ns = 1;
 	l.peers[1].next_ns = 0;
-	weft_lobby_work(&l);
+	weft_net_lobby_work(&l);
 	look();
 	CHECK_EQ(lost, 1);
 	CHECK(l.peers[1].refused);
@@ -195,9 +195,9 @@ static int enter(struct weft_auth *a, bool hello)
 	char why[96];
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&door_name, door_len));
-	weft_auth_init(a, &theirs, fd, true, 0);
+	weft_net_auth_init(a, &theirs, fd, true, 0);
 	if (hello)
-		CHECK_EQ(weft_auth_step(a, why, sizeof why), WEFT_AGAIN);
+		CHECK_EQ(weft_net_auth_step(a, why, sizeof why), WEFT_AGAIN);
 	unsigned n = l.n_guests;
 	look();
 	CHECK_EQ(l.n_guests, n < WEFT_LOBBY_GUESTS ? n + 1 : n);
@@ -216,16 +216,16 @@ static void case_patience(void)
 	struct weft_auth a, b;
 	char why[96];
 	begin(2);
-	CHECK_EQ(weft_lobby_listen(&l, door), WEFT_OK);
+	CHECK_EQ(weft_net_lobby_listen(&l, door), WEFT_OK);
 	int silent = enter(&a, false), greeted = enter(&b, true);
 	pass(101);
 	CHECK_EQ(l.n_guests, 1); /* who said nothing has to go */
 	close(silent);
 	/* It proves itself after ten times what it should take, ... */
 	pass(899);
-	CHECK_EQ(weft_auth_step(&b, why, sizeof why), WEFT_AGAIN);
+	CHECK_EQ(weft_net_auth_step(&b, why, sizeof why), WEFT_AGAIN);
 	look();
-	CHECK_EQ(weft_auth_step(&b, why, sizeof why), WEFT_OK);
+	CHECK_EQ(weft_net_auth_step(&b, why, sizeof why), WEFT_OK);
 	CHECK_EQ(linked, 1);
 	CHECK_EQ(l.n_guests, 0);
 	close(greeted);
@@ -249,20 +249,20 @@ static void case_calm(void)
 	struct weft_auth a;
 	char why[96];
 	begin(2);
-	CHECK_EQ(weft_lobby_listen(&l, door), WEFT_OK);
+	CHECK_EQ(weft_net_lobby_listen(&l, door), WEFT_OK);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&door_name, door_len));
 	close(fd);
 	look();
-	CHECK(!l.n_guests && !weft_lobby_busy(&l));
+	CHECK(!l.n_guests && !weft_net_lobby_busy(&l));
 	fd = enter(&a, false);
-	CHECK(weft_lobby_busy(&l)); /* its hello may come right behind */
+	CHECK(weft_net_lobby_busy(&l)); /* its hello may come right behind */
 	for (int i = 0; i < 8; i++)
-		weft_lobby_work(&l);
-	CHECK(l.n_guests == 1 && !weft_lobby_busy(&l));
-	CHECK_EQ(weft_auth_step(&a, why, sizeof why), WEFT_AGAIN);
+		weft_net_lobby_work(&l);
+	CHECK(l.n_guests == 1 && !weft_net_lobby_busy(&l));
+	CHECK_EQ(weft_net_auth_step(&a, why, sizeof why), WEFT_AGAIN);
 	look();
-	CHECK(weft_lobby_busy(&l));
+	CHECK(weft_net_lobby_busy(&l));
 	close(fd);
 	end();
 }
@@ -273,7 +273,7 @@ static void case_full(void)
 	struct weft_auth a;
 	int fd[WEFT_LOBBY_GUESTS + 1];
 	begin(2);
-	CHECK_EQ(weft_lobby_listen(&l, door), WEFT_OK);
+	CHECK_EQ(weft_net_lobby_listen(&l, door), WEFT_OK);
 	for (int i = 0; i < WEFT_LOBBY_GUESTS; i++)
 		fd[i] = enter(&a, true);
 	pass(101);

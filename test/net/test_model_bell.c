@@ -27,8 +27,8 @@ static long model_write_bell(void)
 static struct weft_bell bell;
 static _Atomic int packet[2];
 static int payload[2];
-static struct weft_owed owed;
-static struct weft_owed_note note;
+static struct weft_net_delayed_ring owed;
+static struct weft_net_delayed_ring_note note;
 static bool posted; /* the explorer's: no order of its own */
 
 static void setup(void)
@@ -54,8 +54,8 @@ static void send(int i, bool plain, bool exchange)
 		atomic_exchange_explicit(&packet[i], 1, memory_order_seq_cst);
 	else
 		atomic_store_explicit(&packet[i], 1, memory_order_release);
-	if (weft_bell_armed(&bell, plain))
-		weft_bell_ring(&bell, 0);
+	if (weft_net_bell_armed(&bell, plain))
+		weft_net_bell_ring(&bell, 0);
 }
 
 static void sends_plain(void)
@@ -104,7 +104,7 @@ static void receive(int n, bool fence)
 {
 	for (int turn = 0; got(n) < n; turn++) {
 		MODEL_CHECK(turn < 6); /* each turn brings a packet or a ring that came late */
-		weft_bell_arm(&bell, WEFT_BELL_LOUD, fence);
+		weft_net_bell_arm(&bell, WEFT_BELL_LOUD, fence);
 		if (got(n) == n)
 			break;
 		model_block(silent, NULL);
@@ -112,7 +112,7 @@ static void receive(int n, bool fence)
 		for (int i = 0; i < n; i++)
 			model_fresh((void *)&packet[i], sizeof packet[i]); /* a system call */
 	}
-	weft_bell_disarm(&bell);
+	weft_net_bell_disarm(&bell);
 }
 
 /* ---- nobody waits: armed without a fence ---------------------------------------------------- */
@@ -120,8 +120,8 @@ static void receive(int n, bool fence)
 static void urges(void)
 {
 	atomic_store_explicit(&packet[0], 1, memory_order_release);
-	if (weft_bell_urgent(&bell))
-		weft_bell_ring(&bell, 0);
+	if (weft_net_bell_urgent(&bell))
+		weft_net_bell_ring(&bell, 0);
 }
 
 /* Asks as for any packet. */
@@ -129,8 +129,8 @@ static void urges_badly(void)
 {
 	atomic_store_explicit(&packet[0], 1, memory_order_release);
 	weft_compiler_barrier();
-	if (weft_bell_level(&bell))
-		weft_bell_ring(&bell, 0);
+	if (weft_net_bell_level(&bell))
+		weft_net_bell_ring(&bell, 0);
 }
 
 static void sleep_until_rung(void)
@@ -142,7 +142,7 @@ static void sleep_until_rung(void)
 
 static void leaves_quietly(void)
 {
-	weft_bell_arm(&bell, WEFT_BELL_QUIET, false);
+	weft_net_bell_arm(&bell, WEFT_BELL_QUIET, false);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
@@ -150,11 +150,11 @@ static void leaves_quietly(void)
 /* settle: some time later it looks again. */
 static void leaves_how(bool settle)
 {
-	weft_bell_arm(&bell, WEFT_BELL_LOUD, false);
+	weft_net_bell_arm(&bell, WEFT_BELL_LOUD, false);
 	if (atomic_load_explicit(&packet[0], memory_order_acquire))
 		return;
 	if (settle)
-		weft_bell_settle(&bell, true);
+		weft_net_bell_settle(&bell, true);
 	if (!settle || !atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
@@ -167,12 +167,12 @@ static void leaves_and_settles(void)
 /* Settled since long, rung, and found by a poll, which leaves it armed. */
 static void rung_again_how(bool settled)
 {
-	weft_bell_arm_left(&bell, WEFT_BELL_LOUD);
+	weft_net_bell_arm_left(&bell, WEFT_BELL_LOUD);
 	if (settled)
-		weft_bell_settle(&bell, true);
-	weft_bell_ring(&bell, 0); /* somebody else's */
+		weft_net_bell_settle(&bell, true);
+	weft_net_bell_ring(&bell, 0); /* somebody else's */
 	rung = false;
-	weft_bell_again(&bell, WEFT_BELL_LOUD, true);
+	weft_net_bell_again(&bell, WEFT_BELL_LOUD, true);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
@@ -195,8 +195,8 @@ static void leaves_for_good(void)
 /* Who was armed quietly comes to wait: what has come meanwhile rang nobody. */
 static void waits_how(bool look)
 {
-	weft_bell_arm(&bell, WEFT_BELL_QUIET, false);
-	weft_bell_arm(&bell, WEFT_BELL_LOUD, true);
+	weft_net_bell_arm(&bell, WEFT_BELL_QUIET, false);
+	weft_net_bell_arm(&bell, WEFT_BELL_LOUD, true);
 	if (!look || !atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
@@ -217,20 +217,21 @@ static void waits_without_a_look(void)
 static void urge(void)
 {
 	atomic_store_explicit(&packet[0], 1, memory_order_release);
-	uint32_t word = weft_bell_urgent(&bell);
-	if (weft_bell_level_of(word) == WEFT_BELL_SOON)
-		weft_owed_owe(&owed, &note, word);
+	uint32_t word = weft_net_bell_urgent(&bell);
+	if (weft_net_bell_level_of(word) == WEFT_BELL_SOON)
+		weft_net_delayed_ring_owe(&owed, &note, word);
 	else if (word)
-		weft_bell_ring(&bell, 0);
+		weft_net_bell_ring(&bell, 0);
 	posted = true;
 }
 
 /* Before nobody polls any more. */
 static void ring_owed(void)
 {
-	uint32_t word = weft_owed_take_all(&owed) ? weft_owed_take(&note) : 0;
+	uint32_t word =
+		weft_net_delayed_ring_take_all(&owed) ? weft_net_delayed_ring_take(&note) : 0;
 	if (word)
-		weft_bell_ring_still(&bell, word, 0);
+		weft_net_bell_ring_still(&bell, word, 0);
 }
 
 static bool nothing_posted(void *arg)
@@ -250,7 +251,7 @@ static void polls(void)
 static void urges_and_counts_first(void)
 {
 	atomic_store_explicit(&packet[0], 1, memory_order_release);
-	uint32_t word = weft_bell_urgent(&bell);
+	uint32_t word = weft_net_bell_urgent(&bell);
 	atomic_fetch_add_explicit(&owed.x_n, 1, memory_order_release);
 	atomic_store_explicit(&note.x_word, word, memory_order_relaxed);
 	posted = true;
@@ -258,7 +259,7 @@ static void urges_and_counts_first(void)
 
 static void leaves_soon(void)
 {
-	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
@@ -266,10 +267,10 @@ static void leaves_soon(void)
 /* Whoever sent computes: the settle finds it, or makes the next one ring. */
 static void soon_settled_how(bool fence)
 {
-	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
 	if (atomic_load_explicit(&packet[0], memory_order_acquire))
 		return;
-	weft_bell_settle(&bell, fence);
+	weft_net_bell_settle(&bell, fence);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
@@ -287,7 +288,7 @@ static void soon_and_settles_all(void)
 /* Looks again, and is as armed as before. */
 static void soon_and_looks(void)
 {
-	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire) &&
 	    !atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
@@ -296,11 +297,11 @@ static void soon_and_looks(void)
 /* Comes back, and sleeps in a wait: what was owed is none of that. */
 static void soon_and_waits(void)
 {
-	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
-	weft_bell_disarm(&bell);
+	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_disarm(&bell);
 	if (atomic_load_explicit(&packet[0], memory_order_acquire))
 		return;
-	weft_bell_arm(&bell, WEFT_BELL_LOUD, true);
+	weft_net_bell_arm(&bell, WEFT_BELL_LOUD, true);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
@@ -308,11 +309,11 @@ static void soon_and_waits(void)
 /* It was back since: nobody is woken for what it has found. */
 static void came_back(void)
 {
-	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		return;
-	weft_bell_disarm(&bell);
-	weft_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_disarm(&bell);
+	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
 	model_block(nothing_posted, NULL);
 }
 
@@ -359,7 +360,7 @@ int main(void)
 		 {receives, sends_exchange},
 		 NULL,
 		 6,
-		 .must = {"weft_bell_armed l"}},
+		 .must = {"weft_net_bell_armed l"}},
 		{"exchange, two senders",
 		 setup,
 		 {receives_two, sends_exchange, sends_exchange_too},
@@ -398,7 +399,7 @@ int main(void)
 		 {leaves_soon, urge, polls},
 		 NULL,
 		 6,
-		 .must = {"weft_owed_take_all x"}},
+		 .must = {"weft_net_delayed_ring_take_all x"}},
 		{"back soon, counted before it is noted",
 		 setup,
 		 {leaves_soon, urges_and_counts_first, polls},

@@ -105,8 +105,8 @@ static size_t key_of(const struct state *s, uint8_t *key)
 			key[n++] = (uint8_t)s->back[r][i];
 	}
 	for (int i = 0; i < UNITS; i++)
-		key[n++] = (uint8_t)(s->taken[i] | weft_bundle_has(&s->window, s->unit[i].number)
-							   << 4);
+		key[n++] = (uint8_t)(s->taken[i] |
+				     weft_net_bundle_has(&s->window, s->unit[i].number) << 4);
 	key[n++] = (uint8_t)s->window.next;
 	return n;
 }
@@ -142,22 +142,22 @@ static bool do_send(struct state *s, int r)
 {
 	if (!s->up[r] || s->n_out[r] == HELD || !s->queue.first)
 		return false;
-	struct unit *u = (struct unit *)weft_bundle_fifo_take(&s->queue);
-	weft_bundle_lane_sent(&s->lane[r], &u->link);
+	struct unit *u = (struct unit *)weft_net_bundle_fifo_take(&s->queue);
+	weft_net_bundle_lane_sent(&s->lane[r], &u->link);
 	s->out[r][s->n_out[r]++] = u->number;
 	return true;
 }
 
 static void take_in_order(struct state *s)
 {
-	while (weft_bundle_has(&s->window, s->window.next)) {
+	while (weft_net_bundle_has(&s->window, s->window.next)) {
 		uint32_t i = s->window.next - (uint32_t)FIRST;
 		if (i != s->n_taken)
 			s->wrong = "out of order";
 		if (i < UNITS)
 			s->taken[i]++;
 		s->n_taken++;
-		weft_bundle_advance(&s->window);
+		weft_net_bundle_advance(&s->window);
 	}
 }
 
@@ -169,14 +169,14 @@ static bool do_arrive(struct state *s, int r)
 	uint32_t number = s->out[r][0];
 	memmove(s->out[r], s->out[r] + 1, --s->n_out[r] * sizeof number);
 	s->got[r]++;
-	enum weft_bundle_seen look = weft_bundle_look(&s->window, number);
+	enum weft_bundle_seen look = weft_net_bundle_look(&s->window, number);
 	if (mutant == OLD_IS_FRESH && number - s->window.next >= UINT32_MAX / 2)
 		look = WEFT_BUNDLE_FRESH;
 	uint32_t i = number - (uint32_t)FIRST;
 	if (look == WEFT_BUNDLE_FRESH || mutant == TAKE_AGAIN) {
-		if (i < UNITS && (s->taken[i] || weft_bundle_has(&s->window, number)))
+		if (i < UNITS && (s->taken[i] || weft_net_bundle_has(&s->window, number)))
 			s->wrong = "doubled";
-		weft_bundle_mark(&s->window, number);
+		weft_net_bundle_mark(&s->window, number);
 		take_in_order(s);
 	} else if (look == WEFT_BUNDLE_WILD) {
 		s->wrong = "beyond the window";
@@ -193,11 +193,11 @@ static bool do_confirm(struct state *s, int r)
 	memmove(s->back[r], s->back[r] + 1, --s->n_back[r] * sizeof got);
 	if (mutant == CONFIRM_EARLY)
 		got = s->lane[r].sent;
-	if (!weft_bundle_lane_sane(&s->lane[r], got)) {
+	if (!weft_net_bundle_lane_sane(&s->lane[r], got)) {
 		s->wrong = "a count that makes no sense";
 		return true;
 	}
-	while (weft_bundle_lane_confirm(&s->lane[r], got))
+	while (weft_net_bundle_lane_confirm(&s->lane[r], got))
 		;
 	return true;
 }
@@ -210,8 +210,8 @@ static bool do_break(struct state *s, int r)
 	s->breaks[r]++;
 	s->n_out[r] = s->n_back[r] = 0;
 	if (mutant == FORGET_WHEN_LOST)
-		weft_bundle_lane_init(&s->lane[r]);
-	weft_bundle_lane_lost(&s->lane[r], &s->queue);
+		weft_net_bundle_lane_init(&s->lane[r]);
+	weft_net_bundle_lane_lost(&s->lane[r], &s->queue);
 	if (mutant != KEEP_COUNT)
 		s->got[r] = 0;
 	return true;
@@ -264,15 +264,15 @@ static void explore_all(void)
 	memset(seen, 0, sizeof *seen << SEEN_BITS);
 	n_seen = 0;
 	why = NULL;
-	weft_bundle_fifo_init(&s->queue);
+	weft_net_bundle_fifo_init(&s->queue);
 	s->window.next = (uint32_t)FIRST;
 	for (int r = 0; r < RAILS; r++) {
-		weft_bundle_lane_init(&s->lane[r]);
+		weft_net_bundle_lane_init(&s->lane[r]);
 		s->up[r] = 1;
 	}
 	for (int i = 0; i < UNITS; i++) {
 		s->unit[i].number = (uint32_t)(FIRST + i);
-		weft_bundle_fifo_put(&s->queue, &s->unit[i].link);
+		weft_net_bundle_fifo_put(&s->queue, &s->unit[i].link);
 	}
 	visit(s);
 	free(s);

@@ -30,8 +30,8 @@ static void setup(void)
 	memset(memory_back, 0, sizeof memory_back);
 	memset(payload, 0, sizeof payload);
 	memset(place, 0, sizeof place);
-	weft_ring_tx_attach(&tx, memory, shape, NULL);
-	weft_ring_rx_attach(&rx, memory, shape, WEFT_RING_INLINE);
+	weft_net_ring_tx_attach(&tx, memory, shape, NULL);
+	weft_net_ring_rx_attach(&rx, memory, shape, WEFT_RING_INLINE);
 	told = false;
 }
 
@@ -39,9 +39,9 @@ static void setup_talk(void)
 {
 	const struct weft_ring_shape shape = {.slots = SLOTS, .data = 0};
 	setup();
-	weft_ring_tx_attach(&tx, memory, shape, &rx_back.back);
-	weft_ring_tx_attach(&tx_back, memory_back, shape, &rx.back);
-	weft_ring_rx_attach(&rx_back, memory_back, shape, WEFT_RING_INLINE);
+	weft_net_ring_tx_attach(&tx, memory, shape, &rx_back.back);
+	weft_net_ring_tx_attach(&tx_back, memory_back, shape, &rx.back);
+	weft_net_ring_rx_attach(&rx_back, memory_back, shape, WEFT_RING_INLINE);
 }
 
 static bool not_told(void *arg)
@@ -52,12 +52,12 @@ static bool not_told(void *arg)
 /* As net/shm does: asks to be told, looks once more, sleeps. */
 static void wait_for_room(void)
 {
-	while (!weft_ring_room(&tx, 0)) {
-		MODEL_CHECK(weft_ring_refresh(&tx));
-		if (weft_ring_room(&tx, 0))
+	while (!weft_net_ring_room(&tx, 0)) {
+		MODEL_CHECK(weft_net_ring_refresh(&tx));
+		if (weft_net_ring_room(&tx, 0))
 			return;
-		weft_ring_wait(tx.control);
-		if (weft_ring_word(tx.control) != weft_ring_known(&tx))
+		weft_net_ring_wait(tx.control);
+		if (weft_net_ring_word(tx.control) != weft_net_ring_known(&tx))
 			continue;
 		model_block(not_told, NULL);
 		told = false;
@@ -70,11 +70,11 @@ static void put(int i, size_t len)
 	uint64_t data[WEFT_RING_INLINE / 8] = {(uint64_t)i};
 	uint64_t w0 = (uint64_t)i * WEFT_RING_STEP;
 	model_write(&payload[i], i + 1);
-	if (weft_ring_add_inline(&tx, w0, 5, data, len))
+	if (weft_net_ring_add_inline(&tx, w0, 5, data, len))
 		return;
 	wait_for_room();
 	model_write(&place[tx.put % SLOTS], i + 1);
-	weft_ring_publish_words(&tx, w0, 5, data, (uint32_t)len);
+	weft_net_ring_publish_words(&tx, w0, 5, data, (uint32_t)len);
 }
 
 static void puts_small(void)
@@ -95,11 +95,11 @@ static void puts_by_exchange(void)
 	uint64_t head[3] = {0, 5, 8}, data = 0;
 	struct iovec iov = {&data, 8};
 	model_write(&payload[0], 1);
-	weft_ring_publish(&tx, head, &iov, 1, 8, false);
+	weft_net_ring_publish(&tx, head, &iov, 1, 8, false);
 	model_write(&payload[1], 2);
 	head[0] = WEFT_RING_STEP;
 	data = 1;
-	weft_ring_publish(&tx, head, &iov, 1, 8, true);
+	weft_net_ring_publish(&tx, head, &iov, 1, 8, true);
 }
 
 static uint64_t word_now(const struct weft_ring_slot *s)
@@ -120,19 +120,19 @@ static bool none(void *arg)
 {
 	const struct weft_ring_rx *r = arg;
 	uint64_t at = at_now(r);
-	uint32_t taking = weft_ring_taking(at), next = taking + (weft_ring_part(at) != 0);
-	return !weft_ring_has_news(word_now(weft_ring_slot(r, taking)), at) &&
-	       !weft_ring_word_is(word_now(weft_ring_slot(r, next)), next + 1) &&
-	       !weft_ring_word_is(word_now(&r->slot[0]), next + 1);
+	uint32_t taking = weft_net_ring_taking(at), next = taking + (weft_net_ring_part(at) != 0);
+	return !weft_net_ring_has_news(word_now(weft_net_ring_slot(r, taking)), at) &&
+	       !weft_net_ring_word_is(word_now(weft_net_ring_slot(r, next)), next + 1) &&
+	       !weft_net_ring_word_is(word_now(&r->slot[0]), next + 1);
 }
 
 /* Until there is a packet. */
 static void wait_for_packet(struct weft_ring_rx *r)
 {
 	model_block(none, r);
-	uint32_t taking = weft_ring_taking(at_now(r));
+	uint32_t taking = weft_net_ring_taking(at_now(r));
 	for (uint32_t k = 0; k < 2; k++)
-		model_fresh((void *)&weft_ring_slot(r, taking + k)->x_word, sizeof(uint64_t));
+		model_fresh((void *)&weft_net_ring_slot(r, taking + k)->x_word, sizeof(uint64_t));
 	model_fresh((void *)&r->slot[0].x_word, sizeof(uint64_t));
 }
 
@@ -152,13 +152,13 @@ static void take(int n, bool at_once)
 	for (int i = 0; i < n;) {
 		uint8_t head[WEFT_NET_HEAD];
 		uint64_t word;
-		const struct weft_ring_slot *s = weft_ring_find(&rx, &word);
+		const struct weft_ring_slot *s = weft_net_ring_find(&rx, &word);
 		if (!s) {
 			wait_for_packet(&rx);
 			continue;
 		}
-		uint32_t there = weft_ring_run(&rx, word), len = weft_ring_word_len(word);
-		const uint8_t *data = weft_ring_open(&rx, s, head);
+		uint32_t there = weft_net_ring_run(&rx, word), len = weft_net_ring_word_len(word);
+		const uint8_t *data = weft_net_ring_open(&rx, s, head);
 		uint32_t some = at_once ? there : 1;
 		(void)model_read(&place[s - rx.slot]);
 		for (uint32_t k = 0; k < some; k++) {
@@ -167,10 +167,10 @@ static void take(int n, bool at_once)
 			w0 += k * WEFT_RING_STEP;
 			read_one(i++, &w0, data + (size_t)k * WEFT_RING_CELL);
 		}
-		if (weft_ring_consume_inline(&rx, len, some))
+		if (weft_net_ring_consume_inline(&rx, len, some))
 			told = true;
 	}
-	MODEL_CHECK(!weft_ring_peek(&rx));
+	MODEL_CHECK(!weft_net_ring_peek(&rx));
 }
 
 static void takes(void)
@@ -193,13 +193,14 @@ static void takes_hastily(void)
 {
 	for (int i = 0; i < PACKETS - 1;) {
 		uint64_t at = at_now(&rx);
-		uint64_t word = weft_ring_load(weft_ring_slot(&rx, weft_ring_taking(at)));
-		if (!weft_ring_has_news(word, at)) {
+		uint64_t word =
+			weft_net_ring_load(weft_net_ring_slot(&rx, weft_net_ring_taking(at)));
+		if (!weft_net_ring_has_news(word, at)) {
 			wait_for_packet(&rx);
 			continue;
 		}
-		i += 1 + (int)weft_ring_word_more(word);
-		weft_ring_go(&rx, at + WEFT_RING_CELLS);
+		i += 1 + (int)weft_net_ring_word_more(word);
+		weft_net_ring_go(&rx, at + WEFT_RING_CELLS);
 		MODEL_CHECK(i == PACKETS - 1 || i == WEFT_RING_CELLS);
 	}
 }
@@ -215,8 +216,8 @@ static void setup_lines(void)
 					      .narrow = NARROW_LINES * WEFT_CACHELINE};
 	setup();
 	memset(line, 0, sizeof line);
-	weft_ring_tx_attach(&tx, memory, shape, NULL);
-	weft_ring_rx_attach(&rx, memory, shape, WEFT_RING_INLINE);
+	weft_net_ring_tx_attach(&tx, memory, shape, NULL);
+	weft_net_ring_rx_attach(&rx, memory, shape, WEFT_RING_INLINE);
 	tx.all = 1; /* never begins again */
 }
 
@@ -225,12 +226,13 @@ static void puts_lines(void)
 {
 	for (int i = 0; i < LONG; i++) {
 		uint64_t word = 0, data[2];
-		uint8_t *at = weft_ring_data_place(&tx, WEFT_CACHELINE, &word);
+		uint8_t *at = weft_net_ring_data_place(&tx, WEFT_CACHELINE, &word);
 		data[0] = (uint64_t)(at - tx.lane[WEFT_RING_NARROW].data) / WEFT_CACHELINE;
 		data[1] = word;
 		MODEL_CHECK((data[0] >= NARROW_LINES) == (word == WEFT_RING_IN_WIDE));
 		model_write(&line[data[0]], i + 1);
-		weft_ring_publish_words(&tx, (uint64_t)i * WEFT_RING_STEP, 5, data, sizeof data);
+		weft_net_ring_publish_words(&tx, (uint64_t)i * WEFT_RING_STEP, 5, data,
+					    sizeof data);
 	}
 }
 
@@ -239,16 +241,16 @@ static void takes_lines(void)
 	for (int i = 0; i < LONG;) {
 		uint8_t head[WEFT_NET_HEAD];
 		uint64_t word, data[2];
-		const struct weft_ring_slot *s = weft_ring_find(&rx, &word);
+		const struct weft_ring_slot *s = weft_net_ring_find(&rx, &word);
 		if (!s) {
 			wait_for_packet(&rx);
 			continue;
 		}
-		memcpy(data, weft_ring_open(&rx, s, head), sizeof data);
+		memcpy(data, weft_net_ring_open(&rx, s, head), sizeof data);
 		MODEL_CHECK(model_read(&line[data[0]]) == ++i);
 		const struct weft_ring_packet p = {
 			.len = sizeof data, .lane = &rx.lane[data[1] != 0], .size = WEFT_CACHELINE};
-		(void)weft_ring_consume(&rx, &p);
+		(void)weft_net_ring_consume(&rx, &p);
 	}
 }
 
@@ -262,11 +264,11 @@ static void ask(int i)
 	static const struct weft_ring_back silent;
 	const struct weft_ring_back *back = tx.back;
 	uint64_t data[2] = {(uint64_t)i};
-	if (!weft_ring_begin(&tx))
+	if (!weft_net_ring_begin(&tx))
 		tx.back = &silent; /* nor later, so that we know where it goes */
 	model_write(&place[(tx.put - tx.base) % SLOTS], i + 1);
 	model_write(&payload[i], i + 1);
-	weft_ring_publish_words(&tx, (uint64_t)i * WEFT_RING_STEP, 5, data, 16);
+	weft_net_ring_publish_words(&tx, (uint64_t)i * WEFT_RING_STEP, 5, data, 16);
 	tx.back = back;
 }
 
@@ -279,7 +281,7 @@ static void asks(void)
 static void answer(void)
 {
 	uint64_t data[2] = {0};
-	weft_ring_publish_words(&tx_back, 0, 6, data, 16);
+	weft_net_ring_publish_words(&tx_back, 0, 6, data, 16);
 }
 
 static void hear_question(int i)
@@ -287,20 +289,20 @@ static void hear_question(int i)
 	uint64_t word;
 	const struct weft_ring_slot *s;
 	uint8_t head[WEFT_NET_HEAD];
-	while (!(s = weft_ring_find(&rx, &word)))
+	while (!(s = weft_net_ring_find(&rx, &word)))
 		wait_for_packet(&rx);
-	const uint8_t *data = weft_ring_open(&rx, s, head);
+	const uint8_t *data = weft_net_ring_open(&rx, s, head);
 	MODEL_CHECK(model_read(&place[s - rx.slot]) == i + 1);
 	read_one(i, head, data);
-	(void)weft_ring_consume_inline(&rx, 16, 1);
+	(void)weft_net_ring_consume_inline(&rx, 16, 1);
 }
 
 static bool hear_answer(void)
 {
 	uint64_t word;
-	if (!weft_ring_find(&rx_back, &word))
+	if (!weft_net_ring_find(&rx_back, &word))
 		return false;
-	(void)weft_ring_consume_inline(&rx_back, 16, 1);
+	(void)weft_net_ring_consume_inline(&rx_back, 16, 1);
 	return true;
 }
 
@@ -362,41 +364,41 @@ int main(void)
 		 {puts_small, takes},
 		 NULL,
 		 1 + more,
-		 .must = {"weft_ring_load l", "weft_ring_add_inline s",
-			  "weft_ring_publish_words s"}},
+		 .must = {"weft_net_ring_load l", "weft_net_ring_add_inline s",
+			  "weft_net_ring_publish_words s"}},
 		{"shared slots, runs", setup, {puts_small, takes_runs}, NULL, 1 + more},
 		{"an exchange, a store",
 		 setup,
 		 {puts_by_exchange, takes_two},
 		 NULL,
 		 2 + more,
-		 .must = {"weft_ring_publish x", "weft_ring_publish s"}},
+		 .must = {"weft_net_ring_publish x", "weft_net_ring_publish s"}},
 		{"full",
 		 setup,
 		 {puts_large, takes},
 		 NULL,
 		 2 + more,
-		 .must = {"weft_ring_tell x", "weft_ring_tell l", "weft_ring_wait x",
-			  "weft_ring_refresh l", "weft_ring_word l"}},
+		 .must = {"weft_net_ring_tell x", "weft_net_ring_tell l", "weft_net_ring_wait x",
+			  "weft_net_ring_refresh l", "weft_net_ring_word l"}},
 		{"hasty", setup, {puts_small, takes_hastily}, NULL, 2, .broken = true},
 		{"narrow ring",
 		 setup_lines,
 		 {puts_lines, takes_lines},
 		 NULL,
 		 2 + more,
-		 .must = {"weft_ring_refresh l", "weft_ring_tell x"}},
+		 .must = {"weft_net_ring_refresh l", "weft_net_ring_tell x"}},
 		{"again, two askers",
 		 setup_talk,
 		 {asks, hears_and_answers, hears_answers},
 		 NULL,
 		 2 + more,
-		 .must = {"weft_ring_heard s", "weft_ring_begin l"}},
+		 .must = {"weft_net_ring_heard s", "weft_net_ring_begin l"}},
 		{"again, two answerers",
 		 setup_talk,
 		 {asks_and_hears, hears_questions, speaks},
 		 NULL,
 		 1 + more,
-		 .must = {"weft_ring_go s", "weft_ring_carried l"}},
+		 .must = {"weft_net_ring_go s", "weft_net_ring_carried l"}},
 		{"again, hasty",
 		 setup_talk,
 		 {asks_hastily, hears_questions, speaks},

@@ -77,7 +77,7 @@ static void side(struct meeting *m, const struct scene *scene, int rank)
 	shell(command);
 	if (scene->interface)
 		CHECK_EQ(weft_setting_set(WEFT_SET_TCP_INTERFACE, scene->interface), WEFT_OK);
-	run_node(&weft_driver_tcp, &m->board, rank, 2, scene->body);
+	run_node(&weft_net_driver_tcp, &m->board, rank, 2, scene->body);
 }
 
 static void play(const struct scene *scene)

@@ -16,10 +16,10 @@ const char *__lsan_default_suppressions(void)
 static void run_blind(void)
 {
 	suite_fewer = 20;
-	weft_ofi_lacks = (struct weft_ofi_lacks){.pidfd = true, .wait_fd = true};
-	run_case(&weft_driver_ofi, "sleep, blind", 2, case_sleep);
+	weft_net_ofi_lacks = (struct weft_ofi_lacks){.pidfd = true, .wait_fd = true};
+	run_case(&weft_net_driver_ofi, "sleep, blind", 2, case_sleep);
 	if (getenv("WEFT_LONG"))
-		run_case(&weft_driver_ofi, "killed, blind", 2, case_killed_asleep);
+		run_case(&weft_net_driver_ofi, "killed, blind", 2, case_killed_asleep);
 }
 
 /* Each has sent the other a packet, and has it. */
@@ -116,7 +116,7 @@ static void say_large(struct node *n, int peer, struct weft_ofi_announce *a)
 	struct iovec say = {a,
 			    offsetof(struct weft_ofi_announce, piece) + a->n * sizeof a->piece[0]};
 	h.check = h.number ^ 0x5a5a5a5a5a5a5a5aull ^ a->len;
-	while (!weft_ofi_send(o, peer, WEFT_OFI_LARGE, &h, &say, 1, say.iov_len))
+	while (!weft_net_ofi_send(o, peer, WEFT_OFI_LARGE, &h, &say, 1, say.iov_len))
 		n->driver->poll(n->net);
 }
 
@@ -216,13 +216,13 @@ static void case_killed_reading(struct node *n)
 			pause();
 	}
 	/* Some providers need nobody there who is awake. */
-	while (!weft_ofi_reads(p) && n->got_n[0] < 2)
+	while (!weft_net_ofi_reads(p) && n->got_n[0] < 2)
 		poll_once(n);
 	CHECK(kill(atomic_load(&n->board->x_pid[0]), SIGKILL) == 0);
 	while (!n->down[0])
 		sleep_once(n);
 	CHECK(n->down_err[0] != WEFT_OK);
-	CHECK(!weft_ofi_reads(p));
+	CHECK(!weft_net_ofi_reads(p));
 	n->driver->close(n->net);
 	exit(0);
 }
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
 	/* Asking the others whether they are there takes most of a second. */
 	setenv("FI_PROVIDER", argc > 1 ? argv[1] : "tcp,ofi_rxm", 1);
 	suite_fewer = 4;
-	const struct weft_driver *d = &weft_driver_ofi;
+	const struct weft_driver *d = &weft_net_driver_ofi;
 	run_case(d, "lengths", 2, case_lengths);
 	run_case(d, "flood", 2, case_flood);
 	run_case(d, "large", 2, case_read);

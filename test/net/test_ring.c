@@ -15,7 +15,7 @@ static const struct weft_ring_shape shape = {.slots = 16, .data = 4096, .narrow 
 
 static void *new_memory(void)
 {
-	size_t bytes = weft_align_up(weft_ring_bytes(shape), 64);
+	size_t bytes = weft_align_up(weft_net_ring_bytes(shape), 64);
 	void *m = aligned_alloc(64, bytes);
 	CHECK(m);
 	memset(m, 0, bytes);
@@ -27,17 +27,17 @@ static bool put(struct weft_ring_tx *tx, uint64_t number, uint32_t len)
 	uint8_t data[MAX];
 	uint64_t head[3] = {number << 32, number / 64, len};
 	struct iovec iov[2] = {{data, len / 2}, {data + len / 2, len - len / 2}};
-	if (!weft_ring_room(tx, len)) {
-		CHECK(weft_ring_refresh(tx));
-		if (!weft_ring_room(tx, len))
+	if (!weft_net_ring_room(tx, len)) {
+		CHECK(weft_net_ring_refresh(tx));
+		if (!weft_net_ring_room(tx, len))
 			return false;
 	}
 	for (uint32_t i = 0; i < len; i++)
 		data[i] = (uint8_t)(number + i);
 	if (number / 16 % 3 == 2 || len > WEFT_RING_INLINE)
-		weft_ring_publish(tx, head, iov, 2, len, number % 2);
-	else if (!weft_ring_add_inline(tx, head[0], head[1], data, len))
-		weft_ring_publish_words(tx, head[0], head[1], data, len);
+		weft_net_ring_publish(tx, head, iov, 2, len, number % 2);
+	else if (!weft_net_ring_add_inline(tx, head[0], head[1], data, len))
+		weft_net_ring_publish_words(tx, head[0], head[1], data, len);
 	return true;
 }
 
@@ -45,13 +45,13 @@ static bool take(struct weft_ring_rx *rx, uint64_t number)
 {
 	struct weft_ring_packet p;
 	uint64_t head[3], word;
-	bool there = weft_ring_peek(rx);
-	const struct weft_ring_slot *s = weft_ring_find(rx, &word);
+	bool there = weft_net_ring_peek(rx);
+	const struct weft_ring_slot *s = weft_net_ring_find(rx, &word);
 	CHECK(s || !there);
 	if (!s)
 		return false;
-	uint32_t len = weft_ring_word_len(word), n = weft_ring_run(rx, word);
-	CHECK_EQ(weft_ring_take_found(rx, &p, s, word), WEFT_OK);
+	uint32_t len = weft_net_ring_word_len(word), n = weft_net_ring_run(rx, word);
+	CHECK_EQ(weft_net_ring_take_found(rx, &p, s, word), WEFT_OK);
 	memcpy(head, p.head, sizeof head);
 	CHECK_EQ(head[0], number << 32);
 	CHECK_EQ(head[1], number / 64);
@@ -60,12 +60,12 @@ static bool take(struct weft_ring_rx *rx, uint64_t number)
 		CHECK_EQ(p.payload[i], (uint8_t)(number + i));
 	/* The short way sees the same packet, if it is a short one. */
 	CHECK_EQ(n != 0, p.len <= WEFT_RING_INLINE);
-	CHECK(!n || (weft_ring_open(rx, s, head) == p.payload && len == p.len));
+	CHECK(!n || (weft_net_ring_open(rx, s, head) == p.payload && len == p.len));
 	CHECK(n <= 1 || len <= WEFT_RING_CELL);
 	if (n && number % 2)
-		(void)weft_ring_consume_inline(rx, len, 1);
+		(void)weft_net_ring_consume_inline(rx, len, 1);
 	else
-		(void)weft_ring_consume(rx, &p);
+		(void)weft_net_ring_consume(rx, &p);
 	return true;
 }
 
@@ -75,8 +75,8 @@ static void fills_and_empties(void)
 	struct weft_ring_tx tx;
 	struct weft_ring_rx rx;
 	uint64_t in = 0, out = 0, seed = 1;
-	weft_ring_tx_attach(&tx, m, shape, NULL);
-	weft_ring_rx_attach(&rx, m, shape, MAX);
+	weft_net_ring_tx_attach(&tx, m, shape, NULL);
+	weft_net_ring_rx_attach(&rx, m, shape, MAX);
 	for (int round = 0; round < 2000; round++) {
 		/* Whatever was in it: after it ran empty, the longest packet fits. */
 		CHECK(put(&tx, in, MAX));
@@ -96,8 +96,8 @@ static void shares_slots(bool at_once)
 	void *m = new_memory();
 	struct weft_ring_tx tx;
 	struct weft_ring_rx rx;
-	weft_ring_tx_attach(&tx, m, shape, NULL);
-	weft_ring_rx_attach(&rx, m, shape, MAX);
+	weft_net_ring_tx_attach(&tx, m, shape, NULL);
+	weft_net_ring_rx_attach(&rx, m, shape, MAX);
 	uint64_t out = 0;
 	for (uint64_t in = 0; in < 2ul * WEFT_RING_CELLS;) {
 		CHECK(put(&tx, in++, 8));
@@ -132,8 +132,8 @@ static void talk_begin(struct talk *t)
 	memset(t, 0, sizeof *t);
 	for (int i = 0; i < 2; i++) {
 		void *m = new_memory();
-		weft_ring_tx_attach(&t->tx[i], m, shape, &t->rx[!i].back);
-		weft_ring_rx_attach(&t->rx[i], m, shape, MAX);
+		weft_net_ring_tx_attach(&t->tx[i], m, shape, &t->rx[!i].back);
+		weft_net_ring_rx_attach(&t->rx[i], m, shape, MAX);
 	}
 }
 
@@ -180,7 +180,7 @@ static void begins_again(void)
 	CHECK_EQ(t.tx[0].base, base);
 	for (int i = 0; i < 4; i++)
 		hears(&t, 0);
-	CHECK(!weft_ring_peek(&t.rx[0]));
+	CHECK(!weft_net_ring_peek(&t.rx[0]));
 	talk_end(&t);
 }
 
@@ -275,8 +275,8 @@ static void two_threads(void)
 	struct pair p = {.count = 100000};
 	void *m = new_memory();
 	pthread_t t;
-	weft_ring_tx_attach(&p.tx, m, shape, NULL);
-	weft_ring_rx_attach(&p.rx, m, shape, MAX);
+	weft_net_ring_tx_attach(&p.tx, m, shape, NULL);
+	weft_net_ring_rx_attach(&p.rx, m, shape, MAX);
 	CHECK_EQ(pthread_create(&t, NULL, producer, &p), 0);
 	for (uint64_t i = 0; i < p.count;) {
 		if (take(&p.rx, i))
@@ -294,56 +294,57 @@ static void forged(void)
 	struct weft_ring_tx tx;
 	struct weft_ring_rx rx;
 	struct weft_ring_packet p;
-	weft_ring_tx_attach(&tx, m, shape, NULL);
-	weft_ring_rx_attach(&rx, m, shape, MAX);
+	weft_net_ring_tx_attach(&tx, m, shape, NULL);
+	weft_net_ring_rx_attach(&rx, m, shape, MAX);
 
 	/* A length beyond every packet. */
 	CHECK(put(&tx, 0, 100));
-	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, MAX + 1, 0));
-	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_ERR_PROTO);
-	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, WEFT_RING_BYE - 1, 0));
-	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_ERR_PROTO);
-	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, WEFT_RING_BYE, 0));
-	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_AGAIN);
+	atomic_store(&tx.slot[0].x_word, weft_net_ring_make_word(1, MAX + 1, 0));
+	CHECK_EQ(weft_net_ring_take(&rx, &p), WEFT_ERR_PROTO);
+	atomic_store(&tx.slot[0].x_word, weft_net_ring_make_word(1, WEFT_RING_BYE - 1, 0));
+	CHECK_EQ(weft_net_ring_take(&rx, &p), WEFT_ERR_PROTO);
+	atomic_store(&tx.slot[0].x_word, weft_net_ring_make_word(1, WEFT_RING_BYE, 0));
+	CHECK_EQ(weft_net_ring_take(&rx, &p), WEFT_AGAIN);
 	/* One that the narrow ring cannot hold. */
 	rx.lane[WEFT_RING_NARROW].size = 64;
-	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, 100, 0));
-	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_ERR_PROTO);
+	atomic_store(&tx.slot[0].x_word, weft_net_ring_make_word(1, 100, 0));
+	CHECK_EQ(weft_net_ring_take(&rx, &p), WEFT_ERR_PROTO);
 	/* A slot that has grown, and then holds longer ones, or more than fit. */
-	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, 8, 15));
+	atomic_store(&tx.slot[0].x_word, weft_net_ring_make_word(1, 8, 15));
 	for (unsigned i = 0; i < WEFT_RING_CELLS - 1; i++) {
-		CHECK_EQ(weft_ring_take(&rx, &p), WEFT_OK);
+		CHECK_EQ(weft_net_ring_take(&rx, &p), WEFT_OK);
 		CHECK(p.payload == tx.slot[0].data + i * (size_t)WEFT_RING_CELL);
-		(void)weft_ring_consume(&rx, &p);
+		(void)weft_net_ring_consume(&rx, &p);
 	}
-	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, 9, 15));
-	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_ERR_PROTO);
-	CHECK(!weft_ring_run(&rx, weft_ring_make_word(1, 9, 15)));
-	atomic_store(&tx.slot[0].x_word, weft_ring_make_word(1, 8, 15));
-	CHECK_EQ(weft_ring_take(&rx, &p), WEFT_OK);
-	(void)weft_ring_consume(&rx, &p);
-	CHECK(weft_ring_taking(weft_ring_at(&rx)) == 1 && !weft_ring_peek(&rx));
+	atomic_store(&tx.slot[0].x_word, weft_net_ring_make_word(1, 9, 15));
+	CHECK_EQ(weft_net_ring_take(&rx, &p), WEFT_ERR_PROTO);
+	CHECK(!weft_net_ring_run(&rx, weft_net_ring_make_word(1, 9, 15)));
+	atomic_store(&tx.slot[0].x_word, weft_net_ring_make_word(1, 8, 15));
+	CHECK_EQ(weft_net_ring_take(&rx, &p), WEFT_OK);
+	(void)weft_net_ring_consume(&rx, &p);
+	CHECK(weft_net_ring_taking(weft_net_ring_at(&rx)) == 1 && !weft_net_ring_peek(&rx));
 	/* A receiver that claims to have seen what was never sent. */
-	atomic_store(&tx.control->x_seen, weft_ring_make_seen(2, 0, 0));
-	CHECK(!weft_ring_refresh(&tx));
-	atomic_store(&tx.control->x_seen, weft_ring_make_seen(1, 1u << 20, 0));
-	CHECK(!weft_ring_refresh(&tx));
-	atomic_store(&tx.control->x_seen, weft_ring_make_seen(1, 0, 192));
-	CHECK(!weft_ring_refresh(&tx));
-	atomic_store(&tx.control->x_seen, weft_ring_make_seen(1, 0, 128));
-	CHECK(weft_ring_refresh(&tx));
+	atomic_store(&tx.control->x_seen, weft_net_ring_make_seen(2, 0, 0));
+	CHECK(!weft_net_ring_refresh(&tx));
+	atomic_store(&tx.control->x_seen, weft_net_ring_make_seen(1, 1u << 20, 0));
+	CHECK(!weft_net_ring_refresh(&tx));
+	atomic_store(&tx.control->x_seen, weft_net_ring_make_seen(1, 0, 192));
+	CHECK(!weft_net_ring_refresh(&tx));
+	atomic_store(&tx.control->x_seen, weft_net_ring_make_seen(1, 0, 128));
+	CHECK(weft_net_ring_refresh(&tx));
 	/* What is older than what we know says nothing; half of it cannot be older. */
 	atomic_store(&tx.control->x_seen, 0);
-	CHECK(weft_ring_refresh(&tx) && tx.seen == 1 && tx.lane[WEFT_RING_NARROW].seen == 128);
-	atomic_store(&tx.control->x_seen, weft_ring_make_seen(0, 0, 192));
-	CHECK(!weft_ring_refresh(&tx));
+	CHECK(weft_net_ring_refresh(&tx) && tx.seen == 1 && tx.lane[WEFT_RING_NARROW].seen == 128);
+	atomic_store(&tx.control->x_seen, weft_net_ring_make_seen(0, 0, 192));
+	CHECK(!weft_net_ring_refresh(&tx));
 	free(m);
 
-	CHECK(!weft_ring_shape_ok((struct weft_ring_shape){.slots = 100, .data = 4096}, MAX));
-	CHECK(!weft_ring_shape_ok((struct weft_ring_shape){.slots = 64, .data = 2048}, MAX));
-	CHECK(!weft_ring_shape_ok((struct weft_ring_shape){.slots = 0, .data = 4096}, MAX));
-	CHECK(!weft_ring_shape_ok((struct weft_ring_shape){.slots = 64, .data = 0x80000000u}, MAX));
-	CHECK(weft_ring_shape_ok(shape, MAX));
+	CHECK(!weft_net_ring_shape_ok((struct weft_ring_shape){.slots = 100, .data = 4096}, MAX));
+	CHECK(!weft_net_ring_shape_ok((struct weft_ring_shape){.slots = 64, .data = 2048}, MAX));
+	CHECK(!weft_net_ring_shape_ok((struct weft_ring_shape){.slots = 0, .data = 4096}, MAX));
+	CHECK(!weft_net_ring_shape_ok((struct weft_ring_shape){.slots = 64, .data = 0x80000000u},
+				      MAX));
+	CHECK(weft_net_ring_shape_ok(shape, MAX));
 }
 
 int main(void)

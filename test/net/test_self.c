@@ -4,6 +4,6 @@
 
 int main(void)
 {
-	run_suite_alone(&weft_driver_self);
+	run_suite_alone(&weft_net_driver_self);
 	return 0;
 }

@@ -5,13 +5,13 @@
 
 static void with_less(struct weft_shm_lacks lacks)
 {
-	weft_shm_lacks = lacks;
-	run_case(&weft_driver_shm, "flood with less", 2, case_flood);
-	run_case(&weft_driver_shm, "sleep with less", 2, case_sleep);
-	run_case(&weft_driver_shm, "left with less", 2, case_left);
-	run_case(&weft_driver_shm, "get_put with less", 2, case_get_put);
-	run_case(&weft_driver_shm, "killed with less", 2, case_killed_asleep);
-	weft_shm_lacks = (struct weft_shm_lacks){0};
+	weft_net_shm_lacks = lacks;
+	run_case(&weft_net_driver_shm, "flood with less", 2, case_flood);
+	run_case(&weft_net_driver_shm, "sleep with less", 2, case_sleep);
+	run_case(&weft_net_driver_shm, "left with less", 2, case_left);
+	run_case(&weft_net_driver_shm, "get_put with less", 2, case_get_put);
+	run_case(&weft_net_driver_shm, "killed with less", 2, case_killed_asleep);
+	weft_net_shm_lacks = (struct weft_shm_lacks){0};
 }
 
 static void refuses_other_hosts(void)
@@ -20,20 +20,20 @@ static void refuses_other_hosts(void)
 	if (weft_net_host_key(key, sizeof key))
 		return;
 	snprintf(text, sizeof text, "shm1 %s weft-0", key);
-	CHECK(weft_shm_same_host(text));
+	CHECK(weft_net_shm_same_host(text));
 	snprintf(text, sizeof text, "shm1 %s0 weft-0", key);
-	CHECK(!weft_shm_same_host(text));
-	CHECK(!weft_shm_same_host("tcp1 10.0.0.1 80"));
-	CHECK(!weft_shm_same_host(""));
+	CHECK(!weft_net_shm_same_host(text));
+	CHECK(!weft_net_shm_same_host("tcp1 10.0.0.1 80"));
+	CHECK(!weft_net_shm_same_host(""));
 }
 
 int main(void)
 {
 	refuses_other_hosts();
-	run_suite_together(&weft_driver_shm);
+	run_suite_together(&weft_net_driver_shm);
 	/* More peers than the poll looks at each time. */
-	run_case(&weft_driver_shm, "all to all of 12", 12, case_all_to_all);
-	run_case(&weft_driver_shm, "sleep of 12", 12, case_sleep);
+	run_case(&weft_net_driver_shm, "all to all of 12", 12, case_all_to_all);
+	run_case(&weft_net_driver_shm, "sleep of 12", 12, case_sleep);
 	with_less((struct weft_shm_lacks){.membarrier = true});
 	with_less((struct weft_shm_lacks){.cma = true, .pidfd = true});
 	return 0;

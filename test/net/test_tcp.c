@@ -59,7 +59,7 @@ static void case_control_unknown(struct node *n)
 
 static bool waits(struct node *n)
 {
-	return !weft_tcp_out_empty(&((struct weft_tcp *)n->net)->conn[1 - n->rank].out);
+	return !weft_net_tcp_out_empty(&((struct weft_tcp *)n->net)->conn[1 - n->rank].out);
 }
 
 static void send_lone(struct node *n, bool expect_wait)
@@ -149,7 +149,7 @@ static void check_silence(unsigned unacked, unsigned probes, unsigned expect_ms)
 	struct tcp_info info = {.tcpi_unacked = unacked,
 				.tcpi_probes = (uint8_t)probes,
 				.tcpi_last_ack_recv = 90000};
-	CHECK_EQ(weft_tcp_silent_ms(&info), expect_ms);
+	CHECK_EQ(weft_net_tcp_silent_ms(&info), expect_ms);
 }
 
 static void silence(void)
@@ -163,12 +163,12 @@ static void silence(void)
 int main(void)
 {
 	silence();
-	run_suite_together(&weft_driver_tcp);
-	run_case(&weft_driver_tcp, "control auto", 2, case_control_auto);
-	run_case(&weft_driver_tcp, "control system", 2, case_control_system);
-	run_case(&weft_driver_tcp, "control unknown", 2, case_control_unknown);
-	run_case(&weft_driver_tcp, "streak", 2, case_streak);
-	run_case(&weft_driver_tcp, "runs together", 2, case_runs_together);
-	run_case(&weft_driver_tcp, "join", 2, case_join);
+	run_suite_together(&weft_net_driver_tcp);
+	run_case(&weft_net_driver_tcp, "control auto", 2, case_control_auto);
+	run_case(&weft_net_driver_tcp, "control system", 2, case_control_system);
+	run_case(&weft_net_driver_tcp, "control unknown", 2, case_control_unknown);
+	run_case(&weft_net_driver_tcp, "streak", 2, case_streak);
+	run_case(&weft_net_driver_tcp, "runs together", 2, case_runs_together);
+	run_case(&weft_net_driver_tcp, "join", 2, case_join);
 	return 0;
 }

@@ -121,7 +121,7 @@ static inline void poll_ms(struct victim *v, unsigned ms)
 
 static int dial(const struct victim *v)
 {
-	if (v->driver == &weft_driver_tcp) {
+	if (v->driver == &weft_net_driver_tcp) {
 		struct sockaddr_in sa = {.sin_family = AF_INET,
 					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 		const char *at = strstr(v->address, " 127.0.0.1/");
@@ -160,8 +160,8 @@ static weft_err knock(struct victim *v, int fd, int rank, const uint8_t *s)
 	char why[96];
 	weft_err err = WEFT_AGAIN;
 	uint64_t end = weft_clock_ns() + 120000000000ull;
-	weft_auth_init(&a, &job, fd, true, 0);
-	while ((err = weft_auth_step(&a, why, sizeof why)) == WEFT_AGAIN) {
+	weft_net_auth_init(&a, &job, fd, true, 0);
+	while ((err = weft_net_auth_step(&a, why, sizeof why)) == WEFT_AGAIN) {
 		CHECK(weft_clock_ns() < end);
 		v->driver->poll(v->net);
 	}

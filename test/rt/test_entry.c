@@ -31,7 +31,7 @@ static void counts(void)
 }
 
 static const struct weft_ult_hooks hooks = {
-	.idle = weft_engine_idle, .tick = look, .entry = counts};
+	.idle = weft_task_engine_idle, .tick = look, .entry = counts};
 
 static unsigned entries(void)
 {
@@ -42,7 +42,7 @@ static unsigned entries(void)
 static void *signals(void *arg)
 {
 	for (int i = 0; i < N; i++)
-		weft_completion_signal(&come[i]);
+		weft_wait_completion_signal(&come[i]);
 	return arg;
 }
 
@@ -51,7 +51,7 @@ static void expect(void)
 	struct weft_ult_attr attr = WEFT_ULT_ATTR_INIT;
 	attr.worker = 0;
 	for (int i = 0; i < N; i++)
-		weft_completion_init(&come[i]);
+		weft_wait_completion_init(&come[i]);
 	CHECK_EQ(weft_ult_create(NULL, &attr, signals, NULL), WEFT_OK);
 	CHECK_EQ(entries(), 0);
 }
@@ -62,16 +62,16 @@ static void *enters(void *arg)
 	waits = weft_ult_self();
 	for (int i = 0; i < ROUNDS; i++) {
 		expect();
-		weft_engine_wait(c[0]);
+		weft_task_engine_wait(c[0]);
 		CHECK_EQ(entries(), 1);
-		CHECK_EQ(weft_engine_wait_all(c, N, WEFT_FOREVER), WEFT_OK);
-		weft_engine_wait_own(c[1]);
+		CHECK_EQ(weft_task_engine_wait_all(c, N, WEFT_FOREVER), WEFT_OK);
+		weft_task_engine_wait_own(c[1]);
 		CHECK_EQ(entries(), 0);
 		expect();
-		CHECK_EQ(weft_engine_wait_all(c, N, WEFT_FOREVER), WEFT_OK);
+		CHECK_EQ(weft_task_engine_wait_all(c, N, WEFT_FOREVER), WEFT_OK);
 		CHECK_EQ(entries(), 1);
 		expect();
-		CHECK_EQ(weft_engine_wait_any(c, N, WEFT_FOREVER), WEFT_OK);
+		CHECK_EQ(weft_task_engine_wait_any(c, N, WEFT_FOREVER), WEFT_OK);
 		CHECK_EQ(entries(), 1);
 		look();
 		CHECK_EQ(entries(), 1);

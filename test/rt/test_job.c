@@ -25,24 +25,24 @@ static int me, n_ranks;
 
 static void wait_req(struct weft_req *r)
 {
-	if (!weft_req_done(r))
-		weft_engine_wait(&r->done);
+	if (!weft_comm_req_done(r))
+		weft_task_engine_wait(&r->done);
 }
 
 static void start_send_in(struct weft_ctx *c, struct weft_req *r, int peer, int tag,
 			  const void *buf, size_t n)
 {
-	struct weft_buf b = weft_buf_flat(buf, n);
-	weft_req_init(r, NULL, NULL);
-	CHECK_EQ(weft_isend(r, c, peer, tag, &b, WEFT_SEND_STANDARD), WEFT_OK);
+	struct weft_buf b = weft_data_buf_flat(buf, n);
+	weft_comm_req_init(r, NULL, NULL);
+	CHECK_EQ(weft_comm_core_isend(r, c, peer, tag, &b, WEFT_SEND_STANDARD), WEFT_OK);
 }
 
 static void start_recv_in(struct weft_ctx *c, struct weft_req *r, int peer, int tag, void *buf,
 			  size_t n)
 {
-	struct weft_buf b = weft_buf_flat(buf, n);
-	weft_req_init(r, NULL, NULL);
-	CHECK_EQ(weft_irecv(r, c, peer, tag, &b), WEFT_OK);
+	struct weft_buf b = weft_data_buf_flat(buf, n);
+	weft_comm_req_init(r, NULL, NULL);
+	CHECK_EQ(weft_comm_core_irecv(r, c, peer, tag, &b), WEFT_OK);
 }
 
 static void start_send(struct weft_req *r, int peer, int tag, const void *buf, size_t n)
@@ -114,7 +114,7 @@ static void collected(void)
 	for (int i = 0; i < each * (n_ranks - 1); i++) {
 		struct weft_status st;
 		struct weft_req r;
-		weft_probe(wild_ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, &st);
+		weft_comm_core_probe(wild_ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, &st);
 		CHECK_EQ(st.err, WEFT_OK);
 		start_recv_in(wild_ctx, &r, st.peer, WEFT_ANY_TAG, buf, sizeof buf);
 		wait_req(&r);
@@ -218,13 +218,13 @@ static bool stays_left(struct weft_req *r, uint64_t before)
 {
 	uint64_t t0 = weft_clock_ns();
 	while (weft_counter_sum(WEFT_CNT_LEFT) == before) { /* the watcher finds it */
-		if (weft_req_done(r))
+		if (weft_comm_req_done(r))
 			return false;
 		CHECK(weft_clock_ns() - t0 < 100000000000u);
 	}
 	t0 = weft_clock_ns();
 	while (weft_clock_ns() - t0 < 5000000u)
-		CHECK(!weft_req_done(r));
+		CHECK(!weft_comm_req_done(r));
 	return true;
 }
 
@@ -295,8 +295,8 @@ static int rank_main(void)
 	CHECK_EQ(weft_rt_start(&boot), WEFT_OK);
 	me = boot->rank;
 	n_ranks = boot->size;
-	CHECK_EQ(weft_ctx_open(5, &ctx), WEFT_OK);
-	CHECK_EQ(weft_ctx_open(6, &wild_ctx), WEFT_OK);
+	CHECK_EQ(weft_comm_ctx_open(5, &ctx), WEFT_OK);
+	CHECK_EQ(weft_comm_ctx_open(6, &wild_ctx), WEFT_OK);
 	for (unsigned i = 0; i < weft_countof(sizes); i++)
 		crossed(sizes[i], (int)i);
 	collected();
@@ -308,8 +308,8 @@ static int rank_main(void)
 	crossed(8, 51);
 	bursts(false);
 	crossed(8, 52);
-	weft_ctx_close(wild_ctx);
-	weft_ctx_close(ctx);
+	weft_comm_ctx_close(wild_ctx);
+	weft_comm_ctx_close(ctx);
 	weft_rt_stop();
 	return 0;
 }

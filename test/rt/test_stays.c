@@ -17,7 +17,7 @@ static _Atomic int x_in, x_out;
 static void *waits(void *arg)
 {
 	atomic_fetch_add(&x_in, 1);
-	weft_engine_wait(&never);
+	weft_task_engine_wait(&never);
 	atomic_fetch_add(&x_out, 1);
 	return NULL;
 }
@@ -43,7 +43,7 @@ int main(void)
 	weft_ult *t;
 	CHECK(fd >= 0 && err >= 0);
 	unlink(path);
-	weft_completion_init(&never);
+	weft_wait_completion_init(&never);
 	CHECK_EQ(weft_rt_start(&info), WEFT_OK);
 	CHECK_EQ(weft_ult_start(1), WEFT_OK);
 	struct weft_ult_attr attr = WEFT_ULT_ATTR_INIT;
@@ -58,7 +58,7 @@ int main(void)
 	CHECK(strstr(said, " patient stays in its wait for a message or an event"));
 	CHECK_EQ(atomic_load(&x_in), 1);
 	CHECK_EQ(atomic_load(&x_out), 0);
-	weft_completion_signal(&never);
+	weft_wait_completion_signal(&never);
 	CHECK_EQ(weft_ult_join(t, NULL), WEFT_OK);
 	CHECK_EQ(atomic_load(&x_out), 1);
 	CHECK_EQ(weft_ult_stop(), WEFT_OK);

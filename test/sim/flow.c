@@ -25,7 +25,7 @@ static void case_few_words(void)
 	begin();
 	for (uint32_t i = 0; i < 3000; i++) {
 		fake_whole(0, i, 1);
-		(void)weft_driver_bundle.poll(net);
+		(void)weft_net_driver_bundle.poll(net);
 	}
 	CHECK(fake_rail[0].acks > 0);
 	CHECK(fake_rail[0].acks <= 3000 / WEFT_BUNDLE_BEHIND);
@@ -57,10 +57,10 @@ static void case_bound(void)
 	CHECK(asked <= posted * unit / WEFT_BUNDLE_ASK_BYTES);
 	CHECK_EQ(p->kept_bytes, posted * unit);
 	CHECK_EQ(post_len(1), WEFT_POST_FULL);
-	(void)weft_driver_bundle.poll(net);
+	(void)weft_net_driver_bundle.poll(net);
 	CHECK_EQ(fake_up.readies, 0);
 	confirm_all();
-	(void)weft_driver_bundle.poll(net);
+	(void)weft_net_driver_bundle.poll(net);
 	CHECK(p->kept_bytes == 0 && fake_up.readies == 1);
 	CHECK_EQ(post_len(len), WEFT_POST_DONE);
 	end();
@@ -78,27 +78,27 @@ static void case_asks(void)
 	begin();
 	b = (struct weft_bundle *)net;
 	CHECK(post_len(1) == WEFT_POST_DONE && fake_rail[0].last.ask == WEFT_BUNDLE_LATER);
-	CHECK_EQ(weft_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, sizeof out, out),
+	CHECK_EQ(weft_net_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, sizeof out, out),
 		 WEFT_POST_ACCEPTED);
 	CHECK_EQ(fake_rail[1].last.ask, WEFT_BUNDLE_SOON);
 	confirm_all();
 	CHECK_EQ(fake_up.sent, 1);
 
 	fake_whole(0, 0, 1);
-	(void)weft_bundle_tell(b, WEFT_BUNDLE_SAY_ASKED);
+	(void)weft_net_bundle_tell(b, WEFT_BUNDLE_SAY_ASKED);
 	CHECK_EQ(fake_rail[0].acks, 0);
 	fake_large(0, 1, 100);
 	struct weft_bundle_head h = fake_piece(0, 2, 1, 0);
 	h.ask = WEFT_BUNDLE_SOON;
 	fake_say(0, &h, out, 100);
-	(void)weft_bundle_tell(b, WEFT_BUNDLE_SAY_URGENT);
+	(void)weft_net_bundle_tell(b, WEFT_BUNDLE_SAY_URGENT);
 	CHECK_EQ(fake_rail[0].acks, 0);
-	(void)weft_bundle_tell(b, WEFT_BUNDLE_SAY_ASKED);
+	(void)weft_net_bundle_tell(b, WEFT_BUNDLE_SAY_ASKED);
 	CHECK(fake_rail[0].acks == 1 && fake_rail[0].last.got == 3);
 	h = fake_head(0, WEFT_BUNDLE_WHOLE, 3);
 	h.ask = WEFT_BUNDLE_NOW;
 	fake_say(0, &h, out, WEFT_NET_HEAD);
-	(void)weft_bundle_tell(b, WEFT_BUNDLE_SAY_URGENT);
+	(void)weft_net_bundle_tell(b, WEFT_BUNDLE_SAY_URGENT);
 	CHECK(fake_rail[0].acks == 2 && fake_rail[0].last.got == 4);
 	end();
 	CHECK_EQ(fake_up.downs, 0);
@@ -108,22 +108,22 @@ static void case_asks(void)
 static void case_armed(void)
 {
 	begin();
-	while (weft_driver_bundle.arm(net) != WEFT_OK) /* ends: nobody says anything */
-		(void)weft_driver_bundle.poll(net);
+	while (weft_net_driver_bundle.arm(net) != WEFT_OK) /* ends: nobody says anything */
+		(void)weft_net_driver_bundle.poll(net);
 	unsigned before[] = {fake_rail[0].polls, fake_rail[1].polls};
 	CHECK_EQ(eventfd_write(fake_rail[1].fd, 1), 0);
 	fake_rail[1].finds = 2;
-	CHECK_EQ(weft_driver_bundle.poll(net), 1);
+	CHECK_EQ(weft_net_driver_bundle.poll(net), 1);
 	eventfd_t count;
 	CHECK_EQ(eventfd_read(fake_rail[1].fd, &count), 0);
-	CHECK_EQ(weft_driver_bundle.poll(net), 1);
-	CHECK_EQ(weft_driver_bundle.poll(net), 0);
-	CHECK_EQ(weft_driver_bundle.poll(net), 0);
+	CHECK_EQ(weft_net_driver_bundle.poll(net), 1);
+	CHECK_EQ(weft_net_driver_bundle.poll(net), 0);
+	CHECK_EQ(weft_net_driver_bundle.poll(net), 0);
 	CHECK(fake_rail[0].polls == before[0] && fake_rail[1].polls == before[1] + 3);
 	/* Armed again: one rail has something, so neither is. */
 	fake_rail[1].finds = 1;
-	CHECK_EQ(weft_driver_bundle.arm(net), WEFT_AGAIN);
-	CHECK_EQ(weft_driver_bundle.poll(net), 1);
+	CHECK_EQ(weft_net_driver_bundle.arm(net), WEFT_AGAIN);
+	CHECK_EQ(weft_net_driver_bundle.poll(net), 1);
 	CHECK(fake_rail[0].polls == before[0] + 1 && fake_rail[1].polls == before[1] + 4);
 	end();
 }
@@ -140,20 +140,20 @@ static void case_posted_meanwhile(void)
 	struct weft_bundle_head h = {.kind = WEFT_BUNDLE_HELLO};
 	begin();
 	struct weft_bundle *b = (struct weft_bundle *)net;
-	CHECK_EQ(weft_driver_bundle.reach(net, FAKE_OTHER, "bundle2|fake|fake"), WEFT_OK);
+	CHECK_EQ(weft_net_driver_bundle.reach(net, FAKE_OTHER, "bundle2|fake|fake"), WEFT_OK);
 	fake_rail[0].up.packet(fake_rail[0].up.arg, FAKE_OTHER, &h, NULL, 0);
 	CHECK_EQ(post_len(1), WEFT_POST_DONE);
-	for (int i = 0; i < 9 && weft_driver_bundle.arm(net) != WEFT_OK; i++)
-		(void)weft_driver_bundle.poll(net);
+	for (int i = 0; i < 9 && weft_net_driver_bundle.arm(net) != WEFT_OK; i++)
+		(void)weft_net_driver_bundle.poll(net);
 	CHECK(b->armed && b->hub.tick_ms);
 	confirm_all();
 	fake_rail[0].up.down(fake_rail[0].up.arg, FAKE_OTHER, WEFT_OK, "it left");
 	fake_up.then = post_one;
-	(void)weft_driver_bundle.poll(net);
+	(void)weft_net_driver_bundle.poll(net);
 	CHECK(fake_up.downs == 1 && !fake_up.then);
-	struct pollfd p = {.fd = weft_driver_bundle.fd(net), .events = POLLIN};
+	struct pollfd p = {.fd = weft_net_driver_bundle.fd(net), .events = POLLIN};
 	while (!b->hub.tick_ms && poll(&p, 1, 0) == 1) /* ends: the timer, or nothing rings */
-		(void)weft_driver_bundle.poll(net);
+		(void)weft_net_driver_bundle.poll(net);
 	CHECK(b->hub.tick_ms);
 	end();
 }
@@ -196,11 +196,11 @@ static void case_far(void)
 		fake_head(0, WEFT_BUNDLE_WHOLE, WEFT_BUNDLE_WINDOW + WEFT_BUNDLE_LONG - 1);
 	CHECK_EQ(fake_stream(0, &h, 20000), 20000);
 	fake_stream_end(0, 1);
-	(void)weft_driver_bundle.poll(net);
+	(void)weft_net_driver_bundle.poll(net);
 	CHECK_EQ(fake_up.downs, 0);
 	h.number++;
 	CHECK_EQ(fake_stream(0, &h, 20000), 0);
-	(void)weft_driver_bundle.poll(net);
+	(void)weft_net_driver_bundle.poll(net);
 	CHECK(fake_up.downs == 1 && fake_up.down_err == WEFT_ERR_PROTO);
 	end();
 }
@@ -214,7 +214,7 @@ static void case_numbers(void)
 		CHECK(++posted < WEFT_BUNDLE_WINDOW);
 	CHECK_EQ(posted, WEFT_BUNDLE_WINDOW - WEFT_BUNDLE_RESERVE);
 	confirm_all();
-	(void)weft_driver_bundle.poll(net);
+	(void)weft_net_driver_bundle.poll(net);
 	CHECK_EQ(fake_up.readies, 1);
 	CHECK_EQ(post_len(1), WEFT_POST_DONE);
 	end();
@@ -230,7 +230,7 @@ static void case_long_ones(void)
 	for (unsigned i = 0; i < WEFT_BUNDLE_LONG; i++)
 		CHECK_EQ(post_len(1), WEFT_POST_DONE);
 	CHECK_EQ(post_len(WEFT_BUNDLE_INLINE + 1), WEFT_POST_FULL);
-	CHECK_EQ(weft_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, sizeof out, out),
+	CHECK_EQ(weft_net_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, sizeof out, out),
 		 WEFT_POST_ACCEPTED);
 	CHECK_EQ(fake_rail[0].units + fake_rail[1].units, WEFT_BUNDLE_LONG + 1); /* it begins */
 	confirm_all();

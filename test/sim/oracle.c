@@ -63,7 +63,7 @@ static void check_payload(struct receive *r, const struct weft_req *req)
 	char *data = malloc(n + 1);
 	CHECK(data && n <= r->room);
 	struct weft_buf b = buffer(r->buf, r->room, r->type);
-	weft_pack(&b, 0, data, n);
+	weft_data_pack(&b, 0, data, n);
 	struct message *m = message_of(r, req, data);
 	SIM_SAY("receive %u has got %u", r->number, m->number);
 	CHECK_EQ(req->status.peer, m->from);
@@ -115,7 +115,7 @@ void sim_oracle_received(struct receive *r, const struct weft_req *req)
 	free(r->buf);
 	r->buf = NULL;
 	if (r->type)
-		weft_type_unref(r->type);
+		weft_data_type_unref(r->type);
 }
 
 struct lying {
@@ -134,7 +134,7 @@ static void add_lying(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 unsigned sim_oracle_lying(struct weft_ctx *ctx)
 {
 	struct lying l = {.ctx = ctx};
-	weft_match_scan(&ctx->core->match, NULL, add_lying, &l);
+	weft_comm_match_scan(&ctx->core->match, NULL, add_lying, &l);
 	return l.n;
 }
 
@@ -143,8 +143,8 @@ static void add_held(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 	uint64_t *bytes = arg;
 	(void)b;
 	for (; n && n->kind == WEFT_KEYED_MSG; n = n->next)
-		if (weft_msg_of(n)->msg_kind == WEFT_MSG_EAGER)
-			bytes[n->peer] += weft_msg_of(n)->length;
+		if (weft_comm_msg_of(n)->msg_kind == WEFT_MSG_EAGER)
+			bytes[n->peer] += weft_comm_msg_of(n)->length;
 }
 
 /* Eager payload of each sender that lies unreceived with a rank. */
@@ -154,7 +154,7 @@ void sim_traffic_look(void)
 	sim_strategy_look();
 	for (int r = 0; r < sim.plan.ranks; r++) {
 		uint64_t held[SIM_RANKS] = {0};
-		weft_match_scan(&sim.rank[r].core->match, NULL, add_held, held);
+		weft_comm_match_scan(&sim.rank[r].core->match, NULL, add_held, held);
 		for (int p = 0; p < sim.plan.ranks; p++)
 			CHECK(r == p || held[p] <= sim.plan.credit);
 	}
@@ -177,8 +177,9 @@ void sim_traffic_down(int rank, int peer, unsigned since)
 		if (r->peer == peer)
 			CHECK(r->done);
 		else if (r->peer == WEFT_ANY_PEER)
-			CHECK(!atomic_load_explicit(&weft_req_recv(r->req)->entry.node.x_listed,
-						    memory_order_relaxed));
+			CHECK(!atomic_load_explicit(
+				&weft_comm_req_recv(r->req)->entry.node.x_listed,
+				memory_order_relaxed));
 	}
 }
 
@@ -208,7 +209,7 @@ static void check_order(const struct receive *r)
 static void check_core(int rank)
 {
 	struct weft_core *core = sim.rank[rank].core;
-	CHECK(weft_core_idle(core));
+	CHECK(weft_comm_core_idle(core));
 	/* Relaxed: one thread. */
 	CHECK_EQ(atomic_load_explicit(&core->ids.x_live, memory_order_relaxed), 0);
 	for (struct weft_ctx *c = core->ctx_all; c; c = c->next_all) {

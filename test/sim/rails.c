@@ -13,7 +13,7 @@
 #include "sim.h"
 #include "virtual.h"
 #undef weft_clock_ns
-#undef weft_hub_due
+#undef weft_net_hub_due
 
 #define MS 1000000ull
 /* What a driver's patience has to bear of a peer that nothing reaches. */
@@ -42,56 +42,56 @@ bool sim_hub_due(void)
 	return sim_chance(30);
 }
 
-weft_err weft_hub_open(struct weft_hub *hub)
+weft_err weft_net_hub_open(struct weft_hub *hub)
 {
 	*hub = (struct weft_hub){.epfd = -1, .timer_fd = -1};
 	return WEFT_OK;
 }
 
-void weft_hub_close(struct weft_hub *hub)
+void weft_net_hub_close(struct weft_hub *hub)
 {
 	(void)hub;
 }
 
-weft_err weft_hub_add(struct weft_hub *hub, int fd, uint32_t events, uint64_t data)
+weft_err weft_net_hub_add(struct weft_hub *hub, int fd, uint32_t events, uint64_t data)
 {
 	(void)hub, (void)fd, (void)events, (void)data;
 	return WEFT_OK;
 }
 
-void weft_hub_change(struct weft_hub *hub, int fd, uint32_t events, uint64_t data)
+void weft_net_hub_change(struct weft_hub *hub, int fd, uint32_t events, uint64_t data)
 {
 	(void)hub, (void)fd, (void)events, (void)data;
 }
 
-void weft_hub_remove(struct weft_hub *hub, int fd)
+void weft_net_hub_remove(struct weft_hub *hub, int fd)
 {
 	(void)hub, (void)fd;
 }
 
 /* wake_fd: it rang.  next_cycle: the next tick. */
-int weft_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max)
+int weft_net_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max)
 {
 	int n = 0;
 	CHECK(max >= 2);
 	if (hub->wake_fd)
-		ev[n++].data.u64 = weft_hub_data(WEFT_HUB_WAKE, 0);
+		ev[n++].data.u64 = weft_net_hub_data(WEFT_HUB_WAKE, 0);
 	if (hub->tick_ms && hub->next_cycle <= sim.now_ns)
-		ev[n++].data.u64 = weft_hub_data(WEFT_HUB_TIMER, 0);
+		ev[n++].data.u64 = weft_net_hub_data(WEFT_HUB_TIMER, 0);
 	return n;
 }
 
-void weft_hub_ring(struct weft_hub *hub)
+void weft_net_hub_ring(struct weft_hub *hub)
 {
 	hub->wake_fd = 1;
 }
 
-void weft_hub_quiet(struct weft_hub *hub)
+void weft_net_hub_quiet(struct weft_hub *hub)
 {
 	hub->wake_fd = 0;
 }
 
-void weft_hub_tick(struct weft_hub *hub, unsigned ms)
+void weft_net_hub_tick(struct weft_hub *hub, unsigned ms)
 {
 	if (ms == hub->tick_ms)
 		return;
@@ -99,7 +99,7 @@ void weft_hub_tick(struct weft_hub *hub, unsigned ms)
 	hub->next_cycle = sim.now_ns + ms * MS;
 }
 
-void weft_hub_ticked(struct weft_hub *hub)
+void weft_net_hub_ticked(struct weft_hub *hub)
 {
 	hub->next_cycle = sim.now_ns + hub->tick_ms * MS;
 }
@@ -192,20 +192,20 @@ static weft_err rails_open(const struct weft_net_job *job, const struct weft_net
 	k->up = *ev;
 	for (int r = 0; r < sim.plan.rails; r++)
 		plan[r].driver = r == sim.plan.once ? &sim_driver_once : &sim_driver;
-	weft_bundle_plan(plan, (unsigned)sim.plan.rails);
-	weft_err err = weft_driver_bundle.open(job, &mine, net_p);
+	weft_net_bundle_plan(plan, (unsigned)sim.plan.rails);
+	weft_err err = weft_net_driver_bundle.open(job, &mine, net_p);
 	if (err)
 		return err;
 	k->bundle = *net_p;
-	k->card = *weft_driver_bundle.card(*net_p, -1);
+	k->card = *weft_net_driver_bundle.card(*net_p, -1);
 	k->card.eager_max = sim.plan.eager_max;
 	k->card.latency_us = sim.plan.latency_us;
 	k->card.gathers = false;
 	char line[256];
-	CHECK(!weft_driver_bundle.address(*net_p, line, sizeof line));
+	CHECK(!weft_net_driver_bundle.address(*net_p, line, sizeof line));
 	for (int p = 0; p < sim.plan.ranks; p++)
 		if (p != job->rank)
-			CHECK(!weft_driver_bundle.reach(*net_p, p, line));
+			CHECK(!weft_net_driver_bundle.reach(*net_p, p, line));
 	k->card.can_get = k->card.can_put = sim.plan.can_get;
 	return WEFT_OK;
 }
@@ -221,7 +221,7 @@ static enum weft_post rails_post(struct weft_net *net, int peer, const void *hea
 	sim_strategy_posts(&me->core->gate[peer], &h);
 	CHECK_EQ(++me->posting[peer], 1);
 	sim_others();
-	enum weft_post p = weft_driver_bundle.post(net, peer, head, iov, n, len, cookie);
+	enum weft_post p = weft_net_driver_bundle.post(net, peer, head, iov, n, len, cookie);
 	sim_others();
 	me->posting[peer]--;
 	sim_say_post(b->job.rank, peer, &h, len, p);
@@ -270,11 +270,11 @@ static bool may_end_posted(int rank)
 /* As comm.c does. */
 static bool rails_arm(struct weft_net *net, struct weft_rail *rail)
 {
-	if (rail->packs && !weft_pack_arm(rail))
+	if (rail->packs && !weft_comm_pack_arm(rail))
 		return false;
-	if (weft_driver_bundle.arm(net) == WEFT_OK)
+	if (weft_net_driver_bundle.arm(net) == WEFT_OK)
 		return true;
-	weft_pack_disarm(rail);
+	weft_comm_pack_disarm(rail);
 	return false;
 }
 
@@ -297,11 +297,11 @@ static int rails_poll(struct weft_net *net)
 		return 0; /* it sleeps */
 	if (me->armed && sim_chance(50)) {
 		sim_cover(SIM_RAILS_WOKEN);
-		weft_driver_bundle.disarm(net);
-		weft_pack_disarm(&me->core->rail[0]);
+		weft_net_driver_bundle.disarm(net);
+		weft_comm_pack_disarm(&me->core->rail[0]);
 		me->armed = false;
 	}
-	int n = weft_driver_bundle.poll(net);
+	int n = weft_net_driver_bundle.poll(net);
 	if (!n && !me->armed && sim_chance(30))
 		me->armed = rails_arm(net, &me->core->rail[0]);
 	if (weft_counter_sum(WEFT_CNT_RAILS_REVIVED) != revived)
@@ -314,18 +314,18 @@ static int rails_poll(struct weft_net *net)
 static weft_err rails_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
 			  unsigned n, size_t len)
 {
-	return weft_driver_bundle.get(net, peer, remote, iov, n, len);
+	return weft_net_driver_bundle.get(net, peer, remote, iov, n, len);
 }
 
 static weft_err rails_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
 			  unsigned n, size_t len)
 {
-	return weft_driver_bundle.put(net, peer, remote, iov, n, len);
+	return weft_net_driver_bundle.put(net, peer, remote, iov, n, len);
 }
 
 static void rails_close(struct weft_net *net)
 {
-	weft_driver_bundle.close(net);
+	weft_net_driver_bundle.close(net);
 }
 
 static weft_err rails_drain(struct weft_net *net)
@@ -412,7 +412,7 @@ void sim_rails_arrives(int rank, int from, const void *head)
 	memcpy(&h, head, sizeof h);
 	if (h.kind < WEFT_BUNDLE_WHOLE)
 		return;
-	enum weft_bundle_seen seen = weft_bundle_look(&p->window, h.number);
+	enum weft_bundle_seen seen = weft_net_bundle_look(&p->window, h.number);
 	/* Relaxed: one thread. */
 	if (!atomic_load_explicit(&p->x_down, memory_order_relaxed))
 		CHECK(seen != WEFT_BUNDLE_WILD);
@@ -449,7 +449,7 @@ void sim_rails_bury(int rank)
 {
 	for (int p = 0; p < sim.plan.ranks; p++)
 		if (p != rank)
-			weft_bundle_peer_down(bundle_of(rank), p, WEFT_ERR_PEER, "the end");
+			weft_net_bundle_peer_down(bundle_of(rank), p, WEFT_ERR_PEER, "the end");
 	int upcalls = 0;
-	(void)weft_bundle_housekeep(bundle_of(rank), &upcalls);
+	(void)weft_net_bundle_housekeep(bundle_of(rank), &upcalls);
 }

@@ -123,7 +123,7 @@ static int poll_rank(int rank)
 			if (k->posting[p])
 				sim_cover(SIM_POLL_IN_POST);
 		k->at_poll[i] = true;
-		n += weft_rail_poll(rail);
+		n += weft_comm_rail_poll(rail);
 		k->at_poll[i] = false;
 	}
 	return n;
@@ -250,7 +250,7 @@ static void cores_make(void)
 	for (int r = 0; r < sim.plan.ranks; r++) {
 		struct weft_net_job job = {.rank = r, .size = sim.plan.ranks, .jobid = "sim"};
 		struct weft_core **core = &sim.rank[r].core;
-		CHECK(!weft_core_create(r, sim.plan.ranks, core));
+		CHECK(!weft_comm_core_create(r, sim.plan.ranks, core));
 		(*core)->down_hook = on_down;
 		(*core)->offer = sim.plan.offer;
 		(*core)->rtr = sim.plan.rtr;
@@ -260,12 +260,12 @@ static void cores_make(void)
 		(*core)->strategy = sim.plan.strategy;
 		(*core)->hold = sim_strategy_hold;
 		for (int i = 0; i < (sim.plan.bundle ? 1 : sim.plan.rails); i++)
-			CHECK(!weft_core_rail_add(
+			CHECK(!weft_comm_core_rail_add(
 				*core, sim.plan.bundle ? &sim_driver_rails : &sim_driver, &job));
 		for (int p = 0; p < sim.plan.ranks; p++)
 			if (p != r)
-				weft_core_gate_set(*core, p,
-						   sim.plan.bundle ? 0 : sim_rail_of(r, p));
+				weft_comm_core_gate_set(*core, p,
+							sim.plan.bundle ? 0 : sim_rail_of(r, p));
 	}
 }
 
@@ -325,7 +325,7 @@ void sim_run(uint64_t seed)
 		if (sim.rank[r].dead)
 			bury(r);
 	for (int r = 0; r < sim.plan.ranks; r++)
-		weft_core_destroy(sim.rank[r].core);
+		weft_comm_core_destroy(sim.rank[r].core);
 	sim_lanes_end();
 	sim_traffic_free();
 }

@@ -150,7 +150,7 @@ static void case_lies(void)
 	struct iovec iov = {out, sizeof out};
 	begin();
 	fake_rail[0].keeps = true;
-	CHECK_EQ(weft_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, sizeof out, out),
+	CHECK_EQ(weft_net_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, sizeof out, out),
 		 WEFT_POST_ACCEPTED);
 	CHECK(fake_rail[0].n_kept > 0);
 	fake_large(1, 0, 200);
@@ -158,7 +158,7 @@ static void case_lies(void)
 	CHECK_EQ(fake_stream(1, &h, 100), 100);
 	fake_hello(0); /* once more */
 	CHECK(!fake_up.downs && !fake_up.sent && !fake_up.placed_bad);
-	(void)weft_driver_bundle.poll(net);
+	(void)weft_net_driver_bundle.poll(net);
 	CHECK(fake_rail[0].drops == 1 && fake_rail[1].drops == 1);
 	CHECK(fake_up.sent == 1 && fake_up.placed_bad == 1);
 	CHECK(fake_up.downs == 1 && fake_up.down_err == WEFT_ERR_PROTO);
@@ -171,10 +171,10 @@ static void case_given_up_while_lost(void)
 {
 	begin();
 	fake_break(&fake_rail[0], WEFT_ERR_PEER);
-	(void)weft_driver_bundle.poll(net);
+	(void)weft_net_driver_bundle.poll(net);
 	CHECK(fake_rail[0].revives == 1 && fake_rail[0].drops == 0);
 	fake_hello(1); /* once more: a lie */
-	(void)weft_driver_bundle.poll(net);
+	(void)weft_net_driver_bundle.poll(net);
 	CHECK(fake_up.downs == 1);
 	CHECK(fake_rail[0].drops == 1 && fake_rail[0].gone);
 	end();
@@ -189,7 +189,7 @@ static void case_closed_at_once(void)
 	struct iovec iov = {out, sizeof out};
 	begin();
 	fake_rail[0].keeps = fake_rail[1].keeps = true;
-	CHECK_EQ(weft_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, sizeof out, out),
+	CHECK_EQ(weft_net_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, sizeof out, out),
 		 WEFT_POST_ACCEPTED);
 	CHECK(fake_rail[0].n_kept + fake_rail[1].n_kept > 0);
 	for (int r = 0; r < FAKE_RAILS; r++) {
@@ -251,7 +251,7 @@ static void case_behind(void)
 	fake_whole(0, 0, 1);
 	fake_break(&fake_rail[0], WEFT_ERR_PEER);
 	CHECK_EQ(fake_up.packets, 600);
-	(void)weft_driver_bundle.poll(net);
+	(void)weft_net_driver_bundle.poll(net);
 	CHECK(fake_rail[1].last.kind == WEFT_BUNDLE_ACK && fake_rail[1].last.next == 600);
 	end();
 }

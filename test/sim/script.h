@@ -26,7 +26,7 @@ static struct weft_net *net;
 static inline void poll_for(uint64_t ns)
 {
 	for (uint64_t end = now_ns + ns; now_ns < end; now_ns += S / 20)
-		(void)weft_driver_bundle.poll(net);
+		(void)weft_net_driver_bundle.poll(net);
 }
 
 /* Both rails are up. */
@@ -36,12 +36,12 @@ static void begin(void)
 	for (int r = 0; r < FAKE_RAILS; r++)
 		fake_hello(r);
 	CHECK_EQ(fake_rail[0].hellos + fake_rail[1].hellos, 2);
-	(void)weft_driver_bundle.poll(net);
+	(void)weft_net_driver_bundle.poll(net);
 }
 
 static void end(void)
 {
-	weft_driver_bundle.close(net);
+	weft_net_driver_bundle.close(net);
 }
 
 /* A message of len bytes is posted. */
@@ -50,7 +50,7 @@ static inline enum weft_post post_len(size_t len)
 	static uint8_t data[WEFT_BUNDLE_WHOLE_MAX];
 	uint8_t head[WEFT_NET_HEAD] = {0};
 	struct iovec iov = {data, len};
-	return weft_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, len, NULL);
+	return weft_net_driver_bundle.post(net, FAKE_PEER, head, &iov, 1, len, NULL);
 }
 
 #endif

@@ -8,7 +8,7 @@
 #include "comm/send/pack.h"
 #include "sim.h"
 
-/* What a pack of every size needs; see weft_pack_open. */
+/* What a pack of every size needs; see weft_comm_pack_open. */
 #define INLINE_MAX 1024
 
 static struct weft_strategy mine;
@@ -27,7 +27,7 @@ void sim_strategy_draw(uint64_t seed)
 
 	if (sim.fifo || pick(&rnd, 3))
 		return;
-	mine = *weft_strategy_find(names[pick(&rnd, weft_countof(names))]);
+	mine = *weft_comm_strategy_find(names[pick(&rnd, weft_countof(names))]);
 	p->latency_us = pick(&rnd, 4) ? 10 : 0.5;
 	p->hold = (unsigned[]){0, 50, 95}[pick(&rnd, 3)];
 	if (mine.pack)
@@ -76,7 +76,7 @@ void sim_strategy_look(void)
 	for (int r = 0; sim.plan.strategy && r < sim.plan.ranks; r++) {
 		for (int p = 0; p < sim.plan.ranks; p++) {
 			const struct weft_gate *g = &sim.rank[r].core->gate[p];
-			if (weft_pack_waits(g) && g->pack->held)
+			if (weft_comm_pack_waits(g) && g->pack->held)
 				sim_cover(SIM_PACK_HELD);
 			if (g->data_head &&
 			    atomic_load_explicit(&g->x_data_under, memory_order_relaxed) >=

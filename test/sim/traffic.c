@@ -30,8 +30,8 @@ static const struct weft_type *pick_type(size_t bytes)
 	const struct weft_type *t = NULL;
 	if (bytes < BLOCK || bytes % BLOCK || sim_chance(30))
 		return NULL;
-	CHECK(!weft_type_hvector((int64_t)(bytes / BLOCK), BLOCK, STRIDE,
-				 &weft_type_elem[WEFT_B_BYTE], &t));
+	CHECK(!weft_data_type_hvector((int64_t)(bytes / BLOCK), BLOCK, STRIDE,
+				      &weft_data_type_elem[WEFT_B_BYTE], &t));
 	return t;
 }
 
@@ -51,7 +51,7 @@ static struct weft_req *request(struct message *m, struct receive *r)
 	CHECK(op);
 	op->m = m;
 	op->r = r;
-	weft_req_init(&op->req, then, op);
+	weft_comm_req_init(&op->req, then, op);
 	return &op->req;
 }
 
@@ -69,7 +69,7 @@ static void then(struct weft_req *req, void *arg)
 		sim_oracle_sent(m, req);
 		m->req = NULL;
 		if (m->type)
-			weft_type_unref(m->type);
+			weft_data_type_unref(m->type);
 		/* Nobody reads it any more. */
 		free(m->buf);
 		m->buf = NULL;
@@ -109,7 +109,7 @@ static void refuse_send(struct message *m)
 	free(m->buf);
 	m->buf = NULL;
 	if (m->type)
-		weft_type_unref(m->type);
+		weft_data_type_unref(m->type);
 }
 
 static void send_message(struct message *m)
@@ -131,7 +131,7 @@ static void send_message(struct message *m)
 	char *flat = malloc(m->bytes + 1);
 	CHECK(flat);
 	fill(flat, m->number, m->bytes);
-	weft_unpack(&b, 0, flat, m->bytes);
+	weft_data_unpack(&b, 0, flat, m->bytes);
 	free(flat);
 	if (m->type)
 		sim_cover(SIM_TYPED_SEND);
@@ -141,7 +141,7 @@ static void send_message(struct message *m)
 	SIM_SAY("%d sends %u to %d: ctx %d tag %d bytes %zu%s", rank, m->number, m->to, m->ctx,
 		m->tag, m->bytes, m->type ? " typed" : "");
 	if (sim_chance(25)) {
-		weft_err err = weft_send_now(c, m->to, m->tag, &b);
+		weft_err err = weft_comm_send_now(c, m->to, m->tag, &b);
 		if (err == WEFT_ERR_PEER) {
 			refuse_send(m);
 			return;
@@ -153,7 +153,7 @@ static void send_message(struct message *m)
 			free(m->buf);
 			m->buf = NULL;
 			if (m->type)
-				weft_type_unref(m->type);
+				weft_data_type_unref(m->type);
 			return;
 		}
 		CHECK_EQ(err, WEFT_AGAIN);
@@ -161,7 +161,7 @@ static void send_message(struct message *m)
 	uint64_t asked = weft_counter_sum(WEFT_CNT_CREDIT_ASKED);
 	struct weft_req *req = m->req = request(m, NULL);
 	enum weft_send_mode mode = sim_chance(25) ? WEFT_SEND_SYNC : WEFT_SEND_STANDARD;
-	weft_err err = weft_isend(req, c, m->to, m->tag, &b, mode);
+	weft_err err = weft_comm_core_isend(req, c, m->to, m->tag, &b, mode);
 	if (weft_counter_sum(WEFT_CNT_CREDIT_ASKED) != asked)
 		sim_cover(SIM_NO_CREDIT);
 	if (err) {
@@ -210,7 +210,7 @@ static void receive_drop(struct receive *r)
 	free(r->buf);
 	r->buf = NULL;
 	if (r->type)
-		weft_type_unref(r->type);
+		weft_data_type_unref(r->type);
 }
 
 /* Is a payload half there? */
@@ -239,7 +239,7 @@ static void post_receive(int rank, int ctx, int peer, int tag)
 	struct weft_req *req = r->req = request(NULL, r);
 	struct weft_ctx *c = sim.rank[rank].ctx[ctx];
 	unsigned before = arriving ? sim_oracle_lying(c) : 0;
-	weft_err err = weft_irecv(req, c, peer, tag, &b);
+	weft_err err = weft_comm_core_irecv(req, c, peer, tag, &b);
 	r->ended = traffic.ticks++;
 	if (!err && arriving && !r->done && sim_oracle_lying(c) < before)
 		sim_cover(SIM_CLAIMED_ARRIVING);
@@ -269,7 +269,7 @@ static void call_probe(int rank)
 	struct weft_ctx *ctx = sim.rank[rank].ctx[c];
 	struct weft_status st;
 
-	if (!weft_iprobe(ctx, peer, tag, &st))
+	if (!weft_comm_core_iprobe(ctx, peer, tag, &st))
 		return;
 	sim_cover(SIM_PROBED);
 	if (sim_chance(50))
@@ -280,7 +280,7 @@ static void call_probe(int rank)
 	struct weft_msg *msg;
 	struct weft_status taken;
 	/* Nothing has moved in between. */
-	CHECK(weft_improbe(ctx, peer, tag, &msg, &taken));
+	CHECK(weft_comm_core_improbe(ctx, peer, tag, &msg, &taken));
 	CHECK(taken.peer == st.peer && taken.tag == st.tag && taken.bytes == st.bytes);
 	r->peer = taken.peer;
 	r->tag = taken.tag;
@@ -288,7 +288,7 @@ static void call_probe(int rank)
 	struct weft_buf b = buffer(r->buf, r->room, r->type);
 	r->req = request(NULL, r);
 	bool arriving = is_arriving(taken.peer, rank);
-	CHECK(!weft_imrecv(r->req, msg, &b));
+	CHECK(!weft_comm_core_imrecv(r->req, msg, &b));
 	r->ended = traffic.ticks++; /* a peer that dies while we are inside is found when we are
 				       through */
 	if (arriving && !r->done && taken.bytes <= sim.plan.eager_max)
@@ -298,7 +298,7 @@ static void call_probe(int rank)
 static bool cancel(struct receive *r)
 {
 	r->cancelled = true; /* its completion comes from within */
-	if (weft_recv_cancel(r->req)) {
+	if (weft_comm_recv_cancel(r->req)) {
 		SIM_SAY("receive %u is cancelled", r->number);
 		sim_cover(SIM_CANCELLED);
 		return true;
@@ -321,9 +321,10 @@ static void open_late(int rank)
 	int c = SIM_CTXS - 2;
 	if (traffic.open_ctx[rank][c])
 		return;
-	CHECK(!weft_core_ctx_open(sim.rank[rank].core, (uint32_t)c + 1, &sim.rank[rank].ctx[c]));
+	CHECK(!weft_comm_core_ctx_open(sim.rank[rank].core, (uint32_t)c + 1,
+				       &sim.rank[rank].ctx[c]));
 	traffic.open_ctx[rank][c] = true;
-	weft_ctx_priority(sim.rank[rank].ctx[c], c);
+	weft_comm_ctx_priority(sim.rank[rank].ctx[c], c);
 	if (sim_oracle_lying(sim.rank[rank].ctx[c]))
 		sim_cover(SIM_LATE_CTX);
 }
@@ -353,7 +354,7 @@ unsigned sim_traffic_now(void)
 static void receive_rest(int rank, int ctx, bool *moved_p)
 {
 	struct weft_status st;
-	if (!weft_iprobe(sim.rank[rank].ctx[ctx], WEFT_ANY_PEER, WEFT_ANY_TAG, &st))
+	if (!weft_comm_core_iprobe(sim.rank[rank].ctx[ctx], WEFT_ANY_PEER, WEFT_ANY_TAG, &st))
 		return;
 	post_receive(rank, ctx, sim_chance(50) ? st.peer : WEFT_ANY_PEER,
 		     sim_chance(50) ? st.tag : WEFT_ANY_TAG);
@@ -370,7 +371,7 @@ static void close_last(int rank)
 			m->over = rest = true;
 	}
 	traffic.open_ctx[rank][c] = false;
-	weft_ctx_close(sim.rank[rank].ctx[c]);
+	weft_comm_ctx_close(sim.rank[rank].ctx[c]);
 	if (rest)
 		sim_cover(SIM_CLOSED_CTX);
 }
@@ -406,10 +407,10 @@ void sim_traffic_begin(void)
 		for (int c = 0; c < SIM_CTXS; c++) {
 			traffic.open_ctx[r][c] = c != SIM_CTXS - 2;
 			if (traffic.open_ctx[r][c])
-				CHECK(!weft_core_ctx_open(sim.rank[r].core, (uint32_t)c + 1,
-							  &sim.rank[r].ctx[c]));
+				CHECK(!weft_comm_core_ctx_open(sim.rank[r].core, (uint32_t)c + 1,
+							       &sim.rank[r].ctx[c]));
 			if (traffic.open_ctx[r][c])
-				weft_ctx_priority(sim.rank[r].ctx[c], c);
+				weft_comm_ctx_priority(sim.rank[r].ctx[c], c);
 		}
 	}
 }
@@ -418,7 +419,7 @@ void sim_traffic_begin(void)
 static void drop(char *buf, const struct weft_type *type, struct weft_req *req)
 {
 	if (buf && type)
-		weft_type_unref(type);
+		weft_data_type_unref(type);
 	free(buf);
 	free(req);
 }

@@ -68,7 +68,7 @@ static inline void fill(char *p, unsigned number, size_t bytes)
 
 static inline struct weft_buf buffer(char *p, size_t bytes, const struct weft_type *t)
 {
-	return t ? weft_buf_typed(p, 1, t) : weft_buf_flat(p, bytes);
+	return t ? weft_data_buf_typed(p, 1, t) : weft_data_buf_flat(p, bytes);
 }
 
 /* oracle.c */

@@ -13,6 +13,6 @@
 uint64_t sim_clock_ns(void);
 bool sim_hub_due(void);
 #define weft_clock_ns sim_clock_ns
-#define weft_hub_due(hub, busy) sim_hub_due()
+#define weft_net_hub_due(hub, busy) sim_hub_due()
 
 #endif

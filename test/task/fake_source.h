@@ -98,12 +98,12 @@ static inline void fake_add(struct fake_source *f, const char *name, bool can_ar
 		.fd = can_arm ? f->fd : -1,
 		.arg = f,
 	};
-	CHECK_EQ(weft_source_add(&f->source), WEFT_OK);
+	CHECK_EQ(weft_task_source_add(&f->source), WEFT_OK);
 }
 
 static inline void fake_remove(struct fake_source *f)
 {
-	weft_source_remove(&f->source);
+	weft_task_source_remove(&f->source);
 	close(f->fd);
 }
 

@@ -176,14 +176,14 @@ static void across_a_start(const char *machine)
 	atomic_store(&x_ran, 0);
 	weft_progress_set(false);
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
-	struct weft_tqueue *q = weft_tqueue_of_place(0);
+	struct weft_tqueue *q = weft_task_tqueue_of_place(0);
 	weft_task_init(&t, "stalled", runs, NULL, WEFT_TASK_ONCE);
-	CHECK(weft_life_submit_once(&weft_task_core(&t)->x_state, &weft_task_core(&t)->done));
+	CHECK(weft_task_life_submit_once(&weft_task_core(&t)->x_state, &weft_task_core(&t)->done));
 	weft_engine_stop();
 	if (machine)
 		setenv("HWLOC_SYNTHETIC", machine, 1);
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
-	weft_tqueue_push(q, &t);
+	weft_task_tqueue_push(q, &t);
 	if (!machine) /* it is a task of the new engine */
 		CHECK_EQ(weft_task_wait(&t), WEFT_OK);
 	CHECK(weft_task_done(&t));

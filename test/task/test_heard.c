@@ -61,7 +61,7 @@ static void until_is(bool (*is)(void), const char *what)
 		if (weft_clock_ns() - begun > 20000000000u)
 			fprintf(stderr, "not %s: level %d, %d settled, %u parked\n", what,
 				atomic_load(&x_level), atomic_load(&x_settles),
-				atomic_load(&weft_engine.baton.x_parked));
+				atomic_load(&weft_task_engine.baton.x_parked));
 		CHECK(weft_clock_ns() - begun < 20000000000u);
 		usleep(1000);
 	}
@@ -71,12 +71,12 @@ static void until_is(bool (*is)(void), const char *what)
 static bool armed_for_nobody(void)
 {
 	return atomic_load(&x_level) == QUIET && atomic_load(&x_settles) > 0 &&
-	       !weft_sources_unsettled(&weft_engine);
+	       !weft_task_sources_unsettled(&weft_task_engine);
 }
 
 static bool somebody_parked(void)
 {
-	return atomic_load(&weft_engine.baton.x_parked) > 0;
+	return atomic_load(&weft_task_engine.baton.x_parked) > 0;
 }
 
 static bool armed_for_all(void)
@@ -90,12 +90,12 @@ static void nothing(void *arg)
 
 static void signals(void *arg)
 {
-	weft_completion_signal(arg);
+	weft_wait_completion_signal(arg);
 }
 
 static void *waits(void *arg)
 {
-	weft_engine_wait(&other);
+	weft_task_engine_wait(&other);
 	return NULL;
 }
 
@@ -105,7 +105,7 @@ static void parks_another(void *arg)
 {
 	CHECK_EQ(pthread_create(&sleeper, NULL, waits, NULL), 0);
 	until(somebody_parked);
-	weft_completion_signal(&mine);
+	weft_wait_completion_signal(&mine);
 }
 
 int main(void)
@@ -113,7 +113,7 @@ int main(void)
 	static struct fake_msg ours = {.fn = parks_another},
 			       others = {.fn = signals, .arg = &other}, first = {.fn = nothing};
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
-	if (weft_spin_crowded() || weft_engine.defer_fd < 0)
+	if (weft_task_spin_crowded() || weft_task_engine.defer_fd < 0)
 		SKIP("bells are armed for all here");
 	weft_mpsc_init(&net.inbox);
 	net.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -126,15 +126,15 @@ int main(void)
 					  .disarm = disarms,
 					  .fd = net.fd,
 					  .arg = &net};
-	CHECK_EQ(weft_source_add(&net.source), WEFT_OK);
+	CHECK_EQ(weft_task_source_add(&net.source), WEFT_OK);
 	for (int i = 0; i < 20; i++) {
-		weft_completion_init(&mine);
-		weft_completion_init(&other);
+		weft_wait_completion_init(&mine);
+		weft_wait_completion_init(&other);
 		atomic_store(&x_settles, 0);
 		fake_send(&net, &first); /* a bell that rings is armed anew, as it is now */
 		until(armed_for_nobody);
 		send_quietly(&ours);
-		weft_engine_wait(&mine);
+		weft_task_engine_wait(&mine);
 		/* We compute; he hears nothing while the bells are quiet. */
 		until(armed_for_all);
 		send_quietly(&others);

@@ -15,7 +15,7 @@ static int place[ROOM];
 
 static int spread(const char *level, int given, int spare)
 {
-	return weft_idle_spread(level, given, spare, place, ROOM);
+	return weft_task_idle_spread(level, given, spare, place, ROOM);
 }
 
 static void load(const char *synthetic)
@@ -55,7 +55,7 @@ int main(void)
 	CHECK_EQ(spread("package", 1000, 63), ROOM);
 	CHECK_EQ(spread("nonsense", -1, 63), 1);
 	CHECK_EQ(place[0], 0);
-	CHECK(!weft_idle_bind(place[0])); /* not this machine */
+	CHECK(!weft_task_idle_bind(place[0])); /* not this machine */
 	weft_topo_unload();
 	load("pack:1 core:16 pu:1"); /* one socket: its place is the machine's */
 	CHECK_EQ(spread("package", -1, 15), 1);

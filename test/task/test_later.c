@@ -97,7 +97,7 @@ static void beside_a_waiter(void)
 
 static uint64_t hold_max(void)
 {
-	return atomic_load(&weft_engine.hold.x_max_ns);
+	return atomic_load(&weft_task_engine.hold.x_max_ns);
 }
 
 static void learns(void)
@@ -123,7 +123,8 @@ static void watcher_off(void)
 	weft_task_init(&t, "off", counts, NULL, 0);
 	atomic_store(&x_runs, 0);
 	weft_progress_set(false);
-	while (atomic_load(&weft_engine.baton.x_watcher) != WEFT_WATCHER_OFF) /* ends: switched */
+	while (atomic_load(&weft_task_engine.baton.x_watcher) !=
+	       WEFT_WATCHER_OFF) /* ends: switched */
 		sched_yield();
 	CHECK(weft_task_submit_later(&t));
 	CHECK_EQ(atomic_load(&x_runs), 0);

@@ -25,7 +25,7 @@ static int entries(const char *path)
 
 static void signals(void *arg)
 {
-	weft_completion_signal(arg);
+	weft_wait_completion_signal(arg);
 }
 
 static void one_message(void)
@@ -33,10 +33,10 @@ static void one_message(void)
 	static struct fake_source net;
 	struct weft_completion c;
 	struct fake_msg m = {.fn = signals, .arg = &c};
-	weft_completion_init(&c);
+	weft_wait_completion_init(&c);
 	fake_add(&net, "fake", true);
 	fake_send(&net, &m);
-	weft_engine_wait(&c);
+	weft_task_engine_wait(&c);
 	fake_remove(&net);
 }
 
@@ -87,10 +87,10 @@ static void child_is_told(void)
 	CHECK(pid >= 0);
 	if (pid == 0) {
 		struct weft_completion c, *p = &c;
-		weft_completion_init(&c);
+		weft_wait_completion_init(&c);
 		alarm(200);
 		if (weft_engine_poll() != 0 ||
-		    weft_engine_wait_all(&p, 1, WEFT_FOREVER) != WEFT_ERR_STATE ||
+		    weft_task_engine_wait_all(&p, 1, WEFT_FOREVER) != WEFT_ERR_STATE ||
 		    weft_engine_start() != WEFT_ERR_STATE)
 			_exit(1);
 		weft_progress_set(false);

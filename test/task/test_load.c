@@ -41,8 +41,8 @@ static void put(const char *name, const char *text)
 static int quota(const char *groups)
 {
 	put("proc/self/cgroup", groups);
-	weft_load_set_root(root);
-	return weft_load_quota();
+	weft_task_load_set_root(root);
+	return weft_task_load_quota();
 }
 
 static void quotas(void)
@@ -83,17 +83,17 @@ static void cores(void)
 	cpu_set_t all;
 	CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
 	CHECK_EQ(quota(NULL), 0);
-	CHECK_EQ(weft_load_cpus(), CPU_COUNT(&all));
+	CHECK_EQ(weft_task_load_cpus(), CPU_COUNT(&all));
 	put("sys/fs/cgroup/job/cpu.max", "50000 100000\n");
 	CHECK_EQ(quota("0::/job\n"), 1);
-	CHECK_EQ(weft_load_cpus(), 1);
+	CHECK_EQ(weft_task_load_cpus(), 1);
 }
 
 static int threads(const char *loadavg)
 {
 	put("proc/loadavg", loadavg);
-	weft_load_set_root(root);
-	return weft_load_running();
+	weft_task_load_set_root(root);
+	return weft_task_load_running();
 }
 
 static void others(void)
@@ -107,29 +107,29 @@ static void others(void)
 
 static uint64_t spins(void)
 {
-	return weft_spin_plan(&root).ns;
+	return weft_task_spin_plan(&root).ns;
 }
 
 static void a_quota_ends_spinning(void)
 {
 	put("sys/fs/cgroup/job/cpu.max", "100000 100000\n");
 	CHECK_EQ(quota("0::/job\n"), 1);
-	weft_engine_set_local_ranks(2, 2);
+	weft_task_engine_set_local_ranks(2, 2);
 	CHECK_EQ(spins(), 0);
-	CHECK(weft_spin_crowded());
+	CHECK(weft_task_spin_crowded());
 	put("sys/fs/cgroup/job/cpu.max", "200000 100000\n");
-	weft_engine_set_local_ranks(2, 2);
+	weft_task_engine_set_local_ranks(2, 2);
 	CHECK(spins() > 0);
-	CHECK(!weft_spin_crowded());
+	CHECK(!weft_task_spin_crowded());
 	put("sys/fs/cgroup/job/cpu.max", "50000 100000\n");
-	weft_engine_set_local_ranks(1, 2); /* one rank has what there is of a core */
+	weft_task_engine_set_local_ranks(1, 2); /* one rank has what there is of a core */
 	CHECK(spins() > 0);
 }
 
 /* A thread that was never asked before counts as one that lost its core. */
 static void *loses_its_core(void *arg)
 {
-	weft_spin_gap(weft_cycles_per_us() * 1000000);
+	weft_task_spin_gap(weft_cycles_per_us() * 1000000);
 	return arg;
 }
 
@@ -156,7 +156,7 @@ static void after(uint64_t ns)
 static void a_suspicion_ends(void)
 {
 	CHECK_EQ(quota(NULL), 0);
-	weft_engine_set_local_ranks(1, 2);
+	weft_task_engine_set_local_ranks(1, 2);
 	CHECK(spins() > 0);
 	lose_the_core();
 	while (!spins()) /* ends: 50 ms later */
@@ -179,7 +179,7 @@ int main(void)
 	quotas();
 	cores();
 	others();
-	weft_spin_init();
+	weft_task_spin_init();
 	a_quota_ends_spinning();
 	a_suspicion_ends();
 	return 0;

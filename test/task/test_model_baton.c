@@ -90,13 +90,13 @@ static void sleeps(void)
 {
 	bool got = false;
 	while (!got) { /* ends: the submission is found */
-		weft_baton_sleep(&baton);
+		weft_task_baton_sleep(&baton);
 		if (!take_work()) {
 			watch_set(1);
-			weft_baton_wake(&baton);
+			weft_task_baton_wake(&baton);
 			got = take_work();
 		} else {
-			weft_baton_wake(&baton);
+			weft_task_baton_wake(&baton);
 			got = true;
 		}
 	}
@@ -104,16 +104,16 @@ static void sleeps(void)
 
 static void sleeps_without_a_look(void)
 {
-	weft_baton_sleep(&baton);
+	weft_task_baton_sleep(&baton);
 	watch_set(1);
-	weft_baton_wake(&baton);
+	weft_task_baton_wake(&baton);
 	take_work();
 }
 
 static void submits(void)
 {
 	atomic_exchange_explicit(&x_work, 1, memory_order_seq_cst);
-	kick(weft_baton_submit_target(&baton));
+	kick(weft_task_baton_submit_target(&baton));
 }
 
 /* ---- a submission against a watcher that comes out of the watch set to tick
@@ -129,7 +129,7 @@ static void under_setup(void)
 static void comes_out_how(bool look)
 {
 	int seen = atomic_load_explicit(&x_word, memory_order_acquire);
-	weft_watcher_sit(&baton, WEFT_WATCHER_TICKS);
+	weft_task_watcher_sit(&baton, WEFT_WATCHER_TICKS);
 	if (look && take_work())
 		return;
 	model_block(no_word, &seen);
@@ -187,18 +187,18 @@ static void waits_and_leaves(void)
 		poll();
 		if (handled || !arm())
 			continue;
-		weft_baton_sleep(&baton);
+		weft_task_baton_sleep(&baton);
 		poll();
 		if (!handled) {
 			watch_set(1);
 			atomic_store_explicit(&baton.x_armed, false, memory_order_seq_cst);
 		}
-		weft_baton_wake(&baton);
+		weft_task_baton_wake(&baton);
 	}
 	poll();
 	if (!atomic_load_explicit(&baton.x_armed, memory_order_relaxed))
 		arm();
-	kick(weft_baton_leave(&baton));
+	kick(weft_task_baton_leave(&baton));
 }
 
 /* Ticks, sits beside a sleeping holder, goes under when nobody polls; stays until all is there. */
@@ -206,22 +206,22 @@ static void watches(void)
 {
 	while (handled < 2) { /* ends: both messages are there */
 		int seen = atomic_load_explicit(&x_word, memory_order_acquire);
-		weft_watcher_sit(&baton, WEFT_WATCHER_TICKS);
+		weft_task_watcher_sit(&baton, WEFT_WATCHER_TICKS);
 		if (atomic_load_explicit(&baton.x_state, memory_order_seq_cst) ==
 			    WEFT_BATON_ASLEEP &&
-		    weft_watcher_sit_beside(&baton))
+		    weft_task_watcher_sit_beside(&baton))
 			model_block(no_word, &seen);
-		if (!weft_baton_try_take(&baton)) {
+		if (!weft_task_baton_try_take(&baton)) {
 			model_relax();
 			continue;
 		}
 		if (!atomic_load_explicit(&baton.x_armed, memory_order_relaxed) && !arm()) {
 			poll();
-			kick(weft_baton_leave(&baton));
+			kick(weft_task_baton_leave(&baton));
 			continue;
 		}
-		weft_watcher_sit(&baton, WEFT_WATCHER_UNDER);
-		kick(weft_baton_leave(&baton));
+		weft_task_watcher_sit(&baton, WEFT_WATCHER_UNDER);
+		kick(weft_task_baton_leave(&baton));
 		poll();
 		if (handled < 2) {
 			watch_set(2);
@@ -237,7 +237,7 @@ static void waits_and_leaves_unseen(void)
 		poll();
 		if (handled || !arm())
 			continue;
-		weft_baton_sleep(&baton);
+		weft_task_baton_sleep(&baton);
 		poll();
 		if (!handled) {
 			watch_set(1);
@@ -249,7 +249,7 @@ static void waits_and_leaves_unseen(void)
 	poll();
 	if (!atomic_load_explicit(&baton.x_armed, memory_order_relaxed))
 		arm();
-	kick(weft_baton_leave(&baton));
+	kick(weft_task_baton_leave(&baton));
 }
 
 static void two_there(void)
@@ -267,40 +267,40 @@ static void message_setup(void)
 
 static void goes_off(void)
 {
-	weft_watcher_sit(&baton, WEFT_WATCHER_OFF);
+	weft_task_watcher_sit(&baton, WEFT_WATCHER_OFF);
 	model_membarrier();
-	if (weft_baton_try_take(&baton))
-		kick(weft_baton_leave(&baton));
+	if (weft_task_baton_try_take(&baton))
+		kick(weft_task_baton_leave(&baton));
 }
 
 static void goes_off_without_barrier(void)
 {
-	weft_watcher_sit(&baton, WEFT_WATCHER_OFF);
-	if (weft_baton_try_take(&baton))
-		kick(weft_baton_leave(&baton));
+	weft_task_watcher_sit(&baton, WEFT_WATCHER_OFF);
+	if (weft_task_baton_try_take(&baton))
+		kick(weft_task_baton_leave(&baton));
 }
 
 static void leaves(void)
 {
-	kick(weft_baton_leave(&baton));
+	kick(weft_task_baton_leave(&baton));
 }
 
 /* Finds the baton taken; must get it in the end, nobody else polls. */
 static void parks(void)
 {
-	while (!weft_baton_try_take(&baton)) { /* ends: it is ours */
-		if (weft_baton_park(&baton))
+	while (!weft_task_baton_try_take(&baton)) { /* ends: it is ours */
+		if (weft_task_baton_park(&baton))
 			model_block(not_notified, NULL);
 		atomic_exchange_explicit(&x_notified, 0, memory_order_acq_rel);
-		weft_baton_unpark(&baton);
+		weft_task_baton_unpark(&baton);
 	}
 }
 
 /* Gives the baton away together with somebody's message, and parks. */
 static void hands_over(void)
 {
-	weft_baton_park(&baton);
-	kick(weft_baton_leave(&baton));
+	weft_task_baton_park(&baton);
+	kick(weft_task_baton_leave(&baton));
 	model_block(not_notified, NULL);
 }
 
@@ -315,7 +315,7 @@ static void quiet_setup(void)
 /* Arms for what somebody may want; false: something is there. */
 static bool arm_left(void)
 {
-	bool quiet = !weft_baton_heard(&baton);
+	bool quiet = !weft_task_baton_heard(&baton);
 	atomic_store_explicit(&baton.x_quiet, quiet, memory_order_relaxed);
 	atomic_store_explicit(&baton.x_armed, true, memory_order_seq_cst);
 	atomic_exchange_explicit(&x_bell, quiet ? 1 : 2, memory_order_seq_cst);
@@ -326,7 +326,7 @@ static void leaves_quietly(void)
 {
 	if (!arm_left())
 		poll();
-	kick(weft_baton_leave(&baton));
+	kick(weft_task_baton_leave(&baton));
 }
 
 /* Does not ask who has parked meanwhile. */
@@ -346,8 +346,8 @@ static bool not_handled(void *arg)
 /* Parks; then its message comes, which rings only who is armed for all. */
 static void parks_for_a_message(void)
 {
-	if (!weft_baton_park(&baton)) {
-		weft_baton_unpark(&baton);
+	if (!weft_task_baton_park(&baton)) {
+		weft_task_baton_unpark(&baton);
 		handled = 1; /* takes the baton, and polls */
 		return;
 	}
@@ -355,7 +355,7 @@ static void parks_for_a_message(void)
 	if (atomic_load_explicit(&x_bell, memory_order_seq_cst) == 2)
 		atomic_fetch_add_explicit(&x_edges, 1, memory_order_acq_rel);
 	model_block(not_handled, NULL);
-	weft_baton_unpark(&baton);
+	weft_task_baton_unpark(&baton);
 }
 
 /* In the watch set: a kick or a ring wakes it. */
@@ -365,11 +365,11 @@ static void lies_under(void)
 		return;
 	watch_set(1);
 	poll();
-	if (handled || !weft_baton_try_take(&baton))
+	if (handled || !weft_task_baton_try_take(&baton))
 		return; /* it ticks: see the other models */
 	if (!arm_left())
 		poll();
-	kick(weft_baton_leave(&baton));
+	kick(weft_task_baton_leave(&baton));
 	poll();
 	if (!handled)
 		watch_set(1);
@@ -384,7 +384,7 @@ int main(void)
 		 {sleeps, submits},
 		 NULL,
 		 8,
-		 .must = {"weft_baton_sleep x", "weft_baton_submit_target l"}},
+		 .must = {"weft_task_baton_sleep x", "weft_task_baton_submit_target l"}},
 		{"no look before the sleep",
 		 asleep_setup,
 		 {sleeps_without_a_look, submits},
@@ -396,7 +396,7 @@ int main(void)
 		 {comes_out, submits},
 		 NULL,
 		 8,
-		 .must = {"weft_watcher_sit x", "weft_baton_submit_target l"}},
+		 .must = {"weft_task_watcher_sit x", "weft_task_baton_submit_target l"}},
 		{"no look before the tick",
 		 under_setup,
 		 {comes_out_without_a_look, submits},
@@ -408,7 +408,7 @@ int main(void)
 		 {leaves, parks, goes_off},
 		 NULL,
 		 3,
-		 .must = {"weft_baton_park x", "weft_baton_leave x"}},
+		 .must = {"weft_task_baton_park x", "weft_task_baton_leave x"}},
 		{"hand-over, watcher goes off", message_setup, {hands_over, goes_off}, NULL, 8},
 		{"watcher goes off without membarrier",
 		 message_setup,
@@ -432,7 +432,7 @@ int main(void)
 		 {waits_and_leaves, watches, sends_two},
 		 two_there,
 		 2,
-		 .must = {"weft_baton_wake x", "weft_watcher_sit_beside x"}},
+		 .must = {"weft_task_baton_wake x", "weft_task_watcher_sit_beside x"}},
 		{"holder wakes without asking for the watcher",
 		 message_setup,
 		 {waits_and_leaves_unseen, watches, sends_two},

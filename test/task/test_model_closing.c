@@ -28,7 +28,7 @@ static void setup(void)
 /* As in tqueue.c. */
 static void collect(struct weft_tqueue *q)
 {
-	struct weft_task *t = weft_tqueue_pop_locked(q);
+	struct weft_task *t = weft_task_tqueue_pop_locked(q);
 	model_write(&payload, model_read(&payload) + 1); /* the mask's */
 	if (t) {
 		MODEL_CHECK(!main_task);
@@ -45,7 +45,7 @@ static void end_main(struct weft_tqueue *q)
 
 static void closes_how(bool (*release)(struct weft_tqueue *))
 {
-	weft_tqueue_close(&x_open);
+	weft_task_tqueue_close(&x_open);
 	while (!weft_mask_try_quiet(&queue.mask)) /* ends: its holder lets it go */
 		model_relax();
 	while (!release(&queue))
@@ -54,7 +54,7 @@ static void closes_how(bool (*release)(struct weft_tqueue *))
 
 static bool release(struct weft_tqueue *q)
 {
-	return weft_tqueue_release(q, &x_open, end_main);
+	return weft_task_tqueue_release(q, &x_open, end_main);
 }
 
 static void closes(void)
@@ -74,19 +74,19 @@ static void closes_at_once(void)
 	closes_how(release_at_once);
 }
 
-/* As enqueue() and weft_tqueue_push(). */
+/* As enqueue() and weft_task_tqueue_push(). */
 static void submit(int i, bool slot, bool asks)
 {
-	/* OPEN, as weft_tqueue_of_place(). */
+	/* OPEN, as weft_task_tqueue_of_place(). */
 	if (!atomic_load_explicit(&x_open, memory_order_acquire)) {
 		refused++;
 		return;
 	}
 	submitted++;
-	if (!slot || !weft_tqueue_slot_put(&queue, &task[i]))
+	if (!slot || !weft_task_tqueue_slot_put(&queue, &task[i]))
 		weft_mpsc_push(&queue.sub[0], &weft_task_core(&task[i])->sub);
 	if (asks)
-		weft_tqueue_pushed(&queue, &x_open, end_main);
+		weft_task_tqueue_pushed(&queue, &x_open, end_main);
 }
 
 static void submits(void)
@@ -163,14 +163,15 @@ int main(void)
 		 {submits, closes},
 		 none_left,
 		 3,
-		 .must = {"weft_tqueue_closed l", "weft_tqueue_close s", "weft_mpsc_push x",
-			  "weft_mask_done x"}},
+		 .must = {"weft_task_tqueue_closed l", "weft_task_tqueue_close s",
+			  "weft_mpsc_push x", "weft_mask_done x"}},
 		{"slot",
 		 setup,
 		 {submits_to_slot, closes},
 		 none_left,
 		 8,
-		 .must = {"weft_tqueue_closed l", "weft_tqueue_close s", "weft_tqueue_slot_put c"}},
+		 .must = {"weft_task_tqueue_closed l", "weft_task_tqueue_close s",
+			  "weft_task_tqueue_slot_put c"}},
 		{"somebody polls", setup, {submits, closes, polls}, none_left, 3},
 		{"somebody puts it back",
 		 setup,

@@ -35,14 +35,14 @@ static void held_setup(void)
 
 static void look_of(unsigned generation)
 {
-	if (weft_look_begin(&looks, generation))
+	if (weft_task_closing_look_begin(&looks, generation))
 		MODEL_CHECK(model_read(&memory) == (int)generation);
-	weft_look_end(&looks);
+	weft_task_closing_look_end(&looks);
 }
 
 static void looks_twice(void)
 {
-	for (int i = 0; i < 2 && !weft_looks_over(&looks, 0); i++)
+	for (int i = 0; i < 2 && !weft_task_closing_over(&looks, 0); i++)
 		look_of(0);
 }
 
@@ -53,21 +53,21 @@ static void looks_once(void)
 
 static void looks_uncounted(void)
 {
-	if (!weft_looks_over(&looks, 0))
+	if (!weft_task_closing_over(&looks, 0))
 		MODEL_CHECK(model_read(&memory) == 0);
 }
 
 static void stops(void)
 {
-	weft_looks_end(&looks);
-	while (weft_looks_inside(&looks)) /* ends: a look does */
+	weft_task_closing_end(&looks);
+	while (weft_task_closing_inside(&looks)) /* ends: a look does */
 		model_relax();
 	model_write(&memory, 1); /* freed, and made anew by the next start */
 }
 
 static void stops_at_once(void)
 {
-	weft_looks_end(&looks);
+	weft_task_closing_end(&looks);
 	model_write(&memory, 1);
 }
 
@@ -96,19 +96,20 @@ static void wake_parked(void)
 /* As wait_loop() and park_beside(). */
 static void waits_how(bool asks)
 {
-	while (weft_ending_parks(&x_running)) { /* ends: stopped; asleep for ever is the failure */
-		if (weft_baton_try_take(&baton)) {
-			if (weft_baton_leave(&baton) == WEFT_KICK_PARKED)
+	while (weft_task_ending_parks(
+		&x_running)) { /* ends: stopped; asleep for ever is the failure */
+		if (weft_task_baton_try_take(&baton)) {
+			if (weft_task_baton_leave(&baton) == WEFT_KICK_PARKED)
 				wake_parked();
 			model_relax(); /* polls, in vain */
 			continue;
 		}
 		atomic_exchange_explicit(&x_listed, 1, memory_order_acq_rel);
-		if (weft_baton_park(&baton) && (!asks || weft_ending_parks(&x_running)))
+		if (weft_task_baton_park(&baton) && (!asks || weft_task_ending_parks(&x_running)))
 			model_block(not_notified, NULL);
 		atomic_exchange_explicit(&x_listed, 0, memory_order_acq_rel);
 		atomic_exchange_explicit(&x_notified, 0, memory_order_acq_rel);
-		weft_baton_unpark(&baton);
+		weft_task_baton_unpark(&baton);
 	}
 }
 
@@ -124,15 +125,15 @@ static void parks_unasked(void)
 
 static void leaves(void)
 {
-	if (weft_baton_leave(&baton) == WEFT_KICK_PARKED)
+	if (weft_task_baton_leave(&baton) == WEFT_KICK_PARKED)
 		wake_parked();
 }
 
 /* As stop() and see_off(). */
 static void sees_off(void)
 {
-	weft_ending_off(&x_running);
-	while (!weft_baton_try_take(&baton)) /* ends: its holder leaves */
+	weft_task_ending_off(&x_running);
+	while (!weft_task_baton_try_take(&baton)) /* ends: its holder leaves */
 		model_relax();
 	while (atomic_load_explicit(&baton.x_parked, memory_order_seq_cst)) { /* ends: they go */
 		wake_parked();
@@ -143,13 +144,13 @@ static void sees_off(void)
 /* Asks whom to wake before it says that it stops. */
 static void sees_off_first(void)
 {
-	while (!weft_baton_try_take(&baton))
+	while (!weft_task_baton_try_take(&baton))
 		model_relax();
 	while (atomic_load_explicit(&baton.x_parked, memory_order_seq_cst)) {
 		wake_parked();
 		model_relax();
 	}
-	weft_ending_off(&x_running);
+	weft_task_ending_off(&x_running);
 }
 
 int main(void)
@@ -160,13 +161,13 @@ int main(void)
 		 {looks_twice, stops},
 		 NULL,
 		 8,
-		 .must = {"weft_look_end x", "weft_looks_inside l"}},
+		 .must = {"weft_task_closing_look_end x", "weft_task_closing_inside l"}},
 		{"two look",
 		 setup,
 		 {looks_once, looks_once, stops},
 		 NULL,
 		 4,
-		 .must = {"weft_look_end x", "weft_looks_inside l"}},
+		 .must = {"weft_task_closing_look_end x", "weft_task_closing_inside l"}},
 		{"looks uncounted", setup, {looks_uncounted, stops}, NULL, 4, .broken = true},
 		{"stops at once", setup, {looks_once, stops_at_once}, NULL, 4, .broken = true},
 		{"a waiter parks",
@@ -174,7 +175,7 @@ int main(void)
 		 {waits, sees_off},
 		 NULL,
 		 4,
-		 .must = {"weft_ending_parks l", "weft_ending_off s"}},
+		 .must = {"weft_task_ending_parks l", "weft_task_ending_off s"}},
 		{"a waiter parks, another leaves", held_setup, {waits, sees_off, leaves}, NULL, 2},
 		{"parks unasked", setup, {parks_unasked, sees_off}, NULL, 4, .broken = true},
 		{"wakes before it stops",

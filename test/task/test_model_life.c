@@ -25,7 +25,7 @@ static void setup(void)
 {
 	memset((void *)&queue, 0, sizeof queue);
 	memset((void *)&task, 0, sizeof task);
-	weft_completion_init_done(&core()->done);
+	weft_wait_completion_init_done(&core()->done);
 	for (int i = 0; i < 2; i++)
 		atomic_store_explicit(&x_told[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&x_seen, 0, memory_order_relaxed);
@@ -35,12 +35,13 @@ static void setup(void)
 /* As task.c does. */
 static bool submit(void)
 {
-	if (weft_life_submit(&core()->x_state) != WEFT_LIFE_ENQUEUE)
+	if (weft_task_life_submit(&core()->x_state) != WEFT_LIFE_ENQUEUE)
 		return false;
-	while (!weft_completion_done(&core()->done)) /* ends: the last run is about to signal */
+	while (!weft_wait_completion_done(
+		&core()->done)) /* ends: the last run is about to signal */
 		model_relax();
-	weft_completion_init(&core()->done);
-	MODEL_CHECK(weft_tqueue_slot_put(&queue, &task));
+	weft_wait_completion_init(&core()->done);
+	MODEL_CHECK(weft_task_tqueue_slot_put(&queue, &task));
 	return true;
 }
 
@@ -58,17 +59,17 @@ static void run(void)
 /* One look at the queue.  False: nothing there. */
 static bool look(void)
 {
-	if (!weft_tqueue_slot_take(&queue))
+	if (!weft_task_tqueue_slot_take(&queue))
 		return false;
-	enum weft_life_step step = weft_life_claim(&core()->x_state);
+	enum weft_life_step step = weft_task_life_claim(&core()->x_state);
 	if (step == WEFT_LIFE_RUN) {
 		run();
-		step = weft_life_settle(&core()->x_state, false);
+		step = weft_task_life_settle(&core()->x_state, false);
 	}
 	if (step == WEFT_LIFE_FINISH)
-		weft_completion_finish(&core()->done);
+		weft_wait_completion_finish(&core()->done);
 	else if (step == WEFT_LIFE_ENQUEUE)
-		MODEL_CHECK(weft_tqueue_slot_put(&queue, &task));
+		MODEL_CHECK(weft_task_tqueue_slot_put(&queue, &task));
 	return true;
 }
 
@@ -137,18 +138,18 @@ static void ran_twice_at_most(void)
 
 static void masks(void)
 {
-	if (weft_life_mask(&core()->x_state))
-		while (weft_life_running(&core()->x_state)) /* ends: it does not start again */
+	if (weft_task_life_mask(&core()->x_state))
+		while (weft_task_life_running(&core()->x_state)) /* ends: it does not start again */
 			model_relax();
 	model_write(&data, model_read(&data) + 10);
-	if (weft_life_unmask(&core()->x_state) == WEFT_LIFE_ENQUEUE)
-		MODEL_CHECK(weft_tqueue_slot_put(&queue, &task));
+	if (weft_task_life_unmask(&core()->x_state) == WEFT_LIFE_ENQUEUE)
+		MODEL_CHECK(weft_task_tqueue_slot_put(&queue, &task));
 }
 
 static void submits_and_waits(void)
 {
 	submit();
-	while (!weft_completion_done(&core()->done)) /* ends: unmasked, and run */
+	while (!weft_wait_completion_done(&core()->done)) /* ends: unmasked, and run */
 		model_relax();
 	atomic_fetch_or_explicit(&x_seen, OVER, memory_order_relaxed);
 }
@@ -165,9 +166,9 @@ static void cancels_and_frees(void)
 {
 	enum weft_life_step step = WEFT_LIFE_NOTHING;
 	submit();
-	if (weft_life_cancel(&core()->x_state, &step) && step == WEFT_LIFE_FINISH)
-		weft_completion_finish(&core()->done);
-	while (!weft_completion_done(&core()->done)) /* ends: run or dropped */
+	if (weft_task_life_cancel(&core()->x_state, &step) && step == WEFT_LIFE_FINISH)
+		weft_wait_completion_finish(&core()->done);
+	while (!weft_wait_completion_done(&core()->done)) /* ends: run or dropped */
 		model_relax();
 	model_write(&data, 0);
 	model_free(&task, sizeof task);
@@ -177,7 +178,7 @@ static void cancels_and_frees(void)
 static void looks_after_the_end(void)
 {
 	polls();
-	weft_life_running(&core()->x_state);
+	weft_task_life_running(&core()->x_state);
 }
 
 /* ---- one time ----------------------------------------------------------------------------------
@@ -185,28 +186,28 @@ static void looks_after_the_end(void)
 
 static void submits_once(void)
 {
-	if (!weft_life_submit_once(&core()->x_state, &core()->done))
+	if (!weft_task_life_submit_once(&core()->x_state, &core()->done))
 		return;
 	model_write(&data, model_read(&data) + 1);
-	MODEL_CHECK(weft_tqueue_slot_put(&queue, &task));
+	MODEL_CHECK(weft_task_tqueue_slot_put(&queue, &task));
 }
 
 static void polls_once(void)
 {
 	for (int n = 0; n < 1;) { /* ends: one of the submitters wins */
 		model_fresh(&queue.x_slot, sizeof queue.x_slot);
-		if (!weft_tqueue_slot_take(&queue)) {
+		if (!weft_task_tqueue_slot_take(&queue)) {
 			relax();
 			continue;
 		}
 		n++;
 		model_write(&data, model_read(&data) + 1);
-		weft_completion_finish(&core()->done);
+		weft_wait_completion_finish(&core()->done);
 	}
 	/* The other may begin after the first has ended. */
-	if (weft_tqueue_slot_take(&queue)) {
+	if (weft_task_tqueue_slot_take(&queue)) {
 		model_write(&data, model_read(&data) + 1);
-		weft_completion_finish(&core()->done);
+		weft_wait_completion_finish(&core()->done);
 	}
 }
 
@@ -218,21 +219,21 @@ int main(void)
 		 {tells_first, tells_second, polls},
 		 NULL,
 		 2,
-		 .must = {"weft_life_submit c", "weft_life_claim c"}},
+		 .must = {"weft_task_life_submit c", "weft_task_life_claim c"}},
 		{"one submits, two run", setup, {tells_both, polls, polls}, ran_twice_at_most, 2},
 		{"one masks, one submits, one runs",
 		 setup,
 		 {masks, submits_and_waits, polls},
 		 ran_once_and_masked,
 		 2,
-		 .must = {"weft_life_mask x", "weft_life_running l", "weft_life_unmask x",
-			  "weft_life_settle c"}},
+		 .must = {"weft_task_life_mask x", "weft_task_life_running l",
+			  "weft_task_life_unmask x", "weft_task_life_settle c"}},
 		{"cancelled, waited for, freed",
 		 setup,
 		 {cancels_and_frees, polls},
 		 NULL,
 		 6,
-		 .must = {"weft_completion_finish x"}},
+		 .must = {"weft_wait_completion_finish x"}},
 		{"a runner that looks at a task after its end",
 		 setup,
 		 {cancels_and_frees, looks_after_the_end},
@@ -244,8 +245,8 @@ int main(void)
 		 {submits_once, submits_once, polls_once},
 		 NULL,
 		 3,
-		 .must = {"weft_life_submit_once c", "weft_tqueue_slot_take x",
-			  "weft_tqueue_slot_put c"}},
+		 .must = {"weft_task_life_submit_once c", "weft_task_tqueue_slot_take x",
+			  "weft_task_tqueue_slot_put c"}},
 	};
 	return explore_all(models, weft_countof(models));
 }

@@ -22,7 +22,7 @@ static void setup(void)
 		atomic_store_explicit(&x_work[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&x_kicks, 0, memory_order_relaxed);
 	found = 0;
-	weft_relay_offer(&relay);
+	weft_task_relay_offer(&relay);
 }
 
 static void setup_one(void)
@@ -35,7 +35,7 @@ static void submit(int i)
 {
 	/* Weaker than the queue's exchange: the word must carry it. */
 	atomic_store_explicit(&x_work[i], 1, memory_order_relaxed);
-	if (!weft_relay_ask(&relay))
+	if (!weft_task_relay_ask(&relay))
 		atomic_fetch_add_explicit(&x_kicks, 1, memory_order_acq_rel);
 }
 
@@ -53,7 +53,8 @@ static void second(void)
 static void spares_the_exchange(void)
 {
 	atomic_store_explicit(&x_work[1], 1, memory_order_relaxed);
-	if (!atomic_load_explicit(&relay.x_word, memory_order_acquire) && !weft_relay_ask(&relay))
+	if (!atomic_load_explicit(&relay.x_word, memory_order_acquire) &&
+	    !weft_task_relay_ask(&relay))
 		atomic_fetch_add_explicit(&x_kicks, 1, memory_order_acq_rel);
 }
 
@@ -68,33 +69,33 @@ static void look(void)
 
 static void relays(void)
 {
-	if (!weft_relay_accept(&relay))
+	if (!weft_task_relay_accept(&relay))
 		return;
 	for (int i = 0; i < 2; i++)
-		if (weft_relay_answer(&relay, WEFT_WORD_MARKED)) {
+		if (weft_task_relay_answer(&relay, WEFT_WORD_MARKED)) {
 			look(); /* the thread that it wakes */
-			weft_relay_answered(&relay);
+			weft_task_relay_answered(&relay);
 		}
-	if (weft_relay_close(&relay))
+	if (weft_task_relay_close(&relay))
 		look();
 }
 
 static void is_gone_holding(void)
 {
-	(void)weft_relay_accept(&relay);
+	(void)weft_task_relay_accept(&relay);
 }
 
 static void is_gone_telling(void)
 {
-	if (weft_relay_accept(&relay))
-		(void)weft_relay_answer(&relay, WEFT_WORD_MARKED);
+	if (weft_task_relay_accept(&relay))
+		(void)weft_task_relay_answer(&relay, WEFT_WORD_MARKED);
 }
 
 /* Takes the word away before anybody is told. */
 static void is_gone_unmarked(void)
 {
-	if (weft_relay_accept(&relay))
-		(void)weft_relay_answer(&relay, WEFT_WORD_NONE);
+	if (weft_task_relay_accept(&relay))
+		(void)weft_task_relay_answer(&relay, WEFT_WORD_NONE);
 }
 
 static bool nothing_new(void *arg)
@@ -116,9 +117,9 @@ static void sleeps_long(void)
 
 static void watches(void)
 {
-	if (weft_relay_answer(&relay, WEFT_WORD_NONE)) /* a short sleep is over */
+	if (weft_task_relay_answer(&relay, WEFT_WORD_NONE)) /* a short sleep is over */
 		look();
-	if (weft_relay_close(&relay))
+	if (weft_task_relay_close(&relay))
 		look();
 	sleeps_long();
 }
@@ -140,14 +141,14 @@ int main(void)
 		 {watches, relays, first},
 		 NULL,
 		 4,
-		 .must = {"weft_relay_ask x", "weft_relay_answer x"}},
+		 .must = {"weft_task_relay_ask x", "weft_task_relay_answer x"}},
 		{"two submit", setup, {watches, relays, first, second}, NULL, 1},
 		{"the relay is gone",
 		 setup_one,
 		 {watches, is_gone_holding, first},
 		 NULL,
 		 4,
-		 .must = {"weft_relay_ask x", "weft_relay_close x"}},
+		 .must = {"weft_task_relay_ask x", "weft_task_relay_close x"}},
 		{"the relay is gone with the word",
 		 setup,
 		 {watches, is_gone_telling, first, second},

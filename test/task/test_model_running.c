@@ -20,7 +20,7 @@ static void runs(void)
 {
 	for (int i = 0; i < 2; i++) {
 		model_write(&letters[i], 1);
-		weft_running_end(&r, weft_running_begin(&r, names[i]));
+		weft_task_running_end(&r, weft_task_running_begin(&r, names[i]));
 		model_write(&letters[i], 2); /* free */
 	}
 }
@@ -28,7 +28,7 @@ static void runs(void)
 static void runs_unasked(void)
 {
 	model_write(&letters[0], 1);
-	(void)weft_running_begin(&r, names[0]);
+	(void)weft_task_running_begin(&r, names[0]);
 	atomic_store_explicit(&r.x_runs, 2, memory_order_seq_cst);
 	model_write(&letters[0], 2);
 }
@@ -40,12 +40,12 @@ static void no_barrier(void)
 static void oversees_how(void (*barrier)(void))
 {
 	const char *name;
-	uint32_t run = weft_running_now(&r);
-	if (run % 2 == 0 || !weft_running_pin(&r, run, barrier, &name))
+	uint32_t run = weft_task_running_now(&r);
+	if (run % 2 == 0 || !weft_task_running_pin(&r, run, barrier, &name))
 		return;
 	MODEL_CHECK(name == names[run / 2]);
 	MODEL_CHECK(model_read(&letters[run / 2]) == 1);
-	weft_running_unpin(&r);
+	weft_task_running_unpin(&r);
 }
 
 static void oversees(void)
@@ -67,7 +67,7 @@ int main(void)
 		 {runs, oversees},
 		 NULL,
 		 4,
-		 .must = {"weft_running_unpin s", "weft_running_end l"}},
+		 .must = {"weft_task_running_unpin s", "weft_task_running_end l"}},
 		{"does not ask whether it is pinned",
 		 setup,
 		 {runs_unasked, oversees},

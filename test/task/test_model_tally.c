@@ -19,10 +19,10 @@ static void setup(void)
 static void add(int i)
 {
 	model_write(&data[i], 1);
-	struct weft_tally_entry *w = weft_tally_add_core(&tally);
+	struct weft_tally_entry *w = weft_task_tally_add_core(&tally);
 	while (w) {
 		struct weft_tally_entry *next = w->next;
-		weft_completion_finish(&w->come);
+		weft_wait_completion_finish(&w->come);
 		w = next;
 	}
 }
@@ -48,15 +48,15 @@ static void sleep_until_come(struct weft_tally_entry *w)
 {
 	model_block(not_come, (void *)&w->come.x_state);
 	model_fresh(&w->come.x_state, sizeof w->come.x_state);
-	MODEL_CHECK(weft_completion_done(&w->come));
+	MODEL_CHECK(weft_wait_completion_done(&w->come));
 }
 
 /* The entries are where the explorer knows them, not on a coroutine's stack. */
 static void wait_with(struct weft_tally_entry *w, uint64_t n)
 {
 	w->n = n;
-	weft_completion_init(&w->come);
-	if (weft_tally_reached(&tally, n) || !weft_tally_enlist(&tally, w))
+	weft_wait_completion_init(&w->come);
+	if (weft_task_tally_reached(&tally, n) || !weft_task_tally_enlist(&tally, w))
 		return;
 	sleep_until_come(w);
 }
@@ -75,8 +75,8 @@ static void gives_up(void)
 {
 	struct weft_tally_entry *w = &entry[1];
 	w->n = 1;
-	weft_completion_init(&w->come);
-	if (weft_tally_enlist(&tally, w) && !weft_tally_withdraw(&tally, w))
+	weft_wait_completion_init(&w->come);
+	if (weft_task_tally_enlist(&tally, w) && !weft_task_tally_withdraw(&tally, w))
 		sleep_until_come(w);
 }
 
@@ -94,8 +94,8 @@ int main(void)
 		 {adds_first, adds_second, waits_and_frees},
 		 NULL,
 		 3,
-		 .must = {"weft_tally_reached l", "weft_tally_add_core c", "weft_tally_lock c",
-			  "weft_tally_unlock s"}},
+		 .must = {"weft_task_tally_reached l", "weft_task_tally_add_core c",
+			  "weft_task_tally_lock c", "weft_task_tally_unlock s"}},
 		{"one adds, one waits, one gives up",
 		 setup,
 		 {adds_first, waits_for_one, gives_up},

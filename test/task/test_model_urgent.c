@@ -41,29 +41,29 @@ static void collect(bool moving)
 {
 	struct weft_task *t;
 	if (moving)
-		weft_tqueue_moving_locked(&queue, true);
-	while ((t = weft_tqueue_pop_locked(&queue))) /* ends: one task */
+		weft_task_tqueue_moving_locked(&queue, true);
+	while ((t = weft_task_tqueue_pop_locked(&queue))) /* ends: one task */
 		put_main(t, 1);
 	if (moving)
-		weft_tqueue_moving_locked(&queue, false);
+		weft_task_tqueue_moving_locked(&queue, false);
 }
 
 static void submits(void)
 {
 	weft_mpsc_push(&queue.sub[0], &weft_task_core(&task)->sub);
-	weft_word_ring(&x_word);
+	weft_task_wake_word_ring(&x_word);
 }
 
 static void rings_first(void)
 {
-	weft_word_ring(&x_word);
+	weft_task_wake_word_ring(&x_word);
 	weft_mpsc_push(&queue.sub[0], &weft_task_core(&task)->sub);
 }
 
 /* Polls once; may not run it. */
 static void moves_how(bool moving)
 {
-	if (weft_tqueue_idle(&queue) || !weft_mask_try_quiet(&queue.mask))
+	if (weft_task_tqueue_idle(&queue) || !weft_mask_try_quiet(&queue.mask))
 		return;
 	do
 		collect(moving);
@@ -111,13 +111,13 @@ static void works_how(bool seen_first)
 {
 	_Atomic(struct weft_mpsc_node *) *link = &queue.sub[0].dummy.x_next;
 	while (!ran) { /* ends: it has run; asleep for ever is the failure */
-		uint32_t seen = seen_first ? weft_word_seen(&x_word) : 0;
-		bool idle = weft_tqueue_idle(&queue);
+		uint32_t seen = seen_first ? weft_task_wake_word_seen(&x_word) : 0;
+		bool idle = weft_task_tqueue_idle(&queue);
 		if (!idle)
 			look();
 		if (ran)
 			break;
-		if (!idle && weft_tqueue_submitted(&queue)) {
+		if (!idle && weft_task_tqueue_submitted(&queue)) {
 			/* Half done: a yield, after which the store that was on its way is seen. */
 			if (half_done())
 				model_relax();
@@ -125,7 +125,7 @@ static void works_how(bool seen_first)
 			continue;
 		}
 		if (!seen_first)
-			seen = weft_word_seen(&x_word);
+			seen = weft_task_wake_word_seen(&x_word);
 		model_block(not_rung, &seen);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations whose end is wanted though nobody waits (weft_engine_want) in every order: one begins
+ * Operations whose end is wanted though nobody waits (weft_task_engine_want) in every order: one begins
  * while another thread arms quietly and leaves, while a second one begins, while the last one ends,
  * or in the watcher's own last look: the packet that ends it is found, or rings.
  */
@@ -87,11 +87,11 @@ static void kick(enum weft_kick k)
 		atomic_fetch_add_explicit(&x_edges, 1, memory_order_acq_rel);
 }
 
-/* Baton in hand: as weft_sources_arm_left(); finds what is there. */
+/* Baton in hand: as weft_task_sources_arm_left(); finds what is there. */
 static void arm_left(void)
 {
-	bool quiet = !weft_baton_heard(&baton);
-	weft_baton_arm(&baton, quiet, true);
+	bool quiet = !weft_task_baton_heard(&baton);
+	weft_task_baton_arm(&baton, quiet, true);
 	atomic_exchange_explicit(&x_bell, quiet ? QUIET : LOUD, memory_order_seq_cst);
 	if (!atomic_load_explicit(&x_packets, memory_order_seq_cst))
 		return;
@@ -103,7 +103,7 @@ static void arm_left(void)
 static void leaves(void)
 {
 	arm_left();
-	kick(weft_baton_leave(&baton));
+	kick(weft_task_baton_leave(&baton));
 }
 
 /* Does not ask who wants what meanwhile. */
@@ -116,14 +116,14 @@ static void leaves_deaf(void)
 /* As arm_for_all() in kick.c. */
 static void arm_for_all(bool call)
 {
-	if (!weft_baton_try_take(&baton)) {
+	if (!weft_task_baton_try_take(&baton)) {
 		if (call)
 			kick(WEFT_KICK_SET);
 		return;
 	}
 	if (atomic_load_explicit(&baton.x_armed, memory_order_relaxed))
 		arm_left();
-	kick(weft_baton_leave(&baton));
+	kick(weft_task_baton_leave(&baton));
 }
 
 /* A packet that needs no answer. */
@@ -133,14 +133,14 @@ static void packet_comes(void)
 	if (atomic_load_explicit(&x_bell, memory_order_seq_cst) != LOUD ||
 	    !atomic_exchange_explicit(&x_bell, AWAKE, memory_order_seq_cst))
 		return;
-	/* Whoever it wakes takes it back: weft_engine_watch(). */
+	/* Whoever it wakes takes it back: weft_task_engine_watch(). */
 	atomic_store_explicit(&baton.x_armed, false, memory_order_seq_cst);
 	atomic_fetch_add_explicit(&x_edges, 1, memory_order_acq_rel);
 }
 
 static void begins(void)
 {
-	if (weft_baton_want(&baton, 1))
+	if (weft_task_baton_want(&baton, 1))
 		arm_for_all(true);
 	packet_comes();
 	model_block(not_handled, NULL);
@@ -151,7 +151,7 @@ static void begins_late(void)
 {
 	bool arm = atomic_load_explicit(&baton.x_armed, memory_order_seq_cst) &&
 		   atomic_load_explicit(&baton.x_quiet, memory_order_seq_cst);
-	(void)weft_baton_want(&baton, 1);
+	(void)weft_task_baton_want(&baton, 1);
 	if (arm)
 		arm_for_all(true);
 	packet_comes();
@@ -160,7 +160,7 @@ static void begins_late(void)
 
 static void begins_without_a_call(void)
 {
-	if (weft_baton_want(&baton, 1))
+	if (weft_task_baton_want(&baton, 1))
 		arm_for_all(false);
 	packet_comes();
 	model_block(not_handled, NULL);
@@ -169,14 +169,14 @@ static void begins_without_a_call(void)
 /* The packet came after the count alone. */
 static void begins_unarmed(void)
 {
-	(void)weft_baton_want(&baton, 1);
+	(void)weft_task_baton_want(&baton, 1);
 	packet_comes();
 	model_block(not_handled, NULL);
 }
 
 static void ends_and_begins(void)
 {
-	(void)weft_baton_want(&baton, -1);
+	(void)weft_task_baton_want(&baton, -1);
 	begins();
 }
 
@@ -189,12 +189,12 @@ static void lies_under_how(bool heeds)
 		poll();
 		if (handled == awaited ||
 		    (atomic_load_explicit(&baton.x_armed, memory_order_relaxed) &&
-		     !(heeds && weft_baton_unheard(&baton))))
+		     !(heeds && weft_task_baton_unheard(&baton))))
 			continue;
-		while (!weft_baton_try_take(&baton)) /* ends: its holder leaves */
+		while (!weft_task_baton_try_take(&baton)) /* ends: its holder leaves */
 			model_relax();
 		arm_left();
-		kick(weft_baton_leave(&baton));
+		kick(weft_task_baton_leave(&baton));
 		poll();
 	}
 }
@@ -213,11 +213,11 @@ static void lies_under_deaf(void)
 static void begins_itself(bool heeds)
 {
 	arm_left();
-	weft_watcher_sit(&baton, WEFT_WATCHER_UNDER);
-	kick(weft_baton_leave(&baton));
-	(void)weft_baton_want(&baton, 1);
+	weft_task_watcher_sit(&baton, WEFT_WATCHER_UNDER);
+	kick(weft_task_baton_leave(&baton));
+	(void)weft_task_baton_want(&baton, 1);
 	atomic_store_explicit(&x_begun, 1, memory_order_release);
-	if (heeds && weft_baton_unheard(&baton))
+	if (heeds && weft_task_baton_unheard(&baton))
 		arm_for_all(false);
 	lies_under_how(false);
 }
@@ -247,7 +247,8 @@ int main(void)
 		 {leaves, begins, lies_under},
 		 NULL,
 		 2,
-		 .must = {"weft_baton_want x", "weft_baton_want l", "weft_baton_arm s"}},
+		 .must = {"weft_task_baton_want x", "weft_task_baton_want l",
+			  "weft_task_baton_arm s"}},
 		{"two want", two_setup, {begins, begins, lies_under}, NULL, 2},
 		{"one ends, the next begins",
 		 ending_setup,

@@ -229,7 +229,7 @@ int main(void)
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	for (int on = 1; on >= 0; on--) {
 		weft_progress_set(on);
-		while (!on && atomic_load(&weft_engine.baton.x_watcher) != WEFT_WATCHER_OFF)
+		while (!on && atomic_load(&weft_task_engine.baton.x_watcher) != WEFT_WATCHER_OFF)
 			sched_yield(); /* ends: it was told */
 		nothing_is_missed(300, false);
 		sets();

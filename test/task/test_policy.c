@@ -38,10 +38,10 @@ static struct weft_wait_plan answer;
 static struct weft_wait_plan ask(void *arg, const struct weft_wait_load *load)
 {
 	struct weft_completion never, *c = &never;
-	weft_completion_init(&never);
+	weft_wait_completion_init(&never);
 	CHECK(arg == &asked);
 	if (!asked++ && !seen.site)
-		CHECK_EQ(weft_engine_wait_all(&c, 1, 1), WEFT_ERR_DEADLOCK); /* a handler */
+		CHECK_EQ(weft_task_engine_wait_all(&c, 1, 1), WEFT_ERR_DEADLOCK); /* a handler */
 	seen = *load;
 	return answer;
 }
@@ -57,16 +57,16 @@ static uint64_t parks(void)
 static void wait_for(uint64_t ns)
 {
 	struct weft_completion never, *c = &never;
-	weft_completion_init(&never);
+	weft_wait_completion_init(&never);
 	uint64_t before = parks();
-	CHECK_EQ(weft_engine_wait_all_at(&c, 1, ns, here), WEFT_ERR_TIMEOUT);
+	CHECK_EQ(weft_task_engine_wait_all_at(&c, 1, ns, here), WEFT_ERR_TIMEOUT);
 	sleeps = (int)(parks() - before);
 }
 
 static void the_programs(void)
 {
 	weft_policy_set(&program);
-	weft_engine_set_local_ranks(2, 3);
+	weft_task_engine_set_local_ranks(2, 3);
 	answer = (struct weft_wait_plan){.ns = UINT64_C(3600000) * MS};
 	do {
 		asked = 0;
@@ -82,7 +82,7 @@ static void the_programs(void)
 	do
 		wait_for(2 * MS);
 	while (!sleeps); /* ends: once the time is not over before the first look */
-	weft_engine_set_local_ranks(1, 2);
+	weft_task_engine_set_local_ranks(1, 2);
 	weft_policy_set(NULL);
 	asked = 0;
 	wait_for(2 * MS);
@@ -93,13 +93,13 @@ static void a_given_time_rules(void)
 {
 	weft_policy_set(&program);
 	CHECK_EQ(weft_setting_set(WEFT_SET_SPIN_US, "3"), WEFT_OK);
-	weft_spin_init();
+	weft_task_spin_init();
 	asked = 0;
-	CHECK_EQ(weft_spin_plan(here).ns, 3000);
+	CHECK_EQ(weft_task_spin_plan(here).ns, 3000);
 	wait_for(2 * MS);
 	CHECK_EQ(asked, 0);
 	CHECK_EQ(weft_setting_set(WEFT_SET_SPIN_US, "-1"), WEFT_OK);
-	weft_spin_init();
+	weft_task_spin_init();
 	weft_policy_set(NULL);
 }
 

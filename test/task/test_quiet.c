@@ -109,13 +109,13 @@ struct box {
 
 static void signals(void *arg)
 {
-	weft_completion_signal(arg);
+	weft_wait_completion_signal(arg);
 }
 
 static void *waits(void *arg)
 {
 	struct box *b = arg;
-	weft_engine_wait(&b->done);
+	weft_task_engine_wait(&b->done);
 	return NULL;
 }
 
@@ -124,7 +124,7 @@ static void with_waiters(int n, const char *what)
 	static struct box box[8];
 	pthread_t t[8];
 	for (int i = 0; i < n; i++) {
-		weft_completion_init(&box[i].done);
+		weft_wait_completion_init(&box[i].done);
 		box[i].msg.fn = signals;
 		box[i].msg.arg = &box[i].done;
 		CHECK_EQ(pthread_create(&t[i], NULL, waits, &box[i]), 0);

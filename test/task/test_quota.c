@@ -76,12 +76,12 @@ static void inside(void)
 	struct weft_events *es;
 	struct weft_event ev;
 	int ran = 0;
-	CHECK_EQ(weft_load_quota(), 1); /* of the group above */
-	CHECK_EQ(weft_load_cpus(), 1);
+	CHECK_EQ(weft_task_load_quota(), 1); /* of the group above */
+	CHECK_EQ(weft_task_load_cpus(), 1);
 	CHECK(set_quota(outer, "200000"));
-	CHECK_EQ(weft_load_quota(), granted(2));
+	CHECK_EQ(weft_task_load_quota(), granted(2));
 	CHECK(set_quota(inner, "50000"));
-	CHECK_EQ(weft_load_quota(), 1); /* its own; a part of a core is one */
+	CHECK_EQ(weft_task_load_quota(), 1); /* its own; a part of a core is one */
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	for (int i = 0; i < 100; i++) {
 		weft_task_launch(&task, "in a group", count, &ran);
@@ -110,7 +110,7 @@ int main(void)
 		return 77;
 	}
 	int status = 1;
-	outside = weft_load_quota();
+	outside = weft_task_load_quota();
 	pid_t child = fork();
 	if (child == 0) {
 		char self[32];

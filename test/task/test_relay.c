@@ -29,26 +29,27 @@ static void idle_workers(const char *n)
 {
 	CHECK_EQ(weft_setting_set(WEFT_SET_IDLE_WORKERS, n), WEFT_OK);
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
-	weft_engine_set_local_ranks(1, 2);
+	weft_task_engine_set_local_ranks(1, 2);
 }
 
 static void it_stays_as_long_as_it_pays(void)
 {
-	CHECK_EQ(weft_idle_next_ns(150000, 20000, true), 300000);
-	CHECK_EQ(weft_idle_next_ns(300000, 20000, false), 150000);
-	CHECK_EQ(weft_idle_next_ns(150000, 20000, false), 100000);  /* the shortest */
-	CHECK_EQ(weft_idle_next_ns(150000, 250000, false), 250000); /* what waking would cost */
-	CHECK_EQ(weft_idle_next_ns(900000, 20000, true), 1000000);  /* the longest */
+	CHECK_EQ(weft_task_idle_next_ns(150000, 20000, true), 300000);
+	CHECK_EQ(weft_task_idle_next_ns(300000, 20000, false), 150000);
+	CHECK_EQ(weft_task_idle_next_ns(150000, 20000, false), 100000); /* the shortest */
+	CHECK_EQ(weft_task_idle_next_ns(150000, 250000, false),
+		 250000);                                               /* what waking would cost */
+	CHECK_EQ(weft_task_idle_next_ns(900000, 20000, true), 1000000); /* the longest */
 }
 
 /* This thread is the relay, and what it needs of the watcher it does itself. */
 static void lease(void)
 {
 	do { /* ends: once the watcher does not take it back before we come */
-		weft_relay_grant(&weft_engine);
-		weft_watcher_call(&weft_engine); /* it sleeps briefly from now on */
-	} while (!weft_relay_begin(weft_clock_ns()));
-	CHECK(!weft_relay_begin(weft_clock_ns())); /* one at a time */
+		weft_task_relay_grant(&weft_task_engine);
+		weft_task_watcher_call(&weft_task_engine); /* it sleeps briefly from now on */
+	} while (!weft_task_relay_begin(weft_clock_ns()));
+	CHECK(!weft_task_relay_begin(weft_clock_ns())); /* one at a time */
 }
 
 static void the_relay_tells_the_hand(void)
@@ -58,12 +59,12 @@ static void the_relay_tells_the_hand(void)
 	while (weft_counter_sum(WEFT_CNT_RELAYED) == before) { /* ends: the watcher is not always
 								  the first to see the word */
 		lease();
-		weft_relay_beat(weft_clock_ns());
+		weft_task_relay_beat(weft_clock_ns());
 		weft_task_launch(&t, "relayed", count, NULL);
-		while (!weft_relay_serve() && !weft_task_done(&t)) /* ends: one of both */
-			weft_relay_beat(weft_clock_ns());
+		while (!weft_task_relay_serve() && !weft_task_done(&t)) /* ends: one of both */
+			weft_task_relay_beat(weft_clock_ns());
 		until_done(&t);
-		weft_relay_end();
+		weft_task_relay_end();
 	}
 }
 
@@ -71,9 +72,9 @@ static void a_word_at_the_end_is_heard(void)
 {
 	struct weft_task t;
 	lease();
-	weft_relay_beat(weft_clock_ns());
+	weft_task_relay_beat(weft_clock_ns());
 	weft_task_launch(&t, "last", count, NULL);
-	weft_relay_end();
+	weft_task_relay_end();
 	until_done(&t);
 }
 
@@ -82,14 +83,15 @@ static void the_watcher_stands_in(void)
 	struct weft_task t[3];
 	lease();
 	for (int i = 0; i < 3; i++) { /* and nobody serves */
-		weft_relay_beat(weft_clock_ns());
+		weft_task_relay_beat(weft_clock_ns());
 		weft_task_launch(&t[i], "left alone", count, NULL);
 		until_done(&t[i]);
 	}
-	while (weft_relay_nap_ns() != WEFT_FOREVER) /* ends: no beat, the watcher takes it back */
+	while (weft_task_relay_nap_ns() !=
+	       WEFT_FOREVER) /* ends: no beat, the watcher takes it back */
 		sched_yield();
-	CHECK(!weft_relay_beat(weft_clock_ns()));
-	weft_relay_end();
+	CHECK(!weft_task_relay_beat(weft_clock_ns()));
+	weft_task_relay_end();
 	weft_task_launch(&t[0], "kicked", count, NULL);
 	until_done(&t[0]);
 }

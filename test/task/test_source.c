@@ -52,7 +52,7 @@ static long dear_polls_in(int rounds, bool messages)
 			message[used].fn = nothing;
 			fake_send(&cheap, &message[used++]);
 		}
-		weft_engine_round(&weft_engine, WEFT_ROUND_QUICK);
+		weft_task_engine_round(&weft_task_engine, WEFT_ROUND_QUICK);
 	}
 	return atomic_load(&x_dear_polls) - before;
 }
@@ -65,7 +65,7 @@ static void dear_looks_get_rare(void)
 				   .arm = dear_arm,
 				   .disarm = dear_disarm,
 				   .fd = fd};
-	CHECK_EQ(weft_source_add(&dear), WEFT_OK);
+	CHECK_EQ(weft_task_source_add(&dear), WEFT_OK);
 	(void)dear_polls_in(200, false); /* its cost is measured */
 	(void)dear_polls_in(500, true);
 	long rare = dear_polls_in(6400, true);
@@ -76,7 +76,7 @@ static void dear_looks_get_rare(void)
 	(void)dear_polls_in(70, false);
 	CHECK_EQ(atomic_load(&x_dear_has), 0);
 	CHECK(dear_polls_in(100, false) >= 99);
-	weft_source_remove(&dear);
+	weft_task_source_remove(&dear);
 	close(fd);
 }
 
@@ -84,46 +84,46 @@ static void testing_disarms(void)
 {
 	/* Nobody polls: the watcher arms. */
 	uint64_t t0 = weft_clock_ns();
-	while (!weft_sources_armed(&weft_engine)) {
+	while (!weft_task_sources_armed(&weft_task_engine)) {
 		CHECK(weft_clock_ns() - t0 < 60000000000u);
 		usleep(100);
 	}
 	/* Tests in quick succession: disarmed, and each further message rings nobody. */
 	t0 = weft_clock_ns();
-	while (weft_sources_armed(&weft_engine) && weft_clock_ns() - t0 < 60000000000u)
+	while (weft_task_sources_armed(&weft_task_engine) && weft_clock_ns() - t0 < 60000000000u)
 		weft_engine_poll();
-	CHECK(!weft_sources_armed(&weft_engine) || weft_clock_ns() - t0 < 60000000000u);
+	CHECK(!weft_task_sources_armed(&weft_task_engine) || weft_clock_ns() - t0 < 60000000000u);
 }
 
 static void refuses_nonsense(void)
 {
 	struct weft_source s = {.name = "nothing"};
-	CHECK_EQ(weft_source_add(NULL), WEFT_ERR_ARG);
-	CHECK_EQ(weft_source_add(&s), WEFT_ERR_ARG);
-	weft_source_remove(&s); /* never added */
+	CHECK_EQ(weft_task_source_add(NULL), WEFT_ERR_ARG);
+	CHECK_EQ(weft_task_source_add(&s), WEFT_ERR_ARG);
+	weft_task_source_remove(&s); /* never added */
 	s = (struct weft_source){.name = "bad descriptor",
 				 .poll = dear_poll,
 				 .arm = dear_arm,
 				 .disarm = dear_disarm,
 				 .fd = 9999};
-	CHECK_EQ(weft_source_add(&s), WEFT_ERR_SYS);
+	CHECK_EQ(weft_task_source_add(&s), WEFT_ERR_SYS);
 	struct weft_source many[WEFT_SLOT_MAX];
 	int n = 0;
 	memset((void *)many, 0, sizeof many);
 	for (; n < WEFT_SLOT_MAX; n++) {
 		many[n] = (struct weft_source){.name = "many", .poll = dear_poll, .fd = -1};
-		if (weft_source_add(&many[n]))
+		if (weft_task_source_add(&many[n]))
 			break;
 	}
 	CHECK_EQ(n, WEFT_SLOT_MAX - 1); /* the first is there already */
 	while (n--)
-		weft_source_remove(&many[n]);
+		weft_task_source_remove(&many[n]);
 }
 
 int main(void)
 {
 	struct weft_source early = {.name = "early", .poll = dear_poll, .fd = -1};
-	CHECK_EQ(weft_source_add(&early), WEFT_ERR_STATE);
+	CHECK_EQ(weft_task_source_add(&early), WEFT_ERR_STATE);
 	/* Counted rounds are ours alone. */
 	CHECK_EQ(weft_setting_set(WEFT_SET_PROGRESS, "off"), WEFT_OK);
 	CHECK_EQ(weft_engine_start(), WEFT_OK);

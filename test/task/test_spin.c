@@ -19,43 +19,43 @@ static const void *const here = (const void *)0x1000, *const there = (const void
 
 static void places_learn_apart(void)
 {
-	CHECK_EQ(weft_spin_site_ns(here), LONGEST_NS);
+	CHECK_EQ(weft_task_spin_site_ns(here), LONGEST_NS);
 	for (int i = 0; i < 100; i++)
-		weft_spin_slept(here, 10 * LONGEST_NS);
-	CHECK_EQ(weft_spin_site_ns(here), SHORTEST_NS);
-	CHECK_EQ(weft_spin_site_ns(there), LONGEST_NS);
-	weft_spin_slept(here, LONGEST_NS / 2); /* spinning would have caught it */
-	CHECK_EQ(weft_spin_site_ns(here), 2 * SHORTEST_NS);
-	weft_spin_paid(here);
-	CHECK_EQ(weft_spin_site_ns(here), 2 * SHORTEST_NS + 2 * SHORTEST_NS / 16 + 1);
+		weft_task_spin_slept(here, 10 * LONGEST_NS);
+	CHECK_EQ(weft_task_spin_site_ns(here), SHORTEST_NS);
+	CHECK_EQ(weft_task_spin_site_ns(there), LONGEST_NS);
+	weft_task_spin_slept(here, LONGEST_NS / 2); /* spinning would have caught it */
+	CHECK_EQ(weft_task_spin_site_ns(here), 2 * SHORTEST_NS);
+	weft_task_spin_paid(here);
+	CHECK_EQ(weft_task_spin_site_ns(here), 2 * SHORTEST_NS + 2 * SHORTEST_NS / 16 + 1);
 	for (int i = 0; i < 10; i++)
-		weft_spin_slept(here, 0);
-	CHECK_EQ(weft_spin_site_ns(here), LONGEST_NS);
-	CHECK_EQ(weft_spin_plan(there).ns, LONGEST_NS);
+		weft_task_spin_slept(here, 0);
+	CHECK_EQ(weft_task_spin_site_ns(here), LONGEST_NS);
+	CHECK_EQ(weft_task_spin_plan(there).ns, LONGEST_NS);
 }
 
 static void a_given_time_rules(void)
 {
-	CHECK(weft_spin_wanted());
+	CHECK(weft_task_spin_wanted());
 	CHECK_EQ(weft_setting_set(WEFT_SET_SPIN_US, "0"), WEFT_OK);
-	weft_spin_init();
-	CHECK(!weft_spin_wanted());
-	CHECK_EQ(weft_spin_plan(here).ns, 0);
+	weft_task_spin_init();
+	CHECK(!weft_task_spin_wanted());
+	CHECK_EQ(weft_task_spin_plan(here).ns, 0);
 	CHECK_EQ(weft_setting_set(WEFT_SET_SPIN_US, "7"), WEFT_OK);
-	weft_spin_init();
-	weft_spin_slept(here, 10 * LONGEST_NS);
-	CHECK_EQ(weft_spin_plan(here).ns, 7000);
-	CHECK_EQ(weft_spin_plan(there).ns, 7000);
+	weft_task_spin_init();
+	weft_task_spin_slept(here, 10 * LONGEST_NS);
+	CHECK_EQ(weft_task_spin_plan(here).ns, 7000);
+	CHECK_EQ(weft_task_spin_plan(there).ns, 7000);
 	CHECK_EQ(weft_setting_set(WEFT_SET_SPIN_US, "-1"), WEFT_OK);
-	weft_spin_init();
+	weft_task_spin_init();
 }
 
 static void crowds_yield(void)
 {
-	weft_engine_set_local_ranks(3, 2);
-	CHECK(weft_spin_plan(here).yield);
-	weft_engine_set_local_ranks(1, 2);
-	CHECK(!weft_spin_plan(here).yield);
+	weft_task_engine_set_local_ranks(3, 2);
+	CHECK(weft_task_spin_plan(here).yield);
+	weft_task_engine_set_local_ranks(1, 2);
+	CHECK(!weft_task_spin_plan(here).yield);
 }
 
 /* ---- in waits ----------------------------------------------------------------------------------
@@ -64,12 +64,12 @@ static void crowds_yield(void)
 static void waits_learn(void)
 {
 	struct weft_completion never, *c = &never;
-	weft_completion_init(&never);
+	weft_wait_completion_init(&never);
 	/* Ends: each lasts ten spins, so nearly all sleep for longer than one. */
-	while (weft_spin_site_ns(here) > LONGEST_NS / 2)
-		CHECK_EQ(weft_engine_wait_all_at(&c, 1, UINT64_C(10) * LONGEST_NS, here),
+	while (weft_task_spin_site_ns(here) > LONGEST_NS / 2)
+		CHECK_EQ(weft_task_engine_wait_all_at(&c, 1, UINT64_C(10) * LONGEST_NS, here),
 			 WEFT_ERR_TIMEOUT);
-	CHECK_EQ(weft_spin_site_ns(there), LONGEST_NS);
+	CHECK_EQ(weft_task_spin_site_ns(there), LONGEST_NS);
 }
 
 /* A wait for what does not come, with more ranks than cores. */
@@ -77,11 +77,11 @@ static uint64_t yields_of_a_wait(void)
 {
 	struct weft_completion never, *c = &never;
 	uint64_t before = weft_counter_sum(WEFT_CNT_YIELDS);
-	weft_completion_init(&never);
-	weft_engine_set_local_ranks(3, 2);
-	CHECK_EQ(weft_engine_wait_all_at(&c, 1, UINT64_C(10) * LONGEST_NS, there),
+	weft_wait_completion_init(&never);
+	weft_task_engine_set_local_ranks(3, 2);
+	CHECK_EQ(weft_task_engine_wait_all_at(&c, 1, UINT64_C(10) * LONGEST_NS, there),
 		 WEFT_ERR_TIMEOUT);
-	weft_engine_set_local_ranks(1, 2);
+	weft_task_engine_set_local_ranks(1, 2);
 	return weft_counter_sum(WEFT_CNT_YIELDS) - before;
 }
 
@@ -89,10 +89,10 @@ static void yields_are_bounded(void)
 {
 	CHECK(yields_of_a_wait() > 0);
 	CHECK_EQ(weft_setting_set(WEFT_SET_YIELD_MAX, "0"), WEFT_OK);
-	weft_spin_init();
+	weft_task_spin_init();
 	CHECK_EQ(yields_of_a_wait(), 0);
 	CHECK_EQ(weft_setting_set(WEFT_SET_YIELD_MAX, "64"), WEFT_OK);
-	weft_spin_init();
+	weft_task_spin_init();
 }
 
 /* In a row that nobody took: by made-up cycles, all of them short. */
@@ -103,7 +103,7 @@ static void untaken_yields_end(void)
 	p.untaken_cycles = UINT64_MAX;
 	p.untaken_max = 5;
 	p.begun = p.last = weft_cycles();
-	while (weft_patience_next(&p, there, n) == WEFT_PATIENCE_WHILE) /* ends: as said */
+	while (weft_task_patience_next(&p, there, n) == WEFT_PATIENCE_WHILE) /* ends: as said */
 		n++;
 	CHECK_EQ(n, 5);
 }
@@ -114,7 +114,7 @@ static int places(void)
 	FILE *f = fmemopen(said, sizeof said, "w");
 	int n = 0;
 	CHECK(f != NULL);
-	weft_spin_describe(f);
+	weft_task_spin_describe(f);
 	fclose(f);
 	const char *at = strstr(said, "learned at ");
 	CHECK(at != NULL);
@@ -152,7 +152,8 @@ static void callers_are_places(void)
 int main(void)
 {
 	CHECK_EQ(weft_setting_set(WEFT_SET_LOG, "error"), WEFT_OK);
-	weft_load_set_root("/nowhere"); /* else a busy machine would be suspected of strangers */
+	weft_task_load_set_root(
+		"/nowhere"); /* else a busy machine would be suspected of strangers */
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	places_learn_apart();
 	a_given_time_rules();

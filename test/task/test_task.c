@@ -20,7 +20,7 @@ static _Atomic int x_runs, x_inside;
 /* Progress was switched off: from when this returns nobody but us runs tasks. */
 static void watcher_goes_off(void)
 {
-	while (atomic_load(&weft_engine.baton.x_watcher) != WEFT_WATCHER_OFF)
+	while (atomic_load(&weft_task_engine.baton.x_watcher) != WEFT_WATCHER_OFF)
 		usleep(100);
 }
 
@@ -103,7 +103,7 @@ static enum weft_task_verdict frees_itself(struct weft_task *t, void *arg)
 {
 	struct weft_completion *c = arg;
 	free(t);
-	weft_completion_signal(c);
+	weft_wait_completion_signal(c);
 	return WEFT_TASK_GONE;
 }
 
@@ -123,10 +123,10 @@ static void completes(void)
 	struct weft_completion c;
 	struct weft_task *gone = malloc(sizeof *gone);
 	CHECK(gone != NULL);
-	weft_completion_init(&c);
+	weft_wait_completion_init(&c);
 	weft_task_init(gone, "gone", frees_itself, &c, 0);
 	weft_task_submit(gone);
-	weft_engine_wait(&c);
+	weft_task_engine_wait(&c);
 }
 
 /* ---- cancel ------------------------------------------------------------------------------------

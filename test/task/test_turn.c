@@ -41,7 +41,7 @@ static void make_root(void)
 	snprintf(dir, sizeof dir, "%s/proc/thread-self", root);
 	CHECK_EQ(mkdir(dir, 0755), 0);
 	snprintf(file, sizeof file, "%s/schedstat", dir);
-	weft_load_set_root(root);
+	weft_task_load_set_root(root);
 }
 
 static void clean(void)
@@ -53,44 +53,44 @@ static void clean(void)
 
 static void a_long_sleep_is_no_suspicion(void)
 {
-	CHECK_EQ(weft_load_queued_ns(), 0); /* no such file */
+	CHECK_EQ(weft_task_load_queued_ns(), 0); /* no such file */
 	queued_ms(1);
-	CHECK_EQ(weft_load_queued_ns(), MS);
-	uint64_t before = weft_spin_site_ns(here);
-	weft_spin_slept(here, 100 * MS);
-	CHECK(!weft_spin_preempted());
-	CHECK(weft_spin_site_ns(here) < before);
+	CHECK_EQ(weft_task_load_queued_ns(), MS);
+	uint64_t before = weft_task_spin_site_ns(here);
+	weft_task_spin_slept(here, 100 * MS);
+	CHECK(!weft_task_spin_preempted());
+	CHECK(weft_task_spin_site_ns(here) < before);
 }
 
 /* The time that it would look now, and it was suspicious before and after asking. */
 static bool plan_now(uint64_t *ns_p)
 {
-	bool before = weft_spin_preempted();
-	*ns_p = weft_spin_plan(here).ns;
-	return before && weft_spin_preempted();
+	bool before = weft_task_spin_preempted();
+	*ns_p = weft_task_spin_plan(here).ns;
+	return before && weft_task_spin_preempted();
 }
 
 static void a_queue_is(void)
 {
 	unsigned long long ms = 1;
-	uint64_t ns, learned = weft_spin_site_ns(here);
+	uint64_t ns, learned = weft_task_spin_site_ns(here);
 	bool judged = false;
 	while (!judged) { /* ends: this thread once runs for some 50 ms after it slept */
 		queued_ms(ms += 30);
-		weft_spin_slept(here, 100 * MS);
+		weft_task_spin_slept(here, 100 * MS);
 		judged = plan_now(&ns);
 	}
-	CHECK_EQ(weft_spin_site_ns(here), learned);
+	CHECK_EQ(weft_task_spin_site_ns(here), learned);
 	CHECK(ns <= WEFT_TURN_NS && ns <= learned);
 	do { /* ends: once it is its turn and it is suspicious */
 		queued_ms(ms += 30);
-		weft_spin_slept(here, 100 * MS);
+		weft_task_spin_slept(here, 100 * MS);
 		judged = plan_now(&ns);
 	} while (!judged || !ns);
 	do { /* the same with a turn that is over */
 		queued_ms(ms += 30);
-		weft_spin_slept(here, 100 * MS);
-		while (weft_turn_left_ns()) /* ends: time passes */
+		weft_task_spin_slept(here, 100 * MS);
+		while (weft_task_turn_left_ns()) /* ends: time passes */
 			;
 		judged = plan_now(&ns);
 	} while (!judged);
@@ -112,50 +112,50 @@ static void who_saw_them_asks_again(void)
 	while (!judged) { /* ends: this thread once runs within two seconds */
 		uint64_t began = weft_clock_ns();
 		queued_ms(ms += 30);
-		weft_spin_slept(here, 100 * MS);
+		weft_task_spin_slept(here, 100 * MS);
 		queued_ms(ms += 10000);
 		rest_ms(60); /* what a suspicion lasts by itself, and some */
-		bool still = weft_spin_preempted();
+		bool still = weft_task_spin_preempted();
 		judged = weft_clock_ns() - began < 2000 * MS;
 		CHECK(still || !judged);
 	}
 	rest_ms(60);
-	CHECK(!weft_spin_preempted()); /* no longer queued since */
+	CHECK(!weft_task_spin_preempted()); /* no longer queued since */
 }
 
 static void our_own_ranks_are_no_strangers(void)
 {
-	while (weft_spin_preempted()) /* ends: a suspicion does, by itself */
+	while (weft_task_spin_preempted()) /* ends: a suspicion does, by itself */
 		sched_yield();
-	weft_engine_set_local_ranks(3, 2);
+	weft_task_engine_set_local_ranks(3, 2);
 	queued_ms(100000000);
-	weft_spin_slept(here, 100 * MS);
-	CHECK(!weft_spin_preempted());
-	weft_engine_set_local_ranks(1, 2);
+	weft_task_spin_slept(here, 100 * MS);
+	CHECK(!weft_task_spin_preempted());
+	weft_task_engine_set_local_ranks(1, 2);
 }
 
 static void slices(void)
 {
 	struct weft_sched_attr a;
-	CHECK(weft_sched_get(&a));
+	CHECK(weft_task_sched_get(&a));
 	uint64_t own = a.runtime;
-	uint64_t said = weft_turn_sleeps();
+	uint64_t said = weft_task_turn_sleeps();
 	if (!said) {
 		printf("this kernel has no slices\n");
 		return;
 	}
 	CHECK_EQ(said, own);
-	CHECK_EQ(weft_turn_sleeps(), 0); /* short already */
-	CHECK(weft_sched_get(&a));
+	CHECK_EQ(weft_task_turn_sleeps(), 0); /* short already */
+	CHECK(weft_task_sched_get(&a));
 	CHECK_EQ(a.runtime, WEFT_SLICE_NS);
 	a.nice += 1; /* somebody makes it nicer meanwhile */
-	CHECK(weft_sched_set(&a));
-	weft_turn_wakes(0);
-	CHECK(weft_sched_get(&a));
+	CHECK(weft_task_sched_set(&a));
+	weft_task_turn_wakes(0);
+	CHECK(weft_task_sched_get(&a));
 	CHECK_EQ(a.runtime, WEFT_SLICE_NS);
 	int nice_now = a.nice;
-	weft_turn_wakes(said);
-	CHECK(weft_sched_get(&a));
+	weft_task_turn_wakes(said);
+	CHECK(weft_task_sched_get(&a));
 	CHECK_EQ(a.runtime, own);
 	CHECK_EQ(a.nice, nice_now);
 }
@@ -167,16 +167,16 @@ static void a_wait_gives_it_back(void)
 	struct weft_completion never, *c = &never;
 	unsigned long long ms = 2000000;
 	bool suspicious;
-	weft_completion_init(&never);
-	CHECK(weft_sched_get(&before));
+	weft_wait_completion_init(&never);
+	CHECK(weft_task_sched_get(&before));
 	do { /* ends: once it is suspicious before and after */
 		queued_ms(ms += 30);
-		weft_spin_slept(here, 100 * MS);
-		suspicious = weft_spin_preempted();
-		CHECK_EQ(weft_engine_wait_all_at(&c, 1, 3 * MS, here), WEFT_ERR_TIMEOUT);
-		suspicious = suspicious && weft_spin_preempted();
+		weft_task_spin_slept(here, 100 * MS);
+		suspicious = weft_task_spin_preempted();
+		CHECK_EQ(weft_task_engine_wait_all_at(&c, 1, 3 * MS, here), WEFT_ERR_TIMEOUT);
+		suspicious = suspicious && weft_task_spin_preempted();
 	} while (!suspicious);
-	CHECK(weft_sched_get(&after));
+	CHECK(weft_task_sched_get(&after));
 	CHECK_EQ(after.runtime, before.runtime);
 	CHECK_EQ(after.nice, before.nice);
 }
@@ -186,7 +186,7 @@ int main(void)
 	CHECK_EQ(weft_setting_set(WEFT_SET_LOG, "error"), WEFT_OK);
 	make_root();
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
-	weft_engine_set_local_ranks(1, 2);
+	weft_task_engine_set_local_ranks(1, 2);
 	a_long_sleep_is_no_suspicion();
 	a_queue_is();
 	who_saw_them_asks_again();

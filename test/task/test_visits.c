@@ -13,18 +13,18 @@ static void load(const char *synthetic)
 {
 	setenv("HWLOC_SYNTHETIC", synthetic, 1);
 	CHECK_EQ(weft_topo_load(), WEFT_OK);
-	CHECK_EQ(weft_tqueues_create(), WEFT_OK);
+	CHECK_EQ(weft_task_tqueues_create(), WEFT_OK);
 }
 
 static void unload(void)
 {
-	weft_tqueues_close();
+	weft_task_tqueues_close();
 	weft_topo_unload();
 }
 
 static unsigned visits(int place)
 {
-	return atomic_load(&weft_tqueue_of_place(place)->x_visits);
+	return atomic_load(&weft_task_tqueue_of_place(place)->x_visits);
 }
 
 /* Every leaf makes `rounds` rounds, in turn; what each place must have seen follows. */
@@ -35,7 +35,7 @@ static void counts(const char *synthetic, unsigned rounds)
 	for (unsigned r = 0; r < rounds; r++)
 		for (int i = 0; i < weft_topo_count(); i++)
 			if (weft_topo_node(i)->childn == 0)
-				weft_tqueues_round(weft_tqueue_of_place(i), true);
+				weft_task_tqueues_round(weft_task_tqueue_of_place(i), true);
 	for (int i = 0; i < weft_topo_count(); i++) {
 		const struct weft_topo_node *t = weft_topo_node(i);
 		/* N children, each visited `rounds` times, each coming up every Nth time. */
@@ -53,7 +53,7 @@ static void alone(void)
 	load("pack:2 core:4 pu:2");
 	int leaf = weft_topo_leaf_of_cpu(0);
 	for (int r = 0; r < 1600; r++)
-		weft_tqueues_round(weft_tqueue_of_place(leaf), true);
+		weft_task_tqueues_round(weft_task_tqueue_of_place(leaf), true);
 	int core = weft_topo_node(leaf)->parent, pack = weft_topo_node(core)->parent;
 	CHECK_EQ(visits(leaf), 1600);
 	CHECK_EQ(visits(core), 800);
@@ -75,8 +75,8 @@ static void push(struct weft_task *t, int place)
 {
 	weft_task_init(t, "placed", runs, NULL, 0);
 	atomic_store(&weft_task_core(t)->x_state, WEFT_LIFE_QUEUED);
-	weft_completion_init(&weft_task_core(t)->done);
-	weft_tqueue_push(weft_tqueue_of_place(place), t);
+	weft_wait_completion_init(&weft_task_core(t)->done);
+	weft_task_tqueue_push(weft_task_tqueue_of_place(place), t);
 }
 
 static void reaches(void)
@@ -87,18 +87,18 @@ static void reaches(void)
 	/* A leaf's task is for that leaf alone. */
 	push(&t, leaf0);
 	for (int r = 0; r < 100; r++)
-		CHECK_EQ(weft_tqueues_round(weft_tqueue_of_place(leaf7), true), 0);
-	CHECK_EQ(weft_tqueues_round(weft_tqueue_of_place(leaf0), true), 1);
+		CHECK_EQ(weft_task_tqueues_round(weft_task_tqueue_of_place(leaf7), true), 0);
+	CHECK_EQ(weft_task_tqueues_round(weft_task_tqueue_of_place(leaf0), true), 1);
 	/* The machine's task is found from anywhere within the product of the siblings. */
 	push(&t, 0);
 	int r = 0;
-	while (!weft_tqueues_round(weft_tqueue_of_place(leaf7), true))
+	while (!weft_task_tqueues_round(weft_task_tqueue_of_place(leaf7), true))
 		CHECK(++r < 8);
 	/* And a visit of everything finds all. */
 	push(&t, leaf7);
-	CHECK(weft_tqueues_submitted());
-	CHECK_EQ(weft_tqueues_visit_all(), 1);
-	CHECK(!weft_tqueues_submitted());
+	CHECK(weft_task_tqueues_submitted());
+	CHECK_EQ(weft_task_tqueues_visit_all(), 1);
+	CHECK(!weft_task_tqueues_submitted());
 	CHECK_EQ(ran, 3);
 	unload();
 }

@@ -14,7 +14,7 @@ static struct fake_source net;
 
 static void signals(void *arg)
 {
-	weft_completion_signal(arg);
+	weft_wait_completion_signal(arg);
 }
 
 struct pair {
@@ -24,7 +24,7 @@ struct pair {
 
 static void send_signal(struct pair *p)
 {
-	weft_completion_init(&p->done);
+	weft_wait_completion_init(&p->done);
 	p->msg.fn = signals;
 	p->msg.arg = &p->done;
 	fake_send(&net, &p->msg);
@@ -35,7 +35,7 @@ static void waits_for_own_message(void)
 	struct pair p;
 	for (int i = 0; i < 1000; i++) {
 		send_signal(&p);
-		weft_engine_wait(&p.done);
+		weft_task_engine_wait(&p.done);
 	}
 }
 
@@ -54,9 +54,9 @@ static void sleeps_and_is_woken(void)
 	for (int i = 0; i < 5; i++) {
 		struct pair p;
 		pthread_t t;
-		weft_completion_init(&p.done);
+		weft_wait_completion_init(&p.done);
 		CHECK_EQ(pthread_create(&t, NULL, sends_late, &p), 0);
-		weft_engine_wait(&p.done);
+		weft_task_engine_wait(&p.done);
 		CHECK_EQ(pthread_join(t, NULL), 0);
 	}
 }
@@ -64,7 +64,7 @@ static void sleeps_and_is_woken(void)
 static void *signals_late(void *arg)
 {
 	usleep(10000);
-	weft_completion_signal(arg);
+	weft_wait_completion_signal(arg);
 	return NULL;
 }
 
@@ -73,9 +73,9 @@ static void is_woken_by_a_thread(void)
 {
 	struct weft_completion c;
 	pthread_t t;
-	weft_completion_init(&c);
+	weft_wait_completion_init(&c);
 	CHECK_EQ(pthread_create(&t, NULL, signals_late, &c), 0);
-	weft_engine_wait(&c);
+	weft_task_engine_wait(&c);
 	CHECK_EQ(pthread_join(t, NULL), 0);
 }
 
@@ -83,18 +83,18 @@ static void times_out(void)
 {
 	struct weft_completion c[3], *p[3] = {&c[0], &c[1], &c[2]};
 	for (int i = 0; i < 3; i++)
-		weft_completion_init(&c[i]);
+		weft_wait_completion_init(&c[i]);
 	uint64_t t0 = weft_clock_ns();
-	CHECK_EQ(weft_engine_wait_all(p, 3, 3000000), WEFT_ERR_TIMEOUT);
-	CHECK_EQ(weft_engine_wait_any(p, 3, 3000000), WEFT_ERR_TIMEOUT);
+	CHECK_EQ(weft_task_engine_wait_all(p, 3, 3000000), WEFT_ERR_TIMEOUT);
+	CHECK_EQ(weft_task_engine_wait_any(p, 3, 3000000), WEFT_ERR_TIMEOUT);
 	CHECK(weft_clock_ns() - t0 >= 6000000);
-	weft_completion_signal(&c[1]);
-	CHECK_EQ(weft_engine_wait_any(p, 3, WEFT_FOREVER), WEFT_OK);
-	CHECK_EQ(weft_engine_wait_all(p, 3, 0), WEFT_ERR_TIMEOUT);
-	weft_completion_signal(&c[0]);
+	weft_wait_completion_signal(&c[1]);
+	CHECK_EQ(weft_task_engine_wait_any(p, 3, WEFT_FOREVER), WEFT_OK);
+	CHECK_EQ(weft_task_engine_wait_all(p, 3, 0), WEFT_ERR_TIMEOUT);
+	weft_wait_completion_signal(&c[0]);
 	p[2] = NULL;
-	CHECK_EQ(weft_engine_wait_all(p, 3, WEFT_FOREVER), WEFT_OK);
-	CHECK_EQ(weft_engine_wait_all(p, 0, WEFT_FOREVER), WEFT_OK);
+	CHECK_EQ(weft_task_engine_wait_all(p, 3, WEFT_FOREVER), WEFT_OK);
+	CHECK_EQ(weft_task_engine_wait_all(p, 0, WEFT_FOREVER), WEFT_OK);
 }
 
 static void any_and_all_of_many(size_t n)
@@ -102,19 +102,19 @@ static void any_and_all_of_many(size_t n)
 	struct pair *p = calloc(n, sizeof *p);
 	struct weft_completion **c = calloc(n, sizeof *c);
 	for (size_t i = 0; i < n; i++) {
-		weft_completion_init(&p[i].done);
+		weft_wait_completion_init(&p[i].done);
 		c[i] = &p[i].done;
 	}
 	pthread_t t;
 	CHECK_EQ(pthread_create(&t, NULL, sends_late, &p[n / 2]), 0);
-	CHECK_EQ(weft_engine_wait_any(c, n, WEFT_FOREVER), WEFT_OK);
-	CHECK(weft_completion_done(c[n / 2]));
+	CHECK_EQ(weft_task_engine_wait_any(c, n, WEFT_FOREVER), WEFT_OK);
+	CHECK(weft_wait_completion_done(c[n / 2]));
 	CHECK_EQ(pthread_join(t, NULL), 0);
 	for (size_t i = 0; i < n; i++)
 		if (i != n / 2 && i != n - 1)
 			send_signal(&p[i]);
 	CHECK_EQ(pthread_create(&t, NULL, sends_late, &p[n - 1]), 0);
-	CHECK_EQ(weft_engine_wait_all(c, n, WEFT_FOREVER), WEFT_OK);
+	CHECK_EQ(weft_task_engine_wait_all(c, n, WEFT_FOREVER), WEFT_OK);
 	CHECK_EQ(pthread_join(t, NULL), 0);
 	free(p);
 	free(c);
@@ -133,16 +133,16 @@ static void *waits_for_own(void *arg)
 {
 	intptr_t me = (intptr_t)arg;
 	for (int i = 0; i < turns; i++) {
-		weft_completion_init(&box[me].done);
+		weft_wait_completion_init(&box[me].done);
 		atomic_store(&x_ready[me], 1);
-		weft_engine_wait(&box[me].done);
+		weft_task_engine_wait(&box[me].done);
 	}
 	return NULL;
 }
 
 static void *waits_on(void *arg)
 {
-	weft_engine_wait(arg);
+	weft_task_engine_wait(arg);
 	return NULL;
 }
 
@@ -184,19 +184,19 @@ static void waits_inside(void *arg)
 {
 	struct pair *p = arg;
 	struct weft_completion never, *c = &never;
-	weft_completion_init(&never);
+	weft_wait_completion_init(&never);
 	CHECK(weft_engine_in_handler());
-	handler_err = weft_engine_wait_all(&c, 1, WEFT_FOREVER);
+	handler_err = weft_task_engine_wait_all(&c, 1, WEFT_FOREVER);
 	CHECK_EQ(weft_engine_poll(), 0);
-	weft_completion_signal(&p->done);
+	weft_wait_completion_signal(&p->done);
 }
 
 static void handler_is_refused(void)
 {
 	struct pair p = {.msg = {.fn = waits_inside, .arg = &p}};
-	weft_completion_init(&p.done);
+	weft_wait_completion_init(&p.done);
 	fake_send(&net, &p.msg);
-	weft_engine_wait(&p.done);
+	weft_task_engine_wait(&p.done);
 	CHECK_EQ(handler_err, WEFT_ERR_DEADLOCK);
 	CHECK(!weft_engine_in_handler());
 }
@@ -208,18 +208,18 @@ static struct fake_source passing;
 
 static void removes_itself(void *arg)
 {
-	weft_source_remove(&passing.source);
-	weft_completion_signal(arg);
+	weft_task_source_remove(&passing.source);
+	weft_wait_completion_signal(arg);
 }
 
 static void source_leaves_from_inside(void)
 {
 	struct pair p = {.msg = {.fn = removes_itself, .arg = &p.done}};
-	weft_completion_init(&p.done);
+	weft_wait_completion_init(&p.done);
 	memset((void *)&passing, 0, sizeof passing);
 	fake_add(&passing, "passing", true);
 	fake_send(&passing, &p.msg);
-	weft_engine_wait(&p.done);
+	weft_task_engine_wait(&p.done);
 	/* Another thread may be on its way out of the poll that removed it. */
 	while (atomic_load(&passing.x_inside))
 		sched_yield();
@@ -236,7 +236,7 @@ static void source_comes_late(bool can_arm)
 {
 	struct pair p = {.msg = {.fn = signals, .arg = &p.done}};
 	pthread_t t;
-	weft_completion_init(&p.done);
+	weft_wait_completion_init(&p.done);
 	memset((void *)&passing, 0, sizeof passing);
 	CHECK_EQ(pthread_create(&t, NULL, waits_on, &p.done), 0);
 	usleep(5000);

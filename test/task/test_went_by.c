@@ -52,8 +52,9 @@ static void until_is(bool (*is)(void), const char *what)
 static bool armed_for_all(void)
 {
 	return atomic_load(&net.x_armed) && atomic_load(&x_settles) > 0 &&
-	       weft_sources_armed(&weft_engine) && !weft_sources_left(&weft_engine) &&
-	       atomic_load(&weft_engine.baton.x_watcher) == WEFT_WATCHER_UNDER;
+	       weft_task_sources_armed(&weft_task_engine) &&
+	       !weft_task_sources_left(&weft_task_engine) &&
+	       atomic_load(&weft_task_engine.baton.x_watcher) == WEFT_WATCHER_UNDER;
 }
 
 static bool all_over(void)
@@ -69,7 +70,7 @@ static enum weft_task_verdict runs(struct weft_task *t, void *arg)
 {
 	int *left = arg;
 	if (atomic_fetch_add(&x_runs, 1) + 1 == until_mine)
-		weft_completion_signal(&mine);
+		weft_wait_completion_signal(&mine);
 	if (--*left)
 		return WEFT_TASK_AGAIN;
 	atomic_fetch_add(&x_over, 1);
@@ -86,16 +87,16 @@ static void comes(void *arg)
 		CHECK(weft_task_submit(&task[i]));
 	}
 	if (!until_mine)
-		weft_completion_signal(&mine);
+		weft_wait_completion_signal(&mine);
 }
 
 /* The round after the next one goes up from our leaf. */
 static void until_up(void)
 {
-	const struct weft_tqueue *q = weft_tqueue_here();
+	const struct weft_tqueue *q = weft_task_tqueue_here();
 	while ((atomic_load(&q->x_visits) + 2 + q->rank) % q->siblings) { /* ends: polls visit */
 		(void)weft_engine_poll();
-		q = weft_tqueue_here();
+		q = weft_task_tqueue_here();
 	}
 }
 
@@ -104,7 +105,7 @@ static void goes_by(void)
 	static struct fake_msg first, message;
 	first.fn = nothing;
 	message.fn = comes;
-	weft_completion_init(&mine);
+	weft_wait_completion_init(&mine);
 	atomic_store(&x_settles, 0);
 	atomic_store(&x_runs, 0);
 	atomic_store(&x_over, 0);
@@ -112,7 +113,7 @@ static void goes_by(void)
 	until(armed_for_all);
 	until_up();
 	weft_mpsc_push(&net.inbox, &message.node); /* rings nobody */
-	weft_engine_wait(&mine);
+	weft_task_engine_wait(&mine);
 	/* We compute. */
 	until(all_over);
 	for (int i = 0; i < submits; i++)
@@ -135,8 +136,8 @@ static void with_spin(const char *spin_us)
 					  .disarm = fake_disarm,
 					  .fd = net.fd,
 					  .arg = &net};
-	CHECK_EQ(weft_source_add(&net.source), WEFT_OK);
-	weft_engine_hears(&weft_engine); /* from now on bells are armed for all */
+	CHECK_EQ(weft_task_source_add(&net.source), WEFT_OK);
+	weft_task_engine_hears(&weft_task_engine); /* from now on bells are armed for all */
 	for (int i = 0; i < 20; i++) {
 		submits = 1 + i % TASKS;
 		until_mine = 0; /* done in the look that brought them */

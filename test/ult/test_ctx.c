@@ -23,11 +23,11 @@ static void entry(void *arg)
 	for (int i = 0; i < 8; i++) {
 		seen[i] = a;
 		turns++;
-		a = (long)weft_ctx_switch(&it, home, (void *)(a * 2));
+		a = (long)weft_ult_ctx_switch(&it, home, (void *)(a * 2));
 		CHECK(d == 1.5);
 		CHECK_EQ(fegetround(), FE_UPWARD);
 	}
-	(void)weft_ctx_switch(&it, home, NULL);
+	(void)weft_ult_ctx_switch(&it, home, NULL);
 	CHECK(!"gone on after its end");
 }
 
@@ -43,19 +43,19 @@ static void switches(void)
 {
 	char *stack = aligned_alloc(64, STACK), *where = NULL;
 	CHECK(stack);
-	it = weft_ctx_make(stack + STACK, entry);
+	it = weft_ult_ctx_make(stack + STACK, entry);
 	for (long i = 1; i <= 8; i++) {
-		void *back = weft_ctx_switch(&home, it, (void *)i);
+		void *back = weft_ult_ctx_switch(&home, it, (void *)i);
 		CHECK_EQ((long)back, 2 * i);
 		CHECK_EQ(turns, i);
 		CHECK_EQ(seen[i - 1], i);
 		CHECK_EQ(fegetround(), FE_TONEAREST);
 	}
 	/* Below what the suspended context keeps. */
-	weft_ctx_call(it, note_rounding, &where);
+	weft_ult_ctx_call(it, note_rounding, &where);
 	CHECK(where > stack && where < stack + STACK);
 	CHECK_EQ(rounding, FE_TONEAREST);
-	CHECK(weft_ctx_switch(&home, it, NULL) == NULL);
+	CHECK(weft_ult_ctx_switch(&home, it, NULL) == NULL);
 	free(stack);
 }
 

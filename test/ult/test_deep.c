@@ -40,7 +40,7 @@ static void call(void *arg)
 	for (size_t i = 0; i < sizeof room; i += 64)
 		room[i] = (char)(i / 64 + (uintptr_t)arg);
 	CHECK_EQ(on_own((const void *)room), WEFT_ULT_SANITIZED);
-	CHECK(!weft_stack_is_small()); /* a call within it stays where it is */
+	CHECK(!weft_wait_stack_is_small()); /* a call within it stays where it is */
 	atomic_fetch_add(&x_inside, 1);
 	while (!atomic_load(&x_open))
 		weft_ult_park();
@@ -53,8 +53,8 @@ static void call(void *arg)
 static void *thread(void *arg)
 {
 	for (int round = 0; round < 3; round++) {
-		CHECK_EQ(weft_stack_is_small(), !WEFT_ULT_SANITIZED);
-		weft_deep_stack(call, arg);
+		CHECK_EQ(weft_wait_stack_is_small(), !WEFT_ULT_SANITIZED);
+		weft_wait_deep_stack(call, arg);
 	}
 	return arg;
 }
@@ -91,8 +91,8 @@ static void note_where(void *arg)
 static void *large(void *arg)
 {
 	bool own = false;
-	CHECK(!weft_stack_is_small());
-	weft_deep_stack(note_where, &own);
+	CHECK(!weft_wait_stack_is_small());
+	weft_wait_deep_stack(note_where, &own);
 	CHECK(own);
 	return arg;
 }
@@ -106,8 +106,8 @@ static void others_stay(void)
 	CHECK_EQ(weft_ult_start(1), WEFT_OK);
 	CHECK_EQ(weft_ult_create(&u, &a, large, NULL), WEFT_OK);
 	CHECK_EQ(weft_ult_join(u, NULL), WEFT_OK);
-	CHECK(!weft_stack_is_small());
-	weft_deep_stack(note_where, &own);
+	CHECK(!weft_wait_stack_is_small());
+	weft_wait_deep_stack(note_where, &own);
 	CHECK(!own);
 	CHECK_EQ(weft_ult_stop(), WEFT_OK);
 }
@@ -131,7 +131,7 @@ static void digs(void *arg)
 static void *digger(void *arg)
 {
 	long n;
-	weft_deep_stack(digs, &n);
+	weft_wait_deep_stack(digs, &n);
 	return arg;
 }
 

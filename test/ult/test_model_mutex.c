@@ -19,7 +19,7 @@ bool weft_ult_may_run_elsewhere(const struct weft_parker *p)
 	return p != NULL;
 }
 
-struct weft_parker *weft_parker_self(void)
+struct weft_parker *weft_wait_parker_self(void)
 {
 	return &parker[mx.now];
 }
@@ -32,35 +32,35 @@ static bool not_called(void *arg)
 }
 
 /* A sleep of which only this matters: a call is never lost, and carries what was written before. */
-bool weft_park(struct weft_parker *p, uint64_t deadline_ns)
+bool weft_wait_park(struct weft_parker *p, uint64_t deadline_ns)
 {
 	model_block(not_called, (void *)&p->x_word);
 	(void)atomic_exchange_explicit(&p->x_word, 0, memory_order_acquire);
 	return deadline_ns == WEFT_NEVER;
 }
 
-void weft_unpark(struct weft_parker *p)
+void weft_wait_unpark(struct weft_parker *p)
 {
 	atomic_store_explicit(&p->x_word, 1, memory_order_release);
 }
 
-weft_err weft_waiters_sleep(struct weft_ult_waiters *q, struct weft_ult_node *n,
-			    uint64_t deadline_ns, const char *what, const void *object)
+weft_err weft_ult_waiters_sleep(struct weft_ult_waiters *q, struct weft_ult_node *n,
+				uint64_t deadline_ns, const char *what, const void *object)
 {
 	(void)what, (void)object;
 	while (!atomic_load_explicit(&n->x_go, memory_order_acquire)) { /* ends: called, late */
 		if (deadline_ns == WEFT_NEVER) {
-			(void)weft_park(n->parker, deadline_ns);
+			(void)weft_wait_park(n->parker, deadline_ns);
 			continue;
 		}
 		deadline_ns = WEFT_NEVER;
-		weft_waiters_lock(q);
+		weft_ult_waiters_lock(q);
 		bool in = false;
 		for (struct weft_ult_node *at = q->first; at && !in; at = at->next)
 			in = at == n;
 		if (in)
-			weft_waiters_remove_locked(q, n);
-		weft_waiters_unlock(q);
+			weft_ult_waiters_remove_locked(q, n);
+		weft_ult_waiters_unlock(q);
 		if (in)
 			return WEFT_ERR_TIMEOUT;
 	}
@@ -76,18 +76,18 @@ static void setup(void)
 
 static bool lock(uint64_t deadline_ns)
 {
-	struct weft_parker *self = weft_parker_self();
+	struct weft_parker *self = weft_wait_parker_self();
 	struct weft_ult_node n;
-	if (weft_mutex_take(&mutex, self))
+	if (weft_ult_mutex_take(&mutex, self))
 		return true;
-	MODEL_CHECK(weft_waiters_node(&n, 0) == WEFT_OK);
-	return weft_mutex_wait(&mutex, &n, deadline_ns) == WEFT_OK;
+	MODEL_CHECK(weft_ult_waiters_node(&n, 0) == WEFT_OK);
+	return weft_ult_mutex_wait(&mutex, &n, deadline_ns) == WEFT_OK;
 }
 
 static void work(void)
 {
 	model_write(&inside, model_read(&inside) + 1);
-	MODEL_CHECK(weft_mutex_release(&mutex, weft_parker_self()) == WEFT_OK);
+	MODEL_CHECK(weft_ult_mutex_release(&mutex, weft_wait_parker_self()) == WEFT_OK);
 }
 
 static void once(void)
@@ -124,7 +124,7 @@ static void and_free(void)
 	MODEL_CHECK(lock(WEFT_NEVER));
 	model_write(&inside, model_read(&inside) + 1);
 	last = model_read(&inside) == 2;
-	MODEL_CHECK(weft_mutex_release(&mutex, weft_parker_self()) == WEFT_OK);
+	MODEL_CHECK(weft_ult_mutex_release(&mutex, weft_wait_parker_self()) == WEFT_OK);
 	if (last)
 		model_free(&mutex, sizeof mutex);
 }
@@ -132,7 +132,7 @@ static void and_free(void)
 static void all_inside(void)
 {
 	MODEL_CHECK(inside + given_up == 3);
-	MODEL_CHECK(mutex.owner == 0 || !weft_mutex_owner(mutex.owner));
+	MODEL_CHECK(mutex.owner == 0 || !weft_ult_mutex_owner(mutex.owner));
 	MODEL_CHECK(!mutex.waiters.first);
 }
 
@@ -162,9 +162,10 @@ int main(void)
 		 {four_times, once},
 		 all_five,
 		 3,
-		 .must = {"weft_mutex_take c", "weft_mutex_release c", "weft_mutex_pass s",
-			  "weft_mutex_enlist c", "weft_mutex_take_or_mark_locked c",
-			  "weft_waiters_let_go s", "weft_mutex_wait l"}},
+		 .must = {"weft_ult_mutex_take c", "weft_ult_mutex_release c",
+			  "weft_ult_mutex_pass s", "weft_ult_mutex_enlist c",
+			  "weft_ult_mutex_take_or_mark_locked c", "weft_ult_waiters_let_go s",
+			  "weft_ult_mutex_wait l"}},
 		{"three threads", setup, {once, once, once}, all_inside, 2},
 		{"one that gives up", setup, {once, in_time, once}, all_inside, 2},
 		{"freed by the last", setup, {and_free, and_free}, NULL, 4},

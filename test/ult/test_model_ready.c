@@ -23,20 +23,20 @@ static void fence_setup(void)
 static void owner(void)
 {
 	for (int i = 0; i < 2; i++) {
-		weft_gate_enter(&gate);
+		weft_ult_gate_enter(&gate);
 		/* The thief may come between, too. */
 		(void)atomic_load_explicit(&x_step, memory_order_relaxed);
 		model_write(&claimed, model_read(&claimed) + 1);
-		weft_gate_leave(&gate);
+		weft_comm_gate_leave(&gate);
 	}
 }
 
 static void thief(void)
 {
-	if (!weft_gate_steal_begin(&gate))
+	if (!weft_ult_gate_steal_begin(&gate))
 		return;
 	model_write(&claimed, model_read(&claimed) + 10);
-	weft_gate_steal_end(&gate);
+	weft_ult_gate_steal_end(&gate);
 }
 
 static void gate_check(void)
@@ -51,7 +51,7 @@ static void hasty_thief(void)
 	if (atomic_compare_exchange_strong_explicit(&gate.x_thief, &none, 1, memory_order_seq_cst,
 						    memory_order_relaxed)) {
 		model_write(&claimed, model_read(&claimed) + 10);
-		weft_gate_steal_end(&gate);
+		weft_ult_gate_steal_end(&gate);
 	}
 }
 
@@ -68,19 +68,19 @@ static void vector_setup(void)
 static void signal_slot(int which, uint32_t slot)
 {
 	model_write(&context[which], 1);
-	weft_ready_signal_word(&ready, slot);
+	weft_ult_ready_signal_word(&ready, slot);
 }
 
 static void mails_first(void)
 {
 	model_write(&context[0], 1);
-	weft_ready_signal(&ready, 0);
+	weft_ult_ready_signal(&ready, 0);
 }
 
 static void mails_second(void)
 {
 	model_write(&context[1], 1);
-	weft_ready_signal(&ready, 1);
+	weft_ult_ready_signal(&ready, 1);
 }
 
 static void signals_first(void)
@@ -105,7 +105,7 @@ static void takes_both(void)
 	while (__builtin_popcount((unsigned)taken) < 2) { /* ends: both were signalled */
 		model_block(nothing_signalled, NULL);
 		see_newest();
-		uint32_t slot = weft_ready_pick(&ready, last);
+		uint32_t slot = weft_ult_ready_pick(&ready, last);
 		if (slot == WEFT_READY_NONE)
 			continue;
 		int which = slot == 4096 ? 2 : (int)slot;
@@ -132,26 +132,27 @@ int main(void)
 		 {owner, thief},
 		 gate_check,
 		 4,
-		 .must = {"weft_gate_leave s", "weft_gate_steal_end s", "weft_gate_steal_begin l"}},
+		 .must = {"weft_comm_gate_leave s", "weft_ult_gate_steal_end s",
+			  "weft_ult_gate_steal_begin l"}},
 		{"a hasty thief", gate_setup, {owner, hasty_thief}, gate_check, 4, .broken = true},
 		{"the same with a fence",
 		 fence_setup,
 		 {owner, thief},
 		 gate_check,
 		 4,
-		 .must = {"weft_gate_enter x"}},
+		 .must = {"weft_ult_gate_enter x"}},
 		{"two signals of a word",
 		 vector_setup,
 		 {signals_first, signals_second, takes_both},
 		 NULL,
 		 2,
-		 .must = {"weft_ready_signal_word x", "weft_ready_gather x"}},
+		 .must = {"weft_ult_ready_signal_word x", "weft_ult_ready_gather x"}},
 		{"two signals by mail",
 		 vector_setup,
 		 {mails_first, mails_second, takes_both},
 		 NULL,
 		 2,
-		 .must = {"weft_ready_signal c", "weft_ready_fetch l"}},
+		 .must = {"weft_ult_ready_signal c", "weft_ult_ready_fetch l"}},
 		{"two signals far apart",
 		 vector_setup,
 		 {signals_first, signals_far, takes_both},

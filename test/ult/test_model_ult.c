@@ -17,7 +17,7 @@ static _Atomic int x_resumed;
 static void unpark_ult(struct weft_parker *p)
 {
 	if (weft_ult_call(&p->x_word))
-		weft_ready_signal(&ready, 0);
+		weft_ult_ready_signal(&ready, 0);
 }
 
 static void no_sleep(struct weft_parker *p, uint64_t deadline_ns)
@@ -30,7 +30,7 @@ static void park_setup(void)
 {
 	ready_setup();
 	gate = (struct weft_gate){0};
-	weft_parker_init(&parker, &ult_ops, NULL);
+	weft_wait_parker_init(&parker, &ult_ops, NULL);
 	note = 0;
 	atomic_store_explicit(&x_resumed, 0, memory_order_relaxed);
 }
@@ -58,14 +58,14 @@ static void parks(void)
 /* At home: lets itself be called, looks who is next, and stores its context inside the gate. */
 static void parks_and_switches(bool looks_at_itself)
 {
-	weft_gate_enter(&gate);
+	weft_ult_gate_enter(&gate);
 	bool parked = weft_ult_park_commit(&parker.x_word);
-	bool next = parked && weft_ready_pick(&ready, 0) == 0;
+	bool next = parked && weft_ult_ready_pick(&ready, 0) == 0;
 	if (next && !looks_at_itself)
 		MODEL_CHECK(model_read(&context[0]) == 1);
 	if (parked && !next)
 		model_write(&context[0], 1);
-	weft_gate_leave(&gate);
+	weft_comm_gate_leave(&gate);
 	if (!parked)
 		missed();
 	else if (next)
@@ -86,7 +86,7 @@ static void parks_blindly(void)
 static void calls(void)
 {
 	model_write(&note, 1);
-	weft_unpark(&parker);
+	weft_wait_unpark(&parker);
 }
 
 static bool not_ready_nor_resumed(void *arg)
@@ -109,7 +109,7 @@ static void runs_elsewhere(void)
 	model_block(not_ready_nor_resumed, NULL);
 	see_newest();
 	if (!nothing_signalled(NULL))
-		run_it(weft_ready_pick(&ready, 0));
+		run_it(weft_ult_ready_pick(&ready, 0));
 }
 
 static bool gave_up;
@@ -121,12 +121,12 @@ static void steals_it(void)
 	see_newest();
 	if (nothing_signalled(NULL))
 		return;
-	if (!weft_gate_steal_begin(&gate)) {
+	if (!weft_ult_gate_steal_begin(&gate)) {
 		gave_up = true;
 		return;
 	}
-	uint32_t slot = weft_ready_pick(&ready, 0);
-	weft_gate_steal_end(&gate);
+	uint32_t slot = weft_ult_ready_pick(&ready, 0);
+	weft_ult_gate_steal_end(&gate);
 	if (slot != WEFT_READY_NONE) /* else it has been called, and has gone on by itself */
 		run_it(slot);
 }
@@ -173,13 +173,13 @@ static void gives(void)
 {
 	model_write(&note, 1);
 	if (weft_ult_token_give(&parker.x_word))
-		weft_ready_signal(&ready, 0);
+		weft_ult_ready_signal(&ready, 0);
 }
 
 /* Too late for the wait that it was for: changes nothing. */
 static void calls_late_wait(void)
 {
-	weft_unpark(&parker);
+	weft_wait_unpark(&parker);
 }
 
 static void token_check(void)
@@ -206,7 +206,7 @@ static void parks_alone(void)
 	}
 	model_block(not_ready_nor_resumed, NULL);
 	see_newest();
-	run_it(weft_ready_pick(&ready, 0));
+	run_it(weft_ult_ready_pick(&ready, 0));
 }
 
 static void gives_meanwhile(void)
@@ -250,7 +250,7 @@ static int result, freed;
 static void join_setup(void)
 {
 	atomic_store_explicit(&x_join, WEFT_ULT_RUNNING, memory_order_relaxed);
-	weft_parker_init(&joiner, &ult_ops, NULL);
+	weft_wait_parker_init(&joiner, &ult_ops, NULL);
 	ready_setup();
 	result = freed = 0;
 }

@@ -123,9 +123,9 @@ static _Atomic bool x_may_end;
 /* As in a wait of the layers above, which name nothing. */
 static void *sleeps(void *arg)
 {
-	atomic_store(&x_sleeper, weft_parker_self());
+	atomic_store(&x_sleeper, weft_wait_parker_self());
 	while (!atomic_load(&x_may_end))
-		(void)weft_park(weft_parker_self(), WEFT_NEVER);
+		(void)weft_wait_park(weft_wait_parker_self(), WEFT_NEVER);
 	return arg;
 }
 
@@ -168,7 +168,7 @@ static void report(void)
 	report_until("sleeping: waits for a message, a task or another event");
 	report_until("parking: waits for weft_ult_unpark");
 	atomic_store(&x_may_end, true);
-	weft_unpark(atomic_load(&x_sleeper));
+	weft_wait_unpark(atomic_load(&x_sleeper));
 	weft_ult_unpark(t[2]);
 	CHECK_EQ(weft_ult_mutex_unlock(&held), WEFT_OK);
 	for (int i = 0; i < 3; i++)

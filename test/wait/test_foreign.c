@@ -16,12 +16,13 @@ static int turns_done;
 /* Each turn: says who it is, and sleeps until it has been woken for that turn. */
 static void sleeps(long me)
 {
-	struct weft_parker *p = weft_parker_self();
-	CHECK(p && weft_foreign_is(p) && weft_parker_is_light(p) && p == weft_parker_self());
+	struct weft_parker *p = weft_wait_parker_self();
+	CHECK(p && weft_wait_foreign_is(p) && weft_wait_parker_is_light(p) &&
+	      p == weft_wait_parker_self());
 	for (int turn = 0; turn < TURNS; turn++) {
 		atomic_store(&x_sleeper[me], p);
 		while (atomic_load(&x_wake[me]) <= turn)
-			CHECK(weft_park(p, WEFT_NEVER));
+			CHECK(weft_wait_park(p, WEFT_NEVER));
 		turns_done++;
 	}
 }
@@ -35,7 +36,7 @@ static void *wakes(void *arg)
 			if (!p)
 				continue;
 			atomic_fetch_add(&x_wake[i], 1);
-			weft_unpark(p);
+			weft_wait_unpark(p);
 		}
 		sched_yield();
 	}
@@ -64,43 +65,44 @@ static struct weft_completion done;
 
 static void waits(long arg)
 {
-	struct weft_waiter w = {.parker = weft_parker_self()};
+	struct weft_waiter w = {.parker = weft_wait_parker_self()};
 	struct weft_wait_node node;
 	(void)arg;
-	CHECK(!weft_park(w.parker, 1));
+	CHECK(!weft_wait_park(w.parker, 1));
 	atomic_store(&w.x_need, 1);
 	weft_wait_node_init(&node, &w);
-	CHECK(weft_completion_enlist(&done, &node));
-	while (!weft_completion_done(&done))
-		weft_park(w.parker, WEFT_NEVER);
+	CHECK(weft_wait_completion_enlist(&done, &node));
+	while (!weft_wait_completion_done(&done))
+		weft_wait_park(w.parker, WEFT_NEVER);
 }
 
 static void signals(long arg)
 {
 	(void)arg;
-	weft_foreign_yield();
-	weft_completion_signal(&done);
+	weft_wait_foreign_yield();
+	weft_wait_completion_signal(&done);
 }
 
 static void among_themselves(void)
 {
-	weft_completion_init(&done);
+	weft_wait_completion_init(&done);
 	tiny_start(waits, 0);
 	tiny_start(signals, 0);
 	tiny_run();
-	CHECK(weft_completion_done(&done));
+	CHECK(weft_wait_completion_done(&done));
 }
 
 static void what_is_refused(void)
 {
 	struct weft_plugin lacks = tiny_plugin;
 	lacks.yield = NULL;
-	CHECK(weft_foreign_self() == NULL);
+	CHECK(weft_wait_foreign_self() == NULL);
 	CHECK_EQ(weft_plugin_set(&lacks), WEFT_ERR_ARG);
 	CHECK_EQ(weft_plugin_set(&tiny_plugin), WEFT_OK);
 	CHECK_EQ(weft_plugin_set(&tiny_plugin), WEFT_ERR_STATE);
 	/* This one is none of the runtime's. */
-	CHECK(weft_foreign_self() == NULL && weft_parker_is_thread(weft_parker_self()));
+	CHECK(weft_wait_foreign_self() == NULL &&
+	      weft_wait_parker_is_thread(weft_wait_parker_self()));
 }
 
 int main(void)
@@ -109,6 +111,6 @@ int main(void)
 	everybody_is_woken();
 	among_themselves();
 	CHECK_EQ(weft_plugin_set(NULL), WEFT_OK);
-	CHECK(weft_foreign_self() == NULL);
+	CHECK(weft_wait_foreign_self() == NULL);
 	return 0;
 }

@@ -39,8 +39,8 @@ static const struct weft_parker_ops model_ops = {"model", model_sleep, model_wak
 static void setup(void)
 {
 	for (int i = 0; i < 2; i++) {
-		weft_completion_init(&done[i]);
-		weft_parker_init(&parker[i], &model_ops, NULL);
+		weft_wait_completion_init(&done[i]);
+		weft_wait_parker_init(&parker[i], &model_ops, NULL);
 		entered[i] = 0;
 		woken[i] = false;
 	}
@@ -55,10 +55,10 @@ static void wait_for(struct weft_completion *c, int me, bool alone)
 	atomic_store_explicit(&w.x_need, 1, memory_order_relaxed);
 	weft_wait_node_init(&node, &w);
 	model_write(&entered[me], 1);
-	bool in = weft_completion_enlist(c, &node);
-	while (!weft_completion_done(c))
-		weft_park(&parker[me], WEFT_NEVER);
-	if (in && !weft_completion_delist(c, &node))
+	bool in = weft_wait_completion_enlist(c, &node);
+	while (!weft_wait_completion_done(c))
+		weft_wait_park(&parker[me], WEFT_NEVER);
+	if (in && !weft_wait_completion_delist(c, &node))
 		while (!atomic_load_explicit(&node.x_left, memory_order_acquire))
 			model_relax();
 	MODEL_CHECK(model_read(&result) == 7);
@@ -82,7 +82,7 @@ static void waits(void)
 /* Polls instead of sleeping: the word alone must carry the result. */
 static void polls(void)
 {
-	while (!weft_completion_done(&done[0]))
+	while (!weft_wait_completion_done(&done[0]))
 		model_relax();
 	MODEL_CHECK(model_read(&result) == 7);
 	model_free(&done[0], sizeof done[0]);
@@ -94,7 +94,8 @@ static void gives_up(void)
 	struct weft_wait_node node;
 	atomic_store_explicit(&w.x_need, 1, memory_order_relaxed);
 	weft_wait_node_init(&node, &w);
-	if (weft_completion_enlist(&done[0], &node) && !weft_completion_delist(&done[0], &node))
+	if (weft_wait_completion_enlist(&done[0], &node) &&
+	    !weft_wait_completion_delist(&done[0], &node))
 		while (!atomic_load_explicit(&node.x_left, memory_order_acquire))
 			model_relax();
 	model_free(&node, sizeof node);
@@ -109,7 +110,7 @@ static void waits_too(void)
 static void signals(void)
 {
 	model_write(&result, 7);
-	weft_completion_signal(&done[0]);
+	weft_wait_completion_signal(&done[0]);
 }
 
 /* Waits for both of two; one wake-up when the last has come. */
@@ -121,14 +122,14 @@ static void waits_for_both(void)
 	atomic_store_explicit(&w.x_need, 2, memory_order_relaxed);
 	for (int i = 0; i < 2; i++) {
 		weft_wait_node_init(&node[i], &w);
-		in[i] = weft_completion_enlist(&done[i], &node[i]);
+		in[i] = weft_wait_completion_enlist(&done[i], &node[i]);
 		if (!in[i])
 			atomic_fetch_sub_explicit(&w.x_need, 1, memory_order_acq_rel);
 	}
-	while (!weft_completion_done(&done[0]) || !weft_completion_done(&done[1]))
-		weft_park(&parker[0], WEFT_NEVER);
+	while (!weft_wait_completion_done(&done[0]) || !weft_wait_completion_done(&done[1]))
+		weft_wait_park(&parker[0], WEFT_NEVER);
 	for (int i = 0; i < 2; i++)
-		if (in[i] && !weft_completion_delist(&done[i], &node[i]))
+		if (in[i] && !weft_wait_completion_delist(&done[i], &node[i]))
 			while (!atomic_load_explicit(&node[i].x_left, memory_order_acquire))
 				model_relax();
 	MODEL_CHECK(model_read(&result) == 7);
@@ -138,7 +139,7 @@ static void waits_for_both(void)
 
 static void signals_other(void)
 {
-	weft_completion_signal(&done[1]);
+	weft_wait_completion_signal(&done[1]);
 }
 
 /* Says done by a plain store: forgets who sleeps. */
@@ -148,14 +149,14 @@ static void signals_badly(void)
 	if (atomic_load_explicit(&done[0].x_state, memory_order_relaxed) == WEFT_COMPLETION_PENDING)
 		atomic_store_explicit(&done[0].x_state, WEFT_COMPLETION_DONE, memory_order_release);
 	else
-		weft_completion_signal(&done[0]);
+		weft_wait_completion_signal(&done[0]);
 }
 
 /* Looks, then sleeps without having said so. */
 static void waits_badly(void)
 {
-	if (!weft_completion_done(&done[0]))
-		weft_park(&parker[0], WEFT_NEVER);
+	if (!weft_wait_completion_done(&done[0]))
+		weft_wait_park(&parker[0], WEFT_NEVER);
 }
 
 int main(void)
@@ -169,13 +170,13 @@ int main(void)
 		 {waits_alone, signals},
 		 NULL,
 		 6,
-		 .must = {"weft_completion_finish x", "weft_unpark x"}},
+		 .must = {"weft_wait_completion_finish x", "weft_wait_unpark x"}},
 		{"one poller",
 		 setup,
 		 {polls, signals},
 		 NULL,
 		 6,
-		 .must = {"weft_completion_finish x", "weft_completion_done l"}},
+		 .must = {"weft_wait_completion_finish x", "weft_wait_completion_done l"}},
 		{"signal that does not look",
 		 setup,
 		 {waits, signals_badly},

@@ -49,12 +49,12 @@ static const struct weft_parker_ops model_ops = {"model", model_sleep, model_wak
 static void setup(void)
 {
 	for (int i = 0; i < 2; i++) {
-		weft_completion_init(&done[i]);
-		weft_parker_init(&parker[i], &model_ops, NULL);
+		weft_wait_completion_init(&done[i]);
+		weft_wait_parker_init(&parker[i], &model_ops, NULL);
 		woken[i] = false;
 	}
-	atomic_store_explicit(&weft_sole.x_owner, SOLE, memory_order_relaxed);
-	atomic_store_explicit(&weft_sole.x_inside, 0, memory_order_relaxed);
+	atomic_store_explicit(&weft_wait_sole.x_owner, SOLE, memory_order_relaxed);
+	atomic_store_explicit(&weft_wait_sole.x_inside, 0, memory_order_relaxed);
 	result = 0;
 	deaf = false;
 }
@@ -67,8 +67,8 @@ static void setup_deaf(void)
 
 static void signal_sole(struct weft_completion *c)
 {
-	if (!weft_sole_signal(c, SOLE))
-		weft_completion_signal(c);
+	if (!weft_wait_sole_signal(c, SOLE))
+		weft_wait_completion_signal(c);
 }
 
 static void signals(void)
@@ -90,10 +90,10 @@ static void wait_for(struct weft_completion *c, int me)
 	struct weft_wait_node node;
 	atomic_store_explicit(&w.x_need, 1, memory_order_relaxed);
 	weft_wait_node_init(&node, &w);
-	bool in = weft_completion_enlist(c, &node);
-	while (!weft_completion_done(c))
-		weft_park(&parker[me], WEFT_NEVER);
-	if (in && !weft_completion_delist(c, &node))
+	bool in = weft_wait_completion_enlist(c, &node);
+	while (!weft_wait_completion_done(c))
+		weft_wait_park(&parker[me], WEFT_NEVER);
+	if (in && !weft_wait_completion_delist(c, &node))
 		while (!atomic_load_explicit(&node.x_left, memory_order_acquire))
 			model_relax();
 	MODEL_CHECK(model_read(&result) == 7);
@@ -119,7 +119,7 @@ static void waits_for_second(void)
 /* Somebody looks without ever sleeping. */
 static void polls(void)
 {
-	while (!weft_completion_done(&done[0]))
+	while (!weft_wait_completion_done(&done[0]))
 		model_relax();
 	MODEL_CHECK(model_read(&result) == 7);
 }
@@ -127,7 +127,7 @@ static void polls(void)
 /* Says that there is no sole thread, without asking whether it is inside. */
 static void waits_badly(void)
 {
-	atomic_store_explicit(&weft_sole.x_owner, WEFT_SOLE_NONE, memory_order_relaxed);
+	atomic_store_explicit(&weft_wait_sole.x_owner, WEFT_SOLE_NONE, memory_order_relaxed);
 	model_membarrier();
 	wait_for(&done[0], 0);
 }
@@ -142,7 +142,12 @@ int main(void)
 			NULL,
 			5,
 		},
-		{"one polls", setup, {polls, signals}, NULL, 5, .must = {"weft_sole_signal s"}},
+		{"one polls",
+		 setup,
+		 {polls, signals},
+		 NULL,
+		 5,
+		 .must = {"weft_wait_sole_signal s"}},
 		{"two more wait", setup, {waits, waits_too, signals}, NULL, 2},
 		{"each for one of two", setup, {waits, waits_for_second, signals_both}, NULL, 2},
 		{"no membarrier", setup_deaf, {waits, signals}, NULL, 5, .broken = true},

@@ -19,7 +19,7 @@ static int value;
 
 static void setup(void)
 {
-	weft_solo_init(&solo);
+	weft_wait_solo_init(&solo);
 	solo.need = 1;
 	atomic_store_explicit(&lock, 0, memory_order_relaxed);
 	value = 0;
@@ -57,15 +57,15 @@ static void add(void)
 
 static void use(uint32_t me)
 {
-	if (weft_solo_enter(&solo, me)) {
+	if (weft_wait_solo_enter(&solo, me)) {
 		add();
-		weft_solo_leave(&solo);
+		weft_wait_solo_leave(&solo);
 		return;
 	}
 	while (atomic_exchange_explicit(&lock, 1, memory_order_acquire)) /* ends: each is short */
 		while (atomic_load_explicit(&lock, memory_order_relaxed))
 			model_relax();
-	weft_solo_locked(&solo, me);
+	weft_wait_solo_locked(&solo, me);
 	add();
 	atomic_store_explicit(&lock, 0, memory_order_release);
 }
@@ -135,7 +135,7 @@ int main(void)
 		 {first_twice, second},
 		 check_three,
 		 4,
-		 .must = {"weft_solo_leave s", "weft_solo_interrupt l"}},
+		 .must = {"weft_wait_solo_leave s", "weft_wait_solo_interrupt l"}},
 		{"owner and two others", setup_owned, {first_twice, second, third}, check_four, 1},
 		{"owner that was, and one who has become it",
 		 setup_was,

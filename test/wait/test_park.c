@@ -41,15 +41,15 @@ static struct weft_parker *parker_of(struct side *s)
 static void *run(void *arg)
 {
 	struct side *me = arg, *other = &side[me == side];
-	atomic_store_explicit(&me->x_parker, weft_parker_self(), memory_order_release);
+	atomic_store_explicit(&me->x_parker, weft_wait_parker_self(), memory_order_release);
 	struct weft_parker *his = parker_of(other);
 	for (long i = 1; i <= pairs; i++) {
 		while (atomic_load_explicit(&me->x_turn, memory_order_relaxed) < i) {
 			delay(&me->seed);
 			/* Some sleeps have a deadline, and end by it or by the unpark. */
 			bool bounded = weft_rand_next(&me->seed) % 8 == 0;
-			if (!weft_park(weft_parker_self(),
-				       bounded ? weft_clock_ns() + 3000 : WEFT_NEVER))
+			if (!weft_wait_park(weft_wait_parker_self(),
+					    bounded ? weft_clock_ns() + 3000 : WEFT_NEVER))
 				me->timeouts++;
 		}
 		/* Acquire: a turn that we saw before we had to park carries it as well. */
@@ -58,7 +58,7 @@ static void *run(void *arg)
 		delay(&me->seed);
 		other->written = me == &side[0] ? i + 1 : i;
 		atomic_store_explicit(&other->x_turn, other->written, memory_order_release);
-		weft_unpark(his);
+		weft_wait_unpark(his);
 	}
 	return NULL;
 }

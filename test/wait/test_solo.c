@@ -28,14 +28,14 @@ static void section(struct user *u)
 
 static void use(struct user *u)
 {
-	if (weft_solo_enter(&solo, weft_solo_self)) {
+	if (weft_wait_solo_enter(&solo, weft_wait_solo_self)) {
 		section(u);
-		weft_solo_leave(&solo);
+		weft_wait_solo_leave(&solo);
 		u->solo++;
 		return;
 	}
 	pthread_mutex_lock(&lock);
-	weft_solo_locked(&solo, weft_solo_self);
+	weft_wait_solo_locked(&solo, weft_wait_solo_self);
 	section(u);
 	pthread_mutex_unlock(&lock);
 }
@@ -94,7 +94,7 @@ static void owner_ends(void)
 {
 	struct user a = {.ok = true}, b = {.ok = true};
 	pthread_t t;
-	weft_solo_init(&solo);
+	weft_wait_solo_init(&solo);
 	CHECK_EQ(pthread_create(&t, NULL, ends_as_owner, &a), 0);
 	CHECK_EQ(pthread_join(t, NULL), 0);
 	CHECK(a.solo > 0);
@@ -106,7 +106,7 @@ static void owner_ends(void)
 
 int main(void)
 {
-	weft_solo_init(&solo);
+	weft_wait_solo_init(&solo);
 	one_becomes_owner();
 	others_interrupt();
 	owner_ends();

@@ -262,7 +262,7 @@ class Entry:
                 f"\tc->err = P{f.name}({', '.join(taken)});\n}}\n\n"
                 f"static WEFT_NOINLINE {f.prototype(f.short + '_deep')}\n{{\n"
                 f"\tstruct {f.short}_call c = {{{', '.join(given)}, 0}};\n"
-                f"\tweft_deep_stack({f.short}_run, &c);\n\treturn c.err;\n}}\n\n")
+                f"\tweft_wait_deep_stack({f.short}_run, &c);\n\treturn c.err;\n}}\n\n")
 
     # -- the whole ----------------------------------------------------------------------------
 
@@ -302,7 +302,7 @@ class Entry:
         before = ""
         if self.implemented and DEEP.match(f.name) and not NEVER_DEEP.match(f.name):
             before = self.deep()
-            self.emit(f"\tif (weft_unlikely(weft_stack_is_small()))\n"
+            self.emit(f"\tif (weft_unlikely(weft_wait_stack_is_small()))\n"
                       f"\t\treturn {f.short}_deep({', '.join(p.name for p in f.params)});")
         self.body()
         return before + (f"WEFT_API {f.prototype('P' + f.name)}\n{{\n" + "\n".join(self.lines) + "\n}\n" +

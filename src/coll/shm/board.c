@@ -22,7 +22,7 @@ static char *data_of(const struct meeting *m, int r)
 	struct weft_board_slot *s = m->keep->slot;
 	return m->bytes <= WEFT_BOARD_DATA
 		       ? s->cell[r].data
-		       : weft_board_at(s, m->keep->turn, (unsigned)m->g->size, (unsigned)r);
+		       : weft_coll_board_at(s, m->keep->turn, (unsigned)m->g->size, (unsigned)r);
 }
 
 /* And where they are combined: the last member's share, if they lie in shares. */
@@ -32,7 +32,7 @@ static char *result_of(const struct meeting *m)
 					   : data_of(m, m->g->size - 1);
 }
 
-/* All cells are there: as reduce_flat() in now.c, from the last rank to the first. */
+/* All cells are there: as reduce_flat() in blocking.c, from the last rank to the first. */
 static void combine_cells(const struct meeting *m, uint32_t what)
 {
 	struct weft_board_slot *s = m->keep->slot;
@@ -57,26 +57,27 @@ static weft_err meet(struct meeting *m, uint32_t what)
 
 	weft_count(WEFT_CNT_COLL_BOARDS, 1);
 	s->cell[g->rank].what = what;
-	if (weft_board_arrive(s, (unsigned)g->size)) {
+	if (weft_coll_board_arrive(s, (unsigned)g->size)) {
 		uint32_t sleepers;
 		combine_cells(m, what);
-		if (weft_board_finish(s, k->turn, &sleepers) && sleepers)
-			weft_board_wake(g, sleepers);
+		if (weft_coll_board_finish(s, k->turn, &sleepers) && sleepers)
+			weft_coll_board_wake(g, sleepers);
 	} else {
-		weft_err err = weft_board_wait_for(g, &s->x_turn, weft_board_next(k->turn), true);
+		weft_err err = weft_coll_board_wait_for(g, &s->x_turn,
+							weft_coll_board_next(k->turn), true);
 		if (weft_unlikely(err))
 			return err;
 	}
-	if (weft_unlikely(weft_board_failed(s, k->turn))) {
+	if (weft_unlikely(weft_coll_board_failed(s, k->turn))) {
 		k->turn = WEFT_BOARD_FAILED;
 		return WEFT_ERR_PEER;
 	}
-	k->turn = weft_board_next(k->turn);
+	k->turn = weft_coll_board_next(k->turn);
 	return weft_unlikely(s->result.what != what) ? WEFT_ERR_TRUNC : WEFT_OK;
 }
 
-weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, const void *from,
-			 void *to, size_t count, size_t bytes)
+weft_err weft_coll_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, const void *from,
+			      void *to, size_t count, size_t bytes)
 {
 	struct meeting m = {.g = g, .keep = *g->keep_p, .fn = fn, .count = count, .bytes = bytes};
 
@@ -91,29 +92,29 @@ weft_err weft_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, co
 	return err;
 }
 
-weft_err weft_board_turn(const struct weft_coll_group *g, uint32_t what)
+weft_err weft_coll_board_turn(const struct weft_coll_group *g, uint32_t what)
 {
 	struct meeting m = {.g = g, .keep = *g->keep_p};
 	return weft_unlikely(m.keep->turn == WEFT_BOARD_FAILED) ? WEFT_ERR_PEER : meet(&m, what);
 }
 
-unsigned weft_board_parity(const struct weft_coll_group *g)
+unsigned weft_coll_board_parity(const struct weft_coll_group *g)
 {
-	return weft_keep_of(g)->turn & 1;
+	return weft_coll_keep_of(g)->turn & 1;
 }
 
-struct weft_stages **weft_board_stages(const struct weft_coll_group *g)
+struct weft_stages **weft_coll_board_stages(const struct weft_coll_group *g)
 {
-	return &weft_keep_of(g)->stages;
+	return &weft_coll_keep_of(g)->stages;
 }
 
-size_t weft_board_room(const struct weft_coll_group *g)
+size_t weft_coll_board_room(const struct weft_coll_group *g)
 {
-	return g->size > WEFT_BOARD_MEMBERS ? 0 : weft_board_share((unsigned)g->size);
+	return g->size > WEFT_BOARD_MEMBERS ? 0 : weft_coll_board_share((unsigned)g->size);
 }
 
-weft_err weft_board_show(const struct weft_coll_group *g, enum weft_coll_kind kind,
-			 const struct weft_buf *from, size_t bytes)
+weft_err weft_coll_board_show(const struct weft_coll_group *g, enum weft_coll_kind kind,
+			      const struct weft_buf *from, size_t bytes)
 {
 	struct meeting m = {.g = g, .keep = *g->keep_p};
 	struct weft_keep *k = m.keep;
@@ -123,16 +124,17 @@ weft_err weft_board_show(const struct weft_coll_group *g, enum weft_coll_kind ki
 	/* Who has not what the others expect says so to all. */
 	bool as_expected = from->bytes == bytes;
 	if (weft_likely(as_expected))
-		weft_pack(from, 0,
-			  weft_board_at(k->slot, k->turn, (unsigned)g->size, (unsigned)g->rank),
-			  bytes);
+		weft_data_pack(
+			from, 0,
+			weft_coll_board_at(k->slot, k->turn, (unsigned)g->size, (unsigned)g->rank),
+			bytes);
 	weft_err err = meet(&m, as_expected ? ((uint32_t)kind + 1) << 16 | (uint32_t)bytes : 0);
 	return weft_unlikely(!err && !as_expected) ? WEFT_ERR_TRUNC : err;
 }
 
-const char *weft_board_shown(const struct weft_coll_group *g, int r)
+const char *weft_coll_board_shown(const struct weft_coll_group *g, int r)
 {
-	struct weft_keep *k = weft_keep_of(g);
+	struct weft_keep *k = weft_coll_keep_of(g);
 	/* The turn that is over: parity is all that counts. */
-	return weft_board_at(k->slot, k->turn ^ 1u, (unsigned)g->size, (unsigned)r);
+	return weft_coll_board_at(k->slot, k->turn ^ 1u, (unsigned)g->size, (unsigned)r);
 }

@@ -73,23 +73,24 @@ struct weft_board_memory {
 };
 
 /* Member r's share of the area in that turn; n members. */
-static inline size_t weft_board_share(unsigned n)
+static inline size_t weft_coll_board_share(unsigned n)
 {
 	return WEFT_BOARD_AREA / n & ~(size_t)(WEFT_CACHELINE - 1);
 }
 
-static inline char *weft_board_at(struct weft_board_slot *s, uint32_t turn, unsigned n, unsigned r)
+static inline char *weft_coll_board_at(struct weft_board_slot *s, uint32_t turn, unsigned n,
+				       unsigned r)
 {
-	return s->area[turn & 1] + r * weft_board_share(n);
+	return s->area[turn & 1] + r * weft_coll_board_share(n);
 }
 
-static inline uint32_t weft_board_next(uint32_t turn)
+static inline uint32_t weft_coll_board_next(uint32_t turn)
 {
 	return (turn + 1) & WEFT_WORD_NUMBERS;
 }
 
 /* My cell is written.  True: all n are here, and the caller must finish. */
-static inline bool weft_board_arrive(struct weft_board_slot *s, unsigned n)
+static inline bool weft_coll_board_arrive(struct weft_board_slot *s, unsigned n)
 {
 	/* ARRIVE -> LAST (the same operation of who comes last).  Carries: the cell, and that we
 	 * have read the last result.  Without it who comes last could combine an old cell, or
@@ -98,26 +99,28 @@ static inline bool weft_board_arrive(struct weft_board_slot *s, unsigned n)
 }
 
 /* Ends the turn, and takes those whom to wake; false: somebody has failed it before. */
-static inline bool weft_board_finish(struct weft_board_slot *s, uint32_t turn, uint32_t *sleepers_p)
+static inline bool weft_coll_board_finish(struct weft_board_slot *s, uint32_t turn,
+					  uint32_t *sleepers_p)
 {
 	/* Relaxed: published by POST (word.h); nobody arrives before he has seen that. */
 	atomic_store_explicit(&s->x_count, 0, memory_order_relaxed);
-	return weft_word_post(&s->x_turn, weft_board_next(turn), sleepers_p);
+	return weft_coll_shared_word_post(&s->x_turn, weft_coll_board_next(turn), sleepers_p);
 }
 
 /* A member is lost, the turn cannot end; false: it has ended. */
-static inline bool weft_board_fail(struct weft_board_slot *s, uint32_t turn, uint32_t *sleepers_p)
+static inline bool weft_coll_board_fail(struct weft_board_slot *s, uint32_t turn,
+					uint32_t *sleepers_p)
 {
-	return weft_word_fail(&s->x_turn, weft_board_next(turn), sleepers_p);
+	return weft_coll_shared_word_fail(&s->x_turn, weft_coll_board_next(turn), sleepers_p);
 }
 
 /* Turn `turn` is over: not as it should be?  FAILED, or what no member writes that keeps to this.
  */
-static inline bool weft_board_failed(struct weft_board_slot *s, uint32_t turn)
+static inline bool weft_coll_board_failed(struct weft_board_slot *s, uint32_t turn)
 {
 	/* Relaxed: after SEE (word.h).  Nobody ends the next turn before we arrive there. */
 	return atomic_load_explicit(&s->x_turn, memory_order_relaxed) >> 32 !=
-	       weft_board_next(turn);
+	       weft_coll_board_next(turn);
 }
 
 #endif

@@ -13,33 +13,33 @@ _Static_assert(sizeof(struct weft_board_memory) == WEFT_COMM_BOARD_BYTES, "comm/
 
 /* ---- messages ----------------------------------------------------------------------------- */
 
-weft_err weft_board_send(const struct weft_coll_group *g, int rank, int tag, const void *data,
-			 size_t bytes)
+weft_err weft_coll_board_send(const struct weft_coll_group *g, int rank, int tag, const void *data,
+			      size_t bytes)
 {
-	struct weft_buf buf = weft_buf_flat(data, bytes);
+	struct weft_buf buf = weft_data_buf_flat(data, bytes);
 	int peer = weft_coll_process(g, rank);
-	weft_err err = weft_send_now(g->ctx, peer, tag, &buf);
+	weft_err err = weft_comm_send_now(g->ctx, peer, tag, &buf);
 	if (err != WEFT_AGAIN)
 		return err;
-	struct weft_req *req = &weft_keep_of(g)->req;
-	weft_req_init(req, NULL, NULL);
-	err = weft_isend(req, g->ctx, peer, tag, &buf, WEFT_SEND_STANDARD);
+	struct weft_req *req = &weft_coll_keep_of(g)->req;
+	weft_comm_req_init(req, NULL, NULL);
+	err = weft_comm_core_isend(req, g->ctx, peer, tag, &buf, WEFT_SEND_STANDARD);
 	if (err)
 		return err;
-	weft_engine_wait(&req->done);
+	weft_task_engine_wait(&req->done);
 	return req->status.err;
 }
 
-weft_err weft_board_recv(const struct weft_coll_group *g, int peer, int tag, void *data,
-			 size_t bytes)
+weft_err weft_coll_board_recv(const struct weft_coll_group *g, int peer, int tag, void *data,
+			      size_t bytes)
 {
-	struct weft_buf buf = weft_buf_flat(data, bytes);
-	struct weft_req *req = &weft_keep_of(g)->req;
-	weft_req_init(req, NULL, NULL);
-	weft_err err = weft_irecv(req, g->ctx, peer, tag, &buf);
+	struct weft_buf buf = weft_data_buf_flat(data, bytes);
+	struct weft_req *req = &weft_coll_keep_of(g)->req;
+	weft_comm_req_init(req, NULL, NULL);
+	weft_err err = weft_comm_core_irecv(req, g->ctx, peer, tag, &buf);
 	if (err)
 		return err;
-	weft_engine_wait(&req->done);
+	weft_task_engine_wait(&req->done);
 	err = req->status.err;
 	return !err && req->status.bytes != bytes ? WEFT_ERR_PEER : err;
 }
@@ -83,7 +83,7 @@ static int slot_take(int self)
 		atomic_store_explicit(&s->feed.x_passed[0], 0, memory_order_relaxed);
 		atomic_store_explicit(&s->feed.x_passed[1], 0, memory_order_relaxed);
 		for (unsigned t = 0; t < WEFT_FEED_TURNS; t++) {
-			weft_feed_clear(&s->feed.turn[t]);
+			weft_coll_feed_clear(&s->feed.turn[t]);
 			s->feed.turn[t].number = UINT32_MAX; /* the last group's could be ours */
 		}
 		for (int r = 0; r < WEFT_BOARD_MEMBERS; r++)
@@ -100,14 +100,14 @@ static weft_err agree_first(const struct weft_coll_group *g, struct weft_keep *k
 	char yes = index >= 0, answer;
 	weft_err err = WEFT_OK;
 	for (int r = 1; r < g->size && !err; r++)
-		err = weft_board_send(g, r, g->tag + WEFT_TAG_BOARD, &index, sizeof index);
+		err = weft_coll_board_send(g, r, g->tag + WEFT_TAG_BOARD, &index, sizeof index);
 	for (int r = 1; r < g->size && !err; r++) {
-		err = weft_board_recv(g, weft_coll_process(g, r), g->tag + WEFT_TAG_BOARD, &answer,
-				      1);
+		err = weft_coll_board_recv(g, weft_coll_process(g, r), g->tag + WEFT_TAG_BOARD,
+					   &answer, 1);
 		yes = yes && answer;
 	}
 	for (int r = 1; r < g->size && !err; r++)
-		err = weft_board_send(g, r, g->tag + WEFT_TAG_BOARD, &yes, 1);
+		err = weft_coll_board_send(g, r, g->tag + WEFT_TAG_BOARD, &yes, 1);
 	if (!err && yes)
 		k->slot = slot_at(self, index);
 	else if (!err && index >= 0)
@@ -120,37 +120,39 @@ static weft_err agree_other(const struct weft_coll_group *g, struct weft_keep *k
 {
 	int first = weft_coll_process(g, 0), index;
 	char yes;
-	weft_err err = weft_board_recv(g, first, g->tag + WEFT_TAG_BOARD, &index, sizeof index);
+	weft_err err =
+		weft_coll_board_recv(g, first, g->tag + WEFT_TAG_BOARD, &index, sizeof index);
 	if (err)
 		return err;
 	struct weft_board_slot *slot = slot_at(first, index);
 	yes = slot != NULL;
-	err = weft_board_send(g, 0, g->tag + WEFT_TAG_BOARD, &yes, 1);
+	err = weft_coll_board_send(g, 0, g->tag + WEFT_TAG_BOARD, &yes, 1);
 	if (!err)
-		err = weft_board_recv(g, first, g->tag + WEFT_TAG_BOARD, &yes, 1);
+		err = weft_coll_board_recv(g, first, g->tag + WEFT_TAG_BOARD, &yes, 1);
 	if (!err && yes)
 		k->slot = slot;
 	return err;
 }
 
-weft_err weft_board_connect(const struct weft_coll_group *g)
+weft_err weft_coll_board_connect(const struct weft_coll_group *g)
 {
 	char byte = 0;
 	weft_err err = WEFT_OK;
 	for (int k = 1; k < g->size && !err; k++)
-		err = weft_board_send(g, (g->rank + k) % g->size, g->tag + WEFT_TAG_BOARD, &byte,
-				      1);
+		err = weft_coll_board_send(g, (g->rank + k) % g->size, g->tag + WEFT_TAG_BOARD,
+					   &byte, 1);
 	for (int k = 1; k < g->size && !err; k++)
-		err = weft_board_recv(g, weft_coll_process(g, (g->rank + g->size - k) % g->size),
-				      g->tag + WEFT_TAG_BOARD, &byte, 1);
+		err = weft_coll_board_recv(g,
+					   weft_coll_process(g, (g->rank + g->size - k) % g->size),
+					   g->tag + WEFT_TAG_BOARD, &byte, 1);
 	return err;
 }
 
-bool weft_board_open(const struct weft_coll_group *g, weft_err *err_p)
+bool weft_coll_board_open(const struct weft_coll_group *g, weft_err *err_p)
 {
 	if (!g->crowded || !g->keep_p)
 		return false;
-	struct weft_keep *k = weft_keep_of(g);
+	struct weft_keep *k = weft_coll_keep_of(g);
 	if (weft_unlikely(!k)) {
 		k = calloc(1, sizeof *k);
 		if (!k) {
@@ -179,8 +181,8 @@ void weft_coll_keep_free(void *keep)
 	bool last =
 		k->slot && atomic_fetch_add_explicit(&k->slot->x_left, 1, memory_order_acq_rel) ==
 				   (uint32_t)k->size - 1;
-	weft_stages_free(k->stages, last);
-	weft_reads_free(&k->reads);
+	weft_coll_stages_free(k->stages, last);
+	weft_coll_peer_reads_free(&k->reads);
 	if (last)
 		atomic_store_explicit(&k->slot->x_used, 0, memory_order_release);
 	free(k);

@@ -31,7 +31,7 @@ static weft_err open_for(const struct weft_coll_group *g, size_t count, const st
 	weft_err err = WEFT_OK;
 	if (!g->crowded || !t->size || !count || count > room / t->size)
 		return WEFT_AGAIN;
-	if (!weft_board_open(g, &err))
+	if (!weft_coll_board_open(g, &err))
 		return err ? err : WEFT_AGAIN;
 	*bytes_p = count * t->size;
 	return WEFT_OK;
@@ -40,29 +40,30 @@ static weft_err open_for(const struct weft_coll_group *g, size_t count, const st
 static weft_err until(const struct weft_coll_group *g, _Atomic uint64_t *x_word, uint32_t number,
 		      bool ahead)
 {
-	if (weft_likely(weft_word_over(x_word, number) && !weft_word_failed(x_word)))
+	if (weft_likely(weft_coll_shared_word_over(x_word, number) &&
+			!weft_coll_shared_word_failed(x_word)))
 		return WEFT_OK;
-	return weft_board_wait_for(g, x_word, number, ahead);
+	return weft_coll_board_wait_for(g, x_word, number, ahead);
 }
 
 /* Posts and wakes.  False: the group has given up. */
 static bool post(const struct weft_coll_group *g, _Atomic uint64_t *x_word, uint32_t number)
 {
 	uint32_t sleepers;
-	if (weft_unlikely(!weft_word_post(x_word, number, &sleepers))) {
-		weft_keep_of(g)->turn = WEFT_BOARD_FAILED;
+	if (weft_unlikely(!weft_coll_shared_word_post(x_word, number, &sleepers))) {
+		weft_coll_keep_of(g)->turn = WEFT_BOARD_FAILED;
 		return false;
 	}
 	if (weft_unlikely(sleepers))
-		weft_board_wake(g, sleepers);
+		weft_coll_board_wake(g, sleepers);
 	return true;
 }
 
 static void pass(const struct weft_coll_group *g, struct weft_keep *k)
 {
 	struct weft_feed *f = &k->slot->feed;
-	uint32_t next = weft_feed_next(k->feed_turn);
-	if (weft_feed_pass(f, k->feed_turn, (unsigned)g->size))
+	uint32_t next = weft_coll_feed_next(k->feed_turn);
+	if (weft_coll_feed_pass(f, k->feed_turn, (unsigned)g->size))
 		(void)post(g, &f->x_floor, next);
 	k->feed_turn = next;
 }
@@ -74,7 +75,7 @@ static struct weft_feed *begin(const struct weft_coll_group *g, enum weft_coll_k
 	if (weft_unlikely(k->turn == WEFT_BOARD_FAILED))
 		return NULL;
 	weft_count(WEFT_CNT_COLL_FEEDS, 1);
-	weft_board_note_fed(g, kind);
+	weft_coll_board_note_fed(g, kind);
 	return &k->slot->feed;
 }
 
@@ -94,34 +95,34 @@ struct part {
 static weft_err differs(const struct weft_coll_group *g, uint32_t mine, uint32_t roots)
 {
 	if ((mine & 0xffff) > WEFT_FEED_DATA || (roots & 0xffff) > WEFT_FEED_DATA)
-		weft_board_give_up(g, 0);
+		weft_coll_board_give_up(g, 0);
 	return WEFT_ERR_TRUNC;
 }
 
 static weft_err hand_out(const struct weft_coll_group *g, const struct weft_coll_args *a,
 			 const struct part *p)
 {
-	struct weft_keep *k = weft_keep_of(g);
+	struct weft_keep *k = weft_coll_keep_of(g);
 	struct weft_feed *f = begin(g, a->kind, k);
 	if (weft_unlikely(!f))
 		return WEFT_ERR_PEER;
-	struct weft_feed_turn *t = weft_feed_at(f, k->feed_turn);
-	uint32_t next = weft_feed_next(k->feed_down), what;
+	struct weft_feed_turn *t = weft_coll_feed_at(f, k->feed_turn);
+	uint32_t next = weft_coll_feed_next(k->feed_down), what;
 	bool here = g->rank == a->root;
-	weft_err err = here ? until(g, &f->x_floor, weft_feed_floor(k->feed_turn), true)
+	weft_err err = here ? until(g, &f->x_floor, weft_coll_feed_floor(k->feed_turn), true)
 			    : until(g, &f->x_head, next, true);
 	if (weft_unlikely(err))
 		return err;
 	if (here) {
 		t->what = p->what;
-		t->number = weft_board_number(g);
-		weft_pack(p->buf, p->off, t->data, p->len);
+		t->number = weft_coll_board_number(g);
+		weft_data_pack(p->buf, p->off, t->data, p->len);
 		if (p->own)
-			weft_unpack(p->own, 0, t->data + p->at, p->own->bytes);
+			weft_data_unpack(p->own, 0, t->data + p->at, p->own->bytes);
 		if (weft_unlikely(!post(g, &f->x_head, next)))
 			return WEFT_ERR_PEER;
 	} else if (what = t->what, weft_likely(what == p->what)) {
-		weft_unpack(p->buf, p->off, t->data + p->at, p->len);
+		weft_data_unpack(p->buf, p->off, t->data + p->at, p->len);
 	} else {
 		err = differs(g, p->what, what);
 	}
@@ -131,13 +132,13 @@ static weft_err hand_out(const struct weft_coll_group *g, const struct weft_coll
 }
 
 /* As many turns as it takes. */
-weft_err weft_feed_bcast(const struct weft_coll_group *g, const struct weft_coll_args *a)
+weft_err weft_coll_feed_bcast(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
 	size_t bytes;
 	weft_err err = open_for(g, a->rcount, a->rtype, WEFT_LIMIT_FED_BCAST_BYTES, &bytes);
 	if (err)
 		return err;
-	struct weft_buf buf = weft_buf_typed(a->rbuf, a->rcount, a->rtype);
+	struct weft_buf buf = weft_data_buf_typed(a->rbuf, a->rcount, a->rtype);
 	struct part p = {.what = what_of(a->kind, bytes), .buf = &buf};
 	for (; p.off < bytes && !err; p.off += p.len) {
 		p.len = bytes - p.off < WEFT_FEED_DATA ? bytes - p.off : WEFT_FEED_DATA;
@@ -146,7 +147,7 @@ weft_err weft_feed_bcast(const struct weft_coll_group *g, const struct weft_coll
 	return err;
 }
 
-weft_err weft_feed_scatter(const struct weft_coll_group *g, const struct weft_coll_args *a)
+weft_err weft_coll_feed_scatter(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
 	size_t n = (size_t)g->size, room = WEFT_FEED_DATA / n, block;
 	bool here = g->rank == a->root;
@@ -156,13 +157,13 @@ weft_err weft_feed_scatter(const struct weft_coll_group *g, const struct weft_co
 		return err;
 	struct weft_buf own = {0}, all = {0};
 	if (!here || !a->in_place)
-		own = weft_buf_typed(a->rbuf, a->rcount, a->rtype);
+		own = weft_data_buf_typed(a->rbuf, a->rcount, a->rtype);
 	struct part p = {.what = what_of(a->kind, n * block),
 			 .buf = &own,
 			 .len = block,
 			 .at = block * (size_t)g->rank};
 	if (here) {
-		all = weft_buf_typed(a->sbuf, n * a->scount, a->stype);
+		all = weft_data_buf_typed(a->sbuf, n * a->scount, a->stype);
 		p.buf = &all;
 		p.len = n * block;
 		if (own.bytes > block)
@@ -176,26 +177,26 @@ weft_err weft_feed_scatter(const struct weft_coll_group *g, const struct weft_co
 
 static char *given(const struct weft_coll_group *g, const struct weft_keep *k, int r)
 {
-	return weft_feed_at(&k->slot->feed, k->feed_turn)->data +
-	       (size_t)r * weft_feed_share((unsigned)g->size);
+	return weft_coll_feed_at(&k->slot->feed, k->feed_turn)->data +
+	       (size_t)r * weft_coll_feed_share((unsigned)g->size);
 }
 
 static weft_err give(const struct weft_coll_group *g, const struct weft_coll_args *a,
 		     const struct weft_buf *from, size_t bytes)
 {
-	struct weft_keep *k = weft_keep_of(g);
+	struct weft_keep *k = weft_coll_keep_of(g);
 	struct weft_feed *f = begin(g, a->kind, k);
 	if (weft_unlikely(!f))
 		return WEFT_ERR_PEER;
-	struct weft_feed_turn *t = weft_feed_at(f, k->feed_turn);
-	weft_err err = until(g, &f->x_floor, weft_feed_floor(k->feed_turn), true);
+	struct weft_feed_turn *t = weft_coll_feed_at(f, k->feed_turn);
+	weft_err err = until(g, &f->x_floor, weft_coll_feed_floor(k->feed_turn), true);
 	if (weft_unlikely(err))
 		return err;
 	t->gave[g->rank] = gave_of(a->kind, bytes);
-	weft_pack(from, 0, given(g, k, g->rank), bytes);
-	uint32_t sleepers = weft_feed_come(t, (unsigned)g->size - 1);
+	weft_data_pack(from, 0, given(g, k, g->rank), bytes);
+	uint32_t sleepers = weft_coll_feed_come(t, (unsigned)g->size - 1);
 	if (weft_unlikely(sleepers))
-		weft_board_wake(g, sleepers);
+		weft_coll_board_wake(g, sleepers);
 	pass(g, k);
 	return WEFT_OK;
 }
@@ -204,13 +205,13 @@ static weft_err give(const struct weft_coll_group *g, const struct weft_coll_arg
 static weft_err collect(const struct weft_coll_group *g, const struct weft_coll_args *a,
 			size_t bytes)
 {
-	struct weft_keep *k = weft_keep_of(g);
+	struct weft_keep *k = weft_coll_keep_of(g);
 	struct weft_feed *f = begin(g, a->kind, k);
 	if (weft_unlikely(!f))
 		return WEFT_ERR_PEER;
-	struct weft_feed_turn *t = weft_feed_at(f, k->feed_turn);
+	struct weft_feed_turn *t = weft_coll_feed_at(f, k->feed_turn);
 	/* The place may still be another root's, which has not collected what we gave it. */
-	weft_err err = until(g, &f->x_floor, weft_feed_floor(k->feed_turn), true);
+	weft_err err = until(g, &f->x_floor, weft_coll_feed_floor(k->feed_turn), true);
 	/* Who has given may be far ahead. */
 	if (weft_likely(!err))
 		err = until(g, &t->x_came, (uint32_t)g->size - 1, false);
@@ -223,27 +224,28 @@ static weft_err collect(const struct weft_coll_group *g, const struct weft_coll_
 /* And has read it. */
 static void collected(const struct weft_coll_group *g)
 {
-	struct weft_keep *k = weft_keep_of(g);
+	struct weft_keep *k = weft_coll_keep_of(g);
 	if (weft_unlikely(k->turn == WEFT_BOARD_FAILED))
 		return;
-	weft_feed_clear(weft_feed_at(&k->slot->feed, k->feed_turn));
+	weft_coll_feed_clear(weft_coll_feed_at(&k->slot->feed, k->feed_turn));
 	pass(g, k);
 }
 
-weft_err weft_feed_reduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
+weft_err weft_coll_feed_reduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
 	size_t bytes;
-	weft_err err = open_for(g, a->rcount, a->rtype, weft_feed_share((unsigned)g->size), &bytes);
+	weft_err err =
+		open_for(g, a->rcount, a->rtype, weft_coll_feed_share((unsigned)g->size), &bytes);
 	if (err)
 		return err;
 	const void *mine = a->in_place ? a->rbuf : a->sbuf;
-	struct weft_buf from = weft_buf_flat(mine, bytes);
+	struct weft_buf from = weft_data_buf_flat(mine, bytes);
 	if (g->rank != a->root)
 		return give(g, a, &from, bytes);
 	err = collect(g, a, bytes);
 	if (!err) {
 		/* In the last rank's place, from the last rank to the first, as reduce.c does. */
-		const struct weft_keep *k = weft_keep_of(g);
+		const struct weft_keep *k = weft_coll_keep_of(g);
 		int last = g->size - 1;
 		char *acc = given(g, k, last);
 		if (last == g->rank)
@@ -256,9 +258,9 @@ weft_err weft_feed_reduce(const struct weft_coll_group *g, const struct weft_col
 	return err;
 }
 
-weft_err weft_feed_gather(const struct weft_coll_group *g, const struct weft_coll_args *a)
+weft_err weft_coll_feed_gather(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	size_t room = weft_feed_share((unsigned)g->size), bytes;
+	size_t room = weft_coll_feed_share((unsigned)g->size), bytes;
 	bool here = g->rank == a->root;
 	weft_err err = here ? open_for(g, a->rcount, a->rtype, room, &bytes)
 			    : open_for(g, a->scount, a->stype, room, &bytes);
@@ -266,17 +268,17 @@ weft_err weft_feed_gather(const struct weft_coll_group *g, const struct weft_col
 		return err;
 	struct weft_buf from = {0};
 	if (!here || !a->in_place)
-		from = weft_buf_typed(a->sbuf, a->scount, a->stype);
+		from = weft_data_buf_typed(a->sbuf, a->scount, a->stype);
 	if (!here)
 		return give(g, a, &from, bytes);
 	err = collect(g, a, bytes);
 	if (!err && !a->in_place)
-		weft_pack(&from, 0, given(g, weft_keep_of(g), g->rank),
-			  from.bytes < bytes ? from.bytes : bytes);
+		weft_data_pack(&from, 0, given(g, weft_coll_keep_of(g), g->rank),
+			       from.bytes < bytes ? from.bytes : bytes);
 	for (int r = 0; r < g->size && !err; r++) {
-		struct weft_buf to = weft_view_buf(weft_args_rblock(a, r));
+		struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
 		if (r != g->rank || !a->in_place)
-			weft_unpack(&to, 0, given(g, weft_keep_of(g), r), bytes);
+			weft_data_unpack(&to, 0, given(g, weft_coll_keep_of(g), r), bytes);
 	}
 	collected(g);
 	return err;

@@ -59,34 +59,35 @@ struct weft_feed {
 	struct weft_feed_turn turn[WEFT_FEED_TURNS];
 };
 
-static inline struct weft_feed_turn *weft_feed_at(struct weft_feed *f, uint32_t turn)
+static inline struct weft_feed_turn *weft_coll_feed_at(struct weft_feed *f, uint32_t turn)
 {
 	return &f->turn[turn % WEFT_FEED_TURNS];
 }
 
-static inline uint32_t weft_feed_next(uint32_t turn)
+static inline uint32_t weft_coll_feed_next(uint32_t turn)
 {
 	return (turn + 1) & WEFT_WORD_NUMBERS;
 }
 
 /* Of the data of a turn, for each of n members. */
-static inline size_t weft_feed_share(unsigned n)
+static inline size_t weft_coll_feed_share(unsigned n)
 {
 	return n > WEFT_FEED_MEMBERS ? 0 : WEFT_FEED_DATA / n & ~(size_t)15;
 }
 
 /* What x_floor must say before the place of `turn` is free. */
-static inline uint32_t weft_feed_floor(uint32_t turn)
+static inline uint32_t weft_coll_feed_floor(uint32_t turn)
 {
 	return ((turn & ~(WEFT_FEED_HALF - 1)) - WEFT_FEED_HALF) & WEFT_WORD_NUMBERS;
 }
 
 /* My share is written, one of n that are to come.  The sleepers to wake, a bit each. */
-static inline uint32_t weft_feed_come(struct weft_feed_turn *t, unsigned n)
+static inline uint32_t weft_coll_feed_come(struct weft_feed_turn *t, unsigned n)
 {
-	/* POST -> SEE (weft_word_over, of the root).  Carries: the share and gave[].  Without it
+	/* POST -> SEE (weft_coll_shared_word_over, of the root).  Carries: the share and gave[].  Without it
 	 * the root could read what lay there a ring ago. */
-	uint64_t old = atomic_fetch_add_explicit(&t->x_came, weft_word_of(1), memory_order_release);
+	uint64_t old = atomic_fetch_add_explicit(&t->x_came, weft_coll_shared_word_of(1),
+						 memory_order_release);
 	if (old >> 32 != n - 1 || !(uint32_t)old)
 		return 0;
 	/* Relaxed: only the bit counts.  The root comes to sleep before all are here, or not. */
@@ -95,17 +96,17 @@ static inline uint32_t weft_feed_come(struct weft_feed_turn *t, unsigned n)
 }
 
 /* I have read all.  Nobody comes there before x_floor says that all have passed. */
-static inline void weft_feed_clear(struct weft_feed_turn *t)
+static inline void weft_coll_feed_clear(struct weft_feed_turn *t)
 {
 	/* Relaxed: published by PASS. */
 	atomic_store_explicit(&t->x_came, 0, memory_order_relaxed);
 }
 
 /* I am through with `turn`, of n members.  True: as the last one of a half ring; then post x_floor,
- * with weft_feed_next(turn). */
-static inline bool weft_feed_pass(struct weft_feed *f, uint32_t turn, unsigned n)
+ * with weft_coll_feed_next(turn). */
+static inline bool weft_coll_feed_pass(struct weft_feed *f, uint32_t turn, unsigned n)
 {
-	if (weft_feed_next(turn) % WEFT_FEED_HALF)
+	if (weft_coll_feed_next(turn) % WEFT_FEED_HALF)
 		return false;
 	_Atomic uint32_t *x_passed = &f->x_passed[turn / WEFT_FEED_HALF & 1];
 	/* PASS -> PASS (the last member's).  Carries: we have read this half's places, or cleared

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reads.c - alltoall and allreduce of what is too large for stages, where many ranks share few
+ * peer_reads.c - alltoall and allreduce of what is too large for stages, where many ranks share few
  * cores: each shows on the board where its data lie, and reads what it needs out of the others'
  * memory.
  *
@@ -46,11 +46,11 @@ static void both(const void *in, void *inout, size_t n)
 static weft_err agree(const struct weft_coll_group *g, enum weft_coll_kind kind, bool mine)
 {
 	char yes = mine, all = 0;
-	weft_board_note(g, kind);
-	weft_err err = weft_board_meet(g, both, &yes, &all, 1, 1);
+	weft_coll_board_note(g, kind);
+	weft_err err = weft_coll_board_meet(g, both, &yes, &all, 1, 1);
 	if (err || all)
 		return err;
-	weft_keep_of(g)->reads.state = READS_NO;
+	weft_coll_keep_of(g)->reads.state = READS_NO;
 	return WEFT_AGAIN;
 }
 
@@ -58,17 +58,17 @@ static weft_err agree(const struct weft_coll_group *g, enum weft_coll_kind kind,
 static weft_err show(const struct weft_coll_group *g, enum weft_coll_kind kind,
 		     const struct where *mine, struct where *all)
 {
-	struct weft_buf buf = weft_buf_flat(mine, sizeof *mine);
-	weft_board_note(g, kind);
-	weft_err err = weft_board_show(g, kind, &buf, sizeof *mine);
+	struct weft_buf buf = weft_data_buf_flat(mine, sizeof *mine);
+	weft_coll_board_note(g, kind);
+	weft_err err = weft_coll_board_show(g, kind, &buf, sizeof *mine);
 	bool good = true;
 	for (int r = 0; r < g->size && !err; r++) {
-		memcpy(&all[r], weft_board_shown(g, r), sizeof all[r]);
+		memcpy(&all[r], weft_coll_board_shown(g, r), sizeof all[r]);
 		good = good && all[r].from;
 	}
 	if (err || good)
 		return err;
-	weft_keep_of(g)->reads.state = READS_NO;
+	weft_coll_keep_of(g)->reads.state = READS_NO;
 	return WEFT_AGAIN;
 }
 
@@ -85,8 +85,8 @@ static weft_err ask(const struct weft_coll_group *g, enum weft_coll_kind kind)
 	bool good = true;
 	for (int r = 0; r < g->size; r++)
 		good = good && (r == g->rank || weft_comm_can_read(weft_coll_process(g, r)));
-	weft_keep_of(g)->reads.piece = malloc(PIECE);
-	good = good && weft_keep_of(g)->reads.piece;
+	weft_coll_keep_of(g)->reads.piece = malloc(PIECE);
+	good = good && weft_coll_keep_of(g)->reads.piece;
 	mine.from = mine.share = good ? (uint64_t)(uintptr_t)&word : 0;
 	weft_err err = show(g, kind, &mine, all);
 	if (err)
@@ -96,7 +96,7 @@ static weft_err ask(const struct weft_coll_group *g, enum weft_coll_kind kind)
 					theirs == 1 + (uint64_t)r);
 	err = agree(g, kind, good);
 	if (!err)
-		weft_keep_of(g)->reads.state = READS_YES;
+		weft_coll_keep_of(g)->reads.state = READS_YES;
 	return err;
 }
 
@@ -104,9 +104,9 @@ static weft_err ask(const struct weft_coll_group *g, enum weft_coll_kind kind)
 static weft_err open_reads(const struct weft_coll_group *g, enum weft_coll_kind kind)
 {
 	weft_err err = WEFT_OK;
-	if (!weft_board_open(g, &err))
+	if (!weft_coll_board_open(g, &err))
 		return err ? err : WEFT_AGAIN;
-	struct weft_reads *s = &weft_keep_of(g)->reads;
+	struct weft_reads *s = &weft_coll_keep_of(g)->reads;
 	if (weft_unlikely(s->state < READS_YES) && s->state++ == READS_FROM) {
 		s->state = READS_NO;
 		err = ask(g, kind);
@@ -114,16 +114,16 @@ static weft_err open_reads(const struct weft_coll_group *g, enum weft_coll_kind 
 	return err ? err : s->state == READS_YES ? WEFT_OK : WEFT_AGAIN;
 }
 
-void weft_reads_free(struct weft_reads *s)
+void weft_coll_peer_reads_free(struct weft_reads *s)
 {
 	free(s->piece);
 	free(s->share);
 }
 
-weft_err weft_reads_alltoall(const struct weft_coll_group *g, const struct weft_coll_args *a,
-			     const struct weft_buf *mine)
+weft_err weft_coll_peer_reads_alltoall(const struct weft_coll_group *g,
+				       const struct weft_coll_args *a, const struct weft_buf *mine)
 {
-	size_t n = (size_t)g->size, block = weft_view_bytes(weft_args_rblock(a, 0));
+	size_t n = (size_t)g->size, block = weft_coll_view_bytes(weft_coll_args_rblock(a, 0));
 	if (block < WEFT_LIMIT_READ_ALLTOALL || block > WEFT_LIMIT_READ / n || a->in_place)
 		return WEFT_AGAIN;
 	weft_err err = open_reads(g, a->kind);
@@ -131,7 +131,7 @@ weft_err weft_reads_alltoall(const struct weft_coll_group *g, const struct weft_
 		return err;
 	struct where all[WEFT_BOARD_MEMBERS], own = {0};
 	bool flat = !mine->type && mine->bytes == n * block &&
-		    !weft_view_buf(weft_args_rblock(a, 0)).type;
+		    !weft_coll_view_buf(weft_coll_args_rblock(a, 0)).type;
 	own.from = flat ? (uint64_t)(uintptr_t)mine->base : 0;
 	err = show(g, a->kind, &own, all);
 	if (err)
@@ -139,11 +139,12 @@ weft_err weft_reads_alltoall(const struct weft_coll_group *g, const struct weft_
 	weft_count(WEFT_CNT_COLL_READS, 1);
 	size_t at = (size_t)g->rank * block;
 	bool good = true;
-	memcpy(weft_view_buf(weft_args_rblock(a, g->rank)).base, (char *)mine->base + at, block);
+	memcpy(weft_coll_view_buf(weft_coll_args_rblock(a, g->rank)).base, (char *)mine->base + at,
+	       block);
 	/* Each begins with its right neighbour, so that not all read from one. */
 	for (int k = 1; k < g->size && good; k++) {
 		int r = (g->rank + k) % g->size;
-		struct weft_buf to = weft_view_buf(weft_args_rblock(a, r));
+		struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
 		good = read_from(g, r, all[r].from + at, to.base, block);
 		(void)weft_engine_poll();
 	}
@@ -166,7 +167,7 @@ struct sum {
 static bool combine(const struct sum *s, char *share)
 {
 	const struct weft_coll_group *g = s->g;
-	char *piece = weft_keep_of(g)->reads.piece;
+	char *piece = weft_coll_keep_of(g)->reads.piece;
 	size_t end = s->at[g->rank + 1], most = PIECE / s->size, count;
 	bool good = true;
 	for (size_t lo = s->at[g->rank]; lo < end && good; lo += count) {
@@ -210,7 +211,7 @@ static bool collect(const struct sum *s, const char *share)
 /* Where my share is combined: in place the others read what lies there. */
 static char *share_of(const struct sum *s)
 {
-	struct weft_reads *k = &weft_keep_of(s->g)->reads;
+	struct weft_reads *k = &weft_coll_keep_of(s->g)->reads;
 	size_t begin = s->at[s->g->rank] * s->size, len = s->at[s->g->rank + 1] * s->size - begin;
 	if (!s->a->in_place)
 		return (char *)s->a->rbuf + begin;
@@ -222,7 +223,8 @@ static char *share_of(const struct sum *s)
 	return k->share;
 }
 
-weft_err weft_reads_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
+weft_err weft_coll_peer_reads_allreduce(const struct weft_coll_group *g,
+					const struct weft_coll_args *a)
 {
 	struct sum s = {.g = g, .a = a, .size = a->rtype->size};
 	size_t n = (size_t)g->size;

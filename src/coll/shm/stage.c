@@ -63,10 +63,10 @@ static unsigned char stage_take(int self)
 static weft_err tell(const struct weft_coll_group *g, enum weft_coll_kind kind, unsigned char mine,
 		     unsigned char *all)
 {
-	struct weft_buf buf = weft_buf_flat(&mine, 1);
-	weft_err err = weft_board_show(g, kind, &buf, 1);
+	struct weft_buf buf = weft_data_buf_flat(&mine, 1);
+	weft_err err = weft_coll_board_show(g, kind, &buf, 1);
 	for (int r = 0; r < g->size && !err; r++)
-		all[r] = (unsigned char)*weft_board_shown(g, r);
+		all[r] = (unsigned char)*weft_coll_board_shown(g, r);
 	return err;
 }
 
@@ -95,7 +95,7 @@ static weft_err ask(const struct weft_coll_group *g, enum weft_coll_kind kind,
 	s->state = NONE;
 	weft_err err = tell(g, kind, all_connected(g), all);
 	if (!err && !all_yes(all, g->size))
-		err = weft_board_connect(g);
+		err = weft_coll_board_connect(g);
 	if (err)
 		return err;
 	unsigned char mine = all_connected(g) ? stage_take(self) : 0;
@@ -112,11 +112,12 @@ static weft_err ask(const struct weft_coll_group *g, enum weft_coll_kind kind,
 	return err;
 }
 
-bool weft_stage_open(const struct weft_coll_group *g, enum weft_coll_kind kind, weft_err *err_p)
+bool weft_coll_stage_open(const struct weft_coll_group *g, enum weft_coll_kind kind,
+			  weft_err *err_p)
 {
-	if (!weft_board_open(g, err_p))
+	if (!weft_coll_board_open(g, err_p))
 		return false;
-	struct weft_stages **s_p = weft_board_stages(g);
+	struct weft_stages **s_p = weft_coll_board_stages(g);
 	if (weft_unlikely(!*s_p)) {
 		*s_p = calloc(1, sizeof **s_p);
 		if (!*s_p) {
@@ -127,13 +128,13 @@ bool weft_stage_open(const struct weft_coll_group *g, enum weft_coll_kind kind, 
 	}
 	struct weft_stages *s = *s_p;
 	if (weft_unlikely(s->state < ASKED) && s->state++ == STAGE_FROM) {
-		weft_board_note(g, kind);
+		weft_coll_board_note(g, kind);
 		*err_p = ask(g, kind, s);
 	}
 	return s->state == ASKED;
 }
 
-void weft_stages_free(struct weft_stages *s, bool last)
+void weft_coll_stages_free(struct weft_stages *s, bool last)
 {
 	/* Only the last member to leave knows that nobody reads any more. */
 	for (int r = 0; s && last && s->state == ASKED && r < s->size; r++)
@@ -146,13 +147,13 @@ void weft_stages_free(struct weft_stages *s, bool last)
 /* Member r's stage as it is written before the next turn. */
 static char *ahead(const struct weft_coll_group *g, int r)
 {
-	return (*weft_board_stages(g))->of[r]->half[weft_board_parity(g)];
+	return (*weft_coll_board_stages(g))->of[r]->half[weft_coll_board_parity(g)];
 }
 
 /* And as it was written before the last one. */
 static char *behind(const struct weft_coll_group *g, int r)
 {
-	return (*weft_board_stages(g))->of[r]->half[!weft_board_parity(g)];
+	return (*weft_coll_board_stages(g))->of[r]->half[!weft_coll_board_parity(g)];
 }
 
 static size_t least(size_t a, size_t b)
@@ -164,15 +165,16 @@ static size_t least(size_t a, size_t b)
 static weft_err turn(const struct weft_coll_group *g, enum weft_coll_kind kind, size_t len,
 		     bool good)
 {
-	weft_board_note(g, kind);
-	weft_err err = weft_board_turn(g, good ? ((uint32_t)kind + 1) << 16 | (uint32_t)len : 0);
+	weft_coll_board_note(g, kind);
+	weft_err err =
+		weft_coll_board_turn(g, good ? ((uint32_t)kind + 1) << 16 | (uint32_t)len : 0);
 	return weft_unlikely(!err && !good) ? WEFT_ERR_TRUNC : err;
 }
 
-weft_err weft_stage_exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
-			     const struct weft_buf *mine)
+weft_err weft_coll_stage_exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
+				  const struct weft_buf *mine)
 {
-	size_t block = weft_view_bytes(weft_args_rblock(a, 0)), n = (size_t)g->size;
+	size_t block = weft_coll_view_bytes(weft_coll_args_rblock(a, 0)), n = (size_t)g->size;
 	bool each = a->kind == WEFT_COLL_ALLTOALL; /* another block for each */
 	size_t most = each ? WEFT_BOARD_STAGE_BYTES / n & ~(size_t)(WEFT_CACHELINE - 1)
 			   : WEFT_BOARD_STAGE_BYTES;
@@ -182,17 +184,17 @@ weft_err weft_stage_exchange(const struct weft_coll_group *g, const struct weft_
 		size_t len = least(block - off, most);
 		char *out = ahead(g, g->rank);
 		for (size_t r = 0; r < (each ? n : 1) && good; r++)
-			weft_pack(mine, r * block + off, out + r * most, len);
+			weft_data_pack(mine, r * block + off, out + r * most, len);
 		weft_err err = turn(g, a->kind, len, good);
 		if (err)
 			return err;
 		for (int k = 0; k < g->size; k++) {
 			int r = (g->rank + k) % g->size;
-			struct weft_buf to = weft_view_buf(weft_args_rblock(a, r));
+			struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
 			if (k || !a->in_place)
-				weft_unpack(&to, off,
-					    behind(g, r) + (each ? (size_t)g->rank * most : 0),
-					    len);
+				weft_data_unpack(&to, off,
+						 behind(g, r) + (each ? (size_t)g->rank * most : 0),
+						 len);
 		}
 	}
 	return WEFT_OK;
@@ -208,7 +210,7 @@ static void combine(const struct weft_coll_group *g, weft_reduce_fn *fn, char *a
 		fn(behind(g, r) + lo * size, acc, n);
 }
 
-weft_err weft_stage_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
+weft_err weft_coll_stage_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
 	size_t size = a->rtype->size, most = WEFT_BOARD_STAGE_BYTES / size;
 	size_t n = (size_t)g->size, me = (size_t)g->rank;

@@ -8,7 +8,7 @@
  * then the sender is offered the buffer (rndv.c), who perhaps only waits.
  *
  * What a thread has started that wants no background progress takes these steps in the next poll
- * or wait of an application thread (weft_engine_leave), never in the watcher.
+ * or wait of an application thread (weft_task_engine_leave), never in the watcher.
  */
 #include <stdlib.h>
 #include "comm/comm_int.h"
@@ -22,24 +22,24 @@ struct copy {
 	bool push;
 	bool begun;
 	bool aside; /* has been left for a while */
-	struct weft_left left;
+	struct weft_task_app_work left;
 };
 
 /* It would copy on a core that computes as well, and two watchers would have to wake for it. */
 static bool sender_computes(struct weft_req *r)
 {
-	struct weft_gate *g = weft_req_recv(r)->gate;
+	struct weft_gate *g = weft_comm_req_recv(r)->gate;
 	return g->driver->computes && g->driver->computes(g->net, g->peer);
 }
 
 static enum weft_task_verdict run(struct weft_task *t, void *arg);
 
 /* Somebody has come to wait here, or nobody for a while. */
-static void back(struct weft_left *l)
+static void back(struct weft_task_app_work *l)
 {
 	struct copy *c = weft_container_of(l, struct copy, left);
-	if (!weft_engine_behind())
-		(void)weft_share_begin(c->req);
+	if (!weft_task_engine_behind())
+		(void)weft_comm_share_begin(c->req);
 	weft_task_init(&c->task, "fetch", run, c, 0); /* the engine is through with it: GONE */
 	(void)weft_task_submit(&c->task);
 }
@@ -50,8 +50,8 @@ static void back(struct weft_left *l)
  */
 static bool waits_for_us(struct copy *c)
 {
-	return !c->begun && !c->aside && weft_engine_behind() && weft_engine_cores_taken() &&
-	       sender_computes(c->req);
+	return !c->begun && !c->aside && weft_task_engine_behind() &&
+	       weft_task_engine_cores_taken() && sender_computes(c->req);
 }
 
 static enum weft_task_verdict run(struct weft_task *t, void *arg)
@@ -63,19 +63,19 @@ static enum weft_task_verdict run(struct weft_task *t, void *arg)
 	if (!c->push && waits_for_us(c)) {
 		c->aside = true;
 		c->left.fn = back;
-		weft_engine_leave_awhile(&c->left);
+		weft_task_engine_leave_awhile(&c->left);
 		return WEFT_TASK_GONE;
 	}
 	if (c->push) {
-		over = weft_push_step(c->req);
-	} else if (!c->begun && weft_share_waits(c->req)) {
+		over = weft_comm_push_step(c->req);
+	} else if (!c->begun && weft_comm_share_waits(c->req)) {
 		return WEFT_TASK_AGAIN;
-	} else if (!c->begun && weft_engine_behind() && !sender_computes(c->req) &&
-		   weft_rndv_offer(c->req)) {
+	} else if (!c->begun && weft_task_engine_behind() && !sender_computes(c->req) &&
+		   weft_comm_rndv_offer(c->req)) {
 		over = true; /* c->core: the request may be over already */
 		atomic_fetch_sub_explicit(&c->core->x_owed, 1, memory_order_acq_rel);
 	} else {
-		over = weft_pull_step(c->req);
+		over = weft_comm_pull_step(c->req);
 	}
 	c->begun = true;
 	if (!over)
@@ -86,59 +86,60 @@ static enum weft_task_verdict run(struct weft_task *t, void *arg)
 
 /* ---- operations that are not progressed in the background ---------------------------------- */
 
-static void left_recv(struct weft_left *l)
+static void left_recv(struct weft_task_app_work *l)
 {
 	struct weft_core_req_recv *v = weft_container_of(l, struct weft_core_req_recv, left);
 	struct weft_core *core = v->gate->core;
-	weft_rndv_go_on(weft_req_of_recv_out(&v->out));
+	weft_comm_rndv_go_on(weft_comm_req_of_recv_out(&v->out));
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 }
 
-static void left_send(struct weft_left *l)
+static void left_send(struct weft_task_app_work *l)
 {
 	struct weft_core_req_send *s = weft_container_of(l, struct weft_core_req_send, left);
 	struct weft_core *core = s->gate->core;
-	weft_rndv_cts_go_on(weft_req_of_send_out(&s->out), s->push);
-	/* LAST -> SEE (weft_core_idle).  Carries: the answers that its steps have posted. */
+	weft_comm_rndv_cts_go_on(weft_comm_req_of_send_out(&s->out), s->push);
+	/* LAST -> SEE (weft_comm_core_idle).  Carries: the answers that its steps have posted. */
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 }
 
 /* One piece per poll. */
-static void left_pull(struct weft_left *l)
+static void left_pull(struct weft_task_app_work *l)
 {
 	struct weft_core_req_recv *v = weft_container_of(l, struct weft_core_req_recv, left);
-	if (!weft_pull_step(weft_req_of_recv_out(&v->out)))
-		weft_engine_leave(l);
+	if (!weft_comm_pull_step(weft_comm_req_of_recv_out(&v->out)))
+		weft_task_engine_leave(l);
 }
 
-static void left_push(struct weft_left *l)
+static void left_push(struct weft_task_app_work *l)
 {
 	struct weft_core_req_send *s = weft_container_of(l, struct weft_core_req_send, left);
-	if (!weft_push_step(weft_req_of_send_out(&s->out)))
-		weft_engine_leave(l);
+	if (!weft_comm_push_step(weft_comm_req_of_send_out(&s->out)))
+		weft_task_engine_leave(l);
 }
 
-static bool leave(struct weft_core *core, struct weft_left *l, void (*fn)(struct weft_left *))
+static bool leave(struct weft_core *core, struct weft_task_app_work *l,
+		  void (*fn)(struct weft_task_app_work *))
 {
-	if (!core->background || weft_engine_runner() == WEFT_RUNNER_APPLICATION)
+	if (!core->background || weft_task_engine_runner() == WEFT_RUNNER_APPLICATION)
 		return false;
 	weft_count(WEFT_CNT_LEFT, 1);
-	/* As in weft_copy_start. */
+	/* As in weft_comm_copy_start. */
 	atomic_fetch_add_explicit(&core->x_owed, 1, memory_order_acq_rel);
 	l->fn = fn;
-	weft_engine_leave(l);
+	weft_task_engine_leave(l);
 	return true;
 }
 
-bool weft_copy_leave_recv(struct weft_req *r)
+bool weft_comm_copy_leave_recv(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	return weft_unlikely(v->explicit_only) && leave(v->gate->core, &v->left, left_recv);
 }
 
-bool weft_copy_leave_send(struct weft_req *r, bool push)
+bool weft_comm_copy_leave_send(struct weft_req *r, bool push)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 	s->push = push;
 	return weft_unlikely(s->explicit_only) && leave(s->gate->core, &s->left, left_send);
 }
@@ -146,25 +147,25 @@ bool weft_copy_leave_send(struct weft_req *r, bool push)
 /* A task could be picked up by anybody. */
 static bool start_left(struct weft_req *r, bool push)
 {
-	struct weft_left *l;
-	if (push ? !weft_req_send(r)->explicit_only : !weft_req_recv(r)->explicit_only)
+	struct weft_task_app_work *l;
+	if (push ? !weft_comm_req_send(r)->explicit_only : !weft_comm_req_recv(r)->explicit_only)
 		return false;
-	l = push ? &weft_req_send(r)->left : &weft_req_recv(r)->left;
+	l = push ? &weft_comm_req_send(r)->left : &weft_comm_req_recv(r)->left;
 	l->fn = push ? left_push : left_pull;
-	weft_engine_leave(l);
+	weft_task_engine_leave(l);
 	return true;
 }
 
-void weft_copy_start(struct weft_core *core, struct weft_req *r, bool push, bool small)
+void weft_comm_copy_start(struct weft_core *core, struct weft_req *r, bool push, bool small)
 {
-	/* Relaxed would do to count; weft_core_idle reads it with acquire to see the answers. */
+	/* Relaxed would do to count; weft_comm_core_idle reads it with acquire to see the answers. */
 	atomic_fetch_add_explicit(&core->x_owed, 1, memory_order_acq_rel);
 	bool later = core->background && !small;
 	if (later && weft_unlikely(start_left(r, push)))
 		return;
 	struct copy *c = later ? malloc(sizeof *c) : NULL;
 	if (!c) {
-		while (!(push ? weft_push_step(r) : weft_pull_step(r)))
+		while (!(push ? weft_comm_push_step(r) : weft_comm_pull_step(r)))
 			; /* Bound: the message's pieces. */
 		return;
 	}
@@ -174,7 +175,7 @@ void weft_copy_start(struct weft_core *core, struct weft_req *r, bool push, bool
 	c->begun = c->aside = false;
 	weft_task_init(&c->task, push ? "push" : "fetch", run, c, 0);
 	/* An application thread that found the message here: it may wait for it at once. */
-	if (weft_engine_runner() == WEFT_RUNNER_APPLICATION)
+	if (weft_task_engine_runner() == WEFT_RUNNER_APPLICATION)
 		(void)weft_task_submit_later(&c->task);
 	else
 		(void)weft_task_submit(&c->task);

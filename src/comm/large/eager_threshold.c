@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* learn.c - the switch point of a host, moved by what was measured. */
+/* eager_threshold.c - the switch point of a host, moved by what was measured. */
 #include "comm/large/eager_threshold.h"
 
 #include "base/counters.h"
@@ -7,20 +7,21 @@
 
 #define COPY_PS_MIN 8 /* no memory is quicker, and smoothing by eighths works from here */
 
-void weft_learn_init(struct weft_learn *l, size_t start, size_t highest)
+void weft_comm_eager_threshold_init(struct weft_comm_eager_threshold *l, size_t start,
+				    size_t highest)
 {
-	*l = (struct weft_learn){.least = start / 4, .round_ns = UINT64_MAX};
+	*l = (struct weft_comm_eager_threshold){.least = start / 4, .round_ns = UINT64_MAX};
 	l->most = start < highest / 4 ? start * 4 : highest;
 	/* Relaxed: nobody else knows it yet. */
 	atomic_store_explicit(&l->x_point, start, memory_order_relaxed);
 }
 
 /* True: it has moved. */
-static bool move_locked(struct weft_learn *l)
+static bool move_locked(struct weft_comm_eager_threshold *l)
 {
 	if (!l->ask_ns || !l->copy_ps)
 		return false;
-	size_t now = weft_learn_point(l);
+	size_t now = weft_comm_eager_threshold_point(l);
 	uint64_t best = l->ask_ns * 1000 / l->copy_ps;
 	if (best < l->least)
 		best = l->least;
@@ -33,20 +34,20 @@ static bool move_locked(struct weft_learn *l)
 	return true;
 }
 
-static void unlock(struct weft_learn *l, bool moved)
+static void unlock(struct weft_comm_eager_threshold *l, bool moved)
 {
-	size_t point = weft_learn_point(l);
-	weft_spin_unlock(&l->lock);
+	size_t point = weft_comm_eager_threshold_point(l);
+	weft_comm_spin_unlock(&l->lock);
 	if (weft_likely(!moved))
 		return;
 	weft_count(WEFT_CNT_SWITCH_MOVED, 1);
 	weft_info("messages beyond %zu bytes ask first from now on, as measured", point);
 }
 
-void weft_learn_asked(struct weft_learn *l, uint64_t ns)
+void weft_comm_eager_threshold_asked(struct weft_comm_eager_threshold *l, uint64_t ns)
 {
 	bool moved = false;
-	if (!weft_spin_try(&l->lock))
+	if (!weft_comm_spin_try(&l->lock))
 		return;
 	if (ns < l->round_ns)
 		l->round_ns = ns;
@@ -60,9 +61,10 @@ void weft_learn_asked(struct weft_learn *l, uint64_t ns)
 	unlock(l, moved);
 }
 
-void weft_learn_copied(struct weft_learn *l, size_t bytes, uint64_t ns)
+void weft_comm_eager_threshold_copied(struct weft_comm_eager_threshold *l, size_t bytes,
+				      uint64_t ns)
 {
-	if (!weft_spin_try(&l->lock))
+	if (!weft_comm_spin_try(&l->lock))
 		return;
 	/* One that was interrupted counts as four times the usual, no more. */
 	uint64_t ps = (ns < 1000000000u ? ns : 1000000000u) * 1000 / bytes + 1;
@@ -75,10 +77,12 @@ void weft_learn_copied(struct weft_learn *l, size_t bytes, uint64_t ns)
 	unlock(l, move_locked(l));
 }
 
-struct weft_learn_state weft_learn_read(struct weft_learn *l)
+struct weft_comm_eager_threshold_state
+weft_comm_eager_threshold_read(struct weft_comm_eager_threshold *l)
 {
-	weft_spin_lock(&l->lock);
-	struct weft_learn_state s = {l->ask_ns, l->copy_ps, weft_learn_point(l), l->moves};
-	weft_spin_unlock(&l->lock);
+	weft_comm_spin_lock(&l->lock);
+	struct weft_comm_eager_threshold_state s = {l->ask_ns, l->copy_ps,
+						    weft_comm_eager_threshold_point(l), l->moves};
+	weft_comm_spin_unlock(&l->lock);
 	return s;
 }

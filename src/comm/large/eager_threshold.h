@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * learn.h - from how many bytes on it pays to ask before sending to one host, kept true while
+ * eager_threshold.h - from how many bytes on it pays to ask before sending to one host, kept true while
  * running.
  *
  * To ask costs a round trip.  Not to ask costs a copy, if the message comes before its receive: it
@@ -16,8 +16,8 @@
  * Callers   asked, copied: any thread; a sample is left out when another is being taken in.
  *           point: any thread.
  */
-#ifndef WEFT_COMM_LEARN_H
-#define WEFT_COMM_LEARN_H
+#ifndef WEFT_COMM_EAGER_THRESHOLD_H
+#define WEFT_COMM_EAGER_THRESHOLD_H
 
 #include "comm/lock.h"
 
@@ -25,11 +25,11 @@
 #define WEFT_LEARN_COPIED 8
 #define WEFT_LEARN_COPY_MIN ((size_t)16 * 1024)
 
-struct weft_learn {
-	struct weft_learn *next; /* I: the core's others */
-	size_t least, most;      /* I */
-	_Atomic size_t x_point;  /* L writes */
-	_Atomic uint32_t x_kept; /* counts those of which one in eight is measured */
+struct weft_comm_eager_threshold {
+	struct weft_comm_eager_threshold *next; /* I: the core's others */
+	size_t least, most;                     /* I */
+	_Atomic size_t x_point;                 /* L writes */
+	_Atomic uint32_t x_kept;                /* counts those of which one in eight is measured */
 	struct weft_spin lock;
 	unsigned asked;    /* L: in this round */
 	uint64_t round_ns; /* L: the shortest of this round */
@@ -38,21 +38,25 @@ struct weft_learn {
 	unsigned moves;    /* L */
 };
 
-void weft_learn_init(struct weft_learn *l, size_t start, size_t highest);
+void weft_comm_eager_threshold_init(struct weft_comm_eager_threshold *l, size_t start,
+				    size_t highest);
 /* A request to send was answered after so long. */
-void weft_learn_asked(struct weft_learn *l, uint64_t ns);
+void weft_comm_eager_threshold_asked(struct weft_comm_eager_threshold *l, uint64_t ns);
 /* So many bytes, kept aside, were copied in so long. */
-void weft_learn_copied(struct weft_learn *l, size_t bytes, uint64_t ns);
+void weft_comm_eager_threshold_copied(struct weft_comm_eager_threshold *l, size_t bytes,
+				      uint64_t ns);
 
-struct weft_learn_state {
+struct weft_comm_eager_threshold_state {
 	uint64_t ask_ns, copy_ps;
 	size_t point;
 	unsigned moves;
 };
-struct weft_learn_state weft_learn_read(struct weft_learn *l);
+struct weft_comm_eager_threshold_state
+weft_comm_eager_threshold_read(struct weft_comm_eager_threshold *l);
 
 /* Is this copy one to measure? */
-static inline bool weft_learn_wants(struct weft_learn *l, size_t bytes)
+static inline bool weft_comm_eager_threshold_wants(struct weft_comm_eager_threshold *l,
+						   size_t bytes)
 {
 	/* Relaxed: a count. */
 	return bytes >= WEFT_LEARN_COPY_MIN &&
@@ -60,7 +64,7 @@ static inline bool weft_learn_wants(struct weft_learn *l, size_t bytes)
 		       0;
 }
 
-static inline size_t weft_learn_point(const struct weft_learn *l)
+static inline size_t weft_comm_eager_threshold_point(const struct weft_comm_eager_threshold *l)
 {
 	/* Relaxed: a number by itself; both sides take a message of any length. */
 	return atomic_load_explicit(&l->x_point, memory_order_relaxed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ways.c - the costs of ways.h, kept and compared. */
+/* path_cost.c - the costs of path_cost.h, kept and compared. */
 #include <stdlib.h>
 #include "comm/large/path_cost.h"
 
@@ -7,7 +7,8 @@
 #define EARLY 3
 #define EARLY_TRY 4
 
-static struct weft_ways_row *row_of(struct weft_ways *w, unsigned kind, uint64_t bytes)
+static struct weft_comm_path_cost_row *row_of(struct weft_comm_path_cost *w, unsigned kind,
+					      uint64_t bytes)
 {
 	int size = 63 - __builtin_clzll(bytes | 1) - WEFT_WAYS_FIRST;
 	if (size < 0)
@@ -18,7 +19,7 @@ static struct weft_ways_row *row_of(struct weft_ways *w, unsigned kind, uint64_t
 }
 
 /* One that is unknown is cheaper. */
-static enum weft_ways_way cheaper(const struct weft_ways_row *row)
+static enum weft_comm_path_cost_way cheaper(const struct weft_comm_path_cost_row *row)
 {
 	if (!row->cost[WEFT_WAYS_SENT])
 		return WEFT_WAYS_SENT;
@@ -27,7 +28,8 @@ static enum weft_ways_way cheaper(const struct weft_ways_row *row)
 }
 
 /* What a run cost that went that way. */
-static void took(struct weft_ways_row *row, enum weft_ways_way way, uint64_t bytes, uint64_t ns)
+static void took(struct weft_comm_path_cost_row *row, enum weft_comm_path_cost_way way,
+		 uint64_t bytes, uint64_t ns)
 {
 	uint64_t old = row->cost[way];
 	uint64_t cost = (uint64_t)((double)ns * 65536 / (double)bytes) + 1;
@@ -38,14 +40,15 @@ static void took(struct weft_ways_row *row, enum weft_ways_way way, uint64_t byt
 	row->cost[way] = cost < UINT32_MAX / 2 ? (uint32_t)cost : UINT32_MAX / 2;
 }
 
-static void run_end_locked(struct weft_ways *w, uint64_t now)
+static void run_end_locked(struct weft_comm_path_cost *w, uint64_t now)
 {
 	if (w->row && w->bytes)
 		took(w->row, w->way, w->bytes, now - w->since);
 	w->begun = 0;
 }
 
-static void run_begin_locked(struct weft_ways *w, struct weft_ways_row *row, uint64_t now)
+static void run_begin_locked(struct weft_comm_path_cost *w, struct weft_comm_path_cost_row *row,
+			     uint64_t now)
 {
 	bool known = row->cost[WEFT_WAYS_SENT] && row->cost[WEFT_WAYS_FETCH];
 	w->way = cheaper(row);
@@ -62,7 +65,7 @@ static void run_begin_locked(struct weft_ways *w, struct weft_ways_row *row, uin
 }
 
 /* One more in a run: each of the dearer way puts off the next of those. */
-static void count_locked(struct weft_ways *w, struct weft_ways_row *row)
+static void count_locked(struct weft_comm_path_cost *w, struct weft_comm_path_cost_row *row)
 {
 	if (w->way != cheaper(row))
 		row->until += row->tried < EARLY ? EARLY_TRY : WEFT_WAYS_TRY;
@@ -70,11 +73,13 @@ static void count_locked(struct weft_ways *w, struct weft_ways_row *row)
 		row->until--;
 }
 
-enum weft_ways_way weft_ways_begin_at(struct weft_ways *w, unsigned kind, uint64_t bytes,
-				      uint64_t now, struct weft_ways_trip *trip)
+enum weft_comm_path_cost_way weft_comm_path_cost_begin_at(struct weft_comm_path_cost *w,
+							  unsigned kind, uint64_t bytes,
+							  uint64_t now,
+							  struct weft_comm_path_cost_trip *trip)
 {
-	struct weft_ways_row *row = row_of(w, kind, bytes);
-	weft_spin_lock(&w->lock);
+	struct weft_comm_path_cost_row *row = row_of(w, kind, bytes);
+	weft_comm_spin_lock(&w->lock);
 	if (w->begun >= WEFT_WAYS_RUN)
 		run_end_locked(w, now);
 	if (!w->begun)
@@ -83,18 +88,18 @@ enum weft_ways_way weft_ways_begin_at(struct weft_ways *w, unsigned kind, uint64
 		w->row = NULL;
 	w->begun++;
 	w->under++;
-	*trip = (struct weft_ways_trip){w->id, (uint8_t)(w->row ? w->way : cheaper(row))};
+	*trip = (struct weft_comm_path_cost_trip){w->id, (uint8_t)(w->row ? w->way : cheaper(row))};
 	if (w->row)
 		count_locked(w, row);
-	enum weft_ways_way way = trip->way;
-	weft_spin_unlock(&w->lock);
+	enum weft_comm_path_cost_way way = trip->way;
+	weft_comm_spin_unlock(&w->lock);
 	return way;
 }
 
-void weft_ways_end_at(struct weft_ways *w, struct weft_ways_trip *trip, uint64_t bytes,
-		      uint64_t now)
+void weft_comm_path_cost_end_at(struct weft_comm_path_cost *w,
+				struct weft_comm_path_cost_trip *trip, uint64_t bytes, uint64_t now)
 {
-	weft_spin_lock(&w->lock);
+	weft_comm_spin_lock(&w->lock);
 	if (trip->run == w->id && w->begun) { /* else its run has ended before it */
 		w->bytes += bytes;
 		if (!bytes)
@@ -102,14 +107,15 @@ void weft_ways_end_at(struct weft_ways *w, struct weft_ways_trip *trip, uint64_t
 		if (!--w->under)
 			run_end_locked(w, now);
 	}
-	weft_spin_unlock(&w->lock);
+	weft_comm_spin_unlock(&w->lock);
 	trip->way = WEFT_WAYS_NONE;
 }
 
-static struct weft_ways *ways_of(_Atomic(struct weft_ways *) *x_ways)
+static struct weft_comm_path_cost *ways_of(_Atomic(struct weft_comm_path_cost *) *x_ways)
 {
 	/* SEE <- MADE.  Carries: the zeros. */
-	struct weft_ways *w = atomic_load_explicit(x_ways, memory_order_acquire), *none = NULL;
+	struct weft_comm_path_cost *w = atomic_load_explicit(x_ways, memory_order_acquire),
+				   *none = NULL;
 	if (weft_likely(w != NULL))
 		return w;
 	w = calloc(1, sizeof *w);
@@ -121,20 +127,23 @@ static struct weft_ways *ways_of(_Atomic(struct weft_ways *) *x_ways)
 	return none;
 }
 
-enum weft_ways_way weft_ways_begin(_Atomic(struct weft_ways *) *x_ways, unsigned kind,
-				   uint64_t bytes, struct weft_ways_trip *trip)
+enum weft_comm_path_cost_way
+weft_comm_path_cost_begin(_Atomic(struct weft_comm_path_cost *) *x_ways, unsigned kind,
+			  uint64_t bytes, struct weft_comm_path_cost_trip *trip)
 {
-	struct weft_ways *w = ways_of(x_ways);
-	return w ? weft_ways_begin_at(w, kind, bytes, weft_clock_ns(), trip) : WEFT_WAYS_FETCH;
+	struct weft_comm_path_cost *w = ways_of(x_ways);
+	return w ? weft_comm_path_cost_begin_at(w, kind, bytes, weft_clock_ns(), trip)
+		 : WEFT_WAYS_FETCH;
 }
 
-void weft_ways_end(_Atomic(struct weft_ways *) *x_ways, struct weft_ways_trip *trip, uint64_t bytes)
+void weft_comm_path_cost_end(_Atomic(struct weft_comm_path_cost *) *x_ways,
+			     struct weft_comm_path_cost_trip *trip, uint64_t bytes)
 {
 	if (trip->way != WEFT_WAYS_NONE)
-		weft_ways_end_at(ways_of(x_ways), trip, bytes, weft_clock_ns());
+		weft_comm_path_cost_end_at(ways_of(x_ways), trip, bytes, weft_clock_ns());
 }
 
-void weft_ways_close(_Atomic(struct weft_ways *) *x_ways)
+void weft_comm_path_cost_close(_Atomic(struct weft_comm_path_cost *) *x_ways)
 {
 	/* Relaxed: the owner's alone by now. */
 	free(atomic_exchange_explicit(x_ways, NULL, memory_order_relaxed));

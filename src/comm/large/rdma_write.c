@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * window.c - large messages that the network writes by itself: the receiver opens its buffer to the
+ * rdma_write.c - large messages that the network writes by itself: the receiver opens its buffer to the
  * sender, whose CTS brings the ticket; the sender writes, and says so behind it.
  */
 #include "comm/comm_int.h"
@@ -8,16 +8,17 @@
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
-bool weft_window_wanted(struct weft_req *r)
+bool weft_comm_rdma_write_wanted(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	/* What fits into one packet goes as one. */
-	return !r->buf.type && v->want > v->gate->inline_max && weft_gate_has_windows(v->gate);
+	return !r->buf.type && v->want > v->gate->inline_max && weft_comm_gate_has_windows(v->gate);
 }
 
-void weft_window_open(struct weft_req *r, struct weft_wire *cts, struct weft_net_ticket *where_p)
+void weft_comm_rdma_write_open(struct weft_req *r, struct weft_wire *cts,
+			       struct weft_net_ticket *where_p)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 	if (!(cts->flags & WEFT_WIRE_WINDOW))
 		return;
@@ -25,21 +26,21 @@ void weft_window_open(struct weft_req *r, struct weft_wire *cts, struct weft_net
 	cts->flags = v->open ? WEFT_WIRE_WINDOW : 0;
 }
 
-void weft_window_close(struct weft_req *r)
+void weft_comm_rdma_write_close(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	if (v->open)
 		v->gate->driver->conceal(v->gate->net, v->window);
 	v->open = false;
 }
 
-void weft_rndv_recv_over(struct weft_req *r, weft_err err)
+void weft_comm_rndv_recv_over(struct weft_req *r, weft_err err)
 {
-	weft_window_close(r);
-	weft_recv_finish(r, err);
+	weft_comm_rdma_write_close(r);
+	weft_comm_recv_finish(r, err);
 }
 
-size_t weft_window_bytes(const struct weft_wire *cts)
+size_t weft_comm_rdma_write_bytes(const struct weft_wire *cts)
 {
 	if (cts->flags & WEFT_WIRE_WINDOW)
 		return sizeof(struct weft_net_ticket);
@@ -48,9 +49,10 @@ size_t weft_window_bytes(const struct weft_wire *cts)
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-enum weft_post weft_window_write_locked(struct weft_gate *g, struct weft_req *r, size_t *len_p)
+enum weft_post weft_comm_rdma_write_write_locked(struct weft_gate *g, struct weft_req *r,
+						 size_t *len_p)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 	struct weft_net_ticket where = {s->out.rts.addr, s->out.head.length};
 	size_t len = s->want - s->off;
 
@@ -63,14 +65,14 @@ enum weft_post weft_window_write_locked(struct weft_gate *g, struct weft_req *r,
 				r);
 }
 
-enum weft_post weft_window_placed_locked(struct weft_gate *g, struct weft_req *r)
+enum weft_post weft_comm_rdma_write_placed_locked(struct weft_gate *g, struct weft_req *r)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 	struct weft_wire head = {.kind = WEFT_WIRE_DATA,
 				 .flags = WEFT_WIRE_PLACED,
 				 .context = s->out.rts.id,
 				 .length = s->want};
-	enum weft_post p = weft_gate_post_locked(g, &head, NULL, 0, 0, NULL);
+	enum weft_post p = weft_comm_gate_post_locked(g, &head, NULL, 0, 0, NULL);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
 		weft_count(WEFT_CNT_RNDV_PUSHED, 1);
 	return p;

@@ -30,9 +30,9 @@
 
 static void ask_with(struct weft_req *r, unsigned flags)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 
-	weft_ways_end(&v->gate->x_ways, &v->trip, 0); /* it takes neither way */
+	weft_comm_path_cost_end(&v->gate->x_ways, &v->trip, 0); /* it takes neither way */
 	v->got = 0;
 	v->out.type = WEFT_OUT_CTS;
 	v->out.head = (struct weft_wire){
@@ -43,18 +43,18 @@ static void ask_with(struct weft_req *r, unsigned flags)
 		.tag = r->buf.type ? (int32_t)CHUNK : 0,
 		.length = v->want,
 	};
-	weft_gate_submit(v->gate, &v->out);
+	weft_comm_gate_submit(v->gate, &v->out);
 }
 
 static void ask(struct weft_req *r)
 {
-	ask_with(r, weft_window_wanted(r) ? WEFT_WIRE_WINDOW : 0);
+	ask_with(r, weft_comm_rdma_write_wanted(r) ? WEFT_WIRE_WINDOW : 0);
 }
 
-void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length, uint32_t id,
-		     uint64_t addr, bool quiet, bool late)
+void weft_comm_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t length,
+			  uint32_t id, uint64_t addr, bool quiet, bool late)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 
 	r->status = (struct weft_status){.peer = g->peer, .tag = tag, .bytes = length};
 	if (length > r->buf.bytes) {
@@ -71,27 +71,28 @@ void weft_rndv_start(struct weft_req *r, struct weft_gate *g, int tag, uint64_t 
 	v->late = late;
 	v->out.rts.id = id;
 	v->out.rts.addr = addr;
-	if (!weft_copy_leave_recv(r))
-		weft_rndv_go_on(r);
+	if (!weft_comm_copy_leave_recv(r))
+		weft_comm_rndv_go_on(r);
 }
 
-void weft_rndv_go_on(struct weft_req *r)
+void weft_comm_rndv_go_on(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 
-	if (weft_gate_down(g)) {
-		weft_recv_finish(r, WEFT_ERR_PEER);
+	if (weft_comm_gate_down(g)) {
+		weft_comm_recv_finish(r, WEFT_ERR_PEER);
 	} else if (!v->want) {
-		weft_gate_fin_as(g, v->out.rts.id, v->quiet);
-		weft_recv_finish(r, WEFT_OK);
-	} else if (g->core->offer && weft_rndv_offer(r)) {
+		weft_comm_gate_fin_as(g, v->out.rts.id, v->quiet);
+		weft_comm_recv_finish(r, WEFT_OK);
+	} else if (g->core->offer && weft_comm_rndv_offer(r)) {
 		return;
-	} else if (v->out.rts.addr && weft_gate_can_get(g) &&
+	} else if (v->out.rts.addr && weft_comm_gate_can_get(g) &&
 		   !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed)) {
-		bool none_left = weft_share_begin(r);
-		weft_copy_start(g->core, r, false,
-				none_left || (v->want <= COPY_INLINE && !weft_share_waits(r)));
+		bool none_left = weft_comm_share_begin(r);
+		weft_comm_copy_start(g->core, r, false,
+				     none_left ||
+					     (v->want <= COPY_INLINE && !weft_comm_share_waits(r)));
 	} else {
 		ask(r);
 	}
@@ -99,14 +100,14 @@ void weft_rndv_go_on(struct weft_req *r)
 
 /* ---- fetching ----------------------------------------------------------------------------- */
 
-bool weft_pieces_small(size_t held, unsigned n)
+bool weft_comm_pieces_small(size_t held, unsigned n)
 {
 	return held < n * SMALL_COPY;
 }
 
-weft_err weft_pull_piece(struct weft_req *r, uint64_t off, size_t most, size_t *len_p)
+weft_err weft_comm_pull_piece(struct weft_req *r, uint64_t off, size_t most, size_t *len_p)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 	uint64_t from = v->out.rts.addr + off;
 	size_t len = v->want - off < most ? v->want - off : most;
@@ -119,8 +120,8 @@ weft_err weft_pull_piece(struct weft_req *r, uint64_t off, size_t most, size_t *
 		return g->driver->get(g->net, g->peer, from, iov, n, len);
 	}
 	n = WEFT_IOV_MAX;
-	size_t held = weft_iov(&r->buf, off, iov, &n);
-	if (held >= len || !weft_pieces_small(held, n)) {
+	size_t held = weft_data_iov(&r->buf, off, iov, &n);
+	if (held >= len || !weft_comm_pieces_small(held, n)) {
 		size_t have = 0;
 		unsigned i = 0;
 		for (; i < n && have < len; i++) {
@@ -137,26 +138,26 @@ weft_err weft_pull_piece(struct weft_req *r, uint64_t off, size_t most, size_t *
 	iov[0] = (struct iovec){aside, len};
 	weft_err err = g->driver->get(g->net, g->peer, from, iov, 1, len);
 	if (!err)
-		weft_unpack(&r->buf, off, aside, len);
+		weft_data_unpack(&r->buf, off, aside, len);
 	free(aside);
 	*len_p = len;
 	return err;
 }
 
-bool weft_pull_step(struct weft_req *r)
+bool weft_comm_pull_step(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 	struct weft_core *core = g->core;
 	size_t len = 0;
 
 	if (v->share)
-		return weft_share_pull_step(r);
-	weft_err err =
-		weft_gate_down(g) ? WEFT_ERR_PEER : weft_pull_piece(r, v->got, COPY_PIECE, &len);
+		return weft_comm_share_pull_step(r);
+	weft_err err = weft_comm_gate_down(g) ? WEFT_ERR_PEER
+					      : weft_comm_pull_piece(r, v->got, COPY_PIECE, &len);
 	if (err) {
-		if (weft_gate_down(g)) {
-			weft_recv_finish(r, WEFT_ERR_PEER);
+		if (weft_comm_gate_down(g)) {
+			weft_comm_recv_finish(r, WEFT_ERR_PEER);
 		} else {
 			/* Not permitted here, or the peer is about to be found dead: ask. */
 			if (!atomic_exchange_explicit(&g->x_get_failed, true, memory_order_relaxed))
@@ -170,28 +171,28 @@ bool weft_pull_step(struct weft_req *r)
 	}
 	v->got += len;
 	if (v->got < v->want) {
-		weft_share_late(r);
+		weft_comm_share_late(r);
 		return false;
 	}
 	/* Relaxed: a hint, set once. */
 	if (weft_unlikely(!atomic_load_explicit(&g->x_get_works, memory_order_relaxed)))
 		atomic_store_explicit(&g->x_get_works, true, memory_order_relaxed);
-	weft_ways_end(&g->x_ways, &v->trip, v->want);
+	weft_comm_path_cost_end(&g->x_ways, &v->trip, v->want);
 	weft_count(WEFT_CNT_RNDV_FETCHED, 1);
-	weft_gate_fin_as(g, v->out.rts.id, v->quiet);
-	weft_recv_finish(r, WEFT_OK);
+	weft_comm_gate_fin_as(g, v->out.rts.id, v->quiet);
+	weft_comm_recv_finish(r, WEFT_OK);
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 	return true;
 }
 
 /* ---- offering and pushing ----------------------------------------------------------------- */
 
-bool weft_rndv_offer(struct weft_req *r)
+bool weft_comm_rndv_offer(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 
-	if (r->buf.type || v->share || weft_gate_down(g) || !weft_gate_can_put(g))
+	if (r->buf.type || v->share || weft_comm_gate_down(g) || !weft_comm_gate_can_put(g))
 		return false;
 	ask_with(r, WEFT_WIRE_OFFER | (r->then ? 0 : WEFT_WIRE_QUIET));
 	return true;
@@ -200,16 +201,16 @@ bool weft_rndv_offer(struct weft_req *r)
 /* Sends the data as packets after all. */
 static void send_data(struct weft_req *r)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 	s->off = 0;
 	s->out.type = WEFT_OUT_DATA;
-	weft_gate_submit(s->gate, &s->out);
+	weft_comm_gate_submit(s->gate, &s->out);
 }
 
 /* Our next pieces of at most COPY_PIECE bytes in all; 0: too small to be worth it. */
 static size_t push_pieces(struct weft_req *r, struct iovec *iov, unsigned *n_p)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 	size_t len = s->want - s->off < COPY_PIECE ? s->want - s->off : COPY_PIECE;
 
 	if (!r->buf.type) {
@@ -218,8 +219,8 @@ static size_t push_pieces(struct weft_req *r, struct iovec *iov, unsigned *n_p)
 		return len;
 	}
 	unsigned n = WEFT_IOV_MAX;
-	size_t held = weft_iov(&r->buf, s->off, iov, &n), have = 0;
-	if (held < len && weft_pieces_small(held, n))
+	size_t held = weft_data_iov(&r->buf, s->off, iov, &n), have = 0;
+	if (held < len && weft_comm_pieces_small(held, n))
 		return 0;
 	unsigned i = 0;
 	for (; i < n && have < len; i++) {
@@ -231,16 +232,16 @@ static size_t push_pieces(struct weft_req *r, struct iovec *iov, unsigned *n_p)
 	return have;
 }
 
-bool weft_push_step(struct weft_req *r)
+bool weft_comm_push_step(struct weft_req *r)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 	struct weft_gate *g = s->gate;
 	struct weft_core *core = g->core;
 	struct iovec iov[WEFT_IOV_MAX];
 	unsigned n = 0;
 
 	size_t len = push_pieces(r, iov, &n);
-	if (!len || weft_gate_down(g) ||
+	if (!len || weft_comm_gate_down(g) ||
 	    g->driver->put(g->net, g->peer, s->out.rts.addr + s->off, iov, n, len)) {
 		send_data(r); /* or fails there, if the peer is gone */
 	} else {
@@ -248,15 +249,15 @@ bool weft_push_step(struct weft_req *r)
 		if (s->off < s->want)
 			return false;
 		weft_count(WEFT_CNT_RNDV_PUSHED, 1);
-		weft_gate_control_as(g,
-				     &(struct weft_wire){.kind = WEFT_WIRE_DATA,
-							 .flags = WEFT_WIRE_PLACED,
-							 .context = s->out.rts.id,
-							 .length = s->want},
-				     s->quiet);
-		weft_send_drop(r, WEFT_OK);
+		weft_comm_gate_control_as(g,
+					  &(struct weft_wire){.kind = WEFT_WIRE_DATA,
+							      .flags = WEFT_WIRE_PLACED,
+							      .context = s->out.rts.id,
+							      .length = s->want},
+					  s->quiet);
+		weft_comm_send_drop(r, WEFT_OK);
 	}
-	/* LAST -> SEE (weft_core_idle).  Carries: the answers that its steps have posted. */
+	/* LAST -> SEE (weft_comm_core_idle).  Carries: the answers that its steps have posted. */
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 	return true;
 }
@@ -265,8 +266,8 @@ bool weft_push_step(struct weft_req *r)
 
 static enum weft_post post_cts_locked(struct weft_gate *g, struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
-	uint32_t id = weft_ids_give(&g->core->ids, r, weft_id_recv(g->peer));
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
+	uint32_t id = weft_comm_ids_give(&g->core->ids, r, weft_comm_id_recv(g->peer));
 	if (!id) {
 		r->status.err = WEFT_ERR_NOMEM;
 		return WEFT_POST_DOWN;
@@ -275,14 +276,14 @@ static enum weft_post post_cts_locked(struct weft_gate *g, struct weft_req *r)
 	head.sequence = id;
 	/* From the post on, the data may come and the request be over: it is not touched. */
 	struct weft_net_ticket where = {.addr = (uint64_t)(uintptr_t)r->buf.base};
-	weft_window_open(r, &head, &where);
-	struct iovec iov = {&where, weft_window_bytes(&head)};
+	weft_comm_rdma_write_open(r, &head, &where);
+	struct iovec iov = {&where, weft_comm_rdma_write_bytes(&head)};
 	enum weft_post p =
-		weft_gate_post_locked(g, &head, &iov, iov.iov_len > 0, iov.iov_len, NULL);
+		weft_comm_gate_post_locked(g, &head, &iov, iov.iov_len > 0, iov.iov_len, NULL);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
 		return p;
-	(void)weft_ids_take(&g->core->ids, id, weft_id_recv(g->peer));
-	weft_window_close(r);
+	(void)weft_comm_ids_take(&g->core->ids, id, weft_comm_id_recv(g->peer));
+	weft_comm_rdma_write_close(r);
 	return p;
 }
 
@@ -295,14 +296,14 @@ struct packed {
 /* The sent() of a packed piece has this bit in its cookie. */
 #define COOKIE_PACKED ((uintptr_t)1)
 
-bool weft_rndv_cookie_is_data(void *cookie)
+bool weft_comm_rndv_cookie_is_data(void *cookie)
 {
 	if ((uintptr_t)cookie & COOKIE_PACKED)
 		return true;
-	return weft_req_send((struct weft_req *)cookie)->out.type == WEFT_OUT_DATA;
+	return weft_comm_req_send((struct weft_req *)cookie)->out.type == WEFT_OUT_DATA;
 }
 
-void *weft_rndv_cookie_open(void *cookie)
+void *weft_comm_rndv_cookie_open(void *cookie)
 {
 	if (!((uintptr_t)cookie & COOKIE_PACKED))
 		return cookie;
@@ -315,7 +316,7 @@ void *weft_rndv_cookie_open(void *cookie)
 /* Posts the next piece of the data; *len_p: its length. */
 static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_req *r, size_t *len_p)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 	struct iovec iov[WEFT_IOV_MAX];
 	struct packed *aside = NULL;
 	void *cookie = r;
@@ -333,7 +334,7 @@ static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_re
 		iov[0] = (struct iovec){(char *)r->buf.base + s->off, len};
 	} else {
 		n = WEFT_IOV_MAX;
-		size_t held = weft_iov(&r->buf, s->off, iov, &n), have = 0;
+		size_t held = weft_data_iov(&r->buf, s->off, iov, &n), have = 0;
 		size_t chunk = len < CHUNK ? len : CHUNK;
 		if (held < len && held < n * SMALL_PIECE)
 			aside = malloc(sizeof *aside + chunk);
@@ -350,7 +351,7 @@ static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_re
 		} else {
 			len = chunk;
 			aside->req = r;
-			weft_pack(&r->buf, s->off, aside->data, len);
+			weft_data_pack(&r->buf, s->off, aside->data, len);
 			iov[0] = (struct iovec){aside->data, len};
 			n = 1;
 			cookie = (void *)((uintptr_t)aside | COOKIE_PACKED);
@@ -362,7 +363,7 @@ static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_re
 				 .sequence = (uint32_t)s->off,
 				 .tag = (int32_t)(uint32_t)(s->off >> 32),
 				 .length = len};
-	enum weft_post p = weft_gate_post_locked(g, &head, iov, n, len, cookie);
+	enum weft_post p = weft_comm_gate_post_locked(g, &head, iov, n, len, cookie);
 	if (p != WEFT_POST_ACCEPTED)
 		free(aside);
 	*len_p = len;
@@ -371,14 +372,14 @@ static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_re
 
 static enum weft_post post_data_locked(struct weft_gate *g, struct weft_req *r)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 
 	/* Bound: each round posts a piece, or ends. */
 	while (s->off < s->want) {
 		size_t len = 0;
 		/* Relaxed: our own reference keeps it above 1. */
 		atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
-		enum weft_post p = s->window ? weft_window_write_locked(g, r, &len)
+		enum weft_post p = s->window ? weft_comm_rdma_write_write_locked(g, r, &len)
 					     : post_data_piece_locked(g, r, &len);
 		if (p != WEFT_POST_ACCEPTED)
 			atomic_fetch_sub_explicit(&s->x_refs, 1, memory_order_relaxed);
@@ -395,14 +396,14 @@ static enum weft_post post_data_locked(struct weft_gate *g, struct weft_req *r)
 			return WEFT_POST_FULL;
 		}
 	}
-	return s->window ? weft_window_placed_locked(g, r) : WEFT_POST_DONE;
+	return s->window ? weft_comm_rdma_write_placed_locked(g, r) : WEFT_POST_DONE;
 }
 
-enum weft_post weft_rndv_post_locked(struct weft_gate *g, struct weft_out *o)
+enum weft_post weft_comm_rndv_post_locked(struct weft_gate *g, struct weft_out *o)
 {
 	if (o->type == WEFT_OUT_CTS)
-		return post_cts_locked(g, weft_req_of_recv_out(o));
-	return post_data_locked(g, weft_req_of_send_out(o));
+		return post_cts_locked(g, weft_comm_req_of_recv_out(o));
+	return post_data_locked(g, weft_comm_req_of_send_out(o));
 }
 
 /* ---- what the peer says ------------------------------------------------------------------- */
@@ -416,25 +417,28 @@ static bool may_ask(struct weft_core_req_send *s)
 	return s->rest && atomic_load_explicit(&s->x_refs, memory_order_acquire) == 1;
 }
 
-void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *payload, size_t len)
+void weft_comm_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *payload,
+			size_t len)
 {
 	if (h->flags & WEFT_WIRE_SHARE) {
-		weft_share_help(g, h, payload, len);
+		weft_comm_share_help(g, h, payload, len);
 		return;
 	}
-	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_send(g->peer));
-	struct weft_core_req_send *s = r ? weft_req_send(r) : NULL;
+	struct weft_req *r =
+		weft_comm_ids_peek(&g->core->ids, h->context, weft_comm_id_send(g->peer));
+	struct weft_core_req_send *s = r ? weft_comm_req_send(r) : NULL;
 	bool offer = h->flags & WEFT_WIRE_OFFER, window = h->flags & WEFT_WIRE_WINDOW;
 	struct weft_net_ticket where = {0};
 
 	if (!r || !may_ask(s) || h->length > r->buf.bytes || !h->length || h->tag < 0 ||
-	    len != weft_window_bytes(h) || (window && (offer || !weft_gate_has_windows(g))) ||
-	    !weft_ids_take(&g->core->ids, h->context, weft_id_send(g->peer))) {
-		weft_gate_protocol_error(g, "a CTS that answers nothing");
+	    len != weft_comm_rdma_write_bytes(h) ||
+	    (window && (offer || !weft_comm_gate_has_windows(g))) ||
+	    !weft_comm_ids_take(&g->core->ids, h->context, weft_comm_id_send(g->peer))) {
+		weft_comm_gate_protocol_error(g, "a CTS that answers nothing");
 		return;
 	}
 	if (weft_unlikely(g->learn != NULL))
-		weft_learn_asked(g->learn, weft_clock_ns() - s->off);
+		weft_comm_eager_threshold_asked(g->learn, weft_clock_ns() - s->off);
 	s->want = h->length;
 	s->off = 0;
 	s->out.rts.id = h->sequence;
@@ -445,38 +449,41 @@ void weft_rndv_cts(struct weft_gate *g, const struct weft_wire *h, const void *p
 	s->out.head.length = where.key;
 	s->window = window && !r->buf.type; /* what has holes goes as packets all the same */
 	s->quiet = h->flags & WEFT_WIRE_QUIET;
-	bool push = offer && weft_gate_can_put(g);
-	if (!weft_copy_leave_send(r, push))
-		weft_rndv_cts_go_on(r, push);
+	bool push = offer && weft_comm_gate_can_put(g);
+	if (!weft_comm_copy_leave_send(r, push))
+		weft_comm_rndv_cts_go_on(r, push);
 }
 
-void weft_rndv_cts_go_on(struct weft_req *r, bool push)
+void weft_comm_rndv_cts_go_on(struct weft_req *r, bool push)
 {
 	if (push)
-		weft_copy_start(weft_req_send(r)->gate->core, r, true, false);
+		weft_comm_copy_start(weft_comm_req_send(r)->gate->core, r, true, false);
 	else
 		send_data(r);
 }
 
-void weft_rndv_fin(struct weft_gate *g, const struct weft_wire *h)
+void weft_comm_rndv_fin(struct weft_gate *g, const struct weft_wire *h)
 {
-	struct weft_req *r = weft_ids_take(&g->core->ids, h->context, weft_id_send(g->peer));
+	struct weft_req *r =
+		weft_comm_ids_take(&g->core->ids, h->context, weft_comm_id_send(g->peer));
 	if (!r) {
-		weft_gate_protocol_error(g, "a FIN that answers nothing");
+		weft_comm_gate_protocol_error(g, "a FIN that answers nothing");
 		return;
 	}
-	weft_send_drop(r, WEFT_OK);
+	weft_comm_send_drop(r, WEFT_OK);
 }
 
-void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
+void weft_comm_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *data,
+			 size_t len)
 {
 	uint64_t off = h->sequence | (uint64_t)(uint32_t)h->tag << 32;
 	if (h->flags & WEFT_WIRE_SHARE) {
-		weft_share_report(g, h);
+		weft_comm_share_report(g, h);
 		return;
 	}
-	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_recv(g->peer));
-	struct weft_core_req_recv *v = r ? weft_req_recv(r) : NULL;
+	struct weft_req *r =
+		weft_comm_ids_peek(&g->core->ids, h->context, weft_comm_id_recv(g->peer));
+	struct weft_core_req_recv *v = r ? weft_comm_req_recv(r) : NULL;
 
 	bool shared = r && v->share && h->flags & WEFT_WIRE_REST;
 	if (r && v->share && !shared)
@@ -485,21 +492,22 @@ void weft_rndv_data(struct weft_gate *g, const struct weft_wire *h, const void *
 	    h->length == v->want)
 		len = h->length; /* the sender has written it all */
 	if (!r || h->length != len || len > v->want - off ||
-	    (shared ? !weft_share_expects(r, off, len) : off != v->got)) {
-		weft_gate_protocol_error(g, "DATA that nobody asked for");
+	    (shared ? !weft_comm_share_expects(r, off, len) : off != v->got)) {
+		weft_comm_gate_protocol_error(g, "DATA that nobody asked for");
 		return;
 	}
 	if (data && !(h->flags & WEFT_WIRE_PLACED)) { /* else it is in place already */
 		if (r->buf.type)
-			weft_unpack(&r->buf, off, data, len);
+			weft_data_unpack(&r->buf, off, data, len);
 		else
 			memcpy((char *)r->buf.base + off, data, len);
 	}
 	if (shared) {
-		weft_share_came(r, off, len);
+		weft_comm_share_came(r, off, len);
 		return;
 	}
 	v->got += len;
-	if (v->got == v->want && weft_ids_take(&g->core->ids, h->context, weft_id_recv(g->peer)))
-		weft_rndv_recv_over(r, WEFT_OK);
+	if (v->got == v->want &&
+	    weft_comm_ids_take(&g->core->ids, h->context, weft_comm_id_recv(g->peer)))
+		weft_comm_rndv_recv_over(r, WEFT_OK);
 }

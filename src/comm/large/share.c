@@ -13,7 +13,7 @@
  * Or the sender takes all that is left, at the latest after the first piece, and sends it (CTS +
  * SHARE + REST; DATA + REST), so that it copies out of its buffer while the receiver copies into
  * its own.  That needs no call of the kernel, and goes into a layout of small pieces, too, where
- * the sender cannot write.  Which of both: ways.h.
+ * the sender cannot write.  Which of both: path_cost.h.
  *
  * What the sender has taken, nobody else copies.  So where only calls make progress it takes
  * something only in the wait for this very message: it could go away in the midst of it.
@@ -62,7 +62,7 @@ static void slot_give(struct weft_core *core, int slot)
 
 static struct weft_share *share_of(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	return &v->gate->core->share[v->share - 1];
 }
 
@@ -96,17 +96,17 @@ static bool post_offer(struct weft_gate *g, struct weft_req *r, struct weft_shar
 	struct iovec iov = {&o, sizeof o};
 	struct weft_wire head = {.kind = WEFT_WIRE_CTS,
 				 .flags = WEFT_WIRE_SHARE | (s->rest ? WEFT_WIRE_REST : 0),
-				 .context = weft_req_recv(r)->out.rts.id,
+				 .context = weft_comm_req_recv(r)->out.rts.id,
 				 .sequence = s->id,
 				 .tag = slot,
-				 .length = weft_req_recv(r)->want};
-	if (!weft_gate_try(g))
+				 .length = weft_comm_req_recv(r)->want};
+	if (!weft_comm_gate_try(g))
 		return false;
 	enum weft_post p = WEFT_POST_FULL;
-	if (weft_gate_clear_locked(g) && !weft_gate_down(g))
+	if (weft_comm_gate_clear_locked(g) && !weft_comm_gate_down(g))
 		/* Who computes would not take it. */
-		p = weft_gate_post_as_locked(g, &head, &iov, 1, sizeof o, NULL, true);
-	weft_gate_leave(g);
+		p = weft_comm_gate_post_as_locked(g, &head, &iov, 1, sizeof o, NULL, true);
+	weft_comm_gate_leave(g);
 	return p == WEFT_POST_DONE;
 }
 
@@ -114,13 +114,13 @@ static bool scattered(struct weft_req *r)
 {
 	struct iovec iov[WEFT_IOV_MAX];
 	unsigned n = WEFT_IOV_MAX;
-	size_t held = weft_iov(&r->buf, weft_req_recv(r)->got, iov, &n);
-	return weft_pieces_small(held, n);
+	size_t held = weft_data_iov(&r->buf, weft_comm_req_recv(r)->got, iov, &n);
+	return weft_comm_pieces_small(held, n);
 }
 
 static unsigned kind_of(struct weft_req *r)
 {
-	unsigned kind = weft_req_recv(r)->late ? WEFT_WAYS_LATE : 0;
+	unsigned kind = weft_comm_req_recv(r)->late ? WEFT_WAYS_LATE : 0;
 	if (!r->buf.type)
 		return kind + WEFT_WAYS_FLAT;
 	return kind + (scattered(r) ? WEFT_WAYS_FINE : WEFT_WAYS_COARSE);
@@ -129,11 +129,11 @@ static unsigned kind_of(struct weft_req *r)
 /* Can this message be shared at all, and may we? */
 static bool possible(struct weft_req *r, size_t least)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 
 	return g->core->share_min && v->want - v->got >= least && g->driver->word &&
-	       weft_gate_can_put(g) && !weft_engine_behind() &&
+	       weft_comm_gate_can_put(g) && !weft_task_engine_behind() &&
 	       /* An offer fits what a driver never keeps. */
 	       sizeof(struct weft_share_offer) <= g->inline_max &&
 	       /* Relaxed: a hint; the first fetch from a peer is made alone. */
@@ -156,7 +156,7 @@ static size_t piece_of(uint64_t want, bool rest)
 /* Offers what is left from v->got on, whole pieces before it. */
 static bool offer_rest(struct weft_req *r, size_t piece, bool rest)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 	struct weft_core *core = g->core;
 	int slot = slot_take(core);
@@ -172,17 +172,17 @@ static bool offer_rest(struct weft_req *r, size_t piece, bool rest)
 				 .late = v->got > 0,
 				 .rest = rest,
 				 .n = (unsigned)((v->want + piece - 1) / piece)};
-	s->id = s->word ? weft_ids_give(&core->ids, r, weft_id_recv(g->peer)) : 0;
+	s->id = s->word ? weft_comm_ids_give(&core->ids, r, weft_comm_id_recv(g->peer)) : 0;
 	if (!s->id) {
 		slot_give(core, slot);
 		return false;
 	}
-	weft_share_open(s->word, s->number, (unsigned)(v->got / piece), s->n);
+	weft_comm_share_open(s->word, s->number, (unsigned)(v->got / piece), s->n);
 	v->share = (uint8_t)(slot + 1);
 	if (post_offer(g, r, s, slot))
 		return true;
-	if (!weft_ids_take(&core->ids, s->id, weft_id_recv(g->peer)))
-		return true; /* the peer is gone, and weft_share_abandon has been here */
+	if (!weft_comm_ids_take(&core->ids, s->id, weft_comm_id_recv(g->peer)))
+		return true; /* the peer is gone, and weft_comm_share_abandon has been here */
 	v->share = 0;
 	slot_give(core, slot);
 	return false;
@@ -194,7 +194,8 @@ static bool taken(struct weft_req *r, int turns)
 	struct weft_share *s = share_of(r);
 	for (int i = 0; i < turns; i++, weft_cpu_relax())
 		/* Relaxed: a hint; who fetches claims. */
-		if (weft_share_back_of(atomic_load_explicit(s->word, memory_order_relaxed)) != s->n)
+		if (weft_comm_share_back_of(atomic_load_explicit(s->word, memory_order_relaxed)) !=
+		    s->n)
 			return true;
 	return false;
 }
@@ -203,42 +204,45 @@ static bool taken(struct weft_req *r, int turns)
 static bool sending(struct weft_gate *g)
 {
 	/* Relaxed: a hint. */
-	return atomic_load_explicit(&g->x_sent_under, memory_order_relaxed) && !weft_gate_down(g);
+	return atomic_load_explicit(&g->x_sent_under, memory_order_relaxed) &&
+	       !weft_comm_gate_down(g);
 }
 
-bool weft_share_waits(struct weft_req *r)
+bool weft_comm_share_waits(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_share *s = v->share ? share_of(r) : NULL;
-	if (!s || !s->rest || s->to || !sending(v->gate) || weft_engine_behind() || taken(r, 1))
+	if (!s || !s->rest || s->to || !sending(v->gate) || weft_task_engine_behind() ||
+	    taken(r, 1))
 		return false;
 	return s->waited++ < WAIT_ROUNDS;
 }
 
-bool weft_share_begin(struct weft_req *r)
+bool weft_comm_share_begin(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 	size_t both = g->core->share_min;
 
 	/* Once more, after the fetch was left for a while: what has been offered may be taken. */
 	if (v->share)
 		return false;
-	weft_ways_end(&g->x_ways, &v->trip, 0);
+	weft_comm_path_cost_end(&g->x_ways, &v->trip, 0);
 	if (!possible(r, both < SENT_LEAST ? both : SENT_LEAST) || !worth_it(g))
 		return false;
-	bool rest = weft_ways_begin(&g->x_ways, kind_of(r), v->want, &v->trip) == WEFT_WAYS_SENT;
+	bool rest = weft_comm_path_cost_begin(&g->x_ways, kind_of(r), v->want, &v->trip) ==
+		    WEFT_WAYS_SENT;
 	if (!rest && (r->buf.type || v->want < both))
 		return false;
 	if (offer_rest(r, piece_of(v->want, rest), rest))
 		return rest && taken(r, sending(g) ? 1 : TAKE_TURNS);
-	weft_ways_end(&g->x_ways, &v->trip, 0);
+	weft_comm_path_cost_end(&g->x_ways, &v->trip, 0);
 	return false;
 }
 
-void weft_share_late(struct weft_req *r)
+void weft_comm_share_late(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 
 	/* Offers that came to nothing do not count here: beside what is left one costs little. */
@@ -251,7 +255,7 @@ void weft_share_late(struct weft_req *r)
 /* Fetched, and reported if need be. */
 static void share_end(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 	struct weft_share *s = share_of(r);
 	struct weft_core *core = g->core;
@@ -263,23 +267,23 @@ static void share_end(struct weft_req *r)
 		atomic_fetch_sub_explicit(&g->x_sent_under, 1, memory_order_relaxed);
 	slot_give(core, v->share - 1);
 	v->share = 0;
-	if (weft_gate_down(g)) {
+	if (weft_comm_gate_down(g)) {
 		r->status.bytes = 0;
-		weft_recv_finish(r, WEFT_ERR_PEER);
+		weft_comm_recv_finish(r, WEFT_ERR_PEER);
 	} else if (failed) {
-		weft_ways_end(&g->x_ways, &v->trip, 0);
+		weft_comm_path_cost_end(&g->x_ways, &v->trip, 0);
 		/* Relaxed: a hint for the next message. */
 		atomic_store_explicit(&g->x_get_failed, true, memory_order_relaxed);
-		weft_rndv_go_on(r);
+		weft_comm_rndv_go_on(r);
 	} else if (!whole) {
 		v->got = 0;
-		weft_ways_end(&g->x_ways, &v->trip, 0);
-		weft_copy_start(core, r, false, true);
+		weft_comm_path_cost_end(&g->x_ways, &v->trip, 0);
+		weft_comm_copy_start(core, r, false, true);
 	} else {
-		weft_ways_end(&g->x_ways, &v->trip, v->want);
+		weft_comm_path_cost_end(&g->x_ways, &v->trip, v->want);
 		weft_count(back ? WEFT_CNT_RNDV_SHARED : WEFT_CNT_RNDV_FETCHED, 1);
-		weft_gate_fin_as(g, v->out.rts.id, v->quiet);
-		weft_recv_finish(r, WEFT_OK);
+		weft_comm_gate_fin_as(g, v->out.rts.id, v->quiet);
+		weft_comm_recv_finish(r, WEFT_OK);
 	}
 }
 
@@ -293,14 +297,14 @@ static void through(struct weft_req *r, unsigned who)
 /* Nothing is left to fetch. */
 static void pulled(struct weft_req *r, struct weft_share *s)
 {
-	struct weft_gate *g = weft_req_recv(r)->gate;
-	s->helped = weft_share_close(s->word, s->number, s->n);
+	struct weft_gate *g = weft_comm_req_recv(r)->gate;
+	s->helped = weft_comm_share_close(s->word, s->number, s->n);
 	if (s->rest && s->helped)
 		/* Relaxed: a hint. */
 		atomic_fetch_add_explicit(&g->x_sent_under, 1, memory_order_relaxed);
 	if (s->helped || !s->late)
 		learn(g, s->helped);
-	if (!s->helped && weft_ids_take(&g->core->ids, s->id, weft_id_recv(g->peer)))
+	if (!s->helped && weft_comm_ids_take(&g->core->ids, s->id, weft_comm_id_recv(g->peer)))
 		share_end(r);
 	else
 		through(r, PULLED);
@@ -312,9 +316,9 @@ static bool claim(struct weft_share *s, uint64_t want)
 	unsigned first, most = s->at ? (unsigned)(WEFT_SHARE_PIECE_MAX / s->piece) : 1;
 	/* Relaxed: a hint. */
 	uint64_t w = atomic_load_explicit(s->word, memory_order_relaxed);
-	if (!most || weft_share_back_of(w) != s->n)
+	if (!most || weft_comm_share_back_of(w) != s->n)
 		most = 1;
-	unsigned n = weft_share_front(s->word, s->number, most, &first);
+	unsigned n = weft_comm_share_front(s->word, s->number, most, &first);
 	/* Whatever the word says, it is ours to fetch what comes next, and no more than there is.
 	 */
 	if (!n || first * s->piece != s->at)
@@ -323,63 +327,64 @@ static bool claim(struct weft_share *s, uint64_t want)
 	return true;
 }
 
-bool weft_share_pull_step(struct weft_req *r)
+bool weft_comm_share_pull_step(struct weft_req *r)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 	struct weft_core *core = g->core;
 	struct weft_share *s = share_of(r);
-	bool down = weft_gate_down(g);
+	bool down = weft_comm_gate_down(g);
 
 	if (!down && (s->at < s->to || claim(s, v->want))) {
 		size_t len =
 			s->to - s->at < WEFT_SHARE_PIECE_MAX ? s->to - s->at : WEFT_SHARE_PIECE_MAX;
-		if (!weft_pull_piece(r, s->at, len, &len)) {
+		if (!weft_comm_pull_piece(r, s->at, len, &len)) {
 			s->at += len;
 			return false;
 		}
 		s->failed = true;
 	}
 	pulled(r, s);
-	/* LAST -> SEE (weft_core_idle).  Carries: the answers that its steps have posted. */
+	/* LAST -> SEE (weft_comm_core_idle).  Carries: the answers that its steps have posted. */
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 	return true;
 }
 
-void weft_share_report(struct weft_gate *g, const struct weft_wire *h)
+void weft_comm_share_report(struct weft_gate *g, const struct weft_wire *h)
 {
-	struct weft_req *r = weft_ids_take(&g->core->ids, h->context, weft_id_recv(g->peer));
-	if (!r || !weft_req_recv(r)->share) {
-		weft_gate_protocol_error(g, "a report that nobody asked for");
+	struct weft_req *r =
+		weft_comm_ids_take(&g->core->ids, h->context, weft_comm_id_recv(g->peer));
+	if (!r || !weft_comm_req_recv(r)->share) {
+		weft_comm_gate_protocol_error(g, "a report that nobody asked for");
 		if (r)
-			weft_rndv_recv_over(r, WEFT_ERR_PEER); /* a window may be open */
+			weft_comm_rndv_recv_over(r, WEFT_ERR_PEER); /* a window may be open */
 		return;
 	}
 	share_of(r)->placed = h->length;
 	through(r, REPORTED);
 }
 
-bool weft_share_expects(struct weft_req *r, uint64_t off, size_t len)
+bool weft_comm_share_expects(struct weft_req *r, uint64_t off, size_t len)
 {
 	struct weft_share *s = share_of(r);
 	return s->rest && len && (s->placed ? off == s->next : off % s->piece == 0);
 }
 
-void weft_share_came(struct weft_req *r, uint64_t off, size_t len)
+void weft_comm_share_came(struct weft_req *r, uint64_t off, size_t len)
 {
-	struct weft_core_req_recv *v = weft_req_recv(r);
+	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_share *s = share_of(r);
 
 	s->placed += len;
 	s->next = off + len;
 	if (s->next == v->want &&
-	    weft_ids_take(&v->gate->core->ids, s->id, weft_id_recv(v->gate->peer)))
+	    weft_comm_ids_take(&v->gate->core->ids, s->id, weft_comm_id_recv(v->gate->peer)))
 		through(r, REPORTED);
 }
 
-bool weft_share_abandon(struct weft_req *r)
+bool weft_comm_share_abandon(struct weft_req *r)
 {
-	if (!weft_req_recv(r)->share)
+	if (!weft_comm_req_recv(r)->share)
 		return false;
 	through(r, REPORTED); /* the gate is down: that is what the request will end with */
 	return true;

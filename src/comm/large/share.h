@@ -24,47 +24,47 @@
 #define WEFT_SHARE_PIECES ((1u << WEFT_SHARE_BITS) - 1)
 #define WEFT_SHARE_NUMBER_MASK (((uint64_t)1 << (64 - 2 * WEFT_SHARE_BITS)) - 1)
 
-static inline uint64_t weft_share_word(uint64_t number, unsigned front, unsigned back)
+static inline uint64_t weft_comm_share_word(uint64_t number, unsigned front, unsigned back)
 {
 	return number << (2 * WEFT_SHARE_BITS) | (uint64_t)front << WEFT_SHARE_BITS | back;
 }
 
-static inline uint64_t weft_share_number(uint64_t word)
+static inline uint64_t weft_comm_share_number(uint64_t word)
 {
 	return word >> (2 * WEFT_SHARE_BITS);
 }
 
-static inline unsigned weft_share_front_of(uint64_t word)
+static inline unsigned weft_comm_share_front_of(uint64_t word)
 {
 	return (unsigned)(word >> WEFT_SHARE_BITS) & WEFT_SHARE_PIECES;
 }
 
-static inline unsigned weft_share_back_of(uint64_t word)
+static inline unsigned weft_comm_share_back_of(uint64_t word)
 {
 	return (unsigned)word & WEFT_SHARE_PIECES;
 }
 
 /* n pieces, the first `front` of them fetched already. */
-static inline void weft_share_open(_Atomic uint64_t *x_word, uint64_t number, unsigned front,
-				   unsigned n)
+static inline void weft_comm_share_open(_Atomic uint64_t *x_word, uint64_t number, unsigned front,
+					unsigned n)
 {
 	/* Relaxed: the packet that names the number carries it; a stale claim fails either way. */
-	atomic_store_explicit(x_word, weft_share_word(number, front, n), memory_order_relaxed);
+	atomic_store_explicit(x_word, weft_comm_share_word(number, front, n), memory_order_relaxed);
 }
 
 /* Claims the next `most` pieces or what is left; returns how many, from *first_p on. */
-static inline unsigned weft_share_front(_Atomic uint64_t *x_word, uint64_t number, unsigned most,
-					unsigned *first_p)
+static inline unsigned weft_comm_share_front(_Atomic uint64_t *x_word, uint64_t number,
+					     unsigned most, unsigned *first_p)
 {
 	/* Relaxed, all: each change is a compare-exchange, which sees the newest word. */
 	uint64_t w = atomic_load_explicit(x_word, memory_order_relaxed);
 	for (;;) { /* ends: a retry means that the other side has claimed a piece */
-		unsigned front = weft_share_front_of(w), back = weft_share_back_of(w);
-		if (weft_share_number(w) != number || front >= back)
+		unsigned front = weft_comm_share_front_of(w), back = weft_comm_share_back_of(w);
+		if (weft_comm_share_number(w) != number || front >= back)
 			return 0;
 		unsigned n = back - front < most ? back - front : most;
 		if (atomic_compare_exchange_weak_explicit(
-			    x_word, &w, weft_share_word(number, front + n, back),
+			    x_word, &w, weft_comm_share_word(number, front + n, back),
 			    memory_order_relaxed, memory_order_relaxed)) {
 			*first_p = front;
 			return n;
@@ -73,16 +73,17 @@ static inline unsigned weft_share_front(_Atomic uint64_t *x_word, uint64_t numbe
 }
 
 /* Claims the last piece that is left.  False: none. */
-static inline bool weft_share_back(_Atomic uint64_t *x_word, uint64_t number, unsigned *piece_p)
+static inline bool weft_comm_share_back(_Atomic uint64_t *x_word, uint64_t number,
+					unsigned *piece_p)
 {
 	/* Relaxed, all: as in front. */
 	uint64_t w = atomic_load_explicit(x_word, memory_order_relaxed);
 	for (;;) { /* ends: a retry means that the other side has claimed pieces */
-		unsigned front = weft_share_front_of(w), back = weft_share_back_of(w);
-		if (weft_share_number(w) != number || front >= back)
+		unsigned front = weft_comm_share_front_of(w), back = weft_comm_share_back_of(w);
+		if (weft_comm_share_number(w) != number || front >= back)
 			return false;
 		if (atomic_compare_exchange_weak_explicit(
-			    x_word, &w, weft_share_word(number, front, back - 1),
+			    x_word, &w, weft_comm_share_word(number, front, back - 1),
 			    memory_order_relaxed, memory_order_relaxed)) {
 			*piece_p = back - 1;
 			return true;
@@ -91,17 +92,18 @@ static inline bool weft_share_back(_Atomic uint64_t *x_word, uint64_t number, un
 }
 
 /* Claims all that is left; returns how many pieces, from *first_p on. */
-static inline unsigned weft_share_rest(_Atomic uint64_t *x_word, uint64_t number, unsigned *first_p)
+static inline unsigned weft_comm_share_rest(_Atomic uint64_t *x_word, uint64_t number,
+					    unsigned *first_p)
 {
 	/* Relaxed, all: as in front. */
 	uint64_t w = atomic_load_explicit(x_word, memory_order_relaxed);
 	for (;;) { /* ends: a retry means that the other side has claimed pieces */
-		unsigned front = weft_share_front_of(w), back = weft_share_back_of(w);
-		if (weft_share_number(w) != number || front >= back)
+		unsigned front = weft_comm_share_front_of(w), back = weft_comm_share_back_of(w);
+		if (weft_comm_share_number(w) != number || front >= back)
 			return 0;
 		if (atomic_compare_exchange_weak_explicit(
-			    x_word, &w, weft_share_word(number, front, front), memory_order_relaxed,
-			    memory_order_relaxed)) {
+			    x_word, &w, weft_comm_share_word(number, front, front),
+			    memory_order_relaxed, memory_order_relaxed)) {
 			*first_p = front;
 			return back - front;
 		}
@@ -109,13 +111,13 @@ static inline unsigned weft_share_rest(_Atomic uint64_t *x_word, uint64_t number
 }
 
 /* Nobody claims anything from now on; returns how many of the n pieces the back has claimed. */
-static inline unsigned weft_share_close(_Atomic uint64_t *x_word, uint64_t number, unsigned n)
+static inline unsigned weft_comm_share_close(_Atomic uint64_t *x_word, uint64_t number, unsigned n)
 {
 	/* Relaxed: as in front.  The number's end; a sender that comes late gets nothing. */
-	uint64_t w = atomic_exchange_explicit(x_word, weft_share_word(number, 0, 0),
+	uint64_t w = atomic_exchange_explicit(x_word, weft_comm_share_word(number, 0, 0),
 					      memory_order_relaxed);
-	unsigned back = weft_share_back_of(w);
-	return weft_share_number(w) == number && back < n ? n - back : 0;
+	unsigned back = weft_comm_share_back_of(w);
+	return weft_comm_share_number(w) == number && back < n ? n - back : 0;
 }
 
 #endif

@@ -28,7 +28,7 @@ static bool help_step(struct help *p)
 	struct weft_gate *g = p->gate;
 	if (p->at == p->to) {
 		unsigned i;
-		if (weft_gate_down(g) || !weft_share_back(p->word, p->offer.number, &i))
+		if (weft_comm_gate_down(g) || !weft_comm_share_back(p->word, p->offer.number, &i))
 			return true;
 		p->claimed = true;
 		p->at = i * p->offer.piece;
@@ -49,14 +49,14 @@ static void help_end(struct help *p)
 {
 	struct weft_gate *g = p->gate;
 	if (p->claimed)
-		weft_gate_control(g,
-				  &(struct weft_wire){.kind = WEFT_WIRE_DATA,
-						      .flags = WEFT_WIRE_PLACED | WEFT_WIRE_SHARE,
-						      .context = p->id,
-						      .length = p->placed});
+		weft_comm_gate_control(
+			g, &(struct weft_wire){.kind = WEFT_WIRE_DATA,
+					       .flags = WEFT_WIRE_PLACED | WEFT_WIRE_SHARE,
+					       .context = p->id,
+					       .length = p->placed});
 	struct weft_core *core = g->core;
-	weft_send_drop(p->req, WEFT_OK);
-	/* LAST -> SEE (weft_core_idle).  Carries: the answers that its steps have posted. */
+	weft_comm_send_drop(p->req, WEFT_OK);
+	/* LAST -> SEE (weft_comm_core_idle).  Carries: the answers that its steps have posted. */
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 }
 
@@ -65,7 +65,7 @@ static enum weft_task_verdict help_run(struct weft_task *t, void *arg)
 	struct help *p = arg;
 	(void)t;
 	/* The application computes: leave the rest to the receiver. */
-	bool stop = weft_engine_behind() && p->at == p->to;
+	bool stop = weft_task_engine_behind() && p->at == p->to;
 	if (!stop && !help_step(p))
 		return WEFT_TASK_AGAIN;
 	help_end(p);
@@ -76,13 +76,13 @@ static enum weft_task_verdict help_run(struct weft_task *t, void *arg)
 /* All that is left goes as packets.  The message keeps its id until the receiver's FIN. */
 static void send_rest(struct help *p)
 {
-	struct weft_core_req_send *s = weft_req_send(p->req);
+	struct weft_core_req_send *s = weft_comm_req_send(p->req);
 	unsigned first;
 
-	if (!weft_share_rest(p->word, p->offer.number, &first) ||
+	if (!weft_comm_share_rest(p->word, p->offer.number, &first) ||
 	    first * p->offer.piece >= p->length)
 		return;
-	/* Relaxed: as in weft_share_help; the last packet gives it back. */
+	/* Relaxed: as in weft_comm_share_help; the last packet gives it back. */
 	atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
 	s->rest = true;
 	s->want = p->length;
@@ -91,14 +91,15 @@ static void send_rest(struct help *p)
 	s->out.rts.reserved =
 		WEFT_SHARE_REST_PIECE; /* unpacked aside by whom it comes to as a stream */
 	s->out.type = WEFT_OUT_DATA;
-	weft_gate_submit(p->gate, &s->out);
+	weft_comm_gate_submit(p->gate, &s->out);
 }
 
-void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void *payload,
-		     size_t len)
+void weft_comm_share_help(struct weft_gate *g, const struct weft_wire *h, const void *payload,
+			  size_t len)
 {
-	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_send(g->peer));
-	struct weft_core_req_send *s = r ? weft_req_send(r) : NULL;
+	struct weft_req *r =
+		weft_comm_ids_peek(&g->core->ids, h->context, weft_comm_id_send(g->peer));
+	struct weft_core_req_send *s = r ? weft_comm_req_send(r) : NULL;
 	struct weft_core *core = g->core;
 	struct help here = {.req = r, .gate = g, .length = h->length, .id = h->sequence},
 		    *p = &here;
@@ -107,16 +108,16 @@ void weft_share_help(struct weft_gate *g, const struct weft_wire *h, const void 
 		memcpy(&here.offer, payload, len);
 	if (!r || s->out.type != WEFT_OUT_RTS || h->length > r->buf.bytes || !here.offer.piece ||
 	    !h->length || (h->length - 1) / here.offer.piece >= WEFT_SHARE_PIECES) {
-		weft_gate_protocol_error(g, "an offer to share that makes no sense");
+		weft_comm_gate_protocol_error(g, "an offer to share that makes no sense");
 		return;
 	}
 	bool rest = h->flags & WEFT_WIRE_REST;
-	if ((r->buf.type && !rest) || s->explicit_only || weft_engine_behind() ||
-	    !weft_gate_can_put(g) || !g->driver->word)
+	if ((r->buf.type && !rest) || s->explicit_only || weft_task_engine_behind() ||
+	    !weft_comm_gate_can_put(g) || !g->driver->word)
 		return;
 	/* What is taken nobody fetches: not by who may go away in the midst of it. */
 	bool now = !core->background || (!rest && h->length <= WEFT_SHARE_SMALL);
-	if (!now && !weft_engine_stays(&r->done))
+	if (!now && !weft_task_engine_stays(&r->done))
 		return;
 	here.word = g->driver->word(g->net, g->peer, (unsigned)h->tag);
 	if (!here.word)

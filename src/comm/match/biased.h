@@ -45,49 +45,49 @@ struct weft_biased {
 #define WEFT_BIASED_LEFT 2u /* was interrupted, and has not come again */
 
 /* It is held. */
-void weft_biased_wait(struct weft_biased *s);
+void weft_comm_biased_wait(struct weft_biased *s);
 /* The lock is ours, and another thread is the owner: until it is out, and no owner any more. */
-void weft_biased_interrupt(struct weft_biased *s);
+void weft_comm_biased_interrupt(struct weft_biased *s);
 /* The lock is ours, and has been often enough. */
-void weft_biased_claim(struct weft_biased *s, uint32_t me);
+void weft_comm_biased_claim(struct weft_biased *s, uint32_t me);
 
 /* The caller has taken the lock; from here on it is alone. */
-static inline void weft_biased_locked(struct weft_biased *s)
+static inline void weft_comm_biased_locked(struct weft_biased *s)
 {
-	uint32_t me = weft_solo_self * 4;
+	uint32_t me = weft_wait_solo_self * 4;
 	/* Relaxed: written under the lock. */
 	uint32_t owner = atomic_load_explicit(&s->x_owner, memory_order_relaxed);
 	if (owner == me) {
 		if (weft_unlikely(++s->alone >= WEFT_BIASED_NEED))
-			weft_biased_claim(s, me);
+			weft_comm_biased_claim(s, me);
 	} else if (!(owner & (WEFT_BIASED_OWNS | WEFT_BIASED_LEFT)) ||
 		   owner == (me | WEFT_BIASED_LEFT)) {
 		/* Who had left is here, so not in enter(). */
 		atomic_store_explicit(&s->x_owner, me, memory_order_relaxed);
 		s->alone = 0;
 	} else if (owner & WEFT_BIASED_OWNS && owner != (me | WEFT_BIASED_OWNS)) {
-		weft_biased_interrupt(s);
+		weft_comm_biased_interrupt(s);
 	}
 }
 
-static inline void weft_biased_lock(struct weft_biased *s)
+static inline void weft_comm_biased_lock(struct weft_biased *s)
 {
 	/* TAKE <- GIVE (unlock).  Carries: everything the lock protects. */
 	if (weft_unlikely(atomic_exchange_explicit(&s->x_held, 1, memory_order_acquire)))
-		weft_biased_wait(s);
-	weft_biased_locked(s);
+		weft_comm_biased_wait(s);
+	weft_comm_biased_locked(s);
 }
 
-static inline void weft_biased_unlock(struct weft_biased *s)
+static inline void weft_comm_biased_unlock(struct weft_biased *s)
 {
 	/* GIVE -> TAKE.  Carries: everything the lock protects. */
 	atomic_store_explicit(&s->x_held, 0, memory_order_release);
 }
 
 /* As the owner: true, if we are it. */
-static inline bool weft_biased_enter(struct weft_biased *s)
+static inline bool weft_comm_biased_enter(struct weft_biased *s)
 {
-	uint32_t me = weft_solo_self * 4 | WEFT_BIASED_OWNS;
+	uint32_t me = weft_wait_solo_self * 4 | WEFT_BIASED_OWNS;
 	/* Relaxed: the second look decides. */
 	if (atomic_load_explicit(&s->x_owner, memory_order_relaxed) != me)
 		return false;
@@ -103,31 +103,31 @@ static inline bool weft_biased_enter(struct weft_biased *s)
 enum weft_biased_how { WEFT_BIASED_BUSY, WEFT_BIASED_LOCKED, WEFT_BIASED_OWNED };
 
 /* Inside, one way or the other. */
-static inline enum weft_biased_how weft_biased_in(struct weft_biased *s)
+static inline enum weft_biased_how weft_comm_biased_in(struct weft_biased *s)
 {
-	if (weft_likely(weft_biased_enter(s)))
+	if (weft_likely(weft_comm_biased_enter(s)))
 		return WEFT_BIASED_OWNED;
-	weft_biased_lock(s);
+	weft_comm_biased_lock(s);
 	return WEFT_BIASED_LOCKED;
 }
 
 /* The same, or BUSY: somebody holds the lock. */
-static inline enum weft_biased_how weft_biased_try(struct weft_biased *s)
+static inline enum weft_biased_how weft_comm_biased_try(struct weft_biased *s)
 {
-	if (weft_likely(weft_biased_enter(s)))
+	if (weft_likely(weft_comm_biased_enter(s)))
 		return WEFT_BIASED_OWNED;
 	/* Relaxed: a hint that saves the exchange; TAKE <- GIVE. */
 	if (atomic_load_explicit(&s->x_held, memory_order_relaxed) ||
 	    atomic_exchange_explicit(&s->x_held, 1, memory_order_acquire))
 		return WEFT_BIASED_BUSY;
-	weft_biased_locked(s);
+	weft_comm_biased_locked(s);
 	return WEFT_BIASED_LOCKED;
 }
 
-static inline void weft_biased_out(struct weft_biased *s, enum weft_biased_how how)
+static inline void weft_comm_biased_out(struct weft_biased *s, enum weft_biased_how how)
 {
 	if (weft_unlikely(how == WEFT_BIASED_LOCKED))
-		weft_biased_unlock(s);
+		weft_comm_biased_unlock(s);
 	else
 		/* OUT -> ASK (interrupt).  Carries: what we wrote inside. */
 		atomic_store_explicit(&s->x_inside, 0, memory_order_release);

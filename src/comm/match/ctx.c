@@ -50,44 +50,44 @@ static struct weft_ctx *ctx_make_locked(struct weft_core *core, uint32_t id)
 	ctx->base = (uint32_t)weft_rand_next(&seed);
 	ctx->next_all = core->ctx_all;
 	core->ctx_all = ctx;
-	/* PUB -> SEE (weft_ctx_find).  Carries: the record. */
+	/* PUB -> SEE (weft_comm_ctx_find).  Carries: the record. */
 	atomic_store_explicit(cell, ctx, memory_order_release);
 	return ctx;
 }
 
-struct weft_ctx *weft_ctx_find(struct weft_core *core, uint32_t id)
+struct weft_ctx *weft_comm_ctx_find(struct weft_core *core, uint32_t id)
 {
 	_Atomic(struct weft_ctx *) *cell = ctx_cell(core, id, false);
 	/* SEE <- PUB (ctx_make_locked).  Carries: the record. */
 	struct weft_ctx *ctx = cell ? atomic_load_explicit(cell, memory_order_acquire) : NULL;
 	if (weft_likely(ctx))
 		return ctx;
-	weft_spin_lock(&core->ctx_lock);
+	weft_comm_spin_lock(&core->ctx_lock);
 	ctx = ctx_make_locked(core, id);
-	weft_spin_unlock(&core->ctx_lock);
+	weft_comm_spin_unlock(&core->ctx_lock);
 	return ctx;
 }
 
-weft_err weft_core_ctx_open(struct weft_core *core, uint32_t id, struct weft_ctx **ctx_p)
+weft_err weft_comm_core_ctx_open(struct weft_core *core, uint32_t id, struct weft_ctx **ctx_p)
 {
-	struct weft_ctx *ctx = weft_ctx_find(core, id);
+	struct weft_ctx *ctx = weft_comm_ctx_find(core, id);
 	if (!ctx)
 		return WEFT_ERR_NOMEM;
 	/* Relaxed: a check against double opening, not a synchronisation. */
 	if (atomic_exchange_explicit(&ctx->x_open, true, memory_order_relaxed))
 		return WEFT_ERR_STATE;
-	weft_ctx_hint(ctx, false, false, false);
-	weft_ctx_priority(ctx, 0);
-	weft_spin_lock(&ctx->lock);
+	weft_comm_ctx_hint(ctx, false, false, false);
+	weft_comm_ctx_priority(ctx, 0);
+	weft_comm_spin_lock(&ctx->lock);
 	/* Relaxed: written under the lock. */
 	if (!atomic_load_explicit(&ctx->x_unexpected, memory_order_relaxed) && !ctx->wild_head)
-		weft_phase_reset(&ctx->phase);
-	weft_spin_unlock(&ctx->lock);
+		weft_comm_phase_reset(&ctx->phase);
+	weft_comm_spin_unlock(&ctx->lock);
 	*ctx_p = ctx;
 	return WEFT_OK;
 }
 
-void weft_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool overtaking)
+void weft_comm_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool overtaking)
 {
 	/* Relaxed: promises; what was linked before says itself how. */
 	atomic_store_explicit(&ctx->x_hints,
@@ -97,7 +97,7 @@ void weft_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool
 			      memory_order_relaxed);
 }
 
-void weft_ctx_priority(struct weft_ctx *ctx, int priority)
+void weft_comm_ctx_priority(struct weft_ctx *ctx, int priority)
 {
 	/* Relaxed: a wish. */
 	atomic_store_explicit(&ctx->x_priority, (int16_t)priority, memory_order_relaxed);
@@ -111,15 +111,15 @@ static void msg_drop(struct weft_msg *m)
 	if (m->msg_kind == WEFT_MSG_LOCAL) {
 		struct weft_req *send = m->send;
 		send->status.err = WEFT_ERR_CANCELLED;
-		weft_req_complete(send);
+		weft_comm_req_complete(send);
 	} else if (m->id) {
-		weft_gate_fin(&core->gate[m->node.peer], m->id);
+		weft_comm_gate_fin(&core->gate[m->node.peer], m->id);
 	}
 	uintptr_t state = WEFT_MSG_ARRIVING;
 	/* CLAIM -> LAST (msg_settled): the poller still writes into it, and frees it. */
 	if (!atomic_compare_exchange_strong_explicit(&m->x_state, &state, WEFT_MSG_DROPPED,
 						     memory_order_acq_rel, memory_order_acquire))
-		weft_msg_free(m);
+		weft_comm_msg_free(m);
 }
 
 static void msgs_drop(struct weft_msg *m)
@@ -131,27 +131,27 @@ static void msgs_drop(struct weft_msg *m)
 	}
 }
 
-void weft_ctx_close(struct weft_ctx *ctx)
+void weft_comm_ctx_close(struct weft_ctx *ctx)
 {
-	struct weft_keyed *e = weft_match_withdraw_ctx(ctx);
+	struct weft_keyed *e = weft_comm_match_withdraw_ctx(ctx);
 	while (e) {
 		struct weft_keyed *next = e->next;
-		struct weft_req *r = weft_req_of_entry(weft_entry_of(e));
+		struct weft_req *r = weft_comm_req_of_entry(weft_comm_entry_of(e));
 		r->status = (struct weft_status){.peer = e->peer, .tag = e->tag, .cancelled = true};
-		weft_recv_finish(r, WEFT_ERR_CANCELLED);
+		weft_comm_recv_finish(r, WEFT_ERR_CANCELLED);
 		e = next;
 	}
-	msgs_drop(weft_match_withdraw_msgs(ctx));
+	msgs_drop(weft_comm_match_withdraw_msgs(ctx));
 	/* Relaxed: as in open. */
 	atomic_store_explicit(&ctx->x_open, false, memory_order_relaxed);
 }
 
-void weft_ctx_fini_all(struct weft_core *core)
+void weft_comm_ctx_fini_all(struct weft_core *core)
 {
 	while (core->ctx_all) {
 		struct weft_ctx *ctx = core->ctx_all;
 		core->ctx_all = ctx->next_all;
-		msgs_drop(weft_match_withdraw_msgs(ctx));
+		msgs_drop(weft_comm_match_withdraw_msgs(ctx));
 		free(ctx);
 	}
 	for (uint32_t t = 0; t < WEFT_CTX_TOP; t++) {

@@ -35,17 +35,17 @@ static bool grow_locked(struct weft_ids *t)
 	return true;
 }
 
-uint32_t weft_ids_give(struct weft_ids *t, void *owner, int peer)
+uint32_t weft_comm_ids_give(struct weft_ids *t, void *owner, int peer)
 {
-	weft_spin_lock(&t->lock);
+	weft_comm_spin_lock(&t->lock);
 	if (!t->free_head && !grow_locked(t)) {
-		weft_spin_unlock(&t->lock);
+		weft_comm_spin_unlock(&t->lock);
 		return 0;
 	}
 	uint32_t slot = t->free_head - 1;
 	struct weft_ids_slot *s = slot_find(t, slot);
 	t->free_head = s->next_free;
-	weft_spin_unlock(&t->lock);
+	weft_comm_spin_unlock(&t->lock);
 
 	/* Relaxed: the slot is ours alone until x_owner is set. */
 	uint32_t id = atomic_load_explicit(&s->x_id, memory_order_relaxed);
@@ -58,7 +58,7 @@ uint32_t weft_ids_give(struct weft_ids *t, void *owner, int peer)
 	return id;
 }
 
-void *weft_ids_peek(struct weft_ids *t, uint32_t id, int peer)
+void *weft_comm_ids_peek(struct weft_ids *t, uint32_t id, int peer)
 {
 	struct weft_ids_slot *s = slot_find(t, id & SLOT_MASK);
 	if (!s)
@@ -81,15 +81,15 @@ static void slot_release(struct weft_ids *t, struct weft_ids_slot *s, uint32_t i
 	/* Relaxed: the slot is free; handed on under the lock. */
 	atomic_store_explicit(&s->x_id, next, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&t->x_live, 1, memory_order_relaxed);
-	weft_spin_lock(&t->lock);
+	weft_comm_spin_lock(&t->lock);
 	s->next_free = t->free_head;
 	t->free_head = (id & SLOT_MASK) + 1;
-	weft_spin_unlock(&t->lock);
+	weft_comm_spin_unlock(&t->lock);
 }
 
-void *weft_ids_take(struct weft_ids *t, uint32_t id, int peer)
+void *weft_comm_ids_take(struct weft_ids *t, uint32_t id, int peer)
 {
-	void *owner = weft_ids_peek(t, id, peer);
+	void *owner = weft_comm_ids_peek(t, id, peer);
 	if (!owner)
 		return NULL;
 	struct weft_ids_slot *s = slot_find(t, id & SLOT_MASK);
@@ -105,25 +105,25 @@ void *weft_ids_take(struct weft_ids *t, uint32_t id, int peer)
 	return owner;
 }
 
-void *weft_ids_take_any(struct weft_ids *t, int peer, uint32_t *from)
+void *weft_comm_ids_take_any(struct weft_ids *t, int peer, uint32_t *from)
 {
-	weft_spin_lock(&t->lock);
+	weft_comm_spin_lock(&t->lock);
 	uint32_t used = t->used;
-	weft_spin_unlock(&t->lock);
+	weft_comm_spin_unlock(&t->lock);
 
 	/* Bound: the slots that exist. */
 	while (*from < used) {
 		struct weft_ids_slot *s = slot_find(t, (*from)++);
 		/* Relaxed: a candidate; take checks. */
 		uint32_t id = atomic_load_explicit(&s->x_id, memory_order_relaxed);
-		void *owner = weft_ids_take(t, id, peer);
+		void *owner = weft_comm_ids_take(t, id, peer);
 		if (owner)
 			return owner;
 	}
 	return NULL;
 }
 
-void weft_ids_fini(struct weft_ids *t)
+void weft_comm_ids_fini(struct weft_ids *t)
 {
 	for (uint32_t i = 0; i < WEFT_IDS_CHUNKS; i++) {
 		/* Relaxed: nobody else is left. */

@@ -33,20 +33,20 @@ struct weft_ids {
 	_Atomic uint32_t x_live;
 };
 
-void weft_ids_fini(struct weft_ids *t);
+void weft_comm_ids_fini(struct weft_ids *t);
 
 /* A new id for `owner`, valid for packets from `peer` (a number that stands for the peer and what
  * it may name); 0: no memory or too many. */
-uint32_t weft_ids_give(struct weft_ids *t, void *owner, int peer);
+uint32_t weft_comm_ids_give(struct weft_ids *t, void *owner, int peer);
 
 /* The owner of id if it exists and belongs to peer, else NULL.  The id stays valid. */
-void *weft_ids_peek(struct weft_ids *t, uint32_t id, int peer);
+void *weft_comm_ids_peek(struct weft_ids *t, uint32_t id, int peer);
 
 /* The same, and the id ends.  Of several takers one gets the owner. */
-void *weft_ids_take(struct weft_ids *t, uint32_t id, int peer);
+void *weft_comm_ids_take(struct weft_ids *t, uint32_t id, int peer);
 
 /* Ends some id of peer and returns its owner, or NULL when there is none; *from is the scan's
  * position, 0 at first. */
-void *weft_ids_take_any(struct weft_ids *t, int peer, uint32_t *from);
+void *weft_comm_ids_take_any(struct weft_ids *t, int peer, uint32_t *from);
 
 #endif

@@ -8,7 +8,7 @@
  *
  * Wildcards are keys like any other: a posted receive from any peer with tag 7 hangs under (any,
  * 7), so an arrival has at most four keys to look at: its own, and three with wildcards.  Messages
- * that no receive has matched are linked by arrival under the same wildcards' keys (lists.c), but
+ * that no receive has matched are linked by arrival under the same wildcards' keys (unexpected.c), but
  * only from a context's first wildcard on (phase.h).  Wildcards, posted or listed, change under the
  * context's lock, which is taken before a bucket's lock, never after (only tried).
  *
@@ -38,7 +38,7 @@
 #include <sys/mman.h>
 #include "comm/match/match_fast.h"
 
-weft_err weft_match_init(struct weft_match *m)
+weft_err weft_comm_match_init(struct weft_match *m)
 {
 	size_t bytes = sizeof(struct weft_bucket) * WEFT_BUCKETS;
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -49,7 +49,7 @@ weft_err weft_match_init(struct weft_match *m)
 	return WEFT_OK;
 }
 
-void weft_match_fini(struct weft_match *m)
+void weft_comm_match_fini(struct weft_match *m)
 {
 	if (m->bucket)
 		munmap(m->bucket, sizeof(struct weft_bucket) * WEFT_BUCKETS);
@@ -58,21 +58,21 @@ void weft_match_fini(struct weft_match *m)
 
 /* ---- buckets, the rarer half --------------------------------------------------------------- */
 
-struct weft_keyed *weft_bucket_more_locked(struct weft_bucket *b, const struct weft_ctx *ctx,
-					   int peer, int tag)
+struct weft_keyed *weft_comm_bucket_more_locked(struct weft_bucket *b, const struct weft_ctx *ctx,
+						int peer, int tag)
 {
 	unsigned steps = 0;
 	struct weft_keyed *n = b->more;
 	/* Bound: the keys that share this bucket, a few unless hashing fails. */
-	for (; n && !weft_keyed_is(n, ctx, peer, tag); n = n->more)
+	for (; n && !weft_comm_keyed_is(n, ctx, peer, tag); n = n->more)
 		steps++;
 	if (steps)
 		weft_count(WEFT_CNT_MATCH_STEPS, steps);
 	return n;
 }
 
-void weft_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n,
-				struct weft_keyed *heir)
+void weft_comm_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n,
+				     struct weft_keyed *heir)
 {
 	struct weft_keyed **link = &b->more;
 	/* Ends at n: it is the first of its key and has no slot. */
@@ -86,7 +86,7 @@ void weft_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n,
 static void bucket_scan(struct weft_bucket *b,
 			void (*fn)(struct weft_bucket *, struct weft_keyed *, void *), void *arg)
 {
-	weft_biased_lock(&b->lock);
+	weft_comm_biased_lock(&b->lock);
 	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++)
 		if (b->slot[i].first)
 			fn(b, b->slot[i].first, arg);
@@ -94,18 +94,18 @@ static void bucket_scan(struct weft_bucket *b,
 		more = n->more;
 		fn(b, n, arg);
 	}
-	weft_biased_unlock(&b->lock);
+	weft_comm_biased_unlock(&b->lock);
 }
 
-void weft_match_scan(struct weft_match *m, struct weft_ctx *ctx,
-		     void (*fn)(struct weft_bucket *, struct weft_keyed *, void *), void *arg)
+void weft_comm_match_scan(struct weft_match *m, struct weft_ctx *ctx,
+			  void (*fn)(struct weft_bucket *, struct weft_keyed *, void *), void *arg)
 {
-	uint64_t rows = ctx ? weft_phase_marked(&ctx->x_rows) : UINT64_MAX;
-	uint64_t columns = ctx ? weft_phase_marked(&ctx->x_columns) : UINT64_MAX;
+	uint64_t rows = ctx ? weft_comm_phase_marked(&ctx->x_rows) : UINT64_MAX;
+	uint64_t columns = ctx ? weft_comm_phase_marked(&ctx->x_columns) : UINT64_MAX;
 	for (size_t word = 0; word < weft_countof(m->x_used); word++) {
 		if (!(rows >> (word % 64) & 1))
 			continue;
-		uint64_t bits = weft_phase_marked(&m->x_used[word]) & columns;
+		uint64_t bits = weft_comm_phase_marked(&m->x_used[word]) & columns;
 		while (bits) {
 			size_t page = word * 64 + (size_t)__builtin_ctzll(bits);
 			bits &= bits - 1;
@@ -130,7 +130,7 @@ static inline enum wild wild_of(const struct weft_keyed *n)
 
 static void wild_append_locked(struct weft_ctx *ctx, struct weft_entry *e)
 {
-	struct weft_bucket *b = weft_bucket_of(ctx, e->node.peer, e->node.tag);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, e->node.peer, e->node.tag);
 	/* Relaxed: written under the context's lock only; readers see order through their own
 	 * program order, see the top of the file. */
 	e->stamp = atomic_load_explicit(&ctx->x_epoch, memory_order_relaxed) + 1;
@@ -143,17 +143,17 @@ static void wild_append_locked(struct weft_ctx *ctx, struct weft_entry *e)
 		ctx->wild_head = e;
 	ctx->wild_tail = e;
 	ctx->wild_posted[wild_of(&e->node)]++;
-	weft_biased_lock(&b->lock);
-	weft_bucket_append_locked(b, &e->node);
-	weft_biased_unlock(&b->lock);
+	weft_comm_biased_lock(&b->lock);
+	weft_comm_bucket_append_locked(b, &e->node);
+	weft_comm_biased_unlock(&b->lock);
 }
 
-void weft_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e)
+void weft_comm_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e)
 {
-	struct weft_bucket *b = weft_bucket_of(ctx, e->node.peer, e->node.tag);
-	weft_biased_lock(&b->lock);
-	weft_bucket_unlink_locked(b, &e->node);
-	weft_biased_unlock(&b->lock);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, e->node.peer, e->node.tag);
+	weft_comm_biased_lock(&b->lock);
+	weft_comm_bucket_unlink_locked(b, &e->node);
+	weft_comm_biased_unlock(&b->lock);
 	if (e->wild_prev)
 		e->wild_prev->wild_next = e->wild_next;
 	else
@@ -171,13 +171,13 @@ void weft_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e)
 static struct weft_entry *wild_older_locked(struct weft_ctx *ctx, int peer, int tag,
 					    struct weft_entry *best)
 {
-	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
-	weft_biased_lock(&b->lock);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
+	weft_comm_biased_lock(&b->lock);
 	/* Stays: posted wildcards change under the context's lock only. */
-	struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_WILD);
-	weft_biased_unlock(&b->lock);
-	if (n && (!best || weft_entry_of(n)->stamp < best->stamp))
-		best = weft_entry_of(n);
+	struct weft_keyed *n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_WILD);
+	weft_comm_biased_unlock(&b->lock);
+	if (n && (!best || weft_comm_entry_of(n)->stamp < best->stamp))
+		best = weft_comm_entry_of(n);
 	return best;
 }
 
@@ -201,31 +201,31 @@ static struct weft_msg *take_listed(struct weft_ctx *ctx, struct weft_bucket *b,
 				    enum weft_biased_how how, struct weft_keyed *m, int peer,
 				    int tag)
 {
-	if (!weft_spin_try(&ctx->lock)) {
+	if (!weft_comm_spin_try(&ctx->lock)) {
 		/* In order: context, then bucket; and look again. */
-		weft_biased_out(&b->lock, how);
-		weft_spin_lock(&ctx->lock);
-		how = weft_biased_in(&b->lock);
-		m = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
+		weft_comm_biased_out(&b->lock, how);
+		weft_comm_spin_lock(&ctx->lock);
+		how = weft_comm_biased_in(&b->lock);
+		m = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
 	}
 	if (m)
-		weft_bucket_unlink_locked(b, m);
-	weft_biased_out(&b->lock, how);
+		weft_comm_bucket_unlink_locked(b, m);
+	weft_comm_biased_out(&b->lock, how);
 	/* What came while we waited may not be in lists, if they were given up and begun anew. */
-	if (m && weft_msg_of(m)->lists)
-		weft_lists_unlink_locked(ctx, weft_msg_of(m));
-	weft_spin_unlock(&ctx->lock);
-	return m ? weft_msg_of(m) : NULL;
+	if (m && weft_comm_msg_of(m)->lists)
+		weft_comm_unexpected_unlink_locked(ctx, weft_comm_msg_of(m));
+	weft_comm_spin_unlock(&ctx->lock);
+	return m ? weft_comm_msg_of(m) : NULL;
 }
 
-struct weft_msg *weft_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
-					enum weft_biased_how how, struct weft_keyed *n)
+struct weft_msg *weft_comm_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
+					     enum weft_biased_how how, struct weft_keyed *n)
 {
-	if (weft_msg_of(n)->lists)
+	if (weft_comm_msg_of(n)->lists)
 		return take_listed(ctx, b, how, n, n->peer, n->tag);
-	weft_bucket_unlink_locked(b, n);
-	weft_biased_out(&b->lock, how);
-	return weft_msg_of(n);
+	weft_comm_bucket_unlink_locked(b, n);
+	weft_comm_biased_out(&b->lock, how);
+	return weft_comm_msg_of(n);
 }
 
 /* Can nobody send what e waits for any more?  For any peer: all others are gone, and not in order.
@@ -234,7 +234,7 @@ static bool wild_is_orphan(struct weft_ctx *ctx, const struct weft_entry *e)
 {
 	struct weft_core *core = ctx->core;
 	if (e->node.peer != WEFT_ANY_PEER)
-		return weft_gate_down(&core->gate[e->node.peer]);
+		return weft_comm_gate_down(&core->gate[e->node.peer]);
 	/* DOWN (peer_down): counted before the posted ones are withdrawn, which needs the context's
 	 * lock that we hold. */
 	return atomic_load_explicit(&core->x_died, memory_order_seq_cst) &&
@@ -250,30 +250,30 @@ static weft_err post_wild(struct weft_entry *e, struct weft_msg **msg_p)
 	/* RAISE -> READ (arrive), through the bucket's lock when our thread posts there later.
 	 * Carries: nothing but itself. */
 	atomic_fetch_add_explicit(&ctx->x_wild, 1, memory_order_seq_cst);
-	weft_spin_lock(&ctx->lock);
-	weft_lists_begin_locked(ctx);
-	struct weft_msg *m = weft_lists_find_locked(ctx, e->node.peer, e->node.tag);
+	weft_comm_spin_lock(&ctx->lock);
+	weft_comm_unexpected_begin_locked(ctx);
+	struct weft_msg *m = weft_comm_unexpected_find_locked(ctx, e->node.peer, e->node.tag);
 	if (m)
-		weft_lists_take_locked(ctx, m);
+		weft_comm_unexpected_take_locked(ctx, m);
 	else if (wild_is_orphan(ctx, e))
 		err = WEFT_ERR_PEER;
 	else
 		wild_append_locked(ctx, e);
 	if (m || err)
 		atomic_fetch_sub_explicit(&ctx->x_wild, 1, memory_order_relaxed);
-	weft_spin_unlock(&ctx->lock);
+	weft_comm_spin_unlock(&ctx->lock);
 	*msg_p = m;
 	return err;
 }
 
-weft_err weft_match_post(struct weft_entry *e, struct weft_msg **msg_p)
+weft_err weft_comm_match_post(struct weft_entry *e, struct weft_msg **msg_p)
 {
 	if (e->node.peer == WEFT_ANY_PEER || e->node.tag == WEFT_ANY_TAG) {
 		/* Relaxed: ours alone until it is listed. */
 		atomic_store_explicit(&e->node.x_listed, false, memory_order_relaxed);
 		return post_wild(e, msg_p);
 	}
-	return weft_match_post_exact(e, msg_p);
+	return weft_comm_match_post_exact(e, msg_p);
 }
 
 /* ---- arriving ----------------------------------------------------------------------------- */
@@ -281,41 +281,41 @@ weft_err weft_match_post(struct weft_entry *e, struct weft_msg **msg_p)
 /* Nothing matches: m stays, in lists if the context has them.  All locked. */
 static void stay_locked(struct weft_ctx *ctx, struct weft_bucket *b, struct weft_msg *m)
 {
-	weft_bucket_mark(ctx, b);
-	m->lists = weft_phase_may_stay(&ctx->phase) ? 0 : weft_lists_wanted(ctx);
-	weft_bucket_append_locked(b, &m->node);
+	weft_comm_bucket_mark(ctx, b);
+	m->lists = weft_comm_phase_may_stay(&ctx->phase) ? 0 : weft_comm_unexpected_wanted(ctx);
+	weft_comm_bucket_append_locked(b, &m->node);
 }
 
 /* The decision with everything locked: exact or wildcard, whichever is older; else m goes in. */
 static struct weft_entry *arrive_locked(struct weft_ctx *ctx, int peer, int tag, struct weft_msg *m)
 {
-	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 	struct weft_probe_waiter *woken = NULL;
 	struct weft_entry *e = NULL;
 
-	weft_spin_lock(&ctx->lock);
+	weft_comm_spin_lock(&ctx->lock);
 	weft_count(WEFT_CNT_MATCH_COMMON, 1);
 	struct weft_entry *w = wild_oldest_locked(ctx, peer, tag);
-	weft_biased_lock(&b->lock);
-	struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_RECV);
-	if (n && (!w || w->stamp > weft_entry_of(n)->stamp))
-		e = weft_entry_of(n);
+	weft_comm_biased_lock(&b->lock);
+	struct weft_keyed *n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_RECV);
+	if (n && (!w || w->stamp > weft_comm_entry_of(n)->stamp))
+		e = weft_comm_entry_of(n);
 	if (e)
-		weft_bucket_unlink_locked(b, n);
+		weft_comm_bucket_unlink_locked(b, n);
 	else if (!w && m)
 		stay_locked(ctx, b, m);
-	weft_biased_unlock(&b->lock);
+	weft_comm_biased_unlock(&b->lock);
 	if (!e && w) {
-		weft_wild_unlink_locked(ctx, w);
+		weft_comm_wild_unlink_locked(ctx, w);
 		e = w;
 	} else if (!e && m) {
 		if (m->lists)
-			weft_lists_link_locked(ctx, m);
+			weft_comm_unexpected_link_locked(ctx, m);
 		if (ctx->probes)
-			woken = weft_probes_pick_locked(ctx, peer, tag);
+			woken = weft_comm_probes_pick_locked(ctx, peer, tag);
 	}
-	weft_spin_unlock(&ctx->lock);
-	weft_probes_signal(woken);
+	weft_comm_spin_unlock(&ctx->lock);
+	weft_comm_probes_signal(woken);
 	return e;
 }
 
@@ -330,38 +330,38 @@ static inline bool exact_suffices(struct weft_ctx *ctx)
 }
 
 /* Bucket locked: the same for a key that has no slot. */
-struct weft_keyed *weft_match_take_more_locked(struct weft_bucket *b, struct weft_ctx *ctx,
-					       int peer, int tag)
+struct weft_keyed *weft_comm_match_take_more_locked(struct weft_bucket *b, struct weft_ctx *ctx,
+						    int peer, int tag)
 {
-	struct weft_keyed *n = weft_bucket_more_locked(b, ctx, peer, tag);
+	struct weft_keyed *n = weft_comm_bucket_more_locked(b, ctx, peer, tag);
 	if (!n || n->kind != WEFT_KEYED_RECV)
 		return NULL;
-	weft_bucket_unlink_locked(b, n);
+	weft_comm_bucket_unlink_locked(b, n);
 	return n;
 }
 
-struct weft_entry *weft_match_arrive(struct weft_ctx *ctx, int peer, int tag)
+struct weft_entry *weft_comm_match_arrive(struct weft_ctx *ctx, int peer, int tag)
 {
-	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 	struct weft_keyed *n = NULL;
 
-	enum weft_biased_how how = weft_biased_in(&b->lock);
+	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
 	if (weft_likely(exact_suffices(ctx)))
-		n = weft_match_take_exact_locked(b, ctx, peer, tag,
-						 weft_bucket_key(ctx, peer, tag));
+		n = weft_comm_match_take_exact_locked(b, ctx, peer, tag,
+						      weft_comm_bucket_key(ctx, peer, tag));
 	/* Relaxed: a look that decides nothing if it errs: without a match the caller comes again,
 	 * with the message. */
 	bool wild = !n && atomic_load_explicit(&ctx->x_wild, memory_order_relaxed);
-	weft_biased_out(&b->lock, how);
+	weft_comm_biased_out(&b->lock, how);
 	if (weft_likely(n != NULL))
-		return weft_entry_of(n);
+		return weft_comm_entry_of(n);
 	return wild ? arrive_locked(ctx, peer, tag, NULL) : NULL;
 }
 
-struct weft_entry *weft_match_arrive_unexpected(struct weft_ctx *ctx, struct weft_msg *m)
+struct weft_entry *weft_comm_match_arrive_unexpected(struct weft_ctx *ctx, struct weft_msg *m)
 {
 	int peer = m->node.peer, tag = m->node.tag;
-	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 	struct weft_keyed *n = NULL;
 	bool stays = false;
 
@@ -369,47 +369,47 @@ struct weft_entry *weft_match_arrive_unexpected(struct weft_ctx *ctx, struct wef
 	m->node.ctx = ctx;
 	/* Relaxed: a number; each peer's poller comes in order. */
 	m->number = atomic_fetch_add_explicit(&ctx->core->x_arrived, 1, memory_order_relaxed);
-	enum weft_biased_how how = weft_biased_in(&b->lock);
+	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
 	/* READ <- RAISE (post_wild, probe). */
 	if (!atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst)) {
-		n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_RECV);
-		weft_bucket_mark(ctx, b);
+		n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_RECV);
+		weft_comm_bucket_mark(ctx, b);
 		if (n) {
-			weft_bucket_unlink_locked(b, n);
-		} else if (weft_phase_may_stay(&ctx->phase)) {
+			weft_comm_bucket_unlink_locked(b, n);
+		} else if (weft_comm_phase_may_stay(&ctx->phase)) {
 			m->lists = 0;
-			weft_bucket_append_locked(b, &m->node);
+			weft_comm_bucket_append_locked(b, &m->node);
 			stays = true;
 		}
 	}
-	weft_biased_out(&b->lock, how);
+	weft_comm_biased_out(&b->lock, how);
 	if (n || stays)
-		return n ? weft_entry_of(n) : NULL;
+		return n ? weft_comm_entry_of(n) : NULL;
 	return arrive_locked(ctx, peer, tag, m);
 }
 
 /* ---- taking back -------------------------------------------------------------------------- */
 
-bool weft_match_cancel(struct weft_entry *e)
+bool weft_comm_match_cancel(struct weft_entry *e)
 {
 	struct weft_ctx *ctx = e->node.ctx;
 	bool wild = e->node.kind == WEFT_KEYED_WILD;
-	struct weft_bucket *b = weft_bucket_of(ctx, e->node.peer, e->node.tag);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, e->node.peer, e->node.tag);
 	enum weft_biased_how how = WEFT_BIASED_BUSY;
 
 	if (wild)
-		weft_spin_lock(&ctx->lock);
+		weft_comm_spin_lock(&ctx->lock);
 	else
-		how = weft_biased_in(&b->lock);
+		how = weft_comm_biased_in(&b->lock);
 	/* Relaxed: under the lock that writers hold. */
 	bool listed = atomic_load_explicit(&e->node.x_listed, memory_order_relaxed);
 	if (listed && wild)
-		weft_wild_unlink_locked(ctx, e);
+		weft_comm_wild_unlink_locked(ctx, e);
 	else if (listed)
-		weft_bucket_unlink_locked(b, &e->node);
+		weft_comm_bucket_unlink_locked(b, &e->node);
 	if (wild)
-		weft_spin_unlock(&ctx->lock);
+		weft_comm_spin_unlock(&ctx->lock);
 	else
-		weft_biased_out(&b->lock, how);
+		weft_comm_biased_out(&b->lock, how);
 	return listed;
 }

@@ -15,21 +15,21 @@
 
 /* The oldest of its key is a message, n; we are in the bucket, `how` we came, and out on return.
  * NULL: somebody else took it, and no other is there. */
-struct weft_msg *weft_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
-					enum weft_biased_how how, struct weft_keyed *n);
+struct weft_msg *weft_comm_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
+					     enum weft_biased_how how, struct weft_keyed *n);
 
 /* We are in the bucket: e becomes the last of several posted receives of its key, if it is. */
-static inline bool weft_match_queue_locked(struct weft_bucket *b, struct weft_entry *e,
-					   struct weft_ctx *ctx, int peer, int tag)
+static inline bool weft_comm_match_queue_locked(struct weft_bucket *b, struct weft_entry *e,
+						struct weft_ctx *ctx, int peer, int tag)
 {
 	struct weft_keyed *first = b->slot[0].first;
-	if (weft_unlikely(!first || !weft_keyed_is(first, ctx, peer, tag) ||
+	if (weft_unlikely(!first || !weft_comm_keyed_is(first, ctx, peer, tag) ||
 			  first->kind != WEFT_KEYED_RECV))
 		return false;
 	e->node.kind = WEFT_KEYED_RECV;
-	/* Relaxed: as in weft_match_post_exact. */
+	/* Relaxed: as in weft_comm_match_post_exact. */
 	e->stamp = atomic_load_explicit(&ctx->x_epoch, memory_order_relaxed);
-	weft_bucket_queue_locked(first, &e->node);
+	weft_comm_bucket_queue_locked(first, &e->node);
 	return true;
 }
 
@@ -40,128 +40,129 @@ static inline bool weft_match_queue_locked(struct weft_bucket *b, struct weft_en
  * Whether the peer is down need not be asked.  While a receive of this key is there, a scan for
  * what that peer leaves behind has not come to the bucket, and will find ours with it.
  */
-static inline bool weft_match_post_next(struct weft_entry *e, struct weft_ctx *ctx, int peer,
-					int tag)
+static inline bool weft_comm_match_post_next(struct weft_entry *e, struct weft_ctx *ctx, int peer,
+					     int tag)
 {
-	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 
-	if (weft_unlikely(!weft_biased_enter(&b->lock)))
+	if (weft_unlikely(!weft_comm_biased_enter(&b->lock)))
 		return false;
-	bool good = weft_match_queue_locked(b, e, ctx, peer, tag);
-	weft_biased_out(&b->lock, WEFT_BIASED_OWNED);
+	bool good = weft_comm_match_queue_locked(b, e, ctx, peer, tag);
+	weft_comm_biased_out(&b->lock, WEFT_BIASED_OWNED);
 	return good;
 }
 
 /* The same in a bucket that others use, too, if nobody is in it. */
-static inline bool weft_match_post_beside(struct weft_entry *e, struct weft_ctx *ctx, int peer,
-					  int tag)
+static inline bool weft_comm_match_post_beside(struct weft_entry *e, struct weft_ctx *ctx, int peer,
+					       int tag)
 {
-	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
-	enum weft_biased_how how = weft_biased_try(&b->lock);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
+	enum weft_biased_how how = weft_comm_biased_try(&b->lock);
 
 	if (weft_unlikely(how == WEFT_BIASED_BUSY))
 		return false;
-	bool good = weft_match_queue_locked(b, e, ctx, peer, tag);
-	weft_biased_out(&b->lock, how);
+	bool good = weft_comm_match_queue_locked(b, e, ctx, peer, tag);
+	weft_comm_biased_out(&b->lock, how);
 	return good;
 }
 
-/* weft_match_post for a receive without wildcards. */
-static inline weft_err weft_match_post_exact(struct weft_entry *e, struct weft_msg **msg_p)
+/* weft_comm_match_post for a receive without wildcards. */
+static inline weft_err weft_comm_match_post_exact(struct weft_entry *e, struct weft_msg **msg_p)
 {
 	struct weft_ctx *ctx = e->node.ctx;
 	struct weft_core *core = ctx->core;
 	int peer = e->node.peer, tag = e->node.tag;
-	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 	struct weft_keyed *first;
 
 	e->node.kind = WEFT_KEYED_RECV;
-	enum weft_biased_how how = weft_biased_in(&b->lock);
+	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
 	/* Bound: a round more means that another receive took a message. */
-	while (weft_unlikely((first = weft_bucket_first_locked(b, ctx, peer, tag)) != NULL &&
+	while (weft_unlikely((first = weft_comm_bucket_first_locked(b, ctx, peer, tag)) != NULL &&
 			     first->kind == WEFT_KEYED_MSG)) {
 		/* Relaxed: it is in no list, so that a cancel finds it matched. */
 		atomic_store_explicit(&e->node.x_listed, false, memory_order_relaxed);
-		*msg_p = weft_match_take_posted(ctx, b, how, first);
+		*msg_p = weft_comm_match_take_posted(ctx, b, how, first);
 		if (*msg_p)
 			return WEFT_OK;
-		how = weft_biased_in(&b->lock);
+		how = weft_comm_biased_in(&b->lock);
 	}
 	*msg_p = NULL;
 	/* With a first one the page is marked: whoever marked it saw, after that, a peer that was
 	 * not down, so a scan for what that peer leaves behind comes later and sees the mark. */
 	if (!first)
-		weft_bucket_mark(ctx, b);
-	if (weft_unlikely(weft_gate_down(&core->gate[peer]))) {
-		weft_biased_out(&b->lock, how);
+		weft_comm_bucket_mark(ctx, b);
+	if (weft_unlikely(weft_comm_gate_down(&core->gate[peer]))) {
+		weft_comm_biased_out(&b->lock, how);
 		return WEFT_ERR_PEER;
 	}
 	/* Relaxed: our own earlier wildcards are visible to us anyway. */
 	e->stamp = atomic_load_explicit(&ctx->x_epoch, memory_order_relaxed);
 	if (first)
-		weft_bucket_queue_locked(first, &e->node);
+		weft_comm_bucket_queue_locked(first, &e->node);
 	else
-		weft_bucket_insert_locked(b, &e->node);
-	weft_biased_out(&b->lock, how);
+		weft_comm_bucket_insert_locked(b, &e->node);
+	weft_comm_biased_out(&b->lock, how);
 	return WEFT_OK;
 }
 
 /* ---- arriving ----------------------------------------------------------------------------- */
 
-/* weft_match_take_exact_locked for a key that has no slot. */
-struct weft_keyed *weft_match_take_more_locked(struct weft_bucket *b, struct weft_ctx *ctx,
-					       int peer, int tag);
+/* weft_comm_match_take_exact_locked for a key that has no slot. */
+struct weft_keyed *weft_comm_match_take_more_locked(struct weft_bucket *b, struct weft_ctx *ctx,
+						    int peer, int tag);
 
 /* Takes out the oldest exact receive of that key, or NULL. */
-static inline struct weft_keyed *weft_match_take_exact_locked(struct weft_bucket *b,
-							      struct weft_ctx *ctx, int peer,
-							      int tag, uint64_t key)
+static inline struct weft_keyed *weft_comm_match_take_exact_locked(struct weft_bucket *b,
+								   struct weft_ctx *ctx, int peer,
+								   int tag, uint64_t key)
 {
-	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag, key);
+	unsigned i = weft_comm_bucket_slot_locked(b, ctx, peer, tag, key);
 	if (weft_likely(i < WEFT_BUCKET_SLOTS))
-		return b->slot[i].first->kind == WEFT_KEYED_RECV ? weft_bucket_shift_locked(b, i)
-								 : NULL;
+		return b->slot[i].first->kind == WEFT_KEYED_RECV
+			       ? weft_comm_bucket_shift_locked(b, i)
+			       : NULL;
 	if (weft_likely(!b->more))
 		return NULL;
-	return weft_match_take_more_locked(b, ctx, peer, tag);
+	return weft_comm_match_take_more_locked(b, ctx, peer, tag);
 }
 
-/* weft_match_arrive without a call, while no wildcard is posted; b, key: those of ctx, peer, tag.
+/* weft_comm_match_arrive without a call, while no wildcard is posted; b, key: those of ctx, peer, tag.
  */
-static inline struct weft_entry *weft_match_arrive_at(struct weft_bucket *b, uint64_t key,
-						      struct weft_ctx *ctx, int peer, int tag)
+static inline struct weft_entry *weft_comm_match_arrive_at(struct weft_bucket *b, uint64_t key,
+							   struct weft_ctx *ctx, int peer, int tag)
 {
-	enum weft_biased_how how = weft_biased_in(&b->lock);
+	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
 	/* READ <- RAISE (post_wild), see the top of match.c. */
 	if (weft_unlikely(atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst))) {
-		weft_biased_out(&b->lock, how);
-		return weft_match_arrive(ctx, peer, tag);
+		weft_comm_biased_out(&b->lock, how);
+		return weft_comm_match_arrive(ctx, peer, tag);
 	}
-	struct weft_keyed *n = weft_match_take_exact_locked(b, ctx, peer, tag, key);
-	weft_biased_out(&b->lock, how);
-	return n ? weft_entry_of(n) : NULL;
+	struct weft_keyed *n = weft_comm_match_take_exact_locked(b, ctx, peer, tag, key);
+	weft_comm_biased_out(&b->lock, how);
+	return n ? weft_comm_entry_of(n) : NULL;
 }
 
 /*
  * The same for n messages in a row: how many of the first of them found a receive; *found_p is the
- * first of these, the others follow by `next`.  The rest go by weft_match_arrive, as do all while a
+ * first of these, the others follow by `next`.  The rest go by weft_comm_match_arrive, as do all while a
  * wildcard is posted.
  */
-static inline unsigned weft_match_arrive_run(struct weft_bucket *b, uint64_t key,
-					     struct weft_ctx *ctx, int peer, int tag, unsigned n,
-					     struct weft_keyed **found_p)
+static inline unsigned weft_comm_match_arrive_run(struct weft_bucket *b, uint64_t key,
+						  struct weft_ctx *ctx, int peer, int tag,
+						  unsigned n, struct weft_keyed **found_p)
 {
 	unsigned m = 0;
-	enum weft_biased_how how = weft_biased_in(&b->lock);
-	/* READ <- RAISE (post_wild), as in weft_match_arrive_at. */
+	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
+	/* READ <- RAISE (post_wild), as in weft_comm_match_arrive_at. */
 	if (weft_likely(!atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst))) {
-		unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag, key);
+		unsigned i = weft_comm_bucket_slot_locked(b, ctx, peer, tag, key);
 		if (i < WEFT_BUCKET_SLOTS && b->slot[i].first->kind == WEFT_KEYED_RECV) {
 			*found_p = b->slot[i].first;
-			m = weft_bucket_shift_run_locked(b, i, n);
+			m = weft_comm_bucket_shift_run_locked(b, i, n);
 		}
 	}
-	weft_biased_out(&b->lock, how);
+	weft_comm_biased_out(&b->lock, how);
 	return m;
 }
 

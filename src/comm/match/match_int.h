@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * match_int.h - the matching table's buckets, and what match.c, lists.c and withdraw.c share.
+ * match_int.h - the matching table's buckets, and what match.c, unexpected.c and withdraw.c share.
  *
  * A bucket is one cache line: a lock, three slots (hash of the key, the key's first node) and a
  * chain of the first nodes of further keys.  All nodes of a key are of one kind: posted receives or
@@ -18,7 +18,7 @@
 /* ---- buckets ------------------------------------------------------------------------------ */
 
 /* Neighbouring tags share pages and never a bucket; what is 4096 or more apart is scattered. */
-static inline uint32_t weft_bucket_index(const struct weft_ctx *ctx, int peer, int tag)
+static inline uint32_t weft_comm_bucket_index(const struct weft_ctx *ctx, int peer, int tag)
 {
 	uint32_t h = ctx->base + (uint32_t)peer * 0x9e3779b1u;
 	h ^= h >> 15;
@@ -26,46 +26,46 @@ static inline uint32_t weft_bucket_index(const struct weft_ctx *ctx, int peer, i
 	return h & (WEFT_BUCKETS - 1);
 }
 
-static inline struct weft_bucket *weft_bucket_of(struct weft_ctx *ctx, int peer, int tag)
+static inline struct weft_bucket *weft_comm_bucket_of(struct weft_ctx *ctx, int peer, int tag)
 {
-	return &ctx->core->match.bucket[weft_bucket_index(ctx, peer, tag)];
+	return &ctx->core->match.bucket[weft_comm_bucket_index(ctx, peer, tag)];
 }
 
 /* Tells keys in a bucket apart, nearly always. */
-static inline uint64_t weft_bucket_key(const struct weft_ctx *ctx, int peer, int tag)
+static inline uint64_t weft_comm_bucket_key(const struct weft_ctx *ctx, int peer, int tag)
 {
 	return ((uint64_t)(uint32_t)tag << 32 | (ctx->base ^ (uint32_t)peer * 0x9e3779b1u));
 }
 
-static inline bool weft_keyed_is(const struct weft_keyed *n, const struct weft_ctx *ctx, int peer,
-				 int tag)
+static inline bool weft_comm_keyed_is(const struct weft_keyed *n, const struct weft_ctx *ctx,
+				      int peer, int tag)
 {
 	return n->tag == tag && n->peer == peer && n->ctx == ctx;
 }
 
 /* Remembers that b's page is used, and that ctx uses it, before anything is put into b. */
-static inline void weft_bucket_mark(struct weft_ctx *ctx, const struct weft_bucket *b)
+static inline void weft_comm_bucket_mark(struct weft_ctx *ctx, const struct weft_bucket *b)
 {
 	struct weft_match *m = &ctx->core->match;
 	size_t page = (size_t)(b - m->bucket) / WEFT_BUCKET_GROUP;
-	weft_phase_mark(&m->x_used[page / 64], (uint64_t)1 << (page % 64));
-	weft_phase_mark(&ctx->x_rows, (uint64_t)1 << (page / 64 % 64));
-	weft_phase_mark(&ctx->x_columns, (uint64_t)1 << (page % 64));
+	weft_comm_phase_mark(&m->x_used[page / 64], (uint64_t)1 << (page % 64));
+	weft_comm_phase_mark(&ctx->x_rows, (uint64_t)1 << (page / 64 % 64));
+	weft_comm_phase_mark(&ctx->x_columns, (uint64_t)1 << (page % 64));
 }
 
 /* The slower half of first: the keys that found no slot. */
-struct weft_keyed *weft_bucket_more_locked(struct weft_bucket *b, const struct weft_ctx *ctx,
-					   int peer, int tag);
+struct weft_keyed *weft_comm_bucket_more_locked(struct weft_bucket *b, const struct weft_ctx *ctx,
+						int peer, int tag);
 
 /* The slot of that key; WEFT_BUCKET_SLOTS: it has none. */
-static inline unsigned weft_bucket_slot_locked(const struct weft_bucket *b,
-					       const struct weft_ctx *ctx, int peer, int tag,
-					       uint64_t key)
+static inline unsigned weft_comm_bucket_slot_locked(const struct weft_bucket *b,
+						    const struct weft_ctx *ctx, int peer, int tag,
+						    uint64_t key)
 {
 	unsigned i = 0;
 	for (; i < WEFT_BUCKET_SLOTS; i++) {
 		const struct weft_keyed *n = b->slot[i].first;
-		if (b->slot[i].key == key && n && weft_keyed_is(n, ctx, peer, tag))
+		if (b->slot[i].key == key && n && weft_comm_keyed_is(n, ctx, peer, tag))
 			break;
 	}
 	return i;
@@ -73,27 +73,28 @@ static inline unsigned weft_bucket_slot_locked(const struct weft_bucket *b,
 
 /* The first node of that key, or NULL. */
 static inline struct weft_keyed *
-weft_bucket_first_locked(struct weft_bucket *b, const struct weft_ctx *ctx, int peer, int tag)
+weft_comm_bucket_first_locked(struct weft_bucket *b, const struct weft_ctx *ctx, int peer, int tag)
 {
-	unsigned i = weft_bucket_slot_locked(b, ctx, peer, tag, weft_bucket_key(ctx, peer, tag));
+	unsigned i = weft_comm_bucket_slot_locked(b, ctx, peer, tag,
+						  weft_comm_bucket_key(ctx, peer, tag));
 	if (weft_likely(i < WEFT_BUCKET_SLOTS))
 		return b->slot[i].first;
 	if (weft_likely(!b->more))
 		return NULL;
-	return weft_bucket_more_locked(b, ctx, peer, tag);
+	return weft_comm_bucket_more_locked(b, ctx, peer, tag);
 }
 
 /* The same, if the key's nodes are of that kind. */
-static inline struct weft_keyed *weft_bucket_find_locked(struct weft_bucket *b,
-							 const struct weft_ctx *ctx, int peer,
-							 int tag, enum weft_keyed_kind kind)
+static inline struct weft_keyed *weft_comm_bucket_find_locked(struct weft_bucket *b,
+							      const struct weft_ctx *ctx, int peer,
+							      int tag, enum weft_keyed_kind kind)
 {
-	struct weft_keyed *n = weft_bucket_first_locked(b, ctx, peer, tag);
+	struct weft_keyed *n = weft_comm_bucket_first_locked(b, ctx, peer, tag);
 	return n && n->kind == kind ? n : NULL;
 }
 
 /* n becomes the last behind `first` of its key. */
-static inline void weft_bucket_queue_locked(struct weft_keyed *first, struct weft_keyed *n)
+static inline void weft_comm_bucket_queue_locked(struct weft_keyed *first, struct weft_keyed *n)
 {
 	n->next = NULL;
 	n->prev = first->prev;
@@ -103,7 +104,7 @@ static inline void weft_bucket_queue_locked(struct weft_keyed *first, struct wef
 }
 
 /* n is the first of its key. */
-static inline void weft_bucket_insert_locked(struct weft_bucket *b, struct weft_keyed *n)
+static inline void weft_comm_bucket_insert_locked(struct weft_bucket *b, struct weft_keyed *n)
 {
 	n->next = NULL;
 	n->prev = n;
@@ -111,7 +112,7 @@ static inline void weft_bucket_insert_locked(struct weft_bucket *b, struct weft_
 	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++) {
 		if (!b->slot[i].first) {
 			b->slot[i].first = n;
-			b->slot[i].key = weft_bucket_key(n->ctx, n->peer, n->tag);
+			b->slot[i].key = weft_comm_bucket_key(n->ctx, n->peer, n->tag);
 			return;
 		}
 	}
@@ -120,17 +121,17 @@ static inline void weft_bucket_insert_locked(struct weft_bucket *b, struct weft_
 }
 
 /* Behind the others of its key. */
-static inline void weft_bucket_append_locked(struct weft_bucket *b, struct weft_keyed *n)
+static inline void weft_comm_bucket_append_locked(struct weft_bucket *b, struct weft_keyed *n)
 {
-	struct weft_keyed *first = weft_bucket_first_locked(b, n->ctx, n->peer, n->tag);
+	struct weft_keyed *first = weft_comm_bucket_first_locked(b, n->ctx, n->peer, n->tag);
 	if (first)
-		weft_bucket_queue_locked(first, n);
+		weft_comm_bucket_queue_locked(first, n);
 	else
-		weft_bucket_insert_locked(b, n);
+		weft_comm_bucket_insert_locked(b, n);
 }
 
 /* The first node of slot i goes, and the next one takes its place; returns it. */
-static inline struct weft_keyed *weft_bucket_shift_locked(struct weft_bucket *b, unsigned i)
+static inline struct weft_keyed *weft_comm_bucket_shift_locked(struct weft_bucket *b, unsigned i)
 {
 	struct weft_keyed *n = b->slot[i].first, *heir = n->next;
 	atomic_store_explicit(&n->x_listed, false, memory_order_relaxed);
@@ -141,7 +142,8 @@ static inline struct weft_keyed *weft_bucket_shift_locked(struct weft_bucket *b,
 }
 
 /* The first n nodes of slot i go, or all; they keep their order by `next`.  Returns how many. */
-static inline unsigned weft_bucket_shift_run_locked(struct weft_bucket *b, unsigned i, unsigned n)
+static inline unsigned weft_comm_bucket_shift_run_locked(struct weft_bucket *b, unsigned i,
+							 unsigned n)
 {
 	struct weft_keyed *at = b->slot[i].first, *last = at->prev;
 	unsigned m = 0;
@@ -155,10 +157,10 @@ static inline unsigned weft_bucket_shift_run_locked(struct weft_bucket *b, unsig
 }
 
 /* n is the first of its key and goes; heir, the next one, takes its place (or NULL). */
-void weft_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n,
-				struct weft_keyed *heir);
+void weft_comm_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n,
+				     struct weft_keyed *heir);
 
-static inline void weft_bucket_unlink_locked(struct weft_bucket *b, struct weft_keyed *n)
+static inline void weft_comm_bucket_unlink_locked(struct weft_bucket *b, struct weft_keyed *n)
 {
 	struct weft_keyed *heir = n->next;
 	atomic_store_explicit(&n->x_listed, false, memory_order_relaxed);
@@ -167,7 +169,7 @@ static inline void weft_bucket_unlink_locked(struct weft_bucket *b, struct weft_
 		if (heir)
 			heir->prev = n->prev;
 		else
-			weft_bucket_first_locked(b, n->ctx, n->peer, n->tag)->prev = n->prev;
+			weft_comm_bucket_first_locked(b, n->ctx, n->peer, n->tag)->prev = n->prev;
 		return;
 	}
 	if (heir)
@@ -178,10 +180,10 @@ static inline void weft_bucket_unlink_locked(struct weft_bucket *b, struct weft_
 			return;
 		}
 	}
-	weft_bucket_replace_locked(b, n, heir);
+	weft_comm_bucket_replace_locked(b, n, heir);
 }
 
-static inline struct weft_msg *weft_msg_of(struct weft_keyed *n)
+static inline struct weft_msg *weft_comm_msg_of(struct weft_keyed *n)
 {
 	return weft_container_of(n, struct weft_msg, node);
 }
@@ -189,9 +191,9 @@ static inline struct weft_msg *weft_msg_of(struct weft_keyed *n)
 /* Calls fn for the first node of each key in each bucket that is or was used, bucket locked; fn
  * may unlink nodes of that key.  With ctx, buckets that it never used may be left out: its pages
  * lie where a row and a column of its own meet. */
-void weft_match_scan(struct weft_match *m, struct weft_ctx *ctx,
-		     void (*fn)(struct weft_bucket *b, struct weft_keyed *first, void *arg),
-		     void *arg);
+void weft_comm_match_scan(struct weft_match *m, struct weft_ctx *ctx,
+			  void (*fn)(struct weft_bucket *b, struct weft_keyed *first, void *arg),
+			  void *arg);
 
 /* ---- lists of unexpected messages ---------------------------------------------------------- */
 
@@ -204,28 +206,28 @@ void weft_match_scan(struct weft_match *m, struct weft_ctx *ctx,
 #define WEFT_LISTS_BY_TAG 4u  /* key (any peer, tag) */
 
 /* m->lists for a message that is about to be linked. */
-uint8_t weft_lists_wanted(struct weft_ctx *ctx);
+uint8_t weft_comm_unexpected_wanted(struct weft_ctx *ctx);
 /* Links m as m->lists says; its bucket need not be locked. */
-void weft_lists_link_locked(struct weft_ctx *ctx, struct weft_msg *m);
+void weft_comm_unexpected_link_locked(struct weft_ctx *ctx, struct weft_msg *m);
 /* The reverse; m is in no bucket any more. */
-void weft_lists_unlink_locked(struct weft_ctx *ctx, struct weft_msg *m);
+void weft_comm_unexpected_unlink_locked(struct weft_ctx *ctx, struct weft_msg *m);
 /* From now on all messages of ctx are linked, those there are too. */
-void weft_lists_begin_locked(struct weft_ctx *ctx);
+void weft_comm_unexpected_begin_locked(struct weft_ctx *ctx);
 /* The oldest message that fits a wildcard. */
-struct weft_msg *weft_lists_find_locked(struct weft_ctx *ctx, int peer, int tag);
+struct weft_msg *weft_comm_unexpected_find_locked(struct weft_ctx *ctx, int peer, int tag);
 /* Takes m out of its bucket and the lists; its bucket is not locked. */
-void weft_lists_take_locked(struct weft_ctx *ctx, struct weft_msg *m);
+void weft_comm_unexpected_take_locked(struct weft_ctx *ctx, struct weft_msg *m);
 
 /* ---- who waits for a message to come (match_probe.c) ---------------------------------------- */
 
 /* Takes out those that were waiting for such a message; returns them.  Context locked. */
-struct weft_probe_waiter *weft_probes_pick_locked(struct weft_ctx *ctx, int peer, int tag);
+struct weft_probe_waiter *weft_comm_probes_pick_locked(struct weft_ctx *ctx, int peer, int tag);
 /* No lock held. */
-void weft_probes_signal(struct weft_probe_waiter *w);
+void weft_comm_probes_signal(struct weft_probe_waiter *w);
 
 /* ---- posted wildcards ---------------------------------------------------------------------- */
 
 /* Takes a posted wildcard out; its bucket is not locked. */
-void weft_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e);
+void weft_comm_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e);
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "comm/match/match_fast.h"
 
-struct weft_probe_waiter *weft_probes_pick_locked(struct weft_ctx *ctx, int peer, int tag)
+struct weft_probe_waiter *weft_comm_probes_pick_locked(struct weft_ctx *ctx, int peer, int tag)
 {
 	struct weft_probe_waiter *picked = NULL;
 	struct weft_probe_waiter **link = &ctx->probes;
@@ -25,11 +25,11 @@ struct weft_probe_waiter *weft_probes_pick_locked(struct weft_ctx *ctx, int peer
 	return picked;
 }
 
-void weft_probes_signal(struct weft_probe_waiter *w)
+void weft_comm_probes_signal(struct weft_probe_waiter *w)
 {
 	while (w) {
 		struct weft_probe_waiter *next = w->next; /* w may vanish with the signal */
-		weft_completion_signal(&w->arrived);
+		weft_wait_completion_signal(&w->arrived);
 		w = next;
 	}
 }
@@ -44,22 +44,22 @@ static void describe(const struct weft_msg *m, struct weft_status *st)
 static struct weft_msg *probe_exact(struct weft_ctx *ctx, int peer, int tag, bool take,
 				    struct weft_status *st)
 {
-	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 	struct weft_msg *m = NULL;
 
-	enum weft_biased_how how = weft_biased_in(&b->lock);
-	struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
+	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
+	struct weft_keyed *n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
 	if (n && take) {
-		m = weft_match_take_posted(ctx, b, how, n);
+		m = weft_comm_match_take_posted(ctx, b, how, n);
 		if (m)
 			describe(m, st);
 		return m;
 	}
 	if (n) {
-		m = weft_msg_of(n);
+		m = weft_comm_msg_of(n);
 		describe(m, st);
 	}
-	weft_biased_out(&b->lock, how);
+	weft_comm_biased_out(&b->lock, how);
 	return m; /* not taken: only whether there is one counts */
 }
 
@@ -69,25 +69,26 @@ static struct weft_msg *probe_locked(struct weft_ctx *ctx, int peer, int tag, bo
 {
 	struct weft_msg *m;
 	if (peer != WEFT_ANY_PEER && tag != WEFT_ANY_TAG) {
-		struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
-		weft_biased_lock(&b->lock);
-		struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
-		m = n ? weft_msg_of(n) : NULL;
+		struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
+		weft_comm_biased_lock(&b->lock);
+		struct weft_keyed *n =
+			weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
+		m = n ? weft_comm_msg_of(n) : NULL;
 		if (m)
 			describe(m, st);
 		if (m && take)
-			weft_bucket_unlink_locked(b, n);
-		weft_biased_unlock(&b->lock);
+			weft_comm_bucket_unlink_locked(b, n);
+		weft_comm_biased_unlock(&b->lock);
 		if (m && take && m->lists)
-			weft_lists_unlink_locked(ctx, m);
+			weft_comm_unexpected_unlink_locked(ctx, m);
 		return m;
 	}
-	weft_lists_begin_locked(ctx);
-	m = weft_lists_find_locked(ctx, peer, tag);
+	weft_comm_unexpected_begin_locked(ctx);
+	m = weft_comm_unexpected_find_locked(ctx, peer, tag);
 	if (m)
 		describe(m, st);
 	if (m && take)
-		weft_lists_take_locked(ctx, m);
+		weft_comm_unexpected_take_locked(ctx, m);
 	return m;
 }
 
@@ -96,7 +97,7 @@ static struct weft_msg *probe_wait(struct weft_ctx *ctx, int peer, int tag, bool
 {
 	/* RAISE -> READ: whoever does not see it has put its message where we look next. */
 	atomic_fetch_add_explicit(&ctx->x_wild, 1, memory_order_seq_cst);
-	weft_spin_lock(&ctx->lock);
+	weft_comm_spin_lock(&ctx->lock);
 	struct weft_msg *m = probe_locked(ctx, peer, tag, take, st);
 	if (m) {
 		atomic_fetch_sub_explicit(&ctx->x_wild, 1, memory_order_relaxed);
@@ -106,33 +107,33 @@ static struct weft_msg *probe_wait(struct weft_ctx *ctx, int peer, int tag, bool
 		w->next = ctx->probes;
 		ctx->probes = w;
 	}
-	weft_spin_unlock(&ctx->lock);
+	weft_comm_spin_unlock(&ctx->lock);
 	return m;
 }
 
-struct weft_msg *weft_match_probe(struct weft_ctx *ctx, int peer, int tag, bool take,
-				  struct weft_status *st, struct weft_probe_waiter *w)
+struct weft_msg *weft_comm_match_probe(struct weft_ctx *ctx, int peer, int tag, bool take,
+				       struct weft_status *st, struct weft_probe_waiter *w)
 {
 	if (w)
 		return probe_wait(ctx, peer, tag, take, st, w);
 	if (peer != WEFT_ANY_PEER && tag != WEFT_ANY_TAG)
 		return probe_exact(ctx, peer, tag, take, st);
 	/* Relaxed: hints that save the lock; what they miss arrives just now. */
-	if (weft_phase_lists(&ctx->phase) &&
+	if (weft_comm_phase_lists(&ctx->phase) &&
 	    !atomic_load_explicit(&ctx->x_unexpected, memory_order_relaxed))
 		return NULL;
-	weft_spin_lock(&ctx->lock);
+	weft_comm_spin_lock(&ctx->lock);
 	struct weft_msg *m = probe_locked(ctx, peer, tag, take, st);
-	weft_spin_unlock(&ctx->lock);
+	weft_comm_spin_unlock(&ctx->lock);
 	return m;
 }
 
-void weft_match_wake_probes(struct weft_ctx *ctx, int peer, bool failed)
+void weft_comm_match_wake_probes(struct weft_ctx *ctx, int peer, bool failed)
 {
-	weft_spin_lock(&ctx->lock);
-	struct weft_probe_waiter *picked = weft_probes_pick_locked(ctx, peer, WEFT_ANY_TAG);
-	weft_spin_unlock(&ctx->lock);
+	weft_comm_spin_lock(&ctx->lock);
+	struct weft_probe_waiter *picked = weft_comm_probes_pick_locked(ctx, peer, WEFT_ANY_TAG);
+	weft_comm_spin_unlock(&ctx->lock);
 	for (struct weft_probe_waiter *w = picked; w; w = w->next)
 		w->failed = failed;
-	weft_probes_signal(picked);
+	weft_comm_probes_signal(picked);
 }

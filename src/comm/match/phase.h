@@ -24,7 +24,7 @@ struct weft_phase {
 };
 
 /* Sets bit in word, if it is not set: "that page is used". */
-static inline void weft_phase_mark(_Atomic uint64_t *word, uint64_t bit)
+static inline void weft_comm_phase_mark(_Atomic uint64_t *word, uint64_t bit)
 {
 	/* MARK -> SCAN (who looks for leftovers).  seq_cst: before our look at what the scanner
 	 * stored first (the phase, a peer's end).  Without it the scan could miss the page and we
@@ -33,20 +33,20 @@ static inline void weft_phase_mark(_Atomic uint64_t *word, uint64_t bit)
 		atomic_fetch_or_explicit(word, bit, memory_order_seq_cst);
 }
 
-static inline uint64_t weft_phase_marked(_Atomic uint64_t *word)
+static inline uint64_t weft_comm_phase_marked(_Atomic uint64_t *word)
 {
 	/* SCAN <- MARK, after what was stored before the scan. */
 	return atomic_load_explicit(word, memory_order_seq_cst);
 }
 
-static inline bool weft_phase_lists(struct weft_phase *p)
+static inline bool weft_comm_phase_lists(struct weft_phase *p)
 {
 	/* Relaxed: under the context's lock, or a hint. */
 	return atomic_load_explicit(&p->x_lists, memory_order_relaxed);
 }
 
 /* May a message stay loose?  Page marked, bucket locked. */
-static inline bool weft_phase_may_stay(struct weft_phase *p)
+static inline bool weft_comm_phase_may_stay(struct weft_phase *p)
 {
 	/* Relaxed: a hint that saves the store; set once, and then seen by the exchange below. */
 	if (weft_unlikely(!atomic_load_explicit(&p->x_loose, memory_order_relaxed)))
@@ -58,7 +58,7 @@ static inline bool weft_phase_may_stay(struct weft_phase *p)
 }
 
 /* From now on messages are linked.  True: look for loose ones. */
-static inline bool weft_phase_turn(struct weft_phase *p)
+static inline bool weft_comm_phase_turn(struct weft_phase *p)
 {
 	/* TURN -> LOOK: seq_cst, before we look who stayed, and at the marks. */
 	atomic_store_explicit(&p->x_lists, true, memory_order_seq_cst);
@@ -66,7 +66,7 @@ static inline bool weft_phase_turn(struct weft_phase *p)
 }
 
 /* Nothing is listed and no wildcard posted: begins anew.  Context locked. */
-static inline void weft_phase_reset(struct weft_phase *p)
+static inline void weft_comm_phase_reset(struct weft_phase *p)
 {
 	/* Relaxed: who still sees lists takes the context's lock, and looks again. */
 	atomic_store_explicit(&p->x_loose, true, memory_order_relaxed);

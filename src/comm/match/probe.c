@@ -5,7 +5,7 @@
 static struct weft_msg *look(struct weft_ctx *ctx, int peer, int tag, bool take,
 			     struct weft_status *st)
 {
-	return weft_match_probe(ctx, peer, tag, take, st, NULL);
+	return weft_comm_match_probe(ctx, peer, tag, take, st, NULL);
 }
 
 static struct weft_msg *look_twice(struct weft_ctx *ctx, int peer, int tag, bool take,
@@ -20,13 +20,13 @@ static struct weft_msg *look_twice(struct weft_ctx *ctx, int peer, int tag, bool
 	return m;
 }
 
-bool weft_iprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st)
+bool weft_comm_core_iprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st)
 {
 	return look_twice(ctx, peer, tag, false, st) != NULL;
 }
 
-bool weft_improbe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
-		  struct weft_status *st)
+bool weft_comm_core_improbe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
+			    struct weft_status *st)
 {
 	struct weft_msg *m = look_twice(ctx, peer, tag, true, st);
 	if (!m)
@@ -38,7 +38,7 @@ bool weft_improbe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg
 /* Could no message from peer come any more? */
 static bool hopeless(struct weft_ctx *ctx, int peer)
 {
-	return peer != WEFT_ANY_PEER && weft_gate_down(&ctx->core->gate[peer]);
+	return peer != WEFT_ANY_PEER && weft_comm_gate_down(&ctx->core->gate[peer]);
 }
 
 /* Ends with a message, or with st->err WEFT_ERR_PEER and NULL when peer is gone. */
@@ -49,9 +49,10 @@ static struct weft_msg *await(struct weft_ctx *ctx, int peer, int tag, bool take
 	 * taken the message before we look again. */
 	for (;;) {
 		struct weft_probe_waiter w = {.failed = false};
-		weft_completion_init(&w.arrived);
+		weft_wait_completion_init(&w.arrived);
 		bool last = hopeless(ctx, peer);
-		struct weft_msg *m = weft_match_probe(ctx, peer, tag, take, st, last ? NULL : &w);
+		struct weft_msg *m =
+			weft_comm_match_probe(ctx, peer, tag, take, st, last ? NULL : &w);
 		if (m)
 			return m;
 		if (last) {
@@ -60,7 +61,7 @@ static struct weft_msg *await(struct weft_ctx *ctx, int peer, int tag, bool take
 		}
 		/* The peer may have gone before we were listed. */
 		if (hopeless(ctx, peer))
-			weft_match_wake_probes(ctx, peer, false);
+			weft_comm_match_wake_probes(ctx, peer, false);
 		ctx->core->wait(ctx->core->hook_arg, &w.arrived);
 		if (w.failed) {
 			*st = (struct weft_status){.peer = peer, .tag = tag, .err = WEFT_ERR_PEER};
@@ -69,13 +70,13 @@ static struct weft_msg *await(struct weft_ctx *ctx, int peer, int tag, bool take
 	}
 }
 
-void weft_probe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st)
+void weft_comm_core_probe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st)
 {
 	(void)await(ctx, peer, tag, false, st);
 }
 
-void weft_mprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
-		 struct weft_status *st)
+void weft_comm_core_mprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
+			   struct weft_status *st)
 {
 	*msg_p = await(ctx, peer, tag, true, st);
 }

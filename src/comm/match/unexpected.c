@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lists.c - unexpected messages in the order they came, for wildcards: by context, and under the
+ * unexpected.c - unexpected messages in the order they came, for wildcards: by context, and under the
  * keys (peer, any tag) and (any peer, tag) in the same table as everything else.
  *
  * Made when a context's first wildcard is used (phase.h).  Hints save an index that nobody will
@@ -8,7 +8,7 @@
  */
 #include "comm/match/match_int.h"
 
-uint8_t weft_lists_wanted(struct weft_ctx *ctx)
+uint8_t weft_comm_unexpected_wanted(struct weft_ctx *ctx)
 {
 	/* Relaxed: what a message is linked in is written down with it. */
 	uint8_t hints = atomic_load_explicit(&ctx->x_hints, memory_order_relaxed);
@@ -18,22 +18,22 @@ uint8_t weft_lists_wanted(struct weft_ctx *ctx)
 
 static void index_add(struct weft_ctx *ctx, struct weft_keyed *n, int peer, int tag)
 {
-	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 	n->ctx = ctx;
 	n->peer = peer;
 	n->tag = tag;
 	n->kind = WEFT_KEYED_INDEX;
-	weft_biased_lock(&b->lock);
-	weft_bucket_append_locked(b, n);
-	weft_biased_unlock(&b->lock);
+	weft_comm_biased_lock(&b->lock);
+	weft_comm_bucket_append_locked(b, n);
+	weft_comm_biased_unlock(&b->lock);
 }
 
 static void index_remove(struct weft_keyed *n)
 {
-	struct weft_bucket *b = weft_bucket_of(n->ctx, n->peer, n->tag);
-	weft_biased_lock(&b->lock);
-	weft_bucket_unlink_locked(b, n);
-	weft_biased_unlock(&b->lock);
+	struct weft_bucket *b = weft_comm_bucket_of(n->ctx, n->peer, n->tag);
+	weft_comm_biased_lock(&b->lock);
+	weft_comm_bucket_unlink_locked(b, n);
+	weft_comm_biased_unlock(&b->lock);
 }
 
 static void unexpected_add_locked(struct weft_ctx *ctx, uint32_t n)
@@ -43,7 +43,7 @@ static void unexpected_add_locked(struct weft_ctx *ctx, uint32_t n)
 	atomic_store_explicit(&ctx->x_unexpected, was + n, memory_order_relaxed);
 }
 
-void weft_lists_link_locked(struct weft_ctx *ctx, struct weft_msg *m)
+void weft_comm_unexpected_link_locked(struct weft_ctx *ctx, struct weft_msg *m)
 {
 	m->all_next = NULL;
 	m->all_prev = ctx->all_tail;
@@ -63,7 +63,7 @@ void weft_lists_link_locked(struct weft_ctx *ctx, struct weft_msg *m)
 		ctx->not_by_tag++;
 }
 
-void weft_lists_unlink_locked(struct weft_ctx *ctx, struct weft_msg *m)
+void weft_comm_unexpected_unlink_locked(struct weft_ctx *ctx, struct weft_msg *m)
 {
 	if (m->all_prev)
 		m->all_prev->all_next = m->all_next;
@@ -84,13 +84,13 @@ void weft_lists_unlink_locked(struct weft_ctx *ctx, struct weft_msg *m)
 		ctx->not_by_tag--;
 }
 
-void weft_lists_take_locked(struct weft_ctx *ctx, struct weft_msg *m)
+void weft_comm_unexpected_take_locked(struct weft_ctx *ctx, struct weft_msg *m)
 {
-	struct weft_bucket *b = weft_bucket_of(ctx, m->node.peer, m->node.tag);
-	weft_biased_lock(&b->lock);
-	weft_bucket_unlink_locked(b, &m->node);
-	weft_biased_unlock(&b->lock);
-	weft_lists_unlink_locked(ctx, m);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, m->node.peer, m->node.tag);
+	weft_comm_biased_lock(&b->lock);
+	weft_comm_bucket_unlink_locked(b, &m->node);
+	weft_comm_biased_unlock(&b->lock);
+	weft_comm_unexpected_unlink_locked(ctx, m);
 }
 
 /* ---- the turn ----------------------------------------------------------------------------- */
@@ -107,11 +107,11 @@ static void collect(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 	if (n->ctx != c->ctx || n->kind != WEFT_KEYED_MSG)
 		return;
 	for (; n; n = n->next) {
-		struct weft_msg *m = weft_msg_of(n);
+		struct weft_msg *m = weft_comm_msg_of(n);
 		if (m->lists)
 			continue;
 		/* From here on it is taken under the context's lock only, which we hold. */
-		m->lists = weft_lists_wanted(c->ctx);
+		m->lists = weft_comm_unexpected_wanted(c->ctx);
 		m->all_next = c->list;
 		c->list = m;
 	}
@@ -150,18 +150,18 @@ static struct weft_msg *sort(struct weft_msg *list)
 	return list;
 }
 
-void weft_lists_begin_locked(struct weft_ctx *ctx)
+void weft_comm_unexpected_begin_locked(struct weft_ctx *ctx)
 {
 	struct collect c = {.ctx = ctx};
-	if (weft_likely(weft_phase_lists(&ctx->phase)))
+	if (weft_likely(weft_comm_phase_lists(&ctx->phase)))
 		return;
-	if (!weft_phase_turn(&ctx->phase))
+	if (!weft_comm_phase_turn(&ctx->phase))
 		return;
-	weft_match_scan(&ctx->core->match, ctx, collect, &c);
+	weft_comm_match_scan(&ctx->core->match, ctx, collect, &c);
 	struct weft_msg *m = sort(c.list);
 	while (m) {
 		struct weft_msg *next = m->all_next;
-		weft_lists_link_locked(ctx, m);
+		weft_comm_unexpected_link_locked(ctx, m);
 		m = next;
 	}
 }
@@ -170,11 +170,11 @@ void weft_lists_begin_locked(struct weft_ctx *ctx)
 
 static struct weft_keyed *index_first(struct weft_ctx *ctx, int peer, int tag)
 {
-	struct weft_bucket *b = weft_bucket_of(ctx, peer, tag);
-	weft_biased_lock(&b->lock);
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
+	weft_comm_biased_lock(&b->lock);
 	/* Stays: indexes change under the context's lock only. */
-	struct weft_keyed *n = weft_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_INDEX);
-	weft_biased_unlock(&b->lock);
+	struct weft_keyed *n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_INDEX);
+	weft_comm_biased_unlock(&b->lock);
 	return n;
 }
 
@@ -191,7 +191,7 @@ static struct weft_msg *walk(struct weft_ctx *ctx, int peer, int tag)
 	return m;
 }
 
-struct weft_msg *weft_lists_find_locked(struct weft_ctx *ctx, int peer, int tag)
+struct weft_msg *weft_comm_unexpected_find_locked(struct weft_ctx *ctx, int peer, int tag)
 {
 	if (!ctx->all_head || (peer == WEFT_ANY_PEER && tag == WEFT_ANY_TAG))
 		return ctx->all_head;

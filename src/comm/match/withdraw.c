@@ -21,7 +21,7 @@ static void pick(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 		return;
 	while (n) {
 		struct weft_keyed *next = n->next;
-		weft_bucket_unlink_locked(b, n);
+		weft_comm_bucket_unlink_locked(b, n);
 		add(l, n);
 		n = next;
 	}
@@ -29,51 +29,51 @@ static void pick(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 
 static void pick_wild(struct weft_ctx *ctx, struct leftovers *l, bool any_too)
 {
-	weft_spin_lock(&ctx->lock);
+	weft_comm_spin_lock(&ctx->lock);
 	struct weft_entry *e = ctx->wild_head;
 	while (e) {
 		struct weft_entry *next = e->wild_next;
 		if (l->ctx || (e->node.peer == WEFT_ANY_PEER ? any_too : e->node.peer == l->peer)) {
-			weft_wild_unlink_locked(ctx, e);
+			weft_comm_wild_unlink_locked(ctx, e);
 			add(l, &e->node);
 		}
 		e = next;
 	}
-	weft_spin_unlock(&ctx->lock);
+	weft_comm_spin_unlock(&ctx->lock);
 }
 
-struct weft_keyed *weft_match_withdraw_peer(struct weft_core *core, int peer, bool any_too)
+struct weft_keyed *weft_comm_match_withdraw_peer(struct weft_core *core, int peer, bool any_too)
 {
 	struct leftovers l = {.peer = peer};
-	weft_match_scan(&core->match, NULL, pick, &l);
-	weft_spin_lock(&core->ctx_lock);
+	weft_comm_match_scan(&core->match, NULL, pick, &l);
+	weft_comm_spin_lock(&core->ctx_lock);
 	struct weft_ctx *all = core->ctx_all;
-	weft_spin_unlock(&core->ctx_lock);
+	weft_comm_spin_unlock(&core->ctx_lock);
 	for (struct weft_ctx *c = all; c; c = c->next_all)
 		pick_wild(c, &l, any_too);
 	return l.list;
 }
 
-struct weft_keyed *weft_match_withdraw_ctx(struct weft_ctx *ctx)
+struct weft_keyed *weft_comm_match_withdraw_ctx(struct weft_ctx *ctx)
 {
 	struct leftovers l = {.ctx = ctx};
-	weft_match_scan(&ctx->core->match, ctx, pick, &l);
+	weft_comm_match_scan(&ctx->core->match, ctx, pick, &l);
 	pick_wild(ctx, &l, true);
 	return l.list;
 }
 
-struct weft_msg *weft_match_withdraw_msgs(struct weft_ctx *ctx)
+struct weft_msg *weft_comm_match_withdraw_msgs(struct weft_ctx *ctx)
 {
 	struct weft_msg *list = NULL, **tail = &list;
-	weft_spin_lock(&ctx->lock);
-	weft_lists_begin_locked(ctx);
+	weft_comm_spin_lock(&ctx->lock);
+	weft_comm_unexpected_begin_locked(ctx);
 	while (ctx->all_head) {
 		struct weft_msg *m = ctx->all_head;
-		weft_lists_take_locked(ctx, m);
+		weft_comm_unexpected_take_locked(ctx, m);
 		m->all_next = NULL;
 		*tail = m;
 		tail = &m->all_next;
 	}
-	weft_spin_unlock(&ctx->lock);
+	weft_comm_spin_unlock(&ctx->lock);
 	return list;
 }

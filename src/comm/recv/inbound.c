@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inbound.c - what drivers report: packets, ends of posts, lost peers; place.c: payloads of
+ * inbound.c - what drivers report: packets, ends of posts, lost peers; rx_stream.c: payloads of
  * streams.
  *
  * Runs in the poll of one rail, one thread at a time per connection, until the message is matched:
@@ -15,9 +15,9 @@
 /* Longest message that makes sense: sums of lengths and offsets cannot overflow. */
 #define LENGTH_MAX ((uint64_t)1 << 62)
 
-void weft_gate_protocol_error(struct weft_gate *g, const char *what)
+void weft_comm_gate_protocol_error(struct weft_gate *g, const char *what)
 {
-	weft_core_peer_down(g->core, g->peer, WEFT_ERR_PROTO, what);
+	weft_comm_core_peer_down(g->core, g->peer, WEFT_ERR_PROTO, what);
 }
 
 static struct weft_ctx *context_of(struct weft_gate *g, uint32_t id)
@@ -25,7 +25,7 @@ static struct weft_ctx *context_of(struct weft_gate *g, uint32_t id)
 	if (weft_likely(g->rx_ctx && g->rx_ctx->id == id))
 		return g->rx_ctx;
 	g->rx_bucket = NULL; /* it belongs to the one before */
-	return g->rx_ctx = weft_ctx_find(g->core, id);
+	return g->rx_ctx = weft_comm_ctx_find(g->core, id);
 }
 
 /* Checks an envelope and finds its context; NULL: the peer was closed. */
@@ -34,35 +34,36 @@ static inline struct weft_ctx *envelope_open(struct weft_gate *g, const struct w
 	/* Relaxed: we alone write it; a receive that tells reads it. */
 	uint32_t seq = atomic_load_explicit(&g->x_recv_seq, memory_order_relaxed);
 	if (weft_unlikely(h->sequence != seq)) {
-		weft_gate_protocol_error(g, "an envelope out of order");
+		weft_comm_gate_protocol_error(g, "an envelope out of order");
 		return NULL;
 	}
 	atomic_store_explicit(&g->x_recv_seq, seq + 1, memory_order_relaxed);
 	struct weft_ctx *ctx = context_of(g, h->context);
 	if (weft_unlikely(!ctx))
-		weft_gate_protocol_error(g, "no memory for a context");
+		weft_comm_gate_protocol_error(g, "no memory for a context");
 	return ctx;
 }
 
 static const char too_much[] = "more eager payload than there was credit for";
 
-struct weft_ctx *weft_inbound_eager_open(struct weft_gate *g, const struct weft_wire *h, size_t len)
+struct weft_ctx *weft_comm_inbound_eager_open(struct weft_gate *g, const struct weft_wire *h,
+					      size_t len)
 {
-	if (weft_unlikely(!weft_credit_take(g, len))) {
-		weft_gate_protocol_error(g, too_much);
+	if (weft_unlikely(!weft_comm_credit_take(g, len))) {
+		weft_comm_gate_protocol_error(g, too_much);
 		return NULL;
 	}
-	if (weft_unlikely(g->early && len > weft_gate_eager_max(g)))
-		weft_early_outcome(g, false);
+	if (weft_unlikely(g->early && len > weft_comm_gate_eager_max(g)))
+		weft_comm_rtr_outcome(g, false);
 	return envelope_open(g, h);
 }
 
-struct weft_msg *weft_inbound_msg_make(struct weft_gate *g, enum weft_msg_kind kind, int tag,
-				       uint64_t length, size_t payload)
+struct weft_msg *weft_comm_inbound_msg_make(struct weft_gate *g, enum weft_msg_kind kind, int tag,
+					    uint64_t length, size_t payload)
 {
-	struct weft_msg *m = weft_msg_alloc(g->core, payload);
+	struct weft_msg *m = weft_comm_msg_alloc(g->core, payload);
 	if (!m) {
-		weft_gate_protocol_error(g, "no memory for a message that came unexpectedly");
+		weft_comm_gate_protocol_error(g, "no memory for a message that came unexpectedly");
 		return NULL;
 	}
 	m->msg_kind = (uint8_t)kind;
@@ -76,11 +77,11 @@ struct weft_msg *weft_inbound_msg_make(struct weft_gate *g, enum weft_msg_kind k
 	return m;
 }
 
-void weft_inbound_unexpected(struct weft_ctx *ctx, struct weft_msg *m)
+void weft_comm_inbound_unexpected(struct weft_ctx *ctx, struct weft_msg *m)
 {
-	struct weft_entry *e = weft_match_arrive_unexpected(ctx, m);
+	struct weft_entry *e = weft_comm_match_arrive_unexpected(ctx, m);
 	if (e) /* posted meanwhile */
-		weft_recv_message(weft_req_of_entry(e), m);
+		weft_comm_recv_message(weft_comm_req_of_entry(e), m);
 }
 
 /* ---- whole packets ------------------------------------------------------------------------ */
@@ -89,31 +90,31 @@ void weft_inbound_unexpected(struct weft_ctx *ctx, struct weft_msg *m)
 static __attribute__((noinline)) void keep_eager(struct weft_gate *g, struct weft_ctx *ctx, int tag,
 						 uint32_t sync_id, const void *data, size_t len)
 {
-	struct weft_msg *m = weft_inbound_msg_make(g, WEFT_MSG_EAGER, tag, len, len);
+	struct weft_msg *m = weft_comm_inbound_msg_make(g, WEFT_MSG_EAGER, tag, len, len);
 	if (!m)
 		return;
 	m->id = sync_id;
 	if (len)
 		memcpy(m->data, data, len);
-	weft_inbound_unexpected(ctx, m);
+	weft_comm_inbound_unexpected(ctx, m);
 }
 
 static void on_eager(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
 {
 	uint32_t sync_id;
-	if (weft_unlikely(weft_inbound_eager_length(h, &sync_id) != len)) {
-		weft_gate_protocol_error(g, "a length that does not fit its payload");
+	if (weft_unlikely(weft_comm_inbound_eager_length(h, &sync_id) != len)) {
+		weft_comm_gate_protocol_error(g, "a length that does not fit its payload");
 		return;
 	}
-	struct weft_ctx *ctx = weft_inbound_eager_open(g, h, len);
+	struct weft_ctx *ctx = weft_comm_inbound_eager_open(g, h, len);
 	if (weft_unlikely(!ctx))
 		return;
-	struct weft_entry *e = weft_match_arrive(ctx, g->peer, h->tag);
+	struct weft_entry *e = weft_comm_match_arrive(ctx, g->peer, h->tag);
 	if (weft_likely(e)) {
 		if (weft_unlikely(sync_id))
-			weft_gate_fin(g, sync_id);
-		weft_recv_deliver(weft_req_of_entry(e), g->peer, h->tag, data, len);
-		weft_credit_used(g, len);
+			weft_comm_gate_fin(g, sync_id);
+		weft_comm_recv_deliver(weft_comm_req_of_entry(e), g->peer, h->tag, data, len);
+		weft_comm_credit_used(g, len);
 		return;
 	}
 	keep_eager(g, ctx, h->tag, sync_id, data, len);
@@ -123,28 +124,28 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 {
 	struct weft_wire_rts rts;
 	if (len != sizeof rts || h->length > LENGTH_MAX) {
-		weft_gate_protocol_error(g, "an RTS of the wrong shape");
+		weft_comm_gate_protocol_error(g, "an RTS of the wrong shape");
 		return;
 	}
 	memcpy(&rts, data, sizeof rts);
 	struct weft_ctx *ctx = envelope_open(g, h);
 	if (!ctx)
 		return;
-	struct weft_entry *e = weft_match_arrive(ctx, g->peer, h->tag);
+	struct weft_entry *e = weft_comm_match_arrive(ctx, g->peer, h->tag);
 	if (e) {
-		if (weft_req_recv(weft_req_of_entry(e))->told)
-			weft_early_outcome(g, true);
-		weft_rndv_start(weft_req_of_entry(e), g, h->tag, h->length, rts.id, rts.addr,
-				h->flags & WEFT_WIRE_QUIET, false);
+		if (weft_comm_req_recv(weft_comm_req_of_entry(e))->told)
+			weft_comm_rtr_outcome(g, true);
+		weft_comm_rndv_start(weft_comm_req_of_entry(e), g, h->tag, h->length, rts.id,
+				     rts.addr, h->flags & WEFT_WIRE_QUIET, false);
 		return;
 	}
-	struct weft_msg *m = weft_inbound_msg_make(g, WEFT_MSG_RTS, h->tag, h->length, 0);
+	struct weft_msg *m = weft_comm_inbound_msg_make(g, WEFT_MSG_RTS, h->tag, h->length, 0);
 	if (!m)
 		return;
 	m->id = rts.id;
 	m->addr = rts.addr;
 	m->quiet = h->flags & WEFT_WIRE_QUIET;
-	weft_inbound_unexpected(ctx, m);
+	weft_comm_inbound_unexpected(ctx, m);
 }
 
 /* Several messages.  Only the poller ends a gate, so it is looked at between them. */
@@ -171,28 +172,28 @@ static void on_pack(struct weft_gate *g, const char *at, size_t len)
 		if (eager)
 			on_eager(g, &h, at + sizeof h, data);
 		else if (h.kind == WEFT_WIRE_FIN)
-			weft_rndv_fin(g, &h);
+			weft_comm_rndv_fin(g, &h);
 		else if (placed)
-			weft_rndv_data(g, &h, NULL, 0);
+			weft_comm_rndv_data(g, &h, NULL, 0);
 		else if (h.kind == WEFT_WIRE_RTR)
-			weft_early_heard(g, &h);
-		if (weft_gate_down(g))
+			weft_comm_rtr_heard(g, &h);
+		if (weft_comm_gate_down(g))
 			return;
 	}
 	if (len)
-		weft_gate_protocol_error(g, "a packet of several messages that is none");
+		weft_comm_gate_protocol_error(g, "a packet of several messages that is none");
 }
 
 static __attribute__((noinline)) void on_packet_rare(void *arg, int peer, const void *head,
 						     const void *payload, size_t len)
 {
-	struct weft_gate *g = weft_inbound_gate(arg, peer);
+	struct weft_gate *g = weft_comm_inbound_gate(arg, peer);
 	struct weft_wire h;
 
 	if (weft_unlikely(!g))
 		return;
 	memcpy(&h, head, sizeof h);
-	if (!weft_inbound_credit_got(g, &h))
+	if (!weft_comm_inbound_credit_got(g, &h))
 		return;
 	if (weft_likely(h.kind == WEFT_WIRE_EAGER)) {
 		on_eager(g, &h, payload, len);
@@ -203,24 +204,24 @@ static __attribute__((noinline)) void on_packet_rare(void *arg, int peer, const 
 		on_rts(g, &h, payload, len);
 		break;
 	case WEFT_WIRE_CTS:
-		weft_rndv_cts(g, &h, payload, len);
+		weft_comm_rndv_cts(g, &h, payload, len);
 		break;
 	case WEFT_WIRE_DATA:
-		weft_rndv_data(g, &h, payload, len);
+		weft_comm_rndv_data(g, &h, payload, len);
 		break;
 	case WEFT_WIRE_FIN:
-		weft_rndv_fin(g, &h);
+		weft_comm_rndv_fin(g, &h);
 		break;
 	case WEFT_WIRE_CREDIT:
 		break;
 	case WEFT_WIRE_RTR:
-		weft_early_heard(g, &h);
+		weft_comm_rtr_heard(g, &h);
 		break;
 	case WEFT_WIRE_PACK:
 		on_pack(g, payload, len);
 		break;
 	default:
-		weft_gate_protocol_error(g, "a packet of unknown kind");
+		weft_comm_gate_protocol_error(g, "a packet of unknown kind");
 	}
 }
 
@@ -239,8 +240,8 @@ static __attribute__((noinline)) bool learn_where(struct weft_gate *g, uint64_t 
 	struct weft_ctx *ctx = context_of(g, (uint32_t)where);
 	if (!ctx)
 		return false;
-	g->rx_bucket = weft_bucket_of(ctx, g->peer, tag);
-	g->rx_key = weft_bucket_key(ctx, g->peer, tag);
+	g->rx_bucket = weft_comm_bucket_of(ctx, g->peer, tag);
+	g->rx_key = weft_comm_bucket_key(ctx, g->peer, tag);
 	g->rx_where = where;
 	return true;
 }
@@ -249,7 +250,8 @@ static __attribute__((noinline)) bool learn_where(struct weft_gate *g, uint64_t 
  * First the most frequent: an eager message that gives no credit back and wants no answer, in its
  * turn.
  */
-void weft_inbound_packet(void *arg, int peer, const void *head, const void *payload, size_t len)
+void weft_comm_inbound_packet(void *arg, int peer, const void *head, const void *payload,
+			      size_t len)
 {
 	struct weft_rail *rail = arg;
 	if (weft_unlikely((unsigned)peer >= (unsigned)rail->core->size))
@@ -260,25 +262,25 @@ void weft_inbound_packet(void *arg, int peer, const void *head, const void *payl
 	uint32_t seq = atomic_load_explicit(&g->x_recv_seq, memory_order_relaxed);
 	if (weft_unlikely(head_word(head, 0) != ((uint64_t)seq << 32 | WEFT_WIRE_EAGER) ||
 			  head_word(head, 2) != len || len > g->eager_max || g->net != rail->net ||
-			  weft_gate_down(g) ||
+			  weft_comm_gate_down(g) ||
 			  ((where != g->rx_where || !g->rx_bucket) && !learn_where(g, where)))) {
 		on_packet_rare(arg, peer, head, payload, len);
 		return;
 	}
-	if (weft_unlikely(!weft_credit_take(g, len))) {
-		weft_gate_protocol_error(g, too_much);
+	if (weft_unlikely(!weft_comm_credit_take(g, len))) {
+		weft_comm_gate_protocol_error(g, too_much);
 		return;
 	}
 	int tag = (int32_t)(where >> 32);
 	atomic_store_explicit(&g->x_recv_seq, seq + 1, memory_order_relaxed);
 	struct weft_ctx *ctx = g->rx_ctx;
-	struct weft_entry *e = weft_match_arrive_at(g->rx_bucket, g->rx_key, ctx, peer, tag);
+	struct weft_entry *e = weft_comm_match_arrive_at(g->rx_bucket, g->rx_key, ctx, peer, tag);
 	if (weft_unlikely(!e)) {
 		keep_eager(g, ctx, tag, 0, payload, len);
 		return;
 	}
-	weft_recv_deliver(weft_req_of_entry(e), peer, tag, payload, len);
-	weft_credit_used(g, len);
+	weft_comm_recv_deliver(weft_comm_req_of_entry(e), peer, tag, payload, len);
+	weft_comm_credit_used(g, len);
 }
 
 /* The packets of a run from the i-th on, one by one. */
@@ -290,14 +292,14 @@ static __attribute__((noinline)) void run_apart(void *arg, int peer, const void 
 		uint64_t h[WEFT_NET_HEAD / sizeof(uint64_t)];
 		memcpy(h, head, sizeof h);
 		h[0] += i * WEFT_NET_RUN_STEP;
-		weft_inbound_packet(arg, peer, h,
-				    (const char *)payload + i * weft_net_run_apart(len), len);
+		weft_comm_inbound_packet(arg, peer, h,
+					 (const char *)payload + i * weft_net_run_apart(len), len);
 	}
 }
 
-/* As weft_inbound_packet: the same message n times, but for its number in the sequence. */
-void weft_inbound_run(void *arg, int peer, const void *head, const void *payload, size_t len,
-		      unsigned n)
+/* As weft_comm_inbound_packet: the same message n times, but for its number in the sequence. */
+void weft_comm_inbound_run(void *arg, int peer, const void *head, const void *payload, size_t len,
+			   unsigned n)
 {
 	struct weft_rail *rail = arg;
 	_Static_assert(WEFT_NET_RUN_STEP == (uint64_t)1 << 32, "a step is one in the sequence");
@@ -312,21 +314,22 @@ void weft_inbound_run(void *arg, int peer, const void *head, const void *payload
 	unsigned m = 0;
 	if (weft_likely(head_word(head, 0) == ((uint64_t)seq << 32 | WEFT_WIRE_EAGER) &&
 			head_word(head, 2) == len && len <= g->eager_max && g->net == rail->net &&
-			!weft_gate_down(g) && where == g->rx_where && g->rx_bucket &&
-			weft_credit_room(g, n * len)))
-		m = weft_match_arrive_run(g->rx_bucket, g->rx_key, g->rx_ctx, peer, tag, n, &found);
+			!weft_comm_gate_down(g) && where == g->rx_where && g->rx_bucket &&
+			weft_comm_credit_room(g, n * len)))
+		m = weft_comm_match_arrive_run(g->rx_bucket, g->rx_key, g->rx_ctx, peer, tag, n,
+					       &found);
 	if (weft_likely(m)) {
-		(void)weft_credit_take(g, m * len);
+		(void)weft_comm_credit_take(g, m * len);
 		atomic_store_explicit(&g->x_recv_seq, seq + m, memory_order_relaxed);
 		const char *at = payload;
 		size_t apart = weft_net_run_apart(len);
 		for (unsigned i = 0; i < m; i++, at += apart) {
 			struct weft_keyed *here = found;
 			found = here->next; /* the request is its owner's again with the delivery */
-			weft_recv_deliver(weft_req_of_entry(weft_entry_of(here)), peer, tag, at,
-					  len);
+			weft_comm_recv_deliver(weft_comm_req_of_entry(weft_comm_entry_of(here)),
+					       peer, tag, at, len);
 		}
-		weft_credit_used(g, m * len);
+		weft_comm_credit_used(g, m * len);
 	}
 	if (weft_unlikely(m < n))
 		run_apart(arg, peer, head, payload, len, m, n);
@@ -341,34 +344,34 @@ static void on_sent(void *arg, int peer, void *cookie, weft_err err)
 		return;
 	struct weft_gate *g = &rail->core->gate[peer];
 	/* Asked first: the request may be over with the drop. */
-	bool data = g->strategy->apart && weft_rndv_cookie_is_data(cookie);
-	weft_send_drop(weft_rndv_cookie_open(cookie), err ? WEFT_ERR_PEER : WEFT_OK);
+	bool data = g->strategy->apart && weft_comm_rndv_cookie_is_data(cookie);
+	weft_comm_send_drop(weft_comm_rndv_cookie_open(cookie), err ? WEFT_ERR_PEER : WEFT_OK);
 	if (!data)
 		return;
 	/* Relaxed: the kick orders. */
 	atomic_fetch_sub_explicit(&g->x_data_under, 1, memory_order_relaxed);
-	weft_gate_kick(g);
+	weft_comm_gate_kick(g);
 }
 
 static void on_ready(void *arg, int peer)
 {
-	struct weft_gate *g = weft_inbound_gate(arg, peer);
+	struct weft_gate *g = weft_comm_inbound_gate(arg, peer);
 	if (!g)
 		return;
 	/* READY <- MUTE (gate.c). */
 	if (weft_likely(!atomic_load_explicit(&g->x_mute, memory_order_seq_cst)))
-		weft_gate_kick(g);
+		weft_comm_gate_kick(g);
 	else if (g->rx && g->rx->what != WEFT_RX_NONE)
 		g->rx->last = true; /* the driver writes into what we would give back */
 	else
-		weft_inbound_give_up(g);
+		weft_comm_inbound_give_up(g);
 }
 
 static void on_down(void *arg, int peer, weft_err err, const char *why)
 {
-	struct weft_gate *g = weft_inbound_gate(arg, peer);
+	struct weft_gate *g = weft_comm_inbound_gate(arg, peer);
 	if (g)
-		weft_core_peer_down(g->core, peer, err, why);
+		weft_comm_core_peer_down(g->core, peer, err, why);
 }
 
 static bool on_hold(void *arg, int peer, bool first)
@@ -381,14 +384,14 @@ static bool on_hold(void *arg, int peer, bool first)
 	return core->hold && core->hold();
 }
 
-struct weft_net_events weft_rail_events(struct weft_rail *rail)
+struct weft_net_events weft_comm_rail_events(struct weft_rail *rail)
 {
 	struct weft_net_events events = {
 		.arg = rail,
-		.packet = weft_inbound_packet,
-		.run = weft_inbound_run,
-		.place = weft_inbound_place,
-		.placed = weft_inbound_placed,
+		.packet = weft_comm_inbound_packet,
+		.run = weft_comm_inbound_run,
+		.place = weft_comm_inbound_place,
+		.placed = weft_comm_inbound_placed,
 		.sent = on_sent,
 		.ready = on_ready,
 		.down = on_down,

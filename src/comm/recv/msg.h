@@ -28,7 +28,7 @@ enum weft_msg_kind {
 struct weft_msg {
 	union {
 		struct weft_keyed node;
-		struct weft_stash_item stashed; /* in a pool */
+		struct weft_comm_packet_pool_item stashed; /* in a pool */
 	};
 	struct weft_msg *all_next, *all_prev; /* L context: by arrival in the context */
 	uint64_t number;                      /* by arrival in the process */

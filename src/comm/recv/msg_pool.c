@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pool.c - memory for unexpected messages: three sizes kept ready, larger ones from malloc; and for
+ * msg_pool.c - memory for unexpected messages: three sizes kept ready, larger ones from malloc; and for
  * answers that must wait, some of them ready from the start.
  */
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const size_t pool_room[WEFT_POOL_CLASSES] = {64, 1024, 8192};
 static const unsigned pool_keep[WEFT_POOL_CLASSES] = {2048, 512, 64};
 static const unsigned pool_batch[WEFT_POOL_CLASSES] = {32, 16, 4};
 
-struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload)
+struct weft_msg *weft_comm_msg_alloc(struct weft_core *core, size_t payload)
 {
 	unsigned c = 0;
 	while (c < WEFT_POOL_CLASSES && payload > pool_room[c])
@@ -22,7 +22,7 @@ struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload)
 	struct weft_msg *m = NULL;
 	size_t room = payload;
 	if (c < WEFT_POOL_CLASSES) {
-		struct weft_stash_item *i = weft_stash_take(&core->pool[c]);
+		struct weft_comm_packet_pool_item *i = weft_comm_packet_pool_take(&core->pool[c]);
 		m = i ? weft_container_of(i, struct weft_msg, stashed) : NULL;
 		room = pool_room[c];
 	}
@@ -43,71 +43,71 @@ struct weft_msg *weft_msg_alloc(struct weft_core *core, size_t payload)
 	return m;
 }
 
-static void free_items(struct weft_stash_item *i)
+static void free_items(struct weft_comm_packet_pool_item *i)
 {
 	while (i) {
-		struct weft_stash_item *next = i->next;
+		struct weft_comm_packet_pool_item *next = i->next;
 		free(weft_container_of(i, struct weft_msg, stashed));
 		i = next;
 	}
 }
 
-void weft_msg_free(struct weft_msg *m)
+void weft_comm_msg_free(struct weft_msg *m)
 {
 	if (m->charge)
-		weft_credit_used_late(&m->core->gate[m->node.peer], m->charge);
+		weft_comm_credit_used_late(&m->core->gate[m->node.peer], m->charge);
 	if (m->pool_class < WEFT_POOL_CLASSES)
-		free_items(weft_stash_give(&m->core->pool[m->pool_class], &m->stashed));
+		free_items(weft_comm_packet_pool_give(&m->core->pool[m->pool_class], &m->stashed));
 	else
 		free(m);
 }
 
 /* ---- answers ------------------------------------------------------------------------------ */
 
-struct weft_out *weft_answer_alloc(struct weft_core *core)
+struct weft_out *weft_comm_answer_alloc(struct weft_core *core)
 {
 	struct weft_answers *a = &core->answers;
-	weft_spin_lock(&a->lock);
+	weft_comm_spin_lock(&a->lock);
 	struct weft_out *o = a->free;
 	if (o) {
 		a->free = o->next;
 		a->kept--;
 	}
-	weft_spin_unlock(&a->lock);
+	weft_comm_spin_unlock(&a->lock);
 	return o || a->no_more ? o : malloc(sizeof *o);
 }
 
-void weft_answer_free(struct weft_core *core, struct weft_out *o)
+void weft_comm_answer_free(struct weft_core *core, struct weft_out *o)
 {
 	struct weft_answers *a = &core->answers;
-	weft_spin_lock(&a->lock);
+	weft_comm_spin_lock(&a->lock);
 	if (a->kept < WEFT_ANSWERS_KEPT) {
 		o->next = a->free;
 		a->free = o;
 		a->kept++;
 		o = NULL;
 	}
-	weft_spin_unlock(&a->lock);
+	weft_comm_spin_unlock(&a->lock);
 	free(o);
 }
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-weft_err weft_pool_init(struct weft_core *core)
+weft_err weft_comm_msg_pool_init(struct weft_core *core)
 {
 	for (int i = 0; i < WEFT_ANSWERS_KEPT; i++) {
 		struct weft_out *o = malloc(sizeof *o);
 		if (!o)
 			return WEFT_ERR_NOMEM;
-		weft_answer_free(core, o);
+		weft_comm_answer_free(core, o);
 	}
 	for (int c = 0; c < WEFT_POOL_CLASSES; c++)
-		if (weft_stash_init(&core->pool[c], pool_batch[c], pool_keep[c]))
+		if (weft_comm_packet_pool_init(&core->pool[c], pool_batch[c], pool_keep[c]))
 			return WEFT_ERR_NOMEM;
 	return WEFT_OK;
 }
 
-void weft_pool_fini(struct weft_core *core)
+void weft_comm_msg_pool_fini(struct weft_core *core)
 {
 	while (core->answers.free) {
 		struct weft_out *o = core->answers.free;
@@ -115,5 +115,5 @@ void weft_pool_fini(struct weft_core *core)
 		free(o);
 	}
 	for (int c = 0; c < WEFT_POOL_CLASSES; c++)
-		free_items(weft_stash_fini(&core->pool[c]));
+		free_items(weft_comm_packet_pool_fini(&core->pool[c]));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stash.c - pools of packets, one per core, and the shared one. */
+/* packet_pool.c - pools of packets, one per core, and the shared one. */
 #include "comm/recv/packet_pool.h"
 
 #include <sched.h>
@@ -23,7 +23,7 @@ static unsigned pools_wanted(void)
 	return n;
 }
 
-weft_err weft_stash_init(struct weft_stash *s, unsigned batch, unsigned most)
+weft_err weft_comm_packet_pool_init(struct weft_comm_packet_pool *s, unsigned batch, unsigned most)
 {
 	memset(s, 0, sizeof *s);
 	s->pools = pools_wanted();
@@ -36,7 +36,7 @@ weft_err weft_stash_init(struct weft_stash *s, unsigned batch, unsigned most)
 	return WEFT_OK;
 }
 
-static struct weft_stash_pool *pool_here(const struct weft_stash *s)
+static struct weft_comm_packet_pool_pool *pool_here(const struct weft_comm_packet_pool *s)
 {
 	/* An error, -1, is a core like any other. */
 	return &s->pool[(unsigned)sched_getcpu() & (s->pools - 1)];
@@ -44,22 +44,23 @@ static struct weft_stash_pool *pool_here(const struct weft_stash *s)
 
 /* ---- one core's pool ---------------------------------------------------------------------- */
 
-static inline void kept_add_locked(struct weft_stash_pool *p, unsigned n)
+static inline void kept_add_locked(struct weft_comm_packet_pool_pool *p, unsigned n)
 {
 	/* Relaxed: under the lock; a thief's peek is a hint. */
 	unsigned kept = atomic_load_explicit(&p->x_kept, memory_order_relaxed);
 	atomic_store_explicit(&p->x_kept, kept + n, memory_order_relaxed);
 }
 
-static inline unsigned kept_of(const struct weft_stash_pool *p)
+static inline unsigned kept_of(const struct weft_comm_packet_pool_pool *p)
 {
 	/* Relaxed: as above. */
 	return atomic_load_explicit(&p->x_kept, memory_order_relaxed);
 }
 
-static inline struct weft_stash_item *pop_hot_locked(struct weft_stash_pool *p)
+static inline struct weft_comm_packet_pool_item *
+pop_hot_locked(struct weft_comm_packet_pool_pool *p)
 {
-	struct weft_stash_item *i = p->hot;
+	struct weft_comm_packet_pool_item *i = p->hot;
 	if (!i)
 		return NULL;
 	p->hot = i->next;
@@ -71,7 +72,8 @@ static inline struct weft_stash_item *pop_hot_locked(struct weft_stash_pool *p)
 	return i;
 }
 
-static inline void push_hot_locked(struct weft_stash_pool *p, struct weft_stash_item *i)
+static inline void push_hot_locked(struct weft_comm_packet_pool_pool *p,
+				   struct weft_comm_packet_pool_item *i)
 {
 	i->prev = NULL;
 	i->next = p->hot;
@@ -83,9 +85,9 @@ static inline void push_hot_locked(struct weft_stash_pool *p, struct weft_stash_
 	kept_add_locked(p, 1);
 }
 
-static struct weft_stash_item *pop_cold_locked(struct weft_stash_pool *p)
+static struct weft_comm_packet_pool_item *pop_cold_locked(struct weft_comm_packet_pool_pool *p)
 {
-	struct weft_stash_item *i = p->cold;
+	struct weft_comm_packet_pool_item *i = p->cold;
 	if (!i || i == p->hot)
 		return pop_hot_locked(p);
 	p->cold = i->prev;
@@ -95,9 +97,10 @@ static struct weft_stash_item *pop_cold_locked(struct weft_stash_pool *p)
 }
 
 /* Takes a batch off the cold end of a pool that holds more than that. */
-static struct weft_stash_item *cut_cold_locked(struct weft_stash_pool *p, unsigned batch)
+static struct weft_comm_packet_pool_item *cut_cold_locked(struct weft_comm_packet_pool_pool *p,
+							  unsigned batch)
 {
-	struct weft_stash_item *first = p->cold;
+	struct weft_comm_packet_pool_item *first = p->cold;
 	for (unsigned n = 1; n < batch; n++) /* bound: batch */
 		first = first->prev;
 	p->cold = first->prev;
@@ -109,9 +112,10 @@ static struct weft_stash_item *cut_cold_locked(struct weft_stash_pool *p, unsign
 /* ---- the shared one ----------------------------------------------------------------------- */
 
 /* Returns the batch if there is no room for it. */
-static struct weft_stash_item *batch_give(struct weft_stash *s, struct weft_stash_item *first)
+static struct weft_comm_packet_pool_item *batch_give(struct weft_comm_packet_pool *s,
+						     struct weft_comm_packet_pool_item *first)
 {
-	weft_spin_lock(&s->lock);
+	weft_comm_spin_lock(&s->lock);
 	/* Relaxed: under the lock; see batch_take. */
 	unsigned n = atomic_load_explicit(&s->x_batches, memory_order_relaxed);
 	if (n < s->batches_max) {
@@ -120,50 +124,53 @@ static struct weft_stash_item *batch_give(struct weft_stash *s, struct weft_stas
 		atomic_store_explicit(&s->x_batches, n + 1, memory_order_relaxed);
 		first = NULL;
 	}
-	weft_spin_unlock(&s->lock);
+	weft_comm_spin_unlock(&s->lock);
 	return first;
 }
 
 /* A whole batch, or NULL. */
-static struct weft_stash_item *batch_take(struct weft_stash *s)
+static struct weft_comm_packet_pool_item *batch_take(struct weft_comm_packet_pool *s)
 {
 	/* Relaxed: a hint that saves the lock; what it misses comes just now. */
 	if (!atomic_load_explicit(&s->x_batches, memory_order_relaxed))
 		return NULL;
-	weft_spin_lock(&s->lock);
-	struct weft_stash_item *first = s->batches;
+	weft_comm_spin_lock(&s->lock);
+	struct weft_comm_packet_pool_item *first = s->batches;
 	if (first) {
 		s->batches = first->prev;
 		/* Relaxed: under the lock. */
 		unsigned n = atomic_load_explicit(&s->x_batches, memory_order_relaxed);
 		atomic_store_explicit(&s->x_batches, n - 1, memory_order_relaxed);
 	}
-	weft_spin_unlock(&s->lock);
+	weft_comm_spin_unlock(&s->lock);
 	return first;
 }
 
 /* The first of the batch is the caller's, the others go to p.  Threads of one core that find it
  * empty at the same moment may bring a batch each; give() cuts what is too much. */
-static void refill(struct weft_stash_pool *p, const struct weft_stash_item *first)
+static void refill(struct weft_comm_packet_pool_pool *p,
+		   const struct weft_comm_packet_pool_item *first)
 {
-	weft_spin_lock(&p->lock);
-	for (struct weft_stash_item *i = first->next, *next; i; i = next) { /* bound: a batch */
+	weft_comm_spin_lock(&p->lock);
+	for (struct weft_comm_packet_pool_item *i = first->next, *next; i;
+	     i = next) { /* bound: a batch */
 		next = i->next;
 		push_hot_locked(p, i);
 	}
-	weft_spin_unlock(&p->lock);
+	weft_comm_spin_unlock(&p->lock);
 }
 
 /* From the cold end of some other pool; a locked one is passed by. */
-static struct weft_stash_item *steal(const struct weft_stash *s, const struct weft_stash_pool *own)
+static struct weft_comm_packet_pool_item *steal(const struct weft_comm_packet_pool *s,
+						const struct weft_comm_packet_pool_pool *own)
 {
 	unsigned at = (unsigned)(own - s->pool);
 	for (unsigned n = 1; n < s->pools; n++) {
-		struct weft_stash_pool *p = &s->pool[(at + n) & (s->pools - 1)];
-		if (!kept_of(p) || !weft_spin_try(&p->lock))
+		struct weft_comm_packet_pool_pool *p = &s->pool[(at + n) & (s->pools - 1)];
+		if (!kept_of(p) || !weft_comm_spin_try(&p->lock))
 			continue;
-		struct weft_stash_item *i = pop_cold_locked(p);
-		weft_spin_unlock(&p->lock);
+		struct weft_comm_packet_pool_item *i = pop_cold_locked(p);
+		weft_comm_spin_unlock(&p->lock);
 		if (i) {
 			weft_count(WEFT_CNT_POOL_STOLEN, 1);
 			return i;
@@ -174,10 +181,10 @@ static struct weft_stash_item *steal(const struct weft_stash *s, const struct we
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) struct weft_stash_item *take_elsewhere(struct weft_stash *s,
-									struct weft_stash_pool *p)
+static __attribute__((noinline)) struct weft_comm_packet_pool_item *
+take_elsewhere(struct weft_comm_packet_pool *s, struct weft_comm_packet_pool_pool *p)
 {
-	struct weft_stash_item *first = batch_take(s);
+	struct weft_comm_packet_pool_item *first = batch_take(s);
 	if (!first)
 		return steal(s, p);
 	weft_count(WEFT_CNT_POOL_REFILLED, 1);
@@ -185,35 +192,36 @@ static __attribute__((noinline)) struct weft_stash_item *take_elsewhere(struct w
 	return first;
 }
 
-struct weft_stash_item *weft_stash_take(struct weft_stash *s)
+struct weft_comm_packet_pool_item *weft_comm_packet_pool_take(struct weft_comm_packet_pool *s)
 {
-	struct weft_stash_pool *p = pool_here(s);
-	weft_spin_lock(&p->lock);
-	struct weft_stash_item *i = pop_hot_locked(p);
-	weft_spin_unlock(&p->lock);
+	struct weft_comm_packet_pool_pool *p = pool_here(s);
+	weft_comm_spin_lock(&p->lock);
+	struct weft_comm_packet_pool_item *i = pop_hot_locked(p);
+	weft_comm_spin_unlock(&p->lock);
 	return weft_likely(i != NULL) ? i : take_elsewhere(s, p);
 }
 
-struct weft_stash_item *weft_stash_give(struct weft_stash *s, struct weft_stash_item *i)
+struct weft_comm_packet_pool_item *weft_comm_packet_pool_give(struct weft_comm_packet_pool *s,
+							      struct weft_comm_packet_pool_item *i)
 {
-	struct weft_stash_pool *p = pool_here(s);
-	struct weft_stash_item *beyond = NULL;
-	weft_spin_lock(&p->lock);
+	struct weft_comm_packet_pool_pool *p = pool_here(s);
+	struct weft_comm_packet_pool_item *beyond = NULL;
+	weft_comm_spin_lock(&p->lock);
 	push_hot_locked(p, i);
 	if (weft_unlikely(kept_of(p) > 2 * s->batch))
 		beyond = cut_cold_locked(p, s->batch);
-	weft_spin_unlock(&p->lock);
+	weft_comm_spin_unlock(&p->lock);
 	return weft_likely(!beyond) ? NULL : batch_give(s, beyond);
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-struct weft_stash_item *weft_stash_fini(struct weft_stash *s)
+struct weft_comm_packet_pool_item *weft_comm_packet_pool_fini(struct weft_comm_packet_pool *s)
 {
-	struct weft_stash_item *all = NULL, *i;
+	struct weft_comm_packet_pool_item *all = NULL, *i;
 	while ((i = s->batches)) {
 		s->batches = i->prev;
-		for (struct weft_stash_item *next; i; i = next) {
+		for (struct weft_comm_packet_pool_item *next; i; i = next) {
 			next = i->next;
 			i->next = all;
 			all = i;
@@ -231,11 +239,11 @@ struct weft_stash_item *weft_stash_fini(struct weft_stash *s)
 }
 
 /* -1: broken. */
-static long pool_check(const struct weft_stash_pool *p)
+static long pool_check(const struct weft_comm_packet_pool_pool *p)
 {
 	long n = 0;
-	const struct weft_stash_item *last = NULL;
-	for (const struct weft_stash_item *i = p->hot; i; i = i->next, n++) {
+	const struct weft_comm_packet_pool_item *last = NULL;
+	for (const struct weft_comm_packet_pool_item *i = p->hot; i; i = i->next, n++) {
 		if (i->prev != last)
 			return -1;
 		last = i;
@@ -243,7 +251,7 @@ static long pool_check(const struct weft_stash_pool *p)
 	return p->cold == last && n == kept_of(p) ? n : -1;
 }
 
-long weft_stash_check(const struct weft_stash *s)
+long weft_comm_packet_pool_check(const struct weft_comm_packet_pool *s)
 {
 	long all = 0;
 	unsigned batches = 0;
@@ -253,9 +261,9 @@ long weft_stash_check(const struct weft_stash *s)
 			return -1;
 		all += k;
 	}
-	for (const struct weft_stash_item *b = s->batches; b; b = b->prev, batches++) {
+	for (const struct weft_comm_packet_pool_item *b = s->batches; b; b = b->prev, batches++) {
 		unsigned n = 0;
-		for (const struct weft_stash_item *i = b; i; i = i->next)
+		for (const struct weft_comm_packet_pool_item *i = b; i; i = i->next)
 			n++;
 		if (n != s->batch)
 			return -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stash.h - packets of one size kept ready: a small pool per core, a shared one behind.
+ * packet_pool.h - packets of one size kept ready: a small pool per core, a shared one behind.
  *
  *   a core's pool   a list from hot (given last) to cold.  The core takes and gives at the hot end,
  *                   whose lines lie in its cache.  Holds two batches (more only while several
@@ -23,47 +23,50 @@
  *   take     .     .    no
  *   give           .    no
  */
-#ifndef WEFT_COMM_STASH_H
-#define WEFT_COMM_STASH_H
+#ifndef WEFT_COMM_PACKET_POOL_H
+#define WEFT_COMM_PACKET_POOL_H
 
 #include "comm/lock.h"
 
 #define WEFT_STASH_POOLS_MAX 64u
 
 /* The first bytes of what lies in a stash. */
-struct weft_stash_item {
-	struct weft_stash_item *next; /* towards cold */
-	struct weft_stash_item *prev; /* towards hot; of the first one of a batch: the next batch */
+struct weft_comm_packet_pool_item {
+	struct weft_comm_packet_pool_item *next; /* towards cold */
+	struct weft_comm_packet_pool_item
+		*prev; /* towards hot; of the first one of a batch: the next batch */
 };
 
-struct weft_stash_pool {
+struct weft_comm_packet_pool_pool {
 	alignas(WEFT_CACHELINE) struct weft_spin lock;
-	_Atomic unsigned x_kept;            /* L; thieves peek */
-	struct weft_stash_item *hot, *cold; /* L */
+	_Atomic unsigned x_kept;                       /* L; thieves peek */
+	struct weft_comm_packet_pool_item *hot, *cold; /* L */
 };
 
-struct weft_stash {
-	struct weft_stash_pool *pool; /* I */
-	unsigned pools;               /* I: a power of two */
-	unsigned batch;               /* I: items */
-	unsigned batches_max;         /* I: of the shared pool */
+struct weft_comm_packet_pool {
+	struct weft_comm_packet_pool_pool *pool; /* I */
+	unsigned pools;                          /* I: a power of two */
+	unsigned batch;                          /* I: items */
+	unsigned batches_max;                    /* I: of the shared pool */
 	alignas(WEFT_CACHELINE) struct weft_spin lock;
-	_Atomic unsigned x_batches;      /* L; peeked at */
-	struct weft_stash_item *batches; /* L: first items, by prev */
+	_Atomic unsigned x_batches;                 /* L; peeked at */
+	struct weft_comm_packet_pool_item *batches; /* L: first items, by prev */
 };
 
 /* Keeps at most `most` items in the shared pool, and 2 * batch for each core. */
-weft_err weft_stash_init(struct weft_stash *s, unsigned batch, unsigned most) weft_must_use;
+weft_err weft_comm_packet_pool_init(struct weft_comm_packet_pool *s, unsigned batch,
+				    unsigned most) weft_must_use;
 /* All that it holds, by next; the stash is empty and gone. */
-struct weft_stash_item *weft_stash_fini(struct weft_stash *s);
+struct weft_comm_packet_pool_item *weft_comm_packet_pool_fini(struct weft_comm_packet_pool *s);
 
 /* NULL: there is none. */
-struct weft_stash_item *weft_stash_take(struct weft_stash *s);
+struct weft_comm_packet_pool_item *weft_comm_packet_pool_take(struct weft_comm_packet_pool *s);
 /* Keeps i.  Returns what the caller must free instead, by next, or NULL. */
-struct weft_stash_item *weft_stash_give(struct weft_stash *s,
-					struct weft_stash_item *i) weft_must_use;
+struct weft_comm_packet_pool_item *
+weft_comm_packet_pool_give(struct weft_comm_packet_pool *s,
+			   struct weft_comm_packet_pool_item *i) weft_must_use;
 
 /* How many items there are; -1: an invariant is broken.  Nobody else is using it. */
-long weft_stash_check(const struct weft_stash *s);
+long weft_comm_packet_pool_check(const struct weft_comm_packet_pool *s);
 
 #endif

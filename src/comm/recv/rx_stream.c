@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.c - payloads that come as a stream: the driver asks where to write them before it has them.
+ * rx_stream.c - payloads that come as a stream: the driver asks where to write them before it has them.
  *
  * Runs in the poll of one rail, one thread at a time per connection.  Nothing here trusts what the
  * peer wrote.
@@ -27,7 +27,7 @@ static void sink_buffer(struct weft_rx *rx, const struct weft_buf *buf, uint64_t
 		rx->iov[0] = (struct iovec){(char *)buf->base + off, len};
 	} else {
 		n = WEFT_IOV_MAX;
-		size_t held = weft_iov(buf, off, rx->iov, &n);
+		size_t held = weft_data_iov(buf, off, rx->iov, &n);
 		/* Cut what reaches beyond. */
 		while (n && held > len) {
 			struct iovec *last = &rx->iov[n - 1];
@@ -53,18 +53,19 @@ static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t l
 	struct weft_rx *rx = g->rx;
 	uint32_t sync_id;
 
-	if (weft_inbound_eager_length(h, &sync_id) != len) {
-		weft_gate_protocol_error(g, "a length that does not fit its payload");
+	if (weft_comm_inbound_eager_length(h, &sync_id) != len) {
+		weft_comm_gate_protocol_error(g, "a length that does not fit its payload");
 		return;
 	}
 	if (weft_trace_on())
 		weft_comm_trace_envelope(WEFT_TRACE_ARRIVE, g, h, false);
-	struct weft_ctx *ctx = weft_inbound_eager_open(g, h, len);
+	struct weft_ctx *ctx = weft_comm_inbound_eager_open(g, h, len);
 	if (!ctx)
 		return;
-	struct weft_entry *e = weft_match_arrive(ctx, g->peer, h->tag);
+	struct weft_entry *e = weft_comm_match_arrive(ctx, g->peer, h->tag);
 	if (!e) {
-		struct weft_msg *m = weft_inbound_msg_make(g, WEFT_MSG_EAGER, h->tag, len, len);
+		struct weft_msg *m =
+			weft_comm_inbound_msg_make(g, WEFT_MSG_EAGER, h->tag, len, len);
 		if (!m)
 			return;
 		m->id = sync_id;
@@ -74,13 +75,13 @@ static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t l
 		rx->msg = m;
 		rx->iov[0] = (struct iovec){m->data, len};
 		*sink = (struct weft_net_sink){.iov = rx->iov, .n = 1, .room = len};
-		weft_inbound_unexpected(ctx, m);
+		weft_comm_inbound_unexpected(ctx, m);
 		return;
 	}
 	if (sync_id)
-		weft_gate_fin(g, sync_id);
-	weft_credit_used(g, len);
-	struct weft_req *r = weft_req_of_entry(e);
+		weft_comm_gate_fin(g, sync_id);
+	weft_comm_credit_used(g, len);
+	struct weft_req *r = weft_comm_req_of_entry(e);
 	size_t room = len < r->buf.bytes ? len : r->buf.bytes;
 	r->status = (struct weft_status){.peer = g->peer,
 					 .tag = h->tag,
@@ -96,13 +97,14 @@ static void place_data(struct weft_gate *g, const struct weft_wire *h, size_t le
 {
 	struct weft_rx *rx = g->rx;
 	uint64_t off = h->sequence | (uint64_t)(uint32_t)h->tag << 32;
-	struct weft_req *r = weft_ids_peek(&g->core->ids, h->context, weft_id_recv(g->peer));
-	struct weft_core_req_recv *v = r ? weft_req_recv(r) : NULL;
+	struct weft_req *r =
+		weft_comm_ids_peek(&g->core->ids, h->context, weft_comm_id_recv(g->peer));
+	struct weft_core_req_recv *v = r ? weft_comm_req_recv(r) : NULL;
 
 	if (!r || h->length != len || len > v->want - off ||
-	    (v->share ? !(h->flags & WEFT_WIRE_REST) || !weft_share_expects(r, off, len)
+	    (v->share ? !(h->flags & WEFT_WIRE_REST) || !weft_comm_share_expects(r, off, len)
 		      : off != v->got)) {
-		weft_gate_protocol_error(g, "DATA that nobody asked for");
+		weft_comm_gate_protocol_error(g, "DATA that nobody asked for");
 		return;
 	}
 	rx->what = WEFT_RX_DATA;
@@ -119,11 +121,11 @@ static void place_control(struct weft_gate *g, const struct weft_wire *h, size_t
 
 	bool pack = h->kind == WEFT_WIRE_PACK && len <= WEFT_PACK_MAX;
 	if (len > sizeof rx->control && !pack) {
-		weft_gate_protocol_error(g, "a payload where none belongs");
+		weft_comm_gate_protocol_error(g, "a payload where none belongs");
 		return;
 	}
 	if (pack && !rx->pack && !(rx->pack = malloc(WEFT_PACK_MAX))) {
-		weft_gate_protocol_error(g, "no memory to receive");
+		weft_comm_gate_protocol_error(g, "no memory to receive");
 		return;
 	}
 	rx->what = WEFT_RX_CONTROL;
@@ -133,24 +135,24 @@ static void place_control(struct weft_gate *g, const struct weft_wire *h, size_t
 	*sink = (struct weft_net_sink){.iov = rx->iov, .n = 1, .room = len};
 }
 
-void weft_inbound_place(void *arg, int peer, const void *head, size_t len,
-			struct weft_net_sink *sink)
+void weft_comm_inbound_place(void *arg, int peer, const void *head, size_t len,
+			     struct weft_net_sink *sink)
 {
-	struct weft_gate *g = weft_inbound_gate(arg, peer);
+	struct weft_gate *g = weft_comm_inbound_gate(arg, peer);
 	struct weft_wire h;
 
 	*sink = (struct weft_net_sink){0};
 	if (!g)
 		return;
 	if (!g->rx && !(g->rx = calloc(1, sizeof *g->rx))) {
-		weft_gate_protocol_error(g, "no memory to receive");
+		weft_comm_gate_protocol_error(g, "no memory to receive");
 		return;
 	}
 	g->rx->what = WEFT_RX_NONE;
 	memcpy(&h, head, sizeof h);
 	/* A control packet's credit counts when it is complete. */
 	if ((h.kind == WEFT_WIRE_EAGER || h.kind == WEFT_WIRE_DATA) &&
-	    !weft_inbound_credit_got(g, &h))
+	    !weft_comm_inbound_credit_got(g, &h))
 		return;
 	if (h.kind == WEFT_WIRE_EAGER)
 		place_eager(g, &h, len, sink);
@@ -172,11 +174,11 @@ static void msg_settled(struct weft_msg *m, uintptr_t state)
 	if (old != WEFT_MSG_DROPPED) {
 		struct weft_req *r = (struct weft_req *)old;
 		if (state == WEFT_MSG_READY)
-			weft_recv_deliver(r, m->node.peer, m->node.tag, m->data, m->length);
+			weft_comm_recv_deliver(r, m->node.peer, m->node.tag, m->data, m->length);
 		else
-			weft_recv_finish(r, WEFT_ERR_PEER);
+			weft_comm_recv_finish(r, WEFT_ERR_PEER);
 	}
-	weft_msg_free(m);
+	weft_comm_msg_free(m);
 }
 
 static weft_err unpack_bounce(struct weft_rx *rx)
@@ -184,7 +186,7 @@ static weft_err unpack_bounce(struct weft_rx *rx)
 	if (!rx->bounce)
 		return rx->room && rx->req->buf.type && !rx->iov[0].iov_base ? WEFT_ERR_NOMEM
 									     : WEFT_OK;
-	weft_unpack(&rx->req->buf, rx->off, rx->bounce, rx->room);
+	weft_data_unpack(&rx->req->buf, rx->off, rx->bounce, rx->room);
 	return WEFT_OK;
 }
 
@@ -203,14 +205,14 @@ static void rx_close(struct weft_gate *g, weft_err err)
 	}
 	switch (what) {
 	case WEFT_RX_RECV:
-		weft_recv_finish(r, err);
+		weft_comm_recv_finish(r, err);
 		break;
 	case WEFT_RX_DATA:
 		/* On failure the request still has its id; peer_down ends it. */
 		if (!err)
-			weft_rndv_data(g, &rx->head, NULL, rx->head.length);
+			weft_comm_rndv_data(g, &rx->head, NULL, rx->head.length);
 		else if (err == WEFT_ERR_NOMEM)
-			weft_gate_protocol_error(g, "no memory to unpack a message");
+			weft_comm_gate_protocol_error(g, "no memory to unpack a message");
 		break;
 	case WEFT_RX_MSG:
 		msg_settled(rx->msg, err ? WEFT_MSG_FAILED : WEFT_MSG_READY);
@@ -220,32 +222,32 @@ static void rx_close(struct weft_gate *g, weft_err err)
 	}
 }
 
-void weft_inbound_placed(void *arg, int peer, void *cookie, weft_err err)
+void weft_comm_inbound_placed(void *arg, int peer, void *cookie, weft_err err)
 {
 	struct weft_rail *rail = arg;
-	struct weft_gate *g = weft_inbound_gate(arg, peer);
+	struct weft_gate *g = weft_comm_inbound_gate(arg, peer);
 
 	if (!g || !g->rx) /* peer_down has abandoned it */
 		return;
 	if (g->rx->what == WEFT_RX_CONTROL && !err) {
 		g->rx->what = WEFT_RX_NONE;
 		bool pack = g->rx->head.kind == WEFT_WIRE_PACK;
-		weft_inbound_packet(rail, peer, &g->rx->head, pack ? g->rx->pack : g->rx->control,
-				    g->rx->len);
+		weft_comm_inbound_packet(rail, peer, &g->rx->head,
+					 pack ? g->rx->pack : g->rx->control, g->rx->len);
 	} else {
 		rx_close(g, err ? WEFT_ERR_PEER : WEFT_OK);
 	}
 	if (weft_unlikely(g->rx->last))
-		weft_inbound_give_up(g);
+		weft_comm_inbound_give_up(g);
 }
 
-void weft_rx_abandon(struct weft_gate *g)
+void weft_comm_rx_abandon(struct weft_gate *g)
 {
 	if (g->rx)
 		rx_close(g, WEFT_ERR_PEER);
 }
 
-void weft_rx_free(struct weft_gate *g)
+void weft_comm_rx_free(struct weft_gate *g)
 {
 	if (g->rx)
 		free(g->rx->pack);

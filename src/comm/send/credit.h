@@ -24,7 +24,7 @@
 #define WEFT_CREDIT_UNIT 256
 
 /* May len more bytes go out eagerly? */
-static inline bool weft_credit_may_locked(struct weft_gate *g, size_t len)
+static inline bool weft_comm_credit_may_locked(struct weft_gate *g, size_t len)
 {
 	/* Relaxed: written under the mask. */
 	uint64_t spent = atomic_load_explicit(&g->x_credit_spent, memory_order_relaxed);
@@ -36,7 +36,7 @@ static inline bool weft_credit_may_locked(struct weft_gate *g, size_t len)
 }
 
 /* Before a post of len bytes of eager payload; and with what was spent, when it came to nothing. */
-static inline void weft_credit_spend_locked(struct weft_gate *g, size_t len)
+static inline void weft_comm_credit_spend_locked(struct weft_gate *g, size_t len)
 {
 	/* Relaxed: written under the mask; the peer's answer, which the poller compares with it,
 	 * comes after the post. */
@@ -44,19 +44,19 @@ static inline void weft_credit_spend_locked(struct weft_gate *g, size_t len)
 	atomic_store_explicit(&g->x_credit_spent, spent + len, memory_order_relaxed);
 }
 
-static inline void weft_credit_unspend_locked(struct weft_gate *g, size_t len)
+static inline void weft_comm_credit_unspend_locked(struct weft_gate *g, size_t len)
 {
-	weft_credit_spend_locked(g, -len);
+	weft_comm_credit_spend_locked(g, -len);
 }
 
-/* Will weft_credit_take(len) say yes, as far as we know without a closer look? */
-static inline bool weft_credit_room(const struct weft_gate *g, size_t len)
+/* Will weft_comm_credit_take(len) say yes, as far as we know without a closer look? */
+static inline bool weft_comm_credit_room(const struct weft_gate *g, size_t len)
 {
 	return g->recv_eager + len <= g->recv_limit;
 }
 
 /* Eager payload has come: had the peer credit for it? */
-static inline bool weft_credit_take(struct weft_gate *g, size_t len)
+static inline bool weft_comm_credit_take(struct weft_gate *g, size_t len)
 {
 	g->recv_eager += len;
 	if (weft_likely(g->recv_eager <= g->recv_limit))
@@ -69,7 +69,7 @@ static inline bool weft_credit_take(struct weft_gate *g, size_t len)
 }
 
 /* Bytes to give back. */
-static inline uint64_t weft_credit_due(const struct weft_gate *g)
+static inline uint64_t weft_comm_credit_due(const struct weft_gate *g)
 {
 	/* Relaxed: counts; what is missed now is given back next time. */
 	return atomic_load_explicit(&g->x_used, memory_order_relaxed) +
@@ -79,11 +79,12 @@ static inline uint64_t weft_credit_due(const struct weft_gate *g)
 
 /* Every packet leaves through here.  quiet: it needs no answer; a peer where nobody waits may sleep
  * on. */
-static inline enum weft_post weft_gate_post_as_locked(struct weft_gate *g, struct weft_wire *head,
-						      const struct iovec *iov, unsigned n,
-						      size_t len, void *cookie, bool quiet)
+static inline enum weft_post weft_comm_gate_post_as_locked(struct weft_gate *g,
+							   struct weft_wire *head,
+							   const struct iovec *iov, unsigned n,
+							   size_t len, void *cookie, bool quiet)
 {
-	uint64_t units = weft_credit_due(g) / WEFT_CREDIT_UNIT;
+	uint64_t units = weft_comm_credit_due(g) / WEFT_CREDIT_UNIT;
 	enum weft_post p;
 
 	if (weft_likely(!units)) {
@@ -108,16 +109,16 @@ static inline enum weft_post weft_gate_post_as_locked(struct weft_gate *g, struc
 	return p;
 }
 
-static inline enum weft_post weft_gate_post_locked(struct weft_gate *g, struct weft_wire *head,
-						   const struct iovec *iov, unsigned n, size_t len,
-						   void *cookie)
+static inline enum weft_post weft_comm_gate_post_locked(struct weft_gate *g, struct weft_wire *head,
+							const struct iovec *iov, unsigned n,
+							size_t len, void *cookie)
 {
 	bool quiet = head->kind == WEFT_WIRE_EAGER && !(head->flags & WEFT_WIRE_SYNC);
-	return weft_gate_post_as_locked(g, head, iov, n, len, cookie, quiet);
+	return weft_comm_gate_post_as_locked(g, head, iov, n, len, cookie, quiet);
 }
 
 /* False: more than was ever spent. */
-static inline bool weft_credit_got(struct weft_gate *g, const struct weft_wire *h)
+static inline bool weft_comm_credit_got(struct weft_gate *g, const struct weft_wire *h)
 {
 	if (weft_likely(!h->credit))
 		return true;
@@ -131,26 +132,26 @@ static inline bool weft_credit_got(struct weft_gate *g, const struct weft_wire *
 }
 
 /* Sends a packet if enough has come together that the peer may be waiting for it. */
-void weft_credit_return(struct weft_gate *g);
+void weft_comm_credit_return(struct weft_gate *g);
 /* The same, and says how much more the poller may take in before it looks again. */
-void weft_credit_look(struct weft_gate *g);
+void weft_comm_credit_look(struct weft_gate *g);
 
 /* Payload has been delivered as it came. */
-static inline void weft_credit_used(struct weft_gate *g, size_t len)
+static inline void weft_comm_credit_used(struct weft_gate *g, size_t len)
 {
 	/* Relaxed: a count with a single writer. */
 	uint64_t used = atomic_load_explicit(&g->x_used, memory_order_relaxed) + len;
 	atomic_store_explicit(&g->x_used, used, memory_order_relaxed);
 	if (weft_unlikely(used >= g->used_limit))
-		weft_credit_look(g);
+		weft_comm_credit_look(g);
 }
 
 /* An unexpected message has left our memory. */
-static inline void weft_credit_used_late(struct weft_gate *g, size_t len)
+static inline void weft_comm_credit_used_late(struct weft_gate *g, size_t len)
 {
 	/* Relaxed: a count. */
 	atomic_fetch_add_explicit(&g->x_used_late, len, memory_order_relaxed);
-	weft_credit_return(g);
+	weft_comm_credit_return(g);
 }
 
 #endif

@@ -20,15 +20,15 @@ struct aftermath {
 	struct weft_out *failed; /* will never be posted */
 };
 
-void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer)
+void weft_comm_gate_init(struct weft_gate *g, struct weft_core *core, int peer)
 {
 	memset(g, 0, sizeof *g);
 	g->core = core;
 	g->peer = peer;
-	weft_solo_init(&g->solo);
+	weft_wait_solo_init(&g->solo);
 	g->out_tail = &g->out_head;
 	g->data_tail = &g->data_head;
-	g->strategy = &weft_strategy_fifo;
+	g->strategy = &weft_comm_strategy_fifo;
 }
 
 /* Behind what waits of its kind. */
@@ -97,7 +97,7 @@ static struct weft_out *next_locked(struct weft_gate *g)
 		return NULL;
 	/* Relaxed: who lowers it kicks the gate afterwards. */
 	int under = atomic_load_explicit(&g->x_data_under, memory_order_relaxed);
-	if (under >= (int)g->strategy->ahead && !weft_gate_down(g))
+	if (under >= (int)g->strategy->ahead && !weft_comm_gate_down(g))
 		return NULL;
 	return g->strategy->next_locked(g);
 }
@@ -119,7 +119,7 @@ static void put_back_locked(struct weft_gate *g, struct weft_out *o)
 
 static enum weft_post post_control_locked(struct weft_gate *g, struct weft_out *o)
 {
-	return weft_gate_post_locked(g, &o->head, NULL, 0, 0, NULL);
+	return weft_comm_gate_post_locked(g, &o->head, NULL, 0, 0, NULL);
 }
 
 static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
@@ -127,10 +127,10 @@ static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
 	switch ((enum weft_out_type)o->type) {
 	case WEFT_OUT_EAGER:
 	case WEFT_OUT_RTS:
-		return weft_send_post_locked(g, o);
+		return weft_comm_send_post_locked(g, o);
 	case WEFT_OUT_DATA:
 	case WEFT_OUT_CTS:
-		return weft_rndv_post_locked(g, o);
+		return weft_comm_rndv_post_locked(g, o);
 	case WEFT_OUT_CTRL:
 		return post_control_locked(g, o);
 	}
@@ -140,18 +140,18 @@ static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
 /* With others into one packet if it may, else behind what is packed. */
 static enum weft_post pack_or_post_locked(struct weft_gate *g, struct weft_out *o)
 {
-	bool fits = weft_pack_fits(g, o);
-	if (fits && weft_pack_add_locked(g, o))
+	bool fits = weft_comm_pack_fits(g, o);
+	if (fits && weft_comm_pack_add_locked(g, o))
 		return WEFT_POST_DONE;
-	enum weft_post p = weft_pack_send_locked(g);
+	enum weft_post p = weft_comm_pack_send_locked(g);
 	if (p != WEFT_POST_DONE)
 		return p;
-	return fits && weft_pack_add_locked(g, o) ? p : post_locked(g, o);
+	return fits && weft_comm_pack_add_locked(g, o) ? p : post_locked(g, o);
 }
 
 static enum weft_post try_locked(struct weft_gate *g, struct weft_out *o)
 {
-	if (weft_gate_down(g))
+	if (weft_comm_gate_down(g))
 		return WEFT_POST_DOWN;
 	return weft_unlikely(g->pack) ? pack_or_post_locked(g, o) : post_locked(g, o);
 }
@@ -170,7 +170,7 @@ static void drain_locked(struct weft_gate *g, struct aftermath *a)
 	/* Bound: each round shortens the queue, or ends. */
 	for (struct weft_out *o; (o = next_locked(g));) {
 		if (o->type == WEFT_OUT_EAGER || o->type == WEFT_OUT_RTS)
-			weft_send_choose_locked(g, o);
+			weft_comm_send_choose_locked(g, o);
 		bool matters = over_matters(o);
 		enum weft_post r = try_locked(g, o);
 		if (r == WEFT_POST_FULL) {
@@ -191,8 +191,8 @@ static void drain_locked(struct weft_gate *g, struct aftermath *a)
 			gather_locked(g);
 	}
 	/* Nothing else is there to go with it.  Full: ready() comes back here. */
-	if (weft_pack_waits(g))
-		(void)weft_pack_send_locked(g);
+	if (weft_comm_pack_waits(g))
+		(void)weft_comm_pack_send_locked(g);
 }
 
 static void out_failed(struct weft_gate *g, struct weft_out *o)
@@ -201,17 +201,17 @@ static void out_failed(struct weft_gate *g, struct weft_out *o)
 	case WEFT_OUT_EAGER:
 	case WEFT_OUT_RTS:
 	case WEFT_OUT_DATA: {
-		struct weft_req *r = weft_req_of_send_out(o);
-		if (weft_req_send(r)->sync && o->type == WEFT_OUT_EAGER)
-			weft_send_drop(r, WEFT_ERR_PEER); /* the answer that will not come */
-		weft_send_drop(r, WEFT_ERR_PEER);
+		struct weft_req *r = weft_comm_req_of_send_out(o);
+		if (weft_comm_req_send(r)->sync && o->type == WEFT_OUT_EAGER)
+			weft_comm_send_drop(r, WEFT_ERR_PEER); /* the answer that will not come */
+		weft_comm_send_drop(r, WEFT_ERR_PEER);
 		break;
 	}
 	case WEFT_OUT_CTS:
-		weft_recv_finish(weft_req_of_recv_out(o), WEFT_ERR_PEER);
+		weft_comm_recv_finish(weft_comm_req_of_recv_out(o), WEFT_ERR_PEER);
 		break;
 	case WEFT_OUT_CTRL:
-		weft_answer_free(g->core, o);
+		weft_comm_answer_free(g->core, o);
 		break;
 	}
 }
@@ -230,9 +230,9 @@ static void settle(struct weft_gate *g, struct aftermath *a)
 		struct weft_out *o = in_order;
 		in_order = o->next;
 		if (o->type == WEFT_OUT_CTRL)
-			weft_answer_free(g->core, o);
+			weft_comm_answer_free(g->core, o);
 		else
-			weft_send_drop(weft_req_of_send_out(o), WEFT_OK);
+			weft_comm_send_drop(weft_comm_req_of_send_out(o), WEFT_OK);
 	}
 	while (a->failed) {
 		struct weft_out *o = a->failed;
@@ -243,7 +243,7 @@ static void settle(struct weft_gate *g, struct aftermath *a)
 
 /* Somebody skipped us while we held the mask, which is free now: takes it again and posts, as long
  * as that happens. */
-void weft_gate_leave_skipped(struct weft_gate *g)
+void weft_comm_gate_leave_skipped(struct weft_gate *g)
 {
 	for (;;) {
 		struct aftermath a = {NULL, NULL};
@@ -255,9 +255,9 @@ void weft_gate_leave_skipped(struct weft_gate *g)
 			return;
 		/* Relaxed: only we may clear it, and we look at the queue next. */
 		atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
-		weft_solo_locked(&g->solo, weft_solo_self);
+		weft_wait_solo_locked(&g->solo, weft_wait_solo_self);
 		drain_locked(g, &a);
-		/* GIVE -> TAKE, SEE <- SKIP: as in weft_gate_leave. */
+		/* GIVE -> TAKE, SEE <- SKIP: as in weft_comm_gate_leave. */
 		uint32_t old =
 			atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
 		settle(g, &a);
@@ -269,14 +269,14 @@ void weft_gate_leave_skipped(struct weft_gate *g)
 /* Frees the mask, and sees to what a round left to be done. */
 static void leave(struct weft_gate *g, struct aftermath *a)
 {
-	/* GIVE -> TAKE, SEE <- SKIP: as in weft_gate_leave. */
+	/* GIVE -> TAKE, SEE <- SKIP: as in weft_comm_gate_leave. */
 	uint32_t old = atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
 	settle(g, a);
 	if (weft_unlikely(old & WEFT_GATE_SKIPPED))
-		weft_gate_leave_skipped(g);
+		weft_comm_gate_leave_skipped(g);
 }
 
-void weft_gate_kick(struct weft_gate *g)
+void weft_comm_gate_kick(struct weft_gate *g)
 {
 	/* SKIP -> SEE (leave).  Carries: what we pushed.  Acquire in case we become the holder:
 	 * TAKE <- GIVE. */
@@ -287,13 +287,13 @@ void weft_gate_kick(struct weft_gate *g)
 	}
 	/* We hold it; the bit is for those who come from now on. */
 	atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
-	weft_solo_locked(&g->solo, weft_solo_self);
+	weft_wait_solo_locked(&g->solo, weft_wait_solo_self);
 	struct aftermath a = {NULL, NULL};
 	drain_locked(g, &a);
 	leave(g, &a);
 }
 
-void weft_gate_push(struct weft_gate *g, struct weft_out *o)
+void weft_comm_gate_push(struct weft_gate *g, struct weft_out *o)
 {
 	/* Relaxed: the push below orders. */
 	struct weft_out *head = atomic_load_explicit(&g->x_in, memory_order_relaxed);
@@ -305,40 +305,41 @@ void weft_gate_push(struct weft_gate *g, struct weft_out *o)
 							memory_order_relaxed));
 }
 
-void weft_gate_submit(struct weft_gate *g, struct weft_out *o)
+void weft_comm_gate_submit(struct weft_gate *g, struct weft_out *o)
 {
-	weft_gate_push(g, o);
-	weft_gate_kick(g);
+	weft_comm_gate_push(g, o);
+	weft_comm_gate_kick(g);
 }
 
-void weft_gate_purge(struct weft_gate *g)
+void weft_comm_gate_purge(struct weft_gate *g)
 {
 	/* Ends when the holder leaves; a post is short. */
 	unsigned turns = 0;
-	while (!weft_gate_try(g))
+	while (!weft_comm_gate_try(g))
 		weft_backoff(&turns);
 	struct aftermath a = {NULL, NULL};
 	drain_locked(g, &a);
 	leave(g, &a);
 }
 
-bool weft_gate_empty(struct weft_gate *g)
+bool weft_comm_gate_empty(struct weft_gate *g)
 {
-	if (!weft_gate_try(g))
+	if (!weft_comm_gate_try(g))
 		return false;
-	bool empty = weft_gate_clear_locked(g) && !g->data_head;
-	weft_gate_leave(g);
+	bool empty = weft_comm_gate_clear_locked(g) && !g->data_head;
+	weft_comm_gate_leave(g);
 	return empty;
 }
 
-void weft_gate_fin(struct weft_gate *g, uint32_t id)
+void weft_comm_gate_fin(struct weft_gate *g, uint32_t id)
 {
-	weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_FIN, .context = id});
+	weft_comm_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_FIN, .context = id});
 }
 
-void weft_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet)
+void weft_comm_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet)
 {
-	weft_gate_control_as(g, &(struct weft_wire){.kind = WEFT_WIRE_FIN, .context = id}, quiet);
+	weft_comm_gate_control_as(g, &(struct weft_wire){.kind = WEFT_WIRE_FIN, .context = id},
+				  quiet);
 }
 
 /*
@@ -350,15 +351,16 @@ static void control_or_end(struct weft_gate *g, struct weft_wire *h)
 	unsigned turns = 0;
 	/* Ends when the holder leaves, and nobody pushes in that very moment. */
 	for (;; weft_backoff(&turns)) {
-		if (!weft_gate_try(g))
+		if (!weft_comm_gate_try(g))
 			continue;
 		struct aftermath a = {NULL, NULL};
 		/* MUTE -> READY (on_ready).  seq_cst: said before the post that answers FULL. */
 		atomic_store_explicit(&g->x_mute, true, memory_order_seq_cst);
 		drain_locked(g, &a);
-		bool full = g->out_head || weft_pack_waits(g), clear = weft_gate_clear_locked(g);
+		bool full = g->out_head || weft_comm_pack_waits(g),
+		     clear = weft_comm_gate_clear_locked(g);
 		if (clear)
-			full = weft_gate_post_locked(g, h, NULL, 0, 0, NULL) == WEFT_POST_FULL;
+			full = weft_comm_gate_post_locked(g, h, NULL, 0, 0, NULL) == WEFT_POST_FULL;
 		if (!full)
 			/* Relaxed: taken back before anybody needed it. */
 			atomic_store_explicit(&g->x_mute, false, memory_order_relaxed);
@@ -368,20 +370,20 @@ static void control_or_end(struct weft_gate *g, struct weft_wire *h)
 	}
 }
 
-void weft_gate_control_as(struct weft_gate *g, const struct weft_wire *head, bool quiet)
+void weft_comm_gate_control_as(struct weft_gate *g, const struct weft_wire *head, bool quiet)
 {
 	struct weft_wire h = *head;
-	if (weft_gate_down(g))
+	if (weft_comm_gate_down(g))
 		return;
-	if (weft_gate_try(g)) {
+	if (weft_comm_gate_try(g)) {
 		enum weft_post r = WEFT_POST_FULL;
-		if (weft_gate_clear_locked(g))
-			r = weft_gate_post_as_locked(g, &h, NULL, 0, 0, NULL, quiet);
-		weft_gate_leave(g);
+		if (weft_comm_gate_clear_locked(g))
+			r = weft_comm_gate_post_as_locked(g, &h, NULL, 0, 0, NULL, quiet);
+		weft_comm_gate_leave(g);
 		if (r != WEFT_POST_FULL)
 			return;
 	}
-	struct weft_out *o = weft_answer_alloc(g->core);
+	struct weft_out *o = weft_comm_answer_alloc(g->core);
 	if (weft_unlikely(!o)) {
 		if (h.kind == WEFT_WIRE_CREDIT)
 			/* Relaxed: it goes with another packet, or is tried again. */
@@ -392,31 +394,31 @@ void weft_gate_control_as(struct weft_gate *g, const struct weft_wire *head, boo
 	}
 	o->head = *head;
 	o->type = WEFT_OUT_CTRL;
-	weft_gate_submit(g, o);
+	weft_comm_gate_submit(g, o);
 }
 
-void weft_gate_control(struct weft_gate *g, const struct weft_wire *head)
+void weft_comm_gate_control(struct weft_gate *g, const struct weft_wire *head)
 {
-	weft_gate_control_as(g, head, false);
+	weft_comm_gate_control_as(g, head, false);
 }
 
 /* ---- credit given back -------------------------------------------------------------------- */
 
-void weft_credit_return(struct weft_gate *g)
+void weft_comm_credit_return(struct weft_gate *g)
 {
-	if (weft_likely(weft_credit_due(g) < g->credit_given / 2) || weft_gate_down(g))
+	if (weft_likely(weft_comm_credit_due(g) < g->credit_given / 2) || weft_comm_gate_down(g))
 		return;
 	/* Relaxed: keeps duplicates away, no more. */
 	if (!atomic_exchange_explicit(&g->x_credit_asked, true, memory_order_relaxed))
-		weft_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_CREDIT});
+		weft_comm_gate_control(g, &(struct weft_wire){.kind = WEFT_WIRE_CREDIT});
 }
 
-void weft_credit_look(struct weft_gate *g)
+void weft_comm_credit_look(struct weft_gate *g)
 {
-	weft_credit_return(g);
+	weft_comm_credit_return(g);
 	/* Half less what is due, but a quarter at most: unexpected messages that leave meanwhile
 	 * look for themselves, and may just miss what the poller adds. */
-	uint64_t due = weft_credit_due(g), half = g->credit_given / 2;
+	uint64_t due = weft_comm_credit_due(g), half = g->credit_given / 2;
 	uint64_t rest = due < half ? half - due : 0;
 	/* Relaxed: our own count. */
 	g->used_limit = atomic_load_explicit(&g->x_used, memory_order_relaxed) +

@@ -22,8 +22,8 @@ struct weft_ctx;
 struct weft_msg;
 struct weft_out;
 struct weft_pack;
-struct weft_early;
-struct weft_away;
+struct weft_comm_rtr;
+struct weft_comm_offload;
 
 #define WEFT_GATE_FREE 0u
 #define WEFT_GATE_HELD 1u
@@ -65,30 +65,30 @@ struct weft_rx {
 
 struct weft_gate {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mask;
-	uint32_t send_seq;                    /* M */
-	struct weft_solo solo;                /* the mask's: who sends alone, see weft_send_plain */
-	_Atomic bool x_alone;                 /* M: whoever posts blocks, another need not follow */
-	struct weft_out *out_head;            /* M: waiting, in order */
-	struct weft_out **out_tail;           /* M */
+	uint32_t send_seq;          /* M */
+	struct weft_solo solo;      /* the mask's: who sends alone, see weft_comm_send_plain */
+	_Atomic bool x_alone;       /* M: whoever posts blocks, another need not follow */
+	struct weft_out *out_head;  /* M: waiting, in order */
+	struct weft_out **out_tail; /* M */
 	const struct weft_strategy *strategy; /* I */
 	struct weft_out *data_head;           /* M: data kept apart by the strategy */
 	struct weft_out **data_tail;          /* M */
 	bool yielded;                         /* M: the post that answered FULL means: not now */
 	_Atomic int x_data_under;             /* packets of data that the driver holds */
 	struct weft_pack *pack;               /* I: where small messages come together, or NULL */
-	struct weft_learn *learn;             /* I: its host's switch point moves, or NULL */
-	struct weft_early *early;             /* I: receives that are posted early, or NULL */
-	_Atomic(struct weft_out *) x_in;      /* any thread pushes, newest first; M takes all */
-	const struct weft_driver *driver;     /* I: NULL: self, or unreachable */
-	struct weft_net *net;                 /* I */
-	_Atomic bool x_down;                  /* P writes */
+	struct weft_comm_eager_threshold *learn; /* I: its host's switch point moves, or NULL */
+	struct weft_comm_rtr *early;             /* I: receives that are posted early, or NULL */
+	_Atomic(struct weft_out *) x_in;         /* any thread pushes, newest first; M takes all */
+	const struct weft_driver *driver;        /* I: NULL: self, or unreachable */
+	struct weft_net *net;                    /* I */
+	_Atomic bool x_down;                     /* P writes */
 	size_t eager_max, inline_max, max_payload; /* I */
 	size_t now_end; /* I: shorter messages are over with their post; 0: no driver */
 	/* I: the driver's, or NULL: it has none, or small messages come together first */
 	enum weft_post (*post_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
 				     const void *data, size_t len);
-	struct weft_away *away; /* I: whose sends an idle core may see to, or NULL */
-	uint64_t spend_limit;   /* M: up to here x_credit_spent needs no closer look */
+	struct weft_comm_offload *away; /* I: whose sends an idle core may see to, or NULL */
+	uint64_t spend_limit;           /* M: up to here x_credit_spent needs no closer look */
 	/* Credit, in bytes of eager payload; see credit.h. */
 	uint64_t credit;                 /* I: how much of ours may be under way */
 	_Atomic uint64_t x_credit_spent; /* M writes: what we ever sent */
@@ -102,12 +102,13 @@ struct weft_gate {
 	_Atomic unsigned x_share_misses; /* offers to share a copy that the peer did not take up */
 	_Atomic unsigned
 		x_sent_under; /* large messages that the peer sends and we have not whole */
-	_Atomic(struct weft_ways *) x_ways; /* what it costs to get large messages from there */
-	_Atomic uint64_t x_credit_got;      /* P writes: what the peer ever gave back */
-	_Atomic uint64_t x_used_late;       /* payload of unexpected messages that are gone */
-	_Atomic bool x_credit_asked;        /* a packet that gives credit back is on its way */
-	uint64_t credit_given;              /* I: how much of the peer's may be under way */
-	struct weft_rx *rx;                 /* P: made at the first place() */
+	_Atomic(struct weft_comm_path_cost *)
+		x_ways;                /* what it costs to get large messages from there */
+	_Atomic uint64_t x_credit_got; /* P writes: what the peer ever gave back */
+	_Atomic uint64_t x_used_late;  /* payload of unexpected messages that are gone */
+	_Atomic bool x_credit_asked;   /* a packet that gives credit back is on its way */
+	uint64_t credit_given;         /* I: how much of the peer's may be under way */
+	struct weft_rx *rx;            /* P: made at the first place() */
 
 	/* What each small message that comes needs, in one line. */
 	alignas(WEFT_CACHELINE) uint64_t recv_eager; /* P: eager payload that ever came */
@@ -127,50 +128,51 @@ struct weft_gate {
 
 /* ---- gate.c -------------------------------------------------------------------------------- */
 
-void weft_gate_init(struct weft_gate *g, struct weft_core *core, int peer);
+void weft_comm_gate_init(struct weft_gate *g, struct weft_core *core, int peer);
 /* Posts for those who came while the mask was held; after the exchange of leave. */
-void weft_gate_leave_skipped(struct weft_gate *g);
+void weft_comm_gate_leave_skipped(struct weft_gate *g);
 /* Queues o; the caller sees to it that somebody kicks the gate. */
-void weft_gate_push(struct weft_gate *g, struct weft_out *o);
+void weft_comm_gate_push(struct weft_gate *g, struct weft_out *o);
 /* Queues o and sees to it that it is posted: now, by the mask's holder, or when ready. */
-void weft_gate_submit(struct weft_gate *g, struct weft_out *o);
+void weft_comm_gate_submit(struct weft_gate *g, struct weft_out *o);
 /* Posts what waits. */
-void weft_gate_kick(struct weft_gate *g);
+void weft_comm_gate_kick(struct weft_gate *g);
 /* Fails what waits; the gate is down. */
-void weft_gate_purge(struct weft_gate *g);
-bool weft_gate_empty(struct weft_gate *g);
+void weft_comm_gate_purge(struct weft_gate *g);
+bool weft_comm_gate_empty(struct weft_gate *g);
 /* A packet without payload that belongs to no request. */
-void weft_gate_control(struct weft_gate *g, const struct weft_wire *head);
-void weft_gate_fin(struct weft_gate *g, uint32_t id);
+void weft_comm_gate_control(struct weft_gate *g, const struct weft_wire *head);
+void weft_comm_gate_fin(struct weft_gate *g, uint32_t id);
 /* The same; quiet: a peer that computes, where nobody waits, need not wake for it. */
-void weft_gate_control_as(struct weft_gate *g, const struct weft_wire *head, bool quiet);
-void weft_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet);
+void weft_comm_gate_control_as(struct weft_gate *g, const struct weft_wire *head, bool quiet);
+void weft_comm_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet);
 
 /* Can large messages be fetched from this peer's memory, as far as the driver knows by now? */
-static inline bool weft_gate_can_get(struct weft_gate *g)
+static inline bool weft_comm_gate_can_get(struct weft_gate *g)
 {
 	return g->driver->get && g->driver->card(g->net, g->peer)->can_get;
 }
 
 /* The same for writing into it. */
-static inline bool weft_gate_can_put(struct weft_gate *g)
+static inline bool weft_comm_gate_can_put(struct weft_gate *g)
 {
 	return g->driver->put && g->driver->card(g->net, g->peer)->can_put;
 }
 
 /* Does the driver have writes that go on by themselves? */
-static inline bool weft_gate_has_windows(const struct weft_gate *g)
+static inline bool weft_comm_gate_has_windows(const struct weft_gate *g)
 {
 	return g->driver->expose && g->driver->card(g->net, g->peer)->windows;
 }
 
 /* The longest message that goes to this peer without asking. */
-static inline size_t weft_gate_eager_max(const struct weft_gate *g)
+static inline size_t weft_comm_gate_eager_max(const struct weft_gate *g)
 {
-	return weft_unlikely(g->learn != NULL) ? weft_learn_point(g->learn) : g->eager_max;
+	return weft_unlikely(g->learn != NULL) ? weft_comm_eager_threshold_point(g->learn)
+					       : g->eager_max;
 }
 
-static inline bool weft_gate_down(struct weft_gate *g)
+static inline bool weft_comm_gate_down(struct weft_gate *g)
 {
 	/* SEE <- PUB (peer_down).  seq_cst pairs with the scan for leftovers: either the scan sees
 	 * what we post, or we see that the peer is gone. */
@@ -179,24 +181,24 @@ static inline bool weft_gate_down(struct weft_gate *g)
 
 /* ---- a gate's mask ------------------------------------------------------------------------- */
 
-static inline bool weft_gate_try(struct weft_gate *g)
+static inline bool weft_comm_gate_try(struct weft_gate *g)
 {
 	uint32_t want = WEFT_GATE_FREE;
 	/* TAKE <- GIVE (leave).  Carries: the queue and the sequence number. */
 	if (!atomic_compare_exchange_strong_explicit(&g->x_mask, &want, WEFT_GATE_HELD,
 						     memory_order_acquire, memory_order_relaxed))
 		return false;
-	weft_solo_locked(&g->solo, weft_solo_self);
+	weft_wait_solo_locked(&g->solo, weft_wait_solo_self);
 	return true;
 }
 
-static inline void weft_gate_leave(struct weft_gate *g)
+static inline void weft_comm_gate_leave(struct weft_gate *g)
 {
 	/* GIVE -> TAKE (try, kick).  Carries: the queue and the sequence number.
 	 * Acquire: SEE <- SKIP (kick), what the skipper pushed. */
 	uint32_t old = atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
 	if (weft_unlikely(old & WEFT_GATE_SKIPPED))
-		weft_gate_leave_skipped(g);
+		weft_comm_gate_leave_skipped(g);
 }
 
 #endif

@@ -29,13 +29,13 @@ static void smooth(_Atomic uint32_t *x, uint64_t ns)
 	set(x, (uint32_t)ns);
 }
 
-bool weft_away_costs_say(struct weft_away_costs *c, size_t bytes)
+bool weft_comm_offload_costs_say(struct weft_comm_offload_costs *c, size_t bytes)
 {
 	/* Half as much again: what other core the word costs, and that it may be regretted. */
-	return get(&c->x_post_ns[weft_away_class(bytes)]) > get(&c->x_word_ns) * 3 / 2;
+	return get(&c->x_post_ns[weft_comm_offload_class(bytes)]) > get(&c->x_word_ns) * 3 / 2;
 }
 
-void weft_away_costs_over(struct weft_away_costs *c, uint32_t n, bool regret)
+void weft_comm_offload_costs_over(struct weft_comm_offload_costs *c, uint32_t n, bool regret)
 {
 	uint32_t next = get(&c->x_rest_next);
 	if (!regret) {
@@ -47,11 +47,11 @@ void weft_away_costs_over(struct weft_away_costs *c, uint32_t n, bool regret)
 	set(&c->x_rest_next, next < WEFT_AWAY_REST_MAX / 2 ? next * 2 : WEFT_AWAY_REST_MAX);
 }
 
-bool weft_away_pays(struct weft_gate *g, size_t bytes)
+bool weft_comm_offload_pays(struct weft_gate *g, size_t bytes)
 {
-	struct weft_away_costs *c = &g->away->costs;
-	if (bytes > weft_gate_eager_max(g) || !weft_away_costs_say(c, bytes) ||
-	    weft_progress_off_here)
+	struct weft_comm_offload_costs *c = &g->away->costs;
+	if (bytes > weft_comm_gate_eager_max(g) || !weft_comm_offload_costs_say(c, bytes) ||
+	    weft_task_progress_off_here)
 		return false;
 	uint32_t rest = get(&c->x_rest);
 	if (rest) {
@@ -66,46 +66,47 @@ bool weft_away_pays(struct weft_gate *g, size_t bytes)
 	return false;
 }
 
-bool weft_away_samples(struct weft_away *a, size_t bytes)
+bool weft_comm_offload_samples(struct weft_comm_offload *a, size_t bytes)
 {
-	unsigned class = weft_away_class(bytes);
+	unsigned class = weft_comm_offload_class(bytes);
 	uint32_t turn = get(&a->costs.x_turn[class]);
 	set(&a->costs.x_turn[class], turn + 1);
 	return turn < 4 || turn % WEFT_AWAY_SAMPLE == 0;
 }
 
-void weft_away_learn(struct weft_away *a, size_t bytes, uint64_t ns)
+void weft_comm_offload_learn(struct weft_comm_offload *a, size_t bytes, uint64_t ns)
 {
-	smooth(&a->costs.x_post_ns[weft_away_class(bytes)], ns);
+	smooth(&a->costs.x_post_ns[weft_comm_offload_class(bytes)], ns);
 }
 
 /* ---- the word ------------------------------------------------------------------------------- */
 
-bool weft_away_send(struct weft_gate *g, struct weft_req *r)
+bool weft_comm_offload_send(struct weft_gate *g, struct weft_req *r)
 {
-	struct weft_away *a = g->away;
-	struct weft_out *o = &weft_req_send(r)->out;
-	if (o->type != WEFT_OUT_EAGER || !weft_away_pays(g, r->buf.bytes))
+	struct weft_comm_offload *a = g->away;
+	struct weft_out *o = &weft_comm_req_send(r)->out;
+	if (o->type != WEFT_OUT_EAGER || !weft_comm_offload_pays(g, r->buf.bytes))
 		return false;
 	uint64_t now = weft_clock_ns();
 	/* Relaxed, all: for the report; the push orders what matters. */
 	atomic_store_explicit(&a->x_since_ns, now, memory_order_relaxed);
-	set(&a->x_by, weft_solo_self);
+	set(&a->x_by, weft_wait_solo_self);
 	atomic_fetch_add_explicit(&a->x_left, 1, memory_order_relaxed);
 	weft_count(WEFT_CNT_OFFLOADED, 1);
-	weft_gate_push(g, o); /* from here on r may be over */
+	weft_comm_gate_push(g, o); /* from here on r may be over */
 	(void)weft_task_submit_spare(&a->task);
 	smooth(&a->costs.x_word_ns, weft_clock_ns() - now);
 	return true;
 }
 
 /* Was it for nothing?  n decisions, seen by who posts them now. */
-static bool regretted(struct weft_away *a)
+static bool regretted(struct weft_comm_offload *a)
 {
 	/* Relaxed: empty, somebody else has posted it, most likely the sender with his next one. */
 	if (!atomic_load_explicit(&a->gate->x_in, memory_order_relaxed))
 		return true;
-	if (weft_engine_runner() == WEFT_RUNNER_APPLICATION && get(&a->x_by) == weft_solo_self)
+	if (weft_task_engine_runner() == WEFT_RUNNER_APPLICATION &&
+	    get(&a->x_by) == weft_wait_solo_self)
 		return true;
 	return weft_clock_ns() - atomic_load_explicit(&a->x_since_ns, memory_order_relaxed) >
 	       WEFT_AWAY_LATE_NS;
@@ -113,22 +114,22 @@ static bool regretted(struct weft_away *a)
 
 static enum weft_task_verdict run(struct weft_task *t, void *arg)
 {
-	struct weft_away *a = arg;
+	struct weft_comm_offload *a = arg;
 	uint32_t n = atomic_exchange_explicit(&a->x_left, 0, memory_order_relaxed);
 	(void)t;
 	if (n)
-		weft_away_costs_over(&a->costs, n, regretted(a));
-	weft_gate_kick(a->gate);
+		weft_comm_offload_costs_over(&a->costs, n, regretted(a));
+	weft_comm_gate_kick(a->gate);
 	return WEFT_TASK_DONE;
 }
 
-void weft_away_open(struct weft_gate *g, double latency_us)
+void weft_comm_offload_open(struct weft_gate *g, double latency_us)
 {
-	weft_away_close(g);
+	weft_comm_offload_close(g);
 	if (!g->core->spare || latency_us < SLOW_US)
 		return;
 	/* No memory: everything goes at once. */
-	struct weft_away *a = calloc(1, sizeof *a);
+	struct weft_comm_offload *a = calloc(1, sizeof *a);
 	if (!a)
 		return;
 	a->gate = g;
@@ -138,7 +139,7 @@ void weft_away_open(struct weft_gate *g, double latency_us)
 	g->away = a;
 }
 
-void weft_away_close(struct weft_gate *g)
+void weft_comm_offload_close(struct weft_gate *g)
 {
 	if (!g->away)
 		return;

@@ -17,7 +17,7 @@
  *
  * Callers   pays, samples, learn, send: who starts a send; any thread.  open, close: the starting
  *           thread, while nobody sends.
- * Owner     the gate owns its struct weft_away from open to close; close waits for the task.
+ * Owner     the gate owns its struct weft_comm_offload from open to close; close waits for the task.
  * Order     what the sender wrote before is visible to who posts: the push is a release.
  */
 #ifndef WEFT_COMM_OFFLOAD_H
@@ -32,7 +32,7 @@
 
 /* What it costs, and how it went; numbers that each stand by themselves, so relaxed throughout: a
  * lost update is a sample less. */
-struct weft_away_costs {
+struct weft_comm_offload_costs {
 	_Atomic uint32_t x_post_ns[WEFT_AWAY_CLASSES]; /* smoothed; 0: not known */
 	_Atomic uint32_t x_word_ns;                    /* smoothed: to leave it */
 	_Atomic uint32_t x_turn[WEFT_AWAY_CLASSES];
@@ -40,36 +40,36 @@ struct weft_away_costs {
 	_Atomic uint32_t x_rest_next; /* after the next regret */
 };
 
-struct weft_away {
+struct weft_comm_offload {
 	struct weft_gate *gate; /* I */
-	struct weft_away_costs costs;
+	struct weft_comm_offload_costs costs;
 	_Atomic uint32_t x_left;     /* decisions since the task ran last */
 	_Atomic uint64_t x_since_ns; /* of the latest */
-	_Atomic uint32_t x_by;       /* whose: weft_solo_self */
+	_Atomic uint32_t x_by;       /* whose: weft_wait_solo_self */
 	struct weft_task task;
 };
 
-static inline unsigned weft_away_class(size_t bytes)
+static inline unsigned weft_comm_offload_class(size_t bytes)
 {
 	unsigned c = bytes ? 64u - (unsigned)__builtin_clzll(bytes) : 0;
 	return c < WEFT_AWAY_CLASSES ? c : WEFT_AWAY_CLASSES - 1;
 }
 
 /* Gives the gate one, if its network costs enough and somebody says which cores are idle. */
-void weft_away_open(struct weft_gate *g, double latency_us);
-void weft_away_close(struct weft_gate *g);
+void weft_comm_offload_open(struct weft_gate *g, double latency_us);
+void weft_comm_offload_close(struct weft_gate *g);
 
 /* Does it pay to leave a send of so many bytes to an idle core? */
-bool weft_away_pays(struct weft_gate *g, size_t bytes);
+bool weft_comm_offload_pays(struct weft_gate *g, size_t bytes);
 /* Leaves r, prepared, to an idle core; false: the caller sends.  After true r may be over. */
-bool weft_away_send(struct weft_gate *g, struct weft_req *r);
+bool weft_comm_offload_send(struct weft_gate *g, struct weft_req *r);
 
 /* Is this send, which goes at once, one to measure? */
-bool weft_away_samples(struct weft_away *a, size_t bytes);
-void weft_away_learn(struct weft_away *a, size_t bytes, uint64_t ns);
+bool weft_comm_offload_samples(struct weft_comm_offload *a, size_t bytes);
+void weft_comm_offload_learn(struct weft_comm_offload *a, size_t bytes, uint64_t ns);
 
 /* The decision itself, and what came of n of them; without a gate, for tests. */
-bool weft_away_costs_say(struct weft_away_costs *c, size_t bytes);
-void weft_away_costs_over(struct weft_away_costs *c, uint32_t n, bool regret);
+bool weft_comm_offload_costs_say(struct weft_comm_offload_costs *c, size_t bytes);
+void weft_comm_offload_costs_over(struct weft_comm_offload_costs *c, uint32_t n, bool regret);
 
 #endif

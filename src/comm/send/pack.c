@@ -8,10 +8,10 @@
 
 #define HEAD sizeof(struct weft_wire)
 
-void weft_pack_open(struct weft_gate *g, struct weft_rail *rail)
+void weft_comm_pack_open(struct weft_gate *g, struct weft_rail *rail)
 {
 	size_t most = g->strategy->pack;
-	weft_pack_close(g);
+	weft_comm_pack_close(g);
 	if (most > g->inline_max)
 		most = g->inline_max; /* only those posts are over when they return */
 	if (most > WEFT_PACK_MAX)
@@ -33,21 +33,21 @@ void weft_pack_open(struct weft_gate *g, struct weft_rail *rail)
 	g->pack = k;
 }
 
-void weft_pack_close(struct weft_gate *g)
+void weft_comm_pack_close(struct weft_gate *g)
 {
 	free(g->pack);
 	g->pack = NULL;
 }
 
-bool weft_pack_fits(const struct weft_gate *g, struct weft_out *o)
+bool weft_comm_pack_fits(const struct weft_gate *g, struct weft_out *o)
 {
 	if (!g->pack || o->type == WEFT_OUT_CTRL)
 		return g->pack;
 	if (o->type != WEFT_OUT_EAGER)
 		return false;
-	struct weft_req *r = weft_req_of_send_out(o);
+	struct weft_req *r = weft_comm_req_of_send_out(o);
 	size_t len = r->buf.bytes;
-	return !weft_req_send(r)->sync && len <= WEFT_PACK_EACH && len + HEAD <= g->pack->most;
+	return !weft_comm_req_send(r)->sync && len <= WEFT_PACK_EACH && len + HEAD <= g->pack->most;
 }
 
 /* One record: the head, then the payload, padded. */
@@ -60,14 +60,14 @@ static bool put_locked(struct weft_gate *g, const struct weft_wire *head,
 	char *at = k->data + k->len;
 	memcpy(at, head, HEAD);
 	if (len)
-		weft_pack(buf, 0, at + HEAD, len);
+		weft_data_pack(buf, 0, at + HEAD, len);
 	if (head->kind == WEFT_WIRE_EAGER) {
-		weft_credit_spend_locked(g, len);
+		weft_comm_credit_spend_locked(g, len);
 		((struct weft_wire *)(void *)at)->sequence = g->send_seq;
 		if (weft_trace_on())
 			weft_comm_trace_envelope(WEFT_TRACE_SEND, g, (struct weft_wire *)(void *)at,
 						 true);
-		weft_gate_numbered_locked(g, head->context, head->tag);
+		weft_comm_gate_numbered_locked(g, head->context, head->tag);
 	}
 	size_t end = weft_align_up(HEAD + len, 8);
 	memset(at + HEAD + len, 0, end - HEAD - len);
@@ -76,15 +76,15 @@ static bool put_locked(struct weft_gate *g, const struct weft_wire *head,
 	return true;
 }
 
-bool weft_pack_add_locked(struct weft_gate *g, struct weft_out *o)
+bool weft_comm_pack_add_locked(struct weft_gate *g, struct weft_out *o)
 {
 	if (o->type == WEFT_OUT_CTRL)
 		return put_locked(g, &o->head, NULL, 0);
-	struct weft_buf *buf = &weft_req_of_send_out(o)->buf;
+	struct weft_buf *buf = &weft_comm_req_of_send_out(o)->buf;
 	return put_locked(g, &o->head, buf, buf->bytes);
 }
 
-enum weft_post weft_pack_send_locked(struct weft_gate *g)
+enum weft_post weft_comm_pack_send_locked(struct weft_gate *g)
 {
 	struct weft_pack *k = g->pack;
 	if (!k || !k->n)
@@ -96,10 +96,10 @@ enum weft_post weft_pack_send_locked(struct weft_gate *g)
 		iov = (struct iovec){k->data + HEAD,
 				     head.kind == WEFT_WIRE_EAGER ? head.length : 0};
 	}
-	enum weft_post p =
-		weft_gate_down(g)
-			? WEFT_POST_DOWN
-			: weft_gate_post_locked(g, &head, &iov, iov.iov_len > 0, iov.iov_len, NULL);
+	enum weft_post p = weft_comm_gate_down(g)
+				   ? WEFT_POST_DOWN
+				   : weft_comm_gate_post_locked(g, &head, &iov, iov.iov_len > 0,
+								iov.iov_len, NULL);
 	k->held = false;
 	if (p == WEFT_POST_FULL)
 		return p;
@@ -133,15 +133,15 @@ static void list_locked(struct weft_pack *k)
 		weft_mpsc_push(&k->rail->held, &k->node);
 }
 
-bool weft_pack_hold_locked(struct weft_gate *g, const struct weft_wire *head,
-			   const struct weft_buf *buf)
+bool weft_comm_pack_hold_locked(struct weft_gate *g, const struct weft_wire *head,
+				const struct weft_buf *buf)
 {
 	struct weft_pack *k = g->pack;
 	size_t len = buf->bytes;
 	/* Relaxed: our own thread's pushes we see anyway, as in clear. */
 	if (g->out_head || atomic_load_explicit(&g->x_in, memory_order_relaxed) ||
-	    len > WEFT_PACK_EACH || len + HEAD > k->most || !weft_credit_may_locked(g, len) ||
-	    weft_gate_down(g))
+	    len > WEFT_PACK_EACH || len + HEAD > k->most || !weft_comm_credit_may_locked(g, len) ||
+	    weft_comm_gate_down(g))
 		return false;
 	if (!k->n) {
 		/* Relaxed: looked at again below. */
@@ -154,23 +154,23 @@ bool weft_pack_hold_locked(struct weft_gate *g, const struct weft_wire *head,
 		/* HOLD -> SLEEP (arm).  Either we see that nobody will poll, or the poller sees
 		 * the pack before it sleeps: the push was an exchange. */
 		if (atomic_load_explicit(&k->rail->x_armed, memory_order_seq_cst))
-			(void)weft_pack_send_locked(g); /* full: ready() sends it */
+			(void)weft_comm_pack_send_locked(g); /* full: ready() sends it */
 		return true;
 	}
 	if (put_locked(g, head, buf, len))
 		return true;
 	/* A full pack goes; the next one is held only if this one was. */
 	bool held = k->held;
-	if (weft_pack_send_locked(g) != WEFT_POST_DONE || !held)
+	if (weft_comm_pack_send_locked(g) != WEFT_POST_DONE || !held)
 		return false;
 	(void)put_locked(g, head, buf, len);
 	list_locked(k);
 	if (atomic_load_explicit(&k->rail->x_armed, memory_order_seq_cst))
-		(void)weft_pack_send_locked(g);
+		(void)weft_comm_pack_send_locked(g);
 	return true;
 }
 
-void weft_pack_round(struct weft_rail *rail)
+void weft_comm_pack_round(struct weft_rail *rail)
 {
 	/* Relaxed: a count with one writer. */
 	uint64_t round = atomic_load_explicit(&rail->x_round, memory_order_relaxed);
@@ -184,21 +184,21 @@ void weft_pack_round(struct weft_rail *rail)
 		/* FREE -> REUSE (list).  Carries: our reads of the node are over.  Before the kick,
 		 * so that what is added while it says true is sent by this kick. */
 		atomic_store_explicit(&k->x_listed, false, memory_order_release);
-		weft_gate_kick(k->gate);
+		weft_comm_gate_kick(k->gate);
 	}
 }
 
-bool weft_pack_arm(struct weft_rail *rail)
+bool weft_comm_pack_arm(struct weft_rail *rail)
 {
 	/* SLEEP -> HOLD (hold). */
 	(void)atomic_exchange_explicit(&rail->x_armed, true, memory_order_seq_cst);
 	if (weft_mpsc_empty(&rail->held))
 		return true;
-	weft_pack_disarm(rail);
+	weft_comm_pack_disarm(rail);
 	return false;
 }
 
-void weft_pack_disarm(struct weft_rail *rail)
+void weft_comm_pack_disarm(struct weft_rail *rail)
 {
 	/* Relaxed: seen late, a message is not held. */
 	atomic_store_explicit(&rail->x_armed, false, memory_order_relaxed);

@@ -42,37 +42,37 @@ struct weft_pack {
 
 /* Gives the gate a pack if its strategy wants one.  No memory: there is none, and each message goes
  * by itself. */
-void weft_pack_open(struct weft_gate *g, struct weft_rail *rail);
-void weft_pack_close(struct weft_gate *g);
+void weft_comm_pack_open(struct weft_gate *g, struct weft_rail *rail);
+void weft_comm_pack_close(struct weft_gate *g);
 
-static inline bool weft_pack_waits(const struct weft_gate *g)
+static inline bool weft_comm_pack_waits(const struct weft_gate *g)
 {
 	return weft_unlikely(g->pack != NULL) && g->pack->n;
 }
 
 /* Nothing waits before us, so that we may post at once?  Mask held. */
-static inline bool weft_gate_clear_locked(const struct weft_gate *g)
+static inline bool weft_comm_gate_clear_locked(const struct weft_gate *g)
 {
 	/* Relaxed: our own thread's pushes we see anyway, and other threads' have no order
 	 * against us. */
 	return !g->out_head && !atomic_load_explicit(&g->x_in, memory_order_relaxed) &&
-	       !weft_pack_waits(g);
+	       !weft_comm_pack_waits(g);
 }
 
 /* May this packet travel in a pack? */
-bool weft_pack_fits(const struct weft_gate *g, struct weft_out *o);
+bool weft_comm_pack_fits(const struct weft_gate *g, struct weft_out *o);
 /* Puts it in; false: no room. */
-bool weft_pack_add_locked(struct weft_gate *g, struct weft_out *o);
+bool weft_comm_pack_add_locked(struct weft_gate *g, struct weft_out *o);
 /* Posts the pack.  DONE also when there is none. */
-enum weft_post weft_pack_send_locked(struct weft_gate *g);
+enum weft_post weft_comm_pack_send_locked(struct weft_gate *g);
 /* A message that has found the gate free.  True: it is in the pack; false: post or queue it. */
-bool weft_pack_hold_locked(struct weft_gate *g, const struct weft_wire *head,
-			   const struct weft_buf *buf);
+bool weft_comm_pack_hold_locked(struct weft_gate *g, const struct weft_wire *head,
+				const struct weft_buf *buf);
 
 /* Sends what is held back at this rail's gates. */
-void weft_pack_round(struct weft_rail *rail);
+void weft_comm_pack_round(struct weft_rail *rail);
 /* The rail's poller is about to sleep: nothing is held back from here on.  False: look again. */
-bool weft_pack_arm(struct weft_rail *rail);
-void weft_pack_disarm(struct weft_rail *rail);
+bool weft_comm_pack_arm(struct weft_rail *rail);
+void weft_comm_pack_disarm(struct weft_rail *rail);
 
 #endif

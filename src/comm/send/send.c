@@ -12,9 +12,9 @@
 #include "comm/send/pack.h"
 #include "comm/send/send_int.h"
 
-void weft_send_drop(struct weft_req *r, weft_err err)
+void weft_comm_send_drop(struct weft_req *r, weft_err err)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 	if (err) {
 		int none = WEFT_OK;
 		/* Relaxed: read after the last reference is gone, which orders. */
@@ -28,7 +28,7 @@ void weft_send_drop(struct weft_req *r, weft_err err)
 		free(s->packed);
 	/* Relaxed: ours alone now. */
 	r->status.err = atomic_load_explicit(&s->x_err, memory_order_relaxed);
-	weft_req_complete(r);
+	weft_comm_req_complete(r);
 }
 
 /* ---- over a gate -------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ void weft_send_drop(struct weft_req *r, weft_err err)
 /* The pieces of an eager message; packs what has too many.  Returns their number, -1: no memory. */
 static int eager_pieces(struct weft_req *r, struct iovec *iov)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 	const struct weft_buf *buf = &r->buf;
 
 	if (s->packed) {
@@ -44,12 +44,12 @@ static int eager_pieces(struct weft_req *r, struct iovec *iov)
 		return 1;
 	}
 	unsigned n = WEFT_IOV_MAX;
-	if (weft_iov(buf, 0, iov, &n) == buf->bytes)
+	if (weft_data_iov(buf, 0, iov, &n) == buf->bytes)
 		return (int)n;
 	s->packed = malloc(buf->bytes);
 	if (!s->packed)
 		return -1;
-	weft_pack(buf, 0, s->packed, buf->bytes);
+	weft_data_pack(buf, 0, s->packed, buf->bytes);
 	iov[0] = (struct iovec){s->packed, buf->bytes};
 	return 1;
 }
@@ -63,7 +63,7 @@ static enum weft_post no_memory(struct weft_core_req_send *s)
 
 static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 	struct iovec iov[WEFT_IOV_MAX];
 	size_t len = r->buf.bytes;
 	/* The request may be over with the post. */
@@ -77,31 +77,31 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 		return no_memory(s);
 	s->out.head.sequence = g->send_seq;
 	if (weft_unlikely(s->sync)) {
-		id = weft_ids_give(&g->core->ids, r, weft_id_send(g->peer));
+		id = weft_comm_ids_give(&g->core->ids, r, weft_comm_id_send(g->peer));
 		if (!id)
 			return no_memory(s);
 		s->out.head.length = len | (uint64_t)id << 32;
 	}
-	weft_credit_spend_locked(g, len);
+	weft_comm_credit_spend_locked(g, len);
 	if (weft_trace_on())
 		weft_comm_trace_envelope(WEFT_TRACE_SEND, g, &s->out.head, false);
-	enum weft_post p = weft_gate_post_locked(g, &s->out.head, iov, (unsigned)n, len, r);
+	enum weft_post p = weft_comm_gate_post_locked(g, &s->out.head, iov, (unsigned)n, len, r);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED) {
-		weft_gate_numbered_locked(g, context, tag);
+		weft_comm_gate_numbered_locked(g, context, tag);
 		return p;
 	}
-	weft_credit_unspend_locked(g, len);
+	weft_comm_credit_unspend_locked(g, len);
 	if (id)
-		(void)weft_ids_take(&g->core->ids, id, weft_id_send(g->peer));
+		(void)weft_comm_ids_take(&g->core->ids, id, weft_comm_id_send(g->peer));
 	return p;
 }
 
 /* Its receive has told that it waits: nothing is asked. */
 static void choose_early_locked(struct weft_gate *g, struct weft_req *r)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 
-	if (s->explicit_only || !weft_early_may_locked(g, r))
+	if (s->explicit_only || !weft_comm_rtr_may_locked(g, r))
 		return;
 	weft_count(WEFT_CNT_EARLY_USED, 1);
 	s->out.type = WEFT_OUT_EAGER;
@@ -112,17 +112,17 @@ static void choose_early_locked(struct weft_gate *g, struct weft_req *r)
 }
 
 /* An eager message for which there is no credit asks first. */
-void weft_send_choose_locked(struct weft_gate *g, struct weft_out *o)
+void weft_comm_send_choose_locked(struct weft_gate *g, struct weft_out *o)
 {
-	struct weft_req *r = weft_req_of_send_out(o);
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_req *r = weft_comm_req_of_send_out(o);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 
 	if (o->type == WEFT_OUT_RTS) {
 		if (weft_unlikely(g->early != NULL))
 			choose_early_locked(g, r);
 		return;
 	}
-	if (weft_likely(weft_credit_may_locked(g, r->buf.bytes)))
+	if (weft_likely(weft_comm_credit_may_locked(g, r->buf.bytes)))
 		return;
 	weft_count(WEFT_CNT_CREDIT_ASKED, 1);
 	o->type = WEFT_OUT_RTS;
@@ -137,21 +137,21 @@ void weft_send_choose_locked(struct weft_gate *g, struct weft_out *o)
 /* Where the peer could fetch the data from: an address if it is in one piece, else 0. */
 static uint64_t rts_address(struct weft_gate *g, const struct weft_buf *buf)
 {
-	if (!weft_gate_can_get(g))
+	if (!weft_comm_gate_can_get(g))
 		return 0;
 	if (!buf->type)
 		return (uint64_t)(uintptr_t)buf->base;
 	struct iovec one;
 	unsigned n = 1;
-	if (weft_iov(buf, 0, &one, &n) != buf->bytes)
+	if (weft_data_iov(buf, 0, &one, &n) != buf->bytes)
 		return 0;
 	return (uint64_t)(uintptr_t)one.iov_base;
 }
 
 static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
-	uint32_t id = weft_ids_give(&g->core->ids, r, weft_id_send(g->peer));
+	struct weft_core_req_send *s = weft_comm_req_send(r);
+	uint32_t id = weft_comm_ids_give(&g->core->ids, r, weft_comm_id_send(g->peer));
 	if (!id)
 		return no_memory(s);
 	struct weft_wire head = s->out.head;
@@ -166,17 +166,17 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	if (weft_trace_on())
 		weft_comm_trace_envelope(WEFT_TRACE_SEND, g, &head, false);
 	/* From the post on the request may be over at any time: nothing of it is touched. */
-	enum weft_post p = weft_gate_post_locked(g, &head, &iov, 1, sizeof rts, NULL);
+	enum weft_post p = weft_comm_gate_post_locked(g, &head, &iov, 1, sizeof rts, NULL);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
-		weft_gate_numbered_locked(g, head.context, head.tag);
+		weft_comm_gate_numbered_locked(g, head.context, head.tag);
 	else
-		(void)weft_ids_take(&g->core->ids, id, weft_id_send(g->peer));
+		(void)weft_comm_ids_take(&g->core->ids, id, weft_comm_id_send(g->peer));
 	return p;
 }
 
-enum weft_post weft_send_post_locked(struct weft_gate *g, struct weft_out *o)
+enum weft_post weft_comm_send_post_locked(struct weft_gate *g, struct weft_out *o)
 {
-	struct weft_req *r = weft_req_of_send_out(o);
+	struct weft_req *r = weft_comm_req_of_send_out(o);
 	if (o->type == WEFT_OUT_EAGER)
 		return post_eager_locked(g, r);
 	return post_rts_locked(g, r);
@@ -185,15 +185,15 @@ enum weft_post weft_send_post_locked(struct weft_gate *g, struct weft_out *o)
 static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ctx *ctx, int tag,
 			 const struct weft_buf *buf, enum weft_send_mode mode)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
-	bool eager = buf->bytes <= weft_gate_eager_max(g);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
+	bool eager = buf->bytes <= weft_comm_gate_eager_max(g);
 
 	r->buf = *buf;
 	r->status = (struct weft_status){.peer = g->peer, .tag = tag, .bytes = buf->bytes};
 	s->gate = g;
 	s->packed = NULL;
 	s->sync = mode == WEFT_SEND_SYNC;
-	s->explicit_only = !eager && weft_progress_off_here;
+	s->explicit_only = !eager && weft_task_progress_off_here;
 	s->off = s->want = 0;
 	/* Relaxed: published by the post or the push. */
 	atomic_store_explicit(&s->x_err, WEFT_OK, memory_order_relaxed);
@@ -212,28 +212,29 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ct
 
 static weft_err gate_send(struct weft_req *r, struct weft_gate *g, enum weft_send_mode mode)
 {
-	struct weft_core_req_send *s = weft_req_send(r);
+	struct weft_core_req_send *s = weft_comm_req_send(r);
 
-	if (weft_likely(weft_gate_try(g))) {
-		weft_gate_say_alone_locked(g, mode);
+	if (weft_likely(weft_comm_gate_try(g))) {
+		weft_comm_gate_say_alone_locked(g, mode);
 		if (weft_unlikely(g->pack) && s->out.type == WEFT_OUT_EAGER && !s->sync &&
-		    weft_pack_hold_locked(g, &s->out.head, &r->buf)) {
-			weft_gate_leave(g);
-			weft_req_complete_early(r);
+		    weft_comm_pack_hold_locked(g, &s->out.head, &r->buf)) {
+			weft_comm_gate_leave(g);
+			weft_comm_req_complete_early(r);
 			return WEFT_OK;
 		}
-		if (weft_likely(weft_gate_clear_locked(g))) {
-			weft_send_choose_locked(g, &s->out);
+		if (weft_likely(weft_comm_gate_clear_locked(g))) {
+			weft_comm_send_choose_locked(g, &s->out);
 			bool eager = s->out.type == WEFT_OUT_EAGER, sync = s->sync;
-			enum weft_post p = weft_gate_down(g) ? WEFT_POST_DOWN
-							     : weft_send_post_locked(g, &s->out);
-			weft_gate_leave(g);
+			enum weft_post p = weft_comm_gate_down(g)
+						   ? WEFT_POST_DOWN
+						   : weft_comm_send_post_locked(g, &s->out);
+			weft_comm_gate_leave(g);
 			switch (p) {
 			case WEFT_POST_DONE:
 				if (eager && (sync || s->packed))
-					weft_send_drop(r, WEFT_OK);
+					weft_comm_send_drop(r, WEFT_OK);
 				else if (eager)
-					weft_req_complete_early(r);
+					weft_comm_req_complete_early(r);
 				return WEFT_OK;
 			case WEFT_POST_ACCEPTED:
 				return WEFT_OK;
@@ -247,26 +248,27 @@ static weft_err gate_send(struct weft_req *r, struct weft_gate *g, enum weft_sen
 				break;
 			}
 		} else {
-			weft_gate_leave(g);
+			weft_comm_gate_leave(g);
 		}
 	}
-	weft_gate_submit(g, &s->out);
+	weft_comm_gate_submit(g, &s->out);
 	return WEFT_OK;
 }
 
 /* As gate_send, unless an idle core sees to it; now and then measured. */
 static __attribute__((noinline)) weft_err isend_away(struct weft_req *r, struct weft_gate *g)
 {
-	struct weft_away *a = g->away;
+	struct weft_comm_offload *a = g->away;
 	size_t bytes = r->buf.bytes;
-	if (weft_away_send(g, r))
+	if (weft_comm_offload_send(g, r))
 		return WEFT_OK;
-	if (bytes > weft_gate_eager_max(g) || weft_likely(!weft_away_samples(a, bytes)))
+	if (bytes > weft_comm_gate_eager_max(g) ||
+	    weft_likely(!weft_comm_offload_samples(a, bytes)))
 		return gate_send(r, g, WEFT_SEND_AWAY);
 	uint64_t t = weft_clock_ns();
 	weft_err err = gate_send(r, g, WEFT_SEND_AWAY); /* r may be over */
 	if (!err)
-		weft_away_learn(a, bytes, weft_clock_ns() - t);
+		weft_comm_offload_learn(a, bytes, weft_clock_ns() - t);
 	return err;
 }
 
@@ -280,9 +282,9 @@ static weft_err isend_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	if (weft_unlikely(peer < 0 || peer >= core->size || tag == WEFT_ANY_TAG))
 		return WEFT_ERR_ARG;
 	if (peer == core->rank)
-		return weft_send_self(r, ctx, tag, buf, mode);
+		return weft_comm_send_self(r, ctx, tag, buf, mode);
 	struct weft_gate *g = &core->gate[peer];
-	if (weft_unlikely(weft_gate_down(g)))
+	if (weft_unlikely(weft_comm_gate_down(g)))
 		return WEFT_ERR_PEER;
 	if (weft_unlikely(!g->driver))
 		return WEFT_ERR_UNSUPPORTED;
@@ -310,28 +312,28 @@ static void isend_for(void *arg)
 
 static __attribute__((noinline)) weft_err isend_there(struct send_call c)
 {
-	weft_big_stack(isend_for, &c);
+	weft_wait_big_stack(isend_for, &c);
 	return c.err;
 }
 
-/* As in weft_irecv. */
+/* As in weft_comm_core_irecv. */
 static __attribute__((noinline)) weft_err isend_then(struct send_call c)
 {
-	weft_engine_want(1);
-	weft_err err = weft_stack_may_be_small()
+	weft_task_engine_want(1);
+	weft_err err = weft_wait_stack_may_be_small()
 			       ? isend_there(c)
 			       : isend_here(c.r, c.ctx, c.peer, c.tag, c.buf, c.mode);
 	if (err)
-		weft_engine_want(-1);
+		weft_task_engine_want(-1);
 	return err;
 }
 
-weft_err weft_isend(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
-		    const struct weft_buf *buf, enum weft_send_mode mode)
+weft_err weft_comm_core_isend(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
+			      const struct weft_buf *buf, enum weft_send_mode mode)
 {
 	if (r->then)
 		return isend_then((struct send_call){r, ctx, peer, tag, buf, mode, WEFT_OK});
-	if (weft_likely(!weft_stack_may_be_small()))
+	if (weft_likely(!weft_wait_stack_may_be_small()))
 		return isend_here(r, ctx, peer, tag, buf, mode);
 	return isend_there((struct send_call){r, ctx, peer, tag, buf, mode, WEFT_OK});
 }

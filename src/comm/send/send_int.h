@@ -6,12 +6,12 @@
 #include "comm/comm_int.h"
 
 /* To ourselves.  r NULL: only if that ends the send at once. */
-weft_err weft_send_self(struct weft_req *r, struct weft_ctx *ctx, int tag,
-			const struct weft_buf *buf, enum weft_send_mode mode);
+weft_err weft_comm_send_self(struct weft_req *r, struct weft_ctx *ctx, int tag,
+			     const struct weft_buf *buf, enum weft_send_mode mode);
 
 /* Does a driver that expects a burst do well to wait for the next message?  Not if this one's
  * sender may compute before there is one. */
-static inline void weft_gate_say_alone_locked(struct weft_gate *g, enum weft_send_mode mode)
+static inline void weft_comm_gate_say_alone_locked(struct weft_gate *g, enum weft_send_mode mode)
 {
 	/* Relaxed: a hint; see on_hold() in inbound.c. */
 	atomic_store_explicit(&g->x_alone, mode != WEFT_SEND_AWAY, memory_order_relaxed);

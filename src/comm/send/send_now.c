@@ -17,30 +17,31 @@ send_now_pieces(struct weft_ctx *ctx, struct weft_gate *g, int tag, const struct
 		const struct iovec *iov, unsigned n, enum weft_send_mode mode)
 {
 	size_t len = buf->bytes;
-	if (weft_unlikely(!weft_gate_try(g)))
+	if (weft_unlikely(!weft_comm_gate_try(g)))
 		return WEFT_AGAIN;
-	weft_gate_say_alone_locked(g, mode);
+	weft_comm_gate_say_alone_locked(g, mode);
 	enum weft_post p = WEFT_POST_FULL;
 	struct weft_wire head = {.kind = WEFT_WIRE_EAGER,
 				 .sequence = g->send_seq,
 				 .context = ctx->id,
 				 .tag = tag,
 				 .length = len};
-	if (weft_unlikely(weft_gate_down(g))) {
+	if (weft_unlikely(weft_comm_gate_down(g))) {
 		p = WEFT_POST_DOWN;
-	} else if (weft_unlikely(g->pack) && weft_pack_hold_locked(g, &head, buf)) {
+	} else if (weft_unlikely(g->pack) && weft_comm_pack_hold_locked(g, &head, buf)) {
 		p = WEFT_POST_DONE;
-	} else if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, len))) {
-		weft_credit_spend_locked(g, len);
+	} else if (weft_likely(weft_comm_gate_clear_locked(g) &&
+			       weft_comm_credit_may_locked(g, len))) {
+		weft_comm_credit_spend_locked(g, len);
 		if (weft_trace_on())
 			weft_comm_trace_envelope(WEFT_TRACE_SEND, g, &head, false);
-		p = weft_gate_post_locked(g, &head, iov, n, len, NULL);
+		p = weft_comm_gate_post_locked(g, &head, iov, n, len, NULL);
 		if (weft_likely(p == WEFT_POST_DONE))
-			weft_gate_numbered_locked(g, ctx->id, tag);
+			weft_comm_gate_numbered_locked(g, ctx->id, tag);
 		else
-			weft_credit_unspend_locked(g, len);
+			weft_comm_credit_unspend_locked(g, len);
 	}
-	weft_gate_leave(g);
+	weft_comm_gate_leave(g);
 	if (weft_unlikely(p != WEFT_POST_DONE))
 		return p == WEFT_POST_DOWN ? WEFT_ERR_PEER : WEFT_AGAIN;
 	weft_count(WEFT_CNT_EAGER_SENT, 1);
@@ -55,7 +56,7 @@ static __attribute__((noinline)) weft_err send_now_typed(struct weft_ctx *ctx, s
 	unsigned n = WEFT_IOV_MAX;
 	if (!buf->bytes)
 		n = 0;
-	else if (weft_iov(buf, 0, iov, &n) != buf->bytes)
+	else if (weft_data_iov(buf, 0, iov, &n) != buf->bytes)
 		return WEFT_AGAIN;
 	return send_now_pieces(ctx, g, tag, buf, iov, n, mode);
 }
@@ -68,7 +69,7 @@ static inline weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag,
 	if (weft_unlikely((unsigned)peer >= (unsigned)core->size || tag == WEFT_ANY_TAG))
 		return WEFT_ERR_ARG;
 	if (weft_unlikely(peer == core->rank))
-		return weft_send_self(NULL, ctx, tag, buf, WEFT_SEND_STANDARD);
+		return weft_comm_send_self(NULL, ctx, tag, buf, WEFT_SEND_STANDARD);
 	struct weft_gate *g = &core->gate[peer];
 	if (weft_unlikely(buf->bytes >= g->now_end))
 		return WEFT_AGAIN;
@@ -95,19 +96,19 @@ static void send_now_for(void *arg)
 
 static __attribute__((noinline)) weft_err send_now_there(struct send_call c)
 {
-	weft_big_stack(send_now_for, &c);
+	weft_wait_big_stack(send_now_for, &c);
 	return c.err;
 }
 
 static inline weft_err send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf,
 				enum weft_send_mode mode)
 {
-	if (weft_likely(!weft_stack_may_be_small()))
+	if (weft_likely(!weft_wait_stack_may_be_small()))
 		return send_now_here(ctx, peer, tag, buf, mode);
 	return send_now_there((struct send_call){ctx, peer, tag, buf, mode, WEFT_OK});
 }
 
-weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
+weft_err weft_comm_send_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
 {
 	return send_now(ctx, peer, tag, buf, WEFT_SEND_STANDARD);
 }
@@ -116,20 +117,20 @@ weft_err weft_send_now(struct weft_ctx *ctx, int peer, int tag, const struct wef
 static bool join_plain(struct weft_ctx *ctx, struct weft_gate *g, int tag, const void *base,
 		       size_t bytes)
 {
-	if (!weft_solo_enter(&g->solo, weft_solo_self))
+	if (!weft_wait_solo_enter(&g->solo, weft_wait_solo_self))
 		return false;
 	bool joined = false;
-	if (weft_likely(weft_gate_clear_locked(g) && weft_credit_may_locked(g, bytes) &&
-			weft_credit_due(g) < WEFT_CREDIT_UNIT && !weft_gate_down(g)))
+	if (weft_likely(weft_comm_gate_clear_locked(g) && weft_comm_credit_may_locked(g, bytes) &&
+			weft_comm_credit_due(g) < WEFT_CREDIT_UNIT && !weft_comm_gate_down(g)))
 		joined = g->join_plain(g->net, g->peer,
 				       (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
 				       (uint64_t)(uint32_t)tag << 32 | ctx->id, base,
 				       bytes) == WEFT_POST_DONE;
 	if (joined) {
-		weft_credit_spend_locked(g, bytes);
-		weft_gate_numbered_locked(g, ctx->id, tag);
+		weft_comm_credit_spend_locked(g, bytes);
+		weft_comm_gate_numbered_locked(g, ctx->id, tag);
 	}
-	weft_solo_leave(&g->solo);
+	weft_wait_solo_leave(&g->solo);
 	if (joined)
 		weft_count(WEFT_CNT_EAGER_SENT, 1);
 	return joined;
@@ -140,11 +141,12 @@ static __attribute__((noinline)) weft_err send_flat(struct weft_ctx *ctx, int pe
 						    const void *base, size_t bytes, bool away)
 {
 	struct weft_gate *g = &ctx->core->gate[peer];
-	if (g->join_plain && bytes < g->now_end && !weft_stack_may_be_small() &&
+	if (g->join_plain && bytes < g->now_end && !weft_wait_stack_may_be_small() &&
 	    join_plain(ctx, g, tag, base, bytes))
 		return WEFT_OK;
-	struct weft_buf buf = weft_buf_flat((void *)(uintptr_t)base, bytes);
-	return away ? weft_start_now(ctx, peer, tag, &buf) : weft_send_now(ctx, peer, tag, &buf);
+	struct weft_buf buf = weft_data_buf_flat((void *)(uintptr_t)base, bytes);
+	return away ? weft_comm_start_now(ctx, peer, tag, &buf)
+		    : weft_comm_send_now(ctx, peer, tag, &buf);
 }
 
 /* Inside the gate: posts, if nothing waits and nothing is due. */
@@ -153,17 +155,18 @@ post_plain_locked(struct weft_ctx *ctx, struct weft_gate *g, int peer, int tag, 
 		  size_t bytes)
 {
 	/* What is due to the peer goes with the next message that takes the longer way. */
-	if (weft_unlikely(!weft_gate_clear_locked(g) || !weft_credit_may_locked(g, bytes) ||
-			  weft_credit_due(g) >= WEFT_CREDIT_UNIT || weft_gate_down(g)))
+	if (weft_unlikely(!weft_comm_gate_clear_locked(g) ||
+			  !weft_comm_credit_may_locked(g, bytes) ||
+			  weft_comm_credit_due(g) >= WEFT_CREDIT_UNIT || weft_comm_gate_down(g)))
 		return WEFT_POST_FULL;
-	weft_credit_spend_locked(g, bytes);
+	weft_comm_credit_spend_locked(g, bytes);
 	enum weft_post p =
 		g->post_plain(g->net, peer, (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
 			      (uint64_t)(uint32_t)tag << 32 | ctx->id, base, bytes);
 	if (weft_likely(p == WEFT_POST_DONE))
 		g->send_seq++;
 	else
-		weft_credit_unspend_locked(g, bytes);
+		weft_comm_credit_unspend_locked(g, bytes);
 	return p;
 }
 
@@ -180,10 +183,10 @@ static __attribute__((noinline)) weft_err send_plain_locked(struct weft_ctx *ctx
 							    struct weft_gate *g, int peer, int tag,
 							    const void *base, size_t bytes)
 {
-	if (weft_unlikely(!weft_gate_try(g)))
+	if (weft_unlikely(!weft_comm_gate_try(g)))
 		return WEFT_AGAIN;
 	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
-	weft_gate_leave(g);
+	weft_comm_gate_leave(g);
 	return plain_end(p);
 }
 
@@ -193,21 +196,23 @@ send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t byt
 	struct weft_core *core = ctx->core;
 	struct weft_gate *g = &core->gate[peer];
 
-	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_stack_may_be_small()))
+	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_wait_stack_may_be_small()))
 		return send_flat(ctx, peer, tag, base, bytes, away);
-	if (weft_unlikely(!weft_solo_enter(&g->solo, weft_solo_self)))
+	if (weft_unlikely(!weft_wait_solo_enter(&g->solo, weft_wait_solo_self)))
 		return send_plain_locked(ctx, g, peer, tag, base, bytes);
 	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
-	weft_solo_leave(&g->solo);
+	weft_wait_solo_leave(&g->solo);
 	return plain_end(p);
 }
 
-weft_err weft_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)
+weft_err weft_comm_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
+			      size_t bytes)
 {
 	return send_plain(ctx, peer, tag, base, bytes, false);
 }
 
-weft_err weft_start_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t bytes)
+weft_err weft_comm_start_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
+			       size_t bytes)
 {
 	return send_plain(ctx, peer, tag, base, bytes, true);
 }
@@ -216,18 +221,18 @@ weft_err weft_start_plain(struct weft_ctx *ctx, int peer, int tag, const void *b
 static __attribute__((noinline)) weft_err start_measured(struct weft_ctx *ctx, struct weft_gate *g,
 							 int tag, const struct weft_buf *buf)
 {
-	if (weft_away_pays(g, buf->bytes))
+	if (weft_comm_offload_pays(g, buf->bytes))
 		return WEFT_AGAIN;
-	if (weft_likely(!weft_away_samples(g->away, buf->bytes)))
+	if (weft_likely(!weft_comm_offload_samples(g->away, buf->bytes)))
 		return send_now(ctx, g->peer, tag, buf, WEFT_SEND_AWAY);
 	uint64_t t = weft_clock_ns();
 	weft_err err = send_now(ctx, g->peer, tag, buf, WEFT_SEND_AWAY);
 	if (!err)
-		weft_away_learn(g->away, buf->bytes, weft_clock_ns() - t);
+		weft_comm_offload_learn(g->away, buf->bytes, weft_clock_ns() - t);
 	return err;
 }
 
-weft_err weft_start_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
+weft_err weft_comm_start_now(struct weft_ctx *ctx, int peer, int tag, const struct weft_buf *buf)
 {
 	struct weft_core *core = ctx->core;
 	if (weft_unlikely((unsigned)peer >= (unsigned)core->size))

@@ -10,7 +10,7 @@
 static weft_err self_send_later(struct weft_req *r, struct weft_ctx *ctx, int tag,
 				const struct weft_buf *buf)
 {
-	struct weft_msg *m = weft_msg_alloc(ctx->core, 0);
+	struct weft_msg *m = weft_comm_msg_alloc(ctx->core, 0);
 	if (!m)
 		return WEFT_ERR_NOMEM;
 	r->buf = *buf;
@@ -20,14 +20,14 @@ static weft_err self_send_later(struct weft_req *r, struct weft_ctx *ctx, int ta
 	m->node.peer = ctx->core->rank;
 	m->node.tag = tag;
 	atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
-	struct weft_entry *e = weft_match_arrive_unexpected(ctx, m);
+	struct weft_entry *e = weft_comm_match_arrive_unexpected(ctx, m);
 	if (e)
-		weft_recv_message(weft_req_of_entry(e), m);
+		weft_comm_recv_message(weft_comm_req_of_entry(e), m);
 	return WEFT_OK;
 }
 
-weft_err weft_send_self(struct weft_req *r, struct weft_ctx *ctx, int tag,
-			const struct weft_buf *buf, enum weft_send_mode mode)
+weft_err weft_comm_send_self(struct weft_req *r, struct weft_ctx *ctx, int tag,
+			     const struct weft_buf *buf, enum weft_send_mode mode)
 {
 	struct weft_core *core = ctx->core;
 	bool small = buf->bytes <= SELF_EAGER_MAX && mode != WEFT_SEND_SYNC;
@@ -39,24 +39,24 @@ weft_err weft_send_self(struct weft_req *r, struct weft_ctx *ctx, int tag,
 		return WEFT_AGAIN;
 	if (weft_trace_on())
 		weft_comm_trace_self(core, tag, buf->bytes);
-	struct weft_entry *e = weft_match_arrive(ctx, core->rank, tag);
+	struct weft_entry *e = weft_comm_match_arrive(ctx, core->rank, tag);
 	if (e) {
-		struct weft_req *to = weft_req_of_entry(e);
+		struct weft_req *to = weft_comm_req_of_entry(e);
 		size_t n = buf->bytes < to->buf.bytes ? buf->bytes : to->buf.bytes;
-		weft_buf_copy(&to->buf, buf, n);
+		weft_comm_buf_copy(&to->buf, buf, n);
 		to->status = (struct weft_status){.peer = core->rank,
 						  .tag = tag,
 						  .bytes = n,
 						  .err = n < buf->bytes ? WEFT_ERR_TRUNC : WEFT_OK};
-		weft_req_complete(to);
+		weft_comm_req_complete(to);
 	} else if (!small) {
 		return self_send_later(r, ctx, tag, buf);
 	} else {
-		struct weft_msg *m = weft_msg_alloc(core, buf->bytes);
+		struct weft_msg *m = weft_comm_msg_alloc(core, buf->bytes);
 		if (!m)
 			return WEFT_ERR_NOMEM;
-		struct weft_buf aside = weft_buf_flat(m->data, buf->bytes);
-		weft_buf_copy(&aside, buf, buf->bytes);
+		struct weft_buf aside = weft_data_buf_flat(m->data, buf->bytes);
+		weft_comm_buf_copy(&aside, buf, buf->bytes);
 		m->msg_kind = WEFT_MSG_EAGER;
 		m->length = buf->bytes;
 		m->node.peer = core->rank;
@@ -64,11 +64,11 @@ weft_err weft_send_self(struct weft_req *r, struct weft_ctx *ctx, int tag,
 		/* Relaxed: published by the table's lock. */
 		atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
 		weft_count(WEFT_CNT_UNEXPECTED, 1);
-		e = weft_match_arrive_unexpected(ctx, m);
+		e = weft_comm_match_arrive_unexpected(ctx, m);
 		if (e)
-			weft_recv_message(weft_req_of_entry(e), m);
+			weft_comm_recv_message(weft_comm_req_of_entry(e), m);
 	}
 	if (r)
-		weft_req_complete_early(r);
+		weft_comm_req_complete_early(r);
 	return WEFT_OK;
 }

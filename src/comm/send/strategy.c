@@ -13,7 +13,7 @@
 /* A packet over a network that takes less is over before its neighbours are gathered. */
 #define SLOW_US 2.0
 
-struct weft_out *weft_strategy_take_locked(struct weft_gate *g, struct weft_out **at)
+struct weft_out *weft_comm_strategy_take_locked(struct weft_gate *g, struct weft_out **at)
 {
 	struct weft_out *o = *at;
 	*at = o->next;
@@ -24,12 +24,12 @@ struct weft_out *weft_strategy_take_locked(struct weft_gate *g, struct weft_out 
 
 static struct weft_out *oldest_locked(struct weft_gate *g)
 {
-	return weft_strategy_take_locked(g, &g->data_head);
+	return weft_comm_strategy_take_locked(g, &g->data_head);
 }
 
 static uint64_t left(struct weft_out *o)
 {
-	struct weft_core_req_send *s = weft_req_send(weft_req_of_send_out(o));
+	struct weft_core_req_send *s = weft_comm_req_send(weft_comm_req_of_send_out(o));
 	return s->want - s->off;
 }
 
@@ -39,7 +39,7 @@ static struct weft_out *shortest_locked(struct weft_gate *g)
 	for (struct weft_out **at = &g->data_head; *at; at = &(*at)->next)
 		if (left(*at) < left(*best))
 			best = at;
-	return weft_strategy_take_locked(g, best);
+	return weft_comm_strategy_take_locked(g, best);
 }
 
 static struct weft_out *highest_locked(struct weft_gate *g)
@@ -48,10 +48,10 @@ static struct weft_out *highest_locked(struct weft_gate *g)
 	for (struct weft_out **at = &g->data_head; *at; at = &(*at)->next)
 		if ((*at)->priority > (*best)->priority)
 			best = at;
-	return weft_strategy_take_locked(g, best);
+	return weft_comm_strategy_take_locked(g, best);
 }
 
-const struct weft_strategy weft_strategy_fifo = {.name = "fifo"};
+const struct weft_strategy weft_comm_strategy_fifo = {.name = "fifo"};
 static const struct weft_strategy aggregate = {
 	.name = "aggregate", .pack = WEFT_PACK_MAX, .window = true};
 static const struct weft_strategy reorder = {.name = "reorder",
@@ -79,7 +79,7 @@ static const struct weft_strategy both = {.name = "aggregate and reorder",
 
 static const struct weft_strategy *choose(const struct weft_net_card *card)
 {
-	return card->gathers || card->latency_us < SLOW_US ? &weft_strategy_fifo : &both;
+	return card->gathers || card->latency_us < SLOW_US ? &weft_comm_strategy_fifo : &both;
 }
 
 static const struct weft_strategy automatic = {.name = "auto", .choose = choose};
@@ -87,10 +87,10 @@ static const struct weft_strategy automatic = {.name = "auto", .choose = choose}
 #define OWN_MAX 8
 #define OURS 6
 static const struct weft_strategy *known[OURS + OWN_MAX] = {
-	&weft_strategy_fifo, &aggregate, &reorder, &shortest, &priority, &automatic};
+	&weft_comm_strategy_fifo, &aggregate, &reorder, &shortest, &priority, &automatic};
 static unsigned n_known = OURS;
 
-const struct weft_strategy *weft_strategy_find(const char *name)
+const struct weft_strategy *weft_comm_strategy_find(const char *name)
 {
 	for (unsigned i = 0; i < n_known; i++)
 		if (!strcmp(known[i]->name, name))
@@ -98,7 +98,7 @@ const struct weft_strategy *weft_strategy_find(const char *name)
 	return NULL;
 }
 
-void weft_strategy_names(char *buf, size_t size)
+void weft_comm_strategy_names(char *buf, size_t size)
 {
 	size_t at = 0;
 	buf[0] = 0;
@@ -106,9 +106,9 @@ void weft_strategy_names(char *buf, size_t size)
 		at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? ", " : "", known[i]->name);
 }
 
-weft_err weft_strategy_add(const struct weft_strategy *s)
+weft_err weft_comm_strategy_add(const struct weft_strategy *s)
 {
-	if (weft_strategy_find(s->name) || (s->apart && (!s->next_locked || !s->ahead)))
+	if (weft_comm_strategy_find(s->name) || (s->apart && (!s->next_locked || !s->ahead)))
 		return WEFT_ERR_ARG;
 	if (n_known == weft_countof(known))
 		return WEFT_ERR_LIMIT;

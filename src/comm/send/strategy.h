@@ -39,17 +39,17 @@ struct weft_strategy {
 	const void *own; /* of strategy_own.c */
 };
 
-extern const struct weft_strategy weft_strategy_fifo;
+extern const struct weft_strategy weft_comm_strategy_fifo;
 
 /* The strategy of that name, or NULL. */
-const struct weft_strategy *weft_strategy_find(const char *name);
+const struct weft_strategy *weft_comm_strategy_find(const char *name);
 /* Their names, with commas. */
-void weft_strategy_names(char *buf, size_t size);
+void weft_comm_strategy_names(char *buf, size_t size);
 
 /* Adds one's own, before the process starts to communicate; at most 8.  s must stay. */
-weft_err weft_strategy_add(const struct weft_strategy *s) weft_must_use;
+weft_err weft_comm_strategy_add(const struct weft_strategy *s) weft_must_use;
 
 /* Takes *at out of g's list of data. */
-struct weft_out *weft_strategy_take_locked(struct weft_gate *g, struct weft_out **at);
+struct weft_out *weft_comm_strategy_take_locked(struct weft_gate *g, struct weft_out **at);
 
 #endif

@@ -16,11 +16,11 @@ static unsigned n_own;
 
 static weft_strategy_item item_of(struct weft_gate *g, struct weft_out *o)
 {
-	struct weft_core_req_send *s = weft_req_send(weft_req_of_send_out(o));
+	struct weft_core_req_send *s = weft_comm_req_send(weft_comm_req_of_send_out(o));
 	return (weft_strategy_item){.bytes = s->want,
 				    .left = s->want - s->off,
 				    .peer = g->peer,
-				    .tag = weft_req_of_send_out(o)->status.tag,
+				    .tag = weft_comm_req_of_send_out(o)->status.tag,
 				    .priority = o->priority};
 }
 
@@ -36,7 +36,7 @@ static struct weft_out *asked_locked(struct weft_gate *g)
 		items[n++] = item_of(g, *o);
 	}
 	unsigned i = plan->next ? plan->next(plan->arg, items, n) : 0;
-	return weft_strategy_take_locked(g, at[i < n ? i : 0]);
+	return weft_comm_strategy_take_locked(g, at[i < n ? i : 0]);
 }
 
 weft_err weft_strategy_register(const weft_strategy_plan *plan)
@@ -55,7 +55,7 @@ weft_err weft_strategy_register(const weft_strategy_plan *plan)
 					     .ahead = plan->ahead ? plan->ahead : AHEAD,
 					     .next_locked = asked_locked,
 					     .own = &o->plan};
-	weft_err err = weft_strategy_add(&o->strategy);
+	weft_err err = weft_comm_strategy_add(&o->strategy);
 	if (!err)
 		n_own++;
 	return err;

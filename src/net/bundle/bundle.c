@@ -18,8 +18,8 @@ static struct {
 
 /* ---- the plan ------------------------------------------------------------------------------ */
 
-static const struct weft_driver *const drivers[] = {&weft_driver_shm, &weft_driver_tcp,
-						    &weft_driver_ofi};
+static const struct weft_driver *const drivers[] = {&weft_net_driver_shm, &weft_net_driver_tcp,
+						    &weft_net_driver_ofi};
 
 static weft_err parse_word(const char *w, size_t n, struct weft_bundle_rail *rail)
 {
@@ -40,7 +40,7 @@ static weft_err parse_word(const char *w, size_t n, struct weft_bundle_rail *rai
 	return WEFT_OK;
 }
 
-weft_err weft_bundle_parse(const char *text, struct weft_bundle_rail *rails, unsigned *n_p)
+weft_err weft_net_bundle_parse(const char *text, struct weft_bundle_rail *rails, unsigned *n_p)
 {
 	unsigned n = 0;
 	while (*text) {
@@ -57,7 +57,7 @@ weft_err weft_bundle_parse(const char *text, struct weft_bundle_rail *rails, uns
 	return WEFT_OK;
 }
 
-void weft_bundle_plan(const struct weft_bundle_rail *rails, unsigned n)
+void weft_net_bundle_plan(const struct weft_bundle_rail *rails, unsigned n)
 {
 	plan.n = n;
 	memcpy(plan.rail, rails, n * sizeof *rails);
@@ -65,7 +65,7 @@ void weft_bundle_plan(const struct weft_bundle_rail *rails, unsigned n)
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-void weft_bundle_lock(struct weft_bundle_peer *p)
+void weft_net_bundle_lock(struct weft_bundle_peer *p)
 {
 	unsigned turns = 0;
 	/* LOCK <- UNLOCK.  Carries: all fields marked L.  Ends: held over one post at most. */
@@ -73,13 +73,13 @@ void weft_bundle_lock(struct weft_bundle_peer *p)
 		weft_backoff(&turns);
 }
 
-void weft_bundle_unlock(struct weft_bundle_peer *p)
+void weft_net_bundle_unlock(struct weft_bundle_peer *p)
 {
 	/* UNLOCK -> LOCK. */
 	atomic_store_explicit(&p->x_lock, false, memory_order_release);
 }
 
-void weft_bundle_list(struct weft_bundle *b, int peer)
+void weft_net_bundle_list(struct weft_bundle *b, int peer)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	if (p->listed)
@@ -94,12 +94,12 @@ static void bundle_close(struct weft_net *net)
 	for (unsigned r = b->n_rails; r-- > 0;)
 		b->rail[r].driver->close(b->rail[r].net);
 	for (int i = 0; b->peer && i < b->job.size; i++) {
-		weft_bundle_out_end(b, i, false);
-		weft_bundle_in_end(b, i);
+		weft_net_bundle_out_end(b, i, false);
+		weft_net_bundle_in_end(b, i);
 		for (unsigned r = 0; r < b->n_rails; r++)
 			free(b->peer[i].way[r].aside);
 	}
-	weft_hub_close(&b->hub);
+	weft_net_hub_close(&b->hub);
 	free(b->active);
 	free(b->peer);
 	free(b);
@@ -113,7 +113,7 @@ static weft_err open_rail(struct weft_bundle *b, const struct weft_bundle_rail *
 	memcpy(r->interface, wish->interface, sizeof r->interface);
 	job.revivable = true;
 	job.interface = r->interface[0] ? r->interface : NULL;
-	struct weft_net_events events = weft_bundle_rail_events(r);
+	struct weft_net_events events = weft_net_bundle_rail_events(r);
 	weft_err err = wish->driver->open(&job, &events, &r->net);
 	if (err) {
 		weft_error("rail %u: driver %s cannot start: %s", b->n_rails, wish->driver->name,
@@ -121,8 +121,8 @@ static weft_err open_rail(struct weft_bundle *b, const struct weft_bundle_rail *
 		return err;
 	}
 	b->n_rails++;
-	return weft_hub_add(&b->hub, r->driver->fd(r->net), EPOLLIN,
-			    weft_hub_data(WEFT_BUNDLE_EV_RAIL, r->index));
+	return weft_net_hub_add(&b->hub, r->driver->fd(r->net), EPOLLIN,
+				weft_net_hub_data(WEFT_BUNDLE_EV_RAIL, r->index));
 }
 
 static void fill_cards(struct weft_bundle *b)
@@ -161,13 +161,13 @@ static weft_err bundle_open(const struct weft_net_job *job, const struct weft_ne
 	struct weft_bundle *b = calloc(1, sizeof *b);
 	if (!b)
 		return WEFT_ERR_NOMEM;
-	b->net.driver = &weft_driver_bundle;
+	b->net.driver = &weft_net_driver_bundle;
 	b->events = *events;
 	b->job = *job;
 	b->patience_ns = (uint64_t)weft_setting_int(WEFT_SET_PEER_TIMEOUT) * 1000000000u;
 	b->silence_ns = SILENCE_NS;
 	fill_cards(b);
-	weft_err err = weft_hub_open(&b->hub);
+	weft_err err = weft_net_hub_open(&b->hub);
 	if (err) {
 		free(b);
 		return err;
@@ -180,9 +180,9 @@ static weft_err bundle_open(const struct weft_net_job *job, const struct weft_ne
 		memset(b->peer, 0, bytes);
 	for (int i = 0; b->peer && i < job->size; i++) {
 		struct weft_bundle_peer *p = &b->peer[i];
-		weft_bundle_fifo_init(&p->queue);
+		weft_net_bundle_fifo_init(&p->queue);
 		for (unsigned r = 0; r < WEFT_BUNDLE_RAILS; r++) {
-			weft_bundle_lane_init(&p->way[r].lane);
+			weft_net_bundle_lane_init(&p->way[r].lane);
 			p->way[r].state = WEFT_BUNDLE_GONE; /* until it is reached */
 		}
 	}
@@ -252,25 +252,25 @@ static enum weft_post bundle_post(struct weft_net *net, int peer, const void *he
 	struct weft_bundle_peer *p = &b->peer[peer];
 	if (!p->reached || atomic_load_explicit(&p->x_down, memory_order_seq_cst))
 		return WEFT_POST_DOWN;
-	weft_bundle_lock(p);
+	weft_net_bundle_lock(p);
 	if (weft_unlikely(!p->awake)) {
 		p->awake = true;
 		/* NEW -> SEE (take_new).  Carries: awake. */
 		atomic_store_explicit(&b->x_new, true, memory_order_release);
-		weft_bundle_greet_locked(b, peer);
+		weft_net_bundle_greet_locked(b, peer);
 	}
 	enum weft_post a = WEFT_POST_DOWN;
 	if (!atomic_load_explicit(&p->x_down, memory_order_seq_cst))
-		a = weft_bundle_post_locked(b, peer, head, iov, n, len, cookie);
+		a = weft_net_bundle_post_locked(b, peer, head, iov, n, len, cookie);
 	if (a == WEFT_POST_FULL)
 		/* Relaxed: under the lock, as whoever takes it. */
 		atomic_store_explicit(&p->x_blocked, true, memory_order_relaxed);
-	weft_bundle_unlock(p);
-	/* RING <- QUIET (weft_bundle_arm): somebody must watch what is not confirmed.  Relaxed
+	weft_net_bundle_unlock(p);
+	/* RING <- QUIET (weft_net_bundle_arm): somebody must watch what is not confirmed.  Relaxed
 	 * first: a hint; whoever armed after our post sees the unit. */
 	if (weft_unlikely(atomic_load_explicit(&b->x_quiet, memory_order_relaxed)) &&
 	    atomic_exchange_explicit(&b->x_quiet, false, memory_order_seq_cst))
-		weft_hub_ring(&b->hub);
+		weft_net_hub_ring(&b->hub);
 	return a;
 }
 
@@ -316,11 +316,11 @@ static const struct weft_net_card *bundle_card(struct weft_net *net, int peer)
 /* Has the peer confirmed all of ours? */
 static bool is_out(struct weft_bundle *b, struct weft_bundle_peer *p)
 {
-	weft_bundle_lock(p);
+	weft_net_bundle_lock(p);
 	bool out = !p->queue.first && !p->large;
 	for (unsigned r = 0; r < b->n_rails; r++)
 		out = out && !p->way[r].lane.under.first && p->way[r].got == p->way[r].told_got;
-	weft_bundle_unlock(p);
+	weft_net_bundle_unlock(p);
 	return out;
 }
 
@@ -328,7 +328,7 @@ static weft_err bundle_drain(struct weft_net *net)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	weft_err err = WEFT_OK;
-	(void)weft_bundle_tell(b, WEFT_BUNDLE_SAY_ALL);
+	(void)weft_net_bundle_tell(b, WEFT_BUNDLE_SAY_ALL);
 	for (int i = 0; i < b->job.size; i++) {
 		struct weft_bundle_peer *p = &b->peer[i];
 		if (!atomic_load_explicit(&p->x_down, memory_order_relaxed) && !is_out(b, p))
@@ -340,7 +340,7 @@ static weft_err bundle_drain(struct weft_net *net)
 	return err;
 }
 
-unsigned weft_bundle_stats(struct weft_net *net, struct weft_bundle_stats *stats, unsigned max)
+unsigned weft_net_bundle_stats(struct weft_net *net, struct weft_bundle_stats *stats, unsigned max)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	unsigned r = 0;
@@ -361,7 +361,7 @@ unsigned weft_bundle_stats(struct weft_net *net, struct weft_bundle_stats *stats
 	return r;
 }
 
-void weft_bundle_cut(struct weft_net *net, unsigned rail, unsigned for_ms)
+void weft_net_bundle_cut(struct weft_net *net, unsigned rail, unsigned for_ms)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	if (rail >= b->n_rails)
@@ -369,19 +369,19 @@ void weft_bundle_cut(struct weft_net *net, unsigned rail, unsigned for_ms)
 	/* Relaxed: the ring orders. */
 	atomic_store_explicit(&b->rail[rail].x_cut_ms, for_ms, memory_order_relaxed);
 	atomic_store_explicit(&b->x_cut, true, memory_order_relaxed);
-	weft_hub_ring(&b->hub);
+	weft_net_hub_ring(&b->hub);
 }
 
-const struct weft_driver weft_driver_bundle = {
+const struct weft_driver weft_net_driver_bundle = {
 	.name = "bundle",
 	.open = bundle_open,
 	.close = bundle_close,
 	.address = bundle_address,
 	.reach = bundle_reach,
 	.post = bundle_post,
-	.poll = weft_bundle_poll,
-	.arm = weft_bundle_arm,
-	.disarm = weft_bundle_disarm,
+	.poll = weft_net_bundle_poll,
+	.arm = weft_net_bundle_arm,
+	.disarm = weft_net_bundle_disarm,
 	.fd = bundle_fd,
 	.get = bundle_get,
 	.put = bundle_put,

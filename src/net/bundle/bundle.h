@@ -26,11 +26,11 @@ struct weft_bundle_rail {
 };
 
 /* Reads "DRIVER[:INTERFACE],..."; errors are logged. */
-weft_err weft_bundle_parse(const char *text, struct weft_bundle_rail *rails,
-			   unsigned *n_p) weft_must_use;
+weft_err weft_net_bundle_parse(const char *text, struct weft_bundle_rail *rails,
+			       unsigned *n_p) weft_must_use;
 
 /* The rails of the bundles that are opened from now on. */
-void weft_bundle_plan(const struct weft_bundle_rail *rails, unsigned n);
+void weft_net_bundle_plan(const struct weft_bundle_rail *rails, unsigned n);
 
 /* What happened on a rail so far; any thread, the numbers are hints. */
 struct weft_bundle_stats {
@@ -39,9 +39,9 @@ struct weft_bundle_stats {
 	uint64_t units, bytes, again, lost, revived;
 	double bandwidth_mbs; /* measured; 0: not yet */
 };
-unsigned weft_bundle_stats(struct weft_net *net, struct weft_bundle_stats *stats, unsigned max);
+unsigned weft_net_bundle_stats(struct weft_net *net, struct weft_bundle_stats *stats, unsigned max);
 
 /* For tests: the poller ends this rail to peer, as a broken cable would; for_ms: it stays so. */
-void weft_bundle_cut(struct weft_net *net, unsigned rail, unsigned for_ms);
+void weft_net_bundle_cut(struct weft_net *net, unsigned rail, unsigned for_ms);
 
 #endif

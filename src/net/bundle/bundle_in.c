@@ -20,7 +20,7 @@ static struct weft_bundle_head head_of(const void *head)
 
 static void broken(struct weft_bundle *b, int peer, const char *what)
 {
-	weft_bundle_peer_down(b, peer, WEFT_ERR_PROTO, what);
+	weft_net_bundle_peer_down(b, peer, WEFT_ERR_PROTO, what);
 }
 
 /* Copies a piece to where the upper layer wants it. */
@@ -118,7 +118,7 @@ static void advance(struct weft_bundle *b, int peer)
 			b->events.placed(b->events.arg, peer, p->sink.cookie, WEFT_OK);
 			continue;
 		}
-		if (!weft_bundle_has(&p->window, p->window.next))
+		if (!weft_net_bundle_has(&p->window, p->window.next))
 			break;
 		struct weft_bundle_slot *at = &p->slot[p->window.next % WEFT_BUNDLE_WINDOW];
 		struct weft_bundle_slot s = *at;
@@ -126,7 +126,7 @@ static void advance(struct weft_bundle *b, int peer)
 		if (s.kind != WEFT_BUNDLE_PART && p->placing)
 			break;
 		*at = (struct weft_bundle_slot){0};
-		weft_bundle_advance(&p->window);
+		weft_net_bundle_advance(&p->window);
 		if (s.kind == WEFT_BUNDLE_WHOLE)
 			b->events.packet(b->events.arg, peer, s.data,
 					 (uint8_t *)s.data + WEFT_NET_HEAD, s.len - WEFT_NET_HEAD);
@@ -148,8 +148,8 @@ static bool hear(struct weft_bundle *b, int peer, unsigned rail, const struct we
 	if (!b->heard_ns)
 		b->heard_ns = weft_clock_ns();
 	w->heard_ns = b->heard_ns;
-	weft_bundle_lock(p);
-	bool good = weft_bundle_confirm_locked(b, peer, rail, h, &over);
+	weft_net_bundle_lock(p);
+	bool good = weft_net_bundle_confirm_locked(b, peer, rail, h, &over);
 	if (unit) {
 		if (w->got++ == w->told_got)
 			w->owed_ns = w->heard_ns;
@@ -158,9 +158,9 @@ static bool hear(struct weft_bundle *b, int peer, unsigned rail, const struct we
 		w->asked_bytes += h->ask != WEFT_BUNDLE_LATER ? len : 0;
 	}
 	if (good)
-		weft_bundle_pump_locked(b, peer);
-	weft_bundle_unlock(p);
-	weft_bundle_tell_over(b, peer, over, WEFT_OK);
+		weft_net_bundle_pump_locked(b, peer);
+	weft_net_bundle_unlock(p);
+	weft_net_bundle_tell_over(b, peer, over, WEFT_OK);
 	return good;
 }
 
@@ -168,17 +168,17 @@ static void on_hello(struct weft_bundle *b, int peer, unsigned rail)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_way *w = &p->way[rail];
-	weft_bundle_list(b, peer);
-	weft_bundle_lock(p);
+	weft_net_bundle_list(b, peer);
+	weft_net_bundle_lock(p);
 	w->hello_got = true;
 	p->awake = true;
 	if (w->state == WEFT_BUNDLE_LOST)
 		w->state = WEFT_BUNDLE_IDLE;
-	weft_bundle_greet_locked(b, peer);
+	weft_net_bundle_greet_locked(b, peer);
 	bool up = w->hello_sent && w->state == WEFT_BUNDLE_WANTED;
-	weft_bundle_unlock(p);
+	weft_net_bundle_unlock(p);
 	if (up)
-		weft_bundle_way_up(b, peer, rail);
+		weft_net_bundle_way_up(b, peer, rail);
 }
 
 /* A piece is here: in place, aside (ours now), or not wanted (NULL, and in_place false). */
@@ -186,13 +186,14 @@ static void part_came(struct weft_bundle *b, int peer, const struct weft_bundle_
 		      uint32_t len, void *aside, bool in_place)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
-	if (weft_bundle_look(&p->window, h->number) != WEFT_BUNDLE_FRESH || (!aside && !in_place)) {
+	if (weft_net_bundle_look(&p->window, h->number) != WEFT_BUNDLE_FRESH ||
+	    (!aside && !in_place)) {
 		free(aside);
 		return;
 	}
 	struct weft_bundle_slot *s = &p->slot[h->number % WEFT_BUNDLE_WINDOW];
 	*s = (struct weft_bundle_slot){.kind = WEFT_BUNDLE_PART, .len = len};
-	weft_bundle_mark(&p->window, h->number);
+	weft_net_bundle_mark(&p->window, h->number);
 	if (aside && p->placing && p->placing_begin == h->begin) {
 		scatter(p, h->offset, aside, len);
 		in_place = true;
@@ -224,7 +225,7 @@ static bool part_packet(struct weft_bundle *b, int peer, const struct weft_bundl
 	struct weft_bundle_peer *p = &b->peer[peer];
 	if (!part_fits(p, h, len))
 		return false;
-	if (weft_bundle_look(&p->window, h->number) == WEFT_BUNDLE_AGAIN)
+	if (weft_net_bundle_look(&p->window, h->number) == WEFT_BUNDLE_AGAIN)
 		return true;
 	if (p->placing && p->placing_begin == h->begin) {
 		scatter(p, h->offset, payload, len);
@@ -262,12 +263,12 @@ static bool whole_packet(struct weft_bundle *b, int peer, const struct weft_bund
 		if (!begin.len || begin.len > WEFT_BUNDLE_MAX_PAYLOAD)
 			return false;
 	}
-	if (weft_bundle_look(&p->window, h->number) == WEFT_BUNDLE_AGAIN)
+	if (weft_net_bundle_look(&p->window, h->number) == WEFT_BUNDLE_AGAIN)
 		return true;
-	weft_bundle_mark(&p->window, h->number);
+	weft_net_bundle_mark(&p->window, h->number);
 	if (h->number == p->window.next && h->kind == WEFT_BUNDLE_WHOLE && !p->placing) {
 		/* Its turn, as nearly always: no copy. */
-		weft_bundle_advance(&p->window);
+		weft_net_bundle_advance(&p->window);
 		b->events.packet(b->events.arg, peer, payload,
 				 (const uint8_t *)payload + WEFT_NET_HEAD, len - WEFT_NET_HEAD);
 		return true;
@@ -286,7 +287,7 @@ static bool whole_packet(struct weft_bundle *b, int peer, const struct weft_bund
 /* No sender of ours goes so far beyond what was taken in order. */
 static bool is_wild(const struct weft_bundle_peer *p, const struct weft_bundle_head *h, size_t len)
 {
-	enum weft_bundle_seen seen = weft_bundle_look(&p->window, h->number);
+	enum weft_bundle_seen seen = weft_net_bundle_look(&p->window, h->number);
 	return seen == WEFT_BUNDLE_WILD ||
 	       (seen == WEFT_BUNDLE_FRESH && len > WEFT_NET_HEAD + WEFT_BUNDLE_INLINE &&
 		h->number - p->window.next >= WEFT_BUNDLE_LONG);
@@ -299,7 +300,7 @@ static struct weft_bundle_peer *speaker(struct weft_bundle *b, int peer)
 	if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
 		return NULL;
 	if (!p->slot && !(p->slot = calloc(WEFT_BUNDLE_WINDOW, sizeof *p->slot))) {
-		weft_bundle_peer_down(b, peer, WEFT_ERR_NOMEM, "no memory to receive");
+		weft_net_bundle_peer_down(b, peer, WEFT_ERR_NOMEM, "no memory to receive");
 		return NULL;
 	}
 	return p;
@@ -352,7 +353,7 @@ static void on_place(void *arg, int peer, const void *head, size_t len, struct w
 		broken(b, peer, "a stream that makes no sense came");
 		return;
 	}
-	if (weft_bundle_look(&p->window, w->in.number) == WEFT_BUNDLE_AGAIN)
+	if (weft_net_bundle_look(&p->window, w->in.number) == WEFT_BUNDLE_AGAIN)
 		return;
 	if (part && p->placing && p->placing_begin == w->in.begin) {
 		w->in_what = WEFT_BUNDLE_IN_PLACE;
@@ -361,7 +362,7 @@ static void on_place(void *arg, int peer, const void *head, size_t len, struct w
 	}
 	w->aside = malloc(len);
 	if (!w->aside) {
-		weft_bundle_peer_down(b, peer, WEFT_ERR_NOMEM, "no memory to receive");
+		weft_net_bundle_peer_down(b, peer, WEFT_ERR_NOMEM, "no memory to receive");
 		return;
 	}
 	w->in_what = WEFT_BUNDLE_IN_ASIDE;
@@ -414,10 +415,10 @@ static void on_sent(void *arg, int peer, void *cookie, weft_err err)
 	struct weft_bundle_large *over = NULL;
 	if (!cookie)
 		return;
-	weft_bundle_lock(p);
-	weft_bundle_unit_released(p, cookie, &over);
-	weft_bundle_unlock(p);
-	weft_bundle_tell_over(r->bundle, peer, over, WEFT_OK);
+	weft_net_bundle_lock(p);
+	weft_net_bundle_unit_released(p, cookie, &over);
+	weft_net_bundle_unlock(p);
+	weft_net_bundle_tell_over(r->bundle, peer, over, WEFT_OK);
 }
 
 static void on_ready(void *arg, int peer)
@@ -428,20 +429,20 @@ static void on_ready(void *arg, int peer)
 	struct weft_bundle_way *w = &p->way[r->index];
 	if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
 		return;
-	weft_bundle_lock(p);
+	weft_net_bundle_lock(p);
 	w->full = false;
-	weft_bundle_greet_locked(b, peer);
-	weft_bundle_pump_locked(b, peer);
+	weft_net_bundle_greet_locked(b, peer);
+	weft_net_bundle_pump_locked(b, peer);
 	bool up = w->hello_sent && w->hello_got && w->state == WEFT_BUNDLE_WANTED;
-	weft_bundle_unlock(p);
+	weft_net_bundle_unlock(p);
 	if (up)
-		weft_bundle_way_up(b, peer, r->index);
+		weft_net_bundle_way_up(b, peer, r->index);
 }
 
 static void on_down(void *arg, int peer, weft_err err, const char *why)
 {
 	struct weft_bundle_net *r = arg;
-	weft_bundle_way_down(r->bundle, peer, r->index, err, why);
+	weft_net_bundle_way_down(r->bundle, peer, r->index, err, why);
 }
 
 static bool on_hold(void *arg, int peer, bool first)
@@ -450,7 +451,7 @@ static bool on_hold(void *arg, int peer, bool first)
 	return b->events.hold && b->events.hold(b->events.arg, peer, first);
 }
 
-struct weft_net_events weft_bundle_rail_events(struct weft_bundle_net *r)
+struct weft_net_events weft_net_bundle_rail_events(struct weft_bundle_net *r)
 {
 	return (struct weft_net_events){
 		.arg = r,
@@ -464,7 +465,7 @@ struct weft_net_events weft_bundle_rail_events(struct weft_bundle_net *r)
 	};
 }
 
-void weft_bundle_in_end(struct weft_bundle *b, int peer)
+void weft_net_bundle_in_end(struct weft_bundle *b, int peer)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	for (uint32_t i = 0; p->slot && i < WEFT_BUNDLE_WINDOW; i++)

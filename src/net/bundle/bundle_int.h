@@ -225,12 +225,12 @@ struct weft_bundle {
 };
 
 /* bundle.c */
-void weft_bundle_lock(struct weft_bundle_peer *p);
-void weft_bundle_unlock(struct weft_bundle_peer *p);
+void weft_net_bundle_lock(struct weft_bundle_peer *p);
+void weft_net_bundle_unlock(struct weft_bundle_peer *p);
 /* From now on each poll looks at this peer; the poller calls it. */
-void weft_bundle_list(struct weft_bundle *b, int peer);
+void weft_net_bundle_list(struct weft_bundle *b, int peer);
 
-/* How much a call of weft_bundle_tell says. */
+/* How much a call of weft_net_bundle_tell says. */
 enum weft_bundle_say {
 	WEFT_BUNDLE_SAY_URGENT, /* more may come: what asks NOW, or enough of what asks SOON */
 	WEFT_BUNDLE_SAY_ASKED,
@@ -239,50 +239,51 @@ enum weft_bundle_say {
 
 /* bundle_poll.c; as driver.h says.  tell: peers hear what came; posters who waited, that there is
  * room; returns the upcalls made. */
-int weft_bundle_poll(struct weft_net *net);
-weft_err weft_bundle_arm(struct weft_net *net) weft_must_use;
-void weft_bundle_disarm(struct weft_net *net);
-int weft_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say);
+int weft_net_bundle_poll(struct weft_net *net);
+weft_err weft_net_bundle_arm(struct weft_net *net) weft_must_use;
+void weft_net_bundle_disarm(struct weft_net *net);
+int weft_net_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say);
 /* Is there room for the posters who were told FULL? */
-bool weft_bundle_roomy_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p);
+bool weft_net_bundle_roomy_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p);
 
 /* bundle_unit.c; with the peer's lock.  new: with the next number and room for so many bytes, NULL:
  * no memory. */
-struct weft_bundle_unit *weft_bundle_unit_new(struct weft_bundle_peer *p, size_t bytes);
-void weft_bundle_unit_free(struct weft_bundle_peer *p, struct weft_bundle_unit *u);
-void weft_bundle_spares_free(struct weft_bundle_peer *p);
+struct weft_bundle_unit *weft_net_bundle_unit_new(struct weft_bundle_peer *p, size_t bytes);
+void weft_net_bundle_unit_free(struct weft_bundle_peer *p, struct weft_bundle_unit *u);
+void weft_net_bundle_spares_free(struct weft_bundle_peer *p);
 
 /* bundle_out.c; _locked: with the peer's lock */
-enum weft_post weft_bundle_post_locked(struct weft_bundle *b, int peer, const void *head,
-				       const struct iovec *iov, unsigned n, size_t len,
-				       void *cookie);
+enum weft_post weft_net_bundle_post_locked(struct weft_bundle *b, int peer, const void *head,
+					   const struct iovec *iov, unsigned n, size_t len,
+					   void *cookie);
 /* Sends what waits over the rails that have room. */
-void weft_bundle_pump_locked(struct weft_bundle *b, int peer);
+void weft_net_bundle_pump_locked(struct weft_bundle *b, int peer);
 /* Says hello where that is due. */
-void weft_bundle_greet_locked(struct weft_bundle *b, int peer);
+void weft_net_bundle_greet_locked(struct weft_bundle *b, int peer);
 /* Tells the peer what came over this rail. */
-void weft_bundle_ack_locked(struct weft_bundle *b, int peer, unsigned rail);
+void weft_net_bundle_ack_locked(struct weft_bundle *b, int peer, unsigned rail);
 /* What the peer said about this rail.  Large packets that are over are put on *over. */
-bool weft_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned rail,
-				const struct weft_bundle_head *h, struct weft_bundle_large **over);
-void weft_bundle_unit_released(struct weft_bundle_peer *p, struct weft_bundle_unit *u,
-			       struct weft_bundle_large **over);
+bool weft_net_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned rail,
+				    const struct weft_bundle_head *h,
+				    struct weft_bundle_large **over);
+void weft_net_bundle_unit_released(struct weft_bundle_peer *p, struct weft_bundle_unit *u,
+				   struct weft_bundle_large **over);
 /* Fails everything that waits. */
-void weft_bundle_out_end(struct weft_bundle *b, int peer, bool tell);
-int weft_bundle_tell_over(struct weft_bundle *b, int peer, struct weft_bundle_large *over,
-			  weft_err err);
+void weft_net_bundle_out_end(struct weft_bundle *b, int peer, bool tell);
+int weft_net_bundle_tell_over(struct weft_bundle *b, int peer, struct weft_bundle_large *over,
+			      weft_err err);
 
 /* bundle_in.c */
-struct weft_net_events weft_bundle_rail_events(struct weft_bundle_net *r);
-void weft_bundle_in_end(struct weft_bundle *b, int peer);
+struct weft_net_events weft_net_bundle_rail_events(struct weft_bundle_net *r);
+void weft_net_bundle_in_end(struct weft_bundle *b, int peer);
 
 /* bundle_life.c */
-void weft_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_err err,
-			  const char *why);
-void weft_bundle_way_up(struct weft_bundle *b, int peer, unsigned rail);
+void weft_net_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_err err,
+			      const char *why);
+void weft_net_bundle_way_up(struct weft_bundle *b, int peer, unsigned rail);
 /* From here on nothing goes to the peer; the upper layer hears of it at the end of this poll. */
-void weft_bundle_peer_down(struct weft_bundle *b, int peer, weft_err err, const char *why);
+void weft_net_bundle_peer_down(struct weft_bundle *b, int peer, weft_err err, const char *why);
 /* What has deadlines; true: some are left. */
-bool weft_bundle_housekeep(struct weft_bundle *b, int *upcalls_p);
+bool weft_net_bundle_housekeep(struct weft_bundle *b, int *upcalls_p);
 
 #endif

@@ -30,18 +30,18 @@ static bool any_up(const struct weft_bundle *b, const struct weft_bundle_peer *p
 	return false;
 }
 
-void weft_bundle_way_up(struct weft_bundle *b, int peer, unsigned rail)
+void weft_net_bundle_way_up(struct weft_bundle *b, int peer, unsigned rail)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_way *w = &p->way[rail];
-	weft_bundle_lock(p);
+	weft_net_bundle_lock(p);
 	w->state = WEFT_BUNDLE_UP;
 	w->refused = false;
 	w->backoff_ns = 0;
 	w->since_ns = w->heard_ns = weft_clock_ns();
 	p->dying_ns = 0;
-	weft_bundle_pump_locked(b, peer);
-	weft_bundle_unlock(p);
+	weft_net_bundle_pump_locked(b, peer);
+	weft_net_bundle_unlock(p);
 	weft_trace(WEFT_TRACE_RAIL_UP, rail, (uint32_t)peer, w->was_up, 0);
 	/* Relaxed: statistics. */
 	atomic_fetch_add_explicit(&b->rail[rail].x_up, 1, memory_order_relaxed);
@@ -70,9 +70,9 @@ static void judge(struct weft_bundle *b, int peer)
 		hope |= w->state != WEFT_BUNDLE_GONE && !w->refused;
 	}
 	if (left)
-		weft_bundle_peer_down(b, peer, WEFT_OK, "it left");
+		weft_net_bundle_peer_down(b, peer, WEFT_OK, "it left");
 	else if (!hope)
-		weft_bundle_peer_down(b, peer, p->why_err, p->why);
+		weft_net_bundle_peer_down(b, peer, p->why_err, p->why);
 	else if (!p->dying_ns)
 		p->dying_ns = weft_clock_ns();
 }
@@ -92,31 +92,31 @@ static void count_lost(struct weft_bundle *b, int peer, unsigned rail, uint64_t 
 		  peer, (unsigned long long)again, why);
 }
 
-void weft_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_err err,
-			  const char *why)
+void weft_net_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_err err,
+			      const char *why)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_way *w = &p->way[rail];
 	/* Relaxed: only we, the poller, write it. */
 	if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
 		return;
-	weft_bundle_list(b, peer);
+	weft_net_bundle_list(b, peer);
 	bool was_up = w->state == WEFT_BUNDLE_UP;
 	uint64_t again = w->lane.sent - w->lane.confirmed, now = weft_clock_ns();
 
-	weft_bundle_lock(p);
+	weft_net_bundle_lock(p);
 	bool comes_back = err && b->rail[rail].driver->revive;
 	w->state = comes_back ? WEFT_BUNDLE_LOST : WEFT_BUNDLE_GONE;
 	w->hello_sent = w->hello_got = w->drop = false;
 	w->full = comes_back; /* until the driver has been told that it may come back */
 	w->revive = comes_back;
 	w->left |= !err;
-	weft_bundle_lane_lost(&w->lane, &p->queue);
+	weft_net_bundle_lane_lost(&w->lane, &p->queue);
 	w->under_bytes = w->silent_bytes = w->asked_bytes = 0;
 	w->silent_units = w->pieces = w->asked = 0;
 	w->got = w->told_got = 0;
 	w->asked_now = false;
-	weft_bundle_unlock(p);
+	weft_net_bundle_unlock(p);
 
 	snprintf(p->why, sizeof p->why, "%s", why);
 	p->why_err = err;
@@ -143,20 +143,20 @@ void weft_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, weft_e
 	judge(b, peer);
 	if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
 		return;
-	weft_bundle_lock(p);
-	weft_bundle_pump_locked(b, peer);
-	weft_bundle_unlock(p);
+	weft_net_bundle_lock(p);
+	weft_net_bundle_pump_locked(b, peer);
+	weft_net_bundle_unlock(p);
 }
 
-void weft_bundle_peer_down(struct weft_bundle *b, int peer, weft_err err, const char *why)
+void weft_net_bundle_peer_down(struct weft_bundle *b, int peer, weft_err err, const char *why)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	/* DOWN -> LOOK (bundle_post, which looks again under the lock).  Carries: nothing but
-	 * itself; weft_bundle_out_end() takes the lock later, and what was still posted.  Once
+	 * itself; weft_net_bundle_out_end() takes the lock later, and what was still posted.  Once
 	 * only. */
 	if (atomic_exchange_explicit(&p->x_down, true, memory_order_seq_cst))
 		return;
-	weft_bundle_list(b, peer);
+	weft_net_bundle_list(b, peer);
 	atomic_store_explicit(&p->x_blocked, false, memory_order_relaxed);
 	if (why != p->why)
 		snprintf(p->why, sizeof p->why, "%s", why);
@@ -189,7 +189,7 @@ static void end_peer(struct weft_bundle *b, int peer)
 		p->placing = false;
 		b->events.placed(b->events.arg, peer, p->sink.cookie, WEFT_ERR_PEER);
 	}
-	weft_bundle_out_end(b, peer, true);
+	weft_net_bundle_out_end(b, peer, true);
 	if (p->why_err)
 		snprintf(text, sizeof text, "%s", p->why);
 	else
@@ -222,14 +222,14 @@ static bool tend_way(struct weft_bundle *b, int peer, unsigned rail, uint64_t no
 	struct weft_bundle_net *r = &b->rail[rail];
 
 	/* Senders change these at the same time. */
-	weft_bundle_lock(p);
+	weft_net_bundle_lock(p);
 	bool awake = p->awake, waits = w->lane.under.first != NULL;
 	bool silent =
 		waits && later(now, w->since_ns, b->silence_ns) && speaks_elsewhere(b, p, rail);
 	if (w->got != w->told_got && later(now, w->owed_ns, WEFT_BUNDLE_ACK_LATER_NS))
-		weft_bundle_ack_locked(b, peer, rail);
+		weft_net_bundle_ack_locked(b, peer, rail);
 	waits |= w->got != w->told_got;
-	weft_bundle_unlock(p);
+	weft_net_bundle_unlock(p);
 
 	if (w->state == WEFT_BUNDLE_UP && silent && r->driver->drop)
 		w->drop = true;
@@ -241,17 +241,17 @@ static bool tend_way(struct weft_bundle *b, int peer, unsigned rail, uint64_t no
 			r->driver->drop(r->net, peer, is_cut(r, now) ? "cut" : "given up");
 	}
 	if (w->revive) {
-		weft_bundle_lock(p);
+		weft_net_bundle_lock(p);
 		w->revive = w->full = false;
 		if (!atomic_load_explicit(&p->x_down, memory_order_relaxed))
 			r->driver->revive(r->net, peer);
-		weft_bundle_unlock(p);
+		weft_net_bundle_unlock(p);
 	}
 	if (w->state == WEFT_BUNDLE_LOST && now >= w->retry_ns && !is_cut(r, now)) {
-		weft_bundle_lock(p);
+		weft_net_bundle_lock(p);
 		w->state = WEFT_BUNDLE_IDLE;
-		weft_bundle_greet_locked(b, peer);
-		weft_bundle_unlock(p);
+		weft_net_bundle_greet_locked(b, peer);
+		weft_net_bundle_unlock(p);
 	}
 	return waits || w->state == WEFT_BUNDLE_LOST || is_cut(r, now) ||
 	       (w->state != WEFT_BUNDLE_UP && w->state != WEFT_BUNDLE_GONE && awake);
@@ -302,16 +302,16 @@ static void begin_anew(struct weft_bundle *b, uint64_t now)
 {
 	for (int i = 0; i < b->n_active; i++) {
 		struct weft_bundle_peer *p = &b->peer[b->active[i]];
-		weft_bundle_lock(p);
+		weft_net_bundle_lock(p);
 		for (unsigned r = 0; r < b->n_rails; r++)
 			p->way[r].since_ns = now;
-		weft_bundle_unlock(p);
+		weft_net_bundle_unlock(p);
 		if (p->dying_ns)
 			p->dying_ns = now;
 	}
 }
 
-bool weft_bundle_housekeep(struct weft_bundle *b, int *upcalls_p)
+bool weft_net_bundle_housekeep(struct weft_bundle *b, int *upcalls_p)
 {
 	uint64_t now = weft_clock_ns();
 	bool waits = false;
@@ -329,7 +329,7 @@ bool weft_bundle_housekeep(struct weft_bundle *b, int *upcalls_p)
 			if (!down || p->way[r].drop)
 				waits |= tend_way(b, peer, r, now) && !down;
 		if (!down && given_up(b, peer, now, looked_ns))
-			weft_bundle_peer_down(b, peer, WEFT_ERR_PEER, p->why);
+			weft_net_bundle_peer_down(b, peer, WEFT_ERR_PEER, p->why);
 		if (p->ending) {
 			end_peer(b, peer);
 			++*upcalls_p;

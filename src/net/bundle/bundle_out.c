@@ -20,15 +20,15 @@ static void unit_over(struct weft_bundle_peer *p, struct weft_bundle_unit *u,
 {
 	struct weft_bundle_large *l = u->large;
 	p->kept_bytes -= l ? 0 : u->len;
-	weft_bundle_unit_free(p, u);
+	weft_net_bundle_unit_free(p, u);
 	if (l && --l->n_units == 0 && l->given == l->len) {
 		l->next = *over;
 		*over = l;
 	}
 }
 
-void weft_bundle_unit_released(struct weft_bundle_peer *p, struct weft_bundle_unit *u,
-			       struct weft_bundle_large **over)
+void weft_net_bundle_unit_released(struct weft_bundle_peer *p, struct weft_bundle_unit *u,
+				   struct weft_bundle_large **over)
 {
 	u->held = false;
 	if (!u->confirmed)
@@ -87,7 +87,7 @@ static void note_sent(struct weft_bundle_way *w, struct weft_bundle_unit *u)
 		w->busy_bytes = 0;
 	}
 	w->under_bytes += u->len;
-	weft_bundle_lane_sent(&w->lane, &u->link);
+	weft_net_bundle_lane_sent(&w->lane, &u->link);
 }
 
 /* The pieces of memory of a part of a large packet. */
@@ -182,7 +182,7 @@ static bool next_piece(struct weft_bundle *b, int peer, unsigned rail)
 	struct weft_bundle_way *w = &p->way[rail];
 	struct weft_bundle_large *l = p->large;
 	if (!l || !has_room(w) || w->under_bytes >= WEFT_BUNDLE_AHEAD ||
-	    !weft_bundle_room_long(p->number, p->peer_next, 0))
+	    !weft_net_bundle_room_long(p->number, p->peer_next, 0))
 		return false;
 	size_t left = l->len - l->given, len = left;
 	size_t most = p->max_piece;
@@ -193,7 +193,7 @@ static bool next_piece(struct weft_bundle *b, int peer, unsigned rail)
 		len = most;
 	if (too_slow(b, p, rail, len, left))
 		return false;
-	struct weft_bundle_unit *u = weft_bundle_unit_new(p, 0);
+	struct weft_bundle_unit *u = weft_net_bundle_unit_new(p, 0);
 	if (!u)
 		return false;
 	u->head.kind = WEFT_BUNDLE_PART;
@@ -204,7 +204,7 @@ static bool next_piece(struct weft_bundle *b, int peer, unsigned rail)
 	l->n_units++;
 	if (!unit_try(b, peer, rail, u)) {
 		l->n_units--;
-		weft_bundle_unit_free(p, u);
+		weft_net_bundle_unit_free(p, u);
 		return false;
 	}
 	p->number++;
@@ -214,18 +214,18 @@ static bool next_piece(struct weft_bundle *b, int peer, unsigned rail)
 	return true;
 }
 
-void weft_bundle_pump_locked(struct weft_bundle *b, int peer)
+void weft_net_bundle_pump_locked(struct weft_bundle *b, int peer)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_unit *u;
 	/* Bound: the queue; ends at the first that finds no rail. */
-	while ((u = (struct weft_bundle_unit *)weft_bundle_fifo_take(&p->queue))) {
+	while ((u = (struct weft_bundle_unit *)weft_net_bundle_fifo_take(&p->queue))) {
 		if (unit_send(b, peer, u))
 			continue;
 		struct weft_bundle_fifo back;
-		weft_bundle_fifo_init(&back);
-		weft_bundle_fifo_put(&back, &u->link);
-		weft_bundle_fifo_prepend(&p->queue, &back);
+		weft_net_bundle_fifo_init(&back);
+		weft_net_bundle_fifo_put(&back, &u->link);
+		weft_net_bundle_fifo_prepend(&p->queue, &back);
 		return;
 	}
 	/* Bound: what the rails may have unconfirmed. */
@@ -240,7 +240,7 @@ static bool post_whole(struct weft_bundle *b, int peer, const void *head, const 
 		       unsigned n, size_t len)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
-	struct weft_bundle_unit *u = weft_bundle_unit_new(p, WEFT_NET_HEAD + len);
+	struct weft_bundle_unit *u = weft_net_bundle_unit_new(p, WEFT_NET_HEAD + len);
 	if (!u)
 		return false;
 	p->number++;
@@ -249,9 +249,9 @@ static bool post_whole(struct weft_bundle *b, int peer, const void *head, const 
 	p->kept_bytes += u->len;
 	memcpy(u->data, head, WEFT_NET_HEAD);
 	if (len)
-		weft_ring_gather(u->data + WEFT_NET_HEAD, iov, n, len);
+		weft_net_ring_gather(u->data + WEFT_NET_HEAD, iov, n, len);
 	if (p->queue.first || !unit_send(b, peer, u))
-		weft_bundle_fifo_put(&p->queue, &u->link);
+		weft_net_bundle_fifo_put(&p->queue, &u->link);
 	return true;
 }
 
@@ -263,7 +263,7 @@ static bool post_large(struct weft_bundle *b, int peer, const void *head, const 
 	if (n <= WEFT_BUNDLE_PIECES)
 		l = malloc(sizeof *l + n * sizeof *iov);
 	struct weft_bundle_unit *u =
-		l ? weft_bundle_unit_new(p, sizeof(struct weft_bundle_begin)) : NULL;
+		l ? weft_net_bundle_unit_new(p, sizeof(struct weft_bundle_begin)) : NULL;
 	if (!u) {
 		free(l);
 		return false;
@@ -278,9 +278,9 @@ static bool post_large(struct weft_bundle *b, int peer, const void *head, const 
 	memcpy(u->data, &begin, sizeof begin);
 	l->begin = p->number++;
 	if (p->queue.first || !unit_send(b, peer, u))
-		weft_bundle_fifo_put(&p->queue, &u->link);
+		weft_net_bundle_fifo_put(&p->queue, &u->link);
 	p->large = l;
-	weft_bundle_pump_locked(b, peer);
+	weft_net_bundle_pump_locked(b, peer);
 	return true;
 }
 
@@ -293,17 +293,17 @@ static size_t kept_max(const struct weft_bundle *b)
 	return (size_t)b->n_rails * WEFT_BUNDLE_AHEAD;
 }
 
-bool weft_bundle_roomy_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p)
+bool weft_net_bundle_roomy_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p)
 {
 	static_assert(WEFT_BUNDLE_BEHIND < WEFT_BUNDLE_LONG - WEFT_BUNDLE_RESERVE - 128,
 		      "who waits for numbers hears of them");
 	return !p->large && p->kept_bytes <= kept_max(b) / 4 * 3 &&
-	       weft_bundle_room_long(p->number, p->peer_next, WEFT_BUNDLE_RESERVE + 128);
+	       weft_net_bundle_room_long(p->number, p->peer_next, WEFT_BUNDLE_RESERVE + 128);
 }
 
-enum weft_post weft_bundle_post_locked(struct weft_bundle *b, int peer, const void *head,
-				       const struct iovec *iov, unsigned n, size_t len,
-				       void *cookie)
+enum weft_post weft_net_bundle_post_locked(struct weft_bundle *b, int peer, const void *head,
+					   const struct iovec *iov, unsigned n, size_t len,
+					   void *cookie)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	bool up = false;
@@ -311,7 +311,7 @@ enum weft_post weft_bundle_post_locked(struct weft_bundle *b, int peer, const vo
 		up |= p->way[r].state == WEFT_BUNDLE_UP;
 	/* What comes behind a large packet gets its number when the last piece has one: pieces of
 	 * packets further behind could else fill the window before the first packet is whole. */
-	if (!up || p->large || !weft_bundle_room(p->number, p->peer_next, WEFT_BUNDLE_RESERVE))
+	if (!up || p->large || !weft_net_bundle_room(p->number, p->peer_next, WEFT_BUNDLE_RESERVE))
 		return WEFT_POST_FULL;
 	if (len > WEFT_BUNDLE_INLINE &&
 	    (len > WEFT_BUNDLE_WHOLE_MAX || WEFT_NET_HEAD + len > p->max_piece))
@@ -319,7 +319,7 @@ enum weft_post weft_bundle_post_locked(struct weft_bundle *b, int peer, const vo
 								      : WEFT_POST_FULL;
 	if (p->kept_bytes > kept_max(b) ||
 	    (len > WEFT_BUNDLE_INLINE &&
-	     !weft_bundle_room_long(p->number, p->peer_next, WEFT_BUNDLE_RESERVE)))
+	     !weft_net_bundle_room_long(p->number, p->peer_next, WEFT_BUNDLE_RESERVE)))
 		return WEFT_POST_FULL;
 	return post_whole(b, peer, head, iov, n, len) ? WEFT_POST_DONE : WEFT_POST_FULL;
 }
@@ -340,7 +340,7 @@ static bool post_news(struct weft_bundle *b, int peer, unsigned rail, enum weft_
 	return true;
 }
 
-void weft_bundle_greet_locked(struct weft_bundle *b, int peer)
+void weft_net_bundle_greet_locked(struct weft_bundle *b, int peer)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	for (unsigned r = 0; r < b->n_rails; r++) {
@@ -352,7 +352,7 @@ void weft_bundle_greet_locked(struct weft_bundle *b, int peer)
 	}
 }
 
-void weft_bundle_ack_locked(struct weft_bundle *b, int peer, unsigned rail)
+void weft_net_bundle_ack_locked(struct weft_bundle *b, int peer, unsigned rail)
 {
 	struct weft_bundle_way *w = &b->peer[peer].way[rail];
 	if (w->state == WEFT_BUNDLE_UP && !w->full)
@@ -375,13 +375,14 @@ static void measure(struct weft_bundle_net *r, struct weft_bundle_way *w, size_t
 	}
 }
 
-bool weft_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned rail,
-				const struct weft_bundle_head *h, struct weft_bundle_large **over)
+bool weft_net_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned rail,
+				    const struct weft_bundle_head *h,
+				    struct weft_bundle_large **over)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_way *w = &p->way[rail];
 	struct weft_bundle_link *l;
-	if (!weft_bundle_lane_sane(&w->lane, h->got) || (int32_t)(p->number - h->next) < 0)
+	if (!weft_net_bundle_lane_sane(&w->lane, h->got) || (int32_t)(p->number - h->next) < 0)
 		return false;
 	if ((int32_t)(h->next - p->peer_next) > 0)
 		p->peer_next = h->next;
@@ -389,7 +390,7 @@ bool weft_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned rail,
 		return true;
 	w->since_ns = weft_clock_ns();
 	size_t pieces = 0;
-	while ((l = weft_bundle_lane_confirm(&w->lane, h->got))) {
+	while ((l = weft_net_bundle_lane_confirm(&w->lane, h->got))) {
 		struct weft_bundle_unit *u = (struct weft_bundle_unit *)l;
 		w->under_bytes -= u->len;
 		if (u->head.kind == WEFT_BUNDLE_PART) {
@@ -409,8 +410,8 @@ bool weft_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned rail,
 	return true;
 }
 
-int weft_bundle_tell_over(struct weft_bundle *b, int peer, struct weft_bundle_large *over,
-			  weft_err err)
+int weft_net_bundle_tell_over(struct weft_bundle *b, int peer, struct weft_bundle_large *over,
+			      weft_err err)
 {
 	int n = 0;
 	while (over) {
@@ -423,14 +424,14 @@ int weft_bundle_tell_over(struct weft_bundle *b, int peer, struct weft_bundle_la
 	return n;
 }
 
-void weft_bundle_out_end(struct weft_bundle *b, int peer, bool tell)
+void weft_net_bundle_out_end(struct weft_bundle *b, int peer, bool tell)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_large *over = NULL;
 	struct weft_bundle_link *l;
-	weft_bundle_lock(p);
+	weft_net_bundle_lock(p);
 	for (unsigned r = 0; r < b->n_rails; r++) {
-		weft_bundle_lane_lost(&p->way[r].lane, &p->queue);
+		weft_net_bundle_lane_lost(&p->way[r].lane, &p->queue);
 		p->way[r].under_bytes = 0;
 	}
 	/* What is not cut yet has no units any more: it counts as cut. */
@@ -443,17 +444,17 @@ void weft_bundle_out_end(struct weft_bundle *b, int peer, bool tell)
 			over = x;
 		}
 	}
-	while ((l = weft_bundle_fifo_take(&p->queue)))
+	while ((l = weft_net_bundle_fifo_take(&p->queue)))
 		unit_over(p, (struct weft_bundle_unit *)l, &over);
 	/* Without anybody to tell the rails are closed: they read nothing any more. */
 	while (!tell && (l = p->lingering)) {
 		p->lingering = l->next;
 		unit_over(p, (struct weft_bundle_unit *)l, &over);
 	}
-	weft_bundle_spares_free(p);
-	weft_bundle_unlock(p);
+	weft_net_bundle_spares_free(p);
+	weft_net_bundle_unlock(p);
 	if (tell) {
-		weft_bundle_tell_over(b, peer, over, WEFT_ERR_PEER);
+		weft_net_bundle_tell_over(b, peer, over, WEFT_ERR_PEER);
 		return;
 	}
 	while (over) {

@@ -13,11 +13,11 @@ static void take_new(struct weft_bundle *b)
 		return;
 	atomic_store_explicit(&b->x_new, false, memory_order_relaxed);
 	for (int i = 0; i < b->job.size; i++) {
-		weft_bundle_lock(&b->peer[i]);
+		weft_net_bundle_lock(&b->peer[i]);
 		bool awake = b->peer[i].awake;
-		weft_bundle_unlock(&b->peer[i]);
+		weft_net_bundle_unlock(&b->peer[i]);
 		if (awake)
-			weft_bundle_list(b, i);
+			weft_net_bundle_list(b, i);
 	}
 }
 
@@ -31,7 +31,7 @@ static bool owes(const struct weft_bundle_way *w, enum weft_bundle_say say)
 					  : say == WEFT_BUNDLE_SAY_ASKED && w->asked;
 }
 
-int weft_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say)
+int weft_net_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say)
 {
 	int n = 0;
 	for (int i = 0; i < b->n_active; i++) {
@@ -40,7 +40,7 @@ int weft_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say)
 		bool ready = false, up = false;
 		if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
 			continue;
-		weft_bundle_lock(p);
+		weft_net_bundle_lock(p);
 		/* Relaxed: we wrote it. */
 		bool behind =
 			atomic_load_explicit(&p->x_in_next, memory_order_relaxed) - p->told_next >=
@@ -49,16 +49,16 @@ int weft_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say)
 			struct weft_bundle_way *w = &p->way[r];
 			up |= w->state == WEFT_BUNDLE_UP;
 			if (owes(w, say) || (behind && w->state == WEFT_BUNDLE_UP)) {
-				weft_bundle_ack_locked(b, peer, r);
+				weft_net_bundle_ack_locked(b, peer, r);
 				behind = false;
 			}
 		}
 		if (weft_unlikely(atomic_load_explicit(&p->x_blocked, memory_order_relaxed)) &&
-		    up && weft_bundle_roomy_locked(b, p)) {
+		    up && weft_net_bundle_roomy_locked(b, p)) {
 			atomic_store_explicit(&p->x_blocked, false, memory_order_relaxed);
 			ready = true;
 		}
-		weft_bundle_unlock(p);
+		weft_net_bundle_unlock(p);
 		if (ready) {
 			b->events.ready(b->events.arg, peer);
 			n++;
@@ -72,14 +72,14 @@ static unsigned look(struct weft_bundle *b)
 {
 	struct epoll_event ev[WEFT_BUNDLE_RAILS + 2];
 	unsigned rails = 0;
-	int got = weft_hub_look(&b->hub, ev, weft_countof(ev));
+	int got = weft_net_hub_look(&b->hub, ev, weft_countof(ev));
 	for (int i = 0; i < got; i++) {
-		if (weft_hub_kind(ev[i].data.u64) == WEFT_HUB_TIMER)
-			weft_hub_ticked(&b->hub);
-		else if (weft_hub_kind(ev[i].data.u64) == WEFT_HUB_WAKE)
-			weft_hub_quiet(&b->hub);
+		if (weft_net_hub_kind(ev[i].data.u64) == WEFT_HUB_TIMER)
+			weft_net_hub_ticked(&b->hub);
+		else if (weft_net_hub_kind(ev[i].data.u64) == WEFT_HUB_WAKE)
+			weft_net_hub_quiet(&b->hub);
 		else
-			rails |= 1u << weft_hub_index(ev[i].data.u64);
+			rails |= 1u << weft_net_hub_index(ev[i].data.u64);
 	}
 	return rails;
 }
@@ -91,7 +91,7 @@ static void be_quiet(struct weft_bundle *b, bool waits)
 	if (waits)
 		/* Relaxed: a late ring costs one wake-up. */
 		atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
-	weft_hub_tick(&b->hub, waits ? WEFT_BUNDLE_TICK_MS : 0);
+	weft_net_hub_tick(&b->hub, waits ? WEFT_BUNDLE_TICK_MS : 0);
 }
 
 static int poll_all(struct weft_net *net)
@@ -110,8 +110,9 @@ static int poll_all(struct weft_net *net)
 		n += found;
 		b->found |= found ? 1u << r : 0;
 	}
-	n += weft_bundle_tell(b, !n || b->armed ? WEFT_BUNDLE_SAY_ASKED : WEFT_BUNDLE_SAY_URGENT);
-	due |= b->stirred || weft_hub_due(&b->hub, false);
+	n += weft_net_bundle_tell(b,
+				  !n || b->armed ? WEFT_BUNDLE_SAY_ASKED : WEFT_BUNDLE_SAY_URGENT);
+	due |= b->stirred || weft_net_hub_due(&b->hub, false);
 	if (weft_unlikely(due)) {
 		if (!b->armed)
 			look(b);
@@ -120,14 +121,14 @@ static int poll_all(struct weft_net *net)
 			 * is posted meanwhile would neither be seen nor ring: a rail that swallows
 			 * it would stay up for ever. */
 			(void)atomic_exchange_explicit(&b->x_quiet, true, memory_order_seq_cst);
-		waits = weft_bundle_housekeep(b, &n);
+		waits = weft_net_bundle_housekeep(b, &n);
 		if (b->armed)
 			be_quiet(b, waits);
 	}
 	return n;
 }
 
-int weft_bundle_poll(struct weft_net *net)
+int weft_net_bundle_poll(struct weft_net *net)
 {
 	int was = weft_cancel_off();
 	int n = poll_all(net);
@@ -135,15 +136,15 @@ int weft_bundle_poll(struct weft_net *net)
 	return n;
 }
 
-weft_err weft_bundle_arm(struct weft_net *net)
+weft_err weft_net_bundle_arm(struct weft_net *net)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	int n = 0;
 	take_new(b);
-	n += weft_bundle_tell(b, WEFT_BUNDLE_SAY_ASKED);
+	n += weft_net_bundle_tell(b, WEFT_BUNDLE_SAY_ASKED);
 	/* QUIET -> RING (bundle_post), before the look at what is not confirmed. */
 	(void)atomic_exchange_explicit(&b->x_quiet, true, memory_order_seq_cst);
-	bool waits = weft_bundle_housekeep(b, &n);
+	bool waits = weft_net_bundle_housekeep(b, &n);
 	be_quiet(b, waits);
 	unsigned armed = 0;
 	while (!n && armed < b->n_rails &&
@@ -161,7 +162,7 @@ weft_err weft_bundle_arm(struct weft_net *net)
 	return WEFT_AGAIN;
 }
 
-void weft_bundle_disarm(struct weft_net *net)
+void weft_net_bundle_disarm(struct weft_net *net)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	b->armed = false;
@@ -169,5 +170,5 @@ void weft_bundle_disarm(struct weft_net *net)
 	atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
 	for (unsigned r = 0; r < b->n_rails; r++)
 		b->rail[r].driver->disarm(b->rail[r].net);
-	weft_hub_hurry(&b->hub);
+	weft_net_hub_hurry(&b->hub);
 }

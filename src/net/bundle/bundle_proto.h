@@ -38,29 +38,29 @@ enum weft_bundle_seen {
 	WEFT_BUNDLE_WILD,  /* beyond the window: no sender of ours does that */
 };
 
-static inline bool weft_bundle_has(const struct weft_bundle_window *w, uint32_t number)
+static inline bool weft_net_bundle_has(const struct weft_bundle_window *w, uint32_t number)
 {
 	uint32_t i = number % WEFT_BUNDLE_WINDOW;
 	return w->bits[i / 64] >> (i % 64) & 1;
 }
 
-static inline enum weft_bundle_seen weft_bundle_look(const struct weft_bundle_window *w,
-						     uint32_t number)
+static inline enum weft_bundle_seen weft_net_bundle_look(const struct weft_bundle_window *w,
+							 uint32_t number)
 {
 	uint32_t ahead = number - w->next;
 	if (ahead < WEFT_BUNDLE_WINDOW)
-		return weft_bundle_has(w, number) ? WEFT_BUNDLE_AGAIN : WEFT_BUNDLE_FRESH;
+		return weft_net_bundle_has(w, number) ? WEFT_BUNDLE_AGAIN : WEFT_BUNDLE_FRESH;
 	return ahead >= UINT32_MAX / 2 ? WEFT_BUNDLE_AGAIN : WEFT_BUNDLE_WILD;
 }
 
-static inline void weft_bundle_mark(struct weft_bundle_window *w, uint32_t number)
+static inline void weft_net_bundle_mark(struct weft_bundle_window *w, uint32_t number)
 {
 	uint32_t i = number % WEFT_BUNDLE_WINDOW;
 	w->bits[i / 64] |= (uint64_t)1 << (i % 64);
 }
 
 /* `next` was taken in order. */
-static inline void weft_bundle_advance(struct weft_bundle_window *w)
+static inline void weft_net_bundle_advance(struct weft_bundle_window *w)
 {
 	uint32_t i = w->next % WEFT_BUNDLE_WINDOW;
 	w->bits[i / 64] &= ~((uint64_t)1 << (i % 64));
@@ -76,20 +76,20 @@ struct weft_bundle_fifo {
 	struct weft_bundle_link *first, **last;
 };
 
-static inline void weft_bundle_fifo_init(struct weft_bundle_fifo *f)
+static inline void weft_net_bundle_fifo_init(struct weft_bundle_fifo *f)
 {
 	f->first = NULL;
 	f->last = &f->first;
 }
 
-static inline void weft_bundle_fifo_put(struct weft_bundle_fifo *f, struct weft_bundle_link *l)
+static inline void weft_net_bundle_fifo_put(struct weft_bundle_fifo *f, struct weft_bundle_link *l)
 {
 	l->next = NULL;
 	*f->last = l;
 	f->last = &l->next;
 }
 
-static inline struct weft_bundle_link *weft_bundle_fifo_take(struct weft_bundle_fifo *f)
+static inline struct weft_bundle_link *weft_net_bundle_fifo_take(struct weft_bundle_fifo *f)
 {
 	struct weft_bundle_link *l = f->first;
 	if (l && !(f->first = l->next))
@@ -98,8 +98,8 @@ static inline struct weft_bundle_link *weft_bundle_fifo_take(struct weft_bundle_
 }
 
 /* All of `from`, in front of what waits in `f`: it is older. */
-static inline void weft_bundle_fifo_prepend(struct weft_bundle_fifo *f,
-					    struct weft_bundle_fifo *from)
+static inline void weft_net_bundle_fifo_prepend(struct weft_bundle_fifo *f,
+						struct weft_bundle_fifo *from)
 {
 	if (!from->first)
 		return;
@@ -107,7 +107,7 @@ static inline void weft_bundle_fifo_prepend(struct weft_bundle_fifo *f,
 	if (!f->first)
 		f->last = from->last;
 	f->first = from->first;
-	weft_bundle_fifo_init(from);
+	weft_net_bundle_fifo_init(from);
 }
 
 /* The sender's side of one link of one rail. */
@@ -116,49 +116,51 @@ struct weft_bundle_lane {
 	struct weft_bundle_fifo under; /* sent and not confirmed, in the order of their places */
 };
 
-static inline void weft_bundle_lane_init(struct weft_bundle_lane *l)
+static inline void weft_net_bundle_lane_init(struct weft_bundle_lane *l)
 {
 	l->sent = l->confirmed = 0;
-	weft_bundle_fifo_init(&l->under);
+	weft_net_bundle_fifo_init(&l->under);
 }
 
-static inline void weft_bundle_lane_sent(struct weft_bundle_lane *l, struct weft_bundle_link *unit)
+static inline void weft_net_bundle_lane_sent(struct weft_bundle_lane *l,
+					     struct weft_bundle_link *unit)
 {
 	l->sent++;
-	weft_bundle_fifo_put(&l->under, unit);
+	weft_net_bundle_fifo_put(&l->under, unit);
 }
 
 /* Does the peer's count make sense? */
-static inline bool weft_bundle_lane_sane(const struct weft_bundle_lane *l, uint32_t got)
+static inline bool weft_net_bundle_lane_sane(const struct weft_bundle_lane *l, uint32_t got)
 {
 	return got - l->confirmed <= l->sent - l->confirmed;
 }
 
 /* The next unit that the peer's count confirms, or NULL. */
-static inline struct weft_bundle_link *weft_bundle_lane_confirm(struct weft_bundle_lane *l,
-								uint32_t got)
+static inline struct weft_bundle_link *weft_net_bundle_lane_confirm(struct weft_bundle_lane *l,
+								    uint32_t got)
 {
 	if (l->confirmed == got)
 		return NULL;
 	l->confirmed++;
-	return weft_bundle_fifo_take(&l->under);
+	return weft_net_bundle_fifo_take(&l->under);
 }
 
 /* The link has ended: what it did not confirm goes again, before what waits. */
-static inline void weft_bundle_lane_lost(struct weft_bundle_lane *l, struct weft_bundle_fifo *again)
+static inline void weft_net_bundle_lane_lost(struct weft_bundle_lane *l,
+					     struct weft_bundle_fifo *again)
 {
-	weft_bundle_fifo_prepend(again, &l->under);
-	weft_bundle_lane_init(l);
+	weft_net_bundle_fifo_prepend(again, &l->under);
+	weft_net_bundle_lane_init(l);
 }
 
 /* May a unit with the next number go out, keeping `reserve` numbers back? */
-static inline bool weft_bundle_room(uint32_t number, uint32_t peer_next, uint32_t reserve)
+static inline bool weft_net_bundle_room(uint32_t number, uint32_t peer_next, uint32_t reserve)
 {
 	return number - peer_next < WEFT_BUNDLE_WINDOW - reserve;
 }
 
 /* The same for a long one. */
-static inline bool weft_bundle_room_long(uint32_t number, uint32_t peer_next, uint32_t reserve)
+static inline bool weft_net_bundle_room_long(uint32_t number, uint32_t peer_next, uint32_t reserve)
 {
 	return number - peer_next < WEFT_BUNDLE_LONG - reserve;
 }

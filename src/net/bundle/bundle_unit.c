@@ -10,7 +10,7 @@ static size_t room_of(unsigned order)
 	return WEFT_NET_HEAD + ((size_t)WEFT_BUNDLE_UNIT_MIN << order);
 }
 
-struct weft_bundle_unit *weft_bundle_unit_new(struct weft_bundle_peer *p, size_t bytes)
+struct weft_bundle_unit *weft_net_bundle_unit_new(struct weft_bundle_peer *p, size_t bytes)
 {
 	static_assert(WEFT_BUNDLE_UNIT_MIN << (WEFT_BUNDLE_CLASSES - 1) == WEFT_BUNDLE_WHOLE_MAX,
 		      "there is one for each");
@@ -29,7 +29,7 @@ struct weft_bundle_unit *weft_bundle_unit_new(struct weft_bundle_peer *p, size_t
 	return u;
 }
 
-void weft_bundle_unit_free(struct weft_bundle_peer *p, struct weft_bundle_unit *u)
+void weft_net_bundle_unit_free(struct weft_bundle_peer *p, struct weft_bundle_unit *u)
 {
 	/* From malloc each time, their memory would go back to the kernel again and again. */
 	if (p->spare_bytes >= SPARE_BYTES) {
@@ -41,7 +41,7 @@ void weft_bundle_unit_free(struct weft_bundle_peer *p, struct weft_bundle_unit *
 	p->spare_bytes += room_of(u->order);
 }
 
-void weft_bundle_spares_free(struct weft_bundle_peer *p)
+void weft_net_bundle_spares_free(struct weft_bundle_peer *p)
 {
 	for (unsigned i = 0; i < WEFT_BUNDLE_CLASSES; i++)
 		while (p->spare[i]) {

@@ -11,7 +11,7 @@
 #include "net/driver.h"
 #include "net/ofi/ofi.h"
 
-struct weft_ofi_lacks weft_ofi_lacks;
+struct weft_ofi_lacks weft_net_ofi_lacks;
 
 #if __has_include(<rdma/fabric.h>)
 
@@ -29,15 +29,15 @@ struct weft_ofi_lacks weft_ofi_lacks;
 static void ofi_close(struct weft_net *net)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
-	weft_ofi_put_end(o);
-	weft_ofi_rma_end(o);
-	weft_ofi_lib_close(o);
-	weft_ofi_rma_close(o);
-	weft_ofi_put_close(o);
+	weft_net_ofi_put_end(o);
+	weft_net_ofi_rma_end(o);
+	weft_net_ofi_lib_close(o);
+	weft_net_ofi_rma_close(o);
+	weft_net_ofi_put_close(o);
 	for (int i = 0; o->peer && i < o->job.size; i++)
 		if (o->peer[i].pid_fd >= 0)
 			close(o->peer[i].pid_fd);
-	weft_hub_close(&o->hub);
+	weft_net_hub_close(&o->hub);
 	free(o->slab);
 	free(o->peer);
 	free(o);
@@ -51,30 +51,31 @@ static weft_err ofi_open(const struct weft_net_job *job, const struct weft_net_e
 		free(o);
 		return WEFT_ERR_NOMEM;
 	}
-	o->net.driver = &weft_driver_ofi;
+	o->net.driver = &weft_net_driver_ofi;
 	o->events = *events;
 	o->job = *job;
 	o->cq_fd = -1;
 	if (weft_net_host_key(o->host_key, sizeof o->host_key))
 		strcpy(o->host_key, "unknown");
-	weft_err err = weft_hub_open(&o->hub);
+	weft_err err = weft_net_hub_open(&o->hub);
 	if (err) {
 		free(o);
 		return err;
 	}
 	o->peer = calloc((size_t)job->size, sizeof *o->peer);
-	err = o->peer ? weft_ofi_slab_make(o) : WEFT_ERR_NOMEM;
+	err = o->peer ? weft_net_ofi_slab_make(o) : WEFT_ERR_NOMEM;
 	for (int i = 0; o->peer && i < job->size; i++)
 		o->peer[i].pid_fd = -1;
 	if (!err)
-		err = weft_ofi_lib_open(o);
+		err = weft_net_ofi_lib_open(o);
 	if (!err && o->cq_fd >= 0)
-		err = weft_hub_add(&o->hub, o->cq_fd, EPOLLIN, weft_hub_data(WEFT_OFI_EV_CQ, 0));
+		err = weft_net_hub_add(&o->hub, o->cq_fd, EPOLLIN,
+				       weft_net_hub_data(WEFT_OFI_EV_CQ, 0));
 	if (err) {
 		ofi_close(&o->net);
 		return err;
 	}
-	weft_ofi_rx_post(o);
+	weft_net_ofi_rx_post(o);
 	o->card = (struct weft_net_card){
 		.max_payload = o->rma ? WEFT_OFI_MAX_LARGE : WEFT_OFI_MAX_PAYLOAD,
 		.streams = o->rma,
@@ -101,7 +102,7 @@ static weft_err ofi_address(struct weft_net *net, char *buf, size_t size)
 	size_t len = sizeof name;
 	int code = fi_getname(&o->ep->fid, name, &len);
 	if (code) {
-		weft_error("ofi: the endpoint has no name: %s", weft_ofi_lib_error(code));
+		weft_error("ofi: the endpoint has no name: %s", weft_net_ofi_lib_error(code));
 		return WEFT_ERR_SYS;
 	}
 	sodium_bin2hex(hex, sizeof hex, name, len);
@@ -113,39 +114,39 @@ static weft_err ofi_address(struct weft_net *net, char *buf, size_t size)
 static int look(struct weft_ofi *o)
 {
 	struct epoll_event ev[16];
-	int n = 0, got = weft_hub_look(&o->hub, ev, weft_countof(ev));
+	int n = 0, got = weft_net_hub_look(&o->hub, ev, weft_countof(ev));
 	for (int i = 0; i < got; i++) {
-		switch (weft_hub_kind(ev[i].data.u64)) {
+		switch (weft_net_hub_kind(ev[i].data.u64)) {
 		case WEFT_HUB_TIMER:
-			weft_hub_ticked(&o->hub);
+			weft_net_hub_ticked(&o->hub);
 			break;
 		case WEFT_HUB_WAKE:
-			weft_hub_quiet(&o->hub);
+			weft_net_hub_quiet(&o->hub);
 			break;
 		case WEFT_OFI_EV_PID:
-			n += weft_ofi_on_pid(o, weft_hub_index(ev[i].data.u64));
+			n += weft_net_ofi_on_pid(o, weft_net_hub_index(ev[i].data.u64));
 			break;
 		}
 	}
-	weft_ofi_ping(o);
+	weft_net_ofi_ping(o);
 	uint64_t now = weft_clock_ns();
 	for (int i = 0; i < o->job.size; i++)
 		if (o->peer[i].dead_already && (!o->peer[i].gone || now > o->peer[i].gone_ns))
-			weft_ofi_peer_down(o, i, WEFT_ERR_PEER, "its process has ended");
+			weft_net_ofi_peer_down(o, i, WEFT_ERR_PEER, "its process has ended");
 	return n;
 }
 
 static int poll_once(struct weft_ofi *o, bool *found_p)
 {
-	int n = weft_ofi_take(o, found_p);
-	n += weft_ofi_answer_byes(o);
+	int n = weft_net_ofi_take(o, found_p);
+	n += weft_net_ofi_answer_byes(o);
 	if (weft_unlikely(o->owes))
-		weft_ofi_answer_strays(o);
+		weft_net_ofi_answer_strays(o);
 	if (weft_unlikely(o->revived))
-		n += weft_ofi_deliver_revived(o);
+		n += weft_net_ofi_deliver_revived(o);
 	/* Relaxed: a hint; arm() orders. */
 	if (weft_unlikely(atomic_load_explicit(&o->x_blocked, memory_order_relaxed)))
-		n += weft_ofi_tell_ready(o);
+		n += weft_net_ofi_tell_ready(o);
 	return n;
 }
 
@@ -177,12 +178,12 @@ static int poll_armed(struct weft_ofi *o)
 		bool found = false;
 		n += poll_once(o, &found);
 		if (!found && may_sleep(o)) {
-			weft_hub_tick(&o->hub, tick_ms(o));
+			weft_net_hub_tick(&o->hub, tick_ms(o));
 			return n;
 		}
 	}
 	/* There is more than one poll takes: somebody must come again. */
-	weft_hub_ring(&o->hub);
+	weft_net_hub_ring(&o->hub);
 	return n;
 }
 
@@ -192,7 +193,7 @@ static int look_for_all(struct weft_ofi *o)
 	if (weft_unlikely(o->armed))
 		return poll_armed(o);
 	int n = poll_once(o, &found);
-	if (weft_unlikely(weft_hub_due(&o->hub, false)))
+	if (weft_unlikely(weft_net_hub_due(&o->hub, false)))
 		n += look(o);
 	return n;
 }
@@ -208,12 +209,12 @@ static int ofi_poll(struct weft_net *net)
 static weft_err ofi_arm(struct weft_net *net)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
-	weft_hub_tick(&o->hub, tick_ms(o));
+	weft_net_hub_tick(&o->hub, tick_ms(o));
 	/* ARM -> RING (nudge): exchange before the look at the flags. */
 	(void)atomic_exchange_explicit(&o->x_armed, true, memory_order_seq_cst);
 	if (may_sleep(o)) {
 		/* A poster that was FULL before it could see us armed counts on the timer. */
-		weft_hub_tick(&o->hub, tick_ms(o));
+		weft_net_hub_tick(&o->hub, tick_ms(o));
 		o->armed = true;
 		return WEFT_OK;
 	}
@@ -227,7 +228,7 @@ static void ofi_disarm(struct weft_net *net)
 	o->armed = false;
 	/* Relaxed: a late ring costs one wake-up. */
 	atomic_store_explicit(&o->x_armed, false, memory_order_relaxed);
-	weft_hub_hurry(&o->hub);
+	weft_net_hub_hurry(&o->hub);
 }
 
 static int ofi_fd(struct weft_net *net)
@@ -246,27 +247,27 @@ static const struct weft_net_card *ofi_card(struct weft_net *net, int peer)
 	return &((struct weft_ofi *)net)->card;
 }
 
-const struct weft_driver weft_driver_ofi = {
+const struct weft_driver weft_net_driver_ofi = {
 	.name = "ofi",
 	.open = ofi_open,
 	.close = ofi_close,
 	.address = ofi_address,
-	.reach = weft_ofi_reach,
-	.post = weft_ofi_post,
+	.reach = weft_net_ofi_reach,
+	.post = weft_net_ofi_post,
 	.poll = ofi_poll,
 	.arm = ofi_arm,
 	.disarm = ofi_disarm,
 	.fd = ofi_fd,
 	.get = ofi_copy,
 	.put = ofi_copy,
-	.expose = weft_ofi_expose,
-	.write = weft_ofi_write,
-	.conceal = weft_ofi_conceal,
-	.drain = weft_ofi_drain,
+	.expose = weft_net_ofi_expose,
+	.write = weft_net_ofi_write,
+	.conceal = weft_net_ofi_conceal,
+	.drain = weft_net_ofi_drain,
 	.card = ofi_card,
-	.drop = weft_ofi_drop,
-	.revive = weft_ofi_revive,
-	.ended = weft_ofi_ended,
+	.drop = weft_net_ofi_drop,
+	.revive = weft_net_ofi_revive,
+	.ended = weft_net_ofi_ended,
 };
 
 #else
@@ -278,6 +279,6 @@ static weft_err no_ofi(const struct weft_net_job *job, const struct weft_net_eve
 }
 
 /* Built where libfabric's headers were missing: never opens, so nothing else is called. */
-const struct weft_driver weft_driver_ofi = {.name = "ofi", .open = no_ofi};
+const struct weft_driver weft_net_driver_ofi = {.name = "ofi", .open = no_ofi};
 
 #endif

@@ -10,12 +10,12 @@
 #include "base/base.h"
 
 /* One line for weft info: libfabric's version, or why there is none. */
-void weft_ofi_describe(char *buf, size_t size);
+void weft_net_ofi_describe(char *buf, size_t size);
 
 /* Switches for tests. */
 struct weft_ofi_lacks {
 	bool wait_fd, pidfd;
 };
-extern struct weft_ofi_lacks weft_ofi_lacks;
+extern struct weft_ofi_lacks weft_net_ofi_lacks;
 
 #endif

@@ -18,7 +18,7 @@ static size_t buf_bytes(size_t payload)
 	return weft_align_up(sizeof(struct weft_ofi_buf) + payload, WEFT_CACHELINE);
 }
 
-weft_err weft_ofi_slab_make(struct weft_ofi *o)
+weft_err weft_net_ofi_slab_make(struct weft_ofi *o)
 {
 	const struct {
 		unsigned n;
@@ -61,7 +61,7 @@ static void free_unlock(struct weft_ofi *o)
 	atomic_store_explicit(&o->x_free_lock, false, memory_order_release);
 }
 
-struct weft_ofi_buf *weft_ofi_buf_take(struct weft_ofi *o, size_t len)
+struct weft_ofi_buf *weft_net_ofi_buf_take(struct weft_ofi *o, size_t len)
 {
 	free_lock(o);
 	struct weft_ofi_buf **list = &o->free_large;
@@ -74,7 +74,7 @@ struct weft_ofi_buf *weft_ofi_buf_take(struct weft_ofi *o, size_t len)
 	return b;
 }
 
-void weft_ofi_buf_give(struct weft_ofi *o, struct weft_ofi_buf *b)
+void weft_net_ofi_buf_give(struct weft_ofi *o, struct weft_ofi_buf *b)
 {
 	free_lock(o);
 	struct weft_ofi_buf **list = b->is_small ? &o->free_small : &o->free_large;
@@ -84,7 +84,7 @@ void weft_ofi_buf_give(struct weft_ofi *o, struct weft_ofi_buf *b)
 }
 
 /* Gives the receive buffers that are idle to the network. */
-void weft_ofi_rx_post(struct weft_ofi *o)
+void weft_net_ofi_rx_post(struct weft_ofi *o)
 {
 	while (o->rx_idle) {
 		struct weft_ofi_buf *b = o->rx_idle;
@@ -98,7 +98,7 @@ void weft_ofi_rx_post(struct weft_ofi *o)
 	}
 }
 
-void weft_ofi_rx_give(struct weft_ofi *o, struct weft_ofi_buf *b)
+void weft_net_ofi_rx_give(struct weft_ofi *o, struct weft_ofi_buf *b)
 {
 	b->next = o->rx_idle;
 	o->rx_idle = b;

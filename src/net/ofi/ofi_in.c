@@ -12,18 +12,18 @@
 
 #define TAKES_PER_POLL 64
 
-void weft_ofi_drop_early(struct weft_ofi *o, struct weft_ofi_peer *p)
+void weft_net_ofi_drop_early(struct weft_ofi *o, struct weft_ofi_peer *p)
 {
 	while (p->early) {
 		struct weft_ofi_buf *b = p->early;
 		p->early = b->next;
-		weft_ofi_rx_give(o, b);
+		weft_net_ofi_rx_give(o, b);
 	}
 }
 
 /* Messages are matched in order, but a long one may be complete after a short one behind it. False:
  * that number is kept already, so the peer lies. */
-bool weft_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b)
+bool weft_net_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b)
 {
 	struct weft_ofi_buf **at = &p->early;
 	while (*at && (int32_t)((*at)->frame.sequence - b->frame.sequence) < 0)
@@ -38,20 +38,20 @@ bool weft_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b)
 static int deliver(struct weft_ofi *o, struct weft_ofi_buf *b)
 {
 	int peer = (int)b->frame.rank;
-	if (weft_unlikely(weft_ofi_kind(&b->frame) == WEFT_OFI_LARGE))
-		return weft_ofi_on_large(o, b);
+	if (weft_unlikely(weft_net_ofi_kind(&b->frame) == WEFT_OFI_LARGE))
+		return weft_net_ofi_on_large(o, b);
 	o->events.packet(o->events.arg, peer, b->frame.head, b->payload, b->frame.len);
 	o->peer[peer].in_sequence++;
-	weft_ofi_rx_give(o, b);
+	weft_net_ofi_rx_give(o, b);
 	return 1;
 }
 
 /* What was early and is in turn now. */
-int weft_ofi_deliver_early(struct weft_ofi *o, int peer)
+int weft_net_ofi_deliver_early(struct weft_ofi *o, int peer)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
 	int n = 0;
-	while (p->early && !weft_ofi_reads(p) && p->early->frame.sequence == p->in_sequence) {
+	while (p->early && !weft_net_ofi_reads(p) && p->early->frame.sequence == p->in_sequence) {
 		struct weft_ofi_buf *b = p->early;
 		p->early = b->next;
 		n += deliver(o, b);
@@ -67,44 +67,45 @@ static int on_message(struct weft_ofi *o, struct weft_ofi_buf *b, size_t bytes)
 	if (bytes < sizeof *f || f->rank >= (uint32_t)o->job.size ||
 	    sodium_memcmp(&f->token, &o->peer[peer].token_in, sizeof f->token) != 0) {
 		weft_count(WEFT_CNT_AUTH_REFUSED, 1);
-		weft_ofi_rx_give(o, b);
+		weft_net_ofi_rx_give(o, b);
 		return 0;
 	}
 	struct weft_ofi_peer *p = &o->peer[peer];
 	uint32_t ahead = f->sequence - p->in_sequence;
-	bool packet = weft_ofi_kind(f) == WEFT_OFI_PACKET || weft_ofi_kind(f) == WEFT_OFI_LARGE;
+	bool packet =
+		weft_net_ofi_kind(f) == WEFT_OFI_PACKET || weft_net_ofi_kind(f) == WEFT_OFI_LARGE;
 	bool whole = packet && f->len == bytes - sizeof *f;
 	/* Relaxed: only the poller, we, writes it. */
 	if (weft_unlikely(atomic_load_explicit(&p->x_state, memory_order_relaxed) !=
 				  WEFT_OFI_REACHED ||
-			  weft_ofi_epoch(f) != p->epoch))
-		return weft_ofi_on_other_epoch(o, b, whole);
+			  weft_net_ofi_epoch(f) != p->epoch))
+		return weft_net_ofi_on_other_epoch(o, b, whole);
 	p->heard = true;
 	if (whole && ahead < WEFT_OFI_SHARE) {
-		if (!ahead && weft_likely(!weft_ofi_reads(p))) {
+		if (!ahead && weft_likely(!weft_net_ofi_reads(p))) {
 			n = deliver(o, b);
-			return n + weft_ofi_deliver_early(o, peer);
+			return n + weft_net_ofi_deliver_early(o, peer);
 		}
-		if (weft_ofi_keep_early(p, b))
+		if (weft_net_ofi_keep_early(p, b))
 			return 0;
 	}
-	if (weft_ofi_kind(f) == WEFT_OFI_BYE) {
+	if (weft_net_ofi_kind(f) == WEFT_OFI_BYE) {
 		p->bye_got = true;
 		p->bye_sequence = f->sequence;
-	} else if (weft_ofi_kind(f) == WEFT_OFI_HEARD) {
+	} else if (weft_net_ofi_kind(f) == WEFT_OFI_HEARD) {
 		p->bye_heard = true;
-	} else if (weft_ofi_kind(f) == WEFT_OFI_DONE) {
-		n = weft_ofi_on_done(o, peer, f);
-	} else if (weft_ofi_kind(f) == WEFT_OFI_END) {
+	} else if (weft_net_ofi_kind(f) == WEFT_OFI_DONE) {
+		n = weft_net_ofi_on_done(o, peer, f);
+	} else if (weft_net_ofi_kind(f) == WEFT_OFI_END) {
 		p->end_got = true;
-		weft_ofi_peer_down(o, peer, WEFT_ERR_PEER, "it has given the connection up");
+		weft_net_ofi_peer_down(o, peer, WEFT_ERR_PEER, "it has given the connection up");
 		n = 1;
-	} else if (weft_ofi_kind(f) != WEFT_OFI_PING) {
-		weft_ofi_peer_down(o, peer, WEFT_ERR_PROTO,
-				   "a packet of impossible length or order");
+	} else if (weft_net_ofi_kind(f) != WEFT_OFI_PING) {
+		weft_net_ofi_peer_down(o, peer, WEFT_ERR_PROTO,
+				       "a packet of impossible length or order");
 		n = 1;
 	}
-	weft_ofi_rx_give(o, b);
+	weft_net_ofi_rx_give(o, b);
 	return n;
 }
 
@@ -117,17 +118,17 @@ static int take_error(struct weft_ofi *o)
 		return 0;
 	struct weft_ofi_buf *b = e.op_context;
 	if (b->is_read)
-		return weft_ofi_read_over(o, b, e.err ? e.err : FI_EIO);
+		return weft_net_ofi_read_over(o, b, e.err ? e.err : FI_EIO);
 	if (b->is_write)
-		return weft_ofi_write_over(o, b, e.err ? e.err : FI_EIO);
+		return weft_net_ofi_write_over(o, b, e.err ? e.err : FI_EIO);
 	if (!b->is_rx)
-		return weft_ofi_send_over(o, b, e.err ? e.err : FI_EIO);
-	weft_ofi_rx_give(o, b);
+		return weft_net_ofi_send_over(o, b, e.err ? e.err : FI_EIO);
+	weft_net_ofi_rx_give(o, b);
 	return 0;
 }
 
 /* Takes completions; *found_p: were there any? */
-int weft_ofi_take(struct weft_ofi *o, bool *found_p)
+int weft_net_ofi_take(struct weft_ofi *o, bool *found_p)
 {
 	int n = 0;
 	for (int round = 0; round < TAKES_PER_POLL / 16; round++) {
@@ -144,15 +145,15 @@ int weft_ofi_take(struct weft_ofi *o, bool *found_p)
 		for (ssize_t i = 0; i < got; i++) {
 			struct weft_ofi_buf *b = e[i].op_context;
 			if (weft_unlikely(b->is_read)) {
-				n += weft_ofi_read_over(o, b, 0);
+				n += weft_net_ofi_read_over(o, b, 0);
 				continue;
 			}
 			if (weft_unlikely(b->is_write)) {
-				n += weft_ofi_write_over(o, b, 0);
+				n += weft_net_ofi_write_over(o, b, 0);
 				continue;
 			}
 			if (!b->is_rx) {
-				n += weft_ofi_send_over(o, b, 0);
+				n += weft_net_ofi_send_over(o, b, 0);
 				continue;
 			}
 			n += on_message(o, b, e[i].len);
@@ -161,7 +162,7 @@ int weft_ofi_take(struct weft_ofi *o, bool *found_p)
 			break;
 	}
 	if (o->rx_idle)
-		weft_ofi_rx_post(o);
+		weft_net_ofi_rx_post(o);
 	return n;
 }
 

@@ -78,12 +78,12 @@ static_assert(sizeof(struct weft_ofi_frame) == 48, "no holes on the wire");
 
 #define WEFT_OFI_EPOCH_SHIFT 8
 
-static inline uint32_t weft_ofi_epoch(const struct weft_ofi_frame *f)
+static inline uint32_t weft_net_ofi_epoch(const struct weft_ofi_frame *f)
 {
 	return f->kind >> WEFT_OFI_EPOCH_SHIFT;
 }
 
-static inline enum weft_ofi_kind weft_ofi_kind(const struct weft_ofi_frame *f)
+static inline enum weft_ofi_kind weft_net_ofi_kind(const struct weft_ofi_frame *f)
 {
 	return (enum weft_ofi_kind)(f->kind & ((1u << WEFT_OFI_EPOCH_SHIFT) - 1));
 }
@@ -199,88 +199,91 @@ struct weft_ofi {
 };
 
 /* ofi_lib.c: libfabric itself, loaded at the first open. */
-weft_err weft_ofi_lib_open(struct weft_ofi *o) weft_must_use;
-void weft_ofi_lib_close(struct weft_ofi *o);
-const char *weft_ofi_lib_error(int code);
+weft_err weft_net_ofi_lib_open(struct weft_ofi *o) weft_must_use;
+void weft_net_ofi_lib_close(struct weft_ofi *o);
+const char *weft_net_ofi_lib_error(int code);
 
 /* ofi_buf.c.  Any poster may take and give; the rx calls are the poller's.  NULL: none is left. */
-weft_err weft_ofi_slab_make(struct weft_ofi *o) weft_must_use;
-struct weft_ofi_buf *weft_ofi_buf_take(struct weft_ofi *o, size_t len);
-void weft_ofi_buf_give(struct weft_ofi *o, struct weft_ofi_buf *b);
-void weft_ofi_rx_give(struct weft_ofi *o, struct weft_ofi_buf *b);
-void weft_ofi_rx_post(struct weft_ofi *o);
+weft_err weft_net_ofi_slab_make(struct weft_ofi *o) weft_must_use;
+struct weft_ofi_buf *weft_net_ofi_buf_take(struct weft_ofi *o, size_t len);
+void weft_net_ofi_buf_give(struct weft_ofi *o, struct weft_ofi_buf *b);
+void weft_net_ofi_rx_give(struct weft_ofi *o, struct weft_ofi_buf *b);
+void weft_net_ofi_rx_post(struct weft_ofi *o);
 
 /* ofi_out.c.  Post: the poster, one at a time per peer.  Send: the poller, for frames that carry no
  * packet; false: not now.  Here and below, what returns a count may call back: it is the number of
  * upcalls made. */
-enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
-			     const struct iovec *iov, unsigned n, size_t len, void *cookie);
+enum weft_post weft_net_ofi_post(struct weft_net *net, int peer, const void *head,
+				 const struct iovec *iov, unsigned n, size_t len, void *cookie);
 /* There was no room: FULL, or DOWN. */
-enum weft_post weft_ofi_full(struct weft_ofi *o, int peer);
-bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, uint32_t epoch,
-			    const void *head, const struct iovec *iov, unsigned n, size_t len);
-bool weft_ofi_send(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, const void *head,
-		   const struct iovec *iov, unsigned n, size_t len);
-void weft_ofi_set_blocked(struct weft_ofi *o, struct weft_ofi_peer *p);
-int weft_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
-int weft_ofi_tell_ready(struct weft_ofi *o);
+enum weft_post weft_net_ofi_full(struct weft_ofi *o, int peer);
+bool weft_net_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kind,
+				uint32_t epoch, const void *head, const struct iovec *iov,
+				unsigned n, size_t len);
+bool weft_net_ofi_send(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, const void *head,
+		       const struct iovec *iov, unsigned n, size_t len);
+void weft_net_ofi_set_blocked(struct weft_ofi *o, struct weft_ofi_peer *p);
+int weft_net_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
+int weft_net_ofi_tell_ready(struct weft_ofi *o);
 
 /* ofi_in.c, the poller's. */
-int weft_ofi_take(struct weft_ofi *o, bool *found_p);
-int weft_ofi_deliver_early(struct weft_ofi *o, int peer);
-bool weft_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b);
-void weft_ofi_drop_early(struct weft_ofi *o, struct weft_ofi_peer *p);
+int weft_net_ofi_take(struct weft_ofi *o, bool *found_p);
+int weft_net_ofi_deliver_early(struct weft_ofi *o, int peer);
+bool weft_net_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b);
+void weft_net_ofi_drop_early(struct weft_ofi *o, struct weft_ofi_peer *p);
 
 /* ofi_peer.c, the poller's. */
-weft_err weft_ofi_reach(struct weft_net *net, int peer, const char *address) weft_must_use;
-void weft_ofi_peer_down(struct weft_ofi *o, int peer, weft_err err, const char *why);
-int weft_ofi_answer_byes(struct weft_ofi *o);
-int weft_ofi_on_pid(struct weft_ofi *o, int peer);
-void weft_ofi_ping(struct weft_ofi *o);
-weft_err weft_ofi_drain(struct weft_net *net) weft_must_use;
+weft_err weft_net_ofi_reach(struct weft_net *net, int peer, const char *address) weft_must_use;
+void weft_net_ofi_peer_down(struct weft_ofi *o, int peer, weft_err err, const char *why);
+int weft_net_ofi_answer_byes(struct weft_ofi *o);
+int weft_net_ofi_on_pid(struct weft_ofi *o, int peer);
+void weft_net_ofi_ping(struct weft_ofi *o);
+weft_err weft_net_ofi_drain(struct weft_net *net) weft_must_use;
 
 /* ofi_large.c.  Post, behind: the poster; the others: the poller.  behind: must a poster wait until
  * the peer has read? large_full: does one? */
-enum weft_post weft_ofi_large_post(struct weft_ofi *o, int peer, const void *head,
-				   const struct iovec *iov, unsigned n, size_t len, void *cookie);
-bool weft_ofi_behind(struct weft_ofi_peer *p, bool large);
-bool weft_ofi_large_full(struct weft_ofi_peer *p);
-int weft_ofi_on_done(struct weft_ofi *o, int peer, const struct weft_ofi_frame *f);
-int weft_ofi_large_over(struct weft_ofi *o, int peer, bool all, uint32_t sequence, weft_err err);
-void weft_ofi_large_drop(struct weft_ofi_peer *p);
+enum weft_post weft_net_ofi_large_post(struct weft_ofi *o, int peer, const void *head,
+				       const struct iovec *iov, unsigned n, size_t len,
+				       void *cookie);
+bool weft_net_ofi_behind(struct weft_ofi_peer *p, bool large);
+bool weft_net_ofi_large_full(struct weft_ofi_peer *p);
+int weft_net_ofi_on_done(struct weft_ofi *o, int peer, const struct weft_ofi_frame *f);
+int weft_net_ofi_large_over(struct weft_ofi *o, int peer, bool all, uint32_t sequence,
+			    weft_err err);
+void weft_net_ofi_large_drop(struct weft_ofi_peer *p);
 
 /* ofi_rma.c, the poller's. */
-int weft_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b);
-int weft_ofi_read_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
-bool weft_ofi_reads(const struct weft_ofi_peer *p);
-void weft_ofi_rma_again(struct weft_ofi *o, int peer);
-bool weft_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const char *text);
-void weft_ofi_rma_end(struct weft_ofi *o);
-void weft_ofi_rma_close(struct weft_ofi *o);
+int weft_net_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b);
+int weft_net_ofi_read_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
+bool weft_net_ofi_reads(const struct weft_ofi_peer *p);
+void weft_net_ofi_rma_again(struct weft_ofi *o, int peer);
+bool weft_net_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const char *text);
+void weft_net_ofi_rma_end(struct weft_ofi *o);
+void weft_net_ofi_rma_close(struct weft_ofi *o);
 
 /* ofi_put.c.  Expose, conceal: any thread; write: the poster; the others: the poller. */
-weft_err weft_ofi_expose(struct weft_net *net, int peer, void *base, size_t len,
-			 struct weft_net_ticket *ticket_p,
-			 struct weft_net_window **window_p) weft_must_use;
-void weft_ofi_conceal(struct weft_net *net, struct weft_net_window *w);
-enum weft_post weft_ofi_write(struct weft_net *net, int peer, const struct weft_net_ticket *t,
-			      uint64_t at, const void *data, size_t len, void *cookie);
-int weft_ofi_write_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
-bool weft_ofi_put_down(struct weft_ofi *o, int peer, weft_err err, const char *why);
-bool weft_ofi_put_ends(const struct weft_ofi_peer *p);
-void weft_ofi_put_again(struct weft_ofi *o, int peer);
-void weft_ofi_put_end(struct weft_ofi *o);
-void weft_ofi_put_close(struct weft_ofi *o);
+weft_err weft_net_ofi_expose(struct weft_net *net, int peer, void *base, size_t len,
+			     struct weft_net_ticket *ticket_p,
+			     struct weft_net_window **window_p) weft_must_use;
+void weft_net_ofi_conceal(struct weft_net *net, struct weft_net_window *w);
+enum weft_post weft_net_ofi_write(struct weft_net *net, int peer, const struct weft_net_ticket *t,
+				  uint64_t at, const void *data, size_t len, void *cookie);
+int weft_net_ofi_write_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
+bool weft_net_ofi_put_down(struct weft_ofi *o, int peer, weft_err err, const char *why);
+bool weft_net_ofi_put_ends(const struct weft_ofi_peer *p);
+void weft_net_ofi_put_again(struct weft_ofi *o, int peer);
+void weft_net_ofi_put_end(struct weft_ofi *o);
+void weft_net_ofi_put_close(struct weft_ofi *o);
 
 /* ofi_epoch.c, the poller's. */
-int weft_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool whole);
-int weft_ofi_deliver_revived(struct weft_ofi *o);
-void weft_ofi_owe_end(struct weft_ofi *o, int peer);
-void weft_ofi_end_lost(struct weft_ofi *o, int peer);
-void weft_ofi_answer_strays(struct weft_ofi *o);
-bool weft_ofi_ended(struct weft_net *net, int peer);
-void weft_ofi_drop(struct weft_net *net, int peer, const char *why);
-void weft_ofi_revive(struct weft_net *net, int peer);
+int weft_net_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool whole);
+int weft_net_ofi_deliver_revived(struct weft_ofi *o);
+void weft_net_ofi_owe_end(struct weft_ofi *o, int peer);
+void weft_net_ofi_end_lost(struct weft_ofi *o, int peer);
+void weft_net_ofi_answer_strays(struct weft_ofi *o);
+bool weft_net_ofi_ended(struct weft_net *net, int peer);
+void weft_net_ofi_drop(struct weft_net *net, int peer, const char *why);
+void weft_net_ofi_revive(struct weft_net *net, int peer);
 
 #endif
 

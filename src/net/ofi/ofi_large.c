@@ -48,7 +48,7 @@ static void large_free(struct weft_ofi_large *l)
 	free(l);
 }
 
-bool weft_ofi_behind(struct weft_ofi_peer *p, bool large)
+bool weft_net_ofi_behind(struct weft_ofi_peer *p, bool large)
 {
 	bool full = false;
 	/* Relaxed: our own posts, and the poller's view that may be late: then ready() follows. */
@@ -64,7 +64,7 @@ bool weft_ofi_behind(struct weft_ofi_peer *p, bool large)
 	return full;
 }
 
-bool weft_ofi_large_full(struct weft_ofi_peer *p)
+bool weft_net_ofi_large_full(struct weft_ofi_peer *p)
 {
 	if (!atomic_load_explicit(&p->x_larges, memory_order_relaxed))
 		return false;
@@ -102,7 +102,7 @@ static bool add_pieces(struct weft_ofi *o, struct weft_ofi_large *l, struct weft
 	l->gathered = malloc(len);
 	if (!l->gathered)
 		return false;
-	weft_ring_gather(l->gathered, iov, n, len);
+	weft_net_ring_gather(l->gathered, iov, n, len);
 	return add_piece(o, l, a, l->gathered, len);
 }
 
@@ -122,8 +122,9 @@ static bool take_back(struct weft_ofi_peer *p, struct weft_ofi_large *l)
 	return found;
 }
 
-enum weft_post weft_ofi_large_post(struct weft_ofi *o, int peer, const void *head,
-				   const struct iovec *iov, unsigned n, size_t len, void *cookie)
+enum weft_post weft_net_ofi_large_post(struct weft_ofi *o, int peer, const void *head,
+				       const struct iovec *iov, unsigned n, size_t len,
+				       void *cookie)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
 	struct weft_ofi_announce a = {.len = len};
@@ -146,7 +147,7 @@ enum weft_post weft_ofi_large_post(struct weft_ofi *o, int peer, const void *hea
 			    offsetof(struct weft_ofi_announce, piece) + a.n * sizeof a.piece[0]};
 	/* seq_cst: the poller's DOWN is seen here, or it sees l in the list. */
 	if (atomic_load_explicit(&p->x_state, memory_order_seq_cst) == WEFT_OFI_REACHED &&
-	    weft_ofi_send(o, peer, WEFT_OFI_LARGE, head, &say, 1, say.iov_len))
+	    weft_net_ofi_send(o, peer, WEFT_OFI_LARGE, head, &say, 1, say.iov_len))
 		return WEFT_POST_ACCEPTED;
 	if (!take_back(p, l))
 		return WEFT_POST_ACCEPTED; /* its sent() was told */
@@ -171,7 +172,7 @@ static struct weft_ofi_large *oldest(struct weft_ofi_peer *p, bool all, uint32_t
 }
 
 /* Those up to number `sequence`, or all, are over.  The upcalls made. */
-int weft_ofi_large_over(struct weft_ofi *o, int peer, bool all, uint32_t sequence, weft_err err)
+int weft_net_ofi_large_over(struct weft_ofi *o, int peer, bool all, uint32_t sequence, weft_err err)
 {
 	struct weft_ofi_large *l;
 	int n = 0;
@@ -184,15 +185,15 @@ int weft_ofi_large_over(struct weft_ofi *o, int peer, bool all, uint32_t sequenc
 	return n;
 }
 
-int weft_ofi_on_done(struct weft_ofi *o, int peer, const struct weft_ofi_frame *f)
+int weft_net_ofi_on_done(struct weft_ofi *o, int peer, const struct weft_ofi_frame *f)
 {
 	uint32_t sequence;
 	memcpy(&sequence, f->head, sizeof sequence);
-	return weft_ofi_large_over(o, peer, false, sequence, WEFT_OK);
+	return weft_net_ofi_large_over(o, peer, false, sequence, WEFT_OK);
 }
 
 /* At the end: nobody is told. */
-void weft_ofi_large_drop(struct weft_ofi_peer *p)
+void weft_net_ofi_large_drop(struct weft_ofi_peer *p)
 {
 	for (struct weft_ofi_large *l; (l = oldest(p, true, 0));)
 		large_free(l);

@@ -61,12 +61,12 @@ static bool loaded(void)
 	return !lib.why[0];
 }
 
-const char *weft_ofi_lib_error(int code)
+const char *weft_net_ofi_lib_error(int code)
 {
 	return loaded() ? lib.strerror(code < 0 ? -code : code) : "libfabric is not there";
 }
 
-void weft_ofi_describe(char *buf, size_t size)
+void weft_net_ofi_describe(char *buf, size_t size)
 {
 	if (!loaded())
 		snprintf(buf, size, "not there: %s", lib.why);
@@ -149,7 +149,7 @@ static weft_err choose(struct weft_ofi *o)
 
 static weft_err failed(const char *what, int code)
 {
-	weft_error("ofi: %s: %s", what, weft_ofi_lib_error(code));
+	weft_error("ofi: %s: %s", what, weft_net_ofi_lib_error(code));
 	return code == -FI_ENOMEM ? WEFT_ERR_NOMEM : WEFT_ERR_SYS;
 }
 
@@ -163,7 +163,7 @@ static int open_cq(struct weft_ofi *o)
 	};
 	int code = -FI_ENOSYS;
 	o->cq_fd = -1;
-	if (!weft_ofi_lacks.wait_fd)
+	if (!weft_net_ofi_lacks.wait_fd)
 		code = fi_cq_open(o->domain, &attr, &o->cq, NULL);
 	if (!code && fi_control(&o->cq->fid, FI_GETWAIT, &o->cq_fd) == 0)
 		return 0;
@@ -207,7 +207,7 @@ static weft_err open_objects(struct weft_ofi *o)
 	return WEFT_OK;
 }
 
-weft_err weft_ofi_lib_open(struct weft_ofi *o)
+weft_err weft_net_ofi_lib_open(struct weft_ofi *o)
 {
 	if (!loaded()) {
 		weft_info("ofi: %s", lib.why);
@@ -217,11 +217,11 @@ weft_err weft_ofi_lib_open(struct weft_ofi *o)
 	if (!err)
 		err = open_objects(o);
 	if (err)
-		weft_ofi_lib_close(o);
+		weft_net_ofi_lib_close(o);
 	return err;
 }
 
-void weft_ofi_lib_close(struct weft_ofi *o)
+void weft_net_ofi_lib_close(struct weft_ofi *o)
 {
 	struct fid *all[] = {
 		o->ep ? &o->ep->fid : NULL,         o->mr ? &o->mr->fid : NULL,
@@ -244,7 +244,7 @@ void weft_ofi_lib_close(struct weft_ofi *o)
 
 #else
 
-void weft_ofi_describe(char *buf, size_t size)
+void weft_net_ofi_describe(char *buf, size_t size)
 {
 	snprintf(buf, size, "not there: built without libfabric's headers");
 }

@@ -16,10 +16,10 @@ static void nudge(struct weft_ofi *o)
 	/* RING <- ARM (ofi_arm, poll_armed): the caller's flag was stored seq_cst before. */
 	if (atomic_load_explicit(&o->x_armed, memory_order_seq_cst) &&
 	    atomic_exchange_explicit(&o->x_armed, false, memory_order_seq_cst))
-		weft_hub_ring(&o->hub);
+		weft_net_hub_ring(&o->hub);
 }
 
-void weft_ofi_set_blocked(struct weft_ofi *o, struct weft_ofi_peer *p)
+void weft_net_ofi_set_blocked(struct weft_ofi *o, struct weft_ofi_peer *p)
 {
 	/* BLOCK -> READY (tell_ready). */
 	if (!atomic_exchange_explicit(&p->x_blocked, true, memory_order_seq_cst))
@@ -32,11 +32,12 @@ static bool is_packet(enum weft_ofi_kind kind)
 }
 
 /* Sends one frame; false: not now. */
-bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, uint32_t epoch,
-			    const void *head, const struct iovec *iov, unsigned n, size_t len)
+bool weft_net_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kind,
+				uint32_t epoch, const void *head, const struct iovec *iov,
+				unsigned n, size_t len)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
-	struct weft_ofi_buf *b = weft_ofi_buf_take(o, len);
+	struct weft_ofi_buf *b = weft_net_ofi_buf_take(o, len);
 	if (!b)
 		return false;
 	b->peer = peer;
@@ -49,7 +50,7 @@ bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kin
 	if (head)
 		memcpy(b->frame.head, head, WEFT_NET_HEAD);
 	if (len)
-		weft_ring_gather(b->payload, iov, n, len);
+		weft_net_ring_gather(b->payload, iov, n, len);
 	/* Relaxed: counts; the poller takes them back after the network has ordered it. */
 	atomic_fetch_add_explicit(&p->x_under, 1, memory_order_relaxed);
 	if (weft_likely(fi_send(o->ep, &b->frame, sizeof b->frame + len, o->desc, p->addr, b) ==
@@ -61,14 +62,14 @@ bool weft_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind kin
 	/* Queues are full, or the connection below is still being made; an error that stays shows
 	 * with the next completion. */
 	atomic_fetch_sub_explicit(&p->x_under, 1, memory_order_relaxed);
-	weft_ofi_buf_give(o, b);
+	weft_net_ofi_buf_give(o, b);
 	return false;
 }
 
-bool weft_ofi_send(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, const void *head,
-		   const struct iovec *iov, unsigned n, size_t len)
+bool weft_net_ofi_send(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, const void *head,
+		       const struct iovec *iov, unsigned n, size_t len)
 {
-	return weft_ofi_send_in_epoch(o, peer, kind, o->peer[peer].epoch, head, iov, n, len);
+	return weft_net_ofi_send_in_epoch(o, peer, kind, o->peer[peer].epoch, head, iov, n, len);
 }
 
 /*
@@ -99,19 +100,19 @@ static bool is_far(const struct weft_ofi_peer *p)
 	return p->out_over >> (WEFT_OFI_SHARE / 2);
 }
 
-enum weft_post weft_ofi_full(struct weft_ofi *o, int peer)
+enum weft_post weft_net_ofi_full(struct weft_ofi *o, int peer)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
-	weft_ofi_set_blocked(o, p);
-	/* seq_cst: we see DOWN, or weft_ofi_peer_down sees x_blocked. */
+	weft_net_ofi_set_blocked(o, p);
+	/* seq_cst: we see DOWN, or weft_net_ofi_peer_down sees x_blocked. */
 	if (atomic_load_explicit(&p->x_state, memory_order_seq_cst) != WEFT_OFI_REACHED)
 		return WEFT_POST_DOWN;
 	nudge(o);
 	return WEFT_POST_FULL;
 }
 
-enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
-			     const struct iovec *iov, unsigned n, size_t len, void *cookie)
+enum weft_post weft_net_ofi_post(struct weft_net *net, int peer, const void *head,
+				 const struct iovec *iov, unsigned n, size_t len, void *cookie)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
 	struct weft_ofi_peer *p = &o->peer[peer];
@@ -122,35 +123,35 @@ enum weft_post weft_ofi_post(struct weft_net *net, int peer, const void *head,
 	/* Relaxed: our own count, and the poller's that may be late. */
 	bool room = atomic_load_explicit(&p->x_under, memory_order_relaxed) < WEFT_OFI_SHARE &&
 		    window(p) < WEFT_OFI_SHARE && !p->gone &&
-		    !weft_ofi_behind(p, len > WEFT_OFI_MAX_PAYLOAD);
+		    !weft_net_ofi_behind(p, len > WEFT_OFI_MAX_PAYLOAD);
 	enum weft_post answer = WEFT_POST_FULL;
 	int was = weft_cancel_off(); /* what a provider calls is its own affair */
 	if (room && weft_unlikely(len > WEFT_OFI_MAX_PAYLOAD))
-		answer = weft_ofi_large_post(o, peer, head, iov, n, len, cookie);
-	else if (room && weft_ofi_send(o, peer, WEFT_OFI_PACKET, head, iov, n, len))
+		answer = weft_net_ofi_large_post(o, peer, head, iov, n, len, cookie);
+	else if (room && weft_net_ofi_send(o, peer, WEFT_OFI_PACKET, head, iov, n, len))
 		answer = WEFT_POST_DONE;
 	weft_cancel_back(was);
-	return weft_likely(answer != WEFT_POST_FULL) ? answer : weft_ofi_full(o, peer);
+	return weft_likely(answer != WEFT_POST_FULL) ? answer : weft_net_ofi_full(o, peer);
 }
 
-int weft_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
+int weft_net_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 {
 	int peer = b->peer, n = 0;
 	struct weft_ofi_peer *p = &o->peer[peer];
 	const struct weft_ofi_frame frame = b->frame;
-	bool last_words =
-		weft_ofi_kind(&frame) == WEFT_OFI_HEARD || weft_ofi_kind(&frame) == WEFT_OFI_BYE;
-	bool old = weft_ofi_epoch(&frame) != p->epoch;
+	bool last_words = weft_net_ofi_kind(&frame) == WEFT_OFI_HEARD ||
+			  weft_net_ofi_kind(&frame) == WEFT_OFI_BYE;
+	bool old = weft_net_ofi_epoch(&frame) != p->epoch;
 	atomic_fetch_sub_explicit(&p->x_under, 1, memory_order_relaxed);
-	if (!old && is_packet(weft_ofi_kind(&frame)))
+	if (!old && is_packet(weft_net_ofi_kind(&frame)))
 		packet_over(p, frame.sequence);
-	weft_ofi_buf_give(o, b);
+	weft_net_ofi_buf_give(o, b);
 	if (old)
 		return 0; /* that link has ended already */
-	if (code && weft_ofi_kind(&frame) == WEFT_OFI_END)
-		weft_ofi_end_lost(o, peer);
+	if (code && weft_net_ofi_kind(&frame) == WEFT_OFI_END)
+		weft_net_ofi_end_lost(o, peer);
 	if (code && !p->bye_got && !last_words) {
-		weft_ofi_peer_down(o, peer, WEFT_ERR_PEER, weft_ofi_lib_error(code));
+		weft_net_ofi_peer_down(o, peer, WEFT_ERR_PEER, weft_net_ofi_lib_error(code));
 		n++;
 	} else if (code) {
 		p->bye_heard = true; /* nobody is left to answer */
@@ -159,7 +160,7 @@ int weft_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 }
 
 /* Posters that found no room may try again. */
-int weft_ofi_tell_ready(struct weft_ofi *o)
+int weft_net_ofi_tell_ready(struct weft_ofi *o)
 {
 	int n = 0;
 	for (int i = 0; i < o->job.size; i++) {
@@ -167,7 +168,7 @@ int weft_ofi_tell_ready(struct weft_ofi *o)
 		/* READY <- BLOCK (set_blocked). */
 		if (!atomic_load_explicit(&p->x_blocked, memory_order_seq_cst) ||
 		    atomic_load_explicit(&p->x_under, memory_order_relaxed) > WEFT_OFI_SHARE / 2 ||
-		    is_far(p) || weft_ofi_large_full(p) ||
+		    is_far(p) || weft_net_ofi_large_full(p) ||
 		    atomic_load_explicit(&p->x_writes, memory_order_relaxed) >= WEFT_OFI_WRITES ||
 		    !atomic_exchange_explicit(&p->x_blocked, false, memory_order_seq_cst))
 			continue;

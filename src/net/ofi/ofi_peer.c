@@ -42,17 +42,18 @@ static void watch_process(struct weft_ofi *o, int peer, const char *host, int pi
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
 	p->remote = true;
-	if (strcmp(host, o->host_key) == 0 && !weft_ofi_lacks.pidfd) {
+	if (strcmp(host, o->host_key) == 0 && !weft_net_ofi_lacks.pidfd) {
 		p->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 		p->dead_already = p->pid_fd < 0 && errno == ESRCH;
-		if (p->pid_fd >= 0 && !weft_hub_add(&o->hub, p->pid_fd, EPOLLIN,
-						    weft_hub_data(WEFT_OFI_EV_PID, (uint64_t)peer)))
+		if (p->pid_fd >= 0 &&
+		    !weft_net_hub_add(&o->hub, p->pid_fd, EPOLLIN,
+				      weft_net_hub_data(WEFT_OFI_EV_PID, (uint64_t)peer)))
 			p->remote = false;
 	}
 	o->n_remote += p->remote;
 }
 
-weft_err weft_ofi_reach(struct weft_net *net, int peer, const char *address)
+weft_err weft_net_ofi_reach(struct weft_net *net, int peer, const char *address)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
 	char provider[64], host[WEFT_HOST_KEY_MAX], hex[2 * WEFT_OFI_NAME_MAX + 1];
@@ -85,7 +86,7 @@ weft_err weft_ofi_reach(struct weft_net *net, int peer, const char *address)
 	return WEFT_OK;
 }
 
-void weft_ofi_peer_down(struct weft_ofi *o, int peer, weft_err err, const char *why)
+void weft_net_ofi_peer_down(struct weft_ofi *o, int peer, weft_err err, const char *why)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
 	char text[256];
@@ -97,61 +98,61 @@ void weft_ofi_peer_down(struct weft_ofi *o, int peer, weft_err err, const char *
 	if (atomic_exchange_explicit(&p->x_blocked, false, memory_order_seq_cst))
 		atomic_fetch_sub_explicit(&o->x_blocked, 1, memory_order_relaxed);
 	if (p->pid_fd >= 0)
-		weft_hub_remove(&o->hub, p->pid_fd);
+		weft_net_hub_remove(&o->hub, p->pid_fd);
 	o->n_remote -= p->remote;
 	o->n_gone -= p->gone;
-	weft_ofi_drop_early(o, p);
+	weft_net_ofi_drop_early(o, p);
 	p->broke = err != WEFT_OK;
 	if (err && !p->dead_already && !p->end_got)
-		weft_ofi_owe_end(o, peer);
+		weft_net_ofi_owe_end(o, peer);
 	if (err)
 		snprintf(text, sizeof text, "lost rank %d (ofi): %s", peer, why);
 	else
 		snprintf(text, sizeof text, "rank %d left (ofi)", peer);
-	bool later = weft_ofi_put_down(o, peer, err, text);
-	if (weft_ofi_rma_down(o, peer, err, text) || later)
+	bool later = weft_net_ofi_put_down(o, peer, err, text);
+	if (weft_net_ofi_rma_down(o, peer, err, text) || later)
 		return;
 	o->events.down(o->events.arg, peer, err, text);
 }
 
 /* The answer to a BYE; when it is out, the peer is gone for us. */
-int weft_ofi_answer_byes(struct weft_ofi *o)
+int weft_net_ofi_answer_byes(struct weft_ofi *o)
 {
 	int n = 0;
 	for (int i = 0; i < o->job.size; i++) {
 		struct weft_ofi_peer *p = &o->peer[i];
 		if (!p->bye_got || p->bye_answered || p->bye_sequence != p->in_sequence)
 			continue;
-		if (!weft_ofi_send(o, i, WEFT_OFI_HEARD, NULL, NULL, 0, 0)) {
-			weft_ofi_set_blocked(o, p); /* so that somebody looks again soon */
+		if (!weft_net_ofi_send(o, i, WEFT_OFI_HEARD, NULL, NULL, 0, 0)) {
+			weft_net_ofi_set_blocked(o, p); /* so that somebody looks again soon */
 			continue;
 		}
 		p->bye_answered = true;
-		weft_ofi_peer_down(o, i, WEFT_OK, "");
+		weft_net_ofi_peer_down(o, i, WEFT_OK, "");
 		n++;
 	}
 	return n;
 }
 
 /* A process of this host has ended: what it had sent before comes first. */
-int weft_ofi_on_pid(struct weft_ofi *o, int peer)
+int weft_net_ofi_on_pid(struct weft_ofi *o, int peer)
 {
 	int n = 0, quiet = 0;
 	while (quiet < 3) { /* ends: nobody sends any more */
 		bool found = false;
-		n += weft_ofi_take(o, &found);
+		n += weft_net_ofi_take(o, &found);
 		quiet = found ? 0 : quiet + 1;
 	}
 	if (o->peer[peer].bye_got)
-		n += weft_ofi_answer_byes(o);
+		n += weft_net_ofi_answer_byes(o);
 	o->peer[peer].bye_heard = true;
 	o->peer[peer].dead_already = true;
-	weft_ofi_peer_down(o, peer, WEFT_ERR_PEER, "its process ended without leaving the job");
+	weft_net_ofi_peer_down(o, peer, WEFT_ERR_PEER, "its process ended without leaving the job");
 	return n + 1;
 }
 
 /* Lets the network find out who is gone. */
-void weft_ofi_ping(struct weft_ofi *o)
+void weft_net_ofi_ping(struct weft_ofi *o)
 {
 	uint64_t now = weft_clock_ns();
 	if (!o->n_remote || now < o->ping_ns)
@@ -163,16 +164,16 @@ void weft_ofi_ping(struct weft_ofi *o)
 		    atomic_load_explicit(&p->x_under, memory_order_relaxed) ||
 		    atomic_load_explicit(&p->x_state, memory_order_relaxed) != WEFT_OFI_REACHED)
 			continue;
-		if (weft_ofi_send(o, i, WEFT_OFI_PING, NULL, NULL, 0, 0))
+		if (weft_net_ofi_send(o, i, WEFT_OFI_PING, NULL, NULL, 0, 0))
 			p->refused_ns = 0;
 		else if (!p->refused_ns)
 			p->refused_ns = now;
 		else if (now - p->refused_ns >= REFUSED_NS)
-			weft_ofi_peer_down(o, i, WEFT_ERR_PEER, "its connection is lost");
+			weft_net_ofi_peer_down(o, i, WEFT_ERR_PEER, "its connection is lost");
 	}
 }
 
-weft_err weft_ofi_drain(struct weft_net *net)
+weft_err weft_net_ofi_drain(struct weft_net *net)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
 	weft_err err = WEFT_OK;
@@ -184,13 +185,13 @@ weft_err weft_ofi_drain(struct weft_net *net)
 		    (atomic_load_explicit(&p->x_under, memory_order_relaxed) ||
 		     atomic_load_explicit(&p->x_larges, memory_order_relaxed) || p->owes_done))
 			err = WEFT_AGAIN;
-		if (weft_ofi_reads(p) || weft_ofi_put_ends(p))
+		if (weft_net_ofi_reads(p) || weft_net_ofi_put_ends(p))
 			err = WEFT_AGAIN;
 		if (!talked ||
 		    atomic_load_explicit(&p->x_state, memory_order_relaxed) != WEFT_OFI_REACHED)
 			continue;
 		bool sent = atomic_load_explicit(&p->x_bye_sent, memory_order_relaxed);
-		if (!sent && weft_ofi_send(o, i, WEFT_OFI_BYE, NULL, NULL, 0, 0)) {
+		if (!sent && weft_net_ofi_send(o, i, WEFT_OFI_BYE, NULL, NULL, 0, 0)) {
 			atomic_store_explicit(&p->x_bye_sent, true, memory_order_relaxed);
 			sent = true;
 		}

@@ -65,8 +65,8 @@ static bool reached(const struct weft_ofi_peer *p)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-weft_err weft_ofi_expose(struct weft_net *net, int peer, void *base, size_t len,
-			 struct weft_net_ticket *ticket_p, struct weft_net_window **window_p)
+weft_err weft_net_ofi_expose(struct weft_net *net, int peer, void *base, size_t len,
+			     struct weft_net_ticket *ticket_p, struct weft_net_window **window_p)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
 	if (!o->put || !reached(&o->peer[peer]))
@@ -90,7 +90,7 @@ weft_err weft_ofi_expose(struct weft_net *net, int peer, void *base, size_t len,
 	return WEFT_OK;
 }
 
-void weft_ofi_conceal(struct weft_net *net, struct weft_net_window *w)
+void weft_net_ofi_conceal(struct weft_net *net, struct weft_net_window *w)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
 	lock(o);
@@ -201,8 +201,8 @@ static bool begin(struct weft_ofi *o, int peer, const struct weft_net_ticket *t,
 	return false;
 }
 
-enum weft_post weft_ofi_write(struct weft_net *net, int peer, const struct weft_net_ticket *t,
-			      uint64_t at, const void *data, size_t len, void *cookie)
+enum weft_post weft_net_ofi_write(struct weft_net *net, int peer, const struct weft_net_ticket *t,
+				  uint64_t at, const void *data, size_t len, void *cookie)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
 	struct weft_ofi_peer *p = &o->peer[peer];
@@ -214,11 +214,11 @@ enum weft_post weft_ofi_write(struct weft_net *net, int peer, const struct weft_
 	int was = weft_cancel_off(); /* what a provider calls is its own affair */
 	bool begun = room && begin(o, peer, t, at, data, len, cookie);
 	weft_cancel_back(was);
-	return begun ? WEFT_POST_ACCEPTED : weft_ofi_full(o, peer);
+	return begun ? WEFT_POST_ACCEPTED : weft_net_ofi_full(o, peer);
 }
 
 /* A write is over.  The upcalls made. */
-int weft_ofi_write_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
+int weft_net_ofi_write_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 {
 	int peer = b->peer;
 	struct weft_ofi_peer *p = &o->peer[peer];
@@ -230,14 +230,14 @@ int weft_ofi_write_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 	writing_free(b);
 	o->events.sent(o->events.arg, peer, cookie, code ? WEFT_ERR_PEER : WEFT_OK);
 	if (code)
-		weft_ofi_peer_down(o, peer, WEFT_ERR_PEER, weft_ofi_lib_error(code));
+		weft_net_ofi_peer_down(o, peer, WEFT_ERR_PEER, weft_net_ofi_lib_error(code));
 	return 1 + !!code;
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-/* The peer is down.  True: its down() is told later, by weft_ofi_put_again. */
-bool weft_ofi_put_down(struct weft_ofi *o, int peer, weft_err err, const char *why)
+/* The peer is down.  True: its down() is told later, by weft_net_ofi_put_again. */
+bool weft_net_ofi_put_down(struct weft_ofi *o, int peer, weft_err err, const char *why)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
 	bool windows = shut(o, peer);
@@ -258,11 +258,11 @@ bool weft_ofi_put_down(struct weft_ofi *o, int peer, weft_err err, const char *w
 	p->put_end = e;
 	o->owes = true;
 	if (o->armed)
-		weft_hub_ring(&o->hub); /* so that somebody looks at the time */
+		weft_net_hub_ring(&o->hub); /* so that somebody looks at the time */
 	return true;
 }
 
-bool weft_ofi_put_ends(const struct weft_ofi_peer *p)
+bool weft_net_ofi_put_ends(const struct weft_ofi_peer *p)
 {
 	return p->put_end;
 }
@@ -286,7 +286,7 @@ static void give_up(struct weft_ofi *o, int peer)
 	}
 }
 
-void weft_ofi_put_again(struct weft_ofi *o, int peer)
+void weft_net_ofi_put_again(struct weft_ofi *o, int peer)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
 	struct weft_ofi_put_end *e = p->put_end;
@@ -301,13 +301,13 @@ void weft_ofi_put_again(struct weft_ofi *o, int peer)
 	}
 	give_up(o, peer);
 	p->put_end = NULL;
-	if (!weft_ofi_reads(p)) /* else the read's end tells */
+	if (!weft_net_ofi_reads(p)) /* else the read's end tells */
 		o->events.down(o->events.arg, peer, e->err, e->why);
 	free(e);
 }
 
 /* Before the network is closed: nobody is told. */
-void weft_ofi_put_end(struct weft_ofi *o)
+void weft_net_ofi_put_end(struct weft_ofi *o)
 {
 	for (struct weft_net_window *w = o->window; w; w = w->next) {
 		if (w->mr)
@@ -328,7 +328,7 @@ void weft_ofi_put_end(struct weft_ofi *o)
 }
 
 /* Behind it. */
-void weft_ofi_put_close(struct weft_ofi *o)
+void weft_net_ofi_put_close(struct weft_ofi *o)
 {
 	for (struct weft_net_window *w; (w = o->window);) {
 		o->window = w->next;

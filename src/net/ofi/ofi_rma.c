@@ -124,7 +124,7 @@ static void tell_done(struct weft_ofi *o, int peer)
 	struct weft_ofi_peer *p = &o->peer[peer];
 	uint8_t head[WEFT_NET_HEAD] = {0};
 	memcpy(head, &p->done_sequence, sizeof p->done_sequence);
-	p->owes_done = !weft_ofi_send(o, peer, WEFT_OFI_DONE, head, NULL, 0, 0);
+	p->owes_done = !weft_net_ofi_send(o, peer, WEFT_OFI_DONE, head, NULL, 0, 0);
 	o->owes |= p->owes_done;
 }
 
@@ -146,7 +146,7 @@ static int finish(struct weft_ofi *o, struct weft_ofi_reading *r, weft_err err)
 	}
 	free(r->aside);
 	r->aside = NULL;
-	weft_ofi_rx_give(o, r->large);
+	weft_net_ofi_rx_give(o, r->large);
 	r->large = NULL;
 	if (!err) {
 		p->done_sequence = p->in_sequence++;
@@ -156,7 +156,7 @@ static int finish(struct weft_ofi *o, struct weft_ofi_reading *r, weft_err err)
 	return 1;
 }
 
-bool weft_ofi_reads(const struct weft_ofi_peer *p)
+bool weft_net_ofi_reads(const struct weft_ofi_peer *p)
 {
 	return p->reading && p->reading->large;
 }
@@ -175,19 +175,20 @@ static bool reading_make(struct weft_ofi_peer *p)
 }
 
 /* A LARGE whose turn it is; takes b.  The upcalls made. */
-int weft_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b)
+int weft_net_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b)
 {
 	int peer = (int)b->frame.rank;
 	struct weft_ofi_peer *p = &o->peer[peer];
 	struct weft_ofi_announce a;
 	if (!o->rma || !sane(&b->frame, b->payload, &a)) {
-		weft_ofi_rx_give(o, b);
-		weft_ofi_peer_down(o, peer, WEFT_ERR_PROTO, "a large packet that makes no sense");
+		weft_net_ofi_rx_give(o, b);
+		weft_net_ofi_peer_down(o, peer, WEFT_ERR_PROTO,
+				       "a large packet that makes no sense");
 		return 1;
 	}
 	if (!reading_make(p)) {
-		weft_ofi_rx_give(o, b);
-		weft_ofi_peer_down(o, peer, WEFT_ERR_NOMEM, "no memory to receive");
+		weft_net_ofi_rx_give(o, b);
+		weft_net_ofi_peer_down(o, peer, WEFT_ERR_NOMEM, "no memory to receive");
 		return 1;
 	}
 	struct weft_ofi_reading *r = p->reading;
@@ -204,7 +205,7 @@ int weft_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b)
 		return 1 + finish(o, r, WEFT_OK);
 	weft_err err = read_next(o, r);
 	if (err)
-		weft_ofi_peer_down(o, peer, err, "its memory cannot be read");
+		weft_net_ofi_peer_down(o, peer, err, "its memory cannot be read");
 	return 1;
 }
 
@@ -212,14 +213,14 @@ static int ended(struct weft_ofi *o, struct weft_ofi_reading *r)
 {
 	int peer = r->op->peer;
 	int n = finish(o, r, WEFT_ERR_PEER);
-	if (weft_ofi_put_ends(&o->peer[peer]))
+	if (weft_net_ofi_put_ends(&o->peer[peer]))
 		return n; /* told later */
 	o->events.down(o->events.arg, peer, r->err, r->why);
 	return n + 1;
 }
 
 /* A read is over.  The upcalls made. */
-int weft_ofi_read_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
+int weft_net_ofi_read_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 {
 	struct weft_ofi_reading *r = o->peer[b->peer].reading;
 	if (!r || r->op != b)
@@ -229,25 +230,26 @@ int weft_ofi_read_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 		return ended(o, r);
 	weft_err err = code ? WEFT_ERR_PEER : WEFT_OK;
 	if (!err && (r->at += r->under) == r->want)
-		return finish(o, r, WEFT_OK) + weft_ofi_deliver_early(o, r->op->peer);
+		return finish(o, r, WEFT_OK) + weft_net_ofi_deliver_early(o, r->op->peer);
 	if (!err)
 		err = read_next(o, r);
 	r->under = err ? 0 : r->under;
 	if (err)
-		weft_ofi_peer_down(o, r->op->peer, err,
-				   code ? weft_ofi_lib_error(code) : "its memory cannot be read");
+		weft_net_ofi_peer_down(o, r->op->peer, err,
+				       code ? weft_net_ofi_lib_error(code)
+					    : "its memory cannot be read");
 	return 1;
 }
 
 /* What could not go at once. */
-void weft_ofi_rma_again(struct weft_ofi *o, int peer)
+void weft_net_ofi_rma_again(struct weft_ofi *o, int peer)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
 	struct weft_ofi_reading *r = p->reading;
 	if (p->owes_done &&
 	    atomic_load_explicit(&p->x_state, memory_order_relaxed) == WEFT_OFI_REACHED)
 		tell_done(o, peer);
-	if (!weft_ofi_reads(p))
+	if (!weft_net_ofi_reads(p))
 		return;
 	if (r->ending) {
 		if (weft_clock_ns() < r->ending_ns) {
@@ -265,18 +267,18 @@ void weft_ofi_rma_again(struct weft_ofi *o, int peer)
 	} else if (!r->under) {
 		weft_err err = read_next(o, r);
 		if (err)
-			weft_ofi_peer_down(o, peer, err, "its memory cannot be read");
+			weft_net_ofi_peer_down(o, peer, err, "its memory cannot be read");
 	}
 }
 
 /* The peer is down: its packets are over.  True: its down() is told later, by us. */
-bool weft_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const char *text)
+bool weft_net_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const char *text)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
 	struct weft_ofi_reading *r = p->reading;
-	(void)weft_ofi_large_over(o, peer, true, 0, WEFT_ERR_PEER);
+	(void)weft_net_ofi_large_over(o, peer, true, 0, WEFT_ERR_PEER);
 	p->owes_done = false;
-	if (!weft_ofi_reads(p))
+	if (!weft_net_ofi_reads(p))
 		return false;
 	if (!r->under) {
 		(void)finish(o, r, WEFT_ERR_PEER);
@@ -289,16 +291,16 @@ bool weft_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const char *t
 	snprintf(r->why, sizeof r->why, "%s", text);
 	o->owes = true;
 	if (o->armed)
-		weft_hub_ring(&o->hub); /* so that somebody looks at the time */
+		weft_net_hub_ring(&o->hub); /* so that somebody looks at the time */
 	return true;
 }
 
 /* Before the network is closed, and behind it. */
-void weft_ofi_rma_end(struct weft_ofi *o)
+void weft_net_ofi_rma_end(struct weft_ofi *o)
 {
 	for (int i = 0; o->peer && i < o->job.size; i++) {
 		struct weft_ofi_peer *p = &o->peer[i];
-		weft_ofi_large_drop(p);
+		weft_net_ofi_large_drop(p);
 		if (p->reading)
 			local_release(p->reading);
 	}
@@ -315,7 +317,7 @@ static void reading_free(struct weft_ofi_reading *r)
 	free(r);
 }
 
-void weft_ofi_rma_close(struct weft_ofi *o)
+void weft_net_ofi_rma_close(struct weft_ofi *o)
 {
 	for (int i = 0; o->peer && i < o->job.size; i++)
 		reading_free(o->peer[i].reading);

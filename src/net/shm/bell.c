@@ -16,7 +16,7 @@ static long membarrier(int cmd)
 	return syscall(SYS_membarrier, cmd, 0, 0);
 }
 
-bool weft_bell_register(void)
+bool weft_net_bell_register(void)
 {
 	if (membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0 &&
 	    membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0)
@@ -37,7 +37,7 @@ static void write_bell(int fd)
 	weft_cancel_back(was);
 }
 
-void weft_bell_ring(struct weft_bell *b, int fd)
+void weft_net_bell_ring(struct weft_bell *b, int fd)
 {
 	/* Relaxed would do for the receiver, who looks again anyway; the exchange makes one of
 	 * several senders pay for the write. */
@@ -45,7 +45,7 @@ void weft_bell_ring(struct weft_bell *b, int fd)
 		write_bell(fd);
 }
 
-void weft_bell_ring_still(struct weft_bell *b, uint32_t word, int fd)
+void weft_net_bell_ring_still(struct weft_bell *b, uint32_t word, int fd)
 {
 	/* Relaxed, both: as in ring. */
 	if (atomic_compare_exchange_strong_explicit(&b->x_armed, &word, 0, memory_order_relaxed,
@@ -74,12 +74,12 @@ static uint32_t next(struct weft_bell *b, enum weft_bell_level level)
 	return ++b->count << WEFT_BELL_BITS | (uint32_t)level;
 }
 
-void weft_bell_settle(struct weft_bell *b, bool fence)
+void weft_net_bell_settle(struct weft_bell *b, bool fence)
 {
 	uint32_t word = atomic_load_explicit(&b->x_armed, memory_order_relaxed);
-	/* ARM -> URGE (weft_bell_urgent).  Without the order that follows one could still wait a
+	/* ARM -> URGE (weft_net_bell_urgent).  Without the order that follows one could still wait a
 	 * moment before he rings whose packet our second look does not find.  Fails: rung. */
-	if (weft_bell_level_of(word) == WEFT_BELL_SOON)
+	if (weft_net_bell_level_of(word) == WEFT_BELL_SOON)
 		(void)atomic_compare_exchange_strong_explicit(
 			&b->x_armed, &word, next(b, WEFT_BELL_QUIET), memory_order_seq_cst,
 			memory_order_relaxed);
@@ -89,9 +89,9 @@ void weft_bell_settle(struct weft_bell *b, bool fence)
 	b->fresh = false;
 }
 
-void weft_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence)
+void weft_net_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence)
 {
-	/* ARM -> ASK (weft_bell_armed).  Without the order that follows, the second look at the
+	/* ARM -> ASK (weft_net_bell_armed).  Without the order that follows, the second look at the
 	 * packets could be done before the store is seen: a packet published between would neither
 	 * be found nor rung for. */
 	(void)atomic_exchange_explicit(&b->x_armed, next(b, level), memory_order_seq_cst);
@@ -101,21 +101,21 @@ void weft_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence)
 	b->fresh = false;
 }
 
-void weft_bell_arm_left(struct weft_bell *b, enum weft_bell_level level)
+void weft_net_bell_arm_left(struct weft_bell *b, enum weft_bell_level level)
 {
-	weft_bell_arm(b, level, false);
+	weft_net_bell_arm(b, level, false);
 	b->fresh = true;
 }
 
-void weft_bell_again(struct weft_bell *b, enum weft_bell_level level, bool fence)
+void weft_net_bell_again(struct weft_bell *b, enum weft_bell_level level, bool fence)
 {
 	if (b->fresh)
-		weft_bell_arm_left(b, level);
+		weft_net_bell_arm_left(b, level);
 	else /* who is armed quietly needs none */
-		weft_bell_arm(b, level, fence && level == WEFT_BELL_LOUD);
+		weft_net_bell_arm(b, level, fence && level == WEFT_BELL_LOUD);
 }
 
-void weft_bell_disarm(struct weft_bell *b)
+void weft_net_bell_disarm(struct weft_bell *b)
 {
 	/* Relaxed: a sender that still sees the 1 rings once in vain. */
 	atomic_store_explicit(&b->x_armed, 0, memory_order_relaxed);

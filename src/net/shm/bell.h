@@ -51,35 +51,36 @@ struct weft_bell {
 	bool fresh;     /* receiver: armed without the membarrier, and not settled since */
 };
 
-static inline enum weft_bell_level weft_bell_level_of(uint32_t word)
+static inline enum weft_bell_level weft_net_bell_level_of(uint32_t word)
 {
 	return (enum weft_bell_level)(word & ((1u << WEFT_BELL_BITS) - 1));
 }
 
-static inline bool weft_bell_is_loud(uint32_t word)
+static inline bool weft_net_bell_is_loud(uint32_t word)
 {
-	return weft_bell_level_of(word) == WEFT_BELL_LOUD;
+	return weft_net_bell_level_of(word) == WEFT_BELL_LOUD;
 }
 
 /* Registers this process once; true: others may rely on it when they use membarrier. */
-bool weft_bell_register(void);
+bool weft_net_bell_register(void);
 
 /* Does the receiver sleep, or is it about to, and wants to be rung?  After publishing; see the
  * card. */
-static inline bool weft_bell_armed(const struct weft_bell *b, bool plain)
+static inline bool weft_net_bell_armed(const struct weft_bell *b, bool plain)
 {
 	if (weft_likely(plain)) {
-		/* ASK <- ARM (weft_bell_arm), ordered by the receiver's membarrier. */
+		/* ASK <- ARM (weft_net_bell_arm), ordered by the receiver's membarrier. */
 		weft_compiler_barrier();
-		return weft_bell_is_loud(atomic_load_explicit(&b->x_armed, memory_order_relaxed));
+		return weft_net_bell_is_loud(
+			atomic_load_explicit(&b->x_armed, memory_order_relaxed));
 	}
 	/* ASK <- ARM: both seq_cst, and the publishing exchange before this load is, too. */
-	return weft_bell_is_loud(atomic_load_explicit(&b->x_armed, memory_order_seq_cst));
+	return weft_net_bell_is_loud(atomic_load_explicit(&b->x_armed, memory_order_seq_cst));
 }
 
 /* The same for a packet that needs an answer, which the sender pays a fence for: the word, right
  * even where the receiver has not run its membarrier yet. */
-static inline uint32_t weft_bell_urgent(const struct weft_bell *b)
+static inline uint32_t weft_net_bell_urgent(const struct weft_bell *b)
 {
 	/* URGE <- ARM.  A full barrier, as the receiver's between arming and its look: that look
 	 * finds the packet, or we find it armed.  Without it our load could come before the packet
@@ -89,26 +90,26 @@ static inline uint32_t weft_bell_urgent(const struct weft_bell *b)
 }
 
 /* Wakes the receiver; fd is its eventfd.  Call when armed() or urgent() said that it sleeps. */
-void weft_bell_ring(struct weft_bell *b, int fd);
+void weft_net_bell_ring(struct weft_bell *b, int fd);
 /* The same, if it is still armed as when its word was this one: it was not back since. */
-void weft_bell_ring_still(struct weft_bell *b, uint32_t word, int fd);
+void weft_net_bell_ring_still(struct weft_bell *b, uint32_t word, int fd);
 
 /* The membarrier, if one of the senders is plain, and nobody is back soon any more; then look once
  * more. */
-void weft_bell_settle(struct weft_bell *b, bool fence);
+void weft_net_bell_settle(struct weft_bell *b, bool fence);
 
 /* The receiver, or a hint for others: which level? */
-static inline enum weft_bell_level weft_bell_level(const struct weft_bell *b)
+static inline enum weft_bell_level weft_net_bell_level(const struct weft_bell *b)
 {
-	return weft_bell_level_of(atomic_load_explicit(&b->x_armed, memory_order_relaxed));
+	return weft_net_bell_level_of(atomic_load_explicit(&b->x_armed, memory_order_relaxed));
 }
 
 /* After this, look once more, then sleep.  fence: some sender is plain. */
-void weft_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence);
+void weft_net_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence);
 /* The same without the membarrier: settle() follows. */
-void weft_bell_arm_left(struct weft_bell *b, enum weft_bell_level level);
+void weft_net_bell_arm_left(struct weft_bell *b, enum weft_bell_level level);
 /* Still armed, but rung: is armed again as it was.  Then look once more. */
-void weft_bell_again(struct weft_bell *b, enum weft_bell_level level, bool fence);
-void weft_bell_disarm(struct weft_bell *b);
+void weft_net_bell_again(struct weft_bell *b, enum weft_bell_level level, bool fence);
+void weft_net_bell_disarm(struct weft_bell *b);
 
 #endif

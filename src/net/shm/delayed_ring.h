@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * owed.h - rings that wait a moment: the peer has just gone to compute and is likely to be back
+ * delayed_ring.h - rings that wait a moment: the peer has just gone to compute and is likely to be back
  * before it could be woken (bell.h, SOON).
  *
  * Who posts notes the bell's word for that peer and counts; the poller, some time later or before
@@ -17,27 +17,28 @@
  *              owe  take_all  take   .  together, no help needed
  *   owe         .      .       .
  */
-#ifndef WEFT_OWED_H
-#define WEFT_OWED_H
+#ifndef WEFT_NET_DELAYED_RING_H
+#define WEFT_NET_DELAYED_RING_H
 
 #include "base/base.h"
 
-struct weft_owed {
+struct weft_net_delayed_ring {
 	_Atomic unsigned x_n; /* notes since the last take_all */
 };
 
 /* One peer's. */
-struct weft_owed_note {
+struct weft_net_delayed_ring_note {
 	_Atomic uint32_t x_word; /* poster sets, poller clears; 0: none */
 };
 
-static inline bool weft_owed_some(const struct weft_owed *o)
+static inline bool weft_net_delayed_ring_some(const struct weft_net_delayed_ring *o)
 {
 	/* Relaxed: a hint, seen a poll later. */
 	return atomic_load_explicit(&o->x_n, memory_order_relaxed) != 0;
 }
 
-static inline void weft_owed_owe(struct weft_owed *o, struct weft_owed_note *note, uint32_t word)
+static inline void weft_net_delayed_ring_owe(struct weft_net_delayed_ring *o,
+					     struct weft_net_delayed_ring_note *note, uint32_t word)
 {
 	/* Relaxed: the count publishes it. */
 	atomic_store_explicit(&note->x_word, word, memory_order_relaxed);
@@ -47,14 +48,14 @@ static inline void weft_owed_owe(struct weft_owed *o, struct weft_owed_note *not
 }
 
 /* False: nothing is owed. */
-static inline bool weft_owed_take_all(struct weft_owed *o)
+static inline bool weft_net_delayed_ring_take_all(struct weft_net_delayed_ring *o)
 {
 	/* TAKE <- OWE.  Carries: the notes that were counted. */
 	return atomic_exchange_explicit(&o->x_n, 0, memory_order_acquire) != 0;
 }
 
 /* After take_all: the word, or 0. */
-static inline uint32_t weft_owed_take(struct weft_owed_note *note)
+static inline uint32_t weft_net_delayed_ring_take(struct weft_net_delayed_ring_note *note)
 {
 	/* Relaxed, both: as said. */
 	return atomic_load_explicit(&note->x_word, memory_order_relaxed)

@@ -20,8 +20,8 @@ static uint32_t lane_size(struct weft_ring_shape shape, int i)
 	return i == WEFT_RING_WIDE ? shape.data : shape.narrow;
 }
 
-void weft_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_ring_shape shape,
-			 const struct weft_ring_back *back)
+void weft_net_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_ring_shape shape,
+			     const struct weft_ring_back *back)
 {
 	static const struct weft_ring_back none;
 	memset(tx, 0, sizeof *tx);
@@ -36,8 +36,8 @@ void weft_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_ring
 	tx->each = WEFT_RING_NONE;
 }
 
-void weft_ring_rx_attach(struct weft_ring_rx *rx, void *memory, struct weft_ring_shape shape,
-			 uint32_t max_payload)
+void weft_net_ring_rx_attach(struct weft_ring_rx *rx, void *memory, struct weft_ring_shape shape,
+			     uint32_t max_payload)
 {
 	memset(rx, 0, sizeof *rx);
 	uint8_t *data[WEFT_RING_LANES];
@@ -52,19 +52,19 @@ void weft_ring_rx_attach(struct weft_ring_rx *rx, void *memory, struct weft_ring
 	rx->quarter = shape.slots / 4;
 }
 
-bool weft_ring_refresh(struct weft_ring_tx *tx)
+bool weft_net_ring_refresh(struct weft_ring_tx *tx)
 {
-	/* REUSE <- FREE (weft_ring_tell).  Carries: the receiver's reads of what it gave back are
-	 * over.  seq_cst: pairs with x_waiting, see weft_ring_wait. */
+	/* REUSE <- FREE (weft_net_ring_tell).  Carries: the receiver's reads of what it gave back are
+	 * over.  seq_cst: pairs with x_waiting, see weft_net_ring_wait. */
 	uint64_t word = atomic_load_explicit(&tx->control->x_seen, memory_order_seq_cst);
 	struct weft_ring_lane_tx *narrow = &tx->lane[WEFT_RING_NARROW];
 	struct weft_ring_lane_tx *wide = &tx->lane[WEFT_RING_WIDE];
-	int32_t slots = weft_ring_seen_slots(word, tx->seen);
-	int32_t narrow_bytes = weft_ring_seen_bytes(word, false, narrow->seen);
-	int32_t wide_bytes = weft_ring_seen_bytes(word, true, wide->seen);
+	int32_t slots = weft_net_ring_seen_slots(word, tx->seen);
+	int32_t narrow_bytes = weft_net_ring_seen_bytes(word, false, narrow->seen);
+	int32_t wide_bytes = weft_net_ring_seen_bytes(word, true, wide->seen);
 
 	tx->known = word;
-	/* We may know more from a packet, see weft_ring_begin. */
+	/* We may know more from a packet, see weft_net_ring_begin. */
 	if (slots <= 0 && narrow_bytes <= 0 && wide_bytes <= 0)
 		return true;
 	/* It can only go forward, and not past us. */
@@ -85,29 +85,30 @@ bool weft_ring_refresh(struct weft_ring_tx *tx)
 	return true;
 }
 
-bool weft_ring_tell(struct weft_ring_rx *rx)
+bool weft_net_ring_tell(struct weft_ring_rx *rx)
 {
-	rx->told = weft_ring_taking(weft_ring_at(rx));
+	rx->told = weft_net_ring_taking(weft_net_ring_at(rx));
 	for (int i = 0; i < WEFT_RING_LANES; i++)
 		rx->lane[i].told = rx->lane[i].take;
-	uint64_t word = weft_ring_make_seen(rx->told, rx->lane[WEFT_RING_WIDE].take,
-					    rx->lane[WEFT_RING_NARROW].take);
-	/* FREE -> REUSE (weft_ring_refresh).  Carries: our reads of the packets are over.  An
+	uint64_t word = weft_net_ring_make_seen(rx->told, rx->lane[WEFT_RING_WIDE].take,
+						rx->lane[WEFT_RING_NARROW].take);
+	/* FREE -> REUSE (weft_net_ring_refresh).  Carries: our reads of the packets are over.  An
 	 * exchange, seq_cst: the load of x_waiting must not pass it. */
 	(void)atomic_exchange_explicit(&rx->control->x_seen, word, memory_order_seq_cst);
-	/* TELL <- WAIT (weft_ring_wait). */
+	/* TELL <- WAIT (weft_net_ring_wait). */
 	if (weft_likely(!atomic_load_explicit(&rx->control->x_waiting, memory_order_seq_cst)))
 		return false;
 	atomic_store_explicit(&rx->control->x_waiting, 0, memory_order_relaxed);
 	return true;
 }
 
-void weft_ring_publish_bye(struct weft_ring_tx *tx)
+void weft_net_ring_publish_bye(struct weft_ring_tx *tx)
 {
 	struct weft_ring_slot *s = &tx->slot[(tx->put - tx->base) & tx->slot_mask];
 	tx->each = WEFT_RING_NONE;
 	tx->all = ++tx->put * WEFT_RING_CELLS;
-	uint64_t word = weft_ring_make_word(tx->put, WEFT_RING_BYE, 0) | weft_ring_carried(tx);
-	/* PUB -> SEE (weft_ring_find), as in weft_ring_publish. */
+	uint64_t word =
+		weft_net_ring_make_word(tx->put, WEFT_RING_BYE, 0) | weft_net_ring_carried(tx);
+	/* PUB -> SEE (weft_net_ring_find), as in weft_net_ring_publish. */
 	(void)atomic_exchange_explicit(&s->x_word, word, memory_order_seq_cst);
 }

@@ -26,9 +26,9 @@
  *
  * Callers   tx functions: one thread at a time.  rx functions: one thread at a time.  Both beside
  *           each other, in one or two processes.
- * Owner     a received payload stays in the ring until weft_ring_consume().
+ * Owner     a received payload stays in the ring until weft_net_ring_consume().
  * Order     what the sender wrote before publish() is visible to whoever sees the packet.
- * Full      room() says no.  News is there when weft_ring_word() has changed; a sender that goes to
+ * Full      room() says no.  News is there when weft_net_ring_word() has changed; a sender that goes to
  *           sleep says so with wait(), looks once more, and is told (see consume).
  * Progress  wait-free on both sides.
  * Checked   test/net/test_model_ring.c, each order that carries with a mutant;
@@ -55,7 +55,7 @@
 #define WEFT_RING_CELLS 4 /* at most WEFT_NET_RUN_MAX */
 #define WEFT_RING_STEP WEFT_NET_RUN_STEP
 
-/* Once in so many slots a sender goes round without beginning again, see weft_ring_begin. */
+/* Once in so many slots a sender goes round without beginning again, see weft_net_ring_begin. */
 #define WEFT_RING_SWEEP (1u << 18)
 #define WEFT_RING_SLOTS_MAX 1024u
 #define WEFT_RING_DATA_MAX (1u << 24) /* so that make_seen() tells it apart from twice as much */
@@ -70,7 +70,7 @@ struct weft_ring_slot {
 _Static_assert(sizeof(struct weft_ring_slot) == WEFT_CACHELINE, "a slot is a cache line");
 
 struct weft_ring_control {
-	alignas(WEFT_CACHELINE) _Atomic uint64_t x_seen;    /* receiver: weft_ring_make_seen() */
+	alignas(WEFT_CACHELINE) _Atomic uint64_t x_seen; /* receiver: weft_net_ring_make_seen() */
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_waiting; /* sender sets, receiver clears */
 };
 
@@ -136,31 +136,31 @@ struct weft_ring_rx {
 	struct weft_ring_lane_rx lane[WEFT_RING_LANES];
 };
 
-static inline uint64_t weft_ring_at(const struct weft_ring_rx *rx)
+static inline uint64_t weft_net_ring_at(const struct weft_ring_rx *rx)
 {
 	/* Relaxed: we are the only writer. */
 	return atomic_load_explicit(&rx->back.x_at, memory_order_relaxed);
 }
 
 /* The slot that we are at. */
-static inline uint32_t weft_ring_taking(uint64_t at)
+static inline uint32_t weft_net_ring_taking(uint64_t at)
 {
 	return (uint32_t)(at / WEFT_RING_CELLS);
 }
 
 /* Packets of it that we have; not 0: it may grow. */
-static inline uint32_t weft_ring_part(uint64_t at)
+static inline uint32_t weft_net_ring_part(uint64_t at)
 {
 	return (uint32_t)(at % WEFT_RING_CELLS);
 }
 
-static inline void weft_ring_go(struct weft_ring_rx *rx, uint64_t at)
+static inline void weft_net_ring_go(struct weft_ring_rx *rx, uint64_t at)
 {
-	/* HAVE -> CARRY (weft_ring_carried).  Carries: our reads of the packets are over. */
+	/* HAVE -> CARRY (weft_net_ring_carried).  Carries: our reads of the packets are over. */
 	atomic_store_explicit(&rx->back.x_at, at, memory_order_release);
 }
 
-static inline bool weft_ring_shape_ok(struct weft_ring_shape s, size_t max_payload)
+static inline bool weft_net_ring_shape_ok(struct weft_ring_shape s, size_t max_payload)
 {
 	return max_payload < WEFT_RING_BYE && s.slots >= 16 && s.slots <= WEFT_RING_SLOTS_MAX &&
 	       !(s.slots & (s.slots - 1)) && s.data >= 4 * max_payload &&
@@ -168,7 +168,7 @@ static inline bool weft_ring_shape_ok(struct weft_ring_shape s, size_t max_paylo
 	       !(s.narrow & (s.narrow - 1)) && s.narrow % WEFT_CACHELINE == 0;
 }
 
-static inline size_t weft_ring_bytes(struct weft_ring_shape s)
+static inline size_t weft_net_ring_bytes(struct weft_ring_shape s)
 {
 	return sizeof(struct weft_ring_control) + s.slots * sizeof(struct weft_ring_slot) + s.data +
 	       s.narrow;
@@ -176,14 +176,14 @@ static inline size_t weft_ring_bytes(struct weft_ring_shape s)
 
 /* The memory must be zero when the receiver attaches; max_payload bounds what it accepts.  back: of
  * the ring that comes from there, or NULL. */
-void weft_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_ring_shape shape,
-			 const struct weft_ring_back *back);
-void weft_ring_rx_attach(struct weft_ring_rx *rx, void *memory, struct weft_ring_shape shape,
-			 uint32_t max_payload);
+void weft_net_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_ring_shape shape,
+			     const struct weft_ring_back *back);
+void weft_net_ring_rx_attach(struct weft_ring_rx *rx, void *memory, struct weft_ring_shape shape,
+			     uint32_t max_payload);
 
 /* Bytes of a ring of data lines that a payload takes at position pos, its unused end included. */
-static inline uint32_t weft_ring_take_size(uint32_t size, uint32_t pos, uint32_t len,
-					   uint32_t *skip_p)
+static inline uint32_t weft_net_ring_take_size(uint32_t size, uint32_t pos, uint32_t len,
+					       uint32_t *skip_p)
 {
 	uint32_t need = (uint32_t)weft_align_up(len, WEFT_CACHELINE);
 	uint32_t left = size - (pos & (size - 1));

@@ -21,30 +21,30 @@
 #define WEFT_RING_MORE_MASK 7u
 #define WEFT_RING_IN_WIDE ((uint64_t)1 << 63)
 
-static inline uint64_t weft_ring_make_word(uint32_t number, uint32_t len, uint32_t more)
+static inline uint64_t weft_net_ring_make_word(uint32_t number, uint32_t len, uint32_t more)
 {
 	return (uint64_t)more << WEFT_RING_MORE | (uint64_t)len << WEFT_RING_LEN |
 	       (number & WEFT_RING_NUMBER);
 }
 
-static inline bool weft_ring_word_is(uint64_t word, uint32_t number)
+static inline bool weft_net_ring_word_is(uint64_t word, uint32_t number)
 {
 	return !(((uint32_t)word ^ number) & WEFT_RING_NUMBER);
 }
 
-static inline uint32_t weft_ring_word_more(uint64_t word)
+static inline uint32_t weft_net_ring_word_more(uint64_t word)
 {
 	return (uint32_t)(word >> WEFT_RING_MORE) & WEFT_RING_MORE_MASK;
 }
 
 /* Payload bytes; an end, and what no sender writes, is longer than any packet. */
-static inline uint32_t weft_ring_word_len(uint64_t word)
+static inline uint32_t weft_net_ring_word_len(uint64_t word)
 {
 	return (uint32_t)(word >> WEFT_RING_LEN) & WEFT_RING_BYE;
 }
 
 /* How far the packet's sender was with receiving. */
-static inline uint32_t weft_ring_word_at(uint64_t word)
+static inline uint32_t weft_net_ring_word_at(uint64_t word)
 {
 	return (uint32_t)(word >> WEFT_RING_AT) & WEFT_RING_AT_MASK;
 }
@@ -53,7 +53,7 @@ static inline uint32_t weft_ring_word_at(uint64_t word)
  * one in 0 to 19. */
 #define WEFT_RING_SEEN_LINES 0xfffffu
 
-static inline uint64_t weft_ring_make_seen(uint32_t slots, uint32_t wide, uint32_t narrow)
+static inline uint64_t weft_net_ring_make_seen(uint32_t slots, uint32_t wide, uint32_t narrow)
 {
 	return (uint64_t)slots << 40 |
 	       (uint64_t)(wide / WEFT_CACHELINE & WEFT_RING_SEEN_LINES) << 20 |
@@ -61,13 +61,13 @@ static inline uint64_t weft_ring_make_seen(uint32_t slots, uint32_t wide, uint32
 }
 
 /* How many slots it is further than that; negative: it is an older word. */
-static inline int32_t weft_ring_seen_slots(uint64_t word, uint32_t from)
+static inline int32_t weft_net_ring_seen_slots(uint64_t word, uint32_t from)
 {
 	return (int32_t)(((uint32_t)(word >> 40) - from) << 8) >> 8;
 }
 
 /* The same in bytes of a ring of data lines. */
-static inline int32_t weft_ring_seen_bytes(uint64_t word, bool wide, uint32_t from)
+static inline int32_t weft_net_ring_seen_bytes(uint64_t word, bool wide, uint32_t from)
 {
 	uint32_t lines = (uint32_t)(word >> (wide ? 20 : 0));
 	return (int32_t)((lines - from / WEFT_CACHELINE) << 12) / (1 << 12) * WEFT_CACHELINE;

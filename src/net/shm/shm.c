@@ -10,37 +10,37 @@
 #include "net/forked.h"
 #include "net/shm/shm_int.h"
 
-struct weft_shm_lacks weft_shm_lacks;
+struct weft_shm_lacks weft_net_shm_lacks;
 
 static void on_linked(void *arg, int peer, int fd)
 {
-	weft_shm_link_greet(arg, peer, fd);
+	weft_net_shm_link_greet(arg, peer, fd);
 }
 
 static void on_lost(void *arg, int peer, weft_err err, const char *why)
 {
 	struct weft_shm *s = arg;
-	weft_shm_link_down(s, &s->link[peer], err, why);
+	weft_net_shm_link_down(s, &s->link[peer], err, why);
 }
 
 static void on_stale(void *arg, int peer)
 {
 	struct weft_shm *s = arg;
-	weft_shm_link_down(s, &s->link[peer], WEFT_ERR_PEER, "the peer connects anew");
+	weft_net_shm_link_down(s, &s->link[peer], WEFT_ERR_PEER, "the peer connects anew");
 }
 
 static const struct weft_lobby_ops lobby_ops = {
 	.driver = "shm",
-	.screen = weft_shm_socket_screen,
-	.dial = weft_shm_socket_dial,
+	.screen = weft_net_shm_socket_screen,
+	.dial = weft_net_shm_socket_dial,
 	.linked = on_linked,
 	.lost = on_lost,
 };
 
 static const struct weft_lobby_ops lobby_ops_revivable = {
 	.driver = "shm",
-	.screen = weft_shm_socket_screen,
-	.dial = weft_shm_socket_dial,
+	.screen = weft_net_shm_socket_screen,
+	.dial = weft_net_shm_socket_dial,
 	.linked = on_linked,
 	.stale = on_stale,
 	.lost = on_lost,
@@ -62,7 +62,7 @@ static void fill_cards(struct weft_shm *s)
 static void let_go(void *arg)
 {
 	struct weft_shm *s = arg;
-	weft_lobby_let_go(&s->lobby);
+	weft_net_lobby_let_go(&s->lobby);
 	for (int i = 0; i < s->job.size; i++)
 		if (s->link[i].fd >= 0)
 			close(s->link[i].fd);
@@ -75,7 +75,7 @@ static weft_err shm_open_driver(const struct weft_net_job *job,
 	struct weft_shm *s = calloc(1, sizeof *s);
 	if (!s || sodium_init() < 0)
 		goto free_s;
-	s->net.driver = &weft_driver_shm;
+	s->net.driver = &weft_net_driver_shm;
 	s->events = *events;
 	s->job = *job;
 	s->n_local = 1;
@@ -95,27 +95,27 @@ static weft_err shm_open_driver(const struct weft_net_job *job,
 		s->link[i].fd = s->link[i].pid_fd = s->link[i].bell_fd = -1;
 	}
 	void *map;
-	err = weft_shm_memory_create(sizeof *s->inbox, &s->inbox_fd, &map);
+	err = weft_net_shm_memory_create(sizeof *s->inbox, &s->inbox_fd, &map);
 	if (err)
 		goto free_link;
 	s->inbox = map;
-	err = weft_hub_open(&s->hub);
+	err = weft_net_hub_open(&s->hub);
 	if (err)
 		goto free_inbox;
-	err = weft_lobby_open(&s->lobby, job->revivable ? &lobby_ops_revivable : &lobby_ops, s,
-			      &s->job, &s->hub);
+	err = weft_net_lobby_open(&s->lobby, job->revivable ? &lobby_ops_revivable : &lobby_ops, s,
+				  &s->job, &s->hub);
 	if (err)
 		goto close_hub;
 	randombytes_buf(s->nonce, sizeof s->nonce);
-	s->registered = !weft_shm_lacks.membarrier && weft_bell_register();
+	s->registered = !weft_net_shm_lacks.membarrier && weft_net_bell_register();
 	fill_cards(s);
-	weft_forked_add(let_go, s);
+	weft_net_forked_add(let_go, s);
 	*net_p = &s->net;
 	return WEFT_OK;
 close_hub:
-	weft_hub_close(&s->hub);
+	weft_net_hub_close(&s->hub);
 free_inbox:
-	weft_shm_memory_unmap(s->inbox, sizeof *s->inbox);
+	weft_net_shm_memory_unmap(s->inbox, sizeof *s->inbox);
 	close(s->inbox_fd);
 free_link:
 	free(s->scan);
@@ -128,12 +128,12 @@ free_s:
 static void shm_close(struct weft_net *net)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
-	weft_forked_remove(s);
-	weft_lobby_close(&s->lobby);
+	weft_net_forked_remove(s);
+	weft_net_lobby_close(&s->lobby);
 	for (int i = 0; i < s->job.size; i++)
-		weft_shm_link_free(&s->link[i]);
-	weft_hub_close(&s->hub);
-	weft_shm_memory_unmap(s->inbox, sizeof *s->inbox);
+		weft_net_shm_link_free(&s->link[i]);
+	weft_net_hub_close(&s->hub);
+	weft_net_shm_memory_unmap(s->inbox, sizeof *s->inbox);
 	close(s->inbox_fd);
 	free(s->scan);
 	free(s->link);
@@ -144,10 +144,10 @@ static weft_err shm_address(struct weft_net *net, char *buf, size_t size)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	if (!s->listening) {
-		int fd = weft_shm_socket_listen(s);
+		int fd = weft_net_shm_socket_listen(s);
 		if (fd < 0)
 			return WEFT_ERR_SYS;
-		weft_err err = weft_lobby_listen(&s->lobby, fd);
+		weft_err err = weft_net_lobby_listen(&s->lobby, fd);
 		if (err) {
 			close(fd);
 			return err;
@@ -161,7 +161,7 @@ static weft_err shm_address(struct weft_net *net, char *buf, size_t size)
 static weft_err shm_reach(struct weft_net *net, int peer, const char *address)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
-	if (peer == s->job.rank || !weft_shm_same_host(address))
+	if (peer == s->job.rank || !weft_net_shm_same_host(address))
 		return WEFT_ERR_UNSUPPORTED;
 	const char *name = strrchr(address, ' ') + 1;
 	if (strlen(name) >= WEFT_SHM_NAME_MAX || strncmp(name, "weft-", 5) != 0) {
@@ -189,25 +189,25 @@ static weft_err shm_drain(struct weft_net *net)
 		struct weft_shm_link *k = &s->link[s->scan[i]];
 		if (k->bye_sent)
 			continue;
-		(void)weft_ring_refresh(&k->tx);
-		if (!weft_ring_room(&k->tx, 0)) {
+		(void)weft_net_ring_refresh(&k->tx);
+		if (!weft_net_ring_room(&k->tx, 0)) {
 			err = WEFT_AGAIN;
 			continue;
 		}
-		weft_ring_publish_bye(&k->tx);
+		weft_net_ring_publish_bye(&k->tx);
 		k->bye_sent = true;
-		if (weft_bell_urgent(k->bell))
-			weft_bell_ring(k->bell, k->bell_fd);
+		if (weft_net_bell_urgent(k->bell))
+			weft_net_bell_ring(k->bell, k->bell_fd);
 	}
 	if (err)
-		weft_hub_hurry(&s->hub);
+		weft_net_hub_hurry(&s->hub);
 	return err;
 }
 
 static const struct weft_net_card *shm_card(struct weft_net *net, int peer)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
-	bool up = peer >= 0 && peer < s->job.size && weft_shm_is_up(&s->link[peer]);
+	bool up = peer >= 0 && peer < s->job.size && weft_net_shm_is_up(&s->link[peer]);
 	return up && s->link[peer].can_get ? &s->card_get : &s->card_plain;
 }
 
@@ -216,7 +216,7 @@ static void *shm_board(struct weft_net *net, int peer)
 	struct weft_shm *s = (struct weft_shm *)net;
 	if (peer == s->job.rank)
 		return s->inbox->board;
-	if (peer < 0 || peer >= s->job.size || !weft_shm_is_up(&s->link[peer]))
+	if (peer < 0 || peer >= s->job.size || !weft_net_shm_is_up(&s->link[peer]))
 		return NULL;
 	return ((struct weft_shm_inbox *)s->link[peer].tx_inbox)->board;
 }
@@ -228,7 +228,7 @@ static _Atomic uint64_t *shm_word(struct weft_net *net, int peer, unsigned i)
 	if (i >= WEFT_NET_WORDS || peer < 0 || peer >= s->job.size)
 		return NULL;
 	if (peer != s->job.rank)
-		inbox = weft_shm_is_up(&s->link[peer]) ? s->link[peer].tx_inbox : NULL;
+		inbox = weft_net_shm_is_up(&s->link[peer]) ? s->link[peer].tx_inbox : NULL;
 	return inbox ? &inbox->word[i].x_word : NULL;
 }
 
@@ -236,27 +236,28 @@ static bool shm_awake(struct weft_net *net, int peer)
 {
 	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
 	/* A hint: it may fall asleep, or wake, at any moment. */
-	return weft_shm_is_up(k) && weft_bell_level(k->bell) == WEFT_BELL_AWAKE;
+	return weft_net_shm_is_up(k) && weft_net_bell_level(k->bell) == WEFT_BELL_AWAKE;
 }
 
 static bool shm_computes(struct weft_net *net, int peer)
 {
 	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
 	/* A hint, too. */
-	enum weft_bell_level level = weft_shm_is_up(k) ? weft_bell_level(k->bell) : WEFT_BELL_AWAKE;
+	enum weft_bell_level level =
+		weft_net_shm_is_up(k) ? weft_net_bell_level(k->bell) : WEFT_BELL_AWAKE;
 	return level == WEFT_BELL_SOON || level == WEFT_BELL_QUIET;
 }
 
 static void shm_drop(struct weft_net *net, int peer, const char *why)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
-	weft_shm_link_down(s, &s->link[peer], WEFT_ERR_PEER, why);
+	weft_net_shm_link_down(s, &s->link[peer], WEFT_ERR_PEER, why);
 }
 
 static void shm_revive(struct weft_net *net, int peer)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
-	weft_shm_link_reset(s, &s->link[peer]);
+	weft_net_shm_link_reset(s, &s->link[peer]);
 }
 
 static bool shm_ended(struct weft_net *net, int peer)
@@ -266,27 +267,27 @@ static bool shm_ended(struct weft_net *net, int peer)
 
 static bool shm_lives(struct weft_net *net, int peer)
 {
-	return weft_lobby_taken(&((struct weft_shm *)net)->lobby, peer);
+	return weft_net_lobby_taken(&((struct weft_shm *)net)->lobby, peer);
 }
 
-const struct weft_driver weft_driver_shm = {
+const struct weft_driver weft_net_driver_shm = {
 	.name = "shm",
 	.open = shm_open_driver,
 	.close = shm_close,
 	.address = shm_address,
 	.reach = shm_reach,
-	.post = weft_shm_post,
-	.urge = weft_shm_urge,
-	.post_plain = weft_shm_post_plain,
-	.poll = weft_shm_poll,
-	.spin = weft_shm_spin,
-	.arm = weft_shm_arm,
-	.arm_left = weft_shm_arm_left,
-	.settle = weft_shm_settle,
-	.disarm = weft_shm_disarm,
+	.post = weft_net_shm_post,
+	.urge = weft_net_shm_urge,
+	.post_plain = weft_net_shm_post_plain,
+	.poll = weft_net_shm_poll,
+	.spin = weft_net_shm_spin,
+	.arm = weft_net_shm_arm,
+	.arm_left = weft_net_shm_arm_left,
+	.settle = weft_net_shm_settle,
+	.disarm = weft_net_shm_disarm,
 	.fd = shm_fd,
-	.get = weft_shm_get,
-	.put = weft_shm_put,
+	.get = weft_net_shm_get,
+	.put = weft_net_shm_put,
 	.drain = shm_drain,
 	.card = shm_card,
 	.board = shm_board,

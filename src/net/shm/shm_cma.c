@@ -28,14 +28,14 @@ static void allow_peer(struct weft_shm *s, pid_t pid)
 	close(fd);
 }
 
-bool weft_shm_cma_probe(struct weft_shm *s, struct weft_shm_link *k, uint64_t remote,
-			const uint8_t nonce[16])
+bool weft_net_shm_cma_probe(struct weft_shm *s, struct weft_shm_link *k, uint64_t remote,
+			    const uint8_t nonce[16])
 {
 	uint8_t got[16] = {0};
 	struct iovec local = {.iov_base = got, .iov_len = sizeof got};
 	struct iovec there = {.iov_base = (void *)(uintptr_t)remote, .iov_len = sizeof got};
 
-	if (weft_shm_lacks.cma || k->pid <= 0)
+	if (weft_net_shm_lacks.cma || k->pid <= 0)
 		return false;
 	allow_peer(s, k->pid);
 	if (process_vm_readv(k->pid, &local, 1, &there, 1, 0) != (ssize_t)sizeof got) {
@@ -121,21 +121,21 @@ static weft_err copy(struct weft_net *net, int peer, uint64_t remote, const stru
 		     unsigned n, size_t len, bool get)
 {
 	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
-	if (!weft_shm_is_up(k))
+	if (!weft_net_shm_is_up(k))
 		return WEFT_ERR_PEER;
 	if (!k->can_get)
 		return WEFT_ERR_UNSUPPORTED;
 	return copy_pieces(k, remote, iov, n, len, get);
 }
 
-weft_err weft_shm_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-		      unsigned n, size_t len)
+weft_err weft_net_shm_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			  unsigned n, size_t len)
 {
 	return copy(net, peer, remote, iov, n, len, true);
 }
 
-weft_err weft_shm_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-		      unsigned n, size_t len)
+weft_err weft_net_shm_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			  unsigned n, size_t len)
 {
 	return copy(net, peer, remote, iov, n, len, false);
 }

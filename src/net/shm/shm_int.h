@@ -52,8 +52,8 @@ struct weft_shm_link {
 	bool plain;                                  /* I: before UP */
 	int bell_fd;                                 /* I: the peer's */
 	struct weft_bell *bell;                      /* I: the peer's inbox */
-	_Atomic bool x_blocked;          /* poster sets, poller clears: owes a ready() */
-	struct weft_owed_note owed;      /* a ring that waits a moment */
+	_Atomic bool x_blocked;                 /* poster sets, poller clears: owes a ready() */
+	struct weft_net_delayed_ring_note owed; /* a ring that waits a moment */
 	_Atomic uint64_t x_blocked_word; /* poster: the receiver's word when there was no room */
 	struct weft_ring_tx tx;          /* poster, under the gate's mask */
 
@@ -86,9 +86,9 @@ struct weft_shm {
 	bool quiet;  /* armed, not for all */
 	int n_local; /* processes of this job on this host, we included */
 	int n_up, n_greeting;
-	_Atomic int x_blocked; /* links with x_blocked */
-	struct weft_owed owed; /* rings that wait a moment */
-	uint64_t owed_due;     /* until then, in cycles, the poller's; 0: not seen yet */
+	_Atomic int x_blocked;             /* links with x_blocked */
+	struct weft_net_delayed_ring owed; /* rings that wait a moment */
+	uint64_t owed_due; /* until then, in cycles, the poller's; 0: not seen yet */
 	/* Links that are up: the first n_hot are looked at in each poll, the others in turn. */
 	int *scan;
 	int n_scan, next_cold, next_victim;
@@ -103,66 +103,67 @@ struct weft_shm {
 struct weft_shm_lacks {
 	bool membarrier, cma, memfd, pidfd;
 };
-extern struct weft_shm_lacks weft_shm_lacks;
+extern struct weft_shm_lacks weft_net_shm_lacks;
 
 /* shm_memory.c */
 /* A sealed memfd of bytes, zero, all pages there, mapped.  WEFT_ERR_UNSUPPORTED: no memfd here, or
  * of no use under `ulimit -f`. */
-weft_err weft_shm_memory_create(size_t bytes, int *fd_p, void **map_p) weft_must_use;
+weft_err weft_net_shm_memory_create(size_t bytes, int *fd_p, void **map_p) weft_must_use;
 /* Maps what a peer sent, if it is sealed and of that size. */
-weft_err weft_shm_memory_map(int fd, size_t bytes, void **map_p) weft_must_use;
-void weft_shm_memory_unmap(void *map, size_t bytes);
+weft_err weft_net_shm_memory_map(int fd, size_t bytes, void **map_p) weft_must_use;
+void weft_net_shm_memory_unmap(void *map, size_t bytes);
 
 /* shm_link.c */
 /* A proven socket to peer: sends the greeting. */
-void weft_shm_link_greet(struct weft_shm *s, int peer, int fd);
+void weft_net_shm_link_greet(struct weft_shm *s, int peer, int fd);
 /* The socket or the pidfd has something: the greeting, or the end. */
-void weft_shm_link_event(struct weft_shm *s, int peer, unsigned kind);
-void weft_shm_link_down(struct weft_shm *s, struct weft_shm_link *k, weft_err err, const char *why);
-void weft_shm_link_free(struct weft_shm_link *k);
+void weft_net_shm_link_event(struct weft_shm *s, int peer, unsigned kind);
+void weft_net_shm_link_down(struct weft_shm *s, struct weft_shm_link *k, weft_err err,
+			    const char *why);
+void weft_net_shm_link_free(struct weft_shm_link *k);
 /* After its end: as if there had been none. */
-void weft_shm_link_reset(struct weft_shm *s, struct weft_shm_link *k);
+void weft_net_shm_link_reset(struct weft_shm *s, struct weft_shm_link *k);
 /* Tells a blocked poster that it may try again. */
-void weft_shm_link_ready(struct weft_shm *s, struct weft_shm_link *k);
+void weft_net_shm_link_ready(struct weft_shm *s, struct weft_shm_link *k);
 /* Takes packets out of k's ring, at most max; returns how many. */
-int weft_shm_link_take(struct weft_shm *s, struct weft_shm_link *k, int max);
+int weft_net_shm_link_take(struct weft_shm *s, struct weft_shm_link *k, int max);
 
-static inline bool weft_shm_is_up(struct weft_shm_link *k)
+static inline bool weft_net_shm_is_up(struct weft_shm_link *k)
 {
 	/* USE <- UP (link_up).  Carries: pid, can_get, the peer's inbox. */
 	return atomic_load_explicit(&k->x_state, memory_order_acquire) == WEFT_SHM_UP;
 }
 
 /* shm_out.c: the driver's */
-enum weft_post weft_shm_post(struct weft_net *net, int peer, const void *head,
-			     const struct iovec *iov, unsigned n, size_t len, void *cookie);
-void weft_shm_urge(struct weft_net *net, int peer);
+enum weft_post weft_net_shm_post(struct weft_net *net, int peer, const void *head,
+				 const struct iovec *iov, unsigned n, size_t len, void *cookie);
+void weft_net_shm_urge(struct weft_net *net, int peer);
 /* Rings for peers that had just gone to compute and are not back; the poller. */
-void weft_shm_ring_owed(struct weft_shm *s);
-enum weft_post weft_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
-				   const void *data, size_t len);
+void weft_net_shm_ring_owed(struct weft_shm *s);
+enum weft_post weft_net_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				       const void *data, size_t len);
 
 /* shm_poll.c: the driver's */
-int weft_shm_poll(struct weft_net *net);
-int weft_shm_spin(struct weft_net *net, unsigned turns);
-weft_err weft_shm_arm(struct weft_net *net);
-weft_err weft_shm_arm_left(struct weft_net *net, bool all, bool soon);
-weft_err weft_shm_settle(struct weft_net *net);
-void weft_shm_disarm(struct weft_net *net);
+int weft_net_shm_poll(struct weft_net *net);
+int weft_net_shm_spin(struct weft_net *net, unsigned turns);
+weft_err weft_net_shm_arm(struct weft_net *net);
+weft_err weft_net_shm_arm_left(struct weft_net *net, bool all, bool soon);
+weft_err weft_net_shm_settle(struct weft_net *net);
+void weft_net_shm_disarm(struct weft_net *net);
 
 /* shm_cma.c: the first looks whether the driver's other two will work */
-bool weft_shm_cma_probe(struct weft_shm *s, struct weft_shm_link *k, uint64_t remote,
-			const uint8_t nonce[16]);
-weft_err weft_shm_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-		      unsigned n, size_t len);
-weft_err weft_shm_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-		      unsigned n, size_t len);
+bool weft_net_shm_cma_probe(struct weft_shm *s, struct weft_shm_link *k, uint64_t remote,
+			    const uint8_t nonce[16]);
+weft_err weft_net_shm_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			  unsigned n, size_t len);
+weft_err weft_net_shm_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
+			  unsigned n, size_t len);
 
 /* shm_socket.c */
-int weft_shm_socket_listen(struct weft_shm *s);
-int weft_shm_socket_dial(void *arg, int peer, unsigned n, char *where, size_t size);
-bool weft_shm_socket_screen(void *arg, int fd, char *why, size_t size);
+int weft_net_shm_socket_listen(struct weft_shm *s);
+int weft_net_shm_socket_dial(void *arg, int peer, unsigned n, char *where, size_t size);
+bool weft_net_shm_socket_screen(void *arg, int fd, char *why, size_t size);
 /* The process at the other end; false: another user's, or not to be known. */
-bool weft_shm_socket_owner(int fd, pid_t *pid_p);
+bool weft_net_shm_socket_owner(int fd, pid_t *pid_p);
 
 #endif

@@ -92,7 +92,7 @@ static int open_pidfd(int fd, pid_t pid)
 {
 	int pid_fd = -1;
 	socklen_t len = sizeof pid_fd;
-	if (weft_shm_lacks.pidfd)
+	if (weft_net_shm_lacks.pidfd)
 		return -1;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pid_fd, &len) != 0)
 		pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -101,29 +101,29 @@ static int open_pidfd(int fd, pid_t pid)
 	return pid_fd;
 }
 
-void weft_shm_link_greet(struct weft_shm *s, int peer, int fd)
+void weft_net_shm_link_greet(struct weft_shm *s, int peer, int fd)
 {
 	struct weft_shm_link *k = &s->link[peer];
 	int ring_fd = -1;
 
 	k->fd = fd;
-	if (!weft_shm_socket_owner(fd, &k->pid)) {
-		weft_shm_link_down(s, k, WEFT_ERR_AUTH, "it belongs to another user");
+	if (!weft_net_shm_socket_owner(fd, &k->pid)) {
+		weft_net_shm_link_down(s, k, WEFT_ERR_AUTH, "it belongs to another user");
 		return;
 	}
 	k->rx_shape = shape_for(s);
-	k->rx_bytes = weft_ring_bytes(k->rx_shape);
-	weft_err err = weft_shm_memory_create(k->rx_bytes, &ring_fd, &k->rx_memory);
+	k->rx_bytes = weft_net_ring_bytes(k->rx_shape);
+	weft_err err = weft_net_shm_memory_create(k->rx_bytes, &ring_fd, &k->rx_memory);
 	if (err) {
-		weft_shm_link_down(s, k, err, "no shared memory for it");
+		weft_net_shm_link_down(s, k, err, "no shared memory for it");
 		return;
 	}
-	weft_ring_rx_attach(&k->rx, k->rx_memory, k->rx_shape, WEFT_SHM_MAX_PAYLOAD);
+	weft_net_ring_rx_attach(&k->rx, k->rx_memory, k->rx_shape, WEFT_SHM_MAX_PAYLOAD);
 	bool sent = send_greeting(s, k, ring_fd);
 	int error = errno;
 	close(ring_fd);
 	if (!sent) {
-		weft_shm_link_down(s, k, WEFT_ERR_PEER, strerror(error));
+		weft_net_shm_link_down(s, k, WEFT_ERR_PEER, strerror(error));
 		return;
 	}
 	/* Relaxed: posters treat it like NONE. */
@@ -131,13 +131,13 @@ void weft_shm_link_greet(struct weft_shm *s, int peer, int fd)
 	s->n_greeting++;
 	/* The socket tells the end too, but a child that the peer forked may hold it open. */
 	k->pid_fd = open_pidfd(fd, k->pid);
-	err = weft_hub_add(&s->hub, fd, EPOLLIN | EPOLLRDHUP,
-			   weft_hub_data(WEFT_SHM_EV_SOCKET, (uint64_t)peer));
+	err = weft_net_hub_add(&s->hub, fd, EPOLLIN | EPOLLRDHUP,
+			       weft_net_hub_data(WEFT_SHM_EV_SOCKET, (uint64_t)peer));
 	if (!err && k->pid_fd >= 0)
-		err = weft_hub_add(&s->hub, k->pid_fd, EPOLLIN,
-				   weft_hub_data(WEFT_SHM_EV_PID, (uint64_t)peer));
+		err = weft_net_hub_add(&s->hub, k->pid_fd, EPOLLIN,
+				       weft_net_hub_data(WEFT_SHM_EV_PID, (uint64_t)peer));
 	if (err)
-		weft_shm_link_down(s, k, err, "cannot watch it");
+		weft_net_shm_link_down(s, k, err, "cannot watch it");
 }
 
 /* Reads the greeting; AGAIN: not there yet. */
@@ -197,22 +197,22 @@ static bool is_bell(int fd, int ours)
 static weft_err map_peer(struct weft_shm_link *k, const struct greeting *g, const int *fds)
 {
 	struct weft_ring_shape shape = {.slots = g->slots, .data = g->data, .narrow = g->narrow};
-	if (!weft_ring_shape_ok(shape, WEFT_SHM_MAX_PAYLOAD) ||
+	if (!weft_net_ring_shape_ok(shape, WEFT_SHM_MAX_PAYLOAD) ||
 	    g->max_payload != WEFT_SHM_MAX_PAYLOAD ||
 	    g->inbox_bytes != sizeof(struct weft_shm_inbox))
 		return WEFT_ERR_PROTO;
-	k->tx_bytes = weft_ring_bytes(shape);
-	weft_err err = weft_shm_memory_map(fds[0], k->tx_bytes, &k->tx_memory);
+	k->tx_bytes = weft_net_ring_bytes(shape);
+	weft_err err = weft_net_shm_memory_map(fds[0], k->tx_bytes, &k->tx_memory);
 	if (!err)
-		err = weft_shm_memory_map(fds[1], sizeof(struct weft_shm_inbox), &k->tx_inbox);
+		err = weft_net_shm_memory_map(fds[1], sizeof(struct weft_shm_inbox), &k->tx_inbox);
 	if (err)
 		return err;
-	weft_ring_tx_attach(&k->tx, k->tx_memory, shape, &k->rx.back);
+	weft_net_ring_tx_attach(&k->tx, k->tx_memory, shape, &k->rx.back);
 	k->bell = &((struct weft_shm_inbox *)k->tx_inbox)->bell;
 	return WEFT_OK;
 }
 
-void weft_shm_link_ready(struct weft_shm *s, struct weft_shm_link *k)
+void weft_net_shm_link_ready(struct weft_shm *s, struct weft_shm_link *k)
 {
 	/* READY <- BLOCK (set_blocked): the poster's second look comes after it, or this sees it.
 	 */
@@ -227,7 +227,7 @@ static void link_up(struct weft_shm *s, struct weft_shm_link *k, const struct gr
 {
 	k->plain = k->offers_plain && (g->flags & FLAG_REGISTERED);
 	s->fence |= k->plain;
-	k->can_get = weft_shm_cma_probe(s, k, g->nonce_addr, g->nonce);
+	k->can_get = weft_net_shm_cma_probe(s, k, g->nonce_addr, g->nonce);
 	s->scan[s->n_scan++] = k->peer;
 	s->n_greeting--;
 	s->n_up++;
@@ -236,7 +236,7 @@ static void link_up(struct weft_shm *s, struct weft_shm_link *k, const struct gr
 	/* UP -> USE (posters).  Carries: tx, bell, plain.  seq_cst: pairs with x_blocked, so that a
 	 * poster either sees UP or has left the flag that ready() takes. */
 	atomic_store_explicit(&k->x_state, WEFT_SHM_UP, memory_order_seq_cst);
-	weft_shm_link_ready(s, k);
+	weft_net_shm_link_ready(s, k);
 }
 
 static void on_greeting(struct weft_shm *s, struct weft_shm_link *k)
@@ -247,11 +247,11 @@ static void on_greeting(struct weft_shm *s, struct weft_shm_link *k)
 	if (err == WEFT_AGAIN)
 		return;
 	if (err == WEFT_ERR_LIMIT) {
-		weft_shm_link_down(s, k, err, "no descriptor is free for it (raise ulimit -n)");
+		weft_net_shm_link_down(s, k, err, "no descriptor is free for it (raise ulimit -n)");
 		return;
 	}
 	if (err) {
-		weft_shm_link_down(s, k, err, "the connection ended before it was set up");
+		weft_net_shm_link_down(s, k, err, "the connection ended before it was set up");
 		return;
 	}
 	err = map_peer(k, &g, fds);
@@ -259,12 +259,12 @@ static void on_greeting(struct weft_shm *s, struct weft_shm_link *k)
 	close(fds[1]);
 	if (!err && !is_bell(fds[2], s->hub.wake_fd)) {
 		close(fds[2]);
-		weft_shm_link_down(s, k, WEFT_ERR_PROTO, "its doorbell is none");
+		weft_net_shm_link_down(s, k, WEFT_ERR_PROTO, "its doorbell is none");
 		return;
 	}
 	if (err) {
 		close(fds[2]);
-		weft_shm_link_down(s, k, err, "its shared memory is not what it should be");
+		weft_net_shm_link_down(s, k, err, "its shared memory is not what it should be");
 		return;
 	}
 	k->bell_fd = fds[2];
@@ -278,15 +278,15 @@ static void on_end(struct weft_shm *s, struct weft_shm_link *k)
 	int left = (int)((k->rx.slot_mask + 1) * WEFT_RING_CELLS), n = 1;
 	while (left > 0 && n > 0 &&
 	       atomic_load_explicit(&k->x_state, memory_order_relaxed) == WEFT_SHM_UP) {
-		n = weft_shm_link_take(s, k, left < 64 ? left : 64);
+		n = weft_net_shm_link_take(s, k, left < 64 ? left : 64);
 		left -= n;
 	}
 	char why[96];
 	snprintf(why, sizeof why, "process %d ended without leaving the job", (int)k->pid);
-	weft_shm_link_down(s, k, WEFT_ERR_PEER, why);
+	weft_net_shm_link_down(s, k, WEFT_ERR_PEER, why);
 }
 
-void weft_shm_link_event(struct weft_shm *s, int peer, unsigned kind)
+void weft_net_shm_link_event(struct weft_shm *s, int peer, unsigned kind)
 {
 	struct weft_shm_link *k = &s->link[peer];
 	/* Relaxed: only the poller, we, writes it. */
@@ -308,7 +308,8 @@ void weft_shm_link_event(struct weft_shm *s, int peer, unsigned kind)
 	on_end(s, k);
 }
 
-void weft_shm_link_down(struct weft_shm *s, struct weft_shm_link *k, weft_err err, const char *why)
+void weft_net_shm_link_down(struct weft_shm *s, struct weft_shm_link *k, weft_err err,
+			    const char *why)
 {
 	char text[192];
 	/* Relaxed: only the poller, we, writes it. */
@@ -316,9 +317,9 @@ void weft_shm_link_down(struct weft_shm *s, struct weft_shm_link *k, weft_err er
 	if (state == WEFT_SHM_DOWN)
 		return;
 	if (k->fd >= 0)
-		weft_hub_remove(&s->hub, k->fd);
+		weft_net_hub_remove(&s->hub, k->fd);
 	if (k->pid_fd >= 0)
-		weft_hub_remove(&s->hub, k->pid_fd);
+		weft_net_hub_remove(&s->hub, k->pid_fd);
 	if (state == WEFT_SHM_GREETING)
 		s->n_greeting--;
 	if (state == WEFT_SHM_UP)
@@ -326,7 +327,7 @@ void weft_shm_link_down(struct weft_shm *s, struct weft_shm_link *k, weft_err er
 	for (int i = 0; i < s->n_scan; i++)
 		if (s->scan[i] == k->peer)
 			s->scan[i--] = s->scan[--s->n_scan];
-	weft_lobby_forget(&s->lobby, k->peer);
+	weft_net_lobby_forget(&s->lobby, k->peer);
 	/* seq_cst: a poster sees DOWN, or we see its x_blocked.  The memory and the descriptors
 	 * stay until close(): a post or a get may be using them. */
 	atomic_store_explicit(&k->x_state, WEFT_SHM_DOWN, memory_order_seq_cst);
@@ -344,8 +345,8 @@ void weft_shm_link_down(struct weft_shm *s, struct weft_shm_link *k, weft_err er
 /* The receiver's word was told, and the sender waits for it. */
 static __attribute__((noinline)) void told_waiting(struct weft_shm_link *k)
 {
-	if (weft_bell_urgent(k->bell))
-		weft_bell_ring(k->bell, k->bell_fd);
+	if (weft_net_bell_urgent(k->bell))
+		weft_net_bell_ring(k->bell, k->bell_fd);
 }
 
 /* One that is not short: its payload lies in the other ring, or it is none.  False: the end. */
@@ -353,35 +354,35 @@ static bool take_long(struct weft_shm *s, struct weft_shm_link *k,
 		      const struct weft_ring_slot *slot, uint64_t word)
 {
 	struct weft_ring_packet p;
-	weft_err err = weft_ring_take_found(&k->rx, &p, slot, word);
+	weft_err err = weft_net_ring_take_found(&k->rx, &p, slot, word);
 	if (weft_unlikely(err)) {
 		if (err == WEFT_AGAIN)
-			weft_shm_link_down(s, k, WEFT_OK, "");
+			weft_net_shm_link_down(s, k, WEFT_OK, "");
 		else
-			weft_shm_link_down(s, k, err, "a packet of impossible length came");
+			weft_net_shm_link_down(s, k, err, "a packet of impossible length came");
 		return false;
 	}
 	s->events.packet(s->events.arg, k->peer, p.head, p.payload, p.len);
-	if (weft_unlikely(weft_ring_consume(&k->rx, &p)))
+	if (weft_unlikely(weft_net_ring_consume(&k->rx, &p)))
 		told_waiting(k);
 	return true;
 }
 
-int weft_shm_link_take(struct weft_shm *s, struct weft_shm_link *k, int max)
+int weft_net_shm_link_take(struct weft_shm *s, struct weft_shm_link *k, int max)
 {
 	alignas(8) uint8_t head[WEFT_NET_HEAD];
 	const struct weft_ring_slot *slot;
 	uint64_t word;
 	int n = 0;
-	while (n < max && (slot = weft_ring_find(&k->rx, &word)) != NULL) {
-		uint32_t run = weft_ring_run(&k->rx, word), len = weft_ring_word_len(word);
+	while (n < max && (slot = weft_net_ring_find(&k->rx, &word)) != NULL) {
+		uint32_t run = weft_net_ring_run(&k->rx, word), len = weft_net_ring_word_len(word);
 		if (!run) {
 			n++;
 			if (!take_long(s, k, slot, word))
 				break;
 			continue;
 		}
-		const void *payload = weft_ring_open(&k->rx, slot, head);
+		const void *payload = weft_net_ring_open(&k->rx, slot, head);
 		if (run > 1 && s->events.run) {
 			s->events.run(s->events.arg, k->peer, head, payload, len, run);
 		} else {
@@ -389,13 +390,13 @@ int weft_shm_link_take(struct weft_shm *s, struct weft_shm_link *k, int max)
 			s->events.packet(s->events.arg, k->peer, head, payload, len);
 		}
 		n += (int)run;
-		if (weft_unlikely(weft_ring_consume_inline(&k->rx, len, run)))
+		if (weft_unlikely(weft_net_ring_consume_inline(&k->rx, len, run)))
 			told_waiting(k);
 	}
 	return n;
 }
 
-void weft_shm_link_free(struct weft_shm_link *k)
+void weft_net_shm_link_free(struct weft_shm_link *k)
 {
 	int *fds[] = {&k->fd, &k->pid_fd, &k->bell_fd};
 	for (size_t i = 0; i < weft_countof(fds); i++) {
@@ -403,23 +404,23 @@ void weft_shm_link_free(struct weft_shm_link *k)
 			close(*fds[i]);
 		*fds[i] = -1;
 	}
-	weft_shm_memory_unmap(k->rx_memory, k->rx_bytes);
-	weft_shm_memory_unmap(k->tx_memory, k->tx_bytes);
-	weft_shm_memory_unmap(k->tx_inbox, sizeof(struct weft_shm_inbox));
+	weft_net_shm_memory_unmap(k->rx_memory, k->rx_bytes);
+	weft_net_shm_memory_unmap(k->tx_memory, k->tx_bytes);
+	weft_net_shm_memory_unmap(k->tx_inbox, sizeof(struct weft_shm_inbox));
 }
 
-void weft_shm_link_reset(struct weft_shm *s, struct weft_shm_link *k)
+void weft_net_shm_link_reset(struct weft_shm *s, struct weft_shm_link *k)
 {
 	/* Relaxed: only the poller, we, writes it. */
 	if (atomic_load_explicit(&k->x_state, memory_order_relaxed) != WEFT_SHM_DOWN)
 		return;
-	weft_shm_link_free(k);
+	weft_net_shm_link_free(k);
 	k->bell = NULL;
 	k->rx_memory = k->tx_memory = k->tx_inbox = NULL;
 	k->plain = k->bye_sent = k->offers_plain = k->can_get = false;
 	memset(&k->rx, 0, sizeof k->rx);
 	memset(&k->tx, 0, sizeof k->tx);
-	weft_lobby_revive(&s->lobby, k->peer);
+	weft_net_lobby_revive(&s->lobby, k->peer);
 	/* seq_cst: as the store of DOWN. */
 	atomic_store_explicit(&k->x_state, WEFT_SHM_NONE, memory_order_seq_cst);
 }

@@ -28,15 +28,15 @@ static weft_err map(int fd, size_t bytes, void **map_p)
 	return WEFT_OK;
 }
 
-weft_err weft_shm_memory_create(size_t bytes, int *fd_p, void **map_p)
+weft_err weft_net_shm_memory_create(size_t bytes, int *fd_p, void **map_p)
 {
 	weft_err err;
 	if (!weft_file_fits(bytes > FILE_LEAST ? bytes : FILE_LEAST)) {
 		weft_warn("shm: files may not be as long as shared memory here: raise ulimit -f");
 		return WEFT_ERR_UNSUPPORTED;
 	}
-	int fd = weft_shm_lacks.memfd ? (errno = ENOSYS, -1)
-				      : memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = weft_net_shm_lacks.memfd ? (errno = ENOSYS, -1)
+					  : memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0) {
 		if (errno == ENOSYS || errno == EPERM) {
 			weft_debug("shm: no memfd here: %s", strerror(errno));
@@ -69,7 +69,7 @@ close_fd:
 	return err;
 }
 
-weft_err weft_shm_memory_map(int fd, size_t bytes, void **map_p)
+weft_err weft_net_shm_memory_map(int fd, size_t bytes, void **map_p)
 {
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -81,7 +81,7 @@ weft_err weft_shm_memory_map(int fd, size_t bytes, void **map_p)
 	return map(fd, bytes, map_p);
 }
 
-void weft_shm_memory_unmap(void *m, size_t bytes)
+void weft_net_shm_memory_unmap(void *m, size_t bytes)
 {
 	if (m)
 		munmap(m, bytes);

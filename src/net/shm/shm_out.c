@@ -9,13 +9,13 @@
 static void nudge(struct weft_shm *s)
 {
 	/* The caller's flag was stored seq_cst before. */
-	if (weft_bell_urgent(&s->inbox->bell))
-		weft_bell_ring(&s->inbox->bell, s->hub.wake_fd);
+	if (weft_net_bell_urgent(&s->inbox->bell))
+		weft_net_bell_ring(&s->inbox->bell, s->hub.wake_fd);
 }
 
 static void set_blocked(struct weft_shm *s, struct weft_shm_link *k)
 {
-	/* BLOCK -> READY (weft_shm_link_ready; has_news in shm_poll.c): seq_cst, so that our second
+	/* BLOCK -> READY (weft_net_shm_link_ready; has_news in shm_poll.c): seq_cst, so that our second
 	 * look comes after it. */
 	if (!atomic_exchange_explicit(&k->x_blocked, true, memory_order_seq_cst))
 		atomic_fetch_add_explicit(&s->x_blocked, 1, memory_order_seq_cst);
@@ -33,7 +33,7 @@ static bool post_early(struct weft_shm *s, struct weft_shm_link *k, enum weft_po
 		return true;
 	if (state == WEFT_SHM_DOWN)
 		return false;
-	if (weft_lobby_want(&s->lobby, k->peer))
+	if (weft_net_lobby_want(&s->lobby, k->peer))
 		nudge(s);
 	*answer_p = WEFT_POST_FULL;
 	return false;
@@ -43,21 +43,22 @@ static bool post_early(struct weft_shm *s, struct weft_shm_link *k, enum weft_po
 static bool post_full(struct weft_shm *s, struct weft_shm_link *k, uint32_t len)
 {
 	/* A word that makes no sense leaves us without room; the peer harms itself only. */
-	(void)weft_ring_refresh(&k->tx);
-	if (weft_ring_room(&k->tx, len))
+	(void)weft_net_ring_refresh(&k->tx);
+	if (weft_net_ring_room(&k->tx, len))
 		return true;
 	/* Relaxed: x_blocked publishes it. */
-	atomic_store_explicit(&k->x_blocked_word, weft_ring_known(&k->tx), memory_order_relaxed);
+	atomic_store_explicit(&k->x_blocked_word, weft_net_ring_known(&k->tx),
+			      memory_order_relaxed);
 	set_blocked(s, k);
 	/* What fills it may have rung nobody. */
-	if (weft_bell_urgent(k->bell))
-		weft_bell_ring(k->bell, k->bell_fd);
+	if (weft_net_bell_urgent(k->bell))
+		weft_net_bell_ring(k->bell, k->bell_fd);
 	nudge(s);
 	return false;
 }
 
-enum weft_post weft_shm_post(struct weft_net *net, int peer, const void *head,
-			     const struct iovec *iov, unsigned n, size_t len, void *cookie)
+enum weft_post weft_net_shm_post(struct weft_net *net, int peer, const void *head,
+				 const struct iovec *iov, unsigned n, size_t len, void *cookie)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	struct weft_shm_link *k = &s->link[peer];
@@ -67,43 +68,43 @@ enum weft_post weft_shm_post(struct weft_net *net, int peer, const void *head,
 
 	if (weft_unlikely(state != WEFT_SHM_UP) && !post_early(s, k, &answer))
 		return answer;
-	if (weft_unlikely(!weft_ring_room(&k->tx, (uint32_t)len)) &&
+	if (weft_unlikely(!weft_net_ring_room(&k->tx, (uint32_t)len)) &&
 	    !post_full(s, k, (uint32_t)len))
 		return WEFT_POST_FULL;
-	weft_ring_publish(&k->tx, head, iov, n, (uint32_t)len, k->plain);
-	if (weft_unlikely(weft_bell_armed(k->bell, k->plain)))
-		weft_bell_ring(k->bell, k->bell_fd);
+	weft_net_ring_publish(&k->tx, head, iov, n, (uint32_t)len, k->plain);
+	if (weft_unlikely(weft_net_bell_armed(k->bell, k->plain)))
+		weft_net_bell_ring(k->bell, k->bell_fd);
 	return WEFT_POST_DONE;
 }
 
-void weft_shm_urge(struct weft_net *net, int peer)
+void weft_net_shm_urge(struct weft_net *net, int peer)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	struct weft_shm_link *k = &s->link[peer];
 	/* USE <- UP (link_up). */
 	if (atomic_load_explicit(&k->x_state, memory_order_acquire) != WEFT_SHM_UP)
 		return;
-	uint32_t word = weft_bell_urgent(k->bell);
+	uint32_t word = weft_net_bell_urgent(k->bell);
 	/* Back in a moment: our polls ring if it is not, or who arms here.  Who does neither
 	 * computes, too: then it lies until the peer's settle.  Who sleeps in his wait would not
 	 * come to ring later. */
-	if (weft_bell_level_of(word) == WEFT_BELL_SOON &&
-	    weft_bell_level(&s->inbox->bell) != WEFT_BELL_LOUD)
-		weft_owed_owe(&s->owed, &k->owed, word);
+	if (weft_net_bell_level_of(word) == WEFT_BELL_SOON &&
+	    weft_net_bell_level(&s->inbox->bell) != WEFT_BELL_LOUD)
+		weft_net_delayed_ring_owe(&s->owed, &k->owed, word);
 	else if (word)
-		weft_bell_ring(k->bell, k->bell_fd);
+		weft_net_bell_ring(k->bell, k->bell_fd);
 }
 
-void weft_shm_ring_owed(struct weft_shm *s)
+void weft_net_shm_ring_owed(struct weft_shm *s)
 {
 	s->owed_due = 0;
-	if (!weft_owed_take_all(&s->owed))
+	if (!weft_net_delayed_ring_take_all(&s->owed))
 		return;
 	for (int i = 0; i < s->n_scan; i++) {
 		struct weft_shm_link *k = &s->link[s->scan[i]];
-		uint32_t word = weft_owed_take(&k->owed);
+		uint32_t word = weft_net_delayed_ring_take(&k->owed);
 		if (word)
-			weft_bell_ring_still(k->bell, word, k->bell_fd);
+			weft_net_bell_ring_still(k->bell, word, k->bell_fd);
 	}
 }
 
@@ -114,12 +115,12 @@ post_words(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void 
 	uint64_t head[3] = {w0, w1, len};
 	struct iovec iov = {(void *)(uintptr_t)data, len};
 	_Static_assert(sizeof head == WEFT_NET_HEAD, "a head is three numbers");
-	return weft_shm_post(net, peer, head, &iov, len != 0, len, NULL);
+	return weft_net_shm_post(net, peer, head, &iov, len != 0, len, NULL);
 }
 
 static __attribute__((noinline)) enum weft_post post_rings(struct weft_shm_link *k)
 {
-	weft_bell_ring(k->bell, k->bell_fd);
+	weft_net_bell_ring(k->bell, k->bell_fd);
 	return WEFT_POST_DONE;
 }
 
@@ -133,23 +134,23 @@ post_slot(struct weft_net *net, int peer, uint64_t w0, uint64_t w1, const void *
 
 	if (weft_unlikely(state != WEFT_SHM_UP || !k->plain))
 		return post_words(net, peer, w0, w1, data, len);
-	if (!weft_ring_add_inline(&k->tx, w0, w1, data, len)) {
-		if (weft_unlikely(!weft_ring_room(&k->tx, (uint32_t)len)))
+	if (!weft_net_ring_add_inline(&k->tx, w0, w1, data, len)) {
+		if (weft_unlikely(!weft_net_ring_room(&k->tx, (uint32_t)len)))
 			return post_words(net, peer, w0, w1, data, len);
-		weft_ring_publish_words(&k->tx, w0, w1, data, (uint32_t)len);
+		weft_net_ring_publish_words(&k->tx, w0, w1, data, (uint32_t)len);
 	}
-	return weft_unlikely(weft_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
+	return weft_unlikely(weft_net_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
 }
 
-enum weft_post weft_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
-				   const void *data, size_t len)
+enum weft_post weft_net_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				       const void *data, size_t len)
 {
 	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
 	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
 	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
 
 	if (state != WEFT_SHM_UP || weft_unlikely(!k->plain) || len != WEFT_RING_CELL ||
-	    !weft_ring_add_inline(&k->tx, w0, w1, data, WEFT_RING_CELL))
+	    !weft_net_ring_add_inline(&k->tx, w0, w1, data, WEFT_RING_CELL))
 		return post_slot(net, peer, w0, w1, data, len);
-	return weft_unlikely(weft_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
+	return weft_unlikely(weft_net_bell_armed(k->bell, true)) ? post_rings(k) : WEFT_POST_DONE;
 }

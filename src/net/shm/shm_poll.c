@@ -23,7 +23,7 @@ static bool has_news(struct weft_shm_link *k)
 		return false;
 	/* READY <- BLOCK (set_blocked, shm_out.c).  Carries: x_blocked_word. */
 	return atomic_load_explicit(&k->x_blocked, memory_order_seq_cst) &&
-	       weft_ring_word(k->tx.control) !=
+	       weft_net_ring_word(k->tx.control) !=
 		       atomic_load_explicit(&k->x_blocked_word, memory_order_relaxed);
 }
 
@@ -33,7 +33,7 @@ static int scan_blocked(struct weft_shm *s)
 	for (int i = 0; i < s->n_scan; i++) {
 		struct weft_shm_link *k = &s->link[s->scan[i]];
 		if (has_news(k)) {
-			weft_shm_link_ready(s, k);
+			weft_net_shm_link_ready(s, k);
 			n++;
 		}
 	}
@@ -45,36 +45,36 @@ static int housekeep(struct weft_shm *s)
 {
 	struct epoll_event ev[32];
 	int n = 0, was = weft_cancel_off();
-	int got = weft_hub_look(&s->hub, ev, weft_countof(ev));
+	int got = weft_net_hub_look(&s->hub, ev, weft_countof(ev));
 	s->lobby.upcalls = 0;
 	for (int i = 0; i < got; i++) {
-		unsigned kind = weft_hub_kind(ev[i].data.u64);
+		unsigned kind = weft_net_hub_kind(ev[i].data.u64);
 		switch (kind) {
 		case WEFT_HUB_TIMER:
-			weft_hub_ticked(&s->hub);
+			weft_net_hub_ticked(&s->hub);
 			break;
 		case WEFT_HUB_WAKE:
-			weft_hub_quiet(&s->hub);
+			weft_net_hub_quiet(&s->hub);
 			break;
 		case WEFT_SHM_EV_SOCKET:
 		case WEFT_SHM_EV_PID:
-			weft_shm_link_event(s, weft_hub_index(ev[i].data.u64), kind);
+			weft_net_shm_link_event(s, weft_net_hub_index(ev[i].data.u64), kind);
 			n++;
 			break;
 		default:
-			weft_lobby_event(&s->lobby, ev[i].data.u64, ev[i].events);
+			weft_net_lobby_event(&s->lobby, ev[i].data.u64, ev[i].events);
 			break;
 		}
 	}
-	weft_lobby_work(&s->lobby);
-	weft_hub_tick(&s->hub, weft_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
+	weft_net_lobby_work(&s->lobby);
+	weft_net_hub_tick(&s->hub, weft_net_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
 	weft_cancel_back(was);
 	return n + s->lobby.upcalls;
 }
 
 static bool is_busy(struct weft_shm *s)
 {
-	return s->n_greeting || weft_lobby_busy(&s->lobby);
+	return s->n_greeting || weft_net_lobby_busy(&s->lobby);
 }
 
 /* Looks at some of those that did not speak lately; who speaks becomes hot. */
@@ -86,12 +86,12 @@ static int poll_cold(struct weft_shm *s)
 			s->next_cold = WEFT_SHM_HOT;
 		int at = s->next_cold++;
 		int peer = s->scan[at];
-		if (!weft_ring_peek(&s->link[peer].rx))
+		if (!weft_net_ring_peek(&s->link[peer].rx))
 			continue;
 		int victim = s->next_victim++ % WEFT_SHM_HOT;
 		s->scan[at] = s->scan[victim];
 		s->scan[victim] = peer;
-		n += weft_shm_link_take(s, &s->link[peer], TAKES_PER_LINK);
+		n += weft_net_shm_link_take(s, &s->link[peer], TAKES_PER_LINK);
 	}
 	return n;
 }
@@ -103,7 +103,7 @@ static __attribute__((noinline)) void owed(struct weft_shm *s)
 	if (!s->owed_due)
 		s->owed_due = now + OWED_US * weft_cycles_per_us();
 	else if (now >= s->owed_due)
-		weft_shm_ring_owed(s);
+		weft_net_shm_ring_owed(s);
 }
 
 static enum weft_bell_level level_of(const struct weft_shm *s)
@@ -116,27 +116,27 @@ static enum weft_bell_level level_of(const struct weft_shm *s)
 static int poll_armed(struct weft_shm *s)
 {
 	int n = housekeep(s);
-	if (weft_unlikely(weft_owed_some(&s->owed)))
+	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
 		owed(s);
 	/* Arms before the look at the rings, as arm() does. */
-	if (!weft_bell_level(&s->inbox->bell))
-		weft_bell_again(&s->inbox->bell, level_of(s), s->fence);
+	if (!weft_net_bell_level(&s->inbox->bell))
+		weft_net_bell_again(&s->inbox->bell, level_of(s), s->fence);
 	for (int i = 0; i < s->n_scan; i++) {
 		struct weft_shm_link *k = &s->link[s->scan[i]];
 		if (atomic_load_explicit(&k->x_blocked, memory_order_seq_cst))
-			weft_ring_wait(k->tx.control);
-		n += weft_shm_link_take(s, k, TAKES_PER_LINK);
+			weft_net_ring_wait(k->tx.control);
+		n += weft_net_shm_link_take(s, k, TAKES_PER_LINK);
 	}
-	if (weft_lobby_wanted(&s->lobby)) {
+	if (weft_net_lobby_wanted(&s->lobby)) {
 		int was = weft_cancel_off();
-		weft_lobby_work(&s->lobby);
+		weft_net_lobby_work(&s->lobby);
 		weft_cancel_back(was);
 		n++;
 	}
 	return n + scan_blocked(s);
 }
 
-int weft_shm_poll(struct weft_net *net)
+int weft_net_shm_poll(struct weft_net *net)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	int n = 0;
@@ -144,40 +144,40 @@ int weft_shm_poll(struct weft_net *net)
 		return poll_armed(s);
 	for (int i = 0; i < s->n_scan && i < WEFT_SHM_HOT; i++) {
 		struct weft_shm_link *k = &s->link[s->scan[i]];
-		if (weft_ring_peek(&k->rx))
-			n += weft_shm_link_take(s, k, TAKES_PER_LINK);
+		if (weft_net_ring_peek(&k->rx))
+			n += weft_net_shm_link_take(s, k, TAKES_PER_LINK);
 	}
 	if (weft_unlikely(s->n_scan > WEFT_SHM_HOT))
 		n += poll_cold(s);
 	/* Relaxed: a hint; arm() looks in earnest. */
 	if (weft_unlikely(atomic_load_explicit(&s->x_blocked, memory_order_relaxed)))
 		n += scan_blocked(s);
-	if (weft_unlikely(weft_owed_some(&s->owed)))
+	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
 		owed(s);
-	if (weft_unlikely(weft_hub_due(&s->hub, is_busy(s))))
+	if (weft_unlikely(weft_net_hub_due(&s->hub, is_busy(s))))
 		n += housekeep(s);
 	return n;
 }
 
 /* A message is seen a few cycles after it came, not after the engine's round about us. */
-int weft_shm_spin(struct weft_net *net, unsigned turns)
+int weft_net_shm_spin(struct weft_net *net, unsigned turns)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	int n = 0;
 	for (;; weft_cpu_relax()) { /* ends: something is there, or after `turns` */
 		for (int i = 0; i < s->n_scan && i < WEFT_SHM_HOT; i++)
-			n += weft_shm_link_take(s, &s->link[s->scan[i]], TAKES_PER_LINK);
+			n += weft_net_shm_link_take(s, &s->link[s->scan[i]], TAKES_PER_LINK);
 		if (n)
 			return n;
 		if (turns-- <= 1)
-			return weft_shm_poll(net);
+			return weft_net_shm_poll(net);
 	}
 }
 
 static bool has_packets(const struct weft_shm *s)
 {
 	for (int i = 0; i < s->n_scan; i++)
-		if (weft_ring_peek(&s->link[s->scan[i]].rx))
+		if (weft_net_ring_peek(&s->link[s->scan[i]].rx))
 			return true;
 	return false;
 }
@@ -185,7 +185,7 @@ static bool has_packets(const struct weft_shm *s)
 /* The second look, after arming: packets, room for blocked posters, wishes. */
 static bool has_anything(struct weft_shm *s)
 {
-	if (has_packets(s) || weft_lobby_wanted(&s->lobby))
+	if (has_packets(s) || weft_net_lobby_wanted(&s->lobby))
 		return true;
 	if (!atomic_load_explicit(&s->x_blocked, memory_order_seq_cst))
 		return false;
@@ -195,7 +195,7 @@ static bool has_anything(struct weft_shm *s)
 		 * see this. */
 		if (!atomic_load_explicit(&k->x_blocked, memory_order_seq_cst))
 			continue;
-		weft_ring_wait(k->tx.control);
+		weft_net_ring_wait(k->tx.control);
 		if (has_news(k))
 			return true;
 	}
@@ -208,52 +208,53 @@ static weft_err arm(struct weft_shm *s, bool all, bool left, bool soon)
 {
 	if (has_packets(s))
 		return WEFT_AGAIN;
-	if (weft_unlikely(weft_owed_some(&s->owed)))
-		weft_shm_ring_owed(s); /* nobody will poll */
-	weft_hub_tick(&s->hub, weft_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
+	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
+		weft_net_shm_ring_owed(s); /* nobody will poll */
+	weft_net_hub_tick(&s->hub, weft_net_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
 	/* poll_armed() may have done so a moment ago, and then looked. */
 	struct weft_bell *bell = &s->inbox->bell;
 	bool stays = s->armed && s->quiet == !all && (left || !bell->fresh);
 	s->quiet = !all;
-	if (!stays || soon || !weft_bell_level(bell)) {
+	if (!stays || soon || !weft_net_bell_level(bell)) {
 		if (left)
-			weft_bell_arm_left(bell, soon && s->quiet ? WEFT_BELL_SOON : level_of(s));
+			weft_net_bell_arm_left(bell,
+					       soon && s->quiet ? WEFT_BELL_SOON : level_of(s));
 		else
-			weft_bell_arm(bell, level_of(s), s->fence);
+			weft_net_bell_arm(bell, level_of(s), s->fence);
 	}
 	s->armed = !has_anything(s);
 	if (s->armed)
 		return WEFT_OK;
-	weft_bell_disarm(&s->inbox->bell);
-	weft_hub_hurry(&s->hub);
+	weft_net_bell_disarm(&s->inbox->bell);
+	weft_net_hub_hurry(&s->hub);
 	return WEFT_AGAIN;
 }
 
-weft_err weft_shm_arm(struct weft_net *net)
+weft_err weft_net_shm_arm(struct weft_net *net)
 {
 	return arm((struct weft_shm *)net, true, false, false);
 }
 
-weft_err weft_shm_arm_left(struct weft_net *net, bool all, bool soon)
+weft_err weft_net_shm_arm_left(struct weft_net *net, bool all, bool soon)
 {
 	return arm((struct weft_shm *)net, all, true, soon);
 }
 
-void weft_shm_disarm(struct weft_net *net)
+void weft_net_shm_disarm(struct weft_net *net)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	s->armed = false;
-	weft_bell_disarm(&s->inbox->bell);
+	weft_net_bell_disarm(&s->inbox->bell);
 	/* The next poll looks at the descriptors and empties the eventfd. */
-	weft_hub_hurry(&s->hub);
+	weft_net_hub_hurry(&s->hub);
 }
 
-weft_err weft_shm_settle(struct weft_net *net)
+weft_err weft_net_shm_settle(struct weft_net *net)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
-	weft_bell_settle(&s->inbox->bell, s->fence);
+	weft_net_bell_settle(&s->inbox->bell, s->fence);
 	if (s->armed && !has_anything(s))
 		return WEFT_OK;
-	weft_shm_disarm(net);
+	weft_net_shm_disarm(net);
 	return WEFT_AGAIN;
 }

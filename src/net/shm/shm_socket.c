@@ -20,7 +20,7 @@ static socklen_t fill_name(struct sockaddr_un *sa, const char *name)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
-int weft_shm_socket_listen(struct weft_shm *s)
+int weft_net_shm_socket_listen(struct weft_shm *s)
 {
 	struct sockaddr_un sa;
 	uint8_t random[16];
@@ -43,7 +43,7 @@ failed:
 	return -1;
 }
 
-int weft_shm_socket_dial(void *arg, int peer, unsigned n, char *where, size_t size)
+int weft_net_shm_socket_dial(void *arg, int peer, unsigned n, char *where, size_t size)
 {
 	struct weft_shm *s = arg;
 	struct sockaddr_un sa;
@@ -60,7 +60,7 @@ int weft_shm_socket_dial(void *arg, int peer, unsigned n, char *where, size_t si
 	return -1;
 }
 
-bool weft_shm_socket_owner(int fd, pid_t *pid_p)
+bool weft_net_shm_socket_owner(int fd, pid_t *pid_p)
 {
 	struct ucred cred;
 	socklen_t len = sizeof cred;
@@ -71,10 +71,10 @@ bool weft_shm_socket_owner(int fd, pid_t *pid_p)
 	return true;
 }
 
-bool weft_shm_socket_screen(void *arg, int fd, char *why, size_t size)
+bool weft_net_shm_socket_screen(void *arg, int fd, char *why, size_t size)
 {
 	pid_t pid;
-	if (weft_shm_socket_owner(fd, &pid))
+	if (weft_net_shm_socket_owner(fd, &pid))
 		return true;
 	snprintf(why, size, "the process at the other end belongs to another user");
 	return false;

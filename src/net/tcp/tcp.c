@@ -22,32 +22,32 @@
 
 static void on_linked(void *arg, int peer, int fd)
 {
-	weft_tcp_conn_up(arg, peer, fd);
+	weft_net_tcp_conn_up(arg, peer, fd);
 }
 
 static void on_lost(void *arg, int peer, weft_err err, const char *why)
 {
 	struct weft_tcp *t = arg;
-	weft_tcp_conn_down(t, &t->conn[peer], err, why);
+	weft_net_tcp_conn_down(t, &t->conn[peer], err, why);
 }
 
 /* Only for who can live with it: a driver whose peers never come back takes it for an attack. */
 static void on_stale(void *arg, int peer)
 {
 	struct weft_tcp *t = arg;
-	weft_tcp_conn_down(t, &t->conn[peer], WEFT_ERR_PEER, "the peer connects anew");
+	weft_net_tcp_conn_down(t, &t->conn[peer], WEFT_ERR_PEER, "the peer connects anew");
 }
 
 static const struct weft_lobby_ops lobby_ops = {
 	.driver = "tcp",
-	.dial = weft_tcp_addr_dial,
+	.dial = weft_net_tcp_addr_dial,
 	.linked = on_linked,
 	.lost = on_lost,
 };
 
 static const struct weft_lobby_ops lobby_ops_revivable = {
 	.driver = "tcp",
-	.dial = weft_tcp_addr_dial,
+	.dial = weft_net_tcp_addr_dial,
 	.linked = on_linked,
 	.stale = on_stale,
 	.lost = on_lost,
@@ -56,7 +56,7 @@ static const struct weft_lobby_ops lobby_ops_revivable = {
 static void let_go(void *arg)
 {
 	struct weft_tcp *t = arg;
-	weft_lobby_let_go(&t->lobby);
+	weft_net_lobby_let_go(&t->lobby);
 	for (int i = 0; i < t->job.size; i++)
 		if (t->conn[i].fd >= 0)
 			close(t->conn[i].fd);
@@ -69,7 +69,7 @@ static weft_err tcp_open(const struct weft_net_job *job, const struct weft_net_e
 	struct weft_tcp *t = calloc(1, sizeof *t);
 	if (!t || sodium_init() < 0)
 		goto free_t;
-	t->net.driver = &weft_driver_tcp;
+	t->net.driver = &weft_net_driver_tcp;
 	t->events = *events;
 	t->job = *job;
 	if (weft_net_network_key(t->network_key, sizeof t->network_key))
@@ -84,13 +84,13 @@ static weft_err tcp_open(const struct weft_net_job *job, const struct weft_net_e
 		t->conn[i].peer = i;
 		t->conn[i].fd = -1;
 		t->conn[i].last_round = UINT64_MAX;
-		weft_tcp_out_init(&t->conn[i].out);
+		weft_net_tcp_out_init(&t->conn[i].out);
 	}
-	err = weft_hub_open(&t->hub);
+	err = weft_net_hub_open(&t->hub);
 	if (err)
 		goto free_conn;
-	err = weft_lobby_open(&t->lobby, job->revivable ? &lobby_ops_revivable : &lobby_ops, t,
-			      &t->job, &t->hub);
+	err = weft_net_lobby_open(&t->lobby, job->revivable ? &lobby_ops_revivable : &lobby_ops, t,
+				  &t->job, &t->hub);
 	if (err)
 		goto close_hub;
 	t->watchdog_ms = (unsigned)weft_setting_int(WEFT_SET_TCP_SILENCE) * 1000 / 6;
@@ -103,11 +103,11 @@ static weft_err tcp_open(const struct weft_net_job *job, const struct weft_net_e
 		.latency_us = 4,
 		.bandwidth_mbs = 6000,
 	};
-	weft_forked_add(let_go, t);
+	weft_net_forked_add(let_go, t);
 	*net_p = &t->net;
 	return WEFT_OK;
 close_hub:
-	weft_hub_close(&t->hub);
+	weft_net_hub_close(&t->hub);
 free_conn:
 	free(t->up);
 	free(t->conn);
@@ -119,22 +119,22 @@ free_t:
 static void tcp_close(struct weft_net *net)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
-	weft_forked_remove(t);
-	weft_lobby_close(&t->lobby);
+	weft_net_forked_remove(t);
+	weft_net_lobby_close(&t->lobby);
 	for (int i = 0; i < t->job.size; i++) {
 		struct weft_tcp_conn *c = &t->conn[i];
 		if (c->fd >= 0)
 			close(c->fd);
-		struct weft_tcp_item *it = weft_tcp_out_take_done(c, true);
+		struct weft_tcp_item *it = weft_net_tcp_out_take_done(c, true);
 		while (it) {
 			struct weft_tcp_item *next = it->next;
-			weft_tcp_item_free(it);
+			weft_net_tcp_item_free(it);
 			it = next;
 		}
-		weft_tcp_out_free(&c->out);
+		weft_net_tcp_out_free(&c->out);
 		free(c->in.buf);
 	}
-	weft_hub_close(&t->hub);
+	weft_net_hub_close(&t->hub);
 	free(t->up);
 	free(t->conn);
 	free(t);
@@ -144,12 +144,12 @@ static weft_err tcp_address(struct weft_net *net, char *buf, size_t size)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
 	if (!t->listening) {
-		weft_err err = weft_tcp_addr_listen(t);
+		weft_err err = weft_net_tcp_addr_listen(t);
 		if (err)
 			return err;
 		t->listening = true;
 	}
-	return weft_tcp_addr_print(t, buf, size);
+	return weft_net_tcp_addr_print(t, buf, size);
 }
 
 static weft_err tcp_reach(struct weft_net *net, int peer, const char *address)
@@ -157,7 +157,7 @@ static weft_err tcp_reach(struct weft_net *net, int peer, const char *address)
 	struct weft_tcp *t = (struct weft_tcp *)net;
 	if (peer == t->job.rank || !address)
 		return WEFT_ERR_UNSUPPORTED;
-	return weft_tcp_addr_learn(t, peer, address);
+	return weft_net_tcp_addr_learn(t, peer, address);
 }
 
 static int serve_dirty(struct weft_tcp *t)
@@ -165,9 +165,9 @@ static int serve_dirty(struct weft_tcp *t)
 	int n = 0;
 	for (int i = 0; i < t->n_up; i++) {
 		struct weft_tcp_conn *c = &t->conn[t->up[i]];
-		/* SERVE <- DIRTY (weft_tcp_out_mark_dirty). */
+		/* SERVE <- DIRTY (weft_net_tcp_out_mark_dirty). */
 		if (atomic_load_explicit(&c->x_dirty, memory_order_acquire))
-			n += weft_tcp_conn_serve(t, c);
+			n += weft_net_tcp_conn_serve(t, c);
 	}
 	return n;
 }
@@ -175,19 +175,19 @@ static int serve_dirty(struct weft_tcp *t)
 /* Writable again: goes on with what waits. */
 static void unstick(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
-	if (!weft_tcp_out_lock(c, false))
+	if (!weft_net_tcp_out_lock(c, false))
 		return; /* epoll will say it again */
 	if (c->out.stuck && c->fd >= 0) {
 		/* Relaxed: see set_stuck(). */
 		c->out.stuck = false;
 		atomic_fetch_sub_explicit(&t->x_stuck, 1, memory_order_relaxed);
-		(void)weft_tcp_out_push(t, c);
+		(void)weft_net_tcp_out_push(t, c);
 		if (!c->out.stuck)
-			weft_hub_change(&t->hub, c->fd, EPOLLIN | EPOLLRDHUP,
-					weft_hub_data(WEFT_TCP_EV_CONN, (uint64_t)c->peer));
-		weft_tcp_out_mark_dirty(t, c);
+			weft_net_hub_change(&t->hub, c->fd, EPOLLIN | EPOLLRDHUP,
+					    weft_net_hub_data(WEFT_TCP_EV_CONN, (uint64_t)c->peer));
+		weft_net_tcp_out_mark_dirty(t, c);
 	}
-	weft_tcp_out_unlock(c);
+	weft_net_tcp_out_unlock(c);
 }
 
 static int conn_event(struct weft_tcp *t, struct weft_tcp_conn *c, uint32_t events)
@@ -199,7 +199,7 @@ static int conn_event(struct weft_tcp *t, struct weft_tcp_conn *c, uint32_t even
 	if (events & EPOLLOUT)
 		unstick(t, c);
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP))
-		n += weft_tcp_in_read(t, c);
+		n += weft_net_tcp_in_read(t, c);
 	return n;
 }
 
@@ -213,7 +213,7 @@ static bool watch(struct weft_tcp *t)
 	t->watchdog_ns = now + t->watchdog_ms * 1000000ull;
 	atomic_store_explicit(&t->x_sent, false, memory_order_relaxed);
 	for (int i = t->n_up - 1; i >= 0; i--)
-		any |= weft_tcp_conn_watch(t, &t->conn[t->up[i]], now);
+		any |= weft_net_tcp_conn_watch(t, &t->conn[t->up[i]], now);
 	return any;
 }
 
@@ -221,22 +221,22 @@ static int look(struct weft_tcp *t)
 {
 	struct epoll_event ev[32];
 	int n = 0;
-	int got = weft_hub_look(&t->hub, ev, weft_countof(ev));
+	int got = weft_net_hub_look(&t->hub, ev, weft_countof(ev));
 	t->lobby.upcalls = 0;
 	for (int i = 0; i < got; i++) {
 		uint64_t data = ev[i].data.u64;
-		switch (weft_hub_kind(data)) {
+		switch (weft_net_hub_kind(data)) {
 		case WEFT_HUB_TIMER:
-			weft_hub_ticked(&t->hub);
+			weft_net_hub_ticked(&t->hub);
 			break;
 		case WEFT_HUB_WAKE:
-			weft_hub_quiet(&t->hub);
+			weft_net_hub_quiet(&t->hub);
 			break;
 		case WEFT_TCP_EV_CONN:
-			n += conn_event(t, &t->conn[weft_hub_index(data)], ev[i].events);
+			n += conn_event(t, &t->conn[weft_net_hub_index(data)], ev[i].events);
 			break;
 		default:
-			weft_lobby_event(&t->lobby, data, ev[i].events);
+			weft_net_lobby_event(&t->lobby, data, ev[i].events);
 			break;
 		}
 	}
@@ -247,11 +247,11 @@ static int look(struct weft_tcp *t)
 static int housekeep(struct weft_tcp *t)
 {
 	t->lobby.upcalls = 0;
-	weft_lobby_work(&t->lobby);
+	weft_net_lobby_work(&t->lobby);
 	bool watched = watch(t);
-	weft_hub_tick(&t->hub, weft_lobby_has_deadline(&t->lobby) ? WEFT_HUB_TICK_MS
-			       : watched                          ? t->watchdog_ms
-								  : 0);
+	weft_net_hub_tick(&t->hub, weft_net_lobby_has_deadline(&t->lobby) ? WEFT_HUB_TICK_MS
+				   : watched                              ? t->watchdog_ms
+									  : 0);
 	return t->lobby.upcalls;
 }
 
@@ -260,7 +260,7 @@ static bool left_to_do(struct weft_tcp *t)
 {
 	/* ARM -> RING (nudge): the second look, after the exchange on x_armed. */
 	return t->n_more || atomic_load_explicit(&t->x_dirty, memory_order_seq_cst) ||
-	       weft_lobby_wanted(&t->lobby);
+	       weft_net_lobby_wanted(&t->lobby);
 }
 
 static int poll_all(struct weft_net *net)
@@ -282,11 +282,11 @@ static int poll_all(struct weft_net *net)
 		n += serve_dirty(t);
 	bool direct = t->n_up <= DIRECT_MAX;
 	for (int i = 0; direct && i < t->n_up; i++)
-		n += weft_tcp_in_read(t, &t->conn[t->up[i]]);
+		n += weft_net_tcp_in_read(t, &t->conn[t->up[i]]);
 	for (int i = 0; !direct && t->n_more && i < t->n_up; i++)
 		if (t->conn[t->up[i]].in.more)
-			n += weft_tcp_in_read(t, &t->conn[t->up[i]]);
-	bool due = weft_hub_due(&t->hub, weft_lobby_busy(&t->lobby));
+			n += weft_net_tcp_in_read(t, &t->conn[t->up[i]]);
+	bool due = weft_net_hub_due(&t->hub, weft_net_lobby_busy(&t->lobby));
 	if (!direct || due || atomic_load_explicit(&t->x_stuck, memory_order_relaxed))
 		n += look(t);
 	if (weft_unlikely(due))
@@ -306,11 +306,11 @@ static int tcp_poll(struct weft_net *net)
 static weft_err tcp_arm(struct weft_net *net)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
-	if (t->n_more || weft_lobby_wanted(&t->lobby))
+	if (t->n_more || weft_net_lobby_wanted(&t->lobby))
 		goto again;
 	/* Relaxed: a flag for a timer of seconds. */
 	if (!t->hub.tick_ms && atomic_load_explicit(&t->x_sent, memory_order_relaxed))
-		weft_hub_tick(&t->hub, t->watchdog_ms);
+		weft_net_hub_tick(&t->hub, t->watchdog_ms);
 	/* ARM -> RING (nudge): exchange before the second look. */
 	(void)atomic_exchange_explicit(&t->x_armed, true, memory_order_seq_cst);
 	t->armed = !left_to_do(t);
@@ -318,7 +318,7 @@ static weft_err tcp_arm(struct weft_net *net)
 		return WEFT_OK;
 	atomic_store_explicit(&t->x_armed, false, memory_order_relaxed);
 again:
-	weft_hub_hurry(&t->hub);
+	weft_net_hub_hurry(&t->hub);
 	return WEFT_AGAIN;
 }
 
@@ -328,7 +328,7 @@ static void tcp_disarm(struct weft_net *net)
 	t->armed = false;
 	/* Relaxed: a late ring costs one wake-up. */
 	atomic_store_explicit(&t->x_armed, false, memory_order_relaxed);
-	weft_hub_hurry(&t->hub);
+	weft_net_hub_hurry(&t->hub);
 }
 
 static int tcp_fd(struct weft_net *net)
@@ -346,8 +346,8 @@ static weft_err tcp_copy(struct weft_net *net, int peer, uint64_t remote, const 
 static bool is_out(struct weft_tcp_conn *c)
 {
 	int queued = 0;
-	bool empty = weft_tcp_out_lock(c, true) && weft_tcp_out_empty(&c->out);
-	weft_tcp_out_unlock(c);
+	bool empty = weft_net_tcp_out_lock(c, true) && weft_net_tcp_out_empty(&c->out);
+	weft_net_tcp_out_unlock(c);
 	return empty && (ioctl(c->fd, SIOCOUTQ, &queued) != 0 || !queued);
 }
 
@@ -358,10 +358,10 @@ static weft_err tcp_drain(struct weft_net *net)
 	for (int i = 0; i < t->n_up; i++) {
 		struct weft_tcp_conn *c = &t->conn[t->up[i]];
 		if (!c->bye_queued) {
-			weft_tcp_out_lock(c, true);
-			c->bye_queued = weft_tcp_out_bye(t, c);
-			weft_tcp_out_mark_dirty(t, c);
-			weft_tcp_out_unlock(c);
+			weft_net_tcp_out_lock(c, true);
+			c->bye_queued = weft_net_tcp_out_bye(t, c);
+			weft_net_tcp_out_mark_dirty(t, c);
+			weft_net_tcp_out_unlock(c);
 		}
 		/* close() with bytes underway could reset the connection and lose them. */
 		if (!c->bye_queued || !is_out(c))
@@ -378,13 +378,13 @@ static const struct weft_net_card *tcp_card(struct weft_net *net, int peer)
 static void tcp_drop(struct weft_net *net, int peer, const char *why)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
-	weft_tcp_conn_down(t, &t->conn[peer], WEFT_ERR_PEER, why);
+	weft_net_tcp_conn_down(t, &t->conn[peer], WEFT_ERR_PEER, why);
 }
 
 static void tcp_revive(struct weft_net *net, int peer)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
-	weft_tcp_conn_reset(t, &t->conn[peer]);
+	weft_net_tcp_conn_reset(t, &t->conn[peer]);
 }
 
 static bool tcp_ended(struct weft_net *net, int peer)
@@ -394,17 +394,17 @@ static bool tcp_ended(struct weft_net *net, int peer)
 
 static bool tcp_lives(struct weft_net *net, int peer)
 {
-	return weft_lobby_taken(&((struct weft_tcp *)net)->lobby, peer);
+	return weft_net_lobby_taken(&((struct weft_tcp *)net)->lobby, peer);
 }
 
-const struct weft_driver weft_driver_tcp = {
+const struct weft_driver weft_net_driver_tcp = {
 	.name = "tcp",
 	.open = tcp_open,
 	.close = tcp_close,
 	.address = tcp_address,
 	.reach = tcp_reach,
-	.post = weft_tcp_post,
-	.join_plain = weft_tcp_join_plain,
+	.post = weft_net_tcp_post,
+	.join_plain = weft_net_tcp_join_plain,
 	.poll = tcp_poll,
 	.arm = tcp_arm,
 	.disarm = tcp_disarm,

@@ -162,7 +162,7 @@ static void listen_on_all(struct weft_tcp *t, const struct ifaddrs *all, bool ru
 			weft_debug("tcp: cannot listen on %s: %s", i->ifa_name, strerror(errno));
 			continue;
 		}
-		if (weft_lobby_listen(&t->lobby, fd)) {
+		if (weft_net_lobby_listen(&t->lobby, fd)) {
 			close(fd);
 			continue;
 		}
@@ -170,7 +170,7 @@ static void listen_on_all(struct weft_tcp *t, const struct ifaddrs *all, bool ru
 	}
 }
 
-weft_err weft_tcp_addr_listen(struct weft_tcp *t)
+weft_err weft_net_tcp_addr_listen(struct weft_tcp *t)
 {
 	struct ifaddrs *all;
 	const char *wish = wish_of(t);
@@ -200,7 +200,7 @@ weft_err weft_tcp_addr_listen(struct weft_tcp *t)
 	return error == EMFILE ? WEFT_ERR_LIMIT : WEFT_ERR_UNSUPPORTED;
 }
 
-weft_err weft_tcp_addr_print(const struct weft_tcp *t, char *buf, size_t size)
+weft_err weft_net_tcp_addr_print(const struct weft_tcp *t, char *buf, size_t size)
 {
 	int at = snprintf(buf, size, "tcp1 %s", t->network_key);
 	for (unsigned i = 0; i < t->n_mine && at > 0 && (size_t)at < size; i++) {
@@ -288,10 +288,10 @@ static void close_outer_listeners(struct weft_tcp *t)
 		return;
 	for (unsigned i = 0; i < t->n_mine; i++)
 		if (!t->mine[i].loopback)
-			weft_lobby_unlisten(&t->lobby, i);
+			weft_net_lobby_unlisten(&t->lobby, i);
 }
 
-weft_err weft_tcp_addr_learn(struct weft_tcp *t, int peer, const char *line)
+weft_err weft_net_tcp_addr_learn(struct weft_tcp *t, int peer, const char *line)
 {
 	struct weft_tcp_conn *c = &t->conn[peer];
 	int scores[WEFT_TCP_ADDRESSES];
@@ -349,7 +349,7 @@ static void bind_chosen(const struct weft_tcp *t, int fd, int family)
 	}
 }
 
-int weft_tcp_addr_dial(void *arg, int peer, unsigned n, char *where, size_t size)
+int weft_net_tcp_addr_dial(void *arg, int peer, unsigned n, char *where, size_t size)
 {
 	struct weft_tcp *t = arg;
 	struct weft_tcp_conn *c = &t->conn[peer];
@@ -363,7 +363,7 @@ int weft_tcp_addr_dial(void *arg, int peer, unsigned n, char *where, size_t size
 	if (fd < 0)
 		return -1;
 	bind_chosen(t, fd, name.sa.sa_family);
-	weft_tcp_conn_dialing(fd);
+	weft_net_tcp_conn_dialing(fd);
 	/* EINTR: a non-blocking connect goes on all the same. */
 	if (connect(fd, &name.sa, name_len(&name)) == 0 || errno == EINPROGRESS || errno == EINTR)
 		return fd;

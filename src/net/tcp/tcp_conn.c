@@ -19,7 +19,7 @@
 /*
  * Keepalive finds a dead host while nothing is under way.  TCP_USER_TIMEOUT would find it while
  * something is, but it also ends a connection to a process that is merely stopped and lets its
- * window run full; so weft_tcp_conn_watch() looks at the acknowledgements instead.  A handshake
+ * window run full; so weft_net_tcp_conn_watch() looks at the acknowledgements instead.  A handshake
  * fills no window: there it may tell.  The kernel asks a full window, and repeats what was lost,
  * ever more seldom, after a minute or two only every two minutes: where it lets us we bound that.
  */
@@ -35,7 +35,7 @@ static void keep_alive(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &again_ms, sizeof again_ms);
 }
 
-void weft_tcp_conn_dialing(int fd)
+void weft_net_tcp_conn_dialing(int fd)
 {
 	unsigned silence_ms = (unsigned)weft_setting_int(WEFT_SET_TCP_SILENCE) * 1000;
 	keep_alive(fd);
@@ -95,14 +95,14 @@ static void tell_ready(struct weft_tcp *t, struct weft_tcp_conn *c)
 	t->events.ready(t->events.arg, c->peer);
 }
 
-void weft_tcp_conn_up(struct weft_tcp *t, int peer, int fd)
+void weft_net_tcp_conn_up(struct weft_tcp *t, int peer, int fd)
 {
 	struct weft_tcp_conn *c = &t->conn[peer];
 	c->in.buf = malloc(WEFT_TCP_IN_BUFFER);
-	if (!c->in.buf || weft_hub_add(&t->hub, fd, EPOLLIN | EPOLLRDHUP,
-				       weft_hub_data(WEFT_TCP_EV_CONN, (uint64_t)peer))) {
+	if (!c->in.buf || weft_net_hub_add(&t->hub, fd, EPOLLIN | EPOLLRDHUP,
+					   weft_net_hub_data(WEFT_TCP_EV_CONN, (uint64_t)peer))) {
 		close(fd);
-		weft_tcp_conn_down(t, c, WEFT_ERR_NOMEM, "no memory for its connection");
+		weft_net_tcp_conn_down(t, c, WEFT_ERR_NOMEM, "no memory for its connection");
 		return;
 	}
 	set_options(fd);
@@ -128,20 +128,21 @@ static int report(struct weft_tcp *t, struct weft_tcp_conn *c, struct weft_tcp_i
 		void *cookie = it->cookie;
 		list = it->next;
 		bad |= it == bad_from;
-		weft_tcp_item_free(it);
+		weft_net_tcp_item_free(it);
 		t->events.sent(t->events.arg, c->peer, cookie, bad ? err : WEFT_OK);
 		n++;
 	}
 	return n;
 }
 
-void weft_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err, const char *why)
+void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err,
+			    const char *why)
 {
 	char text[320];
 	/* Relaxed: only the poller, we, writes it. */
 	if (atomic_load_explicit(&c->x_state, memory_order_relaxed) == WEFT_TCP_DOWN)
 		return;
-	weft_lobby_forget(&t->lobby, c->peer);
+	weft_net_lobby_forget(&t->lobby, c->peer);
 	for (int i = 0; i < t->n_up; i++)
 		if (t->up[i] == c->peer)
 			t->up[i--] = t->up[--t->n_up];
@@ -149,18 +150,18 @@ void weft_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err er
 		t->n_more--;
 	c->in.more = false;
 
-	weft_tcp_out_lock(c, true);
+	weft_net_tcp_out_lock(c, true);
 	/* DOWN: a poster that gets the lock after us sees it. */
 	atomic_store_explicit(&c->x_state, WEFT_TCP_DOWN, memory_order_seq_cst);
-	struct weft_tcp_item *fine = weft_tcp_out_take_done(c, false);
-	struct weft_tcp_item *rest = weft_tcp_out_take_done(c, true);
+	struct weft_tcp_item *fine = weft_net_tcp_out_take_done(c, false);
+	struct weft_tcp_item *rest = weft_net_tcp_out_take_done(c, true);
 	if (c->out.stuck)
 		atomic_fetch_sub_explicit(&t->x_stuck, 1, memory_order_relaxed);
 	c->out.stuck = false;
 	if (c->fd >= 0)
 		close(c->fd); /* leaves the epoll set by itself */
 	c->fd = -1;
-	weft_tcp_out_unlock(c);
+	weft_net_tcp_out_unlock(c);
 
 	if (atomic_exchange_explicit(&c->x_dirty, false, memory_order_seq_cst))
 		atomic_fetch_sub_explicit(&t->x_dirty, 1, memory_order_relaxed);
@@ -170,20 +171,20 @@ void weft_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err er
 		snprintf(text, sizeof text, "lost rank %d (tcp): %s", c->peer, why);
 	else
 		snprintf(text, sizeof text, "rank %d left (tcp)", c->peer);
-	weft_tcp_in_abandon(t, c, WEFT_ERR_PEER);
+	weft_net_tcp_in_abandon(t, c, WEFT_ERR_PEER);
 	report(t, c, fine, NULL, WEFT_OK);
 	report(t, c, rest, rest, WEFT_ERR_PEER);
 	t->events.down(t->events.arg, c->peer, err, text);
 }
 
-void weft_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c)
+void weft_net_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	/* Relaxed: only the poller, we, writes it. */
 	if (atomic_load_explicit(&c->x_state, memory_order_relaxed) != WEFT_TCP_DOWN)
 		return;
-	weft_tcp_out_lock(c, true);
-	weft_tcp_out_free(&c->out);
-	weft_tcp_out_init(&c->out);
+	weft_net_tcp_out_lock(c, true);
+	weft_net_tcp_out_free(&c->out);
+	weft_net_tcp_out_init(&c->out);
 	free(c->in.buf);
 	memset(&c->in, 0, sizeof c->in);
 	c->last_round = UINT64_MAX;
@@ -191,29 +192,29 @@ void weft_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c)
 	c->led = false;
 	c->bye_queued = false;
 	c->unacked_since_ns = 0;
-	weft_lobby_revive(&t->lobby, c->peer);
+	weft_net_lobby_revive(&t->lobby, c->peer);
 	/* seq_cst: as the store of DOWN. */
 	atomic_store_explicit(&c->x_state, WEFT_TCP_NONE, memory_order_seq_cst);
-	weft_tcp_out_unlock(c);
+	weft_net_tcp_out_unlock(c);
 }
 
-int weft_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
+int weft_net_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	int n = 0;
 	/* Taken before looking: what a poster adds now sets it again. */
 	if (atomic_exchange_explicit(&c->x_dirty, false, memory_order_seq_cst))
 		atomic_fetch_sub_explicit(&t->x_dirty, 1, memory_order_relaxed);
 	/* A poster holds the lock for one sendmsg at most; not worth a wait here. */
-	if (!weft_tcp_out_lock(c, false)) {
-		weft_tcp_out_mark_dirty(t, c);
+	if (!weft_net_tcp_out_lock(c, false)) {
+		weft_net_tcp_out_mark_dirty(t, c);
 		return 0;
 	}
-	if (!c->out.stuck && !weft_tcp_out_push(t, c) && !c->out.stuck && !c->out.error)
-		weft_tcp_out_mark_dirty(t, c);
-	struct weft_tcp_item *done = weft_tcp_out_take_done(c, false);
-	bool roomy = weft_tcp_out_roomy(&c->out);
+	if (!c->out.stuck && !weft_net_tcp_out_push(t, c) && !c->out.stuck && !c->out.error)
+		weft_net_tcp_out_mark_dirty(t, c);
+	struct weft_tcp_item *done = weft_net_tcp_out_take_done(c, false);
+	bool roomy = weft_net_tcp_out_roomy(&c->out);
 	int error = c->out.error;
-	weft_tcp_out_unlock(c);
+	weft_net_tcp_out_unlock(c);
 
 	n += report(t, c, done, NULL, WEFT_OK);
 	/* READY <- BLOCK (set_blocked), after the lock: who found no room before it is seen here.
@@ -224,18 +225,18 @@ int weft_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
 	}
 	if (error) {
 		/* First what the peer said before. */
-		n += weft_tcp_in_read(t, c);
+		n += weft_net_tcp_in_read(t, c);
 		if (!c->in.more)
-			weft_tcp_conn_down(t, c, c->bye_queued ? WEFT_OK : WEFT_ERR_PEER,
-					   strerror(error));
+			weft_net_tcp_conn_down(t, c, c->bye_queued ? WEFT_OK : WEFT_ERR_PEER,
+					       strerror(error));
 		else
-			weft_tcp_out_mark_dirty(t, c);
+			weft_net_tcp_out_mark_dirty(t, c);
 		n++;
 	}
 	return n;
 }
 
-uint64_t weft_tcp_silent_ms(const struct tcp_info *info)
+uint64_t weft_net_tcp_silent_ms(const struct tcp_info *info)
 {
 	/* Nothing is under way: its window is full.  One question may be unanswered yet, and its
 	 * answer lost; without TCP_RTO_MAX_MS the next one is asked up to two minutes later. */
@@ -244,7 +245,7 @@ uint64_t weft_tcp_silent_ms(const struct tcp_info *info)
 	return info->tcpi_last_ack_recv; /* answers to questions included */
 }
 
-bool weft_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t now)
+bool weft_net_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t now)
 {
 	int queued = 0;
 	struct tcp_info info;
@@ -260,11 +261,11 @@ bool weft_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t n
 		c->unacked_since_ns = now;
 	uint64_t silence = (uint64_t)weft_setting_int(WEFT_SET_TCP_SILENCE);
 	if (now - c->unacked_since_ns >= silence * 1000000000u &&
-	    weft_tcp_silent_ms(&info) >= silence * 1000u) {
+	    weft_net_tcp_silent_ms(&info) >= silence * 1000u) {
 		char why[64];
 		snprintf(why, sizeof why, "its host has not answered for %llu seconds",
 			 (unsigned long long)silence);
-		weft_tcp_conn_down(t, c, WEFT_ERR_PEER, why);
+		weft_net_tcp_conn_down(t, c, WEFT_ERR_PEER, why);
 	}
 	return true;
 }

@@ -31,16 +31,16 @@ static uint32_t frame_check(uint32_t len, const uint8_t head[WEFT_NET_HEAD])
 	return (uint32_t)(h ^ h >> 32);
 }
 
-void weft_tcp_frame_stamp(uint8_t frame[WEFT_TCP_FRAME], uint32_t len)
+void weft_net_tcp_frame_stamp(uint8_t frame[WEFT_TCP_FRAME], uint32_t len)
 {
 	uint32_t word[2] = {htole32(len), htole32(frame_check(len, frame + 8))};
 	memcpy(frame, word, sizeof word);
 }
 
-void weft_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const void *head)
+void weft_net_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const void *head)
 {
 	memcpy(frame + 8, head, WEFT_NET_HEAD);
-	weft_tcp_frame_stamp(frame, len);
+	weft_net_tcp_frame_stamp(frame, len);
 }
 
 /* How many packets, of which length; BYE: as the length of one.  False: this is not a frame. */
@@ -52,7 +52,7 @@ static bool frame_read(const uint8_t *frame, uint32_t *n_p, uint32_t *len_p)
 	*n_p = 1;
 	return le32toh(word[1]) == frame_check(*len_p, frame + 8) &&
 	       (*len_p <= WEFT_TCP_MAX_PAYLOAD || *len_p == WEFT_TCP_BYE ||
-		weft_tcp_run_read(*len_p, n_p, len_p));
+		weft_net_tcp_run_read(*len_p, n_p, len_p));
 }
 
 /* Drops from the sink what lies beyond its room or its pieces; steps over bytes that are filled. */
@@ -108,7 +108,7 @@ static void end_place(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err)
 	t->events.placed(t->events.arg, c->peer, cookie, err);
 }
 
-void weft_tcp_in_abandon(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err)
+void weft_net_tcp_in_abandon(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err)
 {
 	if (c->in.placing)
 		end_place(t, c, err);
@@ -269,29 +269,29 @@ static void say_lost(struct weft_tcp *t, struct weft_tcp_conn *c, ssize_t got, i
 	char why[96];
 	bool inside = c->in.placing || c->in.end != c->in.begin;
 	if (c->in.bye || (c->bye_queued && !inside)) {
-		weft_tcp_conn_down(t, c, WEFT_OK, "");
+		weft_net_tcp_conn_down(t, c, WEFT_OK, "");
 		return;
 	}
 	snprintf(why, sizeof why, "%s%s", got == 0 ? "its connection ended" : strerror(error),
 		 inside ? ", in the middle of a packet" : "");
-	weft_tcp_conn_down(t, c, WEFT_ERR_PEER, why);
+	weft_net_tcp_conn_down(t, c, WEFT_ERR_PEER, why);
 }
 
 /* True: the connection is no more. */
 static bool after_parse(struct weft_tcp *t, struct weft_tcp_conn *c, int n)
 {
 	if (n < 0) {
-		weft_tcp_conn_down(t, c, WEFT_ERR_PROTO, "it sent bytes that are no packet");
+		weft_net_tcp_conn_down(t, c, WEFT_ERR_PROTO, "it sent bytes that are no packet");
 		return true;
 	}
 	if (c->in.bye) {
-		weft_tcp_conn_down(t, c, WEFT_OK, "");
+		weft_net_tcp_conn_down(t, c, WEFT_OK, "");
 		return true;
 	}
 	return false;
 }
 
-int weft_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c)
+int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	struct weft_tcp_in *in = &c->in;
 	int upcalls = 0;

@@ -133,70 +133,71 @@ struct weft_tcp {
 };
 
 /* tcp_addr.c */
-weft_err weft_tcp_addr_listen(struct weft_tcp *t) weft_must_use;
-weft_err weft_tcp_addr_print(const struct weft_tcp *t, char *buf, size_t size) weft_must_use;
+weft_err weft_net_tcp_addr_listen(struct weft_tcp *t) weft_must_use;
+weft_err weft_net_tcp_addr_print(const struct weft_tcp *t, char *buf, size_t size) weft_must_use;
 /* Parses a peer's line and puts what can be reached into its candidates, best first. */
-weft_err weft_tcp_addr_learn(struct weft_tcp *t, int peer, const char *line) weft_must_use;
-int weft_tcp_addr_dial(void *arg, int peer, unsigned n, char *where, size_t size);
+weft_err weft_net_tcp_addr_learn(struct weft_tcp *t, int peer, const char *line) weft_must_use;
+int weft_net_tcp_addr_dial(void *arg, int peer, unsigned n, char *where, size_t size);
 
 /* tcp_out.c; all but take_done with the lock held */
-bool weft_tcp_out_lock(struct weft_tcp_conn *c, bool patient);
-void weft_tcp_out_unlock(struct weft_tcp_conn *c);
-void weft_tcp_out_init(struct weft_tcp_out *o);
-enum weft_post weft_tcp_out_post(struct weft_tcp *t, struct weft_tcp_conn *c, const void *head,
-				 const struct iovec *iov, unsigned n, size_t len, void *cookie,
-				 bool cork);
+bool weft_net_tcp_out_lock(struct weft_tcp_conn *c, bool patient);
+void weft_net_tcp_out_unlock(struct weft_tcp_conn *c);
+void weft_net_tcp_out_init(struct weft_tcp_out *o);
+enum weft_post weft_net_tcp_out_post(struct weft_tcp *t, struct weft_tcp_conn *c, const void *head,
+				     const struct iovec *iov, unsigned n, size_t len, void *cookie,
+				     bool cork);
 /* Into the frame that is open behind what waits; false: it does not fit there. */
-bool weft_tcp_out_join(struct weft_tcp_out *o, const void *head, const struct iovec *iov,
-		       unsigned n, size_t len);
+bool weft_net_tcp_out_join(struct weft_tcp_out *o, const void *head, const struct iovec *iov,
+			   unsigned n, size_t len);
 /* From here on nothing joins it. */
-void weft_tcp_out_close(struct weft_tcp_out *o);
+void weft_net_tcp_out_close(struct weft_tcp_out *o);
 /* Pushes what waits into the socket, at most one batch; true: all is out. */
-bool weft_tcp_out_push(struct weft_tcp *t, struct weft_tcp_conn *c);
-bool weft_tcp_out_bye(struct weft_tcp *t, struct weft_tcp_conn *c);
-static inline bool weft_tcp_out_empty(const struct weft_tcp_out *o)
+bool weft_net_tcp_out_push(struct weft_tcp *t, struct weft_tcp_conn *c);
+bool weft_net_tcp_out_bye(struct weft_tcp *t, struct weft_tcp_conn *c);
+static inline bool weft_net_tcp_out_empty(const struct weft_tcp_out *o)
 {
 	return !o->first;
 }
-static inline bool weft_tcp_out_roomy(const struct weft_tcp_out *o)
+static inline bool weft_net_tcp_out_roomy(const struct weft_tcp_out *o)
 {
 	return o->n_blocks < WEFT_TCP_BLOCKS_MAX / 2 && o->n_kept < WEFT_TCP_KEPT_MAX / 2;
 }
 /* Takes the accepted posts that are over (all of them with all set). */
-struct weft_tcp_item *weft_tcp_out_take_done(struct weft_tcp_conn *c, bool all);
-void weft_tcp_out_free(struct weft_tcp_out *o);
-void weft_tcp_item_free(struct weft_tcp_item *it);
-void weft_tcp_out_mark_dirty(struct weft_tcp *t, struct weft_tcp_conn *c);
+struct weft_tcp_item *weft_net_tcp_out_take_done(struct weft_tcp_conn *c, bool all);
+void weft_net_tcp_out_free(struct weft_tcp_out *o);
+void weft_net_tcp_item_free(struct weft_tcp_item *it);
+void weft_net_tcp_out_mark_dirty(struct weft_tcp *t, struct weft_tcp_conn *c);
 
 /* tcp_post.c; as driver.h says */
-enum weft_post weft_tcp_post(struct weft_net *net, int peer, const void *head,
-			     const struct iovec *iov, unsigned n, size_t len, void *cookie);
-enum weft_post weft_tcp_join_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
-				   const void *data, size_t len);
+enum weft_post weft_net_tcp_post(struct weft_net *net, int peer, const void *head,
+				 const struct iovec *iov, unsigned n, size_t len, void *cookie);
+enum weft_post weft_net_tcp_join_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				       const void *data, size_t len);
 
 /* tcp_in.c */
-void weft_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const void *head);
+void weft_net_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const void *head);
 /* The same for a frame that has its head. */
-void weft_tcp_frame_stamp(uint8_t frame[WEFT_TCP_FRAME], uint32_t len);
-/* Reads and delivers; returns the upcalls made.  May end in weft_tcp_conn_down(). */
-int weft_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c);
+void weft_net_tcp_frame_stamp(uint8_t frame[WEFT_TCP_FRAME], uint32_t len);
+/* Reads and delivers; returns the upcalls made.  May end in weft_net_tcp_conn_down(). */
+int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c);
 /* Ends an unfinished delivery. */
-void weft_tcp_in_abandon(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err);
+void weft_net_tcp_in_abandon(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err);
 
 /* tcp_conn.c */
 /* Of a socket that dials: ends when the host it has reached falls silent. */
-void weft_tcp_conn_dialing(int fd);
-void weft_tcp_conn_up(struct weft_tcp *t, int peer, int fd);
-void weft_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err, const char *why);
+void weft_net_tcp_conn_dialing(int fd);
+void weft_net_tcp_conn_up(struct weft_tcp *t, int peer, int fd);
+void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err,
+			    const char *why);
 /* Pushes and reports for a connection that asked for it; returns the upcalls made. */
-int weft_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c);
+int weft_net_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c);
 struct tcp_info;
 /* For how long the other host owes us an answer, by what the kernel knows of a connection with
  * unacknowledged data. */
-uint64_t weft_tcp_silent_ms(const struct tcp_info *info);
+uint64_t weft_net_tcp_silent_ms(const struct tcp_info *info);
 /* Looks whether somebody has stopped acknowledging; true: there is something to watch. */
-bool weft_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t now);
+bool weft_net_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t now);
 /* After its end: as if there had been none. */
-void weft_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c);
+void weft_net_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c);
 
 #endif

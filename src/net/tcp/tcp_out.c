@@ -16,7 +16,7 @@
 #define BATCH (256u << 10) /* bytes per sendmsg while the lock is held: some 40 us */
 #define PIECES 64
 
-bool weft_tcp_out_lock(struct weft_tcp_conn *c, bool patient)
+bool weft_net_tcp_out_lock(struct weft_tcp_conn *c, bool patient)
 {
 	unsigned turns = 0;
 	for (int i = 0; i < PATIENCE || patient; i++) {
@@ -32,19 +32,19 @@ bool weft_tcp_out_lock(struct weft_tcp_conn *c, bool patient)
 	return false;
 }
 
-void weft_tcp_out_unlock(struct weft_tcp_conn *c)
+void weft_net_tcp_out_unlock(struct weft_tcp_conn *c)
 {
 	/* UNLOCK -> LOCK. */
 	atomic_store_explicit(&c->x_lock, false, memory_order_release);
 }
 
-void weft_tcp_out_init(struct weft_tcp_out *o)
+void weft_net_tcp_out_init(struct weft_tcp_out *o)
 {
 	memset(o, 0, sizeof *o);
 	o->done_end = &o->done;
 }
 
-void weft_tcp_out_mark_dirty(struct weft_tcp *t, struct weft_tcp_conn *c)
+void weft_net_tcp_out_mark_dirty(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	/* DIRTY -> SERVE (tcp.c).  seq_cst: the caller looks at x_armed next. */
 	if (!atomic_exchange_explicit(&c->x_dirty, true, memory_order_seq_cst))
@@ -59,8 +59,8 @@ static void set_stuck(struct weft_tcp *t, struct weft_tcp_conn *c, bool stuck)
 	o->stuck = stuck;
 	/* Relaxed: tells the poller to look at epoll; it also looks now and then by itself. */
 	atomic_fetch_add_explicit(&t->x_stuck, stuck ? 1 : -1, memory_order_relaxed);
-	weft_hub_change(&t->hub, c->fd, EPOLLIN | EPOLLRDHUP | (stuck ? EPOLLOUT : 0u),
-			weft_hub_data(WEFT_TCP_EV_CONN, (uint64_t)c->peer));
+	weft_net_hub_change(&t->hub, c->fd, EPOLLIN | EPOLLRDHUP | (stuck ? EPOLLOUT : 0u),
+			    weft_net_hub_data(WEFT_TCP_EV_CONN, (uint64_t)c->peer));
 }
 
 /* One sendmsg.  Bytes taken by the socket; 0: it is full; -1: it is broken. */
@@ -81,7 +81,7 @@ static ssize_t send_some(struct weft_tcp *t, struct weft_tcp_conn *c, struct iov
 		}
 		c->out.error = errno;
 		/* The poller reads what is left to read and then says that the peer is down. */
-		weft_tcp_out_mark_dirty(t, c);
+		weft_net_tcp_out_mark_dirty(t, c);
 		return -1;
 	}
 }
@@ -129,7 +129,7 @@ static void step_over(struct iovec **iov, unsigned *n, size_t skip)
 static uint8_t *block_room(struct weft_tcp_out *o, size_t bytes)
 {
 	struct weft_tcp_item *it = o->last;
-	weft_tcp_out_close(o);
+	weft_net_tcp_out_close(o);
 	if (!it || !it->is_block || it->end + bytes > WEFT_TCP_BLOCK) {
 		if (o->n_blocks >= WEFT_TCP_BLOCKS_MAX)
 			return NULL;
@@ -152,11 +152,11 @@ static bool copy_in(struct weft_tcp_out *o, const uint8_t *frame, const struct i
 		return false;
 	if (!skip) {
 		memcpy(at, frame, WEFT_TCP_FRAME);
-		weft_ring_gather(at + WEFT_TCP_FRAME, iov, n, len);
+		weft_net_ring_gather(at + WEFT_TCP_FRAME, iov, n, len);
 		return true;
 	}
 	memcpy(packet, frame, WEFT_TCP_FRAME);
-	weft_ring_gather(packet + WEFT_TCP_FRAME, iov, n, len);
+	weft_net_ring_gather(packet + WEFT_TCP_FRAME, iov, n, len);
 	memcpy(at, packet + skip, WEFT_TCP_FRAME + len - skip);
 	return true;
 }
@@ -200,7 +200,7 @@ static struct weft_tcp_item *new_kept(const uint8_t *frame, const struct iovec *
 	return it;
 }
 
-void weft_tcp_item_free(struct weft_tcp_item *it)
+void weft_net_tcp_item_free(struct weft_tcp_item *it)
 {
 	if (!it->is_block)
 		free(it->many);
@@ -209,7 +209,7 @@ void weft_tcp_item_free(struct weft_tcp_item *it)
 
 static void keep(struct weft_tcp_out *o, struct weft_tcp_item *it)
 {
-	weft_tcp_out_close(o);
+	weft_net_tcp_out_close(o);
 	append(o, it);
 	o->n_kept++;
 }
@@ -245,7 +245,7 @@ static void advance(struct weft_tcp *t, struct weft_tcp_conn *c, size_t done)
 			*o->done_end = it;
 			o->done_end = &it->next;
 			o->n_kept--;
-			weft_tcp_out_mark_dirty(t, c);
+			weft_net_tcp_out_mark_dirty(t, c);
 		} else {
 			o->n_blocks--;
 			if (o->spare)
@@ -288,7 +288,7 @@ static unsigned collect(struct weft_tcp_out *o, struct iovec iov[PIECES], size_t
 	return n;
 }
 
-bool weft_tcp_out_push(struct weft_tcp *t, struct weft_tcp_conn *c)
+bool weft_net_tcp_out_push(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	struct weft_tcp_out *o = &c->out;
 	struct iovec iov[PIECES];
@@ -297,7 +297,7 @@ bool weft_tcp_out_push(struct weft_tcp *t, struct weft_tcp_conn *c)
 		return true;
 	if (o->error)
 		return false;
-	weft_tcp_out_close(o);
+	weft_net_tcp_out_close(o);
 	unsigned n = collect(o, iov, &bytes);
 	ssize_t done = send_some(t, c, iov, n);
 	if (done <= 0)
@@ -320,8 +320,8 @@ static enum weft_post post_behind(struct weft_tcp *t, struct weft_tcp_conn *c, c
 	if (len <= WEFT_TCP_INLINE) {
 		if (!copy_in(o, frame, iov, n, len, 0))
 			return WEFT_POST_FULL;
-		weft_tcp_run_begin(&o->run, o->last->data + o->last->end - len - WEFT_TCP_FRAME,
-				   frame + 8, len);
+		weft_net_tcp_run_begin(&o->run, o->last->data + o->last->end - len - WEFT_TCP_FRAME,
+				       frame + 8, len);
 		weft_count(WEFT_CNT_AGGREGATED, 1);
 	} else {
 		struct weft_tcp_item *it =
@@ -332,9 +332,9 @@ static enum weft_post post_behind(struct weft_tcp *t, struct weft_tcp_conn *c, c
 	}
 	/* A block is full: better now than later. */
 	if (!o->stuck && o->n_blocks > 1)
-		(void)weft_tcp_out_push(t, c);
+		(void)weft_net_tcp_out_push(t, c);
 	if (o->first && !o->stuck)
-		weft_tcp_out_mark_dirty(t, c);
+		weft_net_tcp_out_mark_dirty(t, c);
 	return len <= WEFT_TCP_INLINE ? WEFT_POST_DONE : WEFT_POST_ACCEPTED;
 }
 
@@ -345,7 +345,7 @@ static ssize_t send_flat(struct weft_tcp *t, struct weft_tcp_conn *c, const uint
 	uint8_t flat[WEFT_TCP_FRAME + WEFT_TCP_CORK];
 	memcpy(flat, frame, WEFT_TCP_FRAME);
 	if (len)
-		weft_ring_gather(flat + WEFT_TCP_FRAME, iov, n, len);
+		weft_net_ring_gather(flat + WEFT_TCP_FRAME, iov, n, len);
 	int was = weft_cancel_off();
 	ssize_t done = send(c->fd, flat, WEFT_TCP_FRAME + len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	weft_cancel_back(was);
@@ -367,8 +367,8 @@ static enum weft_post post_now(struct weft_tcp *t, struct weft_tcp_conn *c, cons
 		if (!it)
 			return WEFT_POST_FULL;
 		keep(o, it);
-		(void)weft_tcp_out_push(t, c);
-		weft_tcp_out_mark_dirty(t, c);
+		(void)weft_net_tcp_out_push(t, c);
+		weft_net_tcp_out_mark_dirty(t, c);
 		return WEFT_POST_ACCEPTED;
 	}
 	ssize_t done;
@@ -407,36 +407,36 @@ static enum weft_post post_now(struct weft_tcp *t, struct weft_tcp_conn *c, cons
 	}
 	/* No memory for the rest of a packet that has begun: the stream cannot go on. */
 	o->error = ENOMEM;
-	weft_tcp_out_mark_dirty(t, c);
+	weft_net_tcp_out_mark_dirty(t, c);
 	return WEFT_POST_DOWN;
 }
 
-enum weft_post weft_tcp_out_post(struct weft_tcp *t, struct weft_tcp_conn *c, const void *head,
-				 const struct iovec *iov, unsigned n, size_t len, void *cookie,
-				 bool cork)
+enum weft_post weft_net_tcp_out_post(struct weft_tcp *t, struct weft_tcp_conn *c, const void *head,
+				     const struct iovec *iov, unsigned n, size_t len, void *cookie,
+				     bool cork)
 {
 	uint8_t frame[WEFT_TCP_FRAME];
 	if (weft_unlikely(c->out.error))
 		return WEFT_POST_DOWN;
-	if (c->out.run.at && weft_tcp_out_join(&c->out, head, iov, n, len))
+	if (c->out.run.at && weft_net_tcp_out_join(&c->out, head, iov, n, len))
 		return WEFT_POST_DONE;
-	weft_tcp_frame_write(frame, (uint32_t)len, head);
+	weft_net_tcp_frame_write(frame, (uint32_t)len, head);
 	if (c->out.first || (cork && len <= WEFT_TCP_CORK))
 		return post_behind(t, c, frame, iov, n, len, cookie);
 	return post_now(t, c, frame, iov, n, len, cookie);
 }
 
-bool weft_tcp_out_bye(struct weft_tcp *t, struct weft_tcp_conn *c)
+bool weft_net_tcp_out_bye(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	uint8_t frame[WEFT_TCP_FRAME], head[WEFT_NET_HEAD] = {0};
-	weft_tcp_frame_write(frame, WEFT_TCP_BYE, head);
+	weft_net_tcp_frame_write(frame, WEFT_TCP_BYE, head);
 	if (!copy_in(&c->out, frame, NULL, 0, 0, 0))
 		return false;
-	(void)weft_tcp_out_push(t, c);
+	(void)weft_net_tcp_out_push(t, c);
 	return true;
 }
 
-struct weft_tcp_item *weft_tcp_out_take_done(struct weft_tcp_conn *c, bool all)
+struct weft_tcp_item *weft_net_tcp_out_take_done(struct weft_tcp_conn *c, bool all)
 {
 	struct weft_tcp_out *o = &c->out;
 	struct weft_tcp_item *list = o->done;
@@ -465,13 +465,13 @@ struct weft_tcp_item *weft_tcp_out_take_done(struct weft_tcp_conn *c, bool all)
 	return list;
 }
 
-void weft_tcp_out_free(struct weft_tcp_out *o)
+void weft_net_tcp_out_free(struct weft_tcp_out *o)
 {
 	o->run.at = NULL;
 	while (o->first) {
 		struct weft_tcp_item *it = o->first;
 		o->first = it->next;
-		weft_tcp_item_free(it);
+		weft_net_tcp_item_free(it);
 	}
 	free(o->spare);
 	o->spare = NULL;

@@ -19,7 +19,7 @@ static void nudge(struct weft_tcp *t)
 	/* RING <- ARM (tcp_arm): the caller's flag was stored seq_cst before. */
 	if (atomic_load_explicit(&t->x_armed, memory_order_seq_cst) &&
 	    atomic_exchange_explicit(&t->x_armed, false, memory_order_seq_cst))
-		weft_hub_ring(&t->hub);
+		weft_net_hub_ring(&t->hub);
 }
 
 static void set_blocked(struct weft_tcp *t, struct weft_tcp_conn *c)
@@ -41,7 +41,7 @@ static bool post_early(struct weft_tcp *t, struct weft_tcp_conn *c, enum weft_po
 		return true;
 	if (state == WEFT_TCP_DOWN)
 		return false;
-	if (weft_lobby_want(&t->lobby, c->peer))
+	if (weft_net_lobby_want(&t->lobby, c->peer))
 		nudge(t);
 	*answer_p = WEFT_POST_FULL;
 	return false;
@@ -83,7 +83,7 @@ static bool may_cork(struct weft_tcp *t, struct weft_tcp_conn *c)
 			 : c->streak < STREAK << c->doubts                       ? 1
 										 : 0;
 	/* Behind what waits it goes anyway, that was asked for. */
-	bool held = c->burst >= least && weft_tcp_out_empty(&c->out) && t->events.hold &&
+	bool held = c->burst >= least && weft_net_tcp_out_empty(&c->out) && t->events.hold &&
 		    t->events.hold(t->events.arg, c->peer, !c->burst);
 	c->led |= held && !c->burst;
 	return held;
@@ -97,43 +97,43 @@ static inline bool may_join(struct weft_tcp *t, struct weft_tcp_conn *c)
 	       c->last_round == atomic_load_explicit(&t->x_round, memory_order_relaxed);
 }
 
-enum weft_post weft_tcp_post(struct weft_net *net, int peer, const void *head,
-			     const struct iovec *iov, unsigned n, size_t len, void *cookie)
+enum weft_post weft_net_tcp_post(struct weft_net *net, int peer, const void *head,
+				 const struct iovec *iov, unsigned n, size_t len, void *cookie)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
 	struct weft_tcp_conn *c = &t->conn[peer];
 	enum weft_post answer;
 
-	/* USE <- UP (weft_tcp_conn_up).  Carries: fd. */
+	/* USE <- UP (weft_net_tcp_conn_up).  Carries: fd. */
 	if (weft_unlikely(atomic_load_explicit(&c->x_state, memory_order_acquire) != WEFT_TCP_UP) &&
 	    !post_early(t, c, &answer))
 		return answer;
-	if (weft_unlikely(!weft_tcp_out_lock(c, false))) {
+	if (weft_unlikely(!weft_net_tcp_out_lock(c, false))) {
 		set_blocked(t, c);
-		weft_tcp_out_mark_dirty(t, c);
+		weft_net_tcp_out_mark_dirty(t, c);
 		nudge(t);
 		return WEFT_POST_FULL;
 	}
 	if (weft_unlikely(atomic_load_explicit(&c->x_state, memory_order_relaxed) != WEFT_TCP_UP)) {
-		weft_tcp_out_unlock(c);
+		weft_net_tcp_out_unlock(c);
 		return WEFT_POST_DOWN;
 	}
 	/* The most frequent way in a burst. */
-	if (may_join(t, c) && weft_tcp_out_join(&c->out, head, iov, n, len)) {
+	if (may_join(t, c) && weft_net_tcp_out_join(&c->out, head, iov, n, len)) {
 		c->burst++;
-		weft_tcp_out_unlock(c);
+		weft_net_tcp_out_unlock(c);
 		return WEFT_POST_DONE;
 	}
 	bool cork = len <= WEFT_TCP_CORK && may_cork(t, c);
-	answer = weft_tcp_out_post(t, c, head, iov, n, len, cookie, cork);
-	weft_tcp_out_unlock(c);
+	answer = weft_net_tcp_out_post(t, c, head, iov, n, len, cookie, cork);
+	weft_net_tcp_out_unlock(c);
 
 	/* Relaxed: see tcp_arm(). */
 	if (!atomic_load_explicit(&t->x_sent, memory_order_relaxed))
 		atomic_store_explicit(&t->x_sent, true, memory_order_relaxed);
 	if (weft_unlikely(answer == WEFT_POST_FULL)) {
 		set_blocked(t, c);
-		weft_tcp_out_mark_dirty(t, c);
+		weft_net_tcp_out_mark_dirty(t, c);
 	}
 	/* Relaxed: if the flag is set, whoever set it was seq_cst, and so is the nudge. */
 	if (atomic_load_explicit(&c->x_dirty, memory_order_relaxed))
@@ -141,20 +141,20 @@ enum weft_post weft_tcp_post(struct weft_net *net, int peer, const void *head,
 	return answer;
 }
 
-enum weft_post weft_tcp_join_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
-				   const void *data, size_t len)
+enum weft_post weft_net_tcp_join_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				       const void *data, size_t len)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
 	struct weft_tcp_conn *c = &t->conn[peer];
 	/* Relaxed: a hint; something waits for the poll. */
 	if (!atomic_load_explicit(&c->x_dirty, memory_order_relaxed) ||
-	    !weft_tcp_out_lock(c, false))
+	    !weft_net_tcp_out_lock(c, false))
 		return WEFT_POST_FULL;
 	uint64_t head[3] = {w0, w1, len};
 	struct iovec iov = {(void *)(uintptr_t)data, len};
 	_Static_assert(sizeof head == WEFT_NET_HEAD, "a head is three numbers");
-	bool joined = may_join(t, c) && weft_tcp_out_join(&c->out, head, &iov, len != 0, len);
+	bool joined = may_join(t, c) && weft_net_tcp_out_join(&c->out, head, &iov, len != 0, len);
 	c->burst += joined;
-	weft_tcp_out_unlock(c);
+	weft_net_tcp_out_unlock(c);
 	return joined ? WEFT_POST_DONE : WEFT_POST_FULL;
 }

@@ -4,11 +4,11 @@
 #include "net/shm/ring_tx.h"
 #include "net/tcp/tcp_int.h"
 
-bool weft_tcp_out_join(struct weft_tcp_out *o, const void *head, const struct iovec *iov,
-		       unsigned n, size_t len)
+bool weft_net_tcp_out_join(struct weft_tcp_out *o, const void *head, const struct iovec *iov,
+			   unsigned n, size_t len)
 {
 	struct weft_tcp_run *r = &o->run;
-	if (!weft_tcp_run_fits(r, head, len))
+	if (!weft_net_tcp_run_fits(r, head, len))
 		return false;
 	struct weft_tcp_item *it = o->last;
 	size_t apart = weft_net_run_apart(len);
@@ -20,7 +20,7 @@ bool weft_tcp_out_join(struct weft_tcp_out *o, const void *head, const struct io
 		memset(r->at + WEFT_TCP_FRAME + (r->n - 1) * apart + len, 0, apart - len);
 		memset(to + len, 0, apart - len);
 	}
-	weft_ring_gather(to, iov, n, len);
+	weft_net_ring_gather(to, iov, n, len);
 	it->end = (uint32_t)end;
 	r->n++;
 	r->next_w0 += WEFT_NET_RUN_STEP;
@@ -28,10 +28,10 @@ bool weft_tcp_out_join(struct weft_tcp_out *o, const void *head, const struct io
 	return true;
 }
 
-void weft_tcp_out_close(struct weft_tcp_out *o)
+void weft_net_tcp_out_close(struct weft_tcp_out *o)
 {
 	struct weft_tcp_run *r = &o->run;
 	if (r->at && r->n > 1)
-		weft_tcp_frame_stamp(r->at, weft_tcp_run_word(r->n, r->len));
+		weft_net_tcp_frame_stamp(r->at, weft_net_tcp_run_word(r->n, r->len));
 	r->at = NULL;
 }

@@ -32,13 +32,13 @@ struct weft_tcp_run {
 	uint32_t len, n;
 };
 
-static inline uint32_t weft_tcp_run_word(uint32_t n, uint32_t len)
+static inline uint32_t weft_net_tcp_run_word(uint32_t n, uint32_t len)
 {
 	return WEFT_TCP_RUN | n << WEFT_TCP_RUN_SHIFT | len;
 }
 
 /* False: no sender makes such a frame. */
-static inline bool weft_tcp_run_read(uint32_t word, uint32_t *n_p, uint32_t *len_p)
+static inline bool weft_net_tcp_run_read(uint32_t word, uint32_t *n_p, uint32_t *len_p)
 {
 	*n_p = (word & ~WEFT_TCP_RUN) >> WEFT_TCP_RUN_SHIFT;
 	*len_p = word & ((1u << WEFT_TCP_RUN_SHIFT) - 1);
@@ -48,31 +48,31 @@ static inline bool weft_tcp_run_read(uint32_t word, uint32_t *n_p, uint32_t *len
 }
 
 /* The first 8 bytes of a head as a number, so that steps can be added. */
-static inline uint64_t weft_tcp_run_number(const void *head)
+static inline uint64_t weft_net_tcp_run_number(const void *head)
 {
 	uint64_t w;
 	memcpy(&w, head, sizeof w);
 	return w;
 }
 
-static inline bool weft_tcp_run_fits(const struct weft_tcp_run *r, const void *head, size_t len)
+static inline bool weft_net_tcp_run_fits(const struct weft_tcp_run *r, const void *head, size_t len)
 {
 	uint64_t w[2];
 	memcpy(w, (const char *)head + 8, sizeof w);
 	return r->at && len == r->len && r->n < WEFT_TCP_RUN_PACKETS &&
-	       weft_tcp_run_number(head) == r->next_w0 && w[0] == r->w1 && w[1] == r->w2;
+	       weft_net_tcp_run_number(head) == r->next_w0 && w[0] == r->w1 && w[1] == r->w2;
 }
 
 /* A frame of one packet has been copied to `at`. */
-static inline void weft_tcp_run_begin(struct weft_tcp_run *r, uint8_t *at, const void *head,
-				      size_t len)
+static inline void weft_net_tcp_run_begin(struct weft_tcp_run *r, uint8_t *at, const void *head,
+					  size_t len)
 {
 	if (len > WEFT_TCP_RUN_LEN)
 		return;
 	r->at = at;
 	r->len = (uint32_t)len;
 	r->n = 1;
-	r->next_w0 = weft_tcp_run_number(head) + WEFT_NET_RUN_STEP;
+	r->next_w0 = weft_net_tcp_run_number(head) + WEFT_NET_RUN_STEP;
 	memcpy(&r->w1, (const char *)head + 8, sizeof r->w1);
 	memcpy(&r->w2, (const char *)head + 16, sizeof r->w2);
 }

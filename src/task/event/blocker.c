@@ -27,7 +27,7 @@ struct weft_blocker {
 	pthread_t thread;
 };
 
-weft_err weft_blocker_create(struct weft_events *es, struct weft_blocker **b_p)
+weft_err weft_task_blocker_create(struct weft_events *es, struct weft_blocker **b_p)
 {
 	struct weft_blocker *b = calloc(1, sizeof *b);
 	if (!b)
@@ -41,7 +41,7 @@ weft_err weft_blocker_create(struct weft_events *es, struct weft_blocker **b_p)
 static struct weft_event *pick(struct weft_events *es)
 {
 	for (struct weft_event *e = weft_events_first(es); e; e = weft_events_next(es))
-		if (!weft_ev_of(e)->leaving)
+		if (!weft_task_event_of(e)->leaving)
 			return e;
 	return NULL;
 }
@@ -57,36 +57,36 @@ static bool turn(struct weft_blocker *b, uint32_t *seen_p)
 {
 	struct weft_events *es = b->es;
 	struct weft_source_inside inside;
-	weft_source_enter(&es->source, &inside);
+	weft_task_source_enter(&es->source, &inside);
 	struct weft_event *ev = NULL;
 	bool go = b->want && es->count && !es->closed;
 	if (go && !es->ops.block_group) {
 		ev = pick(es);
 		go = ev != NULL;
 		if (go)
-			weft_ev_of(ev)->blocked = true;
+			weft_task_event_of(ev)->blocked = true;
 	}
 	es->in_block = go;
 	b->asleep = !go;
 	*seen_p = atomic_load_explicit(&b->x_word, memory_order_relaxed);
-	weft_source_exit(&es->source, &inside);
+	weft_task_source_exit(&es->source, &inside);
 	if (!go)
 		return false;
 
 	weft_count(WEFT_CNT_BLOCKING_CALLS, 1);
-	weft_engine_self.in_handler++;
+	weft_task_engine_self.in_handler++;
 	int64_t result = -ECANCELED;
 	bool there = false;
 	if (ev)
 		there = es->ops.block(es->arg, ev, &result);
 	else
 		es->ops.block_group(es->arg, es);
-	weft_engine_self.in_handler--;
+	weft_task_engine_self.in_handler--;
 
-	weft_source_enter(&es->source, &inside);
+	weft_task_source_enter(&es->source, &inside);
 	es->in_block = false;
 	if (ev) {
-		struct weft_ev *e = weft_ev_of(ev);
+		struct weft_ev *e = weft_task_event_of(ev);
 		bool withdrawn =
 			es->closed || (atomic_load_explicit(&e->x_state, memory_order_relaxed) &
 				       WEFT_EV_CANCELLED);
@@ -94,8 +94,8 @@ static bool turn(struct weft_blocker *b, uint32_t *seen_p)
 		if (there || withdrawn)
 			weft_event_complete(ev, there ? result : -ECANCELED);
 	}
-	weft_events_harvest(es);
-	weft_source_exit(&es->source, &inside);
+	weft_task_events_harvest(es);
+	weft_task_source_exit(&es->source, &inside);
 	return true;
 }
 
@@ -103,8 +103,8 @@ static void *run(void *arg)
 {
 	struct weft_blocker *b = arg;
 	uint32_t seen;
-	(void)weft_engine_thread_settle("weft-block");
-	weft_engine_self.runner = WEFT_RUNNER_WATCHER;
+	(void)weft_task_engine_thread_settle("weft-block");
+	weft_task_engine_self.runner = WEFT_RUNNER_WATCHER;
 	while (!stopped(b)) /* ends: stop */
 		if (!turn(b, &seen) && !stopped(b))
 			(void)syscall(SYS_futex, &b->x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen,
@@ -119,7 +119,7 @@ static void wake(struct weft_blocker *b)
 	(void)syscall(SYS_futex, &b->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
-void weft_blocker_want(struct weft_blocker *b, bool want)
+void weft_task_blocker_want(struct weft_blocker *b, bool want)
 {
 	struct weft_events *es = b->es;
 	b->want = want;
@@ -129,7 +129,7 @@ void weft_blocker_want(struct weft_blocker *b, bool want)
 		return;
 	}
 	if (!b->started && !b->failed) {
-		b->failed = weft_engine_thread(&b->thread, run, b) != WEFT_OK;
+		b->failed = weft_task_engine_thread(&b->thread, run, b) != WEFT_OK;
 		b->started = !b->failed;
 		if (b->failed)
 			weft_warn("no thread for the blocking calls of source %s: it is polled",
@@ -141,7 +141,7 @@ void weft_blocker_want(struct weft_blocker *b, bool want)
 		wake(b);
 }
 
-void weft_blocker_destroy(struct weft_blocker *b)
+void weft_task_blocker_destroy(struct weft_blocker *b)
 {
 	if (!b)
 		return;

@@ -49,7 +49,7 @@ static struct bell *bell_of(const struct weft_doorbell *bell)
 
 static struct bell_request *request_of(const struct weft_event *ev)
 {
-	return weft_ev_data(ev);
+	return weft_task_event_data(ev);
 }
 
 void weft_doorbell_init(struct weft_doorbell *public)
@@ -104,7 +104,7 @@ static void bell_poll_group(void *arg, struct weft_events *es)
 			atomic_exchange_explicit(&r->bell->x_rung_ns, 0, memory_order_relaxed);
 		uint64_t now = rung ? weft_clock_ns() : 0;
 		if (rung && rung < now) /* it is the other side's word */
-			weft_late(now - rung);
+			weft_task_late(now - rung);
 		unwatch(s, r);
 		weft_event_complete(ev, (int64_t)(count & INT64_MAX));
 	}

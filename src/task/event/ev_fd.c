@@ -40,7 +40,7 @@ struct fd_set_source {
 
 static struct fd_request *request_of(const struct weft_event *ev)
 {
-	return weft_ev_data(ev);
+	return weft_task_event_data(ev);
 }
 
 /* The place of fd; NULL: no memory. */
@@ -197,8 +197,8 @@ void weft_events_forget_fd(struct weft_events *es, int fd)
 {
 	struct fd_set_source *s = es->arg;
 	struct weft_source_inside inside;
-	weft_source_enter(&es->source, &inside);
-	(void)weft_events_harvest(es); /* what was posted already is in the table after this */
+	weft_task_source_enter(&es->source, &inside);
+	(void)weft_task_events_harvest(es); /* what was posted already is in the table after this */
 	if (fd >= 0 && fd < s->places) {
 		struct fd_place *p = &s->place[fd];
 		p->generation++;
@@ -208,7 +208,7 @@ void weft_events_forget_fd(struct weft_events *es, int fd)
 			p->first = request_of(ev)->next;
 			weft_event_complete(ev, -ECANCELED);
 		}
-		(void)weft_events_harvest(es);
+		(void)weft_task_events_harvest(es);
 	}
-	weft_source_exit(&es->source, &inside);
+	weft_task_source_exit(&es->source, &inside);
 }

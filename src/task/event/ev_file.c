@@ -43,7 +43,7 @@ struct files {
 
 static struct file_request *request_of(const struct weft_event *ev)
 {
-	return weft_ev_data(ev);
+	return weft_task_event_data(ev);
 }
 
 /* ---- io_uring
@@ -70,7 +70,7 @@ static void fill(struct io_uring_sqe *e, struct weft_event *ev)
 static bool feed(struct files *f)
 {
 	struct io_uring_sqe *e;
-	while (f->waiting && f->inflight < f->depth && (e = weft_uring_entry(&f->ring))) {
+	while (f->waiting && f->inflight < f->depth && (e = weft_task_uring_entry(&f->ring))) {
 		/* ends: none waits, or no room */
 		struct weft_event *ev = f->waiting;
 		f->waiting = request_of(ev)->next;
@@ -78,7 +78,7 @@ static bool feed(struct files *f)
 		fill(e, ev);
 		f->inflight++;
 	}
-	return weft_uring_submit(&f->ring);
+	return weft_task_uring_submit(&f->ring);
 }
 
 static bool file_attach(void *arg, struct weft_event *ev, int64_t *result_p)
@@ -96,11 +96,11 @@ static bool file_detach(void *arg, struct weft_event *ev)
 {
 	struct files *f = arg;
 	if (request_of(ev)->with_kernel) {
-		struct io_uring_sqe *e = weft_uring_entry(&f->ring);
+		struct io_uring_sqe *e = weft_task_uring_entry(&f->ring);
 		if (e) {
 			e->opcode = IORING_OP_ASYNC_CANCEL;
 			e->addr = (uint64_t)(uintptr_t)ev;
-			(void)weft_uring_submit(&f->ring);
+			(void)weft_task_uring_submit(&f->ring);
 		}
 		return false;
 	}
@@ -116,11 +116,11 @@ static void file_poll_group(void *arg, struct weft_events *es)
 {
 	struct files *f = arg;
 	(void)feed(f); /* what it does not take is offered again before anybody sleeps */
-	for (const struct io_uring_cqe *c; (c = weft_uring_peek(&f->ring));) {
+	for (const struct io_uring_cqe *c; (c = weft_task_uring_peek(&f->ring));) {
 		/* ends: none left */
 		struct weft_event *ev = (void *)(uintptr_t)c->user_data;
 		int64_t result = c->res;
-		weft_uring_seen(&f->ring);
+		weft_task_uring_seen(&f->ring);
 		if (!ev)
 			continue; /* a cancel's own */
 		f->inflight--;
@@ -134,20 +134,20 @@ static weft_err file_arm(void *arg, struct weft_events *es)
 {
 	struct files *f = arg;
 	bool all = feed(f);
-	weft_uring_bell(&f->ring, true);
-	return !all || weft_uring_peek(&f->ring) ? WEFT_AGAIN : WEFT_OK;
+	weft_task_uring_bell(&f->ring, true);
+	return !all || weft_task_uring_peek(&f->ring) ? WEFT_AGAIN : WEFT_OK;
 }
 
 static void file_disarm(void *arg, struct weft_events *es)
 {
 	struct files *f = arg;
-	weft_uring_bell(&f->ring, false);
+	weft_task_uring_bell(&f->ring, false);
 }
 
 static void file_free(void *arg)
 {
 	struct files *f = arg;
-	weft_uring_close(&f->ring);
+	weft_task_uring_close(&f->ring);
 	free(f);
 }
 
@@ -157,7 +157,7 @@ static weft_err open_uring(unsigned depth, struct weft_events **es_p)
 	if (!f)
 		return WEFT_ERR_NOMEM;
 	f->depth = depth;
-	weft_err err = weft_uring_open(&f->ring, 2 * depth); /* cancels need room too */
+	weft_err err = weft_task_uring_open(&f->ring, 2 * depth); /* cancels need room too */
 	if (err) {
 		free(f);
 		return err;

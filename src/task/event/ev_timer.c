@@ -29,7 +29,7 @@ struct timers {
 
 static struct timer_request *request_of(const struct weft_event *ev)
 {
-	return weft_ev_data(ev);
+	return weft_task_event_data(ev);
 }
 
 static void put(struct timers *t, size_t i, struct weft_event *ev)
@@ -110,7 +110,7 @@ static void timer_poll_group(void *arg, struct weft_events *es)
 		struct weft_event *ev = t->heap[0];
 		uint64_t late = now - request_of(ev)->at_ns;
 		take_out(t, ev);
-		weft_late(late);
+		weft_task_late(late);
 		weft_event_complete(ev, (int64_t)late);
 	}
 }

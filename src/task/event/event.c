@@ -24,9 +24,9 @@ static struct weft_ev *of_link(struct weft_link *l)
 /* By priority, behind those of the same. */
 static void enlist(struct weft_events *es, struct weft_ev *ev)
 {
-	int priority = weft_ev_public(ev)->priority;
+	int priority = weft_task_event_public(ev)->priority;
 	struct weft_link *at = es->pending.head.prev;
-	while (at != &es->pending.head && weft_ev_public(of_link(at))->priority < priority)
+	while (at != &es->pending.head && weft_task_event_public(of_link(at))->priority < priority)
 		at = at->prev; /* ends at the head */
 	weft_list_insert_before(at->next, &ev->link);
 	es->count++;
@@ -34,7 +34,7 @@ static void enlist(struct weft_events *es, struct weft_ev *ev)
 
 void weft_event_complete(struct weft_event *event, int64_t result)
 {
-	struct weft_ev *ev = weft_ev_of(event);
+	struct weft_ev *ev = weft_task_event_of(event);
 	struct weft_events *es = ev->es;
 	if (es->cursor == &ev->link)
 		es->cursor = ev->link.next;
@@ -50,7 +50,7 @@ struct weft_event *weft_events_next(struct weft_events *es)
 	if (l == &es->pending.head)
 		return NULL;
 	es->cursor = l->next;
-	return weft_ev_public(of_link(l));
+	return weft_task_event_public(of_link(l));
 }
 
 struct weft_event *weft_events_first(struct weft_events *es)
@@ -66,7 +66,7 @@ static int finish(struct weft_events *es)
 	for (struct weft_link *l; (l = weft_list_pop_front(&es->done)); n++) {
 		/* ends: functions post through `sub` */
 		struct weft_ev *ev = of_link(l);
-		struct weft_event *event = weft_ev_public(ev);
+		struct weft_event *event = weft_task_event_public(ev);
 		ev->blocked = ev->leaving = false;
 		/* Relaxed: posted again only by its function or by who has seen it done. */
 		atomic_store_explicit(&ev->x_state, event->fn ? WEFT_EV_IN_FN : WEFT_EV_IDLE,
@@ -76,7 +76,7 @@ static int finish(struct weft_events *es)
 				continue; /* not ours any more */
 			atomic_store_explicit(&ev->x_state, WEFT_EV_IDLE, memory_order_relaxed);
 		}
-		weft_completion_signal(&ev->done); /* our last access */
+		weft_wait_completion_signal(&ev->done); /* our last access */
 	}
 	if (n)
 		weft_count(WEFT_CNT_EVENTS, (uint64_t)n);
@@ -85,7 +85,7 @@ static int finish(struct weft_events *es)
 
 static void withdraw(struct weft_events *es, struct weft_ev *ev)
 {
-	struct weft_event *event = weft_ev_public(ev);
+	struct weft_event *event = weft_task_event_public(ev);
 	if (ev->leaving)
 		return;
 	if (ev->blocked) {
@@ -111,8 +111,8 @@ static void withdraw_cancelled(struct weft_events *es)
 	    !atomic_exchange_explicit(&es->x_cancels, false, memory_order_acq_rel))
 		return;
 	for (struct weft_event *e = weft_events_first(es); e; e = weft_events_next(es))
-		if (cancelled(weft_ev_of(e)))
-			withdraw(es, weft_ev_of(e));
+		if (cancelled(weft_task_event_of(e)))
+			withdraw(es, weft_task_event_of(e));
 }
 
 /* From `sub` into `pending`.  True: there were some. */
@@ -122,7 +122,7 @@ static bool take_in(struct weft_events *es)
 	for (struct weft_mpsc_node *n; (n = weft_mpsc_pop(&es->sub)); fresh = true) {
 		/* ends: empty, or the next push is half done and then looks itself */
 		struct weft_ev *ev = weft_container_of(n, struct weft_ev, sub);
-		struct weft_event *event = weft_ev_public(ev);
+		struct weft_event *event = weft_task_event_public(ev);
 		enlist(es, ev);
 		int64_t result = -ECANCELED;
 		if (es->closed || (es->ops.attach && es->ops.attach(es->arg, event, &result)))
@@ -139,7 +139,7 @@ static enum weft_events_method ask(const struct weft_events *es,
 				   const struct weft_events_load *load)
 {
 	return es->ops.choose ? es->ops.choose(es->arg, load)
-			      : weft_policy_ask_source(es->source.name, load);
+			      : weft_task_policy_ask_source(es->source.name, load);
 }
 
 static enum weft_events_method choose(struct weft_events *es)
@@ -147,15 +147,15 @@ static enum weft_events_method choose(struct weft_events *es)
 	es->chosen = false;
 	if (es->ops.flags & WEFT_EVENTS_RARE && (es->ops.has_fd || es->blocker))
 		return WEFT_EVENTS_BLOCK;
-	if (!es->ops.choose &&
-	    (es->ops.method != WEFT_EVENTS_AUTO || (!es->blocker && !weft_policy_has_source())))
+	if (!es->ops.choose && (es->ops.method != WEFT_EVENTS_AUTO ||
+				(!es->blocker && !weft_task_policy_has_source())))
 		return es->ops.method;
 	struct weft_events_load load = {
-		.cores = weft_load_cpus(),
-		.running = weft_load_running(),
+		.cores = weft_task_load_cpus(),
+		.running = weft_task_load_running(),
 		/* Relaxed: a hint. */
-		.polled = atomic_load_explicit(&weft_engine.baton.x_state, memory_order_relaxed) ==
-			  WEFT_BATON_HELD,
+		.polled = atomic_load_explicit(&weft_task_engine.baton.x_state,
+					       memory_order_relaxed) == WEFT_BATON_HELD,
 		.requests = es->count,
 	};
 	enum weft_events_method m = ask(es, &load);
@@ -169,7 +169,7 @@ static void choose_again(struct weft_events *es, bool fresh)
 		return;
 	es->now = choose(es);
 	if (es->ops.has_fd)
-		weft_source_rare_locked(&es->source, es->now == WEFT_EVENTS_BLOCK);
+		weft_task_source_rare_locked(&es->source, es->now == WEFT_EVENTS_BLOCK);
 }
 
 /* Whatever makes somebody look when it comes; the engine relies on it.  WEFT_AGAIN: it is there. */
@@ -181,7 +181,7 @@ static weft_err make_armed(struct weft_events *es)
 	if (es->ops.has_fd)
 		return es->ops.arm ? es->ops.arm(es->arg, es) : WEFT_OK;
 	if (es->blocker)
-		weft_blocker_want(es->blocker, true);
+		weft_task_blocker_want(es->blocker, true);
 	return WEFT_OK;
 }
 
@@ -189,11 +189,12 @@ static weft_err make_armed(struct weft_events *es)
 static void settle(struct weft_events *es)
 {
 	bool bell = es->ops.has_fd || es->blocker;
-	weft_source_timed_locked(&es->source,
-				 es->count && (!bell || es->now == WEFT_EVENTS_POLL || es->retry));
-	weft_source_idle_locked(&es->source, !es->count && weft_mpsc_empty(&es->sub));
-	if (es->blocker && es->count && (es->now == WEFT_EVENTS_BLOCK || !weft_events_can_poll(es)))
-		weft_blocker_want(es->blocker, true);
+	weft_task_source_timed_locked(
+		&es->source, es->count && (!bell || es->now == WEFT_EVENTS_POLL || es->retry));
+	weft_task_source_idle_locked(&es->source, !es->count && weft_mpsc_empty(&es->sub));
+	if (es->blocker && es->count &&
+	    (es->now == WEFT_EVENTS_BLOCK || !weft_task_events_can_poll(es)))
+		weft_task_blocker_want(es->blocker, true);
 }
 
 /* ---- the look
@@ -214,16 +215,16 @@ static void look(struct weft_events *es)
 	}
 }
 
-int weft_events_harvest(struct weft_events *es)
+int weft_task_events_harvest(struct weft_events *es)
 {
-	uint32_t run = weft_overseer_begin(WEFT_RUNNING_SOURCE, es->source.name);
+	uint32_t run = weft_task_overseer_begin(WEFT_RUNNING_SOURCE, es->source.name);
 	bool fresh = take_in(es);
 	withdraw_cancelled(es);
 	choose_again(es, fresh);
 	look(es);
 	int found = finish(es);
 	/* The engine may believe us armed from the time before this request came. */
-	if (fresh && weft_source_armed_locked(&es->source)) {
+	if (fresh && weft_task_source_armed_locked(&es->source)) {
 		int tries = 0;
 		while (make_armed(es) != WEFT_OK && ++tries < ARM_TRIES) {
 			look(es);
@@ -232,14 +233,14 @@ int weft_events_harvest(struct weft_events *es)
 		es->retry = tries == ARM_TRIES;
 	}
 	settle(es);
-	weft_overseer_end(run);
+	weft_task_overseer_end(run);
 	return found;
 }
 
 static int events_poll(void *arg)
 {
 	int was = weft_cancel_off(); /* the callbacks may read or write */
-	int found = weft_events_harvest(arg);
+	int found = weft_task_events_harvest(arg);
 	weft_cancel_back(was);
 	return found;
 }
@@ -247,7 +248,7 @@ static int events_poll(void *arg)
 static weft_err events_arm(void *arg)
 {
 	struct weft_events *es = arg;
-	uint32_t run = weft_overseer_begin(WEFT_RUNNING_SOURCE, es->source.name);
+	uint32_t run = weft_task_overseer_begin(WEFT_RUNNING_SOURCE, es->source.name);
 	take_in(es);
 	choose_again(es, true);
 	/* Somebody may have polled till now: he will not any more. */
@@ -257,7 +258,7 @@ static weft_err events_arm(void *arg)
 	weft_err err = make_armed(es);
 	finish(es);
 	settle(es);
-	weft_overseer_end(run);
+	weft_task_overseer_end(run);
 	return err;
 }
 
@@ -266,8 +267,8 @@ static void events_disarm(void *arg)
 	struct weft_events *es = arg;
 	if (es->ops.has_fd && es->ops.disarm)
 		es->ops.disarm(es->arg, es);
-	else if (es->blocker && weft_events_can_poll(es) && choose(es) != WEFT_EVENTS_BLOCK)
-		weft_blocker_want(es->blocker, false);
+	else if (es->blocker && weft_task_events_can_poll(es) && choose(es) != WEFT_EVENTS_BLOCK)
+		weft_task_blocker_want(es->blocker, false);
 }
 
 /* ---- opening and closing
@@ -309,12 +310,12 @@ weft_err weft_events_open(const struct weft_events_ops *ops, void *arg, struct w
 		.arg = es,
 	};
 	weft_err err = WEFT_OK;
-	if (weft_events_can_block(es) && !ops->has_fd)
-		err = weft_blocker_create(es, &es->blocker);
+	if (weft_task_events_can_block(es) && !ops->has_fd)
+		err = weft_task_blocker_create(es, &es->blocker);
 	if (!err)
-		err = weft_source_add(&es->source);
+		err = weft_task_source_add(&es->source);
 	if (err) {
-		weft_blocker_destroy(es->blocker);
+		weft_task_blocker_destroy(es->blocker);
 		free(es);
 		return err;
 	}
@@ -326,16 +327,16 @@ weft_err weft_events_open(const struct weft_events_ops *ops, void *arg, struct w
 static size_t empty(struct weft_events *es)
 {
 	struct weft_source_inside inside;
-	weft_source_enter(&es->source, &inside);
+	weft_task_source_enter(&es->source, &inside);
 	es->closed = true;
 	take_in(es);
 	for (struct weft_event *e = weft_events_first(es); e; e = weft_events_next(es))
-		withdraw(es, weft_ev_of(e));
+		withdraw(es, weft_task_event_of(e));
 	look(es);
 	finish(es);
 	size_t left = es->count;
 	settle(es);
-	weft_source_exit(&es->source, &inside);
+	weft_task_source_exit(&es->source, &inside);
 	return left;
 }
 
@@ -348,8 +349,8 @@ weft_err weft_events_close(struct weft_events *es)
 	struct timespec nap = {0, 100000};
 	while (empty(es)) /* ends: what the system or a blocking call still has comes back */
 		nanosleep(&nap, NULL);
-	weft_blocker_destroy(es->blocker);
-	weft_source_remove(&es->source);
+	weft_task_blocker_destroy(es->blocker);
+	weft_task_source_remove(&es->source);
 	if (es->free_arg)
 		es->free_arg(es->arg);
 	free(es);
@@ -358,7 +359,7 @@ weft_err weft_events_close(struct weft_events *es)
 
 void weft_events_look(struct weft_events *es)
 {
-	weft_source_look(&es->source);
+	weft_task_source_look(&es->source);
 }
 
 /* ---- requests
@@ -366,24 +367,24 @@ void weft_events_look(struct weft_events *es)
 
 weft_err weft_event_post(struct weft_events *es, struct weft_event *event)
 {
-	struct weft_ev *ev = weft_ev_of(event);
+	struct weft_ev *ev = weft_task_event_of(event);
 	/* Relaxed: the event is the caller's. */
 	uint32_t state = atomic_load_explicit(&ev->x_state, memory_order_relaxed);
 	if (state & WEFT_EV_POSTED)
 		return WEFT_ERR_STATE;
 	if (state != WEFT_EV_IN_FN) /* else it has not been done yet, and somebody may wait */
-		weft_completion_init(&ev->done);
+		weft_wait_completion_init(&ev->done);
 	ev->es = es;
 	ev->blocked = ev->leaving = false;
 	atomic_store_explicit(&ev->x_state, WEFT_EV_POSTED, memory_order_relaxed);
 	weft_mpsc_push(&es->sub, &ev->sub); /* from here on it may come, and be freed */
-	weft_source_look(&es->source);
+	weft_task_source_look(&es->source);
 	return WEFT_OK;
 }
 
 void weft_event_cancel(struct weft_event *event)
 {
-	struct weft_ev *ev = weft_ev_of(event);
+	struct weft_ev *ev = weft_task_event_of(event);
 	struct weft_events *es = ev->es;
 	uint32_t seen = WEFT_EV_POSTED;
 	/* SWEEP <- CANCEL, with the exchange below. */
@@ -392,23 +393,23 @@ void weft_event_cancel(struct weft_event *event)
 			   memory_order_relaxed, memory_order_relaxed))
 		return;
 	atomic_exchange_explicit(&es->x_cancels, true, memory_order_acq_rel);
-	weft_source_look(&es->source);
+	weft_task_source_look(&es->source);
 }
 
 bool weft_event_done(const struct weft_event *event)
 {
-	return weft_completion_done(&weft_ev_of(event)->done);
+	return weft_wait_completion_done(&weft_task_event_of(event)->done);
 }
 
 int64_t weft_event_result(const struct weft_event *event)
 {
-	return weft_ev_of(event)->result;
+	return weft_task_event_of(event)->result;
 }
 
 weft_err weft_event_wait(struct weft_event *event, uint64_t timeout_ns)
 {
-	struct weft_completion *c = &weft_ev_of(event)->done;
-	return weft_engine_wait_all_at(&c, 1, timeout_ns, WEFT_WAIT_SITE);
+	struct weft_completion *c = &weft_task_event_of(event)->done;
+	return weft_task_engine_wait_all_at(&c, 1, timeout_ns, WEFT_WAIT_SITE);
 }
 
 /* Waits on the completions of many; they need an array of their own. */
@@ -420,7 +421,7 @@ static weft_err wait_many(struct weft_event *const *ev, size_t n, uint64_t timeo
 	if (n > weft_countof(few) && !(c = malloc(n * sizeof *c)))
 		return WEFT_ERR_NOMEM;
 	for (size_t i = 0; i < n; i++)
-		c[i] = ev[i] ? &weft_ev_of(ev[i])->done : NULL;
+		c[i] = ev[i] ? &weft_task_event_of(ev[i])->done : NULL;
 	weft_err err = wait(c, n, timeout_ns);
 	if (c != few)
 		free(c);
@@ -429,10 +430,10 @@ static weft_err wait_many(struct weft_event *const *ev, size_t n, uint64_t timeo
 
 weft_err weft_event_wait_all(struct weft_event *const *ev, size_t n, uint64_t timeout_ns)
 {
-	return wait_many(ev, n, timeout_ns, weft_engine_wait_all);
+	return wait_many(ev, n, timeout_ns, weft_task_engine_wait_all);
 }
 
 weft_err weft_event_wait_any(struct weft_event *const *ev, size_t n, uint64_t timeout_ns)
 {
-	return wait_many(ev, n, timeout_ns, weft_engine_wait_any);
+	return wait_many(ev, n, timeout_ns, weft_task_engine_wait_any);
 }

@@ -39,20 +39,20 @@ struct weft_ev {
 _Static_assert(sizeof(struct weft_ev) <= sizeof(((struct weft_event *)0)->weft_private),
 	       "the public event has room");
 
-static inline struct weft_ev *weft_ev_of(const struct weft_event *ev)
+static inline struct weft_ev *weft_task_event_of(const struct weft_event *ev)
 {
 	return (struct weft_ev *)(void *)(uintptr_t)ev->weft_private;
 }
 
-static inline struct weft_event *weft_ev_public(struct weft_ev *ev)
+static inline struct weft_event *weft_task_event_public(struct weft_ev *ev)
 {
 	return (struct weft_event *)(void *)((char *)ev -
 					     offsetof(struct weft_event, weft_private));
 }
 
-static inline void *weft_ev_data(const struct weft_event *ev)
+static inline void *weft_task_event_data(const struct weft_event *ev)
 {
-	return weft_ev_of(ev)->of_source;
+	return weft_task_event_of(ev)->of_source;
 }
 
 struct weft_blocker;
@@ -78,24 +78,24 @@ struct weft_events {
 };
 
 /* Can it be looked at without a blocking call? */
-static inline bool weft_events_can_poll(const struct weft_events *es)
+static inline bool weft_task_events_can_poll(const struct weft_events *es)
 {
 	return es->ops.poll || es->ops.poll_group;
 }
 
-static inline bool weft_events_can_block(const struct weft_events *es)
+static inline bool weft_task_events_can_block(const struct weft_events *es)
 {
 	return es->ops.block || es->ops.block_group;
 }
 
 /* Mask held, for blocker.c: looks as a round would, and wakes who waited. */
-int weft_events_harvest(struct weft_events *es);
+int weft_task_events_harvest(struct weft_events *es);
 
 /* blocker.c: the thread of a source that has blocking calls only for sleeping. */
-weft_err weft_blocker_create(struct weft_events *es, struct weft_blocker **b_p) weft_must_use;
+weft_err weft_task_blocker_create(struct weft_events *es, struct weft_blocker **b_p) weft_must_use;
 /* Mask held: blocking calls are wanted while there are requests; or no longer. */
-void weft_blocker_want(struct weft_blocker *b, bool want);
+void weft_task_blocker_want(struct weft_blocker *b, bool want);
 /* Not held: returns when the thread has ended. */
-void weft_blocker_destroy(struct weft_blocker *b);
+void weft_task_blocker_destroy(struct weft_blocker *b);
 
 #endif

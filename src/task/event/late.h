@@ -9,7 +9,7 @@
 
 #include "base/counters.h"
 
-static inline void weft_late(uint64_t ns)
+static inline void weft_task_late(uint64_t ns)
 {
 	weft_count(ns < 10000       ? WEFT_CNT_LATE_10US
 		   : ns < 100000    ? WEFT_CNT_LATE_100US

@@ -37,7 +37,7 @@ static int look_up(struct known *k, uint64_t ns, int (*read_it)(void))
 static struct known cpus, running;
 static const char *kernel_root = "";
 
-void weft_load_set_root(const char *dir)
+void weft_task_load_set_root(const char *dir)
 {
 	kernel_root = dir;
 	atomic_store_explicit(&cpus.x_until, 0, memory_order_relaxed);
@@ -109,7 +109,7 @@ static bool has_cpu(const char *list, size_t length)
 }
 
 /* Our control group's quota in cores, rounded up; 0: none.  Lines are NUMBER:CONTROLLERS:GROUP. */
-int weft_load_quota(void)
+int weft_task_load_quota(void)
 {
 	char text[4096];
 	int least = 0;
@@ -132,7 +132,8 @@ int weft_load_quota(void)
 static int read_cpus(void)
 {
 	cpu_set_t set;
-	int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set), q = weft_load_quota();
+	int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set),
+	    q = weft_task_load_quota();
 	if (q > 0 && q < n)
 		n = q;
 	return n > 0 ? n : 1;
@@ -148,7 +149,7 @@ static int read_running(void)
 	return n;
 }
 
-uint64_t weft_load_queued_ns(void)
+uint64_t weft_task_load_queued_ns(void)
 {
 	char text[128];
 	unsigned long long ran, waited;
@@ -158,12 +159,12 @@ uint64_t weft_load_queued_ns(void)
 		       : 0;
 }
 
-int weft_load_cpus(void)
+int weft_task_load_cpus(void)
 {
 	return look_up(&cpus, CPUS_NS, read_cpus);
 }
 
-int weft_load_running(void)
+int weft_task_load_running(void)
 {
 	return look_up(&running, RUNNING_NS, read_running);
 }

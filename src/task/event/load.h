@@ -9,15 +9,15 @@
 
 #include "base/base.h"
 
-int weft_load_cpus(void);    /* that we may use: affinity and control group */
-int weft_load_quota(void);   /* the control group's, rounded up; 0: none; looked up each time */
-int weft_load_running(void); /* threads that run or want to, of the whole system */
+int weft_task_load_cpus(void);  /* that we may use: affinity and control group */
+int weft_task_load_quota(void); /* the control group's, rounded up; 0: none; looked up each time */
+int weft_task_load_running(void); /* threads that run or want to, of the whole system */
 /* How long the calling thread has waited for a core in all, runnable; 0: the kernel does not say.
  * A file each time, some 4 us. */
-uint64_t weft_load_queued_ns(void);
+uint64_t weft_task_load_queued_ns(void);
 
 /* For tests: the folder in which /proc and /sys are; forgets what was known.  dir stays the
  * caller's and there. */
-void weft_load_set_root(const char *dir);
+void weft_task_load_set_root(const char *dir);
 
 #endif

@@ -46,7 +46,7 @@ static weft_err map_rings(struct weft_uring *u, const struct io_uring_params *p)
 	return WEFT_OK;
 }
 
-weft_err weft_uring_open(struct weft_uring *u, unsigned entries)
+weft_err weft_task_uring_open(struct weft_uring *u, unsigned entries)
 {
 	struct io_uring_params p;
 	memset(u, 0, sizeof *u);
@@ -82,7 +82,7 @@ failed:
 	return err;
 }
 
-void weft_uring_close(struct weft_uring *u)
+void weft_task_uring_close(struct weft_uring *u)
 {
 	munmap(u->sqe, u->sqe_bytes);
 	munmap(u->ring, u->ring_bytes);
@@ -90,7 +90,7 @@ void weft_uring_close(struct weft_uring *u)
 	close(u->fd);
 }
 
-struct io_uring_sqe *weft_uring_entry(struct weft_uring *u)
+struct io_uring_sqe *weft_task_uring_entry(struct weft_uring *u)
 {
 	/* PLACE <- kernel.  Without it we could overwrite an entry that is still being read. */
 	unsigned head = atomic_load_explicit(u->x_sq_head, memory_order_acquire);
@@ -103,7 +103,7 @@ struct io_uring_sqe *weft_uring_entry(struct weft_uring *u)
 	return &u->sqe[at];
 }
 
-bool weft_uring_submit(struct weft_uring *u)
+bool weft_task_uring_submit(struct weft_uring *u)
 {
 	/* ENTRY -> kernel.  Carries: the entries. */
 	atomic_store_explicit(u->x_sq_tail, u->tail, memory_order_release);
@@ -118,7 +118,7 @@ bool weft_uring_submit(struct weft_uring *u)
 	return true;
 }
 
-const struct io_uring_cqe *weft_uring_peek(struct weft_uring *u)
+const struct io_uring_cqe *weft_task_uring_peek(struct weft_uring *u)
 {
 	unsigned head = atomic_load_explicit(u->x_cq_head, memory_order_relaxed); /* ours alone */
 	/* DONE <- kernel.  Carries: the completion, and what was read into the buffer. */
@@ -127,14 +127,14 @@ const struct io_uring_cqe *weft_uring_peek(struct weft_uring *u)
 	return &u->cqe[head & u->cq_mask];
 }
 
-void weft_uring_seen(struct weft_uring *u)
+void weft_task_uring_seen(struct weft_uring *u)
 {
 	unsigned head = atomic_load_explicit(u->x_cq_head, memory_order_relaxed);
 	/* ROOM -> kernel.  Carries: our reading of the completion is over. */
 	atomic_store_explicit(u->x_cq_head, head + 1, memory_order_release);
 }
 
-void weft_uring_bell(struct weft_uring *u, bool on)
+void weft_task_uring_bell(struct weft_uring *u, bool on)
 {
 	if (!u->x_cq_flags)
 		return; /* an old kernel rings always */

@@ -27,16 +27,16 @@ struct weft_uring {
 };
 
 /* WEFT_ERR_UNSUPPORTED: this system has none, or does not let us. */
-weft_err weft_uring_open(struct weft_uring *u, unsigned entries) weft_must_use;
-void weft_uring_close(struct weft_uring *u);
+weft_err weft_task_uring_open(struct weft_uring *u, unsigned entries) weft_must_use;
+void weft_task_uring_close(struct weft_uring *u);
 /* A cleared entry to fill in, or NULL: full, submit first. */
-struct io_uring_sqe *weft_uring_entry(struct weft_uring *u);
+struct io_uring_sqe *weft_task_uring_entry(struct weft_uring *u);
 /* Tells the kernel of all prepared entries.  False: not all, try again later. */
-bool weft_uring_submit(struct weft_uring *u);
+bool weft_task_uring_submit(struct weft_uring *u);
 /* The oldest completion, or NULL; then seen. */
-const struct io_uring_cqe *weft_uring_peek(struct weft_uring *u);
-void weft_uring_seen(struct weft_uring *u);
+const struct io_uring_cqe *weft_task_uring_peek(struct weft_uring *u);
+void weft_task_uring_seen(struct weft_uring *u);
 /* From now on each completion is an edge on event_fd; or not. */
-void weft_uring_bell(struct weft_uring *u, bool on);
+void weft_task_uring_bell(struct weft_uring *u, bool on);
 
 #endif

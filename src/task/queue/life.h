@@ -48,7 +48,7 @@ enum weft_life_step {
 };
 
 /* ENQUEUE: it was idle; the caller also makes the completion pending, before it queues it. */
-static inline enum weft_life_step weft_life_submit(_Atomic uint32_t *x_state)
+static inline enum weft_life_step weft_task_life_submit(_Atomic uint32_t *x_state)
 {
 	uint32_t seen = atomic_load_explicit(x_state, memory_order_relaxed);
 	for (;;) { /* ends: each failure is somebody else's step */
@@ -74,7 +74,8 @@ static inline enum weft_life_step weft_life_submit(_Atomic uint32_t *x_state)
  * A task that runs one time has no steps between: its completion alone says whether it is idle.
  * True: the caller queues it.
  */
-static inline bool weft_life_submit_once(_Atomic uint32_t *x_state, struct weft_completion *done)
+static inline bool weft_task_life_submit_once(_Atomic uint32_t *x_state,
+					      struct weft_completion *done)
 {
 	uintptr_t seen = WEFT_COMPLETION_DONE;
 	/* BEGIN <- PUB (signal).  Carries: what the last run wrote.  One of two submitters wins. */
@@ -87,7 +88,7 @@ static inline bool weft_life_submit_once(_Atomic uint32_t *x_state, struct weft_
 }
 
 /* RUN, SHELF, or FINISH: it was cancelled. */
-static inline enum weft_life_step weft_life_claim(_Atomic uint32_t *x_state)
+static inline enum weft_life_step weft_task_life_claim(_Atomic uint32_t *x_state)
 {
 	uint32_t seen = WEFT_LIFE_QUEUED;
 	for (;;) { /* ends: as above */
@@ -110,7 +111,7 @@ static inline enum weft_life_step weft_life_claim(_Atomic uint32_t *x_state)
 }
 
 /* After a run: ENQUEUE: it shall run again, or FINISH. */
-static inline enum weft_life_step weft_life_settle(_Atomic uint32_t *x_state, bool again)
+static inline enum weft_life_step weft_task_life_settle(_Atomic uint32_t *x_state, bool again)
 {
 	uint32_t seen = WEFT_LIFE_RUNNING;
 	for (;;) { /* ends: each failure is a submit, a cancel or a mask */
@@ -126,7 +127,7 @@ static inline enum weft_life_step weft_life_settle(_Atomic uint32_t *x_state, bo
 }
 
 /* False: it was idle.  *step_p: FINISH when it lay on the shelf. */
-static inline bool weft_life_cancel(_Atomic uint32_t *x_state, enum weft_life_step *step_p)
+static inline bool weft_task_life_cancel(_Atomic uint32_t *x_state, enum weft_life_step *step_p)
 {
 	uint32_t seen = atomic_load_explicit(x_state, memory_order_relaxed);
 	for (;;) { /* ends: as above */
@@ -145,21 +146,21 @@ static inline bool weft_life_cancel(_Atomic uint32_t *x_state, enum weft_life_st
 }
 
 /* True: a run is under way at this moment. */
-static inline bool weft_life_mask(_Atomic uint32_t *x_state)
+static inline bool weft_task_life_mask(_Atomic uint32_t *x_state)
 {
 	/* MASK <- IDLE.  Carries: what the last run wrote, to who works on its data now. */
 	return atomic_fetch_or_explicit(x_state, WEFT_LIFE_MASKED, memory_order_acq_rel) &
 	       WEFT_LIFE_RUNNING;
 }
 
-static inline bool weft_life_running(const _Atomic uint32_t *x_state)
+static inline bool weft_task_life_running(const _Atomic uint32_t *x_state)
 {
 	/* MASK <- IDLE, as above. */
 	return atomic_load_explicit(x_state, memory_order_acquire) & WEFT_LIFE_RUNNING;
 }
 
 /* ENQUEUE: the caller queues it; its completion is pending already. */
-static inline enum weft_life_step weft_life_unmask(_Atomic uint32_t *x_state)
+static inline enum weft_life_step weft_task_life_unmask(_Atomic uint32_t *x_state)
 {
 	/* SHELF <- RUN.  Carries: the unlinking.  UNMASK -> RUN.  Carries: what was done meanwhile
 	 * with the task's data; without it the run could see the data half changed. */

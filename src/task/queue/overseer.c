@@ -31,7 +31,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 static bool started;
 static pthread_t thread;
 
-_Atomic bool weft_overseer_x_asleep;
+_Atomic bool weft_task_overseer_x_asleep;
 
 /* ---- who runs tasks ---------------------------------------------------------------------------
  */
@@ -51,7 +51,7 @@ static void make_key(void)
 	have_key = pthread_key_create(&key, thread_ends) == 0;
 }
 
-struct weft_running *weft_overseer_join(void)
+struct weft_running *weft_task_overseer_join(void)
 {
 	pthread_once(&key_once, make_key);
 	for (int i = 0; i < SLOTS && have_key; i++) {
@@ -76,23 +76,23 @@ struct weft_running *weft_overseer_join(void)
 	return &unwatched;
 }
 
-uint32_t weft_overseer_begin(enum weft_running_what what, const char *name)
+uint32_t weft_task_overseer_begin(enum weft_running_what what, const char *name)
 {
-	struct weft_engine_self *self = &weft_engine_self;
+	struct weft_engine_self *self = &weft_task_engine_self;
 	if (weft_unlikely(!self->running))
-		self->running = weft_overseer_join();
+		self->running = weft_task_overseer_join();
 	/* Within a run: that is timed as a whole. */
-	if (self->running == &unwatched || weft_running_now(self->running) % 2)
+	if (self->running == &unwatched || weft_task_running_now(self->running) % 2)
 		return 0;
-	uint32_t run = weft_running_begin_what(self->running, what, name);
-	weft_overseer_begun();
+	uint32_t run = weft_task_running_begin_what(self->running, what, name);
+	weft_task_overseer_begun();
 	return run;
 }
 
-void weft_overseer_end(uint32_t run)
+void weft_task_overseer_end(uint32_t run)
 {
 	if (run)
-		weft_running_end_what(weft_engine_self.running, run);
+		weft_task_running_end_what(weft_task_engine_self.running, run);
 }
 
 /* ---- looking ----------------------------------------------------------------------------------
@@ -110,8 +110,9 @@ static void report(struct weft_running *r)
 	char text[NAME_BYTES] = "?";
 	const char *name;
 	uint8_t what = WEFT_RUNNING_TASK;
-	if (!weft_engine.baton.fence) { /* else the runner could free the name under our eyes */
-		if (!weft_running_pin(r, r->seen, membarrier, &name))
+	if (!weft_task_engine.baton
+		     .fence) { /* else the runner could free the name under our eyes */
+		if (!weft_task_running_pin(r, r->seen, membarrier, &name))
 			return;
 		if (name)
 			snprintf(text, sizeof text, "%s", name);
@@ -119,7 +120,7 @@ static void report(struct weft_running *r)
 		what = atomic_load_explicit(&r->x_what, memory_order_relaxed);
 		/* Relaxed: for the runner alone, which finds it after its wait. */
 		atomic_store_explicit(&r->x_told, r->seen, memory_order_relaxed);
-		weft_running_unpin(r);
+		weft_task_running_unpin(r);
 	}
 	unsigned long long ms = (weft_clock_ns() - r->since_ns) / 1000000;
 	if (r->next == TICKS_SLOW)
@@ -138,7 +139,7 @@ static bool look(bool stop_begins)
 	int n = atomic_load_explicit(&x_slots, memory_order_relaxed);
 	for (int i = 0; i < n; i++) {
 		struct weft_running *r = &slot[i];
-		uint32_t runs = weft_running_now(r);
+		uint32_t runs = weft_task_running_now(r);
 		active |= runs != r->seen || runs % 2;
 		if (runs != r->seen || runs % 2 == 0) {
 			r->seen = runs;
@@ -170,11 +171,11 @@ static void sleep_long(uint32_t seen)
 {
 	/* Relaxed: the barrier orders it before the look.  A runner that does not see it has said
 	 * before that it runs, and the look finds that. */
-	atomic_store_explicit(&weft_overseer_x_asleep, true, memory_order_relaxed);
+	atomic_store_explicit(&weft_task_overseer_x_asleep, true, memory_order_relaxed);
 	membarrier();
 	if (!look(false))
 		sleep_for(seen, WEFT_FOREVER);
-	atomic_store_explicit(&weft_overseer_x_asleep, false, memory_order_relaxed);
+	atomic_store_explicit(&weft_task_overseer_x_asleep, false, memory_order_relaxed);
 }
 
 static void *run(void *arg)
@@ -182,9 +183,9 @@ static void *run(void *arg)
 	struct weft_engine *e = arg;
 	unsigned quiet = 0;
 	bool stopping = false;
-	(void)weft_engine_thread_settle("weft-overseer");
+	(void)weft_task_engine_thread_settle("weft-overseer");
 	for (;;) { /* ends: stop */
-		uint32_t seen = weft_word_seen(&x_word);
+		uint32_t seen = weft_task_wake_word_seen(&x_word);
 		/* Relaxed, both: the word carries them. */
 		if (atomic_load_explicit(&x_stop, memory_order_relaxed))
 			return NULL;
@@ -204,7 +205,7 @@ static void *run(void *arg)
 
 static void ring(void)
 {
-	weft_word_ring(&x_word);
+	weft_task_wake_word_ring(&x_word);
 	(void)syscall(SYS_futex, &x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
@@ -212,39 +213,39 @@ static void start_locked(struct weft_engine *e)
 {
 	if (started)
 		return;
-	started = weft_engine_thread(&thread, run, e) == WEFT_OK;
+	started = weft_task_engine_thread(&thread, run, e) == WEFT_OK;
 	if (!started)
 		weft_debug("no thread that watches how long tasks run");
 }
 
-void weft_overseer_wake(void)
+void weft_task_overseer_wake(void)
 {
 	/* One of those who find it asleep. */
-	if (!atomic_exchange_explicit(&weft_overseer_x_asleep, false, memory_order_relaxed))
+	if (!atomic_exchange_explicit(&weft_task_overseer_x_asleep, false, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&lock);
 	if (started)
 		ring();
 	else
-		start_locked(&weft_engine);
+		start_locked(&weft_task_engine);
 	pthread_mutex_unlock(&lock);
 }
 
-void weft_overseer_allow(struct weft_engine *e)
+void weft_task_overseer_allow(struct weft_engine *e)
 {
 	pthread_mutex_lock(&lock);
 	if (!started && e->slow_ns)
-		atomic_store_explicit(&weft_overseer_x_asleep, true, memory_order_relaxed);
+		atomic_store_explicit(&weft_task_overseer_x_asleep, true, memory_order_relaxed);
 	pthread_mutex_unlock(&lock);
 }
 
-void weft_overseer_stop_begins(struct weft_engine *e)
+void weft_task_overseer_stop_begins(struct weft_engine *e)
 {
 	bool runs = false;
-	atomic_store_explicit(&weft_overseer_x_asleep, false, memory_order_relaxed);
+	atomic_store_explicit(&weft_task_overseer_x_asleep, false, memory_order_relaxed);
 	atomic_store_explicit(&x_stopping, true, memory_order_relaxed);
 	for (int i = 0; i < SLOTS; i++)
-		runs |= weft_running_now(&slot[i]) % 2;
+		runs |= weft_task_running_now(&slot[i]) % 2;
 	pthread_mutex_lock(&lock);
 	if (runs && e->slow_ns)
 		start_locked(e);
@@ -253,7 +254,7 @@ void weft_overseer_stop_begins(struct weft_engine *e)
 	pthread_mutex_unlock(&lock);
 }
 
-void weft_overseer_stop(void)
+void weft_task_overseer_stop(void)
 {
 	pthread_mutex_lock(&lock);
 	bool join = started;
@@ -263,7 +264,7 @@ void weft_overseer_stop(void)
 	pthread_mutex_unlock(&lock);
 	if (join)
 		pthread_join(thread, NULL);
-	atomic_store_explicit(&weft_overseer_x_asleep, false, memory_order_relaxed);
+	atomic_store_explicit(&weft_task_overseer_x_asleep, false, memory_order_relaxed);
 	atomic_store_explicit(&x_stop, false, memory_order_relaxed);
 	atomic_store_explicit(&x_stopping, false, memory_order_relaxed);
 }

@@ -41,7 +41,7 @@ struct weft_running {
 };
 
 /* The number of the run, for end(). */
-static inline uint32_t weft_running_begin(struct weft_running *r, const char *name)
+static inline uint32_t weft_task_running_begin(struct weft_running *r, const char *name)
 {
 	uint32_t runs = atomic_load_explicit(&r->x_runs, memory_order_relaxed); /* ours */
 	/* Relaxed: goes with the number. */
@@ -52,7 +52,7 @@ static inline uint32_t weft_running_begin(struct weft_running *r, const char *na
 	return runs + 1;
 }
 
-static inline void weft_running_end(struct weft_running *r, uint32_t run)
+static inline void weft_task_running_end(struct weft_running *r, uint32_t run)
 {
 	unsigned turns = 0;
 	/* Relaxed: carries nothing; the overseer's membarrier orders it before the load below. */
@@ -65,8 +65,8 @@ static inline void weft_running_end(struct weft_running *r, uint32_t run)
 }
 
 /* Something else than a task's function. */
-static inline uint32_t weft_running_begin_what(struct weft_running *r, enum weft_running_what what,
-					       const char *name)
+static inline uint32_t weft_task_running_begin_what(struct weft_running *r,
+						    enum weft_running_what what, const char *name)
 {
 	if (what == WEFT_RUNNING_ACTION && name) {
 		size_t n = strnlen(name, sizeof r->text - 1);
@@ -76,24 +76,24 @@ static inline uint32_t weft_running_begin_what(struct weft_running *r, enum weft
 	}
 	/* Relaxed: goes with the number. */
 	atomic_store_explicit(&r->x_what, (uint8_t)what, memory_order_relaxed);
-	return weft_running_begin(r, name);
+	return weft_task_running_begin(r, name);
 }
 
-static inline void weft_running_end_what(struct weft_running *r, uint32_t run)
+static inline void weft_task_running_end_what(struct weft_running *r, uint32_t run)
 {
-	weft_running_end(r, run);
+	weft_task_running_end(r, run);
 	atomic_store_explicit(&r->x_what, WEFT_RUNNING_TASK, memory_order_relaxed);
 }
 
-static inline uint32_t weft_running_now(const struct weft_running *r)
+static inline uint32_t weft_task_running_now(const struct weft_running *r)
 {
 	/* NOW <- BEGUN. */
 	return atomic_load_explicit(&r->x_runs, memory_order_acquire);
 }
 
 /* True: it is still that run, and *name_p stays until unpin.  False: nothing is pinned. */
-static inline bool weft_running_pin(struct weft_running *r, uint32_t run, void (*membarrier)(void),
-				    const char **name_p)
+static inline bool weft_task_running_pin(struct weft_running *r, uint32_t run,
+					 void (*membarrier)(void), const char **name_p)
 {
 	atomic_store_explicit(&r->x_pinned, true, memory_order_relaxed); /* the barrier orders */
 	membarrier();
@@ -106,7 +106,7 @@ static inline bool weft_running_pin(struct weft_running *r, uint32_t run, void (
 	return true;
 }
 
-static inline void weft_running_unpin(struct weft_running *r)
+static inline void weft_task_running_unpin(struct weft_running *r)
 {
 	/* UNPIN -> END.  Carries: our reading is over. */
 	atomic_store_explicit(&r->x_pinned, false, memory_order_release);

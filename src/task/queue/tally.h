@@ -34,13 +34,13 @@ struct __attribute__((may_alias)) weft_tally_core {
 	struct weft_tally_entry *first; /* L: who holds LOCKED */
 };
 
-static inline uint64_t weft_tally_count(uint64_t word)
+static inline uint64_t weft_task_tally_count(uint64_t word)
 {
 	return word / WEFT_TALLY_ONE;
 }
 
 /* Takes the lock, adding `by`; returns the word as it is now. */
-static inline uint64_t weft_tally_lock(struct weft_tally_core *y, uint64_t by)
+static inline uint64_t weft_task_tally_lock(struct weft_tally_core *y, uint64_t by)
 {
 	unsigned turns = 0;
 	uint64_t seen = atomic_load_explicit(&y->x_word, memory_order_relaxed);
@@ -59,7 +59,7 @@ static inline uint64_t weft_tally_lock(struct weft_tally_core *y, uint64_t by)
 	}
 }
 
-static inline void weft_tally_unlock(struct weft_tally_core *y, uint64_t word)
+static inline void weft_task_tally_unlock(struct weft_tally_core *y, uint64_t word)
 {
 	word &= ~(WEFT_TALLY_LOCKED | WEFT_TALLY_WAITERS);
 	/* TGIVE -> TLOCK.  Carries: the list.  TGIVE -> READ.  Carries: the adders' work.
@@ -69,7 +69,7 @@ static inline void weft_tally_unlock(struct weft_tally_core *y, uint64_t word)
 }
 
 /* Adds one; returns the entries that have come, to be signalled.  y is not touched after. */
-static inline struct weft_tally_entry *weft_tally_add_core(struct weft_tally_core *y)
+static inline struct weft_tally_entry *weft_task_tally_add_core(struct weft_tally_core *y)
 {
 	uint64_t seen = atomic_load_explicit(&y->x_word, memory_order_relaxed);
 	while (!(seen & (WEFT_TALLY_WAITERS | WEFT_TALLY_LOCKED))) /* ends: others add, or wait */
@@ -79,11 +79,11 @@ static inline struct weft_tally_entry *weft_tally_add_core(struct weft_tally_cor
 							  memory_order_acq_rel,
 							  memory_order_relaxed))
 			return NULL;
-	uint64_t word = weft_tally_lock(y, WEFT_TALLY_ONE);
+	uint64_t word = weft_task_tally_lock(y, WEFT_TALLY_ONE);
 	struct weft_tally_entry *come = NULL, **at = &y->first;
 	while (*at) { /* ends: the list is ours */
 		struct weft_tally_entry *w = *at;
-		if (w->n > weft_tally_count(word)) {
+		if (w->n > weft_task_tally_count(word)) {
 			at = &w->next;
 			continue;
 		}
@@ -91,42 +91,42 @@ static inline struct weft_tally_entry *weft_tally_add_core(struct weft_tally_cor
 		w->next = come;
 		come = w;
 	}
-	weft_tally_unlock(y, word);
+	weft_task_tally_unlock(y, word);
 	return come;
 }
 
 /* Has n come?  True also says that no adder of those n will touch y again. */
-static inline bool weft_tally_reached(const struct weft_tally_core *y, uint64_t n)
+static inline bool weft_task_tally_reached(const struct weft_tally_core *y, uint64_t n)
 {
 	/* READ <- ADD, TGIVE. */
 	uint64_t word = atomic_load_explicit(&y->x_word, memory_order_acquire);
-	return !(word & WEFT_TALLY_LOCKED) && weft_tally_count(word) >= n;
+	return !(word & WEFT_TALLY_LOCKED) && weft_task_tally_count(word) >= n;
 }
 
 /* Puts w into the list; false: n has come already, w is not in use. */
-static inline bool weft_tally_enlist(struct weft_tally_core *y, struct weft_tally_entry *w)
+static inline bool weft_task_tally_enlist(struct weft_tally_core *y, struct weft_tally_entry *w)
 {
-	uint64_t word = weft_tally_lock(y, 0);
-	bool in = weft_tally_count(word) < w->n;
+	uint64_t word = weft_task_tally_lock(y, 0);
+	bool in = weft_task_tally_count(word) < w->n;
 	if (in) {
 		w->next = y->first;
 		y->first = w;
 	}
-	weft_tally_unlock(y, word);
+	weft_task_tally_unlock(y, word);
 	return in;
 }
 
 /* Takes w out again; false: an adder has it and will signal it. */
-static inline bool weft_tally_withdraw(struct weft_tally_core *y, struct weft_tally_entry *w)
+static inline bool weft_task_tally_withdraw(struct weft_tally_core *y, struct weft_tally_entry *w)
 {
-	uint64_t word = weft_tally_lock(y, 0);
+	uint64_t word = weft_task_tally_lock(y, 0);
 	struct weft_tally_entry **at = &y->first;
 	while (*at && *at != w) /* ends: the list is ours */
 		at = &(*at)->next;
 	bool mine = *at == w;
 	if (mine)
 		*at = w->next;
-	weft_tally_unlock(y, word);
+	weft_task_tally_unlock(y, word);
 	return mine;
 }
 

@@ -35,7 +35,7 @@ void weft_task_init(struct weft_task *t, const char *name, weft_task_fn *fn, voi
 		    unsigned options)
 {
 	fill(t, name, fn, arg, options);
-	weft_completion_init_done(&weft_task_core(t)->done);
+	weft_wait_completion_init_done(&weft_task_core(t)->done);
 }
 
 /* ---- submitting --------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ static bool others_poll(struct weft_engine *e, struct weft_engine_self *self, ui
 {
 	/* Relaxed: a hint; a tick that begins or ends meanwhile looks all the same. */
 	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
-	if (!weft_streak_polled(&self->streak, rounds, weft_clock_ns))
+	if (!weft_task_streak_polled(&self->streak, rounds, weft_clock_ns))
 		return false;
 	self->unrung = key;
 	return true;
@@ -62,10 +62,10 @@ static bool others_poll(struct weft_engine *e, struct weft_engine_self *self, ui
  */
 static void tell(struct weft_engine *e, bool anybody)
 {
-	struct weft_engine_self *self = &weft_engine_self;
-	enum weft_kick kick = weft_baton_submit_target(&e->baton);
+	struct weft_engine_self *self = &weft_task_engine_self;
+	enum weft_kick kick = weft_task_baton_submit_target(&e->baton);
 	uint64_t key;
-	if (kick == WEFT_KICK_NONE || weft_told_already(&e->told, kick, &key))
+	if (kick == WEFT_KICK_NONE || weft_task_kick_pending_already(&e->told, kick, &key))
 		return;
 	bool ticks = kick == WEFT_KICK_WATCHER &&
 		     atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
@@ -73,7 +73,7 @@ static void tell(struct weft_engine *e, bool anybody)
 		     !atomic_load_explicit(&e->told.x_napping, memory_order_relaxed);
 	if (ticks && (self->unrung == key || others_poll(e, self, key)))
 		return;
-	if (anybody && weft_relay_tell(e)) /* an idle worker that is awake sees to it */
+	if (anybody && weft_task_relay_tell(e)) /* an idle worker that is awake sees to it */
 		return;
 	if (ticks && atomic_load_explicit(&e->told.x_spared, memory_order_relaxed))
 		return;
@@ -83,8 +83,8 @@ static void tell(struct weft_engine *e, bool anybody)
 		self->submitted = true;
 		return;
 	}
-	weft_engine_kick(e, kick);
-	weft_told_note(&e->told, key);
+	weft_task_engine_kick(e, kick);
+	weft_task_kick_pending_note(&e->told, key);
 }
 
 /*
@@ -93,17 +93,17 @@ static void tell(struct weft_engine *e, bool anybody)
  */
 static void tell_later(struct weft_engine *e, bool anybody)
 {
-	if (!weft_hold_vacant(&e->baton) || !weft_engine_hold_task())
+	if (!weft_task_batch_hold_vacant(&e->baton) || !weft_task_engine_hold_task())
 		tell(e, anybody);
 	else if (atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
 		 WEFT_WATCHER_UNDER)
-		weft_engine_kick(e, WEFT_KICK_SET); /* it ticks for a while, and looks then */
+		weft_task_engine_kick(e, WEFT_KICK_SET); /* it ticks for a while, and looks then */
 }
 
 /* The submitter has other things to do: an idle core that is awake, else as ever. */
 static void tell_spare(struct weft_engine *e)
 {
-	if (weft_baton_submit_target(&e->baton) != WEFT_KICK_NONE && !weft_relay_tell(e))
+	if (weft_task_baton_submit_target(&e->baton) != WEFT_KICK_NONE && !weft_task_relay_tell(e))
 		tell(e, true);
 }
 
@@ -112,9 +112,9 @@ enum haste { AT_ONCE, LATER, SPARE };
 /* False: there is no engine. */
 static bool enqueue(struct weft_task *t, enum haste haste)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	struct weft_tqueue *q =
-		weft_tqueue_of_place(t->cpus ? weft_topo_cover(t->cpus, t->cpus_bytes) : 0);
+		weft_task_tqueue_of_place(t->cpus ? weft_topo_cover(t->cpus, t->cpus_bytes) : 0);
 	if (weft_unlikely(!q))
 		return false;
 	weft_prefetch_write(&q->x_slot);
@@ -129,8 +129,8 @@ static bool enqueue(struct weft_task *t, enum haste haste)
 		leaf = weft_topo_leaf_here();
 	/* Somebody has to go on looking at a repeat task. */
 	bool anybody = leaf < 0 && !(t->options & WEFT_TASK_REPEAT);
-	weft_tqueue_push(q, t); /* from here on t may run, end and be freed */
-	if (weft_likely(leaf < 0) || weft_worker_ring(leaf)) {
+	weft_task_tqueue_push(q, t); /* from here on t may run, end and be freed */
+	if (weft_likely(leaf < 0) || weft_task_worker_ring(leaf)) {
 		if (weft_likely(haste == AT_ONCE))
 			tell(e, anybody);
 		else if (haste == SPARE && anybody)
@@ -149,18 +149,18 @@ static void finish(struct weft_task *t)
 	uint32_t run = 0;
 	if (weft_unlikely(action != NULL)) {
 		arg = t->on_complete_arg;
-		run = weft_overseer_begin(WEFT_RUNNING_ACTION, t->name);
+		run = weft_task_overseer_begin(WEFT_RUNNING_ACTION, t->name);
 	}
 	/* Beside the name: only the submitter's line says which. */
 	struct weft_tally *y = weft_unlikely(weft_task_core(t)->counted) ? t->tally : NULL;
-	weft_completion_signal(&weft_task_core(t)->done);
+	weft_wait_completion_signal(&weft_task_core(t)->done);
 	if (weft_unlikely(y != NULL))
 		weft_tally_add(y);
 	if (weft_unlikely(action != NULL)) {
-		weft_engine_self.in_handler++;
+		weft_task_engine_self.in_handler++;
 		action(arg);
-		weft_engine_self.in_handler--;
-		weft_overseer_end(run);
+		weft_task_engine_self.in_handler--;
+		weft_task_overseer_end(run);
 	}
 }
 
@@ -169,14 +169,14 @@ static void refuse(struct weft_task *t)
 	weft_error("task %s was submitted while no engine runs", t->name ? t->name : "?");
 	/* Relaxed: nobody else is at it; the signal orders. */
 	atomic_store_explicit(&weft_task_core(t)->x_state, 0, memory_order_relaxed);
-	weft_completion_signal(&weft_task_core(t)->done);
+	weft_wait_completion_signal(&weft_task_core(t)->done);
 }
 
 /* The last run has made the task idle and is about to signal; a few instructions. */
 static void await_signal(struct weft_completion *done)
 {
 	unsigned turns = 0;
-	while (!weft_completion_done(done))
+	while (!weft_wait_completion_done(done))
 		weft_backoff(&turns);
 }
 
@@ -184,13 +184,13 @@ static bool submit(struct weft_task *t, enum haste haste)
 {
 	struct weft_task_core *c = weft_task_core(t);
 	if (t->options & WEFT_TASK_ONCE) {
-		if (!weft_life_submit_once(&c->x_state, &c->done))
+		if (!weft_task_life_submit_once(&c->x_state, &c->done))
 			return false;
 	} else {
-		if (weft_life_submit(&c->x_state) != WEFT_LIFE_ENQUEUE)
+		if (weft_task_life_submit(&c->x_state) != WEFT_LIFE_ENQUEUE)
 			return false;
 		await_signal(&c->done);
-		weft_completion_init(&c->done);
+		weft_wait_completion_init(&c->done);
 	}
 	if (weft_unlikely(!enqueue(t, haste)))
 		refuse(t);
@@ -217,7 +217,7 @@ void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn, v
 	fill(t, name, fn, arg, WEFT_TASK_ONCE);
 	/* Relaxed, both: nobody knows it yet. */
 	atomic_store_explicit(&weft_task_core(t)->x_state, WEFT_LIFE_QUEUED, memory_order_relaxed);
-	weft_completion_init(&weft_task_core(t)->done);
+	weft_wait_completion_init(&weft_task_core(t)->done);
 	if (weft_unlikely(!enqueue(t, AT_ONCE)))
 		refuse(t);
 }
@@ -227,20 +227,20 @@ void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn, v
 
 static inline enum weft_task_verdict call_run(struct weft_task *t, uint32_t *run_p)
 {
-	struct weft_engine_self *self = &weft_engine_self;
+	struct weft_engine_self *self = &weft_task_engine_self;
 	struct weft_running *r = self->running;
 	weft_count(WEFT_CNT_TASKS_RUN, 1);
 	if (weft_unlikely(!r))
-		r = self->running = weft_overseer_join();
+		r = self->running = weft_task_overseer_join();
 	unsigned name = 0;
 	uint64_t from =
 		weft_trace_on() ? weft_trace_begin(t->name, (void *)(uintptr_t)t->fn, &name) : 0;
-	*run_p = weft_running_begin(r, t->name);
-	weft_overseer_begun();
+	*run_p = weft_task_running_begin(r, t->name);
+	weft_task_overseer_begun();
 	self->in_handler++;
 	enum weft_task_verdict v = t->fn(t, t->arg);
 	self->in_handler--;
-	weft_running_end(r, *run_p); /* t may be gone */
+	weft_task_running_end(r, *run_p); /* t may be gone */
 	if (weft_unlikely(from) && v != WEFT_TASK_AGAIN)
 		weft_trace_put(WEFT_TRACE_TASK, name, 0, from, 0);
 	return v;
@@ -276,7 +276,7 @@ static void report_slow(const char *name, uint64_t ns)
 /* The same under the mask, where it must not take long. */
 static enum weft_task_verdict call_masked(struct weft_task *t)
 {
-	uint64_t limit = weft_engine.slow_ns;
+	uint64_t limit = weft_task_engine.slow_ns;
 	if (!limit)
 		return call(t);
 	const char *name = t->name; /* t may be gone afterwards */
@@ -286,7 +286,8 @@ static enum weft_task_verdict call_masked(struct weft_task *t)
 	uint64_t took = coarse_ns() - begun;
 	/* Relaxed: written before we came out of the run, if it was this one. */
 	if (weft_unlikely(took >= limit) &&
-	    atomic_load_explicit(&weft_engine_self.running->x_told, memory_order_relaxed) != run)
+	    atomic_load_explicit(&weft_task_engine_self.running->x_told, memory_order_relaxed) !=
+		    run)
 		report_slow(name, took);
 	return v;
 }
@@ -309,23 +310,23 @@ bool weft_task_run(struct weft_task *t, struct weft_tqueue *q, bool masked)
 		return false;
 	}
 	_Atomic uint32_t *x_state = &weft_task_core(t)->x_state;
-	enum weft_life_step step = weft_life_claim(x_state);
+	enum weft_life_step step = weft_task_life_claim(x_state);
 	if (weft_likely(step == WEFT_LIFE_RUN)) {
 		enum weft_task_verdict v = masked ? call_masked(t) : call(t);
 		if (v == WEFT_TASK_GONE)
 			return false;
-		step = weft_life_settle(x_state, v == WEFT_TASK_AGAIN);
+		step = weft_task_life_settle(x_state, v == WEFT_TASK_AGAIN);
 	}
 	if (step == WEFT_LIFE_FINISH)
 		finish(t);
 	if (step != WEFT_LIFE_ENQUEUE)
 		return false;
 	if (!masked) {
-		weft_tqueue_push(q, t);
+		weft_task_tqueue_push(q, t);
 		/* We may be somebody who polls once and goes away.  The watcher does not. */
-		if (weft_engine_self.runner != WEFT_RUNNER_WATCHER)
-			weft_engine_kick(&weft_engine,
-					 weft_baton_submit_target(&weft_engine.baton));
+		if (weft_task_engine_self.runner != WEFT_RUNNER_WATCHER)
+			weft_task_engine_kick(&weft_task_engine, weft_task_baton_submit_target(
+									 &weft_task_engine.baton));
 	}
 	return true;
 }
@@ -337,12 +338,12 @@ bool weft_task_drop(struct weft_task *t)
 	if (!(atomic_load_explicit(x_state, memory_order_relaxed) & WEFT_LIFE_CANCELLED))
 		return false;
 	if (!(t->options & WEFT_TASK_ONCE)) {
-		enum weft_life_step step = weft_life_claim(x_state);
+		enum weft_life_step step = weft_task_life_claim(x_state);
 		if (weft_unlikely(step == WEFT_LIFE_SHELF))
 			return true;
 		/* A submit has taken the cancel back: as if it had just come. */
 		if (weft_unlikely(step == WEFT_LIFE_RUN)) {
-			if (weft_life_settle(x_state, true) == WEFT_LIFE_ENQUEUE)
+			if (weft_task_life_settle(x_state, true) == WEFT_LIFE_ENQUEUE)
 				return false;
 		}
 	}
@@ -364,7 +365,7 @@ static weft_err mask(struct weft_task *t, bool *running_p)
 {
 	if (t->options & WEFT_TASK_ONCE)
 		return WEFT_ERR_UNSUPPORTED;
-	*running_p = weft_life_mask(&weft_task_core(t)->x_state);
+	*running_p = weft_task_life_mask(&weft_task_core(t)->x_state);
 	return WEFT_OK;
 }
 
@@ -381,11 +382,12 @@ weft_err weft_task_mask_wait(struct weft_task *t)
 	weft_err err = mask(t, &running);
 	if (err || !running)
 		return err;
-	if (weft_engine_self.in_handler) {
+	if (weft_task_engine_self.in_handler) {
 		weft_error("a handler tried to wait until task %s has ended", t->name);
 		return WEFT_ERR_DEADLOCK;
 	}
-	while (weft_life_running(&weft_task_core(t)->x_state)) /* ends: it does not start again */
+	while (weft_task_life_running(
+		&weft_task_core(t)->x_state)) /* ends: it does not start again */
 		weft_backoff(&turns);
 	return WEFT_OK;
 }
@@ -394,7 +396,7 @@ void weft_task_unmask(struct weft_task *t)
 {
 	if (t->options & WEFT_TASK_ONCE)
 		return;
-	if (weft_life_unmask(&weft_task_core(t)->x_state) == WEFT_LIFE_ENQUEUE &&
+	if (weft_task_life_unmask(&weft_task_core(t)->x_state) == WEFT_LIFE_ENQUEUE &&
 	    !enqueue(t, false))
 		refuse(t);
 }
@@ -406,7 +408,7 @@ void weft_task_unmask(struct weft_task *t)
 bool weft_task_cancel(struct weft_task *t)
 {
 	enum weft_life_step step;
-	if (weft_task_done(t) || !weft_life_cancel(&weft_task_core(t)->x_state, &step))
+	if (weft_task_done(t) || !weft_task_life_cancel(&weft_task_core(t)->x_state, &step))
 		return false;
 	if (step == WEFT_LIFE_FINISH)
 		finish(t);
@@ -416,16 +418,16 @@ bool weft_task_cancel(struct weft_task *t)
 weft_err weft_task_cancel_wait(struct weft_task *t)
 {
 	struct weft_completion *c = &weft_task_core(t)->done;
-	if (weft_engine_self.in_handler)
+	if (weft_task_engine_self.in_handler)
 		return weft_task_done(t) ? WEFT_OK : WEFT_ERR_DEADLOCK;
 	if (weft_task_cancel(t))
 		while (!weft_task_done(t)) { /* ends: not queued again; runs end by themselves */
 			struct weft_tqueue *q = atomic_load_explicit(&weft_task_cold(t)->x_queue,
 								     memory_order_relaxed);
 			if (q)
-				weft_tqueue_purge(q);
+				weft_task_tqueue_purge(q);
 			/* A holder of the mask may have it on its list: look again soon. */
-			(void)weft_engine_wait_all(&c, 1, 100000);
+			(void)weft_task_engine_wait_all(&c, 1, 100000);
 		}
 	else
 		await_signal(c);
@@ -448,7 +450,7 @@ static int first_of(const struct weft_task *t)
 static bool stranded(const struct weft_task *t, const unsigned long *own)
 {
 	static _Atomic bool x_said;
-	struct weft_engine_self *self = &weft_engine_self;
+	struct weft_engine_self *self = &weft_task_engine_self;
 	int cpu = weft_topo_node(self->place)->cpu;
 	size_t bits = 8 * sizeof *own;
 	if (self->runner != WEFT_RUNNER_WORKER || cpu < 0)

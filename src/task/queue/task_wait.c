@@ -18,9 +18,9 @@ static bool run_it_here(struct weft_task *t)
 	/* Relaxed: t is taken by an exchange below, or not at all. */
 	struct weft_tqueue *q =
 		atomic_load_explicit(&weft_task_cold(t)->x_queue, memory_order_relaxed);
-	if (!q || !weft_tqueue_slot_take_this(q, t))
+	if (!q || !weft_task_tqueue_slot_take_this(q, t))
 		return false;
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	(void)weft_task_run(t, q, false);
 	/* Relaxed: see weft_engine_poll. */
 	uint32_t n = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
@@ -33,10 +33,10 @@ static inline weft_err wait_at(struct weft_task *t, uint64_t timeout_ns, const v
 	struct weft_completion *c = &weft_task_core(t)->done;
 	if (weft_task_done(t))
 		return WEFT_OK;
-	if (weft_likely(!weft_engine_self.in_handler) && run_it_here(t) &&
+	if (weft_likely(!weft_task_engine_self.in_handler) && run_it_here(t) &&
 	    weft_likely(weft_task_done(t)))
 		return WEFT_OK;
-	return weft_engine_wait_all_at(&c, 1, timeout_ns, site);
+	return weft_task_engine_wait_all_at(&c, 1, timeout_ns, site);
 }
 
 weft_err weft_task_wait_for(struct weft_task *t, uint64_t timeout_ns)
@@ -62,7 +62,7 @@ weft_err weft_task_wait_any(struct weft_task *const *t, size_t n, uint64_t timeo
 	if (n > CHUNK && !(c = malloc(n * sizeof *c)))
 		return WEFT_ERR_NOMEM;
 	gather(c, t, n);
-	weft_err err = weft_engine_wait_any_at(c, n, timeout_ns, WEFT_WAIT_SITE);
+	weft_err err = weft_task_engine_wait_any_at(c, n, timeout_ns, WEFT_WAIT_SITE);
 	if (c != few)
 		free(c);
 	for (size_t i = 0; which_p && !err && i < n; i++)
@@ -86,7 +86,7 @@ weft_err weft_task_wait_all(struct weft_task *const *t, size_t n, uint64_t timeo
 			left = gone < timeout_ns ? timeout_ns - gone : 0;
 		}
 		gather(c, t + at, part);
-		err = weft_engine_wait_all_at(c, part, left, WEFT_WAIT_SITE);
+		err = weft_task_engine_wait_all_at(c, part, left, WEFT_WAIT_SITE);
 	}
 	return err;
 }
@@ -108,10 +108,10 @@ void weft_tally_init(struct weft_tally *y)
 
 void weft_tally_add(struct weft_tally *y)
 {
-	struct weft_tally_entry *w = weft_tally_add_core(core_of(y));
+	struct weft_tally_entry *w = weft_task_tally_add_core(core_of(y));
 	while (weft_unlikely(w != NULL)) { /* ends: the list is ours */
 		struct weft_tally_entry *next = w->next;
-		weft_completion_signal(&w->come); /* its owner may be gone with it */
+		weft_wait_completion_signal(&w->come); /* its owner may be gone with it */
 		w = next;
 	}
 }
@@ -119,7 +119,8 @@ void weft_tally_add(struct weft_tally *y)
 uint64_t weft_tally_read(const struct weft_tally *y)
 {
 	/* READ <- ADD. */
-	return weft_tally_count(atomic_load_explicit(&core_of(y)->x_word, memory_order_acquire));
+	return weft_task_tally_count(
+		atomic_load_explicit(&core_of(y)->x_word, memory_order_acquire));
 }
 
 weft_err weft_tally_wait(struct weft_tally *y, uint64_t n, uint64_t timeout_ns)
@@ -127,21 +128,21 @@ weft_err weft_tally_wait(struct weft_tally *y, uint64_t n, uint64_t timeout_ns)
 	struct weft_tally_core *c = core_of(y);
 	struct weft_tally_entry w = {.n = n};
 	struct weft_completion *come = &w.come;
-	if (weft_tally_reached(c, n))
+	if (weft_task_tally_reached(c, n))
 		return WEFT_OK;
-	if (weft_engine_self.in_handler) {
+	if (weft_task_engine_self.in_handler) {
 		weft_error("a handler tried to wait for a tally");
 		return WEFT_ERR_DEADLOCK;
 	}
-	weft_completion_init(&w.come);
-	if (!weft_tally_enlist(c, &w))
+	weft_wait_completion_init(&w.come);
+	if (!weft_task_tally_enlist(c, &w))
 		return WEFT_OK;
-	weft_err err = weft_engine_wait_all_at(&come, 1, timeout_ns, WEFT_WAIT_SITE);
-	if (!err || weft_tally_withdraw(c, &w))
+	weft_err err = weft_task_engine_wait_all_at(&come, 1, timeout_ns, WEFT_WAIT_SITE);
+	if (!err || weft_task_tally_withdraw(c, &w))
 		return err;
 	/* It comes at this moment, a few instructions. */
 	unsigned turns = 0;
-	while (!weft_completion_done(&w.come))
+	while (!weft_wait_completion_done(&w.come))
 		weft_backoff(&turns);
 	return WEFT_OK;
 }

@@ -15,7 +15,7 @@
 /*
  * All of them.  Closed they stay, empty, and are opened again by the next start: threads may still
  * be on their way out of a wait, or stalled within a submission.  On another machine's tree the old
- * ones stay beside the new ones, for those; what comes there still is ended (weft_tqueue_closed).
+ * ones stay beside the new ones, for those; what comes there still is ended (weft_task_tqueue_closed).
  */
 static struct weft_tqueue *queues;
 static _Atomic(struct weft_tqueue *) x_open; /* the same, or NULL: submissions are refused */
@@ -61,7 +61,7 @@ static bool fits(int n)
 	return true;
 }
 
-weft_err weft_tqueues_create(void)
+weft_err weft_task_tqueues_create(void)
 {
 	int n = weft_topo_count();
 	if (!fits(n)) {
@@ -81,14 +81,14 @@ weft_err weft_tqueues_create(void)
 	return WEFT_OK;
 }
 
-struct weft_tqueue *weft_tqueue_of_place(int place)
+struct weft_tqueue *weft_task_tqueue_of_place(int place)
 {
 	/* OPEN. */
 	struct weft_tqueue *all = atomic_load_explicit(&x_open, memory_order_acquire);
 	return weft_likely(all != NULL) ? &all[place] : NULL;
 }
 
-struct weft_tqueue *weft_tqueue_here(void)
+struct weft_tqueue *weft_task_tqueue_here(void)
 {
 	return &queues[weft_topo_leaf_here()];
 }
@@ -113,25 +113,25 @@ static unsigned shard_of_thread(void)
 
 static void end_late(struct weft_tqueue *q);
 
-void weft_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
+void weft_task_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 {
 	/* Relaxed and acquire: hints, they keep the order of one thread's submissions. */
 	bool in_slot = fits_slot(t) && !atomic_load_explicit(&q->x_slot, memory_order_relaxed) &&
 		       !atomic_load_explicit(&q->x_main, memory_order_relaxed) &&
-		       weft_tqueue_sub_empty(q) && weft_tqueue_slot_put(q, t);
+		       weft_task_tqueue_sub_empty(q) && weft_task_tqueue_slot_put(q, t);
 	/* shards is a power of two. */
 	if (!in_slot)
 		weft_mpsc_push(&q->sub[shard_of_thread() & (q->shards - 1)],
 			       &weft_task_core(t)->sub);
-	weft_tqueue_pushed(q, &x_open, end_late);
+	weft_task_tqueue_pushed(q, &x_open, end_late);
 }
 
-bool weft_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t)
+bool weft_task_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t)
 {
 	/* Alone there: others may have a higher priority. */
 	return atomic_load_explicit(&q->x_slot, memory_order_relaxed) == t &&
 	       !atomic_load_explicit(&q->x_main, memory_order_relaxed) &&
-	       weft_tqueue_sub_empty(q) && (!q->parent || q == weft_tqueue_here()) &&
+	       weft_task_tqueue_sub_empty(q) && (!q->parent || q == weft_task_tqueue_here()) &&
 	       /* GET <- PUT. */
 	       atomic_compare_exchange_strong_explicit(&q->x_slot, &t, NULL, memory_order_acq_rel,
 						       memory_order_relaxed);
@@ -185,7 +185,7 @@ static void main_insert(struct weft_tqueue *q, struct weft_task *t)
 	main_count(q, t, 1);
 	if (t->options & WEFT_TASK_REPEAT)
 		/* Relaxed: a hint how long one may sleep; submit kicks besides. */
-		atomic_fetch_add_explicit(&weft_engine.x_repeat, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&weft_task_engine.x_repeat, 1, memory_order_relaxed);
 }
 
 static void main_remove(struct weft_tqueue *q, struct weft_task *t)
@@ -195,16 +195,17 @@ static void main_remove(struct weft_tqueue *q, struct weft_task *t)
 		*last_of(q, t) = NULL;
 	main_count(q, t, -1);
 	if (t->options & WEFT_TASK_REPEAT)
-		atomic_fetch_sub_explicit(&weft_engine.x_repeat, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&weft_task_engine.x_repeat, 1, memory_order_relaxed);
 }
 
 static void collect_locked(struct weft_tqueue *q)
 {
 	struct weft_task *t;
-	weft_tqueue_moving_locked(q, true);
-	while ((t = weft_tqueue_pop_locked(q))) /* ends: producers must submit to lengthen it */
+	weft_task_tqueue_moving_locked(q, true);
+	while ((t = weft_task_tqueue_pop_locked(
+			q))) /* ends: producers must submit to lengthen it */
 		main_insert(q, t);
-	weft_tqueue_moving_locked(q, false);
+	weft_task_tqueue_moving_locked(q, false);
 }
 
 /* The next task that this thread may run, unlinked. */
@@ -226,12 +227,13 @@ static struct weft_task *take_locked(struct weft_tqueue *q)
 static void let_go(struct weft_tqueue *q)
 {
 	bool turned_away = false;
-	while (!weft_tqueue_release(q, &x_open, end_late)) { /* ends: nobody was turned away */
+	while (!weft_task_tqueue_release(q, &x_open, end_late)) { /* ends: nobody was turned away */
 		collect_locked(q);
 		turned_away = true;
 	}
 	if (weft_unlikely(turned_away)) /* he may have gone to sleep relying on us */
-		weft_engine_kick(&weft_engine, weft_baton_submit_target(&weft_engine.baton));
+		weft_task_engine_kick(&weft_task_engine,
+				      weft_task_baton_submit_target(&weft_task_engine.baton));
 }
 
 /* ---- visiting ----------------------------------------------------------------------------------
@@ -257,7 +259,7 @@ static bool run_batch(struct weft_tqueue *q, int *ran_p)
 		++*ran_p;
 		let_go(q); /* others take the rest meanwhile */
 		weft_task_run(t, q, false);
-		if (weft_tqueue_idle(q) || !weft_mask_try(&q->mask))
+		if (weft_task_tqueue_idle(q) || !weft_mask_try(&q->mask))
 			return false; /* whoever holds it goes on, and will look again */
 		collect_locked(q);
 	}
@@ -288,9 +290,10 @@ static bool enter(struct weft_tqueue *q, enum visit_kind kind)
 static int visit_slot(struct weft_tqueue *q)
 {
 	/* Relaxed: hints; under the mask everything is in order. */
-	if (atomic_load_explicit(&q->x_main, memory_order_relaxed) || !weft_tqueue_sub_empty(q))
+	if (atomic_load_explicit(&q->x_main, memory_order_relaxed) ||
+	    !weft_task_tqueue_sub_empty(q))
 		return -1;
-	struct weft_task *t = weft_tqueue_slot_take(q);
+	struct weft_task *t = weft_task_tqueue_slot_take(q);
 	if (!t)
 		return 0; /* another was quicker */
 	(void)weft_task_run(t, q, false);
@@ -312,12 +315,13 @@ static int visit(struct weft_tqueue *q, enum visit_kind kind)
 			return ran;
 		/* Relaxed: ours while we hold the mask. */
 		left = atomic_load_explicit(&q->x_once, memory_order_relaxed) != 0;
-	} while ((left && ++turns < TURNS_MAX) || !weft_tqueue_release(q, &x_open, end_late));
-	/* More keeps coming: somebody must come back for it.  LEFT -> LEAVER (weft_tqueues_left).
+	} while ((left && ++turns < TURNS_MAX) || !weft_task_tqueue_release(q, &x_open, end_late));
+	/* More keeps coming: somebody must come back for it.  LEFT -> LEAVER (weft_task_tqueues_left).
 	 * seq_cst, a read-modify-write: of us and a holder of the baton who leaves or falls asleep,
 	 * he sees it, or we see that he has.  Without it both could rely on the other. */
 	if (left && atomic_fetch_add_explicit(&q->x_once, 0, memory_order_seq_cst))
-		weft_engine_kick(&weft_engine, weft_baton_submit_target(&weft_engine.baton));
+		weft_task_engine_kick(&weft_task_engine,
+				      weft_task_baton_submit_target(&weft_task_engine.baton));
 	return ran;
 }
 
@@ -329,14 +333,14 @@ static uint32_t visited(struct weft_tqueue *q)
 	return n;
 }
 
-int weft_tqueues_round(struct weft_tqueue *leaf, bool quiet)
+int weft_task_tqueues_round(struct weft_tqueue *leaf, bool quiet)
 {
 	int ran = 0;
 	/* Its core alone looks here all the time: what comes comes with the right to take it. */
 	weft_prefetch_write(&leaf->x_slot);
 	for (struct weft_tqueue *q = leaf;;) { /* ends at the root at the latest */
 		uint32_t n = visited(q);
-		if (weft_unlikely(!weft_tqueue_idle(q)))
+		if (weft_unlikely(!weft_task_tqueue_idle(q)))
 			ran += visit(q, quiet ? VISIT_QUIET : VISIT_SKIP);
 		/* Siblings go up at different visits: together they look as often as one would. */
 		if (!q->parent || (n + q->rank) % q->siblings)
@@ -345,25 +349,25 @@ int weft_tqueues_round(struct weft_tqueue *leaf, bool quiet)
 	}
 }
 
-int weft_tqueues_branch(struct weft_tqueue *leaf, bool *half_p)
+int weft_task_tqueues_branch(struct weft_tqueue *leaf, bool *half_p)
 {
 	int ran = 0;
 	*half_p = false;
 	for (struct weft_tqueue *q = leaf; q; q = q->parent) { /* ends at the root */
 		visited(q);
-		if (weft_tqueue_idle(q))
+		if (weft_task_tqueue_idle(q))
 			continue;
 		ran += visit(q, VISIT_WAIT);
-		*half_p |= weft_tqueue_submitted(q);
+		*half_p |= weft_task_tqueue_submitted(q);
 	}
 	return ran;
 }
 
-int weft_tqueues_visit_all(void)
+int weft_task_tqueues_visit_all(void)
 {
 	int ran = 0;
 	for (int i = 0; i < queue_count; i++) {
-		if (weft_tqueue_idle(&queues[i]))
+		if (weft_task_tqueue_idle(&queues[i]))
 			continue;
 		visited(&queues[i]);
 		ran += visit(&queues[i], VISIT_SKIP);
@@ -371,25 +375,25 @@ int weft_tqueues_visit_all(void)
 	return ran;
 }
 
-bool weft_tqueues_submitted(void)
+bool weft_task_tqueues_submitted(void)
 {
 	for (int i = 0; i < queue_count; i++)
-		if (weft_tqueue_submitted(&queues[i]))
+		if (weft_task_tqueue_submitted(&queues[i]))
 			return true;
 	return false;
 }
 
-bool weft_tqueues_left(void)
+bool weft_task_tqueues_left(void)
 {
 	for (int i = 0; i < queue_count; i++)
 		/* LEAVER <- LEFT (visit). */
-		if (weft_tqueue_submitted(&queues[i]) ||
+		if (weft_task_tqueue_submitted(&queues[i]) ||
 		    atomic_load_explicit(&queues[i].x_once, memory_order_seq_cst))
 			return true;
 	return false;
 }
 
-void weft_tqueue_purge(struct weft_tqueue *q)
+void weft_task_tqueue_purge(struct weft_tqueue *q)
 {
 	struct weft_link *l, *after;
 	if (!weft_mask_try(&q->mask))
@@ -440,13 +444,14 @@ static void end_late(struct weft_tqueue *q)
 static void end_all(struct weft_tqueue *q)
 {
 	(void)enter(q, VISIT_WAIT); /* somebody may be on his way out of a round */
-	while (!weft_tqueue_release(q, &x_open, end_main)) /* ends: nobody else comes to push */
+	while (!weft_task_tqueue_release(q, &x_open,
+					 end_main)) /* ends: nobody else comes to push */
 		;
 }
 
-void weft_tqueues_close(void)
+void weft_task_tqueues_close(void)
 {
-	weft_tqueue_close(&x_open); /* an action that submits is refused */
+	weft_task_tqueue_close(&x_open); /* an action that submits is refused */
 	ended = 0;
 	for (int i = 0; i < queue_count; i++)
 		end_all(&queues[i]);
@@ -465,12 +470,12 @@ static void describe_below(FILE *out, int place)
 	fprintf(out, ": %u tasks, %u visits%s\n",
 		atomic_load_explicit(&q->x_main, memory_order_relaxed),
 		atomic_load_explicit(&q->x_visits, memory_order_relaxed),
-		weft_tqueue_submitted(q) ? ", submissions waiting" : "");
+		weft_task_tqueue_submitted(q) ? ", submissions waiting" : "");
 	for (int k = 0; k < t->childn; k++)
 		describe_below(out, t->first_child + k);
 }
 
-void weft_tqueues_describe(FILE *out)
+void weft_task_tqueues_describe(FILE *out)
 {
 	if (queue_count)
 		describe_below(out, 0);

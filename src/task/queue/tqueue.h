@@ -55,7 +55,7 @@ struct weft_tqueue {
 };
 
 /* Puts t there; false: it is taken. */
-static inline bool weft_tqueue_slot_put(struct weft_tqueue *q, struct weft_task *t)
+static inline bool weft_task_tqueue_slot_put(struct weft_tqueue *q, struct weft_task *t)
 {
 	struct weft_task *none = NULL;
 	/* PUT -> GET.  Carries: *t.  Without it the taker could call a function that is not yet
@@ -65,7 +65,7 @@ static inline bool weft_tqueue_slot_put(struct weft_tqueue *q, struct weft_task 
 }
 
 /* What lies there is the caller's, alone; or NULL. */
-static inline struct weft_task *weft_tqueue_slot_take(struct weft_tqueue *q)
+static inline struct weft_task *weft_task_tqueue_slot_take(struct weft_tqueue *q)
 {
 	/* Relaxed: the exchange decides. */
 	struct weft_task *t = atomic_load_explicit(&q->x_slot, memory_order_relaxed);
@@ -77,9 +77,9 @@ static inline struct weft_task *weft_tqueue_slot_take(struct weft_tqueue *q)
 }
 
 /* Mask held: the next submission; NULL: none, or one that is half done. */
-static inline struct weft_task *weft_tqueue_pop_locked(struct weft_tqueue *q)
+static inline struct weft_task *weft_task_tqueue_pop_locked(struct weft_tqueue *q)
 {
-	struct weft_task *t = weft_tqueue_slot_take(q);
+	struct weft_task *t = weft_task_tqueue_slot_take(q);
 	for (uint32_t i = 0; !t && i < q->shards; i++) {
 		struct weft_mpsc_node *n =
 			weft_mpsc_empty(&q->sub[i]) ? NULL : weft_mpsc_pop(&q->sub[i]);
@@ -92,7 +92,7 @@ static inline struct weft_task *weft_tqueue_pop_locked(struct weft_tqueue *q)
  * Mask held: around moving submissions into main.  Between the two a task may be in neither, and
  * the one thread that may run it, rung for it, must not find the queue idle and sleep.
  */
-static inline void weft_tqueue_moving_locked(struct weft_tqueue *q, bool begin)
+static inline void weft_task_tqueue_moving_locked(struct weft_tqueue *q, bool begin)
 {
 	/* MOVING -> IDLE.  Single writer.  Relaxed: the pop that empties a submission queue
 	 * releases it, the look at that queue acquires it. */
@@ -101,7 +101,7 @@ static inline void weft_tqueue_moving_locked(struct weft_tqueue *q, bool begin)
 }
 
 /* Nothing submitted that no holder of the mask has seen. */
-static inline bool weft_tqueue_sub_empty(const struct weft_tqueue *q)
+static inline bool weft_task_tqueue_sub_empty(const struct weft_tqueue *q)
 {
 	for (uint32_t i = 0; i < q->shards; i++)
 		if (!weft_mpsc_empty(&q->sub[i]))
@@ -109,18 +109,19 @@ static inline bool weft_tqueue_sub_empty(const struct weft_tqueue *q)
 	return true;
 }
 
-static inline bool weft_tqueue_submitted(const struct weft_tqueue *q)
+static inline bool weft_task_tqueue_submitted(const struct weft_tqueue *q)
 {
 	/* seq_cst, as for the submission queues: who goes to sleep relies on the answer. */
-	return atomic_load_explicit(&q->x_slot, memory_order_seq_cst) || !weft_tqueue_sub_empty(q);
+	return atomic_load_explicit(&q->x_slot, memory_order_seq_cst) ||
+	       !weft_task_tqueue_sub_empty(q);
 }
 
 /* ---- closing -----------------------------------------------------------------------------------
  */
 
 /* Asked after a push, and before a mask is let go.  Also true when others than q's are open. */
-static inline bool weft_tqueue_closed(const struct weft_tqueue *q,
-				      const _Atomic(struct weft_tqueue *) *x_open)
+static inline bool weft_task_tqueue_closed(const struct weft_tqueue *q,
+					   const _Atomic(struct weft_tqueue *) *x_open)
 {
 	/* PUSH <- CLOSE.  seq_cst: comes after the exchange of the push, so either we see it
 	 * closed, or who closes sees what was pushed, or at least a push that is half done.
@@ -128,7 +129,7 @@ static inline bool weft_tqueue_closed(const struct weft_tqueue *q,
 	return atomic_load_explicit(x_open, memory_order_seq_cst) != q - q->place;
 }
 
-static inline void weft_tqueue_close(_Atomic(struct weft_tqueue *) *x_open)
+static inline void weft_task_tqueue_close(_Atomic(struct weft_tqueue *) *x_open)
 {
 	/* CLOSE -> PUSH.  seq_cst: comes before the look at what was pushed. */
 	atomic_store_explicit(x_open, NULL, memory_order_seq_cst);
@@ -137,79 +138,80 @@ static inline void weft_tqueue_close(_Atomic(struct weft_tqueue *) *x_open)
 typedef void weft_tqueue_end_fn(struct weft_tqueue *q); /* collects, and ends what is in main */
 
 /* Mask held, closed: all that is there ends, and what is just being pushed. */
-static inline void weft_tqueue_end_locked(struct weft_tqueue *q, weft_tqueue_end_fn *end)
+static inline void weft_task_tqueue_end_locked(struct weft_tqueue *q, weft_tqueue_end_fn *end)
 {
 	unsigned turns = 0;
-	for (end(q); weft_tqueue_submitted(q); end(q)) /* ends: a push is some instructions */
+	for (end(q); weft_task_tqueue_submitted(q); end(q)) /* ends: a push is some instructions */
 		weft_backoff(&turns);
 }
 
 /* Lets the mask go.  False: somebody was turned away, look again. */
-static inline bool weft_tqueue_release(struct weft_tqueue *q,
-				       const _Atomic(struct weft_tqueue *) *x_open,
-				       weft_tqueue_end_fn *end)
+static inline bool weft_task_tqueue_release(struct weft_tqueue *q,
+					    const _Atomic(struct weft_tqueue *) *x_open,
+					    weft_tqueue_end_fn *end)
 {
-	if (weft_unlikely(weft_tqueue_closed(q, x_open)))
-		weft_tqueue_end_locked(q, end);
+	if (weft_unlikely(weft_task_tqueue_closed(q, x_open)))
+		weft_task_tqueue_end_locked(q, end);
 	return weft_mask_done(&q->mask);
 }
 
 /* After a push: if it came too late, it ends here. */
-static inline void weft_tqueue_pushed(struct weft_tqueue *q,
-				      const _Atomic(struct weft_tqueue *) *x_open,
-				      weft_tqueue_end_fn *end)
+static inline void weft_task_tqueue_pushed(struct weft_tqueue *q,
+					   const _Atomic(struct weft_tqueue *) *x_open,
+					   weft_tqueue_end_fn *end)
 {
 	/* Turned away: its holder, perhaps we ourselves, sees it closed before it lets go. */
-	if (weft_unlikely(weft_tqueue_closed(q, x_open)) && weft_mask_try(&q->mask))
-		while (!weft_tqueue_release(q, x_open, end)) /* ends: submits are refused by now */
+	if (weft_unlikely(weft_task_tqueue_closed(q, x_open)) && weft_mask_try(&q->mask))
+		while (!weft_task_tqueue_release(q, x_open,
+						 end)) /* ends: submits are refused by now */
 			;
 }
 
 /* A queue for each place of the loaded topology; those of before, if they fit. */
-weft_err weft_tqueues_create(void) weft_must_use;
+weft_err weft_task_tqueues_create(void) weft_must_use;
 /* Reports tasks that are still queued and ends them; from now on submissions are refused.  Other
  * threads may still look at the queues, and push: they stay for ever. */
-void weft_tqueues_close(void);
+void weft_task_tqueues_close(void);
 
 /* NULL: there are no queues. */
-struct weft_tqueue *weft_tqueue_of_place(int place);
-struct weft_tqueue *weft_tqueue_here(void); /* of the leaf where the caller runs */
+struct weft_tqueue *weft_task_tqueue_of_place(int place);
+struct weft_tqueue *weft_task_tqueue_here(void); /* of the leaf where the caller runs */
 
-void weft_tqueue_push(struct weft_tqueue *q, struct weft_task *t);
+void weft_task_tqueue_push(struct weft_tqueue *q, struct weft_task *t);
 
-static inline bool weft_tqueue_idle(const struct weft_tqueue *q)
+static inline bool weft_task_tqueue_idle(const struct weft_tqueue *q)
 {
 	/* IDLE <- MOVING.  Relaxed for main, looked at second: where a submission is gone, it is
 	 * there by then, or has been run. */
-	return !weft_tqueue_submitted(q) &&
+	return !weft_task_tqueue_submitted(q) &&
 	       atomic_load_explicit(&q->x_main, memory_order_relaxed) == 0;
 }
 
 /* Takes t out of q's slot if it lies there and q is where the caller's own round would look. */
-bool weft_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t);
+bool weft_task_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t);
 
 /*
  * From leaf up: each queue once, a parent with N children every Nth time.  quiet: leave no trace at
  * queues that others work on.  Returns how many tasks ran.
  */
-int weft_tqueues_round(struct weft_tqueue *leaf, bool quiet);
+int weft_task_tqueues_round(struct weft_tqueue *leaf, bool quiet);
 
 /* From leaf up, every queue; waits for queues that others work on.  May the caller sleep after it
  * found nothing?  *half_p: no, a submission is half done. */
-int weft_tqueues_branch(struct weft_tqueue *leaf, bool *half_p);
+int weft_task_tqueues_branch(struct weft_tqueue *leaf, bool *half_p);
 
 /* Every queue of the machine. */
-int weft_tqueues_visit_all(void);
+int weft_task_tqueues_visit_all(void);
 
 /* Is there a submission that no poller has seen yet? */
-bool weft_tqueues_submitted(void);
+bool weft_task_tqueues_submitted(void);
 /* Or a task that a poller has seen and left to others? */
-bool weft_tqueues_left(void);
+bool weft_task_tqueues_left(void);
 
 /* Takes cancelled tasks out of q, without running others.  May wait for a repeat task to return. */
-void weft_tqueue_purge(struct weft_tqueue *q);
+void weft_task_tqueue_purge(struct weft_tqueue *q);
 
-void weft_tqueues_describe(FILE *out);
+void weft_task_tqueues_describe(FILE *out);
 
 /* task.c: runs t, which was taken out of q; true: put it back into the main queue (mask held). */
 bool weft_task_run(struct weft_task *t, struct weft_tqueue *q, bool masked);

@@ -33,7 +33,7 @@ static int worker_count;
 static _Atomic bool x_stop;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* starting one */
 
-weft_err weft_workers_create(void)
+weft_err weft_task_workers_create(void)
 {
 	int n = weft_topo_count();
 	if (n != worker_count) {
@@ -53,20 +53,21 @@ weft_err weft_workers_create(void)
 static void *run(void *arg)
 {
 	struct worker *w = arg;
-	(void)weft_engine_thread_settle("weft-worker");
-	weft_engine_self.runner = WEFT_RUNNER_WORKER;
-	weft_engine_self.place = w->place;
+	(void)weft_task_engine_thread_settle("weft-worker");
+	weft_task_engine_self.runner = WEFT_RUNNER_WORKER;
+	weft_task_engine_self.place = w->place;
 	/* On a made-up machine, too: a core of that number may be there. */
-	weft_engine_self.unbound = !weft_topo_bind_self(w->place);
-	if (weft_engine_self.unbound)
+	weft_task_engine_self.unbound = !weft_topo_bind_self(w->place);
+	if (weft_task_engine_self.unbound)
 		weft_debug("a worker could not be bound to %s", weft_topo_node(w->place)->name);
 	for (;;) { /* ends: stop */
 		bool half;
-		uint32_t seen = weft_word_seen(&w->x_word);
+		uint32_t seen = weft_task_wake_word_seen(&w->x_word);
 		if (atomic_load_explicit(&x_stop, memory_order_acquire))
 			return NULL;
-		while (weft_tqueues_branch(weft_tqueue_of_place(w->place), &half))
-			weft_outside_tell(&weft_engine); /* ends: nothing is left that we may run */
+		while (weft_task_tqueues_branch(weft_task_tqueue_of_place(w->place), &half))
+			weft_task_outside_tell(
+				&weft_task_engine); /* ends: nothing is left that we may run */
 		if (half) { /* ours may lie behind it, and its submitter does not ring us */
 			sched_yield();
 			continue;
@@ -78,11 +79,11 @@ static void *run(void *arg)
 
 static void wake(struct worker *w)
 {
-	weft_word_ring(&w->x_word);
+	weft_task_wake_word_ring(&w->x_word);
 	(void)syscall(SYS_futex, &w->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
-bool weft_worker_ring(int leaf)
+bool weft_task_worker_ring(int leaf)
 {
 	struct worker *w = &workers[leaf];
 	/* STATE.  Carries: the thread, for who joins it. */
@@ -92,7 +93,7 @@ bool weft_worker_ring(int leaf)
 		state = atomic_load_explicit(&w->x_state, memory_order_relaxed);
 		/* Relaxed: under lock.  At a stop the task ends with the others in its queue. */
 		if (state == ABSENT && !atomic_load_explicit(&x_stop, memory_order_relaxed)) {
-			state = weft_engine_thread(&w->thread, run, w) ? FAILED : PRESENT;
+			state = weft_task_engine_thread(&w->thread, run, w) ? FAILED : PRESENT;
 			if (state == FAILED)
 				weft_warn("no thread for urgent tasks on %s",
 					  weft_topo_node(leaf)->name);
@@ -106,7 +107,7 @@ bool weft_worker_ring(int leaf)
 	return state != PRESENT;
 }
 
-void weft_workers_stop(void)
+void weft_task_workers_stop(void)
 {
 	pthread_mutex_lock(&lock); /* none is started after this */
 	/* STOP -> run.  The word rung after it ends the sleep. */
@@ -122,7 +123,7 @@ void weft_workers_stop(void)
 	}
 }
 
-void weft_workers_describe(FILE *out)
+void weft_task_workers_describe(FILE *out)
 {
 	int n = 0;
 	for (int i = 0; i < worker_count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * left.c - work that background progress must leave alone: application threads do it when they
+ * app_work.c - work that background progress must leave alone: application threads do it when they
  * poll.
  *
  * A stack, taken whole and run in the order it was left.  Whoever leaves something wakes a waiter
@@ -11,24 +11,24 @@
  */
 #include "task/engine_int.h"
 
-static _Atomic(struct weft_left *) x_left, x_awhile;
+static _Atomic(struct weft_task_app_work *) x_left, x_awhile;
 static uint64_t awhile_ns; /* W: when the oldest of x_awhile was left there */
 
-bool weft_left_waiting(void)
+bool weft_task_app_work_waiting(void)
 {
-	/* seq_cst: after the caller has said that it sleeps, see weft_engine_leave. */
+	/* seq_cst: after the caller has said that it sleeps, see weft_task_engine_leave. */
 	return atomic_load_explicit(&x_left, memory_order_seq_cst) != NULL ||
 	       atomic_load_explicit(&x_awhile, memory_order_seq_cst) != NULL;
 }
 
 /* True: it was empty. */
-static bool push(_Atomic(struct weft_left *) *x_stack, struct weft_left *l)
+static bool push(_Atomic(struct weft_task_app_work *) *x_stack, struct weft_task_app_work *l)
 {
-	struct weft_engine *e = &weft_engine;
-	struct weft_left *head = atomic_load_explicit(x_stack, memory_order_relaxed);
+	struct weft_engine *e = &weft_task_engine;
+	struct weft_task_app_work *head = atomic_load_explicit(x_stack, memory_order_relaxed);
 	do
 		l->next = head;
-	/* LEAVE -> RUN (weft_left_run).  Carries: *l and what it works on.
+	/* LEAVE -> RUN (weft_task_app_work_run).  Carries: *l and what it works on.
 	 * seq_cst: comes before our look for sleepers; a sleeper looks at the list after it has
 	 * said that it sleeps, so one of us sees the other. */
 	while (!atomic_compare_exchange_weak_explicit(x_stack, &head, l, memory_order_seq_cst,
@@ -37,27 +37,27 @@ static bool push(_Atomic(struct weft_left *) *x_stack, struct weft_left *l)
 		/* Acquire: a parker that was named by its sleeper. */
 		struct weft_parker *p = atomic_load_explicit(&e->x_sleeper, memory_order_acquire);
 		if (p)
-			weft_unpark(p);
+			weft_wait_unpark(p);
 	}
 	/* A read-modify-write: a parker has either counted itself before, or comes after us. */
 	if (atomic_fetch_add_explicit(&e->baton.x_parked, 0, memory_order_seq_cst))
-		weft_engine_kick(e, WEFT_KICK_PARKED);
+		weft_task_engine_kick(e, WEFT_KICK_PARKED);
 	return !head;
 }
 
-void weft_engine_leave(struct weft_left *l)
+void weft_task_engine_leave(struct weft_task_app_work *l)
 {
 	(void)push(&x_left, l);
 }
 
-void weft_engine_leave_awhile(struct weft_left *l)
+void weft_task_engine_leave_awhile(struct weft_task_app_work *l)
 {
 	uint64_t now = weft_clock_ns();
 	if (push(&x_awhile, l))
 		awhile_ns = now;
 }
 
-uint64_t weft_left_due_ns(void)
+uint64_t weft_task_app_work_due_ns(void)
 {
 	/* Relaxed: ours, or gone. */
 	if (weft_likely(!atomic_load_explicit(&x_awhile, memory_order_relaxed)))
@@ -66,29 +66,31 @@ uint64_t weft_left_due_ns(void)
 	return past < WEFT_AWHILE_NS ? WEFT_AWHILE_NS - past : 0;
 }
 
-static int run(_Atomic(struct weft_left *) *x_stack)
+static int run(_Atomic(struct weft_task_app_work *) *x_stack)
 {
 	/* RUN <- LEAVE. */
-	struct weft_left *list = atomic_exchange_explicit(x_stack, NULL, memory_order_acq_rel);
-	struct weft_left *first = NULL;
+	struct weft_task_app_work *list =
+		atomic_exchange_explicit(x_stack, NULL, memory_order_acq_rel);
+	struct weft_task_app_work *first = NULL;
 	int n = 0;
 	while (list) { /* ends: what is left from now on is for the next call */
-		struct weft_left *next = list->next;
+		struct weft_task_app_work *next = list->next;
 		list->next = first;
 		first = list;
 		list = next;
 	}
-	weft_engine_self.in_handler++;
+	weft_task_engine_self.in_handler++;
 	for (; first; n++) {
-		struct weft_left *next = first->next; /* fn may leave it again, or free it */
+		struct weft_task_app_work *next =
+			first->next; /* fn may leave it again, or free it */
 		first->fn(first);
 		first = next;
 	}
-	weft_engine_self.in_handler--;
+	weft_task_engine_self.in_handler--;
 	return n;
 }
 
-int weft_left_run(void)
+int weft_task_app_work_run(void)
 {
 	/* Relaxed, both: rarely anything; the exchange orders. */
 	if (weft_likely(!atomic_load_explicit(&x_left, memory_order_relaxed) &&
@@ -97,7 +99,7 @@ int weft_left_run(void)
 	return run(&x_left) + run(&x_awhile);
 }
 
-void weft_left_run_due(void)
+void weft_task_app_work_run_due(void)
 {
 	(void)run(&x_awhile);
 }

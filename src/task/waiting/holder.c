@@ -25,22 +25,24 @@
  */
 static void arm_before_leaving(struct weft_engine *e, const struct wait_call *w)
 {
-	if (w->slept && !weft_sources_armed(e) &&
+	if (w->slept && !weft_task_sources_armed(e) &&
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) >= WEFT_WATCHER_UNDER)
-		(void)weft_sources_arm_left(e, false); /* WEFT_AGAIN: then the watcher is kicked */
+		(void)weft_task_sources_arm_left(
+			e, false); /* WEFT_AGAIN: then the watcher is kicked */
 }
 
 /* Back to the application. */
 static void leave(struct weft_engine *e, struct wait_call *w)
 {
 	arm_before_leaving(e, w);
-	weft_engine_kick_left(e, weft_baton_leave(&e->baton), w->site);
+	weft_task_engine_kick_left(e, weft_task_baton_leave(&e->baton), w->site);
 	/* A kick for a task may have woken us instead of the watcher, and our round went by it. */
-	if (weft_unlikely(w->slept) && !weft_sources_armed(e) && weft_engine_tasks_left(e))
-		weft_engine_kick(e, weft_baton_submit_target(&e->baton));
-	weft_wake_batch_self = NULL;
+	if (weft_unlikely(w->slept) && !weft_task_sources_armed(e) &&
+	    weft_task_engine_tasks_left(e))
+		weft_task_engine_kick(e, weft_task_baton_submit_target(&e->baton));
+	weft_wait_wake_batch_self = NULL;
 	if (weft_unlikely(w->batch.count))
-		weft_wake_batch_flush(&w->batch, w->parker);
+		weft_wait_wake_batch_flush(&w->batch, w->parker);
 }
 
 /*
@@ -52,25 +54,26 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 	struct weft_parked me = {.parker = w->parker};
 	/* Relaxed: if it goes off just now, leave() tells us to wake one, perhaps ourselves. */
 	if (atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) == WEFT_WATCHER_OFF ||
-	    !weft_wait_enlist(w)) {
-		weft_wake_batch_flush(&w->batch, w->parker);
+	    !weft_task_wait_call_enlist(w)) {
+		weft_wait_wake_batch_flush(&w->batch, w->parker);
 		return true;
 	}
-	weft_parked_add(e, &me);
-	(void)weft_baton_park(&e->baton);
+	weft_task_parked_add(e, &me);
+	(void)weft_task_baton_park(&e->baton);
 	arm_before_leaving(e, w);
-	weft_engine_kick_left(e, weft_baton_leave(&e->baton), w->site);
-	weft_wake_batch_self = NULL;
+	weft_task_engine_kick_left(e, weft_task_baton_leave(&e->baton), w->site);
+	weft_wait_wake_batch_self = NULL;
 	/* Relaxed: a hint, see give_way(). */
 	atomic_store_explicit(&e->x_woken, true, memory_order_relaxed);
-	if (weft_wake_batch_flush(&w->batch, w->parker))
+	if (weft_wait_wake_batch_flush(&w->batch, w->parker))
 		weft_count(WEFT_CNT_BATON_HANDOVERS, 1);
-	if (!weft_wait_done(w) && !weft_left_waiting() && !weft_wait_stopped(e)) {
+	if (!weft_task_wait_call_done(w) && !weft_task_app_work_waiting() &&
+	    !weft_task_wait_call_stopped(e)) {
 		weft_count(WEFT_CNT_PARKS, 1);
 		w->parked_once = true;
-		weft_park(w->parker, w->deadline_ns);
+		weft_wait_park(w->parker, w->deadline_ns);
 	}
-	weft_parked_remove(e, &me);
+	weft_task_parked_remove(e, &me);
 	return false;
 }
 
@@ -79,7 +82,7 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 
 static uint64_t sleep_ns(struct weft_engine *e, const struct wait_call *w)
 {
-	uint64_t ns = weft_engine_nap_ns(e);
+	uint64_t ns = weft_task_engine_nap_ns(e);
 	if (w->deadline_ns != WEFT_NEVER) {
 		uint64_t now = weft_clock_ns();
 		uint64_t left = w->deadline_ns > now ? w->deadline_ns - now : 0;
@@ -92,8 +95,8 @@ static uint64_t sleep_ns(struct weft_engine *e, const struct wait_call *w)
 /* Until the end of the wait. */
 static void shorten_slice(struct wait_call *w)
 {
-	if (!w->slice_ns && weft_unlikely(weft_spin_preempted()))
-		w->slice_ns = weft_turn_sleeps();
+	if (!w->slice_ns && weft_unlikely(weft_task_spin_preempted()))
+		w->slice_ns = weft_task_turn_sleeps();
 }
 
 /*
@@ -102,7 +105,7 @@ static void shorten_slice(struct wait_call *w)
  */
 static void not_armed(struct wait_call *w)
 {
-	if (!weft_spin_preempted() || w->turned_away++ >= LOOKS_AGAIN)
+	if (!weft_task_spin_preempted() || w->turned_away++ >= LOOKS_AGAIN)
 		sched_yield();
 }
 
@@ -115,46 +118,48 @@ static void turned_away(struct wait_call *w)
 	if (++w->turned_away < YIELDS_MAX)
 		sched_yield();
 	else
-		weft_wait_nap();
+		weft_task_wait_call_nap();
 }
 
 /* Sleeps in the watch set with the baton in hand; returns awake, holding it. */
 static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 {
 	shorten_slice(w);
-	if (!weft_wait_enlist(w)) {
-		weft_wait_nap();
+	if (!weft_task_wait_call_enlist(w)) {
+		weft_task_wait_call_nap();
 		return;
 	}
-	bool fresh = !weft_sources_armed(e) || weft_sources_left(e) ||
+	bool fresh = !weft_task_sources_armed(e) || weft_task_sources_left(e) ||
 		     atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed);
-	if (fresh && weft_sources_arm(e)) {
+	if (fresh && weft_task_sources_arm(e)) {
 		not_armed(w);
 		return;
 	}
-	if (!weft_parker_sleep_begin(w->parker)) {
-		weft_parker_sleep_end(w->parker); /* notified already */
+	if (!weft_wait_parker_sleep_begin(w->parker)) {
+		weft_wait_parker_sleep_end(w->parker); /* notified already */
 		return;
 	}
 	atomic_store_explicit(&e->x_sleeper, w->parker, memory_order_release);
-	weft_baton_sleep(&e->baton);
+	weft_task_baton_sleep(&e->baton);
 	/*
 	 * The last look.  Armed since long, an arrival would have rung.  Armed just now, the source
 	 * has looked for itself; this one catches what a taken mask hid.
 	 */
-	int found = fresh || weft_engine_tasks_left(e) ? weft_engine_round(e, WEFT_ROUND_FULL) : 0;
-	if (!found && !w->batch.count && !weft_engine_tasks_left(e) && !weft_left_waiting() &&
-	    !weft_wait_done(w)) {
+	int found = fresh || weft_task_engine_tasks_left(e)
+			    ? weft_task_engine_round(e, WEFT_ROUND_FULL)
+			    : 0;
+	if (!found && !w->batch.count && !weft_task_engine_tasks_left(e) &&
+	    !weft_task_app_work_waiting() && !weft_task_wait_call_done(w)) {
 		uint64_t t0 = weft_clock_ns();
 		weft_count(WEFT_CNT_PARKS, 1);
-		weft_engine_watch(e, sleep_ns(e, w));
+		weft_task_engine_watch(e, sleep_ns(e, w));
 		w->slept = true;
-		weft_spin_slept(w->site, weft_clock_ns() - t0);
+		weft_task_spin_slept(w->site, weft_clock_ns() - t0);
 	}
-	weft_baton_wake(&e->baton);
-	weft_parker_sleep_end(w->parker);
-	weft_watcher_redirect(e);
-	if (!found && weft_engine_tasks_left(e))
+	weft_task_baton_wake(&e->baton);
+	weft_wait_parker_sleep_end(w->parker);
+	weft_task_watcher_redirect(e);
+	if (!found && weft_task_engine_tasks_left(e))
 		turned_away(w);
 }
 
@@ -163,8 +168,8 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 
 static void disarm_if_needed(struct weft_engine *e)
 {
-	if (weft_unlikely(weft_holder_some_armed(e)))
-		weft_sources_disarm(e);
+	if (weft_unlikely(weft_task_holder_some_armed(e)))
+		weft_task_sources_disarm(e);
 }
 
 /*
@@ -186,7 +191,7 @@ static bool polls_on(struct weft_engine *e, const struct wait_call *w, struct we
 		     unsigned round)
 {
 	give_way(e);
-	switch (weft_patience_next(p, w->site, round)) {
+	switch (weft_task_patience_next(p, w->site, round)) {
 	case WEFT_PATIENCE_OVER:
 		return false;
 	case WEFT_PATIENCE_WHILE:
@@ -195,7 +200,7 @@ static bool polls_on(struct weft_engine *e, const struct wait_call *w, struct we
 	default:
 		break;
 	}
-	weft_patience_pass(p);
+	weft_task_patience_pass(p);
 	return true;
 }
 /* Waits that ended by polling, since the last that slept; the baton holder's. */
@@ -208,7 +213,7 @@ static unsigned polled_in_a_row;
  */
 static void polled(struct weft_engine *e, const struct wait_call *w)
 {
-	if (weft_likely(!weft_holder_some_armed(e)))
+	if (weft_likely(!weft_task_holder_some_armed(e)))
 		return;
 	if (w->slept)
 		polled_in_a_row = 0;
@@ -217,37 +222,38 @@ static void polled(struct weft_engine *e, const struct wait_call *w)
 	if (polled_in_a_row < HOT_WAITS)
 		return;
 	polled_in_a_row = 0;
-	if (weft_spin_wanted())
+	if (weft_task_spin_wanted())
 		disarm_if_needed(e);
 }
 
 /* Holds the baton until the call is done, handed over, or expired; returns without it. */
-void weft_holder_wait(struct weft_engine *e, struct wait_call *w)
+void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 {
 	struct weft_patience patience = {.started = false};
 	w->slept = false;
 	w->slice_ns = 0;
 	if (!w->held) {
-		weft_wake_batch_init(&w->batch);
-		weft_wake_batch_self = &w->batch;
+		weft_wait_wake_batch_init(&w->batch);
+		weft_wait_wake_batch_self = &w->batch;
 	}
 	w->held = false;
-	weft_engine_self.wait = w;
-	enum weft_round_kind kind = weft_spin_crowded() ? WEFT_ROUND_QUICK : WEFT_ROUND_SPIN;
+	weft_task_engine_self.wait = w;
+	enum weft_round_kind kind = weft_task_spin_crowded() ? WEFT_ROUND_QUICK : WEFT_ROUND_SPIN;
 	unsigned rounds = 1;
 	if (e->away.since)
-		weft_away_back(&e->away, weft_cycles(), weft_engine_behind_since(e, WEFT_LEFT_AWAY),
-			       weft_spin_cycles(WEFT_AWAY_SHORT_NS));
-	if (weft_sources_left(e) && weft_spin_wanted())
+		weft_task_gap_back(&e->away, weft_cycles(),
+				   weft_task_engine_behind_since(e, WEFT_LEFT_AWAY),
+				   weft_task_spin_cycles(WEFT_AWAY_SHORT_NS));
+	if (weft_task_sources_left(e) && weft_task_spin_wanted())
 		disarm_if_needed(e); /* as we left: nobody sleeps now */
 	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
-		int found = weft_holder_round(e, kind);
+		int found = weft_task_holder_round(e, kind);
 		bool woke = w->ready && w->batch.count;
 		if (woke) /* perhaps one of its own: it is ready once it has been woken */
-			weft_wake_batch_flush(&w->batch, w->parker);
-		if (weft_wait_done(w)) {
+			weft_wait_wake_batch_flush(&w->batch, w->parker);
+		if (weft_task_wait_call_done(w)) {
 			if (patience.started && !w->slept)
-				weft_spin_paid(w->site);
+				weft_task_spin_paid(w->site);
 			polled(e, w);
 			leave(e, w);
 			break;
@@ -260,26 +266,26 @@ void weft_holder_wait(struct weft_engine *e, struct wait_call *w)
 			patience.budget = 0;
 		}
 		if (found) {
-			if (weft_sources_armed(e) && weft_spin_wanted())
+			if (weft_task_sources_armed(e) && weft_task_spin_wanted())
 				disarm_if_needed(e); /* hot: polled messages need no doorbell */
 			patience.started = false;
 			continue;
 		}
 		if (weft_unlikely(w->deadline_ns != WEFT_NEVER) &&
-		    (rounds & WEFT_PATIENCE_CHECK) == 0 && weft_wait_expired(w)) {
+		    (rounds & WEFT_PATIENCE_CHECK) == 0 && weft_task_wait_call_expired(w)) {
 			leave(e, w);
 			break;
 		}
 		if (polls_on(e, w, &patience, rounds))
 			continue;
 		sleep_armed(e, w);
-		if (weft_wait_stopped(e) || weft_wait_expired(w)) {
+		if (weft_task_wait_call_stopped(e) || weft_task_wait_call_expired(w)) {
 			leave(e, w);
 			break;
 		}
 	}
-	weft_engine_self.wait = NULL;
-	weft_turn_wakes(w->slice_ns);
+	weft_task_engine_self.wait = NULL;
+	weft_task_turn_wakes(w->slice_ns);
 	w->slice_ns = 0;
 	weft_count(WEFT_CNT_POLL_EXPLICIT, rounds);
 }

@@ -34,30 +34,30 @@ enum weft_patience_verdict {
 	WEFT_PATIENCE_WHILE, /* the same; by the clock we shall poll for a while */
 };
 
-static inline void weft_patience_begin(struct weft_patience *p, const void *site)
+static inline void weft_task_patience_begin(struct weft_patience *p, const void *site)
 {
-	struct weft_wait_plan plan = weft_spin_plan(site);
+	struct weft_wait_plan plan = weft_task_spin_plan(site);
 	p->started = true;
 	p->begun = p->last = weft_cycles();
-	p->budget = weft_spin_cycles(plan.ns);
+	p->budget = weft_task_spin_cycles(plan.ns);
 	p->yields = plan.yield;
 	p->untaken = 0;
-	p->untaken_max = weft_spin_yield_max();
-	p->untaken_cycles = weft_spin_cycles(WEFT_PATIENCE_UNTAKEN_NS);
+	p->untaken_max = weft_task_spin_yield_max();
+	p->untaken_cycles = weft_task_spin_cycles(WEFT_PATIENCE_UNTAKEN_NS);
 }
 
 /* After a fruitless round, the how-manieth of the wait. */
-static inline enum weft_patience_verdict weft_patience_next(struct weft_patience *p,
-							    const void *site, unsigned round)
+static inline enum weft_patience_verdict weft_task_patience_next(struct weft_patience *p,
+								 const void *site, unsigned round)
 {
 	if (!p->started)
-		weft_patience_begin(p, site);
+		weft_task_patience_begin(p, site);
 	if (!p->budget)
 		return WEFT_PATIENCE_OVER;
 	if (!p->yields && (round & WEFT_PATIENCE_CHECK) != 0)
 		return WEFT_PATIENCE_ON;
 	uint64_t now = weft_cycles();
-	weft_spin_gap(now - p->last);
+	weft_task_spin_gap(now - p->last);
 	p->untaken = now - p->last < p->untaken_cycles ? p->untaken + 1 : 0;
 	p->last = now;
 	if (now - p->begun > p->budget || (p->yields && p->untaken > p->untaken_max))
@@ -65,7 +65,7 @@ static inline enum weft_patience_verdict weft_patience_next(struct weft_patience
 	return WEFT_PATIENCE_WHILE;
 }
 
-static inline void weft_patience_pass(const struct weft_patience *p)
+static inline void weft_task_patience_pass(const struct weft_patience *p)
 {
 	if (p->yields) {
 		weft_count(WEFT_CNT_YIELDS, 1);

@@ -37,25 +37,25 @@ enum weft_events_method weft_policy_source(const struct weft_events_load *load)
 	return load->polled && load->running <= load->cores ? WEFT_EVENTS_POLL : WEFT_EVENTS_BLOCK;
 }
 
-struct weft_wait_plan weft_policy_ask_wait(const struct weft_wait_load *load)
+struct weft_wait_plan weft_task_policy_ask_wait(const struct weft_wait_load *load)
 {
 	const struct weft_policy *p = current();
 	if (weft_likely(!p || !p->wait))
 		return weft_policy_wait(load);
-	weft_engine_self.in_handler++;
+	weft_task_engine_self.in_handler++;
 	struct weft_wait_plan plan = p->wait(p->arg, load);
-	weft_engine_self.in_handler--;
+	weft_task_engine_self.in_handler--;
 	return plan;
 }
 
-bool weft_policy_has_source(void)
+bool weft_task_policy_has_source(void)
 {
 	const struct weft_policy *p = current();
 	return p && p->source;
 }
 
-enum weft_events_method weft_policy_ask_source(const char *name,
-					       const struct weft_events_load *load)
+enum weft_events_method weft_task_policy_ask_source(const char *name,
+						    const struct weft_events_load *load)
 {
 	const struct weft_policy *p = current();
 	return p && p->source ? p->source(p->arg, name, load) : WEFT_EVENTS_AUTO;

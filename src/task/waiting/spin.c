@@ -72,10 +72,10 @@ static int shared_cpus(void)
 
 static void note_quota(void)
 {
-	atomic_store_explicit(&x_quota, weft_load_quota(), memory_order_relaxed);
+	atomic_store_explicit(&x_quota, weft_task_load_quota(), memory_order_relaxed);
 }
 
-void weft_spin_init(void)
+void weft_task_spin_init(void)
 {
 	atomic_store_explicit(&x_per_us, weft_cycles_per_us(), memory_order_relaxed);
 	atomic_store_explicit(&x_given_us, weft_setting_int(WEFT_SET_SPIN_US),
@@ -88,26 +88,26 @@ void weft_spin_init(void)
 	note_quota();
 	if (!atomic_load_explicit(&x_cpus, memory_order_relaxed))
 		atomic_store_explicit(&x_cpus, shared_cpus(), memory_order_relaxed);
-	weft_idle_size(atomic_load_explicit(&x_ranks, memory_order_relaxed),
-		       atomic_load_explicit(&x_cpus, memory_order_relaxed));
+	weft_task_idle_size(atomic_load_explicit(&x_ranks, memory_order_relaxed),
+			    atomic_load_explicit(&x_cpus, memory_order_relaxed));
 }
 
-void weft_engine_set_local_ranks(int ranks, int cpus)
+void weft_task_engine_set_local_ranks(int ranks, int cpus)
 {
 	atomic_store_explicit(&x_ranks, ranks > 0 ? ranks : 1, memory_order_relaxed);
 	atomic_store_explicit(&x_cpus, cpus > 0 ? cpus : shared_cpus(), memory_order_relaxed);
 	note_quota();
-	weft_idle_size(ranks, atomic_load_explicit(&x_cpus, memory_order_relaxed));
+	weft_task_idle_size(ranks, atomic_load_explicit(&x_cpus, memory_order_relaxed));
 }
 
-bool weft_engine_cores_taken(void)
+bool weft_task_engine_cores_taken(void)
 {
 	/* Relaxed, both: set at the start. */
 	return atomic_load_explicit(&x_ranks, memory_order_relaxed) >=
 	       atomic_load_explicit(&x_cpus, memory_order_relaxed);
 }
 
-bool weft_spin_crowded(void)
+bool weft_task_spin_crowded(void)
 {
 	int ranks = atomic_load_explicit(&x_ranks, memory_order_relaxed);
 	int quota = atomic_load_explicit(&x_quota, memory_order_relaxed);
@@ -129,7 +129,7 @@ static void crowded(uint64_t now)
 {
 	if (!witness.asked_ns || now - witness.asked_ns > WITNESS_NS) {
 		witness.asked_ns = now;
-		witness.queued_ns = weft_load_queued_ns();
+		witness.queued_ns = weft_task_load_queued_ns();
 	}
 	atomic_store_explicit(&x_crowded_until, now + CROWDED_NS, memory_order_relaxed);
 }
@@ -143,7 +143,7 @@ static bool still_crowded(uint64_t now)
 	witness.asked_ns = 0;
 	if (now - since > WITNESS_NS)
 		return false;
-	uint64_t by_now = weft_load_queued_ns();
+	uint64_t by_now = weft_task_load_queued_ns();
 	if (by_now < queued || (by_now - queued) * QUEUED_SHARE < now - since)
 		return false;
 	crowded(now);
@@ -151,7 +151,7 @@ static bool still_crowded(uint64_t now)
 }
 
 /* Somebody took our core, or did not let us in. */
-bool weft_spin_preempted(void)
+bool weft_task_spin_preempted(void)
 {
 	uint64_t until = atomic_load_explicit(&x_crowded_until, memory_order_relaxed);
 	if (!until)
@@ -172,17 +172,17 @@ static uint32_t learned(_Atomic uint32_t *slot)
 	return ns ? ns : SPIN_MAX_NS;
 }
 
-uint64_t weft_spin_site_ns(const void *site)
+uint64_t weft_task_spin_site_ns(const void *site)
 {
 	return learned(slot_of(site));
 }
 
-unsigned weft_spin_yield_max(void)
+unsigned weft_task_spin_yield_max(void)
 {
 	return atomic_load_explicit(&x_yield_max, memory_order_relaxed);
 }
 
-bool weft_spin_wanted(void)
+bool weft_task_spin_wanted(void)
 {
 	return atomic_load_explicit(&x_given_us, memory_order_relaxed) != 0;
 }
@@ -198,36 +198,36 @@ static struct weft_wait_plan plan_for(const void *site, _Atomic uint32_t *slot)
 		.ranks = atomic_load_explicit(&x_ranks, memory_order_relaxed),
 		.cores = atomic_load_explicit(&x_cpus, memory_order_relaxed),
 		.quota = atomic_load_explicit(&x_quota, memory_order_relaxed),
-		.preempted = weft_spin_preempted(),
+		.preempted = weft_task_spin_preempted(),
 	};
-	uint64_t left = load.preempted ? weft_turn_left_ns() : 0;
+	uint64_t left = load.preempted ? weft_task_turn_left_ns() : 0;
 	if (left) { /* its turn */
 		load.preempted = false;
 		load.learned_ns = left < load.learned_ns ? left : load.learned_ns;
 	}
-	struct weft_wait_plan plan = weft_policy_ask_wait(&load);
-	if (plan.yield && !weft_spin_yield_max())
+	struct weft_wait_plan plan = weft_task_policy_ask_wait(&load);
+	if (plan.yield && !weft_task_spin_yield_max())
 		plan.ns = 0;
 	return plan;
 }
 
-struct weft_wait_plan weft_spin_plan(const void *site)
+struct weft_wait_plan weft_task_spin_plan(const void *site)
 {
 	return plan_for(site, slot_of(site));
 }
 
-uint64_t weft_spin_cycles(uint64_t ns)
+uint64_t weft_task_spin_cycles(uint64_t ns)
 {
 	return ns * atomic_load_explicit(&x_per_us, memory_order_relaxed) / 1000;
 }
 
-uint64_t weft_engine_patience(bool *yield_p)
+uint64_t weft_task_engine_patience(bool *yield_p)
 {
-	const struct weft_parker *p = weft_parker_self();
+	const struct weft_parker *p = weft_wait_parker_self();
 	struct weft_wait_plan plan = plan_for(NULL, &x_spin_ns);
 	*yield_p = plan.yield;
 	/* A user-level thread shall not keep its worker: others of it can run. */
-	return p && !weft_parker_is_thread(p) ? 0 : weft_spin_cycles(plan.ns);
+	return p && !weft_wait_parker_is_thread(p) ? 0 : weft_task_spin_cycles(plan.ns);
 }
 
 static void after_sleep(_Atomic uint32_t *slot, uint64_t ns)
@@ -249,7 +249,7 @@ static void after_spin(_Atomic uint32_t *slot)
 		atomic_store_explicit(slot, spin + spin / 16 + 1, memory_order_relaxed);
 }
 
-void weft_spin_paid(const void *site)
+void weft_task_spin_paid(const void *site)
 {
 	after_spin(slot_of(site));
 	after_spin(&x_spin_ns);
@@ -272,14 +272,14 @@ static bool switched_away(void)
 static bool queued(uint64_t ns)
 {
 	static _Thread_local uint64_t before;
-	if (ns < QUEUED_NS || weft_spin_crowded())
+	if (ns < QUEUED_NS || weft_task_spin_crowded())
 		return false;
-	uint64_t now = weft_load_queued_ns(), waited = now > before ? now - before : 0;
+	uint64_t now = weft_task_load_queued_ns(), waited = now > before ? now - before : 0;
 	before = now;
 	return waited >= QUEUED_NS;
 }
 
-void weft_spin_gap(uint64_t cycles)
+void weft_task_spin_gap(uint64_t cycles)
 {
 	if (cycles < GAP_US * atomic_load_explicit(&x_per_us, memory_order_relaxed))
 		return;
@@ -288,19 +288,20 @@ void weft_spin_gap(uint64_t cycles)
 	uint64_t now = weft_clock_ns();
 	if (!switched_away())
 		return;
-	weft_turn_begins();
+	weft_task_turn_begins();
 	uint64_t last = atomic_exchange_explicit(&x_last_gap, now, memory_order_relaxed);
 	if ((last && now - last < CROWDED_NS / 2) ||
 	    queued(cycles * 1000 / atomic_load_explicit(&x_per_us, memory_order_relaxed)))
 		crowded(now);
 }
 
-void weft_spin_slept(const void *site, uint64_t ns)
+void weft_task_spin_slept(const void *site, uint64_t ns)
 {
 	if (weft_unlikely(queued(ns)))
 		crowded(weft_clock_ns());
-	if (weft_unlikely(weft_spin_preempted())) { /* the sleep says little about the answer */
-		weft_turn_begins();
+	if (weft_unlikely(
+		    weft_task_spin_preempted())) { /* the sleep says little about the answer */
+		weft_task_turn_begins();
 		return;
 	}
 	after_sleep(slot_of(site), ns);
@@ -326,7 +327,7 @@ static unsigned range_of(uint32_t *least_p, uint32_t *most_p)
 	return n;
 }
 
-void weft_spin_describe(FILE *out)
+void weft_task_spin_describe(FILE *out)
 {
 	int64_t given = atomic_load_explicit(&x_given_us, memory_order_relaxed);
 	if (given >= 0) {
@@ -339,7 +340,7 @@ void weft_spin_describe(FILE *out)
 	struct weft_wait_plan plan = plan_for(NULL, &x_spin_ns);
 	fprintf(out, "  waiters %s %u to %u us before they sleep (learned at %u place%s)",
 		plan.yield ? "yield" : "spin", least / 1000, most / 1000, n, n == 1 ? "" : "s");
-	if (weft_spin_crowded())
+	if (weft_task_spin_crowded())
 		fprintf(out, ": %d ranks on %d cores, quota %d",
 			atomic_load_explicit(&x_ranks, memory_order_relaxed),
 			atomic_load_explicit(&x_cpus, memory_order_relaxed),

@@ -7,34 +7,34 @@
 
 static _Thread_local uint64_t begun;
 
-void weft_turn_begins(void)
+void weft_task_turn_begins(void)
 {
 	begun = weft_clock_ns();
 }
 
-uint64_t weft_turn_left_ns(void)
+uint64_t weft_task_turn_left_ns(void)
 {
 	uint64_t since = weft_clock_ns() - begun;
 	return since < WEFT_TURN_NS ? WEFT_TURN_NS - since : 0;
 }
 
-uint64_t weft_turn_sleeps(void)
+uint64_t weft_task_turn_sleeps(void)
 {
 	struct weft_sched_attr a;
-	if (!weft_sched_get(&a) || (a.policy != SCHED_OTHER && a.policy != SCHED_BATCH) ||
+	if (!weft_task_sched_get(&a) || (a.policy != SCHED_OTHER && a.policy != SCHED_BATCH) ||
 	    a.runtime <= WEFT_SLICE_NS)
 		return 0;
 	uint64_t own = a.runtime;
 	a.runtime = WEFT_SLICE_NS;
-	return weft_sched_set(&a) ? own : 0;
+	return weft_task_sched_set(&a) ? own : 0;
 }
 
-void weft_turn_wakes(uint64_t slice_ns)
+void weft_task_turn_wakes(uint64_t slice_ns)
 {
 	struct weft_sched_attr a;
 	/* Read anew: somebody may have changed its nice value meanwhile. */
-	if (!slice_ns || !weft_sched_get(&a))
+	if (!slice_ns || !weft_task_sched_get(&a))
 		return;
 	a.runtime = slice_ns;
-	(void)weft_sched_set(&a);
+	(void)weft_task_sched_set(&a);
 }

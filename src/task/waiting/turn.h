@@ -21,12 +21,12 @@
 #define WEFT_TURN_NS 1000000u
 
 /* The caller runs again: it slept, or its core was taken away. */
-void weft_turn_begins(void);
-uint64_t weft_turn_left_ns(void); /* 0: over */
+void weft_task_turn_begins(void);
+uint64_t weft_task_turn_left_ns(void); /* 0: over */
 
 /* Before the first sleep of a wait: asks for the short slice, and says what the thread's own is; 0:
  * it stays as it is. */
-uint64_t weft_turn_sleeps(void);
-void weft_turn_wakes(uint64_t slice_ns); /* at its end: as weft_turn_sleeps said */
+uint64_t weft_task_turn_sleeps(void);
+void weft_task_turn_wakes(uint64_t slice_ns); /* at its end: as weft_task_turn_sleeps said */
 
 #endif

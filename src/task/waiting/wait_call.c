@@ -3,19 +3,19 @@
 #include "task/waiting/wait_call.h"
 
 /* Puts us into the lists of all that is not done yet; false: no parker, do not sleep. */
-bool weft_wait_enlist(struct wait_call *w)
+bool weft_task_wait_call_enlist(struct wait_call *w)
 {
 	if (w->enlisted)
 		return true;
 	if (!w->parker)
 		return false;
-	weft_parker_forget(w->parker);
+	weft_wait_parker_forget(w->parker);
 	w->waiter.parker = w->parker;
 	/* Relaxed: published with the first node. */
 	atomic_store_explicit(&w->waiter.x_need, w->all ? (int)w->n : 1, memory_order_relaxed);
 	for (size_t i = 0; i < w->n; i++) {
 		weft_wait_node_init(&w->node[i], &w->waiter);
-		if (w->c[i] && weft_completion_enlist(w->c[i], &w->node[i]))
+		if (w->c[i] && weft_wait_completion_enlist(w->c[i], &w->node[i]))
 			continue;
 		w->node[i].waiter = NULL; /* not in use */
 		if (w->all)
@@ -26,35 +26,35 @@ bool weft_wait_enlist(struct wait_call *w)
 }
 
 /* Nobody knows the node any more when this returns. */
-void weft_wait_delist_node(struct weft_completion *c, struct weft_wait_node *n)
+void weft_task_wait_call_delist_node(struct weft_completion *c, struct weft_wait_node *n)
 {
 	unsigned turns = 0;
-	if (weft_completion_delist(c, n))
+	if (weft_wait_completion_delist(c, n))
 		return;
 	/* LEFT: ends when the waker has read the node; it is past its exchange. */
 	while (!atomic_load_explicit(&n->x_left, memory_order_acquire))
 		weft_backoff(&turns);
 }
 
-void weft_wait_delist(struct wait_call *w)
+void weft_task_wait_call_delist(struct wait_call *w)
 {
 	for (size_t i = 0; w->enlisted && i < w->n; i++)
 		if (w->node[i].waiter)
-			weft_wait_delist_node(w->c[i], &w->node[i]);
+			weft_task_wait_call_delist_node(w->c[i], &w->node[i]);
 	w->enlisted = false;
 }
 
-void weft_parked_add(struct weft_engine *e, struct weft_parked *me)
+void weft_task_parked_add(struct weft_engine *e, struct weft_parked *me)
 {
 	pthread_mutex_lock(&e->park_lock);
 	weft_list_push_back(&e->parked, &me->link);
 	pthread_mutex_unlock(&e->park_lock);
 }
 
-void weft_parked_remove(struct weft_engine *e, struct weft_parked *me)
+void weft_task_parked_remove(struct weft_engine *e, struct weft_parked *me)
 {
 	pthread_mutex_lock(&e->park_lock);
 	weft_list_remove(&me->link); /* alone already if a leaver took it out */
 	pthread_mutex_unlock(&e->park_lock);
-	weft_baton_unpark(&e->baton);
+	weft_task_baton_unpark(&e->baton);
 }

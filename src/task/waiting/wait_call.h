@@ -37,43 +37,44 @@ struct wait_call {
 	struct weft_wake_batch batch; /* what our rounds completed for others */
 };
 
-static inline bool weft_wait_done(struct wait_call *w)
+static inline bool weft_task_wait_call_done(struct wait_call *w)
 {
 	if (w->ready)
 		return w->ready(w->ready_arg);
 	if (w->all) {
 		while (w->first < w->n && /* ends at n */
-		       (!w->c[w->first] || weft_completion_done(w->c[w->first])))
+		       (!w->c[w->first] || weft_wait_completion_done(w->c[w->first])))
 			w->first++;
 		return w->first == w->n;
 	}
 	for (size_t i = 0; i < w->n; i++)
-		if (!w->c[i] || weft_completion_done(w->c[i]))
+		if (!w->c[i] || weft_wait_completion_done(w->c[i]))
 			return true;
 	return w->n == 0;
 }
 
 /* The engine has been stopped under us: what we wait for will not come. */
-static inline bool weft_wait_stopped(struct weft_engine *e)
+static inline bool weft_task_wait_call_stopped(struct weft_engine *e)
 {
-	return weft_unlikely(!weft_ending_parks(&e->x_running));
+	return weft_unlikely(!weft_task_ending_parks(&e->x_running));
 }
 
-static inline bool weft_wait_expired(const struct wait_call *w)
+static inline bool weft_task_wait_call_expired(const struct wait_call *w)
 {
 	return w->deadline_ns != WEFT_NEVER && weft_clock_ns() >= w->deadline_ns;
 }
 
 /* WEFT_ERR_STATE: stopped, WEFT_ERR_TIMEOUT: expired, else WEFT_OK. */
-static inline weft_err weft_wait_given_up(struct weft_engine *e, const struct wait_call *w)
+static inline weft_err weft_task_wait_call_given_up(struct weft_engine *e,
+						    const struct wait_call *w)
 {
-	if (weft_wait_stopped(e))
+	if (weft_task_wait_call_stopped(e))
 		return WEFT_ERR_STATE;
-	return weft_wait_expired(w) ? WEFT_ERR_TIMEOUT : WEFT_OK;
+	return weft_task_wait_call_expired(w) ? WEFT_ERR_TIMEOUT : WEFT_OK;
 }
 
 /* Without memory for a parker: a nap instead. */
-static inline void weft_wait_nap(void)
+static inline void weft_task_wait_call_nap(void)
 {
 	int was = weft_cancel_off();
 	usleep(WEFT_NAP_US);
@@ -81,22 +82,22 @@ static inline void weft_wait_nap(void)
 }
 
 /* Puts us into the lists of all that is not done yet; false: no parker, do not sleep. */
-bool weft_wait_enlist(struct wait_call *w);
+bool weft_task_wait_call_enlist(struct wait_call *w);
 /* Nobody knows our nodes, or the node, any more when these return. */
-void weft_wait_delist(struct wait_call *w);
-void weft_wait_delist_node(struct weft_completion *c, struct weft_wait_node *n);
+void weft_task_wait_call_delist(struct wait_call *w);
+void weft_task_wait_call_delist_node(struct weft_completion *c, struct weft_wait_node *n);
 
-/* Among the sleepers that a leaver of the baton may wake; counted by weft_baton_park(). */
-void weft_parked_add(struct weft_engine *e, struct weft_parked *me);
-void weft_parked_remove(struct weft_engine *e, struct weft_parked *me);
+/* Among the sleepers that a leaver of the baton may wake; counted by weft_task_baton_park(). */
+void weft_task_parked_add(struct weft_engine *e, struct weft_parked *me);
+void weft_task_parked_remove(struct weft_engine *e, struct weft_parked *me);
 
 /* waiting.c: may this thread wait at all?  Logs why not. */
-weft_err weft_wait_may(struct weft_engine *e);
+weft_err weft_task_wait_call_may(struct weft_engine *e);
 
-/* light.c: for threads that block beside the kernel's: their worker polls, not they. */
-weft_err weft_wait_light(struct wait_call *w);
+/* wait_ult.c: for threads that block beside the kernel's: their worker polls, not they. */
+weft_err weft_task_wait_ult(struct wait_call *w);
 /* For one, without a deadline, and with no more on its stack than that takes.  False: the caller is
  * no such thread, or may not wait. */
-bool weft_wait_light_alone(struct weft_completion *c);
+bool weft_task_wait_ult_alone(struct weft_completion *c);
 
 #endif

@@ -4,9 +4,9 @@
  *
  * A waiter that gets the baton polls for a learned time, then sleeps in the watch set (holder.c). A
  * waiter that does not get it parks; whoever completes its operation wakes it.
- * A thread that blocks beside the kernel's (a light one, ult/) never polls: it parks (light.c), and
+ * A thread that blocks beside the kernel's (a light one, ult/) never polls: it parks (wait_ult.c), and
  * its worker, without other work, waits here in its place for "one of mine is ready"
- * (weft_engine_idle).
+ * (weft_task_engine_idle).
  */
 #include "base/log.h"
 #include "task/waiting/holder.h"
@@ -19,18 +19,18 @@
 static void park_beside(struct weft_engine *e, struct wait_call *w)
 {
 	struct weft_parked me = {.parker = w->parker};
-	if (!weft_wait_enlist(w)) {
-		weft_wait_nap();
+	if (!weft_task_wait_call_enlist(w)) {
+		weft_task_wait_call_nap();
 		return;
 	}
-	weft_parked_add(e, &me);
-	if (weft_baton_park(&e->baton) && !weft_wait_done(w) && !weft_left_waiting() &&
-	    !weft_wait_stopped(e)) {
+	weft_task_parked_add(e, &me);
+	if (weft_task_baton_park(&e->baton) && !weft_task_wait_call_done(w) &&
+	    !weft_task_app_work_waiting() && !weft_task_wait_call_stopped(e)) {
 		weft_count(WEFT_CNT_PARKS, 1);
 		w->parked_once = true;
-		weft_park(w->parker, w->deadline_ns);
+		weft_wait_park(w->parker, w->deadline_ns);
 	}
-	weft_parked_remove(e, &me);
+	weft_task_parked_remove(e, &me);
 }
 
 /* ---- the waits ---------------------------------------------------------------------------------
@@ -40,30 +40,30 @@ static weft_err wait_loop(struct weft_engine *e, struct wait_call *w)
 {
 	weft_err err = WEFT_OK;
 	if (w->held)
-		weft_holder_wait(e, w);
+		weft_task_holder_wait(e, w);
 	/* Ends: done, expired or stopped; parks or sleeps between. */
-	while (!weft_wait_done(w) && !(err = weft_wait_given_up(e, w))) {
-		if (weft_baton_try_take(&e->baton))
-			weft_holder_wait(e, w);
-		else if (!weft_left_run()) /* whoever has the baton may not do it */
+	while (!weft_task_wait_call_done(w) && !(err = weft_task_wait_call_given_up(e, w))) {
+		if (weft_task_baton_try_take(&e->baton))
+			weft_task_holder_wait(e, w);
+		else if (!weft_task_app_work_run()) /* whoever has the baton may not do it */
 			park_beside(e, w);
 	}
 	/* Relaxed: it was us, most likely. */
 	if (w->enlisted && atomic_load_explicit(&e->x_woken, memory_order_relaxed))
 		atomic_store_explicit(&e->x_woken, false, memory_order_relaxed);
-	weft_wait_delist(w);
+	weft_task_wait_call_delist(w);
 	/* A leaver may have woken us to poll for the others; with the watcher off pass it on. */
 	if (w->parked_once &&
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) == WEFT_WATCHER_OFF &&
-	    weft_baton_try_take(&e->baton))
-		weft_engine_kick(e, weft_baton_leave(&e->baton));
+	    weft_task_baton_try_take(&e->baton))
+		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 	return err;
 }
 
 /* May this thread wait at all?  Logs why not. */
-weft_err weft_wait_may(struct weft_engine *e)
+weft_err weft_task_wait_call_may(struct weft_engine *e)
 {
-	if (weft_unlikely(weft_engine_self.in_handler)) {
+	if (weft_unlikely(weft_task_engine_self.in_handler)) {
 		weft_error("a handler tried to wait: it would wait for itself");
 		return WEFT_ERR_DEADLOCK;
 	}
@@ -89,14 +89,14 @@ static __attribute__((noinline)) weft_err wait_chunk(struct wait_call *w)
 {
 	struct weft_wait_node node[CHUNK];
 	w->node = node;
-	return wait_loop(&weft_engine, w);
+	return wait_loop(&weft_task_engine, w);
 }
 
 static __attribute__((noinline)) weft_err wait_few(struct wait_call *w)
 {
 	struct weft_wait_node node[4];
 	w->node = node;
-	return wait_loop(&weft_engine, w);
+	return wait_loop(&weft_task_engine, w);
 }
 
 static weft_err wait_heap(struct wait_call *w)
@@ -106,31 +106,31 @@ static weft_err wait_heap(struct wait_call *w)
 		w->parker = NULL; /* polls and naps instead of sleeping */
 		weft_debug("no memory to sleep on %zu completions: polling", w->n);
 	}
-	weft_err err = wait_loop(&weft_engine, w);
+	weft_err err = wait_loop(&weft_task_engine, w);
 	free(w->node);
 	return err;
 }
 
 static weft_err wait_sized(struct wait_call *w)
 {
-	w->parker = weft_parker_self();
-	if (weft_parker_is_light(w->parker))
-		return weft_wait_light(w);
+	w->parker = weft_wait_parker_self();
+	if (weft_wait_parker_is_light(w->parker))
+		return weft_task_wait_ult(w);
 	if (w->n <= 4)
 		return wait_few(w);
 	return w->n <= CHUNK ? wait_chunk(w) : wait_heap(w);
 }
 
-weft_err weft_engine_wait_all_at(struct weft_completion *const *c, size_t n, uint64_t timeout_ns,
-				 const void *site)
+weft_err weft_task_engine_wait_all_at(struct weft_completion *const *c, size_t n,
+				      uint64_t timeout_ns, const void *site)
 {
 	struct wait_call w = {.c = c, .n = n, .all = true, .site = site};
-	if (weft_wait_done(&w))
+	if (weft_task_wait_call_done(&w))
 		return WEFT_OK;
-	weft_err err = weft_wait_may(&weft_engine);
+	weft_err err = weft_task_wait_call_may(&weft_task_engine);
 	if (err)
 		return err;
-	weft_entry();
+	weft_wait_entry();
 	w.deadline_ns = deadline_of(timeout_ns);
 	/* All means: one chunk after the other. */
 	for (size_t at = w.first; at < n && !err; at += CHUNK) {
@@ -139,34 +139,34 @@ weft_err weft_engine_wait_all_at(struct weft_completion *const *c, size_t n, uin
 					 .all = true,
 					 .deadline_ns = w.deadline_ns,
 					 .site = site};
-		if (!weft_wait_done(&part))
+		if (!weft_task_wait_call_done(&part))
 			err = wait_sized(&part);
 	}
 	return err;
 }
 
-weft_err weft_engine_wait_any_at(struct weft_completion *const *c, size_t n, uint64_t timeout_ns,
-				 const void *site)
+weft_err weft_task_engine_wait_any_at(struct weft_completion *const *c, size_t n,
+				      uint64_t timeout_ns, const void *site)
 {
 	struct wait_call w = {.c = c, .n = n, .all = false, .site = site};
-	if (weft_wait_done(&w))
+	if (weft_task_wait_call_done(&w))
 		return WEFT_OK;
-	weft_err err = weft_wait_may(&weft_engine);
+	weft_err err = weft_task_wait_call_may(&weft_task_engine);
 	if (err)
 		return err;
-	weft_entry();
+	weft_wait_entry();
 	w.deadline_ns = deadline_of(timeout_ns);
 	return wait_sized(&w);
 }
 
-weft_err weft_engine_wait_all(struct weft_completion *const *c, size_t n, uint64_t timeout_ns)
+weft_err weft_task_engine_wait_all(struct weft_completion *const *c, size_t n, uint64_t timeout_ns)
 {
-	return weft_engine_wait_all_at(c, n, timeout_ns, WEFT_WAIT_SITE);
+	return weft_task_engine_wait_all_at(c, n, timeout_ns, WEFT_WAIT_SITE);
 }
 
-weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64_t timeout_ns)
+weft_err weft_task_engine_wait_any(struct weft_completion *const *c, size_t n, uint64_t timeout_ns)
 {
-	return weft_engine_wait_any_at(c, n, timeout_ns, WEFT_WAIT_SITE);
+	return weft_task_engine_wait_any_at(c, n, timeout_ns, WEFT_WAIT_SITE);
 }
 
 /* ---- one, without timeout ----------------------------------------------------------------------
@@ -175,7 +175,7 @@ weft_err weft_engine_wait_any(struct weft_completion *const *c, size_t n, uint64
 static __attribute__((noinline)) void wait_on(struct weft_completion *c, struct wait_call *w,
 					      const void *site)
 {
-	weft_err err = w->held ? WEFT_OK : weft_wait_may(&weft_engine);
+	weft_err err = w->held ? WEFT_OK : weft_task_wait_call_may(&weft_task_engine);
 	if (err)
 		weft_panic("cannot wait here: %s", weft_strerror(err));
 	w->c = (struct weft_completion *const *)&c;
@@ -195,33 +195,33 @@ static __attribute__((noinline)) int look(struct weft_engine *e, struct wait_cal
 {
 	int found = 0;
 
-	if (weft_holder_look_begin(e, w)) {
+	if (weft_task_holder_look_begin(e, w)) {
 		/* Armed: it would cost a system call, and perhaps a sleep comes all the same. */
-		if (!weft_holder_some_armed(e))
-			found = weft_holder_look(e);
-		weft_holder_look_end(e, w, NULL);
+		if (!weft_task_holder_some_armed(e))
+			found = weft_task_holder_look(e);
+		weft_task_holder_look_end(e, w, NULL);
 	}
 	return found;
 }
 
-int weft_engine_look(void)
+int weft_task_engine_look(void)
 {
 	struct wait_call w;
-	return look(&weft_engine, &w);
+	return look(&weft_task_engine, &w);
 }
 
 static __attribute__((noinline)) void wait_looking(struct weft_completion *c, bool own,
 						   const void *site)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	struct wait_call w;
 
-	if (weft_holder_look_begin(e, &w) && weft_likely(!weft_holder_some_armed(e))) {
-		weft_completion_own = own ? c : NULL;
-		(void)weft_holder_look(e);
-		weft_completion_own = NULL;
-		if (weft_likely(weft_completion_done(c))) {
-			weft_holder_look_end(e, &w, site);
+	if (weft_task_holder_look_begin(e, &w) && weft_likely(!weft_task_holder_some_armed(e))) {
+		weft_wait_completion_own = own ? c : NULL;
+		(void)weft_task_holder_look(e);
+		weft_wait_completion_own = NULL;
+		if (weft_likely(weft_wait_completion_done(c))) {
+			weft_task_holder_look_end(e, &w, site);
 			return;
 		}
 	}
@@ -230,27 +230,29 @@ static __attribute__((noinline)) void wait_looking(struct weft_completion *c, bo
 
 static inline void wait_one(struct weft_completion *c, bool own, const void *site)
 {
-	if (weft_completion_done(c) || (weft_stack_may_be_small() && weft_wait_light_alone(c)))
+	if (weft_wait_completion_done(c) ||
+	    (weft_wait_stack_may_be_small() && weft_task_wait_ult_alone(c)))
 		return;
 	wait_looking(c, own, site);
 }
 
-void weft_engine_wait(struct weft_completion *c)
+void weft_task_engine_wait(struct weft_completion *c)
 {
 	wait_one(c, false, WEFT_WAIT_SITE);
 }
 
-void weft_engine_wait_own(struct weft_completion *c)
+void weft_task_engine_wait_own(struct weft_completion *c)
 {
 	wait_one(c, true, WEFT_WAIT_SITE);
 }
 
-bool weft_engine_stays(const struct weft_completion *c)
+bool weft_task_engine_stays(const struct weft_completion *c)
 {
-	const struct wait_call *w = weft_engine_self.wait;
+	const struct wait_call *w = weft_task_engine_self.wait;
 	/* Relaxed: a hint; switched off later, what has begun waits for the next call. */
-	if (weft_engine_self.runner != WEFT_RUNNER_APPLICATION || c == weft_completion_own ||
-	    atomic_load_explicit(&weft_engine.baton.x_watcher, memory_order_relaxed) !=
+	if (weft_task_engine_self.runner != WEFT_RUNNER_APPLICATION ||
+	    c == weft_wait_completion_own ||
+	    atomic_load_explicit(&weft_task_engine.baton.x_watcher, memory_order_relaxed) !=
 		    WEFT_WATCHER_OFF)
 		return true;
 	for (size_t i = w ? w->first : 0; w && (w->all || w->n == 1) && i < w->n; i++)
@@ -259,7 +261,7 @@ bool weft_engine_stays(const struct weft_completion *c)
 	return false;
 }
 
-void weft_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
+void weft_task_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 {
 	struct wait_call w = {.ready = ready,
 			      .ready_arg = arg,
@@ -267,9 +269,9 @@ void weft_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 			      .all = true,
 			      .site = WEFT_WAIT_SITE};
 	/* READY (engine.c). */
-	if (weft_engine_self.in_handler ||
-	    !atomic_load_explicit(&weft_engine.x_running, memory_order_acquire))
+	if (weft_task_engine_self.in_handler ||
+	    !atomic_load_explicit(&weft_task_engine.x_running, memory_order_acquire))
 		return;
-	w.parker = weft_parker_self();
-	(void)wait_loop(&weft_engine, &w);
+	w.parker = weft_wait_parker_self();
+	(void)wait_loop(&weft_task_engine, &w);
 }

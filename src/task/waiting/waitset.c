@@ -101,21 +101,21 @@ static weft_err add(struct weft_waitset *s, struct weft_completion *c, void *key
 	en->done = c;
 	en->set = s;
 	en->key = key;
-	weft_parker_init(&en->parker, &set_ops, en);
+	weft_wait_parker_init(&en->parker, &set_ops, en);
 	/* Relaxed, both: published with the node. */
 	atomic_store_explicit(&en->parker.x_word, WEFT_PARKER_PARKED, memory_order_relaxed);
 	en->waiter.parker = &en->parker;
 	atomic_store_explicit(&en->waiter.x_need, 1, memory_order_relaxed);
 	weft_wait_node_init(&en->node, &en->waiter);
 	weft_list_push_back(&s->in, &en->link);
-	if (!weft_completion_enlist(c, &en->node))
+	if (!weft_wait_completion_enlist(c, &en->node))
 		wake(&en->parker); /* done already */
 	return WEFT_OK;
 }
 
 weft_err weft_waitset_add_event(struct weft_waitset *s, struct weft_event *ev, void *key)
 {
-	return s && ev ? add(s, &weft_ev_of(ev)->done, key) : WEFT_ERR_ARG;
+	return s && ev ? add(s, &weft_task_event_of(ev)->done, key) : WEFT_ERR_ARG;
 }
 
 weft_err weft_waitset_add_task(struct weft_waitset *s, struct weft_task *t, void *key)
@@ -171,8 +171,8 @@ weft_err weft_waitset_arm(struct weft_waitset *s)
 	atomic_exchange_explicit(&s->x_armed, true, memory_order_seq_cst);
 	if (!weft_mpsc_empty(&s->ready))
 		return WEFT_AGAIN;
-	bool alone = atomic_load_explicit(&weft_engine.baton.x_watcher, memory_order_seq_cst) ==
-		     WEFT_WATCHER_OFF;
+	bool alone = atomic_load_explicit(&weft_task_engine.baton.x_watcher,
+					  memory_order_seq_cst) == WEFT_WATCHER_OFF;
 	weft_err err = join_engine(s, alone);
 	return err || weft_mpsc_empty(&s->ready) ? err : WEFT_AGAIN;
 }
@@ -187,7 +187,8 @@ void weft_waitset_destroy(struct weft_waitset *s)
 	weft_list_for_each(&s->in, l, after)
 	{
 		struct entry *en = weft_container_of(l, struct entry, link);
-		if (weft_completion_done(en->done) || !weft_completion_delist(en->done, &en->node))
+		if (weft_wait_completion_done(en->done) ||
+		    !weft_wait_completion_delist(en->done, &en->node))
 			continue; /* its waker pushes it */
 		weft_list_remove(&en->link);
 		free(en);

@@ -19,9 +19,9 @@ enum how {
 static weft_err call_arm(struct weft_slot *s, struct weft_source *src, enum how how, bool soon)
 {
 	struct weft_source_inside inside;
-	weft_slot_enter(s, &inside);
+	weft_task_slot_enter(s, &inside);
 	weft_err err = how == WAIT ? src->arm(src->arg) : src->arm_left(src->arg, how == ALL, soon);
-	weft_slot_exit(&inside);
+	weft_task_slot_exit(&inside);
 	s->armed = err == WEFT_OK;
 	return err;
 }
@@ -56,16 +56,16 @@ static weft_err settle_locked(struct weft_slot *s)
 	struct weft_source_inside inside;
 	if (!src || !src->settle || !s->armed || s->how == WAIT)
 		return WEFT_OK;
-	weft_slot_enter(s, &inside);
+	weft_task_slot_enter(s, &inside);
 	weft_err err = src->settle(src->arg);
-	weft_slot_exit(&inside);
+	weft_task_slot_exit(&inside);
 	s->armed = err == WEFT_OK;
 	if (err)
 		atomic_store_explicit(&s->x_quiet, false, memory_order_relaxed);
 	return err;
 }
 
-void weft_slot_disarm_locked(struct weft_slot *s)
+void weft_task_slot_disarm_locked(struct weft_slot *s)
 {
 	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
 	if (!s->armed)
@@ -74,13 +74,13 @@ void weft_slot_disarm_locked(struct weft_slot *s)
 	atomic_store_explicit(&s->x_quiet, false, memory_order_relaxed);
 	if (src && src->disarm) {
 		struct weft_source_inside inside;
-		weft_slot_enter(s, &inside);
+		weft_task_slot_enter(s, &inside);
 		src->disarm(src->arg);
-		weft_slot_exit(&inside);
+		weft_task_slot_exit(&inside);
 	}
 }
 
-void weft_slot_arm_locked(struct weft_engine *e, struct weft_slot *s)
+void weft_task_slot_arm_locked(struct weft_engine *e, struct weft_slot *s)
 {
 	(void)arm_locked(e, s, WAIT, false);
 }
@@ -93,7 +93,7 @@ static weft_err sources_arm(struct weft_engine *e, enum how how, bool soon)
 	weft_count(WEFT_CNT_ARMS, 1);
 	int was = weft_cancel_off(); /* who arms holds the baton */
 	atomic_store_explicit(&e->x_disarm_left, false, memory_order_relaxed);
-	weft_baton_arm(&e->baton, how == LEFT, how != WAIT);
+	weft_task_baton_arm(&e->baton, how == LEFT, how != WAIT);
 	for (uint32_t i = 0; i < n && err == WEFT_OK; i++) {
 		struct weft_slot *s = &e->slot[i];
 		if (!weft_mask_try(&s->mask)) {
@@ -102,28 +102,28 @@ static weft_err sources_arm(struct weft_engine *e, enum how how, bool soon)
 		}
 		err = arm_locked(e, s, how, soon);
 		while (!weft_mask_done(&s->mask)) /* as in look() */
-			weft_slot_look_locked(s, 1);
+			weft_task_slot_look_locked(s, 1);
 	}
 	if (err)
-		weft_sources_disarm(e);
+		weft_task_sources_disarm(e);
 	weft_cancel_back(was);
 	return err;
 }
 
-weft_err weft_sources_arm(struct weft_engine *e)
+weft_err weft_task_sources_arm(struct weft_engine *e)
 {
 	return sources_arm(e, WAIT, false);
 }
 
-weft_err weft_sources_arm_left(struct weft_engine *e, bool soon)
+weft_err weft_task_sources_arm_left(struct weft_engine *e, bool soon)
 {
 	/* More ranks than cores: nobody saves a fence there, and no timer shall wake us. */
-	if (weft_spin_crowded() || e->defer_fd < 0)
+	if (weft_task_spin_crowded() || e->defer_fd < 0)
 		return sources_arm(e, WAIT, false);
-	return sources_arm(e, weft_baton_heard(&e->baton) ? ALL : LEFT, soon);
+	return sources_arm(e, weft_task_baton_heard(&e->baton) ? ALL : LEFT, soon);
 }
 
-weft_err weft_sources_settle(struct weft_engine *e)
+weft_err weft_task_sources_settle(struct weft_engine *e)
 {
 	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
@@ -137,17 +137,17 @@ weft_err weft_sources_settle(struct weft_engine *e)
 		}
 		err = settle_locked(s);
 		while (!weft_mask_done(&s->mask)) /* as in look() */
-			weft_slot_look_locked(s, 1);
+			weft_task_slot_look_locked(s, 1);
 	}
 	/* Relaxed: the holder's. */
 	atomic_store_explicit(&e->baton.x_unsettled, false, memory_order_relaxed);
 	if (err)
-		weft_sources_disarm(e);
+		weft_task_sources_disarm(e);
 	weft_cancel_back(was);
 	return err;
 }
 
-void weft_sources_disarm(struct weft_engine *e)
+void weft_task_sources_disarm(struct weft_engine *e)
 {
 	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
@@ -161,9 +161,9 @@ void weft_sources_disarm(struct weft_engine *e)
 			left = true; /* being polled; the next round tries again */
 			continue;
 		}
-		weft_slot_disarm_locked(s);
+		weft_task_slot_disarm_locked(s);
 		while (!weft_mask_done(&s->mask))
-			weft_slot_look_locked(s, 1);
+			weft_task_slot_look_locked(s, 1);
 	}
 	/* Relaxed: only the holder of the baton acts on it. */
 	atomic_store_explicit(&e->x_disarm_left, left, memory_order_relaxed);

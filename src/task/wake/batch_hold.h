@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hold.h - what is held back: messages that shall travel in company, tasks that whoever submitted
+ * batch_hold.h - what is held back: messages that shall travel in company, tasks that whoever submitted
  * them runs himself in a moment.  The watcher ticks meanwhile, and looks when it is due.
  *
  * Callers   vacant, begin: whoever holds something back.  A task is published before; a message
@@ -15,8 +15,8 @@
  *           somebody sleeps there, the sources are armed: messages go at once, and a task is found
  *           by the last look of who falls asleep, or rings.
  */
-#ifndef WEFT_HOLD_H
-#define WEFT_HOLD_H
+#ifndef WEFT_TASK_BATCH_HOLD_H
+#define WEFT_TASK_BATCH_HOLD_H
 
 #include "base/base.h"
 #include "task/wake/baton.h"
@@ -26,7 +26,7 @@
 #define WEFT_HOLD_NS 50000u
 #define WEFT_HOLD_MOST_NS 200000u
 
-struct weft_hold {
+struct weft_task_batch_hold {
 	_Atomic uint64_t x_ns;          /* since when something is held back; 0: nothing */
 	_Atomic uint32_t x_rounds;      /* the waiters' rounds at that time */
 	_Atomic uint64_t x_max_ns;      /* how long it may wait */
@@ -41,12 +41,12 @@ enum weft_held {
 };
 
 /* Could the watcher be told in time there? */
-static inline bool weft_hold_at(uint32_t pos)
+static inline bool weft_task_batch_hold_at(uint32_t pos)
 {
 	return pos == WEFT_WATCHER_TICKS || pos == WEFT_WATCHER_UNDER;
 }
 
-static inline uint64_t weft_hold_max_ns(const struct weft_hold *h)
+static inline uint64_t weft_task_batch_hold_max_ns(const struct weft_task_batch_hold *h)
 {
 	/* Relaxed: a hint; 0 at first. */
 	uint64_t ns = atomic_load_explicit(&h->x_max_ns, memory_order_relaxed);
@@ -54,7 +54,7 @@ static inline uint64_t weft_hold_max_ns(const struct weft_hold *h)
 }
 
 /* Nobody polls or sleeps with the baton: a task that was submitted just now may be held back. */
-static inline bool weft_hold_vacant(const struct weft_baton *b)
+static inline bool weft_task_batch_hold_vacant(const struct weft_baton *b)
 {
 	/* HOLD <- DOZE (baton.h).  seq_cst: comes after the task's push.  If the baton was vacant,
 	 * whoever falls asleep with it from now on finds the task in his last look.  Without it he
@@ -63,8 +63,9 @@ static inline bool weft_hold_vacant(const struct weft_baton *b)
 }
 
 /* The watcher shall look within ns from now. */
-static inline enum weft_held weft_hold_begin(struct weft_hold *h, const struct weft_baton *b,
-					     uint64_t now, uint64_t ns, uint32_t rounds)
+static inline enum weft_held weft_task_batch_hold_begin(struct weft_task_batch_hold *h,
+							const struct weft_baton *b, uint64_t now,
+							uint64_t ns, uint32_t rounds)
 {
 	/* Relaxed: a hint for the watcher, which looks at what is held itself. */
 	atomic_store_explicit(&h->x_rounds, rounds, memory_order_relaxed);
@@ -74,7 +75,7 @@ static inline enum weft_held weft_hold_begin(struct weft_hold *h, const struct w
 	atomic_exchange_explicit(&h->x_ns, now, memory_order_acq_rel);
 	/* Relaxed: as said.  Under the set, or beside a sleeper: see the promise. */
 	uint32_t pos = atomic_load_explicit(&b->x_watcher, memory_order_relaxed);
-	if (!weft_hold_at(pos))
+	if (!weft_task_batch_hold_at(pos))
 		return WEFT_HELD_NOT;
 	/* Relaxed: a hint; missed, it looks when its tick ends. */
 	if (pos == WEFT_WATCHER_TICKS &&
@@ -85,13 +86,13 @@ static inline enum weft_held weft_hold_begin(struct weft_hold *h, const struct w
 }
 
 /* The watcher: how many changes of its word were no more than that. */
-static inline unsigned weft_hold_kicks(struct weft_hold *h)
+static inline unsigned weft_task_batch_hold_kicks(struct weft_task_batch_hold *h)
 {
 	/* Relaxed: a change too few or too many is a look too many or one tick more. */
 	return atomic_exchange_explicit(&h->x_kick, false, memory_order_relaxed);
 }
 
-enum weft_hold_state {
+enum weft_task_batch_hold_state {
 	WEFT_HOLD_NOTHING, /* is held back */
 	WEFT_HOLD_NOT_DUE, /* a burst goes on for a while: let it */
 	WEFT_HOLD_POLLED,  /* somebody has polled meanwhile: it is gone, most likely */
@@ -99,8 +100,9 @@ enum weft_hold_state {
 };
 
 /* After a tick.  Nothing shall learn to wait for longer than most_ns. */
-static inline enum weft_hold_state weft_hold_look(struct weft_hold *h, uint32_t rounds,
-						  uint64_t (*clock)(void), uint64_t most_ns)
+static inline enum weft_task_batch_hold_state
+weft_task_batch_hold_look(struct weft_task_batch_hold *h, uint32_t rounds, uint64_t (*clock)(void),
+			  uint64_t most_ns)
 {
 	/* Relaxed: a tick later it is seen. */
 	uint64_t since = atomic_load_explicit(&h->x_ns, memory_order_relaxed);
@@ -108,10 +110,10 @@ static inline enum weft_hold_state weft_hold_look(struct weft_hold *h, uint32_t 
 		return WEFT_HOLD_NOTHING;
 	/* Relaxed: a hint; nobody polled, or it goes out once more for nothing. */
 	bool polled = atomic_load_explicit(&h->x_rounds, memory_order_relaxed) != rounds;
-	if (!polled && clock() - since < weft_hold_max_ns(h) * 3 / 10)
+	if (!polled && clock() - since < weft_task_batch_hold_max_ns(h) * 3 / 10)
 		return WEFT_HOLD_NOT_DUE;
 	/* Who holds back and polls soon, time after time, needs no tick each time. */
-	uint64_t max = polled ? 2 * weft_hold_max_ns(h) : WEFT_HOLD_NS;
+	uint64_t max = polled ? 2 * weft_task_batch_hold_max_ns(h) : WEFT_HOLD_NS;
 	atomic_store_explicit(&h->x_max_ns, max > most_ns ? most_ns : max, memory_order_relaxed);
 	/* DUE <- HELD.  Acquire: what was published before it is found by the caller's look.  A
 	 * hold that comes now has another time and stays. */
@@ -121,14 +123,14 @@ static inline enum weft_hold_state weft_hold_look(struct weft_hold *h, uint32_t 
 }
 
 /* Is something held back? */
-static inline bool weft_hold_some(const struct weft_hold *h)
+static inline bool weft_task_batch_hold_some(const struct weft_task_batch_hold *h)
 {
 	/* Relaxed: a hint; a tick later it is seen. */
 	return atomic_load_explicit(&h->x_ns, memory_order_relaxed) != 0;
 }
 
 /* No ticks any more.  True: something was held back, see to it. */
-static inline bool weft_hold_over(struct weft_hold *h)
+static inline bool weft_task_batch_hold_over(struct weft_task_batch_hold *h)
 {
 	/* OVER <-> HELD.  Release: that the caller is off.  Acquire: what was published. */
 	return atomic_exchange_explicit(&h->x_ns, 0, memory_order_acq_rel) != 0;

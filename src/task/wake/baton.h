@@ -11,7 +11,7 @@
  *           sit_*: the watcher.  submit_target: whoever published work.  want: any thread.
  * Owner     `owed` belongs to the holder; x_watcher is written by the watcher only.
  * Promise   vacant and not armed: the watcher ticks, or is kicked by who left it so, perhaps a
- *           moment later (defer.h).
+ *           moment later (kick_timer.h).
  *           vacant and armed: the watcher is in the watch set, or is kicked by who left it so.
  *           holder asleep: armed, and it looked once more after it said so.
  *           watcher off: whoever leaves passes the baton to a parked waiter.
@@ -49,7 +49,7 @@ struct weft_baton {
 	_Atomic uint32_t x_watcher;                       /* watcher */
 	_Atomic uint32_t x_parked;                        /* waiters: how many are parked */
 	_Atomic bool x_armed;                             /* H sets, H and the woken clear */
-	_Atomic bool x_quiet;     /* H: armed for what needs an answer, see weft_baton_heard() */
+	_Atomic bool x_quiet; /* H: armed for what needs an answer, see weft_task_baton_heard() */
 	_Atomic bool x_unsettled; /* H: the same, and somebody must look once more, see settle */
 	_Atomic bool x_ears;      /* somebody waits whom x_state and x_parked do not show; stays */
 	_Atomic int x_wanted;     /* operations whose end is wanted at once */
@@ -59,7 +59,7 @@ struct weft_baton {
 	bool fence;        /* I: no membarrier here, leave() must fence for itself */
 };
 
-static inline bool weft_baton_try_take(struct weft_baton *b)
+static inline bool weft_task_baton_try_take(struct weft_baton *b)
 {
 	uint32_t seen = atomic_load_explicit(&b->x_state, memory_order_relaxed);
 	/* BTAKE <- BGIVE (leave).  Carries: x_armed and owed, and what the last holder polled.
@@ -73,10 +73,10 @@ static inline bool weft_baton_try_take(struct weft_baton *b)
  * Does somebody wait while the baton is vacant?  Then whatever comes must ring; else what needs no
  * answer from us may lie until the next look.  seq_cst, both: of one who will park, or has just
  * come to wait otherwise, and a leaver who has armed quietly, the leaver sees the other, and
- * kicks, or the other sees the baton vacant (weft_baton_park), or kicks by himself
- * (weft_engine_ears).
+ * kicks, or the other sees the baton vacant (weft_task_baton_park), or kicks by himself
+ * (weft_task_engine_ears).
  */
-static __attribute__((noinline, unused)) bool weft_baton_heard(struct weft_baton *b)
+static __attribute__((noinline, unused)) bool weft_task_baton_heard(struct weft_baton *b)
 {
 	return atomic_load_explicit(&b->x_parked, memory_order_seq_cst) ||
 	       atomic_load_explicit(&b->x_ears, memory_order_seq_cst) ||
@@ -85,7 +85,7 @@ static __attribute__((noinline, unused)) bool weft_baton_heard(struct weft_baton
 
 /* The holder is about to arm every source.  quiet: only for what needs an answer; unsettled: and
  * somebody must look once more. */
-static inline void weft_baton_arm(struct weft_baton *b, bool quiet, bool unsettled)
+static inline void weft_task_baton_arm(struct weft_baton *b, bool quiet, bool unsettled)
 {
 	/* Relaxed, both: x_armed carries them to WANT, x_state to who holds the baton next, and
 	 * only he acts on them. */
@@ -97,18 +97,18 @@ static inline void weft_baton_arm(struct weft_baton *b, bool quiet, bool unsettl
 }
 
 /* Armed for less than somebody wants. */
-static inline bool weft_baton_unheard(struct weft_baton *b)
+static inline bool weft_task_baton_unheard(struct weft_baton *b)
 {
 	/* Relaxed, both: the holder's, or set before the kick that has woken us. */
 	return atomic_load_explicit(&b->x_armed, memory_order_relaxed) &&
-	       atomic_load_explicit(&b->x_quiet, memory_order_relaxed) && weft_baton_heard(b);
+	       atomic_load_explicit(&b->x_quiet, memory_order_relaxed) && weft_task_baton_heard(b);
 }
 
 /*
  * n more (less) operations whose end is wanted at once, though nobody waits.  Before whatever
  * may end them.  True: the bells are armed for less: the caller arms, or calls the watcher.
  */
-static inline bool weft_baton_want(struct weft_baton *b, int n)
+static inline bool weft_task_baton_want(struct weft_baton *b, int n)
 {
 	/* WANT -> heard.  seq_cst, both: of us and one who arms quietly and leaves, he counts us
 	 * then and kicks, or we see it armed.  Without it the end would ring nobody. */
@@ -129,7 +129,7 @@ static inline bool weft_baton_want(struct weft_baton *b, int n)
  * The careful way, after a sleep (armed) or with the watcher off: an exchange, which comes before
  * our look at x_parked and before the caller's look at the task queues.
  */
-static inline enum weft_kick weft_baton_leave(struct weft_baton *b)
+static inline enum weft_kick weft_task_baton_leave(struct weft_baton *b)
 {
 	/* Relaxed: cleared behind our back only by somebody awake, who then arms again. */
 	bool armed = atomic_load_explicit(&b->x_armed, memory_order_relaxed), owed = b->owed;
@@ -164,13 +164,13 @@ static inline enum weft_kick weft_baton_leave(struct weft_baton *b)
 	if (weft_unlikely(watcher == WEFT_WATCHER_UNDER &&
 			  /* Relaxed: as armed. */
 			  (!armed || (atomic_load_explicit(&b->x_quiet, memory_order_relaxed) &&
-				      weft_baton_heard(b)))))
+				      weft_task_baton_heard(b)))))
 		return WEFT_KICK_SET;
 	return WEFT_KICK_NONE;
 }
 
 /* A waiter will park.  False: the baton is vacant, take it instead; then call _unpark. */
-static inline bool weft_baton_park(struct weft_baton *b)
+static inline bool weft_task_baton_park(struct weft_baton *b)
 {
 	/* PARK -> GONE (leave).  seq_cst, both: either the leaver counts us or we see it gone.
 	 * Without it both could miss, and with the watcher off nobody would poll for us. */
@@ -178,14 +178,14 @@ static inline bool weft_baton_park(struct weft_baton *b)
 	return atomic_load_explicit(&b->x_state, memory_order_seq_cst) != WEFT_BATON_VACANT;
 }
 
-static inline void weft_baton_unpark(struct weft_baton *b)
+static inline void weft_task_baton_unpark(struct weft_baton *b)
 {
 	/* Relaxed: too high a count for a moment costs a superfluous wake-up. */
 	atomic_fetch_sub_explicit(&b->x_parked, 1, memory_order_relaxed);
 }
 
 /* The holder goes to sleep in the watch set; after this it must look at everything once more. */
-static inline void weft_baton_sleep(struct weft_baton *b)
+static inline void weft_task_baton_sleep(struct weft_baton *b)
 {
 	b->owed = false;
 	/* DOZE -> SUBMIT (submit_target) and -> BESIDE.  seq_cst: comes before the last look, so a
@@ -194,7 +194,7 @@ static inline void weft_baton_sleep(struct weft_baton *b)
 }
 
 /* It woke up and polls again. */
-static inline void weft_baton_wake(struct weft_baton *b)
+static inline void weft_task_baton_wake(struct weft_baton *b)
 {
 	/* WOKE -> BESIDE (sit_beside).  seq_cst: either the watcher sees us awake and does not sit
 	 * down, or we see it sitting and move it when we leave.  Without it: armed, vacant, and
@@ -204,14 +204,14 @@ static inline void weft_baton_wake(struct weft_baton *b)
 }
 
 /* The watcher says where it is. */
-static inline void weft_watcher_sit(struct weft_baton *b, enum weft_watcher_pos pos)
+static inline void weft_task_watcher_sit(struct weft_baton *b, enum weft_watcher_pos pos)
 {
 	/* SIT -> SUBMIT, GONE.  seq_cst: comes before the watcher's last look. */
 	atomic_exchange_explicit(&b->x_watcher, pos, memory_order_seq_cst);
 }
 
 /* True: the watcher may sleep on its own word until it is kicked. */
-static inline bool weft_watcher_sit_beside(struct weft_baton *b)
+static inline bool weft_task_watcher_sit_beside(struct weft_baton *b)
 {
 	/* BESIDE <- WOKE, see there. */
 	atomic_exchange_explicit(&b->x_watcher, WEFT_WATCHER_BESIDE, memory_order_seq_cst);
@@ -219,7 +219,7 @@ static inline bool weft_watcher_sit_beside(struct weft_baton *b)
 }
 
 /* Work was published with a seq_cst exchange: who must be told? */
-static inline enum weft_kick weft_baton_submit_target(struct weft_baton *b)
+static inline enum weft_kick weft_task_baton_submit_target(struct weft_baton *b)
 {
 	/* SUBMIT <- DOZE, SIT. */
 	uint32_t state = atomic_load_explicit(&b->x_state, memory_order_seq_cst);

@@ -21,7 +21,7 @@ static _Atomic uint64_t x_filled_ns; /* the clock when it was filled last */
 static _Atomic uint64_t x_used_ns;
 static _Atomic int64_t x_percent; /* written at start; an idle worker of before may still read */
 
-void weft_budget_init(void)
+void weft_task_budget_init(void)
 {
 	int64_t percent = weft_setting_int(WEFT_SET_PROGRESS_BUDGET);
 	atomic_store_explicit(&x_percent, percent, memory_order_relaxed);
@@ -29,7 +29,7 @@ void weft_budget_init(void)
 	atomic_store_explicit(&x_filled_ns, weft_clock_ns(), memory_order_relaxed);
 }
 
-uint64_t weft_budget_used_ns(void)
+uint64_t weft_task_budget_used_ns(void)
 {
 	return atomic_load_explicit(&x_used_ns, memory_order_relaxed);
 }
@@ -56,7 +56,7 @@ static void fill(uint64_t now)
 		atomic_fetch_sub_explicit(&x_left_ns, left - full, memory_order_relaxed);
 }
 
-int64_t weft_budget_spend(void)
+int64_t weft_task_budget_spend(void)
 {
 	static _Thread_local uint64_t before;
 	uint64_t used = thread_ns(), ns = used - before;
@@ -74,9 +74,9 @@ int64_t weft_budget_spend(void)
 	return pause > PAUSE_MAX_NS ? PAUSE_MAX_NS : pause;
 }
 
-bool weft_budget_pause(void)
+bool weft_task_budget_pause(void)
 {
-	int64_t ns = weft_budget_spend();
+	int64_t ns = weft_task_budget_spend();
 	if (ns < 1000000) /* the bucket is filled no finer than that */
 		return false;
 	weft_count(WEFT_CNT_BUDGET_PAUSES, 1);

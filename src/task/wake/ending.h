@@ -22,20 +22,20 @@ struct weft_looks {
 	_Atomic unsigned x_word; /* lookers count themselves, the stopper the generations */
 };
 
-static inline unsigned weft_looks_generation(const struct weft_looks *l)
+static inline unsigned weft_task_closing_generation(const struct weft_looks *l)
 {
 	/* Relaxed: the starter's, which nobody ends meanwhile. */
 	return atomic_load_explicit(&l->x_word, memory_order_relaxed) / WEFT_LOOK;
 }
 
-static inline bool weft_looks_over(const struct weft_looks *l, unsigned generation)
+static inline bool weft_task_closing_over(const struct weft_looks *l, unsigned generation)
 {
 	/* Relaxed: a hint, whoever looks asks again; what ends then is static. */
 	return atomic_load_explicit(&l->x_word, memory_order_relaxed) / WEFT_LOOK != generation;
 }
 
 /* True: look, it stays until the end.  In any case call end. */
-static inline bool weft_look_begin(struct weft_looks *l, unsigned generation)
+static inline bool weft_task_closing_look_begin(struct weft_looks *l, unsigned generation)
 {
 	/* One word: either it is over for us, or the stopper counts us.  Relaxed: what we look at
 	 * was made before our thread. */
@@ -43,35 +43,35 @@ static inline bool weft_look_begin(struct weft_looks *l, unsigned generation)
 	       generation;
 }
 
-static inline void weft_look_end(struct weft_looks *l)
+static inline void weft_task_closing_look_end(struct weft_looks *l)
 {
 	/* LOOKED -> INSIDE.  Carries: our look is over.  Without it the queues could be freed under
 	 * our eyes. */
 	atomic_fetch_sub_explicit(&l->x_word, 1, memory_order_release);
 }
 
-static inline void weft_looks_end(struct weft_looks *l)
+static inline void weft_task_closing_end(struct weft_looks *l)
 {
 	/* Relaxed: see look_begin. */
 	atomic_fetch_add_explicit(&l->x_word, WEFT_LOOK, memory_order_relaxed);
 }
 
 /* Does somebody still look? */
-static inline bool weft_looks_inside(const struct weft_looks *l)
+static inline bool weft_task_closing_inside(const struct weft_looks *l)
 {
 	/* INSIDE <- LOOKED, also through others' counting: they only add and subtract. */
 	return atomic_load_explicit(&l->x_word, memory_order_acquire) % WEFT_LOOK != 0;
 }
 
 /* May a waiter that is counted sleep? */
-static inline bool weft_ending_parks(const _Atomic bool *x_running)
+static inline bool weft_task_ending_parks(const _Atomic bool *x_running)
 {
 	/* PARKS <- OFF.  seq_cst: comes after we counted ourselves, also seq_cst; then either we
 	 * see that it has stopped, or the stopper sees us.  Without it we could sleep for ever. */
 	return atomic_load_explicit(x_running, memory_order_seq_cst);
 }
 
-static inline void weft_ending_off(_Atomic bool *x_running)
+static inline void weft_task_ending_off(_Atomic bool *x_running)
 {
 	/* OFF -> PARKS.  seq_cst: comes before the look at who is counted. */
 	atomic_store_explicit(x_running, false, memory_order_seq_cst);

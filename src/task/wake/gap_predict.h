@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * away.h - will who leaves a wait be back before a wake-up could pay?
+ * gap_predict.h - will who leaves a wait be back before a wake-up could pay?
  *
  * To wake a thread takes some 50 us of both sides' cores.  Where the computation that follows a
  * wait is shorter than that, or not much longer, nobody need be woken for what comes meanwhile.  So
@@ -11,8 +11,8 @@
  * Callers   with the baton in hand.
  * Progress  some loads and stores.
  */
-#ifndef WEFT_AWAY_H
-#define WEFT_AWAY_H
+#ifndef WEFT_TASK_GAP_PREDICT_H
+#define WEFT_TASK_GAP_PREDICT_H
 
 #include "base/base.h"
 
@@ -20,14 +20,14 @@
 #define WEFT_AWAY_SHORT_NS 100000u /* two wake-ups: of twice that, half is hidden all the same */
 #define WEFT_AWAY_SURE 4           /* short ones in a row, to count on it */
 
-struct weft_away {
+struct weft_task_gap {
 	uint64_t since; /* cycles: when they left; 0: nobody is away, or it is not known */
 	unsigned at;    /* from which place */
 	uint8_t shorts[1u << WEFT_AWAY_BITS]; /* in a row, for each place */
 };
 
 /* Leaves from there.  True: he will be back soon. */
-static inline bool weft_away_leave(struct weft_away *a, const void *site, uint64_t now)
+static inline bool weft_task_gap_leave(struct weft_task_gap *a, const void *site, uint64_t now)
 {
 	a->since = now;
 	a->at = (unsigned)(((uintptr_t)site * UINT64_C(0x9e3779b97f4a7c15)) >>
@@ -36,8 +36,8 @@ static inline bool weft_away_leave(struct weft_away *a, const void *site, uint64
 }
 
 /* He is back.  behind: he had left something behind; short_cycles: less is short. */
-static inline void weft_away_back(struct weft_away *a, uint64_t now, bool behind,
-				  uint64_t short_cycles)
+static inline void weft_task_gap_back(struct weft_task_gap *a, uint64_t now, bool behind,
+				      uint64_t short_cycles)
 {
 	uint8_t *shorts = &a->shorts[a->at];
 	if (now - a->since < short_cycles)

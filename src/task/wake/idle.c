@@ -54,7 +54,7 @@ static _Atomic int x_running;
 
 /* All times here are hints and relaxed; the futex word alone decides about sleep. */
 
-void weft_idle_size(int ranks, int cpus)
+void weft_task_idle_size(int ranks, int cpus)
 {
 	int64_t given = weft_setting_int(WEFT_SET_IDLE_WORKERS);
 	atomic_store_explicit(&x_period_us, weft_setting_int(WEFT_SET_IDLE_PERIOD_US),
@@ -62,9 +62,9 @@ void weft_idle_size(int ranks, int cpus)
 	/* One core of our share is the application's. */
 	int share = cpus / (ranks > 0 ? ranks : 1), place[IDLERS_MAX];
 	/* A quota smaller than our cores: what we would spend is the application's. */
-	int spare = weft_load_cpus() < share ? 0 : share - 1;
-	int n = weft_idle_spread(weft_setting_str(WEFT_SET_IDLE_LEVEL), (int)given, spare, place,
-				 IDLERS_MAX);
+	int spare = weft_task_load_cpus() < share ? 0 : share - 1;
+	int n = weft_task_idle_spread(weft_setting_str(WEFT_SET_IDLE_LEVEL), (int)given, spare,
+				      place, IDLERS_MAX);
 	for (int i = 0; i < n; i++)
 		atomic_store_explicit(&idlers[i].x_place, place[i], memory_order_relaxed);
 	atomic_store_explicit(&x_wanted, n, memory_order_relaxed);
@@ -73,14 +73,14 @@ void weft_idle_size(int ranks, int cpus)
 /* Does the watcher, or who else must, need telling?  Takes no mask. */
 static bool something_waits(void)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	uint32_t state = atomic_load_explicit(&e->baton.x_state, memory_order_relaxed);
-	return state == WEFT_BATON_VACANT && weft_engine_tasks_left(e);
+	return state == WEFT_BATON_VACANT && weft_task_engine_tasks_left(e);
 }
 
 static bool over(unsigned generation)
 {
-	return weft_looks_over(&looks, generation);
+	return weft_task_closing_over(&looks, generation);
 }
 
 static void learn(struct idler *me, uint64_t now)
@@ -96,7 +96,7 @@ static void learn(struct idler *me, uint64_t now)
 	atomic_store_explicit(&x_cost_ns, cost, memory_order_relaxed);
 }
 
-uint64_t weft_idle_next_ns(uint64_t ns, uint64_t cost_ns, bool paid)
+uint64_t weft_task_idle_next_ns(uint64_t ns, uint64_t cost_ns, bool paid)
 {
 	uint64_t least = cost_ns > SPIN_MIN_NS ? cost_ns : SPIN_MIN_NS;
 	ns = paid ? ns * 2 : ns / 2;
@@ -107,7 +107,7 @@ uint64_t weft_idle_next_ns(uint64_t ns, uint64_t cost_ns, bool paid)
 static bool served(bool relays)
 {
 	for (int i = 0; i < 16; i++) {
-		if (relays && weft_relay_serve())
+		if (relays && weft_task_relay_serve())
 			return true;
 		weft_cpu_relax();
 	}
@@ -119,18 +119,18 @@ static bool spin(unsigned generation, uint64_t ns)
 {
 	uint64_t rounds = 0, now = weft_clock_ns();
 	uint64_t first = atomic_load_explicit(&x_event_ns, memory_order_relaxed), event = first;
-	bool relays = !over(generation) && weft_relay_begin(now);
+	bool relays = !over(generation) && weft_task_relay_begin(now);
 	while (!over(generation)) { /* ends: as said, or the lease was taken back */
 		now = weft_clock_ns();
 		event = atomic_load_explicit(&x_event_ns, memory_order_relaxed);
-		if ((now > event && now - event > ns) || (relays && !weft_relay_beat(now)))
+		if ((now > event && now - event > ns) || (relays && !weft_task_relay_beat(now)))
 			break;
 		rounds++;
 		if (served(relays))
 			atomic_store_explicit(&x_event_ns, weft_clock_ns(), memory_order_relaxed);
 	}
 	if (relays)
-		weft_relay_end();
+		weft_task_relay_end();
 	weft_count(WEFT_CNT_POLL_IDLE, rounds);
 	return event != first;
 }
@@ -140,15 +140,16 @@ static void stay_awake(unsigned generation)
 	uint64_t ns = atomic_load_explicit(&x_spin_ns, memory_order_relaxed);
 	bool paid = spin(generation, ns);
 	uint64_t cost = atomic_load_explicit(&x_cost_ns, memory_order_relaxed);
-	atomic_store_explicit(&x_spin_ns, weft_idle_next_ns(ns, cost, paid), memory_order_relaxed);
+	atomic_store_explicit(&x_spin_ns, weft_task_idle_next_ns(ns, cost, paid),
+			      memory_order_relaxed);
 }
 
 /* One look; the engine does not stop meanwhile. */
 static void look(unsigned generation)
 {
-	if (weft_look_begin(&looks, generation) && something_waits())
-		weft_watcher_call(&weft_engine);
-	weft_look_end(&looks);
+	if (weft_task_closing_look_begin(&looks, generation) && something_waits())
+		weft_task_watcher_call(&weft_task_engine);
+	weft_task_closing_look_end(&looks);
 }
 
 /* A fixed period: looks for ever, and lets the watcher do what there is. */
@@ -164,7 +165,7 @@ static void look_periodically(unsigned generation, uint64_t period_ns)
 		else
 			sched_yield();
 		if (period_ns || i % 1024 == 0)
-			(void)weft_budget_pause();
+			(void)weft_task_budget_pause();
 	}
 }
 
@@ -173,8 +174,8 @@ static void *run(void *arg)
 	struct idler *me = &idlers[(uintptr_t)arg % IDLERS_MAX];
 	unsigned generation = (unsigned)((uintptr_t)arg / IDLERS_MAX);
 	struct sched_param p = {0};
-	(void)weft_engine_thread_settle("weft-idle");
-	(void)weft_idle_bind(atomic_load_explicit(&me->x_place, memory_order_relaxed));
+	(void)weft_task_engine_thread_settle("weft-idle");
+	(void)weft_task_idle_bind(atomic_load_explicit(&me->x_place, memory_order_relaxed));
 	if (sched_setscheduler(0, SCHED_IDLE, &p)) {
 		weft_debug("no SCHED_IDLE here: no idle workers");
 		return NULL;
@@ -186,7 +187,7 @@ static void *run(void *arg)
 		return NULL;
 	}
 	for (;;) { /* ends: its generation is over */
-		uint32_t seen = weft_word_seen(&me->x_word);
+		uint32_t seen = weft_task_wake_word_seen(&me->x_word);
 		/* Relaxed: not seen, it is not called for this event. */
 		atomic_store_explicit(&me->x_parked, true, memory_order_relaxed);
 		if (over(generation))
@@ -197,7 +198,7 @@ static void *run(void *arg)
 		weft_count(WEFT_CNT_IDLE_WAKEUPS, 1);
 		learn(me, weft_clock_ns());
 		stay_awake(generation);
-		int64_t pause = weft_budget_spend();
+		int64_t pause = weft_task_budget_spend();
 		if (pause) { /* leave it alone for so long; the bucket fills */
 			weft_count(WEFT_CNT_BUDGET_PAUSES, 1);
 			atomic_store_explicit(&x_hold_until_ns, weft_clock_ns() + (uint64_t)pause,
@@ -208,11 +209,11 @@ static void *run(void *arg)
 
 static void wake(struct idler *i)
 {
-	weft_word_ring(&i->x_word);
+	weft_task_wake_word_ring(&i->x_word);
 	(void)syscall(SYS_futex, &i->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
-void weft_idle_stay(uint64_t ns)
+void weft_task_idle_stay(uint64_t ns)
 {
 	if (ns > SPIN_MAX_NS)
 		ns = SPIN_MAX_NS;
@@ -220,12 +221,12 @@ void weft_idle_stay(uint64_t ns)
 		atomic_store_explicit(&x_spin_ns, ns, memory_order_relaxed);
 }
 
-bool weft_idle_wanted(void)
+bool weft_task_idle_wanted(void)
 {
 	return atomic_load_explicit(&x_wanted, memory_order_relaxed) != 0;
 }
 
-void weft_idle_event(void)
+void weft_task_idle_event(void)
 {
 	int wanted = atomic_load_explicit(&x_wanted, memory_order_relaxed);
 	if (!wanted || failed)
@@ -236,9 +237,9 @@ void weft_idle_event(void)
 		return;
 	while (started < wanted) { /* ends: all are there, or one cannot start */
 		pthread_t thread;
-		uintptr_t generation = weft_looks_generation(&looks);
+		uintptr_t generation = weft_task_closing_generation(&looks);
 		void *arg = (void *)(generation * IDLERS_MAX + (unsigned)started);
-		if (weft_engine_thread(&thread, run, arg)) {
+		if (weft_task_engine_thread(&thread, run, arg)) {
 			weft_info("no thread for an idle worker");
 			failed = 1;
 			return;
@@ -249,17 +250,18 @@ void weft_idle_event(void)
 	for (int i = 0; i < started; i++) {
 		if (!atomic_load_explicit(&idlers[i].x_parked, memory_order_relaxed))
 			continue;
-		weft_relay_grant(&weft_engine); /* the first that comes takes it */
+		weft_task_relay_grant(&weft_task_engine); /* the first that comes takes it */
 		atomic_store_explicit(&idlers[i].x_called_ns, now, memory_order_relaxed);
 		wake(&idlers[i]);
 	}
 }
 
-void weft_idle_stop(void)
+void weft_task_idle_stop(void)
 {
 	/* They find it before their next sleep, or are woken to find it. */
-	weft_looks_end(&looks);
-	while (weft_looks_inside(&looks)) /* ends: some instructions, which others may delay */
+	weft_task_closing_end(&looks);
+	while (weft_task_closing_inside(
+		&looks)) /* ends: some instructions, which others may delay */
 		sched_yield();
 	for (int i = 0; i < started; i++)
 		wake(&idlers[i]);
@@ -267,7 +269,7 @@ void weft_idle_stop(void)
 	atomic_store_explicit(&x_running, 0, memory_order_relaxed);
 }
 
-void weft_idle_describe(FILE *out)
+void weft_task_idle_describe(FILE *out)
 {
 	fprintf(out,
 		"  idle workers: at most %d, by level \"%s\" (%d started); "

@@ -25,7 +25,7 @@ static int nth_of(const char *level, int nth)
 	return -1;
 }
 
-int weft_idle_spread(const char *level, int given, int spare, int *place_p, int room)
+int weft_task_idle_spread(const char *level, int given, int spare, int *place_p, int room)
 {
 	int at = 0, places = 0;
 	while (weft_topo_count() && nth_of(level, places) >= 0) /* ends with the tree */
@@ -47,7 +47,7 @@ static bool below(int leaf, int place)
 	return leaf == place;
 }
 
-bool weft_idle_bind(int place)
+bool weft_task_idle_bind(int place)
 {
 	unsigned long own[WEFT_TOPO_CPUS_MAX / (8 * sizeof(unsigned long))];
 	unsigned long set[weft_countof(own)] = {0};

@@ -20,11 +20,11 @@ static void noticed(struct weft_engine *e)
 	uint64_t then = atomic_load_explicit(&e->x_kicked_ns, memory_order_relaxed);
 	if (then && atomic_exchange_explicit(&e->x_kicked_ns, 0, memory_order_relaxed) == then) {
 		uint64_t now = weft_clock_ns();
-		weft_late(now > then ? now - then : 0);
+		weft_task_late(now > then ? now - then : 0);
 	}
 }
 
-void weft_engine_kick(struct weft_engine *e, enum weft_kick kick)
+void weft_task_engine_kick(struct weft_engine *e, enum weft_kick kick)
 {
 	if (weft_likely(kick == WEFT_KICK_NONE))
 		return;
@@ -49,7 +49,7 @@ void weft_engine_kick(struct weft_engine *e, enum weft_kick kick)
 			l ? weft_container_of(l, struct weft_parked, link)->parker : NULL;
 		pthread_mutex_unlock(&e->park_lock);
 		if (p)
-			weft_unpark(p);
+			weft_wait_unpark(p);
 	}
 }
 
@@ -60,35 +60,36 @@ static void set_timer(struct weft_engine *e, uint64_t ns)
 		weft_debug("no timer for the watcher: %s", strerror(errno));
 }
 
-void weft_engine_defer(struct weft_engine *e, enum weft_defer_what what)
+void weft_task_engine_defer(struct weft_engine *e, enum weft_task_kick_timer_what what)
 {
 	/* Relaxed, both: a hint. */
 	atomic_store_explicit(&e->defer.x_rounds,
 			      atomic_load_explicit(&e->x_rounds, memory_order_relaxed),
 			      memory_order_relaxed);
 	set_timer(e, what == WEFT_DEFER_KICK ? WEFT_DEFER_NS : WEFT_SETTLE_NS);
-	if (what == WEFT_DEFER_SETTLE && weft_defer_overtaken(&e->defer))
+	if (what == WEFT_DEFER_SETTLE && weft_task_kick_timer_overtaken(&e->defer))
 		set_timer(e, WEFT_DEFER_NS);
 }
 
-bool weft_engine_kick_later(struct weft_engine *e, bool settle)
+bool weft_task_engine_kick_later(struct weft_engine *e, bool settle)
 {
 	/* Relaxed, both: a loop of others that arms meanwhile looks for itself, and a watcher that
 	 * comes out of the set does so, too. */
 	if (e->defer_fd < 0 ||
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) != WEFT_WATCHER_UNDER ||
-	    weft_spin_crowded() || atomic_load_explicit(&e->baton.x_outside, memory_order_relaxed))
+	    weft_task_spin_crowded() ||
+	    atomic_load_explicit(&e->baton.x_outside, memory_order_relaxed))
 		return false;
-	enum weft_defer_what what = settle ? WEFT_DEFER_SETTLE : WEFT_DEFER_KICK;
-	if (weft_defer_due(&e->defer, what))
-		weft_engine_defer(e, what);
+	enum weft_task_kick_timer_what what = settle ? WEFT_DEFER_SETTLE : WEFT_DEFER_KICK;
+	if (weft_task_kick_timer_due(&e->defer, what))
+		weft_task_engine_defer(e, what);
 	return true;
 }
 
 /* With more ranks than cores each ring takes the core from who would go on: once only. */
 static unsigned arms_after_rest(void)
 {
-	return weft_spin_crowded() ? 1 : WEFT_AWAY_ARMS;
+	return weft_task_spin_crowded() ? 1 : WEFT_AWAY_ARMS;
 }
 
 /*
@@ -99,81 +100,83 @@ static bool arm_on_leaving(struct weft_engine *e, const void *site)
 {
 	uint64_t now = weft_cycles();
 	uint64_t last = atomic_exchange_explicit(&e->x_left, now, memory_order_relaxed);
-	unsigned arms = now - last >= weft_spin_cycles(WEFT_AWAY_NS)
+	unsigned arms = now - last >= weft_task_spin_cycles(WEFT_AWAY_NS)
 				? arms_after_rest()
 				/* Relaxed: a hint here, ours once we hold the baton. */
 				: atomic_load_explicit(&e->x_arms, memory_order_relaxed);
 	if (!arms ||
 	    /* Relaxed: a hint; elsewhere the watcher arms, or nobody settles. */
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) != WEFT_WATCHER_UNDER ||
-	    weft_engine_tasks_left(e) || !weft_baton_try_take(&e->baton))
+	    weft_task_engine_tasks_left(e) || !weft_task_baton_try_take(&e->baton))
 		return false;
 	atomic_store_explicit(&e->x_arms, arms - 1, memory_order_relaxed);
-	bool soon = weft_away_leave(&e->away, site, now);
-	(void)weft_engine_behind_since(e, WEFT_LEFT_AWAY);
-	if (!weft_sources_armed(e))
-		(void)weft_sources_arm_left(e, soon);
-	enum weft_kick kick = weft_baton_leave(&e->baton);
+	bool soon = weft_task_gap_leave(&e->away, site, now);
+	(void)weft_task_engine_behind_since(e, WEFT_LEFT_AWAY);
+	if (!weft_task_sources_armed(e))
+		(void)weft_task_sources_arm_left(e, soon);
+	enum weft_kick kick = weft_task_baton_leave(&e->baton);
 	/* Who submitted while we held the baton has kicked nobody. */
-	return kick == WEFT_KICK_NONE && weft_sources_armed(e) && !weft_engine_tasks_left(e);
+	return kick == WEFT_KICK_NONE && weft_task_sources_armed(e) &&
+	       !weft_task_engine_tasks_left(e);
 }
 
-void weft_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const void *site)
+void weft_task_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const void *site)
 {
-	if (kick == WEFT_KICK_SET && !weft_hold_some(&e->hold) && arm_on_leaving(e, site))
+	if (kick == WEFT_KICK_SET && !weft_task_batch_hold_some(&e->hold) &&
+	    arm_on_leaving(e, site))
 		kick = WEFT_KICK_NONE;
 	if (kick == WEFT_KICK_NONE) {
 		/* A watcher elsewhere than in the set settles when it comes there. */
-		if (weft_sources_unsettled(e) && !weft_engine_kick_later(e, true) &&
+		if (weft_task_sources_unsettled(e) && !weft_task_engine_kick_later(e, true) &&
 		    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
 			    WEFT_WATCHER_UNDER)
-			weft_engine_kick(e, WEFT_KICK_SET);
+			weft_task_engine_kick(e, WEFT_KICK_SET);
 		/* Armed, the watcher sleeps: who submitted while we held the baton has kicked
 		 * nobody. */
-		if (weft_engine_tasks_left(e))
-			weft_engine_kick(e, weft_baton_submit_target(&e->baton));
+		if (weft_task_engine_tasks_left(e))
+			weft_task_engine_kick(e, weft_task_baton_submit_target(&e->baton));
 		return;
 	}
-	if (kick != WEFT_KICK_SET || weft_hold_some(&e->hold) ||
-	    !weft_engine_kick_later(e, false) ||
+	if (kick != WEFT_KICK_SET || weft_task_batch_hold_some(&e->hold) ||
+	    !weft_task_engine_kick_later(e, false) ||
 	    /* Who submitted while we held the baton has kicked nobody. */
-	    weft_engine_tasks_left(e))
-		weft_engine_kick(e, kick);
+	    weft_task_engine_tasks_left(e))
+		weft_task_engine_kick(e, kick);
 }
 
 /* Nobody waits, but somebody wants to hear: arms for all, if nobody else does. */
 static void arm_for_all(struct weft_engine *e)
 {
-	if (weft_engine_self.drains)
+	if (weft_task_engine_self.drains)
 		return; /* the watcher: looks afterwards */
-	if (weft_engine_self.in_handler || !weft_baton_try_take(&e->baton)) {
-		weft_watcher_call(e);
+	if (weft_task_engine_self.in_handler || !weft_task_baton_try_take(&e->baton)) {
+		weft_task_watcher_call(e);
 		return;
 	}
-	if (weft_sources_armed(e))
-		(void)weft_sources_arm_left(e, false);
-	weft_engine_kick_left(e, weft_baton_leave(&e->baton), NULL);
-	if (weft_engine_tasks_left(e)) /* as above */
-		weft_watcher_call(e);
+	if (weft_task_sources_armed(e))
+		(void)weft_task_sources_arm_left(e, false);
+	weft_task_engine_kick_left(e, weft_task_baton_leave(&e->baton), NULL);
+	if (weft_task_engine_tasks_left(e)) /* as above */
+		weft_task_watcher_call(e);
 }
 
-void weft_engine_want(int n)
+void weft_task_engine_want(int n)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	/* READY (start), as in engine.c. */
-	if (weft_baton_want(&e->baton, n) &&
+	if (weft_task_baton_want(&e->baton, n) &&
 	    atomic_load_explicit(&e->x_running, memory_order_acquire))
 		arm_for_all(e);
 }
 
-void weft_engine_ears(struct weft_engine *e)
+void weft_task_engine_ears(struct weft_engine *e)
 {
 	/* EARS -> heard (baton.h). */
 	atomic_store_explicit(&e->baton.x_ears, true, memory_order_seq_cst);
-	weft_watcher_call(e);
+	weft_task_watcher_call(e);
 }
 
-bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
+bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 {
 	struct epoll_event ev[8];
 	struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
@@ -190,17 +193,17 @@ bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 	weft_trace(WEFT_TRACE_AWAKE, 0, 0, 0, 0);
 	weft_cancel_back(was);
 	bool rang = false;
-	weft_told_woke(&e->told);
-	weft_engine_self.deferred = false;
-	weft_engine_self.expired = n == 0;
+	weft_task_kick_pending_woke(&e->told);
+	weft_task_engine_self.deferred = false;
+	weft_task_engine_self.expired = n == 0;
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.u32 == 0) { /* a kick */
 			noticed(e);
 			continue;
 		}
 		if (ev[i].data.u32 == WEFT_EV_DEFERRED) {
-			weft_defer_fired(&e->defer);
-			weft_engine_self.deferred = n == 1;
+			weft_task_kick_timer_fired(&e->defer);
+			weft_task_engine_self.deferred = n == 1;
 			continue;
 		}
 		rang = true;
@@ -216,7 +219,7 @@ bool weft_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 	return rang;
 }
 
-uint64_t weft_engine_nap_ns(struct weft_engine *e)
+uint64_t weft_task_engine_nap_ns(struct weft_engine *e)
 {
 	/* Relaxed: who adds one also kicks. */
 	if (atomic_load_explicit(&e->x_unarmable, memory_order_relaxed) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tell.h - how who has published a task spares the system call: somebody has been told already
- * (told.h), or an idle worker that is awake sees to it (relay.h).
+ * kick_or_relay.h - how who has published a task spares the system call: somebody has been told already
+ * (kick_pending.h), or an idle worker that is awake sees to it (relay.h).
  *
  * Callers   relayed: who has published a task that any thread of ours may run.
  *           look_after: the watcher.  begin: the hand, rung by the relay.
@@ -9,8 +9,8 @@
  *           Both count their look before they begin it: a word that the one took belongs to a look
  *           that submitters do not rely on before it is counted.
  */
-#ifndef WEFT_TELL_H
-#define WEFT_TELL_H
+#ifndef WEFT_TASK_KICK_OR_RELAY_H
+#define WEFT_TASK_KICK_OR_RELAY_H
 
 #include "task/wake/relay.h"
 #include "task/wake/kick_pending.h"
@@ -19,34 +19,37 @@
 enum { WEFT_TELL_RELAY = 0 }; /* beside the kicks, in the note */
 
 /* True: no system call is needed.  quick: has the relay its core? */
-static inline bool weft_tell_relayed(struct weft_told *t, struct weft_relay *r,
-				     bool (*quick)(const struct weft_relay *))
+static inline bool weft_task_kick_or_relay_relayed(struct weft_task_kick_pending *t,
+						   struct weft_relay *r,
+						   bool (*quick)(const struct weft_relay *))
 {
 	uint64_t key;
-	if (weft_told_already(t, WEFT_TELL_RELAY, &key))
+	if (weft_task_kick_pending_already(t, WEFT_TELL_RELAY, &key))
 		return true;
-	if (!weft_relay_ask(r) || !quick(r))
+	if (!weft_task_relay_ask(r) || !quick(r))
 		return false;
-	weft_told_note(t, key);
+	weft_task_kick_pending_note(t, key);
 	return true;
 }
 
 /* True: a word lay there; the caller looks now, and its look is counted. */
-static inline bool weft_tell_look_after(struct weft_told *t, struct weft_relay *r, bool take_back)
+static inline bool weft_task_kick_or_relay_look_after(struct weft_task_kick_pending *t,
+						      struct weft_relay *r, bool take_back)
 {
-	bool word = weft_relay_answer(r, WEFT_WORD_NONE);
+	bool word = weft_task_relay_answer(r, WEFT_WORD_NONE);
 	if (take_back)
-		word |= weft_relay_close(r);
+		word |= weft_task_relay_close(r);
 	if (word)
-		weft_told_woke(t);
+		weft_task_kick_pending_woke(t);
 	return word;
 }
 
 /* The hand: looks next, and then sleeps while the word is what this returns. */
-static inline uint32_t weft_tell_begin(struct weft_told *t, const _Atomic uint32_t *x_word)
+static inline uint32_t weft_task_kick_or_relay_begin(struct weft_task_kick_pending *t,
+						     const _Atomic uint32_t *x_word)
 {
-	uint32_t seen = weft_word_seen(x_word);
-	weft_told_woke(t);
+	uint32_t seen = weft_task_wake_word_seen(x_word);
+	weft_task_kick_pending_woke(t);
 	return seen;
 }
 

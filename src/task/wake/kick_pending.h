@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * told.h - who has been told to look need not be told again before he looks.
+ * kick_pending.h - who has been told to look need not be told again before he looks.
  *
  * A kick is a system call, and the one who is woken needs some us to come: until then every further
  * submission would kick again.
@@ -16,12 +16,12 @@
  *   note             .    .      a note that comes late names a look of the past and is no note
  *   woke                  .
  */
-#ifndef WEFT_TOLD_H
-#define WEFT_TOLD_H
+#ifndef WEFT_TASK_KICK_PENDING_H
+#define WEFT_TASK_KICK_PENDING_H
 
 #include "base/base.h"
 
-struct weft_told {
+struct weft_task_kick_pending {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_looks; /* the woken add */
 	_Atomic bool x_napping;                           /* the watcher: its tick is a long one */
 	_Atomic bool x_spared;   /* the watcher: so short that none need ring */
@@ -30,7 +30,8 @@ struct weft_told {
 
 /* How: the way of the kick, 1 to 3 (0: a relay); another way may reach another thread.  *key_p: for
  * note. */
-static inline bool weft_told_already(struct weft_told *t, unsigned how, uint64_t *key_p)
+static inline bool weft_task_kick_pending_already(struct weft_task_kick_pending *t, unsigned how,
+						  uint64_t *key_p)
 {
 	/* TOLD <- LOOK.  seq_cst: comes after the caller's publication, which is seq_cst too; then
 	 * the look that has not been counted yet sees it. */
@@ -42,12 +43,12 @@ static inline bool weft_told_already(struct weft_told *t, unsigned how, uint64_t
 }
 
 /* The kick of that key has been made. */
-static inline void weft_told_note(struct weft_told *t, uint64_t key)
+static inline void weft_task_kick_pending_note(struct weft_task_kick_pending *t, uint64_t key)
 {
 	atomic_store_explicit(&t->x_note, key, memory_order_relaxed);
 }
 
-static inline void weft_told_woke(struct weft_told *t)
+static inline void weft_task_kick_pending_woke(struct weft_task_kick_pending *t)
 {
 	/* LOOK -> TOLD.  seq_cst: comes before the caller's look.  Without it a submitter could
 	 * rely on a look that is over. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * defer.h - a kick for the watcher that can wait: a timer of the watch set gives it.
+ * kick_timer.h - a kick for the watcher that can wait: a timer of the watch set gives it.
  *
  * Who leaves a wait with the doorbells put away owes the watcher a kick, so that it arms them.  It
  * runs on the caller's core: a kick takes that away for some 20 us, and mostly the caller comes
@@ -17,14 +17,14 @@
  * Promise   of a leaver and one whom the timer has woken: the first sets the timer anew, or the
  *           second sees the baton vacant.
  *           of one who owes a kick and one who owes a settle: the timer is set for the kick last.
- * Checked   test/task/test_model_defer.c.
+ * Checked   test/task/test_model_kick_timer.c.
  *
  *          due  fired   .  together, no help needed
  *   due     .    .      one of several of a kind sets the timer
  *   fired        .
  */
-#ifndef WEFT_DEFER_H
-#define WEFT_DEFER_H
+#ifndef WEFT_TASK_KICK_TIMER_H
+#define WEFT_TASK_KICK_TIMER_H
 
 #include "base/base.h"
 
@@ -36,19 +36,20 @@
 #define WEFT_SETTLE_NS 4000000u /* what a message may lose that is overlooked, hardly ever one */
 #define WEFT_DEFER_MAX 4 /* times in a row that somebody had waited meanwhile: then it ticks */
 
-enum weft_defer_what {
+enum weft_task_kick_timer_what {
 	WEFT_DEFER_SETTLE = 1, /* in WEFT_SETTLE_NS, or sooner */
 	WEFT_DEFER_KICK = 2,   /* in WEFT_DEFER_NS */
 };
 
-struct weft_defer {
+struct weft_task_kick_timer {
 	/* Of weft_defer_what: the timer will fire, or the one who wrote this sets it now. */
 	_Atomic uint32_t x_set;
 	_Atomic uint32_t x_rounds; /* who sets it: the engine's count of rounds, a hint */
 };
 
-/* True: the caller sets the timer; for a settle he then asks weft_defer_overtaken(). */
-static inline bool weft_defer_due(struct weft_defer *d, enum weft_defer_what what)
+/* True: the caller sets the timer; for a settle he then asks weft_task_kick_timer_overtaken(). */
+static inline bool weft_task_kick_timer_due(struct weft_task_kick_timer *d,
+					    enum weft_task_kick_timer_what what)
 {
 	/* DUE -> FIRED.  Carries: the vacant baton, to one whose timer stands for our kick. Without
 	 * it he could see it held, and the doorbells would stay away. */
@@ -58,14 +59,14 @@ static inline bool weft_defer_due(struct weft_defer *d, enum weft_defer_what wha
 
 /* The timer is set for a settle.  True: somebody has set it for a kick meanwhile, and we may have
  * put that off: set it so again. */
-static inline bool weft_defer_overtaken(struct weft_defer *d)
+static inline bool weft_task_kick_timer_overtaken(struct weft_task_kick_timer *d)
 {
 	/* OVER <- DUE of a kick.  Relaxed: if his call of the kernel came before ours, his note
 	 * did, too.  It may have been taken back since: then the timer goes off once in vain. */
 	return atomic_load_explicit(&d->x_set, memory_order_relaxed) != WEFT_DEFER_SETTLE;
 }
 
-static inline void weft_defer_fired(struct weft_defer *d)
+static inline void weft_task_kick_timer_fired(struct weft_task_kick_timer *d)
 {
 	/* FIRED <- DUE. */
 	(void)atomic_exchange_explicit(&d->x_set, 0, memory_order_acquire);

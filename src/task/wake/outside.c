@@ -26,7 +26,7 @@ static struct {
 	bool alarmed;              /* the alarm is set */
 } out = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .note_fd = -1, .alarm_fd = -1};
 
-void weft_outside_ring(struct weft_engine *e)
+void weft_task_outside_ring(struct weft_engine *e)
 {
 	uint64_t one = 1;
 	/* TOLD -> arm.  One of several who find something writes. */
@@ -66,7 +66,7 @@ static weft_err open_locked(void)
 int weft_engine_fd(void)
 {
 	/* READY (engine.c). */
-	if (!atomic_load_explicit(&weft_engine.x_running, memory_order_acquire))
+	if (!atomic_load_explicit(&weft_task_engine.x_running, memory_order_acquire))
 		return -1;
 	pthread_mutex_lock(&out.lock);
 	int fd = open_locked() ? -1 : out.fd;
@@ -84,9 +84,9 @@ static void drain_locked(struct weft_engine *e)
 	(void)n; /* EAGAIN: not written */
 	if (!out.watching)
 		return;
-	weft_engine_watch(e, 0);
-	if (weft_engine_self.deferred) /* it was the watcher's */
-		weft_engine_kick(e, WEFT_KICK_SET);
+	weft_task_engine_watch(e, 0);
+	if (weft_task_engine_self.deferred) /* it was the watcher's */
+		weft_task_engine_kick(e, WEFT_KICK_SET);
 }
 
 static void watch_locked(struct weft_engine *e, bool on)
@@ -117,32 +117,32 @@ static void alarm_locked(uint64_t ns)
 static weft_err arm_alone(struct weft_engine *e)
 {
 	weft_err err = WEFT_OK;
-	if (weft_baton_try_take(&e->baton)) {
-		if (!weft_sources_armed(e) || weft_sources_left(e) ||
+	if (weft_task_baton_try_take(&e->baton)) {
+		if (!weft_task_sources_armed(e) || weft_task_sources_left(e) ||
 		    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed))
-			err = weft_sources_arm(e);
-		weft_engine_kick(e, weft_baton_leave(&e->baton));
+			err = weft_task_sources_arm(e);
+		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 	} /* else its holder polls, and rings when he finds something or leaves */
-	if (!err && (weft_engine_round(e, WEFT_ROUND_FULL) || weft_left_waiting()))
+	if (!err && (weft_task_engine_round(e, WEFT_ROUND_FULL) || weft_task_app_work_waiting()))
 		err = WEFT_AGAIN;
 	/* Repeat tasks and what cannot be armed: the loop looks as often as the watcher would. */
-	alarm_locked(err ? WEFT_FOREVER : weft_engine_nap_ns(e));
+	alarm_locked(err ? WEFT_FOREVER : weft_task_engine_nap_ns(e));
 	return err;
 }
 
 weft_err weft_engine_fd_arm(void)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	/* READY (engine.c). */
 	if (!atomic_load_explicit(&e->x_running, memory_order_acquire))
 		return WEFT_ERR_STATE;
-	if (weft_engine_self.in_handler)
+	if (weft_task_engine_self.in_handler)
 		return WEFT_ERR_DEADLOCK;
-	weft_engine_hears(e);
+	weft_task_engine_hears(e);
 	pthread_mutex_lock(&out.lock);
 	weft_err err = open_locked();
 	if (!err) {
-		/* SIT -> SEE (weft_watcher_sit). */
+		/* SIT -> SEE (weft_task_watcher_sit). */
 		bool alone = atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
 			     WEFT_WATCHER_OFF;
 		watch_locked(e, alone);
@@ -153,7 +153,7 @@ weft_err weft_engine_fd_arm(void)
 			err = arm_alone(e);
 		else
 			alarm_locked(WEFT_FOREVER);
-		if (!alone && weft_engine_round(e, WEFT_ROUND_QUICK))
+		if (!alone && weft_task_engine_round(e, WEFT_ROUND_QUICK))
 			err = WEFT_AGAIN;
 		/* The watcher went off or came on meanwhile: once more. */
 		if (!err &&
@@ -165,7 +165,7 @@ weft_err weft_engine_fd_arm(void)
 	return err;
 }
 
-void weft_outside_stop(void)
+void weft_task_outside_stop(void)
 {
 	pthread_mutex_lock(&out.lock);
 	if (out.fd >= 0) {

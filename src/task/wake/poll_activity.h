@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * polls.h - do others poll anyway?  Then who submits need not ring the watcher, and a watcher that
+ * poll_activity.h - do others poll anyway?  Then who submits need not ring the watcher, and a watcher that
  * is rung all the same keeps off their core.
  *
  * It may well be their core that it wakes on.  Then it is quicker with each task than a switch back
@@ -12,8 +12,8 @@
  * Promise   who is told that others poll relies on a watcher that ticks: it looks all the same,
  *           within 0.4 ms, 1 ms where waiters have polled for 16.
  */
-#ifndef WEFT_POLLS_H
-#define WEFT_POLLS_H
+#ifndef WEFT_TASK_POLL_ACTIVITY_H
+#define WEFT_TASK_POLL_ACTIVITY_H
 
 #include "base/base.h"
 
@@ -31,8 +31,8 @@ struct weft_streak {
 };
 
 /* Somebody polls all the time, or did a moment ago. */
-static inline bool weft_streak_polled(struct weft_streak *s, uint32_t rounds,
-				      uint64_t (*clock)(void))
+static inline bool weft_task_streak_polled(struct weft_streak *s, uint32_t rounds,
+					   uint64_t (*clock)(void))
 {
 	bool moved = rounds != s->rounds;
 	s->rounds = rounds;
@@ -48,7 +48,7 @@ static inline bool weft_streak_polled(struct weft_streak *s, uint32_t rounds,
 	return false;
 }
 
-struct weft_polls {
+struct weft_task_poll_activity {
 	uint32_t rounds; /* when they were last seen to move */
 	uint32_t kicks;
 	uint64_t moved_ns; /* then */
@@ -56,7 +56,8 @@ struct weft_polls {
 };
 
 /* How many rounds since the last call. */
-static inline uint32_t weft_polls_moved(struct weft_polls *p, uint32_t rounds, uint64_t now)
+static inline uint32_t weft_task_poll_activity_moved(struct weft_task_poll_activity *p,
+						     uint32_t rounds, uint64_t now)
 {
 	uint32_t moved = rounds - p->rounds;
 	p->rounds = rounds;
@@ -66,9 +67,10 @@ static inline uint32_t weft_polls_moved(struct weft_polls *p, uint32_t rounds, u
 }
 
 /* The same after a kick; true: others poll, or would if we were off their core. */
-static inline bool weft_polls_kicked(struct weft_polls *p, uint32_t rounds, uint64_t now)
+static inline bool weft_task_poll_activity_kicked(struct weft_task_poll_activity *p,
+						  uint32_t rounds, uint64_t now)
 {
-	uint32_t moved = weft_polls_moved(p, rounds, now);
+	uint32_t moved = weft_task_poll_activity_moved(p, rounds, now);
 	if (now - p->since_ns > WEFT_KICKS_NS) {
 		p->since_ns = now;
 		p->kicks = 0;

@@ -39,7 +39,7 @@ static _Atomic uint64_t x_granted_ns; /* the watcher; a hint */
 
 static void ring(void)
 {
-	weft_word_ring(&hand.x_word);
+	weft_task_wake_word_ring(&hand.x_word);
 	(void)syscall(SYS_futex, &hand.x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
@@ -59,10 +59,10 @@ static void follow(const cpu_set_t *may, int *bound)
 static void run_tasks(struct weft_engine *e)
 {
 	int turns = 0;
-	while (weft_tqueues_visit_all()) { /* ends: nothing more is there, or too much */
-		weft_outside_tell(e);
+	while (weft_task_tqueues_visit_all()) { /* ends: nothing more is there, or too much */
+		weft_task_outside_tell(e);
 		if (++turns == TURNS_MAX) {
-			weft_engine_kick(e, weft_baton_submit_target(&e->baton));
+			weft_task_engine_kick(e, weft_task_baton_submit_target(&e->baton));
 			return;
 		}
 	}
@@ -75,10 +75,10 @@ static void *run(void *arg)
 	cpu_set_t may;
 	if (sched_getaffinity(0, sizeof may, &may)) /* a larger machine: it stays where it is */
 		CPU_ZERO(&may);
-	(void)weft_engine_thread_settle("weft-hand");
-	weft_engine_self.runner = WEFT_RUNNER_WATCHER;
+	(void)weft_task_engine_thread_settle("weft-hand");
+	weft_task_engine_self.runner = WEFT_RUNNER_WATCHER;
 	for (;;) { /* ends: stop */
-		uint32_t seen = weft_tell_begin(&e->told, &hand.x_word);
+		uint32_t seen = weft_task_kick_or_relay_begin(&e->told, &hand.x_word);
 		if (atomic_load_explicit(&hand.x_stop, memory_order_acquire))
 			return NULL;
 		follow(&may, &bound);
@@ -91,36 +91,36 @@ static void *run(void *arg)
 /* ---- the idle worker's ------------------------------------------------------------------------
  */
 
-bool weft_relay_begin(uint64_t now)
+bool weft_task_relay_begin(uint64_t now)
 {
-	if (!weft_relay_accept(&relay))
+	if (!weft_task_relay_accept(&relay))
 		return false;
 	atomic_store_explicit(&hand.x_cpu, sched_getcpu(), memory_order_relaxed);
 	atomic_store_explicit(&relay.x_beat_ns, now, memory_order_relaxed);
 	return true;
 }
 
-bool weft_relay_beat(uint64_t now)
+bool weft_task_relay_beat(uint64_t now)
 {
 	/* Relaxed, both: a hint, and our own lease, which ends for us by a close alone. */
 	atomic_store_explicit(&relay.x_beat_ns, now, memory_order_relaxed);
 	return atomic_load_explicit(&relay.x_lease, memory_order_relaxed) == WEFT_LEASE_HELD;
 }
 
-bool weft_relay_serve(void)
+bool weft_task_relay_serve(void)
 {
-	if (weft_likely(!weft_relay_answer(&relay, WEFT_WORD_MARKED)))
+	if (weft_likely(!weft_task_relay_answer(&relay, WEFT_WORD_MARKED)))
 		return false;
 	atomic_store_explicit(&hand.x_cpu, sched_getcpu(), memory_order_relaxed);
 	ring();
-	weft_relay_answered(&relay);
+	weft_task_relay_answered(&relay);
 	weft_count(WEFT_CNT_RELAYED, 1);
 	return true;
 }
 
-void weft_relay_end(void)
+void weft_task_relay_end(void)
 {
-	if (weft_relay_close(&relay))
+	if (weft_task_relay_close(&relay))
 		ring();
 }
 
@@ -135,18 +135,18 @@ static bool quick(const struct weft_relay *r)
 	return weft_clock_ns() < beat + FRESH_NS;
 }
 
-bool weft_engine_spare(void)
+bool weft_task_engine_spare(void)
 {
 	/* Relaxed: a hint.  Where nobody is awake this word lies in every core's cache. */
 	return atomic_load_explicit(&relay.x_lease, memory_order_relaxed) == WEFT_LEASE_HELD &&
 	       quick(&relay);
 }
 
-void weft_engine_spare_wish(void)
+void weft_task_engine_spare_wish(void)
 {
 	static _Atomic uint64_t x_last, x_wished; /* cycles */
-	struct weft_engine *e = &weft_engine;
-	if (!weft_idle_wanted())
+	struct weft_engine *e = &weft_task_engine;
+	if (!weft_task_idle_wanted())
 		return;
 	uint64_t now = weft_cycles(), per_us = weft_cycles_per_us();
 	/* Relaxed, all: two who wish at once wake it twice. */
@@ -157,30 +157,30 @@ void weft_engine_spare_wish(void)
 	atomic_store_explicit(&x_wished, now, memory_order_relaxed);
 	atomic_store_explicit(&e->x_wish_ns, 2000 * (now - last) / per_us + 1,
 			      memory_order_relaxed);
-	weft_engine_kick(e, weft_baton_submit_target(&e->baton));
+	weft_task_engine_kick(e, weft_task_baton_submit_target(&e->baton));
 }
 
-bool weft_relay_tell(struct weft_engine *e)
+bool weft_task_relay_tell(struct weft_engine *e)
 {
-	return weft_tell_relayed(&e->told, &relay, quick);
+	return weft_task_kick_or_relay_relayed(&e->told, &relay, quick);
 }
 
 /* ---- the watcher's ----------------------------------------------------------------------------
  */
 
-void weft_relay_grant(struct weft_engine *e)
+void weft_task_relay_grant(struct weft_engine *e)
 {
 	if (!hand.started && !hand.failed) {
 		atomic_store_explicit(&hand.x_stop, false, memory_order_relaxed);
 		atomic_store_explicit(&hand.x_cpu, -1, memory_order_relaxed);
-		hand.failed = weft_engine_thread(&hand.thread, run, e) != WEFT_OK;
+		hand.failed = weft_task_engine_thread(&hand.thread, run, e) != WEFT_OK;
 		hand.started = !hand.failed;
 	}
-	if (hand.started && weft_relay_offer(&relay))
+	if (hand.started && weft_task_relay_offer(&relay))
 		atomic_store_explicit(&x_granted_ns, weft_clock_ns(), memory_order_relaxed);
 }
 
-uint64_t weft_relay_nap_ns(void)
+uint64_t weft_task_relay_nap_ns(void)
 {
 	/* Relaxed: we alone grant; gone meanwhile, one sleep more is short. */
 	return atomic_load_explicit(&relay.x_lease, memory_order_relaxed) == WEFT_LEASE_NONE
@@ -188,26 +188,28 @@ uint64_t weft_relay_nap_ns(void)
 		       : LEASE_NS;
 }
 
-bool weft_relay_check(struct weft_engine *e)
+bool weft_task_relay_check(struct weft_engine *e)
 {
-	if (weft_likely(weft_relay_nap_ns() == WEFT_FOREVER))
+	if (weft_likely(weft_task_relay_nap_ns() == WEFT_FOREVER))
 		return false;
 	/* Relaxed: what we miss now we see the next time. */
 	uint64_t last = atomic_load_explicit(&relay.x_beat_ns, memory_order_relaxed);
 	uint64_t granted = atomic_load_explicit(&x_granted_ns, memory_order_relaxed);
 	if (last < granted)
 		last = granted;
-	return weft_tell_look_after(&e->told, &relay, weft_clock_ns() > last + LEASE_NS);
+	return weft_task_kick_or_relay_look_after(&e->told, &relay,
+						  weft_clock_ns() > last + LEASE_NS);
 }
 
-bool weft_relay_take_back(struct weft_engine *e)
+bool weft_task_relay_take_back(struct weft_engine *e)
 {
-	return weft_relay_nap_ns() != WEFT_FOREVER && weft_tell_look_after(&e->told, &relay, true);
+	return weft_task_relay_nap_ns() != WEFT_FOREVER &&
+	       weft_task_kick_or_relay_look_after(&e->told, &relay, true);
 }
 
-void weft_relay_stop(void)
+void weft_task_relay_stop(void)
 {
-	(void)weft_relay_close(&relay);
+	(void)weft_task_relay_close(&relay);
 	if (hand.started) {
 		/* STOP -> run.  The word rung after it ends the sleep. */
 		atomic_store_explicit(&hand.x_stop, true, memory_order_release);

@@ -47,7 +47,7 @@ struct weft_relay {
 };
 
 /* True: it is offered now; do not sleep for long from here on. */
-static inline bool weft_relay_offer(struct weft_relay *r)
+static inline bool weft_task_relay_offer(struct weft_relay *r)
 {
 	uint32_t none = WEFT_LEASE_NONE;
 	/* Relaxed: nothing goes with it; the watcher revokes by what it finds there itself. */
@@ -56,7 +56,7 @@ static inline bool weft_relay_offer(struct weft_relay *r)
 }
 
 /* True: the caller is the relay now. */
-static inline bool weft_relay_accept(struct weft_relay *r)
+static inline bool weft_task_relay_accept(struct weft_relay *r)
 {
 	uint32_t offered = WEFT_LEASE_OFFERED;
 	/* Relaxed: who asks before we look leaves a word, and that is found. */
@@ -65,7 +65,7 @@ static inline bool weft_relay_accept(struct weft_relay *r)
 }
 
 /* True: somebody will look. */
-static inline bool weft_relay_ask(struct weft_relay *r)
+static inline bool weft_task_relay_ask(struct weft_relay *r)
 {
 	/* Relaxed: most often there is none. */
 	if (atomic_load_explicit(&r->x_lease, memory_order_relaxed) != WEFT_LEASE_HELD)
@@ -84,7 +84,7 @@ static inline bool weft_relay_ask(struct weft_relay *r)
  * True: a word lies there; see that somebody looks, and then say so.  The watcher clears it, the
  * relay marks it: it may lose its core before it has told anybody, and then the watcher must.
  */
-static inline bool weft_relay_answer(struct weft_relay *r, uint32_t mark)
+static inline bool weft_task_relay_answer(struct weft_relay *r, uint32_t mark)
 {
 	uint32_t word =
 		atomic_load_explicit(&r->x_word, memory_order_relaxed); /* again and again */
@@ -95,7 +95,7 @@ static inline bool weft_relay_answer(struct weft_relay *r, uint32_t mark)
 }
 
 /* The relay: somebody has been told, the system call is over.  A word that came since stays. */
-static inline void weft_relay_answered(struct weft_relay *r)
+static inline void weft_task_relay_answered(struct weft_relay *r)
 {
 	uint32_t mark = WEFT_WORD_MARKED;
 	/* Relaxed: carries nothing, the one who was told knows all. */
@@ -104,7 +104,7 @@ static inline void weft_relay_answered(struct weft_relay *r)
 }
 
 /* The end of a lease, either side; true: a word lay there, see that somebody looks. */
-static inline bool weft_relay_close(struct weft_relay *r)
+static inline bool weft_task_relay_close(struct weft_relay *r)
 {
 	/* Relaxed: the exchange takes it along. */
 	atomic_store_explicit(&r->x_lease, WEFT_LEASE_NONE, memory_order_relaxed);

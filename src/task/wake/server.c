@@ -45,11 +45,11 @@ static void go_there(void)
 static void serve(struct weft_engine *e)
 {
 	unsigned rounds = 0;
-	if (weft_sources_armed(e))
-		weft_sources_disarm(e);
+	if (weft_task_sources_armed(e))
+		weft_task_sources_disarm(e);
 	while (wanted(e)) { /* ends: as said */
 		bool full = ++rounds % FULL_EVERY == 0;
-		(void)weft_engine_round(e, full ? WEFT_ROUND_FULL : WEFT_ROUND_QUICK);
+		(void)weft_task_engine_round(e, full ? WEFT_ROUND_FULL : WEFT_ROUND_QUICK);
 		if (full) {
 			weft_count(WEFT_CNT_POLL_SERVER, FULL_EVERY);
 			uint32_t seen = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
@@ -57,22 +57,22 @@ static void serve(struct weft_engine *e)
 		}
 		weft_cpu_relax();
 	}
-	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 }
 
 static void *run(void *arg)
 {
 	struct weft_engine *e = arg;
-	(void)weft_engine_thread_settle("weft-server");
-	weft_engine_self.runner = WEFT_RUNNER_WATCHER;
+	(void)weft_task_engine_thread_settle("weft-server");
+	weft_task_engine_self.runner = WEFT_RUNNER_WATCHER;
 	go_there();
 	while (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) { /* ends: stop */
 		uint32_t seen = atomic_load_explicit(&e->x_watcher_word, memory_order_acquire);
 		if (wanted(e)) {
-			if (weft_baton_try_take(&e->baton))
+			if (weft_task_baton_try_take(&e->baton))
 				serve(e);
 			else /* a waiter has it, perhaps asleep: what it waits for wakes it */
-				(void)weft_engine_round(e, WEFT_ROUND_FULL);
+				(void)weft_task_engine_round(e, WEFT_ROUND_FULL);
 		} else if (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) {
 			(void)syscall(SYS_futex, &e->x_watcher_word,
 				      FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL, NULL, 0);
@@ -81,9 +81,9 @@ static void *run(void *arg)
 	return NULL;
 }
 
-weft_err weft_server_start(struct weft_engine *e)
+weft_err weft_task_server_start(struct weft_engine *e)
 {
-	weft_err err = weft_engine_thread(&e->watcher, run, e);
+	weft_err err = weft_task_engine_thread(&e->watcher, run, e);
 	e->have_watcher = err == WEFT_OK;
 	return err;
 }

@@ -62,13 +62,13 @@ static void measured(struct weft_slot *s, uint64_t cycles)
 
 static bool is_inside(const struct weft_slot *s)
 {
-	const struct weft_source_inside *i = weft_engine_self.inside;
+	const struct weft_source_inside *i = weft_task_engine_self.inside;
 	while (i && i->slot != s) /* ends at the outermost */
 		i = i->outer;
 	return i != NULL;
 }
 
-int weft_slot_look_locked(struct weft_slot *s, unsigned turns)
+int weft_task_slot_look_locked(struct weft_slot *s, unsigned turns)
 {
 	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
 	if (!src)
@@ -77,11 +77,11 @@ int weft_slot_look_locked(struct weft_slot *s, unsigned turns)
 	bool measure = ++s->looks % MEASURE_EVERY == 0 && !spin;
 	uint64_t c0 = measure ? weft_cycles() : 0;
 	struct weft_source_inside inside;
-	weft_slot_enter(s, &inside);
+	weft_task_slot_enter(s, &inside);
 	int found = spin ? src->spin(src->arg, turns) : src->poll(src->arg);
-	weft_slot_exit(&inside);
+	weft_task_slot_exit(&inside);
 	if (found > 0)
-		weft_outside_tell(&weft_engine);
+		weft_task_outside_tell(&weft_task_engine);
 	if (measure && !found)
 		measured(s, weft_cycles() - c0);
 	return found > 0 ? found : 0;
@@ -98,14 +98,14 @@ static int look(struct weft_slot *s, enum weft_round_kind kind)
 	unsigned turns = kind == WEFT_ROUND_WAIT   ? WAIT_TURNS
 			 : kind == WEFT_ROUND_SPIN ? SPIN_TURNS
 						   : 1;
-	int found = weft_slot_look_locked(s, turns);
+	int found = weft_task_slot_look_locked(s, turns);
 	while (!weft_mask_done(
 		&s->mask)) /* ends when nobody was turned away during the last look */
-		found += weft_slot_look_locked(s, 1);
+		found += weft_task_slot_look_locked(s, 1);
 	return found;
 }
 
-int weft_sources_round(struct weft_engine *e, enum weft_round_kind kind)
+int weft_task_sources_round(struct weft_engine *e, enum weft_round_kind kind)
 {
 	/* SLOTS <- add.  Carries: the slots' contents. */
 	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
@@ -172,7 +172,7 @@ static void slot_lock(struct weft_slot *s)
 static void slot_unlock(struct weft_slot *s)
 {
 	while (!weft_mask_done(&s->mask))
-		weft_slot_look_locked(s, 1);
+		weft_task_slot_look_locked(s, 1);
 }
 
 static weft_err watch_slot(struct weft_engine *e, struct weft_slot *s, struct weft_source *src)
@@ -212,9 +212,9 @@ static void order_slots(struct weft_engine *e, uint32_t n)
 	}
 }
 
-weft_err weft_source_add(struct weft_source *src)
+weft_err weft_task_source_add(struct weft_source *src)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	if (!src || !src->poll)
 		return WEFT_ERR_ARG;
 	/* READY (engine.c). */
@@ -247,7 +247,7 @@ weft_err weft_source_add(struct weft_source *src)
 	/* SOURCE -> round.  Carries: *src and the slot's fields. */
 	atomic_store_explicit(&s->x_source, src, memory_order_release);
 	/* Whoever sleeps believes that all is armed: so this one is, from the start. */
-	weft_slot_arm_locked(e, s);
+	weft_task_slot_arm_locked(e, s);
 	/* Whoever polls and has disarmed the others finds this one at the next turn. */
 	atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
 	slot_unlock(s);
@@ -259,13 +259,13 @@ weft_err weft_source_add(struct weft_source *src)
 		atomic_store_explicit(&e->x_slots, i + 1, memory_order_release);
 	pthread_mutex_unlock(&e->slot_lock);
 	/* A sleeper looks at it once, and takes its timer into account. */
-	weft_watcher_call(e);
+	weft_task_watcher_call(e);
 	return WEFT_OK;
 }
 
-void weft_source_remove(struct weft_source *src)
+void weft_task_source_remove(struct weft_source *src)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	struct weft_slot *s = slot_of(src);
 	if (!s)
 		return;
@@ -273,11 +273,11 @@ void weft_source_remove(struct weft_source *src)
 	pthread_mutex_lock(&e->slot_lock);
 	if (!inside) {
 		slot_lock(s);
-		weft_slot_disarm_locked(s);
+		weft_task_slot_disarm_locked(s);
 	}
 	if (s->unarmable)
 		atomic_fetch_sub_explicit(&e->x_unarmable, 1, memory_order_relaxed);
-	weft_source_timed_locked(src, false);
+	weft_task_source_timed_locked(src, false);
 	atomic_store_explicit(&s->x_source, NULL, memory_order_relaxed);
 	src->engine_private[0] = NULL;
 	if (!inside)
@@ -289,24 +289,24 @@ void weft_source_remove(struct weft_source *src)
 
 /* ---- for sources with requests of their own -------------------------------------------------- */
 
-void weft_source_enter(struct weft_source *src, struct weft_source_inside *inside)
+void weft_task_source_enter(struct weft_source *src, struct weft_source_inside *inside)
 {
 	struct weft_slot *s = slot_of(src);
 	bool nested = is_inside(s);
 	if (!nested)
 		slot_lock(s);
-	weft_slot_enter(s, inside);
+	weft_task_slot_enter(s, inside);
 	inside->nested = nested;
 }
 
-void weft_source_exit(struct weft_source *src, struct weft_source_inside *inside)
+void weft_task_source_exit(struct weft_source *src, struct weft_source_inside *inside)
 {
-	weft_slot_exit(inside);
+	weft_task_slot_exit(inside);
 	if (!inside->nested)
 		slot_unlock(slot_of(src));
 }
 
-void weft_source_look(struct weft_source *src)
+void weft_task_source_look(struct weft_source *src)
 {
 	struct weft_slot *s = slot_of(src);
 	atomic_store_explicit(&s->x_idle, false,
@@ -314,35 +314,35 @@ void weft_source_look(struct weft_source *src)
 	(void)look(s, WEFT_ROUND_FULL);
 }
 
-bool weft_source_armed_locked(const struct weft_source *src)
+bool weft_task_source_armed_locked(const struct weft_source *src)
 {
 	const struct weft_slot *s = src->engine_private[0];
 	return s->armed;
 }
 
-void weft_source_timed_locked(struct weft_source *src, bool timed)
+void weft_task_source_timed_locked(struct weft_source *src, bool timed)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	struct weft_slot *s = slot_of(src);
 	if (s->timed == timed)
 		return;
 	s->timed = timed;
 	if (timed) {
 		atomic_fetch_add_explicit(&e->x_unarmable, 1, memory_order_relaxed);
-		weft_watcher_call(e); /* a sleeper shall set its alarm */
+		weft_task_watcher_call(e); /* a sleeper shall set its alarm */
 	} else {
 		atomic_fetch_sub_explicit(&e->x_unarmable, 1, memory_order_relaxed);
 	}
 }
 
-void weft_source_idle_locked(struct weft_source *src, bool idle)
+void weft_task_source_idle_locked(struct weft_source *src, bool idle)
 {
 	struct weft_slot *s = slot_of(src);
 	if (atomic_load_explicit(&s->x_idle, memory_order_relaxed) != idle)
 		atomic_store_explicit(&s->x_idle, idle, memory_order_relaxed);
 }
 
-void weft_source_rare_locked(struct weft_source *src, bool rarely)
+void weft_task_source_rare_locked(struct weft_source *src, bool rarely)
 {
 	struct weft_slot *s = slot_of(src);
 	uint32_t period = rarely ? PERIOD_RARE : 1;
@@ -354,9 +354,9 @@ void weft_source_rare_locked(struct weft_source *src, bool rarely)
 	atomic_store_explicit(&s->x_wait, period, memory_order_relaxed);
 }
 
-void weft_sources_describe(FILE *out)
+void weft_task_sources_describe(FILE *out)
 {
-	struct weft_engine *e = &weft_engine;
+	struct weft_engine *e = &weft_task_engine;
 	/* SLOTS <- SLOTS (add).  Carries: the slot's mask; what is in it comes with x_source. */
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
 	for (uint32_t i = 0; i < n; i++) {

@@ -4,10 +4,10 @@
  *
  * While waiters poll it ticks: sleeps T, looks whether the round counter moved; T grows while each
  * look finds that it did.  When it has not,
- * nobody polls: it arms every source, looks once more, and sleeps in the watch set (under.c)
+ * nobody polls: it arms every source, looks once more, and sleeps in the watch set (watcher_armed.c)
  * without a timeout. An arrival wakes it even when all cores compute, because it asks for a short
  * slice. When waits follow each other for long and no operation was left behind, a tick becomes a
- * nap; whoever leaves one behind ends it (weft_engine_pending). While something is held back to
+ * nap; whoever leaves one behind ends it (weft_task_engine_pending). While something is held back to
  * travel in company, it ticks fast enough to send it off. Where it is, and who must kick it, is in
  * baton.h.
  */
@@ -51,35 +51,35 @@ static uint32_t word(struct weft_engine *e)
 static uint32_t woke(struct weft_engine *e)
 {
 	uint32_t seen = word(e);
-	weft_told_woke(&e->told);
+	weft_task_kick_pending_woke(&e->told);
 	e->word_seen = seen;
 	return seen;
 }
 
-void weft_watcher_drain(struct weft_engine *e)
+void weft_task_watcher_drain(struct weft_engine *e)
 {
 	unsigned rounds = 0;
 	uint64_t begun = weft_cycles();
-	weft_engine_self.drains = true;
+	weft_task_engine_self.drains = true;
 	do {
 		rounds++;
-		weft_engine_self.submitted = false;
+		weft_task_engine_self.submitted = false;
 		if (weft_cycles() - begun > 1000 * weft_cycles_per_us()) {
-			(void)weft_budget_pause();
+			(void)weft_task_budget_pause();
 			begun = weft_cycles();
 		}
-	} while ((weft_engine_round(e, WEFT_ROUND_FULL) || weft_engine_self.submitted) &&
-		 weft_watcher_wanted(e));
-	weft_engine_self.drains = false;
+	} while ((weft_task_engine_round(e, WEFT_ROUND_FULL) || weft_task_engine_self.submitted) &&
+		 weft_task_watcher_wanted(e));
+	weft_task_engine_self.drains = false;
 	weft_count(WEFT_CNT_POLL_WATCHER, rounds);
 	/* Relaxed: seen late, it is woken a look later. */
 	uint64_t wish = atomic_load_explicit(&e->x_wish_ns, memory_order_relaxed);
 	if (weft_unlikely(wish != 0)) {
 		atomic_store_explicit(&e->x_wish_ns, 0, memory_order_relaxed);
-		weft_idle_stay(wish);
+		weft_task_idle_stay(wish);
 	}
 	if (rounds > 1 || wish)
-		weft_idle_event();
+		weft_task_idle_event();
 }
 
 /* The longest tick by now. */
@@ -90,13 +90,13 @@ static uint64_t tick_most(const struct weft_ticks *t)
 }
 
 /* Sends off what has been held back for long enough. */
-static enum weft_hold_state unhold(struct weft_engine *e, struct weft_ticks *t)
+static enum weft_task_batch_hold_state unhold(struct weft_engine *e, struct weft_ticks *t)
 {
-	enum weft_hold_state state =
-		weft_hold_look(&e->hold, weft_watcher_rounds(e), weft_clock_ns, tick_most(t));
+	enum weft_task_batch_hold_state state = weft_task_batch_hold_look(
+		&e->hold, weft_task_watcher_rounds(e), weft_clock_ns, tick_most(t));
 	if (state == WEFT_HOLD_DUE) {
 		t->polled_since_ns = weft_clock_ns();
-		weft_watcher_drain(e);
+		weft_task_watcher_drain(e);
 	}
 	return state;
 }
@@ -104,31 +104,31 @@ static enum weft_hold_state unhold(struct weft_engine *e, struct weft_ticks *t)
 /* Before a sleep that nothing but a kick ends. */
 static void no_lease(struct weft_engine *e)
 {
-	while (weft_relay_take_back(e)) /* ends: no word came with it */
-		weft_watcher_drain(e);
+	while (weft_task_relay_take_back(e)) /* ends: no word came with it */
+		weft_task_watcher_drain(e);
 }
 
 static void off(struct weft_engine *e)
 {
 	uint32_t seen = word(e);
 	no_lease(e);
-	weft_watcher_sit(&e->baton, WEFT_WATCHER_OFF);
+	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_OFF);
 	/* Whoever left just now without seeing us off has made the baton vacant: see leave(). */
 	if (!e->baton.fence)
 		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-	if (weft_baton_try_take(&e->baton)) {
-		if (weft_sources_armed(e))
-			weft_sources_disarm(e);
-		weft_engine_kick(e, weft_baton_leave(&e->baton));
+	if (weft_task_baton_try_take(&e->baton)) {
+		if (weft_task_sources_armed(e))
+			weft_task_sources_disarm(e);
+		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 	}
-	if (weft_hold_over(&e->hold))
-		weft_watcher_drain(e);
-	/* CALL <- CALL (weft_watcher_call): we have looked up; what is called from here on is for
-	 * our next look at weft_watcher_wanted(), below. */
+	if (weft_task_batch_hold_over(&e->hold))
+		weft_task_watcher_drain(e);
+	/* CALL <- CALL (weft_task_watcher_call): we have looked up; what is called from here on is for
+	 * our next look at weft_task_watcher_wanted(), below. */
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
 	/* An event loop of others that armed while we still watched must do so by itself now. */
-	weft_outside_ring(e);
-	if (!weft_watcher_wanted(e) && !atomic_load_explicit(&e->x_stop, memory_order_seq_cst))
+	weft_task_outside_ring(e);
+	if (!weft_task_watcher_wanted(e) && !atomic_load_explicit(&e->x_stop, memory_order_seq_cst))
 		word_sleep(e, seen, WEFT_FOREVER);
 }
 
@@ -141,16 +141,16 @@ static bool tick(struct weft_engine *e, uint64_t ns, bool spared)
 	/* Relaxed: ours. */
 	bool out = atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
 		   WEFT_WATCHER_UNDER;
-	weft_watcher_sit(&e->baton, WEFT_WATCHER_TICKS);
+	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_TICKS);
 	/* Out of the watch set: who submitted before we said so has kicked us there, and we have
 	 * left.  Who comes now changes our word. */
-	bool tasks = out && weft_engine_tasks_waiting(e);
-	bool held = tasks && weft_hold_some(&e->hold);
+	bool tasks = out && weft_task_engine_tasks_waiting(e);
+	bool held = tasks && weft_task_batch_hold_some(&e->hold);
 	if (tasks && !held)
-		weft_watcher_drain(e);
+		weft_task_watcher_drain(e);
 	if (!tasks || held || spared)
 		word_sleep(e, seen, held && ns > WEFT_HOLD_NS ? WEFT_HOLD_NS : ns);
-	unsigned hold = weft_hold_kicks(&e->hold);
+	unsigned hold = weft_task_batch_hold_kicks(&e->hold);
 	return woke(e) - seen > hold;
 }
 
@@ -179,7 +179,7 @@ static void slower(struct weft_ticks *t)
 static void lie_under(struct weft_engine *e, struct weft_ticks *t)
 {
 	uint64_t begun = weft_clock_ns();
-	if (!weft_watcher_go_under(e, t))
+	if (!weft_task_watcher_go_under(e, t))
 		return;
 	if (weft_clock_ns() - begun > TICK_MAX_NS)
 		t->ns = TICK_MIN_NS;
@@ -192,7 +192,7 @@ static bool sit_beside(struct weft_engine *e)
 {
 	uint32_t seen = e->word_seen;
 	no_lease(e);
-	if (!weft_watcher_sit_beside(&e->baton))
+	if (!weft_task_watcher_sit_beside(&e->baton))
 		return false;
 	while (word(e) == seen) /* ends: kicked by the leaving holder, a switch or a submission */
 		word_sleep(e, seen, WEFT_FOREVER);
@@ -204,9 +204,10 @@ static bool sit_beside(struct weft_engine *e)
 static bool tick_or_nap(struct weft_engine *e, struct weft_ticks *t)
 {
 	/* Relaxed: what we miss is seen a tick later. */
-	if (t->hold || weft_hold_some(&e->hold)) {
-		uint64_t max =
-			weft_engine_tasks_waiting(e) ? WEFT_HOLD_NS : weft_hold_max_ns(&e->hold);
+	if (t->hold || weft_task_batch_hold_some(&e->hold)) {
+		uint64_t max = weft_task_engine_tasks_waiting(e)
+				       ? WEFT_HOLD_NS
+				       : weft_task_batch_hold_max_ns(&e->hold);
 		return tick(e, t->ns > max ? max : t->ns, false);
 	}
 	if (t->calm < CALM_TICKS)
@@ -226,105 +227,106 @@ static void watch(struct weft_engine *e, struct weft_ticks *t)
 {
 	/* Kicks meanwhile have changed our word. */
 	if (t->turns++ % SPEND_EVERY == 0)
-		(void)weft_budget_pause();
+		(void)weft_task_budget_pause();
 	bool kicked = tick_or_nap(e, t);
-	bool pending = weft_engine_behind_since(e, WEFT_LEFT_WATCHER);
-	bool still = kicked || weft_watcher_rounds(e) == t->rounds;
+	bool pending = weft_task_engine_behind_since(e, WEFT_LEFT_WATCHER);
+	bool still = kicked || weft_task_watcher_rounds(e) == t->rounds;
 	t->calm = still || pending ? 0 : t->calm + 1;
 	if (still)
 		t->polled_since_ns = weft_clock_ns();
-	/* CALL <- CALL (weft_watcher_call), below. */
+	/* CALL <- CALL (weft_task_watcher_call), below. */
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
-	if (!weft_watcher_wanted(e))
+	if (!weft_task_watcher_wanted(e))
 		return;
 	if (kicked)
-		(void)weft_watcher_spare(e, t);
+		(void)weft_task_watcher_spare(e, t);
 	else
-		(void)weft_polls_moved(&t->polls, weft_watcher_rounds(e), weft_clock_ns());
-	if (weft_relay_check(e) || kicked)
-		weft_watcher_drain(e);
-	enum weft_hold_state held = unhold(e, t);
+		(void)weft_task_poll_activity_moved(&t->polls, weft_task_watcher_rounds(e),
+						    weft_clock_ns());
+	if (weft_task_relay_check(e) || kicked)
+		weft_task_watcher_drain(e);
+	enum weft_task_batch_hold_state held = unhold(e, t);
 	t->hold = held != WEFT_HOLD_NOTHING;
 	/* Not due yet, or there again: to go under would be to look at it. */
-	if (t->hold && !kicked && weft_hold_some(&e->hold)) {
-		t->rounds = weft_watcher_rounds(e);
+	if (t->hold && !kicked && weft_task_batch_hold_some(&e->hold)) {
+		t->rounds = weft_task_watcher_rounds(e);
 		return;
 	}
 	uint32_t state = atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst);
-	uint32_t rounds = weft_watcher_rounds(e);
+	uint32_t rounds = weft_task_watcher_rounds(e);
 	if (state == WEFT_BATON_ASLEEP && sit_beside(e)) {
-		if (!weft_watcher_wanted(e))
+		if (!weft_task_watcher_wanted(e))
 			return;
-		weft_watcher_drain(e);
+		weft_task_watcher_drain(e);
 		/* He has gone and left all armed: straight under it. */
-		if (weft_baton_try_take(&e->baton))
+		if (weft_task_baton_try_take(&e->baton))
 			lie_under(e, t);
 	} else if (rounds != t->rounds) {
 		slower(t);
 		/* Who polls may not look there: see who does not ring, in task.c. */
-		if (weft_engine_tasks_waiting(e))
-			weft_watcher_drain(e);
+		if (weft_task_engine_tasks_waiting(e))
+			weft_task_watcher_drain(e);
 		/* Nobody waits at this moment: perhaps somebody has just gone to compute. */
 		if (state == WEFT_BATON_VACANT && pending && !kicked) {
 			t->rounds = rounds;
 			tick(e, TICK_MIN_NS, false);
-			if (weft_watcher_rounds(e) == rounds && weft_watcher_wanted(e) &&
-			    weft_baton_try_take(&e->baton))
+			if (weft_task_watcher_rounds(e) == rounds && weft_task_watcher_wanted(e) &&
+			    weft_task_baton_try_take(&e->baton))
 				lie_under(e, t);
 		}
 	} else if (t->spare) {
 		; /* they get their core now */
-	} else if (weft_baton_try_take(&e->baton)) {
+	} else if (weft_task_baton_try_take(&e->baton)) {
 		lie_under(e, t);
 	} else {
-		weft_watcher_drain(e); /* the holder does not get a core: poll in its place */
+		weft_task_watcher_drain(e); /* the holder does not get a core: poll in its place */
 		slower(t);
 	}
-	t->rounds = weft_watcher_rounds(e);
+	t->rounds = weft_task_watcher_rounds(e);
 }
 
 static void *run(void *arg)
 {
 	struct weft_engine *e = arg;
 	struct weft_ticks t = {.ns = TICK_MIN_NS,
-			       .rounds = weft_watcher_rounds(e),
+			       .rounds = weft_task_watcher_rounds(e),
 			       .polled_since_ns = weft_clock_ns()};
-	e->slice_honoured = weft_engine_thread_settle("weft-watcher");
+	e->slice_honoured = weft_task_engine_thread_settle("weft-watcher");
 	(void)woke(e);
-	weft_engine_self.runner = WEFT_RUNNER_WATCHER;
+	weft_task_engine_self.runner = WEFT_RUNNER_WATCHER;
 	while (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) { /* ends: stop */
-		if (weft_watcher_wanted(e))
+		if (weft_task_watcher_wanted(e))
 			watch(e, &t);
 		else
 			off(e);
 	}
-	weft_watcher_sit(&e->baton, WEFT_WATCHER_OFF);
+	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_OFF);
 	return NULL;
 }
 
-weft_err weft_watcher_start(struct weft_engine *e)
+weft_err weft_task_watcher_start(struct weft_engine *e)
 {
-	weft_err err = weft_engine_thread(&e->watcher, run, e);
+	weft_err err = weft_task_engine_thread(&e->watcher, run, e);
 	e->have_watcher = err == WEFT_OK;
 	return err;
 }
 
-void weft_watcher_call(struct weft_engine *e)
+void weft_task_watcher_call(struct weft_engine *e)
 {
 	/* CALL -> redirect.  seq_cst: set before the kick, so whoever the kick wakes sees it. */
 	atomic_store_explicit(&e->x_call_watcher, true, memory_order_seq_cst);
-	weft_engine_kick(e, WEFT_KICK_WATCHER);
-	weft_engine_kick(e, WEFT_KICK_SET);
+	weft_task_engine_kick(e, WEFT_KICK_WATCHER);
+	weft_task_engine_kick(e, WEFT_KICK_SET);
 }
 
-void weft_watcher_stop(struct weft_engine *e)
+void weft_task_watcher_stop(struct weft_engine *e)
 {
 	if (!e->have_watcher)
 		return;
 	/* STOP -> wanted.  seq_cst: comes before the kick, which the watcher's last look follows.
 	 */
 	atomic_store_explicit(&e->x_stop, true, memory_order_seq_cst);
-	weft_watcher_call(e);
+	weft_task_watcher_call(e);
 	pthread_join(e->watcher, NULL);
 	e->have_watcher = false;
 }

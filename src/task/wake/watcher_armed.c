@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * under.c - the watcher in the watch set, with all sources armed and the baton vacant or asleep.
+ * watcher_armed.c - the watcher in the watch set, with all sources armed and the baton vacant or asleep.
  *
- * A bell, a kick, the timer of a kick that could wait (defer.h) or the time to settle (bell.h, what
+ * A bell, a kick, the timer of a kick that could wait (kick_timer.h) or the time to settle (bell.h, what
  * was armed without a membarrier) wakes it.  It polls, sees to it that all is armed again, and
  * sleeps on; or it comes out, because others poll or it must tick.
  */
 #include "task/wake/watcher_int.h"
 
-void weft_watcher_redirect(struct weft_engine *e)
+void weft_task_watcher_redirect(struct weft_engine *e)
 {
 	/* Acquire: a parker that was named by its sleeper. */
 	struct weft_parker *p = atomic_load_explicit(&e->x_sleeper, memory_order_acquire);
 	bool other = atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) ==
 			     WEFT_BATON_ASLEEP &&
-		     (!weft_sources_armed(e) || (p && weft_parker_notified(p)));
+		     (!weft_task_sources_armed(e) || (p && weft_wait_parker_notified(p)));
 	bool watcher = atomic_load_explicit(&e->x_call_watcher, memory_order_seq_cst) &&
 		       atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
 			       WEFT_WATCHER_UNDER;
 	if (weft_unlikely(other || watcher))
-		weft_engine_kick(e, WEFT_KICK_SET);
+		weft_task_engine_kick(e, WEFT_KICK_SET);
 }
 
 /* The same with the baton in hand: nobody else waits then. */
 static void drain_holding(struct weft_engine *e)
 {
-	weft_engine_self.holds = true;
-	weft_watcher_drain(e);
-	weft_engine_self.holds = false;
+	weft_task_engine_self.holds = true;
+	weft_task_watcher_drain(e);
+	weft_task_engine_self.holds = false;
 }
 
 /*
@@ -36,11 +36,11 @@ static void drain_holding(struct weft_engine *e)
  */
 static bool hold_begins(struct weft_engine *e, bool polled)
 {
-	if (!polled && !weft_hold_some(&e->hold))
+	if (!polled && !weft_task_batch_hold_some(&e->hold))
 		return false;
-	if (weft_baton_try_take(&e->baton)) { /* else its holder polls */
-		weft_sources_disarm(e);
-		weft_engine_kick(e, weft_baton_leave(&e->baton));
+	if (weft_task_baton_try_take(&e->baton)) { /* else its holder polls */
+		weft_task_sources_disarm(e);
+		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 	}
 	return true;
 }
@@ -49,34 +49,34 @@ static bool hold_begins(struct weft_engine *e, bool polled)
  * will. */
 static bool arm_again(struct weft_engine *e)
 {
-	if (!weft_baton_try_take(&e->baton))
+	if (!weft_task_baton_try_take(&e->baton))
 		return false;
 	weft_err err;
-	while ((err = weft_sources_arm_left(e, false)) != WEFT_OK &&
-	       weft_watcher_wanted(e)) /* ends: nothing comes now */
+	while ((err = weft_task_sources_arm_left(e, false)) != WEFT_OK &&
+	       weft_task_watcher_wanted(e)) /* ends: nothing comes now */
 		drain_holding(e);
-	weft_engine_kick(e, weft_baton_leave(&e->baton));
-	weft_watcher_drain(e); /* what a taken mask hid */
+	weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
+	weft_task_watcher_drain(e); /* what a taken mask hid */
 	return err == WEFT_OK;
 }
 
 /* Somebody has armed quietly, some time ago.  False: he polls again. */
 static bool settle(struct weft_engine *e)
 {
-	if (!weft_sources_unsettled(e))
+	if (!weft_task_sources_unsettled(e))
 		return true;
-	if (!weft_baton_try_take(&e->baton))
+	if (!weft_task_baton_try_take(&e->baton))
 		return false;
-	weft_err err = weft_sources_unsettled(e) ? weft_sources_settle(e) : WEFT_OK;
-	weft_engine_kick(e, weft_baton_leave(&e->baton));
-	weft_watcher_drain(e); /* who submitted while we held the baton has kicked nobody */
+	weft_err err = weft_task_sources_unsettled(e) ? weft_task_sources_settle(e) : WEFT_OK;
+	weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
+	weft_task_watcher_drain(e); /* who submitted while we held the baton has kicked nobody */
 	return !err || arm_again(e);
 }
 
 /* Does somebody poll? */
 static bool held(struct weft_engine *e)
 {
-	/* Seq_cst: after weft_defer_fired(); who leaves from now on defers anew. */
+	/* Seq_cst: after weft_task_kick_timer_fired(); who leaves from now on defers anew. */
 	return atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) == WEFT_BATON_HELD;
 }
 
@@ -85,8 +85,8 @@ static bool later(struct weft_engine *e, struct weft_ticks *t)
 {
 	if (++t->deferred > WEFT_DEFER_MAX)
 		return false;
-	if (weft_defer_due(&e->defer, WEFT_DEFER_KICK))
-		weft_engine_defer(e, WEFT_DEFER_KICK);
+	if (weft_task_kick_timer_due(&e->defer, WEFT_DEFER_KICK))
+		weft_task_engine_defer(e, WEFT_DEFER_KICK);
 	return true;
 }
 
@@ -98,13 +98,13 @@ static bool deferred(struct weft_engine *e, struct weft_ticks *t)
 {
 	if (held(e))
 		return later(e, t);
-	weft_watcher_drain(e);
+	weft_task_watcher_drain(e);
 	/* Relaxed: a hint. */
-	if (!weft_sources_armed(e) &&
-	    weft_watcher_rounds(e) !=
+	if (!weft_task_sources_armed(e) &&
+	    weft_task_watcher_rounds(e) !=
 		    atomic_load_explicit(&e->defer.x_rounds, memory_order_relaxed))
 		return later(e, t);
-	if (weft_sources_armed(e) ? !settle(e) : !arm_again(e))
+	if (weft_task_sources_armed(e) ? !settle(e) : !arm_again(e))
 		return later(e, t);
 	t->deferred = 0;
 	return true;
@@ -113,8 +113,8 @@ static bool deferred(struct weft_engine *e, struct weft_ticks *t)
 /* What the application has not come back for. */
 static void run_due(struct weft_engine *e)
 {
-	weft_left_run_due();
-	weft_watcher_drain(e);
+	weft_task_app_work_run_due();
+	weft_task_watcher_drain(e);
 }
 
 /*
@@ -124,64 +124,66 @@ static void run_due(struct weft_engine *e)
 static void stay_under(struct weft_engine *e, struct weft_ticks *t)
 {
 	/* Ends: switched off, or somebody disarmed to poll by himself. */
-	while (weft_watcher_wanted(e)) {
+	while (weft_task_watcher_wanted(e)) {
 		/* What we have run may want to hear more than is armed for; or who left had found
 		 * it armed for nobody, and another waits. */
-		if (weft_baton_unheard(&e->baton)) {
+		if (weft_task_baton_unheard(&e->baton)) {
 			if (!arm_again(e))
 				break;
 			continue; /* what that ran, too */
 		}
-		uint64_t nap = weft_engine_nap_ns(e), lease = weft_relay_nap_ns();
+		uint64_t nap = weft_task_engine_nap_ns(e), lease = weft_task_relay_nap_ns();
 		uint64_t ns = lease < nap ? lease : nap;
-		if (ns > WEFT_SETTLE_NS && weft_sources_unsettled(e))
+		if (ns > WEFT_SETTLE_NS && weft_task_sources_unsettled(e))
 			ns = WEFT_SETTLE_NS;
-		uint64_t due = weft_left_due_ns();
+		uint64_t due = weft_task_app_work_due_ns();
 		if (!due) {
 			run_due(e);
 			continue; /* may want to hear more, too */
 		}
 		if (ns > due)
 			ns = due;
-		bool rang = weft_engine_watch(e, ns);
+		bool rang = weft_task_engine_watch(e, ns);
 		weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
 		if (nap != WEFT_FOREVER && !rang)
 			weft_count(WEFT_CNT_POLL_TIMER, 1);
-		/* CALL <- CALL (weft_watcher_call), as in watcher.c. */
+		/* CALL <- CALL (weft_task_watcher_call), as in watcher.c. */
 		atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
-		if (weft_engine_self.deferred && !weft_hold_some(&e->hold) && deferred(e, t))
+		if (weft_task_engine_self.deferred && !weft_task_batch_hold_some(&e->hold) &&
+		    deferred(e, t))
 			continue;
 		/* Its holder polls, and has most likely seen it. */
-		if (rang && held(e) && !weft_hold_some(&e->hold) && later(e, t))
+		if (rang && held(e) && !weft_task_batch_hold_some(&e->hold) && later(e, t))
 			continue;
-		bool polled = !rang && weft_watcher_spare(e, t);
+		bool polled = !rang && weft_task_watcher_spare(e, t);
 		bool hold = hold_begins(e, polled);
-		if (weft_relay_check(e) || !hold || polled)
-			weft_watcher_drain(e);
-		weft_watcher_redirect(e);
-		if (weft_engine_self.expired && !settle(e))
+		if (weft_task_relay_check(e) || !hold || polled)
+			weft_task_watcher_drain(e);
+		weft_task_watcher_redirect(e);
+		if (weft_task_engine_self.expired && !settle(e))
 			break;
-		if (hold || (rang ? !arm_again(e) : !weft_sources_armed(e)))
+		if (hold || (rang ? !arm_again(e) : !weft_task_sources_armed(e)))
 			break;
 		t->deferred = 0;
 	}
 }
 
-bool weft_watcher_go_under(struct weft_engine *e, struct weft_ticks *t)
+bool weft_task_watcher_go_under(struct weft_engine *e, struct weft_ticks *t)
 {
-	if (weft_baton_unheard(&e->baton) || !weft_sources_armed(e) ||
+	if (weft_task_baton_unheard(&e->baton) || !weft_task_sources_armed(e) ||
 	    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed)) {
-		if (weft_sources_arm_left(e, false)) {
+		if (weft_task_sources_arm_left(e, false)) {
 			drain_holding(e);
-			weft_engine_kick(e, weft_baton_leave(&e->baton));
+			weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 			return false;
 		}
 	}
-	weft_watcher_sit(&e->baton, WEFT_WATCHER_UNDER);
-	weft_engine_kick(e, weft_baton_leave(&e->baton));
+	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_UNDER);
+	weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 	t->deferred = 0;
-	weft_watcher_drain(e); /* the last look, after saying where we are */
-	(void)weft_polls_moved(&t->polls, weft_watcher_rounds(e), weft_clock_ns());
+	weft_task_watcher_drain(e); /* the last look, after saying where we are */
+	(void)weft_task_poll_activity_moved(&t->polls, weft_task_watcher_rounds(e),
+					    weft_clock_ns());
 	stay_under(e, t);
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ways.c - of the two ways of large messages the cheaper one is taken, by made costs: both are
+ * test_path_cost.c - of the two ways of large messages the cheaper one is taken, by made costs: both are
  * tried, the dearer one seldom, a moment that changes is followed, what was disturbed is forgotten,
  * messages that are under way together are measured together, and kinds and sizes are kept apart.
  */
@@ -10,16 +10,17 @@
 static uint64_t now = 1;
 
 /* n messages of 64 KiB, one after the other, that cost so much; returns how many were sent. */
-static unsigned run(struct weft_ways *w, unsigned n, uint64_t fetch, uint64_t sent)
+static unsigned run(struct weft_comm_path_cost *w, unsigned n, uint64_t fetch, uint64_t sent)
 {
 	unsigned count = 0;
 	for (unsigned i = 0; i < n; i++) {
-		struct weft_ways_trip trip;
-		enum weft_ways_way way = weft_ways_begin_at(w, WEFT_WAYS_FLAT, 65536, now, &trip);
+		struct weft_comm_path_cost_trip trip;
+		enum weft_comm_path_cost_way way =
+			weft_comm_path_cost_begin_at(w, WEFT_WAYS_FLAT, 65536, now, &trip);
 		CHECK(way == WEFT_WAYS_SENT || way == WEFT_WAYS_FETCH);
 		count += way == WEFT_WAYS_SENT;
 		now += way == WEFT_WAYS_SENT ? sent : fetch;
-		weft_ways_end_at(w, &trip, 65536, now);
+		weft_comm_path_cost_end_at(w, &trip, 65536, now);
 		CHECK_EQ(trip.way, WEFT_WAYS_NONE);
 		now += 1000000; /* nothing is under way */
 	}
@@ -28,7 +29,7 @@ static unsigned run(struct weft_ways *w, unsigned n, uint64_t fetch, uint64_t se
 
 static void follows(void)
 {
-	struct weft_ways w = {0};
+	struct weft_comm_path_cost w = {0};
 	/* Each once, then the cheaper one but for a few. */
 	CHECK_EQ(run(&w, 2, 5000, 2000), 1);
 	CHECK(run(&w, 1000, 5000, 2000) >= 970);
@@ -45,7 +46,7 @@ static void follows(void)
 /* A first measurement in which everything stood still does not decide for long. */
 static void disturbed(void)
 {
-	struct weft_ways w = {0};
+	struct weft_comm_path_cost w = {0};
 	CHECK_EQ(run(&w, 1, 0, 4000000), 1);
 	CHECK_EQ(run(&w, 1, 5000, 0), 0);
 	run(&w, 10 * WEFT_WAYS_TRY, 5000, 2000);
@@ -63,15 +64,16 @@ static void disturbed(void)
 
 /* Windows of messages that are begun together and end one after the other (over: whole pieces in
  * turn, so that all end at the end); returns how many were sent. */
-static unsigned windows(struct weft_ways *w, unsigned n, uint64_t fetch, uint64_t sent, bool over)
+static unsigned windows(struct weft_comm_path_cost *w, unsigned n, uint64_t fetch, uint64_t sent,
+			bool over)
 {
-	struct weft_ways_trip trip[WINDOW];
+	struct weft_comm_path_cost_trip trip[WINDOW];
 	unsigned count = 0;
 	for (unsigned k = 0; k < n; k++) {
 		uint64_t took = 0;
 		for (unsigned i = 0; i < WINDOW; i++) {
-			enum weft_ways_way way =
-				weft_ways_begin_at(w, WEFT_WAYS_FLAT, 65536, now, &trip[i]);
+			enum weft_comm_path_cost_way way = weft_comm_path_cost_begin_at(
+				w, WEFT_WAYS_FLAT, 65536, now, &trip[i]);
 			CHECK_EQ(way, trip[0].way);
 			count += way == WEFT_WAYS_SENT;
 			took += way == WEFT_WAYS_SENT ? sent : fetch;
@@ -79,7 +81,7 @@ static unsigned windows(struct weft_ways *w, unsigned n, uint64_t fetch, uint64_
 		bool at_once = over && trip[0].way == WEFT_WAYS_FETCH;
 		for (unsigned i = 0; i < WINDOW; i++) {
 			now += at_once ? i ? 1 : took : took / WINDOW;
-			weft_ways_end_at(w, &trip[i], 65536, now);
+			weft_comm_path_cost_end_at(w, &trip[i], 65536, now);
 		}
 	}
 	return count;
@@ -90,7 +92,7 @@ static unsigned windows(struct weft_ways *w, unsigned n, uint64_t fetch, uint64_
 static void together(void)
 {
 	for (int over = 0; over < 2; over++) {
-		struct weft_ways w = {0};
+		struct weft_comm_path_cost w = {0};
 		windows(&w, 10, 5000, 2000, over);
 		CHECK(windows(&w, 1000, 5000, 2000, over) >= 960 * WINDOW);
 		windows(&w, 3 * WEFT_WAYS_TRY, 5000, 9000, over);
@@ -101,49 +103,52 @@ static void together(void)
 /* A run that never comes to its end is measured all the same; one of two kinds is not. */
 static void endless(void)
 {
-	struct weft_ways w = {0};
-	struct weft_ways_trip trip[2];
+	struct weft_comm_path_cost w = {0};
+	struct weft_comm_path_cost_trip trip[2];
 	unsigned sent = 0;
 	for (unsigned i = 0; i < 10000; i++) { /* one is always under way */
-		enum weft_ways_way way =
-			weft_ways_begin_at(&w, WEFT_WAYS_FLAT, 65536, now, &trip[i % 2]);
+		enum weft_comm_path_cost_way way =
+			weft_comm_path_cost_begin_at(&w, WEFT_WAYS_FLAT, 65536, now, &trip[i % 2]);
 		sent += way == WEFT_WAYS_SENT;
 		now += way == WEFT_WAYS_SENT ? 2000 : 5000;
 		if (i)
-			weft_ways_end_at(&w, &trip[(i + 1) % 2], 65536, now);
+			weft_comm_path_cost_end_at(&w, &trip[(i + 1) % 2], 65536, now);
 	}
 	CHECK(sent > 9000);
-	struct weft_ways two = {0};
+	struct weft_comm_path_cost two = {0};
 	for (unsigned i = 0; i < 100; i++) {
-		CHECK_EQ(weft_ways_begin_at(&two, WEFT_WAYS_FLAT, 65536, now, &trip[0]),
+		CHECK_EQ(weft_comm_path_cost_begin_at(&two, WEFT_WAYS_FLAT, 65536, now, &trip[0]),
 			 WEFT_WAYS_SENT);
-		CHECK_EQ(weft_ways_begin_at(&two, WEFT_WAYS_FINE, 65536, now, &trip[1]),
+		CHECK_EQ(weft_comm_path_cost_begin_at(&two, WEFT_WAYS_FINE, 65536, now, &trip[1]),
 			 WEFT_WAYS_SENT);
-		weft_ways_end_at(&two, &trip[i % 2], 65536, now += 1000);
-		weft_ways_end_at(&two, &trip[(i + 1) % 2], i % 3 ? 65536 : 0, now += 1000);
+		weft_comm_path_cost_end_at(&two, &trip[i % 2], 65536, now += 1000);
+		weft_comm_path_cost_end_at(&two, &trip[(i + 1) % 2], i % 3 ? 65536 : 0,
+					   now += 1000);
 	}
 }
 
 static void apart(void)
 {
-	_Atomic(struct weft_ways *) x_ways = NULL;
+	_Atomic(struct weft_comm_path_cost *) x_ways = NULL;
 	static const uint64_t bytes[] = {1, 8192, 65536, 1 << 20, (uint64_t)1 << 40};
-	struct weft_ways_trip trip = {.way = WEFT_WAYS_NONE};
+	struct weft_comm_path_cost_trip trip = {.way = WEFT_WAYS_NONE};
 
 	for (unsigned kind = 0; kind < WEFT_WAYS_KINDS; kind++)
 		for (unsigned i = 0; i < weft_countof(bytes); i++) {
 			/* Nothing is known of this one, whatever is of the others. */
-			CHECK_EQ(weft_ways_begin(&x_ways, kind, bytes[i], &trip), WEFT_WAYS_SENT);
-			weft_ways_end(&x_ways, &trip, bytes[i]);
+			CHECK_EQ(weft_comm_path_cost_begin(&x_ways, kind, bytes[i], &trip),
+				 WEFT_WAYS_SENT);
+			weft_comm_path_cost_end(&x_ways, &trip, bytes[i]);
 			CHECK_EQ(trip.way, WEFT_WAYS_NONE);
-			CHECK_EQ(weft_ways_begin(&x_ways, kind, bytes[i], &trip), WEFT_WAYS_FETCH);
-			weft_ways_end(&x_ways, &trip, bytes[i]);
-			weft_ways_end(&x_ways, &trip, bytes[i]); /* nothing */
+			CHECK_EQ(weft_comm_path_cost_begin(&x_ways, kind, bytes[i], &trip),
+				 WEFT_WAYS_FETCH);
+			weft_comm_path_cost_end(&x_ways, &trip, bytes[i]);
+			weft_comm_path_cost_end(&x_ways, &trip, bytes[i]); /* nothing */
 		}
-	weft_ways_close(&x_ways);
+	weft_comm_path_cost_close(&x_ways);
 	CHECK(!x_ways);
-	CHECK_EQ(weft_ways_begin(&x_ways, WEFT_WAYS_FLAT, 65536, &trip), WEFT_WAYS_SENT);
-	weft_ways_close(&x_ways);
+	CHECK_EQ(weft_comm_path_cost_begin(&x_ways, WEFT_WAYS_FLAT, 65536, &trip), WEFT_WAYS_SENT);
+	weft_comm_path_cost_close(&x_ways);
 }
 
 int main(void)

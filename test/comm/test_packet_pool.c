@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_stash.c - pools of packets: hot first, cold away in batches, refilled, robbed; what a core
+ * test_packet_pool.c - pools of packets: hot first, cold away in batches, refilled, robbed; what a core
  * gives back it gets again, counted; no item is ever with two owners, none is lost, and the bound
  * holds.
  */
@@ -15,11 +15,11 @@
 #define MOST 16u
 
 struct item {
-	struct weft_stash_item link;
+	struct weft_comm_packet_pool_item link;
 	_Atomic int x_owners;
 };
 
-static struct weft_stash stash;
+static struct weft_comm_packet_pool stash;
 static _Atomic unsigned x_made;
 
 static struct item *make(void)
@@ -30,10 +30,10 @@ static struct item *make(void)
 	return i;
 }
 
-static void drop(struct weft_stash_item *list)
+static void drop(struct weft_comm_packet_pool_item *list)
 {
 	while (list) {
-		struct weft_stash_item *next = list->next;
+		struct weft_comm_packet_pool_item *next = list->next;
 		free(list);
 		atomic_fetch_sub(&x_made, 1);
 		list = next;
@@ -42,12 +42,12 @@ static void drop(struct weft_stash_item *list)
 
 static struct item *take(void)
 {
-	return (struct item *)weft_stash_take(&stash);
+	return (struct item *)weft_comm_packet_pool_take(&stash);
 }
 
 static void give(struct item *i)
 {
-	drop(weft_stash_give(&stash, &i->link));
+	drop(weft_comm_packet_pool_give(&stash, &i->link));
 }
 
 /* On one core: false where that is not allowed. */
@@ -62,12 +62,12 @@ static bool stay_on(int core)
 static void ends(void)
 {
 	struct item *i[64];
-	CHECK(!weft_stash_init(&stash, BATCH, MOST));
+	CHECK(!weft_comm_packet_pool_init(&stash, BATCH, MOST));
 	CHECK(!take());
 	for (unsigned k = 0; k < 64; k++)
 		give(i[k] = make());
 	/* Two batches here, four shared, the rest was freed. */
-	long kept = weft_stash_check(&stash);
+	long kept = weft_comm_packet_pool_check(&stash);
 	CHECK(kept <= (long)(2 * BATCH + MOST) && kept > (long)(BATCH + MOST));
 	CHECK_EQ(atomic_load(&x_made), kept);
 	CHECK(take() == i[63]); /* the hottest */
@@ -83,7 +83,7 @@ static void ends(void)
 	free(i[62]);
 	free(i[63]);
 	atomic_store(&x_made, 0);
-	drop(weft_stash_fini(&stash));
+	drop(weft_comm_packet_pool_fini(&stash));
 }
 
 /* Another core's pool is robbed from its cold end, once nothing else is left. */
@@ -92,7 +92,7 @@ static void robbed(int here, int there)
 	struct item *i[3];
 	if (!stay_on(there))
 		return;
-	CHECK(!weft_stash_init(&stash, BATCH, MOST));
+	CHECK(!weft_comm_packet_pool_init(&stash, BATCH, MOST));
 	for (unsigned k = 0; k < 3; k++)
 		give(i[k] = make());
 	CHECK(stay_on(here));
@@ -100,10 +100,10 @@ static void robbed(int here, int there)
 	CHECK(take() == i[0]);
 	CHECK(take() == i[1]);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_POOL_STOLEN) - before, 2);
-	CHECK_EQ(weft_stash_check(&stash), 1);
+	CHECK_EQ(weft_comm_packet_pool_check(&stash), 1);
 	give(i[0]);
 	give(i[1]);
-	drop(weft_stash_fini(&stash));
+	drop(weft_comm_packet_pool_fini(&stash));
 	CHECK_EQ(atomic_load(&x_made), 0);
 }
 
@@ -145,7 +145,7 @@ static void kept(const int core[2])
 	pthread_t t[2];
 	uint64_t refilled = weft_counter_sum(WEFT_CNT_POOL_REFILLED);
 	uint64_t stolen = weft_counter_sum(WEFT_CNT_POOL_STOLEN);
-	CHECK(!weft_stash_init(&stash, BATCH, MOST));
+	CHECK(!weft_comm_packet_pool_init(&stash, BATCH, MOST));
 	CHECK(!pthread_barrier_init(&begin, NULL, 2));
 	for (int k = 0; k < 2; k++)
 		CHECK(!pthread_create(&t[k], NULL, at_home, (void *)(uintptr_t)core[k]));
@@ -158,7 +158,7 @@ static void kept(const int core[2])
 	}
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_POOL_REFILLED), refilled);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_POOL_STOLEN), stolen);
-	drop(weft_stash_fini(&stash));
+	drop(weft_comm_packet_pool_fini(&stash));
 	CHECK_EQ(atomic_load(&x_made), 0);
 }
 
@@ -193,13 +193,13 @@ static void *churn(void *arg)
 static void together(void)
 {
 	pthread_t t[4];
-	CHECK(!weft_stash_init(&stash, BATCH, MOST));
+	CHECK(!weft_comm_packet_pool_init(&stash, BATCH, MOST));
 	for (uintptr_t k = 0; k < 4; k++)
 		CHECK_EQ(pthread_create(&t[k], NULL, churn, (void *)k), 0);
 	for (int k = 0; k < 4; k++)
 		CHECK_EQ(pthread_join(t[k], NULL), 0);
-	CHECK_EQ(weft_stash_check(&stash), atomic_load(&x_made));
-	drop(weft_stash_fini(&stash));
+	CHECK_EQ(weft_comm_packet_pool_check(&stash), atomic_load(&x_made));
+	drop(weft_comm_packet_pool_fini(&stash));
 	CHECK_EQ(atomic_load(&x_made), 0);
 }
 

@@ -12,17 +12,17 @@ static char here[1], there[1];
 static uint64_t now = 1;
 
 /* Leaves, and is back after so long.  Was that expected to be soon? */
-static bool away(struct weft_away *a, const void *site, uint64_t cycles, bool behind)
+static bool away(struct weft_task_gap *a, const void *site, uint64_t cycles, bool behind)
 {
-	bool soon = weft_away_leave(a, site, now);
+	bool soon = weft_task_gap_leave(a, site, now);
 	CHECK(a->since);
 	now += cycles;
-	weft_away_back(a, now, behind, SHORT);
+	weft_task_gap_back(a, now, behind, SHORT);
 	CHECK(!a->since);
 	return soon;
 }
 
-static void proven(struct weft_away *a, const void *site)
+static void proven(struct weft_task_gap *a, const void *site)
 {
 	for (int i = 0; i < WEFT_AWAY_SURE; i++)
 		CHECK(!away(a, site, SHORT - 1, i % 2));
@@ -31,7 +31,7 @@ static void proven(struct weft_away *a, const void *site)
 
 static void some_in_a_row(void)
 {
-	struct weft_away a = {0};
+	struct weft_task_gap a = {0};
 	proven(&a, here);
 	for (int i = 0; i < 1000; i++) /* the count does not run over */
 		CHECK(away(&a, here, 0, true));
@@ -42,7 +42,7 @@ static void some_in_a_row(void)
 /* Nothing was under way: to be rung would have helped nobody. */
 static void long_with_nothing_behind(void)
 {
-	struct weft_away a = {0};
+	struct weft_task_gap a = {0};
 	proven(&a, here);
 	CHECK(away(&a, here, 100 * SHORT, false));
 	CHECK(away(&a, here, 0, true));
@@ -51,7 +51,7 @@ static void long_with_nothing_behind(void)
 /* Exchanges, each followed by a short wait elsewhere: what is long there stays so. */
 static void each_place_for_itself(void)
 {
-	struct weft_away a = {0};
+	struct weft_task_gap a = {0};
 	proven(&a, here);
 	for (int i = 0; i < 20; i++) {
 		CHECK(!away(&a, there, 50 * SHORT, true));
@@ -61,7 +61,7 @@ static void each_place_for_itself(void)
 
 static void two_short_ones_between(void)
 {
-	struct weft_away a = {0};
+	struct weft_task_gap a = {0};
 	for (int i = 0; i < 20; i++) {
 		CHECK(!away(&a, here, 1, true));
 		CHECK(!away(&a, here, 1, true));

@@ -53,7 +53,7 @@ static bool send_quietly(struct fake_msg *m)
 
 static void signals(void *arg)
 {
-	weft_completion_signal(arg);
+	weft_wait_completion_signal(arg);
 }
 
 /* A message for who waits, who then goes to compute. */
@@ -61,9 +61,9 @@ static void waits_and_leaves(void)
 {
 	struct weft_completion done;
 	struct fake_msg m = {.fn = signals, .arg = &done};
-	weft_completion_init(&done);
+	weft_wait_completion_init(&done);
 	fake_send(&net, &m);
-	weft_engine_wait(&done);
+	weft_task_engine_wait(&done);
 }
 
 static _Atomic int x_seen;
@@ -141,14 +141,14 @@ static void wanted_is_loud(void)
 	atomic_store(&x_seen, 0);
 	for (int i = 0; i < 20; i++) {
 		until_armed(QUIET);
-		weft_engine_want(1);
+		weft_task_engine_want(1);
 		begun = weft_clock_ns();
 		while (atomic_load(&net.x_armed) != LOUD && goes_on()) /* ends: as above */
 			usleep(50);
 		m[i] = (struct fake_msg){.fn = counts};
 		rang += send_quietly(&m[i]);
 		until_seen(i + 1);
-		weft_engine_want(-1);
+		weft_task_engine_want(-1);
 	}
 	CHECK(rang > 0);
 }
@@ -169,19 +169,19 @@ static void crowded(void)
 int main(void)
 {
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
-	weft_engine_set_local_ranks(64, 1);
+	weft_task_engine_set_local_ranks(64, 1);
 	fake_add(&net, "two levels", true);
-	weft_source_remove(&net.source);
+	weft_task_source_remove(&net.source);
 	source = net.source;
 	source.arm_left = arm_left;
 	source.settle = settle;
-	CHECK_EQ(weft_source_add(&source), WEFT_OK);
+	CHECK_EQ(weft_task_source_add(&source), WEFT_OK);
 	crowded();
-	weft_engine_set_local_ranks(1, 2);
+	weft_task_engine_set_local_ranks(1, 2);
 	quiet_lies();
 	urgent_rings();
 	wanted_is_loud();
-	weft_source_remove(&source);
+	weft_task_source_remove(&source);
 	close(net.fd);
 	weft_engine_stop();
 	return 0;

@@ -9,7 +9,7 @@
 
 enum { TASKS = 2, KICK = 1 };
 
-static struct weft_told told;
+static struct weft_task_kick_pending told;
 static struct weft_relay relay;
 static _Atomic uint32_t x_word;   /* the hand's */
 static _Atomic int x_work[TASKS]; /* a seq_cst exchange, as in the queues */
@@ -25,9 +25,9 @@ static void setup(void)
 	atomic_store_explicit(&x_word, 0, memory_order_relaxed);
 	atomic_store_explicit(&x_kicks, 0, memory_order_relaxed);
 	found = 0;
-	weft_told_woke(&told); /* as at the engine's start */
-	weft_relay_offer(&relay);
-	weft_relay_accept(&relay);
+	weft_task_kick_pending_woke(&told); /* as at the engine's start */
+	weft_task_relay_offer(&relay);
+	weft_task_relay_accept(&relay);
 }
 
 /* ---- submitters: as tell() --------------------------------------------------------------------
@@ -49,10 +49,11 @@ static void submit(int i, bool (*has_core)(const struct weft_relay *))
 {
 	uint64_t key;
 	atomic_exchange_explicit(&x_work[i], 1, memory_order_seq_cst);
-	if (weft_told_already(&told, KICK, &key) || weft_tell_relayed(&told, &relay, has_core))
+	if (weft_task_kick_pending_already(&told, KICK, &key) ||
+	    weft_task_kick_or_relay_relayed(&told, &relay, has_core))
 		return;
 	atomic_fetch_add_explicit(&x_kicks, 1, memory_order_acq_rel); /* the system call */
-	weft_told_note(&told, key);
+	weft_task_kick_pending_note(&told, key);
 }
 
 static void first(void)
@@ -82,9 +83,9 @@ static void notes_late(void)
 {
 	uint64_t key;
 	atomic_exchange_explicit(&x_work[0], 1, memory_order_seq_cst);
-	if (weft_relay_ask(&relay)) {
-		(void)weft_told_already(&told, WEFT_TELL_RELAY, &key);
-		weft_told_note(&told, key);
+	if (weft_task_relay_ask(&relay)) {
+		(void)weft_task_kick_pending_already(&told, WEFT_TELL_RELAY, &key);
+		weft_task_kick_pending_note(&told, key);
 	} else {
 		atomic_fetch_add_explicit(&x_kicks, 1, memory_order_acq_rel);
 	}
@@ -101,16 +102,16 @@ static void look(void)
 			found++;
 }
 
-/* As weft_relay_serve() and weft_relay_end(). */
+/* As weft_task_relay_serve() and weft_task_relay_end(). */
 static void relays(void)
 {
 	for (int i = 0; i < 2; i++)
-		if (weft_relay_answer(&relay, WEFT_WORD_MARKED)) {
-			weft_word_ring(&x_word);
-			weft_relay_answered(&relay);
+		if (weft_task_relay_answer(&relay, WEFT_WORD_MARKED)) {
+			weft_task_wake_word_ring(&x_word);
+			weft_task_relay_answered(&relay);
 		}
-	if (weft_relay_close(&relay))
-		weft_word_ring(&x_word);
+	if (weft_task_relay_close(&relay))
+		weft_task_wake_word_ring(&x_word);
 }
 
 static bool not_rung(void *arg)
@@ -129,7 +130,7 @@ static void sleep_while(uint32_t seen)
 static void hand(void)
 {
 	while (found < TASKS) { /* ends: all are found; asleep for ever is the failure */
-		uint32_t seen = weft_tell_begin(&told, &x_word);
+		uint32_t seen = weft_task_kick_or_relay_begin(&told, &x_word);
 		look();
 		sleep_while(seen);
 	}
@@ -138,9 +139,9 @@ static void hand(void)
 static void hand_looks_first(void)
 {
 	while (found < TASKS) {
-		uint32_t seen = weft_word_seen(&x_word);
+		uint32_t seen = weft_task_wake_word_seen(&x_word);
 		look();
-		weft_told_woke(&told);
+		weft_task_kick_pending_woke(&told);
 		sleep_while(seen);
 	}
 }
@@ -158,7 +159,7 @@ static void sleeps_long(void)
 	while (found < TASKS) { /* ends: all are found; asleep for ever is the failure */
 		model_block(nothing_new, NULL);
 		atomic_exchange_explicit(&x_kicks, 0, memory_order_acq_rel);
-		weft_told_woke(&told);
+		weft_task_kick_pending_woke(&told);
 		look();
 	}
 }
@@ -166,9 +167,9 @@ static void sleeps_long(void)
 /* Short sleeps while a lease is out; takes it back before a long one. */
 static void watches(void)
 {
-	if (weft_tell_look_after(&told, &relay, false))
+	if (weft_task_kick_or_relay_look_after(&told, &relay, false))
 		look();
-	if (weft_tell_look_after(&told, &relay, true))
+	if (weft_task_kick_or_relay_look_after(&told, &relay, true))
 		look();
 	sleeps_long();
 }
@@ -176,7 +177,7 @@ static void watches(void)
 /* Looks without counting: a note of before is still one. */
 static void watches_uncounted(void)
 {
-	if (weft_relay_close(&relay))
+	if (weft_task_relay_close(&relay))
 		look();
 	sleeps_long();
 }
@@ -189,7 +190,8 @@ int main(void)
 		 {first, second, watches},
 		 NULL,
 		 2,
-		 .must = {"weft_told_already l", "weft_told_woke x", "weft_relay_close x"}},
+		 .must = {"weft_task_kick_pending_already l", "weft_task_kick_pending_woke x",
+			  "weft_task_relay_close x"}},
 		{"one submits twice", setup, {both, watches, relays, hand}, NULL, 1},
 		{"the relay has lost its core", setup, {both_slow, watches, hand}, NULL, 2},
 		{"hand looks before it counts",

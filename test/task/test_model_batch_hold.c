@@ -9,7 +9,7 @@
 #include "task/wake/batch_hold.h"
 
 static struct weft_baton baton;
-static struct weft_hold hold;
+static struct weft_task_batch_hold hold;
 static _Atomic int x_work;  /* a seq_cst exchange, as in the queues */
 static _Atomic int x_armed; /* the source of a message */
 static _Atomic int x_edges; /* kicks into the watch set that nobody has taken */
@@ -67,7 +67,8 @@ static void look(void)
 
 static enum weft_held begin(void)
 {
-	enum weft_held held = weft_hold_begin(&hold, &baton, FIRST_NS, WEFT_HOLD_NS, ROUNDS);
+	enum weft_held held =
+		weft_task_batch_hold_begin(&hold, &baton, FIRST_NS, WEFT_HOLD_NS, ROUNDS);
 	if (held == WEFT_HELD_KICK)
 		kick(WEFT_KICK_WATCHER);
 	return held;
@@ -96,8 +97,8 @@ static void message_unasked(void)
 static void task(void)
 {
 	atomic_exchange_explicit(&x_work, 1, memory_order_seq_cst);
-	if (!weft_hold_vacant(&baton) || begin() == WEFT_HELD_NOT)
-		kick(weft_baton_submit_target(&baton));
+	if (!weft_task_batch_hold_vacant(&baton) || begin() == WEFT_HELD_NOT)
+		kick(weft_task_baton_submit_target(&baton));
 	else if (atomic_load_explicit(&baton.x_watcher, memory_order_seq_cst) == WEFT_WATCHER_UNDER)
 		kick(WEFT_KICK_SET);
 }
@@ -150,20 +151,20 @@ static bool no_word(void *arg)
 /* A waiter: takes the baton and falls asleep with it, until there is something. */
 static void dozes(void)
 {
-	if (!weft_baton_try_take(&baton))
+	if (!weft_task_baton_try_take(&baton))
 		return;
 	while (!found) { /* ends: woken */
 		if (!arm()) {
 			look();
 			continue;
 		}
-		weft_baton_sleep(&baton);
+		weft_task_baton_sleep(&baton);
 		look();
 		watch_set();
-		weft_baton_wake(&baton);
+		weft_task_baton_wake(&baton);
 		look();
 	}
-	kick(weft_baton_leave(&baton));
+	kick(weft_task_baton_leave(&baton));
 }
 
 /* With the baton in hand, which it gives back. */
@@ -171,11 +172,11 @@ static void goes_under(void)
 {
 	if (!arm()) {
 		look();
-		kick(weft_baton_leave(&baton));
+		kick(weft_task_baton_leave(&baton));
 		return;
 	}
-	weft_watcher_sit(&baton, WEFT_WATCHER_UNDER);
-	kick(weft_baton_leave(&baton));
+	weft_task_watcher_sit(&baton, WEFT_WATCHER_UNDER);
+	kick(weft_task_baton_leave(&baton));
 	look();
 	while (!found) { /* ends: kicked; asleep for ever is the failure */
 		watch_set();
@@ -187,7 +188,7 @@ static void goes_under(void)
 static bool ticked(void)
 {
 	int seen = atomic_load_explicit(&x_word, memory_order_acquire);
-	switch (weft_hold_look(&hold, ROUNDS, clock_ns, WEFT_HOLD_MOST_NS)) {
+	switch (weft_task_batch_hold_look(&hold, ROUNDS, clock_ns, WEFT_HOLD_MOST_NS)) {
 	case WEFT_HOLD_NOT_DUE:
 		return true;
 	case WEFT_HOLD_DUE:
@@ -197,7 +198,7 @@ static bool ticked(void)
 		break;
 	}
 	if (atomic_load_explicit(&baton.x_state, memory_order_seq_cst) != WEFT_BATON_ASLEEP ||
-	    !weft_watcher_sit_beside(&baton))
+	    !weft_task_watcher_sit_beside(&baton))
 		return false;
 	model_block(no_word, &seen);
 	model_fresh((void *)&x_word, sizeof x_word);
@@ -208,10 +209,10 @@ static bool ticked(void)
 static void watches(void)
 {
 	while (!found) { /* ends: asleep for ever, or ticking with nothing held, is the failure */
-		weft_watcher_sit(&baton, WEFT_WATCHER_TICKS);
+		weft_task_watcher_sit(&baton, WEFT_WATCHER_TICKS);
 		if (ticked())
 			continue;
-		if (weft_baton_try_take(&baton))
+		if (weft_task_baton_try_take(&baton))
 			goes_under();
 		else
 			model_relax();
@@ -221,14 +222,14 @@ static void watches(void)
 /* A call into the library comes later, and finds what was published when it was off. */
 static void goes_off(void)
 {
-	weft_watcher_sit(&baton, WEFT_WATCHER_OFF);
-	if (weft_hold_over(&hold))
+	weft_task_watcher_sit(&baton, WEFT_WATCHER_OFF);
+	if (weft_task_batch_hold_over(&hold))
 		look();
 }
 
 static void goes_off_unasked(void)
 {
-	weft_watcher_sit(&baton, WEFT_WATCHER_OFF);
+	weft_task_watcher_sit(&baton, WEFT_WATCHER_OFF);
 }
 
 static void sent(void)
@@ -244,13 +245,13 @@ int main(void)
 		 {task, watches, dozes},
 		 sent,
 		 2,
-		 .must = {"weft_hold_vacant l"}},
+		 .must = {"weft_task_batch_hold_vacant l"}},
 		{"task, watcher goes off",
 		 setup_ticks,
 		 {task_at_tick, goes_off},
 		 sent,
 		 8,
-		 .must = {"weft_hold_begin x", "weft_hold_over x"}},
+		 .must = {"weft_task_batch_hold_begin x", "weft_task_batch_hold_over x"}},
 		{"task, watcher goes off and does not ask",
 		 setup_ticks,
 		 {task_at_tick, goes_off_unasked},

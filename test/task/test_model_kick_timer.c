@@ -10,7 +10,7 @@
 enum { VACANT, HELD };
 enum { OFF, FAR, NEAR }; /* the timer: FAR goes off after all else here */
 
-static struct weft_defer defer;
+static struct weft_task_kick_timer defer;
 static _Atomic int x_baton;
 static _Atomic int x_timer;
 static int armed; /* the explorer's: no order of its own */
@@ -40,7 +40,7 @@ static void unset_setup(void)
 	setup_with(0, OFF);
 }
 
-/* As weft_engine_defer(); the kernel does one after the other. */
+/* As weft_task_engine_defer(); the kernel does one after the other. */
 static void set_timer(int to)
 {
 	atomic_exchange_explicit(&x_timer, to, memory_order_acq_rel);
@@ -50,14 +50,14 @@ static void leaves(void)
 {
 	/* Relaxed: the kick carries it. */
 	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
-	if (weft_defer_due(&defer, WEFT_DEFER_KICK))
+	if (weft_task_kick_timer_due(&defer, WEFT_DEFER_KICK))
 		set_timer(NEAR);
 }
 
 /* Asks before it leaves. */
 static void leaves_late(void)
 {
-	bool due = weft_defer_due(&defer, WEFT_DEFER_KICK);
+	bool due = weft_task_kick_timer_due(&defer, WEFT_DEFER_KICK);
 	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
 	if (due)
 		set_timer(NEAR);
@@ -66,10 +66,10 @@ static void leaves_late(void)
 /* Has left with all armed, for somebody else to settle. */
 static void settles_how(bool ask)
 {
-	if (!weft_defer_due(&defer, WEFT_DEFER_SETTLE))
+	if (!weft_task_kick_timer_due(&defer, WEFT_DEFER_SETTLE))
 		return;
 	set_timer(FAR);
-	if (ask && weft_defer_overtaken(&defer))
+	if (ask && weft_task_kick_timer_overtaken(&defer))
 		set_timer(NEAR);
 }
 
@@ -87,7 +87,7 @@ static void settles_deaf(void)
 static void leaves_settled(void)
 {
 	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
-	if (weft_defer_due(&defer, WEFT_DEFER_SETTLE))
+	if (weft_task_kick_timer_due(&defer, WEFT_DEFER_SETTLE))
 		set_timer(NEAR); /* as it is in the end */
 }
 
@@ -96,7 +96,7 @@ static void leaves_with_a_kick_set(void)
 {
 	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
 	if (!atomic_load_explicit(&defer.x_set, memory_order_relaxed) &&
-	    weft_defer_due(&defer, WEFT_DEFER_KICK))
+	    weft_task_kick_timer_due(&defer, WEFT_DEFER_KICK))
 		set_timer(NEAR);
 }
 
@@ -113,7 +113,7 @@ static void looks(void)
 	while (!armed) { /* ends: it is vacant; asleep for ever is the failure */
 		model_block(not_near, NULL);
 		atomic_exchange_explicit(&x_timer, OFF, memory_order_acq_rel);
-		weft_defer_fired(&defer);
+		weft_task_kick_timer_fired(&defer);
 		/* Held: who holds it will defer anew. */
 		armed = atomic_load_explicit(&x_baton, memory_order_relaxed) == VACANT;
 	}
@@ -125,7 +125,7 @@ static void looks_first(void)
 		model_block(not_near, NULL);
 		atomic_exchange_explicit(&x_timer, OFF, memory_order_acq_rel);
 		armed = atomic_load_explicit(&x_baton, memory_order_relaxed) == VACANT;
-		weft_defer_fired(&defer);
+		weft_task_kick_timer_fired(&defer);
 	}
 }
 
@@ -137,7 +137,7 @@ int main(void)
 		 {looks, leaves},
 		 NULL,
 		 4,
-		 .must = {"weft_defer_due x", "weft_defer_fired x"}},
+		 .must = {"weft_task_kick_timer_due x", "weft_task_kick_timer_fired x"}},
 		{"looks before it takes the note back",
 		 setup,
 		 {looks_first, leaves},
@@ -150,13 +150,13 @@ int main(void)
 		 {looks, leaves_settled},
 		 NULL,
 		 4,
-		 .must = {"weft_defer_due x", "weft_defer_fired x"}},
+		 .must = {"weft_task_kick_timer_due x", "weft_task_kick_timer_fired x"}},
 		{"one leaves armed while a settle's timer goes off",
 		 settle_setup,
 		 {looks, leaves_settled},
 		 NULL,
 		 4,
-		 .must = {"weft_defer_due x", "weft_defer_fired x"}},
+		 .must = {"weft_task_kick_timer_due x", "weft_task_kick_timer_fired x"}},
 		{"one owes a settle, one a kick", unset_setup, {looks, settles, leaves}, NULL, 4},
 		{"a settle puts off a kick",
 		 unset_setup,

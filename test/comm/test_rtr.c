@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_early.c - a receive posted early lets its message go without asking; where another message
+ * test_rtr.c - a receive posted early lets its message go without asking; where another message
  * took the receive, or the receive went away, every message still arrives whole and in order, and
  * what lies unreceived stays within the credit.
  */
@@ -39,7 +39,7 @@ static void begin(uint64_t seed, uint64_t credit)
 	fake.arrives = arrives;
 	fake_cores(core, 2);
 	for (int r = 0; r < 2; r++)
-		CHECK(!weft_core_ctx_open(core[r], 1, &ctx[r]));
+		CHECK(!weft_comm_core_ctx_open(core[r], 1, &ctx[r]));
 	count();
 	requests = 0;
 }
@@ -47,7 +47,7 @@ static void begin(uint64_t seed, uint64_t credit)
 static void end(void)
 {
 	for (int r = 0; r < 2; r++)
-		CHECK(weft_core_idle(core[r]));
+		CHECK(weft_comm_core_idle(core[r]));
 	fake_end(core, 2);
 }
 
@@ -59,26 +59,26 @@ static void calm(void)
 
 static void finish(struct weft_req *r)
 {
-	while (!weft_req_done(r))
+	while (!weft_comm_req_done(r))
 		fake_poll_all(core, 2, 1);
 	CHECK(!r->status.err);
 }
 
 static void receive(struct weft_req *r, int peer, int tag, char *in, size_t room)
 {
-	struct weft_buf b = weft_buf_flat(in, room);
+	struct weft_buf b = weft_data_buf_flat(in, room);
 	memset(in, 0, room);
-	weft_req_init(r, NULL, NULL);
-	CHECK(!weft_irecv(r, ctx[1], peer, tag, &b));
+	weft_comm_req_init(r, NULL, NULL);
+	CHECK(!weft_comm_core_irecv(r, ctx[1], peer, tag, &b));
 }
 
 static void send(struct weft_req *r, int tag, char *out, size_t len, char with,
 		 enum weft_send_mode mode)
 {
-	struct weft_buf b = weft_buf_flat(out, len);
+	struct weft_buf b = weft_data_buf_flat(out, len);
 	memset(out, with, len);
-	weft_req_init(r, NULL, NULL);
-	CHECK(!weft_isend(r, ctx[0], 1, tag, &b, mode));
+	weft_comm_req_init(r, NULL, NULL);
+	CHECK(!weft_comm_core_isend(r, ctx[0], 1, tag, &b, mode));
 }
 
 static void got(struct weft_req *r, const char *in, size_t len, char with)
@@ -164,10 +164,10 @@ static void cancelled(uint64_t seed)
 	begin(seed, 0);
 	receive(&r, 0, 3, in_a, LONG);
 	calm();
-	CHECK(weft_recv_cancel(&r));
+	CHECK(weft_comm_recv_cancel(&r));
 	send(&s, 3, out_a, LONG, 'x', WEFT_SEND_SYNC);
 	calm();
-	CHECK(!weft_req_done(&s));
+	CHECK(!weft_comm_req_done(&s));
 	receive(&r, 0, 3, in_b, LONG);
 	got(&r, in_b, LONG, 'x');
 	finish(&s);
@@ -210,7 +210,7 @@ static void too_long(uint64_t seed)
 	receive(&r, 0, 3, in_a, LONG / 2);
 	calm();
 	send(&s, 3, out_a, LONG, 't', WEFT_SEND_STANDARD);
-	while (!weft_req_done(&r) || !weft_req_done(&s))
+	while (!weft_comm_req_done(&r) || !weft_comm_req_done(&s))
 		fake_poll_all(core, 2, 1);
 	CHECK_EQ(r.status.err, WEFT_ERR_TRUNC);
 	CHECK_EQ(r.status.bytes, LONG / 2);
@@ -229,7 +229,7 @@ static void bounded(uint64_t seed)
 		receive(&r[i], 0, i, in[i], LONG);
 	calm();
 	for (int i = 0; i < N; i++)
-		CHECK(weft_recv_cancel(&r[i]));
+		CHECK(weft_comm_recv_cancel(&r[i]));
 	for (int i = 0; i < N; i++)
 		send(&s[i], i, out[i], LONG, (char)('a' + i), WEFT_SEND_STANDARD);
 	calm();
@@ -268,11 +268,12 @@ static void nonsense(uint64_t seed)
 	struct weft_req r, s;
 	begin(seed, 0);
 	for (uint32_t i = 0; i < 200; i++)
-		weft_gate_control(&core[1]->gate[0], &(struct weft_wire){.kind = WEFT_WIRE_RTR,
-									 .sequence = i * 77777777u,
-									 .context = i,
-									 .tag = (int32_t)i - 5,
-									 .length = UINT64_MAX - i});
+		weft_comm_gate_control(&core[1]->gate[0],
+				       &(struct weft_wire){.kind = WEFT_WIRE_RTR,
+							   .sequence = i * 77777777u,
+							   .context = i,
+							   .tag = (int32_t)i - 5,
+							   .length = UINT64_MAX - i});
 	calm();
 	for (int i = 0; i < 20; i++) {
 		send(&s, i, out_a, LONG, 'n', WEFT_SEND_STANDARD);
