@@ -20,6 +20,9 @@
 
 #define PARTS_MAX 65536
 #define PART_OVERHEAD 16 /* room for the number of parts, and the launcher's own NUL */
+/* Hydra 4.2's proxy aborts when its whole answer, "cmd=get_result rc=0 value=... found=TRUE", is
+ * longer than the longest value that it offers. */
+#define ANSWER_OVERHEAD 64
 #define ABORT_WAIT_NS 1000000000u
 #define BEREFT_WAIT_NS 5000000000u /* mpiexec waits for word of that rank's end, too */
 #define JOB_KEY "weft.job"
@@ -43,9 +46,16 @@ static void part_name(char *name, size_t size, int batch, int rank, int part)
 	snprintf(name, size, "w%d.%d.%d", batch, rank, part);
 }
 
+/* Bytes of text in one value. */
+static size_t part_room(void)
+{
+	size_t most = (size_t)job.pmi.vallen_max;
+	return most - (most >= 4 * ANSWER_OVERHEAD ? ANSWER_OVERHEAD : PART_OVERHEAD);
+}
+
 static weft_err publish(int batch, const char *text, size_t len)
 {
-	size_t room = (size_t)job.pmi.vallen_max - PART_OVERHEAD;
+	size_t room = part_room();
 	size_t parts = (len + room - 1) / room;
 	if (parts > PARTS_MAX) {
 		weft_error("%zu bytes are too many for the launcher's key-value space", len);
