@@ -26,18 +26,18 @@ echo rubbish >>"$WEFT_SAMPLE_FILE"
 grep -q "$WEFT_SAMPLE_FILE: line [0-9]*: no switch point" "$work/err" || fail "$(cat "$work/err")"
 grep -q '^  eager_shm  *8k  (guessed)' "$work/out" || fail "the guess does not stand"
 
-# Two hosts: the launcher that reaches them is made here, and its hosts differ in their names alone.
+# Two hosts: the launcher that reaches them is made here, and its hosts differ in their names alone.  It is
+# called srun, which mpiexec prefers to any that may be installed.
 if unshare -u true 2>/dev/null; then as=-u; elif unshare -Uru true 2>/dev/null; then as=-Uru; else as=; fi
 if [ "$as" ]; then
 	mkdir "$work/bin"
-	cat >"$work/bin/mpiexec.hydra" <<-END
+	cat >"$work/bin/srun" <<-END
 		#!/bin/sh
-		[ "\$1 \$2 \$3 \$4" = "-hosts a,b -ppn 1" ] || exit 1
-		shift 4
-		while [ "\$1" != "$weft" ]; do args="\$args \$1"; shift; done
-		exec "$BUILD/bin/mpiexec" \$args unshare $as sh -c 'hostname host\$PMI_RANK && exec "\$@"' - "\$@"
+		[ "\$1 \$2 \$3" = "--mpi=pmi2 --nodelist=a,b --ntasks-per-node=1" ] || exit 1
+		while [ "\$1" != "$weft" ]; do shift; done
+		exec "$BUILD/bin/mpiexec" -n 2 unshare $as sh -c 'hostname host\$PMI_RANK && exec "\$@"' - "\$@"
 	END
-	chmod +x "$work/bin/mpiexec.hydra"
+	chmod +x "$work/bin/srun"
 	PATH=$work/bin:$PATH
 	# Both write to one file here: one after the other.
 	printf 'weft-sample 1\neager_shm 4096\n' >"$WEFT_SAMPLE_FILE"
@@ -46,7 +46,7 @@ if [ "$as" ]; then
 	grep -qx "host host0 eager_tcp ${bytes:-none}" "$WEFT_SAMPLE_FILE" && grep -qx 'eager_shm 4096' "$WEFT_SAMPLE_FILE" ||
 		fail "not of both hosts: $(cat "$WEFT_SAMPLE_FILE")"
 	printf 'weft-sample 2\nhost host1 eager_tcp 50000\n' >"$WEFT_SAMPLE_FILE"
-	WEFT_DRIVERS=self,tcp mpiexec.hydra -hosts a,b -ppn 1 -n 2 "$weft" info >"$work/out" 2>&1
+	WEFT_DRIVERS=self,tcp "$BUILD/bin/mpiexec" -hosts a,b -ppn 1 -n 2 "$weft" info >"$work/out" 2>&1
 	grep -q 'host of rank 1: eager to 50000 bytes' "$work/out" || fail "not used: $(cat "$work/out")"
 	grep -q 'host of rank 0: eager to 65536 bytes' "$work/out" || fail "used for another: $(cat "$work/out")"
 fi

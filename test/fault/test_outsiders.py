@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 
 from lib import *
@@ -109,8 +110,9 @@ def steal(pids):
         fail("another user has " + p.stderr)
 
 
-def secret_page_of(pid):
-    """What is in no core dump."""
+def secret_page_of(pid, rank):
+    """The page of boot.h's info: in no core dump, like the C library's state of random numbers, and it begins
+    with the rank and the number of ranks."""
     with open("/proc/%d/smaps" % pid) as f:
         text = f.read()
     for m in re.finditer(r"^([0-9a-f]+)-([0-9a-f]+) rw.*\n(?:[A-Z].*\n)*?VmFlags:(.*)$", text, re.M):
@@ -118,12 +120,14 @@ def secret_page_of(pid):
         if " dd" in m.group(3) and end - begin <= 8192:
             with open("/proc/%d/mem" % pid, "rb") as mem:
                 mem.seek(begin)
-                return mem.read(end - begin)
+                page = mem.read(end - begin)
+            if struct.unpack_from("ii", page) == (rank, 3):
+                return page
     return b""
 
 
-def secret_of(pid):
-    return secret_page_of(pid)[16 + 64:16 + 64 + 32] # after four numbers and the job's name, boot.h
+def secret_of(pid, rank):
+    return secret_page_of(pid, rank)[16 + 64:16 + 64 + 32] # after four numbers and the job's name, boot.h
 
 
 def spread(pids, secret):
@@ -157,7 +161,7 @@ def spread(pids, secret):
 def core_of(pid, place):
     """The kernel's own core of a rank that aborts, and the secret that it had; b"" if none is written here."""
     os.kill(pid, signal.SIGSTOP)
-    secret = secret_of(pid)
+    secret = secret_of(pid, 1)
     os.kill(pid, signal.SIGABRT)
     os.kill(pid, signal.SIGCONT)
     job.wait()
@@ -197,7 +201,7 @@ job, pids = start("self,shm", "debug")
 secret = b""
 if pids:
     os.kill(pids[1], signal.SIGSTOP)
-    secret = secret_of(pids[1])
+    secret = secret_of(pids[1], 1)
     if len(secret) < 32 or not any(secret):
         fail("the page of the secret was not found")
     else:
