@@ -7,10 +7,11 @@
 #include <sched.h>
 #include <time.h>
 #include "base/cancel.h"
+#include "base/log.h"
 #include "base/settings.h"
 #include "boot/boot.h"
-#include "comm/comm_int.h"
-#include "comm/send/pack.h"
+#include "comm/comm.h"
+#include "comm/describe.h"
 #include "comm/reach.h"
 #include "task/task.h"
 
@@ -47,7 +48,7 @@ static bool rail_rings(struct weft_rail *r)
 
 static weft_err rail_arm_as(struct weft_rail *r, bool left, bool all, bool soon)
 {
-	if (weft_unlikely(r->packs) && !weft_comm_pack_arm(r))
+	if (weft_unlikely(r->packs) && !weft_comm_rail_packs_arm(r))
 		return WEFT_AGAIN;
 	weft_err err = left ? r->driver->arm_left(r->net, all, soon) : r->driver->arm(r->net);
 	if (!err && rail_rings(r)) {
@@ -55,7 +56,7 @@ static weft_err rail_arm_as(struct weft_rail *r, bool left, bool all, bool soon)
 		err = WEFT_AGAIN;
 	}
 	if (err && r->packs)
-		weft_comm_pack_disarm(r);
+		weft_comm_rail_packs_disarm(r);
 	return err;
 }
 
@@ -80,7 +81,7 @@ static void rail_disarm(void *arg)
 	struct weft_rail *r = arg;
 	r->driver->disarm(r->net);
 	if (weft_unlikely(r->packs))
-		weft_comm_pack_disarm(r);
+		weft_comm_rail_packs_disarm(r);
 }
 
 static int engine_poll(void *arg)

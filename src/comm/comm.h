@@ -42,7 +42,7 @@ struct weft_req {
 	 */
 	void (*then)(struct weft_req *req, void *arg);
 	void *then_arg;
-	/* The core's; see comm_int.h. */
+	/* The core's; see request.h. */
 	struct weft_buf buf;
 	void *core_private[23];
 };

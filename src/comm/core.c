@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* core.c - one process's end of all conversations: made, polled, drained, ended. */
 #include <stdlib.h>
-#include "comm/comm_int.h"
+#include <string.h>
+#include "base/trace.h"
+#include "comm/core.h"
+#include "comm/dead.h"
+#include "comm/large/rndv.h"
 #include "comm/large/rtr.h"
+#include "comm/recv/msg_pool.h"
+#include "comm/recv/rx_stream.h"
 #include "comm/send/offload.h"
 #include "comm/send/pack.h"
+#include "comm/send/send.h"
 
 weft_err weft_comm_core_create(int rank, int size, struct weft_core **core_p)
 {
@@ -17,9 +24,17 @@ weft_err weft_comm_core_create(int rank, int size, struct weft_core **core_p)
 	core->size = size;
 	core->credit = UINT64_MAX / 2;
 	core->early_min = SIZE_MAX;
+	core->peer_down = weft_comm_core_peer_down;
+	core->out_ops[WEFT_OUT_EAGER] = &weft_comm_send_eager_ops;
+	core->out_ops[WEFT_OUT_RTS] = &weft_comm_send_rts_ops;
+	core->out_ops[WEFT_OUT_DATA] = &weft_comm_rndv_data_ops;
+	core->out_ops[WEFT_OUT_CTS] = &weft_comm_rndv_cts_ops;
+	core->out_ops[WEFT_OUT_CTRL] = &weft_comm_gate_control_ops;
 	core->gate = aligned_alloc(WEFT_CACHELINE, sizeof *core->gate * (size_t)size);
-	if (!core->gate || weft_comm_msg_pool_init(core) || weft_comm_match_init(&core->match)) {
+	if (!core->gate || weft_comm_answers_init(&core->answers) ||
+	    weft_comm_msg_pool_init(core) || weft_comm_match_init(&core->match)) {
 		weft_comm_msg_pool_fini(core);
+		weft_comm_answers_fini(&core->answers);
 		free(core->gate);
 		free(core);
 		return WEFT_ERR_NOMEM;
@@ -66,14 +81,6 @@ void weft_comm_core_gate_set(struct weft_core *core, int peer, int i)
 	rail->peers++;
 }
 
-void weft_comm_gate_eager_set(struct weft_gate *g, size_t bytes)
-{
-	g->eager_max = bytes < g->max_payload ? bytes : g->max_payload;
-	g->now_end = (g->inline_max < g->eager_max ? g->inline_max : g->eager_max) + 1;
-	if (g->early && g->eager_max < g->core->early_min)
-		g->core->early_min = g->eager_max;
-}
-
 void weft_comm_gate_learn(struct weft_gate *g, const struct weft_gate *like)
 {
 	const struct weft_net_card *card = g->driver->card(g->net, g->peer);
@@ -99,13 +106,6 @@ void weft_comm_gate_strategy(struct weft_gate *g, struct weft_rail *rail,
 		s = s->choose(g->driver->card(g->net, g->peer));
 	g->strategy = s;
 	weft_comm_pack_open(g, rail);
-}
-
-int weft_comm_rail_poll(struct weft_rail *rail)
-{
-	if (weft_unlikely(rail->packs))
-		weft_comm_pack_round(rail);
-	return rail->driver->poll(rail->net);
 }
 
 int weft_comm_core_poll(struct weft_core *core)
@@ -157,6 +157,7 @@ void weft_comm_core_destroy(struct weft_core *core)
 	}
 	weft_comm_ctx_fini_all(core);
 	weft_comm_msg_pool_fini(core);
+	weft_comm_answers_fini(&core->answers);
 	weft_comm_ids_fini(&core->ids);
 	weft_comm_match_fini(&core->match);
 	for (int i = 0; i < core->size; i++)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cpus.c - sets of cores to text and back. */
-#include "comm/cpus.h"
-
 #include <string.h>
+#include "comm/cpus.h"
 
 static const char digits[] = "0123456789abcdef";
 

@@ -5,7 +5,13 @@
  * Receives from any peer fail too when the peer died (err is not WEFT_OK): it might have been the
  * one they wait for, and nobody could tell.  Messages that it sent in full stay.
  */
-#include "comm/comm_int.h"
+#include "comm/dead.h"
+#include "comm/large/rdma_write.h"
+#include "comm/match/probe_waiter.h"
+#include "comm/match/withdraw.h"
+#include "comm/recv/deliver.h"
+#include "comm/recv/rx_stream.h"
+#include "comm/send/send_ref.h"
 
 static void fail_entries(struct weft_keyed *list)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* describe.c - a core as text: its drivers, the networks under a bundle, the points it learned. */
 #include <stdio.h>
-#include "comm/comm_int.h"
+#include "comm/describe.h"
 #include "net/bundle/bundle.h"
 
 /* What the networks under a bundle did so far. */

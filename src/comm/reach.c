@@ -8,9 +8,11 @@
  */
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
+#include "base/log.h"
 #include "base/settings.h"
 #include "boot/boot.h"
-#include "comm/comm_int.h"
+#include "comm/core.h"
 #include "comm/reach.h"
 #include "net/bundle/bundle.h"
 

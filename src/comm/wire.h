@@ -67,6 +67,8 @@ enum weft_wire_kind {
 #define WEFT_WIRE_WINDOW 8u /* flag of CTS */
 #define WEFT_WIRE_QUIET 16u /* flag of RTS, CTS with OFFER: only who waits needs its end */
 
+#define WEFT_CONTROL_MAX 24 /* payload of a control packet */
+
 struct weft_wire {
 	uint8_t kind;
 	uint8_t flags;
@@ -92,5 +94,15 @@ static_assert(offsetof(struct weft_wire, tag) == 12, "layout of the head");
 static_assert(offsetof(struct weft_wire, length) == 16, "layout of the head");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	      "the wire is little-endian; this machine would have to swap");
+
+/* Data bytes of an eager message, and the id that wants an answer. */
+static inline size_t weft_comm_wire_eager_length(const struct weft_wire *h, uint32_t *sync_id)
+{
+	*sync_id = 0;
+	if (weft_likely(!(h->flags & WEFT_WIRE_SYNC)))
+		return h->length;
+	*sync_id = (uint32_t)(h->length >> 32);
+	return h->length & 0xffffffffu;
+}
 
 #endif

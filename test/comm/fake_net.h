@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "check.h"
-#include "comm/comm_int.h"
+#include "comm/core.h"
 
 #define FAKE_RANKS 8
 #define FAKE_EAGER 1024

@@ -3,6 +3,7 @@
  * test_dead.c - a peer dies with sends, receives and rendezvous under way: every request that needs
  * it ends with WEFT_ERR_PEER, others go on, later operations fail at once, the hook speaks once.
  */
+#include "comm/core.h"
 #include "comm/fake_net.h"
 
 #define RANKS 3

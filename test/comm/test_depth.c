@@ -7,8 +7,9 @@
  * Counts steps and locks, never time.  WEFT_LONG=1: a million instead of some ten thousand.
  */
 #include <pthread.h>
+#include "base/counters.h"
 #include "check.h"
-#include "comm/comm_int.h"
+#include "comm/core.h"
 
 static struct weft_core *core;
 static struct weft_ctx *ctx;

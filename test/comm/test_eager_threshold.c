@@ -4,6 +4,9 @@
  * bounds, and is not moved by those who waited or by small errors; a gate that learns asks for what
  * lies beyond the moved point; peers of a host share it.
  */
+#include <string.h>
+#include "base/counters.h"
+#include "comm/core.h"
 #include "comm/fake_net.h"
 
 enum { START = 65536, HIGHEST = 1 << 30 };

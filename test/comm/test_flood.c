@@ -4,7 +4,12 @@
  * everything afterwards; a hundred thousand tags, received in reverse, are found at once; more
  * answers than there is memory for end the connection, not the process.
  */
+#include <string.h>
+#include "base/counters.h"
+#include "comm/dead.h"
 #include "comm/fake_net.h"
+#include "comm/match/match_probe.h"
+#include "comm/recv/msg.h"
 
 static struct weft_core *core[2];
 static struct weft_ctx *ctx[2];

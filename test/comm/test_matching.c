@@ -3,6 +3,8 @@
  * test_matching.c - random sends, receives, wildcards, probes and cancels on a random network match
  * exactly as a model that keeps two lists per rank.
  */
+#include <string.h>
+#include "comm/core.h"
 #include "comm/fake_net.h"
 #include "payload.h"
 

@@ -5,8 +5,10 @@
  * before what comes after; regrets are counted, and make the next tries rarer.
  */
 #include <stdlib.h>
+#include "base/counters.h"
 #include "comm/fake_net.h"
 #include "comm/send/offload.h"
+#include "task/task.h"
 
 static bool idle_core;
 

@@ -4,8 +4,8 @@
  * tried, the dearer one seldom, a moment that changes is followed, what was disturbed is forgotten,
  * messages that are under way together are measured together, and kinds and sizes are kept apart.
  */
-#include "comm/large/path_cost.h"
 #include "check.h"
+#include "comm/large/path_cost.h"
 
 static uint64_t now = 1;
 

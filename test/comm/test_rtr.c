@@ -4,7 +4,9 @@
  * took the receive, or the receive went away, every message still arrives whole and in order, and
  * what lies unreceived stays within the credit.
  */
-#include "comm/large/rtr.h"
+#include <string.h>
+#include "base/counters.h"
+#include "comm/core.h"
 #include "comm/fake_net.h"
 #include "payload.h"
 

@@ -4,8 +4,12 @@
  * in packets; whatever the strategy, every message arrives whole and in order; one's own strategy
  * is used.
  */
+#include <string.h>
 #include <weft/strategy.h>
+#include "base/counters.h"
+#include "comm/core.h"
 #include "comm/fake_net.h"
+#include "comm/request.h"
 #include "comm/send/pack.h"
 #include "payload.h"
 
@@ -262,15 +266,15 @@ static void window(uint64_t seed)
 	CHECK_EQ(counted(WEFT_CNT_PACKS), packs + 3);
 	CHECK_EQ(counted(WEFT_CNT_AGGREGATED), together + 3 * 7);
 	/* Nobody is about to poll: nothing waits. */
-	CHECK(weft_comm_pack_arm(&core[0]->rail[0]));
+	CHECK(weft_comm_rail_packs_arm(&core[0]->rail[0]));
 	send_many(4);
 	CHECK_EQ(in_lane(), 4u);
-	weft_comm_pack_disarm(&core[0]->rail[0]);
+	weft_comm_rail_packs_disarm(&core[0]->rail[0]);
 	receive_many(4);
 	/* A poller that is about to sleep finds what is held. */
 	(void)weft_comm_core_poll(core[0]);
 	send_many(3);
-	CHECK(!weft_comm_pack_arm(&core[0]->rail[0]));
+	CHECK(!weft_comm_rail_packs_arm(&core[0]->rail[0]));
 	receive_many(3);
 	fake_end(core, 2);
 	fake.chance_full = full;

@@ -5,6 +5,8 @@
  * once, intact, and in order per sender, context and tag.
  */
 #include <sched.h>
+#include <string.h>
+#include "comm/core.h"
 #include "comm/fake_net.h"
 #include "payload.h"
 

@@ -4,7 +4,11 @@
  * eager, fetched, asked for, its rest sent while its front is fetched, to ourselves; what lies in
  * the holes and behind the end stays.
  */
+#include <string.h>
+#include "base/counters.h"
+#include "comm/core.h"
 #include "comm/fake_net.h"
+#include "comm/large/path_cost.h"
 #include "data/type.h"
 #include "payload.h"
 

@@ -5,7 +5,8 @@
  * open, and windows into which it writes.  Requests that the lies have not ended end with the
  * connection.
  */
-#include "comm/comm_int.h"
+#include <string.h>
+#include "comm/core.h"
 #include "fuzz.h"
 
 #define OPS 64

@@ -15,7 +15,9 @@
  *             no id, no packet, no wildcard is left
  */
 #include <stdlib.h>
-#include "comm/match/match_int.h"
+#include "comm/match/bucket.h"
+#include "comm/recv/msg.h"
+#include "comm/request.h"
 #include "traffic.h"
 
 void sim_oracle_sent(struct message *m, const struct weft_req *req)

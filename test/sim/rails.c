@@ -270,11 +270,11 @@ static bool may_end_posted(int rank)
 /* As comm.c does. */
 static bool rails_arm(struct weft_net *net, struct weft_rail *rail)
 {
-	if (rail->packs && !weft_comm_pack_arm(rail))
+	if (rail->packs && !weft_comm_rail_packs_arm(rail))
 		return false;
 	if (weft_net_driver_bundle.arm(net) == WEFT_OK)
 		return true;
-	weft_comm_pack_disarm(rail);
+	weft_comm_rail_packs_disarm(rail);
 	return false;
 }
 
@@ -298,7 +298,7 @@ static int rails_poll(struct weft_net *net)
 	if (me->armed && sim_chance(50)) {
 		sim_cover(SIM_RAILS_WOKEN);
 		weft_net_driver_bundle.disarm(net);
-		weft_comm_pack_disarm(&me->core->rail[0]);
+		weft_comm_rail_packs_disarm(&me->core->rail[0]);
 		me->armed = false;
 	}
 	int n = weft_net_driver_bundle.poll(net);

@@ -24,7 +24,10 @@
 
 #include <string.h>
 #include "check.h"
-#include "comm/comm_int.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "comm/core.h"
+#include "task/task.h"
 
 #define SIM_RANKS 5
 #define SIM_RAILS 3

@@ -11,9 +11,12 @@
  * or wait of an application thread (weft_task_engine_leave), never in the watcher.
  */
 #include <stdlib.h>
-#include "comm/comm_int.h"
-#include "task/task.h"
+#include "base/counters.h"
+#include "comm/core.h"
+#include "comm/large/copy.h"
+#include "comm/large/rndv.h"
 #include "task/queue/weft_task.h"
+#include "task/task.h"
 
 struct copy {
 	struct weft_task task;

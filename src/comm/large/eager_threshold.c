@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eager_threshold.c - the switch point of a host, moved by what was measured. */
-#include "comm/large/eager_threshold.h"
-
 #include "base/counters.h"
 #include "base/log.h"
+#include "comm/large/eager_threshold.h"
 
 #define COPY_PS_MIN 8 /* no memory is quicker, and smoothing by eighths works from here */
 

@@ -3,7 +3,9 @@
  * rdma_write.c - large messages that the network writes by itself: the receiver opens its buffer to the
  * sender, whose CTS brings the ticket; the sender writes, and says so behind it.
  */
-#include "comm/comm_int.h"
+#include "base/counters.h"
+#include "comm/large/rdma_write.h"
+#include "comm/recv/deliver.h"
 #include "comm/send/credit.h"
 
 /* ---- receiving ------------------------------------------------------------------------------ */

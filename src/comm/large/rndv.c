@@ -8,8 +8,16 @@
  * turns out not to be able to fetch from this peer, the message is asked for instead.
  */
 #include <stdlib.h>
-#include "comm/comm_int.h"
+#include <string.h>
+#include "base/counters.h"
+#include "base/log.h"
+#include "comm/core.h"
+#include "comm/large/copy.h"
+#include "comm/large/rdma_write.h"
+#include "comm/large/rndv.h"
+#include "comm/recv/deliver.h"
 #include "comm/send/credit.h"
+#include "comm/send/send_ref.h"
 
 /* Bytes per get() or put(): 25 us at hot-copy speed; fewer calls cost less, larger pieces leave
  * caches. */
@@ -399,12 +407,27 @@ static enum weft_post post_data_locked(struct weft_gate *g, struct weft_req *r)
 	return s->window ? weft_comm_rdma_write_placed_locked(g, r) : WEFT_POST_DONE;
 }
 
-enum weft_post weft_comm_rndv_post_locked(struct weft_gate *g, struct weft_out *o)
+static enum weft_post post_cts_out_locked(struct weft_gate *g, struct weft_out *o)
 {
-	if (o->type == WEFT_OUT_CTS)
-		return post_cts_locked(g, weft_comm_req_of_recv_out(o));
+	return post_cts_locked(g, weft_comm_req_of_recv_out(o));
+}
+
+static enum weft_post post_data_out_locked(struct weft_gate *g, struct weft_out *o)
+{
 	return post_data_locked(g, weft_comm_req_of_send_out(o));
 }
+
+static void cts_failed(struct weft_gate *g, struct weft_out *o)
+{
+	(void)g;
+	weft_comm_recv_finish(weft_comm_req_of_recv_out(o), WEFT_ERR_PEER);
+}
+
+const struct weft_out_ops weft_comm_rndv_data_ops = {.post_locked = post_data_out_locked,
+						     .posted = weft_comm_send_out_posted,
+						     .failed = weft_comm_send_out_failed};
+const struct weft_out_ops weft_comm_rndv_cts_ops = {.post_locked = post_cts_out_locked,
+						    .failed = cts_failed};
 
 /* ---- what the peer says ------------------------------------------------------------------- */
 

@@ -23,12 +23,15 @@
  * and, if the sender helped, its report is there; whoever comes second ends the request.  When the
  * sender wrote less than it claimed, the receiver fetches everything itself.
  */
+#include "base/counters.h"
+#include "comm/large/copy.h"
+#include "comm/large/rdma_write.h"
+#include "comm/large/rndv.h"
 #include "comm/large/share.h"
-#include "comm/large/share_int.h"
-#include "comm/comm_int.h"
+#include "comm/recv/deliver.h"
 #include "comm/send/pack.h"
-#include "comm/send/credit.h"
 #include "task/queue/weft_task.h"
+#include "task/task.h"
 
 #define SENT_LEAST ((size_t)4096)       /* shorter ones are fetched, whatever the layout */
 #define TAKE_TURNS 96                   /* looks for a sender that takes it all: 1.4 us */

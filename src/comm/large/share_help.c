@@ -4,11 +4,12 @@
  * from the back, or sends all that is left.
  */
 #include <stdlib.h>
+#include <string.h>
+#include "comm/core.h"
 #include "comm/large/share.h"
-#include "comm/large/share_int.h"
-#include "comm/comm_int.h"
-#include "task/task.h"
+#include "comm/send/send_ref.h"
 #include "task/queue/weft_task.h"
+#include "task/task.h"
 
 struct help {
 	struct weft_task task;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* biased.c - waiting for a biased lock, becoming its owner, and interrupting one. */
-#include "comm/match/biased.h"
 #include "base/backoff.h"
+#include "comm/match/biased.h"
 
 void weft_comm_biased_wait(struct weft_biased *s)
 {

@@ -7,7 +7,12 @@
  * an id may be opened again.
  */
 #include <stdlib.h>
-#include "comm/comm_int.h"
+#include <string.h>
+#include "comm/core.h"
+#include "comm/match/ctx.h"
+#include "comm/match/withdraw.h"
+#include "comm/recv/deliver.h"
+#include "comm/recv/msg_pool.h"
 
 static _Atomic(struct weft_ctx *) *ctx_cell(struct weft_core *core, uint32_t id, bool make)
 {

@@ -4,7 +4,7 @@
  * steps that does not depend on how many of either there are.
  *
  * Everything hangs in one hash table keyed by (context, peer, tag), in buckets of one cache line
- * (match_int.h).  Whoever comes second completes the match, under the bucket's lock.
+ * (bucket.h).  Whoever comes second completes the match, under the bucket's lock.
  *
  * Wildcards are keys like any other: a posted receive from any peer with tag 7 hangs under (any,
  * 7), so an arrival has at most four keys to look at: its own, and three with wildcards.  Messages
@@ -34,164 +34,12 @@
  * Not guaranteed: an order between receives posted by threads that have not synchronised (MPI
  * does not ask for one).
  */
-#include <stdlib.h>
-#include <sys/mman.h>
+#include "base/counters.h"
+#include "comm/match/match.h"
 #include "comm/match/match_fast.h"
-
-weft_err weft_comm_match_init(struct weft_match *m)
-{
-	size_t bytes = sizeof(struct weft_bucket) * WEFT_BUCKETS;
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
-		return WEFT_ERR_NOMEM;
-	m->bucket = p;
-	return WEFT_OK;
-}
-
-void weft_comm_match_fini(struct weft_match *m)
-{
-	if (m->bucket)
-		munmap(m->bucket, sizeof(struct weft_bucket) * WEFT_BUCKETS);
-	m->bucket = NULL;
-}
-
-/* ---- buckets, the rarer half --------------------------------------------------------------- */
-
-struct weft_keyed *weft_comm_bucket_more_locked(struct weft_bucket *b, const struct weft_ctx *ctx,
-						int peer, int tag)
-{
-	unsigned steps = 0;
-	struct weft_keyed *n = b->more;
-	/* Bound: the keys that share this bucket, a few unless hashing fails. */
-	for (; n && !weft_comm_keyed_is(n, ctx, peer, tag); n = n->more)
-		steps++;
-	if (steps)
-		weft_count(WEFT_CNT_MATCH_STEPS, steps);
-	return n;
-}
-
-void weft_comm_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n,
-				     struct weft_keyed *heir)
-{
-	struct weft_keyed **link = &b->more;
-	/* Ends at n: it is the first of its key and has no slot. */
-	while (*link != n)
-		link = &(*link)->more;
-	if (heir)
-		heir->more = n->more;
-	*link = heir ? heir : n->more;
-}
-
-static void bucket_scan(struct weft_bucket *b,
-			void (*fn)(struct weft_bucket *, struct weft_keyed *, void *), void *arg)
-{
-	weft_comm_biased_lock(&b->lock);
-	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++)
-		if (b->slot[i].first)
-			fn(b, b->slot[i].first, arg);
-	for (struct weft_keyed *n = b->more, *more; n; n = more) {
-		more = n->more;
-		fn(b, n, arg);
-	}
-	weft_comm_biased_unlock(&b->lock);
-}
-
-void weft_comm_match_scan(struct weft_match *m, struct weft_ctx *ctx,
-			  void (*fn)(struct weft_bucket *, struct weft_keyed *, void *), void *arg)
-{
-	uint64_t rows = ctx ? weft_comm_phase_marked(&ctx->x_rows) : UINT64_MAX;
-	uint64_t columns = ctx ? weft_comm_phase_marked(&ctx->x_columns) : UINT64_MAX;
-	for (size_t word = 0; word < weft_countof(m->x_used); word++) {
-		if (!(rows >> (word % 64) & 1))
-			continue;
-		uint64_t bits = weft_comm_phase_marked(&m->x_used[word]) & columns;
-		while (bits) {
-			size_t page = word * 64 + (size_t)__builtin_ctzll(bits);
-			bits &= bits - 1;
-			struct weft_bucket *b = &m->bucket[page * WEFT_BUCKET_GROUP];
-			weft_count(WEFT_CNT_MATCH_SCANNED, WEFT_BUCKET_GROUP);
-			/* Locked even if it looks empty: who puts something in after us has seen
-			 * what our caller stored before. */
-			for (int i = 0; i < WEFT_BUCKET_GROUP; i++)
-				bucket_scan(&b[i], fn, arg);
-		}
-	}
-}
-
-/* ---- posted wildcards, context locked ------------------------------------------------------ */
-
-enum wild { WILD_ALL, WILD_TAG, WILD_PEER };
-
-static inline enum wild wild_of(const struct weft_keyed *n)
-{
-	return n->tag != WEFT_ANY_TAG ? WILD_PEER : n->peer != WEFT_ANY_PEER ? WILD_TAG : WILD_ALL;
-}
-
-static void wild_append_locked(struct weft_ctx *ctx, struct weft_entry *e)
-{
-	struct weft_bucket *b = weft_comm_bucket_of(ctx, e->node.peer, e->node.tag);
-	/* Relaxed: written under the context's lock only; readers see order through their own
-	 * program order, see the top of the file. */
-	e->stamp = atomic_load_explicit(&ctx->x_epoch, memory_order_relaxed) + 1;
-	atomic_store_explicit(&ctx->x_epoch, e->stamp, memory_order_relaxed);
-	e->wild_next = NULL;
-	e->wild_prev = ctx->wild_tail;
-	if (ctx->wild_tail)
-		ctx->wild_tail->wild_next = e;
-	else
-		ctx->wild_head = e;
-	ctx->wild_tail = e;
-	ctx->wild_posted[wild_of(&e->node)]++;
-	weft_comm_biased_lock(&b->lock);
-	weft_comm_bucket_append_locked(b, &e->node);
-	weft_comm_biased_unlock(&b->lock);
-}
-
-void weft_comm_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e)
-{
-	struct weft_bucket *b = weft_comm_bucket_of(ctx, e->node.peer, e->node.tag);
-	weft_comm_biased_lock(&b->lock);
-	weft_comm_bucket_unlink_locked(b, &e->node);
-	weft_comm_biased_unlock(&b->lock);
-	if (e->wild_prev)
-		e->wild_prev->wild_next = e->wild_next;
-	else
-		ctx->wild_head = e->wild_next;
-	if (e->wild_next)
-		e->wild_next->wild_prev = e->wild_prev;
-	else
-		ctx->wild_tail = e->wild_prev;
-	ctx->wild_posted[wild_of(&e->node)]--;
-	/* LOWER: an arrival that still reads the old count only takes the longer way. */
-	atomic_fetch_sub_explicit(&ctx->x_wild, 1, memory_order_relaxed);
-}
-
-/* The older of best and the oldest posted under that key. */
-static struct weft_entry *wild_older_locked(struct weft_ctx *ctx, int peer, int tag,
-					    struct weft_entry *best)
-{
-	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
-	weft_comm_biased_lock(&b->lock);
-	/* Stays: posted wildcards change under the context's lock only. */
-	struct weft_keyed *n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_WILD);
-	weft_comm_biased_unlock(&b->lock);
-	if (n && (!best || weft_comm_entry_of(n)->stamp < best->stamp))
-		best = weft_comm_entry_of(n);
-	return best;
-}
-
-static struct weft_entry *wild_oldest_locked(struct weft_ctx *ctx, int peer, int tag)
-{
-	struct weft_entry *e = NULL;
-	if (ctx->wild_posted[WILD_ALL])
-		e = wild_older_locked(ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, e);
-	if (ctx->wild_posted[WILD_TAG])
-		e = wild_older_locked(ctx, peer, WEFT_ANY_TAG, e);
-	if (ctx->wild_posted[WILD_PEER])
-		e = wild_older_locked(ctx, WEFT_ANY_PEER, tag, e);
-	return e;
-}
+#include "comm/match/probe_waiter.h"
+#include "comm/match/unexpected.h"
+#include "comm/match/wildcard.h"
 
 /* ---- posting ------------------------------------------------------------------------------ */
 
@@ -258,7 +106,7 @@ static weft_err post_wild(struct weft_entry *e, struct weft_msg **msg_p)
 	else if (wild_is_orphan(ctx, e))
 		err = WEFT_ERR_PEER;
 	else
-		wild_append_locked(ctx, e);
+		weft_comm_wild_append_locked(ctx, e);
 	if (m || err)
 		atomic_fetch_sub_explicit(&ctx->x_wild, 1, memory_order_relaxed);
 	weft_comm_spin_unlock(&ctx->lock);
@@ -295,7 +143,7 @@ static struct weft_entry *arrive_locked(struct weft_ctx *ctx, int peer, int tag,
 
 	weft_comm_spin_lock(&ctx->lock);
 	weft_count(WEFT_CNT_MATCH_COMMON, 1);
-	struct weft_entry *w = wild_oldest_locked(ctx, peer, tag);
+	struct weft_entry *w = weft_comm_wild_oldest_locked(ctx, peer, tag);
 	weft_comm_biased_lock(&b->lock);
 	struct weft_keyed *n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_RECV);
 	if (n && (!w || w->stamp > weft_comm_entry_of(n)->stamp))

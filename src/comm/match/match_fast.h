@@ -9,7 +9,7 @@
 #ifndef WEFT_MATCH_FAST_H
 #define WEFT_MATCH_FAST_H
 
-#include "comm/match/match_int.h"
+#include "comm/match/match.h"
 
 /* ---- posting ------------------------------------------------------------------------------ */
 

@@ -4,35 +4,8 @@
  * and who waits for one to come.  What makes it right stands in match.c.
  */
 #include "comm/match/match_fast.h"
-
-struct weft_probe_waiter *weft_comm_probes_pick_locked(struct weft_ctx *ctx, int peer, int tag)
-{
-	struct weft_probe_waiter *picked = NULL;
-	struct weft_probe_waiter **link = &ctx->probes;
-	while (*link) {
-		struct weft_probe_waiter *w = *link;
-		if ((w->peer == WEFT_ANY_PEER || w->peer == peer) &&
-		    (w->tag == WEFT_ANY_TAG || w->tag == tag || tag == WEFT_ANY_TAG)) {
-			*link = w->next;
-			w->next = picked;
-			/* LOWER, as with wildcards. */
-			atomic_fetch_sub_explicit(&ctx->x_wild, 1, memory_order_relaxed);
-			picked = w;
-		} else {
-			link = &w->next;
-		}
-	}
-	return picked;
-}
-
-void weft_comm_probes_signal(struct weft_probe_waiter *w)
-{
-	while (w) {
-		struct weft_probe_waiter *next = w->next; /* w may vanish with the signal */
-		weft_wait_completion_signal(&w->arrived);
-		w = next;
-	}
-}
+#include "comm/match/match_probe.h"
+#include "comm/match/unexpected.h"
 
 static void describe(const struct weft_msg *m, struct weft_status *st)
 {
@@ -126,14 +99,4 @@ struct weft_msg *weft_comm_match_probe(struct weft_ctx *ctx, int peer, int tag, 
 	struct weft_msg *m = probe_locked(ctx, peer, tag, take, st);
 	weft_comm_spin_unlock(&ctx->lock);
 	return m;
-}
-
-void weft_comm_match_wake_probes(struct weft_ctx *ctx, int peer, bool failed)
-{
-	weft_comm_spin_lock(&ctx->lock);
-	struct weft_probe_waiter *picked = weft_comm_probes_pick_locked(ctx, peer, WEFT_ANY_TAG);
-	weft_comm_spin_unlock(&ctx->lock);
-	for (struct weft_probe_waiter *w = picked; w; w = w->next)
-		w->failed = failed;
-	weft_comm_probes_signal(picked);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* probe.c - looking for messages that no receive has matched, and taking them out. */
-#include "comm/comm_int.h"
+#include "comm/core.h"
+#include "comm/match/match_probe.h"
 
 static struct weft_msg *look(struct weft_ctx *ctx, int peer, int tag, bool take,
 			     struct weft_status *st)

@@ -6,7 +6,9 @@
  * Made when a context's first wildcard is used (phase.h).  Hints save an index that nobody will
  * ask for; who asks all the same walks the context's list.
  */
-#include "comm/match/match_int.h"
+#include "base/counters.h"
+#include "comm/match/bucket.h"
+#include "comm/match/unexpected.h"
 
 uint8_t weft_comm_unexpected_wanted(struct weft_ctx *ctx)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* withdraw.c - takes out of matching what a lost peer or a closed context leaves there. */
-#include "comm/match/match_int.h"
+#include "comm/match/bucket.h"
+#include "comm/match/unexpected.h"
+#include "comm/match/wildcard.h"
+#include "comm/match/withdraw.h"
 
 struct leftovers {
 	struct weft_ctx *ctx; /* or NULL: of peer */

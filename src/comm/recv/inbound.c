@@ -7,82 +7,19 @@
  * this keeps envelopes in order.  Nothing here trusts what the peer wrote.
  */
 #include <stdlib.h>
+#include <string.h>
+#include "base/trace.h"
+#include "comm/large/rndv.h"
 #include "comm/large/rtr.h"
-#include "comm/recv/inbound_int.h"
 #include "comm/match/match_fast.h"
+#include "comm/msg_trace.h"
+#include "comm/recv/arrival.h"
+#include "comm/recv/deliver.h"
+#include "comm/recv/inbound.h"
 #include "comm/send/pack.h"
 
 /* Longest message that makes sense: sums of lengths and offsets cannot overflow. */
 #define LENGTH_MAX ((uint64_t)1 << 62)
-
-void weft_comm_gate_protocol_error(struct weft_gate *g, const char *what)
-{
-	weft_comm_core_peer_down(g->core, g->peer, WEFT_ERR_PROTO, what);
-}
-
-static struct weft_ctx *context_of(struct weft_gate *g, uint32_t id)
-{
-	if (weft_likely(g->rx_ctx && g->rx_ctx->id == id))
-		return g->rx_ctx;
-	g->rx_bucket = NULL; /* it belongs to the one before */
-	return g->rx_ctx = weft_comm_ctx_find(g->core, id);
-}
-
-/* Checks an envelope and finds its context; NULL: the peer was closed. */
-static inline struct weft_ctx *envelope_open(struct weft_gate *g, const struct weft_wire *h)
-{
-	/* Relaxed: we alone write it; a receive that tells reads it. */
-	uint32_t seq = atomic_load_explicit(&g->x_recv_seq, memory_order_relaxed);
-	if (weft_unlikely(h->sequence != seq)) {
-		weft_comm_gate_protocol_error(g, "an envelope out of order");
-		return NULL;
-	}
-	atomic_store_explicit(&g->x_recv_seq, seq + 1, memory_order_relaxed);
-	struct weft_ctx *ctx = context_of(g, h->context);
-	if (weft_unlikely(!ctx))
-		weft_comm_gate_protocol_error(g, "no memory for a context");
-	return ctx;
-}
-
-static const char too_much[] = "more eager payload than there was credit for";
-
-struct weft_ctx *weft_comm_inbound_eager_open(struct weft_gate *g, const struct weft_wire *h,
-					      size_t len)
-{
-	if (weft_unlikely(!weft_comm_credit_take(g, len))) {
-		weft_comm_gate_protocol_error(g, too_much);
-		return NULL;
-	}
-	if (weft_unlikely(g->early && len > weft_comm_gate_eager_max(g)))
-		weft_comm_rtr_outcome(g, false);
-	return envelope_open(g, h);
-}
-
-struct weft_msg *weft_comm_inbound_msg_make(struct weft_gate *g, enum weft_msg_kind kind, int tag,
-					    uint64_t length, size_t payload)
-{
-	struct weft_msg *m = weft_comm_msg_alloc(g->core, payload);
-	if (!m) {
-		weft_comm_gate_protocol_error(g, "no memory for a message that came unexpectedly");
-		return NULL;
-	}
-	m->msg_kind = (uint8_t)kind;
-	m->length = length;
-	m->charge = (uint32_t)payload; /* eager: at most 16 MiB */
-	m->node.peer = g->peer;
-	m->node.tag = tag;
-	/* Relaxed: published by the table's lock. */
-	atomic_store_explicit(&m->x_state, WEFT_MSG_READY, memory_order_relaxed);
-	weft_count(WEFT_CNT_UNEXPECTED, 1);
-	return m;
-}
-
-void weft_comm_inbound_unexpected(struct weft_ctx *ctx, struct weft_msg *m)
-{
-	struct weft_entry *e = weft_comm_match_arrive_unexpected(ctx, m);
-	if (e) /* posted meanwhile */
-		weft_comm_recv_message(weft_comm_req_of_entry(e), m);
-}
 
 /* ---- whole packets ------------------------------------------------------------------------ */
 
@@ -102,7 +39,7 @@ static __attribute__((noinline)) void keep_eager(struct weft_gate *g, struct wef
 static void on_eager(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
 {
 	uint32_t sync_id;
-	if (weft_unlikely(weft_comm_inbound_eager_length(h, &sync_id) != len)) {
+	if (weft_unlikely(weft_comm_wire_eager_length(h, &sync_id) != len)) {
 		weft_comm_gate_protocol_error(g, "a length that does not fit its payload");
 		return;
 	}
@@ -128,7 +65,7 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 		return;
 	}
 	memcpy(&rts, data, sizeof rts);
-	struct weft_ctx *ctx = envelope_open(g, h);
+	struct weft_ctx *ctx = weft_comm_inbound_envelope_open(g, h);
 	if (!ctx)
 		return;
 	struct weft_entry *e = weft_comm_match_arrive(ctx, g->peer, h->tag);
@@ -237,7 +174,7 @@ static inline uint64_t head_word(const void *head, unsigned i)
 static __attribute__((noinline)) bool learn_where(struct weft_gate *g, uint64_t where)
 {
 	int tag = (int32_t)(where >> 32);
-	struct weft_ctx *ctx = context_of(g, (uint32_t)where);
+	struct weft_ctx *ctx = weft_comm_inbound_context(g, (uint32_t)where);
 	if (!ctx)
 		return false;
 	g->rx_bucket = weft_comm_bucket_of(ctx, g->peer, tag);
@@ -268,7 +205,7 @@ void weft_comm_inbound_packet(void *arg, int peer, const void *head, const void 
 		return;
 	}
 	if (weft_unlikely(!weft_comm_credit_take(g, len))) {
-		weft_comm_gate_protocol_error(g, too_much);
+		weft_comm_gate_protocol_error(g, weft_comm_inbound_too_much);
 		return;
 	}
 	int tag = (int32_t)(where >> 32);
@@ -333,70 +270,4 @@ void weft_comm_inbound_run(void *arg, int peer, const void *head, const void *pa
 	}
 	if (weft_unlikely(m < n))
 		run_apart(arg, peer, head, payload, len, m, n);
-}
-
-/* ---- the rest ----------------------------------------------------------------------------- */
-
-static void on_sent(void *arg, int peer, void *cookie, weft_err err)
-{
-	struct weft_rail *rail = arg;
-	if (!cookie)
-		return;
-	struct weft_gate *g = &rail->core->gate[peer];
-	/* Asked first: the request may be over with the drop. */
-	bool data = g->strategy->apart && weft_comm_rndv_cookie_is_data(cookie);
-	weft_comm_send_drop(weft_comm_rndv_cookie_open(cookie), err ? WEFT_ERR_PEER : WEFT_OK);
-	if (!data)
-		return;
-	/* Relaxed: the kick orders. */
-	atomic_fetch_sub_explicit(&g->x_data_under, 1, memory_order_relaxed);
-	weft_comm_gate_kick(g);
-}
-
-static void on_ready(void *arg, int peer)
-{
-	struct weft_gate *g = weft_comm_inbound_gate(arg, peer);
-	if (!g)
-		return;
-	/* READY <- MUTE (gate.c). */
-	if (weft_likely(!atomic_load_explicit(&g->x_mute, memory_order_seq_cst)))
-		weft_comm_gate_kick(g);
-	else if (g->rx && g->rx->what != WEFT_RX_NONE)
-		g->rx->last = true; /* the driver writes into what we would give back */
-	else
-		weft_comm_inbound_give_up(g);
-}
-
-static void on_down(void *arg, int peer, weft_err err, const char *why)
-{
-	struct weft_gate *g = weft_comm_inbound_gate(arg, peer);
-	if (g)
-		weft_comm_core_peer_down(g->core, peer, err, why);
-}
-
-static bool on_hold(void *arg, int peer, bool first)
-{
-	struct weft_rail *rail = arg;
-	struct weft_core *core = rail->core;
-	/* Relaxed: a hint of who posts; another one's makes a packet go at once, or wait a tick. */
-	if (first && atomic_load_explicit(&core->gate[peer].x_alone, memory_order_relaxed))
-		return false;
-	return core->hold && core->hold();
-}
-
-struct weft_net_events weft_comm_rail_events(struct weft_rail *rail)
-{
-	struct weft_net_events events = {
-		.arg = rail,
-		.packet = weft_comm_inbound_packet,
-		.run = weft_comm_inbound_run,
-		.place = weft_comm_inbound_place,
-		.placed = weft_comm_inbound_placed,
-		.sent = on_sent,
-		.ready = on_ready,
-		.down = on_down,
-		.hold = on_hold,
-	};
-	weft_comm_trace_events(&events);
-	return events;
 }

@@ -2,7 +2,7 @@
 /*
  * msg.h - an unexpected message: its node, its payload or where that is to be had.
  *
- * Letters as in comm_int.h.
+ * Letters as in request.h.
  */
 #ifndef WEFT_COMM_MSG_H
 #define WEFT_COMM_MSG_H
@@ -32,7 +32,7 @@ struct weft_msg {
 	};
 	struct weft_msg *all_next, *all_prev; /* L context: by arrival in the context */
 	uint64_t number;                      /* by arrival in the process */
-	uint8_t lists;                        /* L context and bucket: see match_int.h */
+	uint8_t lists;                        /* L context and bucket: see unexpected.h */
 	struct weft_core *core;
 	uint64_t length; /* data bytes of the message */
 	uint64_t addr;   /* RTS */
@@ -46,5 +46,10 @@ struct weft_msg {
 	struct weft_keyed by_peer, by_tag; /* in lists: (peer, any tag), (any peer, tag) */
 	alignas(16) char data[];
 };
+
+static inline struct weft_msg *weft_comm_msg_of(struct weft_keyed *n)
+{
+	return weft_container_of(n, struct weft_msg, node);
+}
 
 #endif

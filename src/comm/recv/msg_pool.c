@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * msg_pool.c - memory for unexpected messages: three sizes kept ready, larger ones from malloc; and for
- * answers that must wait, some of them ready from the start.
+ * msg_pool.c - memory for unexpected messages: three sizes kept ready, larger ones from malloc.
  */
 #include <stdlib.h>
-#include "comm/comm_int.h"
+#include "base/counters.h"
+#include "comm/core.h"
+#include "comm/recv/msg_pool.h"
 #include "comm/send/credit.h"
 
 /* Payload rooms.  The first holds what most control traffic needs, the last a full eager message
@@ -62,45 +63,10 @@ void weft_comm_msg_free(struct weft_msg *m)
 		free(m);
 }
 
-/* ---- answers ------------------------------------------------------------------------------ */
-
-struct weft_out *weft_comm_answer_alloc(struct weft_core *core)
-{
-	struct weft_answers *a = &core->answers;
-	weft_comm_spin_lock(&a->lock);
-	struct weft_out *o = a->free;
-	if (o) {
-		a->free = o->next;
-		a->kept--;
-	}
-	weft_comm_spin_unlock(&a->lock);
-	return o || a->no_more ? o : malloc(sizeof *o);
-}
-
-void weft_comm_answer_free(struct weft_core *core, struct weft_out *o)
-{
-	struct weft_answers *a = &core->answers;
-	weft_comm_spin_lock(&a->lock);
-	if (a->kept < WEFT_ANSWERS_KEPT) {
-		o->next = a->free;
-		a->free = o;
-		a->kept++;
-		o = NULL;
-	}
-	weft_comm_spin_unlock(&a->lock);
-	free(o);
-}
-
 /* ---- life --------------------------------------------------------------------------------- */
 
 weft_err weft_comm_msg_pool_init(struct weft_core *core)
 {
-	for (int i = 0; i < WEFT_ANSWERS_KEPT; i++) {
-		struct weft_out *o = malloc(sizeof *o);
-		if (!o)
-			return WEFT_ERR_NOMEM;
-		weft_comm_answer_free(core, o);
-	}
 	for (int c = 0; c < WEFT_POOL_CLASSES; c++)
 		if (weft_comm_packet_pool_init(&core->pool[c], pool_batch[c], pool_keep[c]))
 			return WEFT_ERR_NOMEM;
@@ -109,11 +75,6 @@ weft_err weft_comm_msg_pool_init(struct weft_core *core)
 
 void weft_comm_msg_pool_fini(struct weft_core *core)
 {
-	while (core->answers.free) {
-		struct weft_out *o = core->answers.free;
-		core->answers.free = o->next;
-		free(o);
-	}
 	for (int c = 0; c < WEFT_POOL_CLASSES; c++)
 		free_items(weft_comm_packet_pool_fini(&core->pool[c]));
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* packet_pool.c - pools of packets, one per core, and the shared one. */
-#include "comm/recv/packet_pool.h"
-
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/counters.h"
+#include "comm/recv/packet_pool.h"
 
 /* A power of two, at least the cores there are. */
 static unsigned pools_wanted(void)

@@ -6,8 +6,16 @@
  * peer wrote.
  */
 #include <stdlib.h>
-#include "comm/large/rtr.h"
-#include "comm/recv/inbound_int.h"
+#include <string.h>
+#include "base/trace.h"
+#include "comm/large/rndv.h"
+#include "comm/match/match.h"
+#include "comm/msg_trace.h"
+#include "comm/recv/arrival.h"
+#include "comm/recv/deliver.h"
+#include "comm/recv/inbound.h"
+#include "comm/recv/msg_pool.h"
+#include "comm/recv/rx_stream.h"
 #include "comm/send/pack.h"
 
 /* Lets the driver write bytes [off, off+len) of buf; a layout of many pieces goes aside first. */
@@ -53,7 +61,7 @@ static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t l
 	struct weft_rx *rx = g->rx;
 	uint32_t sync_id;
 
-	if (weft_comm_inbound_eager_length(h, &sync_id) != len) {
+	if (weft_comm_wire_eager_length(h, &sync_id) != len) {
 		weft_comm_gate_protocol_error(g, "a length that does not fit its payload");
 		return;
 	}

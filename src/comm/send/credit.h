@@ -19,7 +19,8 @@
 #ifndef WEFT_COMM_CREDIT_H
 #define WEFT_COMM_CREDIT_H
 
-#include "comm/comm_int.h"
+#include "comm/send/gate.h"
+#include "comm/wire.h"
 
 #define WEFT_CREDIT_UNIT 256
 

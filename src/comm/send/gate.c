@@ -9,9 +9,9 @@
  * Completions are made after the mask is free: they may start operations on the same gate.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "base/backoff.h"
-#include "comm/comm_int.h"
-#include "comm/send/credit.h"
+#include "comm/send/gate.h"
 #include "comm/send/pack.h"
 
 /* What a round of posting leaves to be done without the mask. */
@@ -122,19 +122,22 @@ static enum weft_post post_control_locked(struct weft_gate *g, struct weft_out *
 	return weft_comm_gate_post_locked(g, &o->head, NULL, 0, 0, NULL);
 }
 
+static void control_over(struct weft_gate *g, struct weft_out *o)
+{
+	weft_comm_answer_free(&g->core->answers, o);
+}
+
+const struct weft_out_ops weft_comm_gate_control_ops = {
+	.post_locked = post_control_locked, .posted = control_over, .failed = control_over};
+
+static const struct weft_out_ops *ops_of(const struct weft_gate *g, const struct weft_out *o)
+{
+	return g->core->out_ops[o->type];
+}
+
 static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
 {
-	switch ((enum weft_out_type)o->type) {
-	case WEFT_OUT_EAGER:
-	case WEFT_OUT_RTS:
-		return weft_comm_send_post_locked(g, o);
-	case WEFT_OUT_DATA:
-	case WEFT_OUT_CTS:
-		return weft_comm_rndv_post_locked(g, o);
-	case WEFT_OUT_CTRL:
-		return post_control_locked(g, o);
-	}
-	return WEFT_POST_DOWN;
+	return ops_of(g, o)->post_locked(g, o);
 }
 
 /* With others into one packet if it may, else behind what is packed. */
@@ -156,12 +159,6 @@ static enum weft_post try_locked(struct weft_gate *g, struct weft_out *o)
 	return weft_unlikely(g->pack) ? pack_or_post_locked(g, o) : post_locked(g, o);
 }
 
-/* Types whose packet is still of interest to us once it is posted. */
-static bool over_matters(const struct weft_out *o)
-{
-	return o->type == WEFT_OUT_EAGER || o->type == WEFT_OUT_DATA || o->type == WEFT_OUT_CTRL;
-}
-
 /* Posts until the queue is empty or the network full.  A packet is out of the queue before it is
  * posted: once it is, the peer's answer may already end its request. */
 static void drain_locked(struct weft_gate *g, struct aftermath *a)
@@ -169,9 +166,10 @@ static void drain_locked(struct weft_gate *g, struct aftermath *a)
 	gather_locked(g);
 	/* Bound: each round shortens the queue, or ends. */
 	for (struct weft_out *o; (o = next_locked(g));) {
-		if (o->type == WEFT_OUT_EAGER || o->type == WEFT_OUT_RTS)
-			weft_comm_send_choose_locked(g, o);
-		bool matters = over_matters(o);
+		const struct weft_out_ops *ops = ops_of(g, o);
+		if (ops->choose_locked)
+			ops->choose_locked(g, o);
+		bool matters = ops_of(g, o)->posted;
 		enum weft_post r = try_locked(g, o);
 		if (r == WEFT_POST_FULL) {
 			bool yielded = g->yielded;
@@ -195,27 +193,6 @@ static void drain_locked(struct weft_gate *g, struct aftermath *a)
 		(void)weft_comm_pack_send_locked(g);
 }
 
-static void out_failed(struct weft_gate *g, struct weft_out *o)
-{
-	switch ((enum weft_out_type)o->type) {
-	case WEFT_OUT_EAGER:
-	case WEFT_OUT_RTS:
-	case WEFT_OUT_DATA: {
-		struct weft_req *r = weft_comm_req_of_send_out(o);
-		if (weft_comm_req_send(r)->sync && o->type == WEFT_OUT_EAGER)
-			weft_comm_send_drop(r, WEFT_ERR_PEER); /* the answer that will not come */
-		weft_comm_send_drop(r, WEFT_ERR_PEER);
-		break;
-	}
-	case WEFT_OUT_CTS:
-		weft_comm_recv_finish(weft_comm_req_of_recv_out(o), WEFT_ERR_PEER);
-		break;
-	case WEFT_OUT_CTRL:
-		weft_comm_answer_free(g->core, o);
-		break;
-	}
-}
-
 /* What was left to do once the mask is free.  In the order of posting. */
 static void settle(struct weft_gate *g, struct aftermath *a)
 {
@@ -229,15 +206,12 @@ static void settle(struct weft_gate *g, struct aftermath *a)
 	while (in_order) {
 		struct weft_out *o = in_order;
 		in_order = o->next;
-		if (o->type == WEFT_OUT_CTRL)
-			weft_comm_answer_free(g->core, o);
-		else
-			weft_comm_send_drop(weft_comm_req_of_send_out(o), WEFT_OK);
+		ops_of(g, o)->posted(g, o);
 	}
 	while (a->failed) {
 		struct weft_out *o = a->failed;
 		a->failed = o->next;
-		out_failed(g, o);
+		ops_of(g, o)->failed(g, o);
 	}
 }
 
@@ -383,7 +357,7 @@ void weft_comm_gate_control_as(struct weft_gate *g, const struct weft_wire *head
 		if (r != WEFT_POST_FULL)
 			return;
 	}
-	struct weft_out *o = weft_comm_answer_alloc(g->core);
+	struct weft_out *o = weft_comm_answer_alloc(&g->core->answers);
 	if (weft_unlikely(!o)) {
 		if (h.kind == WEFT_WIRE_CREDIT)
 			/* Relaxed: it goes with another packet, or is tried again. */
@@ -423,4 +397,17 @@ void weft_comm_credit_look(struct weft_gate *g)
 	/* Relaxed: our own count. */
 	g->used_limit = atomic_load_explicit(&g->x_used, memory_order_relaxed) +
 			(rest < half / 2 ? rest : half / 2);
+}
+
+void weft_comm_gate_protocol_error(struct weft_gate *g, const char *what)
+{
+	g->core->peer_down(g->core, g->peer, WEFT_ERR_PROTO, what);
+}
+
+void weft_comm_gate_eager_set(struct weft_gate *g, size_t bytes)
+{
+	g->eager_max = bytes < g->max_payload ? bytes : g->max_payload;
+	g->now_end = (g->inline_max < g->eager_max ? g->inline_max : g->eager_max) + 1;
+	if (g->early && g->eager_max < g->core->early_min)
+		g->core->early_min = g->eager_max;
 }

@@ -4,7 +4,7 @@
  *
  * Callers   _locked: who holds the mask.  Any thread takes it by try(), or leaves it a packet.
  * Order     what was done under the mask is visible to its next holder.
- * Letters   as in comm_int.h.
+ * Letters   as in request.h.
  */
 #ifndef WEFT_COMM_GATE_H
 #define WEFT_COMM_GATE_H
@@ -12,8 +12,7 @@
 #include "comm/comm.h"
 #include "comm/large/eager_threshold.h"
 #include "comm/send/strategy.h"
-#include "comm/large/path_cost.h"
-#include "comm/wire.h"
+#include "net/driver.h"
 #include "wait/solo.h"
 
 struct weft_bucket;
@@ -22,6 +21,9 @@ struct weft_ctx;
 struct weft_msg;
 struct weft_out;
 struct weft_pack;
+struct weft_rx;
+struct weft_comm_path_cost;
+struct weft_wire;
 struct weft_comm_rtr;
 struct weft_comm_offload;
 
@@ -30,38 +32,6 @@ struct weft_comm_offload;
 #define WEFT_GATE_SKIPPED 2u
 
 #define WEFT_IOV_MAX 32
-
-/* A large message that both sides copy (share.c). */
-struct weft_share {
-	_Atomic uint64_t *word; /* I */
-	uint64_t number, piece; /* I */
-	unsigned n, id;         /* I: pieces; the name for the report */
-	bool late;              /* I: offered when a part had been fetched */
-	bool rest;              /* I: the sender sends what is left, instead of writing pieces */
-	uint64_t at, to;        /* the puller: fetched; claimed */
-	unsigned waited;        /* the puller: rounds in which the sender was busy */
-	unsigned helped; /* the puller, before it is through: pieces that the sender claimed */
-	bool failed;     /* the same */
-	uint64_t placed; /* the poller, before the report is through */
-	uint64_t next;   /* the poller, with rest: where its next bytes belong */
-	_Atomic unsigned x_through; /* who is through: puller, report */
-};
-
-#define WEFT_CONTROL_MAX 24 /* payload of a control packet */
-
-/* What the payload that place() announced is for; P throughout. */
-struct weft_rx {
-	enum { WEFT_RX_NONE, WEFT_RX_RECV, WEFT_RX_MSG, WEFT_RX_DATA, WEFT_RX_CONTROL } what;
-	struct weft_req *req;  /* RECV, DATA */
-	struct weft_msg *msg;  /* MSG */
-	struct weft_wire head; /* DATA, CONTROL */
-	void *bounce;          /* for layouts of too many pieces */
-	bool last;             /* the peer is given up once this payload is placed */
-	uint64_t off, len, room;
-	char control[WEFT_CONTROL_MAX];
-	char *pack; /* where a packet of several messages is collected; made when needed */
-	struct iovec iov[WEFT_IOV_MAX];
-};
 
 struct weft_gate {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mask;
@@ -128,6 +98,8 @@ struct weft_gate {
 
 /* ---- gate.c -------------------------------------------------------------------------------- */
 
+extern const struct weft_out_ops weft_comm_gate_control_ops; /* packets that belong to no request */
+
 void weft_comm_gate_init(struct weft_gate *g, struct weft_core *core, int peer);
 /* Posts for those who came while the mask was held; after the exchange of leave. */
 void weft_comm_gate_leave_skipped(struct weft_gate *g);
@@ -140,6 +112,10 @@ void weft_comm_gate_kick(struct weft_gate *g);
 /* Fails what waits; the gate is down. */
 void weft_comm_gate_purge(struct weft_gate *g);
 bool weft_comm_gate_empty(struct weft_gate *g);
+/* Up to how many bytes messages go there without asking, at the start. */
+void weft_comm_gate_eager_set(struct weft_gate *g, size_t bytes);
+/* The peer breaks the protocol: closes the connection with it. */
+void weft_comm_gate_protocol_error(struct weft_gate *g, const char *what);
 /* A packet without payload that belongs to no request. */
 void weft_comm_gate_control(struct weft_gate *g, const struct weft_wire *head);
 void weft_comm_gate_fin(struct weft_gate *g, uint32_t id);
@@ -199,6 +175,14 @@ static inline void weft_comm_gate_leave(struct weft_gate *g)
 	uint32_t old = atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
 	if (weft_unlikely(old & WEFT_GATE_SKIPPED))
 		weft_comm_gate_leave_skipped(g);
+}
+
+/* Does a driver that expects a burst do well to wait for the next message?  Not if this one's
+ * sender may compute before there is one. */
+static inline void weft_comm_gate_say_alone_locked(struct weft_gate *g, enum weft_send_mode mode)
+{
+	/* Relaxed: a hint; see on_hold() in inbound.c. */
+	atomic_store_explicit(&g->x_alone, mode != WEFT_SEND_AWAY, memory_order_relaxed);
 }
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* offload.c - small sends that an idle core sees to. */
-#include "comm/send/offload.h"
-
 #include <stdlib.h>
+#include "base/counters.h"
+#include "comm/send/offload.h"
+#include "task/task.h"
 
 /* A network that takes less is quicker than any word to another core. */
 #define SLOW_US 2.0

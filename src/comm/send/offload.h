@@ -23,7 +23,8 @@
 #ifndef WEFT_COMM_OFFLOAD_H
 #define WEFT_COMM_OFFLOAD_H
 
-#include "comm/comm_int.h"
+#include "comm/core.h"
+#include "comm/request.h"
 
 #define WEFT_AWAY_CLASSES 24 /* sizes by their highest bit */
 #define WEFT_AWAY_SAMPLE 64

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pack.c - several small messages in one packet: put together, held back, sent. */
-#include "comm/send/pack.h"
-
 #include <stdlib.h>
-#include "comm/send/credit.h"
-#include "comm/large/rtr.h"
+#include <string.h>
+#include "base/counters.h"
+#include "base/trace.h"
+#include "comm/large/rtr_note.h"
+#include "comm/msg_trace.h"
+#include "comm/send/pack.h"
 
 #define HEAD sizeof(struct weft_wire)
 
@@ -168,38 +170,4 @@ bool weft_comm_pack_hold_locked(struct weft_gate *g, const struct weft_wire *hea
 	if (atomic_load_explicit(&k->rail->x_armed, memory_order_seq_cst))
 		(void)weft_comm_pack_send_locked(g);
 	return true;
-}
-
-void weft_comm_pack_round(struct weft_rail *rail)
-{
-	/* Relaxed: a count with one writer. */
-	uint64_t round = atomic_load_explicit(&rail->x_round, memory_order_relaxed);
-	atomic_store_explicit(&rail->x_round, round + 1, memory_order_relaxed);
-	if (weft_likely(weft_mpsc_empty(&rail->held)))
-		return;
-	struct weft_mpsc_node *n;
-	/* Bound: a gate comes again only if somebody sends meanwhile; then the next round's. */
-	for (int i = 0; i < rail->core->size && (n = weft_mpsc_pop(&rail->held)); i++) {
-		struct weft_pack *k = weft_container_of(n, struct weft_pack, node);
-		/* FREE -> REUSE (list).  Carries: our reads of the node are over.  Before the kick,
-		 * so that what is added while it says true is sent by this kick. */
-		atomic_store_explicit(&k->x_listed, false, memory_order_release);
-		weft_comm_gate_kick(k->gate);
-	}
-}
-
-bool weft_comm_pack_arm(struct weft_rail *rail)
-{
-	/* SLEEP -> HOLD (hold). */
-	(void)atomic_exchange_explicit(&rail->x_armed, true, memory_order_seq_cst);
-	if (weft_mpsc_empty(&rail->held))
-		return true;
-	weft_comm_pack_disarm(rail);
-	return false;
-}
-
-void weft_comm_pack_disarm(struct weft_rail *rail)
-{
-	/* Relaxed: seen late, a message is not held. */
-	atomic_store_explicit(&rail->x_armed, false, memory_order_relaxed);
 }

@@ -11,7 +11,7 @@
  *            says that somebody polls soon; the next poll sends the pack.  The first of a burst,
  *            and so a lone message, is never held.
  *
- * Callers   _locked: holder of the gate's mask.  round, arm, disarm: the rail's poller.
+ * Callers   _locked: holder of the gate's mask.
  * Owner     the gate, from the choice of its strategy to the end.
  * Order     that of the gate: nothing is posted while a pack waits.
  * Full      add answers false; the pack must go first.
@@ -19,7 +19,8 @@
 #ifndef WEFT_COMM_PACK_H
 #define WEFT_COMM_PACK_H
 
-#include "comm/comm_int.h"
+#include "comm/core.h"
+#include "comm/send/credit.h"
 
 #define WEFT_PACK_MAX ((size_t)8192) /* of one packet; what its receiver may have to keep */
 #define WEFT_PACK_EACH                                                                             \
@@ -68,11 +69,5 @@ enum weft_post weft_comm_pack_send_locked(struct weft_gate *g);
 /* A message that has found the gate free.  True: it is in the pack; false: post or queue it. */
 bool weft_comm_pack_hold_locked(struct weft_gate *g, const struct weft_wire *head,
 				const struct weft_buf *buf);
-
-/* Sends what is held back at this rail's gates. */
-void weft_comm_pack_round(struct weft_rail *rail);
-/* The rail's poller is about to sleep: nothing is held back from here on.  False: look again. */
-bool weft_comm_pack_arm(struct weft_rail *rail);
-void weft_comm_pack_disarm(struct weft_rail *rail);
 
 #endif

@@ -4,32 +4,17 @@
  * queue.
  */
 #include <stdlib.h>
-#include "wait/stack.h"
-#include "comm/comm_int.h"
-#include "comm/send/credit.h"
-#include "comm/large/rtr.h"
+#include "base/counters.h"
+#include "base/trace.h"
+#include "comm/large/rtr_note.h"
+#include "comm/msg_trace.h"
 #include "comm/send/offload.h"
 #include "comm/send/pack.h"
-#include "comm/send/send_int.h"
-
-void weft_comm_send_drop(struct weft_req *r, weft_err err)
-{
-	struct weft_core_req_send *s = weft_comm_req_send(r);
-	if (err) {
-		int none = WEFT_OK;
-		/* Relaxed: read after the last reference is gone, which orders. */
-		atomic_compare_exchange_strong_explicit(&s->x_err, &none, err, memory_order_relaxed,
-							memory_order_relaxed);
-	}
-	/* DROP -> LAST.  Carries: x_err and that nobody reads the buffer any more. */
-	if (atomic_fetch_sub_explicit(&s->x_refs, 1, memory_order_acq_rel) != 1)
-		return;
-	if (s->packed)
-		free(s->packed);
-	/* Relaxed: ours alone now. */
-	r->status.err = atomic_load_explicit(&s->x_err, memory_order_relaxed);
-	weft_comm_req_complete(r);
-}
+#include "comm/send/send.h"
+#include "comm/send/send_ref.h"
+#include "comm/send/send_self.h"
+#include "task/task.h"
+#include "wait/stack.h"
 
 /* ---- over a gate -------------------------------------------------------------------------- */
 
@@ -97,7 +82,7 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 }
 
 /* Its receive has told that it waits: nothing is asked. */
-static void choose_early_locked(struct weft_gate *g, struct weft_req *r)
+static void choose_unasked_locked(struct weft_gate *g, struct weft_req *r)
 {
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 
@@ -112,16 +97,11 @@ static void choose_early_locked(struct weft_gate *g, struct weft_req *r)
 }
 
 /* An eager message for which there is no credit asks first. */
-void weft_comm_send_choose_locked(struct weft_gate *g, struct weft_out *o)
+static void choose_eager_locked(struct weft_gate *g, struct weft_out *o)
 {
 	struct weft_req *r = weft_comm_req_of_send_out(o);
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 
-	if (o->type == WEFT_OUT_RTS) {
-		if (weft_unlikely(g->early != NULL))
-			choose_early_locked(g, r);
-		return;
-	}
 	if (weft_likely(weft_comm_credit_may_locked(g, r->buf.bytes)))
 		return;
 	weft_count(WEFT_CNT_CREDIT_ASKED, 1);
@@ -132,6 +112,14 @@ void weft_comm_send_choose_locked(struct weft_gate *g, struct weft_out *o)
 	/* Relaxed: not posted, so it is ours alone.  One: the peer's answer. */
 	atomic_store_explicit(&s->x_refs, 1, memory_order_relaxed);
 	weft_count(WEFT_CNT_RNDV_SENT, 1);
+}
+
+static void choose_locked(struct weft_gate *g, struct weft_out *o)
+{
+	if (o->type == WEFT_OUT_EAGER)
+		choose_eager_locked(g, o);
+	else if (weft_unlikely(g->early != NULL))
+		choose_unasked_locked(g, weft_comm_req_of_send_out(o));
 }
 
 /* Where the peer could fetch the data from: an address if it is in one piece, else 0. */
@@ -174,13 +162,30 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	return p;
 }
 
-enum weft_post weft_comm_send_post_locked(struct weft_gate *g, struct weft_out *o)
+static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
 {
 	struct weft_req *r = weft_comm_req_of_send_out(o);
 	if (o->type == WEFT_OUT_EAGER)
 		return post_eager_locked(g, r);
 	return post_rts_locked(g, r);
 }
+
+static void eager_failed(struct weft_gate *g, struct weft_out *o)
+{
+	struct weft_req *r = weft_comm_req_of_send_out(o);
+	(void)g;
+	if (weft_comm_req_send(r)->sync)
+		weft_comm_send_drop(r, WEFT_ERR_PEER); /* the answer that will not come */
+	weft_comm_send_drop(r, WEFT_ERR_PEER);
+}
+
+const struct weft_out_ops weft_comm_send_eager_ops = {.choose_locked = choose_locked,
+						      .post_locked = post_locked,
+						      .posted = weft_comm_send_out_posted,
+						      .failed = eager_failed};
+const struct weft_out_ops weft_comm_send_rts_ops = {.choose_locked = choose_locked,
+						    .post_locked = post_locked,
+						    .failed = weft_comm_send_out_failed};
 
 static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ctx *ctx, int tag,
 			 const struct weft_buf *buf, enum weft_send_mode mode)
@@ -223,11 +228,10 @@ static weft_err gate_send(struct weft_req *r, struct weft_gate *g, enum weft_sen
 			return WEFT_OK;
 		}
 		if (weft_likely(weft_comm_gate_clear_locked(g))) {
-			weft_comm_send_choose_locked(g, &s->out);
+			choose_locked(g, &s->out);
 			bool eager = s->out.type == WEFT_OUT_EAGER, sync = s->sync;
-			enum weft_post p = weft_comm_gate_down(g)
-						   ? WEFT_POST_DOWN
-						   : weft_comm_send_post_locked(g, &s->out);
+			enum weft_post p =
+				weft_comm_gate_down(g) ? WEFT_POST_DOWN : post_locked(g, &s->out);
 			weft_comm_gate_leave(g);
 			switch (p) {
 			case WEFT_POST_DONE:

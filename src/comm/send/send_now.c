@@ -3,13 +3,14 @@
  * send_now.c - sends that are over with their call, or have not happened: small messages while the
  * gate is free and nothing waits there.
  */
-#include "wait/stack.h"
-#include "comm/comm_int.h"
-#include "comm/send/credit.h"
-#include "comm/large/rtr.h"
+#include "base/counters.h"
+#include "base/trace.h"
+#include "comm/large/rtr_note.h"
+#include "comm/msg_trace.h"
 #include "comm/send/offload.h"
 #include "comm/send/pack.h"
-#include "comm/send/send_int.h"
+#include "comm/send/send_self.h"
+#include "wait/stack.h"
 
 /* Posts the pieces of an eager message, if the gate is free and nothing waits there. */
 static inline __attribute__((always_inline)) weft_err

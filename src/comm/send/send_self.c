@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* send_self.c - messages to ourselves, without any driver. */
-#include "comm/comm_int.h"
-#include "comm/send/send_int.h"
+#include "base/counters.h"
+#include "base/trace.h"
+#include "comm/match/match.h"
+#include "comm/msg_trace.h"
+#include "comm/recv/deliver.h"
+#include "comm/recv/msg_pool.h"
+#include "comm/recv/take.h"
+#include "comm/send/send_self.h"
 
 /* Messages to ourselves up to this size are copied aside when no receive waits, so that the send
  * is over; longer ones wait for the receive and are copied once. */

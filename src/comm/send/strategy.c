@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* strategy.c - the table of strategies. */
-#include "comm/send/strategy.h"
-
 #include <stdio.h>
-#include "comm/comm_int.h"
+#include <string.h>
+#include "comm/request.h"
 #include "comm/send/pack.h"
+#include "comm/send/strategy.h"
 
 /* A piece is 2 ms of a link of 1 Gbit/s, and what hides the costs of a packet on one of 100. */
 #define PIECE ((size_t)256 * 1024)

@@ -2,7 +2,8 @@
 /* strategy_own.c - weft/strategy.h: a program's own plan as a strategy. */
 #include <string.h>
 #include <weft/strategy.h>
-#include "comm/comm_int.h"
+#include "comm/request.h"
+#include "comm/send/gate.h"
 
 #define OWN_MAX 8
 #define PIECE ((size_t)256 * 1024)

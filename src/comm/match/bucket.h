@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * match_int.h - the matching table's buckets, and what match.c, unexpected.c and withdraw.c share.
+ * bucket.h - what is done in the matching table's buckets.
  *
  * A bucket is one cache line: a lock, three slots (hash of the key, the key's first node) and a
  * chain of the first nodes of further keys.  All nodes of a key are of one kind: posted receives or
  * messages.  They form a queue in the order they came, and the first node knows the last: so
  * finding a key, appending, and taking out any node cost a few steps however many there are.
  *
- * Callers   _locked: inside the bucket's lock (of the context's, where the context is named).
+ * Callers   _locked: inside the bucket's lock.
  * Order     locks: context, then one bucket at a time.
  */
-#ifndef WEFT_MATCH_INT_H
-#define WEFT_MATCH_INT_H
+#ifndef WEFT_COMM_BUCKET_H
+#define WEFT_COMM_BUCKET_H
 
-#include "comm/comm_int.h"
-
-/* ---- buckets ------------------------------------------------------------------------------ */
+#include "comm/core.h"
+#include "comm/match/ctx.h"
+#include "comm/match/table.h"
 
 /* Neighbouring tags share pages and never a bucket; what is 4096 or more apart is scattered. */
 static inline uint32_t weft_comm_bucket_index(const struct weft_ctx *ctx, int peer, int tag)
@@ -183,51 +183,11 @@ static inline void weft_comm_bucket_unlink_locked(struct weft_bucket *b, struct 
 	weft_comm_bucket_replace_locked(b, n, heir);
 }
 
-static inline struct weft_msg *weft_comm_msg_of(struct weft_keyed *n)
-{
-	return weft_container_of(n, struct weft_msg, node);
-}
-
 /* Calls fn for the first node of each key in each bucket that is or was used, bucket locked; fn
  * may unlink nodes of that key.  With ctx, buckets that it never used may be left out: its pages
  * lie where a row and a column of its own meet. */
 void weft_comm_match_scan(struct weft_match *m, struct weft_ctx *ctx,
 			  void (*fn)(struct weft_bucket *b, struct weft_keyed *first, void *arg),
 			  void *arg);
-
-/* ---- lists of unexpected messages ---------------------------------------------------------- */
-
-/*
- * What a message is linked in, beside its bucket; changed under both locks, so that either will
- * do to read it.
- */
-#define WEFT_LISTS_ALL 1u     /* the context's, by arrival */
-#define WEFT_LISTS_BY_PEER 2u /* key (peer, any tag) */
-#define WEFT_LISTS_BY_TAG 4u  /* key (any peer, tag) */
-
-/* m->lists for a message that is about to be linked. */
-uint8_t weft_comm_unexpected_wanted(struct weft_ctx *ctx);
-/* Links m as m->lists says; its bucket need not be locked. */
-void weft_comm_unexpected_link_locked(struct weft_ctx *ctx, struct weft_msg *m);
-/* The reverse; m is in no bucket any more. */
-void weft_comm_unexpected_unlink_locked(struct weft_ctx *ctx, struct weft_msg *m);
-/* From now on all messages of ctx are linked, those there are too. */
-void weft_comm_unexpected_begin_locked(struct weft_ctx *ctx);
-/* The oldest message that fits a wildcard. */
-struct weft_msg *weft_comm_unexpected_find_locked(struct weft_ctx *ctx, int peer, int tag);
-/* Takes m out of its bucket and the lists; its bucket is not locked. */
-void weft_comm_unexpected_take_locked(struct weft_ctx *ctx, struct weft_msg *m);
-
-/* ---- who waits for a message to come (match_probe.c) ---------------------------------------- */
-
-/* Takes out those that were waiting for such a message; returns them.  Context locked. */
-struct weft_probe_waiter *weft_comm_probes_pick_locked(struct weft_ctx *ctx, int peer, int tag);
-/* No lock held. */
-void weft_comm_probes_signal(struct weft_probe_waiter *w);
-
-/* ---- posted wildcards ---------------------------------------------------------------------- */
-
-/* Takes a posted wildcard out; its bucket is not locked. */
-void weft_comm_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inbound_int.h - what inbound.c (packets) and rx_stream.c (payloads of streams) share.
+ * arrival.h - an envelope has come: is it in its turn and within its credit, where does it belong?
  *
  * Callers   the poller of the connection.
  */
-#ifndef WEFT_INBOUND_INT_H
-#define WEFT_INBOUND_INT_H
+#ifndef WEFT_COMM_ARRIVAL_H
+#define WEFT_COMM_ARRIVAL_H
 
-#include "comm/comm_int.h"
+#include "comm/core.h"
+#include "comm/recv/msg.h"
 #include "comm/send/credit.h"
 
 /* The gate for an upcall; NULL: not that peer's rail, or the peer is gone. */
@@ -22,16 +23,12 @@ static inline struct weft_gate *weft_comm_inbound_gate(struct weft_rail *rail, i
 	return g;
 }
 
-/* Data bytes of an eager message, and the id that wants an answer. */
-static inline size_t weft_comm_inbound_eager_length(const struct weft_wire *h, uint32_t *sync_id)
-{
-	*sync_id = 0;
-	if (weft_likely(!(h->flags & WEFT_WIRE_SYNC)))
-		return h->length;
-	*sync_id = (uint32_t)(h->length >> 32);
-	return h->length & 0xffffffffu;
-}
+/* The context of that id; NULL: no memory. */
+extern const char weft_comm_inbound_too_much[]; /* what is said of credit that was not there */
 
+struct weft_ctx *weft_comm_inbound_context(struct weft_gate *g, uint32_t id);
+/* Checks an envelope and finds its context; NULL: the peer was closed. */
+struct weft_ctx *weft_comm_inbound_envelope_open(struct weft_gate *g, const struct weft_wire *h);
 /* Checks an eager message's credit and envelope, and finds its context; NULL: the peer was closed.
  */
 struct weft_ctx *weft_comm_inbound_eager_open(struct weft_gate *g, const struct weft_wire *h,
@@ -52,19 +49,10 @@ static inline bool weft_comm_inbound_credit_got(struct weft_gate *g, const struc
 	return good;
 }
 
-/* The driver's events. */
-void weft_comm_inbound_packet(void *arg, int peer, const void *head, const void *payload,
-			      size_t len);
-void weft_comm_inbound_run(void *arg, int peer, const void *head, const void *payload, size_t len,
-			   unsigned n);
-void weft_comm_inbound_place(void *arg, int peer, const void *head, size_t len,
-			     struct weft_net_sink *sink);
-void weft_comm_inbound_placed(void *arg, int peer, void *cookie, weft_err err);
-
 /* An answer is lost. */
 static inline void weft_comm_inbound_give_up(struct weft_gate *g)
 {
-	weft_comm_core_peer_down(g->core, g->peer, WEFT_ERR_NOMEM, "no memory for an answer");
+	g->core->peer_down(g->core, g->peer, WEFT_ERR_NOMEM, "no memory for an answer");
 }
 
 #endif

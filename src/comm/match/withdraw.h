@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* withdraw.h - takes out of matching what a lost peer or a closed context leaves there. */
+#ifndef WEFT_COMM_WITHDRAW_H
+#define WEFT_COMM_WITHDRAW_H
+
+#include "comm/match/ctx.h"
+#include "comm/match/keyed.h"
+
+/* Takes out every posted receive that depends on peer (any context), or that is in ctx (peer
+ * ignored); returns them linked by node.next. */
+struct weft_keyed *weft_comm_match_withdraw_peer(struct weft_core *core, int peer, bool any_too);
+struct weft_keyed *weft_comm_match_withdraw_ctx(struct weft_ctx *ctx);
+struct weft_msg *weft_comm_match_withdraw_msgs(struct weft_ctx *ctx);
+
+#endif

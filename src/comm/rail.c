@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rail.c - one driver of a core: the events that it reports, its polls, and the packs that are held
+ * back until one.
+ */
+#include <string.h>
+#include "base/trace.h"
+#include "comm/large/rndv.h"
+#include "comm/msg_trace.h"
+#include "comm/rail.h"
+#include "comm/recv/arrival.h"
+#include "comm/recv/inbound.h"
+#include "comm/recv/rx_stream.h"
+#include "comm/send/pack.h"
+#include "comm/send/send_ref.h"
+
+static void on_sent(void *arg, int peer, void *cookie, weft_err err)
+{
+	struct weft_rail *rail = arg;
+	if (!cookie)
+		return;
+	struct weft_gate *g = &rail->core->gate[peer];
+	/* Asked first: the request may be over with the drop. */
+	bool data = g->strategy->apart && weft_comm_rndv_cookie_is_data(cookie);
+	weft_comm_send_drop(weft_comm_rndv_cookie_open(cookie), err ? WEFT_ERR_PEER : WEFT_OK);
+	if (!data)
+		return;
+	/* Relaxed: the kick orders. */
+	atomic_fetch_sub_explicit(&g->x_data_under, 1, memory_order_relaxed);
+	weft_comm_gate_kick(g);
+}
+
+static void on_ready(void *arg, int peer)
+{
+	struct weft_gate *g = weft_comm_inbound_gate(arg, peer);
+	if (!g)
+		return;
+	/* READY <- MUTE (gate.c). */
+	if (weft_likely(!atomic_load_explicit(&g->x_mute, memory_order_seq_cst)))
+		weft_comm_gate_kick(g);
+	else if (g->rx && g->rx->what != WEFT_RX_NONE)
+		g->rx->last = true; /* the driver writes into what we would give back */
+	else
+		weft_comm_inbound_give_up(g);
+}
+
+static void on_down(void *arg, int peer, weft_err err, const char *why)
+{
+	struct weft_gate *g = weft_comm_inbound_gate(arg, peer);
+	if (g)
+		g->core->peer_down(g->core, peer, err, why);
+}
+
+static bool on_hold(void *arg, int peer, bool first)
+{
+	struct weft_rail *rail = arg;
+	struct weft_core *core = rail->core;
+	/* Relaxed: a hint of who posts; another one's makes a packet go at once, or wait a tick. */
+	if (first && atomic_load_explicit(&core->gate[peer].x_alone, memory_order_relaxed))
+		return false;
+	return core->hold && core->hold();
+}
+
+/* ---- the same where a trace is written ------------------------------------------------------ */
+
+static void trace_arrival(void *arg, int peer, const void *head, unsigned i)
+{
+	const struct weft_rail *rail = arg;
+	struct weft_wire h;
+	memcpy(&h, head, sizeof h);
+	h.sequence += i;
+	if ((unsigned)peer < (unsigned)rail->core->size &&
+	    (h.kind == WEFT_WIRE_EAGER || h.kind == WEFT_WIRE_RTS))
+		weft_comm_trace_envelope(WEFT_TRACE_ARRIVE, &rail->core->gate[peer], &h, false);
+}
+
+static void on_packet_traced(void *arg, int peer, const void *head, const void *payload, size_t len)
+{
+	trace_arrival(arg, peer, head, 0);
+	weft_comm_inbound_packet(arg, peer, head, payload, len);
+}
+
+static void on_run_traced(void *arg, int peer, const void *head, const void *payload, size_t len,
+			  unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		trace_arrival(arg, peer, head, i);
+	weft_comm_inbound_run(arg, peer, head, payload, len, n);
+}
+
+static void trace_events(struct weft_net_events *e)
+{
+	if (!weft_trace_on())
+		return;
+	e->packet = on_packet_traced;
+	if (e->run)
+		e->run = on_run_traced;
+}
+
+struct weft_net_events weft_comm_rail_events(struct weft_rail *rail)
+{
+	struct weft_net_events events = {
+		.arg = rail,
+		.packet = weft_comm_inbound_packet,
+		.run = weft_comm_inbound_run,
+		.place = weft_comm_inbound_place,
+		.placed = weft_comm_inbound_placed,
+		.sent = on_sent,
+		.ready = on_ready,
+		.down = on_down,
+		.hold = on_hold,
+	};
+	trace_events(&events);
+	return events;
+}
+
+/* ---- packs that are held back --------------------------------------------------------------- */
+
+static void rail_packs_round(struct weft_rail *rail)
+{
+	/* Relaxed: a count with one writer. */
+	uint64_t round = atomic_load_explicit(&rail->x_round, memory_order_relaxed);
+	atomic_store_explicit(&rail->x_round, round + 1, memory_order_relaxed);
+	if (weft_likely(weft_mpsc_empty(&rail->held)))
+		return;
+	struct weft_mpsc_node *n;
+	/* Bound: a gate comes again only if somebody sends meanwhile; then the next round's. */
+	for (int i = 0; i < rail->core->size && (n = weft_mpsc_pop(&rail->held)); i++) {
+		struct weft_pack *k = weft_container_of(n, struct weft_pack, node);
+		/* FREE -> REUSE (list).  Carries: our reads of the node are over.  Before the kick,
+		 * so that what is added while it says true is sent by this kick. */
+		atomic_store_explicit(&k->x_listed, false, memory_order_release);
+		weft_comm_gate_kick(k->gate);
+	}
+}
+
+bool weft_comm_rail_packs_arm(struct weft_rail *rail)
+{
+	/* SLEEP -> HOLD (hold). */
+	(void)atomic_exchange_explicit(&rail->x_armed, true, memory_order_seq_cst);
+	if (weft_mpsc_empty(&rail->held))
+		return true;
+	weft_comm_rail_packs_disarm(rail);
+	return false;
+}
+
+void weft_comm_rail_packs_disarm(struct weft_rail *rail)
+{
+	/* Relaxed: seen late, a message is not held. */
+	atomic_store_explicit(&rail->x_armed, false, memory_order_relaxed);
+}
+
+int weft_comm_rail_poll(struct weft_rail *rail)
+{
+	if (weft_unlikely(rail->packs))
+		rail_packs_round(rail);
+	return rail->driver->poll(rail->net);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rail.h - one driver of a core: what it reports, its polls, and the packs that wait for a poll.
+ *
+ * Callers   poll, arm, disarm: the rail's poller.  events: once, before the driver is opened.
+ * Letters   as in request.h.
+ */
+#ifndef WEFT_COMM_RAIL_H
+#define WEFT_COMM_RAIL_H
+
+#include "net/driver.h"
+#include "queue/mpsc.h"
+
+#define WEFT_RAILS_MAX 4
+
+struct weft_core;
+
+struct weft_rail {
+	struct weft_core *core;           /* I */
+	const struct weft_driver *driver; /* I */
+	struct weft_net *net;             /* I */
+	int peers;                        /* I: how many use it */
+	struct weft_net_events events;    /* I: the driver keeps the address */
+	bool drained;
+	bool packs;               /* I: a gate of it has a pack; see pack.h */
+	_Atomic bool x_armed;     /* packs: the poller sleeps, or is about to */
+	_Atomic uint64_t x_round; /* packs: polls so far */
+	struct weft_mpsc held;    /* packs that were held back */
+};
+
+/* What its driver is to call. */
+struct weft_net_events weft_comm_rail_events(struct weft_rail *rail);
+/* One look at it, and what is held back for it goes. */
+int weft_comm_rail_poll(struct weft_rail *rail);
+/* Its poller is about to sleep: nothing is held back from here on.  False: look again. */
+bool weft_comm_rail_packs_arm(struct weft_rail *rail);
+void weft_comm_rail_packs_disarm(struct weft_rail *rail);
+
+#endif

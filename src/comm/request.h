@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request.h - what the core keeps in a request (weft_req, core_private): of a send, of a receive.
+ *
+ * Letters at fields: I at init; M holder of the gate's mask; P the poller of that connection; L the
+ * lock named beside it; R the request's owner at that moment.
+ */
+#ifndef WEFT_COMM_REQUEST_H
+#define WEFT_COMM_REQUEST_H
+
+#include "comm/comm.h"
+#include "comm/large/path_cost.h"
+#include "comm/match/keyed.h"
+#include "comm/send/out.h"
+#include "task/task.h"
+#include "wait/sole.h"
+
+struct weft_core_req_send {
+	struct weft_out out; /* M once queued */
+	struct weft_gate *gate;
+	/* References: the post itself, each piece that a driver kept, the peer's answer.  The last
+	 * one that is dropped completes the request. */
+	_Atomic uint32_t x_refs;
+	_Atomic int x_err; /* the first failure */
+	void *packed;      /* M: a typed eager message in one piece */
+	uint64_t off;      /* M: data bytes posted so far; of an RTS, with learn: when it went */
+	uint64_t want;     /* data bytes that the receiver wants */
+	uint8_t sync;
+	bool explicit_only; /* its large steps are for polls of the application */
+	bool push;          /* left: to be written into the receiver's buffer */
+	bool quiet;         /* as with receives: when it is written */
+	bool rest;          /* a part has been sent that was claimed (share.c) */
+	bool window; /* the receiver's: rts.addr and, once RTS is out, head.length: its ticket */
+	struct weft_task_app_work left;
+} __attribute__((may_alias));
+
+struct weft_core_req_recv {
+	bool explicit_only; /* as with sends */
+	uint8_t share;      /* R: 1 + the slot in the core, 0: not shared */
+	bool told;          /* the sender has heard of it; see rtr.h */
+	bool open;          /* M: the sender may write into our buffer */
+	bool quiet;         /* R: nobody but who waits needs our last answer */
+	bool late;          /* R: the message was there before */
+	struct weft_entry entry;
+	struct weft_out out; /* M once queued: CTS */
+	uint64_t want;       /* R bytes that will be delivered */
+	uint64_t got;        /* P or the puller */
+	struct weft_gate *gate;
+	struct weft_comm_path_cost_trip trip; /* R */
+	union {
+		struct weft_task_app_work left;
+		struct weft_net_window *window; /* open, from the CTS on */
+	};
+} __attribute__((may_alias));
+
+#define WEFT_REQ_ROOM sizeof(((struct weft_req *)0)->core_private)
+static_assert(sizeof(struct weft_core_req_send) <= WEFT_REQ_ROOM, "grow core_private");
+static_assert(sizeof(struct weft_core_req_recv) <= WEFT_REQ_ROOM, "grow core_private");
+
+static inline struct weft_core_req_send *weft_comm_req_send(struct weft_req *r)
+{
+	return (struct weft_core_req_send *)(void *)r->core_private;
+}
+
+static inline struct weft_core_req_recv *weft_comm_req_recv(struct weft_req *r)
+{
+	return (struct weft_core_req_recv *)(void *)r->core_private;
+}
+
+static inline struct weft_req *weft_comm_req_of_entry(struct weft_entry *e)
+{
+	return (struct weft_req *)((char *)e - offsetof(struct weft_req, core_private) -
+				   offsetof(struct weft_core_req_recv, entry));
+}
+
+static inline struct weft_req *weft_comm_req_of_send_out(struct weft_out *o)
+{
+	return (struct weft_req *)((char *)o - offsetof(struct weft_req, core_private) -
+				   offsetof(struct weft_core_req_send, out));
+}
+
+static inline struct weft_req *weft_comm_req_of_recv_out(struct weft_out *o)
+{
+	return (struct weft_req *)((char *)o - offsetof(struct weft_req, core_private) -
+				   offsetof(struct weft_core_req_recv, out));
+}
+
+/* The end of one with `then`, which was counted when it began. */
+static inline void weft_comm_req_then(struct weft_req *r)
+{
+	weft_task_engine_want(-1);
+	r->then(r, r->then_arg);
+}
+
+/* The request is over; its memory is the caller's again.  No lock or mask may be held. */
+static inline void weft_comm_req_complete(struct weft_req *r)
+{
+	if (r->then)
+		weft_comm_req_then(r);
+	else if (!weft_wait_completion_signal_own(&r->done) &&
+		 !weft_wait_sole_signal(&r->done, weft_wait_solo_self))
+		weft_wait_completion_signal(&r->done);
+}
+
+/* The same, from within the call that starts it: nobody can be waiting yet. */
+static inline void weft_comm_req_complete_early(struct weft_req *r)
+{
+	if (r->then)
+		weft_comm_req_then(r);
+	else
+		weft_wait_completion_init_done(&r->done);
+}
+
+/* Whom an id on the wire belongs to: the peer, and the side of the message that it names. */
+static inline int weft_comm_id_send(int peer)
+{
+	return peer * 2;
+}
+
+static inline int weft_comm_id_recv(int peer)
+{
+	return peer * 2 + 1;
+}
+
+#endif
