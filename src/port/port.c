@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* port.c - weft/comm.h: opening and closing, sends and receives, the barrier. */
 #include <assert.h>
-#include "rt/port_int.h"
+#include "port/am.h"
+#include "port/port.h"
+#include "port/put.h"
 #include "rt/rt.h"
 
 /* MPI counts its contexts from 0; ours are the last ones. */
@@ -13,7 +15,7 @@ static_assert(WEFT_COMM_ANY_PEER == WEFT_ANY_PEER && WEFT_COMM_ANY_TAG == WEFT_A
 	      "one meaning");
 
 struct weft_ctx *weft_port_ctx[WEFT_PORT_CTXS];
-static bool ours; /* we have started the layers */
+static bool started_here; /* weft_comm_open has started the layers, close stops them */
 
 /* ---- life --------------------------------------------------------------------------------- */
 
@@ -44,11 +46,12 @@ weft_err weft_comm_open(void)
 
 	if (weft_port_is_open())
 		return WEFT_ERR_STATE;
-	ours = !weft_rt_running();
-	weft_err err = ours ? weft_rt_start(&job) : WEFT_OK;
+	started_here = !weft_rt_running();
+	weft_err err = started_here ? weft_rt_start(&job) : WEFT_OK;
 	if (err)
 		return err;
 	err = open_contexts();
+	weft_port_put_start();
 	if (!err)
 		err = weft_port_am_start();
 	if (!err)
@@ -56,7 +59,7 @@ weft_err weft_comm_open(void)
 	if (err) {
 		weft_port_am_stop();
 		close_contexts();
-		if (ours)
+		if (started_here)
 			weft_rt_stop();
 	}
 	return err;
@@ -68,12 +71,12 @@ weft_err weft_comm_close(void)
 		return WEFT_ERR_STATE;
 	if (weft_port_in_handler())
 		return WEFT_ERR_DEADLOCK;
-	/* Everybody has sent what it had to send. */
+	/* Each rank has sent what it had to send. */
 	weft_err err = weft_comm_barrier();
 	weft_port_am_stop();
 	weft_port_put_stop();
 	close_contexts();
-	if (ours)
+	if (started_here)
 		weft_rt_stop();
 	return err;
 }
@@ -207,7 +210,7 @@ bool weft_comm_poll(void)
 	return weft_port_is_open() && !weft_port_in_handler() && weft_engine_poll();
 }
 
-/* In round k everybody tells who is 2^k further, and hears from who is 2^k before. */
+/* In round k each rank sends to the rank 2^k further, and waits for the rank 2^k before. */
 weft_err weft_comm_barrier(void)
 {
 	int me = weft_comm_rank(), size = weft_comm_size();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * port_put.c - put and get: an active message tells the target what is wanted, the data goes as an
- * ordinary message straight between the two buffers (large ones: one copy, by whoever is free), and
+ * put.c - put and get: an active message tells the target what is wanted, the data goes as an
+ * ordinary message straight between the two buffers (large ones: one copy), and
  * an answer says that it is over.
  *
  *   put   origin: ACCESS, DATA            target: takes DATA into the region, then ACK
@@ -11,7 +11,10 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
-#include "rt/port_int.h"
+#include <string.h>
+#include "base/log.h"
+#include "port/am.h"
+#include "port/put.h"
 
 struct access {
 	uint64_t key, offset, bytes;
@@ -93,7 +96,7 @@ struct served {
 
 static void served_drop(struct served *s)
 {
-	/* Acquire and release: the last one frees what the other has used. */
+	/* Acquire and release: the last reference frees what the other has used. */
 	if (atomic_fetch_sub_explicit(&s->x_left, 1, memory_order_acq_rel) == 1)
 		free(s);
 }
@@ -128,7 +131,7 @@ static void get_left(struct weft_req *req, void *arg)
 	served_drop(arg);
 }
 
-void weft_port_access(int peer, const void *data, size_t bytes, void *arg)
+static void serve_access(int peer, const void *data, size_t bytes, void *arg)
 {
 	struct access a;
 	struct served *s = malloc(sizeof *s);
@@ -166,6 +169,11 @@ void weft_port_access(int peer, const void *data, size_t bytes, void *arg)
 		free(s);
 }
 
+void weft_port_put_start(void)
+{
+	weft_port_am_set(WEFT_PORT_AM_ACCESS, serve_access, NULL);
+}
+
 /* ---- the origin --------------------------------------------------------------------------- */
 
 struct origin {
@@ -180,7 +188,7 @@ static _Atomic uint32_t x_tags;
 
 static void origin_drop(struct origin *o)
 {
-	/* The last one tells the user; it sees what the other has found. */
+	/* The last reference ends the user's request; acquire: it sees what the other has found. */
 	if (atomic_fetch_sub_explicit(&o->x_left, 1, memory_order_acq_rel) != 1)
 		return;
 	struct weft_req *user = o->user;
@@ -211,8 +219,8 @@ static void ack_came(struct weft_req *req, void *arg)
 	origin_drop(o);
 }
 
-static weft_err start(weft_comm_request *req, int peer, uint64_t key, size_t offset, void *buf,
-		      size_t bytes, bool put)
+static weft_err start_access(weft_comm_request *req, int peer, uint64_t key, size_t offset,
+			     void *buf, size_t bytes, bool put)
 {
 	struct weft_req *user = weft_port_req(req);
 	if (!weft_port_is_open())
@@ -273,11 +281,11 @@ static weft_err start(weft_comm_request *req, int peer, uint64_t key, size_t off
 weft_err weft_comm_put(weft_comm_request *req, int peer, uint64_t key, size_t offset,
 		       const void *buf, size_t bytes)
 {
-	return start(req, peer, key, offset, (void *)(uintptr_t)buf, bytes, true);
+	return start_access(req, peer, key, offset, (void *)(uintptr_t)buf, bytes, true);
 }
 
 weft_err weft_comm_get(weft_comm_request *req, int peer, uint64_t key, size_t offset, void *buf,
 		       size_t bytes)
 {
-	return start(req, peer, key, offset, buf, bytes, false);
+	return start_access(req, peer, key, offset, buf, bytes, false);
 }

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * port_am.c - active messages: a few receives that are always posted, each with its buffer; what
- * completes one runs the handler and posts it again.
+ * am.c - active messages: a few receives that are always posted, each with its buffer; the thread
+ * that completes one runs the handler and posts it again.
  *
  * More messages than receives lie unexpected until one is free, within the senders' credit.
  *
  * A receive that is posted while a message is there completes within the call that posts it.  So
- * that handlers do not nest as deep as messages lie there, its state says who goes on: POSTING in
- * the call, POSTED after it, ARRIVED when it is complete.
+ * that handlers do not nest as deep as messages lie there, its state says which thread goes on:
+ * POSTING in the call, POSTED after it, ARRIVED when it is complete.
  *
- *            poster                      who completes
+ *            poster                      completer
  *   POSTING  ---- call returns ---->  POSTED   ---- runs the handler, posts
  *   POSTING  <--- runs the handler -- ARRIVED  (leaves it to the poster)
  */
 #include <sched.h>
 #include <stdlib.h>
-#include "rt/port_int.h"
+#include <string.h>
+#include "base/log.h"
+#include "port/am.h"
 
 #define RECEIVES 16
 
@@ -31,21 +33,17 @@ _Thread_local int weft_port_depth;
 static struct receive *receives;
 static _Atomic int x_posted; /* receives that will go on by themselves */
 static _Atomic bool x_stop;
-static _Atomic(weft_comm_handler) x_fn[WEFT_COMM_AM_HANDLERS];
-static void *fn_arg[WEFT_COMM_AM_HANDLERS];
+static _Atomic(weft_comm_handler) x_fn[WEFT_PORT_AM_HANDLERS];
+static void *fn_arg[WEFT_PORT_AM_HANDLERS];
 
-static void handle(struct receive *r)
+static void run_handler(struct receive *r)
 {
 	const struct weft_status *st = &r->req.status;
 	if (st->err || st->cancelled)
 		return;
-	if (st->tag == WEFT_PORT_AM_ACCESS) {
-		weft_port_access(st->peer, r->data, st->bytes, NULL);
-		return;
-	}
 	weft_comm_handler fn = NULL;
-	if (st->tag >= 0 && st->tag < WEFT_COMM_AM_HANDLERS)
-		/* SEE <- SET (am_handler).  Carries: its argument. */
+	if (st->tag >= 0 && st->tag < WEFT_PORT_AM_HANDLERS)
+		/* SEE <- SET (am_set).  Carries: its argument. */
 		fn = atomic_load_explicit(&x_fn[st->tag], memory_order_acquire);
 	weft_port_depth++;
 	if (fn)
@@ -56,40 +54,41 @@ static void handle(struct receive *r)
 	weft_port_depth--;
 }
 
-static void arrived(struct weft_req *req, void *arg);
+static void am_arrived(struct weft_req *req, void *arg);
 
 /* Posts r until it stays posted; handles what is there already. */
-static void post(struct receive *r)
+static void post_receive(struct receive *r)
 {
 	struct weft_buf b = weft_data_buf_flat(r->data, sizeof r->data);
 	/* Ends when no message is there, or we stop. */
 	for (;;) {
 		int was = POSTING;
 		atomic_store_explicit(&r->x_state, POSTING, memory_order_relaxed);
-		weft_comm_req_init(&r->req, arrived, r);
+		weft_comm_req_init(&r->req, am_arrived, r);
 		if (atomic_load_explicit(&x_stop, memory_order_seq_cst) ||
 		    weft_comm_core_irecv(&r->req, weft_port_ctx[WEFT_PORT_AM], WEFT_ANY_PEER,
 					 WEFT_ANY_TAG, &b))
 			break;
-		/* LEAVE -> GO ON (arrived).  Acquire: SEE <- DONE (arrived), the message. */
+		/* LEAVE -> GO ON (am_arrived).  Acquire: SEE <- DONE (am_arrived), the message. */
 		if (atomic_compare_exchange_strong_explicit(
 			    &r->x_state, &was, POSTED, memory_order_acq_rel, memory_order_acquire))
 			return;
-		handle(r);
+		run_handler(r);
 	}
 	/* GONE -> STOP (am_stop).  Carries: that nothing of r is used any more. */
 	atomic_fetch_sub_explicit(&x_posted, 1, memory_order_release);
 }
 
-static void arrived(struct weft_req *req, void *arg)
+static void am_arrived(struct weft_req *req, void *arg)
 {
 	struct receive *r = arg;
 	(void)req;
-	/* DONE -> SEE (post).  GO ON <- LEAVE.  Carries: the message; that the poster is out. */
+	/* DONE -> SEE (post_receive).  GO ON <- LEAVE.  Carries: the message; that the poster is
+	 * out. */
 	if (atomic_exchange_explicit(&r->x_state, ARRIVED, memory_order_acq_rel) == POSTING)
 		return;
-	handle(r);
-	post(r);
+	run_handler(r);
+	post_receive(r);
 }
 
 weft_err weft_port_am_start(void)
@@ -100,7 +99,7 @@ weft_err weft_port_am_start(void)
 	atomic_store_explicit(&x_stop, false, memory_order_relaxed);
 	atomic_store_explicit(&x_posted, RECEIVES, memory_order_relaxed);
 	for (int i = 0; i < RECEIVES; i++)
-		post(&receives[i]);
+		post_receive(&receives[i]);
 	return WEFT_OK;
 }
 
@@ -113,7 +112,7 @@ void weft_port_am_stop(void)
 	/* Each round takes back what is posted; ends when the last handler has returned.  A receive
 	 * that is just being posted is taken back in a later round. */
 	for (;;) {
-		/* STOP <- GONE (post). */
+		/* STOP <- GONE (post_receive). */
 		if (!atomic_load_explicit(&x_posted, memory_order_acquire))
 			break;
 		for (int i = 0; i < RECEIVES; i++)
@@ -126,7 +125,7 @@ void weft_port_am_stop(void)
 	}
 	free(receives);
 	receives = NULL;
-	for (int i = 0; i < WEFT_COMM_AM_HANDLERS; i++)
+	for (int i = 0; i < WEFT_PORT_AM_HANDLERS; i++)
 		atomic_store_explicit(&x_fn[i], NULL, memory_order_relaxed);
 }
 
@@ -188,12 +187,17 @@ weft_err weft_comm_am(int peer, int id, const void *data, size_t bytes)
 	return err ? err : req.status.err;
 }
 
+void weft_port_am_set(int id, weft_comm_handler fn, void *arg)
+{
+	fn_arg[id] = arg;
+	/* SET -> SEE (run_handler).  Carries: the argument. */
+	atomic_store_explicit(&x_fn[id], fn, memory_order_release);
+}
+
 weft_err weft_comm_am_handler(int id, weft_comm_handler fn, void *arg)
 {
 	if (id < 0 || id >= WEFT_COMM_AM_HANDLERS)
 		return WEFT_ERR_ARG;
-	fn_arg[id] = arg;
-	/* SET -> SEE (handle).  Carries: the argument. */
-	atomic_store_explicit(&x_fn[id], fn, memory_order_release);
+	weft_port_am_set(id, fn, arg);
 	return WEFT_OK;
 }
