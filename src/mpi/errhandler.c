@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "boot/boot.h"
-#include "mpi/comm_int.h"
+#include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -13,14 +13,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "mpi/attr.h"
-#include "mpi/bsend.h"
-#include "mpi/comm_int.h"
+#include "mpi/comm/attr.h"
+#include "mpi/p2p/bsend.h"
+#include "mpi/comm/comm_int.h"
 #include "mpi/errhandler.h"
 #include "mpi/error.h"
-#include "mpi/group.h"
+#include "mpi/comm/group.h"
 #include "mpi/info.h"
-#include "mpi/request.h"
+#include "mpi/p2p/request.h"
 #include "rt/rt.h"
 
 _Atomic int weft_mpi_x_state;

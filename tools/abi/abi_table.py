@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The ABI's tables as objects: functions with parsed parameters, constants, types, tiers."""
 import csv
+import glob
 import os
 import re
 
@@ -107,13 +108,11 @@ def coll_forms(name):
 
 
 def scan_implemented(folder):
-    """Names X of the functions weft_mpi_X defined at column 0 in folder's C files."""
+    """Names X of the functions weft_mpi_X defined at column 0 in the C files of folder and its subfolders."""
     found = set()
     pattern = re.compile(r"^(?:int|double|MPI_\w+)\s\**weft_mpi_(\w+)\(", re.M)
-    for name in sorted(os.listdir(folder)):
-        if not name.endswith(".c"):
-            continue
-        with open(os.path.join(folder, name)) as f:
+    for path in sorted(glob.glob(os.path.join(folder, "**", "*.c"), recursive=True)):
+        with open(path) as f:
             text = f.read()
         for m in pattern.finditer(text):
             # A definition, not a prototype: its parameter list is followed by a brace.

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * attr.c - attributes cached on communicators, datatypes and windows; one code for all kinds.
+ *
+ * Callers   any thread.  Callbacks run on the calling thread, with no lock held.
+ * Owner     a key lives until it is freed and no object holds a value under it.
+ */
+#include "mpi/comm/attr.h"
+
+#include <stdlib.h>
+
+#include "boot/boot.h"
+
+struct keyval {
+	enum weft_mpi_kind kind;
+	void (*copy)(void);   /* 0: do not copy, 1: copy the value, else the user's function */
+	void (*delete)(void); /* 0: nothing to do */
+	void *extra;
+	bool freed; /* by the user; waits for refs */
+	int refs;   /* values and running callbacks */
+};
+
+struct weft_mpi_attrs { /* one value; the list goes from the last set to the first */
+	struct weft_mpi_attrs *next;
+	int key;
+	void *value;
+};
+
+#define FIRST_KEY 1024
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct keyval **keys; /* under lock; index key - FIRST_KEY, NULL: free */
+static int key_count;
+
+/* What MPI_Attr_get points to. */
+static int tag_ub = WEFT_MPI_TAG_UB, io_rank = MPI_ANY_SOURCE, host_rank = MPI_PROC_NULL;
+static int wtime_global, appnum, universe;
+static bool have_appnum, have_universe;
+
+void weft_mpi_attrs_init(const struct weft_boot_info *boot)
+{
+	appnum = boot->appnum;
+	have_appnum = boot->size > 1 || boot->appnum > 0;
+	universe = boot->universe > 0 ? boot->universe : boot->size;
+	have_universe = true;
+}
+
+/* ---- keys --------------------------------------------------------------------------------- */
+
+static struct keyval *key_locked(int key, enum weft_mpi_kind kind)
+{
+	int i = key - FIRST_KEY;
+
+	if (key < FIRST_KEY || i >= key_count || !keys[i] || keys[i]->kind != kind)
+		return NULL;
+	return keys[i];
+}
+
+static void key_unref_locked(int key)
+{
+	struct keyval *k = keys[key - FIRST_KEY];
+
+	if (--k->refs == 0 && k->freed) {
+		keys[key - FIRST_KEY] = NULL;
+		free(k);
+	}
+}
+
+static int key_create(enum weft_mpi_kind kind, void (*copy)(void), void (*delete)(void), int *key_p,
+		      void *extra)
+{
+	struct keyval *k = calloc(1, sizeof(*k));
+	int i = 0, err = MPI_SUCCESS;
+
+	if (!k)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	*k = (struct keyval){.kind = kind, .copy = copy, .delete = delete, .extra = extra};
+	pthread_mutex_lock(&lock);
+	static int from; /* where the search goes on, so that a freed key rests */
+	for (i = 0; i < key_count && keys[(from + i) % key_count]; i++)
+		;
+	if (i < key_count) {
+		i = (from + i) % key_count;
+		from = i + 1;
+	} else {
+		int more = key_count ? 2 * key_count : 64;
+		struct keyval **grown = realloc(keys, (size_t)more * sizeof(*grown));
+		if (grown) {
+			keys = grown;
+			for (int j = key_count; j < more; j++)
+				keys[j] = NULL;
+			i = key_count;
+			key_count = more;
+			from = i + 1;
+		} else {
+			err = weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+		}
+	}
+	if (!err) {
+		keys[i] = k;
+		*key_p = FIRST_KEY + i;
+	}
+	pthread_mutex_unlock(&lock);
+	if (err)
+		free(k);
+	return err;
+}
+
+static int key_free(enum weft_mpi_kind kind, int *key_p)
+{
+	int err = MPI_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	struct keyval *k = key_locked(*key_p, kind);
+	if (k && k->freed) {
+		/* Values still hold it: MPI lets a program free a key that is in use, and so each
+		 * of its copies. */
+		*key_p = MPI_KEYVAL_INVALID;
+	} else if (!k) {
+		err = weft_mpi_err(MPI_ERR_KEYVAL, "invalid key %d (predefined, freed or wild)",
+				   *key_p);
+	} else {
+		k->freed = true;
+		k->refs++;
+		key_unref_locked(*key_p);
+		*key_p = MPI_KEYVAL_INVALID;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* ---- the user's callbacks ----------------------------------------------------------------- */
+
+static void *head_handle(const struct weft_mpi_head *head)
+{
+	return (void *)(uintptr_t)head->handle;
+}
+
+static int call_delete(const struct keyval *k, struct weft_mpi_head *head, int key, void *value)
+{
+	if (!k->delete)
+		return MPI_SUCCESS;
+	if (k->kind == WEFT_MPI_COMM)
+		return ((MPI_Comm_delete_attr_function *)k->delete)(head_handle(head), key, value,
+								    k->extra);
+	if (k->kind == WEFT_MPI_TYPE)
+		return ((MPI_Type_delete_attr_function *)k->delete)(head_handle(head), key, value,
+								    k->extra);
+	return ((MPI_Win_delete_attr_function *)k->delete)(head_handle(head), key, value, k->extra);
+}
+
+static int call_copy(const struct keyval *k, struct weft_mpi_head *head, int key, void *value,
+		     void **out_p, int *flag)
+{
+	*flag = 0;
+	if (!k->copy)
+		return MPI_SUCCESS;
+	if ((uintptr_t)k->copy == 1) {
+		*flag = 1;
+		*out_p = value;
+		return MPI_SUCCESS;
+	}
+	if (k->kind == WEFT_MPI_COMM)
+		return ((MPI_Comm_copy_attr_function *)k->copy)(head_handle(head), key, k->extra,
+								value, out_p, flag);
+	if (k->kind == WEFT_MPI_TYPE)
+		return ((MPI_Type_copy_attr_function *)k->copy)(head_handle(head), key, k->extra,
+								value, out_p, flag);
+	return ((MPI_Win_copy_attr_function *)k->copy)(head_handle(head), key, k->extra, value,
+						       out_p, flag);
+}
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+static struct weft_mpi_attrs **find_locked(struct weft_mpi_head *head, int key)
+{
+	struct weft_mpi_attrs **link = &head->attrs;
+
+	while (*link && (*link)->key != key)
+		link = &(*link)->next;
+	return link;
+}
+
+static int attr_delete(struct weft_mpi_head *head, int key)
+{
+	pthread_mutex_lock(&lock);
+	struct keyval *k = key_locked(key, head->kind);
+	struct weft_mpi_attrs *a = k ? *find_locked(head, key) : NULL;
+	void *value = a ? a->value : NULL;
+	if (a)
+		k->refs++;
+	pthread_mutex_unlock(&lock);
+	if (!a)
+		return weft_mpi_err(MPI_ERR_KEYVAL,
+				    k ? "no value is cached under key %d"
+				      : "invalid key %d (predefined, freed or wild)",
+				    key);
+	int err = call_delete(k, head, key, value);
+	pthread_mutex_lock(&lock);
+	struct weft_mpi_attrs **link = find_locked(head, key);
+	if (!err && *link == a) {
+		*link = a->next;
+		free(a);
+		key_unref_locked(key);
+	}
+	key_unref_locked(key);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static int attr_set(struct weft_mpi_head *head, int key, void *value)
+{
+	pthread_mutex_lock(&lock);
+	struct keyval *k = key_locked(key, head->kind);
+	if (k && k->freed)
+		k = NULL;
+	bool replace = k && *find_locked(head, key);
+	if (k)
+		k->refs++; /* becomes the new value's */
+	pthread_mutex_unlock(&lock);
+	if (!k)
+		return weft_mpi_err(MPI_ERR_KEYVAL, "invalid key %d (predefined, freed or wild)",
+				    key);
+	int err = replace ? attr_delete(head, key) : MPI_SUCCESS;
+	struct weft_mpi_attrs *a = err ? NULL : malloc(sizeof(*a));
+	if (!err && !a)
+		err = weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	pthread_mutex_lock(&lock);
+	if (a) {
+		*a = (struct weft_mpi_attrs){.next = head->attrs, .key = key, .value = value};
+		head->attrs = a;
+	} else {
+		key_unref_locked(key);
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* The value behind a key of the ABI; true: it is one. */
+static bool predefined_get(int key, void **value_p, int *flag)
+{
+	*flag = 1;
+	switch (key) {
+	case MPI_TAG_UB:
+		*value_p = &tag_ub;
+		return true;
+	case MPI_IO:
+		*value_p = &io_rank;
+		return true;
+	case MPI_HOST:
+		*value_p = &host_rank;
+		return true;
+	case MPI_WTIME_IS_GLOBAL:
+		*value_p = &wtime_global;
+		return true;
+	case MPI_LASTUSEDCODE:
+		*value_p = &weft_mpi_last_used_code;
+		return true;
+	case MPI_APPNUM:
+		*value_p = &appnum;
+		*flag = have_appnum;
+		return true;
+	case MPI_UNIVERSE_SIZE:
+		*value_p = &universe;
+		*flag = have_universe;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int attr_get(struct weft_mpi_head *head, int key, void *out, int *flag)
+{
+	void *value = NULL;
+
+	if (head->kind != WEFT_MPI_COMM || !predefined_get(key, &value, flag)) {
+		pthread_mutex_lock(&lock);
+		struct keyval *k = key_locked(key, head->kind);
+		struct weft_mpi_attrs *a = k ? *find_locked(head, key) : NULL;
+		*flag = a != NULL;
+		value = a ? a->value : NULL;
+		pthread_mutex_unlock(&lock);
+		if (!k)
+			return weft_mpi_err(MPI_ERR_KEYVAL, "invalid key %d (freed or wild)", key);
+	}
+	if (*flag)
+		*(void **)out = value;
+	return MPI_SUCCESS;
+}
+
+int weft_mpi_attrs_copy(struct weft_mpi_head *from, struct weft_mpi_head *to)
+{
+	int n = 0, err = MPI_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	for (struct weft_mpi_attrs *a = from->attrs; a; a = a->next)
+		n++;
+	int *order = n ? malloc((size_t)n * sizeof(*order)) : NULL;
+	int i = n;
+	for (struct weft_mpi_attrs *a = from->attrs; a && order; a = a->next)
+		order[--i] = a->key;
+	pthread_mutex_unlock(&lock);
+	if (n && !order)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	for (i = 0; i < n && !err; i++) {
+		void *value = NULL, *copy = NULL;
+		int flag = 0;
+		pthread_mutex_lock(&lock);
+		struct weft_mpi_attrs *a = *find_locked(from, order[i]);
+		struct keyval *k = a ? key_locked(order[i], from->kind) : NULL;
+		if (k) {
+			k->refs++;
+			value = a->value;
+		}
+		pthread_mutex_unlock(&lock);
+		if (!k)
+			continue;
+		err = call_copy(k, from, order[i], value, &copy, &flag);
+		struct weft_mpi_attrs *b = !err && flag ? malloc(sizeof(*b)) : NULL;
+		if (!err && flag && !b)
+			err = weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+		pthread_mutex_lock(&lock);
+		if (b) {
+			*b = (struct weft_mpi_attrs){
+				.next = to->attrs, .key = order[i], .value = copy};
+			to->attrs = b;
+		} else {
+			key_unref_locked(order[i]);
+		}
+		pthread_mutex_unlock(&lock);
+	}
+	free(order);
+	return err;
+}
+
+int weft_mpi_attrs_free(struct weft_mpi_head *head)
+{
+	int err = MPI_SUCCESS;
+
+	while (!err) {
+		pthread_mutex_lock(&lock);
+		int key = head->attrs ? head->attrs->key : MPI_KEYVAL_INVALID;
+		pthread_mutex_unlock(&lock);
+		if (key == MPI_KEYVAL_INVALID)
+			break;
+		err = attr_delete(head, key);
+	}
+	return err;
+}
+
+/* ---- MPI's functions ---------------------------------------------------------------------- */
+
+typedef void (*plain)(void);
+
+int weft_mpi_Comm_create_keyval(MPI_Comm_copy_attr_function *copy,
+				MPI_Comm_delete_attr_function *delete, int *comm_keyval,
+				void *extra_state)
+{
+	return key_create(WEFT_MPI_COMM, (plain)copy, (plain) delete, comm_keyval, extra_state);
+}
+
+int weft_mpi_Type_create_keyval(MPI_Type_copy_attr_function *copy,
+				MPI_Type_delete_attr_function *delete, int *type_keyval,
+				void *extra_state)
+{
+	return key_create(WEFT_MPI_TYPE, (plain)copy, (plain) delete, type_keyval, extra_state);
+}
+
+int weft_mpi_Win_create_keyval(MPI_Win_copy_attr_function *copy,
+			       MPI_Win_delete_attr_function *delete, int *win_keyval,
+			       void *extra_state)
+{
+	return key_create(WEFT_MPI_WIN, (plain)copy, (plain) delete, win_keyval, extra_state);
+}
+
+int weft_mpi_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval,
+			   void *extra_state)
+{
+	return key_create(WEFT_MPI_COMM, (plain)copy_fn, (plain)delete_fn, keyval, extra_state);
+}
+
+int weft_mpi_Comm_free_keyval(int *comm_keyval)
+{
+	return key_free(WEFT_MPI_COMM, comm_keyval);
+}
+
+int weft_mpi_Type_free_keyval(int *type_keyval)
+{
+	return key_free(WEFT_MPI_TYPE, type_keyval);
+}
+
+int weft_mpi_Win_free_keyval(int *win_keyval)
+{
+	return key_free(WEFT_MPI_WIN, win_keyval);
+}
+
+int weft_mpi_Keyval_free(int *keyval)
+{
+	return key_free(WEFT_MPI_COMM, keyval);
+}
+
+int weft_mpi_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
+{
+	return attr_set(&weft_mpi_comm_of(comm)->head, comm_keyval, attribute_val);
+}
+
+int weft_mpi_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag)
+{
+	return attr_get(&weft_mpi_comm_of(comm)->head, comm_keyval, attribute_val, flag);
+}
+
+int weft_mpi_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
+{
+	return attr_delete(&weft_mpi_comm_of(comm)->head, comm_keyval);
+}
+
+int weft_mpi_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
+{
+	return weft_mpi_Comm_set_attr(comm, keyval, attribute_val);
+}
+
+int weft_mpi_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
+{
+	return weft_mpi_Comm_get_attr(comm, keyval, attribute_val, flag);
+}
+
+int weft_mpi_Attr_delete(MPI_Comm comm, int keyval)
+{
+	return weft_mpi_Comm_delete_attr(comm, keyval);
+}
+
+/* A datatype's head is its first member. */
+static struct weft_mpi_head *type_head(MPI_Datatype datatype)
+{
+	return weft_mpi_object_find(datatype, WEFT_MPI_TYPE);
+}
+
+int weft_mpi_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val)
+{
+	return attr_set(type_head(datatype), type_keyval, attribute_val);
+}
+
+int weft_mpi_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag)
+{
+	return attr_get(type_head(datatype), type_keyval, attribute_val, flag);
+}
+
+int weft_mpi_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
+{
+	return attr_delete(type_head(datatype), type_keyval);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * comm_id.c - ids for communicators.
+ *
+ * An id is (process that made it, counter): processes hand out ids without asking each other, from
+ * any thread, and no two are the same.  One process keeps the id of a communicator (`keeper`): a
+ * member, or who handed it to a group that it is not in.  It hands it out again when every other
+ * member has told it that the contexts are closed there: a member that is late with its own free,
+ * however late, does not meet the id's successor, whose messages it would drop.  Members tell it
+ * for many ids at once, whenever they have closed that many, in a context that is there for
+ * nothing else.
+ *
+ * A freed id also rests until REST younger ones were freed, so that what was sent and never
+ * received has arrived.
+ */
+#include "mpi/comm/comm_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "task/task.h"
+
+#define ID_BITS 31 /* contexts are 2 id and 2 id + 1 in 32 bits */
+#define REST 4096
+#define TOLD_MAX 64 /* ids in a message */
+#define TOLD_ID 2   /* the same on all; nobody hands it out */
+#define LOOKS 8     /* at resting ids, before a new one is taken */
+#define ROWS 1024   /* of the table of what we keep */
+
+/* An id that we keep and that was closed here or never opened, or closed by others. */
+struct kept {
+	struct kept *row_next, *younger;
+	uint32_t id;
+	int others; /* members besides us; -1: it is open here */
+	int told;   /* of them: have closed it */
+};
+
+/* Ids that we closed and whose keeper does not know yet. */
+struct untold {
+	uint32_t *id;
+	uint32_t n, room;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t base;                /* our process in the upper bits */
+static uint32_t limit;               /* of the counter */
+static uint32_t next;                /* under lock: the first counter never used */
+static struct kept *row[ROWS];       /* under lock: by id */
+static struct kept *oldest, *newest; /* under lock: closed here, in this order */
+static uint32_t rest_count;          /* under lock: how many these are */
+static int processes;                /* of the job */
+static uint32_t told_many;           /* ids in a message */
+static struct untold *untold;        /* under lock: one for each process; NULL: none yet */
+static struct weft_ctx *told_ctx;
+
+int weft_mpi_ids_init(int rank, int size)
+{
+	int bits = 0;
+
+	while (bits < ID_BITS - 8 && (1L << bits) < size)
+		bits++;
+	base = (uint32_t)rank << (ID_BITS - bits);
+	limit = 1u << (ID_BITS - bits);
+	/* The first two of process 0 are the predefined communicators; others skip them as well. */
+	next = TOLD_ID + 1;
+	processes = size;
+	/* Few where ids are scarce: what is not told cannot be used. */
+	told_many = limit / 64 < TOLD_MAX ? limit / 64 : TOLD_MAX;
+	weft_err err = weft_comm_ctx_open(2 * TOLD_ID, &told_ctx);
+	return err ? weft_mpi_err_of(err) : MPI_SUCCESS;
+}
+
+void weft_mpi_ids_fini(void)
+{
+	if (told_ctx)
+		weft_comm_ctx_close(told_ctx);
+	told_ctx = NULL;
+	for (int i = 0; i < ROWS; i++)
+		for (struct kept *k; (k = row[i]) != NULL; free(k))
+			row[i] = k->row_next;
+	oldest = newest = NULL;
+	rest_count = 0;
+	for (int p = 0; untold && p < processes; p++)
+		free(untold[p].id);
+	free(untold);
+	untold = NULL;
+}
+
+/* ---- what we keep ------------------------------------------------------------------------- */
+
+/* NULL: no memory; the id is not used again, nothing else is lost. */
+static struct kept *kept_locked(uint32_t id)
+{
+	struct kept **head = &row[id % ROWS], *k = *head;
+
+	/* Ends at the row's end: ids rest by thousands, so some in each row. */
+	while (k && k->id != id)
+		k = k->row_next;
+	if (!k && (k = malloc(sizeof(*k))) != NULL) {
+		*k = (struct kept){.row_next = *head, .id = id, .others = -1};
+		*head = k;
+	}
+	return k;
+}
+
+static void forget_locked(struct kept *k)
+{
+	struct kept **link = &row[k->id % ROWS];
+
+	/* Ends at k: it is in its row. */
+	while (*link != k)
+		link = &(*link)->row_next;
+	*link = k->row_next;
+	free(k);
+}
+
+static void rest_locked(struct kept *k)
+{
+	k->younger = NULL;
+	*(oldest ? &newest->younger : &oldest) = k;
+	newest = k;
+	rest_count++;
+}
+
+/* An id that rested long enough and that no member has open any more; false: there is none. */
+static bool rested_locked(uint32_t *id_p)
+{
+	bool scarce = next == limit;
+
+	if (rest_count <= REST && !scarce)
+		return false;
+	for (uint32_t looks = scarce ? rest_count : LOOKS; looks; looks--) {
+		struct kept *k = oldest;
+		oldest = k->younger;
+		rest_count--;
+		if (k->told == k->others) {
+			*id_p = k->id;
+			forget_locked(k);
+			return true;
+		}
+		rest_locked(k);
+	}
+	return false;
+}
+
+/* Takes in what members have told. */
+static void hear(void)
+{
+	uint32_t id[TOLD_MAX];
+	struct weft_status st;
+	struct weft_msg *msg;
+	struct weft_req req;
+
+	/* Ends with the messages that are there: members send one for many communicators. */
+	while (weft_comm_core_improbe(told_ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, &msg, &st)) {
+		struct weft_buf buf = weft_data_buf_flat(id, sizeof(id));
+		weft_comm_req_init(&req, NULL, NULL);
+		if (weft_comm_core_imrecv(&req, msg, &buf))
+			return;
+		weft_task_engine_wait(&req.done);
+		uint32_t n = req.status.err ? 0 : (uint32_t)(req.status.bytes / sizeof(id[0]));
+		pthread_mutex_lock(&lock);
+		for (uint32_t i = 0; i < n; i++) {
+			struct kept *k = kept_locked(id[i]);
+			if (k)
+				k->told++;
+		}
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+int weft_mpi_id_take(uint32_t *id_p)
+{
+	int err = MPI_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	bool wanted = rest_count > REST || next == limit;
+	pthread_mutex_unlock(&lock);
+	if (wanted)
+		hear();
+	pthread_mutex_lock(&lock);
+	if (!rested_locked(id_p)) {
+		if (next < limit)
+			*id_p = base + next++;
+		else
+			err = weft_mpi_err(MPI_ERR_OTHER,
+					   "out of communicator ids: %u communicators are alive",
+					   limit);
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* ---- what others keep --------------------------------------------------------------------- */
+
+/* False: no memory; that id is not used again. */
+static bool note_locked(int keeper, const uint32_t *id, uint32_t n)
+{
+	if (!untold && !(untold = calloc((size_t)processes, sizeof(*untold))))
+		return false;
+	struct untold *u = &untold[keeper];
+	if (u->n + n > u->room) {
+		uint32_t room = 2 * (u->room + TOLD_MAX);
+		uint32_t *more = realloc(u->id, room * sizeof(*more));
+		if (!more)
+			return false;
+		u->id = more;
+		u->room = room;
+	}
+	memcpy(u->id + u->n, id, n * sizeof(*id));
+	u->n += n;
+	return true;
+}
+
+static void tell(uint32_t id, int keeper)
+{
+	uint32_t out[TOLD_MAX], n = 0;
+
+	if (!told_ctx)
+		return;
+	pthread_mutex_lock(&lock);
+	if (note_locked(keeper, &id, 1) && untold[keeper].n >= told_many) {
+		struct untold *u = &untold[keeper];
+		n = told_many;
+		u->n -= n;
+		memcpy(out, u->id + u->n, n * sizeof(out[0]));
+	}
+	pthread_mutex_unlock(&lock);
+	if (!n)
+		return;
+	struct weft_buf buf = weft_data_buf_flat(out, n * sizeof(out[0]));
+	if (weft_comm_send_now(told_ctx, keeper, 0, &buf) != WEFT_AGAIN)
+		return; /* or the keeper is gone */
+	/* No room just now: with the next one that we close. */
+	pthread_mutex_lock(&lock);
+	(void)note_locked(keeper, out, n);
+	pthread_mutex_unlock(&lock);
+}
+
+void weft_mpi_id_closed(uint32_t id, int keeper, int me, int others)
+{
+	if (keeper != me) {
+		if (keeper >= 0)
+			tell(id, keeper);
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	struct kept *k = kept_locked(id);
+	if (k) {
+		k->others = others;
+		rest_locked(k);
+	}
+	pthread_mutex_unlock(&lock);
+}

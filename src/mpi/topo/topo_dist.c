@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* topo_dist.c - distributed graphs: each process knows its own edges, or gives any it likes. */
+#include <stdlib.h>
+
+#include "mpi/topo/topo.h"
+
+/* Copies weights; without any, all are 1. */
+static int *weights_of(const int *weights, int n, bool weighted)
+{
+	int *p = weft_mpi_ints(weighted ? weights : NULL, weighted ? n : 0);
+	if (p && !weighted) {
+		free(p);
+		p = malloc(((size_t)n + 1) * sizeof *p);
+		for (int i = 0; p && i < n; i++)
+			p[i] = 1;
+	}
+	return p;
+}
+
+static int check_ranks(const struct weft_mpi_comm *c, const char *what, const int *ranks, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (ranks[i] != MPI_PROC_NULL && (ranks[i] < 0 || ranks[i] >= c->size))
+			return weft_mpi_err(MPI_ERR_RANK,
+					    "%s[%d] is %d (communicator has %d ranks)", what, i,
+					    ranks[i], c->size);
+	return MPI_SUCCESS;
+}
+
+static bool has_weights(const int *weights)
+{
+	return weights != MPI_UNWEIGHTED && weights != MPI_WEIGHTS_EMPTY;
+}
+
+/* Duplicates old and attaches t, which is taken over in every case. */
+static int dist_end(struct weft_mpi_comm *old, struct weft_mpi_topo *t, MPI_Comm *comm_p)
+{
+	struct weft_mpi_comm *c;
+	if (!t || !t->sources || !t->destinations || !t->source_weights ||
+	    !t->destination_weights) {
+		weft_mpi_topo_free(t);
+		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a topology");
+	}
+	int err = weft_mpi_comm_split(old, 0, old->rank, &c);
+	if (err) {
+		weft_mpi_topo_free(t);
+		return err;
+	}
+	return weft_mpi_topo_attach(c, t, comm_p);
+}
+
+int weft_mpi_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[],
+					const int sourceweights[], int outdegree,
+					const int destinations[], const int destweights[],
+					MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+{
+	struct weft_mpi_comm *old = weft_mpi_comm_of(comm_old);
+	if (old->inter)
+		return weft_mpi_err(MPI_ERR_COMM, "not defined for intercommunicators");
+	if (indegree < 0 || outdegree < 0)
+		return weft_mpi_err(MPI_ERR_ARG, "a degree is negative");
+	if ((indegree && !sources) || (outdegree && !destinations))
+		return weft_mpi_err(MPI_ERR_ARG, "sources or destinations is a null pointer");
+	int err = check_ranks(old, "sources", sources, indegree);
+	if (!err)
+		err = check_ranks(old, "destinations", destinations, outdegree);
+	if (err)
+		return err;
+	struct weft_mpi_topo *t = weft_mpi_topo_new(MPI_DIST_GRAPH);
+	if (t) {
+		/* An empty side says nothing about weights. */
+		t->weighted = sourceweights != MPI_UNWEIGHTED && destweights != MPI_UNWEIGHTED;
+		t->sources_n = indegree;
+		t->destinations_n = outdegree;
+		t->sources = weft_mpi_ints(sources, indegree);
+		t->destinations = weft_mpi_ints(destinations, outdegree);
+		t->source_weights = weights_of(sourceweights, indegree, has_weights(sourceweights));
+		t->destination_weights =
+			weights_of(destweights, outdegree, has_weights(destweights));
+	}
+	return dist_end(old, t, comm_dist_graph);
+}
+
+/* ---- from edges given anywhere ------------------------------------------------------------ */
+
+/* An edge as it is sent to its two ends: `out` to the source, else to the destination. */
+struct edge {
+	int other, weight;
+	int out;
+};
+
+/* Edges to be sent, sorted by who they go to. */
+struct outbox {
+	MPI_Count *counts; /* [size]: ints for each rank */
+	MPI_Aint *displs;
+	struct edge *edges;
+	size_t total;
+};
+
+struct edge_list {
+	int n;
+	const int *sources, *degrees, *destinations, *weights;
+};
+
+/* Calls put for both ends of each edge. */
+static void each_end(const struct edge_list *l, struct outbox *o, bool fill)
+{
+	int k = 0;
+	for (int i = 0; i < l->n; i++) {
+		for (int j = 0; j < l->degrees[i]; j++, k++) {
+			int s = l->sources[i], d = l->destinations[k];
+			int w = l->weights ? l->weights[k] : 1;
+			if (fill) {
+				o->edges[(size_t)o->displs[s]++] =
+					(struct edge){.other = d, .weight = w, .out = 1};
+				o->edges[(size_t)o->displs[d]++] =
+					(struct edge){.other = s, .weight = w, .out = 0};
+			} else {
+				o->counts[s]++;
+				o->counts[d]++;
+			}
+		}
+	}
+}
+
+/* counts and displs in edges become an outbox of ints; false: no memory. */
+static bool outbox_fill(struct outbox *o, const struct edge_list *l, int size)
+{
+	o->counts = calloc(2 * (size_t)size, sizeof *o->counts);
+	o->displs = calloc(2 * (size_t)size, sizeof *o->displs);
+	if (!o->counts || !o->displs)
+		return false;
+	each_end(l, o, false);
+	for (int r = 0; r < size; r++) {
+		o->displs[r] = (MPI_Aint)o->total;
+		o->total += (size_t)o->counts[r];
+	}
+	o->edges = malloc((o->total + 1) * sizeof *o->edges);
+	if (!o->edges)
+		return false;
+	each_end(l, o, true);
+	/* Filling moved the displacements to the ends. */
+	for (int r = 0; r < size; r++)
+		o->displs[r] -= o->counts[r];
+	return true;
+}
+
+/* Sorts what arrived into the two neighbour lists. */
+static struct weft_mpi_topo *dist_from(const struct edge *e, size_t n, bool weighted)
+{
+	struct weft_mpi_topo *t = weft_mpi_topo_new(MPI_DIST_GRAPH);
+	if (!t)
+		return NULL;
+	int **lists[] = {&t->sources, &t->destinations, &t->source_weights,
+			 &t->destination_weights};
+	for (size_t i = 0; i < weft_countof(lists); i++)
+		*lists[i] = malloc((n + 1) * sizeof(int));
+	t->weighted = weighted;
+	if (!t->sources || !t->destinations || !t->source_weights || !t->destination_weights)
+		return t;
+	for (size_t i = 0; i < n; i++) {
+		if (e[i].out) {
+			t->destinations[t->destinations_n] = e[i].other;
+			t->destination_weights[t->destinations_n++] = e[i].weight;
+		} else {
+			t->sources[t->sources_n] = e[i].other;
+			t->source_weights[t->sources_n++] = e[i].weight;
+		}
+	}
+	return t;
+}
+
+/* Sends every edge to both its ends; *in_p: what this rank got, freed by the caller. */
+static int edges_exchange(MPI_Comm comm, struct outbox *o, int size, struct edge **in_p,
+			  size_t *n_p)
+{
+	MPI_Count *counts = o->counts + size;
+	MPI_Aint *displs = o->displs + size;
+	int err = weft_mpi_Alltoall(o->counts, 1, MPI_COUNT, counts, 1, MPI_COUNT, comm);
+	size_t n = 0;
+	for (int r = 0; r < size && !err; r++)
+		n += (size_t)counts[r];
+	struct edge *in = err ? NULL : malloc((n + 1) * sizeof *in);
+	if (!in)
+		return err ? err : weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a topology");
+	MPI_Aint at = 0;
+	for (int r = 0; r < size; r++) {
+		counts[r] *= (MPI_Count)sizeof *in;
+		displs[r] = at;
+		at += (MPI_Aint)counts[r];
+		o->counts[r] *= (MPI_Count)sizeof *in;
+		o->displs[r] *= (MPI_Aint)sizeof *in;
+	}
+	err = weft_mpi_Alltoallv(o->edges, o->counts, o->displs, MPI_BYTE, in, counts, displs,
+				 MPI_BYTE, comm);
+	if (err) {
+		free(in);
+		return err;
+	}
+	*in_p = in;
+	*n_p = n;
+	return MPI_SUCCESS;
+}
+
+int weft_mpi_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[],
+			       const int destinations[], const int weights[], MPI_Info info,
+			       int reorder, MPI_Comm *comm_dist_graph)
+{
+	struct weft_mpi_comm *old = weft_mpi_comm_of(comm_old);
+	int64_t total = 0;
+	if (old->inter)
+		return weft_mpi_err(MPI_ERR_COMM, "not defined for intercommunicators");
+	if (n < 0)
+		return weft_mpi_err(MPI_ERR_ARG, "n is negative (%d)", n);
+	if (n && (!sources || !degrees || !destinations))
+		return weft_mpi_err(MPI_ERR_ARG, "an array of arguments is a null pointer");
+	for (int i = 0; i < n; i++) {
+		if (degrees[i] < 0)
+			return weft_mpi_err(MPI_ERR_ARG, "degrees[%d] is negative (%d)", i,
+					    degrees[i]);
+		if (sources[i] < 0 || sources[i] >= old->size)
+			return weft_mpi_err(MPI_ERR_RANK,
+					    "sources[%d] is %d (communicator has %d ranks)", i,
+					    sources[i], old->size);
+		total += degrees[i];
+	}
+	for (int64_t i = 0; i < total; i++)
+		if (destinations[i] < 0 || destinations[i] >= old->size)
+			return weft_mpi_err(MPI_ERR_RANK,
+					    "destinations[%lld] is %d (communicator has %d ranks)",
+					    (long long)i, destinations[i], old->size);
+	struct edge_list l = {.n = n,
+			      .sources = sources,
+			      .degrees = degrees,
+			      .destinations = destinations,
+			      .weights = has_weights(weights) ? weights : NULL};
+	struct outbox o = {0};
+	struct edge *in = NULL;
+	size_t got = 0;
+	int err = outbox_fill(&o, &l, old->size)
+			  ? edges_exchange(comm_old, &o, old->size, &in, &got)
+			  : weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a topology");
+	free(o.counts);
+	free(o.displs);
+	free(o.edges);
+	if (err)
+		return err;
+	struct weft_mpi_topo *t = dist_from(in, got, weights != MPI_UNWEIGHTED);
+	free(in);
+	return dist_end(old, t, comm_dist_graph);
+}
+
+int weft_mpi_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted)
+{
+	const struct weft_mpi_topo *t = weft_mpi_topo_of(comm, MPI_DIST_GRAPH);
+	if (!t)
+		return MPI_ERR_TOPOLOGY;
+	*indegree = t->sources_n;
+	*outdegree = t->destinations_n;
+	*weighted = t->weighted;
+	return MPI_SUCCESS;
+}
+
+static void copy_some(int *to, const int *from, int n, int max)
+{
+	for (int i = 0; i < n && i < max; i++)
+		to[i] = from[i];
+}
+
+int weft_mpi_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[],
+				  int sourceweights[], int maxoutdegree, int destinations[],
+				  int destweights[])
+{
+	const struct weft_mpi_topo *t = weft_mpi_topo_of(comm, MPI_DIST_GRAPH);
+	if (!t)
+		return MPI_ERR_TOPOLOGY;
+	if (maxindegree < 0 || maxoutdegree < 0)
+		return weft_mpi_err(MPI_ERR_ARG, "the length of an array is negative");
+	copy_some(sources, t->sources, t->sources_n, maxindegree);
+	copy_some(destinations, t->destinations, t->destinations_n, maxoutdegree);
+	if (t->weighted && has_weights(sourceweights))
+		copy_some(sourceweights, t->source_weights, t->sources_n, maxindegree);
+	if (t->weighted && has_weights(destweights))
+		copy_some(destweights, t->destination_weights, t->destinations_n, maxoutdegree);
+	return MPI_SUCCESS;
+}
