@@ -46,42 +46,21 @@ static bool rail_rings(struct weft_rail *r)
 	return n > 0;
 }
 
-static weft_err rail_arm_as(struct weft_rail *r, bool left, bool all, bool soon)
+static weft_err rail_arm(void *arg, enum weft_arm_level level)
 {
-	if (weft_unlikely(r->packs) && !weft_comm_rail_packs_arm(r))
+	struct weft_rail *r = arg;
+	bool packs = weft_unlikely(r->packs) && level != WEFT_ARM_OFF;
+	bool held = packs && !weft_comm_rail_packs_arm(r);
+	weft_err err = r->driver->arm(r->net, held ? WEFT_ARM_OFF : level);
+	if (held)
 		return WEFT_AGAIN;
-	weft_err err = left ? r->driver->arm_left(r->net, all, soon) : r->driver->arm(r->net);
-	if (!err && rail_rings(r)) {
-		r->driver->disarm(r->net);
+	if (level != WEFT_ARM_OFF && !err && rail_rings(r)) {
+		(void)r->driver->arm(r->net, WEFT_ARM_OFF);
 		err = WEFT_AGAIN;
 	}
-	if (err && r->packs)
+	if (weft_unlikely(r->packs) && (err || level == WEFT_ARM_OFF))
 		weft_comm_rail_packs_disarm(r);
 	return err;
-}
-
-static weft_err rail_arm(void *arg)
-{
-	return rail_arm_as(arg, false, true, false);
-}
-
-static weft_err rail_arm_left(void *arg, bool all, bool soon)
-{
-	return rail_arm_as(arg, true, all, soon);
-}
-
-static weft_err rail_settle(void *arg)
-{
-	struct weft_rail *r = arg;
-	return r->driver->settle(r->net);
-}
-
-static void rail_disarm(void *arg)
-{
-	struct weft_rail *r = arg;
-	r->driver->disarm(r->net);
-	if (weft_unlikely(r->packs))
-		weft_comm_rail_packs_disarm(r);
 }
 
 static int engine_poll(void *arg)
@@ -106,9 +85,7 @@ static weft_err sources_add(void)
 					     .poll = rail_poll,
 					     .spin = r->driver->spin ? rail_spin : NULL,
 					     .arm = r->driver->arm ? rail_arm : NULL,
-					     .arm_left = r->driver->arm_left ? rail_arm_left : NULL,
-					     .settle = r->driver->settle ? rail_settle : NULL,
-					     .disarm = rail_disarm,
+					     .arms_levels = r->driver->arms_levels,
 					     .fd = r->driver->arm ? r->driver->fd(r->net) : -1,
 					     .arg = r};
 		weft_err err = weft_task_source_add(&self.source[i]);

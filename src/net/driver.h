@@ -11,7 +11,7 @@
  *            post: any thread; the caller holds the gate's mask, so one at a time per peer.
  *            poll: one thread at a time per driver instance (the caller holds the source's mask);
  *                  it runs beside posts.
- *            arm, disarm: the thread that is about to sleep or has woken.  Same mask as poll.
+ *            arm: the thread that is about to sleep or leave, or has woken.  Same mask as poll.
  * Blocking   nothing here blocks except open and close.  The small-message path of post and poll
  *            allocates nothing and calls the kernel only where the network is the kernel (tcp).
  * Upcalls    struct weft_net_events; made from poll, but for `hold`, which is made from post.
@@ -22,6 +22,7 @@
 #define WEFT_DRIVER_H
 
 #include <sys/uio.h>
+#include "base/arm_level.h"
 #include "base/base.h"
 
 #define WEFT_NET_HEAD 24
@@ -159,8 +160,8 @@ struct weft_driver {
 				     const void *data, size_t len);
 
 	/*
-	 * May be NULL: every post() does.  What has been posted to peer needs an answer: somebody
-	 * there shall look, even if nobody waits (arm_left).
+	 * May be NULL: every post() does.  What has been posted to peer needs an answer: it rings
+	 * there at each level.
 	 */
 	void (*urge)(struct weft_net *net, int peer);
 
@@ -178,24 +179,16 @@ struct weft_driver {
 	int (*spin)(struct weft_net *net, unsigned turns);
 
 	/*
-	 * The caller will sleep on fd: from here on each arrival makes fd readable.  WEFT_AGAIN:
-	 * there is something already; poll instead.  After waking: disarm, then poll.  A poll while
-	 * armed is right, too: what it finds is delivered, and when it returns 0 the driver is
-	 * armed as before; it costs a system call.
+	 * The caller will sleep on fd, or go to compute: from here on each arrival that the level
+	 * names makes fd readable (base/arm_level.h).  WEFT_AGAIN: there is something already, and
+	 * the driver is off; poll instead.  OFF disarms; after waking: arm(OFF), then poll.  A poll
+	 * while armed is right, too: what it finds is delivered, and when it returns 0 the driver
+	 * is armed as before; it costs a system call.  May be called while armed, for another
+	 * level.
+	 * Below ALL_UNCHECKED an arrival is what is followed by urge().
 	 */
-	weft_err (*arm)(struct weft_net *net);
-	/*
-	 * Both may be NULL: arm() does.  arm_left: as arm(), for a time in which nobody waits; it
-	 * may overlook what is posted in the same moment and not followed by urge().  all: of other
-	 * posts each is an arrival, else only those before an urge(); arm() follows it when
-	 * somebody will wait.  soon: they are likely to be back before anybody
-	 * could wake: an urge() may wait some 50 us, or, where the peer does not poll either, for
-	 * settle().  settle: some ms later; looks for what was overlooked, and answers
-	 * as arm() does.
-	 */
-	weft_err (*arm_left)(struct weft_net *net, bool all, bool soon);
-	weft_err (*settle)(struct weft_net *net);
-	void (*disarm)(struct weft_net *net);
+	weft_err (*arm)(struct weft_net *net, enum weft_arm_level level);
+	bool arms_levels; /* else each level but OFF is ALL to it */
 	int (*fd)(struct weft_net
 			  *net); /* one epoll-able descriptor, the same for the driver's life */
 
@@ -243,7 +236,7 @@ struct weft_driver {
 	_Atomic uint64_t *(*word)(struct weft_net *net, int peer, unsigned i);
 	bool (*awake)(struct weft_net *net, int peer);
 
-	/* May be NULL; as awake: does peer sleep, armed by arm_left(), and not for all? */
+	/* May be NULL; as awake: is peer armed for replies only? */
 	bool (*computes)(struct weft_net *net, int peer);
 
 	/*

@@ -144,9 +144,23 @@ static int self_poll(struct weft_net *net)
 	return n;
 }
 
-static weft_err self_arm(struct weft_net *net)
+/* A late ring of an earlier sleep may be what woke the poller: taken back, too. */
+static void disarm(struct self *s)
+{
+	s->armed = false;
+	/* DISARM -> RING (wake): a poster sees it, or rings for nothing, which quiet() takes back.
+	 */
+	(void)atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst);
+	weft_net_hub_quiet(&s->hub);
+}
+
+static weft_err self_arm(struct weft_net *net, enum weft_arm_level level)
 {
 	struct self *s = (struct self *)net;
+	if (level == WEFT_ARM_OFF) {
+		disarm(s);
+		return WEFT_OK;
+	}
 	/* ARM -> RING (wake): exchange before the recheck; the poster publishes by exchange. */
 	(void)atomic_exchange_explicit(&s->x_armed, true, memory_order_seq_cst);
 	s->armed = !weft_net_ring_peek(&s->rx) &&
@@ -155,17 +169,6 @@ static weft_err self_arm(struct weft_net *net)
 		return WEFT_OK;
 	(void)atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst);
 	return WEFT_AGAIN;
-}
-
-static void self_disarm(struct weft_net *net)
-{
-	struct self *s = (struct self *)net;
-	s->armed = false;
-	/* DISARM -> RING (wake): a poster sees it, or rings for nothing, which quiet() takes back.
-	 */
-	(void)atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst);
-	/* Always: a late ring of an earlier sleep may be what woke us. */
-	weft_net_hub_quiet(&s->hub);
 }
 
 static int self_fd(struct weft_net *net)
@@ -219,7 +222,6 @@ const struct weft_driver weft_net_driver_self = {
 	.post = self_post,
 	.poll = self_poll,
 	.arm = self_arm,
-	.disarm = self_disarm,
 	.fd = self_fd,
 	.get = self_get,
 	.put = self_put,

@@ -24,7 +24,7 @@
 struct weft_engine weft_task_engine = {
 	.watch_fd = -1,
 	.kick_fd = -1,
-	.defer_fd = -1,
+	.kick_timer_fd = -1,
 	.park_lock = PTHREAD_MUTEX_INITIALIZER,
 	.slot_lock = PTHREAD_MUTEX_INITIALIZER,
 };
@@ -86,7 +86,7 @@ static void quick_tests(struct weft_engine *e, struct weft_engine_self *self)
 	else if (++self->tests >= 16 && weft_task_baton_try_take(&e->baton)) {
 		self->tests = 0;
 		if (weft_task_sources_armed(e))
-			weft_task_sources_disarm(e);
+			(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
 		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 	}
 }
@@ -178,12 +178,12 @@ static weft_err open_watch_set(struct weft_engine *e)
 	if (epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, e->kick_fd, &ev))
 		goto failed_kick;
 	/* Without it each kick is made at once. */
-	if (e->defer_fd < 0)
-		e->defer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	ev.data.u32 = WEFT_EV_DEFERRED;
-	if (e->defer_fd >= 0 && epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, e->defer_fd, &ev)) {
-		close(e->defer_fd);
-		e->defer_fd = -1;
+	if (e->kick_timer_fd < 0)
+		e->kick_timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	ev.data.u32 = WEFT_EV_KICK_TIMER;
+	if (e->kick_timer_fd >= 0 && epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, e->kick_timer_fd, &ev)) {
+		close(e->kick_timer_fd);
+		e->kick_timer_fd = -1;
 	}
 	weft_task_kick_timer_fired(&e->defer);
 	return WEFT_OK;
@@ -228,15 +228,13 @@ static weft_err start(struct weft_engine *e)
 	e->slow_ns = (uint64_t)weft_setting_int(WEFT_SET_SLOW_TASK_MS) * 1000000u;
 	weft_task_kick_pending_woke(&e->told); /* what was noted before the last stop is no note */
 	e->baton.owed = false;
-	atomic_store_explicit(&e->baton.x_armed, false, memory_order_relaxed);
+	atomic_store_explicit(&e->baton.x_level, WEFT_ARM_OFF, memory_order_relaxed);
 	e->baton.fence =
 		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
 	atomic_store_explicit(&e->baton.x_state, WEFT_BATON_VACANT, memory_order_relaxed);
 	atomic_store_explicit(&e->baton.x_watcher, WEFT_WATCHER_OFF, memory_order_relaxed);
 	atomic_store_explicit(&e->baton.x_parked, 0, memory_order_relaxed);
 	atomic_store_explicit(&e->baton.x_outside, false, memory_order_relaxed);
-	atomic_store_explicit(&e->baton.x_quiet, false, memory_order_relaxed);
-	atomic_store_explicit(&e->baton.x_unsettled, false, memory_order_relaxed);
 	atomic_store_explicit(&e->x_stop, false, memory_order_relaxed);
 	atomic_store_explicit(&e->x_progress, weft_setting_bool(WEFT_SET_PROGRESS),
 			      memory_order_relaxed);

@@ -40,9 +40,7 @@ struct weft_slot {
 	uint32_t looks;                /* M */
 	_Atomic uint32_t x_period_max; /* M: what its measured cost allows; read as a hint */
 	uint32_t cost;                 /* M: cycles of an empty look, averaged */
-	bool armed;                    /* M */
-	_Atomic bool x_quiet;          /* M: not for all, see arm_left; read as a hint */
-	uint8_t how;                   /* M: in which way it is armed; arm.c */
+	_Atomic uint32_t x_level;      /* M: weft_arm_level; read as a hint */
 	_Atomic bool x_rang;           /* the woken: its bell rang, it must be armed again */
 	bool unarmable;                /* M: has no arm, or its arm failed */
 	bool timed;                    /* M: the timer must look after it for now */
@@ -70,12 +68,12 @@ struct weft_engine {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_slots; /* slots ever used */
 	_Atomic uint32_t x_unarmable;                     /* sources that need the timer */
 	_Atomic uint32_t x_repeat;                        /* repeat tasks in queues: the same */
-	_Atomic bool x_disarm_left; /* x_armed is off, but some source may be armed still */
+	_Atomic bool x_disarm_left; /* the level is OFF, but some source may be armed still */
 	_Atomic bool x_stop, x_progress, x_dead, x_running;
 	_Atomic uint64_t x_wish_ns;  /* an idle core is to be woken for so long; W clears it */
 	_Atomic bool x_call_watcher; /* the watcher must look up; a kick may have woken another */
 	_Atomic(struct weft_parker *) x_sleeper; /* the holder asleep in the watch set */
-	int watch_fd, kick_fd, defer_fd;         /* I; the last one -1: no timer */
+	int watch_fd, kick_fd, kick_timer_fd;    /* I; the last one -1: no timer */
 	struct weft_task_kick_timer defer;
 	struct weft_task_gap away;    /* H */
 	_Atomic uint64_t x_left;      /* cycles: who last left a wait and owed a kick; a hint */
@@ -157,34 +155,24 @@ weft_err weft_task_engine_wait_any_at(struct weft_completion *const *c, size_t n
 /* source.c */
 int weft_task_sources_round(struct weft_engine *e, enum weft_round_kind kind);
 void weft_task_sources_describe(FILE *out);
-/* arm.c */
-static inline bool weft_task_sources_armed(struct weft_engine *e)
+/* arm.c; the caller holds the baton */
+weft_err weft_task_sources_arm(struct weft_engine *e, enum weft_arm_level level);
+/* The level for a thread that goes away: for all only if another thread waits, or an operation's
+ * end is wanted.  soon: the thread is likely to be back before a wake-up could pay. */
+enum weft_arm_level weft_task_sources_level_to_leave(struct weft_engine *e, bool soon);
+static inline enum weft_arm_level weft_task_sources_level(const struct weft_engine *e)
 {
-	/* Relaxed: the holder's own word, or cleared by one who is awake and will arm again. */
-	return atomic_load_explicit(&e->baton.x_armed, memory_order_relaxed);
+	/* Relaxed: the holder's own word, or taken back by a woken thread, which arms again. */
+	return (enum weft_arm_level)atomic_load_explicit(&e->baton.x_level, memory_order_relaxed);
 }
-/* Arms everything; the caller holds the baton.  WEFT_AGAIN: something is there, nothing is armed.
- */
-weft_err weft_task_sources_arm(struct weft_engine *e);
-/* The same for the time in which nobody waits.  x_unsettled says whether
- * weft_task_sources_settle() must follow within some ms.  soon: as in task.h. */
-weft_err weft_task_sources_arm_left(struct weft_engine *e, bool soon);
-weft_err weft_task_sources_settle(struct weft_engine *e);
-static inline bool weft_task_sources_unsettled(struct weft_engine *e)
+static inline bool weft_task_sources_armed(const struct weft_engine *e)
 {
-	/* Relaxed: as weft_task_sources_armed. */
-	return weft_task_sources_armed(e) &&
-	       atomic_load_explicit(&e->baton.x_unsettled, memory_order_relaxed);
+	return weft_task_sources_level(e) != WEFT_ARM_OFF;
 }
-/* Armed, but not so that somebody could wait. */
-static inline bool weft_task_sources_left(struct weft_engine *e)
+static inline bool weft_task_sources_unchecked(const struct weft_engine *e)
 {
-	/* Relaxed: as weft_task_sources_armed. */
-	return weft_task_sources_armed(e) &&
-	       (atomic_load_explicit(&e->baton.x_quiet, memory_order_relaxed) ||
-		atomic_load_explicit(&e->baton.x_unsettled, memory_order_relaxed));
+	return weft_arm_is_unchecked(weft_task_sources_level(e));
 }
-void weft_task_sources_disarm(struct weft_engine *e);
 
 /*
  * source.c, for sources that have requests of their own (event.c).  enter waits until the source's
@@ -210,12 +198,12 @@ bool weft_task_engine_tasks_waiting(struct weft_engine *e);
  * after he has said so: who submitted or left it meanwhile has kicked nobody. */
 bool weft_task_engine_tasks_left(struct weft_engine *e);
 /* kick.c */
-#define WEFT_EV_DEFERRED                                                                           \
+#define WEFT_EV_KICK_TIMER                                                                         \
 	UINT32_MAX /* in the watch set, beside 0, the kick, and slots' numbers + 1 */
 void weft_task_engine_kick(struct weft_engine *e, enum weft_kick kick);
-/* KICK_SET in WEFT_DEFER_NS, for the watcher in the watch set; false: not possible.  settle: it is
- * enough in WEFT_SETTLE_NS. */
-bool weft_task_engine_kick_later(struct weft_engine *e, bool settle);
+/* KICK_SET in WEFT_KICK_TIMER_NS, for the watcher in the watch set; false: not possible.  check: it is
+ * enough in WEFT_CHECK_NS. */
+bool weft_task_engine_kick_later(struct weft_engine *e, bool check);
 /* Was an operation left behind since the last call for that one? */
 enum { WEFT_LEFT_WATCHER = 1, WEFT_LEFT_AWAY = 2, WEFT_LEFT_ALL = 3 };
 static inline bool weft_task_engine_behind_since(struct weft_engine *e, unsigned who)
@@ -233,8 +221,8 @@ static inline void weft_task_engine_kick_left(struct weft_engine *e, enum weft_k
 	if (weft_unlikely(kick != WEFT_KICK_NONE || weft_task_sources_armed(e)))
 		weft_task_engine_kick_away(e, kick, site);
 }
-void weft_task_engine_defer(struct weft_engine *e,
-			    enum weft_task_kick_timer_what what); /* sets the timer */
+void weft_task_engine_set_kick_timer(struct weft_engine *e,
+				     enum weft_task_kick_timer_what what); /* sets the timer */
 /* Somebody waits, or will, beside whoever sleeps in the watch set or is parked: from now on
  * whatever comes rings.  Before he looks for the last time. */
 void weft_task_engine_ears(struct weft_engine *e);

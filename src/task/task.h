@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <weft/progress.h> /* the switches, for the process and per thread */
 #include <weft/task.h>
+#include "base/arm_level.h"
 #include "base/base.h"
 #include "wait/completion.h"
 
@@ -133,7 +134,7 @@ void weft_task_engine_leave_awhile(struct weft_task_app_work *l);
 /*
  * Something that events come from.  All callbacks run under the source's mask: never two at once.
  *
- * Armed means: from arm on, until disarm, EVERY arrival rings the descriptor, also while it is
+ * Armed means: from arm on, until arm(OFF), EVERY arrival of that level rings the descriptor, also while it is
  * still readable from an earlier one (the engine waits for edges: an eventfd written again, a
  * socket that got more).  poll works, armed or not; after a wake-up the engine polls without
  * disarming, so that a thread may go back to its work and leave the source armed.
@@ -143,17 +144,10 @@ struct weft_source {
 	int (*poll)(void *arg); /* events handled; 0: nothing there */
 	/* May be NULL: as poll, looking up to `turns` times, a few cycles apart. */
 	int (*spin)(void *arg, unsigned turns);
-	weft_err (*arm)(
-		void *arg); /* WEFT_AGAIN: something is there already; NULL: cannot be armed */
-	/* Both may be NULL: as arm.  For a time in which nobody waits: it may overlook what comes
-	 * in the same moment, for which settle looks some ms later.  all: else what only who waits
-	 * would want need not ring; arm follows when somebody will.  soon: they are
-	 * likely to be back before anybody could wake, so a ring may wait some 50 us, or for
-	 * settle. */
-	weft_err (*arm_left)(void *arg, bool all, bool soon);
-	weft_err (*settle)(void *arg); /* WEFT_AGAIN: something is there, and it is disarmed */
-	void (*disarm)(void *arg);
-	int fd; /* becomes readable after arm; -1: cannot be armed */
+	/* As base/arm_level.h says; OFF disarms.  NULL: cannot be armed. */
+	weft_err (*arm)(void *arg, enum weft_arm_level level);
+	bool arms_levels; /* else it is asked for OFF and ALL alone */
+	int fd;           /* becomes readable after arm; -1: cannot be armed */
 	void *arg;
 	bool self_armed;          /* with fd -1: arm takes care by itself that somebody will look */
 	bool rare;                /* not worth a look of its own in quick rounds */
@@ -164,7 +158,7 @@ struct weft_source {
 weft_err weft_task_source_add(struct weft_source *s) weft_must_use;
 /*
  * After it returns no callback runs or will run.  From the source's own poll it may be called too:
- * then that poll is the last callback, and disarm is not called.
+ * then that poll is the last callback, and the source is not disarmed.
  */
 void weft_task_source_remove(struct weft_source *s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * driver_left.h - for driver_suite.c: arming for a time in which nobody waits (arm_left, urge,
- * settle), for drivers that can: what rings, what lies, and who finds that.
+ * driver_left.h - for driver_suite.c: the levels of arming below ALL, and urge(), for drivers that
+ * know them: what rings, what lies, and which check finds that.
  *
  * Rank 1 sleeps, rank 0 sends; between two meetings nobody polls, so what rings is no matter of
  * time.
@@ -11,25 +11,17 @@
 
 #include "driver_node.h"
 
-enum left_how { ARM_QUIET, ARM_SOON, ARM_ALL, ARM_WAIT };
-
 static bool left_rung(struct node *n)
 {
 	struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
 	return poll(&p, 1, 0) == 1;
 }
 
-static weft_err left_arm_as(struct node *n, enum left_how how)
-{
-	return how == ARM_WAIT ? n->driver->arm(n->net)
-			       : n->driver->arm_left(n->net, how == ARM_ALL, how == ARM_SOON);
-}
-
 /* Rank 1 lies in wait with nothing there; then both go on. */
-static void left_lie(struct node *n, enum left_how how)
+static void left_lie(struct node *n, enum weft_arm_level level)
 {
 	if (n->rank == 1) {
-		while (left_arm_as(n, how) != WEFT_OK) /* ends: nobody sends */
+		while (n->driver->arm(n->net, level) != WEFT_OK) /* ends: nobody sends */
 			n->driver->poll(n->net);
 		CHECK_EQ(n->driver->poll(n->net), 0); /* and what rang before is forgotten */
 		CHECK(!left_rung(n));
@@ -59,15 +51,15 @@ static void left_found(struct node *n, uint64_t all)
 /* What needs no answer rings nobody, and the settle finds it; before, it finds nothing. */
 static void left_quiet(struct node *n)
 {
-	left_lie(n, ARM_QUIET);
+	left_lie(n, WEFT_ARM_REPLIES_UNCHECKED);
 	if (n->rank == 1)
-		CHECK_EQ(n->driver->settle(n->net), WEFT_OK);
+		CHECK_EQ(n->driver->arm(n->net, WEFT_ARM_REPLIES), WEFT_OK);
 	meet(n);
 	left_sent(n, false);
 	if (n->rank == 1) {
 		uint64_t before = n->got_n[0];
 		CHECK(!left_rung(n));
-		CHECK_EQ(n->driver->settle(n->net), WEFT_AGAIN);
+		CHECK_EQ(n->driver->arm(n->net, WEFT_ARM_REPLIES), WEFT_AGAIN);
 		left_found(n, before + 1);
 	}
 }
@@ -78,31 +70,31 @@ static void left_woken(struct node *n)
 	if (n->rank != 1)
 		return;
 	CHECK(left_rung(n));
-	n->driver->disarm(n->net);
+	(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 	left_found(n, n->got_n[0] + 1);
 }
 
 /* Armed anew for more, as who waits does: what lies there already is found, what comes rings. */
-static void left_then(struct node *n, enum left_how how)
+static void left_then(struct node *n, enum weft_arm_level level)
 {
-	left_lie(n, ARM_QUIET);
+	left_lie(n, WEFT_ARM_REPLIES_UNCHECKED);
 	left_sent(n, false);
 	if (n->rank == 1) {
-		CHECK_EQ(left_arm_as(n, how), WEFT_AGAIN);
+		CHECK_EQ(n->driver->arm(n->net, level), WEFT_AGAIN);
 		left_found(n, n->got_n[0] + 1);
 	}
-	left_lie(n, ARM_QUIET);
+	left_lie(n, WEFT_ARM_REPLIES_UNCHECKED);
 	if (n->rank == 1)
-		CHECK_EQ(left_arm_as(n, how), WEFT_OK);
+		CHECK_EQ(n->driver->arm(n->net, level), WEFT_OK);
 	meet(n);
 	left_sent(n, false);
 	left_woken(n);
 }
 
 /* Each of these rings. */
-static void left_rings(struct node *n, enum left_how how, bool urgent)
+static void left_rings(struct node *n, enum weft_arm_level level, bool urgent)
 {
-	left_lie(n, how);
+	left_lie(n, level);
 	left_sent(n, urgent);
 	left_woken(n);
 }
@@ -111,23 +103,23 @@ static void left_rings(struct node *n, enum left_how how, bool urgent)
  * it, and makes it as if quiet. */
 static void left_soon(struct node *n)
 {
-	left_lie(n, ARM_SOON);
+	left_lie(n, WEFT_ARM_SOON);
 	left_sent(n, true);
 	if (n->rank == 0)
 		while (n->driver->computes(n->net, 1)) /* ends: it rings, which takes the level */
 			n->driver->poll(n->net);
 	meet(n);
 	left_woken(n);
-	left_lie(n, ARM_SOON);
+	left_lie(n, WEFT_ARM_SOON);
 	left_sent(n, true);
 	if (n->rank == 1) {
 		CHECK(!left_rung(n));
-		CHECK_EQ(n->driver->settle(n->net), WEFT_AGAIN);
+		CHECK_EQ(n->driver->arm(n->net, WEFT_ARM_REPLIES), WEFT_AGAIN);
 		left_found(n, n->got_n[0] + 1);
 	}
-	left_lie(n, ARM_SOON);
+	left_lie(n, WEFT_ARM_SOON);
 	if (n->rank == 1)
-		CHECK_EQ(n->driver->settle(n->net), WEFT_OK);
+		CHECK_EQ(n->driver->arm(n->net, WEFT_ARM_REPLIES), WEFT_OK);
 	meet(n);
 	left_sent(n, true);
 	left_woken(n);
@@ -136,24 +128,24 @@ static void left_soon(struct node *n)
 /* What was owed to somebody who was back since wakes nobody; nor does an arming forget it. */
 static void left_back(struct node *n)
 {
-	left_lie(n, ARM_SOON);
+	left_lie(n, WEFT_ARM_SOON);
 	left_sent(n, true);
 	if (n->rank == 1) {
-		n->driver->disarm(n->net);
+		(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 		left_found(n, n->got_n[0] + 1);
 	}
-	left_lie(n, ARM_SOON);
+	left_lie(n, WEFT_ARM_SOON);
 	if (n->rank == 0) {
-		CHECK_EQ(left_arm_as(n, ARM_WAIT), WEFT_OK);
-		n->driver->disarm(n->net);
+		CHECK_EQ(n->driver->arm(n->net, WEFT_ARM_ALL), WEFT_OK);
+		(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 	}
 	meet(n);
 	if (n->rank == 1)
 		CHECK(!left_rung(n));
 	left_sent(n, true);
 	if (n->rank == 0) {
-		CHECK_EQ(left_arm_as(n, ARM_WAIT), WEFT_OK);
-		n->driver->disarm(n->net);
+		CHECK_EQ(n->driver->arm(n->net, WEFT_ARM_ALL), WEFT_OK);
+		(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 	}
 	meet(n);
 	left_woken(n);
@@ -164,9 +156,11 @@ static void left_back(struct node *n)
 static void left_soon_armed(struct node *n)
 {
 	for (int waits = 0; waits < 2; waits++) {
-		left_lie(n, ARM_SOON);
+		left_lie(n, WEFT_ARM_SOON);
 		if (n->rank == 0)
-			CHECK_EQ(left_arm_as(n, waits ? ARM_WAIT : ARM_QUIET), WEFT_OK);
+			CHECK_EQ(n->driver->arm(n->net,
+						waits ? WEFT_ARM_ALL : WEFT_ARM_REPLIES_UNCHECKED),
+				 WEFT_OK);
 		left_sent(n, true);
 		if (n->rank == 1 && !waits)
 			CHECK(!left_rung(n));
@@ -174,12 +168,12 @@ static void left_soon_armed(struct node *n)
 		if (n->rank == 0) {
 			while (!waits && n->driver->computes(n->net, 1)) /* ends: it rings */
 				n->driver->poll(n->net);
-			n->driver->disarm(n->net);
+			(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 		}
 		meet(n);
 		if (n->rank == 1) {
 			CHECK(left_rung(n));
-			n->driver->disarm(n->net);
+			(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 			left_found(n, n->got_n[0] + 1);
 		}
 	}
@@ -188,14 +182,14 @@ static void left_soon_armed(struct node *n)
 /* Armed quietly since long, and now back soon: it is as said last. */
 static void left_soon_after_all(struct node *n)
 {
-	left_lie(n, ARM_QUIET);
+	left_lie(n, WEFT_ARM_REPLIES_UNCHECKED);
 	if (n->rank == 1)
-		CHECK_EQ(left_arm_as(n, ARM_SOON), WEFT_OK);
+		CHECK_EQ(n->driver->arm(n->net, WEFT_ARM_SOON), WEFT_OK);
 	meet(n);
 	left_sent(n, true);
 	if (n->rank == 1) {
 		CHECK(!left_rung(n));
-		CHECK_EQ(n->driver->settle(n->net), WEFT_AGAIN);
+		CHECK_EQ(n->driver->arm(n->net, WEFT_ARM_REPLIES), WEFT_AGAIN);
 		left_found(n, n->got_n[0] + 1);
 	}
 }
@@ -203,7 +197,7 @@ static void left_soon_after_all(struct node *n)
 /* A poll in between, which finds it all, leaves it armed as it was. */
 static void left_polled(struct node *n)
 {
-	left_lie(n, ARM_QUIET);
+	left_lie(n, WEFT_ARM_REPLIES_UNCHECKED);
 	left_sent(n, true);
 	if (n->rank == 1) {
 		CHECK_EQ(n->driver->poll(n->net), 1);
@@ -218,7 +212,7 @@ static void left_polled(struct node *n)
 	left_sent(n, true);
 	if (n->rank == 1) {
 		CHECK(left_rung(n));
-		n->driver->disarm(n->net);
+		(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 		left_found(n, n->got_n[0] + 2);
 	}
 }
@@ -226,7 +220,7 @@ static void left_polled(struct node *n)
 /* What fills the ring rings, though nothing in it needs an answer. */
 static void left_full(struct node *n)
 {
-	left_lie(n, ARM_QUIET);
+	left_lie(n, WEFT_ARM_REPLIES_UNCHECKED);
 	int before = n->ready[1];
 	if (n->rank == 0) {
 		while (try_send(n, 1, 1000) == WEFT_POST_DONE) /* ends: rank 1 does not poll */
@@ -236,7 +230,7 @@ static void left_full(struct node *n)
 	meet(n);
 	if (n->rank == 1) {
 		CHECK(left_rung(n));
-		n->driver->disarm(n->net);
+		(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 		left_found(n, atomic_load(&n->board->x_word[0]));
 	}
 	while (n->rank == 0 && n->ready[1] == before) /* ends: it is read */
@@ -250,17 +244,17 @@ static void case_left(struct node *n)
 	while (n->got_n[1 - n->rank] < 1)
 		poll_once(n);
 	meet_polling(n);
-	if (!n->driver->arm_left) {
+	if (!n->driver->arms_levels) {
 		fprintf(stderr, "%s: arms for everything\n", n->driver->name);
 		return;
 	}
 	for (int i = 0; i < 3; i++) {
 		left_quiet(n);
-		left_rings(n, ARM_QUIET, true);
-		left_rings(n, ARM_ALL, false);
-		left_rings(n, ARM_WAIT, false);
-		left_then(n, ARM_ALL);
-		left_then(n, ARM_WAIT);
+		left_rings(n, WEFT_ARM_REPLIES_UNCHECKED, true);
+		left_rings(n, WEFT_ARM_ALL_UNCHECKED, false);
+		left_rings(n, WEFT_ARM_ALL, false);
+		left_then(n, WEFT_ARM_ALL_UNCHECKED);
+		left_then(n, WEFT_ARM_ALL);
 		left_soon(n);
 		left_back(n);
 		left_soon_armed(n);

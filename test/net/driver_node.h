@@ -251,13 +251,13 @@ static void send_packet(struct node *n, int peer, size_t len)
 /* Sleeps until something comes, as the watcher does. */
 static void sleep_once(struct node *n)
 {
-	weft_err err = n->driver->arm(n->net);
+	weft_err err = n->driver->arm(n->net, WEFT_ARM_ALL);
 	CHECK(err == WEFT_OK || err == WEFT_AGAIN);
 	if (err == WEFT_OK) {
 		struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
 		int got = poll(&p, 1, LOST_MS);
 		CHECK(got != 0); /* a lost wake-up */
-		n->driver->disarm(n->net);
+		(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 	}
 	n->driver->poll(n->net);
 }

@@ -79,7 +79,7 @@ static void case_all_to_all(struct node *n)
 static void sleep_armed(struct node *n, bool *armed)
 {
 	if (!*armed)
-		*armed = n->driver->arm(n->net) == WEFT_OK;
+		*armed = n->driver->arm(n->net, WEFT_ARM_ALL) == WEFT_OK;
 	if (*armed && !n->driver->poll(n->net)) {
 		struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
 		CHECK(poll(&p, 1, LOST_MS) != 0);
@@ -99,7 +99,7 @@ static void case_stay_armed(struct node *n)
 		if (n->rank != 0)
 			send_packet(n, next_of(n), 8);
 	}
-	n->driver->disarm(n->net);
+	(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 }
 
 /*
@@ -126,14 +126,14 @@ static void case_stay_armed_full(struct node *n)
 		while (n->sent_n[1] < count && try_send(n, 1, max) != WEFT_POST_FULL)
 			;
 		if (!armed)
-			armed = n->driver->arm(n->net) == WEFT_OK;
+			armed = n->driver->arm(n->net, WEFT_ARM_ALL) == WEFT_OK;
 		bool waits = n->sent_n[1] < count || n->outstanding;
 		if (!n->driver->poll(n->net) && armed && waits) {
 			struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
 			CHECK(poll(&p, 1, LOST_MS) != 0);
 		}
 	}
-	n->driver->disarm(n->net);
+	(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 }
 
 /* Ping-pong in which the one who waits sleeps: no wake-up may be lost. */

@@ -92,13 +92,10 @@ static int fake_poll(struct weft_net *net)
 	return r->finds ? (r->finds--, 1) : 0;
 }
 
-static weft_err fake_arm(struct weft_net *net)
+static weft_err fake_arm(struct weft_net *net, enum weft_arm_level level)
 {
-	return ((struct fake_rail *)net)->finds ? WEFT_AGAIN : WEFT_OK;
-}
-
-static void fake_disarm(struct weft_net *net)
-{
+	bool off = level == WEFT_ARM_OFF;
+	return !off && ((struct fake_rail *)net)->finds ? WEFT_AGAIN : WEFT_OK;
 }
 
 static int fake_fd(struct weft_net *net)
@@ -168,7 +165,6 @@ static const struct weft_driver fake_driver = {.name = "fake",
 					       .post = fake_post,
 					       .poll = fake_poll,
 					       .arm = fake_arm,
-					       .disarm = fake_disarm,
 					       .fd = fake_fd,
 					       .card = fake_card,
 					       .drop = fake_drop,

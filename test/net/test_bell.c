@@ -83,7 +83,7 @@ static uint64_t receiver(struct shared *s, int fd, bool plain, uint64_t *slept_p
 			atomic_store_explicit(&s->x_seen, seen, memory_order_release);
 			continue;
 		}
-		weft_net_bell_arm(&s->bell, WEFT_BELL_LOUD, plain);
+		weft_net_bell_arm(&s->bell, WEFT_ARM_ALL, plain);
 		if (atomic_load_explicit(&s->x_published, memory_order_acquire) == seen) {
 			struct pollfd p = {.fd = fd, .events = POLLIN};
 			CHECK(poll(&p, 1, LOST_MS) == 1);

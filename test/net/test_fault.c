@@ -36,11 +36,11 @@ static void case_storm_flood(struct node *n)
 
 static void sleep_in_storm(struct node *n)
 {
-	weft_err err = n->driver->arm(n->net);
+	weft_err err = n->driver->arm(n->net, WEFT_ARM_ALL);
 	if (err == WEFT_OK) {
 		struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
 		(void)poll(&p, 1, 10000);
-		n->driver->disarm(n->net);
+		(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 	}
 	n->driver->poll(n->net);
 }

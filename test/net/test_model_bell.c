@@ -35,7 +35,6 @@ static void setup(void)
 {
 	atomic_store_explicit(&bell.x_armed, 0, memory_order_relaxed);
 	bell.count = 0;
-	bell.fresh = false;
 	atomic_store_explicit(&owed.x_n, 0, memory_order_relaxed);
 	atomic_store_explicit(&note.x_word, 0, memory_order_relaxed);
 	posted = false;
@@ -104,7 +103,7 @@ static void receive(int n, bool fence)
 {
 	for (int turn = 0; got(n) < n; turn++) {
 		MODEL_CHECK(turn < 6); /* each turn brings a packet or a ring that came late */
-		weft_net_bell_arm(&bell, WEFT_BELL_LOUD, fence);
+		weft_net_bell_arm(&bell, WEFT_ARM_ALL, fence);
 		if (got(n) == n)
 			break;
 		model_block(silent, NULL);
@@ -142,37 +141,37 @@ static void sleep_until_rung(void)
 
 static void leaves_quietly(void)
 {
-	weft_net_bell_arm(&bell, WEFT_BELL_QUIET, false);
+	weft_net_bell_arm(&bell, WEFT_ARM_REPLIES_UNCHECKED, true);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
 
-/* settle: some time later it looks again. */
-static void leaves_how(bool settle)
+/* check: some time later it looks again. */
+static void leaves_how(bool check)
 {
-	weft_net_bell_arm(&bell, WEFT_BELL_LOUD, false);
+	weft_net_bell_arm(&bell, WEFT_ARM_ALL_UNCHECKED, true);
 	if (atomic_load_explicit(&packet[0], memory_order_acquire))
 		return;
-	if (settle)
-		weft_net_bell_settle(&bell, true);
-	if (!settle || !atomic_load_explicit(&packet[0], memory_order_acquire))
+	if (check)
+		weft_net_bell_arm(&bell, WEFT_ARM_ALL, true);
+	if (!check || !atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
 
-static void leaves_and_settles(void)
+static void leaves_and_checks(void)
 {
 	leaves_how(true);
 }
 
-/* Settled since long, rung, and found by a poll, which leaves it armed. */
-static void rung_again_how(bool settled)
+/* Checked long ago, rung, and found by a poll, which leaves it armed. */
+static void rung_again_how(bool checked)
 {
-	weft_net_bell_arm_left(&bell, WEFT_BELL_LOUD);
-	if (settled)
-		weft_net_bell_settle(&bell, true);
+	weft_net_bell_arm(&bell, WEFT_ARM_ALL_UNCHECKED, true);
+	if (checked)
+		weft_net_bell_arm(&bell, WEFT_ARM_ALL, true);
 	weft_net_bell_ring(&bell, 0); /* somebody else's */
 	rung = false;
-	weft_net_bell_again(&bell, WEFT_BELL_LOUD, true);
+	weft_net_bell_arm(&bell, checked ? WEFT_ARM_ALL : WEFT_ARM_ALL_UNCHECKED, true);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
@@ -195,8 +194,8 @@ static void leaves_for_good(void)
 /* Who was armed quietly comes to wait: what has come meanwhile rang nobody. */
 static void waits_how(bool look)
 {
-	weft_net_bell_arm(&bell, WEFT_BELL_QUIET, false);
-	weft_net_bell_arm(&bell, WEFT_BELL_LOUD, true);
+	weft_net_bell_arm(&bell, WEFT_ARM_REPLIES_UNCHECKED, true);
+	weft_net_bell_arm(&bell, WEFT_ARM_ALL, true);
 	if (!look || !atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
@@ -218,7 +217,7 @@ static void urge(void)
 {
 	atomic_store_explicit(&packet[0], 1, memory_order_release);
 	uint32_t word = weft_net_bell_urgent(&bell);
-	if (weft_net_bell_level_of(word) == WEFT_BELL_SOON)
+	if (weft_net_bell_level_of(word) == WEFT_ARM_SOON)
 		weft_net_delayed_ring_owe(&owed, &note, word);
 	else if (word)
 		weft_net_bell_ring(&bell, 0);
@@ -259,36 +258,36 @@ static void urges_and_counts_first(void)
 
 static void leaves_soon(void)
 {
-	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_arm(&bell, WEFT_ARM_SOON, true);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
 
-/* Whoever sent computes: the settle finds it, or makes the next one ring. */
-static void soon_settled_how(bool fence)
+/* The sender computes: the check finds its packet, or makes the next one ring. */
+static void soon_checked_how(enum weft_arm_level level)
 {
-	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_arm(&bell, WEFT_ARM_SOON, true);
 	if (atomic_load_explicit(&packet[0], memory_order_acquire))
 		return;
-	weft_net_bell_settle(&bell, fence);
+	weft_net_bell_arm(&bell, level, true);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
 
-static void soon_and_settles(void)
+static void soon_and_checks(void)
 {
-	soon_settled_how(false);
+	soon_checked_how(WEFT_ARM_REPLIES);
 }
 
-static void soon_and_settles_all(void)
+static void soon_and_checks_all(void)
 {
-	soon_settled_how(true);
+	soon_checked_how(WEFT_ARM_ALL);
 }
 
 /* Looks again, and is as armed as before. */
 static void soon_and_looks(void)
 {
-	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_arm(&bell, WEFT_ARM_SOON, true);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire) &&
 	    !atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
@@ -297,11 +296,11 @@ static void soon_and_looks(void)
 /* Comes back, and sleeps in a wait: what was owed is none of that. */
 static void soon_and_waits(void)
 {
-	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_arm(&bell, WEFT_ARM_SOON, true);
 	weft_net_bell_disarm(&bell);
 	if (atomic_load_explicit(&packet[0], memory_order_acquire))
 		return;
-	weft_net_bell_arm(&bell, WEFT_BELL_LOUD, true);
+	weft_net_bell_arm(&bell, WEFT_ARM_ALL, true);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		sleep_until_rung();
 }
@@ -309,11 +308,11 @@ static void soon_and_waits(void)
 /* It was back since: nobody is woken for what it has found. */
 static void came_back(void)
 {
-	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_arm(&bell, WEFT_ARM_SOON, true);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
 		return;
 	weft_net_bell_disarm(&bell);
-	weft_net_bell_arm(&bell, WEFT_BELL_SOON, false);
+	weft_net_bell_arm(&bell, WEFT_ARM_SOON, true);
 	model_block(nothing_posted, NULL);
 }
 
@@ -373,15 +372,15 @@ int main(void)
 		 NULL,
 		 6,
 		 .broken = true},
-		{"nobody waits, settled", setup, {leaves_and_settles, sends_plain}, NULL, 6},
-		{"settled, rung and armed again", setup, {rung_again, sends_plain}, NULL, 6},
-		{"rung and armed again, not settled",
+		{"no thread waits, checked", setup, {leaves_and_checks, sends_plain}, NULL, 6},
+		{"checked, rung and armed again", setup, {rung_again, sends_plain}, NULL, 6},
+		{"rung and armed again, not checked",
 		 setup,
 		 {rung_again_for_good, sends_plain},
 		 NULL,
 		 6,
 		 .broken = true},
-		{"nobody waits, not settled",
+		{"no thread waits, not checked",
 		 setup,
 		 {leaves_for_good, sends_plain},
 		 NULL,
@@ -406,8 +405,8 @@ int main(void)
 		 NULL,
 		 6,
 		 .broken = true},
-		{"back soon, settled", setup, {soon_and_settles, urge}, NULL, 6},
-		{"back soon, settled by all", setup, {soon_and_settles_all, urge}, NULL, 6},
+		{"back soon, checked", setup, {soon_and_checks, urge}, NULL, 6},
+		{"back soon, checked for all", setup, {soon_and_checks_all, urge}, NULL, 6},
 		{"back soon, looked at only",
 		 setup,
 		 {soon_and_looks, urge},

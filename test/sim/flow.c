@@ -108,7 +108,8 @@ static void case_asks(void)
 static void case_armed(void)
 {
 	begin();
-	while (weft_net_driver_bundle.arm(net) != WEFT_OK) /* ends: nobody says anything */
+	while (weft_net_driver_bundle.arm(net, WEFT_ARM_ALL) !=
+	       WEFT_OK) /* ends: nobody says anything */
 		(void)weft_net_driver_bundle.poll(net);
 	unsigned before[] = {fake_rail[0].polls, fake_rail[1].polls};
 	CHECK_EQ(eventfd_write(fake_rail[1].fd, 1), 0);
@@ -122,7 +123,7 @@ static void case_armed(void)
 	CHECK(fake_rail[0].polls == before[0] && fake_rail[1].polls == before[1] + 3);
 	/* Armed again: one rail has something, so neither is. */
 	fake_rail[1].finds = 1;
-	CHECK_EQ(weft_net_driver_bundle.arm(net), WEFT_AGAIN);
+	CHECK_EQ(weft_net_driver_bundle.arm(net, WEFT_ARM_ALL), WEFT_AGAIN);
 	CHECK_EQ(weft_net_driver_bundle.poll(net), 1);
 	CHECK(fake_rail[0].polls == before[0] + 1 && fake_rail[1].polls == before[1] + 4);
 	end();
@@ -143,7 +144,7 @@ static void case_posted_meanwhile(void)
 	CHECK_EQ(weft_net_driver_bundle.reach(net, FAKE_OTHER, "bundle2|fake|fake"), WEFT_OK);
 	fake_rail[0].up.packet(fake_rail[0].up.arg, FAKE_OTHER, &h, NULL, 0);
 	CHECK_EQ(post_len(1), WEFT_POST_DONE);
-	for (int i = 0; i < 9 && weft_net_driver_bundle.arm(net) != WEFT_OK; i++)
+	for (int i = 0; i < 9 && weft_net_driver_bundle.arm(net, WEFT_ARM_ALL) != WEFT_OK; i++)
 		(void)weft_net_driver_bundle.poll(net);
 	CHECK(b->armed && b->hub.tick_ms);
 	confirm_all();

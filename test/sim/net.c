@@ -464,14 +464,10 @@ static const struct weft_net_card *sim_card(struct weft_net *net, int peer)
 	return &((struct sim_net *)net)->card;
 }
 
-static weft_err sim_arm(struct weft_net *net)
+static weft_err sim_arm(struct weft_net *net, enum weft_arm_level level)
 {
-	return sim_net_news((struct sim_net *)net) ? WEFT_AGAIN : WEFT_OK;
-}
-
-static void sim_disarm(struct weft_net *net)
-{
-	(void)net;
+	bool off = level == WEFT_ARM_OFF;
+	return !off && sim_net_news((struct sim_net *)net) ? WEFT_AGAIN : WEFT_OK;
 }
 
 static int sim_fd(struct weft_net *net)
@@ -482,9 +478,9 @@ static int sim_fd(struct weft_net *net)
 
 #define SIM_TABLE                                                                                  \
 	.close = sim_close, .address = sim_address, .reach = sim_reach, .post = sim_post,          \
-	.poll = sim_poll, .arm = sim_arm, .disarm = sim_disarm, .fd = sim_fd, .get = sim_get,      \
-	.put = sim_put, .expose = sim_expose, .write = sim_write, .conceal = sim_conceal,          \
-	.drain = sim_drain, .card = sim_card, .word = sim_word, .awake = sim_awake
+	.poll = sim_poll, .arm = sim_arm, .fd = sim_fd, .get = sim_get, .put = sim_put,            \
+	.expose = sim_expose, .write = sim_write, .conceal = sim_conceal, .drain = sim_drain,      \
+	.card = sim_card, .word = sim_word, .awake = sim_awake
 
 const struct weft_driver sim_driver = {.name = "sim",
 				       .open = sim_open,

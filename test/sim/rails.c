@@ -272,7 +272,7 @@ static bool rails_arm(struct weft_net *net, struct weft_rail *rail)
 {
 	if (rail->packs && !weft_comm_rail_packs_arm(rail))
 		return false;
-	if (weft_net_driver_bundle.arm(net) == WEFT_OK)
+	if (weft_net_driver_bundle.arm(net, WEFT_ARM_ALL) == WEFT_OK)
 		return true;
 	weft_comm_rail_packs_disarm(rail);
 	return false;
@@ -297,7 +297,7 @@ static int rails_poll(struct weft_net *net)
 		return 0; /* it sleeps */
 	if (me->armed && sim_chance(50)) {
 		sim_cover(SIM_RAILS_WOKEN);
-		weft_net_driver_bundle.disarm(net);
+		(void)weft_net_driver_bundle.arm(net, WEFT_ARM_OFF);
 		weft_comm_rail_packs_disarm(&me->core->rail[0]);
 		me->armed = false;
 	}

@@ -52,10 +52,22 @@ static inline int fake_poll(void *arg)
 	return found;
 }
 
-static inline weft_err fake_arm(void *arg)
+static inline void fake_disarm(void *arg)
+{
+	struct fake_source *f = arg;
+	fake_enter(f);
+	atomic_store(&f->x_armed, 0);
+	fake_exit(f);
+}
+
+static inline weft_err fake_arm(void *arg, enum weft_arm_level level)
 {
 	struct fake_source *f = arg;
 	weft_err err = WEFT_OK;
+	if (level == WEFT_ARM_OFF) {
+		fake_disarm(arg);
+		return WEFT_OK;
+	}
 	fake_enter(f);
 	f->x_arms++;
 	atomic_exchange(&f->x_armed, 1);
@@ -65,14 +77,6 @@ static inline weft_err fake_arm(void *arg)
 	}
 	fake_exit(f);
 	return err;
-}
-
-static inline void fake_disarm(void *arg)
-{
-	struct fake_source *f = arg;
-	fake_enter(f);
-	atomic_store(&f->x_armed, 0);
-	fake_exit(f);
 }
 
 static inline void fake_send(struct fake_source *f, struct fake_msg *m)
@@ -94,7 +98,6 @@ static inline void fake_add(struct fake_source *f, const char *name, bool can_ar
 		.name = name,
 		.poll = fake_poll,
 		.arm = can_arm ? fake_arm : NULL,
-		.disarm = can_arm ? fake_disarm : NULL,
 		.fd = can_arm ? f->fd : -1,
 		.arg = f,
 	};

@@ -24,7 +24,7 @@ static bool away(struct weft_task_gap *a, const void *site, uint64_t cycles, boo
 
 static void proven(struct weft_task_gap *a, const void *site)
 {
-	for (int i = 0; i < WEFT_AWAY_SURE; i++)
+	for (int i = 0; i < WEFT_GAP_SURE; i++)
 		CHECK(!away(a, site, SHORT - 1, i % 2));
 	CHECK(away(a, site, SHORT - 1, true));
 }

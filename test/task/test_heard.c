@@ -7,47 +7,24 @@
 #include "fake_source.h"
 #include "task/engine_int.h"
 
-enum level { AWAKE, QUIET, LOUD };
-
 static struct fake_source net;
-static _Atomic int x_level, x_settles;
+static _Atomic int x_level, x_checks;
 static struct weft_completion mine, other;
 
-static weft_err arms_as(enum level level)
+static weft_err arms(void *arg, enum weft_arm_level level)
 {
-	weft_err err = fake_arm(&net);
-	atomic_store(&x_level, err ? AWAKE : (int)level);
+	enum weft_arm_level was = (enum weft_arm_level)atomic_load(&x_level);
+	weft_err err = fake_arm(arg, level);
+	if (!err && weft_arm_is_unchecked(was) && weft_arm_checked(was) == level)
+		atomic_fetch_add(&x_checks, 1);
+	atomic_store(&x_level, err ? WEFT_ARM_OFF : level);
 	return err;
-}
-
-static weft_err arms(void *arg)
-{
-	return arms_as(LOUD);
-}
-
-static weft_err arms_left(void *arg, bool all, bool soon)
-{
-	return arms_as(all ? LOUD : QUIET);
-}
-
-static weft_err settles(void *arg)
-{
-	if (!weft_mpsc_empty(&net.inbox))
-		return WEFT_AGAIN;
-	atomic_fetch_add(&x_settles, 1);
-	return WEFT_OK;
-}
-
-static void disarms(void *arg)
-{
-	fake_disarm(arg);
-	atomic_store(&x_level, AWAKE);
 }
 
 /* Lies until somebody looks, unless the bells are for all. */
 static void send_quietly(struct fake_msg *m)
 {
-	if (atomic_load(&x_level) != LOUD) {
+	if (atomic_load(&x_level) < WEFT_ARM_ALL_UNCHECKED) {
 		weft_mpsc_push(&net.inbox, &m->node);
 		return;
 	}
@@ -59,8 +36,8 @@ static void until_is(bool (*is)(void), const char *what)
 	uint64_t begun = weft_clock_ns();
 	while (!is()) { /* ends: it is, or the test has failed */
 		if (weft_clock_ns() - begun > 20000000000u)
-			fprintf(stderr, "not %s: level %d, %d settled, %u parked\n", what,
-				atomic_load(&x_level), atomic_load(&x_settles),
+			fprintf(stderr, "not %s: level %d, %d checks, %u parked\n", what,
+				atomic_load(&x_level), atomic_load(&x_checks),
 				atomic_load(&weft_task_engine.baton.x_parked));
 		CHECK(weft_clock_ns() - begun < 20000000000u);
 		usleep(1000);
@@ -70,8 +47,8 @@ static void until_is(bool (*is)(void), const char *what)
 
 static bool armed_for_nobody(void)
 {
-	return atomic_load(&x_level) == QUIET && atomic_load(&x_settles) > 0 &&
-	       !weft_task_sources_unsettled(&weft_task_engine);
+	return atomic_load(&x_level) == WEFT_ARM_REPLIES && atomic_load(&x_checks) > 0 &&
+	       !weft_task_sources_unchecked(&weft_task_engine);
 }
 
 static bool somebody_parked(void)
@@ -81,7 +58,7 @@ static bool somebody_parked(void)
 
 static bool armed_for_all(void)
 {
-	return atomic_load(&x_level) == LOUD;
+	return atomic_load(&x_level) >= WEFT_ARM_ALL_UNCHECKED;
 }
 
 static void nothing(void *arg)
@@ -113,7 +90,7 @@ int main(void)
 	static struct fake_msg ours = {.fn = parks_another},
 			       others = {.fn = signals, .arg = &other}, first = {.fn = nothing};
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
-	if (weft_task_spin_crowded() || weft_task_engine.defer_fd < 0)
+	if (weft_task_spin_crowded() || weft_task_engine.kick_timer_fd < 0)
 		SKIP("bells are armed for all here");
 	weft_mpsc_init(&net.inbox);
 	net.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -121,16 +98,14 @@ int main(void)
 	net.source = (struct weft_source){.name = "fake",
 					  .poll = fake_poll,
 					  .arm = arms,
-					  .arm_left = arms_left,
-					  .settle = settles,
-					  .disarm = disarms,
+					  .arms_levels = true,
 					  .fd = net.fd,
 					  .arg = &net};
 	CHECK_EQ(weft_task_source_add(&net.source), WEFT_OK);
 	for (int i = 0; i < 20; i++) {
 		weft_wait_completion_init(&mine);
 		weft_wait_completion_init(&other);
-		atomic_store(&x_settles, 0);
+		atomic_store(&x_checks, 0);
 		fake_send(&net, &first); /* a bell that rings is armed anew, as it is now */
 		until(armed_for_nobody);
 		send_quietly(&ours);

@@ -24,7 +24,7 @@ static void setup_at(enum weft_baton_state state, enum weft_watcher_pos pos)
 	memset((void *)&hold, 0, sizeof hold);
 	atomic_store_explicit(&baton.x_state, state, memory_order_relaxed);
 	atomic_store_explicit(&baton.x_watcher, pos, memory_order_relaxed);
-	atomic_store_explicit(&baton.x_armed, true, memory_order_relaxed);
+	atomic_store_explicit(&baton.x_level, WEFT_ARM_ALL, memory_order_relaxed);
 	atomic_store_explicit(&x_work, 0, memory_order_relaxed);
 	atomic_store_explicit(&x_armed, state == WEFT_BATON_ASLEEP, memory_order_relaxed);
 	atomic_store_explicit(&x_edges, 0, memory_order_relaxed);

@@ -75,7 +75,7 @@ static void kick(enum weft_kick k)
 static void asleep_setup(void)
 {
 	setup_with(WEFT_BATON_HELD, WEFT_WATCHER_BESIDE);
-	atomic_store_explicit(&baton.x_armed, true, memory_order_relaxed);
+	atomic_store_explicit(&baton.x_level, WEFT_ARM_ALL, memory_order_relaxed);
 }
 
 static bool take_work(void)
@@ -122,7 +122,7 @@ static void submits(void)
 static void under_setup(void)
 {
 	setup_with(WEFT_BATON_VACANT, WEFT_WATCHER_UNDER);
-	atomic_store_explicit(&baton.x_armed, true, memory_order_relaxed);
+	atomic_store_explicit(&baton.x_level, WEFT_ARM_ALL, memory_order_relaxed);
 }
 
 /* Without its look it would sleep a tick, here for ever. */
@@ -171,12 +171,12 @@ static void sends_two(void)
 /* The holder of the baton arms the one source; false: something is there. */
 static bool arm(void)
 {
-	atomic_store_explicit(&baton.x_armed, true, memory_order_seq_cst);
+	weft_task_baton_arm(&baton, WEFT_ARM_ALL);
 	atomic_exchange_explicit(&x_bell, 1, memory_order_seq_cst);
 	if (atomic_load_explicit(&x_packets, memory_order_seq_cst) == 0)
 		return true;
 	atomic_store_explicit(&x_bell, 0, memory_order_relaxed);
-	atomic_store_explicit(&baton.x_armed, false, memory_order_relaxed);
+	atomic_store_explicit(&baton.x_level, WEFT_ARM_OFF, memory_order_relaxed);
 	return false;
 }
 
@@ -191,12 +191,12 @@ static void waits_and_leaves(void)
 		poll();
 		if (!handled) {
 			watch_set(1);
-			atomic_store_explicit(&baton.x_armed, false, memory_order_seq_cst);
+			weft_task_baton_rang(&baton);
 		}
 		weft_task_baton_wake(&baton);
 	}
 	poll();
-	if (!atomic_load_explicit(&baton.x_armed, memory_order_relaxed))
+	if (!atomic_load_explicit(&baton.x_level, memory_order_relaxed))
 		arm();
 	kick(weft_task_baton_leave(&baton));
 }
@@ -215,7 +215,7 @@ static void watches(void)
 			model_relax();
 			continue;
 		}
-		if (!atomic_load_explicit(&baton.x_armed, memory_order_relaxed) && !arm()) {
+		if (!atomic_load_explicit(&baton.x_level, memory_order_relaxed) && !arm()) {
 			poll();
 			kick(weft_task_baton_leave(&baton));
 			continue;
@@ -225,7 +225,7 @@ static void watches(void)
 		poll();
 		if (handled < 2) {
 			watch_set(2);
-			atomic_store_explicit(&baton.x_armed, false, memory_order_seq_cst);
+			weft_task_baton_rang(&baton);
 			poll();
 		}
 	}
@@ -241,13 +241,13 @@ static void waits_and_leaves_unseen(void)
 		poll();
 		if (!handled) {
 			watch_set(1);
-			atomic_store_explicit(&baton.x_armed, false, memory_order_seq_cst);
+			weft_task_baton_rang(&baton);
 		}
 		/* Wakes without asking where the watcher is. */
 		atomic_store_explicit(&baton.x_state, WEFT_BATON_HELD, memory_order_release);
 	}
 	poll();
-	if (!atomic_load_explicit(&baton.x_armed, memory_order_relaxed))
+	if (!atomic_load_explicit(&baton.x_level, memory_order_relaxed))
 		arm();
 	kick(weft_task_baton_leave(&baton));
 }
@@ -316,8 +316,7 @@ static void quiet_setup(void)
 static bool arm_left(void)
 {
 	bool quiet = !weft_task_baton_heard(&baton);
-	atomic_store_explicit(&baton.x_quiet, quiet, memory_order_relaxed);
-	atomic_store_explicit(&baton.x_armed, true, memory_order_seq_cst);
+	weft_task_baton_arm(&baton, quiet ? WEFT_ARM_REPLIES : WEFT_ARM_ALL);
 	atomic_exchange_explicit(&x_bell, quiet ? 1 : 2, memory_order_seq_cst);
 	return atomic_load_explicit(&x_packets, memory_order_seq_cst) == 0;
 }

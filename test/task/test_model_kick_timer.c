@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Deferred kicks (task/wake/kick_timer.h) in every order: whoever leaves the baton behind while the timer of
- * an earlier kick goes off, the doorbells are armed in the end; who owes a settle at that moment is
+ * an earlier kick goes off, the doorbells are armed in the end; who owes a check at that moment is
  * seen, too, and does not put off a kick.
  */
 #include "model/explore.h"
@@ -27,12 +27,12 @@ static void setup_with(unsigned set, int timer)
 /* Set by one who left before, and about to go off. */
 static void setup(void)
 {
-	setup_with(WEFT_DEFER_KICK, NEAR);
+	setup_with(WEFT_KICK_TIMER_KICK, NEAR);
 }
 
-static void settle_setup(void)
+static void check_setup(void)
 {
-	setup_with(WEFT_DEFER_SETTLE, NEAR); /* its time has come */
+	setup_with(WEFT_KICK_TIMER_CHECK, NEAR); /* its time has come */
 }
 
 static void unset_setup(void)
@@ -40,7 +40,7 @@ static void unset_setup(void)
 	setup_with(0, OFF);
 }
 
-/* As weft_task_engine_defer(); the kernel does one after the other. */
+/* As weft_task_engine_set_kick_timer(); the kernel does one after the other. */
 static void set_timer(int to)
 {
 	atomic_exchange_explicit(&x_timer, to, memory_order_acq_rel);
@@ -50,44 +50,44 @@ static void leaves(void)
 {
 	/* Relaxed: the kick carries it. */
 	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
-	if (weft_task_kick_timer_due(&defer, WEFT_DEFER_KICK))
+	if (weft_task_kick_timer_due(&defer, WEFT_KICK_TIMER_KICK))
 		set_timer(NEAR);
 }
 
 /* Asks before it leaves. */
 static void leaves_late(void)
 {
-	bool due = weft_task_kick_timer_due(&defer, WEFT_DEFER_KICK);
+	bool due = weft_task_kick_timer_due(&defer, WEFT_KICK_TIMER_KICK);
 	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
 	if (due)
 		set_timer(NEAR);
 }
 
-/* Has left with all armed, for somebody else to settle. */
-static void settles_how(bool ask)
+/* Has left with all armed, for somebody else to check. */
+static void checks_how(bool ask)
 {
-	if (!weft_task_kick_timer_due(&defer, WEFT_DEFER_SETTLE))
+	if (!weft_task_kick_timer_due(&defer, WEFT_KICK_TIMER_CHECK))
 		return;
 	set_timer(FAR);
 	if (ask && weft_task_kick_timer_overtaken(&defer))
 		set_timer(NEAR);
 }
 
-static void settles(void)
+static void checks(void)
 {
-	settles_how(true);
+	checks_how(true);
 }
 
-static void settles_deaf(void)
+static void checks_deaf(void)
 {
-	settles_how(false);
+	checks_how(false);
 }
 
-/* The last of all, who owes a settle: the timer may go off late, but not without him. */
-static void leaves_settled(void)
+/* The last of all, who owes a check: the timer may go off late, but not without him. */
+static void leaves_unchecked(void)
 {
 	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
-	if (weft_task_kick_timer_due(&defer, WEFT_DEFER_SETTLE))
+	if (weft_task_kick_timer_due(&defer, WEFT_KICK_TIMER_CHECK))
 		set_timer(NEAR); /* as it is in the end */
 }
 
@@ -96,7 +96,7 @@ static void leaves_with_a_kick_set(void)
 {
 	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
 	if (!atomic_load_explicit(&defer.x_set, memory_order_relaxed) &&
-	    weft_task_kick_timer_due(&defer, WEFT_DEFER_KICK))
+	    weft_task_kick_timer_due(&defer, WEFT_KICK_TIMER_KICK))
 		set_timer(NEAR);
 }
 
@@ -147,26 +147,26 @@ int main(void)
 		{"asks before it leaves", setup, {looks, leaves_late}, NULL, 4, .broken = true},
 		{"one leaves armed while a kick's timer goes off",
 		 setup,
-		 {looks, leaves_settled},
+		 {looks, leaves_unchecked},
 		 NULL,
 		 4,
 		 .must = {"weft_task_kick_timer_due x", "weft_task_kick_timer_fired x"}},
-		{"one leaves armed while a settle's timer goes off",
-		 settle_setup,
-		 {looks, leaves_settled},
+		{"one leaves armed while a check's timer goes off",
+		 check_setup,
+		 {looks, leaves_unchecked},
 		 NULL,
 		 4,
 		 .must = {"weft_task_kick_timer_due x", "weft_task_kick_timer_fired x"}},
-		{"one owes a settle, one a kick", unset_setup, {looks, settles, leaves}, NULL, 4},
-		{"a settle puts off a kick",
+		{"one owes a check, one a kick", unset_setup, {looks, checks, leaves}, NULL, 4},
+		{"a check puts off a kick",
 		 unset_setup,
-		 {looks, settles_deaf, leaves},
+		 {looks, checks_deaf, leaves},
 		 NULL,
 		 4,
 		 .broken = true},
-		{"a kick relies on a settle's timer",
+		{"a kick relies on a check's timer",
 		 unset_setup,
-		 {looks, settles, leaves_with_a_kick_set},
+		 {looks, checks, leaves_with_a_kick_set},
 		 NULL,
 		 4,
 		 .broken = true},

@@ -40,8 +40,7 @@ static void held_setup(void)
 static void quiet_setup_for(int packets)
 {
 	setup_with(WEFT_BATON_VACANT, packets);
-	atomic_store_explicit(&baton.x_quiet, true, memory_order_relaxed);
-	atomic_store_explicit(&baton.x_armed, true, memory_order_relaxed);
+	atomic_store_explicit(&baton.x_level, WEFT_ARM_REPLIES, memory_order_relaxed);
 	atomic_store_explicit(&x_bell, QUIET, memory_order_relaxed);
 }
 
@@ -87,16 +86,16 @@ static void kick(enum weft_kick k)
 		atomic_fetch_add_explicit(&x_edges, 1, memory_order_acq_rel);
 }
 
-/* Baton in hand: as weft_task_sources_arm_left(); finds what is there. */
+/* Baton in hand: as weft_task_sources_arm() to leave; finds what is there. */
 static void arm_left(void)
 {
 	bool quiet = !weft_task_baton_heard(&baton);
-	weft_task_baton_arm(&baton, quiet, true);
+	weft_task_baton_arm(&baton, quiet ? WEFT_ARM_REPLIES_UNCHECKED : WEFT_ARM_ALL_UNCHECKED);
 	atomic_exchange_explicit(&x_bell, quiet ? QUIET : LOUD, memory_order_seq_cst);
 	if (!atomic_load_explicit(&x_packets, memory_order_seq_cst))
 		return;
 	atomic_store_explicit(&x_bell, AWAKE, memory_order_relaxed);
-	atomic_store_explicit(&baton.x_armed, false, memory_order_relaxed);
+	atomic_store_explicit(&baton.x_level, WEFT_ARM_OFF, memory_order_relaxed);
 	poll();
 }
 
@@ -121,7 +120,7 @@ static void arm_for_all(bool call)
 			kick(WEFT_KICK_SET);
 		return;
 	}
-	if (atomic_load_explicit(&baton.x_armed, memory_order_relaxed))
+	if (atomic_load_explicit(&baton.x_level, memory_order_relaxed))
 		arm_left();
 	kick(weft_task_baton_leave(&baton));
 }
@@ -134,7 +133,7 @@ static void packet_comes(void)
 	    !atomic_exchange_explicit(&x_bell, AWAKE, memory_order_seq_cst))
 		return;
 	/* Whoever it wakes takes it back: weft_task_engine_watch(). */
-	atomic_store_explicit(&baton.x_armed, false, memory_order_seq_cst);
+	weft_task_baton_rang(&baton);
 	atomic_fetch_add_explicit(&x_edges, 1, memory_order_acq_rel);
 }
 
@@ -149,8 +148,8 @@ static void begins(void)
 /* Looks at the bells before it counts. */
 static void begins_late(void)
 {
-	bool arm = atomic_load_explicit(&baton.x_armed, memory_order_seq_cst) &&
-		   atomic_load_explicit(&baton.x_quiet, memory_order_seq_cst);
+	bool arm = weft_arm_is_for_replies(
+		(enum weft_arm_level)atomic_load_explicit(&baton.x_level, memory_order_seq_cst));
 	(void)weft_task_baton_want(&baton, 1);
 	if (arm)
 		arm_for_all(true);
@@ -188,7 +187,7 @@ static void lies_under_how(bool heeds)
 		atomic_exchange_explicit(&x_edges, 0, memory_order_acq_rel);
 		poll();
 		if (handled == awaited ||
-		    (atomic_load_explicit(&baton.x_armed, memory_order_relaxed) &&
+		    (atomic_load_explicit(&baton.x_level, memory_order_relaxed) &&
 		     !(heeds && weft_task_baton_unheard(&baton))))
 			continue;
 		while (!weft_task_baton_try_take(&baton)) /* ends: its holder leaves */

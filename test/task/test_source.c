@@ -27,13 +27,9 @@ static int dear_poll(void *arg)
 	return atomic_exchange(&x_dear_has, 0);
 }
 
-static weft_err dear_arm(void *arg)
+static weft_err dear_arm(void *arg, enum weft_arm_level level)
 {
-	return atomic_load(&x_dear_has) ? WEFT_AGAIN : WEFT_OK;
-}
-
-static void dear_disarm(void *arg)
-{
+	return level != WEFT_ARM_OFF && atomic_load(&x_dear_has) ? WEFT_AGAIN : WEFT_OK;
 }
 
 static void nothing(void *arg)
@@ -60,11 +56,7 @@ static long dear_polls_in(int rounds, bool messages)
 static void dear_looks_get_rare(void)
 {
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct weft_source dear = {.name = "dear",
-				   .poll = dear_poll,
-				   .arm = dear_arm,
-				   .disarm = dear_disarm,
-				   .fd = fd};
+	struct weft_source dear = {.name = "dear", .poll = dear_poll, .arm = dear_arm, .fd = fd};
 	CHECK_EQ(weft_task_source_add(&dear), WEFT_OK);
 	(void)dear_polls_in(200, false); /* its cost is measured */
 	(void)dear_polls_in(500, true);
@@ -101,11 +93,8 @@ static void refuses_nonsense(void)
 	CHECK_EQ(weft_task_source_add(NULL), WEFT_ERR_ARG);
 	CHECK_EQ(weft_task_source_add(&s), WEFT_ERR_ARG);
 	weft_task_source_remove(&s); /* never added */
-	s = (struct weft_source){.name = "bad descriptor",
-				 .poll = dear_poll,
-				 .arm = dear_arm,
-				 .disarm = dear_disarm,
-				 .fd = 9999};
+	s = (struct weft_source){
+		.name = "bad descriptor", .poll = dear_poll, .arm = dear_arm, .fd = 9999};
 	CHECK_EQ(weft_task_source_add(&s), WEFT_ERR_SYS);
 	struct weft_source many[WEFT_SLOT_MAX];
 	int n = 0;

@@ -381,7 +381,6 @@ const struct weft_driver weft_net_driver_bundle = {
 	.post = bundle_post,
 	.poll = weft_net_bundle_poll,
 	.arm = weft_net_bundle_arm,
-	.disarm = weft_net_bundle_disarm,
 	.fd = bundle_fd,
 	.get = bundle_get,
 	.put = bundle_put,

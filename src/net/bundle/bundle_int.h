@@ -240,8 +240,7 @@ enum weft_bundle_say {
 /* bundle_poll.c; as driver.h says.  tell: peers hear what came; posters who waited, that there is
  * room; returns the upcalls made. */
 int weft_net_bundle_poll(struct weft_net *net);
-weft_err weft_net_bundle_arm(struct weft_net *net) weft_must_use;
-void weft_net_bundle_disarm(struct weft_net *net);
+weft_err weft_net_bundle_arm(struct weft_net *net, enum weft_arm_level level) weft_must_use;
 int weft_net_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say);
 /* Is there room for the posters who were told FULL? */
 bool weft_net_bundle_roomy_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p);

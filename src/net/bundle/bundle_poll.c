@@ -136,10 +136,25 @@ int weft_net_bundle_poll(struct weft_net *net)
 	return n;
 }
 
-weft_err weft_net_bundle_arm(struct weft_net *net)
+/* The first n rails. */
+static void disarm_rails(struct weft_bundle *b, unsigned n)
+{
+	b->armed = false;
+	/* Relaxed: a late ring costs one wake-up. */
+	atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
+	for (unsigned r = 0; r < n; r++)
+		(void)b->rail[r].driver->arm(b->rail[r].net, WEFT_ARM_OFF);
+}
+
+weft_err weft_net_bundle_arm(struct weft_net *net, enum weft_arm_level level)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	int n = 0;
+	if (level == WEFT_ARM_OFF) {
+		disarm_rails(b, b->n_rails);
+		weft_net_hub_hurry(&b->hub);
+		return WEFT_OK;
+	}
 	take_new(b);
 	n += weft_net_bundle_tell(b, WEFT_BUNDLE_SAY_ASKED);
 	/* QUIET -> RING (bundle_post), before the look at what is not confirmed. */
@@ -148,27 +163,13 @@ weft_err weft_net_bundle_arm(struct weft_net *net)
 	be_quiet(b, waits);
 	unsigned armed = 0;
 	while (!n && armed < b->n_rails &&
-	       b->rail[armed].driver->arm(b->rail[armed].net) == WEFT_OK)
+	       b->rail[armed].driver->arm(b->rail[armed].net, WEFT_ARM_ALL) == WEFT_OK)
 		armed++;
 	/* Looked at again: a driver's arm may be followed by another's end. */
 	if (armed == b->n_rails && !b->stirred) {
 		b->armed = true;
 		return WEFT_OK;
 	}
-	while (armed-- > 0)
-		b->rail[armed].driver->disarm(b->rail[armed].net);
-	b->armed = false; /* it may have been before: their descriptors say nothing any more */
-	atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
+	disarm_rails(b, b->armed ? b->n_rails : armed);
 	return WEFT_AGAIN;
-}
-
-void weft_net_bundle_disarm(struct weft_net *net)
-{
-	struct weft_bundle *b = (struct weft_bundle *)net;
-	b->armed = false;
-	/* Relaxed: a late ring costs one wake-up. */
-	atomic_store_explicit(&b->x_quiet, false, memory_order_relaxed);
-	for (unsigned r = 0; r < b->n_rails; r++)
-		b->rail[r].driver->disarm(b->rail[r].net);
-	weft_net_hub_hurry(&b->hub);
 }

@@ -206,9 +206,21 @@ static int ofi_poll(struct weft_net *net)
 	return n;
 }
 
-static weft_err ofi_arm(struct weft_net *net)
+static void disarm(struct weft_ofi *o)
+{
+	o->armed = false;
+	/* Relaxed: a late ring costs one wake-up. */
+	atomic_store_explicit(&o->x_armed, false, memory_order_relaxed);
+}
+
+static weft_err ofi_arm(struct weft_net *net, enum weft_arm_level level)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
+	if (level == WEFT_ARM_OFF) {
+		disarm(o);
+		weft_net_hub_hurry(&o->hub);
+		return WEFT_OK;
+	}
 	weft_net_hub_tick(&o->hub, tick_ms(o));
 	/* ARM -> RING (nudge): exchange before the look at the flags. */
 	(void)atomic_exchange_explicit(&o->x_armed, true, memory_order_seq_cst);
@@ -218,17 +230,8 @@ static weft_err ofi_arm(struct weft_net *net)
 		o->armed = true;
 		return WEFT_OK;
 	}
-	atomic_store_explicit(&o->x_armed, false, memory_order_relaxed);
+	disarm(o);
 	return WEFT_AGAIN;
-}
-
-static void ofi_disarm(struct weft_net *net)
-{
-	struct weft_ofi *o = (struct weft_ofi *)net;
-	o->armed = false;
-	/* Relaxed: a late ring costs one wake-up. */
-	atomic_store_explicit(&o->x_armed, false, memory_order_relaxed);
-	weft_net_hub_hurry(&o->hub);
 }
 
 static int ofi_fd(struct weft_net *net)
@@ -256,7 +259,6 @@ const struct weft_driver weft_net_driver_ofi = {
 	.post = weft_net_ofi_post,
 	.poll = ofi_poll,
 	.arm = ofi_arm,
-	.disarm = ofi_disarm,
 	.fd = ofi_fd,
 	.get = ofi_copy,
 	.put = ofi_copy,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bell.c - arming by membarrier, ringing by eventfd. */
+#include "base/assert.h"
 #include "base/cancel.h"
 #include "net/shm/bell.h"
 
@@ -69,50 +70,17 @@ static void fence_own(void)
 #endif
 }
 
-static uint32_t next(struct weft_bell *b, enum weft_bell_level level)
+void weft_net_bell_arm(struct weft_bell *b, enum weft_arm_level level, bool fence)
 {
-	return ++b->count << WEFT_BELL_BITS | (uint32_t)level;
-}
-
-void weft_net_bell_settle(struct weft_bell *b, bool fence)
-{
-	uint32_t word = atomic_load_explicit(&b->x_armed, memory_order_relaxed);
-	/* ARM -> URGE (weft_net_bell_urgent).  Without the order that follows one could still wait a
-	 * moment before he rings whose packet our second look does not find.  Fails: rung. */
-	if (weft_net_bell_level_of(word) == WEFT_BELL_SOON)
-		(void)atomic_compare_exchange_strong_explicit(
-			&b->x_armed, &word, next(b, WEFT_BELL_QUIET), memory_order_seq_cst,
-			memory_order_relaxed);
+	weft_assert(level != WEFT_ARM_OFF && level <= WEFT_ARM_ALL);
+	/* ARM -> ASK (weft_net_bell_armed), URGE (weft_net_bell_urgent).  Without the order that
+	 * follows, the second look at the packets could be done before the store is seen: a packet
+	 * published between would neither be found nor rung for. */
+	(void)atomic_exchange_explicit(&b->x_armed, ++b->count << WEFT_BELL_BITS | (uint32_t)level,
+				       memory_order_seq_cst);
 	fence_own();
-	if (fence)
+	if (fence && level == WEFT_ARM_ALL)
 		fence_all();
-	b->fresh = false;
-}
-
-void weft_net_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence)
-{
-	/* ARM -> ASK (weft_net_bell_armed).  Without the order that follows, the second look at the
-	 * packets could be done before the store is seen: a packet published between would neither
-	 * be found nor rung for. */
-	(void)atomic_exchange_explicit(&b->x_armed, next(b, level), memory_order_seq_cst);
-	fence_own();
-	if (fence)
-		fence_all();
-	b->fresh = false;
-}
-
-void weft_net_bell_arm_left(struct weft_bell *b, enum weft_bell_level level)
-{
-	weft_net_bell_arm(b, level, false);
-	b->fresh = true;
-}
-
-void weft_net_bell_again(struct weft_bell *b, enum weft_bell_level level, bool fence)
-{
-	if (b->fresh)
-		weft_net_bell_arm_left(b, level);
-	else /* who is armed quietly needs none */
-		weft_net_bell_arm(b, level, fence && level == WEFT_BELL_LOUD);
 }
 
 void weft_net_bell_disarm(struct weft_bell *b)

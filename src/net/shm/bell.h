@@ -6,23 +6,20 @@
  *
  * Sender    publish the packet; then, if both sides are registered ("plain"): a compiler
  *           barrier and a relaxed load of x_armed.  Else: publish with an exchange, then load.
- *           If armed: take the level back (exchange) and, who took it, writes the eventfd.
- * Receiver  store LOUD; if any sender is plain: membarrier, which makes every registered
- *           process that runs pass a full barrier; look once more for packets; sleep.
+ *           If the level asks for it: take the level back by an exchange; of several senders the
+ *           one that took it writes the eventfd.
+ * Receiver  store the level; for ALL, if any sender is plain: membarrier, which makes every
+ *           registered process that runs pass a full barrier; look once more for packets; sleep.
  * Why       After the membarrier each sender has either published before it, and then the
  *           second look sees the packet; or loads x_armed after it, and then it sees the level.
  *           The barrier that the sender saves per message is paid by the receiver per sleep.
- * Quiet     nobody waits here, only who needs an answer shall ring.  He asks by urgent(), which
- *           costs him a fence; so the receiver needs no membarrier, which takes 20 to 40 us
- *           where the peer's core is busy.  What came quietly lies until the next look.  Who
- *           will wait arms LOUD and looks once more.
- * Soon      quiet, and who has just gone is likely to be back before anybody could be woken: who
- *           needs an answer waits a moment before he rings, if he stays; if not, it lies until
- *           settle(), which makes it QUIET.
- * Settled   LOUD without the membarrier may overlook a packet that comes in the same moment:
- *           for who does not wait.  settle() and a look some ms later find it.
- * Again     rung, and found by a poll that leaves it armed: as strong as it was, so with the
- *           membarrier once it has been settled: no settle() follows any more.
+ * Levels    base/arm_level.h.  ALL alone needs the membarrier, which takes 20 to 40 us where the
+ *           peer's core is busy.  A packet that needs an answer is followed by urgent(), a fence
+ *           of the sender's: it rings at each level.  Any other packet lies below ALL_UNCHECKED,
+ *           and may be overlooked in the moment of arming ALL_UNCHECKED, until arm(ALL) has run
+ *           the membarrier and the receiver has looked once more.
+ * Soon      the sender of a packet that needs an answer delays the ring, if it goes on polling
+ *           (delayed_ring.h); if not, the packet lies until arm(REPLIES) and a look.
  * Not guaranteed  that each ring wakes somebody.  A ring may come after the receiver has
  *           disarmed; it then finds a readable eventfd at the next sleep, once.
  * Measured  membarrier 1.6 us when no registered peer runs; 83 M rounds, none lost; with a
@@ -33,32 +30,25 @@
 #ifndef WEFT_BELL_H
 #define WEFT_BELL_H
 
+#include "base/arm_level.h"
 #include "base/base.h"
 
-enum weft_bell_level {
-	WEFT_BELL_AWAKE = 0,
-	WEFT_BELL_SOON = 1,  /* the same as QUIET, but wait a moment before */
-	WEFT_BELL_QUIET = 2, /* sleeps, and nobody waits: ring for what needs an answer */
-	WEFT_BELL_LOUD = 3,  /* ring for everything */
-};
-
-#define WEFT_BELL_BITS 2 /* of the level; above it a count, which tells one arming from another */
+#define WEFT_BELL_BITS 3 /* of the level; above it a count, which tells one arming from another */
 
 struct weft_bell {
 	/* The level and the count; receiver sets, ringing sender clears. */
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_armed;
 	uint32_t count; /* receiver */
-	bool fresh;     /* receiver: armed without the membarrier, and not settled since */
 };
 
-static inline enum weft_bell_level weft_net_bell_level_of(uint32_t word)
+static inline enum weft_arm_level weft_net_bell_level_of(uint32_t word)
 {
-	return (enum weft_bell_level)(word & ((1u << WEFT_BELL_BITS) - 1));
+	return (enum weft_arm_level)(word & ((1u << WEFT_BELL_BITS) - 1));
 }
 
-static inline bool weft_net_bell_is_loud(uint32_t word)
+static inline bool weft_net_bell_is_for_all(uint32_t word)
 {
-	return weft_net_bell_level_of(word) == WEFT_BELL_LOUD;
+	return weft_net_bell_level_of(word) >= WEFT_ARM_ALL_UNCHECKED;
 }
 
 /* Registers this process once; true: others may rely on it when they use membarrier. */
@@ -71,11 +61,11 @@ static inline bool weft_net_bell_armed(const struct weft_bell *b, bool plain)
 	if (weft_likely(plain)) {
 		/* ASK <- ARM (weft_net_bell_arm), ordered by the receiver's membarrier. */
 		weft_compiler_barrier();
-		return weft_net_bell_is_loud(
+		return weft_net_bell_is_for_all(
 			atomic_load_explicit(&b->x_armed, memory_order_relaxed));
 	}
 	/* ASK <- ARM: both seq_cst, and the publishing exchange before this load is, too. */
-	return weft_net_bell_is_loud(atomic_load_explicit(&b->x_armed, memory_order_seq_cst));
+	return weft_net_bell_is_for_all(atomic_load_explicit(&b->x_armed, memory_order_seq_cst));
 }
 
 /* The same for a packet that needs an answer, which the sender pays a fence for: the word, right
@@ -94,22 +84,15 @@ void weft_net_bell_ring(struct weft_bell *b, int fd);
 /* The same, if it is still armed as when its word was this one: it was not back since. */
 void weft_net_bell_ring_still(struct weft_bell *b, uint32_t word, int fd);
 
-/* The membarrier, if one of the senders is plain, and nobody is back soon any more; then look once
- * more. */
-void weft_net_bell_settle(struct weft_bell *b, bool fence);
-
 /* The receiver, or a hint for others: which level? */
-static inline enum weft_bell_level weft_net_bell_level(const struct weft_bell *b)
+static inline enum weft_arm_level weft_net_bell_level(const struct weft_bell *b)
 {
 	return weft_net_bell_level_of(atomic_load_explicit(&b->x_armed, memory_order_relaxed));
 }
 
-/* After this, look once more, then sleep.  fence: some sender is plain. */
-void weft_net_bell_arm(struct weft_bell *b, enum weft_bell_level level, bool fence);
-/* The same without the membarrier: settle() follows. */
-void weft_net_bell_arm_left(struct weft_bell *b, enum weft_bell_level level);
-/* Still armed, but rung: is armed again as it was.  Then look once more. */
-void weft_net_bell_again(struct weft_bell *b, enum weft_bell_level level, bool fence);
+/* After this, look once more, then sleep.  Also while armed, to another level or after a ring: each
+ * arming is told from the one before.  fence: some sender is plain. */
+void weft_net_bell_arm(struct weft_bell *b, enum weft_arm_level level, bool fence);
 void weft_net_bell_disarm(struct weft_bell *b);
 
 #endif

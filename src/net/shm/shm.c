@@ -236,16 +236,14 @@ static bool shm_awake(struct weft_net *net, int peer)
 {
 	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
 	/* A hint: it may fall asleep, or wake, at any moment. */
-	return weft_net_shm_is_up(k) && weft_net_bell_level(k->bell) == WEFT_BELL_AWAKE;
+	return weft_net_shm_is_up(k) && weft_net_bell_level(k->bell) == WEFT_ARM_OFF;
 }
 
 static bool shm_computes(struct weft_net *net, int peer)
 {
 	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
 	/* A hint, too. */
-	enum weft_bell_level level =
-		weft_net_shm_is_up(k) ? weft_net_bell_level(k->bell) : WEFT_BELL_AWAKE;
-	return level == WEFT_BELL_SOON || level == WEFT_BELL_QUIET;
+	return weft_net_shm_is_up(k) && weft_arm_is_for_replies(weft_net_bell_level(k->bell));
 }
 
 static void shm_drop(struct weft_net *net, int peer, const char *why)
@@ -282,9 +280,7 @@ const struct weft_driver weft_net_driver_shm = {
 	.poll = weft_net_shm_poll,
 	.spin = weft_net_shm_spin,
 	.arm = weft_net_shm_arm,
-	.arm_left = weft_net_shm_arm_left,
-	.settle = weft_net_shm_settle,
-	.disarm = weft_net_shm_disarm,
+	.arms_levels = true,
 	.fd = shm_fd,
 	.get = weft_net_shm_get,
 	.put = weft_net_shm_put,

@@ -80,11 +80,10 @@ struct weft_shm {
 	struct weft_shm_inbox *inbox;
 	int inbox_fd;
 	bool registered; /* for membarrier */
-	bool fence;      /* some link is plain: arming needs the membarrier */
+	bool fence;      /* some link is plain: arming for all needs the membarrier */
 	bool listening;
-	bool armed;  /* between arm and disarm */
-	bool quiet;  /* armed, not for all */
-	int n_local; /* processes of this job on this host, we included */
+	enum weft_arm_level level; /* as armed last; a ring takes it from the bell, not from here */
+	int n_local;               /* processes of this job on this host, we included */
 	int n_up, n_greeting;
 	_Atomic int x_blocked;             /* links with x_blocked */
 	struct weft_net_delayed_ring owed; /* rings that wait a moment */
@@ -146,10 +145,7 @@ enum weft_post weft_net_shm_post_plain(struct weft_net *net, int peer, uint64_t 
 /* shm_poll.c: the driver's */
 int weft_net_shm_poll(struct weft_net *net);
 int weft_net_shm_spin(struct weft_net *net, unsigned turns);
-weft_err weft_net_shm_arm(struct weft_net *net);
-weft_err weft_net_shm_arm_left(struct weft_net *net, bool all, bool soon);
-weft_err weft_net_shm_settle(struct weft_net *net);
-void weft_net_shm_disarm(struct weft_net *net);
+weft_err weft_net_shm_arm(struct weft_net *net, enum weft_arm_level level);
 
 /* shm_cma.c: the first looks whether the driver's other two will work */
 bool weft_net_shm_cma_probe(struct weft_shm *s, struct weft_shm_link *k, uint64_t remote,

@@ -85,11 +85,11 @@ void weft_net_shm_urge(struct weft_net *net, int peer)
 	if (atomic_load_explicit(&k->x_state, memory_order_acquire) != WEFT_SHM_UP)
 		return;
 	uint32_t word = weft_net_bell_urgent(k->bell);
-	/* Back in a moment: our polls ring if it is not, or who arms here.  Who does neither
-	 * computes, too: then it lies until the peer's settle.  Who sleeps in his wait would not
-	 * come to ring later. */
-	if (weft_net_bell_level_of(word) == WEFT_BELL_SOON &&
-	    weft_net_bell_level(&s->inbox->bell) != WEFT_BELL_LOUD)
+	/* The peer is likely to be back in a moment: if it is not, our next polls ring, or the
+	 * thread that arms here.  If this process computes, too, the packet lies until the peer's
+	 * check.  Armed for a wait, no thread of ours would come to ring later. */
+	if (weft_net_bell_level_of(word) == WEFT_ARM_SOON &&
+	    weft_net_bell_level(&s->inbox->bell) < WEFT_ARM_ALL_UNCHECKED)
 		weft_net_delayed_ring_owe(&s->owed, &k->owed, word);
 	else if (word)
 		weft_net_bell_ring(k->bell, k->bell_fd);

@@ -106,11 +106,6 @@ static __attribute__((noinline)) void owed(struct weft_shm *s)
 		weft_net_shm_ring_owed(s);
 }
 
-static enum weft_bell_level level_of(const struct weft_shm *s)
-{
-	return s->quiet ? WEFT_BELL_QUIET : WEFT_BELL_LOUD;
-}
-
 /* Polled while armed: stays armed, whatever has rung.  Looks at everything, since a sleep may
  * follow. */
 static int poll_armed(struct weft_shm *s)
@@ -118,9 +113,13 @@ static int poll_armed(struct weft_shm *s)
 	int n = housekeep(s);
 	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
 		owed(s);
-	/* Arms before the look at the rings, as arm() does. */
-	if (!weft_net_bell_level(&s->inbox->bell))
-		weft_net_bell_again(&s->inbox->bell, level_of(s), s->fence);
+	/* Rung: armed as before, ahead of the look at the rings, as arm() does.  The thread that
+	 * was to be back soon has not come. */
+	if (!weft_net_bell_level(&s->inbox->bell)) {
+		if (s->level == WEFT_ARM_SOON)
+			s->level = WEFT_ARM_REPLIES_UNCHECKED;
+		weft_net_bell_arm(&s->inbox->bell, s->level, s->fence);
+	}
 	for (int i = 0; i < s->n_scan; i++) {
 		struct weft_shm_link *k = &s->link[s->scan[i]];
 		if (atomic_load_explicit(&k->x_blocked, memory_order_seq_cst))
@@ -140,7 +139,7 @@ int weft_net_shm_poll(struct weft_net *net)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	int n = 0;
-	if (weft_unlikely(s->armed))
+	if (weft_unlikely(s->level != WEFT_ARM_OFF))
 		return poll_armed(s);
 	for (int i = 0; i < s->n_scan && i < WEFT_SHM_HOT; i++) {
 		struct weft_shm_link *k = &s->link[s->scan[i]];
@@ -202,59 +201,37 @@ static bool has_anything(struct weft_shm *s)
 	return false;
 }
 
-/* all: rung for everything.  left: nobody waits, so the membarrier may follow.  soon: they are
- * likely to be back soon. */
-static weft_err arm(struct weft_shm *s, bool all, bool left, bool soon)
+static void disarm(struct weft_shm *s)
 {
-	if (has_packets(s))
-		return WEFT_AGAIN;
-	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
-		weft_net_shm_ring_owed(s); /* nobody will poll */
-	weft_net_hub_tick(&s->hub, weft_net_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
-	/* poll_armed() may have done so a moment ago, and then looked. */
-	struct weft_bell *bell = &s->inbox->bell;
-	bool stays = s->armed && s->quiet == !all && (left || !bell->fresh);
-	s->quiet = !all;
-	if (!stays || soon || !weft_net_bell_level(bell)) {
-		if (left)
-			weft_net_bell_arm_left(bell,
-					       soon && s->quiet ? WEFT_BELL_SOON : level_of(s));
-		else
-			weft_net_bell_arm(bell, level_of(s), s->fence);
-	}
-	s->armed = !has_anything(s);
-	if (s->armed)
-		return WEFT_OK;
-	weft_net_bell_disarm(&s->inbox->bell);
-	weft_net_hub_hurry(&s->hub);
-	return WEFT_AGAIN;
-}
-
-weft_err weft_net_shm_arm(struct weft_net *net)
-{
-	return arm((struct weft_shm *)net, true, false, false);
-}
-
-weft_err weft_net_shm_arm_left(struct weft_net *net, bool all, bool soon)
-{
-	return arm((struct weft_shm *)net, all, true, soon);
-}
-
-void weft_net_shm_disarm(struct weft_net *net)
-{
-	struct weft_shm *s = (struct weft_shm *)net;
-	s->armed = false;
+	s->level = WEFT_ARM_OFF;
 	weft_net_bell_disarm(&s->inbox->bell);
 	/* The next poll looks at the descriptors and empties the eventfd. */
 	weft_net_hub_hurry(&s->hub);
 }
 
-weft_err weft_net_shm_settle(struct weft_net *net)
+weft_err weft_net_shm_arm(struct weft_net *net, enum weft_arm_level level)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
-	weft_net_bell_settle(&s->inbox->bell, s->fence);
-	if (s->armed && !has_anything(s))
+	struct weft_bell *bell = &s->inbox->bell;
+	if (level == WEFT_ARM_OFF) {
+		disarm(s);
 		return WEFT_OK;
-	weft_net_shm_disarm(net);
+	}
+	if (has_packets(s)) {
+		if (s->level != WEFT_ARM_OFF)
+			disarm(s);
+		return WEFT_AGAIN;
+	}
+	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
+		weft_net_shm_ring_owed(s); /* no thread will poll */
+	weft_net_hub_tick(&s->hub, weft_net_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
+	/* A poll while armed may have armed the bell again a moment ago, and then looked. */
+	if (s->level < level || level == WEFT_ARM_SOON || !weft_net_bell_level(bell)) {
+		s->level = level;
+		weft_net_bell_arm(bell, level, s->fence);
+	}
+	if (!has_anything(s))
+		return WEFT_OK;
+	disarm(s);
 	return WEFT_AGAIN;
 }

@@ -303,9 +303,21 @@ static int tcp_poll(struct weft_net *net)
 	return n;
 }
 
-static weft_err tcp_arm(struct weft_net *net)
+static void disarm(struct weft_tcp *t)
+{
+	t->armed = false;
+	/* Relaxed: a late ring costs one wake-up. */
+	atomic_store_explicit(&t->x_armed, false, memory_order_relaxed);
+	weft_net_hub_hurry(&t->hub);
+}
+
+static weft_err tcp_arm(struct weft_net *net, enum weft_arm_level level)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
+	if (level == WEFT_ARM_OFF) {
+		disarm(t);
+		return WEFT_OK;
+	}
 	if (t->n_more || weft_net_lobby_wanted(&t->lobby))
 		goto again;
 	/* Relaxed: a flag for a timer of seconds. */
@@ -316,19 +328,9 @@ static weft_err tcp_arm(struct weft_net *net)
 	t->armed = !left_to_do(t);
 	if (t->armed)
 		return WEFT_OK;
-	atomic_store_explicit(&t->x_armed, false, memory_order_relaxed);
 again:
-	weft_net_hub_hurry(&t->hub);
+	disarm(t);
 	return WEFT_AGAIN;
-}
-
-static void tcp_disarm(struct weft_net *net)
-{
-	struct weft_tcp *t = (struct weft_tcp *)net;
-	t->armed = false;
-	/* Relaxed: a late ring costs one wake-up. */
-	atomic_store_explicit(&t->x_armed, false, memory_order_relaxed);
-	weft_net_hub_hurry(&t->hub);
 }
 
 static int tcp_fd(struct weft_net *net)
@@ -407,7 +409,6 @@ const struct weft_driver weft_net_driver_tcp = {
 	.join_plain = weft_net_tcp_join_plain,
 	.poll = tcp_poll,
 	.arm = tcp_arm,
-	.disarm = tcp_disarm,
 	.fd = tcp_fd,
 	.get = tcp_copy,
 	.put = tcp_copy,

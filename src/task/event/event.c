@@ -245,13 +245,12 @@ static int events_poll(void *arg)
 	return found;
 }
 
-static weft_err events_arm(void *arg)
+static weft_err arm_events(struct weft_events *es)
 {
-	struct weft_events *es = arg;
 	uint32_t run = weft_task_overseer_begin(WEFT_RUNNING_SOURCE, es->source.name);
 	take_in(es);
 	choose_again(es, true);
-	/* Somebody may have polled till now: he will not any more. */
+	/* A thread may have polled until now: it will not any more. */
 	if (es->now == WEFT_EVENTS_POLL && es->blocker && !es->chosen &&
 	    es->ops.method == WEFT_EVENTS_AUTO)
 		es->now = WEFT_EVENTS_BLOCK;
@@ -262,13 +261,20 @@ static weft_err events_arm(void *arg)
 	return err;
 }
 
-static void events_disarm(void *arg)
+static void disarm_events(struct weft_events *es)
 {
-	struct weft_events *es = arg;
 	if (es->ops.has_fd && es->ops.disarm)
 		es->ops.disarm(es->arg, es);
 	else if (es->blocker && weft_task_events_can_poll(es) && choose(es) != WEFT_EVENTS_BLOCK)
 		weft_task_blocker_want(es->blocker, false);
+}
+
+static weft_err events_arm(void *arg, enum weft_arm_level level)
+{
+	if (level != WEFT_ARM_OFF)
+		return arm_events(arg);
+	disarm_events(arg);
+	return WEFT_OK;
 }
 
 /* ---- opening and closing
@@ -302,7 +308,6 @@ weft_err weft_events_open(const struct weft_events_ops *ops, void *arg, struct w
 		.name = ops->name ? ops->name : "events",
 		.poll = events_poll,
 		.arm = events_arm,
-		.disarm = events_disarm,
 		.fd = ops->has_fd ? ops->fd : -1,
 		.self_armed = true,
 		.rare = (ops->flags & WEFT_EVENTS_RARE) || ops->method == WEFT_EVENTS_BLOCK,

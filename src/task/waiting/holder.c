@@ -27,8 +27,9 @@ static void arm_before_leaving(struct weft_engine *e, const struct wait_call *w)
 {
 	if (w->slept && !weft_task_sources_armed(e) &&
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) >= WEFT_WATCHER_UNDER)
-		(void)weft_task_sources_arm_left(
-			e, false); /* WEFT_AGAIN: then the watcher is kicked */
+		(void)weft_task_sources_arm(
+			e, weft_task_sources_level_to_leave(
+				   e, false)); /* WEFT_AGAIN: then the watcher is kicked */
 }
 
 /* Back to the application. */
@@ -129,9 +130,9 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 		weft_task_wait_call_nap();
 		return;
 	}
-	bool fresh = !weft_task_sources_armed(e) || weft_task_sources_left(e) ||
+	bool fresh = weft_task_sources_level(e) != WEFT_ARM_ALL ||
 		     atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed);
-	if (fresh && weft_task_sources_arm(e)) {
+	if (fresh && weft_task_sources_arm(e, WEFT_ARM_ALL)) {
 		not_armed(w);
 		return;
 	}
@@ -169,7 +170,7 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 static void disarm_if_needed(struct weft_engine *e)
 {
 	if (weft_unlikely(weft_task_holder_some_armed(e)))
-		weft_task_sources_disarm(e);
+		(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
 }
 
 /*
@@ -243,8 +244,9 @@ void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 	if (e->away.since)
 		weft_task_gap_back(&e->away, weft_cycles(),
 				   weft_task_engine_behind_since(e, WEFT_LEFT_AWAY),
-				   weft_task_spin_cycles(WEFT_AWAY_SHORT_NS));
-	if (weft_task_sources_left(e) && weft_task_spin_wanted())
+				   weft_task_spin_cycles(WEFT_GAP_SHORT_NS));
+	if (weft_task_sources_armed(e) && weft_task_sources_level(e) != WEFT_ARM_ALL &&
+	    weft_task_spin_wanted())
 		disarm_if_needed(e); /* as we left: nobody sleeps now */
 	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
 		int found = weft_task_holder_round(e, kind);

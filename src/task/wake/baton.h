@@ -4,7 +4,7 @@
  *
  * One thread at a time holds the baton.  It polls, or sleeps in the watch set (epoll) itself.  The
  * watcher is where its position says: ticking, asleep in the watch set, asleep beside it because
- * the holder sleeps there, or off.  x_armed says that every source will ring its descriptor; the
+ * the holder sleeps there, or off.  x_level says for what every source rings; the
  * holder sets and clears it, and whoever a ring has woken clears it: a bell may ring but once.
  *
  * Callers   take, arm, leave, sleep, wake: threads that wait, and the watcher when it arms.
@@ -21,6 +21,7 @@
 #ifndef WEFT_BATON_H
 #define WEFT_BATON_H
 
+#include "base/arm_level.h"
 #include "base/base.h"
 
 enum weft_baton_state {
@@ -48,9 +49,7 @@ struct weft_baton {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_state; /* takers, holder */
 	_Atomic uint32_t x_watcher;                       /* watcher */
 	_Atomic uint32_t x_parked;                        /* waiters: how many are parked */
-	_Atomic bool x_armed;                             /* H sets, H and the woken clear */
-	_Atomic bool x_quiet; /* H: armed for what needs an answer, see weft_task_baton_heard() */
-	_Atomic bool x_unsettled; /* H: the same, and somebody must look once more, see settle */
+	_Atomic uint32_t x_level; /* weft_arm_level of all sources; H sets, H and the woken clear */
 	_Atomic bool x_ears;      /* somebody waits whom x_state and x_parked do not show; stays */
 	_Atomic int x_wanted;     /* operations whose end is wanted at once */
 	_Atomic bool
@@ -62,7 +61,7 @@ struct weft_baton {
 static inline bool weft_task_baton_try_take(struct weft_baton *b)
 {
 	uint32_t seen = atomic_load_explicit(&b->x_state, memory_order_relaxed);
-	/* BTAKE <- BGIVE (leave).  Carries: x_armed and owed, and what the last holder polled.
+	/* BTAKE <- BGIVE (leave).  Carries: x_level and owed, and what the last holder polled.
 	 * Without it a holder could believe the sources armed that are not. */
 	return seen == WEFT_BATON_VACANT &&
 	       atomic_compare_exchange_strong_explicit(&b->x_state, &seen, WEFT_BATON_HELD,
@@ -83,25 +82,28 @@ static __attribute__((noinline, unused)) bool weft_task_baton_heard(struct weft_
 	       atomic_load_explicit(&b->x_wanted, memory_order_seq_cst) > 0;
 }
 
-/* The holder is about to arm every source.  quiet: only for what needs an answer; unsettled: and
- * somebody must look once more. */
-static inline void weft_task_baton_arm(struct weft_baton *b, bool quiet, bool unsettled)
+/* The holder is about to bring every source to that level. */
+static inline void weft_task_baton_arm(struct weft_baton *b, enum weft_arm_level level)
 {
-	/* Relaxed, both: x_armed carries them to WANT, x_state to who holds the baton next, and
-	 * only he acts on them. */
-	atomic_store_explicit(&b->x_quiet, quiet, memory_order_relaxed);
-	atomic_store_explicit(&b->x_unsettled, unsettled, memory_order_relaxed);
-	/* ARMED -> WANT.  Carries: x_quiet.  seq_cst: before our look at x_wanted when we leave.
-	 * Said before the first bell is armed: one that rings from now on takes it back. */
-	atomic_store_explicit(&b->x_armed, true, memory_order_seq_cst);
+	/* LEVEL -> WANT.  seq_cst: before our look at x_wanted when we leave.  Said before the
+	 * first bell is armed: one that rings from now on takes it back. */
+	atomic_store_explicit(&b->x_level, level, memory_order_seq_cst);
 }
 
-/* Armed for less than somebody wants. */
+/* A bell has rung and woken the caller: it is armed no more, the others are. */
+static inline void weft_task_baton_rang(struct weft_baton *b)
+{
+	/* Seq_cst: after the caller has marked the slot, see RANG in kick.c. */
+	atomic_store_explicit(&b->x_level, WEFT_ARM_OFF, memory_order_seq_cst);
+}
+
+/* Armed for less than is wanted. */
 static inline bool weft_task_baton_unheard(struct weft_baton *b)
 {
-	/* Relaxed, both: the holder's, or set before the kick that has woken us. */
-	return atomic_load_explicit(&b->x_armed, memory_order_relaxed) &&
-	       atomic_load_explicit(&b->x_quiet, memory_order_relaxed) && weft_task_baton_heard(b);
+	/* Relaxed: the holder's, or set before the kick that has woken us. */
+	return weft_arm_is_for_replies((enum weft_arm_level)atomic_load_explicit(
+		       &b->x_level, memory_order_relaxed)) &&
+	       weft_task_baton_heard(b);
 }
 
 /*
@@ -115,9 +117,9 @@ static inline bool weft_task_baton_want(struct weft_baton *b, int n)
 	int was = atomic_fetch_add_explicit(&b->x_wanted, n, memory_order_seq_cst);
 	if (n <= 0 || was > 0)
 		return false;
-	/* WANT <- ARMED.  x_quiet relaxed: came with it, or is newer; who wrote that looks. */
-	return atomic_load_explicit(&b->x_armed, memory_order_seq_cst) &&
-	       atomic_load_explicit(&b->x_quiet, memory_order_relaxed);
+	/* WANT <- LEVEL. */
+	return weft_arm_is_for_replies(
+		(enum weft_arm_level)atomic_load_explicit(&b->x_level, memory_order_seq_cst));
 }
 
 /*
@@ -132,8 +134,9 @@ static inline bool weft_task_baton_want(struct weft_baton *b, int n)
 static inline enum weft_kick weft_task_baton_leave(struct weft_baton *b)
 {
 	/* Relaxed: cleared behind our back only by somebody awake, who then arms again. */
-	bool armed = atomic_load_explicit(&b->x_armed, memory_order_relaxed), owed = b->owed;
-	bool careful = false;
+	enum weft_arm_level level =
+		(enum weft_arm_level)atomic_load_explicit(&b->x_level, memory_order_relaxed);
+	bool armed = level != WEFT_ARM_OFF, owed = b->owed, careful = false;
 	b->owed = false;
 	uint32_t watcher = atomic_load_explicit(&b->x_watcher, memory_order_relaxed);
 	if (weft_unlikely(armed || watcher == WEFT_WATCHER_OFF || b->fence)) {
@@ -162,9 +165,7 @@ static inline enum weft_kick weft_task_baton_leave(struct weft_baton *b)
 	if (weft_unlikely(owed))
 		return WEFT_KICK_WATCHER;
 	if (weft_unlikely(watcher == WEFT_WATCHER_UNDER &&
-			  /* Relaxed: as armed. */
-			  (!armed || (atomic_load_explicit(&b->x_quiet, memory_order_relaxed) &&
-				      weft_task_baton_heard(b)))))
+			  (!armed || (weft_arm_is_for_replies(level) && weft_task_baton_heard(b)))))
 		return WEFT_KICK_SET;
 	return WEFT_KICK_NONE;
 }

@@ -16,14 +16,14 @@
 
 #include "base/base.h"
 
-#define WEFT_AWAY_BITS 5           /* of the places that are told apart */
-#define WEFT_AWAY_SHORT_NS 100000u /* two wake-ups: of twice that, half is hidden all the same */
-#define WEFT_AWAY_SURE 4           /* short ones in a row, to count on it */
+#define WEFT_GAP_BITS 5           /* of the places that are told apart */
+#define WEFT_GAP_SHORT_NS 100000u /* two wake-ups: of twice that, half is hidden all the same */
+#define WEFT_GAP_SURE 4           /* short ones in a row, to count on it */
 
 struct weft_task_gap {
 	uint64_t since; /* cycles: when they left; 0: nobody is away, or it is not known */
 	unsigned at;    /* from which place */
-	uint8_t shorts[1u << WEFT_AWAY_BITS]; /* in a row, for each place */
+	uint8_t shorts[1u << WEFT_GAP_BITS]; /* in a row, for each place */
 };
 
 /* Leaves from there.  True: he will be back soon. */
@@ -31,8 +31,8 @@ static inline bool weft_task_gap_leave(struct weft_task_gap *a, const void *site
 {
 	a->since = now;
 	a->at = (unsigned)(((uintptr_t)site * UINT64_C(0x9e3779b97f4a7c15)) >>
-			   (64 - WEFT_AWAY_BITS));
-	return a->shorts[a->at] >= WEFT_AWAY_SURE;
+			   (64 - WEFT_GAP_BITS));
+	return a->shorts[a->at] >= WEFT_GAP_SURE;
 }
 
 /* He is back.  behind: he had left something behind; short_cycles: less is short. */
@@ -41,7 +41,7 @@ static inline void weft_task_gap_back(struct weft_task_gap *a, uint64_t now, boo
 {
 	uint8_t *shorts = &a->shorts[a->at];
 	if (now - a->since < short_cycles)
-		*shorts = (uint8_t)(*shorts < WEFT_AWAY_SURE ? *shorts + 1 : WEFT_AWAY_SURE);
+		*shorts = (uint8_t)(*shorts < WEFT_GAP_SURE ? *shorts + 1 : WEFT_GAP_SURE);
 	else if (behind)
 		*shorts = 0;
 	a->since = 0;

@@ -56,33 +56,33 @@ void weft_task_engine_kick(struct weft_engine *e, enum weft_kick kick)
 static void set_timer(struct weft_engine *e, uint64_t ns)
 {
 	struct itimerspec in = {.it_value = {.tv_nsec = (long)ns}};
-	if (timerfd_settime(e->defer_fd, 0, &in, NULL))
+	if (timerfd_settime(e->kick_timer_fd, 0, &in, NULL))
 		weft_debug("no timer for the watcher: %s", strerror(errno));
 }
 
-void weft_task_engine_defer(struct weft_engine *e, enum weft_task_kick_timer_what what)
+void weft_task_engine_set_kick_timer(struct weft_engine *e, enum weft_task_kick_timer_what what)
 {
 	/* Relaxed, both: a hint. */
 	atomic_store_explicit(&e->defer.x_rounds,
 			      atomic_load_explicit(&e->x_rounds, memory_order_relaxed),
 			      memory_order_relaxed);
-	set_timer(e, what == WEFT_DEFER_KICK ? WEFT_DEFER_NS : WEFT_SETTLE_NS);
-	if (what == WEFT_DEFER_SETTLE && weft_task_kick_timer_overtaken(&e->defer))
-		set_timer(e, WEFT_DEFER_NS);
+	set_timer(e, what == WEFT_KICK_TIMER_KICK ? WEFT_KICK_TIMER_NS : WEFT_CHECK_NS);
+	if (what == WEFT_KICK_TIMER_CHECK && weft_task_kick_timer_overtaken(&e->defer))
+		set_timer(e, WEFT_KICK_TIMER_NS);
 }
 
-bool weft_task_engine_kick_later(struct weft_engine *e, bool settle)
+bool weft_task_engine_kick_later(struct weft_engine *e, bool check)
 {
 	/* Relaxed, both: a loop of others that arms meanwhile looks for itself, and a watcher that
 	 * comes out of the set does so, too. */
-	if (e->defer_fd < 0 ||
+	if (e->kick_timer_fd < 0 ||
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) != WEFT_WATCHER_UNDER ||
 	    weft_task_spin_crowded() ||
 	    atomic_load_explicit(&e->baton.x_outside, memory_order_relaxed))
 		return false;
-	enum weft_task_kick_timer_what what = settle ? WEFT_DEFER_SETTLE : WEFT_DEFER_KICK;
+	enum weft_task_kick_timer_what what = check ? WEFT_KICK_TIMER_CHECK : WEFT_KICK_TIMER_KICK;
 	if (weft_task_kick_timer_due(&e->defer, what))
-		weft_task_engine_defer(e, what);
+		weft_task_engine_set_kick_timer(e, what);
 	return true;
 }
 
@@ -113,7 +113,7 @@ static bool arm_on_leaving(struct weft_engine *e, const void *site)
 	bool soon = weft_task_gap_leave(&e->away, site, now);
 	(void)weft_task_engine_behind_since(e, WEFT_LEFT_AWAY);
 	if (!weft_task_sources_armed(e))
-		(void)weft_task_sources_arm_left(e, soon);
+		(void)weft_task_sources_arm(e, weft_task_sources_level_to_leave(e, soon));
 	enum weft_kick kick = weft_task_baton_leave(&e->baton);
 	/* Who submitted while we held the baton has kicked nobody. */
 	return kick == WEFT_KICK_NONE && weft_task_sources_armed(e) &&
@@ -127,7 +127,7 @@ void weft_task_engine_kick_away(struct weft_engine *e, enum weft_kick kick, cons
 		kick = WEFT_KICK_NONE;
 	if (kick == WEFT_KICK_NONE) {
 		/* A watcher elsewhere than in the set settles when it comes there. */
-		if (weft_task_sources_unsettled(e) && !weft_task_engine_kick_later(e, true) &&
+		if (weft_task_sources_unchecked(e) && !weft_task_engine_kick_later(e, true) &&
 		    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
 			    WEFT_WATCHER_UNDER)
 			weft_task_engine_kick(e, WEFT_KICK_SET);
@@ -154,7 +154,7 @@ static void arm_for_all(struct weft_engine *e)
 		return;
 	}
 	if (weft_task_sources_armed(e))
-		(void)weft_task_sources_arm_left(e, false);
+		(void)weft_task_sources_arm(e, weft_task_sources_level_to_leave(e, false));
 	weft_task_engine_kick_left(e, weft_task_baton_leave(&e->baton), NULL);
 	if (weft_task_engine_tasks_left(e)) /* as above */
 		weft_task_watcher_call(e);
@@ -201,20 +201,21 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 			noticed(e);
 			continue;
 		}
-		if (ev[i].data.u32 == WEFT_EV_DEFERRED) {
+		if (ev[i].data.u32 == WEFT_EV_KICK_TIMER) {
 			weft_task_kick_timer_fired(&e->defer);
 			weft_task_engine_self.deferred = n == 1;
 			continue;
 		}
 		rang = true;
-		/* RANG -> arm.  Set before x_armed is cleared: who arms again then sees which. */
+		/* RANG -> arm.  Set before the level is taken back: the thread that arms again then
+		 * sees which. */
 		atomic_store_explicit(&e->slot[ev[i].data.u32 - 1].x_rang, true,
 				      memory_order_release);
 	}
 	if (rang) {
 		/* The others are armed still, and the one that rang may arm itself again. */
 		atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
-		atomic_store_explicit(&e->baton.x_armed, false, memory_order_seq_cst);
+		weft_task_baton_rang(&e->baton);
 	}
 	return rang;
 }

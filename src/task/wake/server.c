@@ -46,7 +46,7 @@ static void serve(struct weft_engine *e)
 {
 	unsigned rounds = 0;
 	if (weft_task_sources_armed(e))
-		weft_task_sources_disarm(e);
+		(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
 	while (wanted(e)) { /* ends: as said */
 		bool full = ++rounds % FULL_EVERY == 0;
 		(void)weft_task_engine_round(e, full ? WEFT_ROUND_FULL : WEFT_ROUND_QUICK);

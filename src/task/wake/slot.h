@@ -3,6 +3,7 @@
 #ifndef WEFT_SLOT_H
 #define WEFT_SLOT_H
 
+#include "base/assert.h"
 #include "task/engine_int.h"
 
 /* The calling thread, which holds the mask of s, begins to run a callback of it. */
@@ -23,8 +24,14 @@ static inline void weft_task_slot_exit(const struct weft_source_inside *inside)
 /* source.c: looks once. */
 int weft_task_slot_look_locked(struct weft_slot *s, unsigned turns);
 
-/* arm.c: for who waits. */
-void weft_task_slot_arm_locked(struct weft_engine *e, struct weft_slot *s);
-void weft_task_slot_disarm_locked(struct weft_slot *s);
+/* arm.c: WEFT_AGAIN: something is there, and the slot is off. */
+weft_err weft_task_slot_arm_locked(struct weft_engine *e, struct weft_slot *s,
+				   enum weft_arm_level level);
+
+static inline enum weft_arm_level weft_task_slot_level(const struct weft_slot *s)
+{
+	/* Relaxed: under the mask; without it a hint. */
+	return (enum weft_arm_level)atomic_load_explicit(&s->x_level, memory_order_relaxed);
+}
 
 #endif

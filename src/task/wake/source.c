@@ -37,11 +37,6 @@ static void slow_others(struct weft_engine *e, const struct weft_slot *hot, uint
 	}
 }
 
-static bool is_quiet(const struct weft_slot *s)
-{
-	return atomic_load_explicit(&s->x_quiet, memory_order_relaxed);
-}
-
 static bool rare(const struct weft_slot *s)
 {
 	return atomic_load_explicit(&s->x_period_max, memory_order_relaxed) == PERIOD_RARE;
@@ -125,8 +120,8 @@ int weft_task_sources_round(struct weft_engine *e, enum weft_round_kind kind)
 				continue;
 			/* Several pollers may count down together: a look more or less. */
 			uint32_t wait = atomic_load_explicit(&s->x_wait, memory_order_relaxed);
-			/* What has come quietly only a look finds. */
-			if (wait > 1 && !is_quiet(s)) {
+			/* What needs no answer has not rung: only a look finds it. */
+			if (wait > 1 && !weft_arm_is_for_replies(weft_task_slot_level(s))) {
 				atomic_store_explicit(&s->x_wait, wait - 1, memory_order_relaxed);
 				continue;
 			}
@@ -231,8 +226,7 @@ weft_err weft_task_source_add(struct weft_source *src)
 	}
 	slot_lock(s);
 	src->engine_private[0] = s;
-	s->armed = false;
-	atomic_store_explicit(&s->x_quiet, false, memory_order_relaxed);
+	atomic_store_explicit(&s->x_level, WEFT_ARM_OFF, memory_order_relaxed);
 	atomic_store_explicit(&s->x_rang, false, memory_order_relaxed);
 	s->unarmable = !src->arm || (src->fd < 0 && !src->self_armed);
 	s->timed = false;
@@ -247,7 +241,7 @@ weft_err weft_task_source_add(struct weft_source *src)
 	/* SOURCE -> round.  Carries: *src and the slot's fields. */
 	atomic_store_explicit(&s->x_source, src, memory_order_release);
 	/* Whoever sleeps believes that all is armed: so this one is, from the start. */
-	weft_task_slot_arm_locked(e, s);
+	(void)weft_task_slot_arm_locked(e, s, WEFT_ARM_ALL);
 	/* Whoever polls and has disarmed the others finds this one at the next turn. */
 	atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
 	slot_unlock(s);
@@ -273,7 +267,7 @@ void weft_task_source_remove(struct weft_source *src)
 	pthread_mutex_lock(&e->slot_lock);
 	if (!inside) {
 		slot_lock(s);
-		weft_task_slot_disarm_locked(s);
+		(void)weft_task_slot_arm_locked(e, s, WEFT_ARM_OFF);
 	}
 	if (s->unarmable)
 		atomic_fetch_sub_explicit(&e->x_unarmable, 1, memory_order_relaxed);
@@ -317,7 +311,7 @@ void weft_task_source_look(struct weft_source *src)
 bool weft_task_source_armed_locked(const struct weft_source *src)
 {
 	const struct weft_slot *s = src->engine_private[0];
-	return s->armed;
+	return weft_task_slot_level(s) != WEFT_ARM_OFF;
 }
 
 void weft_task_source_timed_locked(struct weft_source *src, bool timed)

@@ -118,7 +118,7 @@ static void off(struct weft_engine *e)
 		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	if (weft_task_baton_try_take(&e->baton)) {
 		if (weft_task_sources_armed(e))
-			weft_task_sources_disarm(e);
+			(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
 		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 	}
 	if (weft_task_batch_hold_over(&e->hold))

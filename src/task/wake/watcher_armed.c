@@ -2,7 +2,7 @@
 /*
  * watcher_armed.c - the watcher in the watch set, with all sources armed and the baton vacant or asleep.
  *
- * A bell, a kick, the timer of a kick that could wait (kick_timer.h) or the time to settle (bell.h, what
+ * A bell, a kick, the timer of a kick that could wait (kick_timer.h) or the time to check (arm_level.h, what
  * was armed without a membarrier) wakes it.  It polls, sees to it that all is armed again, and
  * sleeps on; or it comes out, because others poll or it must tick.
  */
@@ -39,7 +39,7 @@ static bool hold_begins(struct weft_engine *e, bool polled)
 	if (!polled && !weft_task_batch_hold_some(&e->hold))
 		return false;
 	if (weft_task_baton_try_take(&e->baton)) { /* else its holder polls */
-		weft_task_sources_disarm(e);
+		(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
 		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 	}
 	return true;
@@ -52,7 +52,8 @@ static bool arm_again(struct weft_engine *e)
 	if (!weft_task_baton_try_take(&e->baton))
 		return false;
 	weft_err err;
-	while ((err = weft_task_sources_arm_left(e, false)) != WEFT_OK &&
+	while ((err = weft_task_sources_arm(e, weft_task_sources_level_to_leave(e, false))) !=
+		       WEFT_OK &&
 	       weft_task_watcher_wanted(e)) /* ends: nothing comes now */
 		drain_holding(e);
 	weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
@@ -61,13 +62,16 @@ static bool arm_again(struct weft_engine *e)
 }
 
 /* Somebody has armed quietly, some time ago.  False: he polls again. */
-static bool settle(struct weft_engine *e)
+static bool check(struct weft_engine *e)
 {
-	if (!weft_task_sources_unsettled(e))
+	if (!weft_task_sources_unchecked(e))
 		return true;
 	if (!weft_task_baton_try_take(&e->baton))
 		return false;
-	weft_err err = weft_task_sources_unsettled(e) ? weft_task_sources_settle(e) : WEFT_OK;
+	enum weft_arm_level level = weft_task_sources_level(e);
+	weft_err err = weft_arm_is_unchecked(level)
+			       ? weft_task_sources_arm(e, weft_arm_checked(level))
+			       : WEFT_OK;
 	weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 	weft_task_watcher_drain(e); /* who submitted while we held the baton has kicked nobody */
 	return !err || arm_again(e);
@@ -83,10 +87,10 @@ static bool held(struct weft_engine *e)
 /* We look again a little later.  False: that was so too often. */
 static bool later(struct weft_engine *e, struct weft_ticks *t)
 {
-	if (++t->deferred > WEFT_DEFER_MAX)
+	if (++t->deferred > WEFT_KICK_TIMER_MAX)
 		return false;
-	if (weft_task_kick_timer_due(&e->defer, WEFT_DEFER_KICK))
-		weft_task_engine_defer(e, WEFT_DEFER_KICK);
+	if (weft_task_kick_timer_due(&e->defer, WEFT_KICK_TIMER_KICK))
+		weft_task_engine_set_kick_timer(e, WEFT_KICK_TIMER_KICK);
 	return true;
 }
 
@@ -104,7 +108,7 @@ static bool deferred(struct weft_engine *e, struct weft_ticks *t)
 	    weft_task_watcher_rounds(e) !=
 		    atomic_load_explicit(&e->defer.x_rounds, memory_order_relaxed))
 		return later(e, t);
-	if (weft_task_sources_armed(e) ? !settle(e) : !arm_again(e))
+	if (weft_task_sources_armed(e) ? !check(e) : !arm_again(e))
 		return later(e, t);
 	t->deferred = 0;
 	return true;
@@ -134,8 +138,8 @@ static void stay_under(struct weft_engine *e, struct weft_ticks *t)
 		}
 		uint64_t nap = weft_task_engine_nap_ns(e), lease = weft_task_relay_nap_ns();
 		uint64_t ns = lease < nap ? lease : nap;
-		if (ns > WEFT_SETTLE_NS && weft_task_sources_unsettled(e))
-			ns = WEFT_SETTLE_NS;
+		if (ns > WEFT_CHECK_NS && weft_task_sources_unchecked(e))
+			ns = WEFT_CHECK_NS;
 		uint64_t due = weft_task_app_work_due_ns();
 		if (!due) {
 			run_due(e);
@@ -160,7 +164,7 @@ static void stay_under(struct weft_engine *e, struct weft_ticks *t)
 		if (weft_task_relay_check(e) || !hold || polled)
 			weft_task_watcher_drain(e);
 		weft_task_watcher_redirect(e);
-		if (weft_task_engine_self.expired && !settle(e))
+		if (weft_task_engine_self.expired && !check(e))
 			break;
 		if (hold || (rang ? !arm_again(e) : !weft_task_sources_armed(e)))
 			break;
@@ -172,7 +176,7 @@ bool weft_task_watcher_go_under(struct weft_engine *e, struct weft_ticks *t)
 {
 	if (weft_task_baton_unheard(&e->baton) || !weft_task_sources_armed(e) ||
 	    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed)) {
-		if (weft_task_sources_arm_left(e, false)) {
+		if (weft_task_sources_arm(e, weft_task_sources_level_to_leave(e, false))) {
 			drain_holding(e);
 			weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 			return false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bell of two levels as the engine uses it, on a source that counts: who leaves arms quietly, a
- * settle follows, who waits finds what came quietly, and who wants an operation's end makes it
- * loud; where cores are short the source is armed as for a waiter, and nothing must be settled.
+ * The levels of arming as the engine uses them, on a source that counts: a waiter that leaves arms
+ * for replies, and a check follows; the next waiter finds what has come without a ring; an
+ * operation whose end is wanted raises the level.  Where cores are short the source is armed as for
+ * a waiter, and there is nothing to check.
  */
 #include "base/settings.h"
 #include "fake_source.h"
@@ -11,31 +12,24 @@
 enum { AWAKE = 0, LOUD = 1, QUIET = 2 }; /* of net.x_armed; fake_send rings for both */
 
 static struct fake_source net;
-static _Atomic long x_left, x_settles;
+static _Atomic long x_left, x_checks;
 static struct weft_source source;
 
-static weft_err arm_left(void *arg, bool all, bool soon)
+static weft_err arm(void *arg, enum weft_arm_level level)
 {
-	weft_err err = fake_arm(arg);
-	x_left++;
-	if (!err && !all)
+	static enum weft_arm_level was; /* under the mask */
+	weft_err err = fake_arm(arg, level);
+	bool quiet = weft_arm_is_for_replies(level);
+	x_left += weft_arm_is_unchecked(level);
+	x_checks += weft_arm_is_unchecked(was) && level == weft_arm_checked(was);
+	if (!err && quiet)
 		atomic_exchange(&net.x_armed, QUIET);
-	/* Between the two: it rang, as if it were urgent. */
-	if (!err && !all && !weft_mpsc_empty(&net.inbox)) {
+	/* Between the two: it rang, as if it needed an answer. */
+	if (!err && quiet && !weft_mpsc_empty(&net.inbox)) {
 		atomic_store(&net.x_armed, AWAKE);
 		err = WEFT_AGAIN;
 	}
-	return err;
-}
-
-static weft_err settle(void *arg)
-{
-	fake_enter(arg);
-	x_settles++;
-	weft_err err = weft_mpsc_empty(&net.inbox) ? WEFT_OK : WEFT_AGAIN;
-	if (err)
-		atomic_store(&net.x_armed, AWAKE);
-	fake_exit(arg);
+	was = err ? WEFT_ARM_OFF : level;
 	return err;
 }
 
@@ -99,17 +93,17 @@ static void until_seen(int n)
 		usleep(50);
 }
 
-/* Armed quietly: settled in a moment.  What comes then rings nobody; who waits next finds it. */
+/* Armed for replies: checked in a moment.  What comes then rings nobody; who waits next finds it. */
 static void quiet_lies(void)
 {
 	struct fake_msg m[20];
 	atomic_store(&x_seen, 0);
 	for (int i = 0; i < 20; i++) {
-		long before = atomic_load(&x_settles);
+		long before = atomic_load(&x_checks);
 		begun = weft_clock_ns();
-		while (atomic_load(&x_settles) == before && goes_on()) { /* ends: by the timer */
+		while (atomic_load(&x_checks) == before && goes_on()) { /* ends: by the timer */
 			waits_and_leaves();
-			for (int k = 0; k < 200 && atomic_load(&x_settles) == before; k++)
+			for (int k = 0; k < 200 && atomic_load(&x_checks) == before; k++)
 				usleep(100);
 		}
 		m[i] = (struct fake_msg){.fn = counts};
@@ -163,7 +157,7 @@ static void crowded(void)
 			usleep(50);
 		CHECK_EQ(atomic_load(&x_left), 0);
 	}
-	CHECK_EQ(atomic_load(&x_settles), 0);
+	CHECK_EQ(atomic_load(&x_checks), 0);
 }
 
 int main(void)
@@ -173,8 +167,8 @@ int main(void)
 	fake_add(&net, "two levels", true);
 	weft_task_source_remove(&net.source);
 	source = net.source;
-	source.arm_left = arm_left;
-	source.settle = settle;
+	source.arm = arm;
+	source.arms_levels = true;
 	CHECK_EQ(weft_task_source_add(&source), WEFT_OK);
 	crowded();
 	weft_task_engine_set_local_ranks(1, 2);
