@@ -109,11 +109,11 @@ static void sources_remove(void)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-static void forget(void)
+static void core_end(void)
 {
 	weft_comm_core_destroy(self.core);
 	self.core = NULL;
-	weft_comm_reach_forget(&self.reach);
+	weft_comm_reach_end(&self.reach);
 }
 
 static void on_down(int peer, weft_err err, const char *why)
@@ -149,21 +149,21 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 	self.core->hold = weft_task_engine_hold;
 	self.core->spare = weft_setting_bool(WEFT_SET_OFFLOAD) ? weft_task_engine_spare : NULL;
 	self.core->wish = weft_task_engine_spare_wish;
-	err = weft_comm_reach_everybody(&self.reach, self.core, boot);
-	/* With more ranks than cores somebody else needs the core on which the sender waits. */
+	err = weft_comm_reach_all(&self.reach, self.core, boot);
+	/* With more ranks than cores another rank needs the core on which the sender waits. */
 	self.core->share_min =
 		self.reach.crowded ? 0 : (size_t)weft_setting_int(WEFT_SET_SHARE_COPY);
 	if (!err)
 		err = sources_add();
 	if (err) {
 		sources_remove();
-		forget();
+		core_end();
 	}
 	return err;
 }
 
-/* Between looks while leaving: nothing is urgent any more, others may need the core. */
-static void rest(void)
+/* Between polls while leaving: nothing is urgent any more, another process may need the core. */
+static void yield_and_nap(void)
 {
 	struct timespec ts = {.tv_nsec = 50000};
 	sched_yield();
@@ -185,7 +185,7 @@ void weft_comm_stop(void)
 		if (weft_engine_poll())
 			until = weft_clock_ns() + patience;
 		else
-			rest();
+			yield_and_nap();
 	}
 	if (!weft_comm_core_idle(core))
 		weft_warn("leaving although a peer has not taken all that was sent to it");
@@ -195,9 +195,9 @@ void weft_comm_stop(void)
 		if (weft_comm_core_poll(core))
 			until = weft_clock_ns() + patience;
 		else
-			rest();
+			yield_and_nap();
 	}
-	forget();
+	core_end();
 }
 
 int weft_comm_rank(void)
@@ -246,7 +246,7 @@ void *weft_comm_board(int peer)
 bool weft_comm_can_read(int peer)
 {
 	struct weft_gate *g = self.core && !self.core->offer ? &self.core->gate[peer] : NULL;
-	/* Relaxed: a hint; who reads in vain says so. */
+	/* Relaxed: a hint; a read in vain returns an error. */
 	return g && weft_comm_gate_can_get(g) &&
 	       !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed);
 }

@@ -36,8 +36,8 @@ struct weft_req {
 	struct weft_status status; /* valid once done */
 	/*
 	 * If set: called once when the operation is complete, in place of the completion's signal,
-	 * from whoever completes it (a progress thread, a waiter's poll, or the starting call
-	 * itself).  It must be short, must not wait, may start operations and submit tasks, and may
+	 * by the thread that completes it (a progress thread, a waiter's poll, or the starting
+	 * call itself).  It must be short, must not wait, may start operations and submit tasks, and may
 	 * free the request.
 	 */
 	void (*then)(struct weft_req *req, void *arg);
@@ -70,11 +70,11 @@ weft_err weft_comm_start(const struct weft_boot_info *boot) weft_must_use;
 /* Completes what protocols owe to peers, leaves in order, closes.  May block. */
 void weft_comm_stop(void);
 
-/* Are we and peer on the same host (same boot id and same network, pid and user namespace)? */
+/* Is peer on this process's host (same boot id and same network, pid and user namespace)? */
 bool weft_comm_same_host(int peer);
 /* The name of the host that peer is on; empty: it has none that can stand in a file. */
 const char *weft_comm_host(int peer);
-/* How many ranks are on this host, we included. */
+/* How many ranks are on this host, this process included. */
 int weft_comm_local_ranks(void);
 /* Has some host of the job more ranks than cores for them?  The same answer on every rank. */
 bool weft_comm_crowded(void);
@@ -82,12 +82,12 @@ bool weft_comm_crowded(void);
 /* Is there a pair of ranks that shared memory does not connect?  The same answer on all ranks. */
 bool weft_comm_apart(void);
 /*
- * WEFT_COMM_BOARD_BYTES of memory that `peer` (perhaps this process) shows to whoever is connected
- * to it on its host; zero at first, all may write.  NULL: there is none.  Stays until stop.
+ * WEFT_COMM_BOARD_BYTES of memory that `peer` (perhaps this process) shows to each rank that is
+ * connected to it on its host; zero at first, all may write.  NULL: there is none.  Stays until stop.
  */
 void *weft_comm_board(int peer);
 #define WEFT_COMM_BOARD_BYTES 306048
-/* Is the memory of peer, another process, ours to read, as far as we know? */
+/* May this process read the memory of peer, another process, as far as is known? */
 bool weft_comm_can_read(int peer);
 /* Copies len bytes from `from` in peer's memory, in the calling thread. */
 weft_err weft_comm_read(int peer, uint64_t from, void *to, size_t len) weft_must_use;
@@ -132,8 +132,7 @@ weft_err weft_comm_send_now(struct weft_ctx *ctx, int peer, int tag,
 weft_err weft_comm_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
 			      size_t bytes) weft_must_use;
 
-/* Both for a caller who has other things to do than wait: WEFT_AGAIN also where WEFT_SEND_AWAY
- * spares him the work. */
+/* Both for a caller that does not wait: WEFT_AGAIN also where WEFT_SEND_AWAY saves it the post. */
 weft_err weft_comm_start_now(struct weft_ctx *ctx, int peer, int tag,
 			     const struct weft_buf *buf) weft_must_use;
 weft_err weft_comm_start_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,

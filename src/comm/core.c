@@ -70,7 +70,7 @@ void weft_comm_core_gate_set(struct weft_core *core, int peer, int i)
 	g->max_payload = card->max_payload;
 	g->inline_max = card->inline_max;
 	weft_comm_gate_eager_set(g, card->eager_max);
-	/* Until the peer says otherwise it gives what we give. */
+	/* Until the peer's setting is known it counts as equal. */
 	g->credit = g->credit_given = core->credit;
 	if (core->strategy)
 		weft_comm_gate_strategy(g, rail, core->strategy);
@@ -143,7 +143,7 @@ void weft_comm_core_destroy(struct weft_core *core)
 {
 	for (int i = 0; i < core->size; i++)
 		weft_comm_offload_close(&core->gate[i]);
-	/* Nobody is left to tell: answers of messages that are dropped below go nowhere. */
+	/* All peers count as gone: answers for messages that are dropped below go nowhere. */
 	for (int i = 0; i < core->size; i++)
 		atomic_store_explicit(&core->gate[i].x_down, true, memory_order_seq_cst);
 	for (int i = core->nrails; i-- > 0;)

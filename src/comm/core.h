@@ -39,19 +39,19 @@ struct weft_core {
 	int nrails;                                         /* I */
 	_Atomic int x_gone, x_died; /* peers that left, and those of them that died */
 	_Atomic uint32_t x_owed;    /* packets that wait in gates and pulls that run */
-	/* I: the end of all that peer has to do with us; called by what finds that it is gone, or
-	 * that it breaks the protocol. */
+	/* I: ends all that depends on peer; for the thread that finds it gone, or that it breaks
+	 * the protocol. */
 	void (*peer_down)(struct weft_core *core, int peer, weft_err err, const char *why);
 	/* Set before rails are opened. */
 	void (*down_hook)(int peer, weft_err err, const char *why);
 	int (*poll)(void *arg);                             /* one round of progress */
 	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
 	void *hook_arg;
-	bool (*hold)(void);  /* or NULL: will somebody poll soon, and not at once? */
+	bool (*hold)(void);  /* or NULL: will a thread poll soon, and not at once? */
 	bool (*spare)(void); /* or NULL: is a core idle and awake? */
-	void (*wish)(void);  /* with spare, or NULL: one would have been of use */
+	void (*wish)(void);  /* with spare, or NULL: an idle core would have been of use */
 	const struct weft_strategy *strategy; /* I: for each gate; NULL: fifo */
-	uint64_t credit;                      /* I: what each peer may have under way to us */
+	uint64_t credit;           /* I: what each peer may have under way to this process */
 	size_t share_min;          /* I: from how many bytes on both sides copy, 0: never */
 	_Atomic uint64_t x_shares; /* bits: slots in use */
 	struct weft_share share[WEFT_NET_WORDS];
@@ -68,8 +68,8 @@ weft_err weft_comm_core_rail_add(struct weft_core *core, const struct weft_drive
 /* peer is reached over rail i. */
 void weft_comm_core_gate_set(struct weft_core *core, int peer, int rail);
 int weft_comm_core_poll(struct weft_core *core);
-/* Its switch point from eager to rendezvous is measured from now on, together with that of `like`
- * if that is given and has one; where it is fixed by the network, nothing happens. */
+/* Its eager threshold is measured from now on, together with that of `like` if that is given and
+ * measured; where the network fixes it, nothing happens. */
 void weft_comm_gate_learn(struct weft_gate *g, const struct weft_gate *like);
 /* In which order this gate's packets go; before it is used. */
 void weft_comm_gate_strategy(struct weft_gate *g, struct weft_rail *rail,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cpus.h - a set of cores as text, so that ranks can tell each other where they may run.
+ * cpus.h - a set of cores as text: ranks publish where they may run.
  *
  * Callers   any thread; the functions keep nothing.
  */

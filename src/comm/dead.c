@@ -2,8 +2,8 @@
 /*
  * dead.c - a peer is gone: everything that needs it ends now, with WEFT_ERR_PEER.
  *
- * Receives from any peer fail too when the peer died (err is not WEFT_OK): it might have been the
- * one they wait for, and nobody could tell.  Messages that it sent in full stay.
+ * Receives from any peer fail, too, when the peer died (err is not WEFT_OK): a receive that waited
+ * for it alone would wait for ever.  Messages that it sent in full stay.
  */
 #include "comm/dead.h"
 #include "comm/large/rdma_write.h"
@@ -44,8 +44,8 @@ void weft_comm_core_peer_down(struct weft_core *core, int peer, weft_err err, co
 {
 	struct weft_gate *g = &core->gate[peer];
 
-	/* DOWN -> SEE (weft_comm_gate_down).  seq_cst against those who post meanwhile: they see it, or
-	 * the scans below see what they posted. */
+	/* DOWN -> SEE (weft_comm_gate_down).  seq_cst against threads that post meanwhile: they see it,
+	 * or the scans below see what they posted. */
 	if (atomic_exchange_explicit(&g->x_down, true, memory_order_seq_cst))
 		return;
 	atomic_fetch_add_explicit(&core->x_died, err != WEFT_OK, memory_order_seq_cst);

@@ -25,16 +25,16 @@ static size_t describe_rails(const struct weft_rail *r, char *buf, size_t size)
 	return at < size ? at : size;
 }
 
-/* One line per host whose switch point is measured. */
+/* A line per host whose eager threshold is measured. */
 static size_t describe_learned(const struct weft_core *core, char *buf, size_t size)
 {
 	size_t at = 0;
 	for (int p = 0; p < core->size && at < size; p++) {
 		struct weft_comm_eager_threshold *l = core->gate[p].learn;
-		bool told = !l;
-		for (int q = 0; q < p && !told; q++)
-			told = core->gate[q].learn == l;
-		if (told)
+		bool listed = !l;
+		for (int q = 0; q < p && !listed; q++)
+			listed = core->gate[q].learn == l;
+		if (listed)
 			continue;
 		struct weft_comm_eager_threshold_state s = weft_comm_eager_threshold_read(l);
 		int k = snprintf(buf + at, size - at,

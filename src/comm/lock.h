@@ -3,7 +3,7 @@
  * lock.h - a one-word lock for sections of a few dozen instructions: bounded spin, then yield.
  *
  * Callers   any thread, task handlers included; not a signal handler.
- * Order     what the last holder wrote is visible to the next one.
+ * Order     what the last holder wrote is visible to the next.
  * Progress  the holder never blocks, never makes an upcall and never takes a lock of lower order
  *           (context before bucket; see match.c).
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* msg_trace.h - what happens to messages, for the trace; called only where one is written. */
+/* msg_trace.h - what happens to messages, for the trace; called only where a trace is written. */
 #ifndef WEFT_COMM_MSG_TRACE_H
 #define WEFT_COMM_MSG_TRACE_H
 

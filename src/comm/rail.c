@@ -39,7 +39,7 @@ static void on_ready(void *arg, int peer)
 	if (weft_likely(!atomic_load_explicit(&g->x_mute, memory_order_seq_cst)))
 		weft_comm_gate_kick(g);
 	else if (g->rx && g->rx->what != WEFT_RX_NONE)
-		g->rx->last = true; /* the driver writes into what we would give back */
+		g->rx->last = true; /* the driver still writes into the payload's place */
 	else
 		weft_comm_inbound_give_up(g);
 }
@@ -55,7 +55,7 @@ static bool on_hold(void *arg, int peer, bool first)
 {
 	struct weft_rail *rail = arg;
 	struct weft_core *core = rail->core;
-	/* Relaxed: a hint of who posts; another one's makes a packet go at once, or wait a tick. */
+	/* Relaxed: a hint; another sender's makes a packet go at once, or wait a tick. */
 	if (first && atomic_load_explicit(&core->gate[peer].x_alone, memory_order_relaxed))
 		return false;
 	return core->hold && core->hold();
@@ -124,10 +124,10 @@ static void rail_packs_round(struct weft_rail *rail)
 	if (weft_likely(weft_mpsc_empty(&rail->held)))
 		return;
 	struct weft_mpsc_node *n;
-	/* Bound: a gate comes again only if somebody sends meanwhile; then the next round's. */
+	/* Bound: a gate comes again only if a thread sends meanwhile; that is the next round's. */
 	for (int i = 0; i < rail->core->size && (n = weft_mpsc_pop(&rail->held)); i++) {
 		struct weft_pack *k = weft_container_of(n, struct weft_pack, node);
-		/* FREE -> REUSE (list).  Carries: our reads of the node are over.  Before the kick,
+		/* FREE -> REUSE (list).  Carries: the reads of the node are over.  Before the kick,
 		 * so that what is added while it says true is sent by this kick. */
 		atomic_store_explicit(&k->x_listed, false, memory_order_release);
 		weft_comm_gate_kick(k->gate);

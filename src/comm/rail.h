@@ -28,9 +28,9 @@ struct weft_rail {
 	struct weft_mpsc held;    /* packs that were held back */
 };
 
-/* What its driver is to call. */
+/* The table that its driver calls. */
 struct weft_net_events weft_comm_rail_events(struct weft_rail *rail);
-/* One look at it, and what is held back for it goes. */
+/* One poll of the driver; packs that are held back go before. */
 int weft_comm_rail_poll(struct weft_rail *rail);
 /* Its poller is about to sleep: nothing is held back from here on.  False: look again. */
 bool weft_comm_rail_packs_arm(struct weft_rail *rail);

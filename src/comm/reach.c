@@ -53,8 +53,8 @@ static bool wanted(const char *name, weft_err *err_p)
 	return found;
 }
 
-/* Opens a driver; what does not work on this machine is left out.  *rail_p: -1 then. */
-static weft_err rail_open(struct weft_reach *who, const struct weft_driver *driver,
+/* Opens a driver; a driver that does not work on this machine is left out.  *rail_p: -1 then. */
+static weft_err rail_open(struct weft_reach *reach, const struct weft_driver *driver,
 			  const struct weft_boot_info *boot, int *rail_p)
 {
 	struct weft_net_job job = {.rank = boot->rank,
@@ -62,7 +62,7 @@ static weft_err rail_open(struct weft_reach *who, const struct weft_driver *driv
 				   .jobid = boot->jobid,
 				   .secret = boot->secret};
 	*rail_p = -1;
-	weft_err err = weft_comm_core_rail_add(who->core, driver, &job);
+	weft_err err = weft_comm_core_rail_add(reach->core, driver, &job);
 	if (err == WEFT_ERR_UNSUPPORTED) {
 		weft_info("driver %s does not work on this machine", driver->name);
 		return WEFT_OK;
@@ -71,16 +71,16 @@ static weft_err rail_open(struct weft_reach *who, const struct weft_driver *driv
 		weft_error("driver %s cannot start: %s", driver->name, weft_strerror(err));
 		return err;
 	}
-	*rail_p = who->core->nrails - 1;
+	*rail_p = reach->core->nrails - 1;
 	return WEFT_OK;
 }
 
-static weft_err rail_address(struct weft_reach *who, int rail, char *buf, size_t size)
+static weft_err rail_address(struct weft_reach *reach, int rail, char *buf, size_t size)
 {
 	buf[0] = 0;
 	if (rail < 0)
 		return WEFT_OK;
-	struct weft_rail *r = &who->core->rail[rail];
+	struct weft_rail *r = &reach->core->rail[rail];
 	weft_err err = r->driver->address(r->net, buf, size);
 	/* ARG: the user named what is not there, and the driver has said so. */
 	if (err && err != WEFT_ERR_ARG)
@@ -90,7 +90,7 @@ static weft_err rail_address(struct weft_reach *who, int rail, char *buf, size_t
 
 /* ---- addresses ---------------------------------------------------------------------------- */
 
-/* A line for the host, one for credit, cores and the host's name, one for shm's address. */
+/* Three lines: the host; credit, cores and the host's name; shm's address. */
 static bool card_read(struct weft_reach_card *c, char *text)
 {
 	int end = 0;
@@ -114,11 +114,11 @@ static bool card_read(struct weft_reach_card *c, char *text)
 }
 _Static_assert(WEFT_CPUS_TEXT == 257 && WEFT_SAMPLE_NAME == 65, "card_read's format says so");
 
-/* First round: who is where.  Fills the cards. */
-static weft_err exchange_cards(struct weft_reach *who, const struct weft_boot_info *boot, int shm)
+/* First round: each rank publishes its host.  Fills the cards. */
+static weft_err exchange_cards(struct weft_reach *reach, const struct weft_boot_info *boot, int shm)
 {
 	char text[WEFT_REACH_TEXT + WEFT_HOST_KEY_MAX + WEFT_CPUS_TEXT + WEFT_SAMPLE_NAME + 26];
-	struct weft_reach_card *mine = &who->card[boot->rank];
+	struct weft_reach_card *mine = &reach->card[boot->rank];
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
@@ -128,18 +128,18 @@ static weft_err exchange_cards(struct weft_reach *who, const struct weft_boot_in
 
 	if (weft_net_host_key(mine->host, sizeof mine->host))
 		mine->host[0] = 0;
-	weft_err err = rail_address(who, shm, mine->shm, sizeof mine->shm);
+	weft_err err = rail_address(reach, shm, mine->shm, sizeof mine->shm);
 	if (err)
 		return err;
 	if (!weft_sample_own_name(mine->name))
 		strcpy(mine->name, "-");
 	snprintf(text, sizeof text, "%s\n%llu %s %s\n%s", mine->host,
-		 (unsigned long long)who->core->credit, mine->cpus, mine->name, mine->shm);
+		 (unsigned long long)reach->core->credit, mine->cpus, mine->name, mine->shm);
 	if ((err = weft_boot_put("comm.card", text)) || (err = weft_boot_fence()))
 		return err;
 	for (int p = 0; p < boot->size; p++) {
 		err = weft_boot_get(p, "comm.card", text, sizeof text);
-		if (err || !card_read(&who->card[p], text)) {
+		if (err || !card_read(&reach->card[p], text)) {
 			weft_error("rank %d has published no address", p);
 			return err ? err : WEFT_ERR_PROTO;
 		}
@@ -148,20 +148,20 @@ static weft_err exchange_cards(struct weft_reach *who, const struct weft_boot_in
 }
 
 /* Does rank p's host have more ranks than these may use cores?  Asked of its first rank. */
-static bool host_crowded(const struct weft_reach *who, const struct weft_boot_info *boot, int p)
+static bool host_crowded(const struct weft_reach *reach, const struct weft_boot_info *boot, int p)
 {
 	cpu_set_t cpus;
 	int ranks = 0;
 
 	CPU_ZERO(&cpus);
 	for (int q = 0; q < boot->size; q++) {
-		if (q != p &&
-		    (!who->card[p].host[0] || strcmp(who->card[p].host, who->card[q].host) != 0))
+		if (q != p && (!reach->card[p].host[0] ||
+			       strcmp(reach->card[p].host, reach->card[q].host) != 0))
 			continue;
 		if (q < p)
 			return false; /* it has been asked */
 		ranks++;
-		weft_comm_cpus_add(who->card[q].cpus, &cpus);
+		weft_comm_cpus_add(reach->card[q].cpus, &cpus);
 	}
 	return ranks > CPU_COUNT(&cpus);
 }
@@ -170,51 +170,50 @@ static bool host_crowded(const struct weft_reach *who, const struct weft_boot_in
  * Algorithms depend on it, so every rank must find the same, whatever it is bound to itself and
  * wherever it runs: all look at what all have published.
  */
-static void find_crowds(struct weft_reach *who, const struct weft_boot_info *boot)
+static void find_crowds(struct weft_reach *reach, const struct weft_boot_info *boot)
 {
-	who->crowded = false;
-	for (int p = 0; p < boot->size && !who->crowded; p++)
-		who->crowded = host_crowded(who, boot, p);
+	reach->crowded = false;
+	for (int p = 0; p < boot->size && !reach->crowded; p++)
+		reach->crowded = host_crowded(reach, boot, p);
 }
 
 /* The same answer in every rank: is there a pair that shm does not connect? */
-static bool shm_is_not_enough(const struct weft_reach *who, int size)
+static bool shm_is_not_enough(const struct weft_reach *reach, int size)
 {
 	for (int p = 0; p < size; p++)
-		if (!who->card[p].shm[0] || !who->card[p].host[0] ||
-		    strcmp(who->card[p].host, who->card[0].host) != 0)
+		if (!reach->card[p].shm[0] || !reach->card[p].host[0] ||
+		    strcmp(reach->card[p].host, reach->card[0].host) != 0)
 			return true;
 	return false;
 }
 
-/* What was measured with the peer's host stands at the start; peers of one host share what is
- * learned of it. */
-static void learn_with_host(struct weft_reach *who, int peer)
+/* Starts from what was measured with the peer's host earlier; peers of a host share the measure. */
+static void learn_with_host(struct weft_reach *reach, int peer)
 {
-	struct weft_gate *g = &who->core->gate[peer];
+	struct weft_gate *g = &reach->core->gate[peer];
 	const struct weft_gate *like = NULL;
 	if (g->driver->card(g->net, peer)->streams)
-		weft_comm_gate_eager_set(
-			g, (size_t)weft_setting_for_host(WEFT_SET_EAGER_TCP, who->card[peer].name));
+		weft_comm_gate_eager_set(g, (size_t)weft_setting_for_host(WEFT_SET_EAGER_TCP,
+									  reach->card[peer].name));
 	if (!weft_setting_bool(WEFT_SET_SWITCH_LEARN) || weft_setting_given(WEFT_SET_EAGER_TCP))
 		return;
 	for (int q = 0; q < peer && !like; q++)
-		if (who->core->gate[q].learn && who->card[peer].host[0] &&
-		    !strcmp(who->card[q].host, who->card[peer].host))
-			like = &who->core->gate[q];
+		if (reach->core->gate[q].learn && reach->card[peer].host[0] &&
+		    !strcmp(reach->card[q].host, reach->card[peer].host))
+			like = &reach->core->gate[q];
 	weft_comm_gate_learn(g, like);
 }
 
-static void reach_by(struct weft_reach *who, int rail, int peer, const char *address)
+static void reach_by(struct weft_reach *reach, int rail, int peer, const char *address)
 {
-	if (rail < 0 || !address[0] || who->core->gate[peer].driver)
+	if (rail < 0 || !address[0] || reach->core->gate[peer].driver)
 		return;
-	struct weft_rail *r = &who->core->rail[rail];
+	struct weft_rail *r = &reach->core->rail[rail];
 	weft_err err = r->driver->reach(r->net, peer, address);
 	if (!err) {
-		weft_comm_core_gate_set(who->core, peer, rail);
-		who->core->gate[peer].credit = who->card[peer].credit;
-		learn_with_host(who, peer);
+		weft_comm_core_gate_set(reach->core, peer, rail);
+		reach->core->gate[peer].credit = reach->card[peer].credit;
+		learn_with_host(reach, peer);
 	} else if (err != WEFT_ERR_UNSUPPORTED) {
 		weft_warn("driver %s cannot use the address of rank %d: %s", r->driver->name, peer,
 			  weft_strerror(err));
@@ -222,29 +221,29 @@ static void reach_by(struct weft_reach *who, int rail, int peer, const char *add
 }
 
 /* A further round for each network that is needed, best first. */
-static weft_err exchange_network(struct weft_reach *who, const struct weft_boot_info *boot,
+static weft_err exchange_network(struct weft_reach *reach, const struct weft_boot_info *boot,
 				 const struct weft_driver *driver)
 {
 	char text[WEFT_REACH_TEXT], key[32];
 	int rail;
 	snprintf(key, sizeof key, "comm.%s", driver->name);
-	weft_err err = rail_open(who, driver, boot, &rail);
+	weft_err err = rail_open(reach, driver, boot, &rail);
 	if (!err)
-		err = rail_address(who, rail, text, sizeof text);
+		err = rail_address(reach, rail, text, sizeof text);
 	if (err || (err = weft_boot_put(key, text)) || (err = weft_boot_fence()))
 		return err;
 	for (int p = 0; p < boot->size; p++) {
-		if (p == boot->rank || who->core->gate[p].driver)
+		if (p == boot->rank || reach->core->gate[p].driver)
 			continue;
 		err = weft_boot_get(p, key, text, sizeof text);
 		if (err)
 			return err;
-		reach_by(who, rail, p, text);
+		reach_by(reach, rail, p, text);
 	}
 	return WEFT_OK;
 }
 
-static weft_err exchange_networks(struct weft_reach *who, const struct weft_boot_info *boot)
+static weft_err exchange_networks(struct weft_reach *reach, const struct weft_boot_info *boot)
 {
 	const struct weft_driver *first = &weft_net_driver_tcp, *second = &weft_net_driver_ofi;
 	weft_err err = WEFT_OK;
@@ -255,14 +254,14 @@ static weft_err exchange_networks(struct weft_reach *who, const struct weft_boot
 		second = &weft_net_driver_tcp;
 	}
 	if (tcp || ofi)
-		err = exchange_network(who, boot, first);
+		err = exchange_network(reach, boot, first);
 	if (!err && tcp && ofi)
-		err = exchange_network(who, boot, second);
+		err = exchange_network(reach, boot, second);
 	return err;
 }
 
 /* Several networks at once to each peer, if the setting says so. */
-static weft_err exchange_rails(struct weft_reach *who, const struct weft_boot_info *boot,
+static weft_err exchange_rails(struct weft_reach *reach, const struct weft_boot_info *boot,
 			       bool *done_p)
 {
 	struct weft_bundle_rail rails[WEFT_BUNDLE_RAILS];
@@ -272,20 +271,20 @@ static weft_err exchange_rails(struct weft_reach *who, const struct weft_boot_in
 	if (!*done_p)
 		return err;
 	weft_net_bundle_plan(rails, n);
-	return exchange_network(who, boot, &weft_net_driver_bundle);
+	return exchange_network(reach, boot, &weft_net_driver_bundle);
 }
 
-/* For whom no driver serves: which one would. */
-static const char *what_is_missing(const struct weft_reach *who, int peer, weft_err *err_p)
+/* No driver reaches peer: the driver that would. */
+static const char *what_is_missing(const struct weft_reach *reach, int peer, weft_err *err_p)
 {
 	if (wanted("tcp", err_p))
 		return "";
-	bool here = *who->card[peer].host &&
-		    !strcmp(who->card[peer].host, who->card[who->core->rank].host);
+	bool here = *reach->card[peer].host &&
+		    !strcmp(reach->card[peer].host, reach->card[reach->core->rank].host);
 	return here ? "; on this host it takes shm or tcp" : "; another host needs tcp or ofi";
 }
 
-static weft_err reach_everybody(struct weft_reach *who, const struct weft_boot_info *boot)
+static weft_err reach_all(struct weft_reach *reach, const struct weft_boot_info *boot)
 {
 	weft_err err = WEFT_OK;
 	bool want_shm = wanted("shm", &err), rails = false;
@@ -295,20 +294,20 @@ static weft_err reach_everybody(struct weft_reach *who, const struct weft_boot_i
 		return err;
 	want_shm = want_shm && !*weft_setting_str(WEFT_SET_RAILS);
 	if (want_shm)
-		err = rail_open(who, &weft_net_driver_shm, boot, &shm);
-	if (err || (err = exchange_cards(who, boot, shm)))
+		err = rail_open(reach, &weft_net_driver_shm, boot, &shm);
+	if (err || (err = exchange_cards(reach, boot, shm)))
 		return err;
-	find_crowds(who, boot);
-	if ((err = exchange_rails(who, boot, &rails)))
+	find_crowds(reach, boot);
+	if ((err = exchange_rails(reach, boot, &rails)))
 		return err;
 	for (int p = 0; p < boot->size; p++)
 		if (p != boot->rank)
-			reach_by(who, shm, p, who->card[p].shm);
-	who->apart = rails || shm_is_not_enough(who, boot->size);
-	if (!rails && who->apart && (err = exchange_networks(who, boot)))
+			reach_by(reach, shm, p, reach->card[p].shm);
+	reach->apart = rails || shm_is_not_enough(reach, boot->size);
+	if (!rails && reach->apart && (err = exchange_networks(reach, boot)))
 		return err;
 	for (int p = 0; p < boot->size; p++) {
-		if (p == boot->rank || who->core->gate[p].driver)
+		if (p == boot->rank || reach->core->gate[p].driver)
 			continue;
 		if (rails) {
 			weft_error("rank %d cannot be reached by any of WEFT_RAILS=%s", p,
@@ -316,7 +315,7 @@ static weft_err reach_everybody(struct weft_reach *who, const struct weft_boot_i
 			return WEFT_ERR_UNSUPPORTED;
 		}
 		weft_error("rank %d cannot be reached by the drivers in WEFT_DRIVERS=%s%s", p,
-			   weft_setting_str(WEFT_SET_DRIVERS), what_is_missing(who, p, &err));
+			   weft_setting_str(WEFT_SET_DRIVERS), what_is_missing(reach, p, &err));
 		return WEFT_ERR_UNSUPPORTED;
 	}
 	return WEFT_OK;
@@ -324,21 +323,21 @@ static weft_err reach_everybody(struct weft_reach *who, const struct weft_boot_i
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
-weft_err weft_comm_reach_everybody(struct weft_reach *who, struct weft_core *core,
-				   const struct weft_boot_info *boot)
+weft_err weft_comm_reach_all(struct weft_reach *reach, struct weft_core *core,
+			     const struct weft_boot_info *boot)
 {
-	who->core = core;
-	who->card = calloc((size_t)boot->size, sizeof *who->card);
-	return who->card ? reach_everybody(who, boot) : WEFT_ERR_NOMEM;
+	reach->core = core;
+	reach->card = calloc((size_t)boot->size, sizeof *reach->card);
+	return reach->card ? reach_all(reach, boot) : WEFT_ERR_NOMEM;
 }
 
-void weft_comm_reach_forget(struct weft_reach *who)
+void weft_comm_reach_end(struct weft_reach *reach)
 {
-	free(who->card);
-	who->card = NULL;
+	free(reach->card);
+	reach->card = NULL;
 }
 
-bool weft_comm_reach_same_host(const struct weft_reach *who, int p, int q)
+bool weft_comm_reach_same_host(const struct weft_reach *reach, int p, int q)
 {
-	return who->card[p].host[0] && !strcmp(who->card[p].host, who->card[q].host);
+	return reach->card[p].host[0] && !strcmp(reach->card[p].host, reach->card[q].host);
 }

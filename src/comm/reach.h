@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reach.h - who is where, and who is reached by which driver.
+ * reach.h - on which host each peer is, and which driver reaches it.
  *
- * Callers   everybody: weft_comm_start, once; forget: when the core is gone. The others: any
- *           thread between the two.
- * Owner     the cards are the record's, from everybody until forget.
- * Progress  everybody: waits for all other ranks, twice or more.
+ * Callers   all: weft_comm_start, once.  end: when the core is gone.  same_host: any thread between
+ *           the two.
+ * Owner     the cards are the record's, from all until end.
+ * Progress  all: waits for all other ranks, twice or more.
  * Failure   said in a line, once; the core then has the rails that were opened, and goes with them.
  */
 #ifndef WEFT_COMM_REACH_H
@@ -25,7 +25,7 @@ struct weft_core;
 
 /* What a rank publishes of itself. */
 struct weft_reach_card {
-	uint64_t credit; /* what it lets us have under way to it */
+	uint64_t credit; /* what a peer may have under way to it */
 	char host[WEFT_HOST_KEY_MAX];
 	char shm[WEFT_REACH_TEXT]; /* empty: none */
 	char cpus[WEFT_CPUS_TEXT];
@@ -34,15 +34,15 @@ struct weft_reach_card {
 
 struct weft_reach {
 	struct weft_core *core;
-	struct weft_reach_card *card; /* one per rank */
+	struct weft_reach_card *card; /* by rank */
 	bool crowded;                 /* some host has more ranks than cores for them */
 	bool apart;                   /* some pair of ranks is not connected by shm */
 };
 
 /* Opens the drivers that the settings allow and the peers need, and sets each peer's gate. */
-weft_err weft_comm_reach_everybody(struct weft_reach *who, struct weft_core *core,
-				   const struct weft_boot_info *boot) weft_must_use;
-void weft_comm_reach_forget(struct weft_reach *who);
-bool weft_comm_reach_same_host(const struct weft_reach *who, int p, int q);
+weft_err weft_comm_reach_all(struct weft_reach *reach, struct weft_core *core,
+			     const struct weft_boot_info *boot) weft_must_use;
+void weft_comm_reach_end(struct weft_reach *reach);
+bool weft_comm_reach_same_host(const struct weft_reach *reach, int p, int q);
 
 #endif

@@ -19,7 +19,7 @@ struct weft_core_req_send {
 	struct weft_out out; /* M once queued */
 	struct weft_gate *gate;
 	/* References: the post itself, each piece that a driver kept, the peer's answer.  The last
-	 * one that is dropped completes the request. */
+	 * reference that is dropped completes the request. */
 	_Atomic uint32_t x_refs;
 	_Atomic int x_err; /* the first failure */
 	void *packed;      /* M: a typed eager message in one piece */
@@ -37,9 +37,9 @@ struct weft_core_req_send {
 struct weft_core_req_recv {
 	bool explicit_only; /* as with sends */
 	uint8_t share;      /* R: 1 + the slot in the core, 0: not shared */
-	bool told;          /* the sender has heard of it; see rtr.h */
-	bool open;          /* M: the sender may write into our buffer */
-	bool quiet;         /* R: nobody but who waits needs our last answer */
+	bool rtr_sent;      /* see rtr.h */
+	bool open;          /* M: the sender may write into the buffer */
+	bool quiet;         /* R: the last answer matters to threads that wait at the peer only */
 	bool late;          /* R: the message was there before */
 	struct weft_entry entry;
 	struct weft_out out; /* M once queued: CTS */
@@ -85,7 +85,7 @@ static inline struct weft_req *weft_comm_req_of_recv_out(struct weft_out *o)
 				   offsetof(struct weft_core_req_recv, out));
 }
 
-/* The end of one with `then`, which was counted when it began. */
+/* The end of a request with `then`, which was counted when it began. */
 static inline void weft_comm_req_then(struct weft_req *r)
 {
 	weft_task_engine_want(-1);
@@ -102,7 +102,7 @@ static inline void weft_comm_req_complete(struct weft_req *r)
 		weft_wait_completion_signal(&r->done);
 }
 
-/* The same, from within the call that starts it: nobody can be waiting yet. */
+/* The same, from within the call that starts it: no thread can be waiting yet. */
 static inline void weft_comm_req_complete_early(struct weft_req *r)
 {
 	if (r->then)

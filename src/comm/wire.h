@@ -5,10 +5,10 @@
  * The version of this language is part of the drivers' hello.  All numbers are little-endian.
  * Everything that arrives is checked; what makes no sense closes the connection with that peer
  * and never touches memory.  Requests are named by ids (slot and generation in the owner's table,
- * ids.h), never by addresses.  The one address on the wire is that of a buffer, offered to
- * peers who may copy from and to our memory anyway (get and put of the driver).
+ * ids.h), never by addresses.  The only address on the wire is that of a buffer, offered to a peer
+ * that may copy from and to this process's memory anyway (get and put of the driver).
  *
- * kind     who    sequence  context    tag      length          payload
+ * kind     sides  sequence  context    tag      length          payload
  * EAGER    S->R   envelope  context    tag      data bytes (1)  the data
  * RTS      S->R   envelope  context    tag      data bytes      struct weft_wire_rts
  * CTS      R->S   R's id    S's id     most     bytes wanted    -
@@ -40,7 +40,7 @@
  *
  * `most` bounds the payload of each DATA packet; 0: no bound.
  *
- * Envelopes (EAGER, RTS) of one sender are numbered, and matched in that order.
+ * A sender's envelopes (EAGER, RTS) are numbered, and matched in that order.
  */
 #ifndef WEFT_COMM_WIRE_H
 #define WEFT_COMM_WIRE_H
@@ -65,7 +65,8 @@ enum weft_wire_kind {
 #define WEFT_WIRE_SHARE 2u  /* flag of CTS and DATA */
 #define WEFT_WIRE_REST 4u   /* flag of CTS, with SHARE, and of DATA */
 #define WEFT_WIRE_WINDOW 8u /* flag of CTS */
-#define WEFT_WIRE_QUIET 16u /* flag of RTS, CTS with OFFER: only who waits needs its end */
+#define WEFT_WIRE_QUIET                                                                            \
+	16u /* flag of RTS, CTS with OFFER: its end matters to waiting threads only */
 
 #define WEFT_CONTROL_MAX 24 /* payload of a control packet */
 

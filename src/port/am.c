@@ -60,7 +60,7 @@ static void am_arrived(struct weft_req *req, void *arg);
 static void post_receive(struct receive *r)
 {
 	struct weft_buf b = weft_data_buf_flat(r->data, sizeof r->data);
-	/* Ends when no message is there, or we stop. */
+	/* Ends when no message is there, or when stop has begun. */
 	for (;;) {
 		int was = POSTING;
 		atomic_store_explicit(&r->x_state, POSTING, memory_order_relaxed);

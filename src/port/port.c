@@ -6,13 +6,13 @@
 #include "port/put.h"
 #include "rt/rt.h"
 
-/* MPI counts its contexts from 0; ours are the last ones. */
+/* MPI counts its contexts from 0; these are the last. */
 #define FIRST_CONTEXT (UINT32_MAX - WEFT_PORT_CTXS)
 
 static_assert(sizeof(struct weft_req) <= sizeof(weft_comm_request), "grow weft_comm_request");
 static_assert(alignof(struct weft_req) <= alignof(weft_comm_request), "align weft_comm_request");
 static_assert(WEFT_COMM_ANY_PEER == WEFT_ANY_PEER && WEFT_COMM_ANY_TAG == WEFT_ANY_TAG,
-	      "one meaning");
+	      "the same wildcards");
 
 struct weft_ctx *weft_port_ctx[WEFT_PORT_CTXS];
 static bool started_here; /* weft_comm_open has started the layers, close stops them */

@@ -240,7 +240,7 @@ static weft_err start_access(weft_comm_request *req, int peer, uint64_t key, siz
 	user->status = (struct weft_status){.peer = peer, .bytes = bytes};
 	o->user = user;
 	o->put = put;
-	/* A third reference is ours until all is started. */
+	/* The third reference is this call's, until all is started. */
 	atomic_store_explicit(&o->x_left, 3, memory_order_relaxed);
 	weft_comm_req_init(&o->ack, ack_came, o);
 	weft_comm_req_init(&o->data, data_over, o);

@@ -18,19 +18,19 @@
 static enum { RT_NEW, RT_RUNNING, RT_STOPPED } state;
 static const struct weft_boot_info *job;
 
-static void look(void)
+static void poll_engine(void)
 {
 	(void)weft_engine_poll();
 }
 
 /* Workers of user-level threads that have nothing to run wait in the engine. */
-static const struct weft_ult_hooks ult_hooks = {.idle = weft_task_engine_idle, .tick = look};
+static const struct weft_ult_hooks ult_hooks = {.idle = weft_task_engine_idle, .tick = poll_engine};
 
 /*
  * A program that is linked with libweft-task before libmpi_abi submits its tasks there, while its
  * messages are here: two engines, with threads and settings of their own.
  */
-static void look_for_another_engine(void)
+static void warn_of_another_engine(void)
 {
 	Dl_info there, here;
 	void *submit = dlsym(RTLD_DEFAULT, "weft_task_submit");
@@ -41,7 +41,8 @@ static void look_for_another_engine(void)
 			  there.dli_fname, here.dli_fname);
 }
 
-/* Ranks to which nobody has given cores of their own share the host's: each gets its part. */
+/* Ranks without cores of their own (by a launcher or an affinity) share the host's: each gets its
+ * part. */
 static void share_cores(void)
 {
 	cpu_set_t own, whole;
@@ -65,7 +66,7 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 	if (err)
 		return err;
 	weft_log_init();
-	look_for_another_engine();
+	warn_of_another_engine();
 	err = weft_boot_open(&job);
 	if (err)
 		return err;
@@ -86,8 +87,8 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 stop_engine:
 	weft_engine_stop();
 leave_job:
-	/* The others wait for us, and would wait for a rank that leaves in order.  What went wrong
-	 * has been said. */
+	/* The other ranks wait for this rank, and would go on waiting if it left in order.  The cause
+	 * has been logged. */
 	if (job->size > 1)
 		weft_boot_abort(1, NULL);
 	weft_boot_close();

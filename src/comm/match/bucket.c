@@ -76,8 +76,8 @@ void weft_comm_match_scan(struct weft_match *m, struct weft_ctx *ctx,
 			bits &= bits - 1;
 			struct weft_bucket *b = &m->bucket[page * WEFT_BUCKET_GROUP];
 			weft_count(WEFT_CNT_MATCH_SCANNED, WEFT_BUCKET_GROUP);
-			/* Locked even if it looks empty: who puts something in after us has seen
-			 * what our caller stored before. */
+			/* Locked even if it looks empty: a thread that puts a node in later has
+			 * seen what the caller stored before the scan. */
 			for (int i = 0; i < WEFT_BUCKET_GROUP; i++)
 				bucket_scan(&b[i], fn, arg);
 		}

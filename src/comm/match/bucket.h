@@ -31,7 +31,7 @@ static inline struct weft_bucket *weft_comm_bucket_of(struct weft_ctx *ctx, int 
 	return &ctx->core->match.bucket[weft_comm_bucket_index(ctx, peer, tag)];
 }
 
-/* Tells keys in a bucket apart, nearly always. */
+/* Tells the keys in a bucket apart, nearly always; the node decides. */
 static inline uint64_t weft_comm_bucket_key(const struct weft_ctx *ctx, int peer, int tag)
 {
 	return ((uint64_t)(uint32_t)tag << 32 | (ctx->base ^ (uint32_t)peer * 0x9e3779b1u));
@@ -120,7 +120,7 @@ static inline void weft_comm_bucket_insert_locked(struct weft_bucket *b, struct 
 	b->more = n;
 }
 
-/* Behind the others of its key. */
+/* n becomes the last of its key, perhaps the first, too. */
 static inline void weft_comm_bucket_append_locked(struct weft_bucket *b, struct weft_keyed *n)
 {
 	struct weft_keyed *first = weft_comm_bucket_first_locked(b, n->ctx, n->peer, n->tag);
@@ -130,14 +130,14 @@ static inline void weft_comm_bucket_append_locked(struct weft_bucket *b, struct 
 		weft_comm_bucket_insert_locked(b, n);
 }
 
-/* The first node of slot i goes, and the next one takes its place; returns it. */
+/* Takes out the first node of slot i; the next node of the key takes its place. */
 static inline struct weft_keyed *weft_comm_bucket_shift_locked(struct weft_bucket *b, unsigned i)
 {
 	struct weft_keyed *n = b->slot[i].first, *heir = n->next;
 	atomic_store_explicit(&n->x_listed, false, memory_order_relaxed);
 	b->slot[i].first = heir;
 	if (heir)
-		heir->prev = n->prev; /* the last one */
+		heir->prev = n->prev; /* the last of the key */
 	return n;
 }
 

@@ -26,7 +26,7 @@ static _Atomic(struct weft_ctx *) *ctx_cell(struct weft_core *core, uint32_t id,
 		atomic_store_explicit(top, mid, memory_order_release);
 	}
 	_Atomic(struct weft_ctx_leaf *) *cell = &mid->x_leaf[id / WEFT_CTX_LEAF % WEFT_CTX_MID];
-	/* SEE <- PUB, and PUB -> SEE below: as one level higher. */
+	/* SEE <- PUB, and PUB -> SEE below: as on the level above. */
 	struct weft_ctx_leaf *leaf = atomic_load_explicit(cell, memory_order_acquire);
 	if (!leaf) {
 		if (!make || !(leaf = calloc(1, sizeof *leaf)))
@@ -41,7 +41,7 @@ static struct weft_ctx *ctx_make_locked(struct weft_core *core, uint32_t id)
 	_Atomic(struct weft_ctx *) *cell = ctx_cell(core, id, true);
 	if (!cell)
 		return NULL;
-	/* SEE <- PUB (below).  Carries: the record, for who returns it; makers hold ctx_lock. */
+	/* SEE <- PUB (below).  Carries: the record; makers hold ctx_lock. */
 	struct weft_ctx *ctx = atomic_load_explicit(cell, memory_order_acquire);
 	if (ctx)
 		return ctx;
@@ -108,7 +108,7 @@ void weft_comm_ctx_priority(struct weft_ctx *ctx, int priority)
 	atomic_store_explicit(&ctx->x_priority, (int16_t)priority, memory_order_relaxed);
 }
 
-/* A message that nobody will receive: its sender is released, its memory given back. */
+/* A message that no receive will take: its sender is released, its memory given back. */
 static void msg_drop(struct weft_msg *m)
 {
 	struct weft_core *core = m->core;
@@ -121,7 +121,7 @@ static void msg_drop(struct weft_msg *m)
 		weft_comm_gate_fin(&core->gate[m->node.peer], m->id);
 	}
 	uintptr_t state = WEFT_MSG_ARRIVING;
-	/* CLAIM -> LAST (msg_settled): the poller still writes into it, and frees it. */
+	/* CLAIM -> LAST (msg_complete): the poller still writes into it, and frees it. */
 	if (!atomic_compare_exchange_strong_explicit(&m->x_state, &state, WEFT_MSG_DROPPED,
 						     memory_order_acq_rel, memory_order_acquire))
 		weft_comm_msg_free(m);
@@ -160,7 +160,7 @@ void weft_comm_ctx_fini_all(struct weft_core *core)
 		free(ctx);
 	}
 	for (uint32_t t = 0; t < WEFT_CTX_TOP; t++) {
-		/* Relaxed: nobody else is left. */
+		/* Relaxed: no other thread uses the core any more. */
 		struct weft_ctx_mid *mid =
 			atomic_load_explicit(&core->x_ctx_top[t], memory_order_relaxed);
 		for (uint32_t i = 0; mid && i < WEFT_CTX_MID; i++)

@@ -47,7 +47,7 @@ uint32_t weft_comm_ids_give(struct weft_ids *t, void *owner, int peer)
 	t->free_head = s->next_free;
 	weft_comm_spin_unlock(&t->lock);
 
-	/* Relaxed: the slot is ours alone until x_owner is set. */
+	/* Relaxed: the slot is the caller's alone until x_owner is set. */
 	uint32_t id = atomic_load_explicit(&s->x_id, memory_order_relaxed);
 	atomic_store_explicit(&s->x_peer, peer, memory_order_relaxed);
 	/* Relaxed: a statistic. */
@@ -126,7 +126,7 @@ void *weft_comm_ids_take_any(struct weft_ids *t, int peer, uint32_t *from)
 void weft_comm_ids_fini(struct weft_ids *t)
 {
 	for (uint32_t i = 0; i < WEFT_IDS_CHUNKS; i++) {
-		/* Relaxed: nobody else is left. */
+		/* Relaxed: no other thread uses the table any more. */
 		free(atomic_load_explicit(&t->x_chunk[i], memory_order_relaxed));
 		atomic_store_explicit(&t->x_chunk[i], NULL, memory_order_relaxed);
 	}

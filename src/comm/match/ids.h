@@ -3,8 +3,8 @@
  * ids.h - names for requests that a peer will answer to: slot and generation, never an address.
  *
  * Callers   give, take, peek: any thread.
- *           peek: only while nobody else can take (the poller of that peer's connection).
- * Owner     whoever takes an id owns that reference to the request; exactly one taker wins.
+ *           peek: only while no other thread can take (the poller of that peer's connection).
+ * Owner     the taker of an id owns that reference to the request; of several takers one wins.
  * Memory    chunks of slots that are never returned while the table lives, so that a wild id from
  *           the wire reads valid memory and finds nothing.
  * Full      give() returns 0.
@@ -42,7 +42,7 @@ uint32_t weft_comm_ids_give(struct weft_ids *t, void *owner, int peer);
 /* The owner of id if it exists and belongs to peer, else NULL.  The id stays valid. */
 void *weft_comm_ids_peek(struct weft_ids *t, uint32_t id, int peer);
 
-/* The same, and the id ends.  Of several takers one gets the owner. */
+/* The same, and the id ends.  Of several takers a single one gets the owner. */
 void *weft_comm_ids_take(struct weft_ids *t, uint32_t id, int peer);
 
 /* Ends some id of peer and returns its owner, or NULL when there is none; *from is the scan's

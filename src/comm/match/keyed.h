@@ -21,9 +21,9 @@ enum weft_keyed_kind {
 
 /* What hangs in the table under a key (ctx, peer, tag), wildcards being keys like any other. */
 struct weft_keyed {
-	/* L bucket: the same key, oldest first.  The first one's prev is the last one. */
+	/* L bucket: the same key, oldest first.  The prev of the first node is the last node. */
 	struct weft_keyed *next, *prev;
-	struct weft_keyed *more; /* L bucket: of a first one that found no slot: the next such */
+	struct weft_keyed *more; /* L bucket: of a first node without a slot: the next such node */
 	struct weft_ctx *ctx;
 	int32_t peer, tag;
 	uint8_t kind;

@@ -4,7 +4,7 @@
  * steps that does not depend on how many of either there are.
  *
  * Everything hangs in one hash table keyed by (context, peer, tag), in buckets of one cache line
- * (bucket.h).  Whoever comes second completes the match, under the bucket's lock.
+ * (bucket.h).  The thread that comes second completes the match, under the bucket's lock.
  *
  * Wildcards are keys like any other: a posted receive from any peer with tag 7 hangs under (any,
  * 7), so an arrival has at most four keys to look at: its own, and three with wildcards.  Messages
@@ -22,9 +22,10 @@
  *
  * Why an arrival that reads x_wild = 0 under the bucket's lock is right: it only ever takes an
  * exact receive E, or stays.  If a wildcard W is older than E (posted before it by the same thread,
- * or by one that E's thread has heard from), x_wild was raised before E was put in under this very
- * lock, so the arrival would have seen it.  If the message stays: W looks at the messages after it
- * has raised x_wild, and finds it; or the arrival comes after that look, under the same lock.
+ * or by a thread with which E's thread has synchronised), x_wild was raised before E was put in under
+ * this very lock, so the arrival would have seen it.  If the message stays: W's poster searches the
+ * messages after it has raised x_wild, and finds it; or the arrival comes after that search, under
+ * the same lock.
  *
  * Ages.  Only wildcards count: W's stamp is ++epoch, E's is the epoch it read.  E is older than W
  * exactly if E's stamp is smaller; E's thread, having posted W, reads at least W's stamp.
@@ -32,7 +33,7 @@
  * Where the application allows overtaking, an exact receive is as good as an older wildcard.
  *
  * Not guaranteed: an order between receives posted by threads that have not synchronised (MPI
- * does not ask for one).
+ * requires none).
  */
 #include "base/counters.h"
 #include "comm/match/match.h"
@@ -43,14 +44,14 @@
 
 /* ---- posting ------------------------------------------------------------------------------ */
 
-/* m, the oldest of its key, is in lists.  We are in the bucket, and out on return.  NULL: somebody
- * else took it, and no other is there. */
+/* m, the oldest of its key, is in lists.  The caller is inside the bucket, and outside on return.
+ * NULL: another receive took m, and no other message is there. */
 static struct weft_msg *take_listed(struct weft_ctx *ctx, struct weft_bucket *b,
 				    enum weft_biased_how how, struct weft_keyed *m, int peer,
 				    int tag)
 {
 	if (!weft_comm_spin_try(&ctx->lock)) {
-		/* In order: context, then bucket; and look again. */
+		/* In order: context, then bucket; m may be gone by then. */
 		weft_comm_biased_out(&b->lock, how);
 		weft_comm_spin_lock(&ctx->lock);
 		how = weft_comm_biased_in(&b->lock);
@@ -59,7 +60,7 @@ static struct weft_msg *take_listed(struct weft_ctx *ctx, struct weft_bucket *b,
 	if (m)
 		weft_comm_bucket_unlink_locked(b, m);
 	weft_comm_biased_out(&b->lock, how);
-	/* What came while we waited may not be in lists, if they were given up and begun anew. */
+	/* A message that came meanwhile is in no list if the context was opened anew. */
 	if (m && weft_comm_msg_of(m)->lists)
 		weft_comm_unexpected_unlink_locked(ctx, weft_comm_msg_of(m));
 	weft_comm_spin_unlock(&ctx->lock);
@@ -76,15 +77,14 @@ struct weft_msg *weft_comm_match_take_posted(struct weft_ctx *ctx, struct weft_b
 	return weft_comm_msg_of(n);
 }
 
-/* Can nobody send what e waits for any more?  For any peer: all others are gone, and not in order.
- */
+/* Can no peer send what e waits for any more?  From any peer: all are gone, and one of them died. */
 static bool wild_is_orphan(struct weft_ctx *ctx, const struct weft_entry *e)
 {
 	struct weft_core *core = ctx->core;
 	if (e->node.peer != WEFT_ANY_PEER)
 		return weft_comm_gate_down(&core->gate[e->node.peer]);
-	/* DOWN (peer_down): counted before the posted ones are withdrawn, which needs the context's
-	 * lock that we hold. */
+	/* DOWN (peer_down): counted before posted receives are withdrawn, which takes the context's
+	 * lock, held here. */
 	return atomic_load_explicit(&core->x_died, memory_order_seq_cst) &&
 	       atomic_load_explicit(&core->x_gone, memory_order_seq_cst) == core->size - 1;
 }
@@ -95,7 +95,7 @@ static weft_err post_wild(struct weft_entry *e, struct weft_msg **msg_p)
 	weft_err err = WEFT_OK;
 
 	e->node.kind = WEFT_KEYED_WILD;
-	/* RAISE -> READ (arrive), through the bucket's lock when our thread posts there later.
+	/* RAISE -> READ (arrive), through the bucket's lock when the same thread posts there later.
 	 * Carries: nothing but itself. */
 	atomic_fetch_add_explicit(&ctx->x_wild, 1, memory_order_seq_cst);
 	weft_comm_spin_lock(&ctx->lock);
@@ -117,7 +117,7 @@ static weft_err post_wild(struct weft_entry *e, struct weft_msg **msg_p)
 weft_err weft_comm_match_post(struct weft_entry *e, struct weft_msg **msg_p)
 {
 	if (e->node.peer == WEFT_ANY_PEER || e->node.tag == WEFT_ANY_TAG) {
-		/* Relaxed: ours alone until it is listed. */
+		/* Relaxed: the poster's alone until it is listed. */
 		atomic_store_explicit(&e->node.x_listed, false, memory_order_relaxed);
 		return post_wild(e, msg_p);
 	}
@@ -197,8 +197,8 @@ struct weft_entry *weft_comm_match_arrive(struct weft_ctx *ctx, int peer, int ta
 	if (weft_likely(exact_suffices(ctx)))
 		n = weft_comm_match_take_exact_locked(b, ctx, peer, tag,
 						      weft_comm_bucket_key(ctx, peer, tag));
-	/* Relaxed: a look that decides nothing if it errs: without a match the caller comes again,
-	 * with the message. */
+	/* Relaxed: a hint; without a match the caller comes again, with the message, and that
+	 * look decides. */
 	bool wild = !n && atomic_load_explicit(&ctx->x_wild, memory_order_relaxed);
 	weft_comm_biased_out(&b->lock, how);
 	if (weft_likely(n != NULL))
@@ -215,7 +215,7 @@ struct weft_entry *weft_comm_match_arrive_unexpected(struct weft_ctx *ctx, struc
 
 	m->node.kind = WEFT_KEYED_MSG;
 	m->node.ctx = ctx;
-	/* Relaxed: a number; each peer's poller comes in order. */
+	/* Relaxed: a number; each connection's poller numbers its messages in order. */
 	m->number = atomic_fetch_add_explicit(&ctx->core->x_arrived, 1, memory_order_relaxed);
 	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
 	/* READ <- RAISE (post_wild, probe). */

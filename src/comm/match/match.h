@@ -11,7 +11,7 @@
 #include "comm/match/bucket.h"
 #include "comm/recv/msg.h"
 
-/* Posts e unless a message is there already: that one is taken out and returned in *msg_p.
+/* Posts e unless a message is there already: that message is taken out and returned in *msg_p.
  * WEFT_ERR_PEER: the peer is gone and left no message. */
 weft_err weft_comm_match_post(struct weft_entry *e, struct weft_msg **msg_p);
 /* The receive that a message from peer with tag belongs to, taken out; NULL: none so far. */
@@ -21,8 +21,8 @@ struct weft_entry *weft_comm_match_arrive_unexpected(struct weft_ctx *ctx, struc
 /* Takes a posted receive back; false: it was matched. */
 bool weft_comm_match_cancel(struct weft_entry *e);
 
-/* The oldest of its key is a message, n; we are in the bucket, `how` we came, and out on return.
- * NULL: another receive took it, and no other message is there. */
+/* The oldest of its key is a message, n.  The caller is inside the bucket, as `how` says, and
+ * outside on return.  NULL: another receive took it, and no other message is there. */
 struct weft_msg *weft_comm_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
 					     enum weft_biased_how how, struct weft_keyed *n);
 /* Takes out the oldest exact receive of a key that has no slot, or NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * match_fast.h - the inline half of matching, for what has an exact key: a receive is posted, a
- * message comes.  What is seldom goes to match.c, which also says why it is right.
+ * match_fast.h - the inline half of matching: exact receives and messages.  Rare cases go to
+ * match.c, which also argues the order.
  *
  * Callers   post: any thread.  arrive: the poller of the message's connection.
  * Cost      the bucket's line and those of the two nodes that meet.
@@ -13,12 +13,7 @@
 
 /* ---- posting ------------------------------------------------------------------------------ */
 
-/* The oldest of its key is a message, n; we are in the bucket, `how` we came, and out on return.
- * NULL: somebody else took it, and no other is there. */
-struct weft_msg *weft_comm_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
-					     enum weft_biased_how how, struct weft_keyed *n);
-
-/* We are in the bucket: e becomes the last of several posted receives of its key, if it is. */
+/* If receives with e's key are posted: appends e to them.  False: nothing has changed. */
 static inline bool weft_comm_match_queue_locked(struct weft_bucket *b, struct weft_entry *e,
 						struct weft_ctx *ctx, int peer, int tag)
 {
@@ -34,11 +29,11 @@ static inline bool weft_comm_match_queue_locked(struct weft_bucket *b, struct we
 }
 
 /*
- * The most frequent: the last of several posted receives with one key, whose bucket is ours alone.
- * False: it is not, and nothing has happened.  ctx, peer, tag: those of the node.
+ * The most frequent case: other receives with e's key are posted, and the calling thread owns the
+ * bucket.  False: it is another case, and nothing has changed.  ctx, peer, tag: those of the node.
  *
- * Whether the peer is down need not be asked.  While a receive of this key is there, a scan for
- * what that peer leaves behind has not come to the bucket, and will find ours with it.
+ * The peer's state is not read.  While a receive of this key is posted, the scan for a lost peer's
+ * receives has not come to the bucket, and will find e there, too.
  */
 static inline bool weft_comm_match_post_next(struct weft_entry *e, struct weft_ctx *ctx, int peer,
 					     int tag)
@@ -52,7 +47,7 @@ static inline bool weft_comm_match_post_next(struct weft_entry *e, struct weft_c
 	return good;
 }
 
-/* The same in a bucket that others use, too, if nobody is in it. */
+/* The same where another thread may use the bucket, if none is inside. */
 static inline bool weft_comm_match_post_beside(struct weft_entry *e, struct weft_ctx *ctx, int peer,
 					       int tag)
 {
@@ -77,7 +72,7 @@ static inline weft_err weft_comm_match_post_exact(struct weft_entry *e, struct w
 
 	e->node.kind = WEFT_KEYED_RECV;
 	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
-	/* Bound: a round more means that another receive took a message. */
+	/* Bound: each further round means that another receive took a message. */
 	while (weft_unlikely((first = weft_comm_bucket_first_locked(b, ctx, peer, tag)) != NULL &&
 			     first->kind == WEFT_KEYED_MSG)) {
 		/* Relaxed: it is in no list, so that a cancel finds it matched. */
@@ -88,15 +83,15 @@ static inline weft_err weft_comm_match_post_exact(struct weft_entry *e, struct w
 		how = weft_comm_biased_in(&b->lock);
 	}
 	*msg_p = NULL;
-	/* With a first one the page is marked: whoever marked it saw, after that, a peer that was
-	 * not down, so a scan for what that peer leaves behind comes later and sees the mark. */
+	/* If the key has nodes, its page is marked: the thread that marked it found the peer up
+	 * after that, so a scan for that peer's receives comes later and sees the mark. */
 	if (!first)
 		weft_comm_bucket_mark(ctx, b);
 	if (weft_unlikely(weft_comm_gate_down(&core->gate[peer]))) {
 		weft_comm_biased_out(&b->lock, how);
 		return WEFT_ERR_PEER;
 	}
-	/* Relaxed: our own earlier wildcards are visible to us anyway. */
+	/* Relaxed: the calling thread sees its own earlier wildcards anyway. */
 	e->stamp = atomic_load_explicit(&ctx->x_epoch, memory_order_relaxed);
 	if (first)
 		weft_comm_bucket_queue_locked(first, &e->node);
@@ -107,10 +102,6 @@ static inline weft_err weft_comm_match_post_exact(struct weft_entry *e, struct w
 }
 
 /* ---- arriving ----------------------------------------------------------------------------- */
-
-/* weft_comm_match_take_exact_locked for a key that has no slot. */
-struct weft_keyed *weft_comm_match_take_more_locked(struct weft_bucket *b, struct weft_ctx *ctx,
-						    int peer, int tag);
 
 /* Takes out the oldest exact receive of that key, or NULL. */
 static inline struct weft_keyed *weft_comm_match_take_exact_locked(struct weft_bucket *b,
@@ -145,7 +136,7 @@ static inline struct weft_entry *weft_comm_match_arrive_at(struct weft_bucket *b
 
 /*
  * The same for n messages in a row: how many of the first of them found a receive; *found_p is the
- * first of these, the others follow by `next`.  The rest go by weft_comm_match_arrive, as do all while a
+ * first of these, the further ones follow by `next`.  The rest go by weft_comm_match_arrive, as do all while a
  * wildcard is posted.
  */
 static inline unsigned weft_comm_match_arrive_run(struct weft_bucket *b, uint64_t key,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * match_probe.c - unexpected messages that somebody asks for without a receive, taken out or not;
- * and who waits for one to come.  What makes it right stands in match.c.
+ * match_probe.c - unexpected messages that a probe asks for, taken out or not.  match.c argues the
+ * order.
  */
 #include "comm/match/match_fast.h"
 #include "comm/match/match_probe.h"
 #include "comm/match/unexpected.h"
 
-static void describe(const struct weft_msg *m, struct weft_status *st)
+static void status_of_msg(const struct weft_msg *m, struct weft_status *st)
 {
 	*st = (struct weft_status){
 		.peer = m->node.peer, .tag = m->node.tag, .err = WEFT_OK, .bytes = m->length};
@@ -25,15 +25,15 @@ static struct weft_msg *probe_exact(struct weft_ctx *ctx, int peer, int tag, boo
 	if (n && take) {
 		m = weft_comm_match_take_posted(ctx, b, how, n);
 		if (m)
-			describe(m, st);
+			status_of_msg(m, st);
 		return m;
 	}
 	if (n) {
 		m = weft_comm_msg_of(n);
-		describe(m, st);
+		status_of_msg(m, st);
 	}
 	weft_comm_biased_out(&b->lock, how);
-	return m; /* not taken: only whether there is one counts */
+	return m; /* not taken: the caller may only compare it with NULL */
 }
 
 /* Context locked. */
@@ -48,7 +48,7 @@ static struct weft_msg *probe_locked(struct weft_ctx *ctx, int peer, int tag, bo
 			weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
 		m = n ? weft_comm_msg_of(n) : NULL;
 		if (m)
-			describe(m, st);
+			status_of_msg(m, st);
 		if (m && take)
 			weft_comm_bucket_unlink_locked(b, n);
 		weft_comm_biased_unlock(&b->lock);
@@ -59,7 +59,7 @@ static struct weft_msg *probe_locked(struct weft_ctx *ctx, int peer, int tag, bo
 	weft_comm_unexpected_begin_locked(ctx);
 	m = weft_comm_unexpected_find_locked(ctx, peer, tag);
 	if (m)
-		describe(m, st);
+		status_of_msg(m, st);
 	if (m && take)
 		weft_comm_unexpected_take_locked(ctx, m);
 	return m;
@@ -68,7 +68,8 @@ static struct weft_msg *probe_locked(struct weft_ctx *ctx, int peer, int tag, bo
 static struct weft_msg *probe_wait(struct weft_ctx *ctx, int peer, int tag, bool take,
 				   struct weft_status *st, struct weft_probe_waiter *w)
 {
-	/* RAISE -> READ: whoever does not see it has put its message where we look next. */
+	/* RAISE -> READ (arrive): an arrival that does not see it has put its message where the
+	 * search below looks. */
 	atomic_fetch_add_explicit(&ctx->x_wild, 1, memory_order_seq_cst);
 	weft_comm_spin_lock(&ctx->lock);
 	struct weft_msg *m = probe_locked(ctx, peer, tag, take, st);

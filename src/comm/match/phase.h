@@ -2,15 +2,15 @@
 /*
  * phase.h - does a context keep its unexpected messages in lists?
  *
- * As long as no wildcard was ever used, nobody needs to know in which order messages of different
- * keys came: an unexpected message goes into its bucket and nowhere else ("loose"), and threads
- * that match exact keys share nothing.  The first wildcard (or probe for one) turns the context
- * over: from then on messages are linked by arrival, and it collects those that lie loose.
+ * As long as no wildcard was ever used, the order in which messages of different keys came does not
+ * matter: an unexpected message goes into its bucket and nowhere else ("loose"), and threads that
+ * match exact keys share nothing.  The first wildcard receive or probe turns the context: from then
+ * on messages are linked by arrival, and the loose ones are collected.
  *
- * Callers   may_stay: who puts a message into a bucket, before the bucket's lock is free again.
+ * Callers   may_stay: the thread that puts a message into a bucket, inside the bucket's lock.
  *           turn: holder of the context's lock; then looks into every bucket page that is marked.
- *           mark: who puts anything into a page of buckets; first of all.
- * Order     a message that stayed loose is found by whoever turns, or its putter sees the turn.
+ *           mark: the thread that puts a node into a page of buckets, first of all.
+ * Order     a message that stays loose is found by the turn, or its putter sees the turn.
  * Progress  wait-free.
  */
 #ifndef WEFT_COMM_PHASE_H
@@ -26,9 +26,9 @@ struct weft_phase {
 /* Sets bit in word, if it is not set: "that page is used". */
 static inline void weft_comm_phase_mark(_Atomic uint64_t *word, uint64_t bit)
 {
-	/* MARK -> SCAN (who looks for leftovers).  seq_cst: before our look at what the scanner
-	 * stored first (the phase, a peer's end).  Without it the scan could miss the page and we
-	 * the reason for the scan. */
+	/* MARK -> SCAN (marked).  seq_cst: before the caller reads what the scanner stored first
+	 * (the phase, a peer's end).  Without it the scan could miss the page, and the caller the
+	 * reason for the scan. */
 	if (weft_unlikely(!(atomic_load_explicit(word, memory_order_seq_cst) & bit)))
 		atomic_fetch_or_explicit(word, bit, memory_order_seq_cst);
 }
@@ -50,7 +50,7 @@ static inline bool weft_comm_phase_may_stay(struct weft_phase *p)
 {
 	/* Relaxed: a hint that saves the store; set once, and then seen by the exchange below. */
 	if (weft_unlikely(!atomic_load_explicit(&p->x_loose, memory_order_relaxed)))
-		/* STAY -> TURN: seq_cst, before our look at x_lists. */
+		/* STAY -> TURN: seq_cst, before x_lists is read below. */
 		atomic_store_explicit(&p->x_loose, true, memory_order_seq_cst);
 	/* LOOK <- TURN: seq_cst, after the mark.  Without it the message could lie in a page that
 	 * the turn did not look at. */
@@ -60,7 +60,7 @@ static inline bool weft_comm_phase_may_stay(struct weft_phase *p)
 /* From now on messages are linked.  True: look for loose ones. */
 static inline bool weft_comm_phase_turn(struct weft_phase *p)
 {
-	/* TURN -> LOOK: seq_cst, before we look who stayed, and at the marks. */
+	/* TURN -> LOOK: seq_cst, before x_loose and the marks are read. */
 	atomic_store_explicit(&p->x_lists, true, memory_order_seq_cst);
 	return atomic_load_explicit(&p->x_loose, memory_order_seq_cst);
 }
@@ -68,7 +68,7 @@ static inline bool weft_comm_phase_turn(struct weft_phase *p)
 /* Nothing is listed and no wildcard posted: begins anew.  Context locked. */
 static inline void weft_comm_phase_reset(struct weft_phase *p)
 {
-	/* Relaxed: who still sees lists takes the context's lock, and looks again. */
+	/* Relaxed: a thread that still sees lists takes the context's lock, and looks again. */
 	atomic_store_explicit(&p->x_loose, true, memory_order_relaxed);
 	atomic_store_explicit(&p->x_lists, false, memory_order_relaxed);
 }

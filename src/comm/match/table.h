@@ -18,7 +18,7 @@ struct weft_bucket {
 	alignas(WEFT_CACHELINE) struct weft_biased lock;
 	struct weft_keyed *more; /* L */
 	struct {
-		uint64_t key; /* L: a hash of it; the node says for sure */
+		uint64_t key; /* L: a hash of it; the node decides */
 		struct weft_keyed *first;
 	} slot[WEFT_BUCKET_SLOTS];
 };

@@ -3,8 +3,8 @@
  * unexpected.c - unexpected messages in the order they came, for wildcards: by context, and under the
  * keys (peer, any tag) and (any peer, tag) in the same table as everything else.
  *
- * Made when a context's first wildcard is used (phase.h).  Hints save an index that nobody will
- * ask for; who asks all the same walks the context's list.
+ * Made when a context's first wildcard is used (phase.h).  A hint of the application saves an index
+ * that no wildcard needs; a wildcard against the hint walks the context's list.
  */
 #include "base/counters.h"
 #include "comm/match/bucket.h"
@@ -102,7 +102,7 @@ struct collect {
 	struct weft_msg *list; /* by all_next */
 };
 
-static void collect(struct weft_bucket *b, struct weft_keyed *n, void *arg)
+static void collect_loose(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 {
 	struct collect *c = arg;
 	(void)b;
@@ -112,14 +112,14 @@ static void collect(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 		struct weft_msg *m = weft_comm_msg_of(n);
 		if (m->lists)
 			continue;
-		/* From here on it is taken under the context's lock only, which we hold. */
+		/* From here on it is taken under the context's lock only, held here. */
 		m->lists = weft_comm_unexpected_wanted(c->ctx);
 		m->all_next = c->list;
 		c->list = m;
 	}
 }
 
-static struct weft_msg *merge(struct weft_msg *a, struct weft_msg *b)
+static struct weft_msg *merge_by_number(struct weft_msg *a, struct weft_msg *b)
 {
 	struct weft_msg *head = NULL, **end = &head;
 	while (a && b) {
@@ -133,7 +133,7 @@ static struct weft_msg *merge(struct weft_msg *a, struct weft_msg *b)
 }
 
 /* By number: in order of arrival. */
-static struct weft_msg *sort(struct weft_msg *list)
+static struct weft_msg *sort_by_number(struct weft_msg *list)
 {
 	struct weft_msg *run[64] = {NULL}; /* run[i]: 2^i of them, or none */
 	while (list) {
@@ -142,13 +142,13 @@ static struct weft_msg *sort(struct weft_msg *list)
 		list = m->all_next;
 		m->all_next = NULL;
 		for (; run[i]; i++) {
-			m = merge(run[i], m);
+			m = merge_by_number(run[i], m);
 			run[i] = NULL;
 		}
 		run[i] = m;
 	}
 	for (unsigned i = 0; i < 64; i++)
-		list = merge(run[i], list);
+		list = merge_by_number(run[i], list);
 	return list;
 }
 
@@ -159,8 +159,8 @@ void weft_comm_unexpected_begin_locked(struct weft_ctx *ctx)
 		return;
 	if (!weft_comm_phase_turn(&ctx->phase))
 		return;
-	weft_comm_match_scan(&ctx->core->match, ctx, collect, &c);
-	struct weft_msg *m = sort(c.list);
+	weft_comm_match_scan(&ctx->core->match, ctx, collect_loose, &c);
+	struct weft_msg *m = sort_by_number(c.list);
 	while (m) {
 		struct weft_msg *next = m->all_next;
 		weft_comm_unexpected_link_locked(ctx, m);
@@ -180,8 +180,8 @@ static struct weft_keyed *index_first(struct weft_ctx *ctx, int peer, int tag)
 	return n;
 }
 
-/* Somebody has asked, against the hint.  Bound: the messages in the context. */
-static struct weft_msg *walk(struct weft_ctx *ctx, int peer, int tag)
+/* A wildcard against the hint.  Bound: the messages in the context. */
+static struct weft_msg *walk_all(struct weft_ctx *ctx, int peer, int tag)
 {
 	struct weft_msg *m = ctx->all_head;
 	for (; m; m = m->all_next) {
@@ -199,12 +199,12 @@ struct weft_msg *weft_comm_unexpected_find_locked(struct weft_ctx *ctx, int peer
 		return ctx->all_head;
 	if (tag == WEFT_ANY_TAG) {
 		if (weft_unlikely(ctx->not_by_peer))
-			return walk(ctx, peer, tag);
+			return walk_all(ctx, peer, tag);
 		struct weft_keyed *n = index_first(ctx, peer, tag);
 		return n ? weft_container_of(n, struct weft_msg, by_peer) : NULL;
 	}
 	if (weft_unlikely(ctx->not_by_tag))
-		return walk(ctx, peer, tag);
+		return walk_all(ctx, peer, tag);
 	struct weft_keyed *n = index_first(ctx, peer, tag);
 	return n ? weft_container_of(n, struct weft_msg, by_tag) : NULL;
 }

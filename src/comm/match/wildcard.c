@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wildcard.c - posted wildcards, context locked.  What makes it right stands in match.c. */
+/* wildcard.c - posted wildcards, context locked.  match.c argues the order. */
 #include "comm/match/bucket.h"
 #include "comm/match/wildcard.h"
 
@@ -13,8 +13,8 @@ static inline enum wild wild_of(const struct weft_keyed *n)
 void weft_comm_wild_append_locked(struct weft_ctx *ctx, struct weft_entry *e)
 {
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, e->node.peer, e->node.tag);
-	/* Relaxed: written under the context's lock only; readers see order through their own
-	 * program order, see the top of the file. */
+	/* Relaxed: written under the context's lock only; a thread that posted an earlier wildcard
+	 * sees at least its stamp (match.c). */
 	e->stamp = atomic_load_explicit(&ctx->x_epoch, memory_order_relaxed) + 1;
 	atomic_store_explicit(&ctx->x_epoch, e->stamp, memory_order_relaxed);
 	e->wild_next = NULL;

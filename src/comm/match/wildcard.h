@@ -10,7 +10,7 @@
 #include "comm/match/ctx.h"
 #include "comm/match/keyed.h"
 
-/* Behind the others of its key, stamped with the next epoch. */
+/* e becomes the last of its key, stamped with the next epoch. */
 void weft_comm_wild_append_locked(struct weft_ctx *ctx, struct weft_entry *e);
 /* Takes a posted wildcard out; its bucket is not locked. */
 void weft_comm_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e);

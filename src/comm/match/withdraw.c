@@ -6,18 +6,18 @@
 #include "comm/match/withdraw.h"
 
 struct leftovers {
-	struct weft_ctx *ctx; /* or NULL: of peer */
+	struct weft_ctx *ctx; /* or NULL: those that wait for peer */
 	int peer;
 	struct weft_keyed *list; /* by next */
 };
 
-static void add(struct leftovers *l, struct weft_keyed *n)
+static void add_leftover(struct leftovers *l, struct weft_keyed *n)
 {
 	n->next = l->list;
 	l->list = n;
 }
 
-static void pick(struct weft_bucket *b, struct weft_keyed *n, void *arg)
+static void pick_receives(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 {
 	struct leftovers *l = arg;
 	if (n->kind != WEFT_KEYED_RECV || (l->ctx ? n->ctx != l->ctx : n->peer != l->peer))
@@ -25,12 +25,12 @@ static void pick(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 	while (n) {
 		struct weft_keyed *next = n->next;
 		weft_comm_bucket_unlink_locked(b, n);
-		add(l, n);
+		add_leftover(l, n);
 		n = next;
 	}
 }
 
-static void pick_wild(struct weft_ctx *ctx, struct leftovers *l, bool any_too)
+static void pick_wildcards(struct weft_ctx *ctx, struct leftovers *l, bool any_too)
 {
 	weft_comm_spin_lock(&ctx->lock);
 	struct weft_entry *e = ctx->wild_head;
@@ -38,7 +38,7 @@ static void pick_wild(struct weft_ctx *ctx, struct leftovers *l, bool any_too)
 		struct weft_entry *next = e->wild_next;
 		if (l->ctx || (e->node.peer == WEFT_ANY_PEER ? any_too : e->node.peer == l->peer)) {
 			weft_comm_wild_unlink_locked(ctx, e);
-			add(l, &e->node);
+			add_leftover(l, &e->node);
 		}
 		e = next;
 	}
@@ -48,20 +48,20 @@ static void pick_wild(struct weft_ctx *ctx, struct leftovers *l, bool any_too)
 struct weft_keyed *weft_comm_match_withdraw_peer(struct weft_core *core, int peer, bool any_too)
 {
 	struct leftovers l = {.peer = peer};
-	weft_comm_match_scan(&core->match, NULL, pick, &l);
+	weft_comm_match_scan(&core->match, NULL, pick_receives, &l);
 	weft_comm_spin_lock(&core->ctx_lock);
 	struct weft_ctx *all = core->ctx_all;
 	weft_comm_spin_unlock(&core->ctx_lock);
 	for (struct weft_ctx *c = all; c; c = c->next_all)
-		pick_wild(c, &l, any_too);
+		pick_wildcards(c, &l, any_too);
 	return l.list;
 }
 
 struct weft_keyed *weft_comm_match_withdraw_ctx(struct weft_ctx *ctx)
 {
 	struct leftovers l = {.ctx = ctx};
-	weft_comm_match_scan(&ctx->core->match, ctx, pick, &l);
-	pick_wild(ctx, &l, true);
+	weft_comm_match_scan(&ctx->core->match, ctx, pick_receives, &l);
+	pick_wildcards(ctx, &l, true);
 	return l.list;
 }
 

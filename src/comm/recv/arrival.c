@@ -12,14 +12,14 @@ struct weft_ctx *weft_comm_inbound_context(struct weft_gate *g, uint32_t id)
 {
 	if (weft_likely(g->rx_ctx && g->rx_ctx->id == id))
 		return g->rx_ctx;
-	g->rx_bucket = NULL; /* it belongs to the one before */
+	g->rx_bucket = NULL; /* it belongs to the context before */
 	return g->rx_ctx = weft_comm_ctx_find(g->core, id);
 }
 
 /* Checks an envelope and finds its context; NULL: the peer was closed. */
 struct weft_ctx *weft_comm_inbound_envelope_open(struct weft_gate *g, const struct weft_wire *h)
 {
-	/* Relaxed: we alone write it; a receive that tells reads it. */
+	/* Relaxed: written by the poller alone; a receive that sends RTR reads it. */
 	uint32_t seq = atomic_load_explicit(&g->x_recv_seq, memory_order_relaxed);
 	if (weft_unlikely(h->sequence != seq)) {
 		weft_comm_gate_protocol_error(g, "an envelope out of order");

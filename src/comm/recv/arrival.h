@@ -34,8 +34,7 @@ struct weft_ctx *weft_comm_inbound_envelope_open(struct weft_gate *g, const stru
 struct weft_ctx *weft_comm_inbound_eager_open(struct weft_gate *g, const struct weft_wire *h,
 					      size_t len);
 
-/* Memory for what nobody waits for, with `payload` bytes of room; NULL: none, the peer was closed.
- */
+/* An unexpected message with `payload` bytes of room; NULL: no memory, the peer was closed. */
 struct weft_msg *weft_comm_inbound_msg_make(struct weft_gate *g, enum weft_msg_kind kind, int tag,
 					    uint64_t length, size_t payload);
 void weft_comm_inbound_unexpected(struct weft_ctx *ctx, struct weft_msg *m);
@@ -49,7 +48,7 @@ static inline bool weft_comm_inbound_credit_got(struct weft_gate *g, const struc
 	return good;
 }
 
-/* An answer is lost. */
+/* An answer is lost: the peer would wait for it for ever. */
 static inline void weft_comm_inbound_give_up(struct weft_gate *g)
 {
 	g->core->peer_down(g->core, g->peer, WEFT_ERR_NOMEM, "no memory for an answer");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inbound.c - what drivers report: packets, ends of posts, lost peers; rx_stream.c: payloads of
- * streams.
+ * inbound.c - packets that drivers report, one by one or in runs.
  *
  * Runs in the poll of one rail, one thread at a time per connection, until the message is matched:
  * this keeps envelopes in order.  Nothing here trusts what the peer wrote.
@@ -23,7 +22,7 @@
 
 /* ---- whole packets ------------------------------------------------------------------------ */
 
-/* Nobody waits for it, at least not yet. */
+/* No receive is posted for it yet. */
 static __attribute__((noinline)) void keep_eager(struct weft_gate *g, struct weft_ctx *ctx, int tag,
 						 uint32_t sync_id, const void *data, size_t len)
 {
@@ -70,7 +69,7 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 		return;
 	struct weft_entry *e = weft_comm_match_arrive(ctx, g->peer, h->tag);
 	if (e) {
-		if (weft_comm_req_recv(weft_comm_req_of_entry(e))->told)
+		if (weft_comm_req_recv(weft_comm_req_of_entry(e))->rtr_sent)
 			weft_comm_rtr_outcome(g, true);
 		weft_comm_rndv_start(weft_comm_req_of_entry(e), g, h->tag, h->length, rts.id,
 				     rts.addr, h->flags & WEFT_WIRE_QUIET, false);
@@ -85,7 +84,7 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 	weft_comm_inbound_unexpected(ctx, m);
 }
 
-/* Several messages.  Only the poller ends a gate, so it is looked at between them. */
+/* Several messages.  Only the poller ends a gate, so its state is checked between them. */
 static void on_pack(struct weft_gate *g, const char *at, size_t len)
 {
 	struct weft_wire h;
@@ -171,7 +170,7 @@ static inline uint64_t head_word(const void *head, unsigned i)
 }
 
 /* Remembers where messages of that context and tag are matched; false: no memory. */
-static __attribute__((noinline)) bool learn_where(struct weft_gate *g, uint64_t where)
+static __attribute__((noinline)) bool cache_bucket(struct weft_gate *g, uint64_t where)
 {
 	int tag = (int32_t)(where >> 32);
 	struct weft_ctx *ctx = weft_comm_inbound_context(g, (uint32_t)where);
@@ -184,8 +183,8 @@ static __attribute__((noinline)) bool learn_where(struct weft_gate *g, uint64_t 
 }
 
 /*
- * First the most frequent: an eager message that gives no credit back and wants no answer, in its
- * turn.
+ * The most frequent case first: an eager message in its turn that returns no credit and wants no
+ * answer.
  */
 void weft_comm_inbound_packet(void *arg, int peer, const void *head, const void *payload,
 			      size_t len)
@@ -200,7 +199,7 @@ void weft_comm_inbound_packet(void *arg, int peer, const void *head, const void 
 	if (weft_unlikely(head_word(head, 0) != ((uint64_t)seq << 32 | WEFT_WIRE_EAGER) ||
 			  head_word(head, 2) != len || len > g->eager_max || g->net != rail->net ||
 			  weft_comm_gate_down(g) ||
-			  ((where != g->rx_where || !g->rx_bucket) && !learn_where(g, where)))) {
+			  ((where != g->rx_where || !g->rx_bucket) && !cache_bucket(g, where)))) {
 		on_packet_rare(arg, peer, head, payload, len);
 		return;
 	}
@@ -221,9 +220,9 @@ void weft_comm_inbound_packet(void *arg, int peer, const void *head, const void 
 }
 
 /* The packets of a run from the i-th on, one by one. */
-static __attribute__((noinline)) void run_apart(void *arg, int peer, const void *head,
-						const void *payload, size_t len, unsigned i,
-						unsigned n)
+static __attribute__((noinline)) void packets_of_run(void *arg, int peer, const void *head,
+						     const void *payload, size_t len, unsigned i,
+						     unsigned n)
 {
 	for (; i < n; i++) {
 		uint64_t h[WEFT_NET_HEAD / sizeof(uint64_t)];
@@ -234,7 +233,7 @@ static __attribute__((noinline)) void run_apart(void *arg, int peer, const void 
 	}
 }
 
-/* As weft_comm_inbound_packet: the same message n times, but for its number in the sequence. */
+/* As weft_comm_inbound_packet: n messages that differ in nothing but their sequence number. */
 void weft_comm_inbound_run(void *arg, int peer, const void *head, const void *payload, size_t len,
 			   unsigned n)
 {
@@ -269,5 +268,5 @@ void weft_comm_inbound_run(void *arg, int peer, const void *head, const void *pa
 		weft_comm_credit_used(g, m * len);
 	}
 	if (weft_unlikely(m < n))
-		run_apart(arg, peer, head, payload, len, m, n);
+		packets_of_run(arg, peer, head, payload, len, m, n);
 }

@@ -19,10 +19,10 @@ enum weft_msg_kind {
 	WEFT_MSG_LOCAL, /* from this process; the data is in `send`'s buffer */
 };
 
-#define WEFT_MSG_ARRIVING ((uintptr_t)0) /* payload not complete, nobody has claimed it */
+#define WEFT_MSG_ARRIVING ((uintptr_t)0) /* payload not complete, no receive has claimed it */
 #define WEFT_MSG_READY ((uintptr_t)1)    /* payload complete */
 #define WEFT_MSG_FAILED ((uintptr_t)2)   /* the payload will not come */
-#define WEFT_MSG_DROPPED ((uintptr_t)3)  /* nobody wants it any more; the poller frees it */
+#define WEFT_MSG_DROPPED ((uintptr_t)3)  /* no receive will come; the poller frees it */
 /* else: the receive that claimed it while it was arriving */
 
 struct weft_msg {

@@ -11,7 +11,7 @@
 static unsigned pools_wanted(void)
 {
 	static _Atomic unsigned x_pools; /* the system reads a file for it: once will do */
-	/* Relaxed: whoever finds it 0 finds out the same. */
+	/* Relaxed: each thread that finds 0 computes the same. */
 	unsigned n = atomic_load_explicit(&x_pools, memory_order_relaxed);
 	if (n)
 		return n;
@@ -41,7 +41,7 @@ static struct weft_comm_packet_pool_pool *pool_here(const struct weft_comm_packe
 	return &s->pool[(unsigned)sched_getcpu() & (s->pools - 1)];
 }
 
-/* ---- one core's pool ---------------------------------------------------------------------- */
+/* ---- the pool of a core --------------------------------------------------------------------- */
 
 static inline void kept_add_locked(struct weft_comm_packet_pool_pool *p, unsigned n)
 {
@@ -108,7 +108,7 @@ static struct weft_comm_packet_pool_item *cut_cold_locked(struct weft_comm_packe
 	return first;
 }
 
-/* ---- the shared one ----------------------------------------------------------------------- */
+/* ---- the shared pool ---------------------------------------------------------------------- */
 
 /* Returns the batch if there is no room for it. */
 static struct weft_comm_packet_pool_item *batch_give(struct weft_comm_packet_pool *s,
@@ -145,10 +145,10 @@ static struct weft_comm_packet_pool_item *batch_take(struct weft_comm_packet_poo
 	return first;
 }
 
-/* The first of the batch is the caller's, the others go to p.  Threads of one core that find it
+/* The first item of the batch is the caller's, the rest goes to p.  Threads of one core that find it
  * empty at the same moment may bring a batch each; give() cuts what is too much. */
-static void refill(struct weft_comm_packet_pool_pool *p,
-		   const struct weft_comm_packet_pool_item *first)
+static void refill_pool(struct weft_comm_packet_pool_pool *p,
+			const struct weft_comm_packet_pool_item *first)
 {
 	weft_comm_spin_lock(&p->lock);
 	for (struct weft_comm_packet_pool_item *i = first->next, *next; i;
@@ -159,9 +159,9 @@ static void refill(struct weft_comm_packet_pool_pool *p,
 	weft_comm_spin_unlock(&p->lock);
 }
 
-/* From the cold end of some other pool; a locked one is passed by. */
-static struct weft_comm_packet_pool_item *steal(const struct weft_comm_packet_pool *s,
-						const struct weft_comm_packet_pool_pool *own)
+/* From the cold end of another pool; locked pools are skipped. */
+static struct weft_comm_packet_pool_item *steal_item(const struct weft_comm_packet_pool *s,
+						     const struct weft_comm_packet_pool_pool *own)
 {
 	unsigned at = (unsigned)(own - s->pool);
 	for (unsigned n = 1; n < s->pools; n++) {
@@ -185,9 +185,9 @@ take_elsewhere(struct weft_comm_packet_pool *s, struct weft_comm_packet_pool_poo
 {
 	struct weft_comm_packet_pool_item *first = batch_take(s);
 	if (!first)
-		return steal(s, p);
+		return steal_item(s, p);
 	weft_count(WEFT_CNT_POOL_REFILLED, 1);
-	refill(p, first);
+	refill_pool(p, first);
 	return first;
 }
 
@@ -268,7 +268,7 @@ long weft_comm_packet_pool_check(const struct weft_comm_packet_pool *s)
 			return -1;
 		all += n;
 	}
-	/* Relaxed: nobody else is there. */
+	/* Relaxed: no other thread uses it. */
 	if (batches != atomic_load_explicit(&s->x_batches, memory_order_relaxed) ||
 	    batches > s->batches_max)
 		return -1;

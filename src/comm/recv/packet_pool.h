@@ -2,12 +2,14 @@
 /*
  * packet_pool.h - packets of one size kept ready: a small pool per core, a shared one behind.
  *
- *   a core's pool   a list from hot (given last) to cold.  The core takes and gives at the hot end,
- *                   whose lines lie in its cache.  Holds two batches (more only while several
- *                   threads of the core refill it at once); what is beyond leaves from the cold
- * end, a batch at once. the shared one  a list of whole batches, each moved in O(1).  Bounded; what
- * it does not take the caller frees. a thief         whose own pool and the shared one are empty
- * takes one item from the cold end of another core's pool, if that is not locked.
+ *   a core's pool  a list from hot (given last) to cold.  The core takes and gives at the hot end,
+ *                  whose lines lie in its cache.  Holds two batches (more only while several threads
+ *                  of the core refill it at once); what is beyond leaves from the cold end, a batch
+ *                  at once.
+ *   shared pool    a list of whole batches, each moved in O(1).  Bounded; what it does not take the
+ *                  caller frees.
+ *   thief          a core whose own pool and the shared pool are empty: takes an item from the cold
+ *                  end of another core's pool, if that is not locked.
  *
  * A thread uses the pool of the core that it runs on.  It may be moved to another core between that
  * look and the lock: then two cores meet at one lock, no more.
@@ -15,8 +17,9 @@
  * Callers   take, give: any thread; not a signal handler.
  * Owner     the stash owns an item from give until take.
  * Order     what was written to an item before give() is visible after take(); by the locks.
- * Progress  take never waits for an item: NULL means make one, or go without.  The locks cover a
- * few dozen instructions, a cut walks one batch. Full      give() returns what it does not keep.
+ * Progress  take never waits for an item: NULL means make one, or go without.  The locks cover a few
+ *           dozen instructions, a cut walks one batch.
+ * Full      give() returns what it does not keep.
  * Destroy   fini, when nothing else can be running.
  *
  *           take  give  fini      .  together, each under the lock of the pool it touches
@@ -34,7 +37,7 @@
 struct weft_comm_packet_pool_item {
 	struct weft_comm_packet_pool_item *next; /* towards cold */
 	struct weft_comm_packet_pool_item
-		*prev; /* towards hot; of the first one of a batch: the next batch */
+		*prev; /* towards hot; of the first item of a batch: the next batch */
 };
 
 struct weft_comm_packet_pool_pool {
@@ -66,7 +69,7 @@ struct weft_comm_packet_pool_item *
 weft_comm_packet_pool_give(struct weft_comm_packet_pool *s,
 			   struct weft_comm_packet_pool_item *i) weft_must_use;
 
-/* How many items there are; -1: an invariant is broken.  Nobody else is using it. */
+/* How many items there are; -1: an invariant is broken.  No other thread is using it. */
 long weft_comm_packet_pool_check(const struct weft_comm_packet_pool *s);
 
 #endif

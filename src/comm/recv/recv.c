@@ -33,19 +33,19 @@ static weft_err irecv_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	v->entry.node.peer = peer;
 	v->entry.node.tag = tag;
 	uint32_t sequence = 0;
-	bool tell = weft_unlikely(buf->bytes > ctx->core->early_min) && !v->explicit_only &&
-		    weft_comm_rtr_before(ctx, peer, tag, buf, &sequence);
-	v->told = tell;
+	bool announce = weft_unlikely(buf->bytes > ctx->core->early_min) && !v->explicit_only &&
+			weft_comm_rtr_before(ctx, peer, tag, buf, &sequence);
+	v->rtr_sent = announce;
 	if (weft_trace_on())
 		weft_comm_trace_end(WEFT_TRACE_POST, peer, tag, buf->bytes);
 	struct weft_msg *m;
 	weft_err err = weft_comm_match_post(&v->entry, &m);
 	if (weft_unlikely(err))
 		return err;
-	/* From here on, without a message, the request may be over. */
+	/* Posted, the request may be over from here on. */
 	if (m)
 		weft_comm_recv_message(r, m);
-	else if (weft_unlikely(tell))
+	else if (weft_unlikely(announce))
 		weft_comm_rtr_tell(ctx, peer, tag, buf->bytes, sequence);
 	return WEFT_OK;
 }
@@ -84,7 +84,7 @@ static __attribute__((noinline)) weft_err irecv_then(struct recv_call c)
 weft_err weft_comm_core_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 			      const struct weft_buf *buf)
 {
-	/* Who gave a `then` wants to hear of the end, though nobody may be waiting. */
+	/* A request with a `then` must end in the background, though no thread waits for it. */
 	if (r->then)
 		return irecv_then((struct recv_call){r, ctx, peer, tag, buf, WEFT_OK});
 	if (weft_likely(!weft_wait_stack_may_be_small()))
@@ -93,7 +93,7 @@ weft_err weft_comm_core_irecv(struct weft_req *r, struct weft_ctx *ctx, int peer
 	return irecv_there((struct recv_call){r, ctx, peer, tag, buf, WEFT_OK});
 }
 
-/* Not one of several with its key, or a message is there, or the bucket is not ours alone. */
+/* The first receive of its key, or a message is there, or another thread uses the bucket. */
 static __attribute__((noinline)) weft_err irecv_plain_more(struct weft_req *r)
 {
 	struct weft_entry *e = &weft_comm_req_recv(r)->entry;
@@ -106,7 +106,7 @@ static __attribute__((noinline)) weft_err irecv_plain_more(struct weft_req *r)
 	return err;
 }
 
-/* A long one, or from a stack that may be too small. */
+/* A long receive, or from a stack that may be too small. */
 static __attribute__((noinline)) weft_err irecv_flat(struct weft_req *r, struct weft_ctx *ctx,
 						     int peer, int tag)
 {
@@ -122,7 +122,7 @@ static __attribute__((noinline, cold)) weft_err irecv_plain_traced(struct weft_r
 	return irecv_plain_more(r);
 }
 
-/* What is not the most frequent leaves by a call at its end: so no register is saved. */
+/* Rare cases leave by a call at the end, so that the frequent one saves no register. */
 weft_err weft_comm_core_irecv_plain(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 				    void *base, size_t bytes)
 {
@@ -139,7 +139,7 @@ weft_err weft_comm_core_irecv_plain(struct weft_req *r, struct weft_ctx *ctx, in
 	r->status.err = WEFT_OK;
 	r->status.bytes = 0;
 	v->explicit_only = weft_task_progress_off_here;
-	v->told = false;
+	v->rtr_sent = false;
 	v->entry.node.ctx = ctx;
 	v->entry.node.peer = peer;
 	v->entry.node.tag = tag;

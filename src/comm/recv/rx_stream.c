@@ -170,9 +170,8 @@ void weft_comm_inbound_place(void *arg, int peer, const void *head, size_t len,
 		place_control(g, &h, len, sink);
 }
 
-/* The payload of an unexpected message is complete (READY) or will not come (FAILED).
- */
-static void msg_settled(struct weft_msg *m, uintptr_t state)
+/* The payload of an unexpected message is complete (READY) or will not come (FAILED). */
+static void msg_complete(struct weft_msg *m, uintptr_t state)
 {
 	/* READY -> SEE (take_eager).  Carries: the payload.
 	 * LAST <- CLAIM (take_eager).  Carries: the receive that waits for it. */
@@ -198,7 +197,7 @@ static weft_err unpack_bounce(struct weft_rx *rx)
 	return WEFT_OK;
 }
 
-static void rx_close(struct weft_gate *g, weft_err err)
+static void payload_end(struct weft_gate *g, weft_err err)
 {
 	struct weft_rx *rx = g->rx;
 	int what = rx->what;
@@ -223,7 +222,7 @@ static void rx_close(struct weft_gate *g, weft_err err)
 			weft_comm_gate_protocol_error(g, "no memory to unpack a message");
 		break;
 	case WEFT_RX_MSG:
-		msg_settled(rx->msg, err ? WEFT_MSG_FAILED : WEFT_MSG_READY);
+		msg_complete(rx->msg, err ? WEFT_MSG_FAILED : WEFT_MSG_READY);
 		break;
 	default:
 		break;
@@ -243,7 +242,7 @@ void weft_comm_inbound_placed(void *arg, int peer, void *cookie, weft_err err)
 		weft_comm_inbound_packet(rail, peer, &g->rx->head,
 					 pack ? g->rx->pack : g->rx->control, g->rx->len);
 	} else {
-		rx_close(g, err ? WEFT_ERR_PEER : WEFT_OK);
+		payload_end(g, err ? WEFT_ERR_PEER : WEFT_OK);
 	}
 	if (weft_unlikely(g->rx->last))
 		weft_comm_inbound_give_up(g);
@@ -252,7 +251,7 @@ void weft_comm_inbound_placed(void *arg, int peer, void *cookie, weft_err err)
 void weft_comm_rx_abandon(struct weft_gate *g)
 {
 	if (g->rx)
-		rx_close(g, WEFT_ERR_PEER);
+		payload_end(g, WEFT_ERR_PEER);
 }
 
 void weft_comm_rx_free(struct weft_gate *g)

@@ -9,7 +9,7 @@
 #include "comm/recv/msg_pool.h"
 #include "comm/recv/take.h"
 
-/* A message from ourselves whose data is still in the sender's buffer. */
+/* A message of this process to itself whose data is still in the sender's buffer. */
 static void take_local(struct weft_req *r, struct weft_msg *m)
 {
 	struct weft_req *send = m->send;
@@ -25,11 +25,11 @@ static void take_local(struct weft_req *r, struct weft_msg *m)
 	weft_comm_req_complete(r);
 }
 
-/* The same as weft_comm_recv_deliver, and the time of the copy is learned from. */
+/* The same as weft_comm_recv_deliver, and measures the copy for the eager threshold. */
 static __attribute__((noinline)) void deliver_measured(struct weft_req *r, struct weft_msg *m,
 						       struct weft_comm_eager_threshold *learn)
 {
-	/* What has holes or is longer than its place tells nothing of the others. */
+	/* A copy with holes, or cut off, is no measure for plain ones. */
 	if (r->buf.type || m->length > r->buf.bytes) {
 		weft_comm_recv_deliver(r, m->node.peer, m->node.tag, m->data, m->length);
 		return;
@@ -55,8 +55,8 @@ static void take_eager(struct weft_req *r, struct weft_msg *m)
 	uintptr_t state = WEFT_MSG_ARRIVING;
 	r->status.peer = peer;
 	r->status.tag = tag;
-	/* CLAIM -> LAST (placed).  Carries: r's fields, for the poller that completes it.
-	 * SEE <- READY (placed).  Carries: the payload. */
+	/* CLAIM -> LAST (msg_complete).  Carries: r's fields, for the poller that completes it.
+	 * SEE <- READY (msg_complete).  Carries: the payload. */
 	if (atomic_compare_exchange_strong_explicit(&m->x_state, &state, (uintptr_t)r,
 						    memory_order_acq_rel, memory_order_acquire))
 		return;

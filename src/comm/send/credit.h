@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * credit.h - bounds the eager payload that lies with a receiver who does not receive.
+ * credit.h - bounds the eager payload that lies with a process that does not receive it.
  *
  * A sender may have `credit` bytes of eager payload under way to a peer: posted, and not known to
  * have left the peer's library.  What goes beyond goes out as RTS, which waits with its sender; so
@@ -8,10 +8,9 @@
  * every packet that it sends anyway (head.credit), and with a packet of its own (CREDIT) once half
  * of it has come together; that packet needs no credit.
  *
- * Whoever receives says how much: its setting, told to the peers at start.  It also counts, and so
- * does the sender: more payload than there was credit for, or more credit given back than was
- * spent, ends the connection; neither can happen by delay, because both counts move before the
- * post.
+ * The receiver's setting says how much; peers learn it at start.  Both sides count: more payload than
+ * there was credit for, or more credit given back than was spent, ends the connection; neither can
+ * happen by delay, because both counts move before the post.
  *
  * Callers   may_locked, spend_locked, post_locked: holder of the gate's mask.  got, take, used: the
  *           poller of the connection.  used_late: any thread.
@@ -50,7 +49,7 @@ static inline void weft_comm_credit_unspend_locked(struct weft_gate *g, size_t l
 	weft_comm_credit_spend_locked(g, -len);
 }
 
-/* Will weft_comm_credit_take(len) say yes, as far as we know without a closer look? */
+/* Will weft_comm_credit_take(len) succeed, by the limit read last? */
 static inline bool weft_comm_credit_room(const struct weft_gate *g, size_t len)
 {
 	return g->recv_eager + len <= g->recv_limit;
@@ -78,8 +77,8 @@ static inline uint64_t weft_comm_credit_due(const struct weft_gate *g)
 	       atomic_load_explicit(&g->x_returned, memory_order_relaxed);
 }
 
-/* Every packet leaves through here.  quiet: it needs no answer; a peer where nobody waits may sleep
- * on. */
+/* Every packet leaves through here.  quiet: it needs no answer; a peer where no thread waits may
+ * sleep on. */
 static inline enum weft_post weft_comm_gate_post_as_locked(struct weft_gate *g,
 							   struct weft_wire *head,
 							   const struct iovec *iov, unsigned n,
@@ -91,11 +90,11 @@ static inline enum weft_post weft_comm_gate_post_as_locked(struct weft_gate *g,
 	if (weft_likely(!units)) {
 		p = g->driver->post(g->net, g->peer, head, iov, n, len, cookie);
 	} else {
-		/* The head may be the request's, which is not ours any more after the post. */
+		/* The head may be the request's, which may be over after the post. */
 		struct weft_wire h = *head;
 		h.credit = (uint16_t)(units < UINT16_MAX ? units : UINT16_MAX);
 		/* Relaxed: written under the mask.  Before the post: what the peer sends with this
-		 * credit must not come before we know that it has it. */
+		 * credit must not arrive before it is counted as returned. */
 		uint64_t r = atomic_load_explicit(&g->x_returned, memory_order_relaxed);
 		atomic_store_explicit(&g->x_returned, r + (uint64_t)h.credit * WEFT_CREDIT_UNIT,
 				      memory_order_relaxed);
@@ -134,7 +133,7 @@ static inline bool weft_comm_credit_got(struct weft_gate *g, const struct weft_w
 
 /* Sends a packet if enough has come together that the peer may be waiting for it. */
 void weft_comm_credit_return(struct weft_gate *g);
-/* The same, and says how much more the poller may take in before it looks again. */
+/* The same, and sets how much more the poller may take in before the next call. */
 void weft_comm_credit_look(struct weft_gate *g);
 
 /* Payload has been delivered as it came. */
@@ -147,7 +146,7 @@ static inline void weft_comm_credit_used(struct weft_gate *g, size_t len)
 		weft_comm_credit_look(g);
 }
 
-/* An unexpected message has left our memory. */
+/* An unexpected message has left this process's memory. */
 static inline void weft_comm_credit_used_late(struct weft_gate *g, size_t len)
 {
 	/* Relaxed: a count. */

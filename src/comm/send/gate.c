@@ -2,9 +2,9 @@
 /*
  * gate.c - the way to one peer: a mask, and a queue of packets that could not go at once.
  *
- * Whoever holds the mask posts.  Who finds it taken pushes its packet onto x_in and leaves the bit
- * SKIPPED; the holder, leaving, exchanges the mask with FREE and, seeing the bit, takes it again
- * and posts what was pushed.  So no packet is lost and nobody waits for the mask.
+ * The holder of the mask posts.  A thread that finds it taken pushes its packet onto x_in and leaves
+ * the bit SKIPPED; the holder, leaving, exchanges the mask with FREE and, if it finds the bit, takes
+ * the mask again and posts what was pushed.  So no packet is lost, and no thread waits for the mask.
  *
  * Completions are made after the mask is free: they may start operations on the same gate.
  */
@@ -15,7 +15,7 @@
 #include "comm/send/pack.h"
 
 /* What a round of posting leaves to be done without the mask. */
-struct aftermath {
+struct finished {
 	struct weft_out *over;   /* posted, their pieces are free */
 	struct weft_out *failed; /* will never be posted */
 };
@@ -95,7 +95,7 @@ static struct weft_out *next_locked(struct weft_gate *g)
 		return pop_locked(g);
 	if (weft_likely(!g->data_head))
 		return NULL;
-	/* Relaxed: who lowers it kicks the gate afterwards. */
+	/* Relaxed: the thread that lowers it kicks the gate afterwards. */
 	int under = atomic_load_explicit(&g->x_data_under, memory_order_relaxed);
 	if (under >= (int)g->strategy->ahead && !weft_comm_gate_down(g))
 		return NULL;
@@ -108,7 +108,7 @@ static void put_back_locked(struct weft_gate *g, struct weft_out *o)
 	if (o->type != WEFT_OUT_DATA || !g->strategy->apart) {
 		push_front_locked(g, o);
 	} else if (g->yielded) {
-		append_locked(g, o); /* the others' turn */
+		append_locked(g, o); /* the turn of the other messages */
 	} else {
 		o->next = g->data_head;
 		if (!g->data_head)
@@ -140,7 +140,7 @@ static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
 	return ops_of(g, o)->post_locked(g, o);
 }
 
-/* With others into one packet if it may, else behind what is packed. */
+/* Into the pack if it may travel in one, else behind what is packed. */
 static enum weft_post pack_or_post_locked(struct weft_gate *g, struct weft_out *o)
 {
 	bool fits = weft_comm_pack_fits(g, o);
@@ -161,7 +161,7 @@ static enum weft_post try_locked(struct weft_gate *g, struct weft_out *o)
 
 /* Posts until the queue is empty or the network full.  A packet is out of the queue before it is
  * posted: once it is, the peer's answer may already end its request. */
-static void drain_locked(struct weft_gate *g, struct aftermath *a)
+static void drain_locked(struct weft_gate *g, struct finished *a)
 {
 	gather_locked(g);
 	/* Bound: each round shortens the queue, or ends. */
@@ -194,7 +194,7 @@ static void drain_locked(struct weft_gate *g, struct aftermath *a)
 }
 
 /* What was left to do once the mask is free.  In the order of posting. */
-static void settle(struct weft_gate *g, struct aftermath *a)
+static void finish_outs(struct weft_gate *g, struct finished *a)
 {
 	struct weft_out *in_order = NULL;
 	while (a->over) {
@@ -215,56 +215,57 @@ static void settle(struct weft_gate *g, struct aftermath *a)
 	}
 }
 
-/* Somebody skipped us while we held the mask, which is free now: takes it again and posts, as long
- * as that happens. */
+/* A thread left SKIPPED while the mask was held, which is free now: takes it again and posts, as
+ * long as that happens. */
 void weft_comm_gate_leave_skipped(struct weft_gate *g)
 {
 	for (;;) {
-		struct aftermath a = {NULL, NULL};
-		/* If somebody else has the mask now, it came after our exchange, and so it sees
-		 * what the skipper pushed.  Ends: one round per burst of skippers. */
+		struct finished a = {NULL, NULL};
+		/* A new holder came after this thread's exchange, so it sees what the skipper
+		 * pushed.  Ends: one round per burst of skippers. */
 		if (atomic_fetch_or_explicit(&g->x_mask, WEFT_GATE_HELD | WEFT_GATE_SKIPPED,
 					     memory_order_acq_rel) &
 		    WEFT_GATE_HELD)
 			return;
-		/* Relaxed: only we may clear it, and we look at the queue next. */
+		/* Acquire, as for the exchange above; only the holder clears the bit, and reads the
+		 * queue next. */
 		atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
 		weft_wait_solo_locked(&g->solo, weft_wait_solo_self);
 		drain_locked(g, &a);
 		/* GIVE -> TAKE, SEE <- SKIP: as in weft_comm_gate_leave. */
 		uint32_t old =
 			atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
-		settle(g, &a);
+		finish_outs(g, &a);
 		if (!(old & WEFT_GATE_SKIPPED))
 			return;
 	}
 }
 
 /* Frees the mask, and sees to what a round left to be done. */
-static void leave(struct weft_gate *g, struct aftermath *a)
+static void leave_and_finish(struct weft_gate *g, struct finished *a)
 {
 	/* GIVE -> TAKE, SEE <- SKIP: as in weft_comm_gate_leave. */
 	uint32_t old = atomic_exchange_explicit(&g->x_mask, WEFT_GATE_FREE, memory_order_acq_rel);
-	settle(g, a);
+	finish_outs(g, a);
 	if (weft_unlikely(old & WEFT_GATE_SKIPPED))
 		weft_comm_gate_leave_skipped(g);
 }
 
 void weft_comm_gate_kick(struct weft_gate *g)
 {
-	/* SKIP -> SEE (leave).  Carries: what we pushed.  Acquire in case we become the holder:
-	 * TAKE <- GIVE. */
+	/* SKIP -> SEE (leave).  Carries: what the caller pushed.  Acquire, in case it becomes the
+	 * holder: TAKE <- GIVE. */
 	if (atomic_fetch_or_explicit(&g->x_mask, WEFT_GATE_HELD | WEFT_GATE_SKIPPED,
 				     memory_order_acq_rel) &
 	    WEFT_GATE_HELD) {
 		return;
 	}
-	/* We hold it; the bit is for those who come from now on. */
+	/* Held; the bit is for threads that come from now on. */
 	atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
 	weft_wait_solo_locked(&g->solo, weft_wait_solo_self);
-	struct aftermath a = {NULL, NULL};
+	struct finished a = {NULL, NULL};
 	drain_locked(g, &a);
-	leave(g, &a);
+	leave_and_finish(g, &a);
 }
 
 void weft_comm_gate_push(struct weft_gate *g, struct weft_out *o)
@@ -291,9 +292,9 @@ void weft_comm_gate_purge(struct weft_gate *g)
 	unsigned turns = 0;
 	while (!weft_comm_gate_try(g))
 		weft_backoff(&turns);
-	struct aftermath a = {NULL, NULL};
+	struct finished a = {NULL, NULL};
 	drain_locked(g, &a);
-	leave(g, &a);
+	leave_and_finish(g, &a);
 }
 
 bool weft_comm_gate_empty(struct weft_gate *g)
@@ -318,16 +319,16 @@ void weft_comm_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet)
 
 /*
  * No memory to keep an answer in.  Either the network takes it now; or it is full, and then the
- * connection ends at its next ready(), the peer must not wait for ever.
+ * connection ends at its next ready(): the peer must not wait for ever.
  */
 static void control_or_end(struct weft_gate *g, struct weft_wire *h)
 {
 	unsigned turns = 0;
-	/* Ends when the holder leaves, and nobody pushes in that very moment. */
+	/* Ends when the holder leaves and no thread pushes in that very moment. */
 	for (;; weft_backoff(&turns)) {
 		if (!weft_comm_gate_try(g))
 			continue;
-		struct aftermath a = {NULL, NULL};
+		struct finished a = {NULL, NULL};
 		/* MUTE -> READY (on_ready).  seq_cst: said before the post that answers FULL. */
 		atomic_store_explicit(&g->x_mute, true, memory_order_seq_cst);
 		drain_locked(g, &a);
@@ -336,9 +337,9 @@ static void control_or_end(struct weft_gate *g, struct weft_wire *h)
 		if (clear)
 			full = weft_comm_gate_post_locked(g, h, NULL, 0, 0, NULL) == WEFT_POST_FULL;
 		if (!full)
-			/* Relaxed: taken back before anybody needed it. */
+			/* Relaxed: taken back before any thread needed it. */
 			atomic_store_explicit(&g->x_mute, false, memory_order_relaxed);
-		leave(g, &a);
+		leave_and_finish(g, &a);
 		if (full || clear)
 			return;
 	}
@@ -360,7 +361,7 @@ void weft_comm_gate_control_as(struct weft_gate *g, const struct weft_wire *head
 	struct weft_out *o = weft_comm_answer_alloc(&g->core->answers);
 	if (weft_unlikely(!o)) {
 		if (h.kind == WEFT_WIRE_CREDIT)
-			/* Relaxed: it goes with another packet, or is tried again. */
+			/* Relaxed: credit goes with another packet, or is tried again. */
 			atomic_store_explicit(&g->x_credit_asked, false, memory_order_relaxed);
 		else
 			control_or_end(g, &h);
@@ -394,7 +395,7 @@ void weft_comm_credit_look(struct weft_gate *g)
 	 * look for themselves, and may just miss what the poller adds. */
 	uint64_t due = weft_comm_credit_due(g), half = g->credit_given / 2;
 	uint64_t rest = due < half ? half - due : 0;
-	/* Relaxed: our own count. */
+	/* Relaxed: the poller's own count. */
 	g->used_limit = atomic_load_explicit(&g->x_used, memory_order_relaxed) +
 			(rest < half / 2 ? rest : half / 2);
 }

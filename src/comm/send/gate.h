@@ -2,7 +2,7 @@
 /*
  * gate.h - the way to one peer: a mask, packets that wait, credit, and what comes from there.
  *
- * Callers   _locked: who holds the mask.  Any thread takes it by try(), or leaves it a packet.
+ * Callers   _locked: holder of the mask.  Any thread takes it by try(), or leaves it a packet.
  * Order     what was done under the mask is visible to its next holder.
  * Letters   as in request.h.
  */
@@ -35,11 +35,12 @@ struct weft_comm_offload;
 
 struct weft_gate {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mask;
-	uint32_t send_seq;          /* M */
-	struct weft_solo solo;      /* the mask's: who sends alone, see weft_comm_send_plain */
-	_Atomic bool x_alone;       /* M: whoever posts blocks, another need not follow */
-	struct weft_out *out_head;  /* M: waiting, in order */
-	struct weft_out **out_tail; /* M */
+	uint32_t send_seq; /* M */
+	struct weft_solo
+		solo; /* the mask's owner, a thread that sends alone; see weft_comm_send_plain */
+	_Atomic bool x_alone; /* M: the sender blocks in this send, so another may not follow */
+	struct weft_out *out_head;            /* M: waiting, in order */
+	struct weft_out **out_tail;           /* M */
 	const struct weft_strategy *strategy; /* I */
 	struct weft_out *data_head;           /* M: data kept apart by the strategy */
 	struct weft_out **data_tail;          /* M */
@@ -57,12 +58,12 @@ struct weft_gate {
 	/* I: the driver's, or NULL: it has none, or small messages come together first */
 	enum weft_post (*post_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
 				     const void *data, size_t len);
-	struct weft_comm_offload *away; /* I: whose sends an idle core may see to, or NULL */
+	struct weft_comm_offload *away; /* I: an idle core may post its sends, or NULL */
 	uint64_t spend_limit;           /* M: up to here x_credit_spent needs no closer look */
 	/* Credit, in bytes of eager payload; see credit.h. */
-	uint64_t credit;                 /* I: how much of ours may be under way */
-	_Atomic uint64_t x_credit_spent; /* M writes: what we ever sent */
-	_Atomic uint64_t x_returned;     /* M writes: what we ever gave back to the peer */
+	uint64_t credit;                 /* I: bytes that may be under way to the peer */
+	_Atomic uint64_t x_credit_spent; /* M writes: all that was sent */
+	_Atomic uint64_t x_returned;     /* M writes: all that was given back to the peer */
 
 	alignas(WEFT_CACHELINE) struct weft_core *core; /* I */
 	int peer;                                       /* I */
@@ -70,8 +71,7 @@ struct weft_gate {
 	_Atomic bool x_get_failed;       /* get() does not work with this peer after all */
 	_Atomic bool x_get_works;        /* it has, once */
 	_Atomic unsigned x_share_misses; /* offers to share a copy that the peer did not take up */
-	_Atomic unsigned
-		x_sent_under; /* large messages that the peer sends and we have not whole */
+	_Atomic unsigned x_sent_under;   /* large messages of the peer that are not whole here */
 	_Atomic(struct weft_comm_path_cost *)
 		x_ways;                /* what it costs to get large messages from there */
 	_Atomic uint64_t x_credit_got; /* P writes: what the peer ever gave back */
@@ -80,7 +80,7 @@ struct weft_gate {
 	uint64_t credit_given;         /* I: how much of the peer's may be under way */
 	struct weft_rx *rx;            /* P: made at the first place() */
 
-	/* What each small message that comes needs, in one line. */
+	/* What each small message that comes needs, in a single cache line. */
 	alignas(WEFT_CACHELINE) uint64_t recv_eager; /* P: eager payload that ever came */
 	uint64_t recv_limit;           /* P: up to here it needs no closer look; see credit.h */
 	_Atomic uint64_t x_used;       /* P writes: payload delivered as it came */
@@ -101,11 +101,11 @@ struct weft_gate {
 extern const struct weft_out_ops weft_comm_gate_control_ops; /* packets that belong to no request */
 
 void weft_comm_gate_init(struct weft_gate *g, struct weft_core *core, int peer);
-/* Posts for those who came while the mask was held; after the exchange of leave. */
+/* Posts for threads that found the mask held; after the exchange of leave. */
 void weft_comm_gate_leave_skipped(struct weft_gate *g);
-/* Queues o; the caller sees to it that somebody kicks the gate. */
+/* Queues o; the caller provides for a kick of the gate. */
 void weft_comm_gate_push(struct weft_gate *g, struct weft_out *o);
-/* Queues o and sees to it that it is posted: now, by the mask's holder, or when ready. */
+/* Queues o and provides for its post: now, by the mask's holder, or when the network is ready. */
 void weft_comm_gate_submit(struct weft_gate *g, struct weft_out *o);
 /* Posts what waits. */
 void weft_comm_gate_kick(struct weft_gate *g);
@@ -119,7 +119,7 @@ void weft_comm_gate_protocol_error(struct weft_gate *g, const char *what);
 /* A packet without payload that belongs to no request. */
 void weft_comm_gate_control(struct weft_gate *g, const struct weft_wire *head);
 void weft_comm_gate_fin(struct weft_gate *g, uint32_t id);
-/* The same; quiet: a peer that computes, where nobody waits, need not wake for it. */
+/* The same; quiet: a peer that computes, where no thread waits, need not wake for it. */
 void weft_comm_gate_control_as(struct weft_gate *g, const struct weft_wire *head, bool quiet);
 void weft_comm_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet);
 
@@ -150,8 +150,8 @@ static inline size_t weft_comm_gate_eager_max(const struct weft_gate *g)
 
 static inline bool weft_comm_gate_down(struct weft_gate *g)
 {
-	/* SEE <- PUB (peer_down).  seq_cst pairs with the scan for leftovers: either the scan sees
-	 * what we post, or we see that the peer is gone. */
+	/* SEE <- DOWN (peer_down).  seq_cst pairs with the scan for leftovers: either the scan sees
+	 * what the caller posts, or the caller sees that the peer is gone. */
 	return atomic_load_explicit(&g->x_down, memory_order_seq_cst);
 }
 
@@ -177,8 +177,8 @@ static inline void weft_comm_gate_leave(struct weft_gate *g)
 		weft_comm_gate_leave_skipped(g);
 }
 
-/* Does a driver that expects a burst do well to wait for the next message?  Not if this one's
- * sender may compute before there is one. */
+/* Notes whether the sender waits in this send: a driver that expects a burst holds a message back
+ * for the next only if the sender does not. */
 static inline void weft_comm_gate_say_alone_locked(struct weft_gate *g, enum weft_send_mode mode)
 {
 	/* Relaxed: a hint; see on_hold() in inbound.c. */

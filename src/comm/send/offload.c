@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* offload.c - small sends that an idle core sees to. */
+/* offload.c - small sends that an idle core posts. */
 #include <stdlib.h>
 #include "base/counters.h"
 #include "comm/send/offload.h"
 #include "task/task.h"
 
-/* A network that takes less is quicker than any word to another core. */
+/* A post that takes less costs less than waking another core. */
 #define SLOW_US 2.0
 #define WORD_START_NS 400u
 #define REST_START 16u
@@ -20,7 +20,7 @@ static void set(_Atomic uint32_t *x, uint32_t to)
 	atomic_store_explicit(x, to, memory_order_relaxed);
 }
 
-/* By eighths; one that was interrupted counts as four times the usual, no more. */
+/* By eighths; an interrupted measurement counts as four times the usual, no more. */
 static void smooth(_Atomic uint32_t *x, uint64_t ns)
 {
 	uint64_t was = get(x);
@@ -32,7 +32,7 @@ static void smooth(_Atomic uint32_t *x, uint64_t ns)
 
 bool weft_comm_offload_costs_say(struct weft_comm_offload_costs *c, size_t bytes)
 {
-	/* Half as much again: what other core the word costs, and that it may be regretted. */
+	/* Half as much again: what the handover costs the other core, and decisions to regret. */
 	return get(&c->x_post_ns[weft_comm_offload_class(bytes)]) > get(&c->x_word_ns) * 3 / 2;
 }
 
@@ -80,7 +80,7 @@ void weft_comm_offload_learn(struct weft_comm_offload *a, size_t bytes, uint64_t
 	smooth(&a->costs.x_post_ns[weft_comm_offload_class(bytes)], ns);
 }
 
-/* ---- the word ------------------------------------------------------------------------------- */
+/* ---- handing over --------------------------------------------------------------------------- */
 
 bool weft_comm_offload_send(struct weft_gate *g, struct weft_req *r)
 {
@@ -100,10 +100,10 @@ bool weft_comm_offload_send(struct weft_gate *g, struct weft_req *r)
 	return true;
 }
 
-/* Was it for nothing?  n decisions, seen by who posts them now. */
+/* Did the handover not pay?  Called by the thread that posts now. */
 static bool regretted(struct weft_comm_offload *a)
 {
-	/* Relaxed: empty, somebody else has posted it, most likely the sender with his next one. */
+	/* Relaxed: empty, another thread has posted it, most likely the sender with its next send. */
 	if (!atomic_load_explicit(&a->gate->x_in, memory_order_relaxed))
 		return true;
 	if (weft_task_engine_runner() == WEFT_RUNNER_APPLICATION &&
@@ -113,7 +113,7 @@ static bool regretted(struct weft_comm_offload *a)
 	       WEFT_AWAY_LATE_NS;
 }
 
-static enum weft_task_verdict run(struct weft_task *t, void *arg)
+static enum weft_task_verdict kick_gate(struct weft_task *t, void *arg)
 {
 	struct weft_comm_offload *a = arg;
 	uint32_t n = atomic_exchange_explicit(&a->x_left, 0, memory_order_relaxed);
@@ -136,7 +136,7 @@ void weft_comm_offload_open(struct weft_gate *g, double latency_us)
 	a->gate = g;
 	set(&a->costs.x_word_ns, WORD_START_NS);
 	set(&a->costs.x_rest_next, REST_START);
-	weft_task_init(&a->task, "offload", run, a, 0);
+	weft_task_init(&a->task, "offload", kick_gate, a, 0);
 	g->away = a;
 }
 

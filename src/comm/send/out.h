@@ -33,8 +33,8 @@ struct weft_out {
 };
 
 /*
- * For one type of packets.  _locked: the gate's mask is held.  The others are called without it and
- * may start operations on the same gate.
+ * For one type of packets.  _locked: the gate's mask is held.  posted and failed are called without
+ * it and may start operations on the same gate.
  */
 struct weft_out_ops {
 	/* Last word before it is posted: its type may change.  NULL: nothing to decide. */

@@ -53,8 +53,8 @@ bool weft_comm_pack_fits(const struct weft_gate *g, struct weft_out *o)
 }
 
 /* One record: the head, then the payload, padded. */
-static bool put_locked(struct weft_gate *g, const struct weft_wire *head,
-		       const struct weft_buf *buf, size_t len)
+static bool add_record_locked(struct weft_gate *g, const struct weft_wire *head,
+			      const struct weft_buf *buf, size_t len)
 {
 	struct weft_pack *k = g->pack;
 	if (k->len + HEAD + len > k->most)
@@ -81,9 +81,9 @@ static bool put_locked(struct weft_gate *g, const struct weft_wire *head,
 bool weft_comm_pack_add_locked(struct weft_gate *g, struct weft_out *o)
 {
 	if (o->type == WEFT_OUT_CTRL)
-		return put_locked(g, &o->head, NULL, 0);
+		return add_record_locked(g, &o->head, NULL, 0);
 	struct weft_buf *buf = &weft_comm_req_of_send_out(o)->buf;
-	return put_locked(g, &o->head, buf, buf->bytes);
+	return add_record_locked(g, &o->head, buf, buf->bytes);
 }
 
 enum weft_post weft_comm_pack_send_locked(struct weft_gate *g)
@@ -126,10 +126,10 @@ static bool follows_locked(struct weft_pack *k)
 	return follows;
 }
 
-static void list_locked(struct weft_pack *k)
+static void hold_for_poll_locked(struct weft_pack *k)
 {
 	k->held = true;
-	/* REUSE <- FREE (round).  Carries: the queue is done with our node.
+	/* REUSE <- FREE (rail_packs_round).  Carries: the queue is done with the node.
 	 * Without it, a push could link a node that pop still reads. */
 	if (!atomic_exchange_explicit(&k->x_listed, true, memory_order_acquire))
 		weft_mpsc_push(&k->rail->held, &k->node);
@@ -140,7 +140,7 @@ bool weft_comm_pack_hold_locked(struct weft_gate *g, const struct weft_wire *hea
 {
 	struct weft_pack *k = g->pack;
 	size_t len = buf->bytes;
-	/* Relaxed: our own thread's pushes we see anyway, as in clear. */
+	/* Relaxed: the thread sees its own pushes anyway, as in clear. */
 	if (g->out_head || atomic_load_explicit(&g->x_in, memory_order_relaxed) ||
 	    len > WEFT_PACK_EACH || len + HEAD > k->most || !weft_comm_credit_may_locked(g, len) ||
 	    weft_comm_gate_down(g))
@@ -151,22 +151,22 @@ bool weft_comm_pack_hold_locked(struct weft_gate *g, const struct weft_wire *hea
 		    atomic_load_explicit(&k->rail->x_armed, memory_order_relaxed) ||
 		    !g->core->hold || !g->core->hold())
 			return false;
-		(void)put_locked(g, head, buf, len);
-		list_locked(k);
-		/* HOLD -> SLEEP (arm).  Either we see that nobody will poll, or the poller sees
-		 * the pack before it sleeps: the push was an exchange. */
+		(void)add_record_locked(g, head, buf, len);
+		hold_for_poll_locked(k);
+		/* HOLD -> SLEEP (arm).  Either this thread sees that no poll will come, or the poller
+		 * sees the pack before it sleeps: the push was an exchange. */
 		if (atomic_load_explicit(&k->rail->x_armed, memory_order_seq_cst))
 			(void)weft_comm_pack_send_locked(g); /* full: ready() sends it */
 		return true;
 	}
-	if (put_locked(g, head, buf, len))
+	if (add_record_locked(g, head, buf, len))
 		return true;
-	/* A full pack goes; the next one is held only if this one was. */
+	/* A full pack goes; the next is held only if this was. */
 	bool held = k->held;
 	if (weft_comm_pack_send_locked(g) != WEFT_POST_DONE || !held)
 		return false;
-	(void)put_locked(g, head, buf, len);
-	list_locked(k);
+	(void)add_record_locked(g, head, buf, len);
+	hold_for_poll_locked(k);
 	if (atomic_load_explicit(&k->rail->x_armed, memory_order_seq_cst))
 		(void)weft_comm_pack_send_locked(g);
 	return true;

@@ -5,10 +5,10 @@
  * A message that enters a pack is copied, and its send is over; the pack then goes before anything
  * else of that gate does.  Two ways lead into it:
  *
- *   fan-in   messages that wait at the gate, because others were posting or the network was full,
- *            are packed by whoever posts them; the pack goes when nothing is left to put in
+ *   fan-in   messages that wait at the gate, because another thread was posting or the network was
+ *            full, are packed by the thread that posts them; the pack goes when nothing is left
  *   window   a message right behind another, with no poll between them, is held back if the engine
- *            says that somebody polls soon; the next poll sends the pack.  The first of a burst,
+ *            says that a thread polls soon; the next poll sends the pack.  The first of a burst,
  *            and so a lone message, is never held.
  *
  * Callers   _locked: holder of the gate's mask.
@@ -28,7 +28,7 @@
 
 struct weft_pack {
 	struct weft_mpsc_node node; /* in the rail's queue of packs that were held back */
-	/* Is it in that queue?  Set by who holds the gate's mask, cleared by the rail's poller. */
+	/* Is it in that queue?  Set by the holder of the gate's mask, cleared by the rail's poller. */
 	_Atomic bool x_listed;
 	bool window;            /* I */
 	size_t most;            /* I: bytes */
@@ -51,11 +51,11 @@ static inline bool weft_comm_pack_waits(const struct weft_gate *g)
 	return weft_unlikely(g->pack != NULL) && g->pack->n;
 }
 
-/* Nothing waits before us, so that we may post at once?  Mask held. */
+/* May the holder post at once: does nothing wait before it? */
 static inline bool weft_comm_gate_clear_locked(const struct weft_gate *g)
 {
-	/* Relaxed: our own thread's pushes we see anyway, and other threads' have no order
-	 * against us. */
+	/* Relaxed: the thread sees its own pushes anyway, and those of other threads have no
+	 * order against it. */
 	return !g->out_head && !atomic_load_explicit(&g->x_in, memory_order_relaxed) &&
 	       !weft_comm_pack_waits(g);
 }

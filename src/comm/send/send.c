@@ -81,7 +81,7 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 	return p;
 }
 
-/* Its receive has told that it waits: nothing is asked. */
+/* Its receive has announced itself by RTR: the data goes without asking. */
 static void choose_unasked_locked(struct weft_gate *g, struct weft_req *r)
 {
 	struct weft_core_req_send *s = weft_comm_req_send(r);
@@ -92,7 +92,7 @@ static void choose_unasked_locked(struct weft_gate *g, struct weft_req *r)
 	s->out.type = WEFT_OUT_EAGER;
 	s->out.head.kind = WEFT_WIRE_EAGER;
 	s->out.head.flags = s->sync ? WEFT_WIRE_SYNC : 0;
-	/* Relaxed: not posted, so it is ours alone. */
+	/* Relaxed: not posted, so this thread's alone. */
 	atomic_store_explicit(&s->x_refs, s->sync ? 2 : 1, memory_order_relaxed);
 }
 
@@ -109,7 +109,7 @@ static void choose_eager_locked(struct weft_gate *g, struct weft_out *o)
 	o->head.kind = WEFT_WIRE_RTS;
 	o->head.flags = 0;
 	o->head.length = r->buf.bytes;
-	/* Relaxed: not posted, so it is ours alone.  One: the peer's answer. */
+	/* Relaxed: not posted, so this thread's alone.  1: the peer's answer. */
 	atomic_store_explicit(&s->x_refs, 1, memory_order_relaxed);
 	weft_count(WEFT_CNT_RNDV_SENT, 1);
 }
@@ -215,7 +215,7 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ct
 	weft_count(eager ? WEFT_CNT_EAGER_SENT : WEFT_CNT_RNDV_SENT, 1);
 }
 
-static weft_err gate_send(struct weft_req *r, struct weft_gate *g, enum weft_send_mode mode)
+static weft_err send_by_gate(struct weft_req *r, struct weft_gate *g, enum weft_send_mode mode)
 {
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 
@@ -244,7 +244,7 @@ static weft_err gate_send(struct weft_req *r, struct weft_gate *g, enum weft_sen
 				return WEFT_OK;
 			case WEFT_POST_DOWN:
 				free(s->packed);
-				/* Relaxed: ours alone, it never went out. */
+				/* Relaxed: this thread's alone, it never went out. */
 				return atomic_load_explicit(&s->x_err, memory_order_relaxed)
 					       ? WEFT_ERR_NOMEM
 					       : WEFT_ERR_PEER;
@@ -259,8 +259,8 @@ static weft_err gate_send(struct weft_req *r, struct weft_gate *g, enum weft_sen
 	return WEFT_OK;
 }
 
-/* As gate_send, unless an idle core sees to it; now and then measured. */
-static __attribute__((noinline)) weft_err isend_away(struct weft_req *r, struct weft_gate *g)
+/* As send_by_gate, unless an idle core posts it; some are measured. */
+static __attribute__((noinline)) weft_err isend_offloaded(struct weft_req *r, struct weft_gate *g)
 {
 	struct weft_comm_offload *a = g->away;
 	size_t bytes = r->buf.bytes;
@@ -268,9 +268,9 @@ static __attribute__((noinline)) weft_err isend_away(struct weft_req *r, struct 
 		return WEFT_OK;
 	if (bytes > weft_comm_gate_eager_max(g) ||
 	    weft_likely(!weft_comm_offload_samples(a, bytes)))
-		return gate_send(r, g, WEFT_SEND_AWAY);
+		return send_by_gate(r, g, WEFT_SEND_AWAY);
 	uint64_t t = weft_clock_ns();
-	weft_err err = gate_send(r, g, WEFT_SEND_AWAY); /* r may be over */
+	weft_err err = send_by_gate(r, g, WEFT_SEND_AWAY); /* r may be over */
 	if (!err)
 		weft_comm_offload_learn(a, bytes, weft_clock_ns() - t);
 	return err;
@@ -294,8 +294,8 @@ static weft_err isend_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 		return WEFT_ERR_UNSUPPORTED;
 	send_prepare(r, g, ctx, tag, buf, mode);
 	if (mode == WEFT_SEND_AWAY && weft_unlikely(g->away != NULL))
-		return isend_away(r, g);
-	return gate_send(r, g, mode);
+		return isend_offloaded(r, g);
+	return send_by_gate(r, g, mode);
 }
 
 /* Borrows a stack where the caller's may be too small. */

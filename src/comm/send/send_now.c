@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * send_now.c - sends that are over with their call, or have not happened: small messages while the
- * gate is free and nothing waits there.
+ * send_now.c - sends that are over when their call returns, or have not happened: small messages
+ * while the gate is free and nothing waits there.
  */
 #include "base/counters.h"
 #include "base/trace.h"
@@ -137,8 +137,8 @@ static bool join_plain(struct weft_ctx *ctx, struct weft_gate *g, int tag, const
 	return joined;
 }
 
-/* A long one, from a stack that may be small, or over a network that takes no plain ones. */
-static __attribute__((noinline)) weft_err send_flat(struct weft_ctx *ctx, int peer, int tag,
+/* A long message, from a stack that may be small, or over a network without post_plain. */
+static __attribute__((noinline)) weft_err send_rare(struct weft_ctx *ctx, int peer, int tag,
 						    const void *base, size_t bytes, bool away)
 {
 	struct weft_gate *g = &ctx->core->gate[peer];
@@ -155,7 +155,7 @@ static inline __attribute__((always_inline)) enum weft_post
 post_plain_locked(struct weft_ctx *ctx, struct weft_gate *g, int peer, int tag, const void *base,
 		  size_t bytes)
 {
-	/* What is due to the peer goes with the next message that takes the longer way. */
+	/* Credit that is due to the peer goes with the next message that takes the longer way. */
 	if (weft_unlikely(!weft_comm_gate_clear_locked(g) ||
 			  !weft_comm_credit_may_locked(g, bytes) ||
 			  weft_comm_credit_due(g) >= WEFT_CREDIT_UNIT || weft_comm_gate_down(g)))
@@ -171,7 +171,7 @@ post_plain_locked(struct weft_ctx *ctx, struct weft_gate *g, int peer, int tag, 
 	return p;
 }
 
-static weft_err plain_end(enum weft_post p)
+static weft_err result_of_plain(enum weft_post p)
 {
 	if (weft_unlikely(p != WEFT_POST_DONE))
 		return WEFT_AGAIN;
@@ -179,7 +179,7 @@ static weft_err plain_end(enum weft_post p)
 	return WEFT_OK;
 }
 
-/* Who does not own the gate. */
+/* By the mask: the calling thread does not own the gate. */
 static __attribute__((noinline)) weft_err send_plain_locked(struct weft_ctx *ctx,
 							    struct weft_gate *g, int peer, int tag,
 							    const void *base, size_t bytes)
@@ -188,7 +188,7 @@ static __attribute__((noinline)) weft_err send_plain_locked(struct weft_ctx *ctx
 		return WEFT_AGAIN;
 	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
 	weft_comm_gate_leave(g);
-	return plain_end(p);
+	return result_of_plain(p);
 }
 
 static inline __attribute__((always_inline)) weft_err
@@ -198,12 +198,12 @@ send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t byt
 	struct weft_gate *g = &core->gate[peer];
 
 	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_wait_stack_may_be_small()))
-		return send_flat(ctx, peer, tag, base, bytes, away);
+		return send_rare(ctx, peer, tag, base, bytes, away);
 	if (weft_unlikely(!weft_wait_solo_enter(&g->solo, weft_wait_solo_self)))
 		return send_plain_locked(ctx, g, peer, tag, base, bytes);
 	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
 	weft_wait_solo_leave(&g->solo);
-	return plain_end(p);
+	return result_of_plain(p);
 }
 
 weft_err weft_comm_send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
@@ -218,7 +218,7 @@ weft_err weft_comm_start_plain(struct weft_ctx *ctx, int peer, int tag, const vo
 	return send_plain(ctx, peer, tag, base, bytes, true);
 }
 
-/* Where an idle core may see to it: does it pay?  Else now, and now and then measured. */
+/* Where an idle core may post it, if that pays; else now, and some are measured. */
 static __attribute__((noinline)) weft_err start_measured(struct weft_ctx *ctx, struct weft_gate *g,
 							 int tag, const struct weft_buf *buf)
 {

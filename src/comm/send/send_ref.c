@@ -12,12 +12,12 @@ void weft_comm_send_drop(struct weft_req *r, weft_err err)
 		atomic_compare_exchange_strong_explicit(&s->x_err, &none, err, memory_order_relaxed,
 							memory_order_relaxed);
 	}
-	/* DROP -> LAST.  Carries: x_err and that nobody reads the buffer any more. */
+	/* DROP -> LAST.  Carries: x_err, and that the buffer is not read any more. */
 	if (atomic_fetch_sub_explicit(&s->x_refs, 1, memory_order_acq_rel) != 1)
 		return;
 	if (s->packed)
 		free(s->packed);
-	/* Relaxed: ours alone now. */
+	/* Relaxed: the last reference is the caller's. */
 	r->status.err = atomic_load_explicit(&s->x_err, memory_order_relaxed);
 	weft_comm_req_complete(r);
 }

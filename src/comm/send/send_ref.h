@@ -5,7 +5,7 @@
 
 #include "comm/request.h"
 
-/* Drops one, with what went wrong; the last one completes the request.  No mask held. */
+/* Drops a reference, with what went wrong; the last completes the request.  No mask held. */
 void weft_comm_send_drop(struct weft_req *r, weft_err err);
 
 /* For weft_out_ops: drops the reference of the post. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* send_self.c - messages to ourselves, without any driver. */
+/* send_self.c - messages of a process to itself, without any driver. */
 #include "base/counters.h"
 #include "base/trace.h"
 #include "comm/match/match.h"
@@ -9,8 +9,8 @@
 #include "comm/recv/take.h"
 #include "comm/send/send_self.h"
 
-/* Messages to ourselves up to this size are copied aside when no receive waits, so that the send
- * is over; longer ones wait for the receive and are copied once. */
+/* Up to this size a message is copied aside when no receive waits, so that the send is over; a
+ * longer message waits for the receive and is copied once. */
 #define SELF_EAGER_MAX 65536
 
 static weft_err self_send_later(struct weft_req *r, struct weft_ctx *ctx, int tag,

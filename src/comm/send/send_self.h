@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* send_self.h - messages to ourselves. */
+/* send_self.h - messages of a process to itself. */
 #ifndef WEFT_COMM_SEND_SELF_H
 #define WEFT_COMM_SEND_SELF_H
 

@@ -27,7 +27,7 @@ static struct weft_out *oldest_locked(struct weft_gate *g)
 	return weft_comm_strategy_take_locked(g, &g->data_head);
 }
 
-static uint64_t left(struct weft_out *o)
+static uint64_t bytes_left(struct weft_out *o)
 {
 	struct weft_core_req_send *s = weft_comm_req_send(weft_comm_req_of_send_out(o));
 	return s->want - s->off;
@@ -37,7 +37,7 @@ static struct weft_out *shortest_locked(struct weft_gate *g)
 {
 	struct weft_out **best = &g->data_head;
 	for (struct weft_out **at = &g->data_head; *at; at = &(*at)->next)
-		if (left(*at) < left(*best))
+		if (bytes_left(*at) < bytes_left(*best))
 			best = at;
 	return weft_comm_strategy_take_locked(g, best);
 }

@@ -3,8 +3,8 @@
  * strategy.h - in which order the packets that wait at a gate go out, and which travel together.
  *
  * A strategy is a table: it may put several small messages into one packet (pack.h), keep the data
- * of large messages apart from everything else, bound what goes at a time, and choose whose data is
- * next.  Envelopes and answers always keep their order, so matching does not notice.
+ * of large messages apart from everything else, bound what goes at a time, and choose which message's
+ * data is next.  Envelopes and answers always keep their order, so matching does not notice.
  *
  * fifo       as they came; a large message is handed over whole
  * aggregate  the same; small messages that wait, or follow each other, share a packet
@@ -34,7 +34,7 @@ struct weft_strategy {
 	unsigned ahead; /* apart: most packets of data that the driver may hold */
 	/* apart: takes the data that goes next out of the list, which is not empty. */
 	struct weft_out *(*next_locked)(struct weft_gate *g);
-	/* NULL, or: which one it is for a network. */
+	/* NULL, or: the strategy that it stands for on a network. */
 	const struct weft_strategy *(*choose)(const struct weft_net_card *card);
 	const void *own; /* of strategy_own.c */
 };
@@ -46,7 +46,7 @@ const struct weft_strategy *weft_comm_strategy_find(const char *name);
 /* Their names, with commas. */
 void weft_comm_strategy_names(char *buf, size_t size);
 
-/* Adds one's own, before the process starts to communicate; at most 8.  s must stay. */
+/* Adds a program's strategy, before the process starts to communicate; at most 8.  s must stay. */
 weft_err weft_comm_strategy_add(const struct weft_strategy *s) weft_must_use;
 
 /* Takes *at out of g's list of data. */
