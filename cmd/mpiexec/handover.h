@@ -2,7 +2,7 @@
 /*
  * handover.h - what every rank gets over its inherited socket: the job's secret and name.
  *
- * The same bytes as in src/boot/boot_int.h: commands do not include a layer's private header, the
+ * The same bytes as in src/boot/secret.h: commands do not include a layer's private header, the
  * tests of both compare them by running.
  */
 #ifndef MPIEXEC_HANDOVER_H

@@ -3,7 +3,7 @@
  * blob.c - pairs as one text: key,value,key,value, with every other byte than letters, digits and
  * "-._~" written as %XX.  Launchers split lines at blanks, '=' and ';': none of these occurs.
  */
-#include "boot/boot_int.h"
+#include "boot/blob.h"
 
 #include <stdlib.h>
 #include <string.h>

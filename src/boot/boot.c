@@ -7,7 +7,9 @@
  *           get per rank and fence, however many keys there are.
  * Names     "w<batch>.<rank>.<part>"; part 0 begins with the number of parts and a dot.
  */
-#include "boot/boot_int.h"
+#include "boot/blob.h"
+#include "boot/secret.h"
+#include "boot/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +21,8 @@
 #include "base/log.h"
 
 #define PARTS_MAX 65536
-#define PART_OVERHEAD 16 /* room for the number of parts, and the launcher's own NUL */
-/* Hydra 4.2's proxy aborts when its whole answer, "cmd=get_result rc=0 value=... found=TRUE", is
- * longer than the longest value that it offers. */
-#define ANSWER_OVERHEAD 64
+#define PART_HEAD 16                /* room for the number of parts and a dot */
+#define PART_MOST ((size_t)1 << 20) /* of a launcher without a limit */
 #define ABORT_WAIT_NS 1000000000u
 #define BEREFT_WAIT_NS 5000000000u /* mpiexec waits for word of that rank's end, too */
 #define JOB_KEY "weft.job"
@@ -31,13 +31,11 @@ static char nothing[] = ""; /* a batch in which the rank put nothing */
 
 static struct {
 	struct weft_boot_info *info;
-	enum weft_boot_origin origin;
-	struct weft_pmi pmi;
+	const struct weft_boot_service *service;
 	struct weft_boot_blob pending; /* put, not yet fenced */
 	char ***batches;               /* [batch][rank]: text, `nothing`, or NULL: not fetched */
 	int n_batches;
-	bool many; /* the launcher is weft's and knows weft_boot_pmi_get_batch */
-} job = {.pmi = {.x_fd = -1}};
+} job = {.service = &weft_boot_alone};
 
 /* --- batches --- */
 
@@ -49,8 +47,8 @@ static void part_name(char *name, size_t size, int batch, int rank, int part)
 /* Bytes of text in one value. */
 static size_t part_room(void)
 {
-	size_t most = (size_t)job.pmi.vallen_max;
-	return most - (most >= 4 * ANSWER_OVERHEAD ? ANSWER_OVERHEAD : PART_OVERHEAD);
+	size_t most = job.service->value_max();
+	return (most < PART_MOST ? most : PART_MOST) - PART_HEAD;
 }
 
 static weft_err publish(int batch, const char *text, size_t len)
@@ -61,7 +59,7 @@ static weft_err publish(int batch, const char *text, size_t len)
 		weft_error("%zu bytes are too many for the launcher's key-value space", len);
 		return WEFT_ERR_LIMIT;
 	}
-	char *value = malloc(room + PART_OVERHEAD);
+	char *value = malloc(room + PART_HEAD + 1);
 	if (!value)
 		return WEFT_ERR_NOMEM;
 	weft_err err = WEFT_OK;
@@ -69,12 +67,12 @@ static weft_err publish(int batch, const char *text, size_t len)
 		char name[48];
 		part_name(name, sizeof name, batch, job.info->rank, (int)i);
 		size_t n = len - i * room < room ? len - i * room : room;
-		int head = i ? 0 : snprintf(value, PART_OVERHEAD, "%zu.", parts);
+		int head = i ? 0 : snprintf(value, PART_HEAD, "%zu.", parts);
 		memcpy(value + head, text + i * room, n);
 		value[(size_t)head + n] = 0;
-		err = weft_boot_pmi_put(&job.pmi, name, value);
+		err = job.service->put(name, value);
 	}
-	explicit_bzero(value, room + PART_OVERHEAD);
+	explicit_bzero(value, room + PART_HEAD + 1);
 	free(value);
 	return err;
 }
@@ -83,7 +81,7 @@ static weft_err publish(int batch, const char *text, size_t len)
 static weft_err append_part(const char *name, struct weft_boot_blob *all)
 {
 	const char *value;
-	weft_err err = weft_boot_pmi_get(&job.pmi, name, &value);
+	weft_err err = job.service->get(name, &value);
 	if (err == WEFT_ERR_NOENT) {
 		weft_error("the launcher lost key %s", name);
 		return WEFT_ERR_PROTO;
@@ -143,7 +141,7 @@ static weft_err fetch_one(int batch, int rank)
 	char name[48];
 	const char *first;
 	part_name(name, sizeof name, batch, rank, 0);
-	weft_err err = weft_boot_pmi_get(&job.pmi, name, &first);
+	weft_err err = job.service->get(name, &first);
 	if (err == WEFT_ERR_NOENT) {
 		job.batches[batch][rank] = nothing;
 		return WEFT_OK;
@@ -170,13 +168,13 @@ static weft_err keep_next(int batch, int rank, char **text_p)
 	return keep_text(batch, rank, first);
 }
 
-/* Many at once, which weft's mpiexec offers: n ranks that read n ranks would need n * n requests.
+/* Many at once, where the launcher offers it: n ranks that read n ranks would need n * n requests.
  * NOENT: it does not. */
 static weft_err fetch_many(int batch, int rank)
 {
 	int next;
 	const char *answer;
-	weft_err err = weft_boot_pmi_get_batch(&job.pmi, batch, rank, &next, &answer);
+	weft_err err = job.service->get_many(batch, rank, &next, &answer);
 	if (err)
 		return err;
 	char *text = strdup(answer); /* further parts are read through the same buffer */
@@ -195,7 +193,7 @@ static weft_err fetch_many(int batch, int rank)
 static weft_err batch_text(int batch, int rank, const char **text_p)
 {
 	if (!job.batches[batch][rank]) {
-		weft_err err = job.many ? fetch_many(batch, rank) : WEFT_ERR_NOENT;
+		weft_err err = job.service->get_many ? fetch_many(batch, rank) : WEFT_ERR_NOENT;
 		if (err == WEFT_ERR_NOENT)
 			err = fetch_one(batch, rank);
 		if (err)
@@ -273,23 +271,12 @@ static weft_err secret_by_kvs(void)
 static weft_err join(const struct weft_boot_env *env)
 {
 	struct weft_boot_info *info = job.info;
-	job.many = env->secret_fd >= 0;
-	info->launcher = env->secret_fd >= 0 ? "weft" : "hydra";
-	weft_err err = weft_boot_pmi_open(&job.pmi, env->pmi_fd);
+	weft_err err = job.service->open(env, info);
 	if (err)
 		return err;
-	err = weft_boot_pmi_int(&job.pmi, "get_appnum", "appnum", "appnum", &info->appnum);
-	if (!err)
-		err = weft_boot_pmi_int(&job.pmi, "get_universe_size", "universe_size", "size",
-					&info->universe);
-	if (!err && info->universe < 0)
-		info->universe = 0;
-	if (!err && info->appnum < 0)
-		info->appnum = 0;
-	if (!err)
-		err = env->secret_fd >= 0 ? weft_boot_secret_receive(env->secret_fd, info)
-					  : secret_by_kvs();
-	return err;
+	if (env->secret_fd >= 0)
+		return weft_boot_secret_receive(env->secret_fd, info);
+	return info->size > 1 || env->pmi_fd >= 0 ? secret_by_kvs() : weft_boot_secret_make(info);
 }
 
 weft_err weft_boot_open(const struct weft_boot_info **info_p)
@@ -307,15 +294,10 @@ weft_err weft_boot_open(const struct weft_boot_info **info_p)
 		return WEFT_ERR_NOMEM;
 	job.info->rank = env.rank;
 	job.info->size = env.size;
-	job.origin = env.origin;
+	job.service = env.service;
 	if (env.size > 1)
 		weft_log_set_rank(env.rank);
-	if (env.origin == WEFT_BOOT_ALONE) {
-		job.info->launcher = "none";
-		err = weft_boot_secret_make(job.info);
-	} else {
-		err = join(&env);
-	}
+	err = join(&env);
 	if (err) {
 		batches_free();
 		weft_boot_info_destroy(job.info);
@@ -347,11 +329,9 @@ weft_err weft_boot_fence(void)
 	job.batches[batch][job.info->rank] = job.pending.len ? job.pending.text : nothing;
 	size_t len = job.pending.len;
 	job.pending = (struct weft_boot_blob){0};
-	if (job.origin == WEFT_BOOT_ALONE)
-		return WEFT_OK;
 	if (len)
 		err = publish(batch, job.batches[batch][job.info->rank], len);
-	return err ? err : weft_boot_pmi_barrier(&job.pmi);
+	return err ? err : job.service->fence();
 }
 
 weft_err weft_boot_get(int rank, const char *key, char *buf, size_t size)
@@ -379,14 +359,13 @@ void weft_boot_close(void)
 {
 	if (!job.info)
 		return;
-	if (job.origin == WEFT_BOOT_PMI1)
-		weft_boot_pmi_finalize(&job.pmi);
+	job.service->close();
 	batches_free();
 	weft_boot_info_destroy(job.info);
 	job.info = NULL;
 }
 
-/* Writes out what stdio holds, unless another thread is inside f or nobody reads: both could last
+/* Writes out what stdio holds, unless another thread is inside f or its reader has stopped: both could last
  * for ever, and the job has to end now. */
 static void flush_quickly(FILE *f)
 {
@@ -419,19 +398,19 @@ _Noreturn void weft_boot_abort(int code, const char *text)
 	if (text)
 		weft_error("%s", text);
 	flush_quickly(stderr);
-	if (weft_boot_pmi_abort(&job.pmi, code, NULL))
+	if (job.service->abort(code, false, text))
 		wait_for_end(ABORT_WAIT_NS);
 	_exit(code & 255 ? code & 255 : 1);
 }
 
 _Noreturn void weft_boot_abort_bereft(int code, const char *text)
 {
-	if (!job.many)
-		weft_boot_abort(code, text);
 	flush_quickly(stdout);
 	flush_quickly(stderr);
-	if (weft_boot_pmi_abort(&job.pmi, code, text))
+	if (job.service->abort(code, true, text)) {
 		wait_for_end(BEREFT_WAIT_NS);
-	weft_error("%s", text); /* nobody else tells it */
-	_exit(code & 255 ? code & 255 : 1);
+		weft_error("%s", text); /* the launcher has not told it */
+		_exit(code & 255 ? code & 255 : 1);
+	}
+	weft_boot_abort(code, text);
 }

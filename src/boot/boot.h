@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * boot.h - who are my peers: rank, size, a key-value space shared with them, the job's secret.
+ * boot.h - the peers of this process: rank, size, a key-value space shared with them, the job's secret.
  *
- * Sources   PMI-1 over PMI_FD (weft's mpiexec, Hydra) or nothing (one process).  A process that
+ * Sources   the table that fits the launcher (service.h); none: one process.  A process that
  *           sees the signs of a launcher it cannot talk to says so and fails.
  * Callers   the starting thread only, until weft_boot_close(); weft_boot_abort(): any thread.
  * Blocking  open, fence and close may block, bounded by the setting init_timeout.
@@ -43,8 +43,8 @@ void weft_boot_close(void);
 /* Ends the whole job with exit code `code`; text names the cause (may be NULL).  Flushes stdio. */
 _Noreturn void weft_boot_abort(int code, const char *text);
 
-/* The same because another rank is gone.  weft's mpiexec tells of that rank's end, once for all who
- * suffer from it, or prints text if it knows of none; under another launcher we print it. */
+/* The same because another rank is gone.  weft's mpiexec prints that rank's end once for all ranks
+ * that end with it, or text if it knows of none; under another launcher this rank prints text. */
 _Noreturn void weft_boot_abort_bereft(int code, const char *text);
 
 #endif

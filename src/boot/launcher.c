@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* launcher.c - reads from the environment who started this process. */
-#include "boot/boot_int.h"
+/* launcher.c - reads from the environment which launcher has started this process. */
+#include "boot/launcher.h"
+#include "boot/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@ static weft_err check_fd(const char *name, int fd)
 	return WEFT_ERR_STATE;
 }
 
-/* More than one process, by somebody's variable? */
+/* Does this variable of a scheduler name more than one process? */
 static bool says_many(const char *name)
 {
 	const char *v = getenv(name);
@@ -103,13 +104,13 @@ static weft_err read_pmi(struct weft_boot_env *e)
 		if (!err)
 			err = check_fd("WEFT_BOOT_FD", e->secret_fd);
 	}
-	e->origin = WEFT_BOOT_PMI1;
+	e->service = &weft_boot_pmi1;
 	return err;
 }
 
 weft_err weft_boot_env_read(struct weft_boot_env *env_p)
 {
-	struct weft_boot_env e = {.origin = WEFT_BOOT_ALONE, .size = 1, .pmi_fd = -1};
+	struct weft_boot_env e = {.service = &weft_boot_alone, .size = 1, .pmi_fd = -1};
 	e.secret_fd = -1;
 	weft_err err;
 	if (getenv("PMI_FD"))

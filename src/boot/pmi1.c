@@ -5,7 +5,8 @@
  * What comes in is not trusted: an answer that is too long, of another kind or without the wanted
  * key is an error that names what was asked.
  */
-#include "boot/boot_int.h"
+#include "boot/pmi1.h"
+#include "boot/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -393,3 +394,83 @@ bool weft_boot_pmi_abort(struct weft_pmi *p, int code, const char *text)
 	int fd = atomic_load_explicit(&p->x_fd, memory_order_relaxed);
 	return fd >= 0 && write_some(fd, line, (size_t)n) == n;
 }
+
+/* --- the table ------------------------------------------------------------------------------- */
+
+/* Hydra 4.2's proxy aborts when its whole answer, "cmd=get_result rc=0 value=... found=TRUE", is
+ * longer than the longest value that it offers. */
+#define ANSWER_OVERHEAD 64
+
+static struct weft_pmi channel = {.x_fd = -1};
+static bool is_wefts; /* mpiexec is weft's own: it knows cmd=weft_batch and abort's why= */
+
+static weft_err ask_about_job(struct weft_boot_info *info)
+{
+	weft_err err = weft_boot_pmi_int(&channel, "get_appnum", "appnum", "appnum", &info->appnum);
+	if (!err)
+		err = weft_boot_pmi_int(&channel, "get_universe_size", "universe_size", "size",
+					&info->universe);
+	if (!err && info->universe < 0)
+		info->universe = 0;
+	if (!err && info->appnum < 0)
+		info->appnum = 0;
+	return err;
+}
+
+static weft_err open_pmi1(const struct weft_boot_env *env, struct weft_boot_info *info)
+{
+	is_wefts = env->secret_fd >= 0;
+	info->launcher = is_wefts ? "weft" : "hydra";
+	weft_err err = weft_boot_pmi_open(&channel, env->pmi_fd);
+	return err ? err : ask_about_job(info);
+}
+
+static void close_pmi1(void)
+{
+	weft_boot_pmi_finalize(&channel);
+}
+
+static size_t pmi1_value_max(void)
+{
+	size_t most = (size_t)channel.vallen_max;
+	return most >= 4 * ANSWER_OVERHEAD ? most - ANSWER_OVERHEAD : most - 1;
+}
+
+static weft_err put_pmi1(const char *key, const char *value)
+{
+	return weft_boot_pmi_put(&channel, key, value);
+}
+
+static weft_err get_pmi1(const char *key, const char **value_p)
+{
+	return weft_boot_pmi_get(&channel, key, value_p);
+}
+
+static weft_err get_many_pmi1(int batch, int from, int *next_p, const char **text_p)
+{
+	return is_wefts ? weft_boot_pmi_get_batch(&channel, batch, from, next_p, text_p)
+			: WEFT_ERR_NOENT;
+}
+
+static weft_err fence_pmi1(void)
+{
+	return weft_boot_pmi_barrier(&channel);
+}
+
+static bool abort_pmi1(int code, bool bereft, const char *why)
+{
+	if (bereft && !is_wefts)
+		return false;
+	return weft_boot_pmi_abort(&channel, code, bereft ? why : NULL);
+}
+
+const struct weft_boot_service weft_boot_pmi1 = {
+	.open = open_pmi1,
+	.close = close_pmi1,
+	.value_max = pmi1_value_max,
+	.put = put_pmi1,
+	.get = get_pmi1,
+	.get_many = get_many_pmi1,
+	.fence = fence_pmi1,
+	.abort = abort_pmi1,
+};

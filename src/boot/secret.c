@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* secret.c - the job's secret: received, made, printed, and kept off core dumps. */
-#include "boot/boot_int.h"
+#include "boot/secret.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -4,7 +4,7 @@
 #include "fake_server.h"
 
 #include <signal.h>
-#include "boot/boot_int.h"
+#include "boot/secret.h"
 
 static char err[8192];
 static const struct weft_boot_info *info;

@@ -3,7 +3,7 @@
  */
 #include <fcntl.h>
 #include "base/settings.h"
-#include "boot/boot_int.h"
+#include "boot/pmi1.h"
 #include "events.h"
 #include "fuzz.h"
 #include "pmi.h"

@@ -4,7 +4,8 @@
  * job's secret, packed pairs, addresses of tcp and shm.
  */
 #include "base/settings.h"
-#include "boot/boot_int.h"
+#include "boot/blob.h"
+#include "boot/secret.h"
 #include "fuzz.h"
 #include "net/tcp/tcp_int.h"
 
