@@ -17,7 +17,7 @@
 
 static inline bool weft_mpi_running(void)
 {
-	/* Relaxed: who calls MPI from another thread has ordered that after MPI_Init itself. */
+	/* Relaxed: a program that calls MPI from another thread orders that after MPI_Init. */
 	return atomic_load_explicit(&weft_mpi_x_state, memory_order_relaxed) == WEFT_MPI_RUNNING;
 }
 

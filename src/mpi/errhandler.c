@@ -251,8 +251,8 @@ static bool has_initial(struct weft_mpi_comm *c)
 }
 
 /*
- * Errors of no communicator belong to MPI_COMM_SELF since MPI 4.0, to MPI_COMM_WORLD before.  So
- * who has set a handler on MPI_COMM_WORLD alone hears of them there.
+ * Errors of no communicator belong to MPI_COMM_SELF since MPI 4.0, to MPI_COMM_WORLD before.  So a
+ * program that has set a handler on MPI_COMM_WORLD alone gets them there.
  */
 static struct weft_mpi_comm *listener(struct weft_mpi_comm *c)
 {

@@ -168,7 +168,7 @@ int weft_mpi_Is_thread_main(int *flag)
 
 /* ---- finalize ----------------------------------------------------------------------------- */
 
-/* A barrier, so that nobody leaves while others still talk to it. */
+/* A barrier, so that no rank leaves while another still talks to it. */
 static int meet_all(void)
 {
 	struct weft_mpi_comm *world = weft_mpi_comm_of(MPI_COMM_WORLD);

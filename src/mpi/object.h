@@ -8,8 +8,8 @@
  * never given back.
  *
  * Callers   any thread.  find: no lock, three loads.  new, retire: one short lock.
- * Owner     whoever made the object; references (ref, unref) keep it alive beyond its handle.
- * Order     what was written to an object before new() is visible to who finds it by its handle.
+ * Owner     the creator of the object; references (ref, unref) keep it alive beyond its handle.
+ * Order     what was written to an object before new() is visible to a finder of its handle.
  */
 #ifndef WEFT_MPI_OBJECT_H
 #define WEFT_MPI_OBJECT_H
@@ -38,7 +38,7 @@ struct weft_mpi_slot;
 /* First member of every object that has a handle. */
 struct weft_mpi_head {
 	uint64_t handle;    /* 0: has none */
-	_Atomic int x_refs; /* 1 for the handle, more for those who use the object */
+	_Atomic int x_refs; /* 1 for the handle, and 1 per user of the object */
 	uint32_t slot;      /* of the table; meaningless for predefined objects */
 	enum weft_mpi_kind kind;
 	bool permanent;               /* predefined: never freed, references are not counted */
@@ -129,8 +129,8 @@ static inline void weft_mpi_object_rename(struct weft_mpi_head *head)
 /* The same: no handle. */
 static inline void weft_mpi_object_unname(struct weft_mpi_head *head)
 {
-	/* Relaxed: who uses a handle while another thread frees it breaks MPI's rules; this only
-	 * makes later uses fail. */
+	/* Relaxed: a program that uses a handle while another thread frees it breaks MPI's
+	 * rules; this only makes later uses fail. */
 	atomic_store_explicit(&head->at->x_handle, 0, memory_order_relaxed);
 	head->handle = 0;
 }

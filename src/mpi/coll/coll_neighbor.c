@@ -3,7 +3,7 @@
 #include "mpi/coll/coll_call.h"
 #include "mpi/topo/topo.h"
 
-/* Who the neighbours are. */
+/* The ranks of the neighbours, from the topology. */
 static int neighbors(struct weft_mpi_coll_call *k)
 {
 	const struct weft_mpi_topo *t = k->comm->topo;

@@ -33,8 +33,8 @@ static inline void weft_mpi_op_unref(struct weft_mpi_op *op)
 
 /*
  * How coll/ shall apply op to elements of datatype.  MPI_SUCCESS, or MPI_ERR_OP: not defined for
- * that datatype, MPI_ERR_TYPE: not committed.  *out_p borrows op and the datatype: whoever keeps it
- * holds references.
+ * that datatype, MPI_ERR_TYPE: not committed.  *out_p borrows op and the datatype: a caller that
+ * keeps it holds references.
  */
 int weft_mpi_op_for(MPI_Op op, MPI_Datatype datatype, struct weft_coll_op *out_p);
 

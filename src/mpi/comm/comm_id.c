@@ -4,7 +4,7 @@
  *
  * An id is (process that made it, counter): processes hand out ids without asking each other, from
  * any thread, and no two are the same.  One process keeps the id of a communicator (`keeper`): a
- * member, or who handed it to a group that it is not in.  It hands it out again when every other
+ * member, or a process that handed it to a group that it is not in.  It hands it out again when every other
  * member has told it that the contexts are closed there: a member that is late with its own free,
  * however late, does not meet the id's successor, whose messages it would drop.  Members tell it
  * for many ids at once, whenever they have closed that many, in a context that is there for
@@ -23,7 +23,7 @@
 #define ID_BITS 31 /* contexts are 2 id and 2 id + 1 in 32 bits */
 #define REST 4096
 #define TOLD_MAX 64 /* ids in a message */
-#define TOLD_ID 2   /* the same on all; nobody hands it out */
+#define TOLD_ID 2   /* the same on all; no process hands it out */
 #define LOOKS 8     /* at resting ids, before a new one is taken */
 #define ROWS 1024   /* of the table of what we keep */
 

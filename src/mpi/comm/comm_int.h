@@ -18,7 +18,7 @@ int weft_mpi_ids_init(int rank, int size);
 void weft_mpi_ids_fini(void);
 /* May wait for messages that are on their way. */
 int weft_mpi_id_take(uint32_t *id_p);
-/* We (process `me`) have closed both contexts, or never open them; keeper: of the id, -1: nobody,
+/* We (process `me`) have closed both contexts, or never open them; keeper: of the id, -1: none,
  * it stays out of use; others: how many members there are besides us.  Never waits. */
 void weft_mpi_id_closed(uint32_t id, int keeper, int me, int others);
 
@@ -27,7 +27,7 @@ void weft_mpi_id_closed(uint32_t id, int keeper, int me, int others);
 
 /* ---- talk among members (agree.c) --------------------------------------------------------- */
 
-/* Those who talk: rank r is process world[r]; messages in ctx with that tag. */
+/* The members that talk: rank r is process world[r]; messages in ctx with that tag. */
 struct weft_mpi_talk {
 	struct weft_ctx *ctx;
 	int rank, size;
@@ -37,7 +37,7 @@ struct weft_mpi_talk {
 
 /* Collective over the talk.  MPI error codes. */
 int weft_mpi_talk_bcast(const struct weft_mpi_talk *t, int root, void *buf, size_t len);
-/* When it returns on root, everyone has called it. */
+/* When it returns on root, every member has called it. */
 int weft_mpi_talk_ack(const struct weft_mpi_talk *t, int root);
 /* all: size * len bytes. */
 int weft_mpi_talk_allgather(const struct weft_mpi_talk *t, const void *mine, void *all, size_t len);

@@ -104,7 +104,7 @@ static int vote_order(const void *x, const void *y)
 	return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* The group of those who voted for color, ordered by key and rank; NULL: no memory. */
+/* The group of the ranks that voted for color, ordered by key and rank; NULL: no memory. */
 static struct weft_mpi_group *party(struct weft_mpi_comm *c, struct vote *all, int color)
 {
 	int *world = malloc((size_t)c->size * sizeof(*world)), n = 0;
@@ -158,7 +158,7 @@ int weft_mpi_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 	return err || !made ? err : weft_mpi_comm_name(made, newcomm);
 }
 
-/* The first process of c on our host: a colour that is the same for all who share it. */
+/* The first process of c on our host: a colour that is the same for all ranks of that host. */
 static int host_color(const struct weft_mpi_comm *c)
 {
 	int color = INT_MAX;
@@ -185,7 +185,7 @@ int weft_mpi_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info in
 		break;
 	case MPI_COMM_TYPE_HW_GUIDED:
 	case MPI_COMM_TYPE_RESOURCE_GUIDED:
-		/* Any other resource is one that this version does not know: nobody gets one. */
+		/* Any other resource is unknown to this version: MPI_COMM_NULL on every rank. */
 		weft_mpi_info_look(weft_mpi_info_of(info), "mpi_hw_resource_type", resource,
 				   sizeof(resource));
 		if (strcmp(resource, "mpi_shared_memory") == 0)

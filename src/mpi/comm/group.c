@@ -65,7 +65,7 @@ int weft_mpi_group_name(struct weft_mpi_group *g, MPI_Group *handle_p)
 	return MPI_SUCCESS;
 }
 
-/* The table from process to rank; made by whoever needs it first. */
+/* The table from process to rank; made by the first caller that needs it. */
 static const int *inverse(struct weft_mpi_group *g)
 {
 	/* SEE-INVERSE: partner PUB-INVERSE below.  Carries: the filled table. */

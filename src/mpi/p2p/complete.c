@@ -83,7 +83,7 @@ static int set_open(struct set *s, int n, const MPI_Request *array)
 
 /*
  * For waits that need all of them from there on: sleeps until something that is not over may have
- * changed.  What is over is left out: it would end a wait for any at once, and nobody would poll.
+ * changed.  What is over is left out: it would end a wait for any at once, and no thread would poll.
  */
 static void set_sleep_all(struct set *s, int from)
 {
@@ -254,14 +254,15 @@ static int wait_in_order(struct set *s, int i, MPI_Request array[], MPI_Status *
 
 	/* Ends when the last operation does. */
 	while ((i = end_in_order(s, i, array, statuses, &failed)) < s->n)
-		/* What is found is others' at times, who may need our core: then we sleep. */
+		/* A look may complete another thread's operation only, and that thread may need this
+		 * core: then sleep. */
 		if (!weft_task_engine_look() || !weft_mpi_request_done(s->r[i]))
 			set_sleep_all(s, i);
 	return in_status(failed);
 }
 
 /*
- * The most frequent, for whom no status is wanted: sends that were over at once, and plain receives
+ * The most frequent kinds, where no status is wanted: sends that were over at once, and plain receives
  * without an error, straight from the array.  From there on, in order; returns the first
  * that is another, or not over.
  */

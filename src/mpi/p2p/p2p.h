@@ -75,7 +75,7 @@ static inline int weft_mpi_p2p_status_null(MPI_Status *st)
 /* An operation that is over once r->core is. */
 extern const struct weft_mpi_request_ops weft_mpi_p2p_ops;
 /* The same for one that is never persistent, holds no datatype, and whose communicator counts no
- * references: who ends it has little to look at. */
+ * references: there is little to look at when it ends. */
 extern const struct weft_mpi_request_ops weft_mpi_plain_ops;
 
 /* A request that is already complete (MPI_PROC_NULL, buffered sends). */

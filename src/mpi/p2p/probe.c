@@ -19,7 +19,7 @@ static struct weft_mpi_message *message_of(MPI_Message h)
 	return weft_mpi_object_find(h, WEFT_MPI_MESSAGE);
 }
 
-/* A probe's status always says who, also when the source was a wildcard. */
+/* A probe's status always names the source, also when that was a wildcard. */
 static int found(struct weft_mpi_comm *c, const struct weft_status *from, MPI_Status *st)
 {
 	return weft_mpi_p2p_status(c, MPI_ANY_SOURCE, from, st);

@@ -156,7 +156,7 @@ void weft_mpi_requests_reap(void)
 {
 	struct weft_mpi_request *list, *next, *keep = NULL;
 
-	/* Relaxed: a hint; whoever misses one now finds it next time. */
+	/* Relaxed: a hint; one that is missed now is found next time. */
 	if (!atomic_load_explicit(&x_orphans, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&lock);
@@ -195,7 +195,7 @@ void weft_mpi_requests_drain(void)
 	while (list) {
 		struct weft_mpi_request *r = list;
 		list = r->next;
-		/* A receive that nobody will match would never end. */
+		/* A receive that no message will match would never end. */
 		if (!weft_mpi_request_done(r) && r->ops->cancel)
 			r->ops->cancel(r);
 		weft_mpi_request_wait(r);

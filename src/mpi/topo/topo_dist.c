@@ -89,7 +89,7 @@ struct edge {
 	int out;
 };
 
-/* Edges to be sent, sorted by who they go to. */
+/* Edges to be sent, sorted by destination rank. */
 struct outbox {
 	MPI_Count *counts; /* [size]: ints for each rank */
 	MPI_Aint *displs;
