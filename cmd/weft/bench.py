@@ -108,11 +108,10 @@ class Programs:
 TWO_HOSTS = os.path.join(HERE, "two-hosts")
 
 
-def start_weft(program, args, ranks, link, off=False):
+def start_weft(mpiexec, program, args, ranks, link, off=False):
     env = {"WEFT_DRIVERS": "shm,self" if link == "shm" else "tcp,self"}
     if off:
         env["WEFT_PROGRESS"] = "off"
-    mpiexec = os.path.join(BIN, "mpiexec")
     if link != "1g":
         return [mpiexec, "-n", str(ranks), program, *args], env
     command = [mpiexec]
@@ -128,19 +127,20 @@ def on_host_a(command):
             *command]
 
 
-def start_mpich(program, args, ranks, link):
+def start_mpich(mpiexec, program, args, ranks, link):
     if link == "shm":
-        return ["mpiexec.mpich", "-n", str(ranks), program, *args], {}
-    env = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo", "MPIR_CVAR_NOLOCAL": "1"}
+        return [mpiexec, "-n", str(ranks), program, *args], {}
+    # Made with ucx or with libfabric: each reads its own.
+    env = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo", "FI_PROVIDER": "tcp", "MPIR_CVAR_NOLOCAL": "1"}
     if link == "tcp":
-        return ["mpiexec.mpich", "-n", str(ranks), program, *args], env
+        return [mpiexec, "-n", str(ranks), program, *args], env
     env["UCX_NET_DEVICES"] = "veth0"
-    return on_host_a(["mpirun.mpich", "-launcher", "ssh", "-launcher-exec", TWO_HOSTS + "-agent",
+    return on_host_a([mpiexec, "-launcher", "ssh", "-launcher-exec", TWO_HOSTS + "-agent",
                       "-hosts", f"a:{ranks // 2},b:{ranks // 2}", "-iface", "veth0", "-n",
                       str(ranks), program, *args]), env
 
 
-def start_openmpi(program, args, ranks, link, tuned=None):
+def start_openmpi(mpiexec, program, args, ranks, link, tuned=None):
     env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     options = ["--bind-to", "none", "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl",
                "vader,self" if link == "shm" else "tcp,self"]
@@ -152,8 +152,12 @@ def start_openmpi(program, args, ranks, link, tuned=None):
         options += ["--mca", "plm", "rsh", "--mca", "plm_rsh_agent", TWO_HOSTS + "-agent", "--host",
                     f"a:{ranks // 2},b:{ranks // 2}", "--mca", "oob_tcp_if_include", "veth0",
                     "--mca", "btl_tcp_if_include", "veth0"]
-    command = ["mpirun.openmpi", *options, "-n", str(ranks), program, *args]
+    command = [mpiexec, *options, "-n", str(ranks), program, *args]
     return (on_host_a(command) if link == "1g" else command), env
+
+
+def start_other(mpiexec, program, args, ranks, link):
+    return [mpiexec, "-n", str(ranks), program, *args], {}
 
 
 def start_limit(program, args, link):
@@ -177,10 +181,35 @@ def argobots():
     return flags + ["-Wl,-rpath," + f[2:] for f in flags if f.startswith("-L")] if done.returncode == 0 else None
 
 
-COMPILERS = {"weft": os.path.join(BIN, "mpicc"), "mpich": "mpicc.mpich", "openmpi": "mpicc.openmpi",
-             "openmpi-tuned": "mpicc.openmpi", "limit": "cc", "argobots": "cc"}
-PACKAGES = {"mpich": "mpich libmpich-dev", "openmpi": "openmpi-bin libopenmpi-dev",
-            "openmpi-tuned": "openmpi-bin libopenmpi-dev"}
+class Mpi:
+    """An MPI: its compiler and its launcher, and the launcher's kind, which says how it is told a link."""
+
+    START = {"weft": start_weft, "mpich": start_mpich, "openmpi": start_openmpi, "other": start_other}
+    SAYS = (("weft mpiexec", "weft"), ("HYDRA", "mpich"), ("Open MPI", "openmpi"), ("OpenRTE", "openmpi"),
+            ("PRRTE", "openmpi"))
+
+    def __init__(self, kind, compiler, mpiexec, packages="", tuned=False):
+        self.kind, self.compiler, self.mpiexec, self.packages, self.tuned = kind, compiler, mpiexec, packages, tuned
+
+    @classmethod
+    def at(cls, name, prefix):
+        """The MPI that is installed at prefix."""
+        compiler, mpiexec = (os.path.join(os.path.abspath(prefix), "bin", command) for command in ("mpicc", "mpiexec"))
+        for path in (compiler, mpiexec):
+            if not os.access(path, os.X_OK):
+                die(f"--against {name}={prefix}: no {path}")
+        said = subprocess.run([mpiexec, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False).stdout
+        return cls(next((kind for word, kind in cls.SAYS if word in said), "other"), compiler, mpiexec)
+
+    def start(self, *args, **more):
+        return self.START[self.kind](self.mpiexec, *args, **more)
+
+
+OPENMPI = ("openmpi", "mpicc.openmpi", "mpirun.openmpi", "openmpi-bin libopenmpi-dev")
+MPIS = {"weft": Mpi("weft", os.path.join(BIN, "mpicc"), os.path.join(BIN, "mpiexec")),
+        "mpich": Mpi("mpich", "mpicc.mpich", "mpirun.mpich", "mpich libmpich-dev"),
+        "openmpi": Mpi(*OPENMPI), "openmpi-tuned": Mpi(*OPENMPI, tuned=True)}
 
 
 class Row:
@@ -193,7 +222,8 @@ class Row:
         source = {"limit": "p2p/limit", "argobots": bench.argobots}.get(impl, bench.source)
         # An example is a program for each part, named by the part's first word.
         names = {part[0] for part in bench.parts} if bench.examples else {""}
-        self.programs = {n: programs.get(source + n, COMPILERS[impl], flags) for n in names}
+        self.mpi = MPIS.get(impl)
+        self.programs = {n: programs.get(source + n, self.mpi.compiler if self.mpi else "cc", flags) for n in names}
 
     @property
     def name(self):
@@ -202,19 +232,15 @@ class Row:
     def command(self, part, ranks):
         o = self.options
         if self.bench.examples:
-            return start_weft(self.programs[part[0]], [*part[1:], *self.more, "--rows"], ranks, o.link)
+            return self.mpi.start(self.programs[part[0]], [*part[1:], *self.more, "--rows"], ranks, o.link)
         args = list(part) + self.more + (["--quick"] if o.quick else [])
         if self.impl == "limit":
             args = self.bench.limit[o.link] + (["--quick"] if o.quick else [])
             return start_limit(self.programs[""], args, o.link)
         if self.bench.alone:
             return [self.programs[""], *args], {}
-        if self.impl == "weft":
-            return start_weft(self.programs[""], args, ranks, o.link, self.off)
-        if self.impl == "mpich":
-            return start_mpich(self.programs[""], args, ranks, o.link)
-        tuned = self.bench.tuned[o.link] if self.impl == "openmpi-tuned" else None
-        return start_openmpi(self.programs[""], args, ranks, o.link, tuned)
+        more = {"off": True} if self.off else {"tuned": self.bench.tuned[o.link]} if self.mpi.tuned else {}
+        return self.mpi.start(self.programs[""], args, ranks, o.link, **more)
 
 
 def end_group(process):
@@ -301,7 +327,7 @@ def chosen_parts(bench, options):
 def patience_with(row, ours, bench):
     """Seconds after which a run is ended.  Peers whose threads spin give no answer in hours where weft takes a
     second: ten times weft's own time, and 30 s at least, is answer enough."""
-    if row.impl not in PEERS or ours is None:
+    if not row.mpi or row.impl == "weft" or ours is None:
         return bench.seconds
     return min(bench.seconds, max(30, 10 * ours))
 
@@ -432,7 +458,7 @@ def parse_paper(argv):
     if o.into and (o.given or o.csv):
         die("--into FILE is read and written; --from and --csv do not go with it")
     if o.against is None:
-        o.against = ",".join(name for name in PEERS if shutil.which(COMPILERS[name]))
+        o.against = ",".join(name for name in PEERS if shutil.which(MPIS[name].compiler))
     return o
 
 
@@ -442,7 +468,8 @@ def measure_for_paper(o, name, link, part, folder):
     if os.path.exists(path):
         os.unlink(path)
     what = f"{name} over {link}" + (f", {part}" if part else "")
-    peers = [p for p in o.against.split(",") if p in BENCHES[name].peers]
+    asked = BENCHES[name].peers
+    peers = [p for p in o.against.split(",") if p in asked or ("=" in p and asked)]
     command = [sys.executable, __file__, name, "--csv", path, "--link", link, "--part", part]
     command += ["--against", ",".join(peers)] if peers else []
     command += ["--quick"] if o.quick else []
@@ -567,7 +594,8 @@ def parse(argv):
                         help="shared memory, tcp on this machine, or two network namespaces joined "
                              "by 1 Gbit/s (shm)")
     parser.add_argument("--against", default="", metavar="MPI,...",
-                        help="also measure these: " + ", ".join(PEERS))
+                        help="also measure these: " + ", ".join(PEERS) + ", or NAME=PREFIX: the MPI whose mpicc and mpiexec "
+                             "are in PREFIX/bin")
     parser.add_argument("--runs", type=int, metavar="K", help="how often each is run (5; quick: 3)")
     parser.add_argument("--part", metavar="PART", help="one part alone, as progress names it: '16', '8 ranks barrier'")
     parser.add_argument("--ult", action="store_true",
@@ -602,19 +630,34 @@ def check_ranks(o, bench):
     o.ranks = sorted({int(word) for word in words})
 
 
+def peer(text, o, bench):
+    """The name of what --against asks for, which MPIS has from now on."""
+    name, is_prefix, prefix = text.partition("=")
+    if is_prefix:
+        if not re.fullmatch(r"[\w.+-]+", name) or name in MPIS or name in ("limit", "argobots"):
+            die(f"--against {text}: choose another name")
+        MPIS[name] = Mpi.at(name, prefix)
+        if MPIS[name].kind == "other" and o.link != "shm":
+            die(f"--against {text}: its mpiexec is none that could be told to use {o.link}")
+        asked = MPIS[name].kind if MPIS[name].kind in PEERS else "mpich"
+    else:
+        asked = name
+        if name not in PEERS:
+            die(f"--against: no '{name}'; there are {', '.join(PEERS)} and NAME=PREFIX")
+        if not shutil.which(MPIS[name].compiler):
+            die(f"--against {name}: {MPIS[name].compiler} is not here; install: {MPIS[name].packages}")
+    if asked not in bench.peers:
+        die(f"--against {name}: {o.bench} cannot be asked of it")
+    return name
+
+
 def check(o):
     if o.bench not in BENCHES:
         die(f"no bench '{o.bench}'; there are list, paper, rails, {', '.join(BENCHES)}")
     bench = BENCHES[o.bench]
     if o.ult and not bench.ult:
         die(f"--ult: {o.bench} cannot be asked of user-level threads")
-    for name in o.against:
-        if name not in PEERS:
-            die(f"--against: no '{name}'; there are {', '.join(PEERS)}")
-        if not shutil.which(COMPILERS[name]):
-            die(f"--against {name}: {COMPILERS[name]} is not here; install: {PACKAGES[name]}")
-        if name not in bench.peers:
-            die(f"--against {name}: {o.bench} cannot be asked of it")
+    o.against = [peer(name, o, bench) for name in o.against]
     if o.link not in bench.links:
         die(f"--link {o.link}: {o.bench} runs over {', '.join(bench.links)}")
     check_ranks(o, bench)
@@ -629,7 +672,7 @@ def main(argv):
     if argv[:1] == ["paper"]:
         return paper(argv[1:])
     if argv[:1] == ["rails"]:
-        return rails(argv[1:], Programs, os.path.join(BIN, "mpiexec"), COMPILERS["weft"], TWO_HOSTS)
+        return rails(argv[1:], Programs, MPIS["weft"].mpiexec, MPIS["weft"].compiler, TWO_HOSTS)
     options = parse(argv)
     if options.bench == "list":
         for name, bench in BENCHES.items():

@@ -49,6 +49,21 @@ part halo 'unbound 2' '4 threads unbound,step'
 part halo 'idle 2' '4 threads one idle,step'
 part offload idle '1 KiB idle,computing'
 
+# Another MPI by its prefix: weft itself; one whose launcher nobody knows; and the system's, where there is one.
+mkdir -p "$work/own/bin"
+printf '#!/bin/sh\nexec "%s/bin/mpicc" "$@"\n' "$BUILD" >"$work/own/bin/mpicc"
+printf '#!/bin/sh\n[ "$1" != --version ] || { echo "own 1.0"; exit 0; }\nexec "%s/bin/mpiexec" "$@"\n' "$BUILD" >"$work/own/bin/mpiexec"
+chmod +x "$work/own/bin/mpicc" "$work/own/bin/mpiexec"
+beside=own=$work/own,twin=$BUILD
+[ ! -x /usr/bin/mpicc ] || [ ! -x /usr/bin/mpiexec ] || beside=$beside,system=/usr
+"$BUILD/bin/weft" bench rate --quick --runs 1 --against "$beside" --csv "$work/beside.csv" >"$work/out" 2>&1
+for name in $(echo "$beside" | tr , '\n' | sed 's/=.*//'); do
+	grep -q "^rate,$name,shm,8 B,rate,M/s," "$work/beside.csv" || {
+		echo "FAILED: weft bench rate --against $beside has no row of $name: $(cat "$work/out")" >&2
+		bad=1
+	}
+done
+
 # What the axes of pictures are called; bounds are whiskers, not charts of their own.
 drawn() { # drawn BENCH TEXT
 	grep -q "$2" "$work/$1.svg" && ! grep -q ' at least' "$work/$1.svg" || {
@@ -106,6 +121,10 @@ refused coll --link 1g
 refused latency --runs 0
 refused latency --csv /nowhere/at/all
 refused waiters --part 3
+refused rate --against "mpich=$BUILD"
+refused rate --against "gone=$work/gone"
+refused rate --link tcp --against "own=$work/own"
+refused task --against "twin=$BUILD"
 refused paper --only nonsense
 refused paper --from /nowhere/at/all
 refused paper --missing
