@@ -10,6 +10,7 @@ here.  Progress goes to stderr, the table to stdout.
 
 import argparse
 import csv
+import functools
 import hashlib
 import os
 import re
@@ -108,6 +109,13 @@ class Programs:
 TWO_HOSTS = os.path.join(HERE, "two-hosts")
 
 
+@functools.lru_cache(maxsize=None)
+def version_of(mpiexec):
+    """What a launcher says of itself."""
+    return subprocess.run([mpiexec, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False).stdout
+
+
 def start_weft(mpiexec, program, args, ranks, link, off=False):
     env = {"WEFT_DRIVERS": "shm,self" if link == "shm" else "tcp,self"}
     if off:
@@ -149,9 +157,13 @@ def start_openmpi(mpiexec, program, args, ranks, link, tuned=None):
     if link == "tcp":
         options += ["--mca", "btl_tcp_if_include", "lo"]
     if link == "1g":
-        options += ["--mca", "plm", "rsh", "--mca", "plm_rsh_agent", TWO_HOSTS + "-agent", "--host",
-                    f"a:{ranks // 2},b:{ranks // 2}", "--mca", "oob_tcp_if_include", "veth0",
-                    "--mca", "btl_tcp_if_include", "veth0"]
+        agent = TWO_HOSTS + "-agent"
+        if "OpenRTE" in version_of(mpiexec):
+            options += ["--mca", "plm", "rsh", "--mca", "plm_rsh_agent", agent, "--mca", "oob_tcp_if_include", "veth0"]
+        else:  # from release 5 on PRRTE starts the ranks
+            options += ["--prtemca", "plm", "ssh", "--prtemca", "plm_ssh_agent", agent,
+                        "--prtemca", "prte_if_include", "veth0"]
+        options += ["--host", f"a:{ranks // 2},b:{ranks // 2}", "--mca", "btl_tcp_if_include", "veth0"]
     command = [mpiexec, *options, "-n", str(ranks), program, *args]
     return (on_host_a(command) if link == "1g" else command), env
 
@@ -198,9 +210,7 @@ class Mpi:
         for path in (compiler, mpiexec):
             if not os.access(path, os.X_OK):
                 die(f"--against {name}={prefix}: no {path}")
-        said = subprocess.run([mpiexec, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False).stdout
-        return cls(next((kind for word, kind in cls.SAYS if word in said), "other"), compiler, mpiexec)
+        return cls(next((kind for word, kind in cls.SAYS if word in version_of(mpiexec)), "other"), compiler, mpiexec)
 
     def start(self, *args, **more):
         return self.START[self.kind](self.mpiexec, *args, **more)
