@@ -7,6 +7,7 @@
 #include "task/wake/ending.h"
 #include "task/engine_int.h"
 #include "task/queue/tqueue.h"
+#include "task/wake/release.h"
 #include "topo/topo.h"
 #include "wait/sole.h"
 #include "wait/stack.h"
@@ -87,7 +88,7 @@ static void quick_tests(struct weft_engine *e, struct weft_engine_self *self)
 		self->tests = 0;
 		if (weft_task_sources_armed(e))
 			(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
-		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
+		weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
 	}
 }
 
@@ -185,7 +186,7 @@ static weft_err open_watch_set(struct weft_engine *e)
 		close(e->kick_timer_fd);
 		e->kick_timer_fd = -1;
 	}
-	weft_task_kick_timer_fired(&e->defer);
+	weft_task_kick_timer_fired(&e->kick_timer);
 	return WEFT_OK;
 failed_kick:
 	close(e->watch_fd);
@@ -226,7 +227,8 @@ static weft_err start(struct weft_engine *e)
 	e->flavour = flavour_of(weft_setting_str(WEFT_SET_FLAVOUR));
 	atomic_store_explicit(&e->x_kicked_ns, 0, memory_order_relaxed);
 	e->slow_ns = (uint64_t)weft_setting_int(WEFT_SET_SLOW_TASK_MS) * 1000000u;
-	weft_task_kick_pending_woke(&e->told); /* what was noted before the last stop is no note */
+	weft_task_kick_pending_woke(
+		&e->kick_pending); /* what was noted before the last stop is no note */
 	e->baton.owed = false;
 	atomic_store_explicit(&e->baton.x_level, WEFT_ARM_OFF, memory_order_relaxed);
 	e->baton.fence =

@@ -63,30 +63,30 @@ struct weft_engine {
 	_Atomic uint8_t
 		x_pending; /* operations were left behind: WEFT_LEFT_, since who last looked */
 
-	struct weft_task_kick_pending told; /* beside what submitters read of the baton */
+	struct weft_task_kick_pending kick_pending; /* beside what submitters read of the baton */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_slots; /* slots ever used */
 	_Atomic uint32_t x_unarmable;                     /* sources that need the timer */
 	_Atomic uint32_t x_repeat;                        /* repeat tasks in queues: the same */
-	_Atomic bool x_disarm_left; /* the level is OFF, but some source may be armed still */
+	_Atomic bool x_some_armed; /* the level is OFF, but some source may be armed still */
 	_Atomic bool x_stop, x_progress, x_dead, x_running;
 	_Atomic uint64_t x_wish_ns;  /* an idle core is to be woken for so long; W clears it */
 	_Atomic bool x_call_watcher; /* the watcher must look up; a kick may have woken another */
 	_Atomic(struct weft_parker *) x_sleeper; /* the holder asleep in the watch set */
 	int watch_fd, kick_fd, kick_timer_fd;    /* I; the last one -1: no timer */
-	struct weft_task_kick_timer defer;
-	struct weft_task_gap away;    /* H */
-	_Atomic uint64_t x_left;      /* cycles: who last left a wait and owed a kick; a hint */
-	_Atomic unsigned x_arms;      /* H: times that who leaves may still arm by himself */
-	uint64_t timer_ns;            /* I */
-	uint64_t poll_ns;             /* I: the watcher polls so often; 0: it need not */
-	enum weft_flavour flavour;    /* I */
-	_Atomic uint64_t x_kicked_ns; /* kicker: when, of the first kick not yet noticed */
-	uint64_t slow_ns;             /* I: a repeat task that runs longer is reported; 0: none */
+	struct weft_task_kick_timer kick_timer;
+	struct weft_task_gap gap;        /* H */
+	_Atomic uint64_t x_last_release; /* cycles: of the last that owed a kick; a hint */
+	_Atomic unsigned x_rest_arms;    /* H: leaving threads that may still arm by themselves */
+	uint64_t timer_ns;               /* I */
+	uint64_t poll_ns;                /* I: the watcher polls so often; 0: it need not */
+	enum weft_flavour flavour;       /* I */
+	_Atomic uint64_t x_kicked_ns;    /* kicker: when, of the first kick not yet noticed */
+	uint64_t slow_ns; /* I: a repeat task that runs longer is reported; 0: none */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_watcher_word; /* the watcher sleeps on it */
 	uint32_t word_seen; /* W: its word when it last woke: kicks since then count */
-	struct weft_task_batch_hold hold;
+	struct weft_task_batch_hold batch_hold;
 	pthread_t watcher;
 	bool have_watcher;
 	bool slice_honoured;
@@ -201,9 +201,8 @@ bool weft_task_engine_tasks_left(struct weft_engine *e);
 #define WEFT_EV_KICK_TIMER                                                                         \
 	UINT32_MAX /* in the watch set, beside 0, the kick, and slots' numbers + 1 */
 void weft_task_engine_kick(struct weft_engine *e, enum weft_kick kick);
-/* KICK_SET in WEFT_KICK_TIMER_NS, for the watcher in the watch set; false: not possible.  check: it is
- * enough in WEFT_CHECK_NS. */
-bool weft_task_engine_kick_later(struct weft_engine *e, bool check);
+/* KICK_SET in a while, for the watcher in the watch set; false: not possible. */
+bool weft_task_engine_kick_later(struct weft_engine *e, enum weft_task_kick_timer_what what);
 /* Was an operation left behind since the last call for that one? */
 enum { WEFT_LEFT_WATCHER = 1, WEFT_LEFT_AWAY = 2, WEFT_LEFT_ALL = 3 };
 static inline bool weft_task_engine_behind_since(struct weft_engine *e, unsigned who)
@@ -212,14 +211,6 @@ static inline bool weft_task_engine_behind_since(struct weft_engine *e, unsigned
 	return (atomic_load_explicit(&e->x_pending, memory_order_relaxed) & who) != 0 &&
 	       (atomic_fetch_and_explicit(&e->x_pending, (uint8_t)~who, memory_order_relaxed) &
 		who) != 0;
-}
-/* For who leaves a wait: a kick that can wait does, see kick_timer.h. */
-void weft_task_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const void *site);
-static inline void weft_task_engine_kick_left(struct weft_engine *e, enum weft_kick kick,
-					      const void *site)
-{
-	if (weft_unlikely(kick != WEFT_KICK_NONE || weft_task_sources_armed(e)))
-		weft_task_engine_kick_away(e, kick, site);
 }
 void weft_task_engine_set_kick_timer(struct weft_engine *e,
 				     enum weft_task_kick_timer_what what); /* sets the timer */

@@ -97,7 +97,7 @@ static void beside_a_waiter(void)
 
 static uint64_t hold_max(void)
 {
-	return atomic_load(&weft_task_engine.hold.x_max_ns);
+	return atomic_load(&weft_task_engine.batch_hold.x_max_ns);
 }
 
 static void learns(void)

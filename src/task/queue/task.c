@@ -65,17 +65,17 @@ static void tell(struct weft_engine *e, bool anybody)
 	struct weft_engine_self *self = &weft_task_engine_self;
 	enum weft_kick kick = weft_task_baton_submit_target(&e->baton);
 	uint64_t key;
-	if (kick == WEFT_KICK_NONE || weft_task_kick_pending_already(&e->told, kick, &key))
+	if (kick == WEFT_KICK_NONE || weft_task_kick_pending_already(&e->kick_pending, kick, &key))
 		return;
 	bool ticks = kick == WEFT_KICK_WATCHER &&
 		     atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
 			     WEFT_WATCHER_TICKS &&
-		     !atomic_load_explicit(&e->told.x_napping, memory_order_relaxed);
+		     !atomic_load_explicit(&e->kick_pending.x_napping, memory_order_relaxed);
 	if (ticks && (self->unrung == key || others_poll(e, self, key)))
 		return;
 	if (anybody && weft_task_relay_tell(e)) /* an idle worker that is awake sees to it */
 		return;
-	if (ticks && atomic_load_explicit(&e->told.x_spared, memory_order_relaxed))
+	if (ticks && atomic_load_explicit(&e->kick_pending.x_spared, memory_order_relaxed))
 		return;
 	/* It would wake the caller. */
 	if (self->drains &&
@@ -84,7 +84,7 @@ static void tell(struct weft_engine *e, bool anybody)
 		return;
 	}
 	weft_task_engine_kick(e, kick);
-	weft_task_kick_pending_note(&e->told, key);
+	weft_task_kick_pending_note(&e->kick_pending, key);
 }
 
 /*

@@ -36,11 +36,7 @@ static void arm_before_leaving(struct weft_engine *e, const struct wait_call *w)
 static void leave(struct weft_engine *e, struct wait_call *w)
 {
 	arm_before_leaving(e, w);
-	weft_task_engine_kick_left(e, weft_task_baton_leave(&e->baton), w->site);
-	/* A kick for a task may have woken us instead of the watcher, and our round went by it. */
-	if (weft_unlikely(w->slept) && !weft_task_sources_armed(e) &&
-	    weft_task_engine_tasks_left(e))
-		weft_task_engine_kick(e, weft_task_baton_submit_target(&e->baton));
+	weft_task_baton_release(e, w->slept ? WEFT_LEAVER_SLEEPER : WEFT_LEAVER_WAITER, w->site);
 	weft_wait_wake_batch_self = NULL;
 	if (weft_unlikely(w->batch.count))
 		weft_wait_wake_batch_flush(&w->batch, w->parker);
@@ -62,7 +58,7 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 	weft_task_parked_add(e, &me);
 	(void)weft_task_baton_park(&e->baton);
 	arm_before_leaving(e, w);
-	weft_task_engine_kick_left(e, weft_task_baton_leave(&e->baton), w->site);
+	weft_task_baton_release(e, w->slept ? WEFT_LEAVER_SLEEPER : WEFT_LEAVER_WAITER, w->site);
 	weft_wait_wake_batch_self = NULL;
 	/* Relaxed: a hint, see give_way(). */
 	atomic_store_explicit(&e->x_woken, true, memory_order_relaxed);
@@ -131,7 +127,7 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 		return;
 	}
 	bool fresh = weft_task_sources_level(e) != WEFT_ARM_ALL ||
-		     atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed);
+		     atomic_load_explicit(&e->x_some_armed, memory_order_relaxed);
 	if (fresh && weft_task_sources_arm(e, WEFT_ARM_ALL)) {
 		not_armed(w);
 		return;
@@ -241,8 +237,8 @@ void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 	weft_task_engine_self.wait = w;
 	enum weft_round_kind kind = weft_task_spin_crowded() ? WEFT_ROUND_QUICK : WEFT_ROUND_SPIN;
 	unsigned rounds = 1;
-	if (e->away.since)
-		weft_task_gap_back(&e->away, weft_cycles(),
+	if (e->gap.since)
+		weft_task_gap_back(&e->gap, weft_cycles(),
 				   weft_task_engine_behind_since(e, WEFT_LEFT_AWAY),
 				   weft_task_spin_cycles(WEFT_GAP_SHORT_NS));
 	if (weft_task_sources_armed(e) && weft_task_sources_level(e) != WEFT_ARM_ALL &&

@@ -10,6 +10,7 @@
 #define WEFT_HOLDER_H
 
 #include "task/waiting/wait_call.h"
+#include "task/wake/release.h"
 #include "wait/stack.h"
 
 void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w);
@@ -28,7 +29,7 @@ static inline int weft_task_holder_round(struct weft_engine *e, enum weft_round_
 static inline bool weft_task_holder_some_armed(struct weft_engine *e)
 {
 	return weft_task_sources_armed(e) ||
-	       atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed);
+	       atomic_load_explicit(&e->x_some_armed, memory_order_relaxed);
 }
 
 /* May this thread look, as holder of the baton?  Then it is, and the batch is set up. */
@@ -56,7 +57,7 @@ static inline int weft_task_holder_look(struct weft_engine *e)
 static inline void weft_task_holder_look_end(struct weft_engine *e, struct wait_call *w,
 					     const void *site)
 {
-	weft_task_engine_kick_left(e, weft_task_baton_leave(&e->baton), site);
+	weft_task_baton_release(e, WEFT_LEAVER_WAITER, site);
 	weft_wait_wake_batch_self = NULL;
 	if (weft_unlikely(w->batch.count)) /* nobody of them is us: we are in no list */
 		weft_wait_wake_batch_flush(&w->batch, NULL);

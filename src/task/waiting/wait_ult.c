@@ -5,6 +5,7 @@
  */
 #include "base/log.h"
 #include "task/waiting/wait_call.h"
+#include "task/wake/release.h"
 #include "wait/foreign.h"
 #include "wait/stack.h"
 
@@ -50,7 +51,7 @@ static weft_err wait_foreign(struct weft_engine *e, struct wait_call *w)
 	}
 	weft_task_wait_call_delist(w);
 	if (watcher_off(e) && weft_task_baton_try_take(&e->baton))
-		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
+		weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
 	return err;
 }
 

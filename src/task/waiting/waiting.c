@@ -56,7 +56,7 @@ static weft_err wait_loop(struct weft_engine *e, struct wait_call *w)
 	if (w->parked_once &&
 	    atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) == WEFT_WATCHER_OFF &&
 	    weft_task_baton_try_take(&e->baton))
-		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
+		weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
 	return err;
 }
 

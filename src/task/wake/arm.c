@@ -77,7 +77,7 @@ static void all_off(struct weft_engine *e)
 			weft_task_slot_look_locked(s, 1);
 	}
 	/* Relaxed: only the holder of the baton acts on it. */
-	atomic_store_explicit(&e->x_disarm_left, left, memory_order_relaxed);
+	atomic_store_explicit(&e->x_some_armed, left, memory_order_relaxed);
 }
 
 static weft_err all_to(struct weft_engine *e, enum weft_arm_level level)
@@ -86,7 +86,7 @@ static weft_err all_to(struct weft_engine *e, enum weft_arm_level level)
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
 	weft_err err = WEFT_OK;
 	weft_count(WEFT_CNT_ARMS, 1);
-	atomic_store_explicit(&e->x_disarm_left, false, memory_order_relaxed);
+	atomic_store_explicit(&e->x_some_armed, false, memory_order_relaxed);
 	weft_task_baton_arm(&e->baton, level);
 	for (uint32_t i = 0; i < n && err == WEFT_OK; i++) {
 		struct weft_slot *s = &e->slot[i];

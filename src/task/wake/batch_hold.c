@@ -12,7 +12,7 @@ static bool hold_for(struct weft_engine *e, uint64_t ns)
 	    !atomic_load_explicit(&e->x_progress, memory_order_relaxed))
 		return false;
 	enum weft_held held =
-		weft_task_batch_hold_begin(&e->hold, &e->baton, weft_clock_ns(), ns, rounds);
+		weft_task_batch_hold_begin(&e->batch_hold, &e->baton, weft_clock_ns(), ns, rounds);
 	if (held == WEFT_HELD_KICK)
 		weft_task_engine_kick(e, WEFT_KICK_WATCHER);
 	return held != WEFT_HELD_NOT;
@@ -20,7 +20,8 @@ static bool hold_for(struct weft_engine *e, uint64_t ns)
 
 bool weft_task_engine_hold(void)
 {
-	return hold_for(&weft_task_engine, weft_task_batch_hold_max_ns(&weft_task_engine.hold));
+	return hold_for(&weft_task_engine,
+			weft_task_batch_hold_max_ns(&weft_task_engine.batch_hold));
 }
 
 bool weft_task_engine_hold_task(void)
@@ -34,8 +35,8 @@ void weft_task_engine_pending(void)
 	/* Relaxed, all: hints.  A mark that crosses the watcher's look costs one nap, no more. */
 	if (atomic_load_explicit(&e->x_pending, memory_order_relaxed) != WEFT_LEFT_ALL)
 		atomic_store_explicit(&e->x_pending, WEFT_LEFT_ALL, memory_order_relaxed);
-	if (weft_unlikely(atomic_load_explicit(&e->told.x_napping, memory_order_relaxed)) &&
+	if (weft_unlikely(atomic_load_explicit(&e->kick_pending.x_napping, memory_order_relaxed)) &&
 	    !weft_task_progress_off_here &&
-	    atomic_exchange_explicit(&e->told.x_napping, false, memory_order_relaxed))
+	    atomic_exchange_explicit(&e->kick_pending.x_napping, false, memory_order_relaxed))
 		weft_task_engine_kick(e, WEFT_KICK_WATCHER);
 }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "task/engine_int.h"
+#include "task/wake/release.h"
 #include "task/event/late.h"
 
 #include <errno.h>
@@ -63,15 +64,15 @@ static void set_timer(struct weft_engine *e, uint64_t ns)
 void weft_task_engine_set_kick_timer(struct weft_engine *e, enum weft_task_kick_timer_what what)
 {
 	/* Relaxed, both: a hint. */
-	atomic_store_explicit(&e->defer.x_rounds,
+	atomic_store_explicit(&e->kick_timer.x_rounds,
 			      atomic_load_explicit(&e->x_rounds, memory_order_relaxed),
 			      memory_order_relaxed);
 	set_timer(e, what == WEFT_KICK_TIMER_KICK ? WEFT_KICK_TIMER_NS : WEFT_CHECK_NS);
-	if (what == WEFT_KICK_TIMER_CHECK && weft_task_kick_timer_overtaken(&e->defer))
+	if (what == WEFT_KICK_TIMER_CHECK && weft_task_kick_timer_overtaken(&e->kick_timer))
 		set_timer(e, WEFT_KICK_TIMER_NS);
 }
 
-bool weft_task_engine_kick_later(struct weft_engine *e, bool check)
+bool weft_task_engine_kick_later(struct weft_engine *e, enum weft_task_kick_timer_what what)
 {
 	/* Relaxed, both: a loop of others that arms meanwhile looks for itself, and a watcher that
 	 * comes out of the set does so, too. */
@@ -80,71 +81,12 @@ bool weft_task_engine_kick_later(struct weft_engine *e, bool check)
 	    weft_task_spin_crowded() ||
 	    atomic_load_explicit(&e->baton.x_outside, memory_order_relaxed))
 		return false;
-	enum weft_task_kick_timer_what what = check ? WEFT_KICK_TIMER_CHECK : WEFT_KICK_TIMER_KICK;
-	if (weft_task_kick_timer_due(&e->defer, what))
+	if (weft_task_kick_timer_due(&e->kick_timer, what))
 		weft_task_engine_set_kick_timer(e, what);
 	return true;
 }
 
-/* With more ranks than cores each ring takes the core from who would go on: once only. */
-static unsigned arms_after_rest(void)
-{
-	return weft_task_spin_crowded() ? 1 : WEFT_AWAY_ARMS;
-}
-
-/*
- * Who has been away for long before this wait will be so after it, or after one of the next: arms
- * by himself, quietly, which costs less than any timer.  True: all is done.
- */
-static bool arm_on_leaving(struct weft_engine *e, const void *site)
-{
-	uint64_t now = weft_cycles();
-	uint64_t last = atomic_exchange_explicit(&e->x_left, now, memory_order_relaxed);
-	unsigned arms = now - last >= weft_task_spin_cycles(WEFT_AWAY_NS)
-				? arms_after_rest()
-				/* Relaxed: a hint here, ours once we hold the baton. */
-				: atomic_load_explicit(&e->x_arms, memory_order_relaxed);
-	if (!arms ||
-	    /* Relaxed: a hint; elsewhere the watcher arms, or nobody settles. */
-	    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) != WEFT_WATCHER_UNDER ||
-	    weft_task_engine_tasks_left(e) || !weft_task_baton_try_take(&e->baton))
-		return false;
-	atomic_store_explicit(&e->x_arms, arms - 1, memory_order_relaxed);
-	bool soon = weft_task_gap_leave(&e->away, site, now);
-	(void)weft_task_engine_behind_since(e, WEFT_LEFT_AWAY);
-	if (!weft_task_sources_armed(e))
-		(void)weft_task_sources_arm(e, weft_task_sources_level_to_leave(e, soon));
-	enum weft_kick kick = weft_task_baton_leave(&e->baton);
-	/* Who submitted while we held the baton has kicked nobody. */
-	return kick == WEFT_KICK_NONE && weft_task_sources_armed(e) &&
-	       !weft_task_engine_tasks_left(e);
-}
-
-void weft_task_engine_kick_away(struct weft_engine *e, enum weft_kick kick, const void *site)
-{
-	if (kick == WEFT_KICK_SET && !weft_task_batch_hold_some(&e->hold) &&
-	    arm_on_leaving(e, site))
-		kick = WEFT_KICK_NONE;
-	if (kick == WEFT_KICK_NONE) {
-		/* A watcher elsewhere than in the set settles when it comes there. */
-		if (weft_task_sources_unchecked(e) && !weft_task_engine_kick_later(e, true) &&
-		    atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
-			    WEFT_WATCHER_UNDER)
-			weft_task_engine_kick(e, WEFT_KICK_SET);
-		/* Armed, the watcher sleeps: who submitted while we held the baton has kicked
-		 * nobody. */
-		if (weft_task_engine_tasks_left(e))
-			weft_task_engine_kick(e, weft_task_baton_submit_target(&e->baton));
-		return;
-	}
-	if (kick != WEFT_KICK_SET || weft_task_batch_hold_some(&e->hold) ||
-	    !weft_task_engine_kick_later(e, false) ||
-	    /* Who submitted while we held the baton has kicked nobody. */
-	    weft_task_engine_tasks_left(e))
-		weft_task_engine_kick(e, kick);
-}
-
-/* Nobody waits, but somebody wants to hear: arms for all, if nobody else does. */
+/* No thread waits, but an operation's end is wanted: arms for all. */
 static void arm_for_all(struct weft_engine *e)
 {
 	if (weft_task_engine_self.drains)
@@ -155,9 +97,7 @@ static void arm_for_all(struct weft_engine *e)
 	}
 	if (weft_task_sources_armed(e))
 		(void)weft_task_sources_arm(e, weft_task_sources_level_to_leave(e, false));
-	weft_task_engine_kick_left(e, weft_task_baton_leave(&e->baton), NULL);
-	if (weft_task_engine_tasks_left(e)) /* as above */
-		weft_task_watcher_call(e);
+	weft_task_baton_release(e, WEFT_LEAVER_WAITER, NULL);
 }
 
 void weft_task_engine_want(int n)
@@ -193,7 +133,7 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 	weft_trace(WEFT_TRACE_AWAKE, 0, 0, 0, 0);
 	weft_cancel_back(was);
 	bool rang = false;
-	weft_task_kick_pending_woke(&e->told);
+	weft_task_kick_pending_woke(&e->kick_pending);
 	weft_task_engine_self.deferred = false;
 	weft_task_engine_self.expired = n == 0;
 	for (int i = 0; i < n; i++) {
@@ -202,7 +142,7 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 			continue;
 		}
 		if (ev[i].data.u32 == WEFT_EV_KICK_TIMER) {
-			weft_task_kick_timer_fired(&e->defer);
+			weft_task_kick_timer_fired(&e->kick_timer);
 			weft_task_engine_self.deferred = n == 1;
 			continue;
 		}
@@ -214,7 +154,7 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 	}
 	if (rang) {
 		/* The others are armed still, and the one that rang may arm itself again. */
-		atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
+		atomic_store_explicit(&e->x_some_armed, true, memory_order_relaxed);
 		weft_task_baton_rang(&e->baton);
 	}
 	return rang;

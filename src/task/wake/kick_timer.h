@@ -29,11 +29,7 @@
 #include "base/base.h"
 
 #define WEFT_KICK_TIMER_NS                                                                         \
-	50000u /* some exchanges of small messages; what background work may lose */
-#define WEFT_AWAY_NS                                                                               \
-	200000u /* so long since the last wait: the next one will not come soon either */
-#define WEFT_AWAY_ARMS                                                                             \
-	4 /* waits after such a rest that are left with the bells armed: an exchange has some */
+	50000u                 /* some exchanges of small messages; what background work may lose */
 #define WEFT_CHECK_NS 4000000u /* what a message may lose that is overlooked, hardly ever one */
 #define WEFT_KICK_TIMER_MAX 4 /* times in a row that somebody had waited meanwhile: then it ticks */
 

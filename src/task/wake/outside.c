@@ -11,6 +11,7 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "task/engine_int.h"
+#include "task/wake/release.h"
 
 #include <errno.h>
 #include <string.h>
@@ -119,9 +120,9 @@ static weft_err arm_alone(struct weft_engine *e)
 	weft_err err = WEFT_OK;
 	if (weft_task_baton_try_take(&e->baton)) {
 		if (weft_task_sources_level(e) != WEFT_ARM_ALL ||
-		    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed))
+		    atomic_load_explicit(&e->x_some_armed, memory_order_relaxed))
 			err = weft_task_sources_arm(e, WEFT_ARM_ALL);
-		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
+		weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
 	} /* else its holder polls, and rings when he finds something or leaves */
 	if (!err && (weft_task_engine_round(e, WEFT_ROUND_FULL) || weft_task_app_work_waiting()))
 		err = WEFT_AGAIN;

@@ -78,7 +78,7 @@ static void *run(void *arg)
 	(void)weft_task_engine_thread_settle("weft-hand");
 	weft_task_engine_self.runner = WEFT_RUNNER_WATCHER;
 	for (;;) { /* ends: stop */
-		uint32_t seen = weft_task_kick_or_relay_begin(&e->told, &hand.x_word);
+		uint32_t seen = weft_task_kick_or_relay_begin(&e->kick_pending, &hand.x_word);
 		if (atomic_load_explicit(&hand.x_stop, memory_order_acquire))
 			return NULL;
 		follow(&may, &bound);
@@ -162,7 +162,7 @@ void weft_task_engine_spare_wish(void)
 
 bool weft_task_relay_tell(struct weft_engine *e)
 {
-	return weft_task_kick_or_relay_relayed(&e->told, &relay, quick);
+	return weft_task_kick_or_relay_relayed(&e->kick_pending, &relay, quick);
 }
 
 /* ---- the watcher's ----------------------------------------------------------------------------
@@ -197,14 +197,14 @@ bool weft_task_relay_check(struct weft_engine *e)
 	uint64_t granted = atomic_load_explicit(&x_granted_ns, memory_order_relaxed);
 	if (last < granted)
 		last = granted;
-	return weft_task_kick_or_relay_look_after(&e->told, &relay,
+	return weft_task_kick_or_relay_look_after(&e->kick_pending, &relay,
 						  weft_clock_ns() > last + LEASE_NS);
 }
 
 bool weft_task_relay_take_back(struct weft_engine *e)
 {
 	return weft_task_relay_nap_ns() != WEFT_FOREVER &&
-	       weft_task_kick_or_relay_look_after(&e->told, &relay, true);
+	       weft_task_kick_or_relay_look_after(&e->kick_pending, &relay, true);
 }
 
 void weft_task_relay_stop(void)

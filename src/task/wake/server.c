@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
+#include "task/wake/release.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -57,7 +58,7 @@ static void serve(struct weft_engine *e)
 		}
 		weft_cpu_relax();
 	}
-	weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
+	weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
 }
 
 static void *run(void *arg)

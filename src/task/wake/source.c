@@ -243,7 +243,7 @@ weft_err weft_task_source_add(struct weft_source *src)
 	/* Whoever sleeps believes that all is armed: so this one is, from the start. */
 	(void)weft_task_slot_arm_locked(e, s, WEFT_ARM_ALL);
 	/* Whoever polls and has disarmed the others finds this one at the next turn. */
-	atomic_store_explicit(&e->x_disarm_left, true, memory_order_relaxed);
+	atomic_store_explicit(&e->x_some_armed, true, memory_order_relaxed);
 	slot_unlock(s);
 	uint32_t i = (uint32_t)(s - e->slot);
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_relaxed);

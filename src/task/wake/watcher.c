@@ -13,6 +13,7 @@
  */
 #include "base/log.h"
 #include "task/wake/watcher_int.h"
+#include "task/wake/release.h"
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -51,7 +52,7 @@ static uint32_t word(struct weft_engine *e)
 static uint32_t woke(struct weft_engine *e)
 {
 	uint32_t seen = word(e);
-	weft_task_kick_pending_woke(&e->told);
+	weft_task_kick_pending_woke(&e->kick_pending);
 	e->word_seen = seen;
 	return seen;
 }
@@ -93,7 +94,7 @@ static uint64_t tick_most(const struct weft_ticks *t)
 static enum weft_task_batch_hold_state unhold(struct weft_engine *e, struct weft_ticks *t)
 {
 	enum weft_task_batch_hold_state state = weft_task_batch_hold_look(
-		&e->hold, weft_task_watcher_rounds(e), weft_clock_ns, tick_most(t));
+		&e->batch_hold, weft_task_watcher_rounds(e), weft_clock_ns, tick_most(t));
 	if (state == WEFT_HOLD_DUE) {
 		t->polled_since_ns = weft_clock_ns();
 		weft_task_watcher_drain(e);
@@ -119,9 +120,9 @@ static void off(struct weft_engine *e)
 	if (weft_task_baton_try_take(&e->baton)) {
 		if (weft_task_sources_armed(e))
 			(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
-		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
+		weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
 	}
-	if (weft_task_batch_hold_over(&e->hold))
+	if (weft_task_batch_hold_over(&e->batch_hold))
 		weft_task_watcher_drain(e);
 	/* CALL <- CALL (weft_task_watcher_call): we have looked up; what is called from here on is for
 	 * our next look at weft_task_watcher_wanted(), below. */
@@ -137,7 +138,8 @@ static bool tick(struct weft_engine *e, uint64_t ns, bool spared)
 {
 	uint32_t seen = e->word_seen;
 	/* Relaxed: a hint for hold(), which may kick us once more than needed. */
-	atomic_store_explicit(&e->hold.x_tick_end_ns, weft_clock_ns() + ns, memory_order_relaxed);
+	atomic_store_explicit(&e->batch_hold.x_tick_end_ns, weft_clock_ns() + ns,
+			      memory_order_relaxed);
 	/* Relaxed: ours. */
 	bool out = atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
 		   WEFT_WATCHER_UNDER;
@@ -145,12 +147,12 @@ static bool tick(struct weft_engine *e, uint64_t ns, bool spared)
 	/* Out of the watch set: who submitted before we said so has kicked us there, and we have
 	 * left.  Who comes now changes our word. */
 	bool tasks = out && weft_task_engine_tasks_waiting(e);
-	bool held = tasks && weft_task_batch_hold_some(&e->hold);
+	bool held = tasks && weft_task_batch_hold_some(&e->batch_hold);
 	if (tasks && !held)
 		weft_task_watcher_drain(e);
 	if (!tasks || held || spared)
 		word_sleep(e, seen, held && ns > WEFT_HOLD_NS ? WEFT_HOLD_NS : ns);
-	unsigned hold = weft_task_batch_hold_kicks(&e->hold);
+	unsigned hold = weft_task_batch_hold_kicks(&e->batch_hold);
 	return woke(e) - seen > hold;
 }
 
@@ -159,9 +161,9 @@ static bool tick_spared(struct weft_engine *e, struct weft_ticks *t)
 {
 	/* Relaxed, both: a hint; who does not ring has seen that we tick, and we look when that
 	 * ends. */
-	atomic_store_explicit(&e->told.x_spared, true, memory_order_relaxed);
+	atomic_store_explicit(&e->kick_pending.x_spared, true, memory_order_relaxed);
 	bool kicked = tick(e, TICK_MIN_NS, true);
-	atomic_store_explicit(&e->told.x_spared, false, memory_order_relaxed);
+	atomic_store_explicit(&e->kick_pending.x_spared, false, memory_order_relaxed);
 	t->spare = false;
 	return kicked;
 }
@@ -204,20 +206,20 @@ static bool sit_beside(struct weft_engine *e)
 static bool tick_or_nap(struct weft_engine *e, struct weft_ticks *t)
 {
 	/* Relaxed: what we miss is seen a tick later. */
-	if (t->hold || weft_task_batch_hold_some(&e->hold)) {
+	if (t->hold || weft_task_batch_hold_some(&e->batch_hold)) {
 		uint64_t max = weft_task_engine_tasks_waiting(e)
 				       ? WEFT_HOLD_NS
-				       : weft_task_batch_hold_max_ns(&e->hold);
+				       : weft_task_batch_hold_max_ns(&e->batch_hold);
 		return tick(e, t->ns > max ? max : t->ns, false);
 	}
 	if (t->calm < CALM_TICKS)
 		return t->spare ? tick_spared(e, t) : tick(e, t->ns, false);
 	no_lease(e);
-	atomic_store_explicit(&e->told.x_napping, true, memory_order_relaxed);
+	atomic_store_explicit(&e->kick_pending.x_napping, true, memory_order_relaxed);
 	bool kicked = (atomic_load_explicit(&e->x_pending, memory_order_relaxed) &
 		       WEFT_LEFT_WATCHER) != 0 ||
 		      tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS, false);
-	atomic_store_explicit(&e->told.x_napping, false, memory_order_relaxed);
+	atomic_store_explicit(&e->kick_pending.x_napping, false, memory_order_relaxed);
 	if (kicked)
 		t->ns = TICK_MIN_NS;
 	return kicked;
@@ -248,7 +250,7 @@ static void watch(struct weft_engine *e, struct weft_ticks *t)
 	enum weft_task_batch_hold_state held = unhold(e, t);
 	t->hold = held != WEFT_HOLD_NOTHING;
 	/* Not due yet, or there again: to go under would be to look at it. */
-	if (t->hold && !kicked && weft_task_batch_hold_some(&e->hold)) {
+	if (t->hold && !kicked && weft_task_batch_hold_some(&e->batch_hold)) {
 		t->rounds = weft_task_watcher_rounds(e);
 		return;
 	}

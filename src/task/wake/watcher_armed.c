@@ -7,6 +7,7 @@
  * sleeps on; or it comes out, because others poll or it must tick.
  */
 #include "task/wake/watcher_int.h"
+#include "task/wake/release.h"
 
 void weft_task_watcher_redirect(struct weft_engine *e)
 {
@@ -36,11 +37,11 @@ static void drain_holding(struct weft_engine *e)
  */
 static bool hold_begins(struct weft_engine *e, bool polled)
 {
-	if (!polled && !weft_task_batch_hold_some(&e->hold))
+	if (!polled && !weft_task_batch_hold_some(&e->batch_hold))
 		return false;
 	if (weft_task_baton_try_take(&e->baton)) { /* else its holder polls */
 		(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
-		weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
+		weft_task_baton_release(e, WEFT_LEAVER_TICKER, NULL);
 	}
 	return true;
 }
@@ -56,8 +57,7 @@ static bool arm_again(struct weft_engine *e)
 		       WEFT_OK &&
 	       weft_task_watcher_wanted(e)) /* ends: nothing comes now */
 		drain_holding(e);
-	weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
-	weft_task_watcher_drain(e); /* what a taken mask hid */
+	weft_task_baton_release(e, WEFT_LEAVER_WATCHER, NULL); /* finds what a taken mask hid */
 	return err == WEFT_OK;
 }
 
@@ -72,8 +72,7 @@ static bool check(struct weft_engine *e)
 	weft_err err = weft_arm_is_unchecked(level)
 			       ? weft_task_sources_arm(e, weft_arm_checked(level))
 			       : WEFT_OK;
-	weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
-	weft_task_watcher_drain(e); /* who submitted while we held the baton has kicked nobody */
+	weft_task_baton_release(e, WEFT_LEAVER_WATCHER, NULL);
 	return !err || arm_again(e);
 }
 
@@ -89,7 +88,7 @@ static bool later(struct weft_engine *e, struct weft_ticks *t)
 {
 	if (++t->deferred > WEFT_KICK_TIMER_MAX)
 		return false;
-	if (weft_task_kick_timer_due(&e->defer, WEFT_KICK_TIMER_KICK))
+	if (weft_task_kick_timer_due(&e->kick_timer, WEFT_KICK_TIMER_KICK))
 		weft_task_engine_set_kick_timer(e, WEFT_KICK_TIMER_KICK);
 	return true;
 }
@@ -106,7 +105,7 @@ static bool deferred(struct weft_engine *e, struct weft_ticks *t)
 	/* Relaxed: a hint. */
 	if (!weft_task_sources_armed(e) &&
 	    weft_task_watcher_rounds(e) !=
-		    atomic_load_explicit(&e->defer.x_rounds, memory_order_relaxed))
+		    atomic_load_explicit(&e->kick_timer.x_rounds, memory_order_relaxed))
 		return later(e, t);
 	if (weft_task_sources_armed(e) ? !check(e) : !arm_again(e))
 		return later(e, t);
@@ -153,11 +152,11 @@ static void stay_under(struct weft_engine *e, struct weft_ticks *t)
 			weft_count(WEFT_CNT_POLL_TIMER, 1);
 		/* CALL <- CALL (weft_task_watcher_call), as in watcher.c. */
 		atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
-		if (weft_task_engine_self.deferred && !weft_task_batch_hold_some(&e->hold) &&
+		if (weft_task_engine_self.deferred && !weft_task_batch_hold_some(&e->batch_hold) &&
 		    deferred(e, t))
 			continue;
 		/* Its holder polls, and has most likely seen it. */
-		if (rang && held(e) && !weft_task_batch_hold_some(&e->hold) && later(e, t))
+		if (rang && held(e) && !weft_task_batch_hold_some(&e->batch_hold) && later(e, t))
 			continue;
 		bool polled = !rang && weft_task_watcher_spare(e, t);
 		bool hold = hold_begins(e, polled);
@@ -175,17 +174,16 @@ static void stay_under(struct weft_engine *e, struct weft_ticks *t)
 bool weft_task_watcher_go_under(struct weft_engine *e, struct weft_ticks *t)
 {
 	if (weft_task_baton_unheard(&e->baton) || !weft_task_sources_armed(e) ||
-	    atomic_load_explicit(&e->x_disarm_left, memory_order_relaxed)) {
+	    atomic_load_explicit(&e->x_some_armed, memory_order_relaxed)) {
 		if (weft_task_sources_arm(e, weft_task_sources_level_to_leave(e, false))) {
 			drain_holding(e);
-			weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
+			weft_task_baton_release(e, WEFT_LEAVER_TICKER, NULL);
 			return false;
 		}
 	}
 	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_UNDER);
-	weft_task_engine_kick(e, weft_task_baton_leave(&e->baton));
 	t->deferred = 0;
-	weft_task_watcher_drain(e); /* the last look, after saying where we are */
+	weft_task_baton_release(e, WEFT_LEAVER_WATCHER, NULL); /* the last look */
 	(void)weft_task_poll_activity_moved(&t->polls, weft_task_watcher_rounds(e),
 					    weft_clock_ns());
 	stay_under(e, t);
