@@ -166,11 +166,6 @@ int weft_coll_alg_allreduce(struct weft_coll *c, const struct weft_coll_group *g
 int weft_coll_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g,
 				 struct weft_view from, const size_t *at, struct weft_view to,
 				 int after);
-/* ---- halving.c: the same for long vectors, of at least as many elements as ranks ---- */
-int weft_coll_alg_allreduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
-				    struct weft_view from, struct weft_view to, int after);
-int weft_coll_alg_reduce_halving(struct weft_coll *c, const struct weft_coll_group *g,
-				 struct weft_view from, struct weft_view to, int root, int after);
 /* ---- scan.c ---- */
 int weft_coll_alg_scan(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view from,
 		       struct weft_view to, bool exclusive);

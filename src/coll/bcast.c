@@ -146,39 +146,6 @@ static int split_down(struct weft_coll *c, const struct weft_coll_group *g, char
 	return join;
 }
 
-/* Down a chain of ranks, segment by segment. */
-static int chain_down(struct weft_coll *c, const struct weft_coll_group *g, char *base,
-		      size_t bytes, int root, int after)
-{
-	int vr = (g->rank - root + g->size) % g->size;
-	int left = (g->rank - 1 + g->size) % g->size, right = (g->rank + 1) % g->size;
-	int join = weft_coll_sched_join(c);
-	weft_coll_sched_after(c, join, after);
-	for (size_t off = 0; off < bytes; off += WEFT_LIMIT_CHAIN_BYTES) {
-		size_t len =
-			bytes - off < WEFT_LIMIT_CHAIN_BYTES ? bytes - off : WEFT_LIMIT_CHAIN_BYTES;
-		struct weft_buf segment = weft_data_buf_flat(base + off, len);
-		int have = after;
-		if (vr) {
-			have = weft_coll_alg_recv(c, g, left, WEFT_TAG_DOWN, segment, after);
-			weft_coll_sched_after(c, join, have);
-		}
-		if (vr < g->size - 1)
-			weft_coll_sched_after(
-				c, join,
-				weft_coll_alg_send(c, g, right, WEFT_TAG_DOWN, segment, have));
-	}
-	return join;
-}
-
-static int long_down(struct weft_coll *c, const struct weft_coll_group *g, char *base, size_t bytes,
-		     int root, int after)
-{
-	if (bytes >= weft_coll_limit_bcast_chain())
-		return chain_down(c, g, base, bytes, root, after);
-	return split_down(c, g, base, bytes, root, after);
-}
-
 int weft_coll_alg_bcast(struct weft_coll *c, const struct weft_coll_group *g, struct weft_view v,
 			int root, int after)
 {
@@ -188,12 +155,12 @@ int weft_coll_alg_bcast(struct weft_coll *c, const struct weft_coll_group *g, st
 	if (bytes < weft_coll_limit_bcast_split() || g->size < 3)
 		return tree_down(c, g, weft_coll_view_buf(v), root, after);
 	if (v.t->flat)
-		return long_down(c, g, v.base + v.t->true_lb, bytes, root, after);
+		return split_down(c, g, v.base + v.t->true_lb, bytes, root, after);
 	char *flat_copy = weft_coll_sched_scratch(c, bytes);
 	struct weft_buf copy = weft_data_buf_flat(flat_copy, bytes);
 	if (g->rank == root)
 		after = weft_coll_sched_copy(c, copy, weft_coll_view_buf(v), after);
-	after = long_down(c, g, flat_copy, bytes, root, after);
+	after = split_down(c, g, flat_copy, bytes, root, after);
 	if (g->rank != root)
 		after = weft_coll_sched_copy(c, weft_coll_view_buf(v), copy, after);
 	return after;

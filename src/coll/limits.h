@@ -55,9 +55,6 @@ enum {
 	 * Below, halves that go without asking win. */
 	WEFT_LIMIT_REDUCE_PAIR_BYTES = 32 * 1024,
 
-	/* A chain's segment: with n ranks, n - 2 of them pass before the last rank is busy. */
-	WEFT_LIMIT_CHAIN_BYTES = 128 * 1024,
-
 	/* More ranks than cores, shared memory: a blocking allgather, allreduce or alltoall of what
 	 * a rank gives, up to so many bytes, goes in pieces of 16 KiB (stage.c).  Each takes a
 	 * meeting of all, two for allreduce, and so a turn on a core of each rank, later where
@@ -125,19 +122,6 @@ static inline size_t weft_coll_limit_reduce_share(const struct weft_coll_group *
 	return (size_t)weft_setting_int(g->crowded ? WEFT_SET_COLL_SHARE_CROWDED
 					: g->apart ? WEFT_SET_COLL_SHARE_NET
 						   : WEFT_SET_COLL_SHARE);
-}
-
-/* Broadcast from here on runs down a chain of ranks, in segments, each rank passing one on while it
- * gets the next. */
-static inline size_t weft_coll_limit_bcast_chain(void)
-{
-	return (size_t)weft_setting_int(WEFT_SET_COLL_CHAIN);
-}
-
-/* Reductions from here on are shared out by halving: fewer messages, one after the other. */
-static inline size_t weft_coll_limit_reduce_halving(void)
-{
-	return (size_t)weft_setting_int(WEFT_SET_COLL_HALVING);
 }
 
 /* With more ranks than cores, up to here a root combines all contributions itself; it keeps all of

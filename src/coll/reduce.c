@@ -228,12 +228,6 @@ static bool share_it(const struct weft_coll_group *g, struct weft_view v)
 	       v.count >= (size_t)g->size;
 }
 
-static bool halve_it(const struct weft_coll_group *g, struct weft_view v)
-{
-	return weft_coll_view_bytes(v) >= weft_coll_limit_reduce_halving() &&
-	       v.count >= (size_t)g->size;
-}
-
 bool weft_coll_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes)
 {
 	return g->crowded && g->size <= WEFT_LIMIT_FLAT_RANKS_CROWDED &&
@@ -247,8 +241,6 @@ int weft_coll_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g,
 		return after;
 	if (g->size == 1)
 		return weft_coll_alg_copy(c, to, from, after);
-	if (halve_it(g, from))
-		return weft_coll_alg_reduce_halving(c, g, from, to, root, after);
 	if (share_it(g, from) &&
 	    (g->size > 2 || weft_coll_view_bytes(from) < WEFT_LIMIT_REDUCE_PAIR_BYTES))
 		return reduce_shares(c, g, from, to, root, after);
@@ -329,8 +321,6 @@ int weft_coll_alg_allreduce(struct weft_coll *c, const struct weft_coll_group *g
 		return after;
 	if (g->size == 1)
 		return weft_coll_alg_copy(c, to, from, after);
-	if (halve_it(g, from))
-		return weft_coll_alg_allreduce_halving(c, g, from, to, after);
 	if (share_it(g, from))
 		return allreduce_shares(c, g, from, to, after);
 	if (weft_coll_alg_reduce_flat(g, weft_coll_view_bytes(from)))

@@ -97,14 +97,14 @@ static void test_kinds(void)
 	CHECK(calls_in_advance > 0);
 }
 
-/* Chains and halving, from sizes on that tests can afford. */
+/* Algorithms for long data, from sizes on that tests can afford. */
 static void test_long(void)
 {
 	static const int sizes[] = {2, 3, 4, 5, 6, 7, 8, 11, 16, 19};
 	static const enum weft_coll_kind kinds[] = {WEFT_COLL_BCAST, WEFT_COLL_REDUCE,
 						    WEFT_COLL_ALLREDUCE};
-	CHECK(!weft_setting_set(WEFT_SET_COLL_HALVING, "64"));
-	CHECK(!weft_setting_set(WEFT_SET_COLL_CHAIN, "64"));
+	CHECK(!weft_setting_set(WEFT_SET_COLL_SHARE, "64"));
+	CHECK(!weft_setting_set(WEFT_SET_COLL_SHARE_CROWDED, "64"));
 	CHECK(!weft_setting_set(WEFT_SET_COLL_SPLIT, "64"));
 	for (size_t i = 0; i < weft_countof(sizes) * weft_countof(kinds) * 4; i++) {
 		uint64_t bits = rnd(16);
@@ -119,11 +119,11 @@ static void test_long(void)
 				      .holes = bits & 8};
 		one_case(&k);
 	}
-	/* Several segments. */
+	/* Parts of several packets. */
 	struct weft_case k = {.kind = WEFT_COLL_BCAST, .n = 4, .root = 1, .count = 120000};
 	one_case(&k);
-	CHECK(!weft_setting_set(WEFT_SET_COLL_HALVING, "1024g"));
-	CHECK(!weft_setting_set(WEFT_SET_COLL_CHAIN, "1024g"));
+	CHECK(!weft_setting_set(WEFT_SET_COLL_SHARE, "16k"));
+	CHECK(!weft_setting_set(WEFT_SET_COLL_SHARE_CROWDED, "256k"));
 	CHECK(!weft_setting_set(WEFT_SET_COLL_SPLIT, "256k"));
 }
 
