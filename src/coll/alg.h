@@ -79,8 +79,8 @@ enum {
 	WEFT_TAG_FOLD,   /* ranks beyond a power of two, in */
 	WEFT_TAG_UNFOLD, /* and out */
 	WEFT_TAG_EDGE,   /* + 0 .. 7: neighbourhoods, by direction; allgather between neighbours */
-	WEFT_TAG_BOARD = 14, /* board.c: making one */
-	WEFT_TAG_WAKE = 15,  /* waking who sleeps there, whatever collective he is in */
+	WEFT_TAG_AGREE = 14, /* shm/agree.c */
+	WEFT_TAG_WAKE = 15,  /* to a sleeper in shared memory, whatever collective it is in */
 };
 
 /* Any number may be asked for. */
@@ -96,62 +96,6 @@ int weft_coll_alg_bcast(struct weft_coll *c, const struct weft_coll_group *g, st
 /* Signals up to rank 0 / down from it: halves of a barrier. */
 int weft_coll_alg_signal_up(struct weft_coll *c, const struct weft_coll_group *g, int after);
 int weft_coll_alg_signal_down(struct weft_coll *c, const struct weft_coll_group *g, int after);
-
-/* ---- board.c: small blocking collectives through shared memory ---- */
-/* Does this group meet on a board?  The first calls may block to agree on one: *err_p is a failure
- * of that.  All members must ask in the same collectives. */
-bool weft_coll_board_open(const struct weft_coll_group *g, weft_err *err_p);
-/* Notes which collective this member is in, if there is a board. */
-void weft_coll_board_note(const struct weft_coll_group *g, enum weft_coll_kind kind);
-/* All meet.  bytes 0: nothing else.  Else (weft_coll_board_room() at most) `to` becomes the combination
- * of all members' `from`, in rank order from the last to the first.  May block. */
-weft_err weft_coll_board_meet(const struct weft_coll_group *g, weft_reduce_fn *fn, const void *from,
-			      void *to, size_t count, size_t bytes);
-/* So many bytes each member can show to all others. */
-size_t weft_coll_board_room(const struct weft_coll_group *g);
-/* All meet; each shows `from`, of `bytes` bytes, in a collective of that kind.  Then
- * weft_coll_board_shown() is what rank r showed, until the caller's next meeting.  May block. */
-weft_err weft_coll_board_show(const struct weft_coll_group *g, enum weft_coll_kind kind,
-			      const struct weft_buf *from, size_t bytes);
-const char *weft_coll_board_shown(const struct weft_coll_group *g, int r);
-
-/* All meet and mean the same `what`, not 0.  May block. */
-weft_err weft_coll_board_turn(const struct weft_coll_group *g, uint32_t what);
-/* Of the next turn: changes with each. */
-unsigned weft_coll_board_parity(const struct weft_coll_group *g);
-/* A message between any two members, so that all are connected.  Blocks. */
-weft_err weft_coll_board_connect(const struct weft_coll_group *g);
-
-/* ---- feed.c: small ones with a root, where the group has a board ---- */
-/* All may block; WEFT_AGAIN: not that small, or no board.  reduce: by a predefined operation,
- * without holes. */
-weft_err weft_coll_feed_bcast(const struct weft_coll_group *g, const struct weft_coll_args *a);
-weft_err weft_coll_feed_scatter(const struct weft_coll_group *g, const struct weft_coll_args *a);
-weft_err weft_coll_feed_reduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
-weft_err weft_coll_feed_gather(const struct weft_coll_group *g, const struct weft_coll_args *a);
-
-/* ---- stage.c: larger ones, piece by piece ---- */
-struct weft_stages;
-/* What the group keeps with its board; NULL at first. */
-struct weft_stages **weft_coll_board_stages(const struct weft_coll_group *g);
-/* As weft_coll_board_open: may this group use them? */
-bool weft_coll_stage_open(const struct weft_coll_group *g, enum weft_coll_kind kind,
-			  weft_err *err_p);
-/* last: all other members have freed theirs. */
-void weft_coll_stages_free(struct weft_stages *s, bool last);
-/* Allgather or alltoall; `mine` is what this member gives.  May block. */
-weft_err weft_coll_stage_exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
-				  const struct weft_buf *mine);
-/* By a predefined operation, without holes.  May block. */
-weft_err weft_coll_stage_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
-
-/* ---- peer_reads.c: larger ones out of each other's memory, where the group has a board ---- */
-/* May block; WEFT_AGAIN on all members: nothing has happened, not of that size, or not here. */
-weft_err weft_coll_peer_reads_alltoall(const struct weft_coll_group *g,
-				       const struct weft_coll_args *a, const struct weft_buf *mine);
-/* By a predefined operation, without holes. */
-weft_err weft_coll_peer_reads_allreduce(const struct weft_coll_group *g,
-					const struct weft_coll_args *a);
 
 /* ---- reduce.c ---- */
 /* Does the root combine everybody's contribution itself? */

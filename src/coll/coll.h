@@ -35,9 +35,9 @@ struct weft_coll_group {
 	int tag;      /* of this collective: a multiple of WEFT_COLL_TAGS, equal on all members */
 	bool crowded; /* more ranks than cores: prefer few wake-ups to few steps */
 	bool apart;   /* in the job there are ranks that shared memory does not connect */
-	/* What small blocking collectives keep per communicator, NULL at first; NULL: no place for
-	 * it.  When the communicator ends: weft_coll_keep_free(). */
-	void **keep_p;
+	/* What collectives through shared memory keep per communicator, NULL at first; NULL: no
+	 * place for it.  When the communicator ends: weft_coll_shm_free(). */
+	void **shm_p;
 };
 
 #define WEFT_COLL_TAGS 16
@@ -130,7 +130,7 @@ weft_err weft_coll_result(const struct weft_coll *c);
  * Small blocking collectives without a schedule.  WEFT_AGAIN: not such a case; else it is done.
  * May block.
  */
-weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_coll_blocking(const struct weft_coll_group *g, const struct weft_coll_args *a);
 /*
  * Before a collective that waits for messages, or starts (later): do the others' calls match it, as
  * far as they have said?  WEFT_ERR_TRUNC: no, and that has been reported.
@@ -138,6 +138,6 @@ weft_err weft_coll_now(const struct weft_coll_group *g, const struct weft_coll_a
 weft_err weft_coll_note(const struct weft_coll_group *g, enum weft_coll_kind kind,
 			bool later) weft_must_use;
 /* The group's members will not start another; not after weft_comm_stop(). */
-void weft_coll_keep_free(void *keep);
+void weft_coll_shm_free(void *shm);
 
 #endif

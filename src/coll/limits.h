@@ -56,13 +56,13 @@ enum {
 	WEFT_LIMIT_REDUCE_PAIR_BYTES = 32 * 1024,
 
 	/* More ranks than cores, shared memory: a blocking allgather, allreduce or alltoall of what
-	 * a rank gives, up to so many bytes, goes in pieces of 16 KiB (stage.c).  Each takes a
+	 * a rank gives, up to so many bytes, goes in pieces of 16 KiB (shm/stage.c).  Each takes a
 	 * meeting of all, two for allreduce, and so a turn on a core of each rank, later where
 	 * other work shares the cores: 16 of them at most.  Alltoall copies everything twice that
 	 * way instead of once: 4. */
-	WEFT_LIMIT_STAGED_ALLGATHER = 256 * 1024,
-	WEFT_LIMIT_STAGED_ALLREDUCE = 128 * 1024,
-	WEFT_LIMIT_STAGED_ALLTOALL = 64 * 1024,
+	WEFT_LIMIT_STAGE_ALLGATHER = 256 * 1024,
+	WEFT_LIMIT_STAGE_ALLREDUCE = 128 * 1024,
+	WEFT_LIMIT_STAGE_ALLTOALL = 64 * 1024,
 
 	/* More ranks than cores, shared memory: a blocking alltoall of blocks from here on, and an
 	 * allreduce of more than is staged, read from each other's memory (peer_reads.c): a read costs
@@ -73,27 +73,23 @@ enum {
 	WEFT_LIMIT_READ = 1024 * 1024,
 
 	/* More ranks than cores, shared memory: a blocking broadcast up to here goes in turns of
-	 * 480 bytes (feed.h).  A message of its own for each rank costs the root 0.1 us and more, a
+	 * 432 bytes (shm/ring.h).  A message of its own for each rank costs the root 0.1 us and more, a
 	 * turn for all of them about 0.2; beyond three turns messages, which copy more at once, are
 	 * as quick. */
-	WEFT_LIMIT_FED_BCAST_BYTES = 1024,
+	WEFT_LIMIT_RING_BCAST = 1024,
 
 	/* A blocking broadcast up to here needs no schedule; a larger one waits for its receivers,
 	 * and a schedule serves all at once. */
-	WEFT_LIMIT_NOW_BCAST_BYTES = 4096,
+	WEFT_LIMIT_STEPS_BCAST = 4096,
 };
 
-/* Do `blocks` times so many elements of `size` bytes go in pieces? */
-static inline bool weft_coll_limit_staged(const struct weft_coll_group *g, enum weft_coll_kind kind,
-					  size_t count, size_t size, size_t blocks)
+/* Do blocking collectives go through shared memory, where the group's members share a host? */
+static inline bool weft_coll_limit_shm(const struct weft_coll_group *g)
 {
-	size_t most = kind == WEFT_COLL_ALLGATHER   ? WEFT_LIMIT_STAGED_ALLGATHER
-		      : kind == WEFT_COLL_ALLREDUCE ? WEFT_LIMIT_STAGED_ALLREDUCE
-						    : WEFT_LIMIT_STAGED_ALLTOALL;
-	return g->crowded && count && size && count <= most / blocks / size;
+	return g->crowded;
 }
 
-/* Do small allgather and alltoall go through a root?  Not over shared memory: there is the board.
+/* Do small allgather and alltoall go through a root?  Not over shared memory: there is the ring.
  */
 static inline bool weft_coll_limit_rooted(const struct weft_coll_group *g)
 {

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Proves that ranks which call different collectives end with a line that names both, and do not hang, where
-# they meet on a board (more ranks than cores): the odd one first, last, nonblocking, the root for which others
+# they meet in shared memory (more ranks than cores): the odd one first, last, nonblocking, the root for which others
 # wait, and one for which a root waits; and a broadcast of which one expects so much that it waits for a message.
 set -u
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 n=$(($(getconf _NPROCESSORS_ONLN) * 2))
-[ $n -le 32 ] || { echo "skipped: a board has 32 places, and $n ranks are needed here"; exit 77; }
+[ $n -le 32 ] || { echo "skipped: the ring has room for 32 members, and $n ranks are needed here"; exit 77; }
 cat >"$work/odd.c" <<'END'
 #include <mpi.h>
 #include <stdlib.h>

@@ -61,7 +61,7 @@ static void die(const char *how)
  */
 #define BOARDS 8
 #define BOARD_WORDS (15 * 4096 / 4)
-#define FEED_AT (10496 / 4) /* coll/shm/board.h */
+#define PLACES_AT (2304 / 4) /* of the first slot's ring (coll/shm/ring.h) */
 static _Atomic unsigned *board[BOARDS];
 static int boards;
 
@@ -86,9 +86,8 @@ static void scribble(void)
 	CHECK(boards);
 	for (int i = 0; i < 3000; i++) {
 		_Atomic unsigned *b = board[rand() % boards];
-		/* The first one's counters, and those of its ring, anything of the first, anything.
-		 */
-		_Atomic unsigned *x = b + (i % 4 == 1 ? FEED_AT + rand() % 300
+		/* The first ring's words, its places, anything of the first, anything. */
+		_Atomic unsigned *x = b + (i % 4 == 1 ? PLACES_AT + rand() % 300
 						      : rand() % (i % 4   ? 80
 								  : i % 8 ? 700
 									  : BOARD_WORDS));

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer_reads.c - alltoall and allreduce of what is too large for stages, where many ranks share few
- * cores: each shows on the board where its data lie, and reads what it needs out of the others'
- * memory.
+ * peer_reads.c - alltoall and allreduce of what is too large for stages: each member shows in the
+ * ring where its data lie, and reads what it needs out of the other members' memory.
  *
  * By messages each pair of ranks needs a request, an answer and turns on a core in between.  Here
- * all meet, each reads all that it needs in one turn on its core, and all meet again before
- * anybody touches what the others read.
+ * all meet, each reads all that it needs in one turn on its core, and all meet again before any
+ * member touches what the others read.
  *
- * Errors    a rank that cannot read says so in the next meeting: then all of them take the way by
+ * Errors    a member that cannot read says so in the next meeting: then all of them take the way by
  *           messages, now and from then on.  Nothing that was given has been written over by then,
  *           except in place, when results were already being collected: then the call fails.
  */
@@ -16,60 +15,59 @@
 #include <string.h>
 
 #include "base/counters.h"
-#include "coll/shm/board_int.h"
-#include "coll/limits.h"
+#include "coll/shm/group.h"
 #include "task/task.h"
 
-/* The first calls go by messages, which connect those who will read from each other. */
-#define READS_FROM 4
 /* Combined at a time: read into the nearest cache that has room for it and for what it is added to;
  * a read costs 2 us before its first byte. */
 #define PIECE ((size_t)64 * 1024)
 
-enum { READS_YES = 1000, READS_NO };
-
-/* Where a member's data lie: what it gives, and its share of the result; 0: they cannot be read. */
-struct where {
+/* Where a member's data lie: what it gives, and its share of the result; from 0: they cannot be
+ * read. */
+struct place {
 	uint64_t from, share;
 };
 
-/* All say yes? */
-static void both(const void *in, void *inout, size_t n)
+/* What a member keeps, and what its call is about; member r combines elements at[r] .. at[r + 1].
+ */
+struct weft_coll_reads {
+	struct place of[WEFT_COLL_RING_MEMBERS];
+	size_t at[WEFT_COLL_RING_MEMBERS + 1];
+	char *share; /* of the result, in place */
+	size_t share_size;
+	char piece[PIECE];
+};
+
+static struct weft_coll_reads *reads_of(const struct weft_coll_group *g)
 {
-	const char *a = in;
-	char *b = inout;
-	for (size_t i = 0; i < n; i++)
-		b[i] = a[i] && b[i];
+	return weft_coll_shm_of(g)->reads;
 }
 
-/* All meet.  WEFT_AGAIN: somebody says no, and nobody reads any more in this group. */
-static weft_err agree(const struct weft_coll_group *g, enum weft_coll_kind kind, bool mine)
+/* This group reads no more. */
+static weft_err drop(const struct weft_coll_group *g)
 {
-	char yes = mine, all = 0;
-	weft_coll_board_note(g, kind);
-	weft_err err = weft_coll_board_meet(g, both, &yes, &all, 1, 1);
-	if (err || all)
-		return err;
-	weft_coll_keep_of(g)->reads.state = READS_NO;
+	weft_coll_shm_of(g)->have &= ~(unsigned)WEFT_COLL_SHM_READ;
 	return WEFT_AGAIN;
 }
 
-/* Each shows its own, and gets everybody's.  WEFT_AGAIN as above. */
-static weft_err show(const struct weft_coll_group *g, enum weft_coll_kind kind,
-		     const struct where *mine, struct where *all)
+/* All meet.  WEFT_AGAIN: not all are well. */
+static weft_err all_well(const struct weft_coll_group *g, enum weft_coll_kind kind, bool well)
 {
-	struct weft_buf buf = weft_data_buf_flat(mine, sizeof *mine);
-	weft_coll_board_note(g, kind);
-	weft_err err = weft_coll_board_show(g, kind, &buf, sizeof *mine);
-	bool good = true;
-	for (int r = 0; r < g->size && !err; r++) {
-		memcpy(&all[r], weft_coll_board_shown(g, r), sizeof all[r]);
-		good = good && all[r].from;
-	}
-	if (err || good)
-		return err;
-	weft_coll_keep_of(g)->reads.state = READS_NO;
-	return WEFT_AGAIN;
+	uint32_t all;
+	weft_err err = weft_coll_shm_and(g, kind, well, &all);
+	return err || all ? err : drop(g);
+}
+
+/* Each shows its own place.  WEFT_AGAIN: not all can be read. */
+static weft_err show_places(const struct weft_coll_group *g, enum weft_coll_kind kind,
+			    struct place mine)
+{
+	struct weft_coll_reads *k = reads_of(g);
+	weft_err err = weft_coll_shm_tell(g, kind, &mine, k->of, sizeof mine);
+	bool all = true;
+	for (int r = 0; r < g->size && !err; r++)
+		all = all && k->of[r].from;
+	return err || all ? err : drop(g);
 }
 
 static bool read_from(const struct weft_coll_group *g, int r, uint64_t from, void *to, size_t len)
@@ -77,175 +75,156 @@ static bool read_from(const struct weft_coll_group *g, int r, uint64_t from, voi
 	return !len || !weft_comm_read(weft_coll_process(g, r), from, to, len);
 }
 
-/* Can we all read from each other?  Tried with a word. */
-static weft_err ask(const struct weft_coll_group *g, enum weft_coll_kind kind)
+weft_err weft_coll_reads_try(const struct weft_coll_group *g, enum weft_coll_kind kind, bool *can_p)
 {
-	struct where mine, all[WEFT_BOARD_MEMBERS];
-	uint64_t word = 1 + (uint64_t)g->rank, theirs;
-	bool good = true;
-	for (int r = 0; r < g->size; r++)
-		good = good && (r == g->rank || weft_comm_can_read(weft_coll_process(g, r)));
-	weft_coll_keep_of(g)->reads.piece = malloc(PIECE);
-	good = good && weft_coll_keep_of(g)->reads.piece;
-	mine.from = mine.share = good ? (uint64_t)(uintptr_t)&word : 0;
-	weft_err err = show(g, kind, &mine, all);
-	if (err)
-		return err;
-	for (int r = 0; r < g->size && good; r++)
-		good = r == g->rank || (read_from(g, r, all[r].from, &theirs, sizeof theirs) &&
-					theirs == 1 + (uint64_t)r);
-	err = agree(g, kind, good);
-	if (!err)
-		weft_coll_keep_of(g)->reads.state = READS_YES;
-	return err;
+	struct weft_coll_shm *s = weft_coll_shm_of(g);
+	uint64_t word = 1 + (uint64_t)g->rank, at = (uint64_t)(uintptr_t)&word, theirs;
+	uint64_t all[WEFT_COLL_RING_MEMBERS];
+	uint32_t over;
+	s->reads = calloc(1, sizeof *s->reads);
+	bool can = s->reads;
+	weft_err err = weft_coll_shm_tell(g, kind, &at, all, sizeof at);
+	for (int r = 0; r < g->size && can && !err; r++)
+		can = r == g->rank || (weft_comm_can_read(weft_coll_process(g, r)) &&
+				       read_from(g, r, all[r], &theirs, sizeof theirs) &&
+				       theirs == 1 + (uint64_t)r);
+	*can_p = can;
+	/* Our word is on the stack: it must stay there until all have read it. */
+	return err ? err : weft_coll_shm_and(g, kind, 1, &over);
 }
 
-/* Does this group read?  Asked in the same collectives by all members. */
-static weft_err open_reads(const struct weft_coll_group *g, enum weft_coll_kind kind)
+void weft_coll_reads_free(struct weft_coll_reads *k)
 {
-	weft_err err = WEFT_OK;
-	if (!weft_coll_board_open(g, &err))
-		return err ? err : WEFT_AGAIN;
-	struct weft_reads *s = &weft_coll_keep_of(g)->reads;
-	if (weft_unlikely(s->state < READS_YES) && s->state++ == READS_FROM) {
-		s->state = READS_NO;
-		err = ask(g, kind);
-	}
-	return err ? err : s->state == READS_YES ? WEFT_OK : WEFT_AGAIN;
+	if (k)
+		free(k->share);
+	free(k);
 }
 
-void weft_coll_peer_reads_free(struct weft_reads *s)
+weft_err weft_coll_read_alltoall(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	free(s->piece);
-	free(s->share);
-}
-
-weft_err weft_coll_peer_reads_alltoall(const struct weft_coll_group *g,
-				       const struct weft_coll_args *a, const struct weft_buf *mine)
-{
-	size_t n = (size_t)g->size, block = weft_coll_view_bytes(weft_coll_args_rblock(a, 0));
-	if (block < WEFT_LIMIT_READ_ALLTOALL || block > WEFT_LIMIT_READ / n || a->in_place)
-		return WEFT_AGAIN;
-	weft_err err = open_reads(g, a->kind);
-	if (err)
-		return err;
-	struct where all[WEFT_BOARD_MEMBERS], own = {0};
-	bool flat = !mine->type && mine->bytes == n * block &&
-		    !weft_coll_view_buf(weft_coll_args_rblock(a, 0)).type;
-	own.from = flat ? (uint64_t)(uintptr_t)mine->base : 0;
-	err = show(g, a->kind, &own, all);
+	size_t n = (size_t)g->size, block = a->rcount * a->rtype->size;
+	size_t at = (size_t)g->rank * block;
+	struct weft_buf mine = weft_coll_given(g, a);
+	struct weft_buf own = weft_coll_view_buf(weft_coll_args_rblock(a, g->rank));
+	weft_assert(!a->in_place);
+	bool flat = !mine.type && mine.bytes == n * block && !own.type, well = true;
+	weft_err err = show_places(g, a->kind,
+				   (struct place){flat ? (uint64_t)(uintptr_t)mine.base : 0, 0});
 	if (err)
 		return err;
 	weft_count(WEFT_CNT_COLL_READS, 1);
-	size_t at = (size_t)g->rank * block;
-	bool good = true;
-	memcpy(weft_coll_view_buf(weft_coll_args_rblock(a, g->rank)).base, (char *)mine->base + at,
-	       block);
+	memcpy(own.base, (char *)mine.base + at, block);
 	/* Each begins with its right neighbour, so that not all read from one. */
-	for (int k = 1; k < g->size && good; k++) {
+	for (int k = 1; k < g->size && well; k++) {
 		int r = (g->rank + k) % g->size;
 		struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
-		good = read_from(g, r, all[r].from + at, to.base, block);
+		well = read_from(g, r, reads_of(g)->of[r].from + at, to.base, block);
 		(void)weft_engine_poll();
 	}
-	return agree(g, a->kind, good);
+	return all_well(g, a->kind, well);
 }
 
 /* ---- allreduce ----------------------------------------------------------------------------- */
 
-/* What one call is about; member r's share of the elements is at[r] .. at[r + 1]. */
+/* What one call is about. */
 struct sum {
 	const struct weft_coll_group *g;
 	const struct weft_coll_args *a;
+	struct weft_coll_reads *k;
 	const char *from;
 	size_t size;
-	struct where all[WEFT_BOARD_MEMBERS];
-	size_t at[WEFT_BOARD_MEMBERS + 1];
 };
 
-/* My share, from the last rank to the first, as reduce.c does. */
-static bool combine(const struct sum *s, char *share)
+/* Adds `count` elements from element `lo` on of all members into acc, from the last rank to the
+ * first, as reduce.c does. */
+static bool combine_piece(const struct sum *s, size_t lo, size_t count, char *acc)
 {
 	const struct weft_coll_group *g = s->g;
-	char *piece = weft_coll_keep_of(g)->reads.piece;
-	size_t end = s->at[g->rank + 1], most = PIECE / s->size, count;
-	bool good = true;
-	for (size_t lo = s->at[g->rank]; lo < end && good; lo += count) {
-		char *acc = share + (lo - s->at[g->rank]) * s->size;
-		count = end - lo < most ? end - lo : most;
-		for (int r = g->size - 1; r >= 0 && good; r--) {
-			bool first = r == g->size - 1;
-			const char *in = s->from + lo * s->size;
-			if (r != g->rank) {
-				in = first ? acc : piece;
-				good = read_from(g, r, s->all[r].from + lo * s->size,
-						 first ? acc : piece, count * s->size);
-			}
-			if (first && in != acc)
-				memcpy(acc, in, count * s->size);
-			else if (!first && good)
-				s->a->op.fn(in, acc, count);
+	bool well = true;
+	for (int r = g->size - 1; r >= 0 && well; r--) {
+		bool first = r == g->size - 1;
+		const char *in = s->from + lo * s->size;
+		if (r != g->rank) {
+			char *to = first ? acc : s->k->piece;
+			well = read_from(g, r, s->k->of[r].from + lo * s->size, to,
+					 count * s->size);
+			in = to;
 		}
-		(void)weft_engine_poll();
+		if (first && in != acc)
+			memcpy(acc, in, count * s->size);
+		else if (!first && well)
+			s->a->op.fn(in, acc, count);
 	}
-	return good;
+	return well;
 }
 
-static bool collect(const struct sum *s, const char *share)
+static bool combine_share(const struct sum *s, char *share)
+{
+	const size_t *at = &s->k->at[s->g->rank];
+	size_t most = PIECE / s->size, count;
+	bool well = true;
+	for (size_t lo = at[0]; lo < at[1] && well; lo += count) {
+		count = at[1] - lo < most ? at[1] - lo : most;
+		well = combine_piece(s, lo, count, share + (lo - at[0]) * s->size);
+		(void)weft_engine_poll();
+	}
+	return well;
+}
+
+static bool collect_shares(const struct sum *s, const char *share)
 {
 	const struct weft_coll_group *g = s->g;
-	bool good = true;
-	for (int k = 0; k < g->size && good; k++) {
+	bool well = true;
+	for (int k = 0; k < g->size && well; k++) {
 		int r = (g->rank + k) % g->size;
-		char *to = (char *)s->a->rbuf + s->at[r] * s->size;
-		size_t len = (s->at[r + 1] - s->at[r]) * s->size;
+		char *to = (char *)s->a->rbuf + s->k->at[r] * s->size;
+		size_t len = (s->k->at[r + 1] - s->k->at[r]) * s->size;
 		if (k)
-			good = read_from(g, r, s->all[r].share, to, len);
+			well = read_from(g, r, s->k->of[r].share, to, len);
 		else if (to != share)
 			memcpy(to, share, len);
 		(void)weft_engine_poll();
 	}
-	return good;
+	return well;
 }
 
-/* Where my share is combined: in place the others read what lies there. */
+/* Where this member's share is combined; in place the others read what lies there.  NULL: no
+ * memory. */
 static char *share_of(const struct sum *s)
 {
-	struct weft_reads *k = &weft_coll_keep_of(s->g)->reads;
-	size_t begin = s->at[s->g->rank] * s->size, len = s->at[s->g->rank + 1] * s->size - begin;
+	struct weft_coll_reads *k = s->k;
+	const size_t *at = &k->at[s->g->rank];
+	size_t len = (at[1] - at[0]) * s->size;
 	if (!s->a->in_place)
-		return (char *)s->a->rbuf + begin;
-	if (k->room < len) {
+		return (char *)s->a->rbuf + at[0] * s->size;
+	if (k->share_size < len) {
 		free(k->share);
 		k->share = malloc(len);
-		k->room = k->share ? len : 0;
+		k->share_size = k->share ? len : 0;
 	}
 	return k->share;
 }
 
-weft_err weft_coll_peer_reads_allreduce(const struct weft_coll_group *g,
-					const struct weft_coll_args *a)
+weft_err weft_coll_read_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	struct sum s = {.g = g, .a = a, .size = a->rtype->size};
+	struct sum s = {.g = g,
+			.a = a,
+			.k = reads_of(g),
+			.from = a->in_place ? a->rbuf : a->sbuf,
+			.size = a->rtype->size};
 	size_t n = (size_t)g->size;
-	if (a->rcount < n || a->rcount <= WEFT_LIMIT_STAGED_ALLREDUCE / s.size ||
-	    a->rcount > WEFT_LIMIT_READ / s.size)
-		return WEFT_AGAIN;
-	weft_err err = open_reads(g, a->kind);
-	if (err)
-		return err;
-	s.from = a->in_place ? a->rbuf : a->sbuf;
+	weft_assert(a->rcount >= n && s.size && s.size <= PIECE);
 	for (size_t r = 0; r <= n; r++)
-		s.at[r] = a->rcount * r / n;
+		s.k->at[r] = a->rcount * r / n;
 	char *share = share_of(&s);
-	struct where own = {share ? (uint64_t)(uintptr_t)s.from : 0, (uint64_t)(uintptr_t)share};
-	err = show(g, a->kind, &own, s.all);
+	struct place own = {share ? (uint64_t)(uintptr_t)s.from : 0, (uint64_t)(uintptr_t)share};
+	weft_err err = show_places(g, a->kind, own);
 	if (!err) {
 		weft_count(WEFT_CNT_COLL_READS, 1);
-		err = agree(g, a->kind, combine(&s, share));
+		err = all_well(g, a->kind, combine_share(&s, share));
 	}
 	if (err)
 		return err;
-	err = agree(g, a->kind, collect(&s, share));
+	err = all_well(g, a->kind, collect_shares(&s, share));
 	return err == WEFT_AGAIN && a->in_place ? WEFT_ERR_PEER : err;
 }

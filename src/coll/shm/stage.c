@@ -1,159 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stage.c - allgather, alltoall and allreduce of what is too large for a board, where many ranks
- * share few cores: piece by piece through memory that each member shows to all.
+ * stage.c - allgather, alltoall and allreduce of what is too large for the ring: piece by piece
+ * through memory that each member shows to all.
  *
  * By messages each pair of ranks needs turns on a core.  Here each member puts a piece of what it
- * gives on its stage, all meet on the board, and each takes what it needs from the others' stages.
- * A piece is written by one core while it is in its cache, and mostly read from there.
+ * gives on its stage, all meet in the ring, and each takes what it needs from the other stages.  A
+ * piece is written by one core while it is in its cache, and mostly read from there.
  *
- * Turns     a stage has two halves; which one is written before a turn, and how long it is read,
- *           is the rule of the board's area (board.h).
- * Owner     each process has a few stages.  A group gets one of each member's, by agreement, in its
- *           STAGE_FROM-th collective that could use one, and keeps them until it is freed.
+ * A stage has two pieces; which one is written before a meeting, and how long it is read, is the
+ * rule of the ring's areas (ring.h).
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/counters.h"
-#include "coll/alg.h"
-#include "coll/shm/board.h"
-#include "coll/limits.h"
+#include "coll/shm/group.h"
 
-#define STAGE_FROM 2
-
-enum { ASKED = 1000, NONE };
-
-/* What a group keeps. */
-struct weft_stages {
-	unsigned state; /* calls so far; ASKED: stages are there; NONE: not for this group */
-	int size;
-	struct weft_board_stage *of[WEFT_BOARD_MEMBERS];
-};
-
-static struct weft_board_stage *stage_at(int owner, unsigned index)
+/* Member r's stage as it is written before the next meeting. */
+static char *next_piece(const struct weft_coll_group *g, int r)
 {
-	struct weft_board_memory *m = weft_comm_board(owner);
-	return m && index < WEFT_BOARD_STAGES ? &m->stage[index] : NULL;
-}
-
-static void stage_give(struct weft_board_stage *s)
-{
-	/* GIVE -> TAKE (stage_take).  Carries: nobody of this group reads there any more. */
-	atomic_store_explicit(&s->x_used, 0, memory_order_release);
-}
-
-/* One of our own: its number from 1 on; 0: none is free. */
-static unsigned char stage_take(int self)
-{
-	for (unsigned i = 0; i < WEFT_BOARD_STAGES; i++) {
-		struct weft_board_stage *s = stage_at(self, i);
-		uint32_t none = 0;
-		/* TAKE <- GIVE.  Carries: the reads of the last group are over. */
-		if (s && atomic_compare_exchange_strong_explicit(
-				 &s->x_used, &none, 1, memory_order_acquire, memory_order_relaxed))
-			return (unsigned char)(i + 1);
-	}
-	return 0;
-}
-
-/* ---- agreement ---------------------------------------------------------------------------- */
-
-/* Everybody tells everybody a byte; the group's turns on the board are over by then or fail. */
-static weft_err tell(const struct weft_coll_group *g, enum weft_coll_kind kind, unsigned char mine,
-		     unsigned char *all)
-{
-	struct weft_buf buf = weft_data_buf_flat(&mine, 1);
-	weft_err err = weft_coll_board_show(g, kind, &buf, 1);
-	for (int r = 0; r < g->size && !err; r++)
-		all[r] = (unsigned char)*weft_coll_board_shown(g, r);
-	return err;
-}
-
-/* Who has not exchanged a message with us does not show us its memory. */
-static bool all_connected(const struct weft_coll_group *g)
-{
-	for (int r = 0; r < g->size; r++)
-		if (!weft_comm_board(weft_coll_process(g, r)))
-			return false;
-	return true;
-}
-
-static bool all_yes(const unsigned char *all, int n)
-{
-	for (int r = 0; r < n; r++)
-		if (!all[r])
-			return false;
-	return true;
-}
-
-static weft_err ask(const struct weft_coll_group *g, enum weft_coll_kind kind,
-		    struct weft_stages *s)
-{
-	unsigned char all[WEFT_BOARD_MEMBERS];
-	int self = weft_coll_process(g, g->rank);
-	s->state = NONE;
-	weft_err err = tell(g, kind, all_connected(g), all);
-	if (!err && !all_yes(all, g->size))
-		err = weft_coll_board_connect(g);
-	if (err)
-		return err;
-	unsigned char mine = all_connected(g) ? stage_take(self) : 0;
-	err = tell(g, kind, mine, all);
-	bool good = !err && all_yes(all, g->size);
-	for (int r = 0; r < g->size && good; r++)
-		s->of[r] = stage_at(weft_coll_process(g, r), all[r] - 1u);
-	for (int r = 0; r < g->size && good; r++)
-		good = s->of[r] != NULL;
-	if (good)
-		s->state = ASKED;
-	else if (mine)
-		stage_give(stage_at(self, mine - 1u));
-	return err;
-}
-
-bool weft_coll_stage_open(const struct weft_coll_group *g, enum weft_coll_kind kind,
-			  weft_err *err_p)
-{
-	if (!weft_coll_board_open(g, err_p))
-		return false;
-	struct weft_stages **s_p = weft_coll_board_stages(g);
-	if (weft_unlikely(!*s_p)) {
-		*s_p = calloc(1, sizeof **s_p);
-		if (!*s_p) {
-			*err_p = WEFT_ERR_NOMEM;
-			return false;
-		}
-		(*s_p)->size = g->size;
-	}
-	struct weft_stages *s = *s_p;
-	if (weft_unlikely(s->state < ASKED) && s->state++ == STAGE_FROM) {
-		weft_coll_board_note(g, kind);
-		*err_p = ask(g, kind, s);
-	}
-	return s->state == ASKED;
-}
-
-void weft_coll_stages_free(struct weft_stages *s, bool last)
-{
-	/* Only the last member to leave knows that nobody reads any more. */
-	for (int r = 0; s && last && s->state == ASKED && r < s->size; r++)
-		stage_give(s->of[r]);
-	free(s);
-}
-
-/* ---- use ---------------------------------------------------------------------------------- */
-
-/* Member r's stage as it is written before the next turn. */
-static char *ahead(const struct weft_coll_group *g, int r)
-{
-	return (*weft_coll_board_stages(g))->of[r]->half[weft_coll_board_parity(g)];
+	struct weft_coll_shm *s = weft_coll_shm_of(g);
+	return s->stage[r]->piece[s->meets & 1];
 }
 
 /* And as it was written before the last one. */
-static char *behind(const struct weft_coll_group *g, int r)
+static const char *shown_piece(const struct weft_coll_group *g, int r)
 {
-	return (*weft_coll_board_stages(g))->of[r]->half[!weft_coll_board_parity(g)];
+	struct weft_coll_shm *s = weft_coll_shm_of(g);
+	return s->stage[r]->piece[!(s->meets & 1)];
 }
 
 static size_t least(size_t a, size_t b)
@@ -161,41 +34,62 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* One turn for `len` bytes; good: we have what the others expect. */
-static weft_err turn(const struct weft_coll_group *g, enum weft_coll_kind kind, size_t len,
-		     bool good)
+/* One meeting for `len` bytes; as_expected: we have what the other members expect. */
+static weft_err meet(const struct weft_coll_group *g, enum weft_coll_kind kind, size_t len,
+		     bool as_expected)
 {
-	weft_coll_board_note(g, kind);
-	weft_err err =
-		weft_coll_board_turn(g, good ? ((uint32_t)kind + 1) << 16 | (uint32_t)len : 0);
-	return weft_unlikely(!err && !good) ? WEFT_ERR_TRUNC : err;
+	weft_assert(len <= WEFT_COLL_SHM_PIECE);
+	weft_coll_shm_note(g, kind, false);
+	return weft_coll_shm_meet(g, as_expected ? weft_coll_what(kind, len) : 0);
 }
 
-weft_err weft_coll_stage_exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
-				  const struct weft_buf *mine)
+/* The blocks that lie in each piece from byte `at` on, of `len` bytes, go to their places. */
+static void take_blocks(const struct weft_coll_group *g, const struct weft_coll_args *a, size_t at,
+			size_t off, size_t len)
 {
-	size_t block = weft_coll_view_bytes(weft_coll_args_rblock(a, 0)), n = (size_t)g->size;
-	bool each = a->kind == WEFT_COLL_ALLTOALL; /* another block for each */
-	size_t most = each ? WEFT_BOARD_STAGE_BYTES / n & ~(size_t)(WEFT_CACHELINE - 1)
-			   : WEFT_BOARD_STAGE_BYTES;
-	bool good = mine->bytes == (each ? block * n : block);
+	/* Each begins with its own, so that not all read from one. */
+	for (int k = 0; k < g->size; k++) {
+		int r = (g->rank + k) % g->size;
+		struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
+		if (k || !a->in_place)
+			weft_data_unpack(&to, off, shown_piece(g, r) + at, len);
+	}
+}
+
+weft_err weft_coll_stage_allgather(const struct weft_coll_group *g, const struct weft_coll_args *a)
+{
+	struct weft_buf mine = weft_coll_given(g, a);
+	size_t block = a->rcount * a->rtype->size, len;
+	bool as_expected = mine.bytes == block;
 	weft_count(WEFT_CNT_COLL_STAGES, 1);
-	for (size_t off = 0; off < block; off += most) {
-		size_t len = least(block - off, most);
-		char *out = ahead(g, g->rank);
-		for (size_t r = 0; r < (each ? n : 1) && good; r++)
-			weft_data_pack(mine, r * block + off, out + r * most, len);
-		weft_err err = turn(g, a->kind, len, good);
+	for (size_t off = 0; off < block; off += len) {
+		len = least(block - off, WEFT_COLL_SHM_PIECE);
+		if (as_expected)
+			weft_data_pack(&mine, off, next_piece(g, g->rank), len);
+		weft_err err = meet(g, a->kind, len, as_expected);
 		if (err)
 			return err;
-		for (int k = 0; k < g->size; k++) {
-			int r = (g->rank + k) % g->size;
-			struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
-			if (k || !a->in_place)
-				weft_data_unpack(&to, off,
-						 behind(g, r) + (each ? (size_t)g->rank * most : 0),
-						 len);
-		}
+		take_blocks(g, a, 0, off, len);
+	}
+	return WEFT_OK;
+}
+
+weft_err weft_coll_stage_alltoall(const struct weft_coll_group *g, const struct weft_coll_args *a)
+{
+	struct weft_buf mine = weft_coll_given(g, a);
+	size_t block = a->rcount * a->rtype->size, n = (size_t)g->size, len;
+	size_t most = WEFT_COLL_SHM_PIECE / n & ~(size_t)(WEFT_CACHELINE - 1);
+	bool as_expected = mine.bytes == block * n;
+	weft_count(WEFT_CNT_COLL_STAGES, 1);
+	for (size_t off = 0; off < block; off += len) {
+		len = least(block - off, most);
+		char *out = next_piece(g, g->rank);
+		for (size_t r = 0; r < n && as_expected; r++)
+			weft_data_pack(&mine, r * block + off, out + r * most, len);
+		weft_err err = meet(g, a->kind, len, as_expected);
+		if (err)
+			return err;
+		take_blocks(g, a, (size_t)g->rank * most, off, len);
 	}
 	return WEFT_OK;
 }
@@ -205,35 +99,42 @@ weft_err weft_coll_stage_exchange(const struct weft_coll_group *g, const struct 
 static void combine(const struct weft_coll_group *g, weft_reduce_fn *fn, char *acc, size_t lo,
 		    size_t n, size_t size)
 {
-	memcpy(acc, behind(g, g->size - 1) + lo * size, n * size);
+	memcpy(acc, shown_piece(g, g->size - 1) + lo * size, n * size);
 	for (int r = g->size - 2; r >= 0; r--)
-		fn(behind(g, r) + lo * size, acc, n);
+		fn(shown_piece(g, r) + lo * size, acc, n);
+}
+
+/* Of `count` elements in pieces: each shows its own, combines its share, shows that, and takes all
+ * shares. */
+static weft_err allreduce_piece(const struct weft_coll_group *g, const struct weft_coll_args *a,
+				const char *from, char *to, size_t count)
+{
+	size_t size = a->rtype->size, n = (size_t)g->size, me = (size_t)g->rank;
+	size_t lo = count * me / n, hi = count * (me + 1) / n;
+	memcpy(next_piece(g, g->rank), from, count * size);
+	weft_err err = meet(g, a->kind, count * size, true);
+	if (err)
+		return err;
+	if (hi > lo)
+		combine(g, a->op.fn, next_piece(g, g->rank), lo, hi - lo, size);
+	err = meet(g, a->kind, count * size, true);
+	for (size_t r = 0; r < n && !err; r++) {
+		lo = count * r / n;
+		hi = count * (r + 1) / n;
+		memcpy(to + lo * size, shown_piece(g, (int)r), (hi - lo) * size);
+	}
+	return err;
 }
 
 weft_err weft_coll_stage_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	size_t size = a->rtype->size, most = WEFT_BOARD_STAGE_BYTES / size;
-	size_t n = (size_t)g->size, me = (size_t)g->rank;
+	size_t size = a->rtype->size, most = WEFT_COLL_SHM_PIECE / size, count;
 	const char *from = a->in_place ? a->rbuf : a->sbuf;
+	weft_err err = WEFT_OK;
 	weft_count(WEFT_CNT_COLL_STAGES, 1);
-	for (size_t off = 0; off < a->rcount; off += most) {
-		size_t count = least(a->rcount - off, most);
-		size_t lo = count * me / n, hi = count * (me + 1) / n;
-		memcpy(ahead(g, g->rank), from + off * size, count * size);
-		weft_err err = turn(g, a->kind, count * size, true);
-		if (err)
-			return err;
-		if (hi > lo)
-			combine(g, a->op.fn, ahead(g, g->rank), lo, hi - lo, size);
-		err = turn(g, a->kind, count * size, true);
-		if (err)
-			return err;
-		for (size_t r = 0; r < n; r++) {
-			lo = count * r / n;
-			hi = count * (r + 1) / n;
-			memcpy((char *)a->rbuf + (off + lo) * size, behind(g, (int)r),
-			       (hi - lo) * size);
-		}
+	for (size_t at = 0; at < a->rcount && !err; at += count) {
+		count = least(a->rcount - at, most);
+		err = allreduce_piece(g, a, from + at * size, (char *)a->rbuf + at * size, count);
 	}
-	return WEFT_OK;
+	return err;
 }

@@ -23,9 +23,9 @@ static void group_of(struct weft_mpi_comm *c, bool persistent, struct weft_coll_
 		.tag = seq * WEFT_COLL_TAGS + (persistent ? TAG_PERSISTENT : 0),
 		.crowded = weft_comm_crowded(),
 		.apart = weft_comm_apart(),
-		.keep_p = &c->coll_cache,
+		.shm_p = &c->coll_cache,
 	};
-	c->coll_cache_free = weft_coll_keep_free;
+	c->coll_cache_free = weft_coll_shm_free;
 }
 
 void weft_mpi_coll_open(struct weft_mpi_coll_call *k, enum weft_coll_kind kind, MPI_Comm comm)
@@ -148,7 +148,7 @@ int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
 	if (weft_unlikely(same_buffer(k)))
 		return weft_mpi_coll_refuse(k, weft_mpi_coll_same_buffer());
 	group_of(k->comm, false, &g);
-	weft_err err = weft_coll_now(&g, &k->a);
+	weft_err err = weft_coll_blocking(&g, &k->a);
 	if (err == WEFT_AGAIN) {
 		struct weft_coll *c = weft_coll_new();
 		err = c ? weft_coll_note(&g, k->a.kind, false) : WEFT_ERR_NOMEM;

@@ -173,7 +173,7 @@ static unsigned long long turns(void)
 	MPI_T_pvar_session s;
 	MPI_T_pvar_handle h;
 	OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-	CHECK_EQ(MPI_T_pvar_get_index("weft_coll_feeds", MPI_T_PVAR_CLASS_COUNTER, &index),
+	CHECK_EQ(MPI_T_pvar_get_index("weft_coll_rooted", MPI_T_PVAR_CLASS_COUNTER, &index),
 		 MPI_SUCCESS);
 	OK(MPI_T_pvar_session_create(&s));
 	CHECK_EQ(MPI_T_pvar_handle_alloc(s, index, NULL, &h, &n), MPI_SUCCESS);

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wait.c - members of a group wait for each other in shared memory.
+ *
+ * A waiter looks at the event count, yielding, for as long as any waiter of this process polls;
+ * then it sleeps in a receive, for a message from the poster.
+ */
+#include <sched.h>
+#include <time.h>
+
+#include "base/cancel.h"
+#include "base/counters.h"
+#include "coll/shm/group.h"
+#include "task/task.h"
+
+#define POLL_EVERY_MASK 3   /* looks with a yield, between polls, less 1 */
+#define SPIN_EVERY_MASK 127 /* and looks without */
+
+/* What a member waits for, as weft_coll_shm_wait(). */
+struct awaited {
+	const struct weft_coll_group *g;
+	_Atomic uint64_t *x_ec;
+	uint32_t number;
+	bool ahead;
+};
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+weft_err weft_coll_shm_send(const struct weft_coll_group *g, int rank, int tag, const void *data,
+			    size_t bytes)
+{
+	struct weft_buf buf = weft_data_buf_flat(data, bytes);
+	int peer = weft_coll_process(g, rank);
+	weft_err err = weft_comm_send_now(g->ctx, peer, tag, &buf);
+	if (err != WEFT_AGAIN)
+		return err;
+	struct weft_req *req = &weft_coll_shm_of(g)->req;
+	weft_comm_req_init(req, NULL, NULL);
+	err = weft_comm_core_isend(req, g->ctx, peer, tag, &buf, WEFT_SEND_STANDARD);
+	if (err)
+		return err;
+	weft_task_engine_wait(&req->done);
+	return req->status.err;
+}
+
+weft_err weft_coll_shm_recv(const struct weft_coll_group *g, int peer, int tag, void *data,
+			    size_t bytes)
+{
+	struct weft_buf buf = weft_data_buf_flat(data, bytes);
+	struct weft_req *req = &weft_coll_shm_of(g)->req;
+	weft_comm_req_init(req, NULL, NULL);
+	weft_err err = weft_comm_core_irecv(req, g->ctx, peer, tag, &buf);
+	if (err)
+		return err;
+	weft_task_engine_wait(&req->done);
+	err = req->status.err;
+	return !err && req->status.bytes != bytes ? WEFT_ERR_PEER : err;
+}
+
+void weft_coll_shm_wake(const struct weft_coll_group *g, uint32_t sleepers)
+{
+	for (int r = 0; r < g->size && sleepers; r++, sleepers >>= 1)
+		if (sleepers & 1)
+			(void)weft_coll_shm_send(g, r, WEFT_TAG_WAKE, NULL, 0);
+}
+
+/* ---- waiting ------------------------------------------------------------------------------- */
+
+static bool member_lost(const struct weft_coll_group *g)
+{
+	for (int r = 0; r < g->size; r++)
+		if (weft_comm_lost(weft_coll_process(g, r)))
+			return true;
+	return false;
+}
+
+/* Looks for as long as the engine would poll; true: it is reached. */
+static bool look_for_a_while(const struct awaited *w)
+{
+	bool yield;
+	uint64_t patience = weft_task_engine_patience(&yield), begun = weft_cycles();
+	unsigned mask = yield ? POLL_EVERY_MASK : SPIN_EVERY_MASK;
+	for (unsigned i = 1;; i++) { /* ends: reached, or patience is over */
+		if (weft_coll_ec_reached(w->x_ec, w->number))
+			return true;
+		if ((i & mask) == 0) {
+			(void)weft_engine_poll();
+			if (weft_cycles() - begun > patience)
+				return weft_coll_ec_reached(w->x_ec, w->number);
+		}
+		if (!patience)
+			return false;
+		if (yield)
+			sched_yield();
+		else
+			weft_cpu_relax();
+	}
+}
+
+/* Once a process of the job is lost, a receive from any peer fails at once: short naps instead. */
+static void nap(void)
+{
+	struct timespec ts = {.tv_nsec = 1000000};
+	(void)weft_engine_poll();
+	int was = weft_cancel_off();
+	nanosleep(&ts, NULL);
+	weft_cancel_back(was);
+}
+
+/* Sleeps until it is reached, or fails it. */
+static weft_err sleep_until_reached(const struct awaited *w)
+{
+	unsigned me = (unsigned)w->g->rank;
+	uint32_t sleepers;
+	weft_coll_shm_note_again(w->g);
+	/* Each round ends with news: the number, or a lost process. */
+	while (!weft_coll_ec_reached(w->x_ec, w->number)) {
+		if (weft_unlikely(member_lost(w->g))) {
+			if (weft_coll_ec_fail(w->x_ec, w->number, WEFT_COLL_EC_LOST, &sleepers))
+				weft_coll_shm_give_up(w->g, WEFT_COLL_EC_LOST, sleepers);
+			continue;
+		}
+		if (weft_unlikely(weft_coll_shm_mismatch(w->g, w->x_ec, w->number, w->ahead)))
+			return WEFT_ERR_TRUNC;
+		if (!weft_coll_ec_prepare_sleep(w->x_ec, me, w->number) &&
+		    !weft_coll_ec_cancel_sleep(w->x_ec, me))
+			break;
+		weft_count(WEFT_CNT_COLL_SHM_SLEEPS, 1);
+		if (weft_coll_shm_recv(w->g, WEFT_ANY_PEER, WEFT_TAG_WAKE, NULL, 0)) {
+			(void)weft_coll_ec_cancel_sleep(w->x_ec, me);
+			if (!member_lost(w->g))
+				nap();
+		}
+	}
+	return WEFT_OK;
+}
+
+static weft_err wait_long(const struct awaited *w)
+{
+	weft_err err = look_for_a_while(w) ? WEFT_OK : sleep_until_reached(w);
+	if (!err)
+		err = weft_coll_ec_failed(w->x_ec);
+	if (weft_unlikely(err))
+		weft_coll_shm_of(w->g)->failed = err;
+	return err;
+}
+
+weft_err weft_coll_shm_wait(const struct weft_coll_group *g, _Atomic uint64_t *x_ec,
+			    uint32_t number, bool ahead)
+{
+	if (weft_likely(weft_coll_ec_reached(x_ec, number) && !weft_coll_ec_failed(x_ec)))
+		return WEFT_OK;
+	struct awaited w = {g, x_ec, number, ahead};
+	return wait_long(&w);
+}
+
+weft_err weft_coll_shm_post(const struct weft_coll_group *g, _Atomic uint64_t *x_ec,
+			    uint32_t number)
+{
+	uint32_t sleepers;
+	if (weft_unlikely(!weft_coll_ec_post(x_ec, number, &sleepers))) {
+		weft_err err = weft_coll_ec_failed(x_ec);
+		weft_coll_shm_of(g)->failed = err;
+		return err;
+	}
+	if (weft_unlikely(sleepers))
+		weft_coll_shm_wake(g, sleepers);
+	return WEFT_OK;
+}
+
+/* ---- phases -------------------------------------------------------------------------------- */
+
+weft_err weft_coll_shm_begin(const struct weft_coll_group *g, struct weft_coll_ring_place **p_p)
+{
+	struct weft_coll_shm *s = weft_coll_shm_of(g);
+	struct weft_coll_ring *ring = &s->slot->ring;
+	weft_assert(g->size <= WEFT_COLL_RING_MEMBERS && g->rank < g->size);
+	*p_p = weft_coll_ring_at(ring, s->phase);
+	if (weft_unlikely(s->failed))
+		return s->failed;
+	return weft_coll_shm_wait(g, &ring->x_floor, weft_coll_ring_floor(s->phase), true);
+}
+
+void weft_coll_shm_pass(const struct weft_coll_group *g)
+{
+	struct weft_coll_shm *s = weft_coll_shm_of(g);
+	struct weft_coll_ring *ring = &s->slot->ring;
+	uint32_t next = weft_coll_ec_next(s->phase);
+	if (weft_coll_ring_pass(ring, s->phase, (unsigned)g->size))
+		(void)weft_coll_shm_post(g, &ring->x_floor, next);
+	s->phase = next;
+}
