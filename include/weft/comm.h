@@ -82,7 +82,7 @@ WEFT_COMM_API weft_err weft_comm_recv(int peer, int tag, void *buf, size_t bytes
 				      weft_comm_result *result);
 /* Is there a message that such a receive would get?  It stays. */
 WEFT_COMM_API bool weft_comm_probe(int peer, int tag, weft_comm_result *result);
-/* One look at the network: for who waits for what a handler does, which no request says.  Did
+/* One poll of the network, for a thread that waits for what a handler does, which no request says.  Did
  * anything happen?  In a handler: false, nothing is done. */
 WEFT_COMM_API bool weft_comm_poll(void);
 

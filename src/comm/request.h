@@ -111,7 +111,7 @@ static inline void weft_comm_req_complete_early(struct weft_req *r)
 		weft_wait_completion_init_done(&r->done);
 }
 
-/* Whom an id on the wire belongs to: the peer, and the side of the message that it names. */
+/* The owner of an id on the wire: the peer, and the side of the message that it names. */
 static inline int weft_comm_id_send(int peer)
 {
 	return peer * 2;

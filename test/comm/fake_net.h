@@ -202,7 +202,7 @@ static enum weft_post fake_post_plain(struct weft_net *net, int peer, uint64_t w
 	return fake_post(net, peer, head, &iov, len != 0, len, NULL);
 }
 
-/* Copies what was accepted, tells who may try again. */
+/* Copies what was accepted, and reports peers that are ready again. */
 static int fake_poll_out(struct fake_net *f)
 {
 	int n = 0;

@@ -102,7 +102,7 @@ static void kill_at(uint64_t seed)
 	CHECK(weft_comm_req_done(&other) && !other.status.err);
 	CHECK(weft_comm_core_idle(core[0]));
 
-	/* Nobody is left: a receive from anybody cannot come true. */
+	/* No peer is left: a receive from any peer cannot come true. */
 	core[0]->down_hook = NULL;
 	fake.x_dead[2] = true;
 	poll_all(core, 5);

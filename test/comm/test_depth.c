@@ -152,7 +152,7 @@ static void turn(void)
 	}
 }
 
-/* A hint saves an index of each message, counted; who breaks the promise still gets the right
+/* A hint saves an index of each message, counted; a wildcard against the promise still gets the right
  * message. */
 static void hints(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_eager_threshold.c - the switch point of a host follows made costs, in both directions and within its
- * bounds, and is not moved by those who waited or by small errors; a gate that learns asks for what
+ * bounds, and is not moved by messages that waited or by small errors; a gate that learns asks for what
  * lies beyond the moved point; peers of a host share it.
  */
 #include <string.h>

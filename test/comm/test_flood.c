@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_flood.c - a receiver who does not receive holds no more payload than the credit, and gets
+ * test_flood.c - a process that does not receive holds no more payload than the credit, and gets
  * everything afterwards; a hundred thousand tags, received in reverse, are found at once; more
  * answers than there is memory for end the connection, not the process.
  */
@@ -147,7 +147,7 @@ static void answers(uint64_t seed, int n, bool fits)
 	fake_end(core, 2);
 }
 
-/* The same, while half of a payload is in its place: nobody writes there once the receive is over.
+/* The same, while half of a payload is in its place: nothing is written there once the receive is over.
  */
 static void answers_amid_payload(uint64_t seed)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A context's turn to lists in every order: a message that stays loose in its bucket is found by
- * whoever turns, or its putter sees the turn; and nobody is in a bucket beside another.
+ * the turn, or its putter sees the turn; and no two threads are in a bucket at once.
  */
 #include "model/explore.h"
 /* The production sources, compiled against the explorer's atomics. */

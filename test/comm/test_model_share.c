@@ -10,7 +10,7 @@
 enum { PIECES = 3 };
 
 static _Atomic uint64_t x_word;
-static int by[PIECES]; /* 0: nobody, 1: the receiver, 2: the sender */
+static int by[PIECES]; /* 0: neither side, 1: the receiver, 2: the sender */
 static int fetched, written, said, late;
 
 static void setup(void)

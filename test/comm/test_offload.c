@@ -139,7 +139,7 @@ static void only_if_idle(void)
 	CHECK(!weft_comm_start_now(ctx[0], 1, 3, &b));
 	receive(1);
 	CHECK_EQ(count(WEFT_CNT_OFFLOADED), before);
-	/* Cheap: not although a core is idle; who waits anyway: neither. */
+	/* Cheap: not offloaded although a core is idle; a send that waits anyway: neither. */
 	idle_core = true;
 	cost(sizeof v, 100);
 	begin(&r, &v);
@@ -158,7 +158,7 @@ static void only_if_idle(void)
 	CHECK_EQ(count(WEFT_CNT_OFFLOADED), before);
 }
 
-/* In order, whoever posts: away, at once, away. */
+/* In order, whichever thread posts: offloaded, at once, offloaded. */
 static void in_order(void)
 {
 	struct weft_req r[2];
@@ -188,7 +188,7 @@ static void in_order(void)
 	other_core();
 }
 
-/* The sender waits before anybody has begun: it goes, and that is a regret. */
+/* The sender waits before the task has begun: it goes, and that is a regret. */
 static void regret(void)
 {
 	struct weft_req r;
@@ -215,7 +215,7 @@ static void regret(void)
 	other_core();
 	CHECK(weft_comm_req_done(&r));
 	receive(4);
-	/* Nobody came: what is left is owed, and the core is not idle. */
+	/* No core came: what is left is owed, and the core is not idle. */
 	cost(sizeof v, 1000000);
 	begin(&r, &v);
 	CHECK(!weft_comm_core_idle(core[0]));
@@ -226,7 +226,7 @@ static void regret(void)
 
 int main(void)
 {
-	/* Nobody but our own calls runs tasks. */
+	/* Only the test's own calls run tasks. */
 	setenv("WEFT_FLAVOUR", "explicit", 1);
 	costs();
 	rests();

@@ -245,7 +245,7 @@ static void bounded(uint64_t seed)
 	end();
 }
 
-/* Who never gets a word in time stops being told, but for one time in sixteen. */
+/* A sender that never gets its RTR in time is sent none any more, but for one time in sixteen. */
 static void in_vain(uint64_t seed)
 {
 	struct weft_req r, s;

@@ -172,7 +172,7 @@ static void by_priority(uint64_t seed)
 		CHECK(!weft_comm_core_irecv(&r[i], more[1][i], 0, 1, &to));
 		CHECK(!weft_comm_core_isend(&s[i], more[0][i], 1, 1, &from, WEFT_SEND_STANDARD));
 	}
-	/* All three asked for: who is first from here on? */
+	/* All three asked for: which is first from here on? */
 	bool all = false;
 	while (!all) {
 		fake_poll_all(core, 2, 1);
@@ -265,7 +265,7 @@ static void window(uint64_t seed)
 	}
 	CHECK_EQ(counted(WEFT_CNT_PACKS), packs + 3);
 	CHECK_EQ(counted(WEFT_CNT_AGGREGATED), together + 3 * 7);
-	/* Nobody is about to poll: nothing waits. */
+	/* No thread is about to poll: nothing waits. */
 	CHECK(weft_comm_rail_packs_arm(&core[0]->rail[0]));
 	send_many(4);
 	CHECK_EQ(in_lane(), 4u);
@@ -304,7 +304,7 @@ static bool may_wait(int way)
 	return fake.may > may;
 }
 
-/* Who sends and blocks may compute next: his lone message goes at once.  Who starts one may go on
+/* A sender that blocks may compute next: its lone message goes at once.  A sender that does not may go on
  * to start others. */
 static void lone(uint64_t seed)
 {

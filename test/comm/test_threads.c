@@ -107,7 +107,7 @@ static void exchange(struct who *w)
 	}
 }
 
-/* Messages to whoever receives with wildcards; the numbers rise per sender. */
+/* Messages for receives with wildcards; the numbers rise per sender. */
 static void wild_sender(struct who *w)
 {
 	static _Thread_local char out[16384];

@@ -67,7 +67,7 @@ static void check_fill(const unsigned char *buf, size_t n, unsigned salt)
 		CHECK(buf[i] == (unsigned char)(i * 13 + (i >> 9) + salt));
 }
 
-/* Everybody sends to everybody, ourselves included, all at once. */
+/* Each rank sends to each rank, itself included, all at once. */
 static void crossed(size_t n, int tag)
 {
 	struct weft_req s[16], r[16];
@@ -170,7 +170,7 @@ static bool flag_is_up(bool background)
 }
 
 /* Rank 0 sends bursts of small messages and then computes until they have arrived: together if the
- * network is one that gains by it and somebody sees them off, at once if nobody does. */
+ * network is one that gains by it and a thread polls soon, at once otherwise. */
 static void bursts(bool background)
 {
 	enum { N = 40, ROUNDS = 20 };
@@ -265,7 +265,7 @@ static uint64_t left_once(int receiver)
 	return seen;
 }
 
-/* What a thread starts that wants no background progress goes on only when somebody polls. */
+/* What a thread starts that wants no background progress goes on only when a thread polls. */
 static void not_in_the_background(void)
 {
 	if (me > 1)
@@ -328,7 +328,7 @@ static void find_mpiexec(void)
 		SKIP("mpiexec is not built");
 }
 
-/* One rank cannot start; the other, who waits for it, ends too, and soon. */
+/* One rank cannot start; the other, which waits for it, ends, too, and soon. */
 static void unable(void)
 {
 	char command[PATH_MAX * 4];

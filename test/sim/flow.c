@@ -35,7 +35,7 @@ static void case_few_words(void)
 	end();
 }
 
-/* Who sends asks before what is not confirmed nears its bound, and seldom: once in ASK_BYTES.  At
+/* The sender asks before what is not confirmed nears its bound, and seldom: once in ASK_BYTES.  At
  * the bound it is told that there is no room, and when the peer has all of it, that there is. */
 static void case_bound(void)
 {
@@ -68,7 +68,7 @@ static void case_bound(void)
 }
 
 /* A lone packet asks for nothing; what is read from the upper layer's memory asks for a word when
- * nothing more comes, and who nears a bound for one at once. */
+ * nothing more comes, and a sender near its bound for one at once. */
 static void case_asks(void)
 {
 	static uint8_t out[100000];
@@ -109,7 +109,7 @@ static void case_armed(void)
 {
 	begin();
 	while (weft_net_driver_bundle.arm(net, WEFT_ARM_ALL) !=
-	       WEFT_OK) /* ends: nobody says anything */
+	       WEFT_OK) /* ends: no rank says anything */
 		(void)weft_net_driver_bundle.poll(net);
 	unsigned before[] = {fake_rail[0].polls, fake_rail[1].polls};
 	CHECK_EQ(eventfd_write(fake_rail[1].fd, 1), 0);
@@ -184,7 +184,7 @@ static void case_whole_stream(void)
 }
 
 /* Packets of up to 4 KiB may go a window beyond what was taken in order, longer ones a quarter of
- * it: whoever goes further lies. */
+ * it: a sender that goes further lies. */
 static void case_far(void)
 {
 	begin();
@@ -206,7 +206,7 @@ static void case_far(void)
 	end();
 }
 
-/* Who sends small packets goes on for most of the window, then waits for a word. */
+/* A sender of small packets goes on for most of the window, then waits for a confirmation. */
 static void case_numbers(void)
 {
 	unsigned posted = 0;

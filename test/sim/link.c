@@ -112,7 +112,7 @@ static void end_lane_out(struct sim_net *f, int peer)
 		if (!p->pending)
 			continue;
 		sim_cover(sim.plan.bundle ? SIM_RAIL_KEPT : SIM_LOST_KEPT);
-		sim_packet_gather(p); /* nobody will look at it; the pieces are free */
+		sim_packet_gather(p); /* nothing will read it; the pieces are free */
 		p->due_ns = UINT64_MAX;
 		f->ev.sent(f->ev.arg, peer, p->cookie, WEFT_ERR_PEER);
 	}
@@ -130,7 +130,7 @@ static void end_down(struct sim_net *f, int peer)
 	e->broken = false;
 	if (linked)
 		end_lane_out(f, peer);
-	const char *why = linked ? "the simulator broke the link" : "nobody answers";
+	const char *why = linked ? "the simulator broke the link" : "no answer";
 	if (sim.plan.bundle)
 		f->ev.down(f->ev.arg, peer, WEFT_ERR_PEER, why);
 	else
@@ -165,7 +165,7 @@ static void join(struct sim_net *f, int peer)
 	e->broken = o->broken = false;
 }
 
-/* Nobody polls there now: it is stopped, or below us on the stack. */
+/* No poll runs there now: it is stopped, or below on the stack. */
 static bool away(int rank)
 {
 	return sim.rank[rank].frozen_until_ns > sim.now_ns || sim_rails_busy(rank);

@@ -20,7 +20,7 @@
 #include "sim.h"
 
 #define JOBS_MAX 64
-/* A schedule takes milliseconds; who needs minutes hangs. */
+/* A schedule takes milliseconds; one of minutes hangs. */
 #define STUCK_S 120
 #define COVER_FROM 10000
 #define REPLAY_MAX 1000
@@ -190,7 +190,7 @@ int main(int argc, char **argv)
 	 */
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
-	/* Nobody polls but the schedule. */
+	/* The schedule alone polls. */
 	setenv("WEFT_FLAVOUR", "explicit", 1);
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);

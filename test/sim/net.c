@@ -61,7 +61,7 @@ static enum weft_post post(struct sim_net *f, int peer, const void *head, const 
 		sim_packet_gather(p);
 	struct weft_wire h = sim_head_of(p);
 	sim_lane_append(l, p);
-	if (f->end[peer].broken) /* nobody knows yet; it will not arrive */
+	if (f->end[peer].broken) /* neither end knows yet; it will not arrive */
 		p->due_ns = UINT64_MAX;
 	sim_others();
 	/* p may be gone by now. */
@@ -80,7 +80,7 @@ static enum weft_post sim_post(struct weft_net *net, int peer, const void *head,
 	CHECK(n <= WEFT_IOV_MAX && len <= f->card.max_payload);
 	memcpy(&h, head, sizeof h);
 	if (sim.plan.bundle) {
-		/* The bundle's lock is held: nobody else of this rank gets far. */
+		/* The bundle's lock is held: no other call of this rank gets far. */
 		me->locked++;
 		enum weft_post p = post(f, peer, head, iov, n, len, cookie);
 		me->locked--;

@@ -7,7 +7,7 @@
  *   whole     a receive gets the bytes of exactly one message that fits it
  *   once      no message is received twice
  *   order     if a receive gets a message, every earlier message of the same sender and context
- *             that fits it too went to an earlier receive (or to nobody who may be blamed: a peer
+ *             that fits it too went to an earlier receive (or was lost without fault: a peer
  *             that is gone, a context that was closed)
  *   no loss   between ranks that live and see each other, every message is received
  *   an end    every operation ends; with WEFT_ERR_PEER only if a link that it may need is broken

@@ -252,7 +252,7 @@ void sim_rails_look(void)
 		look_at(r);
 }
 
-/* To give up a peer the core waits for whoever posts to it, which here would be for ever. */
+/* To give up a peer the core waits for the poster to it, which here would be for ever. */
 static bool may_end_posted(int rank)
 {
 	struct weft_bundle *b = bundle_of(rank);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sched.c - draws a plan, lets somebody move until nothing moves any more, and asks the oracle. */
+/* sched.c - draws a plan, lets ranks move until nothing moves any more, and asks the oracle. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include "sim.h"
@@ -129,7 +129,7 @@ static int poll_rank(int rank)
 	return n;
 }
 
-/* The engine belongs to all ranks: whoever polls it runs everybody's copies. */
+/* The engine belongs to all ranks: a poll of it runs the copies of all. */
 static int poll_engine(void)
 {
 	int n = sim.plan.tasks && !sim.polling_engine;
@@ -192,7 +192,7 @@ static uint64_t next_moment(void)
 	return next;
 }
 
-/* Who sleeps under a bundle does so after its last look; who has not looked yet has to. */
+/* A rank sleeps under a bundle after its last poll; a rank that has not polled yet has to. */
 static bool all_asleep(void)
 {
 	for (int r = 0; sim.plan.bundle && r < sim.plan.ranks; r++)
@@ -201,7 +201,7 @@ static bool all_asleep(void)
 	return true;
 }
 
-/* Lets everything run out: until nobody has anything to do and nothing is on its way. */
+/* Lets everything run out: until no rank has anything to do and nothing is on its way. */
 static void settle(void)
 {
 	unsigned calm = 0;
@@ -241,7 +241,7 @@ void sim_tell_down(const struct weft_net_events *ev, int rank, int peer, weft_er
 static void on_down(int peer, weft_err err, const char *why)
 {
 	SIM_SAY("the core has lost %d: %s", peer, why);
-	/* Here nobody lies. */
+	/* Here no rank lies. */
 	CHECK_EQ(err, WEFT_ERR_PEER);
 }
 
@@ -298,7 +298,7 @@ void sim_run(uint64_t seed)
 	sim_traffic_begin();
 	uint64_t used = weft_counter_sum(WEFT_CNT_EARLY_USED);
 	uint64_t stale = weft_counter_sum(WEFT_CNT_EARLY_STALE);
-	/* Ends: a call is made in two of five moves of a rank that is not asleep; whoever sleeps
+	/* Ends: a call is made in two of five moves of a rank that is not asleep; a rank that sleeps
 	 * wakes, and at most one dies. */
 	for (unsigned i = 0; sim.calls < sim.plan.ops; i++) {
 		sim_move();

@@ -96,7 +96,7 @@ static void case_writer(void)
 	end();
 }
 
-/* Nobody speaks to a rail before both sides have greeted. */
+/* Neither side speaks on a rail before both have greeted. */
 static void case_before_hello(void)
 {
 	net = fake_begin();
@@ -166,7 +166,7 @@ static void case_lies(void)
 }
 
 /* A rail that broke, and may be made again, ends with the peer: else the peer would link it to
- * nobody. */
+ * no rank. */
 static void case_given_up_while_lost(void)
 {
 	begin();
@@ -203,7 +203,7 @@ static void case_closed_at_once(void)
 	CHECK_EQ(fake_up.sent, 0);
 }
 
-/* Without a rail the peer is given up after the patience, and not when nobody looked meanwhile. */
+/* Without a rail the peer is given up after the patience, and not when no poll came meanwhile. */
 static void case_patience(void)
 {
 	begin();
@@ -256,7 +256,7 @@ static void case_behind(void)
 	end();
 }
 
-/* Nobody listens on rail 0; when rail 1, which was up, breaks, that alone is no word of death: each
+/* No rank listens on rail 0; when rail 1, which was up, breaks, that alone is no word of death: each
  * has to be refused from there on. */
 static void case_refused(void)
 {

@@ -8,7 +8,7 @@
  *   rails.c    the driver `bundle` over several rails of it; sleep and waking
  *   traffic.c  what the ranks do
  *   oracle.c   what must come of it
- *   sched.c    who moves next; the end of a schedule: all done, or a hang
+ *   sched.c    which rank moves next; the end of a schedule: all done, or a hang
  *   strategy.c which strategy a schedule has, and what it may then do
  *   cover.c    which states of the protocols a run has met
  *   main.c     the command line
@@ -48,9 +48,9 @@ struct sim_plan {
 	uint64_t credit;
 	bool can_get, get_fails, put_fails, offer, share, windows;
 	bool large;       /* some messages of several pieces */
-	int victim;       /* dies after kill_at calls; -1: nobody */
+	int victim;       /* dies after kill_at calls; -1: none */
 	int cut_a, cut_b; /* the link between them breaks after kill_at calls; -1: none */
-	int frozen;       /* does nothing for a minute from freeze_at calls on; -1: nobody */
+	int frozen;       /* does nothing for a minute from freeze_at calls on; -1: none */
 	unsigned kill_at, freeze_at;
 	uint64_t notice_ns; /* from death to the survivors' driver knowing */
 	bool close_last;    /* the last context is closed with messages in it */
@@ -61,8 +61,8 @@ struct sim_plan {
 	bool tasks;         /* large copies are tasks of the engine */
 	/* Which packets go first, which together; NULL: fifo.  See strategy.c. */
 	const struct weft_strategy *strategy;
-	double latency_us; /* what the networks' cards say, for who chooses by it */
-	unsigned hold;     /* chance of 100 that the engine says that somebody polls soon */
+	double latency_us; /* what the networks' cards say, for strategies that choose by it */
+	unsigned hold;     /* chance of 100 that the engine says that a thread polls soon */
 };
 
 /* ---- the world ---------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ void sim_strategy_look(void);
 void sim_tell_down(const struct weft_net_events *ev, int rank, int peer, weft_err err,
 		   const char *why);
 void sim_say_post(int rank, int peer, const struct weft_wire *h, size_t len, enum weft_post p);
-/* One move of somebody. */
+/* One move of a rank. */
 void sim_move(void);
 void sim_run(uint64_t seed);
 

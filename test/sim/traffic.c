@@ -35,7 +35,7 @@ static const struct weft_type *pick_type(size_t bytes)
 	return t;
 }
 
-/* Requests whose memory goes at the moment they are over: who touches them later is caught. */
+/* Requests whose memory goes at the moment they are over: a later touch is caught. */
 struct op {
 	struct weft_req req;
 	struct message *m;
@@ -70,7 +70,7 @@ static void then(struct weft_req *req, void *arg)
 		m->req = NULL;
 		if (m->type)
 			weft_data_type_unref(m->type);
-		/* Nobody reads it any more. */
+		/* It is not read any more. */
 		free(m->buf);
 		m->buf = NULL;
 	} else {
@@ -81,7 +81,7 @@ static void then(struct weft_req *req, void *arg)
 	int gone = op->m && req->status.err == WEFT_ERR_PEER ? op->m->to : -1;
 	memset(op, 0x5a, sizeof *op);
 	free(op);
-	/* Who is told that something is over may go on at once. */
+	/* A `then` may start operations at once. */
 	if (sim.rank[rank].dead)
 		return;
 	if (gone >= 0) {

@@ -19,7 +19,7 @@ struct message {
 	char *buf; /* what the send call was given */
 	const struct weft_type *type;
 	unsigned began, ended;    /* the call; see check_order */
-	bool done, refused, over; /* over: nobody will receive it, and that is right */
+	bool done, refused, over; /* over: no receive will take it, and that is right */
 	struct receive *to_recv;
 };
 

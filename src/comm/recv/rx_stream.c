@@ -112,7 +112,7 @@ static void place_data(struct weft_gate *g, const struct weft_wire *h, size_t le
 	if (!r || h->length != len || len > v->want - off ||
 	    (v->share ? !(h->flags & WEFT_WIRE_REST) || !weft_comm_share_expects(r, off, len)
 		      : off != v->got)) {
-		weft_comm_gate_protocol_error(g, "DATA that nobody asked for");
+		weft_comm_gate_protocol_error(g, "DATA that was not asked for");
 		return;
 	}
 	rx->what = WEFT_RX_DATA;
