@@ -10,7 +10,7 @@
 #ifndef WEFT_COMM_LOCK_H
 #define WEFT_COMM_LOCK_H
 
-#include "base/base.h"
+#include "base/assert.h"
 
 struct weft_spin {
 	_Atomic uint32_t x_held;
@@ -20,7 +20,7 @@ struct weft_spin {
 void weft_comm_spin_lock_slow(struct weft_spin *s);
 
 /* For weft_assert_held: a thread holds it. */
-static inline bool weft_spin_held(const struct weft_spin *s)
+static inline bool weft_comm_spin_held(const struct weft_spin *s)
 {
 	/* Relaxed: asked by the holder. */
 	return atomic_load_explicit(&s->x_held, memory_order_relaxed) != 0;
@@ -44,6 +44,7 @@ static inline void weft_comm_spin_lock(struct weft_spin *s)
 
 static inline void weft_comm_spin_unlock(struct weft_spin *s)
 {
+	weft_assert_held(weft_comm_spin, s);
 	/* GIVE -> TAKE (lock, try).  Carries: everything the lock protects.
 	 * Without it, the next holder could walk lists that are half linked. */
 	atomic_store_explicit(&s->x_held, 0, memory_order_release);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "check.h"
 #include "comm/core.h"
+#include "comm/core_check.h"
 
 #define FAKE_RANKS 8
 #define FAKE_EAGER 1024
@@ -520,6 +521,8 @@ static void fake_fini(void)
 
 static inline void fake_end(struct weft_core **core, int size)
 {
+	for (int r = 0; r < size; r++)
+		weft_comm_core_check(core[r]);
 	for (int r = 0; r < size; r++)
 		weft_comm_core_destroy(core[r]);
 	fake_fini();

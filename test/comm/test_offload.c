@@ -73,13 +73,13 @@ static void start(void)
 	fake_cores(core, 2);
 	for (int r = 0; r < 2; r++)
 		CHECK(!weft_comm_core_ctx_open(core[r], 7, &ctx[r]));
-	CHECK(core[0]->gate[1].away != NULL);
+	CHECK(core[0]->gate[1].offload != NULL);
 }
 
 /* A post of this size is known to cost that much, and no try has to rest. */
 static void cost(size_t bytes, uint64_t ns)
 {
-	struct weft_comm_offload *a = core[0]->gate[1].away;
+	struct weft_comm_offload *a = core[0]->gate[1].offload;
 	atomic_store(&a->costs.x_post_ns[weft_comm_offload_class(bytes)], (uint32_t)ns);
 	atomic_store(&a->costs.x_rest, 0);
 }
@@ -194,7 +194,7 @@ static void regret(void)
 	struct weft_req r;
 	int v = 4;
 	uint64_t before = count(WEFT_CNT_OFFLOAD_REGRETS), kept = count(WEFT_CNT_OFFLOAD_KEPT);
-	struct weft_comm_offload *a = core[0]->gate[1].away;
+	struct weft_comm_offload *a = core[0]->gate[1].offload;
 	idle_core = true;
 	cost(sizeof v, 1000000);
 	uint32_t rest = atomic_load(&a->costs.x_rest_next);

@@ -2,6 +2,7 @@
 /* sched.c - draws a plan, lets ranks move until nothing moves any more, and asks the oracle. */
 #include <stdarg.h>
 #include <stdlib.h>
+#include "comm/core_check.h"
 #include "sim.h"
 
 struct sim sim;
@@ -144,6 +145,29 @@ static int poll_engine(void)
 	if (n)
 		sim_cover(SIM_TASK_COPY);
 	return n;
+}
+
+/* What one side has counted, the other has counted before. */
+static void check_credit(const struct weft_gate *from, const struct weft_gate *to)
+{
+	/* Relaxed, all: one thread. */
+	uint64_t spent = atomic_load_explicit(&from->x_credit_spent, memory_order_relaxed);
+	uint64_t got = atomic_load_explicit(&from->x_credit_got, memory_order_relaxed);
+	uint64_t returned = atomic_load_explicit(&to->x_returned, memory_order_relaxed);
+	CHECK(to->recv_eager <= spent);
+	CHECK(got <= returned);
+}
+
+/* Between two moves no call is under way: a core keeps its promises, alone and with its
+ * peers. */
+static void check_core(int r)
+{
+	struct weft_core *core = sim.rank[r].core;
+	weft_comm_core_check(core);
+	for (int p = 0; p < sim.plan.ranks; p++) {
+		if (p != r)
+			check_credit(&core->gate[p], &sim.rank[p].core->gate[r]);
+	}
 }
 
 void sim_move(void)
@@ -302,6 +326,8 @@ void sim_run(uint64_t seed)
 	 * wakes, and at most one dies. */
 	for (unsigned i = 0; sim.calls < sim.plan.ops; i++) {
 		sim_move();
+		check_core(
+			(int)(i % (unsigned)sim.plan.ranks)); /* each in turn: all take too long */
 		if (i % 16 == 0)
 			sim_traffic_look();
 		if (sim.plan.frozen >= 0 && sim.plan.ranks == 2 && i % 64 == 0)
@@ -313,6 +339,8 @@ void sim_run(uint64_t seed)
 		settle();
 		sim_traffic_look();
 	} while (sim_traffic_finish());
+	for (int r = 0; r < sim.plan.ranks; r++)
+		check_core(r);
 	sim_traffic_end();
 	if (weft_counter_sum(WEFT_CNT_EARLY_USED) != used)
 		sim_cover(SIM_EARLY_USED);

@@ -26,6 +26,7 @@ void weft_comm_match_fini(struct weft_match *m)
 struct weft_keyed *weft_comm_bucket_more_locked(struct weft_bucket *b, const struct weft_ctx *ctx,
 						int peer, int tag)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	unsigned steps = 0;
 	struct weft_keyed *n = b->more;
 	/* Bound: the keys that share this bucket, a few unless hashing fails. */
@@ -39,6 +40,7 @@ struct weft_keyed *weft_comm_bucket_more_locked(struct weft_bucket *b, const str
 void weft_comm_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n,
 				     struct weft_keyed *heir)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	struct weft_keyed **link = &b->more;
 	/* Ends at n: it is the first of its key and has no slot. */
 	while (*link != n)

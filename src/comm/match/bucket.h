@@ -13,6 +13,7 @@
 #ifndef WEFT_COMM_BUCKET_H
 #define WEFT_COMM_BUCKET_H
 
+#include "base/assert.h"
 #include "comm/core.h"
 #include "comm/match/ctx.h"
 #include "comm/match/table.h"
@@ -29,6 +30,14 @@ static inline uint32_t weft_comm_bucket_index(const struct weft_ctx *ctx, int pe
 static inline struct weft_bucket *weft_comm_bucket_of(struct weft_ctx *ctx, int peer, int tag)
 {
 	return &ctx->core->match.bucket[weft_comm_bucket_index(ctx, peer, tag)];
+}
+
+/* For weft_assert_held: a thread is inside, as the lock's holder or as its owner. */
+static inline bool weft_comm_bucket_held(const struct weft_bucket *b)
+{
+	/* Relaxed, both: asked by the thread that is inside. */
+	return atomic_load_explicit(&b->lock.x_held, memory_order_relaxed) ||
+	       atomic_load_explicit(&b->lock.x_inside, memory_order_relaxed);
 }
 
 /* Tells the keys in a bucket apart, nearly always; the node decides. */
@@ -62,6 +71,7 @@ static inline unsigned weft_comm_bucket_slot_locked(const struct weft_bucket *b,
 						    const struct weft_ctx *ctx, int peer, int tag,
 						    uint64_t key)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	unsigned i = 0;
 	for (; i < WEFT_BUCKET_SLOTS; i++) {
 		const struct weft_keyed *n = b->slot[i].first;
@@ -75,6 +85,7 @@ static inline unsigned weft_comm_bucket_slot_locked(const struct weft_bucket *b,
 static inline struct weft_keyed *
 weft_comm_bucket_first_locked(struct weft_bucket *b, const struct weft_ctx *ctx, int peer, int tag)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	unsigned i = weft_comm_bucket_slot_locked(b, ctx, peer, tag,
 						  weft_comm_bucket_key(ctx, peer, tag));
 	if (weft_likely(i < WEFT_BUCKET_SLOTS))
@@ -89,6 +100,7 @@ static inline struct weft_keyed *weft_comm_bucket_find_locked(struct weft_bucket
 							      const struct weft_ctx *ctx, int peer,
 							      int tag, enum weft_keyed_kind kind)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	struct weft_keyed *n = weft_comm_bucket_first_locked(b, ctx, peer, tag);
 	return n && n->kind == kind ? n : NULL;
 }
@@ -96,6 +108,8 @@ static inline struct weft_keyed *weft_comm_bucket_find_locked(struct weft_bucket
 /* n becomes the last behind `first` of its key. */
 static inline void weft_comm_bucket_queue_locked(struct weft_keyed *first, struct weft_keyed *n)
 {
+	weft_assert_held(weft_comm_bucket,
+			 weft_comm_bucket_of(first->ctx, first->peer, first->tag));
 	n->next = NULL;
 	n->prev = first->prev;
 	first->prev->next = n;
@@ -106,6 +120,7 @@ static inline void weft_comm_bucket_queue_locked(struct weft_keyed *first, struc
 /* n is the first of its key. */
 static inline void weft_comm_bucket_insert_locked(struct weft_bucket *b, struct weft_keyed *n)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	n->next = NULL;
 	n->prev = n;
 	atomic_store_explicit(&n->x_listed, true, memory_order_relaxed);
@@ -123,6 +138,7 @@ static inline void weft_comm_bucket_insert_locked(struct weft_bucket *b, struct 
 /* n becomes the last of its key, perhaps the first, too. */
 static inline void weft_comm_bucket_append_locked(struct weft_bucket *b, struct weft_keyed *n)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	struct weft_keyed *first = weft_comm_bucket_first_locked(b, n->ctx, n->peer, n->tag);
 	if (first)
 		weft_comm_bucket_queue_locked(first, n);
@@ -133,6 +149,7 @@ static inline void weft_comm_bucket_append_locked(struct weft_bucket *b, struct 
 /* Takes out the first node of slot i; the next node of the key takes its place. */
 static inline struct weft_keyed *weft_comm_bucket_shift_locked(struct weft_bucket *b, unsigned i)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	struct weft_keyed *n = b->slot[i].first, *heir = n->next;
 	atomic_store_explicit(&n->x_listed, false, memory_order_relaxed);
 	b->slot[i].first = heir;
@@ -145,6 +162,7 @@ static inline struct weft_keyed *weft_comm_bucket_shift_locked(struct weft_bucke
 static inline unsigned weft_comm_bucket_shift_run_locked(struct weft_bucket *b, unsigned i,
 							 unsigned n)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	struct weft_keyed *at = b->slot[i].first, *last = at->prev;
 	unsigned m = 0;
 	/* Bound: n, or the nodes of the key. */
@@ -162,6 +180,7 @@ void weft_comm_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n
 
 static inline void weft_comm_bucket_unlink_locked(struct weft_bucket *b, struct weft_keyed *n)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	struct weft_keyed *heir = n->next;
 	atomic_store_explicit(&n->x_listed, false, memory_order_relaxed);
 	if (n->prev->next) { /* not the first, whose prev is the last */

@@ -38,6 +38,7 @@ static _Atomic(struct weft_ctx *) *ctx_cell(struct weft_core *core, uint32_t id,
 
 static struct weft_ctx *ctx_make_locked(struct weft_core *core, uint32_t id)
 {
+	weft_assert_held(weft_comm_spin, &core->ctx_lock);
 	_Atomic(struct weft_ctx *) *cell = ctx_cell(core, id, true);
 	if (!cell)
 		return NULL;

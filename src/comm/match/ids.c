@@ -17,6 +17,7 @@ static struct weft_ids_slot *slot_find(struct weft_ids *t, uint32_t slot)
 /* One more chunk of free slots; false: no memory, or the table is full. */
 static bool grow_locked(struct weft_ids *t)
 {
+	weft_assert_held(weft_comm_spin, &t->lock);
 	if (t->used + CHUNK > SLOT_MASK)
 		return false;
 	struct weft_ids_slot *c = calloc(CHUNK, sizeof *c);
@@ -130,4 +131,28 @@ void weft_comm_ids_fini(struct weft_ids *t)
 		free(atomic_load_explicit(&t->x_chunk[i], memory_order_relaxed));
 		atomic_store_explicit(&t->x_chunk[i], NULL, memory_order_relaxed);
 	}
+}
+
+void weft_comm_ids_check(struct weft_ids *t)
+{
+	uint32_t free_slots = 0, live = 0;
+
+	weft_assert(!weft_comm_spin_held(&t->lock));
+	weft_assert(t->used % CHUNK == 0 && t->used <= SLOT_MASK);
+	/* Bound: the slots that exist; a circle would be longer. */
+	for (uint32_t at = t->free_head; at; at = slot_find(t, at - 1)->next_free) {
+		weft_assert(at <= t->used && free_slots < t->used);
+		weft_assert(!atomic_load_explicit(&slot_find(t, at - 1)->x_owner,
+						  memory_order_relaxed));
+		free_slots++;
+	}
+	for (uint32_t at = 0; at < t->used; at++) {
+		struct weft_ids_slot *s = slot_find(t, at);
+		/* Relaxed, all: no thread uses the table. */
+		uint32_t id = atomic_load_explicit(&s->x_id, memory_order_relaxed);
+		weft_assert((id & SLOT_MASK) == at && id >> WEFT_IDS_SLOT_BITS);
+		live += atomic_load_explicit(&s->x_owner, memory_order_relaxed) != 0;
+	}
+	weft_assert(free_slots + live == t->used);
+	weft_assert(live == atomic_load_explicit(&t->x_live, memory_order_relaxed));
 }

@@ -34,6 +34,8 @@ struct weft_ids {
 };
 
 void weft_comm_ids_fini(struct weft_ids *t);
+/* Asserts what the table promises, while no thread uses it. */
+void weft_comm_ids_check(struct weft_ids *t);
 
 /* A new id for `owner`, valid for packets from `peer` (a number that stands for the peer and what
  * it may name); 0: no memory or too many. */

@@ -129,13 +129,16 @@ weft_err weft_comm_match_post(struct weft_entry *e, struct weft_msg **msg_p)
 /* Nothing matches: m stays, in lists if the context has them.  All locked. */
 static void stay_locked(struct weft_ctx *ctx, struct weft_bucket *b, struct weft_msg *m)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
+	weft_assert_held(weft_comm_bucket, b);
 	weft_comm_bucket_mark(ctx, b);
 	m->lists = weft_comm_phase_may_stay(&ctx->phase) ? 0 : weft_comm_unexpected_wanted(ctx);
 	weft_comm_bucket_append_locked(b, &m->node);
 }
 
-/* The decision with everything locked: exact or wildcard, whichever is older; else m goes in. */
-static struct weft_entry *arrive_locked(struct weft_ctx *ctx, int peer, int tag, struct weft_msg *m)
+/* The decision under both locks: exact or wildcard, the older of them; else m goes in. */
+static struct weft_entry *arrive_among_wildcards(struct weft_ctx *ctx, int peer, int tag,
+						 struct weft_msg *m)
 {
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 	struct weft_probe_waiter *woken = NULL;
@@ -181,6 +184,7 @@ static inline bool exact_suffices(struct weft_ctx *ctx)
 struct weft_keyed *weft_comm_match_take_more_locked(struct weft_bucket *b, struct weft_ctx *ctx,
 						    int peer, int tag)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	struct weft_keyed *n = weft_comm_bucket_more_locked(b, ctx, peer, tag);
 	if (!n || n->kind != WEFT_KEYED_RECV)
 		return NULL;
@@ -203,7 +207,7 @@ struct weft_entry *weft_comm_match_arrive(struct weft_ctx *ctx, int peer, int ta
 	weft_comm_biased_out(&b->lock, how);
 	if (weft_likely(n != NULL))
 		return weft_comm_entry_of(n);
-	return wild ? arrive_locked(ctx, peer, tag, NULL) : NULL;
+	return wild ? arrive_among_wildcards(ctx, peer, tag, NULL) : NULL;
 }
 
 struct weft_entry *weft_comm_match_arrive_unexpected(struct weft_ctx *ctx, struct weft_msg *m)
@@ -233,7 +237,7 @@ struct weft_entry *weft_comm_match_arrive_unexpected(struct weft_ctx *ctx, struc
 	weft_comm_biased_out(&b->lock, how);
 	if (n || stays)
 		return n ? weft_comm_entry_of(n) : NULL;
-	return arrive_locked(ctx, peer, tag, m);
+	return arrive_among_wildcards(ctx, peer, tag, m);
 }
 
 /* ---- taking back -------------------------------------------------------------------------- */

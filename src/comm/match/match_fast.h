@@ -17,6 +17,7 @@
 static inline bool weft_comm_match_queue_locked(struct weft_bucket *b, struct weft_entry *e,
 						struct weft_ctx *ctx, int peer, int tag)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	struct weft_keyed *first = b->slot[0].first;
 	if (weft_unlikely(!first || !weft_comm_keyed_is(first, ctx, peer, tag) ||
 			  first->kind != WEFT_KEYED_RECV))
@@ -108,6 +109,7 @@ static inline struct weft_keyed *weft_comm_match_take_exact_locked(struct weft_b
 								   struct weft_ctx *ctx, int peer,
 								   int tag, uint64_t key)
 {
+	weft_assert_held(weft_comm_bucket, b);
 	unsigned i = weft_comm_bucket_slot_locked(b, ctx, peer, tag, key);
 	if (weft_likely(i < WEFT_BUCKET_SLOTS))
 		return b->slot[i].first->kind == WEFT_KEYED_RECV

@@ -40,6 +40,7 @@ static struct weft_msg *probe_exact(struct weft_ctx *ctx, int peer, int tag, boo
 static struct weft_msg *probe_locked(struct weft_ctx *ctx, int peer, int tag, bool take,
 				     struct weft_status *st)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	struct weft_msg *m;
 	if (peer != WEFT_ANY_PEER && tag != WEFT_ANY_TAG) {
 		struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);

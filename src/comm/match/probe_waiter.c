@@ -4,6 +4,7 @@
 
 struct weft_probe_waiter *weft_comm_probes_pick_locked(struct weft_ctx *ctx, int peer, int tag)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	struct weft_probe_waiter *picked = NULL;
 	struct weft_probe_waiter **link = &ctx->probes;
 	while (*link) {

@@ -40,6 +40,7 @@ static void index_remove(struct weft_keyed *n)
 
 static void unexpected_add_locked(struct weft_ctx *ctx, uint32_t n)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	/* Relaxed: under the lock; a hint for probes. */
 	uint32_t was = atomic_load_explicit(&ctx->x_unexpected, memory_order_relaxed);
 	atomic_store_explicit(&ctx->x_unexpected, was + n, memory_order_relaxed);
@@ -47,6 +48,7 @@ static void unexpected_add_locked(struct weft_ctx *ctx, uint32_t n)
 
 void weft_comm_unexpected_link_locked(struct weft_ctx *ctx, struct weft_msg *m)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	m->all_next = NULL;
 	m->all_prev = ctx->all_tail;
 	if (ctx->all_tail)
@@ -67,6 +69,7 @@ void weft_comm_unexpected_link_locked(struct weft_ctx *ctx, struct weft_msg *m)
 
 void weft_comm_unexpected_unlink_locked(struct weft_ctx *ctx, struct weft_msg *m)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	if (m->all_prev)
 		m->all_prev->all_next = m->all_next;
 	else
@@ -88,6 +91,7 @@ void weft_comm_unexpected_unlink_locked(struct weft_ctx *ctx, struct weft_msg *m
 
 void weft_comm_unexpected_take_locked(struct weft_ctx *ctx, struct weft_msg *m)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, m->node.peer, m->node.tag);
 	weft_comm_biased_lock(&b->lock);
 	weft_comm_bucket_unlink_locked(b, &m->node);
@@ -154,6 +158,7 @@ static struct weft_msg *sort_by_number(struct weft_msg *list)
 
 void weft_comm_unexpected_begin_locked(struct weft_ctx *ctx)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	struct collect c = {.ctx = ctx};
 	if (weft_likely(weft_comm_phase_lists(&ctx->phase)))
 		return;
@@ -195,6 +200,7 @@ static struct weft_msg *walk_all(struct weft_ctx *ctx, int peer, int tag)
 
 struct weft_msg *weft_comm_unexpected_find_locked(struct weft_ctx *ctx, int peer, int tag)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	if (!ctx->all_head || (peer == WEFT_ANY_PEER && tag == WEFT_ANY_TAG))
 		return ctx->all_head;
 	if (tag == WEFT_ANY_TAG) {

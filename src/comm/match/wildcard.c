@@ -12,6 +12,7 @@ static inline enum wild wild_of(const struct weft_keyed *n)
 
 void weft_comm_wild_append_locked(struct weft_ctx *ctx, struct weft_entry *e)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, e->node.peer, e->node.tag);
 	/* Relaxed: written under the context's lock only; a thread that posted an earlier wildcard
 	 * sees at least its stamp (match.c). */
@@ -32,6 +33,7 @@ void weft_comm_wild_append_locked(struct weft_ctx *ctx, struct weft_entry *e)
 
 void weft_comm_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, e->node.peer, e->node.tag);
 	weft_comm_biased_lock(&b->lock);
 	weft_comm_bucket_unlink_locked(b, &e->node);
@@ -53,6 +55,7 @@ void weft_comm_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e)
 static struct weft_entry *wild_older_locked(struct weft_ctx *ctx, int peer, int tag,
 					    struct weft_entry *best)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 	weft_comm_biased_lock(&b->lock);
 	/* Stays: posted wildcards change under the context's lock only. */
@@ -65,6 +68,7 @@ static struct weft_entry *wild_older_locked(struct weft_ctx *ctx, int peer, int 
 
 struct weft_entry *weft_comm_wild_oldest_locked(struct weft_ctx *ctx, int peer, int tag)
 {
+	weft_assert_held(weft_comm_spin, &ctx->lock);
 	struct weft_entry *e = NULL;
 	if (ctx->wild_posted[WILD_ALL])
 		e = wild_older_locked(ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, e);

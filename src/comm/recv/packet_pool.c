@@ -45,6 +45,7 @@ static struct weft_comm_packet_pool_pool *pool_here(const struct weft_comm_packe
 
 static inline void kept_add_locked(struct weft_comm_packet_pool_pool *p, unsigned n)
 {
+	weft_assert_held(weft_comm_spin, &p->lock);
 	/* Relaxed: under the lock; a thief's peek is a hint. */
 	unsigned kept = atomic_load_explicit(&p->x_kept, memory_order_relaxed);
 	atomic_store_explicit(&p->x_kept, kept + n, memory_order_relaxed);
@@ -59,6 +60,7 @@ static inline unsigned kept_of(const struct weft_comm_packet_pool_pool *p)
 static inline struct weft_comm_packet_pool_item *
 pop_hot_locked(struct weft_comm_packet_pool_pool *p)
 {
+	weft_assert_held(weft_comm_spin, &p->lock);
 	struct weft_comm_packet_pool_item *i = p->hot;
 	if (!i)
 		return NULL;
@@ -74,6 +76,7 @@ pop_hot_locked(struct weft_comm_packet_pool_pool *p)
 static inline void push_hot_locked(struct weft_comm_packet_pool_pool *p,
 				   struct weft_comm_packet_pool_item *i)
 {
+	weft_assert_held(weft_comm_spin, &p->lock);
 	i->prev = NULL;
 	i->next = p->hot;
 	if (p->hot)
@@ -86,6 +89,7 @@ static inline void push_hot_locked(struct weft_comm_packet_pool_pool *p,
 
 static struct weft_comm_packet_pool_item *pop_cold_locked(struct weft_comm_packet_pool_pool *p)
 {
+	weft_assert_held(weft_comm_spin, &p->lock);
 	struct weft_comm_packet_pool_item *i = p->cold;
 	if (!i || i == p->hot)
 		return pop_hot_locked(p);
@@ -99,6 +103,7 @@ static struct weft_comm_packet_pool_item *pop_cold_locked(struct weft_comm_packe
 static struct weft_comm_packet_pool_item *cut_cold_locked(struct weft_comm_packet_pool_pool *p,
 							  unsigned batch)
 {
+	weft_assert_held(weft_comm_spin, &p->lock);
 	struct weft_comm_packet_pool_item *first = p->cold;
 	for (unsigned n = 1; n < batch; n++) /* bound: batch */
 		first = first->prev;
@@ -227,10 +232,12 @@ struct weft_comm_packet_pool_item *weft_comm_packet_pool_fini(struct weft_comm_p
 		}
 	}
 	for (unsigned n = 0; s->pool && n < s->pools; n++) {
+		weft_comm_spin_lock(&s->pool[n].lock);
 		while ((i = pop_hot_locked(&s->pool[n]))) {
 			i->next = all;
 			all = i;
 		}
+		weft_comm_spin_unlock(&s->pool[n].lock);
 	}
 	free(s->pool);
 	memset(s, 0, sizeof *s);

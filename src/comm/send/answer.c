@@ -48,3 +48,12 @@ void weft_comm_answers_fini(struct weft_answers *a)
 	}
 	a->kept = 0;
 }
+
+void weft_comm_answers_check(const struct weft_answers *a)
+{
+	unsigned n = 0;
+	weft_assert(!weft_comm_spin_held(&a->lock));
+	for (const struct weft_out *o = a->free; o && n <= WEFT_ANSWERS_KEPT; o = o->next)
+		n++;
+	weft_assert(n == a->kept && n <= WEFT_ANSWERS_KEPT);
+}

@@ -24,6 +24,8 @@ struct weft_answers {
 
 weft_err weft_comm_answers_init(struct weft_answers *a) weft_must_use;
 void weft_comm_answers_fini(struct weft_answers *a);
+/* Asserts what they promise, while no thread uses them. */
+void weft_comm_answers_check(const struct weft_answers *a);
 struct weft_out *weft_comm_answer_alloc(struct weft_answers *a);
 void weft_comm_answer_free(struct weft_answers *a, struct weft_out *o);
 

@@ -26,6 +26,7 @@
 /* May len more bytes go out eagerly? */
 static inline bool weft_comm_credit_may_locked(struct weft_gate *g, size_t len)
 {
+	weft_assert_held(weft_comm_gate, g);
 	/* Relaxed: written under the mask. */
 	uint64_t spent = atomic_load_explicit(&g->x_credit_spent, memory_order_relaxed);
 	if (weft_likely(spent + len <= g->spend_limit) || !len)
@@ -38,6 +39,7 @@ static inline bool weft_comm_credit_may_locked(struct weft_gate *g, size_t len)
 /* Before a post of len bytes of eager payload; and with what was spent, when it came to nothing. */
 static inline void weft_comm_credit_spend_locked(struct weft_gate *g, size_t len)
 {
+	weft_assert_held(weft_comm_gate, g);
 	/* Relaxed: written under the mask; the peer's answer, which the poller compares with it,
 	 * comes after the post. */
 	uint64_t spent = atomic_load_explicit(&g->x_credit_spent, memory_order_relaxed);
@@ -46,6 +48,7 @@ static inline void weft_comm_credit_spend_locked(struct weft_gate *g, size_t len
 
 static inline void weft_comm_credit_unspend_locked(struct weft_gate *g, size_t len)
 {
+	weft_assert_held(weft_comm_gate, g);
 	weft_comm_credit_spend_locked(g, -len);
 }
 
@@ -84,6 +87,7 @@ static inline enum weft_post weft_comm_gate_post_as_locked(struct weft_gate *g,
 							   const struct iovec *iov, unsigned n,
 							   size_t len, void *cookie, bool quiet)
 {
+	weft_assert_held(weft_comm_gate, g);
 	uint64_t units = weft_comm_credit_due(g) / WEFT_CREDIT_UNIT;
 	enum weft_post p;
 
@@ -113,6 +117,7 @@ static inline enum weft_post weft_comm_gate_post_locked(struct weft_gate *g, str
 							const struct iovec *iov, unsigned n,
 							size_t len, void *cookie)
 {
+	weft_assert_held(weft_comm_gate, g);
 	bool quiet = head->kind == WEFT_WIRE_EAGER && !(head->flags & WEFT_WIRE_SYNC);
 	return weft_comm_gate_post_as_locked(g, head, iov, n, len, cookie, quiet);
 }
@@ -131,6 +136,8 @@ static inline bool weft_comm_credit_got(struct weft_gate *g, const struct weft_w
 	return true;
 }
 
+/* Asserts what both counts promise, while no thread is in the core. */
+void weft_comm_credit_check(const struct weft_gate *g);
 /* Sends a packet if enough has come together that the peer may be waiting for it. */
 void weft_comm_credit_return(struct weft_gate *g);
 /* The same, and sets how much more the poller may take in before the next call. */

@@ -34,6 +34,7 @@ void weft_comm_gate_init(struct weft_gate *g, struct weft_core *core, int peer)
 /* Behind what waits of its kind. */
 static void append_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	bool apart = o->type == WEFT_OUT_DATA && g->strategy->apart;
 	struct weft_out ***tail = apart ? &g->data_tail : &g->out_tail;
 	o->next = NULL;
@@ -44,6 +45,7 @@ static void append_locked(struct weft_gate *g, struct weft_out *o)
 /* Moves what was pushed behind what waits, oldest first. */
 static void gather_locked(struct weft_gate *g)
 {
+	weft_assert_held(weft_comm_gate, g);
 	/* Relaxed: empty is common; the exchange below orders. */
 	if (!atomic_load_explicit(&g->x_in, memory_order_relaxed))
 		return;
@@ -73,6 +75,7 @@ static void gather_locked(struct weft_gate *g)
 
 static struct weft_out *pop_locked(struct weft_gate *g)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_out *o = g->out_head;
 	g->out_head = o->next;
 	if (!g->out_head)
@@ -82,6 +85,7 @@ static struct weft_out *pop_locked(struct weft_gate *g)
 
 static void push_front_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	o->next = g->out_head;
 	if (!g->out_head)
 		g->out_tail = &o->next;
@@ -91,6 +95,7 @@ static void push_front_locked(struct weft_gate *g, struct weft_out *o)
 /* The next that may go, taken out of what waits; NULL: none. */
 static struct weft_out *next_locked(struct weft_gate *g)
 {
+	weft_assert_held(weft_comm_gate, g);
 	if (g->out_head)
 		return pop_locked(g);
 	if (weft_likely(!g->data_head))
@@ -105,6 +110,7 @@ static struct weft_out *next_locked(struct weft_gate *g)
 /* It could not go, or only a part of it. */
 static void put_back_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	if (o->type != WEFT_OUT_DATA || !g->strategy->apart) {
 		push_front_locked(g, o);
 	} else if (g->yielded) {
@@ -119,6 +125,7 @@ static void put_back_locked(struct weft_gate *g, struct weft_out *o)
 
 static enum weft_post post_control_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	return weft_comm_gate_post_locked(g, &o->head, NULL, 0, 0, NULL);
 }
 
@@ -137,12 +144,14 @@ static const struct weft_out_ops *ops_of(const struct weft_gate *g, const struct
 
 static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	return ops_of(g, o)->post_locked(g, o);
 }
 
 /* Into the pack if it may travel in one, else behind what is packed. */
 static enum weft_post pack_or_post_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	bool fits = weft_comm_pack_fits(g, o);
 	if (fits && weft_comm_pack_add_locked(g, o))
 		return WEFT_POST_DONE;
@@ -154,6 +163,7 @@ static enum weft_post pack_or_post_locked(struct weft_gate *g, struct weft_out *
 
 static enum weft_post try_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	if (weft_comm_gate_down(g))
 		return WEFT_POST_DOWN;
 	return weft_unlikely(g->pack) ? pack_or_post_locked(g, o) : post_locked(g, o);
@@ -163,6 +173,7 @@ static enum weft_post try_locked(struct weft_gate *g, struct weft_out *o)
  * posted: once it is, the peer's answer may already end its request. */
 static void drain_locked(struct weft_gate *g, struct finished *a)
 {
+	weft_assert_held(weft_comm_gate, g);
 	gather_locked(g);
 	/* Bound: each round shortens the queue, or ends. */
 	for (struct weft_out *o; (o = next_locked(g));) {
@@ -411,4 +422,57 @@ void weft_comm_gate_eager_set(struct weft_gate *g, size_t bytes)
 	g->now_end = (g->inline_max < g->eager_max ? g->inline_max : g->eager_max) + 1;
 	if (g->early && g->eager_max < g->core->early_min)
 		g->core->early_min = g->eager_max;
+}
+
+/* ---- its promises --------------------------------------------------------------------------- */
+
+/* A queue of packets: its tail points to the end of its last one. */
+static void queue_check(struct weft_out *const *head, struct weft_out *const *tail, bool data,
+			bool other)
+{
+	for (; *head; head = &(*head)->next)
+		weft_assert((*head)->type == WEFT_OUT_DATA ? data : other);
+	weft_assert(head == tail);
+}
+
+void weft_comm_gate_check(struct weft_gate *g)
+{
+	bool apart = g->strategy->apart;
+
+	weft_assert(!weft_comm_gate_held(g));
+	/* Relaxed, all: no thread is in the core. */
+	weft_assert(!(atomic_load_explicit(&g->x_mask, memory_order_relaxed) & WEFT_GATE_SKIPPED));
+	queue_check(&g->out_head, g->out_tail, !apart, true);
+	queue_check(&g->data_head, g->data_tail, true, false);
+	/* What was pushed has been taken in, but for sends that were left to an idle core. */
+	weft_assert(!atomic_load_explicit(&g->x_in, memory_order_relaxed) || g->offload);
+	weft_assert(!g->yielded);
+	if (!g->driver)
+		return;
+	weft_assert(g->eager_max <= g->max_payload);
+	weft_assert(g->now_end <= g->eager_max + 1 && g->now_end <= g->inline_max + 1);
+	weft_assert(atomic_load_explicit(&g->x_data_under, memory_order_relaxed) >= 0);
+	if (weft_comm_gate_down(g))
+		weft_assert(!g->out_head && !g->data_head);
+	if (g->pack)
+		weft_comm_pack_check(g->pack);
+}
+
+void weft_comm_credit_check(const struct weft_gate *g)
+{
+	/* Relaxed, all: no thread is in the core. */
+	uint64_t spent = atomic_load_explicit(&g->x_credit_spent, memory_order_relaxed);
+	uint64_t got = atomic_load_explicit(&g->x_credit_got, memory_order_relaxed);
+	uint64_t used = atomic_load_explicit(&g->x_used, memory_order_relaxed) +
+			atomic_load_explicit(&g->x_used_late, memory_order_relaxed);
+
+	weft_assert(got <= spent && spent - got <= g->credit);
+	weft_assert(g->spend_limit <= got + g->credit);
+	weft_assert(atomic_load_explicit(&g->x_returned, memory_order_relaxed) <= used);
+	weft_assert(used <= g->recv_eager);
+	/* A peer that sent more was closed. */
+	if (!atomic_load_explicit(&g->x_down, memory_order_relaxed))
+		weft_assert(g->recv_eager <=
+			    atomic_load_explicit(&g->x_returned, memory_order_relaxed) +
+				    g->credit_given);
 }

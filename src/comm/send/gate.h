@@ -9,6 +9,7 @@
 #ifndef WEFT_COMM_GATE_H
 #define WEFT_COMM_GATE_H
 
+#include "base/assert.h"
 #include "comm/comm.h"
 #include "comm/large/eager_threshold.h"
 #include "comm/send/strategy.h"
@@ -58,8 +59,8 @@ struct weft_gate {
 	/* I: the driver's, or NULL: it has none, or small messages come together first */
 	enum weft_post (*post_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
 				     const void *data, size_t len);
-	struct weft_comm_offload *away; /* I: an idle core may post its sends, or NULL */
-	uint64_t spend_limit;           /* M: up to here x_credit_spent needs no closer look */
+	struct weft_comm_offload *offload; /* I: an idle core may post its sends, or NULL */
+	uint64_t spend_limit;              /* M: up to here x_credit_spent needs no closer look */
 	/* Credit, in bytes of eager payload; see credit.h. */
 	uint64_t credit;                 /* I: bytes that may be under way to the peer */
 	_Atomic uint64_t x_credit_spent; /* M writes: all that was sent */
@@ -155,7 +156,18 @@ static inline bool weft_comm_gate_down(struct weft_gate *g)
 	return atomic_load_explicit(&g->x_down, memory_order_seq_cst);
 }
 
+/* Asserts what the gate promises, while no thread is in the core. */
+void weft_comm_gate_check(struct weft_gate *g);
+
 /* ---- a gate's mask ------------------------------------------------------------------------- */
+
+/* For weft_assert_held: a thread is inside, as the mask's holder or as its owner. */
+static inline bool weft_comm_gate_held(const struct weft_gate *g)
+{
+	/* Relaxed, both: asked by the thread that is inside. */
+	return (atomic_load_explicit(&g->x_mask, memory_order_relaxed) & WEFT_GATE_HELD) ||
+	       atomic_load_explicit(&g->solo.x_inside, memory_order_relaxed);
+}
 
 static inline bool weft_comm_gate_try(struct weft_gate *g)
 {
@@ -181,6 +193,7 @@ static inline void weft_comm_gate_leave(struct weft_gate *g)
  * for the next only if the sender does not. */
 static inline void weft_comm_gate_say_alone_locked(struct weft_gate *g, enum weft_send_mode mode)
 {
+	weft_assert_held(weft_comm_gate, g);
 	/* Relaxed: a hint; see on_hold() in inbound.c. */
 	atomic_store_explicit(&g->x_alone, mode != WEFT_SEND_AWAY, memory_order_relaxed);
 }

@@ -50,7 +50,7 @@ void weft_comm_offload_costs_over(struct weft_comm_offload_costs *c, uint32_t n,
 
 bool weft_comm_offload_pays(struct weft_gate *g, size_t bytes)
 {
-	struct weft_comm_offload_costs *c = &g->away->costs;
+	struct weft_comm_offload_costs *c = &g->offload->costs;
 	if (bytes > weft_comm_gate_eager_max(g) || !weft_comm_offload_costs_say(c, bytes) ||
 	    weft_task_progress_off_here)
 		return false;
@@ -84,7 +84,7 @@ void weft_comm_offload_learn(struct weft_comm_offload *a, size_t bytes, uint64_t
 
 bool weft_comm_offload_send(struct weft_gate *g, struct weft_req *r)
 {
-	struct weft_comm_offload *a = g->away;
+	struct weft_comm_offload *a = g->offload;
 	struct weft_out *o = &weft_comm_req_send(r)->out;
 	if (o->type != WEFT_OUT_EAGER || !weft_comm_offload_pays(g, r->buf.bytes))
 		return false;
@@ -137,14 +137,14 @@ void weft_comm_offload_open(struct weft_gate *g, double latency_us)
 	set(&a->costs.x_word_ns, WORD_START_NS);
 	set(&a->costs.x_rest_next, REST_START);
 	weft_task_init(&a->task, "offload", kick_gate, a, 0);
-	g->away = a;
+	g->offload = a;
 }
 
 void weft_comm_offload_close(struct weft_gate *g)
 {
-	if (!g->away)
+	if (!g->offload)
 		return;
-	(void)weft_task_cancel_wait(&g->away->task);
-	free(g->away);
-	g->away = NULL;
+	(void)weft_task_cancel_wait(&g->offload->task);
+	free(g->offload);
+	g->offload = NULL;
 }

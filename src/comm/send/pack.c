@@ -56,6 +56,7 @@ bool weft_comm_pack_fits(const struct weft_gate *g, struct weft_out *o)
 static bool add_record_locked(struct weft_gate *g, const struct weft_wire *head,
 			      const struct weft_buf *buf, size_t len)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_pack *k = g->pack;
 	if (k->len + HEAD + len > k->most)
 		return false;
@@ -80,6 +81,7 @@ static bool add_record_locked(struct weft_gate *g, const struct weft_wire *head,
 
 bool weft_comm_pack_add_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	if (o->type == WEFT_OUT_CTRL)
 		return add_record_locked(g, &o->head, NULL, 0);
 	struct weft_buf *buf = &weft_comm_req_of_send_out(o)->buf;
@@ -88,6 +90,7 @@ bool weft_comm_pack_add_locked(struct weft_gate *g, struct weft_out *o)
 
 enum weft_post weft_comm_pack_send_locked(struct weft_gate *g)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_pack *k = g->pack;
 	if (!k || !k->n)
 		return WEFT_POST_DONE;
@@ -119,6 +122,7 @@ enum weft_post weft_comm_pack_send_locked(struct weft_gate *g)
 /* Did another message go since the last poll? */
 static bool follows_locked(struct weft_pack *k)
 {
+	weft_assert_held(weft_comm_gate, k->gate);
 	/* Relaxed: the number of polls so far; being late by one makes a message go at once. */
 	uint64_t round = atomic_load_explicit(&k->rail->x_round, memory_order_relaxed);
 	bool follows = k->last_round == round;
@@ -128,6 +132,7 @@ static bool follows_locked(struct weft_pack *k)
 
 static void hold_for_poll_locked(struct weft_pack *k)
 {
+	weft_assert_held(weft_comm_gate, k->gate);
 	k->held = true;
 	/* REUSE <- FREE (rail_packs_round).  Carries: the queue is done with the node.
 	 * Without it, a push could link a node that pop still reads. */
@@ -138,6 +143,7 @@ static void hold_for_poll_locked(struct weft_pack *k)
 bool weft_comm_pack_hold_locked(struct weft_gate *g, const struct weft_wire *head,
 				const struct weft_buf *buf)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_pack *k = g->pack;
 	size_t len = buf->bytes;
 	/* Relaxed: the thread sees its own pushes anyway, as in clear. */
@@ -170,4 +176,13 @@ bool weft_comm_pack_hold_locked(struct weft_gate *g, const struct weft_wire *hea
 	if (atomic_load_explicit(&k->rail->x_armed, memory_order_seq_cst))
 		(void)weft_comm_pack_send_locked(g);
 	return true;
+}
+
+void weft_comm_pack_check(const struct weft_pack *k)
+{
+	weft_assert(k->len <= k->most && k->most <= sizeof k->data);
+	weft_assert(k->len % 8 == 0 && k->len >= k->n * HEAD && !k->n == !k->len);
+	/* Held back, it is in the rail's queue: the next poll sends it.
+	 * Relaxed: no thread is in the core. */
+	weft_assert(!k->held || !k->n || atomic_load_explicit(&k->x_listed, memory_order_relaxed));
 }

@@ -54,12 +54,15 @@ static inline bool weft_comm_pack_waits(const struct weft_gate *g)
 /* May the holder post at once: does nothing wait before it? */
 static inline bool weft_comm_gate_clear_locked(const struct weft_gate *g)
 {
+	weft_assert_held(weft_comm_gate, g);
 	/* Relaxed: the thread sees its own pushes anyway, and those of other threads have no
 	 * order against it. */
 	return !g->out_head && !atomic_load_explicit(&g->x_in, memory_order_relaxed) &&
 	       !weft_comm_pack_waits(g);
 }
 
+/* Asserts what a pack promises, while no thread is in the core. */
+void weft_comm_pack_check(const struct weft_pack *k);
 /* May this packet travel in a pack? */
 bool weft_comm_pack_fits(const struct weft_gate *g, struct weft_out *o);
 /* Puts it in; false: no room. */

@@ -48,6 +48,7 @@ static enum weft_post no_memory(struct weft_core_req_send *s)
 
 static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 	struct iovec iov[WEFT_IOV_MAX];
 	size_t len = r->buf.bytes;
@@ -84,6 +85,7 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 /* Its receive has announced itself by RTR: the data goes without asking. */
 static void choose_unasked_locked(struct weft_gate *g, struct weft_req *r)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 
 	if (s->explicit_only || !weft_comm_rtr_may_locked(g, r))
@@ -99,6 +101,7 @@ static void choose_unasked_locked(struct weft_gate *g, struct weft_req *r)
 /* An eager message for which there is no credit asks first. */
 static void choose_eager_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_req *r = weft_comm_req_of_send_out(o);
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 
@@ -116,6 +119,7 @@ static void choose_eager_locked(struct weft_gate *g, struct weft_out *o)
 
 static void choose_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	if (o->type == WEFT_OUT_EAGER)
 		choose_eager_locked(g, o);
 	else if (weft_unlikely(g->early != NULL))
@@ -138,6 +142,7 @@ static uint64_t rts_address(struct weft_gate *g, const struct weft_buf *buf)
 
 static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 	uint32_t id = weft_comm_ids_give(&g->core->ids, r, weft_comm_id_send(g->peer));
 	if (!id)
@@ -164,6 +169,7 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 
 static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_req *r = weft_comm_req_of_send_out(o);
 	if (o->type == WEFT_OUT_EAGER)
 		return post_eager_locked(g, r);
@@ -262,7 +268,7 @@ static weft_err send_by_gate(struct weft_req *r, struct weft_gate *g, enum weft_
 /* As send_by_gate, unless an idle core posts it; some are measured. */
 static __attribute__((noinline)) weft_err isend_offloaded(struct weft_req *r, struct weft_gate *g)
 {
-	struct weft_comm_offload *a = g->away;
+	struct weft_comm_offload *a = g->offload;
 	size_t bytes = r->buf.bytes;
 	if (weft_comm_offload_send(g, r))
 		return WEFT_OK;
@@ -293,7 +299,7 @@ static weft_err isend_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	if (weft_unlikely(!g->driver))
 		return WEFT_ERR_UNSUPPORTED;
 	send_prepare(r, g, ctx, tag, buf, mode);
-	if (mode == WEFT_SEND_AWAY && weft_unlikely(g->away != NULL))
+	if (mode == WEFT_SEND_AWAY && weft_unlikely(g->offload != NULL))
 		return isend_offloaded(r, g);
 	return send_by_gate(r, g, mode);
 }

@@ -155,6 +155,7 @@ static inline __attribute__((always_inline)) enum weft_post
 post_plain_locked(struct weft_ctx *ctx, struct weft_gate *g, int peer, int tag, const void *base,
 		  size_t bytes)
 {
+	weft_assert_held(weft_comm_gate, g);
 	/* Credit that is due to the peer goes with the next message that takes the longer way. */
 	if (weft_unlikely(!weft_comm_gate_clear_locked(g) ||
 			  !weft_comm_credit_may_locked(g, bytes) ||
@@ -180,9 +181,9 @@ static weft_err result_of_plain(enum weft_post p)
 }
 
 /* By the mask: the calling thread does not own the gate. */
-static __attribute__((noinline)) weft_err send_plain_locked(struct weft_ctx *ctx,
-							    struct weft_gate *g, int peer, int tag,
-							    const void *base, size_t bytes)
+static __attribute__((noinline)) weft_err send_plain_by_mask(struct weft_ctx *ctx,
+							     struct weft_gate *g, int peer, int tag,
+							     const void *base, size_t bytes)
 {
 	if (weft_unlikely(!weft_comm_gate_try(g)))
 		return WEFT_AGAIN;
@@ -200,7 +201,7 @@ send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t byt
 	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_wait_stack_may_be_small()))
 		return send_rare(ctx, peer, tag, base, bytes, away);
 	if (weft_unlikely(!weft_wait_solo_enter(&g->solo, weft_wait_solo_self)))
-		return send_plain_locked(ctx, g, peer, tag, base, bytes);
+		return send_plain_by_mask(ctx, g, peer, tag, base, bytes);
 	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
 	weft_wait_solo_leave(&g->solo);
 	return result_of_plain(p);
@@ -224,12 +225,12 @@ static __attribute__((noinline)) weft_err start_measured(struct weft_ctx *ctx, s
 {
 	if (weft_comm_offload_pays(g, buf->bytes))
 		return WEFT_AGAIN;
-	if (weft_likely(!weft_comm_offload_samples(g->away, buf->bytes)))
+	if (weft_likely(!weft_comm_offload_samples(g->offload, buf->bytes)))
 		return send_now(ctx, g->peer, tag, buf, WEFT_SEND_AWAY);
 	uint64_t t = weft_clock_ns();
 	weft_err err = send_now(ctx, g->peer, tag, buf, WEFT_SEND_AWAY);
 	if (!err)
-		weft_comm_offload_learn(g->away, buf->bytes, weft_clock_ns() - t);
+		weft_comm_offload_learn(g->offload, buf->bytes, weft_clock_ns() - t);
 	return err;
 }
 
@@ -239,7 +240,7 @@ weft_err weft_comm_start_now(struct weft_ctx *ctx, int peer, int tag, const stru
 	if (weft_unlikely((unsigned)peer >= (unsigned)core->size))
 		return WEFT_ERR_ARG;
 	struct weft_gate *g = &core->gate[peer];
-	if (weft_likely(!g->away))
+	if (weft_likely(!g->offload))
 		return send_now(ctx, peer, tag, buf, WEFT_SEND_AWAY);
 	return start_measured(ctx, g, tag, buf);
 }

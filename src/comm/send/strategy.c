@@ -15,6 +15,7 @@
 
 struct weft_out *weft_comm_strategy_take_locked(struct weft_gate *g, struct weft_out **at)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_out *o = *at;
 	*at = o->next;
 	if (g->data_tail == &o->next)
@@ -24,6 +25,7 @@ struct weft_out *weft_comm_strategy_take_locked(struct weft_gate *g, struct weft
 
 static struct weft_out *oldest_locked(struct weft_gate *g)
 {
+	weft_assert_held(weft_comm_gate, g);
 	return weft_comm_strategy_take_locked(g, &g->data_head);
 }
 
@@ -35,6 +37,7 @@ static uint64_t bytes_left(struct weft_out *o)
 
 static struct weft_out *shortest_locked(struct weft_gate *g)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_out **best = &g->data_head;
 	for (struct weft_out **at = &g->data_head; *at; at = &(*at)->next)
 		if (bytes_left(*at) < bytes_left(*best))
@@ -44,6 +47,7 @@ static struct weft_out *shortest_locked(struct weft_gate *g)
 
 static struct weft_out *highest_locked(struct weft_gate *g)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_out **best = &g->data_head;
 	for (struct weft_out **at = &g->data_head; *at; at = &(*at)->next)
 		if ((*at)->priority > (*best)->priority)

@@ -27,6 +27,7 @@ static weft_strategy_item item_of(struct weft_gate *g, struct weft_out *o)
 
 static struct weft_out *asked_locked(struct weft_gate *g)
 {
+	weft_assert_held(weft_comm_gate, g);
 	const weft_strategy_plan *plan = g->strategy->own;
 	weft_strategy_item items[WEFT_STRATEGY_ITEMS] = {{0}};
 	struct weft_out **at[WEFT_STRATEGY_ITEMS];
