@@ -5,7 +5,7 @@
  * Unit      microseconds per call.
  * Bound     with a core per rank: log2(ranks) cache lines handed over (0.15 us each); with more
  *           ranks than cores: each rank must run once, so ranks / cores switches (1 us and up).
- * Method    Calls that let nobody leave before all have come (barrier, allreduce, allgather,
+ * Method    Calls that let no rank leave before all have come (barrier, allreduce, allgather,
  *           alltoall) follow each other, and the time of many is divided.  bcast and reduce let
  *           the root, or the others, run ahead: a barrier before each call, the calls alone are
  *           timed, and the mean over the ranks counts.  The same "-loop", and scatter and gather,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * noise.c - what does the engine's polling cost those who compute?  (2015, figs. 2 to 4)
+ * noise.c - what does the engine's polling cost threads that compute?  (2015, figs. 2 to 4)
  *
  * Unit      percent by which a loop on each core takes longer, compute-bound and memory-bound,
  *           and the bounds it lies between (95 %); processor time of the engine's own threads,
  *           percent of a core; us of half of there and back, 8 bytes over shm.
- * Bound     0; the goals are 0.5 and 1.  Latency: that of the longest period, where hardly
- *           anybody looks.
+ * Bound     0; the goals are 0.5 and 1.  Latency: that of the longest period, where polls are
+ *           rare.
  * Method    noise nothing|default|idle US|timer MS [--pairs N] [--only compute|memory]: without any
  *           engine (what is then not 0 is the machine's own noise), as it is, with idle workers
  * that look every US us (0: as often as they can), or with a watcher that polls every MS ms. First

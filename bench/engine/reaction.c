@@ -6,7 +6,7 @@
  * Unit      us from the write into an eventfd to the event's function; p50 and p99.
  * Bound     the row `limit`: a bare thread that reads the eventfd, with a slice of 100 us.
  * Method    reaction scan|block|auto|limit.  scan: a thread that polls and yields.  block: a thread
- *           in a blocking call.  auto (printed as weft): a descriptor, armed as nobody polls.
+ *           in a blocking call.  auto (printed as weft): a descriptor, armed since no thread polls.
  */
 #include "bench.h"
 #include <poll.h>
@@ -99,7 +99,7 @@ static void ring(int with_engine, int turn)
 	rung = bench_now_us();
 	if (write(bell, &one, sizeof one) != sizeof one)
 		exit(1);
-	/* Asleep, not waiting: nobody of ours polls. */
+	/* Asleep, not waiting: no thread of this process polls. */
 	nap.tv_nsec = 200000;
 	while (noted == before || (with_engine && !weft_event_done(&ev)))
 		nanosleep(&nap, NULL);

@@ -7,7 +7,7 @@
  * of a window are posted before its sends, and all sends are over before the receiver waits.
  *
  * A byte through a FIFO tells rank 1 that the message lies in the ring, so that MPI_Recv finds it
- * in its first look: no count depends on who runs when.
+ * in its first look: no count depends on the order in which the ranks run.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 		return 2;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	/* Connects both ways: from here on nobody waits in MPI for a rank that does not look. */
+	/* Connects both ways: from here on no rank waits in MPI for one that does not poll. */
 	for (int i = 0; i < 10; i++)
 		MPI_Barrier(MPI_COMM_WORLD);
 	/* Both at once: each open waits for the other side. */

@@ -75,7 +75,7 @@ static inline int bench_is_sender(void)
 	return bench_rank < bench_ranks / 2;
 }
 
-/* Everybody gets rank 0's value. */
+/* Every rank gets rank 0's value. */
 static inline int bench_agree(int value)
 {
 	MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);

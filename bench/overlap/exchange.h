@@ -7,7 +7,7 @@
  * the transfer, then the receiver answers with one byte.  T is the sender's time from start until
  * that answer, so it covers both sides.
  *
- *   T_comm   nobody computes
+ *   T_comm   the exchange alone
  *   T_comp   the computation alone, made as long as T_comm, or exchange_us
  *   T_total  with computation
  *   hidden = (T_comm + T_comp - T_total) / min(T_comm, T_comp)
@@ -15,7 +15,7 @@
  *            Below 0: slower than one after the other.
  *   ratio  = T_comp / T_total
  *
- * The computation is a fixed number of turns: whoever takes the core away from it makes it longer
+ * The computation is a fixed number of turns: a thread that takes the core away from it makes it longer
  * and pays for that in T_total.  T_comm and T_total are taken in turn, so that both see the same
  * machine; each is the median.
  */

@@ -3,7 +3,7 @@
  * load_limit.h - what load.c measures, without any MPI: the row `limit` of `weft bench load`.
  *
  * Two processes, a core each, fetch 1 MiB from each other in turn (process_vm_readv); N threads of
- * each compute on the same core.  Who waits looks for 1 ms at most, as a waiter of weft does among
+ * each compute on the same core.  The waiter looks for 1 ms at most, as a waiter of weft does among
  * strangers, then sleeps on a futex.
  */
 #ifndef WEFT_BENCH_LOAD_LIMIT_H
@@ -23,10 +23,11 @@
 
 /* In memory of both. */
 struct load_shared {
-	_Alignas(64) _Atomic uint32_t x_turns; /* who has the turn: taken so often, even: sender */
-	_Atomic int x_asleep;                  /* who waits: it sleeps, wake it */
-	_Atomic int x_over;                    /* sender, before it ends a turn */
-	uint64_t address[2];                   /* each its own, before its first turn */
+	_Alignas(64) _Atomic uint32_t
+		x_turns;      /* turns taken so far; even: the sender has the next */
+	_Atomic int x_asleep; /* waiter: it sleeps, wake it */
+	_Atomic int x_over;   /* sender, before it ends a turn */
+	uint64_t address[2];  /* each its own, before its first turn */
 	pid_t pid[2];
 };
 

@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 	static const int small[] = {8, 256, 1024, 4096, 8192, 16384, 32768, 0};
 	static const int large[] = {65536, 131072, 262144, 524288, 1 << 20, 0};
 
-	for (int i = 1; i < argc; i++) /* before --quick goes: it decides who is bound */
+	for (int i = 1; i < argc; i++) /* before --quick goes: it decides which threads are bound */
 		idle = idle || strcmp(argv[i], "idle") == 0;
 	if (idle)
 		start_idle(&argc, &argv);
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 	long per_20 = bench_turns(20), per_100 = bench_turns(100);
 	per_50 = bench_turns(50);
 	MPI_Barrier(MPI_COMM_WORLD);
-	/* Apart: who sometimes computes and sometimes waits at once teaches a library nothing. */
+	/* Apart: a library learns nothing of a caller that sometimes computes, sometimes waits. */
 	for (const int *s = small; *s; s += bench_quick && s[1] && s[2] ? 2 : 1)
 		run(buf, *s, partner, "computing", per_20);
 	for (const int *s = large; *s; s += bench_quick && s[1] && s[2] ? 2 : 1)

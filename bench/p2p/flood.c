@@ -8,7 +8,7 @@
  * while the receiver computes, as soon as the network is full. Method    the receiver has posted
  * all receives, and computes for COMPUTE_US or waits at once; the sender sends with MPI_Send, or in
  * windows of 64 MPI_Isend.  Up to 3,000 messages, 24 MB at most.  Median of rounds.  Ranks are not
- * bound: the kernel decides who computes where.
+ * bound: the kernel decides which core each computes on.
  */
 #include "bench_mpi.h"
 

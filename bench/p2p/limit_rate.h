@@ -32,7 +32,7 @@ struct rate_shared {
 	_Alignas(64) _Atomic uint64_t x_ready; /* receiver: sizes that it is ready for */
 };
 
-/* Nothing has come: looking at once again would take the line from who writes it. */
+/* Nothing has come: looking at once again would take the line from its writer. */
 static inline void rate_relax(void)
 {
 #if defined(__x86_64__)

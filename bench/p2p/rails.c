@@ -53,7 +53,7 @@ static void receive_all(void)
 		MPI_Irecv(buf[k], BYTES, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request[k]);
 	}
 	double begin = bench_now_us(), end = begin;
-	bench_row("all", "begins", "s", 0); /* for who changes a link meanwhile */
+	bench_row("all", "begins", "s", 0); /* for the script that changes a link meanwhile */
 	for (;; n++) {
 		int k = (int)(n % WINDOW), count;
 		MPI_Status status;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * strangers.c - what do strangers who connect to a rank cost its messages?
+ * strangers.c - what do strangers that connect to a rank cost its messages?
  *
  * Unit      microseconds, half of there and back, 8 B.
- * Bound     "nowhere": as many attempts to connect where nobody listens; who tries needs a core for
- *           a moment.  "elsewhere": the same connections to a listener of another process.
+ * Bound     "nowhere": as many attempts to connect to a port without a listener; each attempt needs a
+ *           core for a moment.  "elsewhere": the same connections to a listener of another process.
  * Method    strangers RATE: a process connects RATE times a second (1,000) to rank 0's listener,
  *           while 0 and 1 play ping-pong: "scan" connects and closes, "garbage" sends a line first,
  *           "silent" says nothing and stays, up to 256 at a time.  Windows of 20 ms in turn, so
@@ -23,8 +23,8 @@
 enum mode { NOBODY, NOWHERE, ELSEWHERE, SCAN, GARBAGE, SILENT, MODES };
 enum { WINDOW_US = 20000, CYCLES = 80, QUICK_CYCLES = 10, HELD = 256, TRIPS = 50 };
 
-static const char *const names[MODES] = {"nobody", "nowhere", "elsewhere",
-					 "scan",   "garbage", "silent"};
+static const char *const names[MODES] = {"none", "nowhere", "elsewhere",
+					 "scan", "garbage", "silent"};
 
 /* What rank 0 and the stranger share. */
 static struct shared {
@@ -34,7 +34,7 @@ static struct shared {
 	socklen_t at_len;
 } * shared;
 
-/* The listener of this process, as anybody can see it. */
+/* The listener of this process, as any process can see it. */
 static int find_listener(void)
 {
 	for (int fd = 0; fd < 1024; fd++) {
@@ -73,7 +73,7 @@ static void listen_elsewhere(struct sockaddr_storage *at, socklen_t *len)
 	close(fd);
 }
 
-/* An address that is taken, and where nobody listens. */
+/* An address that is taken and has no listener. */
 static void take_nowhere(struct sockaddr_storage *at, socklen_t *len)
 {
 	int fd = socket(shared->at.ss_family, SOCK_STREAM, 0);
@@ -92,7 +92,7 @@ static void take_nowhere(struct sockaddr_storage *at, socklen_t *len)
 static void knock(enum mode mode, const struct sockaddr_storage *at, socklen_t len, int *held,
 		  long n)
 {
-	static const char line[] = "GET / HTTP/1.1\r\nHost: nobody\r\n\r\n";
+	static const char line[] = "GET / HTTP/1.1\r\nHost: stranger\r\n\r\n";
 	int fd = socket(at->ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	if (fd < 0 || (connect(fd, (const struct sockaddr *)at, len) != 0 && errno != EINPROGRESS &&
 		       mode != NOWHERE)) {
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 		snprintf(name, sizeof(name), "%s %ld/s", names[m], rate);
 		bench_row(name, "latency", "us", median);
 		if (m)
-			bench_row(name, "more than nobody", "%", (median / nobody - 1) * 100);
+			bench_row(name, "more than none", "%", (median / nobody - 1) * 100);
 		if (m)
 			bench_row(name, "connections", "per second",
 				  (double)atomic_load(&shared->x_made[m]) * 1e6 / WINDOW_US /

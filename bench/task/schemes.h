@@ -2,9 +2,9 @@
 /*
  * schemes.h - what weft's queues are compared with: one list for the machine under a spin lock, and
  * per queue a ring under a spin lock, a lock-free ring, or a list whose lock is held while its
- * tasks run.  The last two are what the 2015 paper (IV-B) tried and rejected: with a lock held, who
- * submits waits for what runs; a lock-free queue knows no walk, so each poll is taken out, run and
- * put in again, against those who submit.  All hold pointers to tasks and do nothing else: no
+ * tasks run.  The last two are what the 2015 paper (IV-B) tried and rejected: with a lock held, a
+ * submitter waits for what runs; a lock-free queue knows no walk, so each poll is taken out, run and
+ * put in again, against the submitters.  All hold pointers to tasks and do nothing else: no
  * options, no waiting, no wake-ups, 1,024 tasks at most in a ring.
  */
 #ifndef WEFT_BENCH_SCHEMES_H
@@ -35,7 +35,7 @@ static bool run_item(struct item *t)
 	t->fn(t->arg);
 	if (t->again && !atomic_load_explicit(&x_polls_over, memory_order_relaxed))
 		return true;
-	/* Carries: what it did, to who waits. */
+	/* Carries: what it did, to the waiter. */
 	atomic_store_explicit(&t->x_done, 1, memory_order_release);
 	return false;
 }
@@ -103,7 +103,7 @@ static struct locked_ring {
 static void locked_put(int queue, struct item *t)
 {
 	struct locked_ring *r = &locked[queue];
-	for (bool in = false; !in;) { /* ends: somebody polls */
+	for (bool in = false; !in;) { /* ends: the poller makes room */
 		spin_lock(&r->x_lock);
 		if (r->put - r->got < RING) {
 			r->slot[r->put++ % RING] = t;
@@ -144,7 +144,7 @@ static void free_put(int queue, struct item *t)
 {
 	struct free_ring *r = &lockfree[queue];
 	size_t at = atomic_load_explicit(&r->x_put, memory_order_relaxed);
-	for (;;) { /* ends: somebody polls */
+	for (;;) { /* ends: the poller makes room */
 		size_t seq = atomic_load_explicit(&r->slot[at % RING].x_seq, memory_order_acquire);
 		if (seq == at && atomic_compare_exchange_weak_explicit(&r->x_put, &at, at + 1,
 								       memory_order_relaxed,
@@ -154,7 +154,7 @@ static void free_put(int queue, struct item *t)
 			at = atomic_load_explicit(&r->x_put, memory_order_relaxed);
 	}
 	r->slot[at % RING].item = t;
-	/* Carries: the item, to who takes it. */
+	/* Carries: the item, to its taker. */
 	atomic_store_explicit(&r->slot[at % RING].x_seq, at + 1, memory_order_release);
 }
 

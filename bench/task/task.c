@@ -24,7 +24,7 @@
 
 #define CORES_MAX 64
 #define BLOCKS 9
-#define SPINS 20000 /* looks at what another core writes: then somebody else may need ours */
+#define SPINS 20000 /* looks at what another core writes: then another thread may need this one */
 
 static int cores[CORES_MAX], core_count;
 static int quick;
@@ -209,7 +209,7 @@ static void weft_once(const struct trip *trip, int n)
 		if (part == WAITS)
 			weft_task_wait(&t);
 		else
-			while (!weft_task_done(&t)) /* ends: somebody polls there */
+			while (!weft_task_done(&t)) /* ends: a thread polls there */
 				if (part == POLLS)
 					weft_engine_poll();
 				else
@@ -260,7 +260,7 @@ static enum weft_task_verdict notes_core(struct weft_task *t, void *arg)
 	return WEFT_TASK_DONE;
 }
 
-/* Who ran the tasks of a place that several poll. */
+/* Which pollers ran the tasks of a place that several poll. */
 static void shares(int at, const cpu_set_t *cpus, enum part part)
 {
 	alignas(64) static struct weft_task t;
@@ -356,7 +356,7 @@ static void *submit_many(void *arg)
 	return NULL;
 }
 
-/* Submission only; nobody runs them meanwhile. */
+/* Submission only; the tasks do not run meanwhile. */
 static void two_submit(void)
 {
 	struct submitter s[2];
@@ -419,7 +419,7 @@ static void background(const char *name, unsigned options, int own_core)
 	row("weft", name, "p99", "us", v[n * 99 / 100]);
 }
 
-/* Only the submitters, and nobody who takes tasks away. */
+/* The submitters alone: no thread takes tasks away. */
 static int submission_alone(void)
 {
 	weft_progress_set(false);

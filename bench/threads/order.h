@@ -18,7 +18,7 @@ static inline void order_fill(int *order, int n, int random)
 	}
 }
 
-/* Who comes after whom: one random cycle through all of 0..n-1. */
+/* The successor of each: one random cycle through all of 0..n-1. */
 static inline void order_cycle(int *after, int n)
 {
 	int *order = malloc(sizeof(*order) * (size_t)n);

@@ -3,7 +3,7 @@
  * relay.h - what waking one of N threads on one core costs without any MPI: the rows `limit` of
  * `weft bench waiters`.
  *
- * N threads on one core, each asleep on a futex word of its own.  Who has the token stores it in
+ * N threads on one core, each asleep on a futex word of its own.  The holder of the token stores it in
  * the next one's word, wakes that thread, and sleeps.  A message to one of N waiting threads needs
  * exactly one such hand-over, so half of it is comparable with half of there and back: what is
  * left out is the message itself, its way there and back.
@@ -26,7 +26,7 @@ struct relay_post {
 };
 
 static struct {
-	_Atomic long x_passed; /* written by who has the token */
+	_Atomic long x_passed; /* written by the holder of the token */
 	_Atomic int x_stop;
 } relay;
 
@@ -47,7 +47,7 @@ static void *relay_main(void *arg)
 		/* Relaxed: ordered by the token that main gives after it. */
 		if (atomic_load_explicit(&relay.x_stop, memory_order_relaxed))
 			return NULL;
-		/* Relaxed: only who has the token writes; the reader wants a number. */
+		/* Relaxed: only the holder of the token writes; the reader wants a number. */
 		long passed = atomic_load_explicit(&relay.x_passed, memory_order_relaxed) + 1;
 		atomic_store_explicit(&relay.x_passed, passed, memory_order_relaxed);
 		relay_give(me->next);
@@ -104,7 +104,7 @@ static inline void relay_case(int n, int random, int blocks)
 	bench_row(name, "latency", "us", bench_median(block, blocks));
 }
 
-/* The threads share the second core, as rank 1's do; who measures sleeps. */
+/* The threads share the second core, as rank 1's do; the measuring thread sleeps. */
 static inline void relay_run(int quick)
 {
 	static const int full[] = {2, 16, 64, 512, 0};

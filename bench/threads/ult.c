@@ -44,7 +44,7 @@ static void bench_switch(void)
 	row("switch", bench_median(block, BLOCKS));
 }
 
-/* All are ready, and take turns: many stacks, but who comes next is known. */
+/* All are ready, and take turns: many stacks, but the next one is known. */
 static void *yields_among(void *arg)
 {
 	(void)arg;

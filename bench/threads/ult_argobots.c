@@ -160,12 +160,12 @@ static void bench_mutex(void)
 /* ---- many ------------------------------------------------------------------------------------ */
 
 static ABT_thread *many;
-static int *after; /* who is woken by whom: one random cycle */
+static int *after; /* the thread that each wakes: one random cycle */
 static int count, creators;
 static long hops_done, hops_first, hops_max;
 static double hops_began, hops_end;
 
-/* All on one stream: whoever does not run is suspended. */
+/* All on one stream: a thread that does not run is suspended. */
 static void hops(void *arg)
 {
 	ABT_thread *next_p = &many[after[(long)arg]], next = NULL;

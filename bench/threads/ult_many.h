@@ -10,13 +10,14 @@
 #include <stdint.h>
 
 static struct thread *many;
-static int *after; /* who is woken by whom: one random cycle */
+static int *after; /* the thread that each wakes: one random cycle */
 static int count;
 static _Atomic long x_hops;
-static long hops_first, hops_max; /* a round first, in which each finds out whom it wakes */
+static long hops_first,
+	hops_max; /* a round first, in which each looks up the thread that it wakes */
 static double hops_began, hops_end;
 
-/* Whom it wakes it keeps on its stack: no table is looked up in a hop. */
+/* The thread that it wakes is noted on its stack: no table is looked up in a hop. */
 static void *hops(void *arg)
 {
 	struct thread *me = arg, *next = &many[after[me - many]];
@@ -125,7 +126,7 @@ static void generation(const char *name, const char *again, long *memory_p)
 	bench_row(name, what, "s", (ended - woken) / 1e9);
 }
 
-/* Twice: what memory that nobody had yet costs, and what the threads cost. */
+/* Twice: fresh memory costs its first touch, then the threads alone are measured. */
 static void bench_million(void)
 {
 	char name[64];

@@ -100,7 +100,7 @@ static void measure(int n, int random, double seconds)
 	char name[64];
 
 	order_fill(order, n, random);
-	/* Warm-up: everybody once, as far as time allows. */
+	/* Warm-up: each thread once, as far as time allows. */
 	for (int i = 0; i < n && bench_now_us() < began + seconds * 0.3e6; i++)
 		ping(order[i], 0);
 	while (blocks < most && (blocks == 0 || bench_now_us() < end)) {
