@@ -5,7 +5,7 @@
 #include "base/trace.h"
 #include "comm/core.h"
 #include "comm/dead.h"
-#include "comm/large/rndv.h"
+#include "comm/large/packets.h"
 #include "comm/large/rtr.h"
 #include "comm/recv/msg_pool.h"
 #include "comm/recv/rx_stream.h"
@@ -27,8 +27,8 @@ weft_err weft_comm_core_create(int rank, int size, struct weft_core **core_p)
 	core->peer_down = weft_comm_core_peer_down;
 	core->out_ops[WEFT_OUT_EAGER] = &weft_comm_send_eager_ops;
 	core->out_ops[WEFT_OUT_RTS] = &weft_comm_send_rts_ops;
-	core->out_ops[WEFT_OUT_DATA] = &weft_comm_rndv_data_ops;
-	core->out_ops[WEFT_OUT_CTS] = &weft_comm_rndv_cts_ops;
+	core->out_ops[WEFT_OUT_DATA] = &weft_comm_packets_data_ops;
+	core->out_ops[WEFT_OUT_CTS] = &weft_comm_packets_cts_ops;
 	core->out_ops[WEFT_OUT_CTRL] = &weft_comm_gate_control_ops;
 	core->gate = aligned_alloc(WEFT_CACHELINE, sizeof *core->gate * (size_t)size);
 	if (!core->gate || weft_comm_answers_init(&core->answers) ||

@@ -6,7 +6,7 @@
  * for it alone would wait for ever.  Messages that it sent in full stay.
  */
 #include "comm/dead.h"
-#include "comm/large/rdma_write.h"
+#include "comm/large/large.h"
 #include "comm/match/probe_waiter.h"
 #include "comm/match/withdraw.h"
 #include "comm/recv/deliver.h"
@@ -32,12 +32,8 @@ static void fail_ids(struct weft_core *core, int peer)
 	while ((r = weft_comm_ids_take_any(&core->ids, weft_comm_id_send(peer), &from)))
 		weft_comm_send_drop(r, WEFT_ERR_PEER);
 	from = 0;
-	while ((r = weft_comm_ids_take_any(&core->ids, weft_comm_id_recv(peer), &from))) {
-		if (weft_comm_share_abandon(r))
-			continue;
-		r->status.bytes = 0;
-		weft_comm_rndv_recv_over(r, WEFT_ERR_PEER);
-	}
+	while ((r = weft_comm_ids_take_any(&core->ids, weft_comm_id_recv(peer), &from)))
+		weft_comm_large_abandon(r);
 }
 
 void weft_comm_core_peer_down(struct weft_core *core, int peer, weft_err err, const char *why)

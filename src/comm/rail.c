@@ -5,7 +5,7 @@
  */
 #include <string.h>
 #include "base/trace.h"
-#include "comm/large/rndv.h"
+#include "comm/large/packets.h"
 #include "comm/msg_trace.h"
 #include "comm/rail.h"
 #include "comm/recv/arrival.h"
@@ -21,8 +21,8 @@ static void on_sent(void *arg, int peer, void *cookie, weft_err err)
 		return;
 	struct weft_gate *g = &rail->core->gate[peer];
 	/* Asked first: the request may be over with the drop. */
-	bool data = g->strategy->apart && weft_comm_rndv_cookie_is_data(cookie);
-	weft_comm_send_drop(weft_comm_rndv_cookie_open(cookie), err ? WEFT_ERR_PEER : WEFT_OK);
+	bool data = g->strategy->apart && weft_comm_packets_cookie_is_data(cookie);
+	weft_comm_send_drop(weft_comm_packets_cookie_open(cookie), err ? WEFT_ERR_PEER : WEFT_OK);
 	if (!data)
 		return;
 	/* Relaxed: the kick orders. */

@@ -9,7 +9,9 @@
 #define WEFT_COMM_REQUEST_H
 
 #include "comm/comm.h"
+#include "comm/large/copy.h"
 #include "comm/large/path_cost.h"
+#include "comm/large/route.h"
 #include "comm/match/keyed.h"
 #include "comm/send/out.h"
 #include "task/task.h"
@@ -23,33 +25,33 @@ struct weft_core_req_send {
 	_Atomic uint32_t x_refs;
 	_Atomic int x_err; /* the first failure */
 	void *packed;      /* M: a typed eager message in one piece */
-	uint64_t off;      /* M: data bytes posted so far; of an RTS, with learn: when it went */
+	uint64_t off;      /* M: data bytes posted so far */
 	uint64_t want;     /* data bytes that the receiver wants */
-	uint8_t sync;
+	uint64_t asked_ns; /* with learn: when the RTS went */
+	bool sync;
 	bool explicit_only; /* its large steps are for polls of the application */
-	bool push;          /* left: to be written into the receiver's buffer */
-	bool quiet;         /* as with receives: when it is written */
-	bool rest;          /* a part has been sent that was claimed (share.c) */
-	bool window; /* the receiver's: rts.addr and, once RTS is out, head.length: its ticket */
-	struct weft_task_app_work left;
+	bool quiet;         /* PUSH: its end matters to threads that wait at the receiver only */
+	uint8_t state;      /* enum weft_comm_large_state, from the RTS or the eager id on */
+	uint8_t route;      /* enum weft_comm_route, the same */
+	struct weft_comm_large_to to;
+	struct weft_comm_copy_left left;
 } __attribute__((may_alias));
 
 struct weft_core_req_recv {
-	bool explicit_only; /* as with sends */
-	uint8_t share;      /* R: 1 + the slot in the core, 0: not shared */
-	bool rtr_sent;      /* see rtr.h */
-	bool open;          /* M: the sender may write into the buffer */
-	bool quiet;         /* R: the last answer matters to threads that wait at the peer only */
-	bool late;          /* R: the message was there before */
-	struct weft_entry entry;
-	struct weft_out out; /* M once queued: CTS */
-	uint64_t want;       /* R bytes that will be delivered */
-	uint64_t got;        /* P or the puller */
-	struct weft_gate *gate;
+	bool explicit_only;                   /* as with sends */
+	bool rtr_sent;                        /* see rtr.h */
+	uint8_t state;                        /* R: enum weft_comm_large_state, from the RTS on */
+	uint8_t route;                        /* R: enum weft_comm_route, the same */
 	struct weft_comm_path_cost_trip trip; /* R */
+	struct weft_entry entry;
+	struct weft_out out;              /* M once queued: CTS */
+	struct weft_comm_large_from from; /* R */
+	uint64_t want;                    /* R: bytes that will be delivered */
+	uint64_t got;                     /* R: those that have come in order */
+	struct weft_gate *gate;
 	union {
-		struct weft_task_app_work left;
-		struct weft_net_window *window; /* open, from the CTS on */
+		struct weft_comm_copy_left left;
+		struct weft_net_window *window; /* RDMA, ASKED: open, or NULL */
 	};
 } __attribute__((may_alias));
 

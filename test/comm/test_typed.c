@@ -8,6 +8,7 @@
 #include "base/counters.h"
 #include "comm/core.h"
 #include "comm/fake_net.h"
+#include "comm/large/large.h"
 #include "comm/large/path_cost.h"
 #include "data/type.h"
 #include "payload.h"
@@ -117,7 +118,7 @@ static void sender_looks(int peer)
  * sender would have two offers of one message. */
 static void begins_again(int peer)
 {
-	(void)weft_comm_share_begin(receiving);
+	weft_comm_large_choose_again(receiving);
 	CHECK_EQ(__builtin_popcountll(core[1]->x_shares), 1);
 	sender_looks(peer);
 }

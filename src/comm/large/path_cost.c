@@ -7,6 +7,8 @@
 #define EARLY 3
 #define EARLY_TRY 4
 
+#define RUN_MASK 0xffffffu /* the room for its number in a trip */
+
 static struct weft_comm_path_cost_row *row_of(struct weft_comm_path_cost *w, unsigned kind,
 					      uint64_t bytes)
 {
@@ -57,7 +59,7 @@ static void run_begin_locked(struct weft_comm_path_cost *w, struct weft_comm_pat
 		if (row->tried < EARLY)
 			row->tried++;
 	}
-	w->id++;
+	w->id = (w->id + 1) & RUN_MASK;
 	w->under = 0;
 	w->row = row;
 	w->since = now;
@@ -88,7 +90,8 @@ enum weft_comm_path_cost_way weft_comm_path_cost_begin_at(struct weft_comm_path_
 		w->row = NULL;
 	w->begun++;
 	w->under++;
-	*trip = (struct weft_comm_path_cost_trip){w->id, (uint8_t)(w->row ? w->way : cheaper(row))};
+	*trip = (struct weft_comm_path_cost_trip){w->id & RUN_MASK,
+						  (uint8_t)(w->row ? w->way : cheaper(row))};
 	if (w->row)
 		count_locked(w, row);
 	enum weft_comm_path_cost_way way = trip->way;

@@ -55,8 +55,8 @@ struct weft_comm_path_cost {
 
 /* A message under way. */
 struct weft_comm_path_cost_trip {
-	uint32_t run;
-	uint8_t way; /* NONE: not measured */
+	uint32_t run : 24;
+	uint32_t way : 8; /* NONE: not measured */
 };
 
 /* The way that this message is to take, which is measured from now on; FETCH without memory. */

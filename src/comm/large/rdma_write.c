@@ -1,63 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdma_write.c - large messages that the network writes by itself: the receiver opens its buffer to the
- * sender, whose CTS brings the ticket; the sender writes, and says so behind it.
+ * rdma_write.c - buffers that the network writes into by itself: the receiver opens its buffer, its
+ * CTS brings the ticket; the sender's network writes, and the sender says so behind it.
  */
 #include "base/counters.h"
+#include "comm/large/large_int.h"
 #include "comm/large/rdma_write.h"
-#include "comm/recv/deliver.h"
 #include "comm/send/credit.h"
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
-bool weft_comm_rdma_write_wanted(struct weft_req *r)
-{
-	struct weft_core_req_recv *v = weft_comm_req_recv(r);
-	/* What fits into one packet goes as one. */
-	return !r->buf.type && v->want > v->gate->inline_max && weft_comm_gate_has_windows(v->gate);
-}
-
-void weft_comm_rdma_write_open(struct weft_req *r, struct weft_wire *cts,
-			       struct weft_net_ticket *where_p)
+bool weft_comm_rdma_write_open(struct weft_req *r, struct weft_net_ticket *where_p)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
-	if (!(cts->flags & WEFT_WIRE_WINDOW))
-		return;
-	v->open = !g->driver->expose(g->net, g->peer, r->buf.base, v->want, where_p, &v->window);
-	cts->flags = v->open ? WEFT_WIRE_WINDOW : 0;
+
+	weft_assert(v->route == WEFT_ROUTE_RDMA && !v->window);
+	if (g->driver->expose(g->net, g->peer, r->buf.base, v->want, where_p, &v->window))
+		v->window = NULL;
+	return v->window != NULL;
 }
 
 void weft_comm_rdma_write_close(struct weft_req *r)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
-	if (v->open)
-		v->gate->driver->conceal(v->gate->net, v->window);
-	v->open = false;
-}
-
-void weft_comm_rndv_recv_over(struct weft_req *r, weft_err err)
-{
-	weft_comm_rdma_write_close(r);
-	weft_comm_recv_finish(r, err);
-}
-
-size_t weft_comm_rdma_write_bytes(const struct weft_wire *cts)
-{
-	if (cts->flags & WEFT_WIRE_WINDOW)
-		return sizeof(struct weft_net_ticket);
-	return cts->flags & WEFT_WIRE_OFFER ? sizeof(uint64_t) : 0;
+	if (v->route != WEFT_ROUTE_RDMA || !v->window)
+		return;
+	v->gate->driver->conceal(v->gate->net, v->window);
+	v->window = NULL;
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-enum weft_post weft_comm_rdma_write_write_locked(struct weft_gate *g, struct weft_req *r,
-						 size_t *len_p)
+enum weft_post weft_comm_rdma_write_locked(struct weft_gate *g, struct weft_req *r, size_t *len_p)
 {
 	struct weft_core_req_send *s = weft_comm_req_send(r);
-	struct weft_net_ticket where = {s->out.rts.addr, s->out.head.length};
+	struct weft_net_ticket where = {s->to.addr, s->to.key};
 	size_t len = s->want - s->off;
 
+	weft_assert(s->route == WEFT_ROUTE_RDMA && s->state == WEFT_LARGE_POSTING);
 	if (len > g->max_payload)
 		len = g->max_payload;
 	if (g->strategy->apart && g->strategy->piece && len > g->strategy->piece)
@@ -72,7 +53,7 @@ enum weft_post weft_comm_rdma_write_placed_locked(struct weft_gate *g, struct we
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 	struct weft_wire head = {.kind = WEFT_WIRE_DATA,
 				 .flags = WEFT_WIRE_PLACED,
-				 .context = s->out.rts.id,
+				 .context = s->to.id,
 				 .length = s->want};
 	enum weft_post p = weft_comm_gate_post_locked(g, &head, NULL, 0, 0, NULL);
 	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)

@@ -1,46 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share.c - a large message copied by both sides at once: the receiver fetches from the front, the
- * sender, while it does nothing but wait, writes from the back.
+ * share.c - a large message copied by both sides at once, the receiver's side.
  *
- *   receiver   CTS + SHARE: where the buffer is, the number, the size of a piece; fetches pieces
- *   sender     if a thread of the application waits there: writes pieces; DATA + PLACED +
- *              SHARE says how many bytes, once, if it has claimed any
- *   receiver   all pieces claimed, and the report is there if the sender claimed any: FIN
+ * BOTH   receiver   CTS + SHARE: where the buffer is, the number, the size of a piece; fetches
+ *                   pieces from the front
+ *        sender     if an application thread waits there: writes pieces from the back; DATA +
+ *                   PLACED + SHARE says how many bytes, once, if it has claimed any
+ *        receiver   all pieces claimed, and the report is there if the sender claimed any: FIN
+ * REST   the same with CTS + SHARE + REST; the sender takes all that is left, at the latest after
+ *        the first piece, and posts it as DATA + REST: it copies out of its buffer while the
+ *        receiver copies into its own.  That needs no call of the kernel, and goes into a layout of
+ *        small pieces, too, where the sender cannot write.
  *
- * A sender that begins to wait while we fetch is offered what is left then.
- *
- * Or the sender takes all that is left, at the latest after the first piece, and sends it (CTS +
- * SHARE + REST; DATA + REST), so that it copies out of its buffer while the receiver copies into
- * its own.  That needs no call of the kernel, and goes into a layout of small pieces, too, where
- * the sender cannot write.  Which of both: path_cost.h.
- *
- * What the sender has taken, nobody else copies.  So where only calls make progress it takes
- * something only in the wait for this very message: it could go away in the midst of it.
- *
- * Nobody waits for the sender: one that computes never reads the offer in time, the receiver claims
- * all pieces, and the number is stale when it does.  Two are through when the fetching has ended
- * and, if the sender helped, its report is there; whoever comes second ends the request.  When the
- * sender wrote less than it claimed, the receiver fetches everything itself.
+ * Claims    what the sender has claimed, it alone copies.  So where only calls make progress it
+ *           claims something only in the wait for this very message.
+ * Progress  nothing waits for the sender: one that computes does not read the offer in time, the
+ *           receiver claims all pieces, and the number is stale when the sender does.
+ * End       two halves: the receiver's pieces are fetched, and, if the sender has claimed any, its
+ *           report is there.  The half that comes second ends it.  When the sender wrote less than
+ *           it claimed, the receiver fetches all data itself.
  */
 #include "base/counters.h"
-#include "comm/large/copy.h"
-#include "comm/large/rdma_write.h"
-#include "comm/large/rndv.h"
+#include "comm/core.h"
+#include "comm/large/large_int.h"
+#include "comm/large/pieces.h"
 #include "comm/large/share.h"
-#include "comm/recv/deliver.h"
+#include "comm/large/share_copy.h"
+#include "comm/send/credit.h"
 #include "comm/send/pack.h"
-#include "task/queue/weft_task.h"
-#include "task/task.h"
 
-#define SENT_LEAST ((size_t)4096)       /* shorter ones are fetched, whatever the layout */
-#define TAKE_TURNS 96                   /* looks for a sender that takes it all: 1.4 us */
+#define TAKE_TURNS 96                   /* looks for a sender that takes the rest: 1.4 us */
 #define WAIT_ROUNDS 4096                /* for a busy sender: a millisecond or so */
 #define LATE_PIECE ((size_t)128 * 1024) /* of what is left when the sender comes to wait */
-#define MISSES 4                        /* offers in a row that nobody took up ... */
+#define MISSES 4                        /* offers in a row that no sender took up ... */
 #define MISSES_SKIP 15                  /* ... after which so many messages go without */
 
-enum { PULLED = 1, REPORTED = 2 };
+enum { FETCHED = 1, REPORTED = 2 }; /* halves */
 
 static int slot_take(struct weft_core *core)
 {
@@ -66,11 +61,10 @@ static void slot_give(struct weft_core *core, int slot)
 static struct weft_share *share_of(struct weft_req *r)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
-	return &v->gate->core->share[v->share - 1];
+	return &v->gate->core->share[v->from.slot];
 }
 
-/* Does the sender most likely wait? */
-static bool worth_it(struct weft_gate *g)
+bool weft_comm_share_sender_waits(struct weft_gate *g)
 {
 	if (!g->driver->awake || !g->driver->awake(g->net, g->peer))
 		return false;
@@ -84,7 +78,7 @@ static bool worth_it(struct weft_gate *g)
 	return false;
 }
 
-static void learn(struct weft_gate *g, bool helped)
+static void count_miss(struct weft_gate *g, bool helped)
 {
 	unsigned misses = atomic_load_explicit(&g->x_share_misses, memory_order_relaxed);
 	if (helped ? misses : misses < MISSES)
@@ -99,7 +93,7 @@ static bool post_offer(struct weft_gate *g, struct weft_req *r, struct weft_shar
 	struct iovec iov = {&o, sizeof o};
 	struct weft_wire head = {.kind = WEFT_WIRE_CTS,
 				 .flags = WEFT_WIRE_SHARE | (s->rest ? WEFT_WIRE_REST : 0),
-				 .context = weft_comm_req_recv(r)->out.rts.id,
+				 .context = weft_comm_req_recv(r)->from.id,
 				 .sequence = s->id,
 				 .tag = slot,
 				 .length = weft_comm_req_recv(r)->want};
@@ -107,30 +101,13 @@ static bool post_offer(struct weft_gate *g, struct weft_req *r, struct weft_shar
 		return false;
 	enum weft_post p = WEFT_POST_FULL;
 	if (weft_comm_gate_clear_locked(g) && !weft_comm_gate_down(g))
-		/* Who computes would not take it. */
+		/* A sender that computes would not take it. */
 		p = weft_comm_gate_post_as_locked(g, &head, &iov, 1, sizeof o, NULL, true);
 	weft_comm_gate_leave(g);
 	return p == WEFT_POST_DONE;
 }
 
-static bool scattered(struct weft_req *r)
-{
-	struct iovec iov[WEFT_IOV_MAX];
-	unsigned n = WEFT_IOV_MAX;
-	size_t held = weft_data_iov(&r->buf, weft_comm_req_recv(r)->got, iov, &n);
-	return weft_comm_pieces_small(held, n);
-}
-
-static unsigned kind_of(struct weft_req *r)
-{
-	unsigned kind = weft_comm_req_recv(r)->late ? WEFT_WAYS_LATE : 0;
-	if (!r->buf.type)
-		return kind + WEFT_WAYS_FLAT;
-	return kind + (scattered(r) ? WEFT_WAYS_FINE : WEFT_WAYS_COARSE);
-}
-
-/* Can this message be shared at all, and may we? */
-static bool possible(struct weft_req *r, size_t least)
+bool weft_comm_share_possible(struct weft_req *r, size_t least)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
@@ -143,11 +120,11 @@ static bool possible(struct weft_req *r, size_t least)
 	       atomic_load_explicit(&g->x_get_works, memory_order_relaxed);
 }
 
-/* Of a message that nobody has begun to fetch. */
+/* Of a message none of whose bytes has been fetched. */
 static size_t piece_of(uint64_t want, bool rest)
 {
-	size_t piece = want / (want <= WEFT_SHARE_SMALL && !rest ? 2 : 4) + 1;
-	size_t most = rest ? WEFT_SHARE_REST_PIECE : WEFT_SHARE_PIECE_MAX;
+	size_t piece = want / (want <= WEFT_LARGE_ON_SPOT && !rest ? 2 : 4) + 1;
+	size_t most = rest ? WEFT_SHARE_REST_PIECE : WEFT_LARGE_PIECE;
 	piece = weft_align_up(piece, want < 32768 ? 64 : 4096);
 	if (piece > most)
 		piece = most;
@@ -156,14 +133,16 @@ static size_t piece_of(uint64_t want, bool rest)
 	return piece;
 }
 
-/* Offers what is left from v->got on, whole pieces before it. */
-static bool offer_rest(struct weft_req *r, size_t piece, bool rest)
+/* Offers what is left from v->got on, whole pieces before it, for that route. */
+static bool offer_left(struct weft_req *r, size_t piece, enum weft_comm_route route)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 	struct weft_core *core = g->core;
+	enum weft_comm_route before = (enum weft_comm_route)v->route;
 	int slot = slot_take(core);
 
+	weft_assert(v->got % piece == 0 && !weft_comm_large_shared(v));
 	if (slot < 0)
 		return false;
 	struct weft_share *s = &core->share[slot];
@@ -173,7 +152,7 @@ static bool offer_rest(struct weft_req *r, size_t piece, bool rest)
 				 .at = v->got,
 				 .to = v->got,
 				 .late = v->got > 0,
-				 .rest = rest,
+				 .rest = route == WEFT_ROUTE_REST,
 				 .n = (unsigned)((v->want + piece - 1) / piece)};
 	s->id = s->word ? weft_comm_ids_give(&core->ids, r, weft_comm_id_recv(g->peer)) : 0;
 	if (!s->id) {
@@ -181,22 +160,22 @@ static bool offer_rest(struct weft_req *r, size_t piece, bool rest)
 		return false;
 	}
 	weft_comm_share_open(s->word, s->number, (unsigned)(v->got / piece), s->n);
-	v->share = (uint8_t)(slot + 1);
+	v->from.slot = (uint8_t)slot;
+	weft_comm_large_recv_route(v, route);
 	if (post_offer(g, r, s, slot))
 		return true;
 	if (!weft_comm_ids_take(&core->ids, s->id, weft_comm_id_recv(g->peer)))
 		return true; /* the peer is gone, and weft_comm_share_abandon has been here */
-	v->share = 0;
+	v->route = (uint8_t)before; /* it was never offered */
 	slot_give(core, slot);
 	return false;
 }
 
-/* A sender that waits takes it before we have fetched anything. */
-static bool taken(struct weft_req *r, int turns)
+bool weft_comm_share_taken(struct weft_req *r, unsigned looks)
 {
 	struct weft_share *s = share_of(r);
-	for (int i = 0; i < turns; i++, weft_cpu_relax())
-		/* Relaxed: a hint; who fetches claims. */
+	for (unsigned i = 0; i < looks; i++, weft_cpu_relax())
+		/* Relaxed: a hint; the receiver claims what it fetches. */
 		if (weft_comm_share_back_of(atomic_load_explicit(s->word, memory_order_relaxed)) !=
 		    s->n)
 			return true;
@@ -204,43 +183,34 @@ static bool taken(struct weft_req *r, int turns)
 }
 
 /* Its bytes keep the sender busy; it will come to this one, too. */
-static bool sending(struct weft_gate *g)
+static bool sender_posts(struct weft_gate *g)
 {
 	/* Relaxed: a hint. */
 	return atomic_load_explicit(&g->x_sent_under, memory_order_relaxed) &&
 	       !weft_comm_gate_down(g);
 }
 
-bool weft_comm_share_waits(struct weft_req *r)
+bool weft_comm_share_pauses(struct weft_req *r)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
-	struct weft_share *s = v->share ? share_of(r) : NULL;
-	if (!s || !s->rest || s->to || !sending(v->gate) || weft_task_engine_behind() ||
-	    taken(r, 1))
+	if (v->route != WEFT_ROUTE_REST)
+		return false;
+	struct weft_share *s = share_of(r);
+	if (s->to || !sender_posts(v->gate) || weft_task_engine_behind() ||
+	    weft_comm_share_taken(r, 1))
 		return false;
 	return s->waited++ < WAIT_ROUNDS;
 }
 
-bool weft_comm_share_begin(struct weft_req *r)
+bool weft_comm_share_offer(struct weft_req *r, enum weft_comm_route route)
 {
-	struct weft_core_req_recv *v = weft_comm_req_recv(r);
-	struct weft_gate *g = v->gate;
-	size_t both = g->core->share_min;
+	bool rest = route == WEFT_ROUTE_REST;
+	return offer_left(r, piece_of(weft_comm_req_recv(r)->want, rest), route);
+}
 
-	/* Once more, after the fetch was left for a while: what has been offered may be taken. */
-	if (v->share)
-		return false;
-	weft_comm_path_cost_end(&g->x_ways, &v->trip, 0);
-	if (!possible(r, both < SENT_LEAST ? both : SENT_LEAST) || !worth_it(g))
-		return false;
-	bool rest = weft_comm_path_cost_begin(&g->x_ways, kind_of(r), v->want, &v->trip) ==
-		    WEFT_WAYS_SENT;
-	if (!rest && (r->buf.type || v->want < both))
-		return false;
-	if (offer_rest(r, piece_of(v->want, rest), rest))
-		return rest && taken(r, sending(g) ? 1 : TAKE_TURNS);
-	weft_comm_path_cost_end(&g->x_ways, &v->trip, 0);
-	return false;
+unsigned weft_comm_share_looks(struct weft_req *r)
+{
+	return sender_posts(weft_comm_req_recv(r)->gate) ? 1 : TAKE_TURNS;
 }
 
 void weft_comm_share_late(struct weft_req *r)
@@ -250,55 +220,46 @@ void weft_comm_share_late(struct weft_req *r)
 
 	/* Offers that came to nothing do not count here: beside what is left one costs little. */
 	if (!r->buf.type && v->got % LATE_PIECE == 0 && v->want - v->got > LATE_PIECE &&
-	    v->want / LATE_PIECE < WEFT_SHARE_PIECES && possible(r, g->core->share_min) &&
-	    g->driver->awake && g->driver->awake(g->net, g->peer))
-		(void)offer_rest(r, LATE_PIECE, false);
+	    v->want / LATE_PIECE < WEFT_SHARE_PIECES &&
+	    weft_comm_share_possible(r, g->core->share_min) && g->driver->awake &&
+	    g->driver->awake(g->net, g->peer))
+		(void)offer_left(r, LATE_PIECE, WEFT_ROUTE_BOTH);
 }
 
-/* Fetched, and reported if need be. */
-static void share_end(struct weft_req *r)
+/* Both halves are there. */
+static enum weft_comm_share_end end_share(struct weft_req *r)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 	struct weft_share *s = share_of(r);
-	struct weft_core *core = g->core;
 	uint64_t front = (uint64_t)(s->n - s->helped) * s->piece;
 	uint64_t back = front < v->want ? v->want - front : 0;
 	bool failed = s->failed, whole = s->placed == back;
 
 	if (s->rest && s->helped)
 		atomic_fetch_sub_explicit(&g->x_sent_under, 1, memory_order_relaxed);
-	slot_give(core, v->share - 1);
-	v->share = 0;
-	if (weft_comm_gate_down(g)) {
-		r->status.bytes = 0;
-		weft_comm_recv_finish(r, WEFT_ERR_PEER);
-	} else if (failed) {
-		weft_comm_path_cost_end(&g->x_ways, &v->trip, 0);
-		/* Relaxed: a hint for the next message. */
-		atomic_store_explicit(&g->x_get_failed, true, memory_order_relaxed);
-		weft_comm_rndv_go_on(r);
-	} else if (!whole) {
-		v->got = 0;
-		weft_comm_path_cost_end(&g->x_ways, &v->trip, 0);
-		weft_comm_copy_start(core, r, false, true);
-	} else {
-		weft_comm_path_cost_end(&g->x_ways, &v->trip, v->want);
-		weft_count(back ? WEFT_CNT_RNDV_SHARED : WEFT_CNT_RNDV_FETCHED, 1);
-		weft_comm_gate_fin_as(g, v->out.rts.id, v->quiet);
-		weft_comm_recv_finish(r, WEFT_OK);
-	}
+	slot_give(g->core, v->from.slot);
+	if (weft_comm_gate_down(g))
+		return WEFT_SHARE_DOWN;
+	if (failed)
+		return WEFT_SHARE_FAILED;
+	if (!whole)
+		return WEFT_SHARE_SHORT;
+	weft_count(back ? WEFT_CNT_RNDV_SHARED : WEFT_CNT_RNDV_FETCHED, 1);
+	return WEFT_SHARE_WHOLE;
 }
 
-static void through(struct weft_req *r, unsigned who)
+static enum weft_comm_share_end end_half(struct weft_req *r, unsigned half)
 {
-	/* BOTH: whoever comes second sees what the other has left in the share, and goes on. */
-	if (atomic_fetch_or_explicit(&share_of(r)->x_through, who, memory_order_acq_rel))
-		share_end(r);
+	/* BOTH: the half that comes second sees what the first has left in the share. */
+	unsigned before =
+		atomic_fetch_or_explicit(&share_of(r)->x_halves, half, memory_order_acq_rel);
+	weft_assert(!(before & half));
+	return before ? end_share(r) : WEFT_SHARE_ELSEWHERE;
 }
 
 /* Nothing is left to fetch. */
-static void pulled(struct weft_req *r, struct weft_share *s)
+static enum weft_comm_share_end end_fetching(struct weft_req *r, struct weft_share *s)
 {
 	struct weft_gate *g = weft_comm_req_recv(r)->gate;
 	s->helped = weft_comm_share_close(s->word, s->number, s->n);
@@ -306,65 +267,50 @@ static void pulled(struct weft_req *r, struct weft_share *s)
 		/* Relaxed: a hint. */
 		atomic_fetch_add_explicit(&g->x_sent_under, 1, memory_order_relaxed);
 	if (s->helped || !s->late)
-		learn(g, s->helped);
+		count_miss(g, s->helped);
 	if (!s->helped && weft_comm_ids_take(&g->core->ids, s->id, weft_comm_id_recv(g->peer)))
-		share_end(r);
-	else
-		through(r, PULLED);
+		return end_share(r);
+	return end_half(r, FETCHED);
 }
 
-/* More to fetch?  While nobody helps, as much at a time as without help. */
-static bool claim(struct weft_share *s, uint64_t want)
+/* More to fetch?  While no sender helps, as much at a time as without help. */
+static bool claim_front(struct weft_share *s, uint64_t want)
 {
-	unsigned first, most = s->at ? (unsigned)(WEFT_SHARE_PIECE_MAX / s->piece) : 1;
+	unsigned first, most = s->at ? (unsigned)(WEFT_LARGE_PIECE / s->piece) : 1;
 	/* Relaxed: a hint. */
 	uint64_t w = atomic_load_explicit(s->word, memory_order_relaxed);
 	if (!most || weft_comm_share_back_of(w) != s->n)
 		most = 1;
 	unsigned n = weft_comm_share_front(s->word, s->number, most, &first);
-	/* Whatever the word says, it is ours to fetch what comes next, and no more than there is.
-	 */
+	/* Whatever the word says, it is ours to fetch what comes next, and no more than exists. */
 	if (!n || first * s->piece != s->at)
 		return false;
 	s->to = s->at + n * s->piece < want ? s->at + n * s->piece : want;
 	return true;
 }
 
-bool weft_comm_share_pull_step(struct weft_req *r)
+enum weft_comm_share_end weft_comm_share_step(struct weft_req *r)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
-	struct weft_gate *g = v->gate;
-	struct weft_core *core = g->core;
 	struct weft_share *s = share_of(r);
-	bool down = weft_comm_gate_down(g);
+	bool down = weft_comm_gate_down(v->gate);
 
-	if (!down && (s->at < s->to || claim(s, v->want))) {
-		size_t len =
-			s->to - s->at < WEFT_SHARE_PIECE_MAX ? s->to - s->at : WEFT_SHARE_PIECE_MAX;
-		if (!weft_comm_pull_piece(r, s->at, len, &len)) {
+	weft_assert(weft_comm_large_shared(v) && v->state == WEFT_LARGE_COPYING);
+	if (!down && (s->at < s->to || claim_front(s, v->want))) {
+		size_t len = s->to - s->at < WEFT_LARGE_PIECE ? s->to - s->at : WEFT_LARGE_PIECE;
+		if (!weft_comm_pieces_fetch(r, s->at, len, &len)) {
 			s->at += len;
-			return false;
+			return WEFT_SHARE_MORE;
 		}
 		s->failed = true;
 	}
-	pulled(r, s);
-	/* LAST -> SEE (weft_comm_core_idle).  Carries: the answers that its steps have posted. */
-	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
-	return true;
+	return end_fetching(r, s);
 }
 
-void weft_comm_share_report(struct weft_gate *g, const struct weft_wire *h)
+enum weft_comm_share_end weft_comm_share_report(struct weft_req *r, uint64_t placed)
 {
-	struct weft_req *r =
-		weft_comm_ids_take(&g->core->ids, h->context, weft_comm_id_recv(g->peer));
-	if (!r || !weft_comm_req_recv(r)->share) {
-		weft_comm_gate_protocol_error(g, "a report that nobody asked for");
-		if (r)
-			weft_comm_rndv_recv_over(r, WEFT_ERR_PEER); /* a window may be open */
-		return;
-	}
-	share_of(r)->placed = h->length;
-	through(r, REPORTED);
+	share_of(r)->placed = placed;
+	return end_half(r, REPORTED);
 }
 
 bool weft_comm_share_expects(struct weft_req *r, uint64_t off, size_t len)
@@ -373,22 +319,21 @@ bool weft_comm_share_expects(struct weft_req *r, uint64_t off, size_t len)
 	return s->rest && len && (s->placed ? off == s->next : off % s->piece == 0);
 }
 
-void weft_comm_share_came(struct weft_req *r, uint64_t off, size_t len)
+enum weft_comm_share_end weft_comm_share_came(struct weft_req *r, uint64_t off, size_t len)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_share *s = share_of(r);
 
+	weft_assert(weft_comm_share_expects(r, off, len));
 	s->placed += len;
 	s->next = off + len;
 	if (s->next == v->want &&
 	    weft_comm_ids_take(&v->gate->core->ids, s->id, weft_comm_id_recv(v->gate->peer)))
-		through(r, REPORTED);
+		return end_half(r, REPORTED);
+	return WEFT_SHARE_ELSEWHERE;
 }
 
-bool weft_comm_share_abandon(struct weft_req *r)
+enum weft_comm_share_end weft_comm_share_abandon(struct weft_req *r)
 {
-	if (!weft_comm_req_recv(r)->share)
-		return false;
-	through(r, REPORTED); /* the gate is down: that is what the request will end with */
-	return true;
+	return end_half(r, REPORTED); /* the gate is down: the request will end with that */
 }

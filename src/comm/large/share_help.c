@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share_help.c - the sender's side of share.c: while it does nothing but wait, it writes pieces
- * from the back, or sends all that is left.
+ * share_help.c - the sender's side of share.c: while its application threads do nothing but wait, it
+ * writes pieces from the back, or posts all that is left.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "comm/core.h"
+#include "comm/large/large_int.h"
 #include "comm/large/share.h"
+#include "comm/large/share_copy.h"
 #include "comm/send/send_ref.h"
 #include "task/queue/weft_task.h"
-#include "task/task.h"
 
 struct help {
 	struct weft_task task;
@@ -24,7 +25,7 @@ struct help {
 };
 
 /* True: no more to be done. */
-static bool help_step(struct help *p)
+static bool write_piece(struct help *p)
 {
 	struct weft_gate *g = p->gate;
 	if (p->at == p->to) {
@@ -37,7 +38,7 @@ static bool help_step(struct help *p)
 		if (p->at >= p->to) /* not what the receiver's word should say */
 			return true;
 	}
-	size_t len = p->to - p->at < WEFT_SHARE_PIECE_MAX ? p->to - p->at : WEFT_SHARE_PIECE_MAX;
+	size_t len = p->to - p->at < WEFT_LARGE_PIECE ? p->to - p->at : WEFT_LARGE_PIECE;
 	struct iovec iov = {(char *)p->req->buf.base + p->at, len};
 	if (g->driver->put(g->net, g->peer, p->offer.addr + p->at, &iov, 1, len))
 		return true;
@@ -46,7 +47,7 @@ static bool help_step(struct help *p)
 	return false;
 }
 
-static void help_end(struct help *p)
+static void end_help(struct help *p)
 {
 	struct weft_gate *g = p->gate;
 	if (p->claimed)
@@ -61,21 +62,21 @@ static void help_end(struct help *p)
 	atomic_fetch_sub_explicit(&core->x_owed, 1, memory_order_acq_rel);
 }
 
-static enum weft_task_verdict help_run(struct weft_task *t, void *arg)
+static enum weft_task_verdict run_help(struct weft_task *t, void *arg)
 {
 	struct help *p = arg;
 	(void)t;
 	/* The application computes: leave the rest to the receiver. */
 	bool stop = weft_task_engine_behind() && p->at == p->to;
-	if (!stop && !help_step(p))
+	if (!stop && !write_piece(p))
 		return WEFT_TASK_AGAIN;
-	help_end(p);
+	end_help(p);
 	free(p);
 	return WEFT_TASK_GONE;
 }
 
 /* All that is left goes as packets.  The message keeps its id until the receiver's FIN. */
-static void send_rest(struct help *p)
+static void post_rest(struct help *p)
 {
 	struct weft_core_req_send *s = weft_comm_req_send(p->req);
 	unsigned first;
@@ -85,12 +86,11 @@ static void send_rest(struct help *p)
 		return;
 	/* Relaxed: as in weft_comm_share_help; the last packet gives it back. */
 	atomic_fetch_add_explicit(&s->x_refs, 1, memory_order_relaxed);
-	s->rest = true;
+	weft_comm_large_send_to(s, WEFT_LARGE_POSTING, WEFT_ROUTE_REST);
 	s->want = p->length;
 	s->off = first * p->offer.piece;
-	s->out.rts.id = p->id;
-	s->out.rts.reserved =
-		WEFT_SHARE_REST_PIECE; /* unpacked aside by whom it comes to as a stream */
+	/* A stream's layout is unpacked aside there: so the bound. */
+	s->to = (struct weft_comm_large_to){.id = p->id, .most = WEFT_SHARE_REST_PIECE};
 	s->out.type = WEFT_OUT_DATA;
 	weft_comm_gate_submit(p->gate, &s->out);
 }
@@ -107,7 +107,7 @@ void weft_comm_share_help(struct weft_gate *g, const struct weft_wire *h, const 
 
 	if (len == sizeof here.offer)
 		memcpy(&here.offer, payload, len);
-	if (!r || s->out.type != WEFT_OUT_RTS || h->length > r->buf.bytes || !here.offer.piece ||
+	if (!r || s->state != WEFT_LARGE_ASKED || h->length > r->buf.bytes || !here.offer.piece ||
 	    !h->length || (h->length - 1) / here.offer.piece >= WEFT_SHARE_PIECES) {
 		weft_comm_gate_protocol_error(g, "an offer to share that makes no sense");
 		return;
@@ -116,15 +116,15 @@ void weft_comm_share_help(struct weft_gate *g, const struct weft_wire *h, const 
 	if ((r->buf.type && !rest) || s->explicit_only || weft_task_engine_behind() ||
 	    !weft_comm_gate_can_put(g) || !g->driver->word)
 		return;
-	/* What is taken nobody fetches: not by who may go away in the midst of it. */
-	bool now = !core->background || (!rest && h->length <= WEFT_SHARE_SMALL);
+	/* Nothing is claimed in a call that may end before it is copied. */
+	bool now = !core->background || (!rest && h->length <= WEFT_LARGE_ON_SPOT);
 	if (!now && !weft_task_engine_stays(&r->done))
 		return;
 	here.word = g->driver->word(g->net, g->peer, (unsigned)h->tag);
 	if (!here.word)
 		return;
 	if (rest) {
-		send_rest(&here);
+		post_rest(&here);
 		return;
 	}
 	/* Relaxed: the receiver's answer, which comes after this packet, holds another. */
@@ -132,11 +132,11 @@ void weft_comm_share_help(struct weft_gate *g, const struct weft_wire *h, const 
 	atomic_fetch_add_explicit(&core->x_owed, 1, memory_order_acq_rel);
 	if (!now && (p = malloc(sizeof *p))) {
 		*p = here;
-		weft_task_init(&p->task, "share", help_run, p, 0);
+		weft_task_init(&p->task, "share", run_help, p, 0);
 		(void)weft_task_submit(&p->task);
 		return;
 	}
-	while (!help_step(&here)) /* bound: the message's pieces */
+	while (!write_piece(&here)) /* bound: the message's pieces */
 		;
-	help_end(&here);
+	end_help(&here);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/trace.h"
-#include "comm/large/rndv.h"
+#include "comm/large/large.h"
 #include "comm/large/rtr.h"
 #include "comm/match/match_fast.h"
 #include "comm/msg_trace.h"
@@ -71,8 +71,11 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 	if (e) {
 		if (weft_comm_req_recv(weft_comm_req_of_entry(e))->rtr_sent)
 			weft_comm_rtr_outcome(g, true);
-		weft_comm_rndv_start(weft_comm_req_of_entry(e), g, h->tag, h->length, rts.id,
-				     rts.addr, h->flags & WEFT_WIRE_QUIET, false);
+		weft_comm_large_start(
+			weft_comm_req_of_entry(e), g, h->tag, h->length,
+			&(struct weft_comm_large_from){.addr = rts.addr,
+						       .id = rts.id,
+						       .quiet = h->flags & WEFT_WIRE_QUIET});
 		return;
 	}
 	struct weft_msg *m = weft_comm_inbound_msg_make(g, WEFT_MSG_RTS, h->tag, h->length, 0);
@@ -108,9 +111,9 @@ static void on_pack(struct weft_gate *g, const char *at, size_t len)
 		if (eager)
 			on_eager(g, &h, at + sizeof h, data);
 		else if (h.kind == WEFT_WIRE_FIN)
-			weft_comm_rndv_fin(g, &h);
+			weft_comm_large_fin(g, &h);
 		else if (placed)
-			weft_comm_rndv_data(g, &h, NULL, 0);
+			weft_comm_large_data(g, &h, NULL, 0);
 		else if (h.kind == WEFT_WIRE_RTR)
 			weft_comm_rtr_heard(g, &h);
 		if (weft_comm_gate_down(g))
@@ -140,13 +143,13 @@ static __attribute__((noinline)) void on_packet_rare(void *arg, int peer, const 
 		on_rts(g, &h, payload, len);
 		break;
 	case WEFT_WIRE_CTS:
-		weft_comm_rndv_cts(g, &h, payload, len);
+		weft_comm_large_cts(g, &h, payload, len);
 		break;
 	case WEFT_WIRE_DATA:
-		weft_comm_rndv_data(g, &h, payload, len);
+		weft_comm_large_data(g, &h, payload, len);
 		break;
 	case WEFT_WIRE_FIN:
-		weft_comm_rndv_fin(g, &h);
+		weft_comm_large_fin(g, &h);
 		break;
 	case WEFT_WIRE_CREDIT:
 		break;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/trace.h"
-#include "comm/large/rndv.h"
+#include "comm/large/large.h"
 #include "comm/match/match.h"
 #include "comm/msg_trace.h"
 #include "comm/recv/arrival.h"
@@ -104,21 +104,16 @@ static void place_data(struct weft_gate *g, const struct weft_wire *h, size_t le
 		       struct weft_net_sink *sink)
 {
 	struct weft_rx *rx = g->rx;
-	uint64_t off = h->sequence | (uint64_t)(uint32_t)h->tag << 32;
-	struct weft_req *r =
-		weft_comm_ids_peek(&g->core->ids, h->context, weft_comm_id_recv(g->peer));
-	struct weft_core_req_recv *v = r ? weft_comm_req_recv(r) : NULL;
+	struct weft_req *r = weft_comm_large_data_expected(g, h, len);
 
-	if (!r || h->length != len || len > v->want - off ||
-	    (v->share ? !(h->flags & WEFT_WIRE_REST) || !weft_comm_share_expects(r, off, len)
-		      : off != v->got)) {
+	if (!r) {
 		weft_comm_gate_protocol_error(g, "DATA that was not asked for");
 		return;
 	}
 	rx->what = WEFT_RX_DATA;
 	rx->req = r;
 	rx->head = *h;
-	sink_buffer(rx, &r->buf, off, len, sink);
+	sink_buffer(rx, &r->buf, h->sequence | (uint64_t)(uint32_t)h->tag << 32, len, sink);
 }
 
 /* Control packets whose payload comes as a stream: small, collected aside. */
@@ -217,7 +212,7 @@ static void payload_end(struct weft_gate *g, weft_err err)
 	case WEFT_RX_DATA:
 		/* On failure the request still has its id; peer_down ends it. */
 		if (!err)
-			weft_comm_rndv_data(g, &rx->head, NULL, rx->head.length);
+			weft_comm_large_data(g, &rx->head, NULL, rx->head.length);
 		else if (err == WEFT_ERR_NOMEM)
 			weft_comm_gate_protocol_error(g, "no memory to unpack a message");
 		break;

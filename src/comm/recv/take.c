@@ -3,7 +3,7 @@
 #include <string.h>
 #include "base/counters.h"
 #include "base/trace.h"
-#include "comm/large/rndv.h"
+#include "comm/large/large.h"
 #include "comm/msg_trace.h"
 #include "comm/recv/deliver.h"
 #include "comm/recv/msg_pool.h"
@@ -86,11 +86,11 @@ void weft_comm_recv_message(struct weft_req *r, struct weft_msg *m)
 	case WEFT_MSG_RTS: {
 		struct weft_gate *g = &m->core->gate[m->node.peer];
 		int tag = m->node.tag;
-		uint64_t length = m->length, addr = m->addr;
-		uint32_t id = m->id;
-		bool quiet = m->quiet;
+		uint64_t length = m->length;
+		struct weft_comm_large_from from = {
+			.addr = m->addr, .id = m->id, .quiet = m->quiet, .late = true};
 		weft_comm_msg_free(m);
-		weft_comm_rndv_start(r, g, tag, length, id, addr, quiet, true);
+		weft_comm_large_start(r, g, tag, length, &from);
 		break;
 	}
 	case WEFT_MSG_LOCAL:

@@ -27,7 +27,6 @@ enum weft_out_type {
 struct weft_out {
 	struct weft_out *next;
 	struct weft_wire head;
-	struct weft_wire_rts rts;
 	uint8_t type;
 	int16_t priority; /* DATA: its context's, when the send began */
 };

@@ -63,6 +63,7 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 		return no_memory(s);
 	s->out.head.sequence = g->send_seq;
 	if (weft_unlikely(s->sync)) {
+		s->state = WEFT_LARGE_NONE;
 		id = weft_comm_ids_give(&g->core->ids, r, weft_comm_id_send(g->peer));
 		if (!id)
 			return no_memory(s);
@@ -150,10 +151,10 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	struct weft_wire head = s->out.head;
 	struct weft_wire_rts rts = {.id = id, .addr = rts_address(g, &r->buf)};
 	struct iovec iov = {&rts, sizeof rts};
-	s->rest = false;
-	s->window = false;
+	s->route = WEFT_ROUTE_NONE;
+	s->state = WEFT_LARGE_ASKED;
 	if (weft_unlikely(g->learn != NULL))
-		s->off = weft_clock_ns();
+		s->asked_ns = weft_clock_ns();
 	head.sequence = g->send_seq;
 	head.flags = r->then ? 0 : WEFT_WIRE_QUIET;
 	if (weft_trace_on())
