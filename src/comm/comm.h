@@ -97,7 +97,10 @@ bool weft_comm_lost(int peer);
 void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *why));
 
 /* ---- contexts ----------------------------------------------------------------------------- */
-/* Messages for an id that is not open yet wait for it.  id: agreed among the members. */
+/* Messages for an id that is not open yet wait for it.  id: agreed among the members; with the bit
+ * WEFT_CTX_COUNTED its tags are numbers that count up (collectives, operations): the matching table
+ * keeps them close together. */
+#define WEFT_CTX_COUNTED 1u
 weft_err weft_comm_ctx_open(uint32_t id, struct weft_ctx **ctx_p) weft_must_use;
 /* Hints: no wildcards will be used; order among equal tags does not matter. */
 void weft_comm_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool overtaking);

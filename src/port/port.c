@@ -7,7 +7,7 @@
 #include "rt/rt.h"
 
 /* MPI counts its contexts from 0; these are the last. */
-#define FIRST_CONTEXT (UINT32_MAX - WEFT_PORT_CTXS)
+#define FIRST_CONTEXT (UINT32_MAX - 2 * WEFT_PORT_CTXS - 1)
 
 static_assert(sizeof(struct weft_req) <= sizeof(weft_comm_request), "grow weft_comm_request");
 static_assert(alignof(struct weft_req) <= alignof(weft_comm_request), "align weft_comm_request");
@@ -31,7 +31,9 @@ static void close_contexts(void)
 static weft_err open_contexts(void)
 {
 	for (uint32_t i = 0; i < WEFT_PORT_CTXS; i++) {
-		weft_err err = weft_comm_ctx_open(FIRST_CONTEXT + i, &weft_port_ctx[i]);
+		uint32_t counted = i == WEFT_PORT_DATA || i == WEFT_PORT_ACK ? WEFT_CTX_COUNTED : 0;
+		weft_err err =
+			weft_comm_ctx_open(FIRST_CONTEXT + 2 * i + counted, &weft_port_ctx[i]);
 		if (err) {
 			close_contexts();
 			return err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_depth.c - what lies in matching does not slow it down: a million receives or messages, in
- * any order, exact or wildcard, cost a few steps each; and threads that match exact keys share no
- * lock.
+ * any order, exact or wildcard, cost a few steps each; threads that match exact keys share no lock;
+ * and counted tags stay in few buckets.
  *
  * Counts steps and locks, never time.  WEFT_LONG=1: a million instead of some ten thousand.
  */
@@ -10,6 +10,7 @@
 #include "base/counters.h"
 #include "check.h"
 #include "comm/core.h"
+#include "comm/core_check.h"
 
 static struct weft_core *core;
 static struct weft_ctx *ctx;
@@ -259,12 +260,49 @@ static void closing(void)
 	ctx = was;
 }
 
+static unsigned pages(void)
+{
+	unsigned n = 0;
+	for (size_t i = 0; i < weft_countof(core->match.x_used); i++)
+		n += (unsigned)__builtin_popcountll(core->match.x_used[i]);
+	return n;
+}
+
+/* Tags that count up, as those of collectives do, stay within 4096 buckets; tags that share one are
+ * kept apart all the same. */
+static void counted(void)
+{
+	enum { N = 16 };
+	static struct slot s[N];
+	struct weft_ctx *was = ctx;
+	unsigned before = pages();
+
+	CHECK(!weft_comm_core_ctx_open(core, 5000 | WEFT_CTX_COUNTED, &ctx));
+	for (unsigned i = 0; i < count; i++) {
+		receive(&s[0], 0, (int)i);
+		send((int)i, i);
+		CHECK(weft_comm_req_done(&s[0].req) && s[0].value == i);
+	}
+	printf("tags counted to %u: %u pages of %d buckets\n", count, pages() - before,
+	       WEFT_BUCKET_GROUP);
+	CHECK(pages() - before <= 4096 / WEFT_BUCKET_GROUP + 1);
+	for (int i = 0; i < N; i++)
+		receive(&s[i], 0, i * 4096);
+	for (int i = N; i-- > 0;)
+		send(i * 4096, (unsigned)i);
+	for (unsigned i = 0; i < N; i++)
+		CHECK(weft_comm_req_done(&s[i].req) && s[i].value == i);
+	weft_comm_core_check(core);
+	weft_comm_ctx_close(ctx);
+	ctx = was;
+}
+
 static void fresh(void)
 {
 	static uint32_t id;
 	if (ctx)
 		weft_comm_ctx_close(ctx);
-	CHECK(!weft_comm_core_ctx_open(core, id++ % 3, &ctx));
+	CHECK(!weft_comm_core_ctx_open(core, 2 * (id++ % 3), &ctx));
 }
 
 int main(int argc, char **argv)
@@ -273,6 +311,7 @@ int main(int argc, char **argv)
 	if (getenv("WEFT_LONG"))
 		count = 1000000;
 	CHECK(!weft_comm_core_create(0, 1, &core));
+	counted();
 	fresh();
 	threads();
 	exact("posted, tags side by side", false, 1, false, false);
@@ -298,6 +337,7 @@ int main(int argc, char **argv)
 	fresh();
 	threads();
 	closing();
+	weft_comm_core_check(core);
 	weft_comm_ctx_close(ctx);
 	weft_comm_core_destroy(core);
 	return 0;

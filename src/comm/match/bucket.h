@@ -18,12 +18,18 @@
 #include "comm/match/ctx.h"
 #include "comm/match/table.h"
 
-/* Neighbouring tags share pages and never a bucket; what is 4096 or more apart is scattered. */
+/*
+ * Neighbouring tags share pages and never a bucket.  Tags that are 4096 or more apart are scattered;
+ * in a context of counted tags they share a bucket, so that no number of tags needs more than 4096.
+ */
+#define WEFT_BUCKET_SCATTER 0x85ebca6bu
+#define WEFT_BUCKET_FOLD (0u - ((uint32_t)4096 << (32 - WEFT_BUCKET_BITS)))
+
 static inline uint32_t weft_comm_bucket_index(const struct weft_ctx *ctx, int peer, int tag)
 {
 	uint32_t h = ctx->base + (uint32_t)peer * 0x9e3779b1u;
 	h ^= h >> 15;
-	h += (uint32_t)tag + (((uint32_t)tag >> 12) * 0x85ebca6bu >> (32 - WEFT_BUCKET_BITS));
+	h += (uint32_t)tag + (((uint32_t)tag >> 12) * ctx->scatter >> (32 - WEFT_BUCKET_BITS));
 	return h & (WEFT_BUCKETS - 1);
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "comm/core.h"
-#include "comm/match/ctx.h"
+#include "comm/match/bucket.h"
 #include "comm/match/withdraw.h"
 #include "comm/recv/deliver.h"
 #include "comm/recv/msg_pool.h"
@@ -54,6 +54,7 @@ static struct weft_ctx *ctx_make_locked(struct weft_core *core, uint32_t id)
 	ctx->id = id;
 	uint64_t seed = id;
 	ctx->base = (uint32_t)weft_rand_next(&seed);
+	ctx->scatter = id & WEFT_CTX_COUNTED ? WEFT_BUCKET_FOLD : WEFT_BUCKET_SCATTER;
 	ctx->next_all = core->ctx_all;
 	core->ctx_all = ctx;
 	/* PUB -> SEE (weft_comm_ctx_find).  Carries: the record. */

@@ -30,6 +30,7 @@ struct weft_ctx {
 	struct weft_core *core;   /* I */
 	uint32_t id;              /* I */
 	uint32_t base;            /* I: where its keys begin in the table */
+	uint32_t scatter;         /* I: what keys do with tags of 4096 and more, see bucket.h */
 	_Atomic uint32_t x_wild;  /* wildcards and probes that wait; raised before the walk */
 	_Atomic uint64_t x_epoch; /* L: wildcards ever posted; read without */
 	struct weft_phase phase;  /* are unexpected messages in lists? see phase.h */

@@ -32,7 +32,7 @@ static int contexts_open(struct weft_mpi_comm *c)
 
 	if (err)
 		return weft_mpi_err_of(err);
-	err = weft_comm_ctx_open(2 * c->id + 1, &c->coll);
+	err = weft_comm_ctx_open(2 * c->id | WEFT_CTX_COUNTED, &c->coll);
 	if (err) {
 		weft_comm_ctx_close(c->p2p);
 		return weft_mpi_err_of(err);
