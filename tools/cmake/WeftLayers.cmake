@@ -69,6 +69,15 @@ if(WEFT_SANITIZE)
   set(WEFT_TEST_TIMEOUT 600)
 endif()
 
+# Tests that take longest start first, so that none of them runs on alone at the end.
+set(WEFT_LONG_TESTS net/test_ofi net/test_netns net/test_bundle net/test_shm net/test_tcp coll/test_model_feed
+  coll/test_schedule sim/schedules cmd/test_bench cmd/test_mismatch cmd/test_instructions fault/engine mpiexec/test_pmi)
+function(weft_start_early test)
+  if(test IN_LIST WEFT_LONG_TESTS)
+    set_tests_properties(${test} PROPERTIES COST 10)
+  endif()
+endfunction()
+
 function(weft_layer name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
   get_property(lower GLOBAL PROPERTY WEFT_LAYERS)
@@ -111,5 +120,6 @@ function(weft_layer name)
     endif()
     add_test(NAME ${name}/${prog} COMMAND ${exe})
     set_tests_properties(${name}/${prog} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${WEFT_TEST_TIMEOUT} LABELS unit)
+    weft_start_early(${name}/${prog})
   endforeach()
 endfunction()
