@@ -18,20 +18,12 @@
 #ifndef WEFT_ULT_H
 #define WEFT_ULT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <weft/err.h>
+#include <weft/ult_api.h>
+#include <weft/ult_sync.h>
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#if defined(__GNUC__)
-#define WEFT_ULT_API __attribute__((visibility("default")))
-#else
-#define WEFT_ULT_API
 #endif
 
 typedef struct weft_ult weft_ult;
@@ -120,5 +112,4 @@ WEFT_ULT_API void weft_ult_report(FILE *out);
 }
 #endif
 
-#include <weft/ult_sync.h>
 #endif

@@ -18,7 +18,7 @@
 #ifndef WEFT_ULT_SYNC_H
 #define WEFT_ULT_SYNC_H
 
-#include <weft/ult.h>
+#include <weft/ult_api.h>
 
 #ifdef __cplusplus
 extern "C" {

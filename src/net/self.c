@@ -10,7 +10,8 @@
 #include "base/log.h"
 #include "net/driver.h"
 #include "net/hub.h"
-#include "net/shm/ring.h"
+#include "net/shm/ring_rx.h"
+#include "net/shm/ring_tx.h"
 
 #define MAX_PAYLOAD (64u * 1024)
 #define TAKES_PER_POLL 64

@@ -3,6 +3,8 @@
  */
 #include "fuzz.h"
 #include "net/shm/ring.h"
+#include "net/shm/ring_rx.h"
+#include "net/shm/ring_tx.h"
 
 #define SLOTS 16u
 #define DATA 4096u

@@ -5,6 +5,8 @@
  * its words is noticed.
  */
 #include "net/shm/ring.h"
+#include "net/shm/ring_rx.h"
+#include "net/shm/ring_tx.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

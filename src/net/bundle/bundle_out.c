@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include "base/trace.h"
 #include "net/bundle/bundle_int.h"
-#include "net/shm/ring.h"
+#include "net/shm/ring_tx.h"
 
 #define MEASURE_BYTES (512u << 10)
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/backoff.h"
-#include "net/shm/ring.h"
+#include "net/shm/ring_tx.h"
 
 #define LARGES 16u /* of one peer under way */
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 #include "base/cancel.h"
-#include "net/shm/ring.h"
+#include "net/shm/ring_tx.h"
 
 static void nudge(struct weft_ofi *o)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ring.c - the rare steps of the packet ring: attaching, and telling how far the receiver is. */
 #include "net/shm/ring.h"
+#include "net/shm/ring_rx.h"
+#include "net/shm/ring_tx.h"
 
 static void lay_out(void *memory, struct weft_ring_shape shape,
 		    struct weft_ring_control **control_p, struct weft_ring_slot **slot_p,

@@ -191,7 +191,4 @@ static inline uint32_t weft_net_ring_take_size(uint32_t size, uint32_t pos, uint
 	return need + *skip_p;
 }
 
-#include "net/shm/ring_rx.h"
-#include "net/shm/ring_tx.h"
-
 #endif

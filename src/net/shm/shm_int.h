@@ -20,6 +20,8 @@
 #include "net/lobby.h"
 #include "net/shm/delayed_ring.h"
 #include "net/shm/ring.h"
+#include "net/shm/ring_rx.h"
+#include "net/shm/ring_tx.h"
 
 #define WEFT_SHM_MAX_PAYLOAD 16384u
 #define WEFT_SHM_HOT 8

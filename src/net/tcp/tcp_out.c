@@ -9,7 +9,7 @@
 #include "base/backoff.h"
 #include "base/cancel.h"
 #include "base/counters.h"
-#include "net/shm/ring.h"
+#include "net/shm/ring_tx.h"
 #include "net/tcp/tcp_int.h"
 
 #define PATIENCE 2000      /* tries for the lock, a few us, before a poster answers FULL */
