@@ -83,11 +83,11 @@ void weft_task_baton_released(struct weft_engine *e, enum weft_kick kick, enum w
 			weft_task_engine_kick(e, weft_task_baton_submit_target(&e->baton));
 		return;
 	case WEFT_LEAVER_WATCHER:
-		weft_task_engine_kick(e, kick);
+		/* The kick would be for itself, and it is awake; before it sleeps again it looks
+		 * whether it is armed for less than is wanted. */
 		weft_task_watcher_drain(e);
 		return;
 	case WEFT_LEAVER_TICKER:
-		weft_task_engine_kick(e, kick);
-		return;
+		return; /* the same; its tick looks */
 	}
 }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * watcher.c - the thread that sees to communication while the application computes.
+ * watcher.c - the thread that sees to communication while the application computes: it sleeps where
+ * it is, and does what its table says about what it finds (watcher_table.h).
  *
- * While waiters poll it ticks: sleeps T, looks whether the round counter moved; T grows while each
- * look finds that it did.  When it has not,
- * nobody polls: it arms every source, looks once more, and sleeps in the watch set (watcher_armed.c)
- * without a timeout. An arrival wakes it even when all cores compute, because it asks for a short
- * slice. When waits follow each other for long and no operation was left behind, a tick becomes a
- * nap; whoever leaves one behind ends it (weft_task_engine_pending). While something is held back to
- * travel in company, it ticks fast enough to send it off. Where it is, and who must kick it, is in
- * baton.h.
+ * While waiters poll it ticks: sleeps T, looks whether the count of rounds has moved; T grows while
+ * each look finds that it has.  When waits follow each other for long and no operation was left
+ * behind, a tick becomes a nap, which weft_engine_pending() ends.  While something is held back to
+ * travel in company, it ticks fast enough to send it off.  Under the watch set an arrival wakes it
+ * even when all cores compute, because it asks for a short slice (thread.c).
  */
 #include "base/log.h"
 #include "task/wake/watcher_int.h"
@@ -83,69 +81,64 @@ void weft_task_watcher_drain(struct weft_engine *e)
 		weft_task_idle_event();
 }
 
+/* ---- ticking -----------------------------------------------------------------------------------
+ */
+
 /* The longest tick by now. */
-static uint64_t tick_most(const struct weft_ticks *t)
+static uint64_t tick_most(const struct weft_watcher *w)
 {
-	uint64_t share = (weft_clock_ns() - t->polled_since_ns) / TICK_SHARE;
+	uint64_t share = (weft_clock_ns() - w->polled_since_ns) / TICK_SHARE;
 	return share < TICK_MAX_NS ? TICK_MAX_NS : share < TICK_LONG_NS ? share : TICK_LONG_NS;
 }
 
+static void tick_slower(struct weft_watcher *w)
+{
+	uint64_t most = tick_most(w);
+	w->tick_ns = w->tick_ns * 2 > most ? most : w->tick_ns * 2;
+}
+
 /* Sends off what has been held back for long enough. */
-static enum weft_task_batch_hold_state unhold(struct weft_engine *e, struct weft_ticks *t)
+static enum weft_task_batch_hold_state unhold(struct weft_engine *e, struct weft_watcher *w)
 {
 	enum weft_task_batch_hold_state state = weft_task_batch_hold_look(
-		&e->batch_hold, weft_task_watcher_rounds(e), weft_clock_ns, tick_most(t));
+		&e->batch_hold, weft_task_watcher_rounds(e), weft_clock_ns, tick_most(w));
 	if (state == WEFT_HOLD_DUE) {
-		t->polled_since_ns = weft_clock_ns();
+		w->polled_since_ns = weft_clock_ns();
 		weft_task_watcher_drain(e);
 	}
 	return state;
 }
 
 /* Before a sleep that nothing but a kick ends. */
-static void no_lease(struct weft_engine *e)
+static void take_lease_back(struct weft_engine *e)
 {
 	while (weft_task_relay_take_back(e)) /* ends: no word came with it */
 		weft_task_watcher_drain(e);
 }
 
-static void off(struct weft_engine *e)
+/* It comes from another position.  If it was worth going under, the next departure shall be seen
+ * soon; if a thread polled again at once, we were too quick. */
+static void begin_to_tick(struct weft_engine *e, struct weft_watcher *w)
 {
-	uint32_t seen = word(e);
-	no_lease(e);
-	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_OFF);
-	/* Whoever left just now without seeing us off has made the baton vacant: see leave(). */
-	if (!e->baton.fence)
-		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-	if (weft_task_baton_try_take(&e->baton)) {
-		if (weft_task_sources_armed(e))
-			(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
-		weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
-	}
-	if (weft_task_batch_hold_over(&e->batch_hold))
-		weft_task_watcher_drain(e);
-	/* CALL <- CALL (weft_task_watcher_call): we have looked up; what is called from here on is for
-	 * our next look at weft_task_watcher_wanted(), below. */
-	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
-	/* An event loop of others that armed while we still watched must do so by itself now. */
-	weft_task_outside_ring(e);
-	if (!weft_task_watcher_wanted(e) && !atomic_load_explicit(&e->x_stop, memory_order_seq_cst))
-		word_sleep(e, seen, WEFT_FOREVER);
+	w->rounds = weft_task_watcher_rounds(e);
+	if (w->under_since_ns && weft_clock_ns() - w->under_since_ns > TICK_MAX_NS)
+		w->tick_ns = TICK_MIN_NS;
+	else if (w->under_since_ns)
+		tick_slower(w);
+	w->under_since_ns = 0;
 }
 
 /* One tick; returns whether we were kicked, for more than what is held back. */
 static bool tick(struct weft_engine *e, uint64_t ns, bool spared)
 {
 	uint32_t seen = e->word_seen;
-	/* Relaxed: a hint for hold(), which may kick us once more than needed. */
+	/* Relaxed: a hint for a thread that holds back, which may kick us once more than needed. */
 	atomic_store_explicit(&e->batch_hold.x_tick_end_ns, weft_clock_ns() + ns,
 			      memory_order_relaxed);
-	/* Relaxed: ours. */
-	bool out = atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
-		   WEFT_WATCHER_UNDER;
+	bool out = weft_task_watcher_at(e) == WEFT_WATCHER_UNDER;
 	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_TICKS);
-	/* Out of the watch set: who submitted before we said so has kicked us there, and we have
-	 * left.  Who comes now changes our word. */
+	/* Out of the watch set: a thread that submitted before we said so has kicked us there, and
+	 * we have left.  One that submits from now on changes our word. */
 	bool tasks = out && weft_task_engine_tasks_waiting(e);
 	bool held = tasks && weft_task_batch_hold_some(&e->batch_hold);
 	if (tasks && !held)
@@ -156,151 +149,233 @@ static bool tick(struct weft_engine *e, uint64_t ns, bool spared)
 	return woke(e) - seen > hold;
 }
 
-/* The same, and nobody need ring us meanwhile. */
-static bool tick_spared(struct weft_engine *e, struct weft_ticks *t)
+/* The same, and no submitter need ring us meanwhile. */
+static bool tick_spared(struct weft_engine *e, struct weft_watcher *w)
 {
-	/* Relaxed, both: a hint; who does not ring has seen that we tick, and we look when that
-	 * ends. */
+	/* Relaxed, both: a hint; a submitter that does not ring has seen that we tick, and we look
+	 * when that ends. */
 	atomic_store_explicit(&e->kick_pending.x_spared, true, memory_order_relaxed);
 	bool kicked = tick(e, TICK_MIN_NS, true);
 	atomic_store_explicit(&e->kick_pending.x_spared, false, memory_order_relaxed);
-	t->spare = false;
+	w->spare = false;
 	return kicked;
 }
 
-static void slower(struct weft_ticks *t)
+static bool nap(struct weft_engine *e, struct weft_watcher *w)
 {
-	uint64_t most = tick_most(t);
-	t->ns = t->ns * 2 > most ? most : t->ns * 2;
-}
-
-/*
- * With the baton in hand: goes under.  If that was worth it the next departure shall be seen soon;
- * if somebody polled again at once, we were too quick.
- */
-static void lie_under(struct weft_engine *e, struct weft_ticks *t)
-{
-	uint64_t begun = weft_clock_ns();
-	if (!weft_task_watcher_go_under(e, t))
-		return;
-	if (weft_clock_ns() - begun > TICK_MAX_NS)
-		t->ns = TICK_MIN_NS;
-	else
-		slower(t);
-}
-
-/* The holder sleeps in the watch set; so do we, on our word.  True: moved because he leaves. */
-static bool sit_beside(struct weft_engine *e)
-{
-	uint32_t seen = e->word_seen;
-	no_lease(e);
-	if (!weft_task_watcher_sit_beside(&e->baton))
-		return false;
-	while (word(e) == seen) /* ends: kicked by the leaving holder, a switch or a submission */
-		word_sleep(e, seen, WEFT_FOREVER);
-	(void)woke(e);
-	return true;
-}
-
-/* A tick of the right length; true: kicked. */
-static bool tick_or_nap(struct weft_engine *e, struct weft_ticks *t)
-{
-	/* Relaxed: what we miss is seen a tick later. */
-	if (t->hold || weft_task_batch_hold_some(&e->batch_hold)) {
-		uint64_t max = weft_task_engine_tasks_waiting(e)
-				       ? WEFT_HOLD_NS
-				       : weft_task_batch_hold_max_ns(&e->batch_hold);
-		return tick(e, t->ns > max ? max : t->ns, false);
-	}
-	if (t->calm < CALM_TICKS)
-		return t->spare ? tick_spared(e, t) : tick(e, t->ns, false);
-	no_lease(e);
+	take_lease_back(e);
 	atomic_store_explicit(&e->kick_pending.x_napping, true, memory_order_relaxed);
 	bool kicked = (atomic_load_explicit(&e->x_pending, memory_order_relaxed) &
 		       WEFT_LEFT_WATCHER) != 0 ||
 		      tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS, false);
 	atomic_store_explicit(&e->kick_pending.x_napping, false, memory_order_relaxed);
 	if (kicked)
-		t->ns = TICK_MIN_NS;
+		w->tick_ns = TICK_MIN_NS;
 	return kicked;
 }
 
-static void watch(struct weft_engine *e, struct weft_ticks *t)
+/* A tick of the right length; true: kicked. */
+static bool tick_or_nap(struct weft_engine *e, struct weft_watcher *w)
 {
-	/* Kicks meanwhile have changed our word. */
-	if (t->turns++ % SPEND_EVERY == 0)
+	uint64_t ns = w->shortly ? TICK_MIN_NS : w->tick_ns;
+	bool shortly = w->shortly;
+	w->shortly = false;
+	/* Relaxed: what we miss is seen a tick later. */
+	if (w->hold || weft_task_batch_hold_some(&e->batch_hold)) {
+		uint64_t max = weft_task_engine_tasks_waiting(e)
+				       ? WEFT_HOLD_NS
+				       : weft_task_batch_hold_max_ns(&e->batch_hold);
+		return tick(e, ns > max ? max : ns, false);
+	}
+	if (shortly || w->calm < CALM_TICKS)
+		return w->spare ? tick_spared(e, w) : tick(e, ns, false);
+	return nap(e, w);
+}
+
+static enum weft_watcher_finds sleep_ticking(struct weft_engine *e, struct weft_watcher *w)
+{
+	if (weft_task_watcher_at(e) != WEFT_WATCHER_TICKS)
+		begin_to_tick(e, w);
+	if (w->turns++ % SPEND_EVERY == 0) /* kicks meanwhile have changed our word */
 		(void)weft_task_budget_pause();
-	bool kicked = tick_or_nap(e, t);
-	bool pending = weft_task_engine_behind_since(e, WEFT_LEFT_WATCHER);
-	bool still = kicked || weft_task_watcher_rounds(e) == t->rounds;
-	t->calm = still || pending ? 0 : t->calm + 1;
+	struct weft_watcher_view v = {.kicked = tick_or_nap(e, w)};
+	v.pending = weft_task_engine_behind_since(e, WEFT_LEFT_WATCHER);
+	bool still = v.kicked || weft_task_watcher_rounds(e) == w->rounds;
+	w->calm = still || v.pending ? 0 : w->calm + 1;
 	if (still)
-		t->polled_since_ns = weft_clock_ns();
+		w->polled_since_ns = weft_clock_ns();
 	/* CALL <- CALL (weft_task_watcher_call), below. */
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
-	if (!weft_task_watcher_wanted(e))
-		return;
-	if (kicked)
-		(void)weft_task_watcher_spare(e, t);
+	v.wanted = weft_task_watcher_wanted(e);
+	if (!v.wanted)
+		return weft_task_watcher_finds_ticking(&v);
+	if (v.kicked)
+		(void)weft_task_watcher_spare(e, w);
 	else
-		(void)weft_task_poll_activity_moved(&t->polls, weft_task_watcher_rounds(e),
+		(void)weft_task_poll_activity_moved(&w->polls, weft_task_watcher_rounds(e),
 						    weft_clock_ns());
-	if (weft_task_relay_check(e) || kicked)
+	if (weft_task_relay_check(e) || v.kicked)
 		weft_task_watcher_drain(e);
-	enum weft_task_batch_hold_state held = unhold(e, t);
-	t->hold = held != WEFT_HOLD_NOTHING;
+	w->hold = unhold(e, w) != WEFT_HOLD_NOTHING;
 	/* Not due yet, or there again: to go under would be to look at it. */
-	if (t->hold && !kicked && weft_task_batch_hold_some(&e->batch_hold)) {
-		t->rounds = weft_task_watcher_rounds(e);
-		return;
-	}
-	uint32_t state = atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst);
-	uint32_t rounds = weft_task_watcher_rounds(e);
-	if (state == WEFT_BATON_ASLEEP && sit_beside(e)) {
-		if (!weft_task_watcher_wanted(e))
-			return;
+	v.held_back = w->hold && !v.kicked && weft_task_batch_hold_some(&e->batch_hold);
+	v.spared = w->spare;
+	v.state = (enum weft_baton_state)atomic_load_explicit(&e->baton.x_state,
+							      memory_order_seq_cst);
+	v.moved = weft_task_watcher_rounds(e) != w->rounds;
+	w->rounds = weft_task_watcher_rounds(e);
+	return weft_task_watcher_finds_ticking(&v);
+}
+
+/* Pollers may not look where a task was submitted: see the submitters that do not ring. */
+static bool tick_longer(struct weft_engine *e, struct weft_watcher *w)
+{
+	tick_slower(w);
+	if (weft_task_engine_tasks_waiting(e))
 		weft_task_watcher_drain(e);
-		/* He has gone and left all armed: straight under it. */
-		if (weft_task_baton_try_take(&e->baton))
-			lie_under(e, t);
-	} else if (rounds != t->rounds) {
-		slower(t);
-		/* Who polls may not look there: see who does not ring, in task.c. */
-		if (weft_task_engine_tasks_waiting(e))
-			weft_task_watcher_drain(e);
-		/* Nobody waits at this moment: perhaps somebody has just gone to compute. */
-		if (state == WEFT_BATON_VACANT && pending && !kicked) {
-			t->rounds = rounds;
-			tick(e, TICK_MIN_NS, false);
-			if (weft_task_watcher_rounds(e) == rounds && weft_task_watcher_wanted(e) &&
-			    weft_task_baton_try_take(&e->baton))
-				lie_under(e, t);
-		}
-	} else if (t->spare) {
-		; /* they get their core now */
-	} else if (weft_task_baton_try_take(&e->baton)) {
-		lie_under(e, t);
-	} else {
-		weft_task_watcher_drain(e); /* the holder does not get a core: poll in its place */
-		slower(t);
+	return true;
+}
+
+/* A thread has just gone to compute, perhaps. */
+static bool tick_shorter(struct weft_engine *e, struct weft_watcher *w)
+{
+	w->shortly = true;
+	return tick_longer(e, w);
+}
+
+static bool go_under(struct weft_engine *e, struct weft_watcher *w)
+{
+	if (weft_task_watcher_go_under(e, w))
+		return true;
+	tick_slower(w);
+	return false;
+}
+
+/* ---- beside a sleeping holder, and off ---------------------------------------------------------
+ */
+
+static bool sit_beside(struct weft_engine *e)
+{
+	take_lease_back(e);
+	return weft_task_watcher_sit_beside(&e->baton);
+}
+
+static enum weft_watcher_finds sleep_beside(struct weft_engine *e)
+{
+	uint32_t seen = e->word_seen;
+	while (word(e) == seen) /* ends: kicked by the leaving holder, a switch or a submission */
+		word_sleep(e, seen, WEFT_FOREVER);
+	(void)woke(e);
+	return weft_task_watcher_wanted(e) ? WEFT_WATCHER_KICKED : WEFT_WATCHER_UNWANTED;
+}
+
+static bool go_off(struct weft_engine *e, struct weft_watcher *w)
+{
+	w->off_seen = word(e);
+	take_lease_back(e);
+	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_OFF);
+	/* A thread that left just now without seeing us off has made the baton vacant: see leave().
+	 */
+	if (!e->baton.fence)
+		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	if (weft_task_baton_try_take(&e->baton)) {
+		if (weft_task_sources_armed(e))
+			(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
+		weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
 	}
-	t->rounds = weft_task_watcher_rounds(e);
+	if (weft_task_batch_hold_over(&e->batch_hold))
+		weft_task_watcher_drain(e);
+	/* CALL <- CALL (weft_task_watcher_call): we have looked up; what is called from here on is
+	 * for our next look at weft_task_watcher_wanted(). */
+	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
+	/* An event loop of others that armed while we still watched must do so by itself now. */
+	weft_task_outside_ring(e);
+	return true;
+}
+
+static enum weft_watcher_finds sleep_off(struct weft_engine *e, struct weft_watcher *w)
+{
+	/* STOP: as in wanted; the stopper changes our word after it. */
+	if (!weft_task_watcher_wanted(e) && !atomic_load_explicit(&e->x_stop, memory_order_seq_cst))
+		word_sleep(e, w->off_seen, WEFT_FOREVER);
+	return weft_task_watcher_wanted(e) ? WEFT_WATCHER_WANTED : WEFT_WATCHER_UNWANTED;
+}
+
+/* ---- the thread --------------------------------------------------------------------------------
+ */
+
+static enum weft_watcher_finds sleep_at(struct weft_engine *e, struct weft_watcher *w,
+					enum weft_watcher_pos at)
+{
+	switch (at) {
+	case WEFT_WATCHER_TICKS:
+		return sleep_ticking(e, w);
+	case WEFT_WATCHER_UNDER:
+		return weft_task_watcher_sleep_under(e, w);
+	case WEFT_WATCHER_BESIDE:
+		return sleep_beside(e);
+	default:
+		return sleep_off(e, w);
+	}
+}
+
+/* False: it was not possible. */
+static bool act(struct weft_engine *e, struct weft_watcher *w, enum weft_watcher_does what)
+{
+	switch (what) {
+	case WEFT_WATCHER_GOES_OFF:
+		return go_off(e, w);
+	case WEFT_WATCHER_SITS_BESIDE:
+		return sit_beside(e);
+	case WEFT_WATCHER_TICKS_LONGER:
+		return tick_longer(e, w);
+	case WEFT_WATCHER_TICKS_SHORTER:
+		return tick_shorter(e, w);
+	case WEFT_WATCHER_GOES_UNDER:
+		return go_under(e, w);
+	case WEFT_WATCHER_ARMS_AGAIN:
+		return weft_task_watcher_arm_again(e);
+	case WEFT_WATCHER_RUNS_WORK:
+		return weft_task_watcher_run_work(e);
+	case WEFT_WATCHER_LOOKS_AND_SETS_TIMER:
+		weft_task_watcher_drain(e);
+		return weft_task_watcher_set_timer(e, w);
+	case WEFT_WATCHER_SETS_TIMER:
+		return weft_task_watcher_set_timer(e, w);
+	case WEFT_WATCHER_LOOKS_AND_CHECKS:
+		return weft_task_watcher_check_by_timer(e, w);
+	case WEFT_WATCHER_LOOKS_AND_ARMS:
+		return weft_task_watcher_arm_by_timer(e, w);
+	case WEFT_WATCHER_DISARMS:
+		return weft_task_watcher_disarm(e, w);
+	case WEFT_WATCHER_SERVES:
+		return weft_task_watcher_serve(e, w);
+	case WEFT_WATCHER_SERVES_AND_CHECKS:
+		return weft_task_watcher_serve_and_check(e, w);
+	case WEFT_WATCHER_SERVES_AND_ARMS:
+		return weft_task_watcher_serve_and_arm(e, w);
+	default:
+		return true;
+	}
 }
 
 static void *run(void *arg)
 {
 	struct weft_engine *e = arg;
-	struct weft_ticks t = {.ns = TICK_MIN_NS,
-			       .rounds = weft_task_watcher_rounds(e),
-			       .polled_since_ns = weft_clock_ns()};
+	struct weft_watcher w = {.tick_ns = TICK_MIN_NS,
+				 .rounds = weft_task_watcher_rounds(e),
+				 .polled_since_ns = weft_clock_ns()};
 	e->slice_honoured = weft_task_engine_thread_settle("weft-watcher");
-	(void)woke(e);
+	w.off_seen = woke(e);
 	weft_task_engine_self.runner = WEFT_RUNNER_WATCHER;
+	enum weft_watcher_pos at = WEFT_WATCHER_OFF;
 	while (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) { /* ends: stop */
-		if (weft_task_watcher_wanted(e))
-			watch(e, &t);
-		else
-			off(e);
+		enum weft_watcher_finds finds = sleep_at(e, &w, at);
+		const struct weft_watcher_row *row =
+			weft_task_watcher_row(weft_watcher_table, at, finds);
+		at = act(e, &w, row->does) ? row->then : row->otherwise;
+		/* TICKS is said when the tick begins. */
+		weft_assert(at == WEFT_WATCHER_TICKS || at == weft_task_watcher_at(e));
 	}
 	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_OFF);
 	return NULL;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * watcher_armed.c - the watcher in the watch set, with all sources armed and the baton vacant or asleep.
- *
- * A bell, a kick, the timer of a kick that could wait (kick_timer.h) or the time to check (arm_level.h, what
- * was armed without a membarrier) wakes it.  It polls, sees to it that all is armed again, and
- * sleeps on; or it comes out, because others poll or it must tick.
+ * watcher_armed.c - the watcher in the watch set: its sleep there, and what it does about what has
+ * ended that (watcher_table.h).  All sources are armed, and the baton is vacant or asleep.
  */
 #include "task/wake/watcher_int.h"
 #include "task/wake/release.h"
@@ -23,7 +20,7 @@ void weft_task_watcher_redirect(struct weft_engine *e)
 		weft_task_engine_kick(e, WEFT_KICK_SET);
 }
 
-/* The same with the baton in hand: nobody else waits then. */
+/* Polls with the baton in hand: no other thread waits then. */
 static void drain_holding(struct weft_engine *e)
 {
 	weft_task_engine_self.holds = true;
@@ -31,27 +28,70 @@ static void drain_holding(struct weft_engine *e)
 	weft_task_engine_self.holds = false;
 }
 
-/*
- * We lie in wait, and a burst begins, or somebody submits tasks while others poll anyway: tick, so
- * that the next ones need not ring.  False: none.
+/* ---- the sleep ---------------------------------------------------------------------------------
  */
-static bool hold_begins(struct weft_engine *e, bool polled)
+
+static bool is_held(struct weft_engine *e)
 {
-	if (!polled && !weft_task_batch_hold_some(&e->batch_hold))
-		return false;
-	if (weft_task_baton_try_take(&e->baton)) { /* else its holder polls */
-		(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
-		weft_task_baton_release(e, WEFT_LEAVER_TICKER, NULL);
-	}
-	return true;
+	/* Seq_cst: after weft_task_kick_timer_fired(); a thread that leaves from now on sets the
+	 * timer anew. */
+	return atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) == WEFT_BATON_HELD;
 }
 
-/* A bell rang, or too few would, and nobody holds the baton: arm it again.  False: somebody else
- * will. */
-static bool arm_again(struct weft_engine *e)
+static uint64_t shorter(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t sleep_ns(struct weft_engine *e, uint64_t nap)
+{
+	uint64_t ns = shorter(shorter(nap, weft_task_relay_nap_ns()), weft_task_app_work_due_ns());
+	return weft_task_sources_unchecked(e) ? shorter(ns, WEFT_CHECK_NS) : ns;
+}
+
+enum weft_watcher_finds weft_task_watcher_sleep_under(struct weft_engine *e, struct weft_watcher *w)
+{
+	if (!weft_task_watcher_wanted(e))
+		return WEFT_WATCHER_UNWANTED;
+	/* What we have run may want to hear more than is armed for; or a thread that left had found
+	 * it armed for replies, and another waits. */
+	if (weft_task_baton_unheard(&e->baton))
+		return WEFT_WATCHER_UNHEARD;
+	if (!weft_task_app_work_due_ns())
+		return WEFT_WATCHER_WORK_DUE;
+	uint64_t nap = weft_task_engine_nap_ns(e);
+	bool rang = weft_task_engine_watch(e, sleep_ns(e, nap));
+	weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
+	if (nap != WEFT_FOREVER && !rang)
+		weft_count(WEFT_CNT_POLL_TIMER, 1);
+	/* CALL <- CALL (weft_task_watcher_call), as in watcher.c. */
+	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
+	w->relayed = weft_task_relay_check(e);
+	struct weft_watcher_view v = {
+		.wanted = true,
+		.timer = weft_task_engine_self.deferred,
+		.rang = rang,
+		.expired = weft_task_engine_self.expired,
+		.armed = weft_task_sources_armed(e),
+		.state = is_held(e) ? WEFT_BATON_HELD : WEFT_BATON_VACANT,
+		.held_back = weft_task_batch_hold_some(&e->batch_hold),
+		/* Relaxed: a hint. */
+		.moved = weft_task_watcher_rounds(e) !=
+			 atomic_load_explicit(&e->kick_timer.x_rounds, memory_order_relaxed),
+	};
+	w->spare = false;
+	if (!rang && (!v.timer || v.held_back))
+		v.spared = weft_task_watcher_spare(e, w);
+	return weft_task_watcher_finds_under(&v);
+}
+
+/* ---- what it does ------------------------------------------------------------------------------
+ */
+
+bool weft_task_watcher_arm_again(struct weft_engine *e)
 {
 	if (!weft_task_baton_try_take(&e->baton))
-		return false;
+		return false; /* its holder polls, and arms or kicks when it leaves */
 	weft_err err;
 	while ((err = weft_task_sources_arm(e, weft_task_sources_level_to_leave(e, false))) !=
 		       WEFT_OK &&
@@ -61,7 +101,7 @@ static bool arm_again(struct weft_engine *e)
 	return err == WEFT_OK;
 }
 
-/* Somebody has armed quietly, some time ago.  False: he polls again. */
+/* Armed unchecked, some time ago: looks once more. */
 static bool check(struct weft_engine *e)
 {
 	if (!weft_task_sources_unchecked(e))
@@ -73,106 +113,84 @@ static bool check(struct weft_engine *e)
 			       ? weft_task_sources_arm(e, weft_arm_checked(level))
 			       : WEFT_OK;
 	weft_task_baton_release(e, WEFT_LEAVER_WATCHER, NULL);
-	return !err || arm_again(e);
+	return !err || weft_task_watcher_arm_again(e);
 }
 
-/* Does somebody poll? */
-static bool held(struct weft_engine *e)
+bool weft_task_watcher_set_timer(struct weft_engine *e, struct weft_watcher *w)
 {
-	/* Seq_cst: after weft_task_kick_timer_fired(); who leaves from now on defers anew. */
-	return atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) == WEFT_BATON_HELD;
-}
-
-/* We look again a little later.  False: that was so too often. */
-static bool later(struct weft_engine *e, struct weft_ticks *t)
-{
-	if (++t->deferred > WEFT_KICK_TIMER_MAX)
+	if (++w->timers > WEFT_KICK_TIMER_MAX)
 		return false;
 	if (weft_task_kick_timer_due(&e->kick_timer, WEFT_KICK_TIMER_KICK))
 		weft_task_engine_set_kick_timer(e, WEFT_KICK_TIMER_KICK);
 	return true;
 }
 
-/*
- * The timer of deferred kicks has woken us in the watch set: arms if nobody came back to wait since
- * it was set.  False: they come and go; tick instead.
- */
-static bool deferred(struct weft_engine *e, struct weft_ticks *t)
+/* done, or tries again a little later */
+static bool done_or_timer(struct weft_engine *e, struct weft_watcher *w, bool done)
 {
-	if (held(e))
-		return later(e, t);
-	weft_task_watcher_drain(e);
-	/* Relaxed: a hint. */
-	if (!weft_task_sources_armed(e) &&
-	    weft_task_watcher_rounds(e) !=
-		    atomic_load_explicit(&e->kick_timer.x_rounds, memory_order_relaxed))
-		return later(e, t);
-	if (weft_task_sources_armed(e) ? !check(e) : !arm_again(e))
-		return later(e, t);
-	t->deferred = 0;
+	if (!done)
+		return weft_task_watcher_set_timer(e, w);
+	w->timers = 0;
 	return true;
 }
 
-/* What the application has not come back for. */
-static void run_due(struct weft_engine *e)
+bool weft_task_watcher_check_by_timer(struct weft_engine *e, struct weft_watcher *w)
+{
+	weft_task_watcher_drain(e);
+	return done_or_timer(e, w, check(e));
+}
+
+bool weft_task_watcher_arm_by_timer(struct weft_engine *e, struct weft_watcher *w)
+{
+	weft_task_watcher_drain(e);
+	return done_or_timer(e, w, weft_task_watcher_arm_again(e));
+}
+
+bool weft_task_watcher_run_work(struct weft_engine *e)
 {
 	weft_task_app_work_run_due();
 	weft_task_watcher_drain(e);
+	return true;
 }
 
-/*
- * In the watch set, below whoever sleeps there with the baton; returns when it must tick.
- * A ring is for us when the holder, if any, is awake; else he is kicked: he arms again.
- */
-static void stay_under(struct weft_engine *e, struct weft_ticks *t)
+bool weft_task_watcher_disarm(struct weft_engine *e, struct weft_watcher *w)
 {
-	/* Ends: switched off, or somebody disarmed to poll by himself. */
-	while (weft_task_watcher_wanted(e)) {
-		/* What we have run may want to hear more than is armed for; or who left had found
-		 * it armed for nobody, and another waits. */
-		if (weft_task_baton_unheard(&e->baton)) {
-			if (!arm_again(e))
-				break;
-			continue; /* what that ran, too */
-		}
-		uint64_t nap = weft_task_engine_nap_ns(e), lease = weft_task_relay_nap_ns();
-		uint64_t ns = lease < nap ? lease : nap;
-		if (ns > WEFT_CHECK_NS && weft_task_sources_unchecked(e))
-			ns = WEFT_CHECK_NS;
-		uint64_t due = weft_task_app_work_due_ns();
-		if (!due) {
-			run_due(e);
-			continue; /* may want to hear more, too */
-		}
-		if (ns > due)
-			ns = due;
-		bool rang = weft_task_engine_watch(e, ns);
-		weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
-		if (nap != WEFT_FOREVER && !rang)
-			weft_count(WEFT_CNT_POLL_TIMER, 1);
-		/* CALL <- CALL (weft_task_watcher_call), as in watcher.c. */
-		atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
-		if (weft_task_engine_self.deferred && !weft_task_batch_hold_some(&e->batch_hold) &&
-		    deferred(e, t))
-			continue;
-		/* Its holder polls, and has most likely seen it. */
-		if (rang && held(e) && !weft_task_batch_hold_some(&e->batch_hold) && later(e, t))
-			continue;
-		bool polled = !rang && weft_task_watcher_spare(e, t);
-		bool hold = hold_begins(e, polled);
-		if (weft_task_relay_check(e) || !hold || polled)
-			weft_task_watcher_drain(e);
-		weft_task_watcher_redirect(e);
-		if (weft_task_engine_self.expired && !check(e))
-			break;
-		if (hold || (rang ? !arm_again(e) : !weft_task_sources_armed(e)))
-			break;
-		t->deferred = 0;
+	if (weft_task_baton_try_take(&e->baton)) { /* else its holder polls */
+		(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
+		weft_task_baton_release(e, WEFT_LEAVER_TICKER, NULL);
 	}
+	if (w->relayed || w->spare)
+		weft_task_watcher_drain(e);
+	weft_task_watcher_redirect(e);
+	return true;
 }
 
-bool weft_task_watcher_go_under(struct weft_engine *e, struct weft_ticks *t)
+bool weft_task_watcher_serve(struct weft_engine *e, struct weft_watcher *w)
 {
+	weft_task_watcher_drain(e);
+	weft_task_watcher_redirect(e);
+	w->timers = 0;
+	return weft_task_sources_armed(e);
+}
+
+bool weft_task_watcher_serve_and_check(struct weft_engine *e, struct weft_watcher *w)
+{
+	(void)weft_task_watcher_serve(e, w);
+	return check(e) && weft_task_sources_armed(e);
+}
+
+bool weft_task_watcher_serve_and_arm(struct weft_engine *e, struct weft_watcher *w)
+{
+	(void)weft_task_watcher_serve(e, w);
+	return weft_task_watcher_arm_again(e);
+}
+
+bool weft_task_watcher_go_under(struct weft_engine *e, struct weft_watcher *w)
+{
+	if (!weft_task_baton_try_take(&e->baton)) {
+		weft_task_watcher_drain(e); /* the holder does not get a core: in its place */
+		return false;
+	}
 	if (weft_task_baton_unheard(&e->baton) || !weft_task_sources_armed(e) ||
 	    atomic_load_explicit(&e->x_some_armed, memory_order_relaxed)) {
 		if (weft_task_sources_arm(e, weft_task_sources_level_to_leave(e, false))) {
@@ -181,11 +199,12 @@ bool weft_task_watcher_go_under(struct weft_engine *e, struct weft_ticks *t)
 			return false;
 		}
 	}
+	/* Said before the baton is vacant: a thread that takes it and leaves then kicks us. */
 	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_UNDER);
-	t->deferred = 0;
+	w->timers = 0;
+	w->under_since_ns = weft_clock_ns();
 	weft_task_baton_release(e, WEFT_LEAVER_WATCHER, NULL); /* the last look */
-	(void)weft_task_poll_activity_moved(&t->polls, weft_task_watcher_rounds(e),
+	(void)weft_task_poll_activity_moved(&w->polls, weft_task_watcher_rounds(e),
 					    weft_clock_ns());
-	stay_under(e, t);
 	return true;
 }
