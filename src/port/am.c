@@ -29,7 +29,6 @@ struct receive {
 	char data[WEFT_COMM_AM_MAX];
 };
 
-_Thread_local int weft_port_depth;
 static struct receive *receives;
 static _Atomic int x_posted; /* receives that will go on by themselves */
 static _Atomic bool x_stop;

@@ -6,41 +6,14 @@
 #include "port/put.h"
 #include "rt/rt.h"
 
-/* MPI counts its contexts from 0; these are the last. */
-#define FIRST_CONTEXT (UINT32_MAX - 2 * WEFT_PORT_CTXS - 1)
-
 static_assert(sizeof(struct weft_req) <= sizeof(weft_comm_request), "grow weft_comm_request");
 static_assert(alignof(struct weft_req) <= alignof(weft_comm_request), "align weft_comm_request");
 static_assert(WEFT_COMM_ANY_PEER == WEFT_ANY_PEER && WEFT_COMM_ANY_TAG == WEFT_ANY_TAG,
 	      "the same wildcards");
 
-struct weft_ctx *weft_port_ctx[WEFT_PORT_CTXS];
 static bool started_here; /* weft_comm_open has started the layers, close stops them */
 
 /* ---- life --------------------------------------------------------------------------------- */
-
-static void close_contexts(void)
-{
-	for (int i = 0; i < WEFT_PORT_CTXS; i++) {
-		if (weft_port_ctx[i])
-			weft_comm_ctx_close(weft_port_ctx[i]);
-		weft_port_ctx[i] = NULL;
-	}
-}
-
-static weft_err open_contexts(void)
-{
-	for (uint32_t i = 0; i < WEFT_PORT_CTXS; i++) {
-		uint32_t counted = i == WEFT_PORT_DATA || i == WEFT_PORT_ACK ? WEFT_CTX_COUNTED : 0;
-		weft_err err =
-			weft_comm_ctx_open(FIRST_CONTEXT + 2 * i + counted, &weft_port_ctx[i]);
-		if (err) {
-			close_contexts();
-			return err;
-		}
-	}
-	return WEFT_OK;
-}
 
 weft_err weft_comm_open(void)
 {
@@ -52,7 +25,7 @@ weft_err weft_comm_open(void)
 	weft_err err = started_here ? weft_rt_start(&job) : WEFT_OK;
 	if (err)
 		return err;
-	err = open_contexts();
+	err = weft_port_contexts_open();
 	weft_port_put_start();
 	if (!err)
 		err = weft_port_am_start();
@@ -60,7 +33,7 @@ weft_err weft_comm_open(void)
 		err = weft_comm_barrier();
 	if (err) {
 		weft_port_am_stop();
-		close_contexts();
+		weft_port_contexts_close();
 		if (started_here)
 			weft_rt_stop();
 	}
@@ -77,7 +50,7 @@ weft_err weft_comm_close(void)
 	weft_err err = weft_comm_barrier();
 	weft_port_am_stop();
 	weft_port_put_stop();
-	close_contexts();
+	weft_port_contexts_close();
 	if (started_here)
 		weft_rt_stop();
 	return err;

@@ -24,6 +24,9 @@ enum weft_port_ctx {
 /* NULL: not open. */
 extern struct weft_ctx *weft_port_ctx[WEFT_PORT_CTXS];
 
+weft_err weft_port_contexts_open(void) weft_must_use;
+void weft_port_contexts_close(void);
+
 /* How many handlers the calling thread is in: a message to oneself runs its handler within the
  * send, where the engine knows of none. */
 extern _Thread_local int weft_port_depth;
