@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/mechanism.h"
 #include "base/settings.h"
 #include "command.h"
 #include "mpi/functions.h"
@@ -79,6 +80,15 @@ static int info_settings(void)
 	return err ? 1 : 0;
 }
 
+static int info_mechanisms(void)
+{
+	weft_err err = weft_settings_load();
+	if (!err)
+		err = weft_mechanisms_init();
+	weft_mechanisms_print(stdout);
+	return err ? 1 : 0;
+}
+
 /* The settings for the manual pages; doc/man holds what stands before them. */
 static int info_roff(void)
 {
@@ -97,12 +107,14 @@ static int info_roff(void)
 
 int weft_cmd_info(int argc, char **argv)
 {
-	bool mpi = false, settings = false, roff = false;
+	bool mpi = false, settings = false, roff = false, mechanisms = false;
 	if (argc >= 1 && strcmp(argv[0], "--live") == 0)
 		return weft_cmd_live(argc - 1, argv + 1);
 	for (int i = 0; i < argc; i++) {
 		if (strcmp(argv[i], "--mpi") == 0)
 			mpi = true;
+		else if (strcmp(argv[i], "--mechanisms") == 0)
+			mechanisms = true;
 		else if (strcmp(argv[i], "--settings") == 0)
 			settings = true;
 		else if (strcmp(argv[i], "--roff") == 0)
@@ -116,6 +128,8 @@ int weft_cmd_info(int argc, char **argv)
 		return info_roff();
 	if (settings)
 		return info_settings();
+	if (mechanisms)
+		return info_mechanisms();
 
 	/* As a program of one process, or as a rank where mpiexec starts us: what it then uses. */
 	const struct weft_boot_info *job;

@@ -17,6 +17,7 @@ static const char usage[] =
 	"  weft info              version, drivers, settings, topology with queues\n"
 	"  weft info --mpi        which MPI functions work and which do not\n"
 	"  weft info --settings   the settings alone\n"
+	"  weft info --mechanisms what weft adapts by itself, each with a switch (WEFT_WITHOUT)\n"
 	"  weft info --live PID   what a running process counts, what its engine's threads cost,\n"
 	"                         and its user-level threads: --threads N of them one by one\n"
 	"  weft sample            measures this host's switch points; later starts use them;\n"

@@ -5,6 +5,7 @@
 /* name in the environment: WEFT_ and the name in upper case */
 
 WEFT_SETTING(LOG, "log", ENUM, "warn", 0, 0, "error|warn|info|debug", "what is written to stderr")
+WEFT_SETTING(WITHOUT, "without", STR, "", 0, 0, NULL, "for measurements: mechanisms to leave out, a comma list (`weft info --mechanisms`); the same on all ranks")
 WEFT_SETTING(TRACE, "trace", STR, "", 0, 0, NULL, "file or folder for what happens when, for `weft trace`; %r is the rank, %p the process, %h the host (doc/trace.md); empty: none")
 WEFT_SETTING(TRACE_EVENTS, "trace_events", INT, "64k", 512, 16777216, NULL, "events of each kernel thread that the trace keeps, the last ones")
 

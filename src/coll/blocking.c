@@ -5,6 +5,7 @@
  * All ways combine in the order of reduce.c, so that a blocking and a nonblocking call give the
  * same bits.
  */
+#include "base/mechanism.h"
 #include "coll/alg.h"
 #include "coll/blocking.h"
 #include "coll/limits.h"
@@ -190,6 +191,14 @@ static void describe(struct weft_coll_case *c, const struct weft_coll_group *g,
 	c->combines = a->op.fn && t->flat && !t->true_lb;
 }
 
+/* Ways that are not left out by the setting `without`, the same on all ranks. */
+static unsigned ways_on(void)
+{
+	return (weft_mechanism_on(WEFT_MECH_COLL_RING) ? (unsigned)WEFT_COLL_SHM_RING : 0) |
+	       (weft_mechanism_on(WEFT_MECH_COLL_STAGE) ? (unsigned)WEFT_COLL_SHM_STAGE : 0) |
+	       (weft_mechanism_on(WEFT_MECH_COLL_READ) ? (unsigned)WEFT_COLL_SHM_READ : 0);
+}
+
 weft_err weft_coll_blocking(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
 	struct weft_coll_case c;
@@ -197,13 +206,13 @@ weft_err weft_coll_blocking(const struct weft_coll_group *g, const struct weft_c
 	if (g->remote_size || g->size == 1 || !ways[a->kind][0].name)
 		return WEFT_AGAIN;
 	describe(&c, g, a);
-	const struct weft_coll_way *w = weft_coll_choose(&c, WEFT_COLL_SHM_ALL);
+	const struct weft_coll_way *w = weft_coll_choose(&c, ways_on());
 	if (w && w->needs) {
 		weft_err err = weft_coll_shm_open(g, a->kind, w->needs, &have);
 		if (weft_unlikely(err))
 			return err;
 		if (w->needs & ~have)
-			w = weft_coll_choose(&c, have);
+			w = weft_coll_choose(&c, have & ways_on());
 	}
 	return w ? w->run(g, a) : WEFT_AGAIN;
 }

@@ -2,6 +2,7 @@
 /* core.c - one process's end of all conversations: made, polled, drained, ended. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/mechanism.h"
 #include "base/trace.h"
 #include "comm/core.h"
 #include "comm/dead.h"
@@ -77,7 +78,9 @@ void weft_comm_core_gate_set(struct weft_core *core, int peer, int i)
 	weft_comm_rtr_open(g);
 	weft_comm_offload_open(g, card->latency_us);
 	g->post_plain = g->pack || g->early || weft_trace_on() ? NULL : rail->driver->post_plain;
-	g->join_plain = g->pack || weft_trace_on() ? NULL : rail->driver->join_plain;
+	g->join_plain = g->pack || weft_trace_on() || !weft_mechanism_on(WEFT_MECH_PACK_JOIN)
+				? NULL
+				: rail->driver->join_plain;
 	rail->peers++;
 }
 

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <unistd.h>
+#include "base/mechanism.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -66,6 +67,9 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 	if (err)
 		return err;
 	weft_log_init();
+	err = weft_mechanisms_init();
+	if (err)
+		return err;
 	warn_of_another_engine();
 	err = weft_boot_open(&job);
 	if (err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* owner_lock.c - becoming the owner of a lock, interrupting one, waiting. */
 #include "wait/owner_lock.h"
+#include "base/mechanism.h"
 
 uint16_t weft_wait_owner_need = WEFT_OWNER_NEED;
 
@@ -30,6 +31,8 @@ void weft_wait_owner_interrupt(struct weft_owner_lock *l)
 void weft_wait_owner_claim(struct weft_owner_lock *l, uint32_t me)
 {
 	l->alone = 0;
+	if (!weft_mechanism_on(WEFT_MECH_OWNER_BIAS))
+		return;
 	if (me == WEFT_OWNER_NOBODY)
 		(void)weft_wait_owner_identify(); /* counts anew: another thread may have had none
 						   */

@@ -37,6 +37,9 @@ want 0 "queue of" "$weft" info
 want 0 "^  progress +on" "$weft" info
 want 0 "^  progress +off" env WEFT_PROGRESS=off "$weft" info --settings
 want 1 "WEFT_PROGRESS=maybe" env WEFT_PROGRESS=maybe "$weft" info --settings
+want 0 "^turns +on " "$weft" info --mechanisms
+want 0 "^turns +off" env WEFT_WITHOUT=line_runs,turns "$weft" info --mechanisms
+want 1 'WEFT_WITHOUT names "turn", .* line_runs,' env WEFT_WITHOUT=turn "$weft" info --mechanisms
 want 0 "^MPI 5.0: 662 functions, [0-9]+ work" "$weft" info --mpi
 grep -q 'MPI_Send ' "$work/out" && fail "MPI_Send is listed as unsupported"
 want 0 "rank 1 of 2" "$BUILD/bin/mpiexec" -n 2 "$weft" info

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ring.c - the rare steps of the packet ring: attaching, and telling how far the receiver is. */
+#include "base/mechanism.h"
 #include "net/shm/ring.h"
 #include "net/shm/ring_rx.h"
 #include "net/shm/ring_tx.h"
@@ -34,6 +35,8 @@ void weft_net_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_
 		tx->lane[i].data = data[i];
 		tx->lane[i].size = lane_size(shape, i);
 	}
+	if (!weft_mechanism_on(WEFT_MECH_NARROW_RING))
+		tx->lane[WEFT_RING_NARROW].size = 0; /* never room: all goes through the wide one */
 	tx->slot_mask = shape.slots - 1;
 	tx->each = WEFT_RING_NONE;
 }

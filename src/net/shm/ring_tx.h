@@ -4,6 +4,7 @@
 #define WEFT_RING_TX_H
 
 #include "base/copy.h"
+#include "base/mechanism.h"
 #include "net/shm/ring.h"
 
 /* Reads the receiver's word again.  False: it makes no sense. */
@@ -61,7 +62,8 @@ static inline bool weft_net_ring_begin(struct weft_ring_tx *tx)
 {
 	/* HEARD <- HEAR (weft_net_ring_heard).  Carries: the receiver's reads are over. */
 	uint64_t word = atomic_load_explicit(&tx->back->x_word, memory_order_acquire);
-	if (weft_net_ring_word_at(word) != (tx->all & WEFT_RING_AT_MASK))
+	if (weft_net_ring_word_at(word) != (tx->all & WEFT_RING_AT_MASK) ||
+	    !weft_mechanism_on(WEFT_MECH_RING_AGAIN))
 		return false;
 	if (weft_unlikely((tx->put + WEFT_RING_SWEEP / 2) % WEFT_RING_SWEEP <= 2 * tx->slot_mask ||
 			  (((uint32_t)word - tx->stale) & WEFT_RING_NUMBER) > WEFT_RING_NUMBER / 2))
@@ -143,7 +145,7 @@ static inline void weft_net_ring_publish_words(struct weft_ring_tx *tx, uint64_t
 	tx->next_w0 = w0 + WEFT_RING_STEP;
 	tx->w1 = w1;
 	tx->more = 0;
-	tx->each = small ? len : WEFT_RING_NONE;
+	tx->each = small && weft_mechanism_on(WEFT_MECH_LINE_RUNS) ? len : WEFT_RING_NONE;
 	tx->all = put * WEFT_RING_CELLS + (small ? 1 : WEFT_RING_CELLS);
 	word |= weft_net_ring_make_word(put + 1, len, 0) | weft_net_ring_carried(tx);
 	/* PUB -> SEE (weft_net_ring_find), as in weft_net_ring_publish. */

@@ -3,6 +3,7 @@
  * shm_out.c - the way out: a packet into the peer's ring, and its bell if it sleeps.  Where there
  * is no room, or no link yet, the poller is told, which says ready() when there is.
  */
+#include "base/mechanism.h"
 #include "net/shm/shm_int.h"
 
 /* Somebody needs the poller: wake it if it sleeps. */
@@ -89,7 +90,8 @@ void weft_net_shm_urge(struct weft_net *net, int peer)
 	 * thread that arms here.  If this process computes, too, the packet lies until the peer's
 	 * check.  Armed for a wait, no thread of ours would come to ring later. */
 	if (weft_net_bell_level_of(word) == WEFT_ARM_SOON &&
-	    weft_net_bell_level(&s->inbox->bell) < WEFT_ARM_ALL_UNCHECKED)
+	    weft_net_bell_level(&s->inbox->bell) < WEFT_ARM_ALL_UNCHECKED &&
+	    weft_mechanism_on(WEFT_MECH_DELAYED_RING))
 		weft_net_delayed_ring_owe(&s->owed, &k->owed, word);
 	else if (word)
 		weft_net_bell_ring(k->bell, k->bell_fd);

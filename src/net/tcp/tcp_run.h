@@ -17,6 +17,7 @@
 #define WEFT_TCP_RUN_H
 
 #include <string.h>
+#include "base/mechanism.h"
 #include "net/driver.h"
 
 #define WEFT_TCP_RUN 0x80000000u
@@ -67,7 +68,7 @@ static inline bool weft_net_tcp_run_fits(const struct weft_tcp_run *r, const voi
 static inline void weft_net_tcp_run_begin(struct weft_tcp_run *r, uint8_t *at, const void *head,
 					  size_t len)
 {
-	if (len > WEFT_TCP_RUN_LEN)
+	if (len > WEFT_TCP_RUN_LEN || !weft_mechanism_on(WEFT_MECH_TCP_RUNS))
 		return;
 	r->at = at;
 	r->len = (uint32_t)len;

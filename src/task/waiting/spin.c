@@ -17,6 +17,7 @@
  * strangers took our core, it takes turns (turn.h); where the control group gives less than a core
  * per rank, it sleeps at once: what it would burn is taken from whom it waits for.
  */
+#include "base/mechanism.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
@@ -127,6 +128,8 @@ static _Thread_local struct {
 
 static void crowded(uint64_t now)
 {
+	if (!weft_mechanism_on(WEFT_MECH_TURNS))
+		return;
 	if (!witness.asked_ns || now - witness.asked_ns > WITNESS_NS) {
 		witness.asked_ns = now;
 		witness.queued_ns = weft_task_load_queued_ns();

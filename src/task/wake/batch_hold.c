@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batch_hold.c - what a caller leaves to whoever polls next: held back for company, or not over yet. */
+#include "base/mechanism.h"
 #include "task/engine_int.h"
 
 /* As weft_task_engine_hold; the watcher looks within ns. */
@@ -9,6 +10,7 @@ static bool hold_for(struct weft_engine *e, uint64_t ns)
 	uint32_t pos = atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed);
 	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 	if (weft_task_progress_off_here || !weft_task_batch_hold_at(pos) ||
+	    !weft_mechanism_on(WEFT_MECH_BATCH_HOLD) ||
 	    !atomic_load_explicit(&e->x_progress, memory_order_relaxed))
 		return false;
 	enum weft_held held =

@@ -15,6 +15,7 @@
 #define WEFT_TASK_GAP_PREDICT_H
 
 #include "base/base.h"
+#include "base/mechanism.h"
 
 #define WEFT_GAP_BITS 5           /* of the places that are told apart */
 #define WEFT_GAP_SHORT_NS 100000u /* two wake-ups: of twice that, half is hidden all the same */
@@ -32,7 +33,7 @@ static inline bool weft_task_gap_leave(struct weft_task_gap *a, const void *site
 	a->since = now;
 	a->at = (unsigned)(((uintptr_t)site * UINT64_C(0x9e3779b97f4a7c15)) >>
 			   (64 - WEFT_GAP_BITS));
-	return a->shorts[a->at] >= WEFT_GAP_SURE;
+	return a->shorts[a->at] >= WEFT_GAP_SURE && weft_mechanism_on(WEFT_MECH_GAP_PREDICT);
 }
 
 /* He is back.  behind: he had left something behind; short_cycles: less is short. */

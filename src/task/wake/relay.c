@@ -10,6 +10,7 @@
  * comes back late, may ring them at any time.
  */
 #include "base/log.h"
+#include "base/mechanism.h"
 #include "task/engine_int.h"
 #include "task/wake/kick_or_relay.h"
 #include "task/queue/tqueue.h"
@@ -170,6 +171,8 @@ bool weft_task_relay_tell(struct weft_engine *e)
 
 void weft_task_relay_grant(struct weft_engine *e)
 {
+	if (!weft_mechanism_on(WEFT_MECH_RELAY))
+		return;
 	if (!hand.started && !hand.failed) {
 		atomic_store_explicit(&hand.x_stop, false, memory_order_relaxed);
 		atomic_store_explicit(&hand.x_cpu, -1, memory_order_relaxed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* release.c - the kick and the look at the queues that follow when the baton has become vacant. */
+#include "base/mechanism.h"
 #include "task/wake/release.h"
 #include "task/wake/watcher_int.h"
 
@@ -46,7 +47,8 @@ static enum weft_kick arm_on_leaving(struct weft_engine *e, const void *site)
 /* The watcher is to be woken out of the watch set.  True: the timer does it in a while. */
 static bool kick_by_timer(struct weft_engine *e)
 {
-	return !weft_task_batch_hold_some(&e->batch_hold) &&
+	return weft_mechanism_on(WEFT_MECH_KICK_TIMER) &&
+	       !weft_task_batch_hold_some(&e->batch_hold) &&
 	       weft_task_engine_kick_later(e, WEFT_KICK_TIMER_KICK);
 }
 

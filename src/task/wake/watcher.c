@@ -10,6 +10,7 @@
  * even when all cores compute, because it asks for a short slice (thread.c).
  */
 #include "base/log.h"
+#include "base/mechanism.h"
 #include "task/wake/watcher_int.h"
 #include "task/wake/release.h"
 
@@ -88,6 +89,8 @@ void weft_task_watcher_drain(struct weft_engine *e)
 static uint64_t tick_most(const struct weft_watcher *w)
 {
 	uint64_t share = (weft_clock_ns() - w->polled_since_ns) / TICK_SHARE;
+	if (!weft_mechanism_on(WEFT_MECH_LONG_TICKS))
+		return TICK_MAX_NS;
 	return share < TICK_MAX_NS ? TICK_MAX_NS : share < TICK_LONG_NS ? share : TICK_LONG_NS;
 }
 
