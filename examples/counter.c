@@ -40,7 +40,7 @@ int main(void)
 		return 1;
 	int me = weft_comm_rank(), peers = weft_comm_size();
 
-	/* Peer 0 tells the key of its counter to everybody, itself included. */
+	/* Peer 0 tells the key of its counter to all peers, itself included. */
 	if (me == 0) {
 		weft_comm_expose(&counter, sizeof(counter), &key);
 		for (int p = 0; p < peers; p++)

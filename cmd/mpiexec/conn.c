@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn.c - what is read from a rank, who wrote it, and the answers that it has yet to take. */
+/* conn.c - what is read from a rank, which process wrote it, and the answers that it has yet to take. */
 #include "conn.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ void conn_flush(struct conn *c)
 			continue;
 		if (n <= 0) {
 			if (errno != EAGAIN)
-				done = c->out_len; /* nobody will read it */
+				done = c->out_len; /* the reader is gone */
 			break;
 		}
 		done += (size_t)n;
@@ -83,7 +83,7 @@ void conn_stop_watching(struct conn *c)
 	c->pid_fd = -1;
 }
 
-/* Nobody has asked for descriptors: a rank that sends some shall not use ours up. */
+/* A rank has no reason to send descriptors: those that it sends shall not use ours up. */
 static void close_all(struct cmsghdr *m)
 {
 	size_t n = (m->cmsg_len - CMSG_LEN(0)) / sizeof(int);

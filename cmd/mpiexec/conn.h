@@ -15,7 +15,7 @@ struct conn {
 	int fd, pid_fd;              /* -1: closed */
 	int rank, appnum;
 	pid_t speaker;
-	int speaker_status; /* -1: it lives, or nobody knows */
+	int speaker_status; /* -1: it lives, or its end was not seen */
 	enum pmi_state state;
 	bool in_barrier, aborted, in_multi, gone, speaker_gone;
 	char *in, *out;

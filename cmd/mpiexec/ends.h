@@ -12,7 +12,7 @@ struct ends {
 
 /* False: errno says why; those that were made are there, the others -1. */
 bool ends_make(struct ends *e);
-/* Closes KEEPER_FDS descriptors; what is -1 belongs to somebody else, or to nobody. */
+/* Closes KEEPER_FDS descriptors; -1: none, or handed over. */
 void ends_close(const int *fds);
 
 #endif

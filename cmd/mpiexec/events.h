@@ -22,7 +22,7 @@ bool events_add(int fd, uint32_t events, struct event_source *source);
 bool events_change(int fd, uint32_t events, struct event_source *source);
 void events_remove(int fd);
 
-/* Waits at most timeout_ms (-1: for ever) and calls who is ready. */
+/* Waits at most timeout_ms (-1: for ever) and calls the handlers that are ready. */
 void events_wait(int timeout_ms);
 
 #endif

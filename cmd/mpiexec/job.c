@@ -70,7 +70,7 @@ static bool output_lost(void)
 	return error && error != EPIPE;
 }
 
-/* Nobody takes the output, and the rank that died is one that wrote: it is no cause. */
+/* The output has no reader, and the rank that died is one that wrote: it is no cause. */
 static bool died_of_our_output(const struct verdict *v)
 {
 	return v->kind == VERDICT_DIED && WIFSIGNALED(v->value) && WTERMSIG(v->value) == SIGPIPE &&
@@ -473,7 +473,7 @@ int job_run(const struct job_setup *setup)
 	if (output_lost() &&
 	    (verdict_exit_code(&job.verdict) == 0 || died_of_our_output(&job.verdict)))
 		return 1;
-	/* Everybody ended well, some without MPI_Finalize: said, and taken calmly. */
+	/* All ranks ended well, some without MPI_Finalize: a line, and no failure. */
 	return job.nobody_waited && verdict_is_unfinished(&job.verdict)
 		       ? 0
 		       : verdict_exit_code(&job.verdict);

@@ -2,7 +2,7 @@
 /*
  * job.h - one job from its first rank to its exit code.
  *
- *	RUNNING --a failure--> FAILING --a moment--> ENDING --nobody left--> DRAINING --> exit
+ *	RUNNING --a failure--> FAILING --a moment--> ENDING --none left---> DRAINING --> exit
  *	   \--all have left, timeout, signal-----------^
  *
  * FAILING waits a moment, because the rank that died first is not always the first one heard of:

@@ -22,7 +22,7 @@
 #define GRACE_NS 1500000000u /* an aborted job is over within two seconds */
 #define KILL_AGAIN_NS 20000000u
 #define GIVE_UP_NS                                                                                 \
-	10000000000u /* somebody whom SIGKILL does not end: another user, a dead disk              \
+	10000000000u /* a process that SIGKILL does not end: another user's, a dead disk           \
 		      */
 
 static struct keeper {
@@ -65,7 +65,7 @@ static void tell(enum keeper_op op, int rank, int value, int step)
 	(void)keeper_send(k.sock, m, NULL); /* mpiexec gone: the loop sees the end of the socket */
 }
 
-/* One message; 0: nobody there any more. */
+/* One message; 0: mpiexec is gone. */
 static int receive(struct keeper_msg *msg, int fds[KEEPER_FDS])
 {
 	struct iovec iov = {msg, sizeof *msg};
@@ -104,7 +104,7 @@ static bool is_rank_group(pid_t pgid, void *arg)
 	return false;
 }
 
-/* Each rank's group at once (nobody forks out of it meanwhile), then everybody elsewhere. */
+/* Each rank's group at once (no process forks out of it meanwhile), then the processes elsewhere. */
 static void signal_all(int sig)
 {
 	for (int i = 0; i < k.setup->plan->size; i++)
@@ -140,7 +140,7 @@ static void rank_gone(pid_t pid, int status)
 			return;
 		}
 	}
-	/* Else an orphan that we inherited: nobody waits for its status. */
+	/* Else an orphan that we inherited: its status is of no use. */
 }
 
 /* Reaps what has ended.  True: no child is left. */
@@ -156,7 +156,7 @@ static bool reap(void)
 	}
 }
 
-/* stdin is rank 0's alone: whoever feeds it shall notice when that rank stops reading. */
+/* stdin is rank 0's alone: its writer shall notice when that rank stops reading. */
 static void forget_stdin(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -247,7 +247,7 @@ static int next_timeout_ms(void)
 
 static void loop(void)
 {
-	for (;;) { /* ends: told to end and nobody left, or mpiexec is gone */
+	for (;;) { /* ends: told to end and no process left, or mpiexec is gone */
 		bool empty = reap();
 		if (k.ending && (empty || given_up())) {
 			tell(KEEPER_GONE, 0, 0, 0);

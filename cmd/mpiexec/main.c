@@ -2,7 +2,7 @@
 /*
  * main.c - mpiexec: reads its command line, starts the keeper, runs the job.
  *
- * Read job.h for the life of a job, keeper.h for who starts and ends processes.
+ * Read job.h for the life of a job, keeper.h for how processes start and end.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -35,10 +35,10 @@ enum pmi_state {
 };
 enum pmi_state pmi_state_of(int rank);
 
-/* Is somebody served for that rank: from pmi_attach to pmi_detach. */
+/* Is a process served for that rank: from pmi_attach to pmi_detach. */
 bool pmi_is_attached(int rank);
 
-/* The process that said init has ended, and nobody knows how. */
+/* The process that said init has ended, and its exit status is unknown. */
 bool pmi_is_silent(int rank);
 
 /* The wait status of the process that said init, which may be below a wrapper; -1: not known. After

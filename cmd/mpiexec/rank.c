@@ -197,7 +197,7 @@ pid_t rank_spawn(const struct keeper_setup *setup, int rank, const int fds[KEEPE
 	*failure_p = (struct rank_failure){KEEPER_STEP_FORK, errno};
 	close(report[1]);
 	if (pid > 0) {
-		setpgid(pid, pid); /* both sides: whoever comes first */
+		setpgid(pid, pid); /* both sides: either may come first */
 		if (!wait_exec(report[0], failure_p)) {
 			int status;
 			while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -40,7 +40,7 @@ static struct sink sinks[2];
 static struct sink *out_sink, *err_sink;
 static void (*on_drained)(void);
 
-/* True when the text is out; false: nobody can read it. */
+/* True when the text is out; false: the reader is gone. */
 static bool write_out(int fd, const char *text, size_t len)
 {
 	while (len) { /* ends: the reader takes the bytes, or the descriptor fails */
@@ -48,7 +48,7 @@ static bool write_out(int fd, const char *text, size_t len)
 		if (n >= 0) {
 			text += n;
 			len -= (size_t)n;
-		} else if (errno == EAGAIN) { /* somebody made our shared descriptor so */
+		} else if (errno == EAGAIN) { /* another process made our shared descriptor so */
 			struct pollfd p = {.fd = fd, .events = POLLOUT};
 			(void)poll(&p, 1, -1);
 		} else if (errno != EINTR) {

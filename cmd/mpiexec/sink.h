@@ -24,13 +24,13 @@ bool sink_open_all(void (*drained)(void));
 struct sink *sink_stdout(void);
 struct sink *sink_stderr(void);
 
-/* Appends text that came from `origin` (any address that tells sources apart).  If somebody else
+/* Appends text that came from `origin` (any address that tells sources apart).  If another origin
  * left an unfinished line, that line is ended first. */
 void sink_put(struct sink *s, const void *origin, const char *head, size_t head_len,
 	      const char *text, size_t len);
 
 bool sink_is_full(const struct sink *s);   /* 4 MiB are waiting */
-bool sink_is_broken(const struct sink *s); /* nobody will ever read it again */
+bool sink_is_broken(const struct sink *s); /* its reader is gone for good */
 
 int sink_error(const struct sink *s); /* the errno of what broke it, 0: nothing */
 

@@ -4,7 +4,7 @@
  *
  * Lines     are never mixed with another rank's, up to 64 MiB each.  An unfinished line waits for
  *           its end, except in a job of one rank, and for rank 0 on a terminal (prompts): those
- *           show at once, and are ended by a newline if somebody else has something to say.
+ *           show at once, and are ended by a newline if another rank has something to say.
  * Callers   the main thread only.
  */
 #ifndef MPIEXEC_STREAM_H

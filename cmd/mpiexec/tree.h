@@ -3,9 +3,9 @@
  * tree.h - all descendants of a process, however they changed group or session.
  *
  * A process that is a child subreaper keeps every descendant below it: orphans become its
- * children.  So "no children left" means "nobody left", and a walk over /proc finds them all.
- * Signals go through pidfds whose process was checked again after opening: never to a stranger
- * who got the number of a process that has ended.
+ * children.  So "no children left" means "no descendant left", and a walk over /proc finds them all.
+ * Signals go through pidfds whose process was checked again after opening: never to an unrelated process
+ * that got the number of one that has ended.
  */
 #ifndef MPIEXEC_TREE_H
 #define MPIEXEC_TREE_H

@@ -10,7 +10,7 @@
 enum verdict_kind {
 	VERDICT_NONE,
 	/* may be a consequence of one of the kinds below: replaced by it */
-	VERDICT_LOST,  /* an MPI process below a wrapper ended without finalize, nobody knows how */
+	VERDICT_LOST, /* an MPI process below a wrapper ended without finalize, its status unknown */
 	VERDICT_STUCK, /* a rank left while others wait for it */
 	VERDICT_ABORT, /* value: code; text: NULL, or why, in the rank's words */
 	/* a cause by itself */
@@ -29,7 +29,7 @@ struct verdict {
 /* Is b the better explanation when both were heard of within a moment, a first? */
 bool verdict_replaces(const struct verdict *b, const struct verdict *a);
 
-/* Exit code 0 without MPI_Finalize: a failure only for those who still wait for that rank. */
+/* Exit code 0 without MPI_Finalize: a failure only for ranks that still wait for it. */
 bool verdict_is_unfinished(const struct verdict *v);
 
 /* How long to wait for a better explanation. */

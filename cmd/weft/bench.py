@@ -254,7 +254,7 @@ class Row:
 
 
 def end_group(process):
-    """Ends what we started: first asked, then made to.  Quick enough for who gives us two seconds to end."""
+    """Ends what we started: first asked, then made to.  Quick enough for a caller that gives us two seconds to end."""
     for sig, seconds in ((signal.SIGTERM, 1), (signal.SIGKILL, 5)):
         try:
             os.killpg(process.pid, sig)
@@ -421,8 +421,8 @@ def write_svg(path, name, bench, options, results):
     """A chart for each metric, one below the other."""
     metrics = {metric: (unit, cases, impls, {key: (min(v), statistics.median(v), max(v)) for key, v in cells.items()})
                for metric, (unit, cases, impls, cells) in table(results).items()}
-    everybody = list(dict.fromkeys(impl for _, _, impls, _ in metrics.values() for impl in impls))
-    drawn = charts(title_of(name, options.link, bench), bench, metrics, everybody)
+    all_impls = list(dict.fromkeys(impl for _, _, impls, _ in metrics.values() for impl in impls))
+    drawn = charts(title_of(name, options.link, bench), bench, metrics, all_impls)
     with open(path, "w", encoding="utf-8") as f:
         f.write(below_each_other([chart for _, mine in drawn for chart in mine]))
 

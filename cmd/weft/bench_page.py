@@ -64,8 +64,8 @@ def silent(link, rows, bench, asked):
 
 def measured(name, link, rows, bench, asked):
     out, metrics = [], bounded(Rows(rows).metrics)
-    everybody = list(dict.fromkeys(impl for _, _, impls, _ in metrics.values() for impl in impls))
-    drawn = dict(charts(title_of(name, link, bench), bench, metrics, everybody))
+    all_impls = list(dict.fromkeys(impl for _, _, impls, _ in metrics.values() for impl in impls))
+    drawn = dict(charts(title_of(name, link, bench), bench, metrics, all_impls))
     missing = silent(link, rows, bench, asked)
     if missing:
         out.append(f"<p><b>{html.escape(title_of(name, link, bench))}</b>: no answer in time from {', '.join(missing)}.</p>")

@@ -32,7 +32,7 @@ def ticks_linear(low, high):
 
 
 def colours(impls):
-    """{impl: colour}; who is not known takes what the known ones here leave."""
+    """{impl: colour}; an unknown one takes what the known ones here leave."""
     free = [c for n, c in enumerate(COLOURS) if n >= len(KNOWN) or KNOWN[n] not in impls]
     others = [impl for impl in impls if impl not in KNOWN]
     return {impl: COLOURS[KNOWN.index(impl)] if impl in KNOWN else free[others.index(impl) % len(free)]
@@ -102,9 +102,9 @@ def level(axis, colour, median, dashes):
             f'stroke-width="1.5" stroke-dasharray="{dashes}"/>')
 
 
-def draw(title, unit, cases, impls, cells, log=False, bars=False, everybody=None, x_name="", levels=()):
+def draw(title, unit, cases, impls, cells, log=False, bars=False, all_impls=None, x_name="", levels=()):
     """cells: {(case, impl): (least, median, most)}, also of the cases in levels, which become dashed lines;
-    everybody: who has a colour in all charts of a page.  The text of an <svg> element."""
+    all_impls: those that have a colour in the charts of a page.  The text of an <svg> element."""
     values = [v for cell in cells.values() for v in cell]
     axis = Axis(values, log)
     slot = (WIDTH - LEFT - RIGHT) / len(cases)
@@ -115,7 +115,7 @@ def draw(title, unit, cases, impls, cells, log=False, bars=False, everybody=None
            f'<rect width="{WIDTH}" height="{high}" fill="white"/>']
     out += frame(axis, title, unit, cases, slot, x_name)
     floor = axis.y(10.0 ** axis.low if axis.log else 0)
-    paint = colours(everybody or impls)
+    paint = colours(all_impls or impls)
     for n, impl in enumerate(impls):
         colour, points = paint[impl], []
         for i, case in enumerate(cases):
@@ -174,7 +174,7 @@ def axes_of(bench, cases):
     return [axis for axis in found if axis[1]] or [("", {case: case for case in cases})], left
 
 
-def charts(title, bench, metrics, everybody=None):
+def charts(title, bench, metrics, all_impls=None):
     """metrics: {metric: (unit, cases, impls, {(case, impl): (least, median, most)})}.  [(metric, its charts)]"""
     out = []
     for metric, (unit, cases, impls, cells) in bounded(metrics).items():
@@ -188,7 +188,7 @@ def charts(title, bench, metrics, everybody=None):
                      if case in labels or case in levels}
             mine.append(draw(f"{title}: {metric}", f"{metric}, {unit}", list(labels.values()), impls, shown,
                              log=bench.log_of(metric) if bench else False, bars=bench.bars if bench else False,
-                             everybody=everybody, x_name=x_name, levels=levels if len(levels) < len(cases) else ()))
+                             all_impls=all_impls, x_name=x_name, levels=levels if len(levels) < len(cases) else ()))
         out.append((metric, mine))
     return out
 

@@ -25,7 +25,7 @@ class Bench:
         self.log, self.bars = log, bars   # how --svg draws it; log: True, or the metrics so drawn
         self.x = x                        # what the cases are; or (axis, pattern) of the cases on it, a chart each
         self.undrawn = undrawn            # metrics that are no picture
-        self.peers = peers                # whom it can be asked of as well
+        self.peers = peers                # the other MPIs that can be measured
         self.alone = alone                # one process without a launcher
         self.also = also                  # weft's program with other arguments: (name, arguments)
         self.ult = ult                    # arguments that --ult adds one more row with

@@ -2,7 +2,7 @@
 /*
  * live.c - weft info --live PID: what a running process counts, and what its engine's threads cost.
  *
- * Who polled, how late it was noticed, what it cost and who was turned away is shown also where it
+ * The pollers, how late an event was noticed, what it cost and what was refused are shown also where that
  * is nothing; of the other counters those that have counted.
  *
  * The counters are read from its memory (base/live.h), the threads' times from /proc: the process
@@ -51,7 +51,7 @@ static int open_counters(int pid)
 	DIR *d = opendir(path);
 	int fd = -1;
 	if (!d)
-		return say(pid, errno == EACCES ? "belongs to somebody else" : "is not there");
+		return say(pid, errno == EACCES ? "belongs to another user" : "is not there");
 	for (struct dirent *e; fd < 0 && (e = readdir(d));) {
 		char link[330];
 		snprintf(link, sizeof link, "%s/%s", path, e->d_name);

@@ -77,7 +77,7 @@ static void print_name(int worker, uint32_t slot, const char *name)
 	printf("%d.%u%s%.*s", worker, slot, name[0] ? " " : "", WEFT_ULT_NAME - 1, name);
 }
 
-/* Whom it waits for, where that can be told: as src/ult/report.c does inside. */
+/* The thread that it waits for, where that is known: as src/ult/report.c does inside. */
 static void print_other(struct view *v, const char *what, uint64_t on)
 {
 	struct weft_ult t;

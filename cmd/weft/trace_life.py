@@ -109,7 +109,7 @@ class Process:
         self.file, self.rank, self.pid, self.program = file, file.rank, file.pid, file.program
         self.kernels, self.lives, self.open = [], [], {}
         self.steals = self.taken = 0
-        self.posts = []  # (t, who posts, peer or None, tag or None, bytes)
+        self.posts = []  # (t, poster, peer or None, tag or None, bytes)
         self.rails = []  # (t, what, rail, peer, by, n): packets' bytes, packets that go again, was up before
         self.sends, self.arrivals, self.fetched = {}, {}, {}  # (peer, number): (t, tag, bytes, how, actor)
         self.clock = clock

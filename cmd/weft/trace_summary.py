@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A trace in tables: who did what for how long, what was waited for, the longest waits."""
+"""A trace in tables: what each thread did for how long, what was waited for, the longest waits."""
 
 from collections import defaultdict
 from trace_read import NOBODY

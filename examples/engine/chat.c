@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * chat.c - two processes talk over a socket: the first who comes listens, the second connects.
+ * chat.c - two processes talk over a socket: the first one listens, the second connects.
  *
  *   chat PATH
  *
  * One source for two descriptors, the keyboard and the other side; each event's function posts it
- * again.  Nobody polls and nothing runs while both are silent.
+ * again.  No thread polls and nothing runs while both are silent.
  */
 #include <errno.h>
 #include <poll.h>
@@ -61,7 +61,7 @@ static bool heard(struct weft_event *ev)
 	return weft_event_post_fd(fds, ev, other, POLLIN) == WEFT_OK;
 }
 
-/* A socket that nobody listens at: its owner was interrupted. */
+/* A socket without a listener: its owner was interrupted. */
 static void clear(const char *path)
 {
 	struct stat st;
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 	weft_event_init(&peer, heard, NULL);
 	weft_event_post_fd(fds, &peer, other, POLLIN);
 	weft_event_post_fd(fds, &keyboard, 0, POLLIN);
-	/* Until both have said all, each with the end of his input. */
+	/* Until both sides have reached the end of their input. */
 	weft_event_wait(&peer, WEFT_FOREVER);
 	weft_event_wait(&keyboard, WEFT_FOREVER);
 	weft_events_close(fds);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop.c - weft inside somebody else's event loop: poll(2) sleeps on weft's descriptor and others.
+ * loop.c - weft inside a foreign event loop: poll(2) sleeps on weft's descriptor and others.
  *
  * Ten timers of weft beside a pipe of ours; with WEFT_PROGRESS=off this loop is all that drives
  * them.

@@ -14,14 +14,15 @@
 #include <stdint.h>
 #include "either.h"
 
-enum { EDGES = 16, PIECE = 128, NOBODY = -1 };
+enum { EDGES = 16, PIECE = 128, NO_PARENT = -1 };
 
 static long scale = 12, threads = 32, searches = 4;
 static int64_t vertices, mine, first; /* in all; of this rank; the first of these */
 static int64_t *edges_at;             /* of a vertex: where its neighbours begin */
 static uint32_t *neighbours;
-static _Atomic int32_t *x_parent; /* NOBODY: not reached */
-static int32_t *level;            /* by who claimed the vertex; read after the level's meeting */
+static _Atomic int32_t *x_parent; /* NO_PARENT: not reached */
+static int32_t
+	*level; /* written by the thread that claimed the vertex; read after the level's barrier */
 
 /* ---- the graph ------------------------------------------------------------------------------- */
 
@@ -106,10 +107,10 @@ static _Atomic long x_reached; /* in this level, on this rank */
 static void claim(uint32_t vertex, uint32_t parent)
 {
 	int64_t v = vertex - first;
-	int32_t nobody = NOBODY;
-	/* Relaxed: who reads it has been to the meeting after it. */
-	if (atomic_load_explicit(&x_parent[v], memory_order_relaxed) == NOBODY &&
-	    atomic_compare_exchange_strong_explicit(&x_parent[v], &nobody, (int32_t)parent,
+	int32_t none = NO_PARENT;
+	/* Relaxed: a reader has passed the barrier after it. */
+	if (atomic_load_explicit(&x_parent[v], memory_order_relaxed) == NO_PARENT &&
+	    atomic_compare_exchange_strong_explicit(&x_parent[v], &none, (int32_t)parent,
 						    memory_order_relaxed, memory_order_relaxed)) {
 		level[v] = depth + 1;
 		atomic_fetch_add_explicit(&x_reached, 1, memory_order_relaxed);
@@ -195,8 +196,8 @@ static double search(int64_t root)
 	long n = 0;
 
 	for (int64_t v = 0; v < mine; v++) {
-		atomic_store_explicit(&x_parent[v], NOBODY, memory_order_relaxed);
-		level[v] = NOBODY;
+		atomic_store_explicit(&x_parent[v], NO_PARENT, memory_order_relaxed);
+		level[v] = NO_PARENT;
 	}
 	depth = 0;
 	if (here(root)) {
@@ -232,17 +233,17 @@ static int64_t prove(int64_t root)
 	for (int64_t v = 0; v < mine; v++) {
 		int64_t parent = atomic_load(&x_parent[v]);
 		bool is_neighbour = first + v == root;
-		if ((parent == NOBODY) != (level[v] == NOBODY))
+		if ((parent == NO_PARENT) != (level[v] == NO_PARENT))
 			fail("a vertex has a level without a parent");
 		for (int64_t e = edges_at[v]; e < edges_at[v + 1]; e++) {
 			int32_t other = all[neighbours[e]];
 			is_neighbour |= neighbours[e] == parent;
-			if ((other == NOBODY) != (level[v] == NOBODY))
+			if ((other == NO_PARENT) != (level[v] == NO_PARENT))
 				fail("an edge leads out of the tree");
-			if (other != NOBODY && abs(other - level[v]) > 1)
+			if (other != NO_PARENT && abs(other - level[v]) > 1)
 				fail("an edge leaps over a level");
 		}
-		if (parent == NOBODY)
+		if (parent == NO_PARENT)
 			continue;
 		ends += edges_at[v + 1] - edges_at[v];
 		if (!is_neighbour)

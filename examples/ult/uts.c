@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uts.c - counts the nodes of a tree that nobody knows before (UTS, the unbalanced tree search).
+ * uts.c - counts the nodes of a tree whose shape is not known before (UTS, the unbalanced tree search).
  *
  * A node's children follow from its 20 bytes by SHA-1, so the trees are the same everywhere, and
  * the sizes that the benchmark publishes prove the count.  Many threads explore; what they have too
  * much lies in a bag.  Where a bag is empty, thieves ask: one thread per other rank, blocked in
  * MPI_Recv until that rank's giver, which keeps the question until it has something, answers.
- * The end: rank 0 counts who may still have nodes.  A giver reports one more, and waits for the
+ * The end: rank 0 counts the ranks that may still have nodes.  A giver reports one more, and waits for the
  * receipt, before it gives; a rank that has run dry gives back what was counted for it.
  *
  *   mpicc -O2 uts.c -lm -o uts && mpiexec -n 2 ./uts --tree 1 [--threads 100] [--pthreads]
@@ -23,10 +23,10 @@ enum {
 	TAG_OVER,
 	TAG_ASK,
 	TAG_WORK,
-	TAG_RECEIPT = 100, /* + whom it is given to */
+	TAG_RECEIPT = 100, /* + the rank that it is given to */
 	PIECE = 16,        /* nodes that a thread takes at once */
 	MANY = 512,        /* and a message carries at most */
-	TURN = 256,        /* nodes between two looks at who wants some */
+	TURN = 256,        /* nodes between two looks at the questions of thieves */
 	CHILDREN_MAX = 100,
 };
 
@@ -177,8 +177,8 @@ static void pile_move(struct pile *to, struct pile *from, long n)
 	memmove(from->node, from->node + n, (size_t)from->count * sizeof(*from->node));
 }
 
-/* Lock held, the bag or who waits for it has changed: tells one of those who wait for what is in
- * it, who tells the next; or the thieves, if there is nothing. */
+/* Lock held, the bag or its waiters have changed: wakes one waiter for what is in
+ * it, which wakes the next; or the thieves, if there is nothing. */
 static void offers(void)
 {
 	if (asked > 0 && bag.count > 1)
@@ -250,7 +250,7 @@ static void *explores(void *arg)
 				offers();
 				lock_give(&lock);
 			}
-			/* Or nobody else would run, and so nobody come to want any. */
+			/* Or no other thread would run, and none would ask for nodes. */
 			thread_yield();
 		}
 		lock_take(&lock);

@@ -49,7 +49,7 @@ part halo 'unbound 2' '4 threads unbound,step'
 part halo 'idle 2' '4 threads one idle,step'
 part offload idle '1 KiB idle,computing'
 
-# Another MPI by its prefix: weft itself; one whose launcher nobody knows; and the system's, where there is one.
+# Another MPI by its prefix: weft itself; one with an unknown launcher; and the system's, where there is one.
 mkdir -p "$work/own/bin"
 printf '#!/bin/sh\nexec "%s/bin/mpicc" "$@"\n' "$BUILD" >"$work/own/bin/mpicc"
 printf '#!/bin/sh\n[ "$1" != --version ] || { echo "own 1.0"; exit 0; }\nexec "%s/bin/mpiexec" "$@"\n' "$BUILD" >"$work/own/bin/mpiexec"

@@ -119,8 +119,8 @@ elif command -v setpriv >/dev/null; then
 	chmod 755 "$work"
 	setpriv --reuid=65534 --clear-groups "$BUILD/bin/weft" info --live $$ 10 2>"$work/err"
 	case $? in
-	1) grep -q "process $$ belongs to somebody else" "$work/err" || fail "as another user: $(cat "$work/err")" ;;
-	126 | 127) ;; # a build that he may not read
+	1) grep -q "process $$ belongs to another user" "$work/err" || fail "as another user: $(cat "$work/err")" ;;
+	126 | 127) ;; # a build that this user may not read
 	*) fail "as another user: no error" ;;
 	esac
 fi

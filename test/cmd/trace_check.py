@@ -206,7 +206,7 @@ def judge(events):
 
 
 def rails():
-    """Two rails: both come up, what they carry is counted, and nobody says that one broke."""
+    """Two rails: both come up, what they carry is counted, and no record says that one broke."""
     folder, made = os.path.join(WORK, "rails"), os.path.join(WORK, "rails.json")
     os.mkdir(folder)
     env = dict(os.environ, WEFT_TRACE=folder, WEFT_RAILS="tcp:127.0.0.1,tcp:127.0.0.1")

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flood.c - more than a receiver takes: nothing is lost, nobody waits for ever, and its memory
- *holds no more payload than the credit that it gives.
+ * flood.c - more than a receiver takes: nothing is lost, no rank waits for ever, and its memory
+ * holds no more payload than the credit that it gives.
  *
  *	flood reverse N           N messages with tags of their own, received last first
- *	flood all BYTES ROUNDS    everybody to everybody, all posted before anything is received
+ *	flood all BYTES ROUNDS    each rank to all, all posted before anything is received
  *	flood deaf N BYTES        the receiver makes no MPI call until all is on its way
  */
 #include <stdlib.h>

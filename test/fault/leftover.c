@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * leftover.c - MPI_Finalize ends, with success, whatever a program has left behind: receives that
- * nobody matches, messages that nobody receives, requests that nobody waits for, objects that
- * nobody frees.
+ * find no message, messages without a receive, requests without a wait, objects that
+ * are not freed.
  */
 #include "../mpi/mpitest.h"
 

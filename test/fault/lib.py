@@ -105,7 +105,7 @@ class Result:
 
 
 def stacks():
-    """For a hang: where everybody is."""
+    """For a hang: where each process is."""
     if not shutil.which("gdb"):
         return
     for pid in marked():

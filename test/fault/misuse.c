@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 	the_rest();
 	still_works();
 	CHECK_EQ(mistakes, 0);
-	/* A receive that nobody answers does not keep MPI_Finalize. */
+	/* A receive without a message does not keep MPI_Finalize. */
 	OK(MPI_Irecv(&never, 1, MPI_INT, (rank + 1) % size, 99, MPI_COMM_WORLD, &req));
 	return test_end();
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whoever waits for a rank that dies hears of it: the job ends with one line, or the call returns an error."""
+"""A rank that waits for one that dies hears of it: the job ends with one line, or the call returns an error."""
 
 import itertools
 import os
@@ -76,7 +76,7 @@ def later(function, *args):
 
 
 def kill_all(fabric):
-    """Everybody at once, mpiexec and its keeper too: nobody is left to clean up, and nothing needs it."""
+    """All processes at once, mpiexec and its keeper too: none is left to clean up, and nothing needs it."""
     what = "all killed over %s" % fabric
     before = litter()
     job, place = start(dice.randrange(1 << 30), "kill", "barrier", "fatal", fabric)
@@ -101,7 +101,7 @@ for fabric in FABRICS:
     for where in WHERE:
         later(errors_return, "kill", where, fabric)
     later(errors_return, dice.choice(["exit0", "_exit3", "abort"]), dice.choice(POINT_TO_POINT), fabric)
-# Those who get ahead of it in shared memory.
+# Ranks that get ahead of it in shared memory.
 for where in ("gather", "bcast"):
     later(default_handler, "kill", where, "self,shm")
     later(errors_return, "kill", where, "self,shm")

@@ -39,7 +39,7 @@ if len(os.sched_getaffinity(0)) > 1:
     runs("one core", ["taskset", "-c", str(min(os.sched_getaffinity(0))), ENGINE])
 runs("an empty environment", ["env", "-i", ENGINE])
 
-# In a namespace of mounts of its own; not everybody may make one.
+# In a namespace of mounts of its own; not every user may make one.
 INSIDE = ["unshare", "-m", "sh", "-c"]
 if run(INSIDE + ["mount -t tmpfs none /sys"]).rc == 0:
     for what, command in (("no /sys", "mount -t tmpfs none /sys"), ("no /proc", "mount -t tmpfs none /proc"),

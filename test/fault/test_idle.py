@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who waits for a message uses hardly any of a core, over shm and tcp, with background progress and without."""
+"""A rank that waits for a message uses hardly any of a core, over shm and tcp, with background progress and without."""
 
 from lib import *
 

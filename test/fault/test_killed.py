@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Any process of a job is killed at any moment - while ranks start, meet in shared memory, repair a rail, leave - and
-nothing hangs, nobody stays, no name is left in /dev/shm or /tmp.
+nothing hangs, no process stays, no name is left in /dev/shm or /tmp.
 
   test_killed.py [SEED [ROUNDS]]    a round: one job each over shm, tcp, and two rails of which one keeps breaking
 """

@@ -41,7 +41,7 @@ for fabric in FABRICS:
     if not worked[64, 2]:
         fail("64 descriptors are too few for two ranks over " + fabric)
 
-# Threads that cannot be made.  Root is not bound by the limit, so as somebody else.
+# Threads that cannot be made.  Root is not bound by the limit, so as another user.
 if os.geteuid() == 0 and shutil.which("setpriv") and shutil.which("prlimit"):
     place = os.path.join(scratch, "tree")
     for part in ("bin", "lib", os.path.join("test", "fault")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Others on the host: another user who talks to the job's sockets changes nothing; the secret is nowhere to be read."""
+"""Others on the host: another user's process that talks to the job's sockets changes nothing; the secret is nowhere to be read."""
 
 import glob
 import os

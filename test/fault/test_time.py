@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Time goes wrong: the clock of day jumps, ranks have clocks of their own, the whole job is frozen, a neighbour with
-real-time priority takes a core: results are the same, and nobody is taken for dead."""
+real-time priority takes a core: results are the same, and no rank is taken for dead."""
 
 import os
 import shutil
@@ -25,8 +25,8 @@ while os.getppid() == %d:
         pass
     time.sleep(0.005)  # the kernel's own limit for such threads may be off
 """
-# Shorter than the freeze: what counts time while nobody runs would give peers up.  The kernel acknowledges, whoever
-# has a core, so a busy machine does not matter.
+# Shorter than the freeze: a count of time in which no rank runs would give peers up.  The kernel acknowledges,
+# whichever process has a core, so a busy machine does not matter.
 HASTE = {} if os.environ.get("WEFT_LONG") else {"WEFT_TCP_SILENCE": "2"}
 
 wanted = run(ranks(2, "traffic", "plain", ROUNDS))

@@ -223,7 +223,7 @@ static void descriptors(void)
 	CHECK_EQ(n, 0);
 }
 
-/* Tells the driver whom to stop, and waits until it has. */
+/* Tells the driver which process to stop, and waits until it has. */
 static void announce(const char *dir)
 {
 	char name[4096], ready[4200];
@@ -274,7 +274,7 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "signals"))
 		signals_begin();
 	for (int i = 0; i < rounds; i++) {
-		/* Not before all are connected: who is stopped amid that is refused, with a line.
+		/* Not before all are connected: a rank stopped amid that is refused, with a line.
 		 */
 		if (i == 1 && halted)
 			signal(SIGCONT, on_cont);
@@ -289,7 +289,7 @@ int main(int argc, char **argv)
 			usleep(2000);
 	}
 	if (!strcmp(mode, "signals")) {
-		/* Everybody hears a tick, however fast the messages were. */
+		/* Each rank hears a tick, however fast the messages were. */
 		while (!ticks)
 			pause();
 		signals_end();

@@ -6,8 +6,8 @@
  *
  * DIR/ready appears when all are connected; rank 1 dies after DIR/go has appeared.  With "return"
  * the survivors must get MPI_ERR_PROC_ABORTED and go on among themselves; then they write
- * DIR/ok.RANK.  With "fatal" nobody may come back from the
- *call.
+ * DIR/ok.RANK.   With "fatal" no rank may come back from
+ * the call.
  */
 #include <sched.h>
 #include <signal.h>
@@ -151,7 +151,7 @@ static int suffer(const char *where)
 		return MPI_Barrier(w);
 	if (!strcmp(where, "allreduce"))
 		return MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, w);
-	/* Who gives or hands out gets ahead of who is lost, but not for ever. */
+	/* A rank that gives or hands out gets ahead of the lost one, but not for ever. */
 	code = MPI_SUCCESS;
 	if (!strcmp(where, "gather")) {
 		for (int i = 0; i < 1000 && !code; i++)
@@ -189,7 +189,7 @@ static int suffer(const char *where)
 	return 0;
 }
 
-/* Whoever is left can still talk, over messages of every protocol and over a communicator. */
+/* The survivors can still talk, over messages of every protocol and over a communicator. */
 static void go_on(void)
 {
 	MPI_Group world, living;
@@ -245,7 +245,7 @@ int main(int argc, char **argv)
 	CHECK(lives);
 	go_on();
 	touch("ok", rank);
-	/* It may say that somebody is missing, but it comes back. */
+	/* It may say that a rank is missing, but it comes back. */
 	code = MPI_Finalize();
 	if (code)
 		FAILS(code, MPI_ERR_PROC_ABORTED);

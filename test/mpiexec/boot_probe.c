@@ -30,7 +30,7 @@ static void make_value(int rank, size_t len, char *text)
 	text[len] = 0;
 }
 
-/* Everybody puts several values, long ones too, and reads those of all. */
+/* Each rank puts several values, long ones too, and reads those of all. */
 static void exchange(size_t len)
 {
 	char *mine = malloc(len + 1), *theirs = malloc(len + 1), text[64];
@@ -50,7 +50,7 @@ static void exchange(size_t len)
 			if (strcmp(mine, theirs) != 0 || strcmp(want, got) != 0)
 				exit(8);
 			MUST(weft_boot_get(r, "empty", got, 1));
-			if (weft_boot_get(r, "nobody put this", got, sizeof got) != WEFT_ERR_NOENT)
+			if (weft_boot_get(r, "not put by any", got, sizeof got) != WEFT_ERR_NOENT)
 				exit(7);
 		}
 		MUST(weft_boot_fence());
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "";
 	if (weft_boot_open(&info))
 		return 3;
-	if (strcmp(what, "who") == 0)
+	if (strcmp(what, "identity") == 0)
 		printf("rank %d size %d appnum %d launcher %s secret_by_kvs %d\n", info->rank,
 		       info->size, info->appnum, info->launcher, info->secret_by_kvs);
 	else if (strcmp(what, "exchange") == 0) {

@@ -14,7 +14,7 @@ err_has 'rank 1 on .* ended with exit code 4'
 err_lines 1
 want 1 "$MPIEXEC" -n 3 "$PROBE" exit 0
 err_has 'rank 1 on .* without MPI_Finalize'
-# nobody waits for it: said, and taken calmly
+# no rank waits for it: a line, and no failure
 want 0 "$MPIEXEC" -n 1 "$PROBE" exit 0
 err_has 'rank 0 on .* without MPI_Finalize'
 for code in 1 7 255; do
@@ -24,13 +24,13 @@ done
 want 1 "$MPIEXEC" -n 3 "$PROBE" abort 0
 want 1 "$MPIEXEC" -n 3 "$PROBE" abort 256
 err_has 'code 256'
-want 6 "$MPIEXEC" -n 3 "$PROBE" who - 6
+want 6 "$MPIEXEC" -n 3 "$PROBE" identity - 6
 err_has 'ended with exit code 6'
 want 1 "$MPIEXEC" -n 1 "$PROBE" hang 0 : -n 1 true
 err_has 'rank 1 .* while other ranks wait'
 all_gone 100 "a rank that never joins"
 
-# --- after a failure nobody is left: groups, sessions, orphans, those who ignore SIGTERM
+# --- after a failure no process is left: groups, sessions, orphans, those that ignore SIGTERM
 want_any=$("$MPIEXEC" --version) # the program is there
 below_a_shell() { # in a subshell, with a mark and files of its own
 	T=$T/$1 JOB_MARK=$JOB_MARK.$1
@@ -45,7 +45,7 @@ below_a_shell() { # in a subshell, with a mark and files of its own
 	exit $FAILED
 }
 pids=
-for what in 'signal 11' 'exit 3' 'abort 5' 'exit 0'; do # at once: each waits for those who ignore SIGTERM
+for what in 'signal 11' 'exit 3' 'abort 5' 'exit 0'; do # at once: each waits for processes that ignore SIGTERM
 	(below_a_shell "$(echo $what | tr -d ' ')" $what) &
 	pids="$pids $!"
 done
@@ -64,10 +64,10 @@ esac
 all_gone 100 "a shell that stays"
 
 # --- a rank that fails after MPI_Finalize does not take those along that have left too
-want 6 "$MPIEXEC" -n 1 "$PROBE" who - 6 : -n 1 sh -c "'$PROBE' who; sleep 0.3; echo finished"
+want 6 "$MPIEXEC" -n 1 "$PROBE" identity - 6 : -n 1 sh -c "'$PROBE' who; sleep 0.3; echo finished"
 grep -q finished "$T/out" || fail "a failure after finalize ends others"
-# but those who wait for it for ever
-want 6 "$MPIEXEC" -n 1 "$PROBE" who - 6 : -n 1 "$PROBE" hang 0
+# but ranks that wait for it for ever
+want 6 "$MPIEXEC" -n 1 "$PROBE" identity - 6 : -n 1 "$PROBE" hang 0
 
 # --- what a rank leaves in the background ends with the job
 want 0 "$MPIEXEC" -n 2 sh -c 'setsid sleep 1000 & true'
@@ -94,7 +94,7 @@ wait $MPID
 err_has 'keeps the ranks was killed'
 all_gone 100 "keeper killed"
 start_job
-# whoever ends all that is called mpiexec must not meet the keeper
+# a kill of all that is called mpiexec must not meet the keeper
 [ "$(cat "/proc/$(keeper_of $MPID)/comm")" = weft-keeper ] || fail "the keeper's name"
 grep -q mpiexec "/proc/$(keeper_of $MPID)/cmdline" && fail "the keeper's command line"
 kill -9 $MPID

@@ -12,7 +12,7 @@ out_is "alone
 "
 want 0 "$MPIEXEC" --label -n 1 echo a : -n 2 echo b
 [ "$(sort "$T/out" | tr '\n' ' ')" = "[0] a [1] b [2] b " ] || fail "several programs"
-want 0 "$MPIEXEC" -n 1 "$PROBE" who : -n 1 "$PROBE" who
+want 0 "$MPIEXEC" -n 1 "$PROBE" identity : -n 1 "$PROBE" identity
 grep -q 'rank 0 size 2 appnum 0' "$T/out" && grep -q 'rank 1 size 2 appnum 1' "$T/out" ||
 	fail "appnum"
 want 0 "$MPIEXEC" -n 1 -- echo -n -x

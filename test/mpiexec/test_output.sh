@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What ranks write arrives whole: no line torn, none lost, no deadlock when nobody reads.
+# What ranks write arrives whole: no line torn, none lost, no deadlock without a reader.
 . "$(dirname "$0")/lib.sh"
 
 # --- lines of many ranks, written byte by byte and in halves, stay whole

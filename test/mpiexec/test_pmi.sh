@@ -6,7 +6,7 @@ want 0 "$MPIEXEC" -n 1 "$PROBE" exchange
 want 0 "$MPIEXEC" -n 4 "$PROBE" exchange 50000
 want 0 "$MPIEXEC" -n 40 "$PROBE" exchange 10
 want 0 "$MPIEXEC" -n 2 sh -c "'$PROBE' exchange; true"
-want 0 "$MPIEXEC" -n 2 "$PROBE" who
+want 0 "$MPIEXEC" -n 2 "$PROBE" identity
 grep -q 'rank 0 size 2 appnum 0 launcher weft secret_by_kvs 0' "$T/out" || fail "who"
 
 # the secret is nowhere to be seen
@@ -19,7 +19,7 @@ for f in /proc/$$/fd/*; do readlink "$f"; done >"$T/inherited" 2>/dev/null
 grep -vxF -f "$T/inherited" "$T/out" | grep -qE 'pipe|socket|anon' && fail "open in a rank: $(cat "$T/out")"
 
 # --- no launcher, and launchers that we cannot talk to
-want 0 "$PROBE" who
+want 0 "$PROBE" identity
 grep -q 'rank 0 size 1 appnum 0 launcher none' "$T/out" || fail "alone"
 for e in 'PMI_RANK=1' 'PMI_FD=700 PMI_RANK=0 PMI_SIZE=2' 'PMI_FD=x PMI_RANK=0 PMI_SIZE=2' \
 	'PMI_FD=0 PMI_RANK=-1 PMI_SIZE=2' 'PMI_FD=0 PMI_RANK=0 PMI_SIZE=2147483648' \
@@ -27,10 +27,10 @@ for e in 'PMI_RANK=1' 'PMI_FD=700 PMI_RANK=0 PMI_SIZE=2' 'PMI_FD=x PMI_RANK=0 PM
 	'PMI_FD=0 PMI_RANK=0' 'PMI_FD= PMI_RANK=0 PMI_SIZE=1' 'PMIX_NAMESPACE=x PMIX_RANK=0' \
 	'OMPI_COMM_WORLD_SIZE=2' 'PMI_PORT=h:1 PMI_ID=0' 'SLURM_PROCID=0 SLURM_NTASKS=4' \
 	'PMI_FD=0 PMI_RANK=0 PMI_SIZE=2'; do
-	want 3 env $e "$PROBE" who
+	want 3 env $e "$PROBE" identity
 	err_lines 1
 done
-want 0 env SLURM_PROCID=0 SLURM_NTASKS=1 "$PROBE" who
+want 0 env SLURM_PROCID=0 SLURM_NTASKS=1 "$PROBE" identity
 want 0 env PMI_RANK=7 PMI_SIZE=9 PMI_FD=99 PMIX_RANK=3 "$MPIEXEC" -n 2 "$PROBE" exchange
 
 # --- an MPI program started by a rank is told what to do, and does not hang
@@ -64,8 +64,8 @@ fi
 # --- Hydra
 if command -v mpiexec.hydra >/dev/null; then
 	want 0 mpiexec.hydra -n 4 "$PROBE" exchange 5000
-	want 0 mpiexec.hydra -n 2 "$PROBE" who
-	grep -q 'rank 1 size 2 appnum 0 launcher hydra secret_by_kvs 1' "$T/out" || fail "hydra: who"
+	want 0 mpiexec.hydra -n 2 "$PROBE" identity
+	grep -q 'rank 1 size 2 appnum 0 launcher hydra secret_by_kvs 1' "$T/out" || fail "hydra: identity"
 	JOB_MARK=$JOB_MARK.ranks mpiexec.hydra -n 3 "$PROBE" abort 7 >"$T/out" 2>"$T/err" && fail "hydra: abort"
 	# below Hydra, ours again
 	want 0 mpiexec.hydra -n 1 "$MPIEXEC" -n 2 "$PROBE" exchange

@@ -54,7 +54,7 @@ def wait(pid, fd, seconds=100):
             os.close(fd)
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.01)
-        while select.select([fd], [], [], 0)[0]:  # what nobody reads would keep it waiting
+        while select.select([fd], [], [], 0)[0]:  # unread output would keep it waiting
             try:
                 if not os.read(fd, 4096):
                     break
@@ -99,7 +99,7 @@ read_until(fd, "once more: at once")
 os.write(fd, b"\x03")
 want("Ctrl-C twice", wait(pid, fd), 130)
 
-# A job in the background may run while somebody types.
+# A job in the background may run while the user types.
 pid, fd = start("-n", "1", "sh", "-c", "read a; echo got=$a", background=True)
 read_until(fd, "got=")
 want("background", wait(pid, fd), 0)

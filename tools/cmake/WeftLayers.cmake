@@ -56,7 +56,7 @@ target_link_libraries(weft_flags INTERFACE Threads::Threads)
 
 set_property(GLOBAL PROPERTY WEFT_LAYERS "")
 
-# Libraries from outside that one layer needs; nobody above sees their headers.
+# Libraries from outside that one layer needs; no layer above sees their headers.
 set(WEFT_topo_LIBS PkgConfig::HWLOC)
 set(WEFT_boot_LIBS PkgConfig::SODIUM ${CMAKE_DL_LIBS})
 set(WEFT_net_LIBS PkgConfig::SODIUM ${CMAKE_DL_LIBS})
