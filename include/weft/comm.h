@@ -44,19 +44,19 @@ WEFT_COMM_API weft_err weft_comm_open(void);
 WEFT_COMM_API weft_err weft_comm_close(void);
 WEFT_COMM_API int weft_comm_rank(void);
 WEFT_COMM_API int weft_comm_size(void);
-/* Waits until all have called it. */
+/* Waits until all processes have called it. */
 WEFT_COMM_API weft_err weft_comm_barrier(void);
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
 typedef struct weft_comm_result {
 	weft_err err; /* WEFT_OK, WEFT_ERR_TRUNC, WEFT_ERR_PEER, WEFT_ERR_CANCELLED, ... */
-	int peer;     /* a receive: whose message it was */
+	int peer;     /* a receive: the sender of the message */
 	int tag;
 	size_t bytes; /* received, or sent */
 } weft_comm_result;
 
-/* An operation under way; yours, of any lifetime that lasts until it is done. */
+/* An operation under way; the caller's memory, which must live until it is done. */
 typedef struct weft_comm_request {
 	uint64_t opaque[56];
 } weft_comm_request;
@@ -67,13 +67,13 @@ WEFT_COMM_API weft_err weft_comm_isend(weft_comm_request *req, int peer, int tag
 				       size_t bytes);
 WEFT_COMM_API weft_err weft_comm_irecv(weft_comm_request *req, int peer, int tag, void *buf,
 				       size_t bytes);
-/* Done?  One look at the network if not.  result may be NULL, here and below. */
+/* Done?  If not, one poll of the network.  result may be NULL, here and below. */
 WEFT_COMM_API bool weft_comm_test(weft_comm_request *req, weft_comm_result *result);
 /* The operation's own result, or WEFT_ERR_DEADLOCK in a handler. */
 WEFT_COMM_API weft_err weft_comm_wait(weft_comm_request *req, weft_comm_result *result);
 /* All n are done.  The first failure among them. */
 WEFT_COMM_API weft_err weft_comm_wait_all(weft_comm_request *const *req, size_t n);
-/* Takes a receive back that has not matched; true: it is done, with WEFT_ERR_CANCELLED. */
+/* Cancels a receive that has not matched; true: it is done, with WEFT_ERR_CANCELLED. */
 WEFT_COMM_API bool weft_comm_cancel(weft_comm_request *req);
 
 /* Start and wait. */
@@ -82,16 +82,16 @@ WEFT_COMM_API weft_err weft_comm_recv(int peer, int tag, void *buf, size_t bytes
 				      weft_comm_result *result);
 /* Is there a message that such a receive would get?  It stays. */
 WEFT_COMM_API bool weft_comm_probe(int peer, int tag, weft_comm_result *result);
-/* One poll of the network, for a thread that waits for what a handler does, which no request says.  Did
- * anything happen?  In a handler: false, nothing is done. */
+/* One poll of the network, for a thread that waits for what a handler does.  True: something
+ * happened.  In a handler: false, and nothing is done. */
 WEFT_COMM_API bool weft_comm_poll(void);
 
 /* ---- active messages ------------------------------------------------------------------------- */
 
-#define WEFT_COMM_AM_MAX 4096     /* bytes of one */
+#define WEFT_COMM_AM_MAX 4096     /* bytes of a message */
 #define WEFT_COMM_AM_HANDLERS 128 /* ids 0..127 */
 
-/* Runs where the message arrived, in whatever thread polls; short, and data is gone afterwards. */
+/* Runs in the thread that polls; must be short; data is gone when it returns. */
 typedef void (*weft_comm_handler)(int peer, const void *data, size_t bytes, void *arg);
 
 /* All processes give an id the same meaning, before any message with it may arrive. */
@@ -101,9 +101,9 @@ WEFT_COMM_API weft_err weft_comm_am(int peer, int id, const void *data, size_t b
 
 /* ---- put and get ----------------------------------------------------------------------------- */
 
-/* Memory that peers may write and read; the key is what they name it by. */
+/* Memory that peers may write and read; the key is its name at the peers. */
 WEFT_COMM_API weft_err weft_comm_expose(void *base, size_t bytes, uint64_t *key_p);
-/* No access has begun after it returns; those under way are the caller's to know about. */
+/* No access begins after it returns; that none is under way the caller has to know. */
 WEFT_COMM_API weft_err weft_comm_hide(uint64_t key);
 /* Done means: the data lies in the peer's memory.  Outside of what key names: WEFT_ERR_ARG. */
 WEFT_COMM_API weft_err weft_comm_put(weft_comm_request *req, int peer, uint64_t key, size_t offset,

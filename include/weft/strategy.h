@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * strategy.h - one's own order in which messages go to a peer; see doc/strategies.md.
+ * strategy.h - a program's own order in which messages go to a peer; see doc/strategies.md.
  *
  * Register a plan before MPI_Init or weft_comm_open (later ones have no effect), start the job with
  * WEFT_STRATEGY=<its name>. A plan chooses among the data of large messages, which waits apart, and
@@ -41,7 +41,7 @@ typedef struct weft_strategy_item {
 
 typedef struct weft_strategy_plan {
 	const char *name;
-	/* Which goes next: an index below n (any other: the oldest).  items are the oldest n that
+	/* The item that goes next: an index below n (any other: the oldest).  items are the oldest n that
 	 * wait, in their order; n is 1 to WEFT_STRATEGY_ITEMS.  NULL: the oldest. */
 	unsigned (*next)(void *arg, const weft_strategy_item *items, unsigned n);
 	void *arg;
@@ -51,7 +51,7 @@ typedef struct weft_strategy_plan {
 	int window;      /* with together: those that follow each other may wait for a poll */
 } weft_strategy_plan;
 
-/* WEFT_ERR_ARG: no name, or there is one of that name.  WEFT_ERR_LIMIT: there are 8 already. */
+/* WEFT_ERR_ARG: no name, or the name is taken.  WEFT_ERR_LIMIT: there are 8 plans already. */
 WEFT_STRATEGY_API weft_err weft_strategy_register(const weft_strategy_plan *plan);
 
 #ifdef __cplusplus

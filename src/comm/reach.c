@@ -32,7 +32,7 @@ static bool word_is(const char *word, size_t n, const char *name)
 }
 
 /* Is the driver in the setting's list?  Checks the list's words on the way. */
-static bool wanted(const char *name, weft_err *err_p)
+static bool driver_wanted(const char *name, weft_err *err_p)
 {
 	bool found = false;
 	const char *w = weft_setting_str(WEFT_SET_DRIVERS);
@@ -248,7 +248,7 @@ static weft_err exchange_networks(struct weft_reach *reach, const struct weft_bo
 	const struct weft_driver *first = &weft_net_driver_tcp, *second = &weft_net_driver_ofi;
 	weft_err err = WEFT_OK;
 	const char *list = weft_setting_str(WEFT_SET_DRIVERS);
-	bool tcp = wanted("tcp", &err), ofi = wanted("ofi", &err);
+	bool tcp = driver_wanted("tcp", &err), ofi = driver_wanted("ofi", &err);
 	if (ofi && (!tcp || strstr(list, "ofi") < strstr(list, "tcp"))) {
 		first = &weft_net_driver_ofi;
 		second = &weft_net_driver_tcp;
@@ -277,7 +277,7 @@ static weft_err exchange_rails(struct weft_reach *reach, const struct weft_boot_
 /* No driver reaches peer: the driver that would. */
 static const char *what_is_missing(const struct weft_reach *reach, int peer, weft_err *err_p)
 {
-	if (wanted("tcp", err_p))
+	if (driver_wanted("tcp", err_p))
 		return "";
 	bool here = *reach->card[peer].host &&
 		    !strcmp(reach->card[peer].host, reach->card[reach->core->rank].host);
@@ -287,7 +287,7 @@ static const char *what_is_missing(const struct weft_reach *reach, int peer, wef
 static weft_err reach_all(struct weft_reach *reach, const struct weft_boot_info *boot)
 {
 	weft_err err = WEFT_OK;
-	bool want_shm = wanted("shm", &err), rails = false;
+	bool want_shm = driver_wanted("shm", &err), rails = false;
 	int shm = -1;
 
 	if (err || boot->size == 1)

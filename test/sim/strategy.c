@@ -38,7 +38,7 @@ void sim_strategy_draw(uint64_t seed)
 		/* A small message in three pieces, too. */
 		if (pick(&rnd, 2))
 			mine.pack = WEFT_PACK_MAX;
-		mine.window = mine.pack;
+		mine.may_hold = mine.pack;
 	}
 	p->inline_max = pick(&rnd, 4) ? INLINE_MAX : 256;
 	if (mine.pack) { /* many small messages, and a network that makes them wait */

@@ -24,7 +24,7 @@ void weft_comm_pack_open(struct weft_gate *g, struct weft_rail *rail)
 	if (!k)
 		return;
 	memset(k, 0, offsetof(struct weft_pack, data));
-	k->window = g->strategy->window;
+	k->may_hold = g->strategy->may_hold;
 	k->most = most & ~(size_t)7;
 	k->last_round = UINT64_MAX;
 	k->gate = g;
@@ -117,7 +117,7 @@ enum weft_post weft_comm_pack_send_locked(struct weft_gate *g)
 	return p;
 }
 
-/* ---- the window ----------------------------------------------------------------------------- */
+/* ---- held back ------------------------------------------------------------------------------- */
 
 /* Did another message go since the last poll? */
 static bool follows_locked(struct weft_pack *k)
@@ -153,7 +153,7 @@ bool weft_comm_pack_hold_locked(struct weft_gate *g, const struct weft_wire *hea
 		return false;
 	if (!k->n) {
 		/* Relaxed: looked at again below. */
-		if (!k->window || !follows_locked(k) ||
+		if (!k->may_hold || !follows_locked(k) ||
 		    atomic_load_explicit(&k->rail->x_armed, memory_order_relaxed) ||
 		    !g->core->hold || !g->core->hold())
 			return false;

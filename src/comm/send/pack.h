@@ -7,7 +7,7 @@
  *
  *   fan-in   messages that wait at the gate, because another thread was posting or the network was
  *            full, are packed by the thread that posts them; the pack goes when nothing is left
- *   window   a message right behind another, with no poll between them, is held back if the engine
+ *   hold     a message right behind another, with no poll between them, is held back if the engine
  *            says that a thread polls soon; the next poll sends the pack.  The first of a burst,
  *            and so a lone message, is never held.
  *
@@ -30,7 +30,7 @@ struct weft_pack {
 	struct weft_mpsc_node node; /* in the rail's queue of packs that were held back */
 	/* Is it in that queue?  Set by the holder of the gate's mask, cleared by the rail's poller. */
 	_Atomic bool x_listed;
-	bool window;            /* I */
+	bool may_hold;          /* I */
 	size_t most;            /* I: bytes */
 	struct weft_gate *gate; /* I */
 	struct weft_rail *rail; /* I */

@@ -57,7 +57,7 @@ static struct weft_out *highest_locked(struct weft_gate *g)
 
 const struct weft_strategy weft_comm_strategy_fifo = {.name = "fifo"};
 static const struct weft_strategy aggregate = {
-	.name = "aggregate", .pack = WEFT_PACK_MAX, .window = true};
+	.name = "aggregate", .pack = WEFT_PACK_MAX, .may_hold = true};
 static const struct weft_strategy reorder = {.name = "reorder",
 					     .apart = true,
 					     .piece = PIECE,
@@ -75,24 +75,24 @@ static const struct weft_strategy priority = {.name = "priority",
 					      .next_locked = highest_locked};
 static const struct weft_strategy both = {.name = "aggregate and reorder",
 					  .pack = WEFT_PACK_MAX,
-					  .window = true,
+					  .may_hold = true,
 					  .apart = true,
 					  .piece = PIECE,
 					  .ahead = AHEAD,
 					  .next_locked = oldest_locked};
 
-static const struct weft_strategy *choose(const struct weft_net_card *card)
+static const struct weft_strategy *choose_for_network(const struct weft_net_card *card)
 {
 	return card->gathers || card->latency_us < SLOW_US ? &weft_comm_strategy_fifo : &both;
 }
 
-static const struct weft_strategy automatic = {.name = "auto", .choose = choose};
+static const struct weft_strategy automatic = {.name = "auto", .choose = choose_for_network};
 
 #define OWN_MAX 8
-#define OURS 6
-static const struct weft_strategy *known[OURS + OWN_MAX] = {
+#define BUILT_IN 6
+static const struct weft_strategy *known[BUILT_IN + OWN_MAX] = {
 	&weft_comm_strategy_fifo, &aggregate, &reorder, &shortest, &priority, &automatic};
-static unsigned n_known = OURS;
+static unsigned n_known = BUILT_IN;
 
 const struct weft_strategy *weft_comm_strategy_find(const char *name)
 {

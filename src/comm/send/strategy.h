@@ -28,7 +28,7 @@ struct weft_net_card;
 struct weft_strategy {
 	const char *name;
 	size_t pack;    /* most bytes of small messages in one packet; 0: each goes by itself */
-	bool window;    /* pack: those that follow each other may wait for the next poll */
+	bool may_hold;  /* pack: those that follow each other may wait for the next poll */
 	bool apart;     /* data waits in a list of its own (the gate's data_head) */
 	size_t piece;   /* apart: most bytes of data in a packet */
 	unsigned ahead; /* apart: most packets of data that the driver may hold */

@@ -51,7 +51,7 @@ weft_err weft_strategy_register(const weft_strategy_plan *plan)
 	o->plan = *plan;
 	o->strategy = (struct weft_strategy){.name = plan->name,
 					     .pack = plan->together,
-					     .window = plan->window,
+					     .may_hold = plan->window,
 					     .apart = true,
 					     .piece = plan->piece ? plan->piece : PIECE,
 					     .ahead = plan->ahead ? plan->ahead : AHEAD,
