@@ -255,8 +255,8 @@ weft_err weft_comm_read(int peer, uint64_t from, void *to, size_t len)
 {
 	struct weft_gate *g = &self.core->gate[peer];
 	struct iovec piece = {.iov_base = to, .iov_len = len};
-	return g->driver->get ? g->driver->get(g->net, peer, from, &piece, 1, len)
-			      : WEFT_ERR_UNSUPPORTED;
+	return weft_comm_gate_can_get(g) ? weft_comm_gate_copy(g, false, from, &piece, 1, len)
+					 : WEFT_ERR_UNSUPPORTED;
 }
 
 bool weft_comm_lost(int peer)

@@ -51,7 +51,7 @@ struct weft_core_req_recv {
 	struct weft_gate *gate;
 	union {
 		struct weft_comm_copy_left left;
-		struct weft_net_window *window; /* RDMA, ASKED: open, or NULL */
+		struct weft_net_region *region; /* RDMA, ASKED: open, or NULL */
 	};
 } __attribute__((may_alias));
 

@@ -6,14 +6,14 @@
  * Everything that arrives is checked; what makes no sense closes the connection with that peer
  * and never touches memory.  Requests are named by ids (slot and generation in the owner's table,
  * ids.h), never by addresses.  The only address on the wire is that of a buffer, offered to a peer
- * that may copy from and to this process's memory anyway (get and put of the driver).
+ * that may copy from and to this process's memory anyway, or write into the region that it names.
  *
  * kind     sides  sequence  context    tag      length          payload
  * EAGER    S->R   envelope  context    tag      data bytes (1)  the data
  * RTS      S->R   envelope  context    tag      data bytes      struct weft_wire_rts
  * CTS      R->S   R's id    S's id     most     bytes wanted    -
  *                                                               OFFER: address, 8 bytes
- *                                                               WINDOW: struct weft_net_ticket
+ *                                                               REGION: struct weft_wire_place
  *                                                               SHARE: see share.c; tag: the word
  *                                                               REST: send what you claim
  * DATA     S->R   offset lo R's id     off. hi  bytes here      that part of the data
@@ -34,7 +34,7 @@
  *   rendezvous:  RTS, CTS, DATA ...       R has the data when all bytes wanted are there
  *                RTS, FIN                 R took the data itself (get), or wanted none
  *                RTS, CTS + OFFER, DATA + PLACED   S wrote the data itself (put)
- *                RTS, CTS + WINDOW, DATA + PLACED  the same, by the network
+ *                RTS, CTS + REGION, DATA + PLACED  the same, by the network
  *                RTS, CTS + SHARE, (DATA + PLACED + SHARE,) FIN   both did, pieces of it each
  *                RTS, CTS + SHARE + REST, (DATA + REST ...,) FIN  R took the front, S sent the rest
  *
@@ -64,7 +64,7 @@ enum weft_wire_kind {
 #define WEFT_WIRE_PLACED 1u /* flag of DATA */
 #define WEFT_WIRE_SHARE 2u  /* flag of CTS and DATA */
 #define WEFT_WIRE_REST 4u   /* flag of CTS, with SHARE, and of DATA */
-#define WEFT_WIRE_WINDOW 8u /* flag of CTS */
+#define WEFT_WIRE_REGION 8u /* flag of CTS */
 #define WEFT_WIRE_QUIET                                                                            \
 	16u /* flag of RTS, CTS with OFFER: its end matters to waiting threads only */
 
@@ -86,9 +86,14 @@ struct weft_wire_rts {
 	uint64_t addr; /* of the data in the sender's memory; 0: not in one piece, or not offered */
 };
 
+/* Where the sender shall write: a ticket of a region without its length, which is `length`. */
+struct weft_wire_place {
+	uint64_t addr, key;
+};
+
 static_assert(sizeof(struct weft_wire) == WEFT_NET_HEAD, "the head fills what drivers carry");
 static_assert(sizeof(struct weft_wire_rts) == 16, "no holes on the wire");
-static_assert(sizeof(struct weft_net_ticket) == 16, "no holes on the wire");
+static_assert(sizeof(struct weft_wire_place) == 16, "no holes on the wire");
 static_assert(offsetof(struct weft_wire, sequence) == 4, "layout of the head");
 static_assert(offsetof(struct weft_wire, context) == 8, "layout of the head");
 static_assert(offsetof(struct weft_wire, tag) == 12, "layout of the head");

@@ -9,6 +9,7 @@
  * Callers    open, close: the starting thread.
  *            publish, connect: the starting thread, between boot's put and fence / after the fence.
  *            post: any thread; the caller holds the gate's mask, so one at a time per peer.
+ *            regions, transfer, atomic, flush: any thread (region.h).
  *            poll: one thread at a time per driver instance (the caller holds the source's mask);
  *                  it runs beside posts.
  *            arm: the thread that is about to sleep or leave, or has woken.  Same mask as poll.
@@ -21,9 +22,8 @@
 #ifndef WEFT_DRIVER_H
 #define WEFT_DRIVER_H
 
-#include <sys/uio.h>
 #include "base/arm_level.h"
-#include "base/base.h"
+#include "net/region.h"
 
 #define WEFT_NET_HEAD 24
 #define WEFT_NET_RUN_BYTES 8
@@ -68,11 +68,11 @@ struct weft_net_events {
 		      struct weft_net_sink *sink);
 	void (*placed)(void *arg, int peer, void *cookie, weft_err err);
 
-	/* A post that had answered WEFT_AGAIN's opposite, "accepted", is over: its pieces are free.
-	 */
+	/* A post that had answered ACCEPTED is over: its pieces are free.  So is what region.h says
+	 * of a transfer, an atomic, a flush. */
 	void (*sent)(void *arg, int peer, void *cookie, weft_err err);
 
-	/* A post to peer that answered WEFT_AGAIN may be tried again. */
+	/* A post to peer that answered FULL may be tried again, or an operation of region.h. */
 	void (*ready)(void *arg, int peer);
 
 	/*
@@ -98,19 +98,22 @@ enum weft_post {
 	WEFT_POST_ACCEPTED, /* kept; sent() will say when the pieces are free */
 	WEFT_POST_FULL,     /* nothing was kept; ready() will say when to try again */
 	WEFT_POST_DOWN,     /* the peer is gone */
+	WEFT_POST_REFUSED,  /* transfer, atomic: no such access to that region; nothing was kept */
 };
 
 /* Capability card, valid after open. */
 struct weft_net_card {
-	size_t max_payload; /* of one packet */
-	size_t inline_max;  /* payloads up to this are always DONE or FULL */
-	size_t eager_max;   /* above this comm asks first (setting or measured) */
-	bool can_get;       /* get() works (cross-memory attach, RDMA) */
-	bool can_put;
-	bool windows;      /* expose() and write() work */
-	bool gathers;      /* small packets that follow each other share a system call anyway */
-	bool streams;      /* large payloads come by place(), else always by packet() */
-	double latency_us; /* estimate; sampled later */
+	size_t max_payload;    /* of one packet */
+	size_t inline_max;     /* payloads up to this are always DONE or FULL */
+	size_t eager_max;      /* above this comm asks first (setting or measured) */
+	unsigned access;       /* what this peer's regions allow: enum weft_net_access; 0: none */
+	unsigned atomic_sizes; /* bytes that atomic() takes, or'ed; 0: there is none */
+	bool atomic_cpu;       /* atomics are atomic against the owner's CPU */
+	bool copies;           /* transfer() copies on the caller's CPU, and is DONE; a region costs
+				* nothing; WEFT_NET_KEY_ANY works */
+	bool gathers;          /* small packets that follow each other share a system call anyway */
+	bool streams;          /* large payloads come by place(), else always by packet() */
+	double latency_us;     /* estimate; sampled later */
 	double bandwidth_mbs;
 };
 
@@ -120,13 +123,6 @@ struct weft_net_job {
 	const uint8_t *secret; /* WEFT_SECRET_BYTES */
 	const char *interface; /* to use, where that means something; NULL: as the settings say */
 	bool revivable;        /* a peer that connects anew is believed that the old one is gone */
-};
-
-struct weft_net_window; /* memory of ours that a peer may write into */
-
-/* What the peer must know to write there; goes from process to process as it is. */
-struct weft_net_ticket {
-	uint64_t addr, key;
 };
 
 struct weft_net; /* an open driver instance; first member is const struct weft_driver * */
@@ -192,27 +188,20 @@ struct weft_driver {
 	int (*fd)(struct weft_net
 			  *net); /* one epoll-able descriptor, the same for the driver's life */
 
-	/* Copies len bytes at the peer's address `remote` to/from the pieces.  Synchronous. */
-	weft_err (*get)(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			unsigned n, size_t len);
-	weft_err (*put)(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			unsigned n, size_t len);
-
 	/*
-	 * All three may be NULL.  Writes that go on by themselves, for networks whose put() would
-	 * have to wait.
-	 * expose: opens base[0..len) to `peer`.  Any thread.  WEFT_ERR_UNSUPPORTED: not to this
-	 * one. write: as post(), same mask, into a window of the peer, from its byte `at` on; never
-	 * DONE. What is posted behind it comes behind its bytes.  Into a window that is closed
-	 *        nothing is written, and the connection may end.
-	 * conceal: closes it, before close().  Any thread, once the peer has said that it has
-	 *        written or is down: then nothing is written there any more.
+	 * All may be NULL: the network has none.  region.h says what they promise.
+	 * region_open: to one peer, or WEFT_NET_ANY_PEER, for `access`.  WEFT_ERR_UNSUPPORTED: not
+	 * here; WEFT_ERR_LIMIT, WEFT_ERR_NOMEM: too many.
+	 * flush: DONE, or sent() later: all that this process has written to peer's regions, by
+	 * calls that have returned, has arrived.
 	 */
-	weft_err (*expose)(struct weft_net *net, int peer, void *base, size_t len,
-			   struct weft_net_ticket *ticket_p, struct weft_net_window **window_p);
-	enum weft_post (*write)(struct weft_net *net, int peer, const struct weft_net_ticket *t,
-				uint64_t at, const void *data, size_t len, void *cookie);
-	void (*conceal)(struct weft_net *net, struct weft_net_window *window);
+	weft_err (*region_open)(struct weft_net *net, int peer, void *base, size_t len,
+				unsigned access, struct weft_net_region *region);
+	void (*region_close)(struct weft_net *net, struct weft_net_region *region);
+	enum weft_post (*transfer)(struct weft_net *net, int peer,
+				   const struct weft_net_transfer *t);
+	enum weft_post (*atomic)(struct weft_net *net, int peer, const struct weft_net_atomic *a);
+	enum weft_post (*flush)(struct weft_net *net, int peer, void *cookie);
 
 	/* Tells every connected peer that we leave in order (their down() is then not an error),
 	 * and waits until all accepted posts are out.  Called by polling until it returns WEFT_OK.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * self.c - messages of a process to itself: a ring in private memory, and get by memcpy.
+ * self.c - messages of a process to itself: a ring in private memory, regions by memcpy.
  *
  * Posts go through a ring and not straight to the upcall, because the poster may hold locks that
  * the upcall wants.
@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "net/driver.h"
 #include "net/hub.h"
+#include "net/region_table.h"
 #include "net/shm/ring_rx.h"
 #include "net/shm/ring_tx.h"
 
@@ -24,6 +25,8 @@ struct self {
 	int rank;
 	struct weft_hub hub;
 	void *memory;
+	struct weft_region_shown shown;
+	struct weft_region_table regions;
 	struct weft_ring_tx tx;             /* poster */
 	_Atomic bool x_blocked;             /* poster sets, poller clears: owes a ready() */
 	_Atomic bool x_armed;               /* poller sets, who rings clears */
@@ -35,8 +38,10 @@ static const struct weft_net_card self_card = {
 	.max_payload = MAX_PAYLOAD,
 	.inline_max = MAX_PAYLOAD,
 	.eager_max = 8192,
-	.can_get = true,
-	.can_put = true,
+	.access = WEFT_NET_READ | WEFT_NET_WRITE | WEFT_NET_ATOMIC,
+	.atomic_sizes = 1 | 2 | 4 | 8,
+	.atomic_cpu = true,
+	.copies = true,
 	.latency_us = 0.05,
 	.bandwidth_mbs = 12000,
 };
@@ -51,6 +56,7 @@ static weft_err self_open(const struct weft_net_job *job, const struct weft_net_
 	s->net.driver = &weft_net_driver_self;
 	s->events = *events;
 	s->rank = job->rank;
+	s->regions.shown = &s->shown;
 
 	size_t bytes = weft_net_ring_bytes(shape);
 	s->memory = aligned_alloc(64, weft_align_up(bytes, 64));
@@ -177,31 +183,48 @@ static int self_fd(struct weft_net *net)
 	return ((struct self *)net)->hub.epfd;
 }
 
-static void copy_pieces(uint8_t *remote, const struct iovec *iov, unsigned n, size_t len, bool get)
+static weft_err self_region_open(struct weft_net *net, int peer, void *base, size_t len,
+				 unsigned access, struct weft_net_region *region)
 {
-	for (unsigned i = 0; i < n && len; i++) {
-		size_t part = iov[i].iov_len < len ? iov[i].iov_len : len;
-		if (part && get)
-			memcpy(iov[i].iov_base, remote, part);
-		else if (part)
-			memcpy(remote, iov[i].iov_base, part);
-		remote += part;
-		len -= part;
-	}
-}
-
-static weft_err self_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			 unsigned n, size_t len)
-{
-	copy_pieces((uint8_t *)(uintptr_t)remote, iov, n, len, true);
+	uint64_t key = weft_net_region_table_open(&((struct self *)net)->regions, access);
+	if (!key)
+		return WEFT_ERR_LIMIT;
+	region->ticket = (struct weft_net_ticket){(uint64_t)(uintptr_t)base, len, key};
 	return WEFT_OK;
 }
 
-static weft_err self_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			 unsigned n, size_t len)
+static void self_region_close(struct weft_net *net, struct weft_net_region *region)
 {
-	copy_pieces((uint8_t *)(uintptr_t)remote, iov, n, len, false);
-	return WEFT_OK;
+	weft_net_region_table_close(&((struct self *)net)->regions, region->ticket.key);
+}
+
+static bool is_open(struct self *s, const struct weft_net_ticket *t, enum weft_net_access access)
+{
+	return t->key == WEFT_NET_KEY_ANY || weft_net_region_shown_open(&s->shown, t->key, access);
+}
+
+static enum weft_post self_transfer(struct weft_net *net, int peer,
+				    const struct weft_net_transfer *t)
+{
+	size_t bytes;
+	if (!weft_net_transfer_fits(t, &bytes) ||
+	    !is_open((struct self *)net, t->there, t->write ? WEFT_NET_WRITE : WEFT_NET_READ))
+		return WEFT_POST_REFUSED;
+	weft_net_transfer_mapped(t, (char *)(uintptr_t)t->there->addr);
+	return WEFT_POST_DONE;
+}
+
+static enum weft_post self_atomic(struct weft_net *net, int peer, const struct weft_net_atomic *a)
+{
+	if (!weft_net_atomic_fits(a) || !is_open((struct self *)net, a->there, WEFT_NET_ATOMIC))
+		return WEFT_POST_REFUSED;
+	weft_net_atomic_mapped(a, (char *)(uintptr_t)a->there->addr + a->at);
+	return WEFT_POST_DONE;
+}
+
+static enum weft_post self_flush(struct weft_net *net, int peer, void *cookie)
+{
+	return WEFT_POST_DONE;
 }
 
 static weft_err self_drain(struct weft_net *net)
@@ -224,8 +247,11 @@ const struct weft_driver weft_net_driver_self = {
 	.poll = self_poll,
 	.arm = self_arm,
 	.fd = self_fd,
-	.get = self_get,
-	.put = self_put,
+	.region_open = self_region_open,
+	.region_close = self_region_close,
+	.transfer = self_transfer,
+	.atomic = self_atomic,
+	.flush = self_flush,
 	.drain = self_drain,
 	.card = self_get_card,
 };

@@ -32,13 +32,17 @@ struct fake_packet {
 	bool is_write;
 };
 
-struct weft_net_window {
-	struct weft_net_window *next;
+/* In driver_private. */
+struct fake_region {
+	struct weft_net_region *next;
 	char *base;
-	size_t len;
 	int peer;
-	uint64_t key;
-};
+} __attribute__((may_alias));
+
+static inline struct fake_region *fake_region_of(struct weft_net_region *r)
+{
+	return (struct fake_region *)(void *)r->driver_private;
+}
 
 struct fake_lane { /* from one rank to another */
 	pthread_mutex_t lock;
@@ -57,15 +61,15 @@ struct fake_net {
 	struct weft_net_card card;
 	uint64_t seed;
 	bool told_down[FAKE_RANKS];
-	struct weft_net_window *window;
-	uint64_t windows; /* there were */
+	struct weft_net_region *region;
+	uint64_t regions; /* there were */
 };
 
 static struct fake_fabric {
 	struct fake_lane lane[FAKE_RANKS][FAKE_RANKS];
 	_Atomic bool x_dead[FAKE_RANKS];
 	unsigned chance_full, chance_accept, chance_place, chance_late; /* of 100 */
-	bool can_get, get_fails, put_fails, offer, rtr, windows;
+	bool can_get, get_fails, put_fails, offer, rtr, rdma;
 	bool asks;       /* each post of an eager message asks hold(), as if it began a burst */
 	uint64_t credit; /* 0: any */
 	double latency_us;
@@ -111,12 +115,12 @@ static void fake_init(uint64_t seed)
 
 static weft_err fake_open(const struct weft_net_job *job, const struct weft_net_events *ev,
 			  struct weft_net **net_p);
-static void fake_conceal(struct weft_net *net, struct weft_net_window *w);
+static void fake_region_close(struct weft_net *net, struct weft_net_region *r);
 static void fake_close(struct weft_net *net)
 {
-	struct weft_net_window *w;
-	while ((w = ((struct fake_net *)net)->window))
-		fake_conceal(net, w);
+	struct weft_net_region *r;
+	while ((r = ((struct fake_net *)net)->region))
+		fake_region_close(net, r);
 	free(net);
 }
 
@@ -260,14 +264,14 @@ static void fake_arrives(int from, int to, const struct weft_wire *h)
 /* What was posted behind it finds it there. */
 static void fake_written(struct fake_net *f, int from, struct fake_packet *p)
 {
-	uint64_t where[3]; /* key, offset, length of the window */
+	uint64_t where[3]; /* key, offset, length of the region */
 	memcpy(where, p->head, sizeof where);
-	struct weft_net_window *w = f->window;
-	while (w && w->key != where[0])
-		w = w->next;
-	CHECK(w && w->peer == from && w->len == where[2]);
-	CHECK(where[1] <= w->len && p->len <= w->len - where[1]);
-	memcpy(w->base + where[1], p->data, p->len);
+	struct weft_net_region *r = f->region;
+	while (r && r->ticket.key != where[0])
+		r = fake_region_of(r)->next;
+	CHECK(r && fake_region_of(r)->peer == from && r->ticket.len == where[2]);
+	CHECK(where[1] <= where[2] && p->len <= where[2] - where[1]);
+	memcpy(fake_region_of(r)->base + where[1], p->data, p->len);
 	fake_packet_free(p);
 }
 
@@ -350,70 +354,49 @@ static int fake_poll(struct weft_net *net)
 	return n;
 }
 
-static weft_err fake_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			 unsigned n, size_t len)
+static weft_err fake_region_open(struct weft_net *net, int peer, void *base, size_t len,
+				 unsigned access, struct weft_net_region *region)
 {
-	(void)net;
-	if (fake.gets)
+	struct fake_net *f = (struct fake_net *)net;
+	CHECK(access == WEFT_NET_WRITE);
+	region->ticket = (struct weft_net_ticket){.len = len, .key = ++f->regions};
+	*fake_region_of(region) = (struct fake_region){f->region, base, peer};
+	f->region = region;
+	return WEFT_OK;
+}
+
+static void fake_region_close(struct weft_net *net, struct weft_net_region *region)
+{
+	struct weft_net_region **at = &((struct fake_net *)net)->region;
+	while (*at != region) /* ends: it is open */
+		at = &fake_region_of(*at)->next;
+	*at = fake_region_of(region)->next;
+}
+
+static enum weft_post fake_copy(int peer, const struct weft_net_transfer *t)
+{
+	size_t bytes;
+	if (!t->write && fake.gets)
 		fake.gets(peer);
-	if (fake.get_fails || fake.x_dead[peer])
-		return WEFT_ERR_SYS;
-	const char *from = (const char *)(uintptr_t)remote;
-	size_t off = 0;
-	for (unsigned i = 0; i < n; i++) {
-		memcpy(iov[i].iov_base, from + off, iov[i].iov_len);
-		off += iov[i].iov_len;
-	}
-	CHECK(off == len);
-	return WEFT_OK;
+	if ((t->write ? fake.put_fails : fake.get_fails) || fake.x_dead[peer])
+		return WEFT_POST_REFUSED;
+	CHECK(weft_net_transfer_fits(t, &bytes) && t->there->key == WEFT_NET_KEY_ANY);
+	weft_net_transfer_mapped(t, (char *)(uintptr_t)t->there->addr);
+	return WEFT_POST_DONE;
 }
 
-static weft_err fake_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			 unsigned n, size_t len)
-{
-	(void)net;
-	if (fake.put_fails || fake.x_dead[peer])
-		return WEFT_ERR_SYS;
-	char *to = (char *)(uintptr_t)remote;
-	size_t off = 0;
-	for (unsigned i = 0; i < n; i++) {
-		memcpy(to + off, iov[i].iov_base, iov[i].iov_len);
-		off += iov[i].iov_len;
-	}
-	CHECK(off == len);
-	return WEFT_OK;
-}
-
-static weft_err fake_expose(struct weft_net *net, int peer, void *base, size_t len,
-			    struct weft_net_ticket *ticket_p, struct weft_net_window **window_p)
+/* A copy at once, or, to a region, a packet that finds its place by the head. */
+static enum weft_post fake_transfer(struct weft_net *net, int peer,
+				    const struct weft_net_transfer *t)
 {
 	struct fake_net *f = (struct fake_net *)net;
-	struct weft_net_window *w = malloc(sizeof *w);
-	CHECK(w);
-	*w = (struct weft_net_window){f->window, base, len, peer, ++f->windows};
-	f->window = w;
-	*ticket_p = (struct weft_net_ticket){len, w->key};
-	*window_p = w;
-	return WEFT_OK;
-}
-
-static void fake_conceal(struct weft_net *net, struct weft_net_window *w)
-{
-	struct weft_net_window **at = &((struct fake_net *)net)->window;
-	while (*at != w) /* ends: it is open */
-		at = &(*at)->next;
-	*at = w->next;
-	free(w);
-}
-
-static enum weft_post fake_write(struct weft_net *net, int peer, const struct weft_net_ticket *t,
-				 uint64_t at, const void *data, size_t len, void *cookie)
-{
-	struct fake_net *f = (struct fake_net *)net;
-	uint64_t head[3] = {t->key, at, t->addr};
-	struct iovec iov = {(void *)(uintptr_t)data, len};
+	uint64_t head[3] = {t->there->key, t->span->at, t->there->len};
+	size_t bytes;
 	static_assert(sizeof head == WEFT_NET_HEAD, "a write's place is its packet's head");
-	return fake_put_in(f, peer, head, &iov, 1, len, cookie, true);
+	if (f->card.copies)
+		return fake_copy(peer, t);
+	CHECK(t->write && t->n_spans == 1 && weft_net_transfer_fits(t, &bytes));
+	return fake_put_in(f, peer, head, t->piece, t->n_pieces, bytes, t->cookie, true);
 }
 
 static weft_err fake_drain(struct weft_net *net)
@@ -450,11 +433,9 @@ static const struct weft_driver fake_driver = {
 	.post = fake_post,
 	.post_plain = fake_post_plain,
 	.poll = fake_poll,
-	.get = fake_get,
-	.put = fake_put,
-	.expose = fake_expose,
-	.write = fake_write,
-	.conceal = fake_conceal,
+	.region_open = fake_region_open,
+	.region_close = fake_region_close,
+	.transfer = fake_transfer,
 	.drain = fake_drain,
 	.card = fake_card,
 	.word = fake_word,
@@ -472,9 +453,10 @@ static weft_err fake_open(const struct weft_net_job *job, const struct weft_net_
 	f->card = (struct weft_net_card){.max_payload = FAKE_PAYLOAD,
 					 .inline_max = fake.inline_max,
 					 .eager_max = FAKE_EAGER,
-					 .can_get = fake.can_get,
-					 .can_put = fake.can_get,
-					 .windows = fake.windows,
+					 .access = fake.can_get ? WEFT_NET_READ | WEFT_NET_WRITE
+						   : fake.rdma  ? WEFT_NET_WRITE
+								: 0u,
+					 .copies = fake.can_get,
 					 .streams = true,
 					 .latency_us = fake.latency_us};
 	*net_p = &f->base;

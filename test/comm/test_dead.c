@@ -36,7 +36,7 @@ static void kill_at(uint64_t seed)
 	fake_init(seed);
 	fake.can_get = seed & 1;
 	fake.offer = seed & 2;
-	fake.windows = seed & 4;
+	fake.rdma = seed & 4;
 	hooks = 0;
 	fake_cores(core, RANKS);
 	core[0]->down_hook = on_down;

@@ -319,7 +319,7 @@ static void run(uint64_t s, unsigned steps)
 	fake.can_get = s & 1;
 	fake.get_fails = (s & 6) == 6;
 	fake.offer = s & 32;
-	fake.windows = s % 3 == 0;
+	fake.rdma = s % 3 == 0;
 	fake.credit = s & 64 ? 3000 : 0;
 	fake.put_fails = (s & 6) == 4;
 	fake.chance_full = (s & 8) ? 40 : 5;

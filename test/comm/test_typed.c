@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 		fake_init(seed + (uint64_t)mode);
 		fake.can_get = mode & 1;
 		fake.offer = mode & 4;
-		fake.windows = mode & 8;
+		fake.rdma = mode & 8;
 		fake.chance_place = mode & 2 ? 100 : 20;
 		fake_cores(core, 2);
 		for (int r = 0; r < 2; r++)

@@ -12,6 +12,7 @@
 
 #if __has_include(<rdma/fabric.h>)
 
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <stdlib.h>
 
@@ -40,9 +41,9 @@ static struct {
 
 static struct {
 	void *kept[KEPT]; /* payloads of ours; freed when sent() says so */
-	struct weft_net_window *window[KEPT];
-	void *window_memory[KEPT];
-	void *placing; /* where a payload goes */
+	struct weft_net_region region[KEPT];
+	void *region_memory[KEPT]; /* NULL: not open */
+	void *placing;             /* where a payload goes */
 	bool down;
 	unsigned char sum;
 } us;
@@ -82,6 +83,27 @@ static ssize_t f_write(struct fid_ep *ep, const void *buf, size_t len, void *des
 		       uint64_t addr, uint64_t key, void *context)
 {
 	return put_op(OP_WRITE, buf, len, context);
+}
+
+static ssize_t f_fetch_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			      void *result, void *result_desc, fi_addr_t to, uint64_t addr,
+			      uint64_t key, enum fi_datatype type, enum fi_op op, void *context)
+{
+	return put_op(OP_READ, result, sizeof(uint64_t), context);
+}
+
+static ssize_t f_compare_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+				const void *compare, void *compare_desc, void *result,
+				void *result_desc, fi_addr_t to, uint64_t addr, uint64_t key,
+				enum fi_datatype type, enum fi_op op, void *context)
+{
+	return put_op(OP_READ, result, sizeof(uint64_t), context);
+}
+
+static int f_atomic_valid(struct fid_ep *ep, enum fi_datatype type, enum fi_op op, size_t *count)
+{
+	*count = 1;
+	return 0;
 }
 
 static ssize_t f_cq_read(struct fid_cq *cq, void *buf, size_t count)
@@ -142,7 +164,12 @@ weft_err weft_net_ofi_lib_open(struct weft_ofi *o)
 		.size = sizeof queue, .read = f_cq_read, .readerr = f_cq_readerr};
 	static struct fi_ops_mr memory = {.size = sizeof memory, .reg = f_mr_reg};
 	static struct fi_ops_av addresses = {.size = sizeof addresses, .insert = f_av_insert};
-	static struct fid_ep ep = {.msg = &msg, .rma = &rma};
+	static struct fi_ops_atomic atomic = {.size = sizeof atomic,
+					      .readwrite = f_fetch_atomic,
+					      .compwrite = f_compare_atomic,
+					      .readwritevalid = f_atomic_valid,
+					      .compwritevalid = f_atomic_valid};
+	static struct fid_ep ep = {.msg = &msg, .rma = &rma, .atomic = &atomic};
 	static struct fid_cq cq = {.ops = &queue};
 	static struct fid_domain domain = {.mr = &memory};
 	static struct fid_av av = {.ops = &addresses};
@@ -157,7 +184,7 @@ weft_err weft_net_ofi_lib_open(struct weft_ofi *o)
 	o->cq = &cq;
 	o->domain = &domain;
 	o->av = &av;
-	o->rma = o->put = !o->job.revivable;
+	o->rma = o->put = o->atomics = !o->job.revivable;
 	strcpy(o->provider, "fuzz");
 	net.o = o;
 	return WEFT_OK;
@@ -346,9 +373,18 @@ static void post(struct fuzz_input *in, bool write)
 	us.kept[i] = calloc(1, DATA);
 	CHECK(us.kept[i] && len <= DATA);
 	struct iovec iov = {us.kept[i], len};
-	struct weft_net_ticket where = {fuzz_byte(in), fuzz_byte(in)};
+	uint64_t addr = fuzz_byte(in);
+	struct weft_net_ticket where = {addr, len, fuzz_byte(in)};
+	const struct weft_net_span span = {0, len};
 	void *cookie = (void *)(uintptr_t)(i + 1);
-	enum weft_post p = write ? n->driver->write(n, 1, &where, 0, iov.iov_base, len, cookie)
+	const struct weft_net_transfer t = {.write = true,
+					    .there = &where,
+					    .span = &span,
+					    .n_spans = 1,
+					    .piece = &iov,
+					    .n_pieces = 1,
+					    .cookie = cookie};
+	enum weft_post p = write ? n->driver->transfer(n, 1, &t)
 				 : n->driver->post(n, 1, head, &iov, 1, len, cookie);
 	if (p != WEFT_POST_ACCEPTED) {
 		free(us.kept[i]);
@@ -356,22 +392,62 @@ static void post(struct fuzz_input *in, bool write)
 	}
 }
 
-static void window(unsigned which)
+/* Many pieces on both sides, atomics, flushes. */
+static void reach_over(struct fuzz_input *in)
+{
+	struct weft_net *n = &net.o->net;
+	unsigned i = free_place(us.kept), what = fuzz_byte(in);
+	if (us.down || i == KEPT)
+		return;
+	us.kept[i] = calloc(1, DATA);
+	CHECK(us.kept[i]);
+	struct iovec piece[5];
+	struct weft_net_span span[7];
+	const struct weft_net_ticket where = {what & 8, DATA, what};
+	unsigned step = 1 + fuzz_byte(in) * 15u;
+	for (unsigned k = 0; k < 5; k++)
+		piece[k] = (struct iovec){(char *)us.kept[i] + k * step, 7u * (step / 7)};
+	for (unsigned k = 0; k < 7; k++)
+		span[k] = (struct weft_net_span){k * step, 5u * (step / 7) + (what >> 7)};
+	void *cookie = (void *)(uintptr_t)(i + 1);
+	const struct weft_net_transfer t = {.write = what & 16,
+					    .there = &where,
+					    .span = span,
+					    .n_spans = 7,
+					    .piece = piece,
+					    .n_pieces = 5,
+					    .cookie = cookie};
+	const struct weft_net_atomic a = {.op = (enum weft_net_atomic_op)(what % 3),
+					  .bytes = 1u << what / 4 % 4,
+					  .there = &where,
+					  .at = step,
+					  .result = us.kept[i],
+					  .cookie = cookie};
+	enum weft_post p = what >> 5 & 1   ? n->driver->atomic(n, 1, &a)
+			   : what >> 6 & 1 ? n->driver->flush(n, 1, cookie)
+					   : n->driver->transfer(n, 1, &t);
+	if (p != WEFT_POST_ACCEPTED) {
+		free(us.kept[i]);
+		us.kept[i] = NULL;
+	}
+}
+
+static void region(unsigned which)
 {
 	struct weft_net *n = &net.o->net;
 	unsigned i = which % KEPT;
-	if (us.window[i]) {
-		n->driver->conceal(n, us.window[i]);
-		us.window[i] = NULL;
-		free(us.window_memory[i]);
+	if (us.region_memory[i]) {
+		n->driver->region_close(n, &us.region[i]);
+		free(us.region_memory[i]);
+		us.region_memory[i] = NULL;
 		return;
 	}
-	struct weft_net_ticket t;
-	us.window_memory[i] = malloc(DATA);
-	CHECK(us.window_memory[i]);
-	if (n->driver->expose(n, 1, us.window_memory[i], DATA, &t, &us.window[i])) {
-		us.window[i] = NULL;
-		free(us.window_memory[i]);
+	us.region_memory[i] = malloc(DATA);
+	CHECK(us.region_memory[i]);
+	if (n->driver->region_open(n, i % 2 ? WEFT_NET_ANY_PEER : 1, us.region_memory[i], DATA,
+				   WEFT_NET_WRITE, &us.region[i])) {
+		free(us.region_memory[i]);
+		us.region_memory[i] = NULL;
 	}
 }
 
@@ -399,13 +475,16 @@ static void act(struct fuzz_input *in)
 		op_ends(what >> 4, !(what & 8));
 		break;
 	case 2:
-		window(what >> 3);
+		region(what >> 3);
 		break;
 	case 3:
 		net.full = what & 8;
 		break;
 	case 4:
-		again(what);
+		if (what & 16 && !net.o->job.revivable)
+			reach_over(in);
+		else
+			again(what);
 		break;
 	default:
 		message(in, what & 8);
@@ -423,8 +502,8 @@ static void end(struct weft_net *n)
 		n->driver->poll(n);
 	}
 	for (unsigned i = 0; i < KEPT; i++)
-		if (us.window[i])
-			window(i);
+		if (us.region_memory[i])
+			region(i);
 	n->driver->close(n);
 	for (unsigned i = 0; i < KEPT; i++)
 		free(us.kept[i]);

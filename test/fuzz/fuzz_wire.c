@@ -2,7 +2,7 @@
 /*
  * fuzz_wire.c - packets of a peer that has proven itself and lies: kinds, lengths, ids, credit,
  * order, as whole packets, as streams and within packs, while sends and receives of all kinds are
- * open, and windows into which it writes.  Requests that the lies have not ended end with the
+ * open, and regions into which it writes.  Requests that the lies have not ended end with the
  * connection.
  */
 #include <string.h>
@@ -15,18 +15,22 @@ static struct {
 	const struct weft_net_events *ev;
 	uint32_t ids[16]; /* that we have told the peer */
 	unsigned n_ids;
-	bool down, full, windows;
-	struct weft_net_window *open; /* to the peer */
+	bool down, full, rdma;
+	struct weft_net_region *open; /* to the peer */
 	void *writing[OPS];           /* cookies of our writes that are under way */
 	unsigned n_writing;
 } net;
 
-/* A buffer of ours that the peer may write into. */
-struct weft_net_window {
-	struct weft_net_window *next;
+/* A buffer of ours that the peer may write into; in driver_private. */
+struct open_region {
+	struct weft_net_region *next;
 	uint8_t *base;
-	size_t len;
-};
+} __attribute__((may_alias));
+
+static struct open_region *open_of(struct weft_net_region *r)
+{
+	return (struct open_region *)(void *)r->driver_private;
+}
 
 static enum weft_post f_post(struct weft_net *n, int peer, const void *head,
 			     const struct iovec *iov, unsigned k, size_t len, void *cookie)
@@ -49,60 +53,54 @@ static enum weft_post f_post(struct weft_net *n, int peer, const void *head,
 	return WEFT_POST_DONE;
 }
 
-static weft_err f_get(struct weft_net *n, int peer, uint64_t remote, const struct iovec *iov,
-		      unsigned k, size_t len)
+static enum weft_post f_copy(const struct weft_net_transfer *t)
 {
-	if (remote & 1)
-		return WEFT_ERR_SYS;
-	for (unsigned i = 0; i < k; i++)
-		memset(iov[i].iov_base, 7, iov[i].iov_len);
+	if (t->there->addr & 1)
+		return WEFT_POST_REFUSED;
+	for (unsigned i = 0; i < t->n_pieces && !t->write; i++)
+		memset(t->piece[i].iov_base, 7, t->piece[i].iov_len);
+	return WEFT_POST_DONE;
+}
+
+static weft_err f_region_open(struct weft_net *n, int peer, void *base, size_t len, unsigned access,
+			      struct weft_net_region *region)
+{
+	CHECK(len && access == WEFT_NET_WRITE);
+	region->ticket = (struct weft_net_ticket){(uintptr_t)base, len, 1};
+	*open_of(region) = (struct open_region){net.open, base};
+	net.open = region;
 	return WEFT_OK;
 }
 
-static weft_err f_put(struct weft_net *n, int peer, uint64_t remote, const struct iovec *iov,
-		      unsigned k, size_t len)
+static void f_region_close(struct weft_net *n, struct weft_net_region *region)
 {
-	return remote & 1 ? WEFT_ERR_SYS : WEFT_OK;
-}
-
-static weft_err f_expose(struct weft_net *n, int peer, void *base, size_t len,
-			 struct weft_net_ticket *ticket_p, struct weft_net_window **window_p)
-{
-	struct weft_net_window *w = malloc(sizeof *w);
-	CHECK(w && len);
-	*w = (struct weft_net_window){net.open, base, len};
-	*ticket_p = (struct weft_net_ticket){(uintptr_t)base, 1};
-	net.open = *window_p = w;
-	return WEFT_OK;
-}
-
-static void f_conceal(struct weft_net *n, struct weft_net_window *window)
-{
-	struct weft_net_window **at = &net.open;
-	while (*at != window) /* ends: it is open, and no more than once */
-		at = &(*at)->next;
-	*at = window->next;
-	free(window);
+	struct weft_net_region **at = &net.open;
+	while (*at != region) /* ends: it is open, and no more than once */
+		at = &open_of(*at)->next;
+	*at = open_of(region)->next;
 }
 
 /* The peer writes into what we have opened, whatever it says of it. */
 static void peer_writes(uint8_t byte)
 {
-	for (struct weft_net_window *w = net.open; w; w = w->next)
-		w->base[byte % w->len] = byte;
+	for (struct weft_net_region *r = net.open; r; r = open_of(r)->next)
+		open_of(r)->base[byte % r->ticket.len] = byte;
 }
 
-static enum weft_post f_write(struct weft_net *n, int peer, const struct weft_net_ticket *t,
-			      uint64_t at, const void *data, size_t len, void *cookie)
+static enum weft_post f_transfer(struct weft_net *n, int peer, const struct weft_net_transfer *t)
 {
 	static uint8_t there[4096];
+	size_t bytes;
+	CHECK(weft_net_transfer_fits(t, &bytes));
+	if (!net.rdma)
+		return f_copy(t);
 	if (net.down)
 		return WEFT_POST_DOWN;
 	if (net.full || net.n_writing == OPS)
 		return WEFT_POST_FULL;
-	CHECK(len <= sizeof there);
-	memcpy(there, data, len);
-	net.writing[net.n_writing++] = cookie;
+	CHECK(t->write && t->n_pieces == 1 && bytes <= sizeof there);
+	memcpy(there, t->piece->iov_base, bytes);
+	net.writing[net.n_writing++] = t->cookie;
 	return WEFT_POST_ACCEPTED;
 }
 
@@ -116,11 +114,11 @@ static const struct weft_net_card *f_card(struct weft_net *n, int peer)
 {
 	static struct weft_net_card card;
 	card = (struct weft_net_card){.max_payload = 4096,
-				      .inline_max = net.windows ? 64 : 4096,
+				      .inline_max = net.rdma ? 64 : 4096,
 				      .eager_max = 256,
-				      .can_get = !net.windows,
-				      .can_put = !net.windows,
-				      .windows = net.windows,
+				      .access = net.rdma ? WEFT_NET_WRITE
+							 : WEFT_NET_READ | WEFT_NET_WRITE,
+				      .copies = !net.rdma,
 				      .streams = true};
 	return &card;
 }
@@ -142,11 +140,9 @@ static const struct weft_driver driver = {.name = "fuzz",
 					  .close = f_close,
 					  .post = f_post,
 					  .poll = f_poll,
-					  .get = f_get,
-					  .put = f_put,
-					  .expose = f_expose,
-					  .write = f_write,
-					  .conceal = f_conceal,
+					  .region_open = f_region_open,
+					  .region_close = f_region_close,
+					  .transfer = f_transfer,
 					  .card = f_card};
 
 static weft_err f_open(const struct weft_net_job *job, const struct weft_net_events *ev,
@@ -243,7 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	core->offer = size & 1;
 	core->rtr = size & 2;
 	core->share_min = size & 4 ? 1 : 0;
-	net.windows = size & 8;
+	net.rdma = size & 8;
 	CHECK(!weft_comm_core_rail_add(core, &driver, &job));
 	weft_comm_core_gate_set(core, 1, 0);
 	CHECK(!weft_comm_core_ctx_open(core, 1, &ctx));

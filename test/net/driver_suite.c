@@ -5,18 +5,9 @@
  */
 #include "driver_left.h"
 #include "driver_node.h"
+#include "driver_region.h"
 
 /* ---- the cases ------------------------------------------------------------------------------- */
-
-static int next_of(const struct node *n)
-{
-	return (n->rank + 1) % n->size;
-}
-
-static int prev_of(const struct node *n)
-{
-	return (n->rank + n->size - 1) % n->size;
-}
 
 /* Every length around the borders arrives, in order, round the ring of processes. */
 static void case_lengths(struct node *n)
@@ -276,17 +267,8 @@ static void case_runs(struct node *n)
 	}
 }
 
-/* Each has heard of the one before. */
-static void meet_neighbours(struct node *n)
-{
-	send_packet(n, next_of(n), 8);
-	while (n->got_n[prev_of(n)] < 1)
-		poll_once(n);
-	meet_polling(n);
-}
-
-/* get() and put() move bytes between address spaces, in pieces. */
-static void case_get_put(struct node *n)
+/* Any memory of a peer is read and written, in pieces, where the network copies. */
+static void case_copy(struct node *n)
 {
 	enum { BYTES = 3000000 };
 	unsigned char *mine = malloc(BYTES), *copy = malloc(BYTES);
@@ -294,25 +276,28 @@ static void case_get_put(struct node *n)
 	int peer = next_of(n);
 	payload_fill(mine, BYTES, (uint64_t)n->rank);
 	atomic_store(&n->board->x_word[n->rank], (uint64_t)(uintptr_t)mine);
-	send_packet(n, peer, 8);
-	while (n->got_n[prev_of(n)] < 1)
-		poll_once(n);
-	meet_polling(n);
-	if (!n->driver->card(n->net, peer)->can_get) {
-		fprintf(stderr, "%s: no get here\n", n->driver->name);
+	meet_neighbours(n);
+	if (!n->driver->card(n->net, peer)->copies) {
+		fprintf(stderr, "%s: no copies here\n", n->driver->name);
 		meet_polling(n);
 	} else {
-		uint64_t remote = atomic_load(&n->board->x_word[peer]);
-		struct iovec iov[3] = {{copy, 5}, {copy + 5, 1234567}, {copy + 1234572, BYTES}};
-		CHECK_EQ(n->driver->get(n->net, peer, remote, iov, 3, BYTES), WEFT_OK);
+		const struct weft_net_ticket there = {atomic_load(&n->board->x_word[peer]), BYTES,
+						      WEFT_NET_KEY_ANY};
+		const struct weft_net_span span = {0, BYTES};
+		const struct iovec iov[3] = {
+			{copy, 5}, {copy + 5, 1234567}, {copy + 1234572, BYTES - 1234572}};
+		struct weft_net_transfer t = {
+			.there = &there, .span = &span, .n_spans = 1, .piece = iov, .n_pieces = 3};
+		CHECK_EQ(n->driver->transfer(n->net, peer, &t), WEFT_POST_DONE);
 		unsigned char *want = malloc(BYTES);
 		CHECK(want);
 		payload_fill(want, BYTES, (uint64_t)peer);
 		CHECK(memcmp(want, copy, BYTES) == 0);
 		meet_polling(n);
-		/* Everybody has read; now everybody writes to the next. */
+		/* All have read; now each writes to the next. */
 		payload_fill(copy, BYTES, 1000 + (uint64_t)n->rank);
-		CHECK_EQ(n->driver->put(n->net, peer, remote, iov, 3, BYTES), WEFT_OK);
+		t.write = true;
+		CHECK_EQ(n->driver->transfer(n->net, peer, &t), WEFT_POST_DONE);
 		meet_polling(n);
 		payload_fill(want, BYTES, 1000 + (uint64_t)prev_of(n));
 		CHECK(memcmp(want, mine, BYTES) == 0);
@@ -322,65 +307,6 @@ static void case_get_put(struct node *n)
 	free(mine);
 	free(copy);
 	exit(0);
-}
-
-/* Writes bytes [at, at+len) of `data` to the same place of the peer's window. */
-static void write_bytes(struct node *n, int peer, const unsigned char *data, size_t at, size_t len)
-{
-	for (;;) {
-		int before = n->ready[peer];
-		n->outstanding++;
-		enum weft_post p = n->driver->write(n->net, peer, &n->board->ticket[peer], at,
-						    data + at, len, NULL);
-		if (p == WEFT_POST_ACCEPTED)
-			return;
-		n->outstanding--;
-		CHECK_EQ(p, WEFT_POST_FULL);
-		while (n->ready[peer] == before)
-			poll_once(n);
-	}
-}
-
-/* Each opens memory to the one before, who writes into it and then says so: with what it says all
- * bytes are there, and none beside them has changed. */
-static void case_windows(struct node *n)
-{
-	enum { BYTES = 2000000, EDGE = 64, ROUNDS = 40 };
-	static unsigned char memory[EDGE + BYTES + EDGE], data[BYTES];
-	int to = next_of(n), from = prev_of(n);
-	uint64_t seed = 7;
-	meet_neighbours(n);
-	if (!n->driver->expose || !n->driver->card(n->net, to)->windows) {
-		fprintf(stderr, "%s: no windows here\n", n->driver->name);
-		return;
-	}
-	for (uint64_t round = 0; round < ROUNDS; round++) {
-		size_t len = 1 + weft_rand_next(&seed) % BYTES;
-		size_t a = weft_rand_next(&seed) % len, b = a + weft_rand_next(&seed) % (len - a);
-		struct weft_net_window *window = NULL;
-		memset(memory, 0x5a, sizeof memory);
-		CHECK_EQ(n->driver->expose(n->net, from, memory + EDGE, len,
-					   &n->board->ticket[n->rank], &window),
-			 WEFT_OK);
-		meet_polling(n);
-		payload_fill(data, len, round * 16 + (uint64_t)n->rank);
-		uint64_t before = n->got_n[from];
-		write_bytes(n, to, data, b, len - b);
-		if (a)
-			write_bytes(n, to, data, 0, a);
-		if (b > a)
-			write_bytes(n, to, data, a, b - a);
-		send_packet(n, to, 8);
-		while (n->got_n[from] == before)
-			poll_once(n);
-		CHECK_EQ(payload_wrong(memory + EDGE, len, round * 16 + (uint64_t)from), len);
-		n->driver->conceal(n->net, window);
-		for (int i = 0; i < EDGE; i++)
-			CHECK(memory[i] == 0x5a && memory[EDGE + len + (size_t)i] == 0x5a);
-		while (n->outstanding)
-			poll_once(n);
-		meet_polling(n);
-	}
 }
 
 /* One leaves in order, late packets included; the other hears of it, once, and without an error. */
@@ -487,7 +413,13 @@ static void __attribute__((unused)) run_suite_alone(const struct weft_driver *d)
 	run_case(d, "threads", 1, case_threads);
 	run_case(d, "burst", 1, case_burst);
 	run_case(d, "runs", 1, case_runs);
-	run_case(d, "get_put", 1, case_get_put);
+	run_case(d, "copy", 1, case_copy);
+	run_case(d, "regions", 1, case_regions);
+	run_case(d, "flush", 1, case_flush);
+	run_case(d, "bounds", 1, case_bounds);
+	run_case(d, "region closed", 1, case_region_closed);
+	run_case(d, "regions full", 1, case_regions_full);
+	run_case(d, "atomics", 1, case_atomics);
 }
 
 static void __attribute__((unused)) run_suite_together(const struct weft_driver *d)
@@ -509,9 +441,15 @@ static void __attribute__((unused)) run_suite_together(const struct weft_driver 
 	run_case(d, "threads of 3", 3, case_threads);
 	run_case(d, "burst", 2, case_burst);
 	run_case(d, "runs", 2, case_runs);
-	run_case(d, "get_put", 2, case_get_put);
-	run_case(d, "windows", 2, case_windows);
-	run_case(d, "windows of 3", 3, case_windows);
+	run_case(d, "copy", 2, case_copy);
+	run_case(d, "regions", 2, case_regions);
+	run_case(d, "regions of 3", 3, case_regions);
+	run_case(d, "flush", 2, case_flush);
+	run_case(d, "bounds", 2, case_bounds);
+	run_case(d, "region closed", 2, case_region_closed);
+	run_case(d, "regions full", 2, case_regions_full);
+	run_case(d, "atomics of 4", 4, case_atomics);
+	run_case(d, "killed owner", 2, case_killed_owner);
 	run_case(d, "leave", 2, case_leave);
 	run_case(d, "killed, polling", 2, case_killed_polling);
 	run_case(d, "killed, asleep", 2, case_killed_asleep);

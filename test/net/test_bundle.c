@@ -92,14 +92,25 @@ static void case_both_used(struct node *n)
 }
 
 /* Memory is reached over shm, once that is up. */
-static void case_get_put_up(struct node *n)
+static void all_rails_up(struct node *n)
 {
 	send_packet(n, next_of(n), 8);
 	all_up(n);
 	while (n->got_n[prev_of(n)] < 1)
 		poll_once(n);
 	meet_polling(n);
-	case_get_put(n);
+}
+
+static void case_copy_up(struct node *n)
+{
+	all_rails_up(n);
+	case_copy(n);
+}
+
+static void case_regions_up(struct node *n)
+{
+	all_rails_up(n);
+	case_regions(n);
 }
 
 /* All rails break while the other side does not poll: its host takes the connections that are to
@@ -210,7 +221,8 @@ int main(int argc, char **argv)
 	run_case(d, "flood", 2, case_flood);
 	run_case(d, "sleep full", 2, case_sleep_full);
 	run_case(d, "threads", 2, case_threads);
-	run_case(d, "get_put", 2, case_get_put_up);
+	run_case(d, "copy", 2, case_copy_up);
+	run_case(d, "regions", 2, case_regions_up);
 	run_case(d, "cut from both sides", 2, case_cut_both);
 	with_ofi();
 	return 0;

@@ -191,7 +191,7 @@ static void poorly(const char *what, const int *nr, unsigned n, int error)
 		forbid(nr, n, error);
 		run_case(&weft_net_driver_shm, what, 2, case_flood);
 		run_case(&weft_net_driver_shm, what, 2, case_sleep);
-		run_case(&weft_net_driver_shm, what, 2, case_get_put);
+		run_case(&weft_net_driver_shm, what, 2, case_copy);
 		run_case(&weft_net_driver_shm, what, 2, case_killed_asleep);
 		exit(0);
 	}

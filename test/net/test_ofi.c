@@ -230,18 +230,21 @@ static void case_killed_reading(struct node *n)
 static void killed_writing(struct node *n, int victim)
 {
 	static unsigned char memory[8000000];
-	struct weft_net_window *window = NULL;
+	struct weft_net_region region;
 	int peer = next_of(n);
 	atomic_store(&n->board->x_pid[n->rank], getpid());
 	meet_neighbours(n);
 	if (n->rank == 0)
-		CHECK_EQ(n->driver->expose(n->net, peer, memory, sizeof memory,
-					   &n->board->ticket[0], &window),
+		CHECK_EQ(n->driver->region_open(n->net, peer, memory, sizeof memory, WEFT_NET_WRITE,
+						&region),
 			 WEFT_OK);
+	if (n->rank == 0)
+		n->board->ticket[0] = region.ticket;
 	meet_polling(n);
 	if (n->rank == 1) {
 		memset(memory, 1, sizeof memory);
-		write_bytes(n, 0, memory, 0, sizeof memory);
+		CHECK(region_plain(n, 0, &n->board->ticket[0], true, 0, memory, sizeof memory) ==
+		      WEFT_POST_ACCEPTED);
 	}
 	if (n->rank == victim) {
 		for (;;)
@@ -255,8 +258,8 @@ static void killed_writing(struct node *n, int victim)
 		sleep_once(n);
 	CHECK(n->down_err[peer] != WEFT_OK);
 	CHECK_EQ(n->outstanding, 0); /* down() is the last that is heard of a peer */
-	if (window) {
-		n->driver->conceal(n->net, window);
+	if (n->rank == 0) {
+		n->driver->region_close(n->net, &region);
 		memset(memory, 2, sizeof memory);
 		for (int i = 0; i < 1000; i++)
 			n->driver->poll(n->net);
@@ -278,22 +281,24 @@ static void case_killed_written(struct node *n)
 }
 
 /* Where nothing is open any more nothing is written. */
-static void case_concealed(struct node *n)
+static void case_closed(struct node *n)
 {
 	static unsigned char memory[100000];
-	struct weft_net_window *window = NULL;
+	struct weft_net_region region;
 	int peer = next_of(n);
 	meet_neighbours(n);
 	if (n->rank == 0) {
-		CHECK_EQ(n->driver->expose(n->net, peer, memory, sizeof memory,
-					   &n->board->ticket[0], &window),
+		CHECK_EQ(n->driver->region_open(n->net, peer, memory, sizeof memory, WEFT_NET_WRITE,
+						&region),
 			 WEFT_OK);
-		n->driver->conceal(n->net, window);
+		n->board->ticket[0] = region.ticket;
+		n->driver->region_close(n->net, &region);
 	}
 	meet_polling(n);
 	if (n->rank == 1) {
 		memset(memory, 1, sizeof memory);
-		write_bytes(n, 0, memory, 0, sizeof memory);
+		CHECK(region_plain(n, 0, &n->board->ticket[0], true, 0, memory, sizeof memory) ==
+		      WEFT_POST_ACCEPTED);
 	}
 	while (n->outstanding)
 		poll_once(n);
@@ -308,7 +313,7 @@ static void case_concealed(struct node *n)
 #else
 #define case_killed_writing case_lengths
 #define case_killed_written case_lengths
-#define case_concealed case_lengths
+#define case_closed case_lengths
 #define case_says_twice case_lengths
 #define case_far_ahead case_lengths
 #define case_window case_lengths
@@ -334,8 +339,12 @@ int main(int argc, char **argv)
 	run_case(d, "stay armed", 2, case_stay_armed);
 	run_case(d, "stay armed, full", 2, case_stay_armed_full);
 	run_case(d, "threads", 2, case_threads);
-	run_case(d, "windows", 2, case_windows);
-	run_case(d, "windows of 3", 3, case_windows);
+	run_case(d, "regions", 2, case_regions);
+	run_case(d, "regions of 3", 3, case_regions);
+	run_case(d, "flush", 2, case_flush);
+	run_case(d, "bounds", 2, case_bounds);
+	run_case(d, "regions full", 2, case_regions_full);
+	run_case(d, "atomics of 4", 4, case_atomics);
 	run_case(d, "leave", 2, case_leave);
 	run_case(d, "dropped", 2, case_dropped);
 	run_case(d, "dropped, sending", 2, case_sends_into_the_void);
@@ -350,12 +359,15 @@ int main(int argc, char **argv)
 	if (argc > 1) {
 		setenv("WEFT_OFI_PUT", "on", 1);
 		CHECK_EQ(weft_settings_load(), WEFT_OK);
-		run_case(d, "windows, asked for", 2, case_windows);
+		run_case(d, "regions, asked for", 2, case_regions);
+		run_case(d, "flush, asked for", 2, case_flush);
+		run_case(d, "atomics, asked for", 3, case_atomics);
 		return 0;
 	}
 	run_case(d, "killed, writing", 2, case_killed_writing);
 	run_case(d, "killed, written", 2, case_killed_written);
-	run_case(d, "concealed", 2, case_concealed);
+	run_case(d, "closed", 2, case_closed);
+	run_case(d, "killed owner", 2, case_killed_owner);
 	run_blind();
 	setenv("WEFT_OFI_RMA", "off", 1);
 	CHECK_EQ(weft_settings_load(), WEFT_OK);

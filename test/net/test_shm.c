@@ -9,7 +9,8 @@ static void with_less(struct weft_shm_lacks lacks)
 	run_case(&weft_net_driver_shm, "flood with less", 2, case_flood);
 	run_case(&weft_net_driver_shm, "sleep with less", 2, case_sleep);
 	run_case(&weft_net_driver_shm, "left with less", 2, case_left);
-	run_case(&weft_net_driver_shm, "get_put with less", 2, case_get_put);
+	run_case(&weft_net_driver_shm, "copy with less", 2, case_copy);
+	run_case(&weft_net_driver_shm, "regions with less", 2, case_regions);
 	run_case(&weft_net_driver_shm, "killed with less", 2, case_killed_asleep);
 	weft_net_shm_lacks = (struct weft_shm_lacks){0};
 }

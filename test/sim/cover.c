@@ -30,7 +30,7 @@ static enum sim_state posted(const struct weft_wire *h)
 		return SIM_POST_RTS;
 	case WEFT_WIRE_CTS:
 		return h->flags & WEFT_WIRE_OFFER    ? SIM_POST_OFFER
-		       : h->flags & WEFT_WIRE_WINDOW ? SIM_POST_WINDOW
+		       : h->flags & WEFT_WIRE_REGION ? SIM_POST_REGION
 		       : h->flags & WEFT_WIRE_REST   ? SIM_POST_REST_OFFER
 		       : h->flags & WEFT_WIRE_SHARE  ? SIM_POST_SHARE
 						     : SIM_POST_CTS;
@@ -65,6 +65,7 @@ void sim_cover_post(const struct weft_wire *h, enum weft_post p)
 			sim_cover(SIM_FULL_PACK);
 		cover_row(h, SIM_FULL_EAGER);
 		return;
+	case WEFT_POST_REFUSED: /* posts are not */
 	case WEFT_POST_DOWN:
 		if (h->kind <= WEFT_WIRE_RTS)
 			cover_row(h, SIM_DOWN_EAGER);

@@ -178,17 +178,22 @@ static void cover_stream(const struct weft_wire *h)
 		sim_cover(SIM_PLACE_PACK);
 }
 
-/* The window is open: until its sender has said that it has written, or is gone. */
+static struct sim_region *region_of(struct weft_net_region *r)
+{
+	return (struct sim_region *)(void *)r->driver_private;
+}
+
+/* The region is open: until its sender has said that it has written, or is gone. */
 static void written(struct sim_net *f, int from, struct sim_packet *p)
 {
 	uint64_t where[3];
 	memcpy(where, p->head, sizeof where);
-	struct weft_net_window *w = f->window;
-	while (w && w->key != where[0])
-		w = w->next;
-	CHECK(w && w->peer == from && w->len == where[2]);
-	CHECK(where[1] <= w->len && p->len <= w->len - where[1]);
-	memcpy(w->base + where[1], p->data, p->len);
+	struct weft_net_region *r = f->region;
+	while (r && r->ticket.key != where[0])
+		r = region_of(r)->next;
+	CHECK(r && region_of(r)->peer == from && r->ticket.len == where[2]);
+	CHECK(where[1] <= where[2] && p->len <= where[2] - where[1]);
+	memcpy(region_of(r)->base + where[1], p->data, p->len);
 	sim_packet_free(p);
 	sim_cover(SIM_WRITTEN);
 }
@@ -281,91 +286,60 @@ static int sim_poll(struct weft_net *net)
 
 /* ---- memory of others --------------------------------------------------------------------- */
 
-static weft_err copy_allowed(struct sim_net *f, int peer, bool fails)
+static enum weft_post copy_at_once(struct sim_net *f, int peer, const struct weft_net_transfer *t)
 {
-	return fails || f->end[peer].state == SIM_ENDED || sim_broken(f->rank, peer) ? WEFT_ERR_SYS
-										     : WEFT_OK;
-}
-
-static weft_err sim_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			unsigned n, size_t len)
-{
-	const char *from = (const char *)(uintptr_t)remote;
-	weft_err err = copy_allowed((struct sim_net *)net, peer, sim.plan.get_fails);
-	if (err) {
-		sim_cover(SIM_GET_FAILED);
-		return err;
+	/* A write perhaps after a few pieces. */
+	bool fails = t->write ? sim.plan.put_fails && sim_chance(50) : sim.plan.get_fails;
+	size_t bytes;
+	CHECK(weft_net_transfer_fits(t, &bytes) && t->there->key == WEFT_NET_KEY_ANY);
+	if (fails || f->end[peer].state == SIM_ENDED || sim_broken(f->rank, peer)) {
+		sim_cover(t->write ? SIM_PUT_FAILED : SIM_GET_FAILED);
+		return WEFT_POST_REFUSED;
 	}
-	for (unsigned i = 0; i < n; i++) {
-		memcpy(iov[i].iov_base, from, iov[i].iov_len);
-		from += iov[i].iov_len;
-		len -= iov[i].iov_len;
-	}
-	CHECK_EQ(len, 0);
-	sim_cover(SIM_FETCHED);
+	weft_net_transfer_mapped(t, (char *)(uintptr_t)t->there->addr);
+	sim_cover(t->write ? SIM_PUSHED : SIM_FETCHED);
 	sim_others();
-	return WEFT_OK;
+	return WEFT_POST_DONE;
 }
 
-static weft_err sim_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			unsigned n, size_t len)
-{
-	char *to = (char *)(uintptr_t)remote;
-	/* Perhaps after a few pieces. */
-	weft_err err =
-		copy_allowed((struct sim_net *)net, peer, sim.plan.put_fails && sim_chance(50));
-	if (err) {
-		sim_cover(SIM_PUT_FAILED);
-		return err;
-	}
-	for (unsigned i = 0; i < n; i++) {
-		memcpy(to, iov[i].iov_base, iov[i].iov_len);
-		to += iov[i].iov_len;
-		len -= iov[i].iov_len;
-	}
-	CHECK_EQ(len, 0);
-	sim_cover(SIM_PUSHED);
-	sim_others();
-	return WEFT_OK;
-}
-
-static weft_err sim_expose(struct weft_net *net, int peer, void *base, size_t len,
-			   struct weft_net_ticket *ticket_p, struct weft_net_window **window_p)
+static weft_err sim_region_open(struct weft_net *net, int peer, void *base, size_t len,
+				unsigned access, struct weft_net_region *region)
 {
 	struct sim_net *f = (struct sim_net *)net;
 	if (sim_chance(5))
 		return WEFT_ERR_NOMEM;
-	struct weft_net_window *w = malloc(sizeof *w);
-	CHECK(w);
-	*w = (struct weft_net_window){f->window, base, len, peer, ++f->windows};
-	f->window = w;
-	*ticket_p = (struct weft_net_ticket){len, w->key};
-	*window_p = w;
+	CHECK(access == WEFT_NET_WRITE);
+	region->ticket = (struct weft_net_ticket){.len = len, .key = ++f->regions};
+	*region_of(region) = (struct sim_region){f->region, base, peer};
+	f->region = region;
 	return WEFT_OK;
 }
 
-static void sim_conceal(struct weft_net *net, struct weft_net_window *w)
+static void sim_region_close(struct weft_net *net, struct weft_net_region *region)
 {
-	struct weft_net_window **at = &((struct sim_net *)net)->window;
-	while (*at != w) /* ends: it is open */
-		at = &(*at)->next;
-	*at = w->next;
-	free(w);
+	struct weft_net_region **at = &((struct sim_net *)net)->region;
+	while (*at != region) /* ends: it is open */
+		at = &region_of(*at)->next;
+	*at = region_of(region)->next;
 }
 
-static enum weft_post sim_write(struct weft_net *net, int peer, const struct weft_net_ticket *t,
-				uint64_t at, const void *data, size_t len, void *cookie)
+/* A copy at once, or, into a region, a packet that finds its place by its head. */
+static enum weft_post sim_transfer(struct weft_net *net, int peer,
+				   const struct weft_net_transfer *t)
 {
 	struct sim_net *f = (struct sim_net *)net;
 	struct sim_lane *l = sim_lane_of(f->rank, peer, f->rail);
-	uint64_t head[3] = {t->key, at, t->addr};
-	struct iovec iov = {(void *)(uintptr_t)data, len};
+	uint64_t head[3] = {t->there->key, t->span->at, t->there->len};
+	size_t bytes;
 	static_assert(sizeof head == WEFT_NET_HEAD, "a write's place is its packet's head");
+	if (f->card.copies)
+		return copy_at_once(f, peer, t);
+	CHECK(t->write && t->n_spans == 1 && weft_net_transfer_fits(t, &bytes));
 	if (f->end[peer].state == SIM_ENDED)
 		return WEFT_POST_DOWN;
 	if (l->queued >= sim.plan.window || sim_chance(sim.plan.full))
 		return post_full(l);
-	struct sim_packet *p = sim_packet_make(head, &iov, 1, len, cookie);
+	struct sim_packet *p = sim_packet_make(head, t->piece, t->n_pieces, bytes, t->cookie);
 	p->pending = p->is_write = true;
 	sim_lane_append(l, p);
 	if (f->end[peer].broken)
@@ -404,9 +378,10 @@ static weft_err open_as(const struct weft_driver *driver, const struct weft_net_
 					 .inline_max = sim.plan.inline_max,
 					 .eager_max = sim.plan.eager_max,
 					 .latency_us = sim.plan.latency_us,
-					 .can_get = sim.plan.can_get,
-					 .can_put = sim.plan.can_get,
-					 .windows = sim.plan.windows,
+					 .access = sim.plan.can_get ? WEFT_NET_READ | WEFT_NET_WRITE
+						   : sim.plan.rdma  ? WEFT_NET_WRITE
+								    : 0u,
+					 .copies = sim.plan.can_get,
 					 .streams = true};
 	while (sim.rank[f->rank].net[f->rail])
 		f->rail++;
@@ -431,9 +406,9 @@ static weft_err once_open(const struct weft_net_job *job, const struct weft_net_
 
 static void sim_close(struct weft_net *net)
 {
-	struct weft_net_window *w;
-	while ((w = ((struct sim_net *)net)->window))
-		sim_conceal(net, w);
+	struct weft_net_region *r;
+	while ((r = ((struct sim_net *)net)->region))
+		sim_region_close(net, r);
 	free(net);
 }
 
@@ -478,8 +453,8 @@ static int sim_fd(struct weft_net *net)
 
 #define SIM_TABLE                                                                                  \
 	.close = sim_close, .address = sim_address, .reach = sim_reach, .post = sim_post,          \
-	.poll = sim_poll, .arm = sim_arm, .fd = sim_fd, .get = sim_get, .put = sim_put,            \
-	.expose = sim_expose, .write = sim_write, .conceal = sim_conceal, .drain = sim_drain,      \
+	.poll = sim_poll, .arm = sim_arm, .fd = sim_fd, .region_open = sim_region_open,            \
+	.region_close = sim_region_close, .transfer = sim_transfer, .drain = sim_drain,            \
 	.card = sim_card, .word = sim_word, .awake = sim_awake
 
 const struct weft_driver sim_driver = {.name = "sim",

@@ -206,7 +206,8 @@ static weft_err rails_open(const struct weft_net_job *job, const struct weft_net
 	for (int p = 0; p < sim.plan.ranks; p++)
 		if (p != job->rank)
 			CHECK(!weft_net_driver_bundle.reach(*net_p, p, line));
-	k->card.can_get = k->card.can_put = sim.plan.can_get;
+	k->card.access = sim.plan.can_get ? WEFT_NET_READ | WEFT_NET_WRITE : 0u;
+	k->card.copies = sim.plan.can_get;
 	return WEFT_OK;
 }
 
@@ -311,16 +312,10 @@ static int rails_poll(struct weft_net *net)
 	return n;
 }
 
-static weft_err rails_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			  unsigned n, size_t len)
+static enum weft_post rails_transfer(struct weft_net *net, int peer,
+				     const struct weft_net_transfer *t)
 {
-	return weft_net_driver_bundle.get(net, peer, remote, iov, n, len);
-}
-
-static weft_err rails_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			  unsigned n, size_t len)
-{
-	return weft_net_driver_bundle.put(net, peer, remote, iov, n, len);
+	return weft_net_driver_bundle.transfer(net, peer, t);
 }
 
 static void rails_close(struct weft_net *net)
@@ -346,8 +341,7 @@ const struct weft_driver sim_driver_rails = {
 	.close = rails_close,
 	.post = rails_post,
 	.poll = rails_poll,
-	.get = rails_get,
-	.put = rails_put,
+	.transfer = rails_transfer,
 	.drain = rails_drain,
 	.card = rails_card,
 };

@@ -316,7 +316,7 @@ void sim_run(uint64_t seed)
 	draw_plan(&sim.plan);
 	sim_strategy_draw(seed);
 	/* Not drawn: schedules that were kept stay what they are. */
-	sim.plan.windows = !sim.plan.bundle && (seed * 0x9e3779b97f4a7c15u) >> 62 == 0;
+	sim.plan.rdma = !sim.plan.bundle && (seed * 0x9e3779b97f4a7c15u) >> 62 == 0;
 	sim_lanes_begin();
 	cores_make();
 	sim_traffic_begin();

@@ -46,7 +46,7 @@ struct sim_plan {
 	uint64_t delay_ns;                   /* longest on the way */
 	size_t eager_max, inline_max, max_payload;
 	uint64_t credit;
-	bool can_get, get_fails, put_fails, offer, share, windows;
+	bool can_get, get_fails, put_fails, offer, share, rdma;
 	bool large;       /* some messages of several pieces */
 	int victim;       /* dies after kill_at calls; -1: none */
 	int cut_a, cut_b; /* the link between them breaks after kill_at calls; -1: none */
@@ -77,16 +77,15 @@ struct sim_packet {
 	struct iovec iov[WEFT_IOV_MAX];
 	unsigned n;
 	void *cookie;
-	bool is_write; /* its head: key, offset and length of the window */
+	bool is_write; /* its head: key, offset and length of the region */
 };
 
-struct weft_net_window {
-	struct weft_net_window *next;
+/* In driver_private. */
+struct sim_region {
+	struct weft_net_region *next;
 	char *base;
-	size_t len;
 	int peer;
-	uint64_t key;
-};
+} __attribute__((may_alias));
 
 struct sim_lane { /* from one rank to another over one rail */
 	struct sim_packet *first, **last;
@@ -113,8 +112,8 @@ struct sim_net {
 	struct weft_net_events ev;
 	struct weft_net_card card;
 	bool polling, once;
-	struct weft_net_window *window;
-	uint64_t windows; /* there were */
+	struct weft_net_region *region;
+	uint64_t regions; /* there were */
 	struct sim_end end[SIM_RANKS];
 };
 

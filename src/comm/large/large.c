@@ -50,7 +50,7 @@ static struct weft_comm_route_facts facts_of(struct weft_req *r)
 			    /* Relaxed: a hint; another failure says it again. */
 			    !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed),
 		.writable = weft_comm_gate_can_put(g),
-		.opens = weft_comm_gate_has_windows(g),
+		.opens = weft_comm_gate_has_rdma(g),
 		.offers = g->core->offer,
 		.one_packet = g->inline_max,
 		.both_least = g->core->share_min,
@@ -68,7 +68,7 @@ static void ask_sender(struct weft_req *r, enum weft_comm_route route)
 	weft_comm_large_recv_route(v, route);
 	weft_comm_large_recv_to(v, WEFT_LARGE_ASKED);
 	v->got = 0;
-	v->window = NULL;
+	v->region = NULL;
 	v->out.type = WEFT_OUT_CTS;
 	v->out.head = (struct weft_wire){
 		.kind = WEFT_WIRE_CTS,
@@ -382,12 +382,12 @@ void weft_comm_large_cts(struct weft_gate *g, const struct weft_wire *h, const v
 	struct weft_req *r =
 		weft_comm_ids_peek(&g->core->ids, h->context, weft_comm_id_send(g->peer));
 	struct weft_core_req_send *s = r ? weft_comm_req_send(r) : NULL;
-	bool offer = h->flags & WEFT_WIRE_OFFER, window = h->flags & WEFT_WIRE_WINDOW;
-	struct weft_net_ticket where = {0};
+	bool offer = h->flags & WEFT_WIRE_OFFER, rdma = h->flags & WEFT_WIRE_REGION;
+	struct weft_wire_place where = {0};
 
 	if (!r || !may_be_asked(s) || h->length > r->buf.bytes || !h->length || h->tag < 0 ||
 	    len != weft_comm_packets_cts_bytes(h) ||
-	    (window && (offer || !weft_comm_gate_has_windows(g))) ||
+	    (rdma && (offer || !weft_comm_gate_has_rdma(g))) ||
 	    !weft_comm_ids_take(&g->core->ids, h->context, weft_comm_id_send(g->peer))) {
 		weft_comm_gate_protocol_error(g, "a CTS that answers nothing");
 		return;
@@ -404,7 +404,7 @@ void weft_comm_large_cts(struct weft_gate *g, const struct weft_wire *h, const v
 	enum weft_comm_route route = WEFT_ROUTE_PACKETS;
 	if (offer && weft_comm_gate_can_put(g))
 		route = WEFT_ROUTE_PUSH;
-	else if (window && !r->buf.type) /* what has holes goes as packets all the same */
+	else if (rdma && !r->buf.type) /* what has holes goes as packets all the same */
 		route = WEFT_ROUTE_RDMA;
 	weft_comm_large_send_to(s, WEFT_LARGE_CHOOSING, route);
 	if (!weft_comm_copy_defer(r, WEFT_SIDE_SENDER, begin_send))

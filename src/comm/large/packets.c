@@ -27,10 +27,10 @@ static enum weft_post post_cts_locked(struct weft_gate *g, struct weft_req *r)
 	struct weft_wire head = v->out.head;
 	head.sequence = id;
 	/* From the post on, the data may come and the request be over: it is not touched. */
-	struct weft_net_ticket where = {.addr = (uint64_t)(uintptr_t)r->buf.base};
+	struct weft_wire_place where = {.addr = (uint64_t)(uintptr_t)r->buf.base};
 	if (v->route == WEFT_ROUTE_RDMA) {
 		if (weft_comm_rdma_write_open(r, &where))
-			head.flags = WEFT_WIRE_WINDOW;
+			head.flags = WEFT_WIRE_REGION;
 		else
 			weft_comm_large_recv_route(v, WEFT_ROUTE_PACKETS);
 	}

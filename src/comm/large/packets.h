@@ -14,8 +14,8 @@ void *weft_comm_packets_cookie_open(void *cookie);
 /* What a CTS carries of a ticket. */
 static inline size_t weft_comm_packets_cts_bytes(const struct weft_wire *cts)
 {
-	if (cts->flags & WEFT_WIRE_WINDOW)
-		return sizeof(struct weft_net_ticket);
+	if (cts->flags & WEFT_WIRE_REGION)
+		return sizeof(struct weft_wire_place);
 	return cts->flags & WEFT_WIRE_OFFER ? sizeof(uint64_t) : 0;
 }
 

@@ -40,19 +40,19 @@ weft_err weft_comm_pieces_fetch(struct weft_req *r, uint64_t off, size_t most, s
 	*len_p = len;
 	if (!r->buf.type) {
 		iov[0] = (struct iovec){(char *)r->buf.base + off, len};
-		return g->driver->get(g->net, g->peer, from, iov, n, len);
+		return weft_comm_gate_copy(g, false, from, iov, n, len);
 	}
 	n = WEFT_IOV_MAX;
 	size_t held = weft_data_iov(&r->buf, off, iov, &n);
 	if (held >= len || !weft_comm_pieces_small(held, n)) {
 		n = weft_comm_pieces_cut(iov, n, len, len_p);
-		return g->driver->get(g->net, g->peer, from, iov, n, *len_p);
+		return weft_comm_gate_copy(g, false, from, iov, n, *len_p);
 	}
 	void *aside = malloc(len);
 	if (!aside)
 		return WEFT_ERR_NOMEM;
 	iov[0] = (struct iovec){aside, len};
-	weft_err err = g->driver->get(g->net, g->peer, from, iov, 1, len);
+	weft_err err = weft_comm_gate_copy(g, false, from, iov, 1, len);
 	if (!err)
 		weft_data_unpack(&r->buf, off, aside, len);
 	free(aside);
@@ -78,5 +78,5 @@ weft_err weft_comm_pieces_push(struct weft_req *r, size_t *len_p)
 			return WEFT_ERR_UNSUPPORTED; /* packets are sooner there */
 		n = weft_comm_pieces_cut(iov, n, len, len_p);
 	}
-	return g->driver->put(g->net, g->peer, s->to.addr + s->off, iov, n, *len_p);
+	return weft_comm_gate_copy(g, true, s->to.addr + s->off, iov, n, *len_p);
 }

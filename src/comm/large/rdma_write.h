@@ -5,8 +5,8 @@
 
 #include "comm/request.h"
 
-/* For a CTS: opens r's buffer, and *where_p is the ticket.  False: not possible. */
-bool weft_comm_rdma_write_open(struct weft_req *r, struct weft_net_ticket *where_p);
+/* For a CTS: opens r's buffer, and *where_p is where.  False: not possible. */
+bool weft_comm_rdma_write_open(struct weft_req *r, struct weft_wire_place *where_p);
 void weft_comm_rdma_write_close(struct weft_req *r);
 /* The next piece, *len_p: its length; placed: what goes behind the last one. */
 enum weft_post weft_comm_rdma_write_locked(struct weft_gate *g, struct weft_req *r, size_t *len_p);

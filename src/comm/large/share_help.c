@@ -40,7 +40,7 @@ static bool write_piece(struct help *p)
 	}
 	size_t len = p->to - p->at < WEFT_LARGE_PIECE ? p->to - p->at : WEFT_LARGE_PIECE;
 	struct iovec iov = {(char *)p->req->buf.base + p->at, len};
-	if (g->driver->put(g->net, g->peer, p->offer.addr + p->at, &iov, 1, len))
+	if (weft_comm_gate_copy(g, true, p->offer.addr + p->at, &iov, 1, len))
 		return true;
 	p->at += len;
 	p->placed += len;

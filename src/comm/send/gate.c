@@ -204,6 +204,23 @@ static void drain_locked(struct weft_gate *g, struct finished *a)
 		(void)weft_comm_pack_send_locked(g);
 }
 
+weft_err weft_comm_gate_copy(struct weft_gate *g, bool write, uint64_t there,
+			     const struct iovec *iov, unsigned n, size_t len)
+{
+	const struct weft_net_ticket ticket = {there, len, WEFT_NET_KEY_ANY};
+	const struct weft_net_span all = {0, len};
+	const struct weft_net_transfer t = {.write = write,
+					    .there = &ticket,
+					    .span = &all,
+					    .n_spans = 1,
+					    .piece = iov,
+					    .n_pieces = n};
+	enum weft_post p = g->driver->transfer(g->net, g->peer, &t);
+	if (weft_likely(p == WEFT_POST_DONE))
+		return WEFT_OK;
+	return p == WEFT_POST_DOWN ? WEFT_ERR_PEER : WEFT_ERR_SYS;
+}
+
 /* What was left to do once the mask is free.  In the order of posting. */
 static void finish_outs(struct weft_gate *g, struct finished *a)
 {

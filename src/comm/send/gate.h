@@ -127,20 +127,28 @@ void weft_comm_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet);
 /* Can large messages be fetched from this peer's memory, as far as the driver knows by now? */
 static inline bool weft_comm_gate_can_get(struct weft_gate *g)
 {
-	return g->driver->get && g->driver->card(g->net, g->peer)->can_get;
+	const struct weft_net_card *card = g->driver->card(g->net, g->peer);
+	return card->copies && card->access & WEFT_NET_READ;
 }
 
 /* The same for writing into it. */
 static inline bool weft_comm_gate_can_put(struct weft_gate *g)
 {
-	return g->driver->put && g->driver->card(g->net, g->peer)->can_put;
+	const struct weft_net_card *card = g->driver->card(g->net, g->peer);
+	return card->copies && card->access & WEFT_NET_WRITE;
 }
 
-/* Does the driver have writes that go on by themselves? */
-static inline bool weft_comm_gate_has_windows(const struct weft_gate *g)
+/* Does the network write into regions by itself? */
+static inline bool weft_comm_gate_has_rdma(const struct weft_gate *g)
 {
-	return g->driver->expose && g->driver->card(g->net, g->peer)->windows;
+	const struct weft_net_card *card = g->driver->card(g->net, g->peer);
+	return !card->copies && card->access & WEFT_NET_WRITE;
 }
+
+/* Copies between the pieces and the peer's memory from `there` on; only where can_get or can_put.
+ * Any thread. */
+weft_err weft_comm_gate_copy(struct weft_gate *g, bool write, uint64_t there,
+			     const struct iovec *iov, unsigned n, size_t len) weft_must_use;
 
 /* The longest message that goes to this peer without asking. */
 static inline size_t weft_comm_gate_eager_max(const struct weft_gate *g)

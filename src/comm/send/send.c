@@ -249,6 +249,7 @@ static weft_err send_by_gate(struct weft_req *r, struct weft_gate *g, enum weft_
 				return WEFT_OK;
 			case WEFT_POST_ACCEPTED:
 				return WEFT_OK;
+			case WEFT_POST_REFUSED: /* posts are not */
 			case WEFT_POST_DOWN:
 				free(s->packed);
 				/* Relaxed: this thread's alone, it never went out. */

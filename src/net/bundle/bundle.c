@@ -138,8 +138,9 @@ static void fill_cards(struct weft_bundle *b)
 	};
 	if (b->card_plain.eager_max > WEFT_BUNDLE_MAX_PAYLOAD)
 		b->card_plain.eager_max = WEFT_BUNDLE_MAX_PAYLOAD;
-	b->card_get = b->card_plain;
-	b->card_get.can_get = b->card_get.can_put = true;
+	b->card_copy = b->card_plain;
+	b->card_copy.access = WEFT_NET_READ | WEFT_NET_WRITE;
+	b->card_copy.copies = true;
 }
 
 static weft_err read_cut(struct weft_bundle *b)
@@ -281,36 +282,91 @@ static int bundle_fd(struct weft_net *net)
 
 /* ---- the rest ------------------------------------------------------------------------------ */
 
-/* The first rail that can copy from and to the peer's memory, NULL: none. */
+/* The first rail that copies from and to the peer's memory, NULL: none. */
 static struct weft_bundle_net *copier(struct weft_net *net, int peer)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	for (unsigned i = 0; peer >= 0 && i < b->n_rails; i++) {
 		struct weft_bundle_net *r = &b->rail[i];
-		if (b->peer[peer].reached && r->driver->card(r->net, peer)->can_get)
+		if (b->peer[peer].reached && r->driver->card(r->net, peer)->copies)
 			return r;
 	}
 	return NULL;
 }
 
-static weft_err bundle_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			   unsigned n, size_t len)
+/* For all peers: over the first rail that opens it; rails are the same in all processes. */
+static weft_err open_to_all(struct weft_bundle *b, void *base, size_t len, unsigned access,
+			    struct weft_net_region *region)
 {
-	struct weft_bundle_net *r = copier(net, peer);
-	return r ? r->driver->get(r->net, peer, remote, iov, n, len) : WEFT_ERR_UNSUPPORTED;
+	for (unsigned i = 0; i < b->n_rails; i++) {
+		struct weft_bundle_net *r = &b->rail[i];
+		if (!r->driver->region_open)
+			continue;
+		weft_err err = r->driver->region_open(r->net, WEFT_NET_ANY_PEER, base, len, access,
+						      region);
+		region->rail = r;
+		if (err != WEFT_ERR_UNSUPPORTED)
+			return err;
+	}
+	return WEFT_ERR_UNSUPPORTED;
 }
 
-static weft_err bundle_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			   unsigned n, size_t len)
+static weft_err bundle_region_open(struct weft_net *net, int peer, void *base, size_t len,
+				   unsigned access, struct weft_net_region *region)
+{
+	if (peer == WEFT_NET_ANY_PEER)
+		return open_to_all((struct weft_bundle *)net, base, len, access, region);
+	struct weft_bundle_net *r = region->rail = copier(net, peer);
+	return r ? r->driver->region_open(r->net, peer, base, len, access, region)
+		 : WEFT_ERR_UNSUPPORTED;
+}
+
+static void bundle_region_close(struct weft_net *net, struct weft_net_region *region)
+{
+	struct weft_bundle_net *r = region->rail;
+	r->driver->region_close(r->net, region);
+}
+
+static bool is_down(struct weft_net *net, int peer)
+{
+	struct weft_bundle_peer *p = &((struct weft_bundle *)net)->peer[peer];
+	/* Relaxed: a hint; the end itself is told by down(). */
+	return !p->reached || atomic_load_explicit(&p->x_down, memory_order_relaxed);
+}
+
+/* A rail that is lost is not the peer's end. */
+static enum weft_post answer_of(struct weft_net *net, int peer, enum weft_post rail)
+{
+	if (rail != WEFT_POST_DOWN)
+		return rail;
+	return is_down(net, peer) ? WEFT_POST_DOWN : WEFT_POST_REFUSED;
+}
+
+static enum weft_post bundle_transfer(struct weft_net *net, int peer,
+				      const struct weft_net_transfer *t)
 {
 	struct weft_bundle_net *r = copier(net, peer);
-	return r ? r->driver->put(r->net, peer, remote, iov, n, len) : WEFT_ERR_UNSUPPORTED;
+	return answer_of(net, peer, r ? r->driver->transfer(r->net, peer, t) : WEFT_POST_DOWN);
+}
+
+static enum weft_post bundle_atomic(struct weft_net *net, int peer, const struct weft_net_atomic *a)
+{
+	struct weft_bundle_net *r = copier(net, peer);
+	return answer_of(net, peer,
+			 r && r->driver->atomic ? r->driver->atomic(r->net, peer, a)
+						: WEFT_POST_DOWN);
+}
+
+/* Rails that copy have written when they return. */
+static enum weft_post bundle_flush(struct weft_net *net, int peer, void *cookie)
+{
+	return is_down(net, peer) ? WEFT_POST_DOWN : WEFT_POST_DONE;
 }
 
 static const struct weft_net_card *bundle_card(struct weft_net *net, int peer)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
-	return copier(net, peer) ? &b->card_get : &b->card_plain;
+	return copier(net, peer) ? &b->card_copy : &b->card_plain;
 }
 
 /* Has the peer confirmed all of ours? */
@@ -382,8 +438,11 @@ const struct weft_driver weft_net_driver_bundle = {
 	.poll = weft_net_bundle_poll,
 	.arm = weft_net_bundle_arm,
 	.fd = bundle_fd,
-	.get = bundle_get,
-	.put = bundle_put,
+	.region_open = bundle_region_open,
+	.region_close = bundle_region_close,
+	.transfer = bundle_transfer,
+	.atomic = bundle_atomic,
+	.flush = bundle_flush,
 	.drain = bundle_drain,
 	.card = bundle_card,
 };

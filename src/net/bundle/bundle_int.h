@@ -204,7 +204,7 @@ struct weft_bundle {
 	struct weft_net_events events;
 	struct weft_net_job job;
 	struct weft_hub hub;
-	struct weft_net_card card_plain, card_get;
+	struct weft_net_card card_plain, card_copy;
 	unsigned n_rails;
 	struct weft_bundle_net rail[WEFT_BUNDLE_RAILS];
 	int *active; /* P: peers that were ever heard or wanted */

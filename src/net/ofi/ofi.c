@@ -5,7 +5,7 @@
  * One connectionless endpoint of libfabric carries all peers: ofi_int.h has the frame and the
  * fields.  Peers are in ofi_peer.c, links that come back in ofi_epoch.c, transfers in ofi_out.c and
  * ofi_in.c, over the buffers of ofi_buf.c, or as reads in ofi_large.c and ofi_rma.c, or as
- * writes in ofi_put.c; libfabric itself is loaded by ofi_lib.c.
+ * transfers of regions in ofi_transfer.c and ofi_region.c; libfabric itself is loaded by ofi_lib.c.
  */
 #include "base/cancel.h"
 #include "net/driver.h"
@@ -29,11 +29,11 @@ struct weft_ofi_lacks weft_net_ofi_lacks;
 static void ofi_close(struct weft_net *net)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
-	weft_net_ofi_put_end(o);
+	weft_net_ofi_regions_end(o);
 	weft_net_ofi_rma_end(o);
 	weft_net_ofi_lib_close(o);
 	weft_net_ofi_rma_close(o);
-	weft_net_ofi_put_close(o);
+	weft_net_ofi_regions_close(o);
 	for (int i = 0; o->peer && i < o->job.size; i++)
 		if (o->peer[i].pid_fd >= 0)
 			close(o->peer[i].pid_fd);
@@ -79,12 +79,14 @@ static weft_err ofi_open(const struct weft_net_job *job, const struct weft_net_e
 	o->card = (struct weft_net_card){
 		.max_payload = o->rma ? WEFT_OFI_MAX_LARGE : WEFT_OFI_MAX_PAYLOAD,
 		.streams = o->rma,
-		.windows = o->put,
+		.access = (o->rma ? WEFT_NET_READ : 0u) | (o->put ? WEFT_NET_WRITE : 0u),
 		.inline_max = WEFT_OFI_MAX_PAYLOAD,
 		.eager_max = WEFT_OFI_MAX_PAYLOAD,
 		.latency_us = 6,
 		.bandwidth_mbs = 2000,
 	};
+	if (o->atomics && (o->card.atomic_sizes = weft_net_ofi_atomic_sizes(o)))
+		o->card.access |= WEFT_NET_ATOMIC;
 	weft_debug("ofi: provider %s%s%s", o->provider, o->cq_fd < 0 ? ", no descriptor" : "",
 		   o->put   ? ", reads and writes"
 		   : o->rma ? ", reads"
@@ -142,6 +144,9 @@ static int poll_once(struct weft_ofi *o, bool *found_p)
 	n += weft_net_ofi_answer_byes(o);
 	if (weft_unlikely(o->owes))
 		weft_net_ofi_answer_strays(o);
+	/* Relaxed: a hint; arm() orders. */
+	if (weft_unlikely(atomic_load_explicit(&o->x_partials, memory_order_relaxed)))
+		n += weft_net_ofi_transfers_go_on(o);
 	if (weft_unlikely(o->revived))
 		n += weft_net_ofi_deliver_revived(o);
 	/* Relaxed: a hint; arm() orders. */
@@ -154,6 +159,7 @@ static int poll_once(struct weft_ofi *o, bool *found_p)
 static unsigned tick_ms(struct weft_ofi *o)
 {
 	if (o->cq_fd < 0 || o->rx_idle || o->owes || o->n_gone ||
+	    atomic_load_explicit(&o->x_partials, memory_order_seq_cst) ||
 	    atomic_load_explicit(&o->x_blocked, memory_order_seq_cst))
 		return BLIND_MS;
 	return o->n_remote ? WEFT_OFI_PING_MS : 0;
@@ -239,12 +245,6 @@ static int ofi_fd(struct weft_net *net)
 	return ((struct weft_ofi *)net)->hub.epfd;
 }
 
-static weft_err ofi_copy(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			 unsigned n, size_t len)
-{
-	return WEFT_ERR_UNSUPPORTED;
-}
-
 static const struct weft_net_card *ofi_card(struct weft_net *net, int peer)
 {
 	return &((struct weft_ofi *)net)->card;
@@ -260,11 +260,11 @@ const struct weft_driver weft_net_driver_ofi = {
 	.poll = ofi_poll,
 	.arm = ofi_arm,
 	.fd = ofi_fd,
-	.get = ofi_copy,
-	.put = ofi_copy,
-	.expose = weft_net_ofi_expose,
-	.write = weft_net_ofi_write,
-	.conceal = weft_net_ofi_conceal,
+	.region_open = weft_net_ofi_region_open,
+	.region_close = weft_net_ofi_region_close,
+	.transfer = weft_net_ofi_transfer,
+	.atomic = weft_net_ofi_atomic,
+	.flush = weft_net_ofi_flush,
 	.drain = weft_net_ofi_drain,
 	.card = ofi_card,
 	.drop = weft_net_ofi_drop,

@@ -98,7 +98,8 @@ void weft_net_ofi_answer_strays(struct weft_ofi *o)
 				      weft_clock_ns() < p->end_until_ns;
 		o->owes |= p->owes_heard | p->owes_end;
 		weft_net_ofi_rma_again(o, i);
-		weft_net_ofi_put_again(o, i);
+		weft_net_ofi_region_again(o, i);
+		weft_net_ofi_flush_answer(o, i);
 	}
 }
 
@@ -129,7 +130,7 @@ void weft_net_ofi_revive(struct weft_net *net, int peer)
 	p->in_sequence = p->out_sequence = 0;
 	p->out_over = 0;
 	atomic_store_explicit(&p->x_out_base, 0, memory_order_relaxed); /* nobody posts */
-	p->owes_done = false;
+	p->owes_done = p->owes_flushed = false;
 	p->heard = p->bye_got = p->bye_answered = p->bye_heard = false;
 	p->owes_end = p->end_got = p->broke = false; /* the new epoch says it */
 	atomic_store_explicit(&p->x_bye_sent, false, memory_order_relaxed);

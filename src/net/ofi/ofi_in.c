@@ -96,6 +96,10 @@ static int on_message(struct weft_ofi *o, struct weft_ofi_buf *b, size_t bytes)
 		p->bye_heard = true;
 	} else if (weft_net_ofi_kind(f) == WEFT_OFI_DONE) {
 		n = weft_net_ofi_on_done(o, peer, f);
+	} else if (weft_net_ofi_kind(f) == WEFT_OFI_FLUSH) {
+		weft_net_ofi_on_flush(o, peer, f);
+	} else if (weft_net_ofi_kind(f) == WEFT_OFI_FLUSHED) {
+		n = weft_net_ofi_on_flushed(o, peer, f);
 	} else if (weft_net_ofi_kind(f) == WEFT_OFI_END) {
 		p->end_got = true;
 		weft_net_ofi_peer_down(o, peer, WEFT_ERR_PEER, "it has given the connection up");
@@ -119,8 +123,8 @@ static int take_error(struct weft_ofi *o)
 	struct weft_ofi_buf *b = e.op_context;
 	if (b->is_read)
 		return weft_net_ofi_read_over(o, b, e.err ? e.err : FI_EIO);
-	if (b->is_write)
-		return weft_net_ofi_write_over(o, b, e.err ? e.err : FI_EIO);
+	if (b->is_part)
+		return weft_net_ofi_part_over(o, b, e.err ? e.err : FI_EIO);
 	if (!b->is_rx)
 		return weft_net_ofi_send_over(o, b, e.err ? e.err : FI_EIO);
 	weft_net_ofi_rx_give(o, b);
@@ -148,8 +152,8 @@ int weft_net_ofi_take(struct weft_ofi *o, bool *found_p)
 				n += weft_net_ofi_read_over(o, b, 0);
 				continue;
 			}
-			if (weft_unlikely(b->is_write)) {
-				n += weft_net_ofi_write_over(o, b, 0);
+			if (weft_unlikely(b->is_part)) {
+				n += weft_net_ofi_part_over(o, b, 0);
 				continue;
 			}
 			if (!b->is_rx) {

@@ -47,8 +47,8 @@
 #define WEFT_OFI_N_SMALL 512
 #define WEFT_OFI_N_LARGE 128
 #define WEFT_OFI_N_RX 256
-#define WEFT_OFI_SHARE 64   /* from a peer's oldest post that is under way to its latest */
-#define WEFT_OFI_WRITES 16u /* to one peer under way */
+#define WEFT_OFI_SHARE 64  /* from a peer's oldest post that is under way to its latest */
+#define WEFT_OFI_PARTS 16u /* of transfers with one peer, under way */
 #define WEFT_OFI_PING_MS 1000u
 #define WEFT_OFI_LET_GO_NS 3000000000u /* so long the network may hold on to a buffer, ... */
 #define WEFT_OFI_LET_GO_ENDED_NS                                                                   \
@@ -64,6 +64,9 @@ enum weft_ofi_kind {
 	WEFT_OFI_END,   /* the sender has given this link up */
 	WEFT_OFI_LARGE, /* a packet whose payload is to be read: ofi_rma.c */
 	WEFT_OFI_DONE,  /* that has happened, up to the one whose number is in the head */
+	WEFT_OFI_FLUSH, /* asks for an answer, which comes behind what was written: ofi_transfer.c
+			 */
+	WEFT_OFI_FLUSHED,
 };
 
 struct weft_ofi_frame {
@@ -105,7 +108,7 @@ struct weft_ofi_buf {
 	struct fi_context2 context; /* libfabric's while the operation runs */
 	struct weft_ofi_buf *next;
 	int peer; /* sends */
-	bool is_rx, is_small, is_read, is_write;
+	bool is_rx, is_small, is_read, is_part;
 	struct weft_ofi_frame frame;
 	uint8_t payload[];
 };
@@ -114,7 +117,8 @@ enum weft_ofi_state { WEFT_OFI_NONE, WEFT_OFI_REACHED, WEFT_OFI_DOWN };
 
 struct weft_ofi_large;
 struct weft_ofi_reading;
-struct weft_ofi_put_end;
+struct weft_ofi_transfer;
+struct weft_ofi_region_end;
 
 struct weft_ofi_peer {
 	_Atomic int x_state;         /* poller writes after reach */
@@ -152,10 +156,15 @@ struct weft_ofi_peer {
 	struct weft_ofi_reading *reading; /* poller */
 	bool owes_done;                   /* poller */
 	uint32_t done_sequence;           /* poller */
-	/* ofi_put.c */
-	_Atomic unsigned x_writes;        /* under way: posters add, the poller takes */
-	struct weft_ofi_buf *write;       /* L x_window_lock: these */
-	struct weft_ofi_put_end *put_end; /* poller: its end is told later */
+	/* ofi_transfer.c, ofi_region.c */
+	_Atomic unsigned x_parts;    /* under way: callers add, the poller takes */
+	_Atomic unsigned x_partials; /* transfers of which parts are still to be given */
+	_Atomic uint32_t x_writes, x_flushed, x_flush_number;
+	struct weft_ofi_transfer *transfer;     /* L x_region_lock: not over */
+	struct weft_ofi_transfer *partial;      /* L x_region_lock */
+	struct weft_ofi_region_end *region_end; /* poller: its end is told later */
+	bool owes_flushed;                      /* poller */
+	uint8_t flush_head[WEFT_NET_HEAD];      /* poller */
 };
 
 struct weft_ofi {
@@ -174,12 +183,14 @@ struct weft_ofi {
 	struct fid_ep *ep;
 	struct fid_mr *mr;
 	void *desc;
-	bool rma; /* I: large packets are read */
-	bool put; /* I: peers may write into our memory, and we into theirs */
-	_Atomic bool x_window_lock;
-	struct weft_net_window *window;  /* L x_window_lock */
-	struct weft_ofi_buf *lost_write; /* given up, but the network may still look there */
-	_Atomic uint64_t x_key;          /* of the next memory that is registered */
+	bool rma;     /* I: large packets are read */
+	bool put;     /* I: regions can be written */
+	bool atomics; /* I: asked for */
+	_Atomic bool x_region_lock;
+	struct weft_net_region *region;          /* L x_region_lock */
+	struct weft_ofi_transfer *lost_transfer; /* L: given up, but the network may look there */
+	_Atomic unsigned x_partials;             /* of all peers */
+	_Atomic uint64_t x_key;                  /* of the next memory that is registered */
 	struct weft_ofi_reading *lost; /* poller: given up, but the network may still write there */
 	int cq_fd;                     /* -1: this provider has none; then a timer polls */
 	uint8_t *slab;
@@ -222,6 +233,8 @@ bool weft_net_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind
 				unsigned n, size_t len);
 bool weft_net_ofi_send(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, const void *head,
 		       const struct iovec *iov, unsigned n, size_t len);
+/* Has the poller look, if it sleeps; after a flag that it sees was stored seq_cst. */
+void weft_net_ofi_nudge(struct weft_ofi *o);
 void weft_net_ofi_set_blocked(struct weft_ofi *o, struct weft_ofi_peer *p);
 int weft_net_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
 int weft_net_ofi_tell_ready(struct weft_ofi *o);
@@ -261,19 +274,36 @@ bool weft_net_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const cha
 void weft_net_ofi_rma_end(struct weft_ofi *o);
 void weft_net_ofi_rma_close(struct weft_ofi *o);
 
-/* ofi_put.c.  Expose, conceal: any thread; write: the poster; the others: the poller. */
-weft_err weft_net_ofi_expose(struct weft_net *net, int peer, void *base, size_t len,
-			     struct weft_net_ticket *ticket_p,
-			     struct weft_net_window **window_p) weft_must_use;
-void weft_net_ofi_conceal(struct weft_net *net, struct weft_net_window *w);
-enum weft_post weft_net_ofi_write(struct weft_net *net, int peer, const struct weft_net_ticket *t,
-				  uint64_t at, const void *data, size_t len, void *cookie);
-int weft_net_ofi_write_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
-bool weft_net_ofi_put_down(struct weft_ofi *o, int peer, weft_err err, const char *why);
-bool weft_net_ofi_put_ends(const struct weft_ofi_peer *p);
-void weft_net_ofi_put_again(struct weft_ofi *o, int peer);
-void weft_net_ofi_put_end(struct weft_ofi *o);
-void weft_net_ofi_put_close(struct weft_ofi *o);
+/* ofi_region.c.  Open, close: any thread; the others: the poller. */
+void weft_net_ofi_region_lock(struct weft_ofi *o);
+void weft_net_ofi_region_unlock(struct weft_ofi *o);
+weft_err weft_net_ofi_region_open(struct weft_net *net, int peer, void *base, size_t len,
+				  unsigned access, struct weft_net_region *region) weft_must_use;
+void weft_net_ofi_region_close(struct weft_net *net, struct weft_net_region *region);
+bool weft_net_ofi_region_down(struct weft_ofi *o, int peer, weft_err err, const char *why);
+bool weft_net_ofi_region_ends(const struct weft_ofi_peer *p);
+void weft_net_ofi_region_again(struct weft_ofi *o, int peer);
+void weft_net_ofi_regions_end(struct weft_ofi *o);
+void weft_net_ofi_regions_close(struct weft_ofi *o);
+
+/* ofi_transfer.c.  The first five: any thread; the others: the poller. */
+enum weft_post weft_net_ofi_transfer(struct weft_net *net, int peer,
+				     const struct weft_net_transfer *t);
+enum weft_post weft_net_ofi_atomic(struct weft_net *net, int peer, const struct weft_net_atomic *a);
+enum weft_post weft_net_ofi_flush(struct weft_net *net, int peer, void *cookie);
+bool weft_net_ofi_is_reached(const struct weft_ofi_peer *p);
+/* True: a transfer waits for room, and no packet may overtake it. */
+bool weft_net_ofi_is_partial(const struct weft_ofi_peer *p);
+unsigned weft_net_ofi_atomic_sizes(struct weft_ofi *o);
+int weft_net_ofi_part_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code);
+int weft_net_ofi_transfers_go_on(struct weft_ofi *o);
+void weft_net_ofi_on_flush(struct weft_ofi *o, int peer, const struct weft_ofi_frame *f);
+int weft_net_ofi_on_flushed(struct weft_ofi *o, int peer, const struct weft_ofi_frame *f);
+void weft_net_ofi_flush_answer(struct weft_ofi *o, int peer);
+void weft_net_ofi_flushes_fail(struct weft_ofi *o, int peer);
+void weft_net_ofi_transfers_give_up(struct weft_ofi *o, int peer);
+void weft_net_ofi_transfers_end(struct weft_ofi *o);
+void weft_net_ofi_transfers_close(struct weft_ofi *o);
 
 /* ofi_epoch.c, the poller's. */
 int weft_net_ofi_on_other_epoch(struct weft_ofi *o, struct weft_ofi_buf *b, bool whole);

@@ -111,14 +111,19 @@ static struct fi_info *ask(const char *provider, const char *interface, uint64_t
 	return found;
 }
 
-/* With reads and writes, or reads, if they are wanted and there. */
+/* With reads, writes and atomics, or less, as is wanted and there. */
 static void ask_for(struct weft_ofi *o, const char *provider, const char *interface)
 {
 	const uint64_t reads = FI_MSG | FI_RMA | FI_READ | FI_REMOTE_READ;
 	/* A rail that is taken up again would have to wait for both. */
 	bool rma = weft_setting_bool(WEFT_SET_OFI_RMA) && !o->job.revivable;
 	const char *put = weft_setting_str(WEFT_SET_OFI_PUT);
-	if (rma && (!strcmp(put, "on") || (!strcmp(put, "auto") && strcmp(provider, "shm") != 0)))
+	bool writes = rma && (!strcmp(put, "on") ||
+			      (!strcmp(put, "auto") && strcmp(provider, "shm") != 0));
+	if (writes)
+		o->info = ask(provider, interface, reads | FI_WRITE | FI_REMOTE_WRITE | FI_ATOMIC);
+	o->atomics = o->info;
+	if (writes && !o->info)
 		o->info = ask(provider, interface, reads | FI_WRITE | FI_REMOTE_WRITE);
 	o->put = o->info && o->info->ep_attr->max_msg_size >= WEFT_OFI_MAX_LARGE;
 	if (rma && !o->info)
@@ -198,8 +203,8 @@ static weft_err open_objects(struct weft_ofi *o)
 	if (code)
 		return failed("cannot open an endpoint", code);
 	if (o->info->domain_attr->mr_mode & FI_MR_LOCAL) {
-		code = fi_mr_reg(o->domain, o->slab, o->slab_bytes, FI_SEND | FI_RECV, 0, 0, 0,
-				 &o->mr, NULL);
+		code = fi_mr_reg(o->domain, o->slab, o->slab_bytes,
+				 FI_SEND | FI_RECV | FI_READ | FI_WRITE, 0, 0, 0, &o->mr, NULL);
 		if (code)
 			return failed("cannot register memory", code);
 		o->desc = fi_mr_desc(o->mr);

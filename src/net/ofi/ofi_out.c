@@ -11,7 +11,7 @@
 #include "base/cancel.h"
 #include "net/shm/ring_tx.h"
 
-static void nudge(struct weft_ofi *o)
+void weft_net_ofi_nudge(struct weft_ofi *o)
 {
 	/* RING <- ARM (ofi_arm, poll_armed): the caller's flag was stored seq_cst before. */
 	if (atomic_load_explicit(&o->x_armed, memory_order_seq_cst) &&
@@ -107,7 +107,7 @@ enum weft_post weft_net_ofi_full(struct weft_ofi *o, int peer)
 	/* seq_cst: we see DOWN, or weft_net_ofi_peer_down sees x_blocked. */
 	if (atomic_load_explicit(&p->x_state, memory_order_seq_cst) != WEFT_OFI_REACHED)
 		return WEFT_POST_DOWN;
-	nudge(o);
+	weft_net_ofi_nudge(o);
 	return WEFT_POST_FULL;
 }
 
@@ -122,7 +122,7 @@ enum weft_post weft_net_ofi_post(struct weft_net *net, int peer, const void *hea
 		return WEFT_POST_DOWN;
 	/* Relaxed: our own count, and the poller's that may be late. */
 	bool room = atomic_load_explicit(&p->x_under, memory_order_relaxed) < WEFT_OFI_SHARE &&
-		    window(p) < WEFT_OFI_SHARE && !p->gone &&
+		    window(p) < WEFT_OFI_SHARE && !p->gone && !weft_net_ofi_is_partial(p) &&
 		    !weft_net_ofi_behind(p, len > WEFT_OFI_MAX_PAYLOAD);
 	enum weft_post answer = WEFT_POST_FULL;
 	int was = weft_cancel_off(); /* what a provider calls is its own affair */
@@ -168,8 +168,8 @@ int weft_net_ofi_tell_ready(struct weft_ofi *o)
 		/* READY <- BLOCK (set_blocked). */
 		if (!atomic_load_explicit(&p->x_blocked, memory_order_seq_cst) ||
 		    atomic_load_explicit(&p->x_under, memory_order_relaxed) > WEFT_OFI_SHARE / 2 ||
-		    is_far(p) || weft_net_ofi_large_full(p) ||
-		    atomic_load_explicit(&p->x_writes, memory_order_relaxed) >= WEFT_OFI_WRITES ||
+		    is_far(p) || weft_net_ofi_large_full(p) || weft_net_ofi_is_partial(p) ||
+		    atomic_load_explicit(&p->x_parts, memory_order_relaxed) >= WEFT_OFI_PARTS ||
 		    !atomic_exchange_explicit(&p->x_blocked, false, memory_order_seq_cst))
 			continue;
 		atomic_fetch_sub_explicit(&o->x_blocked, 1, memory_order_relaxed);

@@ -109,7 +109,9 @@ void weft_net_ofi_peer_down(struct weft_ofi *o, int peer, weft_err err, const ch
 		snprintf(text, sizeof text, "lost rank %d (ofi): %s", peer, why);
 	else
 		snprintf(text, sizeof text, "rank %d left (ofi)", peer);
-	bool later = weft_net_ofi_put_down(o, peer, err, text);
+	p->owes_flushed = false;
+	weft_net_ofi_flushes_fail(o, peer);
+	bool later = weft_net_ofi_region_down(o, peer, err, text);
 	if (weft_net_ofi_rma_down(o, peer, err, text) || later)
 		return;
 	o->events.down(o->events.arg, peer, err, text);
@@ -185,7 +187,7 @@ weft_err weft_net_ofi_drain(struct weft_net *net)
 		    (atomic_load_explicit(&p->x_under, memory_order_relaxed) ||
 		     atomic_load_explicit(&p->x_larges, memory_order_relaxed) || p->owes_done))
 			err = WEFT_AGAIN;
-		if (weft_net_ofi_reads(p) || weft_net_ofi_put_ends(p))
+		if (weft_net_ofi_reads(p) || weft_net_ofi_region_ends(p))
 			err = WEFT_AGAIN;
 		if (!talked ||
 		    atomic_load_explicit(&p->x_state, memory_order_relaxed) != WEFT_OFI_REACHED)

@@ -213,7 +213,7 @@ static int ended(struct weft_ofi *o, struct weft_ofi_reading *r)
 {
 	int peer = r->op->peer;
 	int n = finish(o, r, WEFT_ERR_PEER);
-	if (weft_net_ofi_put_ends(&o->peer[peer]))
+	if (weft_net_ofi_region_ends(&o->peer[peer]))
 		return n; /* told later */
 	o->events.down(o->events.arg, peer, r->err, r->why);
 	return n + 1;

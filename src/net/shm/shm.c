@@ -55,8 +55,9 @@ static void fill_cards(struct weft_shm *s)
 		.latency_us = 0.2,
 		.bandwidth_mbs = 8000,
 	};
-	s->card_get = s->card_plain;
-	s->card_get.can_get = s->card_get.can_put = true;
+	s->card_copy = s->card_plain;
+	s->card_copy.access = WEFT_NET_READ | WEFT_NET_WRITE;
+	s->card_copy.copies = true;
 }
 
 static void let_go(void *arg)
@@ -109,6 +110,7 @@ static weft_err shm_open_driver(const struct weft_net_job *job,
 	randombytes_buf(s->nonce, sizeof s->nonce);
 	s->registered = !weft_net_shm_lacks.membarrier && weft_net_bell_register();
 	fill_cards(s);
+	s->regions.shown = &s->inbox->regions;
 	weft_net_forked_add(let_go, s);
 	*net_p = &s->net;
 	return WEFT_OK;
@@ -208,7 +210,7 @@ static const struct weft_net_card *shm_card(struct weft_net *net, int peer)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	bool up = peer >= 0 && peer < s->job.size && weft_net_shm_is_up(&s->link[peer]);
-	return up && s->link[peer].can_get ? &s->card_get : &s->card_plain;
+	return up && s->link[peer].can_copy ? &s->card_copy : &s->card_plain;
 }
 
 static void *shm_board(struct weft_net *net, int peer)
@@ -282,8 +284,10 @@ const struct weft_driver weft_net_driver_shm = {
 	.arm = weft_net_shm_arm,
 	.arms_levels = true,
 	.fd = shm_fd,
-	.get = weft_net_shm_get,
-	.put = weft_net_shm_put,
+	.region_open = weft_net_shm_region_open,
+	.region_close = weft_net_shm_region_close,
+	.transfer = weft_net_shm_transfer,
+	.flush = weft_net_shm_flush,
 	.drain = shm_drain,
 	.card = shm_card,
 	.board = shm_board,

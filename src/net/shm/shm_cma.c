@@ -56,86 +56,135 @@ static bool still_there(const struct weft_shm_link *k)
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* Takes up to PIECE bytes from the pieces, starting `skip` bytes into *iov. */
-static unsigned next_piece(struct iovec *out, const struct iovec *iov, unsigned n, size_t skip,
-			   size_t left, size_t *bytes_p)
+/* One call's worth of a transfer: pieces here and there, neighbours joined. */
+struct batch {
+	struct iovec here[PIECES_MAX], there[PIECES_MAX];
+	unsigned n_here, n_there;
+	size_t bytes;
+};
+
+static void batch_add(struct iovec *list, unsigned *n_p, void *base, size_t len)
 {
-	unsigned m = 0;
-	size_t bytes = 0;
-	size_t room = left < PIECE ? left : PIECE;
-	for (unsigned i = 0; i < n && m < PIECES_MAX && bytes < room; i++) {
-		size_t part = iov[i].iov_len - skip;
-		if (part > room - bytes)
-			part = room - bytes;
-		out[m].iov_base = (char *)iov[i].iov_base + skip;
-		out[m].iov_len = part;
-		skip = 0;
-		m += part > 0;
-		bytes += part;
-	}
-	*bytes_p = bytes;
-	return m;
+	struct iovec *last = *n_p ? &list[*n_p - 1] : NULL;
+	if (last && (char *)last->iov_base + last->iov_len == base)
+		last->iov_len += len;
+	else
+		list[(*n_p)++] = (struct iovec){base, len};
 }
 
-static weft_err copy_pieces(struct weft_shm_link *k, uint64_t remote, const struct iovec *iov,
-			    unsigned n, size_t len, bool get)
+static void batch_fill(struct batch *b, struct weft_net_walk *w, const struct weft_net_transfer *t)
 {
-	size_t skip = 0;
-	/* Bytes that were read count only if the peer was there when they had been; none are
-	 * written where it is not.  A peer that goes in between keeps none anyway. */
-	if (!get && !still_there(k))
-		return WEFT_ERR_PEER;
-	/* Each round copies at least a byte or ends. */
-	while (len) {
-		struct iovec local[PIECES_MAX];
-		size_t bytes;
-		/* Pass by pieces that are done. */
-		while (n && skip >= iov->iov_len) {
-			skip -= iov->iov_len;
-			iov++;
-			n--;
-		}
-		unsigned m = next_piece(local, iov, n, skip, len, &bytes);
-		if (!m)
-			return WEFT_ERR_ARG;
-		struct iovec there = {.iov_base = (void *)(uintptr_t)remote, .iov_len = bytes};
-		ssize_t done = get ? process_vm_readv(k->pid, local, m, &there, 1, 0)
-				   : process_vm_writev(k->pid, local, m, &there, 1, 0);
-		if (done < 0 && errno == EINTR)
+	uint64_t at;
+	char *data;
+	size_t len;
+	b->n_here = b->n_there = 0;
+	b->bytes = 0;
+	/* Ends: with the pieces, or the room. */
+	while (b->n_here < PIECES_MAX && b->n_there < PIECES_MAX &&
+	       weft_net_walk_next(w, t, PIECE - b->bytes, &at, &data, &len)) {
+		batch_add(b->here, &b->n_here, data, len);
+		batch_add(b->there, &b->n_there, (char *)(uintptr_t)(t->there->addr + at), len);
+		b->bytes += len;
+	}
+}
+
+/* `done` bytes of the batch that began at *w. */
+static void walk_by(struct weft_net_walk *w, const struct weft_net_transfer *t, size_t done)
+{
+	uint64_t at;
+	char *data;
+	size_t len = 0;
+	for (; done; done -= len) /* ends: there were as many */
+		(void)weft_net_walk_next(w, t, done, &at, &data, &len);
+}
+
+static enum weft_post copy_refused(const struct weft_shm_link *k, bool write, size_t bytes)
+{
+	if (errno == ESRCH)
+		return WEFT_POST_DOWN;
+	weft_error("shm: cannot %s %zu bytes of rank %d's memory: %s", write ? "write" : "read",
+		   bytes, k->peer, strerror(errno));
+	return WEFT_POST_REFUSED;
+}
+
+static enum weft_post copy_all(struct weft_shm_link *k, const struct weft_net_transfer *t)
+{
+	struct weft_net_walk w = {0, 0, 0, 0};
+	struct batch b;
+	for (;;) { /* ends: each round copies at least a byte or ends */
+		struct weft_net_walk from = w;
+		batch_fill(&b, &w, t);
+		if (!b.bytes)
+			return WEFT_POST_DONE;
+		ssize_t done =
+			t->write
+				? process_vm_writev(k->pid, b.here, b.n_here, b.there, b.n_there, 0)
+				: process_vm_readv(k->pid, b.here, b.n_here, b.there, b.n_there, 0);
+		if (done < 0 && errno != EINTR)
+			return copy_refused(k, t->write, b.bytes);
+		if (done == 0)
+			return WEFT_POST_REFUSED;
+		if (done == (ssize_t)b.bytes)
 			continue;
-		if (done <= 0) {
-			weft_err err = errno == ESRCH ? WEFT_ERR_PEER : WEFT_ERR_SYS;
-			if (err == WEFT_ERR_SYS)
-				weft_error("shm: cannot %s %zu bytes of rank %d's memory: %s",
-					   get ? "read" : "write", bytes, k->peer, strerror(errno));
-			return err;
-		}
-		remote += (uint64_t)done;
-		skip += (size_t)done;
-		len -= (size_t)done;
+		w = from;
+		walk_by(&w, t, done < 0 ? 0 : (size_t)done);
 	}
-	return !get || still_there(k) ? WEFT_OK : WEFT_ERR_PEER;
 }
 
-static weft_err copy(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-		     unsigned n, size_t len, bool get)
+/* Is the region that the ticket names open in the peer, for this? */
+static bool is_open(const struct weft_shm_link *k, const struct weft_net_transfer *t)
+{
+	const struct weft_shm_inbox *inbox = k->tx_inbox;
+	return t->there->key == WEFT_NET_KEY_ANY ||
+	       weft_net_region_shown_open(&inbox->regions, t->there->key,
+					  t->write ? WEFT_NET_WRITE : WEFT_NET_READ);
+}
+
+enum weft_post weft_net_shm_transfer(struct weft_net *net, int peer,
+				     const struct weft_net_transfer *t)
 {
 	struct weft_shm_link *k = &((struct weft_shm *)net)->link[peer];
+	size_t bytes;
 	if (!weft_net_shm_is_up(k))
-		return WEFT_ERR_PEER;
-	if (!k->can_get)
+		return WEFT_POST_DOWN;
+	if (!k->can_copy || !weft_net_transfer_fits(t, &bytes) || !is_open(k, t))
+		return WEFT_POST_REFUSED;
+	/* Bytes that were read count only if the process and the region were there when they had
+	 * been; none are written where they are not.  A peer that goes in between keeps none
+	 * anyway. */
+	if (t->write && !still_there(k))
+		return WEFT_POST_DOWN;
+	enum weft_post answer = copy_all(k, t);
+	if (t->write || answer != WEFT_POST_DONE)
+		return answer;
+	if (!still_there(k))
+		return WEFT_POST_DOWN;
+	return is_open(k, t) ? WEFT_POST_DONE : WEFT_POST_REFUSED;
+}
+
+/* What was written is there when the call returns. */
+enum weft_post weft_net_shm_flush(struct weft_net *net, int peer, void *cookie)
+{
+	return weft_net_shm_is_up(&((struct weft_shm *)net)->link[peer]) ? WEFT_POST_DONE
+									 : WEFT_POST_DOWN;
+}
+
+/* ---- regions --------------------------------------------------------------------------------- */
+
+weft_err weft_net_shm_region_open(struct weft_net *net, int peer, void *base, size_t len,
+				  unsigned access, struct weft_net_region *region)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	if (access & ~s->card_copy.access)
 		return WEFT_ERR_UNSUPPORTED;
-	return copy_pieces(k, remote, iov, n, len, get);
+	uint64_t key = weft_net_region_table_open(&s->regions, access);
+	if (!key)
+		return WEFT_ERR_LIMIT;
+	region->ticket = (struct weft_net_ticket){(uint64_t)(uintptr_t)base, len, key};
+	return WEFT_OK;
 }
 
-weft_err weft_net_shm_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			  unsigned n, size_t len)
+void weft_net_shm_region_close(struct weft_net *net, struct weft_net_region *region)
 {
-	return copy(net, peer, remote, iov, n, len, true);
-}
-
-weft_err weft_net_shm_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			  unsigned n, size_t len)
-{
-	return copy(net, peer, remote, iov, n, len, false);
+	weft_net_region_table_close(&((struct weft_shm *)net)->regions, region->ticket.key);
 }

@@ -19,6 +19,7 @@
 #include "net/hub.h"
 #include "net/lobby.h"
 #include "net/shm/delayed_ring.h"
+#include "net/region_table.h"
 #include "net/shm/ring.h"
 #include "net/shm/ring_rx.h"
 #include "net/shm/ring_tx.h"
@@ -45,8 +46,9 @@ struct weft_shm_inbox {
 	struct weft_bell bell;
 	alignas(WEFT_CACHELINE) char board[WEFT_NET_BOARD_BYTES];
 	struct weft_shm_word word[WEFT_NET_WORDS];
+	alignas(WEFT_CACHELINE) struct weft_region_shown regions;
 };
-_Static_assert(sizeof(struct weft_shm_inbox) <= 76 * 4096, "an inbox is 76 pages");
+_Static_assert(sizeof(struct weft_shm_inbox) <= 77 * 4096, "an inbox is 77 pages");
 
 struct weft_shm_link {
 	/* Read by posters. */
@@ -64,7 +66,7 @@ struct weft_shm_link {
 	int peer;
 	bool reachable, bye_sent;
 	bool offers_plain; /* what our greeting said */
-	bool can_get;      /* I: before UP */
+	bool can_copy;     /* I: before UP: from and to its memory */
 	int fd, pid_fd;
 	pid_t pid;
 	void *rx_memory, *tx_memory, *tx_inbox;
@@ -94,7 +96,8 @@ struct weft_shm {
 	int *scan;
 	int n_scan, next_cold, next_victim;
 	uint8_t nonce[16]; /* what peers read to see whether they may read our memory */
-	struct weft_net_card card_plain, card_get;
+	struct weft_net_card card_plain, card_copy;
+	struct weft_region_table regions;
 	char host_key[WEFT_HOST_KEY_MAX];
 	char name[WEFT_SHM_NAME_MAX];
 	struct weft_shm_link *link;
@@ -131,7 +134,7 @@ int weft_net_shm_link_take(struct weft_shm *s, struct weft_shm_link *k, int max)
 
 static inline bool weft_net_shm_is_up(struct weft_shm_link *k)
 {
-	/* USE <- UP (link_up).  Carries: pid, can_get, the peer's inbox. */
+	/* USE <- UP (link_up).  Carries: pid, can_copy, the peer's inbox. */
 	return atomic_load_explicit(&k->x_state, memory_order_acquire) == WEFT_SHM_UP;
 }
 
@@ -149,13 +152,15 @@ int weft_net_shm_poll(struct weft_net *net);
 int weft_net_shm_spin(struct weft_net *net, unsigned turns);
 weft_err weft_net_shm_arm(struct weft_net *net, enum weft_arm_level level);
 
-/* shm_cma.c: the first looks whether the driver's other two will work */
+/* shm_cma.c: the driver's; the first looks whether transfers will work */
 bool weft_net_shm_cma_probe(struct weft_shm *s, struct weft_shm_link *k, uint64_t remote,
 			    const uint8_t nonce[16]);
-weft_err weft_net_shm_get(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			  unsigned n, size_t len);
-weft_err weft_net_shm_put(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			  unsigned n, size_t len);
+weft_err weft_net_shm_region_open(struct weft_net *net, int peer, void *base, size_t len,
+				  unsigned access, struct weft_net_region *region) weft_must_use;
+void weft_net_shm_region_close(struct weft_net *net, struct weft_net_region *region);
+enum weft_post weft_net_shm_transfer(struct weft_net *net, int peer,
+				     const struct weft_net_transfer *t);
+enum weft_post weft_net_shm_flush(struct weft_net *net, int peer, void *cookie);
 
 /* shm_socket.c */
 int weft_net_shm_socket_listen(struct weft_shm *s);

@@ -227,11 +227,11 @@ static void link_up(struct weft_shm *s, struct weft_shm_link *k, const struct gr
 {
 	k->plain = k->offers_plain && (g->flags & FLAG_REGISTERED);
 	s->fence |= k->plain;
-	k->can_get = weft_net_shm_cma_probe(s, k, g->nonce_addr, g->nonce);
+	k->can_copy = weft_net_shm_cma_probe(s, k, g->nonce_addr, g->nonce);
 	s->scan[s->n_scan++] = k->peer;
 	s->n_greeting--;
 	s->n_up++;
-	weft_debug("shm: rank %d is connected%s%s", k->peer, k->can_get ? ", cross-memory" : "",
+	weft_debug("shm: rank %d is connected%s%s", k->peer, k->can_copy ? ", cross-memory" : "",
 		   k->plain ? "" : ", fenced");
 	/* UP -> USE (posters).  Carries: tx, bell, plain.  seq_cst: pairs with x_blocked, so that a
 	 * poster either sees UP or has left the flag that ready() takes. */
@@ -417,7 +417,7 @@ void weft_net_shm_link_reset(struct weft_shm *s, struct weft_shm_link *k)
 	weft_net_shm_link_free(k);
 	k->bell = NULL;
 	k->rx_memory = k->tx_memory = k->tx_inbox = NULL;
-	k->plain = k->bye_sent = k->offers_plain = k->can_get = false;
+	k->plain = k->bye_sent = k->offers_plain = k->can_copy = false;
 	memset(&k->rx, 0, sizeof k->rx);
 	memset(&k->tx, 0, sizeof k->tx);
 	weft_net_lobby_revive(&s->lobby, k->peer);

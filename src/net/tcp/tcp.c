@@ -338,12 +338,6 @@ static int tcp_fd(struct weft_net *net)
 	return ((struct weft_tcp *)net)->hub.epfd;
 }
 
-static weft_err tcp_copy(struct weft_net *net, int peer, uint64_t remote, const struct iovec *iov,
-			 unsigned n, size_t len)
-{
-	return WEFT_ERR_UNSUPPORTED;
-}
-
 /* Is everything that we sent in the other host's hands? */
 static bool is_out(struct weft_tcp_conn *c)
 {
@@ -410,8 +404,6 @@ const struct weft_driver weft_net_driver_tcp = {
 	.poll = tcp_poll,
 	.arm = tcp_arm,
 	.fd = tcp_fd,
-	.get = tcp_copy,
-	.put = tcp_copy,
 	.drain = tcp_drain,
 	.card = tcp_card,
 	.drop = tcp_drop,
