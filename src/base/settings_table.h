@@ -65,5 +65,6 @@ WEFT_SETTING(COLL_SHARE, "coll_share", INT, "16k", 1, 1099511627776, NULL, "redu
 WEFT_SETTING(COLL_SHARE_NET, "coll_share_net", INT, "64k", 1, 1099511627776, NULL, "the same where shared memory does not connect all ranks")
 WEFT_SETTING(COLL_SHARE_CROWDED, "coll_share_crowded", INT, "256k", 1, 1099511627776, NULL, "the same with more ranks than cores")
 WEFT_SETTING(COLL_SPLIT, "coll_split", INT, "256k", 1, 1099511627776, NULL, "broadcasts from this many bytes on are scattered, then collected")
+WEFT_SETTING(COLL_SHM, "coll_shm", ENUM, "auto", 0, 0, "auto|on|off", "blocking collectives of ranks on one host go through shared memory; auto: where ranks outnumber cores")
 WEFT_SETTING(COLL_FLAT, "coll_flat", INT, "256k", 0, 1099511627776, NULL, "with more ranks than cores, one rank combines up to this many bytes of all others")
 /* clang-format on */

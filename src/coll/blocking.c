@@ -61,7 +61,8 @@ static bool ring_gather(const struct weft_coll_case *c)
 
 static bool ring_reduce(const struct weft_coll_case *c)
 {
-	return c->combines && weft_coll_alg_reduce_flat(c->g, c->bytes) && ring_gather(c);
+	return c->combines && (!c->g->crowded || weft_coll_alg_reduce_flat(c->g, c->bytes)) &&
+	       ring_gather(c);
 }
 
 static bool flat_reduce(const struct weft_coll_case *c)

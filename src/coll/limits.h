@@ -14,13 +14,13 @@
 #include "coll/coll.h"
 
 enum {
-	/* Up to so many ranks a root serves all others itself: each of them then wakes once, and a
+	/* Up to so many ranks a root serves each one itself: each of them then wakes once, and a
 	 * hop through a rank that sleeps costs more (5 us and up) than a few sends (0.2 us each).
 	 */
 	WEFT_LIMIT_FLAT_RANKS = 8,
 	WEFT_LIMIT_FLAT_RANKS_CROWDED = 32,
 
-	/* Up to so many ranks each sends its block to all others directly: one step, no block
+	/* Up to so many ranks each sends its block to each other directly: one step, no block
 	 * travels twice.  Beyond: Bruck's doubling while all blocks together are small, else a
 	 * ring. */
 	WEFT_LIMIT_DIRECT_RANKS = 16,
@@ -65,16 +65,16 @@ enum {
 	WEFT_LIMIT_STAGE_ALLTOALL = 64 * 1024,
 
 	/* More ranks than cores, shared memory: a blocking alltoall of blocks from here on, and an
-	 * allreduce of more than is staged, read from each other's memory (peer_reads.c): a read costs
+	 * allreduce of more than is staged, read from each other's memory (shm/peer_reads.c): a read costs
 	 * 2 us before its first byte, less than turns on a core for a message, which for small
-	 * ones only the receiver needs.  Up to so many bytes that a rank gives: who waits for
+	 * ones only the receiver needs.  Up to so many bytes that a rank gives: a waiter of
 	 * longer than messages would take sleeps, and a core may be left idle by then. */
 	WEFT_LIMIT_READ_ALLTOALL = 16 * 1024,
 	WEFT_LIMIT_READ = 1024 * 1024,
 
-	/* More ranks than cores, shared memory: a blocking broadcast up to here goes in turns of
+	/* More ranks than cores, shared memory: a blocking broadcast up to here goes in phases of
 	 * 432 bytes (shm/ring.h).  A message of its own for each rank costs the root 0.1 us and more, a
-	 * turn for all of them about 0.2; beyond three turns messages, which copy more at once, are
+	 * phase for all of them about 0.2; beyond three phases messages, which copy more at once, are
 	 * as quick. */
 	WEFT_LIMIT_RING_BCAST = 1024,
 
@@ -86,7 +86,8 @@ enum {
 /* Do blocking collectives go through shared memory, where the group's members share a host? */
 static inline bool weft_coll_limit_shm(const struct weft_coll_group *g)
 {
-	return g->crowded;
+	const char *how = weft_setting_str(WEFT_SET_COLL_SHM); /* auto, on, off */
+	return how[0] == 'a' ? g->crowded : how[1] == 'n';
 }
 
 /* Do small allgather and alltoall go through a root?  Not over shared memory: there is the ring.
