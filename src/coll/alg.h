@@ -9,6 +9,7 @@
 #ifndef WEFT_COLL_ALG_H
 #define WEFT_COLL_ALG_H
 
+#include "base/assert.h"
 #include "coll/sched.h"
 
 /* count elements of t at base. */
@@ -46,11 +47,13 @@ struct weft_view weft_coll_view_scratch(struct weft_coll *c, size_t count,
 
 static inline int weft_coll_process(const struct weft_coll_group *g, int rank)
 {
+	weft_assert(rank >= 0 && rank < g->size);
 	return g->peer ? g->peer[rank] : rank;
 }
 
 static inline int weft_coll_remote(const struct weft_coll_group *g, int rank)
 {
+	weft_assert(rank >= 0 && rank < g->remote_size);
 	return g->remote ? g->remote[rank] : rank;
 }
 
@@ -87,7 +90,7 @@ enum {
 const char *weft_coll_kind_name(uint32_t kind);
 
 /* ---- bcast.c ---- */
-/* Does the root serve everybody itself, without a tree? */
+/* Does the root serve all members itself, without a tree? */
 bool weft_coll_alg_flat(const struct weft_coll_group *g);
 /* Synchronises the local group; buf is empty. */
 int weft_coll_alg_barrier(struct weft_coll *c, const struct weft_coll_group *g, int after);
@@ -98,7 +101,7 @@ int weft_coll_alg_signal_up(struct weft_coll *c, const struct weft_coll_group *g
 int weft_coll_alg_signal_down(struct weft_coll *c, const struct weft_coll_group *g, int after);
 
 /* ---- reduce.c ---- */
-/* Does the root combine everybody's contribution itself? */
+/* Does the root combine all contributions itself? */
 bool weft_coll_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes);
 /* `from` is this rank's contribution and is not changed; the result goes to `to` on root only (to
  * is not looked at elsewhere, and may be the same place as from). */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* allgather.c - everybody gets everybody's block. */
+/* allgather.c - each rank gets the blocks of all. */
 #include <string.h>
 
 #include "coll/alg.h"
 #include "coll/limits.h"
 
-static int direct(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
-		  const struct weft_view *blocks, int after, int copied)
+static int allgather_direct(struct weft_coll *c, const struct weft_coll_group *g,
+			    struct weft_buf own, const struct weft_view *blocks, int after,
+			    int copied)
 {
 	int join = weft_coll_sched_join(c);
 	weft_coll_sched_after(c, join, after);
@@ -26,8 +27,8 @@ static int direct(struct weft_coll *c, const struct weft_coll_group *g, struct w
 	return join;
 }
 
-static int ring(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
-		const struct weft_view *blocks, int after, int copied)
+static int allgather_ring(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
+			  const struct weft_view *blocks, int after, int copied)
 {
 	int join = weft_coll_sched_join(c);
 	weft_coll_sched_after(c, join, after);
@@ -48,8 +49,9 @@ static int ring(struct weft_coll *c, const struct weft_coll_group *g, struct wef
 }
 
 /* Blocks of b bytes each, gathered in a rotated copy: block of rank + i at place i. */
-static int bruck(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
-		 const struct weft_view *blocks, size_t b, int after, int copied)
+static int allgather_bruck(struct weft_coll *c, const struct weft_coll_group *g,
+			   struct weft_buf own, const struct weft_view *blocks, size_t b, int after,
+			   int copied)
 {
 	char *mem = weft_coll_sched_scratch(c, (size_t)g->size * b);
 	int have = weft_coll_sched_copy(c, weft_data_buf_flat(mem, b), own, after);
@@ -73,7 +75,8 @@ static int bruck(struct weft_coll *c, const struct weft_coll_group *g, struct we
 }
 
 /* Blocks of one size, and not more than so many bytes together.  The same on all ranks. */
-static bool even(const struct weft_coll_group *g, const struct weft_view *blocks, size_t most)
+static bool even_blocks(const struct weft_coll_group *g, const struct weft_view *blocks,
+			size_t most)
 {
 	size_t each = weft_coll_view_bytes(blocks[0]);
 	if (!each || each > most / (size_t)g->size)
@@ -136,15 +139,16 @@ static int run_end(struct weft_coll *c, const struct weft_coll_group *g, const s
 	return done;
 }
 
-/* To rank 0, and all of it from there to everybody: each rank has its turn on a core twice, and
- * there are 2 (n - 1) messages instead of n (n - 1). */
-static int through_root(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
-			const struct weft_view *blocks, size_t b, int after, int copied)
+/* To rank 0, and all of it from there to each rank: each has its turn on a core twice, and there
+ * are 2 (n - 1) messages instead of n (n - 1). */
+static int allgather_through_root(struct weft_coll *c, const struct weft_coll_group *g,
+				  struct weft_buf own, const struct weft_view *blocks, size_t b,
+				  int after, int copied)
 {
 	struct run run = run_of(c, g, own, blocks, b, after, copied);
 	struct weft_buf all = weft_data_buf_flat(run.mem, (size_t)g->size * b);
 	int join = weft_coll_sched_join(c);
-	/* The own block is written before the others come. */
+	/* The own block is written before those of the other ranks come. */
 	weft_coll_sched_after(c, join, run.have);
 	if (g->rank) {
 		/* In the run, our block comes back over itself: first it must be on its way. */
@@ -189,8 +193,9 @@ static int swap(struct weft_coll *c, const struct weft_coll_group *g, const stru
  * that has both blocks; then it gives the two blocks that came last to one side, and gets from
  * there the two that came last there.  An even number of ranks.
  */
-static int neighbors(struct weft_coll *c, const struct weft_coll_group *g, struct weft_buf own,
-		     const struct weft_view *blocks, size_t b, int after, int copied)
+static int allgather_neighbors(struct weft_coll *c, const struct weft_coll_group *g,
+			       struct weft_buf own, const struct weft_view *blocks, size_t b,
+			       int after, int copied)
 {
 	struct run run = run_of(c, g, own, blocks, b, after, copied);
 	int n = g->size, pairs = n / 2, odd = g->rank % 2, out = g->rank / 2;
@@ -215,7 +220,7 @@ static bool goes_direct(const struct weft_coll_group *g, const struct weft_view 
 		return g->size <= WEFT_LIMIT_DIRECT_RANKS;
 	return g->size <= WEFT_LIMIT_DIRECT_RANKS_CROWDED &&
 	       (g->size <= WEFT_LIMIT_DIRECT_RANKS_SMALL ||
-		!even(g, blocks, WEFT_LIMIT_DIRECT_BYTES_SMALL));
+		!even_blocks(g, blocks, WEFT_LIMIT_DIRECT_BYTES_SMALL));
 }
 
 int weft_coll_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g,
@@ -229,17 +234,18 @@ int weft_coll_alg_allgather(struct weft_coll *c, const struct weft_coll_group *g
 	}
 	if (g->size == 1)
 		return copied < 0 ? after : copied;
-	if (weft_coll_limit_rooted(g) && even(g, blocks, WEFT_LIMIT_ALLGATHER_ROOT_BYTES))
-		return through_root(c, g, mine, blocks, weft_coll_view_bytes(blocks[0]), after,
-				    copied);
+	if (weft_coll_limit_rooted(g) && even_blocks(g, blocks, WEFT_LIMIT_ALLGATHER_ROOT_BYTES))
+		return allgather_through_root(c, g, mine, blocks, weft_coll_view_bytes(blocks[0]),
+					      after, copied);
 	size_t b = weft_coll_view_bytes(blocks[0]);
-	if (weft_coll_limit_neighbors(g, b) && even(g, blocks, SIZE_MAX))
-		return neighbors(c, g, mine, blocks, b, after, copied);
+	if (weft_coll_limit_neighbors(g, b) && even_blocks(g, blocks, SIZE_MAX))
+		return allgather_neighbors(c, g, mine, blocks, b, after, copied);
 	if (goes_direct(g, blocks))
-		return direct(c, g, mine, blocks, after, copied);
-	if (even(g, blocks, WEFT_LIMIT_ALLGATHER_BRUCK_BYTES))
-		return bruck(c, g, mine, blocks, weft_coll_view_bytes(blocks[0]), after, copied);
-	return ring(c, g, mine, blocks, after, copied);
+		return allgather_direct(c, g, mine, blocks, after, copied);
+	if (even_blocks(g, blocks, WEFT_LIMIT_ALLGATHER_BRUCK_BYTES))
+		return allgather_bruck(c, g, mine, blocks, weft_coll_view_bytes(blocks[0]), after,
+				       copied);
+	return allgather_ring(c, g, mine, blocks, after, copied);
 }
 
 void weft_coll_build_allgather(struct weft_coll *c, const struct weft_coll_group *g,

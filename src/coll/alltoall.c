@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* alltoall.c - everybody has a block for everybody. */
+/* alltoall.c - each rank has a block for each. */
 #include "coll/alg.h"
 #include "coll/limits.h"
 
 /* So many exchanges of one rank are open at a time: enough to hide one sleeping partner, few enough
- * not to flood the others with unexpected messages. */
+ * not to flood a partner with unexpected messages. */
 #define WINDOW 32
 
 /* In place: blocks go out from a packed copy, because their place receives. */
@@ -23,8 +23,8 @@ static struct weft_buf sent_block(struct weft_coll *c, const struct weft_coll_ar
 	return packed;
 }
 
-static void pairwise(struct weft_coll *c, const struct weft_coll_group *g,
-		     const struct weft_coll_args *a)
+static void alltoall_pairwise(struct weft_coll *c, const struct weft_coll_group *g,
+			      const struct weft_coll_args *a)
 {
 	int gate[WINDOW];
 	for (int i = 0; i < WINDOW; i++)
@@ -63,8 +63,8 @@ static void pairwise(struct weft_coll *c, const struct weft_coll_group *g,
 }
 
 /* Equal small blocks: round k sends all blocks whose distance has bit k set, k rounds in all. */
-static void bruck(struct weft_coll *c, const struct weft_coll_group *g,
-		  const struct weft_coll_args *a, size_t b)
+static void alltoall_bruck(struct weft_coll *c, const struct weft_coll_group *g,
+			   const struct weft_coll_args *a, size_t b)
 {
 	size_t n = (size_t)g->size;
 	char *mem = weft_coll_sched_scratch(c, n * b);
@@ -116,8 +116,8 @@ static void bruck(struct weft_coll *c, const struct weft_coll_group *g,
 }
 
 /* Rank 0 of through_root: blocks[r * n + d], of b bytes, goes from rank r to rank d. */
-static void serve_all(struct weft_coll *c, const struct weft_coll_group *g, char *blocks, size_t b,
-		      int have)
+static void alltoall_serve_all(struct weft_coll *c, const struct weft_coll_group *g, char *blocks,
+			       size_t b, int have)
 {
 	size_t n = (size_t)g->size;
 	char *out = weft_coll_sched_scratch(c, n * n * b);
@@ -136,8 +136,8 @@ static void serve_all(struct weft_coll *c, const struct weft_coll_group *g, char
 
 /* Small blocks, many ranks, few cores: each rank has two messages, all with rank 0, and two turns
  * on a core. */
-static void through_root(struct weft_coll *c, const struct weft_coll_group *g,
-			 const struct weft_coll_args *a, size_t b)
+static void alltoall_through_root(struct weft_coll *c, const struct weft_coll_group *g,
+				  const struct weft_coll_args *a, size_t b)
 {
 	size_t n = (size_t)g->size;
 	bool root = g->rank == 0;
@@ -159,7 +159,7 @@ static void through_root(struct weft_coll *c, const struct weft_coll_group *g,
 				weft_coll_alg_recv(
 					c, g, r, WEFT_TAG_ACROSS,
 					weft_data_buf_flat(mem + (size_t)r * n * b, n * b), -1));
-		serve_all(c, g, mem, b, have);
+		alltoall_serve_all(c, g, mem, b, have);
 	} else {
 		weft_coll_alg_send(c, g, 0, WEFT_TAG_ACROSS, weft_data_buf_flat(mem, n * b),
 				   packed);
@@ -179,10 +179,10 @@ void weft_coll_build_alltoall(struct weft_coll *c, const struct weft_coll_group 
 	size_t b = a->kind == WEFT_COLL_ALLTOALL ? a->rcount * a->rtype->size : 0;
 	size_t all = (size_t)g->size * b;
 	if (b && weft_coll_limit_rooted(g) && all <= WEFT_LIMIT_ALLTOALL_ROOT_BYTES)
-		through_root(c, g, a, b);
+		alltoall_through_root(c, g, a, b);
 	else if (b && b <= WEFT_LIMIT_ALLTOALL_BRUCK_BYTES &&
 		 g->size >= WEFT_LIMIT_ALLTOALL_BRUCK_RANKS)
-		bruck(c, g, a, b);
+		alltoall_bruck(c, g, a, b);
 	else
-		pairwise(c, g, a);
+		alltoall_pairwise(c, g, a);
 }

@@ -48,6 +48,7 @@ static int tree_down(struct weft_coll *c, const struct weft_coll_group *g, struc
 		     int root, int after)
 {
 	int vr = (g->rank - root + g->size) % g->size, done = after;
+	weft_assert(root >= 0 && root < g->size);
 	if (weft_coll_alg_flat(g)) {
 		if (vr)
 			return weft_coll_alg_recv(c, g, root, WEFT_TAG_DOWN, buf, after);
@@ -101,7 +102,7 @@ int weft_coll_alg_barrier(struct weft_coll *c, const struct weft_coll_group *g, 
 }
 
 /* Block i of bytes cut into n parts. */
-static struct weft_buf part(char *base, size_t bytes, int i, int n)
+static struct weft_buf nth_part(char *base, size_t bytes, int i, int n)
 {
 	size_t each = (bytes + (size_t)n - 1) / (size_t)n;
 	each = weft_align_up(each, 64);
@@ -122,24 +123,24 @@ static int split_down(struct weft_coll *c, const struct weft_coll_group *g, char
 			weft_coll_sched_after(
 				c, join,
 				weft_coll_alg_send(c, g, (root + i) % g->size, WEFT_TAG_DOWN,
-						   part(base, bytes, i, g->size), after));
+						   nth_part(base, bytes, i, g->size), after));
 	} else {
-		have = weft_coll_alg_recv(c, g, root, WEFT_TAG_DOWN, part(base, bytes, vr, g->size),
-					  after);
+		have = weft_coll_alg_recv(c, g, root, WEFT_TAG_DOWN,
+					  nth_part(base, bytes, vr, g->size), after);
 		weft_coll_sched_after(c, join, have);
 	}
 	int right = (g->rank + 1) % g->size, left = (g->rank - 1 + g->size) % g->size;
-	/* The root needs nothing, and nobody need send it anything: vr - 1 sends on to vr only. */
+	/* The root needs nothing, so its left neighbour sends nothing on; vr - 1 sends on to vr only. */
 	for (int k = 0; k < g->size - 1; k++) {
 		int out = (vr - k + g->size) % g->size, in = (out - 1 + g->size) % g->size;
 		if (vr != g->size - 1)
-			weft_coll_sched_after(c, join,
-					      weft_coll_alg_send(c, g, right, WEFT_TAG_SPREAD,
-								 part(base, bytes, out, g->size),
-								 have));
+			weft_coll_sched_after(
+				c, join,
+				weft_coll_alg_send(c, g, right, WEFT_TAG_SPREAD,
+						   nth_part(base, bytes, out, g->size), have));
 		if (vr) {
 			have = weft_coll_alg_recv(c, g, left, WEFT_TAG_SPREAD,
-						  part(base, bytes, in, g->size), have);
+						  nth_part(base, bytes, in, g->size), have);
 			weft_coll_sched_after(c, join, have);
 		}
 	}

@@ -133,7 +133,7 @@ struct order {
 	const struct weft_coll_args *a;
 };
 
-static void build(void *arg)
+static void build_on_big_stack(void *arg)
 {
 	struct order *o = arg;
 	o->c->ctx = o->g->ctx;
@@ -149,6 +149,7 @@ weft_err weft_coll_build(struct weft_coll *c, const struct weft_coll_group *g,
 			 const struct weft_coll_args *a)
 {
 	struct order o = {.c = c, .g = g, .a = a};
-	weft_wait_big_stack(build, &o);
+	weft_wait_big_stack(build_on_big_stack, &o);
+	weft_coll_sched_check(c);
 	return c->err;
 }

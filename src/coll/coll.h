@@ -5,15 +5,15 @@
  *
  * A schedule is built for one rank from the arguments of a collective, then started, once or (built
  * once, started often) again and again.  The completion of each of its messages starts what waited
- * for it, on whatever thread noticed; nobody has to call anything.  The exception are user's
+ * for it, on the thread that noticed; no call is needed for that.  The exception are user's
  * operations: the schedule stops before them, signals `wake`, and goes on in advance().
  *
  * Callers   build, start, advance, free: an application thread, one at a time per schedule.
  * Owner     buffers belong to the schedule from start until it is finished; argument arrays only
  *           during build.  Layouts in the arguments are referenced by the schedule.
  * Progress  nothing blocks, except the functions named _wait.
- * Errors    a failed message fails the schedule, which still runs to its end, telling the others by
- *           messages of the wrong length, so that nobody is left waiting.
+ * Errors    a failed message fails the schedule, which still runs to its end, telling its peers by
+ *           messages of the wrong length, so that no rank is left waiting.
  */
 #ifndef WEFT_COLL_H
 #define WEFT_COLL_H
@@ -132,8 +132,8 @@ weft_err weft_coll_result(const struct weft_coll *c);
  */
 weft_err weft_coll_blocking(const struct weft_coll_group *g, const struct weft_coll_args *a);
 /*
- * Before a collective that waits for messages, or starts (later): do the others' calls match it, as
- * far as they have said?  WEFT_ERR_TRUNC: no, and that has been reported.
+ * Before a collective that waits for messages, or starts (later): do the other members' calls match
+ * it, as far as they have noted?  WEFT_ERR_TRUNC: no, and that has been reported.
  */
 weft_err weft_coll_note(const struct weft_coll_group *g, enum weft_coll_kind kind,
 			bool later) weft_must_use;

@@ -3,7 +3,7 @@
 #include "coll/alg.h"
 #include "coll/limits.h"
 
-static bool tree(const struct weft_coll_group *g, size_t bytes)
+static bool takes_tree(const struct weft_coll_group *g, size_t bytes)
 {
 	return bytes <= WEFT_LIMIT_TREE_BYTES &&
 	       g->size >= (g->crowded ? WEFT_LIMIT_TREE_RANKS_CROWDED : WEFT_LIMIT_TREE_RANKS);
@@ -21,6 +21,7 @@ static struct place place_of(const struct weft_coll_group *g, int root)
 	while (p.low < g->size && !(p.vr & p.low))
 		p.low <<= 1;
 	p.below = p.vr + p.low < g->size ? p.low : g->size - p.vr;
+	weft_assert(p.below >= 1 && p.vr + p.below <= g->size);
 	return p;
 }
 
@@ -76,7 +77,7 @@ int weft_coll_alg_gather(struct weft_coll *c, const struct weft_coll_group *g,
 	size_t bytes = here ? count * all.t->size : weft_coll_view_bytes(*own);
 	if (!bytes)
 		return after;
-	if (tree(g, bytes))
+	if (takes_tree(g, bytes))
 		return gather_tree(c, g, own, all, count, root, bytes, after);
 	if (!here)
 		return weft_coll_alg_send(c, g, root, WEFT_TAG_UP, weft_coll_view_buf(*own), after);
@@ -152,7 +153,7 @@ int weft_coll_alg_scatter(struct weft_coll *c, const struct weft_coll_group *g,
 	size_t bytes = here ? count * all.t->size : weft_coll_view_bytes(*own);
 	if (!bytes)
 		return after;
-	if (tree(g, bytes))
+	if (takes_tree(g, bytes))
 		return scatter_tree(c, g, all, count, own, root, bytes, after);
 	if (!here)
 		return weft_coll_alg_recv(c, g, root, WEFT_TAG_DOWN, weft_coll_view_buf(*own),
@@ -177,9 +178,9 @@ int weft_coll_alg_scatter(struct weft_coll *c, const struct weft_coll_group *g,
 
 /* ---- whole collectives -------------------------------------------------------------------- */
 
-/* With given blocks: the root exchanges with everybody directly. */
-static void gatherv(struct weft_coll *c, const struct weft_coll_group *g,
-		    const struct weft_coll_args *a)
+/* With given blocks: the root exchanges with each rank directly. */
+static void build_gatherv(struct weft_coll *c, const struct weft_coll_group *g,
+			  const struct weft_coll_args *a)
 {
 	if (g->rank != a->root) {
 		if (a->scount * a->stype->size > 0)
@@ -198,8 +199,8 @@ static void gatherv(struct weft_coll *c, const struct weft_coll_group *g,
 				   weft_coll_view(a->sbuf, a->scount, a->stype), -1);
 }
 
-static void scatterv(struct weft_coll *c, const struct weft_coll_group *g,
-		     const struct weft_coll_args *a)
+static void build_scatterv(struct weft_coll *c, const struct weft_coll_group *g,
+			   const struct weft_coll_args *a)
 {
 	if (g->rank != a->root) {
 		if (a->rcount * a->rtype->size > 0)
@@ -222,7 +223,7 @@ void weft_coll_build_gather(struct weft_coll *c, const struct weft_coll_group *g
 			    const struct weft_coll_args *a)
 {
 	if (a->kind == WEFT_COLL_GATHERV) {
-		gatherv(c, g, a);
+		build_gatherv(c, g, a);
 		return;
 	}
 	struct weft_view own = weft_coll_view(a->sbuf, a->scount, a->stype);
@@ -234,7 +235,7 @@ void weft_coll_build_scatter(struct weft_coll *c, const struct weft_coll_group *
 			     const struct weft_coll_args *a)
 {
 	if (a->kind == WEFT_COLL_SCATTERV) {
-		scatterv(c, g, a);
+		build_scatterv(c, g, a);
 		return;
 	}
 	struct weft_view own = weft_coll_view(a->rbuf, a->rcount, a->rtype);

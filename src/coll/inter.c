@@ -22,7 +22,7 @@ static int far_recv(struct weft_coll *c, const struct weft_coll_group *g, int ra
 				    after);
 }
 
-static void barrier(struct weft_coll *c, const struct weft_coll_group *g)
+static void inter_barrier(struct weft_coll *c, const struct weft_coll_group *g)
 {
 	int done = weft_coll_alg_signal_up(c, g, -1);
 	if (!g->rank) {
@@ -33,8 +33,8 @@ static void barrier(struct weft_coll *c, const struct weft_coll_group *g)
 	weft_coll_alg_signal_down(c, g, done);
 }
 
-static void bcast(struct weft_coll *c, const struct weft_coll_group *g,
-		  const struct weft_coll_args *a)
+static void inter_bcast(struct weft_coll *c, const struct weft_coll_group *g,
+			const struct weft_coll_args *a)
 {
 	struct weft_view v = weft_coll_view(a->rbuf, a->rcount, a->rtype);
 	if (!weft_coll_view_bytes(v) || a->root == WEFT_COLL_ROOT_NONE)
@@ -47,8 +47,8 @@ static void bcast(struct weft_coll *c, const struct weft_coll_group *g,
 	weft_coll_alg_bcast(c, g, v, 0, have);
 }
 
-static void gather(struct weft_coll *c, const struct weft_coll_group *g,
-		   const struct weft_coll_args *a)
+static void inter_gather(struct weft_coll *c, const struct weft_coll_group *g,
+			 const struct weft_coll_args *a)
 {
 	if (a->root == WEFT_COLL_ROOT_NONE)
 		return;
@@ -65,8 +65,8 @@ static void gather(struct weft_coll *c, const struct weft_coll_group *g,
 	}
 }
 
-static void scatter(struct weft_coll *c, const struct weft_coll_group *g,
-		    const struct weft_coll_args *a)
+static void inter_scatter(struct weft_coll *c, const struct weft_coll_group *g,
+			  const struct weft_coll_args *a)
 {
 	if (a->root == WEFT_COLL_ROOT_NONE)
 		return;
@@ -83,9 +83,9 @@ static void scatter(struct weft_coll *c, const struct weft_coll_group *g,
 	}
 }
 
-/* allgather(v), alltoall(v, w): a message to and from each member of the other group. */
-static void exchange(struct weft_coll *c, const struct weft_coll_group *g,
-		     const struct weft_coll_args *a)
+/* inter_allgather(v), inter_alltoall(v, w): a message to and from each member of the other group. */
+static void inter_exchange(struct weft_coll *c, const struct weft_coll_group *g,
+			   const struct weft_coll_args *a)
 {
 	bool same = a->kind == WEFT_COLL_ALLGATHER || a->kind == WEFT_COLL_ALLGATHERV;
 	for (int k = 0; k < g->remote_size; k++) {
@@ -111,8 +111,8 @@ static int reduce_here(struct weft_coll *c, const struct weft_coll_group *g, str
 	return weft_coll_alg_reduce(c, g, from, *sum_p, 0, -1);
 }
 
-static void reduce(struct weft_coll *c, const struct weft_coll_group *g,
-		   const struct weft_coll_args *a)
+static void inter_reduce(struct weft_coll *c, const struct weft_coll_group *g,
+			 const struct weft_coll_args *a)
 {
 	struct weft_view to = weft_coll_view(a->rbuf, a->rcount, a->rtype), sum;
 	if (a->root == WEFT_COLL_ROOT_NONE)
@@ -128,8 +128,8 @@ static void reduce(struct weft_coll *c, const struct weft_coll_group *g,
 		far_send(c, g, a->root, weft_coll_view_buf(sum), done);
 }
 
-static void allreduce(struct weft_coll *c, const struct weft_coll_group *g,
-		      const struct weft_coll_args *a)
+static void inter_allreduce(struct weft_coll *c, const struct weft_coll_group *g,
+			    const struct weft_coll_args *a)
 {
 	struct weft_view to = weft_coll_view(a->rbuf, a->rcount, a->rtype), sum;
 	if (!weft_coll_view_bytes(to))
@@ -143,8 +143,8 @@ static void allreduce(struct weft_coll *c, const struct weft_coll_group *g,
 }
 
 /* The other group's sum arrives at rank 0, which deals it out. */
-static void reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g,
-			   const struct weft_coll_args *a)
+static void inter_reduce_scatter(struct weft_coll *c, const struct weft_coll_group *g,
+				 const struct weft_coll_args *a)
 {
 	bool even = a->kind == WEFT_COLL_REDUCE_SCATTER_BLOCK;
 	size_t total = even ? (size_t)g->size * a->rcount : 0;
@@ -180,35 +180,35 @@ void weft_coll_build_inter(struct weft_coll *c, const struct weft_coll_group *g,
 {
 	switch (a->kind) {
 	case WEFT_COLL_BARRIER:
-		barrier(c, g);
+		inter_barrier(c, g);
 		break;
 	case WEFT_COLL_BCAST:
-		bcast(c, g, a);
+		inter_bcast(c, g, a);
 		break;
 	case WEFT_COLL_GATHER:
 	case WEFT_COLL_GATHERV:
-		gather(c, g, a);
+		inter_gather(c, g, a);
 		break;
 	case WEFT_COLL_SCATTER:
 	case WEFT_COLL_SCATTERV:
-		scatter(c, g, a);
+		inter_scatter(c, g, a);
 		break;
 	case WEFT_COLL_REDUCE:
-		reduce(c, g, a);
+		inter_reduce(c, g, a);
 		break;
 	case WEFT_COLL_ALLREDUCE:
-		allreduce(c, g, a);
+		inter_allreduce(c, g, a);
 		break;
 	case WEFT_COLL_REDUCE_SCATTER:
 	case WEFT_COLL_REDUCE_SCATTER_BLOCK:
-		reduce_scatter(c, g, a);
+		inter_reduce_scatter(c, g, a);
 		break;
 	case WEFT_COLL_ALLGATHER:
 	case WEFT_COLL_ALLGATHERV:
 	case WEFT_COLL_ALLTOALL:
 	case WEFT_COLL_ALLTOALLV:
 	case WEFT_COLL_ALLTOALLW:
-		exchange(c, g, a);
+		inter_exchange(c, g, a);
 		break;
 	default:
 		weft_coll_sched_fail(c, WEFT_ERR_UNSUPPORTED);

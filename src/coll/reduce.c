@@ -9,12 +9,12 @@
 #include "coll/limits.h"
 
 /* a is to the left of b in rank order; returns the place of (a op b), which is b. */
-static int combine(struct weft_coll *c, struct weft_view a, struct weft_view b, int after)
+static int add_combine(struct weft_coll *c, struct weft_view a, struct weft_view b, int after)
 {
 	return weft_coll_sched_reduce(c, a.base, b.base, b.count, after);
 }
 
-static void swap(struct weft_view *a, struct weft_view *b)
+static void swap_views(struct weft_view *a, struct weft_view *b)
 {
 	struct weft_view t = *a;
 	*a = *b;
@@ -33,12 +33,12 @@ static bool disjoint(struct weft_view a, struct weft_view b)
 }
 
 /*
- * Rank by rank what is combined, of n vectors: own is used where it lies, the others get a place.
- * The last one becomes the result; that is `to` right away if nobody needs what is there.
+ * Rank by rank what is combined, of n vectors: own is used where it lies, each other one gets a place.
+ * The last one becomes the result; that is `to` right away if what lies there is not needed.
  * own_p: the step after which own may be read.
  */
-static struct weft_view *places(struct weft_coll *c, struct weft_view own, int me, int n,
-				struct weft_view to, bool to_is_free, int *own_p)
+static struct weft_view *reduce_places(struct weft_coll *c, struct weft_view own, int me, int n,
+				       struct weft_view to, bool to_is_free, int *own_p)
 {
 	struct weft_view *part = weft_coll_sched_scratch(c, (size_t)n * sizeof *part);
 	if (c->err)
@@ -61,7 +61,7 @@ static int combine_all(struct weft_coll *c, const struct weft_view *part, const 
 {
 	int done = got[n - 1];
 	for (int r = n - 2; r >= 0; r--) {
-		int both = combine(c, part[r], part[n - 1], done);
+		int both = add_combine(c, part[r], part[n - 1], done);
 		weft_coll_sched_after(c, both, got[r]);
 		done = both;
 	}
@@ -76,7 +76,8 @@ static int reduce_flat(struct weft_coll *c, const struct weft_coll_group *g, str
 		return weft_coll_alg_send(c, g, root, WEFT_TAG_UP, weft_coll_view_buf(from), after);
 	int *got = weft_coll_sched_scratch(c, (size_t)g->size * sizeof *got);
 	int own = after;
-	struct weft_view *part = places(c, from, root, g->size, to, disjoint(to, from), &own);
+	struct weft_view *part =
+		reduce_places(c, from, root, g->size, to, disjoint(to, from), &own);
 	if (!part)
 		return -1;
 	for (int r = 0; r < g->size; r++)
@@ -118,7 +119,7 @@ static int reduce_tree(struct weft_coll *c, const struct weft_coll_group *g, str
 		int got = weft_coll_alg_recv(c, g, (vr + mask + top) % g->size, WEFT_TAG_UP,
 					     weft_coll_view_buf(in),
 					     in.base == from.base ? done : after);
-		int both = combine(c, acc, in, got);
+		int both = add_combine(c, acc, in, got);
 		weft_coll_sched_after(c, both, done);
 		done = both;
 		acc = in;
@@ -139,7 +140,7 @@ static int reduce_tree(struct weft_coll *c, const struct weft_coll_group *g, str
 }
 
 /* The bounds of n even shares of count elements. */
-static size_t *shares(struct weft_coll *c, size_t count, int n)
+static size_t *even_shares(struct weft_coll *c, size_t count, int n)
 {
 	size_t *at = weft_coll_sched_scratch(c, ((size_t)n + 1) * sizeof *at);
 	if (c->err)
@@ -157,18 +158,18 @@ int weft_coll_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_gro
 	size_t mine = at[g->rank + 1] - at[g->rank];
 	struct weft_view own = weft_coll_view_part(from, at[g->rank], mine);
 	int *got = weft_coll_sched_scratch(c, (size_t)g->size * sizeof *got);
-	/* Everybody's contribution to my share. */
+	/* All contributions to my share. */
 	struct weft_view *part = NULL;
 	to.count = mine;
 	if (mine) {
 		got[g->rank] = after;
-		part = places(c, own, g->rank, g->size, to,
-			      disjoint(to, weft_coll_view_part(from, 0, at[g->size])),
-			      &got[g->rank]);
+		part = reduce_places(c, own, g->rank, g->size, to,
+				     disjoint(to, weft_coll_view_part(from, 0, at[g->size])),
+				     &got[g->rank]);
 		if (!part)
 			return -1;
 	}
-	/* Each starts with its left neighbour, so that no rank is everybody's first. */
+	/* Each starts with its left neighbour, so that no rank is the first of all. */
 	for (int k = 1; k < g->size && mine; k++) {
 		int r = (g->rank - k + g->size) % g->size;
 		got[r] = weft_coll_alg_recv(c, g, r, WEFT_TAG_ACROSS, weft_coll_view_buf(part[r]),
@@ -198,7 +199,7 @@ int weft_coll_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_gro
 static int reduce_shares(struct weft_coll *c, const struct weft_coll_group *g,
 			 struct weft_view from, struct weft_view to, int root, int after)
 {
-	size_t *at = shares(c, from.count, g->size);
+	size_t *at = even_shares(c, from.count, g->size);
 	if (!at)
 		return -1;
 	size_t n = at[g->rank + 1] - at[g->rank];
@@ -222,7 +223,7 @@ static int reduce_shares(struct weft_coll *c, const struct weft_coll_group *g,
 	return join;
 }
 
-static bool share_it(const struct weft_coll_group *g, struct weft_view v)
+static bool takes_shares(const struct weft_coll_group *g, struct weft_view v)
 {
 	return weft_coll_view_bytes(v) >= weft_coll_limit_reduce_share(g) &&
 	       v.count >= (size_t)g->size;
@@ -237,11 +238,12 @@ bool weft_coll_alg_reduce_flat(const struct weft_coll_group *g, size_t bytes)
 int weft_coll_alg_reduce(struct weft_coll *c, const struct weft_coll_group *g,
 			 struct weft_view from, struct weft_view to, int root, int after)
 {
+	weft_assert(from.count == to.count || g->rank != root);
 	if (!weft_coll_view_bytes(from))
 		return after;
 	if (g->size == 1)
 		return weft_coll_alg_copy(c, to, from, after);
-	if (share_it(g, from) &&
+	if (takes_shares(g, from) &&
 	    (g->size > 2 || weft_coll_view_bytes(from) < WEFT_LIMIT_REDUCE_PAIR_BYTES))
 		return reduce_shares(c, g, from, to, root, after);
 	if (weft_coll_alg_reduce_flat(g, weft_coll_view_bytes(from)))
@@ -270,7 +272,7 @@ static int allreduce_doubling(struct weft_coll *c, const struct weft_coll_group 
 	if (g->rank < 2 * extra) {
 		int got = weft_coll_alg_recv(c, g, g->rank - 1, WEFT_TAG_FOLD,
 					     weft_coll_view_buf(in), after);
-		int both = combine(c, in, acc, got);
+		int both = add_combine(c, in, acc, got);
 		weft_coll_sched_after(c, both, done);
 		done = both;
 		me = g->rank / 2;
@@ -285,12 +287,12 @@ static int allreduce_doubling(struct weft_coll *c, const struct weft_coll_group 
 		int out =
 			weft_coll_alg_send(c, g, r, WEFT_TAG_ACROSS, weft_coll_view_buf(acc), done);
 		if (other > me) {
-			done = combine(c, acc, in, got);
+			done = add_combine(c, acc, in, got);
 			/* acc is the next round's receive buffer. */
 			weft_coll_sched_after(c, done, out);
-			swap(&acc, &in);
+			swap_views(&acc, &in);
 		} else {
-			done = combine(c, in, acc, got);
+			done = add_combine(c, in, acc, got);
 			weft_coll_sched_after(c, done, out);
 		}
 	}
@@ -303,7 +305,7 @@ static int allreduce_doubling(struct weft_coll *c, const struct weft_coll_group 
 static int allreduce_shares(struct weft_coll *c, const struct weft_coll_group *g,
 			    struct weft_view from, struct weft_view to, int after)
 {
-	size_t *at = shares(c, from.count, g->size);
+	size_t *at = even_shares(c, from.count, g->size);
 	struct weft_view *blocks = weft_coll_sched_scratch(c, (size_t)g->size * sizeof *blocks);
 	if (c->err)
 		return -1;
@@ -321,7 +323,7 @@ int weft_coll_alg_allreduce(struct weft_coll *c, const struct weft_coll_group *g
 		return after;
 	if (g->size == 1)
 		return weft_coll_alg_copy(c, to, from, after);
-	if (share_it(g, from))
+	if (takes_shares(g, from))
 		return allreduce_shares(c, g, from, to, after);
 	if (weft_coll_alg_reduce_flat(g, weft_coll_view_bytes(from)))
 		return weft_coll_alg_bcast(c, g, to, 0, reduce_flat(c, g, from, to, 0, after));

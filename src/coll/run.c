@@ -3,8 +3,8 @@
  * run.c - runs schedules.
  *
  * At any time at most one thread, the runner, works on a schedule: it took x_state from IDLE to
- *BUSY. A message that completes meanwhile (on another thread, or under the runner's own feet while
- *it starts it) is pushed onto x_state and found by the runner before it leaves.  So steps need no
+ * BUSY.  A message that completes meanwhile (on another thread, or under the runner's own feet while
+ * it starts it) is pushed onto x_state and found by the runner before it leaves.  So steps need no
  * atomics of their own, and starting a message inside the completion of another one never recurses.
  *
  *	IDLE --start, message over--> BUSY --nothing left to do--> IDLE
@@ -15,6 +15,7 @@
  * The runner that finishes the last step leaves the state BUSY and signals wake, its last access.
  */
 
+#include "base/assert.h"
 #include "base/backoff.h"
 #include "base/counters.h"
 #include "coll/sched.h"
@@ -25,6 +26,7 @@
 static void queue_add(struct weft_step_queue *q, struct weft_step *s)
 {
 	s->next = NULL;
+	weft_assert(!q->first == !q->last);
 	if (q->last)
 		q->last->next = s;
 	else
@@ -43,12 +45,14 @@ static struct weft_step *queue_take(struct weft_step_queue *q)
 	return s;
 }
 
-/* A step is over: those who waited for it may be ready. */
+/* A step is over: steps that waited for it may be ready. */
 static void step_over(struct weft_coll *c, struct weft_step *s)
 {
+	weft_assert(c->left > 0 && !s->left);
 	c->left--;
 	for (int e = s->edge; e >= 0; e = c->edge[e].next) {
 		struct weft_step *w = &c->step[c->edge[e].step];
+		weft_assert(w->left > 0);
 		if (--w->left == 0)
 			queue_add(&c->ready, w);
 	}
@@ -76,22 +80,23 @@ enum place {
 	IN_CALL,    /* on an application thread, in an MPI call: user's operations too */
 };
 
-/* So many bytes are copied and combined in a handler; whoever has more becomes a task.  At 5 to
+/* So many bytes are copied and combined in a handler; a runner with more becomes a task.  At 5 to
  * 10 GB/s that is about 10 us, during which the polled queue has to wait for us. */
 #define HANDLER_BYTES 65536
 
-static void run(struct weft_coll *c, enum place place);
+static void run_schedule(struct weft_coll *c, enum place place);
 
 /* A message is over; on any thread. */
 static void message_over(struct weft_req *req, void *arg)
 {
 	struct weft_step *s = arg;
 	struct weft_coll *c = s->coll;
+	weft_assert(s->kind == WEFT_STEP_SEND || s->kind == WEFT_STEP_RECV);
 	/* Relaxed: only compared and linked; the exchange below orders. */
 	uintptr_t old = atomic_load_explicit(&c->x_state, memory_order_relaxed);
 	do {
 		s->next = old == IDLE ? NULL : (struct weft_step *)old;
-		/* OVER -> TAKE (run).  Carries: the request's status, s->next and the data
+		/* OVER -> TAKE (take_events).  Carries: the request's status, s->next and the data
 		 * received. Without it, the runner could reduce data that is not there yet. The
 		 * acquire half: IDLE was stored by the last runner, whose work we continue. */
 	} while (!atomic_compare_exchange_weak_explicit(
@@ -101,7 +106,7 @@ static void message_over(struct weft_req *req, void *arg)
 		return;
 	check_message(c, s);
 	step_over(c, s);
-	run(c, IN_HANDLER);
+	run_schedule(c, IN_HANDLER);
 }
 
 /* True: it is over already. */
@@ -180,6 +185,7 @@ static void take_events(struct weft_coll *c)
 	uintptr_t list = atomic_exchange_explicit(&c->x_state, BUSY, memory_order_acquire);
 	/* The list is newest first; the order among them does not matter. */
 	while (list != BUSY) {
+		weft_assert(list != IDLE);
 		struct weft_step *s = (struct weft_step *)list;
 		list = (uintptr_t)s->next;
 		check_message(c, s);
@@ -189,14 +195,16 @@ static void take_events(struct weft_coll *c)
 
 static enum weft_task_verdict run_in_task(struct weft_task *t, void *arg)
 {
-	run(arg, IN_TASK);
+	run_schedule(arg, IN_TASK);
 	/* The schedule may be finished and freed, or may have submitted the task again. */
 	return WEFT_TASK_GONE;
 }
 
 /* Caller is the runner; it is no longer when this returns. */
-static void run(struct weft_coll *c, enum place place)
+static void run_schedule(struct weft_coll *c, enum place place)
 {
+	/* Relaxed: the caller took it. */
+	weft_assert(atomic_load_explicit(&c->x_state, memory_order_relaxed) != IDLE);
 	size_t budget = place == IN_HANDLER ? HANDLER_BYTES : SIZE_MAX;
 	for (;;) {
 		struct weft_step *s;
@@ -218,6 +226,7 @@ static void run(struct weft_coll *c, enum place place)
 		if (c->ready.first)
 			continue;
 		if (!c->left) {
+			weft_assert(!c->parked.first);
 			c->finished = true;
 			weft_wait_completion_signal(&c->wake);
 			return;
@@ -245,7 +254,7 @@ void weft_coll_start(struct weft_coll *c)
 {
 	weft_count(WEFT_CNT_COLL_SCHEDULES, 1);
 	weft_wait_completion_init(&c->wake);
-	/* Relaxed: nobody else knows of this run before its first message starts. */
+	/* Relaxed: no other thread knows of this run before its first message starts. */
 	atomic_store_explicit(&c->x_state, BUSY, memory_order_relaxed);
 	c->finished = c->woken = false;
 	c->err = WEFT_OK;
@@ -258,7 +267,7 @@ void weft_coll_start(struct weft_coll *c)
 		if (!s->before)
 			queue_add(&c->ready, s);
 	}
-	run(c, IN_CALL);
+	run_schedule(c, IN_CALL);
 }
 
 struct weft_completion *weft_coll_wait_on(struct weft_coll *c)
@@ -284,10 +293,11 @@ bool weft_coll_advance(struct weft_coll *c)
 	}
 	weft_wait_completion_init(&c->wake);
 	c->woken = false;
+	weft_assert(!c->ready.first);
 	struct weft_step *s;
 	while ((s = queue_take(&c->parked)))
 		queue_add(&c->ready, s);
-	run(c, IN_CALL);
+	run_schedule(c, IN_CALL);
 	return weft_wait_completion_done(&c->wake) && c->finished;
 }
 

@@ -2,6 +2,8 @@
 /* sched.c - schedules as objects: a pool of them, and the adders of steps. */
 #include "coll/sched.h"
 
+#include "base/assert.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,7 @@
 /* Memory above this is not kept with a schedule: a large operation must not hold it forever. */
 #define KEEP_STEPS 256
 #define KEEP_SCRATCH 65536
-/* One block up to here is kept for all schedules, whoever comes first: the C library would give it
+/* One block up to here is kept for all schedules, for the first that asks: the C library would give it
  * back to the kernel each time, and getting its pages anew costs more than to fill them. */
 #define KEEP_LARGE (4u << 20)
 
@@ -33,7 +35,7 @@ struct weft_coll *weft_coll_new(void)
 	return c ? c : calloc(1, sizeof *c);
 }
 
-static void destroy(struct weft_coll *c)
+static void destroy_schedule(struct weft_coll *c)
 {
 	free(c->step);
 	free(c->edge);
@@ -53,10 +55,12 @@ static void arena_grow(struct weft_arena *a, size_t size)
 
 static void *arena_cut(struct weft_arena *a, size_t bytes)
 {
+	weft_assert(a->used <= a->size && bytes % 64 == 0);
 	if (bytes > a->size - a->used)
 		return NULL;
 	char *p = a->block->mem + a->used;
 	a->used += bytes;
+	weft_assert((uintptr_t)p % 64 == 0);
 	return p;
 }
 
@@ -115,11 +119,11 @@ void weft_coll_free(struct weft_coll *c)
 		pthread_mutex_unlock(&pool_lock);
 	}
 	if (!keep)
-		destroy(c);
+		destroy_schedule(c);
 }
 
 /* Room for one more of `size` bytes; false: c->err is set. */
-static bool grow(struct weft_coll *c, void **mem, size_t n, size_t *cap, size_t size)
+static bool grow_array(struct weft_coll *c, void **mem, size_t n, size_t *cap, size_t size)
 {
 	if (weft_likely(n < *cap))
 		return true;
@@ -135,10 +139,10 @@ static bool grow(struct weft_coll *c, void **mem, size_t n, size_t *cap, size_t 
 }
 
 /* A new step with everything but its kind's own fields. */
-static struct weft_step *add(struct weft_coll *c, enum weft_step_kind kind)
+static struct weft_step *add_step(struct weft_coll *c, enum weft_step_kind kind)
 {
 	void *mem = c->step;
-	if (c->err || !grow(c, &mem, c->steps, &c->steps_cap, sizeof *c->step))
+	if (c->err || !grow_array(c, &mem, c->steps, &c->steps_cap, sizeof *c->step))
 		return NULL;
 	c->step = mem;
 	struct weft_step *s = &c->step[c->steps++];
@@ -148,68 +152,69 @@ static struct weft_step *add(struct weft_coll *c, enum weft_step_kind kind)
 	return s;
 }
 
-static int added(struct weft_coll *c, int after)
+static int added_after(struct weft_coll *c, int after)
 {
 	int step = (int)c->steps - 1;
 	weft_coll_sched_after(c, step, after);
 	return step;
 }
 
-static int message(struct weft_coll *c, enum weft_step_kind kind, int peer, int tag,
-		   struct weft_buf buf, int after)
+static int add_message(struct weft_coll *c, enum weft_step_kind kind, int peer, int tag,
+		       struct weft_buf buf, int after)
 {
-	struct weft_step *s = add(c, kind);
+	struct weft_step *s = add_step(c, kind);
 	if (!s)
 		return -1;
 	s->peer = peer;
 	s->tag = tag;
 	s->buf = buf;
-	return added(c, after);
+	return added_after(c, after);
 }
 
 int weft_coll_sched_send(struct weft_coll *c, int peer, int tag, struct weft_buf buf, int after)
 {
-	return message(c, WEFT_STEP_SEND, peer, tag, buf, after);
+	return add_message(c, WEFT_STEP_SEND, peer, tag, buf, after);
 }
 
 int weft_coll_sched_recv(struct weft_coll *c, int peer, int tag, struct weft_buf buf, int after)
 {
-	return message(c, WEFT_STEP_RECV, peer, tag, buf, after);
+	return add_message(c, WEFT_STEP_RECV, peer, tag, buf, after);
 }
 
 int weft_coll_sched_copy(struct weft_coll *c, struct weft_buf to, struct weft_buf from, int after)
 {
-	struct weft_step *s = add(c, WEFT_STEP_COPY);
+	struct weft_step *s = add_step(c, WEFT_STEP_COPY);
 	if (!s)
 		return -1;
 	s->buf = to;
 	s->from = from;
-	return added(c, after);
+	return added_after(c, after);
 }
 
 int weft_coll_sched_reduce(struct weft_coll *c, const void *in, void *inout, size_t count,
 			   int after)
 {
-	struct weft_step *s = add(c, WEFT_STEP_REDUCE);
+	struct weft_step *s = add_step(c, WEFT_STEP_REDUCE);
 	if (!s)
 		return -1;
 	s->in = in;
 	s->inout = inout;
 	s->count = count;
-	return added(c, after);
+	return added_after(c, after);
 }
 
 int weft_coll_sched_join(struct weft_coll *c)
 {
-	return add(c, WEFT_STEP_JOIN) ? (int)c->steps - 1 : -1;
+	return add_step(c, WEFT_STEP_JOIN) ? (int)c->steps - 1 : -1;
 }
 
 void weft_coll_sched_after(struct weft_coll *c, int step, int before)
 {
 	if (step < 0 || before < 0)
 		return;
+	weft_assert((size_t)step < c->steps && (size_t)before < c->steps && step != before);
 	void *mem = c->edge;
-	if (!grow(c, &mem, c->edges, &c->edges_cap, sizeof *c->edge))
+	if (!grow_array(c, &mem, c->edges, &c->edges_cap, sizeof *c->edge))
 		return;
 	c->edge = mem;
 	int e = (int)c->edges++;
@@ -253,12 +258,49 @@ void *weft_coll_sched_scratch(struct weft_coll *c, size_t bytes)
 	return s->mem;
 }
 
+#ifdef WEFT_CHECKED
+/* Takes off steps without anything to wait for until none is left: so no step waits for itself. */
+static size_t count_runnable(const struct weft_coll *c, unsigned *left, size_t *order)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < c->steps; i++)
+		if (!(left[i] = c->step[i].before))
+			order[n++] = i;
+	for (size_t i = 0; i < n; i++) {
+		for (int e = c->step[order[i]].edge; e >= 0; e = c->edge[e].next) {
+			size_t to = (size_t)c->edge[e].step;
+			weft_assert((size_t)e < c->edges && to < c->steps && left[to] > 0);
+			if (!--left[to])
+				order[n++] = to;
+		}
+	}
+	return n;
+}
+#endif
+
+void weft_coll_sched_check(const struct weft_coll *c)
+{
+#ifdef WEFT_CHECKED
+	weft_assert(c->steps <= c->steps_cap && c->edges <= c->edges_cap);
+	weft_assert(c->types <= c->types_cap);
+	weft_assert(c->spare.used <= c->spare.size && c->large.used <= c->large.size);
+	unsigned *left = malloc((c->steps + 1) * sizeof *left);
+	size_t *order = malloc((c->steps + 1) * sizeof *order);
+	if (left && order && !c->err)
+		weft_assert(count_runnable(c, left, order) == c->steps);
+	free(left);
+	free(order);
+#else
+	(void)c;
+#endif
+}
+
 void weft_coll_sched_keep(struct weft_coll *c, const struct weft_type *t)
 {
 	if (!t || t->is_static || c->err)
 		return;
 	void *mem = c->type;
-	if (!grow(c, &mem, c->types, &c->types_cap, sizeof *c->type))
+	if (!grow_array(c, &mem, c->types, &c->types_cap, sizeof *c->type))
 		return;
 	c->type = mem;
 	c->type[c->types++] = weft_data_type_ref(t);

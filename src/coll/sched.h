@@ -28,7 +28,7 @@ struct weft_step {
 	int peer, tag;
 	unsigned before;      /* how many steps this one waits for */
 	unsigned left;        /* of them, in this run */
-	int edge, edge_last;  /* those who wait for it, in the order they were added; -1: none */
+	int edge, edge_last;  /* to steps that wait for it, in the order of adding; -1: none */
 	struct weft_buf buf;  /* message; destination of a copy */
 	struct weft_buf from; /* source of a copy */
 	const void *in;       /* reduction */
@@ -40,7 +40,7 @@ struct weft_step {
 };
 
 struct weft_edge {
-	int step; /* who waits */
+	int step; /* it waits */
 	int next;
 };
 
@@ -60,8 +60,7 @@ struct weft_step_queue {
 	struct weft_step *first, *last;
 };
 
-/* Who may touch what: fields without x_ belong to the runner, which is whoever took x_state from
- * IDLE to BUSY; while the schedule is not running, to its owner. */
+/* Fields without x_ belong to the runner, the thread that took x_state from IDLE to BUSY; while the schedule is not running, to its owner. */
 struct weft_coll {
 	struct weft_completion wake; /* finished, or something for advance() to do */
 	/* IDLE, BUSY, or BUSY with steps that are over: a list that ends in BUSY. */
@@ -104,6 +103,10 @@ void *weft_coll_sched_scratch(struct weft_coll *c, size_t bytes);
 
 /* Keeps t until the schedule is freed. */
 void weft_coll_sched_keep(struct weft_coll *c, const struct weft_type *t);
+
+/* Asserts what holds of a schedule that is built and does not run: sizes, and that each step can run
+ * once those before it are over. */
+void weft_coll_sched_check(const struct weft_coll *c);
 
 static inline void weft_coll_sched_fail(struct weft_coll *c, weft_err err)
 {

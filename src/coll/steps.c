@@ -37,7 +37,7 @@ struct steps {
 	alignas(16) char in[WEFT_COLL_STEPS_BYTES];
 };
 
-static void note(struct steps *n, weft_err err)
+static void note_error(struct steps *n, weft_err err)
 {
 	if (err && !n->err)
 		n->err = err;
@@ -51,7 +51,7 @@ static void finish_recv(struct steps *n, struct weft_req *req, size_t bytes)
 	/* See check_message in run.c. */
 	if ((!err && !req->status.bytes && bytes) || (err == WEFT_ERR_TRUNC && !bytes))
 		err = WEFT_ERR_PEER;
-	note(n, err);
+	note_error(n, err);
 }
 
 static bool start_recv(struct steps *n, struct weft_req *req, int rank, int tag,
@@ -60,11 +60,11 @@ static bool start_recv(struct steps *n, struct weft_req *req, int rank, int tag,
 	weft_comm_req_init(req, NULL, NULL);
 	weft_err err = weft_comm_core_irecv(req, n->g->ctx, weft_coll_process(n->g, rank),
 					    n->g->tag + tag, buf);
-	note(n, err);
+	note_error(n, err);
 	return !err;
 }
 
-static void recv(struct steps *n, int rank, int tag, const struct weft_buf *buf)
+static void recv_step(struct steps *n, int rank, int tag, const struct weft_buf *buf)
 {
 	struct weft_req *req = &n->recv;
 	if (start_recv(n, req, rank, tag, buf))
@@ -72,7 +72,7 @@ static void recv(struct steps *n, int rank, int tag, const struct weft_buf *buf)
 }
 
 /* The rare half of send: it does not go at once. */
-static APART void send_waiting(struct steps *n, int rank, int tag, const struct weft_buf *buf)
+static APART void send_and_wait(struct steps *n, int rank, int tag, const struct weft_buf *buf)
 {
 	struct weft_req *req = &n->send;
 	weft_comm_req_init(req, NULL, NULL);
@@ -82,10 +82,10 @@ static APART void send_waiting(struct steps *n, int rank, int tag, const struct 
 		weft_task_engine_wait(&req->done);
 		err = req->status.err;
 	}
-	note(n, err);
+	note_error(n, err);
 }
 
-static void send(struct steps *n, int rank, int tag, const struct weft_buf *given)
+static void send_step(struct steps *n, int rank, int tag, const struct weft_buf *given)
 {
 	static char byte;
 	struct weft_buf sign = weft_data_buf_flat(&byte, given->bytes ? 0 : 1);
@@ -93,21 +93,21 @@ static void send(struct steps *n, int rank, int tag, const struct weft_buf *give
 	weft_err err =
 		weft_comm_send_now(n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag, buf);
 	if (err == WEFT_AGAIN)
-		send_waiting(n, rank, tag, buf);
+		send_and_wait(n, rank, tag, buf);
 	else
-		note(n, err);
+		note_error(n, err);
 }
 
 static const struct weft_buf nothing;
 
-static APART void barrier(struct steps *n)
+static APART void barrier_doubling(struct steps *n)
 {
 	const struct weft_coll_group *g = n->g;
 	struct weft_req *req = &n->recv;
 	for (int step = 1; step < g->size; step <<= 1) {
 		bool posted = start_recv(n, req, (g->rank - step + g->size) % g->size,
 					 WEFT_TAG_ACROSS, &nothing);
-		send(n, (g->rank + step) % g->size, WEFT_TAG_ACROSS, &nothing);
+		send_step(n, (g->rank + step) % g->size, WEFT_TAG_ACROSS, &nothing);
 		if (posted)
 			finish_recv(n, req, 0);
 	}
@@ -118,44 +118,44 @@ static APART void barrier_flat(struct steps *n)
 {
 	const struct weft_coll_group *g = n->g;
 	if (g->rank) {
-		send(n, 0, WEFT_TAG_UP, &nothing);
-		recv(n, 0, WEFT_TAG_DOWN, &nothing);
+		send_step(n, 0, WEFT_TAG_UP, &nothing);
+		recv_step(n, 0, WEFT_TAG_DOWN, &nothing);
 		return;
 	}
 	for (int r = 1; r < g->size; r++)
-		recv(n, r, WEFT_TAG_UP, &nothing);
+		recv_step(n, r, WEFT_TAG_UP, &nothing);
 	for (int r = 1; r < g->size; r++)
-		send(n, r, WEFT_TAG_DOWN, &nothing);
+		send_step(n, r, WEFT_TAG_DOWN, &nothing);
 }
 
-static APART void bcast(struct steps *n, const struct weft_buf *buf, int root)
+static APART void bcast_tree(struct steps *n, const struct weft_buf *buf, int root)
 {
 	const struct weft_coll_group *g = n->g;
 	int vr = (g->rank - root + g->size) % g->size, low = 1;
 	if (weft_coll_alg_flat(g)) {
 		if (vr)
-			recv(n, root, WEFT_TAG_DOWN, buf);
+			recv_step(n, root, WEFT_TAG_DOWN, buf);
 		for (int i = 1; i < g->size && !vr; i++)
-			send(n, (root + i) % g->size, WEFT_TAG_DOWN, buf);
+			send_step(n, (root + i) % g->size, WEFT_TAG_DOWN, buf);
 		return;
 	}
 	while (low < g->size && !(vr & low))
 		low <<= 1;
 	if (vr)
-		recv(n, (vr - low + root) % g->size, WEFT_TAG_DOWN, buf);
+		recv_step(n, (vr - low + root) % g->size, WEFT_TAG_DOWN, buf);
 	for (int mask = low >> 1; mask; mask >>= 1)
 		if (vr + mask < g->size)
-			send(n, (vr + mask + root) % g->size, WEFT_TAG_DOWN, buf);
+			send_step(n, (vr + mask + root) % g->size, WEFT_TAG_DOWN, buf);
 }
 
 /* To root, combined from the last rank to the first; `to` is looked at on root only. */
-static APART void reduce_flat(struct steps *n, void *to, int root)
+static APART void reduce_at_root(struct steps *n, void *to, int root)
 {
 	const struct weft_coll_group *g = n->g;
 	const struct what *w = &n->what;
 	if (g->rank != root) {
 		n->mine = weft_data_buf_flat(w->from, w->bytes);
-		send(n, root, WEFT_TAG_UP, &n->mine);
+		send_step(n, root, WEFT_TAG_UP, &n->mine);
 		return;
 	}
 	n->mine = weft_data_buf_flat(n->acc, w->bytes);
@@ -164,11 +164,11 @@ static APART void reduce_flat(struct steps *n, void *to, int root)
 	if (r == root)
 		memcpy(n->acc, w->from, w->bytes);
 	else
-		recv(n, r, WEFT_TAG_UP, &n->mine);
+		recv_step(n, r, WEFT_TAG_UP, &n->mine);
 	for (r--; r >= 0; r--) {
 		const void *left = w->from;
 		if (r != root) {
-			recv(n, r, WEFT_TAG_UP, &n->other);
+			recv_step(n, r, WEFT_TAG_UP, &n->other);
 			left = n->in;
 		}
 		if (!n->err)
@@ -178,10 +178,10 @@ static APART void reduce_flat(struct steps *n, void *to, int root)
 }
 
 /* Sends what is mine to and receives from rank r at once. */
-static void swap_with(struct steps *n, int r)
+static void exchange_with(struct steps *n, int r)
 {
 	bool posted = start_recv(n, &n->recv, r, WEFT_TAG_ACROSS, &n->other);
-	send(n, r, WEFT_TAG_ACROSS, &n->mine);
+	send_step(n, r, WEFT_TAG_ACROSS, &n->mine);
 	if (posted)
 		finish_recv(n, &n->recv, n->other.bytes);
 }
@@ -199,20 +199,20 @@ static APART void allreduce_doubling(struct steps *n, void *to)
 	if (to != w->from)
 		memcpy(to, w->from, w->bytes);
 	if (g->rank < 2 * extra && g->rank % 2 == 0) {
-		send(n, g->rank + 1, WEFT_TAG_FOLD, &n->mine);
-		recv(n, g->rank + 1, WEFT_TAG_UNFOLD, &n->mine);
+		send_step(n, g->rank + 1, WEFT_TAG_FOLD, &n->mine);
+		recv_step(n, g->rank + 1, WEFT_TAG_UNFOLD, &n->mine);
 		return;
 	}
 	me = g->rank - extra;
 	if (g->rank < 2 * extra) {
-		recv(n, g->rank - 1, WEFT_TAG_FOLD, &n->other);
+		recv_step(n, g->rank - 1, WEFT_TAG_FOLD, &n->other);
 		if (!n->err)
 			w->fn(n->in, to, w->count);
 		me = g->rank / 2;
 	}
 	for (int mask = 1; mask < pow2; mask <<= 1) {
 		int other = me ^ mask;
-		swap_with(n, other < extra ? 2 * other + 1 : other + extra);
+		exchange_with(n, other < extra ? 2 * other + 1 : other + extra);
 		if (n->err)
 			continue;
 		if (other < me) {
@@ -223,7 +223,7 @@ static APART void allreduce_doubling(struct steps *n, void *to)
 		}
 	}
 	if (g->rank < 2 * extra)
-		send(n, g->rank - 1, WEFT_TAG_UNFOLD, &n->mine);
+		send_step(n, g->rank - 1, WEFT_TAG_UNFOLD, &n->mine);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
@@ -265,7 +265,7 @@ static weft_err walk(steps_fn *fn, const struct weft_coll_group *g, const struct
 static void call_barrier(struct steps *n, const struct weft_coll_args *a)
 {
 	(void)a;
-	barrier(n);
+	barrier_doubling(n);
 }
 
 static void call_barrier_flat(struct steps *n, const struct weft_coll_args *a)
@@ -278,7 +278,7 @@ static void call_bcast(struct steps *n, const struct weft_coll_args *a)
 {
 	n->mine = weft_data_buf_typed(a->rbuf, a->rcount, a->rtype);
 	if (n->mine.bytes)
-		bcast(n, &n->mine, a->root);
+		bcast_tree(n, &n->mine, a->root);
 }
 
 static void take_what(struct steps *n, const struct weft_coll_args *a)
@@ -293,7 +293,7 @@ static void take_what(struct steps *n, const struct weft_coll_args *a)
 static void call_reduce(struct steps *n, const struct weft_coll_args *a)
 {
 	take_what(n, a);
-	reduce_flat(n, a->rbuf, a->root);
+	reduce_at_root(n, a->rbuf, a->root);
 }
 
 static void call_allreduce(struct steps *n, const struct weft_coll_args *a)
@@ -303,9 +303,9 @@ static void call_allreduce(struct steps *n, const struct weft_coll_args *a)
 		allreduce_doubling(n, a->rbuf);
 		return;
 	}
-	reduce_flat(n, a->rbuf, 0);
+	reduce_at_root(n, a->rbuf, 0);
 	n->mine = weft_data_buf_flat(a->rbuf, n->what.bytes);
-	bcast(n, &n->mine, 0);
+	bcast_tree(n, &n->mine, 0);
 }
 
 weft_err weft_coll_steps_barrier(const struct weft_coll_group *g, const struct weft_coll_args *a)

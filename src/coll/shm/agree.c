@@ -4,8 +4,8 @@
  * all of them.
  *
  * It is asked for in two steps, as the ways differ in what they cost a group that does not need
- * them: the ring takes messages with the first member only, and then the ring itself agrees on the
- * others, which connect each member with each other.  Both are made in a collective that would
+ * them: the ring takes messages with the first member only; stages and reads, which connect each
+ * member with each other, are agreed on in the ring.  Both are made in a collective that would
  * take them, after some that went without, so that groups that live shorter do not pay.
  */
 #include <stdlib.h>
@@ -159,7 +159,7 @@ static weft_err connect_all(const struct weft_coll_group *g)
 	return err;
 }
 
-/* Each takes a stage and tells the others which; *can_p: this member reaches all of them. */
+/* Each takes a stage and tells all which; *can_p: this member reaches all of them. */
 static weft_err stages_try(const struct weft_coll_group *g, enum weft_coll_kind kind, int mine,
 			   bool *can_p)
 {

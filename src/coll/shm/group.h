@@ -157,7 +157,7 @@ weft_err weft_coll_shm_tell(const struct weft_coll_group *g, enum weft_coll_kind
 			    const void *mine, void *all, size_t bytes);
 
 /* ---- peer_reads.c ------------------------------------------------------------------------- */
-/* Can this member read from all others, by a word of each?  Members call it together; no memory:
+/* Can this member read from each other one?  Tried with a word.  Members call it together; no memory:
  * false. */
 weft_err weft_coll_reads_try(const struct weft_coll_group *g, enum weft_coll_kind kind,
 			     bool *can_p);

@@ -17,7 +17,7 @@ struct meeting {
 	struct weft_coll_ring_place *place;
 	char *share;        /* member 0's */
 	size_t apart;       /* from a member's share to the next one's; its room */
-	uint32_t what;      /* 0: this member does not have what the others expect */
+	uint32_t what;      /* 0: this member's data are not as all expect */
 	weft_reduce_fn *fn; /* NULL: shares are not combined */
 	size_t count;
 };
@@ -187,7 +187,7 @@ weft_err weft_coll_shm_allreduce(const struct weft_coll_group *g, const struct w
 	return combine(&m, a->in_place ? a->rbuf : a->sbuf, a->rbuf, bytes);
 }
 
-/* Each shows `mine`, of `bytes` bytes if it is as the others expect, and takes from member r what
+/* Each shows `mine`, of `bytes` bytes if it is as all expect, and takes from member r what
  * lies `at` bytes behind the beginning of what r shows. */
 static weft_err exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
 			 const struct weft_buf *mine, size_t bytes, size_t at)

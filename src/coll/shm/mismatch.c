@@ -71,7 +71,7 @@ static bool single_phase(uint32_t what)
 	return what && (what & 0xffffff) <= WEFT_COLL_RING_DATA;
 }
 
-/* A member that has noted a collective of that kind; -1: all have noted others since. */
+/* A member that has noted a collective of that kind; -1: each has noted another one since. */
 static int member_in(const struct weft_coll_group *g, uint32_t what)
 {
 	for (int r = 0; r < g->size; r++) {
@@ -175,7 +175,7 @@ weft_err weft_coll_note(const struct weft_coll_group *g, enum weft_coll_kind kin
 	if (weft_likely(!s))
 		return WEFT_OK;
 	/* NOTE -> NOTE (mismatch).  Carries: nothing but itself.  seq_cst on both: of two members
-	 * that note different calls at least the later one sees the other's. */
+	 * that note different calls at least the later one sees the earlier note. */
 	atomic_exchange_explicit(x_note_of(g, g->rank), make_note(g, kind, later ? NOTE_LATER : 0),
 				 memory_order_seq_cst);
 	if (weft_unlikely(weft_coll_shm_mismatch(g, &s->slot->ring.x_head,

@@ -5,7 +5,7 @@
  *
  * By messages each pair of ranks needs a request, an answer and turns on a core in between.  Here
  * all meet, each reads all that it needs in one turn on its core, and all meet again before any
- * member touches what the others read.
+ * member touches what is read.
  *
  * Errors    a member that cannot read says so in the next meeting: then all of them take the way by
  *           messages, now and from then on.  Nothing that was given has been written over by then,
@@ -188,7 +188,7 @@ static bool collect_shares(const struct sum *s, const char *share)
 	return well;
 }
 
-/* Where this member's share is combined; in place the others read what lies there.  NULL: no
+/* Where this member's share is combined; in place that is what other members read.  NULL: no
  * memory. */
 static char *share_of(const struct sum *s)
 {

@@ -36,7 +36,7 @@
  *             too: were x_head the number of the phase, 2^30 phases up in a row would look like the
  *             next one.
  *   x_floor   phases that all have passed; by the last member of each half.  The member that passes
- *             the next half's last phase last has seen this post, or what others wrote after it.
+ *             the next half's last phase last has seen this post, or what was written after it.
  *   x_passed  members that have passed a half of this parity; zero again before x_floor says so
  *   what      and number, of a place: the poster's, before x_head; read until passed.  what 0: the
  *             members of a meeting did not mean the same.
