@@ -17,7 +17,7 @@
  * Order     the baton is vacant before the look at the queues, and a submission is published before
  *           its look at the baton: the submitter finds it vacant, or the look finds the task.
  * Cost      WAITER with the bells put away: the store of weft_task_baton_leave and two loads.
- * Checked   test/task/test_model_baton.c; test_went_by.c.
+ * Checked   test/task/test_model_wake.c, test_model_baton.c, test_went_by.c.
  */
 #ifndef WEFT_RELEASE_H
 #define WEFT_RELEASE_H

@@ -32,7 +32,7 @@
  * Promise   the watcher sleeps for good only at OFF (waiters poll, or none wants progress), UNDER
  *           (armed, and it has looked since it said so) and BESIDE (a holder sleeps in its place,
  *           and kicks it on leaving).
- * Checked   test/task (the model of the whole is test_model_wake.c).
+ * Checked   test/task/test_model_wake.c, with a mutant for each row.
  */
 #ifndef WEFT_WATCHER_TABLE_H
 #define WEFT_WATCHER_TABLE_H
