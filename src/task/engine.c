@@ -74,7 +74,7 @@ bool weft_task_engine_tasks_left(struct weft_engine *e)
 }
 
 /*
- * While sources are armed each arrival rings a doorbell and wakes the watcher.  Somebody who tests
+ * While sources are armed each arrival rings a doorbell and wakes the watcher.  A thread that tests
  * in a loop does not need that: after a few tests in quick succession the sources are disarmed.
  */
 static void quick_tests(struct weft_engine *e, struct weft_engine_self *self)
@@ -169,7 +169,7 @@ static weft_err open_watch_set(struct weft_engine *e)
 	e->watch_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (e->watch_fd < 0)
 		goto failed;
-	/* Kept from start to start: somebody who kicks may be slow. */
+	/* Kept from start to start: a thread that kicks may be slow. */
 	if (e->kick_fd < 0)
 		e->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	else if (read(e->kick_fd, &old, sizeof old) < 0 && errno != EAGAIN)
@@ -241,8 +241,8 @@ static weft_err start(struct weft_engine *e)
 	atomic_store_explicit(&e->x_progress, weft_setting_bool(WEFT_SET_PROGRESS),
 			      memory_order_relaxed);
 	weft_wait_parker_set_elsewhere_hook(wake_sleeper);
-	weft_wait_sole_begin(); /* nobody can wait yet */
-	/* READY -> everybody who asks.  Carries: all of the above. */
+	weft_wait_sole_begin(); /* no thread can wait yet */
+	/* READY -> each thread that asks.  Carries: all of the above. */
 	atomic_store_explicit(&e->x_running, true, memory_order_release);
 	if (atomic_load_explicit(&e->x_progress, memory_order_relaxed) && start_background(e))
 		weft_warn("no thread for background progress: communication advances only inside "
@@ -260,14 +260,14 @@ failed_workers:
 }
 
 /*
- * Sends everybody out of waits: what they waited for is over, or will never be.  Keeps the baton,
- * so that nobody goes to the descriptors again; the queues and the tree stay, for who is on his way
- * out.
+ * Sends all waiters out of their waits: what they waited for is over, or will never be.  Keeps the
+ * baton, so that no thread goes to the descriptors again; the queues and the tree stay, for threads
+ * on their way out.
  */
 static void see_off(struct weft_engine *e)
 {
 	unsigned turns = 0;
-	/* ends: the holder is woken and leaves, or a handler of his returns first */
+	/* ends: the holder is woken and leaves, or a handler of its own returns first */
 	while (!weft_task_baton_try_take(&e->baton)) {
 		if (atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) ==
 		    WEFT_BATON_ASLEEP)
@@ -296,7 +296,7 @@ static void stop(struct weft_engine *e)
 	weft_task_idle_stop();
 	weft_task_relay_stop();
 	weft_task_outside_stop();
-	weft_task_tqueues_close(); /* first: who waits for a task finds it done */
+	weft_task_tqueues_close(); /* first: a thread that waits for a task finds it done */
 	weft_task_ending_off(&e->x_running);
 	see_off(e);
 	weft_task_overseer_stop();

@@ -3,8 +3,7 @@
  * engine_int.h - the engine's one object and what the files of task/ ask of each other.
  *
  * engine.c start, stop, switches | kick.c waking, sleep in the watch set | source.c sources,
- * polling | arm.c arming | waiting.c waits of one, any, all (holder.c who polls, wait_ult.c who does
- * not) | watcher.c the thread behind, watcher_armed.c in the watch set | app_work.c what it may not do | spin.c
+ * polling | arm.c arming | waiting.c waits of one, any, all (holder.c polls, wait_ult.c does not) | watcher.c the thread behind, watcher_armed.c in the watch set | app_work.c what it may not do | spin.c
  * how long to spin | tqueue.c queues of tasks | task.c tasks, life.h their word | task_wait.c waits
  * for tasks, tally.h counts
  */
@@ -44,7 +43,7 @@ struct weft_slot {
 	_Atomic bool x_rang;           /* the woken: its bell rang, it must be armed again */
 	bool unarmable;                /* M: has no arm, or its arm failed */
 	bool timed;                    /* M: the timer must look after it for now */
-	_Atomic bool x_idle;           /* M: nobody waits for anything from it; read as a hint */
+	_Atomic bool x_idle;           /* M: nothing is wanted from it; read as a hint */
 };
 
 /* As in the setting's choices. */
@@ -61,7 +60,7 @@ struct weft_engine {
 	/* Grows with every round of a waiter: what the watcher compares ("last poll"). */
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_rounds;
 	_Atomic uint8_t
-		x_pending; /* operations were left behind: WEFT_LEFT_, since who last looked */
+		x_pending; /* operations were left behind: WEFT_LEFT_, since which reader's last look */
 
 	struct weft_task_kick_pending kick_pending; /* beside what submitters read of the baton */
 
@@ -92,7 +91,7 @@ struct weft_engine {
 	bool slice_honoured;
 
 	_Atomic bool
-		x_woken; /* a message was handed over; cleared by who comes back with one: a hint */
+		x_woken; /* a message was handed over; cleared by the waiter that comes back with one: a hint */
 
 	pthread_mutex_t park_lock; /* of parked; a few instructions */
 	struct weft_list parked;   /* waiters asleep on their parkers */
@@ -126,7 +125,7 @@ struct weft_engine_self {
 	const struct wait_call *wait;      /* that polls with the baton in hand */
 	unsigned tests;                    /* weft_engine_poll calls in a row that came quickly */
 	uint64_t test_cycles;
-	struct weft_streak streak; /* of submissions between which somebody polled */
+	struct weft_streak streak; /* of submissions between which a thread polled */
 	uint64_t unrung;           /* before this look others poll anyway: see tell() in task.c */
 	int place;                 /* a worker's leaf */
 	struct weft_running *running; /* what it says of the task that it runs */
@@ -181,7 +180,7 @@ static inline bool weft_task_sources_unchecked(const struct weft_engine *e)
  */
 void weft_task_source_enter(struct weft_source *src, struct weft_source_inside *inside);
 void weft_task_source_exit(struct weft_source *src, struct weft_source_inside *inside);
-/* Looks at it now, or makes who holds its mask look once more. */
+/* Looks at it now, or makes the holder of its mask look once more. */
 void weft_task_source_look(struct weft_source *src);
 /* Mask held: does the engine rely on its bell?  Must the timer look after it?  Is anything wanted?
  */
@@ -192,10 +191,10 @@ void weft_task_source_rare_locked(struct weft_source *src, bool rare);
 
 /* engine.c: one round of everything for the calling thread. */
 int weft_task_engine_round(struct weft_engine *e, enum weft_round_kind kind);
-/* Is there a task that nobody has looked at? */
+/* Is there a task that no thread has looked at? */
 bool weft_task_engine_tasks_waiting(struct weft_engine *e);
-/* Or one that somebody has left to others?  Asked by who leaves the baton or falls asleep with it,
- * after he has said so: who submitted or left it meanwhile has kicked nobody. */
+/* Or one that was left to other threads?  Asked by a thread that leaves the baton or falls asleep
+ * with it, after it has said so: a thread that submitted or left it meanwhile has kicked none. */
 bool weft_task_engine_tasks_left(struct weft_engine *e);
 /* kick.c */
 #define WEFT_EV_KICK_TIMER                                                                         \
@@ -205,21 +204,21 @@ void weft_task_engine_kick(struct weft_engine *e, enum weft_kick kick);
 bool weft_task_engine_kick_later(struct weft_engine *e, enum weft_task_kick_timer_what what);
 /* Was an operation left behind since the last call for that one? */
 enum { WEFT_LEFT_WATCHER = 1, WEFT_LEFT_AWAY = 2, WEFT_LEFT_ALL = 3 };
-static inline bool weft_task_engine_behind_since(struct weft_engine *e, unsigned who)
+static inline bool weft_task_engine_behind_since(struct weft_engine *e, unsigned reader)
 {
 	/* Relaxed, both: see weft_task_engine_pending. */
-	return (atomic_load_explicit(&e->x_pending, memory_order_relaxed) & who) != 0 &&
-	       (atomic_fetch_and_explicit(&e->x_pending, (uint8_t)~who, memory_order_relaxed) &
-		who) != 0;
+	return (atomic_load_explicit(&e->x_pending, memory_order_relaxed) & reader) != 0 &&
+	       (atomic_fetch_and_explicit(&e->x_pending, (uint8_t)~reader, memory_order_relaxed) &
+		reader) != 0;
 }
 void weft_task_engine_set_kick_timer(struct weft_engine *e,
 				     enum weft_task_kick_timer_what what); /* sets the timer */
-/* Somebody waits, or will, beside whoever sleeps in the watch set or is parked: from now on
- * whatever comes rings.  Before he looks for the last time. */
+/* A thread waits, or will, beside those that sleep in the watch set or are parked: from now on all
+ * that comes rings.  Before it looks for the last time. */
 void weft_task_engine_ears(struct weft_engine *e);
 static inline void weft_task_engine_hears(struct weft_engine *e)
 {
-	/* Relaxed: set once, and who finds it set comes after the kick that follows. */
+	/* Relaxed: set once, and a thread that finds it set comes after the kick that follows. */
 	if (weft_unlikely(!atomic_load_explicit(&e->baton.x_ears, memory_order_relaxed)))
 		weft_task_engine_ears(e);
 }
@@ -233,7 +232,7 @@ uint64_t weft_task_engine_nap_ns(struct weft_engine *e);
 void weft_task_outside_ring(struct weft_engine *e);
 static inline void weft_task_outside_tell(struct weft_engine *e)
 {
-	/* Relaxed: who arms looks for himself afterwards. */
+	/* Relaxed: the loop that arms looks for itself afterwards. */
 	if (weft_unlikely(atomic_load_explicit(&e->baton.x_outside, memory_order_relaxed)))
 		weft_task_outside_ring(e);
 }
@@ -253,7 +252,7 @@ void weft_task_watcher_stop(struct weft_engine *e);
 void weft_task_watcher_call(struct weft_engine *e);
 /* batch_hold.c: as weft_task_engine_hold, for a task: looked at within WEFT_HOLD_NS whatever was learned. */
 bool weft_task_engine_hold_task(void) weft_must_use;
-/* watcher_armed.c: wakes again who was meant when a kick has woken us instead.  Not asleep in the set
+/* watcher_armed.c: wakes again the thread that was meant when a kick has woken us instead.  Not asleep in the set
  * ourselves. */
 void weft_task_watcher_redirect(struct weft_engine *e);
 
@@ -290,11 +289,11 @@ void weft_task_idle_describe(FILE *out);
 
 /* relay.c: tasks are told to an idle worker that is awake, which wakes the hand on its core. */
 bool weft_task_relay_tell(
-	struct weft_engine *e); /* who has published a task: true: somebody looks, do not kick */
+	struct weft_engine *e); /* the submitter of a task: true: a thread looks, do not kick */
 /* The idle worker's: true: it is the relay, until the end. */
 bool weft_task_relay_begin(uint64_t now);
 bool weft_task_relay_beat(uint64_t now); /* true: it still is */
-bool weft_task_relay_serve(void);        /* true: there was a word, and somebody was told */
+bool weft_task_relay_serve(void);        /* true: there was a word, and the hand was told */
 void weft_task_relay_end(void);
 /* The watcher's, and at the end. */
 void weft_task_relay_grant(struct weft_engine *e); /* an idle worker is called: it may relay */
@@ -349,7 +348,7 @@ struct weft_wait_plan
 weft_task_spin_plan(const void *site);             /* how this wait polls before it sleeps */
 uint64_t weft_task_spin_site_ns(const void *site); /* what was learned there */
 uint64_t weft_task_spin_cycles(uint64_t ns);
-unsigned weft_task_spin_yield_max(void); /* so many in a row that nobody took */
+unsigned weft_task_spin_yield_max(void); /* so many in a row that no thread took */
 bool weft_task_spin_wanted(void);        /* waiters do poll before they sleep */
 bool weft_task_spin_preempted(void);     /* strangers took our core, lately */
 bool weft_task_spin_crowded(void); /* fewer cores than ranks: no look lasts longer than it must */

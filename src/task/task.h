@@ -2,7 +2,7 @@
 /*
  * task.h - the progress engine as the layers above see it: tasks, sources, completions, waiting.
  *
- * One engine per process.  The progress contract (ARCHITECTURE.md) says who runs it and when.
+ * One engine per process.  The progress contract (ARCHITECTURE.md) says which thread runs it and when.
  */
 #ifndef WEFT_TASK_H
 #define WEFT_TASK_H
@@ -27,18 +27,18 @@ weft_err weft_task_engine_wait_all(struct weft_completion *const *c, size_t n, u
 weft_err weft_task_engine_wait_any(struct weft_completion *const *c, size_t n, uint64_t timeout_ns);
 /* The common case, one completion, no timeout. */
 void weft_task_engine_wait(struct weft_completion *c);
-/* The same for a completion that nobody else waits for or will: it comes cheaper. */
+/* The same for a completion that no other thread waits for or will: it comes cheaper. */
 void weft_task_engine_wait_own(struct weft_completion *c);
 
 /*
  * A worker of user-level threads has nothing to run: polls and sleeps like a waiter until
- * ready(arg), or until deadline_ns of the clock (WEFT_NEVER: none).  Who makes something ready
+ * ready(arg), or until deadline_ns of the clock (WEFT_NEVER: none).  A thread that makes something ready
  * unparks the caller's parker.  Returns at once when the engine is not running.
  */
 void weft_task_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns);
 
 /*
- * For who waits for a word in memory that no completion stands for: how many cycles to look at it
+ * For a thread that waits for a word in memory that no completion stands for: how many cycles to look at it
  * before sleeping by other means, and whether others need the core meanwhile: then yield between
  * looks, and poll now and then.  0: sleep at once.
  */
@@ -59,13 +59,13 @@ int weft_task_engine_look(void);
 /* On whose time the calling thread polls and runs tasks. */
 enum weft_runner {
 	WEFT_RUNNER_APPLICATION, /* a thread of the application, inside a call */
-	WEFT_RUNNER_WATCHER,     /* while nobody of the application polls */
+	WEFT_RUNNER_WATCHER,     /* while no thread of the application polls */
 	WEFT_RUNNER_WORKER,      /* a thread of the engine that is bound to one place */
 };
 enum weft_runner weft_task_engine_runner(void);
 
 /* The caller is the watcher, and no thread of the application waits at this moment, as far as a
- * load can tell: what it does now may take a core from who computes. */
+ * load can tell: what it does now may take a core from a thread that computes. */
 bool weft_task_engine_behind(void);
 
 /* Will what the caller, in a poll, begins for c go on until c is done?  Not if only calls make
@@ -75,39 +75,39 @@ bool weft_task_engine_stays(const struct weft_completion *c);
 /* Are there as many ranks here as cores?  Then what is done behind takes a core from a rank. */
 bool weft_task_engine_cores_taken(void);
 
-/* As weft_task_submit; unless somebody waits by then, the watcher runs it only in some 50 us. */
+/* As weft_task_submit; unless a thread waits by then, the watcher runs it only in some 50 us. */
 struct weft_task;
 bool weft_task_submit_later(struct weft_task *t);
 
 /* Is a core of ours idle and awake, so that a task that is submitted now begins there at once,
  * without a system call of ours?  A hint; next to nothing where it is false for long. */
 bool weft_task_engine_spare(void);
-/* As weft_task_submit, for such a core: who submits does not wait for it soon. */
+/* As weft_task_submit, for such a core: the submitter does not wait for it soon. */
 struct weft_task;
 bool weft_task_submit_spare(struct weft_task *t);
-/* Somebody would have used one.  Said again within a millisecond, an idle core is woken as after an
+/* A caller would have used one.  Said again within a millisecond, an idle core is woken as after an
  * event, and stays for twice as long as lay between; at most every 2 ms.  Any thread. */
 void weft_task_engine_spare_wish(void);
 
 /*
- * Something small is ready to go but would rather travel in company: will somebody poll soon, and
- * not at once?  True: whoever polls next does, or the watcher within about 50 us; within 200 us
- * where those who held back have polled by themselves lately, within 1 ms at most where they have
- * for 16 ms.  False: nobody will, do not hold it back.  Never blocks; cheap, at most one wake-up of
+ * Something small is ready to go but would rather travel in company: will a thread poll soon, and
+ * not at once?  True: the next poller sends it, or the watcher within about 50 us; within 200 us
+ * where threads that held back have polled by themselves lately, within 1 ms at most where they have
+ * for 16 ms.  False: none will, do not hold it back.  Never blocks; cheap, at most one wake-up of
  * the watcher per burst.
  */
 bool weft_task_engine_hold(void);
 
 /*
  * The caller leaves an operation behind that is not complete, and may go off to compute.  While
- * nobody says so and waiters poll all the time, the watcher looks only every 10 ms whether they
+ * no thread says so and waiters poll all the time, the watcher looks only every 10 ms whether they
  * still do.  Any thread; a load, rarely a store, and one wake-up when the watcher naps.
  */
 void weft_task_engine_pending(void);
 
 /*
- * n more (less) operations are under way that somebody wants to know the end of at once, though he
- * does not wait: as long as there are any, whatever comes wakes the watcher.  Any thread.
+ * n more (less) operations are under way whose end is wanted at once, though no thread
+ * waits: as long as there are any, whatever comes wakes the watcher.  Any thread.
  */
 void weft_task_engine_want(int n);
 
@@ -124,7 +124,7 @@ struct weft_task_app_work {
 	void (*fn)(struct weft_task_app_work *l);
 };
 void weft_task_engine_leave(struct weft_task_app_work *l);
-/* The same, called by the watcher: when nobody has polled or waited for WEFT_AWHILE_NS, fn runs
+/* The same, called by the watcher: when no thread has polled or waited for WEFT_AWHILE_NS, fn runs
  * there after all. */
 void weft_task_engine_leave_awhile(struct weft_task_app_work *l);
 #define WEFT_AWHILE_NS 1000000u /* what it may lose; waking for it is a few percent of a core */
@@ -149,7 +149,7 @@ struct weft_source {
 	bool arms_levels; /* else it is asked for OFF and ALL alone */
 	int fd;           /* becomes readable after arm; -1: cannot be armed */
 	void *arg;
-	bool self_armed;          /* with fd -1: arm takes care by itself that somebody will look */
+	bool self_armed;          /* with fd -1: arm takes care by itself that a thread will look */
 	bool rare;                /* not worth a look of its own in quick rounds */
 	int priority;             /* quick rounds look at the highest first */
 	void *engine_private[16]; /* the engine's; zero at registration */

@@ -58,7 +58,8 @@ static bool parse_cpus(const char *text, cpu_set_t *set)
 	return CPU_COUNT(set) > 0;
 }
 
-static cpu_set_t cpus; /* those of the setting; read by who starts a thread, joined before a stop */
+static cpu_set_t
+	cpus; /* those of the setting; read by a thread that starts another, joined before a stop */
 static bool have_cpus;
 
 void weft_task_engine_threads_init(void)

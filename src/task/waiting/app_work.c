@@ -3,10 +3,11 @@
  * app_work.c - work that background progress must leave alone: application threads do it when they
  * poll.
  *
- * A stack, taken whole and run in the order it was left.  Whoever leaves something wakes a waiter
- * if there is one; whoever is about to sleep looks here once more after it has said so.
+ * A stack, taken whole and run in the order it was left.  A thread that leaves something wakes
+ * a waiter if there is one; a waiter that is about to sleep looks here once more after it has said
+ * so.
  *
- * A second stack is for work that can wait a while: the watcher, who alone leaves it there, takes
+ * A second stack is for work that can wait a while: the watcher, which alone leaves it there, takes
  * it when the oldest of it is due.
  */
 #include "task/engine_int.h"

@@ -3,8 +3,8 @@
  * holder.c - polls as holder of the baton for as long as it is worth it (patience.h), then sleeps
  * in the watch set with the baton in hand, so that an arrival costs one wake-up.
  *
- * A poller that completes somebody else's operation, and not its own, gives up the baton, wakes the
- * other and parks: on a shared core the other can only run if it does.
+ * A poller that completes another thread's operation, and not its own, gives up the baton, wakes
+ * that thread and parks: on a shared core that thread can only run if it does.
  */
 #include "task/waiting/holder.h"
 #include "task/waiting/patience.h"
@@ -44,7 +44,7 @@ static void leave(struct weft_engine *e, struct wait_call *w)
 
 /*
  * We hold the baton and have completed others' operations, not our own: let them have it.
- * With the watcher off somebody must stay: true means that we still hold the baton.
+ * With the watcher off a thread must stay: true means that we still hold the baton.
  */
 static bool hand_over(struct weft_engine *e, struct wait_call *w)
 {
@@ -107,8 +107,8 @@ static void not_armed(struct wait_call *w)
 }
 
 /*
- * Tasks wait in a queue whose mask somebody holds who has lost his core, perhaps to us.  He will
- * run them, but we are to look again: let him have the core, then look more rarely.
+ * Tasks wait in a queue whose mask a thread holds that has lost its core, perhaps to us.  It will
+ * run them, but we are to look again: let it have the core, then look more rarely.
  */
 static void turned_away(struct wait_call *w)
 {
@@ -170,7 +170,7 @@ static void disarm_if_needed(struct weft_engine *e)
 }
 
 /*
- * Somebody was handed a message and has not come back from its wait: it may be ready to run on this
+ * A thread was handed a message and has not come back from its wait: it may be ready to run on this
  * very core, and what we poll for may depend on it.
  */
 static void give_way(struct weft_engine *e)
@@ -205,7 +205,7 @@ static unsigned polled_in_a_row;
 
 /*
  * A wait, ours or one that we hand over to, has ended.  When one after the other ends by polling
- * nobody sleeps, and the doorbells that peers still ring for us cost both sides a system call for
+ * no thread sleeps, and the doorbells that peers still ring for us cost both sides a system call for
  * nothing.
  */
 static void polled(struct weft_engine *e, const struct wait_call *w)
@@ -243,7 +243,7 @@ void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 				   weft_task_spin_cycles(WEFT_GAP_SHORT_NS));
 	if (weft_task_sources_armed(e) && weft_task_sources_level(e) != WEFT_ARM_ALL &&
 	    weft_task_spin_wanted())
-		disarm_if_needed(e); /* as we left: nobody sleeps now */
+		disarm_if_needed(e); /* as we left: no thread sleeps now */
 	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
 		int found = weft_task_holder_round(e, kind);
 		bool woke = w->ready && w->batch.count;

@@ -59,7 +59,7 @@ static inline void weft_task_holder_look_end(struct weft_engine *e, struct wait_
 {
 	weft_task_baton_release(e, WEFT_LEAVER_WAITER, site);
 	weft_wait_wake_batch_self = NULL;
-	if (weft_unlikely(w->batch.count)) /* nobody of them is us: we are in no list */
+	if (weft_unlikely(w->batch.count)) /* none of them is us: we are in no list */
 		weft_wait_wake_batch_flush(&w->batch, NULL);
 	weft_count(WEFT_CNT_POLL_EXPLICIT, 1);
 }

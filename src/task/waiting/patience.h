@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * patience.h - how the holder of the baton passes the time before it sleeps: it polls, or, with
- * more ranks than cores, yields: hands the core over after each look, so that whoever it waits for
- * runs.
+ * more ranks than cores, yields: hands the core over after each look, so that the thread that it
+ * waits for runs.
  *
  * Callers   next, then pass: the holder, after a look that found nothing.
  * Owner     the wait's.
  * Bound     both end after the time learned at the place that waits (spin.c), looked at every
- * eighth round, or after each yield.  Yielding ends sooner when nobody has taken the core so often
- * in a row as WEFT_YIELD_MAX says; that is about what sleeping costs. Settings  WEFT_SPIN_US rules
- * over the time; WEFT_YIELD_MAX=0: sleeps where it would yield; a program chooses for each wait by
- * weft/policy.h. Counted   yields.
+ *           eighth round, or after each yield.  Yielding ends sooner when no thread has taken the
+ *           core so often in a row as WEFT_YIELD_MAX says; that is about what sleeping costs.
+ * Settings  WEFT_SPIN_US rules over the time; WEFT_YIELD_MAX=0: sleeps where it would yield; a
+ *           program chooses for each wait by weft/policy.h.
+ * Counted   yields.
  */
 #ifndef WEFT_PATIENCE_H
 #define WEFT_PATIENCE_H
@@ -18,13 +19,14 @@
 #include <sched.h>
 #include "task/engine_int.h"
 
-#define WEFT_PATIENCE_UNTAKEN_NS 1000 /* a look and a yield: shorter, nobody else ran meanwhile */
-#define WEFT_PATIENCE_CHECK 7         /* rounds between looks at the clock, less 1 */
+#define WEFT_PATIENCE_UNTAKEN_NS                                                                   \
+	1000                  /* a look and a yield: shorter, no other thread ran meanwhile */
+#define WEFT_PATIENCE_CHECK 7 /* rounds between looks at the clock, less 1 */
 
 struct weft_patience {
 	uint64_t begun, last, budget; /* cycles; no budget: over */
 	uint64_t untaken_cycles;
-	unsigned untaken, untaken_max; /* yields in a row that nobody took */
+	unsigned untaken, untaken_max; /* yields in a row that no thread took */
 	bool started, yields;
 };
 

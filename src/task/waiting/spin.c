@@ -3,7 +3,7 @@
  * spin.c - how long a waiter polls before it sleeps.
  *
  * Spinning pays when the answer comes sooner than a sleep and a wake-up would take, and costs
- * everybody else when cores are short.  So the time is learned from how sleeps went, for each place
+ * all other threads when cores are short.  So the time is learned from how sleeps went, for each place
  * in the code that waits (its return address, hashed: places that meet in a slot share what they
  * learn): a program may wait here for an answer and there for its next job.  A sleep shorter than
  * the longest spin means that spinning would have caught it; a long one means that the spin was
@@ -11,11 +11,11 @@
  * longest spin must outlast two of them, or a pair that once began to sleep would find every wait
  * too long to spin, for ever.
  *
- * Where cores are short nobody spins (policy.c decides, or the program).  With more ranks than
+ * Where cores are short no thread spins (policy.c decides, or the program).  With more ranks than
  * cores a waiter yields instead (patience.h).  A sleep and a wake-up there cost each
  * side several system calls (arming, doorbell, epoll), a yield one.  When rounds show that
  * strangers took our core, it takes turns (turn.h); where the control group gives less than a core
- * per rank, it sleeps at once: what it would burn is taken from whom it waits for.
+ * per rank, it sleeps at once: what it would burn is taken from the thread that it waits for.
  */
 #include "base/mechanism.h"
 #include "base/log.h"
@@ -38,8 +38,9 @@
 #define SITE_BITS 6            /* a program waits in a dozen places or two */
 #define SITES (1u << SITE_BITS)
 
-static _Atomic uint32_t x_spin_ns = SPIN_MAX_NS; /* all places together: for who does not learn */
-static _Atomic uint32_t x_site_ns[SITES];        /* 0: nothing learned there yet */
+static _Atomic uint32_t x_spin_ns =
+	SPIN_MAX_NS;                      /* all places together: for a wait that does not learn */
+static _Atomic uint32_t x_site_ns[SITES]; /* 0: nothing learned there yet */
 static _Atomic int64_t x_given_us = -1;
 static _Atomic uint32_t x_yield_max = 64;
 static _Atomic int x_quota; /* cores that the control group gives; 0: no limit */
@@ -118,7 +119,7 @@ bool weft_task_spin_crowded(void)
 }
 
 /*
- * Who saw the strangers, when it last asked the kernel, and for how long it had stood in the queue
+ * Which thread saw the strangers, when it last asked the kernel, and for how long it had stood in the queue
  * by then.  It asks for itself: the machine's pressure would not do, since threads that hand
  * messages over on one core make half of it, and its averages speak of the last ten seconds.
  */
@@ -153,7 +154,7 @@ static bool still_crowded(uint64_t now)
 	return true;
 }
 
-/* Somebody took our core, or did not let us in. */
+/* Other programs took our core, or did not let us in. */
 bool weft_task_spin_preempted(void)
 {
 	uint64_t until = atomic_load_explicit(&x_crowded_until, memory_order_relaxed);

@@ -32,7 +32,7 @@ uint64_t weft_task_turn_sleeps(void)
 void weft_task_turn_wakes(uint64_t slice_ns)
 {
 	struct weft_sched_attr a;
-	/* Read anew: somebody may have changed its nice value meanwhile. */
+	/* Read anew: its nice value may have changed meanwhile. */
 	if (!slice_ns || !weft_task_sched_get(&a))
 		return;
 	a.runtime = slice_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wait_call.c - the lists that a waiter is in: of completions, and of those who are parked. */
+/* wait_call.c - the lists that a waiter is in: of completions, and of the parked waiters. */
 #include "task/waiting/wait_call.h"
 
 /* Puts us into the lists of all that is not done yet; false: no parker, do not sleep. */
@@ -25,7 +25,7 @@ bool weft_task_wait_call_enlist(struct wait_call *w)
 	return true;
 }
 
-/* Nobody knows the node any more when this returns. */
+/* No list holds the node any more when this returns. */
 void weft_task_wait_call_delist_node(struct weft_completion *c, struct weft_wait_node *n)
 {
 	unsigned turns = 0;

@@ -5,7 +5,7 @@
  *
  * Callers   the thread that waits, for its own call.
  * Owner     the call lies on the waiter's stack; its nodes there too, or on the heap.
- * Promise   after delist nobody knows its nodes.
+ * Promise   after delist no list holds its nodes.
  */
 #ifndef WEFT_WAIT_CALL_H
 #define WEFT_WAIT_CALL_H
@@ -83,7 +83,7 @@ static inline void weft_task_wait_call_nap(void)
 
 /* Puts us into the lists of all that is not done yet; false: no parker, do not sleep. */
 bool weft_task_wait_call_enlist(struct wait_call *w);
-/* Nobody knows our nodes, or the node, any more when these return. */
+/* No list holds our nodes, or the node, any more when these return. */
 void weft_task_wait_call_delist(struct wait_call *w);
 void weft_task_wait_call_delist_node(struct weft_completion *c, struct weft_wait_node *n);
 

@@ -3,7 +3,7 @@
  * waiting.c - waits for one, any or all completions: poll as holder of the baton, or park.
  *
  * A waiter that gets the baton polls for a learned time, then sleeps in the watch set (holder.c). A
- * waiter that does not get it parks; whoever completes its operation wakes it.
+ * waiter that does not get it parks; the thread that completes its operation wakes it.
  * A thread that blocks beside the kernel's (a light one, ult/) never polls: it parks (wait_ult.c), and
  * its worker, without other work, waits here in its place for "one of mine is ready"
  * (weft_task_engine_idle).
@@ -15,7 +15,7 @@
 
 #define CHUNK 64 /* completions that one wait enlists without allocating */
 
-/* The baton is somebody else's: sleep until woken, unless it comes free at this moment. */
+/* Another thread has the baton: sleep until woken, unless it comes free at this moment. */
 static void park_beside(struct weft_engine *e, struct wait_call *w)
 {
 	struct weft_parked me = {.parker = w->parker};
@@ -45,7 +45,7 @@ static weft_err wait_loop(struct weft_engine *e, struct wait_call *w)
 	while (!weft_task_wait_call_done(w) && !(err = weft_task_wait_call_given_up(e, w))) {
 		if (weft_task_baton_try_take(&e->baton))
 			weft_task_holder_wait(e, w);
-		else if (!weft_task_app_work_run()) /* whoever has the baton may not do it */
+		else if (!weft_task_app_work_run()) /* the holder may not do it */
 			park_beside(e, w);
 	}
 	/* Relaxed: it was us, most likely. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* batch_hold.c - what a caller leaves to whoever polls next: held back for company, or not over yet. */
+/* batch_hold.c - what a caller leaves to the next poller: held back for company, or not over yet. */
 #include "base/mechanism.h"
 #include "task/engine_int.h"
 

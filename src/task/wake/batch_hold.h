@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * batch_hold.h - what is held back: messages that shall travel in company, tasks that whoever submitted
- * them runs himself in a moment.  The watcher ticks meanwhile, and looks when it is due.
+ * batch_hold.h - what is held back: messages that shall travel in company, tasks that their
+ * submitter runs itself in a moment.  The watcher ticks meanwhile, and looks when it is due.
  *
- * Callers   vacant, begin: whoever holds something back.  A task is published before; a message
+ * Callers   vacant, begin: the thread that holds something back.  A task is published before; a message
  *           after, and then its source is asked whether it is armed: then it goes at once.
  *           look: the watcher after each tick.  over: the watcher, after it has said that it is
  *           off.  some: the watcher, a hint.
@@ -12,8 +12,8 @@
  * Progress  a few atomic operations each.
  * Promise   begin() holds only if the watcher looks afterwards: after a tick when it is due, on its
  *           way under the watch set, or when it goes off.  Where it lies under the set already, or
- *           somebody sleeps there, the sources are armed: messages go at once, and a task is found
- *           by the last look of who falls asleep, or rings.
+ *           a holder sleeps there, the sources are armed: messages go at once, and a task is found
+ *           by the last look of the thread that falls asleep, or rings.
  */
 #ifndef WEFT_TASK_BATCH_HOLD_H
 #define WEFT_TASK_BATCH_HOLD_H
@@ -22,7 +22,7 @@
 #include "task/wake/baton.h"
 
 /* The longest that something held back should wait: at first, and once polls have followed; look()
- * allows more to who polls all the time. */
+ * allows more where threads poll all the time. */
 #define WEFT_HOLD_NS 50000u
 #define WEFT_HOLD_MOST_NS 200000u
 
@@ -35,7 +35,7 @@ struct weft_task_batch_hold {
 };
 
 enum weft_held {
-	WEFT_HELD_NOT,  /* nobody would look in time: see to it now */
+	WEFT_HELD_NOT,  /* no thread would look in time: see to it now */
 	WEFT_HELD,      /* the watcher looks */
 	WEFT_HELD_KICK, /* it does if it is kicked: its tick is a long one */
 };
@@ -53,12 +53,13 @@ static inline uint64_t weft_task_batch_hold_max_ns(const struct weft_task_batch_
 	return ns ? ns : WEFT_HOLD_NS;
 }
 
-/* Nobody polls or sleeps with the baton: a task that was submitted just now may be held back. */
+/* No thread polls or sleeps with the baton: a task that was submitted just now may be held back. */
 static inline bool weft_task_batch_hold_vacant(const struct weft_baton *b)
 {
 	/* HOLD <- DOZE (baton.h).  seq_cst: comes after the task's push.  If the baton was vacant,
-	 * whoever falls asleep with it from now on finds the task in his last look.  Without it he
-	 * could be asleep already, the watcher about to sit down beside him, and nobody looks. */
+	 * a thread that falls asleep with it from now on finds the task in its last look.  Without
+	 * it that thread could be asleep already, the watcher about to sit down beside it, and none
+	 * looks. */
 	return atomic_load_explicit(&b->x_state, memory_order_seq_cst) == WEFT_BATON_VACANT;
 }
 
@@ -95,7 +96,7 @@ static inline unsigned weft_task_batch_hold_kicks(struct weft_task_batch_hold *h
 enum weft_task_batch_hold_state {
 	WEFT_HOLD_NOTHING, /* is held back */
 	WEFT_HOLD_NOT_DUE, /* a burst goes on for a while: let it */
-	WEFT_HOLD_POLLED,  /* somebody has polled meanwhile: it is gone, most likely */
+	WEFT_HOLD_POLLED,  /* a thread has polled meanwhile: it is gone, most likely */
 	WEFT_HOLD_DUE,     /* send it off */
 };
 
@@ -108,11 +109,11 @@ weft_task_batch_hold_look(struct weft_task_batch_hold *h, uint32_t rounds, uint6
 	uint64_t since = atomic_load_explicit(&h->x_ns, memory_order_relaxed);
 	if (weft_likely(!since))
 		return WEFT_HOLD_NOTHING;
-	/* Relaxed: a hint; nobody polled, or it goes out once more for nothing. */
+	/* Relaxed: a hint; no thread polled, or it goes out once more for nothing. */
 	bool polled = atomic_load_explicit(&h->x_rounds, memory_order_relaxed) != rounds;
 	if (!polled && clock() - since < weft_task_batch_hold_max_ns(h) * 3 / 10)
 		return WEFT_HOLD_NOT_DUE;
-	/* Who holds back and polls soon, time after time, needs no tick each time. */
+	/* A thread that holds back and polls soon, time after time, needs no tick each time. */
 	uint64_t max = polled ? 2 * weft_task_batch_hold_max_ns(h) : WEFT_HOLD_NS;
 	atomic_store_explicit(&h->x_max_ns, max > most_ns ? most_ns : max, memory_order_relaxed);
 	/* DUE <- HELD.  Acquire: what was published before it is found by the caller's look.  A

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * baton.h - who polls, who sleeps, and who must be woken: the words behind the progress contract.
+ * baton.h - which thread polls, which sleeps, and which must be woken: the words behind the progress
+ * contract.
  *
  * One thread at a time holds the baton.  It polls, or sleeps in the watch set (epoll) itself.  The
- * watcher is where its position says: ticking, asleep in the watch set, asleep beside it because
- * the holder sleeps there, or off.  x_level says for what every source rings; the
- * holder sets and clears it, and whoever a ring has woken clears it: a bell may ring but once.
+ * watcher is where x_watcher says (watcher_table.h).  x_level says for what every source rings
+ * (base/arm_level.h): the holder sets and clears it, and a thread that a ring has woken clears it,
+ * since a bell rings but once.
  *
  * Callers   take, arm, leave, sleep, wake: threads that wait, and the watcher when it arms.
- *           sit_*: the watcher.  submit_target: whoever published work.  want: any thread.
+ *           sit_*: the watcher.  submit_target: a thread that has published work.  want: any thread.
  * Owner     `owed` belongs to the holder; x_watcher is written by the watcher only.
- * Promise   vacant and not armed: the watcher ticks, or is kicked by who left it so, perhaps a
- *           moment later (kick_timer.h).
- *           vacant and armed: the watcher is in the watch set, or is kicked by who left it so.
- *           holder asleep: armed, and it looked once more after it said so.
- *           watcher off: whoever leaves passes the baton to a parked waiter.
- *           vacant and armed quietly: nobody wants more, or somebody is under way who arms again.
- * Checked   test/task/test_model_baton.c, test_model_want.c.
+ * Promise   vacant and OFF: the watcher ticks, or is kicked by the thread that left it so, perhaps
+ *           a moment later (kick_timer.h).
+ *           vacant and armed: the watcher is in the watch set, or is kicked by the thread that left
+ *           it so.
+ *           holder asleep: armed for ALL, and it looked once more after it said so.
+ *           watcher off: a thread that leaves passes the baton to a parked waiter.
+ *           vacant and armed for replies: nothing more is wanted, or the watcher has been kicked.
+ * Checked   test/task/test_model_baton.c, test_model_want.c, test_model_wake.c.
  */
 #ifndef WEFT_BATON_H
 #define WEFT_BATON_H
@@ -32,7 +34,7 @@ enum weft_baton_state {
 
 enum weft_watcher_pos {
 	WEFT_WATCHER_OFF = 0,   /* progress is off, or there is no watcher */
-	WEFT_WATCHER_TICKS = 1, /* looks every T whether anybody polls */
+	WEFT_WATCHER_TICKS = 1, /* looks every T whether a thread polls */
 	WEFT_WATCHER_UNDER = 2, /* in the watch set, until an arrival or a kick */
 	WEFT_WATCHER_BESIDE =
 		3, /* asleep on its own word while the holder sleeps in the watch set */
@@ -42,7 +44,7 @@ enum weft_kick {
 	WEFT_KICK_NONE,
 	WEFT_KICK_SET,     /* write the kick descriptor of the watch set */
 	WEFT_KICK_WATCHER, /* wake the watcher's own word */
-	WEFT_KICK_PARKED,  /* wake one parked waiter: nobody else will poll */
+	WEFT_KICK_PARKED,  /* wake one parked waiter: no other thread will poll */
 };
 
 struct weft_baton {
@@ -50,12 +52,11 @@ struct weft_baton {
 	_Atomic uint32_t x_watcher;                       /* watcher */
 	_Atomic uint32_t x_parked;                        /* waiters: how many are parked */
 	_Atomic uint32_t x_level; /* weft_arm_level of all sources; H sets, H and the woken clear */
-	_Atomic bool x_ears;      /* somebody waits whom x_state and x_parked do not show; stays */
+	_Atomic bool x_ears;      /* a thread waits that x_state and x_parked do not show; stays */
 	_Atomic int x_wanted;     /* operations whose end is wanted at once */
-	_Atomic bool
-		x_outside; /* an event loop of others sleeps on our descriptor, see outside.c */
-	bool owed;         /* H: the watcher sits beside and must be moved when we leave */
-	bool fence;        /* I: no membarrier here, leave() must fence for itself */
+	_Atomic bool x_outside;   /* a foreign event loop sleeps on our descriptor, see outside.c */
+	bool owed;                /* H: the watcher sits beside and must be moved when we leave */
+	bool fence;               /* I: no membarrier here, leave() must fence for itself */
 };
 
 static inline bool weft_task_baton_try_take(struct weft_baton *b)
@@ -69,10 +70,10 @@ static inline bool weft_task_baton_try_take(struct weft_baton *b)
 }
 
 /*
- * Does somebody wait while the baton is vacant?  Then whatever comes must ring; else what needs no
- * answer from us may lie until the next look.  seq_cst, both: of one who will park, or has just
- * come to wait otherwise, and a leaver who has armed quietly, the leaver sees the other, and
- * kicks, or the other sees the baton vacant (weft_task_baton_park), or kicks by himself
+ * Does a thread wait while the baton is vacant?  Then all that comes must ring; else what needs no
+ * answer from us may lie until the next look.  seq_cst, both: of a thread that will park, or has
+ * just come to wait otherwise, and a leaver that has armed for replies: the leaver sees the waiter,
+ * and kicks, or the waiter sees the baton vacant (weft_task_baton_park), or kicks by itself
  * (weft_task_engine_ears).
  */
 static __attribute__((noinline, unused)) bool weft_task_baton_heard(struct weft_baton *b)
@@ -90,7 +91,7 @@ static inline void weft_task_baton_arm(struct weft_baton *b, enum weft_arm_level
 	atomic_store_explicit(&b->x_level, level, memory_order_seq_cst);
 }
 
-/* A bell has rung and woken the caller: it is armed no more, the others are. */
+/* A bell has rung and woken the caller: that bell is armed no more, the other sources are. */
 static inline void weft_task_baton_rang(struct weft_baton *b)
 {
 	/* Seq_cst: after the caller has marked the slot, see RANG in kick.c. */
@@ -107,13 +108,13 @@ static inline bool weft_task_baton_unheard(struct weft_baton *b)
 }
 
 /*
- * n more (less) operations whose end is wanted at once, though nobody waits.  Before whatever
+ * n more (less) operations whose end is wanted at once, though no thread waits.  Before anything
  * may end them.  True: the bells are armed for less: the caller arms, or calls the watcher.
  */
 static inline bool weft_task_baton_want(struct weft_baton *b, int n)
 {
-	/* WANT -> heard.  seq_cst, both: of us and one who arms quietly and leaves, he counts us
-	 * then and kicks, or we see it armed.  Without it the end would ring nobody. */
+	/* WANT -> heard.  seq_cst, both: of us and a thread that arms for replies and leaves: it counts us
+	 * then and kicks, or we see it armed.  Without it the end would not ring. */
 	int was = atomic_fetch_add_explicit(&b->x_wanted, n, memory_order_seq_cst);
 	if (n <= 0 || was > 0)
 		return false;
@@ -123,7 +124,7 @@ static inline bool weft_task_baton_want(struct weft_baton *b, int n)
 }
 
 /*
- * Gives the baton back and says whom to kick for it.
+ * Gives the baton back and says which thread to kick for it.
  *
  * The quick way: a plain release store, then a look at the watcher.  Only a watcher that goes off
  * can be missed by that look, and it runs a membarrier between saying so and trying to take the
@@ -133,7 +134,7 @@ static inline bool weft_task_baton_want(struct weft_baton *b, int n)
  */
 static inline enum weft_kick weft_task_baton_leave(struct weft_baton *b)
 {
-	/* Relaxed: cleared behind our back only by somebody awake, who then arms again. */
+	/* Relaxed: cleared behind our back only by a thread that is awake, and then arms again. */
 	enum weft_arm_level level =
 		(enum weft_arm_level)atomic_load_explicit(&b->x_level, memory_order_relaxed);
 	bool armed = level != WEFT_ARM_OFF, owed = b->owed, careful = false;
@@ -174,7 +175,7 @@ static inline enum weft_kick weft_task_baton_leave(struct weft_baton *b)
 static inline bool weft_task_baton_park(struct weft_baton *b)
 {
 	/* PARK -> GONE (leave).  seq_cst, both: either the leaver counts us or we see it gone.
-	 * Without it both could miss, and with the watcher off nobody would poll for us. */
+	 * Without it both could miss, and with the watcher off no thread would poll for us. */
 	atomic_fetch_add_explicit(&b->x_parked, 1, memory_order_seq_cst);
 	return atomic_load_explicit(&b->x_state, memory_order_seq_cst) != WEFT_BATON_VACANT;
 }
@@ -199,7 +200,7 @@ static inline void weft_task_baton_wake(struct weft_baton *b)
 {
 	/* WOKE -> BESIDE (sit_beside).  seq_cst: either the watcher sees us awake and does not sit
 	 * down, or we see it sitting and move it when we leave.  Without it: armed, vacant, and
-	 * nobody in the watch set. */
+	 * no thread in the watch set. */
 	atomic_exchange_explicit(&b->x_state, WEFT_BATON_HELD, memory_order_seq_cst);
 	b->owed = atomic_load_explicit(&b->x_watcher, memory_order_seq_cst) == WEFT_WATCHER_BESIDE;
 }
@@ -219,7 +220,7 @@ static inline bool weft_task_watcher_sit_beside(struct weft_baton *b)
 	return atomic_load_explicit(&b->x_state, memory_order_seq_cst) == WEFT_BATON_ASLEEP;
 }
 
-/* Work was published with a seq_cst exchange: who must be told? */
+/* Work was published with a seq_cst exchange: which thread must be told? */
 static inline enum weft_kick weft_task_baton_submit_target(struct weft_baton *b)
 {
 	/* SUBMIT <- DOZE, SIT. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ending.h - a stop of the engine against those who look at its memory or go to sleep at that
- * moment.  (Against those who submit: tqueue.h.)
+ * ending.h - a stop of the engine against threads that look at its memory or go to sleep at that
+ * moment.  (Against submitters: tqueue.h.)
  *
- * Callers   look_begin, look_end: idle workers, whom nobody joins.  over: the same.
- *           looks_end: the stopper, who then asks looks_inside until nobody is.
+ * Callers   look_begin, look_end: idle workers, which are not joined.  over: the same.
+ *           looks_end: the stopper, which then asks looks_inside until none is.
  *           parks: a waiter that has counted itself (baton.h), before it sleeps.
- *           off: the stopper, who then wakes whom it finds counted until there is none.
+ *           off: the stopper, which then wakes each waiter that it finds counted until there is none.
  * Progress  a few atomic operations each.  look_begin never waits.
  * Promise   memory that a look was allowed to see stays until it has ended; no waiter sleeps on
  *           after the stop.
@@ -24,13 +24,13 @@ struct weft_looks {
 
 static inline unsigned weft_task_closing_generation(const struct weft_looks *l)
 {
-	/* Relaxed: the starter's, which nobody ends meanwhile. */
+	/* Relaxed: the starter's, which does not end meanwhile. */
 	return atomic_load_explicit(&l->x_word, memory_order_relaxed) / WEFT_LOOK;
 }
 
 static inline bool weft_task_closing_over(const struct weft_looks *l, unsigned generation)
 {
-	/* Relaxed: a hint, whoever looks asks again; what ends then is static. */
+	/* Relaxed: a hint, a thread that looks asks again; what ends then is static. */
 	return atomic_load_explicit(&l->x_word, memory_order_relaxed) / WEFT_LOOK != generation;
 }
 
@@ -56,7 +56,7 @@ static inline void weft_task_closing_end(struct weft_looks *l)
 	atomic_fetch_add_explicit(&l->x_word, WEFT_LOOK, memory_order_relaxed);
 }
 
-/* Does somebody still look? */
+/* Does a thread still look? */
 static inline bool weft_task_closing_inside(const struct weft_looks *l)
 {
 	/* INSIDE <- LOOKED, also through others' counting: they only add and subtract. */
@@ -73,7 +73,7 @@ static inline bool weft_task_ending_parks(const _Atomic bool *x_running)
 
 static inline void weft_task_ending_off(_Atomic bool *x_running)
 {
-	/* OFF -> PARKS.  seq_cst: comes before the look at who is counted. */
+	/* OFF -> PARKS.  seq_cst: comes before the look at the count. */
 	atomic_store_explicit(x_running, false, memory_order_seq_cst);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gap_predict.h - will who leaves a wait be back before a wake-up could pay?
+ * gap_predict.h - predicts, per place in the code that waits, whether the thread will wait again
+ * before a wake-up could pay.
  *
- * To wake a thread takes some 50 us of both sides' cores.  Where the computation that follows a
- * wait is shorter than that, or not much longer, nobody need be woken for what comes meanwhile.  So
- * we learn, for each place in the code that waits: who comes back says how long he was away.  A
- * long time counts if he had left an operation behind, which would have gone on meanwhile; then the
- * place has to prove itself anew.
+ * To wake a thread takes some 50 us of both sides' cores.  Where the computation that follows a wait
+ * is shorter than that, or not much longer, no thread need be woken for what comes meanwhile.  So the
+ * gap after each wait is learned.  A long one counts if an operation had been left behind, which
+ * would have gone on meanwhile; then the place has to prove itself anew.
  *
  * Callers   with the baton in hand.
  * Progress  some loads and stores.
@@ -22,12 +22,12 @@
 #define WEFT_GAP_SURE 4           /* short ones in a row, to count on it */
 
 struct weft_task_gap {
-	uint64_t since; /* cycles: when they left; 0: nobody is away, or it is not known */
+	uint64_t since; /* cycles: when the thread left; 0: no gap, or it is not known */
 	unsigned at;    /* from which place */
 	uint8_t shorts[1u << WEFT_GAP_BITS]; /* in a row, for each place */
 };
 
-/* Leaves from there.  True: he will be back soon. */
+/* The thread leaves from there.  True: it will be back soon. */
 static inline bool weft_task_gap_leave(struct weft_task_gap *a, const void *site, uint64_t now)
 {
 	a->since = now;
@@ -36,7 +36,7 @@ static inline bool weft_task_gap_leave(struct weft_task_gap *a, const void *site
 	return a->shorts[a->at] >= WEFT_GAP_SURE && weft_mechanism_on(WEFT_MECH_GAP_PREDICT);
 }
 
-/* He is back.  behind: he had left something behind; short_cycles: less is short. */
+/* It is back.  behind: it had left an operation behind; short_cycles: less is short. */
 static inline void weft_task_gap_back(struct weft_task_gap *a, uint64_t now, bool behind,
 				      uint64_t short_cycles)
 {

@@ -9,7 +9,7 @@
  * long: a core is awake at most as long as events are apart, or the shortest spin per event.  One
  * of them is the relay, to which tasks are told without a system call (relay.c).  It polls nothing
  * itself: preempted in the midst of it, it would keep a mask for very long.  When all cores are
- * busy it does not run, and nobody calls it again for a while.  Nobody waits for its end either,
+ * busy it does not run, and it is not called again for a while.  No thread waits for its end either,
  * that could take long: it touches static memory only, and ends when its generation is over.  With
  * a fixed period it does look at the queues; stop waits for the end of a look.
  */
@@ -38,7 +38,7 @@ struct idler {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_word; /* callers add; it sleeps on it */
 	_Atomic bool x_parked;                           /* owner: about to sleep */
 	_Atomic uint64_t x_called_ns;                    /* caller: when it was woken last */
-	_Atomic int x_place;                             /* whoever says how many there are */
+	_Atomic int x_place; /* the thread that says how many there are */
 };
 
 static struct idler idlers[IDLERS_MAX];
@@ -70,7 +70,7 @@ void weft_task_idle_size(int ranks, int cpus)
 	atomic_store_explicit(&x_wanted, n, memory_order_relaxed);
 }
 
-/* Does the watcher, or who else must, need telling?  Takes no mask. */
+/* Must the watcher be told?  Takes no mask. */
 static bool something_waits(void)
 {
 	struct weft_engine *e = &weft_task_engine;

@@ -15,7 +15,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* How long after a kick somebody woke from it; all relaxed, a statistic. */
+/* How long after a kick a thread woke from it; all relaxed, a statistic. */
 static void noticed(struct weft_engine *e)
 {
 	uint64_t then = atomic_load_explicit(&e->x_kicked_ns, memory_order_relaxed);
@@ -121,7 +121,7 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 	struct epoll_event ev[8];
 	struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
 			      .tv_nsec = (long)(timeout_ns % 1000000000u)};
-	int was = weft_cancel_off(); /* he may hold the baton */
+	int was = weft_cancel_off(); /* the caller may hold the baton */
 	weft_trace(WEFT_TRACE_SLEEP, 0, 0, 0, 0);
 	int n = epoll_pwait2(e->watch_fd, ev, 8, timeout_ns == WEFT_FOREVER ? NULL : &ts, NULL);
 	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
@@ -162,7 +162,7 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 
 uint64_t weft_task_engine_nap_ns(struct weft_engine *e)
 {
-	/* Relaxed: who adds one also kicks. */
+	/* Relaxed: a thread that adds one also kicks. */
 	if (atomic_load_explicit(&e->x_unarmable, memory_order_relaxed) ||
 	    atomic_load_explicit(&e->x_repeat, memory_order_relaxed))
 		return e->poll_ns && e->poll_ns < e->timer_ns ? e->poll_ns : e->timer_ns;

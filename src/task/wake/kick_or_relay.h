@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kick_or_relay.h - how who has published a task spares the system call: somebody has been told already
+ * kick_or_relay.h - how the submitter of a task spares the system call: a kick is pending already
  * (kick_pending.h), or an idle worker that is awake sees to it (relay.h).
  *
- * Callers   relayed: who has published a task that any thread of ours may run.
+ * Callers   relayed: the submitter of a task that any thread of ours may run.
  *           look_after: the watcher.  begin: the hand, rung by the relay.
  * Promise   relayed() says true only if the hand or the watcher looks at the queues afterwards.
  *           Both count their look before they begin it: a word that the one took belongs to a look

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kick_pending.h - who has been told to look need not be told again before he looks.
+ * kick_pending.h - a kick that has not been answered yet makes a second kick unnecessary.
  *
- * A kick is a system call, and the one who is woken needs some us to come: until then every further
- * submission would kick again.
+ * A kick is a system call, and the thread that it wakes needs some us to come: until then every
+ * further submission would kick again.
  *
- * Callers   woke: who wakes in the watch set or on the watcher's word, before it looks.
- *           already, note: who has published work and is about to kick.
- * Order     a kick that was noted is done: whoever it wakes counts a look and then looks.
- * Progress  a load each, or one addition.  Nobody waits.
+ * Callers   woke: a thread that wakes in the watch set or on the watcher's word, before it looks.
+ *           already, note: a thread that has published work and is about to kick.
+ * Order     a kick that was noted is done: the thread that it wakes counts a look and then looks.
+ * Progress  a load each, or one addition.  None waits.
  * Promise   already() says true only if a look will begin after the caller published.
  *
  *           already note woke    .  together, no help needed

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outside.c - the engine's descriptor for event loops of others.
+ * outside.c - the engine's descriptor for foreign event loops.
  *
- * An epoll set of three: `note`, an eventfd that whoever finds something writes while the loop is
+ * An epoll set of three: `note`, an eventfd that a thread which finds something writes while the loop is
  * armed; and, while no thread of ours sleeps there, the watch set itself, whose bells then mean
  * that polling would make progress, and an alarm for what cannot ring.  Armed is a word in the
- * baton (x_outside): who leaves the baton, or submits a task, while the watcher is off looks at it.
+ * baton (x_outside): a thread that leaves the baton, or submits a task, while the watcher is off looks at it.
  */
 #include <weft/pollable.h>
 #include "base/cancel.h"
@@ -30,7 +30,7 @@ static struct {
 void weft_task_outside_ring(struct weft_engine *e)
 {
 	uint64_t one = 1;
-	/* TOLD -> arm.  One of several who find something writes. */
+	/* TOLD -> arm.  One of several threads that find something writes. */
 	if (!atomic_exchange_explicit(&e->baton.x_outside, false, memory_order_seq_cst))
 		return;
 	int was = weft_cancel_off();
@@ -114,7 +114,7 @@ static void alarm_locked(uint64_t ns)
 		weft_debug("no alarm for other event loops: %s", strerror(errno));
 }
 
-/* Nobody of ours lies in wait: the bells must ring for the loop. */
+/* No thread of ours lies in wait: the bells must ring for the loop. */
 static weft_err arm_alone(struct weft_engine *e)
 {
 	weft_err err = WEFT_OK;
@@ -123,7 +123,7 @@ static weft_err arm_alone(struct weft_engine *e)
 		    atomic_load_explicit(&e->x_some_armed, memory_order_relaxed))
 			err = weft_task_sources_arm(e, WEFT_ARM_ALL);
 		weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
-	} /* else its holder polls, and rings when he finds something or leaves */
+	} /* else its holder polls, and rings when it finds something or leaves */
 	if (!err && (weft_task_engine_round(e, WEFT_ROUND_FULL) || weft_task_app_work_waiting()))
 		err = WEFT_AGAIN;
 	/* Repeat tasks and what cannot be armed: the loop looks as often as the watcher would. */

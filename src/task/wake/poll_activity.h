@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * poll_activity.h - do others poll anyway?  Then who submits need not ring the watcher, and a watcher that
- * is rung all the same keeps off their core.
+ * poll_activity.h - do other threads poll anyway?  Then a submitter need not ring the watcher, and a watcher
+ * that is rung all the same keeps off their core.
  *
  * It may well be their core that it wakes on.  Then it is quicker with each task than a switch back
  * to them would be, and the next task rings it again: they never poll, and each task is a system
@@ -9,7 +9,7 @@
  *
  * Callers   streak: a submitter, before it rings.  polls: the watcher; kicked: after a kick.
  * Owner     each thread has its own; the rounds that all pollers count come as an argument.
- * Promise   who is told that others poll relies on a watcher that ticks: it looks all the same,
+ * Promise   a submitter that is told that others poll relies on a watcher that ticks: it looks all the same,
  *           within 0.4 ms, 1 ms where waiters have polled for 16.
  */
 #ifndef WEFT_TASK_POLL_ACTIVITY_H
@@ -26,11 +26,11 @@
 
 struct weft_streak {
 	uint32_t rounds;  /* at our last submission */
-	unsigned n;       /* submissions in a row between which somebody polled */
+	unsigned n;       /* submissions in a row between which a thread polled */
 	uint64_t till_ns; /* it holds until then */
 };
 
-/* Somebody polls all the time, or did a moment ago. */
+/* Another thread polls all the time, or did a moment ago. */
 static inline bool weft_task_streak_polled(struct weft_streak *s, uint32_t rounds,
 					   uint64_t (*clock)(void))
 {

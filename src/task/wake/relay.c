@@ -138,7 +138,7 @@ static bool quick(const struct weft_relay *r)
 
 bool weft_task_engine_spare(void)
 {
-	/* Relaxed: a hint.  Where nobody is awake this word lies in every core's cache. */
+	/* Relaxed: a hint.  Where no idle worker is awake this word lies in every core's cache. */
 	return atomic_load_explicit(&relay.x_lease, memory_order_relaxed) == WEFT_LEASE_HELD &&
 	       quick(&relay);
 }
@@ -150,7 +150,7 @@ void weft_task_engine_spare_wish(void)
 	if (!weft_task_idle_wanted())
 		return;
 	uint64_t now = weft_cycles(), per_us = weft_cycles_per_us();
-	/* Relaxed, all: two who wish at once wake it twice. */
+	/* Relaxed, all: two threads that wish at once wake it twice. */
 	uint64_t last = atomic_exchange_explicit(&x_last, now, memory_order_relaxed);
 	if (now - last > 1000 * per_us ||
 	    now - atomic_load_explicit(&x_wished, memory_order_relaxed) < 2000 * per_us)

@@ -8,11 +8,11 @@
  * watcher sleeps briefly, and looks whether a word lies there.
  *
  * Callers   offer: the watcher.  accept, answered: the idle worker.  answer, close: both.
- *           ask: who has published work.
- * Order     what was published before ask() is visible to whoever answer() or close() tells to
- *           look.
- * Progress  a few atomic operations each.  Nobody waits.
- * Promise   ask() says true only if somebody is told to look afterwards, by answer or close: by
+ *           ask: a thread that has published work.
+ * Order     what was published before ask() is visible to the thread that answer() or close() tells
+ *           to look.
+ * Progress  a few atomic operations each.  None waits.
+ * Promise   ask() says true only if a thread is told to look afterwards, by answer or close: by
  *           the relay at once, or, if it does not get a core, by the watcher when it wakes.
  *
  *           offer accept ask answer close    .  together, no help needed
@@ -36,7 +36,7 @@ enum weft_lease {
 enum weft_relay_word {
 	WEFT_WORD_NONE = 0,
 	WEFT_WORD_ASKED = 1,
-	WEFT_WORD_MARKED = 2, /* the relay is about to tell somebody */
+	WEFT_WORD_MARKED = 2, /* the relay is about to wake the hand */
 };
 
 struct weft_relay {
@@ -59,12 +59,12 @@ static inline bool weft_task_relay_offer(struct weft_relay *r)
 static inline bool weft_task_relay_accept(struct weft_relay *r)
 {
 	uint32_t offered = WEFT_LEASE_OFFERED;
-	/* Relaxed: who asks before we look leaves a word, and that is found. */
+	/* Relaxed: a submitter that asks before we look leaves a word, and that is found. */
 	return atomic_compare_exchange_strong_explicit(&r->x_lease, &offered, WEFT_LEASE_HELD,
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-/* True: somebody will look. */
+/* True: a thread will look. */
 static inline bool weft_task_relay_ask(struct weft_relay *r)
 {
 	/* Relaxed: most often there is none. */
@@ -81,8 +81,8 @@ static inline bool weft_task_relay_ask(struct weft_relay *r)
 }
 
 /*
- * True: a word lies there; see that somebody looks, and then say so.  The watcher clears it, the
- * relay marks it: it may lose its core before it has told anybody, and then the watcher must.
+ * True: a word lies there; see that a thread looks, and then say so.  The watcher clears it, the
+ * relay marks it: it may lose its core before it has told the hand, and then the watcher must look.
  */
 static inline bool weft_task_relay_answer(struct weft_relay *r, uint32_t mark)
 {
@@ -94,23 +94,23 @@ static inline bool weft_task_relay_answer(struct weft_relay *r, uint32_t mark)
 	return atomic_exchange_explicit(&r->x_word, mark, memory_order_acquire) != WEFT_WORD_NONE;
 }
 
-/* The relay: somebody has been told, the system call is over.  A word that came since stays. */
+/* The relay: the hand has been told, the system call is over.  A word that came since stays. */
 static inline void weft_task_relay_answered(struct weft_relay *r)
 {
 	uint32_t mark = WEFT_WORD_MARKED;
-	/* Relaxed: carries nothing, the one who was told knows all. */
+	/* Relaxed: carries nothing, the hand was told all. */
 	atomic_compare_exchange_strong_explicit(&r->x_word, &mark, WEFT_WORD_NONE,
 						memory_order_relaxed, memory_order_relaxed);
 }
 
-/* The end of a lease, either side; true: a word lay there, see that somebody looks. */
+/* The end of a lease, either side; true: a word lay there, see that a thread looks. */
 static inline bool weft_task_relay_close(struct weft_relay *r)
 {
 	/* Relaxed: the exchange takes it along. */
 	atomic_store_explicit(&r->x_lease, WEFT_LEASE_NONE, memory_order_relaxed);
-	/* CLOSE -> ASK.  Release: whoever leaves a word after this one sees the lease's end.
+	/* CLOSE -> ASK.  Release: a submitter that leaves a word after this sees the lease's end.
 	 * CLOSE <- ASK.  Acquire: what came with the word is visible.  Without the first a task
-	 * could lie there that nobody has been told of, without the second be overlooked. */
+	 * could lie there that no thread has been told of, without the second be overlooked. */
 	return atomic_exchange_explicit(&r->x_word, WEFT_WORD_NONE, memory_order_acq_rel) !=
 	       WEFT_WORD_NONE;
 }

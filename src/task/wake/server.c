@@ -3,7 +3,7 @@
  * server.c - the communication server: one thread that holds the baton and polls on a core of its
  * own.
  *
- * Whoever waits parks at once and is woken by the completion.  Switched off, it gives the baton
+ * A waiter parks at once and is woken by the completion.  Switched off, it gives the baton
  * back and sleeps on the watcher's word, whose place it takes: the watcher is off.
  */
 #include "base/counters.h"

@@ -4,7 +4,7 @@
  *
  * A look at a source may cost a system call.  So each has a period: how many rounds pass between
  * looks.  An event sets its period to 1; an event elsewhere doubles it, up to what its measured
- * cost allows.  Before anybody sleeps every source is looked at.
+ * cost allows.  Before a thread sleeps every source is looked at.
  */
 #include "base/backoff.h"
 #include "base/log.h"
@@ -95,7 +95,7 @@ static int look(struct weft_slot *s, enum weft_round_kind kind)
 						   : 1;
 	int found = weft_task_slot_look_locked(s, turns);
 	while (!weft_mask_done(
-		&s->mask)) /* ends when nobody was turned away during the last look */
+		&s->mask)) /* ends when no thread was turned away during the last look */
 		found += weft_task_slot_look_locked(s, 1);
 	return found;
 }
@@ -115,7 +115,7 @@ int weft_task_sources_round(struct weft_engine *e, enum weft_round_kind kind)
 		if (!atomic_load_explicit(&s->x_source, memory_order_relaxed))
 			continue;
 		if (kind != WEFT_ROUND_FULL) {
-			/* Relaxed: who wants something from it looks himself. */
+			/* Relaxed: a thread that wants something from it looks itself. */
 			if (atomic_load_explicit(&s->x_idle, memory_order_relaxed))
 				continue;
 			/* Several pollers may count down together: a look more or less. */
@@ -174,7 +174,7 @@ static weft_err watch_slot(struct weft_engine *e, struct weft_slot *s, struct we
 {
 	if (src->fd < 0 || !src->arm)
 		return WEFT_OK;
-	/* Edges: each arrival wakes one sleeper, and the event stays for nobody else. */
+	/* Edges: each arrival wakes one sleeper, and the event does not stay. */
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET,
 				 .data.u32 = 1 + (uint32_t)(s - e->slot)};
 	if (epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, src->fd, &ev) == 0)
@@ -240,9 +240,9 @@ weft_err weft_task_source_add(struct weft_source *src)
 		atomic_fetch_add_explicit(&e->x_unarmable, 1, memory_order_relaxed);
 	/* SOURCE -> round.  Carries: *src and the slot's fields. */
 	atomic_store_explicit(&s->x_source, src, memory_order_release);
-	/* Whoever sleeps believes that all is armed: so this one is, from the start. */
+	/* A sleeper believes that all is armed: so this source is, from the start. */
 	(void)weft_task_slot_arm_locked(e, s, WEFT_ARM_ALL);
-	/* Whoever polls and has disarmed the others finds this one at the next turn. */
+	/* A poller that has disarmed the others finds this one at its next turn. */
 	atomic_store_explicit(&e->x_some_armed, true, memory_order_relaxed);
 	slot_unlock(s);
 	uint32_t i = (uint32_t)(s - e->slot);

@@ -3,7 +3,7 @@
  * wake_word.h - the word that a thread of the engine sleeps on (futex).
  *
  * Callers   seen: the sleeper, before it looks for work; it then sleeps while the word is still
- *           that.  ring: who has published work, and wakes the sleeper by system call after it.
+ *           that.  ring: a thread that has published work, and wakes the sleeper by system call after it.
  * Order     what was published before ring() is found by the look that follows seen().
  * Promise   a ring after seen() ends the sleep that follows, also before that has begun.
  */

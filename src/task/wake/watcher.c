@@ -393,7 +393,7 @@ weft_err weft_task_watcher_start(struct weft_engine *e)
 
 void weft_task_watcher_call(struct weft_engine *e)
 {
-	/* CALL -> redirect.  seq_cst: set before the kick, so whoever the kick wakes sees it. */
+	/* CALL -> redirect.  seq_cst: set before the kick, so the thread that the kick wakes sees it. */
 	atomic_store_explicit(&e->x_call_watcher, true, memory_order_seq_cst);
 	weft_task_engine_kick(e, WEFT_KICK_WATCHER);
 	weft_task_engine_kick(e, WEFT_KICK_SET);
