@@ -24,7 +24,7 @@ weft_err weft_comm_core_create(int rank, int size, struct weft_core **core_p)
 	core->rank = rank;
 	core->size = size;
 	core->credit = UINT64_MAX / 2;
-	core->early_min = SIZE_MAX;
+	core->rtr_min = SIZE_MAX;
 	core->peer_down = weft_comm_core_peer_down;
 	core->out_ops[WEFT_OUT_EAGER] = &weft_comm_send_eager_ops;
 	core->out_ops[WEFT_OUT_RTS] = &weft_comm_send_rts_ops;
@@ -77,7 +77,7 @@ void weft_comm_core_gate_set(struct weft_core *core, int peer, int i)
 		weft_comm_gate_strategy(g, rail, core->strategy);
 	weft_comm_rtr_open(g);
 	weft_comm_offload_open(g, card->latency_us);
-	g->post_plain = g->pack || g->early || weft_trace_on() ? NULL : rail->driver->post_plain;
+	g->post_plain = g->pack || g->rtr || weft_trace_on() ? NULL : rail->driver->post_plain;
 	g->join_plain = g->pack || weft_trace_on() || !weft_mechanism_on(WEFT_MECH_PACK_JOIN)
 				? NULL
 				: rail->driver->join_plain;
@@ -89,8 +89,8 @@ void weft_comm_gate_learn(struct weft_gate *g, const struct weft_gate *like)
 	const struct weft_net_card *card = g->driver->card(g->net, g->peer);
 	if (!card->streams || weft_comm_gate_can_get(g) || g->eager_max / 4 < g->inline_max)
 		return;
-	if (like && like->learn && like->driver == g->driver) {
-		g->learn = like->learn;
+	if (like && like->eager_threshold && like->driver == g->driver) {
+		g->eager_threshold = like->eager_threshold;
 		return;
 	}
 	/* No memory: as it was. */
@@ -98,8 +98,8 @@ void weft_comm_gate_learn(struct weft_gate *g, const struct weft_gate *like)
 	if (!l)
 		return;
 	weft_comm_eager_threshold_init(l, g->eager_max, g->max_payload);
-	l->next = g->core->learn_all;
-	g->core->learn_all = g->learn = l;
+	l->next = g->core->eager_thresholds;
+	g->core->eager_thresholds = g->eager_threshold = l;
 }
 
 void weft_comm_gate_strategy(struct weft_gate *g, struct weft_rail *rail,
@@ -156,7 +156,7 @@ void weft_comm_core_destroy(struct weft_core *core)
 		weft_comm_gate_purge(&core->gate[i]);
 		weft_comm_pack_close(&core->gate[i]);
 		weft_comm_rtr_close(&core->gate[i]);
-		weft_comm_path_cost_close(&core->gate[i].x_ways);
+		weft_comm_path_cost_close(&core->gate[i].x_path_cost);
 	}
 	weft_comm_ctx_fini_all(core);
 	weft_comm_msg_pool_fini(core);
@@ -166,8 +166,8 @@ void weft_comm_core_destroy(struct weft_core *core)
 	for (int i = 0; i < core->size; i++)
 		weft_comm_rx_free(&core->gate[i]);
 	/* Ends: each round frees one. */
-	for (struct weft_comm_eager_threshold *l; (l = core->learn_all);) {
-		core->learn_all = l->next;
+	for (struct weft_comm_eager_threshold *l; (l = core->eager_thresholds);) {
+		core->eager_thresholds = l->next;
 		free(l);
 	}
 	free(core->gate);

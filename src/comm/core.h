@@ -34,7 +34,7 @@ struct weft_core {
 	struct weft_ctx *ctx_all; /* L ctx_lock */
 	_Atomic(struct weft_ctx_mid *) x_ctx_top[WEFT_CTX_TOP];
 	const struct weft_out_ops *out_ops[WEFT_OUT_TYPES]; /* I */
-	struct weft_comm_eager_threshold *learn_all;        /* I */
+	struct weft_comm_eager_threshold *eager_thresholds; /* I */
 	struct weft_rail rail[WEFT_RAILS_MAX];              /* I */
 	int nrails;                                         /* I */
 	_Atomic int x_gone, x_died; /* peers that left, and those of them that died */
@@ -55,10 +55,10 @@ struct weft_core {
 	size_t share_min;          /* I: from how many bytes on both sides copy, 0: never */
 	_Atomic uint64_t x_shares; /* bits: slots in use */
 	struct weft_share share[WEFT_NET_WORDS];
-	bool rtr;         /* I: receives posted early tell their sender, set before gates are */
-	size_t early_min; /* I: receives longer than this may have to */
-	bool offer;       /* I: offer buffers instead of fetching; for tests */
-	bool background;  /* I: large copies are tasks of the engine; else they run at once */
+	bool rtr;        /* I: receives posted early tell their sender, set before gates are */
+	size_t rtr_min;  /* I: receives longer than this may have to */
+	bool offer;      /* I: offer buffers instead of fetching; for tests */
+	bool background; /* I: large copies are tasks of the engine; else they run at once */
 };
 
 weft_err weft_comm_core_create(int rank, int size, struct weft_core **core_p) weft_must_use;

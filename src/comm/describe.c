@@ -30,10 +30,10 @@ static size_t describe_learned(const struct weft_core *core, char *buf, size_t s
 {
 	size_t at = 0;
 	for (int p = 0; p < core->size && at < size; p++) {
-		struct weft_comm_eager_threshold *l = core->gate[p].learn;
+		struct weft_comm_eager_threshold *l = core->gate[p].eager_threshold;
 		bool listed = !l;
 		for (int q = 0; q < p && !listed; q++)
-			listed = core->gate[q].learn == l;
+			listed = core->gate[q].eager_threshold == l;
 		if (listed)
 			continue;
 		struct weft_comm_eager_threshold_state s = weft_comm_eager_threshold_read(l);

@@ -198,7 +198,7 @@ static void learn_with_host(struct weft_reach *reach, int peer)
 	if (!weft_setting_bool(WEFT_SET_SWITCH_LEARN) || weft_setting_given(WEFT_SET_EAGER_TCP))
 		return;
 	for (int q = 0; q < peer && !like; q++)
-		if (reach->core->gate[q].learn && reach->card[peer].host[0] &&
+		if (reach->core->gate[q].eager_threshold && reach->card[peer].host[0] &&
 		    !strcmp(reach->card[q].host, reach->card[peer].host))
 			like = &reach->core->gate[q];
 	weft_comm_gate_learn(g, like);

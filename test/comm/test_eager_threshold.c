@@ -13,7 +13,7 @@ enum { START = 65536, HIGHEST = 1 << 30 };
 
 static void asked(struct weft_comm_eager_threshold *l, uint64_t ns)
 {
-	for (int i = 0; i < WEFT_LEARN_ASKED; i++)
+	for (int i = 0; i < WEFT_EAGER_THRESHOLD_ASKED; i++)
 		weft_comm_eager_threshold_asked(
 			l, i == 7 ? ns : ns * (uint64_t)(2 + i)); /* the others waited */
 }
@@ -92,8 +92,8 @@ static void at_gates(uint64_t seed)
 		CHECK(!weft_comm_core_ctx_open(core[r], 1, &ctx[r]));
 	weft_comm_gate_learn(&core[0]->gate[1], NULL);
 	weft_comm_gate_learn(&core[0]->gate[2], &core[0]->gate[1]);
-	struct weft_comm_eager_threshold *l = core[0]->gate[1].learn;
-	CHECK(l && l == core[0]->gate[2].learn);
+	struct weft_comm_eager_threshold *l = core[0]->gate[1].eager_threshold;
+	CHECK(l && l == core[0]->gate[2].eager_threshold);
 	for (int round = 0; round < 3; round++) {
 		size_t point = weft_comm_eager_threshold_point(l);
 		CHECK_EQ(point, round == 0   ? (size_t)FAKE_EAGER

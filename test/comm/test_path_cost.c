@@ -16,12 +16,12 @@ static unsigned run(struct weft_comm_path_cost *w, unsigned n, uint64_t fetch, u
 	for (unsigned i = 0; i < n; i++) {
 		struct weft_comm_path_cost_trip trip;
 		enum weft_comm_path_cost_way way =
-			weft_comm_path_cost_begin_at(w, WEFT_WAYS_FLAT, 65536, now, &trip);
-		CHECK(way == WEFT_WAYS_SENT || way == WEFT_WAYS_FETCH);
-		count += way == WEFT_WAYS_SENT;
-		now += way == WEFT_WAYS_SENT ? sent : fetch;
+			weft_comm_path_cost_begin_at(w, WEFT_PATH_FLAT, 65536, now, &trip);
+		CHECK(way == WEFT_PATH_SENT || way == WEFT_PATH_FETCH);
+		count += way == WEFT_PATH_SENT;
+		now += way == WEFT_PATH_SENT ? sent : fetch;
 		weft_comm_path_cost_end_at(w, &trip, 65536, now);
-		CHECK_EQ(trip.way, WEFT_WAYS_NONE);
+		CHECK_EQ(trip.way, WEFT_PATH_NONE);
 		now += 1000000; /* nothing is under way */
 	}
 	return count;
@@ -36,11 +36,11 @@ static void follows(void)
 	/* The cores drift apart: within a few messages the other one. */
 	CHECK(run(&w, 1000, 6000, 9000) <= 40);
 	/* And back: no later than the first trials. */
-	CHECK(run(&w, 1000, 5000, 2000) >= 1000 - 3 * WEFT_WAYS_TRY);
+	CHECK(run(&w, 1000, 5000, 2000) >= 1000 - 3 * WEFT_PATH_TRY);
 	/* Both cost more, in the same order. */
 	CHECK(run(&w, 1000, 50000, 20000) >= 900);
 	/* The dearer one is tried one time in TRY. */
-	CHECK_EQ(run(&w, 65 * WEFT_WAYS_TRY, 5000000, 20000), 64 * WEFT_WAYS_TRY);
+	CHECK_EQ(run(&w, 65 * WEFT_PATH_TRY, 5000000, 20000), 64 * WEFT_PATH_TRY);
 }
 
 /* A first measurement in which everything stood still does not decide for long. */
@@ -49,8 +49,8 @@ static void disturbed(void)
 	struct weft_comm_path_cost w = {0};
 	CHECK_EQ(run(&w, 1, 0, 4000000), 1);
 	CHECK_EQ(run(&w, 1, 5000, 0), 0);
-	run(&w, 10 * WEFT_WAYS_TRY, 5000, 2000);
-	CHECK(run(&w, WEFT_WAYS_TRY, 5000, 2000) >= WEFT_WAYS_TRY - 1);
+	run(&w, 10 * WEFT_PATH_TRY, 5000, 2000);
+	CHECK(run(&w, WEFT_PATH_TRY, 5000, 2000) >= WEFT_PATH_TRY - 1);
 	/* Nor does one that comes later. */
 	run(&w, 1, 5000, 4000000);
 	CHECK(run(&w, 8, 5000, 2000) >= 7);
@@ -73,12 +73,12 @@ static unsigned windows(struct weft_comm_path_cost *w, unsigned n, uint64_t fetc
 		uint64_t took = 0;
 		for (unsigned i = 0; i < WINDOW; i++) {
 			enum weft_comm_path_cost_way way = weft_comm_path_cost_begin_at(
-				w, WEFT_WAYS_FLAT, 65536, now, &trip[i]);
+				w, WEFT_PATH_FLAT, 65536, now, &trip[i]);
 			CHECK_EQ(way, trip[0].way);
-			count += way == WEFT_WAYS_SENT;
-			took += way == WEFT_WAYS_SENT ? sent : fetch;
+			count += way == WEFT_PATH_SENT;
+			took += way == WEFT_PATH_SENT ? sent : fetch;
 		}
-		bool at_once = over && trip[0].way == WEFT_WAYS_FETCH;
+		bool at_once = over && trip[0].way == WEFT_PATH_FETCH;
 		for (unsigned i = 0; i < WINDOW; i++) {
 			now += at_once ? i ? 1 : took : took / WINDOW;
 			weft_comm_path_cost_end_at(w, &trip[i], 65536, now);
@@ -95,7 +95,7 @@ static void together(void)
 		struct weft_comm_path_cost w = {0};
 		windows(&w, 10, 5000, 2000, over);
 		CHECK(windows(&w, 1000, 5000, 2000, over) >= 960 * WINDOW);
-		windows(&w, 3 * WEFT_WAYS_TRY, 5000, 9000, over);
+		windows(&w, 3 * WEFT_PATH_TRY, 5000, 9000, over);
 		CHECK(windows(&w, 1000, 5000, 9000, over) <= 40 * WINDOW);
 	}
 }
@@ -108,19 +108,19 @@ static void endless(void)
 	unsigned sent = 0;
 	for (unsigned i = 0; i < 10000; i++) { /* one is always under way */
 		enum weft_comm_path_cost_way way =
-			weft_comm_path_cost_begin_at(&w, WEFT_WAYS_FLAT, 65536, now, &trip[i % 2]);
-		sent += way == WEFT_WAYS_SENT;
-		now += way == WEFT_WAYS_SENT ? 2000 : 5000;
+			weft_comm_path_cost_begin_at(&w, WEFT_PATH_FLAT, 65536, now, &trip[i % 2]);
+		sent += way == WEFT_PATH_SENT;
+		now += way == WEFT_PATH_SENT ? 2000 : 5000;
 		if (i)
 			weft_comm_path_cost_end_at(&w, &trip[(i + 1) % 2], 65536, now);
 	}
 	CHECK(sent > 9000);
 	struct weft_comm_path_cost two = {0};
 	for (unsigned i = 0; i < 100; i++) {
-		CHECK_EQ(weft_comm_path_cost_begin_at(&two, WEFT_WAYS_FLAT, 65536, now, &trip[0]),
-			 WEFT_WAYS_SENT);
-		CHECK_EQ(weft_comm_path_cost_begin_at(&two, WEFT_WAYS_FINE, 65536, now, &trip[1]),
-			 WEFT_WAYS_SENT);
+		CHECK_EQ(weft_comm_path_cost_begin_at(&two, WEFT_PATH_FLAT, 65536, now, &trip[0]),
+			 WEFT_PATH_SENT);
+		CHECK_EQ(weft_comm_path_cost_begin_at(&two, WEFT_PATH_FINE, 65536, now, &trip[1]),
+			 WEFT_PATH_SENT);
 		weft_comm_path_cost_end_at(&two, &trip[i % 2], 65536, now += 1000);
 		weft_comm_path_cost_end_at(&two, &trip[(i + 1) % 2], i % 3 ? 65536 : 0,
 					   now += 1000);
@@ -129,26 +129,27 @@ static void endless(void)
 
 static void apart(void)
 {
-	_Atomic(struct weft_comm_path_cost *) x_ways = NULL;
+	_Atomic(struct weft_comm_path_cost *) x_path_cost = NULL;
 	static const uint64_t bytes[] = {1, 8192, 65536, 1 << 20, (uint64_t)1 << 40};
-	struct weft_comm_path_cost_trip trip = {.way = WEFT_WAYS_NONE};
+	struct weft_comm_path_cost_trip trip = {.way = WEFT_PATH_NONE};
 
-	for (unsigned kind = 0; kind < WEFT_WAYS_KINDS; kind++)
+	for (unsigned kind = 0; kind < WEFT_PATH_KINDS; kind++)
 		for (unsigned i = 0; i < weft_countof(bytes); i++) {
 			/* Nothing is known of this one, whatever is of the others. */
-			CHECK_EQ(weft_comm_path_cost_begin(&x_ways, kind, bytes[i], &trip),
-				 WEFT_WAYS_SENT);
-			weft_comm_path_cost_end(&x_ways, &trip, bytes[i]);
-			CHECK_EQ(trip.way, WEFT_WAYS_NONE);
-			CHECK_EQ(weft_comm_path_cost_begin(&x_ways, kind, bytes[i], &trip),
-				 WEFT_WAYS_FETCH);
-			weft_comm_path_cost_end(&x_ways, &trip, bytes[i]);
-			weft_comm_path_cost_end(&x_ways, &trip, bytes[i]); /* nothing */
+			CHECK_EQ(weft_comm_path_cost_begin(&x_path_cost, kind, bytes[i], &trip),
+				 WEFT_PATH_SENT);
+			weft_comm_path_cost_end(&x_path_cost, &trip, bytes[i]);
+			CHECK_EQ(trip.way, WEFT_PATH_NONE);
+			CHECK_EQ(weft_comm_path_cost_begin(&x_path_cost, kind, bytes[i], &trip),
+				 WEFT_PATH_FETCH);
+			weft_comm_path_cost_end(&x_path_cost, &trip, bytes[i]);
+			weft_comm_path_cost_end(&x_path_cost, &trip, bytes[i]); /* nothing */
 		}
-	weft_comm_path_cost_close(&x_ways);
-	CHECK(!x_ways);
-	CHECK_EQ(weft_comm_path_cost_begin(&x_ways, WEFT_WAYS_FLAT, 65536, &trip), WEFT_WAYS_SENT);
-	weft_comm_path_cost_close(&x_ways);
+	weft_comm_path_cost_close(&x_path_cost);
+	CHECK(!x_path_cost);
+	CHECK_EQ(weft_comm_path_cost_begin(&x_path_cost, WEFT_PATH_FLAT, 65536, &trip),
+		 WEFT_PATH_SENT);
+	weft_comm_path_cost_close(&x_path_cost);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The route of a large message follows from the facts alone, row by row of a table; who copies
- * first from the load; and states and routes change only as the card of route.h says.
+ * The route of a large message follows from the facts alone, row by row of a table; which side copies
+ * first, from the load; and states and routes change only as the card of route.h says.
  */
 #include "check.h"
 #include "comm/large/route.h"

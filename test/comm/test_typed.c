@@ -139,35 +139,35 @@ static void rest_is_sent(void)
 	for (unsigned b = 0; b < 4; b++)
 		for (unsigned k = 0; k < weft_countof(sizes); k++) {
 			weft_comm_path_cost_close(
-				&core[1]->gate[0].x_ways); /* sending is tried first */
+				&core[1]->gate[0].x_path_cost); /* sending is tried first */
 			transfer(&shapes[0], &shapes[b], sizes[k], 1, k, true);
 		}
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 8);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_FETCHED) - fetched, 1);
 	/* Fetched, what has holes is fetched alone. */
-	weft_comm_path_cost_close(&core[1]->gate[0].x_ways);
+	weft_comm_path_cost_close(&core[1]->gate[0].x_path_cost);
 	for (int i = 0; i < 2; i++)
 		transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 9);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_FETCHED) - fetched, 2);
-	weft_comm_path_cost_close(&core[1]->gate[0].x_ways);
+	weft_comm_path_cost_close(&core[1]->gate[0].x_path_cost);
 	fake.gets = begins_again;
 	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 10);
 	fake.gets = sender_looks;
-	weft_comm_path_cost_close(&core[1]->gate[0].x_ways);
+	weft_comm_path_cost_close(&core[1]->gate[0].x_path_cost);
 	failing = true;
 	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
 	failing = fake.get_fails = false;
 	/* Asked for, because the fetch fails, it is not under way as a fetch for ever. */
-	weft_comm_path_cost_close(&core[1]->gate[0].x_ways);
+	weft_comm_path_cost_close(&core[1]->gate[0].x_path_cost);
 	core[1]->gate[0].x_get_failed = false;
 	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 11);
 	fake.gets = NULL;
 	fake.get_fails = true;
 	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
-	CHECK(core[1]->gate[0].x_get_failed && !core[1]->gate[0].x_ways->begun);
+	CHECK(core[1]->gate[0].x_get_failed && !core[1]->gate[0].x_path_cost->begun);
 	fake.get_fails = false;
 }
 

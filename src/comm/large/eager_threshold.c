@@ -11,13 +11,14 @@ void weft_comm_eager_threshold_init(struct weft_comm_eager_threshold *l, size_t 
 {
 	*l = (struct weft_comm_eager_threshold){.least = start / 4, .round_ns = UINT64_MAX};
 	l->most = start < highest / 4 ? start * 4 : highest;
-	/* Relaxed: nobody else knows it yet. */
+	/* Relaxed: no other thread knows it yet. */
 	atomic_store_explicit(&l->x_point, start, memory_order_relaxed);
 }
 
 /* True: it has moved. */
 static bool move_locked(struct weft_comm_eager_threshold *l)
 {
+	weft_assert_held(weft_comm_spin, &l->lock);
 	if (!l->ask_ns || !l->copy_ps)
 		return false;
 	size_t now = weft_comm_eager_threshold_point(l);
@@ -50,7 +51,7 @@ void weft_comm_eager_threshold_asked(struct weft_comm_eager_threshold *l, uint64
 		return;
 	if (ns < l->round_ns)
 		l->round_ns = ns;
-	if (++l->asked == WEFT_LEARN_ASKED) {
+	if (++l->asked == WEFT_EAGER_THRESHOLD_ASKED) {
 		/* Up to a second: the product in move_locked stays within a word. */
 		l->ask_ns = l->round_ns < 1000000000u ? l->round_ns + 1 : 1000000000u;
 		l->asked = 0;

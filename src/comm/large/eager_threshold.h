@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * eager_threshold.h - from how many bytes on it pays to ask before sending to one host, kept true while
- * running.
+ * eager_threshold.h - from how many bytes on it pays to ask before sending to one host, kept true
+ * while running.
  *
- * To ask costs a round trip.  Not to ask costs a copy, if the message comes before its receive: it
- * is kept aside.  Both are measured on what is sent anyway: the time from a request to send to its
- * answer, of 16 of them the shortest (the others waited for a receive, or for a core); and of one
- * kept message in eight, from 16 KiB on, the time of its copy.  The switch point is where the copy
- * costs as much as the round trip, within a quarter and four times of what it was at the start; it
- * moves when it is off by more than a quarter.
+ * To ask costs a round trip.  Not to ask costs a copy if the message comes before its receive: it is
+ * kept aside.  The threshold is where both cost the same.
  *
- * One for all peers of a host, by the networks whose payloads come as a stream; the peer's side is
- * taken to copy as fast as ours.
- *
- * Callers   asked, copied: any thread; a sample is left out when another is being taken in.
+ * Measured  the time from an RTS to its answer: of 16 the shortest, as the rest waited for a receive
+ *           or a core.  The time of a kept message's copy, from 16 KiB on, of one in eight.
+ * Bounds    a quarter and four times of the start; it moves when it is off by more than a quarter.
+ * Shared    by all peers of a host, on networks whose payloads come as a stream; the peer is taken
+ *           to copy as fast as we do.
+ * Callers   asked, copied: any thread; a sample is left out while another is being taken in.
  *           point: any thread.
+ * Checked   test/comm/test_eager_threshold.c.
  */
 #ifndef WEFT_COMM_EAGER_THRESHOLD_H
 #define WEFT_COMM_EAGER_THRESHOLD_H
 
 #include "comm/lock.h"
 
-#define WEFT_LEARN_ASKED 16
-#define WEFT_LEARN_COPIED 8
-#define WEFT_LEARN_COPY_MIN ((size_t)16 * 1024)
+#define WEFT_EAGER_THRESHOLD_ASKED 16
+#define WEFT_EAGER_THRESHOLD_COPIED 8
+#define WEFT_EAGER_THRESHOLD_COPY_MIN ((size_t)16 * 1024)
 
 struct weft_comm_eager_threshold {
 	struct weft_comm_eager_threshold *next; /* I: the core's others */
@@ -59,8 +58,9 @@ static inline bool weft_comm_eager_threshold_wants(struct weft_comm_eager_thresh
 						   size_t bytes)
 {
 	/* Relaxed: a count. */
-	return bytes >= WEFT_LEARN_COPY_MIN &&
-	       atomic_fetch_add_explicit(&l->x_kept, 1, memory_order_relaxed) % WEFT_LEARN_COPIED ==
+	return bytes >= WEFT_EAGER_THRESHOLD_COPY_MIN &&
+	       atomic_fetch_add_explicit(&l->x_kept, 1, memory_order_relaxed) %
+			       WEFT_EAGER_THRESHOLD_COPIED ==
 		       0;
 }
 

@@ -64,7 +64,7 @@ static void ask_sender(struct weft_req *r, enum weft_comm_route route)
 
 	weft_assert(route == WEFT_ROUTE_PACKETS || route == WEFT_ROUTE_RDMA ||
 		    route == WEFT_ROUTE_PUSH);
-	weft_comm_path_cost_end(&v->gate->x_ways, &v->trip, 0); /* neither of those measured */
+	weft_comm_path_cost_end(&v->gate->x_path_cost, &v->trip, 0); /* neither of those measured */
 	weft_comm_large_recv_route(v, route);
 	weft_comm_large_recv_to(v, WEFT_LARGE_ASKED);
 	v->got = 0;
@@ -87,11 +87,11 @@ static void ask_sender(struct weft_req *r, enum weft_comm_route route)
 static unsigned kind_of(struct weft_req *r)
 {
 	struct iovec iov[WEFT_IOV_MAX];
-	unsigned n = WEFT_IOV_MAX, late = weft_comm_req_recv(r)->from.late ? WEFT_WAYS_LATE : 0;
+	unsigned n = WEFT_IOV_MAX, late = weft_comm_req_recv(r)->from.late ? WEFT_PATH_LATE : 0;
 	if (!r->buf.type)
-		return late + WEFT_WAYS_FLAT;
+		return late + WEFT_PATH_FLAT;
 	size_t held = weft_data_iov(&r->buf, weft_comm_req_recv(r)->got, iov, &n);
-	return late + (weft_comm_pieces_small(held, n) ? WEFT_WAYS_FINE : WEFT_WAYS_COARSE);
+	return late + (weft_comm_pieces_small(held, n) ? WEFT_PATH_FINE : WEFT_PATH_COARSE);
 }
 
 /* Would the sender take a part, and which one in less time?  Begins to measure what is chosen. */
@@ -103,8 +103,8 @@ static void measure_sender(struct weft_req *r, struct weft_comm_route_facts *f)
 	f->sender_waits = f->readable && weft_comm_share_possible(r, least) &&
 			  weft_comm_share_sender_waits(v->gate);
 	if (f->sender_waits)
-		f->sent_sooner = weft_comm_path_cost_begin(&v->gate->x_ways, kind_of(r), f->bytes,
-							   &v->trip) == WEFT_WAYS_SENT;
+		f->sent_sooner = weft_comm_path_cost_begin(&v->gate->x_path_cost, kind_of(r),
+							   f->bytes, &v->trip) == WEFT_PATH_SENT;
 }
 
 /* Takes that route, or FETCH where the offer that it needs cannot go out now. */
@@ -116,7 +116,7 @@ static void take_copy_route(struct weft_req *r, enum weft_comm_route route)
 	if (route != WEFT_ROUTE_FETCH) {
 		if (weft_comm_share_offer(r, route))
 			return;
-		weft_comm_path_cost_end(&v->gate->x_ways, &v->trip, 0);
+		weft_comm_path_cost_end(&v->gate->x_path_cost, &v->trip, 0);
 	}
 	weft_comm_large_recv_route(v, WEFT_ROUTE_FETCH);
 }
@@ -164,7 +164,7 @@ static void end_shared(struct weft_req *r, enum weft_comm_share_end end)
 	if (end == WEFT_SHARE_ELSEWHERE)
 		return; /* r may be over */
 	struct weft_gate *g = v->gate;
-	weft_comm_path_cost_end(&g->x_ways, &v->trip, end == WEFT_SHARE_WHOLE ? v->want : 0);
+	weft_comm_path_cost_end(&g->x_path_cost, &v->trip, end == WEFT_SHARE_WHOLE ? v->want : 0);
 	switch (end) {
 	case WEFT_SHARE_WHOLE:
 		end_copy(r);
@@ -224,7 +224,7 @@ static enum weft_comm_copy_verdict fetch_piece(struct weft_req *r)
 	/* Relaxed: a hint, set once. */
 	if (weft_unlikely(!atomic_load_explicit(&g->x_get_works, memory_order_relaxed)))
 		atomic_store_explicit(&g->x_get_works, true, memory_order_relaxed);
-	weft_comm_path_cost_end(&g->x_ways, &v->trip, v->want);
+	weft_comm_path_cost_end(&g->x_path_cost, &v->trip, v->want);
 	weft_count(WEFT_CNT_RNDV_FETCHED, 1);
 	end_copy(r);
 	return WEFT_COPY_OVER;
@@ -237,14 +237,14 @@ void weft_comm_large_choose_again(struct weft_req *r)
 
 	if (v->route != WEFT_ROUTE_FETCH || weft_task_engine_behind())
 		return;
-	weft_comm_path_cost_end(&v->gate->x_ways, &v->trip, 0);
+	weft_comm_path_cost_end(&v->gate->x_path_cost, &v->trip, 0);
 	measure_sender(r, &f);
 	enum weft_comm_route route = weft_comm_route_choose(&f);
 	if (route == WEFT_ROUTE_BOTH || route == WEFT_ROUTE_REST)
 		take_copy_route(r, route);
 }
 
-/* Before the first piece of a task: who should copy, and when? */
+/* Before the first piece of a task: which side should copy, and when? */
 static enum weft_comm_route_turn turn_of(struct weft_req *r, enum weft_comm_copy_turn turn)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
@@ -302,7 +302,7 @@ void weft_comm_large_start(struct weft_req *r, struct weft_gate *g, int tag, uin
 	v->gate = g;
 	v->route = WEFT_ROUTE_NONE;
 	v->state = WEFT_LARGE_CHOOSING;
-	v->trip.way = WEFT_WAYS_NONE;
+	v->trip.way = WEFT_PATH_NONE;
 	v->from = *from;
 	if (!weft_comm_copy_defer(r, WEFT_SIDE_RECEIVER, begin_receive))
 		begin_receive(r);
@@ -392,8 +392,8 @@ void weft_comm_large_cts(struct weft_gate *g, const struct weft_wire *h, const v
 		weft_comm_gate_protocol_error(g, "a CTS that answers nothing");
 		return;
 	}
-	if (weft_unlikely(g->learn != NULL))
-		weft_comm_eager_threshold_asked(g->learn, weft_clock_ns() - s->asked_ns);
+	if (weft_unlikely(g->eager_threshold != NULL))
+		weft_comm_eager_threshold_asked(g->eager_threshold, weft_clock_ns() - s->asked_ns);
 	if (len)
 		memcpy(&where, payload, len);
 	s->want = h->length;

@@ -17,6 +17,7 @@
 
 static enum weft_post post_cts_locked(struct weft_gate *g, struct weft_req *r)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	weft_assert(v->state == WEFT_LARGE_ASKED);
 	uint32_t id = weft_comm_ids_give(&g->core->ids, r, weft_comm_id_recv(g->peer));
@@ -116,6 +117,7 @@ static unsigned next_pieces(struct weft_req *r, struct iovec *iov, size_t *len_p
 /* Posts the next piece of the data; *len_p: its length. */
 static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_req *r, size_t *len_p)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 	struct iovec iov[WEFT_IOV_MAX];
 	struct packed *packed;
@@ -137,6 +139,7 @@ static enum weft_post post_data_piece_locked(struct weft_gate *g, struct weft_re
 
 static enum weft_post post_data_locked(struct weft_gate *g, struct weft_req *r)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 	bool rdma = s->route == WEFT_ROUTE_RDMA;
 
@@ -168,11 +171,13 @@ static enum weft_post post_data_locked(struct weft_gate *g, struct weft_req *r)
 
 static enum weft_post post_data_out_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	return post_data_locked(g, weft_comm_req_of_send_out(o));
 }
 
 static enum weft_post post_cts_out_locked(struct weft_gate *g, struct weft_out *o)
 {
+	weft_assert_held(weft_comm_gate, g);
 	return post_cts_locked(g, weft_comm_req_of_recv_out(o));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* path_cost.c - the costs of path_cost.h, kept and compared. */
+/* path_cost.c - the costs of both paths, kept and compared. */
 #include <stdlib.h>
 #include "comm/large/path_cost.h"
 
@@ -12,26 +12,26 @@
 static struct weft_comm_path_cost_row *row_of(struct weft_comm_path_cost *w, unsigned kind,
 					      uint64_t bytes)
 {
-	int size = 63 - __builtin_clzll(bytes | 1) - WEFT_WAYS_FIRST;
+	int size = 63 - __builtin_clzll(bytes | 1) - WEFT_PATH_FIRST;
 	if (size < 0)
 		size = 0;
-	if (size >= WEFT_WAYS_SIZES)
-		size = WEFT_WAYS_SIZES - 1;
+	if (size >= WEFT_PATH_SIZES)
+		size = WEFT_PATH_SIZES - 1;
 	return &w->rows[kind][size];
 }
 
-/* One that is unknown is cheaper. */
+/* An unknown cost counts as the cheaper one. */
 static enum weft_comm_path_cost_way cheaper(const struct weft_comm_path_cost_row *row)
 {
-	if (!row->cost[WEFT_WAYS_SENT])
-		return WEFT_WAYS_SENT;
-	return row->cost[WEFT_WAYS_SENT] < row->cost[WEFT_WAYS_FETCH] ? WEFT_WAYS_SENT
-								      : WEFT_WAYS_FETCH;
+	if (!row->cost[WEFT_PATH_SENT])
+		return WEFT_PATH_SENT;
+	return row->cost[WEFT_PATH_SENT] < row->cost[WEFT_PATH_FETCH] ? WEFT_PATH_SENT
+								      : WEFT_PATH_FETCH;
 }
 
-/* What a run cost that went that way. */
-static void took(struct weft_comm_path_cost_row *row, enum weft_comm_path_cost_way way,
-		 uint64_t bytes, uint64_t ns)
+/* A run took that path, and so long. */
+static void note_cost(struct weft_comm_path_cost_row *row, enum weft_comm_path_cost_way way,
+		      uint64_t bytes, uint64_t ns)
 {
 	uint64_t old = row->cost[way];
 	uint64_t cost = (uint64_t)((double)ns * 65536 / (double)bytes) + 1;
@@ -44,18 +44,20 @@ static void took(struct weft_comm_path_cost_row *row, enum weft_comm_path_cost_w
 
 static void run_end_locked(struct weft_comm_path_cost *w, uint64_t now)
 {
+	weft_assert_held(weft_comm_spin, &w->lock);
 	if (w->row && w->bytes)
-		took(w->row, w->way, w->bytes, now - w->since);
+		note_cost(w->row, w->way, w->bytes, now - w->since);
 	w->begun = 0;
 }
 
 static void run_begin_locked(struct weft_comm_path_cost *w, struct weft_comm_path_cost_row *row,
 			     uint64_t now)
 {
-	bool known = row->cost[WEFT_WAYS_SENT] && row->cost[WEFT_WAYS_FETCH];
+	weft_assert_held(weft_comm_spin, &w->lock);
+	bool known = row->cost[WEFT_PATH_SENT] && row->cost[WEFT_PATH_FETCH];
 	w->way = cheaper(row);
 	if (known && !row->until) {
-		w->way = w->way == WEFT_WAYS_SENT ? WEFT_WAYS_FETCH : WEFT_WAYS_SENT;
+		w->way = w->way == WEFT_PATH_SENT ? WEFT_PATH_FETCH : WEFT_PATH_SENT;
 		if (row->tried < EARLY)
 			row->tried++;
 	}
@@ -66,11 +68,12 @@ static void run_begin_locked(struct weft_comm_path_cost *w, struct weft_comm_pat
 	w->bytes = 0;
 }
 
-/* One more in a run: each of the dearer way puts off the next of those. */
-static void count_locked(struct weft_comm_path_cost *w, struct weft_comm_path_cost_row *row)
+/* One more in a run: each on the dearer path puts off the next of those. */
+static void count_trip_locked(struct weft_comm_path_cost *w, struct weft_comm_path_cost_row *row)
 {
+	weft_assert_held(weft_comm_spin, &w->lock);
 	if (w->way != cheaper(row))
-		row->until += row->tried < EARLY ? EARLY_TRY : WEFT_WAYS_TRY;
+		row->until += row->tried < EARLY ? EARLY_TRY : WEFT_PATH_TRY;
 	else if (row->until)
 		row->until--;
 }
@@ -82,7 +85,7 @@ enum weft_comm_path_cost_way weft_comm_path_cost_begin_at(struct weft_comm_path_
 {
 	struct weft_comm_path_cost_row *row = row_of(w, kind, bytes);
 	weft_comm_spin_lock(&w->lock);
-	if (w->begun >= WEFT_WAYS_RUN)
+	if (w->begun >= WEFT_PATH_RUN)
 		run_end_locked(w, now);
 	if (!w->begun)
 		run_begin_locked(w, row, now);
@@ -93,7 +96,7 @@ enum weft_comm_path_cost_way weft_comm_path_cost_begin_at(struct weft_comm_path_
 	*trip = (struct weft_comm_path_cost_trip){w->id & RUN_MASK,
 						  (uint8_t)(w->row ? w->way : cheaper(row))};
 	if (w->row)
-		count_locked(w, row);
+		count_trip_locked(w, row);
 	enum weft_comm_path_cost_way way = trip->way;
 	weft_comm_spin_unlock(&w->lock);
 	return way;
@@ -111,43 +114,43 @@ void weft_comm_path_cost_end_at(struct weft_comm_path_cost *w,
 			run_end_locked(w, now);
 	}
 	weft_comm_spin_unlock(&w->lock);
-	trip->way = WEFT_WAYS_NONE;
+	trip->way = WEFT_PATH_NONE;
 }
 
-static struct weft_comm_path_cost *ways_of(_Atomic(struct weft_comm_path_cost *) *x_ways)
+static struct weft_comm_path_cost *ways_of(_Atomic(struct weft_comm_path_cost *) *x_path_cost)
 {
 	/* SEE <- MADE.  Carries: the zeros. */
-	struct weft_comm_path_cost *w = atomic_load_explicit(x_ways, memory_order_acquire),
+	struct weft_comm_path_cost *w = atomic_load_explicit(x_path_cost, memory_order_acquire),
 				   *none = NULL;
 	if (weft_likely(w != NULL))
 		return w;
 	w = calloc(1, sizeof *w);
 	/* MADE -> SEE.  Without it another thread could read what was in the memory before. */
-	if (!w || atomic_compare_exchange_strong_explicit(x_ways, &none, w, memory_order_acq_rel,
-							  memory_order_acquire))
+	if (!w || atomic_compare_exchange_strong_explicit(
+			  x_path_cost, &none, w, memory_order_acq_rel, memory_order_acquire))
 		return w;
 	free(w);
 	return none;
 }
 
 enum weft_comm_path_cost_way
-weft_comm_path_cost_begin(_Atomic(struct weft_comm_path_cost *) *x_ways, unsigned kind,
+weft_comm_path_cost_begin(_Atomic(struct weft_comm_path_cost *) *x_path_cost, unsigned kind,
 			  uint64_t bytes, struct weft_comm_path_cost_trip *trip)
 {
-	struct weft_comm_path_cost *w = ways_of(x_ways);
+	struct weft_comm_path_cost *w = ways_of(x_path_cost);
 	return w ? weft_comm_path_cost_begin_at(w, kind, bytes, weft_clock_ns(), trip)
-		 : WEFT_WAYS_FETCH;
+		 : WEFT_PATH_FETCH;
 }
 
-void weft_comm_path_cost_end(_Atomic(struct weft_comm_path_cost *) *x_ways,
+void weft_comm_path_cost_end(_Atomic(struct weft_comm_path_cost *) *x_path_cost,
 			     struct weft_comm_path_cost_trip *trip, uint64_t bytes)
 {
-	if (trip->way != WEFT_WAYS_NONE)
-		weft_comm_path_cost_end_at(ways_of(x_ways), trip, bytes, weft_clock_ns());
+	if (trip->way != WEFT_PATH_NONE)
+		weft_comm_path_cost_end_at(ways_of(x_path_cost), trip, bytes, weft_clock_ns());
 }
 
-void weft_comm_path_cost_close(_Atomic(struct weft_comm_path_cost *) *x_ways)
+void weft_comm_path_cost_close(_Atomic(struct weft_comm_path_cost *) *x_path_cost)
 {
 	/* Relaxed: the owner's alone by now. */
-	free(atomic_exchange_explicit(x_ways, NULL, memory_order_relaxed));
+	free(atomic_exchange_explicit(x_path_cost, NULL, memory_order_relaxed));
 }

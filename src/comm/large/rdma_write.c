@@ -42,6 +42,7 @@ void weft_comm_rdma_write_close(struct weft_req *r)
 
 enum weft_post weft_comm_rdma_write_locked(struct weft_gate *g, struct weft_req *r, size_t *len_p)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 	const struct weft_net_ticket where = {s->to.addr, s->want, s->to.key};
 	size_t len = s->want - s->off;
@@ -67,6 +68,7 @@ enum weft_post weft_comm_rdma_write_locked(struct weft_gate *g, struct weft_req 
 
 enum weft_post weft_comm_rdma_write_placed_locked(struct weft_gate *g, struct weft_req *r)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_core_req_send *s = weft_comm_req_send(r);
 	struct weft_wire head = {.kind = WEFT_WIRE_DATA,
 				 .flags = WEFT_WIRE_PLACED,

@@ -15,14 +15,14 @@ void weft_comm_rtr_open(struct weft_gate *g)
 	const struct weft_net_card *card = g->driver->card(g->net, g->peer);
 	if (!g->core->rtr || !card->streams || weft_comm_gate_can_get(g))
 		return;
-	g->early = calloc(1, sizeof *g->early);
-	weft_comm_gate_eager_set(g, g->eager_max); /* early_min */
+	g->rtr = calloc(1, sizeof *g->rtr);
+	weft_comm_gate_eager_set(g, g->eager_max); /* rtr_min */
 }
 
 void weft_comm_rtr_close(struct weft_gate *g)
 {
-	free(g->early);
-	g->early = NULL;
+	free(g->rtr);
+	g->rtr = NULL;
 }
 
 static bool worth_it(struct weft_comm_rtr *e)
@@ -41,8 +41,8 @@ bool weft_comm_rtr_before(struct weft_ctx *ctx, int peer, int tag, const struct 
 		return false;
 	struct weft_gate *g = &ctx->core->gate[peer];
 	/* Relaxed: an older wildcard of ours we see; others' have no order against us. */
-	if (!g->early || buf->bytes <= weft_comm_gate_eager_max(g) || weft_comm_gate_down(g) ||
-	    atomic_load_explicit(&ctx->x_wild, memory_order_relaxed) || !worth_it(g->early))
+	if (!g->rtr || buf->bytes <= weft_comm_gate_eager_max(g) || weft_comm_gate_down(g) ||
+	    atomic_load_explicit(&ctx->x_wild, memory_order_relaxed) || !worth_it(g->rtr))
 		return false;
 	/* Relaxed: an old value makes the sender more careful. */
 	*sequence_p = atomic_load_explicit(&g->x_recv_seq, memory_order_relaxed);
@@ -61,7 +61,7 @@ void weft_comm_rtr_tell(struct weft_ctx *ctx, int peer, int tag, size_t room, ui
 
 void weft_comm_rtr_outcome(struct weft_gate *g, bool missed)
 {
-	struct weft_comm_rtr *e = g->early;
+	struct weft_comm_rtr *e = g->rtr;
 	if (!e)
 		return;
 	/* Relaxed: as in worth_it. */

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtr.h - receives that are posted early tell their sender, who need not ask then.
+ * rtr.h - a receive that is posted before its message tells the sender, which need not ask then.
  *
- * A receive of more than eager_max bytes, posted before its message, sends RTR: context, tag, room,
- * and how many of the peer's envelopes had been matched before.  The sender keeps it until its next
- * message with that context and tag; if that one fits, it goes out as an eager message of any
- * length, without RTS and CTS, and straight into the buffer that waits for it.
+ * A receive of more than the eager threshold sends RTR (ready to receive): context, tag, room, and
+ * how many of the peer's envelopes had been matched before.  The sender keeps a note of it
+ * (rtr_note.h).  Its next message with that context and tag, if it fits, goes out as an eager
+ * message of any length, without RTS and CTS, straight into the buffer.
  *
- * An RTR is a permission, no more: the message is matched when it comes, in its order, as every
- * other is.  So it does no harm when another message took the receive (a wildcard was older, the
- * receive was cancelled, both crossed): the payload is kept as an unexpected one, within the
- * credit, of which these messages use at most half.
- *
- * Told are exact receives into one piece of memory, in a context without wildcards, if they may
- * advance in the background; a peer whose messages came with a request all the same is told one
- * time in sixteen.  The sender drops what is
- * stale: it has sent such a message since.
- *
- * Only where payloads come as a stream and the peer's memory cannot be read (driver.h).
- *
- * The sender's half is rtr_note.h.
- *
+ * Safe      an RTR is a permission, no more: the message is matched in its order as every other is.
+ *           If another message has taken the receive (an older wildcard, a cancel, both crossed), the
+ *           payload is kept as an unexpected one, within the credit, of which such messages use at
+ *           most half.
+ * Sent for  exact receives into one piece of memory, in a context without wildcards, unless they are
+ *           explicit-only; one time in sixteen where the peer has asked all the same.
+ * Stale     the sender drops a note if it has sent such a message since.
+ * Where     payloads come as a stream and the peer's memory cannot be read (driver.h).
  * Callers   before, tell: any thread.  outcome: the poller of the connection.  open, close: the
  *           starting thread.
+ * Checked   test/comm/test_rtr.c.
  */
 #ifndef WEFT_COMM_RTR_H
 #define WEFT_COMM_RTR_H

@@ -7,13 +7,13 @@
 
 void weft_comm_rtr_heard(struct weft_gate *g, const struct weft_wire *h)
 {
-	struct weft_comm_rtr *e = g->early;
+	struct weft_comm_rtr *e = g->rtr;
 	if (!e)
 		return;
 	weft_comm_spin_lock(&e->lock);
 	/* Relaxed: under the lock; its hint is read without. */
 	uint32_t n = atomic_load_explicit(&e->x_news, memory_order_relaxed);
-	if (n < WEFT_EARLY_NEWS) {
+	if (n < WEFT_RTR_NEWS) {
 		e->news[n] =
 			(struct weft_comm_rtr_note){h->context, h->tag, h->sequence, h->length};
 		atomic_store_explicit(&e->x_news, n + 1, memory_order_relaxed);
@@ -21,7 +21,7 @@ void weft_comm_rtr_heard(struct weft_gate *g, const struct weft_wire *h)
 	weft_comm_spin_unlock(&e->lock);
 }
 
-/* What has been heard is looked at by who holds the mask: has such a message gone meanwhile? */
+/* The holder of the mask looks at what has been heard: has such a message gone meanwhile? */
 static void take_news_locked(struct weft_comm_rtr *e)
 {
 	weft_comm_spin_lock(&e->lock);
@@ -31,7 +31,7 @@ static void take_news_locked(struct weft_comm_rtr *e)
 		/* Numbers go round: which of two is later says their difference. */
 		if ((int32_t)(*weft_comm_rtr_sent(e, n->context, n->tag) - n->sequence) > 0)
 			weft_count(WEFT_CNT_EARLY_STALE, 1);
-		else if (e->n < WEFT_EARLY_KEPT)
+		else if (e->n < WEFT_RTR_KEPT)
 			e->note[e->n++] = *n;
 	}
 	atomic_store_explicit(&e->x_news, 0, memory_order_relaxed);
@@ -52,9 +52,10 @@ static unsigned find_locked(struct weft_comm_rtr *e, uint32_t context, int32_t t
 
 bool weft_comm_rtr_may_locked(struct weft_gate *g, const struct weft_req *r)
 {
-	struct weft_comm_rtr *e = g->early;
+	weft_assert_held(weft_comm_gate, g);
+	struct weft_comm_rtr *e = g->rtr;
 	size_t len = r->buf.bytes;
-	size_t most = g->max_payload < WEFT_EARLY_MAX ? g->max_payload : WEFT_EARLY_MAX;
+	size_t most = g->max_payload < WEFT_RTR_MAX ? g->max_payload : WEFT_RTR_MAX;
 
 	if (g->strategy->apart && g->strategy->piece && most > g->strategy->piece)
 		most = g->strategy->piece;

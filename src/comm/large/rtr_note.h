@@ -12,12 +12,12 @@
 #include "comm/request.h"
 #include "comm/send/gate.h"
 
-#define WEFT_EARLY_NEWS 16
-#define WEFT_EARLY_KEPT 32
-#define WEFT_EARLY_SENT 64 /* a power of two */
+#define WEFT_RTR_NEWS 16
+#define WEFT_RTR_KEPT 32
+#define WEFT_RTR_SENT 64 /* a power of two */
 
 /* No message is longer than this without having asked. */
-#define WEFT_EARLY_MAX ((size_t)8 * 1024 * 1024)
+#define WEFT_RTR_MAX ((size_t)8 * 1024 * 1024)
 
 struct weft_comm_rtr_note {
 	uint32_t context;
@@ -28,12 +28,12 @@ struct weft_comm_rtr_note {
 
 struct weft_comm_rtr {
 	struct weft_spin lock;
-	_Atomic uint32_t x_news;                         /* L; read without as a hint */
-	struct weft_comm_rtr_note news[WEFT_EARLY_NEWS]; /* L: not looked at by the holder yet */
-	unsigned n;                                      /* M */
-	struct weft_comm_rtr_note note[WEFT_EARLY_KEPT]; /* M: oldest first */
+	_Atomic uint32_t x_news;                       /* L; read without as a hint */
+	struct weft_comm_rtr_note news[WEFT_RTR_NEWS]; /* L: not looked at by the holder yet */
+	unsigned n;                                    /* M */
+	struct weft_comm_rtr_note note[WEFT_RTR_KEPT]; /* M: oldest first */
 	/* M: by a hash of context and tag: how many envelopes there were with the last such one. */
-	uint32_t sent[WEFT_EARLY_SENT];
+	uint32_t sent[WEFT_RTR_SENT];
 	_Atomic uint32_t x_misses; /* told, and the peer asked all the same */
 	_Atomic uint32_t x_held_back;
 };
@@ -46,14 +46,14 @@ void weft_comm_rtr_take_locked(struct weft_comm_rtr *e, uint32_t context, int32_
 
 static inline uint32_t *weft_comm_rtr_sent(struct weft_comm_rtr *e, uint32_t context, int32_t tag)
 {
-	return &e->sent[((uint32_t)tag + context * 0x9e3779b1u) % WEFT_EARLY_SENT];
+	return &e->sent[((uint32_t)tag + context * 0x9e3779b1u) % WEFT_RTR_SENT];
 }
 
 /* An envelope with that context and tag has been posted. */
 static inline void weft_comm_gate_numbered_locked(struct weft_gate *g, uint32_t context,
 						  int32_t tag)
 {
-	struct weft_comm_rtr *e = g->early;
+	struct weft_comm_rtr *e = g->rtr;
 	g->send_seq++;
 	if (!e)
 		return;

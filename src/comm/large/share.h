@@ -2,18 +2,19 @@
 /*
  * share.h - the word by which the two sides of a large message share out its pieces.
  *
- * The receiver fetches pieces from the front, the sender, if it only waits, writes pieces from the
- * back, until they meet, or takes all that is left at once and sends it.  The word lies in memory
- * that both map; it holds the message's number, how many pieces the front has claimed, and how many
- * the back has left.
+ * The receiver fetches pieces from the front; a sender that only waits writes pieces from the back,
+ * until both meet, or claims all that is left at once and posts it.  The word lies in memory that
+ * both map; it holds the message's number, how many pieces the front has claimed, and where those
+ * of the back begin.
  *
  * Callers   open: the receiver, while the word belongs to no message.  front, close: the receiver.
  *           back, rest: the sender, with the number that the receiver told it.
- * Owner     a piece belongs to whoever claimed it; each is claimed once.
+ * Owner     a piece belongs to the side that claimed it; each is claimed once.
  * Order     none: the word hands out numbers.  The bytes are ordered by the packets before (offer)
  *           and after (report).
  * Progress  lock-free.
  * Stale     a claim with the number of an earlier message gets nothing.
+ * Checked   test/comm/test_model_share.c, every order.
  */
 #ifndef WEFT_COMM_SHARE_H
 #define WEFT_COMM_SHARE_H
@@ -110,7 +111,7 @@ static inline unsigned weft_comm_share_rest(_Atomic uint64_t *x_word, uint64_t n
 	}
 }
 
-/* Nobody claims anything from now on; returns how many of the n pieces the back has claimed. */
+/* Nothing can be claimed from now on; returns how many of the n pieces the back has claimed. */
 static inline unsigned weft_comm_share_close(_Atomic uint64_t *x_word, uint64_t number, unsigned n)
 {
 	/* Relaxed: as in front.  The number's end; a sender that comes late gets nothing. */

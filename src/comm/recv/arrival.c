@@ -41,7 +41,7 @@ struct weft_ctx *weft_comm_inbound_eager_open(struct weft_gate *g, const struct 
 		weft_comm_gate_protocol_error(g, weft_comm_inbound_too_much);
 		return NULL;
 	}
-	if (weft_unlikely(g->early && len > weft_comm_gate_eager_max(g)))
+	if (weft_unlikely(g->rtr && len > weft_comm_gate_eager_max(g)))
 		weft_comm_rtr_outcome(g, false);
 	return weft_comm_inbound_envelope_open(g, h);
 }

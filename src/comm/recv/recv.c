@@ -33,7 +33,7 @@ static weft_err irecv_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	v->entry.node.peer = peer;
 	v->entry.node.tag = tag;
 	uint32_t sequence = 0;
-	bool announce = weft_unlikely(buf->bytes > ctx->core->early_min) && !v->explicit_only &&
+	bool announce = weft_unlikely(buf->bytes > ctx->core->rtr_min) && !v->explicit_only &&
 			weft_comm_rtr_before(ctx, peer, tag, buf, &sequence);
 	v->rtr_sent = announce;
 	if (weft_trace_on())
@@ -133,7 +133,7 @@ weft_err weft_comm_core_irecv_plain(struct weft_req *r, struct weft_ctx *ctx, in
 	r->buf.base = base;
 	r->buf.bytes = bytes;
 	r->buf.type = NULL;
-	if (weft_unlikely(bytes > ctx->core->early_min || weft_wait_stack_may_be_small()))
+	if (weft_unlikely(bytes > ctx->core->rtr_min || weft_wait_stack_may_be_small()))
 		return irecv_flat(r, ctx, peer, tag);
 	r->status.cancelled = false;
 	r->status.err = WEFT_OK;

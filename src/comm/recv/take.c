@@ -62,7 +62,7 @@ static void take_eager(struct weft_req *r, struct weft_msg *m)
 		return;
 	if (state == WEFT_MSG_READY) {
 		weft_count(WEFT_CNT_COPIES, 1);
-		struct weft_comm_eager_threshold *learn = core->gate[peer].learn;
+		struct weft_comm_eager_threshold *learn = core->gate[peer].eager_threshold;
 		if (weft_unlikely(learn && weft_comm_eager_threshold_wants(learn, m->length))) {
 			deliver_measured(r, m, learn);
 		} else {

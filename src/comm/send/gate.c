@@ -437,8 +437,8 @@ void weft_comm_gate_eager_set(struct weft_gate *g, size_t bytes)
 {
 	g->eager_max = bytes < g->max_payload ? bytes : g->max_payload;
 	g->now_end = (g->inline_max < g->eager_max ? g->inline_max : g->eager_max) + 1;
-	if (g->early && g->eager_max < g->core->early_min)
-		g->core->early_min = g->eager_max;
+	if (g->rtr && g->eager_max < g->core->rtr_min)
+		g->core->rtr_min = g->eager_max;
 }
 
 /* ---- its promises --------------------------------------------------------------------------- */

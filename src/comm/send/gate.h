@@ -48,12 +48,13 @@ struct weft_gate {
 	bool yielded;                         /* M: the post that answered FULL means: not now */
 	_Atomic int x_data_under;             /* packets of data that the driver holds */
 	struct weft_pack *pack;               /* I: where small messages come together, or NULL */
-	struct weft_comm_eager_threshold *learn; /* I: its host's switch point moves, or NULL */
-	struct weft_comm_rtr *early;             /* I: receives that are posted early, or NULL */
-	_Atomic(struct weft_out *) x_in;         /* any thread pushes, newest first; M takes all */
-	const struct weft_driver *driver;        /* I: NULL: self, or unreachable */
-	struct weft_net *net;                    /* I */
-	_Atomic bool x_down;                     /* P writes */
+	struct weft_comm_eager_threshold
+		*eager_threshold;         /* I: its host's switch point moves, or NULL */
+	struct weft_comm_rtr *rtr;        /* I: receives that are posted early, or NULL */
+	_Atomic(struct weft_out *) x_in;  /* any thread pushes, newest first; M takes all */
+	const struct weft_driver *driver; /* I: NULL: self, or unreachable */
+	struct weft_net *net;             /* I */
+	_Atomic bool x_down;              /* P writes */
 	size_t eager_max, inline_max, max_payload; /* I */
 	size_t now_end; /* I: shorter messages are over with their post; 0: no driver */
 	/* I: the driver's, or NULL: it has none, or small messages come together first */
@@ -74,7 +75,7 @@ struct weft_gate {
 	_Atomic unsigned x_share_misses; /* offers to share a copy that the peer did not take up */
 	_Atomic unsigned x_sent_under;   /* large messages of the peer that are not whole here */
 	_Atomic(struct weft_comm_path_cost *)
-		x_ways;                /* what it costs to get large messages from there */
+		x_path_cost;           /* what it costs to get large messages from there */
 	_Atomic uint64_t x_credit_got; /* P writes: what the peer ever gave back */
 	_Atomic uint64_t x_used_late;  /* payload of unexpected messages that are gone */
 	_Atomic bool x_credit_asked;   /* a packet that gives credit back is on its way */
@@ -153,8 +154,9 @@ weft_err weft_comm_gate_copy(struct weft_gate *g, bool write, uint64_t there,
 /* The longest message that goes to this peer without asking. */
 static inline size_t weft_comm_gate_eager_max(const struct weft_gate *g)
 {
-	return weft_unlikely(g->learn != NULL) ? weft_comm_eager_threshold_point(g->learn)
-					       : g->eager_max;
+	return weft_unlikely(g->eager_threshold != NULL)
+		       ? weft_comm_eager_threshold_point(g->eager_threshold)
+		       : g->eager_max;
 }
 
 static inline bool weft_comm_gate_down(struct weft_gate *g)

@@ -123,7 +123,7 @@ static void choose_locked(struct weft_gate *g, struct weft_out *o)
 	weft_assert_held(weft_comm_gate, g);
 	if (o->type == WEFT_OUT_EAGER)
 		choose_eager_locked(g, o);
-	else if (weft_unlikely(g->early != NULL))
+	else if (weft_unlikely(g->rtr != NULL))
 		choose_unasked_locked(g, weft_comm_req_of_send_out(o));
 }
 
@@ -153,7 +153,7 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	struct iovec iov = {&rts, sizeof rts};
 	s->route = WEFT_ROUTE_NONE;
 	s->state = WEFT_LARGE_ASKED;
-	if (weft_unlikely(g->learn != NULL))
+	if (weft_unlikely(g->eager_threshold != NULL))
 		s->asked_ns = weft_clock_ns();
 	head.sequence = g->send_seq;
 	head.flags = r->then ? 0 : WEFT_WIRE_QUIET;
