@@ -20,7 +20,7 @@ static void begin(uint64_t seed, uint64_t credit)
 	fake.credit = credit;
 	fake_cores(core, 2);
 	for (int r = 0; r < 2; r++)
-		CHECK(!weft_comm_core_ctx_open(core[r], 1, &ctx[r]));
+		CHECK(!weft_comm_core_ctx_open(core[r], 2, &ctx[r]));
 }
 
 static void finish(struct weft_req *r)
