@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A round goes from a leaf up and reaches a parent of N children every Nth time, exactly, on
- * made-up machines; a task goes to the smallest place that covers its set and is found from there.
+ * How often a round visits each level, by counts, on made-up machines of 2 to 4,096 cores: a leaf
+ * that polls alone visits each place above it in every round, many leaves together visit each place
+ * once a round of all, and a leaf takes over when another stops.  A task goes to the smallest place
+ * that covers its set and is found from there.
  */
 #include <stdlib.h>
 #include "check.h"
@@ -27,39 +29,109 @@ static unsigned visits(int place)
 	return atomic_load(&weft_task_tqueue_of_place(place)->x_visits);
 }
 
-/* Every leaf makes `rounds` rounds, in turn; what each place must have seen follows. */
-static void counts(const char *synthetic, unsigned rounds)
+static const char *const machines[] = {
+	"pu:1",
+	"core:2",
+	"pack:2 core:8",
+	"pack:3 l3:2 core:5",
+	"pack:2 core:4 pu:2",
+	"pack:2 l3:4 core:4 pu:2",
+	"pack:8 core:32 pu:2",
+	"pu:1024",
+	"pack:16 l3:8 core:16 pu:2",
+	"pack:2 numa:2 l3:2 l2:2 core:2 pu:2",
+};
+
+/* Each leaf whose number is a multiple of `every` makes a round. */
+static void all_round(int every)
 {
-	load(synthetic);
-	unsigned total = 0;
-	for (unsigned r = 0; r < rounds; r++)
-		for (int i = 0; i < weft_topo_count(); i++)
-			if (weft_topo_node(i)->childn == 0)
-				weft_task_tqueues_round(weft_task_tqueue_of_place(i), true);
 	for (int i = 0; i < weft_topo_count(); i++) {
 		const struct weft_topo_node *t = weft_topo_node(i);
-		/* N children, each visited `rounds` times, each coming up every Nth time. */
-		CHECK_EQ(visits(i), rounds);
-		total += t->childn == 0;
+		if (t->childn == 0 && t->first_leaf % every == 0)
+			weft_task_tqueues_round(weft_task_tqueue_of_place(i), true);
 	}
-	printf("%s: %u leaves, %d places, %u visits each\n", synthetic, total, weft_topo_count(),
-	       rounds);
+}
+
+static bool polled(int place, int every)
+{
+	const struct weft_topo_node *t = weft_topo_node(place);
+	int first = (t->first_leaf + every - 1) / every * every;
+	return first < t->first_leaf + t->leaves;
+}
+
+/* Every leaf polls, or one of so many: each place with a poller below it is visited once a round.
+ */
+static void together(const char *synthetic, int every)
+{
+	enum { ROUNDS = 100 };
+	load(synthetic);
+	for (int r = 0; r < ROUNDS; r++)
+		all_round(every);
+	for (int i = 0; i < weft_topo_count(); i++)
+		CHECK_EQ(visits(i), polled(i, every) ? ROUNDS : 0);
 	unload();
 }
 
-/* One leaf alone: each level is seen as often as the one below divided by its siblings. */
-static void alone(void)
+static void round_of(int leaf)
 {
-	load("pack:2 core:4 pu:2");
-	int leaf = weft_topo_leaf_of_cpu(0);
-	for (int r = 0; r < 1600; r++)
-		weft_task_tqueues_round(weft_task_tqueue_of_place(leaf), true);
-	int core = weft_topo_node(leaf)->parent, pack = weft_topo_node(core)->parent;
-	CHECK_EQ(visits(leaf), 1600);
-	CHECK_EQ(visits(core), 800);
-	CHECK_EQ(visits(pack), 200);
-	CHECK_EQ(visits(0), 100);
-	CHECK_EQ(visits(weft_topo_leaf_of_cpu(1)), 0);
+	weft_task_tqueues_round(weft_task_tqueue_of_place(leaf), true);
+}
+
+/* A leaf alone: each round visits each place up to the root. */
+static void alone(const char *synthetic, int cpu)
+{
+	enum { ROUNDS = 1000 };
+	load(synthetic);
+	int leaf = weft_topo_leaf_of_cpu(cpu);
+	for (int r = 0; r < ROUNDS; r++)
+		round_of(leaf);
+	for (int i = 0; i < weft_topo_count(); i++) {
+		const struct weft_topo_node *t = weft_topo_node(i);
+		int at = weft_topo_node(leaf)->first_leaf;
+		bool above = at >= t->first_leaf && at < t->first_leaf + t->leaves;
+		CHECK_EQ(visits(i), above ? ROUNDS : 0);
+	}
+	unload();
+}
+
+/* All others stop: the last leaf alone visits the root again, after some rounds a level. */
+static void takes_over(const char *synthetic)
+{
+	load(synthetic);
+	int last = weft_topo_leaf_of_cpu(0);
+	for (int i = 0; i < weft_topo_count(); i++)
+		last = weft_topo_node(i)->childn == 0 ? i : last;
+	for (int r = 0; r < 100; r++)
+		all_round(1);
+	unsigned before = visits(0);
+	int rounds = 0, most = 2 * (WEFT_TQUEUE_SKIP_MAX + 1) * weft_topo_node(last)->depth;
+	while (visits(0) == before) { /* ends: or the test fails */
+		CHECK(rounds++ <= most);
+		round_of(last);
+	}
+	before = visits(0);
+	for (int r = 0; r < 100; r++)
+		round_of(last);
+	CHECK_EQ(visits(0), before + 100);
+	/* And many again: the root is not visited more often for that. */
+	before = visits(0);
+	for (int r = 0; r < 100; r++)
+		all_round(1);
+	CHECK(visits(0) - before >= 84 && visits(0) - before <= 116);
+	unload();
+}
+
+/* A slow poller leaves the way up to a quick one, and does not keep that from going. */
+static void fast_and_slow(void)
+{
+	load("pack:2 core:8");
+	int fast = weft_topo_leaf_of_cpu(0), slow = weft_topo_leaf_of_cpu(8);
+	for (int r = 0; r < 10000; r++) {
+		round_of(fast);
+		if (r % 100 == 0)
+			round_of(slow);
+	}
+	CHECK(visits(0) >= 9800 && visits(0) <= 10100);
 	unload();
 }
 
@@ -89,7 +161,7 @@ static void reaches(void)
 	for (int r = 0; r < 100; r++)
 		CHECK_EQ(weft_task_tqueues_round(weft_task_tqueue_of_place(leaf7), true), 0);
 	CHECK_EQ(weft_task_tqueues_round(weft_task_tqueue_of_place(leaf0), true), 1);
-	/* The machine's task is found from anywhere within the product of the siblings. */
+	/* The machine's task is found from anywhere, though another leaf has gone up till now. */
 	push(&t, 0);
 	int r = 0;
 	while (!weft_task_tqueues_round(weft_task_tqueue_of_place(leaf7), true))
@@ -105,12 +177,13 @@ static void reaches(void)
 
 int main(void)
 {
-	counts("pack:2 core:4 pu:2", 1600);
-	counts("pack:3 l3:2 core:5", 900);
-	counts("core:2", 100);
-	counts("pu:1", 100);
-	counts("pack:8 core:32 pu:2", 1024);
-	alone();
+	for (size_t i = 0; i < weft_countof(machines); i++) {
+		together(machines[i], 1);
+		together(machines[i], 3);
+		alone(machines[i], 0);
+		takes_over(machines[i]);
+	}
+	fast_and_slow();
 	reaches();
 	return 0;
 }

@@ -80,14 +80,15 @@ static void comes(void *arg)
 		weft_wait_completion_signal(&mine);
 }
 
-/* The round after the next one goes up from our leaf. */
-static void until_up(void)
+/* As if a sibling polled till now: the next round does not go up from our leaf, the one after does.
+ */
+static void round_goes_by(void)
 {
-	const struct weft_tqueue *q = weft_task_tqueue_here();
-	while ((atomic_load(&q->x_visits) + 2 + q->rank) % q->siblings) { /* ends: polls visit */
-		(void)weft_engine_poll();
-		q = weft_task_tqueue_here();
-	}
+	struct weft_tqueue *q = weft_task_tqueue_here();
+	if (!q->parent)
+		return;
+	atomic_store(&q->x_parent_visits, atomic_load(&q->parent->x_visits));
+	atomic_store(&q->x_skip, 1);
 }
 
 static void goes_by(void)
@@ -101,7 +102,7 @@ static void goes_by(void)
 	atomic_store(&x_over, 0);
 	fake_send(&net, &first); /* a bell that rings is armed anew, for all */
 	until(armed_for_all);
-	until_up();
+	round_goes_by();
 	weft_mpsc_push(&net.inbox, &message.node); /* rings nobody */
 	weft_task_engine_wait(&mine);
 	/* We compute. */

@@ -36,11 +36,7 @@ static void make(struct weft_tqueue *all, int i)
 		q->last[k] = NULL;
 	atomic_store_explicit(&q->x_main, 0, memory_order_relaxed);
 	atomic_store_explicit(&q->x_once, 0, memory_order_relaxed);
-	/* Siblings go up at different visits. */
-	atomic_store_explicit(&q->x_visits, 0, memory_order_relaxed);
 	q->parent = t->parent < 0 ? NULL : &all[t->parent];
-	q->siblings = t->parent < 0 ? 1 : (uint32_t)weft_topo_node(t->parent)->childn;
-	q->rank = (uint32_t)t->rank;
 	q->place = i;
 	q->older = NULL;
 }
@@ -54,7 +50,6 @@ static bool fits(int n)
 		const struct weft_topo_node *t = weft_topo_node(i);
 		const struct weft_tqueue *q = &queues[i];
 		if ((q->parent ? q->parent->place : -1) != t->parent ||
-		    q->rank != (uint32_t)t->rank ||
 		    q->shards != (t->childn ? (uint32_t)WEFT_TQUEUE_SHARDS : 2))
 			return false;
 	}
@@ -74,8 +69,13 @@ weft_err weft_task_tqueues_create(void)
 		queues = all;
 		queue_count = n;
 	}
-	for (int i = 0; i < n; i++) /* relaxed: it only spreads visits, and is a statistic */
+	for (int i = 0; i < n; i++) {
+		/* Relaxed: they only spread visits, and are a statistic. */
 		atomic_store_explicit(&queues[i].x_visits, 0, memory_order_relaxed);
+		atomic_store_explicit(&queues[i].x_parent_visits, 0, memory_order_relaxed);
+		atomic_store_explicit(&queues[i].x_skip, 0, memory_order_relaxed);
+		atomic_store_explicit(&queues[i].x_skip_next, 0, memory_order_relaxed);
+	}
 	/* OPEN -> of_place.  Carries: all of the above. */
 	atomic_store_explicit(&x_open, queues, memory_order_release);
 	return WEFT_OK;
@@ -250,7 +250,7 @@ static bool run_batch(struct weft_tqueue *q, int *ran_p)
 			break;
 		if (t->options & WEFT_TASK_REPEAT) {
 			/* One that comes back has found nothing: not worth another round. */
-			if (weft_task_run(t, q, true))
+			if (weft_task_run(t, q, true)) {
 				main_insert(q, t);
 			else
 				++*ran_p;
@@ -325,12 +325,11 @@ static int visit(struct weft_tqueue *q, enum visit_kind kind)
 	return ran;
 }
 
-static uint32_t visited(struct weft_tqueue *q)
+static void count_visit(struct weft_tqueue *q)
 {
-	/* Relaxed, and two may count as one: it only spreads the visits to the parent. */
-	uint32_t n = atomic_load_explicit(&q->x_visits, memory_order_relaxed) + 1;
-	atomic_store_explicit(&q->x_visits, n, memory_order_relaxed);
-	return n;
+	/* Relaxed, and two may count as one: see weft_task_tqueue_parent_due(). */
+	uint32_t n = atomic_load_explicit(&q->x_visits, memory_order_relaxed);
+	atomic_store_explicit(&q->x_visits, n + 1, memory_order_relaxed);
 }
 
 int weft_task_tqueues_round(struct weft_tqueue *leaf, bool quiet)
@@ -338,14 +337,14 @@ int weft_task_tqueues_round(struct weft_tqueue *leaf, bool quiet)
 	int ran = 0;
 	/* Its core alone looks here all the time: what comes comes with the right to take it. */
 	weft_prefetch_write(&leaf->x_slot);
-	for (struct weft_tqueue *q = leaf;;) { /* ends at the root at the latest */
-		uint32_t n = visited(q);
+	struct weft_tqueue *q = leaf, *up;
+	for (;; q = up) { /* ends at the root at the latest */
+		up = q->parent && weft_task_tqueue_parent_due(q) ? q->parent : NULL;
+		count_visit(q);
 		if (weft_unlikely(!weft_task_tqueue_idle(q)))
 			ran += visit(q, quiet ? VISIT_QUIET : VISIT_SKIP);
-		/* Siblings go up at different visits: together they look as often as one would. */
-		if (!q->parent || (n + q->rank) % q->siblings)
+		if (!up)
 			return ran;
-		q = q->parent;
 	}
 }
 
@@ -354,7 +353,7 @@ int weft_task_tqueues_branch(struct weft_tqueue *leaf, bool *half_p)
 	int ran = 0;
 	*half_p = false;
 	for (struct weft_tqueue *q = leaf; q; q = q->parent) { /* ends at the root */
-		visited(q);
+		count_visit(q);
 		if (weft_task_tqueue_idle(q))
 			continue;
 		ran += visit(q, VISIT_WAIT);
@@ -369,7 +368,7 @@ int weft_task_tqueues_visit_all(void)
 	for (int i = 0; i < queue_count; i++) {
 		if (weft_task_tqueue_idle(&queues[i]))
 			continue;
-		visited(&queues[i]);
+		count_visit(&queues[i]);
 		ran += visit(&queues[i], VISIT_SKIP);
 	}
 	return ran;

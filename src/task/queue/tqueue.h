@@ -36,16 +36,18 @@
 
 struct weft_tqueue {
 	alignas(WEFT_CACHELINE) struct weft_mask mask;
-	_Atomic uint32_t x_visits; /* pollers, relaxed: visits, also those that found nothing */
-	struct weft_list main;     /* M: by priority, then in order of submission */
+	_Atomic uint32_t x_visits;  /* pollers, relaxed: visits, also those that found nothing */
+	struct weft_tqueue *parent; /* I; NULL: the root */
+	/* Pollers, relaxed; see weft_task_tqueue_parent_due(). */
+	_Atomic uint32_t x_parent_visits; /* of the parent, as we last saw them */
+	_Atomic uint32_t x_skip;          /* visits until we look again whether siblings go there */
+	_Atomic uint32_t x_skip_next;     /* how many that will be the next time */
+	uint32_t shards;                  /* I: how many of sub are in use */
+	struct weft_list main;            /* M: by priority, then in order of submission */
 	/* M: the last task of some priorities, so that very many are no hindrance */
 	struct weft_task *last[WEFT_TQUEUE_LASTS];
-	struct weft_tqueue *parent; /* I; NULL: the root */
-	uint32_t siblings;          /* I: children of the parent; a visit in so many goes up */
-	uint32_t rank;              /* I: which of them */
-	int place;                  /* I: number in the tree */
-	uint32_t shards;            /* I: how many of sub are in use */
-	struct weft_tqueue *older;  /* I, of the root: those of another tree, before */
+	int place;                 /* I: number in the tree */
+	struct weft_tqueue *older; /* I, of the root: those of another tree, before */
 	/* Submitters and takers: a task that came to an empty queue, without any mask. */
 	alignas(WEFT_CACHELINE) _Atomic(struct weft_task *) x_slot;
 	_Atomic uint32_t x_main; /* M: tasks in main; read without the mask as a hint */
@@ -114,6 +116,42 @@ static inline bool weft_task_tqueue_submitted(const struct weft_tqueue *q)
 	/* seq_cst, as for the submission queues: who goes to sleep relies on the answer. */
 	return atomic_load_explicit(&q->x_slot, memory_order_seq_cst) ||
 	       !weft_task_tqueue_sub_empty(q);
+}
+
+/* ---- the way up --------------------------------------------------------------------------------
+ */
+
+#define WEFT_TQUEUE_SKIP_MAX 15 /* visits that a queue relies on a sibling without a look */
+
+/*
+ * Before a visit of q, which is not the root: shall its parent be visited, too?  Not if a sibling
+ * has been there since the last look from here.  So of N children that poll one goes up at each
+ * visit, and the parent is visited as often as by a child that polls alone.  When that child stops,
+ * another goes up at its next look but one at the latest, 2 * (WEFT_TQUEUE_SKIP_MAX + 1) visits
+ * later.
+ */
+static inline bool weft_task_tqueue_parent_due(struct weft_tqueue *q)
+{
+	/* Relaxed, all: pollers at one leaf may mix up their numbers, which costs a visit. */
+	uint32_t skip = atomic_load_explicit(&q->x_skip, memory_order_relaxed);
+	if (skip) {
+		atomic_store_explicit(&q->x_skip, skip - 1, memory_order_relaxed);
+		return false;
+	}
+	uint32_t visits = atomic_load_explicit(&q->parent->x_visits, memory_order_relaxed);
+	if (weft_likely(visits ==
+			atomic_load_explicit(&q->x_parent_visits, memory_order_relaxed))) {
+		atomic_store_explicit(&q->x_parent_visits, visits + 1, memory_order_relaxed);
+		if (atomic_load_explicit(&q->x_skip_next, memory_order_relaxed))
+			atomic_store_explicit(&q->x_skip_next, 0, memory_order_relaxed);
+		return true;
+	}
+	atomic_store_explicit(&q->x_parent_visits, visits, memory_order_relaxed);
+	skip = atomic_load_explicit(&q->x_skip_next, memory_order_relaxed);
+	skip = skip < WEFT_TQUEUE_SKIP_MAX ? 2 * skip + 1 : skip;
+	atomic_store_explicit(&q->x_skip_next, skip, memory_order_relaxed);
+	atomic_store_explicit(&q->x_skip, skip, memory_order_relaxed);
+	return false;
 }
 
 /* ---- closing -----------------------------------------------------------------------------------
@@ -191,8 +229,8 @@ static inline bool weft_task_tqueue_idle(const struct weft_tqueue *q)
 bool weft_task_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t);
 
 /*
- * From leaf up: each queue once, a parent with N children every Nth time.  quiet: leave no trace at
- * queues that others work on.  Returns how many tasks ran.
+ * From leaf up, each queue once, as far as no poller below a sibling goes on from there.  quiet:
+ * leave no trace at queues that others work on.  Returns how many tasks ran.
  */
 int weft_task_tqueues_round(struct weft_tqueue *leaf, bool quiet);
 
