@@ -70,7 +70,7 @@ bool weft_task_engine_tasks_waiting(struct weft_engine *e)
 
 bool weft_task_engine_tasks_left(struct weft_engine *e)
 {
-	return weft_task_tqueues_left();
+	return weft_task_tqueues_left() || weft_task_repeat_awaited(&e->repeat);
 }
 
 /*

@@ -23,6 +23,7 @@
 #include "task/wake/kick_timer.h"
 #include "task/wake/batch_hold.h"
 #include "task/wake/poll_activity.h"
+#include "task/queue/repeat.h"
 #include "task/queue/running.h"
 #include "task/task.h"
 #include "task/wake/kick_pending.h"
@@ -66,12 +67,13 @@ struct weft_engine {
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_slots; /* slots ever used */
 	_Atomic uint32_t x_unarmable;                     /* sources that need the timer */
-	_Atomic uint32_t x_repeat;                        /* repeat tasks in queues: the same */
+	struct weft_repeat repeat;
 	_Atomic bool x_some_armed; /* the level is OFF, but some source may be armed still */
 	_Atomic bool x_stop, x_progress, x_dead, x_running;
 	_Atomic uint64_t x_wish_ns;  /* an idle core is to be woken for so long; W clears it */
 	_Atomic bool x_call_watcher; /* the watcher must look up; a kick may have woken another */
 	_Atomic(struct weft_parker *) x_sleeper; /* the holder asleep in the watch set */
+	_Atomic uint64_t x_sleep_ns;             /* H: its nap; WEFT_FOREVER until it is chosen */
 	int watch_fd, kick_fd, kick_timer_fd;    /* I; the last one -1: no timer */
 	struct weft_task_kick_timer kick_timer;
 	struct weft_task_gap gap;        /* H */
@@ -193,8 +195,9 @@ void weft_task_source_rare_locked(struct weft_source *src, bool rare);
 int weft_task_engine_round(struct weft_engine *e, enum weft_round_kind kind);
 /* Is there a task that no thread has looked at? */
 bool weft_task_engine_tasks_waiting(struct weft_engine *e);
-/* Or one that was left to other threads?  Asked by a thread that leaves the baton or falls asleep
- * with it, after it has said so: a thread that submitted or left it meanwhile has kicked none. */
+/* Or one that a poller has left to others, or that a waiter has to poll?  Asked by a thread that
+ * leaves the baton or falls asleep with it, after it has said so: whatever submitted or left it
+ * meanwhile has kicked none. */
 bool weft_task_engine_tasks_left(struct weft_engine *e);
 /* kick.c */
 #define WEFT_EV_KICK_TIMER                                                                         \

@@ -15,6 +15,8 @@
 #ifndef WEFT_TASK_TALLY_H
 #define WEFT_TASK_TALLY_H
 
+#include <assert.h>
+#include <weft/task.h>
 #include "base/base.h"
 #include "wait/completion.h"
 #include "wait/waiter.h"
@@ -31,8 +33,16 @@ struct weft_tally_entry {
 
 struct __attribute__((may_alias)) weft_tally_core {
 	_Atomic uint64_t x_word;
-	struct weft_tally_entry *first; /* L: who holds LOCKED */
+	struct weft_tally_entry *first; /* L: the holder of LOCKED */
+	_Atomic bool x_polled;          /* submitters: repeat tasks count here */
 };
+
+static_assert(sizeof(struct weft_tally_core) <= sizeof(struct weft_tally), "weft/task.h");
+
+static inline struct weft_tally_core *weft_task_tally_core(const struct weft_tally *y)
+{
+	return (struct weft_tally_core *)(uintptr_t)y->engine;
+}
 
 static inline uint64_t weft_task_tally_count(uint64_t word)
 {
@@ -93,6 +103,19 @@ static inline struct weft_tally_entry *weft_task_tally_add_core(struct weft_tall
 	}
 	weft_task_tally_unlock(y, word);
 	return come;
+}
+
+/* Before the submission of a repeat task that counts in y. */
+static inline void weft_task_tally_will_be_polled(struct weft_tally_core *y)
+{
+	/* Relaxed, both: a hint; a wait that misses it is polled by the timer. */
+	if (!atomic_load_explicit(&y->x_polled, memory_order_relaxed))
+		atomic_store_explicit(&y->x_polled, true, memory_order_relaxed);
+}
+
+static inline bool weft_task_tally_polled(const struct weft_tally_core *y)
+{
+	return atomic_load_explicit(&y->x_polled, memory_order_relaxed);
 }
 
 /* Has n come?  True also says that no adder of those n will touch y again. */

@@ -7,6 +7,7 @@
 #include "task/engine_int.h"
 #include "task/queue/life.h"
 #include "task/queue/running.h"
+#include "task/queue/tally.h"
 #include "task/queue/tqueue.h"
 #include "task/queue/weft_task.h"
 #include "topo/topo.h"
@@ -119,6 +120,8 @@ static bool enqueue(struct weft_task *t, enum haste haste)
 		return false;
 	weft_prefetch_write(&q->x_slot);
 	weft_task_core(t)->counted = t->tally != NULL; /* published with the push */
+	if (weft_unlikely(t->options & WEFT_TASK_REPEAT && t->tally))
+		weft_task_tally_will_be_polled(weft_task_tally_core(t->tally));
 	/* Relaxed: cancel_wait looks there, and again. */
 	atomic_store_explicit(&weft_task_cold(t)->x_queue, q, memory_order_relaxed);
 	int leaf = weft_unlikely(t->options & (WEFT_TASK_URGENT | WEFT_TASK_STRICT))

@@ -28,6 +28,31 @@ static bool run_it_here(struct weft_task *t)
 	return true;
 }
 
+/* Before a wait; repeats: only a poll ends it.  Returns the same, for polled_wait_end(). */
+static bool polled_wait_begin(bool repeats)
+{
+	struct weft_engine *e = &weft_task_engine;
+	/* A light thread does not take the baton: the watcher shall hear of the wait. */
+	if (weft_unlikely(repeats) && (weft_task_repeat_wait_begin(&e->repeat, &e->baton) ||
+				       weft_wait_parker_is_light(weft_wait_parker_self())))
+		weft_task_engine_kick(e, weft_task_baton_submit_target(&e->baton));
+	return repeats;
+}
+
+static void polled_wait_end(bool repeats)
+{
+	if (weft_unlikely(repeats))
+		weft_task_repeat_wait_end(&weft_task_engine.repeat);
+}
+
+static bool some_repeat(struct weft_task *const *t, size_t n)
+{
+	size_t i = 0;
+	while (i < n && !(t[i] && t[i]->options & WEFT_TASK_REPEAT))
+		i++;
+	return i < n;
+}
+
 static inline weft_err wait_at(struct weft_task *t, uint64_t timeout_ns, const void *site)
 {
 	struct weft_completion *c = &weft_task_core(t)->done;
@@ -36,7 +61,10 @@ static inline weft_err wait_at(struct weft_task *t, uint64_t timeout_ns, const v
 	if (weft_likely(!weft_task_engine_self.in_handler) && run_it_here(t) &&
 	    weft_likely(weft_task_done(t)))
 		return WEFT_OK;
-	return weft_task_engine_wait_all_at(&c, 1, timeout_ns, site);
+	bool polled = polled_wait_begin(t->options & WEFT_TASK_REPEAT);
+	weft_err err = weft_task_engine_wait_all_at(&c, 1, timeout_ns, site);
+	polled_wait_end(polled);
+	return err;
 }
 
 weft_err weft_task_wait_for(struct weft_task *t, uint64_t timeout_ns)
@@ -62,7 +90,9 @@ weft_err weft_task_wait_any(struct weft_task *const *t, size_t n, uint64_t timeo
 	if (n > CHUNK && !(c = malloc(n * sizeof *c)))
 		return WEFT_ERR_NOMEM;
 	gather(c, t, n);
+	bool polled = polled_wait_begin(some_repeat(t, n));
 	weft_err err = weft_task_engine_wait_any_at(c, n, timeout_ns, WEFT_WAIT_SITE);
+	polled_wait_end(polled);
 	if (c != few)
 		free(c);
 	for (size_t i = 0; which_p && !err && i < n; i++)
@@ -78,6 +108,7 @@ weft_err weft_task_wait_all(struct weft_task *const *t, size_t n, uint64_t timeo
 	struct weft_completion *c[CHUNK] = {NULL};
 	uint64_t begun = timeout_ns == WEFT_FOREVER ? 0 : weft_clock_ns();
 	weft_err err = WEFT_OK;
+	bool polled = polled_wait_begin(some_repeat(t, n));
 	for (size_t at = 0; at < n && !err; at += CHUNK) {
 		size_t part = n - at < CHUNK ? n - at : CHUNK;
 		uint64_t left = timeout_ns;
@@ -88,18 +119,12 @@ weft_err weft_task_wait_all(struct weft_task *const *t, size_t n, uint64_t timeo
 		gather(c, t + at, part);
 		err = weft_task_engine_wait_all_at(c, part, left, WEFT_WAIT_SITE);
 	}
+	polled_wait_end(polled);
 	return err;
 }
 
 /* ---- tallies -----------------------------------------------------------------------------------
  */
-
-static_assert(sizeof(struct weft_tally_core) <= sizeof(struct weft_tally), "weft/task.h");
-
-static struct weft_tally_core *core_of(const struct weft_tally *y)
-{
-	return (struct weft_tally_core *)(uintptr_t)y->engine;
-}
 
 void weft_tally_init(struct weft_tally *y)
 {
@@ -108,7 +133,7 @@ void weft_tally_init(struct weft_tally *y)
 
 void weft_tally_add(struct weft_tally *y)
 {
-	struct weft_tally_entry *w = weft_task_tally_add_core(core_of(y));
+	struct weft_tally_entry *w = weft_task_tally_add_core(weft_task_tally_core(y));
 	while (weft_unlikely(w != NULL)) { /* ends: the list is ours */
 		struct weft_tally_entry *next = w->next;
 		weft_wait_completion_signal(&w->come); /* its owner may be gone with it */
@@ -120,12 +145,12 @@ uint64_t weft_tally_read(const struct weft_tally *y)
 {
 	/* READ <- ADD. */
 	return weft_task_tally_count(
-		atomic_load_explicit(&core_of(y)->x_word, memory_order_acquire));
+		atomic_load_explicit(&weft_task_tally_core(y)->x_word, memory_order_acquire));
 }
 
 weft_err weft_tally_wait(struct weft_tally *y, uint64_t n, uint64_t timeout_ns)
 {
-	struct weft_tally_core *c = core_of(y);
+	struct weft_tally_core *c = weft_task_tally_core(y);
 	struct weft_tally_entry w = {.n = n};
 	struct weft_completion *come = &w.come;
 	if (weft_task_tally_reached(c, n))
@@ -137,7 +162,9 @@ weft_err weft_tally_wait(struct weft_tally *y, uint64_t n, uint64_t timeout_ns)
 	weft_wait_completion_init(&w.come);
 	if (!weft_task_tally_enlist(c, &w))
 		return WEFT_OK;
+	bool polled = polled_wait_begin(weft_task_tally_polled(c));
 	weft_err err = weft_task_engine_wait_all_at(&come, 1, timeout_ns, WEFT_WAIT_SITE);
+	polled_wait_end(polled);
 	if (!err || weft_task_tally_withdraw(c, &w))
 		return err;
 	/* It comes at this moment, a few instructions. */

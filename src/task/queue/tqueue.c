@@ -115,6 +115,8 @@ static void end_late(struct weft_tqueue *q);
 
 void weft_task_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 {
+	if (t->options & WEFT_TASK_REPEAT)
+		weft_task_repeat_queued(&weft_task_engine.repeat);
 	/* Relaxed and acquire: hints, they keep the order of one thread's submissions. */
 	bool in_slot = fits_slot(t) && !atomic_load_explicit(&q->x_slot, memory_order_relaxed) &&
 		       !atomic_load_explicit(&q->x_main, memory_order_relaxed) &&
@@ -183,9 +185,6 @@ static void main_insert(struct weft_tqueue *q, struct weft_task *t)
 	weft_list_insert_before(place_for(q, t)->next, &weft_task_cold(t)->link);
 	*last_of(q, t) = t;
 	main_count(q, t, 1);
-	if (t->options & WEFT_TASK_REPEAT)
-		/* Relaxed: a hint how long one may sleep; submit kicks besides. */
-		atomic_fetch_add_explicit(&weft_task_engine.x_repeat, 1, memory_order_relaxed);
 }
 
 static void main_remove(struct weft_tqueue *q, struct weft_task *t)
@@ -194,8 +193,6 @@ static void main_remove(struct weft_tqueue *q, struct weft_task *t)
 	if (*last_of(q, t) == t)
 		*last_of(q, t) = NULL;
 	main_count(q, t, -1);
-	if (t->options & WEFT_TASK_REPEAT)
-		atomic_fetch_sub_explicit(&weft_task_engine.x_repeat, 1, memory_order_relaxed);
 }
 
 static void collect_locked(struct weft_tqueue *q)
@@ -252,8 +249,10 @@ static bool run_batch(struct weft_tqueue *q, int *ran_p)
 			/* One that comes back has found nothing: not worth another round. */
 			if (weft_task_run(t, q, true)) {
 				main_insert(q, t);
-			else
-				++*ran_p;
+				continue;
+			}
+			weft_task_repeat_left(&weft_task_engine.repeat);
+			++*ran_p;
 			continue;
 		}
 		++*ran_p;
@@ -405,9 +404,12 @@ void weft_task_tqueue_purge(struct weft_tqueue *q)
 		if (!(atomic_load_explicit(&weft_task_core(t)->x_state, memory_order_relaxed) &
 		      WEFT_LIFE_CANCELLED))
 			continue;
+		bool repeat = t->options & WEFT_TASK_REPEAT;
 		main_remove(q, t);
 		if (!weft_task_drop(t))
 			main_insert(q, t);
+		else if (repeat)
+			weft_task_repeat_left(&weft_task_engine.repeat);
 	}
 	let_go(q);
 }
@@ -428,6 +430,8 @@ static void end_main(struct weft_tqueue *q)
 		if (ended++ < REPORT_MAX)
 			weft_warn("task %s was still queued at %s: it will not run",
 				  t->name ? t->name : "?", weft_topo_node(q->place)->name);
+		if (t->options & WEFT_TASK_REPEAT)
+			weft_task_repeat_left(&weft_task_engine.repeat);
 		main_remove(q, t);
 		weft_task_end(t);
 	}

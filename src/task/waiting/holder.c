@@ -80,6 +80,9 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 static uint64_t sleep_ns(struct weft_engine *e, const struct wait_call *w)
 {
 	uint64_t ns = weft_task_engine_nap_ns(e);
+	/* Relaxed: a kicker's that came before is of a shorter nap than FOREVER, and one that comes
+	 * now is kicked for. */
+	atomic_store_explicit(&e->x_sleep_ns, ns, memory_order_relaxed);
 	if (w->deadline_ns != WEFT_NEVER) {
 		uint64_t now = weft_clock_ns();
 		uint64_t left = w->deadline_ns > now ? w->deadline_ns - now : 0;
@@ -136,6 +139,7 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 		weft_wait_parker_sleep_end(w->parker); /* notified already */
 		return;
 	}
+	atomic_store_explicit(&e->x_sleep_ns, WEFT_FOREVER, memory_order_relaxed);
 	atomic_store_explicit(&e->x_sleeper, w->parker, memory_order_release);
 	weft_task_baton_sleep(&e->baton);
 	/*
@@ -276,6 +280,10 @@ void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 		}
 		if (polls_on(e, w, &patience, rounds))
 			continue;
+		if (weft_task_repeat_awaited(&e->repeat) && weft_task_spin_wanted()) {
+			sched_yield(); /* a waiter's task only a poll ends */
+			continue;
+		}
 		sleep_armed(e, w);
 		if (weft_task_wait_call_stopped(e) || weft_task_wait_call_expired(w)) {
 			leave(e, w);

@@ -15,6 +15,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#define POLL_NAP_NS 20000u /* a nap costs some 5 us of a core: the shortest worth taking */
+
 /* How long after a kick a thread woke from it; all relaxed, a statistic. */
 static void noticed(struct weft_engine *e)
 {
@@ -162,9 +164,13 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 
 uint64_t weft_task_engine_nap_ns(struct weft_engine *e)
 {
+	/* Relaxed: a holder that polls is relieved when it goes. */
+	if (weft_task_repeat_awaited(&e->repeat) &&
+	    atomic_load_explicit(&e->baton.x_state, memory_order_relaxed) != WEFT_BATON_HELD)
+		return POLL_NAP_NS;
 	/* Relaxed: a thread that adds one also kicks. */
 	if (atomic_load_explicit(&e->x_unarmable, memory_order_relaxed) ||
-	    atomic_load_explicit(&e->x_repeat, memory_order_relaxed))
+	    weft_task_repeat_some(&e->repeat))
 		return e->poll_ns && e->poll_ns < e->timer_ns ? e->poll_ns : e->timer_ns;
 	return e->poll_ns ? e->poll_ns : WEFT_FOREVER;
 }

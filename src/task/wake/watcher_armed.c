@@ -12,7 +12,10 @@ void weft_task_watcher_redirect(struct weft_engine *e)
 	struct weft_parker *p = atomic_load_explicit(&e->x_sleeper, memory_order_acquire);
 	bool other = atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) ==
 			     WEFT_BATON_ASLEEP &&
-		     (!weft_task_sources_armed(e) || (p && weft_wait_parker_notified(p)));
+		     (!weft_task_sources_armed(e) || (p && weft_wait_parker_notified(p)) ||
+		      /* Relaxed: the state carries it.  It must sleep for less long. */
+		      weft_task_engine_nap_ns(e) <
+			      atomic_load_explicit(&e->x_sleep_ns, memory_order_relaxed));
 	bool watcher = atomic_load_explicit(&e->x_call_watcher, memory_order_seq_cst) &&
 		       atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
 			       WEFT_WATCHER_UNDER;
@@ -38,6 +41,15 @@ static bool is_held(struct weft_engine *e)
 	return atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) == WEFT_BATON_HELD;
 }
 
+/* A waiter needs a thread that polls: a parked one takes the baton.  None: we nap briefly. */
+static void pass_to_parked(struct weft_engine *e)
+{
+	/* Relaxed: a hint; a waiter that takes the baton meanwhile polls. */
+	if (weft_task_repeat_awaited(&e->repeat) &&
+	    atomic_load_explicit(&e->baton.x_state, memory_order_relaxed) == WEFT_BATON_VACANT)
+		weft_task_engine_kick(e, WEFT_KICK_PARKED);
+}
+
 static uint64_t shorter(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -59,6 +71,7 @@ enum weft_watcher_finds weft_task_watcher_sleep_under(struct weft_engine *e, str
 		return WEFT_WATCHER_UNHEARD;
 	if (!weft_task_app_work_due_ns())
 		return WEFT_WATCHER_WORK_DUE;
+	pass_to_parked(e);
 	uint64_t nap = weft_task_engine_nap_ns(e);
 	bool rang = weft_task_engine_watch(e, sleep_ns(e, nap));
 	weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
