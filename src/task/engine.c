@@ -227,8 +227,8 @@ static weft_err start(struct weft_engine *e)
 	e->flavour = flavour_of(weft_setting_str(WEFT_SET_FLAVOUR));
 	atomic_store_explicit(&e->x_kicked_ns, 0, memory_order_relaxed);
 	e->slow_ns = (uint64_t)weft_setting_int(WEFT_SET_SLOW_TASK_MS) * 1000000u;
-	weft_task_kick_pending_woke(
-		&e->kick_pending); /* what was noted before the last stop is no note */
+	weft_task_kick_filter_woke(
+		&e->kick_filter); /* what was noted before the last stop is no note */
 	e->baton.owed = false;
 	atomic_store_explicit(&e->baton.x_level, WEFT_ARM_OFF, memory_order_relaxed);
 	e->baton.fence =

@@ -22,11 +22,10 @@
 #include "task/wake/baton.h"
 #include "task/wake/kick_timer.h"
 #include "task/wake/batch_hold.h"
-#include "task/wake/poll_activity.h"
 #include "task/queue/repeat.h"
+#include "task/wake/kick_filter.h"
 #include "task/queue/running.h"
 #include "task/task.h"
-#include "task/wake/kick_pending.h"
 #include "wait/waiter.h"
 
 #define WEFT_SLOT_MAX 1024 /* untouched slots cost address space only */
@@ -63,7 +62,7 @@ struct weft_engine {
 	_Atomic uint8_t
 		x_pending; /* operations were left behind: WEFT_LEFT_, since which reader's last look */
 
-	struct weft_task_kick_pending kick_pending; /* beside what submitters read of the baton */
+	struct weft_kick_filter kick_filter; /* beside what submitters read of the baton */
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_slots; /* slots ever used */
 	_Atomic uint32_t x_unarmable;                     /* sources that need the timer */

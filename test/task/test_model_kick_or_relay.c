@@ -5,11 +5,11 @@
  * with nobody awake; also when the relay loses its core while it holds the lease.
  */
 #include "model/explore.h"
-#include "task/wake/kick_or_relay.h"
+#include "task/wake/kick_filter.h"
 
 enum { TASKS = 2, KICK = 1 };
 
-static struct weft_task_kick_pending told;
+static struct weft_kick_filter told;
 static struct weft_relay relay;
 static _Atomic uint32_t x_word;   /* the hand's */
 static _Atomic int x_work[TASKS]; /* a seq_cst exchange, as in the queues */
@@ -25,7 +25,7 @@ static void setup(void)
 	atomic_store_explicit(&x_word, 0, memory_order_relaxed);
 	atomic_store_explicit(&x_kicks, 0, memory_order_relaxed);
 	found = 0;
-	weft_task_kick_pending_woke(&told); /* as at the engine's start */
+	weft_task_kick_filter_woke(&told); /* as at the engine's start */
 	weft_task_relay_offer(&relay);
 	weft_task_relay_accept(&relay);
 }
@@ -49,11 +49,11 @@ static void submit(int i, bool (*has_core)(const struct weft_relay *))
 {
 	uint64_t key;
 	atomic_exchange_explicit(&x_work[i], 1, memory_order_seq_cst);
-	if (weft_task_kick_pending_already(&told, KICK, &key) ||
-	    weft_task_kick_or_relay_relayed(&told, &relay, has_core))
+	if (weft_task_kick_filter_already(&told, KICK, &key) ||
+	    weft_task_kick_filter_relayed(&told, &relay, has_core))
 		return;
 	atomic_fetch_add_explicit(&x_kicks, 1, memory_order_acq_rel); /* the system call */
-	weft_task_kick_pending_note(&told, key);
+	weft_task_kick_filter_note(&told, key);
 }
 
 static void first(void)
@@ -84,8 +84,8 @@ static void notes_late(void)
 	uint64_t key;
 	atomic_exchange_explicit(&x_work[0], 1, memory_order_seq_cst);
 	if (weft_task_relay_ask(&relay)) {
-		(void)weft_task_kick_pending_already(&told, WEFT_TELL_RELAY, &key);
-		weft_task_kick_pending_note(&told, key);
+		(void)weft_task_kick_filter_already(&told, WEFT_TELL_RELAY, &key);
+		weft_task_kick_filter_note(&told, key);
 	} else {
 		atomic_fetch_add_explicit(&x_kicks, 1, memory_order_acq_rel);
 	}
@@ -130,7 +130,7 @@ static void sleep_while(uint32_t seen)
 static void hand(void)
 {
 	while (found < TASKS) { /* ends: all are found; asleep for ever is the failure */
-		uint32_t seen = weft_task_kick_or_relay_begin(&told, &x_word);
+		uint32_t seen = weft_task_kick_filter_begin(&told, &x_word);
 		look();
 		sleep_while(seen);
 	}
@@ -141,7 +141,7 @@ static void hand_looks_first(void)
 	while (found < TASKS) {
 		uint32_t seen = weft_task_wake_word_seen(&x_word);
 		look();
-		weft_task_kick_pending_woke(&told);
+		weft_task_kick_filter_woke(&told);
 		sleep_while(seen);
 	}
 }
@@ -159,7 +159,7 @@ static void sleeps_long(void)
 	while (found < TASKS) { /* ends: all are found; asleep for ever is the failure */
 		model_block(nothing_new, NULL);
 		atomic_exchange_explicit(&x_kicks, 0, memory_order_acq_rel);
-		weft_task_kick_pending_woke(&told);
+		weft_task_kick_filter_woke(&told);
 		look();
 	}
 }
@@ -167,9 +167,9 @@ static void sleeps_long(void)
 /* Short sleeps while a lease is out; takes it back before a long one. */
 static void watches(void)
 {
-	if (weft_task_kick_or_relay_look_after(&told, &relay, false))
+	if (weft_task_kick_filter_look_after(&told, &relay, false))
 		look();
-	if (weft_task_kick_or_relay_look_after(&told, &relay, true))
+	if (weft_task_kick_filter_look_after(&told, &relay, true))
 		look();
 	sleeps_long();
 }
@@ -190,7 +190,7 @@ int main(void)
 		 {first, second, watches},
 		 NULL,
 		 2,
-		 .must = {"weft_task_kick_pending_already l", "weft_task_kick_pending_woke x",
+		 .must = {"weft_task_kick_filter_already l", "weft_task_kick_filter_woke x",
 			  "weft_task_relay_close x"}},
 		{"one submits twice", setup, {both, watches, relays, hand}, NULL, 1},
 		{"the relay has lost its core", setup, {both_slow, watches, hand}, NULL, 2},

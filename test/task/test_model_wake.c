@@ -6,15 +6,14 @@
  * is reached, and a mutant of each row is noticed.
  */
 #include "model/explore.h"
-#include "task/wake/kick_or_relay.h"
-#include "task/wake/kick_pending.h"
+#include "task/wake/kick_filter.h"
 #include "task/wake/kick_timer.h"
 #include "task/wake/watcher_table.h"
 
 enum { TIMERS_MAX = 1, TURNS_MAX = 40 };
 
 static struct weft_baton baton;
-static struct weft_task_kick_pending pending;
+static struct weft_kick_filter pending;
 static struct weft_task_kick_timer timer;
 static struct weft_relay relay;
 static _Atomic int x_work;     /* tasks: a seq_cst exchange, as in the queues */
@@ -85,7 +84,7 @@ static struct weft_watcher_view watch_set(bool bounded)
 	v.rang = newest(&x_rings) && atomic_exchange_explicit(&x_rings, 0, memory_order_acq_rel);
 	bool gone_off =
 		newest(&x_timer) && atomic_exchange_explicit(&x_timer, 0, memory_order_acq_rel);
-	weft_task_kick_pending_woke(&pending);
+	weft_task_kick_filter_woke(&pending);
 	if (gone_off)
 		weft_task_kick_timer_fired(&timer);
 	if (v.rang)
@@ -212,7 +211,7 @@ static bool no_word(void *arg)
 static int woke(void)
 {
 	int seen = atomic_load_explicit(&x_word, memory_order_acquire);
-	weft_task_kick_pending_woke(&pending);
+	weft_task_kick_filter_woke(&pending);
 	word_seen = seen;
 	return seen;
 }
@@ -234,7 +233,7 @@ static enum weft_watcher_finds sleep_ticking(void)
 		model_relax(); /* a tick */
 	struct weft_watcher_view v = {.kicked = woke() != seen, .wanted = wanted()};
 	if (v.wanted) {
-		if (granted && weft_task_kick_or_relay_look_after(&pending, &relay, true))
+		if (granted && weft_task_kick_filter_look_after(&pending, &relay, true))
 			look();
 		if (v.kicked)
 			look();
@@ -263,7 +262,7 @@ static enum weft_watcher_finds sleep_under(void)
 		return WEFT_WATCHER_WORK_DUE;
 	int timer_rounds = rounds;
 	struct weft_watcher_view v = watch_set(weft_arm_is_unchecked(level()) || granted);
-	if (granted && weft_task_kick_or_relay_look_after(&pending, &relay, true))
+	if (granted && weft_task_kick_filter_look_after(&pending, &relay, true))
 		look();
 	v.state = (enum weft_baton_state)atomic_load_explicit(&baton.x_state, memory_order_seq_cst);
 	v.armed = level() != WEFT_ARM_OFF;
@@ -594,12 +593,12 @@ static void submits(void)
 	uint64_t key;
 	atomic_fetch_add_explicit(&x_work, 1, memory_order_seq_cst);
 	enum weft_kick k = weft_task_baton_submit_target(&baton);
-	if (k == WEFT_KICK_NONE || weft_task_kick_pending_already(&pending, k, &key))
+	if (k == WEFT_KICK_NONE || weft_task_kick_filter_already(&pending, k, &key))
 		return;
-	if (granted && weft_task_kick_or_relay_relayed(&pending, &relay, quick))
+	if (granted && weft_task_kick_filter_relayed(&pending, &relay, quick))
 		return;
 	kick(k);
-	weft_task_kick_pending_note(&pending, key);
+	weft_task_kick_filter_note(&pending, key);
 }
 
 static void submits_two(void)
@@ -696,7 +695,7 @@ static bool not_rung(void *arg)
 static void hand(void)
 {
 	while (!all_done()) { /* ends: all is found */
-		uint32_t seen = weft_task_kick_or_relay_begin(&pending, &x_hand);
+		uint32_t seen = weft_task_kick_filter_begin(&pending, &x_hand);
 		look();
 		model_block(not_rung, &seen);
 		model_fresh((void *)&x_hand, sizeof x_hand);
@@ -727,7 +726,7 @@ static void begin(enum weft_baton_state state, enum weft_watcher_pos pos, enum w
 	word_seen = off_seen = rounds_seen = timers = 0;
 	held_back = work_due = behind = crowd = granted = false;
 	begin_at = pos;
-	weft_task_kick_pending_woke(&pending); /* as at the engine's start */
+	weft_task_kick_filter_woke(&pending); /* as at the engine's start */
 }
 
 static void held_under(void)

@@ -4,7 +4,7 @@
  * core; and no longer once they are gone.  Times are made up.
  */
 #include "check.h"
-#include "task/wake/poll_activity.h"
+#include "task/wake/kick_filter.h"
 
 static uint64_t now = 1000000000;
 static int clocks;

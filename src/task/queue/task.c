@@ -10,6 +10,7 @@
 #include "task/queue/tally.h"
 #include "task/queue/tqueue.h"
 #include "task/queue/weft_task.h"
+#include "task/wake/submit_kick.h"
 #include "topo/topo.h"
 #include "wait/waiter.h"
 
@@ -42,78 +43,9 @@ void weft_task_init(struct weft_task *t, const char *name, weft_task_fn *fn, voi
 /* ---- submitting --------------------------------------------------------------------------------
  */
 
-/*
- * Does somebody poll all the time, without the baton?  Then the watcher need not be rung while it
- * ticks: it looks within 0.4 ms should they have stopped just now.  Asked once per look of the
- * watcher: the count of rounds is a line that pollers write.
- */
-static bool others_poll(struct weft_engine *e, struct weft_engine_self *self, uint64_t key)
-{
-	/* Relaxed: a hint; a tick that begins or ends meanwhile looks all the same. */
-	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
-	if (!weft_task_streak_polled(&self->streak, rounds, weft_clock_ns))
-		return false;
-	self->unrung = key;
-	return true;
-}
-
-/*
- * Somebody shall look at the queues, any thread of ours or (!anybody) the watcher.  Who waits for
- * what it has just submitted runs it itself.
- */
-static void tell(struct weft_engine *e, bool anybody)
-{
-	struct weft_engine_self *self = &weft_task_engine_self;
-	enum weft_kick kick = weft_task_baton_submit_target(&e->baton);
-	uint64_t key;
-	if (kick == WEFT_KICK_NONE || weft_task_kick_pending_already(&e->kick_pending, kick, &key))
-		return;
-	bool ticks = kick == WEFT_KICK_WATCHER &&
-		     atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==
-			     WEFT_WATCHER_TICKS &&
-		     !atomic_load_explicit(&e->kick_pending.x_napping, memory_order_relaxed);
-	if (ticks && (self->unrung == key || others_poll(e, self, key)))
-		return;
-	if (anybody && weft_task_relay_tell(e)) /* an idle worker that is awake sees to it */
-		return;
-	if (ticks && atomic_load_explicit(&e->kick_pending.x_spared, memory_order_relaxed))
-		return;
-	/* It would wake the caller. */
-	if (self->drains &&
-	    atomic_load_explicit(&e->baton.x_state, memory_order_relaxed) != WEFT_BATON_ASLEEP) {
-		self->submitted = true;
-		return;
-	}
-	weft_task_engine_kick(e, kick);
-	weft_task_kick_pending_note(&e->kick_pending, key);
-}
-
-/*
- * The same within about 50 us, by whoever polls, or else by the watcher: rung at once, it would
- * take the core of the caller, who most likely waits in a moment and runs the task itself.
- */
-static void tell_later(struct weft_engine *e, bool anybody)
-{
-	if (!weft_task_batch_hold_vacant(&e->baton) || !weft_task_engine_hold_task())
-		tell(e, anybody);
-	else if (atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
-		 WEFT_WATCHER_UNDER)
-		weft_task_engine_kick(e, WEFT_KICK_SET); /* it ticks for a while, and looks then */
-}
-
-/* The submitter has other things to do: an idle core that is awake, else as ever. */
-static void tell_spare(struct weft_engine *e)
-{
-	if (weft_task_baton_submit_target(&e->baton) != WEFT_KICK_NONE && !weft_task_relay_tell(e))
-		tell(e, true);
-}
-
-enum haste { AT_ONCE, LATER, SPARE };
-
 /* False: there is no engine. */
-static bool enqueue(struct weft_task *t, enum haste haste)
+static bool enqueue(struct weft_task *t, enum weft_haste haste)
 {
-	struct weft_engine *e = &weft_task_engine;
 	struct weft_tqueue *q =
 		weft_task_tqueue_of_place(t->cpus ? weft_topo_cover(t->cpus, t->cpus_bytes) : 0);
 	if (weft_unlikely(!q))
@@ -133,14 +65,8 @@ static bool enqueue(struct weft_task *t, enum haste haste)
 	/* Somebody has to go on looking at a repeat task. */
 	bool anybody = leaf < 0 && !(t->options & WEFT_TASK_REPEAT);
 	weft_task_tqueue_push(q, t); /* from here on t may run, end and be freed */
-	if (weft_likely(leaf < 0) || weft_task_worker_ring(leaf)) {
-		if (weft_likely(haste == AT_ONCE))
-			tell(e, anybody);
-		else if (haste == SPARE && anybody)
-			tell_spare(e);
-		else
-			tell_later(e, anybody);
-	}
+	if (weft_likely(leaf < 0) || weft_task_worker_ring(leaf))
+		weft_task_submit_kick(&weft_task_engine, haste, anybody);
 	return true;
 }
 
@@ -183,7 +109,7 @@ static void await_signal(struct weft_completion *done)
 		weft_backoff(&turns);
 }
 
-static bool submit(struct weft_task *t, enum haste haste)
+static bool submit(struct weft_task *t, enum weft_haste haste)
 {
 	struct weft_task_core *c = weft_task_core(t);
 	if (t->options & WEFT_TASK_ONCE) {
@@ -202,17 +128,17 @@ static bool submit(struct weft_task *t, enum haste haste)
 
 bool weft_task_submit(struct weft_task *t)
 {
-	return submit(t, AT_ONCE);
+	return submit(t, WEFT_HASTE_AT_ONCE);
 }
 
 bool weft_task_submit_later(struct weft_task *t)
 {
-	return submit(t, LATER);
+	return submit(t, WEFT_HASTE_LATER);
 }
 
 bool weft_task_submit_spare(struct weft_task *t)
 {
-	return submit(t, SPARE);
+	return submit(t, WEFT_HASTE_SPARE);
 }
 
 void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn, void *arg)
@@ -221,7 +147,7 @@ void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn, v
 	/* Relaxed, both: nobody knows it yet. */
 	atomic_store_explicit(&weft_task_core(t)->x_state, WEFT_LIFE_QUEUED, memory_order_relaxed);
 	weft_wait_completion_init(&weft_task_core(t)->done);
-	if (weft_unlikely(!enqueue(t, AT_ONCE)))
+	if (weft_unlikely(!enqueue(t, WEFT_HASTE_AT_ONCE)))
 		refuse(t);
 }
 
@@ -400,7 +326,7 @@ void weft_task_unmask(struct weft_task *t)
 	if (t->options & WEFT_TASK_ONCE)
 		return;
 	if (weft_task_life_unmask(&weft_task_core(t)->x_state) == WEFT_LIFE_ENQUEUE &&
-	    !enqueue(t, false))
+	    !enqueue(t, WEFT_HASTE_AT_ONCE))
 		refuse(t);
 }
 

@@ -37,8 +37,8 @@ void weft_task_engine_pending(void)
 	/* Relaxed, all: hints.  A mark that crosses the watcher's look costs one nap, no more. */
 	if (atomic_load_explicit(&e->x_pending, memory_order_relaxed) != WEFT_LEFT_ALL)
 		atomic_store_explicit(&e->x_pending, WEFT_LEFT_ALL, memory_order_relaxed);
-	if (weft_unlikely(atomic_load_explicit(&e->kick_pending.x_napping, memory_order_relaxed)) &&
+	if (weft_unlikely(atomic_load_explicit(&e->kick_filter.x_napping, memory_order_relaxed)) &&
 	    !weft_task_progress_off_here &&
-	    atomic_exchange_explicit(&e->kick_pending.x_napping, false, memory_order_relaxed))
+	    atomic_exchange_explicit(&e->kick_filter.x_napping, false, memory_order_relaxed))
 		weft_task_engine_kick(e, WEFT_KICK_WATCHER);
 }

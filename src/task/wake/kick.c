@@ -135,7 +135,7 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 	weft_trace(WEFT_TRACE_AWAKE, 0, 0, 0, 0);
 	weft_cancel_back(was);
 	bool rang = false;
-	weft_task_kick_pending_woke(&e->kick_pending);
+	weft_task_kick_filter_woke(&e->kick_filter);
 	weft_task_engine_self.deferred = false;
 	weft_task_engine_self.expired = n == 0;
 	for (int i = 0; i < n; i++) {

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/mechanism.h"
 #include "task/engine_int.h"
-#include "task/wake/kick_or_relay.h"
+#include "task/wake/kick_filter.h"
 #include "task/queue/tqueue.h"
 
 #include <linux/futex.h>
@@ -79,7 +79,7 @@ static void *run(void *arg)
 	(void)weft_task_engine_thread_settle("weft-hand");
 	weft_task_engine_self.runner = WEFT_RUNNER_WATCHER;
 	for (;;) { /* ends: stop */
-		uint32_t seen = weft_task_kick_or_relay_begin(&e->kick_pending, &hand.x_word);
+		uint32_t seen = weft_task_kick_filter_begin(&e->kick_filter, &hand.x_word);
 		if (atomic_load_explicit(&hand.x_stop, memory_order_acquire))
 			return NULL;
 		follow(&may, &bound);
@@ -163,7 +163,7 @@ void weft_task_engine_spare_wish(void)
 
 bool weft_task_relay_tell(struct weft_engine *e)
 {
-	return weft_task_kick_or_relay_relayed(&e->kick_pending, &relay, quick);
+	return weft_task_kick_filter_relayed(&e->kick_filter, &relay, quick);
 }
 
 /* ---- the watcher's ----------------------------------------------------------------------------
@@ -200,14 +200,14 @@ bool weft_task_relay_check(struct weft_engine *e)
 	uint64_t granted = atomic_load_explicit(&x_granted_ns, memory_order_relaxed);
 	if (last < granted)
 		last = granted;
-	return weft_task_kick_or_relay_look_after(&e->kick_pending, &relay,
-						  weft_clock_ns() > last + LEASE_NS);
+	return weft_task_kick_filter_look_after(&e->kick_filter, &relay,
+						weft_clock_ns() > last + LEASE_NS);
 }
 
 bool weft_task_relay_take_back(struct weft_engine *e)
 {
 	return weft_task_relay_nap_ns() != WEFT_FOREVER &&
-	       weft_task_kick_or_relay_look_after(&e->kick_pending, &relay, true);
+	       weft_task_kick_filter_look_after(&e->kick_filter, &relay, true);
 }
 
 void weft_task_relay_stop(void)

@@ -51,7 +51,7 @@ static uint32_t word(struct weft_engine *e)
 static uint32_t woke(struct weft_engine *e)
 {
 	uint32_t seen = word(e);
-	weft_task_kick_pending_woke(&e->kick_pending);
+	weft_task_kick_filter_woke(&e->kick_filter);
 	e->word_seen = seen;
 	return seen;
 }
@@ -157,9 +157,9 @@ static bool tick_spared(struct weft_engine *e, struct weft_watcher *w)
 {
 	/* Relaxed, both: a hint; a submitter that does not ring has seen that we tick, and we look
 	 * when that ends. */
-	atomic_store_explicit(&e->kick_pending.x_spared, true, memory_order_relaxed);
+	atomic_store_explicit(&e->kick_filter.x_spared, true, memory_order_relaxed);
 	bool kicked = tick(e, TICK_MIN_NS, true);
-	atomic_store_explicit(&e->kick_pending.x_spared, false, memory_order_relaxed);
+	atomic_store_explicit(&e->kick_filter.x_spared, false, memory_order_relaxed);
 	w->spare = false;
 	return kicked;
 }
@@ -167,11 +167,11 @@ static bool tick_spared(struct weft_engine *e, struct weft_watcher *w)
 static bool nap(struct weft_engine *e, struct weft_watcher *w)
 {
 	take_lease_back(e);
-	atomic_store_explicit(&e->kick_pending.x_napping, true, memory_order_relaxed);
+	atomic_store_explicit(&e->kick_filter.x_napping, true, memory_order_relaxed);
 	bool kicked = (atomic_load_explicit(&e->x_pending, memory_order_relaxed) &
 		       WEFT_LEFT_WATCHER) != 0 ||
 		      tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS, false);
-	atomic_store_explicit(&e->kick_pending.x_napping, false, memory_order_relaxed);
+	atomic_store_explicit(&e->kick_filter.x_napping, false, memory_order_relaxed);
 	if (kicked)
 		w->tick_ns = TICK_MIN_NS;
 	return kicked;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Kicks that are spared (task/wake/kick_pending.h) in every order: of two submitters the second may rely on the
+ * Kicks that are spared (kick_filter.h) in every order: of two submitters the second may rely on the
  * first one's kick, and both submissions are looked at all the same, wherever the one who looks is
  * between two sleeps.
  */
 #include "model/explore.h"
-#include "task/wake/kick_pending.h"
+#include "task/wake/kick_filter.h"
 
 enum { HOW = 1, SUBMITTERS = 2 };
 
-static struct weft_task_kick_pending told;
+static struct weft_kick_filter told;
 static _Atomic int x_work[SUBMITTERS]; /* a seq_cst exchange, as in the queues */
 static _Atomic int x_edges;            /* kicks that nobody has taken */
 static int found;                      /* the explorer's: no order of its own */
@@ -27,10 +27,10 @@ static void submit(int i)
 {
 	uint64_t key;
 	atomic_exchange_explicit(&x_work[i], 1, memory_order_seq_cst);
-	if (weft_task_kick_pending_already(&told, HOW, &key))
+	if (weft_task_kick_filter_already(&told, HOW, &key))
 		return;
 	atomic_fetch_add_explicit(&x_edges, 1, memory_order_acq_rel); /* the system call */
-	weft_task_kick_pending_note(&told, key);
+	weft_task_kick_filter_note(&told, key);
 }
 
 static void first(void)
@@ -48,11 +48,11 @@ static void notes_late(void)
 {
 	uint64_t key;
 	atomic_exchange_explicit(&x_work[0], 1, memory_order_seq_cst);
-	if (weft_task_kick_pending_already(&told, HOW, &key))
+	if (weft_task_kick_filter_already(&told, HOW, &key))
 		return;
 	atomic_fetch_add_explicit(&x_edges, 1, memory_order_acq_rel);
-	(void)weft_task_kick_pending_already(&told, HOW, &key);
-	weft_task_kick_pending_note(&told, key);
+	(void)weft_task_kick_filter_already(&told, HOW, &key);
+	weft_task_kick_filter_note(&told, key);
 }
 
 static bool nothing_new(void *arg)
@@ -77,7 +77,7 @@ static void looks(void)
 	while (found < SUBMITTERS) { /* ends: both are found; asleep for ever is the failure */
 		model_block(nothing_new, NULL);
 		atomic_exchange_explicit(&x_edges, 0, memory_order_acq_rel);
-		weft_task_kick_pending_woke(&told);
+		weft_task_kick_filter_woke(&told);
 		look();
 	}
 }
@@ -88,7 +88,7 @@ static void looks_before_it_counts(void)
 		model_block(nothing_new, NULL);
 		atomic_exchange_explicit(&x_edges, 0, memory_order_acq_rel);
 		look();
-		weft_task_kick_pending_woke(&told);
+		weft_task_kick_filter_woke(&told);
 	}
 }
 
@@ -100,7 +100,7 @@ int main(void)
 		 {looks, first, second},
 		 NULL,
 		 4,
-		 .must = {"weft_task_kick_pending_already l", "weft_task_kick_pending_woke x"}},
+		 .must = {"weft_task_kick_filter_already l", "weft_task_kick_filter_woke x"}},
 		{"looks before it counts",
 		 setup,
 		 {looks_before_it_counts, first, second},
