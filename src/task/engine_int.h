@@ -157,6 +157,8 @@ int weft_task_sources_round(struct weft_engine *e, enum weft_round_kind kind);
 void weft_task_sources_describe(FILE *out);
 /* arm.c; the caller holds the baton */
 weft_err weft_task_sources_arm(struct weft_engine *e, enum weft_arm_level level);
+/* For stress tests: asserts what is always so of the baton and each slot.  Any thread. */
+void weft_task_sources_check(struct weft_engine *e);
 /* The level for a thread that goes away: for all only if another thread waits, or an operation's
  * end is wanted.  soon: the thread is likely to be back before a wake-up could pay. */
 enum weft_arm_level weft_task_sources_level_to_leave(struct weft_engine *e, bool soon);

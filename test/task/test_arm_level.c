@@ -110,6 +110,7 @@ static void quiet_lies(void)
 		(void)send_quietly(&m[i]);
 		waits_and_leaves();
 		until_seen(i + 1);
+		weft_task_sources_check(&weft_task_engine);
 	}
 }
 
@@ -123,6 +124,7 @@ static void urgent_rings(void)
 		m[i] = (struct fake_msg){.fn = counts};
 		fake_send(&net, &m[i]);
 		until_seen(i + 1);
+		weft_task_sources_check(&weft_task_engine);
 	}
 	CHECK(atomic_load(&net.x_rings) > 0);
 }

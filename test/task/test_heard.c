@@ -114,6 +114,7 @@ int main(void)
 		until(armed_for_all);
 		send_quietly(&others);
 		CHECK_EQ(pthread_join(sleeper, NULL), 0);
+		weft_task_sources_check(&weft_task_engine);
 	}
 	fake_remove(&net);
 	weft_engine_stop();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Spared kicks and the lease of an idle worker together (task/wake/kick_or_relay.h) in every order: of tasks that
+ * Spared kicks and the lease of an idle worker together (task/wake/kick_filter.h) in every order: of tasks that
  * are submitted while a note of an earlier one is there, and while the lease ends, none lies there
  * with nobody awake; also when the relay loses its core while it holds the lease.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When others poll nobody rings the watcher for them (task/wake/poll_activity.h), also while it has taken their
+ * When others poll nobody rings the watcher for them (task/wake/kick_filter.h), also while it has taken their
  * core; and no longer once they are gone.  Times are made up.
  */
 #include "check.h"

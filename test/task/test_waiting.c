@@ -9,6 +9,7 @@
 #include "base/counters.h"
 #include "base/settings.h"
 #include "fake_source.h"
+#include "task/engine_int.h"
 
 static struct fake_source net;
 
@@ -272,11 +273,14 @@ int main(int argc, char **argv)
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	fake_add(&net, "fake", true);
 	all_of_it(&seed);
+	weft_task_sources_check(&weft_task_engine);
 	weft_progress_set(false);
 	CHECK(!weft_progress_get());
 	all_of_it(&seed);
+	weft_task_sources_check(&weft_task_engine);
 	weft_progress_set(true);
 	all_of_it(&seed);
+	weft_task_sources_check(&weft_task_engine);
 	fake_remove(&net);
 	weft_engine_stop();
 	return 0;

@@ -140,6 +140,8 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 		return;
 	}
 	atomic_store_explicit(&e->x_sleep_ns, WEFT_FOREVER, memory_order_relaxed);
+	weft_assert(weft_task_sources_level(e) == WEFT_ARM_ALL ||
+		    weft_task_sources_level(e) == WEFT_ARM_OFF); /* a bell has rung since */
 	atomic_store_explicit(&e->x_sleeper, w->parker, memory_order_release);
 	weft_task_baton_sleep(&e->baton);
 	/*
@@ -231,6 +233,7 @@ static void polled(struct weft_engine *e, const struct wait_call *w)
 void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 {
 	struct weft_patience patience = {.started = false};
+	weft_task_baton_check_held(&e->baton);
 	w->slept = false;
 	w->slice_ns = 0;
 	if (!w->held) {

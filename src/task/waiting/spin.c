@@ -17,6 +17,7 @@
  * strangers took our core, it takes turns (turn.h); where the control group gives less than a core
  * per rank, it sleeps at once: what it would burn is taken from the thread that it waits for.
  */
+#include "base/assert.h"
 #include "base/mechanism.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -243,6 +244,7 @@ static void after_sleep(_Atomic uint32_t *slot, uint64_t ns)
 		spin -= spin / 8;
 	if (spin < SPIN_MIN_NS)
 		spin = SPIN_MIN_NS;
+	weft_assert(spin >= SPIN_MIN_NS && spin <= SPIN_MAX_NS);
 	atomic_store_explicit(slot, spin, memory_order_relaxed);
 }
 

@@ -9,6 +9,7 @@ bool weft_task_wait_call_enlist(struct wait_call *w)
 		return true;
 	if (!w->parker)
 		return false;
+	weft_assert(w->node || !w->n);
 	weft_wait_parker_forget(w->parker);
 	w->waiter.parker = w->parker;
 	/* Relaxed: published with the first node. */

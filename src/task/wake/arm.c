@@ -23,6 +23,7 @@ static weft_err call_arm(struct weft_slot *s, struct weft_source *src, enum weft
 
 static void off_locked(struct weft_slot *s)
 {
+	weft_assert_held(weft_mask, &s->mask);
 	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
 	if (weft_task_slot_level(s) == WEFT_ARM_OFF)
 		return;
@@ -101,12 +102,38 @@ static weft_err all_to(struct weft_engine *e, enum weft_arm_level level)
 
 weft_err weft_task_sources_arm(struct weft_engine *e, enum weft_arm_level level)
 {
-	int was = weft_cancel_off(); /* the caller holds the baton */
+	weft_task_baton_check_held(&e->baton);
+	int was = weft_cancel_off();
 	weft_err err = level == WEFT_ARM_OFF ? WEFT_OK : all_to(e, level);
 	if (err || level == WEFT_ARM_OFF)
 		all_off(e);
 	weft_cancel_back(was);
 	return err;
+}
+
+static void check_slot_locked(const struct weft_slot *s)
+{
+	weft_assert_held(weft_mask, &s->mask);
+	weft_assert(weft_task_slot_level(s) <= WEFT_ARM_ALL);
+	/* What cannot be armed, and what has gone, is off. */
+	weft_assert(!s->unarmable || weft_task_slot_level(s) == WEFT_ARM_OFF ||
+		    !atomic_load_explicit(&s->x_source, memory_order_relaxed));
+}
+
+void weft_task_sources_check(struct weft_engine *e)
+{
+	/* SLOTS <- SLOTS (add), as above. */
+	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
+	weft_assert(n <= WEFT_SLOT_MAX);
+	weft_task_baton_check(&e->baton);
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft_slot *s = &e->slot[i];
+		if (!weft_mask_try(&s->mask))
+			continue; /* its holder looks */
+		check_slot_locked(s);
+		while (!weft_mask_done(&s->mask)) /* as in look() */
+			weft_task_slot_look_locked(s, 1);
+	}
 }
 
 enum weft_arm_level weft_task_sources_level_to_leave(struct weft_engine *e, bool soon)

@@ -24,6 +24,7 @@
 #define WEFT_BATON_H
 
 #include "base/arm_level.h"
+#include "base/assert.h"
 #include "base/base.h"
 
 enum weft_baton_state {
@@ -143,7 +144,10 @@ static inline enum weft_kick weft_task_baton_leave(struct weft_baton *b)
 	if (weft_unlikely(armed || watcher == WEFT_WATCHER_OFF || b->fence)) {
 		/* BGIVE -> BTAKE; seq_cst: comes before the caller's look at the queues. */
 		careful = true;
-		atomic_exchange_explicit(&b->x_state, WEFT_BATON_VACANT, memory_order_seq_cst);
+		uint32_t was = atomic_exchange_explicit(&b->x_state, WEFT_BATON_VACANT,
+							memory_order_seq_cst);
+		weft_assert(was == WEFT_BATON_HELD);
+		(void)was;
 	} else {
 		/* BGIVE -> BTAKE. */
 		atomic_store_explicit(&b->x_state, WEFT_BATON_VACANT, memory_order_release);
@@ -183,7 +187,9 @@ static inline bool weft_task_baton_park(struct weft_baton *b)
 static inline void weft_task_baton_unpark(struct weft_baton *b)
 {
 	/* Relaxed: too high a count for a moment costs a superfluous wake-up. */
-	atomic_fetch_sub_explicit(&b->x_parked, 1, memory_order_relaxed);
+	uint32_t was = atomic_fetch_sub_explicit(&b->x_parked, 1, memory_order_relaxed);
+	weft_assert(was > 0);
+	(void)was;
 }
 
 /* The holder goes to sleep in the watch set; after this it must look at everything once more. */
@@ -192,7 +198,10 @@ static inline void weft_task_baton_sleep(struct weft_baton *b)
 	b->owed = false;
 	/* DOZE -> SUBMIT (submit_target) and -> BESIDE.  seq_cst: comes before the last look, so a
 	 * submitter either is seen by that look or sees us asleep and kicks. */
-	atomic_exchange_explicit(&b->x_state, WEFT_BATON_ASLEEP, memory_order_seq_cst);
+	uint32_t was =
+		atomic_exchange_explicit(&b->x_state, WEFT_BATON_ASLEEP, memory_order_seq_cst);
+	weft_assert(was == WEFT_BATON_HELD);
+	(void)was;
 }
 
 /* It woke up and polls again. */
@@ -201,7 +210,9 @@ static inline void weft_task_baton_wake(struct weft_baton *b)
 	/* WOKE -> BESIDE (sit_beside).  seq_cst: either the watcher sees us awake and does not sit
 	 * down, or we see it sitting and move it when we leave.  Without it: armed, vacant, and
 	 * no thread in the watch set. */
-	atomic_exchange_explicit(&b->x_state, WEFT_BATON_HELD, memory_order_seq_cst);
+	uint32_t was = atomic_exchange_explicit(&b->x_state, WEFT_BATON_HELD, memory_order_seq_cst);
+	weft_assert(was == WEFT_BATON_ASLEEP);
+	(void)was;
 	b->owed = atomic_load_explicit(&b->x_watcher, memory_order_seq_cst) == WEFT_WATCHER_BESIDE;
 }
 
@@ -240,6 +251,24 @@ static inline enum weft_kick weft_task_baton_submit_target(struct weft_baton *b)
 		return atomic_load_explicit(&b->x_outside, memory_order_seq_cst) ? WEFT_KICK_SET
 										 : WEFT_KICK_NONE;
 	}
+}
+
+/* Any thread, at any moment: what is always so. */
+static inline void weft_task_baton_check(const struct weft_baton *b)
+{
+	/* Relaxed, all: each word by itself. */
+	weft_assert(atomic_load_explicit(&b->x_state, memory_order_relaxed) <= WEFT_BATON_ASLEEP);
+	weft_assert(atomic_load_explicit(&b->x_watcher, memory_order_relaxed) <=
+		    WEFT_WATCHER_BESIDE);
+	weft_assert(atomic_load_explicit(&b->x_level, memory_order_relaxed) <= WEFT_ARM_ALL);
+	weft_assert(atomic_load_explicit(&b->x_parked, memory_order_relaxed) < UINT32_MAX / 2);
+}
+
+/* The caller holds it, and polls. */
+static inline void weft_task_baton_check_held(const struct weft_baton *b)
+{
+	/* Relaxed: the caller's own word. */
+	weft_assert(atomic_load_explicit(&b->x_state, memory_order_relaxed) == WEFT_BATON_HELD);
 }
 
 #endif

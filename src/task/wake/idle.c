@@ -13,6 +13,7 @@
  * that could take long: it touches static memory only, and ends when its generation is over.  With
  * a fixed period it does look at the queues; stop waits for the end of a look.
  */
+#include "base/assert.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/wake/ending.h"
@@ -247,6 +248,7 @@ void weft_task_idle_event(void)
 		pthread_detach(thread);
 		started++;
 	}
+	weft_assert(started <= IDLERS_MAX);
 	for (int i = 0; i < started; i++) {
 		if (!atomic_load_explicit(&idlers[i].x_parked, memory_order_relaxed))
 			continue;

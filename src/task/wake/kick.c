@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kick.c - kicks, at once or a moment later, and the sleep in the watch set that they end. */
+#include "base/assert.h"
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/trace.h"
@@ -29,6 +30,7 @@ static void noticed(struct weft_engine *e)
 
 void weft_task_engine_kick(struct weft_engine *e, enum weft_kick kick)
 {
+	weft_assert(kick <= WEFT_KICK_PARKED);
 	if (weft_likely(kick == WEFT_KICK_NONE))
 		return;
 	if (kick == WEFT_KICK_SET)

@@ -8,6 +8,7 @@
  * baton (x_outside): a thread that leaves the baton, or submits a task, while the watcher is off looks at it.
  */
 #include <weft/pollable.h>
+#include "base/assert.h"
 #include "base/cancel.h"
 #include "base/log.h"
 #include "task/engine_int.h"
@@ -41,6 +42,7 @@ void weft_task_outside_ring(struct weft_engine *e)
 
 static weft_err open_locked(void)
 {
+	weft_assert_held(weft_mutex, &out.lock);
 	struct epoll_event ev = {.events = EPOLLIN};
 	if (out.fd >= 0)
 		return WEFT_OK;
@@ -78,6 +80,7 @@ int weft_engine_fd(void)
 /* What made it readable is seen. */
 static void drain_locked(struct weft_engine *e)
 {
+	weft_assert_held(weft_mutex, &out.lock);
 	uint64_t count;
 	int was = weft_cancel_off();
 	ssize_t n = read(out.note_fd, &count, sizeof count);
@@ -92,6 +95,7 @@ static void drain_locked(struct weft_engine *e)
 
 static void watch_locked(struct weft_engine *e, bool on)
 {
+	weft_assert_held(weft_mutex, &out.lock);
 	struct epoll_event ev = {.events = EPOLLIN};
 	if (out.watching == on)
 		return;
@@ -104,6 +108,7 @@ static void watch_locked(struct weft_engine *e, bool on)
 /* Once, in ns from now; WEFT_FOREVER: not at all.  What it rang before is forgotten. */
 static void alarm_locked(uint64_t ns)
 {
+	weft_assert_held(weft_mutex, &out.lock);
 	struct itimerspec at = {.it_value = {0, 0}};
 	if (ns == WEFT_FOREVER && !out.alarmed)
 		return;

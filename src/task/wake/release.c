@@ -61,6 +61,7 @@ static void back_to_application(struct weft_engine *e, enum weft_kick kick, cons
 			weft_task_engine_kick(e, kick);
 		return;
 	}
+	weft_task_baton_check(&e->baton);
 	weft_task_engine_kick(e, kick);
 	if (kick != WEFT_KICK_NONE)
 		return; /* the thread that is kicked looks */

@@ -65,6 +65,7 @@ static bool is_inside(const struct weft_slot *s)
 
 int weft_task_slot_look_locked(struct weft_slot *s, unsigned turns)
 {
+	weft_assert_held(weft_mask, &s->mask);
 	struct weft_source *src = atomic_load_explicit(&s->x_source, memory_order_relaxed);
 	if (!src)
 		return 0;
@@ -311,6 +312,7 @@ void weft_task_source_look(struct weft_source *src)
 bool weft_task_source_armed_locked(const struct weft_source *src)
 {
 	const struct weft_slot *s = src->engine_private[0];
+	weft_assert_held(weft_mask, &s->mask);
 	return weft_task_slot_level(s) != WEFT_ARM_OFF;
 }
 
@@ -318,6 +320,7 @@ void weft_task_source_timed_locked(struct weft_source *src, bool timed)
 {
 	struct weft_engine *e = &weft_task_engine;
 	struct weft_slot *s = slot_of(src);
+	weft_assert_held(weft_mask, &s->mask);
 	if (s->timed == timed)
 		return;
 	s->timed = timed;
@@ -332,6 +335,7 @@ void weft_task_source_timed_locked(struct weft_source *src, bool timed)
 void weft_task_source_idle_locked(struct weft_source *src, bool idle)
 {
 	struct weft_slot *s = slot_of(src);
+	weft_assert_held(weft_mask, &s->mask);
 	if (atomic_load_explicit(&s->x_idle, memory_order_relaxed) != idle)
 		atomic_store_explicit(&s->x_idle, idle, memory_order_relaxed);
 }
@@ -339,6 +343,7 @@ void weft_task_source_idle_locked(struct weft_source *src, bool idle)
 void weft_task_source_rare_locked(struct weft_source *src, bool rarely)
 {
 	struct weft_slot *s = slot_of(src);
+	weft_assert_held(weft_mask, &s->mask);
 	uint32_t period = rarely ? PERIOD_RARE : 1;
 	if (rarely == rare(s))
 		return;
