@@ -3,7 +3,7 @@
  * gate.h - the way to one peer: a mask, packets that wait, credit, and what comes from there.
  *
  * Callers   _locked: holder of the mask.  Any thread takes it by try(), or leaves it a packet.
- * Order     what was done under the mask is visible to its next holder.
+ * Order     what was done under the mask is visible to its next holder; see test_model_gate.
  * Letters   as in request.h.
  */
 #ifndef WEFT_COMM_GATE_H
