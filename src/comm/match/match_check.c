@@ -92,16 +92,14 @@ static void table_check(const struct weft_match *m)
 
 /* ---- contexts ------------------------------------------------------------------------------ */
 
-/* Is n among the nodes of its key? */
+/* Is n among the nodes of its key?  Its place alone is checked: the rest follows from the places of the other nodes. */
 static bool in_bucket(const struct weft_keyed *n)
 {
 	struct weft_bucket *b = weft_comm_bucket_of(n->ctx, n->peer, n->tag);
 	weft_comm_biased_lock(&b->lock);
 	const struct weft_keyed *at = weft_comm_bucket_first_locked(b, n->ctx, n->peer, n->tag);
 	weft_comm_biased_unlock(&b->lock);
-	while (at && at != n)
-		at = at->next;
-	return at;
+	return at && (at == n || n->prev->next == n) && (n->next ? n->next->prev : at->prev) == n;
 }
 
 static void wildcards_check(const struct weft_ctx *ctx)

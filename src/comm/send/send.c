@@ -145,16 +145,17 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 {
 	weft_assert_held(weft_comm_gate, g);
 	struct weft_core_req_send *s = weft_comm_req_send(r);
+	/* Before the id is given: that publishes them to the handler of the peer's answer. */
+	s->route = WEFT_ROUTE_NONE;
+	s->state = WEFT_LARGE_ASKED;
+	if (weft_unlikely(g->eager_threshold != NULL))
+		s->asked_ns = weft_clock_ns();
 	uint32_t id = weft_comm_ids_give(&g->core->ids, r, weft_comm_id_send(g->peer));
 	if (!id)
 		return no_memory(s);
 	struct weft_wire head = s->out.head;
 	struct weft_wire_rts rts = {.id = id, .addr = rts_address(g, &r->buf)};
 	struct iovec iov = {&rts, sizeof rts};
-	s->route = WEFT_ROUTE_NONE;
-	s->state = WEFT_LARGE_ASKED;
-	if (weft_unlikely(g->eager_threshold != NULL))
-		s->asked_ns = weft_clock_ns();
 	head.sequence = g->send_seq;
 	head.flags = r->then ? 0 : WEFT_WIRE_QUIET;
 	if (weft_trace_on())
