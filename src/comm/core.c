@@ -5,7 +5,7 @@
 #include "base/mechanism.h"
 #include "base/trace.h"
 #include "comm/core.h"
-#include "comm/dead.h"
+#include "comm/lost_peer.h"
 #include "comm/large/packets.h"
 #include "comm/large/rtr.h"
 #include "comm/recv/msg_pool.h"

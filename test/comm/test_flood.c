@@ -6,7 +6,7 @@
  */
 #include <string.h>
 #include "base/counters.h"
-#include "comm/dead.h"
+#include "comm/lost_peer.h"
 #include "comm/fake_net.h"
 #include "comm/match/match_probe.h"
 #include "comm/recv/msg.h"

@@ -6,7 +6,7 @@
 #include "comm/match/match.h"
 #include "comm/recv/arrival.h"
 #include "comm/recv/msg_pool.h"
-#include "comm/recv/take.h"
+#include "comm/recv/recv_message.h"
 
 struct weft_ctx *weft_comm_inbound_context(struct weft_gate *g, uint32_t id)
 {

@@ -5,7 +5,7 @@
 #include "comm/match/match_fast.h"
 #include "comm/msg_trace.h"
 #include "comm/recv/deliver.h"
-#include "comm/recv/take.h"
+#include "comm/recv/recv_message.h"
 #include "task/task.h"
 #include "wait/stack.h"
 

@@ -6,7 +6,7 @@
 #include "comm/msg_trace.h"
 #include "comm/recv/deliver.h"
 #include "comm/recv/msg_pool.h"
-#include "comm/recv/take.h"
+#include "comm/recv/recv_message.h"
 #include "comm/send/send_self.h"
 
 /* Up to this size a message is copied aside when no receive waits, so that the send is over; a

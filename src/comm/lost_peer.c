@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dead.c - a peer is gone: everything that needs it ends now, with WEFT_ERR_PEER.
+ * lost_peer.c - a peer is gone: everything that needs it ends now, with WEFT_ERR_PEER.
  *
  * Receives from any peer fail, too, when the peer died (err is not WEFT_OK): a receive that waited
  * for it alone would wait for ever.  Messages that it sent in full stay.
  */
-#include "comm/dead.h"
+#include "comm/lost_peer.h"
 #include "comm/large/large.h"
 #include "comm/match/probe_waiter.h"
 #include "comm/match/withdraw.h"

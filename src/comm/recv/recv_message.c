@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* take.c - a receive meets a message that was there before it. */
+/* recv_message.c - a receive meets a message that was there before it. */
 #include <string.h>
 #include "base/counters.h"
 #include "base/trace.h"
@@ -7,7 +7,7 @@
 #include "comm/msg_trace.h"
 #include "comm/recv/deliver.h"
 #include "comm/recv/msg_pool.h"
-#include "comm/recv/take.h"
+#include "comm/recv/recv_message.h"
 
 /* A message of this process to itself whose data is still in the sender's buffer. */
 static void take_local(struct weft_req *r, struct weft_msg *m)

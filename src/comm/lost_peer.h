@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dead.h - the end of a peer. */
-#ifndef WEFT_COMM_DEAD_H
-#define WEFT_COMM_DEAD_H
+/* lost_peer.h - the end of a peer. */
+#ifndef WEFT_COMM_LOST_PEER_H
+#define WEFT_COMM_LOST_PEER_H
 
 #include "comm/core.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* take.h - a receive meets a message that was there before it. */
-#ifndef WEFT_COMM_TAKE_H
-#define WEFT_COMM_TAKE_H
+/* recv_message.h - a receive meets a message that was there before it. */
+#ifndef WEFT_COMM_RECV_MESSAGE_H
+#define WEFT_COMM_RECV_MESSAGE_H
 
 #include "comm/recv/msg.h"
 #include "comm/request.h"
