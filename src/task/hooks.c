@@ -4,6 +4,7 @@
 
 #include "base/counters.h"
 #include "task/engine_int.h"
+#include "task/waiting/app_work.h"
 
 static int hook(enum weft_round_kind kind)
 {

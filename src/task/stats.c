@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/counters.h"
 #include "task/engine_int.h"
+#include "task/wake/budget.h"
 
 size_t weft_task_stats(struct weft_stat *stat, size_t n)
 {

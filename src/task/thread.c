@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
+#include "task/thread.h"
 
 #include <errno.h>
 #include <sched.h>

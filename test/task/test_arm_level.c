@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "fake_source.h"
 #include "task/engine_int.h"
+#include "task/wake/arm.h"
 
 enum { AWAKE = 0, LOUD = 1, QUIET = 2 }; /* of net.x_armed; fake_send rings for both */
 

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include "fake_source.h"
 #include "task/engine_int.h"
+#include "task/waiting/spin.h"
+#include "task/wake/arm.h"
 
 static struct fake_source net;
 static _Atomic int x_level, x_checks;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "check.h"
 #include "task/engine_int.h"
+#include "task/wake/idle.h"
 #include "topo/topo.h"
 
 enum { ROOM = 64 };

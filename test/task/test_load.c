@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "check.h"
 #include "task/engine_int.h"
+#include "task/waiting/spin.h"
 #include "task/event/load.h"
 
 #define MS UINT64_C(1000000)

@@ -8,6 +8,8 @@
 #include "base/settings.h"
 #include "check.h"
 #include "task/engine_int.h"
+#include "task/waiting/spin.h"
+#include "task/waiting/wait_site.h"
 
 #define MS UINT64_C(1000000)
 

@@ -10,6 +10,9 @@
 #include "base/settings.h"
 #include "check.h"
 #include "task/engine_int.h"
+#include "task/wake/idle.h"
+#include "task/wake/relay_hand.h"
+#include "task/wake/watcher.h"
 
 static _Atomic int x_ran;
 

@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "fake_source.h"
 #include "task/engine_int.h"
+#include "task/wake/arm.h"
 
 static struct fake_source net;
 

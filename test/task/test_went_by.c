@@ -6,6 +6,8 @@
 #include "fake_source.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
+#include "task/wake/arm.h"
+#include "task/wake/kick.h"
 #include "task/queue/tqueue.h"
 #include "task/queue/weft_task.h"
 

@@ -9,6 +9,8 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "task/event/event_int.h"
+#include "task/thread.h"
+#include "task/wake/source_int.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -9,6 +9,7 @@
  */
 #include "base/log.h"
 #include "task/event/event_int.h"
+#include "task/wake/source_int.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -6,6 +6,10 @@
 #include "base/log.h"
 #include "task/event/event_int.h"
 #include "task/event/load.h"
+#include "task/queue/overseer.h"
+#include "task/waiting/policy_int.h"
+#include "task/waiting/wait_site.h"
+#include "task/wake/source_int.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,6 +9,8 @@
  */
 #include "base/log.h"
 #include "task/engine_int.h"
+#include "task/queue/overseer.h"
+#include "task/thread.h"
 #include "task/queue/running.h"
 #include "task/wake/wake_word.h"
 

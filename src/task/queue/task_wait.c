@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include "base/log.h"
 #include "task/engine_int.h"
+#include "task/waiting/wait_site.h"
+#include "task/wake/kick.h"
 #include "task/queue/tally.h"
 #include "task/queue/tqueue.h"
 #include "task/queue/weft_task.h"

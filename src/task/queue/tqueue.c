@@ -7,6 +7,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "task/engine_int.h"
+#include "task/wake/kick.h"
 #include "task/queue/life.h"
 #include "topo/topo.h"
 

@@ -7,6 +7,9 @@
  */
 #include "base/log.h"
 #include "task/engine_int.h"
+#include "task/queue/worker.h"
+#include "task/thread.h"
+#include "task/wake/outside.h"
 #include "task/queue/tqueue.h"
 #include "task/wake/wake_word.h"
 #include "topo/topo.h"

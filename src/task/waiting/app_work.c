@@ -11,6 +11,8 @@
  * it when the oldest of it is due.
  */
 #include "task/engine_int.h"
+#include "task/waiting/app_work.h"
+#include "task/wake/kick.h"
 
 static _Atomic(struct weft_task_app_work *) x_left, x_awhile;
 static uint64_t awhile_ns; /* W: when the oldest of x_awhile was left there */

@@ -9,6 +9,11 @@
 #include "task/waiting/holder.h"
 #include "task/waiting/patience.h"
 #include "task/waiting/turn.h"
+#include "task/waiting/app_work.h"
+#include "task/waiting/spin.h"
+#include "task/wake/arm.h"
+#include "task/wake/kick.h"
+#include "task/wake/watcher.h"
 
 #include <sched.h>
 

@@ -12,6 +12,9 @@
 #include "task/waiting/wait_call.h"
 #include "task/wake/release.h"
 #include "wait/stack.h"
+#include "task/waiting/app_work.h"
+#include "task/waiting/spin.h"
+#include "task/wake/arm.h"
 
 void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w);
 

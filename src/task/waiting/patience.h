@@ -18,6 +18,7 @@
 
 #include <sched.h>
 #include "task/engine_int.h"
+#include "task/waiting/spin.h"
 
 #define WEFT_PATIENCE_UNTAKEN_NS                                                                   \
 	1000                  /* a look and a yield: shorter, no other thread ran meanwhile */

@@ -3,6 +3,7 @@
 #include <weft/policy.h>
 
 #include "task/engine_int.h"
+#include "task/waiting/policy_int.h"
 
 static _Atomic(const struct weft_policy *) x_policy;
 

@@ -22,6 +22,9 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
+#include "task/waiting/policy_int.h"
+#include "task/waiting/spin.h"
+#include "task/wake/idle.h"
 #include "task/event/load.h"
 #include "task/waiting/turn.h"
 

@@ -2,6 +2,7 @@
 /* turn.c - when a waiter's turn ends, and the slice with which it sleeps. */
 #include "task/waiting/turn.h"
 #include "task/engine_int.h"
+#include "task/thread.h"
 
 #include <sched.h>
 

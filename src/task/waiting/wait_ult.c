@@ -8,6 +8,7 @@
 #include "task/wake/release.h"
 #include "wait/foreign.h"
 #include "wait/stack.h"
+#include "task/wake/kick.h"
 
 #include <stdlib.h>
 #include <weft/hooks.h>

@@ -10,6 +10,8 @@
  */
 #include "base/log.h"
 #include "task/waiting/holder.h"
+#include "task/waiting/app_work.h"
+#include "task/waiting/wait_site.h"
 
 #include <stdlib.h>
 

@@ -9,6 +9,8 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "task/wake/slot.h"
+#include "task/waiting/spin.h"
+#include "task/wake/arm.h"
 
 static weft_err call_arm(struct weft_slot *s, struct weft_source *src, enum weft_arm_level level)
 {

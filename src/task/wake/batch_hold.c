@@ -2,6 +2,7 @@
 /* batch_hold.c - what a caller leaves to the next poller: held back for company, or not over yet. */
 #include "base/mechanism.h"
 #include "task/engine_int.h"
+#include "task/wake/kick.h"
 
 /* As weft_task_engine_hold; the watcher looks within ns. */
 static bool hold_for(struct weft_engine *e, uint64_t ns)

@@ -137,4 +137,8 @@ static inline bool weft_task_batch_hold_over(struct weft_task_batch_hold *h)
 	return atomic_exchange_explicit(&h->x_ns, 0, memory_order_acq_rel) != 0;
 }
 
+/* batch_hold.c: as weft_task_engine_hold, for a task: looked at within WEFT_HOLD_NS whatever was
+ * learned. */
+bool weft_task_engine_hold_task(void) weft_must_use;
+
 #endif

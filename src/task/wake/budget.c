@@ -9,6 +9,7 @@
 #include "base/counters.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
+#include "task/wake/budget.h"
 
 #include <time.h>
 

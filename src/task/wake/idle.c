@@ -18,6 +18,11 @@
 #include "base/settings.h"
 #include "task/wake/ending.h"
 #include "task/engine_int.h"
+#include "task/thread.h"
+#include "task/wake/budget.h"
+#include "task/wake/idle.h"
+#include "task/wake/relay_hand.h"
+#include "task/wake/watcher.h"
 #include "task/event/load.h"
 #include "task/wake/wake_word.h"
 

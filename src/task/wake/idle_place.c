@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* idle_place.c - how many idle workers there are, and at which places of the tree. */
 #include "task/engine_int.h"
+#include "task/wake/idle.h"
 #include "topo/topo.h"
 
 #include <string.h>

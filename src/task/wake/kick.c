@@ -5,6 +5,10 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "task/engine_int.h"
+#include "task/waiting/spin.h"
+#include "task/wake/arm.h"
+#include "task/wake/kick.h"
+#include "task/wake/watcher.h"
 #include "task/wake/release.h"
 #include "task/event/late.h"
 

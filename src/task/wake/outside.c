@@ -12,6 +12,10 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "task/engine_int.h"
+#include "task/waiting/app_work.h"
+#include "task/wake/arm.h"
+#include "task/wake/kick.h"
+#include "task/wake/outside.h"
 #include "task/wake/release.h"
 
 #include <errno.h>

@@ -12,6 +12,11 @@
 #include "base/log.h"
 #include "base/mechanism.h"
 #include "task/engine_int.h"
+#include "task/thread.h"
+#include "task/wake/idle.h"
+#include "task/wake/kick.h"
+#include "task/wake/outside.h"
+#include "task/wake/relay_hand.h"
 #include "task/wake/kick_filter.h"
 #include "task/queue/tqueue.h"
 

@@ -3,6 +3,9 @@
 #include "base/mechanism.h"
 #include "task/wake/release.h"
 #include "task/wake/watcher_int.h"
+#include "task/waiting/spin.h"
+#include "task/wake/arm.h"
+#include "task/wake/kick.h"
 
 #define REST_NS 200000u /* so long since the last wait: the next one will not come soon either */
 #define REST_ARMS                                                                                  \

@@ -23,6 +23,7 @@
 #define WEFT_RELEASE_H
 
 #include "task/engine_int.h"
+#include "task/wake/arm.h"
 
 enum weft_leaver {
 	WEFT_LEAVER_WAITER,

@@ -10,6 +10,9 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
+#include "task/thread.h"
+#include "task/wake/arm.h"
+#include "task/wake/server.h"
 #include "task/wake/release.h"
 
 #include <errno.h>

@@ -9,6 +9,9 @@
 #include "base/backoff.h"
 #include "base/log.h"
 #include "task/wake/slot.h"
+#include "task/wake/outside.h"
+#include "task/wake/source_int.h"
+#include "task/wake/watcher.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* submit_kick.c - the kick that follows a submission, and what is tried in its place. */
 #include "task/wake/submit_kick.h"
+#include "task/wake/kick.h"
+#include "task/wake/relay_hand.h"
 
 /*
  * Does another thread poll all the time, without the baton?  Then the watcher need not be rung while

@@ -13,6 +13,14 @@
 #include "base/mechanism.h"
 #include "task/wake/watcher_int.h"
 #include "task/wake/release.h"
+#include "task/thread.h"
+#include "task/wake/arm.h"
+#include "task/wake/budget.h"
+#include "task/wake/idle.h"
+#include "task/wake/kick.h"
+#include "task/wake/outside.h"
+#include "task/wake/relay_hand.h"
+#include "task/wake/watcher.h"
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>

@@ -5,6 +5,11 @@
  */
 #include "task/wake/watcher_int.h"
 #include "task/wake/release.h"
+#include "task/waiting/app_work.h"
+#include "task/wake/arm.h"
+#include "task/wake/kick.h"
+#include "task/wake/relay_hand.h"
+#include "task/wake/watcher.h"
 
 void weft_task_watcher_redirect(struct weft_engine *e)
 {
