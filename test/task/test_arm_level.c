@@ -51,7 +51,7 @@ static void signals(void *arg)
 	weft_wait_completion_signal(arg);
 }
 
-/* A message for who waits, who then goes to compute. */
+/* A message for a waiter, which then goes to compute. */
 static void waits_and_leaves(void)
 {
 	struct weft_completion done;
@@ -94,7 +94,7 @@ static void until_seen(int n)
 		usleep(50);
 }
 
-/* Armed for replies: checked in a moment.  What comes then rings nobody; who waits next finds it. */
+/* Armed for replies: checked in a moment.  What comes then does not ring; the next waiter finds it. */
 static void quiet_lies(void)
 {
 	struct fake_msg m[20];
@@ -130,7 +130,7 @@ static void urgent_rings(void)
 	CHECK(atomic_load(&net.x_rings) > 0);
 }
 
-/* Nobody waits, and no further message comes: it is made loud by the call, or by whom it calls. */
+/* No thread waits, and no further message comes: the call raises the level, or the watcher that it calls. */
 static void wanted_is_loud(void)
 {
 	struct fake_msg m[20];

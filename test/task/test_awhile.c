@@ -40,7 +40,7 @@ static void begin(struct weft_task *t, int i)
 	weft_wait_completion_init(&done);
 	weft_task_init(t, "leaves", leaves, NULL, 0);
 	CHECK(weft_task_submit(t));
-	while (atomic_load(&x_left) != i) /* ends: nobody but the watcher polls */
+	while (atomic_load(&x_left) != i) /* ends: the watcher alone polls */
 		sched_yield();
 }
 
@@ -51,7 +51,7 @@ static void ran_once(struct weft_task *t, int i)
 		sched_yield();
 }
 
-/* Nobody calls. */
+/* No thread calls. */
 static void behind(int *n_p)
 {
 	struct weft_task t;
@@ -64,7 +64,7 @@ static void behind(int *n_p)
 	}
 }
 
-/* Whoever is first. */
+/* Whichever thread is first. */
 static void in_a_wait(int *n_p)
 {
 	struct weft_task t;

@@ -2,7 +2,7 @@
 /*
  * The engine is stopped with work left: tasks that are queued are named, never run and count as
  * done; threads that wait come out, asleep or polling, for tasks and for what will never come;
- * tasks that others submit at that moment are done, too, also by one who is stalled until the next
+ * tasks that others submit at that moment are done, too, also by a submitter that is stalled until the next
  * start; a handler cannot stop it.
  */
 #include <fcntl.h>
@@ -74,7 +74,7 @@ static void names_what_is_left(void)
 		CHECK(weft_task_done(&t[i]));
 }
 
-/* ---- who waits ---------------------------------------------------------------------------------
+/* ---- waiting -----------------------------------------------------------------------------------
  */
 
 static void *waits_for_task(void *arg)
@@ -122,7 +122,7 @@ static void lets_waiters_go(int round)
 		pthread_join(p[i], NULL);
 }
 
-/* ---- who submits -------------------------------------------------------------------------------
+/* ---- submitting --------------------------------------------------------------------------------
  */
 
 static void *submits(void *arg)
@@ -158,7 +158,7 @@ static void nothing_is_lost(int round)
 		pthread_join(p[i], NULL);
 }
 
-/* ---- who is stalled -----------------------------------------------------------------------------
+/* ---- stalled ------------------------------------------------------------------------------------
  */
 
 static _Atomic int x_ran;

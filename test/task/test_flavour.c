@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who progresses: nobody but calls (explicit), another runtime's hooks, a server that spins, or
+ * What makes progress: calls alone (explicit), another runtime's hooks, a server that spins, or
  * threads that sleep, within their budget and on the cores given to them.  Each is seen in the
  * counters, which another process can read.
  */
@@ -57,7 +57,7 @@ static void submit(void)
 
 static void until_run(void)
 {
-	while (!weft_task_done(&task)) /* ends: somebody else runs it, or this test never ends */
+	while (!weft_task_done(&task)) /* ends: another thread runs it, or this test never ends */
 		sched_yield();
 	CHECK_EQ(atomic_load(&x_runs), 1);
 }
@@ -186,7 +186,7 @@ static void cores(void)
 	set(WEFT_SET_PROGRESS_CPUS, "");
 }
 
-/* By default nobody looks periodically, and what comes is run all the same. */
+/* By default no thread looks periodically, and what comes is run all the same. */
 static void no_period(void)
 {
 	CHECK_EQ(weft_engine_start(), WEFT_OK);

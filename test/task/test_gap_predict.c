@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who was back soon some times in a row, from one place, is expected to be back soon
- * (task/wake/gap_predict.h); not once he had left something behind and stayed away.  Times are made up.
+ * A thread that was back soon some times in a row, from one place, is expected to be back soon
+ * (task/wake/gap_predict.h); not once it had left something behind and stayed away.  Times are made up.
  */
 #include "check.h"
 #include "task/wake/gap_predict.h"
@@ -39,7 +39,7 @@ static void some_in_a_row(void)
 	proven(&a, here); /* from the beginning */
 }
 
-/* Nothing was under way: to be rung would have helped nobody. */
+/* Nothing was under way: a ring would have helped no thread. */
 static void long_with_nothing_behind(void)
 {
 	struct weft_task_gap a = {0};

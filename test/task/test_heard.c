@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bells that are armed for nobody, and one who has gone to sleep beside a holder that leaves at
- * once: they are armed for him, also when the watcher learns of it by its timer.
+ * Bells that are armed for replies, and a waiter that has gone to sleep beside a holder that leaves
+ * at once: they are armed for that waiter, also when the watcher learns of it by its timer.
  */
 #include <pthread.h>
 #include "fake_source.h"
@@ -23,7 +23,7 @@ static weft_err arms(void *arg, enum weft_arm_level level)
 	return err;
 }
 
-/* Lies until somebody looks, unless the bells are for all. */
+/* Lies until a thread looks, unless the bells are for all. */
 static void send_quietly(struct fake_msg *m)
 {
 	if (atomic_load(&x_level) < WEFT_ARM_ALL_UNCHECKED) {
@@ -112,7 +112,7 @@ int main(void)
 		until(armed_for_nobody);
 		send_quietly(&ours);
 		weft_task_engine_wait(&mine);
-		/* We compute; he hears nothing while the bells are quiet. */
+		/* We compute; the waiter hears nothing while the bells are armed for replies. */
 		until(armed_for_all);
 		send_quietly(&others);
 		CHECK_EQ(pthread_join(sleeper, NULL), 0);

@@ -2,7 +2,7 @@
 /*
  * A task that was submitted for later runs once: in the submitter's wait, behind a thread that
  * never waits, beside one that waits for something else, and when the watcher is off.  While those
- * who hold back poll by themselves, the watcher lets itself more time; not once it had to see to
+ * that hold back poll by themselves, the watcher lets itself more time; not once it had to see to
  * it.
  */
 #include <pthread.h>
@@ -29,7 +29,7 @@ static void until_run(int n)
 		sched_yield();
 }
 
-/* Nobody waits: the watcher runs it, wherever it is at that moment. */
+/* No thread waits: the watcher runs it, wherever it is at that moment. */
 static void behind(int pauses)
 {
 	struct weft_task t;
@@ -109,7 +109,7 @@ static void learns(void)
 			CHECK(weft_task_submit_later(&t));
 			CHECK_EQ(weft_task_wait(&t), WEFT_OK);
 		}
-		while (hold_max() != WEFT_HOLD_NS) { /* ends: nobody polls */
+		while (hold_max() != WEFT_HOLD_NS) { /* ends: no thread polls */
 			CHECK(weft_task_submit_later(&t));
 			while (!weft_task_done(&t))
 				sched_yield();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is held back (task/wake/batch_hold.h) in every order: a task, which whoever falls asleep finds in his
+ * What is held back (task/wake/batch_hold.h) in every order: a task, which a thread that falls asleep finds in its
  * last look, and a message, which goes at once where its source is armed.  Neither lies there with
- * everybody asleep, whether the watcher sits down beside a sleeper, goes under or goes off at that
+ * all threads asleep, whether the watcher sits down beside a sleeper, goes under or goes off at that
  * moment.
  */
 #include "model/explore.h"
@@ -12,7 +12,7 @@ static struct weft_baton baton;
 static struct weft_task_batch_hold hold;
 static _Atomic int x_work;  /* a seq_cst exchange, as in the queues */
 static _Atomic int x_armed; /* the source of a message */
-static _Atomic int x_edges; /* kicks into the watch set that nobody has taken */
+static _Atomic int x_edges; /* kicks into the watch set that no sleeper has taken */
 static _Atomic int x_word;  /* the watcher's own */
 static int found, early;    /* the explorer's: no order of their own */
 
@@ -62,7 +62,7 @@ static void look(void)
 		 atomic_exchange_explicit(&x_work, 0, memory_order_acq_rel);
 }
 
-/* ---- who holds back ---------------------------------------------------------------------------
+/* ---- holding back -----------------------------------------------------------------------------
  */
 
 static enum weft_held begin(void)
@@ -111,7 +111,7 @@ static void task_at_tick(void)
 		look();
 }
 
-/* ---- who looks -------------------------------------------------------------------------------
+/* ---- looking ---------------------------------------------------------------------------------
  */
 
 /* With the baton in hand.  False: something is there. */
@@ -240,7 +240,7 @@ static void sent(void)
 int main(void)
 {
 	static const struct model models[] = {
-		{"task, somebody falls asleep",
+		{"task, a holder falls asleep",
 		 setup_ticks,
 		 {task, watches, dozes},
 		 sent,
@@ -258,8 +258,8 @@ int main(void)
 		 sent,
 		 8,
 		 .broken = true},
-		{"message, somebody falls asleep", setup_ticks, {message, watches, dozes}, sent, 1},
-		{"message, somebody sleeps", setup_asleep, {message, watches}, sent, 2},
+		{"message, a holder falls asleep", setup_ticks, {message, watches, dozes}, sent, 1},
+		{"message, a holder sleeps", setup_asleep, {message, watches}, sent, 2},
 		{"message that does not ask whether its source is armed",
 		 setup_asleep,
 		 {message_unasked, watches},

@@ -10,7 +10,7 @@ static struct weft_baton baton;
 static _Atomic int x_work;     /* submissions: a seq_cst exchange, as in the submission queue */
 static _Atomic int x_packets;  /* messages */
 static _Atomic int x_bell;     /* armed: rings once */
-static _Atomic int x_edges;    /* the watch set: events that nobody has taken */
+static _Atomic int x_edges;    /* the watch set: events that no sleeper has taken */
 static _Atomic int x_word;     /* the watcher's own */
 static _Atomic int x_notified; /* the parked waiter's parker */
 static int handled;            /* kept by the explorer, not by the program: no order of its own */
@@ -201,7 +201,7 @@ static void waits_and_leaves(void)
 	kick(weft_task_baton_leave(&baton));
 }
 
-/* Ticks, sits beside a sleeping holder, goes under when nobody polls; stays until all is there. */
+/* Ticks, sits beside a sleeping holder, goes under when no thread polls; stays until all is there. */
 static void watches(void)
 {
 	while (handled < 2) { /* ends: both messages are there */
@@ -285,7 +285,7 @@ static void leaves(void)
 	kick(weft_task_baton_leave(&baton));
 }
 
-/* Finds the baton taken; must get it in the end, nobody else polls. */
+/* Finds the baton taken; must get it in the end, no other thread polls. */
 static void parks(void)
 {
 	while (!weft_task_baton_try_take(&baton)) { /* ends: it is ours */
@@ -296,7 +296,7 @@ static void parks(void)
 	}
 }
 
-/* Gives the baton away together with somebody's message, and parks. */
+/* Gives the baton away together with another thread's message, and parks. */
 static void hands_over(void)
 {
 	weft_task_baton_park(&baton);
@@ -312,7 +312,7 @@ static void quiet_setup(void)
 	setup_with(WEFT_BATON_HELD, WEFT_WATCHER_UNDER);
 }
 
-/* Arms for what somebody may want; false: something is there. */
+/* Arms for what may be wanted; false: something is there. */
 static bool arm_left(void)
 {
 	bool quiet = !weft_task_baton_heard(&baton);
@@ -328,7 +328,7 @@ static void leaves_quietly(void)
 	kick(weft_task_baton_leave(&baton));
 }
 
-/* Does not ask who has parked meanwhile. */
+/* Does not ask whether a thread has parked meanwhile. */
 static void leaves_deaf(void)
 {
 	if (!arm_left())
@@ -342,7 +342,7 @@ static bool not_handled(void *arg)
 	return handled == 0;
 }
 
-/* Parks; then its message comes, which rings only who is armed for all. */
+/* Parks; then its message comes, which rings only a bell that is armed for all. */
 static void parks_for_a_message(void)
 {
 	if (!weft_task_baton_park(&baton)) {

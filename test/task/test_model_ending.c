@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The engine stops in every order (task/wake/ending.h): what an idle worker looks at is freed after its
- * look or not seen by it, also beside others who look and into the next generation; a waiter that
- * parks at that moment is woken or does not sleep, whoever has the baton.
+ * look or not seen by it, also beside others that look and into the next generation; a waiter that
+ * parks at that moment is woken or does not sleep, whichever thread has the baton.
  */
 #include "model/explore.h"
 #include "task/wake/baton.h"
@@ -141,7 +141,7 @@ static void sees_off(void)
 	}
 }
 
-/* Asks whom to wake before it says that it stops. */
+/* Asks which thread to wake before it says that it stops. */
 static void sees_off_first(void)
 {
 	while (!weft_task_baton_try_take(&baton))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Kicks that are spared (kick_filter.h) in every order: of two submitters the second may rely on the
- * first one's kick, and both submissions are looked at all the same, wherever the one who looks is
+ * first one's kick, and both submissions are looked at all the same, wherever the looking thread is
  * between two sleeps.
  */
 #include "model/explore.h"
@@ -11,7 +11,7 @@ enum { HOW = 1, SUBMITTERS = 2 };
 
 static struct weft_kick_filter told;
 static _Atomic int x_work[SUBMITTERS]; /* a seq_cst exchange, as in the queues */
-static _Atomic int x_edges;            /* kicks that nobody has taken */
+static _Atomic int x_edges;            /* kicks that no sleeper has taken */
 static int found;                      /* the explorer's: no order of its own */
 
 static void setup(void)

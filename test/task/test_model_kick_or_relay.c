@@ -2,7 +2,7 @@
 /*
  * Spared kicks and the lease of an idle worker together (task/wake/kick_filter.h) in every order: of tasks that
  * are submitted while a note of an earlier one is there, and while the lease ends, none lies there
- * with nobody awake; also when the relay loses its core while it holds the lease.
+ * with no thread awake; also when the relay loses its core while it holds the lease.
  */
 #include "model/explore.h"
 #include "task/wake/kick_filter.h"
@@ -13,7 +13,7 @@ static struct weft_kick_filter told;
 static struct weft_relay relay;
 static _Atomic uint32_t x_word;   /* the hand's */
 static _Atomic int x_work[TASKS]; /* a seq_cst exchange, as in the queues */
-static _Atomic int x_kicks;       /* system calls that nobody has woken from */
+static _Atomic int x_kicks;       /* system calls that no thread has woken from */
 static int found;                 /* the explorer's: no order of its own */
 
 static void setup(void)
@@ -91,7 +91,7 @@ static void notes_late(void)
 	}
 }
 
-/* ---- who looks --------------------------------------------------------------------------------
+/* ---- looking ----------------------------------------------------------------------------------
  */
 
 static void look(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Deferred kicks (task/wake/kick_timer.h) in every order: whoever leaves the baton behind while the timer of
- * an earlier kick goes off, the doorbells are armed in the end; who owes a check at that moment is
+ * Deferred kicks (task/wake/kick_timer.h) in every order: if a thread leaves the baton behind while the timer of
+ * an earlier kick goes off, the doorbells are armed in the end; a thread that owes a check at that moment is
  * seen, too, and does not put off a kick.
  */
 #include "model/explore.h"
@@ -24,7 +24,7 @@ static void setup_with(unsigned set, int timer)
 	armed = 0;
 }
 
-/* Set by one who left before, and about to go off. */
+/* Set by a thread that left before, and about to go off. */
 static void setup(void)
 {
 	setup_with(WEFT_KICK_TIMER_KICK, NEAR);
@@ -63,7 +63,7 @@ static void leaves_late(void)
 		set_timer(NEAR);
 }
 
-/* Has left with all armed, for somebody else to check. */
+/* Has left with all armed, for another thread to check. */
 static void checks_how(bool ask)
 {
 	if (!weft_task_kick_timer_due(&defer, WEFT_KICK_TIMER_CHECK))
@@ -83,7 +83,7 @@ static void checks_deaf(void)
 	checks_how(false);
 }
 
-/* The last of all, who owes a check: the timer may go off late, but not without him. */
+/* The last of all, which owes a check: the timer may go off late, but not without it. */
 static void leaves_unchecked(void)
 {
 	atomic_store_explicit(&x_baton, VACANT, memory_order_relaxed);
@@ -114,7 +114,7 @@ static void looks(void)
 		model_block(not_near, NULL);
 		atomic_exchange_explicit(&x_timer, OFF, memory_order_acq_rel);
 		weft_task_kick_timer_fired(&defer);
-		/* Held: who holds it will defer anew. */
+		/* Held: its holder will set the timer anew. */
 		armed = atomic_load_explicit(&x_baton, memory_order_relaxed) == VACANT;
 	}
 }

@@ -2,7 +2,7 @@
 /*
  * The lease of an idle worker (task/wake/relay.h) in every order: each task is looked at by the relay,
  * by the watcher, or its submitter makes the system call, also when the relay loses its core for
- * ever while it holds the lease, or between taking a word and telling anybody.
+ * ever while it holds the lease, or between taking a word and telling the hand.
  */
 #include "model/explore.h"
 #include "task/wake/relay.h"
@@ -11,7 +11,7 @@ enum { TASKS = 2 };
 
 static struct weft_relay relay;
 static _Atomic int x_work[TASKS];
-static _Atomic int x_kicks; /* system calls that nobody has woken from */
+static _Atomic int x_kicks; /* system calls that no thread has woken from */
 static int tasks, found;    /* the explorer's: no order of its own */
 
 static void setup(void)
@@ -91,7 +91,7 @@ static void is_gone_telling(void)
 		(void)weft_task_relay_answer(&relay, WEFT_WORD_MARKED);
 }
 
-/* Takes the word away before anybody is told. */
+/* Takes the word away before the hand is told. */
 static void is_gone_unmarked(void)
 {
 	if (weft_task_relay_accept(&relay))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations whose end is wanted though nobody waits (weft_task_engine_want) in every order: one begins
+ * Operations whose end is wanted though no thread waits (weft_task_engine_want) in every order: one begins
  * while another thread arms quietly and leaves, while a second one begins, while the last one ends,
  * or in the watcher's own last look: the packet that ends it is found, or rings.
  */
@@ -12,7 +12,7 @@ enum { AWAKE, QUIET, LOUD }; /* the one bell */
 static struct weft_baton baton;
 static _Atomic int x_packets;
 static _Atomic int x_bell;
-static _Atomic int x_edges; /* the watch set: events that nobody has taken */
+static _Atomic int x_edges; /* the watch set: events that no sleeper has taken */
 static _Atomic int x_begun;
 static int handled; /* the explorer's: no order of its own */
 static int awaited;
@@ -30,13 +30,13 @@ static void setup_with(enum weft_baton_state state, int packets)
 	awaited = packets;
 }
 
-/* Held by one who goes away. */
+/* Held by a thread that goes away. */
 static void held_setup(void)
 {
 	setup_with(WEFT_BATON_HELD, 1);
 }
 
-/* He has gone. */
+/* It has gone. */
 static void quiet_setup_for(int packets)
 {
 	setup_with(WEFT_BATON_VACANT, packets);
@@ -105,7 +105,7 @@ static void leaves(void)
 	kick(weft_task_baton_leave(&baton));
 }
 
-/* Does not ask who wants what meanwhile. */
+/* Does not ask what is wanted meanwhile. */
 static void leaves_deaf(void)
 {
 	arm_left();
@@ -132,7 +132,7 @@ static void packet_comes(void)
 	if (atomic_load_explicit(&x_bell, memory_order_seq_cst) != LOUD ||
 	    !atomic_exchange_explicit(&x_bell, AWAKE, memory_order_seq_cst))
 		return;
-	/* Whoever it wakes takes it back: weft_task_engine_watch(). */
+	/* The thread that it wakes takes it back: weft_task_engine_watch(). */
 	weft_task_baton_rang(&baton);
 	atomic_fetch_add_explicit(&x_edges, 1, memory_order_acq_rel);
 }
@@ -179,7 +179,7 @@ static void ends_and_begins(void)
 	begins();
 }
 
-/* The watcher in the watch set; ticks when somebody holds the baton. */
+/* The watcher in the watch set; ticks when another thread holds the baton. */
 static void lies_under_how(bool heeds)
 {
 	while (handled < awaited) { /* ends: all is there; asleep for ever is the failure */

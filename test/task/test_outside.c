@@ -189,7 +189,7 @@ static void tasks_ring(void)
 	while (!weft_task_done(&t))
 		weft_engine_poll();
 	CHECK_EQ(atomic_load(&runs), 1);
-	/* Still there when somebody arms: AGAIN, or the task has run. */
+	/* Still there when a loop arms: AGAIN, or the task has run. */
 	weft_task_submit(&t);
 	CHECK_EQ(weft_engine_fd_arm(), WEFT_AGAIN);
 	CHECK_EQ(atomic_load(&runs), 2);

@@ -28,7 +28,7 @@ static uint64_t counter(enum weft_counter_id c)
 static enum weft_task_verdict dawdles(struct weft_task *t, void *arg)
 {
 	uint64_t t0 = weft_clock_ns();
-	while (weft_clock_ns() - t0 < 20000000) /* its own time, not somebody's deadline */
+	while (weft_clock_ns() - t0 < 20000000) /* its own time, not another's deadline */
 		weft_cpu_relax();
 	return ++*(int *)arg < 3 ? WEFT_TASK_AGAIN : WEFT_TASK_DONE;
 }
@@ -306,7 +306,7 @@ int main(void)
 	endless_action_is_reported();
 	endless_callback_is_reported();
 	CHECK_EQ(weft_setting_set(WEFT_SET_SLOW_TASK_MS, "8"), WEFT_OK);
-	weft_progress_set(false); /* who runs what is ours to say */
+	weft_progress_set(false); /* which thread runs what is ours to say */
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	slow_is_reported();
 	CHECK_EQ(weft_setting_set(WEFT_SET_LOG, "error"), WEFT_OK);

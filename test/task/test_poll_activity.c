@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When others poll nobody rings the watcher for them (task/wake/kick_filter.h), also while it has taken their
+ * When other threads poll the watcher is not rung for them (task/wake/kick_filter.h), also while it has taken their
  * core; and no longer once they are gone.  Times are made up.
  */
 #include "check.h"
@@ -22,7 +22,7 @@ static void a_streak_is_eight(void)
 	CHECK(!weft_task_streak_polled(&s, rounds, clock_ns));
 	for (int i = 1; i < WEFT_POLLED_STREAK; i++)
 		CHECK(!weft_task_streak_polled(&s, ++rounds, clock_ns));
-	CHECK_EQ(clocks, 0); /* no look at the clock for who rings */
+	CHECK_EQ(clocks, 0); /* no look at the clock for a submitter that rings */
 	CHECK(weft_task_streak_polled(&s, ++rounds, clock_ns));
 	CHECK(weft_task_streak_polled(&s, ++rounds, clock_ns));
 	/* They do not poll at this moment: the watcher has their core. */
@@ -68,7 +68,7 @@ static void kicks_without_a_round(void)
 	}
 }
 
-/* Nobody has polled for long: each kick is for us. */
+/* No thread has polled for long: each kick is for us. */
 static void kicks_of_who_computes(void)
 {
 	struct weft_task_poll_activity p = {.rounds = 0};

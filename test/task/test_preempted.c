@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A thread of low priority is put off its busy core while it holds a queue's mask.  Those who
+ * A thread of low priority is put off its busy core while it holds a queue's mask.  Threads that
  * are turned away meanwhile sleep; nothing that they submitted is lost, none of it runs twice, and
  * masking and cancelling what the holder runs wait for it.  As an ordinary user.
  */

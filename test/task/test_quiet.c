@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * With nothing happening no thread wakes up and none uses the processor: with a receive posted and
- * a waiter asleep, with several waiters, with nobody waiting, and with background progress off. The
+ * a waiter asleep, with several waiters, with no thread waiting, and with background progress off. The
  * kernel's own counts of each thread's switches and run time are the proof.
  */
 #include <dirent.h>
@@ -139,7 +139,7 @@ static void with_waiters(int n, const char *what)
 	}
 }
 
-/* Unsolicited traffic is served although nobody waits or polls. */
+/* Unsolicited traffic is served although no thread waits or polls. */
 static void *counts(void *arg)
 {
 	atomic_fetch_add((_Atomic int *)arg, 1);
@@ -173,7 +173,7 @@ int main(void)
 	note_foreign(); /* the main thread, which measures, too */
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	fake_add(&net, "fake", true);
-	expect_quiet("nobody waits");
+	expect_quiet("no thread waits");
 	unsolicited();
 	expect_quiet("after unsolicited messages");
 	with_waiters(1, "one waiter");

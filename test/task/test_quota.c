@@ -99,7 +99,7 @@ static void inside(void)
 /* A group that has just been left may be busy for a moment. */
 static void remove_group(const char *dir)
 {
-	while (rmdir(dir) && errno == EBUSY) /* ends: nobody is in it */
+	while (rmdir(dir) && errno == EBUSY) /* ends: no process is in it */
 		sched_yield();
 }
 

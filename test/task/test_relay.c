@@ -2,7 +2,7 @@
 /*
  * Tasks that are told to an idle worker instead of the kernel run, by the hand that it wakes, and
  * all the same when it is gone with the word; how long it stays awake goes by what came; many
- * submitters and many starts of the engine lose none.  Nobody polls here: the background does all.
+ * submitters and many starts of the engine lose none.  No thread polls here: the background does all.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -85,7 +85,7 @@ static void the_watcher_stands_in(void)
 {
 	struct weft_task t[3];
 	lease();
-	for (int i = 0; i < 3; i++) { /* and nobody serves */
+	for (int i = 0; i < 3; i++) { /* and no relay serves */
 		weft_task_relay_beat(weft_clock_ns());
 		weft_task_launch(&t[i], "left alone", count, NULL);
 		until_done(&t[i]);

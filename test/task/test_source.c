@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A source whose look is dear is looked at less often while another is busy, and every round again
- * after it had an event; who tests in a loop disarms the sources; without events and waits a poll
+ * after it had an event; a thread that tests in a loop disarms the sources; without events and waits a poll
  * in the background arms them again.
  */
 #include <string.h>
@@ -75,13 +75,13 @@ static void dear_looks_get_rare(void)
 
 static void testing_disarms(void)
 {
-	/* Nobody polls: the watcher arms. */
+	/* No thread polls: the watcher arms. */
 	uint64_t t0 = weft_clock_ns();
 	while (!weft_task_sources_armed(&weft_task_engine)) {
 		CHECK(weft_clock_ns() - t0 < 60000000000u);
 		usleep(100);
 	}
-	/* Tests in quick succession: disarmed, and each further message rings nobody. */
+	/* Tests in quick succession: disarmed, and no further message rings. */
 	t0 = weft_clock_ns();
 	while (weft_task_sources_armed(&weft_task_engine) && weft_clock_ns() - t0 < 60000000000u)
 		weft_engine_poll();

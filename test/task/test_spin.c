@@ -97,7 +97,7 @@ static void yields_are_bounded(void)
 	weft_task_spin_init();
 }
 
-/* In a row that nobody took: by made-up cycles, all of them short. */
+/* In a row that no thread took: by made-up cycles, all of them short. */
 static void untaken_yields_end(void)
 {
 	struct weft_patience p = {.started = true, .yields = true, .budget = UINT64_MAX / 2};

@@ -151,7 +151,7 @@ static void slices(void)
 	CHECK_EQ(weft_task_turn_sleeps(), 0); /* short already */
 	CHECK(weft_task_sched_get(&a));
 	CHECK_EQ(a.runtime, WEFT_SLICE_NS);
-	a.nice += 1; /* somebody makes it nicer meanwhile */
+	a.nice += 1; /* it is made nicer meanwhile */
 	CHECK(weft_task_sched_set(&a));
 	weft_task_turn_wakes(0);
 	CHECK(weft_task_sched_get(&a));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waits end when their completion comes, whoever polls: one and many waiters, one, any and all,
+ * Waits end when their completion comes, whichever thread polls: one and many waiters, one, any and all,
  * with and without background progress, with timeouts; a handler that waits is told so.
  */
 #include <pthread.h>

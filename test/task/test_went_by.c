@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tasks that come while somebody holds the baton kick nobody: he looks.  He leaves without having
- * looked, with the bells armed and the watcher asleep under them: somebody is told after all.
+ * Tasks that come while a thread holds the baton cause no kick: the holder looks.  It leaves without
+ * having looked, with the bells armed and the watcher asleep under them: a thread is told after all.
  */
 #include "fake_source.h"
 #include "base/settings.h"
@@ -105,7 +105,7 @@ static void goes_by(void)
 	fake_send(&net, &first); /* a bell that rings is armed anew, for all */
 	until(armed_for_all);
 	round_goes_by();
-	weft_mpsc_push(&net.inbox, &message.node); /* rings nobody */
+	weft_mpsc_push(&net.inbox, &message.node); /* does not ring */
 	weft_task_engine_wait(&mine);
 	/* We compute. */
 	until(all_over);
@@ -113,7 +113,7 @@ static void goes_by(void)
 		CHECK_EQ(weft_task_wait(&task[i]), WEFT_OK);
 }
 
-/* spin_us: 0: nobody puts the bells away to poll. */
+/* spin_us: 0: no thread puts the bells away to poll. */
 static void with_spin(const char *spin_us)
 {
 	CHECK_EQ(weft_setting_set(WEFT_SET_SPIN_US, spin_us), WEFT_OK);
