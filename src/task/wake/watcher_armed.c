@@ -84,7 +84,9 @@ enum weft_watcher_finds weft_task_watcher_sleep_under(struct weft_engine *e, str
 		weft_count(WEFT_CNT_POLL_TIMER, 1);
 	/* CALL <- CALL (weft_task_watcher_call), as in watcher.c. */
 	atomic_store_explicit(&e->x_call_watcher, false, memory_order_seq_cst);
-	w->relayed = weft_task_relay_check(e);
+	/* A word that it took is its own now, whatever else it finds. */
+	if (weft_task_relay_check(e))
+		weft_task_watcher_drain(e);
 	struct weft_watcher_view v = {
 		.wanted = true,
 		.timer = weft_task_engine_self.deferred,
@@ -177,7 +179,7 @@ bool weft_task_watcher_disarm(struct weft_engine *e, struct weft_watcher *w)
 		(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
 		weft_task_baton_release(e, WEFT_LEAVER_TICKER, NULL);
 	}
-	if (w->relayed || w->spare)
+	if (w->spare)
 		weft_task_watcher_drain(e);
 	weft_task_watcher_redirect(e);
 	return true;

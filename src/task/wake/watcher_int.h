@@ -17,7 +17,6 @@ struct weft_watcher {
 	unsigned calm; /* ticks in a row that found waiters polling and nothing left behind */
 	struct weft_task_poll_activity polls;
 	bool spare;               /* nothing need ring during the next tick */
-	bool relayed;             /* an idle worker had a word for us */
 	uint64_t polled_since_ns; /* each look since then has found that waiters polled */
 	uint64_t under_since_ns;  /* when it went under; 0: the tick has taken note of it */
 	unsigned timers;          /* times in a row that the timer was set again */
