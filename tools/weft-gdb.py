@@ -102,7 +102,7 @@ class Ult:
 
 def workers():
     try:
-        table = gdb.parse_and_eval("weft_ult_ults")["worker"]
+        table = gdb.parse_and_eval("weft_ult_all")["worker"]
     except gdb.error:
         raise gdb.GdbError("no user-level threads, or no debug information of weft")
     for i in range(table.type.range()[1] + 1):

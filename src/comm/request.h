@@ -15,7 +15,7 @@
 #include "comm/match/keyed.h"
 #include "comm/send/out.h"
 #include "task/task.h"
-#include "wait/sole.h"
+#include "wait/single_waiter.h"
 
 struct weft_core_req_send {
 	struct weft_out out; /* M once queued */
@@ -99,8 +99,7 @@ static inline void weft_comm_req_complete(struct weft_req *r)
 {
 	if (r->then)
 		weft_comm_req_then(r);
-	else if (!weft_wait_completion_signal_own(&r->done) &&
-		 !weft_wait_sole_signal(&r->done, weft_wait_solo_self))
+	else if (!weft_wait_completion_signal_own(&r->done) && !weft_wait_single_signal(&r->done))
 		weft_wait_completion_signal(&r->done);
 }
 

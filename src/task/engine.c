@@ -23,7 +23,7 @@
 #include "task/queue/tqueue.h"
 #include "task/wake/release.h"
 #include "topo/topo.h"
-#include "wait/sole.h"
+#include "wait/single_waiter.h"
 #include "wait/stack.h"
 
 #include <errno.h>
@@ -255,7 +255,7 @@ static weft_err start(struct weft_engine *e)
 	atomic_store_explicit(&e->x_progress, weft_setting_bool(WEFT_SET_PROGRESS),
 			      memory_order_relaxed);
 	weft_wait_parker_set_elsewhere_hook(wake_sleeper);
-	weft_wait_sole_begin(); /* no thread can wait yet */
+	weft_wait_single_begin(); /* no thread can wait yet */
 	/* READY -> each thread that asks.  Carries: all of the above. */
 	atomic_store_explicit(&e->x_running, true, memory_order_release);
 	if (atomic_load_explicit(&e->x_progress, memory_order_relaxed) && start_background(e))

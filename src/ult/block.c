@@ -10,14 +10,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "base/live.h"
 #include "base/log.h"
@@ -91,7 +89,7 @@ static void end_blocking(struct weft_ult_carrier *c)
 	weft_ult_trace(WEFT_TRACE_ULT_WAKE, t);
 	weft_ult_make_ready(t); /* its context is stored: we are on our own stack */
 	/* Who counts us sees that t is ready. */
-	atomic_fetch_add_explicit(&weft_ult_ults.x_carriers, 1, memory_order_acq_rel);
+	atomic_fetch_add_explicit(&weft_ult_all.x_carriers, 1, memory_order_acq_rel);
 }
 
 static void *carry(void *arg)
@@ -110,12 +108,12 @@ static void *carry(void *arg)
 	 * the parker or is seen. */
 	atomic_store_explicit(&c->x_parker, c->parker, memory_order_seq_cst);
 	/* By itself, so that no count is higher than the kernel's: see deadlock.c. */
-	atomic_fetch_add_explicit(&weft_ult_ults.x_carriers, 1, memory_order_acq_rel);
+	atomic_fetch_add_explicit(&weft_ult_all.x_carriers, 1, memory_order_acq_rel);
 	for (;;) { /* ends: stop */
 		struct weft_ult_worker *w;
 		/* CALL <- carrier_call, start.  Carries: the worker as its last carrier left it. */
 		while (!(w = atomic_load_explicit(&c->x_worker, memory_order_acquire)) &&
-		       !atomic_load_explicit(&weft_ult_ults.x_stop, memory_order_seq_cst))
+		       !atomic_load_explicit(&weft_ult_all.x_stop, memory_order_seq_cst))
 			(void)weft_wait_park(c->parker, WEFT_NEVER);
 		if (!w)
 			break;
@@ -127,7 +125,7 @@ static void *carry(void *arg)
 	}
 	/* GONE -> CARRIERS (deadlock.c).  Carries: that this thread waits for nothing any more.
 	 * Without it, one that has left could be counted as one that sleeps. */
-	atomic_fetch_sub_explicit(&weft_ult_ults.x_carriers, 1, memory_order_acq_rel);
+	atomic_fetch_sub_explicit(&weft_ult_all.x_carriers, 1, memory_order_acq_rel);
 	weft_ult_worker_self = NULL;
 	weft_ult_fault_stack(false);
 	return NULL;
@@ -201,7 +199,7 @@ __attribute__((noinline)) void weft_ult_blocking_begin(void)
 			      atomic_load_explicit(&w->x_switches, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	/* Before its worker can be seen asleep: whom it waits for is somebody from outside. */
-	atomic_fetch_sub_explicit(&weft_ult_ults.x_carriers, 1, memory_order_acq_rel);
+	atomic_fetch_sub_explicit(&weft_ult_all.x_carriers, 1, memory_order_acq_rel);
 	c->sp = w->home_sp;
 	w->current = NULL;
 	w->prev = NULL;
@@ -212,7 +210,7 @@ __attribute__((noinline)) void weft_ult_blocking_begin(void)
 		weft_ult_worker_self = w;
 		w->current = c->blocking;
 		c->blocking = NULL;
-		atomic_fetch_add_explicit(&weft_ult_ults.x_carriers, 1, memory_order_acq_rel);
+		atomic_fetch_add_explicit(&weft_ult_all.x_carriers, 1, memory_order_acq_rel);
 	}
 }
 
@@ -281,8 +279,8 @@ static struct weft_ult_worker *worker_new(int id, int cpu, int count)
 	}
 	w->id = id;
 	w->cpu = cpu;
-	w->gate.fence =
-		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
+	weft_wait_owner_init(&w->lock, WEFT_OWNER_FIXED);
+	w->fence = !weft_membarrier_private_register();
 	atomic_store_explicit(&w->x_next_timer, WEFT_NEVER, memory_order_relaxed);
 	pthread_mutex_init(&w->pool_lock, NULL);
 	pthread_mutex_init(&w->timer_lock, NULL);
@@ -316,14 +314,14 @@ static weft_err start_locked(int given)
 	weft_wait_parker_set_self_hook(self_parker);
 	/* STACKS -> HERE (wait/stack.h). */
 	atomic_store_explicit(&weft_wait_x_stacks, &weft_ult_stacks, memory_order_release);
-	atomic_store_explicit(&weft_ult_ults.x_stop, false, memory_order_relaxed);
-	atomic_store_explicit(&weft_ult_ults.x_steal, weft_setting_bool(WEFT_SET_ULT_STEAL),
+	atomic_store_explicit(&weft_ult_all.x_stop, false, memory_order_relaxed);
+	atomic_store_explicit(&weft_ult_all.x_steal, weft_setting_bool(WEFT_SET_ULT_STEAL),
 			      memory_order_relaxed);
 	for (i = 0; i < n; i++) {
 		/* Workers of an earlier start keep their slots: late unparks may touch them. */
-		struct weft_ult_worker *w = weft_ult_ults.worker[i];
+		struct weft_ult_worker *w = weft_ult_all.worker[i];
 		if (!w)
-			w = weft_ult_ults.worker[i] = worker_new(i, -1, WEFT_ULT_WORKERS_MAX);
+			w = weft_ult_all.worker[i] = worker_new(i, -1, WEFT_ULT_WORKERS_MAX);
 		if (!w)
 			return WEFT_ERR_NOMEM;
 		w->cpu = bind ? cpu[i] : -1;
@@ -331,22 +329,22 @@ static weft_err start_locked(int given)
 	for (i = 0; !bind && i < n; i++)
 		cpu[i] = -1;
 	for (i = 0; i < n; i++)
-		weft_ult_near(cpu, n, i, weft_ult_ults.worker[i]->near);
-	weft_live_tell(WEFT_ULT_LIVE, WEFT_ULT_LAYOUT, &weft_ult_ults);
+		weft_ult_near(cpu, n, i, weft_ult_all.worker[i]->near);
+	weft_live_tell(WEFT_ULT_LIVE, WEFT_ULT_LAYOUT, &weft_ult_all);
 	/* COUNT -> KNOWN (weft_ult_count).  Carries: the workers. */
-	atomic_store_explicit(&weft_ult_ults.x_count, n, memory_order_release);
+	atomic_store_explicit(&weft_ult_all.x_count, n, memory_order_release);
 	for (i = 0; i < n; i++) {
-		weft_err err = carrier_new(weft_ult_ults.worker[i]);
+		weft_err err = carrier_new(weft_ult_all.worker[i]);
 		if (!err)
 			continue;
 		if (i == 0) {
-			atomic_store_explicit(&weft_ult_ults.x_count, 0, memory_order_release);
+			atomic_store_explicit(&weft_ult_all.x_count, 0, memory_order_release);
 			return err;
 		}
 		weft_warn("%d workers for user-level threads instead of %d", i, n);
 		/* Who has begun may look at all of them: those without a carrier have no threads.
 		 */
-		atomic_store_explicit(&weft_ult_ults.x_count, i, memory_order_release);
+		atomic_store_explicit(&weft_ult_all.x_count, i, memory_order_release);
 		break;
 	}
 	return WEFT_OK;
@@ -356,7 +354,7 @@ weft_err weft_ult_start(int workers)
 {
 	weft_err err = WEFT_ERR_STATE;
 	pthread_mutex_lock(&lock);
-	if (!atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed))
+	if (!atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed))
 		err = start_locked(workers);
 	pthread_mutex_unlock(&lock);
 	return err;
@@ -365,8 +363,8 @@ weft_err weft_ult_start(int workers)
 uint64_t weft_ult_alive(void)
 {
 	uint64_t n = 0;
-	for (int i = 0; i < WEFT_ULT_WORKERS_MAX && weft_ult_ults.worker[i]; i++) {
-		struct weft_ult_worker *w = weft_ult_ults.worker[i];
+	for (int i = 0; i < WEFT_ULT_WORKERS_MAX && weft_ult_all.worker[i]; i++) {
+		struct weft_ult_worker *w = weft_ult_all.worker[i];
 		n += atomic_load_explicit(&w->x_created, memory_order_relaxed) +
 		     atomic_load_explicit(&w->x_created_out, memory_order_relaxed) -
 		     atomic_load_explicit(&w->x_ended, memory_order_relaxed);
@@ -419,11 +417,11 @@ weft_err weft_ult_stop(void)
 	wait_for_all();
 	pthread_mutex_lock(&lock);
 	weft_err err = WEFT_ERR_STATE;
-	if (atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed)) {
+	if (atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed)) {
 		/* STOP -> END.  seq_cst: before the look of join_carriers at parkers, see carry. */
-		atomic_store_explicit(&weft_ult_ults.x_stop, true, memory_order_seq_cst);
+		atomic_store_explicit(&weft_ult_all.x_stop, true, memory_order_seq_cst);
 		join_carriers();
-		atomic_store_explicit(&weft_ult_ults.x_count, 0, memory_order_release);
+		atomic_store_explicit(&weft_ult_all.x_count, 0, memory_order_release);
 		err = WEFT_OK;
 	}
 	pthread_mutex_unlock(&lock);

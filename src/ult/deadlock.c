@@ -40,7 +40,7 @@ static uint64_t counts_locked(int n)
 {
 	uint64_t sum = moves + 1;
 	for (int i = 0; i < n; i++)
-		sum += atomic_load_explicit(&weft_ult_ults.worker[i]->x_switches,
+		sum += atomic_load_explicit(&weft_ult_all.worker[i]->x_switches,
 					    memory_order_acquire);
 	return sum;
 }
@@ -62,7 +62,7 @@ static int kernel_threads(void)
 static bool plains_wait_locked(const struct weft_ult_plain *me)
 {
 	/* CARRIERS <- GONE, and its counterpart in carry (block.c).  Carries: who left before. */
-	int n = atomic_load_explicit(&weft_ult_ults.x_carriers, memory_order_acquire);
+	int n = atomic_load_explicit(&weft_ult_all.x_carriers, memory_order_acquire);
 	for (struct weft_ult_plain *p = plains; p; p = p->next)
 		n++;
 	if (kernel_threads() != n)
@@ -83,7 +83,7 @@ static bool workers_sleep(const struct weft_ult_worker *me, int n)
 	 * asleep has nothing that was called before; without it, a call and the sleep before could
 	 * be seen the other way round, and a live program be reported. */
 	for (int i = 0; i < n; i++) {
-		struct weft_ult_worker *w = weft_ult_ults.worker[i];
+		struct weft_ult_worker *w = weft_ult_all.worker[i];
 		if ((w != me && atomic_load_explicit(&w->x_idle, memory_order_seq_cst) !=
 					WEFT_ULT_IDLE_SLEEPS) ||
 		    weft_ult_load(w) || weft_ult_ready_signalled(&w->ready) ||
@@ -101,7 +101,8 @@ void weft_ult_deadlock_look(const struct weft_ult_worker *w, const struct weft_u
 	if (!n || weft_ult_hooked())
 		return;
 	pthread_mutex_lock(&lock);
-	WEFT_GATE_MEMBARRIER();
+	if (!weft_ult_all.worker[0]->fence)
+		weft_membarrier_private();
 	uint64_t before = counts_locked(n);
 	bool dead = before != reported && plains_wait_locked(me) && workers_sleep(w, n) &&
 		    workers_sleep(w, n) && plains_wait_locked(me) &&

@@ -6,7 +6,7 @@
  * or ENDED.  Whoever comes second frees the thread: the joiner after ENDED, or the end itself when
  * it finds DETACHED.
  *
- * Callers   park_commit, token_commit: inside the gate of the thread's home while it runs there,
+ * Callers   park_commit, token_commit: inside the lock of the thread's home while it runs there,
  *           just before its context is stored; or who runs next, after it is stored.  over: who
  *           runs next.  consume, token_take: the thread itself.  call, token_give, call_late:
  *           anyone.  join, detach: one caller per thread.

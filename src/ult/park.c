@@ -28,7 +28,7 @@ static __attribute__((noinline)) bool park_guest(struct weft_ult_worker *w, stru
 	me->missed = false;
 	if (weft_trace_on())
 		weft_ult_trace_block(me, after == WEFT_ULT_AFTER_TOKEN);
-	weft_ult_gate_enter(&w->gate);
+	weft_ult_worker_enter(w);
 	(void)weft_ult_leave(w, me, after, home ? NULL : weft_ult_next_inside(w));
 	return !me->missed;
 }
@@ -52,10 +52,10 @@ static inline __attribute__((always_inline)) bool park_me(struct weft_ult_worker
 		return park_guest(w, me, token ? WEFT_ULT_AFTER_TOKEN : WEFT_ULT_AFTER_PARK);
 	if (weft_trace_on()) /* before anybody can call it */
 		weft_ult_trace_block(me, token);
-	weft_ult_gate_enter(&w->gate);
+	weft_ult_worker_enter(w);
 	if (!(token ? weft_ult_token_commit(&me->parker.x_word)
 		    : weft_ult_park_commit(&me->parker.x_word))) {
-		weft_comm_gate_leave(&w->gate);
+		weft_ult_worker_leave(w);
 		weft_ult_trace(WEFT_TRACE_ULT_STAY, me);
 		return false;
 	}
@@ -65,7 +65,7 @@ static inline __attribute__((always_inline)) bool park_me(struct weft_ult_worker
 	else
 		next = weft_ult_next_inside(w);
 	if (weft_unlikely(next == me)) { /* called already, its turn: its context is not stored */
-		weft_comm_gate_leave(&w->gate);
+		weft_ult_worker_leave(w);
 		weft_ult_trace(WEFT_TRACE_ULT_RUN, me);
 	} else {
 		(void)weft_ult_leave(w, me, WEFT_ULT_AFTER_NONE, next);

@@ -3,21 +3,21 @@
  * ready.h - which of a worker's threads are ready: a bit for each, with summary levels above.
  *
  * Two vectors over the same slots: `own` for what the worker itself makes ready, plain words under
- * its gate; `x_` for what others signal, atomic.  64 slots to a word, 64 words to a chunk with its
+ * its lock; `x_` for what others signal, atomic.  64 slots to a word, 64 words to a chunk with its
  * summary word, 64 chunks to a middle word, 64 of these to the top: 2^24 slots, chunks made as
  * needed and never moved.  A signal that finds x_mail empty is left there: one cache line goes over
  * instead of four.
  *
- * Callers   signal, signalled: anyone.  set, pick: who holds the gate.
+ * Callers   signal, signalled: anyone.  set, pick: who holds the lock.
  * Order     what was written before signal() or set() is visible to who picks the slot.
  * Progress  signal: lock-free, one atomic instruction; two to four when the mail and the word are
  *           in use.  pick: the first slot after `last`, and round from there; every slot that was
  *           ready when a round began is picked within that round.
  *
  *            signal  set  pick       .  together, no help needed
- *   signal     .      .     .        G  only under the gate
- *   set               G     G
- *   pick                    G
+ *   signal     .      .     .        L  only under the lock
+ *   set               L     L
+ *   pick                    L
  *
  * A level's bit says that the word below may have bits.  signal() sets from below.  pick() clears
  * from above and then looks below again, so a bit that both touch at once stays findable; of its
@@ -35,18 +35,18 @@
 
 struct weft_ready_chunk {
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_sum; /* signallers, taker */
-	alignas(WEFT_CACHELINE) uint64_t sum;           /* G */
+	alignas(WEFT_CACHELINE) uint64_t sum;           /* L */
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_word[64];
-	alignas(WEFT_CACHELINE) uint64_t word[64]; /* G */
+	alignas(WEFT_CACHELINE) uint64_t word[64]; /* L */
 };
 
 struct weft_ready {
-	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mail; /* a slot + 1, signallers; 0: none, G */
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mail; /* a slot + 1, signallers; 0: none, L */
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_top;  /* signallers, taker */
-	alignas(WEFT_CACHELINE) uint64_t top;            /* G */
-	_Atomic uint32_t x_count; /* G: bits of the own vector; others read it as a hint */
+	alignas(WEFT_CACHELINE) uint64_t top;            /* L */
+	_Atomic uint32_t x_count; /* L: bits of the own vector; others read it as a hint */
 	_Atomic uint64_t x_mid[64];
-	uint64_t mid[64];                                              /* G */
+	uint64_t mid[64];                                              /* L */
 	_Atomic(struct weft_ready_chunk *) x_chunk[WEFT_READY_CHUNKS]; /* once, under a lock */
 };
 
@@ -113,13 +113,13 @@ static inline void weft_ult_ready_signal(struct weft_ready *r, uint32_t slot)
 
 static inline void weft_ult_ready_count(struct weft_ready *r, uint32_t more)
 {
-	/* Relaxed: one writer at a time, and the gate orders them. */
+	/* Relaxed: one writer at a time, and the lock orders them. */
 	atomic_store_explicit(&r->x_count,
 			      atomic_load_explicit(&r->x_count, memory_order_relaxed) + more,
 			      memory_order_relaxed);
 }
 
-/* Adds bits to a word of the own vector; the caller holds the gate. */
+/* Adds bits to a word of the own vector; the caller holds the lock. */
 static inline void weft_ult_ready_add(struct weft_ready *r, uint32_t word, uint64_t bits)
 {
 	uint32_t c = word >> 6;
@@ -132,7 +132,7 @@ static inline void weft_ult_ready_add(struct weft_ready *r, uint32_t word, uint6
 	r->top |= weft_ult_ready_bit(c >> 6);
 }
 
-/* Makes slot ready; the caller holds the gate. */
+/* Makes slot ready; the caller holds the lock. */
 static inline void weft_ult_ready_set(struct weft_ready *r, uint32_t slot)
 {
 	weft_ult_ready_add(r, slot >> 6, weft_ult_ready_bit(slot));
@@ -154,7 +154,7 @@ static inline void weft_ult_ready_fetch(struct weft_ready *r)
 	uint32_t mail = atomic_load_explicit(&r->x_mail, memory_order_acquire);
 	if (weft_likely(!mail))
 		return;
-	/* Relaxed: only who holds the gate takes mail out; who puts some in needs nothing of us. */
+	/* Relaxed: only who holds the lock takes mail out; who puts some in needs nothing of us. */
 	atomic_store_explicit(&r->x_mail, 0, memory_order_relaxed);
 	weft_ult_ready_set(r, mail - 1);
 }

@@ -81,8 +81,8 @@ static void line(FILE *out, struct weft_ult *t)
 void weft_ult_report(FILE *out)
 {
 	uint64_t seen = 0, waiting = 0;
-	for (int i = 0; i < WEFT_ULT_WORKERS_MAX && weft_ult_ults.worker[i]; i++) {
-		struct weft_ult_worker *w = weft_ult_ults.worker[i];
+	for (int i = 0; i < WEFT_ULT_WORKERS_MAX && weft_ult_all.worker[i]; i++) {
+		struct weft_ult_worker *w = weft_ult_all.worker[i];
 		pthread_mutex_lock(&w->pool_lock);
 		for (uint32_t slot = 0; slot < w->slots; slot++) {
 			struct weft_ult *t = weft_ult_of(w, slot);
@@ -107,8 +107,8 @@ void weft_ult_engine_stopped(void)
 {
 	char who[WEFT_ULT_WHO];
 	unsigned long n = 0;
-	for (int i = 0; i < WEFT_ULT_WORKERS_MAX && weft_ult_ults.worker[i]; i++) {
-		struct weft_ult_worker *w = weft_ult_ults.worker[i];
+	for (int i = 0; i < WEFT_ULT_WORKERS_MAX && weft_ult_all.worker[i]; i++) {
+		struct weft_ult_worker *w = weft_ult_all.worker[i];
 		pthread_mutex_lock(&w->pool_lock);
 		for (uint32_t slot = 0; slot < w->slots; slot++) {
 			struct weft_ult *t = weft_ult_of(w, slot);
@@ -134,9 +134,9 @@ void weft_ult_describe(FILE *out)
 		return;
 	}
 	fprintf(out, "user-level threads: %d workers, stealing %s\n", n,
-		atomic_load_explicit(&weft_ult_ults.x_steal, memory_order_relaxed) ? "on" : "off");
+		atomic_load_explicit(&weft_ult_all.x_steal, memory_order_relaxed) ? "on" : "off");
 	for (int i = 0; i < n; i++) {
-		struct weft_ult_worker *w = weft_ult_ults.worker[i];
+		struct weft_ult_worker *w = weft_ult_all.worker[i];
 		fprintf(out, "  worker %d: cpu %d, %llu switches, %llu threads taken from others\n",
 			i, w->cpu,
 			(unsigned long long)atomic_load_explicit(&w->x_switches,

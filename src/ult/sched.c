@@ -57,16 +57,15 @@ struct weft_ult *weft_ult_next(struct weft_ult_worker *w)
 /* t's home is w, the caller's. */
 static inline void make_ready_here(struct weft_ult_worker *w, struct weft_ult *t)
 {
-	weft_ult_gate_enter(&w->gate);
+	weft_ult_worker_enter(w);
 	if (weft_unlikely(weft_ult_is(t, WEFT_ULT_URGENT)))
 		weft_ult_listed_push(w, &w->first, t);
 	else
 		weft_ult_ready_set(&w->ready, t->slot);
-	weft_comm_gate_leave(&w->gate);
+	weft_ult_worker_leave(w);
 	weft_compiler_barrier();
 	/* Relaxed: who has just gone idle runs a membarrier and looks at our load. */
-	if (weft_unlikely(
-		    atomic_load_explicit(&weft_ult_ults.x_idle_count, memory_order_relaxed)) &&
+	if (weft_unlikely(atomic_load_explicit(&weft_ult_all.x_idle_count, memory_order_relaxed)) &&
 	    !weft_ult_is(t, WEFT_ULT_PINNED))
 		weft_ult_wake_thief(w);
 }
@@ -166,13 +165,13 @@ bool weft_ult_run(struct weft_ult_worker *w, struct weft_ult *t)
 static __attribute__((noinline)) void yield_guest(struct weft_ult_worker *w, struct weft_ult *me)
 {
 	bool home = weft_ult_carriers_turn(w);
-	weft_ult_gate_enter(&w->gate);
+	weft_ult_worker_enter(w);
 	struct weft_ult *next = home ? NULL : weft_ult_next_inside(w);
 	if (next || home) {
 		weft_ult_trace(WEFT_TRACE_ULT_YIELD, me);
 		(void)weft_ult_leave(w, me, WEFT_ULT_AFTER_READY, next);
 	} else {
-		weft_comm_gate_leave(&w->gate);
+		weft_ult_worker_leave(w);
 	}
 }
 
@@ -189,10 +188,10 @@ void weft_ult_yield(void)
 		return;
 	}
 	bool home = weft_ult_carriers_turn(w);
-	weft_ult_gate_enter(&w->gate);
+	weft_ult_worker_enter(w);
 	struct weft_ult *next = home ? NULL : weft_ult_next_inside(w);
 	if (weft_unlikely(!next && !home)) {
-		weft_comm_gate_leave(&w->gate);
+		weft_ult_worker_leave(w);
 		return;
 	}
 	weft_ult_trace(WEFT_TRACE_ULT_YIELD, me);
@@ -223,7 +222,7 @@ _Noreturn void weft_ult_leave_for_good(struct weft_ult_worker *w, struct weft_ul
 	struct weft_ult *next = NULL;
 	weft_ult_assert_may_block(w);
 	bool home = weft_ult_carriers_turn(w);
-	weft_ult_gate_enter(&w->gate);
+	weft_ult_worker_enter(w);
 	weft_ult_trace(WEFT_TRACE_ULT_END, t);
 	if (!home && (next = joiner_here(w, t))) {
 		after = WEFT_ULT_AFTER_END_CALLED;

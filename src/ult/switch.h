@@ -2,8 +2,8 @@
 /*
  * switch.h - the switch from thread to thread: who is next, what is kept of the one that is left.
  *
- * Callers   the worker's own code, inside the worker's gate; carriers_turn before it.
- * Order     whoever runs next leaves the gate (weft_ult_arrive): a thread that is seen ready has
+ * Callers   the worker's own code, inside the worker's lock; carriers_turn before it.
+ * Order     whoever runs next leaves the lock (weft_ult_arrive): a thread that is seen ready has
  *           stored its context.
  * Progress  never waits.
  *
@@ -70,7 +70,7 @@ static inline void weft_ult_restore(struct weft_ult_worker *w, const struct weft
 }
 
 /*
- * Leaves the running thread, goes to `next`, NULL: to the carrier; inside the gate.  Returns
+ * Leaves the running thread, goes to `next`, NULL: to the carrier; inside the lock.  Returns
  * outside of it when the thread runs again, on the worker that it returns.
  */
 static inline __attribute__((always_inline)) struct weft_ult_worker *
@@ -114,7 +114,7 @@ static inline bool weft_ult_carriers_turn(struct weft_ult_worker *w)
 		return false;
 	}
 	/* Relaxed: in force from the next tick on. */
-	w->ticks = atomic_load_explicit(&weft_ult_ults.x_ticks, memory_order_relaxed);
+	w->ticks = atomic_load_explicit(&weft_ult_all.x_ticks, memory_order_relaxed);
 	w->tick_due = true;
 	return true;
 }

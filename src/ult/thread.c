@@ -110,14 +110,14 @@ static weft_err choose_home(const struct weft_ult_attr *a, struct weft_ult_worke
 			weft_error("weft_ult_create: worker %d of %d", a->worker, n);
 			return WEFT_ERR_ARG;
 		}
-		*home_p = weft_ult_ults.worker[a->worker];
+		*home_p = weft_ult_all.worker[a->worker];
 	} else if (weft_likely(self != NULL)) {
 		*home_p = self;
 	} else {
 		/* Relaxed: any fair order. */
-		*home_p = weft_ult_ults.worker[atomic_fetch_add_explicit(&weft_ult_ults.x_turn, 1,
-									 memory_order_relaxed) %
-					       (unsigned)n];
+		*home_p = weft_ult_all.worker[atomic_fetch_add_explicit(&weft_ult_all.x_turn, 1,
+									memory_order_relaxed) %
+					      (unsigned)n];
 	}
 	return WEFT_OK;
 }

@@ -8,8 +8,8 @@
  * | trace.c records of what happens to threads
  *
  * A thread has a home: the worker in whose vector its bit is.  A worker is a queue; a carrier is
- * the kernel thread that runs it.  Letters: I at init; R who runs the thread; G under the worker's
- * gate; W the worker's carrier.
+ * the kernel thread that runs it.  Letters: I at init; R who runs the thread; L under the worker's
+ * lock; W the worker's carrier.
  *
  * The life of a thread, in the word of its parker (wait/park.h, life.h):
  *
@@ -19,7 +19,7 @@
  *   WAITS_TOKEN   in weft_ult_park, and nobody has called it since
  *   TOKEN         beside the first three: its next weft_ult_park returns at once
  *
- *   -> PARKED, WAITS_TOKEN        by itself, inside its home's gate, which whoever runs next leaves
+ *   -> PARKED, WAITS_TOKEN        by itself, inside its home's lock, which whoever runs next leaves
  *                                 after its context is stored; or, when it runs on another worker,
  *                                 by whoever runs next there (finish)
  *   PARKED -> EMPTY               unpark, who makes it ready: sets its bit
@@ -27,7 +27,7 @@
  *   else | NOTIFIED, | TOKEN      unpark, weft_ult_unpark
  *   & ~NOTIFIED, & ~TOKEN         by itself, when park returns
  *
- * Its bit is set by one at a time, and taken out inside its home's gate: not before its context is
+ * Its bit is set by one at a time, and taken out inside its home's lock: not before its context is
  * stored.  A thread that was taken out may be run anywhere.
  */
 #ifndef WEFT_ULT_INT_H
@@ -39,7 +39,7 @@
 #include "base/base.h"
 #include "base/trace.h"
 #include "ult/ctx.h"
-#include "ult/gate.h"
+#include "wait/owner_lock.h"
 #include "ult/life.h"
 #include "ult/ready.h"
 #include "ult/san.h"
@@ -120,7 +120,7 @@ struct weft_ult_slab {
 
 /* What happens to the thread that was left, once its context is stored. */
 enum weft_ult_after {
-	WEFT_ULT_AFTER_NONE,  /* it did that itself, inside the gate */
+	WEFT_ULT_AFTER_NONE,  /* it did that itself, inside the lock */
 	WEFT_ULT_AFTER_READY, /* it yielded on a worker that is not its home */
 	WEFT_ULT_AFTER_PARK,  /* the same */
 	WEFT_ULT_AFTER_TOKEN, /* the same, in weft_ult_park */
@@ -165,13 +165,15 @@ struct weft_ult_worker {
 	int *errno_p;                     /* W: the carrier's */
 	void **cxx_p;                     /* W: the same for C++; NULL without */
 	struct weft_ult_carrier *carrier; /* W */
-	struct weft_gate gate;            /* held across each switch: whoever runs next leaves it */
-	uint32_t at;                 /* G: the slot that ran last: the scan goes on behind it */
-	uint32_t steal_at;           /* G: the word where thieves go on looking */
-	_Atomic uint32_t x_listed;   /* G: how many are in these two; others read it as a hint */
-	struct weft_ult_list first;  /* G: ready and urgent */
-	struct weft_ult_list stolen; /* G: of other homes, taken here for a turn */
-	uint32_t firsts;             /* G: urgent ones in a row */
+	struct weft_owner_lock
+		lock;      /* held across each switch: the thread that runs next leaves it */
+	bool fence;        /* I: no membarrier: the worker fences when it enters */
+	uint32_t at;       /* L: the slot that ran last: the scan goes on behind it */
+	uint32_t steal_at; /* L: the word where thieves go on looking */
+	_Atomic uint32_t x_listed;   /* L: how many are in these two; others read it as a hint */
+	struct weft_ult_list first;  /* L: ready and urgent */
+	struct weft_ult_list stolen; /* L: of other homes, taken here for a turn */
+	uint32_t firsts;             /* L: urgent ones in a row */
 	_Atomic uint64_t x_switches; /* W: read by thieves */
 	bool on_own_stack;           /* W: a thread's call runs on the carrier's stack */
 	bool tick_due;               /* W: a thread came home to let messages be looked at */
@@ -233,7 +235,7 @@ struct weft_ult_all {
 	_Atomic uint32_t x_ticks; /* switches between two ticks, less one */
 };
 
-extern struct weft_ult_all weft_ult_ults;
+extern struct weft_ult_all weft_ult_all;
 
 /* For who reads them from outside (base/live.h): does he know these structures? */
 #define WEFT_ULT_LIVE "ult"
@@ -268,7 +270,7 @@ static inline int weft_ult_count(void)
 {
 	/* KNOWN <- COUNT (start_locked).  Carries: the workers.  Without it, a plain thread could
 	 * hand a thread to a worker whose vector is not made. */
-	return atomic_load_explicit(&weft_ult_ults.x_count, memory_order_acquire);
+	return atomic_load_explicit(&weft_ult_all.x_count, memory_order_acquire);
 }
 
 static inline bool weft_ult_is(const struct weft_ult *t, uint8_t flag)
@@ -300,21 +302,32 @@ static inline void weft_ult_trace(enum weft_trace_kind kind, const struct weft_u
 		weft_ult_trace_put(kind, t);
 }
 
+/* Inside w's lock, as its worker. */
+static inline void weft_ult_worker_enter(struct weft_ult_worker *w)
+{
+	weft_wait_owner_enter_fixed(&w->lock, w->fence);
+}
+
+static inline void weft_ult_worker_leave(struct weft_ult_worker *w)
+{
+	weft_wait_owner_leave(&w->lock);
+}
+
 /* sched.c */
 /* Leaves t, which has ended, for the next one. */
 _Noreturn void weft_ult_leave_for_good(struct weft_ult_worker *w, struct weft_ult *t);
-/* The carrier runs t until somebody comes back; called inside the gate, returns outside.  False: t
+/* The carrier runs t until somebody comes back; called inside the lock, returns outside.  False: t
  * took the carrier away from its worker. */
 bool weft_ult_run(struct weft_ult_worker *w, struct weft_ult *t);
 void weft_ult_finish(struct weft_ult_worker *w);
-/* Inside the gate: whom to run next, or NULL. */
+/* Inside the lock: whom to run next, or NULL. */
 struct weft_ult *weft_ult_next(struct weft_ult_worker *w);
-/* Moves urgent threads that others called into w's list, in the order of the calls; in its gate. */
+/* Moves urgent threads that others called into w's list, in the order of the calls; in its lock. */
 void weft_ult_take_first(struct weft_ult_worker *w);
 /* The first code after each switch, on the stack that is now ours. */
 static inline void weft_ult_arrive(struct weft_ult_worker *w)
 {
-	weft_comm_gate_leave(&w->gate);
+	weft_ult_worker_leave(w);
 	if (weft_unlikely(w->after != WEFT_ULT_AFTER_NONE))
 		weft_ult_finish(w);
 }
@@ -421,12 +434,12 @@ static inline struct weft_ult *weft_ult_list_pop(struct weft_ult_list *l)
 	return t;
 }
 
-/* The same for a list of w's, inside its gate. */
+/* The same for a list of w's, inside its lock. */
 static inline void weft_ult_listed_push(struct weft_ult_worker *w, struct weft_ult_list *l,
 					struct weft_ult *t)
 {
 	weft_ult_list_push(l, t);
-	/* Relaxed: one writer at a time, and the gate orders them. */
+	/* Relaxed: one writer at a time, and the lock orders them. */
 	atomic_store_explicit(&w->x_listed,
 			      atomic_load_explicit(&w->x_listed, memory_order_relaxed) + 1,
 			      memory_order_relaxed);

@@ -29,7 +29,7 @@
 #define STEAL_WORDS 16  /* of ready threads that one attempt looks at */
 #define TICKS 61        /* switches between looks at messages and clocks, while threads are ready */
 
-struct weft_ult_all weft_ult_ults = {.x_ticks = TICKS - 1};
+struct weft_ult_all weft_ult_all = {.x_ticks = TICKS - 1};
 
 static _Atomic(const struct weft_ult_hooks *) x_hooks;
 static _Atomic int x_in_hooks; /* workers that may be inside */
@@ -37,7 +37,7 @@ static _Atomic int x_in_hooks; /* workers that may be inside */
 /* The one that is at place d of w's order, d from 1. */
 static struct weft_ult_worker *neighbour(const struct weft_ult_worker *w, int d)
 {
-	return weft_ult_ults.worker[w->near[d - 1]];
+	return weft_ult_all.worker[w->near[d - 1]];
 }
 
 /* ---- waking ---------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static bool wake(struct weft_ult_worker *w)
 /* Somebody near w who sleeps. */
 static bool wake_near(const struct weft_ult_worker *w)
 {
-	int n = atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed);
+	int n = atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed);
 	for (int d = 1; d < n; d++)
 		if (wake(neighbour(w, d)))
 			return true;
@@ -67,19 +67,19 @@ static bool wake_near(const struct weft_ult_worker *w)
 void weft_ult_wake_worker(struct weft_ult_worker *home, bool pinned)
 {
 	if (wake(home) || pinned ||
-	    !atomic_load_explicit(&weft_ult_ults.x_idle_count, memory_order_relaxed) ||
+	    !atomic_load_explicit(&weft_ult_all.x_idle_count, memory_order_relaxed) ||
 	    atomic_load_explicit(&home->x_idle, memory_order_relaxed) ||
-	    !atomic_load_explicit(&weft_ult_ults.x_steal, memory_order_relaxed))
+	    !atomic_load_explicit(&weft_ult_all.x_steal, memory_order_relaxed))
 		return;
-	if (!atomic_load_explicit(&weft_ult_ults.x_nappers, memory_order_relaxed))
+	if (!atomic_load_explicit(&weft_ult_all.x_nappers, memory_order_relaxed))
 		(void)wake_near(home);
 }
 
 void weft_ult_wake_thief(struct weft_ult_worker *w)
 {
 	weft_compiler_barrier(); /* our load was stored before: see may_sleep */
-	bool napper = atomic_load_explicit(&weft_ult_ults.x_nappers, memory_order_relaxed);
-	if (!atomic_load_explicit(&weft_ult_ults.x_steal, memory_order_relaxed))
+	bool napper = atomic_load_explicit(&weft_ult_all.x_nappers, memory_order_relaxed);
+	if (!atomic_load_explicit(&weft_ult_all.x_steal, memory_order_relaxed))
 		return;
 	if (napper && (weft_ult_load(w) < 2 || ++w->calls < CALLS_PER_THIEF))
 		return;
@@ -133,7 +133,7 @@ static void entered(void)
 void weft_ult_hooks_set(const struct weft_ult_hooks *hooks)
 {
 	/* Relaxed: in force from each worker's next tick on. */
-	atomic_store_explicit(&weft_ult_ults.x_ticks,
+	atomic_store_explicit(&weft_ult_all.x_ticks,
 			      (hooks && hooks->switches ? hooks->switches : TICKS) - 1,
 			      memory_order_relaxed);
 	/* GONE -> INSIDE.  seq_cst: a worker either counts itself before, or sees NULL. */
@@ -143,10 +143,10 @@ void weft_ult_hooks_set(const struct weft_ult_hooks *hooks)
 			      memory_order_relaxed);
 	int n = weft_ult_count();
 	for (int i = 0; i < n; i++)
-		(void)wake(weft_ult_ults.worker[i]); /* who sleeps without them shall know them */
+		(void)wake(weft_ult_all.worker[i]); /* who sleeps without them shall know them */
 	while (!hooks && atomic_load_explicit(&x_in_hooks, memory_order_seq_cst)) {
 		for (int i = 0; i < n; i++) /* ends: who is woken leaves and does not come back */
-			(void)wake(weft_ult_ults.worker[i]);
+			(void)wake(weft_ult_all.worker[i]);
 		sched_yield();
 	}
 }
@@ -174,8 +174,8 @@ static bool has_surplus(struct weft_ult_worker *w, struct weft_ult_worker *v, ui
 
 static bool may_steal(struct weft_ult_worker *w)
 {
-	int n = atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed);
-	if (n < 2 || !atomic_load_explicit(&weft_ult_ults.x_steal, memory_order_relaxed))
+	int n = atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed);
+	if (n < 2 || !atomic_load_explicit(&weft_ult_all.x_steal, memory_order_relaxed))
 		return false;
 	uint64_t now = weft_cycles();
 	if (now < w->steal_after)
@@ -204,7 +204,7 @@ static int take_some(struct weft_ult_worker *v, uint32_t word, uint64_t bits,
 	return n;
 }
 
-/* From the next words that have some; we are inside v's gate. */
+/* From the next words that have some; we are inside v's lock. */
 static int take_bits(struct weft_ult_worker *v, struct weft_ult_list *loot)
 {
 	struct weft_ready *r = &v->ready;
@@ -230,7 +230,7 @@ static int take_bits(struct weft_ult_worker *v, struct weft_ult_list *loot)
 
 static int take_from(struct weft_ult_worker *v, struct weft_ult_list *loot)
 {
-	if (!weft_ult_gate_steal_begin(&v->gate))
+	if (!weft_wait_owner_steal_begin(&v->lock, v->fence))
 		return 0;
 	int n = 0;
 	struct weft_ult *t = v->stolen.first; /* never pinned */
@@ -244,7 +244,7 @@ static int take_from(struct weft_ult_worker *v, struct weft_ult_list *loot)
 	} else {
 		n = take_bits(v, loot);
 	}
-	weft_ult_gate_steal_end(&v->gate);
+	weft_wait_owner_steal_end(&v->lock);
 	return n;
 }
 
@@ -275,7 +275,7 @@ static bool was_in_vain(struct weft_ult_worker *w, uint64_t now)
 static bool steal(struct weft_ult_worker *w)
 {
 	struct weft_ult_list loot = {NULL, NULL};
-	int n = atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed), got = 0;
+	int n = atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed), got = 0;
 	uint64_t began = weft_cycles();
 	if (was_in_vain(w, began)) {
 		steal_later(w);
@@ -294,12 +294,12 @@ static bool steal(struct weft_ult_worker *w)
 	}
 	w->naps = 0;
 	atomic_fetch_add_explicit(&w->x_stolen, (uint64_t)got, memory_order_relaxed);
-	weft_ult_gate_enter(&w->gate);
+	weft_ult_worker_enter(w);
 	for (struct weft_ult *t; (t = weft_ult_list_pop(&loot));) { /* ends: the loot is finite */
 		weft_ult_trace(WEFT_TRACE_ULT_STEAL, t);
 		weft_ult_listed_push(w, &w->stolen, t);
 	}
-	weft_comm_gate_leave(&w->gate);
+	weft_ult_worker_leave(w);
 	w->loot_at = weft_cycles();
 	w->loot_cost = w->loot_at - began;
 	return true;
@@ -307,7 +307,7 @@ static bool steal(struct weft_ult_worker *w)
 
 void weft_ult_steal_set(bool on)
 {
-	atomic_store_explicit(&weft_ult_ults.x_steal, on, memory_order_relaxed);
+	atomic_store_explicit(&weft_ult_all.x_steal, on, memory_order_relaxed);
 }
 
 /* ---- idle --------------------------------------------------------------------------------------
@@ -321,13 +321,13 @@ static bool something(void *arg)
 	return weft_ult_load(w) || weft_ult_ready_signalled(&w->ready) ||
 	       atomic_load_explicit(&w->x_first, memory_order_seq_cst) ||
 	       atomic_load_explicit(&w->x_idle, memory_order_seq_cst) == WEFT_ULT_IDLE_NOT ||
-	       atomic_load_explicit(&weft_ult_ults.x_stop, memory_order_seq_cst) || may_steal(w);
+	       atomic_load_explicit(&weft_ult_all.x_stop, memory_order_seq_cst) || may_steal(w);
 }
 
 /* Has anybody else something ready, to be stolen now or later?  After a membarrier of ours. */
 static bool others_loaded(const struct weft_ult_worker *w)
 {
-	int n = atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed);
+	int n = atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed);
 	for (int d = 1; d < n; d++) {
 		struct weft_ult_worker *v = neighbour(w, d);
 		if (weft_ult_load(v) || weft_ult_ready_signalled(&v->ready) ||
@@ -353,7 +353,7 @@ static void say_idle(struct weft_ult_worker *w, uint32_t how)
 static bool may_sleep(struct weft_ult_worker *w)
 {
 	say_idle(w, WEFT_ULT_IDLE_SLEEPS);
-	WEFT_GATE_MEMBARRIER();
+	weft_membarrier_private();
 	return !others_loaded(w);
 }
 
@@ -401,16 +401,16 @@ static void idle(struct weft_ult_worker *w)
 	/* THIEF -> make_ready_here, wake_thief, which look without a fence after they have stored
 	 * their load.  Both counts come before the membarrier of may_sleep, and so before our look
 	 * at loads: who does not see them is seen.  A napper wakes by itself. */
-	atomic_fetch_add_explicit(&weft_ult_ults.x_idle_count, 1, memory_order_seq_cst);
-	bool many = atomic_load_explicit(&weft_ult_ults.x_count, memory_order_relaxed) > 1 &&
-		    atomic_load_explicit(&weft_ult_ults.x_steal, memory_order_relaxed);
-	bool nap = many && (w->naps < NAPS_MAX || w->gate.fence || !may_sleep(w));
+	atomic_fetch_add_explicit(&weft_ult_all.x_idle_count, 1, memory_order_seq_cst);
+	bool many = atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed) > 1 &&
+		    atomic_load_explicit(&weft_ult_all.x_steal, memory_order_relaxed);
+	bool nap = many && (w->naps < NAPS_MAX || w->fence || !may_sleep(w));
 	uint64_t deadline = atomic_load_explicit(&w->x_next_timer, memory_order_relaxed);
 	if (nap) {
 		uint64_t end = weft_clock_ns() + NAP_NS;
 		deadline = end < deadline ? end : deadline;
 		/* THIEF, as above. */
-		atomic_fetch_add_explicit(&weft_ult_ults.x_nappers, 1, memory_order_seq_cst);
+		atomic_fetch_add_explicit(&weft_ult_all.x_nappers, 1, memory_order_seq_cst);
 	}
 	const struct weft_ult_hooks *h = hooks_enter();
 	if (h) {
@@ -432,9 +432,9 @@ static void idle(struct weft_ult_worker *w)
 	else if (nap)
 		w->naps++;
 	say_idle(w, WEFT_ULT_IDLE_NOT);
-	atomic_fetch_sub_explicit(&weft_ult_ults.x_idle_count, 1, memory_order_seq_cst);
+	atomic_fetch_sub_explicit(&weft_ult_all.x_idle_count, 1, memory_order_seq_cst);
 	if (nap)
-		atomic_fetch_sub_explicit(&weft_ult_ults.x_nappers, 1, memory_order_seq_cst);
+		atomic_fetch_sub_explicit(&weft_ult_all.x_nappers, 1, memory_order_seq_cst);
 	(void)steal(w);
 }
 
@@ -469,16 +469,16 @@ void weft_ult_work(struct weft_ult_worker *w)
 		weft_ult_timers_run(w);
 		if (w->tick_due && weft_ult_load(w))
 			tick(w);
-		weft_ult_gate_enter(&w->gate);
+		weft_ult_worker_enter(w);
 		struct weft_ult *t = weft_ult_next(w);
 		if (t) {
 			if (!weft_ult_run(w, t))
 				return;
 			continue;
 		}
-		weft_comm_gate_leave(&w->gate);
+		weft_ult_worker_leave(w);
 		/* END <- STOP (weft_ult_stop).  Carries: that no thread is left. */
-		if (atomic_load_explicit(&weft_ult_ults.x_stop, memory_order_acquire))
+		if (atomic_load_explicit(&weft_ult_all.x_stop, memory_order_acquire))
 			return;
 		w->tick_due = false;
 		if (!comes_at_once(w)) {

@@ -75,6 +75,10 @@ extern _Thread_local uint32_t weft_wait_owner_self;
 #define WEFT_OWNER_NOBODY (UINT32_MAX - 2) /* as OWNS it is in no lock */
 #define WEFT_OWNER_FIXED (UINT32_MAX - 6)  /* the same for every fixed owner */
 
+#ifndef WEFT_OWNER_SELF /* a model's threads are coroutines of one */
+#define WEFT_OWNER_SELF weft_wait_owner_self
+#endif
+
 /* Gives the caller an id, if it has none.  False: without membarrier there is none. */
 bool weft_wait_owner_identify(void);
 
@@ -96,9 +100,10 @@ static inline bool weft_wait_owner_held(const struct weft_owner_lock *l)
 
 /* ---- the owner ------------------------------------------------------------------------------- */
 
-/* True: the caller is inside as the owner, until leave.  me: weft_wait_owner_self. */
-static inline bool weft_wait_owner_enter(struct weft_owner_lock *l, uint32_t me)
+/* True: the caller is inside as the owner, until leave. */
+static inline bool weft_wait_owner_enter(struct weft_owner_lock *l)
 {
+	uint32_t me = WEFT_OWNER_SELF;
 	/* Relaxed: the second look decides. */
 	if (atomic_load_explicit(&l->x_owner, memory_order_relaxed) != me)
 		return false;
@@ -127,10 +132,10 @@ void weft_wait_owner_claim(struct weft_owner_lock *l, uint32_t me);
 /* Waits until it has taken held. */
 void weft_wait_owner_lock_slow(struct weft_owner_lock *l);
 
-/* The caller holds the lock; from here on it is alone.  me: weft_wait_owner_self. */
-static inline void weft_wait_owner_taken(struct weft_owner_lock *l, uint32_t me)
+/* The caller holds the lock; from here on it is alone. */
+static inline void weft_wait_owner_taken(struct weft_owner_lock *l)
 {
-	uint32_t candidate = me - WEFT_OWNER_OWNS;
+	uint32_t me = WEFT_OWNER_SELF, candidate = me - WEFT_OWNER_OWNS;
 	/* Relaxed: written under the lock. */
 	uint32_t owner = atomic_load_explicit(&l->x_owner, memory_order_relaxed);
 	if (owner == candidate) {
@@ -146,12 +151,12 @@ static inline void weft_wait_owner_taken(struct weft_owner_lock *l, uint32_t me)
 	}
 }
 
-static inline void weft_wait_owner_lock(struct weft_owner_lock *l, uint32_t me)
+static inline void weft_wait_owner_lock(struct weft_owner_lock *l)
 {
 	/* TAKE <- GIVE (unlock).  Carries: everything the lock protects. */
 	if (weft_unlikely(atomic_exchange_explicit(&l->x_held, 1, memory_order_acquire)))
 		weft_wait_owner_lock_slow(l);
-	weft_wait_owner_taken(l, me);
+	weft_wait_owner_taken(l);
 }
 
 static inline void weft_wait_owner_unlock(struct weft_owner_lock *l)
@@ -163,24 +168,24 @@ static inline void weft_wait_owner_unlock(struct weft_owner_lock *l)
 enum weft_owner_how { WEFT_OWNER_BUSY, WEFT_OWNER_BY_LOCK, WEFT_OWNER_BY_STORES };
 
 /* Inside, as the owner or by the lock. */
-static inline enum weft_owner_how weft_wait_owner_in(struct weft_owner_lock *l, uint32_t me)
+static inline enum weft_owner_how weft_wait_owner_in(struct weft_owner_lock *l)
 {
-	if (weft_likely(weft_wait_owner_enter(l, me)))
+	if (weft_likely(weft_wait_owner_enter(l)))
 		return WEFT_OWNER_BY_STORES;
-	weft_wait_owner_lock(l, me);
+	weft_wait_owner_lock(l);
 	return WEFT_OWNER_BY_LOCK;
 }
 
 /* The same, or BUSY: a thread holds the lock. */
-static inline enum weft_owner_how weft_wait_owner_try(struct weft_owner_lock *l, uint32_t me)
+static inline enum weft_owner_how weft_wait_owner_try(struct weft_owner_lock *l)
 {
-	if (weft_likely(weft_wait_owner_enter(l, me)))
+	if (weft_likely(weft_wait_owner_enter(l)))
 		return WEFT_OWNER_BY_STORES;
 	/* Relaxed: a hint that saves the exchange; TAKE <- GIVE. */
 	if (atomic_load_explicit(&l->x_held, memory_order_relaxed) ||
 	    atomic_exchange_explicit(&l->x_held, 1, memory_order_acquire))
 		return WEFT_OWNER_BUSY;
-	weft_wait_owner_taken(l, me);
+	weft_wait_owner_taken(l);
 	return WEFT_OWNER_BY_LOCK;
 }
 

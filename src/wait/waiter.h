@@ -23,7 +23,7 @@
 #include "base/backoff.h"
 #include "wait/completion.h"
 #include "wait/park.h"
-#include "wait/sole.h"
+#include "wait/single_waiter.h"
 
 #define WEFT_COMPLETION_LOCKED ((uintptr_t)2)
 
@@ -76,7 +76,7 @@ static inline void weft_wait_node_init(struct weft_wait_node *n, struct weft_wai
 static inline bool weft_wait_completion_enlist(struct weft_completion *c, struct weft_wait_node *n)
 {
 	unsigned turns = 0;
-	weft_wait_sole_enlisting(weft_wait_solo_self);
+	weft_wait_single_enlisting();
 	/* Acquire: DONE carries the result. */
 	uintptr_t seen = atomic_load_explicit(&c->x_state, memory_order_acquire);
 	for (;;) { /* ends: DONE, or our node is in; retries follow others' success */

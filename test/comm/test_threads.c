@@ -172,12 +172,11 @@ int main(int argc, char **argv)
 		rounds = (unsigned)atoi(argv[2]);
 	fake_init(seed);
 	fake.credit = 5000;
+	weft_wait_owner_need = 2; /* owners come and go all the time */
 	fake_cores(core, RANKS);
 	for (int r = 0; r < RANKS; r++) {
 		pthread_mutex_init(&poll_mask[r], NULL);
 		CHECK(!weft_comm_core_ctx_open(core[r], 3, &ctx[r]));
-		for (int p = 0; p < RANKS; p++)
-			core[r]->gate[p].solo.need = 2; /* owners come and go all the time */
 	}
 	atomic_store(&x_running, RANKS * THREADS);
 	for (int r = 0; r < RANKS; r++) {

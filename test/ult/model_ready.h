@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_ready.h - a worker's gate and ready vector as the models of threads set them up. */
+/* model_ready.h - a worker's lock and ready vector as the models of threads set them up. */
 #ifndef WEFT_TEST_MODEL_READY_H
 #define WEFT_TEST_MODEL_READY_H
 
 #include "model/explore.h"
-#define WEFT_GATE_MEMBARRIER() model_membarrier()
-#define WEFT_GATE_LOOKS 2
+#define WEFT_OWNER_LOOKS 2
 /* The production headers, compiled against the explorer's atomics. */
-#include "ult/gate.h"
 #include "ult/ready.h"
+#include "wait/owner_lock.c"
 
-static struct weft_gate gate;
+static struct weft_owner_lock lock;
 static struct weft_ready ready;
 static struct weft_ready_chunk chunk[2];
 static int context[3]; /* of the threads in slots 0, 1 and 4096 */

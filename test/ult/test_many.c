@@ -39,7 +39,7 @@ static void let_end(weft_ult **t, int n)
 /* As if so many slots of worker 0 had been used. */
 static uint32_t slots_set(uint32_t slots)
 {
-	struct weft_ult_worker *w = weft_ult_ults.worker[0];
+	struct weft_ult_worker *w = weft_ult_all.worker[0];
 	pthread_mutex_lock(&w->pool_lock);
 	uint32_t was = w->slots;
 	w->slots = slots;

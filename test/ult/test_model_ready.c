@@ -1,59 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A worker and a thief at the gate; signallers and a taker at the ready vector and its mail, in
- * every order, from the production headers. */
+/* Signallers and a taker at the ready vector and its mail, in every order, from the production headers. */
 #include "ult/model_ready.h"
-
-/* ---- the gate -------------------------------------------------------------------------------- */
-
-static int claimed; /* what the gate protects */
-static _Atomic int x_step;
-
-static void gate_setup(void)
-{
-	gate = (struct weft_gate){.fence = false};
-	claimed = 0;
-}
-
-static void fence_setup(void)
-{
-	gate_setup();
-	gate.fence = true;
-}
-
-static void owner(void)
-{
-	for (int i = 0; i < 2; i++) {
-		weft_ult_gate_enter(&gate);
-		/* The thief may come between, too. */
-		(void)atomic_load_explicit(&x_step, memory_order_relaxed);
-		model_write(&claimed, model_read(&claimed) + 1);
-		weft_comm_gate_leave(&gate);
-	}
-}
-
-static void thief(void)
-{
-	if (!weft_ult_gate_steal_begin(&gate))
-		return;
-	model_write(&claimed, model_read(&claimed) + 10);
-	weft_ult_gate_steal_end(&gate);
-}
-
-static void gate_check(void)
-{
-	MODEL_CHECK(claimed % 10 == 2);
-}
-
-/* A thief that does not wait for the owner to leave. */
-static void hasty_thief(void)
-{
-	uint32_t none = 0;
-	if (atomic_compare_exchange_strong_explicit(&gate.x_thief, &none, 1, memory_order_seq_cst,
-						    memory_order_relaxed)) {
-		model_write(&claimed, model_read(&claimed) + 10);
-		weft_ult_gate_steal_end(&gate);
-	}
-}
 
 /* ---- the ready vector ------------------------------------------------------------------------ */
 
@@ -127,20 +74,6 @@ static void signals_badly(void)
 int main(void)
 {
 	static const struct model models[] = {
-		{"owner and thief",
-		 gate_setup,
-		 {owner, thief},
-		 gate_check,
-		 4,
-		 .must = {"weft_comm_gate_leave s", "weft_ult_gate_steal_end s",
-			  "weft_ult_gate_steal_begin l"}},
-		{"a hasty thief", gate_setup, {owner, hasty_thief}, gate_check, 4, .broken = true},
-		{"the same with a fence",
-		 fence_setup,
-		 {owner, thief},
-		 gate_check,
-		 4,
-		 .must = {"weft_ult_gate_enter x"}},
 		{"two signals of a word",
 		 vector_setup,
 		 {signals_first, signals_second, takes_both},

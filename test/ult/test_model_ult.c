@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The life of a thread in every order, from the production headers: park inside the gate and out of
+ * The life of a thread in every order, from the production headers: park inside the lock and out of
  * it, an outside unpark and who runs it next; tokens and deadlines; the end, join and detach.
  */
 #include "ult/model_ready.h"
@@ -29,7 +29,7 @@ static const struct weft_parker_ops ult_ops = {"model", no_sleep, NULL, NULL, un
 static void park_setup(void)
 {
 	ready_setup();
-	gate = (struct weft_gate){0};
+	weft_wait_owner_init(&lock, WEFT_OWNER_FIXED);
 	weft_wait_parker_init(&parker, &ult_ops, NULL);
 	note = 0;
 	atomic_store_explicit(&x_resumed, 0, memory_order_relaxed);
@@ -55,17 +55,17 @@ static void parks(void)
 		missed();
 }
 
-/* At home: lets itself be called, looks who is next, and stores its context inside the gate. */
+/* At home: lets itself be called, looks who is next, and stores its context inside the lock. */
 static void parks_and_switches(bool looks_at_itself)
 {
-	weft_ult_gate_enter(&gate);
+	weft_wait_owner_enter_fixed(&lock, false);
 	bool parked = weft_ult_park_commit(&parker.x_word);
 	bool next = parked && weft_ult_ready_pick(&ready, 0) == 0;
 	if (next && !looks_at_itself)
 		MODEL_CHECK(model_read(&context[0]) == 1);
 	if (parked && !next)
 		model_write(&context[0], 1);
-	weft_comm_gate_leave(&gate);
+	weft_wait_owner_leave(&lock);
 	if (!parked)
 		missed();
 	else if (next)
@@ -103,7 +103,7 @@ static void run_it(uint32_t slot)
 	goes_on();
 }
 
-/* Whoever holds the gate of its home: runs it once it is ready. */
+/* Whoever holds the lock of its home: runs it once it is ready. */
 static void runs_elsewhere(void)
 {
 	model_block(not_ready_nor_resumed, NULL);
@@ -114,19 +114,19 @@ static void runs_elsewhere(void)
 
 static bool gave_up;
 
-/* A thief, who comes inside the gate or does without. */
+/* A thief, who comes inside the lock or does without. */
 static void steals_it(void)
 {
 	model_block(not_ready_nor_resumed, NULL);
 	see_newest();
 	if (nothing_signalled(NULL))
 		return;
-	if (!weft_ult_gate_steal_begin(&gate)) {
+	if (!weft_wait_owner_steal_begin(&lock, false)) {
 		gave_up = true;
 		return;
 	}
 	uint32_t slot = weft_ult_ready_pick(&ready, 0);
-	weft_ult_gate_steal_end(&gate);
+	weft_wait_owner_steal_end(&lock);
 	if (slot != WEFT_READY_NONE) /* else it has been called, and has gone on by itself */
 		run_it(slot);
 }
@@ -301,7 +301,7 @@ int main(void)
 		 park_check,
 		 3,
 		 .must = {"weft_ult_park_commit c", "weft_ult_call c"}},
-		{"park inside the gate",
+		{"park inside the lock",
 		 inside_setup,
 		 {parks_inside, calls, steals_it},
 		 inside_check,

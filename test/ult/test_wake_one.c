@@ -146,7 +146,7 @@ static void wakes_home(bool pinned)
 	weft_ult *t[WORKERS];
 	unsigned before[WORKERS], after[WORKERS];
 	CHECK_EQ(weft_ult_start(WORKERS), WEFT_OK);
-	if (weft_ult_ults.worker[0]->gate.fence)
+	if (weft_ult_all.worker[0]->fence)
 		weft_ult_steal_set(false); /* no membarrier: who may steal only naps */
 	threads_begin(t, -1, pinned);
 	for (int i = 0; i < SIGNALS; i++) {
@@ -165,7 +165,7 @@ static void wakes_a_thief(void)
 	weft_ult *t[2], *first;
 	unsigned before[WORKERS] = {0}, after[WORKERS] = {0};
 	CHECK_EQ(weft_ult_start(WORKERS), WEFT_OK);
-	if (weft_ult_ults.worker[0]->gate.fence) {
+	if (weft_ult_all.worker[0]->fence) {
 		CHECK_EQ(weft_ult_stop(), WEFT_OK);
 		return;
 	}

@@ -5,18 +5,13 @@
  */
 #include "model/explore.h"
 #define WEFT_OWNER_LOOKS 2
+#define WEFT_OWNER_SELF ((uint32_t)(mx.now + 1) * 4 + WEFT_OWNER_OWNS)
 /* The production source, compiled against the explorer's atomics. */
 #include "wait/owner_lock.c"
 
 static struct weft_owner_lock lock;
 static _Atomic uint32_t own_lock, x_moment;
 static int value, gave_up;
-
-/* The explorer's threads are coroutines of one. */
-static uint32_t me(void)
-{
-	return (uint32_t)(mx.now + 1) * 4 + WEFT_OWNER_OWNS;
-}
 
 static void setup(void)
 {
@@ -63,7 +58,7 @@ static void check(int sections)
 
 static void enters(void)
 {
-	enum weft_owner_how how = weft_wait_owner_in(&lock, me());
+	enum weft_owner_how how = weft_wait_owner_in(&lock);
 	section();
 	weft_wait_owner_out(&lock, how);
 }
@@ -82,14 +77,14 @@ static void enters_thrice(void)
 
 static void locks(void)
 {
-	weft_wait_owner_lock(&lock, me());
+	weft_wait_owner_lock(&lock);
 	section();
 	weft_wait_owner_unlock(&lock);
 }
 
 static void tries(void)
 {
-	enum weft_owner_how how = weft_wait_owner_try(&lock, me());
+	enum weft_owner_how how = weft_wait_owner_try(&lock);
 	if (how == WEFT_OWNER_BUSY) {
 		gave_up++;
 		return;
@@ -118,7 +113,7 @@ static void locks_forgetfully(void)
 		weft_wait_owner_interrupt(&lock);
 		atomic_store_explicit(&lock.x_owner, 0, memory_order_relaxed);
 	} else {
-		weft_wait_owner_taken(&lock, me());
+		weft_wait_owner_taken(&lock);
 	}
 	section();
 	weft_wait_owner_unlock(&lock);
@@ -155,7 +150,7 @@ static void check_five(void)
 
 static void enters_beside(void)
 {
-	if (weft_wait_owner_enter(&lock, me())) {
+	if (weft_wait_owner_enter(&lock)) {
 		section();
 		weft_wait_owner_leave(&lock);
 		return;
@@ -163,7 +158,7 @@ static void enters_beside(void)
 	while (atomic_exchange_explicit(&own_lock, 1, memory_order_acquire)) /* ends: short */
 		while (atomic_load_explicit(&own_lock, memory_order_relaxed))
 			model_relax();
-	weft_wait_owner_taken(&lock, me());
+	weft_wait_owner_taken(&lock);
 	model_write(&value, model_read(&value) + 1);
 	atomic_store_explicit(&own_lock, 0, memory_order_release);
 }

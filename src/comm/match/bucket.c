@@ -53,7 +53,7 @@ void weft_comm_bucket_replace_locked(struct weft_bucket *b, struct weft_keyed *n
 static void bucket_scan(struct weft_bucket *b,
 			void (*fn)(struct weft_bucket *, struct weft_keyed *, void *), void *arg)
 {
-	weft_comm_biased_lock(&b->lock);
+	weft_wait_owner_lock(&b->lock);
 	for (int i = 0; i < WEFT_BUCKET_SLOTS; i++)
 		if (b->slot[i].first)
 			fn(b, b->slot[i].first, arg);
@@ -61,7 +61,7 @@ static void bucket_scan(struct weft_bucket *b,
 		more = n->more;
 		fn(b, n, arg);
 	}
-	weft_comm_biased_unlock(&b->lock);
+	weft_wait_owner_unlock(&b->lock);
 }
 
 void weft_comm_match_scan(struct weft_match *m, struct weft_ctx *ctx,

@@ -47,19 +47,19 @@
 /* m, the oldest of its key, is in lists.  The caller is inside the bucket, and outside on return.
  * NULL: another receive took m, and no other message is there. */
 static struct weft_msg *take_listed(struct weft_ctx *ctx, struct weft_bucket *b,
-				    enum weft_biased_how how, struct weft_keyed *m, int peer,
+				    enum weft_owner_how how, struct weft_keyed *m, int peer,
 				    int tag)
 {
 	if (!weft_comm_spin_try(&ctx->lock)) {
 		/* In order: context, then bucket; m may be gone by then. */
-		weft_comm_biased_out(&b->lock, how);
+		weft_wait_owner_out(&b->lock, how);
 		weft_comm_spin_lock(&ctx->lock);
-		how = weft_comm_biased_in(&b->lock);
+		how = weft_wait_owner_in(&b->lock);
 		m = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
 	}
 	if (m)
 		weft_comm_bucket_unlink_locked(b, m);
-	weft_comm_biased_out(&b->lock, how);
+	weft_wait_owner_out(&b->lock, how);
 	/* A message that came meanwhile is in no list if the context was opened anew. */
 	if (m && weft_comm_msg_of(m)->lists)
 		weft_comm_unexpected_unlink_locked(ctx, weft_comm_msg_of(m));
@@ -68,12 +68,12 @@ static struct weft_msg *take_listed(struct weft_ctx *ctx, struct weft_bucket *b,
 }
 
 struct weft_msg *weft_comm_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
-					     enum weft_biased_how how, struct weft_keyed *n)
+					     enum weft_owner_how how, struct weft_keyed *n)
 {
 	if (weft_comm_msg_of(n)->lists)
 		return take_listed(ctx, b, how, n, n->peer, n->tag);
 	weft_comm_bucket_unlink_locked(b, n);
-	weft_comm_biased_out(&b->lock, how);
+	weft_wait_owner_out(&b->lock, how);
 	return weft_comm_msg_of(n);
 }
 
@@ -147,7 +147,7 @@ static struct weft_entry *arrive_among_wildcards(struct weft_ctx *ctx, int peer,
 	weft_comm_spin_lock(&ctx->lock);
 	weft_count(WEFT_CNT_MATCH_COMMON, 1);
 	struct weft_entry *w = weft_comm_wild_oldest_locked(ctx, peer, tag);
-	weft_comm_biased_lock(&b->lock);
+	weft_wait_owner_lock(&b->lock);
 	struct weft_keyed *n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_RECV);
 	if (n && (!w || w->stamp > weft_comm_entry_of(n)->stamp))
 		e = weft_comm_entry_of(n);
@@ -155,7 +155,7 @@ static struct weft_entry *arrive_among_wildcards(struct weft_ctx *ctx, int peer,
 		weft_comm_bucket_unlink_locked(b, n);
 	else if (!w && m)
 		stay_locked(ctx, b, m);
-	weft_comm_biased_unlock(&b->lock);
+	weft_wait_owner_unlock(&b->lock);
 	if (!e && w) {
 		weft_comm_wild_unlink_locked(ctx, w);
 		e = w;
@@ -197,14 +197,14 @@ struct weft_entry *weft_comm_match_arrive(struct weft_ctx *ctx, int peer, int ta
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 	struct weft_keyed *n = NULL;
 
-	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
+	enum weft_owner_how how = weft_wait_owner_in(&b->lock);
 	if (weft_likely(exact_suffices(ctx)))
 		n = weft_comm_match_take_exact_locked(b, ctx, peer, tag,
 						      weft_comm_bucket_key(ctx, peer, tag));
 	/* Relaxed: a hint; without a match the caller comes again, with the message, and that
 	 * look decides. */
 	bool wild = !n && atomic_load_explicit(&ctx->x_wild, memory_order_relaxed);
-	weft_comm_biased_out(&b->lock, how);
+	weft_wait_owner_out(&b->lock, how);
 	if (weft_likely(n != NULL))
 		return weft_comm_entry_of(n);
 	return wild ? arrive_among_wildcards(ctx, peer, tag, NULL) : NULL;
@@ -221,7 +221,7 @@ struct weft_entry *weft_comm_match_arrive_unexpected(struct weft_ctx *ctx, struc
 	m->node.ctx = ctx;
 	/* Relaxed: a number; each connection's poller numbers its messages in order. */
 	m->number = atomic_fetch_add_explicit(&ctx->core->x_arrived, 1, memory_order_relaxed);
-	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
+	enum weft_owner_how how = weft_wait_owner_in(&b->lock);
 	/* READ <- RAISE (post_wild, probe). */
 	if (!atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst)) {
 		n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_RECV);
@@ -234,7 +234,7 @@ struct weft_entry *weft_comm_match_arrive_unexpected(struct weft_ctx *ctx, struc
 			stays = true;
 		}
 	}
-	weft_comm_biased_out(&b->lock, how);
+	weft_wait_owner_out(&b->lock, how);
 	if (n || stays)
 		return n ? weft_comm_entry_of(n) : NULL;
 	return arrive_among_wildcards(ctx, peer, tag, m);
@@ -247,12 +247,12 @@ bool weft_comm_match_cancel(struct weft_entry *e)
 	struct weft_ctx *ctx = e->node.ctx;
 	bool wild = e->node.kind == WEFT_KEYED_WILD;
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, e->node.peer, e->node.tag);
-	enum weft_biased_how how = WEFT_BIASED_BUSY;
+	enum weft_owner_how how = WEFT_OWNER_BUSY;
 
 	if (wild)
 		weft_comm_spin_lock(&ctx->lock);
 	else
-		how = weft_comm_biased_in(&b->lock);
+		how = weft_wait_owner_in(&b->lock);
 	/* Relaxed: under the lock that writers hold. */
 	bool listed = atomic_load_explicit(&e->node.x_listed, memory_order_relaxed);
 	if (listed && wild)
@@ -262,6 +262,6 @@ bool weft_comm_match_cancel(struct weft_entry *e)
 	if (wild)
 		weft_comm_spin_unlock(&ctx->lock);
 	else
-		weft_comm_biased_out(&b->lock, how);
+		weft_wait_owner_out(&b->lock, how);
 	return listed;
 }

@@ -24,7 +24,7 @@ bool weft_comm_match_cancel(struct weft_entry *e);
 /* The oldest of its key is a message, n.  The caller is inside the bucket, as `how` says, and
  * outside on return.  NULL: another receive took it, and no other message is there. */
 struct weft_msg *weft_comm_match_take_posted(struct weft_ctx *ctx, struct weft_bucket *b,
-					     enum weft_biased_how how, struct weft_keyed *n);
+					     enum weft_owner_how how, struct weft_keyed *n);
 /* Takes out the oldest exact receive of a key that has no slot, or NULL. */
 struct weft_keyed *weft_comm_match_take_more_locked(struct weft_bucket *b, struct weft_ctx *ctx,
 						    int peer, int tag);

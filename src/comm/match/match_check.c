@@ -96,9 +96,9 @@ static void table_check(const struct weft_match *m)
 static bool in_bucket(const struct weft_keyed *n)
 {
 	struct weft_bucket *b = weft_comm_bucket_of(n->ctx, n->peer, n->tag);
-	weft_comm_biased_lock(&b->lock);
+	weft_wait_owner_lock(&b->lock);
 	const struct weft_keyed *at = weft_comm_bucket_first_locked(b, n->ctx, n->peer, n->tag);
-	weft_comm_biased_unlock(&b->lock);
+	weft_wait_owner_unlock(&b->lock);
 	return at && (at == n || n->prev->next == n) && (n->next ? n->next->prev : at->prev) == n;
 }
 

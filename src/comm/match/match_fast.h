@@ -41,10 +41,10 @@ static inline bool weft_comm_match_post_next(struct weft_entry *e, struct weft_c
 {
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 
-	if (weft_unlikely(!weft_comm_biased_enter(&b->lock)))
+	if (weft_unlikely(!weft_wait_owner_enter(&b->lock)))
 		return false;
 	bool good = weft_comm_match_queue_locked(b, e, ctx, peer, tag);
-	weft_comm_biased_out(&b->lock, WEFT_BIASED_OWNED);
+	weft_wait_owner_out(&b->lock, WEFT_OWNER_BY_STORES);
 	return good;
 }
 
@@ -53,12 +53,12 @@ static inline bool weft_comm_match_post_beside(struct weft_entry *e, struct weft
 					       int tag)
 {
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
-	enum weft_biased_how how = weft_comm_biased_try(&b->lock);
+	enum weft_owner_how how = weft_wait_owner_try(&b->lock);
 
-	if (weft_unlikely(how == WEFT_BIASED_BUSY))
+	if (weft_unlikely(how == WEFT_OWNER_BUSY))
 		return false;
 	bool good = weft_comm_match_queue_locked(b, e, ctx, peer, tag);
-	weft_comm_biased_out(&b->lock, how);
+	weft_wait_owner_out(&b->lock, how);
 	return good;
 }
 
@@ -72,7 +72,7 @@ static inline weft_err weft_comm_match_post_exact(struct weft_entry *e, struct w
 	struct weft_keyed *first;
 
 	e->node.kind = WEFT_KEYED_RECV;
-	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
+	enum weft_owner_how how = weft_wait_owner_in(&b->lock);
 	/* Bound: each further round means that another receive took a message. */
 	while (weft_unlikely((first = weft_comm_bucket_first_locked(b, ctx, peer, tag)) != NULL &&
 			     first->kind == WEFT_KEYED_MSG)) {
@@ -81,7 +81,7 @@ static inline weft_err weft_comm_match_post_exact(struct weft_entry *e, struct w
 		*msg_p = weft_comm_match_take_posted(ctx, b, how, first);
 		if (*msg_p)
 			return WEFT_OK;
-		how = weft_comm_biased_in(&b->lock);
+		how = weft_wait_owner_in(&b->lock);
 	}
 	*msg_p = NULL;
 	/* If the key has nodes, its page is marked: the thread that marked it found the peer up
@@ -89,7 +89,7 @@ static inline weft_err weft_comm_match_post_exact(struct weft_entry *e, struct w
 	if (!first)
 		weft_comm_bucket_mark(ctx, b);
 	if (weft_unlikely(weft_comm_gate_down(&core->gate[peer]))) {
-		weft_comm_biased_out(&b->lock, how);
+		weft_wait_owner_out(&b->lock, how);
 		return WEFT_ERR_PEER;
 	}
 	/* Relaxed: the calling thread sees its own earlier wildcards anyway. */
@@ -98,7 +98,7 @@ static inline weft_err weft_comm_match_post_exact(struct weft_entry *e, struct w
 		weft_comm_bucket_queue_locked(first, &e->node);
 	else
 		weft_comm_bucket_insert_locked(b, &e->node);
-	weft_comm_biased_out(&b->lock, how);
+	weft_wait_owner_out(&b->lock, how);
 	return WEFT_OK;
 }
 
@@ -125,14 +125,14 @@ static inline struct weft_keyed *weft_comm_match_take_exact_locked(struct weft_b
 static inline struct weft_entry *weft_comm_match_arrive_at(struct weft_bucket *b, uint64_t key,
 							   struct weft_ctx *ctx, int peer, int tag)
 {
-	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
+	enum weft_owner_how how = weft_wait_owner_in(&b->lock);
 	/* READ <- RAISE (post_wild), see the top of match.c. */
 	if (weft_unlikely(atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst))) {
-		weft_comm_biased_out(&b->lock, how);
+		weft_wait_owner_out(&b->lock, how);
 		return weft_comm_match_arrive(ctx, peer, tag);
 	}
 	struct weft_keyed *n = weft_comm_match_take_exact_locked(b, ctx, peer, tag, key);
-	weft_comm_biased_out(&b->lock, how);
+	weft_wait_owner_out(&b->lock, how);
 	return n ? weft_comm_entry_of(n) : NULL;
 }
 
@@ -146,7 +146,7 @@ static inline unsigned weft_comm_match_arrive_run(struct weft_bucket *b, uint64_
 						  unsigned n, struct weft_keyed **found_p)
 {
 	unsigned m = 0;
-	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
+	enum weft_owner_how how = weft_wait_owner_in(&b->lock);
 	/* READ <- RAISE (post_wild), as in weft_comm_match_arrive_at. */
 	if (weft_likely(!atomic_load_explicit(&ctx->x_wild, memory_order_seq_cst))) {
 		unsigned i = weft_comm_bucket_slot_locked(b, ctx, peer, tag, key);
@@ -155,7 +155,7 @@ static inline unsigned weft_comm_match_arrive_run(struct weft_bucket *b, uint64_
 			m = weft_comm_bucket_shift_run_locked(b, i, n);
 		}
 	}
-	weft_comm_biased_out(&b->lock, how);
+	weft_wait_owner_out(&b->lock, how);
 	return m;
 }
 

@@ -20,7 +20,7 @@ static struct weft_msg *probe_exact(struct weft_ctx *ctx, int peer, int tag, boo
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
 	struct weft_msg *m = NULL;
 
-	enum weft_biased_how how = weft_comm_biased_in(&b->lock);
+	enum weft_owner_how how = weft_wait_owner_in(&b->lock);
 	struct weft_keyed *n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
 	if (n && take) {
 		m = weft_comm_match_take_posted(ctx, b, how, n);
@@ -32,7 +32,7 @@ static struct weft_msg *probe_exact(struct weft_ctx *ctx, int peer, int tag, boo
 		m = weft_comm_msg_of(n);
 		status_of_msg(m, st);
 	}
-	weft_comm_biased_out(&b->lock, how);
+	weft_wait_owner_out(&b->lock, how);
 	return m; /* not taken: the caller may only compare it with NULL */
 }
 
@@ -44,7 +44,7 @@ static struct weft_msg *probe_locked(struct weft_ctx *ctx, int peer, int tag, bo
 	struct weft_msg *m;
 	if (peer != WEFT_ANY_PEER && tag != WEFT_ANY_TAG) {
 		struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
-		weft_comm_biased_lock(&b->lock);
+		weft_wait_owner_lock(&b->lock);
 		struct weft_keyed *n =
 			weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
 		m = n ? weft_comm_msg_of(n) : NULL;
@@ -52,7 +52,7 @@ static struct weft_msg *probe_locked(struct weft_ctx *ctx, int peer, int tag, bo
 			status_of_msg(m, st);
 		if (m && take)
 			weft_comm_bucket_unlink_locked(b, n);
-		weft_comm_biased_unlock(&b->lock);
+		weft_wait_owner_unlock(&b->lock);
 		if (m && take && m->lists)
 			weft_comm_unexpected_unlink_locked(ctx, m);
 		return m;

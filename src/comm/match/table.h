@@ -8,14 +8,14 @@
 #define WEFT_COMM_TABLE_H
 
 #include <assert.h>
-#include "comm/match/biased.h"
+#include "wait/owner_lock.h"
 #include "comm/match/keyed.h"
 
 #define WEFT_BUCKET_SLOTS 3
 
 /* One cache line: the lock, the first entries of three keys, and a chain for more keys. */
 struct weft_bucket {
-	alignas(WEFT_CACHELINE) struct weft_biased lock;
+	alignas(WEFT_CACHELINE) struct weft_owner_lock lock;
 	struct weft_keyed *more; /* L */
 	struct {
 		uint64_t key; /* L: a hash of it; the node decides */

@@ -25,17 +25,17 @@ static void index_add(struct weft_ctx *ctx, struct weft_keyed *n, int peer, int 
 	n->peer = peer;
 	n->tag = tag;
 	n->kind = WEFT_KEYED_INDEX;
-	weft_comm_biased_lock(&b->lock);
+	weft_wait_owner_lock(&b->lock);
 	weft_comm_bucket_append_locked(b, n);
-	weft_comm_biased_unlock(&b->lock);
+	weft_wait_owner_unlock(&b->lock);
 }
 
 static void index_remove(struct weft_keyed *n)
 {
 	struct weft_bucket *b = weft_comm_bucket_of(n->ctx, n->peer, n->tag);
-	weft_comm_biased_lock(&b->lock);
+	weft_wait_owner_lock(&b->lock);
 	weft_comm_bucket_unlink_locked(b, n);
-	weft_comm_biased_unlock(&b->lock);
+	weft_wait_owner_unlock(&b->lock);
 }
 
 static void unexpected_add_locked(struct weft_ctx *ctx, uint32_t n)
@@ -93,9 +93,9 @@ void weft_comm_unexpected_take_locked(struct weft_ctx *ctx, struct weft_msg *m)
 {
 	weft_assert_held(weft_comm_spin, &ctx->lock);
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, m->node.peer, m->node.tag);
-	weft_comm_biased_lock(&b->lock);
+	weft_wait_owner_lock(&b->lock);
 	weft_comm_bucket_unlink_locked(b, &m->node);
-	weft_comm_biased_unlock(&b->lock);
+	weft_wait_owner_unlock(&b->lock);
 	weft_comm_unexpected_unlink_locked(ctx, m);
 }
 
@@ -178,10 +178,10 @@ void weft_comm_unexpected_begin_locked(struct weft_ctx *ctx)
 static struct weft_keyed *index_first(struct weft_ctx *ctx, int peer, int tag)
 {
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
-	weft_comm_biased_lock(&b->lock);
+	weft_wait_owner_lock(&b->lock);
 	/* Stays: indexes change under the context's lock only. */
 	struct weft_keyed *n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_INDEX);
-	weft_comm_biased_unlock(&b->lock);
+	weft_wait_owner_unlock(&b->lock);
 	return n;
 }
 

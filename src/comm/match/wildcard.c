@@ -26,18 +26,18 @@ void weft_comm_wild_append_locked(struct weft_ctx *ctx, struct weft_entry *e)
 		ctx->wild_head = e;
 	ctx->wild_tail = e;
 	ctx->wild_posted[wild_of(&e->node)]++;
-	weft_comm_biased_lock(&b->lock);
+	weft_wait_owner_lock(&b->lock);
 	weft_comm_bucket_append_locked(b, &e->node);
-	weft_comm_biased_unlock(&b->lock);
+	weft_wait_owner_unlock(&b->lock);
 }
 
 void weft_comm_wild_unlink_locked(struct weft_ctx *ctx, struct weft_entry *e)
 {
 	weft_assert_held(weft_comm_spin, &ctx->lock);
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, e->node.peer, e->node.tag);
-	weft_comm_biased_lock(&b->lock);
+	weft_wait_owner_lock(&b->lock);
 	weft_comm_bucket_unlink_locked(b, &e->node);
-	weft_comm_biased_unlock(&b->lock);
+	weft_wait_owner_unlock(&b->lock);
 	if (e->wild_prev)
 		e->wild_prev->wild_next = e->wild_next;
 	else
@@ -57,10 +57,10 @@ static struct weft_entry *wild_older_locked(struct weft_ctx *ctx, int peer, int 
 {
 	weft_assert_held(weft_comm_spin, &ctx->lock);
 	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
-	weft_comm_biased_lock(&b->lock);
+	weft_wait_owner_lock(&b->lock);
 	/* Stays: posted wildcards change under the context's lock only. */
 	struct weft_keyed *n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_WILD);
-	weft_comm_biased_unlock(&b->lock);
+	weft_wait_owner_unlock(&b->lock);
 	if (n && (!best || weft_comm_entry_of(n)->stamp < best->stamp))
 		best = weft_comm_entry_of(n);
 	return best;

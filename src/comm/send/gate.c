@@ -25,7 +25,7 @@ void weft_comm_gate_init(struct weft_gate *g, struct weft_core *core, int peer)
 	memset(g, 0, sizeof *g);
 	g->core = core;
 	g->peer = peer;
-	weft_wait_solo_init(&g->solo);
+	weft_wait_owner_init(&g->owner, 0);
 	g->out_tail = &g->out_head;
 	g->data_tail = &g->data_head;
 	g->strategy = &weft_comm_strategy_fifo;
@@ -258,7 +258,7 @@ void weft_comm_gate_leave_skipped(struct weft_gate *g)
 		/* Acquire, as for the exchange above; only the holder clears the bit, and reads the
 		 * queue next. */
 		atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
-		weft_wait_solo_locked(&g->solo, weft_wait_solo_self);
+		weft_wait_owner_taken(&g->owner);
 		drain_locked(g, &a);
 		/* GIVE -> TAKE, SEE <- SKIP: as in weft_comm_gate_leave. */
 		uint32_t old =
@@ -290,7 +290,7 @@ void weft_comm_gate_kick(struct weft_gate *g)
 	}
 	/* Held; the bit is for threads that come from now on. */
 	atomic_fetch_and_explicit(&g->x_mask, ~WEFT_GATE_SKIPPED, memory_order_acquire);
-	weft_wait_solo_locked(&g->solo, weft_wait_solo_self);
+	weft_wait_owner_taken(&g->owner);
 	struct finished a = {NULL, NULL};
 	drain_locked(g, &a);
 	leave_and_finish(g, &a);

@@ -14,7 +14,7 @@
 #include "comm/large/eager_threshold.h"
 #include "comm/send/strategy.h"
 #include "net/driver.h"
-#include "wait/solo.h"
+#include "wait/owner_lock.h"
 
 struct weft_bucket;
 struct weft_core;
@@ -37,8 +37,8 @@ struct weft_comm_offload;
 struct weft_gate {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mask;
 	uint32_t send_seq; /* M */
-	struct weft_solo
-		solo; /* the mask's owner, a thread that sends alone; see weft_comm_send_plain */
+	/* The mask's owner, a thread that sends alone; see weft_comm_send_plain. */
+	struct weft_owner_lock owner;
 	_Atomic bool x_alone; /* M: the sender blocks in this send, so another may not follow */
 	struct weft_out *out_head;            /* M: waiting, in order */
 	struct weft_out **out_tail;           /* M */
@@ -176,7 +176,7 @@ static inline bool weft_comm_gate_held(const struct weft_gate *g)
 {
 	/* Relaxed, both: asked by the thread that is inside. */
 	return (atomic_load_explicit(&g->x_mask, memory_order_relaxed) & WEFT_GATE_HELD) ||
-	       atomic_load_explicit(&g->solo.x_inside, memory_order_relaxed);
+	       atomic_load_explicit(&g->owner.x_inside, memory_order_relaxed);
 }
 
 static inline bool weft_comm_gate_try(struct weft_gate *g)
@@ -186,7 +186,7 @@ static inline bool weft_comm_gate_try(struct weft_gate *g)
 	if (!atomic_compare_exchange_strong_explicit(&g->x_mask, &want, WEFT_GATE_HELD,
 						     memory_order_acquire, memory_order_relaxed))
 		return false;
-	weft_wait_solo_locked(&g->solo, weft_wait_solo_self);
+	weft_wait_owner_taken(&g->owner);
 	return true;
 }
 

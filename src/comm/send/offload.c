@@ -93,7 +93,7 @@ bool weft_comm_offload_send(struct weft_gate *g, struct weft_req *r)
 	uint64_t now = weft_clock_ns();
 	/* Relaxed, all: for the report; the push orders what matters. */
 	atomic_store_explicit(&a->x_since_ns, now, memory_order_relaxed);
-	store_relaxed(&a->x_by, weft_wait_solo_self);
+	store_relaxed(&a->x_by, weft_wait_owner_self);
 	atomic_fetch_add_explicit(&a->x_left, 1, memory_order_relaxed);
 	weft_count(WEFT_CNT_OFFLOADED, 1);
 	weft_comm_gate_push(g, o); /* from here on r may be over */
@@ -109,7 +109,7 @@ static bool was_regretted(struct weft_comm_offload *a)
 	if (!atomic_load_explicit(&a->gate->x_in, memory_order_relaxed))
 		return true;
 	if (weft_task_engine_runner() == WEFT_RUNNER_APPLICATION &&
-	    load_relaxed(&a->x_by) == weft_wait_solo_self)
+	    load_relaxed(&a->x_by) == weft_wait_owner_self)
 		return true;
 	return weft_clock_ns() - atomic_load_explicit(&a->x_since_ns, memory_order_relaxed) >
 	       WEFT_AWAY_LATE_NS;

@@ -45,7 +45,7 @@ struct weft_comm_offload {
 	struct weft_comm_offload_costs costs;
 	_Atomic uint32_t x_left;     /* decisions since the task ran last */
 	_Atomic uint64_t x_since_ns; /* of the latest */
-	_Atomic uint32_t x_by;       /* of the thread: weft_wait_solo_self */
+	_Atomic uint32_t x_by;       /* of the thread: weft_wait_owner_self */
 	struct weft_task task;
 };
 

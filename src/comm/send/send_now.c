@@ -118,7 +118,7 @@ weft_err weft_comm_send_now(struct weft_ctx *ctx, int peer, int tag, const struc
 static bool join_plain(struct weft_ctx *ctx, struct weft_gate *g, int tag, const void *base,
 		       size_t bytes)
 {
-	if (!weft_wait_solo_enter(&g->solo, weft_wait_solo_self))
+	if (!weft_wait_owner_enter(&g->owner))
 		return false;
 	bool joined = false;
 	if (weft_likely(weft_comm_gate_clear_locked(g) && weft_comm_credit_may_locked(g, bytes) &&
@@ -131,7 +131,7 @@ static bool join_plain(struct weft_ctx *ctx, struct weft_gate *g, int tag, const
 		weft_comm_credit_spend_locked(g, bytes);
 		weft_comm_gate_numbered_locked(g, ctx->id, tag);
 	}
-	weft_wait_solo_leave(&g->solo);
+	weft_wait_owner_leave(&g->owner);
 	if (joined)
 		weft_count(WEFT_CNT_EAGER_SENT, 1);
 	return joined;
@@ -200,10 +200,10 @@ send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t byt
 
 	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_wait_stack_may_be_small()))
 		return send_rare(ctx, peer, tag, base, bytes, away);
-	if (weft_unlikely(!weft_wait_solo_enter(&g->solo, weft_wait_solo_self)))
+	if (weft_unlikely(!weft_wait_owner_enter(&g->owner)))
 		return send_plain_by_mask(ctx, g, peer, tag, base, bytes);
 	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
-	weft_wait_solo_leave(&g->solo);
+	weft_wait_owner_leave(&g->owner);
 	return result_of_plain(p);
 }
 

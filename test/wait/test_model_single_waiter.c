@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sole waiter in every order: whoever enlists beside it for the first time is woken, and sees
- * the result; the membarrier is what makes it so.  That DONE comes before "not inside" is not shown
- * here: the explorer's stores never pass each other.
+ * The single waiter in every order: a thread that enlists beside it for the first time is woken, and
+ * sees the result; the membarrier is what makes it so.  That DONE comes before "not inside" is not
+ * shown here: the explorer's stores never pass each other.
  */
 #include "model/explore.h"
-#include <sys/syscall.h>
-#include <unistd.h>
+#define WEFT_OWNER_SELF (mx.now == owner_thread ? OWNER : (uint32_t)(mx.now + 2) * 4 + 1)
+static int owner_thread;
+#define OWNER 5u
 /* The production sources, compiled against the explorer's atomics. */
 #include "wait/completion.c"
+#include "wait/owner_lock.c"
 #include "wait/park.c"
-
-static bool deaf; /* a membarrier that is none */
-
-#define syscall(...) ((void)(deaf ? (void)0 : model_membarrier()), 0L)
-#include "wait/sole.c"
-#include "wait/solo.c"
-
-#define SOLE 1u
+#include "wait/single_waiter.c"
 
 static struct weft_completion done[2];
 static struct weft_parker parker[2];
@@ -45,42 +40,52 @@ static void model_wake(struct weft_parker *p)
 
 static const struct weft_parker_ops model_ops = {"model", model_sleep, model_wake, NULL, NULL};
 
-/* A sole thread has begun; the threads of the model have no id but that one. */
-static void setup(void)
+/* The signalling thread, the last of `threads`, is the single waiter. */
+static void setup(int threads)
 {
 	for (int i = 0; i < 2; i++) {
 		weft_wait_completion_init(&done[i]);
 		weft_wait_parker_init(&parker[i], &model_ops, NULL);
 		woken[i] = false;
 	}
-	atomic_store_explicit(&weft_wait_sole.x_owner, SOLE, memory_order_relaxed);
-	atomic_store_explicit(&weft_wait_sole.x_inside, 0, memory_order_relaxed);
+	owner_thread = threads - 1;
+	weft_wait_owner_init(&weft_wait_single, OWNER);
 	result = 0;
-	deaf = false;
+	model_deaf = false;
+}
+
+static void setup_two(void)
+{
+	setup(2);
+}
+
+static void setup_three(void)
+{
+	setup(3);
 }
 
 static void setup_deaf(void)
 {
-	setup();
-	deaf = true;
+	setup(2);
+	model_deaf = true;
 }
 
-static void signal_sole(struct weft_completion *c)
+static void signal_single(struct weft_completion *c)
 {
-	if (!weft_wait_sole_signal(c, SOLE))
+	if (!weft_wait_single_signal(c))
 		weft_wait_completion_signal(c);
 }
 
 static void signals(void)
 {
 	model_write(&result, 7);
-	signal_sole(&done[0]);
+	signal_single(&done[0]);
 }
 
 static void signals_both(void)
 {
 	signals();
-	signal_sole(&done[1]);
+	signal_single(&done[1]);
 }
 
 /* As task/ waits: enlist, park while not done, delist, read. */
@@ -116,7 +121,7 @@ static void waits_for_second(void)
 	wait_for(&done[1], 1);
 }
 
-/* Somebody looks without ever sleeping. */
+/* Looks without ever sleeping. */
 static void polls(void)
 {
 	while (!weft_wait_completion_done(&done[0]))
@@ -124,12 +129,21 @@ static void polls(void)
 	MODEL_CHECK(model_read(&result) == 7);
 }
 
-/* Says that there is no sole thread, without asking whether it is inside. */
+/* Says that there is no single waiter, without a look whether it is inside. */
 static void waits_badly(void)
 {
-	atomic_store_explicit(&weft_wait_sole.x_owner, WEFT_SOLE_NONE, memory_order_relaxed);
+	atomic_store_explicit(&weft_wait_single.x_owner, 0, memory_order_relaxed);
 	model_membarrier();
 	wait_for(&done[0], 0);
+}
+
+/* Enlists while another thread still interrupts the single waiter. */
+static void waits_early(void)
+{
+	uint32_t owner = atomic_load_explicit(&weft_wait_single.x_owner, memory_order_acquire);
+	if (owner & WEFT_OWNER_INTERRUPTED)
+		atomic_store_explicit(&weft_wait_single.x_owner, 0, memory_order_relaxed);
+	wait_for(&done[0], 1);
 }
 
 int main(void)
@@ -137,25 +151,35 @@ int main(void)
 	static const struct model models[] = {
 		{
 			"one more waits",
-			setup,
+			setup_two,
 			{waits, signals},
 			NULL,
 			5,
 		},
 		{"one polls",
-		 setup,
+		 setup_two,
 		 {polls, signals},
 		 NULL,
 		 5,
-		 .must = {"weft_wait_sole_signal s"}},
-		{"two more wait", setup, {waits, waits_too, signals}, NULL, 2},
-		{"each for one of two", setup, {waits, waits_for_second, signals_both}, NULL, 2},
+		 .must = {"weft_wait_single_signal s"}},
+		{"two more wait", setup_three, {waits, waits_too, signals}, NULL, 2},
+		{"each for one of two",
+		 setup_three,
+		 {waits, waits_for_second, signals_both},
+		 NULL,
+		 2},
 		{"no membarrier", setup_deaf, {waits, signals}, NULL, 5, .broken = true},
-		{"no wait for who is inside",
-		 setup,
+		{"no wait until it is outside",
+		 setup_two,
 		 {waits_badly, signals},
 		 NULL,
 		 5,
+		 .broken = true},
+		{"enlists during the interruption",
+		 setup_three,
+		 {waits, waits_early, signals},
+		 NULL,
+		 3,
 		 .broken = true},
 	};
 	return explore_all(models, weft_countof(models));
