@@ -2,6 +2,7 @@
 /* engine.c - starts and stops the engine, its switches, and one round of everything. */
 #include "base/cancel.h"
 #include "base/log.h"
+#include "base/membarrier.h"
 #include "base/settings.h"
 #include "base/trace.h"
 #include "task/wake/ending.h"
@@ -28,11 +29,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -245,8 +244,7 @@ static weft_err start(struct weft_engine *e)
 		&e->kick_filter); /* what was noted before the last stop is no note */
 	e->baton.owed = false;
 	atomic_store_explicit(&e->baton.x_level, WEFT_ARM_OFF, memory_order_relaxed);
-	e->baton.fence =
-		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
+	e->baton.fence = !weft_membarrier_private_register();
 	atomic_store_explicit(&e->baton.x_state, WEFT_BATON_VACANT, memory_order_relaxed);
 	atomic_store_explicit(&e->baton.x_watcher, WEFT_WATCHER_OFF, memory_order_relaxed);
 	atomic_store_explicit(&e->baton.x_parked, 0, memory_order_relaxed);

@@ -2,13 +2,10 @@
 /* park.c - parkers of plain threads: a word each, slept on by futex, recycled, never freed. */
 #include "wait/park.h"
 
-#include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "base/futex.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "wait/foreign.h"
@@ -29,22 +26,14 @@ static void (*_Atomic x_elsewhere_hook)(struct weft_parker *);
 
 static void futex_sleep(struct weft_parker *p, uint64_t deadline_ns)
 {
-	struct timespec ts, *until = NULL;
-	if (weft_unlikely(deadline_ns != WEFT_NEVER)) {
-		ts.tv_sec = (time_t)(deadline_ns / 1000000000u);
-		ts.tv_nsec = (long)(deadline_ns % 1000000000u);
-		until = &ts;
-	}
 	weft_trace(WEFT_TRACE_SLEEP, 0, 0, 0, 0);
-	/* Absolute, against CLOCK_MONOTONIC.  Errors are early returns; the caller looks again. */
-	(void)syscall(SYS_futex, &p->x_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
-		      WEFT_PARKER_PARKED, until, NULL, FUTEX_BITSET_MATCH_ANY);
+	weft_futex_wait(&p->x_word, WEFT_PARKER_PARKED, deadline_ns);
 	weft_trace(WEFT_TRACE_AWAKE, 0, 0, 0, 0);
 }
 
 static void futex_wake(struct weft_parker *p)
 {
-	(void)syscall(SYS_futex, &p->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+	weft_futex_wake(&p->x_word);
 }
 
 static const struct weft_parker_ops futex_ops = {

@@ -5,7 +5,6 @@
  */
 #include "model/explore.h"
 #include <errno.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "base/counters.h"
 
@@ -18,7 +17,6 @@ static long model_write_bell(void)
 }
 
 #define weft_count(id, n) ((void)0)
-#define syscall(...) (model_membarrier(), 0L)
 #define write(fd, p, n) ((void)(p), model_write_bell())
 /* The production source, compiled against the explorer's atomics. */
 #include "net/shm/bell.c"

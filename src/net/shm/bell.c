@@ -5,22 +5,15 @@
 #include "net/shm/bell.h"
 
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "base/counters.h"
 #include "base/log.h"
-
-static long membarrier(int cmd)
-{
-	return syscall(SYS_membarrier, cmd, 0, 0);
-}
+#include "base/membarrier.h"
 
 bool weft_net_bell_register(void)
 {
-	if (membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0 &&
-	    membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0)
+	if (weft_membarrier_global_register())
 		return true;
 	weft_debug("shm: no membarrier here (%s): senders fence each message instead",
 		   strerror(errno));
@@ -54,12 +47,6 @@ void weft_net_bell_ring_still(struct weft_bell *b, uint32_t word, int fd)
 		write_bell(fd);
 }
 
-static void fence_all(void)
-{
-	if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0)
-		weft_panic("shm: membarrier failed after it had worked: %s", strerror(errno));
-}
-
 /* The loads of the second look are acquire only; the exchange before alone does not hold them back
  * on every machine.  (ThreadSanitizer does not know fences, and nothing is carried here.) */
 static void fence_own(void)
@@ -80,7 +67,7 @@ void weft_net_bell_arm(struct weft_bell *b, enum weft_arm_level level, bool fenc
 				       memory_order_seq_cst);
 	fence_own();
 	if (fence && level == WEFT_ARM_ALL)
-		fence_all();
+		weft_membarrier_global();
 }
 
 void weft_net_bell_disarm(struct weft_bell *b)

@@ -7,15 +7,14 @@
  * mask, and wakes who waited: no round of the engine is needed.
  */
 #include "base/counters.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "task/event/event_int.h"
 #include "task/thread.h"
 #include "task/wake/source_int.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 struct weft_blocker {
@@ -109,8 +108,7 @@ static void *run(void *arg)
 	weft_task_engine_self.runner = WEFT_RUNNER_WATCHER;
 	while (!stopped(b)) /* ends: stop */
 		if (!turn(b, &seen) && !stopped(b))
-			(void)syscall(SYS_futex, &b->x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen,
-				      NULL, NULL, 0);
+			weft_futex_wait(&b->x_word, seen, WEFT_NEVER);
 	return NULL;
 }
 
@@ -118,7 +116,7 @@ static void wake(struct weft_blocker *b)
 {
 	/* The word's change, not its order, ends the sleep; the mask carries the rest. */
 	atomic_fetch_add_explicit(&b->x_word, 1, memory_order_release);
-	(void)syscall(SYS_futex, &b->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+	weft_futex_wake(&b->x_word);
 }
 
 void weft_task_blocker_want(struct weft_blocker *b, bool want)

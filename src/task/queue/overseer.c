@@ -7,17 +7,16 @@
  * first task, and ticks while tasks run; after some ticks without any it sleeps until the next.  It
  * counts ticks, not time: a process that was stopped, or a crowded machine, is no slow task.
  */
+#include "base/futex.h"
 #include "base/log.h"
+#include "base/membarrier.h"
 #include "task/engine_int.h"
 #include "task/queue/overseer.h"
 #include "task/thread.h"
 #include "task/queue/running.h"
 #include "task/wake/wake_word.h"
 
-#include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SLOTS 256     /* threads that run tasks; more are not watched */
@@ -100,11 +99,6 @@ void weft_task_overseer_end(uint32_t run)
 /* ---- looking ----------------------------------------------------------------------------------
  */
 
-static void membarrier(void)
-{
-	(void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-}
-
 static void report(struct weft_running *r)
 {
 	static const char *const kinds[] = {"task", "the completion action of task",
@@ -114,7 +108,7 @@ static void report(struct weft_running *r)
 	uint8_t what = WEFT_RUNNING_TASK;
 	if (!weft_task_engine.baton
 		     .fence) { /* else the runner could free the name under our eyes */
-		if (!weft_task_running_pin(r, r->seen, membarrier, &name))
+		if (!weft_task_running_pin(r, r->seen, weft_membarrier_private, &name))
 			return;
 		if (name)
 			snprintf(text, sizeof text, "%s", name);
@@ -162,10 +156,7 @@ static bool look(bool stop_begins)
 
 static void sleep_for(uint32_t seen, uint64_t ns)
 {
-	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
-			      .tv_nsec = (long)(ns % 1000000000u)};
-	(void)syscall(SYS_futex, &x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen,
-		      ns == WEFT_FOREVER ? NULL : &ts, NULL, 0);
+	weft_futex_wait(&x_word, seen, ns == WEFT_FOREVER ? WEFT_NEVER : weft_clock_ns() + ns);
 }
 
 /* Until a task runs. */
@@ -174,7 +165,8 @@ static void sleep_long(uint32_t seen)
 	/* Relaxed: the barrier orders it before the look.  A runner that does not see it has said
 	 * before that it runs, and the look finds that. */
 	atomic_store_explicit(&weft_task_overseer_x_asleep, true, memory_order_relaxed);
-	membarrier();
+	if (!weft_task_engine.baton.fence)
+		weft_membarrier_private();
 	if (!look(false))
 		sleep_for(seen, WEFT_FOREVER);
 	atomic_store_explicit(&weft_task_overseer_x_asleep, false, memory_order_relaxed);
@@ -208,7 +200,7 @@ static void *run(void *arg)
 static void ring(void)
 {
 	weft_task_wake_word_ring(&x_word);
-	(void)syscall(SYS_futex, &x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+	weft_futex_wake(&x_word);
 }
 
 static void start_locked(struct weft_engine *e)

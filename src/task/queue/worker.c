@@ -5,6 +5,7 @@
  *
  * Started at the first ring; most programs never need one.
  */
+#include "base/futex.h"
 #include "base/log.h"
 #include "task/engine_int.h"
 #include "task/queue/worker.h"
@@ -14,9 +15,7 @@
 #include "task/wake/wake_word.h"
 #include "topo/topo.h"
 
-#include <linux/futex.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 struct worker {
@@ -75,15 +74,14 @@ static void *run(void *arg)
 			sched_yield();
 			continue;
 		}
-		(void)syscall(SYS_futex, &w->x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL,
-			      NULL, 0);
+		weft_futex_wait(&w->x_word, seen, WEFT_NEVER);
 	}
 }
 
 static void wake(struct worker *w)
 {
 	weft_task_wake_word_ring(&w->x_word);
-	(void)syscall(SYS_futex, &w->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+	weft_futex_wake(&w->x_word);
 }
 
 bool weft_task_worker_ring(int leaf)

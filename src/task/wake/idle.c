@@ -14,6 +14,7 @@
  * a fixed period it does look at the queues; stop waits for the end of a look.
  */
 #include "base/assert.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/wake/ending.h"
@@ -26,9 +27,7 @@
 #include "task/event/load.h"
 #include "task/wake/wake_word.h"
 
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define IDLERS_MAX 64
@@ -198,8 +197,7 @@ static void *run(void *arg)
 		atomic_store_explicit(&me->x_parked, true, memory_order_relaxed);
 		if (over(generation))
 			return NULL;
-		(void)syscall(SYS_futex, &me->x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL,
-			      NULL, 0);
+		weft_futex_wait(&me->x_word, seen, WEFT_NEVER);
 		atomic_store_explicit(&me->x_parked, false, memory_order_relaxed);
 		weft_count(WEFT_CNT_IDLE_WAKEUPS, 1);
 		learn(me, weft_clock_ns());
@@ -216,7 +214,7 @@ static void *run(void *arg)
 static void wake(struct idler *i)
 {
 	weft_task_wake_word_ring(&i->x_word);
-	(void)syscall(SYS_futex, &i->x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+	weft_futex_wake(&i->x_word);
 }
 
 void weft_task_idle_stay(uint64_t ns)

@@ -2,6 +2,7 @@
 /* kick.c - kicks, at once or a moment later, and the sleep in the watch set that they end. */
 #include "base/assert.h"
 #include "base/cancel.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "task/engine_int.h"
@@ -13,10 +14,8 @@
 #include "task/event/late.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -49,8 +48,7 @@ void weft_task_engine_kick(struct weft_engine *e, enum weft_kick kick)
 	} else if (kick == WEFT_KICK_WATCHER) {
 		/* TELL -> watcher's futex.  The word's change, not the order, ends its sleep. */
 		atomic_fetch_add_explicit(&e->x_watcher_word, 1, memory_order_release);
-		(void)syscall(SYS_futex, &e->x_watcher_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
-			      NULL, NULL, 0);
+		weft_futex_wake(&e->x_watcher_word);
 	} else {
 		pthread_mutex_lock(&e->park_lock);
 		struct weft_link *l = weft_list_pop_front(&e->parked);

@@ -9,6 +9,7 @@
  * The hand and the word that it sleeps on are static: a relay of an engine that has stopped, which
  * comes back late, may ring them at any time.
  */
+#include "base/futex.h"
 #include "base/log.h"
 #include "base/mechanism.h"
 #include "task/engine_int.h"
@@ -20,8 +21,6 @@
 #include "task/wake/kick_filter.h"
 #include "task/queue/tqueue.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FRESH_NS 10000u  /* a beat no older: the relay has its core */
@@ -46,7 +45,7 @@ static _Atomic uint64_t x_granted_ns; /* the watcher; a hint */
 static void ring(void)
 {
 	weft_task_wake_word_ring(&hand.x_word);
-	(void)syscall(SYS_futex, &hand.x_word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+	weft_futex_wake(&hand.x_word);
 }
 
 /* To the relay's core, a thread that sleeps there is woken soonest; within what it may use. */
@@ -89,8 +88,7 @@ static void *run(void *arg)
 			return NULL;
 		follow(&may, &bound);
 		run_tasks(e);
-		(void)syscall(SYS_futex, &hand.x_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL,
-			      NULL, 0);
+		weft_futex_wait(&hand.x_word, seen, WEFT_NEVER);
 	}
 }
 

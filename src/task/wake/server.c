@@ -7,6 +7,7 @@
  * back and sleeps on the watcher's word, whose place it takes: the watcher is off.
  */
 #include "base/counters.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
@@ -16,9 +17,7 @@
 #include "task/wake/release.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FULL_EVERY 64 /* rounds: sources with long periods, and queues of other cores */
@@ -78,8 +77,7 @@ static void *run(void *arg)
 			else /* a waiter has it, perhaps asleep: what it waits for wakes it */
 				(void)weft_task_engine_round(e, WEFT_ROUND_FULL);
 		} else if (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) {
-			(void)syscall(SYS_futex, &e->x_watcher_word,
-				      FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL, NULL, 0);
+			weft_futex_wait(&e->x_watcher_word, seen, WEFT_NEVER);
 		}
 	}
 	return NULL;

@@ -9,8 +9,10 @@
  * travel in company, it ticks fast enough to send it off.  Under the watch set an arrival wakes it
  * even when all cores compute, because it asks for a short slice (thread.c).
  */
+#include "base/futex.h"
 #include "base/log.h"
 #include "base/mechanism.h"
+#include "base/membarrier.h"
 #include "task/wake/watcher_int.h"
 #include "task/wake/release.h"
 #include "task/thread.h"
@@ -22,9 +24,6 @@
 #include "task/wake/relay_hand.h"
 #include "task/wake/watcher.h"
 
-#include <linux/futex.h>
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define TICK_MIN_NS 20000u  /* a tick costs about 4 us of a core: the shortest worth taking */
@@ -42,10 +41,8 @@
 /* Sleeps on our own word while it is `seen`. */
 static void word_sleep(struct weft_engine *e, uint32_t seen, uint64_t ns)
 {
-	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
-			      .tv_nsec = (long)(ns % 1000000000u)};
-	(void)syscall(SYS_futex, &e->x_watcher_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen,
-		      ns == WEFT_FOREVER ? NULL : &ts, NULL, 0);
+	weft_futex_wait(&e->x_watcher_word, seen,
+			ns == WEFT_FOREVER ? WEFT_NEVER : weft_clock_ns() + ns);
 	weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
 }
 
@@ -288,7 +285,7 @@ static bool go_off(struct weft_engine *e, struct weft_watcher *w)
 	/* A thread that left just now without seeing us off has made the baton vacant: see leave().
 	 */
 	if (!e->baton.fence)
-		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+		weft_membarrier_private();
 	if (weft_task_baton_try_take(&e->baton)) {
 		if (weft_task_sources_armed(e))
 			(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
