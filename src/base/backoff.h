@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backoff.h - waiting for somebody who is inside for a few dozen instructions.
+ * backoff.h - waiting until another thread leaves a section of a few dozen instructions.
  *
- * He runs on another core and leaves at once; or he has lost his core, perhaps to us, and then
- * gets it.  Looking comes first, then sched_yield.  That gives the core to nobody of a lower
- * class, so who asks as a real-time thread sleeps in the end.
+ * The holder runs on another core and leaves at once; or it was preempted, perhaps by the waiter,
+ * and needs the core.  So the waiter looks first, then calls sched_yield.  That gives the core to
+ * no thread of a lower scheduling class, so a real-time waiter sleeps in the end.
  *
  * Callers   any thread, in a loop around its own look; turns starts at 0.  Not for what may take
  *           longer than a short section: that has a completion.

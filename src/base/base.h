@@ -2,7 +2,7 @@
 /*
  * base.h - small things that every layer uses: attributes, cache lines, the pause, the clock.
  *
- * Callers   anyone, signal handlers included.
+ * Callers   any thread, signal handlers included.
  */
 #ifndef WEFT_BASE_H
 #define WEFT_BASE_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cancel.h - pthread_cancel may not take a thread away while it holds what others need.
+ * cancel.h - keeps pthread_cancel from ending a thread that holds what other threads need.
  *
  * A cancel that comes meanwhile acts after the call into the library, at the application's own next
  * cancellation point.
  *
  * Callers   any thread, in pairs, nested as one likes.  Around every call of libc that is a
  *           cancellation point (read, write, epoll_wait, sendmsg, nanosleep ...) made in a thread
- * of the application; syscall() and pthread_mutex_lock are none. Cost      9 ns a pair: beside a
- * system call, never on a path without one.
+ *           of the application; syscall() and pthread_mutex_lock are none.
+ * Cost      9 ns a pair: beside a system call, never on a path without one.
  */
 #ifndef WEFT_CANCEL_H
 #define WEFT_CANCEL_H

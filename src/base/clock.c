@@ -4,7 +4,7 @@
 
 uint64_t weft_cycles_per_us(void)
 {
-	/* Written by whoever measures first; later measurements agree within a percent. */
+	/* Written by the thread that measures first; later measurements agree within a percent. */
 	static _Atomic uint64_t x_per_us;
 	uint64_t known = atomic_load_explicit(&x_per_us, memory_order_relaxed);
 	if (known)

@@ -47,7 +47,7 @@ static void make_live(void)
 		close(fd);
 		return;
 	}
-	live = p; /* fd stays open: it is what others find */
+	live = p; /* fd stays open: readers find the memory by it */
 	live->counters = WEFT_COUNTER_COUNT;
 	live->block_bytes =
 		(uint32_t)weft_align_up(sizeof(struct weft_counter_block), WEFT_CACHELINE);
@@ -146,7 +146,7 @@ struct weft_counter_block *weft_counter_block_get(void)
 
 uint64_t weft_counter_sum(enum weft_counter_id id)
 {
-	/* Relaxed: numbers; who wants them exact has waited for their writers. */
+	/* Relaxed: numbers; a reader that wants them exact has waited for their writers. */
 	uint64_t sum = atomic_load_explicit(&last_resort.x_value[id], memory_order_relaxed);
 	/* SEE <- PUB (weft_counter_block_get).  Carries: next, the zeroed block. */
 	for (struct weft_counter_block *b = atomic_load_explicit(&x_blocks, memory_order_acquire);

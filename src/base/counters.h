@@ -3,7 +3,7 @@
  * counters.h - numbers cheap enough to stay on: one block per thread, summed on reading.
  *
  * Callers   count: any thread, any time; not a signal handler on its thread's first use.
- *           sum: any thread; sees each count that happened before, others perhaps.
+ *           sum: any thread; sees each count that happened before, and perhaps later ones.
  * Cost      a relaxed load and store of the thread's own line.
  */
 #ifndef WEFT_COUNTERS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_limit.h - may a file be made as long as that?  Beyond `ulimit -f` the kernel kills who
- * tries, with SIGXFSZ, and a memfd is a file, too.
+ * file_limit.h - may a file be made as long as that?  Beyond `ulimit -f` the kernel kills the
+ * process that tries, with SIGXFSZ; a memfd is a file, too.
  *
- * Callers   whoever makes one; not on a fast path, it asks the kernel.
+ * Callers   any thread, before it makes a file; not on a fast path: a system call.
  */
 #ifndef WEFT_FILE_LIMIT_H
 #define WEFT_FILE_LIMIT_H

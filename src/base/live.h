@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * live.h - the memory in which a process keeps its counters: others of the same user may look.
+ * live.h - the memory in which a process keeps its counters: processes of the same user may read.
  *
- * A memfd of that name stays open, so that /proc/PID/fd leads to it; the kernel lets the same user
- * in and nobody else.  Head, names, then blocks; who reads needs no lock and takes no part.
+ * A memfd of that name stays open, so that /proc/PID/fd leads to it; the kernel lets only the same
+ * user in.  Head, names, then blocks; a reader needs no lock and takes no part.
  */
 #ifndef WEFT_LIVE_H
 #define WEFT_LIVE_H
@@ -18,7 +18,7 @@
 /* Where a layer above has what `weft info --live` may read out of the process's own memory. */
 struct weft_live_part {
 	char name[8];
-	uint64_t layout;       /* equal for who may read it */
+	uint64_t layout;       /* the reader goes on only if its own is equal */
 	_Atomic uint64_t x_at; /* 0: not there */
 };
 

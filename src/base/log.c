@@ -38,7 +38,7 @@ static void write_line(const char *fmt, va_list ap)
 		m = 0;
 	int from = n;
 	n += m < room ? m : room - 1;
-	for (int i = from; i < n; i++) /* words of others: nothing that a terminal obeys */
+	for (int i = from; i < n; i++) /* text from outside: nothing that a terminal obeys */
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?';
 	line[n++] = '\n';

@@ -20,7 +20,7 @@ enum weft_log_level {
 
 extern int weft_log_level; /* the highest level that is printed; set once at start */
 
-/* Who speaks: the rank, or -1 for none.  Set once by boot. */
+/* The rank in the prefix; -1: none.  Set once by boot. */
 void weft_log_set_rank(int rank);
 
 /* Reads the setting `log`. */

@@ -6,7 +6,7 @@
  * weft_settings_load(); `weft info` and the manual page print the same table.  What is not set
  * there, `weft sample` may have measured (sample.h); else the default stands.
  *
- * Callers   load: the starting thread, before any other layer.  Reading: anyone, after that.
+ * Callers   load: the starting thread, before any other layer.  Reading: any thread, after that.
  *           The few settings that may change while running have their own setter in the layer
  *           that owns them.
  * Errors    an unknown WEFT_ variable or a value out of range: one line, WEFT_ERR_ARG.
@@ -61,8 +61,8 @@ int64_t weft_setting_for_host(enum weft_setting_id id, const char *host);
 const struct weft_setting *weft_setting_info(enum weft_setting_id id);
 
 /*
- * Replaces a value before other layers start (tests, MPI_T, MPI info).  One thread at a time, and
- * nobody may still use the text that weft_setting_str gave out for this setting.
+ * Replaces a value before other layers start (tests, MPI_T, MPI info).  One thread at a time; a text
+ * that weft_setting_str gave out for this setting is no longer valid.
  */
 weft_err weft_setting_set(enum weft_setting_id id, const char *value) weft_must_use;
 

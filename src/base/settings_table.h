@@ -27,12 +27,12 @@ WEFT_SETTING(TCP_SILENCE, "tcp_silence", INT, "30", 2, 86400, NULL, "seconds wit
 
 /* task */
 WEFT_SETTING(PROGRESS, "progress", BOOL, "on", 0, 0, NULL, "communication advances in the background; off: only inside MPI calls")
-WEFT_SETTING(FLAVOUR, "flavour", ENUM, "threads", 0, 0, "threads|explicit|hooks|server", "who progresses while the program computes: threads that sleep; nobody (only calls do); the program's own runtime through weft/hooks.h; one thread that spins on server_cpu")
+WEFT_SETTING(FLAVOUR, "flavour", ENUM, "threads", 0, 0, "threads|explicit|hooks|server", "what progresses while the program computes: threads that sleep; nothing (only calls do); the program's own runtime through weft/hooks.h; one thread that spins on server_cpu")
 WEFT_SETTING(SERVER_CPU, "server_cpu", INT, "-1", -1, 65535, NULL, "core of the flavour server; -1: the last one that this process may use")
 WEFT_SETTING(PROGRESS_CPUS, "progress_cpus", STR, "", 0, 0, NULL, "cores that the engine's threads may use, as 0,2-3; empty: all that the process may")
 WEFT_SETTING(PROGRESS_BUDGET, "progress_budget", INT, "100", 0, 100000, NULL, "percent of one core that background progress may use over time; 0: no limit")
 WEFT_SETTING(SPIN_US, "spin_us", INT, "-1", -1, 1000000, NULL, "microseconds that a waiter polls before it sleeps; -1: learned, 0 when cores are oversubscribed")
-WEFT_SETTING(YIELD_MAX, "yield_max", INT, "64", 0, 1000000, NULL, "with more ranks than cores a waiter hands its core over between looks, until so many times in a row nobody took it; 0: it sleeps at once")
+WEFT_SETTING(YIELD_MAX, "yield_max", INT, "64", 0, 1000000, NULL, "with more ranks than cores a waiter hands its core over between looks, until so many times in a row no thread took it; 0: it sleeps at once")
 WEFT_SETTING(IDLE_WORKERS, "idle_workers", INT, "-1", -1, 4096, NULL, "threads that keep idle cores awake; -1: one per place of idle_level, at most one core less than this process's share")
 WEFT_SETTING(IDLE_LEVEL, "idle_level", STR, "package", 0, 0, NULL, "level of the tree over whose places they are spread, as machine, package, L3, core (weft info shows the tree)")
 WEFT_SETTING(IDLE_PERIOD_US, "idle_period_us", INT, "-1", -1, 1000000, NULL, "idle workers look every so often, 0: as often as they can, yielding between; -1: only after an event, for about as long as waking a core takes")
@@ -51,7 +51,7 @@ WEFT_SETTING(ULT_STEAL, "ult_steal", BOOL, "on", 0, 0, NULL, "workers take ready
 /* comm */
 WEFT_SETTING(EAGER_SHM, "eager_shm", INT, "8k", 0, 1048576, NULL, "largest message in bytes that shm sends without asking first")
 WEFT_SETTING(EAGER_TCP, "eager_tcp", INT, "64k", 0, 16777216, NULL, "largest message in bytes that tcp sends without asking first")
-WEFT_SETTING(RTR, "rtr", BOOL, "on", 0, 0, NULL, "receives of large messages that are posted early tell their sender, who then need not ask (where memory cannot be read)")
+WEFT_SETTING(RTR, "rtr", BOOL, "on", 0, 0, NULL, "receives of large messages that are posted early tell their sender, which then need not ask (where memory cannot be read)")
 WEFT_SETTING(SWITCH_LEARN, "switch_learn", BOOL, "on", 0, 0, NULL, "eager_tcp, unless set, is moved for each host by what asking and copying cost while running, at most by a factor of 4")
 WEFT_SETTING(SHARE_COPY, "share_copy", INT, "32k", 0, 1099511627776, NULL, "shm: from this many bytes on a sender that waits copies a part of its message, or any that is not eager as a whole where that is sooner; 0: the receiver copies alone")
 WEFT_SETTING(SAMPLE_FILE, "sample_file", STR, "", 0, 0, NULL, "the switch points that weft sample measured, used where none is set; empty: sample-HOST in the cache folder of weft; none: no file")

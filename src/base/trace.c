@@ -18,7 +18,7 @@
 
 _Atomic bool weft_trace_x_on;
 
-/* A ring and who writes it; on a line of its own. */
+/* A ring and its writer; on a line of its own. */
 struct owner {
 	alignas(WEFT_CACHELINE) struct weft_trace_ring *ring; /* NULL: there was no room */
 	_Atomic uint64_t *x_words;
@@ -27,7 +27,7 @@ struct owner {
 };
 
 static _Thread_local struct owner *self;
-static struct owner owners[WEFT_TRACE_RINGS_MAX]; /* under ring_lock, until they are somebody's */
+static struct owner owners[WEFT_TRACE_RINGS_MAX]; /* under ring_lock, until a thread has them */
 static struct owner nowhere;
 static struct owner *free_owners; /* under ring_lock: of threads that have ended */
 static unsigned owner_count;      /* under ring_lock */

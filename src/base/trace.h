@@ -43,7 +43,7 @@ void weft_trace_stop(void);
 __attribute__((cold, noinline)) void weft_trace_put(enum weft_trace_kind kind, unsigned small,
 						    uint32_t id, uint64_t a, uint64_t b);
 
-/* Relaxed: who sees it late begins late. */
+/* Relaxed: a thread that sees it late begins late. */
 static inline bool weft_trace_on(void)
 {
 	return weft_unlikely(atomic_load_explicit(&weft_trace_x_on, memory_order_relaxed));

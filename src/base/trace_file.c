@@ -153,11 +153,11 @@ static bool make_room(void)
 		if (n != sizeof magic || magic != WEFT_TRACE_MAGIC)
 			return complain("is there and is no trace: not overwritten");
 	}
-	/* Not truncated: somebody may have it mapped. */
+	/* Not truncated: a process may have it mapped. */
 	return unlink(path) == 0 || complain(strerror(errno));
 }
 
-/* Room on the disk first: memory of a file without it would kill whoever writes there. */
+/* Room on the disk first: a store to mapped memory of a file without it kills the process. */
 static void *map_part(off_t at, size_t bytes)
 {
 	int err = weft_file_fits((uint64_t)at + bytes) ? posix_fallocate(fd, at, (off_t)bytes)
@@ -213,7 +213,7 @@ static void fill_head(struct weft_trace_head *h)
 	h->magic = WEFT_TRACE_MAGIC;
 }
 
-/* The launcher has said who we are, before it is asked. */
+/* The launcher has given our rank before it is asked for it. */
 static void guess_rank(void)
 {
 	const char *rank = getenv("PMI_RANK"), *size = getenv("PMI_SIZE");

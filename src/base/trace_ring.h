@@ -2,10 +2,10 @@
 /*
  * trace_ring.h - the file of a trace, and the ring in it that one kernel thread writes.
  *
- * The file is mapped by who writes it, so what was written is there whatever ends the process.
+ * The writer has the file mapped, so what was written is there whatever ends the process.
  * Head, texts, then rings; each of these a multiple of WEFT_TRACE_PAGE.  Numbers are the machine's.
  *
- * Callers   put: the ring's owner, outside signal handlers.  copy: anyone, another process too.
+ * Callers   put: the ring's owner, outside signal handlers.  copy: any thread of any process.
  * Order     a record that copy() returns is whole; records are in the order of their puts.
  * Progress  wait-free, both.
  * Full      put() overwrites the oldest.

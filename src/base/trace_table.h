@@ -10,13 +10,13 @@ WEFT_TRACE_EVENT(SYNC, "sync", "cycles and clock at the same moment; a: ns of CL
 WEFT_TRACE_EVENT(THREAD, "thread", "this ring is a kernel thread's from here on; id: its number, a, b: its name")
 
 /* user-level threads; id: home worker << 24 | slot */
-WEFT_TRACE_EVENT(ULT_CREATE, "ult_create", "made; small: text of its function, a: by whom")
+WEFT_TRACE_EVENT(ULT_CREATE, "ult_create", "made; small: text of its function, a: its creator")
 WEFT_TRACE_EVENT(ULT_NAME, "ult_name", "it has a name; a, b: its letters")
-WEFT_TRACE_EVENT(ULT_RUN, "ult_run", "it runs here from now on; id NOBODY: the worker itself does")
-WEFT_TRACE_EVENT(ULT_YIELD, "ult_yield", "it lets others run, and stays ready")
+WEFT_TRACE_EVENT(ULT_RUN, "ult_run", "it runs here from now on; id NONE: the worker itself does")
+WEFT_TRACE_EVENT(ULT_YIELD, "ult_yield", "it lets another run, and stays ready")
 WEFT_TRACE_EVENT(ULT_BLOCK, "ult_block", "it is about to wait; small: text of what for, a: for which")
 WEFT_TRACE_EVENT(ULT_STAY, "ult_stay", "it was called before it could: it goes on")
-WEFT_TRACE_EVENT(ULT_WAKE, "ult_wake", "it is ready again; a: by whom, NOBODY: no user-level thread")
+WEFT_TRACE_EVENT(ULT_WAKE, "ult_wake", "it is ready again; a: the waker, NONE: no user-level thread")
 WEFT_TRACE_EVENT(ULT_END, "ult_end", "its function has returned")
 WEFT_TRACE_EVENT(ULT_STEAL, "ult_steal", "taken from another worker; a: from which")
 WEFT_TRACE_EVENT(ULT_KEEP, "ult_keep", "it makes a blocking call and keeps its kernel thread")
@@ -36,7 +36,7 @@ WEFT_TRACE_EVENT(SEND, "send", "a message is about to go out; small: how, see sr
 WEFT_TRACE_EVENT(ARRIVE, "arrive", "it has come, or its request to be fetched; small: how")
 WEFT_TRACE_EVENT(TAKE, "take", "a receive finds a message that came before it; a: tag << 32")
 WEFT_TRACE_EVENT(RECEIVED, "received", "a receive is over that was fetched, or that failed; a: tag << 32")
-WEFT_TRACE_EVENT(POST, "post", "a receive is posted; id: the peer, NOBODY: any, a: tag << 32, b: its room")
+WEFT_TRACE_EVENT(POST, "post", "a receive is posted; id: the peer, NONE: any, a: tag << 32, b: its room")
 
 /* several networks at once; id: the peer, small: the rail */
 WEFT_TRACE_EVENT(RAIL, "rail", "a packet, or a piece of one, goes over it; b: bytes")

@@ -3,7 +3,7 @@
  * trace_text.h - from an address, or the hash of some letters, to the number of a text in the file.
  *
  * Callers   find: any thread.  add: under a lock.
- * Order     none: a number that is on its way reads 0, and who wants it looks again under the lock.
+ * Order     none: a number that is on its way reads 0, and a thread that needs it looks again under the lock.
  * Progress  find: wait-free, at most WEFT_TRACE_PROBES looks.
  * Full      add() returns false when the places that find() would look at are taken.
  */

@@ -2,7 +2,7 @@
 /*
  * basic.h - the basic elements that every layout is made of, and the pairs of MINLOC and MAXLOC.
  *
- * Callers   anyone; constant tables.
+ * Callers   any thread; constant tables.
  */
 #ifndef WEFT_DATA_BASIC_H
 #define WEFT_DATA_BASIC_H

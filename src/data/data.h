@@ -2,7 +2,7 @@
 /*
  * data.h - what bytes a message consists of: a layout (struct weft_type), and a buffer of it.
  *
- * A layout is immutable once made and counted by references: anyone may use it from any thread.
+ * A layout is immutable once made and counted by references: any thread may use it.
  * MPI datatypes (mpi/) own one each; comm/ and coll/ see only this header.
  *
  * Callers   any thread, task handlers included.  Nothing here blocks.

@@ -37,7 +37,7 @@ struct weft_node {
 		const struct weft_node *child;   /* LOOP: one, LIST: n */
 		const struct weft_block *blocks; /* BLOCKS: n + 1 */
 	};
-	struct weft_node_box *box; /* who owns child or blocks; NULL: static or on a stack */
+	struct weft_node_box *box; /* the owner of child or blocks; NULL: static or on a stack */
 };
 
 /* Memory shared by nodes. */

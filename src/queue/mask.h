@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mask.h - a try-lock that remembers who was turned away.
+ * mask.h - a try-lock that remembers that a thread was turned away.
  *
- * Callers   try: anyone.  done: the holder.
+ * Callers   try: any thread.  done: the holder.
  * Owner     the holder owns what the mask covers from a successful try until done() says true.
  * Order     what one holder wrote is visible to the next.
- * Progress  nobody waits: who finds the mask taken leaves a bit and goes on; the holder cannot
- *           let go without seeing the bit, and then looks once more.
+ * Progress  no thread waits: a skipper, which finds the mask taken, leaves a bit and goes on; the
+ *           holder cannot let go without seeing the bit, and then looks once more.
  * Promise   what a skipper had published before its try is seen by the holder's next look.
  *
  * Use:      if (weft_mask_try(m)) do { look and work } while (!weft_mask_done(m));
@@ -18,7 +18,7 @@
 
 #define WEFT_MASK_FREE 0u
 #define WEFT_MASK_HELD 1u
-#define WEFT_MASK_SKIPPED 3u /* held, and somebody was turned away */
+#define WEFT_MASK_SKIPPED 3u /* held, and a thread was turned away */
 
 struct weft_mask {
 	_Atomic uint32_t x_word;
@@ -37,8 +37,8 @@ static inline bool weft_mask_held(const struct weft_mask *m)
 }
 
 /*
- * True: the caller holds it.  False: taken, and no trace is left: for callers who come back, or
- * who have published nothing that the holder must see.
+ * True: the caller holds it.  False: taken, and no trace is left: for callers that come back, or
+ * have published nothing that the holder must see.
  */
 static inline bool weft_mask_try_quiet(struct weft_mask *m)
 {
@@ -65,7 +65,7 @@ static inline bool weft_mask_try(struct weft_mask *m)
 }
 
 /*
- * Gives the mask back.  False: somebody was turned away meanwhile, the caller holds it again and
+ * Gives the mask back.  False: a thread was turned away meanwhile, the caller holds it again and
  * must look again.
  */
 static inline bool weft_mask_done(struct weft_mask *m)
@@ -75,7 +75,7 @@ static inline bool weft_mask_done(struct weft_mask *m)
 	uint32_t old = atomic_exchange_explicit(&m->x_word, WEFT_MASK_FREE, memory_order_acq_rel);
 	if (weft_likely(old == WEFT_MASK_HELD))
 		return true;
-	/* Somebody was turned away: take it back, unless another took it, who then looks. */
+	/* A thread was turned away: take it back, unless another thread took it, and looks. */
 	return !weft_mask_try(m);
 }
 

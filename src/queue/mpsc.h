@@ -4,10 +4,10 @@
  *
  * Callers   push: any thread, task handlers included; not a signal handler.
  *           pop: one at a time (the holder of the mask that covers the queue).
- *           empty: anyone.
+ *           empty: any thread.
  * Owner     the queue owns a node from push until pop hands it out; then it never touches it again.
- * Order     what was written before push is visible to who pops; nodes of one producer come out in
- *           the order they went in.
+ * Order     what was written before push is visible to the consumer; nodes of one producer come
+ *           out in the order they went in.
  * Progress  push: one exchange and one store, wait-free.  pop: never waits; NULL means empty, or
  *           that the next push is half done: empty() tells them apart, a half-done push counts as
  *           not empty.
@@ -45,7 +45,7 @@ static inline void weft_mpsc_push(struct weft_mpsc *q, struct weft_mpsc_node *n)
 	/*
 	 * CHAIN.  acq_rel: the release lets the next producer, which stores into n, find our NULL
 	 * before its link; the acquire is that producer's side.  seq_cst beside a sleeper's flag:
-	 * the exchange comes before the submitter's look at who sleeps (task/ relies on it).
+	 * the exchange comes before the submitter's look at that flag (task/ relies on it).
 	 */
 	struct weft_mpsc_node *before =
 		atomic_exchange_explicit(&q->x_last, n, memory_order_seq_cst);
@@ -58,7 +58,7 @@ static inline void weft_mpsc_push(struct weft_mpsc *q, struct weft_mpsc_node *n)
 static inline bool weft_mpsc_empty(const struct weft_mpsc *q)
 {
 	/* The dummy is last exactly when all that was pushed has been popped.  seq_cst: the partner
-	 * of the exchange in push for who goes to sleep on the answer. */
+	 * of the exchange in push, for a thread that goes to sleep on the answer. */
 	return atomic_load_explicit(&q->x_last, memory_order_seq_cst) == &q->dummy;
 }
 

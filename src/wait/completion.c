@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* completion.c - waking those who sleep in a completion's list. */
+/* completion.c - waking the threads that sleep in a completion's list. */
 #include "wait/completion.h"
 
 #include "wait/waiter.h"
@@ -7,7 +7,7 @@
 _Thread_local struct weft_wake_batch *weft_wait_wake_batch_self;
 _Thread_local const struct weft_completion *weft_wait_completion_own;
 
-/* Lets n go; wakes its owner, who may free n at once. */
+/* Lets n go; wakes its owner, which may free n at once. */
 static void release(struct weft_wait_node *n, struct weft_parker *parker)
 {
 	/* LEFT -> leaving waiter.  Carries: our reads of *n are over.  Without it the waiter could

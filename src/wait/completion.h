@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * completion.h - a word that becomes true once, and those who sleep until it does.
+ * completion.h - a word that becomes true once, and the threads that sleep until it does.
  *
- * Callers   init: the owner.  done: anyone.  signal: once, any thread, task handlers included.
+ * Callers   init: the owner.  done: any thread.  signal: once, any thread, task handlers included.
  * Owner     the memory belongs to the caller; signal's last access to it is the exchange that makes
  *           done() true, so a waiter may free it at once.
  * Order     what the signaller wrote before signal() is visible after done() was true.
- * Cost      done: one load.  signal: one exchange when nobody sleeps.
+ * Cost      done: one load.  signal: one exchange when no thread sleeps.
  */
 #ifndef WEFT_COMPLETION_H
 #define WEFT_COMPLETION_H
@@ -32,7 +32,7 @@ static inline bool weft_wait_completion_done(const struct weft_completion *c)
 	return atomic_load_explicit(&c->x_state, memory_order_acquire) == WEFT_COMPLETION_DONE;
 }
 
-/* For an operation that is complete before anyone can wait for it. */
+/* For an operation that is complete before a thread can wait for it. */
 static inline void weft_wait_completion_init_done(struct weft_completion *c)
 {
 	atomic_store_explicit(&c->x_state, WEFT_COMPLETION_DONE, memory_order_relaxed);
@@ -41,8 +41,8 @@ static inline void weft_wait_completion_init_done(struct weft_completion *c)
 void weft_wait_completion_signal(struct weft_completion *c);
 
 /*
- * What the calling thread polls for, if nobody else waits for it or will and it is in no list; else
- * NULL.  Then the signal, made by its own polling, needs no exchange.
+ * The completion that the calling thread polls for, if no other thread waits or will wait for it and
+ * it is in no list; else NULL.  The signal, made by its own polling, then needs no exchange.
  */
 extern _Thread_local const struct weft_completion *weft_wait_completion_own;
 
@@ -50,7 +50,7 @@ static inline bool weft_wait_completion_signal_own(struct weft_completion *c)
 {
 	if (c != weft_wait_completion_own)
 		return false;
-	/* Relaxed: who looks is who stores. */
+	/* Relaxed: the thread that looks is the one that stores. */
 	atomic_store_explicit(&c->x_state, WEFT_COMPLETION_DONE, memory_order_relaxed);
 	return true;
 }

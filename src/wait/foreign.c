@@ -33,7 +33,7 @@ void weft_wait_foreign_yield(void)
 		p->yield();
 }
 
-/* Lets the runtime's others run until somebody notifies us, or the deadline. */
+/* Lets the runtime's other threads run until the caller is notified, or the deadline. */
 static void yield_until(struct weft_parker *p, uint64_t deadline_ns)
 {
 	while (!weft_wait_parker_notified(p) &&
@@ -108,7 +108,7 @@ static struct foreign *make(_Atomic(struct foreign *) *at, void *thread)
 	f->thread = thread;
 	atomic_store_explicit(&f->x_woken, 0, memory_order_relaxed);
 	f->next = atomic_load_explicit(at, memory_order_relaxed);
-	/* KNOWN -> LOOK.  Carries: *f.  Nobody else makes this thread's.  Ends: others' success. */
+	/* KNOWN -> LOOK.  Carries: *f.  Only this thread makes its own.  Ends: another thread's success. */
 	while (!atomic_compare_exchange_weak_explicit(at, &f->next, f, memory_order_release,
 						      memory_order_relaxed))
 		;
@@ -147,7 +147,7 @@ static const struct weft_stacks no_stacks = {on_this_stack, not_small, on_this_s
 static void stacks_may_be_small(void)
 {
 	const struct weft_stacks *none = NULL;
-	/* STACKS -> HERE, as whoever else sets them.  Those that are set already do as well. */
+	/* STACKS -> HERE, as in ult/.  Those that are set already do as well. */
 	(void)atomic_compare_exchange_strong_explicit(&weft_wait_x_stacks, &none, &no_stacks,
 						      memory_order_release, memory_order_relaxed);
 }

@@ -3,12 +3,12 @@
  * foreign.h - parkers of the threads of a foreign runtime (weft/plugin.h).
  *
  * Each of its threads that ever waited has a parker, found by its name in a table; like all parkers
- * it is never freed, and who gets the name later gets the parker.
+ * it is never freed, and a thread that gets the name later gets the parker.
  *
  * Callers   self: any thread.  is, yield: any; yield: a foreign thread.
  * Order     as park.h.
  *
- * The runtime sees one unpark per park and none later: who parks leaves only after the waker's call
+ * The runtime sees one unpark per park and none later: a thread leaves park only after the waker's call
  * is over (x_woken).  So a thread may end, and its runtime free it, as soon as its wait is over.
  */
 #ifndef WEFT_WAIT_FOREIGN_H

@@ -52,7 +52,7 @@
 
 struct weft_owner_lock {
 	_Atomic uint32_t x_owner; /* L writes, the owner reads: 4 * its id, and its state */
-	_Atomic uint8_t x_held;   /* anyone */
+	_Atomic uint8_t x_held;   /* any thread */
 	_Atomic uint8_t x_inside; /* the owner writes */
 	uint16_t alone;           /* L: sections of the candidate in a row */
 };
@@ -70,7 +70,7 @@ enum {
 #define WEFT_OWNER_NEED 1024u
 extern uint16_t weft_wait_owner_need; /* tests lower it, before they start threads */
 
-/* The caller's word in x_owner when it owns a lock; NOBODY until it has an id. */
+/* The caller's word in x_owner when it owns a lock; NO_ID until it has one. */
 extern _Thread_local uint32_t weft_wait_owner_self;
 #define WEFT_OWNER_NOBODY (UINT32_MAX - 2) /* as OWNS it is in no lock */
 #define WEFT_OWNER_FIXED (UINT32_MAX - 6)  /* the same for every fixed owner */

@@ -161,7 +161,7 @@ void weft_wait_unpark(struct weft_parker *p)
 		void (*hook)(struct weft_parker *) =
 			atomic_load_explicit(&x_elsewhere_hook, memory_order_acquire);
 		if (!hook)
-			weft_panic("a thread sleeps where nobody can wake it");
+			weft_panic("a thread sleeps where no hook can wake it");
 		hook(p);
 	}
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * park.h - puts the caller to sleep until somebody who knows its parker wakes it.
+ * park.h - puts the caller to sleep until a thread that knows its parker wakes it.
  *
- * Callers   park, sleep_*: the parker's own thread.  unpark: anyone, task handlers included.
+ * Callers   park, sleep_*: the parker's own thread.  unpark: any thread, task handlers included.
  * Owner     parkers belong to this layer and their memory is never returned: an unpark that comes
  *           after its thread has ended touches a parker, perhaps another thread's, and is then one
  *           wake-up too many, which every caller of park must bear anyway.
  * Order     what was written before unpark() is visible after the park() that it ended.
- * Progress  unpark: one exchange, and a system call when the other sleeps.  A wake-up is never
+ * Progress  unpark: one exchange, and a system call when the owner sleeps.  A wake-up is never
  *           lost: one that comes early makes the next park return at once.
  *
  *   EMPTY --park--> PARKED --unpark--> NOTIFIED --park returns--> EMPTY
@@ -42,7 +42,7 @@ struct weft_parker_ops {
 };
 
 struct weft_parker {
-	_Atomic uint32_t x_word;           /* O: parks; anyone: notifies */
+	_Atomic uint32_t x_word;           /* O: parks; any thread: notifies */
 	int cpu;                           /* O: where it last went to sleep */
 	const struct weft_parker_ops *ops; /* I */
 	void *ops_arg;                     /* I: the back-end's */
@@ -96,7 +96,7 @@ static inline void weft_wait_parker_sleep_end(struct weft_parker *p)
 
 /*
  * Before the caller enlists for something new: a notification that is there by now was for a wait
- * that is over, since whoever was woken while it ran did not park.  Kept, it would end the next
+ * that is over: a thread that is woken while it runs does not park.  Kept, it would end the next
  * sleep for nothing.
  */
 static inline void weft_wait_parker_forget(struct weft_parker *p)

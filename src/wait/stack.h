@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stack.h - larger stacks for calls that would not fit on a user-level thread's, and who wants to
- * know of calls that may block.
+ * stack.h - larger stacks for calls that would not fit on a user-level thread's, and a hook for
+ * calls that may block.
  *
- * Callers   any thread.  weft_wait_big_stack: fn may not block; it may wake others.
+ * Callers   any thread.  weft_wait_big_stack: fn may not block; it may wake threads.
  *           weft_wait_deep_stack: it may do both.
  * Cost      without user-level threads: a load and a branch that is always the same.
  */
@@ -22,15 +22,15 @@ struct weft_stacks {
 };
 
 /*
- * A user-level thread is about to look for, or to wait for, what is not there yet; NULL: nobody
- * wants to know.  Called on the thread's own stack; plain threads may call it.
+ * A user-level thread is about to look for, or to wait for, what is not there yet; NULL: there is no
+ * hook.  Called on the thread's own stack; plain threads may call it.
  */
 extern void (*_Atomic weft_wait_x_entry)(void);
 
 /* Says so. */
 static inline void weft_wait_entry(void)
 {
-	/* Relaxed: code, no data; who sets it says when it is over (ult/worker.c). */
+	/* Relaxed: code, no data; its setter waits until it is out of use (ult/worker.c). */
 	void (*fn)(void) = atomic_load_explicit(&weft_wait_x_entry, memory_order_relaxed);
 	if (weft_unlikely(fn != NULL))
 		fn();
@@ -49,7 +49,7 @@ static inline bool weft_wait_stack_may_be_small(void)
 
 static inline const struct weft_stacks *weft_wait_stacks_here(void)
 {
-	/* HERE <- STACKS (who sets them).  Carries: the table. */
+	/* HERE <- STACKS (their setter).  Carries: the table. */
 	return atomic_load_explicit(&weft_wait_x_stacks, memory_order_acquire);
 }
 

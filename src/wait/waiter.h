@@ -4,17 +4,17 @@
  *
  * The word is PENDING, DONE, or the first wait node, perhaps with the bit LOCKED: then one waiter
  * is taking nodes out.  The signaller exchanges DONE into the word and never touches the completion
- * again: the list it found is its own to wake, unless the word was LOCKED, then who holds the lock
- * wakes, when it finds DONE on letting go.
+ * again: it wakes the list that it found, unless the word was LOCKED; then the lock's holder finds
+ * DONE on letting go, and wakes.
  *
- * Callers   enlist, delist: the thread that will sleep, for its own nodes.  signal: see
- * completion.h. Owner     a node belongs to its waiter; after DONE it is the waker's until x_left
- * is set.  A waiter may leave once each node is delisted or left. Order     signal -> x_left and
- * the unpark: what the signaller wrote is visible to the woken. Progress  enlist, delist: spin
- * while another waiter of the same completion takes a node out.
+ * Callers   enlist, delist: the thread that will sleep, for its own nodes.  signal: completion.h.
+ * Owner     a node belongs to its waiter; after DONE it is the waker's until x_left is set.  A
+ *           waiter may leave once each node is delisted or left.
+ * Order     signal -> x_left and the unpark: what the signaller wrote is visible to the woken.
+ * Progress  enlist, delist: spin while another waiter of the same completion takes a node out.
  *
  *            enlist delist signal    .  together, no help needed
- *   enlist     .      S      .       S  waits for the other's few instructions
+ *   enlist     .      S      .       S  waits for the other thread's few instructions
  *   delist     S      S      .
  */
 #ifndef WEFT_WAITER_H
@@ -35,7 +35,7 @@ struct weft_waiter {
 };
 
 struct weft_wait_node {
-	alignas(8) struct weft_wait_node *next; /* owner until enlisted, then who may walk */
+	alignas(8) struct weft_wait_node *next; /* owner until enlisted, then the lock's holder or the waker */
 	struct weft_waiter *waiter;             /* I */
 	_Atomic bool x_left;                    /* set by the waker: its last access */
 };
@@ -59,7 +59,7 @@ static inline void weft_wait_wake_batch_init(struct weft_wake_batch *b)
 	b->count = 0;
 }
 
-/* Wakes everybody in b; returns how many other than `except` that were. */
+/* Wakes all threads in b; returns how many other than `except` that were. */
 unsigned weft_wait_wake_batch_flush(struct weft_wake_batch *b, const struct weft_parker *except);
 
 /* Wakes, or batches, the owners of a list that came out of a completion. */
@@ -79,7 +79,7 @@ static inline bool weft_wait_completion_enlist(struct weft_completion *c, struct
 	weft_wait_single_enlisting();
 	/* Acquire: DONE carries the result. */
 	uintptr_t seen = atomic_load_explicit(&c->x_state, memory_order_acquire);
-	for (;;) { /* ends: DONE, or our node is in; retries follow others' success */
+	for (;;) { /* ends: DONE, or our node is in; a retry follows another thread's success */
 		if (seen == WEFT_COMPLETION_DONE)
 			return false;
 		if (seen & WEFT_COMPLETION_LOCKED) {

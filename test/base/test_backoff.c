@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A real-time thread that waits on a core for who is inside there, and is of a lower class, lets it
+ * A real-time thread that waits on a core for a holder there of a lower scheduling class lets it
  * have the core: by sched_yield alone it would look until the system's limit on such threads.
  */
 #include <pthread.h>

@@ -4,7 +4,7 @@
  * machine's, on the production headers as they stand.
  *
  * A model program includes this first: from then on the C11 atomics are calls into the explorer.
- * Its threads are coroutines.  Before each atomic operation the explorer chooses who runs; at each
+ * Its threads are coroutines.  Before each atomic operation the explorer chooses the thread that runs; at each
  * load it chooses which of the values that the thread may still see it gets.  It goes through all
  * choices, depth first, with a bound on preemptions.
  *
@@ -15,7 +15,7 @@
  *           store may linger unseen (store buffers), loads may be stale (no invalidation), in any
  *           order that the labels allow; loads do not see stores that have not been made.
  * Plain     model_write and model_read are unordered data: a race is a failure.
- * Sleeping  model_block() until somebody else makes its condition true; when all sleep: a failure.
+ * Sleeping  model_block() until another thread makes its condition true; when all sleep: a failure.
  * Freed     model_free() ends the life of memory: an atomic access after it is a failure.
  * Mutants   each operation in a production header is a site.  Those that a model names in `must`
  * are weakened to relaxed, one at a time, and the checks have to notice.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * threads.h - the explorer's state, and its threads: coroutines, of which a choice says before each
- * operation who runs.  Included by memory.h; see explore.h.
+ * operation which thread runs.  Included by memory.h; see explore.h.
  */
 #ifndef WEFT_MODEL_THREADS_H
 #define WEFT_MODEL_THREADS_H
@@ -141,7 +141,7 @@ static bool m_enabled(int i)
 }
 
 /*
- * Nobody can go on: those who spin get one more turn after the last store, which has reached them
+ * No thread can go on: those that spin get one more turn after the last store, which has reached them
  * by then.  -1: they have had it.
  */
 static int m_late(void)
@@ -159,7 +159,7 @@ static int m_late(void)
 	return -1;
 }
 
-/* Before an operation: perhaps somebody else goes first. */
+/* Before an operation: perhaps another thread goes first. */
 static void m_switch(bool must)
 {
 	int list[M_THREADS], n = 0, me = mx.now;
@@ -181,7 +181,7 @@ static void m_switch(bool must)
 		for (int i = 0; i < mx.threads; i++)
 			all_ended = all_ended && mx.t[i].ended;
 		if (!all_ended)
-			model_fail("everybody sleeps: a wake-up was lost");
+			model_fail("all threads sleep: a wake-up was lost");
 		swapcontext(&mx.t[me].ctx, &mx.home);
 		return;
 	}
@@ -204,7 +204,7 @@ static void m_entry(void)
 	m_switch(true);
 }
 
-/* Sleeps while still(arg); somebody else's operation must end it. */
+/* Sleeps while still(arg); another thread's operation must end it. */
 static inline void model_block(bool (*still)(void *), void *arg)
 {
 	struct m_thread *t = &mx.t[mx.now];
@@ -215,7 +215,7 @@ static inline void model_block(bool (*still)(void *), void *arg)
 	t->blocked = NULL;
 }
 
-/* A turn of a spin loop: not scheduled again before somebody stores, and then sees it. */
+/* A turn of a spin loop: not scheduled again before another thread stores, and then sees it. */
 static inline void model_relax(void)
 {
 	struct m_thread *t = &mx.t[mx.now];

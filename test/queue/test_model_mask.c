@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The mask in every order: nobody works beside another, and what a skipper published is worked on.
+/* The mask in every order: one thread works at a time, and what a skipper published is worked on.
  */
 #include "model/explore.h"
 #include "queue/mask.h"
@@ -52,7 +52,7 @@ static void submit2(void)
 	submit(2);
 }
 
-/* Lets go without looking whether somebody was turned away. */
+/* Lets go without a look whether a thread was turned away. */
 static void forgetful(void)
 {
 	atomic_store_explicit(&x_box[0], 1, memory_order_relaxed);

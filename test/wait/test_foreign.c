@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads of a foreign runtime sleep by its own functions: woken once each, by anybody, in time. */
+/* Threads of a foreign runtime sleep by its own functions: woken once each, by any thread, in time. */
 #include "wait/foreign.h"
 
 #include <sched.h>
@@ -13,7 +13,7 @@ static _Atomic int x_wake[THREADS]; /* turns that may end */
 static _Atomic bool x_stop;
 static int turns_done;
 
-/* Each turn: says who it is, and sleeps until it has been woken for that turn. */
+/* Each turn: gives its number, and sleeps until it has been woken for that turn. */
 static void sleeps(long me)
 {
 	struct weft_parker *p = weft_wait_parker_self();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion and parking in every order: who waits is woken, sees the result, and may free the
+ * Completion and parking in every order: the waiter is woken, sees the result, and may free the
  * completion and its own node at once; a waiter that gives up leaves no trace.
  */
 #include "model/explore.h"
@@ -12,7 +12,7 @@ static struct weft_completion done[2];
 static struct weft_parker parker[2];
 static int result, entered[2];
 
-/* A futex: sleeps while the newest value is PARKED, until somebody calls wake. */
+/* A futex: sleeps while the newest value is PARKED, until a thread calls wake. */
 static bool woken[2];
 
 static bool asleep(void *arg)
@@ -142,7 +142,7 @@ static void signals_other(void)
 	weft_wait_completion_signal(&done[1]);
 }
 
-/* Says done by a plain store: forgets who sleeps. */
+/* Says done by a plain store: forgets the sleepers. */
 static void signals_badly(void)
 {
 	model_write(&result, 7);
