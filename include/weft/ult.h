@@ -10,7 +10,7 @@
  * Progress  cooperative: a thread runs until it blocks, yields or ends.
  * Stack     small by default (16 KiB), from 4 KiB to 8 MiB, guarded; an overflow ends the process
  *           with a message that names the thread.
- * Errno    is the thread's own.  A function that reads errno, or another thread-local, both before
+ * Errno     is the thread's own.  A function that reads errno, or another thread-local, both before
  *           and after it blocked may find its compiler to have kept the address, which is the
  *           worker's: read it in a function of its own, or use a thread that is bound to a worker.
  * Build     #include <weft/ult.h>, pkg-config weft-ult.
@@ -34,8 +34,8 @@ typedef struct weft_ult weft_ult;
 struct weft_ult_attr {
 	size_t stack_size; /* bytes, rounded up to a power of two; 0: 16 KiB */
 	int worker;        /* runs there only; WEFT_ULT_ANY_WORKER: may be stolen */
-	int priority;      /* above 0: runs before the others of its worker */
-	bool detached;     /* nobody joins it */
+	int priority;      /* above 0: runs before its worker's other threads */
+	bool detached;     /* it is not joined */
 	const char *name;  /* at most 15 characters are kept; NULL: none */
 };
 
@@ -71,7 +71,8 @@ WEFT_ULT_API weft_err weft_ult_create(weft_ult **t_p, const struct weft_ult_attr
 
 /*
  * Waits until t has ended; t is no more after it.  Once per thread.
- * WEFT_ERR_DEADLOCK: it is the caller; WEFT_ERR_STATE: detached, or somebody joins it already.
+ * WEFT_ERR_DEADLOCK: it is the caller; WEFT_ERR_STATE: detached, or another thread joins it
+ * already.
  */
 WEFT_ULT_API weft_err weft_ult_join(weft_ult *t, void **result_p);
 WEFT_ULT_API weft_err weft_ult_detach(weft_ult *t);
@@ -87,10 +88,10 @@ WEFT_ULT_API void
 weft_ult_exit(void *result); /* user-level threads only */
 
 /*
- * park: until somebody unparks the caller; at once when that has happened since its last park.
+ * park: until a thread unparks the caller; at once when that has happened since its last park.
  * Several unparks before a park are one.  park_for: false: ns have passed.  User-level threads
- * only.  unpark: anybody; of a thread that has ended since: no harm, or one unpark too many for the
- * thread that has its place now: so look again at what you wait for.
+ * only.  unpark: any thread; of a thread that has ended since: no harm, or one unpark too many for
+ * the thread that has its place now: so look again at what you wait for.
  */
 WEFT_ULT_API void weft_ult_park(void);
 WEFT_ULT_API bool weft_ult_park_for(uint64_t ns);

@@ -7,10 +7,10 @@
  *           thread blocks alone, a plain one as plain threads do.
  * Owner     the memory is yours; it moves nowhere while in use.  All zero bytes, or the macro, is
  *           an object ready for use (a barrier needs its count).
- * Order     what was written before unlock, signal, post is visible to who gets through.
- * Fairness  first come, first served.  A mutex calls its first waiter when it is unlocked, and lets
- *           whoever comes first have it until that one comes; at most 64 times: then it hands
- *           itself over.
+ * Order     what was written before unlock, signal, post is visible to the thread that gets
+ *           through.
+ * Fairness  first come, first served.  An unlock wakes the mutex's first waiter; until that thread
+ *           runs, another may take the mutex, at most 64 times: then it is handed over.
  * Timed     _for: relative nanoseconds; WEFT_ERR_TIMEOUT.
  * Errors    WEFT_ERR_STATE: not the owner.  WEFT_ERR_DEADLOCK: it is yours already.
  *           WEFT_ERR_NOMEM: no memory to wait with.
@@ -86,7 +86,7 @@ WEFT_ULT_API weft_err weft_ult_sem_wait_for(weft_ult_sem *s, uint64_t ns);
 WEFT_ULT_API weft_err weft_ult_sem_try(weft_ult_sem *s); /* WEFT_AGAIN: none left */
 WEFT_ULT_API void weft_ult_sem_post(weft_ult_sem *s);
 
-/* *last_p, if not NULL: true for the one that completed the barrier.  It is ready for the next
+/* *last_p, if not NULL: true for the thread that completed the barrier.  It is ready for the next
  * round at once. */
 WEFT_ULT_API weft_err weft_ult_barrier_wait(weft_ult_barrier *b, bool *last_p);
 
@@ -96,7 +96,7 @@ WEFT_ULT_API weft_err weft_ult_rwlock_write(weft_ult_rwlock *l);
 WEFT_ULT_API weft_err weft_ult_rwlock_write_for(weft_ult_rwlock *l, uint64_t ns);
 WEFT_ULT_API weft_err weft_ult_rwlock_unlock(weft_ult_rwlock *l);
 
-/* fn runs once; who comes meanwhile waits for its end. */
+/* fn runs once; a thread that comes meanwhile waits for its end. */
 WEFT_ULT_API weft_err weft_ult_once_run(weft_ult_once *o, void (*fn)(void));
 
 /* A value of each thread's own.  end, if not NULL, gets the value of a thread that ends with one.

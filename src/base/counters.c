@@ -110,7 +110,7 @@ void weft_live_tell(const char *name, uint64_t layout, const void *at)
 	}
 }
 
-static struct weft_counter_block *reuse(void)
+static struct weft_counter_block *reuse_block(void)
 {
 	/* SEE <- PUB (weft_counter_block_get).  Carries: next, the zeroed block. */
 	for (struct weft_counter_block *b = atomic_load_explicit(&x_blocks, memory_order_acquire);
@@ -127,7 +127,7 @@ static struct weft_counter_block *reuse(void)
 struct weft_counter_block *weft_counter_block_get(void)
 {
 	pthread_once(&end_once, make_key);
-	struct weft_counter_block *b = reuse();
+	struct weft_counter_block *b = reuse_block();
 	if (!b) {
 		b = new_block();
 		if (!b)

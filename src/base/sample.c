@@ -118,8 +118,8 @@ static weft_err take_host(char **rest, unsigned n, struct weft_sample *out, char
 }
 
 /* One line, which it cuts into its words. */
-static weft_err take(char *line, unsigned n, bool hosts, struct weft_sample *out, char *why,
-		     size_t why_size)
+static weft_err take_line(char *line, unsigned n, bool hosts, struct weft_sample *out, char *why,
+			  size_t why_size)
 {
 	char *rest = NULL;
 	const char *name = strtok_r(line, blank, &rest);
@@ -137,7 +137,7 @@ static weft_err take(char *line, unsigned n, bool hosts, struct weft_sample *out
 	return i >= 0 && out->value[i] >= 0 && !*why ? WEFT_OK : WEFT_ERR_ARG;
 }
 
-static void nothing(struct weft_sample *out)
+static void clear_sample(struct weft_sample *out)
 {
 	for (int i = 0; i < WEFT_SAMPLE_COUNT; i++)
 		out->value[i] = -1;
@@ -150,7 +150,7 @@ weft_err weft_sample_parse(const char *text, size_t len, struct weft_sample *out
 	unsigned n = 0;
 	bool hosts = false;
 	weft_err err = WEFT_OK;
-	nothing(out);
+	clear_sample(out);
 	if (why_size)
 		*why = 0;
 	for (size_t at = 0; !err && at < len;) {
@@ -175,7 +175,7 @@ weft_err weft_sample_parse(const char *text, size_t len, struct weft_sample *out
 			}
 		} else {
 			line[strcspn(line, "#")] = 0;
-			err = take(line, n, hosts, out, why, why_size);
+			err = take_line(line, n, hosts, out, why, why_size);
 		}
 	}
 	if (!n) {
@@ -183,7 +183,7 @@ weft_err weft_sample_parse(const char *text, size_t len, struct weft_sample *out
 		err = WEFT_ERR_ARG;
 	}
 	if (err)
-		nothing(out);
+		clear_sample(out);
 	return err;
 }
 
@@ -191,7 +191,7 @@ weft_err weft_sample_read(const char *path, struct weft_sample *out, char *why, 
 {
 	char text[WEFT_SAMPLE_MAX + 1];
 	struct stat st;
-	nothing(out);
+	clear_sample(out);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		snprintf(why, why_size, "%s", strerror(errno));

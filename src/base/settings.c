@@ -88,7 +88,7 @@ static bool is_choice(const char *choices, const char *text)
 	return false;
 }
 
-static weft_err parse(enum weft_setting_id id, const char *text)
+static weft_err parse_value(enum weft_setting_id id, const char *text)
 {
 	const struct weft_setting *s = &table[id];
 	struct value *v = &values[id];
@@ -114,7 +114,7 @@ static weft_err parse(enum weft_setting_id id, const char *text)
 	return WEFT_OK;
 }
 
-static void explain(enum weft_setting_id id, const char *name, const char *text)
+static void log_mistake(enum weft_setting_id id, const char *name, const char *text)
 {
 	const struct weft_setting *s = &table[id];
 	if (s->kind == WEFT_SETTING_INT)
@@ -153,7 +153,7 @@ static void use_sample(void)
 		if (v->given || sample.value[i] < 0)
 			continue;
 		snprintf(v->sampled, sizeof v->sampled, "%lld", (long long)sample.value[i]);
-		v->measured = parse(id, v->sampled) == WEFT_OK;
+		v->measured = parse_value(id, v->sampled) == WEFT_OK;
 	}
 }
 
@@ -174,7 +174,7 @@ weft_err weft_settings_load(void)
 	for (int i = 0; i < WEFT_SETTING_COUNT; i++) {
 		if (values[i].own)
 			continue;
-		if (parse((enum weft_setting_id)i, table[i].dflt))
+		if (parse_value((enum weft_setting_id)i, table[i].dflt))
 			weft_panic("the default of setting %s is wrong", table[i].name);
 		values[i].given = values[i].measured = false;
 	}
@@ -195,9 +195,9 @@ weft_err weft_settings_load(void)
 		}
 		if (values[id].own)
 			continue;
-		if (parse((enum weft_setting_id)id, eq + 1)) {
+		if (parse_value((enum weft_setting_id)id, eq + 1)) {
 			if (values[id].wrong != eq + 1) /* said once, however often it is read */
-				explain((enum weft_setting_id)id, name, eq + 1);
+				log_mistake((enum weft_setting_id)id, name, eq + 1);
 			values[id].wrong = eq + 1;
 			result = WEFT_ERR_ARG;
 			continue;
@@ -264,9 +264,9 @@ weft_err weft_setting_set(enum weft_setting_id id, const char *value)
 	if (!copy)
 		return WEFT_ERR_NOMEM;
 	char *before = v->own;
-	weft_err err = parse(id, copy);
+	weft_err err = parse_value(id, copy);
 	if (err) {
-		explain(id, table[id].name, value);
+		log_mistake(id, table[id].name, value);
 		free(copy);
 		return err;
 	}

@@ -60,7 +60,7 @@ struct name {
 	bool personal; /* it has a rank or a process in it */
 };
 
-static void append(struct name *to, const char *text)
+static void append_text(struct name *to, const char *text)
 {
 	size_t left = sizeof to->text - to->n;
 	int n = snprintf(to->text + to->n, left, "%s", text);
@@ -89,12 +89,12 @@ static bool append_special(struct name *to, char what)
 	default:
 		return false;
 	}
-	append(to, text);
+	append_text(to, text);
 	to->personal |= what != 'h';
 	return true;
 }
 
-static void expand(const char *pattern, struct name *to)
+static void expand_name(const char *pattern, struct name *to)
 {
 	to->n = 0;
 	to->text[0] = 0;
@@ -107,7 +107,7 @@ static void expand(const char *pattern, struct name *to)
 			p++;
 			continue;
 		}
-		append(to, one);
+		append_text(to, one);
 	}
 }
 
@@ -119,9 +119,9 @@ static void make_name(char *out, size_t size)
 	const char *want = weft_setting_str(WEFT_SET_TRACE);
 	bool folder = stat(want, &st) == 0 && S_ISDIR(st.st_mode);
 	snprintf(pattern, sizeof pattern, "%s%s", want, folder ? "/weft-%r.trace" : "");
-	expand(pattern, &n);
+	expand_name(pattern, &n);
 	if (!n.personal && our_size > 1) {
-		append(&n, ".");
+		append_text(&n, ".");
 		(void)append_special(&n, 'r');
 	}
 	snprintf(out, size, "%.*s", (int)size - 1, n.text);
@@ -129,7 +129,7 @@ static void make_name(char *out, size_t size)
 
 /* ---- the file ------------------------------------------------------------------------------ */
 
-static bool complain(const char *what)
+static bool warn_no_trace(const char *what)
 {
 	weft_error("no trace: %s: %s", path, what);
 	return false;
@@ -141,9 +141,9 @@ static bool make_room(void)
 	struct stat st;
 	uint64_t magic = 0;
 	if (lstat(path, &st))
-		return errno == ENOENT || complain(strerror(errno));
+		return errno == ENOENT || warn_no_trace(strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return complain("is there and is no file");
+		return warn_no_trace("is there and is no file");
 	if (st.st_size) {
 		/* It may be a pipe by now. */
 		int old = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -151,10 +151,10 @@ static bool make_room(void)
 		if (old >= 0)
 			close(old);
 		if (n != sizeof magic || magic != WEFT_TRACE_MAGIC)
-			return complain("is there and is no trace: not overwritten");
+			return warn_no_trace("is there and is no trace: not overwritten");
 	}
 	/* Not truncated: a process may have it mapped. */
-	return unlink(path) == 0 || complain(strerror(errno));
+	return unlink(path) == 0 || warn_no_trace(strerror(errno));
 }
 
 /* Room on the disk first: a store to mapped memory of a file without it kills the process. */
@@ -239,10 +239,10 @@ bool weft_trace_file_open(void)
 		return false;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
-		return complain(strerror(errno));
+		return warn_no_trace(strerror(errno));
 	f->head = map_part(0, HEAD_BYTES);
 	if (!f->head) {
-		(void)complain(strerror(errno));
+		(void)warn_no_trace(strerror(errno));
 		(void)unlink(path);
 		close(fd);
 		return false;

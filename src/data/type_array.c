@@ -3,8 +3,8 @@
 #include "data/type.h"
 
 /* Replaces *t, which we own, by what `make` gave; on an error *t is gone. */
-static weft_err replace(const struct weft_type **t, weft_err err,
-			const struct weft_type *const *made)
+static weft_err replace_type(const struct weft_type **t, weft_err err,
+			     const struct weft_type *const *made)
 {
 	weft_data_type_unref(*t);
 	*t = err ? NULL : *made;
@@ -12,14 +12,14 @@ static weft_err replace(const struct weft_type **t, weft_err err,
 }
 
 /* Puts the piece t at byte `offset` of an array of `bytes` bytes. */
-static weft_err place(const struct weft_type **t, int64_t offset, int64_t bytes)
+static weft_err place_block(const struct weft_type **t, int64_t offset, int64_t bytes)
 {
 	const struct weft_type *moved, *sized;
 	weft_err err =
-		replace(t, weft_data_type_indexed(1, NULL, 1, &offset, 1, *t, &moved), &moved);
+		replace_type(t, weft_data_type_indexed(1, NULL, 1, &offset, 1, *t, &moved), &moved);
 	if (err)
 		return err;
-	return replace(t, weft_data_type_resized(*t, 0, bytes, &sized), &sized);
+	return replace_type(t, weft_data_type_resized(*t, 0, bytes, &sized), &sized);
 }
 
 weft_err weft_data_type_subarray(int ndims, const int64_t *sizes, const int64_t *subsizes,
@@ -37,8 +37,8 @@ weft_err weft_data_type_subarray(int ndims, const int64_t *sizes, const int64_t 
 	for (int k = 0; k < ndims; k++) {
 		int i = order_c ? ndims - 1 - k : k;
 		int64_t skip;
-		weft_err err =
-			replace(&t, weft_data_type_hvector(subsizes[i], 1, step, t, &made), &made);
+		weft_err err = replace_type(
+			&t, weft_data_type_hvector(subsizes[i], 1, step, t, &made), &made);
 		if (err)
 			return err;
 		if (__builtin_mul_overflow(starts[i], step, &skip) ||
@@ -48,7 +48,7 @@ weft_err weft_data_type_subarray(int ndims, const int64_t *sizes, const int64_t 
 			return WEFT_ERR_LIMIT;
 		}
 	}
-	weft_err err = place(&t, offset, step);
+	weft_err err = place_block(&t, offset, step);
 	if (!err)
 		*new_p = t;
 	return err;
@@ -57,15 +57,16 @@ weft_err weft_data_type_subarray(int ndims, const int64_t *sizes, const int64_t 
 /* One dimension of a darray: what process `p` of `np` owns of `gsize` entries that are `step`
  * apart.
  */
-static weft_err distribute(const struct weft_type **t, enum weft_dist dist, int64_t arg,
-			   int64_t gsize, int64_t np, int64_t p, int64_t step, int64_t *offset_p)
+static weft_err distribute_dim(const struct weft_type **t, enum weft_dist dist, int64_t arg,
+			       int64_t gsize, int64_t np, int64_t p, int64_t step,
+			       int64_t *offset_p)
 {
 	const struct weft_type *made = NULL;
 	int64_t block = arg, mine, disp[2], bl[2];
 	switch (dist) {
 	case WEFT_DIST_NONE:
 		*offset_p = 0;
-		return replace(t, weft_data_type_hvector(gsize, 1, step, *t, &made), &made);
+		return replace_type(t, weft_data_type_hvector(gsize, 1, step, *t, &made), &made);
 	case WEFT_DIST_BLOCK:
 		if (block < 0)
 			block = (gsize + np - 1) / np;
@@ -76,7 +77,7 @@ static weft_err distribute(const struct weft_type **t, enum weft_dist dist, int6
 		mine = gsize - p * block;
 		mine = mine < 0 ? 0 : mine > block ? block : mine;
 		*offset_p = mine ? p * block * step : 0;
-		return replace(t, weft_data_type_hvector(mine, 1, step, *t, &made), &made);
+		return replace_type(t, weft_data_type_hvector(mine, 1, step, *t, &made), &made);
 	default:
 		break;
 	}
@@ -101,7 +102,7 @@ static weft_err distribute(const struct weft_type **t, enum weft_dist dist, int6
 	const struct weft_type *row;
 	weft_err err = weft_data_type_hvector(block, 1, step, *t, &row);
 	if (err)
-		return replace(t, err, NULL);
+		return replace_type(t, err, NULL);
 	const struct weft_type *parts[2] = {NULL, NULL};
 	err = weft_data_type_hvector(whole, 1, cycle * step, row, &parts[0]);
 	weft_data_type_unref(row);
@@ -115,7 +116,7 @@ static weft_err distribute(const struct weft_type **t, enum weft_dist dist, int6
 	}
 	weft_data_type_unref(parts[0]);
 	weft_data_type_unref(parts[1]);
-	return replace(t, err, &made);
+	return replace_type(t, err, &made);
 }
 
 weft_err weft_data_type_darray(int size, int rank, int ndims, const int64_t *gsizes,
@@ -144,14 +145,14 @@ weft_err weft_data_type_darray(int size, int rank, int ndims, const int64_t *gsi
 		int64_t below = 1, off;
 		for (int j = i + 1; j < ndims; j++)
 			below *= psizes[j];
-		weft_err err = distribute(&t, dists[i], args[i], gsizes[i], psizes[i],
-					  rank / below % psizes[i], step, &off);
+		weft_err err = distribute_dim(&t, dists[i], args[i], gsizes[i], psizes[i],
+					      rank / below % psizes[i], step, &off);
 		if (err)
 			return err;
 		offset += off;
 		step *= gsizes[i];
 	}
-	weft_err err = place(&t, offset, whole);
+	weft_err err = place_block(&t, offset, whole);
 	if (!err)
 		*new_p = t;
 	return err;

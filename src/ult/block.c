@@ -24,7 +24,7 @@
 #include "wait/stack.h"
 
 #define CARRIER_STACK (512u << 10)
-#define COMPLAIN_MS 10000 /* after which stop says for whom it waits */
+#define COMPLAIN_MS 10000 /* after which stop says for which threads it waits */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* start, stop, spares */
 static struct weft_ult_carrier *spares;                  /* under lock */
@@ -65,12 +65,12 @@ static void note_stack(struct weft_ult_carrier *c)
 	}
 }
 
-static void adopt(struct weft_ult_carrier *c, struct weft_ult_worker *w)
+static void adopt_worker(struct weft_ult_carrier *c, struct weft_ult_worker *w)
 {
 	w->carrier = c;
 	w->errno_p = c->errno_p;
 	w->cxx_p = c->cxx_p;
-	/* Release: the parker, to who wakes. */
+	/* Release: the parker, to the waker. */
 	atomic_store_explicit(&w->x_parker, c->parker, memory_order_release);
 	weft_ult_worker_self = w;
 	weft_ult_bind(w);
@@ -88,11 +88,11 @@ static void end_blocking(struct weft_ult_carrier *c)
 	pthread_mutex_unlock(&lock);
 	weft_ult_trace(WEFT_TRACE_ULT_WAKE, t);
 	weft_ult_make_ready(t); /* its context is stored: we are on our own stack */
-	/* Who counts us sees that t is ready. */
+	/* A thread that sees us counted sees that t is ready. */
 	atomic_fetch_add_explicit(&weft_ult_all.x_carriers, 1, memory_order_acq_rel);
 }
 
-static void *carry(void *arg)
+static void *carrier_main(void *arg)
 {
 	struct weft_ult_carrier *c = arg;
 	weft_ult_carrier_self = c;
@@ -104,7 +104,7 @@ static void *carry(void *arg)
 	c->fiber = __tsan_get_current_fiber();
 #endif
 	weft_ult_fault_stack(true);
-	/* HERE -> join_carriers.  seq_cst: before our look at x_stop; whoever stops us either sees
+	/* HERE -> join_carriers.  seq_cst: before our look at x_stop; the stopper either sees
 	 * the parker or is seen. */
 	atomic_store_explicit(&c->x_parker, c->parker, memory_order_seq_cst);
 	/* By itself, so that no count is higher than the kernel's: see deadlock.c. */
@@ -117,7 +117,7 @@ static void *carry(void *arg)
 			(void)weft_wait_park(c->parker, WEFT_NEVER);
 		if (!w)
 			break;
-		adopt(c, w);
+		adopt_worker(c, w);
 		weft_ult_work(w);
 		if (!c->blocking)
 			break;
@@ -154,7 +154,7 @@ static weft_err carrier_new(struct weft_ult_worker *w)
 	sigdelset(&most, SIGABRT);
 	pthread_sigmask(SIG_SETMASK, &most, &old);
 	atomic_store_explicit(&c->x_worker, w, memory_order_relaxed);
-	int failed = pthread_create(&c->thread, &attr, carry, c);
+	int failed = pthread_create(&c->thread, &attr, carrier_main, c);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	if (failed) {
@@ -198,7 +198,7 @@ __attribute__((noinline)) void weft_ult_blocking_begin(void)
 	atomic_store_explicit(&w->x_switches,
 			      atomic_load_explicit(&w->x_switches, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
-	/* Before its worker can be seen asleep: whom it waits for is somebody from outside. */
+	/* Before its worker can be seen asleep: this thread is woken from outside. */
 	atomic_fetch_sub_explicit(&weft_ult_all.x_carriers, 1, memory_order_acq_rel);
 	c->sp = w->home_sp;
 	w->current = NULL;
@@ -206,7 +206,7 @@ __attribute__((noinline)) void weft_ult_blocking_begin(void)
 	w->after = WEFT_ULT_AFTER_NONE;
 	weft_ult_worker_self = NULL;
 	if (weft_ult_carrier_call(w)) {
-		/* Nobody else can run it: then the others wait. */
+		/* No other carrier can run it: then the other threads wait. */
 		weft_ult_worker_self = w;
 		w->current = c->blocking;
 		c->blocking = NULL;
@@ -242,7 +242,8 @@ __attribute__((noinline)) void weft_ult_blocking_end(void)
 
 /* ---- start and stop -------------------------------------------------------------------------- */
 
-/* The cores that the workers share out: our part of the process's.  *alone_p: nobody else's. */
+/* The cores that the workers share out: our part of the process's.  *alone_p: no other process uses
+ * them. */
 static int own_cpus(int *cpu, int most, bool *alone_p)
 {
 	cpu_set_t set;
@@ -293,7 +294,7 @@ static struct weft_parker *self_parker(void)
 	return w && w->current && !w->on_own_stack ? &w->current->parker : NULL;
 }
 
-static int wanted(int given, int cpus)
+static int workers_wanted(int given, int cpus)
 {
 	if (given <= 0)
 		given = (int)weft_setting_int(WEFT_SET_ULT_WORKERS);
@@ -307,7 +308,7 @@ static weft_err start_locked(int given)
 	weft_trace_start();
 	bool alone;
 	int cpu[WEFT_ULT_WORKERS_MAX], cpus = own_cpus(cpu, WEFT_ULT_WORKERS_MAX, &alone);
-	int n = wanted(given, cpus), i;
+	int n = workers_wanted(given, cpus), i;
 	bool bind = alone && n <= cpus && weft_setting_bool(WEFT_SET_ULT_BIND);
 	cxx_globals = (void *(*)(void))dlsym(RTLD_DEFAULT, "__cxa_get_globals");
 	weft_ult_fault_install();
@@ -342,8 +343,8 @@ static weft_err start_locked(int given)
 			return err;
 		}
 		weft_warn("%d workers for user-level threads instead of %d", i, n);
-		/* Who has begun may look at all of them: those without a carrier have no threads.
-		 */
+		/* Workers that have begun may look at all: those without a carrier have no
+		 * threads. */
 		atomic_store_explicit(&weft_ult_all.x_count, i, memory_order_release);
 		break;
 	}
@@ -389,7 +390,7 @@ static void join_carriers(void)
 	spares = NULL;
 }
 
-/* Waits for the last thread; says who is left when that takes long. */
+/* Waits for the last thread; reports the threads that are left when that takes long. */
 static void wait_for_all(void)
 {
 	struct timespec ms = {.tv_nsec = 1000000};
@@ -418,7 +419,7 @@ weft_err weft_ult_stop(void)
 	pthread_mutex_lock(&lock);
 	weft_err err = WEFT_ERR_STATE;
 	if (atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed)) {
-		/* STOP -> END.  seq_cst: before the look of join_carriers at parkers, see carry. */
+		/* STOP -> END.  seq_cst: before the look of join_carriers at parkers, see carrier_main. */
 		atomic_store_explicit(&weft_ult_all.x_stop, true, memory_order_seq_cst);
 		join_carriers();
 		atomic_store_explicit(&weft_ult_all.x_count, 0, memory_order_release);

@@ -13,7 +13,7 @@ void *weft_ult_ctx_switch(void **save_p, void *to, void *arg)
 }
 
 __asm__(".text\n"
-	/* Where a new thread begins: nothing lies above, for those who walk the stack. */
+	/* Where a new thread begins: nothing lies above, for code that walks the stack. */
 	".p2align 4\n"
 	".type weft_ctx_begin, @function\n"
 	"weft_ctx_begin:\n"
@@ -52,7 +52,7 @@ __asm__(".text\n"
 	".type weft_ult_ctx_call, @function\n"
 	"weft_ult_ctx_call:\n"
 	".cfi_startproc\n"
-	".cfi_signal_frame\n" /* who called it lies on another stack, above or below */
+	".cfi_signal_frame\n" /* its caller lies on another stack, above or below */
 	"	endbr64\n"
 	"	pushq %rbp\n"
 	".cfi_def_cfa_offset 16\n"
@@ -164,7 +164,7 @@ __asm__(".text\n"
 	".type weft_ult_ctx_call, %function\n"
 	"weft_ult_ctx_call:\n"
 	".cfi_startproc\n"
-	".cfi_signal_frame\n" /* who called it lies on another stack, above or below */
+	".cfi_signal_frame\n" /* its caller lies on another stack, above or below */
 	"	hint #34\n"
 	"	stp x29, x30, [sp, #-16]!\n"
 	".cfi_def_cfa_offset 16\n"
@@ -208,13 +208,13 @@ struct frame {
 	void *arg; /* what the last switch to it handed over */
 };
 
-static void begin(unsigned high, unsigned low)
+static void frame_begin(unsigned high, unsigned low)
 {
 	struct frame *f = (struct frame *)(uintptr_t)((uint64_t)high << 32 | low);
 	f->entry(f->arg);
 }
 
-static void make(struct frame *f, void *lowest, void (*entry)(void *arg), ucontext_t *after)
+static void frame_make(struct frame *f, void *lowest, void (*entry)(void *arg), ucontext_t *after)
 {
 	uint64_t at = (uint64_t)(uintptr_t)f;
 	getcontext(&f->uc);
@@ -222,13 +222,13 @@ static void make(struct frame *f, void *lowest, void (*entry)(void *arg), uconte
 	f->uc.uc_stack.ss_size = (size_t)((char *)f - (char *)lowest);
 	f->uc.uc_link = after;
 	f->entry = entry;
-	makecontext(&f->uc, (void (*)(void))begin, 2, (unsigned)(at >> 32), (unsigned)at);
+	makecontext(&f->uc, (void (*)(void))frame_begin, 2, (unsigned)(at >> 32), (unsigned)at);
 }
 
 void *weft_ult_ctx_make(void *top, void (*entry)(void *arg))
 {
 	struct frame *f = (struct frame *)(((uintptr_t)top - sizeof(struct frame)) & ~63ul);
-	make(f, (char *)f - 1024, entry, NULL); /* only its upper end matters */
+	frame_make(f, (char *)f - 1024, entry, NULL); /* only its upper end matters */
 	return f;
 }
 
@@ -245,7 +245,7 @@ void weft_ult_ctx_call(void *ctx, void (*fn)(void *arg), void *arg)
 {
 	struct frame me, *f;
 	f = (struct frame *)(((uintptr_t)ctx - sizeof *f - 4096) & ~63ul);
-	make(f, (char *)f - 1024, fn, &me.uc);
+	frame_make(f, (char *)f - 1024, fn, &me.uc);
 	f->arg = arg;
 	swapcontext(&me.uc, &f->uc);
 }

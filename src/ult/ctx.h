@@ -18,7 +18,7 @@
  * not return.  arg is what the first switch to it hands over. */
 void *weft_ult_ctx_make(void *top, void (*entry)(void *arg));
 
-/* Stores this context in *save_p, goes to `to`; returns, when somebody comes back, his arg. */
+/* Stores this context in *save_p, goes to `to`; returns the arg of the switch that comes back. */
 void *weft_ult_ctx_switch(void **save_p, void *to, void *arg);
 
 /*
@@ -103,7 +103,7 @@ static inline void *weft_ult_ctx_first_make(struct weft_ctx_first *f, void (**go
 #endif
 
 /* Calls fn(arg) on the free part of a stack, which ends at ctx, or of a suspended context's.  fn
- * may switch if nobody goes on with what is suspended there. */
+ * may switch if the context that is suspended there is never resumed. */
 void weft_ult_ctx_call(void *ctx, void (*fn)(void *arg), void *arg);
 
 #endif

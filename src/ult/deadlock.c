@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * deadlock.c - finds out that every thread waits and nobody is left to wake one.
+ * deadlock.c - finds out that every thread waits and none is left to wake another.
  *
  * It is looked for when a worker, or a plain thread in weft_ult_join and the like, has slept for a
  * second, two, four and so on.  Without an engine only: with one, messages may come.
  *
- * Why it is never a false alarm.  Who could wake a user-level thread: a plain thread, a
- * user-level thread, a clock.
+ * Why it is never a false alarm.  A user-level thread could be woken by a plain thread, a
+ * user-level thread, or a clock.
  * 1. The kernel's threads of this process are counted.  All are carriers, or plain threads that
- *    wait in here and whose parkers say that nobody has woken them.  So from now on only a
+ *    wait in here and whose parkers say that no thread has woken them.  So from now on only a
  *    user-level thread can set one of them going; any other kernel thread, a blocking call
- * included, ends the search.
+ *    included, ends the search.
  * 2. Then each worker must be asleep with nothing ready, nothing signalled and no clock set.
  * 3. Both once more: a worker that was busy with a thread that had just left, or ended, may have
- *    called somebody after he was looked at.  It slept when it was looked at itself, so the second
- *    look shows whom it called.
+ *    made a thread ready whose worker had been looked at before.  It slept when it was looked at
+ *    itself, so the second look shows that thread.
  * 4. Of what was seen at different times, nothing may have changed between: a thread that ran
  *    after 1 either still runs when its worker is looked at, or has left it, and each leaving is
  *    counted, as is each plain thread's coming and going.  The counts must be those of before 1.
@@ -61,7 +61,8 @@ static int kernel_threads(void)
 /* 1.  me: the caller's entry, when it is a plain thread. */
 static bool plains_wait_locked(const struct weft_ult_plain *me)
 {
-	/* CARRIERS <- GONE, and its counterpart in carry (block.c).  Carries: who left before. */
+	/* CARRIERS <- GONE, and its counterpart in carrier_main (block.c).  Carries: the ends of threads
+	 * before. */
 	int n = atomic_load_explicit(&weft_ult_all.x_carriers, memory_order_acquire);
 	for (struct weft_ult_plain *p = plains; p; p = p->next)
 		n++;
@@ -113,7 +114,7 @@ void weft_ult_deadlock_look(const struct weft_ult_worker *w, const struct weft_u
 	if (!dead)
 		return;
 	atomic_fetch_add_explicit(&weft_ult_x_deadlocks, 1, memory_order_relaxed);
-	weft_error("deadlock: %llu user-level threads wait, and nobody is left to wake one:",
+	weft_error("deadlock: %llu user-level threads wait, and no thread is left to wake one:",
 		   (unsigned long long)alive);
 	weft_ult_report(stderr);
 }

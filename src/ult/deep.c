@@ -4,7 +4,7 @@
  *
  * The worker's stack (big) serves calls that do not block: one at a time, no price.  A call that
  * may block (deep), a collective or the making of a communicator, gets the stack of a spare thread
- * from the pool for as long as it takes: some ten ns.  The thread stays who it is, with its
+ * from the pool for as long as it takes: some ten ns.  The thread stays the same, with its
  * descriptor and its worker; only its stack pointer is elsewhere, and so it may block, wake and be
  * stolen as ever.
  */
@@ -29,7 +29,7 @@ void weft_ult_on_big_stack(void (*fn)(void *arg), void *arg)
 }
 
 /* Never under sanitizers: stacks are of that size at least. */
-static bool small(void)
+static bool on_small_stack(void)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here();
 	struct weft_ult *me = w && !w->on_own_stack ? w->current : NULL;
@@ -53,7 +53,7 @@ static void on_deep_stack(void (*fn)(void *arg), void *arg)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here();
 	struct weft_ult *lender;
-	if (!small() || weft_ult_take(w, w, DEEP_CLASS, &lender)) {
+	if (!on_small_stack() || weft_ult_take(w, w, DEEP_CLASS, &lender)) {
 		fn(arg);
 		return;
 	}
@@ -61,4 +61,4 @@ static void on_deep_stack(void (*fn)(void *arg), void *arg)
 	weft_ult_give(lender, weft_ult_worker_here());
 }
 
-const struct weft_stacks weft_ult_stacks = {weft_ult_on_big_stack, small, on_deep_stack};
+const struct weft_stacks weft_ult_stacks = {weft_ult_on_big_stack, on_small_stack, on_deep_stack};

@@ -5,7 +5,7 @@
  * Carriers have a signal stack of their own, so the handler works when the thread's is full.  A
  * handler of the application without SA_ONSTACK may not fit on a small stack: the kernel then sends
  * SIGSEGV, or the handler runs into the guard; the message names either case.  Other faults go to
- * whoever handled them before.
+ * the handler that was there before.
  */
 #include "ult/ult_int.h"
 
@@ -24,7 +24,7 @@
 
 static struct sigaction before;
 
-static void put(char *line, size_t size, const char *text)
+static void put_text(char *line, size_t size, const char *text)
 {
 	strncat(line, text, size - strlen(line) - 1);
 }
@@ -36,7 +36,7 @@ static void put_number(char *line, size_t size, uint64_t n)
 	do /* ends: n shrinks */
 		*--at = (char)('0' + n % 10);
 	while (n /= 10);
-	put(line, size, at);
+	put_text(line, size, at);
 }
 
 /* Signals as the kernel keeps them: a bit each. */
@@ -55,9 +55,9 @@ static void put_signals(char *line, size_t size, uint64_t these)
 		if (!(these >> (sig - 1) & 1) || sigaction(sig, NULL, &a) ||
 		    (a.sa_flags & SA_ONSTACK) || a.sa_handler == SIG_DFL || a.sa_handler == SIG_IGN)
 			continue;
-		put(line, size, " signal ");
+		put_text(line, size, " signal ");
 		put_number(line, size, (uint64_t)sig);
-		put(line, size, ",");
+		put_text(line, size, ",");
 	}
 }
 
@@ -67,19 +67,19 @@ _Noreturn void weft_ult_overflow(const struct weft_ult *t, const char *how)
 	char line[256] = "weft: user-level thread ";
 	void *frame[FRAMES];
 	if (t->name[0]) {
-		put(line, sizeof line, "\"");
-		put(line, sizeof line, t->name);
-		put(line, sizeof line, "\" ");
+		put_text(line, sizeof line, "\"");
+		put_text(line, sizeof line, t->name);
+		put_text(line, sizeof line, "\" ");
 	}
-	put(line, sizeof line, "(worker ");
+	put_text(line, sizeof line, "(worker ");
 	put_number(line, sizeof line, (uint64_t)t->home->id);
-	put(line, sizeof line, ", number ");
+	put_text(line, sizeof line, ", number ");
 	put_number(line, sizeof line, t->slot);
-	put(line, sizeof line, ") needs more than its stack of ");
+	put_text(line, sizeof line, ") needs more than its stack of ");
 	put_number(line, sizeof line, weft_ult_stack_bytes((t->deep ? t->deep : t)->class));
-	put(line, sizeof line, t->deep ? " bytes for this call, " : " bytes, ");
-	put(line, sizeof line, how);
-	put(line, sizeof line, "; called from:\n");
+	put_text(line, sizeof line, t->deep ? " bytes for this call, " : " bytes, ");
+	put_text(line, sizeof line, how);
+	put_text(line, sizeof line, "; called from:\n");
 	ssize_t n = write(2, line, strlen(line));
 	(void)n;
 	backtrace_symbols_fd(frame, backtrace(frame, FRAMES), 2);
@@ -122,14 +122,14 @@ static _Noreturn void in_guard(const struct weft_ult *t, const sigset_t *blocked
 	char how[128] = "found by the guard below it";
 	uint64_t before_it;
 	if (in_handler(t->deep ? t->deep : t, &before_it)) {
-		put(how, sizeof how, ", in the handler of");
+		put_text(how, sizeof how, ", in the handler of");
 		put_signals(how, sizeof how, signals_of(blocked) & ~before_it);
-		put(how, sizeof how, " without SA_ONSTACK");
+		put_text(how, sizeof how, " without SA_ONSTACK");
 	}
 	weft_ult_overflow(t, how);
 }
 
-static void fault(int sig, siginfo_t *info, void *context)
+static void handle_fault(int sig, siginfo_t *info, void *context)
 {
 	struct weft_ult_worker *w = weft_ult_worker_self;
 	struct weft_ult *t = weft_ult_self();
@@ -141,7 +141,7 @@ static void fault(int sig, siginfo_t *info, void *context)
 			char how[128] = "or it was to handle";
 			put_signals(how, sizeof how,
 				    ~signals_of(&((ucontext_t *)context)->uc_sigmask));
-			put(how, sizeof how, " without SA_ONSTACK");
+			put_text(how, sizeof how, " without SA_ONSTACK");
 			weft_ult_overflow(t, how);
 		}
 	}
@@ -163,7 +163,7 @@ void weft_ult_fault_install(void)
 		return;
 	installed = true;
 	(void)backtrace(warm, 2); /* loads what it needs: not in a handler */
-	a.sa_sigaction = fault;
+	a.sa_sigaction = handle_fault;
 	sigemptyset(&a.sa_mask);
 	(void)sigaction(SIGSEGV, &a, &before);
 }

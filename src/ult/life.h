@@ -2,17 +2,17 @@
 /*
  * life.h - the two words of a thread: the one that it parks on, and the one that it is joined by.
  *
- * Parking: ult_int.h has the states.  Joining: x_join is RUNNING, the parker of who joins, DETACHED
- * or ENDED.  Whoever comes second frees the thread: the joiner after ENDED, or the end itself when
- * it finds DETACHED.
+ * Parking: ult_int.h has the states.  Joining: x_join is RUNNING, the joiner's parker, DETACHED or
+ * ENDED.  The second of two frees the thread: the joiner after ENDED, or the end itself when it
+ * finds DETACHED.
  *
  * Callers   park_commit, token_commit: inside the lock of the thread's home while it runs there,
- *           just before its context is stored; or who runs next, after it is stored.  over: who
- *           runs next.  consume, token_take: the thread itself.  call, token_give, call_late:
- *           anyone.  join, detach: one caller per thread.
- * Order     what a thread did is visible to who joined it; its context to who runs it next; what
- *           a caller wrote before call or token_give to the thread that it ended the park of.
- * Progress  lock-free; a retry follows somebody else's success.
+ *           just before its context is stored; or the next to run there, after it is stored.
+ *           over: the next to run.  consume, token_take: the thread itself.  call, token_give,
+ *           call_late: any thread.  join, detach: one caller per thread.
+ * Order     what a thread did is visible to its joiner; its context to the worker that runs it
+ *           next; what a caller wrote before call or token_give to the thread whose park it ended.
+ * Progress  lock-free; a retry follows another thread's success.
  */
 #ifndef WEFT_ULT_LIFE_H
 #define WEFT_ULT_LIFE_H
@@ -42,8 +42,8 @@ static inline bool weft_ult_park_commit(_Atomic uint32_t *word)
 		if (seen & WEFT_ULT_NOTIFIED)
 			return false;
 	/* STORED -> CALL (call).  Carries: the context, when it is stored already.  Without it,
-	 * whoever wakes the thread could pass it on and another worker jump to a context that is
-	 * not yet there. */
+	 * a waker could pass the thread on and another worker jump to a context that is not yet
+	 * there. */
 	while (!atomic_compare_exchange_weak_explicit(word, &seen, seen | WEFT_ULT_PARKED,
 						      memory_order_acq_rel, memory_order_relaxed));
 	return true;
@@ -130,7 +130,7 @@ static inline bool weft_ult_ended(const _Atomic uintptr_t *x_join)
 
 /*
  * The caller will wait on its parker until weft_ult_ended().  WEFT_AGAIN: it has ended already.
- * WEFT_ERR_STATE: somebody joins it already, or it is detached.
+ * WEFT_ERR_STATE: another thread joins it already, or it is detached.
  */
 static inline weft_err weft_ult_join_begin(_Atomic uintptr_t *x_join, struct weft_parker *me)
 {
@@ -153,8 +153,8 @@ static inline weft_err weft_ult_detach_begin(_Atomic uintptr_t *x_join)
 }
 
 /*
- * The thread has left its stack for good.  *joiner_p: whom to unpark, or NULL.  True: the caller
- * frees it; false: it belongs to its joiner from now on.
+ * The thread has left its stack for good.  *joiner_p: the parker to unpark, or NULL.  True: the
+ * caller frees it; false: it belongs to its joiner from now on.
  */
 static inline bool weft_ult_over(_Atomic uintptr_t *x_join, struct weft_parker **joiner_p)
 {

@@ -5,7 +5,7 @@
 #include "ult/ult_int.h"
 
 /* The caller's parker, without a call where the caller is a user-level thread. */
-static inline struct weft_parker *me(void)
+static inline struct weft_parker *self_parker(void)
 {
 	struct weft_ult_worker *w = weft_ult_worker_here();
 	return w && w->current && !w->on_own_stack ? &w->current->parker : weft_wait_parker_self();
@@ -25,7 +25,7 @@ bool weft_ult_may_run_elsewhere(const struct weft_parker *p)
 
 weft_err weft_ult_mutex_try(weft_ult_mutex *m)
 {
-	struct weft_parker *self = me();
+	struct weft_parker *self = self_parker();
 	if (!self)
 		return WEFT_ERR_NOMEM;
 	return weft_ult_mutex_take(m, self) ? WEFT_OK : WEFT_AGAIN;
@@ -50,7 +50,7 @@ static __attribute__((noinline)) weft_err lock_slow(weft_ult_mutex *m, struct we
 
 weft_err weft_ult_mutex_lock(weft_ult_mutex *m)
 {
-	struct weft_parker *self = me();
+	struct weft_parker *self = self_parker();
 	if (weft_unlikely(!self))
 		return WEFT_ERR_NOMEM;
 	return weft_likely(weft_ult_mutex_take(m, self)) ? WEFT_OK : lock_slow(m, self, WEFT_NEVER);
@@ -58,7 +58,7 @@ weft_err weft_ult_mutex_lock(weft_ult_mutex *m)
 
 weft_err weft_ult_mutex_lock_for(weft_ult_mutex *m, uint64_t ns)
 {
-	struct weft_parker *self = me();
+	struct weft_parker *self = self_parker();
 	if (!self)
 		return WEFT_ERR_NOMEM;
 	return weft_ult_mutex_take(m, self) ? WEFT_OK
@@ -72,14 +72,14 @@ static __attribute__((noinline)) weft_err not_owner(const char *act, weft_ult_mu
 	/* Relaxed: a guess, for the message. */
 	struct weft_parker *owner = weft_ult_mutex_owner(
 		atomic_load_explicit(WEFT_SHAREDPTR(m->owner), memory_order_relaxed));
-	weft_error("%s %s mutex %p, which %s holds", weft_ult_who(me(), who), act, (void *)m,
-		   owner ? weft_ult_who(owner, holder) : "nobody");
+	weft_error("%s %s mutex %p, which %s holds", weft_ult_who(self_parker(), who), act,
+		   (void *)m, owner ? weft_ult_who(owner, holder) : "no thread");
 	return WEFT_ERR_STATE;
 }
 
 weft_err weft_ult_mutex_unlock(weft_ult_mutex *m)
 {
-	weft_err err = weft_ult_mutex_release(m, me());
+	weft_err err = weft_ult_mutex_release(m, self_parker());
 	return weft_likely(!err) ? WEFT_OK : not_owner("unlocks", m);
 }
 

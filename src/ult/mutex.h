@@ -3,20 +3,20 @@
  * mutex.h - how a mutex passes from one thread to the next.
  *
  * Callers   as ult_sync.h says; `self` is the caller's parker, which names it as the owner.
- * Owner     who holds the mutex owns waiters.count.  A waiter's node lies on its own stack and
+ * Owner     the holder of the mutex owns waiters.count.  A waiter's node lies on its own stack and
  *           stays in the queue until the mutex is its own or its time is over.
- * Order     what was written before unlock is visible to who locks next.
+ * Order     what was written before unlock is visible to the next owner.
  * Progress  lock: looks a while at an owner that runs elsewhere, then sleeps.  unlock: never waits
- *           for others but for a few instructions under the queue's lock.
- * Fairness  Unlock calls the first waiter and goes on; until that one comes, whoever comes first
- *           takes the mutex, so that a thread that is awake need not wait for one that must be
- *           woken.  Not for ever: the unlock after WEFT_MUTEX_PASSES that went past the first
- *           waiter hands the mutex over to it.  Waiters are served in the order they came.
+ *           longer than a few instructions under the queue's lock.
+ * Fairness  Unlock calls the first waiter and goes on; until that waiter runs, any thread may take
+ *           the mutex, so that a thread that is awake need not wait for one that must be woken.
+ *           Not for ever: the unlock after WEFT_MUTEX_PASSES that went past the first waiter hands
+ *           the mutex over to it.  Waiters are served in the order they came.
  * Destroy   when no thread waits and its last owner's unlock took place; that unlock may still be
  *           on its way out: it touches the mutex no more.
  *
  * The word: the owner's parker, or 0 when it is free, and two bits that are changed under the
- * queue's lock only.  WAITED: the queue has somebody.  CALLED: its first was called, and will
+ * queue's lock only.  WAITED: the queue is not empty.  CALLED: its first was called, and will
  * either take the mutex or, finding it taken, clear the bit, so that its owner's unlock calls
  * again.
  */
@@ -52,12 +52,12 @@ static inline struct weft_parker *weft_ult_mutex_owner(uintptr_t word)
 	return (struct weft_parker *)(word & ~WEFT_MUTEX_FLAGS);
 }
 
-/* Takes m if it is free, whoever else was called. */
+/* Takes m if it is free, even when a waiter was called. */
 static inline bool weft_ult_mutex_take(weft_ult_mutex *m, struct weft_parker *self)
 {
 	_Atomic uintptr_t *word = WEFT_SHAREDPTR(m->owner);
 	uintptr_t seen = 0;
-	do /* ends: each retry follows somebody's success */
+	do /* ends: a retry follows another thread's success */
 		/* LOCK <- UNLOCK.  Carries: what the mutex protects, and waiters.count.
 		 * LOCK -> LOOK.  Carries: our parker, which may be new. */
 		if (atomic_compare_exchange_weak_explicit(word, &seen, seen | (uintptr_t)self,
@@ -87,13 +87,13 @@ static inline bool weft_ult_mutex_look(weft_ult_mutex *m, struct weft_parker *se
 	return false;
 }
 
-/* Under the queue's lock: takes m, or says that somebody waits and nobody is called. */
+/* Under the queue's lock: takes m, or says that a thread waits and none is called. */
 static inline bool weft_ult_mutex_take_or_mark_locked(weft_ult_mutex *m, struct weft_parker *self,
 						      bool others)
 {
 	_Atomic uintptr_t *word = WEFT_SHAREDPTR(m->owner);
 	uintptr_t seen = atomic_load_explicit(word, memory_order_relaxed), want;
-	do { /* ends: each retry follows somebody's success */
+	do { /* ends: a retry follows another thread's success */
 		struct weft_parker *owner = weft_ult_mutex_owner(seen);
 		want = owner ? (uintptr_t)owner | WEFT_MUTEX_WAITED
 			     : (uintptr_t)self | (others ? WEFT_MUTEX_WAITED : 0);
@@ -104,7 +104,7 @@ static inline bool weft_ult_mutex_take_or_mark_locked(weft_ult_mutex *m, struct 
 	return !weft_ult_mutex_owner(seen);
 }
 
-/* One more that waits, at the end of the queue; called is who is first.  True: taken instead. */
+/* One more waiter, at the end of the queue; the first one is called.  True: taken instead. */
 static inline bool weft_ult_mutex_enlist(weft_ult_mutex *m, struct weft_ult_node *n)
 {
 	struct weft_ult_waiters *q = &m->waiters;
@@ -147,8 +147,8 @@ static inline bool weft_ult_mutex_come(weft_ult_mutex *m, struct weft_ult_node *
 	return taken;
 }
 
-/* n's time is over and it is out of the queue; if it was called meanwhile, its call is for whoever
- * is next.  True: taken. */
+/* n's time is over and it is out of the queue; if it was called meanwhile, its call is for the
+ * next waiter.  True: taken. */
 static inline bool weft_ult_mutex_give_up(weft_ult_mutex *m, struct weft_ult_node *n)
 {
 	bool taken = false;
@@ -192,12 +192,13 @@ static inline void weft_ult_mutex_pass(weft_ult_mutex *m)
 		(void)weft_ult_waiters_pop_locked(q);
 		next = (uintptr_t)p | (q->first ? WEFT_MUTEX_WAITED : 0);
 	} else if (n) {
-		/* Relaxed: who is woken by it looks at m under the lock. */
+		/* Relaxed: the woken thread looks at m under the lock. */
 		atomic_store_explicit(&n->x_go, WEFT_MUTEX_COME, memory_order_relaxed);
 	}
 	/* UNLOCK -> LOCK.  Carries: what the mutex protects, and waiters.count. */
 	atomic_store_explicit(word, next, memory_order_release);
-	weft_ult_waiters_unlock(q); /* who is in the queue must pass here: m is still there */
+	/* A waiter must take this lock before it leaves: m is still there. */
+	weft_ult_waiters_unlock(q);
 	if (hand)
 		weft_ult_waiters_let_go(n); /* HAND -> YOURS */
 	else if (n)

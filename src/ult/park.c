@@ -10,7 +10,7 @@
 
 /* t is about to be called: brings what it left on its stack, see place.h.  Not from a worker that
  * is not its home: that one may have it in use. */
-static inline void expect(const struct weft_ult *t)
+static inline void prefetch_stack(const struct weft_ult *t)
 {
 	const struct weft_ult_worker *w = weft_ult_worker_here();
 	const char *top = w ? weft_ult_guess(t, w->id) : NULL;
@@ -43,14 +43,14 @@ static __attribute__((noinline)) void note_depth(struct weft_ult_worker *w,
 	w->depth = (uint32_t)(top - (const char *)__builtin_frame_address(0)) + 48;
 }
 
-/* Lets others run until the running thread is called; false: it was called before. */
+/* Runs other threads until this one is called; false: it was called before. */
 static inline __attribute__((always_inline)) bool park_me(struct weft_ult_worker *w, bool token)
 {
 	struct weft_ult *me = w->current;
 	weft_ult_assert_may_block(w);
 	if (weft_unlikely(me->home != w))
 		return park_guest(w, me, token ? WEFT_ULT_AFTER_TOKEN : WEFT_ULT_AFTER_PARK);
-	if (weft_trace_on()) /* before anybody can call it */
+	if (weft_trace_on()) /* before it can be called */
 		weft_ult_trace_block(me, token);
 	weft_ult_worker_enter(w);
 	if (!(token ? weft_ult_token_commit(&me->parker.x_word)
@@ -95,7 +95,7 @@ static __attribute__((noinline)) bool token_timed(struct weft_ult_worker *w, uin
 	weft_ult_timer_add(where, &t);
 	bool called = park_me(w, true);
 	weft_ult_timer_remove(where, &t);
-	/* Called, and not by the clock: by who gave the token. */
+	/* Called, and not by the clock: by the giver of the token. */
 	return (called && !t.won) || weft_ult_token_take(&me->parker.x_word);
 }
 
@@ -145,7 +145,7 @@ void weft_ult_unpark(weft_ult *t)
 {
 	if (weft_unlikely(!t))
 		return;
-	expect(t);
+	prefetch_stack(t);
 	if (weft_ult_token_give(&t->parker.x_word)) {
 		weft_ult_trace(WEFT_TRACE_ULT_WAKE, t);
 		weft_ult_make_ready(t);
@@ -185,7 +185,7 @@ void weft_ult_sleep_ns(uint64_t ns)
 static void ult_unpark(struct weft_parker *p)
 {
 	struct weft_ult *t = weft_container_of(p, struct weft_ult, parker);
-	expect(t);
+	prefetch_stack(t);
 	if (weft_ult_call(&p->x_word)) {
 		weft_ult_trace(WEFT_TRACE_ULT_WAKE, t);
 		weft_ult_make_ready(t);

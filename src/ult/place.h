@@ -3,11 +3,11 @@
  * place.h - descriptors by the thousand, and what the address of one tells about its stack.
  *
  * Chunks are aligned to their size, and threads that are made together have their stacks in a row.
- * So whoever is about to call a thread can have its stack brought at once with its descriptor,
+ * So a thread that is about to call another can fetch its stack together with its descriptor,
  * before a word of the latter is there: among more threads than caches hold, these two misses are
  * most of what a call costs.
  *
- * Callers   place: under the pool's lock.  guess: anyone.
+ * Callers   place: under the pool's lock.  guess: any thread.
  * Order     none: a guess may be of another time, or of another thread; it is for prefetches.
  */
 #ifndef WEFT_ULT_PLACE_H
@@ -50,7 +50,7 @@ static inline void weft_ult_place(struct weft_ult *t)
 			      memory_order_relaxed);
 }
 
-/* Where the stack of t, a thread of worker id's, is likely to end; NULL: no idea, or not his. */
+/* Where the stack of t is likely to end; NULL: no idea, or t is not worker id's. */
 static inline const char *weft_ult_guess(const struct weft_ult *t, int id)
 {
 	struct weft_ult_chunk *k = weft_ult_chunk_of(t);

@@ -52,7 +52,8 @@ static weft_err chunk_new(struct weft_ult_worker *w, uint32_t c)
 }
 
 /* Notes that a stack's memory may go back.  What lies next to the one before makes a range with it,
- * guard included: the kernel asks a price for each range, and who dies together was made together.
+ * guard included: the kernel asks a price for each range, and threads that end together were made
+ * together.
  */
 static void cold_locked(struct weft_ult_worker *w, char *stack, size_t bytes)
 {
@@ -93,7 +94,7 @@ static struct weft_ult *get_locked(struct weft_ult_worker *w, int class)
 }
 
 /* Makes n new ones into the pool; under pool_lock. */
-static weft_err make(struct weft_ult_worker *w, int class, unsigned n)
+static weft_err make_threads_locked(struct weft_ult_worker *w, int class, unsigned n)
 {
 	char *stack[BATCH];
 	if (w->slots + n > WEFT_READY_SLOTS) {
@@ -137,7 +138,7 @@ struct order {
 static void make_here(void *arg)
 {
 	struct order *o = arg;
-	o->err = make(o->w, o->class, o->n);
+	o->err = make_threads_locked(o->w, o->class, o->n);
 }
 
 /* How many to make at once: large stacks one by one. */
@@ -177,7 +178,7 @@ weft_err weft_ult_take(struct weft_ult_worker *home, struct weft_ult_worker *sel
 }
 
 /* Half of the spare ones go where others can take them. */
-static __attribute__((noinline)) void spill(struct weft_ult_worker *w, int class)
+static __attribute__((noinline)) void spill_spares(struct weft_ult_worker *w, int class)
 {
 	pthread_mutex_lock(&w->pool_lock);
 	for (int i = 0; i < SPARES_MAX / 2; i++) {
@@ -197,7 +198,7 @@ void weft_ult_give(struct weft_ult *t, struct weft_ult_worker *self)
 		t->next = home->spare[class];
 		home->spare[class] = t;
 		if (weft_unlikely(++home->spares[class] >= SPARES_MAX))
-			spill(home, class);
+			spill_spares(home, class);
 		return;
 	}
 	pthread_mutex_lock(&home->pool_lock);

@@ -8,8 +8,8 @@
  * needed and never moved.  A signal that finds x_mail empty is left there: one cache line goes over
  * instead of four.
  *
- * Callers   signal, signalled: anyone.  set, pick: who holds the lock.
- * Order     what was written before signal() or set() is visible to who picks the slot.
+ * Callers   signal, signalled: any thread.  set, pick: the lock's holder.
+ * Order     what was written before signal() or set() is visible to the picker of the slot.
  * Progress  signal: lock-free, one atomic instruction; two to four when the mail and the word are
  *           in use.  pick: the first slot after `last`, and round from there; every slot that was
  *           ready when a round began is picked within that round.
@@ -52,7 +52,7 @@ struct weft_ready {
 
 static inline struct weft_ready_chunk *weft_ult_ready_chunk(struct weft_ready *r, uint32_t c)
 {
-	/* HAVE: partner is the release store of whoever made the chunk. */
+	/* HAVE: partner is the release store of the chunk's maker. */
 	return atomic_load_explicit(&r->x_chunk[c], memory_order_acquire);
 }
 
@@ -88,8 +88,8 @@ static inline void weft_ult_ready_signal_word(struct weft_ready *r, uint32_t slo
 	uint64_t old = atomic_fetch_or_explicit(&k->x_word[word & 63], weft_ult_ready_bit(slot),
 						memory_order_seq_cst);
 	/* Relaxed: seen set, it was set after the word below got its first bit and will be found,
-	 * or its taker has yet to empty the word.  Not set though the word had bits: whoever put
-	 * the first one there is half done; do it in its place. */
+	 * or its taker has yet to empty the word.  Not set though the word had bits: the
+	 * signaller of the first one is half done; do it in its place. */
 	uint64_t sum = atomic_load_explicit(&k->x_sum, memory_order_relaxed);
 	if (old && (sum & weft_ult_ready_bit(word)))
 		return;
@@ -139,7 +139,7 @@ static inline void weft_ult_ready_set(struct weft_ready *r, uint32_t slot)
 	weft_ult_ready_count(r, 1);
 }
 
-/* Has anybody signalled something?  Anyone may ask; what is taken meanwhile may show or not. */
+/* Is something signalled?  Any thread may ask; what is taken meanwhile may show or not. */
 static inline bool weft_ult_ready_signalled(struct weft_ready *r)
 {
 	/* seq_cst: comes after the worker has said that it will sleep, see worker.c. */
@@ -154,7 +154,7 @@ static inline void weft_ult_ready_fetch(struct weft_ready *r)
 	uint32_t mail = atomic_load_explicit(&r->x_mail, memory_order_acquire);
 	if (weft_likely(!mail))
 		return;
-	/* Relaxed: only who holds the lock takes mail out; who puts some in needs nothing of us. */
+	/* Relaxed: only the lock's holder takes mail out; a signaller needs nothing of us. */
 	atomic_store_explicit(&r->x_mail, 0, memory_order_relaxed);
 	weft_ult_ready_set(r, mail - 1);
 }
@@ -223,7 +223,8 @@ static inline uint32_t weft_ult_ready_next_chunk(struct weft_ready *r, uint32_t 
 		if (!r->mid[m])
 			r->top &= ~weft_ult_ready_bit(m);
 		if (!shared && (top & weft_ult_ready_bit(m)))
-			weft_ult_ready_lower_top(r, m); /* left over by who was late to set it */
+			/* Left over by a signaller that was late to set it. */
+			weft_ult_ready_lower_top(r, m);
 		top = (r->top | top) & (m == 63 ? 0 : weft_ult_ready_from(m + 1));
 		c = top ? (uint32_t)__builtin_ctzll(top) << 6 : WEFT_READY_CHUNKS;
 	}

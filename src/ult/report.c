@@ -26,18 +26,19 @@ const char *weft_ult_who(const struct weft_parker *p, char out[WEFT_ULT_WHO])
 }
 
 /* Is it alive?  A guess while it runs elsewhere, like all of this. */
-static bool alive(struct weft_ult *t)
+static bool is_alive(struct weft_ult *t)
 {
 	/* NAMED <- prepare.  Carries: the name. */
 	return atomic_load_explicit(&t->x_flags, memory_order_acquire) & WEFT_ULT_ALIVE;
 }
 
-/* Whom a waiting thread means, where that can be told: who holds its mutex, whom it joins. */
-static void other(FILE *out, const char *what, const void *on)
+/* The thread that another waits for, where that can be told: its mutex's owner, the one it joins.
+ * */
+static void report_other(FILE *out, const char *what, const void *on)
 {
 	const struct weft_ult *t = NULL;
 	if (strcmp(what, "mutex") == 0) {
-		/* Relaxed: a guess; the mutex is there as long as somebody waits for it. */
+		/* Relaxed: a guess; the mutex is there as long as a thread waits for it. */
 		uintptr_t owner =
 			atomic_load_explicit((_Atomic uintptr_t *)on, memory_order_relaxed);
 		const struct weft_parker *p = weft_ult_mutex_owner(owner);
@@ -54,15 +55,15 @@ static void other(FILE *out, const char *what, const void *on)
 }
 
 /* WEFT_ULT_PARKED, WEFT_ULT_WAITS_TOKEN, or 0. */
-static uint32_t waits(struct weft_ult *t)
+static uint32_t wait_state(struct weft_ult *t)
 {
 	return atomic_load_explicit(&t->parker.x_word, memory_order_relaxed) &
 	       (WEFT_ULT_PARKED | WEFT_ULT_WAITS_TOKEN);
 }
 
-static void line(FILE *out, struct weft_ult *t)
+static void report_thread(FILE *out, struct weft_ult *t)
 {
-	uint32_t parked = waits(t);
+	uint32_t parked = wait_state(t);
 	const char *what = atomic_load_explicit(&t->x_waits_for, memory_order_relaxed);
 	const void *on = atomic_load_explicit(&t->x_waits_on, memory_order_relaxed);
 	fprintf(out, "  thread %d.%u%s%s: %s", t->home->id, t->slot, t->name[0] ? " " : "", t->name,
@@ -74,7 +75,7 @@ static void line(FILE *out, struct weft_ult *t)
 	else if (parked)
 		fprintf(out, on ? " for %s %p" : " for %s", what, on);
 	if (parked && what && on)
-		other(out, what, on);
+		report_other(out, what, on);
 	fputc('\n', out);
 }
 
@@ -86,12 +87,12 @@ void weft_ult_report(FILE *out)
 		pthread_mutex_lock(&w->pool_lock);
 		for (uint32_t slot = 0; slot < w->slots; slot++) {
 			struct weft_ult *t = weft_ult_of(w, slot);
-			if (!alive(t))
+			if (!is_alive(t))
 				continue;
 			seen++;
-			waiting += waits(t) != 0;
+			waiting += wait_state(t) != 0;
 			if (seen <= LINES_MAX)
-				line(out, t);
+				report_thread(out, t);
 		}
 		pthread_mutex_unlock(&w->pool_lock);
 	}
@@ -112,7 +113,7 @@ void weft_ult_engine_stopped(void)
 		pthread_mutex_lock(&w->pool_lock);
 		for (uint32_t slot = 0; slot < w->slots; slot++) {
 			struct weft_ult *t = weft_ult_of(w, slot);
-			if (!alive(t) || waits(t) != WEFT_ULT_PARKED ||
+			if (!is_alive(t) || wait_state(t) != WEFT_ULT_PARKED ||
 			    atomic_load_explicit(&t->x_waits_for, memory_order_relaxed))
 				continue;
 			if (n++ < STAYS_MAX)

@@ -64,7 +64,7 @@ static inline void make_ready_here(struct weft_ult_worker *w, struct weft_ult *t
 		weft_ult_ready_set(&w->ready, t->slot);
 	weft_ult_worker_leave(w);
 	weft_compiler_barrier();
-	/* Relaxed: who has just gone idle runs a membarrier and looks at our load. */
+	/* Relaxed: a worker that has just gone idle runs a membarrier and looks at our load. */
 	if (weft_unlikely(atomic_load_explicit(&weft_ult_all.x_idle_count, memory_order_relaxed)) &&
 	    !weft_ult_is(t, WEFT_ULT_PINNED))
 		weft_ult_wake_thief(w);
@@ -199,7 +199,7 @@ void weft_ult_yield(void)
 	(void)weft_ult_leave(w, me, WEFT_ULT_AFTER_NONE, next);
 }
 
-/* Who joins t, when it waits for that here: the end of t can go straight there. */
+/* The joiner of t, when it waits for that here: the end of t can switch to it at once. */
 static struct weft_ult *joiner_here(struct weft_ult_worker *w, struct weft_ult *t)
 {
 	/* SEEN <- JOIN.  Carries: the parker.  Its context was stored on this worker. */

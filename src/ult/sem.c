@@ -54,7 +54,7 @@ void weft_ult_sem_post(weft_ult_sem *s)
 
 enum { READER, WRITER };
 
-/* In the order of arrival: a writer when it is free, or all the readers in front.  Returns whom to
+/* In the order of arrival: a writer when it is free, or all the readers in front.  Returns those to
  * let go. */
 static struct weft_ult_node *admit_locked(weft_ult_rwlock *l)
 {

@@ -4,7 +4,7 @@
  *
  * Slabs are cut from regions of address space, each twice as large as the one before: a mapping is
  * made under the kernel's one lock on all of them, where it waits for the other workers' guards.
- * Pages are left to who touches them first: the thread itself, which goes on with what the kernel
+ * Pages are left to the first touch, by the thread itself, which goes on with what the kernel
  * has just cleared.
  *
  * Guards by MADV_GUARD_INSTALL (Linux 6.13), which needs no mapping of its own; a slab's guards in
@@ -69,10 +69,10 @@ static long map_limit(void)
 
 /* One advice for n pieces of `step` bytes apart, `len` long each.  No lock of ours: workers that
  * make stacks at once do it side by side. */
-static bool advise(char *at, size_t step, size_t len, unsigned n, int advice)
+static bool advise_pieces(char *at, size_t step, size_t len, unsigned n, int advice)
 {
 	struct iovec v[SLAB_STACKS];
-	/* Relaxed: whoever does not know it yet finds out by itself. */
+	/* Relaxed: a thread that does not know it yet finds out by itself. */
 	if (!atomic_load_explicit(&x_no_group, memory_order_relaxed) &&
 	    !weft_ult_under_valgrind()) {
 		for (unsigned i = 0; i < n; i++)
@@ -109,10 +109,10 @@ static int how_guarded(void)
 	return how;
 }
 
-static void guard(char *slab_at, size_t step, unsigned n)
+static void install_guards(char *slab_at, size_t step, unsigned n)
 {
 	if (how_guarded() == BY_ADVICE) {
-		if (advise(slab_at, step, WEFT_ULT_GUARD, n, MADV_GUARD_INSTALL))
+		if (advise_pieces(slab_at, step, WEFT_ULT_GUARD, n, MADV_GUARD_INSTALL))
 			return;
 		weft_debug("this kernel has no light guards: by mprotect");
 		atomic_store_explicit(&x_how, BY_MPROTECT, memory_order_relaxed);
@@ -125,7 +125,7 @@ static void guard(char *slab_at, size_t step, unsigned n)
 			continue;
 		}
 		mprotects_left = 0;
-		/* Relaxed: read by who takes a stack from here, under a lock. */
+		/* Relaxed: read by the taker of a stack from here, under a lock. */
 		if (!atomic_exchange_explicit(&weft_ult_x_canaries, true, memory_order_relaxed))
 			weft_info("no more guards below stacks: canaries");
 		unguarded++;
@@ -195,7 +195,7 @@ static weft_err slab_new(struct weft_ult_slab *slab, int class)
 	char *m = slab->region;
 	slab->region += n * step;
 	slab->region_left--;
-	guard(m, step, (unsigned)n);
+	install_guards(m, step, (unsigned)n);
 	for (size_t i = 0; i < n; i++)
 		weft_ult_tell_stack(m + i * step + WEFT_ULT_GUARD, step - WEFT_ULT_GUARD);
 	slab->at = m;

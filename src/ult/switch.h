@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * switch.h - the switch from thread to thread: who is next, what is kept of the one that is left.
+ * switch.h - the switch from thread to thread: which is next, what is kept of the one that is left.
  *
  * Callers   the worker's own code, inside the worker's lock; carriers_turn before it.
- * Order     whoever runs next leaves the lock (weft_ult_arrive): a thread that is seen ready has
- *           stored its context.
+ * Order     the next thread to run leaves the lock (weft_ult_arrive): a thread that is seen ready
+ *           has stored its context.
  * Progress  never waits.
  *
  * Inline: threads that stop in one and the same function are predicted to return where they do.
@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "ult/ult_int.h"
 
-/* An urgent thread, but not too many in a row, or a stolen one; NULL: others' turn. */
+/* An urgent thread, but not too many in a row, or a stolen one; NULL: another's turn. */
 struct weft_ult *weft_ult_next_listed(struct weft_ult_worker *w);
 
 /* Those behind t in its word will be needed soon: the next one's stack, the descriptor after. */

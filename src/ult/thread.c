@@ -52,8 +52,8 @@ static void count_created(struct weft_ult_worker *home, struct weft_ult_worker *
 		atomic_fetch_add_explicit(&home->x_created_out, 1, memory_order_relaxed);
 }
 
-static void prepare(struct weft_ult *t, const struct weft_ult_attr *a, void *(*fn)(void *),
-		    void *arg)
+static void prepare_thread(struct weft_ult *t, const struct weft_ult_attr *a, void *(*fn)(void *),
+			   void *arg)
 {
 	char *top = t->stack + weft_ult_stack_bytes(t->class);
 	/* Relaxed, all: published by make_ready. */
@@ -94,7 +94,7 @@ static void prepare(struct weft_ult *t, const struct weft_ult_attr *a, void *(*f
 #endif
 }
 
-/* Whose vector a new thread goes into. */
+/* The worker into whose vector a new thread goes. */
 static weft_err choose_home(const struct weft_ult_attr *a, struct weft_ult_worker *self,
 			    struct weft_ult_worker **home_p)
 {
@@ -144,7 +144,7 @@ weft_err weft_ult_create(weft_ult **t_p, const struct weft_ult_attr *attr, void 
 	err = weft_ult_take(home, self, class, &t);
 	if (err)
 		return err;
-	prepare(t, &a, fn, arg);
+	prepare_thread(t, &a, fn, arg);
 	count_created(home, self);
 	if (t_p)
 		*t_p = t;
@@ -156,7 +156,7 @@ weft_err weft_ult_create(weft_ult **t_p, const struct weft_ult_attr *attr, void 
 
 /* ---- join ------------------------------------------------------------------------------------ */
 
-/* Until t has ended, which calls us. */
+/* Until t has ended; its end unparks us. */
 static void wait_for_end(struct weft_ult_worker *w, struct weft_ult *self, struct weft_ult *t,
 			 struct weft_parker *me)
 {
@@ -219,7 +219,7 @@ weft_err weft_ult_detach(weft_ult *t)
 	return err;
 }
 
-/* ---- who ---------------------------------------------------------------------------------------
+/* ---- self --------------------------------------------------------------------------------------
  */
 
 weft_ult *weft_ult_self(void)

@@ -5,7 +5,7 @@
 
 /* All under the heap's lock. */
 
-static struct weft_ult_timer *meld(struct weft_ult_timer *a, struct weft_ult_timer *b)
+static struct weft_ult_timer *meld_heaps(struct weft_ult_timer *a, struct weft_ult_timer *b)
 {
 	if (!a)
 		return b;
@@ -32,14 +32,14 @@ static struct weft_ult_timer *meld_all(struct weft_ult_timer *list)
 		a->sibling = a->parent = NULL;
 		if (b)
 			b->sibling = b->parent = NULL;
-		a = meld(a, b);
+		a = meld_heaps(a, b);
 		a->sibling = pairs;
 		pairs = a;
 	}
 	while (pairs) { /* ends: as above */
 		struct weft_ult_timer *next = pairs->sibling;
 		pairs->sibling = NULL;
-		heap = meld(heap, pairs);
+		heap = meld_heaps(heap, pairs);
 		pairs = next;
 	}
 	return heap;
@@ -54,7 +54,7 @@ static void unlink_timer(struct weft_ult_worker *w, struct weft_ult_timer *t)
 		while (*at != t) /* ends: t is a child of its parent */
 			at = &(*at)->sibling;
 		*at = t->sibling;
-		w->timers = meld(w->timers, meld_all(t->child));
+		w->timers = meld_heaps(w->timers, meld_all(t->child));
 	}
 	w->timers ? (void)(w->timers->parent = w->timers->sibling = NULL) : (void)0;
 	t->in_heap = false;
@@ -73,7 +73,7 @@ void weft_ult_timer_add(struct weft_ult_worker *w, struct weft_ult_timer *t)
 	pthread_mutex_lock(&w->timer_lock);
 	t->child = t->sibling = t->parent = NULL;
 	t->in_heap = true;
-	w->timers = meld(w->timers, t);
+	w->timers = meld_heaps(w->timers, t);
 	say_next(w);
 	pthread_mutex_unlock(&w->timer_lock);
 }

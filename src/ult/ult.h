@@ -13,8 +13,8 @@
 struct weft_ult_hooks {
 	/*
 	 * A worker has nothing to run.  Polls, then sleeps on the caller's parker, until ready(arg)
-	 * or deadline_ns of the clock (WEFT_NEVER: none).  Whoever makes something ready unparks
-	 * the caller.  On the carrier's own stack.  NULL: spin, then sleep.
+	 * or deadline_ns of the clock (WEFT_NEVER: none).  A thread that makes something ready
+	 * unparks the caller.  On the carrier's own stack.  NULL: spin, then sleep.
 	 */
 	void (*idle)(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns);
 	/* Now and then while threads run: a quick look for messages, on the carrier's own stack. */

@@ -2,27 +2,27 @@
 /*
  * ult_int.h - threads, workers and carriers, and what the files of ult/ ask of each other.
  *
- * thread.c create, join, end | switch.h, sched.c who runs next | park.c | worker.c idle, stealing |
- * pool.c descriptors with their stacks | stack.c memory of stacks | timer.c deadlines |
+ * thread.c create, join, end | switch.h, sched.c what runs next | park.c | worker.c idle, stealing
+ * | pool.c descriptors with their stacks | stack.c memory of stacks | timer.c deadlines |
  * fault.c overflow | deep.c calls that need more stack | block.c calls that block the kernel thread
  * | trace.c records of what happens to threads
  *
  * A thread has a home: the worker in whose vector its bit is.  A worker is a queue; a carrier is
- * the kernel thread that runs it.  Letters: I at init; R who runs the thread; L under the worker's
- * lock; W the worker's carrier.
+ * the kernel thread that runs it.  Letters: I at init; R the worker that runs the thread; L under
+ * the worker's lock; W the worker's carrier.
  *
  * The life of a thread, in the word of its parker (wait/park.h, life.h):
  *
  *   EMPTY         it runs, or is ready
  *   NOTIFIED      the same, and the park of its next wait returns at once
- *   PARKED        in a wait, and nobody has called it since
- *   WAITS_TOKEN   in weft_ult_park, and nobody has called it since
+ *   PARKED        in a wait, and not called since
+ *   WAITS_TOKEN   in weft_ult_park, and not called since
  *   TOKEN         beside the first three: its next weft_ult_park returns at once
  *
- *   -> PARKED, WAITS_TOKEN        by itself, inside its home's lock, which whoever runs next leaves
+ *   -> PARKED, WAITS_TOKEN        by itself, inside its home's lock, which the next to run leaves
  *                                 after its context is stored; or, when it runs on another worker,
- *                                 by whoever runs next there (finish)
- *   PARKED -> EMPTY               unpark, who makes it ready: sets its bit
+ *                                 by the next to run there (finish)
+ *   PARKED -> EMPTY               unpark, which makes it ready: sets its bit
  *   WAITS_TOKEN -> EMPTY          weft_ult_unpark, the same
  *   else | NOTIFIED, | TOKEN      unpark, weft_ult_unpark
  *   & ~NOTIFIED, & ~TOKEN         by itself, when park returns
@@ -63,7 +63,7 @@ enum {
 };
 
 struct weft_ult {
-	alignas(WEFT_CACHELINE) struct weft_parker parker; /* anyone */
+	alignas(WEFT_CACHELINE) struct weft_parker parker; /* any thread */
 	void *sp;                                          /* R: where its context lies */
 	struct weft_ult_worker *home;                      /* I */
 	uint32_t slot;                                     /* I */
@@ -75,7 +75,7 @@ struct weft_ult {
 	alignas(WEFT_CACHELINE) void *(*fn)(void *); /* R */
 	void *arg;                                   /* R: then the result */
 	_Atomic uintptr_t x_join;                    /* life.h */
-	struct weft_ult *next;                       /* whoever has it in a list */
+	struct weft_ult *next;                       /* the owner of the list it is in */
 	void **keys;                                 /* R */
 	void *cxx[2];                                /* R: the C++ runtime's exceptions in flight */
 	char *stack;                                 /* I: lowest byte */
@@ -110,7 +110,7 @@ struct weft_ult_list {
 	struct weft_ult *first, *last;
 };
 
-/* Stacks that nobody has had yet. */
+/* Stacks that have never been used. */
 struct weft_ult_slab {
 	char *at;
 	unsigned left;
@@ -125,7 +125,7 @@ enum weft_ult_after {
 	WEFT_ULT_AFTER_PARK,  /* the same */
 	WEFT_ULT_AFTER_TOKEN, /* the same, in weft_ult_park */
 	WEFT_ULT_AFTER_END,
-	WEFT_ULT_AFTER_END_CALLED, /* who joins it was called already */
+	WEFT_ULT_AFTER_END_CALLED, /* its joiner was called already */
 };
 
 struct weft_ult_timer {
@@ -141,7 +141,7 @@ struct weft_ult_carrier {
 	_Atomic(struct weft_parker *) x_parker;     /* O: once it runs */
 	struct weft_parker *parker;                 /* O: the same */
 	struct weft_ult_carrier *next_all;          /* under block.c's lock */
-	_Atomic(struct weft_ult_worker *) x_worker; /* whom it runs; set by who calls it */
+	_Atomic(struct weft_ult_worker *) x_worker; /* which it runs; set by its caller */
 	struct weft_ult *blocking;                  /* O: between blocking_begin and _end */
 	struct weft_ult_carrier *next;              /* spare list */
 	void *sp;                                   /* O: its own context while that thread runs */
@@ -182,7 +182,7 @@ struct weft_ult_worker {
 	struct weft_ready ready;
 
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_idle; /* W sets; wakers clear: WEFT_ULT_IDLE_ */
-	_Atomic(struct weft_ult *) x_first;              /* anyone: urgent ones, a stack */
+	_Atomic(struct weft_ult *) x_first;              /* any thread: urgent ones, a stack */
 	_Atomic(struct weft_parker *) x_parker;          /* its carrier's */
 
 	/* Threads that have ended, and slots; pool.c */
@@ -230,14 +230,14 @@ struct weft_ult_all {
 	_Atomic bool x_steal;
 	_Atomic int x_idle_count; /* workers without work */
 	_Atomic int x_carriers;   /* kernel threads that have begun and are in no blocking call */
-	_Atomic int x_nappers;    /* of these, who look for work now and then */
-	_Atomic uint32_t x_turn;  /* whom the next free thread from outside goes to */
+	_Atomic int x_nappers;    /* of these, those that look for work now and then */
+	_Atomic uint32_t x_turn;  /* the worker that the next free thread from outside goes to */
 	_Atomic uint32_t x_ticks; /* switches between two ticks, less one */
 };
 
 extern struct weft_ult_all weft_ult_all;
 
-/* For who reads them from outside (base/live.h): does he know these structures? */
+/* For a reader from outside (base/live.h): does it know these structures? */
 #define WEFT_ULT_LIVE "ult"
 #define WEFT_ULT_LAYOUT                                                                            \
 	((uint64_t)sizeof(struct weft_ult) | (uint64_t)sizeof(struct weft_ult_worker) << 16 |      \
@@ -294,7 +294,7 @@ void weft_ult_begin(void *worker);
 __attribute__((cold)) void weft_ult_trace_created(struct weft_ult *t,
 						  const struct weft_ult_worker *self);
 __attribute__((cold)) void weft_ult_trace_block(struct weft_ult *t, bool token);
-/* One that happens to t, NULL: to nobody; with the running thread in it where it is by somebody. */
+/* An event of t, NULL: of no thread; with the running thread in it where that caused it. */
 __attribute__((cold)) void weft_ult_trace_put(enum weft_trace_kind kind, const struct weft_ult *t);
 static inline void weft_ult_trace(enum weft_trace_kind kind, const struct weft_ult *t)
 {
@@ -316,13 +316,14 @@ static inline void weft_ult_worker_leave(struct weft_ult_worker *w)
 /* sched.c */
 /* Leaves t, which has ended, for the next one. */
 _Noreturn void weft_ult_leave_for_good(struct weft_ult_worker *w, struct weft_ult *t);
-/* The carrier runs t until somebody comes back; called inside the lock, returns outside.  False: t
- * took the carrier away from its worker. */
+/* The carrier runs t until a thread switches back; called inside the lock, returns outside.  False:
+ * t took the carrier away from its worker. */
 bool weft_ult_run(struct weft_ult_worker *w, struct weft_ult *t);
 void weft_ult_finish(struct weft_ult_worker *w);
-/* Inside the lock: whom to run next, or NULL. */
+/* Inside the lock: the thread to run next, or NULL. */
 struct weft_ult *weft_ult_next(struct weft_ult_worker *w);
-/* Moves urgent threads that others called into w's list, in the order of the calls; in its lock. */
+/* Moves urgent threads that were called from outside into w's list, in the order of the calls; in
+ * its lock. */
 void weft_ult_take_first(struct weft_ult_worker *w);
 /* The first code after each switch, on the stack that is now ours. */
 static inline void weft_ult_arrive(struct weft_ult_worker *w)
@@ -366,7 +367,7 @@ void weft_ult_give(struct weft_ult *t, struct weft_ult_worker *self);
 /* The thread of a slot that has been used. */
 static inline struct weft_ult *weft_ult_of(struct weft_ult_worker *w, uint32_t slot)
 {
-	/* HAVE: whoever set the slot's bit has seen it made. */
+	/* HAVE: the setter of the slot's bit has seen it made. */
 	return atomic_load_explicit(&w->x_threads[slot / WEFT_READY_CHUNK], memory_order_relaxed) +
 	       slot % WEFT_READY_CHUNK;
 }

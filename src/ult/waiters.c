@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* waiters.c - the sleep of those who wait in a queue. */
+/* waiters.c - the sleep of threads that wait in a queue. */
 #include "ult/waiters.h"
 #include "ult/watch.h"
 #include "wait/stack.h"
@@ -31,7 +31,7 @@ weft_err weft_ult_waiters_sleep(struct weft_ult_waiters *q, struct weft_ult_node
 			err = WEFT_ERR_TIMEOUT;
 			break;
 		}
-		deadline_ns = WEFT_NEVER; /* somebody has us in hand: x_go comes */
+		deadline_ns = WEFT_NEVER; /* it was taken out: x_go comes */
 	}
 	weft_ult_waits_for(NULL, NULL);
 	return err;

@@ -3,8 +3,8 @@
  * waiters.h - a short queue of waiting threads of both kinds, under a lock of a word.
  *
  * Callers   any thread.  Inside the lock: a few instructions, no switch, no call that may block.
- * Owner     a node lies on its waiter's stack.  Who takes it out of the queue owns it until
- *           weft_ult_waiters_let_go(), whose last access to it is the store of x_go.
+ * Owner     a node lies on its waiter's stack.  The thread that takes it out of the queue
+ *           owns it until weft_ult_waiters_let_go(), whose last access to it is the store of x_go.
  * Order     what was written before let_go() is visible after the sleep that it ended.
  * Progress  lock: spins, then yields the core: the holder may have been preempted.
  */

@@ -18,13 +18,13 @@ struct weft_ult_worker;
 
 struct weft_ult_plain {
 	struct weft_ult_plain *next;
-	struct weft_parker *parker; /* NULL: it wakes nobody whatever it does */
+	struct weft_parker *parker; /* NULL: it wakes no thread */
 };
 
 void weft_ult_plain_begin(struct weft_ult_plain *p, struct weft_parker *parker);
 void weft_ult_plain_end(struct weft_ult_plain *p);
 
-/* weft_wait_park without an end, of a plain thread that somebody else has to wake. */
+/* weft_wait_park without an end, of a plain thread that another thread has to wake. */
 void weft_ult_plain_park(struct weft_parker *me);
 
 /* Says so, once, when all wait for each other.  One of the two is the caller. */

@@ -3,12 +3,13 @@
  * worker.c - what a worker does between threads: clocks, messages, other workers' threads, sleep.
  *
  * A worker without work says so (x_idle), looks once more, then calls the idle hook, which polls
- * and sleeps.  Who makes something ready looks at x_idle after it has set the bit; both sides are
- * seq_cst, so either the worker sees the bit or the other sees it asleep and wakes it.
+ * and sleeps.  A waker looks at x_idle after it has set a ready bit; both sides are seq_cst, so
+ * either the worker sees the bit or the waker sees the worker asleep and wakes it.
  *
- * Stealing.  A thief takes from who has two or more ready threads, or has one and has not switched
- * for a while; up to half, nearest worker first.  While somebody has ready threads idle workers nap
- * instead of sleeping, so that a thread behind a long computation is found within a nap.
+ * Stealing.  A thief takes from a worker that has two or more ready threads, or has one and has not
+ * switched for a while; up to half, nearest worker first.  While a worker has ready threads, idle
+ * workers nap instead of sleeping, so that a thread behind a long computation is found within a
+ * nap.
  */
 #include "ult/ult_int.h"
 
@@ -34,16 +35,16 @@ struct weft_ult_all weft_ult_all = {.x_ticks = TICKS - 1};
 static _Atomic(const struct weft_ult_hooks *) x_hooks;
 static _Atomic int x_in_hooks; /* workers that may be inside */
 
-/* The one that is at place d of w's order, d from 1. */
-static struct weft_ult_worker *neighbour(const struct weft_ult_worker *w, int d)
+/* The worker at place d of w's order, d from 1. */
+static struct weft_ult_worker *nth_neighbour(const struct weft_ult_worker *w, int d)
 {
 	return weft_ult_all.worker[w->near[d - 1]];
 }
 
 /* ---- waking ---------------------------------------------------------------------------------- */
 
-/* True: w slept and was told. */
-static bool wake(struct weft_ult_worker *w)
+/* True: w slept and was woken. */
+static bool wake_sleeper(struct weft_ult_worker *w)
 {
 	/* WAKE <- IDLE.  seq_cst: comes after the bit was set. */
 	if (atomic_load_explicit(&w->x_idle, memory_order_seq_cst) != WEFT_ULT_IDLE_SLEEPS ||
@@ -54,19 +55,19 @@ static bool wake(struct weft_ult_worker *w)
 	return true;
 }
 
-/* Somebody near w who sleeps. */
+/* True: a sleeping worker, the nearest to w, was woken. */
 static bool wake_near(const struct weft_ult_worker *w)
 {
 	int n = atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed);
 	for (int d = 1; d < n; d++)
-		if (wake(neighbour(w, d)))
+		if (wake_sleeper(nth_neighbour(w, d)))
 			return true;
 	return false;
 }
 
 void weft_ult_wake_worker(struct weft_ult_worker *home, bool pinned)
 {
-	if (wake(home) || pinned ||
+	if (wake_sleeper(home) || pinned ||
 	    !atomic_load_explicit(&weft_ult_all.x_idle_count, memory_order_relaxed) ||
 	    atomic_load_explicit(&home->x_idle, memory_order_relaxed) ||
 	    !atomic_load_explicit(&weft_ult_all.x_steal, memory_order_relaxed))
@@ -110,7 +111,7 @@ static void hooks_leave(void)
 	atomic_fetch_sub_explicit(&x_in_hooks, 1, memory_order_release);
 }
 
-static void enter(void *arg)
+static void call_entry_hook(void *arg)
 {
 	const struct weft_ult_hooks *h = hooks_enter();
 	(void)arg;
@@ -122,12 +123,12 @@ static void enter(void *arg)
 }
 
 /* As weft_wait_x_entry. */
-static void entered(void)
+static void entry_hook(void)
 {
 	const struct weft_ult_worker *w = weft_ult_worker_here();
 	/* On the carrier's stack it is a hook, or a look, that calls what it calls. */
 	if (w && w->current && !w->on_own_stack)
-		weft_ult_on_big_stack(enter, NULL);
+		weft_ult_on_big_stack(call_entry_hook, NULL);
 }
 
 void weft_ult_hooks_set(const struct weft_ult_hooks *hooks)
@@ -138,15 +139,16 @@ void weft_ult_hooks_set(const struct weft_ult_hooks *hooks)
 			      memory_order_relaxed);
 	/* GONE -> INSIDE.  seq_cst: a worker either counts itself before, or sees NULL. */
 	atomic_store_explicit(&x_hooks, hooks, memory_order_seq_cst);
-	/* Relaxed: who enters by it looks at x_hooks. */
-	atomic_store_explicit(&weft_wait_x_entry, hooks && hooks->entry ? entered : NULL,
+	/* Relaxed: a thread that enters by it looks at x_hooks. */
+	atomic_store_explicit(&weft_wait_x_entry, hooks && hooks->entry ? entry_hook : NULL,
 			      memory_order_relaxed);
 	int n = weft_ult_count();
 	for (int i = 0; i < n; i++)
-		(void)wake(weft_ult_all.worker[i]); /* who sleeps without them shall know them */
+		/* A worker that sleeps without them shall know them. */
+		(void)wake_sleeper(weft_ult_all.worker[i]);
 	while (!hooks && atomic_load_explicit(&x_in_hooks, memory_order_seq_cst)) {
-		for (int i = 0; i < n; i++) /* ends: who is woken leaves and does not come back */
-			(void)wake(weft_ult_all.worker[i]);
+		for (int i = 0; i < n; i++) /* ends: a woken worker leaves and does not come back */
+			(void)wake_sleeper(weft_ult_all.worker[i]);
 		sched_yield();
 	}
 }
@@ -181,7 +183,7 @@ static bool may_steal(struct weft_ult_worker *w)
 	if (now < w->steal_after)
 		return false;
 	for (int d = 1; d < n; d++)
-		if (has_surplus(w, neighbour(w, d), now))
+		if (has_surplus(w, nth_neighbour(w, d), now))
 			return true;
 	return false;
 }
@@ -259,7 +261,7 @@ static void steal_later(struct weft_ult_worker *w)
 }
 
 /* Did running the last loot take less time than getting it?  Then its owner would have been faster,
- * whom each attempt stops by a membarrier. */
+ * and each attempt stops that owner by a membarrier. */
 static bool was_in_vain(struct weft_ult_worker *w, uint64_t now)
 {
 	if (!w->loot_at)
@@ -272,7 +274,7 @@ static bool was_in_vain(struct weft_ult_worker *w, uint64_t now)
 }
 
 /* True: something is in our list of stolen threads. */
-static bool steal(struct weft_ult_worker *w)
+static bool steal_threads(struct weft_ult_worker *w)
 {
 	struct weft_ult_list loot = {NULL, NULL};
 	int n = atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed), got = 0;
@@ -284,7 +286,7 @@ static bool steal(struct weft_ult_worker *w)
 	if (!may_steal(w))
 		return false;
 	for (int d = 1; d < n && !got; d++) {
-		struct weft_ult_worker *v = neighbour(w, d);
+		struct weft_ult_worker *v = nth_neighbour(w, d);
 		if (has_surplus(w, v, weft_cycles()))
 			got = take_from(v, &loot);
 	}
@@ -314,7 +316,7 @@ void weft_ult_steal_set(bool on)
  */
 
 /* Is there something to do for a worker without work? */
-static bool something(void *arg)
+static bool has_work(void *arg)
 {
 	struct weft_ult_worker *w = arg;
 	/* IDLE -> WAKE: each of these comes after x_idle was set, seq_cst. */
@@ -324,12 +326,12 @@ static bool something(void *arg)
 	       atomic_load_explicit(&weft_ult_all.x_stop, memory_order_seq_cst) || may_steal(w);
 }
 
-/* Has anybody else something ready, to be stolen now or later?  After a membarrier of ours. */
+/* Has another worker something ready, to be stolen now or later?  After a membarrier of ours. */
 static bool others_loaded(const struct weft_ult_worker *w)
 {
 	int n = atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed);
 	for (int d = 1; d < n; d++) {
-		struct weft_ult_worker *v = neighbour(w, d);
+		struct weft_ult_worker *v = nth_neighbour(w, d);
 		if (weft_ult_load(v) || weft_ult_ready_signalled(&v->ready) ||
 		    atomic_load_explicit(&v->x_first, memory_order_relaxed))
 			return true;
@@ -339,16 +341,16 @@ static bool others_loaded(const struct weft_ult_worker *w)
 
 static void say_idle(struct weft_ult_worker *w, uint32_t how)
 {
-	/* IDLE -> WAKE.  seq_cst: before our looks in something().  Without it, we could look, find
-	 * nothing, and sleep, while who has set a bit still sees us awake. */
+	/* IDLE -> WAKE.  seq_cst: before our looks in has_work().  Without it, we could look, find
+	 * nothing, and sleep, while the setter of a bit still sees us awake. */
 	atomic_exchange_explicit(&w->x_idle, how, memory_order_seq_cst);
 }
 
 /*
- * May w sleep without an end?  Only when nobody has anything: what is ready now may be stolen
- * later, and whoever makes something ready from now on wakes w.  He stores his load and then looks
- * at x_idle and the count of nappers without a fence; our membarrier is the fence for both: either
- * we see his load, or he sees us asleep.
+ * May w sleep without an end?  Only when no worker has anything: what is ready now may be stolen
+ * later, and a worker that makes something ready from now on wakes w.  It stores its load and then
+ * looks at x_idle and the count of nappers without a fence; our membarrier is the fence for both:
+ * either we see its load, or it sees us asleep.
  */
 static bool may_sleep(struct weft_ult_worker *w)
 {
@@ -374,7 +376,7 @@ static void sleep_alone(struct weft_ult_worker *w, uint64_t deadline_ns)
 		if (weft_wait_park(p, weft_clock_ns() + ns))
 			return;
 		weft_ult_deadlock_look(w, NULL);
-		if (something(w))
+		if (has_work(w))
 			return;
 	}
 }
@@ -386,21 +388,21 @@ static void idle_alone(struct weft_ult_worker *w, uint64_t deadline_ns)
 	say_idle(w, WEFT_ULT_IDLE_LOOKS);
 	do { /* ends: after SPIN_NS */
 		for (int i = 0; i < 32; i++) {
-			if (something(w))
+			if (has_work(w))
 				return;
 			weft_cpu_relax();
 		}
 	} while (weft_clock_ns() < end);
 	say_idle(w, WEFT_ULT_IDLE_SLEEPS);
-	if (!something(w))
+	if (!has_work(w))
 		sleep_alone(w, deadline_ns);
 }
 
-static void idle(struct weft_ult_worker *w)
+static void idle_worker(struct weft_ult_worker *w)
 {
 	/* THIEF -> make_ready_here, wake_thief, which look without a fence after they have stored
 	 * their load.  Both counts come before the membarrier of may_sleep, and so before our look
-	 * at loads: who does not see them is seen.  A napper wakes by itself. */
+	 * at loads: a worker that does not see them is seen.  A napper wakes by itself. */
 	atomic_fetch_add_explicit(&weft_ult_all.x_idle_count, 1, memory_order_seq_cst);
 	bool many = atomic_load_explicit(&weft_ult_all.x_count, memory_order_relaxed) > 1 &&
 		    atomic_load_explicit(&weft_ult_all.x_steal, memory_order_relaxed);
@@ -417,16 +419,16 @@ static void idle(struct weft_ult_worker *w)
 		/* Said by may_sleep already: said again it would hide a wake-up. */
 		if (nap || !many)
 			say_idle(w, WEFT_ULT_IDLE_SLEEPS);
-		if (!something(w))
-			h->idle(something, w, deadline);
+		if (!has_work(w))
+			h->idle(has_work, w, deadline);
 		hooks_leave();
 	} else if (many && !nap) {
-		if (!something(w))
+		if (!has_work(w))
 			sleep_alone(w, deadline);
 	} else {
 		idle_alone(w, deadline);
 	}
-	/* Called by somebody: there may be something to steal. */
+	/* It was woken: there may be something to steal. */
 	if (atomic_load_explicit(&w->x_idle, memory_order_relaxed) == WEFT_ULT_IDLE_NOT)
 		w->naps = 0;
 	else if (nap)
@@ -435,10 +437,10 @@ static void idle(struct weft_ult_worker *w)
 	atomic_fetch_sub_explicit(&weft_ult_all.x_idle_count, 1, memory_order_seq_cst);
 	if (nap)
 		atomic_fetch_sub_explicit(&weft_ult_all.x_nappers, 1, memory_order_seq_cst);
-	(void)steal(w);
+	(void)steal_threads(w);
 }
 
-/* A moment's look before others are told: what comes at once costs nobody a word more. */
+/* A moment's look before we say that we are idle: what comes at once needs no wake-up. */
 static bool comes_at_once(struct weft_ult_worker *w)
 {
 	/* Relaxed: with hooks it is they that look. */
@@ -453,7 +455,7 @@ static bool comes_at_once(struct weft_ult_worker *w)
 	return false;
 }
 
-static void tick(struct weft_ult_worker *w)
+static void call_tick_hook(struct weft_ult_worker *w)
 {
 	w->tick_due = false;
 	const struct weft_ult_hooks *h = hooks_enter();
@@ -468,7 +470,7 @@ void weft_ult_work(struct weft_ult_worker *w)
 	for (;;) { /* ends: stop and nothing ready, or a thread keeps the carrier */
 		weft_ult_timers_run(w);
 		if (w->tick_due && weft_ult_load(w))
-			tick(w);
+			call_tick_hook(w);
 		weft_ult_worker_enter(w);
 		struct weft_ult *t = weft_ult_next(w);
 		if (t) {
@@ -483,7 +485,7 @@ void weft_ult_work(struct weft_ult_worker *w)
 		w->tick_due = false;
 		if (!comes_at_once(w)) {
 			weft_trace(WEFT_TRACE_IDLE, 0, (uint32_t)w->id, 0, 0);
-			idle(w);
+			idle_worker(w);
 			weft_trace(WEFT_TRACE_BUSY, 0, (uint32_t)w->id, 0, 0);
 		}
 	}

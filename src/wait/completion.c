@@ -8,7 +8,7 @@ _Thread_local struct weft_wake_batch *weft_wait_wake_batch_self;
 _Thread_local const struct weft_completion *weft_wait_completion_own;
 
 /* Lets n go; wakes its owner, which may free n at once. */
-static void release(struct weft_wait_node *n, struct weft_parker *parker)
+static void release_node(struct weft_wait_node *n, struct weft_parker *parker)
 {
 	/* LEFT -> leaving waiter.  Carries: our reads of *n are over.  Without it the waiter could
 	 * return and its stack frame be used again under our eyes. */
@@ -31,14 +31,14 @@ void weft_wait_list_wake(struct weft_wait_node *list)
 		struct weft_wait_node *n = list;
 		list = n->next;
 		if (!last_of_waiter(n)) {
-			release(n, NULL);
+			release_node(n, NULL);
 		} else if (b) {
 			n->next = NULL;
 			*b->last_p = n;
 			b->last_p = &n->next;
 			b->count++;
 		} else {
-			release(n, n->waiter->parker);
+			release_node(n, n->waiter->parker);
 		}
 	}
 }
@@ -53,7 +53,7 @@ unsigned weft_wait_wake_batch_flush(struct weft_wake_batch *b, const struct weft
 		struct weft_parker *parker = n->waiter->parker;
 		if (parker != except)
 			others++;
-		release(n, parker == except ? NULL : parker);
+		release_node(n, parker == except ? NULL : parker);
 		n = next;
 	}
 	return others;

@@ -20,7 +20,7 @@ static _Atomic(const struct weft_plugin *) x_plugin;
 static _Atomic(struct foreign *) *bucket; /* under set_lock, once, before x_plugin */
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static const struct weft_plugin *plugin(void)
+static const struct weft_plugin *current_plugin(void)
 {
 	/* USE <- SET.  Carries: the functions and the table. */
 	return atomic_load_explicit(&x_plugin, memory_order_acquire);
@@ -28,7 +28,7 @@ static const struct weft_plugin *plugin(void)
 
 void weft_wait_foreign_yield(void)
 {
-	const struct weft_plugin *p = plugin();
+	const struct weft_plugin *p = current_plugin();
 	if (p)
 		p->yield();
 }
@@ -51,7 +51,7 @@ static void park_for_wake(struct foreign *f)
 		return;
 	/* Even if it is notified by now: each unpark has its park.  Ends: notified. */
 	do
-		plugin()->park(f->thread);
+		current_plugin()->park(f->thread);
 	while (!weft_wait_parker_notified(&f->parker));
 	/* GONE <- OVER.  Carries: the waker's call has ended.  Without it, the thread could end and
 	 * be freed by its runtime while unpark() still looks at it. */
@@ -76,7 +76,7 @@ static bool foreign_park(struct weft_parker *p, uint64_t deadline_ns)
 static void foreign_wake(struct weft_parker *p)
 {
 	struct foreign *f = weft_container_of(p, struct foreign, parker);
-	plugin()->unpark(f->thread);
+	current_plugin()->unpark(f->thread);
 	/* OVER -> GONE.  Our last access; parkers stay. */
 	atomic_store_explicit(&f->x_woken, 1, memory_order_release);
 }
@@ -92,14 +92,14 @@ bool weft_wait_foreign_is(const struct weft_parker *p)
 	return p->ops == &foreign_ops;
 }
 
-static struct foreign *find(struct foreign *first, const void *thread)
+static struct foreign *find_thread(struct foreign *first, const void *thread)
 {
 	while (first && first->thread != thread) /* ends: the list is finite, it only grows */
 		first = first->next;
 	return first;
 }
 
-static struct foreign *make(_Atomic(struct foreign *) *at, void *thread)
+static struct foreign *add_thread(_Atomic(struct foreign *) *at, void *thread)
 {
 	struct foreign *f = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *f, WEFT_CACHELINE));
 	if (!f)
@@ -117,16 +117,16 @@ static struct foreign *make(_Atomic(struct foreign *) *at, void *thread)
 
 struct weft_parker *weft_wait_foreign_self(void)
 {
-	const struct weft_plugin *p = plugin();
+	const struct weft_plugin *p = current_plugin();
 	void *thread = p ? p->self() : NULL;
 	if (!thread)
 		return NULL;
 	uint64_t hash = (uint64_t)(uintptr_t)thread * 0x9e3779b97f4a7c15u;
 	_Atomic(struct foreign *) *at = &bucket[hash >> (64 - BUCKETS_LOG2)];
 	/* LOOK <- KNOWN. */
-	struct foreign *f = find(atomic_load_explicit(at, memory_order_acquire), thread);
+	struct foreign *f = find_thread(atomic_load_explicit(at, memory_order_acquire), thread);
 	if (!f)
-		f = make(at, thread);
+		f = add_thread(at, thread);
 	return f ? &f->parker : NULL;
 }
 
@@ -162,7 +162,7 @@ weft_err weft_plugin_set(const struct weft_plugin *p)
 		bucket = calloc((size_t)1 << BUCKETS_LOG2, sizeof *bucket);
 	if (p && !bucket)
 		err = WEFT_ERR_NOMEM;
-	else if (p && plugin())
+	else if (p && current_plugin())
 		err = WEFT_ERR_STATE;
 	if (!err && p)
 		stacks_may_be_small();

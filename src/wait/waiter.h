@@ -35,9 +35,10 @@ struct weft_waiter {
 };
 
 struct weft_wait_node {
-	alignas(8) struct weft_wait_node *next; /* owner until enlisted, then the lock's holder or the waker */
-	struct weft_waiter *waiter;             /* I */
-	_Atomic bool x_left;                    /* set by the waker: its last access */
+	alignas(8) struct weft_wait_node
+		*next;              /* owner until enlisted, then the lock's holder or the waker */
+	struct weft_waiter *waiter; /* I */
+	_Atomic bool x_left;        /* set by the waker: its last access */
 };
 
 /*

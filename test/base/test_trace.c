@@ -113,7 +113,7 @@ static bool starts(const char *file)
 static void what_is_there_stays(void)
 {
 	FILE *f = fopen(path, "w");
-	CHECK(f && fputs("a letter to somebody", f) >= 0 && fclose(f) == 0);
+	CHECK(f && fputs("a letter to a friend", f) >= 0 && fclose(f) == 0);
 	CHECK(!starts(path));
 	struct stat st;
 	CHECK(stat(path, &st) == 0 && st.st_size == 20);

@@ -34,7 +34,7 @@ static void threads_of_a_team(void)
 	for (long i = 0; i < PIECES; i++)
 		weft_ult_sem_post(&full);
 #pragma omp parallel for num_threads(TEAM) schedule(dynamic) private(got)
-	for (long i = 0; i < PIECES; i++) { /* not by whom it was created */
+	for (long i = 0; i < PIECES; i++) { /* not by its creator */
 		CHECK_EQ(weft_ult_join(t[i], &got), WEFT_OK);
 		CHECK((long)got == i);
 	}
@@ -62,7 +62,7 @@ static void *has_regions(void *arg)
 #pragma omp parallel for num_threads(TEAM) reduction(+ : sum)
 		for (long i = 0; i < 1000; i++)
 			sum += i;
-		weft_ult_yield(); /* outside: whoever is here runs now */
+		weft_ult_yield(); /* outside: the other threads here run now */
 		while (atomic_load(&x_turns) == before)
 			weft_ult_yield();
 	}

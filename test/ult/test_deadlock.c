@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that wait for each other for ever are reported, by name; those who will be woken are not,
- * whoever wakes them. */
+/* Threads that wait for each other for ever are reported, by name; those that will be woken are
+ * not, by a thread of any kind. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -95,7 +95,7 @@ static void says(void (*fn)(void), const char *const *want)
 
 static weft_ult_sem to_ult = WEFT_ULT_SEM_INIT(0), to_plain = WEFT_ULT_SEM_INIT(0);
 
-/* All are asleep most of the time, but somebody is always about to wake another. */
+/* All are asleep most of the time, but one is always about to wake another. */
 static void *echoes(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
@@ -113,7 +113,7 @@ static void *asks(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		if (i % 50 == 0)
-			usleep(300); /* nobody knows that we come back */
+			usleep(300); /* no thread knows that we come back */
 		weft_ult_sem_post(&to_ult);
 		CHECK_EQ(weft_ult_sem_wait(&to_plain), WEFT_OK);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A call that needs much stack gets one and may block on it: threads on 4 KiB, many in such calls
- * at once, woken by others, on any worker; who runs over the larger stack too is named. */
+ * at once, woken by others, on any worker; a thread that runs over the larger stack too is named.
+ * */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

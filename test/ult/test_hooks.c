@@ -90,7 +90,7 @@ static void idle_each_time(void)
 		while (atomic_load(&x_ran) < i) /* ends: it runs */
 			sched_yield();
 		while (i < ROUNDS && atomic_load(&x_idles) == before && i > 1)
-			sched_yield(); /* ends: it waits again, and nobody else is there */
+			sched_yield(); /* ends: it waits again, and no other thread is there */
 	}
 	CHECK_EQ(weft_ult_join(t, NULL), WEFT_OK);
 	CHECK(atomic_load(&x_idles) - seen >= ROUNDS - 2);

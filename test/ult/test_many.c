@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Too many threads: the error that is promised; and who ends makes room for another. */
+/* Too many threads: the error that is promised; and a thread that ends makes room for another. */
 #include <stdatomic.h>
 #include <weft/ult.h>
 #include "base/settings.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A mutex in every order, from the production header: nobody beside the owner is inside, nobody
- * sleeps for ever, the mutex may be freed by the last one, and who is called too often in vain gets
- * it handed over.
+ * A mutex in every order, from the production header: no thread beside the owner is inside, none
+ * sleeps for ever, the mutex may be freed by the last one, and a waiter called too often in vain
+ * gets it handed over.
  */
 #include "model/explore.h"
 #define WEFT_MUTEX_LOOKS 0
@@ -102,7 +102,7 @@ static void twice(void)
 	once();
 }
 
-/* The second unlock goes past somebody who was called, the third hands over. */
+/* The second unlock goes past a waiter that was called, the third hands over. */
 static void four_times(void)
 {
 	twice();
@@ -117,7 +117,7 @@ static void in_time(void)
 		given_up++;
 }
 
-/* The last of two ends the mutex's life: nobody may look at it from then on. */
+/* The last of two ends the mutex's life: no thread may look at it from then on. */
 static void and_free(void)
 {
 	bool last;
@@ -141,7 +141,7 @@ static void all_five(void)
 	MODEL_CHECK(inside == 5 && !mutex.waiters.first);
 }
 
-/* An unlock that forgets who is in the queue when nobody was called. */
+/* An unlock that forgets the queue when no waiter was called. */
 static void forgets(void)
 {
 	MODEL_CHECK(lock(WEFT_NEVER));
@@ -169,7 +169,7 @@ int main(void)
 		{"three threads", setup, {once, once, once}, all_inside, 2},
 		{"one that gives up", setup, {once, in_time, once}, all_inside, 2},
 		{"freed by the last", setup, {and_free, and_free}, NULL, 4},
-		{"nobody is called", setup, {forgets, once}, NULL, 3, .broken = true},
+		{"no waiter is called", setup, {forgets, once}, NULL, 3, .broken = true},
 	};
 	return explore_all(models, sizeof models / sizeof *models);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The life of a thread in every order, from the production headers: park inside the lock and out of
- * it, an outside unpark and who runs it next; tokens and deadlines; the end, join and detach.
+ * it, an outside unpark and its next run; tokens and deadlines; the end, join and detach.
  */
 #include "ult/model_ready.h"
 /* The production sources, compiled against the explorer's atomics. */
@@ -47,7 +47,7 @@ static void missed(void)
 	goes_on();
 }
 
-/* On a worker that is not its home: who runs next lets it be called, its context is stored. */
+/* On a worker that is not its home: the next to run lets it be called, its context is stored. */
 static void parks(void)
 {
 	model_write(&context[0], 1);
@@ -55,7 +55,7 @@ static void parks(void)
 		missed();
 }
 
-/* At home: lets itself be called, looks who is next, and stores its context inside the lock. */
+/* At home: lets itself be called, looks what is next, and stores its context inside the lock. */
 static void parks_and_switches(bool looks_at_itself)
 {
 	weft_wait_owner_enter_fixed(&lock, false);
@@ -103,7 +103,7 @@ static void run_it(uint32_t slot)
 	goes_on();
 }
 
-/* Whoever holds the lock of its home: runs it once it is ready. */
+/* The holder of its home's lock: runs it once it is ready. */
 static void runs_elsewhere(void)
 {
 	model_block(not_ready_nor_resumed, NULL);
@@ -114,7 +114,7 @@ static void runs_elsewhere(void)
 
 static bool gave_up;
 
-/* A thief, who comes inside the lock or does without. */
+/* A thief that comes inside the lock or does without. */
 static void steals_it(void)
 {
 	model_block(not_ready_nor_resumed, NULL);

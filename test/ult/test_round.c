@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is called waits for one round of the others at most, whoever calls it and whatever they do;
- * the calls that led to a thread can be walked. */
+/* A called thread waits for one round of the others at most, whatever calls it and whatever they
+ * do; the calls that led to a thread can be walked. */
 #include <execinfo.h>
 #include <pthread.h>
 #include <sched.h>

@@ -383,7 +383,8 @@ static weft_err create_and_join(size_t stack_size)
 	return err;
 }
 
-/* The application has used up vm.max_map_count: an error for who needs a new stack, no more. */
+/* The application has used up vm.max_map_count: an error for a thread that needs a new stack, no
+ * more. */
 static void no_mappings_left(void)
 {
 	const size_t page = 4096, size = MAPPINGS_MOST * page;

@@ -203,7 +203,7 @@ static void others(void)
 	CHECK_EQ(weft_ult_rwlock_unlock(&rw), WEFT_ERR_STATE);
 }
 
-/* Who waits for a mutex is passed a bounded number of times, even by one that never lets it run. */
+/* A waiter for a mutex is passed a bounded number of times, even by one that never lets it run. */
 static weft_ult_mutex wanted = WEFT_ULT_MUTEX_INIT;
 static bool waiter_had_it;
 

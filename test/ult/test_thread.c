@@ -62,7 +62,7 @@ static void *adds(void *arg)
 	return NULL;
 }
 
-/* Nobody joins them; their stacks are used again. */
+/* They are not joined; their stacks are used again. */
 static void *detached(void *arg)
 {
 	weft_ult *t;
@@ -76,7 +76,7 @@ static void *detached(void *arg)
 	return NULL;
 }
 
-/* One worker, pinned: threads take turns in order, and nobody is left out. */
+/* One worker, pinned: threads take turns in order, and none is left out. */
 static int order[64], orders;
 
 static void *notes(void *arg)
@@ -104,7 +104,7 @@ static void *turns(void *arg)
 		int seen = 0;
 		for (int i = 0; i < 8; i++)
 			seen |= 1 << order[8 * round + i];
-		CHECK_EQ(seen, 255); /* each once before anyone a second time */
+		CHECK_EQ(seen, 255); /* each once before any a second time */
 	}
 	weft_ult_steal_set(true);
 	return NULL;

@@ -68,7 +68,7 @@ static void all_sleep(int but, unsigned *calls)
 	for (int i = 0; i < WORKERS; i++) {
 		while (i != but && !(sleeper[i].asleep && sleeper[i].calls == sleeper[i].heard)) {
 			pthread_cond_wait(&moved, &lock);
-			i = 0; /* somebody seen before may be up again */
+			i = 0; /* a worker seen before may be up again */
 		}
 		calls[i] = sleeper[i].calls;
 	}
@@ -147,7 +147,7 @@ static void wakes_home(bool pinned)
 	unsigned before[WORKERS], after[WORKERS];
 	CHECK_EQ(weft_ult_start(WORKERS), WEFT_OK);
 	if (weft_ult_all.worker[0]->fence)
-		weft_ult_steal_set(false); /* no membarrier: who may steal only naps */
+		weft_ult_steal_set(false); /* no membarrier: an idle worker only naps */
 	threads_begin(t, -1, pinned);
 	for (int i = 0; i < SIGNALS; i++) {
 		int k = i * 7 % WORKERS, home = t[k]->home->id;

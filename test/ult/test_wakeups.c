@@ -27,7 +27,7 @@ static uint32_t next(uint32_t *state)
 	return *state >> 8;
 }
 
-/* To anybody; now and then by way of the plain thread. */
+/* To any thread; now and then by way of the plain thread. */
 static void throws(uint32_t *state)
 {
 	if (atomic_fetch_add(&x_thrown, 1) >= count) {

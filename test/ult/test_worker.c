@@ -151,7 +151,7 @@ static void report_until(const char *line)
 	}
 }
 
-/* The report says who waits for what. */
+/* The report says which thread waits for what. */
 static void report(void)
 {
 	struct weft_ult_attr a = WEFT_ULT_ATTR_INIT;
