@@ -6,6 +6,7 @@
  * carrier and gives up its worker, which another carrier runs on; at the end the thread becomes
  * ready at home like any other, and its carrier waits for the next such case.
  */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #include <dlfcn.h>
@@ -67,6 +68,7 @@ static void note_stack(struct weft_ult_carrier *c)
 
 static void adopt_worker(struct weft_ult_carrier *c, struct weft_ult_worker *w)
 {
+	weft_assert(!w->current && !c->blocking);
 	w->carrier = c;
 	w->errno_p = c->errno_p;
 	w->cxx_p = c->cxx_p;
@@ -80,6 +82,7 @@ static void adopt_worker(struct weft_ult_carrier *c, struct weft_ult_worker *w)
 static void end_blocking(struct weft_ult_carrier *c)
 {
 	struct weft_ult *t = c->blocking;
+	weft_assert(t && !weft_ult_worker_here());
 	c->blocking = NULL;
 	pthread_mutex_lock(&lock);
 	atomic_store_explicit(&c->x_worker, NULL, memory_order_relaxed);
@@ -192,6 +195,7 @@ __attribute__((noinline)) void weft_ult_blocking_begin(void)
 	if (!w || !w->current || w->on_own_stack)
 		return;
 	struct weft_ult_carrier *c = w->carrier;
+	weft_assert(c == weft_ult_carrier_self && !c->blocking);
 	c->blocking = w->current;
 	weft_ult_trace(WEFT_TRACE_ULT_KEEP, c->blocking);
 	/* Relaxed: it leaves its worker, as at a switch; a count with one writer. */
@@ -305,6 +309,7 @@ static int workers_wanted(int given, int cpus)
 
 static weft_err start_locked(int given)
 {
+	weft_assert_held(weft_mutex, &lock);
 	weft_trace_start();
 	bool alone;
 	int cpu[WEFT_ULT_WORKERS_MAX], cpus = own_cpus(cpu, WEFT_ULT_WORKERS_MAX, &alone);
@@ -422,6 +427,7 @@ weft_err weft_ult_stop(void)
 		/* STOP -> END.  seq_cst: before the look of join_carriers at parkers, see carrier_main. */
 		atomic_store_explicit(&weft_ult_all.x_stop, true, memory_order_seq_cst);
 		join_carriers();
+		weft_ult_check();
 		atomic_store_explicit(&weft_ult_all.x_count, 0, memory_order_release);
 		err = WEFT_OK;
 	}

@@ -21,6 +21,7 @@
  *    Then a thread must be alive: all that have ended are counted before their worker sleeps.
  * A membarrier before 1 makes visible what ended before.
  */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #include <dirent.h>
@@ -38,6 +39,7 @@ static uint64_t reported;             /* under lock: at which counts it was said
 
 static uint64_t counts_locked(int n)
 {
+	weft_assert_held(weft_mutex, &lock);
 	uint64_t sum = moves + 1;
 	for (int i = 0; i < n; i++)
 		sum += atomic_load_explicit(&weft_ult_all.worker[i]->x_switches,
@@ -61,6 +63,7 @@ static int kernel_threads(void)
 /* 1.  me: the caller's entry, when it is a plain thread. */
 static bool plains_wait_locked(const struct weft_ult_plain *me)
 {
+	weft_assert_held(weft_mutex, &lock);
 	/* CARRIERS <- GONE, and its counterpart in carrier_main (block.c).  Carries: the ends of threads
 	 * before. */
 	int n = atomic_load_explicit(&weft_ult_all.x_carriers, memory_order_acquire);

@@ -8,6 +8,7 @@
  * descriptor and its worker; only its stack pointer is elsewhere, and so it may block, wake and be
  * stolen as ever.
  */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #define DEEP_CLASS 4 /* 64 KiB: also for user's functions that such a call runs */
@@ -40,6 +41,7 @@ static void run_deep(struct weft_ult *me, struct weft_ult *lender, void (*fn)(vo
 {
 	/* Relaxed: set before the lender's stack was made, or not at all. */
 	bool canary = atomic_load_explicit(&weft_ult_x_canaries, memory_order_relaxed);
+	weft_assert(!me->deep && lender->class == DEEP_CLASS && lender != me);
 	if (canary)
 		weft_ult_stack_mark(lender);
 	me->deep = lender;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* key.c - values that each thread has of its own; plain threads keep them in the C library. */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #include <stdlib.h>
@@ -26,6 +27,7 @@ weft_err weft_ult_key_create(weft_ult_key *key_p, void (*end)(void *value))
 	weft_err err = WEFT_OK;
 	pthread_mutex_lock(&lock);
 	int n = atomic_load_explicit(&x_keys, memory_order_relaxed);
+	weft_assert(n <= KEYS_MAX);
 	if (n == KEYS_MAX || pthread_key_create(&key_table[n].plain, end)) {
 		weft_error("weft_ult_key_create: %d keys are there already", n);
 		err = WEFT_ERR_LIMIT;

@@ -17,6 +17,7 @@
 #ifndef WEFT_ULT_LIFE_H
 #define WEFT_ULT_LIFE_H
 
+#include "base/assert.h"
 #include "base/base.h"
 #include "wait/park.h"
 
@@ -38,6 +39,7 @@ enum {
 static inline bool weft_ult_park_commit(_Atomic uint32_t *word)
 {
 	uint32_t seen = atomic_load_explicit(word, memory_order_relaxed);
+	weft_assert(!(seen & (WEFT_ULT_PARKED | WEFT_ULT_WAITS_TOKEN))); /* it runs */
 	do
 		if (seen & WEFT_ULT_NOTIFIED)
 			return false;
@@ -53,6 +55,7 @@ static inline bool weft_ult_park_commit(_Atomic uint32_t *word)
 static inline bool weft_ult_token_commit(_Atomic uint32_t *word)
 {
 	uint32_t seen = atomic_load_explicit(word, memory_order_relaxed);
+	weft_assert(!(seen & (WEFT_ULT_PARKED | WEFT_ULT_WAITS_TOKEN))); /* it runs */
 	do
 		if (seen & WEFT_ULT_TOKEN)
 			return false;
@@ -161,6 +164,7 @@ static inline bool weft_ult_over(_Atomic uintptr_t *x_join, struct weft_parker *
 	/* OVER -> SEEN.  Carries: what the thread did, and that its stack is free.
 	 * Without it the joiner could give the stack to another thread while this one leaves it. */
 	uintptr_t old = atomic_exchange_explicit(x_join, WEFT_ULT_ENDED, memory_order_acq_rel);
+	weft_assert(old != WEFT_ULT_ENDED); /* it ends once */
 	*joiner_p = old > WEFT_ULT_IS_DETACHED ? (struct weft_parker *)old : NULL;
 	return old == WEFT_ULT_IS_DETACHED;
 }

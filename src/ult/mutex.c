@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mutex.c - mutexes (mutex.h), conditions, barriers. */
+#include "base/assert.h"
 #include "ult/mutex.h"
 #include "base/log.h"
 #include "ult/ult_int.h"
@@ -141,6 +142,7 @@ weft_err weft_ult_barrier_wait(weft_ult_barrier *b, bool *last_p)
 	if (err)
 		return err;
 	weft_ult_waiters_lock(&b->waiters);
+	weft_assert(b->here < b->need || !b->need);
 	bool last = ++b->here >= b->need;
 	if (last) {
 		b->here = 0;

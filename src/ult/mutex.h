@@ -23,6 +23,7 @@
 #ifndef WEFT_ULT_MUTEX_H
 #define WEFT_ULT_MUTEX_H
 
+#include "base/assert.h"
 #include "ult/waiters.h"
 
 #define WEFT_MUTEX_WAITED ((uintptr_t)1)
@@ -92,6 +93,8 @@ static inline bool weft_ult_mutex_take_or_mark_locked(weft_ult_mutex *m, struct 
 						      bool others)
 {
 	_Atomic uintptr_t *word = WEFT_SHAREDPTR(m->owner);
+	weft_assert_held(weft_ult_waiters, &m->waiters);
+	weft_assert(self && !((uintptr_t)self & WEFT_MUTEX_FLAGS));
 	uintptr_t seen = atomic_load_explicit(word, memory_order_relaxed), want;
 	do { /* ends: a retry follows another thread's success */
 		struct weft_parker *owner = weft_ult_mutex_owner(seen);
@@ -132,6 +135,7 @@ static inline bool weft_ult_mutex_come(weft_ult_mutex *m, struct weft_ult_node *
 	weft_ult_waiters_lock(q);
 	bool taken = weft_ult_mutex_take_or_mark_locked(m, n->parker, n->next != NULL);
 	if (taken) {
+		weft_assert(q->first == n);
 		(void)weft_ult_waiters_pop_locked(
 			q); /* ourselves: the first is called, and stays */
 		m->waiters.count = 0;
@@ -184,6 +188,7 @@ static inline void weft_ult_mutex_pass(weft_ult_mutex *m)
 	_Atomic uintptr_t *word = WEFT_SHAREDPTR(m->owner);
 	weft_ult_waiters_lock(q);
 	struct weft_ult_node *n = q->first;
+	weft_assert(weft_ult_mutex_owner(atomic_load_explicit(word, memory_order_relaxed)));
 	bool hand = n && m->waiters.count >= WEFT_MUTEX_PASSES;
 	struct weft_parker *p = n ? n->parker : NULL;
 	m->waiters.count = hand || !n ? 0 : m->waiters.count + 1;

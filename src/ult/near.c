@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* near.c - in which order a worker looks at the others: nearest first, by the machine's tree. */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #include <stdlib.h>
@@ -36,6 +37,7 @@ void weft_ult_near(const int *cpu, int n, int id, uint16_t *order)
 			depth[at] = depth[at - 1];
 			order[at] = order[at - 1];
 		}
+		weft_assert(at < n - 1 && other != id);
 		depth[at] = here;
 		order[at] = (uint16_t)other;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* park.c - park and unpark, with and without a deadline; threads as a back-end of wait/. */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #include <errno.h>
@@ -102,6 +103,7 @@ static __attribute__((noinline)) bool token_timed(struct weft_ult_worker *w, uin
 bool weft_ult_park_until(struct weft_ult_worker *w, uint64_t deadline_ns)
 {
 	struct weft_ult *me = w->current;
+	weft_assert(me && !w->on_own_stack);
 	bool in_time = true;
 	if (weft_ult_park_consume(&me->parker.x_word))
 		return true;

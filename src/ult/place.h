@@ -13,6 +13,7 @@
 #ifndef WEFT_ULT_PLACE_H
 #define WEFT_ULT_PLACE_H
 
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #ifdef WEFT_TSAN
@@ -40,6 +41,7 @@ static inline struct weft_ult_chunk *weft_ult_chunk_of(const struct weft_ult *t)
 static inline void weft_ult_place(struct weft_ult *t)
 {
 	uint32_t i = t->slot % WEFT_READY_CHUNK;
+	weft_assert(t == &weft_ult_chunk_of(t)->thread[i]);
 	uintptr_t top = (uintptr_t)t->stack + weft_ult_stack_bytes(t->class);
 	if (t->slot < WEFT_READY_CHUNK)
 		return;

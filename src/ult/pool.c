@@ -7,6 +7,7 @@
  * that is still a descriptor.  A worker has a list of spare ones for each size, hot first, for
  * itself; what is beyond, and what others give or take, goes through its pool under a lock.
  */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #include <string.h>
@@ -57,6 +58,8 @@ static weft_err chunk_new(struct weft_ult_worker *w, uint32_t c)
  */
 static void cold_locked(struct weft_ult_worker *w, char *stack, size_t bytes)
 {
+	weft_assert_held(weft_mutex, &w->pool_lock);
+	weft_assert(w->colds < WEFT_ULT_COLD && w->cold_stacks < WEFT_ULT_COLD_STACKS);
 	struct iovec *last = w->colds ? &w->cold[w->colds - 1] : NULL;
 	char *at = last ? last->iov_base : NULL;
 	if (last && stack == at + last->iov_len + WEFT_ULT_GUARD) {
@@ -77,6 +80,8 @@ static void cold_locked(struct weft_ult_worker *w, char *stack, size_t bytes)
 static void put_locked(struct weft_ult_worker *w, struct weft_ult *t)
 {
 	size_t bytes = weft_ult_stack_bytes(t->class);
+	weft_assert_held(weft_mutex, &w->pool_lock);
+	weft_assert(t->home == w && !weft_ult_is(t, WEFT_ULT_ALIVE));
 	t->next = w->pool[t->class];
 	w->pool[t->class] = t;
 	w->pooled += bytes;
@@ -87,6 +92,8 @@ static void put_locked(struct weft_ult_worker *w, struct weft_ult *t)
 static struct weft_ult *get_locked(struct weft_ult_worker *w, int class)
 {
 	struct weft_ult *t = w->pool[class];
+	weft_assert_held(weft_mutex, &w->pool_lock);
+	weft_assert(t && t->class == class && w->pooled >= weft_ult_stack_bytes(class));
 	w->pool[class] = t->next;
 	w->pooled -= weft_ult_stack_bytes(class);
 	w->colds = w->cold_stacks = 0; /* t may be among them */
@@ -97,6 +104,8 @@ static struct weft_ult *get_locked(struct weft_ult_worker *w, int class)
 static weft_err make_threads_locked(struct weft_ult_worker *w, int class, unsigned n)
 {
 	char *stack[BATCH];
+	weft_assert_held(weft_mutex, &w->pool_lock);
+	weft_assert(n > 0 && n <= BATCH);
 	if (w->slots + n > WEFT_READY_SLOTS) {
 		weft_error("too many user-level threads: %u on worker %d", w->slots, w->id);
 		return WEFT_ERR_LIMIT;
@@ -194,6 +203,7 @@ void weft_ult_give(struct weft_ult *t, struct weft_ult_worker *self)
 {
 	struct weft_ult_worker *home = t->home;
 	int class = t->class;
+	weft_assert(class < WEFT_ULT_CLASSES && t->slot < WEFT_READY_SLOTS);
 	if (weft_likely(home == self)) {
 		t->next = home->spare[class];
 		home->spare[class] = t;

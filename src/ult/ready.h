@@ -26,6 +26,7 @@
 #ifndef WEFT_ULT_READY_H
 #define WEFT_ULT_READY_H
 
+#include "base/assert.h"
 #include "base/base.h"
 
 #define WEFT_READY_CHUNK 4096u /* slots */
@@ -124,6 +125,7 @@ static inline void weft_ult_ready_add(struct weft_ready *r, uint32_t word, uint6
 {
 	uint32_t c = word >> 6;
 	struct weft_ready_chunk *k = weft_ult_ready_chunk(r, c);
+	weft_assert(!(k->word[word & 63] & bits)); /* each is made ready once */
 	k->word[word & 63] |= bits;
 	if (k->sum & weft_ult_ready_bit(word))
 		return; /* and so are the levels above */
@@ -259,6 +261,8 @@ static inline uint32_t weft_ult_ready_next_word(struct weft_ready *r, uint32_t w
 /* Takes a slot out of the own vector. */
 static inline void weft_ult_ready_clear(struct weft_ready *r, uint32_t slot)
 {
+	weft_assert(weft_ult_ready_chunk(r, slot >> 12)->word[slot >> 6 & 63] &
+		    weft_ult_ready_bit(slot));
 	weft_ult_ready_chunk(r, slot >> 12)->word[slot >> 6 & 63] &= ~weft_ult_ready_bit(slot);
 	weft_ult_ready_count(r, ~0u);
 }
@@ -291,6 +295,25 @@ static inline bool weft_ult_ready_all_in_word(struct weft_ready *r,
 	return k && k->word[word & 63] && k->sum == weft_ult_ready_bit(word) &&
 	       r->mid[c >> 6] == weft_ult_ready_bit(c) && r->top == weft_ult_ready_bit(c >> 6) &&
 	       !atomic_load_explicit(&r->x_top, memory_order_relaxed);
+}
+
+/* Asserts what holds of the own vector under the lock: the count is that of the bits, and each level
+ * says so where the one below has bits. */
+static inline void weft_ult_ready_check(struct weft_ready *r)
+{
+	uint32_t bits = 0;
+	for (uint32_t c = 0; c < WEFT_READY_CHUNKS; c++) {
+		struct weft_ready_chunk *k = weft_ult_ready_chunk(r, c);
+		for (uint32_t i = 0; k && i < 64; i++) {
+			bits += (uint32_t)__builtin_popcountll(k->word[i]);
+			weft_assert(!k->word[i] || (k->sum & weft_ult_ready_bit(i)));
+		}
+		weft_assert(!k || !k->sum || (r->mid[c >> 6] & weft_ult_ready_bit(c)));
+	}
+	for (uint32_t m = 0; m < 64; m++)
+		weft_assert(!r->mid[m] || (r->top & weft_ult_ready_bit(m)));
+	weft_assert(bits == atomic_load_explicit(&r->x_count, memory_order_relaxed));
+	(void)bits;
 }
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sched.c - what is run next; how a thread is made ready, yields and ends. */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #include <sched.h>
@@ -23,6 +24,7 @@ __attribute__((noinline)) struct weft_ult_worker *weft_ult_worker_here(void)
 
 void weft_ult_take_first(struct weft_ult_worker *w)
 {
+	weft_assert_held(weft_wait_owner, &w->lock);
 	/* FIRST <- make_ready.  Carries: contexts. */
 	struct weft_ult *t = atomic_exchange_explicit(&w->x_first, NULL, memory_order_acq_rel);
 	struct weft_ult *head = NULL;
@@ -41,6 +43,7 @@ void weft_ult_take_first(struct weft_ult_worker *w)
 
 __attribute__((noinline)) struct weft_ult *weft_ult_next_listed(struct weft_ult_worker *w)
 {
+	weft_assert_held(weft_wait_owner, &w->lock);
 	if (w->first.first && w->firsts < FIRSTS_MAX) {
 		w->firsts++;
 		return weft_ult_listed_pop(w, &w->first);
@@ -115,6 +118,7 @@ static void end_of(struct weft_ult_worker *w, struct weft_ult *t, bool call)
 void weft_ult_finish(struct weft_ult_worker *w)
 {
 	struct weft_ult *t = w->prev;
+	weft_assert(t && t != w->current);
 	switch (w->after) {
 	case WEFT_ULT_AFTER_NONE:
 		break;
@@ -140,6 +144,8 @@ void weft_ult_finish(struct weft_ult_worker *w)
 bool weft_ult_run(struct weft_ult_worker *w, struct weft_ult *t)
 {
 	struct weft_ult_carrier *c = w->carrier;
+	weft_assert_held(weft_wait_owner, &w->lock);
+	weft_assert(!w->current && t->sp && weft_ult_is(t, WEFT_ULT_ALIVE));
 	w->current = t;
 	w->prev = NULL;
 	w->after = WEFT_ULT_AFTER_NONE;

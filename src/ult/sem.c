@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sem.c - semaphores, read-write locks, once: words under the lock of their queue. */
+#include "base/assert.h"
 #include "base/log.h"
 #include "ult/ult_int.h"
 #include "ult/waiters.h"
@@ -44,6 +45,7 @@ void weft_ult_sem_post(weft_ult_sem *s)
 {
 	weft_ult_waiters_lock(&s->waiters);
 	struct weft_ult_node *n = weft_ult_waiters_pop_locked(&s->waiters);
+	weft_assert(!n || !s->count); /* a thread waits only while there is none */
 	s->count += !n;
 	weft_ult_waiters_unlock(&s->waiters);
 	if (n)
@@ -59,6 +61,8 @@ enum { READER, WRITER };
 static struct weft_ult_node *admit_locked(weft_ult_rwlock *l)
 {
 	struct weft_ult_node *list = NULL, **end = &list, *n = l->waiters.first;
+	weft_assert_held(weft_ult_waiters, &l->waiters);
+	weft_assert(!l->writer || !l->readers);
 	if (n && n->kind == WRITER) {
 		if (l->readers || l->writer)
 			return NULL;

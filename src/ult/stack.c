@@ -11,6 +11,7 @@
  * one call.  Else by mprotect, two mappings each, for as many as half of vm.max_map_count allows;
  * beyond that a canary at the lowest word, looked at whenever the thread stops.
  */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #include <errno.h>
@@ -185,6 +186,7 @@ static weft_err region_new(struct weft_ult_slab *slab, size_t bytes)
 static weft_err slab_new(struct weft_ult_slab *slab, int class)
 {
 	size_t step = weft_ult_stack_step(class);
+	weft_assert(class >= 0 && class < WEFT_ULT_CLASSES && !slab->left);
 	size_t n = SLAB_BYTES / step;
 	n = n < 1 ? 1 : n > SLAB_STACKS ? SLAB_STACKS : n;
 	if (!slab->region_left && region_new(slab, n * step)) {

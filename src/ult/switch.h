@@ -12,6 +12,7 @@
 #ifndef WEFT_ULT_SWITCH_H
 #define WEFT_ULT_SWITCH_H
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "ult/ult_int.h"
 
@@ -34,6 +35,7 @@ static inline void weft_ult_foresee(struct weft_ult_worker *w, struct weft_ult *
 static inline struct weft_ult *weft_ult_next_inside(struct weft_ult_worker *w)
 {
 	struct weft_ult *t;
+	weft_assert_held(weft_wait_owner, &w->lock);
 	/* Relaxed: seen a round later at the latest. */
 	if (weft_unlikely(atomic_load_explicit(&w->x_first, memory_order_relaxed) != NULL))
 		weft_ult_take_first(w);
@@ -77,6 +79,8 @@ static inline __attribute__((always_inline)) struct weft_ult_worker *
 weft_ult_leave(struct weft_ult_worker *w, struct weft_ult *me, enum weft_ult_after after,
 	       struct weft_ult *next)
 {
+	weft_assert_held(weft_wait_owner, &w->lock);
+	weft_assert(w->current == me && next != me);
 	weft_ult_keep(w, me);
 	w->prev = me;
 	w->after = after;

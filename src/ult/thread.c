@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* thread.c - create, join, detach, end. */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #include <errno.h>
@@ -56,6 +57,7 @@ static void prepare_thread(struct weft_ult *t, const struct weft_ult_attr *a, vo
 			   void *arg)
 {
 	char *top = t->stack + weft_ult_stack_bytes(t->class);
+	weft_assert(!weft_ult_is(t, WEFT_ULT_ALIVE) && !t->keys && !t->deep);
 	/* Relaxed, all: published by make_ready. */
 	atomic_store_explicit(&t->parker.x_word, WEFT_PARKER_EMPTY, memory_order_relaxed);
 	atomic_store_explicit(&t->x_join, a->detached ? WEFT_ULT_IS_DETACHED : WEFT_ULT_RUNNING,
@@ -197,6 +199,7 @@ weft_err weft_ult_join(weft_ult *t, void **result_p)
 	}
 	if (err == WEFT_OK)
 		wait_for_end(w, self, t, me);
+	weft_assert(weft_ult_ended(&t->x_join));
 	if (result_p)
 		*result_p = t->arg;
 	weft_ult_give(t, weft_ult_worker_here());

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timer.c - deadlines of parked threads: a pairing heap per worker; the nodes lie on their stacks.
  */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 /* All under the heap's lock. */
@@ -11,6 +12,7 @@ static struct weft_ult_timer *meld_heaps(struct weft_ult_timer *a, struct weft_u
 		return b;
 	if (!b)
 		return a;
+	weft_assert(!a->parent && !b->parent);
 	if (b->deadline_ns < a->deadline_ns) {
 		struct weft_ult_timer *t = a;
 		a = b;
@@ -47,6 +49,8 @@ static struct weft_ult_timer *meld_all(struct weft_ult_timer *list)
 
 static void unlink_timer(struct weft_ult_worker *w, struct weft_ult_timer *t)
 {
+	weft_assert_held(weft_mutex, &w->timer_lock);
+	weft_assert(t->in_heap && !t->parent == (w->timers == t));
 	if (w->timers == t) {
 		w->timers = meld_all(t->child);
 	} else {
@@ -62,6 +66,8 @@ static void unlink_timer(struct weft_ult_worker *w, struct weft_ult_timer *t)
 
 static void say_next(struct weft_ult_worker *w)
 {
+	weft_assert_held(weft_mutex, &w->timer_lock);
+	weft_assert(!w->timers || (!w->timers->parent && !w->timers->sibling));
 	/* Relaxed: the carrier reads it; when another thread adds one, see weft_ult_timer_add. */
 	atomic_store_explicit(&w->x_next_timer, w->timers ? w->timers->deadline_ns : WEFT_NEVER,
 			      memory_order_relaxed);

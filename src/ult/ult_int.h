@@ -36,6 +36,7 @@
 #include <pthread.h>
 #include <sys/uio.h>
 #include <weft/ult.h>
+#include "base/assert.h"
 #include "base/base.h"
 #include "base/trace.h"
 #include "ult/ctx.h"
@@ -328,6 +329,7 @@ void weft_ult_take_first(struct weft_ult_worker *w);
 /* The first code after each switch, on the stack that is now ours. */
 static inline void weft_ult_arrive(struct weft_ult_worker *w)
 {
+	weft_assert_held(weft_wait_owner, &w->lock);
 	weft_ult_worker_leave(w);
 	if (weft_unlikely(w->after != WEFT_ULT_AFTER_NONE))
 		weft_ult_finish(w);
@@ -367,6 +369,7 @@ void weft_ult_give(struct weft_ult *t, struct weft_ult_worker *self);
 /* The thread of a slot that has been used. */
 static inline struct weft_ult *weft_ult_of(struct weft_ult_worker *w, uint32_t slot)
 {
+	weft_assert(slot < WEFT_READY_SLOTS);
 	/* HAVE: the setter of the slot's bit has seen it made. */
 	return atomic_load_explicit(&w->x_threads[slot / WEFT_READY_CHUNK], memory_order_relaxed) +
 	       slot % WEFT_READY_CHUNK;
@@ -414,6 +417,10 @@ void weft_ult_fault_install(void);
 void weft_ult_fault_stack(bool on);
 _Noreturn void weft_ult_overflow(const struct weft_ult *t, const char *how);
 
+/* check.c: asserts the invariants of all workers that can be had without waiting long; plain threads,
+ * in tests.  Nothing without WEFT_CHECKED. */
+void weft_ult_check(void);
+
 /* key.c */
 void weft_ult_keys_end(struct weft_ult *t);
 
@@ -439,6 +446,7 @@ static inline struct weft_ult *weft_ult_list_pop(struct weft_ult_list *l)
 static inline void weft_ult_listed_push(struct weft_ult_worker *w, struct weft_ult_list *l,
 					struct weft_ult *t)
 {
+	weft_assert_held(weft_wait_owner, &w->lock);
 	weft_ult_list_push(l, t);
 	/* Relaxed: one writer at a time, and the lock orders them. */
 	atomic_store_explicit(&w->x_listed,
@@ -449,7 +457,9 @@ static inline void weft_ult_listed_push(struct weft_ult_worker *w, struct weft_u
 static inline struct weft_ult *weft_ult_listed_pop(struct weft_ult_worker *w,
 						   struct weft_ult_list *l)
 {
+	weft_assert_held(weft_wait_owner, &w->lock);
 	struct weft_ult *t = weft_ult_list_pop(l);
+	weft_assert(!t || atomic_load_explicit(&w->x_listed, memory_order_relaxed));
 	if (t)
 		atomic_store_explicit(&w->x_listed,
 				      atomic_load_explicit(&w->x_listed, memory_order_relaxed) - 1,

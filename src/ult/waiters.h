@@ -12,6 +12,7 @@
 #define WEFT_ULT_WAITERS_H
 
 #include <weft/ult_sync.h>
+#include "base/assert.h"
 #include "base/backoff.h"
 #include "ult/ult.h"
 #include "wait/park.h"
@@ -27,6 +28,13 @@ struct weft_ult_node {
 #define WEFT_SHARED32(field) ((_Atomic uint32_t *)&(field))
 #define WEFT_SHAREDPTR(field) ((_Atomic uintptr_t *)&(field))
 
+/* For weft_assert_held: a thread holds the queue's lock. */
+static inline bool weft_ult_waiters_held(struct weft_ult_waiters *q)
+{
+	/* Relaxed: asked by the holder. */
+	return atomic_load_explicit(WEFT_SHARED32(q->lock), memory_order_relaxed) != 0;
+}
+
 static inline void weft_ult_waiters_lock(struct weft_ult_waiters *q)
 {
 	unsigned turns = 0;
@@ -39,6 +47,7 @@ static inline void weft_ult_waiters_lock(struct weft_ult_waiters *q)
 
 static inline void weft_ult_waiters_unlock(struct weft_ult_waiters *q)
 {
+	weft_assert_held(weft_ult_waiters, q);
 	/* GIVE -> TAKE. */
 	atomic_store_explicit(WEFT_SHARED32(q->lock), 0, memory_order_release);
 }
@@ -46,6 +55,8 @@ static inline void weft_ult_waiters_unlock(struct weft_ult_waiters *q)
 /* Under the lock, all of these. */
 static inline void weft_ult_waiters_push_locked(struct weft_ult_waiters *q, struct weft_ult_node *n)
 {
+	weft_assert_held(weft_ult_waiters, q);
+	weft_assert(!q->first || !((struct weft_ult_node *)q->last)->next);
 	n->next = NULL;
 	if (q->first)
 		((struct weft_ult_node *)q->last)->next = n;
@@ -57,6 +68,8 @@ static inline void weft_ult_waiters_push_locked(struct weft_ult_waiters *q, stru
 static inline struct weft_ult_node *weft_ult_waiters_pop_locked(struct weft_ult_waiters *q)
 {
 	struct weft_ult_node *n = q->first;
+	weft_assert_held(weft_ult_waiters, q);
+	weft_assert(!n || n->next || n == q->last);
 	if (n)
 		q->first = n->next;
 	return n;
@@ -66,7 +79,9 @@ static inline void weft_ult_waiters_remove_locked(struct weft_ult_waiters *q,
 						  struct weft_ult_node *n)
 {
 	struct weft_ult_node *before = NULL, *at = q->first;
+	weft_assert_held(weft_ult_waiters, q);
 	while (at != n) { /* ends: n is in the queue */
+		weft_assert(at);
 		before = at;
 		at = at->next;
 	}

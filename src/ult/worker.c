@@ -11,6 +11,7 @@
  * workers nap instead of sleeping, so that a thread behind a long computation is found within a
  * nap.
  */
+#include "base/assert.h"
 #include "ult/ult_int.h"
 
 #include <errno.h>
@@ -193,6 +194,7 @@ static int take_some(struct weft_ult_worker *v, uint32_t word, uint64_t bits,
 		     struct weft_ult_list *loot)
 {
 	int most = (__builtin_popcountll(bits) + 1) / 2, n = 0;
+	weft_assert_held(weft_wait_owner, &v->lock);
 	while (bits && n < most && n < STEAL_MAX) { /* ends: a bit less each time */
 		uint32_t i = 63u - (uint32_t)__builtin_clzll(bits);
 		struct weft_ult *t = weft_ult_of(v, word << 6 | i);
@@ -294,6 +296,7 @@ static bool steal_threads(struct weft_ult_worker *w)
 		steal_later(w);
 		return false;
 	}
+	weft_assert(loot.first && got <= STEAL_MAX);
 	w->naps = 0;
 	atomic_fetch_add_explicit(&w->x_stolen, (uint64_t)got, memory_order_relaxed);
 	weft_ult_worker_enter(w);
@@ -473,6 +476,7 @@ void weft_ult_work(struct weft_ult_worker *w)
 			call_tick_hook(w);
 		weft_ult_worker_enter(w);
 		struct weft_ult *t = weft_ult_next(w);
+		weft_assert(!w->on_own_stack);
 		if (t) {
 			if (!weft_ult_run(w, t))
 				return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* completion.c - waking the threads that sleep in a completion's list. */
+#include "base/assert.h"
 #include "wait/completion.h"
 
 #include "wait/waiter.h"
@@ -10,6 +11,7 @@ _Thread_local const struct weft_completion *weft_wait_completion_own;
 /* Lets n go; wakes its owner, which may free n at once. */
 static void release_node(struct weft_wait_node *n, struct weft_parker *parker)
 {
+	weft_assert(!atomic_load_explicit(&n->x_left, memory_order_relaxed));
 	/* LEFT -> leaving waiter.  Carries: our reads of *n are over.  Without it the waiter could
 	 * return and its stack frame be used again under our eyes. */
 	atomic_store_explicit(&n->x_left, true, memory_order_release);
@@ -37,6 +39,7 @@ void weft_wait_list_wake(struct weft_wait_node *list)
 			*b->last_p = n;
 			b->last_p = &n->next;
 			b->count++;
+			weft_assert(b->first && !n->next);
 		} else {
 			release_node(n, n->waiter->parker);
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* foreign.c - how threads of a foreign runtime sleep, by its own four functions. */
+#include "base/assert.h"
 #include "wait/foreign.h"
 
 #include <pthread.h>
@@ -64,6 +65,7 @@ static void park_for_wake(struct foreign *f)
 static bool foreign_park(struct weft_parker *p, uint64_t deadline_ns)
 {
 	struct foreign *f = weft_container_of(p, struct foreign, parker);
+	weft_assert(f->thread && current_plugin());
 	if (deadline_ns == WEFT_NEVER)
 		park_for_wake(f);
 	else
@@ -76,6 +78,7 @@ static bool foreign_park(struct weft_parker *p, uint64_t deadline_ns)
 static void foreign_wake(struct weft_parker *p)
 {
 	struct foreign *f = weft_container_of(p, struct foreign, parker);
+	weft_assert(!atomic_load_explicit(&f->x_woken, memory_order_relaxed));
 	current_plugin()->unpark(f->thread);
 	/* OVER -> GONE.  Our last access; parkers stay. */
 	atomic_store_explicit(&f->x_woken, 1, memory_order_release);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* owner_lock.c - becoming the owner of a lock, interrupting one, waiting. */
+#include "base/assert.h"
 #include "wait/owner_lock.h"
 #include "base/mechanism.h"
 
@@ -18,6 +19,7 @@ void weft_wait_owner_interrupt(struct weft_owner_lock *l)
 {
 	/* Relaxed: written under the lock. */
 	uint32_t owner = atomic_load_explicit(&l->x_owner, memory_order_relaxed);
+	weft_assert((owner & WEFT_OWNER_STATES) == WEFT_OWNER_OWNS);
 	/* ASK <- IN (enter), by the membarrier.  Relaxed: it orders. */
 	atomic_store_explicit(&l->x_owner, owner - WEFT_OWNER_OWNS + WEFT_OWNER_INTERRUPTED,
 			      memory_order_relaxed);
@@ -30,6 +32,7 @@ void weft_wait_owner_interrupt(struct weft_owner_lock *l)
 
 void weft_wait_owner_claim(struct weft_owner_lock *l, uint32_t me)
 {
+	weft_assert((me & WEFT_OWNER_STATES) == WEFT_OWNER_OWNS);
 	l->alone = 0;
 	if (!weft_mechanism_on(WEFT_MECH_OWNER_BIAS))
 		return;

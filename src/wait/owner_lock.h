@@ -46,6 +46,7 @@
 #ifndef WEFT_OWNER_LOCK_H
 #define WEFT_OWNER_LOCK_H
 
+#include "base/assert.h"
 #include "base/backoff.h"
 #include "base/base.h"
 #include "base/membarrier.h"
@@ -118,6 +119,7 @@ static inline bool weft_wait_owner_enter(struct weft_owner_lock *l)
 
 static inline void weft_wait_owner_leave(struct weft_owner_lock *l)
 {
+	weft_assert(atomic_load_explicit(&l->x_inside, memory_order_relaxed));
 	/* OUT -> ASK (interrupt, steal_begin).  Carries: what was written inside.  Without it, the
 	 * next thread inside could go on with what was there before. */
 	atomic_store_explicit(&l->x_inside, 0, memory_order_release);
@@ -138,6 +140,7 @@ static inline void weft_wait_owner_taken(struct weft_owner_lock *l)
 	uint32_t me = WEFT_OWNER_SELF, candidate = me - WEFT_OWNER_OWNS;
 	/* Relaxed: written under the lock. */
 	uint32_t owner = atomic_load_explicit(&l->x_owner, memory_order_relaxed);
+	weft_assert(owner != WEFT_OWNER_FIXED); /* that one has thieves, no other holders */
 	if (owner == candidate) {
 		if (weft_unlikely(++l->alone >= weft_wait_owner_need))
 			weft_wait_owner_claim(l, me);
@@ -161,6 +164,7 @@ static inline void weft_wait_owner_lock(struct weft_owner_lock *l)
 
 static inline void weft_wait_owner_unlock(struct weft_owner_lock *l)
 {
+	weft_assert(atomic_load_explicit(&l->x_held, memory_order_relaxed));
 	/* GIVE -> TAKE.  Carries: everything the lock protects. */
 	atomic_store_explicit(&l->x_held, 0, memory_order_release);
 }
@@ -230,6 +234,7 @@ static inline void weft_wait_owner_enter_fixed(struct weft_owner_lock *l, bool f
 
 static inline void weft_wait_owner_steal_end(struct weft_owner_lock *l)
 {
+	weft_assert(atomic_load_explicit(&l->x_held, memory_order_relaxed));
 	/* BACK -> MINE (enter_fixed).  Carries: what the thief took out. */
 	atomic_store_explicit(&l->x_owner, WEFT_OWNER_FIXED, memory_order_release);
 	weft_wait_owner_unlock(l);

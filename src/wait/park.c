@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* park.c - parkers of plain threads: a word each, slept on by futex, recycled, never freed. */
+#include "base/assert.h"
 #include "wait/park.h"
 
 #include <pthread.h>
@@ -86,6 +87,7 @@ static struct weft_parker *thread_parker(void)
 		weft_wait_parker_init(p, &futex_ops, NULL);
 	}
 	/* A notification for the thread that had it before may still come, now or later. */
+	weft_assert(p->ops == &futex_ops);
 	if (have_key)
 		pthread_setspecific(end_key, p);
 	self = p;
@@ -155,6 +157,7 @@ void weft_wait_unpark(struct weft_parker *p)
 	 * release the woken thread could look and not find it. */
 	uint32_t old =
 		atomic_exchange_explicit(&p->x_word, WEFT_PARKER_NOTIFIED, memory_order_acq_rel);
+	weft_assert(old <= WEFT_PARKER_ELSEWHERE);
 	if (old == WEFT_PARKER_PARKED) {
 		p->ops->wake(p);
 	} else if (old == WEFT_PARKER_ELSEWHERE) {

@@ -16,6 +16,7 @@
 #ifndef WEFT_PARK_H
 #define WEFT_PARK_H
 
+#include "base/assert.h"
 #include "base/base.h"
 
 enum {
@@ -91,7 +92,10 @@ static inline bool weft_wait_parker_sleep_begin(struct weft_parker *p)
 static inline void weft_wait_parker_sleep_end(struct weft_parker *p)
 {
 	/* Acquire: see what the notifier wrote. */
-	(void)atomic_exchange_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_acq_rel);
+	uint32_t old =
+		atomic_exchange_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_acq_rel);
+	weft_assert(old == WEFT_PARKER_ELSEWHERE || old == WEFT_PARKER_NOTIFIED);
+	(void)old;
 }
 
 /*

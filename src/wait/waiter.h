@@ -20,6 +20,7 @@
 #ifndef WEFT_WAITER_H
 #define WEFT_WAITER_H
 
+#include "base/assert.h"
 #include "base/backoff.h"
 #include "wait/completion.h"
 #include "wait/park.h"
@@ -77,6 +78,7 @@ static inline void weft_wait_node_init(struct weft_wait_node *n, struct weft_wai
 static inline bool weft_wait_completion_enlist(struct weft_completion *c, struct weft_wait_node *n)
 {
 	unsigned turns = 0;
+	weft_assert(n->waiter && !((uintptr_t)n & (WEFT_COMPLETION_LOCKED | WEFT_COMPLETION_DONE)));
 	weft_wait_single_enlisting();
 	/* Acquire: DONE carries the result. */
 	uintptr_t seen = atomic_load_explicit(&c->x_state, memory_order_acquire);
@@ -101,8 +103,10 @@ static inline bool weft_wait_completion_enlist(struct weft_completion *c, struct
 /* Takes n out of the list *head; n is in it. */
 static inline void weft_wait_list_unlink(struct weft_wait_node **head, struct weft_wait_node *n)
 {
-	while (*head != n) /* ends at n, the list is ours */
+	while (*head != n) { /* ends at n, the list is ours */
+		weft_assert(*head);
 		head = &(*head)->next;
+	}
 	*head = n->next;
 }
 
@@ -129,6 +133,7 @@ static inline bool weft_wait_completion_delist(struct weft_completion *c, struct
 			break;
 	}
 	struct weft_wait_node *list = (struct weft_wait_node *)seen;
+	weft_assert(list);
 	weft_wait_list_unlink(&list, n);
 	uintptr_t locked = seen | WEFT_COMPLETION_LOCKED;
 	/* LEAVE -> HOLD, WAKE.  Carries: the relinked nodes.  On failure acquire: DONE's result,
