@@ -5,7 +5,7 @@ weft-ults            every thread: worker.number, state, name, what it waits for
 weft-ults bt         the same with backtraces
 weft-ult W.N         one of them, with its backtrace
 
-Needs the library's debug information.  See src/ult/ult_int.h and ctx.c: what is read here.
+Needs the library's debug information.  See src/ult/ult_int.h and sched/ctx.c: what is read here.
 """
 
 import gdb

@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include "base/live.h"
 #include "command.h"
-#include "ult/mutex.h"
+#include "ult/sync/mutex.h"
 #include "ult/ult_int.h"
 
 #define KINDS_MAX 32 /* of things that are waited for */

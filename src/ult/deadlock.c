@@ -64,7 +64,7 @@ static int kernel_threads(void)
 static bool plains_wait_locked(const struct weft_ult_plain *me)
 {
 	weft_assert_held(weft_mutex, &lock);
-	/* CARRIERS <- GONE, and its counterpart in carrier_main (block.c).  Carries: the ends of threads
+	/* CARRIERS <- GONE, and its counterpart in carrier_main (carrier.c).  Carries: the ends of threads
 	 * before. */
 	int n = atomic_load_explicit(&weft_ult_all.x_carriers, memory_order_acquire);
 	for (struct weft_ult_plain *p = plains; p; p = p->next)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* report.c - what is there: threads, their states, what they wait for. */
 #include "base/log.h"
-#include "ult/mutex.h"
+#include "ult/sync/mutex.h"
 #include "ult/ult_int.h"
 
 #include <string.h>

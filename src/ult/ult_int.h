@@ -4,7 +4,7 @@
  *
  * thread.c create, join, end | switch.h, sched.c what runs next | park.c | worker.c idle, stealing
  * | pool.c descriptors with their stacks | stack.c memory of stacks | timer.c deadlines |
- * fault.c overflow | deep.c calls that need more stack | block.c calls that block the kernel thread
+ * fault.c overflow | deep.c calls that need more stack | carrier.c calls that block the kernel thread
  * | trace.c records of what happens to threads
  *
  * A thread has a home: the worker in whose vector its bit is.  A worker is a queue; a carrier is
@@ -39,11 +39,11 @@
 #include "base/assert.h"
 #include "base/base.h"
 #include "base/trace.h"
-#include "ult/ctx.h"
+#include "ult/sched/ctx.h"
 #include "wait/owner_lock.h"
-#include "ult/life.h"
-#include "ult/ready.h"
-#include "ult/san.h"
+#include "ult/sched/life.h"
+#include "ult/sched/ready.h"
+#include "ult/stack/san.h"
 #include "ult/ult.h"
 #include "wait/park.h"
 #include "wait/stack.h"
@@ -141,7 +141,7 @@ struct weft_ult_timer {
 struct weft_ult_carrier {
 	_Atomic(struct weft_parker *) x_parker;     /* O: once it runs */
 	struct weft_parker *parker;                 /* O: the same */
-	struct weft_ult_carrier *next_all;          /* under block.c's lock */
+	struct weft_ult_carrier *next_all;          /* under carrier.c's lock */
 	_Atomic(struct weft_ult_worker *) x_worker; /* which it runs; set by its caller */
 	struct weft_ult *blocking;                  /* O: between blocking_begin and _end */
 	struct weft_ult_carrier *next;              /* spare list */
@@ -346,7 +346,7 @@ static inline uint32_t weft_ult_load(struct weft_ult_worker *w)
 bool weft_ult_park_until(struct weft_ult_worker *w, uint64_t deadline_ns);
 extern const struct weft_parker_ops weft_ult_parker_ops;
 
-/* block.c: carriers.  call: one that waits, or a new one, runs w. */
+/* carrier.c: carriers.  call: one that waits, or a new one, runs w. */
 weft_err weft_ult_carrier_call(struct weft_ult_worker *w);
 uint64_t weft_ult_alive(void);
 

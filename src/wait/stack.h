@@ -30,7 +30,7 @@ extern void (*_Atomic weft_wait_x_entry)(void);
 /* Says so. */
 static inline void weft_wait_entry(void)
 {
-	/* Relaxed: code, no data; its setter waits until it is out of use (ult/worker.c). */
+	/* Relaxed: code, no data; its setter waits until it is out of use (ult/sched/worker.c). */
 	void (*fn)(void) = atomic_load_explicit(&weft_wait_x_entry, memory_order_relaxed);
 	if (weft_unlikely(fn != NULL))
 		fn();

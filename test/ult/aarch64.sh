@@ -22,7 +22,7 @@ void weft_ult_near(const int *cpu, int n, int id, uint16_t *order)
 		order[d - 1] = (uint16_t)((id + d) % n);
 }
 END
-sources=$(ls src/ult/*.c | grep -v /near.c)
+sources=$(ls src/ult/*.c src/ult/*/*.c | grep -v /near.c)
 for test in test_ctx test_thread test_sync test_deep; do
 	aarch64-linux-gnu-gcc -static -O2 -std=gnu11 -D_GNU_SOURCE -DWEFT_VERSION=\"qemu\" -Isrc -Iinclude -Itest \
 		test/ult/$test.c $sources "$work/near.c" src/wait/*.c src/base/*.c -o "$work/$test" -lm -lpthread || exit 1

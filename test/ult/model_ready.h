@@ -6,7 +6,7 @@
 #include "model/explore.h"
 #define WEFT_OWNER_LOOKS 2
 /* The production headers, compiled against the explorer's atomics. */
-#include "ult/ready.h"
+#include "ult/sched/ready.h"
 #include "wait/owner_lock.c"
 
 static struct weft_owner_lock lock;

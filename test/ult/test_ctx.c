@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "check.h"
-#include "ult/ctx.h"
-#include "ult/san.h"
+#include "ult/sched/ctx.h"
+#include "ult/stack/san.h"
 
 #define STACK 65536
 

@@ -11,7 +11,7 @@
 #include <weft/ult.h>
 #include "base/settings.h"
 #include "check.h"
-#include "ult/san.h"
+#include "ult/stack/san.h"
 #include "ult/watch.h"
 
 #define ROUNDS 200

@@ -8,7 +8,7 @@
 #define WEFT_MUTEX_LOOKS 0
 #define WEFT_MUTEX_PASSES 2
 /* The production sources, compiled against the explorer's atomics. */
-#include "ult/mutex.h"
+#include "ult/sync/mutex.h"
 
 static weft_ult_mutex mutex;
 static struct weft_parker parker[3];

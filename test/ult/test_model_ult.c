@@ -6,7 +6,7 @@
 #include "ult/model_ready.h"
 /* The production sources, compiled against the explorer's atomics. */
 #include "wait/park.c"
-#include "ult/life.h"
+#include "ult/sched/life.h"
 
 /* ---- park, unpark, run elsewhere ------------------------------------------------------------- */
 

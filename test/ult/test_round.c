@@ -8,7 +8,7 @@
 #include <weft/ult.h>
 #include "base/settings.h"
 #include "check.h"
-#include "ult/san.h"
+#include "ult/stack/san.h"
 
 #define OTHERS (WEFT_ULT_SANITIZED ? 70 : 300) /* more than a word of the vector */
 #define CALLS (WEFT_ULT_SANITIZED ? 20 : 200)

@@ -12,7 +12,7 @@
 #include <weft/ult.h>
 #include "base/settings.h"
 #include "check.h"
-#include "ult/place.h"
+#include "ult/stack/place.h"
 
 static char said[8192];
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <weft/ult.h>
 #include "check.h"
-#include "ult/san.h"
+#include "ult/stack/san.h"
 
 #define MANY (WEFT_ULT_SANITIZED ? 60 : 300) /* a fiber costs ThreadSanitizer 0.8 MB of zeros */
 

@@ -8,7 +8,7 @@
 #include <weft/ult.h>
 #include "base/settings.h"
 #include "check.h"
-#include "ult/san.h"
+#include "ult/stack/san.h"
 
 #define THREADS 100
 #define BALLS 10

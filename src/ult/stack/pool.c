@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include "base/log.h"
 #include "base/settings.h"
-#include "ult/place.h"
+#include "ult/stack/place.h"
 
 #define BATCH 64        /* made, or moved, at a time */
 #define SPARES_MAX 1024 /* of one size, kept for the worker alone */

@@ -4,8 +4,8 @@
 #include "ult/ult_int.h"
 
 #include <errno.h>
-#include "ult/place.h"
-#include "ult/switch.h"
+#include "ult/stack/place.h"
+#include "ult/sched/switch.h"
 
 #define EXPECTED 6 /* lines of a stack that are brought before its thread runs */
 

@@ -24,7 +24,7 @@
 #define WEFT_ULT_MUTEX_H
 
 #include "base/assert.h"
-#include "ult/waiters.h"
+#include "ult/sync/waiters.h"
 
 #define WEFT_MUTEX_WAITED ((uintptr_t)1)
 #define WEFT_MUTEX_CALLED ((uintptr_t)2)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctx.c - the switch: assembly for two machines, ucontext for the others. */
-#include "ult/ctx.h"
+#include "ult/sched/ctx.h"
 
 #include <stddef.h>
 #include <string.h>

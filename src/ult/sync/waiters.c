@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* waiters.c - the sleep of threads that wait in a queue. */
-#include "ult/waiters.h"
+#include "ult/sync/waiters.h"
 #include "ult/watch.h"
 #include "wait/stack.h"
 

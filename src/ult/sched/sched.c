@@ -4,7 +4,7 @@
 #include "ult/ult_int.h"
 
 #include <sched.h>
-#include "ult/switch.h"
+#include "ult/sched/switch.h"
 
 #define FIRSTS_MAX 8 /* urgent ones in a row before another gets its turn */
 

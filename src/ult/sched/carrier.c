@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * block.c - carriers, the kernel threads that run workers; start and stop; calls that block one.
+ * carrier.c - carriers, the kernel threads that run workers; start and stop; calls that block one.
  *
  * Normally carrier i runs worker i.  Between weft_ult_blocking_begin and _end a thread keeps its
  * carrier and gives up its worker, which another carrier runs on; at the end the thread becomes

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mutex.c - mutexes (mutex.h), conditions, barriers. */
 #include "base/assert.h"
-#include "ult/mutex.h"
+#include "ult/sync/mutex.h"
 #include "base/log.h"
 #include "ult/ult_int.h"
 

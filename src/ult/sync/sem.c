@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "ult/ult_int.h"
-#include "ult/waiters.h"
+#include "ult/sync/waiters.h"
 
 /* ---- semaphores ------------------------------------------------------------------------------ */
 
