@@ -119,7 +119,7 @@ static void endless(void)
 	for (unsigned i = 0; i < 100; i++) {
 		CHECK_EQ(weft_comm_path_cost_begin_at(&two, WEFT_PATH_FLAT, 65536, now, &trip[0]),
 			 WEFT_PATH_SENT);
-		CHECK_EQ(weft_comm_path_cost_begin_at(&two, WEFT_PATH_FINE, 65536, now, &trip[1]),
+		CHECK_EQ(weft_comm_path_cost_begin_at(&two, WEFT_PATH_COARSE, 65536, now, &trip[1]),
 			 WEFT_PATH_SENT);
 		weft_comm_path_cost_end_at(&two, &trip[i % 2], 65536, now += 1000);
 		weft_comm_path_cost_end_at(&two, &trip[(i + 1) % 2], i % 3 ? 65536 : 0,

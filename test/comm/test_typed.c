@@ -144,29 +144,34 @@ static void rest_is_sent(void)
 		}
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 8);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_FETCHED) - fetched, 1);
-	/* Fetched, what has holes is fetched alone. */
-	weft_comm_path_cost_close(&core[1]->gate[0].x_path_cost);
+	/* Into small pieces every one is sent; into large ones, once fetching is tried, it is fetched
+	 * alone. */
 	for (int i = 0; i < 2; i++)
 		transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
-	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 9);
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 10);
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_FETCHED) - fetched, 1);
+	weft_comm_path_cost_close(&core[1]->gate[0].x_path_cost);
+	for (int i = 0; i < 2; i++)
+		transfer(&shapes[0], &shapes[5], 90000, 1, false, true);
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 11);
 	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_FETCHED) - fetched, 2);
 	weft_comm_path_cost_close(&core[1]->gate[0].x_path_cost);
 	fake.gets = begins_again;
 	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
-	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 10);
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 12);
 	fake.gets = sender_looks;
 	weft_comm_path_cost_close(&core[1]->gate[0].x_path_cost);
 	failing = true;
-	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
+	transfer(&shapes[0], &shapes[5], 90000, 1, false, true);
 	failing = fake.get_fails = false;
 	/* Asked for, because the fetch fails, it is not under way as a fetch for ever. */
 	weft_comm_path_cost_close(&core[1]->gate[0].x_path_cost);
 	core[1]->gate[0].x_get_failed = false;
-	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
-	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 11);
+	transfer(&shapes[0], &shapes[5], 90000, 1, false, true);
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_RNDV_SHARED) - shared, 13);
 	fake.gets = NULL;
 	fake.get_fails = true;
-	transfer(&shapes[0], &shapes[3], 90000, 1, false, true);
+	transfer(&shapes[0], &shapes[5], 90000, 1, false, true);
 	CHECK(core[1]->gate[0].x_get_failed && !core[1]->gate[0].x_path_cost->begun);
 	fake.get_fails = false;
 }

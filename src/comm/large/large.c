@@ -84,17 +84,7 @@ static void ask_sender(struct weft_req *r, enum weft_comm_route route)
 
 /* ---- receiving: copies ---------------------------------------------------------------------- */
 
-static unsigned kind_of(struct weft_req *r)
-{
-	struct iovec iov[WEFT_IOV_MAX];
-	unsigned n = WEFT_IOV_MAX, late = weft_comm_req_recv(r)->from.late ? WEFT_PATH_LATE : 0;
-	if (!r->buf.type)
-		return late + WEFT_PATH_FLAT;
-	size_t held = weft_data_iov(&r->buf, weft_comm_req_recv(r)->got, iov, &n);
-	return late + (weft_comm_pieces_small(held, n) ? WEFT_PATH_FINE : WEFT_PATH_COARSE);
-}
-
-/* Would the sender take a part, and which one in less time?  Begins to measure what is chosen. */
+/* Would the sender take a part, and is REST the sooner way?  Begins to measure what is chosen. */
 static void measure_sender(struct weft_req *r, struct weft_comm_route_facts *f)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
@@ -102,9 +92,20 @@ static void measure_sender(struct weft_req *r, struct weft_comm_route_facts *f)
 
 	f->sender_waits = f->readable && weft_comm_share_possible(r, least) &&
 			  weft_comm_share_sender_waits(v->gate);
-	if (f->sender_waits)
-		f->sent_sooner = weft_comm_path_cost_begin(&v->gate->x_path_cost, kind_of(r),
-							   f->bytes, &v->trip) == WEFT_PATH_SENT;
+	if (!f->sender_waits)
+		return;
+	if (r->buf.type) {
+		struct iovec iov[WEFT_IOV_MAX];
+		unsigned n = WEFT_IOV_MAX;
+		size_t held = weft_data_iov(&r->buf, v->got, iov, &n);
+		f->fine = weft_comm_pieces_small(held, n);
+	}
+	if (f->fine)
+		return;
+	unsigned kind = (r->buf.type ? WEFT_PATH_COARSE : WEFT_PATH_FLAT) +
+			(v->from.late ? WEFT_PATH_LATE : 0);
+	f->sent_sooner = weft_comm_path_cost_begin(&v->gate->x_path_cost, kind, f->bytes,
+						   &v->trip) == WEFT_PATH_SENT;
 }
 
 /* Takes that route, or FETCH where the offer that it needs cannot go out now. */

@@ -27,11 +27,10 @@
 #define WEFT_PATH_FIRST 12 /* sizes below 8 KiB are one class */
 #define WEFT_PATH_SIZES 12 /* from 8 MiB on, too */
 
-/* Without holes; in small pieces; in large ones; LATE is added where the message came before its
- * receive, whose caller may compute next: then only a fetch goes on. */
+/* Without holes; in pieces; LATE is added where the message came before its receive, whose caller may
+ * compute next: then only a fetch goes on. */
 enum weft_comm_path_cost_kind {
 	WEFT_PATH_FLAT,
-	WEFT_PATH_FINE,
 	WEFT_PATH_COARSE,
 	WEFT_PATH_LATE,
 	WEFT_PATH_KINDS = 2 * WEFT_PATH_LATE

@@ -19,7 +19,9 @@ enum weft_comm_route weft_comm_route_choose(const struct weft_comm_route_facts *
 		return weft_comm_route_ask(f);
 	if (!f->sender_waits)
 		return WEFT_ROUTE_FETCH;
-	if (f->sent_sooner)
+	/* Into small pieces the kernel copies by way of a buffer, one after the other; the ring is that
+	 * buffer, and both sides copy at once. */
+	if (f->fine || f->sent_sooner)
 		return WEFT_ROUTE_REST;
 	return f->flat && f->bytes >= f->both_least ? WEFT_ROUTE_BOTH : WEFT_ROUTE_FETCH;
 }

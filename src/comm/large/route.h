@@ -85,6 +85,7 @@ struct weft_comm_large_from {
 struct weft_comm_route_facts {
 	uint64_t bytes;      /* that the receiver wants */
 	bool flat;           /* its buffer has no holes */
+	bool fine;           /* it has, and pieces between them that are small for the kernel */
 	bool readable;       /* the receiver can read the sender's memory */
 	bool writable;       /* the sender can write into the receiver's */
 	bool opens;          /* the network can, by itself */
