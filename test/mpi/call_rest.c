@@ -27,7 +27,7 @@ static void ring_all(void)
 	CHECK_EQ(in[1], right * 10);
 }
 
-/* What both sent to everybody. */
+/* What both sent to all. */
 static void ring_same(void)
 {
 	CHECK_EQ(in[0], left * 10);

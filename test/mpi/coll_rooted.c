@@ -126,7 +126,7 @@ static void same_bits(int n, int root)
 	CHECK(rank != root || !memcmp(now, then, sizeof now[0] * (size_t)n));
 }
 
-/* What everybody does next is drawn from a seed that all share; runs of the same, long enough to go
+/* What each rank does next is drawn from a seed that all share; runs of the same, long enough to go
  * round the ring, with one root or with others. */
 static void mixture(int rounds)
 {

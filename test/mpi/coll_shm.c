@@ -112,7 +112,7 @@ static void all_to_all(MPI_Comm c, int b, int in_place)
 	free(in);
 }
 
-/* What everybody does next is drawn from a seed that all share. */
+/* What each rank does next is drawn from a seed that all share. */
 static void mixture(MPI_Comm c, int steps, int may_be_late)
 {
 	int me, members, value;
@@ -158,7 +158,7 @@ static void test_world(void)
 	mixture(MPI_COMM_WORLD, 300, 1);
 }
 
-/* A large message on its way while all meet: who waits at the board moves it. */
+/* A large message on its way while all meet: a rank that waits there moves it. */
 static void test_beside_messages(void)
 {
 	static char out[1 << 20], in[1 << 20];

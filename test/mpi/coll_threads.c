@@ -2,7 +2,7 @@
 /* ranks: 2 3 */
 /*
  * Collectives of several threads at once, each on its own communicator; collectives that advance
- * while nobody calls MPI; and a schedule that stops before a user's operation until somebody does.
+ * while no thread calls MPI; and a schedule that stops before a user's operation until one does.
  */
 #include <pthread.h>
 #include <time.h>

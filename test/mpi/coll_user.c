@@ -225,7 +225,7 @@ static void test_neighbors(void)
 	OK(MPI_Neighbor_allgather(out, 1, MPI_INT, in, 1, MPI_INT, line));
 	CHECK_EQ(in[0], rank ? 2 * left : -1);
 	CHECK_EQ(in[1], rank < size - 1 ? 2 * right : -1);
-	/* Everybody to rank 0 and to the right: edges given by one process only. */
+	/* Each rank to rank 0 and to the right: edges given by one process only. */
 	int sources[64], degrees[64], targets[128];
 	for (int r = 0; r < size; r++) {
 		sources[r] = r;

@@ -6,7 +6,7 @@
 static MPI_Comm half, inter;
 static int side, mine, ours, theirs;
 
-/* Everyone of a side sends to everyone of the other and hears from all. */
+/* Each rank of a side sends to each of the other and hears from all. */
 static void works(MPI_Comm comm, int n)
 {
 	int r, flag = 0, m = 0;

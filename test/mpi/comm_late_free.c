@@ -5,7 +5,7 @@
  * others come and go meanwhile; and it is used again after that: a program that makes and frees
  * communicators for hours does not grow.
  *
- * Here MPI_Comm_free waits for nobody, so that a member may be late without another thread.
+ * Here MPI_Comm_free waits for no other member, so that a member may be late without another thread.
  */
 #include "mpitest.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ranks: 1 2 4 */
-/* Threads make communicators at once, each from one of its own, and nobody blocks another. */
+/* Threads make communicators at once, each from one of its own, and none blocks another. */
 #include <pthread.h>
 
 #include "mpitest.h"

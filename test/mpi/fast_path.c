@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ranks: 2 */
 /*
- * A small message over shared memory that somebody takes before long costs neither side a system
+ * A small message over shared memory that is taken before long costs neither side a system
  * call or an allocation: MPI_Send and MPI_Recv, and windows of MPI_Isend, MPI_Irecv, MPI_Waitall.
  *
  * What one side does is watched while the other waits outside of MPI, so that no count depends on
- * who runs when.  The receiver is watched only with WEFT_PROGRESS=off: else its watcher may have
+ * which side runs when.  The receiver is watched only with WEFT_PROGRESS=off: else its watcher may have
  * taken the messages before it looks.
  */
 #include <errno.h>

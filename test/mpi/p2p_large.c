@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages arrive whole, whoever copies them: senders that wait, that compute first, or that
+ * Large messages arrive whole, whichever side copies them: senders that wait, that compute first, or that
  * send several at once; receives that are too short; buffers with holes on either side.
  * ranks: 2 4
  */

@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	tiny_idle = weft_hook_idle;
 	all_of_it(); /* the runtime's idle loop does */
 	weft_progress_set(false);
-	all_of_it(); /* nobody but they themselves */
+	all_of_it(); /* no thread but these */
 	weft_progress_set(true);
 	CHECK_EQ(weft_plugin_set(NULL), WEFT_OK);
 	for (int i = 0; i < 2; i++)

@@ -12,7 +12,7 @@
 enum { ROUNDS = 5, LARGE = 1 << 20 };
 
 static char *in, *out;
-static volatile int stop; /* what the last message brings; nobody else writes it */
+static volatile int stop; /* what the last message brings; nothing else writes it */
 static _Atomic int x_posted;
 static sem_t ended;
 
@@ -39,7 +39,7 @@ static void *computes(void *arg)
 	(void)arg;
 	while (!atomic_load(&x_posted))
 		weft_ult_yield();
-	while (!stop) /* ends: somebody else progresses */
+	while (!stop) /* ends: another thread progresses */
 		for (int i = 0; i < 1000; i++)
 			x = x * 0.999 + 1;
 	CHECK(x > 0);

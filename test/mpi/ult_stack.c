@@ -23,7 +23,7 @@ static weft_ult_cond cond = WEFT_ULT_COND_INIT;
 static weft_ult_sem sem = WEFT_ULT_SEM_INIT(0);
 static char large_in[300000], large_out[300000];
 static int too_much, turn;
-static volatile unsigned char *before_call; /* the stack's end of whoever calls */
+static volatile unsigned char *before_call; /* the stack's end of the caller */
 
 /* Where the stack ends, or a bit above. */
 static inline __attribute__((always_inline)) unsigned char *stack_end(void)
