@@ -180,7 +180,10 @@ static void *run(void *arg)
 	unsigned generation = (unsigned)((uintptr_t)arg / IDLERS_MAX);
 	struct sched_param p = {0};
 	(void)weft_task_engine_thread_settle("weft-idle");
-	(void)weft_task_idle_bind(atomic_load_explicit(&me->x_place, memory_order_relaxed));
+	/* A late start may meet the next engine's, which loads the tree anew. */
+	if (weft_task_closing_look_begin(&looks, generation))
+		(void)weft_task_idle_bind(atomic_load_explicit(&me->x_place, memory_order_relaxed));
+	weft_task_closing_look_end(&looks);
 	if (sched_setscheduler(0, SCHED_IDLE, &p)) {
 		weft_debug("no SCHED_IDLE here: no idle workers");
 		return NULL;
