@@ -33,12 +33,12 @@ struct weft_wait_load {
 	uint64_t learned_ns; /* looking for so long has paid there, or may */
 	int ranks, cores;    /* of the job on this host, and the cores that they share */
 	int quota;           /* cores that the control group gives; 0: no limit */
-	bool preempted; /* who waited here lost its core to others, lately, and its turn is over */
+	bool preempted; /* this waiter lost its core to strangers, lately, and its turn is over */
 };
 
 struct weft_wait_plan {
 	uint64_t ns; /* look for so long, then sleep; 0: sleep at once */
-	bool yield;  /* hand the core over between looks; ends early when nobody takes it */
+	bool yield;  /* hand the core over between looks; ends early when no thread takes it */
 };
 
 struct weft_policy {
@@ -59,7 +59,7 @@ WEFT_POLICY_API void weft_policy_set(const struct weft_policy *p);
  * yields.
  */
 WEFT_POLICY_API struct weft_wait_plan weft_policy_wait(const struct weft_wait_load *load);
-/* Polls while somebody polls anyway and no more threads run than there are cores. */
+/* Polls while a thread polls anyway and no more threads run than there are cores. */
 WEFT_POLICY_API enum weft_events_method weft_policy_source(const struct weft_events_load *load);
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
  *   3. weft_engine_poll(), look at what it waits for, and arm again.
  *
  * While weft's own threads run, they do the work, and the descriptor says that something came of
- * it. With background progress off nobody else does: then it says that polling would make progress.
+ * it. With background progress off no other thread does: then it says that polling would make progress.
  * What can only be polled (a source without a descriptor, a repeat task) then makes it readable
  * every WEFT_TIMER_MS.  A wake-up for nothing is possible, a missing one is not.
  *

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * source.h - event sources: somebody waits for something, and weft's engine finds out when it is
+ * source.h - event sources: a thread waits for something, and weft's engine finds out when it is
  * there.
  *
  * A source knows how to look: for one request, for all of them in one call, or by a call that
- * blocks. The engine decides who looks, when and how: threads that wait poll; when nobody does, the
+ * blocks. The engine decides which thread looks, when and how: threads that wait poll; when none does, the
  * source is armed or its blocking call is made; see doc/engine.md.  Ready-made sources are at the
  * end.
  *
@@ -59,13 +59,13 @@ enum weft_events_method {
 struct weft_events_load {
 	int cores;       /* that this process may use */
 	int running;     /* threads that run or want to, of the whole system */
-	bool polled;     /* somebody polls at this moment */
+	bool polled;     /* a thread polls at this moment */
 	size_t requests; /* of this source */
 };
 
 enum {
 	WEFT_EVENTS_RARE =
-		1, /* hardly anybody waits for it in a hurry: never poll it for its own sake */
+		1, /* hardly ever waited for in a hurry: never poll it for its own sake */
 };
 
 /*
@@ -113,7 +113,7 @@ WEFT_SOURCE_API weft_err weft_events_open(const struct weft_events_ops *ops, voi
  * fine. May block.  WEFT_ERR_DEADLOCK from a handler.  The library closes no source by itself.
  */
 WEFT_SOURCE_API weft_err weft_events_close(struct weft_events *es);
-/* Looks at the source now, on the caller's time; for who knows that something is there. */
+/* Looks at the source now, on the caller's time; for a caller that knows that something is there. */
 WEFT_SOURCE_API void weft_events_look(struct weft_events *es);
 
 /* For poll_group: walks through the requests, from the highest priority down; NULL: no more. */
@@ -162,7 +162,7 @@ WEFT_SOURCE_API weft_err weft_events_open_fds(struct weft_events **es_p);
  * says. */
 WEFT_SOURCE_API weft_err weft_event_post_fd(struct weft_events *es, struct weft_event *ev, int fd,
 					    short events);
-/* Before fd is closed: its requests end with -ECANCELED.  Any thread, also while others poll it. */
+/* Before fd is closed: its requests end with -ECANCELED.  Any thread, also while other threads poll it. */
 WEFT_SOURCE_API void weft_events_forget_fd(struct weft_events *es, int fd);
 
 /* ---- ready-made: timers -----------------------------------------------------------------------
@@ -194,7 +194,7 @@ struct weft_doorbell {
 WEFT_SOURCE_API void weft_doorbell_init(struct weft_doorbell *bell);
 /* How often it was rung. */
 WEFT_SOURCE_API uint64_t weft_doorbell_count(const struct weft_doorbell *bell);
-/* What was written before is visible to who sees the count; a system call only for a sleeper. */
+/* What was written before is visible to a reader of the count; a system call only for a sleeper. */
 WEFT_SOURCE_API void weft_doorbell_ring(struct weft_doorbell *bell, int fd);
 
 WEFT_SOURCE_API weft_err weft_events_open_doorbells(struct weft_events **es_p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stats.h - what the engine counts: who polled, how late things were noticed, what it cost.
+ * stats.h - what the engine counts: which threads polled, how late things were noticed, what it cost.
  *
  * The same numbers that `weft info --live PID` shows from outside.
  */

@@ -3,8 +3,8 @@
  * task.h - pieces of work that run on whichever core polls: the progress engine without MPI.
  *
  * A task is a structure inside yours: a function, its argument, where it may run, options.  The
- * engine never allocates one and never copies one.  Who runs them: threads that wait, threads that
- * call weft_engine_poll, and, while nobody does either, a thread of the engine's own.
+ * engine never allocates one and never copies one.  Tasks run on threads that wait, on threads that
+ * call weft_engine_poll, and, while no thread does either, on one of the engine's own.
  *
  * Callers   submit, cancel, mask, unmask, done: any thread, handlers included; not signal handlers.
  *           wait, cancel_wait, mask_wait, tally_wait: any thread, not a handler
@@ -51,7 +51,7 @@ WEFT_TASK_API weft_err weft_engine_start(void);
 
 /*
  * The last user's call stops the engine's threads.  Tasks that are still queued are reported and
- * never run; they count as done, so that nobody hangs in a wait.  Other waits that threads are in
+ * never run; they count as done, so that no wait hangs.  Other waits that threads are in
  * (a tally, an event) end with WEFT_ERR_STATE.  Waits for handlers that run; a handler is refused.
  */
 WEFT_TASK_API void weft_engine_stop(void);
@@ -79,13 +79,14 @@ enum weft_task_verdict {
 enum weft_task_option {
 	/*
 	 * A poll: looks, works a little (below 20 us) and comes back, usually with AGAIN.  Runs
-	 * under its queue's mask, so of all repeat tasks of a queue one runs at a time.  The others
-	 * run outside it and may take their time: copies, reductions.
+	 * under its queue's mask, so of all repeat tasks of a queue one runs at a time.  A thread
+	 * that waits for one polls until it is done; where no thread waits, the timer does.
+	 * Tasks without this run outside the mask and may take their time: copies, reductions.
 	 */
 	WEFT_TASK_REPEAT = 1,
 	/* Runs at once, on its CPU set even when that is busy: interrupts the application there. */
 	WEFT_TASK_URGENT = 2,
-	/* Runs only on threads whose own affinity lies within `cpus`; where nobody has these cores
+	/* Runs only on threads whose own affinity lies within `cpus`; where no thread has these cores
 	 * it runs all the same, with one warning. */
 	WEFT_TASK_STRICT = 4,
 	/*
@@ -110,7 +111,7 @@ struct weft_task {
 	void *arg;
 	unsigned options; /* of enum weft_task_option */
 	int priority;     /* higher runs first within its queue */
-	/* Called once when done, after the engine's last access to the task, from whoever ran it;
+	/* Called once when done, after the engine's last access to the task, from the thread that ran it;
 	 * may free the task, submit, start operations; may not wait.  Or NULL. */
 	void (*on_complete)(void *arg);
 	const char *name; /* for reports */
@@ -131,7 +132,7 @@ WEFT_TASK_API void weft_task_init(struct weft_task *t, const char *name, weft_ta
 /* Hands t to the engine.  Never blocks.  The result says whether it was idle before. */
 WEFT_TASK_API bool weft_task_submit(struct weft_task *t);
 
-/* Init and submit in one, with WEFT_TASK_ONCE: for a task that nobody else knows yet. */
+/* Init and submit in one, with WEFT_TASK_ONCE: for a task that no other thread knows yet. */
 WEFT_TASK_API void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn,
 				    void *arg);
 
@@ -159,8 +160,8 @@ WEFT_TASK_API bool weft_task_cancel(struct weft_task *t);
 WEFT_TASK_API weft_err weft_task_cancel_wait(struct weft_task *t);
 
 /*
- * Masked, t does not start; queued or submitted meanwhile it starts after unmask.  It costs nobody
- * anything while it is masked.  mask_wait also waits until a run that is under way has ended.
+ * Masked, t does not start; queued or submitted meanwhile it starts after unmask.  It costs
+ * nothing while it is masked.  mask_wait also waits until a run that is under way has ended.
  * WEFT_ERR_UNSUPPORTED for WEFT_TASK_ONCE.
  */
 WEFT_TASK_API weft_err weft_task_mask(struct weft_task *t);

@@ -25,14 +25,14 @@ static struct retired {
 	struct retired *next;
 } * retired;
 
-/* Cores of the tree, and the last word that has some: what lies beyond matters to nobody. */
+/* Cores of the tree, and the last word that has some: nothing beyond it matters. */
 static unsigned long in_tree[CPU_TABLE / WORD_BITS];
 static size_t in_tree_words;
 
 /* ---- building -------------------------------------------------------------------------------- */
 
 /* Past levels that have only one child. */
-static hwloc_obj_t prune(hwloc_obj_t o)
+static hwloc_obj_t skip_only_children(hwloc_obj_t o)
 {
 	while (o->arity == 1) /* ends at a fork or a leaf */
 		o = o->first_child;
@@ -42,13 +42,13 @@ static hwloc_obj_t prune(hwloc_obj_t o)
 static int count_places(hwloc_obj_t o)
 {
 	int n = 1;
-	o = prune(o);
+	o = skip_only_children(o);
 	for (unsigned i = 0; i < o->arity; i++)
 		n += count_places(o->children[i]);
 	return n;
 }
 
-static void fill(struct weft_topo_node *n, hwloc_obj_t o, int parent, int rank)
+static void fill_node(struct weft_topo_node *n, hwloc_obj_t o, int parent, int rank)
 {
 	n->parent = parent;
 	n->rank = rank;
@@ -75,7 +75,7 @@ static void fill(struct weft_topo_node *n, hwloc_obj_t o, int parent, int rank)
 /* Adds the children of `o`, which is node i; node numbers grow breadth first below each node. */
 static void add_children(hwloc_obj_t o, int i)
 {
-	o = prune(o);
+	o = skip_only_children(o);
 	if (!o->arity) {
 		nodes[i].cpu = (int)o->os_index;
 		return;
@@ -85,7 +85,7 @@ static void add_children(hwloc_obj_t o, int i)
 	nodes[i].childn = (int)o->arity;
 	node_count += (int)o->arity;
 	for (unsigned k = 0; k < o->arity; k++) /* the name is that of the upper end of a chain */
-		fill(&nodes[first + (int)k], o->children[k], i, (int)k);
+		fill_node(&nodes[first + (int)k], o->children[k], i, (int)k);
 	for (unsigned k = 0; k < o->arity; k++)
 		add_children(o->children[k], first + (int)k);
 }
@@ -126,7 +126,7 @@ static weft_err fill_leaf_table(void)
 	return WEFT_OK;
 }
 
-static weft_err build(hwloc_topology_t topo)
+static weft_err build_tree(hwloc_topology_t topo)
 {
 	hwloc_obj_t root = hwloc_get_root_obj(topo);
 	int n = count_places(root);
@@ -134,7 +134,7 @@ static weft_err build(hwloc_topology_t topo)
 	if (!nodes)
 		return WEFT_ERR_NOMEM;
 	node_count = 1;
-	fill(&nodes[0], root, -1, 0);
+	fill_node(&nodes[0], root, -1, 0);
 	add_children(root, 0);
 	return WEFT_OK;
 }
@@ -211,7 +211,7 @@ weft_err weft_topo_load(void)
 	if (nodes)
 		return WEFT_OK;
 	if (hwloc_topology_init(&topo) == 0) {
-		/* What nobody here asks for is not looked up: it is half of the time. */
+		/* What weft does not ask for is not looked up: it is half of the time. */
 		(void)hwloc_topology_set_flags(topo, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
 							     HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
 							     HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
@@ -219,7 +219,7 @@ weft_err weft_topo_load(void)
 			real = hwloc_topology_is_thissystem(topo);
 			if (real)
 				restrict_to_own(topo);
-			err = build(topo);
+			err = build_tree(topo);
 		}
 		hwloc_topology_destroy(topo);
 	}
@@ -264,7 +264,7 @@ weft_err weft_topo_load_again(void)
 	char now[FROM_MAX];
 	read_from(now);
 	if (nodes && strcmp(from, now)) {
-		/* Somebody may be in the midst of a look: it stays. */
+		/* A thread may be in the midst of a look: it stays. */
 		struct retired *r = malloc(sizeof *r);
 		if (!r)
 			return WEFT_ERR_NOMEM;

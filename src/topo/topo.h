@@ -7,9 +7,10 @@
  * HWLOC_SYNTHETIC, HWLOC_XMLFILE and HWLOC_COMPONENTS work: what is not this machine gives a tree,
  * and running cores are spread over its leaves.
  *
- * Callers   load, unload: the starting thread.  The rest: anyone, after load; the tree never
- * changes. Errors    where discovery fails the tree is one root with a leaf per allowed core, or
- * the root alone; one debug line says so.
+ * Callers   load, unload: the starting thread.  The rest: any thread, after load; the tree never
+ *           changes.
+ * Errors    where discovery fails the tree is one root with a leaf per allowed core, or the root
+ *           alone; one debug line says so.
  */
 #ifndef WEFT_TOPO_H
 #define WEFT_TOPO_H
@@ -28,10 +29,10 @@ struct weft_topo_node {
 };
 
 weft_err weft_topo_load(void) weft_must_use;
-/* The same, anew if the cores that we may use, or what hwloc is told, have changed.  Nobody looks
- * at the tree, but for those who are stalled in the midst of it: the old one stays. */
+/* The same, anew if the cores that we may use, or what hwloc is told, have changed.  No thread looks
+ * at the tree, but for those stalled in the midst of a look: the old tree stays. */
 weft_err weft_topo_load_again(void) weft_must_use;
-/* Nobody looks at it any more. */
+/* No thread looks at it any more. */
 void weft_topo_unload(void);
 
 int weft_topo_count(void);

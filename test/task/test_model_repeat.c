@@ -83,7 +83,7 @@ static void runs_it_again(void)
 {
 }
 
-/* As if it left the count for the time of its run, and nobody kicked afterwards. */
+/* As if it left the count for the time of its run, and without a kick afterwards. */
 static void uncounts_while_it_runs(void)
 {
 	weft_task_repeat_left(&repeat);

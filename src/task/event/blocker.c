@@ -3,8 +3,8 @@
  * blocker.c - one thread for a source that can sleep only in a call of its own.
  *
  * It makes the call outside the source's mask while blocking is wanted and there are requests;
- * while it is out nobody polls the source.  When it is back it looks for what is there, under the
- * mask, and wakes who waited: no round of the engine is needed.
+ * while it is out no thread polls the source.  When it is back it looks for what is there, under the
+ * mask, and wakes the waiters: no round of the engine is needed.
  */
 #include "base/counters.h"
 #include "base/futex.h"
@@ -39,7 +39,7 @@ weft_err weft_task_blocker_create(struct weft_events *es, struct weft_blocker **
 }
 
 /* The next request to block on; the mask is held. */
-static struct weft_event *pick(struct weft_events *es)
+static struct weft_event *pick_request(struct weft_events *es)
 {
 	for (struct weft_event *e = weft_events_first(es); e; e = weft_events_next(es))
 		if (!weft_task_event_of(e)->leaving)
@@ -47,14 +47,14 @@ static struct weft_event *pick(struct weft_events *es)
 	return NULL;
 }
 
-static bool stopped(struct weft_blocker *b)
+static bool is_stopped(struct weft_blocker *b)
 {
 	/* STOP.  Carries: what closing wrote before; the word rung with it ends the sleep. */
 	return atomic_load_explicit(&b->x_stop, memory_order_acquire);
 }
 
 /* One blocking call, if one is wanted.  False: sleep while the word is *seen_p. */
-static bool turn(struct weft_blocker *b, uint32_t *seen_p)
+static bool make_blocking_call(struct weft_blocker *b, uint32_t *seen_p)
 {
 	struct weft_events *es = b->es;
 	struct weft_source_inside inside;
@@ -62,7 +62,7 @@ static bool turn(struct weft_blocker *b, uint32_t *seen_p)
 	struct weft_event *ev = NULL;
 	bool go = b->want && es->count && !es->closed;
 	if (go && !es->ops.block_group) {
-		ev = pick(es);
+		ev = pick_request(es);
 		go = ev != NULL;
 		if (go)
 			weft_task_event_of(ev)->blocked = true;
@@ -100,19 +100,19 @@ static bool turn(struct weft_blocker *b, uint32_t *seen_p)
 	return true;
 }
 
-static void *run(void *arg)
+static void *run_blocker(void *arg)
 {
 	struct weft_blocker *b = arg;
 	uint32_t seen;
 	(void)weft_task_engine_thread_settle("weft-block");
 	weft_task_engine_self.runner = WEFT_RUNNER_WATCHER;
-	while (!stopped(b)) /* ends: stop */
-		if (!turn(b, &seen) && !stopped(b))
+	while (!is_stopped(b)) /* ends: stop */
+		if (!make_blocking_call(b, &seen) && !is_stopped(b))
 			weft_futex_wait(&b->x_word, seen, WEFT_NEVER);
 	return NULL;
 }
 
-static void wake(struct weft_blocker *b)
+static void wake_blocker(struct weft_blocker *b)
 {
 	/* The word's change, not its order, ends the sleep; the mask carries the rest. */
 	atomic_fetch_add_explicit(&b->x_word, 1, memory_order_release);
@@ -129,7 +129,7 @@ void weft_task_blocker_want(struct weft_blocker *b, bool want)
 		return;
 	}
 	if (!b->started && !b->failed) {
-		b->failed = weft_task_engine_thread(&b->thread, run, b) != WEFT_OK;
+		b->failed = weft_task_engine_thread(&b->thread, run_blocker, b) != WEFT_OK;
 		b->started = !b->failed;
 		if (b->failed)
 			weft_warn("no thread for the blocking calls of source %s: it is polled",
@@ -138,7 +138,7 @@ void weft_task_blocker_want(struct weft_blocker *b, bool want)
 	if (b->failed)
 		es->retry = true; /* the timer polls */
 	else if (b->asleep)
-		wake(b);
+		wake_blocker(b);
 }
 
 void weft_task_blocker_destroy(struct weft_blocker *b)
@@ -148,7 +148,7 @@ void weft_task_blocker_destroy(struct weft_blocker *b)
 	if (b->started) {
 		/* STOP -> stopped. */
 		atomic_store_explicit(&b->x_stop, true, memory_order_release);
-		wake(b);
+		wake_blocker(b);
 		if (b->es->ops.unblock)
 			b->es->ops.unblock(b->es->arg);
 		pthread_join(b->thread, NULL);

@@ -3,7 +3,7 @@
  * ev_bell.c - doorbells in shared memory as an event source.
  *
  * Polling reads the count and makes no system call.  Before a sleep the waiting side says so in the
- * bell and registers the eventfd; who rings writes there only then.  Both sides use an exchange, so
+ * bell and registers the eventfd; the ringer writes there only then.  Both sides use an exchange, so
  * neither needs to know whether the other has registered for membarrier:
  *
  *   waiter  exchange armed = 1, look at the count, sleep      ringer  add to the count, look at
@@ -24,7 +24,7 @@
 struct bell {
 	_Atomic uint64_t x_count;   /* ringers */
 	_Atomic uint64_t x_rung_ns; /* ringer of a sleeper: when; CLOCK_MONOTONIC */
-	_Atomic uint32_t x_armed;   /* the waiter sets, who rings it clears */
+	_Atomic uint32_t x_armed;   /* the waiter sets, its ringer clears */
 } __attribute__((may_alias));
 
 _Static_assert(sizeof(struct bell) <= sizeof(struct weft_doorbell), "it fits");
@@ -84,7 +84,7 @@ void weft_doorbell_ring(struct weft_doorbell *public, int fd)
 	}
 }
 
-static void unwatch(struct bells *s, struct bell_request *r)
+static void unwatch_bell(struct bells *s, struct bell_request *r)
 {
 	if (r->watched)
 		(void)epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, r->fd, NULL); /* closed: as well */
@@ -105,13 +105,13 @@ static void bell_poll_group(void *arg, struct weft_events *es)
 		uint64_t now = rung ? weft_clock_ns() : 0;
 		if (rung && rung < now) /* it is the other side's word */
 			weft_task_late(now - rung);
-		unwatch(s, r);
+		unwatch_bell(s, r);
 		weft_event_complete(ev, (int64_t)(count & INT64_MAX));
 	}
 }
 
-/* Who rings from now on writes the eventfd.  True: it was rung already. */
-static bool say_asleep(struct bell *b, uint64_t seen)
+/* A ringer from now on writes the eventfd.  True: it was rung already. */
+static bool arm_bell(struct bell *b, uint64_t seen)
 {
 	/* ARM <- RING.  seq_cst: comes before our look at the count. */
 	(void)atomic_exchange_explicit(&b->x_armed, 1, memory_order_seq_cst);
@@ -132,7 +132,7 @@ static weft_err bell_arm(void *arg, struct weft_events *es)
 			continue;
 		}
 		r->watched = true;
-		if (say_asleep(r->bell, r->seen))
+		if (arm_bell(r->bell, r->seen))
 			err = WEFT_AGAIN;
 	}
 	return err;
@@ -141,13 +141,13 @@ static weft_err bell_arm(void *arg, struct weft_events *es)
 static void bell_disarm(void *arg, struct weft_events *es)
 {
 	for (struct weft_event *ev = weft_events_first(es); ev; ev = weft_events_next(es))
-		/* Relaxed: a bell that rings all the same wakes somebody for nothing. */
+		/* Relaxed: a bell that rings all the same costs a wake-up. */
 		atomic_store_explicit(&request_of(ev)->bell->x_armed, 0, memory_order_relaxed);
 }
 
 static bool bell_detach(void *arg, struct weft_event *ev)
 {
-	unwatch(arg, request_of(ev));
+	unwatch_bell(arg, request_of(ev));
 	return true;
 }
 

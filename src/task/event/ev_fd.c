@@ -62,7 +62,7 @@ static struct fd_place *place_of(struct fd_set_source *s, int fd)
 }
 
 /* Registers fd for what its requests want; 0 or errno. */
-static int watch(struct fd_set_source *s, int fd)
+static int register_fd(struct fd_set_source *s, int fd)
 {
 	struct fd_place *p = &s->place[fd];
 	struct epoll_event e = {.events = EPOLLONESHOT,
@@ -100,7 +100,7 @@ static bool fd_attach(void *arg, struct weft_event *ev, int64_t *result_p)
 		at = &request_of(*at)->next;
 	r->next = NULL;
 	*at = ev;
-	int failed = watch(s, r->fd);
+	int failed = register_fd(s, r->fd);
 	if (!failed)
 		return false;
 	unlink_request(p, ev);
@@ -120,8 +120,8 @@ static bool fd_detach(void *arg, struct weft_event *ev)
 	return true;
 }
 
-/* fd is ready for `events`: whom does that concern? */
-static void ready(struct fd_set_source *s, int fd, uint32_t events)
+/* fd is ready for `events`: completes the requests that want one of them. */
+static void complete_ready(struct fd_set_source *s, int fd, uint32_t events)
 {
 	struct fd_place *p = &s->place[fd];
 	for (struct weft_event *ev = p->first, *next; ev; ev = next) {
@@ -133,7 +133,7 @@ static void ready(struct fd_set_source *s, int fd, uint32_t events)
 		unlink_request(p, ev);
 		weft_event_complete(ev, mine);
 	}
-	int failed = p->first ? watch(s, fd) : 0;
+	int failed = p->first ? register_fd(s, fd) : 0;
 	while (failed && p->first) { /* ends: all told */
 		struct weft_event *ev = p->first;
 		p->first = request_of(ev)->next;
@@ -149,7 +149,7 @@ static void fd_poll_group(void *arg, struct weft_events *es)
 	for (int i = 0; i < n; i++) {
 		int fd = (int)(uint32_t)e[i].data.u64;
 		if (s->place[fd].generation == (uint32_t)(e[i].data.u64 >> 32))
-			ready(s, fd, e[i].events);
+			complete_ready(s, fd, e[i].events);
 	}
 }
 

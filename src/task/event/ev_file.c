@@ -3,7 +3,7 @@
  * ev_file.c - reading and writing of regular files as an event source: through io_uring, or where
  * there is none through the blocking calls of one thread.
  *
- * At most `depth` requests are with the kernel; the others wait here, by priority.  What was posted
+ * At most `depth` requests are with the kernel; the rest wait here, by priority.  What was posted
  * together is submitted together.  A long request goes to the kernel's own threads at once: a copy
  * out of its cache would otherwise run here, under the mask.
  */
@@ -49,7 +49,7 @@ static struct file_request *request_of(const struct weft_event *ev)
 /* ---- io_uring
  * -------------------------------------------------------------------------------------- */
 
-static void fill(struct io_uring_sqe *e, struct weft_event *ev)
+static void fill_entry(struct io_uring_sqe *e, struct weft_event *ev)
 {
 	static const uint8_t code[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC};
 	struct file_request *r = request_of(ev);
@@ -67,7 +67,7 @@ static void fill(struct io_uring_sqe *e, struct weft_event *ev)
 }
 
 /* Hands on what may go; returns whether the kernel took all that was prepared. */
-static bool feed(struct files *f)
+static bool feed_kernel(struct files *f)
 {
 	struct io_uring_sqe *e;
 	while (f->waiting && f->inflight < f->depth && (e = weft_task_uring_entry(&f->ring))) {
@@ -75,7 +75,7 @@ static bool feed(struct files *f)
 		struct weft_event *ev = f->waiting;
 		f->waiting = request_of(ev)->next;
 		request_of(ev)->with_kernel = true;
-		fill(e, ev);
+		fill_entry(e, ev);
 		f->inflight++;
 	}
 	return weft_task_uring_submit(&f->ring);
@@ -115,7 +115,7 @@ static bool file_detach(void *arg, struct weft_event *ev)
 static void file_poll_group(void *arg, struct weft_events *es)
 {
 	struct files *f = arg;
-	(void)feed(f); /* what it does not take is offered again before anybody sleeps */
+	(void)feed_kernel(f); /* what it does not take is offered again before a sleep */
 	for (const struct io_uring_cqe *c; (c = weft_task_uring_peek(&f->ring));) {
 		/* ends: none left */
 		struct weft_event *ev = (void *)(uintptr_t)c->user_data;
@@ -127,13 +127,13 @@ static void file_poll_group(void *arg, struct weft_events *es)
 		weft_event_complete(ev, result);
 	}
 	if (f->waiting)
-		(void)feed(f);
+		(void)feed_kernel(f);
 }
 
 static weft_err file_arm(void *arg, struct weft_events *es)
 {
 	struct files *f = arg;
-	bool all = feed(f);
+	bool all = feed_kernel(f);
 	weft_task_uring_bell(&f->ring, true);
 	return !all || weft_task_uring_peek(&f->ring) ? WEFT_AGAIN : WEFT_OK;
 }
@@ -224,7 +224,8 @@ const char *weft_events_files_by(const struct weft_events *es)
 	return es->ops.has_fd ? "io_uring" : "a thread";
 }
 
-static weft_err post(struct weft_events *es, struct weft_event *ev, struct file_request r)
+static weft_err post_file_request(struct weft_events *es, struct weft_event *ev,
+				  struct file_request r)
 {
 	*request_of(ev) = r;
 	return weft_event_post(es, ev);
@@ -233,26 +234,26 @@ static weft_err post(struct weft_events *es, struct weft_event *ev, struct file_
 weft_err weft_event_post_read(struct weft_events *es, struct weft_event *ev, int fd, void *buffer,
 			      size_t bytes, uint64_t offset)
 {
-	return post(es, ev,
-		    (struct file_request){.op = FILE_READ,
-					  .fd = fd,
-					  .buffer = buffer,
-					  .bytes = bytes,
-					  .offset = offset});
+	return post_file_request(es, ev,
+				 (struct file_request){.op = FILE_READ,
+						       .fd = fd,
+						       .buffer = buffer,
+						       .bytes = bytes,
+						       .offset = offset});
 }
 
 weft_err weft_event_post_write(struct weft_events *es, struct weft_event *ev, int fd,
 			       const void *buffer, size_t bytes, uint64_t offset)
 {
-	return post(es, ev,
-		    (struct file_request){.op = FILE_WRITE,
-					  .fd = fd,
-					  .buffer = (void *)(uintptr_t)buffer,
-					  .bytes = bytes,
-					  .offset = offset});
+	return post_file_request(es, ev,
+				 (struct file_request){.op = FILE_WRITE,
+						       .fd = fd,
+						       .buffer = (void *)(uintptr_t)buffer,
+						       .bytes = bytes,
+						       .offset = offset});
 }
 
 weft_err weft_event_post_fsync(struct weft_events *es, struct weft_event *ev, int fd)
 {
-	return post(es, ev, (struct file_request){.op = FILE_FSYNC, .fd = fd});
+	return post_file_request(es, ev, (struct file_request){.op = FILE_FSYNC, .fd = fd});
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ev_timer.c - timers as an event source: a heap of times, and one timerfd for the earliest while
- * nobody polls.
+ * no thread polls.
  */
 #include "base/log.h"
 #include "task/event/event_int.h"
@@ -32,24 +32,24 @@ static struct timer_request *request_of(const struct weft_event *ev)
 	return weft_task_event_data(ev);
 }
 
-static void put(struct timers *t, size_t i, struct weft_event *ev)
+static void heap_put(struct timers *t, size_t i, struct weft_event *ev)
 {
 	t->heap[i] = ev;
 	request_of(ev)->index = i;
 }
 
-static void rise(struct timers *t, size_t i)
+static void heap_rise(struct timers *t, size_t i)
 {
 	struct weft_event *ev = t->heap[i];
 	while (i > 0 && request_of(t->heap[(i - 1) / 2])->at_ns > request_of(ev)->at_ns) {
 		/* ends at the root */
-		put(t, i, t->heap[(i - 1) / 2]);
+		heap_put(t, i, t->heap[(i - 1) / 2]);
 		i = (i - 1) / 2;
 	}
-	put(t, i, ev);
+	heap_put(t, i, ev);
 }
 
-static void sink(struct timers *t, size_t i)
+static void heap_sink(struct timers *t, size_t i)
 {
 	struct weft_event *ev = t->heap[i];
 	for (;;) { /* ends at a leaf */
@@ -61,21 +61,21 @@ static void sink(struct timers *t, size_t i)
 			child++;
 		if (request_of(t->heap[child])->at_ns >= request_of(ev)->at_ns)
 			break;
-		put(t, i, t->heap[child]);
+		heap_put(t, i, t->heap[child]);
 		i = child;
 	}
-	put(t, i, ev);
+	heap_put(t, i, ev);
 }
 
-static void take_out(struct timers *t, struct weft_event *ev)
+static void heap_remove(struct timers *t, struct weft_event *ev)
 {
 	size_t i = request_of(ev)->index;
 	struct weft_event *last = t->heap[--t->n];
 	if (last == ev)
 		return;
-	put(t, i, last);
-	rise(t, i);
-	sink(t, request_of(last)->index);
+	heap_put(t, i, last);
+	heap_rise(t, i);
+	heap_sink(t, request_of(last)->index);
 }
 
 static bool timer_attach(void *arg, struct weft_event *ev, int64_t *result_p)
@@ -91,14 +91,14 @@ static bool timer_attach(void *arg, struct weft_event *ev, int64_t *result_p)
 		t->heap = more;
 		t->room = room;
 	}
-	put(t, t->n, ev);
-	rise(t, t->n++);
+	heap_put(t, t->n, ev);
+	heap_rise(t, t->n++);
 	return false;
 }
 
 static bool timer_detach(void *arg, struct weft_event *ev)
 {
-	take_out(arg, ev);
+	heap_remove(arg, ev);
 	return true;
 }
 
@@ -109,7 +109,7 @@ static void timer_poll_group(void *arg, struct weft_events *es)
 	while (t->n && request_of(t->heap[0])->at_ns <= now) { /* ends: the rest is later */
 		struct weft_event *ev = t->heap[0];
 		uint64_t late = now - request_of(ev)->at_ns;
-		take_out(t, ev);
+		heap_remove(t, ev);
 		weft_task_late(late);
 		weft_event_complete(ev, (int64_t)late);
 	}

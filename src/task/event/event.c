@@ -26,7 +26,7 @@ static struct weft_ev *of_link(struct weft_link *l)
 }
 
 /* By priority, behind those of the same. */
-static void enlist(struct weft_events *es, struct weft_ev *ev)
+static void add_pending(struct weft_events *es, struct weft_ev *ev)
 {
 	int priority = weft_task_event_public(ev)->priority;
 	struct weft_link *at = es->pending.head.prev;
@@ -63,8 +63,8 @@ struct weft_event *weft_events_first(struct weft_events *es)
 	return weft_events_next(es);
 }
 
-/* Tells those who wait; returns how many events that were. */
-static int finish(struct weft_events *es)
+/* Completes what is done: calls functions, wakes waiters.  Returns how many. */
+static int finish_done(struct weft_events *es)
 {
 	int n = 0;
 	for (struct weft_link *l; (l = weft_list_pop_front(&es->done)); n++) {
@@ -72,7 +72,7 @@ static int finish(struct weft_events *es)
 		struct weft_ev *ev = of_link(l);
 		struct weft_event *event = weft_task_event_public(ev);
 		ev->blocked = ev->leaving = false;
-		/* Relaxed: posted again only by its function or by who has seen it done. */
+		/* Relaxed: posted again only by its function or by a thread that has seen it done. */
 		atomic_store_explicit(&ev->x_state, event->fn ? WEFT_EV_IN_FN : WEFT_EV_IDLE,
 				      memory_order_relaxed);
 		if (event->fn) {
@@ -87,7 +87,7 @@ static int finish(struct weft_events *es)
 	return n;
 }
 
-static void withdraw(struct weft_events *es, struct weft_ev *ev)
+static void withdraw_event(struct weft_events *es, struct weft_ev *ev)
 {
 	struct weft_event *event = weft_task_event_public(ev);
 	if (ev->leaving)
@@ -102,7 +102,7 @@ static void withdraw(struct weft_events *es, struct weft_ev *ev)
 	}
 }
 
-static bool cancelled(const struct weft_ev *ev)
+static bool is_cancelled(const struct weft_ev *ev)
 {
 	/* Relaxed: x_cancels brought it. */
 	return atomic_load_explicit(&ev->x_state, memory_order_relaxed) & WEFT_EV_CANCELLED;
@@ -115,19 +115,19 @@ static void withdraw_cancelled(struct weft_events *es)
 	    !atomic_exchange_explicit(&es->x_cancels, false, memory_order_acq_rel))
 		return;
 	for (struct weft_event *e = weft_events_first(es); e; e = weft_events_next(es))
-		if (cancelled(weft_task_event_of(e)))
-			withdraw(es, weft_task_event_of(e));
+		if (is_cancelled(weft_task_event_of(e)))
+			withdraw_event(es, weft_task_event_of(e));
 }
 
 /* From `sub` into `pending`.  True: there were some. */
-static bool take_in(struct weft_events *es)
+static bool take_in_posted(struct weft_events *es)
 {
 	bool fresh = false;
 	for (struct weft_mpsc_node *n; (n = weft_mpsc_pop(&es->sub)); fresh = true) {
 		/* ends: empty, or the next push is half done and then looks itself */
 		struct weft_ev *ev = weft_container_of(n, struct weft_ev, sub);
 		struct weft_event *event = weft_task_event_public(ev);
-		enlist(es, ev);
+		add_pending(es, ev);
 		int64_t result = -ECANCELED;
 		if (es->closed || (es->ops.attach && es->ops.attach(es->arg, event, &result)))
 			weft_event_complete(event, result);
@@ -139,14 +139,14 @@ static bool take_in(struct weft_events *es)
  */
 
 /* The source's own choice, or the program's for all sources; AUTO: neither says anything. */
-static enum weft_events_method ask(const struct weft_events *es,
-				   const struct weft_events_load *load)
+static enum weft_events_method ask_method(const struct weft_events *es,
+					  const struct weft_events_load *load)
 {
 	return es->ops.choose ? es->ops.choose(es->arg, load)
 			      : weft_task_policy_ask_source(es->source.name, load);
 }
 
-static enum weft_events_method choose(struct weft_events *es)
+static enum weft_events_method choose_method(struct weft_events *es)
 {
 	es->chosen = false;
 	if (es->ops.flags & WEFT_EVENTS_RARE && (es->ops.has_fd || es->blocker))
@@ -162,22 +162,22 @@ static enum weft_events_method choose(struct weft_events *es)
 					       memory_order_relaxed) == WEFT_BATON_HELD,
 		.requests = es->count,
 	};
-	enum weft_events_method m = ask(es, &load);
+	enum weft_events_method m = ask_method(es, &load);
 	es->chosen = m != WEFT_EVENTS_AUTO;
 	return m == WEFT_EVENTS_AUTO && es->blocker ? weft_policy_source(&load) : m;
 }
 
-static void choose_again(struct weft_events *es, bool fresh)
+static void choose_method_again(struct weft_events *es, bool fresh)
 {
 	if (!fresh && (++es->looks % CHOOSE_EVERY || !es->count))
 		return;
-	es->now = choose(es);
+	es->now = choose_method(es);
 	if (es->ops.has_fd)
 		weft_task_source_rare_locked(&es->source, es->now == WEFT_EVENTS_BLOCK);
 }
 
-/* Whatever makes somebody look when it comes; the engine relies on it.  WEFT_AGAIN: it is there. */
-static weft_err make_armed(struct weft_events *es)
+/* From now on what comes rings; the engine relies on it.  WEFT_AGAIN: it is there already. */
+static weft_err arm_requests(struct weft_events *es)
 {
 	es->retry = false;
 	if (!es->count || es->now == WEFT_EVENTS_POLL)
@@ -190,7 +190,7 @@ static weft_err make_armed(struct weft_events *es)
 }
 
 /* What the engine must know of us after each look. */
-static void settle(struct weft_events *es)
+static void describe_to_engine(struct weft_events *es)
 {
 	bool bell = es->ops.has_fd || es->blocker;
 	weft_task_source_timed_locked(
@@ -204,7 +204,7 @@ static void settle(struct weft_events *es)
 /* ---- the look
  * ------------------------------------------------------------------------------------ */
 
-static void look(struct weft_events *es)
+static void poll_requests(struct weft_events *es)
 {
 	if (!es->count || es->in_block)
 		return;
@@ -222,21 +222,21 @@ static void look(struct weft_events *es)
 int weft_task_events_harvest(struct weft_events *es)
 {
 	uint32_t run = weft_task_overseer_begin(WEFT_RUNNING_SOURCE, es->source.name);
-	bool fresh = take_in(es);
+	bool fresh = take_in_posted(es);
 	withdraw_cancelled(es);
-	choose_again(es, fresh);
-	look(es);
-	int found = finish(es);
+	choose_method_again(es, fresh);
+	poll_requests(es);
+	int found = finish_done(es);
 	/* The engine may believe us armed from the time before this request came. */
 	if (fresh && weft_task_source_armed_locked(&es->source)) {
 		int tries = 0;
-		while (make_armed(es) != WEFT_OK && ++tries < ARM_TRIES) {
-			look(es);
-			found += finish(es);
+		while (arm_requests(es) != WEFT_OK && ++tries < ARM_TRIES) {
+			poll_requests(es);
+			found += finish_done(es);
 		}
 		es->retry = tries == ARM_TRIES;
 	}
-	settle(es);
+	describe_to_engine(es);
 	weft_task_overseer_end(run);
 	return found;
 }
@@ -252,15 +252,15 @@ static int events_poll(void *arg)
 static weft_err arm_events(struct weft_events *es)
 {
 	uint32_t run = weft_task_overseer_begin(WEFT_RUNNING_SOURCE, es->source.name);
-	take_in(es);
-	choose_again(es, true);
+	take_in_posted(es);
+	choose_method_again(es, true);
 	/* A thread may have polled until now: it will not any more. */
 	if (es->now == WEFT_EVENTS_POLL && es->blocker && !es->chosen &&
 	    es->ops.method == WEFT_EVENTS_AUTO)
 		es->now = WEFT_EVENTS_BLOCK;
-	weft_err err = make_armed(es);
-	finish(es);
-	settle(es);
+	weft_err err = arm_requests(es);
+	finish_done(es);
+	describe_to_engine(es);
 	weft_task_overseer_end(run);
 	return err;
 }
@@ -269,7 +269,8 @@ static void disarm_events(struct weft_events *es)
 {
 	if (es->ops.has_fd && es->ops.disarm)
 		es->ops.disarm(es->arg, es);
-	else if (es->blocker && weft_task_events_can_poll(es) && choose(es) != WEFT_EVENTS_BLOCK)
+	else if (es->blocker && weft_task_events_can_poll(es) &&
+		 choose_method(es) != WEFT_EVENTS_BLOCK)
 		weft_task_blocker_want(es->blocker, false);
 }
 
@@ -289,7 +290,7 @@ static weft_err check_ops(const struct weft_events_ops *ops)
 	if (!ops->poll && !ops->poll_group && !ops->block && !ops->block_group)
 		return WEFT_ERR_ARG;
 	if (ops->block_group && !ops->poll && !ops->poll_group)
-		return WEFT_ERR_ARG; /* nobody could say which request is there */
+		return WEFT_ERR_ARG; /* nothing could say which request is there */
 	return WEFT_OK;
 }
 
@@ -333,18 +334,18 @@ weft_err weft_events_open(const struct weft_events_ops *ops, void *arg, struct w
 }
 
 /* Withdraws all; returns how many will still complete. */
-static size_t empty(struct weft_events *es)
+static size_t withdraw_all(struct weft_events *es)
 {
 	struct weft_source_inside inside;
 	weft_task_source_enter(&es->source, &inside);
 	es->closed = true;
-	take_in(es);
+	take_in_posted(es);
 	for (struct weft_event *e = weft_events_first(es); e; e = weft_events_next(es))
-		withdraw(es, weft_task_event_of(e));
-	look(es);
-	finish(es);
+		withdraw_event(es, weft_task_event_of(e));
+	poll_requests(es);
+	finish_done(es);
 	size_t left = es->count;
-	settle(es);
+	describe_to_engine(es);
 	weft_task_source_exit(&es->source, &inside);
 	return left;
 }
@@ -356,7 +357,7 @@ weft_err weft_events_close(struct weft_events *es)
 	if (weft_engine_in_handler())
 		return WEFT_ERR_DEADLOCK;
 	struct timespec nap = {0, 100000};
-	while (empty(es)) /* ends: what the system or a blocking call still has comes back */
+	while (withdraw_all(es)) /* ends: what the system or a blocking call still has comes back */
 		nanosleep(&nap, NULL);
 	weft_task_blocker_destroy(es->blocker);
 	weft_task_source_remove(&es->source);
@@ -381,7 +382,7 @@ weft_err weft_event_post(struct weft_events *es, struct weft_event *event)
 	uint32_t state = atomic_load_explicit(&ev->x_state, memory_order_relaxed);
 	if (state & WEFT_EV_POSTED)
 		return WEFT_ERR_STATE;
-	if (state != WEFT_EV_IN_FN) /* else it has not been done yet, and somebody may wait */
+	if (state != WEFT_EV_IN_FN) /* else it has not been done yet, and a thread may wait */
 		weft_wait_completion_init(&ev->done);
 	ev->es = es;
 	ev->blocked = ev->leaving = false;

@@ -27,7 +27,7 @@ enum weft_ev_state {
 struct weft_ev {
 	struct weft_mpsc_node sub;   /* posted, not yet seen */
 	struct weft_link link;       /* M: in pending or done */
-	struct weft_completion done; /* true while it is nobody's */
+	struct weft_completion done; /* true while it is not posted */
 	struct weft_events *es;      /* poster */
 	int64_t result;              /* M, until done */
 	_Atomic uint32_t x_state;    /* poster, canceller, holder of the mask */
@@ -88,7 +88,7 @@ static inline bool weft_task_events_can_block(const struct weft_events *es)
 	return es->ops.block || es->ops.block_group;
 }
 
-/* Mask held, for blocker.c: looks as a round would, and wakes who waited. */
+/* Mask held, for blocker.c: looks as a round would, and wakes the waiters. */
 int weft_task_events_harvest(struct weft_events *es);
 
 /* blocker.c: the thread of a source that has blocking calls only for sleeping. */

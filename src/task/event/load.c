@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load.c - how many cores are ours, and who else wants them: affinity, control group, run queues.
+ * load.c - how many cores are ours, and how many threads want them: affinity, control group, run queues.
  *
- * Each number is looked up at most every so often, by whoever asks then; between it is a load.
+ * Each number is looked up at most every so often, by the thread that asks then; between it is a load.
  */
 #include "base/cancel.h"
 #include "base/base.h"
@@ -45,7 +45,7 @@ void weft_task_load_set_root(const char *dir)
 }
 
 /* The file's beginning as a string; false: it cannot be read. */
-static bool slurp(const char *name, char *text, size_t room)
+static bool read_text(const char *name, char *text, size_t room)
 {
 	char path[1024];
 	snprintf(path, sizeof path, "%.200s%s", kernel_root, name);
@@ -65,12 +65,12 @@ static int quota_at(const char *dir, bool unified)
 	char path[768], text[64];
 	long long max = 0, period = 0;
 	snprintf(path, sizeof path, "%.700s/%s", dir, unified ? "cpu.max" : "cpu.cfs_quota_us");
-	if (!slurp(path, text, sizeof text) || sscanf(text, "%lld %lld", &max, &period) < 1 ||
+	if (!read_text(path, text, sizeof text) || sscanf(text, "%lld %lld", &max, &period) < 1 ||
 	    max <= 0)
 		return 0; /* "max", -1, or no such group */
 	if (!unified) {
 		snprintf(path, sizeof path, "%.700s/cpu.cfs_period_us", dir);
-		if (slurp(path, text, sizeof text))
+		if (read_text(path, text, sizeof text))
 			period = atoll(text);
 	}
 	return period > 0 ? (int)((max + period - 1) / period) : 0;
@@ -113,7 +113,7 @@ int weft_task_load_quota(void)
 {
 	char text[4096];
 	int least = 0;
-	if (!slurp("/proc/self/cgroup", text, sizeof text))
+	if (!read_text("/proc/self/cgroup", text, sizeof text))
 		return 0;
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) { /* ends: a line less */
 		char *list = strchr(line, ':'), *group = list ? strchr(list + 1, ':') : NULL;
@@ -144,7 +144,8 @@ static int read_running(void)
 {
 	char text[128];
 	int n = 0;
-	if (!slurp("/proc/loadavg", text, sizeof text) || sscanf(text, "%*f %*f %*f %d/", &n) != 1)
+	if (!read_text("/proc/loadavg", text, sizeof text) ||
+	    sscanf(text, "%*f %*f %*f %d/", &n) != 1)
 		return 0;
 	return n;
 }
@@ -153,7 +154,7 @@ uint64_t weft_task_load_queued_ns(void)
 {
 	char text[128];
 	unsigned long long ran, waited;
-	return slurp("/proc/thread-self/schedstat", text, sizeof text) &&
+	return read_text("/proc/thread-self/schedstat", text, sizeof text) &&
 			       sscanf(text, "%llu %llu", &ran, &waited) == 2
 		       ? waited
 		       : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load.h - how many cores are ours, and who else wants them.
+ * load.h - how many cores are ours, and how many threads want them.
  *
  * Callers   any thread.  A load, and rarely, at most every so often, a file of the kernel's.
  */

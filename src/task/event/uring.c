@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "base/log.h"
 
-static int enter(struct weft_uring *u, unsigned n)
+static int uring_enter(struct weft_uring *u, unsigned n)
 {
 	return (int)syscall(SYS_io_uring_enter, u->fd, n, 0, 0, NULL, 0);
 }
@@ -108,7 +108,7 @@ bool weft_task_uring_submit(struct weft_uring *u)
 	/* ENTRY -> kernel.  Carries: the entries. */
 	atomic_store_explicit(u->x_sq_tail, u->tail, memory_order_release);
 	while (u->prepared) { /* ends: all taken, or the kernel has no room now */
-		int n = enter(u, u->prepared);
+		int n = uring_enter(u, u->prepared);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * life.h - a task's word: who may do what with it, and what follows.
+ * life.h - a task's word: which thread may do what with it, and what follows.
  *
  *   IDLE --submit--> QUEUED --claim--> RUNNING --settle--> IDLE
  *   RUNNING --submit--> RUNNING|RESUBMITTED --settle--> QUEUED
- *   QUEUED, RUNNING --cancel--> the same|CANCELLED; QUEUED|CANCELLED goes when somebody claims it,
+ *   QUEUED, RUNNING --cancel--> the same|CANCELLED; QUEUED|CANCELLED goes when a runner claims it,
  *   RUNNING|CANCELLED does not start again.
  *   any --mask--> the same|MASKED; QUEUED|MASKED --claim--> SHELVED: it lies in no queue, and
  *   unmask puts it back.
  *
- * Callers   submit, cancel, mask, unmask: anyone.  claim: who took the task out of a queue.
- *           settle: who ran it.
+ * Callers   submit, cancel, mask, unmask: any thread.  claim: the runner that took the task out
+ *           of a queue.
+ *           settle: its runner.
  * Order     each step is an exchange on one word, so they come one after the other.  What was
  *           written before submit is visible to the next run; what a run wrote, to the next one.
- * Progress  each call loops only while others' steps succeed: lock-free.
- * Done      the completion beside the word follows it: who makes the word idle signals next and
- *           touches nothing after that; who submits an idle task waits those few instructions.
+ * Progress  each call loops only while other threads' steps succeed: lock-free.
+ * Done      the completion beside the word follows it: the thread that makes the word idle signals
+ *           next and touches nothing after that; a submitter of an idle task waits those few
+ *           instructions.
  *
  *             submit claim settle cancel mask     .  together, no help needed
  *   submit      .      .     .      .     .       -  cannot meet: one runner at a time
@@ -51,7 +53,7 @@ enum weft_life_step {
 static inline enum weft_life_step weft_task_life_submit(_Atomic uint32_t *x_state)
 {
 	uint32_t seen = atomic_load_explicit(x_state, memory_order_relaxed);
-	for (;;) { /* ends: each failure is somebody else's step */
+	for (;;) { /* ends: each failure is another thread's step */
 		uint32_t want = seen & WEFT_LIFE_MASKED;
 		/* It takes back a cancel that has not been acted on. */
 		if (seen & WEFT_LIFE_RUNNING)
@@ -136,7 +138,7 @@ static inline bool weft_task_life_cancel(_Atomic uint32_t *x_state, enum weft_li
 		bool shelved = seen & WEFT_LIFE_SHELVED;
 		uint32_t want = shelved ? WEFT_LIFE_MASKED : seen | WEFT_LIFE_CANCELLED;
 		/* CANCEL -> RUN, IDLE.  Carries: what the canceller wrote, for the action.
-		 * CANCEL <- RUN: who shelved it has let go of it. */
+		 * CANCEL <- RUN: the runner that shelved it has let go of it. */
 		if (atomic_compare_exchange_weak_explicit(
 			    x_state, &seen, want, memory_order_acq_rel, memory_order_relaxed)) {
 			*step_p = shelved ? WEFT_LIFE_FINISH : WEFT_LIFE_NOTHING;
@@ -148,7 +150,7 @@ static inline bool weft_task_life_cancel(_Atomic uint32_t *x_state, enum weft_li
 /* True: a run is under way at this moment. */
 static inline bool weft_task_life_mask(_Atomic uint32_t *x_state)
 {
-	/* MASK <- IDLE.  Carries: what the last run wrote, to who works on its data now. */
+	/* MASK <- IDLE.  Carries: what the last run wrote, to the thread that works on its data now. */
 	return atomic_fetch_or_explicit(x_state, WEFT_LIFE_MASKED, memory_order_acq_rel) &
 	       WEFT_LIFE_RUNNING;
 }

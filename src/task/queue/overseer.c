@@ -3,7 +3,7 @@
  * overseer.c - says which task, completion action or source's callback has been running for too
  * long while it still runs, also when the engine's stop waits for it.
  *
- * A thread of its own: whoever runs the task, the watcher included, cannot.  It is started by the
+ * A thread of its own: the runner of the task, the watcher included, cannot.  It is started by the
  * first task, and ticks while tasks run; after some ticks without any it sleeps until the next.  It
  * counts ticks, not time: a process that was stopped, or a crowded machine, is no slow task.
  */
@@ -34,7 +34,7 @@ static pthread_t thread;
 
 _Atomic bool weft_task_overseer_x_asleep;
 
-/* ---- who runs tasks ---------------------------------------------------------------------------
+/* ---- threads that run tasks ---------------------------------------------------------------------------
  */
 
 static pthread_key_t key;
@@ -99,7 +99,7 @@ void weft_task_overseer_end(uint32_t run)
 /* ---- looking ----------------------------------------------------------------------------------
  */
 
-static void report(struct weft_running *r)
+static void report_run(struct weft_running *r)
 {
 	static const char *const kinds[] = {"task", "the completion action of task",
 					    "a callback of source"};
@@ -129,7 +129,7 @@ static void report(struct weft_running *r)
 }
 
 /* True: tasks run, or have run since the last look. */
-static bool look(bool stop_begins)
+static bool look_at_runs(bool stop_begins)
 {
 	bool active = false;
 	int n = atomic_load_explicit(&x_slots, memory_order_relaxed);
@@ -148,7 +148,7 @@ static bool look(bool stop_begins)
 			r->next = r->ticks + 1;
 		if (++r->ticks < r->next)
 			continue;
-		report(r);
+		report_run(r);
 		r->next = r->ticks * 2;
 	}
 	return active;
@@ -167,12 +167,12 @@ static void sleep_long(uint32_t seen)
 	atomic_store_explicit(&weft_task_overseer_x_asleep, true, memory_order_relaxed);
 	if (!weft_task_engine.baton.fence)
 		weft_membarrier_private();
-	if (!look(false))
+	if (!look_at_runs(false))
 		sleep_for(seen, WEFT_FOREVER);
 	atomic_store_explicit(&weft_task_overseer_x_asleep, false, memory_order_relaxed);
 }
 
-static void *run(void *arg)
+static void *run_overseer(void *arg)
 {
 	struct weft_engine *e = arg;
 	unsigned quiet = 0;
@@ -186,7 +186,7 @@ static void *run(void *arg)
 		bool stop_begins =
 			!stopping && atomic_load_explicit(&x_stopping, memory_order_relaxed);
 		stopping |= stop_begins;
-		quiet = look(stop_begins) ? 0 : quiet + 1;
+		quiet = look_at_runs(stop_begins) ? 0 : quiet + 1;
 		if (quiet < TICKS_QUIET || stopping)
 			sleep_for(seen, e->slow_ns);
 		else
@@ -197,7 +197,7 @@ static void *run(void *arg)
 /* ---- waking, starting, stopping ---------------------------------------------------------------
  */
 
-static void ring(void)
+static void wake_overseer(void)
 {
 	weft_task_wake_word_ring(&x_word);
 	weft_futex_wake(&x_word);
@@ -207,19 +207,19 @@ static void start_locked(struct weft_engine *e)
 {
 	if (started)
 		return;
-	started = weft_task_engine_thread(&thread, run, e) == WEFT_OK;
+	started = weft_task_engine_thread(&thread, run_overseer, e) == WEFT_OK;
 	if (!started)
 		weft_debug("no thread that watches how long tasks run");
 }
 
 void weft_task_overseer_wake(void)
 {
-	/* One of those who find it asleep. */
+	/* One of the runners that find it asleep. */
 	if (!atomic_exchange_explicit(&weft_task_overseer_x_asleep, false, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&lock);
 	if (started)
-		ring();
+		wake_overseer();
 	else
 		start_locked(&weft_task_engine);
 	pthread_mutex_unlock(&lock);
@@ -244,7 +244,7 @@ void weft_task_overseer_stop_begins(struct weft_engine *e)
 	if (runs && e->slow_ns)
 		start_locked(e);
 	if (started)
-		ring();
+		wake_overseer();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -254,7 +254,7 @@ void weft_task_overseer_stop(void)
 	bool join = started;
 	started = false;
 	atomic_store_explicit(&x_stop, true, memory_order_relaxed);
-	ring();
+	wake_overseer();
 	pthread_mutex_unlock(&lock);
 	if (join)
 		pthread_join(thread, NULL);

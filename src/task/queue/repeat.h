@@ -27,8 +27,8 @@ struct weft_repeat {
 
 static inline void weft_task_repeat_queued(struct weft_repeat *r)
 {
-	/* QUEUED -> NAP.  seq_cst: before the push and so before the submitter's look at who
-	 * sleeps: it sees the sleeper and kicks, or the sleeper counts the task. */
+	/* QUEUED -> NAP.  seq_cst: before the push and so before the submitter's look at the
+	 * baton: it sees the sleeper and kicks, or the sleeper counts the task. */
 	atomic_fetch_add_explicit(&r->x_queued, 1, memory_order_seq_cst);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * running.h - what a thread says of the task that it runs, for whoever watches how long; the same
- * for a task's completion action and a source's callbacks.
+ * running.h - what a thread says of the task that it runs, for the overseer, which watches how
+ * long; the same for a task's completion action and a source's callbacks.
  *
  * Callers   begin, end: the thread that runs it.  now, pin, unpin: the overseer alone.
- * Order     what was written before begin() is visible to who saw its number in now().
+ * Order     what was written before begin() is visible to the overseer once now() gives its number.
  * Cost      begin, end: two stores, a store and a load, of the thread's own line.
  * Promise   the name that pin() returns stays until unpin(): end() waits, so the task and its name
  *           are not freed meanwhile.

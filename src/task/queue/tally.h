@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tally.h - counts up; whoever waits for n sleeps until n have come.
+ * tally.h - counts up; a waiter for n sleeps until n have come.
  *
- * One word holds the count and two bits: WAITERS, somebody is in the list, and LOCKED, somebody
- * works on the list.  Without waiters an add is one exchange and the last access.  With waiters the
- * same exchange takes the lock, so that nobody can see the count reached, return and free the
- * memory before the adder is through.
+ * One word holds the count and two bits: WAITERS, the list is not empty, and LOCKED, a thread works
+ * on the list.  Without waiters an add is one exchange and the last access.  With waiters the
+ * same exchange takes the lock, so that no waiter can see the count reached, return and free
+ * the memory before the adder is through.
  *
- * Callers   add: anyone, handlers included.  wait: see weft/task.h.
+ * Callers   add: any thread, handlers included.  wait: see weft/task.h.
  * Owner     entries lie on their waiters' stacks; in the list until popped or withdrawn.
- * Order     what was written before add() is visible to who has read the count that it made.
+ * Order     what was written before add() is visible to a reader of the count that it made.
  * Progress  add without waiters: lock-free; with: spins while another walks the list.
  */
 #ifndef WEFT_TASK_TALLY_H
@@ -73,7 +73,7 @@ static inline void weft_task_tally_unlock(struct weft_tally_core *y, uint64_t wo
 {
 	word &= ~(WEFT_TALLY_LOCKED | WEFT_TALLY_WAITERS);
 	/* TGIVE -> TLOCK.  Carries: the list.  TGIVE -> READ.  Carries: the adders' work.
-	 * Nobody changes the word while it is locked, so a store will do. */
+	 * No other thread changes the word while it is locked, so a store will do. */
 	atomic_store_explicit(&y->x_word, word | (y->first ? WEFT_TALLY_WAITERS : 0),
 			      memory_order_release);
 }
@@ -82,7 +82,8 @@ static inline void weft_task_tally_unlock(struct weft_tally_core *y, uint64_t wo
 static inline struct weft_tally_entry *weft_task_tally_add_core(struct weft_tally_core *y)
 {
 	uint64_t seen = atomic_load_explicit(&y->x_word, memory_order_relaxed);
-	while (!(seen & (WEFT_TALLY_WAITERS | WEFT_TALLY_LOCKED))) /* ends: others add, or wait */
+	while (!(seen &
+		 (WEFT_TALLY_WAITERS | WEFT_TALLY_LOCKED))) /* ends: other threads add, or wait */
 		/* ADD -> READ.  Carries: the adder's work.  Acquire: the count carries on what the
 		 * adders before wrote. */
 		if (atomic_compare_exchange_weak_explicit(&y->x_word, &seen, seen + WEFT_TALLY_ONE,

@@ -18,8 +18,8 @@
 #include "wait/waiter.h"
 
 /* Word by word: a compound literal becomes a string instruction, which takes 10 ns to begin. */
-static inline void fill(struct weft_task *t, const char *name, weft_task_fn *fn, void *arg,
-			unsigned options)
+static inline void fill_task(struct weft_task *t, const char *name, weft_task_fn *fn, void *arg,
+			     unsigned options)
 {
 	t->fn = fn;
 	t->arg = arg;
@@ -39,7 +39,7 @@ static inline void fill(struct weft_task *t, const char *name, weft_task_fn *fn,
 void weft_task_init(struct weft_task *t, const char *name, weft_task_fn *fn, void *arg,
 		    unsigned options)
 {
-	fill(t, name, fn, arg, options);
+	fill_task(t, name, fn, arg, options);
 	weft_wait_completion_init_done(&weft_task_core(t)->done);
 }
 
@@ -47,7 +47,7 @@ void weft_task_init(struct weft_task *t, const char *name, weft_task_fn *fn, voi
  */
 
 /* False: there is no engine. */
-static bool enqueue(struct weft_task *t, enum weft_haste haste)
+static bool enqueue_task(struct weft_task *t, enum weft_haste haste)
 {
 	struct weft_tqueue *q =
 		weft_task_tqueue_of_place(t->cpus ? weft_topo_cover(t->cpus, t->cpus_bytes) : 0);
@@ -62,10 +62,10 @@ static bool enqueue(struct weft_task *t, enum weft_haste haste)
 	int leaf = weft_unlikely(t->options & (WEFT_TASK_URGENT | WEFT_TASK_STRICT))
 			   ? weft_topo_leaf_in(t->cpus, t->cpus_bytes)
 			   : -1;
-	/* None of its cores is in the tree: see stranded(). */
+	/* None of its cores is in the tree: see cores_are_gone(). */
 	if (weft_unlikely(leaf < 0 && t->options & WEFT_TASK_STRICT))
 		leaf = weft_topo_leaf_here();
-	/* Somebody has to go on looking at a repeat task. */
+	/* A repeat task has to be looked at again and again. */
 	bool anybody = leaf < 0 && !(t->options & WEFT_TASK_REPEAT);
 	weft_task_tqueue_push(q, t); /* from here on t may run, end and be freed */
 	if (weft_likely(leaf < 0) || weft_task_worker_ring(leaf))
@@ -73,8 +73,8 @@ static bool enqueue(struct weft_task *t, enum weft_haste haste)
 	return true;
 }
 
-/* Tells everybody that t is done; our last access to it. */
-static void finish(struct weft_task *t)
+/* Says that t is done; the last access to it. */
+static void finish_task(struct weft_task *t)
 {
 	void (*action)(void *) = t->on_complete;
 	void *arg = NULL;
@@ -96,23 +96,23 @@ static void finish(struct weft_task *t)
 	}
 }
 
-static void refuse(struct weft_task *t)
+static void refuse_task(struct weft_task *t)
 {
 	weft_error("task %s was submitted while no engine runs", t->name ? t->name : "?");
-	/* Relaxed: nobody else is at it; the signal orders. */
+	/* Relaxed: no other thread is at it; the signal orders. */
 	atomic_store_explicit(&weft_task_core(t)->x_state, 0, memory_order_relaxed);
 	weft_wait_completion_signal(&weft_task_core(t)->done);
 }
 
 /* The last run has made the task idle and is about to signal; a few instructions. */
-static void await_signal(struct weft_completion *done)
+static void await_last_signal(struct weft_completion *done)
 {
 	unsigned turns = 0;
 	while (!weft_wait_completion_done(done))
 		weft_backoff(&turns);
 }
 
-static bool submit(struct weft_task *t, enum weft_haste haste)
+static bool submit_task(struct weft_task *t, enum weft_haste haste)
 {
 	struct weft_task_core *c = weft_task_core(t);
 	if (t->options & WEFT_TASK_ONCE) {
@@ -121,43 +121,43 @@ static bool submit(struct weft_task *t, enum weft_haste haste)
 	} else {
 		if (weft_task_life_submit(&c->x_state) != WEFT_LIFE_ENQUEUE)
 			return false;
-		await_signal(&c->done);
+		await_last_signal(&c->done);
 		weft_wait_completion_init(&c->done);
 	}
-	if (weft_unlikely(!enqueue(t, haste)))
-		refuse(t);
+	if (weft_unlikely(!enqueue_task(t, haste)))
+		refuse_task(t);
 	return true;
 }
 
 bool weft_task_submit(struct weft_task *t)
 {
-	return submit(t, WEFT_HASTE_AT_ONCE);
+	return submit_task(t, WEFT_HASTE_AT_ONCE);
 }
 
 bool weft_task_submit_later(struct weft_task *t)
 {
-	return submit(t, WEFT_HASTE_LATER);
+	return submit_task(t, WEFT_HASTE_LATER);
 }
 
 bool weft_task_submit_spare(struct weft_task *t)
 {
-	return submit(t, WEFT_HASTE_SPARE);
+	return submit_task(t, WEFT_HASTE_SPARE);
 }
 
 void weft_task_launch(struct weft_task *t, const char *name, weft_task_fn *fn, void *arg)
 {
-	fill(t, name, fn, arg, WEFT_TASK_ONCE);
-	/* Relaxed, both: nobody knows it yet. */
+	fill_task(t, name, fn, arg, WEFT_TASK_ONCE);
+	/* Relaxed, both: no other thread knows it yet. */
 	atomic_store_explicit(&weft_task_core(t)->x_state, WEFT_LIFE_QUEUED, memory_order_relaxed);
 	weft_wait_completion_init(&weft_task_core(t)->done);
-	if (weft_unlikely(!enqueue(t, WEFT_HASTE_AT_ONCE)))
-		refuse(t);
+	if (weft_unlikely(!enqueue_task(t, WEFT_HASTE_AT_ONCE)))
+		refuse_task(t);
 }
 
 /* ---- running -----------------------------------------------------------------------------------
  */
 
-static inline enum weft_task_verdict call_run(struct weft_task *t, uint32_t *run_p)
+static inline enum weft_task_verdict call_task_as_run(struct weft_task *t, uint32_t *run_p)
 {
 	struct weft_engine_self *self = &weft_task_engine_self;
 	struct weft_running *r = self->running;
@@ -178,10 +178,10 @@ static inline enum weft_task_verdict call_run(struct weft_task *t, uint32_t *run
 	return v;
 }
 
-static enum weft_task_verdict call(struct weft_task *t)
+static enum weft_task_verdict call_task(struct weft_task *t)
 {
 	uint32_t run;
-	return call_run(t, &run);
+	return call_task_as_run(t, &run);
 }
 
 /* A tick's resolution, 1 to 4 ms, for 5 ns. */
@@ -201,20 +201,20 @@ static void report_slow(const char *name, uint64_t ns)
 	if (now < atomic_load_explicit(&x_next_ns, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&x_next_ns, now + 1000000000u, memory_order_relaxed);
-	weft_warn("task %s ran for %llu ms: nobody else could look at its queue meanwhile",
+	weft_warn("task %s ran for %llu ms: no other thread could look at its queue meanwhile",
 		  name ? name : "?", (unsigned long long)(ns / 1000000));
 }
 
 /* The same under the mask, where it must not take long. */
-static enum weft_task_verdict call_masked(struct weft_task *t)
+static enum weft_task_verdict call_repeat_task(struct weft_task *t)
 {
 	uint64_t limit = weft_task_engine.slow_ns;
 	if (!limit)
-		return call(t);
+		return call_task(t);
 	const char *name = t->name; /* t may be gone afterwards */
 	uint64_t begun = coarse_ns();
 	uint32_t run;
-	enum weft_task_verdict v = call_run(t, &run);
+	enum weft_task_verdict v = call_task_as_run(t, &run);
 	uint64_t took = coarse_ns() - begun;
 	/* Relaxed: written before we came out of the run, if it was this one. */
 	if (weft_unlikely(took >= limit) &&
@@ -225,37 +225,37 @@ static enum weft_task_verdict call_masked(struct weft_task *t)
 }
 
 /* Runs at most one time: no step of its word says that it runs. */
-static void run_once(struct weft_task *t)
+static void run_once_task(struct weft_task *t)
 {
 	/* Acquire: what a canceller wrote, for the completion's action.  Taking it out of the queue
 	 * has carried the rest. */
 	if (weft_unlikely(atomic_load_explicit(&weft_task_core(t)->x_state, memory_order_acquire) &
 			  WEFT_LIFE_CANCELLED) ||
-	    call(t) != WEFT_TASK_GONE)
-		finish(t);
+	    call_task(t) != WEFT_TASK_GONE)
+		finish_task(t);
 }
 
 bool weft_task_run(struct weft_task *t, struct weft_tqueue *q, bool masked)
 {
 	if (t->options & WEFT_TASK_ONCE) {
-		run_once(t);
+		run_once_task(t);
 		return false;
 	}
 	_Atomic uint32_t *x_state = &weft_task_core(t)->x_state;
 	enum weft_life_step step = weft_task_life_claim(x_state);
 	if (weft_likely(step == WEFT_LIFE_RUN)) {
-		enum weft_task_verdict v = masked ? call_masked(t) : call(t);
+		enum weft_task_verdict v = masked ? call_repeat_task(t) : call_task(t);
 		if (v == WEFT_TASK_GONE)
 			return false;
 		step = weft_task_life_settle(x_state, v == WEFT_TASK_AGAIN);
 	}
 	if (step == WEFT_LIFE_FINISH)
-		finish(t);
+		finish_task(t);
 	if (step != WEFT_LIFE_ENQUEUE)
 		return false;
 	if (!masked) {
 		weft_task_tqueue_push(q, t);
-		/* We may be somebody who polls once and goes away.  The watcher does not. */
+		/* The caller may poll once and go away.  The watcher does not. */
 		if (weft_task_engine_self.runner != WEFT_RUNNER_WATCHER)
 			weft_task_engine_kick(&weft_task_engine, weft_task_baton_submit_target(
 									 &weft_task_engine.baton));
@@ -279,21 +279,21 @@ bool weft_task_drop(struct weft_task *t)
 				return false;
 		}
 	}
-	finish(t);
+	finish_task(t);
 	return true;
 }
 
 void weft_task_end(struct weft_task *t)
 {
-	/* Relaxed: the engine has stopped, nobody else is at it. */
+	/* Relaxed: the engine has stopped, no other thread is at it. */
 	atomic_store_explicit(&weft_task_core(t)->x_state, 0, memory_order_relaxed);
-	finish(t);
+	finish_task(t);
 }
 
 /* ---- masking -----------------------------------------------------------------------------------
  */
 
-static weft_err mask(struct weft_task *t, bool *running_p)
+static weft_err mask_task(struct weft_task *t, bool *running_p)
 {
 	if (t->options & WEFT_TASK_ONCE)
 		return WEFT_ERR_UNSUPPORTED;
@@ -304,14 +304,14 @@ static weft_err mask(struct weft_task *t, bool *running_p)
 weft_err weft_task_mask(struct weft_task *t)
 {
 	bool running;
-	return mask(t, &running);
+	return mask_task(t, &running);
 }
 
 weft_err weft_task_mask_wait(struct weft_task *t)
 {
 	bool running;
 	unsigned turns = 0;
-	weft_err err = mask(t, &running);
+	weft_err err = mask_task(t, &running);
 	if (err || !running)
 		return err;
 	if (weft_task_engine_self.in_handler) {
@@ -329,8 +329,8 @@ void weft_task_unmask(struct weft_task *t)
 	if (t->options & WEFT_TASK_ONCE)
 		return;
 	if (weft_task_life_unmask(&weft_task_core(t)->x_state) == WEFT_LIFE_ENQUEUE &&
-	    !enqueue(t, WEFT_HASTE_AT_ONCE))
-		refuse(t);
+	    !enqueue_task(t, WEFT_HASTE_AT_ONCE))
+		refuse_task(t);
 }
 
 /* ---- cancelling
@@ -343,7 +343,7 @@ bool weft_task_cancel(struct weft_task *t)
 	if (weft_task_done(t) || !weft_task_life_cancel(&weft_task_core(t)->x_state, &step))
 		return false;
 	if (step == WEFT_LIFE_FINISH)
-		finish(t);
+		finish_task(t);
 	return true;
 }
 
@@ -362,11 +362,11 @@ weft_err weft_task_cancel_wait(struct weft_task *t)
 			(void)weft_task_engine_wait_all(&c, 1, 100000);
 		}
 	else
-		await_signal(c);
+		await_last_signal(c);
 	return WEFT_OK;
 }
 
-static int first_of(const struct weft_task *t)
+static int first_cpu_of(const struct weft_task *t)
 {
 	int most = (int)(t->cpus_bytes ? t->cpus_bytes : sizeof *t->cpus) * 8, cpu = 0;
 	while (cpu < most && !weft_topo_in_set(t->cpus, t->cpus_bytes, cpu))
@@ -375,11 +375,11 @@ static int first_of(const struct weft_task *t)
 }
 
 /*
- * Nobody has the cores that t wants: the system has moved the worker whose core has gone offline,
+ * No thread has the cores that t wants: the system has moved the worker whose core has gone offline,
  * or has not let it have that core, or the tree has none of them.  Then that worker is as good as
  * any.
  */
-static bool stranded(const struct weft_task *t, const unsigned long *own)
+static bool cores_are_gone(const struct weft_task *t, const unsigned long *own)
 {
 	static _Atomic bool x_said;
 	struct weft_engine_self *self = &weft_task_engine_self;
@@ -394,7 +394,7 @@ static bool stranded(const struct weft_task *t, const unsigned long *own)
 	/* Relaxed: one line is enough, two do no harm. */
 	if (!atomic_exchange_explicit(&x_said, true, memory_order_relaxed))
 		weft_warn("core %d is gone or not ours: strict tasks for it run elsewhere",
-			  lost ? cpu : first_of(t));
+			  lost ? cpu : first_cpu_of(t));
 	return true;
 }
 
@@ -409,6 +409,6 @@ bool weft_task_allowed(const struct weft_task *t)
 	const unsigned long *in = (const unsigned long *)(const void *)t->cpus;
 	for (size_t w = 0; w < weft_countof(own); w++)
 		if (own[w] & ~(w < bytes / sizeof *in ? in[w] : 0ul))
-			return stranded(t, own);
+			return cores_are_gone(t, own);
 	return true;
 }

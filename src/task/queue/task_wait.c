@@ -12,7 +12,7 @@
 #define CHUNK 64 /* tasks that one call gathers on its stack */
 
 /*
- * The caller has just submitted t and nobody has taken it: it runs here and now, without the baton
+ * The caller has just submitted t and no other thread has taken it: it runs here and now, without the baton
  * and without a mask.  Only where the caller's own round would look first.
  */
 static bool run_it_here(struct weft_task *t)
@@ -55,7 +55,7 @@ static bool some_repeat(struct weft_task *const *t, size_t n)
 	return i < n;
 }
 
-static inline weft_err wait_at(struct weft_task *t, uint64_t timeout_ns, const void *site)
+static inline weft_err wait_for_task(struct weft_task *t, uint64_t timeout_ns, const void *site)
 {
 	struct weft_completion *c = &weft_task_core(t)->done;
 	if (weft_task_done(t))
@@ -71,15 +71,15 @@ static inline weft_err wait_at(struct weft_task *t, uint64_t timeout_ns, const v
 
 weft_err weft_task_wait_for(struct weft_task *t, uint64_t timeout_ns)
 {
-	return wait_at(t, timeout_ns, WEFT_WAIT_SITE);
+	return wait_for_task(t, timeout_ns, WEFT_WAIT_SITE);
 }
 
 weft_err weft_task_wait(struct weft_task *t)
 {
-	return wait_at(t, WEFT_FOREVER, WEFT_WAIT_SITE);
+	return wait_for_task(t, WEFT_FOREVER, WEFT_WAIT_SITE);
 }
 
-static void gather(struct weft_completion **c, struct weft_task *const *t, size_t n)
+static void gather_completions(struct weft_completion **c, struct weft_task *const *t, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		c[i] = t[i] ? &weft_task_core(t[i])->done : NULL;
@@ -91,7 +91,7 @@ weft_err weft_task_wait_any(struct weft_task *const *t, size_t n, uint64_t timeo
 	struct weft_completion *few[CHUNK] = {NULL}, **c = few;
 	if (n > CHUNK && !(c = malloc(n * sizeof *c)))
 		return WEFT_ERR_NOMEM;
-	gather(c, t, n);
+	gather_completions(c, t, n);
 	bool polled = polled_wait_begin(some_repeat(t, n));
 	weft_err err = weft_task_engine_wait_any_at(c, n, timeout_ns, WEFT_WAIT_SITE);
 	polled_wait_end(polled);
@@ -118,7 +118,7 @@ weft_err weft_task_wait_all(struct weft_task *const *t, size_t n, uint64_t timeo
 			uint64_t gone = weft_clock_ns() - begun;
 			left = gone < timeout_ns ? timeout_ns - gone : 0;
 		}
-		gather(c, t + at, part);
+		gather_completions(c, t + at, part);
 		err = weft_task_engine_wait_all_at(c, part, left, WEFT_WAIT_SITE);
 	}
 	polled_wait_end(polled);

@@ -22,7 +22,7 @@ static struct weft_tqueue *queues;
 static _Atomic(struct weft_tqueue *) x_open; /* the same, or NULL: submissions are refused */
 static int queue_count;
 
-static void make(struct weft_tqueue *all, int i)
+static void make_queue(struct weft_tqueue *all, int i)
 {
 	const struct weft_topo_node *t = weft_topo_node(i);
 	struct weft_tqueue *q = &all[i];
@@ -43,7 +43,7 @@ static void make(struct weft_tqueue *all, int i)
 }
 
 /* Do the queues of the last start fit the tree of now? */
-static bool fits(int n)
+static bool queues_fit_tree(int n)
 {
 	if (n != queue_count)
 		return false;
@@ -60,12 +60,12 @@ static bool fits(int n)
 weft_err weft_task_tqueues_create(void)
 {
 	int n = weft_topo_count();
-	if (!fits(n)) {
+	if (!queues_fit_tree(n)) {
 		struct weft_tqueue *all = aligned_alloc(WEFT_CACHELINE, (size_t)n * sizeof *queues);
 		if (!all)
 			return WEFT_ERR_NOMEM;
 		for (int i = 0; i < n; i++)
-			make(all, i);
+			make_queue(all, i);
 		all->older = queues;
 		queues = all;
 		queue_count = n;
@@ -94,8 +94,8 @@ struct weft_tqueue *weft_task_tqueue_here(void)
 	return &queues[weft_topo_leaf_here()];
 }
 
-/* Tasks that need no mask to run and wait for their turn behind nobody. */
-static bool fits_slot(const struct weft_task *t)
+/* Tasks that need no mask to run and wait for their turn behind no other. */
+static bool task_fits_slot(const struct weft_task *t)
 {
 	return !(t->options & (WEFT_TASK_REPEAT | WEFT_TASK_URGENT | WEFT_TASK_STRICT)) &&
 	       t->priority == 0;
@@ -119,7 +119,8 @@ void weft_task_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 	if (t->options & WEFT_TASK_REPEAT)
 		weft_task_repeat_queued(&weft_task_engine.repeat);
 	/* Relaxed and acquire: hints, they keep the order of one thread's submissions. */
-	bool in_slot = fits_slot(t) && !atomic_load_explicit(&q->x_slot, memory_order_relaxed) &&
+	bool in_slot = task_fits_slot(t) &&
+		       !atomic_load_explicit(&q->x_slot, memory_order_relaxed) &&
 		       !atomic_load_explicit(&q->x_main, memory_order_relaxed) &&
 		       weft_task_tqueue_sub_empty(q) && weft_task_tqueue_slot_put(q, t);
 	/* shards is a power of two. */
@@ -131,7 +132,7 @@ void weft_task_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 
 bool weft_task_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t)
 {
-	/* Alone there: others may have a higher priority. */
+	/* Alone there: another task may have a higher priority. */
 	return atomic_load_explicit(&q->x_slot, memory_order_relaxed) == t &&
 	       !atomic_load_explicit(&q->x_main, memory_order_relaxed) &&
 	       weft_task_tqueue_sub_empty(q) && (!q->parent || q == weft_task_tqueue_here()) &&
@@ -143,7 +144,7 @@ bool weft_task_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t)
 /* ---- under the mask ----------------------------------------------------------------------------
  */
 
-static void bump(_Atomic uint32_t *x, int by)
+static void count_under_mask(_Atomic uint32_t *x, int by)
 {
 	/* Relaxed, single writer: the holder of the mask. */
 	uint32_t n = atomic_load_explicit(x, memory_order_relaxed);
@@ -152,30 +153,30 @@ static void bump(_Atomic uint32_t *x, int by)
 
 static void main_count(struct weft_tqueue *q, const struct weft_task *t, int by)
 {
-	bump(&q->x_main, by);
+	count_under_mask(&q->x_main, by);
 	if (!(t->options & (WEFT_TASK_REPEAT | WEFT_TASK_STRICT)))
-		bump(&q->x_once, by);
+		count_under_mask(&q->x_once, by);
 }
 
-static int rank_of(const struct weft_task *t)
+static int rank_of_task(const struct weft_task *t)
 {
 	return t->options & WEFT_TASK_URGENT ? INT_MAX : t->priority;
 }
 
-static struct weft_task **last_of(struct weft_tqueue *q, const struct weft_task *t)
+static struct weft_task **last_of_rank(struct weft_tqueue *q, const struct weft_task *t)
 {
-	return &q->last[(unsigned)rank_of(t) % WEFT_TQUEUE_LASTS];
+	return &q->last[(unsigned)rank_of_task(t) % WEFT_TQUEUE_LASTS];
 }
 
 /* What t goes behind: the last of the same or a higher priority. */
 static struct weft_link *place_for(struct weft_tqueue *q, const struct weft_task *t)
 {
-	struct weft_task *last = *last_of(q, t);
-	if (last && rank_of(last) == rank_of(t))
+	struct weft_task *last = *last_of_rank(q, t);
+	if (last && rank_of_task(last) == rank_of_task(t))
 		return &weft_task_cold(last)->link;
 	struct weft_link *at = q->main.head.prev;
 	while (at != &q->main.head && /* ends at the head or at one that goes first */
-	       rank_of(weft_task_of_link(at)) < rank_of(t))
+	       rank_of_task(weft_task_of_link(at)) < rank_of_task(t))
 		at = at->prev;
 	return at;
 }
@@ -184,15 +185,15 @@ static struct weft_link *place_for(struct weft_tqueue *q, const struct weft_task
 static void main_insert(struct weft_tqueue *q, struct weft_task *t)
 {
 	weft_list_insert_before(place_for(q, t)->next, &weft_task_cold(t)->link);
-	*last_of(q, t) = t;
+	*last_of_rank(q, t) = t;
 	main_count(q, t, 1);
 }
 
 static void main_remove(struct weft_tqueue *q, struct weft_task *t)
 {
 	weft_list_remove(&weft_task_cold(t)->link);
-	if (*last_of(q, t) == t)
-		*last_of(q, t) = NULL;
+	if (*last_of_rank(q, t) == t)
+		*last_of_rank(q, t) = NULL;
 	main_count(q, t, -1);
 }
 
@@ -221,15 +222,16 @@ static struct weft_task *take_locked(struct weft_tqueue *q)
 	return NULL;
 }
 
-/* Lets the mask go; what came meanwhile is at least in the main queue, and somebody is told. */
-static void let_go(struct weft_tqueue *q)
+/* Lets the mask go; what came meanwhile is at least in the main queue, and a thread is kicked to look. */
+static void release_mask(struct weft_tqueue *q)
 {
 	bool turned_away = false;
-	while (!weft_task_tqueue_release(q, &x_open, end_late)) { /* ends: nobody was turned away */
+	while (!weft_task_tqueue_release(q, &x_open,
+					 end_late)) { /* ends: no thread was turned away */
 		collect_locked(q);
 		turned_away = true;
 	}
-	if (weft_unlikely(turned_away)) /* he may have gone to sleep relying on us */
+	if (weft_unlikely(turned_away)) /* it may have gone to sleep relying on us */
 		weft_task_engine_kick(&weft_task_engine,
 				      weft_task_baton_submit_target(&weft_task_engine.baton));
 }
@@ -257,10 +259,10 @@ static bool run_batch(struct weft_tqueue *q, int *ran_p)
 			continue;
 		}
 		++*ran_p;
-		let_go(q); /* others take the rest meanwhile */
+		release_mask(q); /* other threads take the rest meanwhile */
 		weft_task_run(t, q, false);
 		if (weft_task_tqueue_idle(q) || !weft_mask_try(&q->mask))
-			return false; /* whoever holds it goes on, and will look again */
+			return false; /* its holder goes on, and will look again */
 		collect_locked(q);
 	}
 	return true;
@@ -272,7 +274,7 @@ enum visit_kind {
 	VISIT_WAIT,  /* taken: wait for it, for threads that alone may run what is there */
 };
 
-static bool enter(struct weft_tqueue *q, enum visit_kind kind)
+static bool take_mask(struct weft_tqueue *q, enum visit_kind kind)
 {
 	if (kind == VISIT_WAIT) {
 		unsigned turns = 0;
@@ -300,25 +302,25 @@ static int visit_slot(struct weft_tqueue *q)
 	return 1;
 }
 
-static int visit(struct weft_tqueue *q, enum visit_kind kind)
+static int visit_queue(struct weft_tqueue *q, enum visit_kind kind)
 {
 	int ran = visit_slot(q), turns = 0;
 	if (ran >= 0)
 		return ran;
-	if (!enter(q, kind))
+	if (!take_mask(q, kind))
 		return 0;
 	ran = 0;
 	bool left;
-	do { /* ends: nobody was turned away during the last turn */
+	do { /* ends: no thread was turned away during the last turn */
 		collect_locked(q);
 		if (!run_batch(q, &ran))
 			return ran;
 		/* Relaxed: ours while we hold the mask. */
 		left = atomic_load_explicit(&q->x_once, memory_order_relaxed) != 0;
 	} while ((left && ++turns < TURNS_MAX) || !weft_task_tqueue_release(q, &x_open, end_late));
-	/* More keeps coming: somebody must come back for it.  LEFT -> LEAVER (weft_task_tqueues_left).
-	 * seq_cst, a read-modify-write: of us and a holder of the baton who leaves or falls asleep,
-	 * he sees it, or we see that he has.  Without it both could rely on the other. */
+	/* More keeps coming: a thread must come back for it.  LEFT -> LEAVER (weft_task_tqueues_left).
+	 * seq_cst, a read-modify-write: of us and a holder of the baton that leaves or falls asleep,
+	 * it sees the task, or we see that it has left.  Without it both could rely on the other. */
 	if (left && atomic_fetch_add_explicit(&q->x_once, 0, memory_order_seq_cst))
 		weft_task_engine_kick(&weft_task_engine,
 				      weft_task_baton_submit_target(&weft_task_engine.baton));
@@ -342,7 +344,7 @@ int weft_task_tqueues_round(struct weft_tqueue *leaf, bool quiet)
 		up = q->parent && weft_task_tqueue_parent_due(q) ? q->parent : NULL;
 		count_visit(q);
 		if (weft_unlikely(!weft_task_tqueue_idle(q)))
-			ran += visit(q, quiet ? VISIT_QUIET : VISIT_SKIP);
+			ran += visit_queue(q, quiet ? VISIT_QUIET : VISIT_SKIP);
 		if (!up)
 			return ran;
 	}
@@ -356,7 +358,7 @@ int weft_task_tqueues_branch(struct weft_tqueue *leaf, bool *half_p)
 		count_visit(q);
 		if (weft_task_tqueue_idle(q))
 			continue;
-		ran += visit(q, VISIT_WAIT);
+		ran += visit_queue(q, VISIT_WAIT);
 		*half_p |= weft_task_tqueue_submitted(q);
 	}
 	return ran;
@@ -369,7 +371,7 @@ int weft_task_tqueues_visit_all(void)
 		if (weft_task_tqueue_idle(&queues[i]))
 			continue;
 		count_visit(&queues[i]);
-		ran += visit(&queues[i], VISIT_SKIP);
+		ran += visit_queue(&queues[i], VISIT_SKIP);
 	}
 	return ran;
 }
@@ -412,13 +414,13 @@ void weft_task_tqueue_purge(struct weft_tqueue *q)
 		else if (repeat)
 			weft_task_repeat_left(&weft_task_engine.repeat);
 	}
-	let_go(q);
+	release_mask(q);
 }
 
 /* ---- ending and seeing --------------------------------------------------------------------------
  */
 
-#define REPORT_MAX 10 /* tasks by name; the others as a number */
+#define REPORT_MAX 10 /* tasks by name; the rest as a number */
 
 static _Thread_local unsigned ended; /* by this thread, since it began to */
 
@@ -445,11 +447,11 @@ static void end_late(struct weft_tqueue *q)
 	end_main(q);
 }
 
-static void end_all(struct weft_tqueue *q)
+static void end_queue(struct weft_tqueue *q)
 {
-	(void)enter(q, VISIT_WAIT); /* somebody may be on his way out of a round */
+	(void)take_mask(q, VISIT_WAIT); /* a poller may be on its way out of a round */
 	while (!weft_task_tqueue_release(q, &x_open,
-					 end_main)) /* ends: nobody else comes to push */
+					 end_main)) /* ends: pushes are refused by now */
 		;
 }
 
@@ -458,7 +460,7 @@ void weft_task_tqueues_close(void)
 	weft_task_tqueue_close(&x_open); /* an action that submits is refused */
 	ended = 0;
 	for (int i = 0; i < queue_count; i++)
-		end_all(&queues[i]);
+		end_queue(&queues[i]);
 	if (ended > REPORT_MAX)
 		weft_warn("and %u more tasks", ended - REPORT_MAX);
 }

@@ -3,18 +3,18 @@
  * tqueue.h - queues of tasks, one per place of the machine tree.
  *
  * A task that comes to an empty queue lies in its slot: one exchange puts it there, one takes it,
- * and whoever took it runs it, without the mask.  Everything else goes through a submission queue,
+ * and the thread that took it runs it, without the mask.  Everything else goes through a submission queue,
  * one of a few, so that cores that submit at once do not fight for a line, and from there, by the
  * holder of the mask, into the main queue.
  *
  * Callers   push: any thread.  round, visit_all, purge: any thread that may run tasks.
  * Owner     a queue owns its tasks while they wait in it.
  * Order     see mask.h and mpsc.h: what a submitter wrote is visible to the function.
- * Progress  push: lock-free.  A queue that somebody else is working on is skipped; that one looks
- *           once more before it lets go.
- * Closed    a submission at that moment is refused, or runs, or ends with what was left; whoever
- *           lets a mask go after it ends what is there.  One that is stalled until the next start
- *           is that one's, or ends, if the tree is another by then.
+ * Progress  push: lock-free.  A queue whose mask is taken is skipped; the mask's holder looks once
+ *           more before it lets go.
+ * Closed    a submission at that moment is refused, or runs, or ends with what was left; a
+ *           thread that lets a mask go after it ends what is there.  A submission that is stalled
+ *           until the next start belongs to that start, or ends, if the tree is another by then.
  *
  *           push round purge    .  together, no help needed
  *   push      .    .     .      M  one holds the mask, the other skips (round) or comes back
@@ -51,7 +51,7 @@ struct weft_tqueue {
 	/* Submitters and takers: a task that came to an empty queue, without any mask. */
 	alignas(WEFT_CACHELINE) _Atomic(struct weft_task *) x_slot;
 	_Atomic uint32_t x_main; /* M: tasks in main; read without the mask as a hint */
-	_Atomic uint32_t x_once; /* M: of these, tasks that anybody may run and finish */
+	_Atomic uint32_t x_once; /* M: of these, tasks that any thread may run and finish */
 	/* Submitters push, each thread into one of them, holder of the mask pops. */
 	struct weft_mpsc sub[WEFT_TQUEUE_SHARDS];
 };
@@ -61,7 +61,7 @@ static inline bool weft_task_tqueue_slot_put(struct weft_tqueue *q, struct weft_
 {
 	struct weft_task *none = NULL;
 	/* PUT -> GET.  Carries: *t.  Without it the taker could call a function that is not yet
-	 * written.  seq_cst: comes before the submitter's look at who sleeps. */
+	 * written.  seq_cst: comes before the submitter's look at the baton. */
 	return atomic_compare_exchange_strong_explicit(&q->x_slot, &none, t, memory_order_seq_cst,
 						       memory_order_relaxed);
 }
@@ -73,7 +73,7 @@ static inline struct weft_task *weft_task_tqueue_slot_take(struct weft_tqueue *q
 	struct weft_task *t = atomic_load_explicit(&q->x_slot, memory_order_relaxed);
 	if (!t)
 		return NULL;
-	weft_prefetch_write(t); /* it is ours most likely; at worst somebody loses the line */
+	weft_prefetch_write(t); /* it is ours most likely; at worst another core loses the line */
 	/* GET <- PUT. */
 	return atomic_exchange_explicit(&q->x_slot, NULL, memory_order_acq_rel);
 }
@@ -113,7 +113,7 @@ static inline bool weft_task_tqueue_sub_empty(const struct weft_tqueue *q)
 
 static inline bool weft_task_tqueue_submitted(const struct weft_tqueue *q)
 {
-	/* seq_cst, as for the submission queues: who goes to sleep relies on the answer. */
+	/* seq_cst, as for the submission queues: a thread that goes to sleep relies on it. */
 	return atomic_load_explicit(&q->x_slot, memory_order_seq_cst) ||
 	       !weft_task_tqueue_sub_empty(q);
 }
@@ -157,12 +157,12 @@ static inline bool weft_task_tqueue_parent_due(struct weft_tqueue *q)
 /* ---- closing -----------------------------------------------------------------------------------
  */
 
-/* Asked after a push, and before a mask is let go.  Also true when others than q's are open. */
+/* Asked after a push, and before a mask is let go.  Also true when another tree's queues are open. */
 static inline bool weft_task_tqueue_closed(const struct weft_tqueue *q,
 					   const _Atomic(struct weft_tqueue *) *x_open)
 {
 	/* PUSH <- CLOSE.  seq_cst: comes after the exchange of the push, so either we see it
-	 * closed, or who closes sees what was pushed, or at least a push that is half done.
+	 * closed, or the closer sees what was pushed, or at least a push that is half done.
 	 * Without it both could miss, and the task would lie there for ever. */
 	return atomic_load_explicit(x_open, memory_order_seq_cst) != q - q->place;
 }
@@ -183,7 +183,7 @@ static inline void weft_task_tqueue_end_locked(struct weft_tqueue *q, weft_tqueu
 		weft_backoff(&turns);
 }
 
-/* Lets the mask go.  False: somebody was turned away, look again. */
+/* Lets the mask go.  False: a thread was turned away, look again. */
 static inline bool weft_task_tqueue_release(struct weft_tqueue *q,
 					    const _Atomic(struct weft_tqueue *) *x_open,
 					    weft_tqueue_end_fn *end)
@@ -230,11 +230,11 @@ bool weft_task_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t)
 
 /*
  * From leaf up, each queue once, as far as no poller below a sibling goes on from there.  quiet:
- * leave no trace at queues that others work on.  Returns how many tasks ran.
+ * leave no trace at queues whose mask is taken.  Returns how many tasks ran.
  */
 int weft_task_tqueues_round(struct weft_tqueue *leaf, bool quiet);
 
-/* From leaf up, every queue; waits for queues that others work on.  May the caller sleep after it
+/* From leaf up, every queue; waits for masks that are taken.  May the caller sleep after it
  * found nothing?  *half_p: no, a submission is half done. */
 int weft_task_tqueues_branch(struct weft_tqueue *leaf, bool *half_p);
 
@@ -243,10 +243,10 @@ int weft_task_tqueues_visit_all(void);
 
 /* Is there a submission that no poller has seen yet? */
 bool weft_task_tqueues_submitted(void);
-/* Or a task that a poller has seen and left to others? */
+/* Or a task that a poller has seen and left to other threads? */
 bool weft_task_tqueues_left(void);
 
-/* Takes cancelled tasks out of q, without running others.  May wait for a repeat task to return. */
+/* Takes cancelled tasks out of q and runs none.  May wait for a repeat task to return. */
 void weft_task_tqueue_purge(struct weft_tqueue *q);
 
 void weft_task_tqueues_describe(FILE *out);

@@ -19,7 +19,7 @@ struct weft_tqueue;
 /* Over weft_task.engine: beside the function, in the line that moves to the runner. */
 struct __attribute__((may_alias)) weft_task_core {
 	struct weft_mpsc_node sub;   /* Q: in a submission queue */
-	_Atomic uint32_t x_state;    /* everybody, see life.h */
+	_Atomic uint32_t x_state;    /* any thread, see life.h */
 	uint32_t counted;            /* submitter: it has a tally */
 	struct weft_completion done; /* true while the task is neither queued nor running */
 };

@@ -52,7 +52,7 @@ weft_err weft_task_workers_create(void)
 	return WEFT_OK;
 }
 
-static void *run(void *arg)
+static void *run_worker(void *arg)
 {
 	struct worker *w = arg;
 	(void)weft_task_engine_thread_settle("weft-worker");
@@ -78,7 +78,7 @@ static void *run(void *arg)
 	}
 }
 
-static void wake(struct worker *w)
+static void wake_worker(struct worker *w)
 {
 	weft_task_wake_word_ring(&w->x_word);
 	weft_futex_wake(&w->x_word);
@@ -87,14 +87,15 @@ static void wake(struct worker *w)
 bool weft_task_worker_ring(int leaf)
 {
 	struct worker *w = &workers[leaf];
-	/* STATE.  Carries: the thread, for who joins it. */
+	/* STATE.  Carries: the thread, for the join. */
 	int state = atomic_load_explicit(&w->x_state, memory_order_acquire);
 	if (weft_unlikely(state == ABSENT)) {
 		pthread_mutex_lock(&lock);
 		state = atomic_load_explicit(&w->x_state, memory_order_relaxed);
-		/* Relaxed: under lock.  At a stop the task ends with the others in its queue. */
+		/* Relaxed: under lock.  At a stop the task ends with the rest of its queue. */
 		if (state == ABSENT && !atomic_load_explicit(&x_stop, memory_order_relaxed)) {
-			state = weft_task_engine_thread(&w->thread, run, w) ? FAILED : PRESENT;
+			state = weft_task_engine_thread(&w->thread, run_worker, w) ? FAILED
+										   : PRESENT;
 			if (state == FAILED)
 				weft_warn("no thread for urgent tasks on %s",
 					  weft_topo_node(leaf)->name);
@@ -104,7 +105,7 @@ bool weft_task_worker_ring(int leaf)
 		pthread_mutex_unlock(&lock);
 	}
 	if (state == PRESENT)
-		wake(w);
+		wake_worker(w);
 	return state != PRESENT;
 }
 
@@ -117,7 +118,7 @@ void weft_task_workers_stop(void)
 	for (int i = 0; i < worker_count; i++) {
 		int state = atomic_load_explicit(&workers[i].x_state, memory_order_acquire);
 		if (state == PRESENT) {
-			wake(&workers[i]);
+			wake_worker(&workers[i]);
 			pthread_join(workers[i].thread, NULL);
 		}
 		atomic_store_explicit(&workers[i].x_state, ABSENT, memory_order_relaxed);
