@@ -12,6 +12,7 @@
 #include "base/settings.h"
 #include "check.h"
 #include "task/engine_int.h"
+#include "task/queue/tqueue.h"
 #include "task/queue/weft_task.h"
 #include "topo/topo.h"
 
@@ -217,6 +218,7 @@ static void beside_pollers(void)
 		int left;
 		prepare(&t, &left);
 		CHECK(weft_task_submit(&t));
+		weft_task_tqueues_check(); /* amid the pollers */
 		CHECK_EQ(weft_task_wait(&t), WEFT_OK);
 		CHECK_EQ(left, 0);
 	}

@@ -12,6 +12,7 @@
 #include "base/settings.h"
 #include "check.h"
 #include "task/engine_int.h"
+#include "task/queue/tqueue.h"
 #include "task/queue/weft_task.h"
 #include "topo/topo.h"
 
@@ -391,8 +392,10 @@ int main(int argc, char **argv)
 	completes();
 	cancels();
 	submitted_from_everywhere();
+	weft_task_tqueues_check();
 	cancelled_from_everywhere();
 	by_priority();
+	weft_task_tqueues_check();
 	on_its_core();
 	on_no_core();
 	in_the_background();

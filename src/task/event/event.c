@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* event.c - requests of a source: posting, the look that finds what is there, arming, the choice.
  */
+#include "base/assert.h"
 #include "base/cancel.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -40,6 +41,8 @@ void weft_event_complete(struct weft_event *event, int64_t result)
 {
 	struct weft_ev *ev = weft_task_event_of(event);
 	struct weft_events *es = ev->es;
+	weft_assert(es->count > 0);
+	weft_assert(!weft_wait_completion_done(&ev->done));
 	if (es->cursor == &ev->link)
 		es->cursor = ev->link.next;
 	weft_list_remove(&ev->link);

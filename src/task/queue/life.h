@@ -29,6 +29,7 @@
 #ifndef WEFT_TASK_LIFE_H
 #define WEFT_TASK_LIFE_H
 
+#include "base/assert.h"
 #include "base/base.h"
 #include "wait/completion.h"
 
@@ -107,8 +108,10 @@ static inline enum weft_life_step weft_task_life_claim(_Atomic uint32_t *x_state
 		 * RUN -> SHELF (unmask).  Carries: our unlinking; without it the unmasker could
 		 * link the task while we still do. */
 		if (atomic_compare_exchange_weak_explicit(
-			    x_state, &seen, want, memory_order_acq_rel, memory_order_relaxed))
+			    x_state, &seen, want, memory_order_acq_rel, memory_order_relaxed)) {
+			weft_assert(seen & WEFT_LIFE_QUEUED);
 			return step;
+		}
 	}
 }
 
@@ -123,8 +126,10 @@ static inline enum weft_life_step weft_task_life_settle(_Atomic uint32_t *x_stat
 		/* IDLE -> SUBMIT, RUN.  Carries: what this run wrote, to the next one and to the
 		 * next submitter.  Acquire: a canceller's words, for the completion's action. */
 		if (atomic_compare_exchange_weak_explicit(
-			    x_state, &seen, want, memory_order_acq_rel, memory_order_relaxed))
+			    x_state, &seen, want, memory_order_acq_rel, memory_order_relaxed)) {
+			weft_assert(seen & WEFT_LIFE_RUNNING);
 			return more ? WEFT_LIFE_ENQUEUE : WEFT_LIFE_FINISH;
+		}
 	}
 }
 

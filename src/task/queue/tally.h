@@ -17,6 +17,7 @@
 
 #include <assert.h>
 #include <weft/task.h>
+#include "base/assert.h"
 #include "base/base.h"
 #include "wait/completion.h"
 #include "wait/waiter.h"
@@ -71,6 +72,7 @@ static inline uint64_t weft_task_tally_lock(struct weft_tally_core *y, uint64_t 
 
 static inline void weft_task_tally_unlock(struct weft_tally_core *y, uint64_t word)
 {
+	weft_assert(word & WEFT_TALLY_LOCKED);
 	word &= ~(WEFT_TALLY_LOCKED | WEFT_TALLY_WAITERS);
 	/* TGIVE -> TLOCK.  Carries: the list.  TGIVE -> READ.  Carries: the adders' work.
 	 * No other thread changes the word while it is locked, so a store will do. */

@@ -184,6 +184,7 @@ static struct weft_link *place_for(struct weft_tqueue *q, const struct weft_task
 /* Behind all of the same or a higher priority. */
 static void main_insert(struct weft_tqueue *q, struct weft_task *t)
 {
+	weft_assert_held(weft_mask, &q->mask);
 	weft_list_insert_before(place_for(q, t)->next, &weft_task_cold(t)->link);
 	*last_of_rank(q, t) = t;
 	main_count(q, t, 1);
@@ -191,6 +192,7 @@ static void main_insert(struct weft_tqueue *q, struct weft_task *t)
 
 static void main_remove(struct weft_tqueue *q, struct weft_task *t)
 {
+	weft_assert_held(weft_mask, &q->mask);
 	weft_list_remove(&weft_task_cold(t)->link);
 	if (*last_of_rank(q, t) == t)
 		*last_of_rank(q, t) = NULL;
@@ -199,6 +201,7 @@ static void main_remove(struct weft_tqueue *q, struct weft_task *t)
 
 static void collect_locked(struct weft_tqueue *q)
 {
+	weft_assert_held(weft_mask, &q->mask);
 	struct weft_task *t;
 	weft_task_tqueue_moving_locked(q, true);
 	while ((t = weft_task_tqueue_pop_locked(
@@ -210,6 +213,7 @@ static void collect_locked(struct weft_tqueue *q)
 /* The next task that this thread may run, unlinked. */
 static struct weft_task *take_locked(struct weft_tqueue *q)
 {
+	weft_assert_held(weft_mask, &q->mask);
 	struct weft_link *l, *after;
 	weft_list_for_each(&q->main, l, after)
 	{
@@ -415,6 +419,43 @@ void weft_task_tqueue_purge(struct weft_tqueue *q)
 			weft_task_repeat_left(&weft_task_engine.repeat);
 	}
 	release_mask(q);
+}
+
+/* ---- checking ----------------------------------------------------------------------------------
+ */
+
+static void check_locked(struct weft_tqueue *q)
+{
+	struct weft_link *l, *after;
+	uint32_t n = 0, once = 0;
+	int rank = INT_MAX;
+	weft_assert_held(weft_mask, &q->mask);
+	weft_list_for_each(&q->main, l, after)
+	{
+		struct weft_task *t = weft_task_of_link(l);
+		weft_assert(rank_of_task(t) <= rank);
+		weft_assert(l->next->prev == l && l->prev->next == l);
+		rank = rank_of_task(t);
+		n++;
+		once += !(t->options & (WEFT_TASK_REPEAT | WEFT_TASK_STRICT));
+	}
+	/* Relaxed: the mask's. */
+	weft_assert(atomic_load_explicit(&q->x_main, memory_order_relaxed) == n);
+	weft_assert(atomic_load_explicit(&q->x_once, memory_order_relaxed) == once);
+	weft_assert(q->shards && q->shards <= WEFT_TQUEUE_SHARDS && !(q->shards & (q->shards - 1)));
+	for (int k = 0; k < WEFT_TQUEUE_LASTS; k++)
+		weft_assert(!q->last[k] || last_of_rank(q, q->last[k]) == &q->last[k]);
+	(void)n;
+	(void)once;
+}
+
+void weft_task_tqueues_check(void)
+{
+	for (int i = 0; i < queue_count; i++) {
+		(void)take_mask(&queues[i], VISIT_WAIT);
+		check_locked(&queues[i]);
+		release_mask(&queues[i]);
+	}
 }
 
 /* ---- ending and seeing --------------------------------------------------------------------------

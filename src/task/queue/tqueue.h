@@ -24,6 +24,7 @@
 #define WEFT_TQUEUE_H
 
 #include <stdio.h>
+#include "base/assert.h"
 #include "base/base.h"
 #include "queue/list.h"
 #include "queue/mask.h"
@@ -81,6 +82,7 @@ static inline struct weft_task *weft_task_tqueue_slot_take(struct weft_tqueue *q
 /* Mask held: the next submission; NULL: none, or one that is half done. */
 static inline struct weft_task *weft_task_tqueue_pop_locked(struct weft_tqueue *q)
 {
+	weft_assert_held(weft_mask, &q->mask);
 	struct weft_task *t = weft_task_tqueue_slot_take(q);
 	for (uint32_t i = 0; !t && i < q->shards; i++) {
 		struct weft_mpsc_node *n =
@@ -96,6 +98,7 @@ static inline struct weft_task *weft_task_tqueue_pop_locked(struct weft_tqueue *
  */
 static inline void weft_task_tqueue_moving_locked(struct weft_tqueue *q, bool begin)
 {
+	weft_assert_held(weft_mask, &q->mask);
 	/* MOVING -> IDLE.  Single writer.  Relaxed: the pop that empties a submission queue
 	 * releases it, the look at that queue acquires it. */
 	uint32_t n = atomic_load_explicit(&q->x_main, memory_order_relaxed);
@@ -138,6 +141,7 @@ static inline bool weft_task_tqueue_parent_due(struct weft_tqueue *q)
 		atomic_store_explicit(&q->x_skip, skip - 1, memory_order_relaxed);
 		return false;
 	}
+	weft_assert(q->parent);
 	uint32_t visits = atomic_load_explicit(&q->parent->x_visits, memory_order_relaxed);
 	if (weft_likely(visits ==
 			atomic_load_explicit(&q->x_parent_visits, memory_order_relaxed))) {
@@ -179,6 +183,7 @@ typedef void weft_tqueue_end_fn(struct weft_tqueue *q); /* collects, and ends wh
 static inline void weft_task_tqueue_end_locked(struct weft_tqueue *q, weft_tqueue_end_fn *end)
 {
 	unsigned turns = 0;
+	weft_assert_held(weft_mask, &q->mask);
 	for (end(q); weft_task_tqueue_submitted(q); end(q)) /* ends: a push is some instructions */
 		weft_backoff(&turns);
 }
@@ -248,6 +253,9 @@ bool weft_task_tqueues_left(void);
 
 /* Takes cancelled tasks out of q and runs none.  May wait for a repeat task to return. */
 void weft_task_tqueue_purge(struct weft_tqueue *q);
+
+/* Asserts what holds in each queue while its mask is held; any thread, at any time. */
+void weft_task_tqueues_check(void);
 
 void weft_task_tqueues_describe(FILE *out);
 
