@@ -39,9 +39,11 @@ static int rail_spin(void *arg, unsigned turns)
 /* The engine sleeps for edges: what made the descriptor readable before must be polled first. */
 static bool rail_rings(struct weft_rail *r)
 {
-	struct pollfd p = {.fd = r->driver->fd(r->net), .events = POLLIN};
+	struct pollfd p[WEFT_NET_FDS];
+	for (unsigned i = 0; i < r->n_fds; i++)
+		p[i] = (struct pollfd){.fd = r->fd[i], .events = POLLIN};
 	int was = weft_cancel_off();
-	int n = poll(&p, 1, 0);
+	int n = poll(p, r->n_fds, 0);
 	weft_cancel_back(was);
 	return n > 0;
 }
@@ -80,14 +82,16 @@ static weft_err sources_add(void)
 	struct weft_core *core = self.core;
 	for (int i = 0; i < core->nrails; i++) {
 		struct weft_rail *r = &core->rail[i];
-		self.source[i] =
-			(struct weft_source){.name = r->driver->name,
-					     .poll = rail_poll,
-					     .spin = r->driver->spin ? rail_spin : NULL,
-					     .arm = r->driver->arm ? rail_arm : NULL,
-					     .arms_levels = r->driver->arms_levels,
-					     .fd = r->driver->arm ? r->driver->fd(r->net) : -1,
-					     .arg = r};
+		r->n_fds = r->driver->arm ? r->driver->fds(r->net, r->fd) : 0;
+		self.source[i] = (struct weft_source){.name = r->driver->name,
+						      .poll = rail_poll,
+						      .spin = r->driver->spin ? rail_spin : NULL,
+						      .arm = r->driver->arm ? rail_arm : NULL,
+						      .arms_levels = r->driver->arms_levels,
+						      .fd = r->n_fds ? r->fd[0] : -1,
+						      .more_fd = r->fd + 1,
+						      .n_more = r->n_fds ? r->n_fds - 1 : 0,
+						      .arg = r};
 		weft_err err = weft_task_source_add(&self.source[i]);
 		if (err)
 			return err;

@@ -19,6 +19,8 @@ struct weft_rail {
 	struct weft_core *core;           /* I */
 	const struct weft_driver *driver; /* I */
 	struct weft_net *net;             /* I */
+	int fd[WEFT_NET_FDS];             /* I: that the driver sleeps on */
+	unsigned n_fds;                   /* I */
 	int peers;                        /* I: how many use it */
 	struct weft_net_events events;    /* I: the driver keeps the address */
 	bool drained;

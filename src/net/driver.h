@@ -26,6 +26,7 @@
 #include "net/region.h"
 
 #define WEFT_NET_HEAD 24
+#define WEFT_NET_FDS 16 /* at most, that a driver sleeps on */
 #define WEFT_NET_RUN_BYTES 8
 #define WEFT_NET_RUN_MAX 16 /* packets of a run */
 #define WEFT_NET_RUN_STEP ((uint64_t)1 << 32)
@@ -185,8 +186,12 @@ struct weft_driver {
 	 */
 	weft_err (*arm)(struct weft_net *net, enum weft_arm_level level);
 	bool arms_levels; /* else each level but OFF is ALL to it */
-	int (*fd)(struct weft_net
-			  *net); /* one epoll-able descriptor, the same for the driver's life */
+	/*
+	 * Writes the descriptors to sleep on, the same for the driver's life, and returns how many.
+	 * All of them are to be watched: none is an epoll set of another driver's, since the kernel
+	 * bounds how deep sets nest, and the library below may nest its own.
+	 */
+	unsigned (*fds)(struct weft_net *net, int fd[WEFT_NET_FDS]);
 
 	/*
 	 * All may be NULL: the network has none.  region.h says what they promise.

@@ -55,6 +55,9 @@ weft_err weft_net_hub_add(struct weft_hub *hub, int fd, uint32_t events,
 void weft_net_hub_change(struct weft_hub *hub, int fd, uint32_t events, uint64_t data);
 void weft_net_hub_remove(struct weft_hub *hub, int fd);
 
+/* Can `above` epoll sets be stacked above fd?  False: the kernel finds that too deep. */
+bool weft_net_hub_nests(int fd, unsigned above);
+
 /* The events that are there now; at most max. */
 int weft_net_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max);
 

@@ -178,9 +178,10 @@ static weft_err self_arm(struct weft_net *net, enum weft_arm_level level)
 	return WEFT_AGAIN;
 }
 
-static int self_fd(struct weft_net *net)
+static unsigned self_fds(struct weft_net *net, int fd[WEFT_NET_FDS])
 {
-	return ((struct self *)net)->hub.epfd;
+	fd[0] = ((struct self *)net)->hub.epfd;
+	return 1;
 }
 
 static weft_err self_region_open(struct weft_net *net, int peer, void *base, size_t len,
@@ -246,7 +247,7 @@ const struct weft_driver weft_net_driver_self = {
 	.post = self_post,
 	.poll = self_poll,
 	.arm = self_arm,
-	.fd = self_fd,
+	.fds = self_fds,
 	.region_open = self_region_open,
 	.region_close = self_region_close,
 	.transfer = self_transfer,

@@ -146,8 +146,10 @@ struct weft_source {
 	int (*spin)(void *arg, unsigned turns);
 	/* As base/arm_level.h says; OFF disarms.  NULL: cannot be armed. */
 	weft_err (*arm)(void *arg, enum weft_arm_level level);
-	bool arms_levels; /* else it is asked for OFF and ALL alone */
-	int fd;           /* becomes readable after arm; -1: cannot be armed */
+	bool arms_levels;   /* else it is asked for OFF and ALL alone */
+	int fd;             /* becomes readable after arm; -1: cannot be armed */
+	const int *more_fd; /* others that do, n_more of them, until remove */
+	unsigned n_more;
 	void *arg;
 	bool self_armed;          /* with fd -1: arm takes care by itself that a thread will look */
 	bool rare;                /* not worth a look of its own in quick rounds */

@@ -13,8 +13,7 @@
 
 static bool left_rung(struct node *n)
 {
-	struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
-	return poll(&p, 1, 0) == 1;
+	return wait_readable(n, 0) > 0;
 }
 
 /* Rank 1 lies in wait with nothing there; then both go on. */

@@ -248,14 +248,25 @@ static void send_packet(struct node *n, int peer, size_t len)
 	}
 }
 
+/* Waits until a descriptor of the driver is readable; 0: none was within `ms`. */
+static int wait_readable(struct node *n, int ms)
+{
+	int fd[WEFT_NET_FDS];
+	struct pollfd p[WEFT_NET_FDS];
+	unsigned n_fds = n->driver->fds(n->net, fd);
+	CHECK(n_fds && n_fds <= WEFT_NET_FDS);
+	for (unsigned i = 0; i < n_fds; i++)
+		p[i] = (struct pollfd){.fd = fd[i], .events = POLLIN};
+	return poll(p, n_fds, ms);
+}
+
 /* Sleeps until something comes, as the watcher does. */
 static void sleep_once(struct node *n)
 {
 	weft_err err = n->driver->arm(n->net, WEFT_ARM_ALL);
 	CHECK(err == WEFT_OK || err == WEFT_AGAIN);
 	if (err == WEFT_OK) {
-		struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
-		int got = poll(&p, 1, LOST_MS);
+		int got = wait_readable(n, LOST_MS);
 		CHECK(got != 0); /* a lost wake-up */
 		(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 	}

@@ -72,8 +72,7 @@ static void sleep_armed(struct node *n, bool *armed)
 	if (!*armed)
 		*armed = n->driver->arm(n->net, WEFT_ARM_ALL) == WEFT_OK;
 	if (*armed && !n->driver->poll(n->net)) {
-		struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
-		CHECK(poll(&p, 1, LOST_MS) != 0);
+		CHECK(wait_readable(n, LOST_MS) != 0);
 	}
 	n->driver->poll(n->net);
 }
@@ -120,8 +119,7 @@ static void case_stay_armed_full(struct node *n)
 			armed = n->driver->arm(n->net, WEFT_ARM_ALL) == WEFT_OK;
 		bool waits = n->sent_n[1] < count || n->outstanding;
 		if (!n->driver->poll(n->net) && armed && waits) {
-			struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
-			CHECK(poll(&p, 1, LOST_MS) != 0);
+			CHECK(wait_readable(n, LOST_MS) != 0);
 		}
 	}
 	(void)n->driver->arm(n->net, WEFT_ARM_OFF);

@@ -98,9 +98,10 @@ static weft_err fake_arm(struct weft_net *net, enum weft_arm_level level)
 	return !off && ((struct fake_rail *)net)->finds ? WEFT_AGAIN : WEFT_OK;
 }
 
-static int fake_fd(struct weft_net *net)
+static unsigned fake_fds(struct weft_net *net, int fd[WEFT_NET_FDS])
 {
-	return ((struct fake_rail *)net)->fd;
+	fd[0] = ((struct fake_rail *)net)->fd;
+	return 1;
 }
 
 static const struct weft_net_card *fake_card(struct weft_net *net, int peer)
@@ -165,7 +166,7 @@ static const struct weft_driver fake_driver = {.name = "fake",
 					       .post = fake_post,
 					       .poll = fake_poll,
 					       .arm = fake_arm,
-					       .fd = fake_fd,
+					       .fds = fake_fds,
 					       .card = fake_card,
 					       .drop = fake_drop,
 					       .revive = fake_revive,

@@ -91,6 +91,24 @@ static void case_both_used(struct node *n)
 	CHECK(n->got_n[prev_of(n)] >= 50);
 }
 
+/* No descriptor that a bundle hands up is a set of its rails' sets: the kernel stacks no more sets
+ * above it than above that of a single driver. */
+static void case_flat(struct node *n)
+{
+	int fd[WEFT_NET_FDS], set = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event ev = {.events = EPOLLIN};
+	unsigned above = 0, n_fds = n->driver->fds(n->net, fd);
+	CHECK(set >= 0 && n_fds == 3);
+	while (above < 16 && weft_net_hub_nests(set, above + 1))
+		above++;
+	CHECK(above >= 1 && above < 16);
+	for (unsigned i = 0; i < n_fds; i++)
+		CHECK(weft_net_hub_nests(fd[i], above));
+	CHECK(epoll_ctl(set, EPOLL_CTL_ADD, fd[0], &ev) == 0);
+	CHECK(!weft_net_hub_nests(set, above)); /* one more is seen */
+	close(set);
+}
+
 /* Memory is reached over shm, once that is up. */
 static void all_rails_up(struct node *n)
 {
@@ -221,6 +239,7 @@ int main(int argc, char **argv)
 	run_case(d, "flood", 2, case_flood);
 	run_case(d, "sleep full", 2, case_sleep_full);
 	run_case(d, "threads", 2, case_threads);
+	run_case(d, "flat", 2, case_flat);
 	run_case(d, "copy", 2, case_copy_up);
 	run_case(d, "regions", 2, case_regions_up);
 	run_case(d, "cut from both sides", 2, case_cut_both);

@@ -38,8 +38,7 @@ static void sleep_in_storm(struct node *n)
 {
 	weft_err err = n->driver->arm(n->net, WEFT_ARM_ALL);
 	if (err == WEFT_OK) {
-		struct pollfd p = {.fd = n->driver->fd(n->net), .events = POLLIN};
-		(void)poll(&p, 1, 10000);
+		(void)wait_readable(n, 10000);
 		(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 	}
 	n->driver->poll(n->net);

@@ -121,8 +121,12 @@ static weft_err open_rail(struct weft_bundle *b, const struct weft_bundle_rail *
 		return err;
 	}
 	b->n_rails++;
-	return weft_net_hub_add(&b->hub, r->driver->fd(r->net), EPOLLIN,
-				weft_net_hub_data(WEFT_BUNDLE_EV_RAIL, r->index));
+	int fd[WEFT_NET_FDS];
+	r->n_fds = r->driver->fds(r->net, fd);
+	if (r->n_fds > WEFT_BUNDLE_FDS)
+		return WEFT_ERR_LIMIT;
+	memcpy(r->fd, fd, r->n_fds * sizeof *fd);
+	return WEFT_OK;
 }
 
 static void fill_cards(struct weft_bundle *b)
@@ -275,9 +279,15 @@ static enum weft_post bundle_post(struct weft_net *net, int peer, const void *he
 	return a;
 }
 
-static int bundle_fd(struct weft_net *net)
+static unsigned bundle_fds(struct weft_net *net, int fd[WEFT_NET_FDS])
 {
-	return ((struct weft_bundle *)net)->hub.epfd;
+	struct weft_bundle *b = (struct weft_bundle *)net;
+	unsigned n = 0;
+	fd[n++] = b->hub.epfd;
+	for (unsigned r = 0; r < b->n_rails; r++)
+		for (unsigned i = 0; i < b->rail[r].n_fds; i++)
+			fd[n++] = b->rail[r].fd[i];
+	return n;
 }
 
 /* ---- the rest ------------------------------------------------------------------------------ */
@@ -437,7 +447,7 @@ const struct weft_driver weft_net_driver_bundle = {
 	.post = bundle_post,
 	.poll = weft_net_bundle_poll,
 	.arm = weft_net_bundle_arm,
-	.fd = bundle_fd,
+	.fds = bundle_fds,
 	.region_open = bundle_region_open,
 	.region_close = bundle_region_close,
 	.transfer = bundle_transfer,

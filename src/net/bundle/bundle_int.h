@@ -44,7 +44,8 @@
 #define WEFT_BUNDLE_BEHIND 512u /* numbers taken in order that the peer is not told of */
 #define WEFT_BUNDLE_TICK_MS 50u
 
-enum { WEFT_BUNDLE_EV_RAIL = WEFT_HUB_DRIVER };
+#define WEFT_BUNDLE_FDS 3u /* of one rail */
+static_assert(1 + WEFT_BUNDLE_RAILS * WEFT_BUNDLE_FDS <= WEFT_NET_FDS, "all are handed up");
 
 enum weft_bundle_kind {
 	WEFT_BUNDLE_HELLO = 1,
@@ -192,6 +193,8 @@ struct weft_bundle_net {
 	const struct weft_driver *driver;
 	struct weft_net *net;
 	char interface[64];
+	int fd[WEFT_BUNDLE_FDS]; /* I: that it sleeps on */
+	unsigned n_fds;
 	_Atomic uint64_t x_units, x_bytes, x_again, x_lost, x_revived;
 	_Atomic unsigned x_up;
 	_Atomic uint32_t x_mbs;    /* measured last */

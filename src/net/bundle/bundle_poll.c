@@ -3,6 +3,7 @@
  * bundle_poll.c - one look at all rails: what they brought, what the peers are to hear of it, who
  * may post again; and the sleep on all of them.
  */
+#include <poll.h>
 #include "base/cancel.h"
 #include "net/bundle/bundle_int.h"
 
@@ -67,20 +68,36 @@ int weft_net_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say)
 	return n;
 }
 
-/* Which rails have something, by the kernel's word: a bit for each. */
-static unsigned look(struct weft_bundle *b)
+/* The bundle's own bell and timer. */
+static void look_at_hub(struct weft_bundle *b)
 {
-	struct epoll_event ev[WEFT_BUNDLE_RAILS + 2];
-	unsigned rails = 0;
+	struct epoll_event ev[2];
 	int got = weft_net_hub_look(&b->hub, ev, weft_countof(ev));
 	for (int i = 0; i < got; i++) {
 		if (weft_net_hub_kind(ev[i].data.u64) == WEFT_HUB_TIMER)
 			weft_net_hub_ticked(&b->hub);
-		else if (weft_net_hub_kind(ev[i].data.u64) == WEFT_HUB_WAKE)
-			weft_net_hub_quiet(&b->hub);
 		else
-			rails |= 1u << weft_net_hub_index(ev[i].data.u64);
+			weft_net_hub_quiet(&b->hub);
 	}
+}
+
+/* Which rails have something, by the kernel's word: a bit for each.  Takes the bell and the timer.
+ */
+static unsigned look_armed(struct weft_bundle *b)
+{
+	struct pollfd p[1 + WEFT_BUNDLE_RAILS * WEFT_BUNDLE_FDS];
+	unsigned rails = 0, n = 0, at = 1;
+	p[n++] = (struct pollfd){.fd = b->hub.epfd, .events = POLLIN};
+	for (unsigned r = 0; r < b->n_rails; r++)
+		for (unsigned i = 0; i < b->rail[r].n_fds; i++)
+			p[n++] = (struct pollfd){.fd = b->rail[r].fd[i], .events = POLLIN};
+	if (poll(p, n, 0) < 0)
+		return ~0u; /* EINTR: all may have something */
+	if (p[0].revents)
+		look_at_hub(b);
+	for (unsigned r = 0; r < b->n_rails; r++)
+		for (unsigned i = 0; i < b->rail[r].n_fds; i++)
+			rails |= (p[at++].revents != 0 ? 1u : 0u) << r;
 	return rails;
 }
 
@@ -101,7 +118,7 @@ static int poll_all(struct weft_net *net)
 	bool waits = false, due = b->armed || atomic_load_explicit(&b->x_cut, memory_order_relaxed);
 	/* Armed, a rail whose descriptor says nothing has nothing, unless it has just found
 	 * something: that may not have been all. */
-	unsigned rails = b->armed ? look(b) | b->found : ~0u;
+	unsigned rails = b->armed ? look_armed(b) | b->found : ~0u;
 	b->found = 0;
 	b->heard_ns = 0;
 	take_new(b);
@@ -115,7 +132,7 @@ static int poll_all(struct weft_net *net)
 	due |= b->stirred || weft_net_hub_due(&b->hub, false);
 	if (weft_unlikely(due)) {
 		if (!b->armed)
-			look(b);
+			look_at_hub(b);
 		else
 			/* QUIET -> RING (bundle_post), before the look, as in arm.  After it, what
 			 * is posted meanwhile would neither be seen nor ring: a rail that swallows

@@ -25,6 +25,7 @@ struct weft_ofi_lacks weft_net_ofi_lacks;
 
 #define BLIND_MS 1u /* nobody tells when the network has room again, or has no descriptor */
 #define ARM_TRIES 16
+#define SETS_ABOVE 3 /* the engine's watch set, the descriptor for other loops, another loop */
 
 static void ofi_close(struct weft_net *net)
 {
@@ -68,9 +69,10 @@ static weft_err ofi_open(const struct weft_net_job *job, const struct weft_net_e
 		o->peer[i].pid_fd = -1;
 	if (!err)
 		err = weft_net_ofi_lib_open(o);
-	if (!err && o->cq_fd >= 0)
-		err = weft_net_hub_add(&o->hub, o->cq_fd, EPOLLIN,
-				       weft_net_hub_data(WEFT_OFI_EV_CQ, 0));
+	if (!err && o->cq_fd >= 0 && !weft_net_hub_nests(o->cq_fd, SETS_ABOVE)) {
+		weft_info("ofi: libfabric nests its descriptors too deep; a timer polls");
+		o->cq_fd = -1;
+	}
 	if (err) {
 		ofi_close(&o->net);
 		return err;
@@ -240,9 +242,13 @@ static weft_err ofi_arm(struct weft_net *net, enum weft_arm_level level)
 	return WEFT_AGAIN;
 }
 
-static int ofi_fd(struct weft_net *net)
+static unsigned ofi_fds(struct weft_net *net, int fd[WEFT_NET_FDS])
 {
-	return ((struct weft_ofi *)net)->hub.epfd;
+	struct weft_ofi *o = (struct weft_ofi *)net;
+	fd[0] = o->hub.epfd;
+	if (o->cq_fd >= 0)
+		fd[1] = o->cq_fd;
+	return o->cq_fd >= 0 ? 2 : 1;
 }
 
 static const struct weft_net_card *ofi_card(struct weft_net *net, int peer)
@@ -259,7 +265,7 @@ const struct weft_driver weft_net_driver_ofi = {
 	.post = weft_net_ofi_post,
 	.poll = ofi_poll,
 	.arm = ofi_arm,
-	.fd = ofi_fd,
+	.fds = ofi_fds,
 	.region_open = weft_net_ofi_region_open,
 	.region_close = weft_net_ofi_region_close,
 	.transfer = weft_net_ofi_transfer,

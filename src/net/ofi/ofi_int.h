@@ -54,7 +54,7 @@
 #define WEFT_OFI_LET_GO_ENDED_NS                                                                   \
 	300000000u /* ... where the peer's process is known to have ended */
 
-enum { WEFT_OFI_EV_CQ = WEFT_HUB_DRIVER, WEFT_OFI_EV_PID };
+enum { WEFT_OFI_EV_PID = WEFT_HUB_DRIVER };
 
 enum weft_ofi_kind {
 	WEFT_OFI_PACKET = 1,

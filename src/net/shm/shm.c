@@ -178,9 +178,10 @@ static weft_err shm_reach(struct weft_net *net, int peer, const char *address)
 	return WEFT_OK;
 }
 
-static int shm_fd(struct weft_net *net)
+static unsigned shm_fds(struct weft_net *net, int fd[WEFT_NET_FDS])
 {
-	return ((struct weft_shm *)net)->hub.epfd;
+	fd[0] = ((struct weft_shm *)net)->hub.epfd;
+	return 1;
 }
 
 static weft_err shm_drain(struct weft_net *net)
@@ -283,7 +284,7 @@ const struct weft_driver weft_net_driver_shm = {
 	.spin = weft_net_shm_spin,
 	.arm = weft_net_shm_arm,
 	.arms_levels = true,
-	.fd = shm_fd,
+	.fds = shm_fds,
 	.region_open = weft_net_shm_region_open,
 	.region_close = weft_net_shm_region_close,
 	.transfer = weft_net_shm_transfer,

@@ -333,9 +333,10 @@ again:
 	return WEFT_AGAIN;
 }
 
-static int tcp_fd(struct weft_net *net)
+static unsigned tcp_fds(struct weft_net *net, int fd[WEFT_NET_FDS])
 {
-	return ((struct weft_tcp *)net)->hub.epfd;
+	fd[0] = ((struct weft_tcp *)net)->hub.epfd;
+	return 1;
 }
 
 /* Is everything that we sent in the other host's hands? */
@@ -403,7 +404,7 @@ const struct weft_driver weft_net_driver_tcp = {
 	.join_plain = weft_net_tcp_join_plain,
 	.poll = tcp_poll,
 	.arm = tcp_arm,
-	.fd = tcp_fd,
+	.fds = tcp_fds,
 	.drain = tcp_drain,
 	.card = tcp_card,
 	.drop = tcp_drop,

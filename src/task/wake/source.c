@@ -174,18 +174,47 @@ static void slot_unlock(struct weft_slot *s)
 		weft_task_slot_look_locked(s, 1);
 }
 
+static int source_fd(const struct weft_source *src, unsigned i)
+{
+	return i ? src->more_fd[i - 1] : src->fd;
+}
+
+static bool is_watchable(const struct weft_source *src)
+{
+	return src->fd >= 0 && src->arm;
+}
+
+static void unwatch_slot(struct weft_engine *e, const struct weft_source *src)
+{
+	for (unsigned i = 0; i <= src->n_more; i++)
+		epoll_ctl(e->watch_fd, EPOLL_CTL_DEL, source_fd(src, i), NULL);
+}
+
+/* WEFT_ERR_UNSUPPORTED: a descriptor is an epoll set of sets of sets, too deep for the kernel. */
 static weft_err watch_slot(struct weft_engine *e, struct weft_slot *s, struct weft_source *src)
 {
-	if (src->fd < 0 || !src->arm)
+	if (!is_watchable(src))
 		return WEFT_OK;
 	/* Edges: each arrival wakes one sleeper, and the event does not stay. */
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET,
 				 .data.u32 = 1 + (uint32_t)(s - e->slot)};
-	if (epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, src->fd, &ev) == 0)
-		return WEFT_OK;
-	weft_error("source %s: its descriptor %d cannot be watched: %s", src->name, src->fd,
-		   strerror(errno));
-	return WEFT_ERR_SYS;
+	for (unsigned i = 0; i <= src->n_more; i++) {
+		if (epoll_ctl(e->watch_fd, EPOLL_CTL_ADD, source_fd(src, i), &ev) == 0)
+			continue;
+		int error = errno;
+		unwatch_slot(e, src);
+		if (error == ELOOP) {
+			weft_info("source %s: its descriptor %d nests too deep to be watched; a "
+				  "timer "
+				  "looks at it",
+				  src->name, source_fd(src, i));
+			return WEFT_ERR_UNSUPPORTED;
+		}
+		weft_error("source %s: its descriptor %d cannot be watched: %s", src->name,
+			   source_fd(src, i), strerror(error));
+		return WEFT_ERR_SYS;
+	}
+	return WEFT_OK;
 }
 
 static int priority_of(struct weft_engine *e, uint32_t slot)
@@ -222,7 +251,8 @@ weft_err weft_task_source_add(struct weft_source *src)
 	pthread_mutex_lock(&e->slot_lock);
 	struct weft_slot *s = free_slot(e);
 	weft_err err = s ? watch_slot(e, s, src) : WEFT_ERR_LIMIT;
-	if (err) {
+	bool too_deep = err == WEFT_ERR_UNSUPPORTED;
+	if (err && !too_deep) {
 		pthread_mutex_unlock(&e->slot_lock);
 		if (!s)
 			weft_error("more than %d sources", WEFT_SLOT_MAX);
@@ -232,7 +262,7 @@ weft_err weft_task_source_add(struct weft_source *src)
 	src->engine_private[0] = s;
 	atomic_store_explicit(&s->x_level, WEFT_ARM_OFF, memory_order_relaxed);
 	atomic_store_explicit(&s->x_rang, false, memory_order_relaxed);
-	s->unarmable = !src->arm || (src->fd < 0 && !src->self_armed);
+	s->unarmable = too_deep || !src->arm || (src->fd < 0 && !src->self_armed);
 	s->timed = false;
 	s->cost = 0;
 	uint32_t period = src->rare ? PERIOD_RARE : 1;
@@ -280,8 +310,8 @@ void weft_task_source_remove(struct weft_source *src)
 	src->engine_private[0] = NULL;
 	if (!inside)
 		slot_unlock(s);
-	if (src->fd >= 0 && src->arm)
-		epoll_ctl(e->watch_fd, EPOLL_CTL_DEL, src->fd, NULL);
+	if (is_watchable(src))
+		unwatch_slot(e, src);
 	pthread_mutex_unlock(&e->slot_lock);
 }
 
