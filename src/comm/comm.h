@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "data/data.h"
 #include "wait/completion.h"
+#include "net/board.h"
 
 #define WEFT_ANY_PEER (-1)
 #define WEFT_ANY_TAG (-2147483647 - 1)
@@ -86,7 +87,7 @@ bool weft_comm_apart(void);
  * connected to it on its host; zero at first, all may write.  NULL: there is none.  Stays until stop.
  */
 void *weft_comm_board(int peer);
-#define WEFT_COMM_BOARD_BYTES 306048
+#define WEFT_COMM_BOARD_BYTES WEFT_NET_BOARD_BYTES
 /* May this process read the memory of peer, another process, as far as is known? */
 bool weft_comm_can_read(int peer);
 /* Copies len bytes from `from` in peer's memory, in the calling thread. */

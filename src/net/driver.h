@@ -23,6 +23,7 @@
 #define WEFT_DRIVER_H
 
 #include "base/arm_level.h"
+#include "net/board.h"
 #include "net/region.h"
 
 #define WEFT_NET_HEAD 24
@@ -250,7 +251,6 @@ struct weft_driver {
 	 */
 	bool (*lives)(struct weft_net *net, int peer);
 };
-#define WEFT_NET_BOARD_BYTES 306048
 #define WEFT_NET_WORDS 64
 
 extern const struct weft_driver weft_net_driver_self;

@@ -4,6 +4,10 @@
  * can each be taken at once, room comes back to the last byte, and what a forging peer writes into
  * its words is noticed.
  */
+#ifndef WEFT_CHECKED
+#define WEFT_CHECKED /* for ring_check.h */
+#endif
+#include "net/shm/ring_check.h"
 #include "net/shm/ring.h"
 #include "net/shm/ring_rx.h"
 #include "net/shm/ring_tx.h"
@@ -40,6 +44,7 @@ static bool put(struct weft_ring_tx *tx, uint64_t number, uint32_t len)
 		weft_net_ring_publish(tx, head, iov, 2, len, number % 2);
 	else if (!weft_net_ring_add_inline(tx, head[0], head[1], data, len))
 		weft_net_ring_publish_words(tx, head[0], head[1], data, len);
+	weft_net_ring_tx_check(tx);
 	return true;
 }
 
@@ -68,6 +73,7 @@ static bool take(struct weft_ring_rx *rx, uint64_t number)
 		(void)weft_net_ring_consume_inline(rx, len, 1);
 	else
 		(void)weft_net_ring_consume(rx, &p);
+	weft_net_ring_rx_check(rx);
 	return true;
 }
 

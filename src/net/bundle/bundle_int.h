@@ -7,7 +7,7 @@
  *   HELLO   nothing; the first on each link.  A rail is up once each side has sent and got one.
  *   WHOLE   the upper head, then the payload of a packet that the sender has copied
  *   BEGIN   the upper head and the length of a large packet
- *   PIECE   a part of a large packet, named by the number of its BEGIN and an offset
+ *   PART    a part of a large packet, named by the number of its BEGIN and an offset
  *   ACK     nothing
  *
  * Every head says how many units came over this link so far and from which number on we wait, and
@@ -90,7 +90,7 @@ struct weft_bundle_large {
 struct weft_bundle_unit {
 	struct weft_bundle_link link; /* first */
 	struct weft_bundle_head head;
-	struct weft_bundle_large *large; /* PIECE */
+	struct weft_bundle_large *large; /* PART */
 	uint32_t len;
 	uint8_t order;  /* how long its data may be */
 	bool held;      /* a rail still reads it */
