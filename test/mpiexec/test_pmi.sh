@@ -7,7 +7,7 @@ want 0 "$MPIEXEC" -n 4 "$PROBE" exchange 50000
 want 0 "$MPIEXEC" -n 40 "$PROBE" exchange 10
 want 0 "$MPIEXEC" -n 2 sh -c "'$PROBE' exchange; true"
 want 0 "$MPIEXEC" -n 2 "$PROBE" identity
-grep -q 'rank 0 size 2 appnum 0 launcher weft secret_by_kvs 0' "$T/out" || fail "who"
+grep -q 'rank 0 size 2 appnum 0 launcher weft secret_by_kvs 0' "$T/out" || fail "identity"
 
 # the secret is nowhere to be seen
 want 0 "$MPIEXEC" -n 1 sh -c 'env; tr "\0" " " </proc/$$/cmdline'
@@ -34,7 +34,7 @@ want 0 env SLURM_PROCID=0 SLURM_NTASKS=1 "$PROBE" identity
 want 0 env PMI_RANK=7 PMI_SIZE=9 PMI_FD=99 PMIX_RANK=3 "$MPIEXEC" -n 2 "$PROBE" exchange
 
 # --- an MPI program started by a rank is told what to do, and does not hang
-want 3 "$MPIEXEC" -n 1 sh -c "'$PROBE' exchange && exec '$PROBE' who"
+want 3 "$MPIEXEC" -n 1 sh -c "'$PROBE' exchange && exec '$PROBE' identity"
 err_has WEFT_BOOT_FD
 
 # --- garbage from a rank ends the job with a line
@@ -53,10 +53,13 @@ grep -q 'cmd=spawn_result rc=-1' "$T/out" || fail "spawn"
 # --- two network namespaces under one mpiexec
 if [ "$(id -u)" = 0 ] && command -v ip >/dev/null && ip netns add "weft-a-$$" 2>/dev/null; then
 	ip netns add "weft-b-$$"
-	want 0 "$MPIEXEC" -n 1 ip netns exec "weft-a-$$" "$PROBE" exchange : \
-		-n 1 ip netns exec "weft-b-$$" "$PROBE" exchange
-	want 139 "$MPIEXEC" -n 1 ip netns exec "weft-a-$$" "$PROBE" signal 11 : \
-		-n 1 ip netns exec "weft-b-$$" "$PROBE" signal 11
+	# In a chroot whose / is no mount point, ip cannot make the mounts of its own.
+	if ip netns exec "weft-a-$$" true 2>/dev/null; then
+		want 0 "$MPIEXEC" -n 1 ip netns exec "weft-a-$$" "$PROBE" exchange : \
+			-n 1 ip netns exec "weft-b-$$" "$PROBE" exchange
+		want 139 "$MPIEXEC" -n 1 ip netns exec "weft-a-$$" "$PROBE" signal 11 : \
+			-n 1 ip netns exec "weft-b-$$" "$PROBE" signal 11
+	fi
 	ip netns del "weft-a-$$"
 	ip netns del "weft-b-$$"
 fi
