@@ -194,6 +194,25 @@ static void of_several(void)
 	CHECK_EQ(left[0] + left[1], 0);
 }
 
+/* The waiter may not run it itself: the worker of its core polls. */
+static void strict(void)
+{
+	cpu_set_t all, one;
+	struct weft_task t;
+	int left, last = 0;
+	CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		last = CPU_ISSET(cpu, &all) ? cpu : last;
+	CPU_ZERO(&one);
+	CPU_SET(last, &one);
+	prepare(&t, &left);
+	t.options |= WEFT_TASK_STRICT;
+	t.cpus = &one;
+	CHECK(weft_task_submit(&t));
+	CHECK_EQ(weft_task_wait(&t), WEFT_OK);
+	CHECK_EQ(left, 0);
+}
+
 /* ---- many pollers ------------------------------------------------------------------------------
  */
 
@@ -313,6 +332,9 @@ int main(void)
 	everything();
 	weft_engine_stop();
 	CHECK_EQ(weft_setting_set(WEFT_SET_TIMER_MS, "10"), WEFT_OK);
+	CHECK_EQ(weft_engine_start(), WEFT_OK);
+	strict();
+	weft_engine_stop();
 	start("pu:2");
 	run_meanwhile();
 	weft_engine_stop();

@@ -70,11 +70,16 @@ static void *run_worker(void *arg)
 		while (weft_task_tqueues_branch(weft_task_tqueue_of_place(w->place), &half))
 			weft_task_outside_tell(
 				&weft_task_engine); /* ends: nothing is left that we may run */
-		if (half) { /* ours may lie behind it, and its submitter does not ring us */
+		/* Ours may lie behind it, and its submitter does not ring us; or ours is a repeat task
+		 * that a thread waits for, and no other may poll it. */
+		if (half || weft_task_repeat_awaited(&weft_task_engine.repeat)) {
 			sched_yield();
 			continue;
 		}
-		weft_futex_wait(&w->x_word, seen, WEFT_NEVER);
+		weft_futex_wait(&w->x_word, seen,
+				weft_task_repeat_some(&weft_task_engine.repeat)
+					? weft_clock_ns() + weft_task_engine.timer_ns
+					: WEFT_NEVER);
 	}
 }
 
