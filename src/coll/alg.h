@@ -73,6 +73,41 @@ static inline int weft_coll_alg_recv(struct weft_coll *c, const struct weft_coll
 /* Copies unless both are the same place. */
 int weft_coll_alg_copy(struct weft_coll *c, struct weft_view to, struct weft_view from, int after);
 
+/*
+ * A member that has failed sends a sign instead of its message, of a length that the message does
+ * not have: a byte, which says whether for calls that do not match; nothing, instead of a byte.
+ * Signals are received into a byte for that.
+ */
+static inline size_t weft_coll_sign_bytes(size_t bytes)
+{
+	return bytes == 1 ? 0 : 1;
+}
+
+static inline struct weft_buf weft_coll_sign_of(weft_err err, size_t bytes)
+{
+	static const char sign[2] = {0, 1};
+	return weft_data_buf_flat(&sign[err == WEFT_ERR_TRUNC], weft_coll_sign_bytes(bytes));
+}
+
+/*
+ * What the status of a receive into `buf` says; sign: what came if that is empty.  WEFT_ERR_PEER: a
+ * member has failed; _TRUNC: the members' calls do not match.
+ */
+static inline weft_err weft_coll_judge(const struct weft_status *st, const struct weft_buf *buf,
+				       char sign)
+{
+	if (st->err)
+		return st->err;
+	if (weft_unlikely(st->bytes == weft_coll_sign_bytes(buf->bytes))) {
+		if (buf->bytes)
+			sign = 0;
+		if (st->bytes && buf->bytes)
+			weft_data_pack(buf, 0, &sign, 1);
+		return sign ? WEFT_ERR_TRUNC : WEFT_ERR_PEER;
+	}
+	return weft_unlikely(!st->bytes && buf->bytes) ? WEFT_ERR_TRUNC : WEFT_OK;
+}
+
 /* Phases: the tags of the parts, so that parts of one collective never mix. */
 enum {
 	WEFT_TAG_UP,     /* towards a root */

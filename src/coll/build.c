@@ -138,6 +138,7 @@ static void build_on_big_stack(void *arg)
 	struct order *o = arg;
 	o->c->ctx = o->g->ctx;
 	o->c->op = o->a->op;
+	o->c->kind = o->a->kind;
 	keep_types(o->c, o->g, o->a);
 	if (o->g->remote_size)
 		weft_coll_build_inter(o->c, o->g, o->a);

@@ -18,7 +18,8 @@
 #include "base/assert.h"
 #include "base/backoff.h"
 #include "base/counters.h"
-#include "coll/sched.h"
+#include "base/log.h"
+#include "coll/alg.h"
 
 #define IDLE ((uintptr_t)0)
 #define BUSY ((uintptr_t)1)
@@ -63,11 +64,13 @@ static void check_message(struct weft_coll *c, const struct weft_step *s)
 {
 	weft_err err = s->req.status.err;
 	if (s->kind == WEFT_STEP_RECV) {
-		/* The sign of a failed member: an empty message for data, a byte for a signal. */
-		if (!err && !s->req.status.bytes && s->buf.bytes)
-			err = WEFT_ERR_PEER;
-		else if (err == WEFT_ERR_TRUNC && !s->buf.bytes)
-			err = WEFT_ERR_PEER;
+		const struct weft_status *st = &s->req.status;
+		err = weft_coll_judge(st, &s->buf, s->sign);
+		if (weft_unlikely(err == WEFT_ERR_TRUNC && !c->err &&
+				  (st->err || st->bytes != weft_coll_sign_bytes(s->buf.bytes))))
+			weft_error("%s: a message from process %d is not as long as expected: do "
+				   "all ranks call the same collectives, in the same order?",
+				   weft_coll_kind_name(c->kind), s->peer);
 	}
 	if (err)
 		weft_coll_sched_fail(c, err);
@@ -112,10 +115,9 @@ static void message_over(struct weft_req *req, void *arg)
 /* True: it is over already. */
 static bool start_send(struct weft_coll *c, struct weft_step *s)
 {
-	static char byte;
 	struct weft_buf buf = s->buf;
 	if (weft_unlikely(c->err))
-		buf = weft_data_buf_flat(&byte, s->buf.bytes ? 0 : 1);
+		buf = weft_coll_sign_of(c->err, s->buf.bytes);
 	weft_err err = weft_comm_send_now(c->ctx, s->peer, s->tag, &buf);
 	if (err == WEFT_AGAIN) {
 		weft_comm_req_init(&s->req, message_over, s);
@@ -131,8 +133,10 @@ static bool start_send(struct weft_coll *c, struct weft_step *s)
 
 static bool start_recv(struct weft_coll *c, struct weft_step *s)
 {
+	struct weft_buf sign = weft_data_buf_flat(&s->sign, 1);
 	weft_comm_req_init(&s->req, message_over, s);
-	weft_err err = weft_comm_core_irecv(&s->req, c->ctx, s->peer, s->tag, &s->buf);
+	weft_err err = weft_comm_core_irecv(&s->req, c->ctx, s->peer, s->tag,
+					    s->buf.bytes ? &s->buf : &sign);
 	if (err)
 		weft_coll_sched_fail(c, err);
 	return err != WEFT_OK;

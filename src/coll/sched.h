@@ -34,6 +34,7 @@ struct weft_step {
 	const void *in;       /* reduction */
 	void *inout;
 	size_t count;
+	char sign;              /* where one of failure comes instead of a signal */
 	struct weft_step *next; /* in the one list it is in: ready, over or parked */
 	struct weft_coll *coll;
 	struct weft_req req;
@@ -67,6 +68,7 @@ struct weft_coll {
 	_Atomic uintptr_t x_state;
 	struct weft_ctx *ctx;
 	struct weft_coll_op op;
+	enum weft_coll_kind kind;
 	weft_err err;
 	bool finished;
 	bool woken;  /* wake was or is about to be signalled for the parked steps */

@@ -43,23 +43,20 @@ static void note_error(struct steps *n, weft_err err)
 		n->err = err;
 }
 
-/* Waits for a started receive of `bytes` bytes. */
-static void finish_recv(struct steps *n, struct weft_req *req, size_t bytes)
+/* Waits for a started receive into buf. */
+static void finish_recv(struct steps *n, struct weft_req *req, const struct weft_buf *buf)
 {
 	weft_task_engine_wait(&req->done);
-	weft_err err = req->status.err;
-	/* See check_message in run.c. */
-	if ((!err && !req->status.bytes && bytes) || (err == WEFT_ERR_TRUNC && !bytes))
-		err = WEFT_ERR_PEER;
-	note_error(n, err);
+	note_error(n, weft_coll_judge(&req->status, buf, n->in[0]));
 }
 
 static bool start_recv(struct steps *n, struct weft_req *req, int rank, int tag,
 		       const struct weft_buf *buf)
 {
+	struct weft_buf sign = weft_data_buf_flat(n->in, 1);
 	weft_comm_req_init(req, NULL, NULL);
 	weft_err err = weft_comm_core_irecv(req, n->g->ctx, weft_coll_process(n->g, rank),
-					    n->g->tag + tag, buf);
+					    n->g->tag + tag, buf->bytes ? buf : &sign);
 	note_error(n, err);
 	return !err;
 }
@@ -68,7 +65,7 @@ static void recv_step(struct steps *n, int rank, int tag, const struct weft_buf 
 {
 	struct weft_req *req = &n->recv;
 	if (start_recv(n, req, rank, tag, buf))
-		finish_recv(n, req, buf->bytes);
+		finish_recv(n, req, buf);
 }
 
 /* The rare half of send: it does not go at once. */
@@ -87,8 +84,7 @@ static APART void send_and_wait(struct steps *n, int rank, int tag, const struct
 
 static void send_step(struct steps *n, int rank, int tag, const struct weft_buf *given)
 {
-	static char byte;
-	struct weft_buf sign = weft_data_buf_flat(&byte, given->bytes ? 0 : 1);
+	struct weft_buf sign = weft_coll_sign_of(n->err, given->bytes);
 	const struct weft_buf *buf = weft_likely(!n->err) ? given : &sign;
 	weft_err err =
 		weft_comm_send_now(n->g->ctx, weft_coll_process(n->g, rank), n->g->tag + tag, buf);
@@ -109,7 +105,7 @@ static APART void barrier_doubling(struct steps *n)
 					 WEFT_TAG_ACROSS, &nothing);
 		send_step(n, (g->rank + step) % g->size, WEFT_TAG_ACROSS, &nothing);
 		if (posted)
-			finish_recv(n, req, 0);
+			finish_recv(n, req, &nothing);
 	}
 }
 
@@ -183,7 +179,7 @@ static void exchange_with(struct steps *n, int r)
 	bool posted = start_recv(n, &n->recv, r, WEFT_TAG_ACROSS, &n->other);
 	send_step(n, r, WEFT_TAG_ACROSS, &n->mine);
 	if (posted)
-		finish_recv(n, &n->recv, n->other.bytes);
+		finish_recv(n, &n->recv, &n->other);
 }
 
 static APART void allreduce_doubling(struct steps *n, void *to)
