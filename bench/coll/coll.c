@@ -7,7 +7,7 @@
  *           ranks than cores: each rank must run once, so ranks / cores switches (1 us and up).
  * Method    Calls that let no rank leave before all have come (barrier, allreduce, allgather,
  *           alltoall) follow each other, and the time of many is divided.  bcast and reduce let
- *           the root, or the others, run ahead: a barrier before each call, the calls alone are
+ *           the root, or its peers, run ahead: a barrier before each call, the calls alone are
  *           timed, and the mean over the ranks counts.  The same "-loop", and scatter and gather,
  *           follow each other, as in a program that hands out many small things: a barrier ends
  *           each block and counts.  Median of blocks.

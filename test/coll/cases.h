@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cases.h - for test_schedule.c: one collective over ranks.h, and the check that everybody got what
+ * cases.h - for test_schedule.c: one collective over ranks.h, and the check that each rank got what
  * MPI defines.
  */
 #ifndef WEFT_TEST_COLL_CASES_H
@@ -146,7 +146,7 @@ static void end_case(const struct weft_case *k)
 
 #define EACH(r) for (int r = 0; r < k->n; r++)
 
-/* Barrier: nobody leaves before everybody has come. */
+/* Barrier: no rank leaves before all have come. */
 static void case_barrier(const struct weft_case *k)
 {
 	make_groups(k->n, k->crowded, k->apart);

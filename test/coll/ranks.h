@@ -239,7 +239,7 @@ static void run_all(int n)
 			may_call_user = false;
 			left = left || !over;
 		}
-		/* Without a message under way and nothing started, nobody would ever finish. */
+		/* Without a message under way and nothing started, no schedule would ever finish. */
 		if (!moved && started == n && left) {
 			bool any = false;
 			for (int r = 0; r < n; r++)

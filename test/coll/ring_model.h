@@ -21,7 +21,7 @@ static struct {
 	bool greedy;  /* does not ask whether the place is free */
 	bool hasty;   /* nor does the root that collects */
 	bool by_turn; /* x_head is the number of a phase */
-	bool deaf;    /* posts without looking who sleeps at that moment */
+	bool deaf;    /* posts without looking for sleepers at that moment */
 } mutant;
 
 static void setup(int members)

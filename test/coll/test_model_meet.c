@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Meetings in the ring in every order, with a ring of two places: no member leaves before all have
- * come, each reads what the last one wrote and what each of the others shows, which no member
+ * come, each reads what the last one wrote and what each other one shows, which no member
  * writes over meanwhile, also with phases down between them, each sleeper is woken, and a meeting
  * that a member gives up ends in the same way for all.
  */
@@ -54,7 +54,7 @@ THREAD(once0, meet, 0, 0, 1, true)
 THREAD(once1, meet, 1, 0, 1, true)
 THREAD(once2, meet, 2, 0, 1, false)
 
-/* Each shows something to the others, in one of `areas` areas. */
+/* Each shows something to all, in one of `areas` areas. */
 static void show(unsigned me, uint32_t t, unsigned areas, bool sleeps)
 {
 	uint32_t next = weft_coll_ec_next(heads[me]);
@@ -75,7 +75,7 @@ THREAD(shows1, show, 1, 2, SHOWS, false)
 THREAD(shows_over0, show, 0, 1, SHOWS, false)
 THREAD(shows_over1, show, 1, 1, SHOWS, false)
 
-/* 0 hands out, and meets before the others have read all of it. */
+/* 0 hands out, and meets before its readers have read all of it. */
 static void down(unsigned me, uint32_t t)
 {
 	int *place = data[t % WEFT_COLL_RING_PLACES];

@@ -162,7 +162,7 @@ static void *all_phases(void *arg)
 	return NULL;
 }
 
-/* The last member aborts in its midst, and all others end for that reason. */
+/* The last member aborts in its midst, and each other one ends for that reason. */
 static void *until_aborted(void *arg)
 {
 	struct member *m = arg;

@@ -157,7 +157,7 @@ static void test_again(void)
 		weft_coll_free(colls[r]);
 }
 
-/* A member that cannot send: all others finish, and those it owed something know. */
+/* A member that cannot send: each other one finishes, and knows if it was owed something. */
 static void test_failure(void)
 {
 	static const enum weft_coll_kind kinds[] = {WEFT_COLL_BARRIER, WEFT_COLL_ALLREDUCE,

@@ -3,7 +3,7 @@
 /*
  * Small blocking collectives with a root, one after the other, as they take turns in shared memory
  * when ranks outnumber cores: results and order while the quick run ahead, roots that change,
- * members that come late and so let the others sleep, layouts that differ from rank to rank, in
+ * members that come late and so let the rest sleep, layouts that differ from rank to rank, in
  * place, sizes around the ends of a turn, other collectives in between. Seed as argument.
  */
 #include <unistd.h>
@@ -18,7 +18,7 @@ static unsigned rnd(unsigned n)
 	return (unsigned)(seed >> 33) % n;
 }
 
-/* Keeps the core without calling MPI: the others run out of patience. */
+/* Keeps the core without calling MPI: waiters run out of patience. */
 static void late(void)
 {
 	volatile double x = 1;
@@ -126,26 +126,26 @@ static void same_bits(int n, int root)
 	CHECK(rank != root || !memcmp(now, then, sizeof now[0] * (size_t)n));
 }
 
-/* What each rank does next is drawn from a seed that all share; runs of the same, long enough to go
- * round the ring, with one root or with others. */
+/* What all do next is drawn from a seed that they share; runs of the same, long enough to go round
+ * the ring, with one root or with several. */
 static void mixture(int rounds)
 {
 	static void (*const call[])(int, int, int) = {bcast, scatter, gather, reduce};
-	static const int sizes[] = {1, 2, 3, 4, 12, 30, 60, 119, 120, 121, 300, 1024, MOST};
+	static const int sizes[] = {1, 2, 3, 4, 12, 30, 60, 107, 108, 109, 300, 1024, MOST};
 	for (int k = 0; k < rounds; k++) {
-		unsigned what = rnd(6), many = 1 + rnd(100), who = rnd((unsigned)size);
+		unsigned what = rnd(6), many = 1 + rnd(100), first = rnd((unsigned)size);
 		unsigned slow = rnd((unsigned)size), moves = rnd(2), mixed = rnd(2);
 		int n = sizes[rnd(rnd(3) ? 6 : 13)];
 		for (unsigned i = 0; i < many; i++) {
 			if (i % 37 == 36 && k % 4 == 0 && (int)slow == rank)
 				late();
-			int root = (int)(moves ? (who + i) % (unsigned)size : who);
+			int root = (int)(moves ? (first + i) % (unsigned)size : first);
 			call[mixed ? (what + i) % 4 : what % 4](k * 100 + (int)i, n, root);
 		}
 		if (what == 4)
 			OK(MPI_Barrier(MPI_COMM_WORLD));
 		else if (what == 5)
-			same_bits(1 + (int)rnd(8), (int)who);
+			same_bits(1 + (int)rnd(8), (int)first);
 	}
 }
 

@@ -2,7 +2,7 @@
 /* ranks: 1 3 */
 /*
  * A collective whose data would arrive where it is sent from fails with MPI_ERR_BUFFER before it
- * takes part, so that the right call afterwards still meets the others.  What only looks alike
+ * takes part, so that the right call afterwards still meets those of its peers.  What only looks alike
  * works.
  */
 #include "mpitest.h"
@@ -33,7 +33,7 @@ static void everywhere(void)
 	SAME(MPI_Reduce_local(a, a, 1, MPI_INT, MPI_SUM));
 }
 
-/* Only the root can know; the others are in the middle of it when the root calls again. */
+/* Only the root can know; its peers are in the middle of it when the root calls again. */
 static void at_the_root(void)
 {
 	if (rank == 0) {

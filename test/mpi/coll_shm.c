@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ranks: 2 4 7 */
 /*
- * Small blocking collectives one after the other, as they go through the board when ranks outnumber
+ * Small blocking collectives one after the other, as they go through shared memory when ranks outnumber
  * cores, and larger ones by stages and reads: results, layouts, order beside other collectives and
- * messages, members that come late and so let the others sleep, ranks that look beside ranks that
- * sleep at once, several communicators with other ranks, more communicators than there are boards,
+ * messages, members that come late and so let the rest sleep, ranks that look beside ranks that
+ * sleep at once, several communicators with other ranks, more communicators than there are rings,
  * and threads.  Seed as argument.
  */
 #include <pthread.h>
@@ -20,7 +20,7 @@ static unsigned rnd(unsigned n)
 	return (unsigned)(seed >> 33) % n;
 }
 
-/* Keeps the core without calling MPI: the others run out of patience. */
+/* Keeps the core without calling MPI: waiters run out of patience. */
 static void late(void)
 {
 	volatile double x = 1;
@@ -112,30 +112,30 @@ static void all_to_all(MPI_Comm c, int b, int in_place)
 	free(in);
 }
 
-/* What each rank does next is drawn from a seed that all share. */
+/* What all do next is drawn from a seed that they share. */
 static void mixture(MPI_Comm c, int steps, int may_be_late)
 {
 	int me, members, value;
 	MPI_Comm_rank(c, &me);
 	MPI_Comm_size(c, &members);
 	for (int i = 0; i < steps; i++) {
-		unsigned what = rnd(12), who = rnd((unsigned)members);
-		if (may_be_late && rnd(40) == 0 && (int)who == me)
+		unsigned what = rnd(12), root = rnd((unsigned)members);
+		if (may_be_late && rnd(40) == 0 && (int)root == me)
 			late();
 		if (what < 3) {
 			OK(MPI_Barrier(c));
 		} else if (what < 6) {
 			sums(c, 1 + (int)rnd(i % 4 ? 8 : i % 3 ? MOST : MANY));
 		} else if (what == 6) {
-			value = me == (int)who ? i : -1;
-			OK(MPI_Bcast(&value, 1, MPI_INT, (int)who, c));
+			value = me == (int)root ? i : -1;
+			OK(MPI_Bcast(&value, 1, MPI_INT, (int)root, c));
 			CHECK_EQ(value, i);
 		} else if (what == 7) {
 			int in = me, out;
 			OK(MPI_Allreduce(MPI_IN_PLACE, &in, 1, MPI_INT, MPI_MAX, c));
 			CHECK_EQ(in, members - 1);
-			OK(MPI_Reduce(&me, &out, 1, MPI_INT, MPI_SUM, (int)who, c));
-			if (me == (int)who)
+			OK(MPI_Reduce(&me, &out, 1, MPI_INT, MPI_SUM, (int)root, c));
+			if (me == (int)root)
 				CHECK_EQ(out, members * (members - 1) / 2);
 		} else if (what == 8) {
 			int to = (me + 1) % members, from = (me + members - 1) % members;
@@ -158,7 +158,7 @@ static void test_world(void)
 	mixture(MPI_COMM_WORLD, 300, 1);
 }
 
-/* A large message on its way while all meet: a rank that waits there moves it. */
+/* A large message on its way while all meet: a waiter in shared memory moves it. */
 static void test_beside_messages(void)
 {
 	static char out[1 << 20], in[1 << 20];
@@ -176,7 +176,7 @@ static void test_beside_messages(void)
 	}
 }
 
-/* More than there are boards, alive at once, then gone, and again. */
+/* More than there are rings, alive at once, then gone, and again. */
 static void test_many_comms(void)
 {
 	MPI_Comm c[12], part;
@@ -253,7 +253,7 @@ static void test_threads(void)
 		OK(MPI_Comm_free(&c[i]));
 }
 
-/* How many collectives went through a board, by the library's counter. */
+/* How many collectives went through shared memory, by the library's counter. */
 static unsigned long long counted(const char *name)
 {
 	int provided, index, n = 0;
