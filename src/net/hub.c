@@ -74,17 +74,6 @@ void weft_net_hub_remove(struct weft_hub *hub, int fd)
 	epoll_ctl(hub->epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-bool weft_net_hub_nests(int fd, unsigned above)
-{
-	struct epoll_event ev = {.events = EPOLLIN};
-	int set = epoll_create1(EPOLL_CLOEXEC);
-	bool fits = set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, fd, &ev) == 0 &&
-		    (above <= 1 || weft_net_hub_nests(set, above - 1)); /* ends: with `above` */
-	if (set >= 0)
-		close(set);
-	return fits;
-}
-
 int weft_net_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max)
 {
 	int was = weft_cancel_off();

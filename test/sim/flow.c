@@ -152,8 +152,12 @@ static void case_posted_meanwhile(void)
 	fake_up.then = post_one;
 	(void)weft_net_driver_bundle.poll(net);
 	CHECK(fake_up.downs == 1 && !fake_up.then);
-	struct pollfd p = {.fd = weft_net_driver_bundle.fd(net), .events = POLLIN};
-	while (!b->hub.tick_ms && poll(&p, 1, 0) == 1) /* ends: the timer, or nothing rings */
+	int fd[WEFT_NET_FDS];
+	struct pollfd p[WEFT_NET_FDS];
+	unsigned n_fds = weft_net_driver_bundle.fds(net, fd);
+	for (unsigned i = 0; i < n_fds; i++)
+		p[i] = (struct pollfd){.fd = fd[i], .events = POLLIN};
+	while (!b->hub.tick_ms && poll(p, n_fds, 0) > 0) /* ends: the timer, or nothing rings */
 		(void)weft_net_driver_bundle.poll(net);
 	CHECK(b->hub.tick_ms);
 	end();
