@@ -58,7 +58,7 @@ static void wait_for(uint64_t count)
 	struct bell *b = bell_of(&bell);
 	for (int turn = 0; weft_doorbell_count(&bell) < count; turn++) {
 		MODEL_CHECK(turn < 6);
-		if (say_asleep(b, count - 1))
+		if (arm_bell(b, count - 1))
 			continue;
 		model_block(silent, NULL);
 		bell_rang = false;
@@ -92,7 +92,7 @@ int main(void)
 		 {waits, rings},
 		 NULL,
 		 6,
-		 .must = {"weft_doorbell_ring l", "say_asleep l"}},
+		 .must = {"weft_doorbell_ring l", "arm_bell l"}},
 		{"two ringers", setup, {waits_for_two, rings, rings_too}, NULL, 2},
 		{"rings before it counts", setup, {waits, rings_badly}, NULL, 6, .broken = true},
 		{"sleeps without saying so",
