@@ -445,9 +445,16 @@ static weft_err sim_arm(struct weft_net *net, enum weft_arm_level level)
 	return !off && sim_net_news((struct sim_net *)net) ? WEFT_AGAIN : WEFT_OK;
 }
 
+static unsigned sim_fds(struct weft_net *net, int fd[WEFT_NET_FDS])
+{
+	(void)net;
+	(void)fd;
+	return 0;
+}
+
 #define SIM_TABLE                                                                                  \
 	.close = sim_close, .address = sim_address, .reach = sim_reach, .post = sim_post,          \
-	.poll = sim_poll, .arm = sim_arm, .region_open = sim_region_open,                          \
+	.poll = sim_poll, .arm = sim_arm, .fds = sim_fds, .region_open = sim_region_open,          \
 	.region_close = sim_region_close, .transfer = sim_transfer, .drain = sim_drain,            \
 	.card = sim_card, .word = sim_word, .awake = sim_awake
 
