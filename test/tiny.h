@@ -91,7 +91,7 @@ static void tiny_park(void *self)
 	t->told = false;
 	t->parked = !told;
 	pthread_mutex_unlock(&tiny_lock);
-	/* Called meanwhile, it lies in the queue; who runs it is this kernel thread, later. */
+	/* Called meanwhile, it lies in the queue; this kernel thread runs it, later. */
 	if (!told)
 		tiny_leave(t);
 }

@@ -89,7 +89,7 @@ static _Noreturn void abort_in_trouble(int out_fd, bool other_thread)
 	weft_boot_abort(3, NULL);
 }
 
-/* Another thread is inside stdout for ever, or nobody reads it: abort still ends the process. */
+/* Another thread is inside stdout for ever, or its reader has stopped: abort still ends the process. */
 static void abort_does_not_wait(void)
 {
 #ifdef __SANITIZE_THREAD__

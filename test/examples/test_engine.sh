@@ -6,7 +6,7 @@ bin=$BUILD/examples/engine
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 fail() { echo "$*" >&2; exit 1; }
-listens() { # listens PID: until somebody may connect
+listens() { # listens PID: until clients can connect
 	until grep -q " 00010000 .* $work/s\$" /proc/net/unix; do kill -0 $1 || fail "chat did not listen"; done
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz.h - a target reads bytes as somebody outside could have sent them.  It must neither crash,
+ * fuzz.h - a target reads bytes as a process outside could have sent them.  It must neither crash,
  * hang nor read what it does not own; whether the bytes are taken or refused is no matter.
  *
  * libFuzzer calls it (tools/fuzz), or replay.c with the files of corpus/NAME and mutations of them.

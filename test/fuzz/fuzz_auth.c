@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fd[1] = -1;
 		err = weft_net_auth_step(&a, why, sizeof why);
 	}
-	/* Nobody guesses 256 bits. */
+	/* No input guesses 256 bits. */
 	CHECK(err != WEFT_OK);
 	CHECK(a.read_total <= WEFT_AUTH_READ_MAX);
 	close(fd[0]);

@@ -242,7 +242,7 @@ static void on_place(void *arg, int peer, const void *head, size_t len, struct w
 	CHECK(us.placing);
 	*sink = (struct weft_net_sink){.cookie = us.placing};
 	size_t bytes = 0;
-	for (unsigned i = 0; i < h[0] % 17u; i++) { /* none: nobody wants it */
+	for (unsigned i = 0; i < h[0] % 17u; i++) { /* none: no receiver wants it */
 		iov[i] = (struct iovec){(char *)us.placing + (size_t)i * SINK, 1 + h[1] * 16u};
 		bytes += iov[i].iov_len;
 		sink->n++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Event sources by callbacks: one call detects many, priorities order the looks, a blocking call
- * serves while nobody polls, the choice can be overridden, requests are withdrawn, posted again
+ * serves while no thread polls, the choice can be overridden, requests are withdrawn, posted again
  * from their own function, and end when the source is closed.
  */
 #include <errno.h>
@@ -146,7 +146,7 @@ static void looks_go_by_priority(void)
 		wish_init(&w[i], 1, priority[i]);
 		CHECK_EQ(weft_event_post(es, &w[i].ev), WEFT_OK);
 	}
-	/* Progress is off: nobody else looks. */
+	/* Progress is off: no other thread looks. */
 	d.ordered = 0;
 	weft_events_look(es);
 	CHECK_EQ(d.ordered, 5);
@@ -159,7 +159,7 @@ static void looks_go_by_priority(void)
 	}
 }
 
-/* Nobody polls and there is no descriptor: the blocking call brings it. */
+/* No thread polls and there is no descriptor: the blocking call brings the event. */
 static void blocking_calls_serve(bool group)
 {
 	struct device d;
@@ -224,7 +224,7 @@ static void choice_is_the_callers(void)
 	struct wish w;
 	device_init(&d);
 	CHECK_EQ(weft_events_open(&ops, &d, &es), WEFT_OK);
-	/* Polling only: no blocking call, whoever waits. */
+	/* Polling only: no blocking call, even while a thread waits. */
 	atomic_store(&x_answer, WEFT_EVENTS_POLL);
 	wish_init(&w, 1, 0);
 	CHECK_EQ(weft_event_post(es, &w.ev), WEFT_OK);
@@ -233,11 +233,11 @@ static void choice_is_the_callers(void)
 	CHECK(atomic_load(&x_asked) > 0);
 	atomic_store(&d.x_clock, 1);
 	CHECK_EQ(weft_event_wait(&w.ev, WEFT_FOREVER), WEFT_OK);
-	/* Blocking only: at once, although somebody polls. */
+	/* Blocking only: at once, although a waiter polls. */
 	atomic_store(&x_answer, WEFT_EVENTS_BLOCK);
 	wish_init(&w, 2, 0);
 	CHECK_EQ(weft_event_post(es, &w.ev), WEFT_OK);
-	while (!atomic_load(&d.x_blocks)) /* ends: the call is made without anybody's help */
+	while (!atomic_load(&d.x_blocks)) /* ends: the source's thread makes the call */
 		sched_yield();
 	tick(&d, 2);
 	while (!weft_event_done(&w.ev))
@@ -279,7 +279,7 @@ static void choice_is_the_programs(void)
 	atomic_store(&x_answer, WEFT_EVENTS_AUTO);
 	wish_init(&w, 2, 0);
 	CHECK_EQ(weft_event_post(es, &w.ev), WEFT_OK);
-	while (!atomic_load(&d.x_blocks)) /* ends: nobody polls, so the default blocks */
+	while (!atomic_load(&d.x_blocks)) /* ends: no thread polls, so the default blocks */
 		sched_yield();
 	tick(&d, 2);
 	while (!weft_event_done(&w.ev))
@@ -370,7 +370,7 @@ static void refuses_nonsense(void)
 	struct weft_events_ops ops = {.name = "nothing"};
 	CHECK_EQ(weft_events_open(NULL, NULL, &es), WEFT_ERR_ARG);
 	CHECK_EQ(weft_events_open(&ops, NULL, &es), WEFT_ERR_ARG);
-	ops.block_group = device_block_group; /* and nobody who could say which */
+	ops.block_group = device_block_group; /* without a poll that finds which request */
 	CHECK_EQ(weft_events_open(&ops, NULL, &es), WEFT_ERR_ARG);
 	ops = (struct weft_events_ops){
 		.name = "bad", .poll_group = device_poll_group, .has_fd = true, .fd = 9999};

@@ -162,7 +162,7 @@ struct start {
 	struct weft_events *es;
 };
 
-/* Posts nine that are due, while nobody can look: the next look finds all of them. */
+/* Posts nine that are due, while no thread can look: the next look finds all of them. */
 static bool post_nine(struct weft_event *first)
 {
 	static const int when[] = {7, 3, 9, 1, 5, 2, 8, 4, 6};

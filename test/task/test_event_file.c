@@ -84,8 +84,8 @@ static void ends_and_errors(struct weft_events *es, int fd)
 	close(p[1]);
 }
 
-/* A read of an empty pipe never ends by itself; io_uring takes it back, from a thread nobody can.
- */
+/* A read of an empty pipe never ends by itself: io_uring withdraws it; one that a thread has
+ * begun cannot be withdrawn. */
 static void withdrawn(struct weft_events *es)
 {
 	char c[3];

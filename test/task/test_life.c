@@ -47,7 +47,7 @@ static enum weft_task_verdict does_nothing(struct weft_task *t, void *arg)
 
 static void starts_and_stops(void)
 {
-	/* The counters' memory stays from the first count on, for whoever looks from outside. */
+	/* The counters' memory stays from the first count on, for readers outside. */
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	one_message();
 	weft_engine_stop();

@@ -153,7 +153,7 @@ static void after(uint64_t ns)
 		;
 }
 
-/* Those who saw it are gone, so nobody can say that it goes on. */
+/* The threads that saw strangers have ended, so no thread confirms that they are still there. */
 static void a_suspicion_ends(void)
 {
 	CHECK_EQ(quota(NULL), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The queues are closed in every order (task/queue/tqueue.h): a submission at that moment is refused,
- * runs, or ends with what was left, once; also one half done, and one that comes while somebody who
- * polls holds the mask or comes to hold it after the closer.
+ * runs, or ends with what was left, once; also one half done, and one that comes while a poller
+ * holds the mask or comes to hold it after the closer.
  */
 #include "model/explore.h"
 #include "task/queue/tqueue.h"
@@ -104,7 +104,7 @@ static void does_not_ask(void)
 	submit(0, false, false);
 }
 
-/* Somebody who polls, in the midst of it: a task of his may come back to the queue. */
+/* A poller at that moment: a task that it has taken may come back to the queue. */
 static void polls_how(bool asks, bool keeps)
 {
 	if (!weft_mask_try_quiet(&queue.mask))
@@ -139,7 +139,7 @@ static void submits_inside(void)
 	if (!weft_mask_try_quiet(&queue.mask))
 		return;
 	submit(0, false, true);
-	while (!release(&queue)) /* ends: nobody is turned away */
+	while (!release(&queue)) /* ends: no taker was skipped */
 		collect(&queue);
 }
 
@@ -149,7 +149,7 @@ static void none_left(void)
 	MODEL_CHECK(submitted + refused <= 1);
 }
 
-/* It is still open for who submits inside and is done before. */
+/* It is still open for a handler that submits inside and is done before. */
 static void none_left_but_in_queue(void)
 {
 	MODEL_CHECK(ran + ended == submitted && !main_task);
@@ -172,8 +172,8 @@ int main(void)
 		 8,
 		 .must = {"weft_task_tqueue_closed l", "weft_task_tqueue_close s",
 			  "weft_task_tqueue_slot_put c"}},
-		{"somebody polls", setup, {submits, closes, polls}, none_left, 3},
-		{"somebody puts it back",
+		{"a poller", setup, {submits, closes, polls}, none_left, 3},
+		{"a poller puts it back",
 		 setup,
 		 {submits_to_slot, closes, puts_back},
 		 none_left,

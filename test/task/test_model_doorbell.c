@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Doorbells of weft/source.h in every order: a ring is seen by the look before the sleep or ends
- * the sleep, whoever rings, and what the ringer wrote is visible to who saw the count.
+ * the sleep, from any ringer, and what the ringer wrote is visible to a reader of the count.
  */
 #include "model/explore.h"
 #include <unistd.h>

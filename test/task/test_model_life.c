@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A task's life in every order: nothing that was published before a submit is missed, two runs
- * never overlap, a mask keeps runs away and loses none, and after a wait nobody touches the task.
+ * never overlap, a mask keeps runs away and loses none, and nothing touches the task after a wait.
  * Each order that life.h and the queue's slot label is weakened once and must be noticed.
  */
 #include "model/explore.h"
@@ -82,7 +82,7 @@ static bool over(void)
 	return seen == ALL || (seen & OVER);
 }
 
-/* Waits for somebody's store, unless there is something in the slot or everything is over. */
+/* Waits for another thread's store, unless the slot is full or everything is over. */
 static void relax(void)
 {
 	int seen;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A tally in every order: who has waited for n sees what the n adders wrote, may free the tally at
+ * A tally in every order: a waiter for n sees what the n adders wrote, may free the tally at
  * once, and is woken whatever crosses what.  Each labelled order is weakened once and noticed.
  */
 #include "model/explore.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A task that one worker alone may run is handed to it in every order: submitted and rung for while
- * the worker falls asleep, and while somebody who may not run it moves it from the submission queue
+ * the worker falls asleep, and while a thread that may not run it moves it from the submissions
  * into the main one.
  */
 #include "model/explore.h"
@@ -67,7 +67,7 @@ static void moves_how(bool moving)
 		return;
 	do
 		collect(moving);
-	while (!weft_mask_done(&queue.mask)); /* ends: nobody is turned away */
+	while (!weft_mask_done(&queue.mask)); /* ends: no taker was skipped */
 }
 
 static void moves(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A task runs as often as it was asked to and never twice at once; it may be cancelled, submitted
- * again by anybody and by itself, and freed right after its wait; repeat, priority, completion
+ * again by any thread and by itself, and freed right after its wait; repeat, priority, completion
  * action, urgent and strict do what they say.
  */
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 static _Atomic int x_runs, x_inside;
 
-/* Progress was switched off: from when this returns nobody but us runs tasks. */
+/* Progress was switched off: from when this returns only the main thread runs tasks. */
 static void watcher_goes_off(void)
 {
 	while (atomic_load(&weft_task_engine.baton.x_watcher) != WEFT_WATCHER_OFF)
@@ -265,7 +265,7 @@ static void by_priority(void)
 	struct weft_task t[5];
 	static const int priority[5] = {0, 3, 1, 3, 2}, want[5] = {1, 3, 4, 2, 0};
 	weft_progress_set(false);
-	watcher_goes_off(); /* nobody else takes them */
+	watcher_goes_off(); /* no other thread takes them */
 	ordered = 0;
 	for (int i = 0; i < 5; i++) {
 		weft_task_init(&t[i], "prio", notes, (void *)(intptr_t)i, 0);
@@ -312,7 +312,7 @@ static void on_its_core(void)
 	}
 }
 
-/* A strict task for cores that nobody has runs all the same, with a warning. */
+/* A strict task for cores that no thread may use runs all the same, with a warning. */
 static void on_no_core(void)
 {
 	cpu_set_t none;
@@ -350,7 +350,7 @@ struct inner {
 	weft_err wait, cancel;
 };
 
-/* Whoever runs it, it is not over before the other one is. */
+/* Runs again and again, until the test lets it end. */
 static enum weft_task_verdict lasts(struct weft_task *t, void *arg)
 {
 	return atomic_load((_Atomic bool *)arg) ? WEFT_TASK_DONE : WEFT_TASK_AGAIN;
@@ -375,7 +375,7 @@ static void may_not_wait(void)
 	weft_task_submit(&t);
 	weft_task_wait(&t);
 	CHECK_EQ(in.wait, WEFT_ERR_DEADLOCK);
-	/* Cancelled by us, it may be over by the time that we look: when somebody else had it. */
+	/* Where another thread was running it, the cancellation may already have ended it. */
 	CHECK(in.cancel == WEFT_ERR_DEADLOCK || in.cancel == WEFT_OK);
 	atomic_store(&in.x_may_end, true);
 	CHECK_EQ(weft_task_cancel_wait(&in.other), WEFT_OK);
