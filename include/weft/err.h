@@ -3,7 +3,7 @@
  * err.h - the results that weft's functions return: 0, or a negative reason.
  *
  * WEFT_AGAIN means "not now": normal, never logged, nothing was kept.
- * Whoever first knows a cause logs it once; callers pass the value up.
+ * The function that first knows a cause logs it once; its callers pass the value up.
  */
 #ifndef WEFT_ERR_H
 #define WEFT_ERR_H
