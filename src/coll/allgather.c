@@ -170,8 +170,7 @@ static int allgather_through_root(struct weft_coll *c, const struct weft_coll_gr
 }
 
 /* With a neighbour: `blocks` blocks from block `out` on against as many from block `in` on.  A
- * message for each: one of 128 KiB for both took half as long again with 16 ranks (doc/bench.md).
- */
+ * message for each: one of 128 KiB for both took half as long again with 16 ranks. */
 static int swap(struct weft_coll *c, const struct weft_coll_group *g, const struct run *run,
 		size_t b, int to, int out, int in, int blocks, int after, int join)
 {
