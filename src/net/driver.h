@@ -217,8 +217,8 @@ struct weft_driver {
 	const struct weft_net_card *(*card)(struct weft_net *net, int peer);
 
 	/*
-	 * May be NULL.  WEFT_NET_BOARD_BYTES that `peer`, or this process itself, shows to all whom
-	 * it is connected to, zero at first; all may write there.  NULL: not connected, or no such
+	 * May be NULL.  WEFT_NET_BOARD_BYTES that `peer`, or this process itself, shows to all its
+	 * connected peers, zero at first; all may write there.  NULL: not connected, or no such
 	 * memory.  It stays until close.  Any thread.
 	 */
 	void *(*board)(struct weft_net *net, int peer);
@@ -226,7 +226,7 @@ struct weft_driver {
 	/*
 	 * Both may be NULL, and are safe in any thread.  word: the i-th of WEFT_NET_WORDS that
 	 * `peer`, or this process itself, shows like the board; NULL: as there.  awake: does
-	 * somebody at peer look for messages at this moment, as far as a load can tell?
+	 * a thread of peer look for messages at this moment, as far as a load can tell?
 	 */
 	_Atomic uint64_t *(*word)(struct weft_net *net, int peer, unsigned i);
 	bool (*awake)(struct weft_net *net, int peer);
@@ -242,7 +242,7 @@ struct weft_driver {
 	 */
 	void (*drop)(struct weft_net *net, int peer, const char *why);
 	void (*revive)(struct weft_net *net, int peer);
-	/* May be NULL.  In down(): nobody listens any more where the peer did. */
+	/* May be NULL.  In down(): does no process listen any more where the peer did? */
 	bool (*ended)(struct weft_net *net, int peer);
 	/*
 	 * May be NULL; the poller calls it.  Is the peer's process there, though it may not have

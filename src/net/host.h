@@ -19,7 +19,7 @@
  * being on this host. */
 weft_err weft_net_host_key(char *buf, size_t size) weft_must_use;
 
-/* The same for the network alone (boot id and network namespace): who shares our loopback. */
+/* The same for the network alone (boot id and network namespace): equal keys share a loopback. */
 weft_err weft_net_network_key(char *buf, size_t size) weft_must_use;
 
 /* Does an address that shm published (its address() line) name this host? */

@@ -2,8 +2,8 @@
 /*
  * hub.h - the one descriptor that a driver sleeps on: an epoll set with a bell and a timer in it.
  *
- * Callers   ring: any thread of this process (and whoever got wake_fd).  The rest: the thread that
- *           polls the driver.
+ * Callers   ring: any thread of this process (and each process that got wake_fd).  The rest: the
+ *           thread that polls the driver.
  * Blocking  never.
  * Cost      look() is a system call; drivers call it only when armed, or when weft_net_hub_due() says
  *           that it is time, which is a decrement 63 times out of 64.
@@ -73,7 +73,7 @@ void weft_net_hub_ticked(struct weft_hub *hub);
 
 /*
  * Is it time to look at the descriptors?  busy: something is being set up, look every 30 us, else
- * every 500 us, which bounds how late the death of a peer is seen by somebody who polls.
+ * every 500 us, which bounds how late the death of a peer is seen by a thread that polls.
  */
 static inline bool weft_net_hub_due(struct weft_hub *hub, bool busy)
 {

@@ -101,7 +101,7 @@ void weft_net_lobby_unlisten(struct weft_lobby *l, unsigned n)
 	l->listeners[n] = -1;
 }
 
-/* Stops or goes on watching the listeners; the kernel's backlog keeps who comes meanwhile. */
+/* Stops or goes on watching the listeners; the kernel's backlog keeps what comes meanwhile. */
 static void set_paused(struct weft_lobby *l, bool paused)
 {
 	if (l->paused == paused)
@@ -172,7 +172,7 @@ static void accept_one(struct weft_lobby *l, int fd)
 	g->since_ns = weft_clock_ns();
 	weft_net_auth_init(&g->auth, l->job, fd, false, -1);
 	l->n_guests++;
-	/* Who has gone again, or talks nonsense, costs no more than this. */
+	/* A guest that has gone again, or talks nonsense, costs no more than this. */
 	guest_step(l, g);
 	if (g->fd >= 0 && !g->watched)
 		guest_drop(l, g, false);
@@ -201,7 +201,7 @@ static void accept_some(struct weft_lobby *l, int listener)
 	}
 }
 
-/* Who wins when a proven peer stands at the door?  See lobby.h. */
+/* Which connection wins when a peer has proven itself as a guest?  See lobby.h. */
 static enum weft_auth_verdict judge(struct weft_lobby *l, int peer)
 {
 	switch (l->peers[peer].state) {
@@ -282,7 +282,7 @@ static void guest_step(struct weft_lobby *l, struct weft_lobby_guest *g)
 		return;
 	}
 	if (err == WEFT_ERR_PEER)
-		weft_debug("%s: somebody connected and %s", l->ops->driver, why);
+		weft_debug("%s: a guest connected and %s", l->ops->driver, why);
 	else
 		weft_net_auth_refused(l->ops->driver, why);
 	guest_drop(l, g, false);
@@ -294,7 +294,7 @@ static void expire_guests(struct weft_lobby *l, uint64_t now)
 		struct weft_lobby_guest *g = &l->guests[i];
 		if (g->fd < 0 || now - g->since_ns < patience_ns(l, g))
 			continue;
-		/* It may have answered while nobody polled here. */
+		/* It may have answered while no thread polled here. */
 		guest_step(l, g);
 		if (g->fd < 0)
 			continue;

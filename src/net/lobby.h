@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lobby.h - makes connections: accepts, dials, lets each prove itself, settles who wins when both
- * sides dial at once.  Used by shm (unix sockets) and tcp alike.
+ * lobby.h - makes connections: accepts, dials, lets each prove itself, settles which one stays when
+ * both sides dial at once.  Used by shm (unix sockets) and tcp alike.
  *
  * A peer's way:   idle -> dialing -> linked -> gone
  *                   ^        |  ^
@@ -10,7 +10,7 @@
  *
  * Both dial at once: the connection that the lower rank dialed wins.  The lower rank, once its
  * own connect() is through, answers the other's proven connection with "crossed"; before that it
- * has said nothing to anybody, so it drops its attempt and takes the other's.  The higher rank
+ * has not said a word, so it drops its attempt and takes the other's.  The higher rank
  * drops its own when the lower one's has proven itself.  A linked peer's second connection is
  * refused and the first one stays untouched.  So there is exactly one, whatever the timing.
  *
@@ -21,11 +21,11 @@
  *           forty such attempts lose it, however long they took.
  *           A guest has `handshake_timeout` seconds to prove itself, and on a machine that is
  *           slow more: four times what the slowest took that did prove itself, and twelve times
- *           the setting once its hello has come, as long as nobody needs its place.
+ *           the setting once its hello has come, as long as no other guest needs its place.
  * Limits    64 guests that have not proven themselves; when a 65th comes, the oldest silent one
  *           goes, or else the oldest that has had its `handshake_timeout`.
- * Cost      who is gone when we accept it costs the accept, a read and the close.  A guest that
- * stays has us look closely eight times after each word it says.
+ * Cost      a guest that is gone when we accept it costs the accept, a read and the close.  A guest
+ *           that stays has us look closely eight times after each word it says.
  */
 #ifndef WEFT_LOBBY_H
 #define WEFT_LOBBY_H
@@ -77,7 +77,7 @@ struct weft_lobby_peer {
 	_Atomic bool x_wanted; /* set once, by the first poster */
 	bool heard;            /* the poller has acted on x_wanted */
 	bool dialed;           /* LINKED by our own attempt */
-	bool refused;          /* GONE because nobody listens there any more */
+	bool refused;          /* GONE because no process listens there any more */
 	bool connected; /* the socket's connect() is through: now the peer may take its time */
 	uint8_t state;
 	unsigned attempts;
@@ -141,7 +141,7 @@ static inline bool weft_net_lobby_wanted(struct weft_lobby *l)
 	return atomic_load_explicit(&l->x_wants, memory_order_acquire) != 0;
 }
 
-/* Has the peer's host taken our connection?  Then somebody listens there. */
+/* Has the peer's host taken our connection?  Then a process listens there. */
 static inline bool weft_net_lobby_taken(const struct weft_lobby *l, int peer)
 {
 	const struct weft_lobby_peer *p = &l->peers[peer];

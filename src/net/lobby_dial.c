@@ -14,8 +14,8 @@
 #define BACKOFF_MIN_NS 1000000u
 #define BACKOFF_MAX_NS 200000000u
 #define ATTEMPT_NS 3000000000u /* for connect() to answer, then the next address */
-/* Nobody listens.  Addresses are published by who listens already, so this peer has ended; the few
- * attempts more are for a host that lacks something for a moment. */
+/* The port is closed.  A process listens before it publishes its address, so this peer has ended;
+ * the few attempts more are for a host that lacks something for a moment. */
 #define REFUSED_NS 300000000u
 #define CROSSED_NS 1000000000u /* the other's connection should come at once */
 /* Attempts that a live peer may end: with dozens of ranks to a core a handshake takes longer than
@@ -102,8 +102,8 @@ static void lose(struct weft_lobby *l, int peer, weft_err err)
 }
 
 /*
- * An attempt came to nothing: again later, or never.  `alive`: somebody took the connection and
- * ended it; such attempts are counted, since time passes without any while nobody lets us run.
+ * An attempt came to nothing: again later, or never.  `alive`: the other side took the connection
+ * and ended it; such attempts are counted, since time passes without any while we get no core.
  */
 static void attempt_failed(struct weft_lobby *l, int peer, uint64_t wait_ns, bool refused,
 			   bool alive)
@@ -196,7 +196,7 @@ static void dial(struct weft_lobby *l, int peer)
 }
 
 /*
- * To connect to a port of this host on which nobody listens any more may end at our own socket,
+ * To connect to a port of this host on which no process listens any more may end at our own socket,
  * when the kernel gives it that very port (simultaneous open, RFC 9293, 3.5).  It would hear
  * nothing but its own hello, and wait for ever.
  */

@@ -29,7 +29,7 @@ struct self {
 	struct weft_region_table regions;
 	struct weft_ring_tx tx;             /* poster */
 	_Atomic bool x_blocked;             /* poster sets, poller clears: owes a ready() */
-	_Atomic bool x_armed;               /* poller sets, who rings clears */
+	_Atomic bool x_armed;               /* poller sets, a ringing poster clears */
 	bool armed;                         /* poller: between arm and disarm */
 	alignas(64) struct weft_ring_rx rx; /* poller */
 };
@@ -126,7 +126,7 @@ static int self_poll(struct weft_net *net)
 	struct self *s = (struct self *)net;
 	int n = 0;
 	if (weft_unlikely(s->armed) && !atomic_load_explicit(&s->x_armed, memory_order_relaxed)) {
-		/* Somebody has rung.  Armed again before looking, as in self_arm(). */
+		/* A poster has rung.  Armed again before looking, as in self_arm(). */
 		weft_net_hub_quiet(&s->hub);
 		(void)atomic_exchange_explicit(&s->x_armed, true, memory_order_seq_cst);
 	}

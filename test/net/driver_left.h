@@ -3,7 +3,7 @@
  * driver_left.h - for driver_suite.c: the levels of arming below ALL, and urge(), for drivers that
  * know them: what rings, what lies, and which check finds that.
  *
- * Rank 1 sleeps, rank 0 sends; between two meetings nobody polls, so what rings is no matter of
+ * Rank 1 sleeps, rank 0 sends; between two meetings no rank polls, so what rings is no matter of
  * time.
  */
 #ifndef WEFT_TEST_NET_DRIVER_LEFT_H
@@ -20,7 +20,7 @@ static bool left_rung(struct node *n)
 static void left_lie(struct node *n, enum weft_arm_level level)
 {
 	if (n->rank == 1) {
-		while (n->driver->arm(n->net, level) != WEFT_OK) /* ends: nobody sends */
+		while (n->driver->arm(n->net, level) != WEFT_OK) /* ends: rank 0 does not send */
 			n->driver->poll(n->net);
 		CHECK_EQ(n->driver->poll(n->net), 0); /* and what rang before is forgotten */
 		CHECK(!left_rung(n));
@@ -47,7 +47,7 @@ static void left_found(struct node *n, uint64_t all)
 	CHECK_EQ(n->got_n[0], all);
 }
 
-/* What needs no answer rings nobody, and the settle finds it; before, it finds nothing. */
+/* A packet that needs no answer does not ring; the check before it finds nothing, the next does. */
 static void left_quiet(struct node *n)
 {
 	left_lie(n, WEFT_ARM_REPLIES_UNCHECKED);
@@ -73,7 +73,7 @@ static void left_woken(struct node *n)
 	left_found(n, n->got_n[0] + 1);
 }
 
-/* Armed anew for more, as who waits does: what lies there already is found, what comes rings. */
+/* Armed anew for more, as a waiter does: what lies there already is found, what comes rings. */
 static void left_then(struct node *n, enum weft_arm_level level)
 {
 	left_lie(n, WEFT_ARM_REPLIES_UNCHECKED);
@@ -98,8 +98,8 @@ static void left_rings(struct node *n, enum weft_arm_level level, bool urgent)
 	left_woken(n);
 }
 
-/* They will be back soon.  Who sent polls, and rings in the end; or computes: then the settle finds
- * it, and makes it as if quiet. */
+/* Armed SOON.  If the sender polls, it rings in the end; if it computes, the check finds the packet
+ * and arms as if quiet. */
 static void left_soon(struct node *n)
 {
 	left_lie(n, WEFT_ARM_SOON);
@@ -124,7 +124,7 @@ static void left_soon(struct node *n)
 	left_woken(n);
 }
 
-/* What was owed to somebody who was back since wakes nobody; nor does an arming forget it. */
+/* A ring owed to a peer that has been back since is not rung; nor does an arming forget a ring. */
 static void left_back(struct node *n)
 {
 	left_lie(n, WEFT_ARM_SOON);
@@ -150,8 +150,8 @@ static void left_back(struct node *n)
 	left_woken(n);
 }
 
-/* They will be back soon, and who sends is armed himself: for a wait, he rings at once, since he
- * will not come to do it later; for less, his next polls ring. */
+/* Armed SOON, and the sender is armed itself: for a wait, it rings at once, since it will not poll
+ * to do it later; for less, its next polls ring. */
 static void left_soon_armed(struct node *n)
 {
 	for (int waits = 0; waits < 2; waits++) {

@@ -182,7 +182,7 @@ static bool on_hold(void *arg, int peer, bool first)
 	return !(first && n->lone);
 }
 
-/* Nobody goes on before all are here; meanwhile the driver is not polled. */
+/* No rank goes on before all are here; meanwhile the driver is not polled. */
 static void meet(struct node *n)
 {
 	_Atomic int *x = &n->board->x_arrived[n->phase++];

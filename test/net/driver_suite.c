@@ -52,7 +52,7 @@ static void case_large(struct node *n)
 		poll_once(n);
 }
 
-/* All to all, everybody connecting to everybody at the same time. */
+/* All to all, each rank connecting to all ranks at the same time. */
 static void case_all_to_all(struct node *n)
 {
 	uint64_t seed = 99 + (uint64_t)n->rank;
@@ -93,8 +93,8 @@ static void case_stay_armed(struct node *n)
 }
 
 /*
- * The same for who has much to send to one who comes late: whenever a poll says that there was
- * nothing, what is left to do must ring.
+ * The same for a rank that has much to send to a receiver that comes late: whenever a poll says
+ * that there was nothing, what is left to do must ring.
  */
 static void case_stay_armed_full(struct node *n)
 {
@@ -125,7 +125,7 @@ static void case_stay_armed_full(struct node *n)
 	(void)n->driver->arm(n->net, WEFT_ARM_OFF);
 }
 
-/* Ping-pong in which the one who waits sleeps: no wake-up may be lost. */
+/* Ping-pong in which the waiter sleeps: no wake-up may be lost. */
 static void case_sleep(struct node *n)
 {
 	const uint64_t rounds = (n->size > 4 ? 300 : 3000) / suite_fewer;
@@ -390,7 +390,7 @@ static void case_killed_full(struct node *n)
 	exit(0);
 }
 
-/* A peer that nobody talks to and that ends costs nothing. */
+/* A peer that no rank talks to and that ends costs nothing. */
 static void case_strangers(struct node *n)
 {
 	for (int i = 0; i < 200; i++)

@@ -20,7 +20,7 @@ struct fake_rail {
 	struct weft_net net;
 	struct weft_net_events up; /* the bundle's */
 	int fd;
-	bool full, gone, refuses;  /* what a post finds; refuses: nobody listens there */
+	bool full, gone, refuses;  /* what a post finds; refuses: no process listens there */
 	bool lives;                /* the peer's process is there, answering or not */
 	bool streams;              /* within a payload */
 	struct weft_net_sink sink; /* of that payload */
@@ -229,7 +229,7 @@ static void fake_on_down(void *arg, int peer, weft_err err, const char *why)
 		then();
 }
 
-/* Rank 0 of three, over both rails; the last one is reached by who wants it. */
+/* Rank 0 of three, over both rails; the last one is reached by the cases that want it. */
 static struct weft_net *fake_begin(void)
 {
 	static const struct weft_net_events events = {.packet = fake_on_packet,

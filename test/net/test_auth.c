@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The handshake: who knows the secret gets in, byte by byte too; who does not, belongs elsewhere,
- * lies about ranks, speaks another version, replays or reflects what it heard, does not.
+ * The handshake: a dialer that knows the secret gets in, byte by byte too; a dialer that does not,
+ * belongs elsewhere, lies about ranks, speaks another version, replays or reflects, stays out.
  */
 #include "net/auth.h"
 #include <fcntl.h>

@@ -28,9 +28,7 @@ struct shared {
 /* A wake-up that has not come by then is lost, on a machine that is busy with others too. */
 #define LOST_MS 120000
 
-#define SPINS                                                                                      \
-	2000 /* looks before the core is given to whom we wait for, perhaps on the same one        \
-	      */
+#define SPINS 2000 /* looks before the core is given to the other side, perhaps on the same one */
 
 static void wait_for(_Atomic uint64_t *x, uint64_t value)
 {

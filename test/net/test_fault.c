@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Drivers under a bad kernel: a storm of signals, few descriptors, system calls that are not
- * allowed, a peer that died before anybody connected, a child that keeps a dead peer's descriptors
+ * allowed, a peer that died before any rank connected, a child that keeps a dead peer's descriptors
  * open, a peer that is stopped for a while (WEFT_LONG: for ten times as long as a host may be
  * silent). Correct results or one clear line, never a hang.
  */
@@ -82,7 +82,7 @@ static void case_few_descriptors(struct node *n)
 	}
 }
 
-/* The peer is gone before anybody connects: down() with a reason. */
+/* The peer is gone before the other connects: down() with a reason. */
 static void case_nobody_home(struct node *n)
 {
 	meet(n);
@@ -224,7 +224,7 @@ static void both(const struct weft_driver *d)
 	run_case(d, "storm flood", 2, case_storm_flood);
 	run_case(d, "storm sleep", 2, case_storm_sleep);
 	run_case(d, "few descriptors", 2, case_few_descriptors);
-	run_case(d, "nobody home", 2, case_nobody_home);
+	run_case(d, "peer gone early", 2, case_nobody_home);
 	if (getenv("WEFT_LONG"))
 		CHECK_EQ(weft_setting_set(WEFT_SET_TCP_SILENCE, "2"), WEFT_OK);
 	run_case(d, "stopped", 2, case_stopped);

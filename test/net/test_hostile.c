@@ -67,7 +67,7 @@ static void refuses_strangers(const struct weft_driver *d)
 	pid_t pid = start_peer(&v);
 	POLL_UNTIL(&v, v.packets > 3);
 
-	/* A port scan: nobody cares. */
+	/* A port scan changes nothing. */
 	for (int i = 0; i < 100; i++) {
 		close(dial(&v));
 		v.driver->poll(v.net);

@@ -3,7 +3,7 @@
  * A peer over shm that proves itself, greets as it should, talks for a while, and then writes what
  * it likes into the memory that both share: lengths that no ring has room for, payload in the
  * narrow ring that cannot be there, a beginning at the wrong time, counts that make no sense.  It
- * is lost with one line, or what it says means something else; nobody crashes, and nobody is kept.
+ * is lost with one line, or what it says means something else; the victim does not crash or hang.
  */
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -204,7 +204,7 @@ static void lies_of_places(uint64_t seed)
 	part();
 }
 
-/* It says that it has received what nobody sent. */
+/* It says that it has received what was never sent. */
 static void lies_of_receiving(void)
 {
 	static const uint64_t seen[] = {UINT64_MAX, 1, 1ull << 20, 1ull << 40, 1ull << 63};

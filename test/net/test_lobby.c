@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Patience on a machine that is slow, where nobody runs for seconds: a peer that was reached is not
- * given up because the dialer did not look; a hello is on its way before the dialer sleeps; a guest
- * that may be one of us stays longer, as long as nobody needs its place.  And strangers do not make
- * us look more often for long, and who has been connected to himself has not reached anybody.
+ * Patience on a slow machine, where no rank runs for seconds: a peer that was reached is not given up
+ * because the dialer did not look; a hello is on its way before the dialer sleeps; a guest that may be
+ * a rank stays longer, as long as no other guest needs its place.  And strangers do not make us look
+ * more often for long, and a dialer connected to itself has not reached its peer.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -144,8 +144,8 @@ static void look(void)
 }
 
 /*
- * Who dialed is thrown out again and again, since it did not run in time, and by then all its time
- * to connect is over: no reason to give up somebody who is alive, unless it happens forty times.
+ * The dialer is thrown out again and again, since it did not run in time, and by then all its time
+ * to connect is over: no reason to give up a peer that is alive, unless it happens forty times.
  */
 static void case_starved(void)
 {
@@ -169,7 +169,7 @@ static void case_starved(void)
 	end();
 }
 
-/* The peer has gone, and its port is ours: nobody listens there. */
+/* The peer has gone, and its port is ours: no process listens there. */
 static void case_own_end(void)
 {
 	begin(2);
@@ -219,7 +219,7 @@ static void case_patience(void)
 	CHECK_EQ(weft_net_lobby_listen(&l, door), WEFT_OK);
 	int silent = enter(&a, false), greeted = enter(&b, true);
 	pass(101);
-	CHECK_EQ(l.n_guests, 1); /* who said nothing has to go */
+	CHECK_EQ(l.n_guests, 1); /* the silent guest has to go */
 	close(silent);
 	/* It proves itself after ten times what it should take, ... */
 	pass(899);
@@ -290,7 +290,7 @@ static void case_full(void)
 int main(void)
 {
 	CHECK_EQ(weft_setting_set(WEFT_SET_HANDSHAKE_TIMEOUT, "100"), WEFT_OK);
-	weft_log_level = -1; /* that it refuses somebody is meant to be said */
+	weft_log_level = -1; /* the refusals are meant to be logged */
 	case_dials();
 	case_hello_at_once();
 	case_starved();

@@ -112,7 +112,7 @@ static void receive(int n, bool fence)
 	weft_net_bell_disarm(&bell);
 }
 
-/* ---- nobody waits: armed without a fence ---------------------------------------------------- */
+/* ---- no thread waits: armed without a fence ------------------------------------------------- */
 
 static void urges(void)
 {
@@ -167,7 +167,7 @@ static void rung_again_how(bool checked)
 	weft_net_bell_arm(&bell, WEFT_ARM_ALL_UNCHECKED, true);
 	if (checked)
 		weft_net_bell_arm(&bell, WEFT_ARM_ALL, true);
-	weft_net_bell_ring(&bell, 0); /* somebody else's */
+	weft_net_bell_ring(&bell, 0); /* another sender's */
 	rung = false;
 	weft_net_bell_arm(&bell, checked ? WEFT_ARM_ALL : WEFT_ARM_ALL_UNCHECKED, true);
 	if (!atomic_load_explicit(&packet[0], memory_order_acquire))
@@ -189,7 +189,7 @@ static void leaves_for_good(void)
 	leaves_how(false);
 }
 
-/* Who was armed quietly comes to wait: what has come meanwhile rang nobody. */
+/* A receiver armed quietly comes to wait: what has come meanwhile did not ring. */
 static void waits_how(bool look)
 {
 	weft_net_bell_arm(&bell, WEFT_ARM_REPLIES_UNCHECKED, true);
@@ -208,7 +208,7 @@ static void waits_without_a_look(void)
 	waits_how(false);
 }
 
-/* ---- nobody waits, and they will be back soon ------------------------------------------------ */
+/* ---- armed SOON: no thread waits, and the next poll is near --------------------------------- */
 
 /* As net/shm does it. */
 static void urge(void)
@@ -222,7 +222,7 @@ static void urge(void)
 	posted = true;
 }
 
-/* Before nobody polls any more. */
+/* Before the last thread stops polling. */
 static void ring_owed(void)
 {
 	uint32_t word =
@@ -240,11 +240,11 @@ static void polls(void)
 {
 	ring_owed(); /* a look at any moment takes nothing that it does not ring for */
 	model_block(nothing_posted, NULL);
-	model_fresh((void *)&owed.x_n, sizeof owed.x_n); /* he had the gate's mask */
+	model_fresh((void *)&owed.x_n, sizeof owed.x_n); /* its poster had the gate's mask */
 	ring_owed();
 }
 
-/* Counts first: a poll between takes the count, and nobody rings. */
+/* Counts first: a poll between takes the count, and finds no note to ring for. */
 static void urges_and_counts_first(void)
 {
 	atomic_store_explicit(&packet[0], 1, memory_order_release);
@@ -303,7 +303,7 @@ static void soon_and_waits(void)
 		sleep_until_rung();
 }
 
-/* It was back since: nobody is woken for what it has found. */
+/* It was back since: it is not woken for what it has found. */
 static void came_back(void)
 {
 	weft_net_bell_arm(&bell, WEFT_ARM_SOON, true);
@@ -363,8 +363,8 @@ int main(void)
 		 {receives_two, sends_exchange, sends_exchange_too},
 		 NULL,
 		 2},
-		{"nobody waits, urgent", setup, {leaves_quietly, urges}, NULL, 6},
-		{"nobody waits, asked without a fence",
+		{"no thread waits, urgent", setup, {leaves_quietly, urges}, NULL, 6},
+		{"no thread waits, asked without a fence",
 		 setup,
 		 {leaves_quietly, urges_badly},
 		 NULL,

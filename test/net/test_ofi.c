@@ -40,7 +40,7 @@ static void case_dropped(struct node *n)
 	for (int round = 0; round < 4; round++) {
 		if (n->rank == round % 2)
 			n->driver->drop(n->net, peer, "dropped");
-		while (!n->down[peer]) /* ends, or alarm() ends it: nobody sends */
+		while (!n->down[peer]) /* ends, or alarm() ends it: no rank sends */
 			sleep_once(n);
 		CHECK_EQ(n->down_err[peer], WEFT_ERR_PEER);
 		meet_polling(n);
@@ -155,7 +155,7 @@ static void case_lies_of_memory(struct node *n)
 		fi_close(&mr->fid);
 }
 
-/* Who has one packet under way is not allowed to send others around it without end. */
+/* A poster with one packet under way may not send others around it without end. */
 static void case_window(struct node *n)
 {
 	int peer = meet_one(n);
@@ -215,7 +215,7 @@ static void case_killed_reading(struct node *n)
 		for (;;)
 			pause();
 	}
-	/* Some providers need nobody there who is awake. */
+	/* Some providers do not need the peer awake. */
 	while (!weft_net_ofi_reads(p) && n->got_n[0] < 2)
 		poll_once(n);
 	CHECK(kill(atomic_load(&n->board->x_pid[0]), SIGKILL) == 0);
@@ -250,7 +250,7 @@ static void killed_writing(struct node *n, int victim)
 		for (;;)
 			pause();
 	}
-	/* Some providers need nobody there who is awake. */
+	/* Some providers do not need the peer awake. */
 	for (int i = 0; i < 100; i++)
 		poll_once(n);
 	CHECK(kill(atomic_load(&n->board->x_pid[victim]), SIGKILL) == 0);

@@ -192,7 +192,7 @@ static void begins_again(void)
 	talk_end(&t);
 }
 
-/* Whoever says as much as fits, whatever has been heard, in any order: nothing is lost. */
+/* Either side sends as much as fits, whatever has been received, in any order: nothing is lost. */
 static void talks(void)
 {
 	struct talk t;

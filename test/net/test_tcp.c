@@ -109,7 +109,7 @@ static void case_streak(struct node *n)
 static void case_runs_together(struct node *n)
 {
 	case_runs(n);
-	if (n->rank % 2) /* who has run() */
+	if (n->rank % 2) /* the ranks that have run() */
 		CHECK(n->runs);
 }
 

@@ -63,7 +63,7 @@ static void on_placed(void *arg, int peer, void *cookie, weft_err err)
 	if (!err || !v->into)
 		return;
 	v->failed++;
-	memset(v->into, 0, v->into_iov.iov_len); /* somebody else's from now on */
+	memset(v->into, 0, v->into_iov.iov_len); /* no longer the driver's */
 }
 
 static void on_sent(void *arg, int peer, void *cookie, weft_err err)

@@ -268,11 +268,11 @@ static enum weft_post bundle_post(struct weft_net *net, int peer, const void *he
 	if (!atomic_load_explicit(&p->x_down, memory_order_seq_cst))
 		a = weft_net_bundle_post_locked(b, peer, head, iov, n, len, cookie);
 	if (a == WEFT_POST_FULL)
-		/* Relaxed: under the lock, as whoever takes it. */
+		/* Relaxed: the poller reads it under the lock, too. */
 		atomic_store_explicit(&p->x_blocked, true, memory_order_relaxed);
 	weft_net_bundle_unlock(p);
-	/* RING <- QUIET (weft_net_bundle_arm): somebody must watch what is not confirmed.  Relaxed
-	 * first: a hint; whoever armed after our post sees the unit. */
+	/* RING <- QUIET (weft_net_bundle_arm): a timer must watch what is not confirmed.  Relaxed
+	 * first: a hint; a thread that armed after our post sees the unit. */
 	if (weft_unlikely(atomic_load_explicit(&b->x_quiet, memory_order_relaxed)) &&
 	    atomic_exchange_explicit(&b->x_quiet, false, memory_order_seq_cst))
 		weft_net_hub_ring(&b->hub);

@@ -134,7 +134,7 @@ static void advance(struct weft_bundle *b, int peer)
 			broken(b, peer, "a large packet of the wrong shape came");
 		free(s.data);
 	}
-	/* Relaxed: a number; who reads it a moment earlier says less. */
+	/* Relaxed: a number; a poster that reads an older one confirms less. */
 	atomic_store_explicit(&p->x_in_next, p->window.next, memory_order_relaxed);
 }
 
@@ -293,7 +293,7 @@ static bool is_wild(const struct weft_bundle_peer *p, const struct weft_bundle_h
 		h->number - p->window.next >= WEFT_BUNDLE_LONG);
 }
 
-/* The peer's end of a rail speaks; NULL: nobody listens any more. */
+/* The peer whose rail speaks; NULL: it is down, what it says is dropped. */
 static struct weft_bundle_peer *speaker(struct weft_bundle *b, int peer)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];

@@ -214,7 +214,7 @@ struct weft_bundle {
 	int n_active;
 	_Atomic bool x_cut;   /* tests: a rail's x_cut_ms was set */
 	_Atomic bool x_new;   /* a poster has woken a peer that is not active yet */
-	_Atomic bool x_quiet; /* armed without a timer: who posts rings */
+	_Atomic bool x_quiet; /* armed without a timer: a poster rings */
 	bool armed;
 	uint64_t heard_ns; /* P: the clock in this round of polls, 0: not read yet */
 	unsigned found;    /* P: rails whose last poll found something, a bit for each */
@@ -240,12 +240,12 @@ enum weft_bundle_say {
 	WEFT_BUNDLE_SAY_ALL,
 };
 
-/* bundle_poll.c; as driver.h says.  tell: peers hear what came; posters who waited, that there is
+/* bundle_poll.c; as driver.h says.  tell: peers hear what came; posters that waited, that there is
  * room; returns the upcalls made. */
 int weft_net_bundle_poll(struct weft_net *net);
 weft_err weft_net_bundle_arm(struct weft_net *net, enum weft_arm_level level) weft_must_use;
 int weft_net_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say);
-/* Is there room for the posters who were told FULL? */
+/* Is there room for the posters that were told FULL? */
 bool weft_net_bundle_roomy_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p);
 
 /* bundle_unit.c; with the peer's lock.  new: with the next number and room for so many bytes, NULL:

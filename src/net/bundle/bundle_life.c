@@ -177,8 +177,8 @@ static void end_peer(struct weft_bundle *b, int peer)
 	for (unsigned r = 0; p->why_err && r < b->n_rails; r++) {
 		struct weft_bundle_way *w = &p->way[r];
 		w->drop = false;
-		/* One that may come back, too: else the peer makes a link to nobody, and sees that
-		 * we live. */
+		/* A rail that may come back is dropped, too: else the peer links to an end that is
+		 * given up, and takes us for alive. */
 		bool ended =
 			w->state == WEFT_BUNDLE_GONE || (w->state == WEFT_BUNDLE_LOST && w->revive);
 		w->revive = false;
@@ -296,7 +296,7 @@ static bool given_up(struct weft_bundle *b, int peer, uint64_t now, uint64_t loo
 	return later(now, p->dying_ns, b->patience_ns);
 }
 
-/* We have not looked for a while: stopped, or with nobody who polls.  What came meanwhile is not
+/* We have not looked for a while: stopped, or no thread polled.  What came meanwhile is not
  * read yet, so no silence and no absence has been observed. */
 static void begin_anew(struct weft_bundle *b, uint64_t now)
 {

@@ -289,14 +289,14 @@ static size_t kept_max(const struct weft_bundle *b)
 {
 	static_assert(WEFT_BUNDLE_ASK_BYTES + WEFT_BUNDLE_WHOLE_MAX + WEFT_NET_HEAD <
 			      WEFT_BUNDLE_AHEAD / 2,
-		      "who waits for room has asked");
+		      "a poster that waits for room has asked");
 	return (size_t)b->n_rails * WEFT_BUNDLE_AHEAD;
 }
 
 bool weft_net_bundle_roomy_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p)
 {
 	static_assert(WEFT_BUNDLE_BEHIND < WEFT_BUNDLE_LONG - WEFT_BUNDLE_RESERVE - 128,
-		      "who waits for numbers hears of them");
+		      "a poster that waits for numbers hears of them");
 	return !p->large && p->kept_bytes <= kept_max(b) / 4 * 3 &&
 	       weft_net_bundle_room_long(p->number, p->peer_next, WEFT_BUNDLE_RESERVE + 128);
 }
@@ -367,7 +367,7 @@ static void measure(struct weft_bundle_net *r, struct weft_bundle_way *w, size_t
 	if (w->busy_bytes >= MEASURE_BYTES && took) {
 		double now = (double)w->busy_bytes / (double)took;
 		w->bytes_per_ns = w->bytes_per_ns > 0 ? 0.75 * w->bytes_per_ns + 0.25 * now : now;
-		/* Relaxed: for whoever asks. */
+		/* Relaxed: a figure for the statistics. */
 		atomic_store_explicit(&r->x_mbs, (uint32_t)(w->bytes_per_ns * 1000),
 				      memory_order_relaxed);
 		w->busy_ns = w->since_ns;
@@ -446,7 +446,7 @@ void weft_net_bundle_out_end(struct weft_bundle *b, int peer, bool tell)
 	}
 	while ((l = weft_net_bundle_fifo_take(&p->queue)))
 		unit_over(p, (struct weft_bundle_unit *)l, &over);
-	/* Without anybody to tell the rails are closed: they read nothing any more. */
+	/* Without upcalls the rails are closed: they read nothing any more. */
 	while (!tell && (l = p->lingering)) {
 		p->lingering = l->next;
 		unit_over(p, (struct weft_bundle_unit *)l, &over);

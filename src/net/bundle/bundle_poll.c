@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bundle_poll.c - one look at all rails: what they brought, what the peers are to hear of it, who
- * may post again; and the sleep on all of them.
+ * bundle_poll.c - one look at all rails: what they brought, what the peers are to hear of it, which
+ * posters may post again; and the sleep on all of them.
  */
 #include <poll.h>
 #include "base/cancel.h"
@@ -101,8 +101,7 @@ static unsigned look_armed(struct weft_bundle *b)
 	return rails;
 }
 
-/* After the look at what is not confirmed: nothing waits, and who posts rings; or the timer runs.
- */
+/* After the look at what is not confirmed: if nothing waits, posters ring; else the timer runs. */
 static void be_quiet(struct weft_bundle *b, bool waits)
 {
 	if (waits)

@@ -23,7 +23,7 @@ struct weft_ofi_lacks weft_net_ofi_lacks;
 #include "base/log.h"
 #include "net/ofi/ofi_int.h"
 
-#define BLIND_MS 1u /* nobody tells when the network has room again, or has no descriptor */
+#define BLIND_MS 1u /* no event tells that the network has room again, or it has no descriptor */
 #define ARM_TRIES 16
 #define SETS_ABOVE 3 /* the engine's watch set, the descriptor for other loops, another loop */
 
@@ -157,7 +157,7 @@ static int poll_once(struct weft_ofi *o, bool *found_p)
 	return n;
 }
 
-/* How often somebody must look although nothing rings. */
+/* How often a poll is due although nothing rings. */
 static unsigned tick_ms(struct weft_ofi *o)
 {
 	if (o->cq_fd < 0 || o->rx_idle || o->owes || o->n_gone ||
@@ -190,7 +190,7 @@ static int poll_armed(struct weft_ofi *o)
 			return n;
 		}
 	}
-	/* There is more than one poll takes: somebody must come again. */
+	/* There is more than one poll takes: a thread must poll again. */
 	weft_net_hub_ring(&o->hub);
 	return n;
 }

@@ -15,7 +15,7 @@ static void try_end_again(struct weft_ofi *o)
 {
 	o->owes = true;
 	if (o->armed)
-		weft_net_hub_ring(&o->hub); /* so that somebody does */
+		weft_net_hub_ring(&o->hub); /* so that a thread does */
 }
 
 /* The peer shall hear that the link, as it is, has ended. */
@@ -103,7 +103,7 @@ void weft_net_ofi_answer_strays(struct weft_ofi *o)
 	}
 }
 
-/* No process, nobody who listens. */
+/* A process that has ended listens no more. */
 bool weft_net_ofi_ended(struct weft_net *net, int peer)
 {
 	return ((struct weft_ofi *)net)->peer[peer].dead_already;
@@ -129,7 +129,7 @@ void weft_net_ofi_revive(struct weft_net *net, int peer)
 	p->epoch_next = p->epoch;
 	p->in_sequence = p->out_sequence = 0;
 	p->out_over = 0;
-	atomic_store_explicit(&p->x_out_base, 0, memory_order_relaxed); /* nobody posts */
+	atomic_store_explicit(&p->x_out_base, 0, memory_order_relaxed); /* no thread posts */
 	p->owes_done = p->owes_flushed = false;
 	p->heard = p->bye_got = p->bye_answered = p->bye_heard = false;
 	p->owes_end = p->end_got = p->broke = false; /* the new epoch says it */

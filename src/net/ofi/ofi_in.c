@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ofi_in.c - the way in: completions, who may send here, and packets in the order of the sender.
+ * ofi_in.c - the way in: completions, which peers may send here, and packets in the
+ * order of the sender.
  */
 #include "net/ofi/ofi_int.h"
 

@@ -4,7 +4,7 @@
  *
  * On the wire each packet is one message: struct weft_ofi_frame, then the payload.  The frame's
  * token proves, per direction, that the sender knows the job's secret; a message without it is
- * counted and dropped.  It does not hide the payload, nor keep somebody who reads the wire from
+ * counted and dropped.  It does not hide the payload, nor keep a process that reads the wire from
  * sending a token again: ofi is for networks that the job has to itself.
  *
  * Large     what is longer than a buffer goes by a read of the receiver (ofi_large.c, ofi_rma.c),
@@ -13,11 +13,11 @@
  *           network asks for that.  A post copies; it answers FULL when the peer's share of them is
  *           under way.
  * Epochs    nothing is connected, so a link that broke and is used again is told from the old one
- *           by a number that goes with each frame.  Who takes a link up again counts it up; a frame
- *           of a later epoch ends the link for its receiver, too, who then takes it up in that
- *           epoch.  Frames of an earlier epoch are dropped.
- * Ends      who ends a link says END; a packet for a link that has ended is answered with it, so
- *           that the other side learns of it although nothing below has broken.
+ *           by a number that goes with each frame.  The side that takes a link up again
+ *           counts it up; a frame of a later epoch ends the link for its receiver, too, which then
+ *           takes it up in that epoch.  Frames of an earlier epoch are dropped.
+ * Ends      the side that ends a link says END; a packet for a link that has ended is answered with
+ *           it, so that the other side learns of it although nothing below has broken.
  * Locks     x_free_lock guards the two lists of free buffers.  libfabric's own calls are made
  *           thread-safe by libfabric (FI_THREAD_SAFE).
  */
@@ -60,7 +60,7 @@ enum weft_ofi_kind {
 	WEFT_OFI_PACKET = 1,
 	WEFT_OFI_BYE, /* the sender leaves in order and will post no more */
 	WEFT_OFI_HEARD /* answers BYE: all before it is here */,
-	WEFT_OFI_PING,  /* finds out whether there is still somebody */
+	WEFT_OFI_PING,  /* finds out whether the peer is still there */
 	WEFT_OFI_END,   /* the sender has given this link up */
 	WEFT_OFI_LARGE, /* a packet whose payload is to be read: ofi_rma.c */
 	WEFT_OFI_DONE,  /* that has happened, up to the one whose number is in the head */
@@ -136,7 +136,7 @@ struct weft_ofi_peer {
 	uint32_t in_sequence, bye_sequence;
 	struct weft_ofi_buf *early; /* complete before their turn, by sequence */
 	bool heard, bye_got, bye_answered, dead_already;
-	uint32_t epoch;      /* poller writes while nobody posts */
+	uint32_t epoch;      /* poller writes while no thread posts */
 	uint32_t epoch_next; /* the latest that was heard of */
 	uint64_t gone_ns;    /* its process has ended: until then a new link is merely tried */
 	bool gone;
@@ -199,7 +199,7 @@ struct weft_ofi {
 	struct weft_ofi_buf *free_small, *free_large;
 	struct weft_ofi_buf *rx_idle; /* poller: could not be posted */
 	bool armed;                   /* between arm and disarm */
-	_Atomic bool x_armed;         /* poller sets, who rings clears */
+	_Atomic bool x_armed;         /* poller sets, a ringing poster clears */
 	_Atomic int x_blocked;        /* peers with x_blocked */
 	int n_remote;                 /* peers that pings watch */
 	uint64_t ping_ns;

@@ -77,7 +77,7 @@ bool weft_net_ofi_large_full(struct weft_ofi_peer *p)
 static bool add_piece(struct weft_ofi *o, struct weft_ofi_large *l, struct weft_ofi_announce *a,
 		      void *base, size_t len)
 {
-	/* Relaxed: a number that nobody else has. */
+	/* Relaxed: a number that no other piece has. */
 	uint64_t key = atomic_fetch_add_explicit(&o->x_key, 1, memory_order_relaxed);
 	struct fid_mr **mr = &l->mr[a->n];
 	if (fi_mr_reg(o->domain, base, len, FI_REMOTE_READ, 0, key, 0, mr, NULL))
@@ -192,7 +192,7 @@ int weft_net_ofi_on_done(struct weft_ofi *o, int peer, const struct weft_ofi_fra
 	return weft_net_ofi_large_over(o, peer, false, sequence, WEFT_OK);
 }
 
-/* At the end: nobody is told. */
+/* At the end: without an upcall. */
 void weft_net_ofi_large_drop(struct weft_ofi_peer *p)
 {
 	for (struct weft_ofi_large *l; (l = oldest(p, true, 0));)

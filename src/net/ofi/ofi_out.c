@@ -154,7 +154,7 @@ int weft_net_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 		weft_net_ofi_peer_down(o, peer, WEFT_ERR_PEER, weft_net_ofi_lib_error(code));
 		n++;
 	} else if (code) {
-		p->bye_heard = true; /* nobody is left to answer */
+		p->bye_heard = true; /* no process is left to answer */
 	}
 	return n;
 }

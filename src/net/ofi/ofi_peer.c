@@ -2,7 +2,7 @@
 /*
  * ofi_peer.c - peers: how one is reached, how its end is seen, and how one leaves in order.
  *
- * Who is there?  Nothing is connected, so nobody tells that a peer has ended.  On this host a pidfd
+ * Which peers live?  Nothing is connected, so no end of a connection says so.  On this host a pidfd
  * tells.  A peer elsewhere is sent a ping every second while nothing else is under way: the network
  * then either fails it, or, having lost its connection, does not take it; after three seconds of
  * that the peer counts as dead.  A process that is merely stopped keeps its connection.
@@ -126,7 +126,7 @@ int weft_net_ofi_answer_byes(struct weft_ofi *o)
 		if (!p->bye_got || p->bye_answered || p->bye_sequence != p->in_sequence)
 			continue;
 		if (!weft_net_ofi_send(o, i, WEFT_OFI_HEARD, NULL, NULL, 0, 0)) {
-			weft_net_ofi_set_blocked(o, p); /* so that somebody looks again soon */
+			weft_net_ofi_set_blocked(o, p); /* so that a poll is due soon */
 			continue;
 		}
 		p->bye_answered = true;
@@ -140,7 +140,7 @@ int weft_net_ofi_answer_byes(struct weft_ofi *o)
 int weft_net_ofi_on_pid(struct weft_ofi *o, int peer)
 {
 	int n = 0, quiet = 0;
-	while (quiet < 3) { /* ends: nobody sends any more */
+	while (quiet < 3) { /* ends: the process sends no more */
 		bool found = false;
 		n += weft_net_ofi_take(o, &found);
 		quiet = found ? 0 : quiet + 1;
@@ -153,7 +153,7 @@ int weft_net_ofi_on_pid(struct weft_ofi *o, int peer)
 	return n + 1;
 }
 
-/* Lets the network find out who is gone. */
+/* Lets the network find out which peers are gone. */
 void weft_net_ofi_ping(struct weft_ofi *o)
 {
 	uint64_t now = weft_clock_ns();
@@ -182,7 +182,7 @@ weft_err weft_net_ofi_drain(struct weft_net *net)
 	for (int i = 0; i < o->job.size; i++) {
 		struct weft_ofi_peer *p = &o->peer[i];
 		bool talked = p->heard || p->out_sequence;
-		/* Whoever is lost takes nothing any more, perhaps not even what says so. */
+		/* A lost peer takes nothing any more, perhaps not even the frame that says so. */
 		if (!p->broke &&
 		    (atomic_load_explicit(&p->x_under, memory_order_relaxed) ||
 		     atomic_load_explicit(&p->x_larges, memory_order_relaxed) || p->owes_done))

@@ -291,7 +291,7 @@ bool weft_net_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const cha
 	snprintf(r->why, sizeof r->why, "%s", text);
 	o->owes = true;
 	if (o->armed)
-		weft_net_hub_ring(&o->hub); /* so that somebody looks at the time */
+		weft_net_hub_ring(&o->hub); /* so that a thread looks at the time */
 	return true;
 }
 

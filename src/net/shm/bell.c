@@ -33,7 +33,7 @@ static void write_bell(int fd)
 
 void weft_net_bell_ring(struct weft_bell *b, int fd)
 {
-	/* Relaxed would do for the receiver, who looks again anyway; the exchange makes one of
+	/* Relaxed would do for the receiver, which looks again anyway; the exchange makes one of
 	 * several senders pay for the write. */
 	if (atomic_exchange_explicit(&b->x_armed, 0, memory_order_relaxed))
 		write_bell(fd);

@@ -20,7 +20,7 @@
  *           the membarrier and the receiver has looked once more.
  * Soon      the sender of a packet that needs an answer delays the ring, if it goes on polling
  *           (delayed_ring.h); if not, the packet lies until arm(REPLIES) and a look.
- * Not guaranteed  that each ring wakes somebody.  A ring may come after the receiver has
+ * Not guaranteed  that each ring wakes a thread.  A ring may come after the receiver has
  *           disarmed; it then finds a readable eventfd at the next sleep, once.
  * Measured  membarrier 1.6 us when no registered peer runs; 83 M rounds, none lost; with a
  *           sender that was not registered 25 of 7 M.  So: register first, tell the peer, then

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * delayed_ring.h - rings that wait a moment: the peer has just gone to compute and is likely to be back
- * before it could be woken (bell.h, SOON).
+ * delayed_ring.h - rings that go out late: the peer has just gone to compute and is likely to poll
+ * by itself before the wake-up would arrive (bell.h, SOON).
  *
- * Who posts notes the bell's word for that peer and counts; the poller, some time later or before
- * nobody polls any more, takes the count and each note, and rings where the word is still the same.
+ * The poster notes the bell's word for that peer and counts; the poller, some time later or before
+ * it stops polling, takes the count and each note, and rings where the word is still the same.
  *
- * Callers   owe: a poster, one at a time per peer.  some: anybody, a hint.  take_all, then take for
- *           each peer: the poller.
+ * Callers   owe: a poster, one at a time per peer.  some: any thread, a hint.  take_all, then
+ *           take for each peer: the poller.
  * Order     a note is seen by the take_all that takes its count.
  * Progress  some stores and an addition; an exchange each.
  * Promise   a note that is counted after a take_all is there for the next.  One that has just been
@@ -43,7 +43,7 @@ static inline void weft_net_delayed_ring_owe(struct weft_net_delayed_ring *o,
 	/* Relaxed: the count publishes it. */
 	atomic_store_explicit(&note->x_word, word, memory_order_relaxed);
 	/* OWE -> TAKE.  Carries: the note.  Without it the poller could take the count and not find
-	 * whose it is: nobody would ring. */
+	 * its note: the peer would not be rung. */
 	atomic_fetch_add_explicit(&o->x_n, 1, memory_order_release);
 }
 

@@ -15,9 +15,9 @@
  * is there; then it has grown for the last time.
  *
  * Few lines that are written again and again go from core to core much quicker than many in turn.
- * So a sender who knows that the receiver has everything begins again at the first slot and the
+ * So a sender that knows that the receiver has everything begins again at the first slot and the
  * first data line, and says so in the word.  It knows from the packets of the ring the other way,
- * each of which says how far its sender was with receiving; who talks in both directions stays on a
+ * each of which says how far its sender was with receiving; traffic in both directions stays on a
  * few lines, a stream goes round.  The receiver looks at the next slot and at the first one.
  *
  * For the same reason there are two rings of data lines: a narrow one, which fits into the first
@@ -27,7 +27,7 @@
  * Callers   tx functions: one thread at a time.  rx functions: one thread at a time.  Both beside
  *           each other, in one or two processes.
  * Owner     a received payload stays in the ring until weft_net_ring_consume().
- * Order     what the sender wrote before publish() is visible to whoever sees the packet.
+ * Order     what the sender wrote before publish() is visible to the receiver that sees the packet.
  * Full      room() says no.  News is there when weft_net_ring_word() has changed; a sender that goes to
  *           sleep says so with wait(), looks once more, and is told (see consume).
  * Progress  wait-free on both sides.

@@ -104,7 +104,7 @@ static inline void weft_net_ring_publish(struct weft_ring_tx *tx, const void *he
 	uint64_t word = weft_net_ring_begin(tx) ? WEFT_RING_AGAIN : 0;
 	struct weft_ring_slot *s = &tx->slot[(tx->put - tx->base) & tx->slot_mask];
 
-	/* The slot's line last: a receiver who looks at it meanwhile would take it from us. */
+	/* The slot's line last: a receiver that looks at it meanwhile would take it from us. */
 	if (len <= WEFT_RING_INLINE) {
 		if (len)
 			weft_net_ring_gather(s->data, iov, n, len);

@@ -5,7 +5,7 @@
  * Each process owns memory that others write to: one inbox (bell and board) for all, and one ring
  * per connected peer.  Both are sealed memfds, handed over once per connection, together with the
  * bell's eventfd, on the unix socket that stays open as a sign of life.  A process that dies leaves
- * nothing behind, and what it had published stays readable for the receiver, who owns the memory.
+ * nothing behind, and what it had published stays readable for the receiver, which owns the memory.
  *
  *   link    none -> greeting (socket proven, ours sent) -> up -> down
  */

@@ -184,7 +184,7 @@ static weft_err read_greeting(struct weft_shm_link *k, struct greeting *g, int f
 
 /*
  * Does it look like our own doorbell?  A pipe in its place would block us when it is full, or kill
- * us when nobody reads it.
+ * us when it has no reader.
  */
 static bool is_bell(int fd, int ours)
 {
@@ -218,7 +218,7 @@ void weft_net_shm_link_ready(struct weft_shm *s, struct weft_shm_link *k)
 	 */
 	if (!atomic_exchange_explicit(&k->x_blocked, false, memory_order_seq_cst))
 		return;
-	/* Relaxed: a hint for the poller, who is us. */
+	/* Relaxed: a hint for the poller, which is us. */
 	atomic_fetch_sub_explicit(&s->x_blocked, 1, memory_order_relaxed);
 	s->events.ready(s->events.arg, k->peer);
 }
@@ -274,7 +274,7 @@ static void on_greeting(struct weft_shm *s, struct weft_shm_link *k)
 /* The peer has ended: take what it had published, then say so. */
 static void on_end(struct weft_shm *s, struct weft_shm_link *k)
 {
-	/* Ends: a ring holds so many.  Whoever still writes there lies. */
+	/* Ends: a ring holds so many.  A peer that still writes there lies. */
 	int left = (int)((k->rx.slot_mask + 1) * WEFT_RING_CELLS), n = 1;
 	while (left > 0 && n > 0 &&
 	       atomic_load_explicit(&k->x_state, memory_order_relaxed) == WEFT_SHM_UP) {

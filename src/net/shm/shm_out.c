@@ -6,7 +6,7 @@
 #include "base/mechanism.h"
 #include "net/shm/shm_int.h"
 
-/* Somebody needs the poller: wake it if it sleeps. */
+/* A poster needs the poller: wake it if it sleeps. */
 static void nudge(struct weft_shm *s)
 {
 	/* The caller's flag was stored seq_cst before. */
@@ -51,7 +51,7 @@ static bool post_full(struct weft_shm *s, struct weft_shm_link *k, uint32_t len)
 	atomic_store_explicit(&k->x_blocked_word, weft_net_ring_known(&k->tx),
 			      memory_order_relaxed);
 	set_blocked(s, k);
-	/* What fills it may have rung nobody. */
+	/* The packets that fill it may not have rung. */
 	if (weft_net_bell_urgent(k->bell))
 		weft_net_bell_ring(k->bell, k->bell_fd);
 	nudge(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm_poll.c - looking for packets, and arming for the time in which nobody does.
+ * shm_poll.c - looking for packets, and arming for the time in which no thread does.
  *
  * Which rings to look at: the eight that spoke last in every poll, the others four at a time in
  * turn.  A sender then pays nothing for being found (a bit in a shared word would cost it an atomic
@@ -13,7 +13,7 @@
 #define TAKES_PER_LINK 32
 #define COLD_PER_POLL 4
 #define OWED_US                                                                                    \
-	50 /* of polling: what a wake-up costs both sides; who is back sooner has saved it */
+	50 /* of polling: what a wake-up costs both sides; a peer that is back sooner saves it */
 
 /* Has the receiver made room since the poster found none, or is the link still being made? */
 static bool has_news(struct weft_shm_link *k)
@@ -77,7 +77,7 @@ static bool is_busy(struct weft_shm *s)
 	return s->n_greeting || weft_net_lobby_busy(&s->lobby);
 }
 
-/* Looks at some of those that did not speak lately; who speaks becomes hot. */
+/* Looks at some of the peers that did not speak lately; a peer that speaks becomes hot. */
 static int poll_cold(struct weft_shm *s)
 {
 	int n = 0;
@@ -96,7 +96,7 @@ static int poll_cold(struct weft_shm *s)
 	return n;
 }
 
-/* Is it time to ring for those who have not come back? */
+/* Is it time to ring the peers that have not come back? */
 static __attribute__((noinline)) void owed(struct weft_shm *s)
 {
 	uint64_t now = weft_cycles();

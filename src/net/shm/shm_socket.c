@@ -28,7 +28,7 @@ int weft_net_shm_socket_listen(struct weft_shm *s)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		goto failed;
-	/* Nobody can squat on a name that he cannot guess. */
+	/* Another process cannot squat on a name that it cannot guess. */
 	randombytes_buf(random, sizeof random);
 	n = snprintf(s->name, sizeof s->name, "weft-");
 	sodium_bin2hex(s->name + n, sizeof s->name - (size_t)n, random, sizeof random);

@@ -31,7 +31,7 @@ static void on_lost(void *arg, int peer, weft_err err, const char *why)
 	weft_net_tcp_conn_down(t, &t->conn[peer], err, why);
 }
 
-/* Only for who can live with it: a driver whose peers never come back takes it for an attack. */
+/* Only where peers are revivable: else a second connection of a linked peer counts as an attack. */
 static void on_stale(void *arg, int peer)
 {
 	struct weft_tcp *t = arg;
@@ -255,7 +255,7 @@ static int housekeep(struct weft_tcp *t)
 	return t->lobby.upcalls;
 }
 
-/* Work that nothing rings for: who was about to sleep does it first. */
+/* Work that nothing rings for: a thread about to sleep does it first. */
 static bool left_to_do(struct weft_tcp *t)
 {
 	/* ARM -> RING (nudge): the second look, after the exchange on x_armed. */
@@ -272,7 +272,7 @@ static int poll_all(struct weft_net *net)
 			      atomic_load_explicit(&t->x_round, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	if (weft_unlikely(t->armed)) {
-		/* Somebody may have rung: armed again before looking, as in tcp_arm(). */
+		/* A poster may have rung: armed again before looking, as in tcp_arm(). */
 		n += look(t);
 		(void)atomic_exchange_explicit(&t->x_armed, true, memory_order_seq_cst);
 		n += housekeep(t);

@@ -181,7 +181,7 @@ weft_err weft_net_tcp_addr_listen(struct weft_tcp *t)
 	}
 	t->n_mine = 0;
 	listen_on_all(t, all, true, &error);
-	/* A cable that is out now may be in by the time that somebody connects. */
+	/* A cable that is out now may be in by the time that a peer connects. */
 	listen_on_all(t, all, false, &error);
 	freeifaddrs(all);
 	if (t->n_mine)
@@ -278,7 +278,7 @@ static void insert(struct weft_tcp_conn *c, const struct weft_tcp_address *a, in
 	c->n_candidates++;
 }
 
-/* When nobody outside this network can be a peer, nobody outside needs to see a port. */
+/* When no host outside this network can hold a peer, no host outside needs to see a port. */
 static void close_outer_listeners(struct weft_tcp *t)
 {
 	bool has_loopback = false;

@@ -67,7 +67,7 @@ static bool is_inner(int fd)
 
 /*
  * bbr paces by a timer: within a host that doubles the time of a large message, and there is
- * nobody to be fair to.  reno is in each kernel and sends what the windows allow.
+ * no other traffic to be fair to.  reno is in each kernel and sends what the windows allow.
  */
 static void set_congestion(int fd)
 {
@@ -90,7 +90,7 @@ static void tell_ready(struct weft_tcp *t, struct weft_tcp_conn *c)
 	 */
 	if (!atomic_exchange_explicit(&c->x_blocked, false, memory_order_seq_cst))
 		return;
-	/* Relaxed: a hint for the poller, who is us. */
+	/* Relaxed: a hint for the poller, which is us. */
 	atomic_fetch_sub_explicit(&t->x_blocked, 1, memory_order_relaxed);
 	t->events.ready(t->events.arg, c->peer);
 }
@@ -217,8 +217,8 @@ int weft_net_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
 	weft_net_tcp_out_unlock(c);
 
 	n += report(t, c, done, NULL, WEFT_OK);
-	/* READY <- BLOCK (set_blocked), after the lock: who found no room before it is seen here.
-	 */
+	/* READY <- BLOCK (set_blocked), after the lock: a poster that found no room before is
+	 * seen here. */
 	if (roomy && !error && atomic_load_explicit(&c->x_blocked, memory_order_seq_cst)) {
 		tell_ready(t, c);
 		n++;

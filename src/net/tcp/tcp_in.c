@@ -88,8 +88,8 @@ static void sink_copy(struct weft_net_sink *s, const uint8_t *from, size_t len)
 }
 
 /*
- * Of a long payload a sleeper need not hear piece by piece: each wake-up takes the core from who
- * computes there.  Less than that is left, or something else comes: as ever.
+ * Of a long payload a sleeper need not hear piece by piece: each wake-up takes the core from a
+ * thread that computes there.  Less than that is left, or something else comes: as ever.
  */
 static void set_batched(struct weft_tcp_conn *c)
 {

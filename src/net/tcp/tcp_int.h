@@ -5,7 +5,7 @@
  * On the wire each packet is a frame: payload length (4 bytes), check (4 bytes, over length and
  * head), head (24 bytes), payload.  Small ones in a row may share one (tcp_run.h).
  *
- * A connection's two halves have different owners.  In: the poller.  Out: whoever holds x_lock,
+ * A connection's two halves have different owners.  In: the poller.  Out: the holder of x_lock,
  * which is held over at most one sendmsg of OUT_BATCH bytes at a time by the poller; a poster that
  * cannot have it soon answers FULL and hears ready() later.
  */
@@ -122,7 +122,7 @@ struct weft_tcp {
 	_Atomic uint64_t x_round; /* polls so far */
 	_Atomic int x_dirty;      /* connections with x_dirty */
 	_Atomic int x_blocked;    /* connections with x_blocked */
-	_Atomic bool x_armed;     /* poller sets, who rings clears */
+	_Atomic bool x_armed;     /* poller sets, a ringing poster clears */
 	_Atomic int x_stuck;      /* connections whose socket is full */
 	_Atomic bool x_sent;      /* something since the watchdog's last look */
 	int n_more;               /* connections with in.more */
@@ -195,7 +195,7 @@ struct tcp_info;
 /* For how long the other host owes us an answer, by what the kernel knows of a connection with
  * unacknowledged data. */
 uint64_t weft_net_tcp_silent_ms(const struct tcp_info *info);
-/* Looks whether somebody has stopped acknowledging; true: there is something to watch. */
+/* Looks whether the peer has stopped acknowledging; true: there is something to watch. */
 bool weft_net_tcp_conn_watch(struct weft_tcp *t, struct weft_tcp_conn *c, uint64_t now);
 /* After its end: as if there had been none. */
 void weft_net_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c);

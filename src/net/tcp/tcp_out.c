@@ -448,7 +448,7 @@ struct weft_tcp_item *weft_net_tcp_out_take_done(struct weft_tcp_conn *c, bool a
 		return list;
 	if (!list)
 		end = &list;
-	/* Blocks have nobody to tell. */
+	/* Blocks have no poster to tell. */
 	while (o->first) {
 		struct weft_tcp_item *it = o->first;
 		o->first = it->next;

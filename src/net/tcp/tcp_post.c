@@ -64,7 +64,7 @@ static void judge_lead(struct weft_tcp_conn *c)
 	}
 }
 
-/* May a small packet be held back?  Yes if others came right before it, and somebody will poll. */
+/* May a small packet be held back?  Yes if others came right before it, and a thread will poll. */
 static bool may_cork(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	/* Relaxed: the number of polls so far; being late by one makes a packet go at once. */
@@ -135,7 +135,7 @@ enum weft_post weft_net_tcp_post(struct weft_net *net, int peer, const void *hea
 		set_blocked(t, c);
 		weft_net_tcp_out_mark_dirty(t, c);
 	}
-	/* Relaxed: if the flag is set, whoever set it was seq_cst, and so is the nudge. */
+	/* Relaxed: if the flag is set, its store was seq_cst, and so is the nudge. */
 	if (atomic_load_explicit(&c->x_dirty, memory_order_relaxed))
 		nudge(t);
 	return answer;
