@@ -17,7 +17,7 @@
 #include <valgrind/callgrind.h>
 
 /* Warm: until the locks that one thread uses alone are its own. */
-enum { WARM = 50, WARM_SINGLE = 600, COUNTED = 200, WINDOW = 64 };
+enum { WARM = 50, WARM_SINGLE = 1200, COUNTED = 200, WINDOW = 64 };
 
 static void check(int ok, const char *what)
 {
