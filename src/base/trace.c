@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* trace.c - rings of threads and texts; trace_file.c has the file. */
+#include "base/assert.h"
 #include "base/cancel.h"
 #include "base/trace_int.h"
 
@@ -81,6 +82,7 @@ static void thread_ends(void *arg)
 
 static struct owner *take_locked(void)
 {
+	weft_assert_held(weft_mutex, &ring_lock);
 	struct owner *o = free_owners;
 	if (o) {
 		free_owners = o->next_free;

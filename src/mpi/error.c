@@ -3,6 +3,7 @@
  * error.c - error classes, codes and their texts, the user's included, and weft's own errors
  * translated to them.
  */
+#include "base/assert.h"
 #include "mpi/error.h"
 
 #include <stdarg.h>
@@ -201,6 +202,7 @@ int weft_mpi_last_used_code = MPI_ERR_LASTCODE; /* MPI_LASTUSEDCODE points here 
 
 static struct user_code *user_code_locked(int code)
 {
+	weft_assert_held(weft_mutex, &lock);
 	int i = code - FIRST_USER_CODE;
 
 	return code >= FIRST_USER_CODE && i < user_count && user[i].used ? &user[i] : NULL;

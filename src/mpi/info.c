@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* info.c - info objects; usable before MPI_Init and after MPI_Finalize, from any thread. */
+#include "base/assert.h"
 #include "mpi/info.h"
 
 #include <stdio.h>
@@ -52,6 +53,7 @@ void weft_mpi_info_free(struct weft_mpi_info *i)
 /* The link that points to key's pair, or to the end. */
 static struct pair **link_locked(struct weft_mpi_info *i, const char *key)
 {
+	weft_assert_held(weft_mutex, &i->lock);
 	struct pair **link = &i->first;
 
 	while (*link && strcmp((*link)->key, key) != 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* object.c - the table of handles. */
+#include "base/assert.h"
 #include "mpi/object.h"
 
 #include <limits.h>
@@ -26,6 +27,7 @@ static struct weft_mpi_slot *slot_at(uint32_t i)
 
 static void slot_append_locked(uint32_t i)
 {
+	weft_assert_held(weft_mutex, &lock);
 	slot_at(i)->next_free = NO_SLOT;
 	if (free_last == NO_SLOT)
 		free_first = i;
@@ -36,6 +38,7 @@ static void slot_append_locked(uint32_t i)
 
 static weft_err chunk_add_locked(void)
 {
+	weft_assert_held(weft_mutex, &lock);
 	uint32_t n = slots_made / WEFT_MPI_SLOT_CHUNK;
 
 	if (n == WEFT_MPI_SLOT_CHUNKS)

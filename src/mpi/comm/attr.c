@@ -5,6 +5,7 @@
  * Callers   any thread.  Callbacks run on the calling thread, with no lock held.
  * Owner     a key lives until it is freed and no object holds a value under it.
  */
+#include "base/assert.h"
 #include "mpi/comm/attr.h"
 
 #include <stdlib.h>
@@ -49,6 +50,7 @@ void weft_mpi_attrs_init(const struct weft_boot_info *boot)
 
 static struct keyval *key_locked(int key, enum weft_mpi_kind kind)
 {
+	weft_assert_held(weft_mutex, &lock);
 	int i = key - FIRST_KEY;
 
 	if (key < FIRST_KEY || i >= key_count || !keys[i] || keys[i]->kind != kind)
@@ -58,6 +60,7 @@ static struct keyval *key_locked(int key, enum weft_mpi_kind kind)
 
 static void key_unref_locked(int key)
 {
+	weft_assert_held(weft_mutex, &lock);
 	struct keyval *k = keys[key - FIRST_KEY];
 
 	if (--k->refs == 0 && k->freed) {
@@ -174,6 +177,7 @@ static int call_copy(const struct keyval *k, struct weft_mpi_head *head, int key
 
 static struct weft_mpi_attrs **find_locked(struct weft_mpi_head *head, int key)
 {
+	weft_assert_held(weft_mutex, &lock);
 	struct weft_mpi_attrs **link = &head->attrs;
 
 	while (*link && (*link)->key != key)

@@ -13,6 +13,7 @@
  * A freed id also rests until REST younger ones were freed, so that what was sent and never
  * received has arrived.
  */
+#include "base/assert.h"
 #include "mpi/comm/comm_int.h"
 
 #include <stdlib.h>
@@ -91,6 +92,7 @@ void weft_mpi_ids_fini(void)
 /* NULL: no memory; the id is not used again, nothing else is lost. */
 static struct kept *kept_locked(uint32_t id)
 {
+	weft_assert_held(weft_mutex, &lock);
 	struct kept **head = &row[id % ROWS], *k = *head;
 
 	/* Ends at the row's end: ids rest by thousands, so some in each row. */
@@ -105,6 +107,7 @@ static struct kept *kept_locked(uint32_t id)
 
 static void forget_locked(struct kept *k)
 {
+	weft_assert_held(weft_mutex, &lock);
 	struct kept **link = &row[k->id % ROWS];
 
 	/* Ends at k: it is in its row. */
@@ -116,6 +119,7 @@ static void forget_locked(struct kept *k)
 
 static void rest_locked(struct kept *k)
 {
+	weft_assert_held(weft_mutex, &lock);
 	k->younger = NULL;
 	*(oldest ? &newest->younger : &oldest) = k;
 	newest = k;
@@ -125,6 +129,7 @@ static void rest_locked(struct kept *k)
 /* An id that rested long enough and that no member has open any more; false: there is none. */
 static bool rested_locked(uint32_t *id_p)
 {
+	weft_assert_held(weft_mutex, &lock);
 	bool scarce = next == limit;
 
 	if (rest_count <= REST && !scarce)
@@ -196,6 +201,7 @@ int weft_mpi_id_take(uint32_t *id_p)
 /* False: no memory; that id is not used again. */
 static bool note_locked(int keeper, const uint32_t *id, uint32_t n)
 {
+	weft_assert_held(weft_mutex, &lock);
 	if (!untold && !(untold = calloc((size_t)processes, sizeof(*untold))))
 		return false;
 	struct untold *u = &untold[keeper];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bsend.c - attached buffers and the messages in them. */
+#include "base/assert.h"
 #include "mpi/p2p/bsend.h"
 
 #include <stdlib.h>
@@ -44,6 +45,7 @@ static void segment_free(struct segment *s)
 /* Takes the finished ones off the list; they are freed without the lock, by the caller. */
 static struct segment *reap_locked(struct weft_mpi_bsend *b)
 {
+	weft_assert_held(weft_mutex, &b->lock);
 	struct segment **link = &b->first, *dead = NULL;
 
 	b->last = NULL;

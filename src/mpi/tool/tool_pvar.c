@@ -5,6 +5,7 @@
  * They count all the time (continuous) and belong to weft (read-only): start, stop, write and reset
  * are answered with the interface's codes for that.
  */
+#include "base/assert.h"
 #include "mpi/tool/tool.h"
 
 #include <pthread.h>
@@ -29,6 +30,7 @@ static struct session *sessions;
 
 static struct session **session_find_locked(MPI_T_pvar_session s)
 {
+	weft_assert_held(weft_mutex, &lock);
 	struct session **p = &sessions;
 
 	while (*p && (void *)*p != (void *)s)
@@ -38,6 +40,7 @@ static struct session **session_find_locked(MPI_T_pvar_session s)
 
 static struct handle **handle_find_locked(struct session *s, MPI_T_pvar_handle h)
 {
+	weft_assert_held(weft_mutex, &lock);
 	struct handle **p = &s->handles;
 
 	while (*p && (void *)*p != (void *)h)

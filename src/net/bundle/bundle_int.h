@@ -23,6 +23,7 @@
 #define WEFT_BUNDLE_INT_H
 
 #include <assert.h>
+#include "base/assert.h"
 #include "net/bundle/bundle.h"
 #include "net/bundle/bundle_proto.h"
 #include "net/hub.h"
@@ -230,6 +231,12 @@ struct weft_bundle {
 /* bundle.c */
 void weft_net_bundle_lock(struct weft_bundle_peer *p);
 void weft_net_bundle_unlock(struct weft_bundle_peer *p);
+/* For weft_assert_held: a thread holds it. */
+static inline bool weft_net_bundle_held(const struct weft_bundle_peer *p)
+{
+	/* Relaxed: asked by the holder. */
+	return atomic_load_explicit(&p->x_lock, memory_order_relaxed);
+}
 /* From now on each poll looks at this peer; the poller calls it. */
 void weft_net_bundle_list(struct weft_bundle *b, int peer);
 

@@ -216,6 +216,7 @@ static bool next_piece(struct weft_bundle *b, int peer, unsigned rail)
 
 void weft_net_bundle_pump_locked(struct weft_bundle *b, int peer)
 {
+	weft_assert_held(weft_net_bundle, &b->peer[peer]);
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_unit *u;
 	/* Bound: the queue; ends at the first that finds no rail. */
@@ -295,6 +296,7 @@ static size_t kept_max(const struct weft_bundle *b)
 
 bool weft_net_bundle_roomy_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p)
 {
+	weft_assert_held(weft_net_bundle, p);
 	static_assert(WEFT_BUNDLE_BEHIND < WEFT_BUNDLE_LONG - WEFT_BUNDLE_RESERVE - 128,
 		      "a poster that waits for numbers hears of them");
 	return !p->large && p->kept_bytes <= kept_max(b) / 4 * 3 &&
@@ -305,6 +307,7 @@ enum weft_post weft_net_bundle_post_locked(struct weft_bundle *b, int peer, cons
 					   const struct iovec *iov, unsigned n, size_t len,
 					   void *cookie)
 {
+	weft_assert_held(weft_net_bundle, &b->peer[peer]);
 	struct weft_bundle_peer *p = &b->peer[peer];
 	bool up = false;
 	for (unsigned r = 0; r < b->n_rails; r++)
@@ -342,6 +345,7 @@ static bool post_news(struct weft_bundle *b, int peer, unsigned rail, enum weft_
 
 void weft_net_bundle_greet_locked(struct weft_bundle *b, int peer)
 {
+	weft_assert_held(weft_net_bundle, &b->peer[peer]);
 	struct weft_bundle_peer *p = &b->peer[peer];
 	for (unsigned r = 0; r < b->n_rails; r++) {
 		struct weft_bundle_way *w = &p->way[r];
@@ -354,6 +358,7 @@ void weft_net_bundle_greet_locked(struct weft_bundle *b, int peer)
 
 void weft_net_bundle_ack_locked(struct weft_bundle *b, int peer, unsigned rail)
 {
+	weft_assert_held(weft_net_bundle, &b->peer[peer]);
 	struct weft_bundle_way *w = &b->peer[peer].way[rail];
 	if (w->state == WEFT_BUNDLE_UP && !w->full)
 		(void)post_news(b, peer, rail, WEFT_BUNDLE_ACK);
@@ -379,6 +384,7 @@ bool weft_net_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned ra
 				    const struct weft_bundle_head *h,
 				    struct weft_bundle_large **over)
 {
+	weft_assert_held(weft_net_bundle, &b->peer[peer]);
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_way *w = &p->way[rail];
 	struct weft_bundle_link *l;

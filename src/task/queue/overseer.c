@@ -7,6 +7,7 @@
  * first task, and ticks while tasks run; after some ticks without any it sleeps until the next.  It
  * counts ticks, not time: a process that was stopped, or a crowded machine, is no slow task.
  */
+#include "base/assert.h"
 #include "base/futex.h"
 #include "base/log.h"
 #include "base/membarrier.h"
@@ -205,6 +206,7 @@ static void wake_overseer(void)
 
 static void start_locked(struct weft_engine *e)
 {
+	weft_assert_held(weft_mutex, &lock);
 	if (started)
 		return;
 	started = weft_task_engine_thread(&thread, run_overseer, e) == WEFT_OK;
