@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* path_cost.c - the costs of both paths, kept and compared. */
 #include <stdlib.h>
+#include "base/mechanism.h"
 #include "comm/large/path_cost.h"
 
 /* The first measurements hold pages that are touched for the first time: soon another. */
@@ -138,8 +139,9 @@ weft_comm_path_cost_begin(_Atomic(struct weft_comm_path_cost *) *x_path_cost, un
 			  uint64_t bytes, struct weft_comm_path_cost_trip *trip)
 {
 	struct weft_comm_path_cost *w = ways_of(x_path_cost);
-	return w ? weft_comm_path_cost_begin_at(w, kind, bytes, weft_clock_ns(), trip)
-		 : WEFT_PATH_FETCH;
+	return w && weft_mechanism_on(WEFT_MECH_PATH_COST)
+		       ? weft_comm_path_cost_begin_at(w, kind, bytes, weft_clock_ns(), trip)
+		       : WEFT_PATH_FETCH;
 }
 
 void weft_comm_path_cost_end(_Atomic(struct weft_comm_path_cost *) *x_path_cost,
