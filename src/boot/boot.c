@@ -8,6 +8,7 @@
  * Names     "w<batch>.<rank>.<part>"; part 0 begins with the number of parts and a dot.
  */
 #include "boot/blob.h"
+#include "boot/psets.h"
 #include "boot/secret.h"
 #include "boot/service.h"
 
@@ -298,7 +299,10 @@ weft_err weft_boot_open(const struct weft_boot_info **info_p)
 	if (env.size > 1)
 		weft_log_set_rank(env.rank);
 	err = join(&env);
+	if (!err)
+		err = weft_boot_psets_open(env.rank, env.size);
 	if (err) {
+		weft_boot_psets_close();
 		batches_free();
 		weft_boot_info_destroy(job.info);
 		job.info = NULL;
@@ -353,6 +357,11 @@ weft_err weft_boot_get(int rank, const char *key, char *buf, size_t size)
 	return WEFT_ERR_NOENT;
 }
 
+weft_err weft_boot_psets_refresh(void)
+{
+	return job.info && job.service->psets ? job.service->psets() : WEFT_OK;
+}
+
 /* --- leaving --- */
 
 void weft_boot_close(void)
@@ -360,6 +369,7 @@ void weft_boot_close(void)
 	if (!job.info)
 		return;
 	job.service->close();
+	weft_boot_psets_close();
 	batches_free();
 	weft_boot_info_destroy(job.info);
 	job.info = NULL;

@@ -38,6 +38,9 @@ struct weft_boot_service {
 	/* What any rank has put before it is there for every rank after it. */
 	weft_err (*fence)(void);
 
+	/* May be NULL.  Any thread: gives the launcher's process sets to weft_boot_psets_add(). */
+	weft_err (*psets)(void);
+
 	/*
 	 * Asks the launcher to end the job; never waits for an answer.  bereft: because another rank
 	 * is gone, and `why` shall be printed only if the launcher knows no other cause.  False: the
