@@ -88,7 +88,7 @@ static int ranks_start(struct pair *p)
 	if (!p->out || !p->in || weft_rt_start(&job))
 		return 1;
 	p->me = job->rank;
-	return job->size != 2 || weft_comm_ctx_open(1, &p->ctx);
+	return job->size != 2 || weft_comm_ctx_open(weft_comm_home(), 1, &p->ctx);
 }
 
 static void ranks_stop(struct pair *p)
@@ -189,12 +189,12 @@ int weft_cmd_sample_keep(long long bytes)
 	struct pair p = {0};
 	if (ranks_start(&p))
 		return 1;
-	bool ok = p.me || keep(weft_comm_host(1), bytes);
+	bool ok = p.me || keep(weft_comm_host(weft_comm_home(), 1), bytes);
 	p.out[0] = (char)ok;
 	if (round_trip(&p, 1))
 		return 1;
 	if (p.me)
-		ok = p.in[0] && keep(weft_comm_host(0), bytes);
+		ok = p.in[0] && keep(weft_comm_host(weft_comm_home(), 0), bytes);
 	ranks_stop(&p);
 	return !ok;
 }

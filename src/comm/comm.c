@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comm.c - the process's one core: its start and end, its place in the engine, and what the layers
- * above ask of it.
+ * comm.c - the process's cores, that of its job and those of the jobs that it has met: their start
+ * and end, their place in the engine, and what the layers above ask of them.
  */
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include "base/cancel.h"
 #include "base/log.h"
@@ -15,13 +18,18 @@
 #include "comm/reach.h"
 #include "task/task.h"
 
-static struct {
+/* A core's place in the process. */
+struct weft_comm_end {
 	struct weft_core *core;
 	struct weft_source source[WEFT_RAILS_MAX];
 	bool added[WEFT_RAILS_MAX];
 	struct weft_reach reach;
-	void (*down_hook)(int peer, weft_err err, const char *why);
-} self;
+	char name[WEFT_JOBID_MAX];
+	uint8_t secret[WEFT_SECRET_BYTES];
+};
+
+static struct weft_comm_end *home;
+static void (*down_hook)(struct weft_core *core, int peer, weft_err err, const char *why);
 
 /* ---- the engine's side -------------------------------------------------------------------- */
 
@@ -77,13 +85,13 @@ static void engine_wait(void *arg, struct weft_completion *c)
 	weft_task_engine_wait(c);
 }
 
-static weft_err sources_add(void)
+static weft_err sources_add(struct weft_comm_end *end)
 {
-	struct weft_core *core = self.core;
+	struct weft_core *core = end->core;
 	for (int i = 0; i < core->nrails; i++) {
 		struct weft_rail *r = &core->rail[i];
 		r->n_fds = r->driver->arm ? r->driver->fds(r->net, r->fd) : 0;
-		self.source[i] = (struct weft_source){.name = r->driver->name,
+		end->source[i] = (struct weft_source){.name = r->driver->name,
 						      .poll = rail_poll,
 						      .spin = r->driver->spin ? rail_spin : NULL,
 						      .arm = r->driver->arm ? rail_arm : NULL,
@@ -92,77 +100,140 @@ static weft_err sources_add(void)
 						      .more_fd = r->fd + 1,
 						      .n_more = r->n_fds ? r->n_fds - 1 : 0,
 						      .arg = r};
-		weft_err err = weft_task_source_add(&self.source[i]);
+		weft_err err = weft_task_source_add(&end->source[i]);
 		if (err)
 			return err;
-		self.added[i] = true;
+		end->added[i] = true;
 	}
 	core->background = true;
 	return WEFT_OK;
 }
 
-static void sources_remove(void)
+static void sources_remove(struct weft_comm_end *end)
 {
 	for (int i = 0; i < WEFT_RAILS_MAX; i++) {
-		if (self.added[i])
-			weft_task_source_remove(&self.source[i]);
-		self.added[i] = false;
+		if (end->added[i])
+			weft_task_source_remove(&end->source[i]);
+		end->added[i] = false;
 	}
-	self.core->background = false;
+	end->core->background = false;
 }
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-static void core_end(void)
+static void end_free(struct weft_comm_end *end)
 {
-	weft_comm_core_destroy(self.core);
-	self.core = NULL;
-	weft_comm_reach_end(&self.reach);
+	if (end->core)
+		weft_comm_core_destroy(end->core);
+	weft_comm_reach_end(&end->reach);
+	explicit_bzero(end->secret, sizeof end->secret);
+	free(end);
 }
 
-static void on_down(int peer, weft_err err, const char *why)
+static void on_down(struct weft_core *core, int peer, weft_err err, const char *why)
 {
 	if (err)
 		weft_info("rank %d is lost: %s", peer, why ? why : weft_strerror(err));
-	if (self.down_hook)
-		self.down_hook(peer, err, why);
+	if (down_hook)
+		down_hook(core, peer, err, why);
+}
+
+static weft_err choose_strategy(struct weft_core *core)
+{
+	core->strategy = weft_comm_strategy_find(weft_setting_str(WEFT_SET_STRATEGY));
+	if (core->strategy)
+		return WEFT_OK;
+	char names[256];
+	weft_comm_strategy_names(names, sizeof names);
+	weft_error("WEFT_STRATEGY=%s: there are %s", weft_setting_str(WEFT_SET_STRATEGY), names);
+	return WEFT_ERR_ARG;
+}
+
+/* As the settings and the engine want it. */
+static void core_tune(struct weft_core *core)
+{
+	core->down_hook = on_down;
+	core->credit = (uint64_t)weft_setting_int(WEFT_SET_EAGER_CREDIT);
+	core->rtr = weft_setting_bool(WEFT_SET_RTR);
+	core->poll = engine_poll;
+	core->wait = engine_wait;
+	core->hold = weft_task_engine_hold;
+	core->spare = weft_setting_bool(WEFT_SET_OFFLOAD) ? weft_task_engine_spare : NULL;
+	core->wish = weft_task_engine_spare_wish;
+}
+
+static weft_err end_make(const struct weft_comm_meeting *meeting, struct weft_comm_end **end_p)
+{
+	struct weft_comm_end *end = calloc(1, sizeof *end);
+	if (!end)
+		return WEFT_ERR_NOMEM;
+	weft_err err = weft_comm_core_create(meeting->rank, meeting->size, &end->core);
+	if (err) {
+		weft_error("no memory to talk to %d ranks", meeting->size);
+		free(end);
+		return err;
+	}
+	struct weft_core *core = end->core;
+	struct weft_comm_meeting own = *meeting;
+	core->end = end;
+	snprintf(end->name, sizeof end->name, "%s", meeting->jobid);
+	memcpy(end->secret, meeting->secret, sizeof end->secret);
+	own.jobid = end->name;
+	own.secret = end->secret;
+	err = choose_strategy(core);
+	if (!err) {
+		core_tune(core);
+		err = weft_comm_reach_all(&end->reach, core, &own);
+	}
+	/* With more ranks than cores another rank needs the core on which the sender waits. */
+	core->share_min = end->reach.crowded ? 0 : (size_t)weft_setting_int(WEFT_SET_SHARE_COPY);
+	if (!err)
+		err = sources_add(end);
+	if (err) {
+		sources_remove(end);
+		end_free(end);
+		return err;
+	}
+	*end_p = end;
+	return WEFT_OK;
+}
+
+static weft_err boot_put(void *arg, const char *key, const char *text)
+{
+	(void)arg;
+	return weft_boot_put(key, text);
+}
+
+static weft_err boot_fence(void *arg)
+{
+	(void)arg;
+	return weft_boot_fence();
+}
+
+static weft_err boot_get(void *arg, int rank, const char *key, char *buf, size_t size)
+{
+	(void)arg;
+	return weft_boot_get(rank, key, buf, size);
 }
 
 weft_err weft_comm_start(const struct weft_boot_info *boot)
 {
-	weft_err err = weft_comm_core_create(boot->rank, boot->size, &self.core);
-	if (err) {
-		weft_error("no memory to talk to %d ranks", boot->size);
-		return err;
-	}
-	self.core->strategy = weft_comm_strategy_find(weft_setting_str(WEFT_SET_STRATEGY));
-	if (!self.core->strategy) {
-		char names[256];
-		weft_comm_strategy_names(names, sizeof names);
-		weft_error("WEFT_STRATEGY=%s: there are %s", weft_setting_str(WEFT_SET_STRATEGY),
-			   names);
-		weft_comm_core_destroy(self.core);
-		self.core = NULL;
-		return WEFT_ERR_ARG;
-	}
-	self.core->down_hook = on_down;
-	self.core->credit = (uint64_t)weft_setting_int(WEFT_SET_EAGER_CREDIT);
-	self.core->rtr = weft_setting_bool(WEFT_SET_RTR);
-	self.core->poll = engine_poll;
-	self.core->wait = engine_wait;
-	self.core->hold = weft_task_engine_hold;
-	self.core->spare = weft_setting_bool(WEFT_SET_OFFLOAD) ? weft_task_engine_spare : NULL;
-	self.core->wish = weft_task_engine_spare_wish;
-	err = weft_comm_reach_all(&self.reach, self.core, boot);
-	/* With more ranks than cores another rank needs the core on which the sender waits. */
-	self.core->share_min =
-		self.reach.crowded ? 0 : (size_t)weft_setting_int(WEFT_SET_SHARE_COPY);
+	struct weft_comm_meeting meeting = {.rank = boot->rank,
+					    .size = boot->size,
+					    .jobid = boot->jobid,
+					    .secret = boot->secret,
+					    .put = boot_put,
+					    .fence = boot_fence,
+					    .get = boot_get};
+	return end_make(&meeting, &home);
+}
+
+weft_err weft_comm_join(const struct weft_comm_meeting *meeting, struct weft_core **core_p)
+{
+	struct weft_comm_end *end;
+	weft_err err = end_make(meeting, &end);
 	if (!err)
-		err = sources_add();
-	if (err) {
-		sources_remove();
-		core_end();
-	}
+		*core_p = end->core;
 	return err;
 }
 
@@ -176,11 +247,8 @@ static void yield_and_nap(void)
 	weft_cancel_back(was);
 }
 
-void weft_comm_stop(void)
+void weft_comm_leave(struct weft_core *core)
 {
-	struct weft_core *core = self.core;
-	if (!core)
-		return;
 	uint64_t patience = (uint64_t)weft_setting_int(WEFT_SET_PEER_TIMEOUT) * 1000000000u;
 	uint64_t until = weft_clock_ns() + patience;
 
@@ -193,7 +261,7 @@ void weft_comm_stop(void)
 	}
 	if (!weft_comm_core_idle(core))
 		weft_warn("leaving although a peer has not taken all that was sent to it");
-	sources_remove();
+	sources_remove(core->end);
 	until = weft_clock_ns() + patience;
 	while (!weft_comm_core_drain(core) && weft_clock_ns() < until) {
 		if (weft_comm_core_poll(core))
@@ -201,95 +269,128 @@ void weft_comm_stop(void)
 		else
 			yield_and_nap();
 	}
-	core_end();
+	end_free(core->end);
+}
+
+void weft_comm_stop(void)
+{
+	struct weft_comm_end *end = home;
+	if (!end)
+		return;
+	weft_comm_leave(end->core);
+	home = NULL;
+}
+
+struct weft_core *weft_comm_home(void)
+{
+	return home ? home->core : NULL;
 }
 
 int weft_comm_rank(void)
 {
-	return self.core ? self.core->rank : 0;
+	return home ? home->core->rank : 0;
 }
 
 int weft_comm_size(void)
 {
-	return self.core ? self.core->size : 1;
+	return home ? home->core->size : 1;
 }
 
-bool weft_comm_same_host(int peer)
+int weft_comm_core_rank(const struct weft_core *core)
 {
-	if (!self.core || peer == self.core->rank)
-		return true;
-	return weft_comm_reach_same_host(&self.reach, self.core->rank, peer);
+	return core->rank;
 }
 
-const char *weft_comm_host(int peer)
+int weft_comm_core_size(const struct weft_core *core)
 {
-	return self.reach.card ? self.reach.card[peer].name : "";
+	return core->size;
+}
+
+const uint8_t *weft_comm_secret(const struct weft_core *core)
+{
+	return core->end->secret;
+}
+
+bool weft_comm_same_host(const struct weft_core *core, int peer)
+{
+	return peer == core->rank || weft_comm_reach_same_host(&core->end->reach, core->rank, peer);
+}
+
+const char *weft_comm_host(const struct weft_core *core, int peer)
+{
+	return core->end->reach.card[peer].name;
 }
 
 int weft_comm_local_ranks(void)
 {
 	int n = 0;
-	for (int p = 0; p < weft_comm_size(); p++)
-		n += weft_comm_same_host(p);
-	return n;
+	for (int p = 0; home && p < home->core->size; p++)
+		n += weft_comm_same_host(home->core, p);
+	return home ? n : 1;
 }
 
-void *weft_comm_board(int peer)
+void *weft_comm_board(struct weft_core *core, int peer)
 {
 	void *board = NULL;
-	for (int i = 0; self.core && i < self.core->nrails && !board; i++) {
-		struct weft_rail *r = &self.core->rail[i];
+	for (int i = 0; i < core->nrails && !board; i++) {
+		struct weft_rail *r = &core->rail[i];
 		if (r->driver->board)
 			board = r->driver->board(r->net, peer);
 	}
 	return board;
 }
 
-bool weft_comm_can_read(int peer)
+bool weft_comm_can_read(struct weft_core *core, int peer)
 {
-	struct weft_gate *g = self.core && !self.core->offer ? &self.core->gate[peer] : NULL;
+	struct weft_gate *g = core->offer ? NULL : &core->gate[peer];
 	/* Relaxed: a hint; a read in vain returns an error. */
 	return g && weft_comm_gate_can_get(g) &&
 	       !atomic_load_explicit(&g->x_get_failed, memory_order_relaxed);
 }
 
-weft_err weft_comm_read(int peer, uint64_t from, void *to, size_t len)
+weft_err weft_comm_read(struct weft_core *core, int peer, uint64_t from, void *to, size_t len)
 {
-	struct weft_gate *g = &self.core->gate[peer];
+	struct weft_gate *g = &core->gate[peer];
 	struct iovec piece = {.iov_base = to, .iov_len = len};
 	return weft_comm_gate_can_get(g) ? weft_comm_gate_copy(g, false, from, &piece, 1, len)
 					 : WEFT_ERR_UNSUPPORTED;
 }
 
-bool weft_comm_lost(int peer)
+bool weft_comm_lost(struct weft_core *core, int peer)
 {
-	return self.core && weft_comm_gate_down(&self.core->gate[peer]);
+	return weft_comm_gate_down(&core->gate[peer]);
 }
 
-bool weft_comm_crowded(void)
+bool weft_comm_crowded(const struct weft_core *core)
 {
-	return self.reach.crowded;
+	return core->end->reach.crowded;
 }
 
-bool weft_comm_apart(void)
+bool weft_comm_apart(const struct weft_core *core)
 {
-	return self.reach.apart;
+	return core->end->reach.apart;
 }
 
-void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *why))
+void weft_comm_set_down_hook(void (*hook)(struct weft_core *core, int peer, weft_err err,
+					  const char *why))
 {
-	self.down_hook = hook;
+	down_hook = hook;
 }
 
-weft_err weft_comm_ctx_open(uint32_t id, struct weft_ctx **ctx_p)
+weft_err weft_comm_ctx_open(struct weft_core *core, uint32_t id, struct weft_ctx **ctx_p)
 {
-	return self.core ? weft_comm_core_ctx_open(self.core, id, ctx_p) : WEFT_ERR_STATE;
+	return core ? weft_comm_core_ctx_open(core, id, ctx_p) : WEFT_ERR_STATE;
+}
+
+struct weft_core *weft_comm_ctx_core(const struct weft_ctx *ctx)
+{
+	return ctx->core;
 }
 
 void weft_comm_describe(char *buf, size_t size)
 {
 	if (size)
 		buf[0] = 0;
-	if (self.core)
-		weft_comm_core_describe(self.core, buf, size);
+	if (home)
+		weft_comm_core_describe(home->core, buf, size);
 }

@@ -2,7 +2,9 @@
 /*
  * comm.h - messages between processes: contexts, send, receive, probe, cancel.
  *
- * Peers are the job's processes, 0..size-1.  A context is a communication space of its own (a
+ * A core is one process's end of its conversations with a set of processes: those of its job (the
+ * home core), or those of several jobs that have met.  Peers are that set, 0..size-1, numbered alike
+ * in all of them.  A context is a communication space of its own (a
  * communicator has two); a message matches by (context, peer, tag) in the order it was sent.
  *
  * Callers   any thread; also task handlers, except where it says "may block".
@@ -21,8 +23,9 @@
 #define WEFT_ANY_PEER (-1)
 #define WEFT_ANY_TAG (-2147483647 - 1)
 
-struct weft_ctx; /* a context */
-struct weft_msg; /* a message taken out of matching by improbe */
+struct weft_core; /* see above */
+struct weft_ctx;  /* a context, of one core */
+struct weft_msg;  /* a message taken out of matching by improbe */
 
 struct weft_status {
 	int peer;
@@ -71,38 +74,73 @@ weft_err weft_comm_start(const struct weft_boot_info *boot) weft_must_use;
 /* Completes what protocols owe to peers, leaves in order, closes.  May block. */
 void weft_comm_stop(void);
 
+/*
+ * How the members of a core find each other: a space of texts.  put: under a key of this member;
+ * fence: what was put before it on any member is there after it on all; get: WEFT_ERR_NOENT: none.
+ */
+struct weft_comm_meeting {
+	int rank, size;
+	const char *jobid;     /* a name that no other core of a member has */
+	const uint8_t *secret; /* WEFT_SECRET_BYTES, the members' alone */
+	void *arg;
+	weft_err (*put)(void *arg, const char *key, const char *text);
+	weft_err (*fence)(void *arg);
+	weft_err (*get)(void *arg, int rank, const char *key, char *buf, size_t size);
+};
+/*
+ * A further core, for processes that have met: collective over them.  May block.  An error is this
+ * member's alone: the caller tells the others.  name and secret are copied.
+ */
+weft_err weft_comm_join(const struct weft_comm_meeting *meeting,
+			struct weft_core **core_p) weft_must_use;
+/* As stop, for that core: no context of it is open any more.  May block. */
+void weft_comm_leave(struct weft_core *core);
+
+/* The core of this process's job; NULL before start and after stop. */
+struct weft_core *weft_comm_home(void);
+/* This process among core's peers, and how many these are. */
+int weft_comm_core_rank(const struct weft_core *core);
+int weft_comm_core_size(const struct weft_core *core);
+/* The secret that core's members share; WEFT_SECRET_BYTES. */
+const uint8_t *weft_comm_secret(const struct weft_core *core);
+
 /* Is peer on this process's host (same boot id and same network, pid and user namespace)? */
-bool weft_comm_same_host(int peer);
+bool weft_comm_same_host(const struct weft_core *core, int peer);
 /* The name of the host that peer is on; empty: it has none that can stand in a file. */
-const char *weft_comm_host(int peer);
-/* How many ranks are on this host, this process included. */
+const char *weft_comm_host(const struct weft_core *core, int peer);
+/* How many ranks of the job are on this host, this process included. */
 int weft_comm_local_ranks(void);
-/* Has some host of the job more ranks than cores for them?  The same answer on every rank. */
-bool weft_comm_crowded(void);
+/* Has some host more ranks than cores for them?  The same answer on every rank. */
+bool weft_comm_crowded(const struct weft_core *core);
 
 /* Is there a pair of ranks that shared memory does not connect?  The same answer on all ranks. */
-bool weft_comm_apart(void);
+bool weft_comm_apart(const struct weft_core *core);
 /*
  * WEFT_COMM_BOARD_BYTES of memory that `peer` (perhaps this process) shows to each rank that is
  * connected to it on its host; zero at first, all may write.  NULL: there is none.  Stays until stop.
  */
-void *weft_comm_board(int peer);
+void *weft_comm_board(struct weft_core *core, int peer);
 #define WEFT_COMM_BOARD_BYTES WEFT_NET_BOARD_BYTES
 /* May this process read the memory of peer, another process, as far as is known? */
-bool weft_comm_can_read(int peer);
+bool weft_comm_can_read(struct weft_core *core, int peer);
 /* Copies len bytes from `from` in peer's memory, in the calling thread. */
-weft_err weft_comm_read(int peer, uint64_t from, void *to, size_t len) weft_must_use;
+weft_err weft_comm_read(struct weft_core *core, int peer, uint64_t from, void *to,
+			size_t len) weft_must_use;
 /* Is peer known to be gone? */
-bool weft_comm_lost(int peer);
+bool weft_comm_lost(struct weft_core *core, int peer);
 /* Called once per lost peer, from progress; set by mpi/ before start. */
-void weft_comm_set_down_hook(void (*hook)(int peer, weft_err err, const char *why));
+void weft_comm_set_down_hook(void (*hook)(struct weft_core *core, int peer, weft_err err,
+					  const char *why));
 
 /* ---- contexts ----------------------------------------------------------------------------- */
 /* Messages for an id that is not open yet wait for it.  id: agreed among the members; with the bit
  * WEFT_CTX_COUNTED its tags are numbers that count up (collectives, operations): the matching table
  * keeps them close together. */
 #define WEFT_CTX_COUNTED 1u
-weft_err weft_comm_ctx_open(uint32_t id, struct weft_ctx **ctx_p) weft_must_use;
+weft_err weft_comm_ctx_open(struct weft_core *core, uint32_t id,
+			    struct weft_ctx **ctx_p) weft_must_use;
+/* The core that ctx belongs to. */
+struct weft_core *weft_comm_ctx_core(const struct weft_ctx *ctx);
 /* Hints: no wildcards will be used; order among equal tags does not matter. */
 void weft_comm_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool overtaking);
 /* For strategies that ask: data of a higher priority goes first; 0 at first. */

@@ -3,7 +3,8 @@
  * core.h - one process's end of all its conversations: the drivers, one gate per peer, the
  * contexts, the matching table, the ids.
  *
- * A program has one core (comm.c); tests make several in one process over a driver of their own.
+ * A program has one core for its job and one for each set of processes that it has met since
+ * (comm.c); tests make several in one process over a driver of their own.
  *
  * Callers   create, rail_add, gate_set, destroy: the starting thread.  poll, idle, drain: any.
  * Letters   as in request.h.
@@ -23,8 +24,9 @@
 #define WEFT_POOL_CLASSES 3
 
 struct weft_core {
-	int rank, size;         /* I */
-	struct weft_gate *gate; /* I: one per peer */
+	int rank, size;            /* I */
+	struct weft_gate *gate;    /* I: one per peer */
+	struct weft_comm_end *end; /* I: its place in the process, comm.c; NULL in tests */
 	struct weft_match match;
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_arrived; /* unexpected messages so far */
 	struct weft_ids ids;
@@ -43,7 +45,7 @@ struct weft_core {
 	 * the protocol. */
 	void (*peer_down)(struct weft_core *core, int peer, weft_err err, const char *why);
 	/* Set before rails are opened. */
-	void (*down_hook)(int peer, weft_err err, const char *why);
+	void (*down_hook)(struct weft_core *core, int peer, weft_err err, const char *why);
 	int (*poll)(void *arg);                             /* one round of progress */
 	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
 	void *hook_arg;

@@ -56,5 +56,5 @@ void weft_comm_core_peer_down(struct weft_core *core, int peer, weft_err err, co
 	for (struct weft_ctx *c = all; c; c = c->next_all)
 		weft_comm_match_wake_probes(c, peer, err != WEFT_OK);
 	if (core->down_hook)
-		core->down_hook(peer, err, why);
+		core->down_hook(core, peer, err, why);
 }

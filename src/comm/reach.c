@@ -11,7 +11,6 @@
 #include <string.h>
 #include "base/log.h"
 #include "base/settings.h"
-#include "boot/boot.h"
 #include "comm/core.h"
 #include "comm/reach.h"
 #include "net/bundle/bundle.h"
@@ -55,14 +54,12 @@ static bool driver_wanted(const char *name, weft_err *err_p)
 
 /* Opens a driver; a driver that does not work on this machine is left out.  *rail_p: -1 then. */
 static weft_err rail_open(struct weft_reach *reach, const struct weft_driver *driver,
-			  const struct weft_boot_info *boot, int *rail_p)
+			  const struct weft_comm_meeting *job, int *rail_p)
 {
-	struct weft_net_job job = {.rank = boot->rank,
-				   .size = boot->size,
-				   .jobid = boot->jobid,
-				   .secret = boot->secret};
+	struct weft_net_job net = {
+		.rank = job->rank, .size = job->size, .jobid = job->jobid, .secret = job->secret};
 	*rail_p = -1;
-	weft_err err = weft_comm_core_rail_add(reach->core, driver, &job);
+	weft_err err = weft_comm_core_rail_add(reach->core, driver, &net);
 	if (err == WEFT_ERR_UNSUPPORTED) {
 		weft_info("driver %s does not work on this machine", driver->name);
 		return WEFT_OK;
@@ -115,10 +112,11 @@ static bool card_read(struct weft_reach_card *c, char *text)
 _Static_assert(WEFT_CPUS_TEXT == 257 && WEFT_SAMPLE_NAME == 65, "card_read's format says so");
 
 /* First round: each rank publishes its host.  Fills the cards. */
-static weft_err exchange_cards(struct weft_reach *reach, const struct weft_boot_info *boot, int shm)
+static weft_err exchange_cards(struct weft_reach *reach, const struct weft_comm_meeting *job,
+			       int shm)
 {
 	char text[WEFT_REACH_TEXT + WEFT_HOST_KEY_MAX + WEFT_CPUS_TEXT + WEFT_SAMPLE_NAME + 26];
-	struct weft_reach_card *mine = &reach->card[boot->rank];
+	struct weft_reach_card *mine = &reach->card[job->rank];
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
@@ -135,10 +133,10 @@ static weft_err exchange_cards(struct weft_reach *reach, const struct weft_boot_
 		strcpy(mine->name, "-");
 	snprintf(text, sizeof text, "%s\n%llu %s %s\n%s", mine->host,
 		 (unsigned long long)reach->core->credit, mine->cpus, mine->name, mine->shm);
-	if ((err = weft_boot_put("comm.card", text)) || (err = weft_boot_fence()))
+	if ((err = job->put(job->arg, "comm.card", text)) || (err = job->fence(job->arg)))
 		return err;
-	for (int p = 0; p < boot->size; p++) {
-		err = weft_boot_get(p, "comm.card", text, sizeof text);
+	for (int p = 0; p < job->size; p++) {
+		err = job->get(job->arg, p, "comm.card", text, sizeof text);
 		if (err || !card_read(&reach->card[p], text)) {
 			weft_error("rank %d has published no address", p);
 			return err ? err : WEFT_ERR_PROTO;
@@ -148,13 +146,13 @@ static weft_err exchange_cards(struct weft_reach *reach, const struct weft_boot_
 }
 
 /* Does rank p's host have more ranks than these may use cores?  Asked of its first rank. */
-static bool host_crowded(const struct weft_reach *reach, const struct weft_boot_info *boot, int p)
+static bool host_crowded(const struct weft_reach *reach, const struct weft_comm_meeting *job, int p)
 {
 	cpu_set_t cpus;
 	int ranks = 0;
 
 	CPU_ZERO(&cpus);
-	for (int q = 0; q < boot->size; q++) {
+	for (int q = 0; q < job->size; q++) {
 		if (q != p && (!reach->card[p].host[0] ||
 			       strcmp(reach->card[p].host, reach->card[q].host) != 0))
 			continue;
@@ -170,11 +168,11 @@ static bool host_crowded(const struct weft_reach *reach, const struct weft_boot_
  * Algorithms depend on it, so every rank must find the same, whatever it is bound to itself and
  * wherever it runs: all look at what all have published.
  */
-static void find_crowds(struct weft_reach *reach, const struct weft_boot_info *boot)
+static void find_crowds(struct weft_reach *reach, const struct weft_comm_meeting *job)
 {
 	reach->crowded = false;
-	for (int p = 0; p < boot->size && !reach->crowded; p++)
-		reach->crowded = host_crowded(reach, boot, p);
+	for (int p = 0; p < job->size && !reach->crowded; p++)
+		reach->crowded = host_crowded(reach, job, p);
 }
 
 /* The same answer in every rank: is there a pair that shm does not connect? */
@@ -221,21 +219,21 @@ static void reach_by(struct weft_reach *reach, int rail, int peer, const char *a
 }
 
 /* A further round for each network that is needed, best first. */
-static weft_err exchange_network(struct weft_reach *reach, const struct weft_boot_info *boot,
+static weft_err exchange_network(struct weft_reach *reach, const struct weft_comm_meeting *job,
 				 const struct weft_driver *driver)
 {
 	char text[WEFT_REACH_TEXT], key[32];
 	int rail;
 	snprintf(key, sizeof key, "comm.%s", driver->name);
-	weft_err err = rail_open(reach, driver, boot, &rail);
+	weft_err err = rail_open(reach, driver, job, &rail);
 	if (!err)
 		err = rail_address(reach, rail, text, sizeof text);
-	if (err || (err = weft_boot_put(key, text)) || (err = weft_boot_fence()))
+	if (err || (err = job->put(job->arg, key, text)) || (err = job->fence(job->arg)))
 		return err;
-	for (int p = 0; p < boot->size; p++) {
-		if (p == boot->rank || reach->core->gate[p].driver)
+	for (int p = 0; p < job->size; p++) {
+		if (p == job->rank || reach->core->gate[p].driver)
 			continue;
-		err = weft_boot_get(p, key, text, sizeof text);
+		err = job->get(job->arg, p, key, text, sizeof text);
 		if (err)
 			return err;
 		reach_by(reach, rail, p, text);
@@ -243,7 +241,7 @@ static weft_err exchange_network(struct weft_reach *reach, const struct weft_boo
 	return WEFT_OK;
 }
 
-static weft_err exchange_networks(struct weft_reach *reach, const struct weft_boot_info *boot)
+static weft_err exchange_networks(struct weft_reach *reach, const struct weft_comm_meeting *job)
 {
 	const struct weft_driver *first = &weft_net_driver_tcp, *second = &weft_net_driver_ofi;
 	weft_err err = WEFT_OK;
@@ -254,14 +252,14 @@ static weft_err exchange_networks(struct weft_reach *reach, const struct weft_bo
 		second = &weft_net_driver_tcp;
 	}
 	if (tcp || ofi)
-		err = exchange_network(reach, boot, first);
+		err = exchange_network(reach, job, first);
 	if (!err && tcp && ofi)
-		err = exchange_network(reach, boot, second);
+		err = exchange_network(reach, job, second);
 	return err;
 }
 
 /* Several networks at once to each peer, if the setting says so. */
-static weft_err exchange_rails(struct weft_reach *reach, const struct weft_boot_info *boot,
+static weft_err exchange_rails(struct weft_reach *reach, const struct weft_comm_meeting *job,
 			       bool *done_p)
 {
 	struct weft_bundle_rail rails[WEFT_BUNDLE_RAILS];
@@ -271,7 +269,7 @@ static weft_err exchange_rails(struct weft_reach *reach, const struct weft_boot_
 	if (!*done_p)
 		return err;
 	weft_net_bundle_plan(rails, n);
-	return exchange_network(reach, boot, &weft_net_driver_bundle);
+	return exchange_network(reach, job, &weft_net_driver_bundle);
 }
 
 /* No driver reaches peer: the driver that would. */
@@ -284,30 +282,30 @@ static const char *what_is_missing(const struct weft_reach *reach, int peer, wef
 	return here ? "; on this host it takes shm or tcp" : "; another host needs tcp or ofi";
 }
 
-static weft_err reach_all(struct weft_reach *reach, const struct weft_boot_info *boot)
+static weft_err reach_all(struct weft_reach *reach, const struct weft_comm_meeting *job)
 {
 	weft_err err = WEFT_OK;
 	bool want_shm = driver_wanted("shm", &err), rails = false;
 	int shm = -1;
 
-	if (err || boot->size == 1)
+	if (err || job->size == 1)
 		return err;
 	want_shm = want_shm && !*weft_setting_str(WEFT_SET_RAILS);
 	if (want_shm)
-		err = rail_open(reach, &weft_net_driver_shm, boot, &shm);
-	if (err || (err = exchange_cards(reach, boot, shm)))
+		err = rail_open(reach, &weft_net_driver_shm, job, &shm);
+	if (err || (err = exchange_cards(reach, job, shm)))
 		return err;
-	find_crowds(reach, boot);
-	if ((err = exchange_rails(reach, boot, &rails)))
+	find_crowds(reach, job);
+	if ((err = exchange_rails(reach, job, &rails)))
 		return err;
-	for (int p = 0; p < boot->size; p++)
-		if (p != boot->rank)
+	for (int p = 0; p < job->size; p++)
+		if (p != job->rank)
 			reach_by(reach, shm, p, reach->card[p].shm);
-	reach->apart = rails || shm_is_not_enough(reach, boot->size);
-	if (!rails && reach->apart && (err = exchange_networks(reach, boot)))
+	reach->apart = rails || shm_is_not_enough(reach, job->size);
+	if (!rails && reach->apart && (err = exchange_networks(reach, job)))
 		return err;
-	for (int p = 0; p < boot->size; p++) {
-		if (p == boot->rank || reach->core->gate[p].driver)
+	for (int p = 0; p < job->size; p++) {
+		if (p == job->rank || reach->core->gate[p].driver)
 			continue;
 		if (rails) {
 			weft_error("rank %d cannot be reached by any of WEFT_RAILS=%s", p,
@@ -324,11 +322,11 @@ static weft_err reach_all(struct weft_reach *reach, const struct weft_boot_info 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
 weft_err weft_comm_reach_all(struct weft_reach *reach, struct weft_core *core,
-			     const struct weft_boot_info *boot)
+			     const struct weft_comm_meeting *job)
 {
 	reach->core = core;
-	reach->card = calloc((size_t)boot->size, sizeof *reach->card);
-	return reach->card ? reach_all(reach, boot) : WEFT_ERR_NOMEM;
+	reach->card = calloc((size_t)job->size, sizeof *reach->card);
+	return reach->card ? reach_all(reach, job) : WEFT_ERR_NOMEM;
 }
 
 void weft_comm_reach_end(struct weft_reach *reach)

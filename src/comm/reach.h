@@ -2,10 +2,10 @@
 /*
  * reach.h - on which host each peer is, and which driver reaches it.
  *
- * Callers   all: weft_comm_start, once.  end: when the core is gone.  same_host: any thread between
+ * Callers   all: weft_comm_start, weft_comm_join, once per core.  end: when the core is gone.  same_host: any thread between
  *           the two.
  * Owner     the cards are the record's, from all until end.
- * Progress  all: waits for all other ranks, twice or more.
+ * Progress  all: waits for all other members, twice or more.
  * Failure   said in a line, once; the core then has the rails that were opened, and goes with them.
  */
 #ifndef WEFT_COMM_REACH_H
@@ -18,7 +18,7 @@
 #include "comm/cpus.h"
 #include "net/host.h"
 
-struct weft_boot_info;
+struct weft_comm_meeting;
 struct weft_core;
 
 #define WEFT_REACH_TEXT 1024 /* an address, or a host key */
@@ -41,7 +41,7 @@ struct weft_reach {
 
 /* Opens the drivers that the settings allow and the peers need, and sets each peer's gate. */
 weft_err weft_comm_reach_all(struct weft_reach *reach, struct weft_core *core,
-			     const struct weft_boot_info *boot) weft_must_use;
+			     const struct weft_comm_meeting *job) weft_must_use;
 void weft_comm_reach_end(struct weft_reach *reach);
 bool weft_comm_reach_same_host(const struct weft_reach *reach, int p, int q);
 

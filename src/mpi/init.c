@@ -66,7 +66,7 @@ static void process_exits(void)
 
 static int start_layers(const struct weft_boot_info **boot_p)
 {
-	weft_comm_set_down_hook(weft_mpi_peer_down);
+	weft_comm_set_down_hook(weft_mpi_domain_peer_down);
 	weft_err err = weft_rt_start(boot_p);
 	if (err) {
 		/* The layer that failed has said why. */

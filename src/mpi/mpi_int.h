@@ -48,21 +48,29 @@ int weft_mpi_raise(int code, const char *func) __attribute__((cold));
 
 /* ---- groups (group.c) --------------------------------------------------------------------- */
 
+struct weft_mpi_domain; /* comm/domain.h */
+
 struct weft_mpi_group {
 	struct weft_mpi_head head;
+	struct weft_mpi_domain *domain; /* whose numbers `world` has; NULL: empty */
 	int size;
 	int rank;                 /* ours, or MPI_UNDEFINED */
-	int *world;               /* world[r]: the process of rank r */
+	int *world;               /* world[r]: the process of rank r, a number of the domain */
 	_Atomic(int *) x_inverse; /* process -> rank or MPI_UNDEFINED; made when first needed */
 };
 
 /* world is copied.  NULL: no memory.  The new group has one reference and no handle yet. */
+struct weft_mpi_group *weft_mpi_group_make_in(struct weft_mpi_domain *domain, int size,
+					      const int *world);
+/* The same in the job's domain. */
 struct weft_mpi_group *weft_mpi_group_make(int size, const int *world);
+/* g in domain's numbers, with a reference; NULL: a member is not there (or no memory). */
+struct weft_mpi_group *weft_mpi_group_in(struct weft_mpi_group *g, struct weft_mpi_domain *domain);
 /* Gives it a handle; takes the caller's reference, also when it fails.  Empty groups become
  * MPI_GROUP_EMPTY. */
 int weft_mpi_group_name(struct weft_mpi_group *g, MPI_Group *handle_p);
 void weft_mpi_group_unref(struct weft_mpi_group *g);
-/* Rank of process `world` in g, or MPI_UNDEFINED. */
+/* Rank of process `world` of g's domain in g, or MPI_UNDEFINED. */
 int weft_mpi_group_rank_of(struct weft_mpi_group *g, int world);
 
 /* ---- communicators (comm.c) --------------------------------------------------------------- */

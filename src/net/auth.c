@@ -285,6 +285,22 @@ void weft_net_auth_answer(struct weft_auth *a, enum weft_auth_verdict verdict)
 	a->state = LAST_WORDS;
 }
 
+void weft_net_auth_derive(const uint8_t *secret, const char *label, const void *data, size_t len,
+			  uint8_t *out, size_t n)
+{
+	uint8_t whole[crypto_auth_hmacsha256_BYTES];
+	crypto_auth_hmacsha256_state st;
+
+	crypto_auth_hmacsha256_init(&st, secret, 32);
+	/* With its NUL: no label is the beginning of another one with data. */
+	crypto_auth_hmacsha256_update(&st, (const uint8_t *)label, strlen(label) + 1);
+	crypto_auth_hmacsha256_update(&st, data, len);
+	crypto_auth_hmacsha256_final(&st, whole);
+	memcpy(out, whole, n < sizeof whole ? n : sizeof whole);
+	sodium_memzero(whole, sizeof whole);
+	sodium_memzero(&st, sizeof st);
+}
+
 void weft_net_auth_refused(const char *driver, const char *why)
 {
 	static _Atomic uint64_t x_next_ns, x_silent;

@@ -80,6 +80,13 @@ static inline bool weft_net_auth_greeted(const struct weft_auth *a)
 	return a->read_total >= WEFT_AUTH_HELLO;
 }
 
+/*
+ * out: n bytes (at most 32) that depend on the secret, the label and the data, and tell nothing of the
+ * secret.  Any thread.
+ */
+void weft_net_auth_derive(const uint8_t *secret, const char *label, const void *data, size_t len,
+			  uint8_t *out, size_t n);
+
 /* Counts a refusal; logs it unless one was logged within the last minute. */
 void weft_net_auth_refused(const char *driver, const char *why);
 

@@ -21,8 +21,8 @@ weft_err weft_port_contexts_open(void)
 {
 	for (uint32_t i = 0; i < WEFT_PORT_CTXS; i++) {
 		uint32_t counted = i == WEFT_PORT_DATA || i == WEFT_PORT_ACK ? WEFT_CTX_COUNTED : 0;
-		weft_err err =
-			weft_comm_ctx_open(FIRST_CONTEXT + 2 * i + counted, &weft_port_ctx[i]);
+		weft_err err = weft_comm_ctx_open(weft_comm_home(), FIRST_CONTEXT + 2 * i + counted,
+						  &weft_port_ctx[i]);
 		if (err) {
 			weft_port_contexts_close();
 			return err;

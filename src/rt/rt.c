@@ -49,7 +49,7 @@ static void share_cores(void)
 	cpu_set_t own, whole;
 	int ranks = weft_comm_local_ranks(), index = 0;
 	for (int p = 0; p < job->rank; p++)
-		index += weft_comm_same_host(p);
+		index += weft_comm_same_host(weft_comm_home(), p);
 	bool given = sched_getaffinity(0, sizeof own, &own) ||
 		     (sched_getaffinity(getppid(), sizeof whole, &whole) == 0 &&
 		      CPU_COUNT(&whole) > CPU_COUNT(&own)) ||

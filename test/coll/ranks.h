@@ -138,14 +138,22 @@ int weft_comm_size(void)
 	return 1;
 }
 
-bool weft_comm_can_read(int peer)
+struct weft_core *weft_comm_ctx_core(const struct weft_ctx *ctx)
 {
+	(void)ctx;
+	return NULL;
+}
+
+bool weft_comm_can_read(struct weft_core *core, int peer)
+{
+	(void)core;
 	(void)peer;
 	return false;
 }
 
-weft_err weft_comm_read(int peer, uint64_t from, void *to, size_t len)
+weft_err weft_comm_read(struct weft_core *core, int peer, uint64_t from, void *to, size_t len)
 {
+	(void)core;
 	(void)peer;
 	(void)from;
 	(void)to;
@@ -153,8 +161,10 @@ weft_err weft_comm_read(int peer, uint64_t from, void *to, size_t len)
 	return WEFT_ERR_UNSUPPORTED;
 }
 
-bool weft_comm_same_host(int peer)
+bool weft_comm_same_host(const struct weft_core *core, int peer)
 {
+	(void)core;
+	(void)peer;
 	return true;
 }
 

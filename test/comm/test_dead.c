@@ -12,8 +12,9 @@
 
 static int hooks;
 
-static void on_down(int peer, weft_err err, const char *why)
+static void on_down(struct weft_core *core, int peer, weft_err err, const char *why)
 {
+	(void)core;
 	CHECK(peer == 1 && err == WEFT_ERR_PEER && why);
 	hooks++;
 }

@@ -71,8 +71,9 @@ static struct weft_ctx *ctx;
 static uint64_t rnd;
 static _Atomic int x_lost;
 
-static void on_down(int peer, weft_err err, const char *why)
+static void on_down(struct weft_core *core, int peer, weft_err err, const char *why)
 {
+	(void)core;
 	/* The survivors leave each other in order. */
 	CHECK(peer == VICTIM ? err != WEFT_OK : err == WEFT_OK);
 	CHECK(why);
@@ -126,7 +127,7 @@ static int rank_main(int rank, const char *drivers)
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	weft_comm_set_down_hook(on_down);
 	CHECK_EQ(weft_comm_start(&job), WEFT_OK);
-	CHECK_EQ(weft_comm_ctx_open(1, &ctx), WEFT_OK);
+	CHECK_EQ(weft_comm_ctx_open(weft_comm_home(), 1, &ctx), WEFT_OK);
 
 	unsigned round = 0;
 	/* Ends when the parent kills the victim. */

@@ -295,8 +295,8 @@ static int rank_main(void)
 	CHECK_EQ(weft_rt_start(&boot), WEFT_OK);
 	me = boot->rank;
 	n_ranks = boot->size;
-	CHECK_EQ(weft_comm_ctx_open(5, &ctx), WEFT_OK);
-	CHECK_EQ(weft_comm_ctx_open(6, &wild_ctx), WEFT_OK);
+	CHECK_EQ(weft_comm_ctx_open(weft_comm_home(), 5, &ctx), WEFT_OK);
+	CHECK_EQ(weft_comm_ctx_open(weft_comm_home(), 6, &wild_ctx), WEFT_OK);
 	for (unsigned i = 0; i < weft_countof(sizes); i++)
 		crossed(sizes[i], (int)i);
 	collected();

@@ -262,8 +262,9 @@ void sim_tell_down(const struct weft_net_events *ev, int rank, int peer, weft_er
 	sim_traffic_down(rank, peer, since);
 }
 
-static void on_down(int peer, weft_err err, const char *why)
+static void on_down(struct weft_core *core, int peer, weft_err err, const char *why)
 {
+	(void)core;
 	SIM_SAY("the core has lost %d: %s", peer, why);
 	/* Here no rank lies. */
 	CHECK_EQ(err, WEFT_ERR_PEER);

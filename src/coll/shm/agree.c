@@ -21,15 +21,15 @@ _Static_assert(sizeof(struct weft_coll_shm_memory) <= WEFT_COMM_BOARD_BYTES,
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
-static struct weft_coll_slot *slot_at(int owner, int index)
+static struct weft_coll_slot *slot_at(const struct weft_coll_group *g, int owner, int index)
 {
-	struct weft_coll_shm_memory *m = weft_comm_board(owner);
+	struct weft_coll_shm_memory *m = weft_comm_board(weft_comm_ctx_core(g->ctx), owner);
 	return m && index >= 0 && index < WEFT_COLL_SHM_SLOTS ? &m->slot[index] : NULL;
 }
 
-static struct weft_coll_stage *stage_at(int owner, int index)
+static struct weft_coll_stage *stage_at(const struct weft_coll_group *g, int owner, int index)
 {
-	struct weft_coll_shm_memory *m = weft_comm_board(owner);
+	struct weft_coll_shm_memory *m = weft_comm_board(weft_comm_ctx_core(g->ctx), owner);
 	return m && index >= 0 && index < WEFT_COLL_SHM_STAGES ? &m->stage[index] : NULL;
 }
 
@@ -48,10 +48,10 @@ static void give(_Atomic uint32_t *x_used)
 }
 
 /* A free slot of our own; -1: none. */
-static int slot_take(int self)
+static int slot_take(const struct weft_coll_group *g, int self)
 {
 	for (int i = 0; i < WEFT_COLL_SHM_SLOTS; i++) {
-		struct weft_coll_slot *slot = slot_at(self, i);
+		struct weft_coll_slot *slot = slot_at(g, self, i);
 		if (!slot || !take(&slot->x_used))
 			continue;
 		/* Relaxed: the message with the index publishes it. */
@@ -62,10 +62,10 @@ static int slot_take(int self)
 	return -1;
 }
 
-static int stage_take(int self)
+static int stage_take(const struct weft_coll_group *g, int self)
 {
 	for (int i = 0; i < WEFT_COLL_SHM_STAGES; i++) {
-		struct weft_coll_stage *stage = stage_at(self, i);
+		struct weft_coll_stage *stage = stage_at(g, self, i);
 		if (stage && take(&stage->x_used))
 			return i;
 	}
@@ -80,7 +80,7 @@ static bool may_have_ring(const struct weft_coll_group *g)
 	if (g->size < 2 || g->size > WEFT_COLL_RING_MEMBERS)
 		return false;
 	for (int r = 0; r < g->size; r++)
-		if (!weft_comm_same_host(weft_coll_process(g, r)))
+		if (!weft_comm_same_host(weft_comm_ctx_core(g->ctx), weft_coll_process(g, r)))
 			return false;
 	return true;
 }
@@ -88,7 +88,8 @@ static bool may_have_ring(const struct weft_coll_group *g)
 /* The first member offers a slot, hears whether all can reach it, and says so. */
 static weft_err offer_ring(const struct weft_coll_group *g, struct weft_coll_shm *s)
 {
-	int self = weft_coll_process(g, 0), index = slot_take(self), tag = g->tag + WEFT_TAG_AGREE;
+	int self = weft_coll_process(g, 0), index = slot_take(g, self),
+	    tag = g->tag + WEFT_TAG_AGREE;
 	char yes = index >= 0, answer;
 	weft_err err = WEFT_OK;
 	for (int r = 1; r < g->size && !err; r++)
@@ -100,9 +101,9 @@ static weft_err offer_ring(const struct weft_coll_group *g, struct weft_coll_shm
 	for (int r = 1; r < g->size && !err; r++)
 		err = weft_coll_shm_send(g, r, tag, &yes, 1);
 	if (!err && yes)
-		s->slot = slot_at(self, index);
+		s->slot = slot_at(g, self, index);
 	else if (!err && index >= 0)
-		give(&slot_at(self, index)->x_used);
+		give(&slot_at(g, self, index)->x_used);
 	return err;
 }
 
@@ -112,7 +113,7 @@ static weft_err join_ring(const struct weft_coll_group *g, struct weft_coll_shm 
 	weft_err err = weft_coll_shm_recv(g, first, tag, &index, sizeof index);
 	if (err)
 		return err;
-	struct weft_coll_slot *slot = slot_at(first, index);
+	struct weft_coll_slot *slot = slot_at(g, first, index);
 	char yes = slot != NULL;
 	err = weft_coll_shm_send(g, 0, tag, &yes, 1);
 	if (!err)
@@ -138,7 +139,7 @@ static weft_err agree_on_ring(const struct weft_coll_group *g, struct weft_coll_
 static bool all_connected(const struct weft_coll_group *g)
 {
 	for (int r = 0; r < g->size; r++)
-		if (!weft_comm_board(weft_coll_process(g, r)))
+		if (!weft_comm_board(weft_comm_ctx_core(g->ctx), weft_coll_process(g, r)))
 			return false;
 	return true;
 }
@@ -168,7 +169,7 @@ static weft_err stages_try(const struct weft_coll_group *g, enum weft_coll_kind 
 	weft_err err = weft_coll_shm_tell(g, kind, &mine, index, sizeof mine);
 	*can_p = !err;
 	for (int r = 0; r < g->size && *can_p; r++) {
-		s->stage[r] = stage_at(weft_coll_process(g, r), index[r]);
+		s->stage[r] = stage_at(g, weft_coll_process(g, r), index[r]);
 		*can_p = s->stage[r] != NULL;
 	}
 	return err;
@@ -185,7 +186,7 @@ static weft_err agree_on_large(const struct weft_coll_group *g, enum weft_coll_k
 		err = connect_all(g);
 	if (err)
 		return err;
-	mine = stage_take(self);
+	mine = stage_take(g, self);
 	err = stages_try(g, kind, mine, &stages);
 	if (!err)
 		err = weft_coll_reads_try(g, kind, &reads);
@@ -198,7 +199,7 @@ static weft_err agree_on_large(const struct weft_coll_group *g, enum weft_coll_k
 		s->have |= all & LARGE;
 	/* After an error other members may have agreed: then it stays taken. */
 	if (mine >= 0 && !err && !(all & WEFT_COLL_SHM_STAGE))
-		give(&stage_at(self, mine)->x_used);
+		give(&stage_at(g, self, mine)->x_used);
 	return err;
 }
 

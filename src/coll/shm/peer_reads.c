@@ -72,7 +72,8 @@ static weft_err show_places(const struct weft_coll_group *g, enum weft_coll_kind
 
 static bool read_from(const struct weft_coll_group *g, int r, uint64_t from, void *to, size_t len)
 {
-	return !len || !weft_comm_read(weft_coll_process(g, r), from, to, len);
+	return !len ||
+	       !weft_comm_read(weft_comm_ctx_core(g->ctx), weft_coll_process(g, r), from, to, len);
 }
 
 weft_err weft_coll_reads_try(const struct weft_coll_group *g, enum weft_coll_kind kind, bool *can_p)
@@ -85,9 +86,10 @@ weft_err weft_coll_reads_try(const struct weft_coll_group *g, enum weft_coll_kin
 	bool can = s->reads;
 	weft_err err = weft_coll_shm_tell(g, kind, &at, all, sizeof at);
 	for (int r = 0; r < g->size && can && !err; r++)
-		can = r == g->rank || (weft_comm_can_read(weft_coll_process(g, r)) &&
-				       read_from(g, r, all[r], &theirs, sizeof theirs) &&
-				       theirs == 1 + (uint64_t)r);
+		can = r == g->rank ||
+		      (weft_comm_can_read(weft_comm_ctx_core(g->ctx), weft_coll_process(g, r)) &&
+		       read_from(g, r, all[r], &theirs, sizeof theirs) &&
+		       theirs == 1 + (uint64_t)r);
 	*can_p = can;
 	/* Our word is on the stack: it must stay there until all have read it. */
 	return err ? err : weft_coll_shm_and(g, kind, 1, &over);

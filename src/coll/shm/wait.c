@@ -69,7 +69,7 @@ void weft_coll_shm_wake(const struct weft_coll_group *g, uint32_t sleepers)
 static bool member_lost(const struct weft_coll_group *g)
 {
 	for (int r = 0; r < g->size; r++)
-		if (weft_comm_lost(weft_coll_process(g, r)))
+		if (weft_comm_lost(weft_comm_ctx_core(g->ctx), weft_coll_process(g, r)))
 			return true;
 	return false;
 }

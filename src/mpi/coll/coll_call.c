@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "mpi/coll/coll_call.h"
+#include "mpi/comm/domain.h"
 #include "task/task.h"
 
 /* Tags: 23 bits of sequence, then the phases of coll/; persistent ones keep theirs and so have a
@@ -21,8 +22,8 @@ static void group_of(struct weft_mpi_comm *c, bool persistent, struct weft_coll_
 		.remote = c->inter ? c->peer : NULL,
 		.ctx = c->coll,
 		.tag = seq * WEFT_COLL_TAGS + (persistent ? TAG_PERSISTENT : 0),
-		.crowded = weft_comm_crowded(),
-		.apart = weft_comm_apart(),
+		.crowded = weft_comm_crowded(c->group->domain->core),
+		.apart = weft_comm_apart(c->group->domain->core),
 		.shm_p = &c->coll_cache,
 	};
 	c->coll_cache_free = weft_coll_shm_free;

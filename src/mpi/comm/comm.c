@@ -28,11 +28,11 @@ static bool identity(const struct weft_mpi_group *g)
 /* Opens both contexts of c->id. */
 static int contexts_open(struct weft_mpi_comm *c)
 {
-	weft_err err = weft_comm_ctx_open(2 * c->id, &c->p2p);
+	weft_err err = weft_comm_ctx_open(c->group->domain->core, 2 * c->id, &c->p2p);
 
 	if (err)
 		return weft_mpi_err_of(err);
-	err = weft_comm_ctx_open(2 * c->id | WEFT_CTX_COUNTED, &c->coll);
+	err = weft_comm_ctx_open(c->group->domain->core, 2 * c->id | WEFT_CTX_COUNTED, &c->coll);
 	if (err) {
 		weft_comm_ctx_close(c->p2p);
 		return weft_mpi_err_of(err);
@@ -47,15 +47,17 @@ int weft_mpi_comm_build(const struct weft_mpi_comm_plan *plan, struct weft_mpi_c
 	if (!c)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	c->id = plan->id;
+	c->group = plan->group;
 	int err = contexts_open(c);
 	if (err) {
 		free(c);
 		return err;
 	}
+	weft_mpi_domain_use(c->group->domain);
 	atomic_init(&c->head.x_refs, 1);
 	c->head.kind = WEFT_MPI_COMM;
 	c->keeper = plan->keeper;
-	c->group = weft_mpi_group_ref(plan->group);
+	weft_mpi_group_ref(c->group);
 	c->inter = plan->remote != NULL;
 	c->remote = weft_mpi_group_ref(c->inter ? plan->remote : plan->group);
 	c->local = plan->local;
@@ -86,7 +88,8 @@ void weft_mpi_comm_unref_last(struct weft_mpi_comm *c)
 		c->topo_ops->free(c->topo);
 	weft_comm_ctx_close(c->p2p);
 	weft_comm_ctx_close(c->coll);
-	weft_mpi_id_closed(c->id, c->keeper, c->group->world[c->rank],
+	struct weft_mpi_domain *d = c->group->domain;
+	weft_mpi_id_closed(d->ids, c->id, c->keeper, c->group->world[c->rank],
 			   c->size + (c->inter ? c->peers : 0) - 1);
 	weft_mpi_group_unref(c->group);
 	weft_mpi_group_unref(c->remote);
@@ -96,6 +99,7 @@ void weft_mpi_comm_unref_last(struct weft_mpi_comm *c)
 	weft_mpi_errhandler_unref(c->errhandler);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
+	weft_mpi_domain_unuse(d);
 }
 
 int weft_mpi_comm_name(struct weft_mpi_comm *c, MPI_Comm *handle_p)
@@ -135,7 +139,7 @@ static int predefine(uint32_t id, int first, int n, MPI_Comm handle, const char 
 
 int weft_mpi_comms_init(int rank, int size)
 {
-	int err = weft_mpi_ids_init(rank, size);
+	int err = weft_mpi_domains_init(rank, size);
 	if (!err)
 		err = predefine(WEFT_MPI_ID_WORLD, 0, size, MPI_COMM_WORLD, "MPI_COMM_WORLD",
 				&world_comm);
@@ -156,7 +160,7 @@ void weft_mpi_comms_fini(void)
 		weft_mpi_comm_unref_last(both[i]);
 	}
 	self_comm = world_comm = NULL;
-	weft_mpi_ids_fini();
+	weft_mpi_domains_fini();
 }
 
 /* ---- questions ---------------------------------------------------------------------------- */
@@ -192,7 +196,7 @@ int weft_mpi_Comm_remote_size(MPI_Comm comm, int *size)
 /* A group of its own for each caller: groups are small, and freed handles stay recognisable. */
 static int group_copy(struct weft_mpi_group *g, MPI_Group *group)
 {
-	return weft_mpi_group_name(weft_mpi_group_make(g->size, g->world), group);
+	return weft_mpi_group_name(weft_mpi_group_make_in(g->domain, g->size, g->world), group);
 }
 
 int weft_mpi_Comm_group(MPI_Comm comm, MPI_Group *group)

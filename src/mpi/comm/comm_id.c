@@ -24,7 +24,6 @@
 #define ID_BITS 31 /* contexts are 2 id and 2 id + 1 in 32 bits */
 #define REST 4096
 #define TOLD_MAX 64 /* ids in a message */
-#define TOLD_ID 2   /* the same on all; no process hands it out */
 #define LOOKS 8     /* at resting ids, before a new one is taken */
 #define ROWS 1024   /* of the table of what we keep */
 
@@ -42,58 +41,70 @@ struct untold {
 	uint32_t n, room;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t base;                /* our process in the upper bits */
-static uint32_t limit;               /* of the counter */
-static uint32_t next;                /* under lock: the first counter never used */
-static struct kept *row[ROWS];       /* under lock: by id */
-static struct kept *oldest, *newest; /* under lock: closed here, in this order */
-static uint32_t rest_count;          /* under lock: how many these are */
-static int processes;                /* of the job */
-static uint32_t told_many;           /* ids in a message */
-static struct untold *untold;        /* under lock: one for each process; NULL: none yet */
-static struct weft_ctx *told_ctx;
+/* Of one domain. */
+struct weft_mpi_ids {
+	pthread_mutex_t lock;
+	uint32_t base;                /* our process in the upper bits */
+	uint32_t limit;               /* of the counter */
+	uint32_t next;                /* under lock: the first counter never used */
+	struct kept *row[ROWS];       /* under lock: by id */
+	struct kept *oldest, *newest; /* under lock: closed here, in this order */
+	uint32_t rest_count;          /* under lock: how many these are */
+	int processes;                /* of the domain */
+	uint32_t told_many;           /* ids in a message */
+	struct untold *untold;        /* under lock: one for each process; NULL: none yet */
+	struct weft_ctx *told_ctx;
+};
 
-int weft_mpi_ids_init(int rank, int size)
+int weft_mpi_ids_make(struct weft_core *core, struct weft_mpi_ids **ids_p)
 {
+	struct weft_mpi_ids *s = calloc(1, sizeof(*s));
 	int bits = 0;
 
-	while (bits < ID_BITS - 8 && (1L << bits) < size)
+	if (!s)
+		return MPI_ERR_NO_MEM;
+	pthread_mutex_init(&s->lock, NULL);
+	s->processes = weft_comm_core_size(core);
+	while (bits < ID_BITS - 8 && (1L << bits) < s->processes)
 		bits++;
-	base = (uint32_t)rank << (ID_BITS - bits);
-	limit = 1u << (ID_BITS - bits);
-	/* The first two of process 0 are the predefined communicators; others skip them as well. */
-	next = TOLD_ID + 1;
-	processes = size;
+	s->base = (uint32_t)weft_comm_core_rank(core) << (ID_BITS - bits);
+	s->limit = 1u << (ID_BITS - bits);
+	/* The first of process 0 are the predefined communicators; others skip them as well. */
+	s->next = WEFT_MPI_ID_FIRST;
 	/* Few where ids are scarce: what is not told cannot be used. */
-	told_many = limit / 64 < TOLD_MAX ? limit / 64 : TOLD_MAX;
-	weft_err err = weft_comm_ctx_open(2 * TOLD_ID, &told_ctx);
-	return err ? weft_mpi_err_of(err) : MPI_SUCCESS;
+	s->told_many = s->limit / 64 < TOLD_MAX ? s->limit / 64 : TOLD_MAX;
+	weft_err err = weft_comm_ctx_open(core, 2 * WEFT_MPI_ID_TOLD, &s->told_ctx);
+	if (err) {
+		weft_mpi_ids_free(s);
+		return weft_mpi_err_of(err);
+	}
+	*ids_p = s;
+	return MPI_SUCCESS;
 }
 
-void weft_mpi_ids_fini(void)
+void weft_mpi_ids_free(struct weft_mpi_ids *s)
 {
-	if (told_ctx)
-		weft_comm_ctx_close(told_ctx);
-	told_ctx = NULL;
+	if (!s)
+		return;
+	if (s->told_ctx)
+		weft_comm_ctx_close(s->told_ctx);
 	for (int i = 0; i < ROWS; i++)
-		for (struct kept *k; (k = row[i]) != NULL; free(k))
-			row[i] = k->row_next;
-	oldest = newest = NULL;
-	rest_count = 0;
-	for (int p = 0; untold && p < processes; p++)
-		free(untold[p].id);
-	free(untold);
-	untold = NULL;
+		for (struct kept *k; (k = s->row[i]) != NULL; free(k))
+			s->row[i] = k->row_next;
+	for (int p = 0; s->untold && p < s->processes; p++)
+		free(s->untold[p].id);
+	free(s->untold);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
 }
 
 /* ---- what we keep ------------------------------------------------------------------------- */
 
 /* NULL: no memory; the id is not used again, nothing else is lost. */
-static struct kept *kept_locked(uint32_t id)
+static struct kept *kept_locked(struct weft_mpi_ids *s, uint32_t id)
 {
-	weft_assert_held(weft_mutex, &lock);
-	struct kept **head = &row[id % ROWS], *k = *head;
+	weft_assert_held(weft_mutex, &s->lock);
+	struct kept **head = &s->row[id % ROWS], *k = *head;
 
 	/* Ends at the row's end: ids rest by thousands, so some in each row. */
 	while (k && k->id != id)
@@ -105,10 +116,10 @@ static struct kept *kept_locked(uint32_t id)
 	return k;
 }
 
-static void forget_locked(struct kept *k)
+static void forget_locked(struct weft_mpi_ids *s, struct kept *k)
 {
-	weft_assert_held(weft_mutex, &lock);
-	struct kept **link = &row[k->id % ROWS];
+	weft_assert_held(weft_mutex, &s->lock);
+	struct kept **link = &s->row[k->id % ROWS];
 
 	/* Ends at k: it is in its row. */
 	while (*link != k)
@@ -117,39 +128,39 @@ static void forget_locked(struct kept *k)
 	free(k);
 }
 
-static void rest_locked(struct kept *k)
+static void rest_locked(struct weft_mpi_ids *s, struct kept *k)
 {
-	weft_assert_held(weft_mutex, &lock);
+	weft_assert_held(weft_mutex, &s->lock);
 	k->younger = NULL;
-	*(oldest ? &newest->younger : &oldest) = k;
-	newest = k;
-	rest_count++;
+	*(s->oldest ? &s->newest->younger : &s->oldest) = k;
+	s->newest = k;
+	s->rest_count++;
 }
 
 /* An id that rested long enough and that no member has open any more; false: there is none. */
-static bool rested_locked(uint32_t *id_p)
+static bool rested_locked(struct weft_mpi_ids *s, uint32_t *id_p)
 {
-	weft_assert_held(weft_mutex, &lock);
-	bool scarce = next == limit;
+	weft_assert_held(weft_mutex, &s->lock);
+	bool scarce = s->next == s->limit;
 
-	if (rest_count <= REST && !scarce)
+	if (s->rest_count <= REST && !scarce)
 		return false;
-	for (uint32_t looks = scarce ? rest_count : LOOKS; looks; looks--) {
-		struct kept *k = oldest;
-		oldest = k->younger;
-		rest_count--;
+	for (uint32_t looks = scarce ? s->rest_count : LOOKS; looks; looks--) {
+		struct kept *k = s->oldest;
+		s->oldest = k->younger;
+		s->rest_count--;
 		if (k->told == k->others) {
 			*id_p = k->id;
-			forget_locked(k);
+			forget_locked(s, k);
 			return true;
 		}
-		rest_locked(k);
+		rest_locked(s, k);
 	}
 	return false;
 }
 
 /* Takes in what members have told. */
-static void hear(void)
+static void hear(struct weft_mpi_ids *s)
 {
 	uint32_t id[TOLD_MAX];
 	struct weft_status st;
@@ -157,54 +168,54 @@ static void hear(void)
 	struct weft_req req;
 
 	/* Ends with the messages that are there: members send one for many communicators. */
-	while (weft_comm_core_improbe(told_ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, &msg, &st)) {
+	while (weft_comm_core_improbe(s->told_ctx, WEFT_ANY_PEER, WEFT_ANY_TAG, &msg, &st)) {
 		struct weft_buf buf = weft_data_buf_flat(id, sizeof(id));
 		weft_comm_req_init(&req, NULL, NULL);
 		if (weft_comm_core_imrecv(&req, msg, &buf))
 			return;
 		weft_task_engine_wait(&req.done);
 		uint32_t n = req.status.err ? 0 : (uint32_t)(req.status.bytes / sizeof(id[0]));
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&s->lock);
 		for (uint32_t i = 0; i < n; i++) {
-			struct kept *k = kept_locked(id[i]);
+			struct kept *k = kept_locked(s, id[i]);
 			if (k)
 				k->told++;
 		}
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&s->lock);
 	}
 }
 
-int weft_mpi_id_take(uint32_t *id_p)
+int weft_mpi_id_take(struct weft_mpi_ids *s, uint32_t *id_p)
 {
 	int err = MPI_SUCCESS;
 
-	pthread_mutex_lock(&lock);
-	bool wanted = rest_count > REST || next == limit;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&s->lock);
+	bool wanted = s->rest_count > REST || s->next == s->limit;
+	pthread_mutex_unlock(&s->lock);
 	if (wanted)
-		hear();
-	pthread_mutex_lock(&lock);
-	if (!rested_locked(id_p)) {
-		if (next < limit)
-			*id_p = base + next++;
+		hear(s);
+	pthread_mutex_lock(&s->lock);
+	if (!rested_locked(s, id_p)) {
+		if (s->next < s->limit)
+			*id_p = s->base + s->next++;
 		else
 			err = weft_mpi_err(MPI_ERR_OTHER,
 					   "out of communicator ids: %u communicators are alive",
-					   limit);
+					   s->limit);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&s->lock);
 	return err;
 }
 
 /* ---- what others keep --------------------------------------------------------------------- */
 
 /* False: no memory; that id is not used again. */
-static bool note_locked(int keeper, const uint32_t *id, uint32_t n)
+static bool note_locked(struct weft_mpi_ids *s, int keeper, const uint32_t *id, uint32_t n)
 {
-	weft_assert_held(weft_mutex, &lock);
-	if (!untold && !(untold = calloc((size_t)processes, sizeof(*untold))))
+	weft_assert_held(weft_mutex, &s->lock);
+	if (!s->untold && !(s->untold = calloc((size_t)s->processes, sizeof(*s->untold))))
 		return false;
-	struct untold *u = &untold[keeper];
+	struct untold *u = &s->untold[keeper];
 	if (u->n + n > u->room) {
 		uint32_t room = 2 * (u->room + TOLD_MAX);
 		uint32_t *more = realloc(u->id, room * sizeof(*more));
@@ -218,43 +229,43 @@ static bool note_locked(int keeper, const uint32_t *id, uint32_t n)
 	return true;
 }
 
-static void tell(uint32_t id, int keeper)
+static void tell(struct weft_mpi_ids *s, uint32_t id, int keeper)
 {
 	uint32_t out[TOLD_MAX], n = 0;
 
-	if (!told_ctx)
+	if (!s->told_ctx)
 		return;
-	pthread_mutex_lock(&lock);
-	if (note_locked(keeper, &id, 1) && untold[keeper].n >= told_many) {
-		struct untold *u = &untold[keeper];
-		n = told_many;
+	pthread_mutex_lock(&s->lock);
+	if (note_locked(s, keeper, &id, 1) && s->untold[keeper].n >= s->told_many) {
+		struct untold *u = &s->untold[keeper];
+		n = s->told_many;
 		u->n -= n;
 		memcpy(out, u->id + u->n, n * sizeof(out[0]));
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&s->lock);
 	if (!n)
 		return;
 	struct weft_buf buf = weft_data_buf_flat(out, n * sizeof(out[0]));
-	if (weft_comm_send_now(told_ctx, keeper, 0, &buf) != WEFT_AGAIN)
+	if (weft_comm_send_now(s->told_ctx, keeper, 0, &buf) != WEFT_AGAIN)
 		return; /* or the keeper is gone */
 	/* No room just now: with the next one that we close. */
-	pthread_mutex_lock(&lock);
-	(void)note_locked(keeper, out, n);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&s->lock);
+	(void)note_locked(s, keeper, out, n);
+	pthread_mutex_unlock(&s->lock);
 }
 
-void weft_mpi_id_closed(uint32_t id, int keeper, int me, int others)
+void weft_mpi_id_closed(struct weft_mpi_ids *s, uint32_t id, int keeper, int me, int others)
 {
 	if (keeper != me) {
 		if (keeper >= 0)
-			tell(id, keeper);
+			tell(s, id, keeper);
 		return;
 	}
-	pthread_mutex_lock(&lock);
-	struct kept *k = kept_locked(id);
+	pthread_mutex_lock(&s->lock);
+	struct kept *k = kept_locked(s, id);
 	if (k) {
 		k->others = others;
-		rest_locked(k);
+		rest_locked(s, k);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&s->lock);
 }

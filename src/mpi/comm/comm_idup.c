@@ -170,9 +170,10 @@ static void start(struct idup *d)
 			err = post(d, true, giver, tag, NULL, 0);
 	} else {
 		for (int i = 0; i < (c->inter ? 3 : 1) && !d->failed; i++)
-			d->failed = weft_mpi_id_take(&d->ids[i]);
+			d->failed = weft_mpi_id_take(c->group->domain->ids, &d->ids[i]);
 		if (c->inter && !d->failed) /* the last is no communicator of ours */
-			weft_mpi_id_closed(d->ids[2], giver, giver, c->peers);
+			weft_mpi_id_closed(c->group->domain->ids, d->ids[2], giver, giver,
+					   c->peers);
 		for (int r = 1; r < c->size && !err; r++)
 			err = give(d, c->group->world[r], tag);
 		for (int r = 0; c->inter && r < c->peers && !err; r++)

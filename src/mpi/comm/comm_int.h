@@ -6,6 +6,7 @@
 #ifndef WEFT_MPI_COMM_INT_H
 #define WEFT_MPI_COMM_INT_H
 
+#include "mpi/comm/domain.h"
 #include "mpi/mpi_int.h"
 
 /* ---- ids (comm_id.c) ---------------------------------------------------------------------- */
@@ -14,16 +15,25 @@
  * Each process hands out ids from a space of its own, so that members need no agreement but to
  * hear the id from one of them.  One process, the keeper, uses it again when all have closed it.
  */
-int weft_mpi_ids_init(int rank, int size);
-void weft_mpi_ids_fini(void);
+struct weft_core;
+int weft_mpi_ids_make(struct weft_core *core, struct weft_mpi_ids **ids_p);
+void weft_mpi_ids_free(struct weft_mpi_ids *s);
 /* May wait for messages that are on their way. */
-int weft_mpi_id_take(uint32_t *id_p);
+int weft_mpi_id_take(struct weft_mpi_ids *s, uint32_t *id_p);
 /* We (process `me`) have closed both contexts, or never open them; keeper: of the id, -1: none,
  * it stays out of use; others: how many members there are besides us.  Never waits. */
-void weft_mpi_id_closed(uint32_t id, int keeper, int me, int others);
+void weft_mpi_id_closed(struct weft_mpi_ids *s, uint32_t id, int keeper, int me, int others);
 
-#define WEFT_MPI_ID_WORLD 0
-#define WEFT_MPI_ID_SELF 1
+/* The same on all members; no process hands them out. */
+enum {
+	WEFT_MPI_ID_WORLD = 0, /* in the job's domain */
+	WEFT_MPI_ID_SELF = 1,
+	WEFT_MPI_ID_INTER = 0, /* in the domain of two groups that have met */
+	WEFT_MPI_ID_LOW = 1,   /* the first group inside */
+	WEFT_MPI_ID_TOLD = 2,
+	WEFT_MPI_ID_HIGH = 3, /* the second group inside */
+	WEFT_MPI_ID_FIRST = 4,
+};
 
 /* ---- talk among members (agree.c) --------------------------------------------------------- */
 
@@ -55,7 +65,7 @@ struct weft_mpi_talk weft_mpi_talk_all(struct weft_mpi_comm *c);
 struct weft_mpi_comm_plan {
 	uint32_t id;
 	int keeper;                    /* a process; -1: none */
-	struct weft_mpi_group *group;  /* a reference is taken */
+	struct weft_mpi_group *group;  /* a reference is taken; its domain is the communicator's */
 	struct weft_mpi_group *remote; /* NULL: intracommunicator; a reference is taken */
 	struct weft_mpi_comm *local;   /* inter: the reference is handed over */
 	struct weft_mpi_comm *parent;  /* whose error handler is inherited; NULL: fatal */

@@ -10,12 +10,12 @@
 #include "mpi/info.h"
 
 /* Rank 0 of the talk takes an id and tells the others. */
-static int id_agree(const struct weft_mpi_talk *t, uint32_t *id_p)
+static int id_agree(const struct weft_mpi_talk *t, struct weft_mpi_ids *ids, uint32_t *id_p)
 {
 	uint32_t told[2] = {MPI_SUCCESS, 0};
 
 	if (t->rank == 0)
-		told[0] = (uint32_t)weft_mpi_id_take(&told[1]);
+		told[0] = (uint32_t)weft_mpi_id_take(ids, &told[1]);
 	int err = weft_mpi_talk_bcast(t, 0, told, sizeof(told));
 	if (!err)
 		err = weft_mpi_talk_ack(t, 0);
@@ -35,7 +35,7 @@ int weft_mpi_comm_make(struct weft_mpi_comm *parent, struct weft_mpi_group *memb
 				  .world = members->world,
 				  .tag = tag};
 	struct weft_mpi_comm_plan plan = {.group = members, .parent = parent};
-	int err = id_agree(&t, &plan.id);
+	int err = id_agree(&t, members->domain->ids, &plan.id);
 
 	if (err)
 		return err;
@@ -45,48 +45,59 @@ int weft_mpi_comm_make(struct weft_mpi_comm *parent, struct weft_mpi_group *memb
 
 /* ---- create ------------------------------------------------------------------------------- */
 
-static bool subset(struct weft_mpi_group *part, struct weft_mpi_group *whole)
+/* g in c's numbers, with a reference, if all its members are c's; NULL: they are not. */
+static struct weft_mpi_group *members_of(struct weft_mpi_comm *c, struct weft_mpi_group *g)
 {
-	for (int r = 0; r < part->size; r++)
-		if (weft_mpi_group_rank_of(whole, part->world[r]) == MPI_UNDEFINED)
-			return false;
-	return true;
+	struct weft_mpi_group *in = weft_mpi_group_in(g, c->group->domain);
+
+	for (int r = 0; in && r < in->size; r++) {
+		if (weft_mpi_group_rank_of(c->group, in->world[r]) != MPI_UNDEFINED)
+			continue;
+		weft_mpi_group_unref(in);
+		in = NULL;
+	}
+	if (!in)
+		weft_mpi_err(MPI_ERR_GROUP,
+			     "the group has processes that are not in the communicator");
+	return in;
 }
 
 int weft_mpi_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm), *made = NULL;
-	struct weft_mpi_group *g = weft_mpi_group_of(group);
+	struct weft_mpi_group *g = members_of(c, weft_mpi_group_of(group));
+	int err = MPI_SUCCESS;
 
-	if (!subset(g, c->group))
-		return weft_mpi_err(MPI_ERR_GROUP,
-				    "the group has processes that are not in the communicator");
+	if (!g)
+		return MPI_ERR_GROUP;
 	*newcomm = MPI_COMM_NULL;
-	if (c->inter)
-		return weft_mpi_inter_create(c, g, newcomm);
-	int tag = weft_mpi_comm_talk_tag(c);
-	if (g->rank == MPI_UNDEFINED)
-		return MPI_SUCCESS;
-	int err = weft_mpi_comm_make(c, g, tag, &made);
-	return err ? err : weft_mpi_comm_name(made, newcomm);
+	if (c->inter) {
+		err = weft_mpi_inter_create(c, g, newcomm);
+	} else {
+		int tag = weft_mpi_comm_talk_tag(c);
+		if (g->rank != MPI_UNDEFINED)
+			err = weft_mpi_comm_make(c, g, tag, &made);
+	}
+	weft_mpi_group_unref(g);
+	return err || !made ? err : weft_mpi_comm_name(made, newcomm);
 }
 
 int weft_mpi_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm), *made = NULL;
-	struct weft_mpi_group *g = weft_mpi_group_of(group);
+	int err = MPI_SUCCESS;
 
 	if (c->inter)
 		return weft_mpi_err(MPI_ERR_COMM, "the communicator is an intercommunicator");
-	if (!subset(g, c->group))
-		return weft_mpi_err(MPI_ERR_GROUP,
-				    "the group has processes that are not in the communicator");
+	struct weft_mpi_group *g = members_of(c, weft_mpi_group_of(group));
+	if (!g)
+		return MPI_ERR_GROUP;
 	*newcomm = MPI_COMM_NULL;
-	if (g->rank == MPI_UNDEFINED)
-		return MPI_SUCCESS;
 	tag = WEFT_MPI_TAG_GROUP | (tag & (WEFT_MPI_TAG_GROUP - 1));
-	int err = weft_mpi_comm_make(c, g, tag, &made);
-	return err ? err : weft_mpi_comm_name(made, newcomm);
+	if (g->rank != MPI_UNDEFINED)
+		err = weft_mpi_comm_make(c, g, tag, &made);
+	weft_mpi_group_unref(g);
+	return err || !made ? err : weft_mpi_comm_name(made, newcomm);
 }
 
 /* ---- split -------------------------------------------------------------------------------- */
@@ -117,7 +128,7 @@ static struct weft_mpi_group *party(struct weft_mpi_comm *c, struct vote *all, i
 	qsort(all, (size_t)n, sizeof(*all), vote_order);
 	for (int i = 0; i < n; i++)
 		world[i] = c->group->world[all[i].rank];
-	struct weft_mpi_group *g = weft_mpi_group_make(n, world);
+	struct weft_mpi_group *g = weft_mpi_group_make_in(c->group->domain, n, world);
 	free(world);
 	return g;
 }
@@ -165,7 +176,8 @@ static int host_color(const struct weft_mpi_comm *c)
 
 	for (int r = 0; r < c->size; r++)
 		if (c->group->world[r] < color &&
-		    (r == c->rank || weft_comm_same_host(c->group->world[r])))
+		    (r == c->rank ||
+		     weft_comm_same_host(c->group->domain->core, c->group->world[r])))
 			color = c->group->world[r];
 	return color;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/comm.h"
+#include "mpi/comm/domain.h"
 
 static struct weft_mpi_group empty = {.size = 0, .rank = MPI_UNDEFINED};
 
@@ -14,7 +14,8 @@ void weft_mpi_groups_init(void)
 	weft_mpi_object_predefine(&empty.head, WEFT_MPI_GROUP, MPI_GROUP_EMPTY);
 }
 
-struct weft_mpi_group *weft_mpi_group_make(int size, const int *world)
+struct weft_mpi_group *weft_mpi_group_make_in(struct weft_mpi_domain *domain, int size,
+					      const int *world)
 {
 	struct weft_mpi_group *g = calloc(1, sizeof(*g));
 
@@ -27,7 +28,9 @@ struct weft_mpi_group *weft_mpi_group_make(int size, const int *world)
 	}
 	g->size = size;
 	g->rank = MPI_UNDEFINED;
-	int self = weft_comm_rank();
+	g->domain = domain;
+	weft_mpi_domain_ref(domain);
+	int self = domain->rank;
 	for (int i = 0; i < size; i++) {
 		g->world[i] = world[i];
 		if (world[i] == self)
@@ -38,12 +41,18 @@ struct weft_mpi_group *weft_mpi_group_make(int size, const int *world)
 	return g;
 }
 
+struct weft_mpi_group *weft_mpi_group_make(int size, const int *world)
+{
+	return weft_mpi_group_make_in(weft_mpi_home, size, world);
+}
+
 void weft_mpi_group_unref(struct weft_mpi_group *g)
 {
 	if (!g || !weft_mpi_object_unref(&g->head))
 		return;
 	/* Relaxed: the last reference. */
 	free(atomic_load_explicit(&g->x_inverse, memory_order_relaxed));
+	weft_mpi_domain_unref(g->domain);
 	free(g->world);
 	free(g);
 }
@@ -72,7 +81,7 @@ static const int *inverse(struct weft_mpi_group *g)
 	int *table = atomic_load_explicit(&g->x_inverse, memory_order_acquire);
 	if (table)
 		return table;
-	int n = weft_comm_size();
+	int n = g->domain->size;
 	table = malloc((size_t)n * sizeof(*table));
 	if (!table)
 		return NULL;
@@ -98,11 +107,86 @@ int weft_mpi_group_rank_of(struct weft_mpi_group *g, int world)
 		return MPI_UNDEFINED;
 	const int *table = inverse(g);
 	if (table)
-		return world >= 0 && world < weft_comm_size() ? table[world] : MPI_UNDEFINED;
+		return world >= 0 && world < g->domain->size ? table[world] : MPI_UNDEFINED;
 	for (int r = 0; r < g->size; r++)
 		if (g->world[r] == world)
 			return r;
 	return MPI_UNDEFINED;
+}
+
+/* ---- between domains ---------------------------------------------------------------------- */
+
+static bool one_domain(const struct weft_mpi_group *a, const struct weft_mpi_group *b)
+{
+	return a->domain == b->domain || !a->size || !b->size;
+}
+
+struct weft_mpi_group *weft_mpi_group_in(struct weft_mpi_group *g, struct weft_mpi_domain *domain)
+{
+	if (g->domain == domain || !g->size)
+		return weft_mpi_group_ref(g);
+	int *world = malloc((size_t)g->size * sizeof(*world));
+	bool there = world != NULL;
+	for (int r = 0; r < g->size && there; r++) {
+		world[r] = weft_mpi_domain_find(domain, &g->domain->process[g->world[r]]);
+		there = world[r] >= 0;
+	}
+	struct weft_mpi_group *in = there ? weft_mpi_group_make_in(domain, g->size, world) : NULL;
+	free(world);
+	return in;
+}
+
+/* A domain without a core that has the processes of both. */
+static struct weft_mpi_domain *domain_of_both(const struct weft_mpi_group *a,
+					      const struct weft_mpi_group *b)
+{
+	struct weft_mpi_process *p = malloc((size_t)(a->size + b->size) * sizeof(*p));
+	int n = 0;
+
+	for (int r = 0; p && r < a->size; r++)
+		p[n++] = a->domain->process[a->world[r]];
+	for (int r = 0; p && r < b->size; r++)
+		p[n++] = b->domain->process[b->world[r]];
+	struct weft_mpi_domain *d = p ? weft_mpi_domain_make(NULL, n, p) : NULL;
+	/* We are the same process in each. */
+	const struct weft_mpi_domain *h = weft_mpi_home;
+	if (d && h)
+		d->rank = weft_mpi_domain_find(d, &h->process[h->rank]);
+	free(p);
+	return d;
+}
+
+/* Both in the numbers of one domain, with a reference each; false: no memory. */
+static bool align(struct weft_mpi_group **a_p, struct weft_mpi_group **b_p)
+{
+	struct weft_mpi_group *a = *a_p, *b = *b_p, *in = NULL;
+
+	if (one_domain(a, b)) {
+		weft_mpi_group_ref(a);
+		weft_mpi_group_ref(b);
+		return true;
+	}
+	if ((in = weft_mpi_group_in(b, a->domain)) != NULL) {
+		weft_mpi_group_ref(a);
+		*b_p = in;
+		return true;
+	}
+	if ((in = weft_mpi_group_in(a, b->domain)) != NULL) {
+		weft_mpi_group_ref(b);
+		*a_p = in;
+		return true;
+	}
+	struct weft_mpi_domain *d = domain_of_both(a, b);
+	if (!d)
+		return false;
+	*a_p = weft_mpi_group_in(a, d);
+	*b_p = weft_mpi_group_in(b, d);
+	weft_mpi_domain_unref(d);
+	if (*a_p && *b_p)
+		return true;
+	weft_mpi_group_unref(*a_p);
+	weft_mpi_group_unref(*b_p);
+	return false;
 }
 
 /* ---- questions ---------------------------------------------------------------------------- */
@@ -117,6 +201,15 @@ int weft_mpi_Group_rank(MPI_Group group, int *rank)
 {
 	*rank = weft_mpi_group_of(group)->rank;
 	return MPI_SUCCESS;
+}
+
+/* The rank in b of a's rank r, or MPI_UNDEFINED. */
+static int rank_in(struct weft_mpi_group *b, const struct weft_mpi_group *a, int r)
+{
+	if (one_domain(a, b))
+		return weft_mpi_group_rank_of(b, a->world[r]);
+	int world = weft_mpi_domain_find(b->domain, &a->domain->process[a->world[r]]);
+	return world < 0 ? MPI_UNDEFINED : weft_mpi_group_rank_of(b, world);
 }
 
 int weft_mpi_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2,
@@ -138,7 +231,7 @@ int weft_mpi_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], 
 			return weft_mpi_err(MPI_ERR_RANK,
 					    "invalid rank %d (the group has %d processes)",
 					    ranks1[i], a->size);
-		ranks2[i] = weft_mpi_group_rank_of(b, a->world[ranks1[i]]);
+		ranks2[i] = rank_in(b, a, ranks1[i]);
 	}
 	return MPI_SUCCESS;
 }
@@ -147,12 +240,15 @@ int weft_mpi_group_compare(struct weft_mpi_group *a, struct weft_mpi_group *b)
 {
 	if (a->size != b->size)
 		return MPI_UNEQUAL;
-	if (a->size == 0 || memcmp(a->world, b->world, (size_t)a->size * sizeof(int)) == 0)
-		return MPI_IDENT;
-	for (int r = 0; r < a->size; r++)
-		if (weft_mpi_group_rank_of(b, a->world[r]) == MPI_UNDEFINED)
+	int result = MPI_IDENT;
+	for (int r = 0; r < a->size; r++) {
+		int there = rank_in(b, a, r);
+		if (there == MPI_UNDEFINED)
 			return MPI_UNEQUAL;
-	return MPI_SIMILAR;
+		if (there != r)
+			result = MPI_SIMILAR;
+	}
+	return result;
 }
 
 int weft_mpi_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
@@ -184,8 +280,10 @@ static int combine(MPI_Group group1, MPI_Group group2, enum set what, MPI_Group 
 	struct weft_mpi_group *a = weft_mpi_group_of(group1), *b = weft_mpi_group_of(group2);
 	int *world = malloc((size_t)(a->size + b->size + 1) * sizeof(*world)), n = 0;
 
-	if (!world)
+	if (!world || !align(&a, &b)) {
+		free(world);
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	}
 	for (int r = 0; r < a->size; r++) {
 		bool other = weft_mpi_group_rank_of(b, a->world[r]) != MPI_UNDEFINED;
 		if (what == IN_EITHER || other == (what == IN_BOTH))
@@ -194,7 +292,10 @@ static int combine(MPI_Group group1, MPI_Group group2, enum set what, MPI_Group 
 	for (int r = 0; what == IN_EITHER && r < b->size; r++)
 		if (weft_mpi_group_rank_of(a, b->world[r]) == MPI_UNDEFINED)
 			world[n++] = b->world[r];
-	int err = weft_mpi_group_name(weft_mpi_group_make(n, world), newgroup);
+	int err = weft_mpi_group_name(
+		weft_mpi_group_make_in(a->size ? a->domain : b->domain, n, world), newgroup);
+	weft_mpi_group_unref(a);
+	weft_mpi_group_unref(b);
 	free(world);
 	return err;
 }
@@ -248,7 +349,7 @@ static int choose(MPI_Group group, int n, const int ranks[], bool keep, MPI_Grou
 		for (int r = 0; !keep && r < g->size; r++)
 			if (!seen[r])
 				world[m++] = g->world[r];
-		err = weft_mpi_group_name(weft_mpi_group_make(m, world), newgroup);
+		err = weft_mpi_group_name(weft_mpi_group_make_in(g->domain, m, world), newgroup);
 	}
 	free(world);
 	free(seen);

@@ -34,7 +34,7 @@ static int meet(struct weft_mpi_comm *local, int leader, struct weft_ctx *bridge
 	mine->size = local->size;
 	mine->leader = local->group->world[leader];
 	if (local->rank == leader) {
-		mine->err = weft_mpi_id_take(&mine->id);
+		mine->err = weft_mpi_id_take(local->group->domain->ids, &mine->id);
 		err = weft_mpi_talk_swap(bridge, remote_leader, tag, mine, sizeof(*mine), theirs,
 					 sizeof(*theirs));
 		theirs->err = err ? err : theirs->err ? theirs->err : mine->err;
@@ -44,7 +44,8 @@ static int meet(struct weft_mpi_comm *local, int leader, struct weft_ctx *bridge
 		return told ? told : theirs->err;
 	if (theirs->leader < mine->leader) {
 		if (local->rank == leader) /* ours is not used: it rests */
-			weft_mpi_id_closed(mine->id, mine->leader, mine->leader, 0);
+			weft_mpi_id_closed(local->group->domain->ids, mine->id, mine->leader,
+					   mine->leader, 0);
 		mine->id = theirs->id;
 	}
 	told = weft_mpi_talk_bcast(&t, leader, &mine->id, sizeof(mine->id));
@@ -83,11 +84,12 @@ int weft_mpi_inter_make(struct weft_mpi_comm *local, int leader, struct weft_ctx
 		return err;
 	err = weft_mpi_comm_make(local, local->group, weft_mpi_comm_talk_tag(local), &inner);
 	if (!err) {
-		struct weft_mpi_comm_plan plan = {.id = mine.id,
-						  .group = local->group,
-						  .remote = weft_mpi_group_make(theirs.size, world),
-						  .local = inner,
-						  .parent = parent};
+		struct weft_mpi_comm_plan plan = {
+			.id = mine.id,
+			.group = local->group,
+			.remote = weft_mpi_group_make_in(local->group->domain, theirs.size, world),
+			.local = inner,
+			.parent = parent};
 		/* The leader whose id was taken. */
 		plan.keeper = mine.leader < theirs.leader ? mine.leader : theirs.leader;
 		err = plan.remote ? weft_mpi_comm_build(&plan, comm_p)
@@ -150,7 +152,7 @@ int weft_mpi_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracom
 		memcpy(world + (first ? 0 : theirs.size), c->group->world,
 		       (size_t)c->size * sizeof(*world));
 		memcpy(world + (first ? c->size : 0), remote, (size_t)theirs.size * sizeof(*world));
-		plan.group = weft_mpi_group_make(c->size + theirs.size, world);
+		plan.group = weft_mpi_group_make_in(c->group->domain, c->size + theirs.size, world);
 	}
 	plan.keeper = mine.leader < theirs.leader ? mine.leader : theirs.leader;
 	err = plan.group ? weft_mpi_comm_build(&plan, &made)
