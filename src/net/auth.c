@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "base/assert.h"
 #include "base/counters.h"
 #include "base/log.h"
 
@@ -84,6 +85,7 @@ static void make_proof(const struct weft_auth *a, bool of_initiator, uint8_t out
 void weft_net_auth_init(struct weft_auth *a, const struct weft_net_job *job, int fd, bool initiator,
 			int peer)
 {
+	weft_assert(fd >= 0 && initiator == (peer >= 0) && peer < job->size);
 	memset(a, 0, sizeof *a);
 	a->job = job;
 	a->fd = fd;
@@ -101,6 +103,7 @@ void weft_net_auth_init(struct weft_auth *a, const struct weft_net_job *job, int
 
 static weft_err flush(struct weft_auth *a, char *why, size_t size)
 {
+	weft_assert(a->out_have <= a->out_len && a->out_len <= sizeof a->out);
 	while (a->out_have < a->out_len) {
 		ssize_t n = send(a->fd, a->out + a->out_have, a->out_len - a->out_have,
 				 MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -146,6 +149,7 @@ static weft_err check_prefix(struct weft_auth *a, char *why, size_t size)
 /* Reads up to in_want; WEFT_OK when they are there. */
 static weft_err fill(struct weft_auth *a, char *why, size_t size)
 {
+	weft_assert(a->in_have <= a->in_want && a->in_want <= sizeof a->in);
 	while (a->in_have < a->in_want) {
 		ssize_t n = recv(a->fd, a->in + a->in_have, a->in_want - a->in_have, MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
@@ -159,6 +163,7 @@ static weft_err fill(struct weft_auth *a, char *why, size_t size)
 		}
 		a->in_have += (unsigned)n;
 		a->read_total += (unsigned)n;
+		weft_assert(a->read_total <= WEFT_AUTH_READ_MAX);
 		if (a->state == WAIT_HELLO) {
 			weft_err err = check_prefix(a, why, size);
 			if (err)
@@ -202,6 +207,7 @@ static weft_err check_proof(const struct weft_auth *a, const uint8_t *proof, cha
 
 static void expect(struct weft_auth *a, int state, unsigned want)
 {
+	weft_assert(state > a->state); /* a handshake goes forward only */
 	a->state = state;
 	a->in_have = 0;
 	a->in_want = want;
@@ -236,6 +242,7 @@ static weft_err step_acceptor(struct weft_auth *a, char *why, size_t size)
 
 static weft_err take_verdict(const struct weft_auth *a, char *why, size_t size)
 {
+	weft_assert(a->initiator && a->in_have == WEFT_AUTH_VERDICT);
 	switch (a->in[0]) {
 	case WEFT_AUTH_ACCEPT:
 		return WEFT_OK;
@@ -278,6 +285,8 @@ weft_err weft_net_auth_step(struct weft_auth *a, char *why, size_t why_size)
 
 void weft_net_auth_answer(struct weft_auth *a, enum weft_auth_verdict verdict)
 {
+	weft_assert(!a->initiator && a->state == PROVEN);
+	weft_assert(verdict >= WEFT_AUTH_ACCEPT && verdict <= WEFT_AUTH_REFUSE);
 	memset(a->out, 0, WEFT_AUTH_VERDICT);
 	a->out[0] = (uint8_t)verdict;
 	a->out_have = 0;

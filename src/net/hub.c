@@ -55,6 +55,7 @@ void weft_net_hub_close(struct weft_hub *hub)
 
 weft_err weft_net_hub_add(struct weft_hub *hub, int fd, uint32_t events, uint64_t data)
 {
+	weft_assert(hub->epfd >= 0 && fd >= 0 && weft_net_hub_kind(data) != 0);
 	struct epoll_event ev = {.events = events, .data.u64 = data};
 	if (epoll_ctl(hub->epfd, EPOLL_CTL_ADD, fd, &ev) == 0)
 		return WEFT_OK;
@@ -64,6 +65,7 @@ weft_err weft_net_hub_add(struct weft_hub *hub, int fd, uint32_t events, uint64_
 
 void weft_net_hub_change(struct weft_hub *hub, int fd, uint32_t events, uint64_t data)
 {
+	weft_assert(hub->epfd >= 0 && fd >= 0 && weft_net_hub_kind(data) != 0);
 	struct epoll_event ev = {.events = events, .data.u64 = data};
 	if (epoll_ctl(hub->epfd, EPOLL_CTL_MOD, fd, &ev) != 0)
 		weft_error("net: cannot change what is watched: %s", strerror(errno));
@@ -71,11 +73,13 @@ void weft_net_hub_change(struct weft_hub *hub, int fd, uint32_t events, uint64_t
 
 void weft_net_hub_remove(struct weft_hub *hub, int fd)
 {
+	weft_assert(hub->epfd >= 0 && fd >= 0);
 	epoll_ctl(hub->epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
 int weft_net_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max)
 {
+	weft_assert(hub->epfd >= 0 && max > 0);
 	int was = weft_cancel_off();
 	int n = epoll_wait(hub->epfd, ev, max, 0);
 	weft_cancel_back(was);
@@ -85,6 +89,7 @@ int weft_net_hub_look(struct weft_hub *hub, struct epoll_event *ev, int max)
 void weft_net_hub_ring(struct weft_hub *hub)
 {
 	uint64_t one = 1;
+	weft_assert(hub->wake_fd >= 0);
 	int was = weft_cancel_off();
 	/* EAGAIN: the count is full, so it is readable already. */
 	while (write(hub->wake_fd, &one, sizeof one) < 0 && errno == EINTR)

@@ -12,6 +12,7 @@
 #define WEFT_HUB_H
 
 #include <sys/epoll.h>
+#include "base/assert.h"
 #include "base/base.h"
 
 /* What an event is about: the upper byte of epoll's data. */
@@ -37,6 +38,7 @@ void weft_net_hub_close(struct weft_hub *hub);
 
 static inline uint64_t weft_net_hub_data(unsigned kind, uint64_t index)
 {
+	weft_assert(kind && kind < 256 && index >> 32 == 0);
 	return (uint64_t)kind << 56 | index;
 }
 
@@ -77,6 +79,7 @@ void weft_net_hub_ticked(struct weft_hub *hub);
  */
 static inline bool weft_net_hub_due(struct weft_hub *hub, bool busy)
 {
+	weft_assert(hub->epfd >= 0 && hub->countdown <= 64);
 	if (weft_likely(--hub->countdown > 0))
 		return false;
 	hub->countdown = 64;

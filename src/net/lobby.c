@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/assert.h"
 #include "base/log.h"
 #include "base/settings.h"
 
@@ -44,6 +45,7 @@ weft_err weft_net_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *
 
 static void guest_drop(struct weft_lobby *l, struct weft_lobby_guest *g, bool keep_fd)
 {
+	weft_assert(g->fd >= 0 && l->n_guests > 0);
 	if (g->watched)
 		weft_net_hub_remove(l->hub, g->fd);
 	if (!keep_fd)
@@ -97,6 +99,7 @@ weft_err weft_net_lobby_listen(struct weft_lobby *l, int fd)
 
 void weft_net_lobby_unlisten(struct weft_lobby *l, unsigned n)
 {
+	weft_assert(n < l->n_listeners && l->listeners[n] >= 0);
 	close(l->listeners[n]);
 	l->listeners[n] = -1;
 }
@@ -167,6 +170,7 @@ static void accept_one(struct weft_lobby *l, int fd)
 		close(fd);
 		return;
 	}
+	weft_assert(g->fd < 0 && l->n_guests < WEFT_LOBBY_GUESTS);
 	g->fd = fd;
 	g->watched = false;
 	g->since_ns = weft_clock_ns();
@@ -229,6 +233,7 @@ static bool is_stale(struct weft_lobby *l, int peer)
 static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 {
 	int peer = g->auth.peer, fd = g->fd;
+	weft_assert(peer >= 0 && peer < l->job->size && peer != l->job->rank); /* proven */
 	char why[96];
 	uint64_t took = weft_clock_ns() - g->since_ns;
 	if (took > l->slowest_ns)
@@ -251,6 +256,7 @@ static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 		return;
 	}
 	guest_drop(l, g, true);
+	weft_assert(l->peers[peer].state != WEFT_LOBBY_LINKED); /* exactly one connection */
 	weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_LINKED);
 	l->peers[peer].linked_ns = weft_clock_ns();
 	l->upcalls++;
@@ -334,6 +340,7 @@ void weft_net_lobby_work(struct weft_lobby *l)
 		weft_net_lobby_dial_timers(l, now);
 	if (l->paused && now >= l->resume_ns)
 		set_paused(l, false);
+	weft_assert(weft_net_lobby_counts_right(l));
 }
 
 bool weft_net_lobby_has_deadline(const struct weft_lobby *l)

@@ -148,6 +148,18 @@ static inline bool weft_net_lobby_taken(const struct weft_lobby *l, int peer)
 	return p->connected || p->state == WEFT_LOBBY_LINKED;
 }
 
+/* For weft_assert: the counts are what guests and peers say.  Asked between two events. */
+static inline bool weft_net_lobby_counts_right(const struct weft_lobby *l)
+{
+	unsigned guests = 0, dials = 0;
+	for (int i = 0; i < WEFT_LOBBY_GUESTS; i++)
+		guests += l->guests[i].fd >= 0;
+	for (int i = 0; i < l->job->size; i++)
+		dials += l->peers[i].state == WEFT_LOBBY_DIALING ||
+			 l->peers[i].state == WEFT_LOBBY_WAITING;
+	return guests == l->n_guests && dials == l->n_dials;
+}
+
 /* Is something under way that must be looked at now and then, even if nothing happens? */
 bool weft_net_lobby_has_deadline(const struct weft_lobby *l);
 

@@ -135,6 +135,7 @@ static void dial_step(struct weft_lobby *l, int peer)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
 	int fd = p->fd;
+	weft_assert(p->connected && p->auth && fd >= 0);
 	weft_err err = weft_net_auth_step(p->auth, p->why, sizeof p->why);
 	switch (err) {
 	case WEFT_OK:
@@ -171,6 +172,8 @@ static void dial_step(struct weft_lobby *l, int peer)
 static void dial(struct weft_lobby *l, int peer)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
+	weft_assert(peer != l->job->rank);
+	weft_assert(p->state == WEFT_LOBBY_IDLE || p->state == WEFT_LOBBY_WAITING);
 	uint64_t now = weft_clock_ns();
 
 	if (!p->began_ns)

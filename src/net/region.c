@@ -24,6 +24,7 @@ ON_WORD(uint64_t)
 
 void weft_net_atomic_mapped(const struct weft_net_atomic *a, void *word)
 {
+	weft_assert((uintptr_t)word % a->bytes == 0 && a->op <= WEFT_NET_COMPARE_SWAP);
 	uint64_t before; /* little-endian, as the wire: its first bytes are the value */
 	if (a->bytes == 1)
 		before = on_uint8_t(a, word);

@@ -27,6 +27,7 @@
 
 #include <string.h>
 #include <sys/uio.h>
+#include "base/assert.h"
 #include "base/base.h"
 
 #define WEFT_NET_ANY_PEER (-1)
@@ -144,6 +145,7 @@ static inline bool weft_net_walk_next(struct weft_net_walk *w, const struct weft
 		return false;
 	size_t there = t->span[w->span].len - w->in_span;
 	size_t here = t->piece[w->piece].iov_len - w->in_piece;
+	weft_assert(there && here); /* what has none was stepped over */
 	size_t len = there < here ? there : here;
 	len = len < most ? len : most;
 	*at_p = t->span[w->span].at + w->in_span;

@@ -44,6 +44,7 @@ static inline uint64_t weft_net_region_table_open(struct weft_region_table *t, u
 				continue;
 			unsigned place = i * 64 + bit;
 			uint32_t generation = ++t->generation[place];
+			weft_assert(generation & 1); /* the one before has closed it */
 			/* OPEN -> SEE (is_open): the ticket carries the rest. */
 			atomic_store_explicit(&t->shown->x_generation[place], generation,
 					      memory_order_release);
@@ -56,6 +57,8 @@ static inline uint64_t weft_net_region_table_open(struct weft_region_table *t, u
 static inline void weft_net_region_table_close(struct weft_region_table *t, uint64_t key)
 {
 	unsigned place = (uint16_t)key - 1u;
+	weft_assert(place < WEFT_REGION_PLACES);
+	weft_assert(t->generation[place] == (uint32_t)(key >> 32)); /* open, and closed once */
 	/* seq_cst: an origin that looks behind it sees the region closed. */
 	atomic_store_explicit(&t->shown->x_generation[place], ++t->generation[place],
 			      memory_order_seq_cst);

@@ -106,6 +106,7 @@ static enum weft_post self_post(struct weft_net *net, int peer, const void *head
 				const struct iovec *iov, unsigned n, size_t len, void *cookie)
 {
 	struct self *s = (struct self *)net;
+	weft_assert(peer == s->rank && len <= MAX_PAYLOAD);
 	if (weft_unlikely(!weft_net_ring_room(&s->tx, (uint32_t)len))) {
 		/* BLOCK -> READY (self_poll): seq_cst before the second look at the room, so that
 		 * either we see it or the poller sees the flag. */

@@ -82,12 +82,14 @@ static uint64_t receiver(struct shared *s, int fd, bool plain, uint64_t *slept_p
 			continue;
 		}
 		weft_net_bell_arm(&s->bell, WEFT_ARM_ALL, plain);
+		weft_net_bell_check(&s->bell);
 		if (atomic_load_explicit(&s->x_published, memory_order_acquire) == seen) {
 			struct pollfd p = {.fd = fd, .events = POLLIN};
 			CHECK(poll(&p, 1, LOST_MS) == 1);
 			slept++;
 		}
 		weft_net_bell_disarm(&s->bell);
+		weft_net_bell_check(&s->bell);
 		uint64_t count;
 		(void)!read(fd, &count, sizeof count);
 	}

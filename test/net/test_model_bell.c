@@ -102,6 +102,7 @@ static void receive(int n, bool fence)
 	for (int turn = 0; got(n) < n; turn++) {
 		MODEL_CHECK(turn < 6); /* each turn brings a packet or a ring that came late */
 		weft_net_bell_arm(&bell, WEFT_ARM_ALL, fence);
+		weft_net_bell_check(&bell);
 		if (got(n) == n)
 			break;
 		model_block(silent, NULL);

@@ -75,6 +75,7 @@ void weft_net_bundle_lock(struct weft_bundle_peer *p)
 
 void weft_net_bundle_unlock(struct weft_bundle_peer *p)
 {
+	weft_assert_held(weft_net_bundle, p);
 	/* UNLOCK -> LOCK. */
 	atomic_store_explicit(&p->x_lock, false, memory_order_release);
 }
@@ -85,6 +86,7 @@ void weft_net_bundle_list(struct weft_bundle *b, int peer)
 	if (p->listed)
 		return;
 	p->listed = true;
+	weft_assert(peer != b->job.rank && b->n_active < b->job.size);
 	b->active[b->n_active++] = peer;
 }
 

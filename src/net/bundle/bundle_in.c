@@ -81,6 +81,7 @@ static bool begin_large(struct weft_bundle *b, int peer, uint32_t number, const 
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_begin begin;
 	memcpy(&begin, data, sizeof begin);
+	weft_assert(!p->placing && begin.len && begin.len <= WEFT_BUNDLE_MAX_PAYLOAD);
 	p->sink = (struct weft_net_sink){0};
 	b->events.place(b->events.arg, peer, begin.head, (size_t)begin.len, &p->sink);
 	p->placing = true;
@@ -100,6 +101,7 @@ static bool begin_large(struct weft_bundle *b, int peer, uint32_t number, const 
 			return false;
 		scatter(p, s->offset, s->data, s->len);
 		p->placing_got += s->len;
+		weft_assert(p->placing && p->n_aside > 0);
 		free(s->data);
 		s->data = NULL;
 		p->n_aside--;
@@ -201,8 +203,10 @@ static void part_came(struct weft_bundle *b, int peer, const struct weft_bundle_
 	}
 	if (in_place) {
 		p->placing_got += len;
+		weft_assert(p->placing);
 		return;
 	}
+	weft_assert(aside && p->n_aside < WEFT_BUNDLE_WINDOW);
 	s->data = aside;
 	s->begin = h->begin;
 	s->offset = h->offset;
@@ -265,6 +269,7 @@ static bool whole_packet(struct weft_bundle *b, int peer, const struct weft_bund
 	}
 	if (weft_net_bundle_look(&p->window, h->number) == WEFT_BUNDLE_AGAIN)
 		return true;
+	weft_assert(weft_net_bundle_look(&p->window, h->number) == WEFT_BUNDLE_FRESH);
 	weft_net_bundle_mark(&p->window, h->number);
 	if (h->number == p->window.next && h->kind == WEFT_BUNDLE_WHOLE && !p->placing) {
 		/* Its turn, as nearly always: no copy. */
@@ -376,6 +381,7 @@ static void on_placed(void *arg, int peer, void *cookie, weft_err err)
 	struct weft_bundle *b = r->bundle;
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_way *w = &p->way[r->index];
+	weft_assert((w->in_what == WEFT_BUNDLE_IN_ASIDE) == (w->aside != NULL));
 	int what = w->in_what;
 	void *aside = w->aside;
 	w->in_what = WEFT_BUNDLE_IN_NONE;

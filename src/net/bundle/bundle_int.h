@@ -237,6 +237,9 @@ static inline bool weft_net_bundle_held(const struct weft_bundle_peer *p)
 	/* Relaxed: asked by the holder. */
 	return atomic_load_explicit(&p->x_lock, memory_order_relaxed);
 }
+/* What holds of the way out to a peer between two operations. */
+void weft_net_bundle_out_check_locked(const struct weft_bundle *b,
+				      const struct weft_bundle_peer *p);
 /* From now on each poll looks at this peer; the poller calls it. */
 void weft_net_bundle_list(struct weft_bundle *b, int peer);
 

@@ -35,6 +35,8 @@ void weft_net_bundle_way_up(struct weft_bundle *b, int peer, unsigned rail)
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_way *w = &p->way[rail];
 	weft_net_bundle_lock(p);
+	weft_assert(w->hello_sent && w->hello_got && w->state == WEFT_BUNDLE_WANTED);
+	weft_assert(w->lane.sent == w->lane.confirmed); /* its first unit is still to come */
 	w->state = WEFT_BUNDLE_UP;
 	w->refused = false;
 	w->backoff_ns = 0;
@@ -173,6 +175,7 @@ static void end_peer(struct weft_bundle *b, int peer)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	char text[256];
+	weft_assert(p->ending);
 	p->ending = false;
 	for (unsigned r = 0; p->why_err && r < b->n_rails; r++) {
 		struct weft_bundle_way *w = &p->way[r];

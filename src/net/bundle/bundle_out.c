@@ -14,11 +14,31 @@
 
 #define MEASURE_BYTES (512u << 10)
 
+void weft_net_bundle_out_check_locked(const struct weft_bundle *b, const struct weft_bundle_peer *p)
+{
+	weft_assert_held(weft_net_bundle, p);
+	/* The peer has taken no number that was not given, and all that are out fit its window. */
+	weft_assert(p->number - p->peer_next <= WEFT_BUNDLE_WINDOW);
+	weft_assert(!p->large || p->large->given < p->large->len);
+	weft_assert(p->spare_bytes <= 2 * (WEFT_BUNDLE_AHEAD + WEFT_BUNDLE_WHOLE_MAX));
+	for (unsigned r = 0; r < b->n_rails; r++) {
+		const struct weft_bundle_way *w = &p->way[r];
+		uint32_t under = w->lane.sent - w->lane.confirmed;
+		weft_assert(w->state <= WEFT_BUNDLE_GONE);
+		weft_assert(under <= WEFT_BUNDLE_WINDOW && w->pieces <= under);
+		weft_assert(!under == !w->lane.under.first && (under || !w->under_bytes));
+		weft_assert(w->got - w->told_got >= w->asked);
+		(void)under;
+	}
+}
+
 /* Neither the peer nor a rail needs the unit any more. */
 static void unit_over(struct weft_bundle_peer *p, struct weft_bundle_unit *u,
 		      struct weft_bundle_large **over)
 {
 	struct weft_bundle_large *l = u->large;
+	weft_assert(l || p->kept_bytes >= u->len);
+	weft_assert(!l || l->n_units > 0);
 	p->kept_bytes -= l ? 0 : u->len;
 	weft_net_bundle_unit_free(p, u);
 	if (l && --l->n_units == 0 && l->given == l->len) {
@@ -27,9 +47,19 @@ static void unit_over(struct weft_bundle_peer *p, struct weft_bundle_unit *u,
 	}
 }
 
+/* The peer needs the unit no more, but a rail still reads it. */
+static void linger(struct weft_bundle_peer *p, struct weft_bundle_unit *u)
+{
+	weft_assert(u->held && !u->confirmed);
+	u->confirmed = true;
+	u->link.next = p->lingering;
+	p->lingering = &u->link;
+}
+
 void weft_net_bundle_unit_released(struct weft_bundle_peer *p, struct weft_bundle_unit *u,
 				   struct weft_bundle_large **over)
 {
+	weft_assert(u->held);
 	u->held = false;
 	if (!u->confirmed)
 		return;
@@ -86,6 +116,7 @@ static void note_sent(struct weft_bundle_way *w, struct weft_bundle_unit *u)
 		w->busy_ns = weft_clock_ns();
 		w->busy_bytes = 0;
 	}
+	weft_assert(u->len && w->state == WEFT_BUNDLE_UP);
 	w->under_bytes += u->len;
 	weft_net_bundle_lane_sent(&w->lane, &u->link);
 }
@@ -207,6 +238,7 @@ static bool next_piece(struct weft_bundle *b, int peer, unsigned rail)
 		weft_net_bundle_unit_free(p, u);
 		return false;
 	}
+	weft_assert(len && len <= WEFT_BUNDLE_PIECE && l->given + len <= l->len);
 	p->number++;
 	l->given += len;
 	if (l->given == l->len)
@@ -235,6 +267,7 @@ void weft_net_bundle_pump_locked(struct weft_bundle *b, int peer)
 		for (unsigned r = 0; r < b->n_rails; r++)
 			any |= next_piece(b, peer, r);
 	}
+	weft_net_bundle_out_check_locked(b, p);
 }
 
 static bool post_whole(struct weft_bundle *b, int peer, const void *head, const struct iovec *iov,
@@ -308,6 +341,7 @@ enum weft_post weft_net_bundle_post_locked(struct weft_bundle *b, int peer, cons
 					   void *cookie)
 {
 	weft_assert_held(weft_net_bundle, &b->peer[peer]);
+	weft_assert(len <= WEFT_BUNDLE_MAX_PAYLOAD);
 	struct weft_bundle_peer *p = &b->peer[peer];
 	bool up = false;
 	for (unsigned r = 0; r < b->n_rails; r++)
@@ -398,18 +432,17 @@ bool weft_net_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned ra
 	size_t pieces = 0;
 	while ((l = weft_net_bundle_lane_confirm(&w->lane, h->got))) {
 		struct weft_bundle_unit *u = (struct weft_bundle_unit *)l;
+		weft_assert(!u->confirmed && w->under_bytes >= u->len);
 		w->under_bytes -= u->len;
 		if (u->head.kind == WEFT_BUNDLE_PART) {
+			weft_assert(w->pieces > 0);
 			w->pieces--;
 			pieces += u->len;
 		}
-		u->confirmed = true;
-		if (u->held) {
-			u->link.next = p->lingering;
-			p->lingering = &u->link;
-		} else {
+		if (u->held)
+			linger(p, u);
+		else
 			unit_over(p, u, over);
-		}
 	}
 	if (pieces)
 		measure(&b->rail[rail], w, pieces);
@@ -428,6 +461,14 @@ int weft_net_bundle_tell_over(struct weft_bundle *b, int peer, struct weft_bundl
 		n++;
 	}
 	return n;
+}
+
+/* Where no upcalls are made the rails are closed: they read nothing any more. */
+static void unit_closed(struct weft_bundle_peer *p, struct weft_bundle_unit *u,
+			struct weft_bundle_large **over)
+{
+	u->held = false;
+	unit_over(p, u, over);
 }
 
 void weft_net_bundle_out_end(struct weft_bundle *b, int peer, bool tell)
@@ -450,12 +491,16 @@ void weft_net_bundle_out_end(struct weft_bundle *b, int peer, bool tell)
 			over = x;
 		}
 	}
-	while ((l = weft_net_bundle_fifo_take(&p->queue)))
-		unit_over(p, (struct weft_bundle_unit *)l, &over);
-	/* Without upcalls the rails are closed: they read nothing any more. */
+	while ((l = weft_net_bundle_fifo_take(&p->queue))) {
+		struct weft_bundle_unit *u = (struct weft_bundle_unit *)l;
+		if (tell && u->held)
+			linger(p, u);
+		else
+			unit_closed(p, u, &over);
+	}
 	while (!tell && (l = p->lingering)) {
 		p->lingering = l->next;
-		unit_over(p, (struct weft_bundle_unit *)l, &over);
+		unit_closed(p, (struct weft_bundle_unit *)l, &over);
 	}
 	weft_net_bundle_spares_free(p);
 	weft_net_bundle_unlock(p);

@@ -165,6 +165,7 @@ static void disarm_rails(struct weft_bundle *b, unsigned n)
 weft_err weft_net_bundle_arm(struct weft_net *net, enum weft_arm_level level)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
+	weft_assert(level <= WEFT_ARM_ALL);
 	int n = 0;
 	if (level == WEFT_ARM_OFF) {
 		disarm_rails(b, b->n_rails);
@@ -186,6 +187,7 @@ weft_err weft_net_bundle_arm(struct weft_net *net, enum weft_arm_level level)
 		b->armed = true;
 		return WEFT_OK;
 	}
+	weft_assert(armed <= b->n_rails);
 	disarm_rails(b, b->armed ? b->n_rails : armed);
 	return WEFT_AGAIN;
 }

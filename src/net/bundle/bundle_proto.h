@@ -21,6 +21,7 @@
 #define WEFT_BUNDLE_PROTO_H
 
 #include <string.h>
+#include "base/assert.h"
 #include "base/base.h"
 
 #define WEFT_BUNDLE_WINDOW 4096u
@@ -62,6 +63,7 @@ static inline void weft_net_bundle_mark(struct weft_bundle_window *w, uint32_t n
 /* `next` was taken in order. */
 static inline void weft_net_bundle_advance(struct weft_bundle_window *w)
 {
+	weft_assert(weft_net_bundle_has(w, w->next));
 	uint32_t i = w->next % WEFT_BUNDLE_WINDOW;
 	w->bits[i / 64] &= ~((uint64_t)1 << (i % 64));
 	w->next++;
@@ -84,6 +86,7 @@ static inline void weft_net_bundle_fifo_init(struct weft_bundle_fifo *f)
 
 static inline void weft_net_bundle_fifo_put(struct weft_bundle_fifo *f, struct weft_bundle_link *l)
 {
+	weft_assert(f->last && !*f->last);
 	l->next = NULL;
 	*f->last = l;
 	f->last = &l->next;
@@ -139,9 +142,11 @@ static inline bool weft_net_bundle_lane_sane(const struct weft_bundle_lane *l, u
 static inline struct weft_bundle_link *weft_net_bundle_lane_confirm(struct weft_bundle_lane *l,
 								    uint32_t got)
 {
+	weft_assert(weft_net_bundle_lane_sane(l, got));
 	if (l->confirmed == got)
 		return NULL;
 	l->confirmed++;
+	weft_assert(l->under.first); /* what is not confirmed is kept */
 	return weft_net_bundle_fifo_take(&l->under);
 }
 
@@ -156,6 +161,7 @@ static inline void weft_net_bundle_lane_lost(struct weft_bundle_lane *l,
 /* May a unit with the next number go out, keeping `reserve` numbers back? */
 static inline bool weft_net_bundle_room(uint32_t number, uint32_t peer_next, uint32_t reserve)
 {
+	weft_assert(number - peer_next <= WEFT_BUNDLE_WINDOW && reserve < WEFT_BUNDLE_WINDOW);
 	return number - peer_next < WEFT_BUNDLE_WINDOW - reserve;
 }
 

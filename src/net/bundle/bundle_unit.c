@@ -17,9 +17,12 @@ struct weft_bundle_unit *weft_net_bundle_unit_new(struct weft_bundle_peer *p, si
 	unsigned order = 0;
 	while (room_of(order) < bytes) /* bound: the classes */
 		order++;
+	weft_assert_held(weft_net_bundle, p);
+	weft_assert(order < WEFT_BUNDLE_CLASSES);
 	struct weft_bundle_unit *u = (struct weft_bundle_unit *)p->spare[order];
 	if (u) {
 		p->spare[order] = u->link.next;
+		weft_assert(p->spare_bytes >= room_of(order));
 		p->spare_bytes -= room_of(order);
 	} else {
 		u = malloc(sizeof *u + room_of(order));
@@ -31,6 +34,8 @@ struct weft_bundle_unit *weft_net_bundle_unit_new(struct weft_bundle_peer *p, si
 
 void weft_net_bundle_unit_free(struct weft_bundle_peer *p, struct weft_bundle_unit *u)
 {
+	weft_assert_held(weft_net_bundle, p);
+	weft_assert(!u->held && u->order < WEFT_BUNDLE_CLASSES);
 	/* From malloc each time, their memory would go back to the kernel again and again. */
 	if (p->spare_bytes >= SPARE_BYTES) {
 		free(u);

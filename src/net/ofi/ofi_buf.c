@@ -76,6 +76,7 @@ struct weft_ofi_buf *weft_net_ofi_buf_take(struct weft_ofi *o, size_t len)
 
 void weft_net_ofi_buf_give(struct weft_ofi *o, struct weft_ofi_buf *b)
 {
+	weft_assert(!b->is_rx && !b->is_read);
 	free_lock(o);
 	struct weft_ofi_buf **list = b->is_small ? &o->free_small : &o->free_large;
 	b->next = *list;
@@ -100,6 +101,7 @@ void weft_net_ofi_rx_post(struct weft_ofi *o)
 
 void weft_net_ofi_rx_give(struct weft_ofi *o, struct weft_ofi_buf *b)
 {
+	weft_assert(b->is_rx);
 	b->next = o->rx_idle;
 	o->rx_idle = b;
 }

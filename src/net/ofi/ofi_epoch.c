@@ -130,6 +130,7 @@ void weft_net_ofi_revive(struct weft_net *net, int peer)
 	p->in_sequence = p->out_sequence = 0;
 	p->out_over = 0;
 	atomic_store_explicit(&p->x_out_base, 0, memory_order_relaxed); /* no thread posts */
+	weft_assert(!p->early || p->early->frame.sequence < WEFT_OFI_SHARE);
 	p->owes_done = p->owes_flushed = false;
 	p->heard = p->bye_got = p->bye_answered = p->bye_heard = false;
 	p->owes_end = p->end_got = p->broke = false; /* the new epoch says it */

@@ -41,6 +41,7 @@ static int deliver(struct weft_ofi *o, struct weft_ofi_buf *b)
 	int peer = (int)b->frame.rank;
 	if (weft_unlikely(weft_net_ofi_kind(&b->frame) == WEFT_OFI_LARGE))
 		return weft_net_ofi_on_large(o, b);
+	weft_assert(b->frame.sequence == o->peer[peer].in_sequence); /* in order */
 	o->events.packet(o->events.arg, peer, b->frame.head, b->payload, b->frame.len);
 	o->peer[peer].in_sequence++;
 	weft_net_ofi_rx_give(o, b);

@@ -34,6 +34,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include "base/assert.h"
 #include "net/driver.h"
 #include "net/host.h"
 #include "net/hub.h"

@@ -77,6 +77,7 @@ bool weft_net_ofi_large_full(struct weft_ofi_peer *p)
 static bool add_piece(struct weft_ofi *o, struct weft_ofi_large *l, struct weft_ofi_announce *a,
 		      void *base, size_t len)
 {
+	weft_assert(len > 0 && a->n < WEFT_OFI_PIECES);
 	/* Relaxed: a number that no other piece has. */
 	uint64_t key = atomic_fetch_add_explicit(&o->x_key, 1, memory_order_relaxed);
 	struct fid_mr **mr = &l->mr[a->n];

@@ -37,6 +37,7 @@ bool weft_net_ofi_send_in_epoch(struct weft_ofi *o, int peer, enum weft_ofi_kind
 				unsigned n, size_t len)
 {
 	struct weft_ofi_peer *p = &o->peer[peer];
+	weft_assert(peer != o->job.rank && len <= WEFT_OFI_MAX_PAYLOAD);
 	struct weft_ofi_buf *b = weft_net_ofi_buf_take(o, len);
 	if (!b)
 		return false;
@@ -86,7 +87,7 @@ static void packet_over(struct weft_ofi_peer *p, uint32_t sequence)
 {
 	static_assert(WEFT_OFI_SHARE <= 64, "bits of out_over");
 	uint32_t base = atomic_load_explicit(&p->x_out_base, memory_order_relaxed);
-	assert(sequence - base < WEFT_OFI_SHARE);
+	weft_assert(sequence - base < WEFT_OFI_SHARE);
 	p->out_over |= 1ull << (sequence - base);
 	for (; p->out_over & 1; p->out_over >>= 1)
 		base++;
@@ -142,6 +143,7 @@ int weft_net_ofi_send_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 	bool last_words = weft_net_ofi_kind(&frame) == WEFT_OFI_HEARD ||
 			  weft_net_ofi_kind(&frame) == WEFT_OFI_BYE;
 	bool old = weft_net_ofi_epoch(&frame) != p->epoch;
+	weft_assert(atomic_load_explicit(&p->x_under, memory_order_relaxed) > 0);
 	atomic_fetch_sub_explicit(&p->x_under, 1, memory_order_relaxed);
 	if (!old && is_packet(weft_net_ofi_kind(&frame)))
 		packet_over(p, frame.sequence);

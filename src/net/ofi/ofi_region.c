@@ -98,6 +98,7 @@ void weft_net_ofi_region_close(struct weft_net *net, struct weft_net_region *reg
 	struct weft_net_region **at = &o->region;
 	while (*at != region) /* ends: it is in the list */
 		at = &registered_of(*at)->next;
+	weft_assert(*at == region);
 	*at = r->next;
 	weft_net_ofi_region_unlock(o);
 	if (r->mr)

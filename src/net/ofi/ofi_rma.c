@@ -104,6 +104,7 @@ static weft_err read_next(struct weft_ofi *o, struct weft_ofi_reading *r)
 		len = (size_t)(r->want - r->at);
 	if (len > o->info->ep_attr->max_msg_size)
 		len = o->info->ep_attr->max_msg_size;
+	weft_assert(len > 0 && r->at + len <= r->want);
 	r->under = 0;
 	if (!local_register(o, r, to, len))
 		return WEFT_ERR_NOMEM;
@@ -131,6 +132,7 @@ static void tell_done(struct weft_ofi *o, int peer)
 /* The payload is there, or will not come. */
 static int finish(struct weft_ofi *o, struct weft_ofi_reading *r, weft_err err)
 {
+	weft_assert(r->large && (err || r->at == r->want));
 	int peer = r->op->peer;
 	struct weft_ofi_peer *p = &o->peer[peer];
 	if (r->aside && !err) {
@@ -191,6 +193,7 @@ int weft_net_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b)
 		weft_net_ofi_peer_down(o, peer, WEFT_ERR_NOMEM, "no memory to receive");
 		return 1;
 	}
+	weft_assert(!weft_net_ofi_reads(p) && b->frame.sequence == p->in_sequence);
 	struct weft_ofi_reading *r = p->reading;
 	*r = (struct weft_ofi_reading){.op = r->op, .large = b, .from = a};
 	r->op->peer = peer;

@@ -33,6 +33,7 @@ static void write_bell(int fd)
 
 void weft_net_bell_ring(struct weft_bell *b, int fd)
 {
+	weft_assert(fd >= 0);
 	/* Relaxed would do for the receiver, which looks again anyway; the exchange makes one of
 	 * several senders pay for the write. */
 	if (atomic_exchange_explicit(&b->x_armed, 0, memory_order_relaxed))
@@ -41,6 +42,7 @@ void weft_net_bell_ring(struct weft_bell *b, int fd)
 
 void weft_net_bell_ring_still(struct weft_bell *b, uint32_t word, int fd)
 {
+	weft_assert(fd >= 0 && weft_net_bell_level_of(word) != WEFT_ARM_OFF);
 	/* Relaxed, both: as in ring. */
 	if (atomic_compare_exchange_strong_explicit(&b->x_armed, &word, 0, memory_order_relaxed,
 						    memory_order_relaxed))

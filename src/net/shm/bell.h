@@ -31,6 +31,7 @@
 #define WEFT_BELL_H
 
 #include "base/arm_level.h"
+#include "base/assert.h"
 #include "base/base.h"
 
 #define WEFT_BELL_BITS 3 /* of the level; above it a count, which tells one arming from another */
@@ -88,6 +89,17 @@ void weft_net_bell_ring_still(struct weft_bell *b, uint32_t word, int fd);
 static inline enum weft_arm_level weft_net_bell_level(const struct weft_bell *b)
 {
 	return weft_net_bell_level_of(atomic_load_explicit(&b->x_armed, memory_order_relaxed));
+}
+
+/* The receiver, between two of its operations, where no peer writes to the word but to ring. */
+static inline void weft_net_bell_check(const struct weft_bell *b)
+{
+	/* Relaxed: its own word, or taken back. */
+	uint32_t word = atomic_load_explicit(&b->x_armed, memory_order_relaxed);
+	enum weft_arm_level level = weft_net_bell_level_of(word);
+	weft_assert(!word || (level != WEFT_ARM_OFF && level <= WEFT_ARM_ALL));
+	/* Armed as of its latest arming: a ring of an earlier one would take nothing back. */
+	weft_assert(!word || word == (b->count << WEFT_BELL_BITS | (uint32_t)level));
 }
 
 /* After this, look once more, then sleep.  Also while armed, to another level or after a ring: each

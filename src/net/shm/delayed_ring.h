@@ -20,6 +20,7 @@
 #ifndef WEFT_NET_DELAYED_RING_H
 #define WEFT_NET_DELAYED_RING_H
 
+#include "base/assert.h"
 #include "base/base.h"
 
 struct weft_net_delayed_ring {
@@ -40,6 +41,7 @@ static inline bool weft_net_delayed_ring_some(const struct weft_net_delayed_ring
 static inline void weft_net_delayed_ring_owe(struct weft_net_delayed_ring *o,
 					     struct weft_net_delayed_ring_note *note, uint32_t word)
 {
+	weft_assert(word); /* 0 is no note */
 	/* Relaxed: the count publishes it. */
 	atomic_store_explicit(&note->x_word, word, memory_order_relaxed);
 	/* OWE -> TAKE.  Carries: the note.  Without it the poller could take the count and not find

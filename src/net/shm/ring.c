@@ -26,6 +26,7 @@ static uint32_t lane_size(struct weft_ring_shape shape, int i)
 void weft_net_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_ring_shape shape,
 			     const struct weft_ring_back *back)
 {
+	weft_assert((uintptr_t)memory % WEFT_CACHELINE == 0 && !(shape.slots & (shape.slots - 1)));
 	static const struct weft_ring_back none;
 	memset(tx, 0, sizeof *tx);
 	tx->back = back ? back : &none;
@@ -44,6 +45,8 @@ void weft_net_ring_tx_attach(struct weft_ring_tx *tx, void *memory, struct weft_
 void weft_net_ring_rx_attach(struct weft_ring_rx *rx, void *memory, struct weft_ring_shape shape,
 			     uint32_t max_payload)
 {
+	weft_assert((uintptr_t)memory % WEFT_CACHELINE == 0 && !(shape.slots & (shape.slots - 1)));
+	weft_assert(max_payload < WEFT_RING_BYE); /* an end is longer than any packet */
 	memset(rx, 0, sizeof *rx);
 	uint8_t *data[WEFT_RING_LANES];
 	lay_out(memory, shape, &rx->control, &rx->slot, data);
@@ -87,6 +90,9 @@ bool weft_net_ring_refresh(struct weft_ring_tx *tx)
 	tx->seen = seen;
 	narrow->seen += (uint32_t)narrow_bytes;
 	wide->seen += (uint32_t)wide_bytes;
+	weft_assert(tx->put - tx->seen <= tx->slot_mask + 1);
+	weft_assert(narrow->put - narrow->seen <= narrow->size);
+	weft_assert(wide->put - wide->seen <= wide->size);
 	return true;
 }
 
@@ -109,6 +115,7 @@ bool weft_net_ring_tell(struct weft_ring_rx *rx)
 
 void weft_net_ring_publish_bye(struct weft_ring_tx *tx)
 {
+	weft_assert(weft_net_ring_room(tx, 0));
 	struct weft_ring_slot *s = &tx->slot[(tx->put - tx->base) & tx->slot_mask];
 	tx->each = WEFT_RING_NONE;
 	tx->all = ++tx->put * WEFT_RING_CELLS;

@@ -45,6 +45,7 @@
 
 #include <string.h>
 #include <sys/uio.h>
+#include "base/assert.h"
 #include "base/base.h"
 #include "net/driver.h"
 #include "net/shm/ring_word.h"

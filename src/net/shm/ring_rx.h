@@ -128,6 +128,7 @@ static inline const void *weft_net_ring_open(const struct weft_ring_rx *rx,
 /* n packets in a slot are over; may the slot grow, or has it grown?  Then we stay. */
 static inline void weft_net_ring_step(struct weft_ring_rx *rx, uint32_t len, uint32_t n)
 {
+	weft_assert(n > 0 && n <= WEFT_RING_CELLS);
 	weft_net_ring_go(rx, weft_net_ring_at(rx) + (len <= WEFT_RING_CELL ? n : WEFT_RING_CELLS));
 }
 
@@ -208,6 +209,7 @@ static inline bool weft_net_ring_consume(struct weft_ring_rx *rx, const struct w
 	bool tell = weft_net_ring_taking(weft_net_ring_at(rx)) - rx->told >= rx->quarter;
 	struct weft_ring_lane_rx *l = p->lane;
 	if (l) {
+		weft_assert(p->size && p->size % WEFT_CACHELINE == 0);
 		l->take += p->size;
 		tell |= l->take - l->told >= l->quarter;
 	}

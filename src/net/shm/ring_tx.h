@@ -88,6 +88,7 @@ static inline uint8_t *weft_net_ring_data_place(struct weft_ring_tx *tx, uint32_
 			*word_p |= WEFT_RING_IN_WIDE;
 		}
 	}
+	weft_assert(len > WEFT_RING_INLINE && weft_net_ring_lane_room(l, len));
 	uint32_t skip, from = l->put - l->base;
 	l->put += weft_net_ring_take_size(l->size, from, len, &skip);
 	return l->data + ((from + skip) & (l->size - 1));
@@ -101,6 +102,7 @@ static inline void weft_net_ring_publish(struct weft_ring_tx *tx, const void *he
 					 const struct iovec *iov, unsigned n, uint32_t len,
 					 bool plain)
 {
+	weft_assert(weft_net_ring_room(tx, len));
 	uint64_t word = weft_net_ring_begin(tx) ? WEFT_RING_AGAIN : 0;
 	struct weft_ring_slot *s = &tx->slot[(tx->put - tx->base) & tx->slot_mask];
 
@@ -127,6 +129,7 @@ static inline void weft_net_ring_publish(struct weft_ring_tx *tx, const void *he
 static inline void weft_net_ring_publish_words(struct weft_ring_tx *tx, uint64_t w0, uint64_t w1,
 					       const void *data, uint32_t len)
 {
+	weft_assert(weft_net_ring_room(tx, len));
 	uint64_t word = weft_net_ring_begin(tx) ? WEFT_RING_AGAIN : 0;
 	uint32_t put = tx->put;
 	struct weft_ring_slot *s = &tx->slot[(put - tx->base) & tx->slot_mask];
@@ -162,6 +165,7 @@ static inline __attribute__((always_inline)) bool weft_net_ring_add_inline(struc
 	if (len != tx->each || w0 != tx->next_w0 || w1 != tx->w1)
 		return false;
 	uint32_t put = tx->put, more = tx->more + 1;
+	weft_assert(more < WEFT_RING_CELLS && len <= WEFT_RING_CELL);
 	struct weft_ring_slot *s = &tx->slot[(put - 1 - tx->base) & tx->slot_mask];
 
 	weft_copy_bytes(s->data + (size_t)more * WEFT_RING_CELL, data,

@@ -94,8 +94,11 @@ static void walk_by(struct weft_net_walk *w, const struct weft_net_transfer *t, 
 	uint64_t at;
 	char *data;
 	size_t len = 0;
-	for (; done; done -= len) /* ends: there were as many */
-		(void)weft_net_walk_next(w, t, done, &at, &data, &len);
+	for (; done; done -= len) { /* ends: there were as many */
+		bool some = weft_net_walk_next(w, t, done, &at, &data, &len);
+		weft_assert(some && len <= done);
+		(void)some;
+	}
 }
 
 static enum weft_post copy_refused(const struct weft_shm_link *k, bool write, size_t bytes)
@@ -116,6 +119,7 @@ static enum weft_post copy_all(struct weft_shm_link *k, const struct weft_net_tr
 		batch_fill(&b, &w, t);
 		if (!b.bytes)
 			return WEFT_POST_DONE;
+		weft_assert(b.bytes <= PIECE && b.n_here <= PIECES_MAX && b.n_there <= PIECES_MAX);
 		ssize_t done =
 			t->write
 				? process_vm_writev(k->pid, b.here, b.n_here, b.there, b.n_there, 0)

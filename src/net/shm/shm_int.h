@@ -13,6 +13,7 @@
 #define WEFT_SHM_INT_H
 
 #include <sys/types.h>
+#include "base/assert.h"
 #include "net/shm/bell.h"
 #include "net/driver.h"
 #include "net/host.h"
@@ -136,6 +137,14 @@ static inline bool weft_net_shm_is_up(struct weft_shm_link *k)
 {
 	/* USE <- UP (link_up).  Carries: pid, can_copy, the peer's inbox. */
 	return atomic_load_explicit(&k->x_state, memory_order_acquire) == WEFT_SHM_UP;
+}
+
+/* The poller's, between two upcalls: which links are looked at, and how many. */
+static inline void weft_net_shm_check(const struct weft_shm *s)
+{
+	weft_assert(s->n_up >= 0 && s->n_greeting >= 0 && s->n_up + s->n_greeting < s->job.size);
+	weft_assert(s->n_scan == s->n_up && s->level <= WEFT_ARM_ALL);
+	weft_assert(s->n_local >= 1 && s->n_local <= s->job.size);
 }
 
 /* shm_out.c: the driver's */

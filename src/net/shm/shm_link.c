@@ -106,6 +106,7 @@ void weft_net_shm_link_greet(struct weft_shm *s, int peer, int fd)
 	struct weft_shm_link *k = &s->link[peer];
 	int ring_fd = -1;
 
+	weft_assert(peer != s->job.rank && k->fd < 0 && !k->rx_memory && !k->tx_memory);
 	k->fd = fd;
 	if (!weft_net_shm_socket_owner(fd, &k->pid)) {
 		weft_net_shm_link_down(s, k, WEFT_ERR_AUTH, "it belongs to another user");
@@ -225,6 +226,8 @@ void weft_net_shm_link_ready(struct weft_shm *s, struct weft_shm_link *k)
 
 static void link_up(struct weft_shm *s, struct weft_shm_link *k, const struct greeting *g)
 {
+	weft_assert(s->n_greeting > 0 && s->n_scan < s->job.size);
+	weft_assert(k->bell && k->bell_fd >= 0 && k->rx_memory && k->tx_memory && k->tx_inbox);
 	k->plain = k->offers_plain && (g->flags & FLAG_REGISTERED);
 	s->fence |= k->plain;
 	k->can_copy = weft_net_shm_cma_probe(s, k, g->nonce_addr, g->nonce);
@@ -327,6 +330,7 @@ void weft_net_shm_link_down(struct weft_shm *s, struct weft_shm_link *k, weft_er
 	for (int i = 0; i < s->n_scan; i++)
 		if (s->scan[i] == k->peer)
 			s->scan[i--] = s->scan[--s->n_scan];
+	weft_net_shm_check(s);
 	weft_net_lobby_forget(&s->lobby, k->peer);
 	/* seq_cst: a poster sees DOWN, or we see its x_blocked.  The memory and the descriptors
 	 * stay until close(): a post or a get may be using them. */
@@ -374,8 +378,10 @@ int weft_net_shm_link_take(struct weft_shm *s, struct weft_shm_link *k, int max)
 	const struct weft_ring_slot *slot;
 	uint64_t word;
 	int n = 0;
+	weft_assert(max > 0);
 	while (n < max && (slot = weft_net_ring_find(&k->rx, &word)) != NULL) {
 		uint32_t run = weft_net_ring_run(&k->rx, word), len = weft_net_ring_word_len(word);
+		weft_assert(run <= WEFT_RING_CELLS);
 		if (!run) {
 			n++;
 			if (!take_long(s, k, slot, word))
@@ -416,6 +422,7 @@ void weft_net_shm_link_reset(struct weft_shm *s, struct weft_shm_link *k)
 		return;
 	weft_net_shm_link_free(k);
 	k->bell = NULL;
+	weft_assert(k->fd < 0 && k->pid_fd < 0 && k->bell_fd < 0);
 	k->rx_memory = k->tx_memory = k->tx_inbox = NULL;
 	k->plain = k->bye_sent = k->offers_plain = k->can_copy = false;
 	memset(&k->rx, 0, sizeof k->rx);

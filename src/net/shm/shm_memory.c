@@ -30,6 +30,7 @@ static weft_err map(int fd, size_t bytes, void **map_p)
 
 weft_err weft_net_shm_memory_create(size_t bytes, int *fd_p, void **map_p)
 {
+	weft_assert(bytes > 0);
 	weft_err err;
 	if (!weft_file_fits(bytes > FILE_LEAST ? bytes : FILE_LEAST)) {
 		weft_warn("shm: files may not be as long as shared memory here: raise ulimit -f");

@@ -63,6 +63,8 @@ enum weft_post weft_net_shm_post(struct weft_net *net, int peer, const void *hea
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	struct weft_shm_link *k = &s->link[peer];
+	weft_assert(peer >= 0 && peer < s->job.size && peer != s->job.rank);
+	weft_assert(len <= WEFT_SHM_MAX_PAYLOAD);
 	/* USE <- UP (link_up).  Carries: tx, bell, plain. */
 	int state = atomic_load_explicit(&k->x_state, memory_order_acquire);
 	enum weft_post answer;

@@ -80,6 +80,7 @@ static bool is_busy(struct weft_shm *s)
 /* Looks at some of the peers that did not speak lately; a peer that speaks becomes hot. */
 static int poll_cold(struct weft_shm *s)
 {
+	weft_assert(s->n_scan > WEFT_SHM_HOT);
 	int n = 0;
 	for (int i = 0; i < COLD_PER_POLL && s->n_scan > WEFT_SHM_HOT; i++) {
 		if (s->next_cold < WEFT_SHM_HOT || s->next_cold >= s->n_scan)
@@ -110,6 +111,7 @@ static __attribute__((noinline)) void owed(struct weft_shm *s)
  * follow. */
 static int poll_armed(struct weft_shm *s)
 {
+	weft_assert(s->level != WEFT_ARM_OFF);
 	int n = housekeep(s);
 	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
 		owed(s);
@@ -217,6 +219,7 @@ weft_err weft_net_shm_arm(struct weft_net *net, enum weft_arm_level level)
 		disarm(s);
 		return WEFT_OK;
 	}
+	weft_assert(level <= WEFT_ARM_ALL);
 	if (has_packets(s)) {
 		if (s->level != WEFT_ARM_OFF)
 			disarm(s);
@@ -230,6 +233,8 @@ weft_err weft_net_shm_arm(struct weft_net *net, enum weft_arm_level level)
 		s->level = level;
 		weft_net_bell_arm(bell, level, s->fence);
 	}
+	weft_assert(s->level >= level);
+	weft_net_shm_check(s);
 	if (!has_anything(s))
 		return WEFT_OK;
 	disarm(s);

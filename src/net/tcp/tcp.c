@@ -314,6 +314,7 @@ static void disarm(struct weft_tcp *t)
 static weft_err tcp_arm(struct weft_net *net, enum weft_arm_level level)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
+	weft_assert(level <= WEFT_ARM_ALL && t->n_more >= 0);
 	if (level == WEFT_ARM_OFF) {
 		disarm(t);
 		return WEFT_OK;

@@ -98,6 +98,7 @@ static void tell_ready(struct weft_tcp *t, struct weft_tcp_conn *c)
 void weft_net_tcp_conn_up(struct weft_tcp *t, int peer, int fd)
 {
 	struct weft_tcp_conn *c = &t->conn[peer];
+	weft_assert(peer != t->job.rank && c->fd < 0 && !c->in.buf && t->n_up < t->job.size);
 	c->in.buf = malloc(WEFT_TCP_IN_BUFFER);
 	if (!c->in.buf || weft_net_hub_add(&t->hub, fd, EPOLLIN | EPOLLRDHUP,
 					   weft_net_hub_data(WEFT_TCP_EV_CONN, (uint64_t)peer))) {

@@ -103,6 +103,7 @@ static void set_batched(struct weft_tcp_conn *c)
 
 static void end_place(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err)
 {
+	weft_assert(c->in.placing && (err || !c->in.left));
 	void *cookie = c->in.sink.cookie;
 	c->in.placing = false;
 	t->events.placed(t->events.arg, c->peer, cookie, err);
@@ -119,6 +120,7 @@ static void begin_place(struct weft_tcp *t, struct weft_tcp_conn *c, const uint8
 			uint32_t len, uint32_t have)
 {
 	struct weft_tcp_in *in = &c->in;
+	weft_assert(!in->placing && have < len && len > WEFT_TCP_WHOLE);
 	in->sink = (struct weft_net_sink){0};
 	t->events.place(t->events.arg, c->peer, head, len, &in->sink);
 	in->placing = true;
@@ -133,6 +135,7 @@ static void set_more(struct weft_tcp *t, struct weft_tcp_conn *c, bool more)
 	if (c->in.more == more)
 		return;
 	c->in.more = more;
+	weft_assert(more || t->n_more > 0);
 	t->n_more += more ? 1 : -1;
 }
 
@@ -201,6 +204,7 @@ static int parse(struct weft_tcp *t, struct weft_tcp_conn *c, int max)
 		n++;
 		break;
 	}
+	weft_assert(in->begin <= in->end && in->end <= WEFT_TCP_IN_BUFFER);
 	set_more(t, c, false);
 	if (in->begin == in->end) {
 		in->begin = in->end = 0;
@@ -237,6 +241,7 @@ static ssize_t read_some(struct weft_tcp_conn *c, size_t *asked_p)
 	asked = direct;
 	if (all || !direct) {
 		size_t room = WEFT_TCP_IN_BUFFER - in->end;
+		weft_assert(room > 0); /* a frame that waits for its rest leaves room for it */
 		if (room > in->limit)
 			room = in->limit;
 		if (in->placing && !all && in->left < room)
@@ -251,6 +256,7 @@ static ssize_t read_some(struct weft_tcp_conn *c, size_t *asked_p)
 			     : readv(c->fd, iov, n);
 	if (got <= 0)
 		return got;
+	weft_assert((size_t)got <= asked);
 	if (!in->placing) {
 		in->end += (uint32_t)got;
 	} else if (!direct) {

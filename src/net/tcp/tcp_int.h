@@ -14,6 +14,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include "base/assert.h"
 #include "net/driver.h"
 #include "net/host.h"
 #include "net/hub.h"
@@ -142,6 +143,21 @@ int weft_net_tcp_addr_dial(void *arg, int peer, unsigned n, char *where, size_t 
 /* tcp_out.c; all but take_done with the lock held */
 bool weft_net_tcp_out_lock(struct weft_tcp_conn *c, bool patient);
 void weft_net_tcp_out_unlock(struct weft_tcp_conn *c);
+/* For weft_assert_held: a thread holds it. */
+static inline bool weft_net_tcp_out_held(const struct weft_tcp_conn *c)
+{
+	/* Relaxed: asked by the holder. */
+	return atomic_load_explicit(&c->x_lock, memory_order_relaxed);
+}
+/* What holds of what waits, between two operations. */
+static inline void weft_net_tcp_out_check(const struct weft_tcp_out *o)
+{
+	weft_assert(!o->first == !o->last && (o->first || (!o->n_blocks && !o->n_kept)));
+	weft_assert(o->n_blocks <= WEFT_TCP_BLOCKS_MAX && o->n_kept <= WEFT_TCP_KEPT_MAX);
+	/* A frame that may grow is the end of what waits. */
+	weft_assert(!o->run.at || (o->last && o->last->is_block && o->run.at >= o->last->data &&
+				   o->run.at < o->last->data + o->last->end));
+}
 void weft_net_tcp_out_init(struct weft_tcp_out *o);
 enum weft_post weft_net_tcp_out_post(struct weft_tcp *t, struct weft_tcp_conn *c, const void *head,
 				     const struct iovec *iov, unsigned n, size_t len, void *cookie,

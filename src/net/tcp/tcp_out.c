@@ -34,6 +34,8 @@ bool weft_net_tcp_out_lock(struct weft_tcp_conn *c, bool patient)
 
 void weft_net_tcp_out_unlock(struct weft_tcp_conn *c)
 {
+	weft_assert_held(weft_net_tcp_out, c);
+	weft_net_tcp_out_check(&c->out);
 	/* UNLOCK -> LOCK. */
 	atomic_store_explicit(&c->x_lock, false, memory_order_release);
 }
@@ -53,6 +55,7 @@ void weft_net_tcp_out_mark_dirty(struct weft_tcp *t, struct weft_tcp_conn *c)
 
 static void set_stuck(struct weft_tcp *t, struct weft_tcp_conn *c, bool stuck)
 {
+	weft_assert_held(weft_net_tcp_out, c);
 	struct weft_tcp_out *o = &c->out;
 	if (o->stuck == stuck)
 		return;
@@ -66,6 +69,8 @@ static void set_stuck(struct weft_tcp *t, struct weft_tcp_conn *c, bool stuck)
 /* One sendmsg.  Bytes taken by the socket; 0: it is full; -1: it is broken. */
 static ssize_t send_some(struct weft_tcp *t, struct weft_tcp_conn *c, struct iovec *iov, unsigned n)
 {
+	weft_assert_held(weft_net_tcp_out, c);
+	weft_assert(n > 0 && n <= PIECES && c->fd >= 0);
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = n};
 	for (;;) {
 		int was = weft_cancel_off();
@@ -146,6 +151,7 @@ static uint8_t *block_room(struct weft_tcp_out *o, size_t bytes)
 static bool copy_in(struct weft_tcp_out *o, const uint8_t *frame, const struct iovec *iov,
 		    unsigned n, size_t len, size_t skip)
 {
+	weft_assert(len <= WEFT_TCP_INLINE && skip < WEFT_TCP_FRAME + len);
 	uint8_t packet[WEFT_TCP_FRAME + WEFT_TCP_INLINE];
 	uint8_t *at = block_room(o, WEFT_TCP_FRAME + len - skip);
 	if (!at)
@@ -220,6 +226,7 @@ static void advance(struct weft_tcp *t, struct weft_tcp_conn *c, size_t done)
 	struct weft_tcp_out *o = &c->out;
 	while (o->first) {
 		struct weft_tcp_item *it = o->first;
+		weft_assert(it->begin <= it->end);
 		size_t part = it->end - it->begin;
 		part = part < done ? part : done;
 		it->begin += (uint32_t)part;
@@ -244,9 +251,11 @@ static void advance(struct weft_tcp *t, struct weft_tcp_conn *c, size_t done)
 			it->next = NULL;
 			*o->done_end = it;
 			o->done_end = &it->next;
+			weft_assert(o->n_kept > 0 && it->begin == it->end);
 			o->n_kept--;
 			weft_net_tcp_out_mark_dirty(t, c);
 		} else {
+			weft_assert(o->n_blocks > 0);
 			o->n_blocks--;
 			if (o->spare)
 				free(it);
@@ -290,6 +299,7 @@ static unsigned collect(struct weft_tcp_out *o, struct iovec iov[PIECES], size_t
 
 bool weft_net_tcp_out_push(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
+	weft_assert_held(weft_net_tcp_out, c);
 	struct weft_tcp_out *o = &c->out;
 	struct iovec iov[PIECES];
 	size_t bytes;
@@ -415,6 +425,8 @@ enum weft_post weft_net_tcp_out_post(struct weft_tcp *t, struct weft_tcp_conn *c
 				     const struct iovec *iov, unsigned n, size_t len, void *cookie,
 				     bool cork)
 {
+	weft_assert_held(weft_net_tcp_out, c);
+	weft_assert(len <= WEFT_TCP_MAX_PAYLOAD);
 	uint8_t frame[WEFT_TCP_FRAME];
 	if (weft_unlikely(c->out.error))
 		return WEFT_POST_DOWN;

@@ -54,6 +54,7 @@ static bool post_early(struct weft_tcp *t, struct weft_tcp_conn *c, enum weft_po
  */
 static void judge_lead(struct weft_tcp_conn *c)
 {
+	weft_assert(c->led && c->doubts <= DOUBTS_MAX && c->right < RIGHT);
 	c->led = false;
 	if (c->burst < BURST_LONG) {
 		c->doubts += c->doubts < DOUBTS_MAX;
@@ -104,6 +105,7 @@ enum weft_post weft_net_tcp_post(struct weft_net *net, int peer, const void *hea
 	struct weft_tcp_conn *c = &t->conn[peer];
 	enum weft_post answer;
 
+	weft_assert(peer >= 0 && peer < t->job.size && peer != t->job.rank);
 	/* USE <- UP (weft_net_tcp_conn_up).  Carries: fd. */
 	if (weft_unlikely(atomic_load_explicit(&c->x_state, memory_order_acquire) != WEFT_TCP_UP) &&
 	    !post_early(t, c, &answer))

@@ -15,6 +15,9 @@ bool weft_net_tcp_out_join(struct weft_tcp_out *o, const void *head, const struc
 	size_t end = (size_t)(r->at - it->data) + WEFT_TCP_FRAME + (r->n + 1) * apart;
 	if (end > WEFT_TCP_BLOCK)
 		return false;
+	/* Behind the last packet comes nothing yet. */
+	weft_assert(it->is_block && it->end <= end - apart &&
+		    end - apart <= it->end + WEFT_NET_RUN_BYTES);
 	uint8_t *to = it->data + end - apart;
 	if (weft_unlikely(apart != len)) { /* nothing of what lay there before goes out */
 		memset(r->at + WEFT_TCP_FRAME + (r->n - 1) * apart + len, 0, apart - len);
@@ -31,6 +34,7 @@ bool weft_net_tcp_out_join(struct weft_tcp_out *o, const void *head, const struc
 void weft_net_tcp_out_close(struct weft_tcp_out *o)
 {
 	struct weft_tcp_run *r = &o->run;
+	weft_assert(!r->at || (r->n <= WEFT_TCP_RUN_PACKETS && r->len <= WEFT_TCP_RUN_LEN));
 	if (r->at && r->n > 1)
 		weft_net_tcp_frame_stamp(r->at, weft_net_tcp_run_word(r->n, r->len));
 	r->at = NULL;
