@@ -6,6 +6,7 @@
  * while it is out no thread polls the source.  When it is back it looks for what is there, under the
  * mask, and wakes the waiters: no round of the engine is needed.
  */
+#include "base/assert.h"
 #include "base/counters.h"
 #include "base/futex.h"
 #include "base/log.h"
@@ -85,6 +86,7 @@ static bool make_blocking_call(struct weft_blocker *b, uint32_t *seen_p)
 	weft_task_engine_self.in_handler--;
 
 	weft_task_source_enter(&es->source, &inside);
+	weft_assert(es->in_block && !b->asleep);
 	es->in_block = false;
 	if (ev) {
 		struct weft_ev *e = weft_task_event_of(ev);

@@ -7,6 +7,7 @@
  * descriptor: the engine's watch set sleeps on it.  A place has a generation: what the set still
  * reports of a descriptor that was forgotten is dropped.
  */
+#include "base/assert.h"
 #include "base/log.h"
 #include "task/event/event_int.h"
 #include "task/wake/source_int.h"
@@ -124,6 +125,7 @@ static bool fd_detach(void *arg, struct weft_event *ev)
 static void complete_ready(struct fd_set_source *s, int fd, uint32_t events)
 {
 	struct fd_place *p = &s->place[fd];
+	weft_assert(fd >= 0 && fd < s->places);
 	for (struct weft_event *ev = p->first, *next; ev; ev = next) {
 		struct fd_request *r = request_of(ev);
 		next = r->next;

@@ -7,6 +7,7 @@
  * together is submitted together.  A long request goes to the kernel's own threads at once: a copy
  * out of its cache would otherwise run here, under the mask.
  */
+#include "base/assert.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "task/event/event_int.h"
@@ -123,6 +124,7 @@ static void file_poll_group(void *arg, struct weft_events *es)
 		weft_task_uring_seen(&f->ring);
 		if (!ev)
 			continue; /* a cancel's own */
+		weft_assert(f->inflight > 0 && request_of(ev)->with_kernel);
 		f->inflight--;
 		weft_event_complete(ev, result);
 	}

@@ -3,6 +3,7 @@
  * ev_timer.c - timers as an event source: a heap of times, and one timerfd for the earliest while
  * no thread polls.
  */
+#include "base/assert.h"
 #include "base/log.h"
 #include "task/event/event_int.h"
 #include "task/event/late.h"
@@ -70,6 +71,7 @@ static void heap_sink(struct timers *t, size_t i)
 static void heap_remove(struct timers *t, struct weft_event *ev)
 {
 	size_t i = request_of(ev)->index;
+	weft_assert(i < t->n && t->heap[i] == ev);
 	struct weft_event *last = t->heap[--t->n];
 	if (last == ev)
 		return;

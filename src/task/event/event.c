@@ -130,6 +130,7 @@ static bool take_in_posted(struct weft_events *es)
 		/* ends: empty, or the next push is half done and then looks itself */
 		struct weft_ev *ev = weft_container_of(n, struct weft_ev, sub);
 		struct weft_event *event = weft_task_event_public(ev);
+		weft_assert(ev->es == es && !weft_wait_completion_done(&ev->done));
 		add_pending(es, ev);
 		int64_t result = -ECANCELED;
 		if (es->closed || (es->ops.attach && es->ops.attach(es->arg, event, &result)))
@@ -364,6 +365,7 @@ weft_err weft_events_close(struct weft_events *es)
 		nanosleep(&nap, NULL);
 	weft_task_blocker_destroy(es->blocker);
 	weft_task_source_remove(&es->source);
+	weft_assert(!es->count && weft_list_empty(&es->pending) && weft_list_empty(&es->done));
 	if (es->free_arg)
 		es->free_arg(es->arg);
 	free(es);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* uring.c - sets up an io_uring, fills its rings, reads them. */
+#include "base/assert.h"
 #include "task/event/uring.h"
 
 #include <errno.h>
@@ -113,6 +114,7 @@ bool weft_task_uring_submit(struct weft_uring *u)
 			continue;
 		if (n <= 0)
 			return false;
+		weft_assert((unsigned)n <= u->prepared);
 		u->prepared -= (unsigned)n;
 	}
 	return true;

@@ -132,6 +132,7 @@ static inline bool weft_task_tally_reached(const struct weft_tally_core *y, uint
 /* Puts w into the list; false: n has come already, w is not in use. */
 static inline bool weft_task_tally_enlist(struct weft_tally_core *y, struct weft_tally_entry *w)
 {
+	weft_assert(w->n > 0);
 	uint64_t word = weft_task_tally_lock(y, 0);
 	bool in = weft_task_tally_count(word) < w->n;
 	if (in) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* task.c - submits, runs, masks and cancels tasks; the rules of their word are in life.h. */
 #include <sched.h>
+#include "base/assert.h"
 #include "base/trace.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -83,6 +84,7 @@ static void finish_task(struct weft_task *t)
 		arg = t->on_complete_arg;
 		run = weft_task_overseer_begin(WEFT_RUNNING_ACTION, t->name);
 	}
+	weft_assert(!weft_wait_completion_done(&weft_task_core(t)->done));
 	/* Beside the name: only the submitter's line says which. */
 	struct weft_tally *y = weft_unlikely(weft_task_core(t)->counted) ? t->tally : NULL;
 	weft_wait_completion_signal(&weft_task_core(t)->done);
@@ -241,6 +243,7 @@ bool weft_task_run(struct weft_task *t, struct weft_tqueue *q, bool masked)
 		run_once_task(t);
 		return false;
 	}
+	weft_assert(!masked || weft_mask_held(&q->mask));
 	_Atomic uint32_t *x_state = &weft_task_core(t)->x_state;
 	enum weft_life_step step = weft_task_life_claim(x_state);
 	if (weft_likely(step == WEFT_LIFE_RUN)) {

@@ -116,6 +116,7 @@ static void end_late(struct weft_tqueue *q);
 
 void weft_task_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 {
+	weft_assert(q->shards && !(q->shards & (q->shards - 1)));
 	if (t->options & WEFT_TASK_REPEAT)
 		weft_task_repeat_queued(&weft_task_engine.repeat);
 	/* Relaxed and acquire: hints, they keep the order of one thread's submissions. */

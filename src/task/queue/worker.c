@@ -5,6 +5,7 @@
  *
  * Started at the first ring; most programs never need one.
  */
+#include "base/assert.h"
 #include "base/futex.h"
 #include "base/log.h"
 #include "task/engine_int.h"
@@ -91,6 +92,7 @@ static void wake_worker(struct worker *w)
 
 bool weft_task_worker_ring(int leaf)
 {
+	weft_assert(leaf >= 0 && leaf < worker_count);
 	struct worker *w = &workers[leaf];
 	/* STATE.  Carries: the thread, for the join. */
 	int state = atomic_load_explicit(&w->x_state, memory_order_acquire);

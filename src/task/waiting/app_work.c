@@ -10,6 +10,7 @@
  * A second stack is for work that can wait a while: the watcher, which alone leaves it there, takes
  * it when the oldest of it is due.
  */
+#include "base/assert.h"
 #include "task/engine_int.h"
 #include "task/waiting/app_work.h"
 #include "task/wake/kick.h"
@@ -27,6 +28,7 @@ bool weft_task_app_work_waiting(void)
 /* True: it was empty. */
 static bool push(_Atomic(struct weft_task_app_work *) *x_stack, struct weft_task_app_work *l)
 {
+	weft_assert(l->fn);
 	struct weft_engine *e = &weft_task_engine;
 	struct weft_task_app_work *head = atomic_load_explicit(x_stack, memory_order_relaxed);
 	do
@@ -55,6 +57,7 @@ void weft_task_engine_leave(struct weft_task_app_work *l)
 
 void weft_task_engine_leave_awhile(struct weft_task_app_work *l)
 {
+	weft_assert(weft_task_engine_self.runner == WEFT_RUNNER_WATCHER);
 	uint64_t now = weft_clock_ns();
 	if (push(&x_awhile, l))
 		awhile_ns = now;

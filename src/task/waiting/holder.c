@@ -53,6 +53,7 @@ static void leave(struct weft_engine *e, struct wait_call *w)
  */
 static bool hand_over(struct weft_engine *e, struct wait_call *w)
 {
+	weft_assert(weft_wait_wake_batch_self == &w->batch);
 	struct weft_parked me = {.parker = w->parker};
 	/* Relaxed: if it goes off just now, leave() tells us to wake one, perhaps ourselves. */
 	if (atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) == WEFT_WATCHER_OFF ||
@@ -147,6 +148,7 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 	atomic_store_explicit(&e->x_sleep_ns, WEFT_FOREVER, memory_order_relaxed);
 	weft_assert(weft_task_sources_level(e) == WEFT_ARM_ALL ||
 		    weft_task_sources_level(e) == WEFT_ARM_OFF); /* a bell has rung since */
+	weft_assert(w->enlisted && w->parker);
 	atomic_store_explicit(&e->x_sleeper, w->parker, memory_order_release);
 	weft_task_baton_sleep(&e->baton);
 	/*
@@ -239,6 +241,8 @@ void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 {
 	struct weft_patience patience = {.started = false};
 	weft_task_baton_check_held(&e->baton);
+	weft_assert(!weft_task_engine_self.wait && !weft_task_engine_self.in_handler);
+	weft_assert(w->ready || w->first <= w->n);
 	w->slept = false;
 	w->slice_ns = 0;
 	if (!w->held) {
@@ -298,6 +302,7 @@ void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 			break;
 		}
 	}
+	weft_assert(weft_task_engine_self.wait == w);
 	weft_task_engine_self.wait = NULL;
 	weft_task_turn_wakes(w->slice_ns);
 	w->slice_ns = 0;

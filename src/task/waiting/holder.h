@@ -60,6 +60,7 @@ static inline int weft_task_holder_look(struct weft_engine *e)
 static inline void weft_task_holder_look_end(struct weft_engine *e, struct wait_call *w,
 					     const void *site)
 {
+	weft_assert(w->held && weft_wait_wake_batch_self == &w->batch);
 	weft_task_baton_release(e, WEFT_LEAVER_WAITER, site);
 	weft_wait_wake_batch_self = NULL;
 	if (weft_unlikely(w->batch.count)) /* none of them is us: we are in no list */

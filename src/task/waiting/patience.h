@@ -17,6 +17,7 @@
 #define WEFT_PATIENCE_H
 
 #include <sched.h>
+#include "base/assert.h"
 #include "task/engine_int.h"
 #include "task/waiting/spin.h"
 
@@ -59,6 +60,7 @@ static inline enum weft_patience_verdict weft_task_patience_next(struct weft_pat
 		return WEFT_PATIENCE_OVER;
 	if (!p->yields && (round & WEFT_PATIENCE_CHECK) != 0)
 		return WEFT_PATIENCE_ON;
+	weft_assert(p->started && p->budget);
 	uint64_t now = weft_cycles();
 	weft_task_spin_gap(now - p->last);
 	p->untaken = now - p->last < p->untaken_cycles ? p->untaken + 1 : 0;

@@ -208,6 +208,7 @@ static struct weft_wait_plan plan_for(const void *site, _Atomic uint32_t *slot)
 		.quota = atomic_load_explicit(&x_quota, memory_order_relaxed),
 		.preempted = weft_task_spin_preempted(),
 	};
+	weft_assert(load.learned_ns >= SPIN_MIN_NS && load.learned_ns <= 2 * SPIN_MAX_NS);
 	uint64_t left = load.preempted ? weft_task_turn_left_ns() : 0;
 	if (left) { /* its turn */
 		load.preempted = false;

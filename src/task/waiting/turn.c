@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* turn.c - when a waiter's turn ends, and the slice with which it sleeps. */
+#include "base/assert.h"
 #include "task/waiting/turn.h"
 #include "task/engine_int.h"
 #include "task/thread.h"
@@ -25,6 +26,7 @@ uint64_t weft_task_turn_sleeps(void)
 	if (!weft_task_sched_get(&a) || (a.policy != SCHED_OTHER && a.policy != SCHED_BATCH) ||
 	    a.runtime <= WEFT_SLICE_NS)
 		return 0;
+	weft_assert(a.runtime > WEFT_SLICE_NS);
 	uint64_t own = a.runtime;
 	a.runtime = WEFT_SLICE_NS;
 	return weft_task_sched_set(&a) ? own : 0;

@@ -29,6 +29,7 @@ bool weft_task_wait_call_enlist(struct wait_call *w)
 /* No list holds the node any more when this returns. */
 void weft_task_wait_call_delist_node(struct weft_completion *c, struct weft_wait_node *n)
 {
+	weft_assert(n->waiter);
 	unsigned turns = 0;
 	if (weft_wait_completion_delist(c, n))
 		return;

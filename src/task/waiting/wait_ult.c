@@ -59,6 +59,7 @@ static weft_err wait_foreign(struct weft_engine *e, struct wait_call *w)
 /* A light thread: its worker polls, not it. */
 static weft_err wait_light(struct wait_call *w)
 {
+	weft_assert(w->node && weft_wait_parker_is_light(w->parker));
 	weft_err err = WEFT_OK;
 	if (weft_unlikely(weft_wait_foreign_is(w->parker)))
 		return wait_foreign(&weft_task_engine, w);

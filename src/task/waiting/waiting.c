@@ -20,6 +20,7 @@
 /* Another thread has the baton: sleep until woken, unless it comes free at this moment. */
 static void park_beside(struct weft_engine *e, struct wait_call *w)
 {
+	weft_assert(!w->held && !weft_task_engine_self.wait); /* the baton is not ours */
 	struct weft_parked me = {.parker = w->parker};
 	if (!weft_task_wait_call_enlist(w)) {
 		weft_task_wait_call_nap();
@@ -115,6 +116,7 @@ static weft_err wait_heap(struct wait_call *w)
 
 static weft_err wait_sized(struct wait_call *w)
 {
+	weft_assert(w->n && !w->enlisted && !w->parked_once);
 	w->parker = weft_wait_parker_self();
 	if (weft_wait_parker_is_light(w->parker))
 		return weft_task_wait_ult(w);

@@ -7,6 +7,7 @@
  * The waker's last access to an entry is that push; after the pop it is ours alone.
  */
 #include <weft/pollable.h>
+#include "base/assert.h"
 #include "base/cancel.h"
 #include "base/log.h"
 #include "task/engine_int.h"
@@ -129,6 +130,7 @@ static size_t take(struct weft_waitset *s, void **key, size_t n)
 	struct weft_mpsc_node *r;
 	while (taken < n && (r = weft_mpsc_pop(&s->ready))) { /* ends: n, or none is ready */
 		struct entry *en = weft_container_of(r, struct entry, ready);
+		weft_assert(en->set == s);
 		weft_list_remove(&en->link);
 		key[taken++] = en->key;
 		free(en);

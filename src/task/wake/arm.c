@@ -14,6 +14,8 @@
 
 static weft_err call_arm(struct weft_slot *s, struct weft_source *src, enum weft_arm_level level)
 {
+	weft_assert_held(weft_mask, &s->mask);
+	weft_assert(level <= WEFT_ARM_ALL && src->arm);
 	struct weft_source_inside inside;
 	weft_task_slot_enter(s, &inside);
 	weft_err err = src->arm(src->arg, level);

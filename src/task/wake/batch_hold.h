@@ -68,6 +68,7 @@ static inline enum weft_held weft_task_batch_hold_begin(struct weft_task_batch_h
 							const struct weft_baton *b, uint64_t now,
 							uint64_t ns, uint32_t rounds)
 {
+	weft_assert(now && ns); /* 0 says that nothing is held back */
 	/* Relaxed: a hint for the watcher, which looks at what is held itself. */
 	atomic_store_explicit(&h->x_rounds, rounds, memory_order_relaxed);
 	/* HELD <-> OVER.  Two exchanges of one word: if ours is the later one it acquires where the

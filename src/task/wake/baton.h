@@ -87,6 +87,8 @@ static __attribute__((noinline, unused)) bool weft_task_baton_heard(struct weft_
 /* The holder is about to bring every source to that level. */
 static inline void weft_task_baton_arm(struct weft_baton *b, enum weft_arm_level level)
 {
+	weft_assert(level <= WEFT_ARM_ALL);
+	weft_assert(atomic_load_explicit(&b->x_state, memory_order_relaxed) == WEFT_BATON_HELD);
 	/* LEVEL -> WANT.  seq_cst: before our look at x_wanted when we leave.  Said before the
 	 * first bell is armed: one that rings from now on takes it back. */
 	atomic_store_explicit(&b->x_level, level, memory_order_seq_cst);
@@ -117,6 +119,7 @@ static inline bool weft_task_baton_want(struct weft_baton *b, int n)
 	/* WANT -> heard.  seq_cst, both: of us and a thread that arms for replies and leaves: it counts us
 	 * then and kicks, or we see it armed.  Without it the end would not ring. */
 	int was = atomic_fetch_add_explicit(&b->x_wanted, n, memory_order_seq_cst);
+	weft_assert(was + n >= 0); /* none is taken back that was not given */
 	if (n <= 0 || was > 0)
 		return false;
 	/* WANT <- LEVEL. */
@@ -219,6 +222,7 @@ static inline void weft_task_baton_wake(struct weft_baton *b)
 /* The watcher says where it is. */
 static inline void weft_task_watcher_sit(struct weft_baton *b, enum weft_watcher_pos pos)
 {
+	weft_assert(pos <= WEFT_WATCHER_UNDER); /* BESIDE is asked for, not said */
 	/* SIT -> SUBMIT, GONE.  seq_cst: comes before the watcher's last look. */
 	atomic_exchange_explicit(&b->x_watcher, pos, memory_order_seq_cst);
 }

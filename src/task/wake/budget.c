@@ -6,6 +6,7 @@
  * each thread takes out what it has used.  A thread that finds it overdrawn pauses until it is full
  * to zero again.  The server is exempt: its core was given to it.
  */
+#include "base/assert.h"
 #include "base/counters.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
@@ -71,6 +72,7 @@ int64_t weft_task_budget_spend(void)
 		       (int64_t)ns;
 	if (left >= 0)
 		return 0;
+	weft_assert(left < 0 && percent > 0);
 	int64_t pause = -left * 100 / percent;
 	return pause > PAUSE_MAX_NS ? PAUSE_MAX_NS : pause;
 }

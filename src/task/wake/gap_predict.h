@@ -14,6 +14,7 @@
 #ifndef WEFT_TASK_GAP_PREDICT_H
 #define WEFT_TASK_GAP_PREDICT_H
 
+#include "base/assert.h"
 #include "base/base.h"
 #include "base/mechanism.h"
 
@@ -41,6 +42,7 @@ static inline void weft_task_gap_back(struct weft_task_gap *a, uint64_t now, boo
 				      uint64_t short_cycles)
 {
 	uint8_t *shorts = &a->shorts[a->at];
+	weft_assert(a->since && a->at < 1u << WEFT_GAP_BITS && *shorts <= WEFT_GAP_SURE);
 	if (now - a->since < short_cycles)
 		*shorts = (uint8_t)(*shorts < WEFT_GAP_SURE ? *shorts + 1 : WEFT_GAP_SURE);
 	else if (behind)

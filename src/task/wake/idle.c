@@ -70,6 +70,7 @@ void weft_task_idle_size(int ranks, int cpus)
 	int spare = weft_task_load_cpus() < share ? 0 : share - 1;
 	int n = weft_task_idle_spread(weft_setting_str(WEFT_SET_IDLE_LEVEL), (int)given, spare,
 				      place, IDLERS_MAX);
+	weft_assert(n >= 0 && n <= IDLERS_MAX);
 	for (int i = 0; i < n; i++)
 		atomic_store_explicit(&idlers[i].x_place, place[i], memory_order_relaxed);
 	atomic_store_explicit(&x_wanted, n, memory_order_relaxed);

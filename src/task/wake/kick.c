@@ -62,6 +62,7 @@ void weft_task_engine_kick(struct weft_engine *e, enum weft_kick kick)
 
 static void set_timer(struct weft_engine *e, uint64_t ns)
 {
+	weft_assert(ns && ns < 1000000000u);
 	struct itimerspec in = {.it_value = {.tv_nsec = (long)ns}};
 	if (timerfd_settime(e->kick_timer_fd, 0, &in, NULL))
 		weft_debug("no timer for the watcher: %s", strerror(errno));
@@ -124,6 +125,7 @@ void weft_task_engine_ears(struct weft_engine *e)
 
 bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 {
+	weft_assert(e->watch_fd >= 0 && !weft_task_engine_self.in_handler);
 	struct epoll_event ev[8];
 	struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
 			      .tv_nsec = (long)(timeout_ns % 1000000000u)};
@@ -153,6 +155,7 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 			continue;
 		}
 		rang = true;
+		weft_assert(ev[i].data.u32 <= WEFT_SLOT_MAX);
 		/* RANG -> arm.  Set before the level is taken back: the thread that arms again then
 		 * sees which. */
 		atomic_store_explicit(&e->slot[ev[i].data.u32 - 1].x_rang, true,

@@ -51,6 +51,7 @@ struct weft_kick_filter {
 static inline bool weft_task_kick_filter_already(struct weft_kick_filter *t, unsigned how,
 						 uint64_t *key_p)
 {
+	weft_assert(how < 4); /* its bits in the key */
 	/* TOLD <- LOOK.  seq_cst: comes after the caller's publication, which is seq_cst too; then
 	 * the look that has not been counted yet sees it. */
 	uint32_t looks = atomic_load_explicit(&t->x_looks, memory_order_seq_cst);

@@ -29,6 +29,7 @@
 #ifndef WEFT_TASK_KICK_TIMER_H
 #define WEFT_TASK_KICK_TIMER_H
 
+#include "base/assert.h"
 #include "base/base.h"
 
 #define WEFT_KICK_TIMER_NS                                                                         \
@@ -51,6 +52,7 @@ struct weft_task_kick_timer {
 static inline bool weft_task_kick_timer_due(struct weft_task_kick_timer *d,
 					    enum weft_task_kick_timer_what what)
 {
+	weft_assert(what == WEFT_KICK_TIMER_CHECK || what == WEFT_KICK_TIMER_KICK);
 	/* DUE -> FIRED.  Carries: the vacant baton, to the thread whose timer stands for our kick.
 	 * Without it that thread could see it held, and the doorbells would stay away. */
 	uint32_t was = atomic_fetch_or_explicit(&d->x_set, what, memory_order_release);

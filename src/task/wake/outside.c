@@ -126,6 +126,7 @@ static void alarm_locked(uint64_t ns)
 /* No thread of ours lies in wait: the bells must ring for the loop. */
 static weft_err arm_alone(struct weft_engine *e)
 {
+	weft_assert_held(weft_mutex, &out.lock);
 	weft_err err = WEFT_OK;
 	if (weft_task_baton_try_take(&e->baton)) {
 		if (weft_task_sources_level(e) != WEFT_ARM_ALL ||

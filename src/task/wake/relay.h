@@ -25,6 +25,7 @@
 #ifndef WEFT_RELAY_H
 #define WEFT_RELAY_H
 
+#include "base/assert.h"
 #include "base/base.h"
 
 enum weft_lease {
@@ -90,6 +91,7 @@ static inline bool weft_task_relay_answer(struct weft_relay *r, uint32_t mark)
 		atomic_load_explicit(&r->x_word, memory_order_relaxed); /* again and again */
 	if (weft_likely(word == WEFT_WORD_NONE || word == mark))
 		return false;
+	weft_assert(mark == WEFT_WORD_NONE || mark == WEFT_WORD_MARKED);
 	/* ANSWER <- ASK.  Acquire: what was published is visible. */
 	return atomic_exchange_explicit(&r->x_word, mark, memory_order_acquire) != WEFT_WORD_NONE;
 }

@@ -78,6 +78,9 @@ static void back_to_application(struct weft_engine *e, enum weft_kick kick, cons
 void weft_task_baton_released(struct weft_engine *e, enum weft_kick kick, enum weft_leaver leaver,
 			      const void *site)
 {
+	weft_assert(kick <= WEFT_KICK_PARKED && !weft_task_engine_self.holds);
+	weft_assert(leaver < WEFT_LEAVER_WATCHER ||
+		    weft_task_engine_self.runner == WEFT_RUNNER_WATCHER);
 	switch (leaver) {
 	case WEFT_LEAVER_WAITER:
 	case WEFT_LEAVER_SLEEPER:

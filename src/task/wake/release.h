@@ -41,6 +41,7 @@ void weft_task_baton_released(struct weft_engine *e, enum weft_kick kick, enum w
 static inline void weft_task_baton_release(struct weft_engine *e, enum weft_leaver leaver,
 					   const void *site)
 {
+	weft_task_baton_check_held(&e->baton);
 	enum weft_kick kick = weft_task_baton_leave(&e->baton);
 	if (weft_unlikely(kick != WEFT_KICK_NONE || leaver != WEFT_LEAVER_WAITER ||
 			  weft_task_sources_armed(e)))

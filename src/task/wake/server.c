@@ -6,6 +6,7 @@
  * A waiter parks at once and is woken by the completion.  Switched off, it gives the baton
  * back and sleeps on the watcher's word, whose place it takes: the watcher is off.
  */
+#include "base/assert.h"
 #include "base/counters.h"
 #include "base/futex.h"
 #include "base/log.h"
@@ -47,6 +48,8 @@ static void go_there(void)
 /* Until switched off. */
 static void serve(struct weft_engine *e)
 {
+	weft_task_baton_check_held(&e->baton);
+	weft_assert(weft_task_engine_self.runner == WEFT_RUNNER_WATCHER);
 	unsigned rounds = 0;
 	if (weft_task_sources_armed(e))
 		(void)weft_task_sources_arm(e, WEFT_ARM_OFF);

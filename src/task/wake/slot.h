@@ -9,6 +9,7 @@
 /* The calling thread, which holds the mask of s, begins to run a callback of it. */
 static inline void weft_task_slot_enter(struct weft_slot *s, struct weft_source_inside *inside)
 {
+	weft_assert_held(weft_mask, &s->mask);
 	struct weft_engine_self *self = &weft_task_engine_self;
 	*inside = (struct weft_source_inside){.slot = s, .outer = self->inside};
 	self->inside = inside;
@@ -17,6 +18,8 @@ static inline void weft_task_slot_enter(struct weft_slot *s, struct weft_source_
 
 static inline void weft_task_slot_exit(const struct weft_source_inside *inside)
 {
+	weft_assert(weft_task_engine_self.inside == inside); /* innermost first */
+	weft_assert(weft_task_engine_self.in_handler > 0);
 	weft_task_engine_self.inside = inside->outer;
 	weft_task_engine_self.in_handler--;
 }

@@ -227,6 +227,8 @@ static int priority_of(struct weft_engine *e, uint32_t slot)
 /* Quick rounds look at the first n slots in this order; slot_lock is held. */
 static void order_slots(struct weft_engine *e, uint32_t n)
 {
+	weft_assert_held(weft_mutex, &e->slot_lock);
+	weft_assert(n <= WEFT_SLOT_MAX);
 	for (uint32_t i = 0; i < n; i++) { /* insertion: few, and seldom */
 		uint32_t at = i;
 		for (; at > 0; at--) {
@@ -306,6 +308,7 @@ void weft_task_source_remove(struct weft_source *src)
 	if (s->unarmable)
 		atomic_fetch_sub_explicit(&e->x_unarmable, 1, memory_order_relaxed);
 	weft_task_source_timed_locked(src, false);
+	weft_assert(atomic_load_explicit(&s->x_source, memory_order_relaxed) == src);
 	atomic_store_explicit(&s->x_source, NULL, memory_order_relaxed);
 	src->engine_private[0] = NULL;
 	if (!inside)
@@ -321,6 +324,7 @@ void weft_task_source_enter(struct weft_source *src, struct weft_source_inside *
 {
 	struct weft_slot *s = slot_of(src);
 	bool nested = is_inside(s);
+	weft_assert(nested || !weft_task_engine_self.inside); /* two could wait for each other */
 	if (!nested)
 		slot_lock(s);
 	weft_task_slot_enter(s, inside);

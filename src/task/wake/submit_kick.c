@@ -22,6 +22,7 @@ static bool others_poll(struct weft_engine *e, struct weft_engine_self *self, ui
 void weft_task_submit_kick_at_once(struct weft_engine *e, enum weft_kick kick, uint64_t key,
 				   bool any)
 {
+	weft_assert(kick == WEFT_KICK_SET || kick == WEFT_KICK_WATCHER);
 	struct weft_engine_self *self = &weft_task_engine_self;
 	bool ticks = kick == WEFT_KICK_WATCHER &&
 		     atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) ==

@@ -41,6 +41,7 @@
 /* Sleeps on our own word while it is `seen`. */
 static void word_sleep(struct weft_engine *e, uint32_t seen, uint64_t ns)
 {
+	weft_assert(!weft_task_engine_self.in_handler && !weft_task_engine_self.holds);
 	weft_futex_wait(&e->x_watcher_word, seen,
 			ns == WEFT_FOREVER ? WEFT_NEVER : weft_clock_ns() + ns);
 	weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
@@ -63,6 +64,8 @@ static uint32_t woke(struct weft_engine *e)
 
 void weft_task_watcher_drain(struct weft_engine *e)
 {
+	weft_assert(weft_task_engine_self.runner == WEFT_RUNNER_WATCHER);
+	weft_assert(!weft_task_engine_self.drains && !weft_task_engine_self.in_handler);
 	unsigned rounds = 0;
 	uint64_t begun = weft_cycles();
 	weft_task_engine_self.drains = true;
@@ -102,6 +105,7 @@ static uint64_t tick_most(const struct weft_watcher *w)
 static void tick_slower(struct weft_watcher *w)
 {
 	uint64_t most = tick_most(w);
+	weft_assert(w->tick_ns >= TICK_MIN_NS && w->tick_ns <= TICK_LONG_NS);
 	w->tick_ns = w->tick_ns * 2 > most ? most : w->tick_ns * 2;
 }
 
@@ -264,12 +268,14 @@ static bool go_under(struct weft_engine *e, struct weft_watcher *w)
 
 static bool sit_beside(struct weft_engine *e)
 {
+	weft_assert(weft_task_watcher_at(e) == WEFT_WATCHER_TICKS);
 	take_lease_back(e);
 	return weft_task_watcher_sit_beside(&e->baton);
 }
 
 static enum weft_watcher_finds sleep_beside(struct weft_engine *e)
 {
+	weft_assert(weft_task_watcher_at(e) == WEFT_WATCHER_BESIDE);
 	uint32_t seen = e->word_seen;
 	while (word(e) == seen) /* ends: kicked by the leaving holder, a switch or a submission */
 		word_sleep(e, seen, WEFT_FOREVER);
@@ -391,6 +397,7 @@ static void *run(void *arg)
 
 weft_err weft_task_watcher_start(struct weft_engine *e)
 {
+	weft_assert(!e->have_watcher && e->watch_fd >= 0);
 	weft_err err = weft_task_engine_thread(&e->watcher, run, e);
 	e->have_watcher = err == WEFT_OK;
 	return err;

@@ -31,6 +31,8 @@ void weft_task_watcher_redirect(struct weft_engine *e)
 /* Polls with the baton in hand: no other thread waits then. */
 static void drain_holding(struct weft_engine *e)
 {
+	weft_task_baton_check_held(&e->baton);
+	weft_assert(!weft_task_engine_self.holds);
 	weft_task_engine_self.holds = true;
 	weft_task_watcher_drain(e);
 	weft_task_engine_self.holds = false;
@@ -68,6 +70,7 @@ static uint64_t sleep_ns(struct weft_engine *e, uint64_t nap)
 
 enum weft_watcher_finds weft_task_watcher_sleep_under(struct weft_engine *e, struct weft_watcher *w)
 {
+	weft_assert(weft_task_watcher_at(e) == WEFT_WATCHER_UNDER);
 	if (!weft_task_watcher_wanted(e))
 		return WEFT_WATCHER_UNWANTED;
 	/* What we have run may want to hear more than is armed for; or a thread that left had found
@@ -138,6 +141,7 @@ static bool check(struct weft_engine *e)
 
 bool weft_task_watcher_set_timer(struct weft_engine *e, struct weft_watcher *w)
 {
+	weft_assert(w->timers <= WEFT_KICK_TIMER_MAX);
 	if (++w->timers > WEFT_KICK_TIMER_MAX)
 		return false;
 	if (weft_task_kick_timer_due(&e->kick_timer, WEFT_KICK_TIMER_KICK))
@@ -220,6 +224,7 @@ bool weft_task_watcher_go_under(struct weft_engine *e, struct weft_watcher *w)
 		}
 	}
 	/* Said before the baton is vacant: a thread that takes it and leaves then kicks us. */
+	weft_task_baton_check_held(&e->baton);
 	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_UNDER);
 	w->timers = 0;
 	w->under_since_ns = weft_clock_ns();

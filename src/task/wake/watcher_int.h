@@ -45,6 +45,7 @@ static inline enum weft_watcher_pos weft_task_watcher_at(struct weft_engine *e)
 /* After a kick.  True: nothing need ring during the next tick, other threads poll. */
 static inline bool weft_task_watcher_spare(struct weft_engine *e, struct weft_watcher *w)
 {
+	weft_assert(weft_task_engine_self.runner == WEFT_RUNNER_WATCHER);
 	w->spare = weft_task_poll_activity_kicked(&w->polls, weft_task_watcher_rounds(e),
 						  weft_clock_ns());
 	return w->spare;

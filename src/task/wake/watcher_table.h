@@ -167,6 +167,7 @@ weft_task_watcher_finds_ticking(const struct weft_watcher_view *v)
 static inline enum weft_watcher_finds
 weft_task_watcher_finds_under(const struct weft_watcher_view *v)
 {
+	weft_assert(!(v->timer && v->rang) && !(v->rang && v->expired));
 	bool held = v->state == WEFT_BATON_HELD;
 	if (v->timer && !v->held_back)
 		return held       ? WEFT_WATCHER_TIMER_HELD
