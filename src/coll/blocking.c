@@ -5,6 +5,7 @@
  * All ways combine in the order of reduce.c, so that a blocking and a nonblocking call give the
  * same bits.
  */
+#include "base/assert.h"
 #include "base/mechanism.h"
 #include "coll/alg.h"
 #include "coll/blocking.h"
@@ -166,6 +167,7 @@ static const struct weft_coll_way ways[WEFT_COLL_KIND_COUNT][WAYS_MOST] = {
 
 const struct weft_coll_way *weft_coll_choose(const struct weft_coll_case *c, unsigned have)
 {
+	weft_assert(c->kind < WEFT_COLL_KIND_COUNT && c->g->size > 1);
 	const struct weft_coll_way *w = ways[c->kind];
 	for (int i = 0; i < WAYS_MOST && w[i].name; i++)
 		if (!(w[i].needs & ~have) && w[i].fits(c))
@@ -215,5 +217,6 @@ weft_err weft_coll_blocking(const struct weft_coll_group *g, const struct weft_c
 		if (w->needs & ~have)
 			w = weft_coll_choose(&c, have & ways_on());
 	}
+	weft_assert(!w || !(w->needs & ~have)); /* the same way on all members */
 	return w ? w->run(g, a) : WEFT_AGAIN;
 }

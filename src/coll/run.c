@@ -256,6 +256,7 @@ static void run_schedule(struct weft_coll *c, enum place place)
 
 void weft_coll_start(struct weft_coll *c)
 {
+	weft_assert(!c->steps || c->step);
 	weft_count(WEFT_CNT_COLL_SCHEDULES, 1);
 	weft_wait_completion_init(&c->wake);
 	/* Relaxed: no other thread knows of this run before its first message starts. */

@@ -53,6 +53,7 @@ static void finish_recv(struct steps *n, struct weft_req *req, const struct weft
 static bool start_recv(struct steps *n, struct weft_req *req, int rank, int tag,
 		       const struct weft_buf *buf)
 {
+	weft_assert(rank != n->g->rank && tag < WEFT_TAG_AGREE);
 	struct weft_buf sign = weft_data_buf_flat(n->in, 1);
 	weft_comm_req_init(req, NULL, NULL);
 	weft_err err = weft_comm_core_irecv(req, n->g->ctx, weft_coll_process(n->g, rank),
@@ -84,6 +85,7 @@ static APART void send_and_wait(struct steps *n, int rank, int tag, const struct
 
 static void send_step(struct steps *n, int rank, int tag, const struct weft_buf *given)
 {
+	weft_assert(rank != n->g->rank && tag < WEFT_TAG_AGREE);
 	struct weft_buf sign = weft_coll_sign_of(n->err, given->bytes);
 	const struct weft_buf *buf = weft_likely(!n->err) ? given : &sign;
 	weft_err err =

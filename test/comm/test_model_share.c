@@ -46,6 +46,7 @@ static void fetch(void)
 		for (unsigned i = 0; i < n; i++)
 			have(first + i, 1);
 		fetched += (int)n;
+		weft_comm_share_check(&x_word, 7);
 	}
 	said = (int)weft_comm_share_close(&x_word, 7, PIECES);
 	/* The word's next message. */
@@ -58,6 +59,7 @@ static void write_back(void)
 	while (weft_comm_share_back(&x_word, 7, &piece)) {
 		have(piece, 2);
 		written++;
+		weft_comm_share_check(&x_word, 7);
 	}
 }
 

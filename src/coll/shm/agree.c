@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "coll/shm/group.h"
 
 #define RING_FROM 4
@@ -178,6 +179,7 @@ static weft_err stages_try(const struct weft_coll_group *g, enum weft_coll_kind 
 static weft_err agree_on_large(const struct weft_coll_group *g, enum weft_coll_kind kind,
 			       struct weft_coll_shm *s)
 {
+	weft_assert(s->have & WEFT_COLL_SHM_RING && !(s->have & LARGE));
 	int self = weft_coll_process(g, g->rank), mine;
 	bool stages = false, reads = false;
 	uint32_t all;
@@ -237,6 +239,7 @@ weft_err weft_coll_shm_open(const struct weft_coll_group *g, enum weft_coll_kind
 		*g->shm_p = s;
 	}
 	weft_err err = WEFT_OK;
+	weft_assert(s->size == g->size && !(s->have & ~s->asked));
 	if (weft_unlikely(needs & ~s->asked))
 		err = agree(g, kind, needs, s);
 	*have_p = s->have;

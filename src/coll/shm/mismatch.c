@@ -8,6 +8,7 @@
  * sleeps.  Both are ordered (seq_cst): of two members whose calls do not match, one sees the other.
  * A member that is ahead also remembers what it has called under the number that another is in.
  */
+#include "base/assert.h"
 #include "base/log.h"
 #include "coll/shm/group.h"
 
@@ -31,6 +32,7 @@ static _Atomic uint32_t *x_note_of(const struct weft_coll_group *g, int r)
 /* A note for the caller's collective, which it remembers. */
 static uint32_t make_note(const struct weft_coll_group *g, enum weft_coll_kind kind, uint32_t how)
 {
+	weft_assert(kind < WEFT_COLL_KIND_COUNT && !(how & ~(NOTE_LATER | NOTE_IN_RING)));
 	uint32_t number = weft_coll_number(g);
 	uint32_t note = number << 8 | how | ((uint32_t)kind + 1);
 	weft_coll_shm_of(g)->noted[number % WEFT_COLL_SHM_NOTES] = note;

@@ -72,6 +72,7 @@ static weft_err show_places(const struct weft_coll_group *g, enum weft_coll_kind
 
 static bool read_from(const struct weft_coll_group *g, int r, uint64_t from, void *to, size_t len)
 {
+	weft_assert(r != g->rank && from);
 	return !len ||
 	       !weft_comm_read(weft_comm_ctx_core(g->ctx), weft_coll_process(g, r), from, to, len);
 }
@@ -162,6 +163,7 @@ static bool combine_piece(const struct sum *s, size_t lo, size_t count, char *ac
 
 static bool combine_share(const struct sum *s, char *share)
 {
+	weft_assert(share && s->size <= PIECE);
 	const size_t *at = &s->k->at[s->g->rank];
 	size_t most = PIECE / s->size, count;
 	bool well = true;

@@ -19,6 +19,7 @@
 static char *next_piece(const struct weft_coll_group *g, int r)
 {
 	struct weft_coll_shm *s = weft_coll_shm_of(g);
+	weft_assert(s->have & WEFT_COLL_SHM_STAGE && r == g->rank); /* its own alone */
 	return s->stage[r]->piece[s->meets & 1];
 }
 
@@ -26,6 +27,7 @@ static char *next_piece(const struct weft_coll_group *g, int r)
 static const char *shown_piece(const struct weft_coll_group *g, int r)
 {
 	struct weft_coll_shm *s = weft_coll_shm_of(g);
+	weft_assert(s->have & WEFT_COLL_SHM_STAGE && r >= 0 && r < g->size && s->meets);
 	return s->stage[r]->piece[!(s->meets & 1)];
 }
 
@@ -79,6 +81,7 @@ weft_err weft_coll_stage_alltoall(const struct weft_coll_group *g, const struct 
 	struct weft_buf mine = weft_coll_given(g, a);
 	size_t block = a->rcount * a->rtype->size, n = (size_t)g->size, len;
 	size_t most = WEFT_COLL_SHM_PIECE / n & ~(size_t)(WEFT_CACHELINE - 1);
+	weft_assert(most && g->size <= WEFT_COLL_RING_MEMBERS);
 	bool as_expected = mine.bytes == block * n;
 	weft_count(WEFT_CNT_COLL_STAGES, 1);
 	for (size_t off = 0; off < block; off += len) {
@@ -129,6 +132,7 @@ static weft_err allreduce_piece(const struct weft_coll_group *g, const struct we
 weft_err weft_coll_stage_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
 	size_t size = a->rtype->size, most = WEFT_COLL_SHM_PIECE / size, count;
+	weft_assert(size && most);
 	const char *from = a->in_place ? a->rbuf : a->sbuf;
 	weft_err err = WEFT_OK;
 	weft_count(WEFT_CNT_COLL_STAGES, 1);

@@ -22,10 +22,13 @@ void weft_comm_rtr_heard(struct weft_gate *g, const struct weft_wire *h)
 }
 
 /* The holder of the mask looks at what has been heard: has such a message gone meanwhile? */
-static void take_news_locked(struct weft_comm_rtr *e)
+static void take_news_locked(struct weft_gate *g)
 {
+	weft_assert_held(weft_comm_gate, g);
+	struct weft_comm_rtr *e = g->rtr;
 	weft_comm_spin_lock(&e->lock);
 	uint32_t news = atomic_load_explicit(&e->x_news, memory_order_relaxed);
+	weft_assert(news <= WEFT_RTR_NEWS && e->n <= WEFT_RTR_KEPT);
 	for (uint32_t i = 0; i < news; i++) {
 		const struct weft_comm_rtr_note *n = &e->news[i];
 		/* Numbers go round: which of two is later says their difference. */
@@ -38,12 +41,14 @@ static void take_news_locked(struct weft_comm_rtr *e)
 	weft_comm_spin_unlock(&e->lock);
 }
 
-/* The oldest note for that key, or e->n. */
-static unsigned find_locked(struct weft_comm_rtr *e, uint32_t context, int32_t tag)
+/* The oldest note for that key, or n of them. */
+static unsigned find_locked(struct weft_gate *g, uint32_t context, int32_t tag)
 {
+	weft_assert_held(weft_comm_gate, g);
+	const struct weft_comm_rtr *e = g->rtr;
 	/* Relaxed: a hint; what is missed now is seen at the next message. */
 	if (atomic_load_explicit(&e->x_news, memory_order_relaxed))
-		take_news_locked(e);
+		take_news_locked(g);
 	unsigned i = 0;
 	while (i < e->n && (e->note[i].context != context || e->note[i].tag != tag))
 		i++;
@@ -62,15 +67,17 @@ bool weft_comm_rtr_may_locked(struct weft_gate *g, const struct weft_req *r)
 	if (r->buf.type || len > most || len > g->credit / 2)
 		return false;
 	const struct weft_wire *h = &weft_comm_req_send((struct weft_req *)r)->out.head;
-	unsigned i = find_locked(e, h->context, h->tag);
+	unsigned i = find_locked(g, h->context, h->tag);
 	/* The other half of the credit is for what is small. */
 	return i < e->n && len <= e->note[i].room &&
 	       weft_comm_credit_may_locked(g, len + (size_t)(g->credit / 2));
 }
 
-void weft_comm_rtr_take_locked(struct weft_comm_rtr *e, uint32_t context, int32_t tag)
+void weft_comm_rtr_take_locked(struct weft_gate *g, uint32_t context, int32_t tag)
 {
-	unsigned i = find_locked(e, context, tag);
+	weft_assert_held(weft_comm_gate, g);
+	struct weft_comm_rtr *e = g->rtr;
+	unsigned i = find_locked(g, context, tag);
 	if (i == e->n)
 		return;
 	e->n--;

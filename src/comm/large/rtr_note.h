@@ -42,7 +42,7 @@ void weft_comm_rtr_heard(struct weft_gate *g, const struct weft_wire *h);
 /* May r, which would ask, go at once? */
 bool weft_comm_rtr_may_locked(struct weft_gate *g, const struct weft_req *r);
 /* The message with that context and tag has gone: its note ends. */
-void weft_comm_rtr_take_locked(struct weft_comm_rtr *e, uint32_t context, int32_t tag);
+void weft_comm_rtr_take_locked(struct weft_gate *g, uint32_t context, int32_t tag);
 
 static inline uint32_t *weft_comm_rtr_sent(struct weft_comm_rtr *e, uint32_t context, int32_t tag)
 {
@@ -53,13 +53,14 @@ static inline uint32_t *weft_comm_rtr_sent(struct weft_comm_rtr *e, uint32_t con
 static inline void weft_comm_gate_numbered_locked(struct weft_gate *g, uint32_t context,
 						  int32_t tag)
 {
+	weft_assert_held(weft_comm_gate, g);
 	struct weft_comm_rtr *e = g->rtr;
 	g->send_seq++;
 	if (!e)
 		return;
 	/* Relaxed: a hint; what is missed now counts as stale at the next message. */
 	if (weft_unlikely(e->n || atomic_load_explicit(&e->x_news, memory_order_relaxed)))
-		weft_comm_rtr_take_locked(e, context, tag);
+		weft_comm_rtr_take_locked(g, context, tag);
 	*weft_comm_rtr_sent(e, context, tag) = g->send_seq;
 }
 

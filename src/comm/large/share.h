@@ -19,6 +19,7 @@
 #ifndef WEFT_COMM_SHARE_H
 #define WEFT_COMM_SHARE_H
 
+#include "base/assert.h"
 #include "base/base.h"
 
 #define WEFT_SHARE_BITS 12
@@ -45,10 +46,22 @@ static inline unsigned weft_comm_share_back_of(uint64_t word)
 	return (unsigned)word & WEFT_SHARE_PIECES;
 }
 
+/* Either side, of a word that no peer outside the protocol has written. */
+static inline void weft_comm_share_check(const _Atomic uint64_t *x_word, uint64_t number)
+{
+	/* Relaxed: one word. */
+	uint64_t w = atomic_load_explicit(x_word, memory_order_relaxed);
+	/* No piece is claimed from both ends. */
+	weft_assert(weft_comm_share_front_of(w) <= weft_comm_share_back_of(w));
+	/* A number's word is not written over by an earlier one's. */
+	weft_assert(weft_comm_share_number(w) >= number);
+}
+
 /* n pieces, the first `front` of them fetched already. */
 static inline void weft_comm_share_open(_Atomic uint64_t *x_word, uint64_t number, unsigned front,
 					unsigned n)
 {
+	weft_assert(n <= WEFT_SHARE_PIECES && front <= n && number <= WEFT_SHARE_NUMBER_MASK);
 	/* Relaxed: the packet that names the number carries it; a stale claim fails either way. */
 	atomic_store_explicit(x_word, weft_comm_share_word(number, front, n), memory_order_relaxed);
 }
