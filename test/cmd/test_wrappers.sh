@@ -29,8 +29,13 @@ is "-showme:libs" "$($mpicc -showme:libs)" mpi_abi
 is "-showme:command" "$($mpicc -showme:command)" gcc
 is "-compile-info" "$($mpicc -compile-info)" "gcc -I$BUILD/include -c"
 is "-link-info" "$($mpicc -link-info)" "gcc -I$BUILD/include $link"
+for option in -show -showme -showme:compile -showme:link -showme:incdirs -showme:libdirs -showme:libs -showme:command \
+	-showme:version -compile-info -link-info; do
+	is "-$option" "$($mpicc -$option a.c -o a)" "$($mpicc $option a.c -o a)"
+done
 is "mpicxx" "$($mpicxx -showme:command)" g++
 is "mpic++" "$("$BUILD/bin/mpic++" -showme:command)" g++
+is "mpiCC" "$("$BUILD/bin/mpiCC" --showme:command)" g++
 is "WEFT_CC" "$(WEFT_CC=clang $mpicc -show -c a.c)" "clang -I$BUILD/include -c a.c"
 is "WEFT_CC with arguments" "$(WEFT_CC='ccache gcc' $mpicc -show -c a.c)" "ccache gcc -I$BUILD/include -c a.c"
 is "WEFT_CXX" "$(WEFT_CXX=clang++ $mpicxx -show -c a.cc)" "clang++ -I$BUILD/include -c a.cc"
@@ -38,6 +43,8 @@ is "quotes" "$($mpicc -show -c '-DX="a b"' a.c)" "gcc -I$BUILD/include -c '-DX=\
 
 $mpicc -showme:nonsense >/dev/null 2>&1
 is "exit code for nonsense" $? 2
+$mpicc --showme:nonsense >/dev/null 2>&1
+is "exit code for nonsense with two dashes" $? 2
 $mpicc "$work/absent.c" >/dev/null 2>&1 && fail "an absent file compiles"
 $mpicc --version >/dev/null 2>&1 || fail "mpicc --version"
 
