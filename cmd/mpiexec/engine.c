@@ -51,6 +51,11 @@ static void add_program(struct args *a, const struct plan_program *prog)
 		add(a, prog->argv[i]);
 }
 
+static bool is_bound(const struct plan *plan)
+{
+	return plan->bind.bind != BIND_UNSET && plan->bind.bind != BIND_NONE;
+}
+
 /* --- Hydra --- */
 
 static void hydra_vars(struct args *a, const char *option, const struct plan_vars *vars)
@@ -76,12 +81,30 @@ static void hydra_args(struct args *a, const struct plan *plan)
 		add(a, "-ppn");
 		addf(a, "%d", plan->per_host);
 	}
-	if (plan->bind_core) {
+	if (is_bound(plan)) {
 		add(a, "-bind-to");
-		add(a, "core");
+		add(a, bind_word(plan->bind.bind));
+	}
+	if (plan->bind.map != BIND_UNSET && plan->bind.map != BIND_HOST) {
+		add(a, "-map-by");
+		add(a, bind_word(plan->bind.map));
 	}
 	if (plan->label)
 		add(a, "-l");
+	if (plan->exit_codes)
+		add(a, "-print-all-exitcodes");
+	if (plan->go_on)
+		add(a, "-disable-auto-cleanup");
+	if (plan->out_pattern) {
+		add(a, "-outfile-pattern");
+		add(a, plan->out_pattern);
+	}
+	if (plan->err_pattern) {
+		add(a, "-errfile-pattern");
+		add(a, plan->err_pattern);
+	}
+	if (plan->env == PLAN_ENV_NONE)
+		add(a, "-genvnone");
 	hydra_vars(a, "-genv", &plan->vars);
 	if (plan->timeout_s > 0) {
 		char text[32];
@@ -105,6 +128,20 @@ static void hydra_args(struct args *a, const struct plan *plan)
 
 /* --- srun: variables go through its own environment --- */
 
+static const char *srun_binding(enum bind_kind kind)
+{
+	switch (kind) {
+	case BIND_THREAD:
+		return "threads";
+	case BIND_NUMA:
+		return "ldoms";
+	case BIND_PACKAGE:
+		return "sockets";
+	default:
+		return "cores";
+	}
+}
+
 static void srun_options(struct args *a, const struct plan *plan)
 {
 	add(a, "--mpi=pmi2");
@@ -115,10 +152,13 @@ static void srun_options(struct args *a, const struct plan *plan)
 		addf(a, "--nodelist=%s", plan->hostfile);
 	if (plan->per_host)
 		addf(a, "--ntasks-per-node=%d", plan->per_host);
-	if (plan->bind_core)
-		add(a, "--cpu-bind=cores");
+	if (is_bound(plan))
+		addf(a, "--cpu-bind=%s%s", plan->bind.report ? "verbose," : "",
+		     srun_binding(plan->bind.bind));
 	if (plan->label)
 		add(a, "--label");
+	if (plan->go_on)
+		add(a, "--kill-on-bad-exit=0");
 	if (plan->timeout_s > 0) {
 		long s = (long)plan->timeout_s;
 		addf(a, "--time=%ld:%02ld", s / 60, s % 60);
@@ -162,6 +202,8 @@ static void prterun_args(struct args *a, const struct plan *plan)
 {
 	if (plan->label)
 		add(a, "--tag-output");
+	if (plan->bind.report)
+		add(a, "--report-bindings");
 	if (plan->timeout_s > 0) {
 		add(a, "--timeout");
 		addf(a, "%.0f", plan->timeout_s < 1 ? 1 : plan->timeout_s);
@@ -181,9 +223,12 @@ static void prterun_args(struct args *a, const struct plan *plan)
 		if (plan->per_host) {
 			add(a, "--map-by");
 			addf(a, "ppr:%d:node:oversubscribe", plan->per_host);
+		} else if (plan->bind.map != BIND_UNSET) {
+			add(a, "--map-by");
+			addf(a, "%s:oversubscribe", bind_word(plan->bind.map));
 		}
 		add(a, "--bind-to");
-		add(a, plan->bind_core ? "core" : "none");
+		add(a, is_bound(plan) ? bind_word(plan->bind.bind) : "none");
 		add(a, "-n");
 		addf(a, "%d", prog->ranks);
 		if (prog->wdir) {

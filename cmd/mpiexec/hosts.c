@@ -23,12 +23,12 @@ struct host {
 };
 
 /* Where we read, for the line that says what is wrong. */
-struct place {
+struct spot {
 	const char *what; /* the file, or the option */
 	int line;         /* 0: no line */
 };
 
-static bool wrong(const struct place *p, const char *why, const char *word, size_t len)
+static bool wrong(const struct spot *p, const char *why, const char *word, size_t len)
 {
 	char shown[SHOWN + 1];
 	size_t n = len < SHOWN ? len : SHOWN;
@@ -42,7 +42,7 @@ static bool wrong(const struct place *p, const char *why, const char *word, size
 	return false;
 }
 
-static bool slots_read(const struct place *p, const char *text, size_t len, int *slots_p)
+static bool slots_read(const struct spot *p, const char *text, size_t len, int *slots_p)
 {
 	int n = 0;
 	for (size_t i = 0; i < len && n <= PLAN_RANKS_MAX; i++)
@@ -71,7 +71,7 @@ static size_t name_len(const char *text, size_t len)
 }
 
 /* NAME or NAME:RANKS, all of it. */
-static bool host_read(const struct place *p, const char *text, size_t len, struct host *h)
+static bool host_read(const struct spot *p, const char *text, size_t len, struct host *h)
 {
 	size_t n = name_len(text, len);
 	*h = (struct host){.name = text, .len = (int)n};
@@ -82,25 +82,51 @@ static bool host_read(const struct place *p, const char *text, size_t len, struc
 	return n == len || slots_read(p, text + n + 1, len - n - 1, &h->slots);
 }
 
-static bool form_has(const struct place *p, const struct host *h, enum hosts_form form)
+static bool form_has(const struct spot *p, const struct host *h, enum hosts_form form)
 {
 	return form != HOSTS_NAMES || !h->slots ||
 	       wrong(p, "srun is told ranks per host by -ppn, not here", h->name, (size_t)h->len);
 }
 
-bool hosts_list_ok(const char *list, enum hosts_form form)
+/* A host that is named again takes more ranks. */
+static bool keep_host(const struct spot *p, const struct host *h, struct host_list *hosts)
 {
-	const struct place p = {.what = "--hosts"};
+	if (memchr(h->name, '[', (size_t)h->len) && h->name[0] != '[')
+		return wrong(p, "without srun each host is named by itself", h->name,
+			     (size_t)h->len);
+	for (int i = 0; i < hosts->count; i++) {
+		struct host_item *item = &hosts->items[i];
+		if (strlen(item->name) != (size_t)h->len ||
+		    strncmp(item->name, h->name, (size_t)h->len) != 0)
+			continue;
+		item->slots = (item->slots ? item->slots : 1) + (h->slots ? h->slots : 1);
+		return true;
+	}
+	hosts->items = plan_grow(hosts->items, hosts->count, sizeof *hosts->items);
+	hosts->items[hosts->count++] =
+		(struct host_item){plan_copy(h->name, (size_t)h->len), h->slots};
+	return true;
+}
+
+static bool list_read(const char *list, enum hosts_form form, struct host_list *hosts)
+{
+	const struct spot p = {.what = "--hosts"};
 	for (const char *at = list;; at++) {
 		size_t len = name_len(at, strlen(at));
 		len += strcspn(at + len, ",");
 		struct host h;
-		if (!host_read(&p, at, len, &h) || !form_has(&p, &h, form))
+		if (!host_read(&p, at, len, &h) || !form_has(&p, &h, form) ||
+		    (hosts && !keep_host(&p, &h, hosts)))
 			return false;
 		at += len;
 		if (!*at)
 			return true;
 	}
+}
+
+bool hosts_list_ok(const char *list, enum hosts_form form)
+{
+	return list_read(list, form, NULL);
 }
 
 static size_t blanks(const char *s)
@@ -114,7 +140,7 @@ static size_t word(const char *s)
 }
 
 /* What stands behind the name. */
-static bool rest_read(const struct place *p, const char *at, struct host *h)
+static bool rest_read(const struct spot *p, const char *at, struct host *h)
 {
 	static const char slots[] = "slots=";
 	for (at += blanks(at); *at; at += blanks(at)) {
@@ -137,9 +163,11 @@ static void host_write(FILE *out, const struct host *h, enum hosts_form form)
 	putc('\n', out);
 }
 
-static bool lines_read(FILE *in, FILE *out, const char *path, enum hosts_form form)
+/* To out in the launcher's form, or into the list. */
+static bool lines_read(FILE *in, FILE *out, struct host_list *list, const char *path,
+		       enum hosts_form form)
 {
-	struct place p = {.what = path};
+	struct spot p = {.what = path};
 	char *line = NULL;
 	size_t room = 0;
 	bool ok = true;
@@ -157,8 +185,10 @@ static bool lines_read(FILE *in, FILE *out, const char *path, enum hosts_form fo
 		struct host h;
 		ok = host_read(&p, at, word(at), &h) && rest_read(&p, at + word(at), &h) &&
 		     form_has(&p, &h, form);
-		if (ok)
+		if (ok && out)
 			host_write(out, &h, form);
+		else if (ok)
+			ok = keep_host(&p, &h, list);
 		hosts++;
 	}
 	free(line);
@@ -186,7 +216,7 @@ const char *hosts_file(const char *path, enum hosts_form form)
 		fclose(in);
 		return NULL;
 	}
-	bool ok = lines_read(in, out, path, form);
+	bool ok = lines_read(in, out, NULL, path, form);
 	fclose(in);
 	if (fclose(out) && ok) {
 		say("no memory for the hosts of %s: %s", path, strerror(errno));
@@ -194,4 +224,27 @@ const char *hosts_file(const char *path, enum hosts_form form)
 	}
 	snprintf(translated, sizeof translated, "/proc/self/fd/%d", fd);
 	return ok ? translated : NULL;
+}
+
+bool hosts_collect(const char *list, const char *path, struct host_list *hosts)
+{
+	*hosts = (struct host_list){0};
+	if (list && !list_read(list, HOSTS_OURS, hosts))
+		return false;
+	if (path) {
+		FILE *in = fopen(path, "re");
+		if (!in) {
+			say("%s: cannot be read: %s", path, strerror(errno));
+			return false;
+		}
+		bool ok = lines_read(in, NULL, hosts, path, HOSTS_OURS);
+		fclose(in);
+		if (!ok)
+			return false;
+	}
+	if (!hosts->count) {
+		hosts->items = plan_grow(hosts->items, 0, sizeof *hosts->items);
+		hosts->items[hosts->count++] = (struct host_item){.name = ""};
+	}
+	return true;
 }

@@ -12,11 +12,26 @@
 
 #include <stdbool.h>
 
+struct host_item {
+	const char *name;
+	int slots; /* 0: not said */
+};
+
+struct host_list {
+	struct host_item *items;
+	int count;
+};
+
+/* The hosts of a list and of a file (either may be NULL), each once, in their order; of neither: this
+ * machine, whose name is "".  False: after one line. */
+bool hosts_collect(const char *list, const char *path, struct host_list *hosts);
+
 /* How a launcher wants its file. */
 enum hosts_form {
 	HOSTS_COLON, /* NAME:RANKS */
 	HOSTS_SLOTS, /* NAME slots=RANKS */
 	HOSTS_NAMES, /* NAME; ranks per host cannot be said */
+	HOSTS_OURS,  /* mpiexec starts the ranks itself: no file is written */
 };
 
 /* Is this a list of hosts?  False: after one line. */

@@ -17,6 +17,7 @@
 #include "ends.h"
 #include "events.h"
 #include "handover.h"
+#include "outfile.h"
 #include "pmi.h"
 #include "say.h"
 #include "sink.h"
@@ -43,6 +44,8 @@ static struct {
 	bool nobody_waited;        /* all ranks ended by themselves */
 	struct handover *handover; /* the job's secret, until the last rank has it */
 	struct verdict verdict;
+	bool verdict_told;
+	int *statuses;   /* wait status of each rank; -1: it has not ended */
 	int forced_code; /* the user or the clock ended it; 0: not */
 	uint64_t timeout_at, window_at, ask_at, leave_at, lost_at, drain_at; /* 0: not set */
 } job;
@@ -70,6 +73,16 @@ static bool output_lost(void)
 	return error && error != EPIPE;
 }
 
+static bool has_files(void)
+{
+	return outfile_wanted(job.plan);
+}
+
+static bool files_lost(void)
+{
+	return has_files() && sink_files() && sink_error(sink_files());
+}
+
 /* The output has no reader, and the rank that died is one that wrote: it is no cause. */
 static bool died_of_our_output(const struct verdict *v)
 {
@@ -83,9 +96,22 @@ static void tell(const struct verdict *v)
 		verdict_say(v, job.plan);
 }
 
+/* -disable-auto-cleanup: a death is told, and ends the job only in its exit code. */
+static bool goes_on(struct verdict v)
+{
+	if (!job.plan->go_on || v.kind != VERDICT_DIED || job.phase != RUNNING || job.forced_code)
+		return false;
+	tell(&v);
+	if (job.verdict.kind == VERDICT_NONE || verdict_is_unfinished(&job.verdict)) {
+		job.verdict = v;
+		job.verdict_told = true;
+	}
+	return true;
+}
+
 static void fail(struct verdict v)
 {
-	if (job.phase > FAILING || job.forced_code)
+	if (job.phase > FAILING || job.forced_code || goes_on(v))
 		return;
 	if (!verdict_replaces(&v, &job.verdict) && job.phase == FAILING)
 		return;
@@ -152,31 +178,40 @@ static const struct pmi_hooks hooks = {on_aborted, on_broken, on_lost, on_stuck}
 
 /* --- starting --- */
 
-static int appnum_of(int rank)
+/* Where a rank's stdout or stderr goes. */
+static bool way_of(int rank, enum outfile_end end, struct stream_way *way)
 {
-	int i = 0;
-	while (rank >= job.plan->programs[i].first + job.plan->programs[i].ranks)
-		i++; /* ends: rank is below the size */
-	return i;
+	char host[65] = "";
+	(void)gethostname(host, sizeof host - 1);
+	*way = (struct stream_way){
+		.rank = rank,
+		.file = outfile_open(job.plan, rank, host, end),
+		.label = job.plan->label,
+		.live = job.plan->size == 1 || (rank == 0 && isatty(STDOUT_FILENO)),
+	};
+	if (outfile_copies(job.plan, end))
+		way->sink = end == OUTFILE_OUT ? sink_stdout() : sink_stderr();
+	return way->file >= -1;
 }
 
 static bool attach_ends(int rank, struct ends *e)
 {
-	bool live = job.plan->size == 1 || (rank == 0 && isatty(STDOUT_FILENO));
-	bool label = job.plan->label;
+	struct stream_way out, err;
+	if (!way_of(rank, OUTFILE_OUT, &out) || !way_of(rank, OUTFILE_ERR, &err))
+		return false;
 	if (send(e->ours[KEEPER_FD_BOOT], job.handover, sizeof *job.handover, MSG_NOSIGNAL) !=
 	    (ssize_t)sizeof *job.handover)
 		return false;
 	close(e->ours[KEEPER_FD_BOOT]);
 	e->ours[KEEPER_FD_BOOT] = -1;
 	/* Whatever is attached now belongs to its new owner. */
-	if (!stream_open(rank, e->ours[KEEPER_FD_OUT], sink_stdout(), label, live))
+	if (!stream_open(e->ours[KEEPER_FD_OUT], &out))
 		return false;
 	e->ours[KEEPER_FD_OUT] = -1;
-	if (!stream_open(rank, e->ours[KEEPER_FD_ERR], sink_stderr(), label, live))
+	if (!stream_open(e->ours[KEEPER_FD_ERR], &err))
 		return false;
 	e->ours[KEEPER_FD_ERR] = -1;
-	if (!pmi_attach(rank, appnum_of(rank), e->ours[KEEPER_FD_PMI]))
+	if (!pmi_attach(rank, plan_appnum_of(job.plan, rank), e->ours[KEEPER_FD_PMI]))
 		return false;
 	e->ours[KEEPER_FD_PMI] = -1;
 	return true;
@@ -236,12 +271,17 @@ static void rank_exited(int rank, int status)
 	struct verdict v = {.kind = VERDICT_DIED, .rank = rank, .value = status};
 	pmi_detach(rank);
 	job.living--;
+	job.statuses[rank] = status;
 	enum pmi_state state = pmi_state_of(rank);
 	if (pmi_has_aborted(rank) || (status == 0 && state != PMI_JOINED))
 		return;
 	/* A wrapper that ends well hides how its program ended. */
 	if (status == 0 && pmi_speaker_status(rank) > 0)
 		v.value = pmi_speaker_status(rank);
+	if (job.plan->go_on) {
+		fail(v);
+		return;
+	}
 	bool in_order = state == PMI_LEFT && WIFEXITED(status) && job.phase == RUNNING;
 	if (in_order || unfinished_calmly(&v))
 		left_badly(&v);
@@ -362,7 +402,8 @@ static void check_clock(void)
 {
 	uint64_t now = weft_clock_ns();
 	if (job.phase < ENDING && passed(&job.timeout_at, now) && !job.forced_code) {
-		say("the job ran longer than %g s (--timeout): ended", job.plan->timeout_s);
+		say("the job ran longer than %g s (%s): ended", job.plan->timeout_s,
+		    job.plan->timeout_by);
 		job.forced_code = 124;
 		end_job(KEEPER_END);
 	}
@@ -417,8 +458,15 @@ static bool drained(void)
 		job.drain_at = weft_clock_ns() + DRAIN_NS;
 	if (job.drain_at && weft_clock_ns() >= job.drain_at)
 		return true;
-	if (!stream_finish_all() || !sink_is_idle(sink_stdout()) || !sink_is_idle(sink_stderr()))
+	if (!stream_finish_all() || !sink_is_idle(sink_stdout()) || !sink_is_idle(sink_stderr()) ||
+	    (has_files() && !sink_is_idle(sink_files())))
 		return false;
+	if (files_lost() && !job.loss_told) {
+		job.loss_told = true;
+		say("cannot write to the files of the ranks' output: %s; some of it is lost",
+		    strerror(sink_error(sink_files())));
+		return false;
+	}
 	if (!output_lost() || job.loss_told)
 		return true;
 	job.loss_told = true;
@@ -427,8 +475,48 @@ static bool drained(void)
 	return false; /* until that line is out as well */
 }
 
+/* "0-3:0 4:9(KILL)": runs of ranks that ended alike. */
+static void say_exit_codes(void)
+{
+	char text[1900] = "";
+	size_t len = 0;
+	for (int r = 0;
+	     r < job.plan->size && len < sizeof text - 64;) { /* ends: r moves past a run */
+		int last = r, status = job.statuses[r];
+		while (last + 1 < job.plan->size && job.statuses[last + 1] == status)
+			last++;
+		len += (size_t)snprintf(text + len, sizeof text - len,
+					last > r ? " %d-%d:" : " %d:", r, last);
+		if (status < 0)
+			len += (size_t)snprintf(text + len, sizeof text - len, "not ended");
+		else if (WIFSIGNALED(status))
+			len += (size_t)snprintf(text + len, sizeof text - len, "SIG%s",
+						sigabbrev_np(WTERMSIG(status)));
+		else
+			len += (size_t)snprintf(text + len, sizeof text - len, "%d",
+						WEXITSTATUS(status));
+		r = last + 1;
+	}
+	say("exit codes:%s", text);
+}
+
+/* Before any rank starts: what cannot be written is said at once. */
+static bool open_files(void)
+{
+	struct stream_way way;
+	for (int r = 0; r < job.plan->size; r++)
+		if (!way_of(r, OUTFILE_OUT, &way) || !way_of(r, OUTFILE_ERR, &way))
+			return false;
+	return true;
+}
+
 static bool start(void)
 {
+	job.statuses = malloc((size_t)job.plan->size * sizeof *job.statuses);
+	for (int r = 0; job.statuses && r < job.plan->size; r++)
+		job.statuses[r] = -1;
+	if (!job.statuses || !open_files())
+		return false;
 	job.handover = handover_create(job.setup->jobid);
 	job.keeper_source.ready = keeper_ready;
 	job.signal_source.ready = signal_ready;
@@ -454,14 +542,20 @@ int job_run(const struct job_setup *setup)
 		return 1;
 	}
 	start_more();
+	bool codes_said = !job.plan->exit_codes;
 	for (;;) { /* ends: the last rank is gone and its output is out */
 		check_clock();
 		if (all_left()) {
-			tell(&job.verdict); /* a failure after MPI_Finalize, or none called */
+			if (!job.verdict_told)
+				tell(&job.verdict); /* a failure after MPI_Finalize, or none called */
 			job.nobody_waited = true;
 			end_job(KEEPER_END);
 		} else if (interrupted_and_left()) {
 			end_job(KEEPER_END);
+		}
+		if (job.phase == DRAINING && !codes_said) {
+			codes_said = true;
+			say_exit_codes();
 		}
 		if (job.phase == DRAINING && drained())
 			break;
@@ -470,6 +564,8 @@ int job_run(const struct job_setup *setup)
 	(void)waitpid(setup->keeper, NULL, 0);
 	if (job.forced_code)
 		return job.forced_code;
+	if (files_lost() && verdict_exit_code(&job.verdict) == 0)
+		return 1;
 	if (output_lost() &&
 	    (verdict_exit_code(&job.verdict) == 0 || died_of_our_output(&job.verdict)))
 		return 1;

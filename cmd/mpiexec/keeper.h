@@ -44,8 +44,11 @@ enum { KEEPER_FD_OUT, KEEPER_FD_ERR, KEEPER_FD_PMI, KEEPER_FD_BOOT, KEEPER_FDS }
 
 struct keeper_setup {
 	const struct plan *plan;
-	sigset_t mask;        /* signal mask for the ranks */
-	unsigned long nofile; /* soft limit of descriptors for the ranks */
+	sigset_t mask;                 /* signal mask for the ranks */
+	unsigned long nofile;          /* soft limit of descriptors for the ranks */
+	const int *locals;             /* of each rank its number on this machine; NULL: the rank */
+	int local_count;               /* ranks on this machine */
+	const struct bind_rank *binds; /* by number on this machine; NULL: none is bound */
 	int argc;
 	char **argv; /* overwritten in the keeper, to give it a name of its own */
 	const char *jobid;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -16,6 +17,8 @@
 #include "engine.h"
 #include "handover.h"
 #include "job.h"
+#include "outfile.h"
+#include "place.h"
 #include "plan.h"
 #include "say.h"
 
@@ -46,10 +49,10 @@ static void choose_stdin(void)
 }
 
 /* Returns the soft limit that was set before, or 0 after a message. */
-static rlim_t raise_limit(int ranks)
+static rlim_t raise_limit(int ranks, int per_rank)
 {
 	struct rlimit r;
-	rlim_t need = (rlim_t)ranks * FDS_PER_RANK + FDS_BESIDES;
+	rlim_t need = (rlim_t)ranks * per_rank + FDS_BESIDES;
 	if (getrlimit(RLIMIT_NOFILE, &r)) {
 		say("getrlimit: %s", strerror(errno));
 		return 0;
@@ -83,9 +86,30 @@ static void choose_signals(sigset_t *set)
 	}
 }
 
+/* The cores of each rank of this machine, and a line for each where it is wished. */
+static bool bind_ranks(struct keeper_setup *ks, const struct place *place)
+{
+	const struct plan *plan = ks->plan;
+	if (!bind_is_wished(&plan->bind))
+		return true;
+	struct bind_rank *binds = calloc((size_t)plan->size, sizeof *binds);
+	if (!binds || !bind_make(&plan->bind, place->slots, plan->size, binds))
+		return false;
+	ks->binds = binds;
+	char host[65] = "this host";
+	(void)gethostname(host, sizeof host - 1);
+	for (int i = 0; i < plan->size && plan->bind.report; i++)
+		say("rank %d on %s %s", i, host, binds[i].text);
+	return true;
+}
+
 static int run_here(int argc, char **argv, const struct plan *plan)
 {
-	struct keeper_setup ks = {.plan = plan, .argc = argc, .argv = argv};
+	struct keeper_setup ks = {
+		.plan = plan, .argc = argc, .argv = argv, .local_count = plan->size};
+	struct place place;
+	if (!place_make(plan, false, &place) || !bind_ranks(&ks, &place))
+		return 2;
 	struct job_setup js = {.plan = plan};
 	char jobid[HANDOVER_JOBID_MAX];
 	sigset_t ours;
@@ -93,7 +117,7 @@ static int run_here(int argc, char **argv, const struct plan *plan)
 	signal(SIGCHLD, SIG_DFL); /* ignored, it would swallow the ranks' exit codes */
 	choose_signals(&ours);
 	sigprocmask(SIG_BLOCK, &ours, &ks.mask);
-	ks.nofile = raise_limit(plan->size);
+	ks.nofile = raise_limit(plan->size, FDS_PER_RANK + 2 * outfile_wanted(plan));
 	if (!ks.nofile)
 		return 1;
 	if (!handover_name(jobid)) {

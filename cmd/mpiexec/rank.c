@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +37,11 @@ static const char *const foreign[] = {
 	"OMPI_COMM_WORLD_RANK",
 };
 
+static int local_of(const struct keeper_setup *s, int rank)
+{
+	return s->locals ? s->locals[rank] : rank;
+}
+
 static void set_number(const char *name, int value)
 {
 	char text[16];
@@ -56,15 +60,29 @@ static void set_inode(const char *name, int fd)
 	setenv(name, text, 1);
 }
 
+/* Of mpiexec's environment PATH alone, by which the program is found, too. */
+static void keep_path_only(void)
+{
+	const char *path = getenv("PATH");
+	char *kept = path ? strdup(path) : NULL;
+	clearenv();
+	if (kept)
+		setenv("PATH", kept, 1);
+	free(kept);
+}
+
 static void set_vars(const struct plan_vars *vars)
 {
 	for (int i = 0; i < vars->count; i++)
 		setenv(vars->items[i].name, vars->items[i].value, 1);
 }
 
-static void set_environment(const struct plan *plan, const struct plan_program *prog, int rank,
+static void set_environment(const struct keeper_setup *s, const struct plan_program *prog, int rank,
 			    const int fds[KEEPER_FDS])
 {
+	const struct plan *plan = s->plan;
+	if ((prog->env ? prog->env : plan->env) == PLAN_ENV_NONE)
+		keep_path_only();
 	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
 		unsetenv(foreign[i]);
 	set_vars(&plan->vars);
@@ -74,33 +92,8 @@ static void set_environment(const struct plan *plan, const struct plan_program *
 	set_number("PMI_FD", fds[KEEPER_FD_PMI]);
 	set_number("WEFT_BOOT_FD", fds[KEEPER_FD_BOOT]);
 	set_inode("WEFT_BOOT_PMI", fds[KEEPER_FD_PMI]);
-	set_number("MPI_LOCALNRANKS", plan->size);
-	set_number("MPI_LOCALRANKID", rank);
-}
-
-/* Rank i on the i-th core we may use, round again when there are more ranks. */
-static void bind_core(int rank)
-{
-	cpu_set_t allowed, one;
-	if (sched_getaffinity(0, sizeof allowed, &allowed))
-		return; /* more than 1024 cores: stay unbound */
-	int nth = rank % CPU_COUNT(&allowed);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (CPU_ISSET(cpu, &allowed) && nth-- == 0) {
-			CPU_ZERO(&one);
-			CPU_SET(cpu, &one);
-			(void)sched_setaffinity(0, sizeof one, &one);
-			return;
-		}
-	}
-}
-
-static const struct plan_program *program_of(const struct plan *plan, int rank)
-{
-	int i = 0;
-	while (rank >= plan->programs[i].first + plan->programs[i].ranks)
-		i++; /* ends: rank is below the size, which is the end of the last program */
-	return &plan->programs[i];
+	set_number("MPI_LOCALNRANKS", s->local_count);
+	set_number("MPI_LOCALRANKID", local_of(s, rank));
 }
 
 /* Descriptors 0, 1, 2 and the two that the boot layer reads; the rest closes itself at exec. */
@@ -139,15 +132,15 @@ static bool in_path(const char *name)
 _Noreturn static void become_rank(const struct keeper_setup *s, int rank, const int fds[KEEPER_FDS],
 				  int report_fd, pid_t keeper)
 {
-	const struct plan_program *prog = program_of(s->plan, rank);
+	const struct plan_program *prog = plan_program_of(s->plan, rank);
 	struct rank_failure failure = {.step = KEEPER_STEP_SETUP};
 	struct rlimit files;
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != keeper)
 		_exit(1); /* it died before the line above took effect */
-	if (s->plan->bind_core)
-		bind_core(rank);
+	if (s->binds)
+		bind_apply(&s->binds[local_of(s, rank)]);
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = s->nofile;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
@@ -157,7 +150,7 @@ _Noreturn static void become_rank(const struct keeper_setup *s, int rank, const 
 	failure.step = KEEPER_STEP_WDIR;
 	if (prog->wdir && chdir(prog->wdir))
 		goto failed;
-	set_environment(s->plan, prog, rank, fds);
+	set_environment(s, prog, rank, fds);
 	/* mpiexec passes them on: a rank must not ignore them because a script's shell did. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);

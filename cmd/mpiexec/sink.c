@@ -23,7 +23,7 @@ struct buffer {
 };
 
 struct sink {
-	int fd, ring_fd; /* I */
+	int fd, ring_fd; /* I; fd -1: of many files, each text has a head */
 	struct event_source source;
 	pthread_mutex_t lock; /* held for appends and swaps only, never across a system call */
 	pthread_cond_t more;
@@ -36,7 +36,7 @@ struct sink {
 	bool in_line;             /* main: the last text did not end a line */
 };
 
-static struct sink sinks[2];
+static struct sink sinks[2], file_sink;
 static struct sink *out_sink, *err_sink;
 static void (*on_drained)(void);
 
@@ -56,6 +56,31 @@ static bool write_out(int fd, const char *text, size_t len)
 		}
 	}
 	return true;
+}
+
+/* What stands before each text in the sink of files. */
+struct file_head {
+	int fd;
+	size_t len;
+};
+
+/* Writes each text to its file. */
+static bool write_files(const char *text, size_t len)
+{
+	bool good = true;
+	int error = 0;
+	for (size_t at = 0; at < len;) { /* ends: at moves past one text */
+		struct file_head head;
+		memcpy(&head, text + at, sizeof head);
+		at += sizeof head;
+		if (!write_out(head.fd, text + at, head.len)) {
+			good = false;
+			error = errno;
+		}
+		at += head.len;
+	}
+	errno = error;
+	return good;
 }
 
 static void ring(struct sink *s)
@@ -78,7 +103,8 @@ static void *writer_main(void *arg)
 		s->writing = full;
 		/* Relaxed: the flag is the writer's own until the counts below publish it. */
 		if (!atomic_load_explicit(&s->x_broken, memory_order_relaxed) &&
-		    !write_out(s->fd, full.text, full.len)) {
+		    !(s->fd < 0 ? write_files(full.text, full.len)
+				: write_out(s->fd, full.text, full.len))) {
 			atomic_store_explicit(&s->x_error, errno, memory_order_relaxed);
 			atomic_store_explicit(&s->x_broken, true, memory_order_relaxed);
 		}
@@ -186,6 +212,32 @@ void sink_put(struct sink *s, const void *origin, const char *head, size_t head_
 	if (len)
 		s->in_line = text[len - 1] != '\n';
 	s->last_origin = origin;
+}
+
+struct sink *sink_files(void)
+{
+	static bool opened;
+	if (!opened && !open_sink(&file_sink, -1))
+		return NULL;
+	opened = true;
+	return &file_sink;
+}
+
+void sink_put_file(struct sink *s, int fd, const char *text, size_t len)
+{
+	struct file_head head = {.fd = fd, .len = len};
+	if (!len)
+		return;
+	pthread_mutex_lock(&s->lock);
+	size_t before = s->filling.len;
+	append(&s->filling, (const char *)&head, sizeof head);
+	append(&s->filling, text, len);
+	if (s->filling.len - before != sizeof head + len)
+		s->filling.len = before; /* no memory: a head needs its text */
+	/* Relaxed: as in sink_put. */
+	atomic_fetch_add_explicit(&s->x_waiting, s->filling.len - before, memory_order_relaxed);
+	pthread_cond_signal(&s->more);
+	pthread_mutex_unlock(&s->lock);
 }
 
 static size_t waiting(const struct sink *s)

@@ -21,6 +21,11 @@ struct sink;
  * `drained` is called in the main thread when a full sink has room again or cannot be written. */
 bool sink_open_all(void (*drained)(void));
 
+/* The sink of all files, opened at its first use; NULL: errno says why. */
+struct sink *sink_files(void);
+/* Appends text for a file; its descriptor stays open to the end. */
+void sink_put_file(struct sink *files, int fd, const char *text, size_t len);
+
 struct sink *sink_stdout(void);
 struct sink *sink_stderr(void);
 

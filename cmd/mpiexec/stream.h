@@ -12,8 +12,27 @@
 
 #include "sink.h"
 
-/* Takes the read end of rank's pipe.  live: unfinished lines show at once. */
-bool stream_open(int rank, int fd, struct sink *sink, bool label, bool live);
+struct stream_way {
+	int rank;
+	struct sink *sink; /* NULL: to the file alone */
+	int file;          /* or -1 */
+	bool label;
+	bool live; /* unfinished lines show at once */
+};
+
+/* Takes the read end of a rank's pipe. */
+bool stream_open(int fd, const struct stream_way *way);
+
+struct stream;
+
+/* One that is fed by its owner, which hears by `taken` how much has gone on. */
+struct stream *stream_open_fed(const struct stream_way *way, void (*taken)(void *arg, size_t bytes),
+			       void *arg);
+void stream_feed(struct stream *s, const char *text, size_t len);
+/* Nothing more comes. */
+void stream_end(struct stream *s);
+/* Its reader is gone: what is fed from now on is lost. */
+bool stream_is_broken(const struct stream *s);
 
 /* Reads on after a full sink got room. */
 void stream_resume_all(void);

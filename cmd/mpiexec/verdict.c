@@ -33,14 +33,6 @@ uint64_t verdict_window_ns(const struct verdict *v)
 	}
 }
 
-static const struct plan_program *program_of(const struct plan *plan, int rank)
-{
-	int i = 0;
-	while (rank >= plan->programs[i].first + plan->programs[i].ranks)
-		i++; /* ends: rank is below the size */
-	return &plan->programs[i];
-}
-
 static void say_died(const struct verdict *v, const char *host)
 {
 	if (WIFSIGNALED(v->value)) {
@@ -58,7 +50,7 @@ static void say_died(const struct verdict *v, const char *host)
 
 static void say_start(const struct verdict *v, const struct plan *plan)
 {
-	const struct plan_program *prog = program_of(plan, v->rank);
+	const struct plan_program *prog = plan_program_of(plan, v->rank);
 	const char *name = prog->argv[0], *reason = strerror(v->value), *hint = "";
 	switch ((enum keeper_step)v->step) {
 	case KEEPER_STEP_WDIR:

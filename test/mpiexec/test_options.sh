@@ -58,7 +58,7 @@ grep -q '^weft mpiexec [0-9]' "$T/out" || fail "--version"
 
 # --- mistakes: one line each
 for args in '' '-n' '-n 0 true' '-n -1 true' '-n x true' '-n 99999999999 true' '-n 2' '-n 2 :' \
-	'true :' ': true' '--nonsense true' '-n=2x true' '--bind-to socket true' '--timeout -1 true' \
+	'true :' ': true' '--nonsense true' '-n=2x true' '--bind-to slot true' '--timeout -1 true' \
 	'--timeout soon true' '-env A' '-env =a b true' '-x =v true' '--label=3 true' '-ppn 0 true'; do
 	want 2 "$MPIEXEC" $args
 	err_lines 1
