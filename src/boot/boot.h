@@ -22,20 +22,37 @@ struct weft_boot_info {
 	char jobid[WEFT_JOBID_MAX]; /* unique among jobs that run now */
 	uint8_t secret[WEFT_SECRET_BYTES];
 	bool secret_by_kvs;   /* the secret went through a foreign launcher's space */
-	const char *launcher; /* "weft", "hydra", "none": for weft info */
+	const char *launcher; /* "weft", "hydra", "none" ...: for weft info */
+	const char *
+		protection; /* how the secret came here, the end of a sentence; NULL: it was made here */
 };
 
 /* Joins the job.  On success *info_p lives until weft_boot_close().  Logs what is wrong. */
 weft_err weft_boot_open(const struct weft_boot_info **info_p) weft_must_use;
 
-/* Publishes value under key for this rank: any text without NUL, long values are split inside. */
+/* Keeps value under key for this rank until it is published: any text without NUL, long values are split
+ * inside.  A key is put once. */
 weft_err weft_boot_put(const char *key, const char *value) weft_must_use;
 
-/* Everything put before it is visible to every rank after it. */
+/* What this rank has put is there for every rank's get.  All ranks call it, in the same order; some
+ * launchers make each wait for all (PMI-1, PMI-2), others do not (PMIx). */
+weft_err weft_boot_publish(void) weft_must_use;
+
+/* The same, and all ranks wait for each other. */
 weft_err weft_boot_fence(void) weft_must_use;
 
-/* The value that rank put under key; WEFT_ERR_NOENT: none.  Call only after a fence. */
+/* The value that rank has put under key; call it after the caller's own publish.  Waits until the rank has
+ * published it where publish does not.  NOENT: none. */
 weft_err weft_boot_get(int rank, const char *key, char *buf, size_t size) weft_must_use;
+
+/* May a get at first contact replace an exchange between all?  Then get is for any thread. */
+bool weft_boot_is_lazy(void);
+/* How many ranks the launcher has started on this node, and which, ascending; 0: unknown. */
+int weft_boot_locals(const int **ranks_p);
+
+/* The launcher reports that a rank has ended without leaving.  The hook is called from a foreign thread,
+ * must not wait, and may be called again for the same rank.  NULL: none. */
+void weft_boot_on_death(void (*hook)(int rank, const char *why));
 
 /* Leaves the job in order: the launcher then expects a quiet exit. */
 void weft_boot_close(void);

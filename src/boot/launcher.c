@@ -60,17 +60,23 @@ static weft_err refuse_foreign(void)
 	} else if (getenv("PMIX_NAMESPACE") || getenv("PMIX_RANK") ||
 		   getenv("OMPI_COMM_WORLD_SIZE")) {
 		weft_error(
-			"started by Open MPI, PRRTE or another PMIx launcher, which weft does not "
-			"speak; use weft's mpiexec or mpiexec.hydra");
+			"signs of Open MPI, PRRTE or another PMIx launcher, but PMIX_NAMESPACE and "
+			"PMIX_RANK are not both set: the launcher does not serve this process; "
+			"start it with mpirun, prterun or weft's mpiexec");
 	} else if (getenv("SLURM_PROCID") &&
 		   (says_many("SLURM_STEP_NUM_TASKS") ||
 		    (!getenv("SLURM_STEP_NUM_TASKS") && says_many("SLURM_NTASKS")))) {
-		weft_error("started by srun without PMI-1; run weft's mpiexec or mpiexec.hydra "
-			   "inside the allocation");
+		weft_error("started by srun without a process manager: use srun --mpi=pmix or "
+			   "--mpi=pmi2, or weft's mpiexec inside the allocation");
 	} else {
 		return WEFT_OK;
 	}
 	return WEFT_ERR_UNSUPPORTED;
+}
+
+static bool pmix_serves_us(void)
+{
+	return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK");
 }
 
 /* Does PMI_FD lead to the mpiexec that set WEFT_BOOT_FD?  Under another launcher started by a rank,
@@ -104,20 +110,46 @@ static weft_err read_pmi(struct weft_boot_env *e)
 		if (!err)
 			err = check_fd("WEFT_BOOT_FD", e->secret_fd);
 	}
-	e->service = &weft_boot_pmi1;
 	return err;
+}
+
+/* Slurm answers both versions, but knows the whole of the second only. */
+static void order_ways(struct weft_boot_env *e)
+{
+	int n = 0;
+	bool slurm = getenv("PMI_JOBID") || getenv("SLURM_PROCID");
+	if (e->pmi_fd >= 0) {
+		bool second = slurm && e->secret_fd < 0;
+		e->service[n++] = second ? &weft_boot_pmi2 : &weft_boot_pmi1;
+		if (e->secret_fd < 0)
+			e->service[n++] = second ? &weft_boot_pmi1 : &weft_boot_pmi2;
+	}
+	if (pmix_serves_us() && e->secret_fd < 0)
+		e->service[n++] = &weft_boot_pmix;
+	if (!n)
+		e->service[n++] = &weft_boot_alone;
+}
+
+/* A PMI_FD that is inherited but closed is no sign of a launcher where PMIx is. */
+static bool pmi_is_closed(void)
+{
+	const char *text = getenv("PMI_FD");
+	char *end;
+	long fd = text ? strtol(text, &end, 10) : -1;
+	return text && end != text && !*end && fcntl((int)fd, F_GETFD) < 0;
 }
 
 weft_err weft_boot_env_read(struct weft_boot_env *env_p)
 {
-	struct weft_boot_env e = {.service = &weft_boot_alone, .size = 1, .pmi_fd = -1};
-	e.secret_fd = -1;
-	weft_err err;
-	if (getenv("PMI_FD"))
+	struct weft_boot_env e = {.size = 1, .pmi_fd = -1, .secret_fd = -1};
+	weft_err err = WEFT_OK;
+	if (getenv("PMI_FD") && !(pmix_serves_us() && pmi_is_closed()))
 		err = read_pmi(&e);
-	else
+	else if (!pmix_serves_us())
 		err = refuse_foreign();
-	if (!err)
-		*env_p = e;
-	return err;
+	if (err)
+		return err;
+	order_ways(&e);
+	*env_p = e;
+	return WEFT_OK;
 }

@@ -6,6 +6,7 @@
  * key is an error that names what was asked.
  */
 #include "boot/pmi1.h"
+#include "boot/pmi_io.h"
 #include "boot/service.h"
 
 #include <errno.h>
@@ -26,62 +27,12 @@ static int fd_of(const struct weft_pmi *p)
 	return atomic_load_explicit(&p->x_fd, memory_order_relaxed);
 }
 
-static uint64_t deadline_ns(void)
+static void complain(const struct weft_pmi *p, const char *text, const char *detail)
 {
-	return weft_clock_ns() + (uint64_t)weft_setting_int(WEFT_SET_INIT_TIMEOUT) * 1000000000u;
-}
-
-/* Waits until fd is ready for events; TIMEOUT when the deadline passes first. */
-static weft_err wait_ready(int fd, short events, uint64_t deadline)
-{
-	for (;;) { /* ends: ready, failed, or the deadline is over */
-		uint64_t now = weft_clock_ns();
-		int ms = now < deadline ? (int)((deadline - now) / 1000000u) + 1 : 0;
-		struct pollfd pfd = {.fd = fd, .events = events};
-		int n = poll(&pfd, 1, ms);
-		if (n > 0)
-			return pfd.revents & POLLNVAL ? WEFT_ERR_SYS : WEFT_OK;
-		if (n == 0 && ms == 0)
-			return WEFT_ERR_TIMEOUT;
-		if (n < 0 && errno != EINTR)
-			return WEFT_ERR_SYS;
-	}
-}
-
-/* The kernel has no memory just now: a millisecond, until the deadline. */
-static weft_err breathe(uint64_t deadline)
-{
-	(void)poll(NULL, 0, 1);
-	return weft_clock_ns() < deadline ? WEFT_OK : WEFT_ERR_TIMEOUT;
-}
-
-/* No SIGPIPE when the launcher is gone; falls back to write for launchers that use pipes. */
-static ssize_t write_some(int fd, const char *text, size_t len)
-{
-	ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
-	return n < 0 && errno == ENOTSOCK ? write(fd, text, len) : n;
-}
-
-static weft_err write_all(int fd, const char *text, size_t len)
-{
-	uint64_t deadline = deadline_ns();
-	while (len) { /* ends: each turn writes, fails or waits until the deadline */
-		ssize_t n = write_some(fd, text, len);
-		if (n > 0) {
-			text += n;
-			len -= (size_t)n;
-			continue;
-		}
-		if (n < 0 && errno == EINTR)
-			continue;
-		bool poor = n < 0 && (errno == ENOBUFS || errno == ENOMEM); /* it passes */
-		if (!poor && (n == 0 || errno != EAGAIN))
-			return WEFT_ERR_PEER;
-		weft_err err = poor ? breathe(deadline) : wait_ready(fd, POLLOUT, deadline);
-		if (err)
-			return err;
-	}
-	return WEFT_OK;
+	if (p->quiet)
+		weft_info("PMI-1: %s%s", text, detail);
+	else
+		weft_error("%s%s", text, detail);
 }
 
 static weft_err send_line(struct weft_pmi *p, const char *fmt, ...)
@@ -95,11 +46,11 @@ static weft_err send_line(struct weft_pmi *p, const char *fmt, ...)
 	va_end(ap);
 	if (len < 0)
 		return WEFT_ERR_NOMEM;
-	weft_err err = write_all(fd_of(p), text, (size_t)len);
+	weft_err err = weft_boot_pmi_write_all(fd_of(p), text, (size_t)len);
 	explicit_bzero(text, (size_t)len); /* it may hold the job's secret */
 	free(text);
 	if (err)
-		weft_error("the launcher does not take requests any more (%s)", weft_strerror(err));
+		complain(p, "the launcher does not take requests any more: ", weft_strerror(err));
 	return err;
 }
 
@@ -117,7 +68,7 @@ static void drop_line(struct weft_pmi *p)
 static weft_err read_line(struct weft_pmi *p, const char *asked)
 {
 	drop_line(p);
-	uint64_t deadline = deadline_ns();
+	uint64_t deadline = weft_boot_pmi_deadline();
 	weft_err err = WEFT_OK;
 	size_t seen = 0;
 	for (;;) { /* ends: a line, an error, a full buffer or the deadline */
@@ -133,7 +84,7 @@ static weft_err read_line(struct weft_pmi *p, const char *asked)
 				   WEFT_PMI_LINE_MAX);
 			return WEFT_ERR_PROTO;
 		}
-		err = wait_ready(fd_of(p), POLLIN, deadline);
+		err = weft_boot_pmi_wait_ready(fd_of(p), POLLIN, deadline);
 		if (err)
 			break;
 		ssize_t n = read(fd_of(p), p->line + p->fill, WEFT_PMI_LINE_MAX - p->fill);
@@ -149,7 +100,7 @@ static weft_err read_line(struct weft_pmi *p, const char *asked)
 			   "init_timeout): is a rank missing or stopped?",
 			   asked, (long long)weft_setting_int(WEFT_SET_INIT_TIMEOUT));
 	else if (err)
-		weft_error("the launcher closed its channel instead of answering %s", asked);
+		complain(p, "the launcher closed its channel instead of answering ", asked);
 	else if (memchr(p->line, 0, p->line_end - 1)) {
 		weft_error("the launcher's answer to %s contains a NUL byte", asked);
 		err = WEFT_ERR_PROTO;
@@ -242,8 +193,8 @@ static weft_err hello(struct weft_pmi *p)
 	if (!err)
 		err = expect(p, "init", "response_to_init");
 	if (!err && (!field_is(p, "rc", "0") || !field_is(p, "pmi_version", "1"))) {
-		weft_error("the launcher refuses PMI version 1");
-		err = WEFT_ERR_PROTO;
+		complain(p, "the launcher refuses PMI version 1", "");
+		err = WEFT_ERR_UNSUPPORTED;
 	}
 	return err;
 }
@@ -276,11 +227,11 @@ static weft_err learn_name(struct weft_pmi *p)
 	return WEFT_OK;
 }
 
-static void shut(struct weft_pmi *p)
+static void shut(struct weft_pmi *p, bool keep_fd)
 {
 	/* Relaxed: weft_boot_pmi_abort may read either value; a write to a closed socket fails. */
 	int fd = atomic_exchange_explicit(&p->x_fd, -1, memory_order_relaxed);
-	if (fd >= 0)
+	if (fd >= 0 && !keep_fd)
 		close(fd);
 	if (p->line)
 		explicit_bzero(p->line, WEFT_PMI_LINE_MAX);
@@ -299,12 +250,15 @@ weft_err weft_boot_pmi_open(struct weft_pmi *p, int fd)
 		weft_debug("F_SETFD on PMI_FD: %s", strerror(errno));
 	atomic_store_explicit(&p->x_fd, fd, memory_order_relaxed); /* before other threads */
 	weft_err err = hello(p);
+	if (p->quiet && err == WEFT_ERR_PEER)
+		err = WEFT_ERR_UNSUPPORTED; /* not in this way, at least */
+	p->quiet = p->quiet && err;
 	if (!err)
 		err = learn_limits(p);
 	if (!err)
 		err = learn_name(p);
 	if (err)
-		shut(p);
+		shut(p, err == WEFT_ERR_UNSUPPORTED);
 	return err;
 }
 
@@ -379,7 +333,7 @@ void weft_boot_pmi_finalize(struct weft_pmi *p)
 		err = expect(p, "finalize", "finalize_ack");
 	if (err)
 		weft_debug("no orderly end with the launcher");
-	shut(p);
+	shut(p, false);
 }
 
 bool weft_boot_pmi_abort(struct weft_pmi *p, int code, const char *text)
@@ -392,7 +346,7 @@ bool weft_boot_pmi_abort(struct weft_pmi *p, int code, const char *text)
 	line[n++] = '\n';
 	/* Relaxed: the number is all that is read; see shut(). */
 	int fd = atomic_load_explicit(&p->x_fd, memory_order_relaxed);
-	return fd >= 0 && write_some(fd, line, (size_t)n) == n;
+	return fd >= 0 && weft_boot_pmi_write_some(fd, line, (size_t)n) == n;
 }
 
 /* --- the table ------------------------------------------------------------------------------- */
@@ -421,6 +375,11 @@ static weft_err open_pmi1(const struct weft_boot_env *env, struct weft_boot_info
 {
 	is_wefts = env->secret_fd >= 0;
 	info->launcher = is_wefts ? "weft" : "hydra";
+	info->protection =
+		is_wefts ? "came over a socket that this process inherited from mpiexec"
+			 : "went through the launcher's PMI-1 space: between hosts as plain "
+			   "text, as well protected as the launcher's own connections";
+	channel.quiet = !env->last;
 	weft_err err = weft_boot_pmi_open(&channel, env->pmi_fd);
 	return err ? err : ask_about_job(info);
 }

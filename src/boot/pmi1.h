@@ -17,13 +17,15 @@
 
 struct weft_pmi {
 	_Atomic int x_fd; /* -1: closed.  Written by the starting thread, read by abort */
+	bool quiet;       /* another way to the launcher will be tried: a refusal is no error yet */
 	int kvsname_max, keylen_max, vallen_max;
 	char kvsname[WEFT_PMI_NAME_MAX];
 	char *line;            /* WEFT_PMI_LINE_MAX + 1 bytes: what has been read */
 	size_t fill, line_end; /* bytes in line; end of the answer being parsed, 0: none */
 };
 
-/* Says hello, learns limits and the name of the space.  On failure nothing is kept open. */
+/* Says hello, learns limits and the name of the space.  UNSUPPORTED: the launcher
+ * does not speak PMI-1; fd then stays open, for another way to ask; on any other failure it is closed. */
 weft_err weft_boot_pmi_open(struct weft_pmi *p, int fd) weft_must_use;
 weft_err weft_boot_pmi_int(struct weft_pmi *p, const char *cmd, const char *answer, const char *key,
 			   int *out_p) weft_must_use;

@@ -2,8 +2,10 @@
 /*
  * service.h - what a launcher offers to the ranks that it has started, as a table.
  *
- * boot.c gathers what a rank publishes into few values and needs these operations alone; each way of
- * talking to a launcher is one table: alone.c (no launcher), pmi1.c (PMI-1 over PMI_FD).
+ * Each way of talking to a launcher is one table: alone.c (no launcher), pmi1.c (PMI-1 over PMI_FD),
+ * pmi2.c (PMI-2 over PMI_FD), pmix.c (PMIx).  There are two kinds.  A plain key-value space has put, get
+ * and fence, and batch.c gathers what a rank publishes into few values.  A lazy space keeps values by
+ * rank, and a get waits for the value itself.
  *
  * Callers   the starting thread; abort: any thread.
  * Owner     one launcher per process, so a table keeps its state in its own file.
@@ -17,11 +19,29 @@
 #include "boot/boot.h"
 #include "boot/launcher.h"
 
+struct weft_boot_lazy {
+	/* A value of this rank; others see it after commit.  A key is put once. */
+	weft_err (*put)(const char *key, const char *value);
+	weft_err (*commit)(void);
+	/* Any thread.  Waits until rank has committed the key, bounded by the setting init_timeout.
+	 * TRUNC: buf is too small (not logged). */
+	weft_err (*get)(int rank, const char *key, char *buf, size_t size);
+	/* How many ranks the launcher has started on this node, and which, ascending; 0: unknown. */
+	int (*locals)(const int **ranks_p);
+};
+
 struct weft_boot_service {
-	/* Connects; sets launcher, appnum and universe of info.  On failure nothing is kept open. */
+	/*
+	 * Connects; sets launcher, protection, appnum and universe of info, and rank and size where
+	 * the environment does not say them.  On failure nothing is kept open, but for UNSUPPORTED: the
+	 * launcher answers and does not speak this protocol, and PMI_FD stays open for another one.
+	 */
 	weft_err (*open)(const struct weft_boot_env *env, struct weft_boot_info *info);
 	/* Leaves in order: the launcher then expects a quiet exit. */
 	void (*close)(void);
+
+	/* NULL: a plain space. */
+	const struct weft_boot_lazy *lazy;
 
 	/* The longest value that put() takes, without its NUL. */
 	size_t (*value_max)(void);
@@ -51,5 +71,10 @@ struct weft_boot_service {
 
 extern const struct weft_boot_service weft_boot_alone;
 extern const struct weft_boot_service weft_boot_pmi1;
+extern const struct weft_boot_service weft_boot_pmi2;
+extern const struct weft_boot_service weft_boot_pmix;
+
+/* Reports the end of a rank (boot.h); any thread, never waits. */
+void weft_boot_died(int rank, const char *why);
 
 #endif

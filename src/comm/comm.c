@@ -207,7 +207,7 @@ static weft_err boot_put(void *arg, const char *key, const char *text)
 static weft_err boot_fence(void *arg)
 {
 	(void)arg;
-	return weft_boot_fence();
+	return weft_boot_publish();
 }
 
 static weft_err boot_get(void *arg, int rank, const char *key, char *buf, size_t size)

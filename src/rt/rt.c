@@ -122,9 +122,8 @@ void weft_rt_describe(FILE *out)
 		fprintf(out, "rank %d of %d, launcher %s\n", job->rank, job->size, job->launcher);
 		weft_comm_describe(text, sizeof text);
 		fputs(text, out);
-		if (job->secret_by_kvs)
-			fputs("the job's secret went through the launcher's key-value space\n",
-			      out);
+		if (job->protection)
+			fprintf(out, "the job's secret %s\n", job->protection);
 	} else {
 		fprintf(out, "drivers: %s\n", weft_setting_str(WEFT_SET_DRIVERS));
 	}

@@ -187,8 +187,12 @@ static void wrong_answers(void)
 			odd_to = requests[i];
 			odd_with = answers[k].text;
 			odd_len = answers[k].len;
+			/* Offered version 2, the client speaks it, and this server never answers. */
+			if (strstr(odd_with, "pmi_version=2"))
+				setenv("WEFT_INIT_TIMEOUT", "1", 1);
 			int rc = fake_run(&f, strcmp(odd_to, "cmd=get ") == 0, 2, client_open, err,
 					  sizeof err);
+			unsetenv("WEFT_INIT_TIMEOUT");
 			fake_forget();
 			/* NOENT for a get is an answer: the secret is then missing. */
 			if (rc <= 100 || rc >= 1000 || count_lines(err) != 1)

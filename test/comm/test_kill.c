@@ -45,7 +45,7 @@ weft_err weft_boot_put(const char *key, const char *value)
 	return WEFT_ERR_LIMIT;
 }
 
-weft_err weft_boot_fence(void)
+weft_err weft_boot_publish(void)
 {
 	fences++;
 	atomic_fetch_add(&shared->x_arrived, 1);
