@@ -422,6 +422,8 @@ static void case_reduce(const struct weft_case *k)
 
 static void one_case(const struct weft_case *k)
 {
+	if (TEST_ALONE > 1 && (size_t)k->n * k->count < 100000 && rnd(TEST_ALONE))
+		return;
 	if (k->kind == WEFT_COLL_BARRIER)
 		case_barrier(k);
 	else if (k->kind < WEFT_COLL_REDUCE)

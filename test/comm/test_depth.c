@@ -14,7 +14,7 @@
 
 static struct weft_core *core;
 static struct weft_ctx *ctx;
-static unsigned count = 40000;
+static unsigned count = 40000 / TEST_ALONE;
 static uint64_t seed;
 
 static uint64_t steps(void)

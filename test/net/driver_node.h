@@ -352,6 +352,11 @@ static void run_case(const struct weft_driver *driver, const char *name, int siz
 	const char *only = getenv("SUITE_CASE"); /* to look for a fault in it */
 	if (only && strcmp(only, name) != 0)
 		return;
+	/* ThreadSanitizer sees no race between processes: it gets the cases in which a process has
+	 * several threads, and some of the rest. */
+	static unsigned cases;
+	if (TEST_ALONE > 1 && !only && !strstr(name, "threads") && cases++ % 4)
+		return;
 	struct board *board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(board != MAP_FAILED);

@@ -122,15 +122,14 @@ static void region_cut(struct region_cuts *c, uint64_t *seed, unsigned char *dat
 		}
 }
 
-/* What the cuts put at byte `at` of the region. */
-static unsigned char *region_cut_find(struct region_cuts *c, unsigned char *data, size_t at)
+/* The region as the cuts leave it. */
+static void region_cut_lay(const struct region_cuts *c, const unsigned char *data,
+			   unsigned char *region)
 {
 	for (unsigned i = 0; i < c->n_spans; i++) {
-		if (at >= c->span[i].at && at - c->span[i].at < c->span[i].len)
-			return data + (at - c->span[i].at);
+		memcpy(region + c->span[i].at, data, c->span[i].len);
 		data += c->span[i].len;
 	}
-	return NULL;
 }
 
 /*
@@ -141,6 +140,7 @@ static void case_regions(struct node *n)
 {
 	enum { BYTES = 1000000, ROUNDS = 30 };
 	static unsigned char memory[REGION_EDGE + BYTES + REGION_EDGE], data[BYTES], back[BYTES];
+	static unsigned char written[BYTES], read[BYTES];
 	static struct region_cuts out, in;
 	int to = next_of(n), from = prev_of(n);
 	uint64_t seed = 7 + (uint64_t)n->rank;
@@ -148,7 +148,7 @@ static void case_regions(struct node *n)
 	unsigned access = region_access(n, to);
 	if (!(access & WEFT_NET_WRITE))
 		return;
-	for (uint64_t round = 0; round < ROUNDS; round++) {
+	for (uint64_t round = 0; round < ROUNDS / (suite_fewer > 1 ? 3 : 1); round++) {
 		size_t len = 1 + weft_rand_next(&seed) % (round % 3 ? 5000 : BYTES);
 		struct weft_net_region region;
 		uint64_t before = n->got_n[from];
@@ -187,9 +187,9 @@ static void case_regions(struct node *n)
 			CHECK(region_do(n, to, &t, NULL) <= WEFT_POST_ACCEPTED);
 			region_wait(n);
 			payload_fill(data, there.len, round * 16 + (uint64_t)n->rank);
-			for (size_t i = 0; i < there.len; i++)
-				CHECK_EQ(*region_cut_find(&in, back, i),
-					 *region_cut_find(&out, data, i));
+			region_cut_lay(&out, data, written);
+			region_cut_lay(&in, back, read);
+			CHECK(!memcmp(read, written, there.len));
 		}
 		meet_polling(n);
 		n->driver->region_close(n->net, &region);
