@@ -107,6 +107,9 @@ function(weft_layer name)
     endif()
     set(exe ${name}_${prog})
     add_executable(${exe} ${src})
+    if(NOT prog MATCHES "^test_model_") # models compute for long, the rest mostly waits
+      target_compile_options(${exe} PRIVATE $<$<CONFIG:RelWithDebInfo,Release>:-O1>)
+    endif()
     if(name STREQUAL "comm")
       weft_link_checked(${exe}) # its checks are asserts
     endif()
