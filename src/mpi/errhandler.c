@@ -10,6 +10,7 @@
 #include "boot/boot.h"
 #include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
+#include "mpi/rma/win.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct weft_mpi_errhandler fatal = {.what = WEFT_MPI_FATAL};
@@ -153,6 +154,33 @@ int weft_mpi_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 	return err;
 }
 
+int weft_mpi_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
+{
+	struct weft_mpi_win *w = weft_mpi_window(win);
+	struct weft_mpi_errhandler *e = weft_mpi_errhandler_of(errhandler);
+
+	if (e->what == WEFT_MPI_USER && e->object != WEFT_MPI_WIN)
+		return weft_mpi_err(MPI_ERR_ERRHANDLER,
+				    "the error handler was not made for windows");
+	weft_mpi_errhandler_ref(e);
+	pthread_mutex_lock(&w->lock);
+	struct weft_mpi_errhandler *old = w->errhandler;
+	w->errhandler = e;
+	pthread_mutex_unlock(&w->lock);
+	weft_mpi_errhandler_unref(old);
+	return MPI_SUCCESS;
+}
+
+int weft_mpi_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
+{
+	struct weft_mpi_win *w = weft_mpi_window(win);
+
+	pthread_mutex_lock(&w->lock);
+	int err = share(w->errhandler, errhandler);
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
 /* Files that are opened later take this one over: MPI attaches it to MPI_FILE_NULL. */
 static struct weft_mpi_errhandler *file_default = &returns;
 
@@ -289,10 +317,35 @@ int weft_mpi_raise(int code, const char *func)
 	return raise_comm(NULL, code, func);
 }
 
+static int raise_on_window(struct weft_mpi_win *w, int code, const char *func)
+{
+	pthread_mutex_lock(&w->lock);
+	struct weft_mpi_errhandler *e = weft_mpi_errhandler_ref(w->errhandler);
+	pthread_mutex_unlock(&w->lock);
+	if (e->what == WEFT_MPI_FATAL || e->what == WEFT_MPI_ABORTS)
+		die(code, func, "");
+	weft_mpi_cause()->text[0] = '\0';
+	if (e->what == WEFT_MPI_USER) {
+		MPI_Win handle = (MPI_Win)(uintptr_t)w->head.handle;
+		int seen = code;
+		call_user(e, &handle, &seen);
+	}
+	weft_mpi_errhandler_unref(e);
+	return code;
+}
+
+/* What names no window belongs to none. */
 int weft_mpi_raise_win(MPI_Win win, int code, const char *func)
 {
-	(void)win; /* no window handle is good, so the error belongs to no window */
-	return weft_mpi_raise(code, func);
+	struct weft_mpi_win *w = weft_mpi_window(win);
+
+	return w ? raise_on_window(w, code, func) : weft_mpi_raise(code, func);
+}
+
+int weft_mpi_Win_call_errhandler(MPI_Win win, int errorcode)
+{
+	raise_on_window(weft_mpi_window(win), errorcode, "MPI_Win_call_errhandler");
+	return MPI_SUCCESS;
 }
 
 int weft_mpi_raise_session(MPI_Session session, int code, const char *func)

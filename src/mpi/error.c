@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "rma/rma.h"
 #include "wait/stack.h"
 
 #define TEXT(id, t) [MPI_ERR_##id] = "MPI_ERR_" #id ": " t
@@ -167,6 +168,7 @@ void weft_mpi_peer_down(int peer, weft_err err, const char *why)
 	if (peer >= 0 && peer < down_size && !down_why[peer])
 		down_why[peer] = strdup(why ? why : "lost");
 	pthread_mutex_unlock(&lock);
+	weft_rma_peer_down(peer);
 }
 
 int weft_mpi_err_peer(weft_err err, int world)

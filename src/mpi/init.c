@@ -21,6 +21,7 @@
 #include "mpi/comm/group.h"
 #include "mpi/info.h"
 #include "mpi/p2p/request.h"
+#include "rma/rma.h"
 #include "rt/rt.h"
 
 _Atomic int weft_mpi_x_state;
@@ -196,6 +197,7 @@ int weft_mpi_Finalize(void)
 		weft_mpi_blame(weft_mpi_comm_of(MPI_COMM_WORLD));
 		return err;
 	}
+	weft_rma_end();
 	weft_mpi_comms_fini();
 	weft_mpi_ops_fini();
 	weft_mpi_types_fini();

@@ -35,12 +35,18 @@ UNCHECKED = {
     # The null handles have names.
     ("MPI_Comm_get_name", "comm"),
     ("MPI_Type_get_name", "datatype"),
+    ("MPI_Win_get_name", "win"),
+    # Means nothing to MPI_NO_OP.
+    ("MPI_Get_accumulate", "origin_datatype"),
+    ("MPI_Get_accumulate_c", "origin_datatype"),
+    ("MPI_Rget_accumulate", "origin_datatype"),
+    ("MPI_Rget_accumulate_c", "origin_datatype"),
 }
 
 # May be null.
 NULLABLE = {("MPI_Info_get_string", "value")}
 
-COUNTS = {"count", "sendcount", "recvcount", "incount", "outcount"}
+COUNTS = {"count", "sendcount", "recvcount", "incount", "outcount", "origin_count", "target_count", "result_count"}
 # Receives and probes: source and tag may be wildcards.
 WILD_TAG = {"recvtag"}
 OUT_SKIP = {"void *", "char **", "char ***", "MPI_Status *"}
@@ -56,7 +62,7 @@ DEEP = re.compile(
     r"neighbor_\w+)[vw]?(_init)?|Comm_(i?dup|i?dup_with_info|split|split_type|create|create_group|free|disconnect)|"
     r"Intercomm_(create|merge)|Cart_(create|sub|map)|(Dist_)?graph_(create|create_adjacent|map)|Dims_create|"
     r"Sendrecv_replace|Type_(create_\w+|indexed|vector|contiguous|dup|[sg]et_name)|(Comm|Win)_[sg]et_name|"
-    r"(Comm|Win)_[sg]et_info|Info_\w+|Error_string|Get_(processor_name|library_version|hw_resource_info)|"
+    r"(Comm|Win)_[sg]et_info|Win_(create|allocate|allocate_shared|create_dynamic|fence|free)|Info_\w+|Error_string|Get_(processor_name|library_version|hw_resource_info)|"
     r"T_(cvar|pvar|category)_(get_info|get_index|read|write))(_c)?$", re.I)
 # Callbacks make a signature that the rule for copies does not know; they are short calls.
 NEVER_DEEP = re.compile(r"^MPI_(\w+_(to|from)int|Type_create_keyval)$")
@@ -98,6 +104,8 @@ class Entry:
 
     def raiser(self):
         """Who hears of an error: (C expression prefix)."""
+        if self.f.name == "MPI_Win_free":
+            return "weft_mpi_raise_win(win ? *win : MPI_WIN_NULL, "
         for p in self.f.params:
             if p.is_array or p.is_const:
                 continue

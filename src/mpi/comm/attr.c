@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "boot/boot.h"
+#include "mpi/rma/win.h"
 
 struct keyval {
 	enum weft_mpi_kind kind;
@@ -273,11 +274,46 @@ static bool predefined_get(int key, void **value_p, int *flag)
 	}
 }
 
+/* The same for a window's. */
+static bool window_get(struct weft_mpi_head *head, int key, void **value_p, int *flag)
+{
+	struct weft_mpi_win *w = (struct weft_mpi_win *)(void *)head;
+
+	*flag = 1;
+	switch (key) {
+	case MPI_WIN_BASE:
+		*value_p = w->base;
+		return true;
+	case MPI_WIN_SIZE:
+		*value_p = &w->size;
+		return true;
+	case MPI_WIN_DISP_UNIT:
+		*value_p = &w->disp_unit;
+		return true;
+	case MPI_WIN_CREATE_FLAVOR:
+		*value_p = &w->flavor;
+		return true;
+	case MPI_WIN_MODEL:
+		*value_p = &w->model;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Is key one of the ABI's, for objects of that kind? */
+static bool abi_get(struct weft_mpi_head *head, int key, void **value_p, int *flag)
+{
+	if (head->kind == WEFT_MPI_COMM)
+		return predefined_get(key, value_p, flag);
+	return head->kind == WEFT_MPI_WIN && window_get(head, key, value_p, flag);
+}
+
 static int attr_get(struct weft_mpi_head *head, int key, void *out, int *flag)
 {
 	void *value = NULL;
 
-	if (head->kind != WEFT_MPI_COMM || !predefined_get(key, &value, flag)) {
+	if (!abi_get(head, key, &value, flag)) {
 		pthread_mutex_lock(&lock);
 		struct keyval *k = key_locked(key, head->kind);
 		struct weft_mpi_attrs *a = k ? *find_locked(head, key) : NULL;
@@ -452,4 +488,19 @@ int weft_mpi_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribu
 int weft_mpi_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
 {
 	return attr_delete(type_head(datatype), type_keyval);
+}
+
+int weft_mpi_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
+{
+	return attr_set(&weft_mpi_window(win)->head, win_keyval, attribute_val);
+}
+
+int weft_mpi_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag)
+{
+	return attr_get(&weft_mpi_window(win)->head, win_keyval, attribute_val, flag);
+}
+
+int weft_mpi_Win_delete_attr(MPI_Win win, int win_keyval)
+{
+	return attr_delete(&weft_mpi_window(win)->head, win_keyval);
 }

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* acc.c - accumulates: under the target's lock, or by atomics of the processor. */
+#include "rma/acc.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/assert.h"
+#include "base/log.h"
+
+#define ACC_BLOCK 4096
+#define SMALL 64          /* bytes that need no memory of the heap */
+#define LOOKS_BEFORE 1000 /* at a lock, before its holder is looked for */
+
+/* ---- elements ----------------------------------------------------------------------------- */
+
+/* A pair as C lays it out, and as data: the value, then the index. */
+struct pair {
+	uint8_t value, index, index_at, size;
+};
+
+#define PAIR(name)                                                                                 \
+	[WEFT_B_##name - WEFT_BASIC_COUNT] = {sizeof(((struct weft_pair_##name *)0)->value),       \
+					      sizeof(((struct weft_pair_##name *)0)->index),       \
+					      offsetof(struct weft_pair_##name, index),            \
+					      sizeof(struct weft_pair_##name)}
+static const struct pair pairs[] = {PAIR(F32_I32), PAIR(F64_I32), PAIR(I64_I32), PAIR(I32_I32),
+				    PAIR(I16_I32), PAIR(F80_I32), PAIR(F32_F32), PAIR(F64_F64)};
+#undef PAIR
+
+size_t weft_rma_elem_bytes(unsigned elem)
+{
+	weft_assert(elem < WEFT_ELEM_COUNT);
+	if (elem < WEFT_BASIC_COUNT)
+		return weft_data_basic_info[elem].size;
+	const struct pair *p = &pairs[elem - WEFT_BASIC_COUNT];
+	return (size_t)p->value + p->index;
+}
+
+static void pair_load(const struct pair *p, char *to, const char *data)
+{
+	memcpy(to, data, p->value);
+	memcpy(to + p->index_at, data + p->value, p->index);
+}
+
+static void pair_store(const struct pair *p, char *data, const char *from)
+{
+	memcpy(data, from, p->value);
+	memcpy(data + p->value, from + p->index_at, p->index);
+}
+
+/* inout = in op inout, on data of whole elements.  Both are aligned for any element. */
+static void combine(weft_reduce_fn *fn, unsigned elem, const char *in, char *inout, size_t bytes)
+{
+	size_t size = weft_rma_elem_bytes(elem);
+	weft_assert(bytes % size == 0);
+	if (elem < WEFT_BASIC_COUNT) {
+		fn(in, inout, bytes / size);
+		return;
+	}
+	const struct pair *p = &pairs[elem - WEFT_BASIC_COUNT];
+	alignas(16) char a[32], b[32];
+	for (size_t at = 0; at < bytes; at += size) {
+		pair_load(p, a, in + at);
+		pair_load(p, b, inout + at);
+		fn(a, b, 1);
+		pair_store(p, inout + at, b);
+	}
+}
+
+/* ---- the lock ----------------------------------------------------------------------------- */
+
+static bool acc_try(struct weft_rma_slot *s, int32_t me)
+{
+	int32_t none = 0;
+	/* TAKE <- GIVE.  Carries: the elements. */
+	return atomic_compare_exchange_strong_explicit(&s->x_acc, &none, me, memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+/* Takes the lock over from a holder that is no more. */
+static bool acc_inherit(struct weft_rma_slot *s, int32_t me)
+{
+	/* Relaxed: the exchange decides. */
+	int32_t holder = atomic_load_explicit(&s->x_acc, memory_order_relaxed);
+	if (!holder || holder == me || kill(holder, 0) == 0 || errno != ESRCH)
+		return false;
+	/* TAKE <- GIVE: what a dead holder wrote, the kernel has made visible. */
+	if (!atomic_compare_exchange_strong_explicit(&s->x_acc, &holder, me, memory_order_acquire,
+						     memory_order_relaxed))
+		return false;
+	weft_warn("window: process %d died while it changed memory under a lock; that memory may "
+		  "be half written",
+		  holder);
+	return true;
+}
+
+static void acc_lock(struct weft_rma_slot *s)
+{
+	int32_t me = (int32_t)getpid();
+	/* Ends when the holder gives it up, which it does without waiting, or is dead. */
+	for (unsigned looks = 1; !acc_try(s, me); looks++) {
+		if (looks % LOOKS_BEFORE == 0 && acc_inherit(s, me))
+			return;
+		if (looks % 16 == 0)
+			sched_yield(); /* the holder may need this core */
+	}
+}
+
+static void acc_unlock(struct weft_rma_slot *s)
+{
+	/* GIVE -> TAKE.  Carries: the elements. */
+	atomic_store_explicit(&s->x_acc, 0, memory_order_release);
+}
+
+/* ---- by the processor --------------------------------------------------------------------- */
+
+/* SEQ: the one order of all atomics of a window; also what a caller's own loads are ordered by. */
+static uint64_t cpu_load(void *at, size_t size)
+{
+	switch (size) {
+	case 1:
+		return __atomic_load_n((uint8_t *)at, __ATOMIC_SEQ_CST);
+	case 2:
+		return __atomic_load_n((uint16_t *)at, __ATOMIC_SEQ_CST);
+	case 4:
+		return __atomic_load_n((uint32_t *)at, __ATOMIC_SEQ_CST);
+	default:
+		return __atomic_load_n((uint64_t *)at, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* *was_p is updated where the memory differs from it. */
+static bool cpu_swap(void *at, size_t size, uint64_t *was_p, uint64_t value)
+{
+	uint8_t was1 = (uint8_t)*was_p;
+	uint16_t was2 = (uint16_t)*was_p;
+	uint32_t was4 = (uint32_t)*was_p;
+	bool done;
+	switch (size) {
+	case 1:
+		done = __atomic_compare_exchange_n((uint8_t *)at, &was1, (uint8_t)value, false,
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		*was_p = was1;
+		return done;
+	case 2:
+		done = __atomic_compare_exchange_n((uint16_t *)at, &was2, (uint16_t)value, false,
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		*was_p = was2;
+		return done;
+	case 4:
+		done = __atomic_compare_exchange_n((uint32_t *)at, &was4, (uint32_t)value, false,
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		*was_p = was4;
+		return done;
+	default:
+		return __atomic_compare_exchange_n((uint64_t *)at, was_p, value, false,
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* What was there before. */
+static uint64_t cpu_apply(const struct weft_rma_reduction *red, weft_reduce_fn *fn, void *at,
+			  size_t size, uint64_t operand)
+{
+	uint8_t cls = weft_data_basic_info[red->elem].cls;
+	bool whole = cls == WEFT_CLASS_INT || cls == WEFT_CLASS_UINT;
+	if (red->op == WEFT_OP_NO_OP)
+		return cpu_load(at, size);
+	if (red->op == WEFT_OP_SUM && whole && size == 8)
+		return __atomic_fetch_add((uint64_t *)at, operand, __ATOMIC_SEQ_CST);
+	if (red->op == WEFT_OP_SUM && whole && size == 4)
+		return __atomic_fetch_add((uint32_t *)at, (uint32_t)operand, __ATOMIC_SEQ_CST);
+	if (red->op == WEFT_OP_REPLACE && size == 8)
+		return __atomic_exchange_n((uint64_t *)at, operand, __ATOMIC_SEQ_CST);
+	uint64_t was = cpu_load(at, size), next;
+	do { /* ends: another processor's success is progress */
+		next = was;
+		fn(&operand, &next, 1);
+	} while (!cpu_swap(at, size, &was, next));
+	return was;
+}
+
+static bool fits_cpu(const void *at, size_t len, size_t size)
+{
+	return len % size == 0 && (uintptr_t)at % size == 0;
+}
+
+/* The elements of one piece, data bytes [at, at + len) of the access. */
+static void cpu_piece(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *piece, size_t at,
+		      size_t len)
+{
+	size_t size = weft_rma_elem_bytes(a->red.elem);
+	for (size_t i = 0; i < len; i += size) {
+		uint64_t operand = 0;
+		if (a->from)
+			weft_data_pack(a->from, a->from_at + at + i, &operand, size);
+		uint64_t was = cpu_apply(&a->red, fn, piece + i, size, operand);
+		if (a->result)
+			weft_data_unpack(a->result, a->result_at + at + i, &was, size);
+	}
+}
+
+/* ---- the whole ---------------------------------------------------------------------------- */
+
+static weft_err locked_block(const struct weft_rma_acc *a, weft_reduce_fn *fn, size_t at,
+			     size_t len, char *old, char *operand)
+{
+	weft_err err = weft_rma_memory_read(&a->there, at, old, len);
+	if (!err && a->result)
+		weft_data_unpack(a->result, a->result_at + at, old, len);
+	if (err || a->red.op == WEFT_OP_NO_OP)
+		return err;
+	weft_data_pack(a->from, a->from_at + at, operand, len);
+	combine(fn, a->red.elem, operand, old, len);
+	return weft_rma_memory_write(&a->there, at, old, len);
+}
+
+/* Data bytes [at, at + len), block by block. */
+static weft_err by_lock(const struct weft_rma_acc *a, weft_reduce_fn *fn, size_t at, size_t len)
+{
+	alignas(16) char small[2 * SMALL];
+	size_t size = weft_rma_elem_bytes(a->red.elem);
+	size_t block = ACC_BLOCK / size * size;
+	char *heap = len > SMALL ? aligned_alloc(16, 2 * ACC_BLOCK) : NULL;
+	char *old = heap ? heap : small, *operand = heap ? heap + ACC_BLOCK : small + SMALL;
+	if (!heap && len > SMALL)
+		block = SMALL / size * size; /* no memory: slower */
+	weft_err err = WEFT_OK;
+	for (size_t end = at + len; at < end && !err;) {
+		size_t now = end - at < block ? end - at : block;
+		acc_lock(a->slot);
+		err = locked_block(a, fn, at, now, old, operand);
+		acc_unlock(a->slot);
+		at += now;
+	}
+	free(heap);
+	return err;
+}
+
+static weft_err by_cpu(const struct weft_rma_acc *a, weft_reduce_fn *fn)
+{
+	size_t size = weft_rma_elem_bytes(a->red.elem);
+	for (size_t at = 0; at < a->bytes;) {
+		struct iovec piece;
+		unsigned n = 1;
+		size_t len = weft_data_iov(&a->there.buf, at, &piece, &n);
+		weft_assert(len);
+		len = len < a->bytes - at ? len : a->bytes - at;
+		if (!fits_cpu(piece.iov_base, len, size))
+			return by_lock(a, fn, at, a->bytes - at);
+		cpu_piece(a, fn, piece.iov_base, at, len);
+		at += len;
+	}
+	return WEFT_OK;
+}
+
+weft_err weft_rma_acc(const struct weft_rma_acc *a)
+{
+	weft_reduce_fn *fn = weft_data_reduce_find(a->red.op, a->red.elem);
+	size_t size = weft_rma_elem_bytes(a->red.elem);
+	if (!fn && a->red.op != WEFT_OP_NO_OP)
+		return WEFT_ERR_ARG;
+	weft_assert(a->bytes % size == 0);
+	bool cpu = a->cpu && a->red.elem < WEFT_BASIC_COUNT && size <= 8 && !(size & (size - 1));
+	weft_assert(!cpu || !a->there.pid);
+	return cpu ? by_cpu(a, fn) : by_lock(a, fn, 0, a->bytes);
+}
+
+weft_err weft_rma_acc_swap(const struct weft_rma_memory *there, struct weft_rma_slot *slot,
+			   bool cpu, unsigned elem, const void *compare, const void *value,
+			   void *result)
+{
+	size_t size = weft_rma_elem_bytes(elem);
+	char *at = there->buf.base;
+	weft_assert(size <= 16);
+	if (cpu && size <= 8 && !(size & (size - 1)) && !there->pid && fits_cpu(at, size, size)) {
+		uint64_t was = 0, next = 0;
+		memcpy(&was, compare, size);
+		memcpy(&next, value, size);
+		(void)cpu_swap(at, size, &was, next);
+		memcpy(result, &was, size);
+		return WEFT_OK;
+	}
+	alignas(16) char old[16], next[16];
+	memcpy(next, value, size);
+	acc_lock(slot);
+	weft_err err = weft_rma_memory_read(there, 0, old, size);
+	if (!err && memcmp(old, compare, size) == 0)
+		err = weft_rma_memory_write(there, 0, next, size);
+	acc_unlock(slot);
+	if (!err)
+		memcpy(result, old, size);
+	return err;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * serve.c - accesses of origins that cannot reach our memory, served by the engine.
+ *
+ * Runs in the poll that took the message, in the order of its origin.  Nothing here trusts what the
+ * origin wrote: spans are checked against the window's memory, sizes against each other.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "base/log.h"
+#include "rma/acc.h"
+#include "rma/win_int.h"
+#include "task/task.h"
+
+/* A span in our memory. */
+static char *place(const struct weft_rma_win *win, const struct weft_rma_span *s)
+{
+	char *base = win->flavor == WEFT_RMA_DYNAMIC ? NULL : win->base;
+	return (char *)((uintptr_t)base + s->at);
+}
+
+/* Do all spans lie in the window?  *bytes_p: of them together. */
+static bool spans_fit(struct weft_rma_win *win, const struct weft_rma_head *h, size_t *bytes_p)
+{
+	const struct weft_rma_span *s = weft_rma_spans(h);
+	*bytes_p = 0;
+	for (unsigned i = 0; i < h->n_spans; i++) {
+		if (!weft_rma_reachable(win, s[i].at, s[i].len))
+			return false;
+		*bytes_p += s[i].len;
+	}
+	return true;
+}
+
+static weft_err put(struct weft_rma_win *win, const struct weft_rma_head *h, size_t bytes)
+{
+	const struct weft_rma_span *s = weft_rma_spans(h);
+	const char *data = weft_rma_data(h);
+	if (bytes != h->bytes)
+		return WEFT_ERR_PROTO;
+	for (unsigned i = 0; i < h->n_spans; data += s[i++].len)
+		memcpy(place(win, &s[i]), data, s[i].len);
+	return WEFT_OK;
+}
+
+/* ---- large ones ----------------------------------------------------------------------------- */
+
+struct coming {
+	struct weft_req req;
+	struct weft_rma_win *win;
+	int rank;
+	bool put;
+};
+
+static void flushes_answer(struct weft_rma_win *win, int rank, const uint32_t *id, uint32_t n,
+			   weft_err err)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (weft_rma_tell(win, rank, WEFT_RMA_FLUSHED, id[i], err))
+			weft_debug("window: rank %d does not hear of its flush", rank);
+}
+
+static void large_over(struct weft_req *req, void *arg)
+{
+	struct coming *c = arg;
+	struct weft_rma_win *win = c->win;
+	struct weft_rma_target *t = &win->target[c->rank];
+	uint32_t *flush = NULL, n = 0;
+	weft_comm_spin_lock(&win->lock);
+	if (req->status.err && !t->served)
+		t->served = req->status.err;
+	weft_err err = t->served;
+	if (--t->coming == 0) {
+		flush = t->flush;
+		n = t->n_flushes;
+		t->flush = NULL;
+		t->n_flushes = 0;
+		if (n)
+			t->served = WEFT_OK;
+	}
+	weft_comm_spin_unlock(&win->lock);
+	flushes_answer(win, c->rank, flush, n, err);
+	free(flush);
+	free(c);
+}
+
+static void large_sent(struct weft_req *req, void *arg)
+{
+	struct coming *c = arg;
+	struct weft_rma_win *win = c->win;
+	(void)req;
+	free(c);
+	/* Release: as kept_sent in send.c. */
+	atomic_fetch_sub_explicit(&win->x_unsent, 1, memory_order_acq_rel);
+}
+
+static weft_err large(struct weft_rma_win *win, int rank, const struct weft_rma_head *h)
+{
+	const struct weft_rma_span *s = weft_rma_spans(h);
+	struct coming *c = malloc(sizeof *c);
+	int peer = weft_rma_process(win, rank);
+	if (!c || h->n_spans != 1) {
+		free(c);
+		return c ? WEFT_ERR_PROTO : WEFT_ERR_NOMEM;
+	}
+	*c = (struct coming){.win = win, .rank = rank, .put = h->kind == WEFT_RMA_PUT_LARGE};
+	struct weft_buf b = weft_data_buf_flat(place(win, s), s->len);
+	weft_comm_req_init(&c->req, c->put ? large_over : large_sent, c);
+	weft_err err;
+	if (c->put) {
+		weft_comm_spin_lock(&win->lock);
+		win->target[rank].coming++;
+		weft_comm_spin_unlock(&win->lock);
+		err = weft_comm_core_irecv(&c->req, win->data, peer, (int)h->id, &b);
+		if (err) {
+			c->req.status.err = err;
+			large_over(&c->req, c);
+		}
+		return WEFT_OK;
+	}
+	atomic_fetch_add_explicit(&win->x_unsent, 1, memory_order_relaxed); /* ordered by its end */
+	err = weft_comm_core_isend(&c->req, win->data, peer, (int)h->id, &b, WEFT_SEND_STANDARD);
+	if (err)
+		large_sent(&c->req, c);
+	else
+		weft_task_engine_pending();
+	return err;
+}
+
+/* An access that we refuse still has its message: it is taken, and dropped or answered empty. */
+static void large_refused(struct weft_rma_win *win, int rank, const struct weft_rma_head *h)
+{
+	struct coming *c = malloc(sizeof *c);
+	struct weft_buf none = weft_data_buf_flat(NULL, 0);
+	int peer = weft_rma_process(win, rank);
+	if (!c)
+		return;
+	*c = (struct coming){.win = win, .rank = rank, .put = h->kind == WEFT_RMA_PUT_LARGE};
+	weft_comm_req_init(&c->req, c->put ? large_over : large_sent, c);
+	if (c->put) {
+		weft_comm_spin_lock(&win->lock);
+		win->target[rank].coming++;
+		weft_comm_spin_unlock(&win->lock);
+		if (weft_comm_core_irecv(&c->req, win->data, peer, (int)h->id, &none))
+			large_over(&c->req, c);
+		return;
+	}
+	atomic_fetch_add_explicit(&win->x_unsent, 1, memory_order_relaxed); /* ordered by its end */
+	if (weft_comm_core_isend(&c->req, win->data, peer, (int)h->id, &none, WEFT_SEND_STANDARD))
+		large_sent(&c->req, c);
+}
+
+/* ---- answers ------------------------------------------------------------------------------ */
+
+/* The answer to h: `bytes` bytes of room, or an error. */
+static struct weft_rma_head *answer_to(const struct weft_rma_head *h, size_t bytes, weft_err err)
+{
+	struct weft_rma_head *a = weft_rma_message(WEFT_RMA_RESULT, 0, err ? 0 : bytes);
+	if (a) {
+		a->id = h->id;
+		a->err = (int32_t)err;
+	}
+	return a;
+}
+
+static void send_answer(struct weft_rma_win *win, int rank, struct weft_rma_head *a)
+{
+	if (weft_rma_send(win, rank, a))
+		weft_debug("window: rank %d does not get its answer", rank);
+}
+
+static void get(struct weft_rma_win *win, int rank, const struct weft_rma_head *h, size_t bytes)
+{
+	const struct weft_rma_span *s = weft_rma_spans(h);
+	weft_err err = bytes <= weft_rma_room(0) ? WEFT_OK : WEFT_ERR_PROTO;
+	struct weft_rma_head *a = answer_to(h, bytes, err);
+	char *to = a && !err ? weft_rma_data(a) : NULL;
+	for (unsigned i = 0; to && i < h->n_spans; to += s[i++].len)
+		memcpy(to, place(win, &s[i]), s[i].len);
+	send_answer(win, rank, a);
+}
+
+static weft_err acc_spans(struct weft_rma_win *win, const struct weft_rma_head *h, char *result,
+			  size_t bytes)
+{
+	const struct weft_rma_span *s = weft_rma_spans(h);
+	struct iovec piece[WEFT_RMA_SPANS_MAX];
+	struct weft_buf from = weft_data_buf_flat(weft_rma_data(h), h->bytes);
+	struct weft_buf to = weft_data_buf_flat(result, bytes);
+	for (unsigned i = 0; i < h->n_spans; i++)
+		piece[i] = (struct iovec){place(win, &s[i]), s[i].len};
+	struct weft_rma_acc a = {.there = {.piece = piece, .n_pieces = h->n_spans},
+				 .slot = win->target[win->rank].slot,
+				 .red = {(enum weft_op)h->op, h->elem},
+				 .from = h->op == WEFT_OP_NO_OP ? NULL : &from,
+				 .result = result ? &to : NULL,
+				 .bytes = bytes};
+	return weft_rma_acc(&a);
+}
+
+static weft_err acc_sane(const struct weft_rma_head *h, size_t bytes)
+{
+	bool operands = h->op != WEFT_OP_NO_OP;
+	if (h->op >= WEFT_OP_COUNT || h->elem >= WEFT_ELEM_COUNT ||
+	    h->bytes != (operands ? bytes : 0) || bytes > weft_rma_room(0))
+		return WEFT_ERR_PROTO;
+	return bytes % weft_rma_elem_bytes(h->elem) ? WEFT_ERR_PROTO : WEFT_OK;
+}
+
+static weft_err acc(struct weft_rma_win *win, int rank, const struct weft_rma_head *h, size_t bytes)
+{
+	weft_err err = acc_sane(h, bytes);
+	if (h->kind == WEFT_RMA_ACC)
+		return err ? err : acc_spans(win, h, NULL, bytes);
+	struct weft_rma_head *a = answer_to(h, bytes, err);
+	if (a && !err) {
+		err = acc_spans(win, h, weft_rma_data(a), bytes);
+		if (err) {
+			a->err = (int32_t)err;
+			a->bytes = 0;
+		}
+	}
+	send_answer(win, rank, a);
+	return WEFT_OK;
+}
+
+static void swap(struct weft_rma_win *win, int rank, const struct weft_rma_head *h, size_t bytes)
+{
+	weft_err err = h->elem < WEFT_ELEM_COUNT && bytes == weft_rma_elem_bytes(h->elem) &&
+				       bytes <= 16 && h->bytes == 2 * bytes && h->n_spans == 1
+			       ? WEFT_OK
+			       : WEFT_ERR_PROTO;
+	struct weft_rma_head *a = answer_to(h, bytes, err);
+	if (a && !err) {
+		struct weft_rma_memory m = {
+			.buf = weft_data_buf_flat(place(win, weft_rma_spans(h)), bytes)};
+		a->err = (int32_t)weft_rma_acc_swap(&m, win->target[win->rank].slot, false, h->elem,
+						    weft_rma_data(h), weft_rma_data(h) + bytes,
+						    weft_rma_data(a));
+	}
+	send_answer(win, rank, a);
+}
+
+static void flush(struct weft_rma_win *win, int rank, uint32_t id)
+{
+	struct weft_rma_target *t = &win->target[rank];
+	weft_err err = WEFT_OK;
+	bool later = false;
+	weft_comm_spin_lock(&win->lock);
+	if (t->coming) {
+		uint32_t *grown = realloc(t->flush, (t->n_flushes + 1) * sizeof *grown);
+		later = grown != NULL;
+		if (grown) {
+			t->flush = grown;
+			t->flush[t->n_flushes++] = id;
+		} else {
+			err = WEFT_ERR_NOMEM;
+		}
+	} else {
+		err = t->served;
+		t->served = WEFT_OK;
+	}
+	weft_comm_spin_unlock(&win->lock);
+	if (!later)
+		flushes_answer(win, rank, &id, 1, err);
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+static void refuse(struct weft_rma_win *win, int rank, const struct weft_rma_head *h)
+{
+	if (h->kind == WEFT_RMA_GET || h->kind == WEFT_RMA_FETCH_ACC || h->kind == WEFT_RMA_SWAP)
+		send_answer(win, rank, answer_to(h, 0, WEFT_ERR_ARG));
+	else if (h->kind == WEFT_RMA_GET_LARGE || h->kind == WEFT_RMA_PUT_LARGE)
+		large_refused(win, rank, h);
+}
+
+void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_head *h, size_t len)
+{
+	size_t bytes;
+	weft_err err = WEFT_OK;
+	weft_assert(weft_rma_message_bytes(h) == len);
+	if (!spans_fit(win, h, &bytes)) {
+		refuse(win, rank, h);
+		err = WEFT_ERR_ARG;
+	} else if (h->kind == WEFT_RMA_PUT) {
+		err = put(win, h, bytes);
+	} else if (h->kind == WEFT_RMA_PUT_LARGE || h->kind == WEFT_RMA_GET_LARGE) {
+		err = large(win, rank, h);
+	} else if (h->kind == WEFT_RMA_GET) {
+		get(win, rank, h, bytes);
+	} else if (h->kind == WEFT_RMA_ACC || h->kind == WEFT_RMA_FETCH_ACC) {
+		err = acc(win, rank, h, bytes);
+	} else if (h->kind == WEFT_RMA_SWAP) {
+		swap(win, rank, h, bytes);
+	} else if (h->kind == WEFT_RMA_FLUSH) {
+		flush(win, rank, h->id);
+	} else if (h->kind == WEFT_RMA_UNLOCK) {
+		weft_rma_lock_left(win, rank, h->flags & WEFT_RMA_EXCLUSIVE);
+	} else if (h->kind == WEFT_RMA_COMPLETE) {
+		/* COMPLETED -> complete_wait.  Carries: what was served before. */
+		atomic_fetch_add_explicit(&win->x_completes, 1, memory_order_release);
+		weft_rma_notify(win);
+	}
+	if (!err)
+		return;
+	weft_comm_spin_lock(&win->lock);
+	if (!win->target[rank].served)
+		win->target[rank].served = err;
+	weft_comm_spin_unlock(&win->lock);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sync.c - flush; post and start, complete and wait. */
+#include <stdlib.h>
+#include "rma/pending.h"
+#include "rma/win_int.h"
+
+/* ---- flush -------------------------------------------------------------------------------- */
+
+static bool none_pending(struct weft_rma_win *win, void *arg)
+{
+	struct weft_rma_target *t = arg;
+	(void)win;
+	/* OVER <- weft_rma_pending_over.  Carries: the data. */
+	return atomic_load_explicit(&t->x_pending, memory_order_acquire) == 0;
+}
+
+static weft_err take_error(struct weft_rma_target *t)
+{
+	/* Relaxed: written before the end that was waited for. */
+	if (weft_likely(!atomic_load_explicit(&t->x_err, memory_order_relaxed)))
+		return WEFT_OK;
+	return (weft_err)atomic_exchange_explicit(&t->x_err, WEFT_OK, memory_order_relaxed);
+}
+
+/* Asks the target whether all that was sent has been done; its answer is pending. */
+static weft_err ask_target(struct weft_rma_win *win, int rank)
+{
+	struct weft_rma_target *t = &win->target[rank];
+	/* Relaxed: set by this thread, or by one that the program orders before us. */
+	if (!atomic_load_explicit(&t->x_asked, memory_order_relaxed))
+		return WEFT_OK;
+	atomic_store_explicit(&t->x_asked, false, memory_order_relaxed);
+	struct weft_rma_pending *p = weft_rma_pending_new(win, rank, NULL, NULL);
+	if (!p)
+		return WEFT_ERR_NOMEM;
+	uint32_t id = weft_rma_pending_name(p);
+	weft_err err = id ? weft_rma_tell(win, rank, WEFT_RMA_FLUSH, id, WEFT_OK) : WEFT_ERR_LIMIT;
+	if (err)
+		weft_rma_pending_unsent(p, id, err);
+	return WEFT_OK; /* what failed is the target's error */
+}
+
+weft_err weft_rma_flush_local(struct weft_rma_win *win, int rank)
+{
+	struct weft_rma_target *t = &win->target[rank];
+	if (!none_pending(win, t))
+		weft_rma_wait_until(win, none_pending, t);
+	return take_error(t);
+}
+
+weft_err weft_rma_flush(struct weft_rma_win *win, int rank)
+{
+	/* seq_cst: stores to mapped memory are there before what the caller does next. */
+	atomic_thread_fence(memory_order_seq_cst);
+	weft_err err = ask_target(win, rank);
+	weft_err late = weft_rma_flush_local(win, rank);
+	return err ? err : late;
+}
+
+weft_err weft_rma_flush_local_all(struct weft_rma_win *win)
+{
+	weft_err err = WEFT_OK;
+	for (int r = 0; r < win->size; r++) {
+		weft_err one = weft_rma_flush_local(win, r);
+		err = err ? err : one;
+	}
+	return err;
+}
+
+weft_err weft_rma_flush_all(struct weft_rma_win *win)
+{
+	weft_err err = WEFT_OK;
+	atomic_thread_fence(memory_order_seq_cst); /* as in flush */
+	for (int r = 0; r < win->size && !err; r++)
+		err = ask_target(win, r);
+	weft_err late = weft_rma_flush_local_all(win);
+	return err ? err : late;
+}
+
+/* ---- post and start, complete and wait ------------------------------------------------------ */
+
+struct members {
+	const int *rank;
+	int n;
+};
+
+static bool any_lost(const struct weft_rma_win *win, const struct members *m)
+{
+	for (int i = 0; i < m->n; i++)
+		if (weft_comm_lost(weft_rma_process(win, m->rank[i])))
+			return true;
+	return false;
+}
+
+static bool all_posted(struct weft_rma_win *win, void *arg)
+{
+	const struct members *m = arg;
+	int posted = 0;
+	for (int i = 0; i < m->n; i++)
+		/* POSTED <- weft_rma_answered. */
+		posted += atomic_load_explicit(&win->target[m->rank[i]].x_posts,
+					       memory_order_acquire) > 0;
+	return posted == m->n || any_lost(win, m);
+}
+
+weft_err weft_rma_post(struct weft_rma_win *win, int rank)
+{
+	atomic_thread_fence(
+		memory_order_seq_cst); /* own stores come before the origin's accesses */
+	if (rank != win->rank)
+		return weft_rma_tell(win, rank, WEFT_RMA_POST, 0, WEFT_OK);
+	atomic_fetch_add_explicit(&win->target[rank].x_posts, 1, memory_order_release); /* POSTED */
+	weft_rma_notify(win);
+	return WEFT_OK;
+}
+
+weft_err weft_rma_post_wait(struct weft_rma_win *win, const int *rank, int n)
+{
+	struct members m = {rank, n};
+	weft_rma_wait_until(win, all_posted, &m);
+	for (int i = 0; i < n; i++) {
+		struct weft_rma_target *t = &win->target[rank[i]];
+		if (!atomic_load_explicit(&t->x_posts, memory_order_relaxed)) /* as waited for */
+			return WEFT_ERR_PEER;
+		atomic_fetch_sub_explicit(&t->x_posts, 1, memory_order_relaxed);
+	}
+	return WEFT_OK;
+}
+
+weft_err weft_rma_complete(struct weft_rma_win *win, int rank)
+{
+	if (rank != win->rank)
+		return weft_rma_tell(win, rank, WEFT_RMA_COMPLETE, 0, WEFT_OK);
+	atomic_fetch_add_explicit(&win->x_completes, 1, memory_order_release); /* COMPLETED */
+	weft_rma_notify(win);
+	return WEFT_OK;
+}
+
+static bool all_completed(struct weft_rma_win *win, void *arg)
+{
+	const struct members *m = arg;
+	/* COMPLETED <- weft_rma_serve. */
+	return (int)atomic_load_explicit(&win->x_completes, memory_order_acquire) >= m->n ||
+	       any_lost(win, m);
+}
+
+weft_err weft_rma_complete_wait(struct weft_rma_win *win, const int *rank, int n)
+{
+	struct members m = {rank, n};
+	weft_rma_wait_until(win, all_completed, &m);
+	return weft_rma_complete_test(win, n) ? WEFT_OK : WEFT_ERR_PEER;
+}
+
+bool weft_rma_complete_test(struct weft_rma_win *win, int n)
+{
+	/* COMPLETED <- weft_rma_serve. */
+	if ((int)atomic_load_explicit(&win->x_completes, memory_order_acquire) < n)
+		return false;
+	atomic_fetch_sub_explicit(&win->x_completes, (uint32_t)n, memory_order_relaxed);
+	return true;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* win.c - windows: how they are made and freed, and what one can ask them. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "base/settings.h"
+#include "rma/memory.h"
+#include "rma/pending.h"
+#include "rma/win_int.h"
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft_rma_win *list;
+
+/* What a peer must be able to read to prove that it can; not a secret from those that can. */
+static const uint64_t canary = 0x77656674726d6121u;
+
+static bool here(const struct weft_rma_win *win, int rank)
+{
+	return rank == win->rank || weft_comm_same_host(weft_rma_process(win, rank));
+}
+
+static bool is_ours(enum weft_rma_flavor f)
+{
+	return f == WEFT_RMA_ALLOCATE || f == WEFT_RMA_SHARED;
+}
+
+/* Does our memory lie in the host's shared memory? */
+static bool is_shared(const struct weft_rma_win *win)
+{
+	return is_ours(win->flavor) && win->maps;
+}
+
+/* ---- making ------------------------------------------------------------------------------- */
+
+static void paths_allowed(struct weft_rma_win *win)
+{
+	const char *path = weft_setting_str(WEFT_SET_RMA_PATH);
+	win->maps = win->flavor == WEFT_RMA_SHARED || strcmp(path, "auto") == 0;
+	win->copies = win->maps || strcmp(path, "copy") == 0;
+}
+
+/* Memory of a window that we allocate and that is not shared. */
+static weft_err own_memory(struct weft_rma_win *win, uint64_t len)
+{
+	win->base = len ? aligned_alloc(4096, weft_align_up(len, 4096)) : NULL;
+	return len && !win->base ? WEFT_ERR_NOMEM : WEFT_OK;
+}
+
+static weft_err ranks_by_process(struct weft_rma_win *win)
+{
+	for (int r = 0; r < win->size; r++)
+		if (weft_rma_process(win, r) >= win->processes)
+			win->processes = weft_rma_process(win, r) + 1;
+	win->rank_of = malloc((size_t)win->processes * sizeof *win->rank_of);
+	if (!win->rank_of)
+		return WEFT_ERR_NOMEM;
+	for (int p = 0; p < win->processes; p++)
+		win->rank_of[p] = -1;
+	for (int r = 0; r < win->size; r++)
+		win->rank_of[weft_rma_process(win, r)] = r;
+	return WEFT_OK;
+}
+
+static void enlist(struct weft_rma_win *win)
+{
+	pthread_mutex_lock(&list_lock);
+	win->next = list;
+	win->prev_p = &list;
+	if (list)
+		list->prev_p = &win->next;
+	list = win;
+	pthread_mutex_unlock(&list_lock);
+}
+
+static void delist(struct weft_rma_win *win)
+{
+	pthread_mutex_lock(&list_lock);
+	if (win->prev_p) {
+		*win->prev_p = win->next;
+		if (win->next)
+			win->next->prev_p = win->prev_p;
+	}
+	pthread_mutex_unlock(&list_lock);
+}
+
+weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win **win_p,
+			  struct weft_rma_offer *mine)
+{
+	struct weft_rma_win *win = aligned_alloc(WEFT_CACHELINE, sizeof *win);
+	*mine = (struct weft_rma_offer){.base = (uintptr_t)conf->base,
+					.len = conf->len,
+					.unit = conf->unit,
+					.canary_at = (uintptr_t)&canary,
+					.canary = canary,
+					.pid = getpid(),
+					.contiguous = conf->contiguous};
+	if (!win)
+		return WEFT_ERR_NOMEM;
+	memset(win, 0, sizeof *win);
+	win->am = conf->am;
+	win->data = conf->data;
+	win->rank = conf->rank;
+	win->size = conf->size;
+	win->peer = conf->peer;
+	win->flavor = conf->flavor;
+	win->contiguous = conf->contiguous;
+	win->base = conf->base;
+	win->page.fd = -1;
+	win->locks_last = &win->locks;
+	win->target = calloc((size_t)win->size, sizeof *win->target);
+	paths_allowed(win);
+	weft_err err = win->target ? ranks_by_process(win) : WEFT_ERR_NOMEM;
+	if (!err && is_ours(win->flavor) && !win->maps) {
+		err = own_memory(win, conf->len);
+		mine->base = (uintptr_t)win->base;
+	}
+	if (err) {
+		weft_rma_win_free(win);
+		return err;
+	}
+	enlist(win);
+	*win_p = win;
+	return WEFT_OK;
+}
+
+/* Where the locks of the host's i-th member lie, and where the memory of the members begins. */
+static size_t slot_at(int i)
+{
+	return (size_t)i * sizeof(struct weft_rma_slot);
+}
+
+static size_t memory_at(int members)
+{
+	return weft_align_up(slot_at(members), 4096);
+}
+
+/* Where `rank`'s part lies in the host's memory; rank == size: where the last one ends. */
+static size_t part_at(const struct weft_rma_win *win, int rank)
+{
+	bool dense = win->flavor == WEFT_RMA_SHARED && win->offer[win->rank].contiguous;
+	int members = 0;
+	size_t at = 0;
+	for (int r = 0; r < win->size; r++) {
+		if (!here(win, r))
+			continue;
+		members++;
+		if (r < rank && is_shared(win))
+			at += dense ? win->offer[r].len : weft_align_up(win->offer[r].len, 4096);
+	}
+	return memory_at(members) + at;
+}
+
+static int first_here(const struct weft_rma_win *win)
+{
+	int r = 0;
+	while (!here(win, r)) /* ends: this member is on its own host */
+		r++;
+	return r;
+}
+
+static int members_before(const struct weft_rma_win *win, int rank)
+{
+	int n = 0;
+	for (int r = 0; r < rank; r++)
+		n += here(win, r);
+	return n;
+}
+
+void weft_rma_win_share(struct weft_rma_win *win, const struct weft_rma_offer *all,
+			struct weft_rma_ticket *mine)
+{
+	*mine = (struct weft_rma_ticket){.pid = getpid(), .fd = -1};
+	win->offer = all;
+	if (first_here(win) != win->rank || !win->copies)
+		return;
+	mine->bytes = weft_align_up(part_at(win, win->size), 4096);
+	if (!weft_rma_page_make(&win->page, mine->bytes))
+		mine->fd = win->page.fd;
+}
+
+bool weft_rma_win_map(struct weft_rma_win *win, const struct weft_rma_ticket *all)
+{
+	int first = first_here(win);
+	const struct weft_rma_ticket *t = &all[first];
+	if (t->fd < 0)
+		return false;
+	return first == win->rank || !weft_rma_page_map(&win->page, t->pid, t->fd, t->bytes);
+}
+
+static void target_fill(struct weft_rma_win *win, int rank, bool paged)
+{
+	struct weft_rma_target *t = &win->target[rank];
+	const struct weft_rma_offer *o = &win->offer[rank];
+	t->base = o->base;
+	t->len = o->len;
+	t->unit = o->unit;
+	t->path = WEFT_RMA_OWED;
+	if (rank == win->rank) {
+		t->path = WEFT_RMA_MAPPED;
+		t->map = win->base;
+		t->slot = &win->alone;
+	}
+	if (!paged || !here(win, rank))
+		return;
+	t->slot = (void *)((char *)win->page.map + slot_at(members_before(win, rank)));
+	if (is_shared(win)) {
+		t->path = WEFT_RMA_MAPPED;
+		t->map = (char *)win->page.map + part_at(win, rank);
+	} else if (rank != win->rank && win->flavor != WEFT_RMA_DYNAMIC &&
+		   weft_rma_memory_probe(o->pid, o->canary_at, o->canary)) {
+		t->path = WEFT_RMA_COPY;
+		t->pid = o->pid;
+	}
+}
+
+weft_err weft_rma_win_ready(struct weft_rma_win *win, const int32_t *mapped)
+{
+	bool paged = true, one_host = true;
+	weft_err err = WEFT_OK;
+	for (int r = 0; r < win->size; r++) {
+		one_host &= here(win, r);
+		paged &= !here(win, r) || mapped[r];
+	}
+	if (!paged)
+		weft_rma_page_unmap(&win->page);
+	weft_rma_page_close_fd(&win->page);
+	if (win->flavor == WEFT_RMA_SHARED && !(paged && one_host))
+		return WEFT_ERR_UNSUPPORTED;
+	if (is_shared(win) && paged)
+		win->base = (char *)win->page.map + part_at(win, win->rank);
+	else if (is_shared(win))
+		err = own_memory(win, win->offer[win->rank].len);
+	for (int r = 0; r < win->size; r++)
+		target_fill(win, r, paged);
+	/* All on one host and mapped: every access finds the processor's atomics. */
+	win->cpu_atomics = is_shared(win) && paged && one_host;
+	win->offer = NULL;
+	return err ? err : weft_rma_inbox_open(win);
+}
+
+void weft_rma_win_free(struct weft_rma_win *win)
+{
+	if (!win)
+		return;
+	weft_rma_inbox_close(win);
+	delist(win);
+	if (is_ours(win->flavor) && !(win->page.map && is_shared(win)))
+		free(win->base);
+	weft_rma_page_unmap(&win->page);
+	while (win->range) {
+		struct weft_rma_range *r = win->range;
+		win->range = r->next;
+		free(r);
+	}
+	for (int r = 0; win->target && r < win->size; r++)
+		free(win->target[r].flush);
+	free(win->target);
+	free(win->rank_of);
+	free(win);
+}
+
+void weft_rma_end(void)
+{
+	/* No other thread is in the library. */
+	for (struct weft_rma_win *win = list; win; win = win->next)
+		weft_rma_inbox_close(win);
+}
+
+void weft_rma_peer_down(int peer)
+{
+	weft_rma_pending_end(peer);
+	pthread_mutex_lock(&list_lock);
+	for (struct weft_rma_win *win = list; win; win = win->next) {
+		int rank = peer < win->processes ? win->rank_of[peer] : -1;
+		if (rank < 0)
+			continue;
+		weft_rma_lock_recover(win, rank);
+		weft_rma_notify(win);
+	}
+	pthread_mutex_unlock(&list_lock);
+}
+
+/* ---- asking ------------------------------------------------------------------------------- */
+
+void *weft_rma_base(const struct weft_rma_win *win)
+{
+	return win->base;
+}
+
+uint64_t weft_rma_len(const struct weft_rma_win *win, int rank)
+{
+	return win->target[rank].len;
+}
+
+int64_t weft_rma_unit(const struct weft_rma_win *win, int rank)
+{
+	return win->target[rank].unit;
+}
+
+enum weft_rma_path weft_rma_path(const struct weft_rma_win *win, int rank)
+{
+	return win->target[rank].path;
+}
+
+void *weft_rma_mapped(const struct weft_rma_win *win, int rank)
+{
+	return win->target[rank].path == WEFT_RMA_MAPPED ? win->target[rank].map : NULL;
+}
+
+bool weft_rma_cpu_atomics(const struct weft_rma_win *win)
+{
+	return win->cpu_atomics;
+}
+
+/* ---- dynamic memory ----------------------------------------------------------------------- */
+
+weft_err weft_rma_attach(struct weft_rma_win *win, void *base, uint64_t len)
+{
+	struct weft_rma_range *r = malloc(sizeof *r);
+	uint64_t at = (uintptr_t)base;
+	weft_err err = r ? WEFT_OK : WEFT_ERR_NOMEM;
+	weft_comm_spin_lock(&win->lock);
+	for (struct weft_rma_range *q = win->range; q && !err; q = q->next)
+		if (at < q->base + q->len && q->base < at + len)
+			err = WEFT_ERR_ARG;
+	if (!err) {
+		*r = (struct weft_rma_range){.next = win->range, .base = at, .len = len};
+		win->range = r;
+	}
+	weft_comm_spin_unlock(&win->lock);
+	if (err)
+		free(r);
+	return err;
+}
+
+weft_err weft_rma_detach(struct weft_rma_win *win, const void *base)
+{
+	weft_comm_spin_lock(&win->lock);
+	struct weft_rma_range **at = &win->range;
+	while (*at && (*at)->base != (uintptr_t)base)
+		at = &(*at)->next;
+	struct weft_rma_range *r = *at;
+	if (r)
+		*at = r->next;
+	weft_comm_spin_unlock(&win->lock);
+	free(r);
+	return r ? WEFT_OK : WEFT_ERR_ARG;
+}
+
+bool weft_rma_reachable(struct weft_rma_win *win, uint64_t at, uint64_t len)
+{
+	const struct weft_rma_target *me = &win->target[win->rank];
+	if (win->flavor != WEFT_RMA_DYNAMIC)
+		return at <= me->len && len <= me->len - at;
+	bool found = false;
+	weft_comm_spin_lock(&win->lock);
+	for (struct weft_rma_range *r = win->range; r && !found; r = r->next)
+		found = at >= r->base && at - r->base <= r->len && len <= r->len - (at - r->base);
+	weft_comm_spin_unlock(&win->lock);
+	return found;
+}

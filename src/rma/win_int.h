@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * win_int.h - a window as the files of this folder see it.
+ *
+ * Letters   I: fixed when the window is ready.  L: under the window's lock.  x_: atomic.
+ */
+#ifndef WEFT_RMA_WIN_INT_H
+#define WEFT_RMA_WIN_INT_H
+
+#include <sys/types.h>
+#include "base/assert.h"
+#include "comm/lock.h"
+#include "rma/page.h"
+#include "rma/rma.h"
+#include "rma/wire.h"
+
+struct weft_rma_early; /* inbox.c: a message that came before its turn */
+
+/* A member, as this process sees it: as a target of accesses, and as an origin of what it serves. */
+struct weft_rma_target {
+	uint64_t base, len; /* I: in the target's own address space */
+	int64_t unit;       /* I */
+	char *map;          /* I: MAPPED: where base lies here */
+	pid_t pid;          /* I: COPY */
+	enum weft_rma_path path;
+	struct weft_rma_slot *slot; /* I: its locks; NULL: on another host, by messages */
+	/* as a target */
+	_Atomic bool x_asked;       /* owed accesses that no flush has asked for */
+	_Atomic uint32_t x_seq;     /* messages whose order counts */
+	_Atomic uint32_t x_pending; /* parts of accesses that are not over here */
+	_Atomic int x_err;          /* the first error since the last flush */
+	_Atomic uint32_t x_posts;   /* posts that have come and are not used */
+	/* as an origin */
+	uint32_t expected;            /* L: the message that is next */
+	bool busy;                    /* L: a thread serves it */
+	struct weft_rma_early *early; /* L: by number */
+	uint32_t coming;              /* L: large puts under way */
+	uint32_t n_flushes;           /* L: flushes that wait for them, and their ids */
+	uint32_t *flush;
+	weft_err served; /* L: the first error since its last flush */
+};
+
+struct weft_rma_range { /* L: of a dynamic window */
+	struct weft_rma_range *next;
+	uint64_t base, len;
+};
+
+struct weft_rma_waiter; /* wait.c */
+struct weft_rma_lock_request;
+
+#define WEFT_RMA_RECEIVES 4
+
+struct weft_rma_receive { /* inbox.c */
+	struct weft_rma_win *win;
+	struct weft_req req;
+	_Atomic int x_state;
+	alignas(16) char data[WEFT_RMA_MESSAGE_MAX];
+};
+
+struct weft_rma_win {
+	struct weft_ctx *am, *data; /* I */
+	int rank, size;             /* I */
+	const int *peer;            /* I */
+	int *rank_of;               /* I: process -> rank or -1 */
+	int processes;              /* I: length of rank_of */
+	enum weft_rma_flavor flavor;
+	bool contiguous;
+	bool maps, copies;                  /* I: what the setting rma_path allows on one host */
+	bool cpu_atomics;                   /* I */
+	struct weft_rma_page page;          /* I */
+	struct weft_rma_slot alone;         /* where there is no page */
+	const struct weft_rma_offer *offer; /* until ready */
+	void *base;                         /* I: own memory */
+	struct weft_rma_target *target;     /* I: one per member */
+	struct weft_spin lock;
+	struct weft_rma_range *range;              /* L */
+	struct weft_rma_lock_request *locks;       /* L: in order */
+	struct weft_rma_lock_request **locks_last; /* L */
+	struct weft_rma_waiter *waiters;           /* L */
+	_Atomic uint32_t x_waiters;
+	_Atomic uint32_t x_unsent;    /* messages that the network has not taken */
+	_Atomic uint32_t x_completes; /* that have come and are not used */
+	_Atomic uint32_t x_tag;       /* of large accesses */
+	_Atomic int x_posted;         /* receives that will go on by themselves */
+	_Atomic bool x_stop;
+	struct weft_rma_receive *receive;
+	struct weft_rma_win *next, **prev_p; /* list of all, under its lock */
+};
+
+static inline int weft_rma_process(const struct weft_rma_win *win, int rank)
+{
+	return win->peer ? win->peer[rank] : rank;
+}
+
+/* The first error since the last flush stays. */
+static inline void weft_rma_failed(struct weft_rma_target *t, weft_err err)
+{
+	int none = WEFT_OK;
+	/* Relaxed: a flush reads it after it has seen the access end. */
+	if (err)
+		(void)atomic_compare_exchange_strong_explicit(
+			&t->x_err, &none, (int)err, memory_order_relaxed, memory_order_relaxed);
+}
+
+/* ---- wait.c --------------------------------------------------------------------------------- */
+
+/* Waits until ready(win, arg); what may make it true is followed by notify. */
+void weft_rma_wait_until(struct weft_rma_win *win, bool (*ready)(struct weft_rma_win *, void *),
+			 void *arg);
+void weft_rma_notify(struct weft_rma_win *win);
+
+/* ---- inbox.c -------------------------------------------------------------------------------- */
+
+weft_err weft_rma_inbox_open(struct weft_rma_win *win) weft_must_use;
+void weft_rma_inbox_close(struct weft_rma_win *win);
+
+/* ---- send.c --------------------------------------------------------------------------------- */
+
+/* A message with room for spans and data; NULL: no memory.  Sending it gives it up. */
+struct weft_rma_head *weft_rma_message(enum weft_rma_kind kind, unsigned n_spans, size_t bytes);
+/* Never waits. */
+weft_err weft_rma_send(struct weft_rma_win *win, int rank, struct weft_rma_head *h);
+weft_err weft_rma_tell(struct weft_rma_win *win, int rank, enum weft_rma_kind kind, uint32_t id,
+		       weft_err err);
+/* Waits while too much is unsent.  Not in a handler. */
+void weft_rma_throttle(struct weft_rma_win *win);
+
+/* ---- serve.c, pending.c, lock.c: what comes -------------------------------------------------- */
+
+/* Those that come in order; from `rank`. */
+void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_head *h, size_t len);
+/* Answers. */
+void weft_rma_answered(struct weft_rma_win *win, int rank, const struct weft_rma_head *h,
+		       size_t len);
+/* Requests of locks, and that one is free; from `rank`. */
+void weft_rma_lock_asked(struct weft_rma_win *win, int rank, bool exclusive, uint32_t id);
+void weft_rma_lock_freed(struct weft_rma_win *win);
+/* A member of another host gives up its lock of ours. */
+void weft_rma_lock_left(struct weft_rma_win *win, int rank, bool exclusive);
+/* Gives back what a dead member holds or asks for. */
+void weft_rma_lock_recover(struct weft_rma_win *win, int rank);
+/* Does [at, at + len) lie in the own memory?  at as in a span. */
+bool weft_rma_reachable(struct weft_rma_win *win, uint64_t at, uint64_t len);
+
+#endif
