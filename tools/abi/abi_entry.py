@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes the entry points: state and argument checks, int forms on top of the large-count ones.
 
-A function is described by what its table row says; the rules below go by types and names of
-parameters, and the few exceptions are listed, not coded.
+A function is described by what its table row says; the rules below go by the types of parameters and
+by their kinds, the standard's words for what an argument is.  The few exceptions are listed, not coded.
 """
 import re
 
@@ -46,9 +46,11 @@ UNCHECKED = {
 # May be null.
 NULLABLE = {("MPI_Info_get_string", "value")}
 
-COUNTS = {"count", "sendcount", "recvcount", "incount", "outcount", "origin_count", "target_count", "result_count"}
-# Receives and probes: source and tag may be wildcards.
-WILD_TAG = {"recvtag"}
+# How much data there is: never negative.
+COUNTS = ("POLYXFER_NUM_ELEM_NNI", "POLYXFER_NUM_ELEM", "XFER_NUM_ELEM_NNI", "XFER_NUM_ELEM",
+          "POLYDTYPE_NUM_ELEM_NNI", "POLYDTYPE_NUM_ELEM", "POLYNUM_ELEM")
+# Of such a kind, and may be negative; and those whose own message says more.
+NOT_COUNTS = {"stride", "blocklength"}
 OUT_SKIP = {"void *", "char **", "char ***", "MPI_Status *"}
 
 # What mpi/p2p/fast.h tries first.
@@ -147,28 +149,42 @@ class Entry:
                 cond = f"root != MPI_PROC_NULL && {cond}"
             self.check(cond, f'weft_mpi_bad_handle({code}, "{word}", {p.name})')
 
-    def check_values(self):
+    def check_counts(self):
         f = self.f
-        comm = f.param("comm")
-        data = any(p.type == "MPI_Datatype" for p in f.params)
-        rooted = f.has("root") and f.has("sendbuf") and f.has("recvtype")
-        for p in f.params:
-            if p.is_array:
-                continue
+        if f.has("root") and f.has("sendbuf") and f.has("recvtype"):
+            return  # significant on some ranks only
+        for p in f.inputs(*COUNTS):
             n = p.name
-            if n in COUNTS and p.type in ("int", "MPI_Count") and data and not rooted:
-                cond = f"{n} < 0"
-                if n == "sendcount" and f.has("sendbuf") and not f.has("dest"):
-                    cond = f"{n} < 0 && sendbuf != MPI_IN_PLACE"
-                self.check(cond, f'weft_mpi_bad_count("{n}", {n})')
-            elif comm and n in ("dest", "source") and p.type == "int":
-                wild = "true" if n == "source" else "false"
-                self.check(f"weft_mpi_rank_wrong(comm, {n}, {wild})", f"weft_mpi_bad_rank(comm, {n}, {wild})")
-            elif n in ("tag", "sendtag", "recvtag") and p.type == "int":
-                wild = n == "recvtag" or (n == "tag" and f.has("source"))
+            if n in NOT_COUNTS or not any(q.kind == "DATATYPE" for q in f.params):
+                continue
+            cond = f"{n} < 0"
+            if n == "sendcount" and f.has("sendbuf") and not f.has("dest"):
+                cond = f"{n} < 0 && sendbuf != MPI_IN_PLACE"
+            self.check(cond, f'weft_mpi_bad_count("{n}", {n})')
+
+    def takes_wildcards(self, rank):
+        """Is that parameter where a receive or a probe names its source?"""
+        return rank.name == "source" and not self.f.inputs("PARTITION")
+
+    def check_values(self):
+        """Ranks and tags mean something in a communicator only: a status may hold any."""
+        f = self.f
+        self.check_counts()
+        if not f.inputs("COMMUNICATOR"):
+            return
+        rank = None  # the last one that was named: a tag belongs to it
+        for p in f.inputs("RANK", "TAG"):
+            n = p.name
+            if p.kind == "TAG":
+                wild = rank and self.takes_wildcards(rank)
                 cond = f"{n} < 0" + (f" && {n} != MPI_ANY_TAG" if wild else "")
                 self.check(cond, f"weft_mpi_bad_tag({n})")
-            elif n == "root" and comm and p.type == "int":
+                continue
+            rank = p
+            if n in ("dest", "source"):
+                wild = "true" if self.takes_wildcards(p) else "false"
+                self.check(f"weft_mpi_rank_wrong(comm, {n}, {wild})", f"weft_mpi_bad_rank(comm, {n}, {wild})")
+            elif n == "root":
                 self.check("weft_mpi_root_wrong(comm, root)", "weft_mpi_bad_root(comm, root)")
 
     def check_pointers(self):

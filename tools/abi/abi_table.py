@@ -13,6 +13,8 @@ class Param:
 
     def __init__(self, text):
         self.text = text
+        self.kind = None  # the standard's word for what the argument is, where it has one
+        self.direction = None
         if text == "...":
             self.type, self.name, self.suffix = "...", "...", ""
             return
@@ -66,6 +68,10 @@ class Function:
     def param(self, name):
         return next((p for p in self.params if p.name == name), None)
 
+    def inputs(self, *kinds):
+        """The parameters of those kinds that the caller gives one value for."""
+        return [p for p in self.params if p.kind in kinds and p.direction == "in" and not p.is_array]
+
 
 # Both forms take a callback of another type: each has an implementation of its own.
 OWN_C_FORM = {"MPI_Op_create", "MPI_Register_datarep"}
@@ -76,12 +82,28 @@ def rows(name):
         return list(csv.DictReader(f, delimiter="\t"))
 
 
+# Parameters whose names differ between the two tables, where their kinds matter.
+NAMED_OTHERWISE = {("MPI_Precv_init", "dest"): "source"}
+
+
+def add_kinds(table):
+    """Both forms of a function share the kinds of its parameters."""
+    kinds = {(r["procedure"], r["parameter"]): r for r in rows("fortran.tsv")}
+    for f in table.values():
+        procedure = f.name if (f.name, f.params[0].name if f.params else "") in kinds else re.sub(r"_c$", "", f.name)
+        for p in f.params:
+            row = kinds.get((procedure, NAMED_OTHERWISE.get((procedure, p.name), p.name)))
+            if row:
+                p.kind, p.direction = row["kind"], row["direction"]
+
+
 def load_functions():
     tiers = {r["name"]: r["tier"] for r in rows("usage.tsv")}
     table = {}
     for r in rows("functions.tsv"):
         base = re.sub(r"_[cx]$", "", r["name"])
         table[r["name"]] = Function(r, tiers.get(r["name"], tiers.get(base, "T3")))
+    add_kinds(table)
     for f in table.values():
         base, large = f, None
         if re.search(r"_[cx]$", f.name) and f.name[:-2] in table and f.name[:-2] not in OWN_C_FORM:
