@@ -33,8 +33,8 @@ int weft_mpi_Allgatherv_args(struct weft_mpi_coll_call *k, const void *sendbuf, 
 	k->a.rcounts = recvcounts;
 	k->a.rdispls = displs;
 	return err ? err
-		   : weft_mpi_coll_bufs("recvbuf", recvbuf, recvcounts, k->comm->peers, recvtype,
-					&k->a.rtype);
+		   : weft_mpi_coll_bufs("recvbuf", recvbuf, recvcounts, k->a.rdispls,
+					k->comm->peers, recvtype, &k->a.rtype);
 }
 
 int weft_mpi_Alltoall_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_Count sendcount,
@@ -58,13 +58,15 @@ int weft_mpi_Alltoallv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
 		k->a.sbuf = sendbuf;
 		k->a.scounts = sendcounts;
 		k->a.sdispls = sdispls;
-		err = weft_mpi_coll_bufs("sendbuf", sendbuf, sendcounts, n, sendtype, &k->a.stype);
+		err = weft_mpi_coll_bufs("sendbuf", sendbuf, sendcounts, k->a.sdispls, n, sendtype,
+					 &k->a.stype);
 	}
 	k->a.rbuf = recvbuf;
 	k->a.rcounts = recvcounts;
 	k->a.rdispls = rdispls;
 	return err ? err
-		   : weft_mpi_coll_bufs("recvbuf", recvbuf, recvcounts, n, recvtype, &k->a.rtype);
+		   : weft_mpi_coll_bufs("recvbuf", recvbuf, recvcounts, k->a.rdispls, n, recvtype,
+					&k->a.rtype);
 }
 
 int weft_mpi_Alltoallw_args(struct weft_mpi_coll_call *k, const void *sendbuf,
@@ -79,10 +81,11 @@ int weft_mpi_Alltoallw_args(struct weft_mpi_coll_call *k, const void *sendbuf,
 		k->a.sbuf = sendbuf;
 		k->a.scounts = sendcounts;
 		k->a.sdispls = sdispls;
-		err = weft_mpi_coll_bufs_w(k, true, sendbuf, sendcounts, sendtypes, n);
+		err = weft_mpi_coll_bufs_w(k, true, sendbuf, sendcounts, sdispls, sendtypes, n);
 	}
 	k->a.rbuf = recvbuf;
 	k->a.rcounts = recvcounts;
 	k->a.rdispls = rdispls;
-	return err ? err : weft_mpi_coll_bufs_w(k, false, recvbuf, recvcounts, recvtypes, n);
+	return err ? err
+		   : weft_mpi_coll_bufs_w(k, false, recvbuf, recvcounts, rdispls, recvtypes, n);
 }

@@ -311,13 +311,28 @@ int weft_mpi_coll_buf(const char *what, const void *base, MPI_Count count, MPI_D
 	return MPI_SUCCESS;
 }
 
-int weft_mpi_coll_bufs(const char *what, const void *base, const MPI_Count *counts, int n,
-		       MPI_Datatype type, const struct weft_type **layout_p)
+/* Where block i begins: with MPI_BOTTOM the displacements are addresses.  in_bytes: they count
+ * bytes, not elements. */
+static const void *block_begins(const void *base, const MPI_Aint *displs, int i, MPI_Datatype type,
+				bool in_bytes)
+{
+	const struct weft_mpi_type *t = weft_mpi_type_of(type);
+	if (base == MPI_IN_PLACE || !displs || !t || !t->layout)
+		return base;
+	int64_t unit = in_bytes ? 1 : weft_data_type_extent(t->layout);
+	/* Wraps where it does not point into memory. */
+	return (const void *)((uintptr_t)base + (uintptr_t)displs[i] * (uintptr_t)unit);
+}
+
+int weft_mpi_coll_bufs(const char *what, const void *base, const MPI_Count *counts,
+		       const MPI_Aint *displs, int n, MPI_Datatype type,
+		       const struct weft_type **layout_p)
 {
 	if (n && !counts)
 		return weft_mpi_err(MPI_ERR_ARG, "the counts of %s are a null pointer", what);
 	for (int i = 0; i < n; i++) {
-		int err = weft_mpi_coll_buf(what, base, counts[i], type, layout_p);
+		const void *at = block_begins(base, displs, i, type, false);
+		int err = weft_mpi_coll_buf(what, at, counts[i], type, layout_p);
 		if (err)
 			return err;
 	}
@@ -325,7 +340,8 @@ int weft_mpi_coll_bufs(const char *what, const void *base, const MPI_Count *coun
 }
 
 int weft_mpi_coll_bufs_w(struct weft_mpi_coll_call *k, bool send, const void *base,
-			 const MPI_Count *counts, const MPI_Datatype *types, int n)
+			 const MPI_Count *counts, const MPI_Aint *displs, const MPI_Datatype *types,
+			 int n)
 {
 	const char *what = send ? "sendbuf" : "recvbuf";
 	if (n && (!counts || !types))
@@ -340,7 +356,13 @@ int weft_mpi_coll_bufs_w(struct weft_mpi_coll_call *k, bool send, const void *ba
 	else
 		k->a.rtypes = mine;
 	for (int i = 0; i < n; i++) {
-		int err = weft_mpi_coll_buf(what, base, counts[i], types[i], &mine[i]);
+		/* MPI asks for a type of each block; programs leave it out where there is no data. */
+		if (types[i] == MPI_DATATYPE_NULL && !counts[i]) {
+			mine[i] = &weft_data_type_elem[WEFT_B_BYTE];
+			continue;
+		}
+		const void *at = block_begins(base, displs, i, types[i], true);
+		int err = weft_mpi_coll_buf(what, at, counts[i], types[i], &mine[i]);
 		if (err)
 			return err;
 	}

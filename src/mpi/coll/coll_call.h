@@ -38,11 +38,13 @@ int weft_mpi_coll_init(struct weft_mpi_coll_call *k, MPI_Request *request);
  */
 int weft_mpi_coll_buf(const char *what, const void *base, MPI_Count count, MPI_Datatype type,
 		      const struct weft_type **layout_p);
-/* The same for n blocks of one type / of types[i]; the layouts go to k. */
-int weft_mpi_coll_bufs(const char *what, const void *base, const MPI_Count *counts, int n,
-		       MPI_Datatype type, const struct weft_type **layout_p);
+/* The same for n blocks of one type / of types[i]; the layouts go to k.  displs may be NULL. */
+int weft_mpi_coll_bufs(const char *what, const void *base, const MPI_Count *counts,
+		       const MPI_Aint *displs, int n, MPI_Datatype type,
+		       const struct weft_type **layout_p);
 int weft_mpi_coll_bufs_w(struct weft_mpi_coll_call *k, bool send, const void *base,
-			 const MPI_Count *counts, const MPI_Datatype *types, int n);
+			 const MPI_Count *counts, const MPI_Aint *displs, const MPI_Datatype *types,
+			 int n);
 
 /* Data is sent from where data is received, without MPI_IN_PLACE. */
 int weft_mpi_coll_same_buffer(void);

@@ -56,8 +56,8 @@ int weft_mpi_Neighbor_allgatherv_args(struct weft_mpi_coll_call *k, const void *
 	k->a.rcounts = recvcounts;
 	k->a.rdispls = displs;
 	return err ? err
-		   : weft_mpi_coll_bufs("recvbuf", recvbuf, recvcounts, k->a.sources, recvtype,
-					&k->a.rtype);
+		   : weft_mpi_coll_bufs("recvbuf", recvbuf, recvcounts, k->a.rdispls, k->a.sources,
+					recvtype, &k->a.rtype);
 }
 
 int weft_mpi_Neighbor_alltoall_args(struct weft_mpi_coll_call *k, const void *sendbuf,
@@ -86,11 +86,11 @@ int weft_mpi_Neighbor_alltoallv_args(struct weft_mpi_coll_call *k, const void *s
 	k->a.rbuf = recvbuf;
 	k->a.rcounts = recvcounts;
 	k->a.rdispls = rdispls;
-	err = weft_mpi_coll_bufs("sendbuf", sendbuf, sendcounts, k->a.destinations, sendtype,
-				 &k->a.stype);
+	err = weft_mpi_coll_bufs("sendbuf", sendbuf, sendcounts, k->a.sdispls, k->a.destinations,
+				 sendtype, &k->a.stype);
 	return err ? err
-		   : weft_mpi_coll_bufs("recvbuf", recvbuf, recvcounts, k->a.sources, recvtype,
-					&k->a.rtype);
+		   : weft_mpi_coll_bufs("recvbuf", recvbuf, recvcounts, k->a.rdispls, k->a.sources,
+					recvtype, &k->a.rtype);
 }
 
 int weft_mpi_Neighbor_alltoallw_args(struct weft_mpi_coll_call *k, const void *sendbuf,
@@ -108,7 +108,9 @@ int weft_mpi_Neighbor_alltoallw_args(struct weft_mpi_coll_call *k, const void *s
 	k->a.rbuf = recvbuf;
 	k->a.rcounts = recvcounts;
 	k->a.rdispls = rdispls;
-	err = weft_mpi_coll_bufs_w(k, true, sendbuf, sendcounts, sendtypes, k->a.destinations);
+	err = weft_mpi_coll_bufs_w(k, true, sendbuf, sendcounts, sdispls, sendtypes,
+				   k->a.destinations);
 	return err ? err
-		   : weft_mpi_coll_bufs_w(k, false, recvbuf, recvcounts, recvtypes, k->a.sources);
+		   : weft_mpi_coll_bufs_w(k, false, recvbuf, recvcounts, rdispls, recvtypes,
+					  k->a.sources);
 }

@@ -75,8 +75,8 @@ int weft_mpi_Gatherv_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI
 		k->a.rbuf = recvbuf;
 		k->a.rcounts = recvcounts;
 		k->a.rdispls = displs;
-		err = weft_mpi_coll_bufs("recvbuf", recvbuf, recvcounts, k->comm->peers, recvtype,
-					 &k->a.rtype);
+		err = weft_mpi_coll_bufs("recvbuf", recvbuf, recvcounts, k->a.rdispls,
+					 k->comm->peers, recvtype, &k->a.rtype);
 		if (!err)
 			err = weft_mpi_coll_in_place(k, sendbuf);
 	}
@@ -110,8 +110,8 @@ int weft_mpi_Scatterv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
 		k->a.sbuf = sendbuf;
 		k->a.scounts = sendcounts;
 		k->a.sdispls = displs;
-		err = weft_mpi_coll_bufs("sendbuf", sendbuf, sendcounts, k->comm->peers, sendtype,
-					 &k->a.stype);
+		err = weft_mpi_coll_bufs("sendbuf", sendbuf, sendcounts, k->a.sdispls,
+					 k->comm->peers, sendtype, &k->a.stype);
 		if (!err)
 			err = weft_mpi_coll_in_place(k, recvbuf);
 	}
