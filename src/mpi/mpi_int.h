@@ -192,6 +192,10 @@ struct weft_mpi_request_ops {
 	int (*start)(struct weft_mpi_request *r);
 	/* NULL: cannot be cancelled. */
 	int (*cancel)(struct weft_mpi_request *r);
+	/* The program's code that ends a request after its last finish; its error.  May be NULL. */
+	int (*end)(struct weft_mpi_request *r);
+	/* MPI_Request_free while active, where r must keep its handle.  NULL: it becomes an orphan. */
+	int (*free_active)(struct weft_mpi_request *r);
 	/* r goes away: gives back what impl holds; r itself is the caller's.  May be NULL. */
 	void (*free)(struct weft_mpi_request *r);
 };

@@ -3,9 +3,15 @@
 #include <stdlib.h>
 
 #include "mpi/p2p/request.h"
+#include "task/task.h"
+
+/* In x_state; the second of the two calls that set them ends a request that was freed while active. */
+#define COMPLETE 1u
+#define FREED 2u
 
 struct grequest {
 	struct weft_completion done;
+	_Atomic unsigned x_state;
 	MPI_Grequest_query_function *query;
 	MPI_Grequest_free_function *free;
 	MPI_Grequest_cancel_function *cancel;
@@ -26,10 +32,39 @@ static int finish(struct weft_mpi_request *r, MPI_Status *st)
 	weft_mpi_status_empty(&own);
 	int err = g->query ? g->query(g->extra, &own) : MPI_SUCCESS;
 	if (st != MPI_STATUS_IGNORE) {
+		own.MPI_ERROR = st->MPI_ERROR;
 		*st = own;
-		st->MPI_ERROR = err;
 	}
 	return err;
+}
+
+/* The program's free function; at most once, before the request goes away. */
+static int end(struct weft_mpi_request *r)
+{
+	struct grequest *g = r->impl;
+
+	return g->free ? g->free(g->extra) : MPI_SUCCESS;
+}
+
+static int end_and_delete(struct weft_mpi_request *r)
+{
+	int err = end(r);
+
+	weft_mpi_request_delete(r);
+	return err;
+}
+
+/* The handle stays good: MPI_Grequest_complete is still to come. */
+static int free_active(struct weft_mpi_request *r)
+{
+	struct grequest *g = r->impl;
+	/* SECOND -> SECOND (MPI_Grequest_complete).  Carries: what the first of the two did with r. */
+	unsigned before = atomic_fetch_or_explicit(&g->x_state, FREED, memory_order_acq_rel);
+
+	if (!(before & COMPLETE))
+		return MPI_SUCCESS;
+	weft_task_engine_wait(&g->done); /* the completing thread may be about to signal it */
+	return end_and_delete(r);
 }
 
 static int cancel(struct weft_mpi_request *r)
@@ -41,11 +76,7 @@ static int cancel(struct weft_mpi_request *r)
 
 static void release(struct weft_mpi_request *r)
 {
-	struct grequest *g = r->impl;
-
-	if (g->free)
-		g->free(g->extra);
-	free(g);
+	free(r->impl);
 }
 
 static const struct weft_mpi_request_ops grequest_ops = {
@@ -53,6 +84,8 @@ static const struct weft_mpi_request_ops grequest_ops = {
 	.wait_on = wait_on,
 	.finish = finish,
 	.cancel = cancel,
+	.end = end,
+	.free_active = free_active,
 	.free = release,
 };
 
@@ -84,8 +117,12 @@ int weft_mpi_Grequest_complete(MPI_Request request)
 	if (!r || r->ops != &grequest_ops)
 		return weft_mpi_err(MPI_ERR_REQUEST, "not a generalized request");
 	struct grequest *g = r->impl;
-	if (weft_wait_completion_done(&g->done))
+	/* SECOND: see free_active. */
+	unsigned before = atomic_fetch_or_explicit(&g->x_state, COMPLETE, memory_order_acq_rel);
+	if (before & COMPLETE)
 		return weft_mpi_err(MPI_ERR_REQUEST, "the request is complete already");
+	if (before & FREED)
+		return end_and_delete(r);
 	weft_wait_completion_signal(&g->done);
 	return MPI_SUCCESS;
 }

@@ -219,8 +219,11 @@ void weft_mpi_request_wait(struct weft_mpi_request *r)
 
 int weft_mpi_request_end_rest(struct weft_mpi_request *r, MPI_Request *handle_p, MPI_Status *st)
 {
-	int err = r->ops->finish(r, st);
+	int err = r->ops->finish(r, st), end;
 
+	/* MPI: the code of the last callback that failed. */
+	if (weft_unlikely(r->ops->end != NULL) && (end = r->ops->end(r)) != MPI_SUCCESS)
+		err = end;
 	if (weft_unlikely(err))
 		weft_mpi_blame(r->comm);
 	if (r->persistent) {
@@ -272,6 +275,8 @@ int weft_mpi_Request_free(MPI_Request *request)
 		weft_mpi_request_delete(r);
 		return MPI_SUCCESS;
 	}
+	if (r->ops->free_active)
+		return r->ops->free_active(r);
 	orphan(r);
 	weft_mpi_requests_reap();
 	return MPI_SUCCESS;
