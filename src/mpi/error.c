@@ -255,11 +255,15 @@ static int user_remove(bool is_class, int code)
 				   is_class ? "class" : "code");
 	} else if (u->codes) {
 		err = weft_mpi_err(MPI_ERR_ARG, "error class %d still has codes", code);
+	} else if (u->text) {
+		err = weft_mpi_err(
+			MPI_ERR_ARG,
+			"error %s %d still has a string: call MPI_Remove_error_string first",
+			is_class ? "class" : "code", code);
 	} else {
 		struct user_code *parent = is_class ? NULL : user_code_locked(u->class);
 		if (parent)
 			parent->codes--;
-		free(u->text);
 		*u = (struct user_code){0};
 	}
 	pthread_mutex_unlock(&lock);

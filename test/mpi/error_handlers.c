@@ -114,9 +114,16 @@ static void texts(void)
 	OK(MPI_Error_string(code, text, &n));
 	CHECK(strcmp(text, "the moon is full") == 0);
 	FAILS(MPI_Remove_error_class(cls), MPI_ERR_ARG);
+	/* What has a string stays until that is removed. */
+	FAILS(MPI_Remove_error_code(code), MPI_ERR_ARG);
 	OK(MPI_Remove_error_string(code));
 	OK(MPI_Remove_error_code(code));
+	FAILS(MPI_Remove_error_code(code), MPI_ERR_ARG);
+	OK(MPI_Add_error_string(cls, "tides"));
+	FAILS(MPI_Remove_error_class(cls), MPI_ERR_ARG);
+	OK(MPI_Remove_error_string(cls));
 	OK(MPI_Remove_error_class(cls));
+	FAILS(MPI_Remove_error_class(cls), MPI_ERR_ARG);
 	FAILS(MPI_Error_string(code, text, &n), MPI_ERR_ARG);
 	FAILS(MPI_Error_class(-3, &back), MPI_ERR_ARG);
 	FAILS(MPI_Add_error_string(MPI_ERR_ARG, "mine"), MPI_ERR_ARG);
