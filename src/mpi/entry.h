@@ -72,6 +72,9 @@ static inline bool weft_mpi_root_wrong(MPI_Comm comm, int root)
 	return !c->inter || (root != MPI_ROOT && root != MPI_PROC_NULL);
 }
 
+/* The datatype comes from a large-count constructor: its contents say so. */
+void weft_mpi_type_made_large(MPI_Datatype made);
+
 /* ---- conversions -------------------------------------------------------------------------- */
 
 /* Widened copies of int arrays; they live as long as the call. */

@@ -69,6 +69,9 @@ DEEP = re.compile(
 # Callbacks make a signature that the rule for copies does not know; they are short calls.
 NEVER_DEEP = re.compile(r"^MPI_(\w+_(to|from)int|Type_create_keyval)$")
 
+# Constructors of datatypes whose counts MPI_Type_get_envelope_c reports as large ones.
+LARGE_TYPES = re.compile(r"^MPI_Type_(contiguous|vector|indexed|create_\w+)_c$")
+
 # The int forms of these build their arguments in a way of their own.
 SPECIAL = {
     "MPI_Type_get_envelope": """
@@ -264,6 +267,8 @@ class Entry:
         self.emit(f"\tint err = {f.impl}({', '.join(args)});")
         self.emit("\tif (weft_unlikely(traced))\n\t\tweft_mpi_trace_return(traced);")
         self.lines += frees
+        if LARGE_TYPES.match(f.name):
+            self.emit("\tif (weft_likely(!err))\n\t\tweft_mpi_type_made_large(*newtype);")
         if outs:
             self.emit("\tif (weft_likely(!err)) {")
             self.lines += outs

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* type_contents.c - how datatypes were made: the record, the envelope, the contents. */
+#include "mpi/entry.h"
 #include "mpi/type/type_contents.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 struct weft_mpi_type_contents *weft_mpi_contents_new(void)
@@ -58,8 +58,6 @@ void weft_mpi_contents_add(struct weft_mpi_type_contents *c, enum weft_mpi_item_
 	}
 	c->item = mem;
 	c->item[c->n++] = (struct weft_mpi_item){.kind = (uint8_t)kind, .value = value};
-	if (kind == WEFT_MPI_ITEM_COUNT && (value > INT_MAX || value < INT_MIN))
-		c->large = true;
 }
 
 void weft_mpi_contents_add_all(struct weft_mpi_type_contents *c, enum weft_mpi_item_kind kind,
@@ -81,6 +79,11 @@ void weft_mpi_contents_add_type(struct weft_mpi_type_contents *c, struct weft_mp
 	c->types = mem;
 	weft_mpi_type_ref(t);
 	c->types[c->types_n++] = t;
+}
+
+void weft_mpi_type_made_large(MPI_Datatype made)
+{
+	weft_mpi_type_of(made)->contents->large = true;
 }
 
 /* Where an item goes in the form that c has. */
@@ -131,6 +134,9 @@ int weft_mpi_Type_get_contents(MPI_Datatype datatype, MPI_Count max_integers,
 	MPI_Count n[3], types, at[3] = {0};
 	if (!c)
 		return weft_mpi_err(MPI_ERR_TYPE, "a predefined datatype has no contents");
+	if (c->large && !array_of_large_counts && !max_large_counts)
+		return weft_mpi_err(MPI_ERR_TYPE, "the datatype was made with large counts: use "
+						  "MPI_Type_get_contents_c");
 	envelope(t, n, &types);
 	if (max_integers < n[PLACE_INT] || max_addresses < n[PLACE_ADDR] ||
 	    max_large_counts < n[PLACE_LARGE] || max_datatypes < types)

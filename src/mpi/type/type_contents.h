@@ -23,7 +23,7 @@ struct weft_mpi_item {
 
 struct weft_mpi_type_contents {
 	_Atomic int x_refs;
-	bool large; /* some count does not fit in an int: only the large-count functions can tell */
+	bool large; /* made by a large-count constructor: only the large-count functions can tell */
 	bool failed; /* memory ran out while it was filled */
 	size_t n, cap;
 	struct weft_mpi_item *item;
