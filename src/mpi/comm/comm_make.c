@@ -169,17 +169,21 @@ int weft_mpi_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 	return err || !made ? err : weft_mpi_comm_name(made, newcomm);
 }
 
-/* The first process of c on our host: a colour that is the same for all ranks of that host. */
+static int first_here(const struct weft_mpi_group *g, int first)
+{
+	for (int r = 0; r < g->size; r++)
+		if (g->world[r] < first &&
+		    (r == g->rank || weft_comm_same_host(g->domain->core, g->world[r])))
+			first = g->world[r];
+	return first;
+}
+
+/* The first process of c on our host, of either side: a colour that is the same for all ranks there. */
 static int host_color(const struct weft_mpi_comm *c)
 {
-	int color = INT_MAX;
+	int first = first_here(c->group, INT_MAX);
 
-	for (int r = 0; r < c->size; r++)
-		if (c->group->world[r] < color &&
-		    (r == c->rank ||
-		     weft_comm_same_host(c->group->domain->core, c->group->world[r])))
-			color = c->group->world[r];
-	return color;
+	return c->inter ? first_here(c->remote, first) : first;
 }
 
 int weft_mpi_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
@@ -210,9 +214,9 @@ int weft_mpi_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info in
 	default:
 		return weft_mpi_err(MPI_ERR_ARG, "invalid split type %d", split_type);
 	}
-	if (c->inter)
-		return weft_mpi_err(MPI_ERR_COMM, "the communicator is an intercommunicator");
 	*newcomm = MPI_COMM_NULL;
+	if (c->inter)
+		return weft_mpi_inter_split(c, color, key, newcomm);
 	int err = weft_mpi_comm_split(c, color, key, &made);
 	if (err || !made)
 		return err;
