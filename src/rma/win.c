@@ -18,7 +18,8 @@ static const uint64_t canary = 0x77656674726d6121u;
 
 static bool here(const struct weft_rma_win *win, int rank)
 {
-	return rank == win->rank || weft_comm_same_host(weft_rma_process(win, rank));
+	return rank == win->rank ||
+	       weft_comm_same_host(weft_comm_ctx_core(win->am), weft_rma_process(win, rank));
 }
 
 static bool is_ours(enum weft_rma_flavor f)
