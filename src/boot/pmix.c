@@ -478,8 +478,12 @@ static weft_err psets(void)
 	struct weft_pmix_query q = {.keys = keys};
 	struct weft_pmix_info *results = NULL;
 	size_t n = 0;
-	if (pmix.PMIx_Query_info(&q, 1, &results, &n) != WEFT_PMIX_SUCCESS)
+	int status = pmix.PMIx_Query_info(&q, 1, &results, &n);
+	if (status != WEFT_PMIX_SUCCESS) {
+		weft_info("PMIx: this launcher names no process sets: %s",
+			  pmix.PMIx_Error_string(status));
 		return WEFT_OK;
+	}
 	for (size_t i = 0; i < n; i++)
 		if (results[i].value.type == WEFT_PMIX_STRING && results[i].value.data.string)
 			each_name(results[i].value.data.string);

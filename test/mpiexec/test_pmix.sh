@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# PMIx: ranks of weft under Open MPI's mpirun, which is a PMIx server.
+. "$(dirname "$0")/lib.sh"
+command -v mpirun.openmpi >/dev/null || skip "no mpirun.openmpi"
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+RUN="mpirun.openmpi --oversubscribe --mca oob_tcp_if_include lo"
+
+want 0 $RUN -n 1 "$PROBE" exchange
+want 0 $RUN -n 4 "$PROBE" exchange 50000
+want 0 $RUN -n 2 "$PROBE" identity
+grep -q 'rank 0 size 2 appnum 0 launcher Open MPI or PRRTE, by PMIx secret_by_kvs 1' "$T/out" || fail "identity"
+grep -q 'rank 1 size 2' "$T/out" || fail "identity of rank 1"
+
+# the exit code of an abort; the cause on stderr, once
+want 7 $RUN -n 3 "$PROBE" abort 7
+[ "$(grep -c 'abort on purpose' "$T/err")" = 1 ] || fail "the cause of the abort: $(cat "$T/err")"
+want 9 $RUN -n 3 "$PROBE" exit 9
+
+# two signs: a PMI_FD that is inherited and closed counts for nothing
+want 0 $RUN -n 2 env PMI_FD=900 PMI_RANK=0 PMI_SIZE=9 "$PROBE" exchange
+# and weft's mpiexec, started by a rank, speaks for its own ranks
+want 0 $RUN -n 1 "$MPIEXEC" -n 2 "$PROBE" exchange
+
+# a library that is none: one line per rank, and no rank runs alone
+mkdir "$T/lib"
+: >"$T/lib/none.c"
+if cc -shared -o "$T/lib/libpmix.so.2" "$T/lib/none.c" 2>/dev/null; then
+	want 3 $RUN -n 1 env LD_LIBRARY_PATH="$T/lib" "$PROBE" identity
+	err_has 'libpmix.so.2 has no PMIx_Init'
+fi
+done_testing
