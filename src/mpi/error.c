@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "rma/rma.h"
 #include "wait/stack.h"
 
 #define TEXT(id, t) [MPI_ERR_##id] = "MPI_ERR_" #id ": " t
@@ -168,7 +167,6 @@ void weft_mpi_peer_down(int peer, weft_err err, const char *why)
 	if (peer >= 0 && peer < down_size && !down_why[peer])
 		down_why[peer] = strdup(why ? why : "lost");
 	pthread_mutex_unlock(&lock);
-	weft_rma_peer_down(peer);
 }
 
 int weft_mpi_err_peer(weft_err err, int world)

@@ -63,7 +63,7 @@ weft_err weft_rma_lock(struct weft_rma_win *win, int rank, bool exclusive)
 	_Atomic int over = 0;
 	if (t->slot && take_in_passing(t->slot, win->rank, exclusive))
 		return WEFT_OK;
-	if (weft_comm_lost(weft_comm_ctx_core(win->am), weft_rma_process(win, rank)))
+	if (weft_comm_lost(win->core, weft_rma_process(win, rank)))
 		return WEFT_ERR_PEER;
 	struct weft_rma_pending *p = weft_rma_pending_new(win, rank, NULL, NULL);
 	if (!p)

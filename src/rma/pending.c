@@ -7,6 +7,20 @@
 #include "comm/match/ids.h"
 
 static struct weft_ids ids;
+static _Atomic uint32_t x_numbers;
+
+void weft_rma_pending_numbers(struct weft_rma_win *win)
+{
+	/* Relaxed: a number.  It comes round after 2^32 members of windows. */
+	win->first_number = (int)atomic_fetch_add_explicit(&x_numbers, (uint32_t)win->size,
+							   memory_order_relaxed);
+}
+
+/* What stands for that member in the table of ids. */
+static int number_of(const struct weft_rma_win *win, int rank)
+{
+	return (int)((uint32_t)win->first_number + (uint32_t)rank);
+}
 
 /* ---- operations --------------------------------------------------------------------------- */
 
@@ -60,7 +74,7 @@ struct weft_rma_pending *weft_rma_pending_new(struct weft_rma_win *win, int rank
 
 uint32_t weft_rma_pending_name(struct weft_rma_pending *p)
 {
-	return weft_comm_ids_give(&ids, p, weft_rma_process(p->win, p->rank));
+	return weft_comm_ids_give(&ids, p, number_of(p->win, p->rank));
 }
 
 void weft_rma_pending_over(struct weft_rma_pending *p, weft_err err)
@@ -84,16 +98,17 @@ void weft_rma_pending_over(struct weft_rma_pending *p, weft_err err)
 void weft_rma_pending_unsent(struct weft_rma_pending *p, uint32_t id, weft_err err)
 {
 	/* The peer's death may have ended it meanwhile. */
-	if (!id || weft_comm_ids_take(&ids, id, weft_rma_process(p->win, p->rank)) == p)
+	if (!id || weft_comm_ids_take(&ids, id, number_of(p->win, p->rank)) == p)
 		weft_rma_pending_over(p, err);
 }
 
-void weft_rma_pending_end(int peer)
+void weft_rma_pending_end(struct weft_rma_win *win, int rank)
 {
 	uint32_t from = 0;
 	/* Ends: each turn takes one of finitely many. */
 	for (;;) {
-		struct weft_rma_pending *p = weft_comm_ids_take_any(&ids, peer, &from);
+		struct weft_rma_pending *p =
+			weft_comm_ids_take_any(&ids, number_of(win, rank), &from);
 		if (!p)
 			return;
 		weft_rma_pending_over(p, WEFT_ERR_PEER);
@@ -120,7 +135,7 @@ void weft_rma_answered(struct weft_rma_win *win, int rank, const struct weft_rma
 	struct weft_rma_pending *p = NULL;
 	(void)len;
 	if (h->kind >= WEFT_RMA_RESULT)
-		p = weft_comm_ids_take(&ids, h->id, weft_rma_process(win, rank));
+		p = weft_comm_ids_take(&ids, h->id, number_of(win, rank));
 	switch (h->kind) {
 	case WEFT_RMA_LOCK:
 		weft_rma_lock_asked(win, rank, h->flags & WEFT_RMA_EXCLUSIVE, h->id);

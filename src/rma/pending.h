@@ -30,8 +30,10 @@ uint32_t weft_rma_pending_name(struct weft_rma_pending *p);
 void weft_rma_pending_over(struct weft_rma_pending *p, weft_err err);
 /* What would be answered has not been sent; id as named, or 0. */
 void weft_rma_pending_unsent(struct weft_rma_pending *p, uint32_t id, weft_err err);
-/* The peer's process is gone: what waits for its answers ends. */
-void weft_rma_pending_end(int peer);
+/* The member is gone: what waits for its answers ends. */
+void weft_rma_pending_end(struct weft_rma_win *win, int rank);
+/* Gives the window's members their numbers. */
+void weft_rma_pending_numbers(struct weft_rma_win *win);
 
 /* A part of op is over. */
 void weft_rma_op_part(struct weft_rma_op *op, weft_err err);

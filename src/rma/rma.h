@@ -83,8 +83,8 @@ void weft_rma_win_free(struct weft_rma_win *win);
 /* Windows that the program did not free take no messages any more; at the end. */
 void weft_rma_end(void);
 
-/* A peer's process is gone; from progress. */
-void weft_rma_peer_down(int peer);
+/* A peer of core is gone; from progress. */
+void weft_rma_peer_down(struct weft_core *core, int peer);
 
 /* ---- asking --------------------------------------------------------------------------------- */
 

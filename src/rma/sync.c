@@ -87,7 +87,7 @@ struct members {
 static bool any_lost(const struct weft_rma_win *win, const struct members *m)
 {
 	for (int i = 0; i < m->n; i++)
-		if (weft_comm_lost(weft_comm_ctx_core(win->am), weft_rma_process(win, m->rank[i])))
+		if (weft_comm_lost(win->core, weft_rma_process(win, m->rank[i])))
 			return true;
 	return false;
 }

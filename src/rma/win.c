@@ -18,8 +18,7 @@ static const uint64_t canary = 0x77656674726d6121u;
 
 static bool here(const struct weft_rma_win *win, int rank)
 {
-	return rank == win->rank ||
-	       weft_comm_same_host(weft_comm_ctx_core(win->am), weft_rma_process(win, rank));
+	return rank == win->rank || weft_comm_same_host(win->core, weft_rma_process(win, rank));
 }
 
 static bool is_ours(enum weft_rma_flavor f)
@@ -101,6 +100,7 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 		return WEFT_ERR_NOMEM;
 	memset(win, 0, sizeof *win);
 	win->am = conf->am;
+	win->core = weft_comm_ctx_core(conf->am);
 	win->data = conf->data;
 	win->rank = conf->rank;
 	win->size = conf->size;
@@ -112,6 +112,7 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 	win->locks_last = &win->locks;
 	win->target = calloc((size_t)win->size, sizeof *win->target);
 	paths_allowed(win);
+	weft_rma_pending_numbers(win);
 	weft_err err = win->target ? ranks_by_process(win) : WEFT_ERR_NOMEM;
 	if (!err && is_ours(win->flavor) && !win->maps) {
 		err = own_memory(win, conf->len);
@@ -269,14 +270,15 @@ void weft_rma_end(void)
 		weft_rma_inbox_close(win);
 }
 
-void weft_rma_peer_down(int peer)
+void weft_rma_peer_down(struct weft_core *core, int peer)
 {
-	weft_rma_pending_end(peer);
 	pthread_mutex_lock(&list_lock);
 	for (struct weft_rma_win *win = list; win; win = win->next) {
-		int rank = peer < win->processes ? win->rank_of[peer] : -1;
+		bool known = win->core == core && peer < win->processes;
+		int rank = known ? win->rank_of[peer] : -1;
 		if (rank < 0)
 			continue;
+		weft_rma_pending_end(win, rank);
 		weft_rma_lock_recover(win, rank);
 		weft_rma_notify(win);
 	}

@@ -58,6 +58,8 @@ struct weft_rma_receive { /* inbox.c */
 };
 
 struct weft_rma_win {
+	struct weft_core *core;     /* I */
+	int first_number;           /* I: for ids: rank r is first_number + r */
 	struct weft_ctx *am, *data; /* I */
 	int rank, size;             /* I */
 	const int *peer;            /* I */

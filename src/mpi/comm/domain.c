@@ -10,6 +10,7 @@
 #include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
 #include "net/auth.h"
+#include "rma/rma.h"
 
 struct weft_mpi_domain *weft_mpi_home;
 
@@ -173,8 +174,10 @@ void weft_mpi_domain_peer_down(struct weft_core *core, int peer, weft_err err, c
 {
 	if (core == weft_comm_home() || !weft_comm_home()) {
 		weft_mpi_peer_down(peer, err, why);
+		weft_rma_peer_down(core, peer);
 		return;
 	}
+	weft_rma_peer_down(core, peer);
 	if (err == WEFT_OK)
 		return;
 	bool matters = false;

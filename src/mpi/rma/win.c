@@ -289,7 +289,7 @@ int weft_mpi_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *d
 int weft_mpi_Win_get_group(MPI_Win win, MPI_Group *group)
 {
 	struct weft_mpi_group *g = weft_mpi_window(win)->comm->group;
-	return weft_mpi_group_name(weft_mpi_group_make(g->size, g->world), group);
+	return weft_mpi_group_name(weft_mpi_group_make_in(g->domain, g->size, g->world), group);
 }
 
 int weft_mpi_Win_set_name(MPI_Win win, const char *win_name)

@@ -128,20 +128,25 @@ int weft_mpi_Win_fence(int assert, MPI_Win win)
 /* The ranks of a group's members in the window. */
 static int ranks_of(struct weft_mpi_win *w, MPI_Group group, int **ranks_p, int *n_p)
 {
-	struct weft_mpi_group *g = weft_mpi_group_of(group);
-	int *rank = malloc(((size_t)g->size + 1) * sizeof *rank);
+	struct weft_mpi_group *given = weft_mpi_group_of(group);
+	struct weft_mpi_group *g =
+		given->size ? weft_mpi_group_in(given, w->comm->group->domain) : NULL;
+	int n = given->size, *rank = malloc(((size_t)n + 1) * sizeof *rank);
+	bool known = rank && (g || !n);
+	for (int i = 0; known && i < n; i++) {
+		rank[i] = weft_mpi_group_rank_of(w->comm->group, g->world[i]);
+		known = rank[i] != MPI_UNDEFINED;
+	}
+	weft_mpi_group_unref(g);
 	if (!rank)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	for (int i = 0; i < g->size; i++) {
-		rank[i] = weft_mpi_group_rank_of(w->comm->group, g->world[i]);
-		if (rank[i] == MPI_UNDEFINED) {
-			free(rank);
-			return weft_mpi_err(MPI_ERR_GROUP,
-					    "the group has processes that are not in the window");
-		}
+	if (!known) {
+		free(rank);
+		return weft_mpi_err(MPI_ERR_GROUP,
+				    "the group has processes that are not in the window");
 	}
 	*ranks_p = rank;
-	*n_p = g->size;
+	*n_p = n;
 	return MPI_SUCCESS;
 }
 
@@ -331,7 +336,7 @@ int weft_mpi_Win_unlock_all(MPI_Win win)
 
 /* ---- flush -------------------------------------------------------------------------------- */
 
-static int not_locked(struct weft_mpi_win *w, int rank)
+static int flush_forbidden(struct weft_mpi_win *w, int rank)
 {
 	if (w->lock_all || atomic_load_explicit(&w->x_held[rank], memory_order_relaxed) != 0)
 		return MPI_SUCCESS;
@@ -345,7 +350,7 @@ static int flush_one(MPI_Win win, int rank, weft_err (*flush)(struct weft_rma_wi
 		return MPI_SUCCESS;
 	int err = rank_wrong(w, rank);
 	if (!err)
-		err = not_locked(w, rank);
+		err = flush_forbidden(w, rank);
 	return err ? err : weft_mpi_win_err(w, rank, flush(w->rma, rank));
 }
 
