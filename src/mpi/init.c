@@ -21,6 +21,7 @@
 #include "mpi/comm/group.h"
 #include "mpi/info.h"
 #include "mpi/p2p/request.h"
+#include "mpi/part/part.h"
 #include "rma/rma.h"
 #include "rt/rt.h"
 
@@ -199,6 +200,8 @@ int weft_mpi_Finalize(void)
 	}
 	weft_rma_end();
 	weft_mpi_comms_fini();
+	weft_mpi_psends_fini();
+	weft_mpi_precvs_fini();
 	weft_mpi_ops_fini();
 	weft_mpi_types_fini();
 	weft_rt_stop();

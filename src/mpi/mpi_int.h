@@ -89,6 +89,7 @@ struct weft_mpi_comm {
 	const int *peer;       /* peer[r]: the process of such a rank; NULL: r itself */
 	struct weft_ctx *p2p;  /* messages of point-to-point functions */
 	struct weft_ctx *coll; /* messages of collectives, and of making communicators */
+	struct weft_ctx *part_match, *part_data; /* under lock: of partitioned ones; NULL: none yet */
 	uint32_t id;           /* contexts 2 id and 2 id + 1 */
 	int keeper;            /* the process that may hand the id out again; -1: none */
 	struct weft_mpi_group *group, *remote; /* remote == group unless inter */

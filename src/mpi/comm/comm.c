@@ -88,6 +88,10 @@ void weft_mpi_comm_unref_last(struct weft_mpi_comm *c)
 		c->topo_ops->free(c->topo);
 	weft_comm_ctx_close(c->p2p);
 	weft_comm_ctx_close(c->coll);
+	if (c->part_match)
+		weft_comm_ctx_close(c->part_match);
+	if (c->part_data)
+		weft_comm_ctx_close(c->part_data);
 	struct weft_mpi_domain *d = c->group->domain;
 	weft_mpi_id_closed(d->ids, c->id, c->keeper, c->group->world[c->rank],
 			   c->size + (c->inter ? c->peers : 0) - 1);

@@ -21,7 +21,7 @@
 
 #include "task/task.h"
 
-#define ID_BITS 31 /* contexts are 2 id and 2 id + 1 in 32 bits */
+#define ID_BITS 30 /* comm_int.h says which contexts an id stands for */
 #define REST 4096
 #define TOLD_MAX 64 /* ids in a message */
 #define LOOKS 8     /* at resting ids, before a new one is taken */

@@ -35,6 +35,9 @@ enum {
 	WEFT_MPI_ID_FIRST = 4,
 };
 
+/* Ids have 30 bits.  Contexts are 2 id and 2 id + 1, and with this bit those of partitioned messages. */
+#define WEFT_MPI_CTX_PART 0x80000000u
+
 /* ---- talk among members (agree.c) --------------------------------------------------------- */
 
 /* The members that talk: rank r is process world[r]; messages in ctx with that tag. */
