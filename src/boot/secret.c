@@ -6,34 +6,20 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "base/private_page.h"
 #include "base/settings.h"
-
-static size_t page_bytes(void)
-{
-	return weft_align_up(sizeof(struct weft_boot_info), (size_t)sysconf(_SC_PAGESIZE));
-}
 
 struct weft_boot_info *weft_boot_info_create(void)
 {
-	void *page = mmap(NULL, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			  -1, 0);
-	if (page == MAP_FAILED)
-		return NULL;
-	if (madvise(page, page_bytes(), MADV_DONTDUMP))
-		weft_debug("MADV_DONTDUMP refused: a core dump may contain the job's secret");
-	return page;
+	return weft_private_page_alloc(sizeof(struct weft_boot_info));
 }
 
 void weft_boot_info_destroy(struct weft_boot_info *info)
 {
-	if (!info)
-		return;
-	explicit_bzero(info, sizeof *info);
-	munmap(info, page_bytes());
+	weft_private_page_free(info, sizeof *info);
 }
 
 /* Reads exactly size bytes within the setting init_timeout. */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include "base/cancel.h"
 #include "base/log.h"
+#include "base/private_page.h"
 #include "base/settings.h"
 #include "boot/boot.h"
 #include "comm/comm.h"
@@ -18,7 +19,7 @@
 #include "comm/reach.h"
 #include "task/task.h"
 
-/* A core's place in the process. */
+/* A core's place in the process; on pages of its own, for the secret. */
 struct weft_comm_end {
 	struct weft_core *core;
 	struct weft_source source[WEFT_RAILS_MAX];
@@ -126,8 +127,7 @@ static void end_free(struct weft_comm_end *end)
 	if (end->core)
 		weft_comm_core_destroy(end->core);
 	weft_comm_reach_end(&end->reach);
-	explicit_bzero(end->secret, sizeof end->secret);
-	free(end);
+	weft_private_page_free(end, sizeof *end);
 }
 
 static void on_down(struct weft_core *core, int peer, weft_err err, const char *why)
@@ -164,13 +164,13 @@ static void core_tune(struct weft_core *core)
 
 static weft_err end_make(const struct weft_comm_meeting *meeting, struct weft_comm_end **end_p)
 {
-	struct weft_comm_end *end = calloc(1, sizeof *end);
+	struct weft_comm_end *end = weft_private_page_alloc(sizeof *end);
 	if (!end)
 		return WEFT_ERR_NOMEM;
 	weft_err err = weft_comm_core_create(meeting->rank, meeting->size, &end->core);
 	if (err) {
 		weft_error("no memory to talk to %d ranks", meeting->size);
-		free(end);
+		weft_private_page_free(end, sizeof *end);
 		return err;
 	}
 	struct weft_core *core = end->core;

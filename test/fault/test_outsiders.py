@@ -117,12 +117,13 @@ def secret_page_of(pid, rank):
         text = f.read()
     for m in re.finditer(r"^([0-9a-f]+)-([0-9a-f]+) rw.*\n(?:[A-Z].*\n)*?VmFlags:(.*)$", text, re.M):
         begin, end = int(m.group(1), 16), int(m.group(2), 16)
-        if " dd" in m.group(3) and end - begin <= 8192:
+        if " dd" in m.group(3) and end - begin <= 65536: # the kernel may have joined it with its neighbours
             with open("/proc/%d/mem" % pid, "rb") as mem:
                 mem.seek(begin)
-                page = mem.read(end - begin)
-            if struct.unpack_from("ii", page) == (rank, 3):
-                return page
+                pages = mem.read(end - begin)
+            for at in range(0, end - begin, 4096):
+                if struct.unpack_from("ii", pages, at) == (rank, 3):
+                    return pages[at:at + 4096]
     return b""
 
 

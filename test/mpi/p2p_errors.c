@@ -113,11 +113,10 @@ static void one_of_many_fails(void)
 
 static void not_supported(void)
 {
-	MPI_Win win;
-	int v, cls = 0;
+	MPI_File file;
+	int cls = 0;
 
-	FAILS(MPI_Comm_join(0, &W), MPI_ERR_UNSUPPORTED_OPERATION);
-	FAILS(MPI_Win_create(&v, 4, 1, MPI_INFO_NULL, MPI_COMM_SELF, &win),
+	FAILS(MPI_File_open(MPI_COMM_SELF, "none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file),
 	      MPI_ERR_UNSUPPORTED_OPERATION);
 	OK(MPI_Error_class(MPI_ERR_UNSUPPORTED_OPERATION, &cls));
 	CHECK_EQ(cls, MPI_ERR_UNSUPPORTED_OPERATION);
