@@ -2,11 +2,14 @@
 """Writes mpi.h from the tables."""
 import re
 
+import abi_compat
+
 TOP = """/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mpi.h - the MPI 5.0 standard ABI: types, constants, functions.  Generated from tools/abi/.
  *
- * A program built with this header runs with any library libmpi_abi.so.1 of the same ABI.
+ * A program built with this header runs with any library libmpi_abi.so.1 of the same ABI.  Inline functions at the
+ * end give what the ABI leaves out.
  */
 #ifndef MPI_H_ABI
 #define MPI_H_ABI
@@ -65,5 +68,6 @@ def write_header(functions, constants, types):
     for prefix in ("MPI_", "PMPI_"):
         out.append("")
         out += [f.prototype(prefix + f.short) + ";" for f in functions.values() if f.standard]
+    out.append(abi_compat.write_compat(functions))
     out.append(BOTTOM)
     return "\n".join(out)
