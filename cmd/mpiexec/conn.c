@@ -46,32 +46,41 @@ void conn_want(struct conn *c)
 	(void)events_change(c->fd, events, &c->source);
 }
 
-void conn_answer(struct conn *c, const char *fmt, ...)
+void conn_answer_bytes(struct conn *c, const char *text, size_t len)
 {
-	va_list ap, again;
-	if (c->fd < 0)
+	if (c->send) {
+		c->send(c->rank, text, len);
 		return;
-	va_start(ap, fmt);
-	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, again);
-	va_end(again);
-	if (c->out_cap - c->out_len <= (size_t)n) {
-		size_t cap = (c->out_len + (size_t)n + 1) * 2;
+	}
+	if (c->out_cap - c->out_len < len) {
+		size_t cap = (c->out_len + len) * 2;
 		char *more = realloc(c->out, cap);
 		if (!more)
-			n = 0;
-		else
-			c->out = more, c->out_cap = cap;
+			return; /* the rank waits for ever for what there is no memory for */
+		c->out = more;
+		c->out_cap = cap;
 	}
-	if (n > 0) {
-		vsnprintf(c->out + c->out_len, (size_t)n + 1, fmt, ap);
-		c->out_len += (size_t)n;
-	}
-	va_end(ap);
-	bool was_behind = c->out_len > (size_t)n;
+	bool was_behind = c->out_len > 0;
+	memcpy(c->out + c->out_len, text, len);
+	c->out_len += len;
 	conn_flush(c);
 	if (was_behind || c->out_len)
 		conn_want(c);
+}
+
+void conn_answer(struct conn *c, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+	if (!conn_is_open(c))
+		return;
+	va_start(ap, fmt);
+	int n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	conn_answer_bytes(c, text, (size_t)n);
+	free(text);
 }
 
 void conn_stop_watching(struct conn *c)

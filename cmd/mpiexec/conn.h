@@ -13,6 +13,8 @@ struct conn {
 	struct event_source source;  /* the socket */
 	struct event_source watcher; /* the pidfd of the process that said init */
 	int fd, pid_fd;              /* -1: closed */
+	void (*send)(int rank, const char *text,
+		     size_t len); /* the rank is elsewhere; NULL: at fd */
 	int rank, appnum;
 	pid_t speaker;
 	int speaker_status; /* -1: it lives, or its end was not seen */
@@ -22,10 +24,18 @@ struct conn {
 	size_t in_len, in_cap, out_len, out_cap;
 };
 
+/* Is the rank served? */
+static inline bool conn_is_open(const struct conn *c)
+{
+	return c->fd >= 0 || c->send;
+}
+
 /* Sends what the socket takes of the answers. */
 void conn_flush(struct conn *c);
 /* Listens to it, unless it leaves too many answers unread. */
 void conn_want(struct conn *c);
+/* Text for the rank; without a descriptor it goes to c->send. */
+void conn_answer_bytes(struct conn *c, const char *text, size_t len);
 void conn_answer(struct conn *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Reads once and learns which process wrote: the rank, or a program below a wrapper. */
 ssize_t conn_receive(struct conn *c);

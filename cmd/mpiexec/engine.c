@@ -269,6 +269,18 @@ static bool in_path(const char *name)
 	return false;
 }
 
+bool engine_is_ours(const struct plan *plan)
+{
+	if (plan->agent || getenv("WEFT_RSH"))
+		return true;
+	if (plan->engine)
+		return strcmp(plan->engine, "ssh") == 0 || strcmp(plan->engine, "rsh") == 0;
+	for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++)
+		if (in_path(engines[i].name))
+			return false;
+	return true;
+}
+
 int engine_exec(struct plan *plan)
 {
 	for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
@@ -289,11 +301,8 @@ int engine_exec(struct plan *plan)
 		say("cannot start %s: %s", e->name, strerror(errno));
 		return 126;
 	}
-	if (plan->engine)
-		say("--engine %s: not found; srun, prterun and mpiexec.hydra are known",
-		    plan->engine);
-	else
-		say("other machines need srun, prterun or mpiexec.hydra in PATH; leave out -hosts, "
-		    "-f and -ppn to run on this machine");
+	say("--engine %s: not found; srun, prterun and mpiexec.hydra are known, ssh needs none of "
+	    "them",
+	    plan->engine);
 	return 127;
 }

@@ -9,4 +9,7 @@
  * file may stand for plan->hostfile then. */
 int engine_exec(struct plan *plan);
 
+/* Are the ranks on other machines mpiexec's own to start: told so, or no engine is there? */
+bool engine_is_ours(const struct plan *plan);
+
 #endif

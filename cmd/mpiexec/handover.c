@@ -26,13 +26,29 @@ bool handover_name(char jobid[HANDOVER_JOBID_MAX])
 	return true;
 }
 
-struct handover *handover_create(const char *jobid)
+static struct handover *make_page(void)
 {
 	struct handover *h =
 		mmap(NULL, sizeof *h, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (h == MAP_FAILED)
 		return NULL;
 	(void)madvise(h, sizeof *h, MADV_DONTDUMP);
+	return h;
+}
+
+struct handover *handover_keep(const struct handover *from)
+{
+	struct handover *h = make_page();
+	if (h)
+		*h = *from;
+	return h;
+}
+
+struct handover *handover_create(const char *jobid)
+{
+	struct handover *h = make_page();
+	if (!h)
+		return NULL;
 	memcpy(h->magic, "weftjob1", sizeof h->magic);
 	snprintf(h->jobid, sizeof h->jobid, "%s", jobid);
 	if (!draw(h->secret, sizeof h->secret)) {

@@ -23,6 +23,9 @@ struct handover {
 /* A fresh job name: 32 hexadecimal digits.  False: no random numbers. */
 bool handover_name(char jobid[HANDOVER_JOBID_MAX]);
 
+/* A copy on a page of its own that no core dump contains; NULL: errno says why. */
+struct handover *handover_keep(const struct handover *from);
+
 /* A fresh secret on a page of its own that no core dump contains; NULL: errno says why.
  * The caller wipes and unmaps it. */
 struct handover *handover_create(const char *jobid);

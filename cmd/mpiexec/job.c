@@ -19,6 +19,7 @@
 #include "handover.h"
 #include "outfile.h"
 #include "pmi.h"
+#include "remote.h"
 #include "say.h"
 #include "sink.h"
 #include "stream.h"
@@ -52,8 +53,17 @@ static struct {
 
 /* --- ending --- */
 
+static bool is_far(void)
+{
+	return job.setup->launcher;
+}
+
 static void tell_keeper(enum keeper_op op, int value)
 {
+	if (is_far()) {
+		remote_command(op, value);
+		return;
+	}
 	struct keeper_msg m = {.op = (int32_t)op, .value = value};
 	(void)keeper_send(job.setup->sock, m, NULL); /* gone: its socket says so too */
 }
@@ -181,8 +191,10 @@ static const struct pmi_hooks hooks = {on_aborted, on_broken, on_lost, on_stuck}
 /* Where a rank's stdout or stderr goes. */
 static bool way_of(int rank, enum outfile_end end, struct stream_way *way)
 {
-	char host[65] = "";
-	(void)gethostname(host, sizeof host - 1);
+	char own[65] = "";
+	(void)gethostname(own, sizeof own - 1);
+	const char *name = job.setup->place->hosts.items[job.setup->place->host_of[rank]].name;
+	const char *host = name[0] ? name : own;
 	*way = (struct stream_way){
 		.rank = rank,
 		.file = outfile_open(job.plan, rank, host, end),
@@ -234,16 +246,22 @@ static void start_rank(int rank)
 	ends_close(e.theirs);
 }
 
+static void forget_secret(void)
+{
+	if (!job.handover)
+		return;
+	explicit_bzero(job.handover, sizeof *job.handover);
+	munmap(job.handover, sizeof *job.handover);
+	job.handover = NULL;
+}
+
 static void start_more(void)
 {
-	while (job.phase == RUNNING && job.next_rank < job.plan->size &&
+	while (!is_far() && job.phase == RUNNING && job.next_rank < job.plan->size &&
 	       job.spawning < SPAWNS_AHEAD && !job.forced_code)
 		start_rank(job.next_rank++);
-	if (job.next_rank == job.plan->size && job.handover) {
-		explicit_bzero(job.handover, sizeof *job.handover);
-		munmap(job.handover, sizeof *job.handover);
-		job.handover = NULL;
-	}
+	if (is_far() ? !remote_needs_secret() : job.next_rank == job.plan->size)
+		forget_secret();
 }
 
 /* stdin is rank 0's: our copy would keep its writer from noticing that it has gone. */
@@ -313,7 +331,7 @@ static void heard(const struct keeper_msg *m)
 	case KEEPER_STARTED:
 		job.spawning--;
 		job.living++;
-		if (m->rank == 0)
+		if (m->rank == 0 && !is_far())
 			forget_stdin();
 		break;
 	case KEEPER_FAILED:
@@ -324,12 +342,29 @@ static void heard(const struct keeper_msg *m)
 		rank_exited(m->rank, m->value);
 		break;
 	case KEEPER_GONE:
+		if (job.phase == FAILING)
+			tell(&job.verdict); /* all hosts are lost: there is nothing to wait for */
 		job.phase = DRAINING;
 		break;
 	default:
 		break;
 	}
 }
+
+static bool far_way(int rank, bool err, struct stream_way *way)
+{
+	return way_of(rank, err ? OUTFILE_ERR : OUTFILE_OUT, way);
+}
+
+static void host_lost(int host, const char *why)
+{
+	static char text[700];
+	const char *name = job.setup->place->hosts.items[host].name;
+	snprintf(text, sizeof text, "the agent on %.100s is lost: %.500s", name, why ? why : "");
+	fail((struct verdict){.kind = VERDICT_INTERNAL, .text = why ? text : NULL});
+}
+
+static const struct remote_hooks far_hooks = {heard, host_lost, far_way};
 
 static void keeper_ready(struct event_source *source, uint32_t events)
 {
@@ -375,6 +410,8 @@ static void signal_ready(struct event_source *source, uint32_t events)
 	switch (sig) {
 	case SIGTSTP:
 		tell_keeper(KEEPER_SIGNAL, SIGTSTP);
+		if (is_far())
+			remote_pause();
 		raise(SIGSTOP);
 		break;
 	case SIGCONT:
@@ -510,8 +547,23 @@ static bool open_files(void)
 	return true;
 }
 
+static bool start_far(void)
+{
+	const struct remote_setup s = {
+		.plan = job.plan,
+		.place = job.setup->place,
+		.handover = job.handover,
+		.launcher = job.setup->launcher,
+		.here_direct = job.setup->here_direct,
+		.hooks = &far_hooks,
+	};
+	job.next_rank = job.spawning = job.plan->size;
+	return remote_start(&s);
+}
+
 static bool start(void)
 {
+	char *mapping = place_mapping(job.setup->place, job.plan->size);
 	job.statuses = malloc((size_t)job.plan->size * sizeof *job.statuses);
 	for (int r = 0; job.statuses && r < job.plan->size; r++)
 		job.statuses[r] = -1;
@@ -521,15 +573,17 @@ static bool start(void)
 	job.keeper_source.ready = keeper_ready;
 	job.signal_source.ready = signal_ready;
 	if (!job.handover || !events_init() || !sink_open_all(stream_resume_all) ||
-	    !pmi_init(job.plan->size, job.setup->jobid, &hooks) ||
-	    !events_add(job.setup->sock, EPOLLIN, &job.keeper_source) ||
+	    !pmi_init(job.plan->size, job.setup->jobid, mapping, &hooks) ||
+	    (!is_far() && !events_add(job.setup->sock, EPOLLIN, &job.keeper_source)) ||
 	    !events_add(job.setup->signal_fd, EPOLLIN, &job.signal_source)) {
 		say("cannot start: %s", strerror(errno));
 		return false;
 	}
+	free(mapping);
+	verdict_use(job.setup->place);
 	if (job.plan->timeout_s > 0)
 		job.timeout_at = weft_clock_ns() + (uint64_t)(job.plan->timeout_s * 1e9);
-	return true;
+	return !is_far() || start_far();
 }
 
 int job_run(const struct job_setup *setup)
@@ -537,8 +591,10 @@ int job_run(const struct job_setup *setup)
 	job.setup = setup;
 	job.plan = setup->plan;
 	if (!start()) {
-		close(setup->sock); /* the keeper ends by itself */
-		(void)waitpid(setup->keeper, NULL, 0);
+		if (!is_far()) {
+			close(setup->sock); /* the keeper ends by itself */
+			(void)waitpid(setup->keeper, NULL, 0);
+		}
 		return 1;
 	}
 	start_more();
@@ -559,9 +615,18 @@ int job_run(const struct job_setup *setup)
 		}
 		if (job.phase == DRAINING && drained())
 			break;
-		events_wait(next_timeout_ms());
+		int ms = next_timeout_ms();
+		int tick = -1;
+		if (is_far()) {
+			tick = remote_tick();
+			start_more();
+		}
+		events_wait(tick >= 0 && (ms < 0 || tick < ms) ? tick : ms);
 	}
-	(void)waitpid(setup->keeper, NULL, 0);
+	if (is_far())
+		remote_end();
+	else
+		(void)waitpid(setup->keeper, NULL, 0);
 	if (job.forced_code)
 		return job.forced_code;
 	if (files_lost() && verdict_exit_code(&job.verdict) == 0)

@@ -12,13 +12,17 @@
 #define MPIEXEC_JOB_H
 
 #include "keeper.h"
+#include "place.h"
 
 struct job_setup {
 	const struct plan *plan;
 	const char *jobid;
 	pid_t keeper;
-	int sock;      /* the keeper's */
-	int signal_fd; /* signals for mpiexec */
+	int sock; /* the keeper's */
+	const struct place *place;
+	const char *launcher; /* by which agents start; NULL: all ranks are on this machine */
+	bool here_direct;     /* not needed for this host's own names */
+	int signal_fd;        /* signals for mpiexec */
 };
 
 /* Runs the job and returns mpiexec's exit code. */

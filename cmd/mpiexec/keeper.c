@@ -292,6 +292,9 @@ _Noreturn static void keeper_main(const struct keeper_setup *setup, int sock)
 	sigset_t child;
 	k.setup = setup;
 	k.sock = sock;
+	say_through(NULL); /* the carrier is our parent's */
+	if (setup->forget)
+		setup->forget();
 	rename_process(setup);
 	setsid();
 	/* Every signal is blocked already: only SIGKILL ends the keeper before its ranks. */

@@ -52,6 +52,7 @@ struct keeper_setup {
 	int argc;
 	char **argv; /* overwritten in the keeper, to give it a name of its own */
 	const char *jobid;
+	void (*forget)(void); /* called in the keeper: closes what only its parent needs; or NULL */
 };
 
 /* Forks the keeper.  Returns its pid and our end of the socket, or -1 after a message. */

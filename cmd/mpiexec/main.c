@@ -14,16 +14,20 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include "agent.h"
+#include "base/settings.h"
 #include "engine.h"
 #include "handover.h"
 #include "job.h"
 #include "outfile.h"
+#include "launch.h"
+#include "descriptors.h"
 #include "place.h"
 #include "plan.h"
+#include "remote.h"
 #include "say.h"
 
 #define FDS_PER_RANK 4 /* two pipes, a socket, a pidfd */
-#define FDS_BESIDES 20 /* our own, and the ends that are on their way to a rank */
 
 /* 0, 1 and 2 must be open, or descriptors of ours would take their places. */
 static void open_standard(void)
@@ -46,28 +50,6 @@ static void choose_stdin(void)
 		dup2(fd, STDIN_FILENO);
 		close(fd);
 	}
-}
-
-/* Returns the soft limit that was set before, or 0 after a message. */
-static rlim_t raise_limit(int ranks, int per_rank)
-{
-	struct rlimit r;
-	rlim_t need = (rlim_t)ranks * per_rank + FDS_BESIDES;
-	if (getrlimit(RLIMIT_NOFILE, &r)) {
-		say("getrlimit: %s", strerror(errno));
-		return 0;
-	}
-	rlim_t before = r.rlim_cur;
-	if (r.rlim_cur < need && r.rlim_max >= need) {
-		r.rlim_cur = need;
-		if (setrlimit(RLIMIT_NOFILE, &r) == 0)
-			return before;
-	}
-	if (r.rlim_cur >= need)
-		return before;
-	say("%d ranks need %llu descriptors, the limit is %llu: raise it with ulimit -Hn", ranks,
-	    (unsigned long long)need, (unsigned long long)r.rlim_max);
-	return 0;
 }
 
 /* The signals that we answer.  SIGHUP stays ignored under nohup; the others are answered even when
@@ -103,21 +85,35 @@ static bool bind_ranks(struct keeper_setup *ks, const struct place *place)
 	return true;
 }
 
-static int run_here(int argc, char **argv, const struct plan *plan)
+/* Hosts that all are this one need no agent, unless told how to start one. */
+static bool all_here(const struct plan *plan, const struct place *place)
 {
+	bool here = !plan->agent && !getenv("WEFT_RSH");
+	for (int h = 0; h < place->hosts.count && here; h++)
+		here = launch_is_here(place->hosts.items[h].name);
+	return here;
+}
+
+static int run_job(int argc, char **argv, const struct plan *plan)
+{
+	bool far = plan_is_remote(plan);
 	struct keeper_setup ks = {
 		.plan = plan, .argc = argc, .argv = argv, .local_count = plan->size};
 	struct place place;
-	if (!place_make(plan, false, &place) || !bind_ranks(&ks, &place))
+	if (!place_make(plan, far, &place))
 		return 2;
-	struct job_setup js = {.plan = plan};
+	far = far && !all_here(plan, &place);
+	if (!far && !bind_ranks(&ks, &place))
+		return 2;
+	struct job_setup js = {.plan = plan, .place = &place, .keeper = -1, .sock = -1};
 	char jobid[HANDOVER_JOBID_MAX];
 	sigset_t ours;
 	choose_stdin();
 	signal(SIGCHLD, SIG_DFL); /* ignored, it would swallow the ranks' exit codes */
 	choose_signals(&ours);
 	sigprocmask(SIG_BLOCK, &ours, &ks.mask);
-	ks.nofile = raise_limit(plan->size, FDS_PER_RANK + 2 * outfile_wanted(plan));
+	int per_rank = (far ? 0 : FDS_PER_RANK) + 2 * outfile_wanted(plan);
+	ks.nofile = descriptors_raise(plan->size, per_rank);
 	if (!ks.nofile)
 		return 1;
 	if (!handover_name(jobid)) {
@@ -130,9 +126,16 @@ static int run_here(int argc, char **argv, const struct plan *plan)
 		return 1;
 	}
 	js.jobid = jobid;
-	js.keeper = keeper_start(&ks, &js.sock);
-	if (js.keeper < 0)
-		return 1;
+	if (far && weft_settings_load())
+		return 2;
+	if (far) {
+		js.launcher = remote_launcher(plan);
+		js.here_direct = !plan->agent && !getenv("WEFT_RSH");
+	} else {
+		js.keeper = keeper_start(&ks, &js.sock);
+		if (js.keeper < 0)
+			return 1;
+	}
 	/* The sink says what became of the output. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
@@ -148,6 +151,8 @@ int main(int argc, char **argv)
 {
 	static struct plan plan;
 	open_standard();
+	if (argc == 2 && strcmp(argv[1], "--weft-agent") == 0)
+		return agent_main(argc, argv);
 	switch (plan_parse(argc, argv, &plan)) {
 	case PLAN_BAD:
 		return 2;
@@ -156,8 +161,8 @@ int main(int argc, char **argv)
 	case PLAN_RUN:
 		break;
 	}
-	if (plan_is_remote(&plan))
+	if (plan_is_remote(&plan) && !engine_is_ours(&plan))
 		return engine_exec(&plan);
 	/* The writer threads may be stuck at a reader that never reads: end without them. */
-	_exit(run_here(argc, argv, &plan));
+	_exit(run_job(argc, argv, &plan));
 }

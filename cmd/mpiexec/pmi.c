@@ -235,13 +235,16 @@ static void obey(struct conn *c, const char *line)
 
 static void close_conn(struct conn *c)
 {
+	if (conn_is_open(c)) {
+		c->gone = true;
+		srv.gone++;
+	}
 	if (c->fd >= 0) {
 		events_remove(c->fd);
 		close(c->fd);
 		c->fd = -1;
-		c->gone = true;
-		srv.gone++;
 	}
+	c->send = NULL;
 	conn_stop_watching(c);
 	free(c->in);
 	free(c->out);
@@ -252,7 +255,7 @@ static void close_conn(struct conn *c)
 static void obey_lines(struct conn *c)
 {
 	size_t at = 0;
-	while (c->fd >= 0) { /* ends: no complete line is left */
+	while (conn_is_open(c)) { /* ends: no complete line is left */
 		char *nl = memchr(c->in + at, '\n', c->in_len - at);
 		if (!nl)
 			break;
@@ -268,20 +271,40 @@ static void obey_lines(struct conn *c)
 	c->in_len -= at;
 }
 
+static bool make_room(struct conn *c)
+{
+	if (c->in_cap - c->in_len >= 2048)
+		return true;
+	size_t cap = c->in_cap ? c->in_cap * 2 : 4096;
+	char *more = cap <= 2 * LINE_BYTES_MAX ? realloc(c->in, cap) : NULL;
+	if (!more) {
+		srv.hooks->broken(c->rank, "a line that does not end");
+		close_conn(c);
+		return false;
+	}
+	c->in = more;
+	c->in_cap = cap;
+	return true;
+}
+
+void pmi_feed(int rank, const char *text, size_t len)
+{
+	struct conn *c = &srv.conns[rank];
+	while (len && c->send && make_room(c)) { /* ends: each turn takes some of the text */
+		size_t room = c->in_cap - c->in_len - 1, n = len < room ? len : room;
+		memcpy(c->in + c->in_len, text, n);
+		c->in_len += n;
+		text += n;
+		len -= n;
+		obey_lines(c);
+	}
+}
+
 /* True: there may be more to read. */
 static bool read_lines(struct conn *c)
 {
-	if (c->in_cap - c->in_len < 2048) {
-		size_t cap = c->in_cap ? c->in_cap * 2 : 4096;
-		char *more = cap <= 2 * LINE_BYTES_MAX ? realloc(c->in, cap) : NULL;
-		if (!more) {
-			srv.hooks->broken(c->rank, "a line that does not end");
-			close_conn(c);
-			return false;
-		}
-		c->in = more;
-		c->in_cap = cap;
-	}
+	if (!make_room(c))
+		return false;
 	ssize_t n = conn_receive(c);
 	if (n > 0) {
 		c->in_len += (size_t)n;
@@ -326,15 +349,15 @@ static void speaker_ended(struct event_source *source, uint32_t events)
 
 /* --- the interface --- */
 
-bool pmi_init(int size, const char *jobid, const struct pmi_hooks *hooks)
+bool pmi_init(int size, const char *jobid, const char *mapping, const struct pmi_hooks *hooks)
 {
-	char mapping[64];
 	srv.conns = calloc((size_t)size, sizeof *srv.conns);
 	srv.size = size;
 	srv.hooks = hooks;
 	snprintf(srv.name, sizeof srv.name, "kvs_%s", jobid);
-	snprintf(mapping, sizeof mapping, "(vector,(0,1,%d))", size);
-	if (!srv.conns || !kvs_put("PMI_process_mapping", mapping))
+	/* A mapping that no client could read is left out: then each finds its neighbours by itself. */
+	if (!srv.conns || !mapping ||
+	    (strlen(mapping) < VALUE_BYTES && !kvs_put("PMI_process_mapping", mapping)))
 		return false;
 	for (int i = 0; i < size; i++)
 		srv.conns[i] =
@@ -354,6 +377,22 @@ bool pmi_attach(int rank, int appnum, int fd)
 	return events_add(fd, EPOLLIN, &c->source);
 }
 
+void pmi_attach_far(int rank, int appnum, void (*send)(int rank, const char *text, size_t len))
+{
+	struct conn *c = &srv.conns[rank];
+	c->appnum = appnum;
+	c->send = send;
+}
+
+void pmi_speaker_ended(int rank, int status)
+{
+	struct conn *c = &srv.conns[rank];
+	c->speaker_status = status;
+	c->speaker_gone = true;
+	if (c->state == PMI_JOINED && !c->aborted)
+		srv.hooks->lost(rank, status);
+}
+
 void pmi_detach(int rank)
 {
 	struct conn *c = &srv.conns[rank];
@@ -371,7 +410,7 @@ enum pmi_state pmi_state_of(int rank)
 
 bool pmi_is_attached(int rank)
 {
-	return srv.conns[rank].fd >= 0;
+	return conn_is_open(&srv.conns[rank]);
 }
 
 bool pmi_is_silent(int rank)

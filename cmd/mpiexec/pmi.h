@@ -11,6 +11,7 @@
 #define MPIEXEC_PMI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* What the job hears. */
 struct pmi_hooks {
@@ -20,10 +21,17 @@ struct pmi_hooks {
 	void (*stuck)(int rank);            /* rank left while others wait for it in a barrier */
 };
 
-bool pmi_init(int size, const char *jobid, const struct pmi_hooks *hooks);
+/* mapping: PMI_process_mapping, which ranks share a host. */
+bool pmi_init(int size, const char *jobid, const char *mapping, const struct pmi_hooks *hooks);
 
 /* Serves rank on fd, our end of a socket pair, from now on. */
 bool pmi_attach(int rank, int appnum, int fd);
+
+/* Serves a rank of another host: send carries answers to it, pmi_feed what it says. */
+void pmi_attach_far(int rank, int appnum, void (*send)(int rank, const char *text, size_t len));
+void pmi_feed(int rank, const char *text, size_t len);
+/* The process that said init there has ended; status: -1, not known. */
+void pmi_speaker_ended(int rank, int status);
 
 /* The rank's process has ended: reads what it still said and closes. */
 void pmi_detach(int rank);

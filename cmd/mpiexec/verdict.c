@@ -33,6 +33,13 @@ uint64_t verdict_window_ns(const struct verdict *v)
 	}
 }
 
+static const struct place *placed;
+
+void verdict_use(const struct place *place)
+{
+	placed = place;
+}
+
 static void say_died(const struct verdict *v, const char *host)
 {
 	if (WIFSIGNALED(v->value)) {
@@ -77,6 +84,10 @@ void verdict_say(const struct verdict *v, const struct plan *plan)
 {
 	char host[65] = "this host";
 	(void)gethostname(host, sizeof host - 1);
+	const char *name =
+		placed && v->rank >= 0 ? placed->hosts.items[placed->host_of[v->rank]].name : "";
+	if (name[0])
+		snprintf(host, sizeof host, "%s", name);
 	switch (v->kind) {
 	case VERDICT_NONE:
 		break;
@@ -104,7 +115,8 @@ void verdict_say(const struct verdict *v, const struct plan *plan)
 		say_start(v, plan);
 		break;
 	case VERDICT_INTERNAL:
-		say("%s", v->text);
+		if (v->text)
+			say("%s", v->text);
 		break;
 	}
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "place.h"
 #include "plan.h"
 
 enum verdict_kind {
@@ -34,6 +35,9 @@ bool verdict_is_unfinished(const struct verdict *v);
 
 /* How long to wait for a better explanation. */
 uint64_t verdict_window_ns(const struct verdict *v);
+
+/* Names hosts in lines as the place does, which stays. */
+void verdict_use(const struct place *place);
 
 /* One line on stderr. */
 void verdict_say(const struct verdict *v, const struct plan *plan);

@@ -12,6 +12,11 @@ WEFT_SETTING(TRACE_EVENTS, "trace_events", INT, "64k", 512, 16777216, NULL, "eve
 /* boot */
 WEFT_SETTING(INIT_TIMEOUT, "init_timeout", INT, "60", 1, 86400, NULL, "seconds that MPI_Init waits for the other ranks")
 
+/* mpiexec, on other hosts */
+WEFT_SETTING(RSH, "rsh", STR, "ssh", 0, 0, NULL, "command by which mpiexec starts an agent on a host, where no other launcher does")
+WEFT_SETTING(RSH_FANOUT, "rsh_fanout", INT, "32", 1, 1024, NULL, "agents that mpiexec, and each agent, starts itself")
+WEFT_SETTING(AGENT_SILENCE, "agent_silence", INT, "60", 2, 86400, NULL, "seconds without a word after which an agent, or mpiexec, counts as lost")
+
 /* net */
 WEFT_SETTING(DRIVERS, "drivers", STR, "self,shm,tcp", 0, 0, NULL, "networks that may be used, best first")
 WEFT_SETTING(RAILS, "rails", STR, "", 0, 0, NULL, "networks to use at the same time to each peer, like tcp:eth0,tcp:eth1 or shm,tcp; empty: one, the best of drivers")

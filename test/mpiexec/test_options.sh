@@ -91,9 +91,12 @@ out_is "mpiexec.hydra -hosts a,b -ppn 2 -l -genv V 1 -n 4 -wdir /x -env W 2 p q 
 want 0 "$MPIEXEC" -hosts a,b -ppn 2 -n 4 -l --timeout 90 --wdir /x -genv V 1 p q
 out_is "srun --mpi=pmi2 --nodelist=a,b --ntasks-per-node=2 --label --time=1:30 --ntasks=4 --chdir=/x p q V=1 T=
 "
-want 127 env PATH=/nowhere "$MPIEXEC" -f hosts -n 2 true
-err_has 'srun, prterun or mpiexec.hydra'
+want 127 env PATH=/nowhere "$MPIEXEC" --engine srun -f hosts -n 2 true
+err_has 'srun, prterun and mpiexec.hydra are known'
 err_lines 1
+want 1 env PATH=/nowhere "$MPIEXEC" --hosts no-such-host -n 2 true
+err_has "no-such-host is lost: 'ssh' ended with exit code 127"
+err_has "cannot start 'ssh': No such file"
 
 # --- files of hosts, as their launchers want them
 for e in srun prterun mpiexec.hydra; do
