@@ -216,6 +216,12 @@ static weft_err boot_get(void *arg, int rank, const char *key, char *buf, size_t
 	return weft_boot_get(rank, key, buf, size);
 }
 
+static int boot_locals(void *arg, const int **ranks_p)
+{
+	(void)arg;
+	return weft_boot_locals(ranks_p);
+}
+
 weft_err weft_comm_start(const struct weft_boot_info *boot)
 {
 	struct weft_comm_meeting meeting = {.rank = boot->rank,
@@ -224,7 +230,8 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 					    .secret = boot->secret,
 					    .put = boot_put,
 					    .fence = boot_fence,
-					    .get = boot_get};
+					    .get = boot_get,
+					    .locals = weft_boot_is_lazy() ? boot_locals : NULL};
 	return end_make(&meeting, &home);
 }
 

@@ -86,6 +86,9 @@ struct weft_comm_meeting {
 	weft_err (*put)(void *arg, const char *key, const char *text);
 	weft_err (*fence)(void *arg);
 	weft_err (*get)(void *arg, int rank, const char *key, char *buf, size_t size);
+	/* May be NULL.  Else fence waits for no member, get waits for the text, and is for any thread; which
+	 * members the launcher has started on this node, ascending.  0: unknown. */
+	int (*locals)(void *arg, const int **ranks_p);
 };
 /*
  * A further core, for processes that have met: collective over them.  May block.  An error is this

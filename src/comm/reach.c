@@ -5,6 +5,9 @@
  * Each driver that needs no network is opened and its address published, with a key of this host.
  * From all keys every rank computes the same answer to: is there a pair that shm does not connect?
  * Only then does tcp listen, and a second round publishes its addresses.
+ *
+ * Lazily, where the launcher's space allows it and has told that ranks run elsewhere: tcp listens at
+ * once, the keys of this node's ranks are fetched, and tcp asks for an address when it dials.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -52,12 +55,23 @@ static bool driver_wanted(const char *name, weft_err *err_p)
 	return found;
 }
 
+/* A driver dials a peer whose address has not been fetched. */
+static weft_err find_address(void *arg, int peer, char *buf, size_t size)
+{
+	struct weft_reach *reach = arg;
+	return reach->get(reach->space, peer, "comm.tcp", buf, size);
+}
+
 /* Opens a driver; a driver that does not work on this machine is left out.  *rail_p: -1 then. */
 static weft_err rail_open(struct weft_reach *reach, const struct weft_driver *driver,
 			  const struct weft_comm_meeting *job, int *rail_p)
 {
-	struct weft_net_job net = {
-		.rank = job->rank, .size = job->size, .jobid = job->jobid, .secret = job->secret};
+	struct weft_net_job net = {.rank = job->rank,
+				   .size = job->size,
+				   .jobid = job->jobid,
+				   .secret = job->secret,
+				   .find = job->locals ? find_address : NULL,
+				   .find_arg = reach};
 	*rail_p = -1;
 	weft_err err = weft_comm_core_rail_add(reach->core, driver, &net);
 	if (err == WEFT_ERR_UNSUPPORTED) {
@@ -87,6 +101,8 @@ static weft_err rail_address(struct weft_reach *reach, int rail, char *buf, size
 
 /* ---- addresses ---------------------------------------------------------------------------- */
 
+#define CARD_TEXT (WEFT_REACH_TEXT + WEFT_HOST_KEY_MAX + WEFT_CPUS_TEXT + WEFT_SAMPLE_NAME + 26)
+
 /* Three lines: the host; credit, cores and the host's name; shm's address. */
 static bool card_read(struct weft_reach_card *c, char *text)
 {
@@ -111,11 +127,10 @@ static bool card_read(struct weft_reach_card *c, char *text)
 }
 _Static_assert(WEFT_CPUS_TEXT == 257 && WEFT_SAMPLE_NAME == 65, "card_read's format says so");
 
-/* First round: each rank publishes its host.  Fills the cards. */
-static weft_err exchange_cards(struct weft_reach *reach, const struct weft_comm_meeting *job,
-			       int shm)
+/* Fills this rank's card and publishes it with what has been put before. */
+static weft_err publish_card(struct weft_reach *reach, const struct weft_comm_meeting *job, int shm)
 {
-	char text[WEFT_REACH_TEXT + WEFT_HOST_KEY_MAX + WEFT_CPUS_TEXT + WEFT_SAMPLE_NAME + 26];
+	char text[CARD_TEXT];
 	struct weft_reach_card *mine = &reach->card[job->rank];
 	cpu_set_t cpus;
 
@@ -133,16 +148,28 @@ static weft_err exchange_cards(struct weft_reach *reach, const struct weft_comm_
 		strcpy(mine->name, "-");
 	snprintf(text, sizeof text, "%s\n%llu %s %s\n%s", mine->host,
 		 (unsigned long long)reach->core->credit, mine->cpus, mine->name, mine->shm);
-	if ((err = job->put(job->arg, "comm.card", text)) || (err = job->fence(job->arg)))
-		return err;
-	for (int p = 0; p < job->size; p++) {
-		err = job->get(job->arg, p, "comm.card", text, sizeof text);
-		if (err || !card_read(&reach->card[p], text)) {
-			weft_error("rank %d has published no address", p);
-			return err ? err : WEFT_ERR_PROTO;
-		}
-	}
-	return WEFT_OK;
+	err = job->put(job->arg, "comm.card", text);
+	return err ? err : job->fence(job->arg);
+}
+
+static weft_err fetch_card(struct weft_reach *reach, const struct weft_comm_meeting *job, int p)
+{
+	char text[CARD_TEXT];
+	weft_err err = job->get(job->arg, p, "comm.card", text, sizeof text);
+	if (!err && card_read(&reach->card[p], text))
+		return WEFT_OK;
+	weft_error("rank %d has published no address", p);
+	return err ? err : WEFT_ERR_PROTO;
+}
+
+/* First round: each rank publishes its host.  Fills the cards. */
+static weft_err exchange_cards(struct weft_reach *reach, const struct weft_comm_meeting *job,
+			       int shm)
+{
+	weft_err err = publish_card(reach, job, shm);
+	for (int p = 0; p < job->size && !err; p++)
+		err = fetch_card(reach, job, p);
+	return err;
 }
 
 /* Does rank p's host have more ranks than these may use cores?  Asked of its first rank. */
@@ -152,6 +179,8 @@ static bool host_crowded(const struct weft_reach *reach, const struct weft_comm_
 	int ranks = 0;
 
 	CPU_ZERO(&cpus);
+	if (!reach->card[p].cpus[0])
+		return false; /* not fetched */
 	for (int q = 0; q < job->size; q++) {
 		if (q != p && (!reach->card[p].host[0] ||
 			       strcmp(reach->card[p].host, reach->card[q].host) != 0))
@@ -272,6 +301,73 @@ static weft_err exchange_rails(struct weft_reach *reach, const struct weft_comm_
 	return exchange_network(reach, job, &weft_net_driver_bundle);
 }
 
+/* ---- lazily ------------------------------------------------------------------------------- */
+
+/* May addresses be fetched at first contact?  The launcher has told that ranks run elsewhere, and tcp is
+ * the first network to use. */
+static bool may_be_lazy(const struct weft_comm_meeting *job, const int **local_p, int *n_p)
+{
+	weft_err err = WEFT_OK;
+	const char *list = weft_setting_str(WEFT_SET_DRIVERS), *ofi = strstr(list, "ofi");
+	if (!job->locals || *weft_setting_str(WEFT_SET_RAILS))
+		return false;
+	*n_p = job->locals(job->arg, local_p);
+	return *n_p && *n_p < job->size && driver_wanted("tcp", &err) &&
+	       !(ofi && ofi < strstr(list, "tcp"));
+}
+
+/* What rank 0 finds of its node holds for all, since every rank must find the same. */
+static weft_err agree_on_crowd(struct weft_reach *reach, const struct weft_comm_meeting *job,
+			       const int *local, int n)
+{
+	char text[4];
+	weft_err err = WEFT_OK;
+	reach->crowded = false;
+	if (job->rank == 0) {
+		for (int i = 0; i < n && !reach->crowded; i++)
+			reach->crowded = host_crowded(reach, job, local[i]);
+		err = job->put(job->arg, "comm.crowded", reach->crowded ? "1" : "0");
+		return err ? err : job->fence(job->arg);
+	}
+	err = job->get(job->arg, 0, "comm.crowded", text, sizeof text);
+	reach->crowded = !err && text[0] == '1';
+	return err;
+}
+
+static weft_err reach_lazily(struct weft_reach *reach, const struct weft_comm_meeting *job, int shm,
+			     const int *local, int n)
+{
+	char text[WEFT_REACH_TEXT];
+	int tcp;
+	reach->space = job->arg;
+	reach->get = job->get;
+	reach->apart = true;
+	weft_err err = rail_open(reach, &weft_net_driver_tcp, job, &tcp);
+	if (!err && tcp < 0)
+		err = WEFT_ERR_UNSUPPORTED;
+	if (!err)
+		err = rail_address(reach, tcp, text, sizeof text);
+	if (!err)
+		err = job->put(job->arg, "comm.tcp", text);
+	if (!err)
+		err = publish_card(reach, job, shm);
+	for (int i = 0; i < n && !err; i++)
+		err = fetch_card(reach, job, local[i]);
+	if (!err)
+		err = agree_on_crowd(reach, job, local, n);
+	if (err)
+		return err;
+	for (int p = 0; p < job->size; p++) {
+		if (p == job->rank)
+			continue;
+		reach_by(reach, shm, p, reach->card[p].shm);
+		reach->card[p].credit =
+			reach->card[p].credit ? reach->card[p].credit : reach->core->credit;
+		reach_by(reach, tcp, p, WEFT_NET_LATER);
+	}
+	return WEFT_OK;
+}
+
 /* No driver reaches peer: the driver that would. */
 static const char *what_is_missing(const struct weft_reach *reach, int peer, weft_err *err_p)
 {
@@ -286,14 +382,19 @@ static weft_err reach_all(struct weft_reach *reach, const struct weft_comm_meeti
 {
 	weft_err err = WEFT_OK;
 	bool want_shm = driver_wanted("shm", &err), rails = false;
-	int shm = -1;
+	int shm = -1, n_local;
+	const int *local;
 
 	if (err || job->size == 1)
 		return err;
 	want_shm = want_shm && !*weft_setting_str(WEFT_SET_RAILS);
 	if (want_shm)
 		err = rail_open(reach, &weft_net_driver_shm, job, &shm);
-	if (err || (err = exchange_cards(reach, job, shm)))
+	if (err)
+		return err;
+	if (may_be_lazy(job, &local, &n_local))
+		return reach_lazily(reach, job, shm, local, n_local);
+	if ((err = exchange_cards(reach, job, shm)))
 		return err;
 	find_crowds(reach, job);
 	if ((err = exchange_rails(reach, job, &rails)))

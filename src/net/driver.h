@@ -125,7 +125,13 @@ struct weft_net_job {
 	const uint8_t *secret; /* WEFT_SECRET_BYTES */
 	const char *interface; /* to use, where that means something; NULL: as the settings say */
 	bool revivable;        /* a peer that connects anew is believed that the old one is gone */
+	/* The address of a peer that was reached by WEFT_NET_LATER: asked once, by the poller that dials
+	 * first; may wait for the launcher, bounded by the setting init_timeout.  NULL: there are none. */
+	weft_err (*find)(void *arg, int peer, char *buf, size_t size);
+	void *find_arg;
 };
+
+#define WEFT_NET_LATER "later"
 
 struct weft_net; /* an open driver instance; first member is const struct weft_driver * */
 
@@ -143,7 +149,7 @@ struct weft_driver {
 	/*
 	 * May this driver talk to the peer with that address?  WEFT_ERR_UNSUPPORTED: no (other
 	 * host). Remembers the address; the connection itself is made at the first post or by the
-	 * peer.
+	 * peer.  WEFT_NET_LATER (tcp): job->find tells the address when it is needed.
 	 */
 	weft_err (*reach)(struct weft_net *net, int peer, const char *address);
 

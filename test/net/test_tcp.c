@@ -160,6 +160,23 @@ static void silence(void)
 	check_silence(0, 2, 90000);
 }
 
+/* Rank 0 writes to the others; only a rank that dials asks for an address, once. */
+static void case_late(struct node *n)
+{
+	CHECK_EQ(suite_found, 0);
+	if (n->rank == 0) {
+		for (int p = 1; p < n->size; p++)
+			for (int i = 0; i < 3; i++)
+				while (try_send(n, p, 8) == WEFT_POST_FULL)
+					poll_once(n);
+		CHECK_EQ(suite_found, n->size - 1);
+	} else {
+		while (n->got_n[0] < 3)
+			poll_once(n);
+		CHECK_EQ(suite_found, 0);
+	}
+}
+
 int main(void)
 {
 	silence();
@@ -170,5 +187,8 @@ int main(void)
 	run_case(&weft_net_driver_tcp, "streak", 2, case_streak);
 	run_case(&weft_net_driver_tcp, "runs together", 2, case_runs_together);
 	run_case(&weft_net_driver_tcp, "join", 2, case_join);
+	suite_late = true;
+	run_case(&weft_net_driver_tcp, "late", 4, case_late);
+	run_case(&weft_net_driver_tcp, "runs together, late", 2, case_runs_together);
 	return 0;
 }

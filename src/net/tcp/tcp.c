@@ -157,6 +157,10 @@ static weft_err tcp_reach(struct weft_net *net, int peer, const char *address)
 	struct weft_tcp *t = (struct weft_tcp *)net;
 	if (peer == t->job.rank || !address)
 		return WEFT_ERR_UNSUPPORTED;
+	if (strcmp(address, WEFT_NET_LATER) == 0 && t->job.find) {
+		t->conn[peer].later = true;
+		return WEFT_OK;
+	}
 	return weft_net_tcp_addr_learn(t, peer, address);
 }
 

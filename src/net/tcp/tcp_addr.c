@@ -349,10 +349,23 @@ static void bind_chosen(const struct weft_tcp *t, int fd, int family)
 	}
 }
 
+/* First contact: the launcher is asked for the peer's addresses.  Each failure has been logged. */
+static bool find_candidates(struct weft_tcp *t, int peer)
+{
+	char line[1024];
+	return t->job.find(t->job.find_arg, peer, line, sizeof line) == WEFT_OK &&
+	       weft_net_tcp_addr_learn(t, peer, line) == WEFT_OK;
+}
+
 int weft_net_tcp_addr_dial(void *arg, int peer, unsigned n, char *where, size_t size)
 {
 	struct weft_tcp *t = arg;
 	struct weft_tcp_conn *c = &t->conn[peer];
+	if (!c->n_candidates && !find_candidates(t, peer)) {
+		snprintf(where, size, "(address unknown)");
+		errno = EHOSTUNREACH;
+		return -1;
+	}
 	union weft_tcp_sockaddr name = c->candidate[n % c->n_candidates].name;
 	char text[INET6_ADDRSTRLEN];
 

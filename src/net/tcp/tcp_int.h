@@ -102,7 +102,8 @@ struct weft_tcp_conn {
 	bool bye_queued;         /* starting thread */
 	struct weft_tcp_in in;   /* poller */
 	uint64_t unacked_since_ns; /* watchdog; 0: all was acknowledged */
-	unsigned n_candidates;
+	bool later;            /* I: job.find tells the candidates when this process dials first */
+	unsigned n_candidates; /* if later: the poller's alone */
 	struct weft_tcp_address candidate[WEFT_TCP_ADDRESSES]; /* in the order to try */
 };
 

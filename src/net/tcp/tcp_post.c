@@ -33,7 +33,7 @@ static void set_blocked(struct weft_tcp *t, struct weft_tcp_conn *c)
 static bool post_early(struct weft_tcp *t, struct weft_tcp_conn *c, enum weft_post *answer_p)
 {
 	*answer_p = WEFT_POST_DOWN;
-	if (!c->n_candidates)
+	if (!c->later && !c->n_candidates)
 		return false;
 	set_blocked(t, c);
 	int state = atomic_load_explicit(&c->x_state, memory_order_seq_cst);
