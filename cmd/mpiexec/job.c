@@ -46,8 +46,10 @@ static struct {
 	struct handover *handover; /* the job's secret, until the last rank has it */
 	struct verdict verdict;
 	bool verdict_told;
-	int *statuses;   /* wait status of each rank; -1: it has not ended */
-	int forced_code; /* the user or the clock ended it; 0: not */
+	int *statuses; /* wait status of each rank; -1: it has not ended */
+	bool late_told;
+	uint64_t late_ns; /* until a line says that a rank is late for MPI_Init */
+	int forced_code;  /* the user or the clock ended it; 0: not */
 	uint64_t timeout_at, window_at, ask_at, leave_at, lost_at, drain_at; /* 0: not set */
 } job;
 
@@ -435,9 +437,25 @@ static bool passed(uint64_t *at_p, uint64_t now)
 	return true;
 }
 
+/* One line, once: a slow import is no failure, and what the others wait for shall be known. */
+static void tell_late(uint64_t now)
+{
+	uint64_t since = pmi_barrier_since();
+	if (!since || job.late_told || job.phase != RUNNING || now < since + job.late_ns)
+		return;
+	int rank = pmi_late_rank();
+	if (rank < 0)
+		return;
+	job.late_told = true;
+	say("rank %d has not called MPI_Init, and other ranks have waited for it for %llu s; they "
+	    "go on waiting",
+	    rank, (unsigned long long)(job.late_ns / SECOND_NS));
+}
+
 static void check_clock(void)
 {
 	uint64_t now = weft_clock_ns();
+	tell_late(now);
 	if (job.phase < ENDING && passed(&job.timeout_at, now) && !job.forced_code) {
 		say("the job ran longer than %g s (%s): ended", job.plan->timeout_s,
 		    job.plan->timeout_by);
@@ -458,7 +476,10 @@ static void check_clock(void)
 
 static int next_timeout_ms(void)
 {
-	const uint64_t at[] = {job.phase < ENDING ? job.timeout_at : 0,
+	uint64_t since = job.late_told ? 0 : pmi_barrier_since();
+	const uint64_t at[] = {since && weft_clock_ns() < since + job.late_ns ? since + job.late_ns
+									      : 0,
+			       job.phase < ENDING ? job.timeout_at : 0,
 			       job.window_at,
 			       job.ask_at,
 			       job.leave_at,
@@ -580,6 +601,9 @@ static bool start(void)
 		return false;
 	}
 	free(mapping);
+	const char *late = getenv("WEFT_INIT_TIMEOUT"); /* the ranks' setting of the same name */
+	long late_s = late ? strtol(late, NULL, 10) : 0;
+	job.late_ns = (late_s > 0 && late_s <= 86400 ? (uint64_t)late_s : 60) * SECOND_NS;
 	verdict_use(job.setup->place);
 	if (job.plan->timeout_s > 0)
 		job.timeout_at = weft_clock_ns() + (uint64_t)(job.plan->timeout_s * 1e9);

@@ -24,6 +24,7 @@
 static struct {
 	struct conn *conns;
 	int size, in_barrier, gone;
+	uint64_t barrier_since;
 	char name[96];
 	const struct pmi_hooks *hooks;
 } srv;
@@ -140,6 +141,8 @@ static void check_stuck(void)
 
 static void do_barrier(struct conn *c)
 {
+	if (!srv.in_barrier)
+		srv.barrier_since = weft_clock_ns();
 	if (!c->in_barrier) {
 		c->in_barrier = true;
 		srv.in_barrier++;
@@ -421,6 +424,19 @@ bool pmi_is_silent(int rank)
 int pmi_speaker_status(int rank)
 {
 	return srv.conns[rank].speaker_status;
+}
+
+uint64_t pmi_barrier_since(void)
+{
+	return srv.in_barrier ? srv.barrier_since : 0;
+}
+
+int pmi_late_rank(void)
+{
+	for (int i = 0; i < srv.size; i++)
+		if (srv.conns[i].state == PMI_SILENT && conn_is_open(&srv.conns[i]))
+			return i;
+	return -1;
 }
 
 bool pmi_has_aborted(int rank)

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What the job hears. */
 struct pmi_hooks {
@@ -52,6 +53,11 @@ bool pmi_is_silent(int rank);
 /* The wait status of the process that said init, which may be below a wrapper; -1: not known. After
  * pmi_detach. */
 int pmi_speaker_status(int rank);
+
+/* When the first rank came to the barrier that is under way; 0: none is. */
+uint64_t pmi_barrier_since(void);
+/* A rank that lives and has not said init; -1: none. */
+int pmi_late_rank(void);
 
 /* Has the rank asked for the job's end? */
 bool pmi_has_aborted(int rank);

@@ -323,6 +323,8 @@ weft_err weft_boot_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *n
 weft_err weft_boot_pmi_barrier(struct weft_pmi *p)
 {
 	weft_err err = send_line(p, "cmd=barrier_in\n");
+	if (!err)
+		err = weft_boot_pmi_wait_peers(fd_of(p), p->tells);
 	return err ? err : expect(p, "barrier_in", "barrier_out");
 }
 
@@ -375,6 +377,7 @@ static weft_err open_pmi1(const struct weft_boot_env *env, struct weft_boot_info
 {
 	is_wefts = env->secret_fd >= 0;
 	info->launcher = is_wefts ? "weft" : "hydra";
+	channel.tells = !is_wefts && env->rank < 2; /* not each rank of thousands */
 	info->protection =
 		is_wefts ? "came over a socket that this process inherited from mpiexec"
 			 : "went through the launcher's PMI-1 space: between hosts as plain "

@@ -17,6 +17,7 @@
 
 struct weft_pmi {
 	_Atomic int x_fd; /* -1: closed.  Written by the starting thread, read by abort */
+	bool tells;       /* says when other ranks are late; weft's mpiexec says it for all */
 	bool quiet;       /* another way to the launcher will be tried: a refusal is no error yet */
 	int kvsname_max, keylen_max, vallen_max;
 	char kvsname[WEFT_PMI_NAME_MAX];
@@ -35,6 +36,7 @@ weft_err weft_boot_pmi_get(struct weft_pmi *p, const char *key, const char **val
 /* weft's mpiexec only: see get_many in service.h. */
 weft_err weft_boot_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *next_p,
 				 const char **text_p) weft_must_use;
+/* Waits for the other ranks as long as the launcher lives. */
 weft_err weft_boot_pmi_barrier(struct weft_pmi *p) weft_must_use;
 void weft_boot_pmi_finalize(struct weft_pmi *p);
 /* One write, no answer expected.  True: the launcher will hear of it.  text: NULL, or what weft's

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 
+#define FENCE "kvs-fence" /* the one request whose answer other ranks hold up */
 #define LENGTH_CHARS 6
 #define GREETING_MAX 256
 #define VALUE_MAX 1000 /* the interface says 1024 with its NUL; launchers count it differently */
@@ -178,6 +179,9 @@ static weft_err ask(struct weft_pmi2 *p, const char *cmd, const char *asked, con
 	}
 	explicit_bzero(rest, (size_t)len);
 	free(rest);
+	if (!err && strcmp(cmd, FENCE) == 0)
+		err = weft_boot_pmi_wait_peers(fd_of(p),
+					       p->rank < 2); /* not each rank of thousands */
 	return err ? err : read_answer(p, cmd, asked);
 }
 
@@ -302,7 +306,7 @@ weft_err weft_boot_pmi2_attribute(struct weft_pmi2 *p, const char *key, const ch
 
 weft_err weft_boot_pmi2_fence(struct weft_pmi2 *p)
 {
-	return ask(p, "kvs-fence", "kvs-fence", "%s", "");
+	return ask(p, FENCE, FENCE, "%s", "");
 }
 
 void weft_boot_pmi2_finalize(struct weft_pmi2 *p)

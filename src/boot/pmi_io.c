@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pmi_io.c - bytes to and from the launcher, each wait bounded. */
+/* pmi_io.c - bytes to and from the launcher, each wait bounded but that for other ranks. */
 #include "boot/pmi_io.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/log.h"
 #include "base/settings.h"
 
 uint64_t weft_boot_pmi_deadline(void)
@@ -18,7 +20,8 @@ weft_err weft_boot_pmi_wait_ready(int fd, short events, uint64_t deadline)
 {
 	for (;;) { /* ends: ready, failed, or the deadline is over */
 		uint64_t now = weft_clock_ns();
-		int ms = now < deadline ? (int)((deadline - now) / 1000000u) + 1 : 0;
+		uint64_t left_ms = now < deadline ? (deadline - now) / 1000000u + 1 : 0;
+		int ms = left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 		struct pollfd pfd = {.fd = fd, .events = events};
 		int n = poll(&pfd, 1, ms);
 		if (n > 0)
@@ -28,6 +31,17 @@ weft_err weft_boot_pmi_wait_ready(int fd, short events, uint64_t deadline)
 		if (n < 0 && errno != EINTR)
 			return WEFT_ERR_SYS;
 	}
+}
+
+weft_err weft_boot_pmi_wait_peers(int fd, bool tell)
+{
+	weft_err err = weft_boot_pmi_wait_ready(fd, POLLIN, weft_boot_pmi_deadline());
+	if (err != WEFT_ERR_TIMEOUT)
+		return err;
+	if (tell)
+		weft_warn("still waiting for ranks that have not called MPI_Init for %lld s",
+			  (long long)weft_setting_int(WEFT_SET_INIT_TIMEOUT));
+	return weft_boot_pmi_wait_ready(fd, POLLIN, UINT64_MAX);
 }
 
 /* The kernel has no memory just now: a millisecond, until the deadline. */

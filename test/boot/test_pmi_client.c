@@ -218,7 +218,25 @@ static void servers_that_leave(void)
 static bool silent(int fd, const char *line)
 {
 	(void)fd;
-	return strncmp(line, "cmd=barrier_in", 14) == 0;
+	return strncmp(line, "cmd=get_appnum", 14) == 0;
+}
+
+/* Another rank comes to MPI_Init later than the setting init_timeout. */
+static bool late_barrier(int fd, const char *line)
+{
+	(void)fd;
+	if (strncmp(line, "cmd=barrier_in", 14) == 0)
+		sleep(2);
+	return false;
+}
+
+static bool lost_in_barrier(int fd, const char *line)
+{
+	if (strncmp(line, "cmd=barrier_in", 14) != 0)
+		return false;
+	sleep(2);
+	shutdown(fd, SHUT_RDWR);
+	return true;
 }
 
 static void servers_that_are_silent(void)
@@ -226,8 +244,18 @@ static void servers_that_are_silent(void)
 	struct fake f = {.odd = silent};
 	setenv("WEFT_INIT_TIMEOUT", "1", 1);
 	CHECK_EQ(fake_run(&f, 0, 2, client_open, err, sizeof err), 100 - WEFT_ERR_TIMEOUT);
-	CHECK(strstr(err, "barrier_in") && strstr(err, "init_timeout"));
+	CHECK(strstr(err, "get_appnum") && strstr(err, "init_timeout"));
 	CHECK_EQ(count_lines(err), 1);
+	fake_forget();
+	/* Ranks that are late are waited for, with one line, as long as the launcher is there. */
+	f.odd = late_barrier;
+	CHECK_EQ(fake_run(&f, 0, 2, client_open, err, sizeof err), 0);
+	CHECK(strstr(err, "have not called MPI_Init for 1 s"));
+	CHECK_EQ(count_lines(err), 1);
+	fake_forget();
+	f.odd = lost_in_barrier;
+	CHECK(fake_run(&f, 0, 2, client_open, err, sizeof err) > 100);
+	CHECK(strstr(err, "closed its channel"));
 	unsetenv("WEFT_INIT_TIMEOUT");
 	fake_forget();
 }

@@ -188,6 +188,13 @@ want 0 env MPIEXEC_TIMEOUT=-1 "$MPIEXEC" -n 1 true
 want 2 env MPIEXEC_TIMEOUT=soon "$MPIEXEC" -n 1 true
 err_has 'MPIEXEC_TIMEOUT=soon'
 
+# --- a rank that is late for MPI_Init is waited for, and named once
+want 0 env WEFT_INIT_TIMEOUT=1 "$MPIEXEC" -n 1 sh -c "sleep 3; exec '$PROBE' exchange" : -n 2 "$PROBE" exchange
+err_has 'rank 0 has not called MPI_Init, and other ranks have waited for it for 1 s'
+err_lines 1
+want 1 env WEFT_INIT_TIMEOUT=1 "$MPIEXEC" -n 1 sleep 3 : -n 2 "$PROBE" exchange
+err_has 'rank 0 .* ended while other ranks wait'
+
 # --- accepted, with a note or without
 want 0 "$MPIEXEC" --mca btl tcp,self --mca nothing known -n 1 echo ran
 out_is "ran
