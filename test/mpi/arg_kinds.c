@@ -32,6 +32,9 @@ static void sends_and_receives(void)
 		FAILS(send[i](buf, 1, MPI_DATATYPE_NULL, 0, 0, W), MPI_ERR_TYPE);
 		FAILS(send[i](buf, 1, MPI_INT, 0, 0, MPI_COMM_NULL), MPI_ERR_COMM);
 		OK(send[i](buf, 1, MPI_INT, MPI_PROC_NULL, 0, W));
+		/* "Has no effect" and "succeeds", MPI says: nothing of the data is looked at but its
+		 * count. */
+		OK(send[i](NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, W));
 	}
 	for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++) {
 		FAILS(start[i](buf, 1, MPI_INT, 0, MPI_ANY_TAG, W, &req), MPI_ERR_TAG);
@@ -49,6 +52,14 @@ static void sends_and_receives(void)
 	FAILS(MPI_Recv(buf, -1, MPI_INT, 0, 0, W, &st), MPI_ERR_COUNT);
 	FAILS(MPI_Recv_init(buf, 1, MPI_INT, 0, -5, W, &req), MPI_ERR_TAG);
 	OK(MPI_Recv(buf, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, W, &st));
+	OK(MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, W, &req));
+	OK(MPI_Wait(&req, &st));
+	CHECK_EQ(st.MPI_SOURCE, MPI_PROC_NULL);
+	OK(MPI_Recv_init(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, W, &req));
+	OK(MPI_Start(&req));
+	OK(MPI_Wait(&req, &st));
+	OK(MPI_Request_free(&req));
+	FAILS(MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, 0, 0, W, &req), MPI_ERR_TYPE);
 	OK(MPI_Irecv(buf, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, W, &req));
 	OK(MPI_Cancel(&req));
 	OK(MPI_Wait(&req, &st));

@@ -130,6 +130,11 @@ class Entry:
     def check(self, cond, call):
         self.emit(f"\tif (weft_unlikely({cond}))\n\t\t{self.fail(call)};")
 
+    def rank_after(self, datatype):
+        """The source or destination of the data of that type, of a point-to-point function."""
+        after = self.f.params[self.f.params.index(datatype):]
+        return next((p for p in after if p.kind == "RANK" and p.name in ("dest", "source")), None)
+
     def check_handles(self):
         f = self.f
         for p in f.params:
@@ -146,6 +151,9 @@ class Entry:
                     continue
                 if f.has("root"):
                     cond = f"root != MPI_PROC_NULL && {cond}"
+                elif self.rank_after(p):
+                    # No data moves, so no datatype is needed.
+                    cond += f" && !({self.rank_after(p).name} == MPI_PROC_NULL && {p.name} == MPI_DATATYPE_NULL)"
                 elif p.name == "sendtype" and f.has("sendbuf") and not f.has("dest"):
                     cond = f"sendbuf != MPI_IN_PLACE && {cond}"
             if p.type == "MPI_Op" and f.has("root"):

@@ -176,6 +176,10 @@ weft_err weft_mpi_buf_slow(const void *base, MPI_Count count, MPI_Datatype type,
 			   struct weft_buf *buf_p)
 {
 	const struct weft_mpi_type *t = weft_mpi_type_of(type);
+	if (!t) { /* MPI_DATATYPE_NULL, to or from MPI_PROC_NULL */
+		*buf_p = weft_data_buf_flat(NULL, 0);
+		return WEFT_OK;
+	}
 	if (!t->committed) {
 		weft_mpi_err(MPI_ERR_TYPE,
 			     t->layout ? "the datatype is not committed: call MPI_Type_commit first"
