@@ -29,9 +29,14 @@ static void test_dims(void)
 	/* The largest and the smallest as close as can be. */
 	dims_are(7488, 3, NULL, (int[]){26, 18, 16});
 	dims_are(19008, 3, NULL, (int[]){33, 24, 24});
+	/* Of several such grids the one whose small dimensions are larger. */
+	dims_are(5616, 4, NULL, (int[]){13, 9, 8, 6});
+	dims_are(98784, 5, NULL, (int[]){14, 14, 9, 8, 7});
 	dims_are(2147483647, 2, NULL, (int[]){2147483647, 1}); /* prime: still at once */
 	/* Many divisors: still at once. */
-	int large[4] = {0};
+	int large[4] = {0}, most[2] = {0};
+	OK(MPI_Dims_create(2095133040, 2, most)); /* the number with the most divisors */
+	CHECK_EQ((long long)most[0] * most[1], 2095133040);
 	OK(MPI_Dims_create(1396755360, 4, large));
 	CHECK_EQ((long long)large[0] * large[1] * large[2] * large[3], 1396755360);
 	CHECK(large[0] >= large[1] && large[1] >= large[2] && large[2] >= large[3]);

@@ -3,16 +3,16 @@
  * topo_dims.c - MPI_Dims_create: the most balanced grid.
  *
  * Tries the factorisations of what is left, largest factor first and never rising, and keeps the
- * one whose largest and smallest dimensions are closest to each other; of several, the first that
- * has the larger smallest one.
- * Bound: the number of divisors (at most 1,536 for an int) to the power of few dimensions.  A
+ * one whose largest and smallest dimensions are closest to each other; of several, the one
+ * with the largest smallest dimension, then with the largest second smallest one, and so on.
+ * Bound: the number of divisors (at most 1,600 for an int) to the power of few dimensions.  A
  * branch is cut off as soon as even the most balanced rest could not be better.
  */
 #include <stdlib.h>
 
 #include "mpi/mpi_int.h"
 
-#define DIVISORS_MAX 1536
+#define DIVISORS_MAX 1600 /* of 2,095,133,040 */
 
 struct search {
 	int n;           /* free dimensions */
@@ -81,7 +81,16 @@ static bool promising(const struct search *s, int high, int low)
 	if (!s->found)
 		return true;
 	int now = high - low, best = s->best[0] - s->best[s->n - 1];
-	return now < best || (now == best && low > s->best[s->n - 1]);
+	return now < best || (now == best && low >= s->best[s->n - 1]);
+}
+
+/* Is the grid in `now` better than the best one, which has the same largest and smallest? */
+static bool better_within(const struct search *s)
+{
+	int k = s->n - 1;
+	while (k > 0 && s->now[k] == s->best[k])
+		k--;
+	return s->now[k] > s->best[k];
 }
 
 /* Chooses dimension i and the following for what is left, none above `most`. */
@@ -92,6 +101,8 @@ static void try_from(struct search *s, int i, int left, int least, int most)
 		if (left > most || left < least || !promising(s, i ? s->now[0] : left, left))
 			return;
 		s->now[i] = left;
+		if (s->found && s->now[0] == s->best[0] && left == s->best[i] && !better_within(s))
+			return;
 		for (int k = 0; k < s->n; k++)
 			s->best[k] = s->now[k];
 		s->found = true;
