@@ -323,6 +323,15 @@ bool weft_comm_same_host(const struct weft_core *core, int peer)
 	return peer == core->rank || weft_comm_reach_same_host(&core->end->reach, core->rank, peer);
 }
 
+void weft_comm_peer_cpus(const struct weft_core *core, int peer, cpu_set_t *set_p)
+{
+	CPU_ZERO(set_p);
+	if (peer == core->rank)
+		(void)sched_getaffinity(0, sizeof *set_p, set_p);
+	else if (weft_comm_same_host(core, peer))
+		weft_comm_cpus_add(core->end->reach.card[peer].cpus, set_p);
+}
+
 const char *weft_comm_host(const struct weft_core *core, int peer)
 {
 	return core->end->reach.card[peer].name;

@@ -15,6 +15,7 @@
 #define WEFT_COMM_H
 
 #include <weft/comm.h> /* weft_comm_rank, weft_comm_size */
+#include <sched.h>
 #include "base/base.h"
 #include "data/data.h"
 #include "wait/completion.h"
@@ -111,6 +112,8 @@ const uint8_t *weft_comm_secret(const struct weft_core *core);
 bool weft_comm_same_host(const struct weft_core *core, int peer);
 /* The name of the host that peer is on; empty: it has none that can stand in a file. */
 const char *weft_comm_host(const struct weft_core *core, int peer);
+/* The cores that peer may use, if it is on this host; else empty. */
+void weft_comm_peer_cpus(const struct weft_core *core, int peer, cpu_set_t *set_p);
 /* How many ranks of the job are on this host, this process included. */
 int weft_comm_local_ranks(void);
 /* Has some host more ranks than cores for them?  The same answer on every rank. */

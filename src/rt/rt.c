@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rt.c - the order in which the layers come up and go down. */
 #include "rt/rt.h"
+#include "rt/sets.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -84,6 +85,7 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 		goto stop_engine;
 	weft_task_engine_set_local_ranks(weft_comm_local_ranks(), 0);
 	share_cores();
+	weft_rt_name_sets(job->rank, job->size);
 	weft_ult_hooks_set(&ult_hooks);
 	state = RT_RUNNING;
 	*info_p = job;
