@@ -261,7 +261,7 @@ void weft_comm_leave(struct weft_core *core)
 
 	/* Ends when nothing is owed any more; a peer that takes nothing for so long is left. */
 	while (!weft_comm_core_idle(core) && weft_clock_ns() < until) {
-		if (weft_engine_poll())
+		if (weft_task_engine_poll())
 			until = weft_clock_ns() + patience;
 		else
 			yield_and_nap();

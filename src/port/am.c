@@ -119,7 +119,7 @@ void weft_port_am_stop(void)
 			if (atomic_load_explicit(&receives[i].x_state, memory_order_acquire) ==
 			    POSTED)
 				(void)weft_comm_recv_cancel(&receives[i].req);
-		(void)weft_engine_poll();
+		(void)weft_task_engine_poll();
 		sched_yield();
 	}
 	free(receives);

@@ -107,8 +107,12 @@ weft_err weft_comm_irecv(weft_comm_request *req, int peer, int tag, void *buf, s
 bool weft_comm_test(weft_comm_request *req, weft_comm_result *result)
 {
 	struct weft_req *r = weft_port_req(req);
+	struct weft_completion *c = &r->done;
+	bool pause = false;
 	if (!weft_comm_req_done(r) && !weft_port_in_handler())
-		(void)weft_engine_poll();
+		(void)weft_task_poll(&pause);
+	if (weft_unlikely(pause) && !weft_comm_req_done(r))
+		(void)weft_task_poll_pause(&c, 1);
 	if (!weft_comm_req_done(r))
 		return false;
 	(void)result_of(r, result);

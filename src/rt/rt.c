@@ -22,7 +22,7 @@ static const struct weft_boot_info *job;
 
 static void poll_engine(void)
 {
-	(void)weft_engine_poll();
+	(void)weft_task_engine_poll();
 }
 
 /* Workers of user-level threads that have nothing to run wait in the engine. */

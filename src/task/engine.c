@@ -10,7 +10,6 @@
 #include "task/queue/overseer.h"
 #include "task/queue/worker.h"
 #include "task/thread.h"
-#include "task/waiting/app_work.h"
 #include "task/waiting/spin.h"
 #include "task/wake/arm.h"
 #include "task/wake/budget.h"
@@ -84,58 +83,6 @@ bool weft_task_engine_tasks_waiting(struct weft_engine *e)
 bool weft_task_engine_tasks_left(struct weft_engine *e)
 {
 	return weft_task_tqueues_left() || weft_task_repeat_awaited(&e->repeat);
-}
-
-/*
- * While sources are armed each arrival rings a doorbell and wakes the watcher.  A thread that tests
- * in a loop does not need that: after a few tests in quick succession the sources are disarmed.
- */
-static void quick_tests(struct weft_engine *e, struct weft_engine_self *self)
-{
-	uint64_t now = weft_cycles();
-	bool quick = now - self->test_cycles < 2 * weft_cycles_per_us();
-	self->test_cycles = now;
-	if (!quick)
-		self->tests = 0;
-	else if (++self->tests >= 16 && weft_task_baton_try_take(&e->baton)) {
-		self->tests = 0;
-		if (weft_task_sources_armed(e))
-			(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
-		weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
-	}
-}
-
-static int poll_here(void)
-{
-	struct weft_engine *e = &weft_task_engine;
-	struct weft_engine_self *self = &weft_task_engine_self;
-	/* READY (start).  Without it a round could walk queues that are not yet made. */
-	if (self->in_handler || !atomic_load_explicit(&e->x_running, memory_order_acquire))
-		return 0;
-	int found = weft_task_engine_round(e, WEFT_ROUND_QUICK) + weft_task_app_work_run();
-	/* Relaxed, and two may write the same number: the watcher only asks whether it moved. */
-	uint32_t rounds = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
-	atomic_store_explicit(&e->x_rounds, rounds + 1, memory_order_relaxed);
-	weft_count(WEFT_CNT_POLL_EXPLICIT, 1);
-	/* Hint, the holder's word: a test more or less before we disarm. */
-	if (weft_task_sources_armed(e))
-		quick_tests(e, self);
-	return found;
-}
-
-static void poll_for(void *arg)
-{
-	*(int *)arg = poll_here();
-}
-
-int weft_engine_poll(void)
-{
-	int found;
-	if (weft_likely(!weft_wait_stack_may_be_small()))
-		return poll_here();
-	weft_wait_entry();
-	weft_wait_big_stack(poll_for, &found);
-	return found;
 }
 
 /* ---- start, stop, fork ------------------------------------------------------------------------

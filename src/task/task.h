@@ -56,6 +56,17 @@ void weft_task_engine_set_local_ranks(int ranks, int cpus);
  */
 int weft_task_engine_look(void);
 
+/*
+ * One poll (as weft_engine_poll, how much it found) for a thread that asks instead of waiting: a
+ * test, a probe.  *pause_p: it has asked in vain for some time, and cores are short: it looks whether
+ * what it asks for is there, and if not, pauses for a moment (waiting/poller.h), until one of
+ * c[0..n) is complete, or something arrives; then it looks again.  n 0: until something arrives.
+ */
+int weft_task_poll(bool *pause_p);
+int weft_task_poll_pause(struct weft_completion *const *c, size_t n);
+/* One poll of a caller that does something else between: never a pause. */
+int weft_task_engine_poll(void);
+
 /* On whose time the calling thread polls and runs tasks. */
 enum weft_runner {
 	WEFT_RUNNER_APPLICATION, /* a thread of the application, inside a call */

@@ -88,6 +88,7 @@ static const struct weft_parker_ops foreign_ops = {
 	.name = "a foreign runtime's thread",
 	.park = foreign_park,
 	.wake = foreign_wake,
+	.yield = weft_wait_foreign_yield,
 };
 
 bool weft_wait_foreign_is(const struct weft_parker *p)

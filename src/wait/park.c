@@ -147,6 +147,14 @@ bool weft_wait_park(struct weft_parker *p, uint64_t deadline_ns)
 	return notified;
 }
 
+void weft_wait_yield(const struct weft_parker *p)
+{
+	if (p && p->ops->yield)
+		p->ops->yield();
+	else
+		sched_yield();
+}
+
 void weft_wait_unpark(struct weft_parker *p)
 {
 	if (weft_unlikely(p->ops->unpark != NULL)) {

@@ -40,6 +40,8 @@ struct weft_parker_ops {
 	bool (*park)(struct weft_parker *p, uint64_t deadline_ns);
 	/* Instead of wake: all of weft_wait_unpark(); the word's other bits are then the back-end's. */
 	void (*unpark)(struct weft_parker *p);
+	/* Lets other threads of this kind run.  NULL: sched_yield. */
+	void (*yield)(void);
 };
 
 struct weft_parker {
@@ -75,6 +77,9 @@ void weft_wait_parker_init(struct weft_parker *p, const struct weft_parker_ops *
 bool weft_wait_park(struct weft_parker *p, uint64_t deadline_ns);
 
 void weft_wait_unpark(struct weft_parker *p);
+
+/* The caller, whose parker it is, lets other threads of its kind run; it stays ready. */
+void weft_wait_yield(const struct weft_parker *p);
 
 /*
  * For a thread that will sleep elsewhere: false: it was notified already, do not sleep.  After true

@@ -122,7 +122,7 @@ weft_err weft_coll_read_alltoall(const struct weft_coll_group *g, const struct w
 		int r = (g->rank + k) % g->size;
 		struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
 		well = read_from(g, r, reads_of(g)->of[r].from + at, to.base, block);
-		(void)weft_engine_poll();
+		(void)weft_task_engine_poll();
 	}
 	return all_well(g, a->kind, well);
 }
@@ -170,7 +170,7 @@ static bool combine_share(const struct sum *s, char *share)
 	for (size_t lo = at[0]; lo < at[1] && well; lo += count) {
 		count = at[1] - lo < most ? at[1] - lo : most;
 		well = combine_piece(s, lo, count, share + (lo - at[0]) * s->size);
-		(void)weft_engine_poll();
+		(void)weft_task_engine_poll();
 	}
 	return well;
 }
@@ -187,7 +187,7 @@ static bool collect_shares(const struct sum *s, const char *share)
 			well = read_from(g, r, s->k->of[r].share, to, len);
 		else if (to != share)
 			memcpy(to, share, len);
-		(void)weft_engine_poll();
+		(void)weft_task_engine_poll();
 	}
 	return well;
 }

@@ -84,7 +84,7 @@ static bool look_for_a_while(const struct awaited *w)
 		if (weft_coll_ec_reached(w->x_ec, w->number))
 			return true;
 		if ((i & mask) == 0) {
-			(void)weft_engine_poll();
+			(void)weft_task_engine_poll();
 			if (weft_cycles() - begun > patience)
 				return weft_coll_ec_reached(w->x_ec, w->number);
 		}
@@ -101,7 +101,7 @@ static bool look_for_a_while(const struct awaited *w)
 static void nap(void)
 {
 	struct timespec ts = {.tv_nsec = 1000000};
-	(void)weft_engine_poll();
+	(void)weft_task_engine_poll();
 	int was = weft_cancel_off();
 	nanosleep(&ts, NULL);
 	weft_cancel_back(was);

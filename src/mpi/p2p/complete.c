@@ -12,6 +12,7 @@
 #include "wait/stack.h"
 
 #define SMALL 64      /* requests that a set is made for on the stack */
+#define PAUSE_FOR 4   /* of those that are polled in vain, so many end a pause by themselves */
 #define SMALL_LIGHT 8 /* the same on a user-level thread's */
 
 /* Memory for a set of n on the caller's stack, no more than it takes; NULL: too many. */
@@ -139,12 +140,39 @@ static int set_first_done(struct set *s)
 	return -1;
 }
 
+/* One poll while what is wanted of them, all or one, is not over; and a pause when it is due. */
+static void set_poll(struct set *s, bool all)
+{
+	struct weft_completion *c[PAUSE_FOR];
+	size_t m = 0;
+	bool pause;
+
+	(void)weft_task_poll(&pause);
+	if (weft_likely(!pause))
+		return;
+	for (int i = 0; i < s->n && m < PAUSE_FOR; i++) {
+		if (!s->r[i])
+			continue;
+		if (weft_mpi_request_done(s->r[i])) {
+			if (!all)
+				return;
+			continue;
+		}
+		c[m] = s->r[i]->ops->wait_on(s->r[i]);
+		if (!c[m])
+			return; /* wants to be advanced first */
+		m++;
+	}
+	if (m)
+		(void)weft_task_poll_pause(c, m);
+}
+
 /* The same two, with a look for messages before the answer is no. */
 static bool set_test_all(struct set *s)
 {
 	if (set_all_done(s))
 		return true;
-	weft_engine_poll();
+	set_poll(s, true);
 	return set_all_done(s);
 }
 
@@ -153,7 +181,7 @@ static int set_test_first(struct set *s)
 	int i = set_first_done(s);
 	if (i >= 0)
 		return i;
-	weft_engine_poll();
+	set_poll(s, false);
 	return set_first_done(s);
 }
 
@@ -414,7 +442,7 @@ int weft_mpi_Testsome(int incount, MPI_Request array_of_requests[], int *outcoun
 	if (err)
 		return err;
 	if (s.live && set_first_done(&s) < 0)
-		weft_engine_poll();
+		set_poll(&s, false);
 	err = finish_some(&s, array_of_requests, outcount, array_of_indices, array_of_statuses);
 	set_close(&s);
 	return err;
@@ -460,7 +488,7 @@ int weft_mpi_Request_get_status_some(int incount, const MPI_Request array_of_req
 	if (err)
 		return err;
 	if (s.live && set_first_done(&s) < 0)
-		weft_engine_poll();
+		set_poll(&s, false);
 	err = finish_some(&s, NULL, outcount, array_of_indices, array_of_statuses);
 	set_close(&s);
 	return err;

@@ -21,6 +21,17 @@ int weft_mpi_Wait(MPI_Request *request, MPI_Status *status)
 	return weft_mpi_request_end(r, request, status);
 }
 
+/* One poll for a request that is not over, and a pause when it is due. */
+static void poll_for(struct weft_mpi_request *r)
+{
+	bool pause;
+	(void)weft_task_poll(&pause);
+	if (weft_unlikely(pause) && !weft_mpi_request_done(r)) {
+		struct weft_completion *c = r->ops->wait_on(r);
+		(void)weft_task_poll_pause(&c, c ? 1 : 0);
+	}
+}
+
 int weft_mpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
 	struct weft_mpi_request *r;
@@ -33,7 +44,7 @@ int weft_mpi_Test(MPI_Request *request, int *flag, MPI_Status *status)
 		return err;
 	}
 	if (!weft_mpi_request_done(r)) {
-		weft_engine_poll();
+		poll_for(r);
 		if (!weft_mpi_request_done(r)) {
 			*flag = 0;
 			return MPI_SUCCESS;
@@ -55,7 +66,7 @@ int weft_mpi_Request_get_status(MPI_Request request, int *flag, MPI_Status *stat
 		return MPI_SUCCESS;
 	}
 	if (!weft_mpi_request_done(r)) {
-		weft_engine_poll();
+		poll_for(r);
 		*flag = weft_mpi_request_done(r);
 	}
 	return *flag ? weft_mpi_request_peek(r, status) : MPI_SUCCESS;

@@ -164,7 +164,8 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 		weft_count(WEFT_CNT_PARKS, 1);
 		weft_task_engine_watch(e, sleep_ns(e, w));
 		w->slept = true;
-		weft_task_spin_slept(w->site, weft_clock_ns() - t0);
+		if (!w->pauses)
+			weft_task_spin_slept(w->site, weft_clock_ns() - t0);
 	}
 	weft_task_baton_wake(&e->baton);
 	weft_wait_parker_sleep_end(w->parker);
@@ -239,7 +240,7 @@ static void polled(struct weft_engine *e, const struct wait_call *w)
 /* Holds the baton until the call is done, handed over, or expired; returns without it. */
 void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 {
-	struct weft_patience patience = {.started = false};
+	struct weft_patience patience = {.started = w->pauses}; /* and then it is over */
 	weft_task_baton_check_held(&e->baton);
 	weft_assert(!weft_task_engine_self.wait && !weft_task_engine_self.in_handler);
 	weft_assert(w->ready || w->first <= w->n);
@@ -262,11 +263,12 @@ void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 		disarm_if_needed(e); /* as we left: no thread sleeps now */
 	for (;; rounds++) { /* ends: done, handed over or expired; sleeps when nothing comes */
 		int found = weft_task_holder_round(e, kind);
+		w->found |= w->pauses && found;
 		bool woke = w->ready && w->batch.count;
 		if (woke) /* perhaps one of its own: it is ready once it has been woken */
 			weft_wait_wake_batch_flush(&w->batch, w->parker);
 		if (weft_task_wait_call_done(w)) {
-			if (patience.started && !w->slept)
+			if (patience.started && !w->slept && !w->pauses)
 				weft_task_spin_paid(w->site);
 			polled(e, w);
 			leave(e, w);

@@ -29,6 +29,7 @@ struct wait_call {
 	struct weft_wait_node *node; /* n of them */
 	bool (*ready)(void *arg);    /* an idle worker's: instead of completions */
 	void *ready_arg;
+	bool pauses, found;   /* a poller's pause: it sleeps at once, and any find ends it */
 	bool held;            /* the baton is ours already, and the batch set up */
 	unsigned turned_away; /* so often in this wait */
 	uint64_t slice_ns;    /* our own slice, while we have a short one; else 0 */
@@ -93,6 +94,9 @@ void weft_task_parked_remove(struct weft_engine *e, struct weft_parked *me);
 
 /* waiting.c: may this thread wait at all?  Logs why not. */
 weft_err weft_task_wait_call_may(struct weft_engine *e);
+
+/* waiting.c: sleeps for w, by whatever way fits the caller; n at most 4.  As a wait's end. */
+weft_err weft_task_wait_call_sleep(struct wait_call *w);
 
 /* wait_ult.c: for threads that block beside the kernel's: their worker polls, not they. */
 weft_err weft_task_wait_ult(struct wait_call *w);

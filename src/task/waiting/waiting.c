@@ -125,6 +125,11 @@ static weft_err wait_sized(struct wait_call *w)
 	return w->n <= CHUNK ? wait_chunk(w) : wait_heap(w);
 }
 
+weft_err weft_task_wait_call_sleep(struct wait_call *w)
+{
+	return wait_sized(w);
+}
+
 weft_err weft_task_engine_wait_all_at(struct weft_completion *const *c, size_t n,
 				      uint64_t timeout_ns, const void *site)
 {
@@ -190,7 +195,7 @@ static __attribute__((noinline)) void wait_on(struct weft_completion *c, struct 
 	w->site = site;
 	w->ready = NULL;
 	w->turned_away = 0;
-	w->enlisted = w->parked_once = w->slept = false;
+	w->enlisted = w->parked_once = w->slept = w->pauses = w->found = false;
 	if (wait_sized(w) == WEFT_ERR_STATE)
 		weft_panic("the progress engine was stopped while a thread waited");
 }

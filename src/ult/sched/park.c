@@ -203,4 +203,5 @@ const struct weft_parker_ops weft_ult_parker_ops = {
 	.name = "user-level thread",
 	.park = ult_park,
 	.unpark = ult_unpark,
+	.yield = weft_ult_yield,
 };
