@@ -150,6 +150,12 @@ weft_err weft_boot_get(int rank, const char *key, char *buf, size_t size)
 	return err;
 }
 
+weft_err weft_boot_try_get(int rank, const char *key, char *buf, size_t size)
+{
+	return weft_boot_is_lazy() ? job.service->lazy->try_get(rank, key, buf, size)
+				   : WEFT_ERR_STATE;
+}
+
 bool weft_boot_is_lazy(void)
 {
 	return job.info && job.service->lazy;

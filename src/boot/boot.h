@@ -45,8 +45,10 @@ weft_err weft_boot_fence(void) weft_must_use;
  * published it where publish does not.  NOENT: none. */
 weft_err weft_boot_get(int rank, const char *key, char *buf, size_t size) weft_must_use;
 
-/* May a get at first contact replace an exchange between all?  Then get is for any thread. */
+/* May a get at first contact replace an exchange between all? */
 bool weft_boot_is_lazy(void);
+/* Then this, for any thread, too: never waits; AGAIN until the value has come. */
+weft_err weft_boot_try_get(int rank, const char *key, char *buf, size_t size) weft_must_use;
 /* How many ranks the launcher has started on this node, and which, ascending; 0: unknown. */
 int weft_boot_locals(const int **ranks_p);
 

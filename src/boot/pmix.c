@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/assert.h"
 #include "base/log.h"
 #include "base/settings.h"
 
@@ -201,13 +202,12 @@ static weft_err commit(void)
 	return status ? failed("commit", status) : WEFT_OK;
 }
 
-/* One request; NOENT: the launcher has been told of this rank's values, and the key is not among them (yet). */
-static weft_err get_once(int rank, const char *key, bool again, const struct timespec *until,
-			 char *buf, size_t size)
+/* A get that has been asked; NULL: no memory. */
+static struct answer *get_begin(int rank, const char *key, bool again)
 {
 	struct answer *a = answer_create();
 	if (!a)
-		return WEFT_ERR_NOMEM;
+		return NULL;
 	a->proc = proc_of((uint32_t)rank);
 	snprintf(a->key, sizeof a->key, "%s", key);
 	strcpy(a->info[0].key, "pmix.req.key");
@@ -217,27 +217,124 @@ static weft_err get_once(int rank, const char *key, bool again, const struct tim
 	       "pmix.get.refresh"); /* servers keep what they have been told earlier */
 	a->info[1].value.type = WEFT_PMIX_BOOL;
 	a->info[1].value.data.flag = true;
-	weft_err err = WEFT_OK;
 	int status = pmix.PMIx_Get_nb(&a->proc, a->key, a->info, again ? 2 : 1, on_value, a);
 	if (status != WEFT_PMIX_SUCCESS)
-		answer_drop(a); /* there will be no callback */
-	else if (!answer_wait(a, until))
-		err = WEFT_ERR_TIMEOUT;
-	else
-		status = a->status;
-	if (!err && status == WEFT_PMIX_ERR_NOT_FOUND)
+		answer_came(a, status, NULL); /* there will be no callback */
+	return a;
+}
+
+/* Takes what has come and drops the request.  NOENT: the launcher has been told of this rank's values, and
+ * the key is not among them (yet), or the
+ * server's own patience has ended. */
+static weft_err get_end(struct answer *a, char *buf, size_t size)
+{
+	weft_err err = WEFT_OK;
+	if (a->status == WEFT_PMIX_ERR_NOT_FOUND || a->status == WEFT_PMIX_ERR_TIMEOUT)
 		err = WEFT_ERR_NOENT;
-	else if (!err && status != WEFT_PMIX_SUCCESS)
-		err = failed(key, status);
-	else if (!err && !a->text)
+	else if (a->status != WEFT_PMIX_SUCCESS)
+		err = failed(a->key, a->status);
+	else if (!a->text)
 		err = WEFT_ERR_PROTO;
-	else if (!err && strlen(a->text) >= size)
+	else if (strlen(a->text) >= size)
 		err = WEFT_ERR_TRUNC;
-	else if (!err)
+	else
 		memcpy(buf, a->text, strlen(a->text) + 1);
+	if (err == WEFT_ERR_PROTO)
+		weft_error("PMIx: key %s of rank %u is no text", a->key, (unsigned)a->proc.rank);
 	answer_drop(a);
 	return err;
 }
+
+static weft_err get_once(int rank, const char *key, bool again, const struct timespec *until,
+			 char *buf, size_t size)
+{
+	struct answer *a = get_begin(rank, key, again);
+	if (!a)
+		return WEFT_ERR_NOMEM;
+	if (answer_wait(a, until))
+		return get_end(a, buf, size);
+	answer_drop(a);
+	return WEFT_ERR_TIMEOUT;
+}
+
+/* --- gets that no thread waits for --- */
+
+struct pending {
+	struct pending *next;
+	struct answer *answer; /* NULL: to be asked */
+	int rank;
+	bool again; /* it has been asked before */
+	char key[64];
+};
+static struct pending *all_pending;
+static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct pending **find_pending_locked(int rank, const char *key)
+{
+	struct pending **p = &all_pending;
+	weft_assert_held(weft_mutex, &pending_lock);
+	while (*p && ((*p)->rank != rank || strcmp((*p)->key, key) != 0))
+		p = &(*p)->next;
+	return p;
+}
+
+static bool has_come(struct answer *a)
+{
+	pthread_mutex_lock(&a->lock);
+	bool there = a->there;
+	pthread_mutex_unlock(&a->lock);
+	return there;
+}
+
+static weft_err try_locked(struct pending **link, char *buf, size_t size)
+{
+	struct pending *p = *link;
+	weft_assert_held(weft_mutex, &pending_lock);
+	if (!p->answer)
+		p->answer = get_begin(p->rank, p->key, p->again);
+	if (!p->answer)
+		return WEFT_ERR_NOMEM;
+	if (!has_come(p->answer))
+		return WEFT_AGAIN;
+	weft_err err = get_end(p->answer, buf, size);
+	p->answer = NULL;
+	p->again = true;
+	if (err == WEFT_ERR_NOENT)
+		return WEFT_AGAIN;
+	*link = p->next;
+	free(p);
+	return err;
+}
+
+static weft_err try_get(int rank, const char *key, char *buf, size_t size)
+{
+	pthread_mutex_lock(&pending_lock);
+	struct pending **link = find_pending_locked(rank, key);
+	weft_err err = WEFT_ERR_NOMEM;
+	if (!*link && (*link = calloc(1, sizeof **link))) {
+		(*link)->rank = rank;
+		snprintf((*link)->key, sizeof(*link)->key, "%s", key);
+	}
+	if (*link)
+		err = try_locked(link, buf, size);
+	pthread_mutex_unlock(&pending_lock);
+	return err;
+}
+
+static void pending_free(void)
+{
+	pthread_mutex_lock(&pending_lock);
+	for (struct pending *p = all_pending, *next; p; p = next) {
+		next = p->next;
+		if (p->answer)
+			answer_drop(p->answer);
+		free(p);
+	}
+	all_pending = NULL;
+	pthread_mutex_unlock(&pending_lock);
+}
+
+/* --- gets that wait --- */
 
 static bool is_over(const struct timespec *until)
 {
@@ -264,8 +361,6 @@ static weft_err get(int rank, const char *key, char *buf, size_t size)
 		snprintf(what, sizeof what, "get of key %s of rank %d", key, rank);
 		return timed_out(what);
 	}
-	if (err == WEFT_ERR_PROTO)
-		weft_error("PMIx: key %s of rank %d is no text", key, rank);
 	return err;
 }
 
@@ -540,6 +635,7 @@ static void close_pmix(void)
 	if (status)
 		weft_debug("no orderly end with the PMIx launcher: %s",
 			   pmix.PMIx_Error_string(status));
+	pending_free();
 	free(local);
 	local = NULL;
 	n_local = 0;
@@ -579,9 +675,11 @@ const struct weft_boot_service weft_boot_pmix = {
 	.close = close_pmix,
 	.value_max = no_limit,
 	.fence = fence,
-	.lazy =
-		&(const struct weft_boot_lazy){
-			.put = put, .commit = commit, .get = get, .locals = locals},
+	.lazy = &(const struct weft_boot_lazy){.put = put,
+					       .commit = commit,
+					       .get = get,
+					       .try_get = try_get,
+					       .locals = locals},
 	.psets = psets,
 	.abort = abort_pmix,
 };

@@ -26,6 +26,8 @@ struct weft_boot_lazy {
 	/* Any thread.  Waits until rank has committed the key, bounded by the setting init_timeout.
 	 * TRUNC: buf is too small (not logged). */
 	weft_err (*get)(int rank, const char *key, char *buf, size_t size);
+	/* Any thread.  The same, but never waits: AGAIN until the value has come; call it again. */
+	weft_err (*try_get)(int rank, const char *key, char *buf, size_t size);
 	/* How many ranks the launcher has started on this node, and which, ascending; 0: unknown. */
 	int (*locals)(const int **ranks_p);
 };

@@ -216,6 +216,12 @@ static weft_err boot_get(void *arg, int rank, const char *key, char *buf, size_t
 	return weft_boot_get(rank, key, buf, size);
 }
 
+static weft_err boot_try_get(void *arg, int rank, const char *key, char *buf, size_t size)
+{
+	(void)arg;
+	return weft_boot_try_get(rank, key, buf, size);
+}
+
 static int boot_locals(void *arg, const int **ranks_p)
 {
 	(void)arg;
@@ -231,6 +237,7 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 					    .put = boot_put,
 					    .fence = boot_fence,
 					    .get = boot_get,
+					    .try_get = boot_try_get,
 					    .locals = weft_boot_is_lazy() ? boot_locals : NULL};
 	return end_make(&meeting, &home);
 }

@@ -87,8 +87,10 @@ struct weft_comm_meeting {
 	weft_err (*put)(void *arg, const char *key, const char *text);
 	weft_err (*fence)(void *arg);
 	weft_err (*get)(void *arg, int rank, const char *key, char *buf, size_t size);
-	/* May be NULL.  Else fence waits for no member, get waits for the text, and is for any thread; which
-	 * members the launcher has started on this node, ascending.  0: unknown. */
+	/* May be NULL.  Else fence waits for no member, and get waits for the text; try_get, for any thread,
+	 * never waits and says WEFT_AGAIN until it has come; locals: which members the launcher has
+	 * started on this node, ascending, 0: unknown. */
+	weft_err (*try_get)(void *arg, int rank, const char *key, char *buf, size_t size);
 	int (*locals)(void *arg, const int **ranks_p);
 };
 /*

@@ -59,7 +59,7 @@ static bool driver_wanted(const char *name, weft_err *err_p)
 static weft_err find_address(void *arg, int peer, char *buf, size_t size)
 {
 	struct weft_reach *reach = arg;
-	return reach->get(reach->space, peer, "comm.tcp", buf, size);
+	return reach->try_get(reach->space, peer, "comm.tcp", buf, size);
 }
 
 /* Opens a driver; a driver that does not work on this machine is left out.  *rail_p: -1 then. */
@@ -340,7 +340,7 @@ static weft_err reach_lazily(struct weft_reach *reach, const struct weft_comm_me
 	char text[WEFT_REACH_TEXT];
 	int tcp;
 	reach->space = job->arg;
-	reach->get = job->get;
+	reach->try_get = job->try_get;
 	reach->apart = true;
 	weft_err err = rail_open(reach, &weft_net_driver_tcp, job, &tcp);
 	if (!err && tcp < 0)

@@ -34,8 +34,8 @@ struct weft_reach_card {
 
 struct weft_reach {
 	struct weft_core *core;
-	void *space; /* for get, at first contact */
-	weft_err (*get)(void *space, int rank, const char *key, char *buf, size_t size);
+	void *space; /* for try_get, at first contact */
+	weft_err (*try_get)(void *space, int rank, const char *key, char *buf, size_t size);
 	struct weft_reach_card *card; /* by rank; of ranks elsewhere empty, where fetched lazily */
 	bool crowded;                 /* some host has more ranks than cores for them */
 	bool apart;                   /* some pair of ranks is not connected by shm */

@@ -125,8 +125,8 @@ struct weft_net_job {
 	const uint8_t *secret; /* WEFT_SECRET_BYTES */
 	const char *interface; /* to use, where that means something; NULL: as the settings say */
 	bool revivable;        /* a peer that connects anew is believed that the old one is gone */
-	/* The address of a peer that was reached by WEFT_NET_LATER: asked once, by the poller that dials
-	 * first; may wait for the launcher, bounded by the setting init_timeout.  NULL: there are none. */
+	/* The address of a peer that was reached by WEFT_NET_LATER, for the poller that dials first.  Never
+	 * waits: AGAIN until it is known.  NULL: there are no such peers. */
 	weft_err (*find)(void *arg, int peer, char *buf, size_t size);
 	void *find_arg;
 };

@@ -44,7 +44,8 @@ struct weft_lobby_ops {
 	bool (*screen)(void *arg, int fd, char *why, size_t size);
 	/*
 	 * Starts attempt n to reach peer: a non-blocking, connecting socket, or -1 with errno set.
-	 * Names the target in `where`.
+	 * Names the target in `where`.  EINPROGRESS: the address is not known yet; asked again soon,
+	 * and the time for attempts does not run.
 	 */
 	int (*dial)(void *arg, int peer, unsigned n, char *where, size_t size);
 	/* Connected and proven: fd is the driver's now. */

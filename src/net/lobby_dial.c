@@ -21,6 +21,7 @@
 /* Attempts that a live peer may end: with dozens of ranks to a core a handshake takes longer than
  * the other waits for it, again and again. */
 #define ANSWERED_MAX 40u
+#define ADDRESS_NS 2000000u /* between looks for an address that the launcher has been asked for */
 
 static bool is_dialing(const struct weft_lobby_peer *p)
 {
@@ -181,6 +182,13 @@ static void dial(struct weft_lobby *l, int peer)
 	weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_DIALING);
 	p->next_ns = now + ATTEMPT_NS;
 	int fd = l->ops->dial(l->arg, peer, p->attempts++, p->where, sizeof p->where);
+	if (fd < 0 && errno == EINPROGRESS) {
+		p->began_ns = 0;
+		p->attempts = 0;
+		weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_WAITING);
+		p->next_ns = now + ADDRESS_NS;
+		return;
+	}
 	if (fd < 0) {
 		attempt_errno(l, peer, errno);
 		return;

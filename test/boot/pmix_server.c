@@ -41,6 +41,7 @@ _Static_assert(sizeof(struct weft_pmix_query) == sizeof(pmix_query_t), "query");
 _Static_assert(WEFT_PMIX_SUCCESS == PMIX_SUCCESS &&
 		       WEFT_PMIX_ERR_PROC_ABORTED == PMIX_ERR_PROC_ABORTED &&
 		       WEFT_PMIX_ERR_NOT_FOUND == PMIX_ERR_NOT_FOUND &&
+		       WEFT_PMIX_ERR_TIMEOUT == PMIX_ERR_TIMEOUT &&
 		       WEFT_PMIX_OPERATION_SUCCEEDED == PMIX_OPERATION_SUCCEEDED &&
 		       WEFT_PMIX_ERR_PROC_TERM_WO_SYNC == PMIX_ERR_PROC_TERM_WO_SYNC &&
 		       WEFT_PMIX_EVENT_ACTION_COMPLETE == PMIX_EVENT_ACTION_COMPLETE &&
@@ -82,6 +83,12 @@ static void values(void)
 		CHECK_EQ(weft_boot_get(r, key, got, sizeof got), WEFT_OK);
 		CHECK(strcmp(got, big) == 0);
 		CHECK_EQ(weft_boot_get(r, key, got, 9), WEFT_ERR_TRUNC);
+		weft_err err;
+		got[0] = 0;
+		while ((err = weft_boot_try_get(r, key, got, sizeof got)) == WEFT_AGAIN)
+			sched_yield();
+		CHECK_EQ(err, WEFT_OK);
+		CHECK(strcmp(got, big) == 0);
 	}
 	CHECK_EQ(weft_boot_fence(), WEFT_OK);
 	weft_boot_close();
@@ -122,7 +129,9 @@ static void death(void)
 static void missing(void)
 {
 	char got[16];
+	CHECK_EQ(weft_boot_try_get(0, "never put", got, sizeof got), WEFT_AGAIN);
 	CHECK_EQ(weft_boot_get(0, "never put", got, sizeof got), WEFT_ERR_TIMEOUT);
+	CHECK_EQ(weft_boot_try_get(0, "never put", got, sizeof got), WEFT_AGAIN);
 	weft_boot_close();
 }
 

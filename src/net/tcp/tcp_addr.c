@@ -349,21 +349,22 @@ static void bind_chosen(const struct weft_tcp *t, int fd, int family)
 	}
 }
 
-/* First contact: the launcher is asked for the peer's addresses.  Each failure has been logged. */
-static bool find_candidates(struct weft_tcp *t, int peer)
+/* First contact: the launcher is asked for the peer's addresses.  Failures have been logged. */
+static weft_err find_candidates(struct weft_tcp *t, int peer)
 {
 	char line[1024];
-	return t->job.find(t->job.find_arg, peer, line, sizeof line) == WEFT_OK &&
-	       weft_net_tcp_addr_learn(t, peer, line) == WEFT_OK;
+	weft_err err = t->job.find(t->job.find_arg, peer, line, sizeof line);
+	return err ? err : weft_net_tcp_addr_learn(t, peer, line);
 }
 
 int weft_net_tcp_addr_dial(void *arg, int peer, unsigned n, char *where, size_t size)
 {
 	struct weft_tcp *t = arg;
 	struct weft_tcp_conn *c = &t->conn[peer];
-	if (!c->n_candidates && !find_candidates(t, peer)) {
+	weft_err err = c->n_candidates ? WEFT_OK : find_candidates(t, peer);
+	if (err) {
 		snprintf(where, size, "(address unknown)");
-		errno = EHOSTUNREACH;
+		errno = err == WEFT_AGAIN ? EINPROGRESS : EHOSTUNREACH;
 		return -1;
 	}
 	union weft_tcp_sockaddr name = c->candidate[n % c->n_candidates].name;
