@@ -41,6 +41,7 @@ class Function:
     def __init__(self, row, tier):
         self.name = row["name"]
         self.returns = row["returns"]
+        self.note = row["note"]
         self.tier = tier
         self.standard = not row["note"].startswith("not in MPI")  # else only exported
         text = row["parameters"]
