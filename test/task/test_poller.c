@@ -86,6 +86,16 @@ static void ways_to_give_way(void)
 	}
 }
 
+static void patience_among_strangers(void)
+{
+	CHECK_EQ(weft_task_poller_patience(200000, false, false), 200000);
+	CHECK_EQ(weft_task_poller_patience(200000, true, false), 200000);
+	CHECK_EQ(weft_task_poller_patience(200000, false, true), WEFT_POLLER_TURN_NS);
+	CHECK_EQ(weft_task_poller_patience(4000, false, true), 4000);
+	CHECK_EQ(weft_task_poller_patience(0, false, true), 0);
+	CHECK_EQ(weft_task_poller_patience(200000, true, true), 0);
+}
+
 /* ---- in the engine ------------------------------------------------------------------------------ */
 
 static void polls(int n)
@@ -293,6 +303,7 @@ int main(void)
 	counts_eight();
 	a_gap_ends_a_run();
 	ways_to_give_way();
+	patience_among_strangers();
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	fake_add(&net, "net", true);
 	free_cores_cost_nothing();

@@ -158,6 +158,7 @@ static void note_yield(struct weft_poller *p)
 	uint64_t now = weft_cycles(), lasted = now - p->looked;
 	p->looked = now;
 	weft_count(WEFT_CNT_POLL_YIELDS, 1);
+	weft_task_spin_gap(lasted); /* to a thread that computes: not again, see poller.h */
 	if (lasted >= weft_task_spin_cycles(WEFT_PATIENCE_UNTAKEN_NS)) {
 		p->untaken = 0;
 		p->rest = 0;
@@ -238,7 +239,9 @@ static __attribute__((noinline)) int pause_at(struct weft_completion *const *c, 
 	p->site = site;
 	if (!p->begun)
 		p->begun = p->looked;
-	bool over = p->looked - p->begun >= weft_task_spin_cycles(plan.ns);
+	uint64_t cycles = weft_task_spin_cycles(
+		weft_task_poller_patience(plan.ns, plan.yield, weft_task_spin_preempted()));
+	bool over = p->looked - p->begun >= cycles;
 	switch (weft_task_poller_way(p, over, plan.yield, weft_task_spin_yield_max())) {
 	case WEFT_POLLER_SPINS:
 		return 0;

@@ -23,6 +23,7 @@
 #include "base/base.h"
 
 #define WEFT_POLLER_PAUSE_NS 50000u /* as long as ten wake-ups; what a computation may lose */
+#define WEFT_POLLER_TURN_NS 10000u  /* among strangers: two wake-ups */
 #define WEFT_POLLER_RUN 8           /* polls in vain between looks at the clock; a power of two */
 #define WEFT_POLLER_MOST 4          /* completions whose end wakes it beside a holder */
 #define WEFT_POLLER_GAP_NS 10000u   /* so long from poll to poll: the thread computes */
@@ -68,6 +69,18 @@ static inline enum weft_poller_step weft_task_poller_vain(struct weft_poller *p,
 static inline bool weft_task_poller_counts(struct weft_poller *p)
 {
 	return p->gives_way || (++p->vain & (WEFT_POLLER_RUN - 1)) == 0;
+}
+
+/*
+ * How long a run keeps the core, or yields, before it sleeps, of what a wait would.  Among strangers,
+ * and beside a rank that computes, a sleeper is let in by its arrival, but a thread that yields only
+ * when the slice of the other is over; and a long turn ends with the core taken away.
+ */
+static inline uint64_t weft_task_poller_patience(uint64_t plan_ns, bool plan_yields, bool preempted)
+{
+	if (!preempted)
+		return plan_ns;
+	return plan_yields ? 0 : plan_ns < WEFT_POLLER_TURN_NS ? plan_ns : WEFT_POLLER_TURN_NS;
 }
 
 enum weft_poller_way {
