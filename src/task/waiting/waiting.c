@@ -116,7 +116,7 @@ static weft_err wait_heap(struct wait_call *w)
 
 static weft_err wait_sized(struct wait_call *w)
 {
-	weft_assert(w->n && !w->enlisted && !w->parked_once);
+	weft_assert((w->n || w->ready) && !w->enlisted && !w->parked_once);
 	w->parker = weft_wait_parker_self();
 	if (weft_wait_parker_is_light(w->parker))
 		return weft_task_wait_ult(w);
