@@ -44,14 +44,15 @@ static int say(int pid, const char *what)
 	return -1;
 }
 
-static int open_counters(int pid)
+/* The descriptor; -1: errno says why, 0: the process has no such memory. */
+static int find_counters(int pid)
 {
 	char path[64], target[256];
 	snprintf(path, sizeof path, "/proc/%d/fd", pid);
 	DIR *d = opendir(path);
 	int fd = -1;
 	if (!d)
-		return say(pid, errno == EACCES ? "belongs to another user" : "is not there");
+		return -1;
 	for (struct dirent *e; fd < 0 && (e = readdir(d));) {
 		char link[330];
 		snprintf(link, sizeof link, "%s/%s", path, e->d_name);
@@ -62,7 +63,18 @@ static int open_counters(int pid)
 			fd = open(link, O_RDONLY | O_CLOEXEC);
 	}
 	closedir(d);
-	return fd < 0 ? say(pid, "does not use weft, or has not begun to") : fd;
+	errno = 0;
+	return fd;
+}
+
+static int open_counters(int pid)
+{
+	int fd = find_counters(pid);
+	if (fd >= 0)
+		return fd;
+	return say(pid, errno == EACCES ? "belongs to another user"
+			: errno         ? "is not there"
+					: "does not use weft, or has not begun to");
 }
 
 /* What is in it was written by another process: checked before use. */
@@ -71,6 +83,27 @@ static bool sound(const struct weft_live_head *h)
 	return h->magic == WEFT_LIVE_MAGIC && h->counters <= COUNTERS_MAX &&
 	       h->block_bytes >= h->values_at + h->counters * sizeof(uint64_t) &&
 	       h->block_bytes < 65536 && h->values_at % sizeof(uint64_t) == 0;
+}
+
+const struct weft_live_head *weft_cmd_live_map(int pid)
+{
+	int fd = find_counters(pid);
+	if (fd < 0)
+		return NULL;
+	const struct weft_live_head *h = mmap(NULL, WEFT_LIVE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	off_t bytes = lseek(fd, 0, SEEK_END);
+	close(fd);
+	if (h == MAP_FAILED)
+		return NULL;
+	if (bytes >= (off_t)WEFT_LIVE_BYTES && sound(h))
+		return h;
+	weft_cmd_live_unmap(h);
+	return NULL;
+}
+
+void weft_cmd_live_unmap(const struct weft_live_head *h)
+{
+	munmap((void *)(uintptr_t)h, WEFT_LIVE_BYTES);
 }
 
 static void read_counters(const struct weft_live_head *h, uint32_t counters, struct look *l)

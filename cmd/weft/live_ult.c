@@ -30,6 +30,8 @@ struct kind {
 
 struct view {
 	int pid, most;
+	weft_cmd_ult_fn *fn; /* instead of printing */
+	void *fn_arg;
 	int workers;
 	uint64_t runs, ready, waits, listed;
 	uint64_t current[WEFT_ULT_WORKERS_MAX];
@@ -38,17 +40,17 @@ struct view {
 };
 
 /* size bytes from address at of the process; false: not there, or not allowed. */
-static bool fetch(int pid, uint64_t at, void *to, size_t size)
+bool weft_cmd_fetch(int pid, uint64_t at, void *to, size_t size)
 {
 	struct iovec mine = {to, size}, its = {(void *)(uintptr_t)at, size};
 	return process_vm_readv(pid, &mine, 1, &its, 1, 0) == (ssize_t)size;
 }
 
 /* A text there; it may lie at the end of a page. */
-static void fetch_text(int pid, uint64_t at, char *to, size_t size)
+void weft_cmd_fetch_text(int pid, uint64_t at, char *to, size_t size)
 {
 	memset(to, 0, size);
-	for (size_t i = 0; i + 1 < size && fetch(pid, at + i, to + i, 1) && to[i]; i++)
+	for (size_t i = 0; i + 1 < size && weft_cmd_fetch(pid, at + i, to + i, 1) && to[i]; i++)
 		; /* ends: size, the text's end, or no memory */
 }
 
@@ -66,7 +68,7 @@ static struct kind *kind_of(struct view *v, const struct weft_ult *t, uint32_t p
 	struct kind *k = &v->kind[v->kinds++];
 	k->at = at;
 	if (at > 2)
-		fetch_text(v->pid, at, k->text, sizeof k->text);
+		weft_cmd_fetch_text(v->pid, at, k->text, sizeof k->text);
 	else
 		snprintf(k->text, sizeof k->text, "%s", at == 1 ? by_unpark : by_event);
 	return k;
@@ -87,15 +89,15 @@ static void print_other(struct view *v, const char *what, uint64_t on)
 	bool joins = strcmp(what, "the end of thread") == 0;
 	if (joins)
 		at = on;
-	else if (strcmp(what, "mutex") == 0 && fetch(v->pid, on, &owner, sizeof owner) &&
+	else if (strcmp(what, "mutex") == 0 && weft_cmd_fetch(v->pid, on, &owner, sizeof owner) &&
 		 weft_ult_mutex_owner(owner))
 		at = (uint64_t)(uintptr_t)weft_ult_mutex_owner(owner) -
 		     offsetof(struct weft_ult, parker);
-	if (!at || !fetch(v->pid, at, &t, sizeof t))
+	if (!at || !weft_cmd_fetch(v->pid, at, &t, sizeof t))
 		return;
 	int id;
 	home = t.home;
-	if (!home || !fetch(v->pid, (uint64_t)(uintptr_t)&home->id, &id, sizeof id))
+	if (!home || !weft_cmd_fetch(v->pid, (uint64_t)(uintptr_t)&home->id, &id, sizeof id))
 		return;
 	fputs(joins ? ", which is " : ", held by ", stdout);
 	print_name(id, t.slot, t.name);
@@ -104,6 +106,10 @@ static void print_other(struct view *v, const char *what, uint64_t on)
 /* One that is alive; at: its address there. */
 static void see(struct view *v, int worker, uint64_t at, const struct weft_ult *t)
 {
+	if (v->fn) {
+		v->fn(v->fn_arg, worker, t->slot, t->name, t->parker.note);
+		return;
+	}
 	uint32_t parked = atomic_load_explicit(&t->parker.x_word, memory_order_relaxed) &
 			  (WEFT_ULT_PARKED | WEFT_ULT_WAITS_TOKEN);
 	struct kind *k = parked ? kind_of(v, t, parked) : NULL;
@@ -137,7 +143,7 @@ static void see(struct view *v, int worker, uint64_t at, const struct weft_ult *
 static bool see_chunk(struct view *v, int w, uint64_t at, uint32_t n)
 {
 	struct weft_ult *t = aligned_alloc(WEFT_CACHELINE, n * sizeof *t);
-	bool ok = t && fetch(v->pid, at, t, n * sizeof *t);
+	bool ok = t && weft_cmd_fetch(v->pid, at, t, n * sizeof *t);
 	for (uint32_t i = 0; ok && i < n; i++)
 		if (weft_ult_is(&t[i], WEFT_ULT_ALIVE))
 			see(v, w, at + i * sizeof *t, &t[i]);
@@ -162,11 +168,11 @@ static bool see_all(struct view *v, uint64_t ults_at)
 {
 	static struct weft_ult_all all;
 	struct weft_ult_worker *w[WEFT_ULT_WORKERS_MAX];
-	bool ok = fetch(v->pid, ults_at, &all, sizeof all);
+	bool ok = weft_cmd_fetch(v->pid, ults_at, &all, sizeof all);
 	while (ok && v->workers < WEFT_ULT_WORKERS_MAX && all.worker[v->workers]) {
 		struct weft_ult_worker *one = aligned_alloc(WEFT_CACHELINE, sizeof *one);
 		ok = one &&
-		     fetch(v->pid, (uint64_t)(uintptr_t)all.worker[v->workers], one, sizeof *one);
+		     weft_cmd_fetch(v->pid, (uint64_t)(uintptr_t)all.worker[v->workers], one, sizeof *one);
 		if (!ok) {
 			free(one);
 			break;
@@ -194,22 +200,43 @@ static void print_sums(const struct view *v)
 		       v->kind[i].text);
 }
 
-void weft_cmd_live_ults(int pid, const struct weft_live_head *h, int most)
+uint64_t weft_cmd_live_part(const struct weft_live_head *h, const char *name, uint64_t layout,
+			    bool *known)
 {
-	static struct view v;
 	for (size_t i = 0; i < sizeof h->part / sizeof h->part[0]; i++) {
 		const struct weft_live_part *p = &h->part[i];
 		/* LOOK <- TOLD.  Carries: name and layout. */
 		uint64_t at = atomic_load_explicit(&p->x_at, memory_order_acquire);
-		if (!at || strncmp(p->name, WEFT_ULT_LIVE, sizeof p->name) != 0)
+		if (!at || strncmp(p->name, name, sizeof p->name) != 0)
 			continue;
-		v = (struct view){.pid = pid, .most = most};
-		printf("\n  user-level threads\n");
-		if (p->layout != WEFT_ULT_LAYOUT)
-			printf("  of a version that this one does not know\n");
-		else if (!see_all(&v, at))
-			printf("  not to be read: %s\n", strerror(errno));
-		else
-			print_sums(&v);
+		*known = p->layout == layout;
+		return at;
 	}
+	return 0;
+}
+
+void weft_cmd_live_ults(int pid, const struct weft_live_head *h, int most)
+{
+	static struct view v;
+	bool known;
+	uint64_t at = weft_cmd_live_part(h, WEFT_ULT_LIVE, WEFT_ULT_LAYOUT, &known);
+	if (!at)
+		return;
+	v = (struct view){.pid = pid, .most = most};
+	printf("\n  user-level threads\n");
+	if (!known)
+		printf("  of a version that this one does not know\n");
+	else if (!see_all(&v, at))
+		printf("  not to be read: %s\n", strerror(errno));
+	else
+		print_sums(&v);
+}
+
+bool weft_cmd_live_each_ult(int pid, const struct weft_live_head *h, weft_cmd_ult_fn *fn, void *arg)
+{
+	static struct view v;
+	bool known;
+	uint64_t at = weft_cmd_live_part(h, WEFT_ULT_LIVE, WEFT_ULT_LAYOUT, &known);
+	v = (struct view){.pid = pid, .fn = fn, .fn_arg = arg};
+	return !at || (known && see_all(&v, at));
 }

@@ -20,6 +20,8 @@ static const char usage[] =
 	"  weft info --mechanisms what weft adapts by itself, each with a switch (WEFT_WITHOUT)\n"
 	"  weft info --live PID   what a running process counts, what its engine's threads cost,\n"
 	"                         and its user-level threads: --threads N of them one by one\n"
+	"  weft doctor [JOB]      which thread of which rank waits for what, and a deadlock; JOB: its\n"
+	"                         name, or the PID of mpiexec or of a rank\n"
 	"  weft sample            measures this host's switch points; later starts use them;\n"
 	"                         --hosts A,B: those between two\n"
 	"  weft trace FILE...     what happened when, from files written with WEFT_TRACE=FILE, or "
@@ -110,6 +112,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(word, "info") == 0)
 		return weft_cmd_info(argc - 2, argv + 2);
+	if (strcmp(word, "doctor") == 0)
+		return weft_cmd_doctor(argc - 2, argv + 2);
 	if (strcmp(word, "sample") == 0)
 		return weft_cmd_sample(argc - 2, argv + 2);
 	if (strcmp(word, "bench") == 0)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "mpi/aid/aid.h"
 #include "mpi/comm/attr.h"
 #include "mpi/p2p/bsend.h"
 #include "mpi/comm/comm_int.h"
@@ -103,6 +104,7 @@ static int init(int *argc, char ***argv, int required)
 		_exit(1);
 	}
 	weft_mpi_attrs_init(boot);
+	weft_mpi_aid_notes_init(boot);
 	weft_mpi_info_env_fill(argc ? *argc : 0, argv ? *argv : NULL, boot->size, required);
 	main_thread = pthread_self();
 	thread_level = required;

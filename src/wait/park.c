@@ -6,10 +6,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "base/futex.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "wait/foreign.h"
+#include "wait/note.h"
 #include "wait/stack.h"
 
 const struct weft_stacks *_Atomic weft_wait_x_stacks;
@@ -20,7 +22,7 @@ static pthread_key_t end_key;
 static pthread_once_t end_once = PTHREAD_ONCE_INIT;
 static bool have_key;
 static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct weft_parker *free_list; /* under free_lock */
+static struct weft_thread_parker *free_list; /* under free_lock */
 
 static struct weft_parker *(*_Atomic x_self_hook)(void);
 static void (*_Atomic x_elsewhere_hook)(struct weft_parker *);
@@ -50,11 +52,14 @@ bool weft_wait_parker_is_thread(const struct weft_parker *p)
 
 static void thread_ends(void *arg)
 {
-	struct weft_parker *p = arg;
+	struct weft_thread_parker *t = arg;
 	self = NULL;
+	t->parker.note = NULL; /* it was cancelled in a wait */
+	/* Relaxed: for readers outside. */
+	atomic_store_explicit(&t->x_tid, 0, memory_order_relaxed);
 	pthread_mutex_lock(&free_lock);
-	p->next = free_list;
-	free_list = p;
+	t->next_free = free_list;
+	free_list = t;
 	pthread_mutex_unlock(&free_lock);
 }
 
@@ -69,23 +74,37 @@ void weft_wait_parker_init(struct weft_parker *p, const struct weft_parker_ops *
 	p->cpu = -1;
 	p->ops = ops;
 	p->ops_arg = arg;
-	p->next = NULL;
+	p->note = NULL;
+}
+
+/* Readers outside walk the list. */
+static void list_thread(struct weft_thread_parker *t)
+{
+	/* Relaxed: the exchange publishes. */
+	t->next = atomic_load_explicit(&weft_wait_live.x_threads, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&weft_wait_live.x_threads, &t->next, t,
+						      memory_order_release, memory_order_relaxed))
+		; /* ends: another thread has made progress */
 }
 
 static struct weft_parker *thread_parker(void)
 {
 	pthread_once(&end_once, make_key);
 	pthread_mutex_lock(&free_lock);
-	struct weft_parker *p = free_list;
-	if (p)
-		free_list = p->next;
+	struct weft_thread_parker *t = free_list;
+	if (t)
+		free_list = t->next_free;
 	pthread_mutex_unlock(&free_lock);
-	if (!p) {
-		p = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *p, WEFT_CACHELINE));
-		if (!p)
+	if (!t) {
+		t = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *t, WEFT_CACHELINE));
+		if (!t)
 			return NULL;
-		weft_wait_parker_init(p, &futex_ops, NULL);
+		weft_wait_parker_init(&t->parker, &futex_ops, NULL);
+		list_thread(t);
 	}
+	struct weft_parker *p = &t->parker;
+	/* Relaxed: for readers outside. */
+	atomic_store_explicit(&t->x_tid, (int)gettid(), memory_order_relaxed);
 	/* A notification for the thread that had it before may still come, now or later. */
 	weft_assert(p->ops == &futex_ops);
 	if (have_key)

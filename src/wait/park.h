@@ -27,6 +27,7 @@ enum {
 };
 
 struct weft_parker;
+struct weft_wait_note;
 
 /* How a kind of thread sleeps and is woken; plain threads have the futex table. */
 struct weft_parker_ops {
@@ -49,7 +50,7 @@ struct weft_parker {
 	int cpu;                           /* O: where it last went to sleep */
 	const struct weft_parker_ops *ops; /* I */
 	void *ops_arg;                     /* I: the back-end's */
-	struct weft_parker *next;          /* I: free list */
+	struct weft_wait_note *note;       /* O: what its wait is for; NULL: it does not say */
 };
 
 /* The calling thread's parker; NULL when memory is gone (then do not sleep, poll). */

@@ -14,6 +14,7 @@
 #include "task/wake/arm.h"
 #include "task/wake/kick.h"
 #include "task/wake/watcher.h"
+#include "wait/note.h"
 
 #include <sched.h>
 
@@ -74,6 +75,7 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 	    !weft_task_wait_call_stopped(e)) {
 		weft_count(WEFT_CNT_PARKS, 1);
 		w->parked_once = true;
+		weft_wait_note_sleep(w->parker);
 		weft_wait_park(w->parker, w->deadline_ns);
 	}
 	weft_task_parked_remove(e, &me);
@@ -162,6 +164,7 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 	    !weft_task_app_work_waiting() && !weft_task_wait_call_done(w)) {
 		uint64_t t0 = weft_clock_ns();
 		weft_count(WEFT_CNT_PARKS, 1);
+		weft_wait_note_sleep(w->parker);
 		weft_task_engine_watch(e, sleep_ns(e, w));
 		w->slept = true;
 		if (!w->pauses)

@@ -12,6 +12,7 @@
 #include "task/waiting/holder.h"
 #include "task/waiting/app_work.h"
 #include "task/waiting/wait_site.h"
+#include "wait/note.h"
 
 #include <stdlib.h>
 
@@ -31,6 +32,7 @@ static void park_beside(struct weft_engine *e, struct wait_call *w)
 	    !weft_task_app_work_waiting() && !weft_task_wait_call_stopped(e)) {
 		weft_count(WEFT_CNT_PARKS, 1);
 		w->parked_once = true;
+		weft_wait_note_sleep(w->parker);
 		weft_wait_park(w->parker, w->deadline_ns);
 	}
 	weft_task_parked_remove(e, &me);
@@ -118,11 +120,14 @@ static weft_err wait_sized(struct wait_call *w)
 {
 	weft_assert((w->n || w->ready) && !w->enlisted && !w->parked_once);
 	w->parker = weft_wait_parker_self();
-	if (weft_wait_parker_is_light(w->parker))
-		return weft_task_wait_ult(w);
-	if (w->n <= 4)
-		return wait_few(w);
-	return w->n <= CHUNK ? wait_chunk(w) : wait_heap(w);
+	struct weft_parker *p = w->parker;
+	weft_wait_note_begin(p);
+	weft_err err = weft_wait_parker_is_light(p) ? weft_task_wait_ult(w)
+		       : w->n <= 4                   ? wait_few(w)
+		       : w->n <= CHUNK               ? wait_chunk(w)
+						     : wait_heap(w);
+	weft_wait_note_end(p);
+	return err;
 }
 
 weft_err weft_task_wait_call_sleep(struct wait_call *w)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aid.h - what helps the user find mistakes: notes of waiting calls for `weft doctor`, and the checks of
+ * WEFT_CHECK.
+ *
+ * Callers   start: MPI_Init, before other threads call MPI; the rest as it says.
+ */
+#ifndef WEFT_MPI_AID_H
+#define WEFT_MPI_AID_H
+
+#include "mpi/mpi_int.h"
+
+struct weft_boot_info;
+
+/* Shows this rank to `weft doctor`. */
+void weft_mpi_aid_notes_init(const struct weft_boot_info *boot);
+
+#endif

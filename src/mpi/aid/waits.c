@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* waits.c - completes the notes of waiting calls (wait/note.h): which process, which communicator. */
+#include "boot/boot.h"
+#include "mpi/aid/aid.h"
+#include "mpi/comm/domain.h"
+#include "mpi/p2p/request.h"
+#include "wait/note.h"
+
+static void note_comm(struct weft_wait_note *n, struct weft_mpi_comm *c)
+{
+	if (!c)
+		return;
+	n->name = c->name;
+	n->id = c->id;
+	/* Relaxed: a count for an observer. */
+	n->collected = atomic_load_explicit(&c->x_coll_tag, memory_order_relaxed);
+	/* Of processes of other jobs nothing is known. */
+	if (c->group->domain != weft_mpi_home && c->group->domain)
+		return;
+	n->size = c->peers;
+	n->member = c->peer;
+	if (n->form != WEFT_WAIT_ALL && n->rank >= 0 && n->rank < c->peers)
+		n->process = weft_mpi_comm_peer(c, n->rank);
+}
+
+static void note_request(struct weft_wait_note *n, struct weft_mpi_request *r)
+{
+	if (r->ops->by_core) {
+		n->form = r->mode == WEFT_MPI_MODE_RECV ? WEFT_WAIT_RECV : WEFT_WAIT_SEND;
+		n->rank = r->peer;
+		n->tag = r->tag;
+	} else {
+		n->form = r->comm ? WEFT_WAIT_ALL : WEFT_WAIT_OTHER;
+	}
+	note_comm(n, r->comm);
+}
+
+static void complete(struct weft_wait_note *n)
+{
+	const MPI_Request *q = n->requests;
+	n->process = -1;
+	n->size = 0;
+	n->member = NULL;
+	n->name = NULL;
+	n->id = n->collected = 0;
+	if (n->form != WEFT_WAIT_REQUESTS) {
+		note_comm(n, weft_mpi_comm_of((MPI_Comm)(uintptr_t)n->object));
+		return;
+	}
+	for (int i = 0; i < n->count; i++) {
+		struct weft_mpi_request *r =
+			(struct weft_mpi_request *)weft_mpi_object_find_dynamic(
+				(uint64_t)(uintptr_t)q[i], WEFT_MPI_REQUEST);
+		if (!r || !r->active || (r->ops->by_core && weft_mpi_request_done(r)))
+			continue;
+		note_request(n, r);
+		return;
+	}
+	n->form = WEFT_WAIT_OTHER;
+}
+
+void weft_mpi_aid_notes_init(const struct weft_boot_info *boot)
+{
+	weft_wait_note_set_hook(complete);
+	weft_wait_note_show(boot->jobid, boot->rank, boot->size);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* note.c - completes the notes of waiting calls, and shows them to readers outside. */
+#include "wait/note.h"
+
+#include <stdio.h>
+#include <time.h>
+#include "base/live.h"
+
+struct weft_wait_live weft_wait_live = {.rank = -1};
+_Thread_local struct weft_wait_note *weft_wait_note_self;
+
+static void (*complete_hook)(struct weft_wait_note *);
+
+void weft_wait_note_show(const char *job, int rank, int size)
+{
+	weft_wait_live.rank = rank;
+	weft_wait_live.size = size;
+	snprintf(weft_wait_live.job, sizeof weft_wait_live.job, "%s", job);
+	weft_live_tell(WEFT_WAIT_LIVE, WEFT_WAIT_LAYOUT, &weft_wait_live);
+}
+
+void weft_wait_note_set_hook(void (*complete)(struct weft_wait_note *))
+{
+	complete_hook = complete;
+}
+
+#ifndef __x86_64__
+__attribute__((noinline)) void weft_wait_note_set(struct weft_wait_note *n)
+{
+	weft_wait_note_self = n;
+}
+#endif
+
+void weft_wait_note_complete(struct weft_wait_note *n)
+{
+	struct timespec t;
+	/* Coarse: some milliseconds are nothing to a reader, and a park of 60 ns comes next. */
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	if (complete_hook)
+		complete_hook(n);
+	n->since_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}

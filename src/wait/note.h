@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * note.h - what a thread that waits is waiting for, for an observer outside the process (`weft doctor`).
+ *
+ * A call that may wait describes itself in a note on its stack and names it in weft_wait_note_self. The
+ * wait moves it to the caller's parker and back: user-level threads change places meanwhile. Before the first sleep
+ * the note is completed by the layer that understands it (weft_wait_note_complete).
+ *
+ * Callers   the thread whose call it is; a reader in another process reads memory, at any time.
+ * Owner     the call: its note is good until it returns, and then no parker names it.
+ * Cost      some stores per call; a hook and a clock before a sleep.
+ * Failure   a reader may see a note that has just ended: it looks twice.
+ */
+#ifndef WEFT_WAIT_NOTE_H
+#define WEFT_WAIT_NOTE_H
+
+#include "base/base.h"
+#include "wait/park.h"
+
+#define WEFT_WAIT_LIVE "waits"
+#define WEFT_WAIT_JOB 64
+
+enum weft_wait_form {
+	WEFT_WAIT_OTHER,
+	WEFT_WAIT_RECV,     /* a message of `rank` */
+	WEFT_WAIT_SEND,     /* until `rank` takes it */
+	WEFT_WAIT_ALL,      /* all members */
+	WEFT_WAIT_REQUESTS, /* until completed: then one of the above */
+};
+
+struct weft_wait_note {
+	const char *call;     /* stays as long as the process */
+	const void *object;   /* the communicator's handle */
+	const void *requests; /* REQUESTS: `count` handles */
+	int count, rank, tag; /* rank in the communicator; -1: any */
+	uint8_t form;         /* enum weft_wait_form */
+	bool any;             /* REQUESTS: one of them is enough */
+	/* completed before a sleep: */
+	int process;        /* the rank's number in the job; -1: any */
+	int size;           /* members; member NULL: 0..size-1 */
+	const int *member;  /* their numbers in the job */
+	const char *name;   /* of the communicator */
+	uint64_t since_ns;  /* of the clock; 0: not completed */
+	uint32_t id;        /* of the communicator, the same on all members */
+	uint32_t collected; /* collectives that it has begun */
+};
+
+/* A plain thread's parker, in a list that only grows. */
+struct weft_thread_parker {
+	struct weft_parker parker;
+	struct weft_thread_parker *next;      /* I: made before it */
+	struct weft_thread_parker *next_free; /* under park.c's lock */
+	_Atomic int x_tid; /* 0: its thread has ended */
+};
+
+/* What the reader starts from (weft_live_tell). */
+struct weft_wait_live {
+	int rank, size;
+	char job[WEFT_WAIT_JOB];
+	struct weft_thread_parker *_Atomic x_threads;
+};
+
+/* The reader goes on only if its own is equal. */
+#define WEFT_WAIT_LAYOUT                                                                           \
+	(sizeof(struct weft_wait_note) << 32 | offsetof(struct weft_thread_parker, x_tid) << 16 |  \
+	 sizeof(struct weft_wait_live))
+
+extern struct weft_wait_live weft_wait_live;
+extern _Thread_local struct weft_wait_note *weft_wait_note_self;
+
+/* Shows this process as that rank of a job. */
+void weft_wait_note_show(const char *job, int rank, int size);
+/* Fills in the rest of a note; set once, before the first one is there. */
+void weft_wait_note_set_hook(void (*complete)(struct weft_wait_note *));
+void weft_wait_note_complete(struct weft_wait_note *n);
+
+/*
+ * What this kernel thread's next wait is for.  Elsewhere than on x86-64 by a call: no compiler may keep the
+ * address of a thread-local beyond a switch of user-level threads.
+ */
+#ifdef __x86_64__
+static inline void weft_wait_note_set(struct weft_wait_note *n)
+{
+	weft_wait_note_self = n;
+}
+#else
+void weft_wait_note_set(struct weft_wait_note *n);
+#endif
+
+/* The wait begins: from now on p says what it is for. */
+static inline void weft_wait_note_begin(struct weft_parker *p)
+{
+	if (weft_likely(p != NULL)) {
+		p->note = weft_wait_note_self;
+		weft_wait_note_set(NULL);
+	}
+}
+
+/* Before a sleep. */
+static inline void weft_wait_note_sleep(struct weft_parker *p)
+{
+	if (p->note && !p->note->since_ns)
+		weft_wait_note_complete(p->note);
+}
+
+/* It ends; the call may wait again, on another kernel thread. */
+static inline void weft_wait_note_end(struct weft_parker *p)
+{
+	if (weft_likely(p != NULL)) {
+		weft_wait_note_set(p->note);
+		p->note = NULL;
+	}
+}
+
+#endif
