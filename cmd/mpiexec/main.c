@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "agent.h"
 #include "base/settings.h"
+#include "doctor.h"
 #include "engine.h"
 #include "handover.h"
 #include "job.h"
@@ -120,6 +121,7 @@ static int run_job(int argc, char **argv, const struct plan *plan)
 		say("getrandom: %s", strerror(errno));
 		return 1;
 	}
+	doctor_start(&ks.mask);
 	/* Should the keeper be killed, the ranks become our children. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1)) {
 		say("prctl: %s", strerror(errno));

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doctor.c - weft doctor [JOB]: which thread of which rank waits for whom, and a cycle of ranks.
+ * doctor.c - weft doctor [JOB]: what each thread of each rank waits for, and a cycle of ranks.
  *
  * Reads the memory of this host's ranks (wait/note.h, base/live.h); they take no part, and may be stopped.  Two looks
  * tell a wait that lasts from one that passes.
  */
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/live.h"
@@ -33,9 +34,11 @@ static void add_wait(struct weft_doctor_rank *r, const struct weft_wait_note *at
 	    !weft_cmd_fetch(r->pid, w.note_at, &w.note, sizeof w.note))
 		return;
 	snprintf(w.thread, sizeof w.thread, "%s", thread);
-	weft_cmd_fetch_text(r->pid, (uint64_t)(uintptr_t)w.note.call, w.call, sizeof w.call);
+	if (!weft_cmd_fetch(r->pid, (uint64_t)(uintptr_t)w.note.call, &w.what, sizeof w.what))
+		return;
+	weft_cmd_fetch_text(r->pid, (uint64_t)(uintptr_t)w.what.name, w.call, sizeof w.call);
 	if (strncmp(w.call, "MPI_", 4) != 0)
-		return; /* it has just ended */
+		return;         /* it has just ended */
 	if (!w.note.since_ns) { /* not asleep yet */
 		w.note.form = WEFT_WAIT_OTHER;
 		w.note.name = NULL;
@@ -49,8 +52,8 @@ static void add_wait(struct weft_doctor_rank *r, const struct weft_wait_note *at
 	size_t bytes = (size_t)w.note.size * sizeof *w.member;
 	if (w.note.member && bytes) {
 		w.member = malloc(bytes);
-		if (!w.member || !weft_cmd_fetch(r->pid, (uint64_t)(uintptr_t)w.note.member,
-						 w.member, bytes))
+		if (!w.member ||
+		    !weft_cmd_fetch(r->pid, (uint64_t)(uintptr_t)w.note.member, w.member, bytes))
 			w.note.size = 0;
 	}
 	more = realloc(r->wait, (size_t)(r->waits + 1) * sizeof *r->wait);
@@ -74,8 +77,8 @@ static void see_ult(void *arg, int worker, uint32_t slot, const char *name,
 static void see_threads(struct weft_doctor_rank *r, const struct weft_wait_live *live)
 {
 	struct weft_thread_parker t;
-	uint64_t at = (uint64_t)(uintptr_t)atomic_load_explicit(&live->x_threads,
-								memory_order_relaxed);
+	uint64_t at =
+		(uint64_t)(uintptr_t)atomic_load_explicit(&live->x_threads, memory_order_relaxed);
 	/* Bound: so many threads. */
 	for (int i = 0; at && i < THREADS_MAX && weft_cmd_fetch(r->pid, at, &t, sizeof t); i++) {
 		int tid = atomic_load_explicit(&t.x_tid, memory_order_relaxed);
@@ -98,7 +101,8 @@ static void see_process(struct weft_doctor_rank *r)
 	if (f && fgets(line, sizeof line, f)) {
 		const char *after = strrchr(line, ')');
 		if (after)
-			(void)sscanf(after + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu",
+			(void)sscanf(after + 1,
+				     " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu",
 				     &state, &user, &system);
 	}
 	if (f)
@@ -349,14 +353,15 @@ static int examine(const char *word, bool quiet)
 /* Until the job has ended: ends it if all its ranks wait for each other. */
 static int guard(const char *word)
 {
-	int pid = atoi(word);
-	while (kill(pid, 0) == 0) { /* ends with mpiexec */
-		if (examine(word, true) > 0) {
-			fprintf(stderr, "weft: the job is ended (WEFT_DEADLOCK=abort)\n");
-			kill(pid, SIGTERM);
-			return 0;
-		}
-		nap(BETWEEN_MS);
+	int pid = atoi(word), fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd end = {.fd = fd, .events = POLLIN};
+	/* Ends with mpiexec: its descriptor is then readable. */
+	while (fd >= 0 && poll(&end, 1, BETWEEN_MS) == 0) {
+		if (examine(word, true) <= 0)
+			continue;
+		fprintf(stderr, "weft: the job is ended (WEFT_DEADLOCK=abort)\n");
+		(void)syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
+		break;
 	}
 	return 0;
 }

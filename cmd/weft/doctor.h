@@ -11,6 +11,7 @@
 struct weft_doctor_wait {
 	uint64_t note_at; /* there */
 	struct weft_wait_note note;
+	struct weft_wait_call what;
 	char thread[WEFT_DOCTOR_TEXT], call[WEFT_DOCTOR_TEXT], comm[WEFT_DOCTOR_TEXT];
 	int *member; /* note.size numbers; NULL: 0.. */
 };

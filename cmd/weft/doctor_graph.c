@@ -54,7 +54,7 @@ static int hopeless(struct weft_doctor_job *j, const struct weft_doctor_rank *r,
 		    const struct weft_doctor_wait *w)
 {
 	int found = -1;
-	if (w->note.form == WEFT_WAIT_OTHER || w->note.any)
+	if (w->note.form == WEFT_WAIT_OTHER || w->what.any)
 		return -1;
 	if (w->note.process >= 0)
 		return stuck(j, w->note.process) ? w->note.process : -1;

@@ -171,8 +171,8 @@ static bool see_all(struct view *v, uint64_t ults_at)
 	bool ok = weft_cmd_fetch(v->pid, ults_at, &all, sizeof all);
 	while (ok && v->workers < WEFT_ULT_WORKERS_MAX && all.worker[v->workers]) {
 		struct weft_ult_worker *one = aligned_alloc(WEFT_CACHELINE, sizeof *one);
-		ok = one &&
-		     weft_cmd_fetch(v->pid, (uint64_t)(uintptr_t)all.worker[v->workers], one, sizeof *one);
+		ok = one && weft_cmd_fetch(v->pid, (uint64_t)(uintptr_t)all.worker[v->workers], one,
+					   sizeof *one);
 		if (!ok) {
 			free(one);
 			break;

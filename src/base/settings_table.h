@@ -6,6 +6,8 @@
 
 WEFT_SETTING(LOG, "log", ENUM, "warn", 0, 0, "error|warn|info|debug", "what is written to stderr")
 WEFT_SETTING(WITHOUT, "without", STR, "", 0, 0, NULL, "for measurements: mechanisms to leave out, a comma list (`weft info --mechanisms`); the same on all ranks")
+WEFT_SETTING(CHECK, "check", ENUM, "0", 0, 0, "0|1|abort", "mistakes that MPI leaves undefined are found and named, a line each (doc/debugging.md): 1; abort: the first one ends the job")
+WEFT_SETTING(DEADLOCK, "deadlock", ENUM, "wait", 0, 0, "wait|abort", "abort: mpiexec ends a job on this host whose ranks all wait for each other, and names the cycle; see weft doctor")
 WEFT_SETTING(TRACE, "trace", STR, "", 0, 0, NULL, "file or folder for what happens when, for `weft trace`; %r is the rank, %p the process, %h the host (doc/trace.md); empty: none")
 WEFT_SETTING(TRACE_EVENTS, "trace_events", INT, "64k", 512, 16777216, NULL, "events of each kernel thread that the trace keeps, the last ones")
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* entry.c - the cold half of the entry points' checks. */
 #include "mpi/entry.h"
+#include "mpi/aid/check.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -48,8 +49,10 @@ int weft_mpi_bad_handle(int code, const char *what, const void *handle)
 
 	if (h && h < WEFT_MPI_PREDEFINED_END && (h & 7) == 0)
 		return weft_mpi_err(code, "null %s", what);
-	return weft_mpi_err(code, "invalid %s (handle 0x%llx is wild or was freed)", what,
-			    (unsigned long long)h);
+	char known[3 * WEFT_CHECK_PLACE];
+	weft_mpi_check_known(handle, known, sizeof known);
+	return weft_mpi_err(code, "invalid %s (handle 0x%llx is wild or was freed)%s", what,
+			    (unsigned long long)h, known);
 }
 
 int weft_mpi_bad_rank(MPI_Comm comm, int rank, bool wild)
@@ -137,14 +140,20 @@ int weft_mpi_degree(MPI_Comm comm, bool in)
 
 /* ---- the trace ---------------------------------------------------------------------------- */
 
+#define HOOKED (1u << 31)
+
 unsigned weft_mpi_trace_call(const char *name)
 {
-	unsigned text = weft_trace_static(name);
-	weft_trace_put(WEFT_TRACE_CALL, text, 0, 0, 0);
-	return text;
+	unsigned text = 0;
+	if (weft_trace_on()) {
+		text = weft_trace_static(name);
+		weft_trace_put(WEFT_TRACE_CALL, text, 0, 0, 0);
+	}
+	return HOOKED | text;
 }
 
 void weft_mpi_trace_return(unsigned name)
 {
-	weft_trace_put(WEFT_TRACE_RETURN, name, 0, 0, 0);
+	if (weft_trace_on())
+		weft_trace_put(WEFT_TRACE_RETURN, name & ~HOOKED, 0, 0, 0);
 }

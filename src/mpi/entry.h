@@ -21,9 +21,18 @@ static inline bool weft_mpi_running(void)
 	return atomic_load_explicit(&weft_mpi_x_state, memory_order_relaxed) == WEFT_MPI_RUNNING;
 }
 
-/* ---- the trace; only where one is written ---------------------------------------------------- */
+/* ---- the trace and the checks; only where they are on ---------------------------------------- */
 
-/* The call's name, for its return. */
+/* Is a trace written, or are calls checked (mpi/aid)?  Set by MPI_Init. */
+extern _Atomic bool weft_mpi_x_hooked;
+
+static inline bool weft_mpi_hooked(void)
+{
+	/* Relaxed: as weft_mpi_running. */
+	return weft_unlikely(atomic_load_explicit(&weft_mpi_x_hooked, memory_order_relaxed));
+}
+
+/* The call's name, for its return; never 0. */
 unsigned weft_mpi_trace_call(const char *name) __attribute__((cold));
 void weft_mpi_trace_return(unsigned name) __attribute__((cold));
 

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "mpi/aid/aid.h"
+#include "mpi/aid/check.h"
 #include "mpi/comm/attr.h"
 #include "mpi/p2p/bsend.h"
 #include "mpi/comm/comm_int.h"
@@ -105,6 +106,7 @@ static int init(int *argc, char ***argv, int required)
 	}
 	weft_mpi_attrs_init(boot);
 	weft_mpi_aid_notes_init(boot);
+	weft_mpi_check_init();
 	weft_mpi_info_env_fill(argc ? *argc : 0, argv ? *argv : NULL, boot->size, required);
 	main_thread = pthread_self();
 	thread_level = required;
@@ -193,6 +195,8 @@ int weft_mpi_Finalize(void)
 		err = weft_mpi_attrs_free(&weft_mpi_comm_of(MPI_COMM_WORLD)->head);
 	if (err)
 		return err;
+	if (weft_mpi_checking && meet_all() == MPI_SUCCESS)
+		weft_mpi_check_finalize();
 	weft_mpi_bsend_fini();
 	weft_mpi_requests_drain();
 	err = meet_all();

@@ -95,6 +95,7 @@ struct weft_mpi_comm {
 	struct weft_mpi_group *group, *remote; /* remote == group unless inter */
 	struct weft_mpi_comm *local; /* inter: intracommunicator of the local group; no handle */
 	_Atomic uint32_t x_coll_tag; /* next tag for a collective */
+	uint32_t checked;            /* collectives, with WEFT_CHECK */
 	void *topo;                  /* topo_*.c */
 	const struct weft_mpi_topo_ops *topo_ops;
 	int topo_kind;    /* MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH or MPI_UNDEFINED */

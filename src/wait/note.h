@@ -25,22 +25,28 @@ enum weft_wait_form {
 	WEFT_WAIT_RECV,     /* a message of `rank` */
 	WEFT_WAIT_SEND,     /* until `rank` takes it */
 	WEFT_WAIT_ALL,      /* all members */
-	WEFT_WAIT_REQUESTS, /* until completed: then one of the above */
+	WEFT_WAIT_REQUESTS, /* completed: any of the above; `tag` is their number */
 };
 
+/* What is the same for every call of a function. */
+struct weft_wait_call {
+	const char *name;
+	uint8_t form; /* enum weft_wait_form */
+	bool any;     /* REQUESTS: one of them is enough */
+};
+
+/* The first part is filled in by each call: as few stores as can be. */
 struct weft_wait_note {
-	const char *call;     /* stays as long as the process */
-	const void *object;   /* the communicator's handle */
-	const void *requests; /* REQUESTS: `count` handles */
-	int count, rank, tag; /* rank in the communicator; -1: any */
-	uint8_t form;         /* enum weft_wait_form */
-	bool any;             /* REQUESTS: one of them is enough */
-	/* completed before a sleep: */
+	const struct weft_wait_call *call;
+	const void *object; /* the communicator's handle, or requests, `tag` of them */
+	int rank, tag; /* of a message: rank in the communicator, -1: any; ALL: the root or -1 */
+	uint64_t since_ns; /* of the clock; 0: the rest is not there yet */
+	/* before a sleep */
+	uint8_t form;       /* of what is waited for now: no REQUESTS */
 	int process;        /* the rank's number in the job; -1: any */
 	int size;           /* members; member NULL: 0..size-1 */
 	const int *member;  /* their numbers in the job */
 	const char *name;   /* of the communicator */
-	uint64_t since_ns;  /* of the clock; 0: not completed */
 	uint32_t id;        /* of the communicator, the same on all members */
 	uint32_t collected; /* collectives that it has begun */
 };
@@ -50,7 +56,7 @@ struct weft_thread_parker {
 	struct weft_parker parker;
 	struct weft_thread_parker *next;      /* I: made before it */
 	struct weft_thread_parker *next_free; /* under park.c's lock */
-	_Atomic int x_tid; /* 0: its thread has ended */
+	_Atomic int x_tid;                    /* 0: its thread has ended */
 };
 
 /* What the reader starts from (weft_live_tell). */

@@ -74,6 +74,15 @@ WAITS_FOR_ALL = re.compile(
     r"^MPI_((allgather|alltoall|barrier|bcast|exscan|gather|scatter|reduce(_scatter)?(_block)?|allreduce|scan|"
     r"neighbor_(allgather|alltoall))[vw]?|Comm_(dup|dup_with_info|split|split_type|create|free|disconnect)|"
     r"Intercomm_merge|Cart_(create|sub)|(Dist_)?graph_(create|create_adjacent))(_c)?$", re.I)
+# What WEFT_CHECK looks at.
+CHECKED_COLLECTIVES = re.compile(
+    r"^MPI_I?(allgather|alltoall|barrier|bcast|exscan|gather|scatter|reduce(_scatter)?(_block)?|allreduce|scan)[vw]?(_c)?$",
+    re.I)
+# All members give as much.
+CHECKED_AMOUNTS = re.compile(r"^MPI_I?(bcast|exscan|reduce(_scatter_block)?|allreduce|scan)(_c)?$", re.I)
+COMPLETES = re.compile(r"^MPI_(Wait|Test)(all|any|some)?$|^MPI_(Request_free|Start|Startall|Cancel)$")
+HANDLE_POINTERS = {f"MPI_{t} *" for t in ("Comm", "Group", "Datatype", "Op", "Info", "Errhandler", "Win", "File", "Session",
+                                          "Request")}
 # Callbacks make a signature that the rule for copies does not know; they are short calls.
 NEVER_DEEP = re.compile(r"^MPI_(\w+_(to|from)int|Type_create_keyval)$")
 
@@ -281,10 +290,12 @@ class Entry:
         self.lines += before
         note = self.note()
         if note:
-            self.emit(f"\tstruct weft_wait_note note;\n{note}\tweft_wait_note_set(&note);")
-        self.emit(f'\tunsigned traced = weft_trace_on() ? weft_mpi_trace_call("{f.name}") : 0;')
+            self.emit(f"{note}\tweft_wait_note_set(&note);")
+        first, last = self.checks()
+        self.emit(f'\tunsigned hooked = 0;\n\tif (weft_mpi_hooked()) {{\n\t\thooked = weft_mpi_trace_call("{f.name}");\n{first}\t}}')
         self.emit(f"\tint err = {f.impl}({', '.join(args)});")
-        self.emit("\tif (weft_unlikely(traced))\n\t\tweft_mpi_trace_return(traced);")
+        self.emit("\tif (weft_unlikely(hooked)) {\n\t\tweft_mpi_trace_return(hooked);\n" +
+                  (f"\t\tif (!err) {{\n{last}\t\t}}\n" if last else "") + "\t}")
         if note:
             self.emit("\tweft_wait_note_set(NULL);")
         self.lines += frees
@@ -296,32 +307,69 @@ class Entry:
             self.emit("\t}")
         self.emit(f"\tif (weft_unlikely(err))\n\t\t{self.fail('err')};\n\treturn MPI_SUCCESS;")
 
+    def checks(self):
+        """What WEFT_CHECK does before and after the call (mpi/aid/check.h)."""
+        f = self.f
+        where = f'"{f.name}", __builtin_return_address(0)'
+        first, last = [], []
+        form = CHECKED_COLLECTIVES.match(f.name)
+        if form and f.has("comm"):
+            count, datatype = next(((c, t) for c, t in (("count", "datatype"), ("recvcount", "recvtype"))
+                                    if f.has(c) and f.has(t) and not f.param(c).is_array), ("-1", "MPI_DATATYPE_NULL"))
+            if not CHECKED_AMOUNTS.match(f.name):
+                count, datatype = "-1", "MPI_DATATYPE_NULL"
+            root = "root" if f.has("root") else "-1"
+            first.append(f"weft_mpi_check_coll({where}, comm, {root}, {count}, {datatype}, "
+                         f"{'op' if f.has('op') else 'MPI_OP_NULL'});")
+        if f.name in ("MPI_Comm_free", "MPI_Comm_disconnect"):
+            first.append("weft_mpi_check_coll_end(*comm);")
+        pointer = [p for p in f.params if p.type in HANDLE_POINTERS and not p.is_const and not p.is_array]
+        if re.search(r"_(free|disconnect)$", f.name):
+            first += [f"weft_mpi_check_freed({where}, *{p.name});" for p in pointer]
+        elif not COMPLETES.match(f.name):
+            last += [f"weft_mpi_check_made({where}, *{p.name});" for p in pointer]
+        other = "dest" if f.has("dest") else "source" if f.has("source") else None
+        if other and f.has("buf") and f.has("count") and f.has("datatype") and f.has("tag") and f.has("comm") \
+                and not f.name.endswith(("_init", "_init_c")):
+            send = "true" if other == "dest" else "false"
+            data = f"{send}, buf, count, datatype, {other}, tag, comm"
+            if f.has("request"):
+                last.append(f"weft_mpi_check_started({where}, {data}, *request);")
+            else:
+                first.append(f"weft_mpi_check_used({where}, {data});")
+        if COMPLETES.match(f.name):
+            last.append("weft_mpi_check_completed();")
+        return "".join(f"\t\t{c}\n" for c in first), "".join(f"\t\t\t{c}\n" for c in last)
+
     def note(self):
         """The fields of a note of what the call waits for, or None."""
         f = self.f
-        fields = {"call": f'"{f.name}"'}
+        form, wait_any, fields = "WEFT_WAIT_ALL", "false", {}
         comm = next((p for p in f.params if p.type == "MPI_Comm"), None) or \
             next((p for p in f.params if p.type == "MPI_Comm *"), None)
         if f.name == "MPI_Finalize":
-            fields.update(object="MPI_COMM_WORLD", rank="-1", form="WEFT_WAIT_ALL")
+            fields.update(object="MPI_COMM_WORLD", rank="-1")
         elif WAITS_FOR_REQUESTS.match(f.name):
             one = f.name == "MPI_Wait"
-            fields.update(requests="request" if one else "array_of_requests",
-                          count="1" if one else "incount" if f.has("incount") else "count",
-                          form="WEFT_WAIT_REQUESTS", any="true" if f.name[8:] in ("any", "some") else "false")
+            form, wait_any = "WEFT_WAIT_REQUESTS", "true" if f.name[8:] in ("any", "some") else "false"
+            fields.update(object="request" if one else "array_of_requests",
+                          tag="1" if one else "incount" if f.has("incount") else "count")
         elif comm and (WAITS_FOR_MESSAGE.match(f.name) or WAITS_TO_SEND.match(f.name) or WAITS_FOR_ALL.match(f.name)):
             fields["object"] = comm.name if not comm.type.endswith("*") else f"*{comm.name}"
             if WAITS_FOR_MESSAGE.match(f.name):
-                fields.update(rank="source", tag="recvtag" if f.has("recvtag") else "tag", form="WEFT_WAIT_RECV")
+                form = "WEFT_WAIT_RECV"
+                fields.update(rank="source", tag="recvtag" if f.has("recvtag") else "tag")
             elif WAITS_TO_SEND.match(f.name):
-                fields.update(rank="dest", tag="tag", form="WEFT_WAIT_SEND")
+                form = "WEFT_WAIT_SEND"
+                fields.update(rank="dest", tag="tag")
             else:
-                fields.update(rank="root" if f.has("root") else "-1", form="WEFT_WAIT_ALL")
+                fields["rank"] = "root" if f.has("root") else "-1"
         else:
             return None
+        fields = {"call": "&waits", **fields, "since_ns": "0"}
         # Not by an initialiser: that would clear what is filled in before a sleep.
-        fields["since_ns"] = "0"
-        return "".join(f"\tnote.{k} = {v};\n" for k, v in fields.items())
+        return (f'\tstatic const struct weft_wait_call waits = {{"{f.name}", {form}, {wait_any}}};\n'
+                "\tstruct weft_wait_note note;\n" + "".join(f"\tnote.{k} = {v};\n" for k, v in fields.items()))
 
     # -- elsewhere --------------------------------------------------------------------------------
 
@@ -382,17 +430,21 @@ class Entry:
             self.emit(f"\tif (weft_unlikely(weft_wait_stack_is_small()))\n"
                       f"\t\treturn {f.short}_deep({', '.join(p.name for p in f.params)});")
         self.body()
-        return before + (f"WEFT_API {f.prototype('P' + f.name)}\n{{\n" + "\n".join(self.lines) + "\n}\n" +
+        # The note is no array: a canary would be paid by each call, those of the fast path included.
+        bare = "WEFT_BARE " if any("weft_wait_note note;" in line for line in self.lines) else ""
+        return before + (f"{bare}WEFT_API {f.prototype('P' + f.name)}\n{{\n" + "\n".join(self.lines) + "\n}\n" +
                 f"WEFT_API {f.prototype()} __attribute__((weak, alias(\"P{f.name}\")));\n")
 
 
 ENTRY_TOP = """/* Generated by tools/gen_mpi.py from tools/abi/; entry points of MPI. */
+#include "mpi/aid/check.h"
 #include "mpi/entry.h"
 #include "mpi/p2p/fast.h"
 #include "wait/note.h"
 #include "wait/stack.h"
 
 #define WEFT_NOINLINE __attribute__((noinline))
+#define WEFT_BARE __attribute__((no_stack_protector))
 """
 
 

@@ -31,13 +31,16 @@ static void note_request(struct weft_wait_note *n, struct weft_mpi_request *r)
 		n->tag = r->tag;
 	} else {
 		n->form = r->comm ? WEFT_WAIT_ALL : WEFT_WAIT_OTHER;
+		n->rank = -1;
 	}
 	note_comm(n, r->comm);
 }
 
 static void complete(struct weft_wait_note *n)
 {
-	const MPI_Request *q = n->requests;
+	const MPI_Request *q = n->object;
+	int count = n->tag;
+	n->form = n->call->form;
 	n->process = -1;
 	n->size = 0;
 	n->member = NULL;
@@ -47,7 +50,7 @@ static void complete(struct weft_wait_note *n)
 		note_comm(n, weft_mpi_comm_of((MPI_Comm)(uintptr_t)n->object));
 		return;
 	}
-	for (int i = 0; i < n->count; i++) {
+	for (int i = 0; i < count; i++) {
 		struct weft_mpi_request *r =
 			(struct weft_mpi_request *)weft_mpi_object_find_dynamic(
 				(uint64_t)(uintptr_t)q[i], WEFT_MPI_REQUEST);

@@ -123,9 +123,9 @@ static weft_err wait_sized(struct wait_call *w)
 	struct weft_parker *p = w->parker;
 	weft_wait_note_begin(p);
 	weft_err err = weft_wait_parker_is_light(p) ? weft_task_wait_ult(w)
-		       : w->n <= 4                   ? wait_few(w)
-		       : w->n <= CHUNK               ? wait_chunk(w)
-						     : wait_heap(w);
+		       : w->n <= 4                  ? wait_few(w)
+		       : w->n <= CHUNK              ? wait_chunk(w)
+						    : wait_heap(w);
 	weft_wait_note_end(p);
 	return err;
 }

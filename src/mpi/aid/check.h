@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check.h - WEFT_CHECK: mistakes that MPI leaves undefined, found and named in one line each.
+ *
+ * The generated entry points call these where weft_mpi_hooked(): `call` is the function's name, `site` the
+ * return address into the program.
+ *
+ * Callers   any thread, inside an MPI call that is not on a small stack's own memory: reports take a larger one.
+ * Cost      off: the branch that tracing takes, too.  On: a lock and some hundred nanoseconds per call; plain sends and
+ *           receives leave the fast path.
+ * Failure   without memory a check is left out, never the call.
+ */
+#ifndef WEFT_MPI_CHECK_H
+#define WEFT_MPI_CHECK_H
+
+#include "mpi/mpi_int.h"
+
+extern bool weft_mpi_checking;
+
+/* Reads the setting; after types and communicators are there. */
+void weft_mpi_check_init(void);
+/* Before MPI_Finalize takes anything down: what was not freed. */
+void weft_mpi_check_finalize(void);
+
+/* One line about the calling rank; ends the job if the setting says so. */
+void weft_mpi_check_report(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+
+#define WEFT_CHECK_PLACE 160
+/* " at FILE:LINE" of an address in the program, as far as it can be found; else "". */
+void weft_mpi_check_place(const void *site, char *text, size_t size);
+/* The same of an offset in this process's program; 0: unknown. */
+void weft_mpi_check_place_of(uint64_t offset, char *text, size_t size);
+/* The offset of an address in the program itself, not in a library; 0: it is not there. */
+uint64_t weft_mpi_check_offset(const void *site);
+
+/* ---- handles (check_made.c) ------------------------------------------------------------------- */
+void weft_mpi_check_made(const char *call, const void *site, const void *handle);
+void weft_mpi_check_freed(const char *call, const void *site, const void *handle);
+/* What is known about a handle: "made by MPI_Comm_dup at a.c:3, freed by ..."; else "". */
+void weft_mpi_check_known(const void *handle, char *text, size_t size);
+void weft_mpi_check_leaks(void);
+
+/* ---- buffers (check_pending.c) ---------------------------------------------------------------- */
+/* An operation has begun: from now until it is completed its buffer is not the program's. */
+void weft_mpi_check_started(const char *call, const void *site, bool send, const void *buf,
+			    MPI_Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+			    MPI_Request request);
+/* A blocking one is about to use its buffer. */
+void weft_mpi_check_used(const char *call, const void *site, bool send, const void *buf,
+			 MPI_Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm);
+/* Some requests may have been completed. */
+void weft_mpi_check_completed(void);
+
+/* ---- collectives (check_coll.c) --------------------------------------------------------------- */
+/* bytes: what all members give alike, or -1; op: MPI_OP_NULL: none; root: -1: none. */
+void weft_mpi_check_coll(const char *call, const void *site, MPI_Comm comm, int root,
+			 MPI_Count count, MPI_Datatype type, MPI_Op op);
+/* Before comm is freed: its notes have been compared. */
+void weft_mpi_check_coll_end(MPI_Comm comm);
+void weft_mpi_check_coll_fini(void);
+
+/* The name of comm, or a text for one that has none. */
+const char *weft_mpi_check_comm(MPI_Comm comm);
+/* Bytes and a hash of the signature of count elements of type. */
+uint64_t weft_mpi_check_signature(MPI_Count count, MPI_Datatype type, uint64_t *bytes_p);
+
+#endif

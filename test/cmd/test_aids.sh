@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Proves that WEFT_CHECK names each mistake of test/mpi/aid_mistakes.c, with its place, and none in a program that is right; that
+# `weft doctor` says what each rank waits for, running or stopped, and names a deadlock; and that WEFT_DEADLOCK=abort
+# ends one.  Run with BUILD set.
+set -u
+work=$(mktemp -d) || exit 1
+job=
+trap '[ -z "$job" ] || kill $job 2>/dev/null; rm -rf "$work"' EXIT
+prog=$BUILD/test/mpi/mpi_aid_mistakes
+[ -x "$prog" ] || { echo "skipped: the program is not built"; exit 77; }
+mpiexec=$BUILD/bin/mpiexec weft=$BUILD/bin/weft
+# The build may leave out what places come from.
+line=' at aid_mistakes\.c:[0-9]+'
+command -v addr2line >/dev/null 2>&1 && readelf -S "$prog" | grep -q '\.debug_line' || line=''
+bad=0
+fail() {
+	echo "FAILED: $*"
+	cat "$work/out"
+	bad=1
+}
+# finds MODE RANKS PATTERN...: one line each, and nothing else is reported.
+finds() {
+	mode=$1 ranks=$2
+	shift 2
+	WEFT_CHECK=1 "$mpiexec" -n "$ranks" --timeout 60 "$prog" "$mode" >"$work/out" 2>&1
+	grep 'check: ' "$work/out" >"$work/said"
+	for want in "$@"; do
+		grep -Eq "check: $want" "$work/said" || fail "$mode: nothing said of: $want"
+		grep -Ev "check: $want" "$work/said" >"$work/rest"
+		mv "$work/rest" "$work/said"
+	done
+	[ ! -s "$work/said" ] || fail "$mode: too much was said"
+}
+finds right 2
+finds right 3
+finds leaks 2 "MPI_Finalize: a communicator that MPI_Comm_dup made$line was not freed" \
+	"MPI_Finalize: a datatype that MPI_Type_contiguous made$line was not freed" \
+	"MPI_Finalize: a request that MPI_Recv_init made$line was not completed or freed"
+finds overlap 2 "MPI_Irecv$line .rank [01], tag 2, on MPI_COMM_WORLD.: its buffer overlaps that of MPI_Irecv$line .rank [01], tag 1.*not completed"
+finds changed 2 "MPI_Isend$line .to rank 1, tag 9, on MPI_COMM_WORLD.: the data has changed before the send was completed"
+left='MPI_Finalize: a communicator that MPI_Comm_dup made.* was not freed'
+finds operations 2 "collectives that do not match on operations .different operations.: in its collective number 1 rank [01] is in MPI_Allreduce, 4 bytes$line, rank [01] in MPI_Allreduce, 4 bytes$line" "$left"
+# These do not end: the mistake is named all the same, here by its end.
+ends() { # ends MODE RANKS PATTERN
+	WEFT_CHECK=abort "$mpiexec" -n "$2" --timeout 60 "$prog" "$1" >"$work/out" 2>&1
+	rc=$?
+	[ $rc != 0 ] && [ $rc != 124 ] && grep -Eq "$3" "$work/out" || fail "$1: exit code $rc, or not named: $3"
+}
+ends order 2 "collectives that do not match on order .different calls.: .*rank 0.* in MPI_Allreduce, 4 bytes$line"
+ends roots 2 "collectives that do not match on roots .different roots.: .* in MPI_Bcast, root [01], 4 bytes$line"
+WEFT_CHECK=1 "$mpiexec" -n 2 --timeout 60 "$prog" freed >"$work/out" 2>&1
+grep -Eq "MPI_Barrier: .*was freed.: made by MPI_Comm_dup$line, freed by MPI_Comm_free$line" "$work/out" || fail "freed: not named"
+
+# ---- weft doctor
+# begins MODE RANKS: its ranks all wait, or as many as say so.
+begins() {
+	rm -f "$work/in"
+	mkfifo "$work/in"
+	"$mpiexec" -n "$2" --timeout 100 "$prog" "$1" <"$work/in" >"$work/job" 2>&1 &
+	job=$!
+	exec 9>"$work/in"
+}
+# says PATTERN COUNT CODE: the doctor says it so often, and ends so, before long.
+says() {
+	for try in $(seq 60); do
+		"$weft" doctor $job >"$work/out" 2>&1
+		code=$?
+		[ "$(grep -Ec "$1" "$work/out")" = "$2" ] && [ $code = "$3" ] && return
+		sleep 0.1
+	done
+	fail "weft doctor: exit code $code; not $2 times: $1"
+}
+over() {
+	kill $job 2>/dev/null
+	exec 9>&-
+	wait $job 2>/dev/null
+	job=
+}
+begins ring 3
+says 'main thread waits in MPI_Recv for a message from rank [0-2], tag 7, on the ring, since [0-9.]+ s' 3 3
+grep -q 'deadlock of all ranks: rank . waits for rank . (MPI_Recv, tag 7, on the ring), rank' "$work/out" || fail "no cycle"
+ranks=$(sed -n 's/^rank [0-9]*, process \([0-9]*\).*/\1/p' "$work/out")
+kill -STOP $ranks
+says '^rank [0-2], process [0-9]+, stopped' 3 3
+grep -q 'deadlock of all ranks' "$work/out" || fail "no cycle of stopped processes"
+# By the name of the job, and by one of its ranks.
+name=$(sed -n 's/^job \([^:]*\):.*/\1/p' "$work/out")
+"$weft" doctor "$name" >"$work/out" 2>&1
+[ $? = 3 ] || fail "weft doctor $name"
+"$weft" doctor "$(echo $ranks | cut -d " " -f 1)" >"$work/out" 2>&1
+[ $? = 3 ] || fail "weft doctor by a rank"
+kill -CONT $ranks
+over
+begins absent 3
+says 'main thread waits in MPI_(Barrier for the other members|Recv for a message from rank 0, tag 3), on MPI_COMM_WORLD' 3 3
+grep -Eq 'deadlock of all ranks: rank 0 waits for rank [12] .MPI_Barrier.*, rank [12] waits for rank 0 .MPI_Recv' "$work/out" || fail "no cycle"
+over
+# A rank that computes is no deadlock.
+begins late 3
+says 'main thread waits in MPI_Bcast for the other members, root 0, on MPI_COMM_WORLD' 2 0
+grep -q 'rank 0, process [0-9]*: no thread waits in MPI' "$work/out" && ! grep -q deadlock "$work/out" || fail "late"
+echo >&9
+over
+"$weft" doctor 1 >"$work/out" 2>&1 && fail "a job of process 1"
+"$weft" doctor a b >"$work/out" 2>&1
+[ $? = 2 ] || fail "two jobs are accepted"
+# It ends a job by itself, and leaves one alone that goes on.
+WEFT_DEADLOCK=abort "$mpiexec" -n 2 --timeout 100 "$prog" ring >"$work/out" 2>&1
+rc=$?
+[ $rc != 0 ] && [ $rc != 124 ] && grep -q 'deadlock of all ranks: rank 0 waits for rank 1' "$work/out" || fail "WEFT_DEADLOCK=abort: exit code $rc"
+WEFT_DEADLOCK=abort "$mpiexec" -n 2 --timeout 100 "$prog" right >"$work/out" 2>&1 || fail "WEFT_DEADLOCK=abort: a program that is right"
+exit $bad

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aid_mistakes.c - mistakes of a program, for test/cmd/test_aids.sh: with WEFT_CHECK=1 each is named; a program
+ * without one is not.
+ */
+/* ranks: 2 3 */
+#include <string.h>
+#include <unistd.h>
+#include "mpitest.h"
+
+static MPI_Comm named(const char *name)
+{
+	MPI_Comm c;
+	OK(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+	OK(MPI_Comm_set_name(c, name));
+	return c;
+}
+
+/* Nothing is wrong here, though much is going on. */
+static void right(void)
+{
+	int in[4] = {0}, out[4] = {1, 2, 3, 4}, sum = 0, next = (rank + 1) % size,
+	    last = (rank + size - 1) % size;
+	MPI_Request r[4];
+	MPI_Comm c = named("right");
+	MPI_Datatype t;
+	OK(MPI_Type_vector(2, 1, 2, MPI_INT, &t));
+	OK(MPI_Type_commit(&t));
+	OK(MPI_Irecv(&in[0], 1, t, last, 1, c, &r[0]));
+	OK(MPI_Irecv(&in[1], 1, t, last, 2, c, &r[1]));
+	OK(MPI_Isend(out, 1, t, next, 1, c, &r[2]));
+	OK(MPI_Isend(out + 1, 1, t, next, 2, c, &r[3]));
+	OK(MPI_Waitall(4, r, MPI_STATUSES_IGNORE));
+	CHECK_EQ(in[3], 4);
+	for (int i = 0; i < 50; i++) {
+		int root = i % size;
+		OK(MPI_Bcast(&root, 1, MPI_INT, root, i % 2 ? c : MPI_COMM_WORLD));
+		OK(MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, c));
+		CHECK_EQ(sum, i * size);
+		OK(MPI_Gather(&i, 1, MPI_INT, rank ? NULL : out, rank ? 0 : 1, MPI_INT, 0, c));
+		OK(MPI_Ibarrier(c, r));
+		OK(MPI_Wait(r, MPI_STATUS_IGNORE));
+	}
+	OK(MPI_Type_free(&t));
+	OK(MPI_Comm_free(&c));
+}
+
+static void leaks(void)
+{
+	MPI_Datatype t;
+	MPI_Request r;
+	int x;
+	(void)named("left");
+	OK(MPI_Type_contiguous(3, MPI_INT, &t));
+	OK(MPI_Recv_init(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &r));
+}
+
+static void freed(void)
+{
+	MPI_Comm c = named("gone"), stale = c;
+	OK(MPI_Comm_free(&c));
+	OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+	if (rank == 0)
+		MPI_Barrier(stale);
+}
+
+static void overlap(void)
+{
+	int in[8] = {0}, out = 5, peer = !rank;
+	MPI_Request r[2];
+	if (rank > 1)
+		return;
+	OK(MPI_Irecv(in, 4, MPI_INT, peer, 1, MPI_COMM_WORLD, &r[0]));
+	OK(MPI_Irecv(in + 3, 4, MPI_INT, peer, 2, MPI_COMM_WORLD, &r[1]));
+	OK(MPI_Send(&out, 1, MPI_INT, peer, 1, MPI_COMM_WORLD));
+	OK(MPI_Send(&out, 1, MPI_INT, peer, 2, MPI_COMM_WORLD));
+	OK(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
+}
+
+static void changed(void)
+{
+	int in, out = 5;
+	MPI_Request r;
+	if (rank == 0) {
+		OK(MPI_Isend(&out, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, &r));
+		out = 6;
+		OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+	} else if (rank == 1) {
+		OK(MPI_Recv(&in, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+	}
+}
+
+/* Another root; then another operation; then another order, which never ends. */
+static void roots(void)
+{
+	int x = 0;
+	OK(MPI_Bcast(&x, 1, MPI_INT, rank == 0 ? 1 : 0, named("roots")));
+}
+
+static void operations(void)
+{
+	int x = 1, y;
+	OK(MPI_Allreduce(&x, &y, 1, MPI_INT, rank ? MPI_SUM : MPI_MAX, named("operations")));
+}
+
+static void order(void)
+{
+	int x = 1, y;
+	MPI_Comm c = named("order");
+	if (rank == 0)
+		OK(MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, c));
+	else
+		OK(MPI_Barrier(c));
+	OK(MPI_Barrier(c));
+	OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+/* ---- for weft doctor -------------------------------------------------------------------------- */
+
+static void ring(void)
+{
+	int x;
+	MPI_Recv(&x, 1, MPI_INT, (rank + 1) % size, 7, named("the ring"), MPI_STATUS_IGNORE);
+}
+
+static void absent(void)
+{
+	int x;
+	if (rank == 0)
+		MPI_Barrier(MPI_COMM_WORLD);
+	else
+		MPI_Recv(&x, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Rank 0 computes until it is told to go on: no deadlock. */
+static void late(void)
+{
+	char c;
+	int x = 0;
+	if (rank == 0)
+		CHECK(read(0, &c, 1) >= 0);
+	OK(MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} all[] = {{"right", right},     {"leaks", leaks},     {"freed", freed},
+		   {"overlap", overlap}, {"changed", changed}, {"roots", roots},
+		   {"order", order},     {"ring", ring},       {"operations", operations},
+		   {"absent", absent},   {"late", late}};
+	const char *name = argc > 1 ? argv[1] : "right";
+	test_start(&argc, &argv, MPI_THREAD_SINGLE);
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		if (strcmp(all[i].name, name) == 0)
+			all[i].run();
+	return test_end();
+}
