@@ -11,7 +11,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 
-#define ACC_BLOCK 4096
+#define ACC_BLOCK 32768   /* bytes: the lock is held for some 10 us */
 #define SMALL 64          /* bytes that need no memory of the heap */
 #define LOOKS_BEFORE 1000 /* at a lock, before its holder is looked for */
 

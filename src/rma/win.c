@@ -357,10 +357,19 @@ bool weft_rma_reachable(struct weft_rma_win *win, uint64_t at, uint64_t len)
 	const struct weft_rma_target *me = &win->target[win->rank];
 	if (win->flavor != WEFT_RMA_DYNAMIC)
 		return at <= me->len && len <= me->len - at;
-	bool found = false;
+	bool found = true;
 	weft_comm_spin_lock(&win->lock);
-	for (struct weft_rma_range *r = win->range; r && !found; r = r->next)
-		found = at >= r->base && at - r->base <= r->len && len <= r->len - (at - r->base);
+	/* Ranges that follow each other are one.  Ends: each turn covers a byte, or finds none. */
+	while (len && found) {
+		struct weft_rma_range *r = win->range;
+		while (r && !(at >= r->base && at - r->base < r->len))
+			r = r->next;
+		found = r != NULL;
+		uint64_t covered = r ? r->len - (at - r->base) : 0;
+		covered = covered < len ? covered : len;
+		at += covered;
+		len -= covered;
+	}
 	weft_comm_spin_unlock(&win->lock);
 	return found;
 }

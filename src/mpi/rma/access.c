@@ -244,8 +244,11 @@ static int reduction_of(MPI_Op op, MPI_Datatype type, bool fetches, struct weft_
 		return weft_mpi_err(MPI_ERR_OP, "MPI_NO_OP is for calls that fetch");
 	*red = (struct weft_rma_reduction){.op = o->op, .elem = element_of(type, o->op)};
 	bool any = o->op == WEFT_OP_REPLACE || o->op == WEFT_OP_NO_OP;
-	if (red->elem == WEFT_B_NONE && any)
+	if (red->elem == WEFT_B_NONE && (any || !t->layout->size)) {
+		/* Bytes do for what copies, and for no data at all. */
 		red->elem = WEFT_B_BYTE;
+		return MPI_SUCCESS;
+	}
 	if (red->elem == WEFT_B_NONE)
 		return weft_mpi_err(MPI_ERR_TYPE,
 				    "the target's datatype consists of several predefined ones");
@@ -267,7 +270,7 @@ static int accumulate(const void *addr, MPI_Count count, MPI_Datatype type, int 
 	if (err || rank == MPI_PROC_NULL)
 		return err;
 	err = both_sides(w, addr, count, type, rank, disp, there_count, there_type, &here, &there);
-	if (err)
+	if (err || !there.bytes)
 		return err;
 	return weft_mpi_win_err(w, rank,
 				weft_rma_accumulate(w->rma, &here, NULL, &there, red, rma_op));
@@ -317,7 +320,7 @@ static int get_accumulate(const void *addr, MPI_Count count, MPI_Datatype type, 
 		err = weft_mpi_p2p_buf(addr, count, type, &from);
 	if (!err && red.op != WEFT_OP_NO_OP)
 		err = sizes_differ(&from, &there);
-	if (err)
+	if (err || !there.bytes)
 		return err;
 	return weft_mpi_win_err(w, rank,
 				weft_rma_accumulate(w->rma, &from, &result, &there, red, rma_op));

@@ -280,9 +280,11 @@ int weft_mpi_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *d
 			rank = r;
 	*size = 0;
 	*disp_unit = rank < 0 ? 1 : (MPI_Aint)weft_rma_unit(w->rma, rank);
-	*(void **)baseptr = rank < 0 ? NULL : weft_rma_mapped(w->rma, rank);
-	if (*(void **)baseptr)
+	*(void **)baseptr = NULL;
+	if (rank >= 0 && weft_rma_mapped(w->rma, rank)) {
 		*size = (MPI_Aint)weft_rma_len(w->rma, rank);
+		*(void **)baseptr = *size ? weft_rma_mapped(w->rma, rank) : NULL;
+	}
 	return MPI_SUCCESS;
 }
 
