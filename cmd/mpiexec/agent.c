@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "agent_rank.h"
 #include "agent_setup.h"
@@ -39,6 +40,7 @@ static struct {
 	struct plan plan;
 	int *locals;
 	int keeper_sock; /* -1: no keeper */
+	pid_t keeper;
 	struct event_source keeper_source;
 	int next, spawning;
 	uint64_t
@@ -89,6 +91,7 @@ static void keeper_gone(void)
 	events_remove(agent.keeper_sock);
 	close(agent.keeper_sock);
 	agent.keeper_sock = -1;
+	(void)waitpid(agent.keeper, NULL, 0); /* it ends right after its last word */
 	agent_ranks_finish();
 	tell_gone();
 }
@@ -245,10 +248,10 @@ static bool start_ranks(struct agent_setup *s)
 	}
 	ks.forget = forget_in_keeper;
 	sigemptyset(&ks.mask);
-	pid_t keeper = keeper_start(&ks, &agent.keeper_sock);
+	agent.keeper = keeper_start(&ks, &agent.keeper_sock);
 	close_stdin();
 	agent.keeper_source.ready = keeper_ready;
-	return keeper >= 0 && events_add(agent.keeper_sock, EPOLLIN, &agent.keeper_source);
+	return agent.keeper >= 0 && events_add(agent.keeper_sock, EPOLLIN, &agent.keeper_source);
 }
 
 /* --- the links down --- */
@@ -391,7 +394,7 @@ static void up_frame(struct link *l, const struct frame *f, const char *body)
 static void part_all(void)
 {
 	for (int i = 0; i < agent.partn; i++)
-		link_close(&agent.parts[i].link);
+		launch_part_with(&agent.parts[i]);
 }
 
 /* The keeper sees the end of its socket and kills what is left of the job here. */

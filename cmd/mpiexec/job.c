@@ -72,10 +72,12 @@ static void tell_keeper(enum keeper_op op, int value)
 
 static void end_job(enum keeper_op op)
 {
-	if (job.phase < ENDING || op == KEEPER_KILL)
+	bool first = job.phase < ENDING;
+	if (first)
+		job.phase =
+			ENDING; /* before: hosts that have no ranks yet are gone at once, and say so */
+	if (first || op == KEEPER_KILL)
 		tell_keeper(op, 0);
-	if (job.phase < ENDING)
-		job.phase = ENDING;
 }
 
 /* A reader that went away (EPIPE) wanted no more; a full disk is a failure. */

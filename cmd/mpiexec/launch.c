@@ -163,17 +163,28 @@ struct part *launch_part_of(struct part *parts, int count, int host)
 /* The command's status; -1: it goes on. */
 static int reap(struct part *p)
 {
-	for (int i = 0; i < 40; i++) { /* its pipes are closed: mostly it has ended */
+	for (int i = 0; i < 40 && p->pid > 0; i++) { /* its pipes are closed: mostly it has ended */
 		int status;
 		struct timespec pause = {.tv_nsec = 5000000};
 		pid_t pid = waitpid(p->pid, &status, WNOHANG);
-		if (pid == p->pid)
+		if (pid == p->pid) {
+			p->pid = 0;
 			return status;
+		}
 		if (pid < 0 && errno != EINTR)
 			return -1;
 		nanosleep(&pause, NULL);
 	}
 	return -1;
+}
+
+void launch_part_with(struct part *p)
+{
+	if (p->link.in >= 0)
+		link_part(&p->link);
+	if (!p->link.greeted && p->pid > 0)
+		(void)kill(p->pid, SIGTERM); /* it may still be trying to connect */
+	(void)reap(p);
 }
 
 const char *launch_why(struct part *p, const struct launch *l, const char *why)

@@ -42,6 +42,9 @@ bool launch_parts(const struct launch *l, bool pipes, struct part **parts_p, int
 /* Why the command of a part ended, in words; waits a moment for its end. */
 const char *launch_why(struct part *p, const struct launch *l, const char *why);
 
+/* Parts with the agent and waits a moment for the command's end. */
+void launch_part_with(struct part *p);
+
 /* The part of the host; NULL: none. */
 struct part *launch_part_of(struct part *parts, int count, int host);
 

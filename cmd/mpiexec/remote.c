@@ -517,6 +517,5 @@ bool remote_start(const struct remote_setup *setup)
 void remote_end(void)
 {
 	for (int i = 0; i < r.partn; i++)
-		if (r.parts[i].link.in >= 0)
-			link_part(&r.parts[i].link);
+		launch_part_with(&r.parts[i]);
 }

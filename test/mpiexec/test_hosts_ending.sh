@@ -116,6 +116,12 @@ want 1 env WEFT_RSH=false "$MPIEXEC" --hosts a,b -n 2 true
 err_has "is lost: 'false' ended with exit code 1 before an agent answered"
 want 1 "$MPIEXEC" --launcher-exec "$T/none" --hosts a,b -n 2 true
 err_has "weft has to be there under the same path"
+printf '#!/bin/sh\ntest "$1" = b && exit 9\nexec "%s" "$@"\n' "$T/rsh" >"$T/half"
+chmod +x "$T/half"
+want 1 env WEFT_RSH="$T/half" "$MPIEXEC" --hosts a,b,c -n 3 sleep 1000
+err_has "the agent on b is lost: .* ended with exit code 9"
+err_lines 1
+all_gone 100 "one agent that does not start"
 printf '#!/bin/sh\necho; echo weft-agent 0.0.9 9999; cat >/dev/null\n' >"$T/other"
 chmod +x "$T/other"
 want 1 env WEFT_RSH="$T/other" "$MPIEXEC" --hosts a,b -n 2 true
