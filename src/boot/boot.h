@@ -53,7 +53,7 @@ weft_err weft_boot_try_get(int rank, const char *key, char *buf, size_t size) we
 int weft_boot_locals(const int **ranks_p);
 
 /* The launcher reports that a rank has ended without leaving.  The hook is called from a foreign thread,
- * must not wait, and may be called again for the same rank.  NULL: none. */
+ * must not wait, and may be called again for the same rank.  NULL: none; then no call is under way. */
 void weft_boot_on_death(void (*hook)(int rank, const char *why));
 
 /* Leaves the job in order: the launcher then expects a quiet exit. */

@@ -2,19 +2,22 @@
 /* death.c - passes on what the launcher reports about the end of a rank. */
 #include "boot/service.h"
 
-#include <stdatomic.h>
+#include <pthread.h>
 
-static void (*_Atomic x_hook)(int rank, const char *why);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void (*hook)(int rank, const char *why); /* under the lock */
 
-void weft_boot_on_death(void (*hook)(int rank, const char *why))
+void weft_boot_on_death(void (*fn)(int rank, const char *why))
 {
-	/* Sequential: set and cleared by the starting thread, which owns what the hook touches. */
-	atomic_store(&x_hook, hook);
+	pthread_mutex_lock(&lock);
+	hook = fn;
+	pthread_mutex_unlock(&lock);
 }
 
 void weft_boot_died(int rank, const char *why)
 {
-	void (*hook)(int, const char *) = atomic_load(&x_hook);
+	pthread_mutex_lock(&lock);
 	if (hook)
 		hook(rank, why);
+	pthread_mutex_unlock(&lock);
 }

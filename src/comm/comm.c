@@ -228,6 +228,15 @@ static int boot_locals(void *arg, const int **ranks_p)
 	return weft_boot_locals(ranks_p);
 }
 
+/* A thread of the launcher's library; home stays until the hook is gone. */
+static void on_death(int rank, const char *why)
+{
+	struct weft_gate *g = &home->core->gate[rank];
+	weft_info("rank %d: %s", rank, why);
+	if (g->driver && g->driver->died)
+		g->driver->died(g->net, rank);
+}
+
 weft_err weft_comm_start(const struct weft_boot_info *boot)
 {
 	struct weft_comm_meeting meeting = {.rank = boot->rank,
@@ -239,7 +248,10 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 					    .get = boot_get,
 					    .try_get = boot_try_get,
 					    .locals = weft_boot_is_lazy() ? boot_locals : NULL};
-	return end_make(&meeting, &home);
+	weft_err err = end_make(&meeting, &home);
+	if (!err)
+		weft_boot_on_death(on_death);
+	return err;
 }
 
 weft_err weft_comm_join(const struct weft_comm_meeting *meeting, struct weft_core **core_p)
@@ -291,6 +303,7 @@ void weft_comm_stop(void)
 	struct weft_comm_end *end = home;
 	if (!end)
 		return;
+	weft_boot_on_death(NULL);
 	weft_comm_leave(end->core);
 	home = NULL;
 }

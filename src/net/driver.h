@@ -256,6 +256,11 @@ struct weft_driver {
 	 * stopped, or computes and does not poll, is there.
 	 */
 	bool (*lives)(struct weft_net *net, int peer);
+	/*
+	 * May be NULL; any thread.  The launcher says that the peer's process has ended.  If there is no
+	 * connection yet, down() comes soon; one that is up tells its end by itself.
+	 */
+	void (*died)(struct weft_net *net, int peer);
 };
 #define WEFT_NET_WORDS 64
 

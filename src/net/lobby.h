@@ -76,6 +76,7 @@ enum weft_lobby_state {
 
 struct weft_lobby_peer {
 	_Atomic bool x_wanted; /* set once, by the first poster */
+	_Atomic bool x_died;   /* set once, when the launcher says that its process has ended */
 	bool heard;            /* the poller has acted on x_wanted */
 	bool dialed;           /* LINKED by our own attempt */
 	bool refused;          /* GONE because no process listens there any more */
@@ -121,6 +122,10 @@ void weft_net_lobby_unlisten(struct weft_lobby *l, unsigned n);
 
 /* Asks for a connection to peer.  True: this call was the first; the poller may need waking. */
 bool weft_net_lobby_want(struct weft_lobby *l, int peer);
+
+/* The launcher says that peer's process has ended: a peer that is not linked is lost.  Any thread; the answer is
+ * that of want. */
+bool weft_net_lobby_died(struct weft_lobby *l, int peer);
 
 /* Handles an event of one of the lobby's kinds. */
 void weft_net_lobby_event(struct weft_lobby *l, uint64_t data, uint32_t events);

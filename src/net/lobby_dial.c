@@ -84,6 +84,13 @@ bool weft_net_lobby_want(struct weft_lobby *l, int peer)
 	return true;
 }
 
+bool weft_net_lobby_died(struct weft_lobby *l, int peer)
+{
+	/* Relaxed: the wish publishes it; a peer that is being dialed is looked at again soon. */
+	atomic_store_explicit(&l->peers[peer].x_died, true, memory_order_relaxed);
+	return weft_net_lobby_want(l, peer);
+}
+
 static uint64_t backoff_ns(const struct weft_lobby_peer *p)
 {
 	unsigned shift = p->attempts < 10 ? p->attempts : 10;
@@ -177,6 +184,12 @@ static void dial(struct weft_lobby *l, int peer)
 	weft_assert(p->state == WEFT_LOBBY_IDLE || p->state == WEFT_LOBBY_WAITING);
 	uint64_t now = weft_clock_ns();
 
+	/* Relaxed: see weft_net_lobby_died. */
+	if (atomic_load_explicit(&p->x_died, memory_order_relaxed)) {
+		snprintf(p->why, sizeof p->why, "the launcher reports its end");
+		lose(l, peer, WEFT_ERR_PEER);
+		return;
+	}
 	if (!p->began_ns)
 		p->began_ns = now;
 	weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_DIALING);

@@ -420,6 +420,20 @@ static void __attribute__((unused)) run_suite_alone(const struct weft_driver *d)
 	run_case(d, "atomics", 1, case_atomics);
 }
 
+/* The launcher says that rank 1 has ended before there was a connection: it is down, once. */
+static void case_died(struct node *n)
+{
+	if (n->rank)
+		return;
+	n->driver->died(n->net, 1);
+	n->driver->died(n->net, 1);
+	while (!n->down[1])
+		poll_once(n);
+	CHECK_EQ(n->down_err[1], WEFT_ERR_PEER);
+	CHECK(strstr(n->down_why[1], "launcher") != NULL);
+	CHECK_EQ(n->down[2], 0);
+}
+
 static void __attribute__((unused)) run_suite_together(const struct weft_driver *d)
 {
 	run_case(d, "lengths", 2, case_lengths);
@@ -434,6 +448,8 @@ static void __attribute__((unused)) run_suite_together(const struct weft_driver 
 	run_case(d, "stay armed, 3", 3, case_stay_armed);
 	run_case(d, "stay armed, full", 2, case_stay_armed_full);
 	run_case(d, "left", 2, case_left);
+	if (d->died)
+		run_case(d, "died", 3, case_died);
 	run_case(d, "sleep full", 2, case_sleep_full);
 	run_case(d, "threads", 2, case_threads);
 	run_case(d, "threads of 3", 3, case_threads);

@@ -299,4 +299,5 @@ const struct weft_driver weft_net_driver_shm = {
 	.revive = shm_revive,
 	.ended = shm_ended,
 	.lives = shm_lives,
+	.died = weft_net_shm_died,
 };

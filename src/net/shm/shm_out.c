@@ -22,6 +22,13 @@ static void set_blocked(struct weft_shm *s, struct weft_shm_link *k)
 		atomic_fetch_add_explicit(&s->x_blocked, 1, memory_order_seq_cst);
 }
 
+void weft_net_shm_died(struct weft_net *net, int peer)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	if (weft_net_lobby_died(&s->lobby, peer))
+		nudge(s);
+}
+
 /* The link is not up: asks for it.  True: it has come up meanwhile. */
 static bool post_early(struct weft_shm *s, struct weft_shm_link *k, enum weft_post *answer_p)
 {

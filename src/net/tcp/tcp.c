@@ -416,4 +416,5 @@ const struct weft_driver weft_net_driver_tcp = {
 	.revive = tcp_revive,
 	.ended = tcp_ended,
 	.lives = tcp_lives,
+	.died = weft_net_tcp_died,
 };

@@ -29,6 +29,13 @@ static void set_blocked(struct weft_tcp *t, struct weft_tcp_conn *c)
 		atomic_fetch_add_explicit(&t->x_blocked, 1, memory_order_seq_cst);
 }
 
+void weft_net_tcp_died(struct weft_net *net, int peer)
+{
+	struct weft_tcp *t = (struct weft_tcp *)net;
+	if (weft_net_lobby_died(&t->lobby, peer))
+		nudge(t);
+}
+
 /* Not connected: asks for it.  True: it is by now. */
 static bool post_early(struct weft_tcp *t, struct weft_tcp_conn *c, enum weft_post *answer_p)
 {
