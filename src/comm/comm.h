@@ -188,6 +188,11 @@ weft_err weft_comm_start_now(struct weft_ctx *ctx, int peer, int tag,
 weft_err weft_comm_start_plain(struct weft_ctx *ctx, int peer, int tag, const void *base,
 			       size_t bytes) weft_must_use;
 
+/*
+ * Takes back a send that has begun and is not over, to that peer with that tag in ctx.  It ends soon
+ * whatever the peer's program does: as cancelled, or, if a receive has it already, as it would have.
+ */
+void weft_comm_send_cancel(struct weft_req *req, struct weft_ctx *ctx, int peer, int tag);
 /* Cancels a receive that is not matched yet.  True: it completes as cancelled. */
 bool weft_comm_recv_cancel(struct weft_req *req);
 

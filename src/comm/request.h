@@ -24,11 +24,13 @@ struct weft_core_req_send {
 	 * reference that is dropped completes the request. */
 	_Atomic uint32_t x_refs;
 	_Atomic int x_err; /* the first failure */
+	uint32_t id;       /* M: as posted, of an RTS or with sync; 0: not posted */
 	void *packed;      /* M: a typed eager message in one piece */
 	uint64_t off;      /* M: data bytes posted so far */
 	uint64_t want;     /* data bytes that the receiver wants */
 	uint64_t asked_ns; /* with learn: when the RTS went */
 	bool sync;
+	bool cancel;        /* M: not posted yet, and not wanted any more */
 	bool explicit_only; /* its large steps are for polls of the application */
 	bool quiet;         /* PUSH: its end matters to threads that wait at the receiver only */
 	uint8_t state;      /* enum weft_comm_large_state, from the RTS or the eager id on */

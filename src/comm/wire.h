@@ -19,6 +19,8 @@
  * DATA     S->R   offset lo R's id     off. hi  bytes here      that part of the data
  *                                                               PLACED: none, it is there
  * FIN      R->S   -         S's id     -        -               -
+ *                                                               CANCELLED: it was taken back
+ * CANCEL   S->R   -         context    tag      S's id          -
  * CREDIT   R->S   -         -          -        -               -
  * RTR      R->S  S's seen  context    tag      room            -
  * PACK     S->R   messages  -          -        bytes here      records of a head (EAGER without
@@ -30,6 +32,8 @@
  * `length` is S's id and R answers FIN when the message is matched.
  *
  *   eager:       EAGER                    (then FIN, if SYNC)
+ *   taken back:  RTS or EAGER + SYNC, CANCEL, FIN + CANCELLED   unless R has matched it already:
+ *                                         then CANCEL is not answered, the message goes on
  *   eager, long: RTR, EAGER               the receive was posted before; see rtr.h
  *   rendezvous:  RTS, CTS, DATA ...       R has the data when all bytes wanted are there
  *                RTS, FIN                 R took the data itself (get), or wanted none
@@ -57,14 +61,16 @@ enum weft_wire_kind {
 	WEFT_WIRE_CREDIT = 6,
 	WEFT_WIRE_PACK = 7,
 	WEFT_WIRE_RTR = 8,
+	WEFT_WIRE_CANCEL = 9,
 };
 
-#define WEFT_WIRE_SYNC 1u   /* flag of EAGER */
-#define WEFT_WIRE_OFFER 1u  /* flag of CTS */
-#define WEFT_WIRE_PLACED 1u /* flag of DATA */
-#define WEFT_WIRE_SHARE 2u  /* flag of CTS and DATA */
-#define WEFT_WIRE_REST 4u   /* flag of CTS, with SHARE, and of DATA */
-#define WEFT_WIRE_REGION 8u /* flag of CTS */
+#define WEFT_WIRE_SYNC 1u      /* flag of EAGER */
+#define WEFT_WIRE_OFFER 1u     /* flag of CTS */
+#define WEFT_WIRE_CANCELLED 1u /* flag of FIN */
+#define WEFT_WIRE_PLACED 1u    /* flag of DATA */
+#define WEFT_WIRE_SHARE 2u     /* flag of CTS and DATA */
+#define WEFT_WIRE_REST 4u      /* flag of CTS, with SHARE, and of DATA */
+#define WEFT_WIRE_REGION 8u    /* flag of CTS */
 #define WEFT_WIRE_QUIET                                                                            \
 	16u /* flag of RTS, CTS with OFFER: its end matters to waiting threads only */
 

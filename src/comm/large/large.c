@@ -420,7 +420,7 @@ void weft_comm_large_fin(struct weft_gate *g, const struct weft_wire *h)
 		weft_comm_gate_protocol_error(g, "a FIN that answers nothing");
 		return;
 	}
-	weft_comm_send_drop(r, WEFT_OK);
+	weft_comm_send_drop(r, h->flags & WEFT_WIRE_CANCELLED ? WEFT_ERR_CANCELLED : WEFT_OK);
 }
 
 /* ---- DATA that arrive ----------------------------------------------------------------------- */

@@ -110,8 +110,7 @@ void weft_comm_ctx_priority(struct weft_ctx *ctx, int priority)
 	atomic_store_explicit(&ctx->x_priority, (int16_t)priority, memory_order_relaxed);
 }
 
-/* A message that no receive will take: its sender is released, its memory given back. */
-static void msg_drop(struct weft_msg *m)
+void weft_comm_msg_drop(struct weft_msg *m)
 {
 	struct weft_core *core = m->core;
 
@@ -133,7 +132,7 @@ static void msgs_drop(struct weft_msg *m)
 {
 	while (m) {
 		struct weft_msg *next = m->all_next;
-		msg_drop(m);
+		weft_comm_msg_drop(m);
 		m = next;
 	}
 }

@@ -65,6 +65,30 @@ struct weft_keyed *weft_comm_match_withdraw_ctx(struct weft_ctx *ctx)
 	return l.list;
 }
 
+struct weft_msg *weft_comm_match_withdraw_msg(struct weft_ctx *ctx, int peer, int tag, uint32_t id,
+					      const struct weft_req *send)
+{
+	struct weft_bucket *b = weft_comm_bucket_of(ctx, peer, tag);
+	struct weft_msg *m = NULL;
+
+	weft_comm_spin_lock(&ctx->lock);
+	weft_wait_owner_lock(&b->lock);
+	struct weft_keyed *n = weft_comm_bucket_find_locked(b, ctx, peer, tag, WEFT_KEYED_MSG);
+	/* Bound: the messages of that key. */
+	for (; n && !m; n = n->next) {
+		struct weft_msg *c = weft_comm_msg_of(n);
+		if (send ? c->msg_kind == WEFT_MSG_LOCAL && c->send == send : c->id == id)
+			m = c;
+	}
+	if (m)
+		weft_comm_bucket_unlink_locked(b, &m->node);
+	weft_wait_owner_unlock(&b->lock);
+	if (m && m->lists)
+		weft_comm_unexpected_unlink_locked(ctx, m);
+	weft_comm_spin_unlock(&ctx->lock);
+	return m;
+}
+
 struct weft_msg *weft_comm_match_withdraw_msgs(struct weft_ctx *ctx)
 {
 	struct weft_msg *list = NULL, **tail = &list;

@@ -11,5 +11,11 @@
 struct weft_keyed *weft_comm_match_withdraw_peer(struct weft_core *core, int peer, bool any_too);
 struct weft_keyed *weft_comm_match_withdraw_ctx(struct weft_ctx *ctx);
 struct weft_msg *weft_comm_match_withdraw_msgs(struct weft_ctx *ctx);
+/* The unexpected message from peer with that tag and the sender's id, or of that send of this
+ * process; NULL: a receive has it, or it never came. */
+struct weft_msg *weft_comm_match_withdraw_msg(struct weft_ctx *ctx, int peer, int tag, uint32_t id,
+					      const struct weft_req *send);
+/* A message that no receive will take: its sender is released, its memory given back (ctx.c). */
+void weft_comm_msg_drop(struct weft_msg *m);
 
 #endif

@@ -16,6 +16,7 @@
 #include "comm/recv/deliver.h"
 #include "comm/recv/inbound.h"
 #include "comm/send/pack.h"
+#include "comm/send/send_cancel.h"
 
 /* Longest message that makes sense: sums of lengths and offsets cannot overflow. */
 #define LENGTH_MAX ((uint64_t)1 << 62)
@@ -152,6 +153,9 @@ static __attribute__((noinline)) void on_packet_rare(void *arg, int peer, const 
 		weft_comm_large_fin(g, &h);
 		break;
 	case WEFT_WIRE_CREDIT:
+		break;
+	case WEFT_WIRE_CANCEL:
+		weft_comm_cancel_asked(g, &h);
 		break;
 	case WEFT_WIRE_RTR:
 		weft_comm_rtr_heard(g, &h);

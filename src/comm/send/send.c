@@ -64,7 +64,7 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 	s->out.head.sequence = g->send_seq;
 	if (weft_unlikely(s->sync)) {
 		s->state = WEFT_LARGE_NONE;
-		id = weft_comm_ids_give(&g->core->ids, r, weft_comm_id_send(g->peer));
+		s->id = id = weft_comm_ids_give(&g->core->ids, r, weft_comm_id_send(g->peer));
 		if (!id)
 			return no_memory(s);
 		s->out.head.length = len | (uint64_t)id << 32;
@@ -78,6 +78,7 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 		return p;
 	}
 	weft_comm_credit_unspend_locked(g, len);
+	s->id = 0;
 	if (id)
 		(void)weft_comm_ids_take(&g->core->ids, id, weft_comm_id_send(g->peer));
 	return p;
@@ -153,6 +154,7 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	uint32_t id = weft_comm_ids_give(&g->core->ids, r, weft_comm_id_send(g->peer));
 	if (!id)
 		return no_memory(s);
+	s->id = id;
 	struct weft_wire head = s->out.head;
 	struct weft_wire_rts rts = {.id = id, .addr = rts_address(g, &r->buf)};
 	struct iovec iov = {&rts, sizeof rts};
@@ -162,17 +164,29 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 		weft_comm_trace_envelope(WEFT_TRACE_SEND, g, &head, false);
 	/* From the post on the request may be over at any time: nothing of it is touched. */
 	enum weft_post p = weft_comm_gate_post_locked(g, &head, &iov, 1, sizeof rts, NULL);
-	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED)
+	if (p == WEFT_POST_DONE || p == WEFT_POST_ACCEPTED) {
 		weft_comm_gate_numbered_locked(g, head.context, head.tag);
-	else
+	} else {
+		s->id = 0;
 		(void)weft_comm_ids_take(&g->core->ids, id, weft_comm_id_send(g->peer));
+	}
 	return p;
+}
+
+/* It was cancelled while it waited for the network: it never goes out. */
+static enum weft_post never_posted(struct weft_core_req_send *s)
+{
+	/* Relaxed: as in drop. */
+	atomic_store_explicit(&s->x_err, WEFT_ERR_CANCELLED, memory_order_relaxed);
+	return WEFT_POST_DOWN;
 }
 
 static enum weft_post post_locked(struct weft_gate *g, struct weft_out *o)
 {
 	weft_assert_held(weft_comm_gate, g);
 	struct weft_req *r = weft_comm_req_of_send_out(o);
+	if (weft_unlikely(weft_comm_req_send(r)->cancel))
+		return never_posted(weft_comm_req_send(r));
 	if (o->type == WEFT_OUT_EAGER)
 		return post_eager_locked(g, r);
 	return post_rts_locked(g, r);
@@ -205,6 +219,8 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ct
 	r->status = (struct weft_status){.peer = g->peer, .tag = tag, .bytes = buf->bytes};
 	s->gate = g;
 	s->packed = NULL;
+	s->id = 0;
+	s->cancel = false;
 	s->sync = mode == WEFT_SEND_SYNC;
 	s->explicit_only = !eager && weft_task_progress_off_here;
 	s->off = s->want = 0;

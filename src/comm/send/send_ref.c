@@ -19,6 +19,7 @@ void weft_comm_send_drop(struct weft_req *r, weft_err err)
 		free(s->packed);
 	/* Relaxed: the last reference is the caller's. */
 	r->status.err = atomic_load_explicit(&s->x_err, memory_order_relaxed);
+	r->status.cancelled = r->status.err == WEFT_ERR_CANCELLED;
 	weft_comm_req_complete(r);
 }
 

@@ -37,12 +37,15 @@ static int p2p_finish(struct weft_mpi_request *r, MPI_Status *st)
 	return err;
 }
 
-/* Sends cannot be taken back: MPI lets them complete. */
 static int p2p_cancel(struct weft_mpi_request *r)
 {
-	if (r->mode == WEFT_MPI_MODE_RECV && r->peer != MPI_PROC_NULL &&
-	    !weft_wait_completion_done(&r->core.done))
+	if (r->peer == MPI_PROC_NULL || weft_wait_completion_done(&r->core.done))
+		return MPI_SUCCESS;
+	if (r->mode == WEFT_MPI_MODE_RECV)
 		weft_comm_recv_cancel(&r->core);
+	else
+		weft_comm_send_cancel(&r->core, r->comm->p2p, weft_mpi_comm_peer(r->comm, r->peer),
+				      r->tag);
 	return MPI_SUCCESS;
 }
 
