@@ -10,7 +10,9 @@
 #include "boot/boot.h"
 #include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
+#include "mpi/entry.h"
 #include "mpi/rma/win.h"
+#include "mpi/session/session.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct weft_mpi_errhandler fatal = {.what = WEFT_MPI_FATAL};
@@ -294,10 +296,14 @@ static struct weft_mpi_comm *listener(struct weft_mpi_comm *c)
 	return world && !has_initial(world) ? world : self;
 }
 
+static int raise_handler(struct weft_mpi_errhandler *e, int code, const char *func);
+
 static int raise_comm(struct weft_mpi_comm *c, int code, const char *func)
 {
 	struct weft_mpi_cause *why = weft_mpi_cause();
 
+	if (why->handler)
+		return raise_handler(why->handler, code, func);
 	if (!why->blamed)
 		return raise_on(listener(c), code, func);
 	struct weft_mpi_comm *blame = why->blame;
@@ -348,10 +354,85 @@ int weft_mpi_Win_call_errhandler(MPI_Win win, int errorcode)
 	return MPI_SUCCESS;
 }
 
+/* ---- sessions ----------------------------------------------------------------------------- */
+
+int weft_mpi_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
+{
+	struct weft_mpi_session *s = weft_mpi_session_of(session);
+	struct weft_mpi_errhandler *e = weft_mpi_errhandler_of(errhandler);
+
+	if (e->what == WEFT_MPI_USER && e->object != WEFT_MPI_SESSION)
+		return weft_mpi_err(MPI_ERR_ERRHANDLER,
+				    "the error handler was not made for sessions");
+	weft_mpi_errhandler_ref(e);
+	pthread_mutex_lock(&s->lock);
+	struct weft_mpi_errhandler *old = s->errhandler;
+	s->errhandler = e;
+	pthread_mutex_unlock(&s->lock);
+	weft_mpi_errhandler_unref(old);
+	return MPI_SUCCESS;
+}
+
+int weft_mpi_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
+{
+	struct weft_mpi_session *s = weft_mpi_session_of(session);
+
+	pthread_mutex_lock(&s->lock);
+	int err = share(s->errhandler, errhandler);
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
 int weft_mpi_raise_session(MPI_Session session, int code, const char *func)
 {
-	(void)session;
-	return weft_mpi_raise(code, func);
+	struct weft_mpi_session *s = weft_mpi_session_of(session);
+
+	if (!s)
+		return weft_mpi_raise(code, func);
+	pthread_mutex_lock(&s->lock);
+	struct weft_mpi_errhandler *e = weft_mpi_errhandler_ref(s->errhandler);
+	pthread_mutex_unlock(&s->lock);
+	if (e->what == WEFT_MPI_FATAL || e->what == WEFT_MPI_ABORTS)
+		die(code, func, "");
+	weft_mpi_cause()->text[0] = '\0';
+	if (e->what == WEFT_MPI_USER) {
+		int seen = code;
+		call_user(e, &session, &seen);
+	}
+	weft_mpi_errhandler_unref(e);
+	return code;
+}
+
+int weft_mpi_Session_call_errhandler(MPI_Session session, int errorcode)
+{
+	weft_mpi_raise_session(session, errorcode, "MPI_Session_call_errhandler");
+	return MPI_SUCCESS;
+}
+
+void weft_mpi_blame_handler(struct weft_mpi_errhandler *e)
+{
+	struct weft_mpi_cause *why = weft_mpi_cause();
+
+	if (why->handler)
+		weft_mpi_errhandler_unref(why->handler);
+	why->handler = weft_mpi_errhandler_ref(e);
+}
+
+/* With the handler of what was to be made: there is no object that the user's function could be told. */
+static int raise_handler(struct weft_mpi_errhandler *e, int code, const char *func)
+{
+	weft_mpi_cause()->handler = NULL;
+	if (e->what == WEFT_MPI_FATAL || e->what == WEFT_MPI_ABORTS)
+		die(code, func, "");
+	weft_mpi_cause()->text[0] = '\0';
+	if (e->what == WEFT_MPI_USER) {
+		void *none = e->object == WEFT_MPI_SESSION ? (void *)MPI_SESSION_NULL
+							   : (void *)MPI_COMM_NULL;
+		int seen = code;
+		call_user(e, &none, &seen);
+	}
+	weft_mpi_errhandler_unref(e);
+	return code;
 }
 
 /* File errors go to the default file handler, which MPI sets to MPI_ERRORS_RETURN. */

@@ -6,10 +6,11 @@
 #include "mpi/mpi_int.h"
 
 struct weft_mpi_cause {
-	int code;                    /* that text explains */
-	int text_code;               /* the class that text was written for */
-	bool blamed;                 /* blame is set */
-	struct weft_mpi_comm *blame; /* referenced; whose handler is called instead */
+	int code;                            /* that text explains */
+	int text_code;                       /* the class that text was written for */
+	bool blamed;                         /* blame is set */
+	struct weft_mpi_comm *blame;         /* referenced; whose handler is called instead */
+	struct weft_mpi_errhandler *handler; /* referenced; called instead; or NULL */
 	char text[240];
 };
 
@@ -18,6 +19,9 @@ struct weft_mpi_cause *weft_mpi_cause(void);
 
 /* The error belongs to that communicator (it came out of one of its requests). */
 void weft_mpi_blame(struct weft_mpi_comm *c);
+
+/* The error belongs to what is being made with that handler. */
+void weft_mpi_blame_handler(struct weft_mpi_errhandler *e);
 
 /* A standard class's or user's text; NULL: not an error code. */
 const char *weft_mpi_code_text(int code, char *buf, size_t size);

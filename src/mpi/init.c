@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * init.c - MPI_Init to MPI_Finalize, and what happens to processes that skip one of them.
+ * init.c - the library's start, rest and stop; MPI_Init to MPI_Finalize, and what happens to processes that
+ * skip one of them.
  *
  * Callers   the main thread of MPI; abort: any thread.
  */
@@ -12,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "mpi/aid/aid.h"
 #include "mpi/aid/check.h"
@@ -24,6 +26,7 @@
 #include "mpi/info.h"
 #include "mpi/p2p/request.h"
 #include "mpi/part/part.h"
+#include "mpi/session/session.h"
 #include "rma/rma.h"
 #include "rt/rt.h"
 
@@ -59,12 +62,15 @@ static bool finalize_called;
 
 static bool launcher_tells;
 
-/* A process that ends without MPI_Finalize says so, unless its launcher does, once for all. */
-static void process_exits(void)
-{
-	if (state() == WEFT_MPI_RUNNING && !finalize_called && !launcher_tells)
-		weft_error("the process ends without MPI_Finalize");
-}
+/* The library has users: MPI_Init, and each session.  Without any it is at rest. */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static enum { DOWN, UP, STOPPED } library;
+enum { WORLD_BEFORE, WORLD_ON, WORLD_OVER };
+static _Atomic int world_model; /* one of these; read without the lock */
+static int users;
+static bool sessions_used; /* ever: MPI_Finalize leaves the library up for more */
+static const struct weft_boot_info *job;
+static struct weft_ctx *library_ctx;
 
 /* ---- init --------------------------------------------------------------------------------- */
 
@@ -80,46 +86,142 @@ static int start_layers(const struct weft_boot_info **boot_p)
 	return MPI_SUCCESS;
 }
 
-static int init(int *argc, char ***argv, int required)
+static void stop_layers(void)
 {
-	const struct weft_boot_info *boot = NULL;
-	static bool hooked;
+	weft_comm_ctx_close(library_ctx);
+	weft_rma_end();
+	weft_mpi_comms_fini();
+	weft_mpi_psends_fini();
+	weft_mpi_precvs_fini();
+	weft_mpi_ops_fini();
+	weft_mpi_types_fini();
+	weft_rt_stop();
+	library = STOPPED;
+}
 
-	if (state() == WEFT_MPI_FORKED)
-		weft_mpi_not_running("MPI_Init");
-	if (state() != WEFT_MPI_UNUSED)
-		return weft_mpi_err(MPI_ERR_OTHER,
-				    state() == WEFT_MPI_RUNNING
-					    ? "MPI is initialized already"
-					    : "MPI was finalized: it cannot be started again");
-	int err = start_layers(&boot);
+/* At exit, after sessions: no rank waits for another, each has ended what it had with its peers. */
+static void stop_at_rest(void)
+{
+	pthread_mutex_lock(&life);
+	if (library == UP && !users) {
+		weft_mpi_requests_drain();
+		stop_layers();
+	}
+	pthread_mutex_unlock(&life);
+}
+
+/* A process that ends without MPI_Finalize says so, unless its launcher does, once for all. */
+static void process_exits(void)
+{
+	if (state() == WEFT_MPI_RUNNING && !finalize_called && !launcher_tells)
+		weft_error(world_model == WORLD_ON
+				   ? "the process ends without MPI_Finalize"
+				   : "the process ends without MPI_Session_finalize");
+	else if (state() != WEFT_MPI_FORKED && state() != WEFT_MPI_RUNNING)
+		stop_at_rest();
+}
+
+static void library_start_locked(void)
+{
+	weft_assert_held(weft_mutex, &life);
+	int err = start_layers(&job);
+
 	if (!err)
 		err = weft_mpi_types_init();
 	if (!err)
 		err = weft_mpi_ops_init();
 	if (!err)
-		err = weft_mpi_comms_init(boot->rank, boot->size);
+		err = weft_mpi_comms_init(job->rank, job->size);
+	if (!err)
+		err = weft_comm_ctx_open(weft_mpi_home->core,
+					 WEFT_MPI_CTX_PART | 2 * WEFT_MPI_ID_TOLD, &library_ctx);
 	if (err) {
-		weft_error("MPI_Init: out of memory");
+		weft_error("MPI cannot start: out of memory");
 		fflush(NULL);
 		_exit(1);
 	}
-	weft_mpi_attrs_init(boot);
-	weft_mpi_aid_notes_init(boot);
+	weft_mpi_aid_notes_init(job);
 	weft_mpi_check_init();
-	weft_mpi_info_env_fill(argc ? *argc : 0, argv ? *argv : NULL, boot->size, required);
-	main_thread = pthread_self();
-	thread_level = required;
-	if (!hooked) {
-		hooked = true;
-		pthread_atfork(NULL, NULL, child_after_fork);
-		atexit(process_exits);
-	}
-	launcher_tells = strcmp(boot->launcher, "weft") == 0;
-	/* PUB-INIT -> state().  Carries: everything that init wrote.
+	weft_mpi_comms_show(false);
+	pthread_atfork(NULL, NULL, child_after_fork);
+	atexit(process_exits);
+	launcher_tells = strcmp(job->launcher, "weft") == 0;
+	library = UP;
+}
+
+static int library_use_locked(void)
+{
+	weft_assert_held(weft_mutex, &life);
+	if (state() == WEFT_MPI_FORKED)
+		weft_mpi_not_running("MPI_Init or MPI_Session_init");
+	if (library == STOPPED)
+		return weft_mpi_err(
+			MPI_ERR_OTHER,
+			"MPI was finalized: it starts again only where a session was open "
+			"before MPI_Finalize");
+	if (library == DOWN)
+		library_start_locked();
+	users++;
+	/* PUB-INIT -> state().  Carries: everything that the start wrote.
 	 * Without it, a thread that saw MPI_Initialized could meet half-made communicators. */
 	atomic_store_explicit(&weft_mpi_x_state, WEFT_MPI_RUNNING, memory_order_release);
 	return MPI_SUCCESS;
+}
+
+int weft_mpi_library_use(void)
+{
+	pthread_mutex_lock(&life);
+	sessions_used = true;
+	int err = library_use_locked();
+	pthread_mutex_unlock(&life);
+	return err;
+}
+
+static void library_unuse_locked(void)
+{
+	weft_assert_held(weft_mutex, &life);
+	if (--users)
+		return;
+	/* Release: partner state() in Finalized.  Carries: that all is at rest. */
+	atomic_store_explicit(&weft_mpi_x_state,
+			      world_model == WORLD_OVER ? WEFT_MPI_FINALIZED : WEFT_MPI_UNUSED,
+			      memory_order_release);
+}
+
+void weft_mpi_library_unuse(void)
+{
+	pthread_mutex_lock(&life);
+	library_unuse_locked();
+	pthread_mutex_unlock(&life);
+}
+
+struct weft_ctx *weft_mpi_library_ctx(void)
+{
+	return library_ctx;
+}
+
+static int init(int *argc, char ***argv, int required)
+{
+	int err;
+
+	pthread_mutex_lock(&life);
+	if (world_model != WORLD_BEFORE)
+		err = weft_mpi_err(MPI_ERR_OTHER, world_model == WORLD_ON
+							  ? "MPI is initialized already"
+							  : "MPI was finalized: MPI_Init cannot be "
+							    "called again");
+	else
+		err = library_use_locked();
+	if (!err) {
+		weft_mpi_comms_show(true);
+		weft_mpi_attrs_init(job);
+		weft_mpi_info_env_fill(argc ? *argc : 0, argv ? *argv : NULL, job->size, required);
+		main_thread = pthread_self();
+		thread_level = required;
+		world_model = WORLD_ON;
+	}
+	pthread_mutex_unlock(&life);
+	return err;
 }
 
 /* Levels lie in order; what is between two is the lower one. */
@@ -149,14 +251,14 @@ int weft_mpi_Init_thread(int *argc, char ***argv, int required, int *provided)
 
 int weft_mpi_Initialized(int *flag)
 {
-	*flag = state() != WEFT_MPI_UNUSED;
+	*flag = world_model != WORLD_BEFORE;
 	return MPI_SUCCESS;
 }
 
 int weft_mpi_Finalized(int *flag)
 {
 	/* In a forked child MPI is over, too: libraries then leave it alone at exit. */
-	*flag = state() == WEFT_MPI_FINALIZED || state() == WEFT_MPI_FORKED;
+	*flag = world_model == WORLD_OVER || state() == WEFT_MPI_FORKED;
 	return MPI_SUCCESS;
 }
 
@@ -188,6 +290,10 @@ static int meet_all(void)
 
 int weft_mpi_Finalize(void)
 {
+	if (world_model != WORLD_ON)
+		return weft_mpi_err(MPI_ERR_OTHER, world_model == WORLD_OVER
+							   ? "MPI_Finalize was called before"
+							   : "MPI_Init was not called");
 	finalize_called = true;
 	/* MPI deletes MPI_COMM_SELF's attributes first, while everything else still works. */
 	int err = weft_mpi_attrs_free(&weft_mpi_comm_of(MPI_COMM_SELF)->head);
@@ -198,21 +304,20 @@ int weft_mpi_Finalize(void)
 	if (weft_mpi_checking && meet_all() == MPI_SUCCESS)
 		weft_mpi_check_finalize();
 	weft_mpi_bsend_fini();
-	weft_mpi_requests_drain();
+	if (!sessions_used)
+		weft_mpi_requests_drain();
 	err = meet_all();
 	if (err) {
 		weft_mpi_blame(weft_mpi_comm_of(MPI_COMM_WORLD));
 		return err;
 	}
-	weft_rma_end();
-	weft_mpi_comms_fini();
-	weft_mpi_psends_fini();
-	weft_mpi_precvs_fini();
-	weft_mpi_ops_fini();
-	weft_mpi_types_fini();
-	weft_rt_stop();
-	/* Release: partner state() in Finalized.  Carries: that all is stopped. */
-	atomic_store_explicit(&weft_mpi_x_state, WEFT_MPI_FINALIZED, memory_order_release);
+	pthread_mutex_lock(&life);
+	weft_mpi_comms_show(false);
+	world_model = WORLD_OVER;
+	if (!sessions_used)
+		stop_layers();
+	library_unuse_locked();
+	pthread_mutex_unlock(&life);
 	return MPI_SUCCESS;
 }
 

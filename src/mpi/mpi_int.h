@@ -23,7 +23,8 @@ struct weft_mpi_info; /* info.h */
 struct weft_mpi_type; /* type.h */
 struct weft_mpi_op;   /* op.h */
 struct weft_mpi_errhandler;
-struct weft_mpi_bsend; /* a buffer attached for buffered sends */
+struct weft_mpi_bsend;   /* a buffer attached for buffered sends */
+struct weft_mpi_session; /* session/session.h */
 
 #define WEFT_MPI_TAG_UB 2147483647
 
@@ -54,8 +55,9 @@ struct weft_mpi_group {
 	struct weft_mpi_head head;
 	struct weft_mpi_domain *domain; /* whose numbers `world` has; NULL: empty */
 	int size;
-	int rank;                 /* ours, or MPI_UNDEFINED */
-	int *world;               /* world[r]: the process of rank r, a number of the domain */
+	int rank;   /* ours, or MPI_UNDEFINED */
+	int *world; /* world[r]: the process of rank r, a number of the domain */
+	struct weft_mpi_session *session; /* whose process set it comes from; referenced; or NULL */
 	_Atomic(int *) x_inverse; /* process -> rank or MPI_UNDEFINED; made when first needed */
 };
 
@@ -89,10 +91,12 @@ struct weft_mpi_comm {
 	const int *peer;       /* peer[r]: the process of such a rank; NULL: r itself */
 	struct weft_ctx *p2p;  /* messages of point-to-point functions */
 	struct weft_ctx *coll; /* messages of collectives, and of making communicators */
-	struct weft_ctx *part_match, *part_data; /* under lock: of partitioned ones; NULL: none yet */
-	uint32_t id;           /* contexts 2 id and 2 id + 1 */
-	int keeper;            /* the process that may hand the id out again; -1: none */
+	struct weft_ctx *part_match,
+		*part_data; /* under lock: of partitioned ones; NULL: none yet */
+	uint32_t id;        /* contexts 2 id and 2 id + 1 */
+	int keeper;         /* the process that may hand the id out again; -1: none */
 	struct weft_mpi_group *group, *remote; /* remote == group unless inter */
+	struct weft_mpi_session *session;      /* that it comes from; used; or NULL */
 	struct weft_mpi_comm *local; /* inter: intracommunicator of the local group; no handle */
 	_Atomic uint32_t x_coll_tag; /* next tag for a collective */
 	uint32_t checked;            /* collectives, with WEFT_CHECK */

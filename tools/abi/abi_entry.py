@@ -13,7 +13,7 @@ ANY_TIME = re.compile(
     r"^MPI_(Init(_thread|ialized)?|Finalized|Get_version|Get_library_version|Abi_\w+|Info_\w+|"
     r"Error_(class|string)|Add_error_\w+|Remove_error_\w+|Session_\w+|\w+_create_errhandler|"
     r"Errhandler_free|Abort|Pcontrol|Status_\w+|Get_hw_resource_info|T_\w+|Group_from_session_pset|"
-    r"Comm_create_from_group|Wtime|Wtick|Aint_\w+|\w+_(to|from)int|Get_address)$")
+    r"Wtime|Wtick|Aint_\w+|\w+_(to|from)int|Get_address)$")
 
 # MPI_ handle type -> (lookup function, error class, word)
 HANDLES = {
@@ -44,7 +44,7 @@ UNCHECKED = {
 }
 
 # May be null.
-NULLABLE = {("MPI_Info_get_string", "value")}
+NULLABLE = {("MPI_Info_get_string", "value"), ("MPI_Session_get_nth_pset", "pset_name")}
 
 # How much data there is: never negative.
 COUNTS = ("POLYXFER_NUM_ELEM_NNI", "POLYXFER_NUM_ELEM", "XFER_NUM_ELEM_NNI", "XFER_NUM_ELEM",

@@ -11,6 +11,7 @@
 #include "mpi/error.h"
 #include "mpi/comm/group.h"
 #include "mpi/info.h"
+#include "mpi/session/session.h"
 #include <weft/progress.h>
 
 static struct weft_mpi_comm *world_comm, *self_comm;
@@ -65,6 +66,7 @@ int weft_mpi_comm_build(const struct weft_mpi_comm_plan *plan, struct weft_mpi_c
 	c->size = c->group->size;
 	c->peers = c->remote->size;
 	c->peer = identity(c->remote) ? NULL : c->remote->world;
+	c->session = weft_mpi_session_use(plan->parent ? plan->parent->session : c->group->session);
 	c->topo_kind = MPI_UNDEFINED;
 	pthread_mutex_init(&c->lock, NULL);
 	c->errhandler = weft_mpi_errhandler_fatal();
@@ -95,6 +97,7 @@ void weft_mpi_comm_unref_last(struct weft_mpi_comm *c)
 	struct weft_mpi_domain *d = c->group->domain;
 	weft_mpi_id_closed(d->ids, c->id, c->keeper, c->group->world[c->rank],
 			   c->size + (c->inter ? c->peers : 0) - 1);
+	struct weft_mpi_session *session = c->session;
 	weft_mpi_group_unref(c->group);
 	weft_mpi_group_unref(c->remote);
 	if (c->local)
@@ -103,6 +106,7 @@ void weft_mpi_comm_unref_last(struct weft_mpi_comm *c)
 	weft_mpi_errhandler_unref(c->errhandler);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
+	weft_mpi_session_unuse(session);
 	weft_mpi_domain_unuse(d);
 }
 
@@ -117,6 +121,12 @@ int weft_mpi_comm_name(struct weft_mpi_comm *c, MPI_Comm *handle_p)
 }
 
 /* ---- the predefined ones ------------------------------------------------------------------ */
+
+void weft_mpi_comms_show(bool on)
+{
+	weft_mpi_predefined[world_comm->head.handle] = on ? &world_comm->head : NULL;
+	weft_mpi_predefined[self_comm->head.handle] = on ? &self_comm->head : NULL;
+}
 
 static int predefine(uint32_t id, int first, int n, MPI_Comm handle, const char *name,
 		     struct weft_mpi_comm **comm_p)

@@ -74,6 +74,10 @@ struct weft_mpi_comm_plan {
 	struct weft_mpi_comm *parent;  /* whose error handler is inherited; NULL: fatal */
 };
 
+/* weft_mpi_comm_make, meeting in ctx; parent: whose error handler is inherited, or NULL. */
+int weft_mpi_comm_make_in(struct weft_ctx *ctx, struct weft_mpi_comm *parent,
+			  struct weft_mpi_group *members, int tag, struct weft_mpi_comm **comm_p);
+
 /* Local: opens the contexts.  No handle yet. */
 int weft_mpi_comm_build(const struct weft_mpi_comm_plan *plan, struct weft_mpi_comm **comm_p);
 
@@ -98,5 +102,7 @@ int weft_mpi_inter_split(struct weft_mpi_comm *c, int color, int key, MPI_Comm *
 /* ---- the predefined ones (comm.c) --------------------------------------------------------- */
 int weft_mpi_comms_init(int rank, int size);
 void weft_mpi_comms_fini(void);
+/* Their handles are good only between MPI_Init and MPI_Finalize. */
+void weft_mpi_comms_show(bool on);
 
 #endif

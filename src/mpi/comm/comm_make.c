@@ -25,11 +25,10 @@ static int id_agree(const struct weft_mpi_talk *t, struct weft_mpi_ids *ids, uin
 	return err;
 }
 
-/* Collective over members; tag is free for them on parent->coll. */
-int weft_mpi_comm_make(struct weft_mpi_comm *parent, struct weft_mpi_group *members, int tag,
-		       struct weft_mpi_comm **comm_p)
+int weft_mpi_comm_make_in(struct weft_ctx *ctx, struct weft_mpi_comm *parent,
+			  struct weft_mpi_group *members, int tag, struct weft_mpi_comm **comm_p)
 {
-	struct weft_mpi_talk t = {.ctx = parent->coll,
+	struct weft_mpi_talk t = {.ctx = ctx,
 				  .rank = members->rank,
 				  .size = members->size,
 				  .world = members->world,
@@ -41,6 +40,13 @@ int weft_mpi_comm_make(struct weft_mpi_comm *parent, struct weft_mpi_group *memb
 		return err;
 	plan.keeper = members->world[0];
 	return weft_mpi_comm_build(&plan, comm_p);
+}
+
+/* Collective over members; tag is free for them on parent->coll. */
+int weft_mpi_comm_make(struct weft_mpi_comm *parent, struct weft_mpi_group *members, int tag,
+		       struct weft_mpi_comm **comm_p)
+{
+	return weft_mpi_comm_make_in(parent->coll, parent, members, tag, comm_p);
 }
 
 /* ---- create ------------------------------------------------------------------------------- */

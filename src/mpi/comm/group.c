@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* group.c - groups: ordered sets of processes.  Immutable once made, so no locks. */
 #include "mpi/comm/group.h"
+#include "mpi/session/session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,7 @@ void weft_mpi_group_unref(struct weft_mpi_group *g)
 	free(atomic_load_explicit(&g->x_inverse, memory_order_relaxed));
 	weft_mpi_domain_unref(g->domain);
 	free(g->world);
+	weft_mpi_session_unref(g->session);
 	free(g);
 }
 
@@ -273,6 +275,13 @@ int weft_mpi_Group_free(MPI_Group *group)
 
 /* ---- new groups from old ------------------------------------------------------------------ */
 
+static struct weft_mpi_group *inherit(struct weft_mpi_group *g, struct weft_mpi_session *s)
+{
+	if (g)
+		g->session = weft_mpi_session_ref(s);
+	return g;
+}
+
 enum set { IN_BOTH, IN_EITHER, IN_FIRST };
 
 static int combine(MPI_Group group1, MPI_Group group2, enum set what, MPI_Group *newgroup)
@@ -293,7 +302,9 @@ static int combine(MPI_Group group1, MPI_Group group2, enum set what, MPI_Group 
 		if (weft_mpi_group_rank_of(a, b->world[r]) == MPI_UNDEFINED)
 			world[n++] = b->world[r];
 	int err = weft_mpi_group_name(
-		weft_mpi_group_make_in(a->size ? a->domain : b->domain, n, world), newgroup);
+		inherit(weft_mpi_group_make_in(a->size ? a->domain : b->domain, n, world),
+			a->session ? a->session : b->session),
+		newgroup);
 	weft_mpi_group_unref(a);
 	weft_mpi_group_unref(b);
 	free(world);
@@ -349,7 +360,8 @@ static int choose(MPI_Group group, int n, const int ranks[], bool keep, MPI_Grou
 		for (int r = 0; !keep && r < g->size; r++)
 			if (!seen[r])
 				world[m++] = g->world[r];
-		err = weft_mpi_group_name(weft_mpi_group_make_in(g->domain, m, world), newgroup);
+		err = weft_mpi_group_name(
+			inherit(weft_mpi_group_make_in(g->domain, m, world), g->session), newgroup);
 	}
 	free(world);
 	free(seen);

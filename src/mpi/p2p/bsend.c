@@ -5,8 +5,10 @@
 
 #include <stdlib.h>
 
+#include "mpi/entry.h"
 #include "mpi/error.h"
 #include "mpi/p2p/p2p.h"
+#include "mpi/session/session.h"
 #include "task/task.h"
 
 /* A message that is on its way. */
@@ -152,7 +154,9 @@ void weft_mpi_bsend_fini(void)
 static struct weft_mpi_bsend *buffer_for(struct weft_mpi_comm *c)
 {
 	pthread_mutex_lock(&lock);
-	struct weft_mpi_bsend *b = c && c->bsend ? c->bsend : process_buffer;
+	struct weft_mpi_bsend *b = c && c->bsend                          ? c->bsend
+				   : c && c->session && c->session->bsend ? c->session->bsend
+									  : process_buffer;
 	if (b) {
 		pthread_mutex_lock(&b->lock);
 		b->refs++;
@@ -225,6 +229,11 @@ int weft_mpi_bsend(struct weft_mpi_comm *c, const struct weft_buf *buf, int dest
 
 /* ---- attaching ---------------------------------------------------------------------------- */
 
+static struct weft_mpi_session *session_of(MPI_Session session)
+{
+	return weft_mpi_session_of(session);
+}
+
 static int attach(struct weft_mpi_bsend **slot, void *buffer, MPI_Count size)
 {
 	if (size < 0)
@@ -279,6 +288,16 @@ int weft_mpi_Comm_attach_buffer(MPI_Comm comm, void *buffer, MPI_Count size)
 int weft_mpi_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
 {
 	return detach(&weft_mpi_comm_of(comm)->bsend, buffer_addr, size);
+}
+
+int weft_mpi_Session_attach_buffer(MPI_Session session, void *buffer, MPI_Count size)
+{
+	return attach(&session_of(session)->bsend, buffer, size);
+}
+
+int weft_mpi_Session_detach_buffer(MPI_Session session, void *buffer_addr, MPI_Count *size)
+{
+	return detach(&session_of(session)->bsend, buffer_addr, size);
 }
 
 /* ---- flushing ----------------------------------------------------------------------------- */
@@ -399,4 +418,14 @@ int weft_mpi_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
 
 	return flush_later(&c->bsend, c, request);
+}
+
+int weft_mpi_Session_flush_buffer(MPI_Session session)
+{
+	return flush_now(&session_of(session)->bsend);
+}
+
+int weft_mpi_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
+{
+	return flush_later(&session_of(session)->bsend, NULL, request);
 }
