@@ -40,6 +40,12 @@ static void write_int(const char *name, int value, int want)
 	CHECK_EQ(MPI_T_cvar_get_index(name, &index), MPI_SUCCESS);
 	CHECK_EQ(MPI_T_cvar_handle_alloc(index, NULL, &h, &count), MPI_SUCCESS);
 	CHECK_EQ(count, 1);
+	int scope = -1;
+	CHECK_EQ(MPI_T_cvar_get_info(index, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &scope),
+		 MPI_SUCCESS);
+	/* What it says is what a write finds. */
+	CHECK_EQ(scope,
+		 want == MPI_T_ERR_CVAR_SET_NOT_NOW ? MPI_T_SCOPE_READONLY : MPI_T_SCOPE_LOCAL);
 	CHECK_EQ(MPI_T_cvar_write(h, &value), want);
 	CHECK_EQ(MPI_T_cvar_read(h, &got), MPI_SUCCESS);
 	if (want == MPI_SUCCESS)

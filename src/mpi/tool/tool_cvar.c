@@ -38,6 +38,14 @@ static const struct live *live_of(enum weft_setting_id id)
 	return NULL;
 }
 
+/* Settings are read when MPI starts; what is not `live` cannot change after that. */
+static bool writable(enum weft_setting_id id)
+{
+	/* Relaxed: a tool that races with MPI_Init gets one answer or the other. */
+	int state = atomic_load_explicit(&weft_mpi_x_state, memory_order_relaxed);
+	return state == WEFT_MPI_UNUSED || (state == WEFT_MPI_RUNNING && live_of(id));
+}
+
 /* ---- handles: the setting's number, +1 to leave 0 for MPI_T_CVAR_HANDLE_NULL ---------------- */
 
 static bool id_of(MPI_T_cvar_handle handle, enum weft_setting_id *id_p)
@@ -89,7 +97,7 @@ int weft_mpi_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *ver
 	if (bind)
 		*bind = MPI_T_BIND_NO_OBJECT;
 	if (scope)
-		*scope = MPI_T_SCOPE_LOCAL;
+		*scope = writable(id) ? MPI_T_SCOPE_LOCAL : MPI_T_SCOPE_READONLY;
 	return MPI_SUCCESS;
 }
 
