@@ -95,9 +95,27 @@ static bool all_here(const struct plan *plan, const struct place *place)
 	return here;
 }
 
-static int run_job(int argc, char **argv, const struct plan *plan)
+/* Open MPI's -N without -n: that many on each host. */
+static bool fill_hosts(struct plan *plan)
+{
+	struct host_list hosts;
+	if (!plan->fill_hosts || !(plan->hosts || plan->hostfile))
+		return true;
+	if (!hosts_collect(plan->hosts, plan->hostfile, &hosts))
+		return false;
+	if ((long)hosts.count * plan->per_host > PLAN_RANKS_MAX) {
+		say("more than %d ranks", PLAN_RANKS_MAX);
+		return false;
+	}
+	plan_set_ranks(plan, hosts.count * plan->per_host);
+	return true;
+}
+
+static int run_job(int argc, char **argv, struct plan *plan)
 {
 	bool far = plan_is_remote(plan);
+	if (far && !fill_hosts(plan))
+		return 2;
 	struct keeper_setup ks = {
 		.plan = plan, .argc = argc, .argv = argv, .local_count = plan->size};
 	struct place place;

@@ -156,6 +156,7 @@ static bool count_ranks(struct plan *plan)
 	} else if (alone && plan->per_host && !plan_is_remote(plan)) {
 		plan->programs[0].ranks = plan->per_host;
 	}
+	plan->fill_hosts = alone && plan->per_host && plan_is_remote(plan);
 	plan->size = 0;
 	for (int i = 0; i < plan->program_count; i++) {
 		struct plan_program *p = &plan->programs[i];
@@ -191,6 +192,17 @@ enum plan_result plan_parse(int argc, char **argv, struct plan *plan)
 			return read_environment(plan) && count_ranks(plan) ? PLAN_RUN : PLAN_BAD;
 		i++;
 	}
+}
+
+void plan_set_ranks(struct plan *plan, int ranks)
+{
+	char text[16];
+	int len = snprintf(text, sizeof text, "-n%d", ranks);
+	plan->argv = plan_grow(plan->argv, plan->argc + 1, sizeof *plan->argv);
+	memmove(plan->argv + 2, plan->argv + 1, (size_t)plan->argc * sizeof *plan->argv);
+	plan->argv[1] = plan_copy(text, (size_t)len);
+	plan->argc++;
+	plan->programs[0].ranks = plan->size = ranks;
 }
 
 bool plan_is_remote(const struct plan *plan)

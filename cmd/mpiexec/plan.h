@@ -62,6 +62,7 @@ struct plan {
 	const char *engine;   /* the launcher to hand over to; NULL: the first one found */
 	const char *agent;    /* the command that starts a program on a host, or NULL */
 	int per_host;         /* ranks per host, 0: not given */
+	bool fill_hosts;      /* no -n: as many ranks as per_host gives on all hosts */
 	/* the command line with the words of files in it */
 	int argc;
 	char **argv;
@@ -75,6 +76,9 @@ enum plan_result {
 
 /* Reads the command line. */
 enum plan_result plan_parse(int argc, char **argv, struct plan *plan);
+
+/* Gives the one program that many ranks, also in argv, which agents read. */
+void plan_set_ranks(struct plan *plan, int ranks);
 
 /* Does it ask for other machines, or for another engine? */
 bool plan_is_remote(const struct plan *plan);

@@ -17,6 +17,7 @@ placed '0:0/3 1:1/3 2:0/1 3:2/3' --hosts a:2,b:1 -n 4
 placed '0:0/3 1:0/1 2:1/3 3:2/3' --hosts a:3,b:1 --rank-by node -n 4
 placed '0:0/2 1:0/2 2:1/2 3:1/2' --hosts a:2,b:2 --map-by node -n 4
 placed '0:0/1 1:0/2 2:1/2' --hosts a,b,b -n 3
+placed '0:0/2 1:1/2 2:0/2 3:1/2' --host a,b -N 2
 printf '# two\na slots=2\nb:1\n' >"$T/hosts"
 placed '0:0/2 1:1/2 2:0/1' -f "$T/hosts" -n 3
 printf 'rank 0=+n1 slot=0\nrank 1=a slot=0\n' >"$T/ranks"
