@@ -80,7 +80,7 @@ static void server(struct fuzz_input *in, unsigned cut)
 	char c;
 
 	if (!up)
-		CHECK(events_init() && pmi_init(3, "fuzz", &hooks));
+		CHECK(events_init() && pmi_init(3, "fuzz", "", &hooks));
 	up = true;
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd));
 	CHECK(pmi_attach(1, 0, fd[0]));
