@@ -65,6 +65,28 @@ weft_err weft_boot_get(int rank, const char *key, char *buf, size_t size)
 	return WEFT_ERR_NOENT;
 }
 
+/* All ranks exchange everything, as under PMI-1. */
+bool weft_boot_is_lazy(void)
+{
+	return false;
+}
+
+weft_err weft_boot_try_get(int rank, const char *key, char *buf, size_t size)
+{
+	return weft_boot_get(rank, key, buf, size);
+}
+
+int weft_boot_locals(const int **ranks_p)
+{
+	*ranks_p = NULL;
+	return 0;
+}
+
+void weft_boot_on_death(void (*hook)(int rank, const char *why))
+{
+	(void)hook;
+}
+
 /* ---- a rank ------------------------------------------------------------------------------- */
 
 static struct weft_ctx *ctx;
