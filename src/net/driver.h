@@ -129,6 +129,7 @@ struct weft_net_job {
 	 * waits: AGAIN until it is known.  NULL: there are no such peers. */
 	weft_err (*find)(void *arg, int peer, char *buf, size_t size);
 	void *find_arg;
+	bool callers; /* peers have no numbers: each that connects gets a free one above 0 */
 };
 
 #define WEFT_NET_LATER "later"

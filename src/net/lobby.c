@@ -230,10 +230,20 @@ static bool is_stale(struct weft_lobby *l, int peer)
 	       (!p->dialed || weft_clock_ns() - p->linked_ns > CROSSING_NS);
 }
 
+/* The first number that no caller has; 0: none, and there is no connection to ourselves. */
+static int free_number(const struct weft_lobby *l)
+{
+	for (int i = 1; i < l->job->size; i++)
+		if (l->peers[i].state == WEFT_LOBBY_IDLE)
+			return i;
+	return 0;
+}
+
 static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 {
-	int peer = g->auth.peer, fd = g->fd;
-	weft_assert(peer >= 0 && peer < l->job->size && peer != l->job->rank); /* proven */
+	int peer = l->job->callers ? free_number(l) : g->auth.peer, fd = g->fd;
+	weft_assert(l->job->callers ||
+		    (peer >= 0 && peer < l->job->size && peer != l->job->rank)); /* proven */
 	char why[96];
 	uint64_t took = weft_clock_ns() - g->since_ns;
 	if (took > l->slowest_ns)
@@ -244,12 +254,13 @@ static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 		l->ops->stale(l->arg, peer);
 		return;
 	}
-	enum weft_auth_verdict verdict = judge(l, peer);
+	bool full = l->job->callers && !peer;
+	enum weft_auth_verdict verdict = full ? WEFT_AUTH_REFUSE : judge(l, peer);
 
 	weft_net_auth_answer(&g->auth, verdict);
 	/* Eight bytes into a socket that holds none: they always fit. */
 	weft_err err = weft_net_auth_step(&g->auth, why, sizeof why);
-	if (verdict == WEFT_AUTH_REFUSE)
+	if (verdict == WEFT_AUTH_REFUSE && !full)
 		weft_net_auth_refused(l->ops->driver, "a second connection of a rank that has one");
 	if (err || verdict != WEFT_AUTH_ACCEPT) {
 		guest_drop(l, g, false);
