@@ -330,7 +330,7 @@ static void drop_unready(void)
 static void take_command(const struct frame *f, const char *body)
 {
 	struct keeper_msg m = {.op = f->rank, .value = link_int(f, body)};
-	if (m.op == KEEPER_END || m.op == KEEPER_KILL) {
+	if (m.op == KEEPER_LEAVE || m.op == KEEPER_END || m.op == KEEPER_KILL) {
 		agent.ending = true;
 		drop_unready();
 	}

@@ -22,6 +22,7 @@
 #include "remote.h"
 #include "say.h"
 #include "sink.h"
+#include "spawned.h"
 #include "stream.h"
 #include "verdict.h"
 
@@ -43,6 +44,7 @@ static struct {
 	int next_rank, spawning, living;
 	bool loss_told;            /* that stdout cannot be written */
 	bool nobody_waited;        /* all ranks ended by themselves */
+	bool leaving;              /* the keeper has been told so */
 	struct handover *handover; /* the job's secret, until the last rank has it */
 	struct verdict verdict;
 	bool verdict_told;
@@ -106,6 +108,8 @@ static bool died_of_our_output(const struct verdict *v)
 
 static void tell(const struct verdict *v)
 {
+	if (v->kind == VERDICT_START && spawned_tell(v->rank, v->value, v->step))
+		return;
 	if (!died_of_our_output(v))
 		verdict_say(v, job.plan);
 }
@@ -395,8 +399,9 @@ static void asked_to_end(int sig)
 		return;
 	}
 	job.forced_code = 128 + sig;
-	say("SIG%s: asking the ranks to end%s", sigabbrev_np(sig),
-	    sig == SIGINT ? " (once more: at once)" : "");
+	if (!spawned_is()) /* the other job's mpiexec has said it */
+		say("SIG%s: asking the ranks to end%s", sigabbrev_np(sig),
+		    sig == SIGINT ? " (once more: at once)" : "");
 	tell_keeper(KEEPER_SIGNAL, sig);
 	job.ask_at = weft_clock_ns() + ASK_NS;
 	if (job.phase == FAILING)
@@ -501,8 +506,8 @@ static int next_timeout_ms(void)
 
 static bool all_left(void)
 {
-	return job.phase == RUNNING && !job.forced_code && job.next_rank == job.plan->size &&
-	       !job.spawning && !job.living;
+	return job.phase == RUNNING && !job.leaving && !job.forced_code &&
+	       job.next_rank == job.plan->size && !job.spawning && !job.living;
 }
 
 static bool interrupted_and_left(void)
@@ -584,6 +589,15 @@ static bool start_far(void)
 	return remote_start(&s);
 }
 
+/* The process that has started this job is gone, and does not know it yet. */
+static void orphaned(void)
+{
+	if (job.phase >= ENDING)
+		return;
+	job.forced_code = 1;
+	end_job(KEEPER_END);
+}
+
 static bool start(void)
 {
 	char *mapping = place_mapping(job.setup->place, job.plan->size);
@@ -598,7 +612,8 @@ static bool start(void)
 	if (!job.handover || !events_init() || !sink_open_all(stream_resume_all) ||
 	    !pmi_init(job.plan->size, job.setup->jobid, mapping, &hooks) ||
 	    (!is_far() && !events_add(job.setup->sock, EPOLLIN, &job.keeper_source)) ||
-	    !events_add(job.setup->signal_fd, EPOLLIN, &job.signal_source)) {
+	    !events_add(job.setup->signal_fd, EPOLLIN, &job.signal_source) ||
+	    !spawned_watch(orphaned)) {
 		say("cannot start: %s", strerror(errno));
 		return false;
 	}
@@ -631,7 +646,8 @@ int job_run(const struct job_setup *setup)
 			if (!job.verdict_told)
 				tell(&job.verdict); /* a failure after MPI_Finalize, or none called */
 			job.nobody_waited = true;
-			end_job(KEEPER_END);
+			job.leaving = true;
+			tell_keeper(KEEPER_LEAVE, 0);
 		} else if (interrupted_and_left()) {
 			end_job(KEEPER_END);
 		}

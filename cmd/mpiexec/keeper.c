@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "rank.h"
 #include "say.h"
+#include "spawned.h"
 #include "tree.h"
 
 #define GRACE_NS 1500000000u /* an aborted job is over within two seconds */
@@ -28,7 +29,8 @@
 static struct keeper {
 	const struct keeper_setup *setup;
 	int sock, child_fd;
-	pid_t *pids; /* of each rank: 0 not started or gone */
+	pid_t *pids;  /* of each rank: 0 not started or gone */
+	bool leaving; /* told to end when no spawned job is left */
 	bool ending;
 	uint64_t kill_at;    /* next time to send SIGKILL, once ending */
 	uint64_t give_up_at; /* 0: no SIGKILL has been sent yet */
@@ -209,6 +211,9 @@ static void obey(const struct keeper_msg *m, int fds[KEEPER_FDS])
 	case KEEPER_SIGNAL:
 		signal_all(m->value);
 		break;
+	case KEEPER_LEAVE:
+		k.leaving = true;
+		break;
 	case KEEPER_END:
 		begin_end(false);
 		break;
@@ -249,6 +254,8 @@ static void loop(void)
 {
 	for (;;) { /* ends: told to end and no process left, or mpiexec is gone */
 		bool empty = reap();
+		if (k.leaving && !k.ending && (empty || !tree_has(SPAWNED_NAME)))
+			begin_end(false);
 		if (k.ending && (empty || given_up())) {
 			tell(KEEPER_GONE, 0, 0, 0);
 			return;

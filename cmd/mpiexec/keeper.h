@@ -25,6 +25,7 @@ enum keeper_op {
 	/* to the keeper */
 	KEEPER_SPAWN = 1, /* rank; descriptors KEEPER_FDS */
 	KEEPER_SIGNAL,    /* value: signal for every rank's group and every stray descendant */
+	KEEPER_LEAVE,     /* END, once the jobs that ranks have spawned are over */
 	KEEPER_END,       /* SIGTERM to all, SIGKILL 1.5 seconds later; then GONE */
 	KEEPER_KILL,      /* SIGKILL to all; then GONE */
 	/* from the keeper */

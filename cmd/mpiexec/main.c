@@ -27,6 +27,7 @@
 #include "plan.h"
 #include "remote.h"
 #include "say.h"
+#include "spawned.h"
 
 #define FDS_PER_RANK 4 /* two pipes, a socket, a pidfd */
 
@@ -173,6 +174,7 @@ int main(int argc, char **argv)
 	open_standard();
 	if (argc == 2 && strcmp(argv[1], "--weft-agent") == 0)
 		return agent_main(argc, argv);
+	spawned_begin();
 	switch (plan_parse(argc, argv, &plan)) {
 	case PLAN_BAD:
 		return 2;

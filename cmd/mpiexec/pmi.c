@@ -182,7 +182,7 @@ static bool do_simple(struct conn *c, const char *cmd)
 	else if (strcmp(cmd, "get_my_kvsname") == 0)
 		conn_answer(c, "cmd=my_kvsname kvsname=%s\n", srv.name);
 	else if (strcmp(cmd, "get_universe_size") == 0)
-		conn_answer(c, "cmd=universe_size size=%d\n", srv.size);
+		conn_answer(c, "cmd=universe_size size=-1\n"); /* there is no limit */
 	else if (strcmp(cmd, "getbyidx") == 0)
 		conn_answer(c, "cmd=getbyidx_results rc=-1 reason=not_supported\n");
 	else if (strcmp(cmd, "create_kvs") == 0)

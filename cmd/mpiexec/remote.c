@@ -422,7 +422,7 @@ bool remote_needs_secret(void)
 
 void remote_command(enum keeper_op op, int value)
 {
-	bool end = op == KEEPER_END || op == KEEPER_KILL;
+	bool end = op == KEEPER_LEAVE || op == KEEPER_END || op == KEEPER_KILL;
 	send_all(FRAME_COMMAND, (int)op, value);
 	if (!end)
 		return;

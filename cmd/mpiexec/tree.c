@@ -130,3 +130,27 @@ int tree_signal(int sig, pid_t spare, bool (*skip_group)(pid_t pgid, void *arg),
 	free(nodes);
 	return seen;
 }
+
+static bool has_name(pid_t pid, const char *name)
+{
+	char path[32], text[32] = "";
+	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, text, sizeof text - 1);
+	close(fd);
+	return n > 1 && (size_t)n - 1 == strlen(name) && strncmp(text, name, (size_t)n - 1) == 0;
+}
+
+bool tree_has(const char *name)
+{
+	int count = 0;
+	bool found = false;
+	struct node *nodes = list_processes(&count);
+	mark_descendants(nodes, count);
+	for (int i = 0; i < count && !found; i++)
+		found = nodes[i].ours && nodes[i].state != 'Z' && has_name(nodes[i].pid, name);
+	free(nodes);
+	return found;
+}

@@ -18,4 +18,7 @@
  * seen. */
 int tree_signal(int sig, pid_t spare, bool (*skip_group)(pid_t pgid, void *arg), void *arg);
 
+/* Is there a living descendant whose process has that name (at most 15 bytes)? */
+bool tree_has(const char *name);
+
 #endif
