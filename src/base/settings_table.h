@@ -77,4 +77,9 @@ WEFT_SETTING(COLL_SHM, "coll_shm", ENUM, "auto", 0, 0, "auto|on|off", "blocking 
 /* rma */
 WEFT_SETTING(RMA_PATH, "rma_path", ENUM, "auto", 0, 0, "auto|copy|owed", "how windows reach ranks of the same host; auto: memory that is mapped, else the kernel's copy, else messages that the target's engine serves; copy: the kernel's copy at best; owed: messages alone (MPI_Win_allocate_shared maps all the same)")
 WEFT_SETTING(COLL_FLAT, "coll_flat", INT, "256k", 0, 1099511627776, NULL, "with more ranks than cores, one rank combines up to this many bytes of all others")
+
+/* processes that come and go */
+WEFT_SETTING(SPAWN_MPIEXEC, "spawn_mpiexec", STR, "", 0, 0, NULL, "weft's mpiexec, which starts the processes of MPI_Comm_spawn; empty: the one beside the library")
+WEFT_SETTING(ACCEPT_TIMEOUT, "accept_timeout", INT, "60", 0, 1000000, NULL, "seconds that MPI_Comm_connect waits for an accept, unless its info key timeout says otherwise; 0: for ever")
+WEFT_SETTING(NAME_DIR, "name_dir", STR, "", 0, 0, NULL, "folder in which MPI_Publish_name keeps names; empty: one of the user in /tmp, so that jobs on this host see them")
 /* clang-format on */

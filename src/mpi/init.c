@@ -28,6 +28,7 @@
 #include "mpi/part/part.h"
 #include "mpi/session/session.h"
 #include "rma/rma.h"
+#include "mpi/dyn/dyn.h"
 #include "rt/rt.h"
 
 _Atomic int weft_mpi_x_state;
@@ -88,6 +89,7 @@ static int start_layers(const struct weft_boot_info **boot_p)
 
 static void stop_layers(void)
 {
+	weft_mpi_dyn_fini();
 	weft_comm_ctx_close(library_ctx);
 	weft_rma_end();
 	weft_mpi_comms_fini();
@@ -221,6 +223,9 @@ static int init(int *argc, char ***argv, int required)
 		world_model = WORLD_ON;
 	}
 	pthread_mutex_unlock(&life);
+	/* Those that have started this job hear of it by its end. */
+	if (!err && weft_mpi_dyn_init())
+		weft_boot_abort(1, "MPI_Init: this job cannot be connected to its parent");
 	return err;
 }
 

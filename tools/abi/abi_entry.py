@@ -36,6 +36,10 @@ UNCHECKED = {
     ("MPI_Comm_get_name", "comm"),
     ("MPI_Type_get_name", "datatype"),
     ("MPI_Win_get_name", "win"),
+    # The root's alone.
+    ("MPI_Comm_accept", "info"),
+    ("MPI_Comm_connect", "info"),
+    ("MPI_Comm_spawn", "info"),
     # Means nothing to MPI_NO_OP.
     ("MPI_Get_accumulate", "origin_datatype"),
     ("MPI_Get_accumulate_c", "origin_datatype"),
@@ -44,7 +48,9 @@ UNCHECKED = {
 }
 
 # May be null.
-NULLABLE = {("MPI_Info_get_string", "value"), ("MPI_Session_get_nth_pset", "pset_name")}
+NULLABLE = {("MPI_Info_get_string", "value"), ("MPI_Session_get_nth_pset", "pset_name"),
+            # The root's alone, and checked there.
+            ("MPI_Comm_accept", "port_name"), ("MPI_Comm_connect", "port_name"), ("MPI_Comm_spawn", "command")}
 
 # How much data there is: never negative.
 COUNTS = ("POLYXFER_NUM_ELEM_NNI", "POLYXFER_NUM_ELEM", "XFER_NUM_ELEM_NNI", "XFER_NUM_ELEM",

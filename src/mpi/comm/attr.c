@@ -43,8 +43,9 @@ void weft_mpi_attrs_init(const struct weft_boot_info *boot)
 {
 	appnum = boot->appnum;
 	have_appnum = boot->size > 1 || boot->appnum > 0;
-	universe = boot->universe > 0 ? boot->universe : boot->size;
-	have_universe = true;
+	/* Not set: no limit is known to how many processes there may be. */
+	universe = boot->universe;
+	have_universe = boot->universe > 0;
 }
 
 /* ---- keys --------------------------------------------------------------------------------- */

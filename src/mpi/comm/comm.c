@@ -275,12 +275,6 @@ int weft_mpi_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 	return MPI_SUCCESS;
 }
 
-int weft_mpi_Comm_get_parent(MPI_Comm *parent)
-{
-	*parent = MPI_COMM_NULL;
-	return MPI_SUCCESS;
-}
-
 /* ---- info --------------------------------------------------------------------------------- */
 
 static bool info_true(struct weft_mpi_info *i, const char *key)
@@ -406,10 +400,4 @@ int weft_mpi_Comm_free(MPI_Comm *comm)
 	/* Operations that are still under way hold references. */
 	weft_mpi_comm_unref(c);
 	return MPI_SUCCESS;
-}
-
-/* MPI makes the caller complete its operations first, so freeing is all that is left. */
-int weft_mpi_Comm_disconnect(MPI_Comm *comm)
-{
-	return weft_mpi_Comm_free(comm);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "mpi/comm/group.h"
+#include "mpi/dyn/meet.h"
 
 struct offer {
 	int err;
@@ -102,6 +103,68 @@ int weft_mpi_inter_make(struct weft_mpi_comm *local, int leader, struct weft_ctx
 	return err;
 }
 
+/* ---- groups that are in no common domain --------------------------------------------------- */
+
+/* A wire over a communicator that both leaders are in. */
+struct bridge_wire {
+	struct weft_ctx *ctx;
+	int remote_leader, tag;
+};
+
+static int swap_over_bridge(void *arg, const void *out, size_t out_len, void **in_p,
+			    size_t *in_len_p)
+{
+	struct bridge_wire *b = arg;
+	uint64_t mine = out_len, theirs = 0;
+	int err = weft_mpi_talk_swap(b->ctx, b->remote_leader, b->tag, &mine, sizeof(mine), &theirs,
+				     sizeof(theirs));
+
+	if (err)
+		return err;
+	*in_len_p = theirs;
+	*in_p = malloc(theirs + 1);
+	if (!*in_p)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	return weft_mpi_talk_swap(b->ctx, b->remote_leader, b->tag, out, out_len, *in_p, theirs);
+}
+
+/* Are both local communicators in the bridge's domain?  Collective over local. */
+static int ask_domains(struct weft_mpi_comm *local, int leader, const struct weft_mpi_comm *bridge,
+		       int remote_leader, int tag, bool *common_p)
+{
+	struct weft_mpi_talk t = weft_mpi_talk_all(local);
+	int told[2] = {MPI_SUCCESS, 0};
+
+	if (local->rank == leader) {
+		int mine = bridge->group->domain == local->group->domain, theirs = 0;
+		told[0] = weft_mpi_talk_swap(bridge->coll, remote_leader, tag, &mine, sizeof(mine),
+					     &theirs, sizeof(theirs));
+		told[1] = mine && theirs;
+	}
+	int err = weft_mpi_talk_bcast(&t, leader, told, sizeof(told));
+	*common_p = told[1];
+	return err ? err : told[0];
+}
+
+static int create(struct weft_mpi_comm *local, int leader, struct weft_mpi_comm *bridge,
+		  int remote_leader, int tag, struct weft_mpi_comm **made_p)
+{
+	struct weft_ctx *ctx = bridge ? bridge->coll : NULL;
+	struct bridge_wire over = {.ctx = ctx, .remote_leader = remote_leader, .tag = tag};
+	struct weft_mpi_wire wire = {.arg = &over, .swap = swap_over_bridge};
+	bool common;
+	int err = ask_domains(local, leader, bridge, remote_leader, tag, &common);
+
+	if (err)
+		return err;
+	if (common)
+		return weft_mpi_inter_make(local, leader, ctx, remote_leader, tag, local, made_p);
+	if (bridge)
+		wire.secret = weft_comm_secret(bridge->group->domain->core);
+	return weft_mpi_meet(local, leader, local->rank == leader ? &wire : NULL, MPI_SUCCESS,
+			     local, made_p);
+}
+
 int weft_mpi_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
 			      int remote_leader, int tag, MPI_Comm *newintercomm)
 {
@@ -125,8 +188,9 @@ int weft_mpi_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm pe
 		world = weft_mpi_comm_peer(bridge, remote_leader);
 	}
 	tag = WEFT_MPI_TAG_INTER | (tag & (WEFT_MPI_TAG_INTER - 1));
-	int err = weft_mpi_inter_make(local, local_leader, bridge ? bridge->coll : NULL, world, tag,
-				      local, &made);
+	if (local->rank != local_leader)
+		bridge = NULL;
+	int err = create(local, local_leader, bridge, world, tag, &made);
 	return err ? err : weft_mpi_comm_name(made, newintercomm);
 }
 

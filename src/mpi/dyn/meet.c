@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* meet.c - two groups become one domain: agreement, addresses, the communicators. */
+#include "mpi/dyn/meet.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot/blob.h"
+#include "boot/boot.h"
+#include "net/auth.h"
+
+#define MEET_VERSION 1
+#define TEXT_MAX (64u << 20) /* of one member */
+
+/* What the roots tell each other first. */
+struct hello {
+	uint32_t version;
+	int32_t size, root;
+	uint8_t nonce[16];
+};
+
+/* What the root tells its side. */
+struct agreement {
+	int32_t err;
+	int32_t their_size, their_root;
+	int32_t first; /* our members come first in the domain */
+	uint8_t secret[WEFT_SECRET_BYTES];
+	char name[33];
+};
+
+struct meeting {
+	struct weft_mpi_comm *local;
+	struct weft_mpi_talk talk;
+	int root;
+	const struct weft_mpi_wire *wire; /* on the root */
+	struct agreement with;
+	int size;                   /* of both sides */
+	struct weft_boot_blob mine; /* put, and not yet fenced */
+	char **text;                /* by member: of the last fence */
+	void *all;                  /* where the texts lie */
+	bool broken;                /* a fence said so: the others know */
+};
+
+static int offset_of_ours(const struct meeting *m)
+{
+	return m->with.first ? 0 : m->with.their_size;
+}
+
+static int offset_of_theirs(const struct meeting *m)
+{
+	return m->with.first ? m->local->size : 0;
+}
+
+/* ---- agreement ---------------------------------------------------------------------------- */
+
+/* The smaller nonce comes first; the secret depends on both. */
+static void settle(struct meeting *m, const struct hello *mine, const struct hello *theirs)
+{
+	uint8_t both[2 * sizeof(mine->nonce)], name[16];
+	size_t n = sizeof(mine->nonce);
+
+	m->with.first = memcmp(mine->nonce, theirs->nonce, n) < 0;
+	m->with.their_size = theirs->size;
+	m->with.their_root = theirs->root;
+	memcpy(both, m->with.first ? mine->nonce : theirs->nonce, n);
+	memcpy(both + n, m->with.first ? theirs->nonce : mine->nonce, n);
+	weft_net_auth_derive(m->wire->secret, "meet", both, sizeof(both), m->with.secret,
+			     sizeof(m->with.secret));
+	weft_net_auth_derive(m->with.secret, "name", NULL, 0, name, sizeof(name));
+	sodium_bin2hex(m->with.name, sizeof(m->with.name), name, sizeof(name));
+}
+
+static int greet(struct meeting *m)
+{
+	struct hello mine = {.version = MEET_VERSION, .size = m->local->size, .root = m->root},
+		     theirs;
+	void *in = NULL;
+	size_t len = 0;
+
+	randombytes_buf(mine.nonce, sizeof(mine.nonce));
+	int err = m->wire->swap(m->wire->arg, &mine, sizeof(mine), &in, &len);
+	if (err)
+		return err;
+	if (len != sizeof(theirs)) {
+		free(in);
+		return weft_mpi_err(MPI_ERR_OTHER, "the other side speaks another language");
+	}
+	memcpy(&theirs, in, sizeof(theirs));
+	free(in);
+	if (theirs.version != MEET_VERSION)
+		return weft_mpi_err(MPI_ERR_OTHER,
+				    "the other side is another version of weft (it meets by rules "
+				    "%u, this process by rules %u)",
+				    theirs.version, MEET_VERSION);
+	if (theirs.size < 1 || theirs.size > (1 << 24) || theirs.root < 0 ||
+	    theirs.root >= theirs.size)
+		return weft_mpi_err(MPI_ERR_OTHER, "the other side says that it has %d processes",
+				    theirs.size);
+	settle(m, &mine, &theirs);
+	return MPI_SUCCESS;
+}
+
+static int agree(struct meeting *m, int failed)
+{
+	if (m->local->rank == m->root)
+		m->with.err = m->wire ? greet(m) : failed;
+	int err = weft_mpi_talk_bcast(&m->talk, m->root, &m->with, sizeof(m->with));
+	if (err)
+		return err;
+	m->size = m->local->size + m->with.their_size;
+	return m->with.err;
+}
+
+/* ---- texts of all members ----------------------------------------------------------------- */
+
+/* Takes the text of each member of our side, one after the other, NUL-terminated; NULL text: that
+ * member has failed, as an empty line says. */
+static int gather(struct meeting *m, const char *mine, char **out_p, size_t *len_p)
+{
+	char *out = NULL;
+	size_t len = 0;
+	int err = MPI_SUCCESS;
+
+	for (int r = 0; r < m->local->size && !err; r++) {
+		uint64_t n = strlen(mine) + 1;
+		const char *from = mine;
+		char *more;
+		if (r != m->root) {
+			err = weft_mpi_talk_recv(m->local->coll, m->local->group->world[r],
+						 m->talk.tag, &n, sizeof(n));
+			if (!err && (!n || n > TEXT_MAX))
+				err = weft_mpi_err(MPI_ERR_INTERN, "a text without end");
+			from = NULL;
+		}
+		if (err)
+			break;
+		more = realloc(out, len + n);
+		if (!more) {
+			err = weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+			break;
+		}
+		out = more;
+		if (from)
+			memcpy(out + len, from, n);
+		else
+			err = weft_mpi_talk_recv(m->local->coll, m->local->group->world[r],
+						 m->talk.tag, out + len, n);
+		len += n;
+	}
+	*out_p = out;
+	*len_p = len;
+	return err;
+}
+
+static int offer(struct meeting *m, const char *mine)
+{
+	uint64_t n = strlen(mine) + 1;
+	int to = m->local->group->world[m->root];
+	int err = weft_mpi_talk_send(m->local->coll, to, m->talk.tag, &n, sizeof(n));
+
+	return err ? err : weft_mpi_talk_send(m->local->coll, to, m->talk.tag, mine, n);
+}
+
+/* Are these n texts, each with its end?  Fills text[0..n). */
+static bool split(char *all, size_t len, int n, char **text)
+{
+	size_t at = 0;
+
+	for (int i = 0; i < n; i++) {
+		size_t k = strnlen(all + at, len - at);
+		if (at + k >= len)
+			return false;
+		text[i] = all + at;
+		at += k + 1;
+	}
+	return at == len;
+}
+
+/* On the root: our texts go over, theirs come; *all_p holds both, in the domain's order. */
+static int swap_texts(struct meeting *m, const char *ours, size_t ours_len, char **all_p,
+		      size_t *len_p)
+{
+	void *theirs = NULL;
+	size_t theirs_len = 0;
+	int err = m->wire->swap(m->wire->arg, ours, ours_len, &theirs, &theirs_len);
+
+	if (err)
+		return err;
+	*len_p = ours_len + theirs_len;
+	*all_p = malloc(*len_p + 1);
+	if (*all_p) {
+		size_t at = m->with.first ? 0 : theirs_len;
+		memcpy(*all_p + at, ours, ours_len);
+		memcpy(*all_p + (m->with.first ? ours_len : 0), theirs, theirs_len);
+	}
+	free(theirs);
+	return *all_p ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+}
+
+/* Every member says `mine` and hears what each of both sides has said. */
+static int share(struct meeting *m, const char *mine)
+{
+	char *ours = NULL, *all = NULL;
+	size_t ours_len = 0, len = 0;
+	int64_t told = -1;
+	int err;
+
+	if (m->local->rank == m->root) {
+		err = gather(m, mine, &ours, &ours_len);
+		if (!err)
+			err = swap_texts(m, ours, ours_len, &all, &len);
+		free(ours);
+		told = err ? -1 : (int64_t)len;
+	} else {
+		err = offer(m, mine);
+	}
+	int heard = weft_mpi_talk_bcast(&m->talk, m->root, &told, sizeof(told));
+	if (!heard && told >= 0 && m->local->rank != m->root) {
+		len = (size_t)told;
+		all = malloc(len + 1);
+	}
+	if (!heard && told >= 0 && all)
+		heard = weft_mpi_talk_bcast(&m->talk, m->root, all, len);
+	free(m->all);
+	m->all = all;
+	if (err || heard)
+		return err ? err : heard;
+	if (!all || !split(all, len, m->size, m->text))
+		return weft_mpi_err(MPI_ERR_OTHER, "the other side could not be heard");
+	return MPI_SUCCESS;
+}
+
+static weft_err put(void *arg, const char *key, const char *text)
+{
+	struct meeting *m = arg;
+
+	return weft_boot_blob_add(&m->mine, key, text);
+}
+
+/* An empty text says that its member has failed. */
+static weft_err fence_as(struct meeting *m, bool failed)
+{
+	int err = share(m, failed ? "" : m->mine.text ? m->mine.text : "-");
+
+	weft_boot_blob_fini(&m->mine);
+	m->mine = (struct weft_boot_blob){0};
+	for (int i = 0; i < m->size && !err; i++)
+		if (!m->text[i][0])
+			err = weft_mpi_err(MPI_ERR_OTHER,
+					   "a process of the two groups cannot reach the others "
+					   "(its own line says why)");
+	m->broken = m->broken || err;
+	return err ? WEFT_ERR_PEER : WEFT_OK;
+}
+
+static weft_err fence(void *arg)
+{
+	return fence_as(arg, false);
+}
+
+static weft_err get(void *arg, int rank, const char *key, char *buf, size_t size)
+{
+	struct meeting *m = arg;
+
+	return weft_boot_blob_find(m->text[rank], key, buf, size);
+}
+
+/* ---- the domain --------------------------------------------------------------------------- */
+
+/* The names of all processes, in the domain's order. */
+static int names(struct meeting *m, struct weft_mpi_process *all)
+{
+	struct weft_mpi_group *g = m->local->group;
+	struct weft_mpi_process *ours = all + offset_of_ours(m);
+	size_t bytes = (size_t)m->with.their_size * sizeof(*all), len = 0;
+	void *in = NULL;
+	int err = MPI_SUCCESS;
+
+	for (int r = 0; r < g->size; r++)
+		ours[r] = g->domain->process[g->world[r]];
+	if (m->local->rank == m->root) {
+		err = m->wire->swap(m->wire->arg, ours, (size_t)g->size * sizeof(*all), &in, &len);
+		if (!err && len != bytes)
+			err = weft_mpi_err(MPI_ERR_OTHER, "the other side's list is damaged");
+		if (!err)
+			memcpy(all + offset_of_theirs(m), in, bytes);
+		free(in);
+	}
+	int told = weft_mpi_talk_bcast(&m->talk, m->root, &err, sizeof(err));
+	if (!told && !err)
+		told = weft_mpi_talk_bcast(&m->talk, m->root, all + offset_of_theirs(m), bytes);
+	return told ? told : err;
+}
+
+static int join(struct meeting *m, struct weft_core **core_p)
+{
+	struct weft_comm_meeting how = {.rank = offset_of_ours(m) + m->local->rank,
+					.size = m->size,
+					.jobid = m->with.name,
+					.secret = m->with.secret,
+					.arg = m,
+					.put = put,
+					.fence = fence,
+					.get = get};
+	*core_p = NULL;
+	weft_err err = weft_comm_join(&how, core_p);
+	/* Those that go on hear of it at their next fence; the last one is here. */
+	if (!m->broken && fence_as(m, err != WEFT_OK) && !err)
+		err = WEFT_ERR_PEER;
+	if (err && *core_p) {
+		weft_comm_leave(*core_p);
+		*core_p = NULL;
+	}
+	return err ? weft_mpi_err(MPI_ERR_OTHER, "the two groups cannot be connected: %s",
+				  weft_strerror(err))
+		   : MPI_SUCCESS;
+}
+
+static struct weft_mpi_group *side(struct weft_mpi_domain *d, int from, int n)
+{
+	int *world = malloc((size_t)n * sizeof(*world));
+
+	for (int i = 0; world && i < n; i++)
+		world[i] = from + i;
+	struct weft_mpi_group *g = world ? weft_mpi_group_make_in(d, n, world) : NULL;
+	free(world);
+	return g;
+}
+
+static int build(struct meeting *m, struct weft_mpi_domain *d, struct weft_mpi_comm *parent,
+		 struct weft_mpi_comm **inter_p)
+{
+	struct weft_mpi_group *ours = side(d, offset_of_ours(m), m->local->size);
+	struct weft_mpi_group *theirs = side(d, offset_of_theirs(m), m->with.their_size);
+	struct weft_mpi_comm *inner = NULL;
+	struct weft_mpi_comm_plan plan = {.id = m->with.first ? WEFT_MPI_ID_LOW : WEFT_MPI_ID_HIGH,
+					  .keeper = -1,
+					  .group = ours,
+					  .parent = m->local};
+	int err = ours && theirs ? weft_mpi_comm_build(&plan, &inner)
+				 : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	if (!err) {
+		plan.id = WEFT_MPI_ID_INTER;
+		plan.remote = theirs;
+		plan.local = inner;
+		plan.parent = parent;
+		err = weft_mpi_comm_build(&plan, inter_p);
+		if (err)
+			weft_mpi_comm_unref(inner);
+	}
+	weft_mpi_group_unref(ours);
+	weft_mpi_group_unref(theirs);
+	return err;
+}
+
+/* The first message: from here on each side notices the other's end, and both have all they need. */
+static int shake_hands(struct meeting *m, struct weft_mpi_comm *inter)
+{
+	char out = 0, in;
+	int err = MPI_SUCCESS;
+
+	if (m->local->rank == m->root)
+		err = weft_mpi_talk_swap(inter->coll, weft_mpi_comm_peer(inter, m->with.their_root),
+					 WEFT_MPI_TAG_TALK, &out, 1, &in, 1);
+	int told = weft_mpi_talk_bcast(&m->talk, m->root, &err, sizeof(err));
+	return told ? told : err;
+}
+
+static int become_one(struct meeting *m, struct weft_mpi_comm *parent,
+		      struct weft_mpi_comm **inter_p)
+{
+	struct weft_mpi_process *all = calloc((size_t)m->size, sizeof(*all));
+	struct weft_core *core = NULL;
+	struct weft_mpi_domain *d = NULL;
+
+	m->text = calloc((size_t)m->size, sizeof(*m->text));
+	int err = all && m->text ? names(m, all) : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	if (!err)
+		err = join(m, &core);
+	if (!err && !(d = weft_mpi_domain_make(core, m->size, all))) {
+		weft_comm_leave(core);
+		err = weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	}
+	if (!err) {
+		err = build(m, d, parent, inter_p);
+		if (!err && (err = shake_hands(m, *inter_p))) {
+			weft_mpi_comm_unref(*inter_p);
+			*inter_p = NULL;
+		}
+		weft_mpi_domain_unuse(d);
+	}
+	free(m->text);
+	free(m->all);
+	free(all);
+	return err;
+}
+
+int weft_mpi_meet(struct weft_mpi_comm *local, int root, const struct weft_mpi_wire *wire,
+		  int failed, struct weft_mpi_comm *parent, struct weft_mpi_comm **inter_p)
+{
+	struct meeting m = {
+		.local = local, .talk = weft_mpi_talk_all(local), .root = root, .wire = wire};
+
+	weft_mpi_domains_sweep();
+	int err = agree(&m, failed);
+	if (!err)
+		err = become_one(&m, parent, inter_p);
+	sodium_memzero(&m.with, sizeof(m.with));
+	return err;
+}

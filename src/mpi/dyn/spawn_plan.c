@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spawn_plan.c - programs, arguments and info keys of a spawn become mpiexec's command line. */
+#include "mpi/dyn/spawn_plan.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "mpi/info.h"
+
+enum key { KEY_WDIR, KEY_PATH, KEY_HOST, KEY_SOFT, KEY_ARCH, KEY_WD, KEY_FILE, KEYS };
+static const char *const key_name[KEYS] = {"wdir", "path", "host", "soft", "arch", "wd", "file"};
+
+struct keys {
+	char value[KEYS][MPI_MAX_INFO_VAL + 1]; /* empty: not given */
+};
+
+/* ---- info keys ---------------------------------------------------------------------------- */
+
+/* A line KEY VALUE or KEY = VALUE of the file. */
+static void take_line(struct keys *k, char *line)
+{
+	char *key = line + strspn(line, " \t");
+	size_t n = strcspn(key, " \t=\n");
+	char *value = key + n + strspn(key + n, " \t=");
+
+	value[strcspn(value, "\n")] = 0;
+	for (int i = 0; i < KEY_FILE; i++)
+		if (n && strlen(key_name[i]) == n && strncmp(key, key_name[i], n) == 0 &&
+		    !k->value[i][0])
+			snprintf(k->value[i], sizeof(k->value[i]), "%s", value);
+}
+
+static int read_file(struct keys *k)
+{
+	char line[MPI_MAX_INFO_VAL + 64];
+	FILE *f = fopen(k->value[KEY_FILE], "re");
+
+	if (!f)
+		return weft_mpi_err(MPI_ERR_SPAWN, "info key file: %s cannot be read",
+				    k->value[KEY_FILE]);
+	while (fgets(line, sizeof(line), f))
+		if (line[0] != '#')
+			take_line(k, line);
+	fclose(f);
+	return MPI_SUCCESS;
+}
+
+static int keys_read(MPI_Info info, struct keys *k)
+{
+	memset(k, 0, sizeof(*k));
+	if (info == MPI_INFO_NULL)
+		return MPI_SUCCESS;
+	struct weft_mpi_info *i = weft_mpi_info_of(info);
+	if (!i)
+		return weft_mpi_err(MPI_ERR_INFO, "invalid info object");
+	for (int key = 0; key < KEYS; key++)
+		if (!weft_mpi_info_look(i, key_name[key], k->value[key], sizeof(k->value[key])))
+			k->value[key][0] = 0;
+	int err = k->value[KEY_FILE][0] ? read_file(k) : MPI_SUCCESS;
+	/* The short word that many programs use. */
+	if (!k->value[KEY_WDIR][0])
+		memcpy(k->value[KEY_WDIR], k->value[KEY_WD], sizeof(k->value[KEY_WDIR]));
+	return err;
+}
+
+static bool is_this_host(const char *name, size_t n)
+{
+	char mine[HOST_NAME_MAX + 1] = "";
+
+	(void)gethostname(mine, sizeof(mine) - 1);
+	const char *const known[] = {mine, "localhost", "127.0.0.1", "::1"};
+	for (size_t i = 0; i < weft_countof(known); i++)
+		if (strlen(known[i]) == n && strncmp(known[i], name, n) == 0)
+			return true;
+	/* The short name of a host with a long one. */
+	return strcspn(mine, ".") == n && strncmp(mine, name, n) == 0;
+}
+
+static int check_place(const struct keys *k)
+{
+	struct utsname u;
+
+	for (const char *h = k->value[KEY_HOST]; *h; h += *h == ',') {
+		size_t n = strcspn(h, ",:");
+		if (n && !is_this_host(h, n))
+			return weft_mpi_err(MPI_ERR_SPAWN,
+					    "info key host: %.*s is not this host, and processes "
+					    "are started on the root's host",
+					    (int)n, h);
+		h += strcspn(h, ",");
+	}
+	if (k->value[KEY_ARCH][0] && (uname(&u) || strcmp(u.machine, k->value[KEY_ARCH]) != 0))
+		return weft_mpi_err(MPI_ERR_SPAWN, "info key arch: this host is %s, not %s",
+				    u.machine, k->value[KEY_ARCH]);
+	return MPI_SUCCESS;
+}
+
+/* The largest number up to most that a:b:c names; -1: none, or no such text. */
+static long largest(const char *text, long most)
+{
+	long v[3] = {0, 0, 1}, best = -1;
+	int n = 0;
+	char *end;
+
+	do {
+		v[n++] = strtol(text, &end, 10);
+		if (end == text || (*end && *end != ':'))
+			return -1;
+		text = end + 1;
+	} while (*end && n < 3);
+	if (*end)
+		return -1;
+	if (n == 1)
+		v[1] = v[0];
+	/* Ends: the step is not 0, and each turn goes on by it. */
+	for (long i = v[0]; v[2] && (v[2] > 0 ? i <= v[1] : i >= v[1]); i += v[2]) {
+		if (i >= 0 && i <= most && i > best)
+			best = i;
+		if (i > most && v[2] > 0)
+			break;
+	}
+	return best;
+}
+
+/* How many processes soft lets us start; 0: none. */
+static int soft_count(const char *soft, int most)
+{
+	long best = 0;
+	char part[128];
+
+	if (!*soft)
+		return most;
+	for (const char *s = soft; *s; s += *s == ',') {
+		size_t n = strcspn(s, ",");
+		snprintf(part, sizeof(part), "%.*s", (int)n, s);
+		long v = largest(part, most);
+		best = v > best ? v : best;
+		s += n;
+	}
+	return (int)best;
+}
+
+/* ---- the command line --------------------------------------------------------------------- */
+
+static bool add(struct weft_mpi_spawn_plan *p, const char *word)
+{
+	if (p->n + 2 > p->room) {
+		int room = 2 * p->room + 16;
+		char **more = realloc(p->argv, (size_t)room * sizeof(*more));
+		if (!more)
+			return false;
+		p->argv = more;
+		p->room = room;
+	}
+	p->argv[p->n] = word ? strdup(word) : NULL;
+	p->argv[p->n + 1] = NULL;
+	return !word || p->argv[p->n++] != NULL;
+}
+
+/* Looks for command in the folders of path; else it stays as it is, for the usual search. */
+static const char *resolve(const char *command, const char *path, char buf[PATH_MAX])
+{
+	if (strchr(command, '/'))
+		return command;
+	while (*path) { /* ends: path moves to the next folder */
+		size_t n = strcspn(path, ":");
+		if (snprintf(buf, PATH_MAX, "%.*s/%s", (int)n, path, command) < PATH_MAX &&
+		    access(buf, X_OK) == 0)
+			return buf;
+		path += n + (path[n] == ':');
+	}
+	return command;
+}
+
+static bool add_program(struct weft_mpi_spawn_plan *p, const struct weft_mpi_spawn_program *prog,
+			const struct keys *k, int n)
+{
+	char count[16], buf[PATH_MAX];
+	bool good = true;
+
+	snprintf(count, sizeof(count), "%d", n);
+	if (p->n > 1)
+		good = add(p, ":");
+	good = good && add(p, "-n") && add(p, count);
+	if (k->value[KEY_WDIR][0])
+		good = good && add(p, "--wdir") && add(p, k->value[KEY_WDIR]);
+	good = good && add(p, "--") && add(p, resolve(prog->command, k->value[KEY_PATH], buf));
+	for (char **a = prog->argv; good && a && a != MPI_ARGV_NULL && *a; a++)
+		good = add(p, *a);
+	return good;
+}
+
+int weft_mpi_spawn_plan_make(const struct weft_mpi_spawn_program *program, int count,
+			     struct weft_mpi_spawn_plan *plan)
+{
+	struct keys k;
+
+	*plan = (struct weft_mpi_spawn_plan){0};
+	if (!add(plan, "mpiexec"))
+		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	for (int i = 0; i < count; i++)
+		plan->asked += program[i].maxprocs > 0 ? program[i].maxprocs : 0;
+	for (int i = 0; i < count; i++) {
+		const struct weft_mpi_spawn_program *prog = &program[i];
+		if (!prog->command || !*prog->command)
+			return weft_mpi_err(MPI_ERR_ARG, "command %d is empty", i);
+		if (prog->maxprocs < 1)
+			return weft_mpi_err(MPI_ERR_ARG, "maxprocs of command %d is %d", i,
+					    prog->maxprocs);
+		int err = keys_read(prog->info, &k);
+		if (!err)
+			err = check_place(&k);
+		if (err)
+			return err;
+		int n = soft_count(k.value[KEY_SOFT], prog->maxprocs);
+		plan->started += n;
+		if (!n)
+			return weft_mpi_err(MPI_ERR_SPAWN,
+					    "info key soft: %s allows no number from 1 to %d",
+					    k.value[KEY_SOFT], prog->maxprocs);
+		if (!add_program(plan, prog, &k, n))
+			return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	}
+	return MPI_SUCCESS;
+}
+
+void weft_mpi_spawn_plan_fini(struct weft_mpi_spawn_plan *plan)
+{
+	for (int i = 1; i < plan->n; i++)
+		free(plan->argv[i]);
+	free(plan->argv);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ranks: 2
+ *
+ * Many times one child and a disconnect, from several ranks at once: descriptors, mappings and
+ * processes do not grow.  Then 32 children at once. */
+#include <dirent.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "mpitest.h"
+
+#define ROUNDS 40
+#define AT_ONCE 32
+
+static int entries(const char *path)
+{
+	int n = 0;
+	DIR *d = opendir(path);
+	CHECK(d != NULL);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static int lines(const char *path)
+{
+	int n = 0, c;
+	FILE *f = fopen(path, "r");
+	CHECK(f != NULL);
+	while ((c = getc(f)) != EOF)
+		n += c == '\n';
+	fclose(f);
+	return n;
+}
+
+static void one(const char *self)
+{
+	MPI_Comm inter;
+	int in, out = 17;
+	MPI_Comm_spawn(self, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter,
+		       MPI_ERRCODES_IGNORE);
+	MPI_Sendrecv(&out, 1, MPI_INT, 0, 3, &in, 1, MPI_INT, 0, 3, inter, MPI_STATUS_IGNORE);
+	CHECK_EQ(in, 18);
+	MPI_Comm_disconnect(&inter);
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Comm parent;
+	char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	CHECK(n > 0);
+	self[n] = 0;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_get_parent(&parent);
+	if (parent != MPI_COMM_NULL) {
+		int v, remote;
+		MPI_Comm_remote_size(parent, &remote);
+		if (remote == 1) {
+			MPI_Recv(&v, 1, MPI_INT, 0, 3, parent, MPI_STATUS_IGNORE);
+			v++;
+			MPI_Send(&v, 1, MPI_INT, 0, 3, parent);
+		} else {
+			MPI_Barrier(parent);
+		}
+		MPI_Comm_disconnect(&parent);
+		MPI_Finalize();
+		return 0;
+	}
+	int fds = 0, maps = 0, tasks = 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		one(self);
+		if (i == ROUNDS / 4) {
+			fds = entries("/proc/self/fd");
+			maps = lines("/proc/self/maps");
+			tasks = entries("/proc/self/task");
+		}
+	}
+	CHECK_EQ(entries("/proc/self/fd"), fds);
+	CHECK_EQ(entries("/proc/self/task"), tasks);
+	CHECK(lines("/proc/self/maps") <= maps + 2); /* the allocator's own */
+
+	MPI_Comm inter;
+	MPI_Comm_spawn(self, MPI_ARGV_NULL, AT_ONCE, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+		       MPI_ERRCODES_IGNORE);
+	int remote;
+	MPI_Comm_remote_size(inter, &remote);
+	CHECK_EQ(remote, AT_ONCE);
+	MPI_Barrier(inter);
+	MPI_Comm_disconnect(&inter);
+	MPI_Finalize();
+	return 0;
+}
