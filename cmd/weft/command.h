@@ -38,7 +38,8 @@ struct weft_wait_note;
 /* Of each user-level thread that is alive; note is an address in that process. */
 typedef void weft_cmd_ult_fn(void *arg, int worker, uint32_t slot, const char *name,
 			     const struct weft_wait_note *note);
-bool weft_cmd_live_each_ult(int pid, const struct weft_live_head *h, weft_cmd_ult_fn *fn, void *arg);
+bool weft_cmd_live_each_ult(int pid, const struct weft_live_head *h, weft_cmd_ult_fn *fn,
+			    void *arg);
 /* The user-level threads of process pid, at most `most` of them one by one. */
 void weft_cmd_live_ults(int pid, const struct weft_live_head *h, int most);
 

@@ -332,7 +332,7 @@ class Entry:
         pointer = [p for p in f.params if p.type in HANDLE_POINTERS and not p.is_const and not p.is_array]
         if re.search(r"_(free|disconnect)$", f.name):
             first += [f"weft_mpi_check_freed({where}, *{p.name});" for p in pointer]
-        elif not COMPLETES.match(f.name):
+        elif not COMPLETES.match(f.name) and "_f90_" not in f.name:  # those are never freed
             last += [f"weft_mpi_check_made({where}, *{p.name});" for p in pointer]
         other = "dest" if f.has("dest") else "source" if f.has("source") else None
         if other and f.has("buf") and f.has("count") and f.has("datatype") and f.has("tag") and f.has("comm") \

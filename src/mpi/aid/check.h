@@ -55,6 +55,10 @@ void weft_mpi_check_completed(void);
 /* bytes: what all members give alike, or -1; op: MPI_OP_NULL: none; root: -1: none. */
 void weft_mpi_check_coll(const char *call, const void *site, MPI_Comm comm, int root,
 			 MPI_Count count, MPI_Datatype type, MPI_Op op);
+/* The call that the thread has just announced by check_coll is good, and begins: where checking. */
+void weft_mpi_check_coll_begin(struct weft_mpi_comm *c) __attribute__((cold));
+/* It is not good, and does not begin. */
+void weft_mpi_check_coll_refused(void);
 /* Before comm is freed: its notes have been compared. */
 void weft_mpi_check_coll_end(MPI_Comm comm);
 void weft_mpi_check_coll_fini(void);

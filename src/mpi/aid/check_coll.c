@@ -128,11 +128,54 @@ static uint64_t op_of(MPI_Op op)
 	return op == MPI_OP_NULL ? 0 : h < WEFT_MPI_PREDEFINED_END ? h : 1;
 }
 
+/* Of the call that this thread is in: no wait, and so no switch, comes before it begins. */
+static _Thread_local struct {
+	const char *call;
+	const void *site;
+	MPI_Comm comm;
+	int root;
+	MPI_Count count;
+	MPI_Datatype type;
+	MPI_Op op;
+} announced;
+
 void weft_mpi_check_coll(const char *call, const void *site, MPI_Comm comm, int root,
 			 MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
-	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
-	if (!weft_mpi_checking || !c || c->inter || c->size < 2)
+	announced.call = weft_mpi_checking ? call : NULL;
+	announced.site = site;
+	announced.comm = comm;
+	announced.root = root;
+	announced.count = count;
+	announced.type = type;
+	announced.op = op;
+}
+
+void weft_mpi_check_coll_refused(void)
+{
+	announced.call = NULL;
+}
+
+static void describe_mine(struct coll_note *n, uint32_t number)
+{
+	size_t length = strlen(announced.call);
+	*n = (struct coll_note){.number = number,
+				.root = announced.root,
+				.op = op_of(announced.op),
+				.place = weft_mpi_check_offset(announced.site),
+				.bytes = UINT64_MAX};
+	if (announced.count >= 0)
+		n->signature = weft_mpi_check_signature(announced.count, announced.type, &n->bytes);
+	if (length > 2 && strcmp(announced.call + length - 2, "_c") == 0)
+		length -= 2; /* the same collective */
+	if (length >= sizeof n->call)
+		length = sizeof n->call - 1;
+	memcpy(n->call, announced.call, length);
+}
+
+void weft_mpi_check_coll_begin(struct weft_mpi_comm *c)
+{
+	if (!announced.call || c->inter || c->size < 2)
 		return;
 	struct compare *k = calloc(1, sizeof *k);
 	(void)sweep(c);
@@ -142,20 +185,9 @@ void weft_mpi_check_coll(const char *call, const void *site, MPI_Comm comm, int 
 	k->comm = c;
 	k->rank = c->rank;
 	k->left = (c->rank + c->size - 1) % c->size;
-	k->mine = (struct coll_note){.number = n,
-				     .root = root,
-				     .op = op_of(op),
-				     .place = weft_mpi_check_offset(site),
-				     .bytes = UINT64_MAX};
-	if (count >= 0)
-		k->mine.signature = weft_mpi_check_signature(count, type, &k->mine.bytes);
-	size_t length = strlen(call);
-	if (length > 2 && strcmp(call + length - 2, "_c") == 0)
-		length -= 2; /* the same collective */
-	if (length >= sizeof k->mine.call)
-		length = sizeof k->mine.call - 1;
-	memcpy(k->mine.call, call, length);
-	snprintf(k->name, sizeof k->name, "%s", weft_mpi_check_comm(comm));
+	describe_mine(&k->mine, n);
+	snprintf(k->name, sizeof k->name, "%s", weft_mpi_check_comm(announced.comm));
+	announced.call = NULL;
 	atomic_store_explicit(&k->x_left, 2, memory_order_relaxed); /* published by the lock */
 	pthread_mutex_lock(&lock);
 	k->next = list;

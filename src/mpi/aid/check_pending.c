@@ -11,6 +11,9 @@
 #include "mpi/aid/check.h"
 #include "mpi/type/type.h"
 
+#define PENDING_MAX                                                                                \
+	4096 /* looked through by each call: what is started beyond them is not checked */
+
 struct pending {
 	MPI_Request request;
 	const char *call;
@@ -27,6 +30,7 @@ struct pending {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pending *list; /* under lock */
+static unsigned listed;      /* under lock: its length */
 
 static uint64_t sum_of(const struct weft_buf *b)
 {
@@ -53,6 +57,12 @@ static bool describe(struct pending *p, const void *buf, MPI_Count count, MPI_Da
 	p->from = (uintptr_t)buf + (uintptr_t)t->layout->true_lb;
 	p->to = p->from + p->buf.bytes;
 	return true;
+}
+
+static void pending_free(struct pending *p)
+{
+	weft_data_type_unref(p->layout);
+	free(p);
 }
 
 static void report_overlap(const struct pending *p, const struct pending *q)
@@ -121,12 +131,17 @@ void weft_mpi_check_started(const char *call, const void *site, bool send, const
 	if (send)
 		p->sum = sum_of(&p->buf);
 	pthread_mutex_lock(&lock);
-	bool bad = overlaps_locked(p, &q);
-	p->next = list;
-	list = p;
+	bool bad = overlaps_locked(p, &q), room = listed < PENDING_MAX;
+	if (room) {
+		p->next = list;
+		list = p;
+		listed++;
+	}
 	pthread_mutex_unlock(&lock);
 	if (bad)
 		report_overlap(p, &q);
+	if (!room)
+		pending_free(p);
 }
 
 /* Takes one that is completed out of the list; NULL: none. */
@@ -138,6 +153,7 @@ static struct pending *take_completed(void)
 		if (!weft_mpi_request_of((*at)->request)) {
 			p = *at;
 			*at = p->next;
+			listed--;
 			break;
 		}
 	pthread_mutex_unlock(&lock);
@@ -157,7 +173,6 @@ void weft_mpi_check_completed(void)
 				"before the send was completed",
 				p->call, place, p->peer, p->tag, weft_mpi_check_comm(p->comm));
 		}
-		weft_data_type_unref(p->layout);
-		free(p);
+		pending_free(p);
 	}
 }

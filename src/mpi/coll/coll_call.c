@@ -2,6 +2,7 @@
 /* coll_call.c - runs a collective in its three forms; checks that all of them share. */
 #include <stdlib.h>
 
+#include "mpi/aid/check.h"
 #include "mpi/coll/coll_call.h"
 #include "mpi/comm/domain.h"
 #include "task/task.h"
@@ -42,6 +43,7 @@ static void coll_drop(struct weft_mpi_coll_call *k)
 
 int weft_mpi_coll_refuse(struct weft_mpi_coll_call *k, int err)
 {
+	weft_mpi_check_coll_refused();
 	coll_drop(k);
 	return err;
 }
@@ -148,6 +150,8 @@ int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
 		return no_displs(k);
 	if (weft_unlikely(same_buffer(k)))
 		return weft_mpi_coll_refuse(k, weft_mpi_coll_same_buffer());
+	if (weft_unlikely(weft_mpi_checking))
+		weft_mpi_check_coll_begin(k->comm);
 	group_of(k->comm, false, &g);
 	weft_err err = weft_coll_blocking(&g, &k->a);
 	if (err == WEFT_AGAIN) {
@@ -235,6 +239,8 @@ static int request_make(struct weft_mpi_coll_call *k, bool persistent, MPI_Reque
 		return no_displs(k);
 	if (weft_unlikely(same_buffer(k)))
 		return weft_mpi_coll_refuse(k, weft_mpi_coll_same_buffer());
+	if (weft_unlikely(weft_mpi_checking) && !persistent)
+		weft_mpi_check_coll_begin(k->comm);
 	struct weft_coll *c = build(k, persistent, &err);
 	coll_drop(k);
 	if (!c)
