@@ -26,6 +26,9 @@ static void names_lead_back(void)
 		CHECK_EQ(len, strlen(name) + 1);
 		CHECK_EQ(MPI_T_cvar_get_index(name, &back), MPI_SUCCESS);
 		CHECK_EQ(back, i);
+		CHECK(scope == MPI_T_SCOPE_READONLY ||
+		      scope == (strncmp(name, "weft_coll_", 10) ? MPI_T_SCOPE_LOCAL
+								: MPI_T_SCOPE_ALL_EQ));
 	}
 	CHECK_EQ(MPI_T_cvar_get_index("progress", &back), MPI_T_ERR_INVALID_NAME);
 	CHECK_EQ(MPI_T_cvar_get_info(n, name, &len, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
@@ -45,7 +48,9 @@ static void write_int(const char *name, int value, int want)
 		 MPI_SUCCESS);
 	/* What it says is what a write finds. */
 	int closed = want == MPI_T_ERR_CVAR_SET_NOT_NOW || want == MPI_T_ERR_CVAR_SET_NEVER;
-	CHECK_EQ(scope, closed ? MPI_T_SCOPE_READONLY : MPI_T_SCOPE_LOCAL);
+	CHECK_EQ(scope, closed                                 ? MPI_T_SCOPE_READONLY
+			: strncmp(name, "weft_coll_", 10) == 0 ? MPI_T_SCOPE_ALL_EQ
+							       : MPI_T_SCOPE_LOCAL);
 	CHECK_EQ(MPI_T_cvar_write(h, &value), want);
 	CHECK_EQ(MPI_T_cvar_read(h, &got), MPI_SUCCESS);
 	if (want == MPI_SUCCESS)
@@ -99,6 +104,13 @@ int main(int argc, char **argv)
 	write_int("weft_eager_shm", 4096, MPI_T_ERR_CVAR_SET_NOT_NOW);
 	write_int("weft_progress", 0, MPI_SUCCESS);
 	write_int("weft_progress", 1, MPI_SUCCESS);
+	/* Read at each use: it takes effect while MPI runs, when all ranks write the same. */
+	write_int("weft_coll_flat", 4096, MPI_SUCCESS);
+	int one = 1, sum = 0;
+	CHECK_EQ(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_SUCCESS);
+	CHECK(sum >= 1);
+	write_int("weft_coll_flat", -1, MPI_T_ERR_INVALID);
+	write_int("weft_connect_timeout", 30, MPI_SUCCESS);
 	MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &x, 1, MPI_INT,
 		     (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	CHECK_EQ(x, (rank + size - 1) % size);

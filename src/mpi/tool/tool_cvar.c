@@ -22,13 +22,29 @@ static void progress_changed(void)
 	weft_progress_set(weft_setting_bool(WEFT_SET_PROGRESS));
 }
 
+/* Read at each use. */
+static void takes_effect(void)
+{
+}
+
+/* What may be written while MPI runs.  All others are writable before MPI_Init: the layers read them at
+ * their start. */
 static const struct live {
 	enum weft_setting_id id;
 	void (*changed)(void); /* makes the new value take effect */
 } live[] = {
-	{WEFT_SET_PROGRESS, progress_changed},
-	{WEFT_SET_LOG, weft_log_init},
+	{WEFT_SET_PROGRESS, progress_changed},      {WEFT_SET_LOG, weft_log_init},
+	{WEFT_SET_HANDSHAKE_TIMEOUT, takes_effect}, {WEFT_SET_CONNECT_TIMEOUT, takes_effect},
+	{WEFT_SET_ULT_KEEP, takes_effect},          {WEFT_SET_COLL_SHARE, takes_effect},
+	{WEFT_SET_COLL_SHARE_NET, takes_effect},    {WEFT_SET_COLL_SHARE_CROWDED, takes_effect},
+	{WEFT_SET_COLL_SPLIT, takes_effect},        {WEFT_SET_COLL_FLAT, takes_effect},
 };
+
+/* Ranks that differ in these choose other steps for the same collective. */
+static bool same_on_all(enum weft_setting_id id)
+{
+	return strncmp(weft_setting_info(id)->name, "coll_", 5) == 0;
+}
 
 static const struct live *live_of(enum weft_setting_id id)
 {
@@ -97,7 +113,9 @@ int weft_mpi_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *ver
 	if (bind)
 		*bind = MPI_T_BIND_NO_OBJECT;
 	if (scope)
-		*scope = writable(id) ? MPI_T_SCOPE_LOCAL : MPI_T_SCOPE_READONLY;
+		*scope = !writable(id)     ? MPI_T_SCOPE_READONLY
+			 : same_on_all(id) ? MPI_T_SCOPE_ALL_EQ
+					   : MPI_T_SCOPE_LOCAL;
 	return MPI_SUCCESS;
 }
 
