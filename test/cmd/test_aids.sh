@@ -102,6 +102,38 @@ says 'main thread waits in MPI_Bcast for the other members, root 0, on MPI_COMM_
 grep -q 'rank 0, process [0-9]*: no thread waits in MPI' "$work/out" && ! grep -q deadlock "$work/out" || fail "late"
 echo >&9
 over
+# User-level threads, each by its own message.
+cat >"$work/u.c" <<'END'
+#include <mpi.h>
+#include <weft/ult.h>
+static void *wait_for(void *tag)
+{
+	int x;
+	MPI_Recv(&x, 1, MPI_INT, 1, (int)(long)tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	return 0;
+}
+int main(int argc, char **argv)
+{
+	int level, rank, x;
+	weft_ult *t[3];
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	for (long i = 0; rank == 0 && i < 3; i++)
+		weft_ult_create(&t[i], 0, wait_for, (void *)i);
+	for (int i = 0; rank == 0 && i < 3; i++)
+		weft_ult_join(t[i], 0);
+	if (rank == 1)
+		MPI_Recv(&x, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	return MPI_Finalize();
+}
+END
+"$BUILD/bin/mpicc" "$work/u.c" -o "$work/u" || fail "mpicc"
+was=$prog prog=$work/u
+begins u 2
+prog=$was
+says 'user-level thread [0-9]+\.[0-9]+ waits in MPI_Recv for a message from rank 1, tag [0-2], on MPI_COMM_WORLD, since' 3 3
+grep -q 'deadlock of all ranks: rank 0 waits for rank 1 .MPI_Recv' "$work/out" || fail "no cycle of user-level threads"
+over
 "$weft" doctor 1 >"$work/out" 2>&1 && fail "a job of process 1"
 "$weft" doctor a b >"$work/out" 2>&1
 [ $? = 2 ] || fail "two jobs are accepted"
