@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "mpitest.h"
 
-#define ROUNDS 40
+#define ROUNDS 24
 #define AT_ONCE 32
 
 static int entries(const char *path)
