@@ -14,7 +14,8 @@ static long kib(const char *name)
 	long sum = 0, n;
 	FILE *f = fopen("/proc/self/smaps_rollup", "r");
 	while (f && fgets(line, sizeof line, f))
-		if (!strncmp(line, name, strlen(name)) && sscanf(line + strlen(name), ": %ld", &n) == 1)
+		if (!strncmp(line, name, strlen(name)) &&
+		    sscanf(line + strlen(name), ": %ld", &n) == 1)
 			sum += n;
 	if (f)
 		fclose(f);
@@ -53,13 +54,15 @@ int main(int argc, char **argv)
 	}
 	for (int round = 0; round < 3; round++) {
 		for (int i = 1; i < size; i++) {
-			MPI_Sendrecv(&rank, 1, MPI_INT, (rank + i) % size, 0, &value, 1, MPI_INT, (rank + size - i) % size,
-				     0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Sendrecv(&rank, 1, MPI_INT, (rank + i) % size, 0, &value, 1, MPI_INT,
+				     (rank + size - i) % size, 0, MPI_COMM_WORLD,
+				     MPI_STATUS_IGNORE);
 		}
 		MPI_Barrier(MPI_COMM_WORLD);
 	}
 	if (!rank)
-		printf("%d %ld %ld %ld %d %ld\n", size, init, before, private_kib(), descriptors(), kib("Pss_Shmem"));
+		printf("%d %ld %ld %ld %d %ld\n", size, init, before, private_kib(), descriptors(),
+		       kib("Pss_Shmem"));
 	MPI_Barrier(MPI_COMM_WORLD);
 	return MPI_Finalize();
 }

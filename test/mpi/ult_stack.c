@@ -115,8 +115,8 @@ CALL(persist, MPI_Recv_init(in, 1, MPI_INT, left, 4, comm, &request[0]);
 CALL(partitioned, MPI_Precv_init(in, 1, 4, MPI_INT, left, 4, comm, MPI_INFO_NULL, &request[0]);
      MPI_Psend_init(out, 4, 1, MPI_INT, right, 4, comm, MPI_INFO_NULL, &request[1]);
      MPI_Startall(2, request); MPI_Pready(2, request[1]); MPI_Pready_range(0, 1, request[1]);
-     MPI_Pready(3, request[1]); MPI_Parrived(request[0], 0, &flag);
-     MPI_Waitall(2, request, status); MPI_Request_free(&request[0]); MPI_Request_free(&request[1]))
+     MPI_Pready(3, request[1]); MPI_Parrived(request[0], 0, &flag); MPI_Waitall(2, request, status);
+     MPI_Request_free(&request[0]); MPI_Request_free(&request[1]))
 static MPI_Comm other;
 static MPI_Group group;
 static MPI_Info info;
