@@ -14,9 +14,6 @@
 #include "wait/note.h"
 #include "wait/stack.h"
 
-const struct weft_stacks *_Atomic weft_wait_x_stacks;
-void (*_Atomic weft_wait_x_entry)(void);
-
 static _Thread_local struct weft_parker *self;
 static pthread_key_t end_key;
 static pthread_once_t end_once = PTHREAD_ONCE_INIT;
@@ -66,15 +63,6 @@ static void thread_ends(void *arg)
 static void make_key(void)
 {
 	have_key = pthread_key_create(&end_key, thread_ends) == 0;
-}
-
-void weft_wait_parker_init(struct weft_parker *p, const struct weft_parker_ops *ops, void *arg)
-{
-	atomic_store_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_relaxed);
-	p->cpu = -1;
-	p->ops = ops;
-	p->ops_arg = arg;
-	p->note = NULL;
 }
 
 /* Readers outside walk the list. */

@@ -72,7 +72,16 @@ static inline bool weft_wait_parker_is_light(const struct weft_parker *p)
 }
 
 /* Prepares a parker that a back-end embeds in its own never-freed memory. */
-void weft_wait_parker_init(struct weft_parker *p, const struct weft_parker_ops *ops, void *arg);
+static inline void weft_wait_parker_init(struct weft_parker *p, const struct weft_parker_ops *ops,
+					 void *arg)
+{
+	/* Relaxed: handed over by other means. */
+	atomic_store_explicit(&p->x_word, WEFT_PARKER_EMPTY, memory_order_relaxed);
+	p->cpu = -1;
+	p->ops = ops;
+	p->ops_arg = arg;
+	p->note = NULL;
+}
 
 /* Sleeps until notified or until deadline_ns.  False: the deadline passed. */
 bool weft_wait_park(struct weft_parker *p, uint64_t deadline_ns);
