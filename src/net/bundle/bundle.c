@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/backoff.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "net/bundle/bundle_int.h"
@@ -64,31 +63,6 @@ void weft_net_bundle_plan(const struct weft_bundle_rail *rails, unsigned n)
 }
 
 /* ---- life ---------------------------------------------------------------------------------- */
-
-void weft_net_bundle_lock(struct weft_bundle_peer *p)
-{
-	unsigned turns = 0;
-	/* LOCK <- UNLOCK.  Carries: all fields marked L.  Ends: held over one post at most. */
-	while (atomic_exchange_explicit(&p->x_lock, true, memory_order_acquire))
-		weft_backoff(&turns);
-}
-
-void weft_net_bundle_unlock(struct weft_bundle_peer *p)
-{
-	weft_assert_held(weft_net_bundle, p);
-	/* UNLOCK -> LOCK. */
-	atomic_store_explicit(&p->x_lock, false, memory_order_release);
-}
-
-void weft_net_bundle_list(struct weft_bundle *b, int peer)
-{
-	struct weft_bundle_peer *p = &b->peer[peer];
-	if (p->listed)
-		return;
-	p->listed = true;
-	weft_assert(peer != b->job.rank && b->n_active < b->job.size);
-	b->active[b->n_active++] = peer;
-}
 
 static void bundle_close(struct weft_net *net)
 {

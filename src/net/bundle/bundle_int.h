@@ -228,7 +228,7 @@ struct weft_bundle {
 	struct weft_bundle_peer *peer;
 };
 
-/* bundle.c */
+/* bundle_peer.c */
 void weft_net_bundle_lock(struct weft_bundle_peer *p);
 void weft_net_bundle_unlock(struct weft_bundle_peer *p);
 /* For weft_assert_held: a thread holds it. */

@@ -11,8 +11,6 @@
 #include "net/driver.h"
 #include "net/ofi/ofi.h"
 
-struct weft_ofi_lacks weft_net_ofi_lacks;
-
 #if __has_include(<rdma/fabric.h>)
 
 #include <sodium.h>

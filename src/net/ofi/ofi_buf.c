@@ -8,6 +8,8 @@
 #include "base/backoff.h"
 #include "net/ofi/ofi_int.h"
 
+struct weft_ofi_lacks weft_net_ofi_lacks; /* here, where all of the driver may see it */
+
 #if __has_include(<rdma/fabric.h>)
 
 #include <stdlib.h>

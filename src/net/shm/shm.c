@@ -10,8 +10,6 @@
 #include "net/forked.h"
 #include "net/shm/shm_int.h"
 
-struct weft_shm_lacks weft_net_shm_lacks;
-
 static void on_linked(void *arg, int peer, int fd)
 {
 	weft_net_shm_link_greet(arg, peer, fd);

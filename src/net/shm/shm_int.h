@@ -108,9 +108,8 @@ struct weft_shm {
 struct weft_shm_lacks {
 	bool membarrier, cma, memfd, pidfd;
 };
-extern struct weft_shm_lacks weft_net_shm_lacks;
-
 /* shm_memory.c */
+extern struct weft_shm_lacks weft_net_shm_lacks;
 /* A sealed memfd of bytes, zero, all pages there, mapped.  WEFT_ERR_UNSUPPORTED: no memfd here, or
  * of no use under `ulimit -f`. */
 weft_err weft_net_shm_memory_create(size_t bytes, int *fd_p, void **map_p) weft_must_use;

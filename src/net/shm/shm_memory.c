@@ -15,6 +15,8 @@
 #define FILE_LEAST ((size_t)320 * 1024)
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
+struct weft_shm_lacks weft_net_shm_lacks;
+
 static weft_err map(int fd, size_t bytes, void **map_p)
 {
 	void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);

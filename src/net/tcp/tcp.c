@@ -203,7 +203,7 @@ static int conn_event(struct weft_tcp *t, struct weft_tcp_conn *c, uint32_t even
 	if (events & EPOLLOUT)
 		unstick(t, c);
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP))
-		n += weft_net_tcp_in_read(t, c);
+		n += weft_net_tcp_conn_read(t, c);
 	return n;
 }
 
@@ -286,10 +286,10 @@ static int poll_all(struct weft_net *net)
 		n += serve_dirty(t);
 	bool direct = t->n_up <= DIRECT_MAX;
 	for (int i = 0; direct && i < t->n_up; i++)
-		n += weft_net_tcp_in_read(t, &t->conn[t->up[i]]);
+		n += weft_net_tcp_conn_read(t, &t->conn[t->up[i]]);
 	for (int i = 0; !direct && t->n_more && i < t->n_up; i++)
 		if (t->conn[t->up[i]].in.more)
-			n += weft_net_tcp_in_read(t, &t->conn[t->up[i]]);
+			n += weft_net_tcp_conn_read(t, &t->conn[t->up[i]]);
 	bool due = weft_net_hub_due(&t->hub, weft_net_lobby_busy(&t->lobby));
 	if (!direct || due || atomic_load_explicit(&t->x_stuck, memory_order_relaxed))
 		n += look(t);

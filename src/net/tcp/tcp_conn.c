@@ -199,6 +199,18 @@ void weft_net_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c)
 	weft_net_tcp_out_unlock(c);
 }
 
+int weft_net_tcp_conn_read(struct weft_tcp *t, struct weft_tcp_conn *c)
+{
+	struct weft_tcp_end end;
+	end.over = false; /* the rest is set with it */
+	int n = weft_net_tcp_in_read(t, c, &end);
+	if (weft_unlikely(end.over)) {
+		weft_net_tcp_conn_down(t, c, end.err, end.why);
+		n++;
+	}
+	return n;
+}
+
 int weft_net_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	int n = 0;
@@ -226,7 +238,7 @@ int weft_net_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
 	}
 	if (error) {
 		/* First what the peer said before. */
-		n += weft_net_tcp_in_read(t, c);
+		n += weft_net_tcp_conn_read(t, c);
 		if (!c->in.more)
 			weft_net_tcp_conn_down(t, c, c->bye_queued ? WEFT_OK : WEFT_ERR_PEER,
 					       strerror(error));

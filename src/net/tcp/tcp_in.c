@@ -3,11 +3,9 @@
  * tcp_in.c - the incoming half of a connection: many small packets per recv, large payloads
  * straight from the socket into their place.
  */
-#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/log.h"
 #include "net/tcp/tcp_int.h"
 
 #define PACKETS_PER_POLL 128         /* bounds how long the source's mask is held */
@@ -17,43 +15,6 @@
 	4096u /* what one recv brings into the buffer: little where long payloads come,            \
 		 since that part of them is copied again; all of it where packets are              \
 		 small and many */
-
-static uint32_t frame_check(uint32_t len, const uint8_t head[WEFT_NET_HEAD])
-{
-	/* Against broken middle boxes and software, not against forgers. */
-	uint64_t h = 0x9e3779b97f4a7c15u ^ len;
-	for (unsigned i = 0; i < WEFT_NET_HEAD; i += 8) {
-		uint64_t w;
-		memcpy(&w, head + i, sizeof w);
-		h = (h ^ w) * 0xbf58476d1ce4e5b9u;
-		h ^= h >> 29;
-	}
-	return (uint32_t)(h ^ h >> 32);
-}
-
-void weft_net_tcp_frame_stamp(uint8_t frame[WEFT_TCP_FRAME], uint32_t len)
-{
-	uint32_t word[2] = {htole32(len), htole32(frame_check(len, frame + 8))};
-	memcpy(frame, word, sizeof word);
-}
-
-void weft_net_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const void *head)
-{
-	memcpy(frame + 8, head, WEFT_NET_HEAD);
-	weft_net_tcp_frame_stamp(frame, len);
-}
-
-/* How many packets, of which length; BYE: as the length of one.  False: this is not a frame. */
-static bool frame_read(const uint8_t *frame, uint32_t *n_p, uint32_t *len_p)
-{
-	uint32_t word[2];
-	memcpy(word, frame, sizeof word);
-	*len_p = le32toh(word[0]);
-	*n_p = 1;
-	return le32toh(word[1]) == frame_check(*len_p, frame + 8) &&
-	       (*len_p <= WEFT_TCP_MAX_PAYLOAD || *len_p == WEFT_TCP_BYE ||
-		weft_net_tcp_run_read(*len_p, n_p, len_p));
-}
 
 /* Drops from the sink what lies beyond its room or its pieces; steps over bytes that are filled. */
 static void sink_step(struct weft_net_sink *s, size_t bytes)
@@ -175,7 +136,7 @@ static int parse(struct weft_tcp *t, struct weft_tcp_conn *c, int max)
 			set_more(t, c, true);
 			return n;
 		}
-		if (!frame_read(frame, &run, &len))
+		if (!weft_net_tcp_frame_read(frame, &run, &len))
 			return -1;
 		if (run > 1) {
 			uint32_t bytes = run * (uint32_t)weft_net_run_apart(len);
@@ -270,34 +231,28 @@ static ssize_t read_some(struct weft_tcp_conn *c, size_t *asked_p)
 	return got;
 }
 
-static void say_lost(struct weft_tcp *t, struct weft_tcp_conn *c, ssize_t got, int error)
+static void end_by_socket(struct weft_tcp_conn *c, ssize_t got, int error, struct weft_tcp_end *end)
 {
-	char why[96];
 	bool inside = c->in.placing || c->in.end != c->in.begin;
-	if (c->in.bye || (c->bye_queued && !inside)) {
-		weft_net_tcp_conn_down(t, c, WEFT_OK, "");
-		return;
-	}
-	snprintf(why, sizeof why, "%s%s", got == 0 ? "its connection ended" : strerror(error),
+	end->over = true;
+	end->err = c->in.bye || (c->bye_queued && !inside) ? WEFT_OK : WEFT_ERR_PEER;
+	snprintf(end->why, sizeof end->why, "%s%s",
+		 got == 0 ? "its connection ended" : strerror(error),
 		 inside ? ", in the middle of a packet" : "");
-	weft_net_tcp_conn_down(t, c, WEFT_ERR_PEER, why);
 }
 
-/* True: the connection is no more. */
-static bool after_parse(struct weft_tcp *t, struct weft_tcp_conn *c, int n)
+/* True: the connection is over. */
+static bool end_by_parse(const struct weft_tcp_conn *c, int n, struct weft_tcp_end *end)
 {
-	if (n < 0) {
-		weft_net_tcp_conn_down(t, c, WEFT_ERR_PROTO, "it sent bytes that are no packet");
-		return true;
-	}
-	if (c->in.bye) {
-		weft_net_tcp_conn_down(t, c, WEFT_OK, "");
-		return true;
-	}
-	return false;
+	if (n >= 0 && !c->in.bye)
+		return false;
+	end->over = true;
+	end->err = n < 0 ? WEFT_ERR_PROTO : WEFT_OK;
+	snprintf(end->why, sizeof end->why, "it sent bytes that are no packet");
+	return true;
 }
 
-int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c)
+int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c, struct weft_tcp_end *end)
 {
 	struct weft_tcp_in *in = &c->in;
 	int upcalls = 0;
@@ -305,8 +260,8 @@ int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c)
 
 	if (in->more) {
 		int n = parse(t, c, PACKETS_PER_POLL);
-		if (after_parse(t, c, n))
-			return 1;
+		if (end_by_parse(c, n, end))
+			return 0;
 		upcalls += n;
 	}
 	/* Ends when the socket is empty or the budget is used up. */
@@ -318,8 +273,8 @@ int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c)
 		if (got < 0 && (errno == EAGAIN || errno == ENOMEM || errno == ENOBUFS))
 			break;
 		if (got <= 0) {
-			say_lost(t, c, got, errno);
-			return upcalls + 1;
+			end_by_socket(c, got, errno, end);
+			return upcalls;
 		}
 		bytes += (size_t)got;
 		if (in->placing && !in->left) {
@@ -328,8 +283,8 @@ int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c)
 		}
 		if (!in->placing) {
 			int n = parse(t, c, PACKETS_PER_POLL - upcalls);
-			if (after_parse(t, c, n))
-				return upcalls + 1;
+			if (end_by_parse(c, n, end))
+				return upcalls;
 			upcalls += n;
 			/* Full of packets: take more of them at a time. */
 			if ((size_t)got == asked && !in->placing)

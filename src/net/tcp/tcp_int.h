@@ -192,12 +192,22 @@ enum weft_post weft_net_tcp_post(struct weft_net *net, int peer, const void *hea
 enum weft_post weft_net_tcp_join_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
 				       const void *data, size_t len);
 
-/* tcp_in.c */
+/* tcp_frame.c */
 void weft_net_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const void *head);
 /* The same for a frame that has its head. */
 void weft_net_tcp_frame_stamp(uint8_t frame[WEFT_TCP_FRAME], uint32_t len);
-/* Reads and delivers; returns the upcalls made.  May end in weft_net_tcp_conn_down(). */
-int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c);
+/* How many packets, of which length; BYE: as the length of one.  False: this is not a frame. */
+bool weft_net_tcp_frame_read(const uint8_t *frame, uint32_t *n_p, uint32_t *len_p);
+
+/* tcp_in.c */
+/* How a connection has ended: WEFT_OK, the peer left in order; why: for the user. */
+struct weft_tcp_end {
+	bool over;
+	weft_err err;
+	char why[96];
+};
+/* Reads and delivers; returns the upcalls made.  *end: set if the connection is over. */
+int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c, struct weft_tcp_end *end);
 /* Ends an unfinished delivery. */
 void weft_net_tcp_in_abandon(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err);
 
@@ -207,6 +217,8 @@ void weft_net_tcp_conn_dialing(int fd);
 void weft_net_tcp_conn_up(struct weft_tcp *t, int peer, int fd);
 void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err,
 			    const char *why);
+/* Reads and delivers, and ends the connection where that is over; returns the upcalls made. */
+int weft_net_tcp_conn_read(struct weft_tcp *t, struct weft_tcp_conn *c);
 /* Pushes and reports for a connection that asked for it; returns the upcalls made. */
 int weft_net_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c);
 struct tcp_info;
