@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* engine.c - starts and stops the engine, its switches, and one round of everything. */
+/* engine.c - starts and stops the engine, its switches, and the calls that poll it. */
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/membarrier.h"
 #include "base/settings.h"
 #include "base/trace.h"
+#include "task/wake/arm.h"
 #include "task/wake/ending.h"
 #include "task/engine_int.h"
 #include "task/queue/overseer.h"
 #include "task/queue/worker.h"
 #include "task/thread.h"
 #include "task/waiting/spin.h"
-#include "task/wake/arm.h"
 #include "task/wake/budget.h"
 #include "task/wake/idle.h"
 #include "task/wake/kick.h"
@@ -33,57 +33,6 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-
-struct weft_engine weft_task_engine = {
-	.watch_fd = -1,
-	.kick_fd = -1,
-	.kick_timer_fd = -1,
-	.park_lock = PTHREAD_MUTEX_INITIALIZER,
-	.slot_lock = PTHREAD_MUTEX_INITIALIZER,
-};
-
-_Thread_local struct weft_engine_self weft_task_engine_self;
-
-bool weft_engine_in_handler(void)
-{
-	return weft_task_engine_self.in_handler != 0;
-}
-
-enum weft_runner weft_task_engine_runner(void)
-{
-	return weft_task_engine_self.runner;
-}
-
-bool weft_task_engine_behind(void)
-{
-	/* Relaxed: a hint. */
-	return weft_task_engine_self.runner == WEFT_RUNNER_WATCHER &&
-	       (weft_task_engine_self.holds ||
-		atomic_load_explicit(&weft_task_engine.baton.x_state, memory_order_relaxed) ==
-			WEFT_BATON_VACANT);
-}
-
-/* ---- rounds ---------------------------------------------------------------------------------- */
-
-int weft_task_engine_round(struct weft_engine *e, enum weft_round_kind kind)
-{
-	int found = kind == WEFT_ROUND_FULL
-			    ? weft_task_tqueues_visit_all()
-			    : weft_task_tqueues_round(weft_task_tqueue_here(), true);
-	if (found)
-		weft_task_outside_tell(e);
-	return found + weft_task_sources_round(e, kind);
-}
-
-bool weft_task_engine_tasks_waiting(struct weft_engine *e)
-{
-	return weft_task_tqueues_submitted();
-}
-
-bool weft_task_engine_tasks_left(struct weft_engine *e)
-{
-	return weft_task_tqueues_left() || weft_task_repeat_awaited(&e->repeat);
-}
 
 /* ---- start, stop, fork ------------------------------------------------------------------------
  */
@@ -161,6 +110,19 @@ static void wake_sleeper(struct weft_parker *p)
 	weft_task_engine_kick(&weft_task_engine, WEFT_KICK_SET);
 }
 
+static void size_idle(void)
+{
+	int ranks, cpus;
+	weft_task_spin_ranks(&ranks, &cpus);
+	weft_task_idle_size(ranks, cpus);
+}
+
+void weft_task_engine_set_local_ranks(int ranks, int cpus)
+{
+	weft_task_spin_set_ranks(ranks, cpus);
+	size_idle();
+}
+
 static weft_err start(struct weft_engine *e)
 {
 	static pthread_once_t once_only = PTHREAD_ONCE_INIT;
@@ -180,6 +142,7 @@ static weft_err start(struct weft_engine *e)
 		goto failed_watch;
 	weft_list_init(&e->parked);
 	weft_task_spin_init();
+	size_idle();
 	weft_task_budget_init();
 	weft_task_engine_threads_init();
 	e->timer_ns = (uint64_t)weft_setting_int(WEFT_SET_TIMER_MS) * 1000000u;
@@ -332,8 +295,6 @@ bool weft_progress_get(void)
 		return weft_setting_bool(WEFT_SET_PROGRESS);
 	return atomic_load_explicit(&weft_task_engine.x_progress, memory_order_relaxed);
 }
-
-_Thread_local bool weft_task_progress_off_here;
 
 void weft_progress_thread_set(bool on)
 {

@@ -137,7 +137,7 @@ enum weft_round_kind {
 	WEFT_ROUND_FULL,  /* every source, every queue; a taken mask will be looked at again */
 };
 
-/* engine.c: one round of everything for the calling thread. */
+/* round.c: one round of everything for the calling thread. */
 int weft_task_engine_round(struct weft_engine *e, enum weft_round_kind kind);
 /* Is there a task that no thread has looked at? */
 bool weft_task_engine_tasks_waiting(struct weft_engine *e);

@@ -19,22 +19,25 @@
 #include <unistd.h>
 
 struct weft_blocker {
-	struct weft_events *es;  /* I */
-	bool want;               /* M */
-	bool asleep;             /* M: on x_word, or about to */
-	bool started;            /* M: the thread is there */
-	bool failed;             /* M: it cannot be started */
-	_Atomic uint32_t x_word; /* M: written; the thread sleeps on it */
-	_Atomic bool x_stop;     /* closer sets */
+	struct weft_events *es;                 /* I */
+	int (*harvest)(struct weft_events *es); /* I */
+	bool want;                              /* M */
+	bool asleep;                            /* M: on x_word, or about to */
+	bool started;                           /* M: the thread is there */
+	bool failed;                            /* M: it cannot be started */
+	_Atomic uint32_t x_word;                /* M: written; the thread sleeps on it */
+	_Atomic bool x_stop;                    /* closer sets */
 	pthread_t thread;
 };
 
-weft_err weft_task_blocker_create(struct weft_events *es, struct weft_blocker **b_p)
+weft_err weft_task_blocker_create(struct weft_events *es, int (*harvest)(struct weft_events *es),
+				  struct weft_blocker **b_p)
 {
 	struct weft_blocker *b = calloc(1, sizeof *b);
 	if (!b)
 		return WEFT_ERR_NOMEM;
 	b->es = es;
+	b->harvest = harvest;
 	*b_p = b;
 	return WEFT_OK;
 }
@@ -97,7 +100,7 @@ static bool make_blocking_call(struct weft_blocker *b, uint32_t *seen_p)
 		if (there || withdrawn)
 			weft_event_complete(ev, there ? result : -ECANCELED);
 	}
-	weft_task_events_harvest(es);
+	(void)b->harvest(es);
 	weft_task_source_exit(&es->source, &inside);
 	return true;
 }

@@ -4,7 +4,6 @@
 #include "base/assert.h"
 #include "base/cancel.h"
 #include "base/counters.h"
-#include "base/log.h"
 #include "task/event/event_int.h"
 #include "task/event/load.h"
 #include "task/queue/overseer.h"
@@ -21,58 +20,13 @@
 
 /* ---- pending and done; the mask is held ------------------------------------------------------ */
 
-static struct weft_ev *of_link(struct weft_link *l)
-{
-	return weft_container_of(l, struct weft_ev, link);
-}
-
-/* By priority, behind those of the same. */
-static void add_pending(struct weft_events *es, struct weft_ev *ev)
-{
-	int priority = weft_task_event_public(ev)->priority;
-	struct weft_link *at = es->pending.head.prev;
-	while (at != &es->pending.head && weft_task_event_public(of_link(at))->priority < priority)
-		at = at->prev; /* ends at the head */
-	weft_list_insert_before(at->next, &ev->link);
-	es->count++;
-}
-
-void weft_event_complete(struct weft_event *event, int64_t result)
-{
-	struct weft_ev *ev = weft_task_event_of(event);
-	struct weft_events *es = ev->es;
-	weft_assert(es->count > 0);
-	weft_assert(!weft_wait_completion_done(&ev->done));
-	if (es->cursor == &ev->link)
-		es->cursor = ev->link.next;
-	weft_list_remove(&ev->link);
-	es->count--;
-	ev->result = result;
-	weft_list_push_back(&es->done, &ev->link);
-}
-
-struct weft_event *weft_events_next(struct weft_events *es)
-{
-	struct weft_link *l = es->cursor;
-	if (l == &es->pending.head)
-		return NULL;
-	es->cursor = l->next;
-	return weft_task_event_public(of_link(l));
-}
-
-struct weft_event *weft_events_first(struct weft_events *es)
-{
-	es->cursor = es->pending.head.next;
-	return weft_events_next(es);
-}
-
 /* Completes what is done: calls functions, wakes waiters.  Returns how many. */
 static int finish_done(struct weft_events *es)
 {
 	int n = 0;
 	for (struct weft_link *l; (l = weft_list_pop_front(&es->done)); n++) {
 		/* ends: functions post through `sub` */
-		struct weft_ev *ev = of_link(l);
+		struct weft_ev *ev = weft_task_event_of_link(l);
 		struct weft_event *event = weft_task_event_public(ev);
 		ev->blocked = ev->leaving = false;
 		/* Relaxed: posted again only by its function or by a thread that has seen it done. */
@@ -131,7 +85,7 @@ static bool take_in_posted(struct weft_events *es)
 		struct weft_ev *ev = weft_container_of(n, struct weft_ev, sub);
 		struct weft_event *event = weft_task_event_public(ev);
 		weft_assert(ev->es == es && !weft_wait_completion_done(&ev->done));
-		add_pending(es, ev);
+		weft_task_events_add(es, ev);
 		int64_t result = -ECANCELED;
 		if (es->closed || (es->ops.attach && es->ops.attach(es->arg, event, &result)))
 			weft_event_complete(event, result);
@@ -325,7 +279,7 @@ weft_err weft_events_open(const struct weft_events_ops *ops, void *arg, struct w
 	};
 	weft_err err = WEFT_OK;
 	if (weft_task_events_can_block(es) && !ops->has_fd)
-		err = weft_task_blocker_create(es, &es->blocker);
+		err = weft_task_blocker_create(es, weft_task_events_harvest, &es->blocker);
 	if (!err)
 		err = weft_task_source_add(&es->source);
 	if (err) {

@@ -44,6 +44,11 @@ static inline struct weft_ev *weft_task_event_of(const struct weft_event *ev)
 	return (struct weft_ev *)(void *)(uintptr_t)ev->weft_private;
 }
 
+static inline struct weft_ev *weft_task_event_of_link(struct weft_link *l)
+{
+	return weft_container_of(l, struct weft_ev, link);
+}
+
 static inline struct weft_event *weft_task_event_public(struct weft_ev *ev)
 {
 	return (struct weft_event *)(void *)((char *)ev -
@@ -88,11 +93,15 @@ static inline bool weft_task_events_can_block(const struct weft_events *es)
 	return es->ops.block || es->ops.block_group;
 }
 
-/* Mask held, for blocker.c: looks as a round would, and wakes the waiters. */
+/* event_list.c; mask held: into pending. */
+void weft_task_events_add(struct weft_events *es, struct weft_ev *ev);
+
+/* event.c; mask held: looks as a round would, and wakes the waiters. */
 int weft_task_events_harvest(struct weft_events *es);
 
-/* blocker.c: the thread of a source that has blocking calls only for sleeping. */
-weft_err weft_task_blocker_create(struct weft_events *es, struct weft_blocker **b_p) weft_must_use;
+/* blocker.c: the thread of a source that has blocking calls only for sleeping; harvest: as above. */
+weft_err weft_task_blocker_create(struct weft_events *es, int (*harvest)(struct weft_events *es),
+				  struct weft_blocker **b_p) weft_must_use;
 /* Mask held: blocking calls are wanted while there are requests; or no longer. */
 void weft_task_blocker_want(struct weft_blocker *b, bool want);
 /* Not held: returns when the thread has ended. */

@@ -30,6 +30,7 @@
 #define WEFT_TASK_LIFE_H
 
 #include "base/assert.h"
+#include "base/backoff.h"
 #include "base/base.h"
 #include "wait/completion.h"
 
@@ -174,6 +175,14 @@ static inline enum weft_life_step weft_task_life_unmask(_Atomic uint32_t *x_stat
 	uint32_t seen = atomic_fetch_and_explicit(
 		x_state, ~(uint32_t)(WEFT_LIFE_MASKED | WEFT_LIFE_SHELVED), memory_order_acq_rel);
 	return seen & WEFT_LIFE_SHELVED ? WEFT_LIFE_ENQUEUE : WEFT_LIFE_NOTHING;
+}
+
+/* The last run has made the task idle and is about to signal; a few instructions. */
+static inline void weft_task_life_await(struct weft_completion *done)
+{
+	unsigned turns = 0;
+	while (!weft_wait_completion_done(done))
+		weft_backoff(&turns);
 }
 
 #endif

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include "base/log.h"
 #include "task/engine_int.h"
+#include "task/queue/weft_task.h"
 #include "task/waiting/wait_site.h"
 #include "task/wake/kick.h"
+#include "task/queue/life.h"
 #include "task/queue/tally.h"
 #include "task/queue/tqueue.h"
-#include "task/queue/weft_task.h"
 
 #define CHUNK 64 /* tasks that one call gathers on its stack */
 
@@ -23,7 +24,8 @@ static bool run_it_here(struct weft_task *t)
 	if (!q || !weft_task_tqueue_slot_take_this(q, t))
 		return false;
 	struct weft_engine *e = &weft_task_engine;
-	(void)weft_task_run(t, q, false);
+	if (weft_task_run(t, q, false))
+		weft_task_tqueue_requeue(q, t);
 	/* Relaxed: see weft_engine_poll. */
 	uint32_t n = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 	atomic_store_explicit(&e->x_rounds, n + 1, memory_order_relaxed);
@@ -125,30 +127,27 @@ weft_err weft_task_wait_all(struct weft_task *const *t, size_t n, uint64_t timeo
 	return err;
 }
 
+weft_err weft_task_cancel_wait(struct weft_task *t)
+{
+	struct weft_completion *c = &weft_task_core(t)->done;
+	if (weft_task_engine_self.in_handler)
+		return weft_task_done(t) ? WEFT_OK : WEFT_ERR_DEADLOCK;
+	if (weft_task_cancel(t))
+		while (!weft_task_done(t)) { /* ends: not queued again; runs end by themselves */
+			struct weft_tqueue *q = atomic_load_explicit(&weft_task_cold(t)->x_queue,
+								     memory_order_relaxed);
+			if (q)
+				weft_task_tqueue_purge(q);
+			/* A holder of the mask may have it on its list: look again soon. */
+			(void)weft_task_engine_wait_all(&c, 1, 100000);
+		}
+	else
+		weft_task_life_await(c);
+	return WEFT_OK;
+}
+
 /* ---- tallies -----------------------------------------------------------------------------------
  */
-
-void weft_tally_init(struct weft_tally *y)
-{
-	*y = (struct weft_tally){{NULL}};
-}
-
-void weft_tally_add(struct weft_tally *y)
-{
-	struct weft_tally_entry *w = weft_task_tally_add_core(weft_task_tally_core(y));
-	while (weft_unlikely(w != NULL)) { /* ends: the list is ours */
-		struct weft_tally_entry *next = w->next;
-		weft_wait_completion_signal(&w->come); /* its owner may be gone with it */
-		w = next;
-	}
-}
-
-uint64_t weft_tally_read(const struct weft_tally *y)
-{
-	/* READ <- ADD. */
-	return weft_task_tally_count(
-		atomic_load_explicit(&weft_task_tally_core(y)->x_word, memory_order_acquire));
-}
 
 weft_err weft_tally_wait(struct weft_tally *y, uint64_t n, uint64_t timeout_ns)
 {

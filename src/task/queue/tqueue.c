@@ -131,6 +131,15 @@ void weft_task_tqueue_push(struct weft_tqueue *q, struct weft_task *t)
 	weft_task_tqueue_pushed(q, &x_open, end_late);
 }
 
+void weft_task_tqueue_requeue(struct weft_tqueue *q, struct weft_task *t)
+{
+	weft_task_tqueue_push(q, t);
+	/* The caller may poll once and go away.  The watcher does not. */
+	if (weft_task_engine_self.runner != WEFT_RUNNER_WATCHER)
+		weft_task_engine_kick(&weft_task_engine,
+				      weft_task_baton_submit_target(&weft_task_engine.baton));
+}
+
 bool weft_task_tqueue_slot_take_this(struct weft_tqueue *q, struct weft_task *t)
 {
 	/* Alone there: another task may have a higher priority. */
@@ -265,7 +274,8 @@ static bool run_batch(struct weft_tqueue *q, int *ran_p)
 		}
 		++*ran_p;
 		release_mask(q); /* other threads take the rest meanwhile */
-		weft_task_run(t, q, false);
+		if (weft_task_run(t, q, false))
+			weft_task_tqueue_requeue(q, t);
 		if (weft_task_tqueue_idle(q) || !weft_mask_try(&q->mask))
 			return false; /* its holder goes on, and will look again */
 		collect_locked(q);
@@ -303,7 +313,8 @@ static int visit_slot(struct weft_tqueue *q)
 	struct weft_task *t = weft_task_tqueue_slot_take(q);
 	if (!t)
 		return 0; /* another was quicker */
-	(void)weft_task_run(t, q, false);
+	if (weft_task_run(t, q, false))
+		weft_task_tqueue_requeue(q, t);
 	return 1;
 }
 

@@ -259,12 +259,18 @@ void weft_task_tqueues_check(void);
 
 void weft_task_tqueues_describe(FILE *out);
 
-/* task.c: runs t, which was taken out of q; true: put it back into the main queue (mask held). */
+/* t runs again: back into q, from where it was taken without the mask. */
+void weft_task_tqueue_requeue(struct weft_tqueue *q, struct weft_task *t);
+
+/* task_run.c: runs t, which was taken out of q; true: it runs again: put it back, into the main queue
+ * (mask held), or by requeue. */
 bool weft_task_run(struct weft_task *t, struct weft_tqueue *q, bool masked);
 /* t was cancelled while it was queued: finishes it.  False: that was taken back, queue it again. */
 bool weft_task_drop(struct weft_task *t);
 /* The engine has stopped and t will never run. */
 void weft_task_end(struct weft_task *t);
+/* Says that t is done; the last access to it. */
+void weft_task_finish(struct weft_task *t);
 /* May the calling thread run it? */
 bool weft_task_allowed(const struct weft_task *t);
 

@@ -6,11 +6,11 @@
  * A poller that completes another thread's operation, and not its own, gives up the baton, wakes
  * that thread and parks: on a shared core that thread can only run if it does.
  */
+#include "task/waiting/app_work.h"
 #include "task/waiting/holder.h"
 #include "task/waiting/patience.h"
-#include "task/waiting/turn.h"
-#include "task/waiting/app_work.h"
 #include "task/waiting/spin.h"
+#include "task/waiting/turn.h"
 #include "task/wake/arm.h"
 #include "task/wake/kick.h"
 #include "task/wake/watcher.h"

@@ -19,12 +19,10 @@
  */
 #include "base/assert.h"
 #include "base/mechanism.h"
-#include "base/log.h"
 #include "base/settings.h"
 #include "task/engine_int.h"
 #include "task/waiting/policy_int.h"
 #include "task/waiting/spin.h"
-#include "task/wake/idle.h"
 #include "task/event/load.h"
 #include "task/waiting/turn.h"
 
@@ -94,16 +92,19 @@ void weft_task_spin_init(void)
 	note_quota();
 	if (!atomic_load_explicit(&x_cpus, memory_order_relaxed))
 		atomic_store_explicit(&x_cpus, shared_cpus(), memory_order_relaxed);
-	weft_task_idle_size(atomic_load_explicit(&x_ranks, memory_order_relaxed),
-			    atomic_load_explicit(&x_cpus, memory_order_relaxed));
 }
 
-void weft_task_engine_set_local_ranks(int ranks, int cpus)
+void weft_task_spin_set_ranks(int ranks, int cpus)
 {
 	atomic_store_explicit(&x_ranks, ranks > 0 ? ranks : 1, memory_order_relaxed);
 	atomic_store_explicit(&x_cpus, cpus > 0 ? cpus : shared_cpus(), memory_order_relaxed);
 	note_quota();
-	weft_task_idle_size(ranks, atomic_load_explicit(&x_cpus, memory_order_relaxed));
+}
+
+void weft_task_spin_ranks(int *ranks_p, int *cpus_p)
+{
+	*ranks_p = atomic_load_explicit(&x_ranks, memory_order_relaxed);
+	*cpus_p = atomic_load_explicit(&x_cpus, memory_order_relaxed);
 }
 
 bool weft_task_engine_cores_taken(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wait_call.c - the lists that a waiter is in: of completions, and of the parked waiters. */
+#include "base/log.h"
 #include "task/waiting/wait_call.h"
 
 /* Puts us into the lists of all that is not done yet; false: no parker, do not sleep. */
@@ -59,4 +60,20 @@ void weft_task_parked_remove(struct weft_engine *e, struct weft_parked *me)
 	weft_list_remove(&me->link); /* alone already if a leaver took it out */
 	pthread_mutex_unlock(&e->park_lock);
 	weft_task_baton_unpark(&e->baton);
+}
+
+/* May this thread wait at all?  Logs why not. */
+weft_err weft_task_wait_call_may(struct weft_engine *e)
+{
+	if (weft_unlikely(weft_task_engine_self.in_handler)) {
+		weft_error("a handler tried to wait: it would wait for itself");
+		return WEFT_ERR_DEADLOCK;
+	}
+	if (weft_unlikely(!atomic_load_explicit(&e->x_running, memory_order_acquire))) {
+		weft_error(atomic_load_explicit(&e->x_dead, memory_order_relaxed)
+				   ? "a child process of fork cannot wait for its parent's messages"
+				   : "the progress engine is not running");
+		return WEFT_ERR_STATE;
+	}
+	return WEFT_OK;
 }

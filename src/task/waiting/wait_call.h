@@ -92,7 +92,7 @@ void weft_task_wait_call_delist_node(struct weft_completion *c, struct weft_wait
 void weft_task_parked_add(struct weft_engine *e, struct weft_parked *me);
 void weft_task_parked_remove(struct weft_engine *e, struct weft_parked *me);
 
-/* waiting.c: may this thread wait at all?  Logs why not. */
+/* May this thread wait at all?  Logs why not. */
 weft_err weft_task_wait_call_may(struct weft_engine *e);
 
 /* waiting.c: sleeps for w, by whatever way fits the caller; n at most 4.  As a wait's end. */

@@ -9,8 +9,8 @@
  * (weft_task_engine_idle).
  */
 #include "base/log.h"
-#include "task/waiting/holder.h"
 #include "task/waiting/app_work.h"
+#include "task/waiting/holder.h"
 #include "task/waiting/wait_site.h"
 #include "wait/note.h"
 
@@ -63,22 +63,6 @@ static weft_err wait_loop(struct weft_engine *e, struct wait_call *w)
 	    weft_task_baton_try_take(&e->baton))
 		weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
 	return err;
-}
-
-/* May this thread wait at all?  Logs why not. */
-weft_err weft_task_wait_call_may(struct weft_engine *e)
-{
-	if (weft_unlikely(weft_task_engine_self.in_handler)) {
-		weft_error("a handler tried to wait: it would wait for itself");
-		return WEFT_ERR_DEADLOCK;
-	}
-	if (weft_unlikely(!atomic_load_explicit(&e->x_running, memory_order_acquire))) {
-		weft_error(atomic_load_explicit(&e->x_dead, memory_order_relaxed)
-				   ? "a child process of fork cannot wait for its parent's messages"
-				   : "the progress engine is not running");
-		return WEFT_ERR_STATE;
-	}
-	return WEFT_OK;
 }
 
 static uint64_t deadline_of(uint64_t timeout_ns)

@@ -22,6 +22,7 @@
 #include "task/thread.h"
 #include "task/wake/budget.h"
 #include "task/wake/idle.h"
+#include "task/wake/kick.h"
 #include "task/wake/relay_hand.h"
 #include "task/wake/watcher.h"
 #include "task/event/load.h"
@@ -232,6 +233,24 @@ void weft_task_idle_stay(uint64_t ns)
 bool weft_task_idle_wanted(void)
 {
 	return atomic_load_explicit(&x_wanted, memory_order_relaxed) != 0;
+}
+
+void weft_task_engine_spare_wish(void)
+{
+	static _Atomic uint64_t x_last, x_wished; /* cycles */
+	struct weft_engine *e = &weft_task_engine;
+	if (!weft_task_idle_wanted())
+		return;
+	uint64_t now = weft_cycles(), per_us = weft_cycles_per_us();
+	/* Relaxed, all: two threads that wish at once wake it twice. */
+	uint64_t last = atomic_exchange_explicit(&x_last, now, memory_order_relaxed);
+	if (now - last > 1000 * per_us ||
+	    now - atomic_load_explicit(&x_wished, memory_order_relaxed) < 2000 * per_us)
+		return;
+	atomic_store_explicit(&x_wished, now, memory_order_relaxed);
+	atomic_store_explicit(&e->x_wish_ns, 2000 * (now - last) / per_us + 1,
+			      memory_order_relaxed);
+	weft_task_engine_kick(e, weft_task_baton_submit_target(&e->baton));
 }
 
 void weft_task_idle_event(void)

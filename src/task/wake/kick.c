@@ -9,9 +9,8 @@
 #include "task/waiting/spin.h"
 #include "task/wake/arm.h"
 #include "task/wake/kick.h"
-#include "task/wake/watcher.h"
-#include "task/wake/release.h"
 #include "task/event/late.h"
+#include "task/wake/watcher.h"
 
 #include <errno.h>
 #include <string.h>
@@ -93,36 +92,6 @@ bool weft_task_engine_kick_later(struct weft_engine *e, enum weft_task_kick_time
 	return true;
 }
 
-/* No thread waits, but an operation's end is wanted: arms for all. */
-static void arm_for_all(struct weft_engine *e)
-{
-	if (weft_task_engine_self.drains)
-		return; /* the watcher: looks afterwards */
-	if (weft_task_engine_self.in_handler || !weft_task_baton_try_take(&e->baton)) {
-		weft_task_watcher_call(e);
-		return;
-	}
-	if (weft_task_sources_armed(e))
-		(void)weft_task_sources_arm(e, weft_task_sources_level_to_leave(e, false));
-	weft_task_baton_release(e, WEFT_LEAVER_WAITER, NULL);
-}
-
-void weft_task_engine_want(int n)
-{
-	struct weft_engine *e = &weft_task_engine;
-	/* READY (start), as in engine.c. */
-	if (weft_task_baton_want(&e->baton, n) &&
-	    atomic_load_explicit(&e->x_running, memory_order_acquire))
-		arm_for_all(e);
-}
-
-void weft_task_engine_ears(struct weft_engine *e)
-{
-	/* EARS -> heard (baton.h). */
-	atomic_store_explicit(&e->baton.x_ears, true, memory_order_seq_cst);
-	weft_task_watcher_call(e);
-}
-
 bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 {
 	weft_assert(e->watch_fd >= 0 && !weft_task_engine_self.in_handler);
@@ -180,4 +149,29 @@ uint64_t weft_task_engine_nap_ns(struct weft_engine *e)
 	    weft_task_repeat_some(&e->repeat))
 		return e->poll_ns && e->poll_ns < e->timer_ns ? e->poll_ns : e->timer_ns;
 	return e->poll_ns ? e->poll_ns : WEFT_FOREVER;
+}
+
+void weft_task_watcher_call(struct weft_engine *e)
+{
+	/* CALL -> redirect.  seq_cst: set before the kick, so the thread that the kick wakes sees it. */
+	atomic_store_explicit(&e->x_call_watcher, true, memory_order_seq_cst);
+	weft_task_engine_kick(e, WEFT_KICK_WATCHER);
+	weft_task_engine_kick(e, WEFT_KICK_SET);
+}
+
+void weft_task_watcher_redirect(struct weft_engine *e)
+{
+	/* Acquire: a parker that was named by its sleeper. */
+	struct weft_parker *p = atomic_load_explicit(&e->x_sleeper, memory_order_acquire);
+	bool other = atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) ==
+			     WEFT_BATON_ASLEEP &&
+		     (!weft_task_sources_armed(e) || (p && weft_wait_parker_notified(p)) ||
+		      /* Relaxed: the state carries it.  It must sleep for less long. */
+		      weft_task_engine_nap_ns(e) <
+			      atomic_load_explicit(&e->x_sleep_ns, memory_order_relaxed));
+	bool watcher = atomic_load_explicit(&e->x_call_watcher, memory_order_seq_cst) &&
+		       atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
+			       WEFT_WATCHER_UNDER;
+	if (weft_unlikely(other || watcher))
+		weft_task_engine_kick(e, WEFT_KICK_SET);
 }

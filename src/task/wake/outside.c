@@ -32,18 +32,6 @@ static struct {
 	bool alarmed;              /* the alarm is set */
 } out = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .note_fd = -1, .alarm_fd = -1};
 
-void weft_task_outside_ring(struct weft_engine *e)
-{
-	uint64_t one = 1;
-	/* TOLD -> arm.  One of several threads that find something writes. */
-	if (!atomic_exchange_explicit(&e->baton.x_outside, false, memory_order_seq_cst))
-		return;
-	int was = weft_cancel_off();
-	ssize_t n = write(out.note_fd, &one, sizeof one);
-	weft_cancel_back(was);
-	(void)n; /* EAGAIN: readable as well */
-}
-
 static weft_err open_locked(void)
 {
 	weft_assert_held(weft_mutex, &out.lock);
@@ -65,6 +53,7 @@ static weft_err open_locked(void)
 	}
 	out.fd = fd;
 	out.note_fd = note;
+	weft_task_outside_note(note);
 	out.alarm_fd = alarm;
 	out.watching = out.alarmed = false;
 	return WEFT_OK;
@@ -180,6 +169,7 @@ void weft_task_outside_stop(void)
 {
 	pthread_mutex_lock(&out.lock);
 	if (out.fd >= 0) {
+		weft_task_outside_note(-1);
 		close(out.fd);
 		close(out.note_fd);
 		close(out.alarm_fd);

@@ -8,7 +8,9 @@
 #include "task/engine_int.h"
 
 /* Something was found while an event loop of others is armed. */
+/* outside_note.c: a thread has found something; the descriptor that it writes then. */
 void weft_task_outside_ring(struct weft_engine *e);
+void weft_task_outside_note(int fd);
 static inline void weft_task_outside_tell(struct weft_engine *e)
 {
 	/* Relaxed: the loop that arms looks for itself afterwards. */

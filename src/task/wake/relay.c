@@ -10,16 +10,14 @@
  * comes back late, may ring them at any time.
  */
 #include "base/futex.h"
-#include "base/log.h"
 #include "base/mechanism.h"
 #include "task/engine_int.h"
 #include "task/thread.h"
-#include "task/wake/idle.h"
 #include "task/wake/kick.h"
-#include "task/wake/outside.h"
-#include "task/wake/relay_hand.h"
 #include "task/wake/kick_filter.h"
+#include "task/wake/outside.h"
 #include "task/queue/tqueue.h"
+#include "task/wake/relay_hand.h"
 
 #include <unistd.h>
 
@@ -144,24 +142,6 @@ bool weft_task_engine_spare(void)
 	/* Relaxed: a hint.  Where no idle worker is awake this word lies in every core's cache. */
 	return atomic_load_explicit(&relay.x_lease, memory_order_relaxed) == WEFT_LEASE_HELD &&
 	       quick(&relay);
-}
-
-void weft_task_engine_spare_wish(void)
-{
-	static _Atomic uint64_t x_last, x_wished; /* cycles */
-	struct weft_engine *e = &weft_task_engine;
-	if (!weft_task_idle_wanted())
-		return;
-	uint64_t now = weft_cycles(), per_us = weft_cycles_per_us();
-	/* Relaxed, all: two threads that wish at once wake it twice. */
-	uint64_t last = atomic_exchange_explicit(&x_last, now, memory_order_relaxed);
-	if (now - last > 1000 * per_us ||
-	    now - atomic_load_explicit(&x_wished, memory_order_relaxed) < 2000 * per_us)
-		return;
-	atomic_store_explicit(&x_wished, now, memory_order_relaxed);
-	atomic_store_explicit(&e->x_wish_ns, 2000 * (now - last) / per_us + 1,
-			      memory_order_relaxed);
-	weft_task_engine_kick(e, weft_task_baton_submit_target(&e->baton));
 }
 
 bool weft_task_relay_tell(struct weft_engine *e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slot.h - a source's place, for source.c, which polls, and arm.c, which arms.  Mask held. */
+/* slot.h - a source's place: looked at by slot.c, armed by arm.c, filled by source.c.  Mask held. */
 #ifndef WEFT_SLOT_H
 #define WEFT_SLOT_H
 
@@ -24,8 +24,20 @@ static inline void weft_task_slot_exit(const struct weft_source_inside *inside)
 	weft_task_engine_self.in_handler--;
 }
 
-/* source.c: looks once. */
+#define WEFT_SLOT_PERIOD_RARE                                                                      \
+	(1u << 30) /* rounds: in practice the first and those before a sleep */
+
+static inline bool weft_task_slot_rare(const struct weft_slot *s)
+{
+	/* Relaxed: a hint. */
+	return atomic_load_explicit(&s->x_period_max, memory_order_relaxed) ==
+	       WEFT_SLOT_PERIOD_RARE;
+}
+
+/* slot.c: looks once. */
 int weft_task_slot_look_locked(struct weft_slot *s, unsigned turns);
+/* Mask not held: takes it if it is free, and looks until no thread was turned away meanwhile. */
+int weft_task_slot_look(struct weft_slot *s, enum weft_round_kind kind);
 
 /* arm.c: WEFT_AGAIN: something is there, and the slot is off. */
 weft_err weft_task_slot_arm_locked(struct weft_engine *e, struct weft_slot *s,

@@ -10,15 +10,13 @@
  * even when all cores compute, because it asks for a short slice (thread.c).
  */
 #include "base/futex.h"
-#include "base/log.h"
 #include "base/mechanism.h"
 #include "base/membarrier.h"
+#include "task/wake/arm.h"
 #include "task/wake/watcher_int.h"
 #include "task/wake/release.h"
 #include "task/thread.h"
-#include "task/wake/arm.h"
 #include "task/wake/budget.h"
-#include "task/wake/idle.h"
 #include "task/wake/kick.h"
 #include "task/wake/outside.h"
 #include "task/wake/relay_hand.h"
@@ -60,34 +58,6 @@ static uint32_t woke(struct weft_engine *e)
 	weft_task_kick_filter_woke(&e->kick_filter);
 	e->word_seen = seen;
 	return seen;
-}
-
-void weft_task_watcher_drain(struct weft_engine *e)
-{
-	weft_assert(weft_task_engine_self.runner == WEFT_RUNNER_WATCHER);
-	weft_assert(!weft_task_engine_self.drains && !weft_task_engine_self.in_handler);
-	unsigned rounds = 0;
-	uint64_t begun = weft_cycles();
-	weft_task_engine_self.drains = true;
-	do {
-		rounds++;
-		weft_task_engine_self.submitted = false;
-		if (weft_cycles() - begun > 1000 * weft_cycles_per_us()) {
-			(void)weft_task_budget_pause();
-			begun = weft_cycles();
-		}
-	} while ((weft_task_engine_round(e, WEFT_ROUND_FULL) || weft_task_engine_self.submitted) &&
-		 weft_task_watcher_wanted(e));
-	weft_task_engine_self.drains = false;
-	weft_count(WEFT_CNT_POLL_WATCHER, rounds);
-	/* Relaxed: seen late, it is woken a look later. */
-	uint64_t wish = atomic_load_explicit(&e->x_wish_ns, memory_order_relaxed);
-	if (weft_unlikely(wish != 0)) {
-		atomic_store_explicit(&e->x_wish_ns, 0, memory_order_relaxed);
-		weft_task_idle_stay(wish);
-	}
-	if (rounds > 1 || wish)
-		weft_task_idle_event();
 }
 
 /* ---- ticking -----------------------------------------------------------------------------------
@@ -275,7 +245,6 @@ static bool sit_beside(struct weft_engine *e)
 
 static enum weft_watcher_finds sleep_beside(struct weft_engine *e)
 {
-	weft_assert(weft_task_watcher_at(e) == WEFT_WATCHER_BESIDE);
 	uint32_t seen = e->word_seen;
 	while (word(e) == seen) /* ends: kicked by the leaving holder, a switch or a submission */
 		word_sleep(e, seen, WEFT_FOREVER);
@@ -401,14 +370,6 @@ weft_err weft_task_watcher_start(struct weft_engine *e)
 	weft_err err = weft_task_engine_thread(&e->watcher, run, e);
 	e->have_watcher = err == WEFT_OK;
 	return err;
-}
-
-void weft_task_watcher_call(struct weft_engine *e)
-{
-	/* CALL -> redirect.  seq_cst: set before the kick, so the thread that the kick wakes sees it. */
-	atomic_store_explicit(&e->x_call_watcher, true, memory_order_seq_cst);
-	weft_task_engine_kick(e, WEFT_KICK_WATCHER);
-	weft_task_engine_kick(e, WEFT_KICK_SET);
 }
 
 void weft_task_watcher_stop(struct weft_engine *e)

@@ -9,7 +9,7 @@
 
 weft_err weft_task_watcher_start(struct weft_engine *e);
 void weft_task_watcher_stop(struct weft_engine *e);
-/* Makes the watcher look up wherever it is. */
+/* kick.c: makes the watcher look up wherever it is. */
 void weft_task_watcher_call(struct weft_engine *e);
 /* Wakes again the thread that was meant when a kick has woken us instead.  Not asleep in the set
  * ourselves. */

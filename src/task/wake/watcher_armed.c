@@ -3,30 +3,13 @@
  * watcher_armed.c - the watcher in the watch set: its sleep there, and what it does about what has
  * ended that (watcher_table.h).  All sources are armed, and the baton is vacant or asleep.
  */
+#include "task/wake/arm.h"
 #include "task/wake/watcher_int.h"
 #include "task/wake/release.h"
 #include "task/waiting/app_work.h"
-#include "task/wake/arm.h"
 #include "task/wake/kick.h"
 #include "task/wake/relay_hand.h"
 #include "task/wake/watcher.h"
-
-void weft_task_watcher_redirect(struct weft_engine *e)
-{
-	/* Acquire: a parker that was named by its sleeper. */
-	struct weft_parker *p = atomic_load_explicit(&e->x_sleeper, memory_order_acquire);
-	bool other = atomic_load_explicit(&e->baton.x_state, memory_order_seq_cst) ==
-			     WEFT_BATON_ASLEEP &&
-		     (!weft_task_sources_armed(e) || (p && weft_wait_parker_notified(p)) ||
-		      /* Relaxed: the state carries it.  It must sleep for less long. */
-		      weft_task_engine_nap_ns(e) <
-			      atomic_load_explicit(&e->x_sleep_ns, memory_order_relaxed));
-	bool watcher = atomic_load_explicit(&e->x_call_watcher, memory_order_seq_cst) &&
-		       atomic_load_explicit(&e->baton.x_watcher, memory_order_seq_cst) ==
-			       WEFT_WATCHER_UNDER;
-	if (weft_unlikely(other || watcher))
-		weft_task_engine_kick(e, WEFT_KICK_SET);
-}
 
 /* Polls with the baton in hand: no other thread waits then. */
 static void drain_holding(struct weft_engine *e)

@@ -51,7 +51,7 @@ static inline bool weft_task_watcher_spare(struct weft_engine *e, struct weft_wa
 	return w->spare;
 }
 
-/* watcher.c: polls until a round finds nothing; what goes on for ever does so within the budget. */
+/* drain.c: polls until a round finds nothing; what goes on for ever does so within the budget. */
 void weft_task_watcher_drain(struct weft_engine *e);
 
 /* watcher_armed.c: the sleep in the watch set, and what it does about what it finds there (see the
