@@ -240,6 +240,7 @@ static bool model_deaf; /* a broken model: membarriers do nothing */
 #define weft_assert(cond)                                                                          \
 	do {                                                                                       \
 		int m_thread_ = mx.now;                                                            \
+		mx.asserts = m_thread_ < 0 ? 0 : m_thread_;                                        \
 		mx.now = -1;                                                                       \
 		bool m_right_ = (cond);                                                            \
 		mx.now = m_thread_;                                                                \

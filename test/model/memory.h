@@ -106,9 +106,32 @@ static void m_push_value(int i, uint64_t v, memory_order mo, const struct m_view
 	mx.stores++;
 }
 
+/* Memory whose accesses are no steps, and give the newest value: what only hints. */
+static struct {
+	const char *from, *to;
+} m_hints[32];
+static int m_hint_count;
+
+static inline void model_hint(const volatile void *p, size_t size)
+{
+	if (m_hint_count == (int)(sizeof m_hints / sizeof *m_hints))
+		abort();
+	m_hints[m_hint_count].from = (const char *)(uintptr_t)p;
+	m_hints[m_hint_count++].to = (const char *)(uintptr_t)p + size;
+}
+
+static inline bool m_is_hint(const void *p)
+{
+	int i = 0;
+	while (i < m_hint_count &&
+	       !((const char *)p >= m_hints[i].from && (const char *)p < m_hints[i].to))
+		i++;
+	return i < m_hint_count;
+}
+
 static inline uint64_t m_load(void *p, unsigned size, memory_order mo, const char *func, int line)
 {
-	if (mx.now < 0)
+	if (mx.now < 0 || m_is_hint(p))
 		return m_raw(p, size);
 	mo = m_site(func, line, 'l', mo);
 	m_switch(false);
@@ -133,7 +156,7 @@ static inline uint64_t m_load(void *p, unsigned size, memory_order mo, const cha
 static inline void m_store(void *p, unsigned size, uint64_t v, memory_order mo, const char *func,
 			   int line)
 {
-	if (mx.now < 0) {
+	if (mx.now < 0 || m_is_hint(p)) {
 		memcpy(p, &v, size);
 		return;
 	}
@@ -165,11 +188,12 @@ static inline uint64_t m_rmw(void *p, unsigned size, int kind, uint64_t v, memor
 			     const char *func, int line)
 {
 	uint64_t mask = size == 8 ? UINT64_MAX : (1ull << 8 * size) - 1;
-	if (mx.now >= 0) {
+	bool step = mx.now >= 0 && !m_is_hint(p);
+	if (step) {
 		mo = m_site(func, line, 'x', mo);
 		m_switch(false);
 	}
-	int i = mx.now >= 0 ? m_loc_of(p, size) : -1;
+	int i = step ? m_loc_of(p, size) : -1;
 	uint64_t old = i >= 0 ? mx.loc[i].value[mx.loc[i].n - 1].v : m_raw(p, size);
 	uint64_t neu = kind == M_XCHG  ? v
 		       : kind == M_ADD ? old + v
@@ -186,12 +210,13 @@ static inline bool m_cas(void *p, unsigned size, void *expected, uint64_t desire
 			 memory_order fail, const char *func, int line)
 {
 	uint64_t want = m_raw(expected, size);
-	if (mx.now >= 0) {
+	bool step = mx.now >= 0 && !m_is_hint(p);
+	if (step) {
 		mo = m_site(func, line, 'c', mo);
 		fail = m_site(func, line, 'f', fail);
 		m_switch(false);
 	}
-	int i = mx.now >= 0 ? m_loc_of(p, size) : -1;
+	int i = step ? m_loc_of(p, size) : -1;
 	uint64_t old = i >= 0 ? mx.loc[i].value[mx.loc[i].n - 1].v : m_raw(p, size);
 	if (old != want) {
 		/* Failure reads the newest here; a stale failure is a load before, seen elsewhere.

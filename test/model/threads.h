@@ -23,10 +23,10 @@
 enum {
 	M_THREADS = 4,
 	M_MUST = 8,
-	M_LOCS = 40,
+	M_LOCS = 48,
 	M_VALUES = 48,
 	M_CHOICES = 4000,
-	M_SITES = 96,
+	M_SITES = 192,
 	M_STACK = 64 * 1024,
 };
 
@@ -77,6 +77,7 @@ struct m_site {
 static struct {
 	struct m_thread t[M_THREADS];
 	int threads, now;
+	int asserts; /* the thread whose assert is looked at, while now is -1 */
 	struct m_loc loc[M_LOCS];
 	int locs;
 	struct m_view membarrier; /* what seq_cst fences have made common */
