@@ -13,7 +13,7 @@
  *           to copy as fast as we do.
  * Callers   asked, copied: any thread; a sample is left out while another is being taken in.
  *           point: any thread.
- * Checked   test/comm/test_eager_threshold.c.
+ * Checked   test/comm/large/test_eager_threshold.c.
  */
 #ifndef WEFT_COMM_EAGER_THRESHOLD_H
 #define WEFT_COMM_EAGER_THRESHOLD_H

@@ -15,7 +15,7 @@
  * Smoothed   a cost falls quickly and rises slowly: disturbances make a measurement longer.
  * Callers    begin, end: any thread.
  * Owner      the gate: made at the first begin, freed by close.
- * Checked    test/comm/test_path_cost.c, with a clock of its own.
+ * Checked    test/comm/large/test_path_cost.c, with a clock of its own.
  */
 #ifndef WEFT_COMM_PATH_COST_H
 #define WEFT_COMM_PATH_COST_H

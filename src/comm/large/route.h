@@ -37,7 +37,7 @@
  *
  * Order     state and route have one writer at a time: the thread that matched the message, the
  *           copying task, or the poller of the connection, as the message is handed on.
- * Checked   each change asserts may_follow; test/comm/test_route.c.
+ * Checked   each change asserts may_follow; test/comm/large/test_route.c.
  */
 #ifndef WEFT_COMM_ROUTE_H
 #define WEFT_COMM_ROUTE_H

@@ -17,7 +17,7 @@
  * Where     payloads come as a stream and the peer's memory cannot be read (driver.h).
  * Callers   before, tell: any thread.  outcome: the poller of the connection.  open, close: the
  *           starting thread.
- * Checked   test/comm/test_rtr.c.
+ * Checked   test/comm/large/test_rtr.c.
  */
 #ifndef WEFT_COMM_RTR_H
 #define WEFT_COMM_RTR_H

@@ -14,7 +14,7 @@
  *           and after (report).
  * Progress  lock-free.
  * Stale     a claim with the number of an earlier message gets nothing.
- * Checked   test/comm/test_model_share.c, every order.
+ * Checked   test/comm/large/test_model_share.c, every order.
  */
 #ifndef WEFT_COMM_SHARE_H
 #define WEFT_COMM_SHARE_H
