@@ -11,8 +11,11 @@
  * Bounds, printed as "limit": local, a word that is exchanged twice, for the task and for nothing;
  * remote, two cache lines there and back; background, a bare futex wake-up.
  *
- * task [--quick]; --brief: for tests; --tree: only each queue's distance, also of those where no
- * core of ours is.
+ * A repeat task in the machine's queue, for which the caller waits: what a round of 1,000 takes; with
+ * HWLOC_SYNTHETIC on trees of any depth.
+ *
+ * task [--quick]; --brief: for tests; --repeat: only the row of the repeat task; --tree: only each
+ * queue's distance, also of those where no core of ours is.
  */
 #include "bench.h"
 
@@ -430,9 +433,35 @@ static int submission_alone(void)
 	return 0;
 }
 
+/* ---- a repeat task -------------------------------------------------------------------------- */
+
+#define ROUNDS 1000
+
+static enum weft_task_verdict run_again(struct weft_task *t, void *arg)
+{
+	(void)t;
+	int *left = arg;
+	return --*left > 0 ? WEFT_TASK_AGAIN : WEFT_TASK_DONE;
+}
+
+static void repeat_task(void)
+{
+	double v[BLOCKS];
+	for (int i = 0; i < BLOCKS; i++) {
+		struct weft_task t;
+		int left = ROUNDS;
+		weft_task_init(&t, "repeat", run_again, &left, WEFT_TASK_REPEAT);
+		double begun = bench_now_us();
+		weft_task_submit(&t);
+		weft_task_wait(&t);
+		v[i] = (bench_now_us() - begun) * 1e3 / ROUNDS;
+	}
+	row("weft", "machine repeat task", "round", "ns", bench_median(v, BLOCKS));
+}
+
 int main(int argc, char **argv)
 {
-	bool tree = false;
+	bool tree = false, repeat = false;
 	for (int i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--quick") == 0)
 			quick = 1;
@@ -440,8 +469,10 @@ int main(int argc, char **argv)
 			quick = 1, tasks = 20;
 		else if (strcmp(argv[i], "--tree") == 0)
 			tree = true;
+		else if (strcmp(argv[i], "--repeat") == 0)
+			repeat = true;
 		else
-			bench_usage(argv[0], argv[i], "[--quick | --brief | --tree]");
+			bench_usage(argv[0], argv[i], "[--quick | --brief | --repeat | --tree]");
 	if (quick && tasks > 20000)
 		tasks = 20000;
 	find_cores();
@@ -456,8 +487,14 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	pin_to(cores[0]);
+	if (repeat) {
+		repeat_task();
+		weft_engine_stop();
+		return 0;
+	}
 	weft_case("local machine", NULL, WAITS);
 	two_exchanges("local machine");
+	repeat_task();
 	all_places();
 	if (core_count > 1) {
 		if (leaf_of[1] > 0)
