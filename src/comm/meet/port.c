@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/assert.h"
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -252,6 +253,7 @@ static void on_ready(void *arg, int peer)
 
 static void unqueue_locked(struct weft_comm_port *p, struct weft_comm_line *l)
 {
+	weft_assert_held(weft_mutex, &p->lock);
 	struct weft_comm_line *before = NULL;
 	for (struct weft_comm_line *q = p->first; q != l; q = q->waiting)
 		before = q; /* ends at l: it is in the queue */

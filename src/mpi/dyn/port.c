@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/settings.h"
 #include "comm/meet/port.h"
 #include "mpi/dyn/dyn.h"
@@ -46,6 +47,7 @@ int weft_mpi_Open_port(MPI_Info info, char *port_name)
 /* NULL: no port of this process has that name. */
 static struct opened **find_locked(const char *name)
 {
+	weft_assert_held(weft_mutex, &lock);
 	struct opened **link = &all;
 
 	/* Ends with the list. */
