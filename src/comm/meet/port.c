@@ -20,6 +20,7 @@
 #include "base/assert.h"
 #include "base/cancel.h"
 #include "base/log.h"
+#include "base/private_page.h"
 #include "base/settings.h"
 #include "boot/boot.h"
 #include "net/driver.h"
@@ -93,6 +94,7 @@ static const struct weft_driver *const driver = &weft_net_driver_tcp;
 /* Each waiter looks again. */
 static void wake_locked(struct weft_comm_port *p)
 {
+	weft_assert_held(weft_mutex, &p->lock);
 	struct waiter *w = p->waiters;
 	p->waiters = NULL;
 	while (w) {
@@ -104,6 +106,7 @@ static void wake_locked(struct weft_comm_port *p)
 
 static void forget_waiter_locked(struct weft_comm_port *p, struct waiter *w)
 {
+	weft_assert_held(weft_mutex, &p->lock);
 	for (struct waiter **link = &p->waiters; *link; link = &(*link)->next)
 		if (*link == w) {
 			*link = w->next;
@@ -114,6 +117,7 @@ static void forget_waiter_locked(struct weft_comm_port *p, struct waiter *w)
 /* Gives up the lock until something happens; false: `until` has passed. */
 static bool sleep_locked(struct weft_comm_port *p, uint64_t until)
 {
+	weft_assert_held(weft_mutex, &p->lock);
 	uint64_t now = weft_clock_ns();
 	if (until != WEFT_FOREVER && now >= until)
 		return false;
@@ -144,6 +148,7 @@ static void part_drop(struct weft_comm_line *l)
 
 static void bad_locked(struct weft_comm_line *l)
 {
+	weft_assert_held(weft_mutex, &l->port->lock);
 	part_drop(l);
 	l->err = WEFT_ERR_PROTO;
 	l->drop = true;
@@ -152,6 +157,7 @@ static void bad_locked(struct weft_comm_line *l)
 
 static void data_locked(struct weft_comm_line *l, const struct head *h, const void *payload)
 {
+	weft_assert_held(weft_mutex, &l->port->lock);
 	if (!l->part) {
 		if (h->at || h->total > WEFT_LINE_BYTES_MAX ||
 		    !(l->part = malloc(sizeof *l->part + h->total))) {
@@ -180,6 +186,7 @@ static void data_locked(struct weft_comm_line *l, const struct head *h, const vo
 
 static void knock_locked(struct weft_comm_port *p, struct weft_comm_line *l)
 {
+	weft_assert_held(weft_mutex, &p->lock);
 	if (l->seat != EMPTY) {
 		bad_locked(l);
 		return;
@@ -362,8 +369,7 @@ static void port_free(struct weft_comm_port *p)
 	for (int i = 0; i <= SEATS; i++)
 		line_clear(&p->line[i]);
 	pthread_mutex_destroy(&p->lock);
-	sodium_memzero(p, sizeof *p);
-	free(p);
+	weft_private_page_free(p, sizeof *p);
 }
 
 /* rank 0 listens, another calls.  secret and jobid are set. */
@@ -399,7 +405,7 @@ static weft_err source_start(struct weft_comm_port *p)
 
 static struct weft_comm_port *port_new(void)
 {
-	struct weft_comm_port *p = calloc(1, sizeof *p);
+	struct weft_comm_port *p = weft_private_page_alloc(sizeof *p); /* for its secret */
 	if (!p)
 		return NULL;
 	pthread_mutex_init(&p->lock, NULL);
