@@ -112,6 +112,8 @@ BENCHES = {
     "part": Bench("part/part", "what do partitioned messages cost, and do they hide behind the computation?",
                   "ns per MPI_Pready, millions of partitions per second, us to the end", ranks=False,
                   peers=("mpich",), log=True, bars=True),
+    "rma": Bench("rma/rma", "what does an access to the memory of a rank cost that waits, or computes?",
+                 "us per access and flush", ranks=False, tuned=YIELD, log=True, bars=True),
     "task": Bench("task/task", "what does a task cost, by where its queue hangs?",
                   "ns from create to done; beside it simpler schemes",
                   names_rows=True, links=("shm",), ranks=False,

@@ -119,7 +119,7 @@ static void acc_unlock(struct weft_rma_slot *s)
 /* ---- by the processor --------------------------------------------------------------------- */
 
 /* SEQ: the one order of all atomics of a window; also what a caller's own loads are ordered by. */
-static uint64_t cpu_load(void *at, size_t size)
+static inline uint64_t cpu_load(void *at, size_t size)
 {
 	switch (size) {
 	case 1:
@@ -134,7 +134,7 @@ static uint64_t cpu_load(void *at, size_t size)
 }
 
 /* *was_p is updated where the memory differs from it. */
-static bool cpu_swap(void *at, size_t size, uint64_t *was_p, uint64_t value)
+static inline bool cpu_swap(void *at, size_t size, uint64_t *was_p, uint64_t value)
 {
 	uint8_t was1 = (uint8_t)*was_p;
 	uint16_t was2 = (uint16_t)*was_p;
@@ -163,8 +163,8 @@ static bool cpu_swap(void *at, size_t size, uint64_t *was_p, uint64_t value)
 }
 
 /* What was there before. */
-static uint64_t cpu_apply(const struct weft_rma_reduction *red, weft_reduce_fn *fn, void *at,
-			  size_t size, uint64_t operand)
+static inline uint64_t cpu_apply(const struct weft_rma_reduction *red, weft_reduce_fn *fn, void *at,
+				 size_t size, uint64_t operand)
 {
 	uint8_t cls = weft_data_basic_info[red->elem].cls;
 	bool whole = cls == WEFT_CLASS_INT || cls == WEFT_CLASS_UINT;
@@ -189,18 +189,61 @@ static bool fits_cpu(const void *at, size_t len, size_t size)
 	return len % size == 0 && (uintptr_t)at % size == 0;
 }
 
-/* The elements of one piece, data bytes [at, at + len) of the access. */
+/* Data bytes from `at` on where a buffer has them in one piece, else NULL. */
+static char *flat_at(const struct weft_buf *b, size_t at)
+{
+	return b && !b->type ? (char *)b->base + at : NULL;
+}
+
+/* One element between a buffer and a word. */
+static void word_load(const struct weft_buf *b, const char *flat, size_t at, uint64_t *word,
+		      size_t size)
+{
+	if (weft_likely(flat != NULL))
+		memcpy(word, flat, size);
+	else if (b)
+		weft_data_pack(b, at, word, size);
+}
+
+static void word_store(const struct weft_buf *b, char *flat, size_t at, const uint64_t *word,
+		       size_t size)
+{
+	if (weft_likely(flat != NULL))
+		memcpy(flat, word, size);
+	else if (b)
+		weft_data_unpack(b, at, word, size);
+}
+
+/* The elements of one piece, data bytes [at, at + len) of the access; size is a number for the compiler. */
+static inline __attribute__((always_inline)) void cpu_elements(const struct weft_rma_acc *a,
+							       weft_reduce_fn *fn, char *piece,
+							       size_t at, size_t len, size_t size)
+{
+	const char *in = flat_at(a->from, a->from_at + at);
+	char *out = flat_at(a->result, a->result_at + at);
+	for (size_t i = 0; i < len; i += size) {
+		uint64_t operand = 0;
+		word_load(a->from, in ? in + i : NULL, a->from_at + at + i, &operand, size);
+		uint64_t was = cpu_apply(&a->red, fn, piece + i, size, operand);
+		word_store(a->result, out ? out + i : NULL, a->result_at + at + i, &was, size);
+	}
+}
+
 static void cpu_piece(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *piece, size_t at,
 		      size_t len)
 {
-	size_t size = weft_rma_elem_bytes(a->red.elem);
-	for (size_t i = 0; i < len; i += size) {
-		uint64_t operand = 0;
-		if (a->from)
-			weft_data_pack(a->from, a->from_at + at + i, &operand, size);
-		uint64_t was = cpu_apply(&a->red, fn, piece + i, size, operand);
-		if (a->result)
-			weft_data_unpack(a->result, a->result_at + at + i, &was, size);
+	switch (weft_rma_elem_bytes(a->red.elem)) {
+	case 8:
+		cpu_elements(a, fn, piece, at, len, 8);
+		break;
+	case 4:
+		cpu_elements(a, fn, piece, at, len, 4);
+		break;
+	case 2:
+		cpu_elements(a, fn, piece, at, len, 2);
+		break;
+	default:
+		cpu_elements(a, fn, piece, at, len, 1);
 	}
 }
 
