@@ -80,6 +80,7 @@ static void page_unmarked(void)
 {
 	memset((void *)core[1]->match.x_used, 0, sizeof core[1]->match.x_used);
 	core[1]->match.x_used[0] = 1; /* what is marked is checked; lists lead to the rest */
+	memset((void *)ctx[1]->x_page, 0, sizeof ctx[1]->x_page);
 	ctx[1]->x_rows = 0;
 	size_t page = (size_t)(bucket_of(1) - core[1]->match.bucket) / WEFT_BUCKET_GROUP;
 	core[1]->match.x_used[page / 64] |= (uint64_t)1 << (page % 64);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ranks: 1 2 */
 /* Communicators come and go 100,000 times and leave no memory behind, live by the thousand, and
- * other objects too. */
+ * other objects too; to free one costs the same however many are alive. */
 #include <unistd.h>
 #include "mpitest.h"
 
@@ -13,6 +13,59 @@ static long resident_kib(void)
 	if (f)
 		fclose(f);
 	return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static unsigned long long scanned(void)
+{
+	unsigned long long v = 0;
+	int index, count;
+	MPI_T_pvar_session s;
+	MPI_T_pvar_handle h;
+
+	OK(MPI_T_pvar_get_index("weft_match_scanned", MPI_T_PVAR_CLASS_COUNTER, &index));
+	OK(MPI_T_pvar_session_create(&s));
+	OK(MPI_T_pvar_handle_alloc(s, index, NULL, &h, &count));
+	OK(MPI_T_pvar_read(s, h, &v));
+	OK(MPI_T_pvar_handle_free(s, &h));
+	OK(MPI_T_pvar_session_free(&s));
+	return v;
+}
+
+static void make_and_use(MPI_Comm *comm)
+{
+	int v = 0;
+
+	OK(MPI_Comm_dup(MPI_COMM_WORLD, comm));
+	OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 5, &v, 1, MPI_INT,
+			(rank + size - 1) % size, 5, *comm, MPI_STATUS_IGNORE));
+	CHECK_EQ(v, (rank + size - 1) % size);
+}
+
+/* How many buckets of the matching table were searched. */
+static unsigned long long free_one(MPI_Comm *comm)
+{
+	unsigned long long before = scanned();
+
+	OK(MPI_Comm_free(comm));
+	return scanned() - before;
+}
+
+/* Before others: contexts remember what they were used for. */
+static void free_costs_the_same(void)
+{
+	enum { N = 32000 / TEST_ALONE };
+	static MPI_Comm comm[N];
+	int provided;
+
+	OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+	make_and_use(&comm[0]);
+	unsigned long long alone = free_one(&comm[0]);
+	CHECK(alone > 0);
+	for (int i = 0; i < N; i++)
+		make_and_use(&comm[i]);
+	for (int i = 0; i < N; i++)
+		CHECK_EQ(free_one(&comm[i]), alone);
+	OK(MPI_T_finalize());
 }
 
 static void come_and_go(void)
@@ -91,6 +144,7 @@ static void many_requests(void)
 int main(int argc, char **argv)
 {
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
+	free_costs_the_same();
 	come_and_go();
 	live_together();
 	small_objects();

@@ -64,24 +64,48 @@ static void bucket_scan(struct weft_bucket *b,
 	weft_wait_owner_unlock(&b->lock);
 }
 
+void weft_comm_bucket_mark_more(struct weft_ctx *ctx, size_t page)
+{
+	_Atomic uint16_t *place = &ctx->x_page[page % WEFT_CTX_PAGES];
+	uint16_t mine = (uint16_t)(page + 1), was = 0;
+	/* MARK -> SCAN, and a place is never given up. */
+	if (atomic_compare_exchange_strong_explicit(place, &was, mine, memory_order_seq_cst,
+						    memory_order_seq_cst) ||
+	    was == mine)
+		return;
+	weft_comm_phase_mark(&ctx->x_rows, (uint64_t)1 << (page / 64 % 64));
+	weft_comm_phase_mark(&ctx->x_columns, (uint64_t)1 << (page % 64));
+}
+
+static void page_scan(struct weft_match *m, size_t page,
+		      void (*fn)(struct weft_bucket *, struct weft_keyed *, void *), void *arg)
+{
+	weft_count(WEFT_CNT_MATCH_SCANNED, WEFT_BUCKET_GROUP);
+	/* Locked even if it looks empty: a thread that puts a node in later has seen what the
+	 * caller stored before the scan. */
+	for (size_t i = 0; i < WEFT_BUCKET_GROUP; i++)
+		bucket_scan(&m->bucket[page * WEFT_BUCKET_GROUP + i], fn, arg);
+}
+
 void weft_comm_match_scan(struct weft_match *m, struct weft_ctx *ctx,
 			  void (*fn)(struct weft_bucket *, struct weft_keyed *, void *), void *arg)
 {
-	uint64_t rows = ctx ? weft_comm_phase_marked(&ctx->x_rows) : UINT64_MAX;
-	uint64_t columns = ctx ? weft_comm_phase_marked(&ctx->x_columns) : UINT64_MAX;
-	for (size_t word = 0; word < weft_countof(m->x_used); word++) {
+	uint64_t rows = UINT64_MAX, columns = UINT64_MAX;
+	for (unsigned i = 0; ctx && i < WEFT_CTX_PAGES; i++) {
+		/* SCAN <- MARK. */
+		uint16_t page = atomic_load_explicit(&ctx->x_page[i], memory_order_seq_cst);
+		if (page)
+			page_scan(m, page - 1u, fn, arg);
+	}
+	if (ctx) {
+		rows = weft_comm_phase_marked(&ctx->x_rows);
+		columns = weft_comm_phase_marked(&ctx->x_columns);
+	}
+	for (size_t word = 0; rows && word < weft_countof(m->x_used); word++) {
 		if (!(rows >> (word % 64) & 1))
 			continue;
 		uint64_t bits = weft_comm_phase_marked(&m->x_used[word]) & columns;
-		while (bits) {
-			size_t page = word * 64 + (size_t)__builtin_ctzll(bits);
-			bits &= bits - 1;
-			struct weft_bucket *b = &m->bucket[page * WEFT_BUCKET_GROUP];
-			weft_count(WEFT_CNT_MATCH_SCANNED, WEFT_BUCKET_GROUP);
-			/* Locked even if it looks empty: a thread that puts a node in later has
-			 * seen what the caller stored before the scan. */
-			for (int i = 0; i < WEFT_BUCKET_GROUP; i++)
-				bucket_scan(&b[i], fn, arg);
-		}
+		for (; bits; bits &= bits - 1)
+			page_scan(m, word * 64 + (size_t)__builtin_ctzll(bits), fn, arg);
 	}
 }

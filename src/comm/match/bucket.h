@@ -58,14 +58,19 @@ static inline bool weft_comm_keyed_is(const struct weft_keyed *n, const struct w
 	return n->tag == tag && n->peer == peer && n->ctx == ctx;
 }
 
+/* The slower half of mark: the page is new to ctx, or another one has its place. */
+void weft_comm_bucket_mark_more(struct weft_ctx *ctx, size_t page);
+
 /* Remembers that b's page is used, and that ctx uses it, before anything is put into b. */
 static inline void weft_comm_bucket_mark(struct weft_ctx *ctx, const struct weft_bucket *b)
 {
 	struct weft_match *m = &ctx->core->match;
 	size_t page = (size_t)(b - m->bucket) / WEFT_BUCKET_GROUP;
 	weft_comm_phase_mark(&m->x_used[page / 64], (uint64_t)1 << (page % 64));
-	weft_comm_phase_mark(&ctx->x_rows, (uint64_t)1 << (page / 64 % 64));
-	weft_comm_phase_mark(&ctx->x_columns, (uint64_t)1 << (page % 64));
+	/* MARK -> SCAN (phase.h), with the same cargo. */
+	if (weft_unlikely(atomic_load_explicit(&ctx->x_page[page % WEFT_CTX_PAGES],
+					       memory_order_seq_cst) != page + 1))
+		weft_comm_bucket_mark_more(ctx, page);
 }
 
 /* The slower half of first: the keys that found no slot. */
@@ -209,8 +214,8 @@ static inline void weft_comm_bucket_unlink_locked(struct weft_bucket *b, struct 
 }
 
 /* Calls fn for the first node of each key in each bucket that is or was used, bucket locked; fn
- * may unlink nodes of that key.  With ctx, buckets that it never used may be left out: its pages
- * lie where a row and a column of its own meet. */
+ * may unlink nodes of that key.  With ctx, in each bucket of the pages that ctx has marked, however
+ * many others there are. */
 void weft_comm_match_scan(struct weft_match *m, struct weft_ctx *ctx,
 			  void (*fn)(struct weft_bucket *b, struct weft_keyed *first, void *arg),
 			  void *arg);

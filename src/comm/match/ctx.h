@@ -25,6 +25,9 @@ enum weft_hint {
 	WEFT_HINT_OVERTAKING = 4,
 };
 
+/* Of which a context knows that it uses them: more than contexts with a few keys have. */
+#define WEFT_CTX_PAGES 8u
+
 struct weft_ctx {
 	/* Read on every message, written when wildcards come and go. */
 	struct weft_core *core;   /* I */
@@ -38,8 +41,8 @@ struct weft_ctx {
 	_Atomic uint8_t x_hints;    /* enum weft_hint */
 	_Atomic int16_t x_priority; /* of its data, for strategies that ask */
 	struct weft_ctx *next_all;  /* I: every record, newest first */
-	_Atomic uint64_t x_rows;    /* with x_columns: the pages it may be in, */
-	_Atomic uint64_t x_columns; /* see weft_comm_bucket_mark() */
+	/* The pages of the table that it may be in, + 1; 0: a free place.  See weft_comm_bucket_mark(). */
+	_Atomic uint16_t x_page[WEFT_CTX_PAGES];
 
 	alignas(WEFT_CACHELINE) struct weft_spin lock;
 	_Atomic uint32_t x_unexpected;            /* L: messages in lists; a probe's hint */
@@ -48,6 +51,8 @@ struct weft_ctx {
 	struct weft_entry *wild_head, *wild_tail; /* L: posted wildcards */
 	struct weft_msg *all_head, *all_tail;     /* L: messages in lists */
 	struct weft_probe_waiter *probes;         /* L */
+	/* Pages whose place another one has: they lie where a row and a column meet. */
+	_Atomic uint64_t x_rows, x_columns;
 };
 
 #define WEFT_CTX_TOP 2048u

@@ -25,13 +25,13 @@
 #define REST 4096
 #define TOLD_MAX 64 /* ids in a message */
 #define LOOKS 8     /* at resting ids, before a new one is taken */
-#define ROWS 1024   /* of the table of what we keep */
+#define BLOCK 1024  /* ids */
 
-/* An id that we keep and that was closed here or never opened, or closed by others. */
+/* What we know about an id that we keep. */
 struct kept {
-	struct kept *row_next, *younger;
+	struct kept *younger; /* it rests: the next one */
 	uint32_t id;
-	int others; /* members besides us; -1: it is open here */
+	int others; /* it rests: members besides us */
 	int told;   /* of them: have closed it */
 };
 
@@ -44,10 +44,11 @@ struct untold {
 /* Of one domain. */
 struct weft_mpi_ids {
 	pthread_mutex_t lock;
-	uint32_t base;                /* our process in the upper bits */
-	uint32_t limit;               /* of the counter */
-	uint32_t next;                /* under lock: the first counter never used */
-	struct kept *row[ROWS];       /* under lock: by id */
+	uint32_t base;       /* our process in the upper bits */
+	uint32_t limit;      /* of the counter */
+	uint32_t next;       /* under lock: the first counter never used */
+	struct kept **block; /* under lock: by the counter; NULL: none of its ids was closed */
+	uint32_t blocks;     /* under lock: how many there is room for */
 	struct kept *oldest, *newest; /* under lock: closed here, in this order */
 	uint32_t rest_count;          /* under lock: how many these are */
 	int processes;                /* of the domain */
@@ -88,9 +89,9 @@ void weft_mpi_ids_free(struct weft_mpi_ids *s)
 		return;
 	if (s->told_ctx)
 		weft_comm_ctx_close(s->told_ctx);
-	for (int i = 0; i < ROWS; i++)
-		for (struct kept *k; (k = s->row[i]) != NULL; free(k))
-			s->row[i] = k->row_next;
+	for (uint32_t b = 0; b < s->blocks; b++)
+		free(s->block[b]);
+	free(s->block);
 	for (int p = 0; s->untold && p < s->processes; p++)
 		free(s->untold[p].id);
 	free(s->untold);
@@ -100,32 +101,34 @@ void weft_mpi_ids_free(struct weft_mpi_ids *s)
 
 /* ---- what we keep ------------------------------------------------------------------------- */
 
-/* NULL: no memory; the id is not used again, nothing else is lost. */
+/* Makes room for a block; false: no memory. */
+static bool block_room_locked(struct weft_mpi_ids *s, uint32_t b)
+{
+	weft_assert_held(weft_mutex, &s->lock);
+	if (b < s->blocks)
+		return true;
+	uint32_t room = 2 * b + 4;
+	struct kept **more = realloc(s->block, room * sizeof(*more));
+	if (!more)
+		return false;
+	memset(more + s->blocks, 0, (room - s->blocks) * sizeof(*more));
+	s->block = more;
+	s->blocks = room;
+	return true;
+}
+
+/* NULL: no memory, or an id that we have never handed out.  It is not used again, nothing else is lost. */
 static struct kept *kept_locked(struct weft_mpi_ids *s, uint32_t id)
 {
 	weft_assert_held(weft_mutex, &s->lock);
-	struct kept **head = &s->row[id % ROWS], *k = *head;
+	uint32_t n = id - s->base, b = n / BLOCK;
 
-	/* Ends at the row's end: ids rest by thousands, so some in each row. */
-	while (k && k->id != id)
-		k = k->row_next;
-	if (!k && (k = malloc(sizeof(*k))) != NULL) {
-		*k = (struct kept){.row_next = *head, .id = id, .others = -1};
-		*head = k;
-	}
+	if (n >= s->next || !block_room_locked(s, b) ||
+	    (!s->block[b] && !(s->block[b] = calloc(BLOCK, sizeof(**s->block)))))
+		return NULL;
+	struct kept *k = &s->block[b][n % BLOCK];
+	k->id = id;
 	return k;
-}
-
-static void forget_locked(struct weft_mpi_ids *s, struct kept *k)
-{
-	weft_assert_held(weft_mutex, &s->lock);
-	struct kept **link = &s->row[k->id % ROWS];
-
-	/* Ends at k: it is in its row. */
-	while (*link != k)
-		link = &(*link)->row_next;
-	*link = k->row_next;
-	free(k);
 }
 
 static void rest_locked(struct weft_mpi_ids *s, struct kept *k)
@@ -151,7 +154,7 @@ static bool rested_locked(struct weft_mpi_ids *s, uint32_t *id_p)
 		s->rest_count--;
 		if (k->told == k->others) {
 			*id_p = k->id;
-			forget_locked(s, k);
+			k->told = 0;
 			return true;
 		}
 		rest_locked(s, k);
