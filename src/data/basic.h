@@ -24,6 +24,7 @@ enum weft_basic {
 	WEFT_B_F80_I32,
 	WEFT_B_F32_F32,
 	WEFT_B_F64_F64,
+	WEFT_B_I64_I64,
 	WEFT_ELEM_COUNT,
 	WEFT_B_NONE = WEFT_ELEM_COUNT, /* a layout without one element kind */
 };
@@ -62,6 +63,7 @@ WEFT_PAIR(I16_I32, int16_t, int32_t);
 WEFT_PAIR(F80_I32, long double, int32_t);
 WEFT_PAIR(F32_F32, float, float);
 WEFT_PAIR(F64_F64, double, double);
+WEFT_PAIR(I64_I64, int64_t, int64_t);
 #undef WEFT_PAIR
 
 #endif

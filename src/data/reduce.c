@@ -75,10 +75,36 @@ KERNELS_COMPLEX(C32, float _Complex)
 KERNELS_COMPLEX(C64, double _Complex)
 KERNELS_COMPLEX(C80, long double _Complex)
 KERNELS_BOOL(BOOL, _Bool)
-KERNELS_BOOL(L8, int8_t)
-KERNELS_BOOL(L16, int16_t)
-KERNELS_BOOL(L32, int32_t)
-KERNELS_BOOL(L64, int64_t)
+
+/* Fortran's LOGICAL: each compiler has its own .TRUE. */
+static _Atomic int64_t x_true = 1, x_false;
+
+void weft_data_logical_set(int64_t yes, int64_t no)
+{
+	/* Relaxed: set before the program reduces a LOGICAL. */
+	atomic_store_explicit(&x_true, yes, memory_order_relaxed);
+	atomic_store_explicit(&x_false, no, memory_order_relaxed);
+}
+
+#define KERNEL_LOGICAL(op, id, ctype)                                                              \
+	static void do_##op##_##id(const void *in, void *inout, size_t n)                          \
+	{                                                                                          \
+		const ctype *a = in;                                                               \
+		ctype *b = inout;                                                                  \
+		/* Relaxed: as in set. */                                                          \
+		ctype yes = (ctype)atomic_load_explicit(&x_true, memory_order_relaxed);            \
+		ctype no = (ctype)atomic_load_explicit(&x_false, memory_order_relaxed);            \
+		for (size_t i = 0; i < n; i++)                                                     \
+			b[i] = (ctype)(DO_##op(a[i] != no, b[i] != no) ? yes : no);                \
+	}
+#define KERNELS_LOGICAL(id, ctype)                                                                 \
+	KERNEL_LOGICAL(LAND, id, ctype)                                                            \
+	KERNEL_LOGICAL(LOR, id, ctype)                                                             \
+	KERNEL_LOGICAL(LXOR, id, ctype)
+KERNELS_LOGICAL(L8, int8_t)
+KERNELS_LOGICAL(L16, int16_t)
+KERNELS_LOGICAL(L32, int32_t)
+KERNELS_LOGICAL(L64, int64_t)
 
 /* Of equal values the lower index stays. */
 #define KERNEL_LOC(op, id, better)                                                                 \
@@ -106,6 +132,7 @@ KERNELS_PAIR(I16_I32)
 KERNELS_PAIR(F80_I32)
 KERNELS_PAIR(F32_F32)
 KERNELS_PAIR(F64_F64)
+KERNELS_PAIR(I64_I64)
 
 #define REPLACE(id, ctype)                                                                         \
 	static void do_REPLACE_##id(const void *in, void *inout, size_t n)                         \
@@ -123,6 +150,7 @@ REPLACE(I16_I32, struct weft_pair_I16_I32)
 REPLACE(F80_I32, struct weft_pair_F80_I32)
 REPLACE(F32_F32, struct weft_pair_F32_F32)
 REPLACE(F64_F64, struct weft_pair_F64_F64)
+REPLACE(I64_I64, struct weft_pair_I64_I64)
 
 static void do_nothing(const void *in, void *inout, size_t n)
 {
@@ -154,7 +182,7 @@ static weft_reduce_fn *const kernels[WEFT_OP_COUNT][WEFT_ELEM_COUNT] = {
 #include "data/basic_table.h"
 #undef WEFT_BASIC
 	ROW_PAIR(F32_I32) ROW_PAIR(F64_I32) ROW_PAIR(I64_I32) ROW_PAIR(I32_I32) ROW_PAIR(I16_I32)
-		ROW_PAIR(F80_I32) ROW_PAIR(F32_F32) ROW_PAIR(F64_F64)};
+		ROW_PAIR(F80_I32) ROW_PAIR(F32_F32) ROW_PAIR(F64_F64) ROW_PAIR(I64_I64)};
 
 weft_reduce_fn *weft_data_reduce_find(enum weft_op op, unsigned elem)
 {

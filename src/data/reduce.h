@@ -32,4 +32,7 @@ typedef void weft_reduce_fn(const void *in, void *inout, size_t n);
 /* The kernel, or NULL: the operation is not defined for that element. */
 weft_reduce_fn *weft_data_reduce_find(enum weft_op op, unsigned elem);
 
+/* The numbers of .TRUE. and .FALSE. in elements L8 to L64; 1 and 0 at first.  Once, before such are reduced. */
+void weft_data_logical_set(int64_t yes, int64_t no);
+
 #endif

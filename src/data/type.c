@@ -33,6 +33,7 @@ PAIR_SIG(I16_I32, I16, I32)
 PAIR_SIG(F80_I32, F80, I32)
 PAIR_SIG(F32_F32, F32, F32)
 PAIR_SIG(F64_F64, F64, F64)
+PAIR_SIG(I64_I64, I64, I64)
 
 /* The one pair with a hole between value and index. */
 static const struct weft_block short_int_blocks[3] = {
@@ -81,6 +82,7 @@ const struct weft_type weft_data_type_elem[WEFT_ELEM_COUNT] = {
 	PAIR_TYPE(F80_I32),
 	PAIR_TYPE(F32_F32),
 	PAIR_TYPE(F64_F64),
+	PAIR_TYPE(I64_I64),
 	[WEFT_B_I16_I32] = {PAIR_COMMON(I16_I32), .node = {.kind = WEFT_NODE_BLOCKS,
 							   .size = 6,
 							   .n = 2,

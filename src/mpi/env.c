@@ -53,13 +53,6 @@ int weft_mpi_Abi_get_info(MPI_Info *info)
 	return weft_mpi_info_name(i, info);
 }
 
-/* No Fortran bindings were built: MPI then wants the null handle. */
-int weft_mpi_Abi_get_fortran_info(MPI_Info *info)
-{
-	*info = MPI_INFO_NULL;
-	return MPI_SUCCESS;
-}
-
 /* ---- names and clocks --------------------------------------------------------------------- */
 
 int weft_mpi_Get_processor_name(char *name, int *resultlen)

@@ -27,8 +27,9 @@ struct pair {
 					      sizeof(((struct weft_pair_##name *)0)->index),       \
 					      offsetof(struct weft_pair_##name, index),            \
 					      sizeof(struct weft_pair_##name)}
-static const struct pair pairs[] = {PAIR(F32_I32), PAIR(F64_I32), PAIR(I64_I32), PAIR(I32_I32),
-				    PAIR(I16_I32), PAIR(F80_I32), PAIR(F32_F32), PAIR(F64_F64)};
+static const struct pair pairs[] = {PAIR(F32_I32), PAIR(F64_I32), PAIR(I64_I32),
+				    PAIR(I32_I32), PAIR(I16_I32), PAIR(F80_I32),
+				    PAIR(F32_F32), PAIR(F64_F64), PAIR(I64_I64)};
 #undef PAIR
 
 size_t weft_rma_elem_bytes(unsigned elem)

@@ -2,7 +2,7 @@
 /*
  * type.h - datatypes: a layout (data/type.h) with a handle, a name, and how it was made.
  *
- * Callers   any thread.  A datatype's layout never changes; name and attributes have their lock.
+ * Callers   any thread.  A datatype's layout never changes, but by redefine; name and attributes have their lock.
  * Owner     an operation that outlives its call holds a reference on the object or on the layout.
  */
 #ifndef WEFT_MPI_TYPE_H
@@ -24,6 +24,11 @@ struct weft_mpi_type {
 	const char *std_name;                    /* name of a predefined one */
 	char *name; /* set by MPI_Type_set_name; under type_info.c's lock */
 };
+
+/* The element (data/basic.h) that a predefined datatype has, unless redefined; NONE: we have none. */
+unsigned weft_mpi_type_usual(MPI_Datatype type);
+/* From now on a predefined datatype is of that element, NONE: not supported.  Not while it is in use. */
+void weft_mpi_type_redefine(MPI_Datatype type, unsigned elem);
 
 /* Bytes of the predefined contiguous types, by handle; 0: look further. */
 extern uint8_t weft_mpi_type_bytes[WEFT_MPI_PREDEFINED_END];

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
+#include "mpi/aid/check.h"
 #include "mpi/type/type_contents.h"
 
 /* MPI gives MPI_CHAR no operations; programs reduce it all the same, as the C type's numbers, and
@@ -99,26 +101,59 @@ static const struct row rows[] = {
 #undef X
 };
 
+static unsigned elem_now[weft_countof(rows)]; /* + 1; 0: as in its row */
 static struct weft_mpi_type predefined[weft_countof(rows)];
 uint8_t weft_mpi_type_bytes[WEFT_MPI_PREDEFINED_END];
+
+/* Gives the i-th its layout. */
+static void lay_out(size_t i)
+{
+	struct weft_mpi_type *t = &predefined[i];
+	unsigned elem = elem_now[i] ? elem_now[i] - 1 : rows[i].elem;
+	bool has = elem != WEFT_B_NONE;
+
+	t->layout = has ? &weft_data_type_elem[elem] : NULL;
+	t->committed = has;
+	weft_mpi_type_bytes[(uintptr_t)rows[i].handle] =
+		(uint8_t)(has && t->layout->flat && !weft_mpi_checking ? t->layout->size : 0);
+}
 
 int weft_mpi_types_init(void)
 {
 	for (size_t i = 0; i < weft_countof(rows); i++) {
 		struct weft_mpi_type *t = &predefined[i];
-		if (rows[i].elem != WEFT_B_NONE) {
-			t->layout = &weft_data_type_elem[rows[i].elem];
-			t->committed = true;
-			if (t->layout->flat)
-				weft_mpi_type_bytes[(uintptr_t)rows[i].handle] =
-					(uint8_t)t->layout->size;
-		}
+		lay_out(i);
 		t->predefined = true;
 		t->combiner = MPI_COMBINER_NAMED;
 		t->std_name = rows[i].name;
 		weft_mpi_object_predefine(&t->head, WEFT_MPI_TYPE, rows[i].handle);
 	}
 	return MPI_SUCCESS;
+}
+
+/* The row of a datatype that is in the table. */
+static size_t row_of(MPI_Datatype type)
+{
+	size_t i = 0;
+
+	while (rows[i].handle != type)
+		i++;
+	weft_assert(i < weft_countof(rows));
+	return i;
+}
+
+unsigned weft_mpi_type_usual(MPI_Datatype type)
+{
+	return rows[row_of(type)].elem;
+}
+
+void weft_mpi_type_redefine(MPI_Datatype type, unsigned elem)
+{
+	size_t i = row_of(type);
+
+	elem_now[i] = elem + 1;
+	if (predefined[i].predefined) /* else MPI_Init does it */
+		lay_out(i);
 }
 
 void weft_mpi_types_fini(void)
