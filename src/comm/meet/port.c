@@ -3,7 +3,8 @@
  * port.c - ports and lines over the tcp driver.
  *
  * Peer 0 listens; each caller gets a number above, its seat, when it connects.  A message goes as packets of a head and at most CHUNK
- * bytes.  A caller's first packet is a KNOCK, which accept answers with a WELCOME.
+ * bytes.  A caller's first packet is a KNOCK, which accept answers with a WELCOME, and the caller with HERE: a caller that has given up
+ * meanwhile, of which the network has not told yet, does not become a line.
  *
  * Locking   `lock` covers all that the poller and the callers share; no driver call is made under it.
  */
@@ -28,13 +29,13 @@
 
 #define SEATS 64
 #define CHUNK 4096u /* never ACCEPTED, always DONE or FULL */
-#define PREFIX "weft1:"
+#define PREFIX "weft2:"
 #define JOB_BYTES 8
-#define BYE_NS 5000000000u /* for a caller to close its end, or to take what was sent */
+#define BYE_NS 5000000000u /* for a caller to close, to take what was sent, to answer */
 #define RETRY_NS 2000000u  /* after an attempt that found no seat */
 #define SECOND_NS 1000000000u
 
-enum kind { KNOCK = 1, WELCOME, DATA };
+enum kind { KNOCK = 1, WELCOME, DATA, HERE };
 
 /* Fills the head of a packet. */
 struct head {
@@ -56,6 +57,7 @@ struct weft_comm_line {
 	int peer;
 	enum seat seat;
 	bool welcome;                 /* a caller: the owner has accepted */
+	bool here;                    /* the owner: the caller has seen that */
 	bool down;                    /* the connection has ended */
 	bool refused;                 /* no process listens there */
 	bool drop;                    /* for the poller: end the connection */
@@ -215,6 +217,8 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 		knock_locked(p, l);
 	} else if (h.kind == WELCOME && p->job.rank) {
 		l->welcome = true;
+	} else if (h.kind == HERE && l->seat == TAKEN) {
+		l->here = true;
 	} else if (h.kind == DATA && (p->job.rank || l->seat == TAKEN)) {
 		data_locked(l, &h, payload);
 	} else {
@@ -573,6 +577,34 @@ const uint8_t *weft_comm_line_secret(const struct weft_comm_line *l)
 
 /* ---- accept and call ---------------------------------------------------------------------- */
 
+/* The owner wants that line no more. */
+static void leave_locked(struct weft_comm_line *l)
+{
+	struct weft_comm_port *p = l->port;
+	weft_assert_held(weft_mutex, &p->lock);
+	l->seat = LEFT;
+	p->to_revive++;
+	if (!l->down && !l->drop) {
+		l->drop = true;
+		p->to_revive++;
+	}
+}
+
+/* Is the caller still there?  Else its line is given back; it calls again, if it is alive. */
+static bool meets(struct weft_comm_line *l)
+{
+	struct weft_comm_port *p = l->port;
+	uint64_t until = weft_clock_ns() + BYE_NS;
+	bool gone = post(l, &(struct head){.kind = WELCOME}, NULL) != WEFT_OK;
+	pthread_mutex_lock(&p->lock);
+	while (!gone && !l->here)
+		gone = l->down || l->drop || !sleep_locked(p, until);
+	if (gone)
+		leave_locked(l);
+	pthread_mutex_unlock(&p->lock);
+	return !gone;
+}
+
 weft_err weft_comm_port_accept(struct weft_comm_port *p, uint64_t timeout_ns,
 			       struct weft_comm_line **line_p)
 {
@@ -594,11 +626,10 @@ weft_err weft_comm_port_accept(struct weft_comm_port *p, uint64_t timeout_ns,
 		pthread_mutex_unlock(&p->lock);
 		if (err)
 			return err;
-		if (!post(l, &(struct head){.kind = WELCOME}, NULL)) {
+		if (meets(l)) {
 			*line_p = l;
 			return WEFT_OK;
 		}
-		weft_comm_line_close(l); /* it has gone meanwhile */
 	}
 }
 
@@ -649,6 +680,10 @@ static weft_err call_once(const char *name, uint64_t until, struct weft_comm_lin
 		else if (!sleep_locked(p, until))
 			err = WEFT_ERR_TIMEOUT;
 	}
+	pthread_mutex_unlock(&p->lock);
+	if (!err)
+		err = post(l, &(struct head){.kind = HERE}, NULL);
+	pthread_mutex_lock(&p->lock);
 	/* All seats were taken, or the owner has closed the port: the next attempt tells. */
 	if (err == WEFT_ERR_PEER)
 		err = l->refused ? WEFT_ERR_NOENT : WEFT_AGAIN;
@@ -694,11 +729,6 @@ void weft_comm_line_close(struct weft_comm_line *l)
 	pthread_mutex_lock(&p->lock);
 	while (!l->down && sleep_locked(p, until))
 		continue; /* ends: the caller is gone, or too slow */
-	l->seat = LEFT;
-	p->to_revive++;
-	if (!l->down && !l->drop) {
-		l->drop = true;
-		p->to_revive++;
-	}
+	leave_locked(l);
 	pthread_mutex_unlock(&p->lock);
 }

@@ -30,7 +30,7 @@ struct weft_comm_line;
 weft_err weft_comm_port_open(struct weft_comm_port **port_p) weft_must_use;
 /* One word of printable characters; lives as long as the port. */
 const char *weft_comm_port_name(const struct weft_comm_port *port);
-/* The next caller, in the order they came.  WEFT_ERR_TIMEOUT; WEFT_ERR_CANCELLED. */
+/* The next caller that is still there, in the order they came.  WEFT_ERR_TIMEOUT; WEFT_ERR_CANCELLED. */
 weft_err weft_comm_port_accept(struct weft_comm_port *port, uint64_t timeout_ns,
 			       struct weft_comm_line **line_p) weft_must_use;
 /* Every accept that waits, or comes later, ends as cancelled.  Any thread, handlers too. */
