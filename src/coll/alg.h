@@ -123,6 +123,19 @@ enum {
 
 /* Any number may be asked for. */
 const char *weft_coll_kind_name(uint32_t kind);
+/* The communicator of ctx, in such a message. */
+const char *weft_coll_comm_name(const struct weft_ctx *ctx);
+/* One line: the calling rank's collective met a message that is not of it, from that process. */
+void weft_coll_report_stray(const struct weft_ctx *ctx, enum weft_coll_kind kind, int process)
+	__attribute__((cold));
+
+/* Is that the status of a message that is no part of the collective, nor a sign of a failure? */
+static inline bool weft_coll_is_stray(weft_err judged, const struct weft_status *st,
+				      const struct weft_buf *buf)
+{
+	return judged == WEFT_ERR_TRUNC &&
+	       (st->err || st->bytes != weft_coll_sign_bytes(buf->bytes));
+}
 
 /* ---- bcast.c ---- */
 /* Does the root serve all members itself, without a tree? */

@@ -18,7 +18,6 @@
 #include "base/assert.h"
 #include "base/backoff.h"
 #include "base/counters.h"
-#include "base/log.h"
 #include "coll/alg.h"
 
 #define IDLE ((uintptr_t)0)
@@ -66,11 +65,8 @@ static void check_message(struct weft_coll *c, const struct weft_step *s)
 	if (s->kind == WEFT_STEP_RECV) {
 		const struct weft_status *st = &s->req.status;
 		err = weft_coll_judge(st, &s->buf, s->sign);
-		if (weft_unlikely(err == WEFT_ERR_TRUNC && !c->err &&
-				  (st->err || st->bytes != weft_coll_sign_bytes(s->buf.bytes))))
-			weft_error("%s: a message from process %d is not as long as expected: do "
-				   "all ranks call the same collectives, in the same order?",
-				   weft_coll_kind_name(c->kind), s->peer);
+		if (weft_unlikely(weft_coll_is_stray(err, st, &s->buf) && !c->err))
+			weft_coll_report_stray(c->ctx, c->kind, s->peer);
 	}
 	if (err)
 		weft_coll_sched_fail(c, err);

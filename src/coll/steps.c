@@ -29,6 +29,7 @@ struct what {
 /* The state of one call, and what is under way at a time. */
 struct steps {
 	const struct weft_coll_group *g;
+	enum weft_coll_kind kind;
 	weft_err err; /* the first failure; from then on we send signs of failure */
 	struct what what;
 	struct weft_req recv, send;
@@ -47,7 +48,10 @@ static void note_error(struct steps *n, weft_err err)
 static void finish_recv(struct steps *n, struct weft_req *req, const struct weft_buf *buf)
 {
 	weft_task_engine_wait(&req->done);
-	note_error(n, weft_coll_judge(&req->status, buf, n->in[0]));
+	weft_err err = weft_coll_judge(&req->status, buf, n->in[0]);
+	if (weft_unlikely(weft_coll_is_stray(err, &req->status, buf) && !n->err))
+		weft_coll_report_stray(n->g->ctx, n->kind, req->status.peer);
+	note_error(n, err);
 }
 
 static bool start_recv(struct steps *n, struct weft_req *req, int rank, int tag,
@@ -233,6 +237,7 @@ static APART weft_err walk_here(steps_fn *fn, const struct weft_coll_group *g,
 {
 	struct steps n;
 	n.g = g;
+	n.kind = a->kind;
 	n.err = WEFT_OK;
 	fn(&n, a);
 	return n.err;
@@ -245,6 +250,7 @@ static APART weft_err walk_on_heap(steps_fn *fn, const struct weft_coll_group *g
 	if (!n)
 		return WEFT_AGAIN; /* a schedule sends the same messages */
 	n->g = g;
+	n->kind = a->kind;
 	n->err = WEFT_OK;
 	fn(n, a);
 	weft_err err = n->err;

@@ -153,6 +153,10 @@ struct weft_core *weft_comm_ctx_core(const struct weft_ctx *ctx);
 void weft_comm_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag, bool overtaking);
 /* For strategies that ask: data of a higher priority goes first; 0 at first. */
 void weft_comm_ctx_priority(struct weft_ctx *ctx, int priority);
+/* What ctx is called in lines to the user; `name` stays good until ctx is closed. */
+void weft_comm_ctx_set_name(struct weft_ctx *ctx, const char *name);
+/* That name; "" without one. */
+const char *weft_comm_ctx_name(const struct weft_ctx *ctx);
 /* Frees ctx; receives still posted in it end as cancelled, unexpected messages are dropped. */
 void weft_comm_ctx_close(struct weft_ctx *ctx);
 

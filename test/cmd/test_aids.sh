@@ -49,6 +49,12 @@ ends() { # ends MODE RANKS PATTERN
 }
 ends order 2 "collectives that do not match on order .different calls.: .*rank 0.* in MPI_Allreduce, 4 bytes$line"
 ends roots 2 "collectives that do not match on roots .different roots.: .* in MPI_Bcast, root [01], 4 bytes$line"
+WEFT_CHECK=1 "$mpiexec" -n 2 --timeout 60 "$prog" crossed >"$work/out" 2>&1 || fail "crossed: exit code $?"
+grep -Eq "check: collectives that do not match on crossed .different calls.: .*rank 0 (is )?in MPI_Iallreduce, 4 bytes$line, rank 1 in MPI_Barrier$line" "$work/out" ||
+	grep -Eq "check: collectives that do not match on crossed .different calls.: .*rank 1 (is )?in MPI_Barrier$line, rank 0 in MPI_Iallreduce, 4 bytes$line" "$work/out" || fail "crossed: not named"
+# Without WEFT_CHECK a rank knows its own call alone, and the way to know more.
+"$mpiexec" -n 2 --timeout 60 "$prog" crossed >"$work/out" 2>&1 || fail "crossed, unchecked: exit code $?"
+grep -Eq "collectives that do not match: .*is in (barrier|allreduce).* on crossed, .*WEFT_CHECK=1 names both calls" "$work/out" || fail "crossed, unchecked: not named"
 WEFT_CHECK=1 "$mpiexec" -n 2 --timeout 60 "$prog" freed >"$work/out" 2>&1
 grep -Eq "MPI_Barrier: .*was freed.: made by MPI_Comm_dup$line, freed by MPI_Comm_free$line" "$work/out" || fail "freed: not named"
 

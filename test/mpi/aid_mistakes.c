@@ -115,6 +115,22 @@ static void order(void)
 	OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+/* The same two calls in another order; errors are returned, and the program goes on to its end. */
+static void crossed(void)
+{
+	int x = 1, y = 0;
+	MPI_Request r;
+	MPI_Comm c = named("crossed");
+	OK(MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN));
+	if (rank)
+		(void)MPI_Barrier(c);
+	(void)MPI_Iallreduce(&x, &y, 1, MPI_INT, MPI_BAND, c, &r);
+	if (!rank)
+		(void)MPI_Barrier(c);
+	(void)MPI_Wait(&r, MPI_STATUS_IGNORE);
+	OK(MPI_Comm_free(&c));
+}
+
 /* ---- for weft doctor -------------------------------------------------------------------------- */
 
 static void ring(void)
@@ -150,7 +166,7 @@ int main(int argc, char **argv)
 	} all[] = {{"right", right},     {"leaks", leaks},     {"freed", freed},
 		   {"overlap", overlap}, {"changed", changed}, {"roots", roots},
 		   {"order", order},     {"ring", ring},       {"operations", operations},
-		   {"absent", absent},   {"late", late}};
+		   {"absent", absent},   {"late", late},       {"crossed", crossed}};
 	const char *name = argc > 1 ? argv[1] : "right";
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

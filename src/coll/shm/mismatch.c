@@ -90,10 +90,11 @@ weft_err weft_coll_shm_out_of_step(const struct weft_coll_group *g, uint32_t min
 {
 	bool same_call = mine >> 24 == theirs >> 24 && number == weft_coll_number(g);
 	if (!same_call)
-		weft_error("collectives that do not match: rank %d of the communicator is in %s "
+		weft_error("collectives that do not match: rank %d of %s is in %s "
 			   "(number %u), rank %d in %s (number %u)",
-			   g->rank, weft_coll_what_name(mine), weft_coll_number(g),
-			   member_in(g, theirs), weft_coll_what_name(theirs), number);
+			   g->rank, weft_coll_comm_name(g->ctx), weft_coll_what_name(mine),
+			   weft_coll_number(g), member_in(g, theirs), weft_coll_what_name(theirs),
+			   number);
 	if (!same_call || !single_phase(mine) || !single_phase(theirs))
 		weft_coll_shm_give_up(g, WEFT_COLL_EC_MISMATCH, 0);
 	return WEFT_ERR_TRUNC;
@@ -127,10 +128,10 @@ bool weft_coll_shm_mismatch(const struct weft_coll_group *g, _Atomic uint64_t *x
 		/* False also when it is posted meanwhile, and the other member went on. */
 		if (!weft_coll_ec_fail(x_ec, number, WEFT_COLL_EC_MISMATCH, &sleepers))
 			return false;
-		weft_error("collectives that do not match: rank %d of the communicator %s in %s%s, "
+		weft_error("collectives that do not match: rank %d of %s %s in %s%s, "
 			   "rank %d in %s%s",
-			   g->rank, apart < 0 ? "was" : "is", name_of(ours), how_of(ours), r,
-			   name_of(theirs), how_of(theirs));
+			   g->rank, weft_coll_comm_name(g->ctx), apart < 0 ? "was" : "is",
+			   name_of(ours), how_of(ours), r, name_of(theirs), how_of(theirs));
 		weft_coll_shm_give_up(g, WEFT_COLL_EC_MISMATCH, sleepers);
 		return true;
 	}
@@ -148,9 +149,9 @@ static bool handed_out_in_ring(const struct weft_coll_group *g)
 	    weft_coll_ec_failed(&ring->x_head) ||
 	    weft_coll_ring_at(ring, s->phase)->number != number)
 		return false;
-	weft_error("collectives that do not match: rank %d of the communicator is in %s, and its "
-		   "root in one (small)",
-		   g->rank, name_of(remembered(g, number << 8)));
+	weft_error("collectives that do not match: rank %d of %s is in %s, and its root in one "
+		   "(small)",
+		   g->rank, weft_coll_comm_name(g->ctx), name_of(remembered(g, number << 8)));
 	weft_coll_shm_give_up(g, WEFT_COLL_EC_MISMATCH, 0);
 	return true;
 }

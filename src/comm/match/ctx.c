@@ -110,6 +110,16 @@ void weft_comm_ctx_priority(struct weft_ctx *ctx, int priority)
 	atomic_store_explicit(&ctx->x_priority, (int16_t)priority, memory_order_relaxed);
 }
 
+void weft_comm_ctx_set_name(struct weft_ctx *ctx, const char *name)
+{
+	ctx->name = name;
+}
+
+const char *weft_comm_ctx_name(const struct weft_ctx *ctx)
+{
+	return ctx->name ? ctx->name : "";
+}
+
 void weft_comm_msg_drop(struct weft_msg *m)
 {
 	struct weft_core *core = m->core;
@@ -148,6 +158,7 @@ void weft_comm_ctx_close(struct weft_ctx *ctx)
 		e = next;
 	}
 	msgs_drop(weft_comm_match_withdraw_msgs(ctx));
+	ctx->name = NULL;
 	/* Relaxed: as in open. */
 	atomic_store_explicit(&ctx->x_open, false, memory_order_relaxed);
 }

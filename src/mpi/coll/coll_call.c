@@ -124,6 +124,10 @@ static int no_displs(struct weft_mpi_coll_call *k)
 
 static int failed(weft_err err)
 {
+	if (err == WEFT_ERR_TRUNC)
+		return weft_mpi_err(MPI_ERR_TRUNCATE,
+				    "the ranks' collectives do not match, or not their amounts of "
+				    "data; WEFT_CHECK=1 names both calls");
 	return weft_mpi_err_of(err);
 }
 

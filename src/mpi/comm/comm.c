@@ -38,6 +38,7 @@ static int contexts_open(struct weft_mpi_comm *c)
 		weft_comm_ctx_close(c->p2p);
 		return weft_mpi_err_of(err);
 	}
+	weft_comm_ctx_set_name(c->coll, c->name);
 	return MPI_SUCCESS;
 }
 
