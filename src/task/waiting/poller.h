@@ -72,15 +72,15 @@ static inline bool weft_task_poller_counts(struct weft_poller *p)
 }
 
 /*
- * How long a run keeps the core, or yields, before it sleeps, of what a wait would.  Among strangers,
- * and beside a rank that computes, a sleeper is let in by its arrival, but a thread that yields only
- * when the slice of the other is over; and a long turn ends with the core taken away.
+ * How long a run keeps the core, or yields, before it sleeps, of what a wait would.  Among strangers
+ * a sleeper is let in by its arrival, and a long turn ends with the core taken away.  With more ranks than cores the
+ * ranks themselves look like strangers to each other, so that says nothing.
  */
 static inline uint64_t weft_task_poller_patience(uint64_t plan_ns, bool plan_yields, bool preempted)
 {
-	if (!preempted)
+	if (!preempted || plan_yields)
 		return plan_ns;
-	return plan_yields ? 0 : plan_ns < WEFT_POLLER_TURN_NS ? plan_ns : WEFT_POLLER_TURN_NS;
+	return plan_ns < WEFT_POLLER_TURN_NS ? plan_ns : WEFT_POLLER_TURN_NS;
 }
 
 enum weft_poller_way {
