@@ -4,7 +4,18 @@
 command -v mpirun.openmpi >/dev/null || skip "no mpirun.openmpi"
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
-RUN="mpirun.openmpi --oversubscribe --mca oob_tcp_if_include lo"
+# Open MPI 4.1's mpirun ends now and then with a signal while it leaves, its job done: that run counts for nothing.
+openmpi() {
+	for openmpi_turn in 1 2 3 4; do
+		mpirun.openmpi --oversubscribe --mca oob_tcp_if_include lo "$@" >"$T/openmpi.out" 2>"$T/openmpi.err"
+		openmpi_rc=$?
+		[ $openmpi_rc = 139 ] && grep -q 'orte_finalize' "$T/openmpi.err" || break
+	done
+	cat "$T/openmpi.out"
+	cat "$T/openmpi.err" >&2
+	return $openmpi_rc
+}
+RUN=openmpi
 
 want 0 $RUN -n 1 "$PROBE" exchange
 want 0 $RUN -n 4 "$PROBE" exchange 50000
