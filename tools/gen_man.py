@@ -5,6 +5,7 @@
 usage: gen_man.py SOURCES OUT
 
 SOURCES  the folder with the implementation (src/mpi): functions without one are marked as unsupported.
+         include/mpi-ext.h, two folders up, has the page of what is beside MPI.
 OUT      gets weft_mpi_GROUP.3, and for each function a page that leads there: `man MPI_Send` works.
 """
 import os
@@ -67,6 +68,23 @@ def page(name, title, functions, implemented):
     return "\n".join(out) + "\n"
 
 
+def extension_page(header):
+    """The page of mpi-ext.h: its prototypes and its opening comment; and the names on it."""
+    with open(header) as f:
+        text = f.read()
+    found = re.findall(r"WEFT_MPIX_API (int (MPIX_\w+)\([^;]*\));", text)
+    said = re.search(r"\* mpi-ext\.h - (.*?)\n \*/", text, re.S).group(1)
+    out = ['.\\" SPDX-License-Identifier: BSD-3-Clause', '.TH WEFT_MPI_EXT 3 "" weft weft', ".SH NAME",
+           "weft_mpi_ext \\- beside MPI: continuations and other names of mpi-ext.h", ".SH SYNOPSIS",
+           ".B #include <mpi-ext.h>", ".nf"]
+    out += [escape(re.sub(r"\s+", " ", prototype) + ";") for prototype, _ in found]
+    out += [".fi", ".SH DESCRIPTION", ".nf"]
+    out += [escape(re.sub(r"^ \* ?", "", line)) for line in said.split("\n")]
+    out += [".fi", "Each exists with PMPIX_ as well. The comments of the header say what each does, its flags and info keys.",
+            ".SH SEE ALSO", ".BR weft (1),", ".BR mpicc (1)"]
+    return "\n".join(out) + "\n", [name for _, name in found]
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__.strip())
@@ -83,6 +101,12 @@ def main():
         for m in members:
             with open(os.path.join(out, f"MPI_{m.short}.3"), "w") as f:
                 f.write(f".so man3/weft_mpi_{name}.3\n")
+    text, names = extension_page(os.path.join(sources, "..", "..", "include", "mpi-ext.h"))
+    with open(os.path.join(out, "weft_mpi_ext.3"), "w") as f:
+        f.write(text)
+    for name in names:
+        with open(os.path.join(out, f"{name}.3"), "w") as f:
+            f.write(".so man3/weft_mpi_ext.3\n")
 
 
 if __name__ == "__main__":

@@ -70,6 +70,13 @@ static int info_mpi(void)
 		if (column)
 			putchar('\n');
 	}
+	const char *const *ext = dlsym(library, "weft_mpi_extensions");
+	if (ext)
+		printf("\nbeside MPI (mpi-ext.h):\n   ");
+	for (int i = 0; ext && ext[i]; i++)
+		printf(" %s", ext[i]);
+	if (ext)
+		putchar('\n');
 	return 0;
 }
 

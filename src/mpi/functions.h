@@ -14,4 +14,7 @@ struct weft_mpi_function {
 extern WEFT_API const struct weft_mpi_function weft_mpi_functions[];
 extern WEFT_API const int weft_mpi_functions_count;
 
+/* The names of mpi-ext.h; NULL ends them. */
+extern WEFT_API const char *const weft_mpi_extensions[];
+
 #endif

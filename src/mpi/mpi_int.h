@@ -226,6 +226,7 @@ struct weft_mpi_request {
 	void *type; /* datatype object, if typed */
 	void *impl; /* the operation's own, e.g. a schedule */
 	void *extra;
+	bool continued; /* it ends with a continuation (cont/cont.h) */
 };
 _Static_assert(offsetof(struct weft_mpi_request, comm) == WEFT_CACHELINE, "the first line is full");
 

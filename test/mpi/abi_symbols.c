@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ranks: 0 */
 /* Every function of the ABI's table is in the library, twice; a program that loaded the library
- * with RTLD_LOCAL, alone, can use it; nothing else than MPI_, PMPI_ and weft_ is exported. */
+ * with RTLD_LOCAL, alone, can use it; so is what mpi-ext.h declares; nothing else than MPI_, PMPI_, MPIX_, PMPIX_ and weft_ is exported. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
 
 #include "mpitest.h"
+
+#define EXTENSIONS 4
 
 static void *library;
 
@@ -29,6 +31,22 @@ static void all_there(void)
 	}
 	fclose(f);
 	CHECK_EQ(n, 664);
+}
+
+/* weft info --mpi names them, and each is there twice. */
+static void extensions_there(void)
+{
+	const char *const *ext = dlsym(library, "weft_mpi_extensions");
+	char name[100];
+	int n = 0;
+
+	CHECK(ext != NULL);
+	for (; ext[n]; n++) {
+		snprintf(name, sizeof(name), "P%s", ext[n]);
+		CHECK(dlsym(library, ext[n]) != NULL);
+		CHECK(dlsym(library, name) != NULL);
+	}
+	CHECK_EQ(n, EXTENSIONS);
 }
 
 static void usable(void)
@@ -74,6 +92,7 @@ static void nothing_else(void)
 		if (syms[i].st_shndx == SHN_ABS)
 			continue;
 		if (strncmp(name, "MPI_", 4) && strncmp(name, "PMPI_", 5) &&
+		    strncmp(name, "MPIX_", 5) && strncmp(name, "PMPIX_", 6) &&
 		    strncmp(name, "weft_", 5)) {
 			fprintf(stderr, "exported as well: %s\n", name);
 			exit(1);
@@ -88,6 +107,7 @@ int main(void)
 	library = linked;
 	CHECK(library != NULL);
 	all_there();
+	extensions_there();
 	nothing_else();
 	usable();
 	CHECK_EQ(dlclose(library), 0);

@@ -217,8 +217,15 @@ void weft_mpi_request_wait(struct weft_mpi_request *r)
 	}
 }
 
+static int continued(void)
+{
+	return weft_mpi_err(MPI_ERR_REQUEST, "the request has a continuation, which ends it");
+}
+
 int weft_mpi_request_end_rest(struct weft_mpi_request *r, MPI_Request *handle_p, MPI_Status *st)
 {
+	if (weft_unlikely(r->continued))
+		return continued();
 	int err = r->ops->finish(r, st), end;
 
 	/* MPI: the code of the last callback that failed. */
@@ -268,6 +275,8 @@ int weft_mpi_Request_free(MPI_Request *request)
 	struct weft_mpi_request *r;
 	int err = weft_mpi_request_named(*request, &r);
 
+	if (!err && r->continued)
+		err = continued();
 	if (err)
 		return err;
 	*request = MPI_REQUEST_NULL;

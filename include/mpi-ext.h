@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpi-ext.h - what weft has beside MPI: continuations.
+ *
+ * Continuations have the names, flags and info keys of the proposal to the MPI Forum.  A callback
+ * is attached to one or several requests and runs once all of them are complete, on a thread that
+ * is inside an MPI call, whichever call that is, or in the background where the info key allows it.
+ * It is registered with a continuation request, a persistent one: callbacks run while it is
+ * started, and it is complete when all that were registered have run.
+ *
+ *	MPIX_Continue_init(0, 0, MPI_INFO_NULL, &cont);
+ *	MPI_Start(&cont);
+ *	MPI_Irecv(..., &r);
+ *	MPIX_Continue(&r, arrived, &item, 0, MPI_STATUS_IGNORE, cont);
+ *	...
+ *	MPI_Wait(&cont, MPI_STATUS_IGNORE);
+ *
+ * A callback may start operations and attach further callbacks.  It may not block, unless it was
+ * registered with a poll-only request: then it runs inside MPI_Test or MPI_Wait for that request.
+ *
+ * Several callbacks may run at once where several threads are inside MPI calls, or in the background.
+ *
+ * Callers   any thread, between MPI_Init and MPI_Finalize, as MPI's thread level allows.
+ */
+#ifndef WEFT_MPI_EXT_H
+#define WEFT_MPI_EXT_H
+
+#include <mpi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define WEFT_MPIX_API __attribute__((visibility("default")))
+#else
+#define WEFT_MPIX_API
+#endif
+
+/* ---- continuations -------------------------------------------------------------------------- */
+
+/* For MPIX_Continue and MPIX_Continueall. */
+#define MPIX_CONT_REQBUF_VOLATILE 1 /* the array may go after the call; always so here */
+#define MPIX_CONT_REQUESTS_FREE 2   /* the same; persistent requests are freed at their end */
+#define MPIX_CONT_DEFER_COMPLETE 8  /* never run the callback inside the call itself */
+#define MPIX_CONT_INVOKE_FAILED 16  /* call it with the error when an operation has failed */
+/* For MPIX_Continue_init: callbacks run only when the continuation request is tested or waited for. */
+#define MPIX_CONT_POLL_ONLY 4
+
+/*
+ * rc: MPI_SUCCESS, or with MPIX_CONT_INVOKE_FAILED the first error of its operations.  Another
+ * result than MPI_SUCCESS makes the continuation a failed one.
+ */
+typedef int MPIX_Continue_cb_function(int rc, void *cb_data);
+
+/*
+ * max_poll: how many callbacks one test of a poll-only request runs at most; 0: all that are due.
+ * Info keys: mpi_continue_thread: "application" (the default: threads that call MPI) or "all" (the
+ * library's own, too, without any call); mpi_continue_poll_only, mpi_continue_enqueue_complete
+ * ("true": as the flags), mpi_continue_max_poll (a number); mpi_continue_async_signal_safe (ignored).
+ */
+WEFT_MPIX_API int MPIX_Continue_init(int flags, int max_poll, MPI_Info info, MPI_Request *cont_req);
+
+/*
+ * The library takes the requests over: those that are not persistent are MPI_REQUEST_NULL after the
+ * call, persistent ones are inactive when the callback runs.  Statuses are filled before it runs; they
+ * must live until then.  Null and inactive requests count as complete.  Complete already: the
+ * callback runs before the call returns, if the continuation request is started.
+ */
+WEFT_MPIX_API int MPIX_Continue(MPI_Request *request, MPIX_Continue_cb_function *cb, void *cb_data,
+				int flags, MPI_Status *status, MPI_Request cont_req);
+WEFT_MPIX_API int MPIX_Continueall(int count, MPI_Request requests[], MPIX_Continue_cb_function *cb,
+				   void *cb_data, int flags, MPI_Status statuses[],
+				   MPI_Request cont_req);
+
+/*
+ * The cb_data of failed continuations, each once, the oldest first; *count: the array's length, then
+ * how many there are.  An operation that fails calls the error handler of its communicator; the
+ * continuation request then ends with the first such code.
+ */
+WEFT_MPIX_API int MPIX_Continue_get_failed(MPI_Request cont_req, int *count, void **cb_data);
+
+WEFT_MPIX_API int PMPIX_Continue_init(int flags, int max_poll, MPI_Info info,
+				      MPI_Request *cont_req);
+WEFT_MPIX_API int PMPIX_Continue(MPI_Request *request, MPIX_Continue_cb_function *cb, void *cb_data,
+				 int flags, MPI_Status *status, MPI_Request cont_req);
+WEFT_MPIX_API int PMPIX_Continueall(int count, MPI_Request requests[],
+				    MPIX_Continue_cb_function *cb, void *cb_data, int flags,
+				    MPI_Status statuses[], MPI_Request cont_req);
+WEFT_MPIX_API int PMPIX_Continue_get_failed(MPI_Request cont_req, int *count, void **cb_data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
