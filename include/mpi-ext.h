@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpi-ext.h - what weft has beside MPI: continuations.
+ * mpi-ext.h - what weft has beside MPI: continuations, and a descriptor for a set of requests.
  *
  * Continuations have the names, flags and info keys of the proposal to the MPI Forum.  A callback
  * is attached to one or several requests and runs once all of them are complete, on a thread that
@@ -88,6 +88,45 @@ WEFT_MPIX_API int PMPIX_Continueall(int count, MPI_Request requests[],
 				    MPIX_Continue_cb_function *cb, void *cb_data, int flags,
 				    MPI_Status statuses[], MPI_Request cont_req);
 WEFT_MPIX_API int PMPIX_Continue_get_failed(MPI_Request cont_req, int *count, void **cb_data);
+
+/* ---- a descriptor for a set of requests ------------------------------------------------------ */
+
+/*
+ * For event loops (epoll, asyncio, a GUI): the descriptor is readable when a request of the set is
+ * complete.  The loop:
+ *
+ *   1. arm.  ready: go to 3.
+ *   2. sleep until the descriptor is readable.  Do not read or close it.
+ *   3. take; MPI_Test what came out, and start and add what shall come next; go to 1.
+ *
+ * A request stays the program's.  It leaves the set when it is taken out: only then let MPI_Test,
+ * MPI_Wait or MPI_Request_free end it, or free the set before.  A collective with an operation of the
+ * program's, MPI_Comm_idup and the like come out whenever an MPI call must carry them on: where MPI_Test says
+ * that it is not complete, add it again.  With background progress off (weft/progress.h) the
+ * descriptor is readable when a take would make progress.  A wake-up for nothing is possible.
+ *
+ * A set is used by one thread at a time, and freed before MPI_Finalize.
+ */
+typedef struct MPIX_Pollset_s *MPIX_Pollset;
+#define MPIX_POLLSET_NULL ((MPIX_Pollset)0)
+
+WEFT_MPIX_API int MPIX_Pollset_create(MPIX_Pollset *set);
+/* Requests that are in it are left alone. */
+WEFT_MPIX_API int MPIX_Pollset_free(MPIX_Pollset *set);
+/* An active request; key: what take gives for it. */
+WEFT_MPIX_API int MPIX_Pollset_add(MPIX_Pollset set, MPI_Request request, void *key);
+/* Takes out up to max that are complete, the one that was so first in front; makes progress when there is none. */
+WEFT_MPIX_API int MPIX_Pollset_take(MPIX_Pollset set, int max, void *keys[], int *count);
+WEFT_MPIX_API int MPIX_Pollset_fd(MPIX_Pollset set, int *fd);
+/* *ready: do not sleep, take: something may be there already. */
+WEFT_MPIX_API int MPIX_Pollset_arm(MPIX_Pollset set, int *ready);
+
+WEFT_MPIX_API int PMPIX_Pollset_create(MPIX_Pollset *set);
+WEFT_MPIX_API int PMPIX_Pollset_free(MPIX_Pollset *set);
+WEFT_MPIX_API int PMPIX_Pollset_add(MPIX_Pollset set, MPI_Request request, void *key);
+WEFT_MPIX_API int PMPIX_Pollset_take(MPIX_Pollset set, int max, void *keys[], int *count);
+WEFT_MPIX_API int PMPIX_Pollset_fd(MPIX_Pollset set, int *fd);
+WEFT_MPIX_API int PMPIX_Pollset_arm(MPIX_Pollset set, int *ready);
 
 #ifdef __cplusplus
 }

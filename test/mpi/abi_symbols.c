@@ -8,7 +8,7 @@
 
 #include "mpitest.h"
 
-#define EXTENSIONS 4
+#define EXTENSIONS 10
 
 static void *library;
 

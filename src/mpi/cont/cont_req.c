@@ -374,8 +374,17 @@ static int get_failed(MPI_Request cont_req, int *count, void **cb_data)
 	return MPI_SUCCESS;
 }
 
-const char *const weft_mpi_extensions[] = {"MPIX_Continue_init", "MPIX_Continue",
-					   "MPIX_Continueall", "MPIX_Continue_get_failed", NULL};
+const char *const weft_mpi_extensions[] = {"MPIX_Continue_init",
+					   "MPIX_Continue",
+					   "MPIX_Continueall",
+					   "MPIX_Continue_get_failed",
+					   "MPIX_Pollset_create",
+					   "MPIX_Pollset_free",
+					   "MPIX_Pollset_add",
+					   "MPIX_Pollset_take",
+					   "MPIX_Pollset_fd",
+					   "MPIX_Pollset_arm",
+					   NULL};
 
 /* ---- entry points ------------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 #include "task/engine_int.h"
 #include "task/event/event_int.h"
 #include "task/queue/weft_task.h"
+#include "task/waiting/waitset.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -93,7 +94,7 @@ weft_err weft_waitset_create(struct weft_waitset **set_p)
 	return WEFT_OK;
 }
 
-static weft_err add(struct weft_waitset *s, struct weft_completion *c, void *key)
+weft_err weft_task_waitset_add(struct weft_waitset *s, struct weft_completion *c, void *key)
 {
 	struct entry *en = aligned_alloc(WEFT_CACHELINE, weft_align_up(sizeof *en, WEFT_CACHELINE));
 	if (!en)
@@ -116,12 +117,13 @@ static weft_err add(struct weft_waitset *s, struct weft_completion *c, void *key
 
 weft_err weft_waitset_add_event(struct weft_waitset *s, struct weft_event *ev, void *key)
 {
-	return s && ev ? add(s, &weft_task_event_of(ev)->done, key) : WEFT_ERR_ARG;
+	return s && ev ? weft_task_waitset_add(s, &weft_task_event_of(ev)->done, key)
+		       : WEFT_ERR_ARG;
 }
 
 weft_err weft_waitset_add_task(struct weft_waitset *s, struct weft_task *t, void *key)
 {
-	return s && t ? add(s, &weft_task_core(t)->done, key) : WEFT_ERR_ARG;
+	return s && t ? weft_task_waitset_add(s, &weft_task_core(t)->done, key) : WEFT_ERR_ARG;
 }
 
 static size_t take(struct weft_waitset *s, void **key, size_t n)
