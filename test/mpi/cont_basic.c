@@ -393,7 +393,8 @@ static void failures(void)
 	CHECK_EQ(n, 0);
 	/* Called with the error, and content. */
 	OK(MPI_Start(&cont));
-	handled = calls = 0;
+	handled = 0;
+	calls = 0;
 	truncated(comm, MPIX_CONT_INVOKE_FAILED, &a);
 	CHECK(calls == 1 && handled == 1);
 	FAILS(last_rc, MPI_ERR_TRUNCATE);
