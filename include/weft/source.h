@@ -218,6 +218,14 @@ WEFT_SOURCE_API weft_err weft_event_post_read(struct weft_events *es, struct wef
 WEFT_SOURCE_API weft_err weft_event_post_write(struct weft_events *es, struct weft_event *ev,
 					       int fd, const void *buffer, size_t bytes,
 					       uint64_t offset);
+/* As preadv and pwritev; the vector stays the caller's, and unchanged until the event is done. */
+struct iovec;
+WEFT_SOURCE_API weft_err weft_event_post_readv(struct weft_events *es, struct weft_event *ev,
+					       int fd, const struct iovec *iov, unsigned n,
+					       uint64_t offset);
+WEFT_SOURCE_API weft_err weft_event_post_writev(struct weft_events *es, struct weft_event *ev,
+						int fd, const struct iovec *iov, unsigned n,
+						uint64_t offset);
 WEFT_SOURCE_API weft_err weft_event_post_fsync(struct weft_events *es, struct weft_event *ev,
 					       int fd);
 /* "io_uring" or "a thread". */

@@ -48,7 +48,7 @@ int weft_mpi_bad_tag(int tag) __attribute__((cold));
 int weft_mpi_bad_count(const char *name, MPI_Count count) __attribute__((cold));
 int weft_mpi_bad_pointer(const char *name) __attribute__((cold));
 
-/* For checks of handles; there are no files yet, so no handle of a file is good. */
+/* For checks of handles. */
 static inline void *weft_mpi_win_of(MPI_Win h)
 {
 	return weft_mpi_object_find(h, WEFT_MPI_WIN);

@@ -11,6 +11,7 @@
 #include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
 #include "mpi/entry.h"
+#include "mpi/file/mpi_file.h"
 #include "mpi/rma/win.h"
 #include "mpi/session/session.h"
 
@@ -186,29 +187,51 @@ int weft_mpi_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 /* Files that are opened later take this one over: MPI attaches it to MPI_FILE_NULL. */
 static struct weft_mpi_errhandler *file_default = &returns;
 
+struct weft_mpi_errhandler *weft_mpi_errhandler_file_default(void)
+{
+	pthread_mutex_lock(&lock);
+	struct weft_mpi_errhandler *e = file_default;
+	e->refs++;
+	pthread_mutex_unlock(&lock);
+	return e;
+}
+
+/* The handler of a file, or of MPI_FILE_NULL; with a reference. */
+static struct weft_mpi_errhandler *file_handler(struct weft_mpi_file *f)
+{
+	if (!f)
+		return weft_mpi_errhandler_file_default();
+	pthread_mutex_lock(&f->lock);
+	struct weft_mpi_errhandler *e = weft_mpi_errhandler_ref(f->errhandler);
+	pthread_mutex_unlock(&f->lock);
+	return e;
+}
+
 int weft_mpi_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 {
-	struct weft_mpi_errhandler *e = weft_mpi_errhandler_of(errhandler);
+	struct weft_mpi_errhandler *e = weft_mpi_errhandler_of(errhandler), *old;
+	struct weft_mpi_file *f = weft_mpi_file(file);
 
-	(void)file; /* MPI_FILE_NULL: no other file handle is good */
 	if (e->what == WEFT_MPI_USER && e->object != WEFT_MPI_FILE)
 		return weft_mpi_err(MPI_ERR_ERRHANDLER, "the error handler was not made for files");
 	weft_mpi_errhandler_ref(e);
-	pthread_mutex_lock(&lock);
-	struct weft_mpi_errhandler *old = file_default;
-	file_default = e;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_t *of = f ? &f->lock : &lock;
+	pthread_mutex_lock(of);
+	struct weft_mpi_errhandler **at = f ? &f->errhandler : &file_default;
+	old = *at;
+	*at = e;
+	pthread_mutex_unlock(of);
 	weft_mpi_errhandler_unref(old);
 	return MPI_SUCCESS;
 }
 
 int weft_mpi_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 {
-	(void)file;
-	pthread_mutex_lock(&lock);
-	struct weft_mpi_errhandler *e = file_default;
-	pthread_mutex_unlock(&lock);
-	return share(e, errhandler);
+	struct weft_mpi_errhandler *e = file_handler(weft_mpi_file(file));
+	int err = share(e, errhandler);
+
+	weft_mpi_errhandler_unref(e);
+	return err;
 }
 
 /* ---- failing ------------------------------------------------------------------------------ */
@@ -254,6 +277,8 @@ static int raise_on(struct weft_mpi_comm *c, int code, const char *func)
 {
 	struct weft_mpi_errhandler *e = &fatal;
 
+	if (c && c->file != MPI_FILE_NULL)
+		return weft_mpi_raise_file(c->file, code, func);
 	if (c) {
 		pthread_mutex_lock(&c->lock);
 		e = weft_mpi_errhandler_ref(c->errhandler);
@@ -427,6 +452,7 @@ static int raise_handler(struct weft_mpi_errhandler *e, int code, const char *fu
 	weft_mpi_cause()->text[0] = '\0';
 	if (e->what == WEFT_MPI_USER) {
 		void *none = e->object == WEFT_MPI_SESSION ? (void *)MPI_SESSION_NULL
+			     : e->object == WEFT_MPI_FILE  ? (void *)MPI_FILE_NULL
 							   : (void *)MPI_COMM_NULL;
 		int seen = code;
 		call_user(e, &none, &seen);
@@ -435,18 +461,20 @@ static int raise_handler(struct weft_mpi_errhandler *e, int code, const char *fu
 	return code;
 }
 
-/* File errors go to the default file handler, which MPI sets to MPI_ERRORS_RETURN. */
+/* Errors of no file go to the handler of MPI_FILE_NULL, which MPI sets to MPI_ERRORS_RETURN. */
 int weft_mpi_raise_file(MPI_File file, int code, const char *func)
 {
-	(void)file;
-	pthread_mutex_lock(&lock);
-	struct weft_mpi_errhandler *e = file_default;
-	e->refs++;
-	pthread_mutex_unlock(&lock);
+	struct weft_mpi_cause *why = weft_mpi_cause();
+
+	if (why->handler)
+		return raise_handler(why->handler, code, func);
+	struct weft_mpi_file *f = weft_mpi_file(file);
+	struct weft_mpi_errhandler *e = file_handler(f);
 	if (e->what == WEFT_MPI_FATAL || e->what == WEFT_MPI_ABORTS)
 		die(code, func, "");
+	why->text[0] = '\0';
 	if (e->what == WEFT_MPI_USER) {
-		MPI_File handle = MPI_FILE_NULL;
+		MPI_File handle = f ? file : MPI_FILE_NULL;
 		int seen = code;
 		call_user(e, &handle, &seen);
 	}

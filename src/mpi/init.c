@@ -21,6 +21,7 @@
 #include "mpi/p2p/bsend.h"
 #include "mpi/comm/comm_int.h"
 #include "mpi/errhandler.h"
+#include "mpi/file/mpi_file.h"
 #include "mpi/error.h"
 #include "mpi/comm/group.h"
 #include "mpi/info.h"
@@ -92,6 +93,8 @@ static void stop_layers(void)
 	weft_mpi_dyn_fini();
 	weft_comm_ctx_close(library_ctx);
 	weft_rma_end();
+	weft_file_end();
+	weft_mpi_datareps_end();
 	weft_mpi_comms_fini();
 	weft_mpi_psends_fini();
 	weft_mpi_precvs_fini();

@@ -111,6 +111,7 @@ struct weft_mpi_comm {
 	struct weft_mpi_info *info;
 	struct weft_mpi_bsend *bsend;
 	char name[MPI_MAX_OBJECT_NAME];
+	MPI_File file; /* its errors are that file's; or MPI_FILE_NULL */
 };
 
 /* Tags on `coll`: collectives count below WEFT_MPI_TAG_COLL_END, several tags for each; the rest is

@@ -52,6 +52,9 @@ NULLABLE = {("MPI_Info_get_string", "value"), ("MPI_Session_get_nth_pset", "pset
             # The root's alone, and checked there.
             ("MPI_Comm_accept", "port_name"), ("MPI_Comm_connect", "port_name"), ("MPI_Comm_spawn", "command")}
 
+# Of files, without a file that the error could belong to.
+NO_FILE = re.compile(r"^MPI_(File_(open|delete)|Register_datarep(_c)?)$")
+
 # How much data there is: never negative.
 COUNTS = ("POLYXFER_NUM_ELEM_NNI", "POLYXFER_NUM_ELEM", "XFER_NUM_ELEM_NNI", "XFER_NUM_ELEM",
           "POLYDTYPE_NUM_ELEM_NNI", "POLYDTYPE_NUM_ELEM", "POLYNUM_ELEM")
@@ -70,7 +73,7 @@ DEEP = re.compile(
     r"neighbor_\w+)[vw]?(_init)?|Comm_(i?dup|i?dup_with_info|split|split_type|create|create_group|free|disconnect)|"
     r"Intercomm_(create|merge)|Cart_(create|sub|map)|(Dist_)?graph_(create|create_adjacent|map)|Dims_create|"
     r"Sendrecv_replace|Type_(create_\w+|indexed|vector|contiguous|dup|[sg]et_name)|(Comm|Win)_[sg]et_name|"
-    r"(Comm|Win)_[sg]et_info|Win_(create|allocate|allocate_shared|create_dynamic|fence|free)|Info_\w+|Error_string|Get_(processor_name|library_version|hw_resource_info)|"
+    r"(Comm|Win)_[sg]et_info|File_(open|close|delete|sync|i?(read|write)\w*|[sg]et_(view|size|info|atomicity|byte_offset)|preallocate|seek\w*|get_position_shared|get_type_extent)|Register_datarep|Win_(create|allocate|allocate_shared|create_dynamic|fence|free)|Info_\w+|Error_string|Get_(processor_name|library_version|hw_resource_info)|"
     r"T_(cvar|pvar|category)_(get_info|get_index|read|write))(_c)?$", re.I)
 # Calls that may wait: `weft doctor` says for what (wait/note.h).
 WAITS_FOR_MESSAGE = re.compile(r"^MPI_(Recv|Probe|Mprobe|Sendrecv|Sendrecv_replace)(_c)?$")
@@ -134,6 +137,10 @@ class Entry:
         """Who hears of an error: (C expression prefix)."""
         if self.f.name == "MPI_Win_free":
             return "weft_mpi_raise_win(win ? *win : MPI_WIN_NULL, "
+        if self.f.name == "MPI_File_close":
+            return "weft_mpi_raise_file(fh ? *fh : MPI_FILE_NULL, "
+        if NO_FILE.match(self.f.name):
+            return "weft_mpi_raise_file(MPI_FILE_NULL, "
         for p in self.f.params:
             if p.is_array or p.is_const:
                 continue

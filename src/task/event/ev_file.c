@@ -14,22 +14,25 @@
 #include "task/event/uring.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define DEPTH 64
 #define DEPTH_MAX 4096
 #define LONG_BYTES 65536u /* copied in about 10 us */
 
-enum file_op { FILE_READ, FILE_WRITE, FILE_FSYNC };
+enum file_op { FILE_READ, FILE_WRITE, FILE_FSYNC, FILE_READV, FILE_WRITEV };
 
 struct file_request {
 	struct weft_event *next; /* among those that wait here */
-	void *buffer;
+	void *buffer;            /* READV, WRITEV: the vector */
 	size_t bytes;
 	uint64_t offset;
 	int fd;
+	uint32_t pieces; /* of the vector */
 	uint8_t op;
 	bool with_kernel;
 };
@@ -52,7 +55,8 @@ static struct file_request *request_of(const struct weft_event *ev)
 
 static void fill_entry(struct io_uring_sqe *e, struct weft_event *ev)
 {
-	static const uint8_t code[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC};
+	static const uint8_t code[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC,
+				       IORING_OP_READV, IORING_OP_WRITEV};
 	struct file_request *r = request_of(ev);
 	e->opcode = code[r->op];
 	e->fd = r->fd;
@@ -61,7 +65,7 @@ static void fill_entry(struct io_uring_sqe *e, struct weft_event *ev)
 		return;
 	e->addr = (uint64_t)(uintptr_t)r->buffer;
 	/* The kernel's own limit of one call; the rest is a short count. */
-	e->len = r->bytes > 0x7ffff000u ? 0x7ffff000u : (uint32_t)r->bytes;
+	e->len = r->pieces ? r->pieces : r->bytes > 0x7ffff000u ? 0x7ffff000u : (uint32_t)r->bytes;
 	e->off = r->offset;
 	if (r->bytes > LONG_BYTES)
 		e->flags = IOSQE_ASYNC;
@@ -192,6 +196,10 @@ static bool file_block(void *arg, struct weft_event *ev, int64_t *result_p)
 			n = pread(r->fd, r->buffer, r->bytes, (off_t)r->offset);
 		else if (r->op == FILE_WRITE)
 			n = pwrite(r->fd, r->buffer, r->bytes, (off_t)r->offset);
+		else if (r->op == FILE_READV)
+			n = preadv(r->fd, r->buffer, (int)r->pieces, (off_t)r->offset);
+		else if (r->op == FILE_WRITEV)
+			n = pwritev(r->fd, r->buffer, (int)r->pieces, (off_t)r->offset);
 		else
 			n = fsync(r->fd);
 	} while (n < 0 && errno == EINTR);
@@ -253,6 +261,33 @@ weft_err weft_event_post_write(struct weft_events *es, struct weft_event *ev, in
 						       .buffer = (void *)(uintptr_t)buffer,
 						       .bytes = bytes,
 						       .offset = offset});
+}
+
+/* n pieces at iov as one request; a vector of none, or of more than the system takes, is no request. */
+static weft_err post_vector(struct weft_events *es, struct weft_event *ev, struct file_request r,
+			    const struct iovec *iov, unsigned n)
+{
+	if (!n || n > IOV_MAX)
+		return WEFT_ERR_ARG;
+	r.buffer = (void *)(uintptr_t)iov;
+	r.pieces = n;
+	for (unsigned i = 0; i < n; i++)
+		r.bytes += iov[i].iov_len;
+	return post_file_request(es, ev, r);
+}
+
+weft_err weft_event_post_readv(struct weft_events *es, struct weft_event *ev, int fd,
+			       const struct iovec *iov, unsigned n, uint64_t offset)
+{
+	struct file_request r = {.op = FILE_READV, .fd = fd, .offset = offset};
+	return post_vector(es, ev, r, iov, n);
+}
+
+weft_err weft_event_post_writev(struct weft_events *es, struct weft_event *ev, int fd,
+				const struct iovec *iov, unsigned n, uint64_t offset)
+{
+	struct file_request r = {.op = FILE_WRITEV, .fd = fd, .offset = offset};
+	return post_vector(es, ev, r, iov, n);
 }
 
 weft_err weft_event_post_fsync(struct weft_events *es, struct weft_event *ev, int fd)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file.h - an open file of this process, and what is done to it as a whole.
+ *
+ * Callers   any thread, not a handler: these calls are the kernel's, and block as long as it does.
+ * Owner     weft_file_close ends it; no operation may be under way then.
+ * Errors    every function of this layer returns 0 or an errno; mpi/file/ makes classes of them.
+ */
+#ifndef WEFT_FILE_H
+#define WEFT_FILE_H
+
+#include "base/base.h"
+
+struct weft_events;
+
+/* What the file lies on, as fstatfs says. */
+struct weft_file_system {
+	const char *name; /* "tmpfs", "ext4", "nfs", ...; "other" */
+	bool coherent;    /* what one host writes, another's read sees without a lock */
+	uint64_t block;   /* the unit that it likes */
+};
+
+struct weft_file {
+	int fd;
+	bool readable, writable;    /* I */
+	struct weft_events *events; /* where its requests go */
+	struct weft_file_system fs; /* I */
+};
+
+/* flags, mode: of open(2). */
+int weft_file_open(const char *path, int flags, unsigned mode, struct weft_file **f_p);
+int weft_file_close(struct weft_file *f);
+int weft_file_delete(const char *path);
+
+int weft_file_size(const struct weft_file *f, uint64_t *bytes_p);
+int weft_file_resize(const struct weft_file *f, uint64_t bytes);
+/* Storage for the first `bytes` is there afterwards; the size grows to it, and no content changes. */
+int weft_file_preallocate(const struct weft_file *f, uint64_t bytes);
+/* What was written is with the device. */
+int weft_file_sync(const struct weft_file *f);
+
+/* Bytes [from, from + len), len 0: to the end, by the system's record locks; waits.  For file systems that are not
+ * coherent between hosts: there, taking the lock is what brings caches up to date. */
+int weft_file_lock(const struct weft_file *f, bool exclusive, uint64_t from, uint64_t len);
+int weft_file_unlock(const struct weft_file *f, uint64_t from, uint64_t len);
+
+/* The process's source of file requests; made at the first open, or here. */
+int weft_file_events(struct weft_events **es_p);
+/* Ends it: no file is open.  The next open makes another. */
+void weft_file_end(void);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* access.c - data access: from MPI's arguments to an operation of file/, blocking or as a request. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/error.h"
+#include "mpi/file/mpi_file.h"
+#include "mpi/p2p/p2p.h"
+#include "task/task.h"
+
+/* ---- arguments ---------------------------------------------------------------------------- */
+
+static int mode_wrong(const struct weft_mpi_file_call *k)
+{
+	const struct weft_mpi_file *f = k->file;
+	if (k->write && f->amode & MPI_MODE_RDONLY)
+		return weft_mpi_err(MPI_ERR_READ_ONLY, "%.120s was opened with MPI_MODE_RDONLY",
+				    f->name);
+	if (!k->write && f->amode & MPI_MODE_WRONLY)
+		return weft_mpi_err(MPI_ERR_ACCESS, "%.120s was opened with MPI_MODE_WRONLY",
+				    f->name);
+	if (f->amode & MPI_MODE_SEQUENTIAL &&
+	    (k->where == WEFT_MPI_BY_OFFSET || k->where == WEFT_MPI_BY_OWN))
+		return weft_mpi_err(MPI_ERR_UNSUPPORTED_OPERATION,
+				    "with MPI_MODE_SEQUENTIAL a file has the shared pointer only");
+	if (f->split)
+		return weft_mpi_err(MPI_ERR_IO, "%s was not ended", f->split_call);
+	return MPI_SUCCESS;
+}
+
+/* The place where the access begins, in etypes; pointers move on by its whole length. */
+static int take_place(const struct weft_mpi_file_call *k, uint64_t etypes, int64_t *at_p)
+{
+	struct weft_mpi_file *f = k->file;
+	switch (k->where) {
+	case WEFT_MPI_BY_OFFSET:
+		*at_p = k->offset;
+		if (k->offset < 0)
+			return weft_mpi_err(MPI_ERR_ARG, "the offset is negative (%lld)",
+					    (long long)k->offset);
+		return MPI_SUCCESS;
+	case WEFT_MPI_BY_OWN:
+		pthread_mutex_lock(&f->lock);
+		*at_p = f->pointer;
+		f->pointer += (int64_t)etypes;
+		pthread_mutex_unlock(&f->lock);
+		return MPI_SUCCESS;
+	case WEFT_MPI_BY_SHARED:
+		return weft_mpi_shared_add(f, (int64_t)etypes, at_p);
+	default:
+		return weft_mpi_shared_turn(f, (int64_t)etypes, at_p);
+	}
+}
+
+/* The data in the file's representation. */
+static int convert_begin(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o,
+			 uint64_t bytes)
+{
+	int err = MPI_SUCCESS;
+	o->bytes = malloc(bytes ? bytes : 1);
+	if (!o->bytes)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for %llu converted bytes",
+				    (unsigned long long)bytes);
+	o->buf = k->buf;
+	o->count = k->count;
+	o->type = weft_mpi_type_of(k->type);
+	weft_mpi_type_ref(o->type);
+	o->in = !k->write;
+	if (k->write)
+		err = weft_mpi_datarep_out(o->file->rep, k->buf, k->count, k->type, o->bytes);
+	o->op.buf = weft_data_buf_flat(o->bytes, bytes);
+	return err;
+}
+
+static void op_drop(struct weft_mpi_file_op *o)
+{
+	free(o->bytes);
+	o->bytes = NULL;
+	if (o->type)
+		weft_mpi_type_unref(o->type);
+	o->type = NULL;
+}
+
+/* Ordered access: the others wait for this member's part, whatever is wrong with it. */
+static int refused(const struct weft_mpi_file_call *k, int err)
+{
+	int64_t at;
+	if (k->where == WEFT_MPI_BY_ORDERED)
+		(void)weft_mpi_shared_turn(k->file, 0, &at);
+	return err;
+}
+
+int weft_mpi_file_prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o)
+{
+	struct weft_mpi_file *f = k->file;
+	struct weft_buf buf;
+	uint64_t bytes, end;
+	int64_t at = 0;
+	*o = (struct weft_mpi_file_op){.file = f};
+	int err = mode_wrong(k);
+	if (!err)
+		err = weft_mpi_p2p_buf(k->buf, k->count, k->type, &buf);
+	if (err)
+		return refused(k, err);
+	bytes = buf.bytes;
+	if (!weft_mpi_datarep_plain(f->rep))
+		err = weft_mpi_datarep_bytes(f->rep, weft_mpi_type_of(k->type), k->count, &bytes);
+	if (!err && bytes % f->etype_bytes)
+		err = weft_mpi_err(MPI_ERR_TYPE,
+				   "the data (%llu bytes) is no multiple of the view's elementary "
+				   "type (%llu bytes)",
+				   (unsigned long long)bytes, (unsigned long long)f->etype_bytes);
+	if (!err && bytes && f->filetype->layout->size == 0)
+		err = weft_mpi_err(MPI_ERR_TYPE, "the view has no place for data");
+	if (err)
+		return refused(k, err);
+	err = take_place(k, bytes / f->etype_bytes, &at);
+	if (err)
+		return err;
+	if (__builtin_mul_overflow((uint64_t)at, f->etype_bytes, &o->op.pos) ||
+	    __builtin_add_overflow(o->op.pos, bytes, &end) || end > INT64_MAX)
+		return weft_mpi_err(MPI_ERR_ARG, "the access ends beyond what a file can hold");
+	o->op.file = f->file;
+	o->op.view = &f->view;
+	o->op.write = k->write;
+	o->op.buf = buf;
+	if (!weft_mpi_datarep_plain(f->rep)) {
+		err = convert_begin(k, o, bytes);
+		if (err)
+			op_drop(o);
+	}
+	return err;
+}
+
+/* ---- results ------------------------------------------------------------------------------ */
+
+/* Once, on the caller's own thread. */
+static void convert_end(struct weft_mpi_file_op *o)
+{
+	if (!o->in)
+		return;
+	o->in = false;
+	int err = weft_mpi_datarep_in(o->file->rep, o->buf, o->count,
+				      (MPI_Datatype)(uintptr_t)o->type->head.handle, o->bytes,
+				      o->op.bytes, &o->data);
+	if (!o->code)
+		o->code = err;
+}
+
+static int op_finish(struct weft_mpi_file_op *o, MPI_Status *st)
+{
+	uint64_t bytes = o->op.bytes;
+	convert_end(o);
+	if (o->bytes && o->op.write)
+		bytes = o->op.err ? 0 : (uint64_t)o->count * o->type->layout->size;
+	else if (o->bytes)
+		bytes = o->data;
+	weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, bytes, false);
+	if (o->code)
+		return o->code;
+	return weft_mpi_file_err(o->op.err, o->op.write ? "cannot write to" : "cannot read from",
+				 o->file->name);
+}
+
+/* ---- atomic mode -------------------------------------------------------------------------- */
+
+static bool in_atomic_mode(const struct weft_mpi_file *f)
+{
+	/* Relaxed: set_atomicity is collective, and ordered before accesses by the program. */
+	return atomic_load_explicit(&f->x_atomic, memory_order_relaxed);
+}
+
+/* The whole range of the file that the access touches, its holes too. */
+static int run_atomic(struct weft_mpi_file_op *o)
+{
+	struct weft_file_op *op = &o->op;
+	uint64_t from = weft_file_view_offset(op->view, op->pos), to = from;
+	if (op->buf.bytes)
+		to = weft_file_view_offset(op->view, op->pos + op->buf.bytes - 1) + 1;
+	int err = weft_mpi_shared_lock(o->file, op->write, from, to);
+	if (err)
+		return err;
+	weft_file_op_run(op);
+	weft_mpi_shared_unlock(o->file, op->write, from, to);
+	return MPI_SUCCESS;
+}
+
+/* ---- blocking ----------------------------------------------------------------------------- */
+
+int weft_mpi_file_run(struct weft_mpi_file_op *o, MPI_Status *st)
+{
+	if (weft_unlikely(in_atomic_mode(o->file)))
+		o->code = run_atomic(o);
+	else
+		weft_file_op_run(&o->op);
+	int err = op_finish(o, st);
+	op_drop(o);
+	return err;
+}
+
+int weft_mpi_file_access(const struct weft_mpi_file_call *k, MPI_Status *st)
+{
+	struct weft_mpi_file_op o;
+	int err = weft_mpi_file_prepare(k, &o);
+	return err ? err : weft_mpi_file_run(&o, st);
+}
+
+/* ---- requests ----------------------------------------------------------------------------- */
+
+static struct weft_completion *request_wait_on(struct weft_mpi_request *r)
+{
+	return &((struct weft_mpi_file_op *)r->impl)->op.done;
+}
+
+static int request_finish(struct weft_mpi_request *r, MPI_Status *st)
+{
+	return op_finish(r->impl, st);
+}
+
+static void request_free(struct weft_mpi_request *r)
+{
+	op_drop(r->impl);
+	free(r->impl);
+}
+
+static const struct weft_mpi_request_ops file_ops = {
+	.name = "file access",
+	.wait_on = request_wait_on,
+	.finish = request_finish,
+	.free = request_free,
+};
+
+/* Begins; the op is over at once where it has to hold a lock. */
+static int op_begin(struct weft_mpi_file_op *o)
+{
+	if (weft_unlikely(in_atomic_mode(o->file))) {
+		o->code = run_atomic(o);
+		weft_wait_completion_init_done(&o->op.done);
+		return MPI_SUCCESS;
+	}
+	if (weft_file_op_start(&o->op))
+		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access");
+	weft_task_engine_pending();
+	return MPI_SUCCESS;
+}
+
+int weft_mpi_file_start(struct weft_mpi_file_op *o, MPI_Request *request)
+{
+	struct weft_mpi_request *r = weft_mpi_request_new(&file_ops, o->file->comm, o, false);
+	int err = r ? op_begin(o) : weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a request");
+	if (!err) {
+		*request = weft_mpi_request_handle(r);
+		return MPI_SUCCESS;
+	}
+	if (r) {
+		weft_mpi_request_delete(r);
+	} else {
+		op_drop(o);
+		free(o);
+	}
+	return err;
+}
+
+int weft_mpi_file_iaccess(const struct weft_mpi_file_call *k, MPI_Request *request)
+{
+	struct weft_mpi_file_op *o = malloc(sizeof *o);
+	if (!o)
+		return refused(k, weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access"));
+	int err = weft_mpi_file_prepare(k, o);
+	if (err) {
+		free(o);
+		return err;
+	}
+	return weft_mpi_file_start(o, request);
+}
+
+/* ---- split collectives -------------------------------------------------------------------- */
+
+int weft_mpi_file_split_begin(const struct weft_mpi_file_call *k, const char *call)
+{
+	struct weft_mpi_file_op *o = malloc(sizeof *o);
+	int err = o ? weft_mpi_file_prepare(k, o)
+		    : refused(k, weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access"));
+	if (!err) {
+		err = op_begin(o);
+		if (err)
+			op_drop(o);
+	}
+	if (err) {
+		free(o);
+		return err;
+	}
+	k->file->split = o;
+	k->file->split_call = call;
+	return MPI_SUCCESS;
+}
+
+int weft_mpi_file_split_end(struct weft_mpi_file *f, const char *call, MPI_Status *st)
+{
+	struct weft_mpi_file_op *o = f->split;
+	if (!o)
+		return weft_mpi_err(MPI_ERR_IO, "%s was not called", call);
+	if (strcmp(call, f->split_call) != 0)
+		return weft_mpi_err(MPI_ERR_IO, "%s was called, not %s", f->split_call, call);
+	weft_task_engine_wait(&o->op.done);
+	f->split = NULL;
+	int err = op_finish(o, st);
+	op_drop(o);
+	free(o);
+	return err;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* open.c - files: how they are opened, closed and deleted by all members together. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "mpi/comm/comm_int.h"
+#include "mpi/error.h"
+#include "mpi/file/mpi_file.h"
+
+/* ---- agreeing ----------------------------------------------------------------------------- */
+
+int weft_mpi_file_agree(struct weft_mpi_file *f, int mine)
+{
+	int *all = malloc((size_t)f->comm->size * sizeof *all);
+	struct weft_mpi_talk t = weft_mpi_talk_all(f->comm);
+	if (!all)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	int err = weft_mpi_talk_allgather(&t, &mine, all, sizeof mine);
+	for (int r = 0; !err && r < f->comm->size; r++)
+		if (all[r])
+			err = r == f->comm->rank
+				      ? mine
+				      : weft_mpi_err(all[r], "rank %d of the file's group failed",
+						     r);
+	free(all);
+	return err;
+}
+
+int weft_mpi_file_same(struct weft_mpi_file *f, const int64_t *mine, size_t n, const char *what)
+{
+	int64_t *all = malloc((size_t)f->comm->size * n * sizeof *all);
+	struct weft_mpi_talk t = weft_mpi_talk_all(f->comm);
+	if (!all)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	int err = weft_mpi_talk_allgather(&t, mine, all, n * sizeof *mine);
+	for (int r = 1; !err && r < f->comm->size; r++)
+		if (memcmp(all, all + (size_t)r * n, n * sizeof *all) != 0)
+			err = weft_mpi_err(MPI_ERR_NOT_SAME,
+					   "%s of rank %d differs from that of rank 0", what, r);
+	free(all);
+	return err;
+}
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+#define AMODES                                                                                     \
+	(MPI_MODE_RDONLY | MPI_MODE_WRONLY | MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL |     \
+	 MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_UNIQUE_OPEN | MPI_MODE_SEQUENTIAL | MPI_MODE_APPEND)
+
+static int amode_wrong(int amode)
+{
+	int how = !!(amode & MPI_MODE_RDONLY) + !!(amode & MPI_MODE_WRONLY) +
+		  !!(amode & MPI_MODE_RDWR);
+	if (how != 1)
+		return weft_mpi_err(MPI_ERR_AMODE,
+				    "give one of MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_MODE_RDWR");
+	if (amode & MPI_MODE_RDONLY && amode & (MPI_MODE_CREATE | MPI_MODE_EXCL))
+		return weft_mpi_err(MPI_ERR_AMODE,
+				    "MPI_MODE_RDONLY goes with neither MPI_MODE_CREATE nor "
+				    "MPI_MODE_EXCL");
+	if (amode & MPI_MODE_RDWR && amode & MPI_MODE_SEQUENTIAL)
+		return weft_mpi_err(MPI_ERR_AMODE,
+				    "MPI_MODE_RDWR does not go with MPI_MODE_SEQUENTIAL");
+	if (amode & ~AMODES)
+		return weft_mpi_err(MPI_ERR_AMODE, "unknown bits in the access mode (0x%x)",
+				    (unsigned)(amode & ~AMODES));
+	return MPI_SUCCESS;
+}
+
+static int open_flags(int amode, bool first)
+{
+	int flags = amode & MPI_MODE_RDONLY   ? O_RDONLY
+		    : amode & MPI_MODE_WRONLY ? O_WRONLY
+					      : O_RDWR;
+	/* The first member creates the file; the others find it there. */
+	if (first && amode & MPI_MODE_CREATE)
+		flags |= O_CREAT;
+	if (first && amode & MPI_MODE_EXCL && amode & MPI_MODE_CREATE)
+		flags |= O_EXCL;
+	return flags;
+}
+
+static unsigned file_perm(struct weft_mpi_file *f)
+{
+	char value[MPI_MAX_INFO_VAL + 1];
+	unsigned long mode = 0666;
+	if (weft_mpi_info_look(f->info, "file_perm", value, sizeof value)) {
+		char *end;
+		unsigned long given = strtoul(value, &end, 8);
+		if (end != value && !*end && given <= 07777)
+			mode = given;
+	}
+	return (unsigned)mode;
+}
+
+static int open_here(struct weft_mpi_file *f)
+{
+	int err = weft_file_open(f->name, open_flags(f->amode, f->comm->rank == 0), file_perm(f),
+				 &f->file);
+	return weft_mpi_file_err(err, "cannot open", f->name);
+}
+
+/* Does the file need record locks, since members on other hosts would not see what is written here? */
+static int choose_locks(struct weft_mpi_file *f)
+{
+	char value[16] = "auto";
+	weft_mpi_info_look(f->info, "weft_file_locks", value, sizeof value);
+	f->locks = !strcmp(value, "on") ||
+		   (strcmp(value, "off") != 0 && !f->file->fs.coherent && !f->one_host);
+	if (f->locks && !f->comm->rank && strcmp(value, "on") != 0)
+		weft_info(
+			"%s lies on %s, which is not coherent between hosts: atomic mode and sync "
+			"use record locks (info key weft_file_locks)",
+			f->name, f->file->fs.name);
+	return MPI_SUCCESS;
+}
+
+static int open_all(struct weft_mpi_file *f)
+{
+	int64_t amode = f->amode;
+	int err = weft_mpi_file_same(f, &amode, 1, "the access mode");
+	if (err)
+		return err;
+	/* Rank 0 first: it may have to create the file. */
+	if (!f->comm->rank)
+		err = open_here(f);
+	if (f->comm->size > 1) {
+		err = weft_mpi_file_agree(f, err);
+		if (!err && f->comm->rank)
+			err = open_here(f);
+		err = weft_mpi_file_agree(f, err);
+	}
+	return err;
+}
+
+static void file_drop(struct weft_mpi_file *f)
+{
+	weft_mpi_shared_free(f);
+	if (f->file)
+		(void)weft_file_close(f->file);
+	weft_mpi_file_view_drop(f);
+	if (f->comm) {
+		f->comm->file = MPI_FILE_NULL;
+		weft_mpi_object_retire(&f->comm->head);
+		weft_mpi_comm_unref(f->comm);
+	}
+	weft_mpi_info_free(f->info);
+	weft_mpi_errhandler_unref(f->errhandler);
+	pthread_mutex_destroy(&f->lock);
+	free(f->name);
+	free(f);
+}
+
+static struct weft_mpi_file *file_new(const char *name, int amode)
+{
+	struct weft_mpi_file *f = calloc(1, sizeof *f);
+	if (!f)
+		return NULL;
+	pthread_mutex_init(&f->lock, NULL);
+	f->amode = amode;
+	f->errhandler = weft_mpi_errhandler_file_default();
+	weft_mpi_file_view_init(f);
+	f->name = strdup(name);
+	f->info = weft_mpi_info_make();
+	if (f->name && f->info)
+		return f;
+	file_drop(f);
+	return NULL;
+}
+
+static int comm_for(struct weft_mpi_comm *parent, struct weft_mpi_file *f)
+{
+	struct weft_mpi_comm *c = NULL;
+	int err = weft_mpi_comm_make(parent, parent->group, weft_mpi_comm_talk_tag(parent), &c);
+	if (!err)
+		err = weft_mpi_comm_name(c, &f->comm_handle);
+	if (err)
+		return err;
+	f->comm = c;
+	f->one_host = !weft_comm_apart(c->group->domain->core);
+	snprintf(c->name, sizeof c->name, "of file %.40s", f->name);
+	return MPI_SUCCESS;
+}
+
+/* With MPI_MODE_APPEND the pointers begin at the end. */
+static int pointers_begin(struct weft_mpi_file *f)
+{
+	int64_t end = 0;
+	if (!(f->amode & MPI_MODE_APPEND))
+		return MPI_SUCCESS;
+	int err = weft_mpi_file_end(f, &end);
+	f->pointer = end;
+	if (!err && !f->comm->rank)
+		err = weft_mpi_shared_set(f, end);
+	return weft_mpi_file_agree(f, err);
+}
+
+int weft_mpi_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
+{
+	struct weft_mpi_comm *parent = weft_mpi_comm_of(comm);
+	*fh = MPI_FILE_NULL;
+	if (parent->inter)
+		return weft_mpi_err(MPI_ERR_COMM, "the communicator is an intercommunicator");
+	int err = amode_wrong(amode);
+	if (err)
+		return err;
+	struct weft_mpi_file *f = file_new(filename, amode);
+	if (!f)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a file");
+	err = comm_for(parent, f);
+	if (!err)
+		err = weft_mpi_file_hints_take(f, info);
+	if (!err)
+		err = open_all(f);
+	if (!err)
+		err = choose_locks(f);
+	if (!err)
+		err = weft_mpi_shared_make(f);
+	if (!err)
+		err = pointers_begin(f);
+	if (!err && weft_mpi_object_new(&f->head, WEFT_MPI_FILE))
+		err = weft_mpi_err(MPI_ERR_NO_MEM, "out of handles");
+	if (err) {
+		file_drop(f);
+		return err;
+	}
+	*fh = (MPI_File)(uintptr_t)f->head.handle;
+	f->comm->file = *fh;
+	return MPI_SUCCESS;
+}
+
+/* ---- closing ------------------------------------------------------------------------------ */
+
+int weft_mpi_File_close(MPI_File *fh)
+{
+	struct weft_mpi_file *f = weft_mpi_file(*fh);
+	if (!f)
+		return weft_mpi_err(MPI_ERR_FILE, "invalid file (null or closed)");
+	if (f->split)
+		return weft_mpi_err(MPI_ERR_IO, "%s was not ended", f->split_call);
+	/* Once all have come, each has ended its accesses: what follows the close, anywhere, sees them. */
+	int err = weft_mpi_file_err(weft_file_close(f->file), "cannot close", f->name);
+	f->file = NULL;
+	err = weft_mpi_file_agree(f, err);
+	if (f->amode & MPI_MODE_DELETE_ON_CLOSE && !f->comm->rank) {
+		int gone = weft_mpi_file_err(weft_file_delete(f->name), "cannot delete", f->name);
+		err = err ? err : gone;
+	}
+	if (f->amode & MPI_MODE_DELETE_ON_CLOSE)
+		err = weft_mpi_file_agree(f, err);
+	weft_mpi_object_retire(&f->head);
+	*fh = MPI_FILE_NULL;
+	/* The handler hears of what went wrong while the file was closed, though its file is gone. */
+	if (err)
+		weft_mpi_blame_handler(f->errhandler);
+	file_drop(f);
+	return err;
+}
+
+int weft_mpi_File_delete(const char *filename, MPI_Info info)
+{
+	(void)info;
+	return weft_mpi_file_err(weft_file_delete(filename), "cannot delete", filename);
+}
