@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* topo.c - asks hwloc once, keeps what the engine needs in plain arrays. */
+/* topo.c - asks the kernel or hwloc once, keeps what the engine needs in plain arrays. */
 #include "topo/topo.h"
 
 #include <hwloc.h>
@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "topo/sysfs.h"
 
 #define CPU_TABLE WEFT_TOPO_CPUS_MAX
 #define WORD_BITS (8 * sizeof(unsigned long))
@@ -24,6 +25,10 @@ static struct retired {
 	void *nodes, *leaf_node;
 	struct retired *next;
 } * retired;
+
+/* What hwloc reads from the environment about the machine. */
+static const char *const hwloc_told[] = {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE", "HWLOC_FSROOT",
+					 "HWLOC_COMPONENTS", "HWLOC_THISSYSTEM"};
 
 /* Cores of the tree, and the last word that has some: nothing beyond it matters. */
 static unsigned long in_tree[CPU_TABLE / WORD_BITS];
@@ -204,12 +209,31 @@ static void restrict_to_own(hwloc_topology_t topo)
 	hwloc_bitmap_free(own);
 }
 
-weft_err weft_topo_load(void)
+/* Is hwloc told of a machine, or how to look at this one? */
+static bool hwloc_is_told(void)
+{
+	for (size_t i = 0; i < weft_countof(hwloc_told); i++)
+		if (getenv(hwloc_told[i]))
+			return true;
+	return false;
+}
+
+static weft_err build_from_kernel(void)
+{
+	unsigned long set[WEFT_TOPO_CPUS_MAX / WORD_BITS];
+	size_t words = weft_countof(set);
+	if (hwloc_is_told() || !weft_topo_own_cpus(set))
+		return WEFT_ERR_UNSUPPORTED;
+	while (words > 1 && !set[words - 1])
+		words--;
+	real = true;
+	return weft_topo_sysfs_read("", set, words, &nodes, &node_count);
+}
+
+static weft_err build_from_hwloc(void)
 {
 	hwloc_topology_t topo;
 	weft_err err = WEFT_ERR_SYS;
-	if (nodes)
-		return WEFT_OK;
 	if (hwloc_topology_init(&topo) == 0) {
 		/* What weft does not ask for is not looked up: it is half of the time. */
 		(void)hwloc_topology_set_flags(topo, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
@@ -223,6 +247,16 @@ weft_err weft_topo_load(void)
 		}
 		hwloc_topology_destroy(topo);
 	}
+	return err;
+}
+
+weft_err weft_topo_load(void)
+{
+	if (nodes)
+		return WEFT_OK;
+	weft_err err = build_from_kernel();
+	if (err)
+		err = build_from_hwloc();
 	if (err == WEFT_ERR_SYS) {
 		weft_debug("topology: hwloc finds nothing here, using a flat tree");
 		real = true;
@@ -244,16 +278,14 @@ weft_err weft_topo_load(void)
 static void read_from(char *text)
 {
 	unsigned long set[WEFT_TOPO_CPUS_MAX / WORD_BITS];
-	static const char *const told[] = {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE", "HWLOC_FSROOT",
-					   "HWLOC_COMPONENTS", "HWLOC_THISSYSTEM"};
 	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 	if (!weft_topo_own_cpus(set))
 		set[0] = 1;
 	for (size_t w = 0; w < weft_countof(set); w++)
 		hash = (hash ^ set[w]) * UINT64_C(0x100000001b3);
 	int used = snprintf(text, FROM_MAX, "%llx", (unsigned long long)hash);
-	for (size_t i = 0; i < weft_countof(told) && used < FROM_MAX; i++) {
-		const char *value = getenv(told[i]);
+	for (size_t i = 0; i < weft_countof(hwloc_told) && used < FROM_MAX; i++) {
+		const char *value = getenv(hwloc_told[i]);
 		used += snprintf(text + used, FROM_MAX - (size_t)used, " %s", value ? value : "");
 	}
 }
