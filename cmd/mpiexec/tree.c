@@ -3,12 +3,14 @@
 #include "tree.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct node {
@@ -52,11 +54,18 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
+/* A descendant has its place below a child of ours (tree.h): without a child there is none. */
+static bool is_childless(void)
+{
+	siginfo_t info;
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) && errno == ECHILD;
+}
+
 static struct node *list_processes(int *count_p)
 {
 	struct node *nodes = NULL;
 	int count = 0, cap = 0;
-	DIR *dir = opendir("/proc");
+	DIR *dir = is_childless() ? NULL : opendir("/proc");
 	if (!dir)
 		return NULL;
 	for (struct dirent *e; (e = readdir(dir));) {
