@@ -70,6 +70,41 @@ static void *signals_late(void *arg)
 	return NULL;
 }
 
+struct stays {
+	struct pair p;
+	bool says;
+};
+
+static void asks_and_signals(void *arg)
+{
+	struct stays *s = arg;
+	s->says = weft_task_engine_stays(&s->p.done);
+	weft_wait_completion_signal(&s->p.done);
+}
+
+static void send_question(struct stays *s)
+{
+	weft_wait_completion_init(&s->p.done);
+	s->p.msg.fn = asks_and_signals;
+	s->p.msg.arg = s;
+	fake_send(&net, &s->p.msg);
+}
+
+/* A wait that may end before its completion promises nothing, unless the watcher goes on. */
+static void stays_only_without_a_deadline(void)
+{
+	struct stays s;
+	struct weft_completion *c = &s.p.done;
+	send_question(&s);
+	weft_task_engine_wait(c);
+	CHECK(s.says);
+	do { /* ends: switched off, the watcher is off in a moment */
+		send_question(&s);
+		CHECK_EQ(weft_task_engine_wait_all(&c, 1, 10000000000u), WEFT_OK);
+		CHECK(s.says || !weft_progress_get());
+	} while (s.says && !weft_progress_get());
+}
+
 /* Not a message but another thread of ours completes it: the sleeper in the watch set must wake. */
 static void is_woken_by_a_thread(void)
 {
@@ -254,6 +289,7 @@ static void all_of_it(uint64_t *seed)
 	waits_for_own_message();
 	sleeps_and_is_woken();
 	is_woken_by_a_thread();
+	stays_only_without_a_deadline();
 	times_out();
 	any_and_all_of_many(3);
 	any_and_all_of_many(64);

@@ -253,7 +253,9 @@ bool weft_task_engine_stays(const struct weft_completion *c)
 	    atomic_load_explicit(&weft_task_engine.baton.x_watcher, memory_order_relaxed) !=
 		    WEFT_WATCHER_OFF)
 		return true;
-	for (size_t i = w ? w->first : 0; w && (w->all || w->n == 1) && i < w->n; i++)
+	if (!w || w->deadline_ns != WEFT_NEVER || (!w->all && w->n != 1))
+		return false; /* it may go before that is done; a poller's pause is such a wait */
+	for (size_t i = w->first; i < w->n; i++)
 		if (w->c[i] == c)
 			return true;
 	return false;
