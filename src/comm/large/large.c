@@ -92,8 +92,11 @@ static void measure_sender(struct weft_req *r, struct weft_comm_route_facts *f)
 
 	f->sender_waits = f->readable && weft_comm_share_possible(r, least) &&
 			  weft_comm_share_sender_waits(v->gate);
-	if (!f->sender_waits)
+	if (!f->sender_waits) {
+		f->may_help = f->readable && f->flat &&
+			      weft_comm_share_possible(r, WEFT_SHARE_OPEN * f->both_least);
 		return;
+	}
 	if (r->buf.type) {
 		struct iovec iov[WEFT_IOV_MAX];
 		unsigned n = WEFT_IOV_MAX;
@@ -109,13 +112,13 @@ static void measure_sender(struct weft_req *r, struct weft_comm_route_facts *f)
 }
 
 /* Takes that route, or FETCH where the offer that it needs cannot go out now. */
-static void take_copy_route(struct weft_req *r, enum weft_comm_route route)
+static void take_copy_route(struct weft_req *r, enum weft_comm_route route, bool sender_waits)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 
 	weft_comm_large_recv_to(v, WEFT_LARGE_COPYING);
 	if (route != WEFT_ROUTE_FETCH) {
-		if (weft_comm_share_offer(r, route))
+		if (weft_comm_share_offer(r, route, sender_waits))
 			return;
 		weft_comm_path_cost_end(&v->gate->x_path_cost, &v->trip, 0);
 	}
@@ -151,7 +154,7 @@ static void begin_receive(struct weft_req *r)
 	default:
 		break;
 	}
-	take_copy_route(r, route);
+	take_copy_route(r, route, f.sender_waits);
 	bool taken =
 		v->route == WEFT_ROUTE_REST && weft_comm_share_taken(r, weft_comm_share_looks(r));
 	start_copy(r, taken || (v->want <= WEFT_LARGE_ON_SPOT && !weft_comm_share_pauses(r)));
@@ -218,10 +221,8 @@ static enum weft_comm_copy_verdict fetch_piece(struct weft_req *r)
 		return WEFT_COPY_OVER;
 	}
 	v->got += len;
-	if (v->got < v->want) {
-		weft_comm_share_late(r);
+	if (v->got < v->want)
 		return WEFT_COPY_AGAIN;
-	}
 	/* Relaxed: a hint, set once. */
 	if (weft_unlikely(!atomic_load_explicit(&g->x_get_works, memory_order_relaxed)))
 		atomic_store_explicit(&g->x_get_works, true, memory_order_relaxed);
@@ -242,7 +243,7 @@ void weft_comm_large_choose_again(struct weft_req *r)
 	measure_sender(r, &f);
 	enum weft_comm_route route = weft_comm_route_choose(&f);
 	if (route == WEFT_ROUTE_BOTH || route == WEFT_ROUTE_REST)
-		take_copy_route(r, route);
+		take_copy_route(r, route, f.sender_waits);
 }
 
 /* Before the first piece of a task: which side should copy, and when? */

@@ -18,7 +18,7 @@ enum weft_comm_route weft_comm_route_choose(const struct weft_comm_route_facts *
 	if (!f->readable)
 		return weft_comm_route_ask(f);
 	if (!f->sender_waits)
-		return WEFT_ROUTE_FETCH;
+		return f->may_help ? WEFT_ROUTE_BOTH : WEFT_ROUTE_FETCH;
 	/* Into small pieces the kernel copies by way of a buffer, one after the other; the ring is that
 	 * buffer, and both sides copy at once. */
 	if (f->fine || f->sent_sooner)

@@ -8,7 +8,8 @@
  *   RDMA       the receiver opens its buffer and asks; the sender's network writes into it
  *   FETCH      the receiver copies them out of the sender's memory, alone
  *   PUSH       the receiver offers its buffer with a CTS; the sender copies into it, alone
- *   BOTH       the receiver copies pieces from the front, a sender that waits from the back
+ *   BOTH       the receiver copies pieces from the front, a sender that waits, or comes to, from the
+ *              back
  *   REST       the receiver copies pieces from the front, a sender that waits posts all the rest
  *
  *   receiver   ->            when
@@ -17,7 +18,8 @@
  *   CHOOSING   COPYING       FETCH, BOTH, REST
  *              ASKED         PACKETS, RDMA, PUSH: the CTS is submitted
  *              OVER          nothing is wanted, or the peer is gone
- *   COPYING    COPYING       another route: the sender has come to wait, or has stopped halfway
+ *   COPYING    COPYING       another route: the sender has come to wait before the first piece, or has
+ *                            stopped halfway
  *              ASKED         no thread waits here: PUSH; the memory cannot be read: PACKETS, RDMA
  *              CHOOSING      the memory cannot be read, and the sender has a part of it
  *              OVER          all data are there, or the peer is gone
@@ -91,6 +93,7 @@ struct weft_comm_route_facts {
 	bool opens;          /* the network can, by itself */
 	bool offers;         /* offer before anything else */
 	bool sender_waits;   /* and would take a part */
+	bool may_help;       /* it may come to wait before the copy is over, and take a part then */
 	bool sent_sooner;    /* as measured, REST takes less time than FETCH (path_cost.h) */
 	uint64_t one_packet; /* so many bytes go in one packet */
 	uint64_t both_least; /* from so many on, a copy by both sides takes less time */

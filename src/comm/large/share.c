@@ -31,7 +31,7 @@
 
 #define TAKE_TURNS 96                   /* looks for a sender that takes the rest: 1.4 us */
 #define WAIT_ROUNDS 4096                /* for a busy sender: a millisecond or so */
-#define LATE_PIECE ((size_t)128 * 1024) /* of what is left when the sender comes to wait */
+#define OPEN_PIECE ((size_t)128 * 1024) /* for a sender that may come to wait meanwhile */
 #define MISSES 4                        /* offers in a row that no sender took up ... */
 #define MISSES_SKIP 15                  /* ... after which so many messages go without */
 
@@ -112,7 +112,7 @@ bool weft_comm_share_possible(struct weft_req *r, size_t least)
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 
-	return g->core->share_min && v->want - v->got >= least && g->driver->word &&
+	return g->core->share_min && v->want >= least && g->driver->word &&
 	       weft_comm_gate_can_put(g) && !weft_task_engine_behind() &&
 	       /* An offer fits what a driver never keeps. */
 	       sizeof(struct weft_share_offer) <= g->inline_max &&
@@ -120,11 +120,10 @@ bool weft_comm_share_possible(struct weft_req *r, size_t least)
 	       atomic_load_explicit(&g->x_get_works, memory_order_relaxed);
 }
 
-/* Of a message none of whose bytes has been fetched. */
-static size_t piece_of(uint64_t want, bool rest)
+static size_t piece_of(uint64_t want, bool rest, bool open)
 {
 	size_t piece = want / (want <= WEFT_LARGE_ON_SPOT && !rest ? 2 : 4) + 1;
-	size_t most = rest ? WEFT_SHARE_REST_PIECE : WEFT_LARGE_PIECE;
+	size_t most = rest ? WEFT_SHARE_REST_PIECE : open ? OPEN_PIECE : WEFT_LARGE_PIECE;
 	piece = weft_align_up(piece, want < 32768 ? 64 : 4096);
 	if (piece > most)
 		piece = most;
@@ -133,33 +132,32 @@ static size_t piece_of(uint64_t want, bool rest)
 	return piece;
 }
 
-/* Offers what is left from v->got on, whole pieces before it, for that route. */
-static bool offer_left(struct weft_req *r, size_t piece, enum weft_comm_route route)
+bool weft_comm_share_offer(struct weft_req *r, enum weft_comm_route route, bool sender_waits)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	struct weft_gate *g = v->gate;
 	struct weft_core *core = g->core;
 	enum weft_comm_route before = (enum weft_comm_route)v->route;
+	bool rest = route == WEFT_ROUTE_REST;
+	size_t piece = piece_of(v->want, rest, !sender_waits);
 	int slot = slot_take(core);
 
-	weft_assert(v->got % piece == 0 && !weft_comm_large_shared(v));
+	weft_assert(!v->got && !weft_comm_large_shared(v));
 	if (slot < 0)
 		return false;
 	struct weft_share *s = &core->share[slot];
 	*s = (struct weft_share){.word = g->driver->word(g->net, core->rank, (unsigned)slot),
 				 .number = (s->number + 1) & WEFT_SHARE_NUMBER_MASK,
 				 .piece = piece,
-				 .at = v->got,
-				 .to = v->got,
-				 .late = v->got > 0,
-				 .rest = route == WEFT_ROUTE_REST,
+				 .open = !sender_waits,
+				 .rest = rest,
 				 .n = (unsigned)((v->want + piece - 1) / piece)};
 	s->id = s->word ? weft_comm_ids_give(&core->ids, r, weft_comm_id_recv(g->peer)) : 0;
 	if (!s->id) {
 		slot_give(core, slot);
 		return false;
 	}
-	weft_comm_share_open(s->word, s->number, (unsigned)(v->got / piece), s->n);
+	weft_comm_share_open(s->word, s->number, s->n);
 	v->from.slot = (uint8_t)slot;
 	weft_comm_large_recv_route(v, route);
 	if (post_offer(g, r, s, slot))
@@ -202,28 +200,9 @@ bool weft_comm_share_pauses(struct weft_req *r)
 	return s->waited++ < WAIT_ROUNDS;
 }
 
-bool weft_comm_share_offer(struct weft_req *r, enum weft_comm_route route)
-{
-	bool rest = route == WEFT_ROUTE_REST;
-	return offer_left(r, piece_of(weft_comm_req_recv(r)->want, rest), route);
-}
-
 unsigned weft_comm_share_looks(struct weft_req *r)
 {
 	return sender_posts(weft_comm_req_recv(r)->gate) ? 1 : TAKE_TURNS;
-}
-
-void weft_comm_share_late(struct weft_req *r)
-{
-	struct weft_core_req_recv *v = weft_comm_req_recv(r);
-	struct weft_gate *g = v->gate;
-
-	/* Offers that came to nothing do not count here: beside what is left one costs little. */
-	if (!r->buf.type && v->got % LATE_PIECE == 0 && v->want - v->got > LATE_PIECE &&
-	    v->want / LATE_PIECE < WEFT_SHARE_PIECES &&
-	    weft_comm_share_possible(r, g->core->share_min) && g->driver->awake &&
-	    g->driver->awake(g->net, g->peer))
-		(void)offer_left(r, LATE_PIECE, WEFT_ROUTE_BOTH);
 }
 
 /* Both halves are there. */
@@ -266,7 +245,7 @@ static enum weft_comm_share_end end_fetching(struct weft_req *r, struct weft_sha
 	if (s->rest && s->helped)
 		/* Relaxed: a hint. */
 		atomic_fetch_add_explicit(&g->x_sent_under, 1, memory_order_relaxed);
-	if (s->helped || !s->late)
+	if (s->helped || !s->open)
 		count_miss(g, s->helped);
 	if (!s->helped && weft_comm_ids_take(&g->core->ids, s->id, weft_comm_id_recv(g->peer)))
 		return end_share(r);
@@ -276,7 +255,7 @@ static enum weft_comm_share_end end_fetching(struct weft_req *r, struct weft_sha
 /* More to fetch?  While no sender helps, as much at a time as without help. */
 static bool claim_front(struct weft_share *s, uint64_t want)
 {
-	unsigned first, most = s->at ? (unsigned)(WEFT_LARGE_PIECE / s->piece) : 1;
+	unsigned first, most = s->at || s->open ? (unsigned)(WEFT_LARGE_PIECE / s->piece) : 1;
 	/* Relaxed: a hint. */
 	uint64_t w = atomic_load_explicit(s->word, memory_order_relaxed);
 	if (!most || weft_comm_share_back_of(w) != s->n)

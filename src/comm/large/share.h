@@ -57,13 +57,12 @@ static inline void weft_comm_share_check(const _Atomic uint64_t *x_word, uint64_
 	weft_assert(weft_comm_share_number(w) >= number);
 }
 
-/* n pieces, the first `front` of them fetched already. */
-static inline void weft_comm_share_open(_Atomic uint64_t *x_word, uint64_t number, unsigned front,
-					unsigned n)
+/* n pieces, none of them claimed. */
+static inline void weft_comm_share_open(_Atomic uint64_t *x_word, uint64_t number, unsigned n)
 {
-	weft_assert(n <= WEFT_SHARE_PIECES && front <= n && number <= WEFT_SHARE_NUMBER_MASK);
+	weft_assert(n <= WEFT_SHARE_PIECES && number <= WEFT_SHARE_NUMBER_MASK);
 	/* Relaxed: the packet that names the number carries it; a stale claim fails either way. */
-	atomic_store_explicit(x_word, weft_comm_share_word(number, front, n), memory_order_relaxed);
+	atomic_store_explicit(x_word, weft_comm_share_word(number, 0, n), memory_order_relaxed);
 }
 
 /* Claims the next `most` pieces or what is left; returns how many, from *first_p on. */

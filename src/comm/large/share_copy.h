@@ -3,7 +3,7 @@
  * share_copy.h - a large message that both sides copy, pieces of it each (share.h), as large.c sees
  * it.
  *
- * Callers   offer, step, late: the copying thread.  expects, came, report: the poller of the
+ * Callers   offer, step: the copying thread.  expects, came, report: the poller of the
  *           connection.  abandon: after weft_comm_ids_take of the share's id.
  * Result    the caller acts on it: nothing here ends a request.
  */
@@ -17,6 +17,7 @@ struct weft_gate;
 struct weft_req;
 
 #define WEFT_SHARE_LEAST ((size_t)4096) /* shorter messages are fetched, whatever the layout */
+#define WEFT_SHARE_OPEN 4 /* so many times both_least: worth offering to a sender that computes */
 #define WEFT_SHARE_REST_PIECE ((size_t)64 * 1024) /* fetched before the rest is likely claimed */
 
 /* What the sender is told besides the CTS's head; the tag is the number of the word. */
@@ -31,7 +32,7 @@ struct weft_share {
 	_Atomic uint64_t *word; /* I */
 	uint64_t number, piece; /* I */
 	unsigned n, id;         /* I: pieces; the name for the report */
-	bool late;              /* I: offered when a part had been fetched */
+	bool open;              /* I: the sender did not wait when it was offered; it may come */
 	bool rest;              /* I: of route REST */
 	uint64_t at, to;        /* the copying thread: fetched; claimed */
 	unsigned waited;        /* the same: rounds in which the sender was busy */
@@ -57,15 +58,14 @@ enum weft_comm_share_end {
 bool weft_comm_share_possible(struct weft_req *r, size_t least);
 /* Does the sender wait, most likely?  Counts the offers that it leaves out. */
 bool weft_comm_share_sender_waits(struct weft_gate *g);
-/* Offers the message by route BOTH or REST, which r then takes.  False: not possible now. */
-bool weft_comm_share_offer(struct weft_req *r, enum weft_comm_route route);
+/* Offers the message by route BOTH or REST, which r then takes.  sender_waits: now; else it may come
+ * to.  False: not possible now. */
+bool weft_comm_share_offer(struct weft_req *r, enum weft_comm_route route, bool sender_waits);
 /* Has the sender claimed anything, within so many looks?  looks: how many are worth it. */
 bool weft_comm_share_taken(struct weft_req *r, unsigned looks);
 unsigned weft_comm_share_looks(struct weft_req *r);
 /* Is the sender still busy with what it posts before r?  Then r need not be fetched yet. */
 bool weft_comm_share_pauses(struct weft_req *r);
-/* Between two pieces of route FETCH: has the sender come to wait?  Then r takes route BOTH. */
-void weft_comm_share_late(struct weft_req *r);
 /* Fetches the next piece. */
 enum weft_comm_share_end weft_comm_share_step(struct weft_req *r);
 /* DATA of a shared message: do they belong there?  They have come. */

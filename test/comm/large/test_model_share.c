@@ -11,24 +11,15 @@ enum { PIECES = 3 };
 
 static _Atomic uint64_t x_word;
 static int by[PIECES]; /* 0: neither side, 1: the receiver, 2: the sender */
-static int fetched, written, said, late;
+static int fetched, written, said;
 
 static void setup(void)
 {
 	memset((void *)&x_word, 0, sizeof x_word);
-	weft_comm_share_open(&x_word, 7, 0, PIECES);
+	weft_comm_share_open(&x_word, 7, PIECES);
 	memset(by, 0, sizeof by);
-	fetched = written = late = 0;
+	fetched = written = 0;
 	said = -1;
-}
-
-/* Offered when the first piece has been fetched already. */
-static void setup_late(void)
-{
-	setup();
-	weft_comm_share_open(&x_word, 7, 1, PIECES);
-	by[0] = 1;
-	fetched = 1;
 }
 
 static void have(unsigned piece, int who)
@@ -50,7 +41,7 @@ static void fetch(void)
 	}
 	said = (int)weft_comm_share_close(&x_word, 7, PIECES);
 	/* The word's next message. */
-	weft_comm_share_open(&x_word, 8, 0, PIECES);
+	weft_comm_share_open(&x_word, 8, PIECES);
 }
 
 static void write_back(void)
@@ -124,9 +115,7 @@ int main(void)
 {
 	static const struct model models[] = {
 		{"share, both copy", setup, {fetch, write_back}, all_once, 4},
-		{"share, offered late", setup_late, {fetch, write_back}, all_once, 4},
 		{"share, the rest at once", setup, {fetch, write_rest}, all_once, 4},
-		{"share, the rest, offered late", setup_late, {fetch, write_rest}, all_once, 4},
 		{"share, the rest, given up", setup, {fetch_one, write_rest}, closed, 4},
 		{"share, given up in the middle", setup, {fetch_one, write_back}, closed, 4},
 		{"share, the rest without an exchange",
