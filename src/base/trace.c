@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trace.c - rings of threads and texts; trace_file.c has the file. */
+/* trace.c - rings of threads, texts, the listener; trace_file.c has the file. */
 #include "base/assert.h"
 #include "base/cancel.h"
 #include "base/trace_int.h"
@@ -17,7 +17,10 @@
 #define SYNC_EVERY 1024u     /* records, so that each ring has some */
 #define SYNC_CYCLES 1u << 24 /* and some milliseconds */
 
-_Atomic bool weft_trace_x_on;
+_Atomic unsigned weft_trace_x_on;
+static weft_trace_listener *_Atomic x_listener;
+static _Atomic uint64_t x_kinds; /* that are listened to */
+_Static_assert(WEFT_TRACE_KIND_COUNT <= 64, "a bit per kind");
 
 /* A ring and its writer; on a line of its own. */
 struct owner {
@@ -37,6 +40,8 @@ static pthread_key_t end_key;
 
 static struct weft_trace_place places[WEFT_TRACE_PLACES];
 static pthread_mutex_t text_lock = PTHREAD_MUTEX_INITIALIZER;
+static char texts[WEFT_TRACE_TEXTS][WEFT_TRACE_TEXT_BYTES]; /* under text_lock until numbered */
+static unsigned text_count;                                 /* under text_lock */
 
 /* ---- records ------------------------------------------------------------------------------- */
 
@@ -115,7 +120,8 @@ static __attribute__((noinline)) struct owner *find_owner(void)
 	return o;
 }
 
-void weft_trace_put(enum weft_trace_kind kind, unsigned small, uint32_t id, uint64_t a, uint64_t b)
+static void put_in_ring(enum weft_trace_kind kind, unsigned small, uint32_t id, uint64_t a,
+			uint64_t b)
 {
 	struct owner *o = self;
 	if (weft_unlikely(!o))
@@ -133,6 +139,46 @@ void weft_trace_put(enum weft_trace_kind kind, unsigned small, uint32_t id, uint
 		sync_clocks(o);
 }
 
+static void tell_listener(enum weft_trace_kind kind, unsigned small, uint32_t id, uint64_t a,
+			  uint64_t b)
+{
+	/* Relaxed: a kind that is no longer wanted is thrown away by its listener. */
+	if (!(atomic_load_explicit(&x_kinds, memory_order_relaxed) >> kind & 1))
+		return;
+	/* LISTENER <- LISTENER (listen). */
+	weft_trace_listener *fn = atomic_load_explicit(&x_listener, memory_order_acquire);
+	if (kind == WEFT_TRACE_TASK) {
+		uint64_t took = weft_trace_now() - a; /* a: when it began */
+		a = weft_trace_file.by_cycles ? took * 1000 / weft_cycles_per_us() : took;
+	}
+	fn(kind, weft_clock_ns(), small, id, a, b);
+}
+
+void weft_trace_put(enum weft_trace_kind kind, unsigned small, uint32_t id, uint64_t a, uint64_t b)
+{
+	/* Relaxed: as in weft_trace_on. */
+	unsigned on = atomic_load_explicit(&weft_trace_x_on, memory_order_relaxed);
+	if (on & WEFT_TRACE_TO_LISTENER)
+		tell_listener(kind, small, id, a, b);
+	if (on & WEFT_TRACE_TO_FILE)
+		put_in_ring(kind, small, id, a, b);
+}
+
+void weft_trace_listen(weft_trace_listener *fn, uint64_t kinds)
+{
+	(void)weft_cycles_per_us(); /* measured at the first call */
+	/* LISTENER -> LISTENER (tell_listener).  Carries: what the listener has made before. */
+	atomic_store_explicit(&x_listener, fn, memory_order_release);
+	atomic_store_explicit(&x_kinds, kinds, memory_order_relaxed);
+	/* Release, as in start: a thread that sees the bit finds the listener. */
+	if (kinds)
+		atomic_fetch_or_explicit(&weft_trace_x_on, WEFT_TRACE_TO_LISTENER,
+					 memory_order_release);
+	else
+		atomic_fetch_and_explicit(&weft_trace_x_on, ~WEFT_TRACE_TO_LISTENER,
+					  memory_order_relaxed);
+}
+
 uint64_t weft_trace_begin(const char *name, const void *fn, unsigned *text_p)
 {
 	*text_p = name ? weft_trace_text(name) : weft_trace_code(fn);
@@ -148,27 +194,40 @@ void weft_trace_put_name(enum weft_trace_kind kind, uint32_t id, const char *nam
 
 /* ---- texts --------------------------------------------------------------------------------- */
 
+static void text_to_file_locked(unsigned n)
+{
+	weft_assert_held(weft_mutex, &text_lock);
+	struct weft_trace_head *h = weft_trace_file.head;
+	if (!h)
+		return;
+	memcpy((char *)h + WEFT_TRACE_PAGE + (size_t)n * WEFT_TRACE_TEXT_BYTES, texts[n],
+	       WEFT_TRACE_TEXT_BYTES);
+	/* Relaxed: under the lock. */
+	atomic_store_explicit(&h->x_texts, n, memory_order_relaxed);
+}
+
 /* The number of a new text; 0: no room.  make(): writes it. */
 static unsigned new_text(uint64_t key, void (*make)(char *, size_t, const void *), const void *arg)
 {
-	struct weft_trace_head *h = weft_trace_file.head;
 	unsigned n = 0;
 	pthread_mutex_lock(&text_lock);
 	uint32_t known = weft_trace_find(places, key);
-	/* Relaxed: under the lock. */
-	uint32_t next = atomic_load_explicit(&h->x_texts, memory_order_relaxed);
 	if (known) {
 		n = known;
-	} else if (next + 1 < WEFT_TRACE_TEXTS) {
-		n = next + 1;
-		make((char *)h + WEFT_TRACE_PAGE + (size_t)n * WEFT_TRACE_TEXT_BYTES,
-		     WEFT_TRACE_TEXT_BYTES, arg);
-		atomic_store_explicit(&h->x_texts, n, memory_order_relaxed);
-		/* Without a place it is written anew each time, until the file is full. */
+	} else if (text_count + 1 < WEFT_TRACE_TEXTS) {
+		n = ++text_count;
+		make(texts[n], WEFT_TRACE_TEXT_BYTES, arg);
+		text_to_file_locked(n);
+		/* Without a place it is written anew each time, until there is no room. */
 		(void)weft_trace_add(places, key, n);
 	}
 	pthread_mutex_unlock(&text_lock);
 	return n;
+}
+
+const char *weft_trace_text_at(unsigned n)
+{
+	return texts[n < WEFT_TRACE_TEXTS ? n : 0];
 }
 
 static void make_text(char *to, size_t size, const void *arg)
@@ -233,8 +292,19 @@ bool weft_trace_code_known(const void *fn)
 static void child_after_fork(void)
 {
 	/* Relaxed: the child has one thread.  The rings are the parent's. */
-	atomic_store_explicit(&weft_trace_x_on, false, memory_order_relaxed);
+	atomic_store_explicit(&weft_trace_x_on, 0, memory_order_relaxed);
 	self = NULL;
+}
+
+/* A listener may have made texts before. */
+static bool open_file(void)
+{
+	pthread_mutex_lock(&text_lock);
+	bool opened = weft_trace_file_open();
+	for (unsigned n = 1; opened && n <= text_count; n++)
+		text_to_file_locked(n);
+	pthread_mutex_unlock(&text_lock);
+	return opened;
 }
 
 void weft_trace_start(void)
@@ -242,12 +312,13 @@ void weft_trace_start(void)
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static bool tried;
 	pthread_mutex_lock(&lock);
-	if (!tried && weft_trace_file_open()) {
+	if (!tried && open_file()) {
 		if (pthread_key_create(&end_key, thread_ends))
 			weft_panic("no pthread key left for the trace");
 		(void)pthread_atfork(NULL, NULL, child_after_fork);
 		/* Release: the file, which threads look at that see it. */
-		atomic_store_explicit(&weft_trace_x_on, true, memory_order_release);
+		atomic_fetch_or_explicit(&weft_trace_x_on, WEFT_TRACE_TO_FILE,
+					 memory_order_release);
 	}
 	tried = true;
 	pthread_mutex_unlock(&lock);
@@ -255,6 +326,7 @@ void weft_trace_start(void)
 
 __attribute__((destructor)) void weft_trace_stop(void)
 {
-	if (weft_trace_on())
+	/* Relaxed: as in weft_trace_on. */
+	if (atomic_load_explicit(&weft_trace_x_on, memory_order_relaxed) & WEFT_TRACE_TO_FILE)
 		weft_trace_file_end();
 }

@@ -184,7 +184,7 @@ static void fill_head(struct weft_trace_head *h)
 {
 	static const char *const names[] = {
 		"none",
-#define WEFT_TRACE_EVENT(id, name, help) name,
+#define WEFT_TRACE_EVENT(id, name, group, fields, help) name,
 #include "base/trace_table.h"
 #undef WEFT_TRACE_EVENT
 	};

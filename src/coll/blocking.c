@@ -7,6 +7,7 @@
  */
 #include "base/assert.h"
 #include "base/mechanism.h"
+#include "base/trace.h"
 #include "coll/alg.h"
 #include "coll/blocking.h"
 #include "coll/limits.h"
@@ -218,5 +219,8 @@ weft_err weft_coll_blocking(const struct weft_coll_group *g, const struct weft_c
 			w = weft_coll_choose(&c, have & ways_on());
 	}
 	weft_assert(!w || !(w->needs & ~have)); /* the same way on all members */
+	if (w && weft_trace_on())
+		weft_trace_put(WEFT_TRACE_COLL_SHORT, a->kind, weft_comm_ctx_id(g->ctx),
+			       weft_trace_static(w->name), c.bytes);
 	return w ? w->run(g, a) : WEFT_AGAIN;
 }

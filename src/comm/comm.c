@@ -4,6 +4,7 @@
  * and end, their place in the engine, and what the layers above ask of them.
  */
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +26,14 @@ struct weft_comm_end {
 	struct weft_source source[WEFT_RAILS_MAX];
 	bool added[WEFT_RAILS_MAX];
 	struct weft_reach reach;
+	struct weft_comm_end *next; /* all_lock */
 	char name[WEFT_JOBID_MAX];
 	uint8_t secret[WEFT_SECRET_BYTES];
 };
 
 static struct weft_comm_end *home;
+static struct weft_comm_end *all; /* all_lock */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static void (*down_hook)(struct weft_core *core, int peer, weft_err err, const char *why);
 
 /* ---- the engine's side -------------------------------------------------------------------- */
@@ -122,8 +126,38 @@ static void sources_remove(struct weft_comm_end *end)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
+static void end_list(struct weft_comm_end *end)
+{
+	pthread_mutex_lock(&all_lock);
+	end->next = all;
+	all = end;
+	/* A tool may have begun to listen while it was made. */
+	weft_comm_core_trace(end->core);
+	pthread_mutex_unlock(&all_lock);
+}
+
+static void end_unlist(struct weft_comm_end *end)
+{
+	pthread_mutex_lock(&all_lock);
+	struct weft_comm_end **p = &all;
+	while (*p && *p != end)
+		p = &(*p)->next;
+	if (*p)
+		*p = end->next;
+	pthread_mutex_unlock(&all_lock);
+}
+
+void weft_comm_trace_changed(void)
+{
+	pthread_mutex_lock(&all_lock);
+	for (struct weft_comm_end *e = all; e; e = e->next)
+		weft_comm_core_trace(e->core);
+	pthread_mutex_unlock(&all_lock);
+}
+
 static void end_free(struct weft_comm_end *end)
 {
+	end_unlist(end);
 	if (end->core)
 		weft_comm_core_destroy(end->core);
 	weft_comm_reach_end(&end->reach);
@@ -194,6 +228,7 @@ static weft_err end_make(const struct weft_comm_meeting *meeting, struct weft_co
 		end_free(end);
 		return err;
 	}
+	end_list(end);
 	*end_p = end;
 	return WEFT_OK;
 }

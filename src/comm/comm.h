@@ -136,6 +136,8 @@ weft_err weft_comm_read(struct weft_core *core, int peer, uint64_t from, void *t
 			size_t len) weft_must_use;
 /* Is peer known to be gone? */
 bool weft_comm_lost(struct weft_core *core, int peer);
+/* weft_trace_on() has changed: all cores follow. */
+void weft_comm_trace_changed(void);
 /* Called once per lost peer, from progress; set by mpi/ before start. */
 void weft_comm_set_down_hook(void (*hook)(struct weft_core *core, int peer, weft_err err,
 					  const char *why));
@@ -155,6 +157,8 @@ void weft_comm_ctx_hint(struct weft_ctx *ctx, bool no_any_peer, bool no_any_tag,
 void weft_comm_ctx_priority(struct weft_ctx *ctx, int priority);
 /* What ctx is called in lines to the user; `name` stays good until ctx is closed. */
 void weft_comm_ctx_set_name(struct weft_ctx *ctx, const char *name);
+/* Its number, the same on all members. */
+uint32_t weft_comm_ctx_id(const struct weft_ctx *ctx);
 /* That name; "" without one. */
 const char *weft_comm_ctx_name(const struct weft_ctx *ctx);
 /* Frees ctx; receives still posted in it end as cancelled, unexpected messages are dropped. */

@@ -60,6 +60,18 @@ weft_err weft_comm_core_rail_add(struct weft_core *core, const struct weft_drive
 	return err;
 }
 
+/* Relaxed, both: see the fields. */
+static void gate_short_ways(struct weft_gate *g)
+{
+	bool long_only = g->pack || weft_trace_on();
+	atomic_store_explicit(&g->x_post_plain, long_only || g->rtr ? NULL : g->driver->post_plain,
+			      memory_order_relaxed);
+	atomic_store_explicit(
+		&g->x_join_plain,
+		long_only || !weft_mechanism_on(WEFT_MECH_PACK_JOIN) ? NULL : g->driver->join_plain,
+		memory_order_relaxed);
+}
+
 void weft_comm_core_gate_set(struct weft_core *core, int peer, int i)
 {
 	struct weft_rail *rail = &core->rail[i];
@@ -77,11 +89,17 @@ void weft_comm_core_gate_set(struct weft_core *core, int peer, int i)
 		weft_comm_gate_strategy(g, rail, core->strategy);
 	weft_comm_rtr_open(g);
 	weft_comm_offload_open(g, card->latency_us);
-	g->post_plain = g->pack || g->rtr || weft_trace_on() ? NULL : rail->driver->post_plain;
-	g->join_plain = g->pack || weft_trace_on() || !weft_mechanism_on(WEFT_MECH_PACK_JOIN)
-				? NULL
-				: rail->driver->join_plain;
+	gate_short_ways(g);
 	rail->peers++;
+}
+
+void weft_comm_core_trace(struct weft_core *core)
+{
+	for (int i = 0; i < core->nrails; i++)
+		weft_comm_rail_trace(&core->rail[i], weft_trace_on());
+	for (int i = 0; i < core->size; i++)
+		if (core->gate[i].driver)
+			gate_short_ways(&core->gate[i]);
 }
 
 void weft_comm_gate_learn(struct weft_gate *g, const struct weft_gate *like)

@@ -69,6 +69,9 @@ weft_err weft_comm_core_rail_add(struct weft_core *core, const struct weft_drive
 				 const struct weft_net_job *job) weft_must_use;
 /* peer is reached over rail i. */
 void weft_comm_core_gate_set(struct weft_core *core, int peer, int rail);
+/* A trace, or a tool, begins or ends to listen: from now on messages go the ways that tell of them,
+ * or the short ones again.  One thread at a time. */
+void weft_comm_core_trace(struct weft_core *core);
 int weft_comm_core_poll(struct weft_core *core);
 /* Its eager threshold is measured from now on, together with that of `like` if that is given and
  * measured; where the network fixes it, nothing happens. */

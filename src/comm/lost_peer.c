@@ -6,6 +6,7 @@
  * for it alone would wait for ever.  Messages that it sent in full stay.
  */
 #include "comm/lost_peer.h"
+#include "base/trace.h"
 #include "comm/large/large.h"
 #include "comm/match/probe_waiter.h"
 #include "comm/match/withdraw.h"
@@ -44,6 +45,7 @@ void weft_comm_core_peer_down(struct weft_core *core, int peer, weft_err err, co
 	 * or the scans below see what they posted. */
 	if (atomic_exchange_explicit(&g->x_down, true, memory_order_seq_cst))
 		return;
+	weft_trace(WEFT_TRACE_PEER_DOWN, err != WEFT_OK, (uint32_t)peer, 0, 0);
 	atomic_fetch_add_explicit(&core->x_died, err != WEFT_OK, memory_order_seq_cst);
 	atomic_fetch_add_explicit(&core->x_gone, 1, memory_order_seq_cst);
 	weft_comm_rx_abandon(g);

@@ -25,6 +25,32 @@ void weft_comm_trace_envelope(enum weft_trace_kind kind, const struct weft_gate 
 		       eager ? weft_comm_wire_eager_length(h, &id) : h->length);
 }
 
+/* The poller's own: what arrives is matched before the next arrival. */
+static _Thread_local bool kept;
+
+void weft_comm_trace_arrived(const struct weft_gate *g, const struct weft_wire *h, bool packed)
+{
+	kept = false;
+	weft_comm_trace_envelope(WEFT_TRACE_ARRIVE, g, h, packed);
+}
+
+void weft_comm_trace_unexpected(void)
+{
+	kept = true;
+}
+
+void weft_comm_trace_judged(const struct weft_gate *g, const struct weft_wire *h, bool packed)
+{
+	weft_comm_trace_envelope(kept ? WEFT_TRACE_UNEXPECTED : WEFT_TRACE_MATCH, g, h, packed);
+	kept = false;
+}
+
+void weft_comm_trace_sent(const struct weft_core_req_send *s, const struct weft_req *r)
+{
+	weft_trace_put(WEFT_TRACE_SENT, r->status.err != WEFT_OK, (uint32_t)s->gate->peer,
+		       (uint64_t)(uint32_t)s->out.head.tag << 32, r->buf.bytes);
+}
+
 void weft_comm_trace_end(enum weft_trace_kind kind, int peer, int tag, uint64_t bytes)
 {
 	weft_trace_put(kind, 0, (uint32_t)peer, (uint64_t)(uint32_t)tag << 32, bytes);

@@ -63,46 +63,48 @@ static bool on_hold(void *arg, int peer, bool first)
 
 /* ---- the same where a trace is written ------------------------------------------------------ */
 
-static void trace_arrival(void *arg, int peer, const void *head, unsigned i)
+static void on_packet_traced(void *arg, int peer, const void *head, const void *payload, size_t len)
 {
 	const struct weft_rail *rail = arg;
 	struct weft_wire h;
 	memcpy(&h, head, sizeof h);
-	h.sequence += i;
-	if ((unsigned)peer < (unsigned)rail->core->size &&
-	    (h.kind == WEFT_WIRE_EAGER || h.kind == WEFT_WIRE_RTS))
-		weft_comm_trace_envelope(WEFT_TRACE_ARRIVE, &rail->core->gate[peer], &h, false);
-}
-
-static void on_packet_traced(void *arg, int peer, const void *head, const void *payload, size_t len)
-{
-	trace_arrival(arg, peer, head, 0);
+	bool message = (unsigned)peer < (unsigned)rail->core->size &&
+		       (h.kind == WEFT_WIRE_EAGER || h.kind == WEFT_WIRE_RTS);
+	if (message)
+		weft_comm_trace_arrived(&rail->core->gate[peer], &h, false);
 	weft_comm_inbound_packet(arg, peer, head, payload, len);
+	if (message)
+		weft_comm_trace_judged(&rail->core->gate[peer], &h, false);
 }
 
 static void on_run_traced(void *arg, int peer, const void *head, const void *payload, size_t len,
 			  unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		trace_arrival(arg, peer, head, i);
-	weft_comm_inbound_run(arg, peer, head, payload, len, n);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t h[WEFT_NET_HEAD / sizeof(uint64_t)];
+		memcpy(h, head, sizeof h);
+		h[0] += i * WEFT_NET_RUN_STEP;
+		on_packet_traced(arg, peer, h, (const char *)payload + i * weft_net_run_apart(len),
+				 len);
+	}
 }
 
-static void trace_events(struct weft_net_events *e)
+/* While a poller may be in the driver: it finds the old function or the new one, and both are
+ * right at any time.  Relaxed therefore. */
+void weft_comm_rail_trace(struct weft_rail *rail, bool on)
 {
-	if (!weft_trace_on())
-		return;
-	e->packet = on_packet_traced;
-	if (e->run)
-		e->run = on_run_traced;
+	__atomic_store_n(&rail->events.packet, on ? on_packet_traced : weft_comm_inbound_packet,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&rail->events.run, on ? on_run_traced : weft_comm_inbound_run,
+			 __ATOMIC_RELAXED);
 }
 
 struct weft_net_events weft_comm_rail_events(struct weft_rail *rail)
 {
-	struct weft_net_events events = {
+	return (struct weft_net_events){
 		.arg = rail,
-		.packet = weft_comm_inbound_packet,
-		.run = weft_comm_inbound_run,
+		.packet = weft_trace_on() ? on_packet_traced : weft_comm_inbound_packet,
+		.run = weft_trace_on() ? on_run_traced : weft_comm_inbound_run,
 		.place = weft_comm_inbound_place,
 		.placed = weft_comm_inbound_placed,
 		.sent = on_sent,
@@ -110,8 +112,6 @@ struct weft_net_events weft_comm_rail_events(struct weft_rail *rail)
 		.down = on_down,
 		.hold = on_hold,
 	};
-	trace_events(&events);
-	return events;
 }
 
 /* ---- packs that are held back --------------------------------------------------------------- */

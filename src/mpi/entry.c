@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <unistd.h>
+#include "mpi/tool/event.h"
 
 _Noreturn void weft_mpi_not_running(const char *func)
 {
@@ -156,4 +157,5 @@ void weft_mpi_trace_return(unsigned name)
 {
 	if (weft_trace_on())
 		weft_trace_put(WEFT_TRACE_RETURN, name & ~HOOKED, 0, 0, 0);
+	weft_event_deliver();
 }

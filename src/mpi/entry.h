@@ -23,8 +23,10 @@ static inline bool weft_mpi_running(void)
 
 /* ---- the trace and the checks; only where they are on ---------------------------------------- */
 
-/* Is a trace written, or are calls checked (mpi/aid)?  Set by MPI_Init. */
+/* Is a trace written, does a tool listen, or are calls checked (mpi/aid)? */
 extern _Atomic bool weft_mpi_x_hooked;
+/* Asks again. */
+void weft_mpi_hook(void);
 
 static inline bool weft_mpi_hooked(void)
 {

@@ -78,15 +78,6 @@ static unsigned long long counter(const char *name)
 	return v;
 }
 
-static void no_events(void)
-{
-	int n;
-
-	CHECK_EQ(MPI_T_event_get_num(&n), MPI_SUCCESS);
-	CHECK_EQ(n, 0);
-	CHECK_EQ(MPI_T_event_get_index("weft_none", &n), MPI_T_ERR_INVALID_NAME);
-}
-
 int main(int argc, char **argv)
 {
 	int provided, rank, size, x = 5, n;
@@ -94,7 +85,6 @@ int main(int argc, char **argv)
 	CHECK_EQ(MPI_T_cvar_get_num(&n), MPI_T_ERR_NOT_INITIALIZED);
 	CHECK_EQ(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided), MPI_SUCCESS);
 	names_lead_back();
-	no_events();
 	write_int("weft_eager_shm", 2048, MPI_SUCCESS);
 	write_int("weft_eager_shm", -2, MPI_T_ERR_INVALID);
 

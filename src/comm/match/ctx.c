@@ -115,6 +115,11 @@ void weft_comm_ctx_set_name(struct weft_ctx *ctx, const char *name)
 	ctx->name = name;
 }
 
+uint32_t weft_comm_ctx_id(const struct weft_ctx *ctx)
+{
+	return ctx->id;
+}
+
 const char *weft_comm_ctx_name(const struct weft_ctx *ctx)
 {
 	return ctx->name ? ctx->name : "";

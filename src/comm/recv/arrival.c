@@ -2,8 +2,10 @@
 /* arrival.c - an envelope has come: its turn, its credit, its context, memory for what must wait.
  */
 #include "base/counters.h"
+#include "base/trace.h"
 #include "comm/large/rtr.h"
 #include "comm/match/match.h"
+#include "comm/msg_trace.h"
 #include "comm/recv/arrival.h"
 #include "comm/recv/msg_pool.h"
 #include "comm/recv/recv_message.h"
@@ -67,6 +69,8 @@ struct weft_msg *weft_comm_inbound_msg_make(struct weft_gate *g, enum weft_msg_k
 
 void weft_comm_inbound_unexpected(struct weft_ctx *ctx, struct weft_msg *m)
 {
+	if (weft_trace_on())
+		weft_comm_trace_unexpected();
 	struct weft_entry *e = weft_comm_match_arrive_unexpected(ctx, m);
 	if (e) /* posted meanwhile */
 		weft_comm_recv_message(weft_comm_req_of_entry(e), m);

@@ -107,10 +107,13 @@ static void on_pack(struct weft_gate *g, const char *at, size_t len)
 		used = weft_align_up(sizeof h + data, 8);
 		if (used > len)
 			break;
-		if (eager && weft_trace_on())
-			weft_comm_trace_envelope(WEFT_TRACE_ARRIVE, g, &h, true);
+		bool traced = eager && weft_trace_on();
+		if (traced)
+			weft_comm_trace_arrived(g, &h, true);
 		if (eager)
 			on_eager(g, &h, at + sizeof h, data);
+		if (traced)
+			weft_comm_trace_judged(g, &h, true);
 		else if (h.kind == WEFT_WIRE_FIN)
 			weft_comm_large_fin(g, &h);
 		else if (placed)

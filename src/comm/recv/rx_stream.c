@@ -66,7 +66,7 @@ static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t l
 		return;
 	}
 	if (weft_trace_on())
-		weft_comm_trace_envelope(WEFT_TRACE_ARRIVE, g, h, false);
+		weft_comm_trace_arrived(g, h, false);
 	struct weft_ctx *ctx = weft_comm_inbound_eager_open(g, h, len);
 	if (!ctx)
 		return;
@@ -84,8 +84,12 @@ static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t l
 		rx->iov[0] = (struct iovec){m->data, len};
 		*sink = (struct weft_net_sink){.iov = rx->iov, .n = 1, .room = len};
 		weft_comm_inbound_unexpected(ctx, m);
+		if (weft_trace_on())
+			weft_comm_trace_judged(g, h, false);
 		return;
 	}
+	if (weft_trace_on())
+		weft_comm_trace_judged(g, h, false);
 	if (sync_id)
 		weft_comm_gate_fin(g, sync_id);
 	weft_comm_credit_used(g, len);

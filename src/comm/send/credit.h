@@ -18,6 +18,7 @@
 #ifndef WEFT_COMM_CREDIT_H
 #define WEFT_COMM_CREDIT_H
 
+#include "base/trace.h"
 #include "comm/send/gate.h"
 #include "comm/wire.h"
 
@@ -133,6 +134,8 @@ static inline bool weft_comm_credit_got(struct weft_gate *g, const struct weft_w
 	if (weft_unlikely(got > atomic_load_explicit(&g->x_credit_spent, memory_order_relaxed)))
 		return false;
 	atomic_store_explicit(&g->x_credit_got, got, memory_order_relaxed);
+	weft_trace(WEFT_TRACE_CREDIT, 0, (uint32_t)g->peer, 0,
+		   (uint64_t)h->credit * WEFT_CREDIT_UNIT);
 	return true;
 }
 

@@ -34,6 +34,9 @@ struct weft_comm_offload;
 
 #define WEFT_IOV_MAX 32
 
+typedef enum weft_post weft_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
+				       const void *data, size_t len);
+
 struct weft_gate {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_mask;
 	uint32_t send_seq; /* M */
@@ -57,9 +60,9 @@ struct weft_gate {
 	_Atomic bool x_down;              /* P writes */
 	size_t eager_max, inline_max, max_payload; /* I */
 	size_t now_end; /* I: shorter messages are over with their post; 0: no driver */
-	/* I: the driver's, or NULL: it has none, or small messages come together first */
-	enum weft_post (*post_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
-				     const void *data, size_t len);
+	/* The driver's, or NULL: it has none, small messages come together first, or each is traced:
+	 * changes when a tool begins or ends to listen.  Relaxed: either is right at any time. */
+	_Atomic(weft_post_plain *) x_post_plain;
 	struct weft_comm_offload *offload; /* I: an idle core may post its sends, or NULL */
 	uint64_t spend_limit;              /* M: up to here x_credit_spent needs no closer look */
 	/* Credit, in bytes of eager payload; see credit.h. */
@@ -93,9 +96,7 @@ struct weft_gate {
 	struct weft_bucket *rx_bucket; /* P: NULL: none so far */
 	_Atomic uint32_t x_recv_seq;   /* P writes: envelopes that came */
 
-	/* I: the driver's, or NULL, as post_plain */
-	enum weft_post (*join_plain)(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
-				     const void *data, size_t len);
+	_Atomic(weft_post_plain *) x_join_plain; /* the driver's, or NULL, as x_post_plain */
 };
 
 /* ---- gate.c -------------------------------------------------------------------------------- */

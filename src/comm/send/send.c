@@ -110,6 +110,8 @@ static void choose_eager_locked(struct weft_gate *g, struct weft_out *o)
 	if (weft_likely(weft_comm_credit_may_locked(g, r->buf.bytes)))
 		return;
 	weft_count(WEFT_CNT_CREDIT_ASKED, 1);
+	if (weft_trace_on())
+		weft_comm_trace_end(WEFT_TRACE_CREDIT_OUT, g->peer, o->head.tag, r->buf.bytes);
 	o->type = WEFT_OUT_RTS;
 	o->head.kind = WEFT_WIRE_RTS;
 	o->head.flags = 0;

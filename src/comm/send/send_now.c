@@ -116,17 +116,16 @@ weft_err weft_comm_send_now(struct weft_ctx *ctx, int peer, int tag, const struc
 
 /* As post_plain_locked, into a burst that waits for the next poll. */
 static bool join_plain(struct weft_ctx *ctx, struct weft_gate *g, int tag, const void *base,
-		       size_t bytes)
+		       size_t bytes, weft_post_plain *join)
 {
 	if (!weft_wait_owner_enter(&g->owner))
 		return false;
 	bool joined = false;
 	if (weft_likely(weft_comm_gate_clear_locked(g) && weft_comm_credit_may_locked(g, bytes) &&
 			weft_comm_credit_due(g) < WEFT_CREDIT_UNIT && !weft_comm_gate_down(g)))
-		joined = g->join_plain(g->net, g->peer,
-				       (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
-				       (uint64_t)(uint32_t)tag << 32 | ctx->id, base,
-				       bytes) == WEFT_POST_DONE;
+		joined = join(g->net, g->peer, (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
+			      (uint64_t)(uint32_t)tag << 32 | ctx->id, base,
+			      bytes) == WEFT_POST_DONE;
 	if (joined) {
 		weft_comm_credit_spend_locked(g, bytes);
 		weft_comm_gate_numbered_locked(g, ctx->id, tag);
@@ -142,8 +141,9 @@ static __attribute__((noinline)) weft_err send_rare(struct weft_ctx *ctx, int pe
 						    const void *base, size_t bytes, bool away)
 {
 	struct weft_gate *g = &ctx->core->gate[peer];
-	if (g->join_plain && bytes < g->now_end && !weft_wait_stack_may_be_small() &&
-	    join_plain(ctx, g, tag, base, bytes))
+	weft_post_plain *join = atomic_load_explicit(&g->x_join_plain, memory_order_relaxed);
+	if (join && bytes < g->now_end && !weft_wait_stack_may_be_small() &&
+	    join_plain(ctx, g, tag, base, bytes, join))
 		return WEFT_OK;
 	struct weft_buf buf = weft_data_buf_flat((void *)(uintptr_t)base, bytes);
 	return away ? weft_comm_start_now(ctx, peer, tag, &buf)
@@ -153,7 +153,7 @@ static __attribute__((noinline)) weft_err send_rare(struct weft_ctx *ctx, int pe
 /* Inside the gate: posts, if nothing waits and nothing is due. */
 static inline __attribute__((always_inline)) enum weft_post
 post_plain_locked(struct weft_ctx *ctx, struct weft_gate *g, int peer, int tag, const void *base,
-		  size_t bytes)
+		  size_t bytes, weft_post_plain *post)
 {
 	weft_assert_held(weft_comm_gate, g);
 	/* Credit that is due to the peer goes with the next message that takes the longer way. */
@@ -162,9 +162,8 @@ post_plain_locked(struct weft_ctx *ctx, struct weft_gate *g, int peer, int tag, 
 			  weft_comm_credit_due(g) >= WEFT_CREDIT_UNIT || weft_comm_gate_down(g)))
 		return WEFT_POST_FULL;
 	weft_comm_credit_spend_locked(g, bytes);
-	enum weft_post p =
-		g->post_plain(g->net, peer, (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
-			      (uint64_t)(uint32_t)tag << 32 | ctx->id, base, bytes);
+	enum weft_post p = post(g->net, peer, (uint64_t)g->send_seq << 32 | WEFT_WIRE_EAGER,
+				(uint64_t)(uint32_t)tag << 32 | ctx->id, base, bytes);
 	if (weft_likely(p == WEFT_POST_DONE))
 		g->send_seq++;
 	else
@@ -183,11 +182,12 @@ static weft_err result_of_plain(enum weft_post p)
 /* By the mask: the calling thread does not own the gate. */
 static __attribute__((noinline)) weft_err send_plain_by_mask(struct weft_ctx *ctx,
 							     struct weft_gate *g, int peer, int tag,
-							     const void *base, size_t bytes)
+							     const void *base, size_t bytes,
+							     weft_post_plain *post)
 {
 	if (weft_unlikely(!weft_comm_gate_try(g)))
 		return WEFT_AGAIN;
-	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
+	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes, post);
 	weft_comm_gate_leave(g);
 	return result_of_plain(p);
 }
@@ -198,11 +198,12 @@ send_plain(struct weft_ctx *ctx, int peer, int tag, const void *base, size_t byt
 	struct weft_core *core = ctx->core;
 	struct weft_gate *g = &core->gate[peer];
 
-	if (weft_unlikely(bytes >= g->now_end || !g->post_plain || weft_wait_stack_may_be_small()))
+	weft_post_plain *post = atomic_load_explicit(&g->x_post_plain, memory_order_relaxed);
+	if (weft_unlikely(bytes >= g->now_end || !post || weft_wait_stack_may_be_small()))
 		return send_rare(ctx, peer, tag, base, bytes, away);
 	if (weft_unlikely(!weft_wait_owner_enter(&g->owner)))
-		return send_plain_by_mask(ctx, g, peer, tag, base, bytes);
-	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes);
+		return send_plain_by_mask(ctx, g, peer, tag, base, bytes, post);
+	enum weft_post p = post_plain_locked(ctx, g, peer, tag, base, bytes, post);
 	weft_wait_owner_leave(&g->owner);
 	return result_of_plain(p);
 }

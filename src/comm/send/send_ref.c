@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* send_ref.c - the references to a send, and its end. */
 #include <stdlib.h>
+#include "base/trace.h"
+#include "comm/msg_trace.h"
 #include "comm/send/send_ref.h"
 
 void weft_comm_send_drop(struct weft_req *r, weft_err err)
@@ -20,6 +22,8 @@ void weft_comm_send_drop(struct weft_req *r, weft_err err)
 	/* Relaxed: the last reference is the caller's. */
 	r->status.err = atomic_load_explicit(&s->x_err, memory_order_relaxed);
 	r->status.cancelled = r->status.err == WEFT_ERR_CANCELLED;
+	if (weft_trace_on())
+		weft_comm_trace_sent(s, r);
 	weft_comm_req_complete(r);
 }
 

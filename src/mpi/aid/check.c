@@ -26,7 +26,13 @@ void weft_mpi_check_init(void)
 	ends_job = strcmp(how, "abort") == 0;
 	if (weft_mpi_checking) /* the fast path asks this table first */
 		memset(weft_mpi_type_bytes, 0, sizeof weft_mpi_type_bytes);
-	/* Relaxed: MPI_Init is over before other threads call. */
+	weft_mpi_hook();
+}
+
+void weft_mpi_hook(void)
+{
+	/* Relaxed: MPI_Init is over before other threads call; what a tool begins to listen to
+	 * later may miss a call that is about to begin. */
 	atomic_store_explicit(&weft_mpi_x_hooked, weft_mpi_checking || weft_trace_on(),
 			      memory_order_relaxed);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tool_init.c - MPI_T_init_thread and MPI_T_finalize, counted; texts; enumerations. */
+#include "mpi/tool/event.h"
 #include "mpi/tool/tool.h"
 
 #include <string.h>
@@ -32,6 +33,8 @@ int weft_mpi_T_finalize(void)
 			return MPI_T_ERR_NOT_INITIALIZED;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&x_users, &users, users - 1, memory_order_relaxed, memory_order_relaxed));
+	if (users == 1)
+		weft_event_forget_all();
 	return MPI_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "base/cancel.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "task/wake/slot.h"
 #include "task/waiting/spin.h"
 #include "task/wake/arm.h"
@@ -91,6 +92,7 @@ static weft_err all_to(struct weft_engine *e, enum weft_arm_level level)
 	uint32_t n = atomic_load_explicit(&e->x_slots, memory_order_acquire);
 	weft_err err = WEFT_OK;
 	weft_count(WEFT_CNT_ARMS, 1);
+	weft_trace(WEFT_TRACE_ARM, level, 0, 0, 0);
 	atomic_store_explicit(&e->x_some_armed, false, memory_order_relaxed);
 	weft_task_baton_arm(&e->baton, level);
 	for (uint32_t i = 0; i < n && err == WEFT_OK; i++) {

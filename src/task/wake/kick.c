@@ -35,6 +35,7 @@ void weft_task_engine_kick(struct weft_engine *e, enum weft_kick kick)
 	weft_assert(kick <= WEFT_KICK_PARKED);
 	if (weft_likely(kick == WEFT_KICK_NONE))
 		return;
+	weft_trace(WEFT_TRACE_KICK, kick, 0, 0, 0);
 	if (kick == WEFT_KICK_SET)
 		atomic_store_explicit(&e->x_kicked_ns, weft_clock_ns(), memory_order_relaxed);
 	if (kick == WEFT_KICK_SET) {
@@ -99,7 +100,7 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 	struct timespec ts = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
 			      .tv_nsec = (long)(timeout_ns % 1000000000u)};
 	int was = weft_cancel_off(); /* the caller may hold the baton */
-	weft_trace(WEFT_TRACE_SLEEP, 0, 0, 0, 0);
+	weft_trace(WEFT_TRACE_SLEEP, 1, 0, 0, 0);
 	int n = epoll_pwait2(e->watch_fd, ev, 8, timeout_ns == WEFT_FOREVER ? NULL : &ts, NULL);
 	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
 		n = epoll_wait(e->watch_fd, ev, 8,
@@ -124,6 +125,7 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 			continue;
 		}
 		rang = true;
+		weft_trace(WEFT_TRACE_RANG, 0, ev[i].data.u32, 0, 0);
 		weft_assert(ev[i].data.u32 <= WEFT_SLOT_MAX);
 		/* RANG -> arm.  Set before the level is taken back: the thread that arms again then
 		 * sees which. */
