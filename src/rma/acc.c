@@ -2,12 +2,9 @@
 /* acc.c - accumulates: under the target's lock, or by atomics of the processor. */
 #include "rma/acc.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/assert.h"
 #include "base/log.h"
 
@@ -83,11 +80,16 @@ static bool acc_try(struct weft_rma_slot *s, int32_t me)
 }
 
 /* Takes the lock over from a holder that is no more. */
-static bool acc_inherit(struct weft_rma_slot *s, int32_t me)
+static bool acc_inherit(const struct weft_rma_target *t, int32_t me)
 {
+	struct weft_rma_slot *s = t->slot;
 	/* Relaxed: the exchange decides. */
 	int32_t holder = atomic_load_explicit(&s->x_acc, memory_order_relaxed);
-	if (!holder || holder == me || kill(holder, 0) == 0 || errno != ESRCH)
+	if (holder <= 0 || holder == me)
+		return false;
+	/* The slots of a host follow each other. */
+	const struct weft_rma_slot *its = s - t->place + (holder - 1);
+	if (weft_rma_process_start(its->pid) == its->start)
 		return false;
 	/* TAKE <- GIVE: what a dead holder wrote, the kernel has made visible. */
 	if (!atomic_compare_exchange_strong_explicit(&s->x_acc, &holder, me, memory_order_acquire,
@@ -95,26 +97,27 @@ static bool acc_inherit(struct weft_rma_slot *s, int32_t me)
 		return false;
 	weft_warn("window: process %d died while it changed memory under a lock; that memory may "
 		  "be half written",
-		  holder);
+		  its->pid);
 	return true;
 }
 
-static void acc_lock(struct weft_rma_slot *s)
+static void acc_lock(const struct weft_rma_win *win, int rank)
 {
-	int32_t me = (int32_t)getpid();
+	const struct weft_rma_target *t = &win->target[rank];
+	int32_t me = win->target[win->rank].place + 1;
 	/* Ends when the holder gives it up, which it does without waiting, or is dead. */
-	for (unsigned looks = 1; !acc_try(s, me); looks++) {
-		if (looks % LOOKS_BEFORE == 0 && acc_inherit(s, me))
+	for (unsigned looks = 1; !acc_try(t->slot, me); looks++) {
+		if (looks % LOOKS_BEFORE == 0 && acc_inherit(t, me))
 			return;
 		if (looks % 16 == 0)
 			sched_yield(); /* the holder may need this core */
 	}
 }
 
-static void acc_unlock(struct weft_rma_slot *s)
+static void acc_unlock(const struct weft_rma_win *win, int rank)
 {
 	/* GIVE -> TAKE.  Carries: the elements. */
-	atomic_store_explicit(&s->x_acc, 0, memory_order_release);
+	atomic_store_explicit(&win->target[rank].slot->x_acc, 0, memory_order_release);
 }
 
 /* ---- by the processor --------------------------------------------------------------------- */
@@ -276,9 +279,9 @@ static weft_err by_lock(const struct weft_rma_acc *a, weft_reduce_fn *fn, size_t
 	weft_err err = WEFT_OK;
 	for (size_t end = at + len; at < end && !err;) {
 		size_t now = end - at < block ? end - at : block;
-		acc_lock(a->slot);
+		acc_lock(a->win, a->rank);
 		err = locked_block(a, fn, at, now, old, operand);
-		acc_unlock(a->slot);
+		acc_unlock(a->win, a->rank);
 		at += now;
 	}
 	free(heap);
@@ -309,19 +312,20 @@ weft_err weft_rma_acc(const struct weft_rma_acc *a)
 	if (!fn && a->red.op != WEFT_OP_NO_OP)
 		return WEFT_ERR_ARG;
 	weft_assert(a->bytes % size == 0);
-	bool cpu = a->cpu && a->red.elem < WEFT_BASIC_COUNT && size <= 8 && !(size & (size - 1));
+	bool cpu = a->win->cpu_atomics && !a->there.n_pieces && a->red.elem < WEFT_BASIC_COUNT &&
+		   size <= 8 && !(size & (size - 1));
 	weft_assert(!cpu || !a->there.pid);
 	return cpu ? by_cpu(a, fn) : by_lock(a, fn, 0, a->bytes);
 }
 
-weft_err weft_rma_acc_swap(const struct weft_rma_memory *there, struct weft_rma_slot *slot,
-			   bool cpu, unsigned elem, const void *compare, const void *value,
-			   void *result)
+weft_err weft_rma_acc_swap(struct weft_rma_win *win, int rank, const struct weft_rma_memory *there,
+			   unsigned elem, const void *compare, const void *value, void *result)
 {
 	size_t size = weft_rma_elem_bytes(elem);
 	char *at = there->buf.base;
 	weft_assert(size <= 16);
-	if (cpu && size <= 8 && !(size & (size - 1)) && !there->pid && fits_cpu(at, size, size)) {
+	if (win->cpu_atomics && size <= 8 && !(size & (size - 1)) && !there->pid &&
+	    fits_cpu(at, size, size)) {
 		uint64_t was = 0, next = 0;
 		memcpy(&was, compare, size);
 		memcpy(&next, value, size);
@@ -331,11 +335,11 @@ weft_err weft_rma_acc_swap(const struct weft_rma_memory *there, struct weft_rma_
 	}
 	alignas(16) char old[16], next[16];
 	memcpy(next, value, size);
-	acc_lock(slot);
+	acc_lock(win, rank);
 	weft_err err = weft_rma_memory_read(there, 0, old, size);
 	if (!err && memcmp(old, compare, size) == 0)
 		err = weft_rma_memory_write(there, 0, next, size);
-	acc_unlock(slot);
+	acc_unlock(win, rank);
 	if (!err)
 		memcpy(result, old, size);
 	return err;

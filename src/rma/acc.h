@@ -16,13 +16,12 @@
 #define WEFT_RMA_ACC_H
 
 #include "rma/memory.h"
-#include "rma/page.h"
-#include "rma/rma.h"
+#include "rma/win_int.h"
 
 struct weft_rma_acc {
+	struct weft_rma_win *win;
+	int rank; /* of the target */
 	struct weft_rma_memory there;
-	struct weft_rma_slot *slot; /* of the target */
-	bool cpu;
 	struct weft_rma_reduction red;
 	/* Operands, from data byte `from_at` on; NULL for NO_OP. */
 	const struct weft_buf *from;
@@ -38,8 +37,8 @@ size_t weft_rma_elem_bytes(unsigned elem);
 
 weft_err weft_rma_acc(const struct weft_rma_acc *a) weft_must_use;
 /* One element: stores value where compare is; *result is what was there. */
-weft_err weft_rma_acc_swap(const struct weft_rma_memory *there, struct weft_rma_slot *slot,
-			   bool cpu, unsigned elem, const void *compare, const void *value,
+weft_err weft_rma_acc_swap(struct weft_rma_win *win, int rank, const struct weft_rma_memory *there,
+			   unsigned elem, const void *compare, const void *value,
 			   void *result) weft_must_use;
 
 #endif

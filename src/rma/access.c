@@ -8,10 +8,6 @@
 #include "rma/win_int.h"
 #include "task/task.h"
 
-#define TAG_LARGE 0x40000000
-#define TAG_GET 0x20000000
-#define TAG_MASK 0x1fffffff
-
 /* ---- where -------------------------------------------------------------------------------- */
 
 static weft_err check_range(const struct weft_rma_win *win, const struct weft_rma_there *there)
@@ -127,7 +123,7 @@ static int new_tag(struct weft_rma_win *win, bool get)
 {
 	/* Relaxed: a number. */
 	uint32_t n = atomic_fetch_add_explicit(&win->x_tag, 1, memory_order_relaxed);
-	return (int)(TAG_LARGE | (get ? TAG_GET : 0) | (n & TAG_MASK));
+	return weft_rma_tag(get, n);
 }
 
 static void large_over(struct weft_req *req, void *arg)
@@ -259,6 +255,15 @@ static weft_err acc_owed(struct weft_rma_win *win, const struct weft_buf *from,
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
+/* What an access of this process's own came to; the kernel may know first that the target is gone. */
+static weft_err own_over(struct weft_rma_win *win, int rank, weft_err err)
+{
+	if (weft_unlikely(err == WEFT_ERR_PEER))
+		/* LOST -> flush, lock. */
+		atomic_store_explicit(&win->target[rank].x_lost, true, memory_order_release);
+	return err;
+}
+
 weft_err weft_rma_put(struct weft_rma_win *win, const struct weft_buf *from,
 		      const struct weft_rma_there *there, struct weft_rma_op *op)
 {
@@ -266,7 +271,7 @@ weft_err weft_rma_put(struct weft_rma_win *win, const struct weft_buf *from,
 	weft_err err;
 	if (!by_origin(win, there, &m, &err))
 		return put_owed(win, from, there, op);
-	return err ? err : weft_rma_memory_copy(&m, true, from);
+	return err ? err : own_over(win, there->rank, weft_rma_memory_copy(&m, true, from));
 }
 
 weft_err weft_rma_get(struct weft_rma_win *win, const struct weft_buf *to,
@@ -276,7 +281,7 @@ weft_err weft_rma_get(struct weft_rma_win *win, const struct weft_buf *to,
 	weft_err err;
 	if (!by_origin(win, there, &m, &err))
 		return get_owed(win, to, there, op);
-	return err ? err : weft_rma_memory_copy(&m, false, to);
+	return err ? err : own_over(win, there->rank, weft_rma_memory_copy(&m, false, to));
 }
 
 weft_err weft_rma_accumulate(struct weft_rma_win *win, const struct weft_buf *from,
@@ -287,14 +292,14 @@ weft_err weft_rma_accumulate(struct weft_rma_win *win, const struct weft_buf *fr
 	weft_err err;
 	if (!by_origin(win, there, &m, &err))
 		return acc_owed(win, from, result, there, red, op);
-	struct weft_rma_acc a = {.there = m,
-				 .slot = win->target[there->rank].slot,
-				 .cpu = win->cpu_atomics,
+	struct weft_rma_acc a = {.win = win,
+				 .rank = there->rank,
+				 .there = m,
 				 .red = red,
 				 .from = red.op == WEFT_OP_NO_OP ? NULL : from,
 				 .result = result,
 				 .bytes = there->bytes};
-	return err ? err : weft_rma_acc(&a);
+	return err ? err : own_over(win, there->rank, weft_rma_acc(&a));
 }
 
 weft_err weft_rma_compare_swap(struct weft_rma_win *win, const void *value, const void *compare,
@@ -303,10 +308,11 @@ weft_err weft_rma_compare_swap(struct weft_rma_win *win, const void *value, cons
 	struct weft_rma_memory m;
 	weft_err err;
 	size_t size = weft_rma_elem_bytes(elem);
-	if (by_origin(win, there, &m, &err))
-		return err ? err
-			   : weft_rma_acc_swap(&m, win->target[there->rank].slot, win->cpu_atomics,
-					       elem, compare, value, result);
+	if (by_origin(win, there, &m, &err)) {
+		if (!err)
+			err = weft_rma_acc_swap(win, there->rank, &m, elem, compare, value, result);
+		return own_over(win, there->rank, err);
+	}
 	struct weft_buf to = weft_data_buf_flat(result, size);
 	struct weft_rma_head *h = weft_rma_message(WEFT_RMA_SWAP, 1, 2 * size);
 	if (h) {

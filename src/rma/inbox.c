@@ -54,11 +54,22 @@ static bool keep_locked(struct weft_rma_win *win, struct weft_rma_target *t,
 	return true;
 }
 
+/* A number that has been served; no honest member sends it. */
+static bool is_stale(const struct weft_rma_target *t, uint32_t seq)
+{
+	return (int32_t)(seq - t->expected) < 0;
+}
+
 /* The next message, if it is there; else no thread serves any more. */
 static struct weft_rma_early *next_locked(struct weft_rma_win *win, struct weft_rma_target *t)
 {
 	weft_assert_held(weft_comm_spin, &win->lock);
 	struct weft_rma_early *e = t->early;
+	for (; e && is_stale(t, early_head(e)->seq);
+	     e = t->early) { /* ends: the list gets shorter */
+		t->early = e->next;
+		free(e);
+	}
 	if (e && early_head(e)->seq == t->expected)
 		t->early = e->next;
 	else
@@ -71,10 +82,12 @@ static void in_order(struct weft_rma_win *win, int rank, const struct weft_rma_h
 {
 	struct weft_rma_target *t = &win->target[rank];
 	weft_comm_spin_lock(&win->lock);
-	bool now = !t->busy && h->seq == t->expected;
-	bool kept = now || keep_locked(win, t, h, len);
+	bool now = !t->busy && h->seq == t->expected, stale = is_stale(t, h->seq);
+	bool kept = now || stale || keep_locked(win, t, h, len);
 	t->busy |= now;
 	weft_comm_spin_unlock(&win->lock);
+	if (stale)
+		weft_warn("window: rank %d sends message %u twice; it is dropped", rank, h->seq);
 	if (!kept) /* dropped, its origin would wait for ever */
 		weft_boot_abort(1, "out of memory for a message to a window");
 	if (!now)
@@ -177,7 +190,8 @@ void weft_rma_inbox_close(struct weft_rma_win *win)
 	for (;;) {
 		/* STOP <- GONE (post); and kept_sent's frees. */
 		if (!atomic_load_explicit(&win->x_posted, memory_order_acquire) &&
-		    !atomic_load_explicit(&win->x_unsent, memory_order_acquire))
+		    !atomic_load_explicit(&win->x_unsent, memory_order_acquire) &&
+		    weft_rma_serve_end(win))
 			break;
 		for (int i = 0; i < WEFT_RMA_RECEIVES; i++)
 			/* Acquire: LEAVE, what the poster wrote. */

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lock.c - the locks of a window: one word per member, fair where it is contended.
+ * lock.c - the locks of a window: a word per member, and a byte per member and holder; fair where it is
+ * contended.
  *
- * A free lock is taken by one exchange where its word is mapped (page.h), whatever its member does.
- * Else the request goes to the member, whose engine keeps requests in their order and grants:
+ * A free lock is taken where its word is mapped (page.h), whatever its member does:
+ *
+ *   exclusive: the word from 0 to the holder's rank; then no byte may be set, else it is given back
+ *   shared:    the own byte; then the word may have no owner and not be ASKED, else it is taken back
+ *
+ * Each writes before it looks at what the other writes, in the order of seq_cst: so two that exclude each
+ * other do not both see the lock free.  A lock that is not free is asked for:
  *
  *   asker: LOCK ->                     member: queues it; sets ASKED; grants what can be granted
- *   holder: takes its part off the word; was ASKED set?  then FREED -> member: grants again
+ *   holder: takes its part off; was ASKED set?  then FREED -> member: grants again
  *
- * ASKED is set before the member looks whether the lock is free, and the holder's exchange returns
- * whether it was set: so either the member sees the lock free, or the holder tells it.  While ASKED is
- * set, no lock is taken in passing.
+ * ASKED is set before the member looks whether the lock is free, and the holder looks at it after it has
+ * taken its part off: so either the member sees the lock free, or the holder tells it.  An asker that tried
+ * in vain has withdrawn before it asks, and its request has the member look again.  While ASKED is set, no
+ * lock is taken in passing.
+ *
+ * Word and byte name their holder, at every step: what a dead member holds is taken off exactly.
  */
 #include <stdlib.h>
 #include "base/log.h"
@@ -26,27 +35,54 @@ struct weft_rma_lock_request {
 
 #define ONE_OWNER(rank) ((uint64_t)((uint32_t)(rank) + 1) << 32)
 
-static uint64_t part_of(int rank, bool exclusive)
+static bool none_shared(const struct weft_rma_win *win, const struct weft_rma_target *t)
 {
-	return exclusive ? ONE_OWNER(rank) : 1;
+	for (int i = 0; i < win->places; i++)
+		if (atomic_load_explicit(&t->x_shared[i], memory_order_seq_cst)) /* as above */
+			return false;
+	return true;
 }
 
-static bool compatible(uint64_t word, bool exclusive)
+/* Takes a part of the word off.  True: a request waits, and may be granted now. */
+static bool word_release(struct weft_rma_slot *s, uint64_t part)
 {
-	return !WEFT_RMA_LOCK_OWNER(word) && !(exclusive && WEFT_RMA_LOCK_SHARED(word));
+	/* FREE -> TAKE.  Carries: the memory that the lock protects.  seq_cst: see grant_locked. */
+	uint64_t was = atomic_fetch_sub_explicit(&s->x_lock, part, memory_order_seq_cst);
+	weft_assert(part == 1 ? WEFT_RMA_LOCK_FAR(was) > 0 : (was & ~0xffffffffull) == part);
+	return was & WEFT_RMA_LOCK_ASKED;
+}
+
+/* Clears the byte of the holder with that number.  True: as word_release. */
+static bool byte_release(struct weft_rma_target *t, int place)
+{
+	/* FREE -> TAKE (none_shared).  seq_cst: before the look; see grant_locked. */
+	atomic_store_explicit(&t->x_shared[place], 0, memory_order_seq_cst);
+	return atomic_load_explicit(&t->slot->x_lock, memory_order_seq_cst) & WEFT_RMA_LOCK_ASKED;
 }
 
 /* Takes the lock if it is free and no request waits. */
-static bool take_in_passing(struct weft_rma_slot *s, int rank, bool exclusive)
+static bool take_in_passing(struct weft_rma_win *win, struct weft_rma_target *t, bool exclusive)
 {
-	/* Relaxed: the exchange decides. */
-	uint64_t was = atomic_load_explicit(&s->x_lock, memory_order_relaxed);
-	while (compatible(was, exclusive) && !(was & WEFT_RMA_LOCK_ASKED))
-		/* TAKE <- FREE.  Carries: the memory that the lock protects. */
-		if (atomic_compare_exchange_weak_explicit(
-			    &s->x_lock, &was, was + part_of(rank, exclusive), memory_order_acq_rel,
-			    memory_order_relaxed))
+	struct weft_rma_slot *s = t->slot;
+	int place = win->target[win->rank].place;
+	uint64_t free_word = 0;
+	if (!exclusive) {
+		/* seq_cst, all of these: see the top.  TAKE <- FREE: the memory that the lock protects. */
+		atomic_store_explicit(&t->x_shared[place], 1, memory_order_seq_cst);
+		uint64_t was = atomic_load_explicit(&s->x_lock, memory_order_seq_cst);
+		if (weft_likely(!WEFT_RMA_LOCK_OWNER(was) && !(was & WEFT_RMA_LOCK_ASKED)))
 			return true;
+		(void)byte_release(t, place); /* what follows asks */
+		return false;
+	}
+	/* Relaxed: what is taken spoils no other's cache line. */
+	if (atomic_load_explicit(&s->x_lock, memory_order_relaxed) ||
+	    !atomic_compare_exchange_strong_explicit(&s->x_lock, &free_word, ONE_OWNER(win->rank),
+						     memory_order_seq_cst, memory_order_relaxed))
+		return false;
+	if (none_shared(win, t))
+		return true;
+	(void)word_release(s, ONE_OWNER(win->rank)); /* what follows asks */
 	return false;
 }
 
@@ -61,7 +97,10 @@ weft_err weft_rma_lock(struct weft_rma_win *win, int rank, bool exclusive)
 {
 	struct weft_rma_target *t = &win->target[rank];
 	_Atomic int over = 0;
-	if (t->slot && take_in_passing(t->slot, win->rank, exclusive))
+	/* Acquire: LOST. */
+	if (weft_unlikely(atomic_load_explicit(&t->x_lost, memory_order_acquire)))
+		return WEFT_ERR_PEER;
+	if (t->slot && take_in_passing(win, t, exclusive))
 		return WEFT_OK;
 	if (weft_comm_lost(win->core, weft_rma_process(win, rank)))
 		return WEFT_ERR_PEER;
@@ -90,35 +129,47 @@ weft_err weft_rma_lock(struct weft_rma_win *win, int rank, bool exclusive)
 
 /* ---- at the member ------------------------------------------------------------------------ */
 
+/* Takes the lock on behalf of q.  ASKED is set: nothing is taken in passing, and what has been is seen. */
+static bool take_for_locked(struct weft_rma_win *win, const struct weft_rma_lock_request *q)
+{
+	weft_assert_held(weft_comm_spin, &win->lock);
+	struct weft_rma_target *me = &win->target[win->rank], *t = &win->target[q->rank];
+	/* seq_cst: behind ASKED. */
+	uint64_t was = atomic_load_explicit(&me->slot->x_lock, memory_order_seq_cst);
+	if (WEFT_RMA_LOCK_OWNER(was))
+		return false;
+	if (q->exclusive && (WEFT_RMA_LOCK_FAR(was) || !none_shared(win, me)))
+		return false;
+	/* TAKE <- FREE, on behalf of the asker. */
+	if (!q->exclusive && t->place >= 0)
+		atomic_store_explicit(&me->x_shared[t->place], 1, memory_order_seq_cst);
+	else
+		atomic_fetch_add_explicit(&me->slot->x_lock, q->exclusive ? ONE_OWNER(q->rank) : 1,
+					  memory_order_seq_cst);
+	if (t->place < 0)
+		t->far_lock = q->exclusive ? WEFT_RMA_FAR_EXCLUSIVE : WEFT_RMA_FAR_SHARED;
+	return true;
+}
+
 /* Grants the first request, if it can be.  The request, off the queue, or NULL. */
 static struct weft_rma_lock_request *grant_locked(struct weft_rma_win *win)
 {
 	weft_assert_held(weft_comm_spin, &win->lock);
 	struct weft_rma_slot *s = win->target[win->rank].slot;
 	struct weft_rma_lock_request *q = win->locks;
-	if (!q) {
+	if (q) {
+		/* seq_cst: ASKED before the look. */
+		atomic_fetch_or_explicit(&s->x_lock, WEFT_RMA_LOCK_ASKED, memory_order_seq_cst);
+		if (!take_for_locked(win, q))
+			return NULL;
+		win->locks = q->next;
+	}
+	if (!win->locks) {
+		win->locks_last = &win->locks;
 		/* Relaxed: no request waits; the bit alone changes. */
 		atomic_fetch_and_explicit(&s->x_lock, ~WEFT_RMA_LOCK_ASKED, memory_order_relaxed);
-		return NULL;
 	}
-	/* seq_cst: ASKED before the look. */
-	uint64_t was =
-		atomic_fetch_or_explicit(&s->x_lock, WEFT_RMA_LOCK_ASKED, memory_order_seq_cst) |
-		WEFT_RMA_LOCK_ASKED;
-	while (compatible(was, q->exclusive)) {
-		uint64_t next = was + part_of(q->rank, q->exclusive);
-		if (!q->next)
-			next &= ~WEFT_RMA_LOCK_ASKED;
-		/* TAKE <- FREE, on behalf of the asker. */
-		if (!atomic_compare_exchange_weak_explicit(
-			    &s->x_lock, &was, next, memory_order_acq_rel, memory_order_relaxed))
-			continue;
-		win->locks = q->next;
-		if (!win->locks)
-			win->locks_last = &win->locks;
-		return q;
-	}
-	return NULL;
+	return q;
 }
 
 static void granted(struct weft_rma_win *win, const struct weft_rma_lock_request *q)
@@ -163,17 +214,6 @@ void weft_rma_lock_asked(struct weft_rma_win *win, int rank, bool exclusive, uin
 	weft_rma_lock_freed(win);
 }
 
-/* Takes off the holder's part.  True: a request waits, and may be granted now. */
-static bool release_part(struct weft_rma_slot *s, int rank, bool exclusive)
-{
-	/* FREE -> TAKE.  Carries: the memory that the lock protects.  seq_cst: see grant_locked. */
-	uint64_t was = atomic_fetch_sub_explicit(&s->x_lock, part_of(rank, exclusive),
-						 memory_order_seq_cst);
-	weft_assert(exclusive ? WEFT_RMA_LOCK_OWNER(was) == (uint32_t)rank + 1
-			      : WEFT_RMA_LOCK_SHARED(was) > 0);
-	return was & WEFT_RMA_LOCK_ASKED;
-}
-
 static void tell_member(struct weft_rma_win *win, int rank)
 {
 	if (rank == win->rank)
@@ -188,7 +228,9 @@ void weft_rma_unlock(struct weft_rma_win *win, int rank, bool exclusive)
 {
 	struct weft_rma_target *t = &win->target[rank];
 	if (t->slot) {
-		if (release_part(t->slot, win->rank, exclusive))
+		bool waits = exclusive ? word_release(t->slot, ONE_OWNER(win->rank))
+				       : byte_release(t, win->target[win->rank].place);
+		if (weft_unlikely(waits))
 			tell_member(win, rank);
 		return;
 	}
@@ -200,25 +242,53 @@ void weft_rma_unlock(struct weft_rma_win *win, int rank, bool exclusive)
 	atomic_store_explicit(&t->x_asked, true, memory_order_relaxed); /* as in tell_member */
 }
 
+/* Takes off what a member that does not map the page holds: nothing, or exactly that.  True: it held it. */
+static bool far_release(struct weft_rma_win *win, int rank, enum weft_rma_far what)
+{
+	struct weft_rma_target *t = &win->target[rank];
+	weft_comm_spin_lock(&win->lock);
+	bool held = what != WEFT_RMA_FAR_NONE && t->far_lock == what;
+	if (held) {
+		t->far_lock = WEFT_RMA_FAR_NONE;
+		(void)word_release(win->target[win->rank].slot,
+				   what == WEFT_RMA_FAR_EXCLUSIVE ? ONE_OWNER(rank) : 1);
+	}
+	weft_comm_spin_unlock(&win->lock);
+	return held;
+}
+
 /* A member of another host has given up its lock of ours. */
 void weft_rma_lock_left(struct weft_rma_win *win, int rank, bool exclusive)
 {
-	struct weft_rma_slot *s = win->target[win->rank].slot;
-	/* Relaxed: only its holder takes the part off. */
-	uint64_t word = atomic_load_explicit(&s->x_lock, memory_order_relaxed);
-	if (exclusive ? WEFT_RMA_LOCK_OWNER(word) != (uint32_t)rank + 1
-		      : !WEFT_RMA_LOCK_SHARED(word)) {
-		weft_warn("window: rank %d gives up a lock that it does not hold", rank);
-		return;
-	}
-	if (release_part(s, rank, exclusive))
+	if (far_release(win, rank, exclusive ? WEFT_RMA_FAR_EXCLUSIVE : WEFT_RMA_FAR_SHARED))
 		weft_rma_lock_freed(win);
+	else
+		weft_warn("window: rank %d gives up a lock that it does not hold", rank);
+}
+
+/* Takes off what the dead member holds of our lock.  What it held, in words, or NULL. */
+static const char *dead_release(struct weft_rma_win *win, int rank)
+{
+	struct weft_rma_target *me = &win->target[win->rank], *t = &win->target[rank];
+	if (t->place < 0)
+		return far_release(win, rank, WEFT_RMA_FAR_EXCLUSIVE) ? "the exclusive"
+		       : far_release(win, rank, WEFT_RMA_FAR_SHARED)  ? "a shared"
+								      : NULL;
+	/* Relaxed: a dead holder changes it no more. */
+	uint64_t word = atomic_load_explicit(&me->slot->x_lock, memory_order_relaxed);
+	if (WEFT_RMA_LOCK_OWNER(word) == (uint32_t)rank + 1) {
+		(void)word_release(me->slot, ONE_OWNER(rank));
+		return "the exclusive";
+	}
+	if (!atomic_load_explicit(&me->x_shared[t->place], memory_order_relaxed)) /* the same */
+		return NULL;
+	(void)byte_release(me, t->place);
+	return "a shared";
 }
 
 void weft_rma_lock_recover(struct weft_rma_win *win, int rank)
 {
-	struct weft_rma_slot *s = win->target ? win->target[win->rank].slot : NULL;
-	if (!s)
+	if (!win->target || !win->target[win->rank].slot)
 		return;
 	weft_comm_spin_lock(&win->lock);
 	struct weft_rma_lock_request **at = &win->locks;
@@ -233,13 +303,10 @@ void weft_rma_lock_recover(struct weft_rma_win *win, int rank)
 	}
 	win->locks_last = at;
 	weft_comm_spin_unlock(&win->lock);
-	/* Relaxed: a dead holder changes it no more. */
-	uint64_t word = atomic_load_explicit(&s->x_lock, memory_order_relaxed);
-	if (WEFT_RMA_LOCK_OWNER(word) == (uint32_t)rank + 1) {
-		weft_warn("window: rank %d died with the exclusive lock of rank %d; the memory "
-			  "may be half written",
-			  rank, win->rank);
-		(void)release_part(s, rank, true);
-	}
+	const char *held = dead_release(win, rank);
+	if (held)
+		weft_warn("window: rank %d died with %s lock of rank %d; the memory may be half "
+			  "written",
+			  rank, held, win->rank);
 	weft_rma_lock_freed(win);
 }

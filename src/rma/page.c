@@ -82,3 +82,24 @@ void weft_rma_page_unmap(struct weft_rma_page *p)
 		munmap(p->map, p->bytes);
 	p->map = NULL;
 }
+
+uint64_t weft_rma_process_start(int pid)
+{
+	char path[32], text[512], state = 0;
+	unsigned long long start = 0;
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return 0;
+	size_t n = fread(text, 1, sizeof text - 1, f);
+	fclose(f);
+	text[n] = 0;
+	/* The name, in brackets, may hold anything; after it: state, then 18 numbers, then the start. */
+	char *after = strrchr(text, ')');
+	if (!after || sscanf(after,
+			     ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			     "%*d %*d %llu",
+			     &state, &start) != 2)
+		return 0;
+	return state == 'Z' || state == 'X' ? 0 : start;
+}

@@ -17,17 +17,21 @@
 /*
  * Locks of one member.
  *
- * x_lock   high half: rank + 1 of the exclusive holder.  Low half: how many hold it together, and
- *          WEFT_RMA_LOCK_ASKED: requests wait at the member, so that nothing is taken in passing.
- * x_acc    the process that changes memory under it (lock mode, acc.c); 0: none.
+ * x_lock   high half: rank + 1 of the exclusive holder.  Low half: WEFT_RMA_LOCK_ASKED, requests wait at the
+ *          member, so that nothing is taken in passing; and how many members that do not map the page hold
+ *          it together.  The others say so in bytes of their own (lock.c): what a dead one holds is known.
+ * x_acc    the process that changes memory under it (lock mode, acc.c): number on the host + 1; 0: none.
  */
 struct weft_rma_slot {
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_lock;
 	alignas(WEFT_CACHELINE) _Atomic int32_t x_acc;
+	int32_t pid; /* I: of the member */
+	uint64_t
+		start; /* I: when its process started, so that a pid that is used again is noticed */
 };
 
 #define WEFT_RMA_LOCK_ASKED ((uint64_t)1 << 31)
-#define WEFT_RMA_LOCK_SHARED(word) ((uint32_t)(word)&0x7fffffffu)
+#define WEFT_RMA_LOCK_FAR(word) ((uint32_t)(word)&0x7fffffffu)
 #define WEFT_RMA_LOCK_OWNER(word) ((uint32_t)((word) >> 32))
 
 struct weft_rma_page {
@@ -41,5 +45,8 @@ weft_err weft_rma_page_make(struct weft_rma_page *p, size_t bytes) weft_must_use
 weft_err weft_rma_page_map(struct weft_rma_page *p, int pid, int fd, size_t bytes) weft_must_use;
 void weft_rma_page_close_fd(struct weft_rma_page *p);
 void weft_rma_page_unmap(struct weft_rma_page *p);
+
+/* When the process started, in ticks since boot; 0: there is none, or it has ended. */
+uint64_t weft_rma_process_start(int pid);
 
 #endif

@@ -115,9 +115,15 @@ void weft_rma_pending_end(struct weft_rma_win *win, int rank)
 	}
 }
 
+/* What a peer says went wrong: one of our numbers, whatever it has sent. */
+static weft_err err_of(const struct weft_rma_head *h)
+{
+	return h->err > 0 || h->err < WEFT_ERR_INTERNAL ? WEFT_ERR_PROTO : (weft_err)h->err;
+}
+
 static void result(struct weft_rma_pending *p, const struct weft_rma_head *h)
 {
-	weft_err err = (weft_err)h->err;
+	weft_err err = err_of(h);
 	if (!err && h->bytes != p->len) {
 		weft_warn("window: rank %d answers with %u bytes where %zu were asked for", p->rank,
 			  h->bytes, p->len);
@@ -155,7 +161,7 @@ void weft_rma_answered(struct weft_rma_win *win, int rank, const struct weft_rma
 	case WEFT_RMA_FLUSHED:
 	case WEFT_RMA_GRANTED:
 		if (p)
-			weft_rma_pending_over(p, (weft_err)h->err);
+			weft_rma_pending_over(p, err_of(h));
 		return;
 	default:
 		weft_warn("window: rank %d sends a message of unknown kind %u", rank, h->kind);

@@ -159,9 +159,9 @@ void weft_rma_unlock(struct weft_rma_win *win, int rank, bool exclusive);
 /* Tells rank that it may access this member; waits until rank[0..n) have said so. */
 weft_err weft_rma_post(struct weft_rma_win *win, int rank) weft_must_use;
 weft_err weft_rma_post_wait(struct weft_rma_win *win, const int *rank, int n) weft_must_use;
-/* Tells rank, after flush, that the accesses are over; waits until n have said so. */
+/* Tells rank, after flush, that the accesses are over; waits until rank[0..n) have said so. */
 weft_err weft_rma_complete(struct weft_rma_win *win, int rank) weft_must_use;
 weft_err weft_rma_complete_wait(struct weft_rma_win *win, const int *rank, int n) weft_must_use;
-bool weft_rma_complete_test(struct weft_rma_win *win, int n);
+bool weft_rma_complete_test(struct weft_rma_win *win, const int *rank, int n);
 
 #endif

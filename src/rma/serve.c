@@ -45,11 +45,14 @@ static weft_err put(struct weft_rma_win *win, const struct weft_rma_head *h, siz
 
 /* ---- large ones ----------------------------------------------------------------------------- */
 
-struct coming {
+struct weft_rma_coming {
+	struct weft_rma_coming *next, **prev_p; /* L */
 	struct weft_req req;
 	struct weft_rma_win *win;
-	int rank;
+	int rank, tag;
 	bool put;
+	bool taken_back; /* L */
+	bool kept, over; /* L: while it is being taken back; it has ended meanwhile */
 };
 
 static void flushes_answer(struct weft_rma_win *win, int rank, const uint32_t *id, uint32_t n,
@@ -60,17 +63,38 @@ static void flushes_answer(struct weft_rma_win *win, int rank, const uint32_t *i
 			weft_debug("window: rank %d does not hear of its flush", rank);
 }
 
+static void list_locked(struct weft_rma_win *win, struct weft_rma_coming *c)
+{
+	weft_assert_held(weft_comm_spin, &win->lock);
+	c->next = win->coming;
+	c->prev_p = &win->coming;
+	if (c->next)
+		c->next->prev_p = &c->next;
+	win->coming = c;
+}
+
+static void unlist_locked(struct weft_rma_win *win, struct weft_rma_coming *c)
+{
+	weft_assert_held(weft_comm_spin, &win->lock);
+	*c->prev_p = c->next;
+	if (c->next)
+		c->next->prev_p = c->prev_p;
+}
+
+/* A put's data has come, or an answer has gone. */
 static void large_over(struct weft_req *req, void *arg)
 {
-	struct coming *c = arg;
+	struct weft_rma_coming *c = arg;
 	struct weft_rma_win *win = c->win;
 	struct weft_rma_target *t = &win->target[c->rank];
 	uint32_t *flush = NULL, n = 0;
+	weft_err err = WEFT_OK;
+	int rank = c->rank;
 	weft_comm_spin_lock(&win->lock);
-	if (req->status.err && !t->served)
+	if (c->put && req->status.err && !t->served)
 		t->served = req->status.err;
-	weft_err err = t->served;
-	if (--t->coming == 0) {
+	if (c->put && --t->coming == 0) {
+		err = t->served;
 		flush = t->flush;
 		n = t->n_flushes;
 		t->flush = NULL;
@@ -79,75 +103,84 @@ static void large_over(struct weft_req *req, void *arg)
 			t->served = WEFT_OK;
 	}
 	weft_comm_spin_unlock(&win->lock);
-	flushes_answer(win, c->rank, flush, n, err);
+	flushes_answer(win, rank, flush, n, err);
 	free(flush);
-	free(c);
-}
-
-static void large_sent(struct weft_req *req, void *arg)
-{
-	struct coming *c = arg;
-	struct weft_rma_win *win = c->win;
-	(void)req;
-	free(c);
-	/* Release: as kept_sent in send.c. */
-	atomic_fetch_sub_explicit(&win->x_unsent, 1, memory_order_acq_rel);
-}
-
-static weft_err large(struct weft_rma_win *win, int rank, const struct weft_rma_head *h)
-{
-	const struct weft_rma_span *s = weft_rma_spans(h);
-	struct coming *c = malloc(sizeof *c);
-	int peer = weft_rma_process(win, rank);
-	if (!c || h->n_spans != 1) {
+	/* Last: the closer waits for an empty list. */
+	weft_comm_spin_lock(&win->lock);
+	bool kept = c->kept;
+	c->over = true;
+	if (!kept)
+		unlist_locked(win, c);
+	weft_comm_spin_unlock(&win->lock);
+	if (!kept)
 		free(c);
-		return c ? WEFT_ERR_PROTO : WEFT_ERR_NOMEM;
-	}
-	*c = (struct coming){.win = win, .rank = rank, .put = h->kind == WEFT_RMA_PUT_LARGE};
-	struct weft_buf b = weft_data_buf_flat(place(win, s), s->len);
-	weft_comm_req_init(&c->req, c->put ? large_over : large_sent, c);
-	weft_err err;
-	if (c->put) {
-		weft_comm_spin_lock(&win->lock);
-		win->target[rank].coming++;
-		weft_comm_spin_unlock(&win->lock);
-		err = weft_comm_core_irecv(&c->req, win->data, peer, (int)h->id, &b);
-		if (err) {
-			c->req.status.err = err;
-			large_over(&c->req, c);
-		}
-		return WEFT_OK;
-	}
-	atomic_fetch_add_explicit(&win->x_unsent, 1, memory_order_relaxed); /* ordered by its end */
-	err = weft_comm_core_isend(&c->req, win->data, peer, (int)h->id, &b, WEFT_SEND_STANDARD);
-	if (err)
-		large_sent(&c->req, c);
-	else
-		weft_task_engine_pending();
-	return err;
 }
 
-/* An access that we refuse still has its message: it is taken, and dropped or answered empty. */
-static void large_refused(struct weft_rma_win *win, int rank, const struct weft_rma_head *h)
+/* Data goes between b and the origin by a message of its own, which the origin has named. */
+static weft_err large(struct weft_rma_win *win, int rank, const struct weft_rma_head *h,
+		      const struct weft_buf *b)
 {
-	struct coming *c = malloc(sizeof *c);
-	struct weft_buf none = weft_data_buf_flat(NULL, 0);
+	bool put = h->kind == WEFT_RMA_PUT_LARGE;
+	if (!weft_rma_tag_sane((int)h->id, !put))
+		return WEFT_ERR_PROTO;
+	struct weft_rma_coming *c = malloc(sizeof *c);
 	int peer = weft_rma_process(win, rank);
 	if (!c)
-		return;
-	*c = (struct coming){.win = win, .rank = rank, .put = h->kind == WEFT_RMA_PUT_LARGE};
-	weft_comm_req_init(&c->req, c->put ? large_over : large_sent, c);
-	if (c->put) {
-		weft_comm_spin_lock(&win->lock);
-		win->target[rank].coming++;
-		weft_comm_spin_unlock(&win->lock);
-		if (weft_comm_core_irecv(&c->req, win->data, peer, (int)h->id, &none))
-			large_over(&c->req, c);
-		return;
+		return WEFT_ERR_NOMEM;
+	*c = (struct weft_rma_coming){.win = win, .rank = rank, .tag = (int)h->id, .put = put};
+	weft_comm_req_init(&c->req, large_over, c);
+	weft_comm_spin_lock(&win->lock);
+	win->target[rank].coming += put;
+	list_locked(win, c);
+	weft_comm_spin_unlock(&win->lock);
+	weft_err err = put ? weft_comm_core_irecv(&c->req, win->data, peer, (int)h->id, b)
+			   : weft_comm_core_isend(&c->req, win->data, peer, (int)h->id, b,
+						  WEFT_SEND_STANDARD);
+	if (err) {
+		c->req.status.err = err;
+		large_over(&c->req, c);
+	} else if (!put) {
+		weft_task_engine_pending();
 	}
-	atomic_fetch_add_explicit(&win->x_unsent, 1, memory_order_relaxed); /* ordered by its end */
-	if (weft_comm_core_isend(&c->req, win->data, peer, (int)h->id, &none, WEFT_SEND_STANDARD))
-		large_sent(&c->req, c);
+	return WEFT_OK;
+}
+
+/* One that has not been taken back; it is kept. */
+static struct weft_rma_coming *next_coming_locked(struct weft_rma_win *win)
+{
+	weft_assert_held(weft_comm_spin, &win->lock);
+	struct weft_rma_coming *c = win->coming;
+	while (c && c->taken_back)
+		c = c->next;
+	if (c)
+		c->taken_back = c->kept = true;
+	return c;
+}
+
+bool weft_rma_serve_end(struct weft_rma_win *win)
+{
+	/* Ends: each turn takes one back for the first time.  One that is under way ends by itself. */
+	for (;;) {
+		weft_comm_spin_lock(&win->lock);
+		struct weft_rma_coming *c = next_coming_locked(win);
+		bool none = !win->coming;
+		weft_comm_spin_unlock(&win->lock);
+		if (!c)
+			return none;
+		if (c->put)
+			(void)weft_comm_recv_cancel(&c->req);
+		else
+			weft_comm_send_cancel(&c->req, win->data, weft_rma_process(win, c->rank),
+					      c->tag);
+		weft_comm_spin_lock(&win->lock);
+		bool over = c->over;
+		c->kept = false;
+		if (over)
+			unlist_locked(win, c);
+		weft_comm_spin_unlock(&win->lock);
+		if (over)
+			free(c);
+	}
 }
 
 /* ---- answers ------------------------------------------------------------------------------ */
@@ -189,8 +222,9 @@ static weft_err acc_spans(struct weft_rma_win *win, const struct weft_rma_head *
 	struct weft_buf to = weft_data_buf_flat(result, bytes);
 	for (unsigned i = 0; i < h->n_spans; i++)
 		piece[i] = (struct iovec){place(win, &s[i]), s[i].len};
-	struct weft_rma_acc a = {.there = {.piece = piece, .n_pieces = h->n_spans},
-				 .slot = win->target[win->rank].slot,
+	struct weft_rma_acc a = {.win = win,
+				 .rank = win->rank,
+				 .there = {.piece = piece, .n_pieces = h->n_spans},
 				 .red = {(enum weft_op)h->op, h->elem},
 				 .from = h->op == WEFT_OP_NO_OP ? NULL : &from,
 				 .result = result ? &to : NULL,
@@ -234,9 +268,8 @@ static void swap(struct weft_rma_win *win, int rank, const struct weft_rma_head 
 	if (a && !err) {
 		struct weft_rma_memory m = {
 			.buf = weft_data_buf_flat(place(win, weft_rma_spans(h)), bytes)};
-		a->err = (int32_t)weft_rma_acc_swap(&m, win->target[win->rank].slot, false, h->elem,
-						    weft_rma_data(h), weft_rma_data(h) + bytes,
-						    weft_rma_data(a));
+		a->err = (int32_t)weft_rma_acc_swap(win, win->rank, &m, h->elem, weft_rma_data(h),
+						    weft_rma_data(h) + bytes, weft_rma_data(a));
 	}
 	send_answer(win, rank, a);
 }
@@ -271,8 +304,11 @@ static void refuse(struct weft_rma_win *win, int rank, const struct weft_rma_hea
 {
 	if (h->kind == WEFT_RMA_GET || h->kind == WEFT_RMA_FETCH_ACC || h->kind == WEFT_RMA_SWAP)
 		send_answer(win, rank, answer_to(h, 0, WEFT_ERR_ARG));
-	else if (h->kind == WEFT_RMA_GET_LARGE || h->kind == WEFT_RMA_PUT_LARGE)
-		large_refused(win, rank, h);
+	else if (h->kind == WEFT_RMA_GET_LARGE || h->kind == WEFT_RMA_PUT_LARGE) {
+		/* It still has its message: taken and dropped, or answered empty. */
+		struct weft_buf none = weft_data_buf_flat(NULL, 0);
+		(void)large(win, rank, h, &none);
+	}
 }
 
 void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_head *h, size_t len)
@@ -286,7 +322,9 @@ void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_he
 	} else if (h->kind == WEFT_RMA_PUT) {
 		err = put(win, h, bytes);
 	} else if (h->kind == WEFT_RMA_PUT_LARGE || h->kind == WEFT_RMA_GET_LARGE) {
-		err = large(win, rank, h);
+		const struct weft_rma_span *s = weft_rma_spans(h);
+		struct weft_buf b = weft_data_buf_flat(h->n_spans ? place(win, s) : NULL, bytes);
+		err = h->n_spans == 1 ? large(win, rank, h, &b) : WEFT_ERR_PROTO;
 	} else if (h->kind == WEFT_RMA_GET) {
 		get(win, rank, h, bytes);
 	} else if (h->kind == WEFT_RMA_ACC || h->kind == WEFT_RMA_FETCH_ACC) {
@@ -299,7 +337,7 @@ void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_he
 		weft_rma_lock_left(win, rank, h->flags & WEFT_RMA_EXCLUSIVE);
 	} else if (h->kind == WEFT_RMA_COMPLETE) {
 		/* COMPLETED -> complete_wait.  Carries: what was served before. */
-		atomic_fetch_add_explicit(&win->x_completes, 1, memory_order_release);
+		atomic_fetch_add_explicit(&win->target[rank].x_completes, 1, memory_order_release);
 		weft_rma_notify(win);
 	}
 	if (!err)

@@ -16,6 +16,9 @@ static bool none_pending(struct weft_rma_win *win, void *arg)
 
 static weft_err take_error(struct weft_rma_target *t)
 {
+	/* Acquire: LOST.  What has been written to its memory is not to be had any more. */
+	if (weft_unlikely(atomic_load_explicit(&t->x_lost, memory_order_acquire)))
+		return WEFT_ERR_PEER;
 	/* Relaxed: written before the end that was waited for. */
 	if (weft_likely(!atomic_load_explicit(&t->x_err, memory_order_relaxed)))
 		return WEFT_OK;
@@ -131,31 +134,43 @@ weft_err weft_rma_complete(struct weft_rma_win *win, int rank)
 {
 	if (rank != win->rank)
 		return weft_rma_tell(win, rank, WEFT_RMA_COMPLETE, 0, WEFT_OK);
-	atomic_fetch_add_explicit(&win->x_completes, 1, memory_order_release); /* COMPLETED */
+	/* COMPLETED */
+	atomic_fetch_add_explicit(&win->target[rank].x_completes, 1, memory_order_release);
 	weft_rma_notify(win);
 	return WEFT_OK;
+}
+
+static bool has_completed(struct weft_rma_win *win, const struct members *m)
+{
+	for (int i = 0; i < m->n; i++)
+		/* COMPLETED <- weft_rma_serve. */
+		if (!atomic_load_explicit(&win->target[m->rank[i]].x_completes,
+					  memory_order_acquire))
+			return false;
+	return true;
 }
 
 static bool all_completed(struct weft_rma_win *win, void *arg)
 {
 	const struct members *m = arg;
-	/* COMPLETED <- weft_rma_serve. */
-	return (int)atomic_load_explicit(&win->x_completes, memory_order_acquire) >= m->n ||
-	       any_lost(win, m);
+	return has_completed(win, m) || any_lost(win, m);
 }
 
 weft_err weft_rma_complete_wait(struct weft_rma_win *win, const int *rank, int n)
 {
 	struct members m = {rank, n};
 	weft_rma_wait_until(win, all_completed, &m);
-	return weft_rma_complete_test(win, n) ? WEFT_OK : WEFT_ERR_PEER;
+	return weft_rma_complete_test(win, rank, n) ? WEFT_OK : WEFT_ERR_PEER;
 }
 
-bool weft_rma_complete_test(struct weft_rma_win *win, int n)
+bool weft_rma_complete_test(struct weft_rma_win *win, const int *rank, int n)
 {
-	/* COMPLETED <- weft_rma_serve. */
-	if ((int)atomic_load_explicit(&win->x_completes, memory_order_acquire) < n)
+	struct members m = {rank, n};
+	if (!has_completed(win, &m))
 		return false;
-	atomic_fetch_sub_explicit(&win->x_completes, (uint32_t)n, memory_order_relaxed);
+	for (int i = 0; i < n; i++)
+		/* Relaxed: as looked at. */
+		atomic_fetch_sub_explicit(&win->target[rank[i]].x_completes, 1,
+					  memory_order_relaxed);
 	return true;
 }

@@ -111,6 +111,8 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 	win->page.fd = -1;
 	win->locks_last = &win->locks;
 	win->target = calloc((size_t)win->size, sizeof *win->target);
+	for (int r = 0; win->target && r < win->size; r++)
+		win->target[r].place = -1;
 	paths_allowed(win);
 	weft_rma_pending_numbers(win);
 	weft_err err = win->target ? ranks_by_process(win) : WEFT_ERR_NOMEM;
@@ -127,15 +129,20 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 	return WEFT_OK;
 }
 
-/* Where the locks of the host's i-th member lie, and where the memory of the members begins. */
+/* The page: the locks of the host's members, for each the bytes of its lock's holders, then memory. */
 static size_t slot_at(int i)
 {
 	return (size_t)i * sizeof(struct weft_rma_slot);
 }
 
+static size_t shared_at(int i, int members)
+{
+	return slot_at(members) + (size_t)i * weft_align_up((size_t)members, WEFT_CACHELINE);
+}
+
 static size_t memory_at(int members)
 {
-	return weft_align_up(slot_at(members), 4096);
+	return weft_align_up(shared_at(members, members), 4096);
 }
 
 /* Where `rank`'s part lies in the host's memory; rank == size: where the last one ends. */
@@ -199,14 +206,19 @@ static void target_fill(struct weft_rma_win *win, int rank, bool paged)
 	t->len = o->len;
 	t->unit = o->unit;
 	t->path = WEFT_RMA_OWED;
+	t->place = -1;
 	if (rank == win->rank) {
 		t->path = WEFT_RMA_MAPPED;
 		t->map = win->base;
 		t->slot = &win->alone;
+		t->x_shared = &win->x_alone_shared;
+		t->place = 0;
 	}
 	if (!paged || !here(win, rank))
 		return;
-	t->slot = (void *)((char *)win->page.map + slot_at(members_before(win, rank)));
+	t->place = members_before(win, rank);
+	t->slot = (void *)((char *)win->page.map + slot_at(t->place));
+	t->x_shared = (void *)((char *)win->page.map + shared_at(t->place, win->places));
 	if (is_shared(win)) {
 		t->path = WEFT_RMA_MAPPED;
 		t->map = (char *)win->page.map + part_at(win, rank);
@@ -234,8 +246,12 @@ weft_err weft_rma_win_ready(struct weft_rma_win *win, const int32_t *mapped)
 		win->base = (char *)win->page.map + part_at(win, win->rank);
 	else if (is_shared(win))
 		err = own_memory(win, win->offer[win->rank].len);
+	win->places = paged ? members_before(win, win->size) : 1;
 	for (int r = 0; r < win->size; r++)
 		target_fill(win, r, paged);
+	struct weft_rma_slot *mine = win->target[win->rank].slot;
+	mine->pid = getpid();
+	mine->start = weft_rma_process_start(mine->pid);
 	/* All on one host and mapped: every access finds the processor's atomics. */
 	win->cpu_atomics = is_shared(win) && paged && one_host;
 	win->offer = NULL;
@@ -278,6 +294,8 @@ void weft_rma_peer_down(struct weft_core *core, int peer)
 		int rank = known ? win->rank_of[peer] : -1;
 		if (rank < 0)
 			continue;
+		/* LOST -> flush, lock, is_lost.  Carries nothing: what comes later is refused. */
+		atomic_store_explicit(&win->target[rank].x_lost, true, memory_order_release);
 		weft_rma_pending_end(win, rank);
 		weft_rma_lock_recover(win, rank);
 		weft_rma_notify(win);

@@ -24,12 +24,17 @@ struct weft_rma_target {
 	pid_t pid;          /* I: COPY */
 	enum weft_rma_path path;
 	struct weft_rma_slot *slot; /* I: its locks; NULL: on another host, by messages */
+	_Atomic uint8_t
+		*x_shared; /* I: with slot: which members of the host hold its lock together */
+	int place;         /* I: its number on this host; -1: its locks are asked for by messages */
+	_Atomic bool x_lost;        /* its process is gone */
 	/* as a target */
-	_Atomic bool x_asked;       /* owed accesses that no flush has asked for */
-	_Atomic uint32_t x_seq;     /* messages whose order counts */
-	_Atomic uint32_t x_pending; /* parts of accesses that are not over here */
-	_Atomic int x_err;          /* the first error since the last flush */
-	_Atomic uint32_t x_posts;   /* posts that have come and are not used */
+	_Atomic bool x_asked;         /* owed accesses that no flush has asked for */
+	_Atomic uint32_t x_seq;       /* messages whose order counts */
+	_Atomic uint32_t x_pending;   /* parts of accesses that are not over here */
+	_Atomic int x_err;            /* the first error since the last flush */
+	_Atomic uint32_t x_posts;     /* posts that have come and are not used */
+	_Atomic uint32_t x_completes; /* as an origin: completes that have come and are not used */
 	/* as an origin */
 	uint32_t expected;            /* L: the message that is next */
 	bool busy;                    /* L: a thread serves it */
@@ -37,14 +42,18 @@ struct weft_rma_target {
 	uint32_t coming;              /* L: large puts under way */
 	uint32_t n_flushes;           /* L: flushes that wait for them, and their ids */
 	uint32_t *flush;
-	weft_err served; /* L: the first error since its last flush */
+	weft_err served;  /* L: the first error since its last flush */
+	uint8_t far_lock; /* L: what it holds of our lock without mapping it: enum weft_rma_far */
 };
+
+enum weft_rma_far { WEFT_RMA_FAR_NONE, WEFT_RMA_FAR_SHARED, WEFT_RMA_FAR_EXCLUSIVE };
 
 struct weft_rma_range { /* L: of a dynamic window */
 	struct weft_rma_range *next;
 	uint64_t base, len;
 };
 
+struct weft_rma_coming; /* serve.c */
 struct weft_rma_waiter; /* wait.c */
 struct weft_rma_lock_request;
 
@@ -67,10 +76,12 @@ struct weft_rma_win {
 	int processes;              /* I: length of rank_of */
 	enum weft_rma_flavor flavor;
 	bool contiguous;
-	bool maps, copies;                  /* I: what the setting rma_path allows on one host */
-	bool cpu_atomics;                   /* I */
-	struct weft_rma_page page;          /* I */
-	struct weft_rma_slot alone;         /* where there is no page */
+	bool maps, copies;              /* I: what the setting rma_path allows on one host */
+	bool cpu_atomics;               /* I */
+	struct weft_rma_page page;      /* I */
+	struct weft_rma_slot alone;     /* where there is no page */
+	_Atomic uint8_t x_alone_shared; /* the same */
+	int places;                     /* I: members of this host that map the page; at least 1 */
 	const struct weft_rma_offer *offer; /* until ready */
 	void *base;                         /* I: own memory */
 	struct weft_rma_target *target;     /* I: one per member */
@@ -80,10 +91,10 @@ struct weft_rma_win {
 	struct weft_rma_lock_request **locks_last; /* L */
 	struct weft_rma_waiter *waiters;           /* L */
 	_Atomic uint32_t x_waiters;
-	_Atomic uint32_t x_unsent;    /* messages that the network has not taken */
-	_Atomic uint32_t x_completes; /* that have come and are not used */
-	_Atomic uint32_t x_tag;       /* of large accesses */
-	_Atomic int x_posted;         /* receives that will go on by themselves */
+	_Atomic uint32_t x_unsent;      /* messages that the network has not taken */
+	struct weft_rma_coming *coming; /* L: large accesses that are served (serve.c) */
+	_Atomic uint32_t x_tag;         /* of large accesses */
+	_Atomic int x_posted;           /* receives that will go on by themselves */
 	_Atomic bool x_stop;
 	struct weft_rma_receive *receive;
 	struct weft_rma_win *next, **prev_p; /* list of all, under its lock */
@@ -134,6 +145,8 @@ void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_he
 /* Answers. */
 void weft_rma_answered(struct weft_rma_win *win, int rank, const struct weft_rma_head *h,
 		       size_t len);
+/* Takes back what waits for data or has not been sent; true: nothing is left.  The window closes. */
+bool weft_rma_serve_end(struct weft_rma_win *win);
 /* Requests of locks, and that one is free; from `rank`. */
 void weft_rma_lock_asked(struct weft_rma_win *win, int rank, bool exclusive, uint32_t id);
 void weft_rma_lock_freed(struct weft_rma_win *win);

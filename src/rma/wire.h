@@ -70,6 +70,22 @@ struct weft_rma_span {
 	uint64_t at, len;
 };
 
+/* Tags of large accesses, on `data`. */
+#define WEFT_RMA_TAG_LARGE 0x40000000
+#define WEFT_RMA_TAG_GET 0x20000000
+
+static inline int weft_rma_tag(bool get, uint32_t number)
+{
+	return (int)(WEFT_RMA_TAG_LARGE | (get ? WEFT_RMA_TAG_GET : 0) |
+		     (number & (WEFT_RMA_TAG_GET - 1)));
+}
+
+/* Is it one, and no wildcard? */
+static inline bool weft_rma_tag_sane(int tag, bool get)
+{
+	return tag == weft_rma_tag(get, (uint32_t)tag);
+}
+
 _Static_assert(sizeof(struct weft_rma_head) == 24, "no holes on the wire");
 _Static_assert(sizeof(struct weft_rma_span) == 16, "no holes on the wire");
 

@@ -235,10 +235,10 @@ int weft_mpi_Win_test(MPI_Win win, int *flag)
 	struct weft_mpi_win *w = weft_mpi_window(win);
 	if (!w->posted)
 		return sync_wrong("MPI_Win_post has not been called");
-	*flag = weft_rma_complete_test(w->rma, w->n_posted);
+	*flag = weft_rma_complete_test(w->rma, w->posted, w->n_posted);
 	if (!*flag) {
 		(void)weft_engine_poll();
-		*flag = weft_rma_complete_test(w->rma, w->n_posted);
+		*flag = weft_rma_complete_test(w->rma, w->posted, w->n_posted);
 	}
 	if (*flag)
 		post_over(w);
