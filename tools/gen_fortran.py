@@ -5,8 +5,9 @@
 usage: gen_fortran.py SOURCES OUT
 
 SOURCES  the folder with what is written by hand (src/mpi/fortran): an ENTRY(x) there implements MPI_X.
-OUT      gets include/mpif.h, gen/fort_* and gen/fortran/*; a file is written only if it changes.
+OUT      gets include/mpif.h, gen/fort_* and share/weft/fortran/*; a file is written only if it changes.
 """
+import hashlib
 import os
 import sys
 
@@ -27,10 +28,20 @@ def main():
     by_hand = abi_fortran_entry.scan_by_hand(sources)
     entries, missing = abi_fortran_entry.write_entries(procedures, by_hand)
     if missing:
-        print("gen_fortran.py: no rule and nothing by hand for " + " ".join(missing))
+        sys.exit("gen_fortran.py: no rule and nothing by hand for " + " ".join(missing))
     put(os.path.join(out, "gen", "fort_proto.h"), abi_fortran_entry.write_prototypes(procedures))
     put(os.path.join(out, "gen", "fort_entries.c"), entries)
     put(os.path.join(out, "include", "mpif.h"), abi_fortran_text.write_mpif(procedures, constants))
+    modules = {
+        "weft_mpi_types": abi_fortran_text.write_types(),
+        "mpi": abi_fortran_text.write_module(procedures, constants),
+    }
+    folder = os.path.join(out, "share", "weft", "fortran")
+    for name, text in modules.items():
+        put(os.path.join(folder, name + ".F90"), text)
+    put(os.path.join(folder, "order"), "".join(name + "\n" for name in modules))
+    # What tells a cache of compiled modules that they are old.
+    put(os.path.join(folder, "version"), hashlib.sha256("".join(modules.values()).encode()).hexdigest() + "\n")
 
 
 if __name__ == "__main__":

@@ -161,8 +161,8 @@ static void use_sample(void)
 static bool belongs_to_others(const char *assignment)
 {
 	static const char *const theirs[] = {
-		"WEFT_CC=",   "WEFT_CXX=",      "WEFT_FC=",        "WEFT_LONG=",
-		"WEFT_BOOT_", "WEFT_SPAWN_FD=", "WEFT_SPAWN_PORT="};
+		"WEFT_CC=",   "WEFT_CXX=",  "WEFT_FC=",       "WEFT_FORTRAN_CACHE=",
+		"WEFT_LONG=", "WEFT_BOOT_", "WEFT_SPAWN_FD=", "WEFT_SPAWN_PORT="};
 	for (size_t i = 0; i < weft_countof(theirs); i++)
 		if (strncmp(assignment, theirs[i], strlen(theirs[i])) == 0)
 			return true;

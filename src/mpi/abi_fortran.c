@@ -20,13 +20,17 @@ static int64_t logical[2];         /* under lock: false, true */
 
 /* ---- sizes and optional types ------------------------------------------------------------------ */
 
-/* The elements of a type of 1, 2, 4 and 8 bytes; NONE: we have none. */
-static const unsigned integers[] = {WEFT_B_NONE, WEFT_B_NONE, WEFT_B_I32, WEFT_B_I64};
-static const unsigned logicals[] = {WEFT_B_L8, WEFT_B_L16, WEFT_B_L32, WEFT_B_L64};
-static const unsigned reals[] = {WEFT_B_NONE, WEFT_B_NONE, WEFT_B_F32, WEFT_B_F64};
-static const unsigned complexes[] = {WEFT_B_NONE, WEFT_B_NONE, WEFT_B_C32, WEFT_B_C64};
-static const unsigned integer_pairs[] = {WEFT_B_NONE, WEFT_B_NONE, WEFT_B_I32_I32, WEFT_B_I64_I64};
-static const unsigned real_pairs[] = {WEFT_B_NONE, WEFT_B_NONE, WEFT_B_F32_F32, WEFT_B_F64_F64};
+/* The elements of a type of 1, 2, 4, 8 and 16 bytes; NONE: we have none. */
+#define NONE WEFT_B_NONE
+static const unsigned integers[] = {NONE, NONE, WEFT_B_I32, WEFT_B_I64, NONE};
+static const unsigned logicals[] = {WEFT_B_L8, WEFT_B_L16, WEFT_B_L32, WEFT_B_L64, NONE};
+static const unsigned reals[] = {NONE, NONE, WEFT_B_F32, WEFT_B_F64, NONE};
+static const unsigned complexes[] = {NONE, NONE, WEFT_B_C32, WEFT_B_C64, NONE};
+static const unsigned integer_pairs[] = {NONE, NONE, WEFT_B_I32_I32, WEFT_B_I64_I64, NONE};
+static const unsigned real_pairs[] = {NONE, NONE, WEFT_B_F32_F32, WEFT_B_F64_F64, NONE};
+
+/* A compiler may make REAL and DOUBLE PRECISION so long: the datatypes are unsupported then. */
+#define LOG2_QUAD 4
 
 /* A kind whose size the compiler chooses, and the types that follow from it. */
 static const struct {
@@ -74,11 +78,11 @@ static const struct {
 	{"mpi_double_complex_supported", MPI_DOUBLE_COMPLEX},
 };
 
-/* 0 to 3 for 1, 2, 4, 8; -1: another size. */
+/* 0 to 4 for 1, 2, 4, 8, 16; -1: another size. */
 static int log2_of(const char *text)
 {
-	static const char *const sizes[] = {"1", "2", "4", "8"};
-	for (int i = 0; i < 4; i++)
+	static const char *const sizes[] = {"1", "2", "4", "8", "16"};
+	for (int i = 0; i < 5; i++)
 		if (strcmp(text, sizes[i]) == 0)
 			return i;
 	return -1;
@@ -92,10 +96,13 @@ static int size_said(struct weft_mpi_info *info, size_t i, int *log2_p)
 	snprintf(text, sizeof(text), "%u", sized[i].usual);
 	(void)weft_mpi_info_look(info, sized[i].key, text, sizeof(text));
 	*log2_p = log2_of(text);
-	if (*log2_p < 0 || sized[i].of[0].elem[*log2_p] == WEFT_B_NONE)
+	bool real = sized[i].of[0].elem == reals;
+	if (*log2_p < 0 ||
+	    (sized[i].of[0].elem[*log2_p] == WEFT_B_NONE && !(real && *log2_p == LOG2_QUAD)))
 		return weft_mpi_err(MPI_ERR_INFO_VALUE,
-				    "%s is '%s': this library has %s4 and 8 bytes", sized[i].key,
-				    text, i == 0 ? "1, 2, " : "");
+				    "%s is '%s': this library has %s4 and 8 bytes%s", sized[i].key,
+				    text, i == 0 ? "1, 2, " : "",
+				    real ? "; 16 leaves the datatype unsupported" : "");
 	return MPI_SUCCESS;
 }
 

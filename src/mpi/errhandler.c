@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* errhandler.c - error handlers, and what happens when an MPI function fails. */
 #include "mpi/errhandler.h"
+#include "mpi/lang.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ static int create(enum weft_mpi_kind object, void (*fn)(void), MPI_Errhandler *h
 	e->what = WEFT_MPI_USER;
 	e->object = object;
 	e->fn = fn;
+	e->lang = weft_mpi_lang_take((const void *)(uintptr_t)fn);
 	e->users = e->refs = 1;
 	if (weft_mpi_object_new(&e->head, WEFT_MPI_ERRHANDLER)) {
 		free(e);
@@ -262,7 +264,9 @@ static _Noreturn void die(int code, const char *func, const char *where)
 static void call_user(const struct weft_mpi_errhandler *e, void *handle_p, int *code_p)
 {
 	/* The handle types are all pointers: the cast restores what the user gave. */
-	if (e->object == WEFT_MPI_COMM)
+	if (e->lang)
+		e->lang->errhandler(e->fn, weft_mpi_handle_toint(*(void **)handle_p), code_p);
+	else if (e->object == WEFT_MPI_COMM)
 		((MPI_Comm_errhandler_function *)e->fn)(handle_p, code_p);
 	else if (e->object == WEFT_MPI_FILE)
 		((MPI_File_errhandler_function *)e->fn)(handle_p, code_p);

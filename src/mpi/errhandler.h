@@ -15,8 +15,9 @@ enum weft_mpi_errhandler_what { WEFT_MPI_FATAL, WEFT_MPI_ABORTS, WEFT_MPI_RETURN
 struct weft_mpi_errhandler {
 	struct weft_mpi_head head;
 	enum weft_mpi_errhandler_what what;
-	enum weft_mpi_kind object; /* of USER: what it may be attached to */
-	void (*fn)(void);          /* of USER: cast by object */
+	enum weft_mpi_kind object;    /* of USER: what it may be attached to */
+	void (*fn)(void);             /* of USER: cast by object */
+	const struct weft_lang *lang; /* fn's language; NULL: C */
 	int users;
 	int refs;
 };

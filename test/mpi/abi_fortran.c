@@ -46,7 +46,7 @@ static void refused(void)
 	MPI_Info info;
 	int32_t yes = 1, no = 0;
 	FAILS(MPI_Abi_set_fortran_info(MPI_INFO_NULL), MPI_ERR_INFO);
-	set_and_free(with("mpi_real_size", "16"), MPI_ERR_INFO_VALUE);
+	set_and_free(with("mpi_real_size", "32"), MPI_ERR_INFO_VALUE);
 	set_and_free(with("mpi_integer_size", "2"), MPI_ERR_INFO_VALUE);
 	set_and_free(with("mpi_integer_size", "many"), MPI_ERR_INFO_VALUE);
 	set_and_free(with("mpi_real4_supported", "perhaps"), MPI_ERR_INFO_VALUE);

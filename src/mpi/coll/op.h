@@ -21,6 +21,7 @@ struct weft_mpi_op {
 	const char *name;
 	MPI_User_function *fn; /* user's, in one of the two forms */
 	MPI_User_function_c *fn_c;
+	const struct weft_lang *lang; /* fn's language; NULL: C */
 };
 
 void weft_mpi_op_unref_last(struct weft_mpi_op *op);

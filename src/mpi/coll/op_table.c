@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "mpi/coll/op.h"
+#include "mpi/lang.h"
 
 #define OPS(X)                                                                                     \
 	X(SUM)                                                                                     \
@@ -54,6 +55,7 @@ static int op_new(MPI_User_function *fn, MPI_User_function_c *fn_c, int commute,
 	}
 	op->fn = fn;
 	op->fn_c = fn_c;
+	op->lang = fn ? weft_mpi_lang_take((const void *)(uintptr_t)fn) : NULL;
 	op->commutative = commute != 0;
 	atomic_init(&op->head.x_refs, 1);
 	if (weft_mpi_object_new(&op->head, WEFT_MPI_OP)) {
@@ -116,7 +118,10 @@ static void call_user(const struct weft_coll_op *op, const void *in, void *inout
 	}
 	for (size_t done = 0; done < count;) {
 		int n = count - done < INT_MAX ? (int)(count - done) : INT_MAX;
-		o->fn(a, b, &n, &type);
+		if (o->lang)
+			o->lang->op((weft_lang_fn *)o->fn, a, b, n, weft_mpi_handle_toint(type));
+		else
+			o->fn(a, b, &n, &type);
 		done += (size_t)n;
 		a += n * op->extent;
 		b += n * op->extent;

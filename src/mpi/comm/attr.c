@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "boot/boot.h"
+#include "mpi/lang.h"
 #include "mpi/rma/win.h"
 
 struct keyval {
@@ -18,14 +19,23 @@ struct keyval {
 	void (*copy)(void);   /* 0: do not copy, 1: copy the value, else the user's function */
 	void (*delete)(void); /* 0: nothing to do */
 	void *extra;
-	bool freed; /* by the user; waits for refs */
-	int refs;   /* values and running callbacks */
+	const struct weft_lang *lang; /* of both; NULL: C */
+	MPI_Aint number;              /* extra state of another language */
+	bool freed;                   /* by the user; waits for refs */
+	int refs;                     /* values and running callbacks */
+};
+
+struct value {
+	enum weft_lang_form form;
+	void *pointer;   /* POINTER */
+	MPI_Aint number; /* the other forms */
+	int narrow;      /* INTEGER: what C sees of it */
 };
 
 struct weft_mpi_attrs { /* one value; the list goes from the last set to the first */
 	struct weft_mpi_attrs *next;
 	int key;
-	void *value;
+	struct value value;
 };
 
 #define FIRST_KEY 1024
@@ -80,6 +90,9 @@ static int key_create(enum weft_mpi_kind kind, void (*copy)(void), void (*delete
 	if (!k)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	*k = (struct keyval){.kind = kind, .copy = copy, .delete = delete, .extra = extra};
+	k->lang = extra ? weft_mpi_lang_take(extra) : NULL;
+	if (k->lang)
+		k->number = *(MPI_Aint *)extra;
 	pthread_mutex_lock(&lock);
 	static int from; /* where the search goes on, so that a freed key rests */
 	for (i = 0; i < key_count && keys[(from + i) % key_count]; i++)
@@ -141,38 +154,90 @@ static void *head_handle(const struct weft_mpi_head *head)
 	return (void *)(uintptr_t)head->handle;
 }
 
-static int call_delete(const struct keyval *k, struct weft_mpi_head *head, int key, void *value)
+/* What C sees of a value: itself, or where it lies. */
+static void *as_pointer(struct value *v)
+{
+	switch (v->form) {
+	case WEFT_LANG_INTEGER:
+		return &v->narrow;
+	case WEFT_LANG_ADDRESS:
+		return &v->number;
+	default:
+		return v->pointer;
+	}
+}
+
+static MPI_Aint as_number(const struct value *v)
+{
+	return v->form == WEFT_LANG_POINTER ? (MPI_Aint)(intptr_t)v->pointer : v->number;
+}
+
+static struct value from_number(enum weft_lang_form form, MPI_Aint number)
+{
+	if (form == WEFT_LANG_POINTER)
+		return (struct value){.pointer = (void *)(intptr_t)number};
+	return (struct value){.form = form, .number = number, .narrow = (int)number};
+}
+
+static int call_delete(const struct keyval *k, struct weft_mpi_head *head, int key, struct value *v)
 {
 	if (!k->delete)
 		return MPI_SUCCESS;
+	if (k->lang) {
+		MPI_Aint extra = k->number;
+		return k->lang->delete (k->delete, weft_mpi_handle_toint(head_handle(head)), key,
+					as_number(v), &extra);
+	}
 	if (k->kind == WEFT_MPI_COMM)
-		return ((MPI_Comm_delete_attr_function *)k->delete)(head_handle(head), key, value,
-								    k->extra);
+		return ((MPI_Comm_delete_attr_function *)k->delete)(head_handle(head), key,
+								    as_pointer(v), k->extra);
 	if (k->kind == WEFT_MPI_TYPE)
-		return ((MPI_Type_delete_attr_function *)k->delete)(head_handle(head), key, value,
-								    k->extra);
-	return ((MPI_Win_delete_attr_function *)k->delete)(head_handle(head), key, value, k->extra);
+		return ((MPI_Type_delete_attr_function *)k->delete)(head_handle(head), key,
+								    as_pointer(v), k->extra);
+	return ((MPI_Win_delete_attr_function *)k->delete)(head_handle(head), key, as_pointer(v),
+							   k->extra);
 }
 
-static int call_copy(const struct keyval *k, struct weft_mpi_head *head, int key, void *value,
-		     void **out_p, int *flag)
+/* A copy keeps the form of what it is a copy of. */
+static int call_lang_copy(const struct keyval *k, struct weft_mpi_head *head, int key,
+			  const struct value *v, struct value *out_p, int *flag)
 {
+	MPI_Aint extra = k->number, number = 0;
+	int err = k->lang->copy(k->copy, weft_mpi_handle_toint(head_handle(head)), key, &extra,
+				as_number(v), &number, flag);
+
+	*out_p = from_number(v->form, number);
+	return err;
+}
+
+static int call_copy(const struct keyval *k, struct weft_mpi_head *head, int key, struct value *v,
+		     struct value *out_p, int *flag)
+{
+	void *in = as_pointer(v), *out = NULL;
+	int err;
+
 	*flag = 0;
 	if (!k->copy)
 		return MPI_SUCCESS;
 	if ((uintptr_t)k->copy == 1) {
 		*flag = 1;
-		*out_p = value;
+		*out_p = *v;
 		return MPI_SUCCESS;
 	}
+	if (k->lang)
+		return call_lang_copy(k, head, key, v, out_p, flag);
 	if (k->kind == WEFT_MPI_COMM)
-		return ((MPI_Comm_copy_attr_function *)k->copy)(head_handle(head), key, k->extra,
-								value, out_p, flag);
-	if (k->kind == WEFT_MPI_TYPE)
-		return ((MPI_Type_copy_attr_function *)k->copy)(head_handle(head), key, k->extra,
-								value, out_p, flag);
-	return ((MPI_Win_copy_attr_function *)k->copy)(head_handle(head), key, k->extra, value,
-						       out_p, flag);
+		err = ((MPI_Comm_copy_attr_function *)k->copy)(head_handle(head), key, k->extra, in,
+							       &out, flag);
+	else if (k->kind == WEFT_MPI_TYPE)
+		err = ((MPI_Type_copy_attr_function *)k->copy)(head_handle(head), key, k->extra, in,
+							       &out, flag);
+	else
+		err = ((MPI_Win_copy_attr_function *)k->copy)(head_handle(head), key, k->extra, in,
+							      &out, flag);
+	/* The address of a number, given back: the copy is that number. */
+	*out_p = out == in ? *v : (struct value){.pointer = out};
+	return err;
 }
 
 /* ---- values ------------------------------------------------------------------------------- */
@@ -192,7 +257,7 @@ static int attr_delete(struct weft_mpi_head *head, int key)
 	pthread_mutex_lock(&lock);
 	struct keyval *k = key_locked(key, head->kind);
 	struct weft_mpi_attrs *a = k ? *find_locked(head, key) : NULL;
-	void *value = a ? a->value : NULL;
+	struct value value = a ? a->value : (struct value){0};
 	if (a)
 		k->refs++;
 	pthread_mutex_unlock(&lock);
@@ -201,7 +266,7 @@ static int attr_delete(struct weft_mpi_head *head, int key)
 				    k ? "no value is cached under key %d"
 				      : "invalid key %d (predefined, freed or wild)",
 				    key);
-	int err = call_delete(k, head, key, value);
+	int err = call_delete(k, head, key, &value);
 	pthread_mutex_lock(&lock);
 	struct weft_mpi_attrs **link = find_locked(head, key);
 	if (!err && *link == a) {
@@ -214,8 +279,12 @@ static int attr_delete(struct weft_mpi_head *head, int key)
 	return err;
 }
 
-static int attr_set(struct weft_mpi_head *head, int key, void *value)
+static int attr_set(struct weft_mpi_head *head, int key, void *pointer)
 {
+	const struct weft_lang *lang = pointer ? weft_mpi_lang_take(pointer) : NULL;
+	struct value value = lang ? from_number(lang->form, *(MPI_Aint *)pointer)
+				  : (struct value){.pointer = pointer};
+
 	pthread_mutex_lock(&lock);
 	struct keyval *k = key_locked(key, head->kind);
 	if (k && k->freed)
@@ -310,22 +379,37 @@ static bool abi_get(struct weft_mpi_head *head, int key, void **value_p, int *fl
 	return head->kind == WEFT_MPI_WIN && window_get(head, key, value_p, flag);
 }
 
+/* What other languages see of what C sees as value. */
+static MPI_Aint abi_number(int key, const void *value)
+{
+	if (key == MPI_WIN_BASE)
+		return (MPI_Aint)(intptr_t)value;
+	return key == MPI_WIN_SIZE ? *(const MPI_Aint *)value : *(const int *)value;
+}
+
 static int attr_get(struct weft_mpi_head *head, int key, void *out, int *flag)
 {
 	void *value = NULL;
+	MPI_Aint number = 0;
 
-	if (!abi_get(head, key, &value, flag)) {
+	if (abi_get(head, key, &value, flag)) {
+		if (*flag)
+			number = abi_number(key, value);
+	} else {
 		pthread_mutex_lock(&lock);
 		struct keyval *k = key_locked(key, head->kind);
 		struct weft_mpi_attrs *a = k ? *find_locked(head, key) : NULL;
 		*flag = a != NULL;
-		value = a ? a->value : NULL;
+		value = a ? as_pointer(&a->value) : NULL;
+		number = a ? as_number(&a->value) : 0;
 		pthread_mutex_unlock(&lock);
 		if (!k)
 			return weft_mpi_err(MPI_ERR_KEYVAL, "invalid key %d (freed or wild)", key);
 	}
-	if (*flag)
+	if (*flag) {
 		*(void **)out = value;
+		weft_mpi_lang_got(value, number);
+	}
 	return MPI_SUCCESS;
 }
 
@@ -344,7 +428,7 @@ int weft_mpi_attrs_copy(struct weft_mpi_head *from, struct weft_mpi_head *to)
 	if (n && !order)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	for (i = 0; i < n && !err; i++) {
-		void *value = NULL, *copy = NULL;
+		struct value value = {0}, copy = {0};
 		int flag = 0;
 		pthread_mutex_lock(&lock);
 		struct weft_mpi_attrs *a = *find_locked(from, order[i]);
@@ -356,7 +440,7 @@ int weft_mpi_attrs_copy(struct weft_mpi_head *from, struct weft_mpi_head *to)
 		pthread_mutex_unlock(&lock);
 		if (!k)
 			continue;
-		err = call_copy(k, from, order[i], value, &copy, &flag);
+		err = call_copy(k, from, order[i], &value, &copy, &flag);
 		struct weft_mpi_attrs *b = !err && flag ? malloc(sizeof(*b)) : NULL;
 		if (!err && flag && !b)
 			err = weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");

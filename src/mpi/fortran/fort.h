@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "mpi/fortran/facts.h"
+#include "mpi/fortran/predefined.h"
 #include "mpi/fortran/temp.h"
 
 typedef void weft_f_function(void);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lang.c - what a binding announces, and what it is told of an attribute, per thread. */
+#include "mpi/lang.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+static _Thread_local struct {
+	const struct weft_lang *lang;
+	const void *mark;
+	const void *got;
+	MPI_Aint number;
+} here;
+
+void weft_lang_next(const struct weft_lang *lang, const void *mark)
+{
+	here.lang = lang;
+	here.mark = mark;
+}
+
+const struct weft_lang *weft_mpi_lang_take(const void *mark)
+{
+	const struct weft_lang *lang = here.lang;
+
+	if (!lang || here.mark != mark)
+		return NULL;
+	here.lang = NULL;
+	return lang;
+}
+
+void weft_mpi_lang_got(const void *value, MPI_Aint number)
+{
+	here.got = value;
+	here.number = number;
+}
+
+MPI_Aint weft_lang_attr(const void *value)
+{
+	return here.got == value ? here.number : (MPI_Aint)(intptr_t)value;
+}
