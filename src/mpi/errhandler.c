@@ -479,8 +479,7 @@ int weft_mpi_raise_file(MPI_File file, int code, const char *func)
 	why->text[0] = '\0';
 	if (e->what == WEFT_MPI_USER) {
 		MPI_File handle = f ? file : MPI_FILE_NULL;
-		int seen = code;
-		call_user(e, &handle, &seen);
+		call_user(e, &handle, &code); /* what the function makes of the code is returned */
 	}
 	weft_mpi_errhandler_unref(e);
 	return code;

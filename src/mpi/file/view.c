@@ -18,8 +18,8 @@ void weft_mpi_file_view_drop(struct weft_mpi_file *f)
 	weft_mpi_type_unref(f->filetype);
 }
 
-/* Data must not go back in the file; looked at in the first ranges of the type. */
-static bool goes_back(const struct weft_type *t)
+/* Data must not go back in the file, nor overlap where it is written; looked at in the first ranges of the type. */
+static bool goes_back(const struct weft_type *t, bool written)
 {
 	struct weft_file_view v = {.type = t};
 	struct weft_file_range r[64];
@@ -30,31 +30,37 @@ static bool goes_back(const struct weft_type *t)
 		for (unsigned i = 0; i < n; i++) {
 			if (r[i].at < end)
 				return true;
-			end = r[i].at + r[i].len;
+			end = r[i].at + (written ? r[i].len : 0);
 		}
 	}
 	return false;
 }
 
-static int types_wrong(struct weft_mpi_type *e, struct weft_mpi_type *t)
+static int layout_wrong(const struct weft_type *t, bool written, const char *what)
+{
+	if (t->true_lb < 0 || weft_data_type_extent(t) < 0)
+		return weft_mpi_err(MPI_ERR_IO, "%s has a negative displacement", what);
+	if (!t->flat && t->size && goes_back(t, written))
+		return weft_mpi_err(MPI_ERR_IO, "the displacements of %s do not grow%s", what,
+				    written ? ", or overlap" : "");
+	return MPI_SUCCESS;
+}
+
+static int types_wrong(struct weft_mpi_type *e, struct weft_mpi_type *t, bool written)
 {
 	if (!e->layout || !t->layout || !e->committed || !t->committed)
 		return weft_mpi_err(MPI_ERR_TYPE, "%s is not committed",
 				    e->committed ? "the file type" : "the elementary type");
 	if (!e->layout->size)
 		return weft_mpi_err(MPI_ERR_TYPE, "the elementary type has no data");
-	if (t->layout->true_lb < 0 || weft_data_type_extent(t->layout) < 0)
-		return weft_mpi_err(MPI_ERR_TYPE, "the file type has a negative displacement");
 	if (t->layout->size % e->layout->size)
 		return weft_mpi_err(
 			MPI_ERR_TYPE,
 			"the file type (%zu bytes) is no multiple of the elementary type "
 			"(%zu bytes)",
 			t->layout->size, e->layout->size);
-	if (!t->layout->flat && t->layout->size && goes_back(t->layout))
-		return weft_mpi_err(MPI_ERR_TYPE,
-				    "the displacements of the file type do not grow, or overlap");
-	return MPI_SUCCESS;
+	int err = layout_wrong(e->layout, written, "the elementary type");
+	return err ? err : layout_wrong(t->layout, written, "the file type");
 }
 
 /* A view that is not in use yet. */
@@ -113,7 +119,7 @@ static int set_view_check(struct weft_mpi_file *f, MPI_Offset *disp_p, struct we
 		err = weft_mpi_err(MPI_ERR_ARG, "the displacement is negative (%lld)",
 				   (long long)*disp_p);
 	if (!err)
-		err = types_wrong(e, t);
+		err = types_wrong(e, t, !(f->amode & MPI_MODE_RDONLY));
 	return err ? err : view_make(e, t, *disp_p, rep, v, etype_bytes_p);
 }
 
