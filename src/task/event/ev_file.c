@@ -35,6 +35,7 @@ struct file_request {
 	uint32_t pieces; /* of the vector */
 	uint8_t op;
 	bool with_kernel;
+	bool withdrawn;
 };
 
 _Static_assert(sizeof(struct file_request) <= sizeof(((struct weft_ev *)0)->of_source), "it fits");
@@ -101,6 +102,7 @@ static bool file_detach(void *arg, struct weft_event *ev)
 {
 	struct files *f = arg;
 	if (request_of(ev)->with_kernel) {
+		request_of(ev)->withdrawn = true;
 		struct io_uring_sqe *e = weft_task_uring_entry(&f->ring);
 		if (e) {
 			e->opcode = IORING_OP_ASYNC_CANCEL;
@@ -130,6 +132,13 @@ static void file_poll_group(void *arg, struct weft_events *es)
 			continue; /* a cancel's own */
 		weft_assert(f->inflight > 0 && request_of(ev)->with_kernel);
 		f->inflight--;
+		/* The kernel cancels what a thread has submitted when that thread ends; it was one that polled,
+		 * not the owner of the request, which goes again. */
+		if (result == -ECANCELED && !request_of(ev)->withdrawn) {
+			request_of(ev)->with_kernel = false;
+			(void)file_attach(f, ev, &result);
+			continue;
+		}
 		weft_event_complete(ev, result);
 	}
 	if (f->waiting)
