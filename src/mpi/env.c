@@ -65,19 +65,6 @@ int weft_mpi_Get_processor_name(char *name, int *resultlen)
 	return MPI_SUCCESS;
 }
 
-/* The kinds of hardware that MPI_Comm_split_type can name. */
-int weft_mpi_Get_hw_resource_info(MPI_Info *hw_info)
-{
-	struct weft_mpi_info *i = weft_mpi_info_make();
-	int err = i ? weft_mpi_info_put(i, "mpi_shared_memory", "true") : MPI_SUCCESS;
-
-	if (err) {
-		weft_mpi_info_free(i);
-		return err;
-	}
-	return weft_mpi_info_name(i, hw_info);
-}
-
 double weft_mpi_Wtime(void)
 {
 	return (double)weft_clock_ns() * 1e-9;

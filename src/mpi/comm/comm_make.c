@@ -175,64 +175,6 @@ int weft_mpi_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 	return err || !made ? err : weft_mpi_comm_name(made, newcomm);
 }
 
-static int first_here(const struct weft_mpi_group *g, int first)
-{
-	for (int r = 0; r < g->size; r++)
-		if (g->world[r] < first &&
-		    (r == g->rank || weft_comm_same_host(g->domain->core, g->world[r])))
-			first = g->world[r];
-	return first;
-}
-
-/* The first process of c on our host, of either side: a colour that is the same for all ranks there. */
-static int host_color(const struct weft_mpi_comm *c)
-{
-	int first = first_here(c->group, INT_MAX);
-
-	return c->inter ? first_here(c->remote, first) : first;
-}
-
-int weft_mpi_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
-			     MPI_Comm *newcomm)
-{
-	struct weft_mpi_comm *c = weft_mpi_comm_of(comm), *made = NULL;
-	char resource[64] = "";
-	int color = MPI_UNDEFINED;
-
-	switch (split_type) {
-	case MPI_UNDEFINED:
-		break;
-	case MPI_COMM_TYPE_SHARED:
-		color = host_color(c);
-		break;
-	case MPI_COMM_TYPE_HW_GUIDED:
-	case MPI_COMM_TYPE_RESOURCE_GUIDED:
-		/* Any other resource is unknown to this version: MPI_COMM_NULL on every rank. */
-		weft_mpi_info_look(weft_mpi_info_of(info), "mpi_hw_resource_type", resource,
-				   sizeof(resource));
-		if (strcmp(resource, "mpi_shared_memory") == 0)
-			color = host_color(c);
-		break;
-	case MPI_COMM_TYPE_HW_UNGUIDED:
-		/* A host is the only domain known: worth a split if the members span several. */
-		color = host_color(c);
-		break;
-	default:
-		return weft_mpi_err(MPI_ERR_ARG, "invalid split type %d", split_type);
-	}
-	*newcomm = MPI_COMM_NULL;
-	if (c->inter)
-		return weft_mpi_inter_split(c, color, key, newcomm);
-	int err = weft_mpi_comm_split(c, color, key, &made);
-	if (err || !made)
-		return err;
-	if (split_type == MPI_COMM_TYPE_HW_UNGUIDED && made->size == c->size) {
-		weft_mpi_comm_unref(made); /* MPI wants a strict subset */
-		return MPI_SUCCESS;
-	}
-	return weft_mpi_comm_name(made, newcomm);
-}
-
 /* ---- dup ---------------------------------------------------------------------------------- */
 
 int weft_mpi_comm_dup_topo(struct weft_mpi_comm *from, struct weft_mpi_comm *to)

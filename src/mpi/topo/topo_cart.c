@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topo_cart.c - Cartesian topologies; ranks are in row-major order, the last dimension fastest. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "mpi/topo/topo.h"
+#include "mpi/topo/topo_map.h"
 
 static void coords_of(const struct weft_mpi_topo *t, int rank, int *coords)
 {
@@ -82,6 +84,30 @@ static int grid_size(const struct weft_mpi_comm *c, int ndims, const int *dims, 
 	return MPI_SUCCESS;
 }
 
+/* The grid as a graph. */
+static int choose_node(struct weft_mpi_comm *c, int ndims, const int *dims, const int *periods,
+		       int nodes, int *node_p)
+{
+	size_t each = 2 * (size_t)ndims;
+	int *first = malloc(((size_t)nodes + 1) * sizeof *first);
+	int *edge = malloc(((size_t)nodes * each + 1) * sizeof *edge);
+	bool made = first && edge;
+	for (int v = 0; v < nodes && made; v++) {
+		struct weft_mpi_topo *t = cart_new(ndims, dims, periods, v);
+		if ((made = t != NULL))
+			memcpy(edge + (size_t)v * each, t->sources, each * sizeof *edge);
+		weft_mpi_topo_free(t);
+	}
+	for (int v = 0; v <= nodes && made; v++)
+		first[v] = (int)((size_t)v * each);
+	struct weft_topo_graph g = {.n = nodes, .first = first, .edge = edge};
+	int err = made ? weft_mpi_topo_map(c, &g, node_p)
+		       : weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a topology");
+	free(first);
+	free(edge);
+	return err;
+}
+
 int weft_mpi_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[],
 			 int reorder, MPI_Comm *comm_cart)
 {
@@ -90,7 +116,11 @@ int weft_mpi_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const i
 	*comm_cart = MPI_COMM_NULL; /* what a failure leaves */
 	if (err)
 		return err;
-	err = weft_mpi_comm_split(old, old->rank < nodes ? 0 : MPI_UNDEFINED, old->rank, &c);
+	int node = old->rank;
+	if (reorder)
+		err = choose_node(old, ndims, dims, periods, nodes, &node);
+	if (!err)
+		err = weft_mpi_comm_split(old, old->rank < nodes ? 0 : MPI_UNDEFINED, node, &c);
 	if (err)
 		return err;
 	if (!c) {

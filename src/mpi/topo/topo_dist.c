@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "mpi/topo/topo.h"
+#include "mpi/topo/topo_map.h"
 
 /* Copies weights; without any, all are 1. */
 static int *weights_of(const int *weights, int n, bool weighted)
@@ -32,16 +33,137 @@ static bool has_weights(const int *weights)
 	return weights != MPI_UNWEIGHTED && weights != MPI_WEIGHTS_EMPTY;
 }
 
-/* Duplicates old and attaches t, which is taken over in every case. */
-static int dist_end(struct weft_mpi_comm *old, struct weft_mpi_topo *t, MPI_Comm *comm_p)
+static bool whole(const struct weft_mpi_topo *t)
 {
-	struct weft_mpi_comm *c;
-	if (!t || !t->sources || !t->destinations || !t->source_weights ||
-	    !t->destination_weights) {
-		weft_mpi_topo_free(t);
-		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a topology");
+	return t && t->sources && t->destinations && t->source_weights && t->destination_weights;
+}
+
+/* ---- reordered ---------------------------------------------------------------------------- */
+
+/* All ranks' edges: of rank r from first[r] to first[r + 1], its destinations before its sources. */
+struct all_edges {
+	int *first, *out; /* out: how many of them are destinations */
+	int *edge, *weight;
+};
+
+static void all_edges_free(struct all_edges *a)
+{
+	free(a->first);
+	free(a->out);
+	free(a->edge);
+	free(a->weight);
+}
+
+/* Two halves, one after the other. */
+static int *joined(const int *a, int n, const int *b, int m)
+{
+	int *p = malloc(((size_t)n + (size_t)m + 1) * sizeof *p);
+	for (int i = 0; p && i < n + m; i++)
+		p[i] = i < n ? a[i] : b[i - n];
+	return p;
+}
+
+static int gather_ints(MPI_Comm comm, const struct all_edges *a, int size, int *mine, int n,
+		       int **to_p)
+{
+	MPI_Count *counts = calloc((size_t)size, sizeof *counts);
+	MPI_Aint *displs = calloc((size_t)size, sizeof *displs);
+	*to_p = malloc(((size_t)a->first[size] + 1) * sizeof **to_p);
+	int err = MPI_SUCCESS;
+	if (!counts || !displs || !*to_p || !mine)
+		err = weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a topology");
+	for (int r = 0; r < size && !err; r++) {
+		displs[r] = a->first[r];
+		counts[r] = a->first[r + 1] - a->first[r];
 	}
-	int err = weft_mpi_comm_split(old, 0, old->rank, &c);
+	if (!err)
+		err = weft_mpi_Allgatherv(mine, n, MPI_INT, *to_p, counts, displs, MPI_INT, comm);
+	free(counts);
+	free(displs);
+	free(mine);
+	return err;
+}
+
+static int gather_edges(MPI_Comm comm, const struct weft_mpi_topo *t, int size, struct all_edges *a)
+{
+	int mine[2] = {t->destinations_n, t->sources_n}, n = mine[0] + mine[1];
+	int *each = malloc(2 * (size_t)size * sizeof *each);
+	a->first = malloc(((size_t)size + 1) * sizeof *a->first);
+	a->out = malloc((size_t)size * sizeof *a->out);
+	int err = each && a->first && a->out
+			  ? weft_mpi_Allgather(mine, 2, MPI_INT, each, 2, MPI_INT, comm)
+			  : weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a topology");
+	if (!err) {
+		a->first[0] = 0;
+		for (int r = 0; r < size; r++) {
+			a->out[r] = each[2 * r];
+			a->first[r + 1] = a->first[r] + each[2 * r] + each[2 * r + 1];
+		}
+		err = gather_ints(comm, a, size,
+				  joined(t->destinations, mine[0], t->sources, mine[1]), n,
+				  &a->edge);
+	}
+	if (!err)
+		err = gather_ints(
+			comm, a, size,
+			joined(t->destination_weights, mine[0], t->source_weights, mine[1]), n,
+			&a->weight);
+	free(each);
+	return err;
+}
+
+/* What node v sees, of all edges. */
+static struct weft_mpi_topo *topo_of(const struct all_edges *a, int v, bool weighted)
+{
+	struct weft_mpi_topo *t = weft_mpi_topo_new(MPI_DIST_GRAPH);
+	if (!t)
+		return NULL;
+	const int *edge = a->edge + a->first[v], *weight = a->weight + a->first[v];
+	int out = a->out[v], in = a->first[v + 1] - a->first[v] - out;
+	t->weighted = weighted;
+	t->destinations_n = out;
+	t->sources_n = in;
+	t->destinations = weft_mpi_ints(edge, out);
+	t->destination_weights = weft_mpi_ints(weight, out);
+	t->sources = weft_mpi_ints(edge + out, in);
+	t->source_weights = weft_mpi_ints(weight + out, in);
+	return t;
+}
+
+/* Chooses the caller's node, and puts what that one sees in place of *t_p. */
+static int reordered(MPI_Comm comm, struct weft_mpi_topo **t_p, int *node_p)
+{
+	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
+	struct all_edges a = {0};
+	if (c->size > WEFT_TOPO_MAP_MOST)
+		return MPI_SUCCESS;
+	int err = gather_edges(comm, *t_p, c->size, &a);
+	struct weft_topo_graph g = {
+		.n = c->size, .first = a.first, .edge = a.edge, .weight = a.weight};
+	if (!err)
+		err = weft_mpi_topo_map(c, &g, node_p);
+	if (!err && *node_p != c->rank) {
+		struct weft_mpi_topo *t = topo_of(&a, *node_p, (*t_p)->weighted);
+		weft_mpi_topo_free(*t_p);
+		*t_p = t;
+	}
+	all_edges_free(&a);
+	return err;
+}
+
+/* Duplicates old and attaches t, which is taken over in every case. */
+static int dist_end(MPI_Comm comm, bool reorder, struct weft_mpi_topo *t, MPI_Comm *comm_p)
+{
+	struct weft_mpi_comm *old = weft_mpi_comm_of(comm), *c;
+	int node = old->rank, err = MPI_SUCCESS;
+	if (reorder && whole(t))
+		err = reordered(comm, &t, &node);
+	if (!whole(t)) {
+		weft_mpi_topo_free(t);
+		return err ? err : weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a topology");
+	}
+	if (!err)
+		err = weft_mpi_comm_split(old, 0, node, &c);
 	if (err) {
 		weft_mpi_topo_free(t);
 		return err;
@@ -78,7 +200,7 @@ int weft_mpi_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const i
 		t->destination_weights =
 			weights_of(destweights, outdegree, has_weights(destweights));
 	}
-	return dist_end(old, t, comm_dist_graph);
+	return dist_end(comm_old, reorder, t, comm_dist_graph);
 }
 
 /* ---- from edges given anywhere ------------------------------------------------------------ */
@@ -247,7 +369,7 @@ int weft_mpi_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], co
 		return err;
 	struct weft_mpi_topo *t = dist_from(in, got, weights != MPI_UNWEIGHTED);
 	free(in);
-	return dist_end(old, t, comm_dist_graph);
+	return dist_end(comm_old, reorder, t, comm_dist_graph);
 }
 
 int weft_mpi_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted)

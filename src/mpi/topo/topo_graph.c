@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "mpi/topo/topo.h"
+#include "mpi/topo/topo_map.h"
 
 static int check_graph(const struct weft_mpi_comm *c, int nnodes, const int *indx, const int *edges)
 {
@@ -32,6 +33,21 @@ static const int *neighbors_of(const struct weft_mpi_topo *t, int node, int *n_p
 	return t->edges + first;
 }
 
+static int choose_node(struct weft_mpi_comm *c, int nnodes, const int *indx, const int *edges,
+		       int *node_p)
+{
+	int *first = malloc(((size_t)nnodes + 1) * sizeof *first);
+	if (!first)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a topology");
+	first[0] = 0;
+	for (int i = 0; i < nnodes; i++)
+		first[i + 1] = indx[i];
+	struct weft_topo_graph g = {.n = nnodes, .first = first, .edge = edges};
+	int err = weft_mpi_topo_map(c, &g, node_p);
+	free(first);
+	return err;
+}
+
 int weft_mpi_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[],
 			  int reorder, MPI_Comm *comm_graph)
 {
@@ -39,7 +55,11 @@ int weft_mpi_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const
 	int err = check_graph(old, nnodes, indx, edges);
 	if (err)
 		return err;
-	err = weft_mpi_comm_split(old, old->rank < nnodes ? 0 : MPI_UNDEFINED, old->rank, &c);
+	int node = old->rank;
+	if (reorder)
+		err = choose_node(old, nnodes, indx, edges, &node);
+	if (!err)
+		err = weft_mpi_comm_split(old, old->rank < nnodes ? 0 : MPI_UNDEFINED, node, &c);
 	if (err)
 		return err;
 	if (!c) {

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * resource.h - kinds of hardware (a package, a cache, a core), and which one of each this process is
+ * restricted to.
+ *
+ * Callers   any thread.  The machine is read whole, at the first call, not as topo.h's tree: a number
+ *           means the same in all processes of a host.
+ * Failure   without a machine that hwloc can read there are no kinds.
+ */
+#ifndef WEFT_TOPO_RESOURCE_H
+#define WEFT_TOPO_RESOURCE_H
+
+#include "base/base.h"
+
+#define WEFT_TOPO_RESOURCES_MAX 16
+#define WEFT_TOPO_INSTANCES_MAX 8192 /* of a kind */
+#define WEFT_TOPO_RESOURCE_PREFIX "hwloc://"
+
+/* How many kinds, from large to small; -1: none of that name.  A name is hwloc's, with the prefix or
+ * without, in letters of any case. */
+int weft_topo_resources(void);
+const char *weft_topo_resource_name(int kind);
+int weft_topo_resource_find(const char *name);
+
+/* For each kind the only one on which the process's first thread may run, or -1. */
+void weft_topo_resource_here(int instance[WEFT_TOPO_RESOURCES_MAX]);
+
+#endif
