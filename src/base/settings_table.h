@@ -59,7 +59,6 @@ WEFT_SETTING(ULT_STEAL, "ult_steal", BOOL, "on", 0, 0, NULL, "workers take ready
 WEFT_SETTING(EAGER_SHM, "eager_shm", INT, "8k", 0, 1048576, NULL, "largest message in bytes that shm sends without asking first")
 WEFT_SETTING(EAGER_TCP, "eager_tcp", INT, "64k", 0, 16777216, NULL, "largest message in bytes that tcp sends without asking first")
 WEFT_SETTING(RTR, "rtr", BOOL, "on", 0, 0, NULL, "receives of large messages that are posted early tell their sender, which then need not ask (where memory cannot be read)")
-WEFT_SETTING(SWITCH_LEARN, "switch_learn", BOOL, "on", 0, 0, NULL, "eager_tcp, unless set, is moved for each host by what asking and copying cost while running, at most by a factor of 4")
 WEFT_SETTING(SHARE_COPY, "share_copy", INT, "32k", 0, 1099511627776, NULL, "shm: from this many bytes on a sender that waits copies a part of its message, or any that is not eager as a whole where that is sooner; 0: the receiver copies alone")
 WEFT_SETTING(SAMPLE_FILE, "sample_file", STR, "", 0, 0, NULL, "the switch points that weft sample measured, used where none is set; empty: sample-HOST in the cache folder of weft; none: no file")
 WEFT_SETTING(OFFLOAD, "offload", BOOL, "on", 0, 0, NULL, "small sends that cost their sender more than a word to an idle core are left to that core, where one is awake")

@@ -102,24 +102,6 @@ void weft_comm_core_trace(struct weft_core *core)
 			gate_short_ways(&core->gate[i]);
 }
 
-void weft_comm_gate_learn(struct weft_gate *g, const struct weft_gate *like)
-{
-	const struct weft_net_card *card = g->driver->card(g->net, g->peer);
-	if (!card->streams || weft_comm_gate_can_get(g) || g->eager_max / 4 < g->inline_max)
-		return;
-	if (like && like->eager_threshold && like->driver == g->driver) {
-		g->eager_threshold = like->eager_threshold;
-		return;
-	}
-	/* No memory: as it was. */
-	struct weft_comm_eager_threshold *l = malloc(sizeof *l);
-	if (!l)
-		return;
-	weft_comm_eager_threshold_init(l, g->eager_max, g->max_payload);
-	l->next = g->core->eager_thresholds;
-	g->core->eager_thresholds = g->eager_threshold = l;
-}
-
 void weft_comm_gate_strategy(struct weft_gate *g, struct weft_rail *rail,
 			     const struct weft_strategy *s)
 {
@@ -183,11 +165,6 @@ void weft_comm_core_destroy(struct weft_core *core)
 	weft_comm_match_fini(&core->match);
 	for (int i = 0; i < core->size; i++)
 		weft_comm_rx_free(&core->gate[i]);
-	/* Ends: each round frees one. */
-	for (struct weft_comm_eager_threshold *l; (l = core->eager_thresholds);) {
-		core->eager_thresholds = l->next;
-		free(l);
-	}
 	free(core->gate);
 	free(core);
 }

@@ -36,7 +36,6 @@ struct weft_core {
 	struct weft_ctx *ctx_all; /* L ctx_lock */
 	_Atomic(struct weft_ctx_mid *) x_ctx_top[WEFT_CTX_TOP];
 	const struct weft_out_ops *out_ops[WEFT_OUT_TYPES]; /* I */
-	struct weft_comm_eager_threshold *eager_thresholds; /* I */
 	struct weft_rail rail[WEFT_RAILS_MAX];              /* I */
 	int nrails;                                         /* I */
 	_Atomic int x_gone, x_died; /* peers that left, and those of them that died */
@@ -73,9 +72,6 @@ void weft_comm_core_gate_set(struct weft_core *core, int peer, int rail);
  * or the short ones again.  One thread at a time. */
 void weft_comm_core_trace(struct weft_core *core);
 int weft_comm_core_poll(struct weft_core *core);
-/* Its eager threshold is measured from now on, together with that of `like` if that is given and
- * measured; where the network fixes it, nothing happens. */
-void weft_comm_gate_learn(struct weft_gate *g, const struct weft_gate *like);
 /* In which order this gate's packets go; before it is used. */
 void weft_comm_gate_strategy(struct weft_gate *g, struct weft_rail *rail,
 			     const struct weft_strategy *s);

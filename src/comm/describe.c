@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* describe.c - a core as text: its drivers, the networks under a bundle, the points it learned. */
+/* describe.c - a core as text: its drivers, the networks under a bundle, and thresholds. */
 #include <stdio.h>
 #include "comm/describe.h"
 #include "net/bundle/bundle.h"
@@ -25,23 +25,16 @@ static size_t describe_rails(const struct weft_rail *r, char *buf, size_t size)
 	return at < size ? at : size;
 }
 
-/* A line per host whose eager threshold is measured. */
-static size_t describe_learned(const struct weft_core *core, char *buf, size_t size)
+/* A line per peer whose eager threshold is its host's own. */
+static size_t describe_thresholds(const struct weft_core *core, char *buf, size_t size)
 {
 	size_t at = 0;
 	for (int p = 0; p < core->size && at < size; p++) {
-		struct weft_comm_eager_threshold *l = core->gate[p].eager_threshold;
-		bool listed = !l;
-		for (int q = 0; q < p && !listed; q++)
-			listed = core->gate[q].eager_threshold == l;
-		if (listed)
+		const struct weft_gate *g = &core->gate[p];
+		if (!g->driver || g->eager_max == g->driver->card(g->net, p)->eager_max)
 			continue;
-		struct weft_comm_eager_threshold_state s = weft_comm_eager_threshold_read(l);
-		int k = snprintf(buf + at, size - at,
-				 "%-5s host of rank %d: eager to %zu bytes, moved %u times; asking "
-				 "takes %.1f us, a copy %.1f us per 64 KiB\n",
-				 core->gate[p].driver->name, p, s.point, s.moves,
-				 (double)s.ask_ns / 1e3, (double)s.copy_ps * 65536 / 1e6);
+		int k = snprintf(buf + at, size - at, "%-5s rank %d: eager to %zu bytes\n",
+				 g->driver->name, p, g->eager_max);
 		at += k > 0 ? (size_t)k : 0;
 	}
 	return at < size ? at : size;
@@ -61,7 +54,7 @@ void weft_comm_core_describe(const struct weft_core *core, char *buf, size_t siz
 	for (int i = 0; i < core->nrails && at < size; i++)
 		at += describe_rails(&core->rail[i], buf + at, size - at);
 	if (at < size)
-		at += describe_learned(core, buf + at, size - at);
+		at += describe_thresholds(core, buf + at, size - at);
 	if (at < size)
 		snprintf(buf + at, size - at, "self  rank %d of %d\n", core->rank, core->size);
 }

@@ -214,21 +214,13 @@ static bool shm_is_not_enough(const struct weft_reach *reach, int size)
 	return false;
 }
 
-/* Starts from what was measured with the peer's host earlier; peers of a host share the measure. */
-static void learn_with_host(struct weft_reach *reach, int peer)
+/* From what was measured with the peer's host. */
+static void set_eager_max(struct weft_reach *reach, int peer)
 {
 	struct weft_gate *g = &reach->core->gate[peer];
-	const struct weft_gate *like = NULL;
 	if (g->driver->card(g->net, peer)->streams)
 		weft_comm_gate_eager_set(g, (size_t)weft_setting_for_host(WEFT_SET_EAGER_TCP,
 									  reach->card[peer].name));
-	if (!weft_setting_bool(WEFT_SET_SWITCH_LEARN) || weft_setting_given(WEFT_SET_EAGER_TCP))
-		return;
-	for (int q = 0; q < peer && !like; q++)
-		if (reach->core->gate[q].eager_threshold && reach->card[peer].host[0] &&
-		    !strcmp(reach->card[q].host, reach->card[peer].host))
-			like = &reach->core->gate[q];
-	weft_comm_gate_learn(g, like);
 }
 
 static void reach_by(struct weft_reach *reach, int rail, int peer, const char *address)
@@ -240,7 +232,7 @@ static void reach_by(struct weft_reach *reach, int rail, int peer, const char *a
 	if (!err) {
 		weft_comm_core_gate_set(reach->core, peer, rail);
 		reach->core->gate[peer].credit = reach->card[peer].credit;
-		learn_with_host(reach, peer);
+		set_eager_max(reach, peer);
 	} else if (err != WEFT_ERR_UNSUPPORTED) {
 		weft_warn("driver %s cannot use the address of rank %d: %s", r->driver->name, peer,
 			  weft_strerror(err));

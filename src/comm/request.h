@@ -28,7 +28,6 @@ struct weft_core_req_send {
 	void *packed;      /* M: a typed eager message in one piece */
 	uint64_t off;      /* M: data bytes posted so far */
 	uint64_t want;     /* data bytes that the receiver wants */
-	uint64_t asked_ns; /* with learn: when the RTS went */
 	bool sync;
 	bool cancel;        /* M: not posted yet, and not wanted any more */
 	bool explicit_only; /* its large steps are for polls of the application */

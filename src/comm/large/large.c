@@ -394,8 +394,6 @@ void weft_comm_large_cts(struct weft_gate *g, const struct weft_wire *h, const v
 		weft_comm_gate_protocol_error(g, "a CTS that answers nothing");
 		return;
 	}
-	if (weft_unlikely(g->eager_threshold != NULL))
-		weft_comm_eager_threshold_asked(g->eager_threshold, weft_clock_ns() - s->asked_ns);
 	if (len)
 		memcpy(&where, payload, len);
 	s->want = h->length;

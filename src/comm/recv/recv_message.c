@@ -25,24 +25,6 @@ static void take_local(struct weft_req *r, struct weft_msg *m)
 	weft_comm_req_complete(r);
 }
 
-/* The same as weft_comm_recv_deliver, and measures the copy for the eager threshold. */
-static __attribute__((noinline)) void deliver_measured(struct weft_req *r, struct weft_msg *m,
-						       struct weft_comm_eager_threshold *learn)
-{
-	/* A copy with holes, or cut off, is no measure for plain ones. */
-	if (r->buf.type || m->length > r->buf.bytes) {
-		weft_comm_recv_deliver(r, m->node.peer, m->node.tag, m->data, m->length);
-		return;
-	}
-	uint64_t t = weft_clock_ns();
-	memcpy(r->buf.base, m->data, m->length);
-	weft_comm_eager_threshold_copied(learn, m->length, weft_clock_ns() - t);
-	r->status.err = WEFT_OK;
-	r->status.cancelled = false;
-	r->status.bytes = m->length;
-	weft_comm_req_complete(r);
-}
-
 static void take_eager(struct weft_req *r, struct weft_msg *m)
 {
 	struct weft_core *core = m->core;
@@ -62,12 +44,7 @@ static void take_eager(struct weft_req *r, struct weft_msg *m)
 		return;
 	if (state == WEFT_MSG_READY) {
 		weft_count(WEFT_CNT_COPIES, 1);
-		struct weft_comm_eager_threshold *learn = core->gate[peer].eager_threshold;
-		if (weft_unlikely(learn && weft_comm_eager_threshold_wants(learn, m->length))) {
-			deliver_measured(r, m, learn);
-		} else {
-			weft_comm_recv_deliver(r, peer, tag, m->data, m->length);
-		}
+		weft_comm_recv_deliver(r, peer, tag, m->data, m->length);
 	} else {
 		r->status.bytes = 0;
 		weft_comm_recv_finish(r, WEFT_ERR_PEER);

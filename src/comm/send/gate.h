@@ -11,7 +11,6 @@
 
 #include "base/assert.h"
 #include "comm/comm.h"
-#include "comm/large/eager_threshold.h"
 #include "comm/send/strategy.h"
 #include "net/driver.h"
 #include "wait/owner_lock.h"
@@ -51,13 +50,11 @@ struct weft_gate {
 	bool yielded;                         /* M: the post that answered FULL means: not now */
 	_Atomic int x_data_under;             /* packets of data that the driver holds */
 	struct weft_pack *pack;               /* I: where small messages come together, or NULL */
-	struct weft_comm_eager_threshold
-		*eager_threshold;         /* I: its host's switch point moves, or NULL */
-	struct weft_comm_rtr *rtr;        /* I: receives that are posted early, or NULL */
-	_Atomic(struct weft_out *) x_in;  /* any thread pushes, newest first; M takes all */
-	const struct weft_driver *driver; /* I: NULL: self, or unreachable */
-	struct weft_net *net;             /* I */
-	_Atomic bool x_down;              /* P writes */
+	struct weft_comm_rtr *rtr;            /* I: receives that are posted early, or NULL */
+	_Atomic(struct weft_out *) x_in;      /* any thread pushes, newest first; M takes all */
+	const struct weft_driver *driver;     /* I: NULL: self, or unreachable */
+	struct weft_net *net;                 /* I */
+	_Atomic bool x_down;                  /* P writes */
 	size_t eager_max, inline_max, max_payload; /* I */
 	size_t now_end; /* I: shorter messages are over with their post; 0: no driver */
 	/* The driver's, or NULL: it has none, small messages come together first, or each is traced:
@@ -155,9 +152,7 @@ weft_err weft_comm_gate_copy(struct weft_gate *g, bool write, uint64_t there,
 /* The longest message that goes to this peer without asking. */
 static inline size_t weft_comm_gate_eager_max(const struct weft_gate *g)
 {
-	return weft_unlikely(g->eager_threshold != NULL)
-		       ? weft_comm_eager_threshold_point(g->eager_threshold)
-		       : g->eager_max;
+	return g->eager_max;
 }
 
 static inline bool weft_comm_gate_down(struct weft_gate *g)

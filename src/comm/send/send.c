@@ -151,8 +151,6 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 	/* Before the id is given: that publishes them to the handler of the peer's answer. */
 	s->route = WEFT_ROUTE_NONE;
 	s->state = WEFT_LARGE_ASKED;
-	if (weft_unlikely(g->eager_threshold != NULL))
-		s->asked_ns = weft_clock_ns();
 	uint32_t id = weft_comm_ids_give(&g->core->ids, r, weft_comm_id_send(g->peer));
 	if (!id)
 		return no_memory(s);
