@@ -65,6 +65,8 @@ int weft_mpi_file_err(int err, const char *what, const char *name);
 
 /* ---- open.c ------------------------------------------------------------------------------- */
 
+/* Every member says `mine`, `len` bytes; all: those of each rank.  No rank waits for one that has died. */
+int weft_mpi_file_gather(struct weft_mpi_file *f, const void *mine, void *all, size_t len);
 /* Every member says `mine`; the result is on all that of the first that failed, or MPI_SUCCESS. */
 int weft_mpi_file_agree(struct weft_mpi_file *f, int mine);
 /* The same, for arguments that have to be equal: n numbers. */

@@ -13,13 +13,19 @@
 
 /* ---- agreeing ----------------------------------------------------------------------------- */
 
+int weft_mpi_file_gather(struct weft_mpi_file *f, const void *mine, void *all, size_t len)
+{
+	/* A collective of coll/: a member's death ends it on every other. */
+	return weft_mpi_Allgather(mine, (MPI_Count)len, MPI_BYTE, all, (MPI_Count)len, MPI_BYTE,
+				  f->comm_handle);
+}
+
 int weft_mpi_file_agree(struct weft_mpi_file *f, int mine)
 {
 	int *all = malloc((size_t)f->comm->size * sizeof *all);
-	struct weft_mpi_talk t = weft_mpi_talk_all(f->comm);
 	if (!all)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	int err = weft_mpi_talk_allgather(&t, &mine, all, sizeof mine);
+	int err = weft_mpi_file_gather(f, &mine, all, sizeof mine);
 	for (int r = 0; !err && r < f->comm->size; r++)
 		if (all[r])
 			err = r == f->comm->rank
@@ -33,10 +39,9 @@ int weft_mpi_file_agree(struct weft_mpi_file *f, int mine)
 int weft_mpi_file_same(struct weft_mpi_file *f, const int64_t *mine, size_t n, const char *what)
 {
 	int64_t *all = malloc((size_t)f->comm->size * n * sizeof *all);
-	struct weft_mpi_talk t = weft_mpi_talk_all(f->comm);
 	if (!all)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	int err = weft_mpi_talk_allgather(&t, mine, all, n * sizeof *mine);
+	int err = weft_mpi_file_gather(f, mine, all, n * sizeof *mine);
 	for (int r = 1; !err && r < f->comm->size; r++)
 		if (memcmp(all, all + (size_t)r * n, n * sizeof *all) != 0)
 			err = weft_mpi_err(MPI_ERR_NOT_SAME,

@@ -121,24 +121,19 @@ int weft_mpi_shared_turn(struct weft_mpi_file *f, int64_t etypes, int64_t *begin
 	int64_t *all = malloc((size_t)n * sizeof *all), base[2] = {0, 0}, mine = 0, sum = 0;
 	if (!all)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	struct weft_mpi_talk t = weft_mpi_talk_all(f->comm);
-	int err = weft_mpi_talk_allgather(&t, &etypes, all, sizeof etypes);
+	int err = weft_mpi_file_gather(f, &etypes, all, sizeof etypes);
 	for (int r = 0; !err && r < n; r++) {
 		if (r == f->comm->rank)
 			mine = sum;
 		sum += all[r];
 	}
 	free(all);
-	if (err)
-		return err;
+	/* Rank 0 speaks in every case: others may have gone on to wait for it. */
 	if (!f->comm->rank)
-		base[1] = weft_mpi_shared_add(f, sum, &base[0]);
-	t = weft_mpi_talk_all(f->comm);
-	err = weft_mpi_talk_bcast(&t, 0, base, sizeof base);
-	if (!err && base[1])
-		err = (int)base[1];
+		base[1] = err ? err : weft_mpi_shared_add(f, sum, &base[0]);
+	int told = weft_mpi_Bcast(base, sizeof base, MPI_BYTE, 0, f->comm_handle);
 	*begin_p = base[0] + mine;
-	return err;
+	return err ? err : told ? told : (int)base[1];
 }
 
 /* ---- the atomic mode's locks -------------------------------------------------------------- */
