@@ -402,7 +402,7 @@ int main(int argc, char **argv)
 {
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
 	const char *dir = getenv("WEFT_TEST_DIR");
-	snprintf(name, sizeof name, "%s/weft-file-basic-%d", dir ? dir : "/tmp", (int)getpid());
+	snprintf(name, sizeof name, "%s/test-file-basic-%d", dir ? dir : "/tmp", (int)getpid());
 	OK(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD));
 	test_blocks();
 	test_views();

@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 	OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided));
 	OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
 	OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
-	snprintf(name, sizeof name, "/tmp/weft-file-death-%d", (int)getpid());
+	snprintf(name, sizeof name, "/tmp/test-file-death-%d", (int)getpid());
 	OK(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD));
 	OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &f));
 	OK(MPI_File_sync(f));

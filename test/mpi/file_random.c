@@ -633,7 +633,7 @@ int main(int argc, char **argv)
 		no_nonblocking |= strcmp(argv[i], "nonb") == 0;
 	}
 	if (rank == 0)
-		snprintf(path, sizeof path, "%s/weft-file-random-%ld-%d", folder, (long)getpid(),
+		snprintf(path, sizeof path, "%s/test-file-random-%ld-%d", folder, (long)getpid(),
 			 size);
 	OK(MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD));
 	rng_seed(&common, seed);

@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 {
 	test_start(&argc, &argv, MPI_THREAD_MULTIPLE);
 	const char *dir = getenv("WEFT_TEST_DIR");
-	snprintf(name, sizeof name, "%s/weft-file-threads-%d", dir ? dir : "/tmp", (int)getpid());
+	snprintf(name, sizeof name, "%s/test-file-threads-%d", dir ? dir : "/tmp", (int)getpid());
 	OK(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD));
 	OK(MPI_File_open(MPI_COMM_WORLD, name,
 			 MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
