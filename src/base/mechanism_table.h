@@ -27,4 +27,7 @@ WEFT_MECHANISM(PACK_JOIN, "pack_join", "a small packet joins one that waits alre
 WEFT_MECHANISM(COLL_RING, "coll_ring", "crowded ranks meet in shared memory for small collectives")
 WEFT_MECHANISM(COLL_STAGE, "coll_stage", "middling data goes piece by piece through shared memory")
 WEFT_MECHANISM(COLL_READ, "coll_read", "large data is read from each other's memory")
+
+/* file */
+WEFT_MECHANISM(FILE_SMALL, "file_small", "small non-blocking accesses to the cache of a local file system are made by the call that starts them")
 /* clang-format on */

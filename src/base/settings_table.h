@@ -77,6 +77,9 @@ WEFT_SETTING(COLL_SHM, "coll_shm", ENUM, "auto", 0, 0, "auto|on|off", "blocking 
 WEFT_SETTING(RMA_PATH, "rma_path", ENUM, "auto", 0, 0, "auto|copy|owed", "how windows reach ranks of the same host; auto: memory that is mapped, else the kernel's copy, else messages that the target's engine serves; copy: the kernel's copy at best; owed: messages alone (MPI_Win_allocate_shared maps all the same)")
 WEFT_SETTING(COLL_FLAT, "coll_flat", INT, "256k", 0, 1099511627776, NULL, "with more ranks than cores, one rank combines up to this many bytes of all others")
 
+/* file */
+WEFT_SETTING(FILE_LOCKS, "file_locks", ENUM, "auto", 0, 0, "auto|on|off", "record locks of the file system around accesses in atomic mode and in MPI_File_sync; auto: where the file system is not coherent between the hosts of a file's group; a file's info key weft_file_locks goes first")
+
 /* processes that come and go */
 WEFT_SETTING(SPAWN_MPIEXEC, "spawn_mpiexec", STR, "", 0, 0, NULL, "weft's mpiexec, which starts the processes of MPI_Comm_spawn; empty: the one beside the library")
 WEFT_SETTING(ACCEPT_TIMEOUT, "accept_timeout", INT, "60", 0, 1000000, NULL, "seconds that MPI_Comm_connect waits for an accept, unless its info key timeout says otherwise; 0: for ever")

@@ -58,17 +58,17 @@ void weft_file_end(void)
 /* Coherent: one host's, or a cluster's whose servers keep the hosts' caches in step. */
 static const struct {
 	uint32_t magic;
-	bool coherent;
+	bool coherent, local;
 	const char *name;
 } systems[] = {
-	{TMPFS_MAGIC, true, "tmpfs"},      {EXT4_SUPER_MAGIC, true, "ext4"},
-	{MAGIC_XFS, true, "xfs"},          {BTRFS_SUPER_MAGIC, true, "btrfs"},
-	{MAGIC_ZFS, true, "zfs"},          {OVERLAYFS_SUPER_MAGIC, true, "overlay"},
-	{MAGIC_F2FS, true, "f2fs"},        {MAGIC_LUSTRE, true, "lustre"},
-	{MAGIC_GPFS, true, "gpfs"},        {MAGIC_CEPH, true, "ceph"},
-	{MAGIC_BEEGFS, true, "beegfs"},    {NFS_SUPER_MAGIC, false, "nfs"},
-	{FUSE_SUPER_MAGIC, false, "fuse"}, {MAGIC_CIFS, false, "cifs"},
-	{MAGIC_SMB2, false, "smb"},        {MAGIC_9P, false, "9p"},
+	{TMPFS_MAGIC, true, true, "tmpfs"},       {EXT4_SUPER_MAGIC, true, true, "ext4"},
+	{MAGIC_XFS, true, true, "xfs"},           {BTRFS_SUPER_MAGIC, true, true, "btrfs"},
+	{MAGIC_ZFS, true, true, "zfs"},           {OVERLAYFS_SUPER_MAGIC, true, true, "overlay"},
+	{MAGIC_F2FS, true, true, "f2fs"},         {MAGIC_LUSTRE, true, false, "lustre"},
+	{MAGIC_GPFS, true, false, "gpfs"},        {MAGIC_CEPH, true, false, "ceph"},
+	{MAGIC_BEEGFS, true, false, "beegfs"},    {NFS_SUPER_MAGIC, false, false, "nfs"},
+	{FUSE_SUPER_MAGIC, false, false, "fuse"}, {MAGIC_CIFS, false, false, "cifs"},
+	{MAGIC_SMB2, false, false, "smb"},        {MAGIC_9P, false, false, "9p"},
 };
 
 static struct weft_file_system system_of(int fd)
@@ -87,6 +87,7 @@ static struct weft_file_system system_of(int fd)
 		if ((uint32_t)st.f_type == systems[i].magic) {
 			fs.name = systems[i].name;
 			fs.coherent = systems[i].coherent;
+			fs.local = systems[i].local;
 		}
 	return fs;
 }

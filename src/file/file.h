@@ -17,6 +17,7 @@ struct weft_events;
 struct weft_file_system {
 	const char *name; /* "tmpfs", "ext4", "nfs", ...; "other" */
 	bool coherent;    /* what one host writes, another's read sees without a lock */
+	bool local;       /* this host's own, behind the kernel's cache: a small access is a copy */
 	uint64_t block;   /* the unit that it likes */
 };
 
@@ -25,6 +26,7 @@ struct weft_file {
 	bool readable, writable;    /* I */
 	struct weft_events *events; /* where its requests go */
 	struct weft_file_system fs; /* I */
+	_Atomic uint32_t x_shy;     /* so many small writes go by the source, since one took long */
 };
 
 /* flags, mode: of open(2). */

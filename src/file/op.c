@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/mechanism.h"
 #include "file/io.h"
 #include "task/task.h"
 #include "wait/park.h"
@@ -30,6 +31,11 @@
  * reading some 4 KiB from the cache. */
 #define SIEVE_RANGE 16384
 #define SIEVE_HOLE 4096
+/* An access that its caller makes even where it need not wait, on a local file system: it takes some 5 us, to hand it to
+ * another thread and hear of it 10 to 100 us.  A write that took longer than SLOW_NS makes the next SHY go there. */
+#define SMALL ((uint64_t)32 << 10)
+#define SLOW_NS 200000u
+#define SHY 64
 /* More than so much is not packed in a handler; at 5 to 10 GB/s that is about 10 us. */
 #define HANDLER_BYTES 65536
 
@@ -364,13 +370,69 @@ static unsigned lanes_for(const struct weft_file_op *op)
 	return (unsigned)min_u64(pieces, LANES);
 }
 
+/* Is it one small piece of flat memory?  Then r is where. */
+static bool is_small(const struct weft_file_op *op, struct weft_file_range *r)
+{
+	unsigned n = 1;
+	return op->buf.bytes <= SMALL && !op->buf.type && op->file->fs.local &&
+	       weft_mechanism_on(WEFT_MECH_FILE_SMALL) && !weft_engine_in_handler() &&
+	       weft_file_view_ranges(op->view, op->pos, op->buf.bytes, r, &n) == op->buf.bytes;
+}
+
+/*
+ * A small access to the system's cache takes less time than to hand it to another thread: by the caller, unless it
+ * would wait.  The system tells for reads; of writes only those that came before: where one took long, the next
+ * ones go the other way.
+ */
+static bool start_small(struct weft_file_op *op)
+{
+	struct weft_file_range r;
+	if (!is_small(op, &r))
+		return false;
+	struct weft_file *f = (struct weft_file *)(uintptr_t)op->file;
+	struct weft_file_io io = {.file = f,
+				  .write = op->write,
+				  .at = r.at,
+				  .bytes = op->buf.bytes,
+				  .base = op->buf.base};
+	if (!op->write) {
+		if (!weft_file_io_cached(&io))
+			return false;
+	} else {
+		/* Relaxed: a hint. */
+		uint32_t shy = atomic_load_explicit(&f->x_shy, memory_order_relaxed);
+		if (shy) {
+			atomic_store_explicit(&f->x_shy, shy - 1, memory_order_relaxed);
+			return false;
+		}
+		uint64_t begin = weft_clock_ns();
+		weft_file_io_now(&io);
+		if (weft_clock_ns() - begin > SLOW_NS)
+			atomic_store_explicit(&f->x_shy, SHY, memory_order_relaxed);
+	}
+	op->bytes = io.done;
+	op->err = io.err;
+	return true;
+}
+
+/* The caller did it all. */
+static void op_done_here(struct weft_file_op *op)
+{
+	if (op->fn)
+		op->fn(op);
+	else
+		weft_wait_completion_init_done(&op->done);
+}
+
 int weft_file_op_start(struct weft_file_op *op)
 {
-	op_init(op);
-	if (!op->buf.bytes) {
-		op_over(op);
+	op->err = 0;
+	op->bytes = 0;
+	if (!op->buf.bytes || start_small(op)) {
+		op_done_here(op);
 		return 0;
 	}
+	op_init(op);
 	unsigned n = lanes_for(op);
 	op->lane = calloc(n, sizeof *op->lane);
 	if (!op->lane) {

@@ -337,7 +337,7 @@ class Entry:
         if f.name in ("MPI_Comm_free", "MPI_Comm_disconnect"):
             first.append("weft_mpi_check_coll_end(*comm);")
         pointer = [p for p in f.params if p.type in HANDLE_POINTERS and not p.is_const and not p.is_array]
-        if re.search(r"_(free|disconnect)$", f.name):
+        if re.search(r"_(free|disconnect)$|^MPI_File_close$", f.name):
             first += [f"weft_mpi_check_freed({where}, *{p.name});" for p in pointer]
         elif not COMPLETES.match(f.name) and "_f90_" not in f.name:  # those are never freed
             last += [f"weft_mpi_check_made({where}, *{p.name});" for p in pointer]

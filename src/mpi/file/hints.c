@@ -24,8 +24,7 @@ static const struct {
 	{"num_io_nodes", NULL},
 	{"striping_factor", NULL},
 	{"striping_unit", NULL},
-	{"weft_file_locks",
-	 "auto"}, /* on, off: record locks around each access; auto: where they are needed */
+	{"weft_file_locks", NULL}, /* as the setting file_locks */
 };
 
 int weft_mpi_file_hints_take(struct weft_mpi_file *f, MPI_Info info)
@@ -65,6 +64,8 @@ static const char *known(const struct weft_mpi_file *f, const char *key, char *b
 	else if (!strcmp(key, "cb_nodes") || !strcmp(key, "num_io_nodes") ||
 		 !strcmp(key, "striping_factor"))
 		snprintf(buf, size, "1");
+	else if (!strcmp(key, "weft_file_locks"))
+		snprintf(buf, size, "%s", f->locks ? "on" : "off");
 	else
 		return NULL;
 	return buf;

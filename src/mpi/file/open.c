@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/settings.h"
 #include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
 #include "mpi/file/mpi_file.h"
@@ -112,7 +113,8 @@ static int open_here(struct weft_mpi_file *f)
 /* Does the file need record locks, since members on other hosts would not see what is written here? */
 static int choose_locks(struct weft_mpi_file *f)
 {
-	char value[16] = "auto";
+	char value[16];
+	snprintf(value, sizeof value, "%s", weft_setting_str(WEFT_SET_FILE_LOCKS));
 	weft_mpi_info_look(f->info, "weft_file_locks", value, sizeof value);
 	f->locks = !strcmp(value, "on") ||
 		   (strcmp(value, "off") != 0 && !f->file->fs.coherent && !f->one_host);

@@ -204,6 +204,8 @@ int weft_mpi_shared_lock(struct weft_mpi_file *f, bool exclusive, uint64_t from,
 {
 	struct weft_mpi_shared *s = f->shared;
 	int size = f->comm->size;
+	exclusive |=
+		f->locks; /* record locks are the file's, not the thread's: one thread at a time */
 	own_lock(s, exclusive);
 	int err = MPI_SUCCESS;
 	if (f->locks)
@@ -230,6 +232,7 @@ int weft_mpi_shared_lock(struct weft_mpi_file *f, bool exclusive, uint64_t from,
 void weft_mpi_shared_unlock(struct weft_mpi_file *f, bool exclusive, uint64_t from, uint64_t to)
 {
 	struct weft_mpi_shared *s = f->shared;
+	exclusive |= f->locks;
 	if (f->locks)
 		(void)weft_file_unlock(f->file, from, to - from); /* a range that we have locked */
 	for (int r = f->comm->size - 1; s->rma && !f->locks && r >= 0; r--)
