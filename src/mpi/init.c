@@ -270,6 +270,16 @@ int weft_mpi_Finalized(int *flag)
 	return MPI_SUCCESS;
 }
 
+bool weft_mpi_several_threads(void)
+{
+	pthread_mutex_lock(&life);
+	/* Sessions let every thread call. */
+	bool several =
+		world_model != WORLD_ON || users != 1 || thread_level == MPI_THREAD_MULTIPLE;
+	pthread_mutex_unlock(&life);
+	return several;
+}
+
 int weft_mpi_Query_thread(int *provided)
 {
 	*provided = thread_level;

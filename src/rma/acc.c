@@ -7,10 +7,15 @@
 #include <string.h>
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/membarrier.h"
 
 #define ACC_BLOCK 32768   /* bytes: the lock is held for some 10 us */
 #define SMALL 64          /* bytes that need no memory of the heap */
 #define LOOKS_BEFORE 1000 /* at a lock, before its holder is looked for */
+#define CPU_BLOCK 4096    /* bytes: a member is inside for some 5 us */
+#define BULK_LEAST 512    /* elements: from here on a membarrier pays */
+#define BULK_BLOCK 262144 /* bytes: others wait for some 30 us */
+#define DRAIN_LOOKS 2000  /* at a member that is inside: stopped, or dead */
 
 /* ---- elements ----------------------------------------------------------------------------- */
 
@@ -218,6 +223,18 @@ static void word_store(const struct weft_buf *b, char *flat, size_t at, const ui
 		weft_data_unpack(b, at, word, size);
 }
 
+/* Before changes by the processor; then direct_leave.  Waits for a bulk to end. */
+static void single_enter(const struct weft_rma_win *win, int rank)
+{
+	/* Ends when the bulk does, or its holder is dead. */
+	for (unsigned looks = 1; !weft_rma_direct_enter(&win->direct[rank]); looks++) {
+		sched_yield();
+		if (looks % LOOKS_BEFORE == 0 &&
+		    acc_inherit(&win->target[rank], win->target[win->rank].place + 1))
+			acc_unlock(win, rank);
+	}
+}
+
 /* The elements of one piece, data bytes [at, at + len) of the access; size is a number for the compiler. */
 static inline __attribute__((always_inline)) void cpu_elements(const struct weft_rma_acc *a,
 							       weft_reduce_fn *fn, char *piece,
@@ -233,8 +250,8 @@ static inline __attribute__((always_inline)) void cpu_elements(const struct weft
 	}
 }
 
-static void cpu_piece(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *piece, size_t at,
-		      size_t len)
+static void cpu_some(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *piece, size_t at,
+		     size_t len)
 {
 	switch (weft_rma_elem_bytes(a->red.elem)) {
 	case 8:
@@ -248,6 +265,95 @@ static void cpu_piece(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *pi
 		break;
 	default:
 		cpu_elements(a, fn, piece, at, len, 1);
+	}
+}
+
+static void cpu_piece(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *piece, size_t at,
+		      size_t len)
+{
+	/* A bulk that waits meanwhile waits for one turn. */
+	for (size_t done = 0; done < len; done += CPU_BLOCK) {
+		size_t now = len - done < CPU_BLOCK ? len - done : CPU_BLOCK;
+		single_enter(a->win, a->rank);
+		cpu_some(a, fn, piece + done, at + done, now);
+		weft_rma_direct_leave(&a->win->direct[a->rank]);
+	}
+}
+
+/* ---- in bulk: direct.h says why --------------------------------------------------------------- */
+
+/* Waits until no other member is inside of the target.  False: one does not come out. */
+static bool drained(const struct weft_rma_win *win, int rank)
+{
+	int me = win->target[win->rank].place;
+	if (win->places == 1)
+		return true;
+	weft_membarrier_global();
+	for (int i = 0; i < win->places; i++) {
+		if (i == me)
+			continue;
+		unsigned looks = 0;
+		/* DRAIN <- OUT.  Carries: the elements.  Ends: it comes out, or it takes too long. */
+		while (atomic_load_explicit(weft_rma_inside(win, i, rank), memory_order_acquire)) {
+			if (++looks == DRAIN_LOOKS)
+				return false;
+			sched_yield();
+		}
+	}
+	return true;
+}
+
+/* Data bytes [at, at + len), in a flat piece of memory; under x_acc. */
+static void bulk_piece(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *piece, size_t at,
+		       size_t len, char *room)
+{
+	size_t size = weft_rma_elem_bytes(a->red.elem);
+	if (a->result)
+		weft_data_unpack(a->result, a->result_at + at, piece, len);
+	if (a->red.op == WEFT_OP_NO_OP)
+		return;
+	const char *in = flat_at(a->from, a->from_at + at);
+	if (in && fits_cpu(in, len, size)) {
+		fn(in, piece, len / size);
+		return;
+	}
+	for (size_t done = 0; done < len; done += ACC_BLOCK) {
+		size_t now = len - done < ACC_BLOCK ? len - done : ACC_BLOCK;
+		weft_data_pack(a->from, a->from_at + at + done, room, now);
+		fn(room, piece + done, now / size);
+	}
+}
+
+/* True: done.  False: element by element, then; nothing has been changed. */
+static bool in_bulk(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *piece, size_t at,
+		    size_t len)
+{
+	char *room = aligned_alloc(16, ACC_BLOCK);
+	bool done = false;
+	if (!room)
+		return false;
+	acc_lock(a->win, a->rank);
+	done = drained(a->win, a->rank);
+	if (done)
+		bulk_piece(a, fn, piece, at, len, room);
+	acc_unlock(a->win, a->rank);
+	free(room);
+	return done;
+}
+
+/* Data bytes [at, at + len), which lie flat. */
+static void flat_piece(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *piece, size_t at,
+		       size_t len)
+{
+	size_t size = weft_rma_elem_bytes(a->red.elem);
+	bool bulk = a->win->bulk && len >= BULK_LEAST * size;
+	for (size_t done = 0, now; done < len; done += now) {
+		now = bulk && len - done > BULK_BLOCK ? BULK_BLOCK : len - done;
+		bulk = bulk && in_bulk(a, fn, piece + done, at + done, now);
+		if (!bulk) {
+			now = len - done;
+			cpu_piece(a, fn, piece + done, at + done, now);
+		}
 	}
 }
 
@@ -299,7 +405,7 @@ static weft_err by_cpu(const struct weft_rma_acc *a, weft_reduce_fn *fn)
 		len = len < a->bytes - at ? len : a->bytes - at;
 		if (!fits_cpu(piece.iov_base, len, size))
 			return by_lock(a, fn, at, a->bytes - at);
-		cpu_piece(a, fn, piece.iov_base, at, len);
+		flat_piece(a, fn, piece.iov_base, at, len);
 		at += len;
 	}
 	return WEFT_OK;
@@ -329,7 +435,9 @@ weft_err weft_rma_acc_swap(struct weft_rma_win *win, int rank, const struct weft
 		uint64_t was = 0, next = 0;
 		memcpy(&was, compare, size);
 		memcpy(&next, value, size);
+		single_enter(win, rank);
 		(void)cpu_swap(at, size, &was, next);
+		weft_rma_direct_leave(&win->direct[rank]);
 		memcpy(result, &was, size);
 		return WEFT_OK;
 	}

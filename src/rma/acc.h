@@ -6,8 +6,9 @@
  * Callers   any thread, handlers included.
  * Atomicity a window uses one of two ways, fixed when it is made, since a way that is whole only against
  *           itself would lose updates:
- *             CPU   atomics of the processor, on aligned elements of 1, 2, 4 or 8 bytes.  Others go
- *                   under the lock: those are never the same elements.
+ *             CPU   atomics of the processor, on aligned elements of 1, 2, 4 or 8 bytes, or many of
+ *                   them in bulk, which excludes the atomics (direct.h).  Others go under the lock: those
+ *                   are never the same elements.
  *             lock  everything is changed under the target's x_acc.
  * Progress  the lock is held for a block of at most ACC_BLOCK bytes.  A holder that died is found, and
  *           said: the memory may be half written.

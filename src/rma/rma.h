@@ -23,6 +23,7 @@
 #include "comm/comm.h"
 #include "data/reduce.h"
 #include "data/type.h"
+#include "rma/direct.h"
 #include "wait/completion.h"
 
 struct weft_rma_win;
@@ -51,6 +52,7 @@ struct weft_rma_conf {
 	uint64_t len;
 	int64_t unit;
 	bool contiguous; /* SHARED: the members' parts follow each other without a hole */
+	bool threads;    /* several may access at once */
 };
 
 /* What a member says of itself; travels as it is. */
@@ -59,7 +61,7 @@ struct weft_rma_offer {
 	int64_t unit;
 	uint64_t canary_at, canary;
 	int32_t pid;
-	int32_t contiguous;
+	uint16_t contiguous, bulk;
 };
 
 /* Where a host's shared memory is: what the first member of the host says. */
@@ -94,6 +96,8 @@ int64_t weft_rma_unit(const struct weft_rma_win *win, int rank);
 enum weft_rma_path weft_rma_path(const struct weft_rma_win *win, int rank);
 /* Where rank's memory lies here; NULL: it is not mapped. */
 void *weft_rma_mapped(const struct weft_rma_win *win, int rank);
+/* By rank; as long as the window.  NULL until ready. */
+const struct weft_rma_direct *weft_rma_direct(const struct weft_rma_win *win);
 /* Are accumulates atomics of the CPU, so that loads and stores see them whole? */
 bool weft_rma_cpu_atomics(const struct weft_rma_win *win);
 

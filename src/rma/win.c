@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "base/membarrier.h"
 #include "base/settings.h"
 #include "rma/memory.h"
 #include "rma/pending.h"
@@ -95,7 +96,9 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 					.canary_at = (uintptr_t)&canary,
 					.canary = canary,
 					.pid = getpid(),
-					.contiguous = conf->contiguous};
+					.contiguous = conf->contiguous,
+					.bulk = !conf->threads &&
+						weft_membarrier_global_register()};
 	if (!win)
 		return WEFT_ERR_NOMEM;
 	memset(win, 0, sizeof *win);
@@ -111,11 +114,12 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 	win->page.fd = -1;
 	win->locks_last = &win->locks;
 	win->target = calloc((size_t)win->size, sizeof *win->target);
+	win->direct = calloc((size_t)win->size, sizeof *win->direct);
 	for (int r = 0; win->target && r < win->size; r++)
 		win->target[r].place = -1;
 	paths_allowed(win);
 	weft_rma_pending_numbers(win);
-	weft_err err = win->target ? ranks_by_process(win) : WEFT_ERR_NOMEM;
+	weft_err err = win->target && win->direct ? ranks_by_process(win) : WEFT_ERR_NOMEM;
 	if (!err && is_ours(win->flavor) && !win->maps) {
 		err = own_memory(win, conf->len);
 		mine->base = (uintptr_t)win->base;
@@ -129,7 +133,7 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 	return WEFT_OK;
 }
 
-/* The page: the locks of the host's members, for each the bytes of its lock's holders, then memory. */
+/* The page: the locks of the host's members, bytes of each for its lock's holders and as an origin, memory. */
 static size_t slot_at(int i)
 {
 	return (size_t)i * sizeof(struct weft_rma_slot);
@@ -140,9 +144,15 @@ static size_t shared_at(int i, int members)
 	return slot_at(members) + (size_t)i * weft_align_up((size_t)members, WEFT_CACHELINE);
 }
 
+/* For each member as an origin: a byte per target that it is inside of (direct.h). */
+static size_t inside_at(int origin, int members)
+{
+	return shared_at(members + origin, members);
+}
+
 static size_t memory_at(int members)
 {
-	return weft_align_up(shared_at(members, members), 4096);
+	return weft_align_up(inside_at(members, members), 4096);
 }
 
 /* Where `rank`'s part lies in the host's memory; rank == size: where the last one ends. */
@@ -229,6 +239,25 @@ static void target_fill(struct weft_rma_win *win, int rank, bool paged)
 	}
 }
 
+/* After target_fill, of all. */
+static void direct_fill(struct weft_rma_win *win, int rank)
+{
+	const struct weft_rma_target *t = &win->target[rank];
+	struct weft_rma_direct *d = &win->direct[rank];
+	int place = win->target[win->rank].place;
+	d->len = t->len;
+	d->unit = t->unit;
+	d->atomics = win->cpu_atomics;
+	if (t->path != WEFT_RMA_MAPPED || win->flavor == WEFT_RMA_DYNAMIC)
+		return;
+	if (win->bulk) {
+		d->x_inside = weft_rma_inside(win, place, rank);
+		d->x_acc = &t->slot->x_acc;
+	}
+	/* Relaxed: the window is not in use. */
+	atomic_store_explicit(&d->x_map, t->map, memory_order_relaxed);
+}
+
 weft_err weft_rma_win_ready(struct weft_rma_win *win, const int32_t *mapped)
 {
 	bool paged = true, one_host = true;
@@ -254,6 +283,11 @@ weft_err weft_rma_win_ready(struct weft_rma_win *win, const int32_t *mapped)
 	mine->start = weft_rma_process_start(mine->pid);
 	/* All on one host and mapped: every access finds the processor's atomics. */
 	win->cpu_atomics = is_shared(win) && paged && one_host;
+	win->bulk = win->cpu_atomics;
+	for (int r = 0; r < win->size; r++)
+		win->bulk &= win->offer[r].bulk != 0;
+	for (int r = 0; r < win->size; r++)
+		direct_fill(win, r);
 	win->offer = NULL;
 	return err ? err : weft_rma_inbox_open(win);
 }
@@ -275,6 +309,7 @@ void weft_rma_win_free(struct weft_rma_win *win)
 	for (int r = 0; win->target && r < win->size; r++)
 		free(win->target[r].flush);
 	free(win->target);
+	free(win->direct);
 	free(win->rank_of);
 	free(win);
 }
@@ -296,6 +331,8 @@ void weft_rma_peer_down(struct weft_core *core, int peer)
 			continue;
 		/* LOST -> flush, lock, is_lost.  Carries nothing: what comes later is refused. */
 		atomic_store_explicit(&win->target[rank].x_lost, true, memory_order_release);
+		/* Relaxed: the same. */
+		atomic_store_explicit(&win->direct[rank].x_map, NULL, memory_order_relaxed);
 		weft_rma_pending_end(win, rank);
 		weft_rma_lock_recover(win, rank);
 		weft_rma_notify(win);
@@ -328,6 +365,17 @@ enum weft_rma_path weft_rma_path(const struct weft_rma_win *win, int rank)
 void *weft_rma_mapped(const struct weft_rma_win *win, int rank)
 {
 	return win->target[rank].path == WEFT_RMA_MAPPED ? win->target[rank].map : NULL;
+}
+
+const struct weft_rma_direct *weft_rma_direct(const struct weft_rma_win *win)
+{
+	return win->direct;
+}
+
+_Atomic uint8_t *weft_rma_inside(const struct weft_rma_win *win, int place, int target)
+{
+	_Atomic uint8_t *row = (void *)((char *)win->page.map + inside_at(place, win->places));
+	return &row[win->target[target].place];
 }
 
 bool weft_rma_cpu_atomics(const struct weft_rma_win *win)

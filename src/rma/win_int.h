@@ -27,7 +27,7 @@ struct weft_rma_target {
 	_Atomic uint8_t
 		*x_shared; /* I: with slot: which members of the host hold its lock together */
 	int place;         /* I: its number on this host; -1: its locks are asked for by messages */
-	_Atomic bool x_lost;        /* its process is gone */
+	_Atomic bool x_lost; /* its process is gone */
 	/* as a target */
 	_Atomic bool x_asked;         /* owed accesses that no flush has asked for */
 	_Atomic uint32_t x_seq;       /* messages whose order counts */
@@ -85,6 +85,8 @@ struct weft_rma_win {
 	const struct weft_rma_offer *offer; /* until ready */
 	void *base;                         /* I: own memory */
 	struct weft_rma_target *target;     /* I: one per member */
+	struct weft_rma_direct *direct;     /* I: the same */
+	bool bulk; /* I: accumulates of many elements go by themselves (acc.c) */
 	struct weft_spin lock;
 	struct weft_rma_range *range;              /* L */
 	struct weft_rma_lock_request *locks;       /* L: in order */
@@ -114,6 +116,9 @@ static inline void weft_rma_failed(struct weft_rma_target *t, weft_err err)
 		(void)atomic_compare_exchange_strong_explicit(
 			&t->x_err, &none, (int)err, memory_order_relaxed, memory_order_relaxed);
 }
+
+/* Is the host's member with that number inside of the target?  (direct.h)  win->bulk. */
+_Atomic uint8_t *weft_rma_inside(const struct weft_rma_win *win, int place, int target);
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 /*
  * rma_stress.c - random windows, epochs, layouts and operations against a model in each rank's memory.
  *
- *	rma_stress [SEED [ROUNDS]]
+ *	rma_stress [SEED [ROUNDS]]      RMA_STRESS=single: one thread, which lets windows do more
  *
  * All ranks draw the same plan.  A window is cut into regions; in an epoch a region is put to by one
  * rank, read by any, accumulated by all with one operation that commutes, or changed by one rank by any
@@ -170,6 +170,7 @@ static int n_acts, bytes, unit[RANKS_MOST];
 static char *model[RANKS_MOST], *memory;
 static MPI_Aint where[RANKS_MOST]; /* dynamic: addresses; else 0 */
 static MPI_Win win;
+static int threads;
 
 /* Picks elements of [from, from + len) that no earlier pick of this act's `taken` has. */
 static void pick(struct act *a, int from, int len)
@@ -509,7 +510,7 @@ static void epoch(void)
 		}
 	} else {
 		OK(MPI_Win_lock_all(0, win));
-		if (way == 3)
+		if (way == 3 || !threads)
 			accesses(-1, by_request, 0, 1);
 		else
 			by_threads();
@@ -603,7 +604,8 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261126;
 	int rounds = argc > 2 ? atoi(argv[2]) : 40;
 
-	test_start(&argc, &argv, MPI_THREAD_MULTIPLE);
+	threads = !getenv("RMA_STRESS");
+	test_start(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
 	CHECK(size <= RANKS_MOST);
 	OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
 	tables();

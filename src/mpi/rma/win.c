@@ -9,6 +9,7 @@
 #include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
 #include "mpi/info.h"
+#include "mpi/session/session.h"
 
 /* ---- making ------------------------------------------------------------------------------- */
 
@@ -116,6 +117,7 @@ static int make(struct weft_mpi_win *w, struct weft_rma_conf *conf)
 	conf->rank = c->rank;
 	conf->size = c->size;
 	conf->peer = c->peer;
+	conf->threads = weft_mpi_several_threads();
 	if (!t.offer || !t.ticket || !t.mapped)
 		err = weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a window");
 	if (!err)
@@ -144,6 +146,8 @@ static int win_make(struct weft_rma_conf *conf, int flavor, MPI_Info info, MPI_C
 		win_drop(w);
 		return err;
 	}
+	w->direct = weft_rma_direct(w->rma);
+	w->members = w->comm->size;
 	w->base = flavor == MPI_WIN_FLAVOR_DYNAMIC ? MPI_BOTTOM : weft_rma_base(w->rma);
 	w->size = (MPI_Aint)conf->len;
 	w->disp_unit = (int)conf->unit;

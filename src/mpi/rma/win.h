@@ -25,6 +25,8 @@ enum weft_mpi_held {
 struct weft_mpi_win {
 	struct weft_mpi_head head;
 	struct weft_rma_win *rma;
+	const struct weft_rma_direct *direct; /* of rma */
+	int members;
 	struct weft_mpi_comm *comm; /* has a handle */
 	MPI_Comm comm_handle;
 	/* epochs */

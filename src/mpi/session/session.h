@@ -48,6 +48,8 @@ void weft_mpi_session_unuse(struct weft_mpi_session *s);
 
 /* One more user; starts the layers if it is the first. */
 int weft_mpi_library_use(void);
+/* May several threads call MPI at once?  Sessions let them, whatever MPI_Init was asked for. */
+bool weft_mpi_several_threads(void);
 void weft_mpi_library_unuse(void);
 /* Where groups without a communicator meet; open while the library is up. */
 struct weft_ctx *weft_mpi_library_ctx(void);
