@@ -428,6 +428,7 @@ int weft_file_op_start(struct weft_file_op *op)
 {
 	op->err = 0;
 	op->bytes = 0;
+	weft_wait_completion_init(&op->done);
 	if (!op->buf.bytes || start_small(op)) {
 		op_done_here(op);
 		return 0;

@@ -313,6 +313,31 @@ static void test_atomic(void)
 	OK(MPI_File_close(&f));
 }
 
+/* Requests that are freed while they are under way: close waits for them. */
+static void test_freed(void)
+{
+	MPI_File f = open_new(0);
+	MPI_Request req;
+	enum { BIG = 1 << 20 };
+	char *out = malloc(BIG), *in = malloc(BIG);
+	memset(out, 'a' + rank, BIG);
+	for (int i = 0; i < 4; i++) {
+		OK(MPI_File_iwrite_at(f, (MPI_Offset)(4 * rank + i) * BIG, out, BIG, MPI_BYTE,
+				      &req));
+		OK(MPI_Request_free(&req));
+	}
+	OK(MPI_File_close(&f));
+	OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f));
+	for (int i = 0; i < 4; i++) {
+		OK(MPI_File_read_at(f, (MPI_Offset)(4 * rank + i) * BIG, in, BIG, MPI_BYTE,
+				    MPI_STATUS_IGNORE));
+		CHECK(!memcmp(in, out, BIG));
+	}
+	OK(MPI_File_close(&f));
+	free(out);
+	free(in);
+}
+
 static int heard, heard_code;
 static MPI_File heard_file;
 
@@ -410,6 +435,7 @@ int main(int argc, char **argv)
 	test_datarep();
 	test_shared();
 	test_atomic();
+	test_freed();
 	test_errors();
 	test_info();
 	return test_end();

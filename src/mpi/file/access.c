@@ -79,6 +79,7 @@ static void op_drop(struct weft_mpi_file_op *o)
 	if (o->type)
 		weft_mpi_type_unref(o->type);
 	o->type = NULL;
+	weft_mpi_file_unref(o->file);
 }
 
 /* Ordered access: the others wait for this member's part, whatever is wrong with it. */
@@ -90,13 +91,12 @@ static int refused(const struct weft_mpi_file_call *k, int err)
 	return err;
 }
 
-int weft_mpi_file_prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o)
+static int prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o)
 {
 	struct weft_mpi_file *f = k->file;
 	struct weft_buf buf;
 	uint64_t bytes, end;
 	int64_t at = 0;
-	*o = (struct weft_mpi_file_op){.file = f};
 	int err = mode_wrong(k);
 	if (!err)
 		err = weft_mpi_p2p_buf(k->buf, k->count, k->type, &buf);
@@ -124,11 +124,16 @@ int weft_mpi_file_prepare(const struct weft_mpi_file_call *k, struct weft_mpi_fi
 	o->op.view = &f->view;
 	o->op.write = k->write;
 	o->op.buf = buf;
-	if (!weft_mpi_datarep_plain(f->rep)) {
-		err = convert_begin(k, o, bytes);
-		if (err)
-			op_drop(o);
-	}
+	return weft_mpi_datarep_plain(f->rep) ? MPI_SUCCESS : convert_begin(k, o, bytes);
+}
+
+int weft_mpi_file_prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o)
+{
+	*o = (struct weft_mpi_file_op){.file = k->file};
+	weft_mpi_object_ref(&k->file->head);
+	int err = prepare(k, o);
+	if (err)
+		op_drop(o);
 	return err;
 }
 
@@ -230,6 +235,15 @@ static const struct weft_mpi_request_ops file_ops = {
 	.free = request_free,
 };
 
+/* As a handler. */
+static void op_over(struct weft_file_op *op)
+{
+	struct weft_mpi_file_op *o = op->arg;
+	/* OVER -> IDLE (wait_for_accesses in open.c): the file may be closed from here on. */
+	atomic_fetch_sub_explicit(&o->file->x_accesses, 1, memory_order_release);
+	weft_wait_completion_signal(&op->done);
+}
+
 /* Begins; the op is over at once where it has to hold a lock. */
 static int op_begin(struct weft_mpi_file_op *o)
 {
@@ -238,8 +252,14 @@ static int op_begin(struct weft_mpi_file_op *o)
 		weft_wait_completion_init_done(&o->op.done);
 		return MPI_SUCCESS;
 	}
-	if (weft_file_op_start(&o->op))
+	o->op.fn = op_over;
+	o->op.arg = o;
+	/* Relaxed: the caller closes the file later, and knows of its own store. */
+	atomic_fetch_add_explicit(&o->file->x_accesses, 1, memory_order_relaxed);
+	if (weft_file_op_start(&o->op)) {
+		atomic_fetch_sub_explicit(&o->file->x_accesses, 1, memory_order_relaxed);
 		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access");
+	}
 	weft_task_engine_pending();
 	return MPI_SUCCESS;
 }

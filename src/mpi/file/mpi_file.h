@@ -43,6 +43,7 @@ struct weft_mpi_file {
 	const struct weft_mpi_datarep *rep;
 	uint64_t etype_bytes; /* in the file */
 	_Atomic bool x_atomic;
+	_Atomic unsigned x_accesses;    /* that are under way */
 	struct weft_mpi_shared *shared; /* counters and locks of all members */
 	pthread_mutex_t lock;           /* of what follows */
 	int64_t pointer;                /* in etypes */
@@ -65,6 +66,8 @@ int weft_mpi_file_err(int err, const char *what, const char *name);
 
 /* ---- open.c ------------------------------------------------------------------------------- */
 
+/* An access is a user of the object, until it is completed. */
+void weft_mpi_file_unref(struct weft_mpi_file *f);
 /* Every member says `mine`, `len` bytes; all: those of each rank.  No rank waits for one that has died. */
 int weft_mpi_file_gather(struct weft_mpi_file *f, const void *mine, void *all, size_t len);
 /* Every member says `mine`; the result is on all that of the first that failed, or MPI_SUCCESS. */

@@ -11,6 +11,7 @@
 #include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
 #include "mpi/file/mpi_file.h"
+#include "task/task.h"
 
 /* ---- agreeing ----------------------------------------------------------------------------- */
 
@@ -130,6 +131,8 @@ static int open_all(struct weft_mpi_file *f)
 {
 	int64_t amode = f->amode;
 	int err = weft_mpi_file_same(f, &amode, 1, "the access mode");
+	if (!err)
+		err = amode_wrong(f->amode); /* on all members, since it is the same */
 	if (err)
 		return err;
 	/* Rank 0 first: it may have to create the file. */
@@ -144,17 +147,12 @@ static int open_all(struct weft_mpi_file *f)
 	return err;
 }
 
-static void file_drop(struct weft_mpi_file *f)
+/* An access that is not completed yet may still need the rest. */
+void weft_mpi_file_unref(struct weft_mpi_file *f)
 {
-	weft_mpi_shared_free(f);
-	if (f->file)
-		(void)weft_file_close(f->file);
+	if (!weft_mpi_object_unref(&f->head))
+		return;
 	weft_mpi_file_view_drop(f);
-	if (f->comm) {
-		f->comm->file = MPI_FILE_NULL;
-		weft_mpi_object_retire(&f->comm->head);
-		weft_mpi_comm_unref(f->comm);
-	}
 	weft_mpi_info_free(f->info);
 	weft_mpi_errhandler_unref(f->errhandler);
 	pthread_mutex_destroy(&f->lock);
@@ -162,11 +160,28 @@ static void file_drop(struct weft_mpi_file *f)
 	free(f);
 }
 
+/* What the members have together ends. */
+static void file_drop(struct weft_mpi_file *f)
+{
+	weft_mpi_shared_free(f);
+	if (f->file)
+		(void)weft_file_close(f->file);
+	f->file = NULL;
+	if (f->comm) {
+		f->comm->file = MPI_FILE_NULL;
+		weft_mpi_object_retire(&f->comm->head);
+		weft_mpi_comm_unref(f->comm);
+	}
+	f->comm = NULL;
+	weft_mpi_file_unref(f);
+}
+
 static struct weft_mpi_file *file_new(const char *name, int amode)
 {
 	struct weft_mpi_file *f = calloc(1, sizeof *f);
 	if (!f)
 		return NULL;
+	atomic_init(&f->head.x_refs, 1);
 	pthread_mutex_init(&f->lock, NULL);
 	f->amode = amode;
 	f->errhandler = weft_mpi_errhandler_file_default();
@@ -212,13 +227,10 @@ int weft_mpi_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info 
 	*fh = MPI_FILE_NULL;
 	if (parent->inter)
 		return weft_mpi_err(MPI_ERR_COMM, "the communicator is an intercommunicator");
-	int err = amode_wrong(amode);
-	if (err)
-		return err;
 	struct weft_mpi_file *f = file_new(filename, amode);
 	if (!f)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a file");
-	err = comm_for(parent, f);
+	int err = comm_for(parent, f);
 	if (!err)
 		err = weft_mpi_file_hints_take(f, info);
 	if (!err)
@@ -242,6 +254,19 @@ int weft_mpi_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info 
 
 /* ---- closing ------------------------------------------------------------------------------ */
 
+/* Requests that the program has freed, or not waited for, still use the descriptor. */
+static void wait_for_accesses(struct weft_mpi_file *f)
+{
+	bool pause;
+	/* IDLE <- OVER (op_over in access.c).  Carries: the system has done with the buffers. */
+	while (atomic_load_explicit(&f->x_accesses,
+				    memory_order_acquire)) { /* ends: each access does */
+		(void)weft_task_poll(&pause);
+		if (pause)
+			(void)weft_task_poll_pause(NULL, 0);
+	}
+}
+
 int weft_mpi_File_close(MPI_File *fh)
 {
 	struct weft_mpi_file *f = weft_mpi_file(*fh);
@@ -249,6 +274,7 @@ int weft_mpi_File_close(MPI_File *fh)
 		return weft_mpi_err(MPI_ERR_FILE, "invalid file (null or closed)");
 	if (f->split)
 		return weft_mpi_err(MPI_ERR_IO, "%s was not ended", f->split_call);
+	wait_for_accesses(f);
 	/* Once all have come, each has ended its accesses: what follows the close, anywhere, sees them. */
 	int err = weft_mpi_file_err(weft_file_close(f->file), "cannot close", f->name);
 	f->file = NULL;
