@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ranks: 2
  *
- * Many times one child and a disconnect, from several ranks at once: descriptors, mappings and
- * processes do not grow.  Then 32 children at once. */
+ * Many times one child and a disconnect, from several ranks at once: descriptors, memory, mappings and
+ * processes do not grow.  Then many children at once.
+ *
+ *   spawn_many [ROUNDS CHILDREN] */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "mpitest.h"
 
 #define ROUNDS 24
 #define AT_ONCE 32
+#define GROWTH_KIB 512 /* of memory, in whatever number of rounds */
 
 static int entries(const char *path)
 {
@@ -33,6 +37,19 @@ static int lines(const char *path)
 		n += c == '\n';
 	fclose(f);
 	return n;
+}
+
+/* Pages of this process alone. */
+static long memory_kib(void)
+{
+	char line[128];
+	long kib = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+	CHECK(f != NULL);
+	while (fgets(line, sizeof line, f) && sscanf(line, "RssAnon: %ld", &kib) != 1)
+		continue; /* ends with the file */
+	fclose(f);
+	return kib;
 }
 
 static void one(const char *self)
@@ -70,9 +87,13 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	int fds = 0, maps = 0, tasks = 0;
-	for (int i = 0; i < ROUNDS; i++) {
+	int rounds = argc > 2 ? atoi(argv[1]) : ROUNDS,
+	    at_once = argc > 2 ? atoi(argv[2]) : AT_ONCE;
+	long memory = 0;
+	for (int i = 0; i < rounds; i++) {
 		one(self);
-		if (i == ROUNDS / 4) {
+		if (i == rounds / 4) {
+			memory = memory_kib();
 			fds = entries("/proc/self/fd");
 			maps = lines("/proc/self/maps");
 			tasks = entries("/proc/self/task");
@@ -81,13 +102,14 @@ int main(int argc, char **argv)
 	CHECK_EQ(entries("/proc/self/fd"), fds);
 	CHECK_EQ(entries("/proc/self/task"), tasks);
 	CHECK(lines("/proc/self/maps") <= maps + 2); /* the allocator's own */
+	CHECK(memory_kib() <= memory + GROWTH_KIB);
 
 	MPI_Comm inter;
-	MPI_Comm_spawn(self, MPI_ARGV_NULL, AT_ONCE, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+	MPI_Comm_spawn(self, MPI_ARGV_NULL, at_once, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
 		       MPI_ERRCODES_IGNORE);
 	int remote;
 	MPI_Comm_remote_size(inter, &remote);
-	CHECK_EQ(remote, AT_ONCE);
+	CHECK_EQ(remote, at_once);
 	MPI_Barrier(inter);
 	MPI_Comm_disconnect(&inter);
 	MPI_Finalize();

@@ -591,10 +591,10 @@ static void leave_locked(struct weft_comm_line *l)
 }
 
 /* Is the caller still there?  Else its line is given back; it calls again, if it is alive. */
-static bool meets(struct weft_comm_line *l)
+static bool meets(struct weft_comm_line *l, uint64_t latest)
 {
 	struct weft_comm_port *p = l->port;
-	uint64_t until = weft_clock_ns() + BYE_NS;
+	uint64_t patience = weft_clock_ns() + BYE_NS, until = latest < patience ? latest : patience;
 	bool gone = post(l, &(struct head){.kind = WELCOME}, NULL) != WEFT_OK;
 	pthread_mutex_lock(&p->lock);
 	while (!gone && !l->here)
@@ -626,7 +626,7 @@ weft_err weft_comm_port_accept(struct weft_comm_port *p, uint64_t timeout_ns,
 		pthread_mutex_unlock(&p->lock);
 		if (err)
 			return err;
-		if (meets(l)) {
+		if (meets(l, until)) {
 			*line_p = l;
 			return WEFT_OK;
 		}
