@@ -34,6 +34,7 @@ struct weft_core_req_send {
 	bool quiet;         /* PUSH: its end matters to threads that wait at the receiver only */
 	uint8_t state;      /* enum weft_comm_large_state, from the RTS or the eager id on */
 	uint8_t route;      /* enum weft_comm_route, the same */
+	uint32_t sign;      /* see sign.h */
 	struct weft_comm_large_to to;
 	struct weft_comm_copy_left left;
 } __attribute__((may_alias));
@@ -47,7 +48,10 @@ struct weft_core_req_recv {
 	struct weft_entry entry;
 	struct weft_out out;              /* M once queued: CTS */
 	struct weft_comm_large_from from; /* R */
-	uint64_t want;                    /* R: bytes that will be delivered */
+	union {
+		uint64_t want; /* R: bytes that will be delivered, once it is matched */
+		uint64_t sign; /* R: before; see sign.h */
+	};
 	uint64_t got;                     /* R: those that have come in order */
 	struct weft_gate *gate;
 	union {

@@ -29,7 +29,8 @@
  *                                                               its payload, padded to 8 bytes
  *
  * S is the sender of the message, R its receiver.  (1) with the flag SYNC, the upper half of
- * `length` is S's id and R answers FIN when the message is matched.
+ * `length` is S's id and R answers FIN when the message is matched.  With the flag SIGNED it is the
+ * message's signature (sign.h), which goes where both sides check.
  *
  *   eager:       EAGER                    (then FIN, if SYNC)
  *   taken back:  RTS or EAGER + SYNC, CANCEL, FIN + CANCELLED   unless R has matched it already:
@@ -65,6 +66,7 @@ enum weft_wire_kind {
 };
 
 #define WEFT_WIRE_SYNC 1u      /* flag of EAGER */
+#define WEFT_WIRE_SIGNED 32u   /* flag of EAGER without SYNC: sign.h */
 #define WEFT_WIRE_OFFER 1u     /* flag of CTS */
 #define WEFT_WIRE_CANCELLED 1u /* flag of FIN */
 #define WEFT_WIRE_PLACED 1u    /* flag of DATA */
@@ -87,8 +89,8 @@ struct weft_wire {
 };
 
 struct weft_wire_rts {
-	uint32_t id; /* of the send */
-	uint32_t reserved;
+	uint32_t id;   /* of the send */
+	uint32_t sign; /* its signature, or 0 (sign.h) */
 	uint64_t addr; /* of the data in the sender's memory; 0: not in one piece, or not offered */
 };
 
@@ -111,10 +113,17 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 static inline size_t weft_comm_wire_eager_length(const struct weft_wire *h, uint32_t *sync_id)
 {
 	*sync_id = 0;
-	if (weft_likely(!(h->flags & WEFT_WIRE_SYNC)))
+	if (weft_likely(!(h->flags & (WEFT_WIRE_SYNC | WEFT_WIRE_SIGNED))))
 		return h->length;
+	if (h->flags & WEFT_WIRE_SIGNED)
+		return h->length & 0xffffffffu;
 	*sync_id = (uint32_t)(h->length >> 32);
 	return h->length & 0xffffffffu;
+}
+
+static inline uint32_t weft_comm_wire_eager_sign(const struct weft_wire *h)
+{
+	return weft_unlikely(h->flags & WEFT_WIRE_SIGNED) ? (uint32_t)(h->length >> 32) : 0;
 }
 
 #endif

@@ -157,5 +157,6 @@ void weft_mpi_trace_return(unsigned name)
 {
 	if (weft_trace_on())
 		weft_trace_put(WEFT_TRACE_RETURN, name & ~HOOKED, 0, 0, 0);
+	weft_mpi_check_message_over();
 	weft_event_deliver();
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+#include "base/assert.h"
 #include "base/cancel.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -54,6 +55,7 @@ static void list_kinds(void)
 
 static void read_machine_locked(void)
 {
+	weft_assert_held(weft_mutex, &lock);
 	tried = true;
 	if (hwloc_topology_init(&machine))
 		return;

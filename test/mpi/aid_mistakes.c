@@ -77,6 +77,41 @@ static void overlap(void)
 	OK(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
 }
 
+/* An element of another type; then a structure of another order, and one that is only begun. */
+static void types(void)
+{
+	struct {
+		int i;
+		float f;
+	} x = {1, 2}, y;
+	float f = 1;
+	int i;
+	MPI_Datatype one, other, kind[2] = {MPI_INT, MPI_FLOAT}, swapped[2] = {MPI_FLOAT, MPI_INT};
+	MPI_Aint at[2] = {0, 4};
+	int length[2] = {1, 1};
+	MPI_Request r;
+	MPI_Comm c = named("types");
+	OK(MPI_Type_create_struct(2, length, at, kind, &one));
+	OK(MPI_Type_create_struct(2, length, at, swapped, &other));
+	OK(MPI_Type_commit(&one));
+	OK(MPI_Type_commit(&other));
+	if (rank == 0) {
+		OK(MPI_Send(&f, 1, MPI_FLOAT, 1, 1, c));
+		OK(MPI_Send(&x, 1, one, 1, 2, c));
+		OK(MPI_Ssend(&x, 1, one, 1, 3, c));
+		OK(MPI_Send(&i, 1, MPI_INT, 1, 4, c)); /* right: the beginning */
+	} else if (rank == 1) {
+		OK(MPI_Recv(&i, 1, MPI_INT, 0, 1, c, MPI_STATUS_IGNORE));
+		OK(MPI_Irecv(&y, 1, other, 0, 2, c, &r));
+		OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+		OK(MPI_Recv(&y, 1, one, MPI_ANY_SOURCE, MPI_ANY_TAG, c, MPI_STATUS_IGNORE));
+		OK(MPI_Recv(&y, 1, one, 0, 4, c, MPI_STATUS_IGNORE));
+	}
+	OK(MPI_Type_free(&one));
+	OK(MPI_Type_free(&other));
+	OK(MPI_Comm_free(&c));
+}
+
 static void changed(void)
 {
 	int in, out = 5;
@@ -163,10 +198,11 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} all[] = {{"right", right},     {"leaks", leaks},     {"freed", freed},
-		   {"overlap", overlap}, {"changed", changed}, {"roots", roots},
-		   {"order", order},     {"ring", ring},       {"operations", operations},
-		   {"absent", absent},   {"late", late},       {"crossed", crossed}};
+	} all[] = {{"right", right},           {"leaks", leaks},     {"freed", freed},
+		   {"overlap", overlap},       {"changed", changed}, {"types", types},
+		   {"roots", roots},           {"order", order},     {"ring", ring},
+		   {"operations", operations}, {"absent", absent},   {"late", late},
+		   {"crossed", crossed}};
 	const char *name = argc > 1 ? argv[1] : "right";
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -351,9 +351,22 @@ class Entry:
                 last.append(f"weft_mpi_check_started({where}, {data}, *request);")
             else:
                 first.append(f"weft_mpi_check_used({where}, {data});")
+        if not f.name.endswith(("_init", "_init_c")):
+            first += [f"weft_mpi_check_message({where}, {m});" for m in self.messages()]
         if COMPLETES.match(f.name):
             last.append("weft_mpi_check_completed();")
         return "".join(f"\t\t{c}\n" for c in first), "".join(f"\t\t\t{c}\n" for c in last)
+
+    def messages(self):
+        """What the call sends and receives as one message each: direction, buffer, count, datatype."""
+        f = self.f
+        if all(f.has(n) for n in ("sendbuf", "sendcount", "sendtype", "recvbuf", "dest", "source")):
+            return ["true, sendbuf, sendcount, sendtype", "false, recvbuf, recvcount, recvtype"]
+        if not all(f.has(n) for n in ("buf", "count", "datatype")) or f.has("partitions") or f.has("fh"):
+            return []
+        send = f.has("dest")
+        recv = f.has("source") or f.has("message")
+        return ["true, buf, count, datatype"] * send + ["false, buf, count, datatype"] * recv
 
     def note(self):
         """The fields of a note of what the call waits for, or None."""

@@ -58,6 +58,7 @@ struct weft_msg *weft_comm_inbound_msg_make(struct weft_gate *g, enum weft_msg_k
 	}
 	m->msg_kind = (uint8_t)kind;
 	m->length = length;
+	m->sign = 0;
 	m->charge = (uint32_t)payload; /* eager: at most 16 MiB */
 	m->node.peer = g->peer;
 	m->node.tag = tag;

@@ -16,6 +16,7 @@
 #include "comm/recv/deliver.h"
 #include "comm/recv/inbound.h"
 #include "comm/send/pack.h"
+#include "comm/sign.h"
 #include "comm/send/send_cancel.h"
 
 /* Longest message that makes sense: sums of lengths and offsets cannot overflow. */
@@ -25,12 +26,14 @@
 
 /* No receive is posted for it yet. */
 static __attribute__((noinline)) void keep_eager(struct weft_gate *g, struct weft_ctx *ctx, int tag,
-						 uint32_t sync_id, const void *data, size_t len)
+						 uint32_t sync_id, uint32_t sign, const void *data,
+						 size_t len)
 {
 	struct weft_msg *m = weft_comm_inbound_msg_make(g, WEFT_MSG_EAGER, tag, len, len);
 	if (!m)
 		return;
 	m->id = sync_id;
+	m->sign = sign;
 	if (len)
 		memcpy(m->data, data, len);
 	weft_comm_inbound_unexpected(ctx, m);
@@ -50,11 +53,13 @@ static void on_eager(struct weft_gate *g, const struct weft_wire *h, const void 
 	if (weft_likely(e)) {
 		if (weft_unlikely(sync_id))
 			weft_comm_gate_fin(g, sync_id);
+		weft_comm_sign_check(weft_comm_req_of_entry(e), g->peer, h->tag, len,
+				     weft_comm_wire_eager_sign(h));
 		weft_comm_recv_deliver(weft_comm_req_of_entry(e), g->peer, h->tag, data, len);
 		weft_comm_credit_used(g, len);
 		return;
 	}
-	keep_eager(g, ctx, h->tag, sync_id, data, len);
+	keep_eager(g, ctx, h->tag, sync_id, weft_comm_wire_eager_sign(h), data, len);
 }
 
 static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *data, size_t len)
@@ -72,6 +77,8 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 	if (e) {
 		if (weft_comm_req_recv(weft_comm_req_of_entry(e))->rtr_sent)
 			weft_comm_rtr_outcome(g, true);
+		weft_comm_sign_check(weft_comm_req_of_entry(e), g->peer, h->tag, h->length,
+				     rts.sign);
 		weft_comm_large_start(
 			weft_comm_req_of_entry(e), g, h->tag, h->length,
 			&(struct weft_comm_large_from){.addr = rts.addr,
@@ -83,6 +90,7 @@ static void on_rts(struct weft_gate *g, const struct weft_wire *h, const void *d
 	if (!m)
 		return;
 	m->id = rts.id;
+	m->sign = rts.sign;
 	m->addr = rts.addr;
 	m->quiet = h->flags & WEFT_WIRE_QUIET;
 	weft_comm_inbound_unexpected(ctx, m);
@@ -98,7 +106,8 @@ static void on_pack(struct weft_gate *g, const char *at, size_t len)
 			break;
 		memcpy(&h, at, sizeof h);
 		bool eager = h.kind == WEFT_WIRE_EAGER && !(h.flags & WEFT_WIRE_SYNC);
-		size_t data = eager ? h.length : 0;
+		uint32_t none;
+		size_t data = eager ? weft_comm_wire_eager_length(&h, &none) : 0;
 		bool placed = h.kind == WEFT_WIRE_DATA && h.flags & WEFT_WIRE_PLACED;
 		if (data > WEFT_PACK_EACH || h.credit ||
 		    (!eager && !placed && h.kind != WEFT_WIRE_FIN && h.kind != WEFT_WIRE_CREDIT &&
@@ -222,7 +231,7 @@ void weft_comm_inbound_packet(void *arg, int peer, const void *head, const void 
 	struct weft_ctx *ctx = g->rx_ctx;
 	struct weft_entry *e = weft_comm_match_arrive_at(g->rx_bucket, g->rx_key, ctx, peer, tag);
 	if (weft_unlikely(!e)) {
-		keep_eager(g, ctx, tag, 0, payload, len);
+		keep_eager(g, ctx, tag, 0, 0, payload, len);
 		return;
 	}
 	weft_comm_recv_deliver(weft_comm_req_of_entry(e), peer, tag, payload, len);

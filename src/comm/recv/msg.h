@@ -37,6 +37,7 @@ struct weft_msg {
 	uint64_t length; /* data bytes of the message */
 	uint64_t addr;   /* RTS */
 	uint32_t id;     /* RTS, or SYNC: the sender's id, 0 none */
+	uint32_t sign;   /* see sign.h */
 	uint32_t charge; /* credit to give back when it is gone */
 	uint8_t msg_kind;
 	uint8_t pool_class;

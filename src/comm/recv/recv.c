@@ -6,6 +6,7 @@
 #include "comm/msg_trace.h"
 #include "comm/recv/deliver.h"
 #include "comm/recv/recv_message.h"
+#include "comm/sign.h"
 #include "task/task.h"
 #include "wait/stack.h"
 
@@ -36,6 +37,7 @@ static weft_err irecv_here(struct weft_req *r, struct weft_ctx *ctx, int peer, i
 	bool announce = weft_unlikely(buf->bytes > ctx->core->rtr_min) && !v->explicit_only &&
 			weft_comm_rtr_before(ctx, peer, tag, buf, &sequence);
 	v->rtr_sent = announce;
+	v->sign = weft_comm_sign_take(&weft_comm_sign_next.recv);
 	if (weft_trace_on())
 		weft_comm_trace_end(WEFT_TRACE_POST, peer, tag, buf->bytes);
 	struct weft_msg *m;
@@ -140,6 +142,7 @@ weft_err weft_comm_core_irecv_plain(struct weft_req *r, struct weft_ctx *ctx, in
 	r->status.bytes = 0;
 	v->explicit_only = weft_task_progress_off_here;
 	v->rtr_sent = false;
+	v->sign = 0;
 	v->entry.node.ctx = ctx;
 	v->entry.node.peer = peer;
 	v->entry.node.tag = tag;
@@ -165,6 +168,7 @@ weft_err weft_comm_core_imrecv(struct weft_req *r, struct weft_msg *m, const str
 	v->entry.node.peer = m->node.peer;
 	v->entry.node.tag = m->node.tag;
 	v->entry.node.kind = WEFT_KEYED_RECV;
+	v->sign = weft_comm_sign_take(&weft_comm_sign_next.recv);
 	/* Relaxed: it is in no list, so that a cancel finds it matched. */
 	atomic_store_explicit(&v->entry.node.x_listed, false, memory_order_relaxed);
 	weft_comm_recv_message(r, m);

@@ -8,6 +8,7 @@
 #include "comm/recv/deliver.h"
 #include "comm/recv/msg_pool.h"
 #include "comm/recv/recv_message.h"
+#include "comm/sign.h"
 
 /* A message of this process to itself whose data is still in the sender's buffer. */
 static void take_local(struct weft_req *r, struct weft_msg *m)
@@ -56,6 +57,7 @@ void weft_comm_recv_message(struct weft_req *r, struct weft_msg *m)
 {
 	if (weft_trace_on())
 		weft_comm_trace_end(WEFT_TRACE_TAKE, m->node.peer, m->node.tag, m->length);
+	weft_comm_sign_check(r, m->node.peer, m->node.tag, m->length, m->sign);
 	switch ((enum weft_msg_kind)m->msg_kind) {
 	case WEFT_MSG_EAGER:
 		take_eager(r, m);

@@ -17,6 +17,7 @@
 #include "comm/recv/msg_pool.h"
 #include "comm/recv/rx_stream.h"
 #include "comm/send/pack.h"
+#include "comm/sign.h"
 
 /* Lets the driver write bytes [off, off+len) of buf; a layout of many pieces goes aside first. */
 static void sink_buffer(struct weft_rx *rx, const struct weft_buf *buf, uint64_t off, size_t len,
@@ -77,6 +78,7 @@ static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t l
 		if (!m)
 			return;
 		m->id = sync_id;
+		m->sign = weft_comm_wire_eager_sign(h);
 		/* Relaxed: published by the table's lock. */
 		atomic_store_explicit(&m->x_state, WEFT_MSG_ARRIVING, memory_order_relaxed);
 		rx->what = WEFT_RX_MSG;
@@ -94,6 +96,7 @@ static void place_eager(struct weft_gate *g, const struct weft_wire *h, size_t l
 		weft_comm_gate_fin(g, sync_id);
 	weft_comm_credit_used(g, len);
 	struct weft_req *r = weft_comm_req_of_entry(e);
+	weft_comm_sign_check(r, g->peer, h->tag, len, weft_comm_wire_eager_sign(h));
 	size_t room = len < r->buf.bytes ? len : r->buf.bytes;
 	r->status = (struct weft_status){.peer = g->peer,
 					 .tag = h->tag,

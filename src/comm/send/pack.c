@@ -97,9 +97,12 @@ enum weft_post weft_comm_pack_send_locked(struct weft_gate *g)
 	struct weft_wire head = {.kind = WEFT_WIRE_PACK, .sequence = k->n, .length = k->len};
 	struct iovec iov = {k->data, k->len};
 	if (k->n == 1) { /* alone: as it would have gone */
+		uint32_t none;
 		memcpy(&head, k->data, HEAD);
 		iov = (struct iovec){k->data + HEAD,
-				     head.kind == WEFT_WIRE_EAGER ? head.length : 0};
+				     head.kind == WEFT_WIRE_EAGER
+					     ? weft_comm_wire_eager_length(&head, &none)
+					     : 0};
 	}
 	enum weft_post p = weft_comm_gate_down(g)
 				   ? WEFT_POST_DOWN

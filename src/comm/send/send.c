@@ -13,6 +13,7 @@
 #include "comm/send/send.h"
 #include "comm/send/send_ref.h"
 #include "comm/send/send_self.h"
+#include "comm/sign.h"
 #include "task/task.h"
 #include "wait/stack.h"
 
@@ -84,6 +85,12 @@ static enum weft_post post_eager_locked(struct weft_gate *g, struct weft_req *r)
 	return p;
 }
 
+static void sign_eager(struct weft_core_req_send *s)
+{
+	s->out.head.flags |= WEFT_WIRE_SIGNED;
+	s->out.head.length |= (uint64_t)s->sign << 32;
+}
+
 /* Its receive has announced itself by RTR: the data goes without asking. */
 static void choose_unasked_locked(struct weft_gate *g, struct weft_req *r)
 {
@@ -96,6 +103,8 @@ static void choose_unasked_locked(struct weft_gate *g, struct weft_req *r)
 	s->out.type = WEFT_OUT_EAGER;
 	s->out.head.kind = WEFT_WIRE_EAGER;
 	s->out.head.flags = s->sync ? WEFT_WIRE_SYNC : 0;
+	if (weft_unlikely(s->sign) && !s->sync)
+		sign_eager(s);
 	/* Relaxed: not posted, so this thread's alone. */
 	atomic_store_explicit(&s->x_refs, s->sync ? 2 : 1, memory_order_relaxed);
 }
@@ -156,7 +165,7 @@ static enum weft_post post_rts_locked(struct weft_gate *g, struct weft_req *r)
 		return no_memory(s);
 	s->id = id;
 	struct weft_wire head = s->out.head;
-	struct weft_wire_rts rts = {.id = id, .addr = rts_address(g, &r->buf)};
+	struct weft_wire_rts rts = {.id = id, .sign = s->sign, .addr = rts_address(g, &r->buf)};
 	struct iovec iov = {&rts, sizeof rts};
 	head.sequence = g->send_seq;
 	head.flags = r->then ? 0 : WEFT_WIRE_QUIET;
@@ -213,7 +222,10 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ct
 			 const struct weft_buf *buf, enum weft_send_mode mode)
 {
 	struct weft_core_req_send *s = weft_comm_req_send(r);
-	bool eager = buf->bytes <= weft_comm_gate_eager_max(g);
+	uint32_t sign = weft_comm_sign_take(&weft_comm_sign_next.send);
+	/* With an id there is no room for a signature: it asks. */
+	bool eager = buf->bytes <= weft_comm_gate_eager_max(g) &&
+		     !(weft_unlikely(sign) && mode == WEFT_SEND_SYNC);
 
 	r->buf = *buf;
 	r->status = (struct weft_status){.peer = g->peer, .tag = tag, .bytes = buf->bytes};
@@ -233,6 +245,9 @@ static void send_prepare(struct weft_req *r, struct weft_gate *g, struct weft_ct
 					 .context = ctx->id,
 					 .tag = tag,
 					 .length = buf->bytes};
+	s->sign = sign;
+	if (weft_unlikely(sign) && eager)
+		sign_eager(s);
 	if (!eager)
 		/* Relaxed: a wish. */
 		s->out.priority = atomic_load_explicit(&ctx->x_priority, memory_order_relaxed);

@@ -10,6 +10,7 @@
 #include "comm/send/offload.h"
 #include "comm/send/pack.h"
 #include "comm/send/send_self.h"
+#include "comm/sign.h"
 #include "wait/stack.h"
 
 /* Posts the pieces of an eager message, if the gate is free and nothing waits there. */
@@ -74,6 +75,8 @@ static inline weft_err send_now_here(struct weft_ctx *ctx, int peer, int tag,
 	struct weft_gate *g = &core->gate[peer];
 	if (weft_unlikely(buf->bytes >= g->now_end))
 		return WEFT_AGAIN;
+	if (weft_unlikely(weft_comm_signing) && weft_comm_sign_next.send)
+		return WEFT_AGAIN; /* its request carries the signature */
 	if (weft_unlikely(buf->type != NULL))
 		return send_now_typed(ctx, g, tag, buf, mode);
 	struct iovec iov = {buf->base, buf->bytes};

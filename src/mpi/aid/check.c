@@ -26,6 +26,7 @@ void weft_mpi_check_init(void)
 	ends_job = strcmp(how, "abort") == 0;
 	if (weft_mpi_checking) /* the fast path asks this table first */
 		memset(weft_mpi_type_bytes, 0, sizeof weft_mpi_type_bytes);
+	weft_mpi_check_pair_init();
 	weft_mpi_hook();
 }
 

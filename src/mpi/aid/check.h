@@ -48,8 +48,18 @@ void weft_mpi_check_started(const char *call, const void *site, bool send, const
 /* A blocking one is about to use its buffer. */
 void weft_mpi_check_used(const char *call, const void *site, bool send, const void *buf,
 			 MPI_Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm);
+/* What operation that is not completed receives into base; false: none. */
+bool weft_mpi_check_pending_of(const void *base, const char **call_p, const void **site_p);
 /* Some requests may have been completed. */
 void weft_mpi_check_completed(void);
+
+/* ---- both sides of a message (check_pair.c) ------------------------------------------------------ */
+/* After check_init's reading of the setting. */
+void weft_mpi_check_pair_init(void);
+/* The next message that this thread sends, or the next receive that it posts, is of such elements. */
+void weft_mpi_check_message(const char *call, const void *site, bool send, const void *buf,
+			    MPI_Count count, MPI_Datatype type);
+void weft_mpi_check_message_over(void);
 
 /* ---- collectives (check_coll.c) --------------------------------------------------------------- */
 /* bytes: what all members give alike, or -1; op: MPI_OP_NULL: none; root: -1: none. */

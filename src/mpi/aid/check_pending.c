@@ -144,6 +144,20 @@ void weft_mpi_check_started(const char *call, const void *site, bool send, const
 		pending_free(p);
 }
 
+bool weft_mpi_check_pending_of(const void *base, const char **call_p, const void **site_p)
+{
+	pthread_mutex_lock(&lock);
+	struct pending *p = list;
+	while (p && (p->send || p->buf.base != base)) /* ends: the list does */
+		p = p->next;
+	if (p) {
+		*call_p = p->call;
+		*site_p = p->site;
+	}
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
 /* Takes one that is completed out of the list; NULL: none. */
 static struct pending *take_completed(void)
 {

@@ -39,6 +39,7 @@ static int contexts_open(struct weft_mpi_comm *c)
 		return weft_mpi_err_of(err);
 	}
 	weft_comm_ctx_set_name(c->coll, c->name);
+	weft_comm_ctx_set_name(c->p2p, c->name);
 	return MPI_SUCCESS;
 }
 
