@@ -82,7 +82,7 @@ static void on_down(void *arg, int peer, weft_err err, const char *why)
 	snprintf(v->why, sizeof v->why, "%s", why);
 }
 
-static void open_rank(struct victim *v, const struct weft_driver *d, int rank)
+static inline void open_rank(struct victim *v, const struct weft_driver *d, int rank)
 {
 	static struct weft_net_job job;
 	struct weft_net_events events = {.arg = v,
@@ -153,7 +153,7 @@ static inline bool is_closed(int fd)
 }
 
 /* The library's own handshake, as `rank`, with that secret. */
-static weft_err knock(struct victim *v, int fd, int rank, const uint8_t *s)
+static inline weft_err knock(struct victim *v, int fd, int rank, const uint8_t *s)
 {
 	struct weft_net_job job = {.rank = rank, .size = 4, .jobid = "victim", .secret = s};
 	struct weft_auth a;
