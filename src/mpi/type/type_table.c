@@ -31,7 +31,7 @@
 	X(MPI_UNSIGNED_LONG, ULONG)                                                                \
 	X(MPI_UNSIGNED_LONG_LONG, U64)                                                             \
 	X(MPI_FLOAT, F32)                                                                          \
-	X(MPI_C_FLOAT_COMPLEX, C32)                                                                \
+	X(MPI_C_COMPLEX, C32)                                                                      \
 	X(MPI_CXX_FLOAT_COMPLEX, C32)                                                              \
 	X(MPI_DOUBLE, F64)                                                                         \
 	X(MPI_C_DOUBLE_COMPLEX, C64)                                                               \
