@@ -59,6 +59,18 @@ void weft_net_bundle_way_up(struct weft_bundle *b, int peer, unsigned rail)
 		b->first_up_ns = w->since_ns;
 }
 
+/* Patience begins.  A rail that was never wanted is, now: its driver may know that the process is
+ * there. */
+static void begin_to_die(struct weft_bundle *b, int peer)
+{
+	struct weft_bundle_peer *p = &b->peer[peer];
+	p->dying_ns = weft_clock_ns();
+	weft_net_bundle_lock(p);
+	p->awake = true;
+	weft_net_bundle_greet_locked(b, peer);
+	weft_net_bundle_unlock(p);
+}
+
 /* Is there still a rail over which the peer may come back?  Else it is gone. */
 static void judge(struct weft_bundle *b, int peer)
 {
@@ -76,7 +88,7 @@ static void judge(struct weft_bundle *b, int peer)
 	else if (!hope)
 		weft_net_bundle_peer_down(b, peer, p->why_err, p->why);
 	else if (!p->dying_ns)
-		p->dying_ns = weft_clock_ns();
+		begin_to_die(b, peer);
 }
 
 static void count_lost(struct weft_bundle *b, int peer, unsigned rail, uint64_t again,
