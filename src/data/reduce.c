@@ -74,7 +74,9 @@ KERNELS_FLOAT(F80, long double)
 KERNELS_COMPLEX(C32, float _Complex)
 KERNELS_COMPLEX(C64, double _Complex)
 KERNELS_COMPLEX(C80, long double _Complex)
-KERNELS_BOOL(BOOL, _Bool)
+/* As bytes: another rank may have sent what is no value of _Bool. */
+_Static_assert(sizeof(_Bool) == 1, "a _Bool is a byte");
+KERNELS_BOOL(BOOL, uint8_t)
 
 /* Fortran's LOGICAL: each compiler has its own .TRUE. */
 static _Atomic int64_t x_true = 1, x_false;

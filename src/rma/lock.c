@@ -310,3 +310,13 @@ void weft_rma_lock_recover(struct weft_rma_win *win, int rank)
 			  rank, held, win->rank);
 	weft_rma_lock_freed(win);
 }
+
+void weft_rma_lock_end(struct weft_rma_win *win)
+{
+	while (win->locks) { /* ends: each turn frees one */
+		struct weft_rma_lock_request *q = win->locks;
+		win->locks = q->next;
+		free(q);
+	}
+	win->locks_last = &win->locks;
+}

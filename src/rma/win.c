@@ -298,6 +298,7 @@ void weft_rma_win_free(struct weft_rma_win *win)
 		return;
 	weft_rma_inbox_close(win);
 	delist(win);
+	weft_rma_lock_end(win);
 	if (is_ours(win->flavor) && !(win->page.map && is_shared(win)))
 		free(win->base);
 	weft_rma_page_unmap(&win->page);

@@ -159,6 +159,8 @@ void weft_rma_lock_freed(struct weft_rma_win *win);
 void weft_rma_lock_left(struct weft_rma_win *win, int rank, bool exclusive);
 /* Gives back what a dead member holds or asks for. */
 void weft_rma_lock_recover(struct weft_rma_win *win, int rank);
+/* The window ends: requests that still wait are not granted any more. */
+void weft_rma_lock_end(struct weft_rma_win *win);
 /* Does [at, at + len) lie in the own memory?  at as in a span. */
 bool weft_rma_reachable(struct weft_rma_win *win, uint64_t at, uint64_t len);
 
