@@ -61,6 +61,9 @@ static inline void *weft_mpi_file_of(MPI_File h)
 	return weft_mpi_object_find(h, WEFT_MPI_FILE);
 }
 
+/* The communicator of a file's group; MPI_COMM_NULL: no such file. */
+MPI_Comm weft_mpi_file_comm(MPI_File file);
+
 static inline void *weft_mpi_session_of(MPI_Session h)
 {
 	return weft_mpi_object_find(h, WEFT_MPI_SESSION);

@@ -84,6 +84,9 @@ WAITS_FOR_ALL = re.compile(
     r"^MPI_((allgather|alltoall|barrier|bcast|exscan|gather|scatter|reduce(_scatter)?(_block)?|allreduce|scan|"
     r"neighbor_(allgather|alltoall))[vw]?|Comm_(dup|dup_with_info|split|split_type|create|free|disconnect)|"
     r"Intercomm_merge|Cart_(create|sub)|(Dist_)?graph_(create|create_adjacent))(_c)?$", re.I)
+WAITS_WITH_FILE = re.compile(
+    r"^MPI_File_(open|close|set_(view|size|info|atomicity)|preallocate|sync|seek_shared|(read|write)(_at)?_all(_begin|_end)?|"
+    r"(read|write)_ordered(_begin|_end)?)(_c)?$")
 # What WEFT_CHECK looks at.
 CHECKED_COLLECTIVES = re.compile(
     r"^MPI_I?(allgather|alltoall|barrier|bcast|exscan|gather|scatter|reduce(_scatter)?(_block)?|allreduce|scan)[vw]?(_c)?$",
@@ -391,6 +394,9 @@ class Entry:
                 fields.update(rank="dest", tag="tag")
             else:
                 fields["rank"] = "root" if f.has("root") else "-1"
+        elif WAITS_WITH_FILE.match(f.name):
+            fields.update(object="comm" if comm else "weft_mpi_file_comm(%sfh)" % ("*" if f.name == "MPI_File_close" else ""),
+                          rank="-1")
         else:
             return None
         fields = {"call": "&waits", **fields, "since_ns": "0"}

@@ -2,6 +2,7 @@
 /* query.c - the file as a whole: size, storage, sync, atomic mode, and what it was opened with. */
 #include "mpi/comm/comm_int.h"
 #include "mpi/comm/group.h"
+#include "mpi/entry.h"
 #include "mpi/file/mpi_file.h"
 
 int weft_mpi_File_get_size(MPI_File fh, MPI_Offset *size)
@@ -89,6 +90,12 @@ int weft_mpi_File_get_atomicity(MPI_File fh, int *flag)
 	/* Relaxed: as in_atomic_mode in access.c. */
 	*flag = atomic_load_explicit(&weft_mpi_file(fh)->x_atomic, memory_order_relaxed);
 	return MPI_SUCCESS;
+}
+
+MPI_Comm weft_mpi_file_comm(MPI_File file)
+{
+	struct weft_mpi_file *f = weft_mpi_file(file);
+	return f ? f->comm_handle : MPI_COMM_NULL;
 }
 
 int weft_mpi_File_get_amode(MPI_File fh, int *amode)
