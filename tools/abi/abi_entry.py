@@ -309,9 +309,15 @@ class Entry:
         if note:
             self.emit(f"{note}\tweft_wait_note_set(&note);")
         first, last = self.checks()
+        about = self.about()
+        after = ""
+        if about:
+            self.emit("\tstruct weft_mpi_check_about *about = NULL;")
+            first += f"\t\tabout = weft_mpi_check_about({about});\n"
+            after = "\t\tweft_mpi_check_completed(about);\n"
         self.emit(f'\tunsigned hooked = 0;\n\tif (weft_mpi_hooked()) {{\n\t\thooked = weft_mpi_trace_call("{f.name}");\n{first}\t}}')
         self.emit(f"\tint err = {f.impl}({', '.join(args)});")
-        self.emit("\tif (weft_unlikely(hooked)) {\n\t\tweft_mpi_trace_return(hooked);\n" +
+        self.emit("\tif (weft_unlikely(hooked)) {\n\t\tweft_mpi_trace_return(hooked);\n" + after +
                   (f"\t\tif (!err) {{\n{last}\t\t}}\n" if last else "") + "\t}")
         if note:
             self.emit("\tweft_wait_note_set(NULL);")
@@ -356,9 +362,16 @@ class Entry:
                 first.append(f"weft_mpi_check_used({where}, {data});")
         if not f.name.endswith(("_init", "_init_c")):
             first += [f"weft_mpi_check_message({where}, {m});" for m in self.messages()]
-        if COMPLETES.match(f.name):
-            last.append("weft_mpi_check_completed();")
         return "".join(f"\t\t{c}\n" for c in first), "".join(f"\t\t\t{c}\n" for c in last)
+
+    def about(self):
+        """The requests that the call may end: how many, and where they stand; "": none."""
+        f = self.f
+        if not COMPLETES.match(f.name):
+            return ""
+        if f.has("request"):
+            return "1, request"
+        return f"{'incount' if f.has('incount') else 'count'}, array_of_requests"
 
     def messages(self):
         """What the call sends and receives as one message each: direction, buffer, count, datatype."""

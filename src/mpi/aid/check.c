@@ -42,7 +42,6 @@ void weft_mpi_check_finalize(void)
 {
 	if (!weft_mpi_checking)
 		return;
-	weft_mpi_check_completed();
 	weft_mpi_check_coll_fini();
 	weft_mpi_check_leaks();
 }

@@ -39,6 +39,8 @@ void weft_mpi_check_freed(const char *call, const void *site, const void *handle
 /* What is known about a handle: "made by MPI_Comm_dup at a.c:3, freed by ..."; else "". */
 void weft_mpi_check_known(const void *handle, char *text, size_t size);
 void weft_mpi_check_leaks(void);
+/* A request that is over needs no place. */
+void weft_mpi_check_forget(const void *request);
 
 /* ---- buffers (check_pending.c) ---------------------------------------------------------------- */
 /* An operation has begun: from now until it is completed its buffer is not the program's. */
@@ -50,8 +52,11 @@ void weft_mpi_check_used(const char *call, const void *site, bool send, const vo
 			 MPI_Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm);
 /* What operation that is not completed receives into base; false: none. */
 bool weft_mpi_check_pending_of(const void *base, const char **call_p, const void **site_p);
-/* Some requests may have been completed. */
-void weft_mpi_check_completed(void);
+/* Before a call that may end requests, and after it: those whose handles are good no longer are over.
+ * NULL: not checking, or no memory. */
+struct weft_mpi_check_about *weft_mpi_check_about(int n, const MPI_Request requests[])
+	__attribute__((cold));
+void weft_mpi_check_completed(struct weft_mpi_check_about *about) __attribute__((cold));
 
 /* ---- both sides of a message (check_pair.c) ------------------------------------------------------ */
 /* After check_init's reading of the setting. */

@@ -117,6 +117,13 @@ void weft_mpi_check_known(const void *handle, char *text, size_t size)
 		 m.freed_call ? ", freed by " : "", m.freed_call ? m.freed_call : "", gone);
 }
 
+void weft_mpi_check_forget(const void *request)
+{
+	pthread_mutex_lock(&lock);
+	forget_locked(number(request));
+	pthread_mutex_unlock(&lock);
+}
+
 void weft_mpi_check_leaks(void)
 {
 	unsigned count[WEFT_MPI_KIND_COUNT] = {0};

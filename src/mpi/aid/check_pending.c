@@ -11,8 +11,8 @@
 #include "mpi/aid/check.h"
 #include "mpi/type/type.h"
 
-#define PENDING_MAX                                                                                \
-	4096 /* looked through by each call: what is started beyond them is not checked */
+#define PENDING_MAX 4096 /* what is started beyond them is not checked */
+#define BUCKETS 1024
 
 struct pending {
 	MPI_Request request;
@@ -25,12 +25,91 @@ struct pending {
 	uintptr_t from, to;
 	struct weft_buf buf;
 	const struct weft_type *layout; /* referenced */
-	struct pending *next;
+	struct pending *next;           /* in its bucket, or among those that are over */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pending *list; /* under lock */
-static unsigned listed;      /* under lock: its length */
+static struct pending *bucket[BUCKETS]; /* under lock: by request */
+static struct pending *over;            /* under lock: their requests have ended */
+static unsigned listed;                 /* under lock: in buckets */
+
+/* Buffers without holes, by where they begin. */
+static struct pending *flat[PENDING_MAX]; /* under lock */
+static unsigned flats;                    /* under lock */
+static uintptr_t longest;                 /* under lock: at least the longest of them */
+
+/* ---- the two indexes ---------------------------------------------------------------------------- */
+
+static struct pending **bucket_of(MPI_Request request)
+{
+	return &bucket[((uint64_t)(uintptr_t)request * 0x9e3779b97f4a7c15u) >> 54];
+}
+
+/* The first that begins at `from` or behind. */
+static unsigned flat_at_locked(uintptr_t from)
+{
+	weft_assert_held(weft_mutex, &lock);
+	unsigned lo = 0, hi = flats;
+	while (lo < hi) { /* halves */
+		unsigned mid = (lo + hi) / 2;
+		if (flat[mid]->from < from)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void add_locked(struct pending *p)
+{
+	weft_assert_held(weft_mutex, &lock);
+	struct pending **b = bucket_of(p->request);
+	p->next = *b;
+	*b = p;
+	listed++;
+	if (!p->flat)
+		return;
+	unsigned at = flat_at_locked(p->from);
+	memmove(&flat[at + 1], &flat[at], (flats - at) * sizeof(struct pending *));
+	flat[at] = p;
+	flats++;
+	if (p->to - p->from > longest)
+		longest = p->to - p->from;
+}
+
+static void remove_flat_locked(const struct pending *p)
+{
+	weft_assert_held(weft_mutex, &lock);
+	unsigned at = flat_at_locked(p->from);
+	while (at < flats && flat[at] != p) /* ends: it is there */
+		at++;
+	if (at == flats)
+		return;
+	flats--;
+	memmove(&flat[at], &flat[at + 1], (flats - at) * sizeof(struct pending *));
+	if (!flats)
+		longest = 0;
+}
+
+static void request_over(MPI_Request request)
+{
+	weft_mpi_check_forget(request);
+	pthread_mutex_lock(&lock);
+	struct pending **at = bucket_of(request), *p;
+	while (*at && (*at)->request != request) /* ends: the list does */
+		at = &(*at)->next;
+	if ((p = *at)) {
+		*at = p->next;
+		listed--;
+		if (p->flat)
+			remove_flat_locked(p);
+		p->next = over;
+		over = p;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- buffers ------------------------------------------------------------------------------------ */
 
 static uint64_t sum_of(const struct weft_buf *b)
 {
@@ -81,10 +160,12 @@ static void report_overlap(const struct pending *p, const struct pending *q)
 static bool overlaps_locked(const struct pending *p, struct pending *q)
 {
 	weft_assert_held(weft_mutex, &lock);
-	for (struct pending *o = list; o; o = o->next)
-		if (p->flat && o->flat && p->from < o->to && o->from < p->to &&
-		    !(p->send && o->send) && weft_mpi_request_of(o->request)) {
-			*q = *o;
+	if (!p->flat)
+		return false;
+	unsigned i = flat_at_locked(p->from > longest ? p->from - longest : 0);
+	for (; i < flats && flat[i]->from < p->to; i++)
+		if (p->from < flat[i]->to && !(p->send && flat[i]->send)) {
+			*q = *flat[i];
 			return true;
 		}
 	return false;
@@ -132,11 +213,10 @@ void weft_mpi_check_started(const char *call, const void *site, bool send, const
 		p->sum = sum_of(&p->buf);
 	pthread_mutex_lock(&lock);
 	bool bad = overlaps_locked(p, &q), room = listed < PENDING_MAX;
-	if (room) {
-		p->next = list;
-		list = p;
-		listed++;
-	}
+	if (room && weft_mpi_request_of(request))
+		add_locked(p);
+	else
+		room = false;
 	pthread_mutex_unlock(&lock);
 	if (bad)
 		report_overlap(p, &q);
@@ -147,9 +227,11 @@ void weft_mpi_check_started(const char *call, const void *site, bool send, const
 bool weft_mpi_check_pending_of(const void *base, const char **call_p, const void **site_p)
 {
 	pthread_mutex_lock(&lock);
-	struct pending *p = list;
-	while (p && (p->send || p->buf.base != base)) /* ends: the list does */
-		p = p->next;
+	struct pending *p = NULL;
+	for (int i = 0; i < BUCKETS && !p; i++)
+		for (p = bucket[i];
+		     p && (p->send || p->buf.base != base);) /* ends: the list does */
+			p = p->next;
 	if (p) {
 		*call_p = p->call;
 		*site_p = p->site;
@@ -161,32 +243,52 @@ bool weft_mpi_check_pending_of(const void *base, const char **call_p, const void
 /* Takes one that is completed out of the list; NULL: none. */
 static struct pending *take_completed(void)
 {
-	struct pending *p = NULL;
 	pthread_mutex_lock(&lock);
-	for (struct pending **at = &list; *at; at = &(*at)->next)
-		if (!weft_mpi_request_of((*at)->request)) {
-			p = *at;
-			*at = p->next;
-			listed--;
-			break;
-		}
+	struct pending *p = over;
+	if (p)
+		over = p->next;
 	pthread_mutex_unlock(&lock);
 	return p;
 }
 
-void weft_mpi_check_completed(void)
+struct weft_mpi_check_about {
+	int n;
+	MPI_Request request[];
+};
+
+struct weft_mpi_check_about *weft_mpi_check_about(int n, const MPI_Request requests[])
 {
-	if (!weft_mpi_checking)
+	if (!weft_mpi_checking || n <= 0 || !requests)
+		return NULL;
+	struct weft_mpi_check_about *a = malloc(sizeof *a + (size_t)n * sizeof *a->request);
+	if (!a)
+		return NULL;
+	a->n = n;
+	memcpy(a->request, requests, (size_t)n * sizeof *a->request);
+	return a;
+}
+
+static void judge_sent(const struct pending *p)
+{
+	char place[WEFT_CHECK_PLACE];
+	if (!p->send || sum_of(&p->buf) == p->sum)
 		return;
+	weft_mpi_check_place(p->site, place, sizeof place);
+	weft_mpi_check_report("%s%s (to rank %d, tag %d, on %s): the data has changed "
+			      "before the send was completed",
+			      p->call, place, p->peer, p->tag, weft_mpi_check_comm(p->comm));
+}
+
+void weft_mpi_check_completed(struct weft_mpi_check_about *a)
+{
+	if (!a)
+		return;
+	for (int i = 0; i < a->n; i++)
+		if (a->request[i] != MPI_REQUEST_NULL && !weft_mpi_request_of(a->request[i]))
+			request_over(a->request[i]);
+	free(a);
 	for (struct pending *p; (p = take_completed());) { /* ends: each is taken once */
-		if (p->send && sum_of(&p->buf) != p->sum) {
-			char place[WEFT_CHECK_PLACE];
-			weft_mpi_check_place(p->site, place, sizeof place);
-			weft_mpi_check_report(
-				"%s%s (to rank %d, tag %d, on %s): the data has changed "
-				"before the send was completed",
-				p->call, place, p->peer, p->tag, weft_mpi_check_comm(p->comm));
-		}
+		judge_sent(p);
 		pending_free(p);
 	}
 }
