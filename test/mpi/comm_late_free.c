@@ -101,7 +101,7 @@ static void between_groups(void)
 	}
 	/* The giver hands an id to the other side's inner communicator, too. */
 	if (size == 2)
-		no_growth(inter, 20000);
+		no_growth(inter, 10000);
 	OK(MPI_Comm_free(&inter));
 	OK(MPI_Comm_free(&half));
 }
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 	late(0);
 	late(size - 1);
 	if (size == 2)
-		no_growth(test_comm, 60000);
+		no_growth(test_comm, 24000);
 	between_groups();
 	return test_end();
 }
