@@ -31,7 +31,8 @@ def main():
         sys.exit("gen_fortran.py: no rule and nothing by hand for " + " ".join(missing))
     put(os.path.join(out, "gen", "fort_proto.h"), abi_fortran_entry.write_prototypes(procedures))
     put(os.path.join(out, "gen", "fort_entries.c"), entries)
-    put(os.path.join(out, "include", "mpif.h"), abi_fortran_text.write_mpif(procedures, constants))
+    mpif = abi_fortran_text.write_mpif(procedures, constants)
+    put(os.path.join(out, "include", "mpif.h"), mpif)
     modules = {
         "weft_mpi_types": abi_fortran_text.write_types(),
         "mpi": abi_fortran_text.write_module(procedures, constants),
@@ -41,7 +42,7 @@ def main():
         put(os.path.join(folder, name + ".F90"), text)
     put(os.path.join(folder, "order"), "".join(name + "\n" for name in modules))
     # What tells a cache of compiled modules that they are old.
-    put(os.path.join(folder, "version"), hashlib.sha256("".join(modules.values()).encode()).hexdigest() + "\n")
+    put(os.path.join(folder, "version"), hashlib.sha256((mpif + "".join(modules.values())).encode()).hexdigest() + "\n")
 
 
 if __name__ == "__main__":

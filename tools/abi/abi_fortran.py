@@ -137,6 +137,10 @@ def load_procedures(functions=None):
     return [Procedure(rows, functions) for rows in grouped.values()]
 
 
+# Displacements in files; the table has them as INTEGERs.
+OFFSETS = {"MPI_DISPLACEMENT_CURRENT"}
+
+
 class Constant:
     def __init__(self, row):
         self.name = row["name"]
@@ -144,6 +148,8 @@ class Constant:
         self.value = row["value"]
         self.f90 = row["f90"]
         self.f08 = row["f08"]
+        if self.name in OFFSETS:
+            self.f90 = self.f08 = "INTEGER(KIND=MPI_OFFSET_KIND)"
 
 
 def load_constants():

@@ -20,6 +20,10 @@ def write_constants(constants):
     out = []
     for name, value in integers(constants):
         out += [f"      INTEGER {name}", f"      PARAMETER ({name}={value})"]
+    out += ["      INTEGER MPI_INTEGER_KIND", "      PARAMETER (MPI_INTEGER_KIND=KIND(0))"]
+    for c in constants:
+        if c.f90.startswith("INTEGER(KIND"):
+            out += [f"      {c.f90} {c.name}", f"      PARAMETER ({c.name}={c.value})"]
     for name in ("MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"):
         out += [f"      LOGICAL {name}", f"      PARAMETER ({name}=.FALSE.)"]
     return out

@@ -32,12 +32,16 @@ class Weft(CMakePackage):
     def setup_run_environment(self, env):
         env.set("MPICC", join_path(self.prefix.bin, "mpicc"))
         env.set("MPICXX", join_path(self.prefix.bin, "mpicxx"))
+        env.set("MPIFC", join_path(self.prefix.bin, "mpifort"))
 
     def setup_dependent_build_environment(self, env, dependent_spec):
         self.setup_run_environment(env)
         env.set("WEFT_CC", spack_cc)
         env.set("WEFT_CXX", spack_cxx)
+        env.set("WEFT_FC", spack_fc)
 
     def setup_dependent_package(self, module, dependent_spec):
         self.spec.mpicc = join_path(self.prefix.bin, "mpicc")
         self.spec.mpicxx = join_path(self.prefix.bin, "mpicxx")
+        self.spec.mpifc = join_path(self.prefix.bin, "mpifort")
+        self.spec.mpif77 = join_path(self.prefix.bin, "mpif77")

@@ -1,0 +1,9 @@
+! SPDX-License-Identifier: BSD-3-Clause
+      PROGRAM OLD
+      INCLUDE 'mpif.h'
+      INTEGER IERR, N
+      CALL MPI_INIT(IERR)
+      CALL MPI_COMM_SIZE(MPI_COMM_WORLD, N, IERR)
+      IF (N .NE. 2) CALL MPI_ABORT(MPI_COMM_WORLD, 1, IERR)
+      CALL MPI_FINALIZE(IERR)
+      END
