@@ -474,11 +474,28 @@ static void run_here(struct weft_file_op *op)
 	op_result(op);
 }
 
+/* One run of the file and of memory needs no pieces. */
+static void run_flat(struct weft_file_op *op)
+{
+	struct weft_file_io io;
+	io.file = op->file;
+	io.write = op->write;
+	io.at = op->view->disp + op->pos;
+	io.bytes = op->buf.bytes;
+	io.base = op->buf.base;
+	weft_file_io_now(&io);
+	op->bytes = io.done;
+	op->err = io.err;
+}
+
 void weft_file_op_run(struct weft_file_op *op)
 {
 	/* A user-level thread would take its worker's core with it into the system call. */
 	if (!weft_wait_parker_is_light(weft_wait_parker_self())) {
-		run_here(op);
+		if (!op->view->type && !op->buf.type)
+			run_flat(op);
+		else
+			run_here(op);
 		return;
 	}
 	void (*fn)(struct weft_file_op *) = op->fn;
