@@ -67,4 +67,6 @@ WEFT_COUNTER(COLL_STAGES, "coll_stages", "collectives that went piece by piece t
 WEFT_COUNTER(COLL_SHM_SLEEPS, "coll_shm_sleeps", "times a member slept in a collective in shared memory")
 WEFT_COUNTER(COLL_TASKS, "coll_tasks", "times a collective left long work to a task")
 WEFT_COUNTER(COLL_PARKED, "coll_parked", "times a collective stopped before a user's operation until the next MPI call")
+WEFT_COUNTER(FILE_STRAIGHT, "file_straight", "collective file accesses in which each rank moved its own part")
+WEFT_COUNTER(FILE_TWO_PHASE, "file_two_phase", "collective file accesses in two phases, through aggregators")
 /* clang-format on */

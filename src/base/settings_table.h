@@ -79,6 +79,7 @@ WEFT_SETTING(COLL_FLAT, "coll_flat", INT, "256k", 0, 1099511627776, NULL, "with 
 
 /* file */
 WEFT_SETTING(FILE_LOCKS, "file_locks", ENUM, "auto", 0, 0, "auto|on|off", "record locks of the file system around accesses in atomic mode and in MPI_File_sync; auto: where the file system is not coherent between the hosts of a file's group; a file's info key weft_file_locks goes first")
+WEFT_SETTING(FILE_STRATEGY, "file_strategy", ENUM, "auto", 0, 0, "auto|straight|two_phase", "how collective file accesses move their data; auto: by costs, each access anew; straight: each rank its own part; two_phase: aggregators move whole stretches")
 
 /* processes that come and go */
 WEFT_SETTING(SPAWN_MPIEXEC, "spawn_mpiexec", STR, "", 0, 0, NULL, "weft's mpiexec, which starts the processes of MPI_Comm_spawn; empty: the one beside the library")

@@ -368,7 +368,7 @@ static void *fs_init(struct fuse_conn_info *conn, struct fuse_config *config)
 	/* The kernel makes EIO of a short write that it has sent on without waiting. */
 	conn->want &= ~(unsigned)FUSE_CAP_ASYNC_DIO;
 	config->use_ino = 1;
-	config->nullpath_ok = 0;
+	config->hard_remove = 1; /* a file is released some time after its close */
 	config->attr_timeout = atomic_load(&value[CACHED]) ? 30 : 0;
 	config->entry_timeout = config->attr_timeout;
 	config->negative_timeout = 0;

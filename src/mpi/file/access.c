@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* access.c - data access: from MPI's arguments to an operation of file/, blocking or as a request. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "mpi/error.h"
 #include "mpi/file/mpi_file.h"
 #include "mpi/p2p/p2p.h"
@@ -82,12 +84,70 @@ static void op_drop(struct weft_mpi_file_op *o)
 	weft_mpi_file_unref(o->file);
 }
 
-/* Ordered access: the others wait for this member's part, whatever is wrong with it. */
+static bool in_atomic_mode(const struct weft_mpi_file *f)
+{
+	/* Relaxed: set_atomicity is collective, and ordered before accesses by the program. */
+	return atomic_load_explicit(&f->x_atomic, memory_order_relaxed);
+}
+
+/* Do the members move their data together?  In atomic mode each does it by itself, under locks. */
+static bool with_team(const struct weft_mpi_file_call *k)
+{
+	return k->all && k->file->team.size > 1 && !in_atomic_mode(k->file);
+}
+
+/* A part of a collective access that has nothing to move. */
+struct empty_part {
+	struct weft_file_all all;
+	struct weft_file_op op;
+	struct weft_mpi_file *file;
+};
+
+static void empty_over(struct weft_file_all *a)
+{
+	struct empty_part *p = a->arg;
+	/* OVER -> IDLE (wait_for_accesses in open.c): the file may be closed from here on. */
+	atomic_fetch_sub_explicit(&p->file->x_accesses, 1, memory_order_release);
+	free(p);
+}
+
+/* Others wait for this member's part, whatever is wrong with it. */
+static void take_part_empty(const struct weft_mpi_file_call *k)
+{
+	struct empty_part *p = calloc(1, sizeof *p);
+	if (!p)
+		weft_panic("no memory to refuse a collective file access");
+	p->file = k->file;
+	p->op.file = k->file->file;
+	p->op.view = &k->file->view;
+	p->op.write = k->write;
+	p->all = (struct weft_file_all){.team = &k->file->team,
+					.op = &p->op,
+					.tag = weft_mpi_file_team_tag(k->file),
+					.failed = EINVAL,
+					.fn = empty_over,
+					.arg = p};
+	/* Relaxed: as in op_begin. */
+	atomic_fetch_add_explicit(&k->file->x_accesses, 1, memory_order_relaxed);
+	weft_file_all_start(&p->all);
+	weft_task_engine_pending();
+}
+
 static int refused(const struct weft_mpi_file_call *k, int err)
 {
 	int64_t at;
 	if (k->where == WEFT_MPI_BY_ORDERED)
 		(void)weft_mpi_shared_turn(k->file, 0, &at);
+	if (with_team(k))
+		take_part_empty(k);
+	return err;
+}
+
+/* The same, once the turn of an ordered access has been taken. */
+static int refused_later(const struct weft_mpi_file_call *k, int err)
+{
+	if (with_team(k))
+		take_part_empty(k);
 	return err;
 }
 
@@ -115,16 +175,22 @@ static int prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *
 	if (err)
 		return refused(k, err);
 	err = take_place(k, bytes / f->etype_bytes, &at);
+	if (!err && (__builtin_mul_overflow((uint64_t)at, f->etype_bytes, &o->op.pos) ||
+		     __builtin_add_overflow(o->op.pos, bytes, &end) || end > INT64_MAX))
+		err = weft_mpi_err(MPI_ERR_ARG, "the access ends beyond what a file can hold");
 	if (err)
-		return err;
-	if (__builtin_mul_overflow((uint64_t)at, f->etype_bytes, &o->op.pos) ||
-	    __builtin_add_overflow(o->op.pos, bytes, &end) || end > INT64_MAX)
-		return weft_mpi_err(MPI_ERR_ARG, "the access ends beyond what a file can hold");
+		return refused_later(k, err);
 	o->op.file = f->file;
 	o->op.view = &f->view;
 	o->op.write = k->write;
 	o->op.buf = buf;
-	return weft_mpi_datarep_plain(f->rep) ? MPI_SUCCESS : convert_begin(k, o, bytes);
+	err = weft_mpi_datarep_plain(f->rep) ? MPI_SUCCESS : convert_begin(k, o, bytes);
+	if (err)
+		return refused_later(k, err);
+	if (with_team(k))
+		o->all = (struct weft_file_all){
+			.team = &f->team, .op = &o->op, .tag = weft_mpi_file_team_tag(f)};
+	return MPI_SUCCESS;
 }
 
 int weft_mpi_file_prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o)
@@ -169,12 +235,6 @@ static int op_finish(struct weft_mpi_file_op *o, MPI_Status *st)
 
 /* ---- atomic mode -------------------------------------------------------------------------- */
 
-static bool in_atomic_mode(const struct weft_mpi_file *f)
-{
-	/* Relaxed: set_atomicity is collective, and ordered before accesses by the program. */
-	return atomic_load_explicit(&f->x_atomic, memory_order_relaxed);
-}
-
 /* The whole range of the file that the access touches, its holes too. */
 static int run_atomic(struct weft_mpi_file_op *o)
 {
@@ -196,6 +256,8 @@ int weft_mpi_file_run(struct weft_mpi_file_op *o, MPI_Status *st)
 {
 	if (weft_unlikely(in_atomic_mode(o->file)))
 		o->code = run_atomic(o);
+	else if (o->all.team)
+		weft_file_all_run(&o->all);
 	else
 		weft_file_op_run(&o->op);
 	int err = op_finish(o, st);
@@ -210,11 +272,16 @@ int weft_mpi_file_access(const struct weft_mpi_file_call *k, MPI_Status *st)
 	return err ? err : weft_mpi_file_run(&o, st);
 }
 
+static struct weft_completion *op_wait_on(struct weft_mpi_file_op *o)
+{
+	return o->all.team ? &o->all.turn : &o->op.done;
+}
+
 /* ---- requests ----------------------------------------------------------------------------- */
 
 static struct weft_completion *request_wait_on(struct weft_mpi_request *r)
 {
-	return &((struct weft_mpi_file_op *)r->impl)->op.done;
+	return op_wait_on(r->impl);
 }
 
 static int request_finish(struct weft_mpi_request *r, MPI_Status *st)
@@ -244,6 +311,14 @@ static void op_over(struct weft_file_op *op)
 	weft_wait_completion_signal(&op->done);
 }
 
+static void all_over(struct weft_file_all *a)
+{
+	struct weft_mpi_file_op *o = a->arg;
+	/* OVER, as above. */
+	atomic_fetch_sub_explicit(&o->file->x_accesses, 1, memory_order_release);
+	weft_wait_completion_signal(&a->turn);
+}
+
 /* Begins; the op is over at once where it has to hold a lock. */
 static int op_begin(struct weft_mpi_file_op *o)
 {
@@ -252,10 +327,17 @@ static int op_begin(struct weft_mpi_file_op *o)
 		weft_wait_completion_init_done(&o->op.done);
 		return MPI_SUCCESS;
 	}
-	o->op.fn = op_over;
-	o->op.arg = o;
 	/* Relaxed: the caller closes the file later, and knows of its own store. */
 	atomic_fetch_add_explicit(&o->file->x_accesses, 1, memory_order_relaxed);
+	if (o->all.team) {
+		o->all.fn = all_over;
+		o->all.arg = o;
+		weft_file_all_start(&o->all);
+		weft_task_engine_pending();
+		return MPI_SUCCESS;
+	}
+	o->op.fn = op_over;
+	o->op.arg = o;
 	if (weft_file_op_start(&o->op)) {
 		atomic_fetch_sub_explicit(&o->file->x_accesses, 1, memory_order_relaxed);
 		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access");
@@ -322,7 +404,7 @@ int weft_mpi_file_split_end(struct weft_mpi_file *f, const char *call, MPI_Statu
 		return weft_mpi_err(MPI_ERR_IO, "%s was not called", call);
 	if (strcmp(call, f->split_call) != 0)
 		return weft_mpi_err(MPI_ERR_IO, "%s was called, not %s", f->split_call, call);
-	weft_task_engine_wait(&o->op.done);
+	weft_task_engine_wait(op_wait_on(o));
 	f->split = NULL;
 	int err = op_finish(o, st);
 	op_drop(o);

@@ -11,6 +11,7 @@
 #define WEFT_MPI_FILE_H
 
 #include "file/op.h"
+#include "file/team.h"
 #include "mpi/errhandler.h"
 #include "mpi/info.h"
 #include "mpi/mpi_int.h"
@@ -45,6 +46,7 @@ struct weft_mpi_file {
 	_Atomic bool x_atomic;
 	_Atomic unsigned x_accesses;    /* that are under way */
 	struct weft_mpi_shared *shared; /* counters and locks of all members */
+	struct weft_file_team team;     /* for collective accesses; size 0: not open */
 	pthread_mutex_t lock;           /* of what follows */
 	int64_t pointer;                /* in etypes */
 	/* The split collective that was begun; NULL: none. */
@@ -74,6 +76,13 @@ int weft_mpi_file_gather(struct weft_mpi_file *f, const void *mine, void *all, s
 int weft_mpi_file_agree(struct weft_mpi_file *f, int mine);
 /* The same, for arguments that have to be equal: n numbers. */
 int weft_mpi_file_same(struct weft_mpi_file *f, const int64_t *mine, size_t n, const char *what);
+
+/* ---- team.c ------------------------------------------------------------------------------- */
+
+/* Collective: f->team, unless there is one member, or the hint collective_buffering says no. */
+int weft_mpi_file_team_open(struct weft_mpi_file *f);
+/* The next collective access's tags: the same on every member. */
+int weft_mpi_file_team_tag(struct weft_mpi_file *f);
 
 /* ---- hints.c ------------------------------------------------------------------------------ */
 
@@ -142,6 +151,7 @@ struct weft_mpi_file_call {
 /* An access under way. */
 struct weft_mpi_file_op {
 	struct weft_file_op op;
+	struct weft_file_all all; /* of a collective access; team NULL: it is none */
 	struct weft_mpi_file *file;
 	/* In another representation: the file's bytes, and where they come from or go. */
 	char *bytes;

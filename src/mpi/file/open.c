@@ -164,6 +164,9 @@ void weft_mpi_file_unref(struct weft_mpi_file *f)
 static void file_drop(struct weft_mpi_file *f)
 {
 	weft_mpi_shared_free(f);
+	if (f->team.size)
+		weft_file_team_drop(&f->team);
+	f->team.size = 0;
 	if (f->file)
 		(void)weft_file_close(f->file);
 	f->file = NULL;
@@ -239,6 +242,8 @@ int weft_mpi_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info 
 		err = choose_locks(f);
 	if (!err)
 		err = weft_mpi_shared_make(f);
+	if (!err)
+		err = weft_mpi_file_team_open(f);
 	if (!err)
 		err = pointers_begin(f);
 	if (!err && weft_mpi_object_new(&f->head, WEFT_MPI_FILE))

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* strategy.c - the two costs compared. */
+#include "file/strategy.h"
+
+#include <string.h>
+
+/* Nanoseconds; measured on the development machine, where they trade one way against the other within a
+ * factor of two.  A copy of 1 KiB, by way of a message; a message; one piece put in its place in a window; what the
+ * exchange of two phases takes at least. */
+#define COPY_KIB_NS 300
+#define MESSAGE_NS 3000
+#define PIECE_NS 40
+#define BEGIN_NS 20000
+/* Requests of one member that are under way together where each waits for the file system. */
+#define AT_ONCE 4
+/* Ranges of a read that lie close are read together, some 64 KiB by one request (op.c). */
+#define SIEVE 65536
+
+uint64_t weft_file_strategy_call_ns(const char *fs_name)
+{
+	if (!strcmp(fs_name, "tmpfs"))
+		return 1200;
+	if (!strcmp(fs_name, "nfs") || !strcmp(fs_name, "fuse") || !strcmp(fs_name, "ceph") ||
+	    !strcmp(fs_name, "lustre"))
+		return 50000;
+	return 2500;
+}
+
+enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *f)
+{
+	uint64_t requests = f->most_ranges, aggregators = (uint64_t)f->aggregators;
+	if (f->members == 1 || requests <= 1 || !f->bytes || !aggregators)
+		return WEFT_FILE_STRAIGHT;
+	if (!f->write && f->span / SIEVE + 1 < requests)
+		requests = f->span / SIEVE + 1;
+	if (f->call_ns > 10000)
+		requests = requests / AT_ONCE + 1;
+	uint64_t straight = requests * f->call_ns;
+	if (!f->write && requests != f->most_ranges) /* holes are read too, and data copied out */
+		straight += f->span / 1024 * COPY_KIB_NS / 2;
+	uint64_t windows = f->span / f->window + 1;
+	uint64_t two = BEGIN_NS + f->bytes / 1024 * COPY_KIB_NS / aggregators +
+		       f->ranges * PIECE_NS / aggregators +
+		       windows * (f->call_ns + (uint64_t)f->members * MESSAGE_NS) / aggregators;
+	/* Holes are read by the aggregators; where they are written each stretch between is a request. */
+	if (!f->write)
+		two += (f->span - (f->bytes < f->span ? f->bytes : f->span)) / 1024 * 100;
+	return two < straight ? WEFT_FILE_TWO_PHASE : WEFT_FILE_STRAIGHT;
+}

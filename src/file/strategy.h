@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * strategy.h - how the members of a collective access move their data: each its own, or in two phases.
+ *
+ * A pure function of what all members have told: every member comes to the same answer.  Costs are those measured
+ * on this file system (the largest that a member reports), or at first the file system's usual ones.
+ *
+ * Callers   any thread.
+ */
+#ifndef WEFT_FILE_STRATEGY_H
+#define WEFT_FILE_STRATEGY_H
+
+#include "base/base.h"
+
+enum weft_file_strategy {
+	WEFT_FILE_STRAIGHT,  /* each member its own part */
+	WEFT_FILE_TWO_PHASE, /* aggregators move whole stretches, members exchange with them */
+};
+
+/* What is known of one access. */
+struct weft_file_facts {
+	int members, aggregators;
+	bool write;
+	uint64_t bytes;       /* of data, all members */
+	uint64_t most_bytes;  /* of data, the member with most */
+	uint64_t span;        /* of the file, first to last byte */
+	uint64_t most_ranges; /* of the member with most ranges */
+	uint64_t ranges;      /* all members */
+	uint64_t window;      /* what an aggregator moves at once */
+	uint64_t call_ns;     /* one request of the file system, its data left out */
+};
+
+enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *f);
+
+/* What a request costs on a file system of that name, before any was measured. */
+uint64_t weft_file_strategy_call_ns(const char *fs_name);
+
+#endif

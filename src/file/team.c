@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* team.c - collective accesses: what members tell each other before and after, and which way is taken. */
+#include "file/team.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "task/task.h"
+#include "wait/park.h"
+
+enum { TAG_INFO, TAG_VIEW, TAG_VERDICT };
+
+int weft_file_team_open(struct weft_file_team *t, int rank, int size, const int *peer,
+			struct weft_ctx *ctx, const bool *is, const struct weft_file *f)
+{
+	*t = (struct weft_file_team){
+		.rank = rank, .size = size, .peer = peer, .ctx = ctx, .forced = -1};
+	pthread_mutex_init(&t->lock, NULL);
+	t->last = &t->first;
+	t->call_ns = weft_file_strategy_call_ns(f->fs.name);
+	t->aggregator = calloc((size_t)size, sizeof *t->aggregator);
+	if (!t->aggregator)
+		return ENOMEM;
+	for (int r = 0; r < size; r++)
+		if (is[r])
+			t->aggregator[t->aggregators++] = r;
+	if (is[rank])
+		t->view = calloc((size_t)size, sizeof *t->view);
+	return is[rank] && !t->view ? ENOMEM : 0;
+}
+
+void weft_file_team_drop(struct weft_file_team *t)
+{
+	weft_assert(!t->first);
+	for (int r = 0; t->view && r < t->size; r++)
+		weft_file_view_copy_drop(&t->view[r]);
+	free(t->view);
+	free(t->aggregator);
+	free(t->view_sent);
+	pthread_mutex_destroy(&t->lock);
+}
+
+/* For a few hundred bytes: the other members count on what this one would do with them. */
+static _Noreturn void no_memory(void)
+{
+	weft_panic("no memory to take part in a collective file access");
+}
+
+/* ---- telling all -------------------------------------------------------------------------- */
+
+static void talk_step(struct weft_file_all *a);
+
+static void talk_part_over(struct weft_file_all *a, weft_err err)
+{
+	struct weft_file_talk *t = &a->talk;
+	if (err)
+		weft_file_all_fail(a, EOWNERDEAD, 0);
+	/* Both halves of a step, on any threads: the last one sees what the other received. */
+	if (atomic_fetch_sub_explicit(&t->x_left, 1, memory_order_acq_rel) != 1)
+		return;
+	t->dist *= 2;
+	talk_step(a);
+}
+
+static void talk_over(struct weft_req *req, void *arg)
+{
+	talk_part_over(arg, req->status.err);
+}
+
+/* Items travel round the members, twice as many each time. */
+static void talk_step(struct weft_file_all *a)
+{
+	struct weft_file_talk *t = &a->talk;
+	const struct weft_file_team *m = a->team;
+	int n = m->size, d = t->dist;
+	if (d >= n) {
+		t->then(a);
+		return;
+	}
+	size_t items = (size_t)(d < n - d ? d : n - d);
+	int to = weft_file_team_process(m, (m->rank - d + n) % n);
+	int from = weft_file_team_process(m, (m->rank + d) % n);
+	struct weft_buf in = weft_data_buf_flat(t->all + (size_t)d * t->item, items * t->item);
+	struct weft_buf out = weft_data_buf_flat(t->all, items * t->item);
+	/* Relaxed: the requests order. */
+	atomic_store_explicit(&t->x_left, 2, memory_order_relaxed);
+	weft_comm_req_init(&t->recv, talk_over, a);
+	weft_comm_req_init(&t->send, talk_over, a);
+	weft_err err = weft_comm_core_irecv(&t->recv, m->ctx, from, t->tag, &in);
+	if (err)
+		talk_part_over(a, err);
+	err = weft_comm_core_isend(&t->send, m->ctx, to, t->tag, &out, WEFT_SEND_STANDARD);
+	if (err)
+		talk_part_over(a, err);
+}
+
+/*
+ * Few members tell each other directly: each sends to those that it receives from, and so learns that one is
+ * gone even where no connection has been made between the two.
+ */
+#define FEW 16
+
+static void few_part_over(struct weft_file_all *a, weft_err err)
+{
+	struct weft_file_talk *t = &a->talk;
+	if (err)
+		weft_file_all_fail(a, EOWNERDEAD, 0);
+	/* The last part sees what the others received. */
+	if (atomic_fetch_sub_explicit(&t->x_left, 1, memory_order_acq_rel) != 1)
+		return;
+	free(t->few);
+	t->few = NULL;
+	t->then(a);
+}
+
+static void few_over(struct weft_req *req, void *arg)
+{
+	few_part_over(arg, req->status.err);
+}
+
+static void talk_few(struct weft_file_all *a)
+{
+	struct weft_file_talk *t = &a->talk;
+	const struct weft_file_team *m = a->team;
+	int n = m->size;
+	t->few = malloc(2 * (size_t)n * sizeof *t->few);
+	if (!t->few)
+		no_memory();
+	/* Relaxed: the requests order. */
+	atomic_store_explicit(&t->x_left, 2 * (n - 1) + 1, memory_order_relaxed);
+	for (int i = 1; i < n; i++) {
+		int peer = weft_file_team_process(m, (m->rank + i) % n);
+		struct weft_buf in = weft_data_buf_flat(t->all + (size_t)i * t->item, t->item);
+		struct weft_buf out = weft_data_buf_flat(t->all, t->item);
+		weft_comm_req_init(&t->few[2 * i], few_over, a);
+		weft_comm_req_init(&t->few[2 * i + 1], few_over, a);
+		weft_err err = weft_comm_core_irecv(&t->few[2 * i], m->ctx, peer, t->tag, &in);
+		if (err)
+			few_part_over(a, err);
+		err = weft_comm_core_isend(&t->few[2 * i + 1], m->ctx, peer, t->tag, &out,
+					   WEFT_SEND_STANDARD);
+		if (err)
+			few_part_over(a, err);
+	}
+	few_part_over(a, WEFT_OK);
+}
+
+/* The items of all members come to `all`, which begins with this member's; then is called. */
+static void talk_start(struct weft_file_all *a, int tag, void *all, size_t item,
+		       void (*then)(struct weft_file_all *))
+{
+	a->talk.all = all;
+	a->talk.item = item;
+	a->talk.tag = a->tag + tag;
+	a->talk.dist = 1;
+	a->talk.then = then;
+	if (a->team->size <= FEW)
+		talk_few(a);
+	else
+		talk_step(a);
+}
+
+/* Of rank r in an array that begins with this member's. */
+static int place_of(const struct weft_file_team *t, int r)
+{
+	return (r - t->rank + t->size) % t->size;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void all_begin(struct weft_file_all *a);
+
+static void all_free(struct weft_file_all *a)
+{
+	free(a->info);
+	free(a->verdict);
+	free(a->wire);
+	a->info = NULL;
+	a->verdict = NULL;
+	a->wire = NULL;
+	pthread_mutex_destroy(&a->lock);
+}
+
+/* The caller's memory again; the next access of the team begins. */
+static void all_over(struct weft_file_all *a)
+{
+	struct weft_file_team *t = a->team;
+	all_free(a);
+	pthread_mutex_lock(&t->lock);
+	weft_assert(t->first == a);
+	struct weft_file_all *next = t->first = a->next;
+	if (!next)
+		t->last = &t->first;
+	pthread_mutex_unlock(&t->lock);
+	a->yours = false;
+	if (a->fn)
+		a->fn(a);
+	else
+		weft_wait_completion_signal(&a->turn);
+	if (next)
+		all_begin(next);
+}
+
+/* How far data of this member is good that ends at `at` of the file. */
+static uint64_t good_before(const struct weft_file_all *a, uint64_t at)
+{
+	const struct weft_file_op *op = a->op;
+	uint64_t p = weft_file_view_position(op->view, at);
+	if (p <= op->pos)
+		return 0;
+	return p - op->pos < op->buf.bytes ? p - op->pos : op->buf.bytes;
+}
+
+static void judge(struct weft_file_all *a)
+{
+	struct weft_file_op *op = a->op;
+	struct weft_file_verdict worst = {0, UINT64_MAX, 1};
+	for (int i = 0; i < a->team->size; i++)
+		if (!a->verdict[i].said)
+			worst = (struct weft_file_verdict){EOWNERDEAD, 0, 1};
+		else if (a->verdict[i].err && (!worst.err || a->verdict[i].at < worst.at))
+			worst = a->verdict[i];
+	if (a->err && !worst.err) /* the messages themselves failed */
+		worst = (struct weft_file_verdict){a->err, a->err_at, 1};
+	if (a->strategy == WEFT_FILE_TWO_PHASE) {
+		op->bytes = op->buf.bytes;
+		if (!op->write && a->end < op->bytes)
+			op->bytes = a->end;
+		if (worst.err && good_before(a, worst.at) < op->bytes)
+			op->bytes = good_before(a, worst.at);
+		op->err = (int)worst.err;
+	} else if (worst.err && !op->err) {
+		op->err = (int)worst.err; /* its own part may be there; the call has failed */
+	}
+	if (a->failed)
+		op->err = a->failed;
+	all_over(a);
+}
+
+static void all_moved(struct weft_file_all *a)
+{
+	struct weft_file_op *op = a->op;
+	if (a->strategy == WEFT_FILE_STRAIGHT && op->err)
+		weft_file_all_fail(a, op->err,
+				   weft_file_view_offset(op->view, op->pos + op->bytes));
+	/* A read of its own part fails alone. */
+	if (a->strategy == WEFT_FILE_STRAIGHT && !op->write && !a->failed) {
+		all_over(a);
+		return;
+	}
+	a->verdict[0] = (struct weft_file_verdict){a->err, a->err_at, 1};
+	talk_start(a, TAG_VERDICT, a->verdict, sizeof *a->verdict, judge);
+}
+
+/* ---- straight ----------------------------------------------------------------------------- */
+
+static void straight_over(struct weft_file_op *op)
+{
+	struct weft_file_all *a = op->arg;
+	all_moved(a);
+}
+
+static void straight(struct weft_file_all *a)
+{
+	struct weft_file_op *op = a->op;
+	if (a->failed) {
+		op->bytes = 0;
+		op->err = a->failed;
+		all_moved(a);
+		return;
+	}
+	if (a->waits) {
+		a->yours = true;
+		weft_wait_completion_signal(&a->turn);
+		return;
+	}
+	op->fn = straight_over;
+	op->arg = a;
+	int err = weft_file_op_start(op);
+	if (!err)
+		return;
+	op->err = err;
+	op->bytes = 0;
+	all_moved(a);
+}
+
+/* ---- views -------------------------------------------------------------------------------- */
+
+static void views_part_over(struct weft_file_all *a)
+{
+	/* The last part sees what the others received. */
+	if (atomic_fetch_sub_explicit(&a->x_left, 1, memory_order_acq_rel) != 1)
+		return;
+	struct weft_file_team *t = a->team;
+	for (int r = 0; t->view && r < t->size; r++) {
+		if (!a->view_in[r])
+			continue;
+		weft_file_view_copy_drop(&t->view[r]);
+		if (weft_file_view_decode(a->view_in[r], a->info[r].view_bytes, &t->view[r]))
+			weft_file_all_fail(a, ENOMEM, 0);
+		free(a->view_in[r]);
+	}
+	free(a->view_in);
+	free(a->views);
+	a->view_in = NULL;
+	a->views = NULL;
+	weft_file_two_phase(a);
+}
+
+static void view_over(struct weft_req *req, void *arg)
+{
+	struct weft_file_all *a = arg;
+	if (req->status.err)
+		weft_file_all_fail(a, EOWNERDEAD, 0);
+	views_part_over(a);
+}
+
+static void view_receive(struct weft_file_all *a, int r, struct weft_req *req)
+{
+	struct weft_file_team *t = a->team;
+	size_t bytes = a->info[r].view_bytes;
+	weft_err err = WEFT_ERR_NOMEM;
+	a->view_in[r] = malloc(bytes);
+	if (a->view_in[r]) {
+		struct weft_buf buf = weft_data_buf_flat(a->view_in[r], bytes);
+		weft_comm_req_init(req, view_over, a);
+		err = weft_comm_core_irecv(req, t->ctx, weft_file_team_process(t, r),
+					   a->tag + TAG_VIEW, &buf);
+	}
+	if (!err)
+		return;
+	weft_file_all_fail(a, ENOMEM, 0);
+	views_part_over(a);
+}
+
+static void view_send(struct weft_file_all *a, int r, struct weft_req *req)
+{
+	struct weft_file_team *t = a->team;
+	struct weft_buf buf = weft_data_buf_flat(a->wire, a->info[t->rank].view_bytes);
+	weft_comm_req_init(req, view_over, a);
+	if (!weft_comm_core_isend(req, t->ctx, weft_file_team_process(t, r), a->tag + TAG_VIEW,
+				  &buf, WEFT_SEND_STANDARD))
+		return;
+	weft_file_all_fail(a, ENOMEM, 0);
+	views_part_over(a);
+}
+
+/* The aggregators learn the views that they do not know yet. */
+static void views_exchange(struct weft_file_all *a)
+{
+	struct weft_file_team *t = a->team;
+	int n = 1, at = 0;
+	a->views = calloc((size_t)t->size + (size_t)t->aggregators, sizeof *a->views);
+	a->view_in = calloc((size_t)t->size, sizeof *a->view_in);
+	if (!a->views || !a->view_in)
+		no_memory();
+	for (int r = 0; t->view && r < t->size; r++)
+		n += a->info[r].view_bytes && r != t->rank;
+	for (int i = 0; a->info[t->rank].view_bytes && i < t->aggregators; i++)
+		n += t->aggregator[i] != t->rank;
+	/* Relaxed: the requests order. */
+	atomic_store_explicit(&a->x_left, n, memory_order_relaxed);
+	for (int r = 0; t->view && r < t->size; r++)
+		if (a->info[r].view_bytes && r != t->rank)
+			view_receive(a, r, &a->views[at++]);
+	for (int i = 0; a->info[t->rank].view_bytes && i < t->aggregators; i++)
+		if (t->aggregator[i] != t->rank)
+			view_send(a, t->aggregator[i], &a->views[at++]);
+	views_part_over(a);
+}
+
+/* ---- the beginning ------------------------------------------------------------------------ */
+
+/* What this member does, and which view it has. */
+static void info_make(struct weft_file_all *a, struct weft_file_info *i)
+{
+	struct weft_file_op *op = a->op;
+	struct weft_file_team *t = a->team;
+	const struct weft_type *type = op->view->type;
+	*i = (struct weft_file_info){.window = t->window, .call_ns = t->call_ns};
+	size_t bytes = weft_file_view_encode(op->view, NULL);
+	a->wire = malloc(bytes);
+	if (!a->wire || a->failed || !op->buf.bytes) {
+		if (!a->wire && !a->failed)
+			a->failed = ENOMEM;
+		op->buf.bytes = 0;
+		return;
+	}
+	weft_file_view_encode(op->view, a->wire);
+	if (t->view_sent_bytes != bytes || memcmp(t->view_sent, a->wire, bytes) != 0)
+		i->view_bytes = bytes;
+	i->pos = op->pos;
+	i->bytes = op->buf.bytes;
+	i->lo = weft_file_view_offset(op->view, op->pos);
+	i->hi = weft_file_view_offset(op->view, op->pos + op->buf.bytes - 1) + 1;
+	i->odd = type && type->true_ub - type->true_lb > weft_data_type_extent(type);
+	struct weft_file_range r[WEFT_FILE_OP_RANGES];
+	unsigned n = WEFT_FILE_OP_RANGES;
+	uint64_t held = weft_file_view_ranges(op->view, op->pos, op->buf.bytes, r, &n);
+	i->ranges = held == op->buf.bytes ? n : op->buf.bytes / (held / n + 1) + 1;
+}
+
+static void learn_facts(struct weft_file_all *a, struct weft_file_facts *f, bool *odd_p)
+{
+	struct weft_file_team *t = a->team;
+	uint64_t window = UINT64_MAX;
+	*f = (struct weft_file_facts){
+		.members = t->size, .aggregators = t->aggregators, .write = a->op->write};
+	a->lo = UINT64_MAX;
+	a->hi = 0;
+	for (int r = 0; r < t->size; r++) {
+		const struct weft_file_info *i = &a->info[r];
+		window = i->window < window ? i->window : window;
+		f->call_ns = i->call_ns > f->call_ns ? i->call_ns : f->call_ns;
+		if (!i->bytes)
+			continue;
+		a->lo = i->lo < a->lo ? i->lo : a->lo;
+		a->hi = i->hi > a->hi ? i->hi : a->hi;
+		f->bytes += i->bytes;
+		f->ranges += i->ranges;
+		f->most_bytes = i->bytes > f->most_bytes ? i->bytes : f->most_bytes;
+		f->most_ranges = i->ranges > f->most_ranges ? i->ranges : f->most_ranges;
+		*odd_p |= i->odd != 0;
+	}
+	f->span = a->hi > a->lo ? a->hi - a->lo : 0;
+	f->window = a->window = window;
+}
+
+/* All members have told. */
+static void choose(struct weft_file_all *a)
+{
+	struct weft_file_team *t = a->team;
+	struct weft_file_info *by_place = a->info;
+	struct weft_file_info *by_rank = malloc((size_t)t->size * sizeof *by_rank);
+	struct weft_file_facts f;
+	bool odd = false;
+	if (!by_rank)
+		no_memory();
+	for (int r = 0; r < t->size; r++)
+		by_rank[r] = by_place[place_of(t, r)];
+	a->info = by_rank;
+	free(by_place);
+	for (int r = 0; r < t->size; r++)
+		if (!by_rank[r].window) /* it has not come from there */
+			weft_file_all_fail(a, EOWNERDEAD, 0);
+	if (a->err) { /* a member is gone: what the others do is not known */
+		a->op->err = a->err;
+		a->op->bytes = 0;
+		all_over(a);
+		return;
+	}
+	learn_facts(a, &f, &odd);
+	a->strategy = odd ? WEFT_FILE_STRAIGHT : weft_file_strategy_choose(&f);
+	if (!odd && f.bytes && t->forced >= 0)
+		a->strategy = (enum weft_file_strategy)t->forced;
+	weft_count(a->strategy == WEFT_FILE_STRAIGHT ? WEFT_CNT_FILE_STRAIGHT
+						     : WEFT_CNT_FILE_TWO_PHASE,
+		   1);
+	if (a->strategy == WEFT_FILE_STRAIGHT) {
+		straight(a);
+		return;
+	}
+	if (a->info[t->rank].view_bytes) {
+		free(t->view_sent);
+		t->view_sent = a->wire;
+		t->view_sent_bytes = a->info[t->rank].view_bytes;
+		a->wire = NULL;
+		a->wire = malloc(t->view_sent_bytes);
+		if (!a->wire)
+			no_memory();
+		memcpy(a->wire, t->view_sent, t->view_sent_bytes);
+	}
+	views_exchange(a);
+}
+
+static void all_begin(struct weft_file_all *a)
+{
+	info_make(a, &a->info[0]);
+	talk_start(a, TAG_INFO, a->info, sizeof *a->info, choose);
+}
+
+void weft_file_all_start(struct weft_file_all *a)
+{
+	struct weft_file_team *t = a->team;
+	a->next = NULL;
+	a->err = 0;
+	a->err_at = 0;
+	a->end = UINT64_MAX;
+	a->yours = false;
+	a->moved = all_moved;
+	a->lane = NULL;
+	a->views = NULL;
+	a->view_in = NULL;
+	a->wire = NULL;
+	a->op->err = 0;
+	a->op->bytes = 0;
+	pthread_mutex_init(&a->lock, NULL);
+	weft_wait_completion_init(&a->turn);
+	a->info = calloc((size_t)t->size, sizeof *a->info);
+	a->verdict = calloc((size_t)t->size, sizeof *a->verdict);
+	if (!a->info || !a->verdict)
+		no_memory();
+	pthread_mutex_lock(&t->lock);
+	bool runs = !t->first;
+	*t->last = a;
+	t->last = &a->next;
+	pthread_mutex_unlock(&t->lock);
+	if (runs)
+		all_begin(a);
+}
+
+void weft_file_all_run(struct weft_file_all *a)
+{
+	a->waits = true;
+	a->fn = NULL;
+	weft_file_all_start(a);
+	weft_task_engine_wait(&a->turn);
+	if (!a->yours)
+		return;
+	weft_wait_completion_init(&a->turn);
+	a->yours = false;
+	weft_file_op_run(a->op);
+	all_moved(a);
+	weft_task_engine_wait(&a->turn);
+}

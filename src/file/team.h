@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * team.h - the members of an open file, and their collective accesses.
+ *
+ * A collective access first tells all members what each one does (info), from which all conclude the same
+ * strategy: each moves its own part, or aggregators move stretches of the file and exchange data with the members.
+ * At the end of a write, and of two phases, members tell each other how it went: an error is every member's.
+ *
+ * Accesses of one team run one after the other, in the order of their start, which is the same on all members.
+ *
+ * Callers   open, drop, start: an application thread; MPI makes start's order the same on all members.
+ * Owner     the access is the library's from start until fn has been called, its last access.
+ * Progress  by the completion of messages and requests, no call needed; copies are tasks.
+ */
+#ifndef WEFT_FILE_TEAM_H
+#define WEFT_FILE_TEAM_H
+
+#include "comm/comm.h"
+#include "file/op.h"
+#include "file/strategy.h"
+#include "file/view_wire.h"
+
+#define WEFT_FILE_TAGS 8 /* one access's; its own number is the multiple */
+
+struct weft_file_all;
+
+struct weft_file_team {
+	int rank, size;       /* I */
+	const int *peer;      /* I: rank -> process; NULL: itself */
+	struct weft_ctx *ctx; /* I */
+	int forced;           /* I: a strategy, or -1 */
+	int aggregators;      /* I, with the ranks that are */
+	int *aggregator;      /* I */
+	uint64_t
+		window; /* bytes that an aggregator moves at once, at most; the smallest of the members' counts */
+	uint64_t call_ns;     /* learned: a request of this file system; under lock */
+	pthread_mutex_t lock; /* of what follows */
+	struct weft_file_all *first, **last; /* accesses in their order; the first one runs */
+	/* The runner's: the access that is first. */
+	char *view_sent; /* as encoded, what the aggregators have of this member */
+	size_t view_sent_bytes;
+	struct weft_file_view_copy *view; /* at an aggregator: of each member */
+};
+
+/* The aggregators are given by `is`: size flags. */
+int weft_file_team_open(struct weft_file_team *t, int rank, int size, const int *peer,
+			struct weft_ctx *ctx, const bool *is, const struct weft_file *f);
+void weft_file_team_drop(struct weft_file_team *t);
+
+struct weft_file_lane2;
+
+/* What a member tells all others. */
+struct weft_file_info {
+	uint64_t lo, hi; /* of the file; lo == hi: nothing */
+	uint64_t pos, bytes;
+	uint64_t ranges;     /* about */
+	uint64_t view_bytes; /* that it sends to the aggregators now; 0: they have it */
+	uint64_t window, call_ns;
+	uint64_t odd; /* its view cannot be cut by offsets */
+};
+
+/* How it went, of one member. */
+struct weft_file_verdict {
+	int64_t err;   /* errno */
+	uint64_t at;   /* in the file: nothing behind it counts */
+	uint64_t said; /* 0: the member is gone */
+};
+
+/* An allgather under way. */
+struct weft_file_talk {
+	char *all; /* item i is that of rank (rank + i) mod size */
+	size_t item;
+	int dist, tag;
+	_Atomic int x_left;
+	struct weft_req send, recv;
+	struct weft_req *few; /* all with all, where members are few */
+	void (*then)(struct weft_file_all *a);
+};
+
+struct weft_file_all {
+	/* The caller's. */
+	struct weft_file_team *team;
+	struct weft_file_op *op; /* its file, view, buf, pos, write; how it ended: err, bytes */
+	int tag;
+	int failed; /* errno: this member takes part with nothing, and fails so */
+	void (*fn)(struct weft_file_all *a); /* as a handler; NULL: `turn` is signalled */
+	void *arg;
+	/* Own. */
+	struct weft_file_all *next;
+	void (*moved)(struct weft_file_all *a); /* this member's data has been moved */
+	struct weft_file_talk talk;
+	struct weft_file_info *info; /* by rank */
+	struct weft_file_verdict *verdict;
+	enum weft_file_strategy strategy;
+	bool waits; /* the caller waits, and moves its part itself where each member does: */
+	bool yours; /* its turn */
+	struct weft_completion turn; /* it is over, or the caller's turn */
+	uint64_t lo, hi, domain, window;
+	unsigned rounds;
+	char *wire; /* the own view */
+	struct weft_req *views;
+	char **view_in;
+	_Atomic int x_left;   /* views, or lanes, under way */
+	pthread_mutex_t lock; /* of what follows */
+	int err;
+	uint64_t err_at; /* in the file */
+	uint64_t end;    /* reads: data from this position on is not there */
+	struct weft_file_lane2 *lane;
+	unsigned lanes;
+};
+
+void weft_file_all_start(struct weft_file_all *a);
+/* As start, and waits; fn is not called. */
+void weft_file_all_run(struct weft_file_all *a);
+
+/* ---- two_phase.c ---- */
+/* The second half, once all is agreed; ends with a->moved. */
+void weft_file_two_phase(struct weft_file_all *a);
+/* The access has failed here, at that place of the file; the first place counts. */
+static inline void weft_file_all_fail(struct weft_file_all *a, int err, uint64_t at)
+{
+	pthread_mutex_lock(&a->lock);
+	if (!a->err || at < a->err_at) {
+		a->err = err;
+		a->err_at = at;
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+static inline int weft_file_team_process(const struct weft_file_team *t, int rank)
+{
+	return t->peer ? t->peer[rank] : rank;
+}
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_strategy.c - the way of a collective access follows from what all members have told. */
+#include "check.h"
+#include "file/strategy.h"
+
+#define KIB ((uint64_t)1024)
+#define MIB (KIB * 1024)
+
+static const struct {
+	const char *what;
+	struct weft_file_facts f;
+	enum weft_file_strategy want;
+} table[] = {
+	{"one member", {1, 1, true, MIB, MIB, MIB, 1000, 1000, MIB, 1200}, WEFT_FILE_STRAIGHT},
+	{"no data", {4, 2, true, 0, 0, 0, 0, 0, MIB, 1200}, WEFT_FILE_STRAIGHT},
+	{"one run each", {4, 2, true, 4 * MIB, MIB, 4 * MIB, 1, 4, MIB, 1200}, WEFT_FILE_STRAIGHT},
+	{"long runs",
+	 {4, 2, true, 64 * MIB, 16 * MIB, 64 * MIB, 16, 64, MIB, 1200},
+	 WEFT_FILE_STRAIGHT},
+	{"runs of 64 B, memory",
+	 {4, 2, true, 4 * MIB, MIB, 4 * MIB, 16384, 65536, MIB, 1200},
+	 WEFT_FILE_TWO_PHASE},
+	{"runs of 4 KiB, each waits",
+	 {4, 1, true, 4 * MIB, MIB, 4 * MIB, 256, 1024, 4 * MIB, 50000},
+	 WEFT_FILE_TWO_PHASE},
+	{"reads of a few runs",
+	 {4, 2, false, 64 * KIB, 16 * KIB, 64 * KIB, 4, 16, MIB, 1200},
+	 WEFT_FILE_STRAIGHT},
+	{"reads of single bytes far apart",
+	 {4, 2, false, 4000, 1000, 4096 * MIB, 1000, 4000, MIB, 1200},
+	 WEFT_FILE_STRAIGHT},
+};
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+		if (weft_file_strategy_choose(&table[i].f) != table[i].want)
+			fprintf(stderr, "%s:\n", table[i].what);
+		CHECK_EQ(weft_file_strategy_choose(&table[i].f), table[i].want);
+	}
+	CHECK(weft_file_strategy_call_ns("tmpfs") < weft_file_strategy_call_ns("nfs"));
+	return 0;
+}
