@@ -45,17 +45,28 @@ static struct weft_rma_memory memory_of(const struct weft_rma_win *win,
 	return m;
 }
 
-/* Own dynamic memory is checked piece by piece, as a target does. */
-static weft_err check_own(struct weft_rma_win *win, const struct weft_buf *b)
+/* Dynamic memory is checked piece by piece, as a target does. */
+static bool is_attached(struct weft_rma_win *win, int rank, const struct weft_buf *b)
 {
 	struct iovec piece;
 	for (size_t at = 0; at < b->bytes;) {
 		unsigned n = 1;
 		at += weft_data_iov(b, at, &piece, &n);
-		if (!weft_rma_reachable(win, (uintptr_t)piece.iov_base, piece.iov_len))
-			return WEFT_ERR_ARG;
+		uint64_t from = (uintptr_t)piece.iov_base;
+		if (rank == win->rank ? !weft_rma_reachable(win, from, piece.iov_len)
+				      : !weft_rma_attached_find(win->target[rank].attached, from,
+								piece.iov_len))
+			return false;
 	}
-	return WEFT_OK;
+	return true;
+}
+
+/* Are accesses under way that the target serves?  Those that follow stay behind them. */
+static bool is_owed(const struct weft_rma_target *t)
+{
+	/* Relaxed: the caller's own, or those of threads that the program orders. */
+	return atomic_load_explicit(&t->x_asked, memory_order_relaxed) ||
+	       atomic_load_explicit(&t->x_pending, memory_order_relaxed);
 }
 
 /* Is the access this process's own business?  *m_p: the memory. */
@@ -65,11 +76,16 @@ static bool by_origin(struct weft_rma_win *win, const struct weft_rma_there *the
 	*err_p = check_range(win, there);
 	if (*err_p)
 		return true;
-	if (win->target[there->rank].path == WEFT_RMA_OWED)
+	const struct weft_rma_target *t = &win->target[there->rank];
+	if (t->path == WEFT_RMA_OWED)
 		return false;
 	*m_p = memory_of(win, there);
-	if (win->flavor == WEFT_RMA_DYNAMIC)
-		*err_p = check_own(win, &m_p->buf);
+	if (win->flavor != WEFT_RMA_DYNAMIC)
+		return true;
+	bool attached = is_attached(win, there->rank, &m_p->buf);
+	if (there->rank != win->rank) /* else the target looks, and says what is wrong */
+		return attached && !is_owed(t);
+	*err_p = attached ? WEFT_OK : WEFT_ERR_ARG;
 	return true;
 }
 
@@ -128,7 +144,10 @@ static int new_tag(struct weft_rma_win *win, bool get)
 
 static void large_over(struct weft_req *req, void *arg)
 {
-	weft_rma_pending_over(arg, req->status.err);
+	struct weft_rma_pending *p = arg;
+	weft_err err = req->status.err;
+	/* A get that the target refuses is answered empty. */
+	weft_rma_pending_over(p, !err && req->status.bytes < p->len ? WEFT_ERR_ARG : err);
 }
 
 /* The data goes as a message of its own, from or to the user's buffer. */
@@ -147,6 +166,7 @@ static weft_err large(struct weft_rma_win *win, bool get, const struct weft_buf 
 		return WEFT_ERR_NOMEM;
 	}
 	h->id = (uint32_t)tag;
+	p->len = get ? far->bytes : 0;
 	*weft_rma_spans(h) = (struct weft_rma_span){(uintptr_t)far->base, far->bytes};
 	weft_comm_req_init(&p->req, large_over, p);
 	weft_err err = weft_rma_send(win, there->rank, h);

@@ -91,8 +91,9 @@ static void large_over(struct weft_req *req, void *arg)
 	weft_err err = WEFT_OK;
 	int rank = c->rank;
 	weft_comm_spin_lock(&win->lock);
+	/* Truncated: a put that was refused. */
 	if (c->put && req->status.err && !t->served)
-		t->served = req->status.err;
+		t->served = req->status.err == WEFT_ERR_TRUNC ? WEFT_ERR_ARG : req->status.err;
 	if (c->put && --t->coming == 0) {
 		err = t->served;
 		flush = t->flush;
@@ -340,7 +341,9 @@ void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_he
 		atomic_fetch_add_explicit(&win->target[rank].x_completes, 1, memory_order_release);
 		weft_rma_notify(win);
 	}
-	if (!err)
+	/* What has an answer of its own tells by that. */
+	if (!err || h->kind == WEFT_RMA_GET || h->kind == WEFT_RMA_GET_LARGE ||
+	    h->kind == WEFT_RMA_FETCH_ACC || h->kind == WEFT_RMA_SWAP)
 		return;
 	weft_comm_spin_lock(&win->lock);
 	if (!win->target[rank].served)

@@ -155,7 +155,7 @@ static size_t memory_at(int members)
 	return weft_align_up(inside_at(members, members), 4096);
 }
 
-/* Where `rank`'s part lies in the host's memory; rank == size: where the last one ends. */
+/* Where `rank`'s part lies in the host's memory (DYNAMIC: its table of ranges); rank == size: where the last one ends. */
 static size_t part_at(const struct weft_rma_win *win, int rank)
 {
 	bool dense = win->flavor == WEFT_RMA_SHARED && win->offer[win->rank].contiguous;
@@ -167,6 +167,8 @@ static size_t part_at(const struct weft_rma_win *win, int rank)
 		members++;
 		if (r < rank && is_shared(win))
 			at += dense ? win->offer[r].len : weft_align_up(win->offer[r].len, 4096);
+		else if (r < rank && win->flavor == WEFT_RMA_DYNAMIC)
+			at += sizeof(struct weft_rma_attached);
 	}
 	return memory_at(members) + at;
 }
@@ -232,8 +234,11 @@ static void target_fill(struct weft_rma_win *win, int rank, bool paged)
 	if (is_shared(win)) {
 		t->path = WEFT_RMA_MAPPED;
 		t->map = (char *)win->page.map + part_at(win, rank);
-	} else if (rank != win->rank && win->flavor != WEFT_RMA_DYNAMIC &&
-		   weft_rma_memory_probe(o->pid, o->canary_at, o->canary)) {
+		return;
+	}
+	if (win->flavor == WEFT_RMA_DYNAMIC)
+		t->attached = (void *)((char *)win->page.map + part_at(win, rank));
+	if (rank != win->rank && weft_rma_memory_probe(o->pid, o->canary_at, o->canary)) {
 		t->path = WEFT_RMA_COPY;
 		t->pid = o->pid;
 	}
@@ -251,6 +256,8 @@ static void direct_fill(struct weft_rma_win *win, int rank)
 	if (t->path != WEFT_RMA_MAPPED || win->flavor == WEFT_RMA_DYNAMIC)
 		return;
 	if (win->bulk) {
+		win->inside = (void *)((char *)win->page.map + inside_at(0, win->places));
+		win->inside_stride = inside_at(1, win->places) - inside_at(0, win->places);
 		d->x_inside = weft_rma_inside(win, place, rank);
 		d->x_acc = &t->slot->x_acc;
 	}
@@ -373,70 +380,7 @@ const struct weft_rma_direct *weft_rma_direct(const struct weft_rma_win *win)
 	return win->direct;
 }
 
-_Atomic uint8_t *weft_rma_inside(const struct weft_rma_win *win, int place, int target)
-{
-	_Atomic uint8_t *row = (void *)((char *)win->page.map + inside_at(place, win->places));
-	return &row[win->target[target].place];
-}
-
 bool weft_rma_cpu_atomics(const struct weft_rma_win *win)
 {
 	return win->cpu_atomics;
-}
-
-/* ---- dynamic memory ----------------------------------------------------------------------- */
-
-weft_err weft_rma_attach(struct weft_rma_win *win, void *base, uint64_t len)
-{
-	struct weft_rma_range *r = malloc(sizeof *r);
-	uint64_t at = (uintptr_t)base;
-	weft_err err = r ? WEFT_OK : WEFT_ERR_NOMEM;
-	weft_comm_spin_lock(&win->lock);
-	for (struct weft_rma_range *q = win->range; q && !err; q = q->next)
-		if (at < q->base + q->len && q->base < at + len)
-			err = WEFT_ERR_ARG;
-	if (!err) {
-		*r = (struct weft_rma_range){.next = win->range, .base = at, .len = len};
-		win->range = r;
-	}
-	weft_comm_spin_unlock(&win->lock);
-	if (err)
-		free(r);
-	return err;
-}
-
-weft_err weft_rma_detach(struct weft_rma_win *win, const void *base)
-{
-	weft_comm_spin_lock(&win->lock);
-	struct weft_rma_range **at = &win->range;
-	while (*at && (*at)->base != (uintptr_t)base)
-		at = &(*at)->next;
-	struct weft_rma_range *r = *at;
-	if (r)
-		*at = r->next;
-	weft_comm_spin_unlock(&win->lock);
-	free(r);
-	return r ? WEFT_OK : WEFT_ERR_ARG;
-}
-
-bool weft_rma_reachable(struct weft_rma_win *win, uint64_t at, uint64_t len)
-{
-	const struct weft_rma_target *me = &win->target[win->rank];
-	if (win->flavor != WEFT_RMA_DYNAMIC)
-		return at <= me->len && len <= me->len - at;
-	bool found = true;
-	weft_comm_spin_lock(&win->lock);
-	/* Ranges that follow each other are one.  Ends: each turn covers a byte, or finds none. */
-	while (len && found) {
-		struct weft_rma_range *r = win->range;
-		while (r && !(at >= r->base && at - r->base < r->len))
-			r = r->next;
-		found = r != NULL;
-		uint64_t covered = r ? r->len - (at - r->base) : 0;
-		covered = covered < len ? covered : len;
-		at += covered;
-		len -= covered;
-	}
-	weft_comm_spin_unlock(&win->lock);
-	return found;
 }

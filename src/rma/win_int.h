@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include "base/assert.h"
 #include "comm/lock.h"
+#include "rma/attached.h"
 #include "rma/page.h"
 #include "rma/rma.h"
 #include "rma/wire.h"
@@ -27,7 +28,8 @@ struct weft_rma_target {
 	_Atomic uint8_t
 		*x_shared; /* I: with slot: which members of the host hold its lock together */
 	int place;         /* I: its number on this host; -1: its locks are asked for by messages */
-	_Atomic bool x_lost; /* its process is gone */
+	_Atomic bool x_lost;                /* its process is gone */
+	struct weft_rma_attached *attached; /* I: DYNAMIC, on this host; else NULL */
 	/* as a target */
 	_Atomic bool x_asked;         /* owed accesses that no flush has asked for */
 	_Atomic uint32_t x_seq;       /* messages whose order counts */
@@ -86,7 +88,9 @@ struct weft_rma_win {
 	void *base;                         /* I: own memory */
 	struct weft_rma_target *target;     /* I: one per member */
 	struct weft_rma_direct *direct;     /* I: the same */
-	bool bulk; /* I: accumulates of many elements go by themselves (acc.c) */
+	_Atomic uint8_t *inside; /* I: bulk: a row per member of the host, as an origin */
+	size_t inside_stride;    /* I: of the rows */
+	bool bulk;               /* I: accumulates of many elements go by themselves (acc.c) */
 	struct weft_spin lock;
 	struct weft_rma_range *range;              /* L */
 	struct weft_rma_lock_request *locks;       /* L: in order */
@@ -118,7 +122,11 @@ static inline void weft_rma_failed(struct weft_rma_target *t, weft_err err)
 }
 
 /* Is the host's member with that number inside of the target?  (direct.h)  win->bulk. */
-_Atomic uint8_t *weft_rma_inside(const struct weft_rma_win *win, int place, int target);
+static inline _Atomic uint8_t *weft_rma_inside(const struct weft_rma_win *win, int place,
+					       int target)
+{
+	return win->inside + (size_t)place * win->inside_stride + win->target[target].place;
+}
 
 /* ---- wait.c --------------------------------------------------------------------------------- */
 
@@ -161,7 +169,7 @@ void weft_rma_lock_left(struct weft_rma_win *win, int rank, bool exclusive);
 void weft_rma_lock_recover(struct weft_rma_win *win, int rank);
 /* The window ends: requests that still wait are not granted any more. */
 void weft_rma_lock_end(struct weft_rma_win *win);
-/* Does [at, at + len) lie in the own memory?  at as in a span. */
+/* attached.c: does [at, at + len) lie in the own memory?  at as in a span. */
 bool weft_rma_reachable(struct weft_rma_win *win, uint64_t at, uint64_t len);
 
 #endif

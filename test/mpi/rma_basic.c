@@ -308,6 +308,7 @@ static void test_dynamic(void)
 
 	OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
 	OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+	OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)); /* for MPI_Wait */
 	OK(MPI_Win_attach(win, memory, N * sizeof *memory));
 	FAILS(MPI_Win_attach(win, memory + 1, 4), MPI_ERR_RMA_ATTACH);
 	OK(MPI_Get_address(memory, &mine));
@@ -329,6 +330,44 @@ static void test_dynamic(void)
 	test_barrier();
 	OK(MPI_Win_detach(win, memory));
 	FAILS(MPI_Win_detach(win, memory), MPI_ERR_RMA_ATTACH);
+	/* What is detached is out of reach. */
+	test_barrier();
+	OK(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win));
+	code = MPI_Get(in, 1, MPI_INT, to, all[to], 1, MPI_INT, win);
+	late = MPI_Win_flush(to, win);
+	FAILS(code ? code : late, MPI_ERR_RMA_RANGE);
+	int *back = calloc(N, sizeof *back);
+	MPI_Request r = MPI_REQUEST_NULL;
+	code = MPI_Get(back, N, MPI_INT, to, all[to], N, MPI_INT, win);
+	late = MPI_Win_flush(to, win);
+	FAILS(code ? code : late, MPI_ERR_RMA_RANGE);
+	code = MPI_Put(back, N, MPI_INT, to, all[to], N, MPI_INT, win);
+	late = MPI_Win_flush(to, win);
+	FAILS(code ? code : late, MPI_ERR_RMA_RANGE);
+	code = MPI_Rget(back, N, MPI_INT, to, all[to], N, MPI_INT, win, &r);
+	late = MPI_Wait(&r, MPI_STATUS_IGNORE);
+	FAILS(code ? code : late, MPI_ERR_RMA_RANGE);
+	OK(MPI_Win_flush(to, win));
+	OK(MPI_Win_unlock(to, win));
+	test_barrier();
+	/* More ranges than their table holds, one behind the other: an access may span several. */
+	for (int i = 0; i < 128; i++)
+		OK(MPI_Win_attach(win, memory + i * (N / 128), N / 128 * sizeof *memory));
+	test_barrier();
+	OK(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win));
+	for (int i = 0; i < N; i += N / 256) {
+		value = 1000 * rank + i;
+		OK(MPI_Put(&value, 1, MPI_INT, to, MPI_Aint_add(all[to], 4 * i), 1, MPI_INT, win));
+	}
+	OK(MPI_Win_flush(to, win));
+	OK(MPI_Get(back, N, MPI_INT, to, all[to], N, MPI_INT, win));
+	OK(MPI_Win_unlock(to, win));
+	for (int i = 0; i < N; i += N / 256)
+		CHECK_EQ(back[i], 1000 * rank + i);
+	free(back);
+	test_barrier();
+	for (int i = 127; i >= 0; i--)
+		OK(MPI_Win_detach(win, memory + i * (N / 128)));
 	OK(MPI_Win_free(&win));
 	free(memory);
 	free(all);

@@ -15,6 +15,12 @@ enum { N = 20000, KEPT = 2500000 };
 
 static MPI_Win win;
 static long *base;
+static MPI_Aint there; /* dynamic: where rank 1's memory lies */
+
+static MPI_Aint word(int i)
+{
+	return there ? MPI_Aint_add(there, 8 * i) : i;
+}
 
 static char state_of(int pid)
 {
@@ -42,17 +48,17 @@ static void accesses(void)
 		out[i] = i;
 	OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
 	if (rank == 0) {
-		OK(MPI_Put(out, N, MPI_LONG, 1, 8, N, MPI_LONG, win));
+		OK(MPI_Put(out, N, MPI_LONG, 1, word(8), N, MPI_LONG, win));
 		OK(MPI_Win_flush(1, win));
-		OK(MPI_Accumulate(out, N, MPI_LONG, 1, 8, N, MPI_LONG, MPI_SUM, win));
+		OK(MPI_Accumulate(out, N, MPI_LONG, 1, word(8), N, MPI_LONG, MPI_SUM, win));
 		OK(MPI_Win_flush(1, win));
-		OK(MPI_Get(in, N, MPI_LONG, 1, 8, N, MPI_LONG, win));
+		OK(MPI_Get(in, N, MPI_LONG, 1, word(8), N, MPI_LONG, win));
 		OK(MPI_Win_flush(1, win));
 		for (int i = 0; i < N; i++)
 			CHECK_EQ(in[i], 2 * i);
-		OK(MPI_Compare_and_swap(&one, &zero, &next, MPI_LONG, 1, 1, win));
+		OK(MPI_Compare_and_swap(&one, &zero, &next, MPI_LONG, 1, word(1), win));
 	}
-	OK(MPI_Fetch_and_op(&one, &was, MPI_LONG, 1, 0, MPI_SUM, win));
+	OK(MPI_Fetch_and_op(&one, &was, MPI_LONG, 1, word(0), MPI_SUM, win));
 	OK(MPI_Win_unlock(1, win));
 	for (int i = 0; i < 100; i++) {
 		OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
@@ -126,12 +132,12 @@ static size_t heap(void)
 /* One of each flavour, with an access. */
 static void turn(int i)
 {
-	static long word;
+	static long own;
 	long one = 1;
-	void *memory = &word;
+	void *memory = &own;
 
 	if (i % 4 == 0)
-		OK(MPI_Win_create(&word, sizeof word, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+		OK(MPI_Win_create(&own, sizeof own, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
 	else if (i % 4 == 1)
 		OK(MPI_Win_allocate(4096, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
 	else if (i % 4 == 2)
@@ -173,6 +179,13 @@ int main(int argc, char **argv)
 	base = malloc((size_t)bytes);
 	OK(MPI_Win_create(base, bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
 	stopped();
+	OK(MPI_Win_free(&win));
+	OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+	OK(MPI_Win_attach(win, base, bytes));
+	OK(MPI_Get_address(base, &there));
+	OK(MPI_Bcast(&there, 1, MPI_AINT, 1, MPI_COMM_WORLD));
+	stopped();
+	OK(MPI_Win_detach(win, base));
 	OK(MPI_Win_free(&win));
 	free(base);
 	leaks(windows);

@@ -46,6 +46,22 @@ static int sizes_differ(const struct weft_buf *here, const struct weft_rma_there
 			    there->bytes);
 }
 
+/* What an access that was started came to. */
+static int access_err(struct weft_mpi_win *w, const struct weft_rma_there *t, weft_err err)
+{
+	if (weft_likely(!err))
+		return MPI_SUCCESS;
+	if (err == WEFT_ERR_ARG && w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+		return weft_mpi_err(MPI_ERR_RMA_RANGE, "%zu bytes at address %#llx of rank %d",
+				    t->bytes, (unsigned long long)t->at, t->rank);
+	if (err == WEFT_ERR_ARG)
+		return weft_mpi_err(MPI_ERR_RMA_RANGE,
+				    "%zu bytes from byte %lld on of rank %d, which has %llu",
+				    t->bytes, (long long)t->at, t->rank,
+				    (unsigned long long)weft_rma_len(w->rma, t->rank));
+	return weft_mpi_win_err(w, t->rank, err);
+}
+
 /* Both sides of an access to `rank`, checked.  rank is not MPI_PROC_NULL. */
 static int both_sides(struct weft_mpi_win *w, const void *addr, MPI_Count count, MPI_Datatype type,
 		      int rank, MPI_Aint disp, MPI_Count there_count, MPI_Datatype there_type,
@@ -72,8 +88,7 @@ static int op_finish(struct weft_mpi_request *r, MPI_Status *st)
 	/* Relaxed: ordered by the completion. */
 	weft_err err = (weft_err)atomic_load_explicit(&op->x_err, memory_order_relaxed);
 	weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
-	return err == WEFT_ERR_ARG ? weft_mpi_err(MPI_ERR_RMA_RANGE,
-						  "the access reached beyond its target's memory")
+	return err == WEFT_ERR_ARG ? weft_mpi_err(MPI_ERR_RMA_RANGE, "a one-sided request")
 	       : err               ? weft_mpi_err_of(err)
 				   : MPI_SUCCESS;
 }
@@ -131,7 +146,7 @@ static int put_or_get(bool put, const void *addr, MPI_Count count, MPI_Datatype 
 		return err;
 	weft_err done = put ? weft_rma_put(w->rma, &here, &there, op)
 			    : weft_rma_get(w->rma, &here, &there, op);
-	return weft_likely(!done) ? MPI_SUCCESS : weft_mpi_win_err(w, rank, done);
+	return access_err(w, &there, done);
 }
 
 int weft_mpi_Put(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
@@ -276,8 +291,7 @@ static int accumulate(const void *addr, MPI_Count count, MPI_Datatype type, int 
 	err = both_sides(w, addr, count, type, rank, disp, there_count, there_type, &here, &there);
 	if (err || !there.bytes)
 		return err;
-	return weft_mpi_win_err(w, rank,
-				weft_rma_accumulate(w->rma, &here, NULL, &there, red, rma_op));
+	return access_err(w, &there, weft_rma_accumulate(w->rma, &here, NULL, &there, red, rma_op));
 }
 
 int weft_mpi_Accumulate(const void *origin_addr, MPI_Count origin_count,
@@ -326,8 +340,8 @@ static int get_accumulate(const void *addr, MPI_Count count, MPI_Datatype type, 
 		err = sizes_differ(&from, &there);
 	if (err || !there.bytes)
 		return err;
-	return weft_mpi_win_err(w, rank,
-				weft_rma_accumulate(w->rma, &from, &result, &there, red, rma_op));
+	return access_err(w, &there,
+			  weft_rma_accumulate(w->rma, &from, &result, &there, red, rma_op));
 }
 
 int weft_mpi_Get_accumulate(const void *origin_addr, MPI_Count origin_count,
@@ -400,7 +414,7 @@ int weft_mpi_Compare_and_swap(const void *origin_addr, const void *compare_addr,
 		err = weft_mpi_err(MPI_ERR_BUFFER, "a buffer is a null pointer");
 	if (err)
 		return err;
-	return weft_mpi_win_err(w, target_rank,
-				weft_rma_compare_swap(w->rma, origin_addr, compare_addr,
-						      result_addr, elem, &there));
+	return access_err(w, &there,
+			  weft_rma_compare_swap(w->rma, origin_addr, compare_addr, result_addr,
+						elem, &there));
 }

@@ -20,12 +20,9 @@ int weft_mpi_win_err(struct weft_mpi_win *w, int rank, weft_err err)
 	if (!err)
 		return MPI_SUCCESS;
 	if (err == WEFT_ERR_ARG && rank >= 0)
-		return weft_mpi_err(MPI_ERR_RMA_RANGE,
-				    "the access reaches beyond the memory of rank %d in the window",
-				    rank);
+		return weft_mpi_err(MPI_ERR_RMA_RANGE, "an access to rank %d", rank);
 	if (err == WEFT_ERR_ARG)
-		return weft_mpi_err(MPI_ERR_RMA_RANGE,
-				    "an access reached beyond the memory of its target");
+		return weft_mpi_err(MPI_ERR_RMA_RANGE, "an access");
 	if (err == WEFT_ERR_PEER && rank >= 0)
 		return weft_mpi_err_peer(err, weft_mpi_comm_peer(w->comm, rank));
 	return weft_mpi_err_of(err);
