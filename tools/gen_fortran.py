@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "abi
 
 import abi_fortran  # noqa: E402
 import abi_fortran_entry  # noqa: E402
+import abi_fortran_f08  # noqa: E402
 import abi_fortran_text  # noqa: E402
 from gen_mpi import put  # noqa: E402
 
@@ -33,9 +34,14 @@ def main():
     put(os.path.join(out, "gen", "fort_entries.c"), entries)
     mpif = abi_fortran_text.write_mpif(procedures, constants)
     put(os.path.join(out, "include", "mpif.h"), mpif)
+    f08, skipped = abi_fortran_f08.write_entries(procedures)
+    if skipped:
+        sys.exit("gen_fortran.py: no rule for " + " ".join(skipped))
+    put(os.path.join(out, "gen", "fort_f08.c"), f08)
     modules = {
         "weft_mpi_types": abi_fortran_text.write_types(),
         "mpi": abi_fortran_text.write_module(procedures, constants),
+        "mpi_f08": abi_fortran_f08.write_f08(procedures, constants),
     }
     folder = os.path.join(out, "share", "weft", "fortran")
     for name, text in modules.items():

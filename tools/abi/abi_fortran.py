@@ -146,6 +146,7 @@ class Constant:
         self.name = row["name"]
         self.category = row["category"]
         self.value = row["value"]
+        self.c = row["c"]  # the handle's type: the table's column for mpi_f08 is mistaken in a few rows
         self.f90 = row["f90"]
         self.f08 = row["f08"]
         if self.name in OFFSETS:

@@ -294,7 +294,7 @@ class Body:
         if self.temp:
             out.append("\tweft_f_temp_close(&temp);")
         if p.has_ierror:
-            out.append("\t*ierror = code;")
+            out.append("\tERROR_OUT(ierror, code);")
         out.append("}")
         return out
 

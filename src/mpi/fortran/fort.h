@@ -67,6 +67,14 @@ typedef int32_t I;
 #define BY_WIDTH(four, eight) (four)
 #endif
 
+/* mpi_f08's is optional; the same entry points serve it. */
+#define ERROR_OUT(ierror, code)                                                                    \
+	do {                                                                                       \
+		int code_is = (code);                                                              \
+		if (ierror)                                                                        \
+			*(I *)(ierror) = code_is;                                                  \
+	} while (0)
+
 /* ---- INTEGER ------------------------------------------------------------------------------- */
 
 /* What no int holds becomes the nearest one, which is as wrong for every argument. */

@@ -92,7 +92,7 @@ static void *delete_of(weft_f_function *fn)
 		weft_lang_next(NULL, NULL);                                                        \
 		if (!code)                                                                         \
 			INT_STORE(keyval);                                                         \
-		*ierror = code;                                                                    \
+		ERROR_OUT(ierror, code);                                                           \
 	}
 CREATE(Comm, comm)
 CREATE(Type, type)
@@ -109,7 +109,7 @@ void ENTRY(keyval_create)(weft_f_function *copy, weft_f_function *delete, I *key
 	weft_lang_next(NULL, NULL);
 	if (!code)
 		INT_STORE(keyval);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -122,8 +122,8 @@ void ENTRY(keyval_create)(weft_f_function *copy, weft_f_function *delete, I *key
 		     ((void *)handle, (void *)keyval, (void *)value, (void *)ierror));             \
 		MPI_Aint number = *value;                                                          \
 		weft_lang_next(&addresses, &number);                                               \
-		*ierror = CALL(Object##_set_attr)(IN_HANDLE(Handle, *handle), weft_f_int(*keyval), \
-						  &number);                                        \
+		ERROR_OUT(ierror, CALL(Object##_set_attr)(IN_HANDLE(Handle, *handle),              \
+							  weft_f_int(*keyval), &number));          \
 		weft_lang_next(NULL, NULL);                                                        \
 	}                                                                                          \
 	void ENTRY(object##_get_attr)(const I *handle, const I *keyval, MPI_Aint *value, I *flag,  \
@@ -139,7 +139,7 @@ void ENTRY(keyval_create)(weft_f_function *copy, weft_f_function *delete, I *key
 			*value = weft_lang_attr(got);                                              \
 		if (!code)                                                                         \
 			*flag = weft_f_logical(have);                                              \
-		*ierror = code;                                                                    \
+		ERROR_OUT(ierror, code);                                                           \
 	}
 VALUES(Comm, comm, Comm)
 VALUES(Type, type, Type)
@@ -150,7 +150,7 @@ void ENTRY(attr_put)(const I *comm, const I *keyval, const I *value, I *ierror)
 	WIDE(attr_put, ((void *)comm, (void *)keyval, (void *)value, (void *)ierror));
 	MPI_Aint number = *value;
 	weft_lang_next(&integers, &number);
-	*ierror = CALL(Attr_put)(IN_HANDLE(Comm, *comm), weft_f_int(*keyval), &number);
+	ERROR_OUT(ierror, CALL(Attr_put)(IN_HANDLE(Comm, *comm), weft_f_int(*keyval), &number));
 	weft_lang_next(NULL, NULL);
 }
 
@@ -164,5 +164,5 @@ void ENTRY(attr_get)(const I *comm, const I *keyval, I *value, I *flag, I *ierro
 		*value = (I)weft_lang_attr(got);
 	if (!code)
 		*flag = weft_f_logical(have);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }

@@ -37,7 +37,7 @@ void ENTRY(op_create)(weft_f_function *user_fn, const I *commute, I *op, I *ierr
 	weft_lang_next(NULL, NULL);
 	if (!code)
 		*op = OUT_HANDLE(Op, made);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 #define HANDLER(Object, object)                                                                    \
@@ -51,7 +51,7 @@ void ENTRY(op_create)(weft_f_function *user_fn, const I *commute, I *op, I *ierr
 		weft_lang_next(NULL, NULL);                                                        \
 		if (!code)                                                                         \
 			*errhandler = OUT_HANDLE(Errhandler, made);                                \
-		*ierror = code;                                                                    \
+		ERROR_OUT(ierror, code);                                                           \
 	}
 HANDLER(Comm, comm)
 HANDLER(Win, win)
@@ -115,7 +115,7 @@ void ENTRY(grequest_start)(weft_f_function *query, weft_f_function *release,
 	MPI_Request made = MPI_REQUEST_NULL;
 	struct grequest *g = malloc(sizeof(*g));
 	if (!g) {
-		*ierror = weft_f_no_memory();
+		ERROR_OUT(ierror, weft_f_no_memory());
 		return;
 	}
 	*g = (struct grequest){(query_fn *)query, (free_fn *)release, (cancel_fn *)cancel,
@@ -125,7 +125,7 @@ void ENTRY(grequest_start)(weft_f_function *query, weft_f_function *release,
 		free(g);
 	else
 		*request = OUT_HANDLE(Request, made);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 /* ---- data representations ------------------------------------------------------------------ */
@@ -186,7 +186,7 @@ void ENTRY(register_datarep)(const char *datarep, weft_f_function *read, weft_f_
 	char *name = weft_f_string(&temp, datarep, datarep_len, false);
 	struct datarep *d = malloc(sizeof(*d));
 	if (!name || !d) {
-		*ierror = weft_f_no_memory();
+		ERROR_OUT(ierror, weft_f_no_memory());
 		free(d);
 		weft_f_temp_close(&temp);
 		return;
@@ -201,5 +201,5 @@ void ENTRY(register_datarep)(const char *datarep, weft_f_function *read, weft_f_
 	if (code)
 		free(d);
 	weft_f_temp_close(&temp);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }

@@ -56,7 +56,7 @@ void ENTRY(waitany)(const I *count, I *array_of_requests, I *index, I *status, I
 	STATUS_STORE(status);
 	*index = from_one(at);
 	some_close(&s, array_of_requests);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 void ENTRY(testany)(const I *count, I *array_of_requests, I *index, I *flag, I *status, I *ierror)
@@ -73,7 +73,7 @@ void ENTRY(testany)(const I *count, I *array_of_requests, I *index, I *flag, I *
 	*index = from_one(at);
 	*flag = weft_f_logical(done);
 	some_close(&s, array_of_requests);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 void ENTRY(waitsome)(const I *incount, I *array_of_requests, I *outcount, I *array_of_indices,
@@ -90,7 +90,7 @@ void ENTRY(waitsome)(const I *incount, I *array_of_requests, I *outcount, I *arr
 	some_out(&s, n, outcount, array_of_indices);
 	OUT_STATUSES(array_of_statuses, st, n);
 	some_close(&s, array_of_requests);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 void ENTRY(testsome)(const I *incount, I *array_of_requests, I *outcount, I *array_of_indices,
@@ -107,7 +107,7 @@ void ENTRY(testsome)(const I *incount, I *array_of_requests, I *outcount, I *arr
 	some_out(&s, n, outcount, array_of_indices);
 	OUT_STATUSES(array_of_statuses, st, n);
 	some_close(&s, array_of_requests);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 void ENTRY(request_get_status_any)(const I *count, const I *array_of_requests, I *index, I *flag,
@@ -126,7 +126,7 @@ void ENTRY(request_get_status_any)(const I *count, const I *array_of_requests, I
 	*index = from_one(at);
 	*flag = weft_f_logical(done);
 	some_close(&s, NULL);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 void ENTRY(request_get_status_some)(const I *incount, const I *array_of_requests, I *outcount,
@@ -145,5 +145,5 @@ void ENTRY(request_get_status_some)(const I *incount, const I *array_of_requests
 	some_out(&s, n, outcount, array_of_indices);
 	OUT_STATUSES(array_of_statuses, st, n);
 	some_close(&s, NULL);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }

@@ -27,7 +27,7 @@ OLD(address, ADDRESS)
 		code = MPI_ERR_ARG;
 		PMPI_Comm_call_errhandler(MPI_COMM_WORLD, code);
 	}
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 #define EXTENT(T) const T *datatype, T *value, T *ierror
@@ -40,7 +40,7 @@ OLD(type_extent, EXTENT)
 {
 	WIDE(type_extent, ((void *)datatype, (void *)value, (void *)ierror));
 	MPI_Aint lb = 0, extent = 0;
-	*ierror = extent_of(*datatype, &lb, &extent);
+	ERROR_OUT(ierror, extent_of(*datatype, &lb, &extent));
 	*value = (I)extent;
 }
 
@@ -48,7 +48,7 @@ OLD(type_lb, EXTENT)
 {
 	WIDE(type_lb, ((void *)datatype, (void *)value, (void *)ierror));
 	MPI_Aint lb = 0, extent = 0;
-	*ierror = extent_of(*datatype, &lb, &extent);
+	ERROR_OUT(ierror, extent_of(*datatype, &lb, &extent));
 	*value = (I)lb;
 }
 
@@ -56,7 +56,7 @@ OLD(type_ub, EXTENT)
 {
 	WIDE(type_ub, ((void *)datatype, (void *)value, (void *)ierror));
 	MPI_Aint lb = 0, extent = 0;
-	*ierror = extent_of(*datatype, &lb, &extent);
+	ERROR_OUT(ierror, extent_of(*datatype, &lb, &extent));
 	*value = (I)(lb + extent);
 }
 
@@ -93,7 +93,7 @@ OLD(type_hindexed, HINDEXED)
 	if (at)
 		ENTRY(type_create_hindexed)(count, lengths, at, oldtype, newtype, ierror);
 	else
-		*ierror = weft_f_no_memory();
+		ERROR_OUT(ierror, weft_f_no_memory());
 	weft_f_temp_close(&temp);
 }
 
@@ -110,7 +110,7 @@ OLD(type_struct, STRUCT)
 	if (at)
 		ENTRY(type_create_struct)(count, lengths, at, types, newtype, ierror);
 	else
-		*ierror = weft_f_no_memory();
+		ERROR_OUT(ierror, weft_f_no_memory());
 	weft_f_temp_close(&temp);
 }
 

@@ -66,7 +66,7 @@ void ENTRY(comm_spawn)(const char *command, const char *argv, const I *maxprocs,
 	if (!code)
 		*intercomm = OUT_HANDLE(Comm, made);
 	weft_f_temp_close(&temp);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 /* What the root says of the commands. */
@@ -128,5 +128,5 @@ void ENTRY(comm_spawn_multiple)(const I *count, const char *array_of_commands,
 	if (!code)
 		*intercomm = OUT_HANDLE(Comm, made);
 	weft_f_temp_close(&temp);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }

@@ -6,7 +6,7 @@ void ENTRY(init)(I *ierror)
 {
 	WIDE(init, ((void *)ierror));
 	weft_f_facts_tell();
-	*ierror = CALL(Init)(NULL, NULL);
+	ERROR_OUT(ierror, CALL(Init)(NULL, NULL));
 }
 
 void ENTRY(init_thread)(const I *required, I *provided, I *ierror)
@@ -17,7 +17,7 @@ void ENTRY(init_thread)(const I *required, I *provided, I *ierror)
 	int code = CALL(Init_thread)(NULL, NULL, weft_f_int(*required), INT_P(provided));
 	if (!code)
 		INT_STORE(provided);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 void ENTRY(session_init)(const I *info, const I *errhandler, I *session, I *ierror)
@@ -29,7 +29,7 @@ void ENTRY(session_init)(const I *info, const I *errhandler, I *session, I *ierr
 				      &session_c);
 	if (!code)
 		*session = OUT_HANDLE(Session, session_c);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 void ENTRY(pcontrol)(const I *level)
@@ -46,5 +46,5 @@ void ENTRY(info_create_env)(I *info, I *ierror)
 	int code = CALL(Info_create_env)(0, NULL, &made);
 	if (!code)
 		*info = OUT_HANDLE(Info, made);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }

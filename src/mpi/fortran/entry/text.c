@@ -28,7 +28,7 @@ void ENTRY(info_get)(const I *info, const char *key, const I *valuelen, char *va
 			weft_f_text_out(value, value_len, text);
 	}
 	weft_f_temp_close(&temp);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 void ENTRY(info_get_string)(const I *info, const char *key, I *buflen, char *value, I *flag,
@@ -53,7 +53,7 @@ void ENTRY(info_get_string)(const I *info, const char *key, I *buflen, char *val
 		}
 	}
 	weft_f_temp_close(&temp);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
 
 void ENTRY(session_get_nth_pset)(const I *session, const I *info, const I *n, I *pset_len,
@@ -75,5 +75,5 @@ void ENTRY(session_get_nth_pset)(const I *session, const I *info, const I *n, I 
 			weft_f_text_out(pset_name, pset_name_len, text);
 	}
 	weft_f_temp_close(&temp);
-	*ierror = code;
+	ERROR_OUT(ierror, code);
 }
