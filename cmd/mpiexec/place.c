@@ -49,6 +49,22 @@ static void count(const struct plan *plan, struct place *p)
 		p->locals[r] = p->counts[p->host_of[r]]++;
 }
 
+/* A host that has no rank needs no agent. */
+static void forget_idle_hosts(const struct plan *plan, struct place *p)
+{
+	int kept = 0;
+	for (int h = 0; h < p->hosts.count; h++) {
+		if (!p->counts[h])
+			continue;
+		for (int r = 0; r < plan->size && kept != h; r++)
+			if (p->host_of[r] == h)
+				p->host_of[r] = kept;
+		p->hosts.items[kept] = p->hosts.items[h];
+		p->counts[kept++] = p->counts[h];
+	}
+	p->hosts.count = kept;
+}
+
 /* --- rankfile: "rank 3=HOST slot=0-1", HOST also +nN, the N-th of the hosts --- */
 
 struct ranks_line {
@@ -167,6 +183,7 @@ bool place_make(const struct plan *plan, bool remote, struct place *place)
 	if (plan->bind.rank == BIND_HOST && !number_round(plan, &p))
 		return false;
 	count(plan, &p);
+	forget_idle_hosts(plan, &p);
 	*place = p;
 	return true;
 }

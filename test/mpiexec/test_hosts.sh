@@ -17,6 +17,9 @@ placed '0:0/3 1:1/3 2:0/1 3:2/3' --hosts a:2,b:1 -n 4
 placed '0:0/3 1:0/1 2:1/3 3:2/3' --hosts a:3,b:1 --rank-by node -n 4
 placed '0:0/2 1:0/2 2:1/2 3:1/2' --hosts a:2,b:2 --map-by node -n 4
 placed '0:0/1 1:0/2 2:1/2' --hosts a,b,b -n 3
+# Hosts without a rank are left alone.
+placed '0:0/1' --hosts a:2,b:2 -n 1
+placed '0:0/2 1:1/2' --hosts a:2,b:2,c -n 2
 placed '0:0/2 1:1/2 2:0/2 3:1/2' --host a,b -N 2
 printf '# two\na slots=2\nb:1\n' >"$T/hosts"
 placed '0:0/2 1:1/2 2:0/1' -f "$T/hosts" -n 3
