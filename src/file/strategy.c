@@ -4,9 +4,11 @@
 
 #include <string.h>
 
-/* Nanoseconds; measured on the development machine, where they trade one way against the other within a
- * factor of two.  A copy of 1 KiB, by way of a message; a message; one piece put in its place in a window; what the
- * exchange of two phases takes at least. */
+/*
+ * Nanoseconds, rough: on tmpfs with two ranks the ways meet at ranges of about 2 KiB, and there the answer may be
+ * wrong by a factor of two in time.  A copy of 1 KiB, by way of a message; a message; one piece put in its place in
+ * a window; what the exchange of two phases takes at least.
+ */
 #define COPY_KIB_NS 300
 #define MESSAGE_NS 3000
 #define PIECE_NS 40

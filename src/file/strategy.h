@@ -2,8 +2,8 @@
 /*
  * strategy.h - how the members of a collective access move their data: each its own, or in two phases.
  *
- * A pure function of what all members have told: every member comes to the same answer.  Costs are those measured
- * on this file system (the largest that a member reports), or at first the file system's usual ones.
+ * A pure function of what all members have told: every member comes to the same answer.  What a request costs is
+ * the usual of the file system's kind (the largest that a member reports).
  *
  * Callers   any thread.
  */

@@ -33,8 +33,8 @@ struct weft_file_team {
 	int *aggregator;      /* I */
 	uint64_t
 		window; /* bytes that an aggregator moves at once, at most; the smallest of the members' counts */
-	uint64_t call_ns;     /* learned: a request of this file system; under lock */
-	pthread_mutex_t lock; /* of what follows */
+	uint64_t call_ns;                    /* I: what a request of this file system costs */
+	pthread_mutex_t lock;                /* of what follows */
 	struct weft_file_all *first, **last; /* accesses in their order; the first one runs */
 	/* The runner's: the access that is first. */
 	char *view_sent; /* as encoded, what the aggregators have of this member */

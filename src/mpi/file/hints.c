@@ -61,8 +61,9 @@ static const char *known(const struct weft_mpi_file *f, const char *key, char *b
 		snprintf(buf, size, "%d", f->comm->size);
 	else if (!strcmp(key, "striping_unit"))
 		snprintf(buf, size, "%llu", (unsigned long long)f->file->fs.block);
-	else if (!strcmp(key, "cb_nodes") || !strcmp(key, "num_io_nodes") ||
-		 !strcmp(key, "striping_factor"))
+	else if (!strcmp(key, "cb_nodes"))
+		snprintf(buf, size, "%d", f->team.size ? f->team.aggregators : 1);
+	else if (!strcmp(key, "num_io_nodes") || !strcmp(key, "striping_factor"))
 		snprintf(buf, size, "1");
 	else if (!strcmp(key, "weft_file_locks"))
 		snprintf(buf, size, "%s", f->locks ? "on" : "off");
