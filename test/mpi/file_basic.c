@@ -313,6 +313,46 @@ static void test_atomic(void)
 	OK(MPI_File_close(&f));
 }
 
+/* The view changes, and datatypes are freed, while accesses are under way: these go by what was. */
+static void test_changed(void)
+{
+	enum { PARTS = 6, LEN = 20000 };
+	MPI_File f = open_new(0);
+	MPI_Request req[PARTS];
+	MPI_Datatype ftype, mtype;
+	MPI_Status st;
+	int *out = malloc(2 * PARTS * LEN * sizeof *out),
+	    *in = malloc(PARTS * LEN * size * sizeof *in);
+	for (int i = 0; i < 2 * PARTS * LEN; i++)
+		out[i] = i % 2 ? -1 : rank * 1000000 + i / 2;
+	for (int p = 0; p < PARTS; p++) {
+		OK(MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)(size * sizeof(int)), &ftype));
+		OK(MPI_Type_commit(&ftype));
+		OK(MPI_Type_vector(LEN, 1, 2, MPI_INT, &mtype));
+		OK(MPI_Type_commit(&mtype));
+		OK(MPI_File_set_view(f,
+				     (MPI_Offset)sizeof(int) * ((MPI_Offset)p * LEN * size + rank),
+				     MPI_INT, ftype, "native", MPI_INFO_NULL));
+		if (p % 2)
+			OK(MPI_File_iwrite_all(f, out + 2 * p * LEN, 1, mtype, &req[p]));
+		else
+			OK(MPI_File_iwrite(f, out + 2 * p * LEN, 1, mtype, &req[p]));
+		OK(MPI_Type_free(&ftype));
+		OK(MPI_Type_free(&mtype));
+	}
+	OK(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+	OK(MPI_Waitall(PARTS, req, MPI_STATUSES_IGNORE));
+	OK(MPI_File_sync(f));
+	test_barrier();
+	OK(MPI_File_read_at(f, 0, in, PARTS * LEN * size, MPI_INT, &st));
+	CHECK_EQ(count_of(&st, MPI_INT), PARTS * LEN * size);
+	for (int i = 0; i < PARTS * LEN * size; i++)
+		CHECK_EQ(in[i], i % size * 1000000 + i / size);
+	OK(MPI_File_close(&f));
+	free(out);
+	free(in);
+}
+
 /* Requests that are freed while they are under way: close waits for them. */
 static void test_freed(void)
 {
@@ -436,6 +476,7 @@ int main(int argc, char **argv)
 	test_shared();
 	test_atomic();
 	test_freed();
+	test_changed();
 	test_errors();
 	test_info();
 	return test_end();

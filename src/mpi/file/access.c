@@ -65,11 +65,9 @@ static int convert_begin(const struct weft_mpi_file_call *k, struct weft_mpi_fil
 				    (unsigned long long)bytes);
 	o->buf = k->buf;
 	o->count = k->count;
-	o->type = weft_mpi_type_of(k->type);
-	weft_mpi_type_ref(o->type);
 	o->in = !k->write;
 	if (k->write)
-		err = weft_mpi_datarep_out(o->file->rep, k->buf, k->count, k->type, o->bytes);
+		err = weft_mpi_datarep_out(o->rep, k->buf, k->count, k->type, o->bytes);
 	o->op.buf = weft_data_buf_flat(o->bytes, bytes);
 	return err;
 }
@@ -81,6 +79,9 @@ static void op_drop(struct weft_mpi_file_op *o)
 	if (o->type)
 		weft_mpi_type_unref(o->type);
 	o->type = NULL;
+	if (o->filetype)
+		weft_mpi_type_unref(o->filetype);
+	o->filetype = NULL;
 	weft_mpi_file_unref(o->file);
 }
 
@@ -181,7 +182,16 @@ static int prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *
 	if (err)
 		return refused_later(k, err);
 	o->op.file = f->file;
-	o->op.view = &f->view;
+	/* Its own: the program may change the file's view, or free the datatypes, before it waits. */
+	o->view = f->view;
+	o->rep = f->rep;
+	o->filetype = f->filetype;
+	weft_mpi_type_ref(o->filetype);
+	if (buf.type || !weft_mpi_datarep_plain(f->rep)) {
+		o->type = weft_mpi_type_of(k->type);
+		weft_mpi_type_ref(o->type);
+	}
+	o->op.view = &o->view;
 	o->op.write = k->write;
 	o->op.buf = buf;
 	err = weft_mpi_datarep_plain(f->rep) ? MPI_SUCCESS : convert_begin(k, o, bytes);
@@ -211,7 +221,7 @@ static void convert_end(struct weft_mpi_file_op *o)
 	if (!o->in)
 		return;
 	o->in = false;
-	int err = weft_mpi_datarep_in(o->file->rep, o->buf, o->count,
+	int err = weft_mpi_datarep_in(o->rep, o->buf, o->count,
 				      (MPI_Datatype)(uintptr_t)o->type->head.handle, o->bytes,
 				      o->op.bytes, &o->data);
 	if (!o->code)

@@ -4,7 +4,7 @@
  *
  * Callers   any thread.  MPI makes the program order the calls that change the view against all others.
  * Owner     the file's communicator is its own: a copy of the one that it was opened on.  An operation uses
- *           view and types without a reference: MPI asks that it be over before the view changes.
+ *           view and datatypes of its own: the program may change the view before it is over.
  * Errors    codes of error.h; weft_mpi_file_err makes them of what src/file/ says.
  */
 #ifndef WEFT_MPI_FILE_H
@@ -158,7 +158,11 @@ struct weft_mpi_file_op {
 	void *buf;
 	MPI_Count count;
 	struct weft_mpi_type *type; /* referenced, or NULL */
-	bool in;                    /* still to be converted */
+	/* Its view, as it was when it began. */
+	struct weft_file_view view;
+	struct weft_mpi_type *filetype; /* referenced, or NULL */
+	const struct weft_mpi_datarep *rep;
+	bool in;       /* still to be converted */
 	int code;      /* of the conversion, or of an operation that was over at once */
 	uint64_t data; /* bytes of data, once converted */
 };
