@@ -131,6 +131,11 @@ end block
 ! a function of the user's
 block
   type(MPI_Op) :: op
+  call MPI_Op_create_c(thrice, .true., op)
+  ia = 1
+  call MPI_Allreduce(ia(1:6:2), ib(1:6:2), 3, MPI_INTEGER, op, MPI_COMM_WORLD)
+  if (size == 2 .and. any(ib(1:6:2) /= 6)) call wrong(18)
+  call MPI_Op_free(op)
   call MPI_Op_create(twice, .true., op)
   ia = 1
   call MPI_Allreduce(ia(1:6:2), ib(1:6:2), 3, MPI_INTEGER, op, MPI_COMM_WORLD)
@@ -155,5 +160,16 @@ call c_f_pointer(invec, x, [len])
 call c_f_pointer(inoutvec, y, [len])
 if (datatype /= MPI_INTEGER) stop 3
 y = 2 * (x + y)
+end subroutine
+subroutine thrice(invec, inoutvec, len, datatype)
+use, intrinsic :: iso_c_binding
+type(c_ptr), value :: invec, inoutvec
+integer(MPI_COUNT_KIND) :: len
+type(MPI_Datatype) :: datatype
+integer, pointer :: x(:), y(:)
+call c_f_pointer(invec, x, [len])
+call c_f_pointer(inoutvec, y, [len])
+if (datatype /= MPI_INTEGER) stop 3
+y = 3 * (x + y)
 end subroutine
 end program

@@ -241,8 +241,26 @@ def interface_body(p, name, large=False, bind=None):
     return head + body + [f"end {word}"]
 
 
+# The operation that counts in large integers; it has a name of its own, since functions cannot be told apart.
+OP_LARGE = """subroutine MPI_User_function_c(invec, inoutvec, len, datatype)
+import
+type(C_PTR), value :: invec, inoutvec
+integer(KIND=MPI_COUNT_KIND) :: len
+type(MPI_Datatype) :: datatype
+end subroutine"""
+OP_CREATE_LARGE = """interface
+subroutine {p}MPI_Op_create_c(user_fn, commute, op, ierror)
+import
+procedure(MPI_User_function_c) :: user_fn
+logical, intent(in) :: commute
+type(MPI_Op), intent(out) :: op
+integer, optional, intent(out) :: ierror
+end subroutine
+end interface"""
+
+
 def callback_interfaces(procedures):
-    out = ["abstract interface"]
+    out = ["abstract interface"] + OP_LARGE.split("\n")
     for p in procedures:
         if not p.callback or not p.within("f08"):
             continue
@@ -253,15 +271,18 @@ def callback_interfaces(procedures):
 
 
 def constants_text(constants):
-    out, names = [], {name for name, _, _ in SENTINELS}
+    out, last, names = [], [], {name for name, _, _ in SENTINELS}
     for c in constants:
         if c.name in names or not c.value or not c.f08:
             continue
         value = KINDS.get(c.value, c.value)
         if c.c[4:] in HANDLE_TYPES and c.f90 == "INTEGER":
             out.append(f"type({c.c}), parameter :: {c.name} = {c.c}({value})")
+        elif c.f90.startswith("INTEGER(KIND"):
+            last.append(f"{c.f90}, parameter :: {c.name} = {value}")
         elif c.f08 == "INTEGER":
             out.append(f"integer, parameter :: {c.name} = {value}")
+    out += last + ["integer, parameter :: MPI_INTEGER_KIND = kind(0)"]
     for old, value in (("#ifdef WEFT_F_NO_DESCRIPTORS", ".false."), ("#else", ".true.")):
         out.append(old)
         out += [f"logical, parameter :: {name} = {value}"
@@ -318,5 +339,5 @@ def write_f08(procedures, constants):
                 if large:
                     out += ["#ifndef WEFT_F_INTEGER8"] + interface_body(p, name + "_c", True) + ["#endif"]
             out.append("end interface")
-        out += write_sizeof(prefix)
+        out += write_sizeof(prefix) + OP_CREATE_LARGE.format(p=prefix).split("\n")
     return "\n".join(out + ["private :: C_PTR", "end module"]) + "\n"
