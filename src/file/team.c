@@ -397,7 +397,8 @@ static void info_make(struct weft_file_all *a, struct weft_file_info *i)
 	i->bytes = op->buf.bytes;
 	i->lo = weft_file_view_offset(op->view, op->pos);
 	i->hi = weft_file_view_offset(op->view, op->pos + op->buf.bytes - 1) + 1;
-	i->odd = type && type->true_ub - type->true_lb > weft_data_type_extent(type);
+	i->odd = type && (op->view->goes_back ||
+			  type->true_ub - type->true_lb > weft_data_type_extent(type));
 	struct weft_file_range r[WEFT_FILE_OP_RANGES];
 	unsigned n = WEFT_FILE_OP_RANGES;
 	uint64_t held = weft_file_view_ranges(op->view, op->pos, op->buf.bytes, r, &n);

@@ -282,6 +282,11 @@ static uint64_t each_range(struct weft_file_lane2 *l, int r, const struct part *
 		if (!held)
 			break;
 		for (unsigned i = 0; i < n; i++) {
+			/* A view that does not grow, where no look at it noticed. */
+			if (range[i].at < l->from || range[i].at + range[i].len > l->to) {
+				weft_file_all_fail(l->a, EINVAL, l->from);
+				return done;
+			}
 			if (!fn(l, r, p, range[i], done))
 				return done;
 			done += range[i].len;

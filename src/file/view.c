@@ -89,11 +89,14 @@ uint64_t weft_file_view_position(const struct weft_file_view *v, uint64_t at)
 		return at;
 	uint64_t extent = scale(v, (uint64_t)weft_data_type_extent(v->type));
 	uint64_t size = scale(v, v->type->size);
-	/* Data of tile i lies in [i * extent + true_lb, ...): the tiles before it are whole. */
-	uint64_t tile = extent ? at / extent : 0;
-	if (tile)
-		tile--; /* a tile's data may reach beyond its extent */
-	uint64_t low = tile * size, high = low + 3 * size;
+	uint64_t first = scale(v, (uint64_t)v->type->true_lb);
+	uint64_t end = scale(v, (uint64_t)v->type->true_ub);
+	if (at <= first)
+		return 0;
+	/* Tile i lies in [i * extent + first, i * extent + end): those that end before `at`, and those that begin there. */
+	uint64_t whole = extent && at >= end ? (at - end) / extent + 1 : 0;
+	uint64_t begun = extent ? (at - first - 1) / extent + 1 : 1;
+	uint64_t low = whole * size, high = begun * size;
 	/* The first position in [low, high) that lies at or behind `at`. */
 	while (low < high) { /* ends: the interval halves */
 		uint64_t mid = low + (high - low) / 2;

@@ -3,7 +3,7 @@
  * view.h - where in the file a view's data lies: a cursor over a layout, never a list of its pieces.
  *
  * A view is a layout that repeats from `disp` on.  Position p is the p-th byte of its data.  Data grows
- * with the offset in the file, which MPI asks of file types.
+ * with the offset in the file, which MPI asks of file types; for reading, pieces may overlap (goes_back).
  *
  * Callers   any thread, handlers included.  A view is immutable while operations use it.
  * Cost      a few steps per level of the layout and per range; no memory.
@@ -19,6 +19,8 @@ struct weft_file_view {
 		*type; /* referenced by the owner; NULL: the file's bytes from disp on */
 	/* In a representation in which numbers are longer or shorter: file bytes per byte of the layout. */
 	uint32_t num, den; /* 0: both are one */
+	/* Data goes back within the type, which a view for reading may do: offsets do not cut it.  Said by the maker. */
+	bool goes_back;
 };
 
 struct weft_file_range {

@@ -53,6 +53,17 @@ static void shape_make(struct shape *s, unsigned long long *seed, int64_t longes
 	weft_data_type_unref(t);
 }
 
+/* The same, moved away from zero, with the bounds of its data. */
+static void shape_move(struct shape *s, int64_t by)
+{
+	weft_data_type_unref(s->type);
+	for (int i = 0; i < s->n; i++)
+		s->at[i] += by;
+	s->extent = s->at[s->n - 1] + s->len[s->n - 1] - s->at[0];
+	CHECK(!weft_data_type_indexed(s->n, s->len, 0, s->at, 1, &weft_data_type_elem[WEFT_B_BYTE],
+				      &s->type));
+}
+
 /* Where data byte p lies. */
 static int64_t shape_byte(const struct shape *s, int64_t p)
 {
@@ -69,6 +80,8 @@ static void test_view(unsigned long long seed)
 	for (int turn = 0; turn < 200; turn++) {
 		struct shape s;
 		shape_make(&s, &seed, 50);
+		if (turn % 2)
+			shape_move(&s, (int64_t)(next(&seed) % 3000));
 		struct weft_file_view v = {.disp = next(&seed) % 1000, .type = s.type};
 		for (int i = 0; i < 50; i++) {
 			int64_t p = (int64_t)(next(&seed) % (unsigned)(10 * s.size));
@@ -76,6 +89,12 @@ static void test_view(unsigned long long seed)
 				 (int64_t)v.disp + shape_byte(&s, p));
 			CHECK_EQ(weft_file_view_position(&v, v.disp + (uint64_t)shape_byte(&s, p)),
 				 p);
+		}
+		/* Of an offset between data: the data behind it. */
+		for (int i = 0, p = 0; i < 3 * s.extent + s.at[0]; i++) {
+			while (shape_byte(&s, p) < i)
+				p++;
+			CHECK_EQ(weft_file_view_position(&v, v.disp + (uint64_t)i), p);
 		}
 		/* Very far out, and in ranges. */
 		uint64_t far = (uint64_t)s.size * 1000000007u;

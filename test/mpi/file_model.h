@@ -72,6 +72,7 @@ struct view {
 	enum tile_kind kind;
 	int es, rep;
 	long disp, extent, bytes; /* bytes: of data in one filetype */
+	long shift;               /* of disp: so much stands in the filetype instead */
 	int pieces;
 	struct piece *piece;
 	struct tiling t;
@@ -190,6 +191,8 @@ static inline void view_draw(struct rng *g, struct view *v, const struct tiling 
 	v->es = t->es;
 	v->rep = t->rep;
 	v->disp = t->disp;
+	if (!v->rep && rng_below(g, 2))
+		v->shift = rng_below(g, v->disp / v->es + 1) * v->es;
 	v->rank = r;
 	if (t->kind == TILE_FLAT) {
 		view_add(v, 0, v->es);
@@ -296,6 +299,18 @@ static inline void view_type(const struct view *v, MPI_Datatype etype, MPI_Datat
 		OK(MPI_Type_contiguous(t->repeat, was, type_p));
 		OK(MPI_Type_free(&was));
 	}
+	OK(MPI_Type_commit(type_p));
+}
+
+/* Moves the filetype by the view's shift: its lower bound is far from zero then. */
+static inline void view_shift(const struct view *v, MPI_Datatype *type_p)
+{
+	MPI_Datatype was = *type_p;
+	const MPI_Aint at = v->shift;
+	const int one = 1;
+
+	OK(MPI_Type_create_hindexed(1, &one, &at, was, type_p));
+	OK(MPI_Type_free(&was));
 	OK(MPI_Type_commit(type_p));
 }
 

@@ -79,6 +79,7 @@ static int view_make(struct weft_mpi_type *e, struct weft_mpi_type *t, MPI_Offse
 		return err;
 	if (!t->layout->flat || t->layout->true_lb) {
 		v->type = t->layout;
+		v->goes_back = !t->layout->flat && t->layout->size && goes_back(t->layout, true);
 		if (num != den) {
 			v->num = num;
 			v->den = den;
