@@ -352,6 +352,15 @@ int weft_mpi_raise(int code, const char *func)
 	return raise_comm(NULL, code, func);
 }
 
+int weft_mpi_raise_new(MPI_Errhandler handler, int code, const char *func)
+{
+	struct weft_mpi_errhandler *e = weft_mpi_errhandler_of(handler);
+
+	if (e)
+		weft_mpi_blame_handler(e);
+	return raise_comm(NULL, code, func);
+}
+
 static int raise_on_window(struct weft_mpi_win *w, int code, const char *func)
 {
 	pthread_mutex_lock(&w->lock);

@@ -44,6 +44,8 @@ int weft_mpi_raise_comm(MPI_Comm comm, int code, const char *func) __attribute__
 int weft_mpi_raise_win(MPI_Win win, int code, const char *func) __attribute__((cold));
 int weft_mpi_raise_file(MPI_File file, int code, const char *func) __attribute__((cold));
 int weft_mpi_raise_session(MPI_Session session, int code, const char *func) __attribute__((cold));
+/* For errors of a call that makes something with that handler; if it is none, as raise. */
+int weft_mpi_raise_new(MPI_Errhandler handler, int code, const char *func) __attribute__((cold));
 /* For errors that belong to no object: the handler of MPI_COMM_SELF. */
 int weft_mpi_raise(int code, const char *func) __attribute__((cold));
 

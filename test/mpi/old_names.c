@@ -89,6 +89,11 @@ static void types(void)
 	CHECK_EQ(extent, want);
 	CHECK_EQ(lb, want_lb);
 	CHECK_EQ(ub, want_lb + want);
+	OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+	FAILS(MPI_Type_extent(type, NULL), MPI_ERR_ARG);
+	FAILS(MPI_Type_lb(type, NULL), MPI_ERR_ARG);
+	FAILS(MPI_Type_ub(type, NULL), MPI_ERR_ARG);
+	OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
 	OK(MPI_Type_hvector(2, 1, 96, type, &other));
 	OK(MPI_Type_extent(other, &extent));
 	CHECK_EQ(extent, 96 + want);

@@ -206,6 +206,19 @@ static void errors(void)
 	OK(MPI_Session_set_errhandler(s, MPI_ERRORS_RETURN));
 	FAILS(MPI_Session_get_num_psets(s, MPI_INFO_NULL, NULL), MPI_ERR_ARG);
 	CHECK_EQ(atomic_load(&x_handled), n + 2);
+	/* What is made with a handler: the errors of the call are that handler's, wrong arguments' too. */
+	FAILS(MPI_Session_init(MPI_INFO_NULL, mine, NULL), MPI_ERR_ARG);
+	CHECK_EQ(atomic_load(&x_handled), n + 3);
+	FAILS(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, NULL), MPI_ERR_ARG);
+	FAILS(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, NULL, MPI_INFO_NULL, MPI_ERRORS_RETURN,
+					 &c),
+	      MPI_ERR_ARG);
+	FAILS(MPI_Comm_create_from_group(MPI_GROUP_NULL, "none", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+					 &c),
+	      MPI_ERR_GROUP);
+	FAILS(MPI_Intercomm_create_from_groups(MPI_GROUP_EMPTY, 0, MPI_GROUP_EMPTY, 0, "none",
+					       MPI_INFO_NULL, MPI_ERRORS_RETURN, NULL),
+	      MPI_ERR_ARG);
 	OK(MPI_Comm_create_errhandler((MPI_Comm_errhandler_function *)(void (*)(void))handler,
 				      &wrong));
 	FAILS(MPI_Session_set_errhandler(s, wrong), MPI_ERR_ERRHANDLER);

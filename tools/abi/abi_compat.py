@@ -103,7 +103,7 @@ def deleted():
                    f"\treturn MPI_{successor}({arguments});\n}}\n")
     for name, result, value in EXTENTS:
         out.append(f'WEFT_MPI_DELETED("MPI_Type_get_extent")\nint MPI_{name}(MPI_Datatype datatype, MPI_Aint *{result}_p)\n'
-                   "{\n\tMPI_Aint lb, extent;\n\tint err = MPI_Type_get_extent(datatype, &lb, &extent);\n"
+                   f"{{\n\tMPI_Aint lb, extent;\n\tint err = MPI_Type_get_extent(datatype, &lb, {result}_p ? &extent : 0);\n"
                    f"\tif (!err)\n\t\t*{result}_p = {value};\n\treturn err;\n}}\n")
     return out
 

@@ -125,6 +125,9 @@ SPECIAL = {
 """,
 }
 
+# What they make gets the error handler that they are given, and so do their own errors.
+HANDLER_GIVEN = ("MPI_Session_init", "MPI_Comm_create_from_group", "MPI_Intercomm_create_from_groups")
+
 
 class Entry:
     def __init__(self, function, implemented):
@@ -145,6 +148,8 @@ class Entry:
             return "weft_mpi_raise_file(fh ? *fh : MPI_FILE_NULL, "
         if NO_FILE.match(self.f.name):
             return "weft_mpi_raise_file(MPI_FILE_NULL, "
+        if self.f.name in HANDLER_GIVEN:
+            return "weft_mpi_raise_new(errhandler, "
         for p in self.f.params:
             if p.is_array or p.is_const:
                 continue

@@ -92,16 +92,12 @@ static int session_new(MPI_Info info, struct weft_mpi_errhandler *e, MPI_Session
 int weft_mpi_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
 	struct weft_mpi_errhandler *e = weft_mpi_errhandler_of(errhandler);
-	int err = MPI_SUCCESS;
 
 	*session = MPI_SESSION_NULL;
 	if (e->what == WEFT_MPI_USER && e->object != WEFT_MPI_SESSION)
 		return weft_mpi_err(MPI_ERR_ERRHANDLER,
 				    "the error handler was not made for sessions");
-	err = session_new(info, e, session);
-	if (err)
-		weft_mpi_blame_handler(e);
-	return err;
+	return session_new(info, e, session);
 }
 
 int weft_mpi_Session_finalize(MPI_Session *session)
@@ -288,8 +284,6 @@ int weft_mpi_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_
 		err = weft_mpi_comm_make_in(weft_mpi_library_ctx(), NULL, g, tag_of(stringtag), &c);
 	if (!err)
 		err = made(c, info, e, newcomm);
-	if (err)
-		weft_mpi_blame_handler(e);
 	return err;
 }
 
@@ -329,7 +323,5 @@ int weft_mpi_Intercomm_create_from_groups(MPI_Group local_group, int local_leade
 	}
 	if (!err)
 		err = made(c, info, e, newintercomm);
-	if (err)
-		weft_mpi_blame_handler(e);
 	return err;
 }
