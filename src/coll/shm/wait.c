@@ -5,16 +5,12 @@
  * A waiter looks at the event count, yielding, for as long as any waiter of this process polls;
  * then it sleeps in a receive, for a message from the poster.
  */
-#include <sched.h>
 #include <time.h>
 
 #include "base/cancel.h"
 #include "base/counters.h"
 #include "coll/shm/group.h"
-#include "task/task.h"
-
-#define POLL_EVERY_MASK 3   /* looks with a yield, between polls, less 1 */
-#define SPIN_EVERY_MASK 127 /* and looks without */
+#include "task/look.h"
 
 /* What a member waits for, as weft_coll_shm_wait(). */
 struct awaited {
@@ -32,27 +28,10 @@ static bool member_lost(const struct weft_coll_group *g)
 	return false;
 }
 
-/* Looks for as long as the engine would poll; true: it is reached. */
-static bool look_for_a_while(const struct awaited *w)
+static bool is_reached(const void *arg)
 {
-	bool yield;
-	uint64_t patience = weft_task_engine_patience(&yield), begun = weft_cycles();
-	unsigned mask = yield ? POLL_EVERY_MASK : SPIN_EVERY_MASK;
-	for (unsigned i = 1;; i++) { /* ends: reached, or patience is over */
-		if (weft_coll_ec_reached(w->x_ec, w->number))
-			return true;
-		if ((i & mask) == 0) {
-			(void)weft_task_engine_poll();
-			if (weft_cycles() - begun > patience)
-				return weft_coll_ec_reached(w->x_ec, w->number);
-		}
-		if (!patience)
-			return false;
-		if (yield)
-			sched_yield();
-		else
-			weft_cpu_relax();
-	}
+	const struct awaited *w = arg;
+	return weft_coll_ec_reached(w->x_ec, w->number);
 }
 
 /* Once a process of the job is lost, a receive from any peer fails at once: short naps instead. */
@@ -95,7 +74,7 @@ static weft_err sleep_until_reached(const struct awaited *w)
 
 static weft_err wait_long(const struct awaited *w)
 {
-	weft_err err = look_for_a_while(w) ? WEFT_OK : sleep_until_reached(w);
+	weft_err err = weft_task_look_for_a_while(is_reached, w) ? WEFT_OK : sleep_until_reached(w);
 	if (!err)
 		err = weft_coll_ec_failed(w->x_ec);
 	if (weft_unlikely(err))
