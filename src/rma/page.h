@@ -25,7 +25,9 @@
 struct weft_rma_slot {
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_lock;
 	alignas(WEFT_CACHELINE) _Atomic int32_t x_acc;
-	int32_t pid; /* I: of the member */
+	alignas(WEFT_CACHELINE) _Atomic uint32_t
+		x_sleeps; /* the member waits for a word, and wants a message (told.h) */
+	int32_t pid;      /* I: of the member */
 	uint64_t
 		start; /* I: when its process started, so that a pid that is used again is noticed */
 };

@@ -137,7 +137,6 @@ static void result(struct weft_rma_pending *p, const struct weft_rma_head *h)
 void weft_rma_answered(struct weft_rma_win *win, int rank, const struct weft_rma_head *h,
 		       size_t len)
 {
-	struct weft_rma_target *t = &win->target[rank];
 	struct weft_rma_pending *p = NULL;
 	(void)len;
 	if (h->kind >= WEFT_RMA_RESULT)
@@ -151,7 +150,11 @@ void weft_rma_answered(struct weft_rma_win *win, int rank, const struct weft_rma
 		return;
 	case WEFT_RMA_POST:
 		/* POSTED -> post_wait.  Carries: the target's stores to its memory. */
-		atomic_fetch_add_explicit(&t->x_posts, 1, memory_order_release);
+		atomic_fetch_add_explicit(&win->target[rank].told_apart.x_posts, 1,
+					  memory_order_release);
+		weft_rma_notify(win);
+		return;
+	case WEFT_RMA_WAKE:
 		weft_rma_notify(win);
 		return;
 	case WEFT_RMA_RESULT:

@@ -168,4 +168,8 @@ weft_err weft_rma_complete(struct weft_rma_win *win, int rank) weft_must_use;
 weft_err weft_rma_complete_wait(struct weft_rma_win *win, const int *rank, int n) weft_must_use;
 bool weft_rma_complete_test(struct weft_rma_win *win, const int *rank, int n);
 
+/* Do fences go through memory that all members share?  If so: waits, after flush, until all have come. */
+bool weft_rma_fences(const struct weft_rma_win *win);
+weft_err weft_rma_fence(struct weft_rma_win *win) weft_must_use;
+
 #endif

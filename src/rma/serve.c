@@ -338,7 +338,8 @@ void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_he
 		weft_rma_lock_left(win, rank, h->flags & WEFT_RMA_EXCLUSIVE);
 	} else if (h->kind == WEFT_RMA_COMPLETE) {
 		/* COMPLETED -> complete_wait.  Carries: what was served before. */
-		atomic_fetch_add_explicit(&win->target[rank].x_completes, 1, memory_order_release);
+		atomic_fetch_add_explicit(&win->target[rank].told_apart.x_completes, 1,
+					  memory_order_release);
 		weft_rma_notify(win);
 	}
 	/* What has an answer of its own tells by that. */

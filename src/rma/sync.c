@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sync.c - flush; post and start, complete and wait. */
+/* sync.c - flush; fence; post and start, complete and wait. */
 #include <stdlib.h>
+#include "base/log.h"
 #include "rma/pending.h"
 #include "rma/win_int.h"
 
@@ -82,6 +83,16 @@ weft_err weft_rma_flush_all(struct weft_rma_win *win)
 
 /* ---- post and start, complete and wait ------------------------------------------------------ */
 
+/* A member of this host may sleep on a word that the caller has changed. */
+static weft_err wake(struct weft_rma_win *win, int rank)
+{
+	if (rank == win->rank)
+		weft_rma_notify(win);
+	else if (weft_rma_sleeper_take(&win->target[rank].slot->x_sleeps))
+		return weft_rma_tell(win, rank, WEFT_RMA_WAKE, 0, WEFT_OK);
+	return WEFT_OK;
+}
+
 struct members {
 	const int *rank;
 	int n;
@@ -99,54 +110,53 @@ static bool all_posted(struct weft_rma_win *win, void *arg)
 {
 	const struct members *m = arg;
 	int posted = 0;
-	for (int i = 0; i < m->n; i++)
-		/* POSTED <- weft_rma_answered. */
-		posted += atomic_load_explicit(&win->target[m->rank[i]].x_posts,
-					       memory_order_acquire) > 0;
+	for (int i = 0; i < m->n; i++) {
+		struct weft_rma_target *t = &win->target[m->rank[i]];
+		posted += weft_rma_told_read(&t->told->x_posts) != t->posts;
+	}
 	return posted == m->n || any_lost(win, m);
 }
 
 weft_err weft_rma_post(struct weft_rma_win *win, int rank)
 {
-	atomic_thread_fence(
-		memory_order_seq_cst); /* own stores come before the origin's accesses */
-	if (rank != win->rank)
+	struct weft_rma_target *t = &win->target[rank];
+	/* seq_cst: own stores come before the origin's accesses. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!t->tells)
 		return weft_rma_tell(win, rank, WEFT_RMA_POST, 0, WEFT_OK);
-	atomic_fetch_add_explicit(&win->target[rank].x_posts, 1, memory_order_release); /* POSTED */
-	weft_rma_notify(win);
-	return WEFT_OK;
+	weft_rma_told_count(&t->tells->x_posts);
+	return wake(win, rank);
 }
 
 weft_err weft_rma_post_wait(struct weft_rma_win *win, const int *rank, int n)
 {
 	struct members m = {rank, n};
-	weft_rma_wait_until(win, all_posted, &m);
+	weft_rma_wait_until_told(win, all_posted, &m);
 	for (int i = 0; i < n; i++) {
 		struct weft_rma_target *t = &win->target[rank[i]];
-		if (!atomic_load_explicit(&t->x_posts, memory_order_relaxed)) /* as waited for */
+		if (weft_rma_told_read(&t->told->x_posts) == t->posts)
 			return WEFT_ERR_PEER;
-		atomic_fetch_sub_explicit(&t->x_posts, 1, memory_order_relaxed);
+		t->posts++;
 	}
 	return WEFT_OK;
 }
 
 weft_err weft_rma_complete(struct weft_rma_win *win, int rank)
 {
-	if (rank != win->rank)
+	struct weft_rma_target *t = &win->target[rank];
+	if (!t->tells)
 		return weft_rma_tell(win, rank, WEFT_RMA_COMPLETE, 0, WEFT_OK);
-	/* COMPLETED */
-	atomic_fetch_add_explicit(&win->target[rank].x_completes, 1, memory_order_release);
-	weft_rma_notify(win);
-	return WEFT_OK;
+	weft_rma_told_count(&t->tells->x_completes);
+	return wake(win, rank);
 }
 
 static bool has_completed(struct weft_rma_win *win, const struct members *m)
 {
-	for (int i = 0; i < m->n; i++)
-		/* COMPLETED <- weft_rma_serve. */
-		if (!atomic_load_explicit(&win->target[m->rank[i]].x_completes,
-					  memory_order_acquire))
+	for (int i = 0; i < m->n; i++) {
+		struct weft_rma_target *t = &win->target[m->rank[i]];
+		if (weft_rma_told_read(&t->told->x_completes) == t->completes)
 			return false;
+	}
 	return true;
 }
 
@@ -159,7 +169,7 @@ static bool all_completed(struct weft_rma_win *win, void *arg)
 weft_err weft_rma_complete_wait(struct weft_rma_win *win, const int *rank, int n)
 {
 	struct members m = {rank, n};
-	weft_rma_wait_until(win, all_completed, &m);
+	weft_rma_wait_until_told(win, all_completed, &m);
 	return weft_rma_complete_test(win, rank, n) ? WEFT_OK : WEFT_ERR_PEER;
 }
 
@@ -169,8 +179,41 @@ bool weft_rma_complete_test(struct weft_rma_win *win, const int *rank, int n)
 	if (!has_completed(win, &m))
 		return false;
 	for (int i = 0; i < n; i++)
-		/* Relaxed: as looked at. */
-		atomic_fetch_sub_explicit(&win->target[rank[i]].x_completes, 1,
-					  memory_order_relaxed);
+		win->target[rank[i]].completes++;
 	return true;
+}
+
+/* ---- fence ---------------------------------------------------------------------------------- */
+
+static bool all_came(struct weft_rma_win *win, void *arg)
+{
+	(void)arg;
+	if (weft_rma_meet_over(win->meet, win->fences))
+		return true;
+	for (int r = 0; r < win->size; r++)
+		/* Acquire: LOST. */
+		if (atomic_load_explicit(&win->target[r].x_lost, memory_order_acquire))
+			return true;
+	return false;
+}
+
+bool weft_rma_fences(const struct weft_rma_win *win)
+{
+	return win->meet != NULL;
+}
+
+weft_err weft_rma_fence(struct weft_rma_win *win)
+{
+	/* A round that a member has given up is not over for it, nor any later one. */
+	if (win->fences && !weft_rma_meet_over(win->meet, win->fences))
+		return WEFT_ERR_PEER;
+	win->fences++;
+	if (!weft_rma_meet_arrive(win->meet, win->fences, (unsigned)win->size)) {
+		weft_rma_wait_until_told(win, all_came, NULL);
+		return weft_rma_meet_over(win->meet, win->fences) ? WEFT_OK : WEFT_ERR_PEER;
+	}
+	for (int r = 0; r < win->size; r++)
+		if (r != win->rank && wake(win, r))
+			weft_debug("window: rank %d does not hear of a fence", r);
+	return WEFT_OK;
 }

@@ -9,10 +9,11 @@
  *   looks at the state              looks at the count
  *   sleeps
  *
- * Both are ordered by seq_cst: either the waiter sees the change, or the changer the waiter.
+ * Both are ordered by seq_cst: either the waiter sees the change, or the changer the waiter.  Where the
+ * changer is another member of the host, told.h has the same between them; its message is a change.
  */
 #include "rma/win_int.h"
-#include "task/task.h"
+#include "task/look.h"
 
 struct weft_rma_waiter {
 	struct weft_rma_waiter *next;
@@ -33,8 +34,9 @@ static bool leave_list(struct weft_rma_win *win, struct weft_rma_waiter *w)
 	return there;
 }
 
-void weft_rma_wait_until(struct weft_rma_win *win, bool (*ready)(struct weft_rma_win *, void *),
-			 void *arg)
+/* x_sleeps: of this member, if it waits for a word of others; else NULL. */
+static void sleep_until(struct weft_rma_win *win, bool (*ready)(struct weft_rma_win *, void *),
+			void *arg, _Atomic uint32_t *x_sleeps)
 {
 	/* Ends when the condition holds: each turn but the last has slept until a change. */
 	while (!ready(win, arg)) {
@@ -46,6 +48,8 @@ void weft_rma_wait_until(struct weft_rma_win *win, bool (*ready)(struct weft_rma
 		weft_comm_spin_unlock(&win->lock);
 		/* seq_cst: before the look. */
 		atomic_fetch_add_explicit(&win->x_waiters, 1, memory_order_seq_cst);
+		if (x_sleeps)
+			weft_rma_sleeper_say(x_sleeps);
 		bool over = ready(win, arg);
 		if (!over || !leave_list(win, &w))
 			weft_task_engine_wait(&w.done);
@@ -54,6 +58,33 @@ void weft_rma_wait_until(struct weft_rma_win *win, bool (*ready)(struct weft_rma
 		if (over)
 			return;
 	}
+}
+
+void weft_rma_wait_until(struct weft_rma_win *win, bool (*ready)(struct weft_rma_win *, void *),
+			 void *arg)
+{
+	sleep_until(win, ready, arg, NULL);
+}
+
+struct condition {
+	struct weft_rma_win *win;
+	bool (*ready)(struct weft_rma_win *, void *);
+	void *arg;
+};
+
+static bool holds(const void *arg)
+{
+	const struct condition *c = arg;
+	return c->ready(c->win, c->arg);
+}
+
+void weft_rma_wait_until_told(struct weft_rma_win *win,
+			      bool (*ready)(struct weft_rma_win *, void *), void *arg)
+{
+	struct condition c = {win, ready, arg};
+	/* Alone on its host, it waits for messages: the engine looks for those better. */
+	if (win->places == 1 || !weft_task_look_for_a_while(holds, &c))
+		sleep_until(win, ready, arg, &win->target[win->rank].slot->x_sleeps);
 }
 
 void weft_rma_notify(struct weft_rma_win *win)

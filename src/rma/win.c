@@ -133,7 +133,10 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 	return WEFT_OK;
 }
 
-/* The page: the locks of the host's members, bytes of each for its lock's holders and as an origin, memory. */
+/*
+ * The page: the locks of the host's members, bytes of each for its lock's holders and as an origin, what the
+ * others tell each, fences, memory.
+ */
 static size_t slot_at(int i)
 {
 	return (size_t)i * sizeof(struct weft_rma_slot);
@@ -150,9 +153,21 @@ static size_t inside_at(int origin, int members)
 	return shared_at(members + origin, members);
 }
 
+/* For each member: what each other one has told it (told.h). */
+static size_t told_at(int member, int members)
+{
+	size_t row = (size_t)members * sizeof(struct weft_rma_told);
+	return inside_at(members, members) + (size_t)member * weft_align_up(row, WEFT_CACHELINE);
+}
+
+static size_t meet_at(int members)
+{
+	return told_at(members, members);
+}
+
 static size_t memory_at(int members)
 {
-	return weft_align_up(inside_at(members, members), 4096);
+	return weft_align_up(meet_at(members) + sizeof(struct weft_rma_meet), 4096);
 }
 
 /* Where `rank`'s part lies in the host's memory (DYNAMIC: its table of ranges); rank == size: where the last one ends. */
@@ -219,7 +234,9 @@ static void target_fill(struct weft_rma_win *win, int rank, bool paged)
 	t->unit = o->unit;
 	t->path = WEFT_RMA_OWED;
 	t->place = -1;
+	t->told = &t->told_apart;
 	if (rank == win->rank) {
+		t->tells = &t->told_apart;
 		t->path = WEFT_RMA_MAPPED;
 		t->map = win->base;
 		t->slot = &win->alone;
@@ -231,6 +248,12 @@ static void target_fill(struct weft_rma_win *win, int rank, bool paged)
 	t->place = members_before(win, rank);
 	t->slot = (void *)((char *)win->page.map + slot_at(t->place));
 	t->x_shared = (void *)((char *)win->page.map + shared_at(t->place, win->places));
+	int me = members_before(win, win->rank);
+	struct weft_rma_told *to_us = (void *)((char *)win->page.map + told_at(me, win->places));
+	struct weft_rma_told *to_it =
+		(void *)((char *)win->page.map + told_at(t->place, win->places));
+	t->told = to_us + t->place;
+	t->tells = to_it + me;
 	if (is_shared(win)) {
 		t->path = WEFT_RMA_MAPPED;
 		t->map = (char *)win->page.map + part_at(win, rank);
@@ -283,6 +306,8 @@ weft_err weft_rma_win_ready(struct weft_rma_win *win, const int32_t *mapped)
 	else if (is_shared(win))
 		err = own_memory(win, win->offer[win->rank].len);
 	win->places = paged ? members_before(win, win->size) : 1;
+	if (paged && one_host)
+		win->meet = (void *)((char *)win->page.map + meet_at(win->places));
 	for (int r = 0; r < win->size; r++)
 		target_fill(win, r, paged);
 	struct weft_rma_slot *mine = win->target[win->rank].slot;

@@ -13,6 +13,7 @@
 #include "rma/attached.h"
 #include "rma/page.h"
 #include "rma/rma.h"
+#include "rma/told.h"
 #include "rma/wire.h"
 
 struct weft_rma_early; /* inbox.c: a message that came before its turn */
@@ -30,13 +31,15 @@ struct weft_rma_target {
 	int place;         /* I: its number on this host; -1: its locks are asked for by messages */
 	_Atomic bool x_lost;                /* its process is gone */
 	struct weft_rma_attached *attached; /* I: DYNAMIC, on this host; else NULL */
+	/* epochs: what it tells us and we tell it; by messages: told is told_apart, tells NULL */
+	struct weft_rma_told *told, *tells; /* I */
+	struct weft_rma_told told_apart;
+	uint32_t posts, completes; /* of told, used; the program orders its epochs */
 	/* as a target */
-	_Atomic bool x_asked;         /* owed accesses that no flush has asked for */
-	_Atomic uint32_t x_seq;       /* messages whose order counts */
-	_Atomic uint32_t x_pending;   /* parts of accesses that are not over here */
-	_Atomic int x_err;            /* the first error since the last flush */
-	_Atomic uint32_t x_posts;     /* posts that have come and are not used */
-	_Atomic uint32_t x_completes; /* as an origin: completes that have come and are not used */
+	_Atomic bool x_asked;       /* owed accesses that no flush has asked for */
+	_Atomic uint32_t x_seq;     /* messages whose order counts */
+	_Atomic uint32_t x_pending; /* parts of accesses that are not over here */
+	_Atomic int x_err;          /* the first error since the last flush */
 	/* as an origin */
 	uint32_t expected;            /* L: the message that is next */
 	bool busy;                    /* L: a thread serves it */
@@ -88,9 +91,11 @@ struct weft_rma_win {
 	void *base;                         /* I: own memory */
 	struct weft_rma_target *target;     /* I: one per member */
 	struct weft_rma_direct *direct;     /* I: the same */
-	_Atomic uint8_t *inside; /* I: bulk: a row per member of the host, as an origin */
-	size_t inside_stride;    /* I: of the rows */
-	bool bulk;               /* I: accumulates of many elements go by themselves (acc.c) */
+	_Atomic uint8_t *inside;    /* I: bulk: a row per member of the host, as an origin */
+	size_t inside_stride;       /* I: of the rows */
+	struct weft_rma_meet *meet; /* I: fences; NULL: not all members share the page */
+	uint64_t fences;            /* the caller's */
+	bool bulk;                  /* I: accumulates of many elements go by themselves (acc.c) */
 	struct weft_spin lock;
 	struct weft_rma_range *range;              /* L */
 	struct weft_rma_lock_request *locks;       /* L: in order */
@@ -134,6 +139,10 @@ static inline _Atomic uint8_t *weft_rma_inside(const struct weft_rma_win *win, i
 void weft_rma_wait_until(struct weft_rma_win *win, bool (*ready)(struct weft_rma_win *, void *),
 			 void *arg);
 void weft_rma_notify(struct weft_rma_win *win);
+/* The same for a condition on words that members of this host write, each followed by a WAKE where this
+ * one sleeps. */
+void weft_rma_wait_until_told(struct weft_rma_win *win,
+			      bool (*ready)(struct weft_rma_win *, void *), void *arg);
 
 /* ---- inbox.c -------------------------------------------------------------------------------- */
 

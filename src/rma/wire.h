@@ -21,6 +21,7 @@
  * LOCK       origin  of pending  -      -; flags: EXCLUSIVE; answered by GRANTED
  * FREED      origin  -           -      -; the lock is free, and a member waits for it
  * POST       target  -           -      -
+ * WAKE       any     -           -      -; a word that the receiver sleeps on has changed (told.h)
  * RESULT     target  of pending  -      what was there, or err
  * FLUSHED    target  of pending  -      -; err: the first since the last flush
  * GRANTED    target  of pending  -      -
@@ -44,6 +45,7 @@ enum weft_rma_kind {
 	WEFT_RMA_LOCK, /* from here on the order does not count */
 	WEFT_RMA_FREED,
 	WEFT_RMA_POST,
+	WEFT_RMA_WAKE,
 	WEFT_RMA_RESULT, /* from here on: answers */
 	WEFT_RMA_FLUSHED,
 	WEFT_RMA_GRANTED,

@@ -114,7 +114,8 @@ int weft_mpi_Win_fence(int assert, MPI_Win win)
 	if (w->n_locks || w->lock_all || w->started || w->posted)
 		return sync_wrong("an epoch of locks, start or post is open");
 	err = weft_mpi_win_err(w, -1, weft_rma_flush_all(w->rma));
-	int met = weft_mpi_Barrier(w->comm_handle);
+	int met = weft_rma_fences(w->rma) ? weft_mpi_win_err(w, -1, weft_rma_fence(w->rma))
+					  : weft_mpi_Barrier(w->comm_handle);
 	w->fenced = !(assert &MPI_MODE_NOSUCCEED);
 	atomic_store_explicit(&w->x_used, false, memory_order_relaxed); /* as fence_over */
 	return err ? err : met;
