@@ -9,14 +9,15 @@
  *   shared:    the own byte; then the word may have no owner and not be ASKED, else it is taken back
  *
  * Each writes before it looks at what the other writes, in the order of seq_cst: so two that exclude each
- * other do not both see the lock free.  A lock that is not free is asked for:
+ * other do not both see the lock free.  A lock that is not free is looked at for as long as a waiter polls, so
+ * that one that is held for a moment costs no message; then it is asked for:
  *
  *   asker: LOCK ->                     member: queues it; sets ASKED; grants what can be granted
  *   holder: takes its part off; was ASKED set?  then FREED -> member: grants again
  *
  * ASKED is set before the member looks whether the lock is free, and the holder looks at it after it has
- * taken its part off: so either the member sees the lock free, or the holder tells it.  An asker that tried
- * in vain has withdrawn before it asks, and its request has the member look again.  While ASKED is set, no
+ * taken its part off: so either the member sees the lock free, or the holder tells it.  A member that tried
+ * in vain has withdrawn, and if a request waits it tells the member as a holder does.  While ASKED is set, no
  * lock is taken in passing.
  *
  * Word and byte name their holder, at every step: what a dead member holds is taken off exactly.
@@ -25,6 +26,7 @@
 #include "base/log.h"
 #include "rma/pending.h"
 #include "rma/win_int.h"
+#include "task/look.h"
 
 struct weft_rma_lock_request {
 	struct weft_rma_lock_request *next;
@@ -60,19 +62,24 @@ static bool byte_release(struct weft_rma_target *t, int place)
 	return atomic_load_explicit(&t->slot->x_lock, memory_order_seq_cst) & WEFT_RMA_LOCK_ASKED;
 }
 
-/* Takes the lock if it is free and no request waits. */
-static bool take_in_passing(struct weft_rma_win *win, struct weft_rma_target *t, bool exclusive)
+static void tell_member(struct weft_rma_win *win, int rank);
+
+/* Takes the lock if it is free and no request waits.  False: *withdrawn_p says whether a request that came
+ * meanwhile may have met what was taken for a moment: its member is to look again. */
+static bool take_in_passing(struct weft_rma_win *win, struct weft_rma_target *t, bool exclusive,
+			    bool *withdrawn_p)
 {
 	struct weft_rma_slot *s = t->slot;
 	int place = win->target[win->rank].place;
 	uint64_t free_word = 0;
+	*withdrawn_p = false;
 	if (!exclusive) {
 		/* seq_cst, all of these: see the top.  TAKE <- FREE: the memory that the lock protects. */
 		atomic_store_explicit(&t->x_shared[place], 1, memory_order_seq_cst);
 		uint64_t was = atomic_load_explicit(&s->x_lock, memory_order_seq_cst);
 		if (weft_likely(!WEFT_RMA_LOCK_OWNER(was) && !(was & WEFT_RMA_LOCK_ASKED)))
 			return true;
-		(void)byte_release(t, place); /* what follows asks */
+		*withdrawn_p = byte_release(t, place);
 		return false;
 	}
 	/* Relaxed: what is taken spoils no other's cache line. */
@@ -82,8 +89,43 @@ static bool take_in_passing(struct weft_rma_win *win, struct weft_rma_target *t,
 		return false;
 	if (none_shared(win, t))
 		return true;
-	(void)word_release(s, ONE_OWNER(win->rank)); /* what follows asks */
+	*withdrawn_p = word_release(s, ONE_OWNER(win->rank));
 	return false;
+}
+
+struct look {
+	struct weft_rma_win *win;
+	int rank;
+	bool exclusive;
+};
+
+static bool taken(const void *arg)
+{
+	const struct look *l = arg;
+	struct weft_rma_target *t = &l->win->target[l->rank];
+	bool withdrawn;
+	/* Relaxed: a hint, so that a look alone changes nothing. */
+	if (atomic_load_explicit(&t->slot->x_lock, memory_order_relaxed) ||
+	    (l->exclusive && !none_shared(l->win, t)))
+		return false;
+	if (take_in_passing(l->win, t, l->exclusive, &withdrawn))
+		return true;
+	if (withdrawn)
+		tell_member(l->win, l->rank);
+	return false;
+}
+
+/* At once, or after a look for as long as a waiter polls. */
+static bool take(struct weft_rma_win *win, int rank, bool exclusive)
+{
+	struct look l = {win, rank, exclusive};
+	struct weft_rma_target *t = &win->target[rank];
+	bool withdrawn;
+	if (weft_likely(take_in_passing(win, t, exclusive, &withdrawn)))
+		return true;
+	if (withdrawn)
+		tell_member(win, rank);
+	return weft_task_look_for_a_while(taken, &l);
 }
 
 static bool is_over(struct weft_rma_win *win, void *arg)
@@ -100,7 +142,7 @@ weft_err weft_rma_lock(struct weft_rma_win *win, int rank, bool exclusive)
 	/* Acquire: LOST. */
 	if (weft_unlikely(atomic_load_explicit(&t->x_lost, memory_order_acquire)))
 		return WEFT_ERR_PEER;
-	if (t->slot && take_in_passing(win, t, exclusive))
+	if (t->slot && take(win, rank, exclusive))
 		return WEFT_OK;
 	if (weft_comm_lost(win->core, weft_rma_process(win, rank)))
 		return WEFT_ERR_PEER;
