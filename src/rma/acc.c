@@ -282,16 +282,13 @@ static void cpu_piece(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *pi
 
 /* ---- in bulk: direct.h says why --------------------------------------------------------------- */
 
-/* Waits until no other member is inside of the target.  False: one does not come out. */
+/* Waits until no member is inside of the target, nor another thread of this one.  False: one does not come out. */
 static bool drained(const struct weft_rma_win *win, int rank)
 {
-	int me = win->target[win->rank].place;
-	if (win->places == 1)
+	if (win->places == 1 && !win->threads)
 		return true;
 	weft_membarrier_global();
 	for (int i = 0; i < win->places; i++) {
-		if (i == me)
-			continue;
 		unsigned looks = 0;
 		/* DRAIN <- OUT.  Carries: the elements.  Ends: it comes out, or it takes too long. */
 		while (atomic_load_explicit(weft_rma_inside(win, i, rank), memory_order_acquire)) {

@@ -14,8 +14,9 @@
  *   inside = 0                          x_acc = 0
  *
  * After the membarrier either the single's inside = 1 is visible, and the bulk waits; or the single looks
- * at x_acc after it, and sees the bulk.  A member's inside is written by one thread at a time: windows of
- * programs with MPI_THREAD_MULTIPLE, or without membarrier, have no bulk and no inside.
+ * at x_acc after it, and sees the bulk.  Where several threads of a member may be inside at once
+ * (MPI_THREAD_MULTIPLE), they count themselves by atomics instead.  Without membarrier a window has no bulk and no
+ * inside.
  *
  * Callers   any thread; enter to leave: no wait, no call.
  */
@@ -30,9 +31,19 @@ struct weft_rma_direct {
 	int64_t unit;          /* I */
 	bool atomics;          /* I: elements are changed by the processor's atomics */
 	/* I; NULL: this window has no bulk */
-	_Atomic uint8_t *x_inside;
+	_Atomic uint32_t *x_inside;
+	bool counted; /* I: several threads of this process may be inside */
 	_Atomic int32_t *x_acc;
 };
+
+static inline void weft_rma_direct_leave(const struct weft_rma_direct *d)
+{
+	/* OUT -> DRAIN.  Carries: the element. */
+	if (d->x_inside && d->counted)
+		atomic_fetch_sub_explicit(d->x_inside, 1, memory_order_release);
+	else if (d->x_inside)
+		atomic_store_explicit(d->x_inside, 0, memory_order_release);
+}
 
 /* May the caller change an element now?  Then leave follows. */
 static inline bool weft_rma_direct_enter(const struct weft_rma_direct *d)
@@ -40,20 +51,16 @@ static inline bool weft_rma_direct_enter(const struct weft_rma_direct *d)
 	if (!d->x_inside)
 		return true;
 	/* INSIDE -> DRAIN (acc.c).  Relaxed: the bulk's membarrier orders it before the look. */
-	atomic_store_explicit(d->x_inside, 1, memory_order_relaxed);
+	if (d->counted)
+		atomic_fetch_add_explicit(d->x_inside, 1, memory_order_relaxed);
+	else
+		atomic_store_explicit(d->x_inside, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	/* TAKE <- GIVE (acc.c).  Carries: the elements that a bulk has changed. */
 	if (weft_likely(!atomic_load_explicit(d->x_acc, memory_order_acquire)))
 		return true;
-	atomic_store_explicit(d->x_inside, 0, memory_order_release); /* OUT, as below */
+	weft_rma_direct_leave(d);
 	return false;
-}
-
-static inline void weft_rma_direct_leave(const struct weft_rma_direct *d)
-{
-	/* OUT -> DRAIN.  Carries: the element. */
-	if (d->x_inside)
-		atomic_store_explicit(d->x_inside, 0, memory_order_release);
 }
 
 #endif

@@ -97,8 +97,7 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 					.canary = canary,
 					.pid = getpid(),
 					.contiguous = conf->contiguous,
-					.bulk = !conf->threads &&
-						weft_membarrier_global_register()};
+					.bulk = weft_membarrier_global_register()};
 	if (!win)
 		return WEFT_ERR_NOMEM;
 	memset(win, 0, sizeof *win);
@@ -110,6 +109,7 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 	win->peer = conf->peer;
 	win->flavor = conf->flavor;
 	win->contiguous = conf->contiguous;
+	win->threads = conf->threads;
 	win->base = conf->base;
 	win->page.fd = -1;
 	win->locks_last = &win->locks;
@@ -147,10 +147,11 @@ static size_t shared_at(int i, int members)
 	return slot_at(members) + (size_t)i * weft_align_up((size_t)members, WEFT_CACHELINE);
 }
 
-/* For each member as an origin: a byte per target that it is inside of (direct.h). */
+/* For each member as an origin: how often it is inside of each target (direct.h). */
 static size_t inside_at(int origin, int members)
 {
-	return shared_at(members + origin, members);
+	size_t row = (size_t)members * sizeof(uint32_t);
+	return shared_at(members, members) + (size_t)origin * weft_align_up(row, WEFT_CACHELINE);
 }
 
 /* For each member: what each other one has told it (told.h). */
@@ -280,7 +281,9 @@ static void direct_fill(struct weft_rma_win *win, int rank)
 		return;
 	if (win->bulk) {
 		win->inside = (void *)((char *)win->page.map + inside_at(0, win->places));
-		win->inside_stride = inside_at(1, win->places) - inside_at(0, win->places);
+		win->inside_stride = (inside_at(1, win->places) - inside_at(0, win->places)) /
+				     sizeof *win->inside;
+		d->counted = win->threads;
 		d->x_inside = weft_rma_inside(win, place, rank);
 		d->x_acc = &t->slot->x_acc;
 	}

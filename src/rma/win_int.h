@@ -91,10 +91,11 @@ struct weft_rma_win {
 	void *base;                         /* I: own memory */
 	struct weft_rma_target *target;     /* I: one per member */
 	struct weft_rma_direct *direct;     /* I: the same */
-	_Atomic uint8_t *inside;    /* I: bulk: a row per member of the host, as an origin */
-	size_t inside_stride;       /* I: of the rows */
+	_Atomic uint32_t *inside;   /* I: bulk: a row per member of the host, as an origin */
+	size_t inside_stride;       /* I: of the rows, in elements */
 	struct weft_rma_meet *meet; /* I: fences; NULL: not all members share the page */
 	uint64_t fences;            /* the caller's */
+	bool threads;               /* I: several of this process may access at once */
 	bool bulk;                  /* I: accumulates of many elements go by themselves (acc.c) */
 	struct weft_spin lock;
 	struct weft_rma_range *range;              /* L */
@@ -127,8 +128,8 @@ static inline void weft_rma_failed(struct weft_rma_target *t, weft_err err)
 }
 
 /* Is the host's member with that number inside of the target?  (direct.h)  win->bulk. */
-static inline _Atomic uint8_t *weft_rma_inside(const struct weft_rma_win *win, int place,
-					       int target)
+static inline _Atomic uint32_t *weft_rma_inside(const struct weft_rma_win *win, int place,
+						int target)
 {
 	return win->inside + (size_t)place * win->inside_stride + win->target[target].place;
 }
