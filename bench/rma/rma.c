@@ -72,7 +72,7 @@ static void compute(double us)
 static double measure(enum op op, int bytes, enum target target)
 {
 	double each[BENCH_BLOCKS_MAX];
-	int rounds = bench_quick ? 5 : 15, n = 8;
+	int rounds = !bench_quick ? 15 : target == WAITS ? 5 : 2, n = 8;
 
 	for (int i = -1; i < rounds; i++) {
 		MPI_Barrier(MPI_COMM_WORLD);
@@ -144,7 +144,7 @@ static double chain(long n)
 static double loss(void)
 {
 	double each[BENCH_BLOCKS_MAX];
-	int rounds = bench_quick ? 5 : 15;
+	int rounds = bench_quick ? 2 : 15;
 	long steps = (long)(20000 / chain(1000000) * 1e6);
 
 	for (int i = 0; i < rounds; i++) {
