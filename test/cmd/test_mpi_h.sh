@@ -20,8 +20,10 @@ int use(MPI_Comm comm, MPI_Fint f)
 {
 	MPI_Status s;
 	MPI_Fint fs[MPI_F_STATUS_SIZE];
+	MPI_F08_status f08;
 	s.MPI_SOURCE = s.MPI_TAG = s.MPI_ERROR = 0;
-	return MPI_Comm_f2c(MPI_Comm_c2f(comm)) != MPI_Comm_f2c(f) && MPI_Type_c2f(MPI_INT) && MPI_Status_c2f(&s, fs);
+	return MPI_Comm_f2c(MPI_Comm_c2f(comm)) != MPI_Comm_f2c(f) && MPI_Type_c2f(MPI_INT) && MPI_Status_c2f(&s, fs) && MPI_Status_c2f08(&s, &f08) &&
+	       MPI_F08_STATUS_IGNORE != &f08;
 }
 END
 cp "$work/a.c" "$work/a.cc"

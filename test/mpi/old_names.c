@@ -62,6 +62,21 @@ static void statuses(void)
 	OK(MPI_Get_count(&back, MPI_INT, &count));
 	CHECK_EQ(count, 1);
 	CHECK_EQ(back.MPI_TAG, 5);
+
+	MPI_F08_status f08;
+	OK(MPI_Status_c2f08(&status, &f08));
+	CHECK_EQ(f08.MPI_TAG, 5);
+	f[MPI_F_TAG] = 6;
+	OK(MPI_Status_f2f08(f, &f08));
+	CHECK_EQ(f08.MPI_TAG, 6);
+	f08.MPI_SOURCE = 7;
+	OK(MPI_Status_f082f(&f08, f));
+	CHECK_EQ(f[MPI_F_SOURCE], 7);
+	OK(PMPI_Status_f082c(&f08, &back));
+	OK(MPI_Get_count(&back, MPI_INT, &count));
+	CHECK_EQ(count, 1);
+	CHECK_EQ(back.MPI_SOURCE, 7);
+	CHECK(MPI_F_STATUS_IGNORE == NULL); /* no Fortran here */
 }
 
 struct pair {

@@ -29,28 +29,37 @@ typedef int MPI_Fint;
 """
 
 STATUS = """
-WEFT_MPI_INLINE int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
-{
-\tint i;
-\tf_status[MPI_F_SOURCE] = c_status->MPI_SOURCE;
-\tf_status[MPI_F_TAG] = c_status->MPI_TAG;
-\tf_status[MPI_F_ERROR] = c_status->MPI_ERROR;
-\tfor (i = 0; i < 5; i++)
-\t\tf_status[3 + i] = c_status->MPI_internal[i];
-\treturn MPI_SUCCESS;
-}
-
-WEFT_MPI_INLINE int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
-{
-\tint i;
-\tc_status->MPI_SOURCE = f_status[MPI_F_SOURCE];
-\tc_status->MPI_TAG = f_status[MPI_F_TAG];
-\tc_status->MPI_ERROR = f_status[MPI_F_ERROR];
-\tfor (i = 0; i < 5; i++)
-\t\tc_status->MPI_internal[i] = f_status[3 + i];
-\treturn MPI_SUCCESS;
-}
+/* mpi_f08's TYPE(MPI_Status): the INTEGERs of mpif.h's, with names. */
+typedef struct {
+\tMPI_Fint MPI_SOURCE, MPI_TAG, MPI_ERROR, MPI_internal[5];
+} MPI_F08_status;
+#if defined(__GNUC__)
+/* Known by their address; a program without Fortran has none: NULL. */
+extern MPI_Fint weft_f_status_ignore_[] __attribute__((weak));
+extern MPI_Fint weft_f_statuses_ignore_[] __attribute__((weak));
+#define MPI_F_STATUS_IGNORE (weft_f_status_ignore_)
+#define MPI_F_STATUSES_IGNORE (weft_f_statuses_ignore_)
+#define MPI_F08_STATUS_IGNORE ((MPI_F08_status *)weft_f_status_ignore_)
+#define MPI_F08_STATUSES_IGNORE ((MPI_F08_status *)weft_f_statuses_ignore_)
+#endif
 """
+
+STATUS_COPY = """
+WEFT_MPI_INLINE int {p}Status_{x}2{y}(const {x_type} *{x}_status, {y_type} *{y}_status)
+{{
+\tint i;
+\t{y}_status{y_source} = {x}_status{x_source};
+\t{y}_status{y_tag} = {x}_status{x_tag};
+\t{y}_status{y_error} = {x}_status{x_error};
+\tfor (i = 0; i < 5; i++)
+\t\t{y}_status{y_rest} = {x}_status{x_rest};
+\treturn MPI_SUCCESS;
+}}
+"""
+NAMED = {"source": "->MPI_SOURCE", "tag": "->MPI_TAG", "error": "->MPI_ERROR", "rest": "->MPI_internal[i]"}
+# The forms of a status: its type, and how its parts are reached.
+STATUSES = {"c": dict(NAMED, type="MPI_Status"), "f08": dict(NAMED, type="MPI_F08_status"),
+            "f": {"type": "MPI_Fint", "source": "[MPI_F_SOURCE]", "tag": "[MPI_F_TAG]", "error": "[MPI_F_ERROR]", "rest": "[3 + i]"}}
 
 # What MPI-3.0 deleted and has a successor that does the same: (name, parameters, successor, arguments).
 DELETED = [
@@ -96,6 +105,15 @@ def conversions(functions):
     return out
 
 
+def statuses():
+    out = [STATUS]
+    for p in ("MPI_", "PMPI_"):
+        for x, y in (("c", "f"), ("f", "c"), ("c", "f08"), ("f08", "c"), ("f", "f08"), ("f08", "f")):
+            parts = {f"{letter}_{part}": text for letter, form in (("x", x), ("y", y)) for part, text in STATUSES[form].items()}
+            out.append(STATUS_COPY.format(p=p, x=x, y=y, **parts))
+    return out
+
+
 def deleted():
     out = []
     for name, parameters, successor, arguments in DELETED:
@@ -109,4 +127,4 @@ def deleted():
 
 
 def write_compat(functions):
-    return "\n".join([HEAD] + conversions(functions) + [STATUS] + deleted() + [TAIL])
+    return "\n".join([HEAD] + conversions(functions) + statuses() + deleted() + [TAIL])
