@@ -241,14 +241,24 @@ def interface_body(p, name, large=False, bind=None):
     return head + body + [f"end {word}"]
 
 
-# The operation that counts in large integers; it has a name of its own, since functions cannot be told apart.
-OP_LARGE = """subroutine MPI_User_function_c(invec, inoutvec, len, datatype)
+# Large forms by hand, in entry/large.c.  Two have names of their own, since procedures whose arguments are functions of two kinds cannot
+# be told apart; the others have more arguments than the ordinary forms, which is not enough where all of them are of one kind.
+LARGE_CALLBACKS = """subroutine MPI_User_function_c(invec, inoutvec, len, datatype)
 import
 type(C_PTR), value :: invec, inoutvec
 integer(KIND=MPI_COUNT_KIND) :: len
 type(MPI_Datatype) :: datatype
+end subroutine
+subroutine MPI_Datarep_conversion_function_c(userbuf, datatype, count, filebuf, position, extra_state, ierror)
+import
+type(C_PTR), value :: userbuf, filebuf
+type(MPI_Datatype) :: datatype
+integer(KIND=MPI_COUNT_KIND) :: count
+integer(KIND=MPI_OFFSET_KIND) :: position
+integer(KIND=MPI_ADDRESS_KIND) :: extra_state
+integer :: ierror
 end subroutine"""
-OP_CREATE_LARGE = """interface
+LARGE_NAMED = """interface
 subroutine {p}MPI_Op_create_c(user_fn, commute, op, ierror)
 import
 procedure(MPI_User_function_c) :: user_fn
@@ -256,11 +266,51 @@ logical, intent(in) :: commute
 type(MPI_Op), intent(out) :: op
 integer, optional, intent(out) :: ierror
 end subroutine
+subroutine {p}MPI_Register_datarep_c(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, &
+  extra_state, ierror)
+import
+character(len=*), intent(in) :: datarep
+procedure(MPI_Datarep_conversion_function_c) :: read_conversion_fn, write_conversion_fn
+procedure(MPI_Datarep_extent_function) :: dtype_file_extent_fn
+integer(KIND=MPI_ADDRESS_KIND), intent(in) :: extra_state
+integer, optional, intent(out) :: ierror
+end subroutine
+end interface
+#ifdef WEFT_F_INTEGER8
+interface
+#else
+interface {p}MPI_Type_get_envelope
+#endif
+subroutine {p}MPI_Type_get_envelope_c(datatype, num_integers, num_addresses, num_large_counts, num_datatypes, combiner, &
+  ierror)
+import
+type(MPI_Datatype), intent(in) :: datatype
+integer(KIND=MPI_COUNT_KIND), intent(out) :: num_integers, num_addresses, num_large_counts, num_datatypes
+integer, intent(out) :: combiner
+integer, optional, intent(out) :: ierror
+end subroutine
+end interface
+#ifdef WEFT_F_INTEGER8
+interface
+#else
+interface {p}MPI_Type_get_contents
+#endif
+subroutine {p}MPI_Type_get_contents_c(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, &
+  array_of_integers, array_of_addresses, array_of_large_counts, array_of_datatypes, ierror)
+import
+type(MPI_Datatype), intent(in) :: datatype
+integer(KIND=MPI_COUNT_KIND), intent(in) :: max_integers, max_addresses, max_large_counts, max_datatypes
+integer, intent(out) :: array_of_integers(max_integers)
+integer(KIND=MPI_ADDRESS_KIND), intent(out) :: array_of_addresses(max_addresses)
+integer(KIND=MPI_COUNT_KIND), intent(out) :: array_of_large_counts(max_large_counts)
+type(MPI_Datatype), intent(out) :: array_of_datatypes(max_datatypes)
+integer, optional, intent(out) :: ierror
+end subroutine
 end interface"""
 
 
 def callback_interfaces(procedures):
-    out = ["abstract interface"] + OP_LARGE.split("\n")
+    out = ["abstract interface"] + LARGE_CALLBACKS.split("\n")
     for p in procedures:
         if not p.callback or not p.within("f08"):
             continue
@@ -320,6 +370,7 @@ def write_f08(procedures, constants):
     for p in procedures:
         if p.predefined and p.within("f08"):
             out.append(f"procedure({p.predefined}) :: {p.name}")
+    out.append("procedure(MPI_Datarep_conversion_function_c) :: MPI_CONVERSION_FN_NULL_C")
     for prefix in ("", "P"):
         for p in procedures:
             if not within(p):
@@ -327,7 +378,10 @@ def write_f08(procedures, constants):
             name, low = prefix + p.name, (prefix + p.name).lower()
             large = has_large(p)
             if has_buffers(p):
-                out += ["#ifdef WEFT_F_NO_DESCRIPTORS", "interface"] + interface_body(p, name) + ["#else", f"interface {name}"]
+                out += ["#ifdef WEFT_F_NO_DESCRIPTORS", f"interface {name}"] + interface_body(p, name)
+                if large:
+                    out += ["#ifndef WEFT_F_INTEGER8"] + interface_body(p, name + "_c", True) + ["#endif"]
+                out += ["#else", f"interface {name}"]
                 out += interface_body(p, name + "_f08ts", bind=low + "_f08ts_")
                 if large:
                     out += ["#ifndef WEFT_F_INTEGER8"] + interface_body(p, name + "_c_f08ts", True, low + "_c_f08ts_") + ["#endif"]
@@ -339,5 +393,5 @@ def write_f08(procedures, constants):
                 if large:
                     out += ["#ifndef WEFT_F_INTEGER8"] + interface_body(p, name + "_c", True) + ["#endif"]
             out.append("end interface")
-        out += write_sizeof(prefix) + OP_CREATE_LARGE.format(p=prefix).split("\n")
+        out += write_sizeof(prefix) + LARGE_NAMED.format(p=prefix).split("\n")
     return "\n".join(out + ["private :: C_PTR", "end module"]) + "\n"

@@ -22,6 +22,7 @@
 	X(prefix##_win_null_delete_fn_, NULL_DELETE)                                               \
 	X(prefix##_win_dup_fn_, DUP)                                                               \
 	X(prefix##_conversion_fn_null_, CONVERSION)                                                \
+	X(prefix##_conversion_fn_null_c_, CONVERSION)                                              \
 	X(prefix##_null_copy_fn_, OLD_COPY)                                                        \
 	X(prefix##_null_delete_fn_, OLD_DELETE)                                                    \
 	X(prefix##_dup_fn_, OLD_DUP)

@@ -2,7 +2,6 @@
 /* f08.c - what mpi_f08 has otherwise than mpif.h: a buffer that comes back, handles that are compared. */
 #include "mpi/fortran/fort.h"
 #include "mpi/fortran/section.h"
-#include "mpi/lang.h"
 
 #if WEFT_F_INT == 4
 #pragma GCC visibility push(default)
@@ -49,35 +48,6 @@ void WEFT_F_NAMED(session_detach_buffer_f08)(const void *session, void **buffer_
 	int code = CALL(Session_detach_buffer_c)(IN_HANDLE(Session, handle_in(session)),
 						 buffer_addr, &n);
 	size_out(size, ierror, n, code);
-}
-
-/* ---- an operation that counts in INTEGER(KIND=MPI_COUNT_KIND) -------------------------------- */
-
-void WEFT_F_NAMED(op_create_c)(weft_f_function *user_fn, const void *commute, void *op,
-			       void *ierror);
-
-static void call_op_large(weft_lang_fn *fn, void *in, void *inout, int n, int datatype)
-{
-	MPI_Count count = n;
-	int64_t type = datatype; /* its low bytes come first */
-	((void (*)(void *, void *, MPI_Count *, void *))fn)(in, inout, &count, &type);
-}
-
-static const struct weft_lang counts_large = {.op = call_op_large};
-
-void WEFT_F_NAMED(op_create_c)(weft_f_function *user_fn, const void *commute, void *op,
-			       void *ierror)
-{
-	MPI_Op made = MPI_OP_NULL;
-	weft_lang_next(&counts_large, (void *)user_fn);
-	int code = CALL(Op_create)((MPI_User_function *)user_fn, weft_f_true(handle_in(commute)),
-				   &made);
-	weft_lang_next(NULL, NULL);
-	if (!code && weft_f_wide)
-		*(int64_t *)op = OUT_HANDLE(Op, made);
-	else if (!code)
-		*(int32_t *)op = OUT_HANDLE(Op, made);
-	weft_f_error_out(ierror, code);
 }
 
 /* ---- handles that are compared -------------------------------------------------------------- */
