@@ -20,6 +20,12 @@ static bool in_memory(const struct weft_coll_case *c)
 	return weft_coll_limit_shm(c->g);
 }
 
+/* In small phases of its ring? */
+static bool in_ring(const struct weft_coll_case *c)
+{
+	return weft_coll_limit_ring(c->g);
+}
+
 static size_t members(const struct weft_coll_case *c)
 {
 	return (size_t)c->g->size;
@@ -58,7 +64,7 @@ static bool ring_scatter(const struct weft_coll_case *c)
 
 static bool ring_gather(const struct weft_coll_case *c)
 {
-	return in_memory(c) && at_most(c, weft_coll_shm_gather_max(c->g->size), 1);
+	return in_ring(c) && at_most(c, weft_coll_shm_gather_max(c->g->size), 1);
 }
 
 static bool ring_reduce(const struct weft_coll_case *c)
@@ -75,12 +81,12 @@ static bool flat_reduce(const struct weft_coll_case *c)
 
 static bool ring_allgather(const struct weft_coll_case *c)
 {
-	return in_memory(c) && at_most(c, weft_coll_shm_meet_max(c->g->size), 1);
+	return in_ring(c) && at_most(c, weft_coll_shm_meet_max(c->g->size), 1);
 }
 
 static bool ring_allreduce(const struct weft_coll_case *c)
 {
-	return c->combines && ring_allgather(c);
+	return in_memory(c) && c->combines && ring_allgather(c);
 }
 
 static bool ring_alltoall(const struct weft_coll_case *c)

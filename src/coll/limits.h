@@ -90,6 +90,15 @@ static inline bool weft_coll_limit_shm(const struct weft_coll_group *g)
 	return how[0] == 'a' ? g->crowded : how[1] == 'n';
 }
 
+/* Do small ones that collect go through its ring?  With a core for each rank, too, where the job
+ * needs no network: a giver writes its share and counts itself, and nothing is matched.  Others
+ * have no gain there, barrier and allreduce a loss: each step of theirs is a message of one line. */
+static inline bool weft_coll_limit_ring(const struct weft_coll_group *g)
+{
+	const char *how = weft_setting_str(WEFT_SET_COLL_SHM); /* auto, on, off */
+	return weft_coll_limit_shm(g) || (how[0] == 'a' && !g->apart);
+}
+
 /* Do small allgather and alltoall go through a root?  Not over shared memory: there is the ring.
  */
 static inline bool weft_coll_limit_rooted(const struct weft_coll_group *g)

@@ -14,12 +14,12 @@
 #define READ (RING | WEFT_COLL_SHM_READ)
 #define ALL WEFT_COLL_SHM_ALL
 
-enum { FREE, CROWDED };                 /* a core for each rank? */
+enum { FREE, CROWDED, FAR };            /* a core for each rank? and a network in between */
 enum { MOVES, COMBINES, IN_PLACE = 2 }; /* what it does; a predefined operation, no holes */
 
 struct row {
 	enum weft_coll_kind kind;
-	int crowded, n;
+	int cores, n;
 	size_t count, size; /* elements, and bytes of one */
 	int how;
 	unsigned have;
@@ -37,9 +37,23 @@ static const struct row rows[] = {
 	{WEFT_COLL_ALLREDUCE, FREE, 4, 9, 8, COMBINES, ALL, NULL},
 	{WEFT_COLL_ALLREDUCE, FREE, 4, 0, 8, COMBINES, ALL, NULL},
 	{WEFT_COLL_ALLREDUCE, FREE, 4, 8, 8, MOVES, ALL, NULL},
-	{WEFT_COLL_REDUCE, FREE, 4, 1, 8, COMBINES, ALL, NULL},
-	{WEFT_COLL_ALLGATHER, FREE, 4, 1, 8, MOVES, ALL, NULL},
+	{WEFT_COLL_REDUCE, FREE, 4, 1, 8, COMBINES, NONE, NULL},
+	{WEFT_COLL_ALLGATHER, FREE, 4, 1, 8, MOVES, NONE, NULL},
+
+	/* What goes up to a root, or is collected, on one host: through the ring while it is small. */
+	{WEFT_COLL_REDUCE, FREE, 4, 12, 8, COMBINES, ALL, "ring"},
+	{WEFT_COLL_REDUCE, FREE, 4, 13, 8, COMBINES, ALL, NULL},
+	{WEFT_COLL_REDUCE, FREE, 4, 1, 8, MOVES, ALL, NULL},
+	{WEFT_COLL_GATHER, FREE, 4, 96, 1, MOVES, ALL, "ring"},
+	{WEFT_COLL_GATHER, FREE, 4, 97, 1, MOVES, ALL, NULL},
+	{WEFT_COLL_ALLGATHER, FREE, 8, 512, 1, MOVES, ALL, "ring"},
+	{WEFT_COLL_ALLGATHER, FREE, 8, 513, 1, MOVES, ALL, NULL},
+	{WEFT_COLL_BCAST, FREE, 4, 100, 1, MOVES, ALL, "steps"},
 	{WEFT_COLL_SCATTER, FREE, 4, 1, 8, MOVES, ALL, NULL},
+	{WEFT_COLL_ALLTOALL, FREE, 4, 1, 8, MOVES, ALL, NULL},
+	{WEFT_COLL_REDUCE, FAR, 4, 1, 8, COMBINES, ALL, NULL},
+	{WEFT_COLL_GATHER, FAR, 4, 1, 8, MOVES, ALL, NULL},
+	{WEFT_COLL_ALLGATHER, FAR, 4, 1, 8, MOVES, ALL, NULL},
 
 	/* More ranks than cores, nothing agreed: the same steps, where a root serves all. */
 	{WEFT_COLL_BARRIER, CROWDED, 32, 0, 0, MOVES, NONE, "flat steps"},
@@ -112,7 +126,9 @@ static struct weft_coll_case case_of(const struct row *r, const struct weft_coll
 static void test_rows(void)
 {
 	for (size_t i = 0; i < weft_countof(rows); i++) {
-		struct weft_coll_group g = {.size = rows[i].n, .crowded = rows[i].crowded};
+		struct weft_coll_group g = {.size = rows[i].n,
+					    .crowded = rows[i].cores == CROWDED,
+					    .apart = rows[i].cores == FAR};
 		struct weft_coll_case c = case_of(&rows[i], &g);
 		const struct weft_coll_way *w = weft_coll_choose(&c, rows[i].have);
 		const char *name = w ? w->name : "a schedule", *want = rows[i].way;
@@ -130,7 +146,9 @@ static void test_rows(void)
 static void test_masks(void)
 {
 	for (size_t i = 0; i < weft_countof(rows); i++) {
-		struct weft_coll_group g = {.size = rows[i].n, .crowded = rows[i].crowded};
+		struct weft_coll_group g = {.size = rows[i].n,
+					    .crowded = rows[i].cores == CROWDED,
+					    .apart = rows[i].cores == FAR};
 		struct weft_coll_case c = case_of(&rows[i], &g);
 		for (unsigned have = 0; have <= ALL; have++) {
 			const struct weft_coll_way *w = weft_coll_choose(&c, have);
