@@ -353,6 +353,40 @@ static void test_changed(void)
 	free(in);
 }
 
+/* A member's refused part of a collective access waits behind another access, while its view and file type go. */
+static void test_refused(void)
+{
+	enum { LEN = 20000 };
+	MPI_File f = open_new(0);
+	MPI_Request req[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+	MPI_Datatype ftype;
+	int *out = malloc(LEN * sizeof *out), *in = malloc(LEN * size * sizeof *in);
+	for (int i = 0; i < LEN; i++)
+		out[i] = rank * 1000000 + i;
+	OK(MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)(size * sizeof(int)), &ftype));
+	OK(MPI_Type_commit(&ftype));
+	OK(MPI_File_set_view(f, (MPI_Offset)sizeof(int) * rank, MPI_INT, ftype, "native",
+			     MPI_INFO_NULL));
+	OK(MPI_Type_free(&ftype));
+	OK(MPI_File_iwrite_all(f, out, LEN, MPI_INT, &req[0]));
+	if (rank)
+		OK(MPI_File_iwrite_all(f, out, 0, MPI_INT, &req[1]));
+	else
+		FAILS(MPI_File_iwrite_all(f, out, 1, MPI_BYTE, &req[1]), MPI_ERR_TYPE);
+	OK(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+	OK(MPI_Wait(&req[0], MPI_STATUS_IGNORE));
+	if (rank)
+		CHECK(MPI_Wait(&req[1], MPI_STATUS_IGNORE) != MPI_SUCCESS);
+	OK(MPI_File_sync(f));
+	test_barrier();
+	OK(MPI_File_read_at(f, 0, in, LEN * size, MPI_INT, MPI_STATUS_IGNORE));
+	for (int i = 0; i < LEN * size; i++)
+		CHECK_EQ(in[i], i % size * 1000000 + i / size);
+	OK(MPI_File_close(&f));
+	free(out);
+	free(in);
+}
+
 /* Requests that are freed while they are under way: close waits for them. */
 static void test_freed(void)
 {
@@ -477,6 +511,7 @@ int main(int argc, char **argv)
 	test_atomic();
 	test_freed();
 	test_changed();
+	test_refused();
 	test_errors();
 	test_info();
 	return test_end();

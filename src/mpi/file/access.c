@@ -102,11 +102,15 @@ struct empty_part {
 	struct weft_file_all all;
 	struct weft_file_op op;
 	struct weft_mpi_file *file;
+	/* As in struct weft_mpi_file_op. */
+	struct weft_file_view view;
+	struct weft_mpi_type *filetype; /* referenced */
 };
 
 static void empty_over(struct weft_file_all *a)
 {
 	struct empty_part *p = a->arg;
+	weft_mpi_type_unref(p->filetype);
 	/* OVER -> IDLE (wait_for_accesses in open.c): the file may be closed from here on. */
 	atomic_fetch_sub_explicit(&p->file->x_accesses, 1, memory_order_release);
 	free(p);
@@ -120,7 +124,10 @@ static void take_part_empty(const struct weft_mpi_file_call *k)
 		weft_panic("no memory to refuse a collective file access");
 	p->file = k->file;
 	p->op.file = k->file->file;
-	p->op.view = &k->file->view;
+	p->view = k->file->view;
+	p->filetype = k->file->filetype;
+	weft_mpi_type_ref(p->filetype);
+	p->op.view = &p->view;
 	p->op.write = k->write;
 	p->all = (struct weft_file_all){.team = &k->file->team,
 					.op = &p->op,
