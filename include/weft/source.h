@@ -212,6 +212,8 @@ WEFT_SOURCE_API weft_err weft_event_post_doorbell(struct weft_events *es, struct
  * (0: 64), or where the system has none through one thread.
  */
 WEFT_SOURCE_API weft_err weft_events_open_files(unsigned depth, struct weft_events **es_p);
+/* The same by one thread's blocking calls, for file systems that io_uring does not suit. */
+WEFT_SOURCE_API weft_err weft_events_open_files_blocking(struct weft_events **es_p);
 /* The results are those of pread, pwrite and fsync, or -errno. */
 WEFT_SOURCE_API weft_err weft_event_post_read(struct weft_events *es, struct weft_event *ev, int fd,
 					      void *buffer, size_t bytes, uint64_t offset);

@@ -19,27 +19,31 @@
 #define DEPTH 128
 
 static pthread_mutex_t source_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct weft_events *source; /* under source_lock */
+static struct weft_events *source[2]; /* under source_lock; [1]: by blocking calls of a thread */
 
-int weft_file_events(struct weft_events **es_p)
+static int take_source(bool blocking, struct weft_events **es_p)
 {
+	struct weft_events **es = &source[blocking];
 	int err = 0;
 	pthread_mutex_lock(&source_lock);
-	if (!source && weft_events_open_files(DEPTH, &source))
+	if (!*es &&
+	    (blocking ? weft_events_open_files_blocking(es) : weft_events_open_files(DEPTH, es)))
 		err = ENOMEM;
-	*es_p = source;
+	*es_p = *es;
 	pthread_mutex_unlock(&source_lock);
 	return err;
 }
 
 void weft_file_end(void)
 {
-	pthread_mutex_lock(&source_lock);
-	struct weft_events *es = source;
-	source = NULL;
-	pthread_mutex_unlock(&source_lock);
-	weft_err err = weft_events_close(es);
-	(void)err; /* not from a handler, so it cannot fail */
+	for (int i = 0; i < 2; i++) {
+		pthread_mutex_lock(&source_lock);
+		struct weft_events *es = source[i];
+		source[i] = NULL;
+		pthread_mutex_unlock(&source_lock);
+		weft_err err = weft_events_close(es);
+		(void)err; /* not from a handler, so it cannot fail */
+	}
 }
 
 /* ---- open and close ----------------------------------------------------------------------- */
@@ -88,6 +92,7 @@ static struct weft_file_system system_of(int fd)
 			fs.name = systems[i].name;
 			fs.coherent = systems[i].coherent;
 			fs.local = systems[i].local;
+			fs.blocking = systems[i].magic == FUSE_SUPER_MAGIC;
 		}
 	return fs;
 }
@@ -97,9 +102,7 @@ int weft_file_open(const char *path, int flags, unsigned mode, struct weft_file 
 	struct weft_file *f = calloc(1, sizeof *f);
 	if (!f)
 		return ENOMEM;
-	int err = weft_file_events(&f->events);
-	if (err)
-		goto free_file;
+	int err = 0;
 	do /* ends: a signal comes at most now and then */
 		f->fd = open(path, flags | O_CLOEXEC, mode);
 	while (f->fd < 0 && errno == EINTR);
@@ -112,13 +115,16 @@ int weft_file_open(const char *path, int flags, unsigned mode, struct weft_file 
 		err = errno;
 	else if (S_ISDIR(st.st_mode))
 		err = EISDIR;
+	f->fs = system_of(f->fd);
+	/* Linux 6.18 answers io_uring with data from a wrong place where FUSE reads short. */
+	if (!err)
+		err = take_source(f->fs.blocking, &f->events);
 	if (err) {
 		close(f->fd);
 		goto free_file;
 	}
 	f->readable = (flags & O_ACCMODE) != O_WRONLY;
 	f->writable = (flags & O_ACCMODE) != O_RDONLY;
-	f->fs = system_of(f->fd);
 	*f_p = f;
 	return 0;
 free_file:

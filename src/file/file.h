@@ -18,6 +18,7 @@ struct weft_file_system {
 	const char *name; /* "tmpfs", "ext4", "nfs", ...; "other" */
 	bool coherent;    /* what one host writes, another's read sees without a lock */
 	bool local;       /* this host's own, behind the kernel's cache: a small access is a copy */
+	bool blocking;    /* requests go by a thread's blocking calls, never by io_uring */
 	uint64_t block;   /* the unit that it likes */
 };
 
@@ -46,9 +47,7 @@ int weft_file_sync(const struct weft_file *f);
 int weft_file_lock(const struct weft_file *f, bool exclusive, uint64_t from, uint64_t len);
 int weft_file_unlock(const struct weft_file *f, uint64_t from, uint64_t len);
 
-/* The process's source of file requests; made at the first open, or here. */
-int weft_file_events(struct weft_events **es_p);
-/* Ends it: no file is open.  The next open makes another. */
+/* Ends the process's sources of file requests: no file is open.  The next open makes others. */
 void weft_file_end(void);
 
 #endif

@@ -115,11 +115,16 @@ int main(void)
 	CHECK(fd >= 0);
 	struct weft_events *es;
 	CHECK_EQ(weft_events_open_files(5000, &es), WEFT_ERR_ARG);
-	for (int turn = 0; turn < 4; turn++) {
-		bool uring = turn < 2;
+	CHECK_EQ(weft_events_open_files_blocking(NULL), WEFT_ERR_ARG);
+	for (int turn = 0; turn < 6; turn++) {
+		bool uring = turn < 2,
+		     asked = turn >= 4; /* asked: for a thread, whatever the setting is */
 		weft_progress_set(turn % 2 == 0);
-		CHECK_EQ(weft_setting_set(WEFT_SET_IO_URING, uring ? "on" : "off"), WEFT_OK);
-		CHECK_EQ(weft_events_open_files(uring ? 8 : 0, &es), WEFT_OK);
+		CHECK_EQ(weft_setting_set(WEFT_SET_IO_URING, uring || asked ? "on" : "off"),
+			 WEFT_OK);
+		CHECK_EQ(asked ? weft_events_open_files_blocking(&es)
+			       : weft_events_open_files(uring ? 8 : 0, &es),
+			 WEFT_OK);
 		printf("files by %s\n", weft_events_files_by(es));
 		bool by_uring = strcmp(weft_events_files_by(es), "io_uring") == 0;
 		CHECK(uring || !by_uring);

@@ -238,6 +238,11 @@ weft_err weft_events_open_files(unsigned depth, struct weft_events **es_p)
 	return open_thread(es_p);
 }
 
+weft_err weft_events_open_files_blocking(struct weft_events **es_p)
+{
+	return es_p ? open_thread(es_p) : WEFT_ERR_ARG;
+}
+
 const char *weft_events_files_by(const struct weft_events *es)
 {
 	return es->ops.has_fd ? "io_uring" : "a thread";
