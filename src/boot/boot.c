@@ -77,6 +77,9 @@ static weft_err join(struct weft_boot_env *env)
 	weft_err err = connect_launcher(env);
 	if (err)
 		return err;
+	/* Some launchers say the job's size here; a program that asked would never spawn. */
+	if (info->universe <= info->size)
+		info->universe = 0;
 	if (info->size > 1)
 		weft_log_set_rank(info->rank);
 	weft_boot_batch_open(job.service, info->rank, info->size);

@@ -18,7 +18,7 @@
 struct weft_boot_info {
 	int rank, size;
 	int appnum;                 /* number of the program on mpiexec's command line, or 0 */
-	int universe;               /* slots, or 0 when unknown */
+	int universe;               /* slots, if the launcher has more than the job's; else 0 */
 	char jobid[WEFT_JOBID_MAX]; /* unique among jobs that run now */
 	uint8_t secret[WEFT_SECRET_BYTES];
 	bool secret_by_kvs;   /* the secret went through a foreign launcher's space */

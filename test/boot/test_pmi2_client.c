@@ -38,6 +38,8 @@ static bool take(int fd, char *to, size_t n)
 	return true;
 }
 
+static const char *slots = "16"; /* what the launcher says there are */
+
 static void serve_message(int fd, char *m)
 {
 	char key[128], value[2048];
@@ -51,7 +53,7 @@ static void serve_message(int fd, char *m)
 	else if (strcmp(m, "cmd=job-getid;") == 0)
 		answer(fd, "cmd=job-getid-response;jobid=%s;rc=0;", "7.0");
 	else if (strcmp(m, "cmd=info-getjobattr;key=universeSize;") == 0)
-		answer(fd, "cmd=info-getjobattr-response;flag=TRUE;value=%s;rc=0;", "16");
+		answer(fd, "cmd=info-getjobattr-response;flag=TRUE;value=%s;rc=0;", slots);
 	else if (strcmp(m, "cmd=kvs-fence;") == 0)
 		answer(fd, "cmd=kvs-fence-response;rc=%s;", "0");
 	else if (strcmp(m, "cmd=finalize;") == 0)
@@ -202,6 +204,27 @@ static void plain_servers(void)
 	chunk = 0;
 }
 
+static int client_universe(void)
+{
+	int rc = client_open();
+	return rc ? rc : info->universe;
+}
+
+/* As many slots as the job has ranks, or fewer, say nothing about how many children there may be. */
+static void universe_above_the_job(void)
+{
+	static const struct {
+		const char *slots;
+		int universe;
+	} row[] = {{"16", 16}, {"3", 3}, {"2", 0}, {"1", 0}, {"0", 0}, {"-1", 0}};
+	for (size_t i = 0; i < weft_countof(row); i++) {
+		slots = row[i].slots;
+		CHECK_EQ(run(0, client_universe), row[i].universe);
+		fake_forget();
+	}
+	slots = "16";
+}
+
 static int client_which(void)
 {
 	int rc = client_open();
@@ -284,6 +307,7 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	speaks_2 = true;
 	plain_servers();
+	universe_above_the_job();
 	speaks_what_is_answered();
 	wrong_answers();
 	return 0;
