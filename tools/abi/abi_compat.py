@@ -35,10 +35,10 @@ typedef struct {
 } MPI_F08_status;
 #if defined(__GNUC__)
 /* Known by their address; a program without Fortran has none: NULL. */
-extern MPI_Fint weft_f_status_ignore_[] __attribute__((weak));
-extern MPI_Fint weft_f_statuses_ignore_[] __attribute__((weak));
-#define MPI_F_STATUS_IGNORE (weft_f_status_ignore_)
-#define MPI_F_STATUSES_IGNORE (weft_f_statuses_ignore_)
+extern long weft_f_status_ignore_[] __attribute__((weak));
+extern long weft_f_statuses_ignore_[] __attribute__((weak));
+#define MPI_F_STATUS_IGNORE ((MPI_Fint *)weft_f_status_ignore_)
+#define MPI_F_STATUSES_IGNORE ((MPI_Fint *)weft_f_statuses_ignore_)
 #define MPI_F08_STATUS_IGNORE ((MPI_F08_status *)weft_f_status_ignore_)
 #define MPI_F08_STATUSES_IGNORE ((MPI_F08_status *)weft_f_statuses_ignore_)
 #endif
