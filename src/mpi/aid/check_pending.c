@@ -25,12 +25,11 @@ struct pending {
 	uintptr_t from, to;
 	struct weft_buf buf;
 	const struct weft_type *layout; /* referenced */
-	struct pending *next;           /* in its bucket, or among those that are over */
+	struct pending *next;           /* in its bucket */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pending *bucket[BUCKETS]; /* under lock: by request */
-static struct pending *over;            /* under lock: their requests have ended */
 static unsigned listed;                 /* under lock: in buckets */
 
 /* Buffers without holes, by where they begin. */
@@ -91,7 +90,9 @@ static void remove_flat_locked(const struct pending *p)
 		longest = 0;
 }
 
-static void request_over(MPI_Request request)
+/* Takes what a request that has ended was about out of the indexes; NULL: nothing was listed.  The caller judges
+ * it before its own call returns: from then on the buffer is the program's. */
+static struct pending *take_ended(MPI_Request request)
 {
 	weft_mpi_check_forget(request);
 	pthread_mutex_lock(&lock);
@@ -103,10 +104,9 @@ static void request_over(MPI_Request request)
 		listed--;
 		if (p->flat)
 			remove_flat_locked(p);
-		p->next = over;
-		over = p;
 	}
 	pthread_mutex_unlock(&lock);
+	return p;
 }
 
 /* ---- buffers ------------------------------------------------------------------------------------ */
@@ -240,17 +240,6 @@ bool weft_mpi_check_pending_of(const void *base, const char **call_p, const void
 	return p;
 }
 
-/* Takes one that is completed out of the list; NULL: none. */
-static struct pending *take_completed(void)
-{
-	pthread_mutex_lock(&lock);
-	struct pending *p = over;
-	if (p)
-		over = p->next;
-	pthread_mutex_unlock(&lock);
-	return p;
-}
-
 struct weft_mpi_check_about {
 	int n;
 	MPI_Request request[];
@@ -283,12 +272,14 @@ void weft_mpi_check_completed(struct weft_mpi_check_about *a)
 {
 	if (!a)
 		return;
-	for (int i = 0; i < a->n; i++)
+	for (int i = 0; i < a->n; i++) {
+		struct pending *p = NULL;
 		if (a->request[i] != MPI_REQUEST_NULL && !weft_mpi_request_of(a->request[i]))
-			request_over(a->request[i]);
-	free(a);
-	for (struct pending *p; (p = take_completed());) { /* ends: each is taken once */
-		judge_sent(p);
-		pending_free(p);
+			p = take_ended(a->request[i]);
+		if (p) {
+			judge_sent(p);
+			pending_free(p);
+		}
 	}
+	free(a);
 }
