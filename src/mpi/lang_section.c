@@ -159,7 +159,7 @@ static int gappy_type(const struct weft_lang_section *s, struct weft_buf buf, MP
 	struct runs r = {.at = NULL};
 	size_t total = s->elem * weft_lang_section_elements(s), done = 0;
 	int err = MPI_SUCCESS;
-	char *const zero = buf.base;
+	char *const zero = s->base;        /* buf.base is behind it where the layout begins later */
 	while (!err && done < buf.bytes) { /* ends: each turn lists data */
 		struct iovec iov[64];
 		unsigned n = 64;

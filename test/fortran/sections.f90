@@ -106,6 +106,16 @@ block
   if (i /= 2) call wrong(11)
   call MPI_Type_free(t)
 end block
+! a derived type without gaps that begins behind its address
+block
+  type(MPI_Datatype) :: t
+  call MPI_Type_create_hindexed_block(1, 2, [8_MPI_ADDRESS_KIND], MPI_DOUBLE_PRECISION, t)
+  call MPI_Type_commit(t)
+  r = 0
+  call MPI_Sendrecv(a(1:9:2, 3), 1, t, rank, 1, r, n, MPI_DOUBLE_PRECISION, rank, 1, MPI_COMM_WORLD, st)
+  if (r(1) /= 303 .or. r(2) /= 503) call wrong(19)
+  call MPI_Type_free(t)
+end block
 ! one-sided
 block
   type(MPI_Win) :: w
