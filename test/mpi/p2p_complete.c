@@ -183,7 +183,7 @@ static void freed_while_active(void)
 		CHECK_EQ(v[i], i);
 }
 
-/* Small sends, over as they start, in every way to complete them; their requests go back and forth
+/* Small sends, most of them over as they start, in every way to complete them; their requests go back and forth
  * with others of the same pool, and their handles are good once. */
 static void over_at_once(void)
 {
@@ -207,7 +207,8 @@ static void over_at_once(void)
 		OK(MPI_Cancel(&req[1]));
 		OK(MPI_Wait(&req[1], &st));
 		OK(MPI_Test_cancelled(&st, &flag));
-		CHECK(!flag);
+		if (flag) /* a strategy still held it */
+			OK(MPI_Send(&value[1], 1, MPI_INT, next, 1, MPI_COMM_WORLD));
 		OK(MPI_Request_free(&req[2]));
 		for (flag = 0; !flag;)
 			OK(MPI_Test(&req[3], &flag, MPI_STATUS_IGNORE));
