@@ -3,7 +3,11 @@
 /*
  * Ranks that call collectives of one communicator in different orders, by mistake: no call says that
  * a rank has died, none waits for ever, and the communicator's next calls in order are right.
+ *
+ * With 3 ranks and a core for each the two calls' messages do not meet, and all wait: then the run with
+ * WEFT_DEADLOCK=abort is the test (dies_coll_order), and this one is skipped.
  */
+#include <unistd.h>
 #include "mpitest.h"
 
 static void not_dead(int err)
@@ -34,6 +38,12 @@ int main(int argc, char **argv)
 	OK(MPI_Init(&argc, &argv));
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (argc < 2 && size > 2 && sysconf(_SC_NPROCESSORS_ONLN) >= size) {
+		if (!rank)
+			puts("skipped: a core for each rank, the messages do not meet");
+		OK(MPI_Finalize());
+		return 77;
+	}
 	for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++) {
 		MPI_Comm c;
 		int one = 1, sum = 0;
