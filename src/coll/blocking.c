@@ -67,10 +67,12 @@ static bool ring_gather(const struct weft_coll_case *c)
 	return in_ring(c) && at_most(c, weft_coll_shm_gather_max(c->g->size), 1);
 }
 
+/* Its root combines in a flat order: only where the schedule of a nonblocking call does so too, so that
+ * both give the same bits.  Of two ranks there is but one order. */
 static bool ring_reduce(const struct weft_coll_case *c)
 {
-	return c->combines && (!c->g->crowded || weft_coll_alg_reduce_flat(c->g, c->bytes)) &&
-	       ring_gather(c);
+	return c->combines && ring_gather(c) &&
+	       (c->g->size == 2 || weft_coll_alg_reduce_flat(c->g, c->bytes));
 }
 
 static bool flat_reduce(const struct weft_coll_case *c)
