@@ -21,7 +21,6 @@
 struct turn {
 	struct turn *next;
 	struct weft_completion go;
-	bool exclusive;
 };
 
 struct weft_mpi_shared {
@@ -30,8 +29,7 @@ struct weft_mpi_shared {
 	_Atomic int64_t x_own;    /* the counter of one member */
 	/* Threads of this process that take the atomic mode's locks, in the order that they came. */
 	pthread_mutex_t lock; /* of what follows */
-	bool writing;
-	int reading;
+	bool taken;
 	struct turn *first, **last;
 };
 
@@ -138,28 +136,15 @@ int weft_mpi_shared_turn(struct weft_mpi_file *f, int64_t etypes, int64_t *begin
 
 /* ---- the atomic mode's locks -------------------------------------------------------------- */
 
-/* Threads of this process first agree among themselves: the window's lock knows processes. */
-static bool fits(const struct weft_mpi_shared *s, bool exclusive)
+/* Threads of this process take turns, readers too: the window's lock and a record lock know processes, and what
+ * one thread gives back no other thread of the process holds any more. */
+static void own_lock(struct weft_mpi_shared *s)
 {
-	return !s->writing && (!exclusive || !s->reading);
-}
-
-static void enter_locked(struct weft_mpi_shared *s, bool exclusive)
-{
-	weft_assert_held(weft_mutex, &s->lock);
-	if (exclusive)
-		s->writing = true;
-	else
-		s->reading++;
-}
-
-static void own_lock(struct weft_mpi_shared *s, bool exclusive)
-{
-	struct turn t = {.exclusive = exclusive};
+	struct turn t = {.next = NULL};
 	pthread_mutex_lock(&s->lock);
-	bool now = !s->first && fits(s, exclusive);
+	bool now = !s->taken;
 	if (now) {
-		enter_locked(s, exclusive);
+		s->taken = true;
 	} else {
 		weft_wait_completion_init(&t.go);
 		*s->last = &t;
@@ -170,20 +155,19 @@ static void own_lock(struct weft_mpi_shared *s, bool exclusive)
 		weft_task_engine_wait(&t.go);
 }
 
-static void own_unlock(struct weft_mpi_shared *s, bool exclusive)
+/* The next thread has it, if one waits. */
+static void own_unlock(struct weft_mpi_shared *s)
 {
 	pthread_mutex_lock(&s->lock);
-	if (exclusive)
-		s->writing = false;
-	else
-		s->reading--;
-	while (s->first && fits(s, s->first->exclusive)) {
-		struct turn *t = s->first;
+	weft_assert(s->taken);
+	struct turn *t = s->first;
+	if (t) {
 		s->first = t->next;
 		if (!s->first)
 			s->last = &s->first;
-		enter_locked(s, t->exclusive);
 		weft_wait_completion_signal(&t->go);
+	} else {
+		s->taken = false;
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -204,9 +188,7 @@ int weft_mpi_shared_lock(struct weft_mpi_file *f, bool exclusive, uint64_t from,
 {
 	struct weft_mpi_shared *s = f->shared;
 	int size = f->comm->size;
-	exclusive |=
-		f->locks; /* record locks are the file's, not the thread's: one thread at a time */
-	own_lock(s, exclusive);
+	own_lock(s);
 	int err = MPI_SUCCESS;
 	if (f->locks)
 		err = weft_mpi_file_err(weft_file_lock(f->file, exclusive, from, to - from),
@@ -225,18 +207,17 @@ int weft_mpi_shared_lock(struct weft_mpi_file *f, bool exclusive, uint64_t from,
 		break;
 	}
 	if (err)
-		own_unlock(s, exclusive);
+		own_unlock(s);
 	return err;
 }
 
 void weft_mpi_shared_unlock(struct weft_mpi_file *f, bool exclusive, uint64_t from, uint64_t to)
 {
 	struct weft_mpi_shared *s = f->shared;
-	exclusive |= f->locks;
 	if (f->locks)
 		(void)weft_file_unlock(f->file, from, to - from); /* a range that we have locked */
 	for (int r = f->comm->size - 1; s->rma && !f->locks && r >= 0; r--)
 		if (stripe_is_of(from, to, r, f->comm->size))
 			weft_rma_unlock(s->rma, r, exclusive);
-	own_unlock(s, exclusive);
+	own_unlock(s);
 }
