@@ -203,7 +203,7 @@ static weft_err commit(void)
 }
 
 /* A get that has been asked; NULL: no memory. */
-static struct answer *get_begin(int rank, const char *key, bool again)
+static struct answer *get_begin(int rank, const char *key, bool refresh)
 {
 	struct answer *a = answer_create();
 	if (!a)
@@ -213,11 +213,10 @@ static struct answer *get_begin(int rank, const char *key, bool again)
 	strcpy(a->info[0].key, "pmix.req.key");
 	a->info[0].value.type = WEFT_PMIX_STRING;
 	a->info[0].value.data.string = a->key;
-	strcpy(a->info[1].key,
-	       "pmix.get.refresh"); /* servers keep what they have been told earlier */
+	strcpy(a->info[1].key, "pmix.get.refresh");
 	a->info[1].value.type = WEFT_PMIX_BOOL;
 	a->info[1].value.data.flag = true;
-	int status = pmix.PMIx_Get_nb(&a->proc, a->key, a->info, again ? 2 : 1, on_value, a);
+	int status = pmix.PMIx_Get_nb(&a->proc, a->key, a->info, refresh ? 2 : 1, on_value, a);
 	if (status != WEFT_PMIX_SUCCESS)
 		answer_came(a, status, NULL); /* there will be no callback */
 	return a;
@@ -245,10 +244,10 @@ static weft_err get_end(struct answer *a, char *buf, size_t size)
 	return err;
 }
 
-static weft_err get_once(int rank, const char *key, bool again, const struct timespec *until,
+static weft_err get_once(int rank, const char *key, bool refresh, const struct timespec *until,
 			 char *buf, size_t size)
 {
-	struct answer *a = get_begin(rank, key, again);
+	struct answer *a = get_begin(rank, key, refresh);
 	if (!a)
 		return WEFT_ERR_NOMEM;
 	if (answer_wait(a, until))
@@ -263,7 +262,7 @@ struct pending {
 	struct pending *next;
 	struct answer *answer; /* NULL: to be asked */
 	int rank;
-	bool again; /* it has been asked before */
+	bool refresh; /* how it is asked next */
 	char key[64];
 };
 static struct pending *all_pending;
@@ -291,14 +290,14 @@ static weft_err try_locked(struct pending **link, char *buf, size_t size)
 	struct pending *p = *link;
 	weft_assert_held(weft_mutex, &pending_lock);
 	if (!p->answer)
-		p->answer = get_begin(p->rank, p->key, p->again);
+		p->answer = get_begin(p->rank, p->key, p->refresh);
 	if (!p->answer)
 		return WEFT_ERR_NOMEM;
 	if (!has_come(p->answer))
 		return WEFT_AGAIN;
 	weft_err err = get_end(p->answer, buf, size);
 	p->answer = NULL;
-	p->again = true;
+	p->refresh = !p->refresh;
 	if (err == WEFT_ERR_NOENT)
 		return WEFT_AGAIN;
 	*link = p->next;
@@ -344,17 +343,21 @@ static bool is_over(const struct timespec *until)
 	       (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
 }
 
-/* Some servers answer NOT_FOUND where the rank has committed other keys already: asks again. */
+/* Some servers answer NOT_FOUND where the rank has committed other keys already: asks again, with and
+ * without a refresh in turn.  Those of 4 keep what they have been told earlier unless asked to refresh; that
+ * of 5.0 takes a refresh of a rank of its own node for done, and answers without the value. */
 static weft_err get(int rank, const char *key, char *buf, size_t size)
 {
 	struct timespec until = deadline();
 	weft_err err = get_once(rank, key, false, &until, buf, size);
+	bool refresh = false;
 	for (long ms = RETRY_MS_MIN; err == WEFT_ERR_NOENT && !is_over(&until);
 	     ms = ms < RETRY_MS_MAX / 2 ? 2 * ms
 					: RETRY_MS_MAX) { /* ends: found, or the deadline */
 		struct timespec pause = {.tv_nsec = ms * 1000000};
 		nanosleep(&pause, NULL);
-		err = get_once(rank, key, true, &until, buf, size);
+		refresh = !refresh;
+		err = get_once(rank, key, refresh, &until, buf, size);
 	}
 	if (err == WEFT_ERR_TIMEOUT || err == WEFT_ERR_NOENT) {
 		char what[96];
