@@ -9,11 +9,13 @@ case $(mpirun.openmpi --version) in
 *" 4."*) start() { mpirun.openmpi --mca oob_tcp_if_include lo "$@"; } ;;
 *) start() { unshare --net sh -c 'ip link set lo up && exec mpirun.openmpi "$@"' mpirun "$@"; } ;;
 esac
-# Open MPI's mpirun ends now and then with a signal of its own while it leaves, its job done: that run counts for nothing.
+# Open MPI's mpirun ends now and then with a signal of its own while it leaves, its job done, or (5) stumbles over the
+# folder of an earlier one that ended so: that run counts for nothing.
 openmpi() {
 	for openmpi_turn in 1 2 3 4; do
 		start --oversubscribe "$@" >"$T/openmpi.out" 2>"$T/openmpi.err"
 		openmpi_rc=$?
+		[ $openmpi_rc != 213 ] || ! grep -q prte_session_dir "$T/openmpi.err" || continue
 		[ $openmpi_rc = 139 ] || break
 		grep -q 'on signal 11' "$T/openmpi.err" && ! grep -q orte_finalize "$T/openmpi.err" && break # a rank's
 	done
@@ -32,7 +34,11 @@ grep -q 'rank 1 size 2' "$T/out" || fail "identity of rank 1"
 # the exit code of an abort; the cause on stderr, once
 want 7 $RUN -n 3 "$PROBE" abort 7
 [ "$(grep -c 'abort on purpose' "$T/err")" = 1 ] || fail "the cause of the abort: $(cat "$T/err")"
-want 9 $RUN -n 3 "$PROBE" exit 9
+# Open MPI 5 tells the others of the end, and may take the code of one that ends by that for the job's.
+$RUN -n 3 "$PROBE" exit 9 >"$T/out" 2>"$T/err"
+rc=$?
+[ $rc = 9 ] || { [ $rc = 5 ] && grep -q 'fence: PMIX_ERR_PARTIAL_SUCCESS' "$T/err"; } ||
+	fail "exit code $rc instead of 9: $(cat "$T/err")"
 
 # two signs: a PMI_FD that is inherited and closed counts for nothing
 want 0 $RUN -n 2 env PMI_FD=900 PMI_RANK=0 PMI_SIZE=9 "$PROBE" exchange
