@@ -71,7 +71,7 @@ WEFT_SETTING(COLL_SHARE, "coll_share", INT, "16k", 1, 1099511627776, NULL, "redu
 WEFT_SETTING(COLL_SHARE_NET, "coll_share_net", INT, "64k", 1, 1099511627776, NULL, "the same where shared memory does not connect all ranks")
 WEFT_SETTING(COLL_SHARE_CROWDED, "coll_share_crowded", INT, "256k", 1, 1099511627776, NULL, "the same with more ranks than cores")
 WEFT_SETTING(COLL_SPLIT, "coll_split", INT, "256k", 1, 1099511627776, NULL, "broadcasts from this many bytes on are scattered, then collected")
-WEFT_SETTING(COLL_SHM, "coll_shm", ENUM, "auto", 0, 0, "auto|on|off", "blocking collectives of ranks on one host go through shared memory; auto: where ranks outnumber cores, and small gather, allgather, and reduce of two ranks")
+WEFT_SETTING(COLL_SHM, "coll_shm", ENUM, "auto", 0, 0, "auto|on|off", "blocking collectives of ranks on one host go through shared memory; auto: where ranks outnumber cores, small gather, allgather, reduce of two ranks, all barriers, and allreduce of 16 to 512 KiB")
 
 /* rma */
 WEFT_SETTING(RMA_PATH, "rma_path", ENUM, "auto", 0, 0, "auto|copy|owed", "how windows reach ranks of the same host; auto: memory that is mapped, else the kernel's copy, else messages that the target's engine serves; copy: the kernel's copy at best; owed: messages alone (MPI_Win_allocate_shared maps all the same)")

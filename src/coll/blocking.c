@@ -106,9 +106,15 @@ static bool stage_allgather(const struct weft_coll_case *c)
 	return in_memory(c) && at_most(c, WEFT_LIMIT_STAGE_ALLGATHER, 1);
 }
 
+/* With a core for each rank only what a nonblocking call combines in shares, too, and so in the same
+ * order. */
 static bool stage_allreduce(const struct weft_coll_case *c)
 {
-	return in_memory(c) && c->combines && at_most(c, WEFT_LIMIT_STAGE_ALLREDUCE, 1);
+	if (in_memory(c))
+		return c->combines && at_most(c, WEFT_LIMIT_STAGE_ALLREDUCE, 1);
+	return in_ring(c) && c->combines && c->count >= members(c) &&
+	       c->bytes >= weft_coll_limit_reduce_share(c->g) &&
+	       at_most(c, WEFT_LIMIT_STAGE_ALLREDUCE_FREE, 1);
 }
 
 static bool stage_alltoall(const struct weft_coll_case *c)
@@ -138,7 +144,7 @@ static bool read_alltoall(const struct weft_coll_case *c)
 /* clang-format off */
 static const struct weft_coll_way ways[WEFT_COLL_KIND_COUNT][WAYS_MOST] = {
 	[WEFT_COLL_BARRIER] = {
-		{"ring", RING, in_memory, weft_coll_shm_barrier},
+		{"ring", RING, in_ring, weft_coll_shm_barrier},
 		{"steps", 0, any_steps, weft_coll_steps_barrier},
 		{"flat steps", 0, flat_steps, weft_coll_steps_barrier_flat},
 	},

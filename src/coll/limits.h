@@ -63,6 +63,9 @@ enum {
 	WEFT_LIMIT_STAGE_ALLGATHER = 256 * 1024,
 	WEFT_LIMIT_STAGE_ALLREDUCE = 128 * 1024,
 	WEFT_LIMIT_STAGE_ALLTOALL = 64 * 1024,
+	/* With a core for each rank allreduce alone, from where it is shared out: two ranks need half
+	 * the messages' time for 64 KiB, two thirds for 128 KiB, the same for 512 KiB. */
+	WEFT_LIMIT_STAGE_ALLREDUCE_FREE = 512 * 1024,
 
 	/* More ranks than cores, shared memory: a blocking alltoall of blocks from here on, and an
 	 * allreduce of more than is staged, read from each other's memory (shm/peer_reads.c): a read costs
@@ -90,9 +93,10 @@ static inline bool weft_coll_limit_shm(const struct weft_coll_group *g)
 	return how[0] == 'a' ? g->crowded : how[1] == 'n';
 }
 
-/* Do small ones that collect go through its ring?  With a core for each rank, too, where the job
- * needs no network: a giver writes its share and counts itself, and nothing is matched.  Others
- * have no gain there, barrier and allreduce a loss: each step of theirs is a message of one line. */
+/* Do barriers and small ones that collect go through its ring?  With a core for each rank, too, where the job
+ * needs no network: a giver writes its share and counts itself, and nothing is matched; a barrier goes
+ * by signs.  Others have no gain there, allreduce a loss: each step of theirs is a message of one
+ * line. */
 static inline bool weft_coll_limit_ring(const struct weft_coll_group *g)
 {
 	const char *how = weft_setting_str(WEFT_SET_COLL_SHM); /* auto, on, off */

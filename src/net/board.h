@@ -3,6 +3,6 @@
 #ifndef WEFT_NET_BOARD_H
 #define WEFT_NET_BOARD_H
 
-#define WEFT_NET_BOARD_BYTES 306048
+#define WEFT_NET_BOARD_BYTES 311424
 
 #endif

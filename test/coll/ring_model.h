@@ -35,12 +35,12 @@ static void setup(int members)
 	first = 0;
 }
 
-static void setup_two(void)
+static inline void setup_two(void)
 {
 	setup(2);
 }
 
-static void setup_three(void)
+static inline void setup_three(void)
 {
 	setup(3);
 }
@@ -93,20 +93,20 @@ static void post(_Atomic uint64_t *x_ec, uint32_t number)
 	wake(x_ec, sleepers);
 }
 
-static void begin(unsigned me, uint32_t t, bool sleeps)
+static inline void begin(unsigned me, uint32_t t, bool sleeps)
 {
 	if (!mutant.greedy)
 		wait_for(me, &ring.x_floor, weft_coll_ring_floor(t), sleeps);
 }
 
-static void pass(uint32_t t)
+static inline void pass(uint32_t t)
 {
 	if (weft_coll_ring_pass(&ring, t, (unsigned)n))
 		post(&ring.x_floor, weft_coll_ec_next(t));
 }
 
 /* Once all members are through. */
-static void consistent(void)
+static inline void consistent(void)
 {
 	uint32_t floor = (uint32_t)(atomic_load(&ring.x_floor) >> 32);
 	weft_coll_ring_check(&ring, floor, heads[0], (unsigned)n);

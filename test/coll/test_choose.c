@@ -28,7 +28,7 @@ struct row {
 
 static const struct row rows[] = {
 	/* With a core for each rank: messages, in steps while they are small. */
-	{WEFT_COLL_BARRIER, FREE, 2, 0, 0, MOVES, ALL, "steps"},
+	{WEFT_COLL_BARRIER, FREE, 2, 0, 0, MOVES, NONE, "steps"},
 	{WEFT_COLL_BARRIER, FREE, 100, 0, 0, MOVES, NONE, "steps"},
 	{WEFT_COLL_BCAST, FREE, 4, 4096, 1, MOVES, ALL, "steps"},
 	{WEFT_COLL_BCAST, FREE, 4, 4097, 1, MOVES, ALL, NULL},
@@ -39,6 +39,18 @@ static const struct row rows[] = {
 	{WEFT_COLL_ALLREDUCE, FREE, 4, 8, 8, MOVES, ALL, NULL},
 	{WEFT_COLL_REDUCE, FREE, 4, 1, 8, COMBINES, NONE, NULL},
 	{WEFT_COLL_ALLGATHER, FREE, 4, 1, 8, MOVES, NONE, NULL},
+
+	/* A barrier on one host: by signs; and reductions that a schedule would share out on stages. */
+	{WEFT_COLL_BARRIER, FREE, 16, 0, 0, MOVES, ALL, "ring"},
+	{WEFT_COLL_BARRIER, FAR, 16, 0, 0, MOVES, ALL, "steps"},
+	{WEFT_COLL_ALLREDUCE, FREE, 16, 2 * KIB - 1, 8, COMBINES, ALL, NULL},
+	{WEFT_COLL_ALLREDUCE, FREE, 16, 2 * KIB, 8, COMBINES, ALL, "stage"},
+	{WEFT_COLL_ALLREDUCE, FREE, 16, 2 * KIB, 8, COMBINES, RING, NULL},
+	{WEFT_COLL_ALLREDUCE, FREE, 16, 2 * KIB, 8, MOVES, ALL, NULL},
+	{WEFT_COLL_ALLREDUCE, FREE, 16, 15, 2 * KIB, COMBINES, ALL, NULL},
+	{WEFT_COLL_ALLREDUCE, FREE, 16, 64 * KIB, 8, COMBINES, ALL, "stage"},
+	{WEFT_COLL_ALLREDUCE, FREE, 16, 64 * KIB + 1, 8, COMBINES, ALL, NULL},
+	{WEFT_COLL_ALLREDUCE, FAR, 16, 64 * KIB, 8, COMBINES, ALL, NULL},
 
 	/* What goes up to a root, or is collected, on one host: through the ring while it is small. */
 	{WEFT_COLL_REDUCE, FREE, 2, 12, 8, COMBINES, ALL, "ring"},

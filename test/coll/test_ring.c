@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Threads as members of a ring, many laps: random phases down, up and meetings with roots that
- * change, each with the data of its phase and of no other; the ring's invariants before each phase;
+ * change, meetings by signs between them, each with the data of its phase and of no other; the ring's invariants before each phase;
  * and a mismatch that ends the ring for all while they wait.  Seed as argument.
  */
 #ifndef WEFT_CHECKED
@@ -24,7 +24,7 @@ static uint64_t seed;
 
 struct member {
 	unsigned me;
-	uint32_t phase, heads, meets;
+	uint32_t phase, heads, meets, signs;
 	uint64_t rnd;   /* the same on all members: what comes next */
 	uint64_t mine;  /* and its own: whether it is late */
 	weft_err ended; /* why its last wait ended */
@@ -136,6 +136,33 @@ static bool meet(struct member *m, bool in_area)
 	return true;
 }
 
+/* A meeting by signs takes no phase.  Each sees the sum of all in an area. */
+static bool by_signs(struct member *m)
+{
+	uint32_t number = weft_coll_ec_next(m->signs), sleepers;
+	char *base = ring.area[m->meets & 1];
+	uint64_t v = value(number, m->me);
+	memcpy(base + m->me * weft_coll_ring_area_share(n), &v, sizeof v);
+	for (unsigned step = 1, k = 0; step < n; step *= 2, k++) {
+		struct weft_coll_ring_sign *out =
+			weft_coll_ring_sign_at(&ring, (m->me + step) % n, k, number);
+		struct weft_coll_ring_sign *in = weft_coll_ring_sign_at(&ring, m->me, k, number);
+		out->number = m->phase;
+		CHECK(weft_coll_ec_post_once(&out->x_sign, number, &sleepers) ||
+		      weft_coll_ec_failed(&out->x_sign));
+		if (!wait_for(m, &in->x_sign, number))
+			return false;
+		CHECK_EQ(in->number, m->phase);
+	}
+	for (unsigned r = 0; r < n; r++) {
+		memcpy(&v, base + r * weft_coll_ring_area_share(n), sizeof v);
+		CHECK_EQ(v, value(number, r));
+	}
+	m->signs = number;
+	m->meets++;
+	return true;
+}
+
 static bool next_phase(struct member *m)
 {
 	uint64_t what = weft_rand_next(&m->rnd), mine = weft_rand_next(&m->mine);
@@ -143,6 +170,9 @@ static bool next_phase(struct member *m)
 	weft_coll_ring_check(&ring, m->phase, m->heads, n);
 	for (unsigned i = 0; mine % 64 == 0 && i < (mine >> 8) % 50; i++)
 		sched_yield();
+	for (unsigned i = 0; i < (what >> 16) % 4; i++)
+		if (!by_signs(m))
+			return false;
 	/* Runs of a kind, so that roots get ahead, and all of them between. */
 	unsigned kind = (unsigned)(m->phase / 50 % 4 == 3 ? what % 3 : m->phase / 50 % 4);
 	bool well = kind == 0 ? down(m, root) : kind == 1 ? up(m, root) : meet(m, what & 16);
@@ -173,6 +203,7 @@ static void *until_aborted(void *arg)
 		(void)weft_coll_ec_abort(&ring.x_floor, WEFT_COLL_EC_MISMATCH);
 		for (unsigned i = 0; i < WEFT_COLL_RING_PLACES; i++)
 			(void)weft_coll_ec_abort(&ring.place[i].x_came, WEFT_COLL_EC_MISMATCH);
+		(void)weft_coll_ring_abort_signs(&ring, n, WEFT_COLL_EC_MISMATCH);
 		m->ended = WEFT_ERR_TRUNC;
 		return NULL;
 	}

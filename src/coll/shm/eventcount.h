@@ -16,6 +16,8 @@
  *             post   fail   prepare   cancel     .  together, no help needed
  *   post       L      .        .        .        L  one after the other, by the user's rules
  *   fail              .        .        .
+ *
+ * post_once is a post for numbers with one poster and one sleeper, in one exchange.
  */
 #ifndef WEFT_COLL_SHM_EVENTCOUNT_H
 #define WEFT_COLL_SHM_EVENTCOUNT_H
@@ -79,6 +81,25 @@ static inline bool weft_coll_ec_post(_Atomic uint64_t *x_ec, uint32_t number, ui
 		x_ec, &old, weft_coll_ec_of(number), memory_order_release, memory_order_relaxed));
 	*sleepers_p = (uint32_t)old;
 	return true;
+}
+
+/* The same where no other member posts there: the cache line is fetched once, not twice.  If it has
+ * failed, the number shows for a moment, and it has failed again. */
+static inline bool weft_coll_ec_post_once(_Atomic uint64_t *x_ec, uint32_t number,
+					  uint32_t *sleepers_p)
+{
+	weft_assert(number <= WEFT_COLL_EC_NUMBERS);
+	/* POST -> SEE (weft_coll_ec_reached).  Carries: what the user wrote before.  Without it the
+	 * sleeper could read what lay there before. */
+	uint64_t old =
+		atomic_exchange_explicit(x_ec, weft_coll_ec_of(number), memory_order_release);
+	*sleepers_p = (uint32_t)old;
+	if (weft_likely(!(old >> 63)))
+		return true;
+	/* Relaxed: carries nothing but itself. */
+	*sleepers_p |= (uint32_t)atomic_exchange_explicit(x_ec, old & ~(uint64_t)UINT32_MAX,
+							  memory_order_relaxed);
+	return false;
 }
 
 /* Posts `why` (LOST or MISMATCH), unless `number` is posted already or it has failed: then false. */

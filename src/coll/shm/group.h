@@ -55,6 +55,7 @@ struct weft_coll_shm {
 	uint32_t phase; /* the next one of the ring */
 	uint32_t heads; /* posts of x_head in phases before */
 	uint32_t meets; /* meetings before: parity says which area and piece is written next */
+	uint32_t signs; /* of them by signs */
 	uint32_t noted[WEFT_COLL_SHM_NOTES]; /* our last notes, by number */
 
 	struct weft_coll_stage *stage[WEFT_COLL_RING_MEMBERS];
@@ -129,8 +130,10 @@ weft_err weft_coll_shm_recv(const struct weft_coll_group *g, int peer, int tag, 
 /* Notes which collective this member is in; in_ring: as one whose size asks for the ring, where
  * other sizes go by messages. */
 void weft_coll_shm_note(const struct weft_coll_group *g, enum weft_coll_kind kind, bool in_ring);
-/* The caller's note once more, ordered before what it looks at next. */
-void weft_coll_shm_note_again(const struct weft_coll_group *g);
+/* The caller is about to sleep: its note once more, and that it sleeps, ordered before what it looks
+ * at next; and it is awake again. */
+void weft_coll_shm_note_sleep(const struct weft_coll_group *g);
+void weft_coll_shm_note_awake(const struct weft_coll_group *g);
 /*
  * The caller is about to wait for `number`.  True: another member is in a different collective than
  * we were under the same number, or (ahead) past ours; that is reported, and the group has failed.
@@ -145,9 +148,11 @@ void weft_coll_shm_give_up(const struct weft_coll_group *g, uint32_t why, uint32
 weft_err weft_coll_shm_out_of_step(const struct weft_coll_group *g, uint32_t mine, uint32_t theirs,
 				   uint32_t number);
 
-/* ---- meet.c ------------------------------------------------------------------------------- */
+/* ---- meet.c, signs.c ---------------------------------------------------------------------- */
 /* All meet and mean the same `what`, not 0; no data. */
 weft_err weft_coll_shm_meet(const struct weft_coll_group *g, uint32_t what);
+/* The same, or, with a core for each member, by signs. */
+weft_err weft_coll_shm_sync(const struct weft_coll_group *g, uint32_t what);
 /* All meet; AND of all members' `mine`. */
 weft_err weft_coll_shm_and(const struct weft_coll_group *g, enum weft_coll_kind kind, uint32_t mine,
 			   uint32_t *all_p);

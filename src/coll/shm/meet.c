@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meet.c - barrier and small allreduce, allgather and alltoall: meetings in the ring.
+ * meet.c - small allreduce, allgather and alltoall: meetings in the ring.
  *
  * Each member shows its share, the last one to arrive combines them if the collective reduces, and
  * each takes what is for it.
@@ -171,12 +171,6 @@ weft_err weft_coll_shm_and(const struct weft_coll_group *g, enum weft_coll_kind 
 }
 
 /* ---- collectives -------------------------------------------------------------------------- */
-
-weft_err weft_coll_shm_barrier(const struct weft_coll_group *g, const struct weft_coll_args *a)
-{
-	weft_coll_shm_note(g, a->kind, false);
-	return weft_coll_shm_meet(g, weft_coll_what(a->kind, 0));
-}
 
 weft_err weft_coll_shm_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {

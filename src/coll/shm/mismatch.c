@@ -4,8 +4,10 @@
  * find that out and say so.
  *
  * Each member notes in the ring which collective it is in, by number and kind, and looks at the
- * other members' notes before it waits where the ring does not help: before messages, and before it
- * sleeps.  Both are ordered (seq_cst): of two members whose calls do not match, one sees the other.
+ * other members' notes before it waits where the ring does not help: before it sleeps, and before
+ * messages.  Both are ordered (seq_cst): of two members whose calls do not match, one sees the other.
+ * With a core for each member, where a look at notes that change all the time costs as much as a
+ * message, it looks before messages only if a member sleeps.
  * A member that is ahead also remembers what it has called under the number that another is in.
  */
 #include "base/assert.h"
@@ -63,6 +65,7 @@ void weft_coll_shm_give_up(const struct weft_coll_group *g, uint32_t why, uint32
 	sleepers |= weft_coll_ec_abort(&ring->x_floor, why);
 	for (unsigned i = 0; i < WEFT_COLL_RING_PLACES; i++)
 		sleepers |= weft_coll_ec_abort(&ring->place[i].x_came, why);
+	sleepers |= weft_coll_ring_abort_signs(ring, (unsigned)g->size, why);
 	weft_coll_shm_of(g)->failed = weft_coll_ec_failed(&ring->x_head);
 	weft_coll_shm_wake(g, sleepers);
 }
@@ -164,12 +167,29 @@ void weft_coll_shm_note(const struct weft_coll_group *g, enum weft_coll_kind kin
 			      memory_order_release);
 }
 
-void weft_coll_shm_note_again(const struct weft_coll_group *g)
+void weft_coll_shm_note_sleep(const struct weft_coll_group *g)
 {
 	_Atomic uint32_t *x_note = x_note_of(g, g->rank);
 	/* NOTE -> NOTE (mismatch), as in weft_coll_note.  Relaxed: our own. */
 	(void)atomic_exchange_explicit(x_note, atomic_load_explicit(x_note, memory_order_relaxed),
 				       memory_order_seq_cst);
+	/* ASLEEP -> ASLEEP (weft_coll_note).  Carries: our note.  seq_cst: a member that does not see
+	 * us has noted its call before we look at its note. */
+	atomic_fetch_add_explicit(&weft_coll_ring_of(g)->x_asleep, 1, memory_order_seq_cst);
+}
+
+void weft_coll_shm_note_awake(const struct weft_coll_group *g)
+{
+	/* Relaxed: carries nothing. */
+	atomic_fetch_sub_explicit(&weft_coll_ring_of(g)->x_asleep, 1, memory_order_relaxed);
+}
+
+/* Should a member look at the other notes before it waits for messages? */
+static bool has_to_look(const struct weft_coll_group *g)
+{
+	/* ASLEEP <- ASLEEP (weft_coll_shm_note_sleep). */
+	return g->crowded ||
+	       atomic_load_explicit(&weft_coll_ring_of(g)->x_asleep, memory_order_seq_cst);
 }
 
 weft_err weft_coll_note(const struct weft_coll_group *g, enum weft_coll_kind kind, bool later)
@@ -181,8 +201,9 @@ weft_err weft_coll_note(const struct weft_coll_group *g, enum weft_coll_kind kin
 	 * that note different calls at least the later one sees the earlier note. */
 	atomic_exchange_explicit(x_note_of(g, g->rank), make_note(g, kind, later ? NOTE_LATER : 0),
 				 memory_order_seq_cst);
-	if (weft_unlikely(weft_coll_shm_mismatch(g, &s->slot->ring.x_head,
-						 weft_coll_ec_next(s->heads), false) ||
+	if (weft_unlikely((has_to_look(g) &&
+			   weft_coll_shm_mismatch(g, &s->slot->ring.x_head,
+						  weft_coll_ec_next(s->heads), false)) ||
 			  handed_out_in_ring(g)))
 		return WEFT_ERR_TRUNC;
 	return WEFT_OK;

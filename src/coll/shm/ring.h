@@ -18,6 +18,12 @@
  *                 last one combines the shares, clears x_came and posts x_head.  The other members
  *                 wait for x_head and read.
  *           Then each member passes the phase.
+ * Signs     With a core for each member one counter of all is slow: each has to fetch its line in
+ *           turn.  Members that meet without data exchange signs instead, which takes no phase.  In
+ *           round k each member signs at the one 2^k behind it, then waits for the sign of the one
+ *           2^k before it; after log2(n) rounds each knows that all have come.  A sign has a place for
+ *           even and one for odd meetings by signs: a member that signs in the one after the next
+ *           knows that all have come to the next, and so have read their signs of this one.
  * Free      A member that passes the last phase of a half ring counts itself; the last member to do
  *           so posts x_floor.  A place is free when all have passed the half ring before the last
  *           one, so each member counts once per half ring, not per phase.
@@ -44,6 +50,9 @@
  *             the root, or the last to arrive, passes
  *   gave[r]   and its share of data or area: member r's, before it comes or arrives; read until
  *             passed.  The last member's share becomes the result of a meeting that combines.
+ *   x_sign    of a member, round and parity: how many meetings by signs there have been; by the
+ *             member before it, which has written what and number there
+ *   x_asleep  members that sleep, or are about to; a member that is lost stays counted
  *   x_note    one per member: the collective that it called last, written by it, read by all at any
  *             time (mismatch.c)
  */
@@ -53,6 +62,7 @@
 #include "coll/shm/eventcount.h"
 
 #define WEFT_COLL_RING_MEMBERS WEFT_COLL_EC_SLEEPERS
+#define WEFT_COLL_RING_ROUNDS 5 /* of signs; 2 to that power are all members */
 #ifndef WEFT_COLL_RING_PLACES
 /* Half of it shares a switch of ranks; a power of two.  16: with 32 an allreduce in pieces, whose data
  * drive a place out of the caches before its turn comes again, took 17 % longer; with 8 a broadcast of
@@ -76,11 +86,25 @@ struct weft_coll_ring_note {
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_note;
 };
 
+/* What a member tells another one in a round; the number of the collective, and 0: not all mean the
+ * same. */
+struct weft_coll_ring_sign {
+	alignas(32) _Atomic uint64_t x_sign;
+	uint32_t what;
+	uint32_t number;
+};
+
+struct weft_coll_ring_signs {
+	alignas(WEFT_CACHELINE) struct weft_coll_ring_sign of[2];
+};
+
 struct weft_coll_ring {
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_head;
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_floor;
 	alignas(WEFT_CACHELINE) _Atomic uint32_t x_passed[2];
+	alignas(WEFT_CACHELINE) _Atomic uint32_t x_asleep;
 	struct weft_coll_ring_note note[WEFT_COLL_RING_MEMBERS];
+	struct weft_coll_ring_signs sign[WEFT_COLL_RING_MEMBERS][WEFT_COLL_RING_ROUNDS];
 	struct weft_coll_ring_place place[WEFT_COLL_RING_PLACES];
 	alignas(WEFT_CACHELINE) char area[2][WEFT_COLL_RING_AREA];
 };
@@ -89,6 +113,26 @@ static inline struct weft_coll_ring_place *weft_coll_ring_at(struct weft_coll_ri
 							     uint32_t phase)
 {
 	return &ring->place[phase % WEFT_COLL_RING_PLACES];
+}
+
+/* What member r is told in a round of a meeting by signs, `number`. */
+static inline struct weft_coll_ring_sign *
+weft_coll_ring_sign_at(struct weft_coll_ring *ring, unsigned r, unsigned round, uint32_t number)
+{
+	weft_assert(r < WEFT_COLL_RING_MEMBERS && round < WEFT_COLL_RING_ROUNDS);
+	return &ring->sign[r][round].of[number & 1];
+}
+
+/* n members will not meet any more.  The sleepers to wake. */
+static inline uint32_t weft_coll_ring_abort_signs(struct weft_coll_ring *ring, unsigned n,
+						  uint32_t why)
+{
+	uint32_t sleepers = 0;
+	for (unsigned r = 0; r < n; r++)
+		for (unsigned i = 0; i < WEFT_COLL_RING_ROUNDS * 2; i++)
+			sleepers |= weft_coll_ec_abort(
+				&weft_coll_ring_sign_at(ring, r, i / 2, i)->x_sign, why);
+	return sleepers;
 }
 
 /* Bytes of a place's data for each of n members, and of the area. */
@@ -166,12 +210,17 @@ static inline void weft_coll_ring_reset(struct weft_coll_ring *ring)
 	atomic_store_explicit(&ring->x_floor, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->x_passed[0], 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->x_passed[1], 0, memory_order_relaxed);
+	atomic_store_explicit(&ring->x_asleep, 0, memory_order_relaxed);
 	for (unsigned i = 0; i < WEFT_COLL_RING_PLACES; i++) {
 		weft_coll_ring_clear(&ring->place[i]);
 		ring->place[i].number = UINT32_MAX; /* the last group's could be equal */
 	}
-	for (unsigned r = 0; r < WEFT_COLL_RING_MEMBERS; r++)
+	for (unsigned r = 0; r < WEFT_COLL_RING_MEMBERS; r++) {
 		atomic_store_explicit(&ring->note[r].x_note, 0, memory_order_relaxed);
+		for (unsigned i = 0; i < WEFT_COLL_RING_ROUNDS * 2; i++)
+			atomic_store_explicit(&weft_coll_ring_sign_at(ring, r, i / 2, i)->x_sign, 0,
+					      memory_order_relaxed);
+	}
 }
 
 /*

@@ -42,7 +42,7 @@ static weft_err meet(const struct weft_coll_group *g, enum weft_coll_kind kind, 
 {
 	weft_assert(len <= WEFT_COLL_SHM_PIECE);
 	weft_coll_shm_note(g, kind, false);
-	return weft_coll_shm_meet(g, as_expected ? weft_coll_what(kind, len) : 0);
+	return weft_coll_shm_sync(g, as_expected ? weft_coll_what(kind, len) : 0);
 }
 
 /* The blocks that lie in each piece from byte `at` on, of `len` bytes, go to their places. */
@@ -97,48 +97,100 @@ weft_err weft_coll_stage_alltoall(const struct weft_coll_group *g, const struct 
 	return WEFT_OK;
 }
 
-/* Combines this member's share of what all have shown, n elements of `size` bytes from element
- * `lo` on, from the last rank to the first, as reduce.c does. */
-static void combine(const struct weft_coll_group *g, weft_reduce_fn *fn, char *acc, size_t lo,
-		    size_t n, size_t size)
+/* A piece of an allreduce: where it comes from and goes to, and its elements, of `size` bytes. */
+struct part {
+	const struct weft_coll_group *g;
+	const char *from;
+	char *to;
+	size_t count, size;
+};
+
+/* The bytes before member r's share. */
+static size_t share_at(const struct part *p, int r)
 {
-	memcpy(acc, shown_piece(g, g->size - 1) + lo * size, n * size);
-	for (int r = g->size - 2; r >= 0; r--)
-		fn(shown_piece(g, r) + lo * size, acc, n);
+	return p->count * (size_t)r / (size_t)p->g->size * p->size;
 }
 
-/* Of `count` elements in pieces: each shows its own, combines its share, shows that, and takes all
- * shares. */
-static weft_err allreduce_piece(const struct weft_coll_group *g, const struct weft_coll_args *a,
-				const char *from, char *to, size_t count)
+/* What each other member combines, on our stage. */
+static void show_shares(const struct part *p)
 {
-	size_t size = a->rtype->size, n = (size_t)g->size, me = (size_t)g->rank;
-	size_t lo = count * me / n, hi = count * (me + 1) / n;
-	memcpy(next_piece(g, g->rank), from, count * size);
-	weft_err err = meet(g, a->kind, count * size, true);
+	int me = p->g->rank;
+	size_t lo = share_at(p, me), hi = share_at(p, me + 1), end = share_at(p, p->g->size);
+	char *out = next_piece(p->g, me);
+	memcpy(out, p->from, lo);
+	memcpy(out + hi, p->from + hi, end - hi);
+}
+
+/* With a core each, all members would read from the last one first, then from the one before it ...:
+ * each has its cache begin with its neighbour. */
+static void prefetch_share(const struct part *p, size_t lo, size_t hi)
+{
+	const struct weft_coll_group *g = p->g;
+	if (g->crowded || g->size == 2)
+		return;
+	for (int k = 1; k < g->size; k++) {
+		const char *in = shown_piece(g, (g->rank + k) % g->size);
+		for (size_t at = lo & ~(size_t)(WEFT_CACHELINE - 1); at < hi; at += WEFT_CACHELINE)
+			__builtin_prefetch(in + at);
+	}
+}
+
+/* Combines this member's share of what all have shown, from the last rank to the first, as reduce.c
+ * does. */
+static void combine_share(const struct part *p, weft_reduce_fn *fn)
+{
+	const struct weft_coll_group *g = p->g;
+	size_t lo = share_at(p, g->rank), hi = share_at(p, g->rank + 1);
+	char *acc = next_piece(g, g->rank) + lo;
+	prefetch_share(p, lo, hi);
+	for (int r = g->size - 1; r >= 0 && hi > lo; r--) {
+		const char *in = r == g->rank ? p->from : shown_piece(g, r);
+		if (r == g->size - 1)
+			memcpy(acc, in + lo, hi - lo);
+		else
+			fn(in + lo, acc, (hi - lo) / p->size);
+	}
+}
+
+/* Each begins with its own. */
+static void collect_shares(const struct part *p)
+{
+	const struct weft_coll_group *g = p->g;
+	for (int k = 0; k < g->size; k++) {
+		int r = (g->rank + k) % g->size;
+		size_t lo = share_at(p, r), hi = share_at(p, r + 1);
+		memcpy(p->to + lo, shown_piece(g, r) + lo, hi - lo);
+	}
+}
+
+static weft_err allreduce_piece(const struct part *p, const struct weft_coll_args *a)
+{
+	const struct weft_coll_group *g = p->g;
+	size_t len = p->count * p->size;
+	show_shares(p);
+	weft_err err = meet(g, a->kind, len, true);
 	if (err)
 		return err;
-	if (hi > lo)
-		combine(g, a->op.fn, next_piece(g, g->rank), lo, hi - lo, size);
-	err = meet(g, a->kind, count * size, true);
-	for (size_t r = 0; r < n && !err; r++) {
-		lo = count * r / n;
-		hi = count * (r + 1) / n;
-		memcpy(to + lo * size, shown_piece(g, (int)r), (hi - lo) * size);
-	}
+	combine_share(p, a->op.fn);
+	err = meet(g, a->kind, len, true);
+	if (!err)
+		collect_shares(p);
 	return err;
 }
 
 weft_err weft_coll_stage_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	size_t size = a->rtype->size, most = WEFT_COLL_SHM_PIECE / size, count;
+	size_t size = a->rtype->size, most = WEFT_COLL_SHM_PIECE / size;
 	weft_assert(size && most);
-	const char *from = a->in_place ? a->rbuf : a->sbuf;
+	struct part p = {
+		.g = g, .from = a->in_place ? a->rbuf : a->sbuf, .to = a->rbuf, .size = size};
 	weft_err err = WEFT_OK;
 	weft_count(WEFT_CNT_COLL_STAGES, 1);
-	for (size_t at = 0; at < a->rcount && !err; at += count) {
-		count = least(a->rcount - at, most);
-		err = allreduce_piece(g, a, from + at * size, (char *)a->rbuf + at * size, count);
+	for (size_t at = 0; at < a->rcount && !err; at += p.count) {
+		p.count = least(a->rcount - at, most);
+		err = allreduce_piece(&p, a);
+		p.from += p.count * size;
+		p.to += p.count * size;
 	}
 	return err;
 }

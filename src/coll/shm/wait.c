@@ -49,7 +49,6 @@ static weft_err sleep_until_reached(const struct awaited *w)
 {
 	unsigned me = (unsigned)w->g->rank;
 	uint32_t sleepers;
-	weft_coll_shm_note_again(w->g);
 	/* Each round ends with news: the number, or a lost process. */
 	while (!weft_coll_ec_reached(w->x_ec, w->number)) {
 		if (weft_unlikely(member_lost(w->g))) {
@@ -74,7 +73,12 @@ static weft_err sleep_until_reached(const struct awaited *w)
 
 static weft_err wait_long(const struct awaited *w)
 {
-	weft_err err = weft_task_look_for_a_while(is_reached, w) ? WEFT_OK : sleep_until_reached(w);
+	weft_err err = WEFT_OK;
+	if (!weft_task_look_for_a_while(is_reached, w)) {
+		weft_coll_shm_note_sleep(w->g);
+		err = sleep_until_reached(w);
+		weft_coll_shm_note_awake(w->g);
+	}
 	if (!err)
 		err = weft_coll_ec_failed(w->x_ec);
 	if (weft_unlikely(err))

@@ -49,7 +49,7 @@ struct weft_shm_inbox {
 	struct weft_shm_word word[WEFT_NET_WORDS];
 	alignas(WEFT_CACHELINE) struct weft_region_shown regions;
 };
-_Static_assert(sizeof(struct weft_shm_inbox) <= 77 * 4096, "an inbox is 77 pages");
+_Static_assert(sizeof(struct weft_shm_inbox) <= 79 * 4096, "an inbox is 79 pages");
 
 struct weft_shm_link {
 	/* Read by posters. */
