@@ -9,7 +9,7 @@
  *
  *   mpiexec -n 2 heat [--in FILE] [--out FILE] [--steps N] [--layers N]
  *
- * Reads PNG or PGM, writes PNG.  Prints what the transfers cost:
+ * Reads PNG or PGM, writes PNG (or PGM, if FILE ends so).  Prints what the transfers cost:
  *
  *   total     the steps alone
  *   in waits  the part of it in MPI_Waitall, mean over threads

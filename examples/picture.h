@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * picture.h - reads a PNG or PGM as grey values from 0 to 1, writes a PNG.
+ * picture.h - reads a PNG or PGM as grey values from 0 to 1, writes a PNG, or a PGM where the name says so.
  */
 #ifndef PICTURE_H
 #define PICTURE_H
@@ -123,12 +123,30 @@ static inline int picture_read(struct picture *p, const char *name)
 	return bad;
 }
 
+static inline int picture_write_pgm(const struct picture *p, const char *name,
+				    const unsigned char *bytes)
+{
+	size_t n = (size_t)p->width * p->height;
+	FILE *file = fopen(name, "wb");
+	int good = 0;
+
+	if (file) {
+		good = fprintf(file, "P5\n%d %d\n255\n", p->width, p->height) > 0 &&
+		       fwrite(bytes, 1, n, file) == n;
+		good = fclose(file) == 0 && good;
+	}
+	if (!good)
+		perror(name);
+	return good ? 0 : -1;
+}
+
 /* Brightest becomes white. */
 static inline int picture_write(const struct picture *p, const char *name)
 {
 	png_image png = {.version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_GRAY};
 	size_t n = (size_t)p->width * p->height;
 	unsigned char *bytes = malloc(n);
+	size_t end = strlen(name);
 	double most = 0;
 	int good = 0;
 
@@ -139,6 +157,11 @@ static inline int picture_write(const struct picture *p, const char *name)
 	if (bytes) {
 		for (size_t i = 0; i < n; i++)
 			bytes[i] = (unsigned char)(most > 0 ? p->grey[i] / most * 255 + 0.5 : 0);
+		if (end > 4 && strcmp(name + end - 4, ".pgm") == 0) {
+			int bad = picture_write_pgm(p, name, bytes);
+			free(bytes);
+			return bad;
+		}
 		good = png_image_write_to_file(&png, name, 0, bytes, 0, NULL);
 	}
 	if (!good)
