@@ -25,6 +25,7 @@ import time
 sys.dont_write_bytecode = True  # the folder may be the system's
 from bench_page import page
 from bench_papers import benches_of, figures_of
+from bench_places import Places, alone
 from bench_rails import main as rails
 from bench_svg import below_each_other, charts, number, title_of
 from bench_table import BENCHES, LINKS, PEERS
@@ -610,6 +611,8 @@ def parse(argv):
     parser.add_argument("--part", metavar="PART", help="one part alone, as progress names it: '16', '8 ranks barrier'")
     parser.add_argument("--ult", action="store_true",
                         help="also with user-level threads (waiters)")
+    parser.add_argument("--folders", metavar="NAME=DIR,...", default="",
+                        help="io: on these, not on file systems made for it (tmpfs, ext4 on a loop device, FUSE with latency)")
     parser.add_argument("--quick", action="store_true", help="fewer cases, shorter")
     parser.add_argument("--csv", metavar="FILE", help="write " + ",".join(COLUMNS) + "; - is stdout")
     parser.add_argument("--svg", metavar="FILE", help="draw it")
@@ -671,6 +674,12 @@ def check(o):
     if o.link not in bench.links:
         die(f"--link {o.link}: {o.bench} runs over {', '.join(bench.links)}")
     check_ranks(o, bench)
+    o.folders = [tuple(item.split("=", 1)) for item in o.folders.split(",") if item]
+    if o.folders and not bench.places:
+        die(f"--folders: {o.bench} needs none")
+    for item in o.folders:
+        if len(item) != 2 or not os.path.isdir(item[1]) or not os.access(item[1], os.W_OK):
+            die(f"--folders {'='.join(item)}: NAME=DIR, a folder to write to")
     if o.runs < 1:
         die(f"--runs {o.runs}: 1 or more")
     for path in (o.csv, o.svg):
@@ -698,9 +707,21 @@ def main(argv):
         return subprocess.run([TWO_HOSTS, "--rate", "1gbit", sys.executable, __file__, *argv],
                               env=env, check=False).returncode
 
-    rows = [Row("weft", bench, options, programs)]
+    if not bench.places:
+        return measure(bench, options, programs, [])
+    if not options.folders:
+        alone([sys.executable, __file__, *argv])
+    with Places(programs, say, options.folders) as places:
+        if not places.folders:
+            die("no file system to measure on; give --folders", 1)
+        return measure(bench, options, programs, places.arguments())
+
+
+def measure(bench, options, programs, more):
+    """The rows of one bench, with these arguments for each program: the exit code."""
+    rows = [Row("weft", bench, options, programs, more=more)]
     if bench.also_off:
-        rows.append(Row("weft", bench, options, programs, off=True))
+        rows.append(Row("weft", bench, options, programs, off=True, more=more))
     also = bench.also + ((("weft, user-level threads", bench.ult),) if options.ult else ())
     rows += [Row("weft", bench, options, programs, label=n, more=a) for n, a in also]
     flags = argobots() if bench.argobots else None
@@ -712,7 +733,7 @@ def main(argv):
         if name == "openmpi-tuned" and options.link not in bench.tuned:
             say(f"openmpi-tuned: nothing to tune for {options.bench} over {options.link}; left out")
             continue
-        rows.append(Row(name, bench, options, programs))
+        rows.append(Row(name, bench, options, programs, more=more))
     if options.link in bench.limit and 2 in options.ranks:
         rows.append(Row("limit", bench, options, programs))
 

@@ -13,7 +13,7 @@ class Bench:
     def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
                  ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False,
                  at=(2,), quick_at=None, peers=PEERS, alone=False, also=(), ult=None,
-                 examples=False, argobots=None, x="", undrawn=(), names_rows=False):
+                 examples=False, argobots=None, x="", undrawn=(), names_rows=False, places=False):
         self.source, self.asks, self.unit, self.links = source, asks, unit, links
         self.parts, self.quick_parts = parts, quick_parts or parts
         self.limit = limit or {}          # link -> arguments of the program `limit`
@@ -31,6 +31,7 @@ class Bench:
         self.ult = ult                    # arguments that --ult adds one more row with
         self.names_rows = names_rows      # the program holds several rows and names each in front
         self.argobots = argobots          # a program that asks Argobots the same, where it is installed
+        self.places = places              # the program is told folders on several file systems (bench_places.py)
         self.examples = examples          # several programs that print rows when called with --rows
 
     def log_of(self, metric):
@@ -120,6 +121,10 @@ BENCHES = {
     "epoch": Bench("rma/epoch", "what does it cost to open and close epochs of one-sided accesses, also with more ranks than cores?",
                    "us; lock: by the locks of all ranks", parts=(("lock",), ("fence",), ("pscw",)), links=("shm", "tcp"),
                    at=(2, 4, 8, 16), quick_at=(2, 8), tuned=YIELD, log=("time",)),
+    "io": Bench("io/io", "what does MPI-IO cost beside the system's own calls, and does it hide behind computation?",
+                "us per access of the slowest rank; records per second; share hidden", links=("shm", "tcp"), seconds=120,
+                parts=tuple((k,) for k in ("contiguous", "strided", "subarray", "pointer", "many", "overlap")),
+                at=(2, 4), quick_at=(2,), tuned=YIELD, names_rows=True, places=True, bars=True, log=("time", "rate")),
     "task": Bench("task/task", "what does a task cost, by where its queue hangs?",
                   "ns from create to done; beside it simpler schemes",
                   names_rows=True, links=("shm",), ranks=False,
