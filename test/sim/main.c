@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/mechanism.h"
 #include "sim.h"
 
 #define JOBS_MAX 64
@@ -193,6 +194,7 @@ int main(int argc, char **argv)
 	/* The schedule alone polls, and time is virtual: a poll in vain is no reason to sleep. */
 	setenv("WEFT_FLAVOUR", "explicit", 1);
 	setenv("WEFT_WITHOUT", "poll_pause", 0);
+	CHECK(weft_mechanisms_init() == WEFT_OK);
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	CHECK(shared != MAP_FAILED);
