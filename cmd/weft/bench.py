@@ -23,10 +23,12 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # the folder may be the system's
+from bench_nas import main as nas
 from bench_page import page
 from bench_papers import benches_of, figures_of
 from bench_places import Places, alone
 from bench_rails import main as rails
+from bench_run import run_command
 from bench_svg import below_each_other, charts, number, title_of
 from bench_table import BENCHES, LINKS, PEERS
 
@@ -254,57 +256,21 @@ class Row:
         return self.mpi.start(self.programs[""], args, ranks, o.link, **more)
 
 
-def end_group(process):
-    """Ends what we started: first asked, then made to.  Quick enough for a caller that gives us two seconds to end."""
-    for sig, seconds in ((signal.SIGTERM, 1), (signal.SIGKILL, 5)):
-        try:
-            os.killpg(process.pid, sig)
-        except ProcessLookupError:
-            return
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            continue
-    # The leader is gone; what it left behind goes too.
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
 def run_once(row, part, ranks, patience):
     """Rows that one run printed, and what went wrong with it (or None)."""
-    command, extra = row.command(part, ranks)
-    # The user's settings stay; what a launcher left, if we run under one, does not.
-    env = {k: v for k, v in os.environ.items()
-           if not re.match(r"(PMIX?|OMPI_COMM|PRTE|HYDI|MPIEXEC|WEFT_BOOT)_", k)}
-    env.update(extra)
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=env,
-                                   start_new_session=True)
-        wrong = None
-        try:
-            if process.wait(patience):
-                wrong = f"exit code {process.returncode}"
-        except subprocess.TimeoutExpired:
-            wrong = f"no answer within {patience:.0f} s"
-        finally:
-            end_group(process)
-        out.seek(0)
-        err.seek(0)
-        results = []
-        for line in out:
-            fields = line.strip().split(",")
-            impl = fields.pop(0) if len(fields) == 5 and row.bench.names_rows else row.label
-            if len(fields) > 4:
-                wrong = wrong or "exit: a comma in " + line.strip()
-            if len(fields) == 4 and re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", fields[3]):
-                results.append((impl, *fields[:3], float(fields[3])))
-        if not wrong and not results:
-            wrong = "printed no result"
-        if wrong and not wrong.startswith("no answer"):
-            lines = [line.strip() for line in err if line.strip().strip("-")]
-            wrong += ": " + (lines[0][:200] if lines else "it says nothing")
+    printed, said, wrong = run_command(*row.command(part, ranks), patience)
+    results = []
+    for line in printed:
+        fields = line.strip().split(",")
+        impl = fields.pop(0) if len(fields) == 5 and row.bench.names_rows else row.label
+        if len(fields) > 4:
+            wrong = wrong or "exit: a comma in " + line.strip()
+        if len(fields) == 4 and re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", fields[3]):
+            results.append((impl, *fields[:3], float(fields[3])))
+    if not wrong and not results:
+        wrong = "printed no result"
+    if wrong and not wrong.startswith("no answer"):
+        wrong += ": " + said
     return results, wrong
 
 
@@ -453,7 +419,7 @@ def parse_paper(argv):
     parser.add_argument("--quick", action="store_true", help="fewer cases, shorter")
     o = parser.parse_args(argv)
     given = [name for name in o.only.split(",") if name] or list(BENCHES)
-    papers = {name: [] if name in BENCHES else benches_of(name) for name in given}
+    papers = {name: [] if name in BENCHES else [b for b in benches_of(name) if b in BENCHES] for name in given}
     o.only = list(dict.fromkeys(b for name in given for b in papers[name] or [name]))
     for name in o.only:
         if name not in BENCHES:
@@ -599,7 +565,7 @@ def parse(argv):
     parser = Parser(
         prog="weft bench", description="Measures weft, and other MPIs beside it in the same run.",
         epilog="`weft bench list` says what each bench asks; `weft bench paper --help`: all on a page.")
-    parser.add_argument("bench", metavar="BENCH", help="list, paper, rails, " + ", ".join(BENCHES))
+    parser.add_argument("bench", metavar="BENCH", help="list, paper, rails, nas, " + ", ".join(BENCHES))
     parser.add_argument("--ranks", metavar="N,...", help="ranks, even numbers (coll: 2,4,8,16; else 2)")
     parser.add_argument("--link", choices=LINKS, default="shm",
                         help="shared memory, tcp on this machine, or two network namespaces joined "
@@ -666,7 +632,7 @@ def peer(text, o, bench):
 
 def check(o):
     if o.bench not in BENCHES:
-        die(f"no bench '{o.bench}'; there are list, paper, rails, {', '.join(BENCHES)}")
+        die(f"no bench '{o.bench}'; there are list, paper, rails, nas, {', '.join(BENCHES)}")
     bench = BENCHES[o.bench]
     if o.ult and not bench.ult:
         die(f"--ult: {o.bench} cannot be asked of user-level threads")
@@ -692,12 +658,15 @@ def main(argv):
         return paper(argv[1:])
     if argv[:1] == ["rails"]:
         return rails(argv[1:], Programs, MPIS["weft"].mpiexec, MPIS["weft"].compiler, TWO_HOSTS)
+    if argv[:1] == ["nas"]:
+        return nas(argv[1:], Parser, MPIS, peer, say, die)
     options = parse(argv)
     if options.bench == "list":
         for name, bench in BENCHES.items():
             print(f"{name:<10} {bench.asks}\n{'':<10} {bench.unit}; over {', '.join(bench.links)}\n"
                   f"{'':<10} papers: {figures_of(name)}")
-        print("\nrails: two links to one peer, and a cut; see weft bench rails --help")
+        print("\nrails: two links to one peer, and a cut; see weft bench rails --help"
+              f"\nnas: the NAS Parallel Benchmarks that you have built; papers: {figures_of('nas')}; see weft bench nas --help")
         return 0
     bench = check(options)
     programs = Programs()

@@ -103,8 +103,7 @@ def section(title, asks, theirs, names, rows, benches, drawn):
         links = dict.fromkeys(row["link"] for row in rows if row["bench"] == name)
         asked = [p for p in PEERS if any(row["impl"] == p for row in rows)]
         if not links:
-            why = "not measured in this run" if name in benches else "there is no such bench yet"
-            out.append(f"<p><b>weft bench {html.escape(name)}</b>: {why}.</p>")
+            out.append(f"<p><b>weft bench {html.escape(name)}</b>: not measured in this run.</p>")
         if drawn.setdefault(name, title) != title and links:
             out.append(f'<p><b>weft bench {html.escape(name)}</b>: drawn under '
                        f'<a href="#{anchor(drawn[name])}">{html.escape(drawn[name])}</a>.</p>')
