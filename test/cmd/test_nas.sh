@@ -10,7 +10,7 @@ command -v python3 >/dev/null 2>&1 || {
 here=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-bad=0
+cd "$work" && bad=0 || exit 1 # the programs write where they run
 fail() {
 	echo "FAILED: $*" >&2
 	bad=1
