@@ -209,10 +209,12 @@ WEFT_SOURCE_API weft_err weft_event_post_doorbell(struct weft_events *es, struct
 
 /*
  * Reading and writing of regular files without a thread each: through io_uring, `depth` at a time
- * (0: 64), or where the system has none through one thread.
+ * (0: 64), or where the system has none through the blocking calls of a few threads, which are
+ * started where calls wait.  Requests are not ordered, but for an fsync by threads, which comes
+ * after the writes that were posted before.
  */
 WEFT_SOURCE_API weft_err weft_events_open_files(unsigned depth, struct weft_events **es_p);
-/* The same by one thread's blocking calls, for file systems that io_uring does not suit. */
+/* The same by threads' blocking calls, for file systems that io_uring does not suit. */
 WEFT_SOURCE_API weft_err weft_events_open_files_blocking(struct weft_events **es_p);
 /* The results are those of pread, pwrite and fsync, or -errno. */
 WEFT_SOURCE_API weft_err weft_event_post_read(struct weft_events *es, struct weft_event *ev, int fd,
@@ -230,7 +232,7 @@ WEFT_SOURCE_API weft_err weft_event_post_writev(struct weft_events *es, struct w
 						uint64_t offset);
 WEFT_SOURCE_API weft_err weft_event_post_fsync(struct weft_events *es, struct weft_event *ev,
 					       int fd);
-/* "io_uring" or "a thread". */
+/* "io_uring" or "threads". */
 WEFT_SOURCE_API const char *weft_events_files_by(const struct weft_events *es);
 
 #ifdef __cplusplus

@@ -46,7 +46,7 @@ WEFT_SETTING(IDLE_PERIOD_US, "idle_period_us", INT, "-1", -1, 1000000, NULL, "id
 WEFT_SETTING(TIMER_POLL_MS, "timer_poll_ms", INT, "0", 0, 10000, NULL, "the watcher also polls everything with this period, armed or not; 0: it need not")
 WEFT_SETTING(SLOW_TASK_MS, "slow_task_ms", INT, "100", 0, 3600000, NULL, "milliseconds after which a repeat task, which keeps its queue from others meanwhile, is reported; ten times as long: any task, while it runs; 0: never")
 WEFT_SETTING(TIMER_MS, "timer_ms", INT, "10", 1, 10000, NULL, "period of the safety net for sources that cannot be armed")
-WEFT_SETTING(IO_URING, "io_uring", BOOL, "on", 0, 0, NULL, "file events go through io_uring where the system has it; off: through a thread")
+WEFT_SETTING(IO_URING, "io_uring", BOOL, "on", 0, 0, NULL, "file events go through io_uring where the system has it; off: through threads")
 
 /* ult */
 WEFT_SETTING(ULT_WORKERS, "ult_workers", INT, "0", 0, 256, NULL, "kernel threads that run user-level threads; 0: one per core of this process's share")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ev_file.c - reading and writing of regular files as an event source: through io_uring, or where
- * there is none through the blocking calls of one thread.
+ * there is none through the blocking calls of a few threads (ev_file_pool.c).
  *
  * At most `depth` requests are with the kernel; the rest wait here, by priority.  What was posted
  * together is submitted together.  A long request goes to the kernel's own threads at once: a copy
@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/settings.h"
-#include "task/event/event_int.h"
+#include "task/event/ev_file.h"
 #include "task/event/uring.h"
 
 #include <errno.h>
@@ -18,37 +18,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #define DEPTH 64
 #define DEPTH_MAX 4096
 #define LONG_BYTES 65536u /* copied in about 10 us */
 
-enum file_op { FILE_READ, FILE_WRITE, FILE_FSYNC, FILE_READV, FILE_WRITEV };
-
-struct file_request {
-	struct weft_event *next; /* among those that wait here */
-	void *buffer;            /* READV, WRITEV: the vector */
-	size_t bytes;
-	uint64_t offset;
-	int fd;
-	uint32_t pieces; /* of the vector */
-	uint8_t op;
-	bool with_kernel;
-	bool withdrawn;
-};
-
-_Static_assert(sizeof(struct file_request) <= sizeof(((struct weft_ev *)0)->of_source), "it fits");
-
 struct files {
 	struct weft_uring ring;
-	unsigned depth, inflight;   /* M */
-	struct weft_event *waiting; /* M */
+	unsigned depth, inflight;       /* M */
+	struct weft_file_queue waiting; /* M */
 };
 
 static struct file_request *request_of(const struct weft_event *ev)
 {
-	return weft_task_event_data(ev);
+	return weft_task_file_request(ev);
 }
 
 /* ---- io_uring
@@ -76,10 +59,11 @@ static void fill_entry(struct io_uring_sqe *e, struct weft_event *ev)
 static bool feed_kernel(struct files *f)
 {
 	struct io_uring_sqe *e;
-	while (f->waiting && f->inflight < f->depth && (e = weft_task_uring_entry(&f->ring))) {
+	while (f->waiting.first && f->inflight < f->depth &&
+	       (e = weft_task_uring_entry(&f->ring))) {
 		/* ends: none waits, or no room */
-		struct weft_event *ev = f->waiting;
-		f->waiting = request_of(ev)->next;
+		struct weft_event *ev = f->waiting.first;
+		weft_task_file_queue_cut(&f->waiting, NULL, ev);
 		request_of(ev)->with_kernel = true;
 		fill_entry(e, ev);
 		f->inflight++;
@@ -90,11 +74,7 @@ static bool feed_kernel(struct files *f)
 static bool file_attach(void *arg, struct weft_event *ev, int64_t *result_p)
 {
 	struct files *f = arg;
-	struct weft_event **at = &f->waiting;
-	while (*at && (*at)->priority >= ev->priority) /* ends at the last */
-		at = &request_of(*at)->next;
-	request_of(ev)->next = *at;
-	*at = ev;
+	weft_task_file_queue_add(&f->waiting, ev);
 	return false; /* the look that follows feeds the kernel */
 }
 
@@ -111,11 +91,7 @@ static bool file_detach(void *arg, struct weft_event *ev)
 		}
 		return false;
 	}
-	struct weft_event **at = &f->waiting;
-	while (*at && *at != ev) /* ends at ev: it waits */
-		at = &request_of(*at)->next;
-	if (*at)
-		*at = request_of(ev)->next;
+	(void)weft_task_file_queue_remove(&f->waiting, ev);
 	return true;
 }
 
@@ -141,7 +117,7 @@ static void file_poll_group(void *arg, struct weft_events *es)
 		}
 		weft_event_complete(ev, result);
 	}
-	if (f->waiting)
+	if (f->waiting.first)
 		(void)feed_kernel(f);
 }
 
@@ -193,35 +169,6 @@ static weft_err open_uring(unsigned depth, struct weft_events **es_p)
 	return err;
 }
 
-/* ---- a thread
- * ----------------------------------------------------------------------------------------- */
-
-static bool file_block(void *arg, struct weft_event *ev, int64_t *result_p)
-{
-	struct file_request *r = request_of(ev);
-	ssize_t n = 0;
-	do { /* ends: signals are blocked in this thread, so at once */
-		if (r->op == FILE_READ)
-			n = pread(r->fd, r->buffer, r->bytes, (off_t)r->offset);
-		else if (r->op == FILE_WRITE)
-			n = pwrite(r->fd, r->buffer, r->bytes, (off_t)r->offset);
-		else if (r->op == FILE_READV)
-			n = preadv(r->fd, r->buffer, (int)r->pieces, (off_t)r->offset);
-		else if (r->op == FILE_WRITEV)
-			n = pwritev(r->fd, r->buffer, (int)r->pieces, (off_t)r->offset);
-		else
-			n = fsync(r->fd);
-	} while (n < 0 && errno == EINTR);
-	*result_p = n < 0 ? -errno : n;
-	return true;
-}
-
-static weft_err open_thread(struct weft_events **es_p)
-{
-	struct weft_events_ops ops = {.name = "files (a thread)", .block = file_block};
-	return weft_events_open(&ops, NULL, es_p);
-}
-
 /* ---- both
  * -----------------------------------------------------------------------------------------------
  */
@@ -235,17 +182,17 @@ weft_err weft_events_open_files(unsigned depth, struct weft_events **es_p)
 		if (err != WEFT_ERR_UNSUPPORTED)
 			return err;
 	}
-	return open_thread(es_p);
+	return weft_task_file_pool_open(false, es_p);
 }
 
 weft_err weft_events_open_files_blocking(struct weft_events **es_p)
 {
-	return es_p ? open_thread(es_p) : WEFT_ERR_ARG;
+	return es_p ? weft_task_file_pool_open(true, es_p) : WEFT_ERR_ARG;
 }
 
 const char *weft_events_files_by(const struct weft_events *es)
 {
-	return es->ops.has_fd ? "io_uring" : "a thread";
+	return es->ops.has_fd ? "io_uring" : "threads";
 }
 
 static weft_err post_file_request(struct weft_events *es, struct weft_event *ev,

@@ -150,7 +150,7 @@ static weft_err arm_requests(struct weft_events *es)
 /* What the engine must know of us after each look. */
 static void describe_to_engine(struct weft_events *es)
 {
-	bool bell = es->ops.has_fd || es->blocker;
+	bool bell = es->ops.has_fd || es->blocker || es->ops.flags & WEFT_EVENTS_LOOKS;
 	weft_task_source_timed_locked(
 		&es->source, es->count && (!bell || es->now == WEFT_EVENTS_POLL || es->retry));
 	weft_task_source_idle_locked(&es->source, !es->count && weft_mpsc_empty(&es->sub));
@@ -318,6 +318,8 @@ weft_err weft_events_close(struct weft_events *es)
 	while (withdraw_all(es)) /* ends: what the system or a blocking call still has comes back */
 		nanosleep(&nap, NULL);
 	weft_task_blocker_destroy(es->blocker);
+	if (es->stop_arg)
+		es->stop_arg(es->arg);
 	weft_task_source_remove(&es->source);
 	weft_assert(!es->count && weft_list_empty(&es->pending) && weft_list_empty(&es->done));
 	if (es->free_arg)

@@ -60,24 +60,29 @@ static inline void *weft_task_event_data(const struct weft_event *ev)
 	return weft_task_event_of(ev)->of_source;
 }
 
+/* A flag of a ready-made source's ops: threads of its own look at it when something is there. */
+#define WEFT_EVENTS_LOOKS (1u << 31)
+
 struct weft_blocker;
 
 struct weft_events {
-	struct weft_events_ops ops;   /* I */
-	void *arg;                    /* I */
-	struct weft_mpsc sub;         /* posters push, holder of the mask pops */
-	struct weft_list pending;     /* M: by priority */
-	struct weft_list done;        /* M: completed by a callback that still runs */
-	struct weft_link *cursor;     /* M: what weft_events_next returns */
-	size_t count;                 /* M: in pending */
-	enum weft_events_method now;  /* M: as chosen last */
-	bool chosen;                  /* M: by the source or the program, not by default */
-	unsigned looks;               /* M */
-	bool retry;                   /* M: arming did not succeed: the timer shall look */
-	bool closed;                  /* M */
-	bool in_block;                /* M: a blocking call is made */
-	_Atomic bool x_cancels;       /* cancellers set, the holder clears */
-	void (*free_arg)(void *arg);  /* I: of a ready-made source, after the last call */
+	struct weft_events_ops ops;  /* I */
+	void *arg;                   /* I */
+	struct weft_mpsc sub;        /* posters push, holder of the mask pops */
+	struct weft_list pending;    /* M: by priority */
+	struct weft_list done;       /* M: completed by a callback that still runs */
+	struct weft_link *cursor;    /* M: what weft_events_next returns */
+	size_t count;                /* M: in pending */
+	enum weft_events_method now; /* M: as chosen last */
+	bool chosen;                 /* M: by the source or the program, not by default */
+	unsigned looks;              /* M */
+	bool retry;                  /* M: arming did not succeed: the timer shall look */
+	bool closed;                 /* M */
+	bool in_block;               /* M: a blocking call is made */
+	_Atomic bool x_cancels;      /* cancellers set, the holder clears */
+	/* I: of a ready-made source. */
+	void (*stop_arg)(void *arg);  /* no request is left; threads of its own end */
+	void (*free_arg)(void *arg);  /* after the last call */
 	struct weft_blocker *blocker; /* I */
 	struct weft_source source;
 };
