@@ -12,6 +12,7 @@
 #include "coll/blocking.h"
 #include "coll/limits.h"
 #include "coll/shm/shm.h"
+#include "task/task.h"
 
 /* ---- what fits where ------------------------------------------------------------------------ */
 
@@ -217,6 +218,16 @@ static unsigned ways_on(void)
 	       (weft_mechanism_on(WEFT_MECH_COLL_READ) ? (unsigned)WEFT_COLL_SHM_READ : 0);
 }
 
+/* Members with a core each look at words in memory, not at the network: for the engine they have
+ * computed, and it would be woken at once for what comes next. */
+static bool waits_in_memory(const struct weft_coll_case *c, const struct weft_coll_way *w,
+			    const struct weft_coll_args *a)
+{
+	bool gives = (c->kind == WEFT_COLL_GATHER || c->kind == WEFT_COLL_REDUCE) &&
+		     c->g->rank != a->root;
+	return w->needs && !c->g->crowded && !gives;
+}
+
 weft_err weft_coll_blocking(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
 	struct weft_coll_case c;
@@ -236,5 +247,10 @@ weft_err weft_coll_blocking(const struct weft_coll_group *g, const struct weft_c
 	if (w && weft_trace_on())
 		weft_trace_put(WEFT_TRACE_COLL_SHORT, a->kind, weft_comm_ctx_id(g->ctx),
 			       weft_trace_static(w->name), c.bytes);
-	return w ? w->run(g, a) : WEFT_AGAIN;
+	if (!w)
+		return WEFT_AGAIN;
+	weft_err err = w->run(g, a);
+	if (waits_in_memory(&c, w, a))
+		weft_task_engine_waited();
+	return err;
 }

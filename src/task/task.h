@@ -45,6 +45,13 @@ void weft_task_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadlin
 uint64_t weft_task_engine_patience(bool *yield_p);
 
 /*
+ * Such a thread has seen its word, and goes back to the application: what the end of a wait does.  One
+ * look, so that messages of others go on; and the watcher is not woken for what comes next if, as learned
+ * for the caller, the thread will be back soon.
+ */
+void weft_task_engine_waited(void);
+
+/*
  * How many ranks share how many cores here; cpus 0: ask the system.  More ranks than cores: waiters
  * yield instead of spinning.  Called by rt/ once it knows; any time.
  */

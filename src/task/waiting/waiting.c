@@ -208,6 +208,42 @@ int weft_task_engine_look(void)
 	return look(&weft_task_engine, &w);
 }
 
+/* With the baton in hand and bells armed: a wait whose operations are done. */
+static __attribute__((noinline)) void end_wait(struct weft_engine *e, struct wait_call *w,
+					       const void *site)
+{
+	weft_assert(w->held);
+	w->c = NULL;
+	w->n = w->first = 0;
+	w->all = true;
+	w->deadline_ns = WEFT_NEVER;
+	w->site = site;
+	w->parker = NULL;
+	w->ready = NULL;
+	w->turned_away = 0;
+	w->enlisted = w->parked_once = w->slept = w->pauses = w->found = false;
+	weft_task_holder_wait(e, w);
+}
+
+static __attribute__((noinline)) void waited(struct weft_engine *e, struct wait_call *w,
+					     const void *site)
+{
+	if (!weft_task_holder_look_begin(e, w))
+		return;
+	if (weft_task_holder_some_armed(e)) {
+		end_wait(e, w, site);
+		return;
+	}
+	(void)weft_task_holder_round(e, WEFT_ROUND_QUICK);
+	weft_task_holder_look_end(e, w, site);
+}
+
+void weft_task_engine_waited(void)
+{
+	struct wait_call w;
+	waited(&weft_task_engine, &w, WEFT_WAIT_SITE);
+}
+
 static __attribute__((noinline)) void wait_looking(struct weft_completion *c, bool own,
 						   const void *site)
 {
