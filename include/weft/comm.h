@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * comm.h - messages between the processes of a job, without MPI: peers, tags, requests, active
- * messages, put and get.
+ * messages, and one-sided: put, get, atomics, notifications.
  *
  * Start the program with weft's mpiexec (or alone: then there is one peer, itself).  Works beside
  * MPI too: after MPI_Init in the same process, these messages never meet MPI's.
@@ -99,17 +99,75 @@ WEFT_COMM_API weft_err weft_comm_am_handler(int id, weft_comm_handler fn, void *
 /* data may be used again at once.  Outside handlers: may wait for room. */
 WEFT_COMM_API weft_err weft_comm_am(int peer, int id, const void *data, size_t bytes);
 
-/* ---- put and get ----------------------------------------------------------------------------- */
+/* ---- one-sided ------------------------------------------------------------------------------- */
 
-/* Memory that peers may write and read; the key is its name at the peers. */
+/*
+ * A region is memory of a process that its peers may read, write and change.  The target's engine serves an
+ * access, in the background: its program takes no part, and may compute or sleep.
+ *
+ * Start   as of messages.  req NULL: weft_comm_flush tells when it is over, and whether it failed.
+ * Owner   buf and old are the access's until it is done.
+ * Order   none between accesses.  What one has done is there for every access that starts after it is done.
+ * Errors  WEFT_ERR_ARG: not inside of what key names there; nothing is touched.  WEFT_ERR_PEER: it is gone.
+ */
+
+/* Memory that peers may reach; the key is its name at the peers. */
 WEFT_COMM_API weft_err weft_comm_expose(void *base, size_t bytes, uint64_t *key_p);
-/* No access begins after it returns; that none is under way the caller has to know. */
+/* No access begins after it returns; that none is under way the caller has to know.  Ends waits for its
+ * notifications. */
 WEFT_COMM_API weft_err weft_comm_hide(uint64_t key);
-/* Done means: the data lies in the peer's memory.  Outside of what key names: WEFT_ERR_ARG. */
+
+/* A region as plain bytes, for a message or a file: owner, key and size. */
+#define WEFT_COMM_HANDLE_BYTES 40
+typedef struct weft_comm_handle {
+	unsigned char bytes[WEFT_COMM_HANDLE_BYTES];
+} weft_comm_handle;
+
+/* Of an own region; WEFT_ERR_NOENT: there is none. */
+WEFT_COMM_API weft_err weft_comm_handle_export(uint64_t key, weft_comm_handle *handle);
+/* bytes_p may be NULL.  WEFT_ERR_ARG: no handle, or a damaged one, or of a peer that this job does not have. */
+WEFT_COMM_API weft_err weft_comm_handle_import(const weft_comm_handle *handle, int *peer_p,
+					       uint64_t *key_p, size_t *bytes_p);
+
+/* Done means: the data lies in the peer's memory. */
 WEFT_COMM_API weft_err weft_comm_put(weft_comm_request *req, int peer, uint64_t key, size_t offset,
 				     const void *buf, size_t bytes);
 WEFT_COMM_API weft_err weft_comm_get(weft_comm_request *req, int peer, uint64_t key, size_t offset,
 				     void *buf, size_t bytes);
+
+/*
+ * Atomics on 4 or 8 bytes whose address is a multiple of that (else WEFT_ERR_ARG).  They are whole against each
+ * other, and against atomic operations of the target's program; in one order, as seq_cst is.
+ * old: what was there, `bytes` bytes; may be NULL.
+ */
+WEFT_COMM_API weft_err weft_comm_fetch_add(weft_comm_request *req, int peer, uint64_t key,
+					   size_t offset, size_t bytes, uint64_t value, void *old);
+WEFT_COMM_API weft_err weft_comm_swap(weft_comm_request *req, int peer, uint64_t key, size_t offset,
+				      size_t bytes, uint64_t value, void *old);
+/* Stores value where compare is. */
+WEFT_COMM_API weft_err weft_comm_compare_swap(weft_comm_request *req, int peer, uint64_t key,
+					      size_t offset, size_t bytes, uint64_t compare,
+					      uint64_t value, void *old);
+
+/* Waits until the accesses to peer, or to all, that this process has started are done.  The first failure of
+ * those without a request, once. */
+WEFT_COMM_API weft_err weft_comm_flush(int peer);
+WEFT_COMM_API weft_err weft_comm_flush_all(void);
+
+/* Each region has so many notifications: counts that start at 0. */
+#define WEFT_COMM_NOTES 64
+
+/* Put; then notification `note` of the region counts one more.  The count says that these data are there, and
+ * nothing of other puts: flush before.  bytes may be 0. */
+WEFT_COMM_API weft_err weft_comm_put_notify(weft_comm_request *req, int peer, uint64_t key,
+					    size_t offset, const void *buf, size_t bytes,
+					    unsigned note);
+/* Waits, asleep, until note of the own region has counted to n, and takes n off.  from: the wait ends with
+ * WEFT_ERR_PEER if that peer is lost; WEFT_COMM_ANY_PEER: only a notification ends it.  WEFT_ERR_NOENT: no such
+ * region, or it has been hidden. */
+WEFT_COMM_API weft_err weft_comm_notify_wait(uint64_t key, unsigned note, uint64_t n, int from);
+/* The same without a wait: WEFT_AGAIN if the count is less, after one poll of the network. */
+WEFT_COMM_API weft_err weft_comm_notify_test(uint64_t key, unsigned note, uint64_t n);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@
 
 #include "port/port.h"
 
-/* The handler of put and get, behind those of users. */
+/* The handler of accesses to regions, behind those of users. */
 #define WEFT_PORT_AM_ACCESS WEFT_COMM_AM_HANDLERS
 #define WEFT_PORT_AM_HANDLERS (WEFT_COMM_AM_HANDLERS + 1)
 

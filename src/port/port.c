@@ -26,13 +26,15 @@ weft_err weft_comm_open(void)
 	if (err)
 		return err;
 	err = weft_port_contexts_open();
-	weft_port_put_start();
+	if (!err)
+		err = weft_port_put_start();
 	if (!err)
 		err = weft_port_am_start();
 	if (!err)
 		err = weft_comm_barrier();
 	if (err) {
 		weft_port_am_stop();
+		weft_port_put_stop();
 		weft_port_contexts_close();
 		if (started_here)
 			weft_rt_stop();

@@ -15,11 +15,14 @@
 enum weft_port_ctx {
 	WEFT_PORT_P2P,
 	WEFT_PORT_AM,
-	WEFT_PORT_DATA, /* of put and get, tag: the operation's number */
+	WEFT_PORT_DATA, /* of accesses to regions, tag: the operation's number */
 	WEFT_PORT_ACK,  /* the same */
 	WEFT_PORT_SYNC,
 	WEFT_PORT_CTXS
 };
+
+/* On SYNC, of a receive that only the loss of its peer ends (region.c); the others are rounds of a barrier. */
+#define WEFT_PORT_LOST_TAG 0x40000000
 
 /* NULL: not open. */
 extern struct weft_ctx *weft_port_ctx[WEFT_PORT_CTXS];
