@@ -18,7 +18,8 @@ static pthread_mutex_t regions_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct region *regions;
 static uint64_t last_key;
 
-static struct region *find_locked(uint64_t key)
+/* Under regions_lock. */
+static struct region *region_of(uint64_t key)
 {
 	struct region *r = regions;
 	while (r && r->key != key)
@@ -61,7 +62,7 @@ weft_err weft_comm_hide(uint64_t key)
 bool weft_port_region_at(uint64_t key, uint64_t offset, uint64_t bytes, char **at_p)
 {
 	pthread_mutex_lock(&regions_lock);
-	struct region *r = find_locked(key);
+	struct region *r = region_of(key);
 	bool inside = r && offset <= r->bytes && bytes <= r->bytes - offset;
 	*at_p = inside ? r->base + offset : NULL;
 	pthread_mutex_unlock(&regions_lock);
@@ -97,7 +98,7 @@ weft_err weft_comm_handle_export(uint64_t key, weft_comm_handle *handle)
 	if (!weft_port_is_open())
 		return WEFT_ERR_STATE;
 	pthread_mutex_lock(&regions_lock);
-	struct region *r = find_locked(key);
+	struct region *r = region_of(key);
 	uint64_t word[WORDS] = {MAGIC, (uint64_t)weft_comm_rank(), key, r ? r->bytes : 0};
 	pthread_mutex_unlock(&regions_lock);
 	if (!r)
@@ -131,7 +132,7 @@ weft_err weft_comm_handle_import(const weft_comm_handle *handle, int *peer_p, ui
 void weft_port_region_note(uint64_t key, unsigned note)
 {
 	pthread_mutex_lock(&regions_lock);
-	struct region *r = find_locked(key);
+	struct region *r = region_of(key);
 	if (r)
 		r->note[note]++; /* note: checked by the caller */
 	pthread_mutex_unlock(&regions_lock);
@@ -188,7 +189,7 @@ static bool take(void *arg)
 {
 	struct wanted *w = arg;
 	pthread_mutex_lock(&regions_lock);
-	struct region *r = find_locked(w->key);
+	struct region *r = region_of(w->key);
 	w->err = !r ? WEFT_ERR_NOENT : r->note[w->note] < w->n ? WEFT_AGAIN : WEFT_OK;
 	if (!w->err)
 		r->note[w->note] -= w->n;
@@ -205,7 +206,7 @@ weft_err weft_comm_notify_test(uint64_t key, unsigned note, uint64_t n)
 		return WEFT_ERR_STATE;
 	if (note >= WEFT_COMM_NOTES)
 		return WEFT_ERR_ARG;
-	if (!take(&w) && weft_comm_poll())
+	if (!take(&w) && !weft_port_in_handler() && weft_task_engine_poll())
 		(void)take(&w);
 	return w.err;
 }
