@@ -12,7 +12,7 @@
 #include "task/task.h"
 #include "wait/park.h"
 
-enum { TAG_INFO, TAG_VIEW, TAG_VERDICT };
+enum { TAG_INFO, TAG_VIEW, TAG_VERDICT, TAG_CONFIRM = 6, TAG_VIEWS_CONFIRM };
 
 int weft_file_team_open(struct weft_file_team *t, int rank, int size, const int *peer,
 			struct weft_ctx *ctx, const bool *is, const struct weft_file *f)
@@ -28,26 +28,42 @@ int weft_file_team_open(struct weft_file_team *t, int rank, int size, const int 
 	for (int r = 0; r < size; r++)
 		if (is[r])
 			t->aggregator[t->aggregators++] = r;
+	size_t n = (size_t)size;
 	if (is[rank])
-		t->view = calloc((size_t)size, sizeof *t->view);
-	return is[rank] && !t->view ? ENOMEM : 0;
+		t->view = calloc(n, sizeof *t->view);
+	t->info = calloc(n, sizeof *t->info);
+	t->info_in = calloc(n, sizeof *t->info_in);
+	t->verdict = calloc(n, sizeof *t->verdict);
+	t->reqs = calloc(2 * n, sizeof *t->reqs);
+	t->view_in = calloc(n, sizeof *t->view_in);
+	if ((is[rank] && !t->view) || !t->info || !t->info_in || !t->verdict || !t->reqs ||
+	    !t->view_in)
+		return ENOMEM;
+	return weft_file_lanes_open(t);
+}
+
+static void forget_view_sent(struct weft_file_team *t)
+{
+	free(t->view_sent);
+	t->view_sent = NULL;
+	t->view_sent_bytes = 0;
 }
 
 void weft_file_team_drop(struct weft_file_team *t)
 {
 	weft_assert(!t->first);
+	weft_file_lanes_drop(t);
 	for (int r = 0; t->view && r < t->size; r++)
 		weft_file_view_copy_drop(&t->view[r]);
+	forget_view_sent(t);
 	free(t->view);
+	free(t->info);
+	free(t->info_in);
+	free(t->verdict);
+	free(t->reqs);
+	free(t->view_in);
 	free(t->aggregator);
-	free(t->view_sent);
 	pthread_mutex_destroy(&t->lock);
-}
-
-/* For a few hundred bytes: the other members count on what this one would do with them. */
-static _Noreturn void no_memory(void)
-{
-	weft_panic("no memory to take part in a collective file access");
 }
 
 /* ---- telling all -------------------------------------------------------------------------- */
@@ -57,8 +73,7 @@ static void talk_step(struct weft_file_all *a);
 static void talk_part_over(struct weft_file_all *a, weft_err err)
 {
 	struct weft_file_talk *t = &a->talk;
-	if (err)
-		weft_file_all_fail(a, EOWNERDEAD, 0);
+	(void)err; /* what has not come from a member says so */
 	/* Both halves of a step, on any threads: the last one sees what the other received. */
 	if (atomic_fetch_sub_explicit(&t->x_left, 1, memory_order_acq_rel) != 1)
 		return;
@@ -107,13 +122,10 @@ static void talk_step(struct weft_file_all *a)
 static void few_part_over(struct weft_file_all *a, weft_err err)
 {
 	struct weft_file_talk *t = &a->talk;
-	if (err)
-		weft_file_all_fail(a, EOWNERDEAD, 0);
+	(void)err; /* what has not come from a member says so */
 	/* The last part sees what the others received. */
 	if (atomic_fetch_sub_explicit(&t->x_left, 1, memory_order_acq_rel) != 1)
 		return;
-	free(t->few);
-	t->few = NULL;
 	t->then(a);
 }
 
@@ -127,21 +139,19 @@ static void talk_few(struct weft_file_all *a)
 	struct weft_file_talk *t = &a->talk;
 	const struct weft_file_team *m = a->team;
 	int n = m->size;
-	t->few = malloc(2 * (size_t)n * sizeof *t->few);
-	if (!t->few)
-		no_memory();
+	struct weft_req *reqs = m->reqs;
 	/* Relaxed: the requests order. */
 	atomic_store_explicit(&t->x_left, 2 * (n - 1) + 1, memory_order_relaxed);
 	for (int i = 1; i < n; i++) {
 		int peer = weft_file_team_process(m, (m->rank + i) % n);
 		struct weft_buf in = weft_data_buf_flat(t->all + (size_t)i * t->item, t->item);
 		struct weft_buf out = weft_data_buf_flat(t->all, t->item);
-		weft_comm_req_init(&t->few[2 * i], few_over, a);
-		weft_comm_req_init(&t->few[2 * i + 1], few_over, a);
-		weft_err err = weft_comm_core_irecv(&t->few[2 * i], m->ctx, peer, t->tag, &in);
+		weft_comm_req_init(&reqs[2 * i], few_over, a);
+		weft_comm_req_init(&reqs[2 * i + 1], few_over, a);
+		weft_err err = weft_comm_core_irecv(&reqs[2 * i], m->ctx, peer, t->tag, &in);
 		if (err)
 			few_part_over(a, err);
-		err = weft_comm_core_isend(&t->few[2 * i + 1], m->ctx, peer, t->tag, &out,
+		err = weft_comm_core_isend(&reqs[2 * i + 1], m->ctx, peer, t->tag, &out,
 					   WEFT_SEND_STANDARD);
 		if (err)
 			few_part_over(a, err);
@@ -176,11 +186,7 @@ static void all_begin(struct weft_file_all *a);
 
 static void all_free(struct weft_file_all *a)
 {
-	free(a->info);
-	free(a->verdict);
 	free(a->wire);
-	a->info = NULL;
-	a->verdict = NULL;
 	a->wire = NULL;
 	pthread_mutex_destroy(&a->lock);
 }
@@ -220,17 +226,18 @@ static void judge(struct weft_file_all *a)
 	struct weft_file_op *op = a->op;
 	struct weft_file_verdict worst = {0, UINT64_MAX, 1};
 	for (int i = 0; i < a->team->size; i++)
-		if (!a->verdict[i].said)
+		if (!a->team->verdict[i].said)
 			worst = (struct weft_file_verdict){EOWNERDEAD, 0, 1};
-		else if (a->verdict[i].err && (!worst.err || a->verdict[i].at < worst.at))
-			worst = a->verdict[i];
+		else if (a->team->verdict[i].err &&
+			 (!worst.err || a->team->verdict[i].at < worst.at))
+			worst = a->team->verdict[i];
 	if (a->err && !worst.err) /* the messages themselves failed */
 		worst = (struct weft_file_verdict){a->err, a->err_at, 1};
 	if (a->strategy == WEFT_FILE_TWO_PHASE) {
 		op->bytes = op->buf.bytes;
 		if (!op->write && a->end < op->bytes)
 			op->bytes = a->end;
-		if (worst.err && good_before(a, worst.at) < op->bytes)
+		if (worst.err && worst.at != UINT64_MAX && good_before(a, worst.at) < op->bytes)
 			op->bytes = good_before(a, worst.at);
 		op->err = (int)worst.err;
 	} else if (worst.err && !op->err) {
@@ -238,7 +245,39 @@ static void judge(struct weft_file_all *a)
 	}
 	if (a->failed)
 		op->err = a->failed;
+	if (worst.err) /* an aggregator may lack the view */
+		forget_view_sent(a->team);
 	all_over(a);
+}
+
+/* The access ends before any data was moved: a member has said why, or a message of it has failed. */
+static void all_stopped(struct weft_file_all *a, int err)
+{
+	a->op->err = a->failed ? a->failed : err;
+	a->op->bytes = 0;
+	forget_view_sent(a->team);
+	all_over(a);
+}
+
+/* What a member has said; 0: all that have said something are fine.  Those that are gone say nothing. */
+static int confirmed(const struct weft_file_all *a)
+{
+	const struct weft_file_verdict *v = a->team->verdict;
+	for (int i = 0; i < a->team->size; i++)
+		if (v[i].said && v[i].err)
+			return (int)v[i].err;
+	return 0;
+}
+
+/* How it has gone here, so far, to all. */
+static void tell_verdict(struct weft_file_all *a, int tag, void (*then)(struct weft_file_all *))
+{
+	struct weft_file_team *t = a->team;
+	memset(t->verdict, 0, (size_t)t->size * sizeof *t->verdict);
+	pthread_mutex_lock(&a->lock);
+	t->verdict[0] = (struct weft_file_verdict){a->err, a->err_at, 1};
+	pthread_mutex_unlock(&a->lock);
+	talk_start(a, tag, t->verdict, sizeof *t->verdict, then);
 }
 
 static void all_moved(struct weft_file_all *a)
@@ -252,8 +291,10 @@ static void all_moved(struct weft_file_all *a)
 		all_over(a);
 		return;
 	}
-	a->verdict[0] = (struct weft_file_verdict){a->err, a->err_at, 1};
-	talk_start(a, TAG_VERDICT, a->verdict, sizeof *a->verdict, judge);
+	/* What the others have written is there, but the call has failed on a member, so on all. */
+	if (a->failed && op->write)
+		weft_file_all_fail(a, a->failed, UINT64_MAX);
+	tell_verdict(a, TAG_VERDICT, judge);
 }
 
 /* ---- straight ----------------------------------------------------------------------------- */
@@ -290,25 +331,43 @@ static void straight(struct weft_file_all *a)
 
 /* ---- views -------------------------------------------------------------------------------- */
 
+static void views_confirmed(struct weft_file_all *a)
+{
+	int err = confirmed(a);
+	if (err)
+		all_stopped(a, err);
+	else
+		weft_file_two_phase(a);
+}
+
 static void views_part_over(struct weft_file_all *a)
 {
 	/* The last part sees what the others received. */
 	if (atomic_fetch_sub_explicit(&a->x_left, 1, memory_order_acq_rel) != 1)
 		return;
 	struct weft_file_team *t = a->team;
+	bool some = false;
+	for (int r = 0; r < t->size; r++)
+		some |= t->info[r].view_bytes != 0;
 	for (int r = 0; t->view && r < t->size; r++) {
-		if (!a->view_in[r])
+		if (!t->view_in[r])
 			continue;
 		weft_file_view_copy_drop(&t->view[r]);
-		if (weft_file_view_decode(a->view_in[r], a->info[r].view_bytes, &t->view[r]))
+		if (weft_file_view_decode(t->view_in[r], t->info[r].view_bytes, &t->view[r]))
 			weft_file_all_fail(a, ENOMEM, 0);
-		free(a->view_in[r]);
+		free(t->view_in[r]);
+		t->view_in[r] = NULL;
 	}
-	free(a->view_in);
-	free(a->views);
-	a->view_in = NULL;
-	a->views = NULL;
-	weft_file_two_phase(a);
+	if (some)
+		tell_verdict(a, TAG_VIEWS_CONFIRM, views_confirmed);
+	else
+		weft_file_two_phase(a);
+}
+
+/* Of a message that could not begin. */
+static int errno_of(weft_err err)
+{
+	return err == WEFT_ERR_NOMEM ? ENOMEM : EOWNERDEAD;
 }
 
 static void view_over(struct weft_req *req, void *arg)
@@ -322,30 +381,30 @@ static void view_over(struct weft_req *req, void *arg)
 static void view_receive(struct weft_file_all *a, int r, struct weft_req *req)
 {
 	struct weft_file_team *t = a->team;
-	size_t bytes = a->info[r].view_bytes;
-	weft_err err = WEFT_ERR_NOMEM;
-	a->view_in[r] = malloc(bytes);
-	if (a->view_in[r]) {
-		struct weft_buf buf = weft_data_buf_flat(a->view_in[r], bytes);
-		weft_comm_req_init(req, view_over, a);
-		err = weft_comm_core_irecv(req, t->ctx, weft_file_team_process(t, r),
-					   a->tag + TAG_VIEW, &buf);
-	}
+	size_t bytes = t->info[r].view_bytes;
+	t->view_in[r] = malloc(bytes);
+	if (!t->view_in[r])
+		weft_file_all_fail(a, ENOMEM, 0); /* the message is dropped */
+	struct weft_buf buf = weft_data_buf_flat(t->view_in[r], t->view_in[r] ? bytes : 0);
+	weft_comm_req_init(req, view_over, a);
+	weft_err err = weft_comm_core_irecv(req, t->ctx, weft_file_team_process(t, r),
+					    a->tag + TAG_VIEW, &buf);
 	if (!err)
 		return;
-	weft_file_all_fail(a, ENOMEM, 0);
+	weft_file_all_fail(a, errno_of(err), 0);
 	views_part_over(a);
 }
 
 static void view_send(struct weft_file_all *a, int r, struct weft_req *req)
 {
 	struct weft_file_team *t = a->team;
-	struct weft_buf buf = weft_data_buf_flat(a->wire, a->info[t->rank].view_bytes);
+	struct weft_buf buf = weft_data_buf_flat(t->view_sent, t->view_sent_bytes);
 	weft_comm_req_init(req, view_over, a);
-	if (!weft_comm_core_isend(req, t->ctx, weft_file_team_process(t, r), a->tag + TAG_VIEW,
-				  &buf, WEFT_SEND_STANDARD))
+	weft_err err = weft_comm_core_isend(req, t->ctx, weft_file_team_process(t, r),
+					    a->tag + TAG_VIEW, &buf, WEFT_SEND_STANDARD);
+	if (!err)
 		return;
-	weft_file_all_fail(a, ENOMEM, 0);
+	weft_file_all_fail(a, errno_of(err), 0);
 	views_part_over(a);
 }
 
@@ -354,22 +413,18 @@ static void views_exchange(struct weft_file_all *a)
 {
 	struct weft_file_team *t = a->team;
 	int n = 1, at = 0;
-	a->views = calloc((size_t)t->size + (size_t)t->aggregators, sizeof *a->views);
-	a->view_in = calloc((size_t)t->size, sizeof *a->view_in);
-	if (!a->views || !a->view_in)
-		no_memory();
 	for (int r = 0; t->view && r < t->size; r++)
-		n += a->info[r].view_bytes && r != t->rank;
-	for (int i = 0; a->info[t->rank].view_bytes && i < t->aggregators; i++)
+		n += t->info[r].view_bytes && r != t->rank;
+	for (int i = 0; t->info[t->rank].view_bytes && i < t->aggregators; i++)
 		n += t->aggregator[i] != t->rank;
 	/* Relaxed: the requests order. */
 	atomic_store_explicit(&a->x_left, n, memory_order_relaxed);
 	for (int r = 0; t->view && r < t->size; r++)
-		if (a->info[r].view_bytes && r != t->rank)
-			view_receive(a, r, &a->views[at++]);
-	for (int i = 0; a->info[t->rank].view_bytes && i < t->aggregators; i++)
+		if (t->info[r].view_bytes && r != t->rank)
+			view_receive(a, r, &t->reqs[at++]);
+	for (int i = 0; t->info[t->rank].view_bytes && i < t->aggregators; i++)
 		if (t->aggregator[i] != t->rank)
-			view_send(a, t->aggregator[i], &a->views[at++]);
+			view_send(a, t->aggregator[i], &t->reqs[at++]);
 	views_part_over(a);
 }
 
@@ -414,7 +469,7 @@ static void learn_facts(struct weft_file_all *a, struct weft_file_facts *f, bool
 	a->lo = UINT64_MAX;
 	a->hi = 0;
 	for (int r = 0; r < t->size; r++) {
-		const struct weft_file_info *i = &a->info[r];
+		const struct weft_file_info *i = &t->info[r];
 		window = i->window < window ? i->window : window;
 		f->call_ns = i->call_ns > f->call_ns ? i->call_ns : f->call_ns;
 		if (!i->bytes)
@@ -431,27 +486,15 @@ static void learn_facts(struct weft_file_all *a, struct weft_file_facts *f, bool
 	f->window = a->window = window;
 }
 
-/* All members have told. */
+/* Each member has heard of all others. */
 static void choose(struct weft_file_all *a)
 {
 	struct weft_file_team *t = a->team;
-	struct weft_file_info *by_place = a->info;
-	struct weft_file_info *by_rank = malloc((size_t)t->size * sizeof *by_rank);
 	struct weft_file_facts f;
 	bool odd = false;
-	if (!by_rank)
-		no_memory();
-	for (int r = 0; r < t->size; r++)
-		by_rank[r] = by_place[place_of(t, r)];
-	a->info = by_rank;
-	free(by_place);
-	for (int r = 0; r < t->size; r++)
-		if (!by_rank[r].window) /* it has not come from there */
-			weft_file_all_fail(a, EOWNERDEAD, 0);
-	if (a->err) { /* a member is gone: what the others do is not known */
-		a->op->err = a->err;
-		a->op->bytes = 0;
-		all_over(a);
+	int err = confirmed(a);
+	if (err) { /* what a member that is gone would do is not known to all */
+		all_stopped(a, err);
 		return;
 	}
 	learn_facts(a, &f, &odd);
@@ -465,23 +508,33 @@ static void choose(struct weft_file_all *a)
 		straight(a);
 		return;
 	}
-	if (a->info[t->rank].view_bytes) {
+	if (t->info[t->rank].view_bytes) {
 		free(t->view_sent);
 		t->view_sent = a->wire;
-		t->view_sent_bytes = a->info[t->rank].view_bytes;
+		t->view_sent_bytes = t->info[t->rank].view_bytes;
 		a->wire = NULL;
-		a->wire = malloc(t->view_sent_bytes);
-		if (!a->wire)
-			no_memory();
-		memcpy(a->wire, t->view_sent, t->view_sent_bytes);
 	}
 	views_exchange(a);
 }
 
+/* All members have told, or are gone. */
+static void told(struct weft_file_all *a)
+{
+	struct weft_file_team *t = a->team;
+	for (int r = 0; r < t->size; r++) {
+		t->info[r] = t->info_in[place_of(t, r)];
+		if (!t->info[r].window) /* it has not come from there */
+			weft_file_all_fail(a, EOWNERDEAD, 0);
+	}
+	tell_verdict(a, TAG_CONFIRM, choose);
+}
+
 static void all_begin(struct weft_file_all *a)
 {
-	info_make(a, &a->info[0]);
-	talk_start(a, TAG_INFO, a->info, sizeof *a->info, choose);
+	struct weft_file_team *t = a->team;
+	memset(t->info_in, 0, (size_t)t->size * sizeof *t->info_in);
+	info_make(a, &t->info_in[0]);
+	talk_start(a, TAG_INFO, t->info_in, sizeof *t->info_in, told);
 }
 
 void weft_file_all_start(struct weft_file_all *a)
@@ -493,18 +546,11 @@ void weft_file_all_start(struct weft_file_all *a)
 	a->end = UINT64_MAX;
 	a->yours = false;
 	a->moved = all_moved;
-	a->lane = NULL;
-	a->views = NULL;
-	a->view_in = NULL;
 	a->wire = NULL;
 	a->op->err = 0;
 	a->op->bytes = 0;
 	pthread_mutex_init(&a->lock, NULL);
 	weft_wait_completion_init(&a->turn);
-	a->info = calloc((size_t)t->size, sizeof *a->info);
-	a->verdict = calloc((size_t)t->size, sizeof *a->verdict);
-	if (!a->info || !a->verdict)
-		no_memory();
 	pthread_mutex_lock(&t->lock);
 	bool runs = !t->first;
 	*t->last = a;
@@ -517,6 +563,7 @@ void weft_file_all_start(struct weft_file_all *a)
 void weft_file_all_run(struct weft_file_all *a)
 {
 	a->waits = true;
+	a->caller = pthread_self();
 	a->fn = NULL;
 	weft_file_all_start(a);
 	weft_task_engine_wait(&a->turn);

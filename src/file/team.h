@@ -5,12 +5,16 @@
  * A collective access first tells all members what each one does (info), from which all conclude the same
  * strategy: each moves its own part, or aggregators move stretches of the file and exchange data with the members.
  * At the end of a write, and of two phases, members tell each other how it went: an error is every member's.
+ * Between, they confirm that each has heard of all: a member that has died may have told some of the others only, and these must
+ * not go on without the rest.
  *
  * Accesses of one team run one after the other, in the order of their start, which is the same on all members.
  *
  * Callers   open, drop, start: an application thread; MPI makes start's order the same on all members.
  * Owner     the access is the library's from start until fn has been called, its last access.
  * Progress  by the completion of messages and requests, no call needed; copies are tasks.
+ * Memory    what an access cannot do without is made by open, since the other members count on this one: one access
+ *           runs at a time.  Where there is no memory for its data it goes on with empty messages, and fails on all members.
  */
 #ifndef WEFT_FILE_TEAM_H
 #define WEFT_FILE_TEAM_H
@@ -23,6 +27,9 @@
 #define WEFT_FILE_TAGS 8 /* one access's; its own number is the multiple */
 
 struct weft_file_all;
+struct weft_file_info;
+struct weft_file_verdict;
+struct weft_file_lane2;
 
 struct weft_file_team {
 	int rank, size;       /* I */
@@ -39,15 +46,19 @@ struct weft_file_team {
 	/* The runner's: the access that is first. */
 	char *view_sent; /* as encoded, what the aggregators have of this member */
 	size_t view_sent_bytes;
-	struct weft_file_view_copy *view; /* at an aggregator: of each member */
+	struct weft_file_view_copy *view;      /* at an aggregator: of each member */
+	struct weft_file_info *info, *info_in; /* by rank; as they come */
+	struct weft_file_verdict *verdict;
+	struct weft_req *reqs;        /* of what members tell each other, two for each; of views */
+	char **view_in;               /* by rank */
+	struct weft_file_lane2 *lane; /* two_phase.c */
+	unsigned lanes;
 };
 
 /* The aggregators are given by `is`: size flags. */
 int weft_file_team_open(struct weft_file_team *t, int rank, int size, const int *peer,
 			struct weft_ctx *ctx, const bool *is, const struct weft_file *f);
 void weft_file_team_drop(struct weft_file_team *t);
-
-struct weft_file_lane2;
 
 /* What a member tells all others. */
 struct weft_file_info {
@@ -73,7 +84,6 @@ struct weft_file_talk {
 	int dist, tag;
 	_Atomic int x_left;
 	struct weft_req send, recv;
-	struct weft_req *few; /* all with all, where members are few */
 	void (*then)(struct weft_file_all *a);
 };
 
@@ -89,24 +99,19 @@ struct weft_file_all {
 	struct weft_file_all *next;
 	void (*moved)(struct weft_file_all *a); /* this member's data has been moved */
 	struct weft_file_talk talk;
-	struct weft_file_info *info; /* by rank */
-	struct weft_file_verdict *verdict;
 	enum weft_file_strategy strategy;
+	pthread_t caller;
 	bool waits; /* the caller waits, and moves its part itself where each member does: */
 	bool yours; /* its turn */
 	struct weft_completion turn; /* it is over, or the caller's turn */
 	uint64_t lo, hi, domain, window;
 	unsigned rounds;
-	char *wire; /* the own view */
-	struct weft_req *views;
-	char **view_in;
+	char *wire;           /* the own view */
 	_Atomic int x_left;   /* views, or lanes, under way */
 	pthread_mutex_t lock; /* of what follows */
 	int err;
 	uint64_t err_at; /* in the file */
 	uint64_t end;    /* reads: data from this position on is not there */
-	struct weft_file_lane2 *lane;
-	unsigned lanes;
 };
 
 void weft_file_all_start(struct weft_file_all *a);
@@ -114,6 +119,9 @@ void weft_file_all_start(struct weft_file_all *a);
 void weft_file_all_run(struct weft_file_all *a);
 
 /* ---- two_phase.c ---- */
+/* The lanes; 0 or ENOMEM. */
+int weft_file_lanes_open(struct weft_file_team *t);
+void weft_file_lanes_drop(struct weft_file_team *t);
 /* The second half, once all is agreed; ends with a->moved. */
 void weft_file_two_phase(struct weft_file_all *a);
 /* The access has failed here, at that place of the file; the first place counts. */

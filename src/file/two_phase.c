@@ -19,12 +19,13 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/log.h"
 #include "file/io.h"
 #include "task/task.h"
 
 enum { TAG_DATA = 4 }; /* + the lane */
 #define LANES 2
+/* A lane keeps memory of this length, twice: two lanes with four windows of a domain of 16 MiB. */
+#define KEPT_MAX ((size_t)4 << 20)
 #define DEPTH_MAX 8
 /* More than so much is not copied in a handler: about 10 us. */
 #define HANDLER_BYTES 65536
@@ -56,6 +57,7 @@ struct weft_file_lane2 {
 	struct weft_file_io io;
 	uint64_t *covered; /* a bit for each byte of the window */
 	char *window;
+	size_t window_room;
 	/* Both. */
 	char *stage; /* messages */
 	size_t stage_room;
@@ -74,7 +76,7 @@ static const struct weft_file_view *view_of(const struct weft_file_all *a, int r
 /* Member r's data between two offsets. */
 static struct part part_between(const struct weft_file_all *a, int r, uint64_t from, uint64_t to)
 {
-	const struct weft_file_info *i = &a->info[r];
+	const struct weft_file_info *i = &a->team->info[r];
 	if (!i->bytes || i->hi <= from || i->lo >= to)
 		return (struct part){.pos = 0};
 	const struct weft_file_view *v = view_of(a, r);
@@ -106,17 +108,34 @@ static bool stage_for(struct weft_file_lane2 *l, size_t bytes)
 {
 	if (bytes <= l->stage_room)
 		return true;
+	if (bytes < l->a->window &&
+	    l->serves) /* the next window's messages may be a little longer */
+		bytes = l->a->window;
 	free(l->stage);
 	l->stage = malloc(bytes);
 	l->stage_room = l->stage ? bytes : 0;
 	return l->stage != NULL;
 }
 
+/*
+ * The access whose caller is in a task of it, and has nothing else to do: it may make the system's calls
+ * itself, which copy to or from the cache, and need not hear of them from another thread.
+ */
+static _Thread_local const struct weft_file_all *own_time;
+
+static bool calls_itself(const struct weft_file_all *a)
+{
+	return a->waits && a->op->file->fs.local;
+}
+
 static enum weft_task_verdict lane_task(struct weft_task *t, void *arg)
 {
 	(void)t;
 	struct weft_file_lane2 *l = arg;
+	if (calls_itself(l->a) && pthread_equal(l->a->caller, pthread_self()))
+		own_time = l->a;
 	l->work(l);
+	own_time = NULL;
 	return WEFT_TASK_GONE; /* the access may be over, and freed */
 }
 
@@ -124,7 +143,7 @@ static enum weft_task_verdict lane_task(struct weft_task *t, void *arg)
 static void lane_do(struct weft_file_lane2 *l, void (*work)(struct weft_file_lane2 *),
 		    uint64_t copies)
 {
-	if (copies > HANDLER_BYTES && weft_engine_in_handler()) {
+	if (copies > HANDLER_BYTES && weft_engine_in_handler() && own_time != l->a) {
 		l->work = work;
 		weft_task_init(&l->task, "collective file copy", lane_task, l, 0);
 		weft_task_submit(&l->task);
@@ -133,18 +152,28 @@ static void lane_do(struct weft_file_lane2 *l, void (*work)(struct weft_file_lan
 	work(l);
 }
 
-static void all_lanes_over(struct weft_file_all *a)
+/* Memory is kept for the next access: to touch new pages takes as long as to copy into them. */
+static void lane_trim(struct weft_file_lane2 *l, size_t most)
 {
-	for (unsigned i = 0; i < a->lanes; i++) {
-		struct weft_file_lane2 *l = &a->lane[i];
+	if (l->stage_room > most) {
 		free(l->stage);
+		l->stage = NULL;
+		l->stage_room = 0;
+	}
+	if (l->window_room > most) {
 		free(l->window);
 		free(l->covered);
-		free(l->part);
-		free(l->reqs);
+		l->window = NULL;
+		l->covered = NULL;
+		l->window_room = 0;
 	}
-	free(a->lane);
-	a->lane = NULL;
+}
+
+static void all_lanes_over(struct weft_file_all *a)
+{
+	struct weft_file_team *t = a->team;
+	for (unsigned i = 0; i < t->lanes; i++)
+		lane_trim(&t->lane[i], KEPT_MAX);
 	a->moved(a);
 }
 
@@ -324,11 +353,15 @@ static uint64_t parts_make(struct weft_file_lane2 *l)
 static bool window_room(struct weft_file_lane2 *l, uint64_t stage)
 {
 	size_t bytes = l->a->window;
-	if (!l->window)
+	if (l->window_room < bytes) {
+		lane_trim(l, 0);
 		l->window = malloc(bytes);
-	if (l->a->op->write && !l->covered)
 		l->covered = malloc((bytes + 63) / 64 * sizeof *l->covered);
-	return l->window && (l->covered || !l->a->op->write) && stage_for(l, stage);
+		l->window_room = bytes;
+		if (!l->window || !l->covered)
+			lane_trim(l, 0);
+	}
+	return l->window && stage_for(l, stage);
 }
 
 /* ---- an aggregator that writes ------------------------------------------------------------ */
@@ -372,16 +405,14 @@ static bool put_range(struct weft_file_lane2 *l, int r, const struct part *p,
 	return true;
 }
 
-/* Writes the next stretch of the window that holds data. */
-static void write_next(struct weft_file_lane2 *l)
+/* The next stretch of the window that holds data, or false. */
+static bool write_prepare(struct weft_file_lane2 *l)
 {
 	struct weft_file_all *a = l->a;
 	uint64_t end = l->hi > l->from ? l->hi - l->from : 0;
 	uint64_t from = find(l->covered, l->at, end, true);
-	if (from == end || all_failed(a)) {
-		lane_next(l);
-		return;
-	}
+	if (from == end || all_failed(a))
+		return false;
 	uint64_t to = find(l->covered, from, end, false);
 	l->at = to;
 	l->io.file = a->op->file;
@@ -390,7 +421,21 @@ static void write_next(struct weft_file_lane2 *l)
 	l->io.at = l->from + from;
 	l->io.bytes = to - from;
 	l->io.n_iov = 0;
-	weft_file_io_start(&l->io);
+	return true;
+}
+
+static void write_next(struct weft_file_lane2 *l)
+{
+	while (write_prepare(l)) { /* ends: at the window's end */
+		if (own_time != l->a) {
+			weft_file_io_start(&l->io);
+			return;
+		}
+		weft_file_io_now(&l->io);
+		if (l->io.err)
+			weft_file_all_fail(l->a, l->io.err, l->io.at + l->io.done);
+	}
+	lane_next(l);
 }
 
 static void write_over(struct weft_file_io *io)
@@ -530,6 +575,16 @@ static void read_over(struct weft_file_io *io)
 	lane_do(l, read_send, io->done);
 }
 
+static void read_here(struct weft_file_lane2 *l)
+{
+	if (own_time != l->a) {
+		weft_file_io_start(&l->io);
+		return;
+	}
+	weft_file_io_now(&l->io);
+	read_send(l);
+}
+
 static void read_window(struct weft_file_lane2 *l)
 {
 	struct weft_file_all *a = l->a;
@@ -548,7 +603,7 @@ static void read_window(struct weft_file_lane2 *l)
 	l->io.at = l->lo;
 	l->io.bytes = l->hi - l->lo;
 	l->io.n_iov = 0;
-	weft_file_io_start(&l->io);
+	lane_do(l, read_here, calls_itself(a) ? l->io.bytes : 0);
 }
 
 /* ---- lanes -------------------------------------------------------------------------------- */
@@ -598,37 +653,57 @@ static void cut_domains(struct weft_file_all *a)
 	a->window = a->window < block ? block : a->window / block * block;
 }
 
-static bool lane_init(struct weft_file_lane2 *l, struct weft_file_all *a, int domain, int which)
+static void lane_init(struct weft_file_lane2 *l, struct weft_file_all *a)
 {
-	size_t n = (size_t)a->team->size;
-	*l = (struct weft_file_lane2){
-		.a = a, .domain = domain, .which = which, .round = (unsigned)which};
-	l->serves = a->team->aggregator[domain] == a->team->rank;
+	l->a = a;
+	l->round = (unsigned)l->which;
 	l->io.fn = a->op->write ? write_over : read_over;
 	l->io.arg = l;
-	if (!l->serves)
-		return true;
-	l->part = calloc(n, sizeof *l->part);
-	l->reqs = calloc(n, sizeof *l->reqs);
-	return l->part && l->reqs;
+}
+
+int weft_file_lanes_open(struct weft_file_team *t)
+{
+	size_t n = (size_t)t->size;
+	t->lane = calloc((size_t)t->aggregators * LANES, sizeof *t->lane);
+	if (!t->lane)
+		return t->aggregators ? ENOMEM : 0;
+	t->lanes = (unsigned)t->aggregators * LANES;
+	for (unsigned i = 0; i < t->lanes; i++) {
+		struct weft_file_lane2 *l = &t->lane[i];
+		l->domain = (int)(i / LANES);
+		l->which = (int)(i % LANES);
+		l->serves = t->aggregator[l->domain] == t->rank;
+		if (!l->serves)
+			continue;
+		l->part = calloc(n, sizeof *l->part);
+		l->reqs = calloc(n, sizeof *l->reqs);
+		if (!l->part || !l->reqs)
+			return ENOMEM;
+	}
+	return 0;
+}
+
+void weft_file_lanes_drop(struct weft_file_team *t)
+{
+	for (unsigned i = 0; i < t->lanes; i++) {
+		lane_trim(&t->lane[i], 0);
+		free(t->lane[i].part);
+		free(t->lane[i].reqs);
+	}
+	free(t->lane);
+	t->lane = NULL;
+	t->lanes = 0;
 }
 
 void weft_file_two_phase(struct weft_file_all *a)
 {
-	int domains = a->team->aggregators;
-	unsigned lanes = (unsigned)domains * LANES;
+	struct weft_file_team *t = a->team;
 	cut_domains(a);
-	a->lane = calloc(lanes, sizeof *a->lane);
-	a->lanes = lanes;
-	bool room = a->lane != NULL;
-	for (unsigned i = 0; room && i < lanes; i++)
-		room = lane_init(&a->lane[i], a, (int)(i / LANES), (int)(i % LANES));
-	if (!room) /* the others count on this member's messages */
-		weft_panic("no memory for the %u lanes of a collective file access", lanes);
+	for (unsigned i = 0; i < t->lanes; i++)
+		lane_init(&t->lane[i], a);
 	/* Relaxed: the requests order.  One more, so that the access is not over meanwhile. */
-	atomic_store_explicit(&a->x_left, (int)lanes + 1, memory_order_relaxed);
-	struct weft_file_lane2 *lane = a->lane;
-	for (unsigned i = 0; i < lanes; i++)
-		lane_next(&lane[i]);
+	atomic_store_explicit(&a->x_left, (int)t->lanes + 1, memory_order_relaxed);
+	for (unsigned i = 0; i < t->lanes; i++)
+		lane_next(&t->lane[i]);
 	lane_over(a);
 }

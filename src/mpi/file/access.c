@@ -82,7 +82,9 @@ static void op_drop(struct weft_mpi_file_op *o)
 	if (o->filetype)
 		weft_mpi_type_unref(o->filetype);
 	o->filetype = NULL;
-	weft_mpi_file_unref(o->file);
+	if (o->file)
+		weft_mpi_file_unref(o->file);
+	o->file = NULL;
 }
 
 static bool in_atomic_mode(const struct weft_mpi_file *f)
@@ -98,7 +100,9 @@ static bool with_team(const struct weft_mpi_file_call *k)
 }
 
 /* A part of a collective access that has nothing to move. */
-struct empty_part {
+struct weft_mpi_file_empty {
+	struct weft_mpi_file_empty *next; /* of the spares */
+	bool is_spare;
 	struct weft_file_all all;
 	struct weft_file_op op;
 	struct weft_mpi_file *file;
@@ -107,32 +111,86 @@ struct empty_part {
 	struct weft_mpi_type *filetype; /* referenced */
 };
 
+/* So many refusals may be under way while there is no memory; the next one waits for one of them. */
+#define SPARES 4
+
+static void give_spare(struct weft_mpi_file *f, struct weft_mpi_file_empty *p)
+{
+	p->is_spare = true;
+	pthread_mutex_lock(&f->lock);
+	p->next = f->spare;
+	f->spare = p;
+	pthread_mutex_unlock(&f->lock);
+}
+
+int weft_mpi_file_spares_make(struct weft_mpi_file *f)
+{
+	for (int i = 0; i < SPARES; i++) {
+		struct weft_mpi_file_empty *p = calloc(1, sizeof *p);
+		if (!p)
+			return MPI_ERR_NO_MEM;
+		give_spare(f, p);
+	}
+	return MPI_SUCCESS;
+}
+
+void weft_mpi_file_spares_free(struct weft_mpi_file *f)
+{
+	struct weft_mpi_file_empty *p;
+	while ((p = f->spare)) { /* ends: fewer each time */
+		f->spare = p->next;
+		free(p);
+	}
+}
+
+static struct weft_mpi_file_empty *take_spare(struct weft_mpi_file *f)
+{
+	pthread_mutex_lock(&f->lock);
+	struct weft_mpi_file_empty *p = f->spare;
+	if (p)
+		f->spare = p->next;
+	pthread_mutex_unlock(&f->lock);
+	return p;
+}
+
+static struct weft_mpi_file_empty *empty_part(struct weft_mpi_file *f)
+{
+	struct weft_mpi_file_empty *p = calloc(1, sizeof *p);
+	bool pause;
+	while (!p && !(p = take_spare(f))) { /* ends: a refusal that is under way does */
+		(void)weft_task_poll(&pause);
+		if (pause)
+			(void)weft_task_poll_pause(NULL, 0);
+	}
+	return p;
+}
+
 static void empty_over(struct weft_file_all *a)
 {
-	struct empty_part *p = a->arg;
+	struct weft_mpi_file_empty *p = a->arg;
+	struct weft_mpi_file *f = p->file;
 	weft_mpi_type_unref(p->filetype);
+	if (p->is_spare)
+		give_spare(f, p);
+	else
+		free(p);
 	/* OVER -> IDLE (wait_for_accesses in open.c): the file may be closed from here on. */
-	atomic_fetch_sub_explicit(&p->file->x_accesses, 1, memory_order_release);
-	free(p);
+	atomic_fetch_sub_explicit(&f->x_accesses, 1, memory_order_release);
 }
 
 /* Others wait for this member's part, whatever is wrong with it. */
-static void take_part_empty(const struct weft_mpi_file_call *k)
+static void take_part_empty(const struct weft_mpi_file_call *k, int failed)
 {
-	struct empty_part *p = calloc(1, sizeof *p);
-	if (!p)
-		weft_panic("no memory to refuse a collective file access");
+	struct weft_mpi_file_empty *p = empty_part(k->file);
 	p->file = k->file;
-	p->op.file = k->file->file;
+	p->op = (struct weft_file_op){.file = k->file->file, .view = &p->view, .write = k->write};
 	p->view = k->file->view;
 	p->filetype = k->file->filetype;
 	weft_mpi_type_ref(p->filetype);
-	p->op.view = &p->view;
-	p->op.write = k->write;
 	p->all = (struct weft_file_all){.team = &k->file->team,
 					.op = &p->op,
 					.tag = weft_mpi_file_team_tag(k->file),
-					.failed = EINVAL,
+					.failed = failed,
 					.fn = empty_over,
 					.arg = p};
 	/* Relaxed: as in op_begin. */
@@ -141,22 +199,20 @@ static void take_part_empty(const struct weft_mpi_file_call *k)
 	weft_task_engine_pending();
 }
 
+/* Once the turn of an ordered access has been taken. */
+static int refused_later(const struct weft_mpi_file_call *k, int err)
+{
+	if (with_team(k))
+		take_part_empty(k, err == MPI_ERR_NO_MEM ? ENOMEM : EINVAL);
+	return err;
+}
+
 static int refused(const struct weft_mpi_file_call *k, int err)
 {
 	int64_t at;
 	if (k->where == WEFT_MPI_BY_ORDERED)
 		(void)weft_mpi_shared_turn(k->file, 0, &at);
-	if (with_team(k))
-		take_part_empty(k);
-	return err;
-}
-
-/* The same, once the turn of an ordered access has been taken. */
-static int refused_later(const struct weft_mpi_file_call *k, int err)
-{
-	if (with_team(k))
-		take_part_empty(k);
-	return err;
+	return refused_later(k, err);
 }
 
 static int prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o)
@@ -363,34 +419,24 @@ static int op_begin(struct weft_mpi_file_op *o)
 	return MPI_SUCCESS;
 }
 
-int weft_mpi_file_start(struct weft_mpi_file_op *o, MPI_Request *request)
-{
-	struct weft_mpi_request *r = weft_mpi_request_new(&file_ops, o->file->comm, o, false);
-	int err = r ? op_begin(o) : weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a request");
-	if (!err) {
-		*request = weft_mpi_request_handle(r);
-		return MPI_SUCCESS;
-	}
-	if (r) {
-		weft_mpi_request_delete(r);
-	} else {
-		op_drop(o);
-		free(o);
-	}
-	return err;
-}
-
 int weft_mpi_file_iaccess(const struct weft_mpi_file_call *k, MPI_Request *request)
 {
-	struct weft_mpi_file_op *o = malloc(sizeof *o);
-	if (!o)
-		return refused(k, weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access"));
-	int err = weft_mpi_file_prepare(k, o);
-	if (err) {
+	struct weft_mpi_file_op *o = calloc(1, sizeof *o);
+	/* Before all else: from prepare on the other members count on this one. */
+	struct weft_mpi_request *r =
+		o ? weft_mpi_request_new(&file_ops, k->file->comm, o, false) : NULL;
+	if (!r) {
 		free(o);
-		return err;
+		return refused(k, weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access"));
 	}
-	return weft_mpi_file_start(o, request);
+	int err = weft_mpi_file_prepare(k, o);
+	if (!err)
+		err = op_begin(o);
+	if (err)
+		weft_mpi_request_delete(r);
+	else
+		*request = weft_mpi_request_handle(r);
+	return err;
 }
 
 /* ---- split collectives -------------------------------------------------------------------- */

@@ -20,6 +20,9 @@
 struct weft_mpi_datarep;
 struct weft_mpi_shared;
 struct weft_mpi_file_op;
+struct weft_mpi_file_empty;
+
+#define WEFT_MPI_FILE_WORDS 2
 
 /* What a call names as the place that it begins at. */
 enum weft_mpi_where {
@@ -47,8 +50,11 @@ struct weft_mpi_file {
 	_Atomic unsigned x_accesses;    /* that are under way */
 	struct weft_mpi_shared *shared; /* counters and locks of all members */
 	struct weft_file_team team;     /* for collective accesses; size 0: not open */
-	pthread_mutex_t lock;           /* of what follows */
-	int64_t pointer;                /* in etypes */
+	int64_t *
+		words; /* WEFT_MPI_FILE_WORDS of each member, for what they tell each other in a call */
+	pthread_mutex_t lock;              /* of what follows */
+	int64_t pointer;                   /* in etypes */
+	struct weft_mpi_file_empty *spare; /* for refused parts of collective accesses */
 	/* The split collective that was begun; NULL: none. */
 	struct weft_mpi_file_op *split;
 	const char *split_call;
@@ -167,12 +173,13 @@ struct weft_mpi_file_op {
 	uint64_t data; /* bytes of data, once converted */
 };
 
+/* Parts of collective accesses that are taken with nothing where there is no memory to refuse them: made by open. */
+int weft_mpi_file_spares_make(struct weft_mpi_file *f);
+void weft_mpi_file_spares_free(struct weft_mpi_file *f);
 /* Checks k, takes its place in the file, and prepares o. */
 int weft_mpi_file_prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o);
 /* Runs it to its end; o's memory stays the caller's. */
 int weft_mpi_file_run(struct weft_mpi_file_op *o, MPI_Status *st);
-/* Starts it; o is malloc'ed, and the request's from here on. */
-int weft_mpi_file_start(struct weft_mpi_file_op *o, MPI_Request *request);
 /* Both from prepare on. */
 int weft_mpi_file_access(const struct weft_mpi_file_call *k, MPI_Status *st);
 int weft_mpi_file_iaccess(const struct weft_mpi_file_call *k, MPI_Request *request);

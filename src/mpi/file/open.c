@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "mpi/comm/comm_int.h"
@@ -24,31 +25,25 @@ int weft_mpi_file_gather(struct weft_mpi_file *f, const void *mine, void *all, s
 
 int weft_mpi_file_agree(struct weft_mpi_file *f, int mine)
 {
-	int *all = malloc((size_t)f->comm->size * sizeof *all);
-	if (!all)
-		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	int err = weft_mpi_file_gather(f, &mine, all, sizeof mine);
+	int64_t word = mine;
+	int err = weft_mpi_file_gather(f, &word, f->words, sizeof word);
 	for (int r = 0; !err && r < f->comm->size; r++)
-		if (all[r])
+		if (f->words[r])
 			err = r == f->comm->rank
 				      ? mine
-				      : weft_mpi_err(all[r], "rank %d of the file's group failed",
-						     r);
-	free(all);
+				      : weft_mpi_err((int)f->words[r],
+						     "rank %d of the file's group failed", r);
 	return err;
 }
 
 int weft_mpi_file_same(struct weft_mpi_file *f, const int64_t *mine, size_t n, const char *what)
 {
-	int64_t *all = malloc((size_t)f->comm->size * n * sizeof *all);
-	if (!all)
-		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	int err = weft_mpi_file_gather(f, mine, all, n * sizeof *mine);
+	weft_assert(n <= WEFT_MPI_FILE_WORDS);
+	int err = weft_mpi_file_gather(f, mine, f->words, n * sizeof *mine);
 	for (int r = 1; !err && r < f->comm->size; r++)
-		if (memcmp(all, all + (size_t)r * n, n * sizeof *all) != 0)
+		if (memcmp(f->words, f->words + (size_t)r * n, n * sizeof *mine) != 0)
 			err = weft_mpi_err(MPI_ERR_NOT_SAME,
 					   "%s of rank %d differs from that of rank 0", what, r);
-	free(all);
 	return err;
 }
 
@@ -156,6 +151,7 @@ void weft_mpi_file_unref(struct weft_mpi_file *f)
 	weft_mpi_info_free(f->info);
 	weft_mpi_errhandler_unref(f->errhandler);
 	pthread_mutex_destroy(&f->lock);
+	free(f->words);
 	free(f->name);
 	free(f);
 }
@@ -163,6 +159,7 @@ void weft_mpi_file_unref(struct weft_mpi_file *f)
 /* What the members have together ends. */
 static void file_drop(struct weft_mpi_file *f)
 {
+	weft_mpi_file_spares_free(f);
 	weft_mpi_shared_free(f);
 	if (f->team.size)
 		weft_file_team_drop(&f->team);
@@ -206,6 +203,9 @@ static int comm_for(struct weft_mpi_comm *parent, struct weft_mpi_file *f)
 	if (err)
 		return err;
 	f->comm = c;
+	f->words = calloc((size_t)c->size * WEFT_MPI_FILE_WORDS, sizeof *f->words);
+	if (!f->words)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a file");
 	f->one_host = !weft_comm_apart(c->group->domain->core);
 	snprintf(c->name, sizeof c->name, "of file %.40s", f->name);
 	return MPI_SUCCESS;

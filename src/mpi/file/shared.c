@@ -116,16 +116,13 @@ int weft_mpi_shared_turn(struct weft_mpi_file *f, int64_t etypes, int64_t *begin
 	int n = f->comm->size;
 	if (n == 1)
 		return weft_mpi_shared_add(f, etypes, begin_p);
-	int64_t *all = malloc((size_t)n * sizeof *all), base[2] = {0, 0}, mine = 0, sum = 0;
-	if (!all)
-		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	int64_t *all = f->words, base[2] = {0, 0}, mine = 0, sum = 0;
 	int err = weft_mpi_file_gather(f, &etypes, all, sizeof etypes);
 	for (int r = 0; !err && r < n; r++) {
 		if (r == f->comm->rank)
 			mine = sum;
 		sum += all[r];
 	}
-	free(all);
 	/* Rank 0 speaks in every case: others may have gone on to wait for it. */
 	if (!f->comm->rank)
 		base[1] = err ? err : weft_mpi_shared_add(f, sum, &base[0]);

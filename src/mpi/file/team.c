@@ -98,7 +98,7 @@ int weft_mpi_file_team_open(struct weft_mpi_file *f)
 					 f->file)) {
 			f->team.window = (uint64_t)t.window;
 			f->team.forced = (int)t.forced;
-			err = MPI_SUCCESS;
+			err = weft_mpi_file_spares_make(f);
 		}
 	}
 	free(is);

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files on a bad day: no memory at a collective access, and a rank that is killed in one, at any moment: no hang, an error on each
+survivor, and no file left but the program's."""
+
+import os
+import random
+import shutil
+import sys
+
+from lib import *
+
+LONG = bool(os.environ.get("WEFT_LONG"))
+SHIM = os.path.join(PROGRAMS, "libfault_shim.so")
+WAYS = ("two_phase", "straight")
+
+seed = int(sys.argv[1]) if len(sys.argv) > 1 else 20261126
+print("seed", seed)
+dice = random.Random(seed)
+folder = os.path.join(scratch, "files")
+os.mkdir(folder)
+before = litter()
+
+for way in WAYS:
+    for fabric in FABRICS if LONG else FABRICS[:1]:
+        result = run([MPIEXEC, "-n", "3", "env", "LD_PRELOAD=" + SHIM, program("file_nomem"), folder],
+                     {"WEFT_FILE_STRATEGY": way, "WEFT_DRIVERS": fabric}, 120)
+        expect("collective accesses without memory, %s over %s" % (way, fabric), result, 0)
+        print(result.out, end="")
+
+
+def killed(way, fabric, us, all_of_them):
+    """One rank dies, the others go on; or all of them, since mpiexec ends what is left."""
+    what = "a rank killed after %d us, %s over %s" % (us, way, fabric)
+    more = [] if all_of_them else ["-disable-auto-cleanup"]
+    result = run([MPIEXEC, *more, "-n", "4", program("file_victim"), str(us), folder],
+                 {"WEFT_FILE_STRATEGY": way, "WEFT_DRIVERS": fabric}, 60)
+    if result.rc == "HANG":
+        fail(what + ": hang", result.text())
+    if not all_of_them and result.out.count("is fine") != 3:
+        fail(what + ": not every survivor is fine", result.text())
+    nobody_left(what)
+    names = os.listdir(folder)
+    if len(names) > 1 or any(not name.startswith("test-file-victim-") for name in names):
+        fail(what + ": files are left: " + " ".join(names))
+    for name in names:
+        os.unlink(os.path.join(folder, name))
+
+
+for i in range(1000 if LONG else 6):
+    killed(WAYS[i % 2], FABRICS[i // 2 % 2], dice.randrange(100, 60000), i % 3 == 2)
+if left_behind(before):
+    fail("left behind: " + " ".join(left_behind(before)))
+shutil.rmtree(folder)
+finish()
