@@ -92,6 +92,7 @@ static void stop_layers(void)
 {
 	weft_mpi_dyn_fini();
 	weft_comm_ctx_close(library_ctx);
+	weft_mpi_atomic_end();
 	weft_rma_end();
 	weft_file_end();
 	weft_mpi_datareps_end();

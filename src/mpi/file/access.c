@@ -306,29 +306,12 @@ static int op_finish(struct weft_mpi_file_op *o, MPI_Status *st)
 				 o->file->name);
 }
 
-/* ---- atomic mode -------------------------------------------------------------------------- */
-
-/* The whole range of the file that the access touches, its holes too. */
-static int run_atomic(struct weft_mpi_file_op *o)
-{
-	struct weft_file_op *op = &o->op;
-	uint64_t from = weft_file_view_offset(op->view, op->pos), to = from;
-	if (op->buf.bytes)
-		to = weft_file_view_offset(op->view, op->pos + op->buf.bytes - 1) + 1;
-	int err = weft_mpi_shared_lock(o->file, op->write, from, to);
-	if (err)
-		return err;
-	weft_file_op_run(op);
-	weft_mpi_shared_unlock(o->file, op->write, from, to);
-	return MPI_SUCCESS;
-}
-
 /* ---- blocking ----------------------------------------------------------------------------- */
 
 int weft_mpi_file_run(struct weft_mpi_file_op *o, MPI_Status *st)
 {
 	if (weft_unlikely(in_atomic_mode(o->file)))
-		o->code = run_atomic(o);
+		o->code = weft_mpi_atomic_run(o);
 	else if (o->all.team)
 		weft_file_all_run(&o->all);
 	else
@@ -347,7 +330,7 @@ int weft_mpi_file_access(const struct weft_mpi_file_call *k, MPI_Status *st)
 
 static struct weft_completion *op_wait_on(struct weft_mpi_file_op *o)
 {
-	return o->all.team ? &o->all.turn : &o->op.done;
+	return o->apart ? &o->over : o->all.team ? &o->all.turn : &o->op.done;
 }
 
 /* ---- requests ----------------------------------------------------------------------------- */
@@ -392,12 +375,10 @@ static void all_over(struct weft_file_all *a)
 	weft_wait_completion_signal(&a->turn);
 }
 
-/* Begins; the op is over at once where it has to hold a lock. */
 static int op_begin(struct weft_mpi_file_op *o)
 {
 	if (weft_unlikely(in_atomic_mode(o->file))) {
-		o->code = run_atomic(o);
-		weft_wait_completion_init_done(&o->op.done);
+		weft_mpi_atomic_start(o);
 		return MPI_SUCCESS;
 	}
 	/* Relaxed: the caller closes the file later, and knows of its own store. */

@@ -141,6 +141,15 @@ int weft_mpi_shared_turn(struct weft_mpi_file *f, int64_t etypes, int64_t *begin
 int weft_mpi_shared_lock(struct weft_mpi_file *f, bool exclusive, uint64_t from, uint64_t to);
 void weft_mpi_shared_unlock(struct weft_mpi_file *f, bool exclusive, uint64_t from, uint64_t to);
 
+/* ---- atomic.c ----------------------------------------------------------------------------- */
+
+/* By the caller, which waits for the locks. */
+int weft_mpi_atomic_run(struct weft_mpi_file_op *o);
+/* In the background; then `over` is signalled, and its code is there. */
+void weft_mpi_atomic_start(struct weft_mpi_file_op *o);
+/* No access is under way. */
+void weft_mpi_atomic_end(void);
+
 /* ---- access.c ----------------------------------------------------------------------------- */
 
 /* A data access: what the program asked for. */
@@ -168,8 +177,11 @@ struct weft_mpi_file_op {
 	struct weft_file_view view;
 	struct weft_mpi_type *filetype; /* referenced, or NULL */
 	const struct weft_mpi_datarep *rep;
-	bool in;       /* still to be converted */
-	int code;      /* of the conversion, or of an operation that was over at once */
+	bool in;    /* still to be converted */
+	int code;   /* of the conversion, or of the locks of atomic mode */
+	bool apart; /* in atomic mode, by the thread of atomic.c: */
+	struct weft_mpi_file_op *next;
+	struct weft_completion over;
 	uint64_t data; /* bytes of data, once converted */
 };
 
