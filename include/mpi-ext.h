@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpi-ext.h - what weft has beside MPI: continuations, and a descriptor for a set of requests.
+ * mpi-ext.h - what weft has beside MPI: continuations, a descriptor for a set of requests, and puts that notify.
  *
  * Continuations have the names, flags and info keys of the proposal to the MPI Forum.  A callback
  * is attached to one or several requests and runs once all of them are complete, on a thread that
@@ -127,6 +127,55 @@ WEFT_MPIX_API int PMPIX_Pollset_add(MPIX_Pollset set, MPI_Request request, void 
 WEFT_MPIX_API int PMPIX_Pollset_take(MPIX_Pollset set, int max, void *keys[], int *count);
 WEFT_MPIX_API int PMPIX_Pollset_fd(MPIX_Pollset set, int *fd);
 WEFT_MPIX_API int PMPIX_Pollset_arm(MPIX_Pollset set, int *ready);
+
+/* ---- puts that notify ------------------------------------------------------------------------ */
+
+/*
+ * A member of a window has MPIX_WIN_NOTIFICATIONS counts, numbered from 0, each 0 at first.  MPIX_Put_notify is
+ * MPI_Put, and then notification `notification` of the target counts one more: when the count is seen, all
+ * puts and accumulates of this origin to that target that came before in the program are there, this one
+ * included, without a flush.  The target's program takes no part.  If the target refuses one of them, nothing is
+ * counted, and the next flush says why.
+ *
+ *	origin: MPIX_Put_notify(buf, n, MPI_DOUBLE, target, 0, n, MPI_DOUBLE, 7, win);
+ *	target: MPIX_Win_notify_wait(win, 7, 1, origin);   asleep until it has come
+ *
+ * The put wants an access epoch as MPI_Put does; the wait wants none, and may be in one.  Buffers of the put are
+ * the program's after a flush or the end of the epoch.
+ */
+#define MPIX_WIN_NOTIFICATIONS 64
+
+WEFT_MPIX_API int MPIX_Put_notify(const void *origin_addr, MPI_Count origin_count,
+				  MPI_Datatype origin_datatype, int target_rank,
+				  MPI_Aint target_disp, MPI_Count target_count,
+				  MPI_Datatype target_datatype, int notification, MPI_Win win);
+/*
+ * Waits until the own notification has counted to `count`, and takes that off.  source: the wait ends with an error
+ * of class MPI_ERR_PROC_ABORTED if that member dies; MPI_ANY_SOURCE: if any does.  Several threads may wait, user-level
+ * threads, too.
+ */
+WEFT_MPIX_API int MPIX_Win_notify_wait(MPI_Win win, int notification, MPI_Count count, int source);
+/* *flag: it had counted that far, and count is taken off. */
+WEFT_MPIX_API int MPIX_Win_notify_test(MPI_Win win, int notification, MPI_Count count, int *flag);
+
+/*
+ * A key for MPI_Win_get_attr: the value points to an int for each rank of the window, how its memory is reached
+ * from here.  By load and copy: the target may compute, sleep or be stopped.  By engine: its engine serves
+ * the access, in the background; it may compute or sleep, not be stopped.  MPI_Win_get_info has the same as text:
+ * weft_paths ("0-3:load 4-7:engine"), weft_target_progress ("none" or "engine": what the accesses want of
+ * targets), weft_accumulate ("processor" or "lock": how accumulates are atomic).
+ */
+#define MPIX_WIN_PATHS 1000
+#define MPIX_WIN_PATH_LOAD 1   /* loads, stores and atomics of the origin */
+#define MPIX_WIN_PATH_COPY 2   /* the kernel's copy, by the origin */
+#define MPIX_WIN_PATH_ENGINE 3 /* messages that the target's engine serves */
+
+WEFT_MPIX_API int PMPIX_Put_notify(const void *origin_addr, MPI_Count origin_count,
+				   MPI_Datatype origin_datatype, int target_rank,
+				   MPI_Aint target_disp, MPI_Count target_count,
+				   MPI_Datatype target_datatype, int notification, MPI_Win win);
+WEFT_MPIX_API int PMPIX_Win_notify_wait(MPI_Win win, int notification, MPI_Count count, int source);
+WEFT_MPIX_API int PMPIX_Win_notify_test(MPI_Win win, int notification, MPI_Count count, int *flag);
 
 #ifdef __cplusplus
 }

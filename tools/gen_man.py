@@ -75,7 +75,7 @@ def extension_page(header):
     found = re.findall(r"WEFT_MPIX_API (int (MPIX_\w+)\([^;]*\));", text)
     said = re.search(r"\* mpi-ext\.h - (.*?)\n \*/", text, re.S).group(1)
     out = ['.\\" SPDX-License-Identifier: BSD-3-Clause', '.TH WEFT_MPI_EXT 3 "" weft weft', ".SH NAME",
-           "weft_mpi_ext \\- beside MPI: continuations and other names of mpi-ext.h", ".SH SYNOPSIS",
+           "weft_mpi_ext \\- beside MPI: continuations, puts that notify and other names of mpi-ext.h", ".SH SYNOPSIS",
            ".B #include <mpi-ext.h>", ".nf"]
     out += [escape(re.sub(r"\s+", " ", prototype) + ";") for prototype, _ in found]
     out += [".fi", ".SH DESCRIPTION", ".nf"]

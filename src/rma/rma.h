@@ -168,6 +168,19 @@ weft_err weft_rma_complete(struct weft_rma_win *win, int rank) weft_must_use;
 weft_err weft_rma_complete_wait(struct weft_rma_win *win, const int *rank, int n) weft_must_use;
 bool weft_rma_complete_test(struct weft_rma_win *win, const int *rank, int n);
 
+/* Each member has so many notifications: counts, from 0 on. */
+#define WEFT_RMA_NOTES 64
+
+/* Notification `note` of rank counts one more, once all puts and accumulates to rank that the caller has started
+ * lie there.  If one of them was refused there, it does not count. */
+weft_err weft_rma_note(struct weft_rma_win *win, int rank, unsigned note) weft_must_use;
+/* Takes n off the own count; waits until it is that high.  rank: WEFT_ERR_PEER if that member is lost meanwhile;
+ * WEFT_ANY_PEER: if any is. */
+weft_err weft_rma_note_wait(struct weft_rma_win *win, unsigned note, uint64_t n,
+			    int rank) weft_must_use;
+/* True: taken.  Never waits. */
+bool weft_rma_note_test(struct weft_rma_win *win, unsigned note, uint64_t n);
+
 /* Do fences go through memory that all members share?  If so: waits, after flush, until all have come. */
 bool weft_rma_fences(const struct weft_rma_win *win);
 weft_err weft_rma_fence(struct weft_rma_win *win) weft_must_use;

@@ -55,12 +55,24 @@ struct weft_rma_coming {
 	bool kept, over; /* L: while it is being taken back; it has ended meanwhile */
 };
 
-static void flushes_answer(struct weft_rma_win *win, int rank, const uint32_t *id, uint32_t n,
-			   weft_err err)
+/* err: what the origin's accesses before them came to. */
+static void behind_over(struct weft_rma_win *win, int rank, const struct weft_rma_behind *b,
+			uint32_t n, weft_err err)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (b[i].note && !err)
+			weft_rma_note_came(win, b[i].id);
+		else if (!b[i].note && weft_rma_tell(win, rank, WEFT_RMA_FLUSHED, b[i].id, err))
+			weft_debug("window: rank %d does not hear of its flush", rank);
+	}
+}
+
+static bool any_flush(const struct weft_rma_behind *b, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (weft_rma_tell(win, rank, WEFT_RMA_FLUSHED, id[i], err))
-			weft_debug("window: rank %d does not hear of its flush", rank);
+		if (!b[i].note)
+			return true;
+	return false;
 }
 
 static void list_locked(struct weft_rma_win *win, struct weft_rma_coming *c)
@@ -87,7 +99,8 @@ static void large_over(struct weft_req *req, void *arg)
 	struct weft_rma_coming *c = arg;
 	struct weft_rma_win *win = c->win;
 	struct weft_rma_target *t = &win->target[c->rank];
-	uint32_t *flush = NULL, n = 0;
+	struct weft_rma_behind *behind = NULL;
+	uint32_t n = 0;
 	weft_err err = WEFT_OK;
 	int rank = c->rank;
 	weft_comm_spin_lock(&win->lock);
@@ -96,16 +109,16 @@ static void large_over(struct weft_req *req, void *arg)
 		t->served = req->status.err == WEFT_ERR_TRUNC ? WEFT_ERR_ARG : req->status.err;
 	if (c->put && --t->coming == 0) {
 		err = t->served;
-		flush = t->flush;
+		behind = t->flush;
 		n = t->n_flushes;
 		t->flush = NULL;
 		t->n_flushes = 0;
-		if (n)
+		if (any_flush(behind, n))
 			t->served = WEFT_OK;
 	}
 	weft_comm_spin_unlock(&win->lock);
-	flushes_answer(win, rank, flush, n, err);
-	free(flush);
+	behind_over(win, rank, behind, n, err);
+	free(behind);
 	/* Last: the closer waits for an empty list. */
 	weft_comm_spin_lock(&win->lock);
 	bool kept = c->kept;
@@ -275,28 +288,31 @@ static void swap(struct weft_rma_win *win, int rank, const struct weft_rma_head 
 	send_answer(win, rank, a);
 }
 
-static void flush(struct weft_rma_win *win, int rank, uint32_t id)
+/* A flush or a note: at once, or when the large puts before it have come. */
+static void behind_puts(struct weft_rma_win *win, int rank, struct weft_rma_behind b)
 {
 	struct weft_rma_target *t = &win->target[rank];
 	weft_err err = WEFT_OK;
 	bool later = false;
 	weft_comm_spin_lock(&win->lock);
 	if (t->coming) {
-		uint32_t *grown = realloc(t->flush, (t->n_flushes + 1) * sizeof *grown);
+		struct weft_rma_behind *grown =
+			realloc(t->flush, (t->n_flushes + 1) * sizeof *grown);
 		later = grown != NULL;
 		if (grown) {
 			t->flush = grown;
-			t->flush[t->n_flushes++] = id;
+			t->flush[t->n_flushes++] = b;
 		} else {
 			err = WEFT_ERR_NOMEM;
 		}
 	} else {
 		err = t->served;
-		t->served = WEFT_OK;
+		if (!b.note)
+			t->served = WEFT_OK;
 	}
 	weft_comm_spin_unlock(&win->lock);
 	if (!later)
-		flushes_answer(win, rank, &id, 1, err);
+		behind_over(win, rank, &b, 1, err);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
@@ -333,7 +349,11 @@ void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_he
 	} else if (h->kind == WEFT_RMA_SWAP) {
 		swap(win, rank, h, bytes);
 	} else if (h->kind == WEFT_RMA_FLUSH) {
-		flush(win, rank, h->id);
+		behind_puts(win, rank, (struct weft_rma_behind){h->id, false});
+	} else if (h->kind == WEFT_RMA_NOTE) {
+		err = h->id < WEFT_RMA_NOTES ? WEFT_OK : WEFT_ERR_PROTO;
+		if (!err)
+			behind_puts(win, rank, (struct weft_rma_behind){h->id, true});
 	} else if (h->kind == WEFT_RMA_UNLOCK) {
 		weft_rma_lock_left(win, rank, h->flags & WEFT_RMA_EXCLUSIVE);
 	} else if (h->kind == WEFT_RMA_COMPLETE) {

@@ -83,8 +83,7 @@ weft_err weft_rma_flush_all(struct weft_rma_win *win)
 
 /* ---- post and start, complete and wait ------------------------------------------------------ */
 
-/* A member of this host may sleep on a word that the caller has changed. */
-static weft_err wake(struct weft_rma_win *win, int rank)
+weft_err weft_rma_wake(struct weft_rma_win *win, int rank)
 {
 	if (rank == win->rank)
 		weft_rma_notify(win);
@@ -125,7 +124,7 @@ weft_err weft_rma_post(struct weft_rma_win *win, int rank)
 	if (!t->tells)
 		return weft_rma_tell(win, rank, WEFT_RMA_POST, 0, WEFT_OK);
 	weft_rma_told_count(&t->tells->x_posts);
-	return wake(win, rank);
+	return weft_rma_wake(win, rank);
 }
 
 weft_err weft_rma_post_wait(struct weft_rma_win *win, const int *rank, int n)
@@ -147,7 +146,7 @@ weft_err weft_rma_complete(struct weft_rma_win *win, int rank)
 	if (!t->tells)
 		return weft_rma_tell(win, rank, WEFT_RMA_COMPLETE, 0, WEFT_OK);
 	weft_rma_told_count(&t->tells->x_completes);
-	return wake(win, rank);
+	return weft_rma_wake(win, rank);
 }
 
 static bool has_completed(struct weft_rma_win *win, const struct members *m)
@@ -213,7 +212,7 @@ weft_err weft_rma_fence(struct weft_rma_win *win)
 		return weft_rma_meet_over(win->meet, win->fences) ? WEFT_OK : WEFT_ERR_PEER;
 	}
 	for (int r = 0; r < win->size; r++)
-		if (r != win->rank && wake(win, r))
+		if (r != win->rank && weft_rma_wake(win, r))
 			weft_debug("window: rank %d does not hear of a fence", r);
 	return WEFT_OK;
 }

@@ -115,11 +115,13 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 	win->locks_last = &win->locks;
 	win->target = calloc((size_t)win->size, sizeof *win->target);
 	win->direct = calloc((size_t)win->size, sizeof *win->direct);
+	win->notes = calloc(WEFT_RMA_NOTES, sizeof *win->notes);
 	for (int r = 0; win->target && r < win->size; r++)
 		win->target[r].place = -1;
 	paths_allowed(win);
 	weft_rma_pending_numbers(win);
-	weft_err err = win->target && win->direct ? ranks_by_process(win) : WEFT_ERR_NOMEM;
+	weft_err err =
+		win->target && win->direct && win->notes ? ranks_by_process(win) : WEFT_ERR_NOMEM;
 	if (!err && is_ours(win->flavor) && !win->maps) {
 		err = own_memory(win, conf->len);
 		mine->base = (uintptr_t)win->base;
@@ -135,7 +137,7 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 
 /*
  * The page: the locks of the host's members, bytes of each for its lock's holders and as an origin, what the
- * others tell each, fences, memory.
+ * others tell each, notifications, fences, memory.
  */
 static size_t slot_at(int i)
 {
@@ -161,9 +163,16 @@ static size_t told_at(int member, int members)
 	return inside_at(members, members) + (size_t)member * weft_align_up(row, WEFT_CACHELINE);
 }
 
+/* The notifications of each member. */
+static size_t notes_at(int member, int members)
+{
+	return told_at(members, members) +
+	       (size_t)member * WEFT_RMA_NOTES * sizeof(_Atomic uint64_t);
+}
+
 static size_t meet_at(int members)
 {
-	return told_at(members, members);
+	return notes_at(members, members);
 }
 
 static size_t memory_at(int members)
@@ -242,6 +251,7 @@ static void target_fill(struct weft_rma_win *win, int rank, bool paged)
 		t->map = win->base;
 		t->slot = &win->alone;
 		t->x_shared = &win->x_alone_shared;
+		t->x_notes = win->notes;
 		t->place = 0;
 	}
 	if (!paged || !here(win, rank))
@@ -249,6 +259,7 @@ static void target_fill(struct weft_rma_win *win, int rank, bool paged)
 	t->place = members_before(win, rank);
 	t->slot = (void *)((char *)win->page.map + slot_at(t->place));
 	t->x_shared = (void *)((char *)win->page.map + shared_at(t->place, win->places));
+	t->x_notes = (void *)((char *)win->page.map + notes_at(t->place, win->places));
 	int me = members_before(win, win->rank);
 	struct weft_rma_told *to_us = (void *)((char *)win->page.map + told_at(me, win->places));
 	struct weft_rma_told *to_it =
@@ -346,6 +357,7 @@ void weft_rma_win_free(struct weft_rma_win *win)
 		free(win->target[r].flush);
 	free(win->target);
 	free(win->direct);
+	free(win->notes);
 	free(win->rank_of);
 	free(win);
 }

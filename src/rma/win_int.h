@@ -34,6 +34,7 @@ struct weft_rma_target {
 	/* epochs: what it tells us and we tell it; by messages: told is told_apart, tells NULL */
 	struct weft_rma_told *told, *tells; /* I */
 	struct weft_rma_told told_apart;
+	_Atomic uint64_t *x_notes; /* I: its notifications; NULL: counted by messages (note.c) */
 	uint32_t posts, completes; /* of told, used; the program orders its epochs */
 	/* as a target */
 	_Atomic bool x_asked;       /* owed accesses that no flush has asked for */
@@ -45,10 +46,16 @@ struct weft_rma_target {
 	bool busy;                    /* L: a thread serves it */
 	struct weft_rma_early *early; /* L: by number */
 	uint32_t coming;              /* L: large puts under way */
-	uint32_t n_flushes;           /* L: flushes that wait for them, and their ids */
-	uint32_t *flush;
+	uint32_t n_flushes;           /* L: flushes and notes that wait for them */
+	struct weft_rma_behind *flush;
 	weft_err served;  /* L: the first error since its last flush */
 	uint8_t far_lock; /* L: what it holds of our lock without mapping it: enum weft_rma_far */
+};
+
+/* What waits until large puts have come: a flush, which is answered, or a note, which is counted. */
+struct weft_rma_behind {
+	uint32_t id;
+	bool note;
 };
 
 enum weft_rma_far { WEFT_RMA_FAR_NONE, WEFT_RMA_FAR_SHARED, WEFT_RMA_FAR_EXCLUSIVE };
@@ -86,6 +93,7 @@ struct weft_rma_win {
 	struct weft_rma_page page;      /* I */
 	struct weft_rma_slot alone;     /* where there is no page */
 	_Atomic uint8_t x_alone_shared; /* the same */
+	_Atomic uint64_t *notes;        /* I: the own notifications, where there is no page */
 	int places;                     /* I: members of this host that map the page; at least 1 */
 	const struct weft_rma_offer *offer; /* until ready */
 	void *base;                         /* I: own memory */
@@ -144,6 +152,11 @@ void weft_rma_notify(struct weft_rma_win *win);
  * one sleeps. */
 void weft_rma_wait_until_told(struct weft_rma_win *win,
 			      bool (*ready)(struct weft_rma_win *, void *), void *arg);
+
+/* sync.c: a member of this host may sleep on a word that the caller has changed. */
+weft_err weft_rma_wake(struct weft_rma_win *win, int rank) weft_must_use;
+/* note.c: an origin's message; what it has put is there. */
+void weft_rma_note_came(struct weft_rma_win *win, unsigned note);
 
 /* ---- inbox.c -------------------------------------------------------------------------------- */
 

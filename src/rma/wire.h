@@ -17,6 +17,7 @@
  * FLUSH      origin  of pending  -      -; answered by FLUSHED when all before it has been done
  * UNLOCK     origin  -           -      -; flags: EXCLUSIVE
  * COMPLETE   origin  -           -      -
+ * NOTE       origin  its number  -      -; counted when all puts before it are there
  *            these are numbered per origin and target, and served in that order
  * LOCK       origin  of pending  -      -; flags: EXCLUSIVE; answered by GRANTED
  * FREED      origin  -           -      -; the lock is free, and a member waits for it
@@ -42,6 +43,7 @@ enum weft_rma_kind {
 	WEFT_RMA_FLUSH,
 	WEFT_RMA_UNLOCK,
 	WEFT_RMA_COMPLETE,
+	WEFT_RMA_NOTE,
 	WEFT_RMA_LOCK, /* from here on the order does not count */
 	WEFT_RMA_FREED,
 	WEFT_RMA_POST,

@@ -5,7 +5,7 @@
  *	rma_victim WHERE created|allocated SEED DIR
  *
  * WHERE     exclusive, shared: locks of every rank in turn, and accesses under them; accumulate: large and
- *           small ones, locks around them; fence, pscw: such epochs.
+ *           small ones, locks around them; fence, pscw: such epochs; notify: puts that notify, all to all.
  * After a call has failed the survivors lock and change each other's
  * memory, which must work and lose no update; then they write DIR/ok.RANK.
  */
@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <mpi-ext.h>
 #include "../mpi/mpitest.h"
 
 enum { LONGS = 4096, MINE = 64, AFTER = 100 };
@@ -100,8 +101,25 @@ static int fence(void)
 	return code ? code : MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
 }
 
+/* A wait ends when a member of the window dies, with an error. */
+static int notify(void)
+{
+	long v = rank;
+	int code = MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
+
+	for (int t = 0; !code && t < 3; t++)
+		code = MPIX_Put_notify(&v, 1, MPI_LONG, t, 8 + rank, 1, MPI_LONG, rank, win);
+	int late = code ? code : MPI_Win_unlock_all(win);
+	for (int t = 0; !late && t < 3; t++)
+		late = MPIX_Win_notify_wait(win, t, 1, MPI_ANY_SOURCE);
+	return late;
+}
+
 static int turn(int i, MPI_Group all)
 {
+	if (!strcmp(where, "notify"))
+		return notify();
+
 	if (!strcmp(where, "exclusive") || !strcmp(where, "shared"))
 		return count(i % 3, where[0] == 'e' || i % 4 == 0);
 	if (!strcmp(where, "accumulate"))
@@ -140,7 +158,7 @@ int main(int argc, char **argv)
 	if (argc < 5)
 		SKIP("run by test_rma.py");
 	where = argv[1];
-	int locks = strcmp(where, "fence") && strcmp(where, "pscw");
+	int locks = strcmp(where, "fence") && strcmp(where, "pscw") && strcmp(where, "notify");
 	test_start(&argc, &argv, MPI_THREAD_SERIALIZED);
 	OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
 	if (!strcmp(argv[2], "allocated")) {

@@ -5,6 +5,7 @@
  * Callers   any thread.  Callbacks run on the calling thread, with no lock held.
  * Owner     a key lives until it is freed and no object holds a value under it.
  */
+#include <mpi-ext.h>
 #include "base/assert.h"
 #include "mpi/comm/attr.h"
 
@@ -366,6 +367,9 @@ static bool window_get(struct weft_mpi_head *head, int key, void **value_p, int 
 	case MPI_WIN_MODEL:
 		*value_p = &w->model;
 		return true;
+	case MPIX_WIN_PATHS:
+		*value_p = w->paths;
+		return true;
 	default:
 		return false;
 	}
@@ -382,7 +386,7 @@ static bool abi_get(struct weft_mpi_head *head, int key, void **value_p, int *fl
 /* What other languages see of what C sees as value. */
 static MPI_Aint abi_number(int key, const void *value)
 {
-	if (key == MPI_WIN_BASE)
+	if (key == MPI_WIN_BASE || key == MPIX_WIN_PATHS)
 		return (MPI_Aint)(intptr_t)value;
 	return key == MPI_WIN_SIZE ? *(const MPI_Aint *)value : *(const int *)value;
 }

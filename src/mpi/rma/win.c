@@ -27,6 +27,7 @@ static void win_drop(struct weft_mpi_win *w)
 	free(w->may);
 	free(w->started);
 	free(w->posted);
+	free(w->paths);
 	free(w);
 }
 
@@ -140,6 +141,9 @@ static int win_make(struct weft_rma_conf *conf, int flavor, MPI_Info info, MPI_C
 	int err = comm_for(parent, w);
 	if (!err)
 		err = make(w, conf);
+	w->members = w->comm ? w->comm->size : 0;
+	if (!err && !weft_mpi_win_paths_fill(w))
+		err = weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a window");
 	if (!err && weft_mpi_object_new(&w->head, WEFT_MPI_WIN))
 		err = weft_mpi_err(MPI_ERR_NO_MEM, "out of handles");
 	if (err) {
@@ -147,7 +151,6 @@ static int win_make(struct weft_rma_conf *conf, int flavor, MPI_Info info, MPI_C
 		return err;
 	}
 	w->direct = weft_rma_direct(w->rma);
-	w->members = w->comm->size;
 	w->base = flavor == MPI_WIN_FLAVOR_DYNAMIC ? MPI_BOTTOM : weft_rma_base(w->rma);
 	w->size = (MPI_Aint)conf->len;
 	w->disp_unit = (int)conf->unit;
@@ -350,6 +353,8 @@ int weft_mpi_Win_get_info(MPI_Win win, MPI_Info *info_used)
 		err = weft_mpi_info_put(i, hints[k].key, given ? value : hints[k].value);
 	}
 	pthread_mutex_unlock(&w->lock);
+	if (i && !err)
+		err = weft_mpi_win_paths_info(w, i);
 	if (err) {
 		weft_mpi_info_free(i);
 		return err;

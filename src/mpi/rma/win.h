@@ -43,6 +43,7 @@ struct weft_mpi_win {
 	void *base;
 	MPI_Aint size;
 	int disp_unit, flavor, model;
+	int *paths;           /* per rank: MPIX_WIN_PATH_* */
 	pthread_mutex_t lock; /* of what follows */
 	struct weft_mpi_errhandler *errhandler;
 	struct weft_mpi_info *info;
@@ -57,6 +58,10 @@ static inline struct weft_mpi_win *weft_mpi_window(MPI_Win h)
 /* May this process access rank now?  MPI_PROC_NULL is the caller's business.  May wait for a lock that
  * MPI_Win_lock_all left for the first access. */
 int weft_mpi_win_access(struct weft_mpi_win *w, int rank);
+
+/* For those that ask: paths.c.  weft_mpi_win_paths_fill: false: no memory. */
+bool weft_mpi_win_paths_fill(struct weft_mpi_win *w);
+int weft_mpi_win_paths_info(struct weft_mpi_win *w, struct weft_mpi_info *i);
 
 /* The class of an error of rma/. */
 int weft_mpi_win_err(struct weft_mpi_win *w, int rank, weft_err err);

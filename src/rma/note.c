@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * note.c - notifications: counts of a member, which origins raise behind their puts.
+ *
+ *   target on this host, memory that the origin reaches     the origin's puts are over: it counts itself, and wakes
+ *                                                           the member if that sleeps (told.h)
+ *   else, or while accesses that the target serves are      NOTE, a message behind them; the target counts
+ *   under way
+ *
+ * A member's counts lie in the host's page where there is one, so both ways change the same words.
+ */
+#include "rma/win_int.h"
+
+static bool reaches(const struct weft_rma_target *t)
+{
+	/* Relaxed: the caller's own accesses, or those of threads that the program orders. */
+	return t->x_notes && t->path != WEFT_RMA_OWED &&
+	       !atomic_load_explicit(&t->x_asked, memory_order_relaxed) &&
+	       !atomic_load_explicit(&t->x_pending, memory_order_relaxed);
+}
+
+weft_err weft_rma_note(struct weft_rma_win *win, int rank, unsigned note)
+{
+	struct weft_rma_target *t = &win->target[rank];
+	weft_assert(note < WEFT_RMA_NOTES);
+	if (weft_unlikely(atomic_load_explicit(&t->x_lost, memory_order_acquire))) /* LOST */
+		return WEFT_ERR_PEER;
+	if (!reaches(t)) {
+		/* A flush that follows asks the target, and so ends behind it. */
+		atomic_store_explicit(&t->x_asked, true, memory_order_relaxed);
+		return weft_rma_tell(win, rank, WEFT_RMA_NOTE, note, WEFT_OK);
+	}
+	/* COUNT -> TAKE.  Carries: what the origin has put.  seq_cst: before the look at the sleeper. */
+	atomic_fetch_add_explicit(&t->x_notes[note], 1, memory_order_seq_cst);
+	return weft_rma_wake(win, rank);
+}
+
+void weft_rma_note_came(struct weft_rma_win *win, unsigned note)
+{
+	/* COUNT -> TAKE, as above. */
+	atomic_fetch_add_explicit(&win->target[win->rank].x_notes[note], 1, memory_order_seq_cst);
+	weft_rma_notify(win);
+}
+
+bool weft_rma_note_test(struct weft_rma_win *win, unsigned note, uint64_t n)
+{
+	_Atomic uint64_t *count = &win->target[win->rank].x_notes[note];
+	/* TAKE <- COUNT.  seq_cst: behind what weft_rma_sleeper_say wrote. */
+	uint64_t was = atomic_load_explicit(count, memory_order_seq_cst);
+	while (was >= n) /* ends: another taker's success is progress */
+		if (atomic_compare_exchange_weak_explicit(
+			    count, &was, was - n, memory_order_seq_cst, memory_order_seq_cst))
+			return true;
+	return false;
+}
+
+struct wanted {
+	unsigned note;
+	uint64_t n;
+	int rank;
+	bool taken;
+};
+
+static bool any_lost(const struct weft_rma_win *win, int rank)
+{
+	int first = rank >= 0 ? rank : 0, end = rank >= 0 ? rank + 1 : win->size;
+	for (int r = first; r < end; r++)
+		if (atomic_load_explicit(&win->target[r].x_lost, memory_order_acquire)) /* LOST */
+			return true;
+	return false;
+}
+
+/* Takes once, however often it is asked. */
+static bool taken_or_lost(struct weft_rma_win *win, void *arg)
+{
+	struct wanted *w = arg;
+	w->taken = w->taken || weft_rma_note_test(win, w->note, w->n);
+	return w->taken || any_lost(win, w->rank);
+}
+
+weft_err weft_rma_note_wait(struct weft_rma_win *win, unsigned note, uint64_t n, int rank)
+{
+	struct wanted w = {.note = note, .n = n, .rank = rank};
+	weft_rma_wait_until_told(win, taken_or_lost, &w);
+	return w.taken ? WEFT_OK : WEFT_ERR_PEER;
+}
