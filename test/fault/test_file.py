@@ -25,7 +25,7 @@ for way in WAYS:
         result = run([MPIEXEC, "-n", "3", "env", "LD_PRELOAD=" + SHIM, program("file_nomem"), folder],
                      {"WEFT_FILE_STRATEGY": way, "WEFT_DRIVERS": fabric}, 120)
         expect("collective accesses without memory, %s over %s" % (way, fabric), result, 0)
-            print(result.out, end="")
+        print(result.out, end="")
 for name in os.listdir(folder):
     os.unlink(os.path.join(folder, name))
 
