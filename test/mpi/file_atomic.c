@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
+ * ranks: 1 3
+ *
  * file_atomic.c - non-blocking and split accesses in atomic mode: the call that starts one returns though its lock is
  * taken, the access goes on when it is free, and of overlapping writes one is there as a whole.
- *
- * ranks: 1 3
  */
 #include <fcntl.h>
 #include <stdio.h>
