@@ -43,6 +43,11 @@ finds types 2 "MPI_Recv$line .tag 1, on types.: process 0 has sent 4 bytes of fl
 	"MPI_Irecv$line .tag 2, on types.: process 0 has sent 8 bytes of elements of several types, the receive means other elements of several types"
 left='MPI_Finalize: a communicator that MPI_Comm_dup made.* was not freed'
 finds operations 2 "collectives that do not match on operations .different operations.: in its collective number 1 rank [01] is in MPI_Allreduce, 4 bytes$line, rank [01] in MPI_Allreduce, 4 bytes$line" "$left"
+finds window_right 2
+finds window_right 3
+finds window_fence 2 "accesses that conflict in one epoch of window table: MPI_Put of rank 0, bytes 0 to 39, and MPI_Get of rank 1, bytes 32 to 51 of rank 1" \
+	"accesses that conflict in one epoch of window table: MPI_Accumulate of rank 0, bytes 200 to 203, and MPI_Accumulate of rank 1, bytes 200 to 203 of rank 0"
+finds window_lock 2 "accesses that conflict in one epoch of a window without a name: MPI_Put of rank 1, bytes 40 to 55, and MPI_Accumulate of rank 1, bytes 52 to 55 of rank 0"
 # These do not end: the mistake is named all the same, here by its end.
 ends() { # ends MODE RANKS PATTERN
 	WEFT_CHECK=abort "$mpiexec" -n "$2" --timeout 60 "$prog" "$1" >"$work/out" 2>&1

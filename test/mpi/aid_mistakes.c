@@ -193,16 +193,99 @@ static void late(void)
 	OK(MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD));
 }
 
+static MPI_Win window(const char *name, int **base_p)
+{
+	MPI_Win win;
+	OK(MPI_Win_allocate(100 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, base_p,
+			    &win));
+	OK(MPI_Win_set_name(win, name));
+	return win;
+}
+
+/* Much is accessed at once here, and nothing conflicts. */
+static void window_right(void)
+{
+	int *base, v[100] = {0}, one = 1, next = (rank + 1) % size;
+	MPI_Win win = window("fine", &base);
+	MPI_Datatype odd;
+	OK(MPI_Type_vector(10, 1, size, MPI_INT, &odd));
+	OK(MPI_Type_commit(&odd));
+	for (int i = 0; i < 3; i++) {
+		OK(MPI_Win_fence(0, win));
+		for (int r = 0; r < size; r++) /* the ranks' elements lie between each other */
+			OK(MPI_Put(v, 10, MPI_INT, r, rank, 1, odd, win));
+		OK(MPI_Accumulate(&one, 1, MPI_INT, next, 99, 1, MPI_INT, MPI_SUM, win));
+		OK(MPI_Accumulate(&one, 1, MPI_INT, 0, 98, 1, MPI_INT, MPI_SUM, win));
+		OK(MPI_Fetch_and_op(NULL, v, MPI_INT, 0, 98, MPI_NO_OP, win));
+		OK(MPI_Win_fence(0, win));
+		OK(MPI_Get(v, 50, MPI_INT, next, 0, 50, MPI_INT, win));
+		OK(MPI_Get(v + 50, 50, MPI_INT, next, 20, 50, MPI_INT, win));
+	}
+	OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+	OK(MPI_Win_lock_all(0, win));
+	for (int i = 0; i < 3; i++) {
+		OK(MPI_Put(v, 1, MPI_INT, next, 0, 1, MPI_INT, win));
+		OK(MPI_Win_flush(next, win));
+		OK(MPI_Get(v, 1, MPI_INT, next, 0, 1, MPI_INT, win));
+		OK(MPI_Win_flush_local(next, win));
+		OK(MPI_Compare_and_swap(&one, v, v + 1, MPI_INT, 0, 98, win));
+		OK(MPI_Accumulate(&one, 1, MPI_INT, 0, 98, 1, MPI_INT, MPI_SUM, win));
+	}
+	OK(MPI_Win_unlock_all(win));
+	OK(MPI_Type_free(&odd));
+	OK(MPI_Win_free(&win));
+}
+
+/* Ranks 0 and 1 at the same bytes of rank 1 between two fences; then with two operations on one element. */
+static void window_fence(void)
+{
+	int *base, v[20] = {0};
+	MPI_Win win = window("table", &base);
+	OK(MPI_Win_fence(0, win));
+	if (rank == 0)
+		OK(MPI_Put(v, 10, MPI_INT, 1, 0, 10, MPI_INT, win));
+	else if (rank == 1)
+		OK(MPI_Get(v, 5, MPI_INT, 1, 8, 5, MPI_INT, win));
+	OK(MPI_Win_fence(0, win));
+	OK(MPI_Accumulate(v, 1, MPI_INT, 0, 50, 1, MPI_INT, rank ? MPI_SUM : MPI_PROD, win));
+	OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+	OK(MPI_Win_free(&win));
+}
+
+static void window_lock(void)
+{
+	int *base, v[20] = {0};
+	MPI_Win win = window("", &base);
+	if (rank == 1) {
+		OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+		OK(MPI_Put(v, 4, MPI_INT, 0, 10, 4, MPI_INT, win));
+		OK(MPI_Accumulate(v, 1, MPI_INT, 0, 13, 1, MPI_INT, MPI_SUM, win));
+		OK(MPI_Win_unlock(0, win));
+	}
+	OK(MPI_Win_free(&win));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} all[] = {{"right", right},           {"leaks", leaks},     {"freed", freed},
-		   {"overlap", overlap},       {"changed", changed}, {"types", types},
-		   {"roots", roots},           {"order", order},     {"ring", ring},
-		   {"operations", operations}, {"absent", absent},   {"late", late},
-		   {"crossed", crossed}};
+	} all[] = {{"right", right},
+		   {"leaks", leaks},
+		   {"freed", freed},
+		   {"overlap", overlap},
+		   {"changed", changed},
+		   {"types", types},
+		   {"roots", roots},
+		   {"order", order},
+		   {"ring", ring},
+		   {"operations", operations},
+		   {"absent", absent},
+		   {"late", late},
+		   {"crossed", crossed},
+		   {"window_right", window_right},
+		   {"window_fence", window_fence},
+		   {"window_lock", window_lock}};
 	const char *name = argc > 1 ? argv[1] : "right";
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

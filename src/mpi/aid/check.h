@@ -78,6 +78,25 @@ void weft_mpi_check_coll_refused(void);
 void weft_mpi_check_coll_end(MPI_Comm comm);
 void weft_mpi_check_coll_fini(void);
 
+/* ---- windows (check_win.c) --------------------------------------------------------------------- */
+struct weft_mpi_win;
+struct weft_rma_there;
+enum weft_mpi_check_access {
+	WEFT_MPI_CHECK_PUT,
+	WEFT_MPI_CHECK_GET,
+	WEFT_MPI_CHECK_ACC,
+	WEFT_MPI_CHECK_SWAP, /* compare and swap: goes with every accumulate */
+};
+/* All members of the window check: its accesses are kept from now on. */
+void weft_mpi_check_win_made(struct weft_mpi_win *w);
+void weft_mpi_check_win_free(struct weft_mpi_win *w);
+/* Where w->log is: an access has begun; those to rank (-1: all) are over, local: gets alone; at a fence, all members. */
+void weft_mpi_check_win_access(struct weft_mpi_win *w, const char *call,
+			       enum weft_mpi_check_access kind, unsigned op, unsigned elem,
+			       const struct weft_rma_there *there) __attribute__((cold));
+void weft_mpi_check_win_flushed(struct weft_mpi_win *w, int rank, bool local) __attribute__((cold));
+int weft_mpi_check_win_fence(struct weft_mpi_win *w) __attribute__((cold));
+
 /* The name of comm, or a text for one that has none. */
 const char *weft_mpi_check_comm(MPI_Comm comm);
 /* Bytes and a hash of the signature of count elements of type. */

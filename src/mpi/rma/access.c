@@ -2,6 +2,7 @@
 /* access.c - put, get, accumulate and their kin: from MPI's arguments to those of rma/. */
 #include <stdlib.h>
 
+#include "mpi/aid/check.h"
 #include "mpi/coll/op.h"
 #include "mpi/p2p/p2p.h"
 #include "mpi/p2p/request.h"
@@ -60,6 +61,14 @@ static int access_err(struct weft_mpi_win *w, const struct weft_rma_there *t, we
 				    t->bytes, (long long)t->at, t->rank,
 				    (unsigned long long)weft_rma_len(w->rma, t->rank));
 	return weft_mpi_win_err(w, t->rank, err);
+}
+
+/* An access has begun: WEFT_CHECK compares it with others. */
+static void begun(struct weft_mpi_win *w, const char *call, enum weft_mpi_check_access kind,
+		  struct weft_rma_reduction red, const struct weft_rma_there *t, int err)
+{
+	if (weft_unlikely(w->log) && !err)
+		weft_mpi_check_win_access(w, call, kind, red.op, red.elem, t);
 }
 
 /* Both sides of an access to `rank`, checked.  rank is not MPI_PROC_NULL. */
@@ -146,7 +155,12 @@ static int put_or_get(bool put, const void *addr, MPI_Count count, MPI_Datatype 
 		return err;
 	weft_err done = put ? weft_rma_put(w->rma, &here, &there, op)
 			    : weft_rma_get(w->rma, &here, &there, op);
-	return access_err(w, &there, done);
+	err = access_err(w, &there, done);
+	const char *call = !put ? "MPI_Get" : op ? "MPI_Rput" : "MPI_Put";
+	if (put || !op) /* the end of a get's request is not seen */
+		begun(w, call, put ? WEFT_MPI_CHECK_PUT : WEFT_MPI_CHECK_GET,
+		      (struct weft_rma_reduction){0}, &there, err);
+	return err;
 }
 
 int weft_mpi_Put(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
@@ -291,7 +305,10 @@ static int accumulate(const void *addr, MPI_Count count, MPI_Datatype type, int 
 	err = both_sides(w, addr, count, type, rank, disp, there_count, there_type, &here, &there);
 	if (err || !there.bytes)
 		return err;
-	return access_err(w, &there, weft_rma_accumulate(w->rma, &here, NULL, &there, red, rma_op));
+	err = access_err(w, &there, weft_rma_accumulate(w->rma, &here, NULL, &there, red, rma_op));
+	begun(w, rma_op ? "MPI_Raccumulate" : "MPI_Accumulate", WEFT_MPI_CHECK_ACC, red, &there,
+	      err);
+	return err;
 }
 
 int weft_mpi_Accumulate(const void *origin_addr, MPI_Count origin_count,
@@ -317,10 +334,10 @@ int weft_mpi_Raccumulate(const void *origin_addr, MPI_Count origin_count,
 	return request_end(r, rma_op, err, request);
 }
 
-static int get_accumulate(const void *addr, MPI_Count count, MPI_Datatype type, void *result_addr,
-			  MPI_Count result_count, MPI_Datatype result_type, int rank, MPI_Aint disp,
-			  MPI_Count there_count, MPI_Datatype there_type, MPI_Op op, MPI_Win win,
-			  struct weft_rma_op *rma_op)
+static int get_accumulate(const char *call, const void *addr, MPI_Count count, MPI_Datatype type,
+			  void *result_addr, MPI_Count result_count, MPI_Datatype result_type,
+			  int rank, MPI_Aint disp, MPI_Count there_count, MPI_Datatype there_type,
+			  MPI_Op op, MPI_Win win, struct weft_rma_op *rma_op)
 {
 	struct weft_mpi_win *w = weft_mpi_window(win);
 	struct weft_buf from = {0}, result;
@@ -340,8 +357,11 @@ static int get_accumulate(const void *addr, MPI_Count count, MPI_Datatype type, 
 		err = sizes_differ(&from, &there);
 	if (err || !there.bytes)
 		return err;
-	return access_err(w, &there,
-			  weft_rma_accumulate(w->rma, &from, &result, &there, red, rma_op));
+	err = access_err(w, &there,
+			 weft_rma_accumulate(w->rma, &from, &result, &there, red, rma_op));
+	if (!rma_op)
+		begun(w, call, WEFT_MPI_CHECK_ACC, red, &there, err);
+	return err;
 }
 
 int weft_mpi_Get_accumulate(const void *origin_addr, MPI_Count origin_count,
@@ -350,9 +370,9 @@ int weft_mpi_Get_accumulate(const void *origin_addr, MPI_Count origin_count,
 			    MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
 			    MPI_Win win)
 {
-	return get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
-			      result_datatype, target_rank, target_disp, target_count,
-			      target_datatype, op, win, NULL);
+	return get_accumulate("MPI_Get_accumulate", origin_addr, origin_count, origin_datatype,
+			      result_addr, result_count, result_datatype, target_rank, target_disp,
+			      target_count, target_datatype, op, win, NULL);
 }
 
 int weft_mpi_Rget_accumulate(const void *origin_addr, MPI_Count origin_count,
@@ -366,9 +386,9 @@ int weft_mpi_Rget_accumulate(const void *origin_addr, MPI_Count origin_count,
 	struct weft_mpi_request *r = request_new(&rma_op);
 	if (!r)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	int err = get_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
-				 result_count, result_datatype, target_rank, target_disp,
-				 target_count, target_datatype, op, win, rma_op);
+	int err = get_accumulate("MPI_Rget_accumulate", origin_addr, origin_count, origin_datatype,
+				 result_addr, result_count, result_datatype, target_rank,
+				 target_disp, target_count, target_datatype, op, win, rma_op);
 	return request_end(r, rma_op, err, request);
 }
 
@@ -387,8 +407,8 @@ int weft_mpi_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Dataty
 {
 	int err = predefined_alone(datatype);
 	return err ? err
-		   : get_accumulate(origin_addr, 1, datatype, result_addr, 1, datatype, target_rank,
-				    target_disp, 1, datatype, op, win, NULL);
+		   : get_accumulate("MPI_Fetch_and_op", origin_addr, 1, datatype, result_addr, 1,
+				    datatype, target_rank, target_disp, 1, datatype, op, win, NULL);
 }
 
 int weft_mpi_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
@@ -414,7 +434,10 @@ int weft_mpi_Compare_and_swap(const void *origin_addr, const void *compare_addr,
 		err = weft_mpi_err(MPI_ERR_BUFFER, "a buffer is a null pointer");
 	if (err)
 		return err;
-	return access_err(w, &there,
-			  weft_rma_compare_swap(w->rma, origin_addr, compare_addr, result_addr,
-						elem, &there));
+	err = access_err(w, &there,
+			 weft_rma_compare_swap(w->rma, origin_addr, compare_addr, result_addr, elem,
+					       &there));
+	begun(w, "MPI_Compare_and_swap", WEFT_MPI_CHECK_SWAP,
+	      (struct weft_rma_reduction){.elem = elem}, &there, err);
+	return err;
 }

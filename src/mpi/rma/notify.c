@@ -2,6 +2,7 @@
 /* notify.c - puts that notify, and the wait for one: mpi-ext.h. */
 #include <mpi-ext.h>
 
+#include "mpi/aid/check.h"
 #include "mpi/entry.h"
 #include "mpi/error.h"
 #include "mpi/rma/win.h"
@@ -41,15 +42,23 @@ static int wait_wrong(struct weft_mpi_win *w, int notification, MPI_Count count,
 	return note_wrong(notification);
 }
 
+/* What a peer did before it notified may have been ordered by notifications of this rank: WEFT_CHECK does not
+ * compare what comes after with what came before. */
+static void synchronised(struct weft_mpi_win *w)
+{
+	if (weft_unlikely(w->log))
+		weft_mpi_check_win_flushed(w, -1, false);
+}
+
 static int notify_wait(struct weft_mpi_win *w, int notification, MPI_Count count, int source)
 {
 	int err = wait_wrong(w, notification, count, source);
 	if (err)
 		return err;
 	int rank = source == MPI_ANY_SOURCE ? WEFT_ANY_PEER : source;
-	return weft_mpi_win_err(
-		w, source == MPI_ANY_SOURCE ? -1 : source,
-		weft_rma_note_wait(w->rma, (unsigned)notification, (uint64_t)count, rank));
+	weft_err waited = weft_rma_note_wait(w->rma, (unsigned)notification, (uint64_t)count, rank);
+	synchronised(w);
+	return weft_mpi_win_err(w, source == MPI_ANY_SOURCE ? -1 : source, waited);
 }
 
 static int notify_test(struct weft_mpi_win *w, int notification, MPI_Count count, int *flag)
@@ -61,6 +70,8 @@ static int notify_test(struct weft_mpi_win *w, int notification, MPI_Count count
 	*flag = weft_rma_note_test(w->rma, (unsigned)notification, (uint64_t)count);
 	if (!*flag && weft_engine_poll())
 		*flag = weft_rma_note_test(w->rma, (unsigned)notification, (uint64_t)count);
+	if (*flag)
+		synchronised(w);
 	return MPI_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/aid/check.h"
 #include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
 #include "mpi/info.h"
@@ -28,6 +29,7 @@ static void win_drop(struct weft_mpi_win *w)
 	free(w->started);
 	free(w->posted);
 	free(w->paths);
+	weft_mpi_check_win_free(w);
 	free(w);
 }
 
@@ -92,8 +94,13 @@ static int steps(struct weft_mpi_win *w, const struct weft_rma_conf *conf, struc
 		return code;
 	err = weft_rma_win_ready(w->rma, t->mapped);
 	/* The last step, too, succeeds or fails on all. */
-	int32_t fine = !err;
+	int32_t fine = err ? 0 : weft_mpi_checking ? 2 : 1;
+	bool all_check = weft_mpi_checking;
 	code = tell_all(w, &fine, t->mapped, sizeof fine);
+	for (int r = 0; !code && r < w->comm->size; r++)
+		all_check &= t->mapped[r] == 2;
+	if (weft_unlikely(all_check))
+		weft_mpi_check_win_made(w);
 	for (int r = 0; !code && r < w->comm->size; r++)
 		if (!t->mapped[r] && conf->flavor == WEFT_RMA_SHARED)
 			code = weft_mpi_err(MPI_ERR_RMA_SHARED,

@@ -43,8 +43,9 @@ struct weft_mpi_win {
 	void *base;
 	MPI_Aint size;
 	int disp_unit, flavor, model;
-	int *paths;           /* per rank: MPIX_WIN_PATH_* */
-	pthread_mutex_t lock; /* of what follows */
+	struct weft_mpi_check_win *log; /* aid/check_win.c; NULL: not all members check */
+	int *paths;                     /* per rank: MPIX_WIN_PATH_* */
+	pthread_mutex_t lock;           /* of what follows */
 	struct weft_mpi_errhandler *errhandler;
 	struct weft_mpi_info *info;
 	char name[MPI_MAX_OBJECT_NAME];

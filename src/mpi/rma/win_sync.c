@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/aid/check.h"
 #include "mpi/comm/group.h"
 #include "mpi/error.h"
 #include "mpi/rma/win.h"
@@ -12,6 +13,13 @@
 #define ASSERTS                                                                                    \
 	(MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE |               \
 	 MPI_MODE_NOSUCCEED)
+
+/* Accesses to rank, or to all, are over: WEFT_CHECK forgets them. */
+static void flushed(struct weft_mpi_win *w, int rank, bool local)
+{
+	if (weft_unlikely(w->log))
+		weft_mpi_check_win_flushed(w, rank, local);
+}
 
 /* ---- checks ------------------------------------------------------------------------------- */
 
@@ -114,6 +122,10 @@ int weft_mpi_Win_fence(int assert, MPI_Win win)
 	if (w->n_locks || w->lock_all || w->started || w->posted)
 		return sync_wrong("an epoch of locks, start or post is open");
 	err = weft_mpi_win_err(w, -1, weft_rma_flush_all(w->rma));
+	if (weft_unlikely(w->log)) {
+		int checked = weft_mpi_check_win_fence(w);
+		err = err ? err : checked;
+	}
 	int met = weft_rma_fences(w->rma) ? weft_mpi_win_err(w, -1, weft_rma_fence(w->rma))
 					  : weft_mpi_Barrier(w->comm_handle);
 	w->fenced = !(assert &MPI_MODE_NOSUCCEED);
@@ -206,6 +218,7 @@ int weft_mpi_Win_complete(MPI_Win win)
 		int late = weft_mpi_win_err(w, r, weft_rma_flush(w->rma, r));
 		int told = weft_mpi_win_err(w, r, weft_rma_complete(w->rma, r));
 		err = err ? err : late ? late : told;
+		flushed(w, r, false);
 	}
 	start_over(w);
 	return err;
@@ -299,6 +312,7 @@ int weft_mpi_Win_unlock(int rank, MPI_Win win)
 	    atomic_load_explicit(&w->x_held[rank], memory_order_relaxed) == WEFT_MPI_FREE)
 		return sync_wrong("MPI_Win_lock has not been called for the target");
 	err = weft_mpi_win_err(w, rank, weft_rma_flush(w->rma, rank));
+	flushed(w, rank, false);
 	let_go(w, rank);
 	w->n_locks--;
 	return err;
@@ -326,6 +340,7 @@ int weft_mpi_Win_unlock_all(MPI_Win win)
 	if (!w->lock_all)
 		return sync_wrong("MPI_Win_lock_all has not been called");
 	int err = weft_mpi_win_err(w, -1, weft_rma_flush_all(w->rma));
+	flushed(w, -1, false);
 	for (int r = 0; r < w->comm->size; r++)
 		let_go(w, r);
 	w->lock_all = false;
@@ -349,7 +364,11 @@ static int flush_one(MPI_Win win, int rank, weft_err (*flush)(struct weft_rma_wi
 	int err = rank_wrong(w, rank);
 	if (!err)
 		err = flush_forbidden(w, rank);
-	return err ? err : weft_mpi_win_err(w, rank, flush(w->rma, rank));
+	if (err)
+		return err;
+	err = weft_mpi_win_err(w, rank, flush(w->rma, rank));
+	flushed(w, rank, flush == weft_rma_flush_local);
+	return err;
 }
 
 static int flush_every(MPI_Win win, weft_err (*flush)(struct weft_rma_win *))
@@ -357,7 +376,9 @@ static int flush_every(MPI_Win win, weft_err (*flush)(struct weft_rma_win *))
 	struct weft_mpi_win *w = weft_mpi_window(win);
 	if (!w->lock_all && !w->n_locks)
 		return sync_wrong("flush wants a target to be locked");
-	return weft_mpi_win_err(w, -1, flush(w->rma));
+	int err = weft_mpi_win_err(w, -1, flush(w->rma));
+	flushed(w, -1, flush == weft_rma_flush_local_all);
+	return err;
 }
 
 int weft_mpi_Win_flush(int rank, MPI_Win win)
