@@ -185,7 +185,7 @@ static void take_part_empty(const struct weft_mpi_file_call *k, int failed)
 	p->file = k->file;
 	p->op = (struct weft_file_op){.file = k->file->file, .view = &p->view, .write = k->write};
 	p->view = k->file->view;
-	p->filetype = k->file->filetype;
+	p->filetype = k->file->laid;
 	weft_mpi_type_ref(p->filetype);
 	p->all = (struct weft_file_all){.team = &k->file->team,
 					.op = &p->op,
@@ -248,7 +248,7 @@ static int prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *
 	/* Its own: the program may change the file's view, or free the datatypes, before it waits. */
 	o->view = f->view;
 	o->rep = f->rep;
-	o->filetype = f->filetype;
+	o->filetype = f->laid;
 	weft_mpi_type_ref(o->filetype);
 	if (buf.type || !weft_mpi_datarep_plain(f->rep)) {
 		o->type = weft_mpi_type_of(k->type);

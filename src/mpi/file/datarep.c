@@ -152,22 +152,30 @@ struct sizes {
 	bool mixed;
 };
 
+int weft_mpi_datarep_element(const struct weft_mpi_datarep *rep, enum weft_basic basic,
+			     MPI_Aint *bytes_p)
+{
+	const struct weft_basic_info *b = &weft_data_basic_info[basic];
+	*bytes_p = b->external * (b->cls == WEFT_CLASS_COMPLEX ? 2 : 1);
+	if (rep->kind != REP_USER)
+		return MPI_SUCCESS;
+	int err = rep->extent(handle_of(basic), bytes_p, rep->extra);
+	if (err)
+		return weft_mpi_err(MPI_ERR_CONVERSION, "the extent function of \"%s\" failed (%d)",
+				    rep->name, err);
+	if (*bytes_p <= 0)
+		return weft_mpi_err(MPI_ERR_CONVERSION, "the extent function of \"%s\" gave %lld",
+				    rep->name, (long long)*bytes_p);
+	return MPI_SUCCESS;
+}
+
 static void add_run(void *arg, enum weft_basic basic, size_t n)
 {
 	struct sizes *s = arg;
 	const struct weft_basic_info *b = &weft_data_basic_info[basic];
-	MPI_Aint file = b->external * (b->cls == WEFT_CLASS_COMPLEX ? 2 : 1);
-	if (s->rep->kind == REP_USER && !s->err) {
-		s->err = s->rep->extent(handle_of(basic), &file, s->rep->extra);
-		if (s->err)
-			s->err = weft_mpi_err(MPI_ERR_CONVERSION,
-					      "the extent function of \"%s\" failed (%d)",
-					      s->rep->name, s->err);
-		else if (file <= 0)
-			s->err = weft_mpi_err(MPI_ERR_CONVERSION,
-					      "the extent function of \"%s\" gave %lld",
-					      s->rep->name, (long long)file);
-	}
+	MPI_Aint file = 0;
+	if (!s->err)
+		s->err = weft_mpi_datarep_element(s->rep, basic, &file);
 	if (s->err)
 		return;
 	if (s->memory && s->file * b->size != (uint64_t)file * s->memory)
@@ -199,16 +207,16 @@ int weft_mpi_datarep_bytes(const struct weft_mpi_datarep *rep, const struct weft
 }
 
 int weft_mpi_datarep_scale(const struct weft_mpi_datarep *rep, const struct weft_mpi_type *t,
-			   uint32_t *num_p, uint32_t *den_p)
+			   uint32_t *num_p, uint32_t *den_p, bool *mixed_p)
 {
 	struct sizes s = sizes_of(rep, t);
 	if (s.err)
 		return s.err;
-	if (s.mixed)
-		return weft_mpi_err(MPI_ERR_UNSUPPORTED_DATAREP,
-				    "in \"%s\" the elements of this datatype change their sizes by "
-				    "different factors, which weft does not lay out",
-				    rep->name);
+	*mixed_p = s.mixed;
+	if (s.mixed) {
+		*num_p = *den_p = 1;
+		return MPI_SUCCESS;
+	}
 	*num_p = s.memory ? (uint32_t)s.file : 1;
 	*den_p = s.memory ? (uint32_t)s.memory : 1;
 	return MPI_SUCCESS;

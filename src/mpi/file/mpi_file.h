@@ -44,6 +44,8 @@ struct weft_mpi_file {
 	/* The view; MPI orders its changes. */
 	struct weft_file_view view;
 	struct weft_mpi_type *etype, *filetype; /* referenced */
+	struct weft_mpi_type
+		*laid; /* referenced: that the view lies on; the file type, unless that is mixed */
 	const struct weft_mpi_datarep *rep;
 	uint64_t etype_bytes; /* in the file */
 	_Atomic bool x_atomic;
@@ -105,6 +107,12 @@ void weft_mpi_file_view_drop(struct weft_mpi_file *f);
 /* How many etypes of the view lie before the end of the file, the last one perhaps in part. */
 int weft_mpi_file_end(struct weft_mpi_file *f, int64_t *etypes_p);
 
+/* ---- mixed.c ------------------------------------------------------------------------------ */
+
+/* How the elements of a mixed file type lie in the file, as a datatype of bytes; referenced. */
+int weft_mpi_file_mixed_type(const struct weft_mpi_datarep *rep, const struct weft_mpi_type *t,
+			     struct weft_mpi_type **type_p);
+
 /* ---- datarep.c ---------------------------------------------------------------------------- */
 
 /* NULL: no such representation. */
@@ -115,9 +123,12 @@ bool weft_mpi_datarep_plain(const struct weft_mpi_datarep *rep);
 /* Bytes of count of t in the file. */
 int weft_mpi_datarep_bytes(const struct weft_mpi_datarep *rep, const struct weft_mpi_type *t,
 			   MPI_Count count, uint64_t *bytes_p);
-/* By how much displacements grow; an error where elements of t grow differently. */
+/* By how much displacements grow; mixed: elements of t grow differently, and displacements do not. */
 int weft_mpi_datarep_scale(const struct weft_mpi_datarep *rep, const struct weft_mpi_type *t,
-			   uint32_t *num_p, uint32_t *den_p);
+			   uint32_t *num_p, uint32_t *den_p, bool *mixed_p);
+/* The length of an element in the file.  Runs user code. */
+int weft_mpi_datarep_element(const struct weft_mpi_datarep *rep, enum weft_basic basic,
+			     MPI_Aint *bytes_p);
 /* Between count of t at buf and the file's bytes.  Runs user code. */
 int weft_mpi_datarep_out(const struct weft_mpi_datarep *rep, const void *buf, MPI_Count count,
 			 MPI_Datatype type, void *bytes);

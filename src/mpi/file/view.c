@@ -6,7 +6,7 @@
 
 void weft_mpi_file_view_init(struct weft_mpi_file *f)
 {
-	f->etype = f->filetype = weft_mpi_type_of(MPI_BYTE);
+	f->etype = f->filetype = f->laid = weft_mpi_type_of(MPI_BYTE);
 	f->etype_bytes = 1;
 	f->view = (struct weft_file_view){0};
 	f->rep = weft_mpi_datarep_find("native");
@@ -16,6 +16,7 @@ void weft_mpi_file_view_drop(struct weft_mpi_file *f)
 {
 	weft_mpi_type_unref(f->etype);
 	weft_mpi_type_unref(f->filetype);
+	weft_mpi_type_unref(f->laid);
 }
 
 /* Data must not go back in the file, nor overlap where it is written; looked at in the first ranges of the type. */
@@ -63,20 +64,26 @@ static int types_wrong(struct weft_mpi_type *e, struct weft_mpi_type *t, bool wr
 	return err ? err : layout_wrong(t->layout, written, "the file type");
 }
 
-/* A view that is not in use yet. */
+/* A view that is not in use yet; *laid_p: referenced, what it lies on. */
 static int view_make(struct weft_mpi_type *e, struct weft_mpi_type *t, MPI_Offset disp,
 		     const struct weft_mpi_datarep *rep, struct weft_file_view *v,
-		     uint64_t *etype_bytes_p)
+		     uint64_t *etype_bytes_p, struct weft_mpi_type **laid_p)
 {
 	*v = (struct weft_file_view){.disp = (uint64_t)disp};
 	int err = weft_mpi_datarep_bytes(rep, e, 1, etype_bytes_p);
 	if (err)
 		return err;
 	uint32_t num = 1, den = 1;
+	bool mixed = false;
 	if (!weft_mpi_datarep_plain(rep))
-		err = weft_mpi_datarep_scale(rep, t, &num, &den);
+		err = weft_mpi_datarep_scale(rep, t, &num, &den, &mixed);
+	if (!err && mixed)
+		err = weft_mpi_file_mixed_type(rep, t, &t);
+	else if (!err)
+		weft_mpi_type_ref(t);
 	if (err)
 		return err;
+	*laid_p = t;
 	if (!t->layout->flat || t->layout->true_lb) {
 		v->type = t->layout;
 		v->goes_back = !t->layout->flat && t->layout->size && goes_back(t->layout, true);
@@ -102,7 +109,7 @@ static int current_disp(struct weft_mpi_file *f, MPI_Offset *disp_p)
 
 static int set_view_check(struct weft_mpi_file *f, MPI_Offset *disp_p, struct weft_mpi_type *e,
 			  struct weft_mpi_type *t, const char *datarep, struct weft_file_view *v,
-			  uint64_t *etype_bytes_p)
+			  uint64_t *etype_bytes_p, struct weft_mpi_type **laid_p)
 {
 	const struct weft_mpi_datarep *rep = weft_mpi_datarep_find(datarep);
 	int err = MPI_SUCCESS;
@@ -121,7 +128,7 @@ static int set_view_check(struct weft_mpi_file *f, MPI_Offset *disp_p, struct we
 				   (long long)*disp_p);
 	if (!err)
 		err = types_wrong(e, t, !(f->amode & MPI_MODE_RDONLY));
-	return err ? err : view_make(e, t, *disp_p, rep, v, etype_bytes_p);
+	return err ? err : view_make(e, t, *disp_p, rep, v, etype_bytes_p, laid_p);
 }
 
 int weft_mpi_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
@@ -131,21 +138,26 @@ int weft_mpi_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI
 	struct weft_mpi_type *e = weft_mpi_type_of(etype), *t = weft_mpi_type_of(filetype);
 	struct weft_file_view v;
 	uint64_t etype_bytes = 0;
-	int err = set_view_check(f, &disp, e, t, datarep, &v, &etype_bytes);
+	struct weft_mpi_type *laid = NULL;
+	int err = set_view_check(f, &disp, e, t, datarep, &v, &etype_bytes, &laid);
 	if (!err)
 		err = weft_mpi_file_hints_take(f, info);
 	err = weft_mpi_file_agree(f, err);
-	if (err)
+	if (!err) {
+		int64_t same[] = {(int64_t)etype_bytes, weft_data_type_extent(e->layout)};
+		err = weft_mpi_file_same(f, same, 2, "the extent of the elementary type");
+	}
+	if (err) {
+		if (laid)
+			weft_mpi_type_unref(laid);
 		return err;
-	int64_t same[] = {(int64_t)etype_bytes, weft_data_type_extent(e->layout)};
-	err = weft_mpi_file_same(f, same, 2, "the extent of the elementary type");
-	if (err)
-		return err;
+	}
 	weft_mpi_type_ref(e);
 	weft_mpi_type_ref(t);
 	weft_mpi_file_view_drop(f);
 	f->etype = e;
 	f->filetype = t;
+	f->laid = laid;
 	f->view = v;
 	f->etype_bytes = etype_bytes;
 	f->rep = weft_mpi_datarep_find(datarep);
@@ -201,7 +213,8 @@ int weft_mpi_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Count 
 	if (!t->layout)
 		return weft_mpi_err(MPI_ERR_TYPE, "the datatype is not supported");
 	if (!weft_mpi_datarep_plain(f->rep)) {
-		int err = weft_mpi_datarep_scale(f->rep, t, &num, &den);
+		bool mixed; /* then displacements, and so the extent, are the program's own */
+		int err = weft_mpi_datarep_scale(f->rep, t, &num, &den, &mixed);
 		if (err)
 			return err;
 	}
