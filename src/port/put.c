@@ -171,8 +171,12 @@ static void serve_access(int peer, const void *data, size_t bytes, void *arg)
 	if (bytes >= sizeof a)
 		memcpy(&a, data, sizeof a);
 	if (!s || !makes_sense(&a, bytes)) {
-		weft_error("rank %d: an access to a region %s", peer,
-			   s ? "that makes no sense" : "finds no memory here");
+		/* An honest peer never sends nonsense; that it may not flood the log, it is no error. */
+		if (s)
+			weft_warn("rank %d: an access to a region makes no sense, and is dropped",
+				  peer);
+		else
+			weft_error("rank %d: an access to a region finds no memory here", peer);
 		free(s);
 		return;
 	}
