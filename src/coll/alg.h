@@ -96,8 +96,8 @@ static inline struct weft_buf weft_coll_sign_of(weft_err err, size_t bytes)
 static inline weft_err weft_coll_judge(const struct weft_status *st, const struct weft_buf *buf,
 				       char sign)
 {
-	if (st->err)
-		return st->err;
+	if (st->err) /* cancelled: as calls do not match (calls.h), or with the communicator */
+		return st->cancelled ? WEFT_ERR_TRUNC : st->err;
 	if (weft_unlikely(st->bytes == weft_coll_sign_bytes(buf->bytes))) {
 		if (buf->bytes)
 			sign = 0;
@@ -126,14 +126,14 @@ const char *weft_coll_kind_name(uint32_t kind);
 /* The communicator of ctx, in such a message. */
 const char *weft_coll_comm_name(const struct weft_ctx *ctx);
 /* One line: the calling rank's collective met a message that is not of it, from that process. */
-void weft_coll_report_stray(const struct weft_ctx *ctx, enum weft_coll_kind kind, int process)
-	__attribute__((cold));
+void weft_coll_report_stray(const struct weft_ctx *ctx, enum weft_coll_kind kind, int tag,
+			    int process) __attribute__((cold));
 
 /* Is that the status of a message that is no part of the collective, nor a sign of a failure? */
 static inline bool weft_coll_is_stray(weft_err judged, const struct weft_status *st,
 				      const struct weft_buf *buf)
 {
-	return judged == WEFT_ERR_TRUNC &&
+	return judged == WEFT_ERR_TRUNC && !st->cancelled &&
 	       (st->err || st->bytes != weft_coll_sign_bytes(buf->bytes));
 }
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* names.c - what collectives are called in messages to the user. */
-#include <string.h>
-
-#include "base/log.h"
-#include "base/settings.h"
 #include "coll/alg.h"
 
 static const char *const names[WEFT_COLL_KIND_COUNT] = {
@@ -40,15 +36,4 @@ const char *weft_coll_comm_name(const struct weft_ctx *ctx)
 {
 	const char *name = weft_comm_ctx_name(ctx);
 	return name[0] ? name : "an unnamed communicator";
-}
-
-void weft_coll_report_stray(const struct weft_ctx *ctx, enum weft_coll_kind kind, int process)
-{
-	const char *check = weft_setting_str(WEFT_SET_CHECK);
-	bool checking = check && strcmp(check, "0") != 0;
-	weft_error("collectives that do not match: this rank is in %s on %s, where process %d has "
-		   "sent something else: do all ranks call the same collectives, in the same order "
-		   "and with the same amount of data?%s",
-		   weft_coll_kind_name(kind), weft_coll_comm_name(ctx), process,
-		   checking ? "" : "  WEFT_CHECK=1 names both calls");
 }

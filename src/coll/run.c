@@ -20,6 +20,7 @@
 #include "base/counters.h"
 #include "base/trace.h"
 #include "coll/alg.h"
+#include "coll/calls.h"
 
 #define IDLE ((uintptr_t)0)
 #define BUSY ((uintptr_t)1)
@@ -75,7 +76,7 @@ static void check_message(struct weft_coll *c, const struct weft_step *s)
 		const struct weft_status *st = &s->req.status;
 		err = weft_coll_judge(st, &s->buf, s->sign);
 		if (weft_unlikely(weft_coll_is_stray(err, st, &s->buf) && !c->err))
-			weft_coll_report_stray(c->ctx, c->kind, s->peer);
+			weft_coll_report_stray(c->ctx, c->kind, s->tag, s->peer);
 	}
 	if (err)
 		weft_coll_sched_fail(c, err);
@@ -139,6 +140,8 @@ static bool start_send(struct weft_coll *c, struct weft_step *s)
 static bool start_recv(struct weft_coll *c, struct weft_step *s)
 {
 	struct weft_buf sign = weft_data_buf_flat(&s->sign, 1);
+	if (weft_unlikely(c->err) && weft_coll_ended(c->ctx, s->tag))
+		return true;
 	weft_comm_req_init(&s->req, message_over, s);
 	weft_err err = weft_comm_core_irecv(&s->req, c->ctx, s->peer, s->tag,
 					    s->buf.bytes ? &s->buf : &sign);

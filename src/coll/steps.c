@@ -12,6 +12,7 @@
 
 #include "coll/alg.h"
 #include "coll/blocking.h"
+#include "coll/calls.h"
 #include "base/assert.h"
 #include "task/task.h"
 #include "wait/stack.h"
@@ -50,7 +51,7 @@ static void finish_recv(struct steps *n, struct weft_req *req, const struct weft
 	weft_task_engine_wait(&req->done);
 	weft_err err = weft_coll_judge(&req->status, buf, n->in[0]);
 	if (weft_unlikely(weft_coll_is_stray(err, &req->status, buf) && !n->err))
-		weft_coll_report_stray(n->g->ctx, n->kind, req->status.peer);
+		weft_coll_report_stray(n->g->ctx, n->kind, n->g->tag, req->status.peer);
 	note_error(n, err);
 }
 
@@ -59,6 +60,8 @@ static bool start_recv(struct steps *n, struct weft_req *req, int rank, int tag,
 {
 	weft_assert(rank != n->g->rank && tag < WEFT_TAG_AGREE);
 	struct weft_buf sign = weft_data_buf_flat(n->in, 1);
+	if (weft_unlikely(n->err) && weft_coll_ended(n->g->ctx, n->g->tag))
+		return false;
 	weft_comm_req_init(req, NULL, NULL);
 	weft_err err = weft_comm_core_irecv(req, n->g->ctx, weft_coll_process(n->g, rank),
 					    n->g->tag + tag, buf->bytes ? buf : &sign);

@@ -161,7 +161,26 @@ void weft_comm_ctx_set_name(struct weft_ctx *ctx, const char *name);
 uint32_t weft_comm_ctx_id(const struct weft_ctx *ctx);
 /* That name; "" without one. */
 const char *weft_comm_ctx_name(const struct weft_ctx *ctx);
-/* Frees ctx; receives still posted in it end as cancelled, unexpected messages are dropped. */
+/*
+ * Messages of ctx with that tag are heard instead of kept when no receive waits for them: by the poller, in
+ * whose call `hear` runs (it may start operations, and may not wait).  Set once, of memory from malloc that is
+ * ctx's from then on, also after it is closed; what is returned is ctx's, the caller's or an earlier one.
+ */
+struct weft_comm_ear {
+	int tag;
+	void (*hear)(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer, const void *data,
+		     size_t len);
+};
+struct weft_comm_ear *weft_comm_ctx_set_ear(struct weft_ctx *ctx, struct weft_comm_ear *ear);
+/* NULL: there is none. */
+struct weft_comm_ear *weft_comm_ctx_ear(const struct weft_ctx *ctx);
+/* Some tags. */
+struct weft_comm_tags {
+	bool (*has)(const struct weft_comm_tags *tags, int tag);
+};
+/* Receives with such tags that are posted in ctx end as cancelled, unexpected messages are dropped; NULL: all. */
+void weft_comm_ctx_end(struct weft_ctx *ctx, const struct weft_comm_tags *tags);
+/* Frees ctx, after such an end of all. */
 void weft_comm_ctx_close(struct weft_ctx *ctx);
 
 /* ---- messages ----------------------------------------------------------------------------- */

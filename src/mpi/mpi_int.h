@@ -104,8 +104,9 @@ struct weft_mpi_comm {
 	uint32_t checked;            /* collectives, with WEFT_CHECK */
 	void *topo;                  /* topo_*.c */
 	const struct weft_mpi_topo_ops *topo_ops;
-	int topo_kind;    /* MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH or MPI_UNDEFINED */
-	void *coll_cache; /* coll_*.c: what collectives keep per communicator */
+	int topo_kind;                 /* MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH or MPI_UNDEFINED */
+	struct weft_coll_calls *calls; /* `coll`'s; NULL: none yet */
+	void *coll_cache;              /* coll_*.c: what collectives keep per communicator */
 	void (*coll_cache_free)(void *cache);
 
 	pthread_mutex_t lock; /* of what follows */

@@ -49,6 +49,11 @@ struct weft_wait_note {
 	const char *name;   /* of the communicator */
 	uint32_t id;        /* of the communicator, the same on all members */
 	uint32_t collected; /* collectives that it has begun */
+	/* Its call may not end by itself: when it has slept so long, the layer that understands it is told
+	 * (weft_wait_note_set_hooks), again and again, each time after twice as long.  0: never. */
+	uint64_t patience_ns;
+	uint64_t alarm_ns; /* of the clock; WEFT_NEVER: none */
+	unsigned alarms;   /* so far */
 };
 
 /* A plain thread's parker, in a list that only grows. */
@@ -76,8 +81,10 @@ extern _Thread_local struct weft_wait_note *weft_wait_note_self;
 
 /* Shows this process as that rank of a job. */
 void weft_wait_note_show(const char *job, int rank, int size);
-/* Fills in the rest of a note; set once, before the first one is there. */
-void weft_wait_note_set_hook(void (*complete)(struct weft_wait_note *));
+/* Fills in the rest of a note; and is told of an alarm, by the waiter, which may hold the baton: it may start
+ * operations, and may not wait.  Set once, before the first note is there. */
+void weft_wait_note_set_hooks(void (*complete)(struct weft_wait_note *),
+			      void (*alarm)(struct weft_wait_note *));
 void weft_wait_note_complete(struct weft_wait_note *n);
 
 /*
@@ -107,6 +114,24 @@ static inline void weft_wait_note_sleep(struct weft_parker *p)
 {
 	if (p->note && !p->note->since_ns)
 		weft_wait_note_complete(p->note);
+}
+
+/* When a sleep that has been noted has to end, for deadline_ns or for the note. */
+static inline uint64_t weft_wait_note_until(const struct weft_parker *p, uint64_t deadline_ns)
+{
+	return weft_unlikely(p->note && p->note->alarm_ns < deadline_ns) ? p->note->alarm_ns
+									 : deadline_ns;
+}
+
+/* Such a sleep has lasted until then. */
+void weft_wait_note_expired(struct weft_parker *p) __attribute__((cold));
+
+/* weft_wait_park(), as p's note asks for it; may return early. */
+static inline void weft_wait_note_park(struct weft_parker *p, uint64_t deadline_ns)
+{
+	weft_wait_note_sleep(p);
+	if (weft_unlikely(!weft_wait_park(p, weft_wait_note_until(p, deadline_ns))))
+		weft_wait_note_expired(p);
 }
 
 /* It ends; the call may wait again, on another kernel thread. */

@@ -138,6 +138,36 @@ int weft_comm_size(void)
 	return 1;
 }
 
+/* No member asks another: none waits. */
+struct weft_comm_ear *weft_comm_ctx_ear(const struct weft_ctx *ctx)
+{
+	(void)ctx;
+	return NULL;
+}
+
+struct weft_comm_ear *weft_comm_ctx_set_ear(struct weft_ctx *ctx, struct weft_comm_ear *ear)
+{
+	(void)ctx;
+	return ear;
+}
+
+void weft_comm_ctx_end(struct weft_ctx *ctx, const struct weft_comm_tags *tags)
+{
+	(void)ctx;
+	(void)tags;
+}
+
+uint32_t weft_comm_ctx_id(const struct weft_ctx *ctx)
+{
+	return (uint32_t)ctx->rank;
+}
+
+const char *weft_comm_ctx_name(const struct weft_ctx *ctx)
+{
+	(void)ctx;
+	return "";
+}
+
 struct weft_core *weft_comm_ctx_core(const struct weft_ctx *ctx)
 {
 	(void)ctx;

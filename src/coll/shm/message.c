@@ -30,7 +30,7 @@ weft_err weft_coll_shm_recv(const struct weft_coll_group *g, int peer, int tag, 
 	if (err)
 		return err;
 	weft_task_engine_wait(&req->done);
-	err = req->status.err;
+	err = req->status.cancelled ? WEFT_ERR_TRUNC : req->status.err;
 	return !err && req->status.bytes != bytes ? WEFT_ERR_PEER : err;
 }
 

@@ -12,6 +12,7 @@
  */
 #include "base/assert.h"
 #include "base/log.h"
+#include "coll/calls.h"
 #include "coll/shm/group.h"
 
 /* A note: the number, and in its lowest 8 bits the kind + 1 and how it is called. */
@@ -61,6 +62,8 @@ static const char *how_of(uint32_t note)
 void weft_coll_shm_give_up(const struct weft_coll_group *g, uint32_t why, uint32_t sleepers)
 {
 	struct weft_coll_ring *ring = weft_coll_ring_of(g);
+	if (why == WEFT_COLL_EC_MISMATCH)
+		weft_coll_calls_failed(g->ctx, g->tag, true);
 	sleepers |= weft_coll_ec_abort(&ring->x_head, why);
 	sleepers |= weft_coll_ec_abort(&ring->x_floor, why);
 	for (unsigned i = 0; i < WEFT_COLL_RING_PLACES; i++)

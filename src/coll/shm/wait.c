@@ -9,6 +9,7 @@
 
 #include "base/cancel.h"
 #include "base/counters.h"
+#include "coll/calls.h"
 #include "coll/shm/group.h"
 #include "task/look.h"
 
@@ -64,6 +65,10 @@ static weft_err sleep_until_reached(const struct awaited *w)
 		weft_count(WEFT_CNT_COLL_SHM_SLEEPS, 1);
 		if (weft_coll_shm_recv(w->g, WEFT_ANY_PEER, WEFT_TAG_WAKE, NULL, 0)) {
 			(void)weft_coll_ec_cancel_sleep(w->x_ec, me);
+			if (weft_coll_ended(w->g->ctx, w->g->tag)) {
+				weft_coll_shm_give_up(w->g, WEFT_COLL_EC_MISMATCH, 0);
+				return WEFT_ERR_TRUNC;
+			}
 			if (!member_lost(w->g))
 				nap();
 		}

@@ -115,6 +115,23 @@ void weft_comm_ctx_set_name(struct weft_ctx *ctx, const char *name)
 	ctx->name = name;
 }
 
+struct weft_comm_ear *weft_comm_ctx_ear(const struct weft_ctx *ctx)
+{
+	/* EAR <- EAR (below).  Carries: *ear. */
+	return atomic_load_explicit(&ctx->x_ear, memory_order_acquire);
+}
+
+struct weft_comm_ear *weft_comm_ctx_set_ear(struct weft_ctx *ctx, struct weft_comm_ear *ear)
+{
+	struct weft_comm_ear *was = NULL;
+	/* EAR -> EAR (above).  Carries: *ear.  Acquire on failure: the other thread's. */
+	if (atomic_compare_exchange_strong_explicit(&ctx->x_ear, &was, ear, memory_order_acq_rel,
+						    memory_order_acquire))
+		return ear;
+	free(ear);
+	return was;
+}
+
 uint32_t weft_comm_ctx_id(const struct weft_ctx *ctx)
 {
 	return ctx->id;
@@ -152,9 +169,9 @@ static void msgs_drop(struct weft_msg *m)
 	}
 }
 
-void weft_comm_ctx_close(struct weft_ctx *ctx)
+void weft_comm_ctx_end(struct weft_ctx *ctx, const struct weft_comm_tags *tags)
 {
-	struct weft_keyed *e = weft_comm_match_withdraw_ctx(ctx);
+	struct weft_keyed *e = weft_comm_match_withdraw_ctx(ctx, tags);
 	while (e) {
 		struct weft_keyed *next = e->next;
 		struct weft_req *r = weft_comm_req_of_entry(weft_comm_entry_of(e));
@@ -162,7 +179,12 @@ void weft_comm_ctx_close(struct weft_ctx *ctx)
 		weft_comm_recv_finish(r, WEFT_ERR_CANCELLED);
 		e = next;
 	}
-	msgs_drop(weft_comm_match_withdraw_msgs(ctx));
+	msgs_drop(weft_comm_match_withdraw_msgs(ctx, tags));
+}
+
+void weft_comm_ctx_close(struct weft_ctx *ctx)
+{
+	weft_comm_ctx_end(ctx, NULL);
 	ctx->name = NULL;
 	/* Relaxed: as in open. */
 	atomic_store_explicit(&ctx->x_open, false, memory_order_relaxed);
@@ -173,7 +195,9 @@ void weft_comm_ctx_fini_all(struct weft_core *core)
 	while (core->ctx_all) {
 		struct weft_ctx *ctx = core->ctx_all;
 		core->ctx_all = ctx->next_all;
-		msgs_drop(weft_comm_match_withdraw_msgs(ctx));
+		msgs_drop(weft_comm_match_withdraw_msgs(ctx, NULL));
+		/* Relaxed: no other thread uses the core any more. */
+		free(atomic_load_explicit(&ctx->x_ear, memory_order_relaxed));
 		free(ctx);
 	}
 	for (uint32_t t = 0; t < WEFT_CTX_TOP; t++) {

@@ -52,6 +52,7 @@ struct weft_ctx {
 	struct weft_msg *all_head, *all_tail;     /* L: messages in lists */
 	struct weft_probe_waiter *probes;         /* L */
 	const char *name;                         /* its opener's; NULL: none */
+	_Atomic(struct weft_comm_ear *) x_ear;    /* stays once it is there; or NULL */
 	/* Pages whose place another one has: they lie where a row and a column meet. */
 	_Atomic uint64_t x_rows, x_columns;
 };

@@ -8,8 +8,14 @@
 struct leftovers {
 	struct weft_ctx *ctx; /* or NULL: those that wait for peer */
 	int peer;
-	struct weft_keyed *list; /* by next */
+	const struct weft_comm_tags *tags; /* NULL: all */
+	struct weft_keyed *list;           /* by next */
 };
+
+static bool is_of(const struct weft_comm_tags *tags, int tag)
+{
+	return !tags || tags->has(tags, tag);
+}
 
 static void add_leftover(struct leftovers *l, struct weft_keyed *n)
 {
@@ -20,7 +26,8 @@ static void add_leftover(struct leftovers *l, struct weft_keyed *n)
 static void pick_receives(struct weft_bucket *b, struct weft_keyed *n, void *arg)
 {
 	struct leftovers *l = arg;
-	if (n->kind != WEFT_KEYED_RECV || (l->ctx ? n->ctx != l->ctx : n->peer != l->peer))
+	if (n->kind != WEFT_KEYED_RECV || (l->ctx ? n->ctx != l->ctx : n->peer != l->peer) ||
+	    !is_of(l->tags, n->tag))
 		return;
 	while (n) {
 		struct weft_keyed *next = n->next;
@@ -36,7 +43,9 @@ static void pick_wildcards(struct weft_ctx *ctx, struct leftovers *l, bool any_t
 	struct weft_entry *e = ctx->wild_head;
 	while (e) {
 		struct weft_entry *next = e->wild_next;
-		if (l->ctx || (e->node.peer == WEFT_ANY_PEER ? any_too : e->node.peer == l->peer)) {
+		if ((l->ctx ||
+		     (e->node.peer == WEFT_ANY_PEER ? any_too : e->node.peer == l->peer)) &&
+		    is_of(l->tags, e->node.tag)) {
 			weft_comm_wild_unlink_locked(ctx, e);
 			add_leftover(l, &e->node);
 		}
@@ -57,9 +66,10 @@ struct weft_keyed *weft_comm_match_withdraw_peer(struct weft_core *core, int pee
 	return l.list;
 }
 
-struct weft_keyed *weft_comm_match_withdraw_ctx(struct weft_ctx *ctx)
+struct weft_keyed *weft_comm_match_withdraw_ctx(struct weft_ctx *ctx,
+						const struct weft_comm_tags *tags)
 {
-	struct leftovers l = {.ctx = ctx};
+	struct leftovers l = {.ctx = ctx, .tags = tags};
 	weft_comm_match_scan(&ctx->core->match, ctx, pick_receives, &l);
 	pick_wildcards(ctx, &l, true);
 	return l.list;
@@ -89,13 +99,16 @@ struct weft_msg *weft_comm_match_withdraw_msg(struct weft_ctx *ctx, int peer, in
 	return m;
 }
 
-struct weft_msg *weft_comm_match_withdraw_msgs(struct weft_ctx *ctx)
+struct weft_msg *weft_comm_match_withdraw_msgs(struct weft_ctx *ctx,
+					       const struct weft_comm_tags *tags)
 {
 	struct weft_msg *list = NULL, **tail = &list;
 	weft_comm_spin_lock(&ctx->lock);
 	weft_comm_unexpected_begin_locked(ctx);
-	while (ctx->all_head) {
-		struct weft_msg *m = ctx->all_head;
+	for (struct weft_msg *m = ctx->all_head, *next; m; m = next) {
+		next = m->all_next;
+		if (!is_of(tags, m->node.tag))
+			continue;
 		weft_comm_unexpected_take_locked(ctx, m);
 		m->all_next = NULL;
 		*tail = m;

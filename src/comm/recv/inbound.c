@@ -29,6 +29,12 @@ static __attribute__((noinline)) void keep_eager(struct weft_gate *g, struct wef
 						 uint32_t sync_id, uint32_t sign, const void *data,
 						 size_t len)
 {
+	struct weft_comm_ear *ear = weft_comm_ctx_ear(ctx);
+	if (weft_unlikely(ear && ear->tag == tag) && !sync_id) {
+		ear->hear(ear, ctx, g->peer, data, len);
+		weft_comm_credit_used(g, len);
+		return;
+	}
 	struct weft_msg *m = weft_comm_inbound_msg_make(g, WEFT_MSG_EAGER, tag, len, len);
 	if (!m)
 		return;

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* waits.c - completes the notes of waiting calls (wait/note.h): which process, which communicator. */
+/*
+ * waits.c - completes the notes of waiting calls (wait/note.h): which process, which communicator; and has members
+ * that wait long in a collective ask the others which one they are in (coll/calls.h).
+ */
 #include "boot/boot.h"
+#include "coll/calls.h"
 #include "mpi/aid/aid.h"
 #include "mpi/comm/domain.h"
 #include "mpi/p2p/request.h"
 #include "wait/note.h"
+
+#define ASKS_AFTER_NS 150000000u
 
 static void note_comm(struct weft_wait_note *n, struct weft_mpi_comm *c)
 {
@@ -14,6 +20,8 @@ static void note_comm(struct weft_wait_note *n, struct weft_mpi_comm *c)
 	n->id = c->id;
 	/* Relaxed: a count for an observer. */
 	n->collected = atomic_load_explicit(&c->x_coll_tag, memory_order_relaxed);
+	if (n->form == WEFT_WAIT_ALL && c->calls)
+		n->patience_ns = ASKS_AFTER_NS;
 	/* Of processes of other jobs nothing is known. */
 	if (c->group->domain != weft_mpi_home && c->group->domain)
 		return;
@@ -36,7 +44,8 @@ static void note_request(struct weft_wait_note *n, struct weft_mpi_request *r)
 	note_comm(n, r->comm);
 }
 
-static void complete(struct weft_wait_note *n)
+/* Returns the communicator; NULL: none. */
+static struct weft_mpi_comm *complete_for(struct weft_wait_note *n)
 {
 	const MPI_Request *q = n->object;
 	int count = n->tag;
@@ -47,8 +56,9 @@ static void complete(struct weft_wait_note *n)
 	n->name = NULL;
 	n->id = n->collected = 0;
 	if (n->form != WEFT_WAIT_REQUESTS) {
-		note_comm(n, weft_mpi_comm_of((MPI_Comm)(uintptr_t)n->object));
-		return;
+		struct weft_mpi_comm *c = weft_mpi_comm_of((MPI_Comm)(uintptr_t)n->object);
+		note_comm(n, c);
+		return c;
 	}
 	for (int i = 0; i < count; i++) {
 		struct weft_mpi_request *r =
@@ -57,13 +67,27 @@ static void complete(struct weft_wait_note *n)
 		if (!r || !r->active || (r->ops->by_core && weft_mpi_request_done(r)))
 			continue;
 		note_request(n, r);
-		return;
+		return r->comm;
 	}
 	n->form = WEFT_WAIT_OTHER;
+	return NULL;
+}
+
+static void complete(struct weft_wait_note *n)
+{
+	(void)complete_for(n);
+}
+
+/* Of several requests another may be the first by now that is not over. */
+static void waited_long(struct weft_wait_note *n)
+{
+	struct weft_mpi_comm *c = complete_for(n);
+	if (c && n->form == WEFT_WAIT_ALL && c->calls)
+		weft_coll_ask(c->coll, c->rank, c->size, c->peer, n->alarms);
 }
 
 void weft_mpi_aid_notes_init(const struct weft_boot_info *boot)
 {
-	weft_wait_note_set_hook(complete);
+	weft_wait_note_set_hooks(complete, waited_long);
 	weft_wait_note_show(boot->jobid, boot->rank, boot->size);
 }

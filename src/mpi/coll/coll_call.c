@@ -2,6 +2,7 @@
 /* coll_call.c - runs a collective in its three forms; checks that all of them share. */
 #include <stdlib.h>
 
+#include "coll/calls.h"
 #include "mpi/aid/check.h"
 #include "mpi/coll/coll_call.h"
 #include "mpi/comm/domain.h"
@@ -12,9 +13,13 @@
 #define TAG_SEQUENCE 0x7fffff
 #define TAG_PERSISTENT 0x08000000
 
-static void group_of(struct weft_mpi_comm *c, bool persistent, struct weft_coll_group *g)
+static void group_of(struct weft_mpi_comm *c, enum weft_coll_kind kind, bool persistent,
+		     struct weft_coll_group *g)
 {
 	int seq = weft_mpi_comm_coll_tag(c) & TAG_SEQUENCE;
+	if (weft_unlikely(!c->calls) && !c->inter && c->size > 1)
+		c->calls = weft_coll_calls_open(c->coll);
+	weft_coll_called(c->calls, (uint32_t)seq, kind);
 	*g = (struct weft_coll_group){
 		.rank = c->rank,
 		.size = c->size,
@@ -135,7 +140,7 @@ static int failed(weft_err err)
 static struct weft_coll *build(struct weft_mpi_coll_call *k, bool persistent, weft_err *err_p)
 {
 	struct weft_coll_group g;
-	group_of(k->comm, persistent, &g);
+	group_of(k->comm, k->a.kind, persistent, &g);
 	struct weft_coll *c = weft_coll_new();
 	*err_p = c ? weft_coll_note(&g, k->a.kind, true) : WEFT_ERR_NOMEM;
 	if (!*err_p)
@@ -156,7 +161,7 @@ int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
 		return weft_mpi_coll_refuse(k, weft_mpi_coll_same_buffer());
 	if (weft_unlikely(weft_mpi_checking))
 		weft_mpi_check_coll_begin(k->comm);
-	group_of(k->comm, false, &g);
+	group_of(k->comm, k->a.kind, false, &g);
 	weft_err err = weft_coll_blocking(&g, &k->a);
 	if (err == WEFT_AGAIN) {
 		struct weft_coll *c = weft_coll_new();

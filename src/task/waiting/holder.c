@@ -75,8 +75,7 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 	    !weft_task_wait_call_stopped(e)) {
 		weft_count(WEFT_CNT_PARKS, 1);
 		w->parked_once = true;
-		weft_wait_note_sleep(w->parker);
-		weft_wait_park(w->parker, w->deadline_ns);
+		weft_wait_note_park(w->parker, w->deadline_ns);
 	}
 	weft_task_parked_remove(e, &me);
 	return false;
@@ -91,9 +90,10 @@ static uint64_t sleep_ns(struct weft_engine *e, const struct wait_call *w)
 	/* Relaxed: a kicker's that came before is of a shorter nap than FOREVER, and one that comes
 	 * now is kicked for. */
 	atomic_store_explicit(&e->x_sleep_ns, ns, memory_order_relaxed);
-	if (w->deadline_ns != WEFT_NEVER) {
+	uint64_t until = weft_wait_note_until(w->parker, w->deadline_ns);
+	if (until != WEFT_NEVER) {
 		uint64_t now = weft_clock_ns();
-		uint64_t left = w->deadline_ns > now ? w->deadline_ns - now : 0;
+		uint64_t left = until > now ? until - now : 0;
 		if (left < ns)
 			ns = left;
 	}
@@ -173,6 +173,8 @@ static void sleep_armed(struct weft_engine *e, struct wait_call *w)
 	weft_task_baton_wake(&e->baton);
 	weft_wait_parker_sleep_end(w->parker);
 	weft_task_watcher_redirect(e);
+	if (w->slept && weft_task_engine_self.expired)
+		weft_wait_note_expired(w->parker);
 	if (!found && weft_task_engine_tasks_left(e))
 		turned_away(w);
 }

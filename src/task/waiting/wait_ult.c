@@ -30,8 +30,7 @@ static void foreign_park(struct weft_engine *e, struct wait_call *w)
 	(void)weft_task_baton_park(&e->baton);
 	if (!watcher_off(e) && !weft_task_wait_call_done(w) && !weft_task_wait_call_stopped(e)) {
 		weft_count(WEFT_CNT_PARKS_LIGHT, 1);
-		weft_wait_note_sleep(w->parker);
-		weft_wait_park(w->parker, w->deadline_ns);
+		weft_wait_note_park(w->parker, w->deadline_ns);
 	}
 	weft_task_parked_remove(e, &me);
 }
@@ -73,8 +72,7 @@ static weft_err wait_light(struct wait_call *w)
 			break;
 		}
 		weft_count(WEFT_CNT_PARKS_LIGHT, 1);
-		weft_wait_note_sleep(w->parker);
-		weft_wait_park(w->parker, w->deadline_ns);
+		weft_wait_note_park(w->parker, w->deadline_ns);
 	}
 	weft_task_wait_call_delist(w);
 	return err;
@@ -121,8 +119,7 @@ __attribute__((noinline)) bool weft_task_wait_ult_alone(struct weft_completion *
 	weft_wait_note_begin(p);
 	while (!weft_wait_completion_done(c)) { /* ends: done; parks between */
 		weft_count(WEFT_CNT_PARKS_LIGHT, 1);
-		weft_wait_note_sleep(p);
-		weft_wait_park(p, WEFT_NEVER);
+		weft_wait_note_park(p, WEFT_NEVER);
 	}
 	weft_wait_note_end(p);
 	weft_task_wait_call_delist_node(c, &node);

@@ -32,8 +32,7 @@ static void park_beside(struct weft_engine *e, struct wait_call *w)
 	    !weft_task_app_work_waiting() && !weft_task_wait_call_stopped(e)) {
 		weft_count(WEFT_CNT_PARKS, 1);
 		w->parked_once = true;
-		weft_wait_note_sleep(w->parker);
-		weft_wait_park(w->parker, w->deadline_ns);
+		weft_wait_note_park(w->parker, w->deadline_ns);
 	}
 	weft_task_parked_remove(e, &me);
 }

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* calls.c - members that wait long compare their calls (calls.h). */
+#include "coll/calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "coll/alg.h"
+#include "wait/stack.h"
+
+#define TAG_ASK 0x3fffffff                       /* no collective's, nor of making communicators */
+#define TAGS_END (0x800000 * WEFT_COLL_TAGS * 2) /* of collectives, persistent ones included */
+#define NUMBERS 0x7fffffu                        /* 23 bits */
+#define ENDED 0x80000000u                        /* in x_ended: there is one */
+#define ASKED_MOST 32                            /* members at a time */
+
+/* What is sent: the calls up to `number`, the last one last. */
+struct note {
+	uint32_t number;
+	uint8_t answer; /* to a question: wants none */
+	uint8_t ended;  /* the sender has ended its collectives up to that number */
+	uint8_t unused[2];
+	uint8_t kind[56]; /* + 1; 0: not known */
+};
+
+#define KINDS ((uint32_t)sizeof((struct note *)0)->kind)
+
+/* How far b is behind a. */
+static int32_t distance(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 9) >> 9;
+}
+
+/* A call with counts and displacements may meet one with a count. */
+static uint8_t family(uint8_t kind)
+{
+	switch (kind - 1) {
+	case WEFT_COLL_GATHERV:
+		return WEFT_COLL_GATHER + 1;
+	case WEFT_COLL_SCATTERV:
+		return WEFT_COLL_SCATTER + 1;
+	case WEFT_COLL_ALLGATHERV:
+		return WEFT_COLL_ALLGATHER + 1;
+	case WEFT_COLL_ALLTOALLV:
+	case WEFT_COLL_ALLTOALLW:
+		return WEFT_COLL_ALLTOALL + 1;
+	case WEFT_COLL_REDUCE_SCATTER_BLOCK:
+		return WEFT_COLL_REDUCE_SCATTER + 1;
+	case WEFT_COLL_NEIGHBOR_ALLGATHERV:
+		return WEFT_COLL_NEIGHBOR_ALLGATHER + 1;
+	case WEFT_COLL_NEIGHBOR_ALLTOALLV:
+	case WEFT_COLL_NEIGHBOR_ALLTOALLW:
+		return WEFT_COLL_NEIGHBOR_ALLTOALL + 1;
+	default:
+		return kind;
+	}
+}
+
+/* What we called under that number, kind + 1; 0: too long ago, or to come. */
+static uint8_t called(struct weft_coll_calls *c, uint32_t number)
+{
+	/* Relaxed, here and below: compared by number. */
+	uint32_t note =
+		atomic_load_explicit(&c->x_note[number % WEFT_COLL_CALLS], memory_order_relaxed);
+	return note >> 8 == (number & NUMBERS) ? (uint8_t)note : 0;
+}
+
+static uint32_t last_of(struct weft_coll_calls *c)
+{
+	return atomic_load_explicit(&c->x_last, memory_order_relaxed);
+}
+
+static bool is_ended(struct weft_coll_calls *c, uint32_t number)
+{
+	/* ENDED <- ENDED (end_calls). */
+	uint32_t ended = atomic_load_explicit(&c->x_ended, memory_order_seq_cst);
+	weft_assert(!ended || ended & ENDED);
+	return ended & ENDED && distance(ended & NUMBERS, number) >= 0;
+}
+
+/* ---- sending ------------------------------------------------------------------------------------ */
+
+struct sent {
+	struct weft_req req;
+	struct note note;
+};
+
+static void sent_over(struct weft_req *req, void *arg)
+{
+	(void)req;
+	free(arg);
+}
+
+static void note_send(struct weft_ctx *ctx, int peer, const struct note *n)
+{
+	struct weft_buf b = weft_data_buf_flat(n, sizeof *n);
+	if (weft_comm_send_now(ctx, peer, TAG_ASK, &b) != WEFT_AGAIN)
+		return; /* a peer that is gone needs no answer */
+	struct sent *s = malloc(sizeof *s);
+	if (!s)
+		return; /* it is asked again */
+	s->note = *n;
+	b = weft_data_buf_flat(&s->note, sizeof s->note);
+	weft_comm_req_init(&s->req, sent_over, s);
+	if (weft_comm_core_isend(&s->req, ctx, peer, TAG_ASK, &b, WEFT_SEND_STANDARD))
+		free(s);
+}
+
+/* The calls up to that number; none of those that an asker has ended. */
+static void note_fill(struct weft_coll_calls *c, struct note *n, uint32_t number, bool answer)
+{
+	weft_assert(number <= NUMBERS);
+	*n = (struct note){.number = number & NUMBERS, .answer = answer};
+	for (uint32_t i = 0; i < KINDS; i++) {
+		uint32_t at = (number - (KINDS - 1 - i)) & NUMBERS;
+		if (answer || !is_ended(c, at))
+			n->kind[i] = called(c, at);
+	}
+}
+
+struct asking {
+	struct weft_ctx *ctx;
+	struct weft_coll_calls *calls;
+	int rank, size;
+	const int *peer;
+	unsigned round;
+};
+
+static void ask_member(const struct asking *a, const struct note *n, int distance_to)
+{
+	int r = (int)(((int64_t)a->rank + distance_to) % a->size);
+	if (r != a->rank)
+		note_send(a->ctx, a->peer ? a->peer[r] : r, n);
+}
+
+static void ask_all(void *arg)
+{
+	const struct asking *a = arg;
+	struct note n;
+	note_fill(a->calls, &n, last_of(a->calls), false);
+	if (a->size <= ASKED_MOST + 1) {
+		for (int i = 1; i < a->size; i++)
+			ask_member(a, &n, i);
+		return;
+	}
+	for (int step = 1; step < a->size && step > 0; step <<= 1)
+		ask_member(a, &n, step);
+	for (int i = 1; i <= ASKED_MOST; i++)
+		ask_member(
+			a, &n,
+			(int)((a->round * (unsigned)ASKED_MOST + (unsigned)i) % (unsigned)a->size));
+}
+
+void weft_coll_ask(struct weft_ctx *ctx, int rank, int size, const int *peer, unsigned round)
+{
+	struct asking a = {ctx,  (struct weft_coll_calls *)weft_comm_ctx_ear(ctx), rank, size, peer,
+			   round};
+	if (a.calls)
+		weft_wait_big_stack(ask_all, &a);
+}
+
+/* ---- ending ------------------------------------------------------------------------------------- */
+
+struct ended {
+	struct weft_comm_tags tags;
+	uint32_t number;
+};
+
+static uint32_t number_of(int tag)
+{
+	return (uint32_t)tag / WEFT_COLL_TAGS & NUMBERS;
+}
+
+static bool tag_ended(const struct weft_comm_tags *tags, int tag)
+{
+	const struct ended *e = (const struct ended *)tags;
+	return tag >= 0 && tag < TAGS_END && distance(e->number, number_of(tag)) >= 0;
+}
+
+/* All up to that number. */
+static void end_calls(struct weft_coll_calls *c, struct weft_ctx *ctx, uint32_t number)
+{
+	weft_assert(number <= NUMBERS);
+	struct ended e = {.tags = {tag_ended}, .number = number};
+	/* ENDED -> ENDED (is_ended).  seq_cst: a thread that posts a receive of them meanwhile sees it, or we see
+	 * the receive; if neither, it waits, and asks again. */
+	atomic_store_explicit(&c->x_ended, ENDED | e.number, memory_order_seq_cst);
+	weft_comm_ctx_end(ctx, &e.tags);
+}
+
+bool weft_coll_ended(const struct weft_ctx *ctx, int tag)
+{
+	struct weft_coll_calls *c = (struct weft_coll_calls *)weft_comm_ctx_ear(ctx);
+	return c && is_ended(c, number_of(tag));
+}
+
+void weft_coll_calls_failed(const struct weft_ctx *ctx, int tag, bool all)
+{
+	struct weft_coll_calls *c = (struct weft_coll_calls *)weft_comm_ctx_ear(ctx);
+	uint32_t number = c && all ? last_of(c) : number_of(tag);
+	/* ENDED -> ENDED (is_ended).  Carries: nothing but itself. */
+	if (c && !is_ended(c, number))
+		atomic_store_explicit(&c->x_ended, ENDED | number, memory_order_seq_cst);
+}
+
+void weft_coll_report_stray(const struct weft_ctx *ctx, enum weft_coll_kind kind, int tag,
+			    int process)
+{
+	const char *check = weft_setting_str(WEFT_SET_CHECK);
+	bool checking = check && strcmp(check, "0") != 0;
+	weft_coll_calls_failed(ctx, tag, false);
+	weft_error("collectives that do not match: this rank is in %s on %s, where process %d has "
+		   "sent something else: do all ranks call the same collectives, in the same order "
+		   "and with the same amount of data?%s",
+		   weft_coll_kind_name(kind), weft_coll_comm_name(ctx), process,
+		   checking ? "" : "  WEFT_CHECK=1 names both calls");
+}
+
+/* ---- hearing ------------------------------------------------------------------------------------ */
+
+static void report(struct weft_coll_calls *c, const struct weft_ctx *ctx, int peer, uint32_t number,
+		   uint8_t mine, uint8_t theirs)
+{
+	/* Once for each. */
+	if (atomic_exchange_explicit(&c->x_told, number + 1, memory_order_relaxed) == number + 1)
+		return;
+	weft_error("collectives that do not match: in its collective number %u of %s this rank is "
+		   "in %s, "
+		   "process %d in %s; both end.  WEFT_CHECK=1 names the lines",
+		   number + 1, weft_coll_comm_name(ctx), weft_coll_kind_name(mine - 1u), peer,
+		   weft_coll_kind_name(theirs - 1u));
+}
+
+/* The first number, among those that we have ended or the others, under which theirs was another call than
+ * ours; false: none. */
+static bool differs(struct weft_coll_calls *c, const struct note *n, bool over, uint32_t *number_p,
+		    uint8_t *theirs_p)
+{
+	for (uint32_t i = 0; i < KINDS; i++) {
+		*number_p = (n->number - (KINDS - 1 - i)) & NUMBERS;
+		*theirs_p = n->kind[i];
+		uint8_t ours = called(c, *number_p);
+		if (*theirs_p && ours && family(*theirs_p) != family(ours) &&
+		    is_ended(c, *number_p) == over)
+			return true;
+	}
+	return false;
+}
+
+static void hear(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer, const void *data,
+		 size_t len)
+{
+	struct weft_coll_calls *c = (struct weft_coll_calls *)ear;
+	struct note n, answer;
+	uint32_t number;
+	uint8_t theirs;
+	if (len != sizeof n)
+		return;
+	memcpy(&n, data, sizeof n);
+	bool apart = differs(c, &n, false, &number, &theirs);
+	if (apart) {
+		report(c, ctx, peer, number, called(c, number), theirs);
+		end_calls(c, ctx, last_of(c));
+	} else if (!apart && n.answer && n.ended && !is_ended(c, n.number)) {
+		weft_error("collectives that do not match: process %d has ended its own of %s, and "
+			   "so this rank "
+			   "ends its %s, too",
+			   peer, weft_coll_comm_name(ctx),
+			   weft_coll_kind_name(called(c, last_of(c)) - 1u));
+		end_calls(c, ctx, last_of(c));
+	}
+	if (n.answer)
+		return;
+	if (!apart) {
+		/* An asker that has gone on since does not wait for what has ended. */
+		if (!is_ended(c, n.number))
+			return;
+		apart = differs(c, &n, true, &number, &theirs);
+	}
+	note_fill(c, &answer, apart ? number : n.number, true);
+	answer.ended = is_ended(c, n.number);
+	note_send(ctx, peer, &answer);
+	/* What the asker has sent since, and waits for. */
+	if (is_ended(c, n.number))
+		end_calls(c, ctx,
+			  atomic_load_explicit(&c->x_ended, memory_order_relaxed) & NUMBERS);
+}
+
+struct weft_coll_calls *weft_coll_calls_open(struct weft_ctx *ctx)
+{
+	struct weft_coll_calls *c = calloc(1, sizeof *c);
+	if (c) {
+		c->ear = (struct weft_comm_ear){.tag = TAG_ASK, .hear = hear};
+		c = (struct weft_coll_calls *)weft_comm_ctx_set_ear(ctx, &c->ear);
+	} else {
+		c = (struct weft_coll_calls *)weft_comm_ctx_ear(ctx);
+	}
+	/* Of an earlier communicator with that id. */
+	for (int i = 0; c && i < WEFT_COLL_CALLS; i++)
+		atomic_store_explicit(&c->x_note[i], 0, memory_order_relaxed);
+	if (c) {
+		atomic_store_explicit(&c->x_ended, 0, memory_order_relaxed);
+		atomic_store_explicit(&c->x_told, 0, memory_order_relaxed);
+	}
+	return c;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * calls.h - which collectives a member has called last on a communicator, by number, so that a member that waits
+ * long can ask the others: calls that do not match are named, and end, instead of waiting for each other for ever.
+ *
+ * Ask       a member that has waited for some 100 ms sends the others its last calls.  One whose calls were others
+ *           under the same numbers names both, ends its own and answers with its calls, so that the asker does the same.
+ * End       receives of those collectives that are posted end as cancelled, unexpected messages of them are
+ *           dropped (which releases their senders), and the rest of their receives is not posted.
+ * Callers   called: the thread that begins the collective.  ask: any thread that may send.  The rest: any.
+ * Cost      two stores per collective; nothing else until a member has waited long.
+ */
+#ifndef WEFT_COLL_CALLS_H
+#define WEFT_COLL_CALLS_H
+
+#include "coll/coll.h"
+
+#define WEFT_COLL_CALLS 64 /* numbers that a member remembers */
+
+struct weft_coll_calls {
+	struct weft_comm_ear ear; /* how it is asked */
+	_Atomic uint32_t x_last;  /* number of the last call */
+	_Atomic uint32_t x_ended; /* with ENDED: of the last one that was ended; else 0 */
+	_Atomic uint32_t x_told;  /* number + 1 of the last mismatch that was reported */
+	_Atomic uint32_t x_note[WEFT_COLL_CALLS]; /* by number: it << 8 | kind + 1 */
+};
+
+/* Of a context of a communicator that is new.  NULL: no memory, or not for such a group. */
+struct weft_coll_calls *weft_coll_calls_open(struct weft_ctx *ctx);
+
+/* A member begins that collective. */
+static inline void weft_coll_called(struct weft_coll_calls *calls, uint32_t number,
+				    enum weft_coll_kind kind)
+{
+	if (weft_unlikely(!calls))
+		return;
+	/* Relaxed, both: compared by number. */
+	atomic_store_explicit(&calls->x_note[number % WEFT_COLL_CALLS],
+			      number << 8 | ((uint32_t)kind + 1), memory_order_relaxed);
+	atomic_store_explicit(&calls->x_last, number, memory_order_relaxed);
+}
+
+/* For the thread that waits in a collective of ctx: asks the other members.  `round` counts the times that it has: in large
+ * groups each time others are asked. */
+void weft_coll_ask(struct weft_ctx *ctx, int rank, int size, const int *peer, unsigned round);
+
+/* Has the collective of that tag been ended? */
+bool weft_coll_ended(const struct weft_ctx *ctx, int tag) __attribute__((cold));
+/* The collective of that tag, or (all) each that was called so far, has failed for a mismatch that was found by other means:
+ * members that wait in it are told when they ask. */
+void weft_coll_calls_failed(const struct weft_ctx *ctx, int tag, bool all) __attribute__((cold));
+
+#endif
