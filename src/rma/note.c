@@ -30,28 +30,19 @@ weft_err weft_rma_note(struct weft_rma_win *win, int rank, unsigned note)
 		atomic_store_explicit(&t->x_asked, true, memory_order_relaxed);
 		return weft_rma_tell(win, rank, WEFT_RMA_NOTE, note, WEFT_OK);
 	}
-	/* COUNT -> TAKE.  Carries: what the origin has put.  seq_cst: before the look at the sleeper. */
-	atomic_fetch_add_explicit(&t->x_notes[note], 1, memory_order_seq_cst);
+	weft_rma_note_count(&t->x_notes[note]);
 	return weft_rma_wake(win, rank);
 }
 
 void weft_rma_note_came(struct weft_rma_win *win, unsigned note)
 {
-	/* COUNT -> TAKE, as above. */
-	atomic_fetch_add_explicit(&win->target[win->rank].x_notes[note], 1, memory_order_seq_cst);
+	weft_rma_note_count(&win->target[win->rank].x_notes[note]);
 	weft_rma_notify(win);
 }
 
 bool weft_rma_note_test(struct weft_rma_win *win, unsigned note, uint64_t n)
 {
-	_Atomic uint64_t *count = &win->target[win->rank].x_notes[note];
-	/* TAKE <- COUNT.  seq_cst: behind what weft_rma_sleeper_say wrote. */
-	uint64_t was = atomic_load_explicit(count, memory_order_seq_cst);
-	while (was >= n) /* ends: another taker's success is progress */
-		if (atomic_compare_exchange_weak_explicit(
-			    count, &was, was - n, memory_order_seq_cst, memory_order_seq_cst))
-			return true;
-	return false;
+	return weft_rma_note_take(&win->target[win->rank].x_notes[note], n);
 }
 
 struct wanted {

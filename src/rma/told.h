@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * told.h - what members on one host tell each other by words in memory that they share: posts, completes,
- * fences; and how a member sleeps until a word has changed.
+ * fences, notifications; and how a member sleeps until a word has changed.
  *
  * Recipe    teller                         sleeper
  *           changes the word               says that it sleeps
@@ -10,7 +10,8 @@
  *
  *           All in the order of seq_cst: either the sleeper sees the word, or the teller the sleeper.  Before
  *           that a waiter looks for a while without saying so: then nothing is sent at all.
- * Owner     a count of posts or completes is written by one member alone, the teller.
+ * Owner     a count of posts or completes is written by one member alone, the teller.  A count of notifications is
+ *           raised by all, and lowered by the member that waits.
  * Trust     every member of the host may write all of it; a wrong number ends a wait too early, or never.
  * Progress  wait-free.
  */
@@ -43,6 +44,26 @@ static inline uint32_t weft_rma_told_read(_Atomic uint32_t *x_count)
 {
 	/* SEE <- TELL.  seq_cst: behind what weft_rma_sleeper_say wrote. */
 	return atomic_load_explicit(x_count, memory_order_seq_cst);
+}
+
+/* A notification counts one more. */
+static inline void weft_rma_note_count(_Atomic uint64_t *x_note)
+{
+	/* COUNT -> TAKE.  Carries: what the origin has put.  seq_cst: before the look at the sleeper. */
+	atomic_fetch_add_explicit(x_note, 1, memory_order_seq_cst);
+}
+
+/* Takes n off if there are as many; false: not yet. */
+static inline bool weft_rma_note_take(_Atomic uint64_t *x_note, uint64_t n)
+{
+	/* TAKE <- COUNT.  seq_cst: behind what weft_rma_sleeper_say wrote. */
+	uint64_t was = atomic_load_explicit(x_note, memory_order_seq_cst);
+	while (was >= n) /* ends: another taker's success is progress */
+		/* TAKE <- COUNT of all that came before. */
+		if (atomic_compare_exchange_weak_explicit(
+			    x_note, &was, was - n, memory_order_acq_rel, memory_order_acquire))
+			return true;
+	return false;
 }
 
 /* The caller comes to fence `round`, counted from 1, of n members.  True: it is the last, and all may go. */

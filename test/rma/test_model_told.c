@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posts, completes and fences in shared memory (src/rma/told.h) in every order: what a teller wrote before is
+ * Posts, completes, fences and notifications in shared memory (src/rma/told.h) in every order: what a teller wrote before is
  * seen, no member goes on too early, and each sleeper is woken.
  */
 #include "check.h"
@@ -11,6 +11,7 @@
 
 static struct weft_rma_told told;
 static struct weft_rma_meet meeting;
+static _Atomic uint64_t x_note;
 static _Atomic uint32_t x_sleeps[3];
 static bool message[3];
 static int data[3], n;
@@ -19,6 +20,7 @@ static void setup(int members)
 {
 	memset(&told, 0, sizeof told);
 	memset(&meeting, 0, sizeof meeting);
+	memset((void *)&x_note, 0, sizeof x_note);
 	memset(x_sleeps, 0, sizeof x_sleeps);
 	memset(message, 0, sizeof message);
 	memset(data, 0, sizeof data);
@@ -136,6 +138,39 @@ static void member2(void)
 	member(2, 1);
 }
 
+/* ---- notifications -------------------------------------------------------------------------- */
+
+/* Two origins notify one member, each behind what it has put. */
+static void notifies(int me)
+{
+	model_write(&data[me], me);
+	weft_rma_note_count(&x_note);
+	wake(0);
+}
+
+static void notifies1(void)
+{
+	notifies(1);
+}
+
+static void notifies2(void)
+{
+	notifies(2);
+}
+
+static void takes_each(void)
+{
+	WAIT_UNTIL(0, x_note, weft_rma_note_take(&x_note, 1))
+	WAIT_UNTIL(0, x_note, weft_rma_note_take(&x_note, 1))
+	MODEL_CHECK(model_read(&data[1]) == 1 && model_read(&data[2]) == 2);
+}
+
+static void takes_both(void)
+{
+	WAIT_UNTIL(0, x_note, weft_rma_note_take(&x_note, 2))
+	MODEL_CHECK(model_read(&data[1]) == 1 && model_read(&data[2]) == 2);
+}
+
 int main(void)
 {
 	static const struct model models[] = {
@@ -160,6 +195,18 @@ int main(void)
 		 .must = {"weft_rma_meet_arrive x", "weft_rma_meet_arrive s",
 			  "weft_rma_meet_over l", "weft_rma_sleeper_say s",
 			  "weft_rma_sleeper_take l"}},
+		{"two notifications, one by one",
+		 setup_three,
+		 {takes_each, notifies1, notifies2},
+		 NULL,
+		 2,
+		 .must = {"weft_rma_note_count x", "weft_rma_note_take l", "weft_rma_sleeper_say s",
+			  "weft_rma_sleeper_take l"}},
+		{"two notifications together",
+		 setup_three,
+		 {takes_both, notifies1, notifies2},
+		 NULL,
+		 2},
 		{"three meet", setup_three, {member0, member1, member2}, NULL, 2},
 	};
 	return explore_all(models, weft_countof(models));
