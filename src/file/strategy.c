@@ -17,6 +17,10 @@
 #define AT_ONCE 4
 /* Ranges of a read that lie close are read together, some 64 KiB by one request (op.c). */
 #define SIEVE 65536
+/* An eighth to 4,096 times, since a server behind the file system may cost what no table knows; one access in so many of the other way takes a sixty-fourth off what is known of this one. */
+#define RATIO_MIN 32u
+#define RATIO_MAX (1u << 20)
+#define FORGET 64u
 
 uint64_t weft_file_strategy_call_ns(const char *fs_name)
 {
@@ -28,8 +32,26 @@ uint64_t weft_file_strategy_call_ns(const char *fs_name)
 	return 2500;
 }
 
-enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *f)
+static uint64_t scaled(uint64_t cost, uint32_t ratio)
 {
+	return ratio ? cost / WEFT_FILE_RATIO_ONE * ratio : cost;
+}
+
+void weft_file_strategy_learn(struct weft_file_learned *l, enum weft_file_strategy s,
+			      uint64_t cost_ns, uint64_t took_ns)
+{
+	uint64_t r = took_ns / (cost_ns / WEFT_FILE_RATIO_ONE + 1);
+	r = r < RATIO_MIN ? RATIO_MIN : r > RATIO_MAX ? RATIO_MAX : r;
+	uint32_t *mine = &l->ratio[s], *other = &l->ratio[!s];
+	*mine = *mine ? (uint32_t)((3 * (uint64_t)*mine + r) / 4) : (uint32_t)r;
+	/* What was measured once is forgotten: it may have been the machine's bad moment. */
+	if (*other)
+		*other = *other - *other / FORGET + WEFT_FILE_RATIO_ONE / FORGET;
+}
+
+enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *f, uint64_t cost[2])
+{
+	cost[0] = cost[1] = 0;
 	uint64_t requests = f->most_ranges, aggregators = (uint64_t)f->aggregators;
 	if (f->members == 1 || requests <= 1 || !f->bytes || !aggregators)
 		return WEFT_FILE_STRAIGHT;
@@ -47,5 +69,9 @@ enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *
 	/* Holes are read by the aggregators; where they are written each stretch between is a request. */
 	if (!f->write)
 		two += (f->span - (f->bytes < f->span ? f->bytes : f->span)) / 1024 * 100;
+	cost[WEFT_FILE_STRAIGHT] = straight;
+	cost[WEFT_FILE_TWO_PHASE] = two;
+	straight = scaled(straight, f->ratio[WEFT_FILE_STRAIGHT]);
+	two = scaled(two, f->ratio[WEFT_FILE_TWO_PHASE]);
 	return two < straight ? WEFT_FILE_TWO_PHASE : WEFT_FILE_STRAIGHT;
 }

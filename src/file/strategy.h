@@ -3,7 +3,8 @@
  * strategy.h - how the members of a collective access move their data: each its own, or in two phases.
  *
  * A pure function of what all members have told: every member comes to the same answer.  What a request costs is
- * the usual of the file system's kind (the largest that a member reports).
+ * the usual of the file system's kind (the largest that a member reports); each member measures by how much
+ * accesses through its view have taken longer than that, or less (the largest that a member reports).
  *
  * Callers   any thread.
  */
@@ -28,9 +29,22 @@ struct weft_file_facts {
 	uint64_t ranges;      /* all members */
 	uint64_t window;      /* what an aggregator moves at once */
 	uint64_t call_ns;     /* one request of the file system, its data left out */
+	uint32_t ratio[2];    /* by strategy: measured by expected, in 1/256; 0: not measured */
 };
 
-enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *f);
+/* What accesses have taken, by what was expected: one member's, of one view, in one direction. */
+struct weft_file_learned {
+	uint32_t ratio[2]; /* as above */
+};
+
+#define WEFT_FILE_RATIO_ONE 256u
+
+/* cost[strategy], ns; with nothing to choose between both are 0, and the answer is STRAIGHT. */
+enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *f,
+						  uint64_t cost[2]);
+/* An access that was to take cost_ns, not 0, took took_ns. */
+void weft_file_strategy_learn(struct weft_file_learned *l, enum weft_file_strategy s,
+			      uint64_t cost_ns, uint64_t took_ns);
 
 /* What a request costs on a file system of that name, before any was measured. */
 uint64_t weft_file_strategy_call_ns(const char *fs_name);

@@ -283,6 +283,9 @@ static void tell_verdict(struct weft_file_all *a, int tag, void (*then)(struct w
 static void all_moved(struct weft_file_all *a)
 {
 	struct weft_file_op *op = a->op;
+	if (a->cost_ns)
+		weft_file_strategy_learn(&a->team->learned[op->write], a->strategy, a->cost_ns,
+					 weft_clock_ns() - a->begin_ns);
 	if (a->strategy == WEFT_FILE_STRAIGHT && op->err)
 		weft_file_all_fail(a, op->err,
 				   weft_file_view_offset(op->view, op->pos + op->bytes));
@@ -430,6 +433,17 @@ static void views_exchange(struct weft_file_all *a)
 
 /* ---- the beginning ------------------------------------------------------------------------ */
 
+/* What was learned of another view is forgotten. */
+static void learned_of(struct weft_file_team *t, const char *wire, size_t bytes)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ (unsigned char)wire[i]) * 0x100000001b3u;
+	if (hash != t->learned_view)
+		memset(t->learned, 0, sizeof t->learned);
+	t->learned_view = hash;
+}
+
 /* What this member does, and which view it has. */
 static void info_make(struct weft_file_all *a, struct weft_file_info *i)
 {
@@ -446,6 +460,9 @@ static void info_make(struct weft_file_all *a, struct weft_file_info *i)
 		return;
 	}
 	weft_file_view_encode(op->view, a->wire);
+	learned_of(t, a->wire, bytes);
+	for (int k = 0; k < 2; k++)
+		i->ratio[k] = t->learned[op->write].ratio[k];
 	if (t->view_sent_bytes != bytes || memcmp(t->view_sent, a->wire, bytes) != 0)
 		i->view_bytes = bytes;
 	i->pos = op->pos;
@@ -472,6 +489,9 @@ static void learn_facts(struct weft_file_all *a, struct weft_file_facts *f, bool
 		const struct weft_file_info *i = &t->info[r];
 		window = i->window < window ? i->window : window;
 		f->call_ns = i->call_ns > f->call_ns ? i->call_ns : f->call_ns;
+		for (int k = 0; k < 2; k++)
+			if (i->ratio[k] > f->ratio[k])
+				f->ratio[k] = (uint32_t)i->ratio[k];
 		if (!i->bytes)
 			continue;
 		a->lo = i->lo < a->lo ? i->lo : a->lo;
@@ -498,9 +518,12 @@ static void choose(struct weft_file_all *a)
 		return;
 	}
 	learn_facts(a, &f, &odd);
-	a->strategy = odd ? WEFT_FILE_STRAIGHT : weft_file_strategy_choose(&f);
+	uint64_t cost[2] = {0, 0};
+	a->strategy = odd ? WEFT_FILE_STRAIGHT : weft_file_strategy_choose(&f, cost);
 	if (!odd && f.bytes && t->forced >= 0)
 		a->strategy = (enum weft_file_strategy)t->forced;
+	a->cost_ns = a->op->buf.bytes ? cost[a->strategy] : 0;
+	a->begin_ns = weft_clock_ns();
 	weft_count(a->strategy == WEFT_FILE_STRAIGHT ? WEFT_CNT_FILE_STRAIGHT
 						     : WEFT_CNT_FILE_TWO_PHASE,
 		   1);

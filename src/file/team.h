@@ -49,8 +49,11 @@ struct weft_file_team {
 	struct weft_file_view_copy *view;      /* at an aggregator: of each member */
 	struct weft_file_info *info, *info_in; /* by rank; as they come */
 	struct weft_file_verdict *verdict;
-	struct weft_req *reqs;        /* of what members tell each other, two for each; of views */
-	char **view_in;               /* by rank */
+	struct weft_req *reqs; /* of what members tell each other, two for each; of views */
+	char **view_in;        /* by rank */
+	/* By write: of the view with that hash. */
+	struct weft_file_learned learned[2];
+	uint64_t learned_view;
 	struct weft_file_lane2 *lane; /* two_phase.c */
 	unsigned lanes;
 };
@@ -67,7 +70,8 @@ struct weft_file_info {
 	uint64_t ranges;     /* about */
 	uint64_t view_bytes; /* that it sends to the aggregators now; 0: they have it */
 	uint64_t window, call_ns;
-	uint64_t odd; /* its view cannot be cut by offsets */
+	uint64_t odd;      /* its view cannot be cut by offsets */
+	uint64_t ratio[2]; /* what it has learned */
 };
 
 /* How it went, of one member. */
@@ -100,6 +104,7 @@ struct weft_file_all {
 	void (*moved)(struct weft_file_all *a); /* this member's data has been moved */
 	struct weft_file_talk talk;
 	enum weft_file_strategy strategy;
+	uint64_t cost_ns, begin_ns; /* what it is to take; 0: not to be learned from */
 	pthread_t caller;
 	bool waits; /* the caller waits, and moves its part itself where each member does: */
 	bool yours; /* its turn */

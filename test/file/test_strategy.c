@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_strategy.c - the way of a collective access follows from what all members have told. */
+#include <string.h>
 #include "check.h"
 #include "file/strategy.h"
 
@@ -11,33 +12,65 @@ static const struct {
 	struct weft_file_facts f;
 	enum weft_file_strategy want;
 } table[] = {
-	{"one member", {1, 1, true, MIB, MIB, MIB, 1000, 1000, MIB, 1200}, WEFT_FILE_STRAIGHT},
-	{"no data", {4, 2, true, 0, 0, 0, 0, 0, MIB, 1200}, WEFT_FILE_STRAIGHT},
-	{"one run each", {4, 2, true, 4 * MIB, MIB, 4 * MIB, 1, 4, MIB, 1200}, WEFT_FILE_STRAIGHT},
+	{"one member",
+	 {1, 1, true, MIB, MIB, MIB, 1000, 1000, MIB, 1200, {0, 0}},
+	 WEFT_FILE_STRAIGHT},
+	{"no data", {4, 2, true, 0, 0, 0, 0, 0, MIB, 1200, {0, 0}}, WEFT_FILE_STRAIGHT},
+	{"one run each",
+	 {4, 2, true, 4 * MIB, MIB, 4 * MIB, 1, 4, MIB, 1200, {0, 0}},
+	 WEFT_FILE_STRAIGHT},
 	{"long runs",
-	 {4, 2, true, 64 * MIB, 16 * MIB, 64 * MIB, 16, 64, MIB, 1200},
+	 {4, 2, true, 64 * MIB, 16 * MIB, 64 * MIB, 16, 64, MIB, 1200, {0, 0}},
 	 WEFT_FILE_STRAIGHT},
 	{"runs of 64 B, memory",
-	 {4, 2, true, 4 * MIB, MIB, 4 * MIB, 16384, 65536, MIB, 1200},
+	 {4, 2, true, 4 * MIB, MIB, 4 * MIB, 16384, 65536, MIB, 1200, {0, 0}},
 	 WEFT_FILE_TWO_PHASE},
 	{"runs of 4 KiB, each waits",
-	 {4, 1, true, 4 * MIB, MIB, 4 * MIB, 256, 1024, 4 * MIB, 50000},
+	 {4, 1, true, 4 * MIB, MIB, 4 * MIB, 256, 1024, 4 * MIB, 50000, {0, 0}},
 	 WEFT_FILE_TWO_PHASE},
 	{"reads of a few runs",
-	 {4, 2, false, 64 * KIB, 16 * KIB, 64 * KIB, 4, 16, MIB, 1200},
+	 {4, 2, false, 64 * KIB, 16 * KIB, 64 * KIB, 4, 16, MIB, 1200, {0, 0}},
 	 WEFT_FILE_STRAIGHT},
 	{"reads of single bytes far apart",
-	 {4, 2, false, 4000, 1000, 4096 * MIB, 1000, 4000, MIB, 1200},
+	 {4, 2, false, 4000, 1000, 4096 * MIB, 1000, 4000, MIB, 1200, {0, 0}},
 	 WEFT_FILE_STRAIGHT},
 };
 
+/* Requests that take 30 times as long as was believed: the other way is taken, and the first tried again much later. */
+static void learns(void)
+{
+	struct weft_file_facts f = {2,   2,   true, 4 * MIB, 2 * MIB, 4 * MIB,
+				    128, 256, MIB,  1200,    {0, 0}};
+	struct weft_file_learned l = {{0, 0}};
+	uint64_t cost[2];
+	int turns = 0;
+	CHECK_EQ(weft_file_strategy_choose(&f, cost), WEFT_FILE_STRAIGHT);
+	CHECK(cost[WEFT_FILE_STRAIGHT] && cost[WEFT_FILE_TWO_PHASE]);
+	do { /* ends: what it is believed to take approaches what it takes */
+		weft_file_strategy_learn(&l, WEFT_FILE_STRAIGHT, cost[WEFT_FILE_STRAIGHT],
+					 30 * cost[WEFT_FILE_STRAIGHT]);
+		memcpy(f.ratio, l.ratio, sizeof f.ratio);
+		turns++;
+	} while (weft_file_strategy_choose(&f, cost) == WEFT_FILE_STRAIGHT && turns < 10);
+	CHECK_EQ(turns, 1);
+	for (turns = 0; weft_file_strategy_choose(&f, cost) == WEFT_FILE_TWO_PHASE && turns < 1000;
+	     turns++) { /* ends: the first way's is forgotten */
+		weft_file_strategy_learn(&l, WEFT_FILE_TWO_PHASE, cost[WEFT_FILE_TWO_PHASE],
+					 cost[WEFT_FILE_TWO_PHASE]);
+		memcpy(f.ratio, l.ratio, sizeof f.ratio);
+	}
+	CHECK(turns > 50 && turns < 1000);
+}
+
 int main(void)
 {
+	uint64_t cost[2];
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-		if (weft_file_strategy_choose(&table[i].f) != table[i].want)
+		if (weft_file_strategy_choose(&table[i].f, cost) != table[i].want)
 			fprintf(stderr, "%s:\n", table[i].what);
-		CHECK_EQ(weft_file_strategy_choose(&table[i].f), table[i].want);
+		CHECK_EQ(weft_file_strategy_choose(&table[i].f, cost), table[i].want);
 	}
+	learns();
 	CHECK(weft_file_strategy_call_ns("tmpfs") < weft_file_strategy_call_ns("nfs"));
 	return 0;
 }
