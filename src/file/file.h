@@ -28,6 +28,8 @@ struct weft_file {
 	struct weft_events *events; /* where its requests go */
 	struct weft_file_system fs; /* I */
 	_Atomic uint32_t x_shy;     /* so many small writes go by the source, since one took long */
+	_Atomic bool
+		x_blind; /* the system does not say whether data is in its cache: reads go as writes do */
 };
 
 /* flags, mode: of open(2). */

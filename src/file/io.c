@@ -121,6 +121,7 @@ bool weft_file_io_cached(struct weft_file_io *io)
 	weft_assert(io->base && !io->write);
 	struct iovec v = {.iov_base = io->base, .iov_len = io->bytes};
 	ssize_t n = preadv2(io->file->fd, &v, 1, (off_t)io->at, RWF_NOWAIT);
+	io->err = n < 0 ? errno : 0;
 	if (n < 0 || (size_t)n != io->bytes)
 		return false; /* the end of the file, too, may be that of the cache */
 	io->done = (size_t)n;

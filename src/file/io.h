@@ -38,7 +38,8 @@ void weft_file_io_start(struct weft_file_io *io);
 /* The same by the caller's own system calls; returns when it is over, and does not call fn. */
 void weft_file_io_now(struct weft_file_io *io);
 /*
- * As now, for a read of flat memory, if all of it is in the system's cache; false: it is not, nor begun.
+ * As now, for a read of flat memory, if all of it is in the system's cache; false: it is not, nor begun (err EOPNOTSUPP: this
+ * file system does not say so, as tmpfs).
  */
 bool weft_file_io_cached(struct weft_file_io *io);
 /* As start, for fsync: all that was written through this file is with the device. */

@@ -381,8 +381,8 @@ static bool is_small(const struct weft_file_op *op, struct weft_file_range *r)
 
 /*
  * A small access to the system's cache takes less time than to hand it to another thread: by the caller, unless it
- * would wait.  The system tells for reads; of writes only those that came before: where one took long, the next
- * ones go the other way.
+ * would wait.  The system tells for reads, but not on tmpfs; of the rest only those that came before tell: where one took
+ * long, the next ones go the other way.
  */
 static bool start_small(struct weft_file_op *op)
 {
@@ -395,10 +395,15 @@ static bool start_small(struct weft_file_op *op)
 				  .at = r.at,
 				  .bytes = op->buf.bytes,
 				  .base = op->buf.base};
-	if (!op->write) {
-		if (!weft_file_io_cached(&io))
+	/* Relaxed: a hint. */
+	bool blind = op->write || atomic_load_explicit(&f->x_blind, memory_order_relaxed);
+	if (!blind && !weft_file_io_cached(&io)) {
+		if (io.err != EOPNOTSUPP)
 			return false;
-	} else {
+		atomic_store_explicit(&f->x_blind, true, memory_order_relaxed);
+		blind = true;
+	}
+	if (blind) {
 		/* Relaxed: a hint. */
 		uint32_t shy = atomic_load_explicit(&f->x_shy, memory_order_relaxed);
 		if (shy) {
