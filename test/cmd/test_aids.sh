@@ -47,6 +47,7 @@ finds window_right 2
 finds window_right 3
 finds window_fence 2 "accesses that conflict in one epoch of window table: MPI_Put of rank 0, bytes 0 to 39, and MPI_Get of rank 1, bytes 32 to 51 of rank 1" \
 	"accesses that conflict in one epoch of window table: MPI_Accumulate of rank 0, bytes 200 to 203, and MPI_Accumulate of rank 1, bytes 200 to 203 of rank 0"
+finds window_start 2 "accesses that conflict in one epoch of window posted: MPI_Put of rank 0, bytes 240 to 243, and MPI_Put of rank 1, bytes 240 to 243 of rank 0"
 finds window_lock 2 "accesses that conflict in one epoch of a window without a name: MPI_Put of rank 1, bytes 40 to 55, and MPI_Accumulate of rank 1, bytes 52 to 55 of rank 0"
 # These do not end: the mistake is named all the same, here by its end.
 ends() { # ends MODE RANKS PATTERN

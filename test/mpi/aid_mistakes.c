@@ -252,6 +252,31 @@ static void window_fence(void)
 	OK(MPI_Win_free(&win));
 }
 
+/* Two origins put to one element of rank 0, and to their own ones. */
+static void window_start(void)
+{
+	int *base, v[2] = {0};
+	MPI_Win win = window("posted", &base);
+	MPI_Group all;
+	OK(MPI_Win_get_group(win, &all));
+	for (int i = 0; i < 2; i++) {
+		OK(MPI_Win_post(all, 0, win));
+		OK(MPI_Win_start(all, 0, win));
+		for (int r = 0; r < size; r++)
+			OK(MPI_Put(v, 1, MPI_INT, r, 10 + rank, 1, MPI_INT, win));
+		if (i)
+			OK(MPI_Put(v, 1, MPI_INT, 0, 60, 1, MPI_INT, win));
+		OK(MPI_Win_complete(win));
+		int over = 0;
+		while (i && !over)
+			OK(MPI_Win_test(win, &over));
+		if (!i)
+			OK(MPI_Win_wait(win));
+	}
+	OK(MPI_Group_free(&all));
+	OK(MPI_Win_free(&win));
+}
+
 static void window_lock(void)
 {
 	int *base, v[20] = {0};
@@ -285,7 +310,8 @@ int main(int argc, char **argv)
 		   {"crossed", crossed},
 		   {"window_right", window_right},
 		   {"window_fence", window_fence},
-		   {"window_lock", window_lock}};
+		   {"window_lock", window_lock},
+		   {"window_start", window_start}};
 	const char *name = argc > 1 ? argv[1] : "right";
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -96,6 +96,9 @@ void weft_mpi_check_win_access(struct weft_mpi_win *w, const char *call,
 			       const struct weft_rma_there *there) __attribute__((cold));
 void weft_mpi_check_win_flushed(struct weft_mpi_win *w, int rank, bool local) __attribute__((cold));
 int weft_mpi_check_win_fence(struct weft_mpi_win *w) __attribute__((cold));
+/* Before rank hears of MPI_Win_complete; and when all origins have completed. */
+void weft_mpi_check_win_complete(struct weft_mpi_win *w, int rank) __attribute__((cold));
+void weft_mpi_check_win_wait(struct weft_mpi_win *w) __attribute__((cold));
 
 /* The name of comm, or a text for one that has none. */
 const char *weft_mpi_check_comm(MPI_Comm comm);

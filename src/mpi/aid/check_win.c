@@ -4,22 +4,27 @@
  * changes what the other reads or changes.
  *
  * An origin keeps what it has started and not flushed, by target, and compares each access with those before.
- * At a fence the members tell each target what they did there, and the target compares the origins with each
- * other.  Accumulates do not conflict with each other, unless their elements differ, or, of different origins, their
- * operations (MPI's accumulate_ops is same_op_no_op).
+ * At a fence the members tell each target what they did there, at MPI_Win_complete an origin its targets, and the target
+ * compares the origins with each other.  Accumulates do not conflict with each other, unless their elements differ, or,
+ * of different origins, their operations (MPI's accumulate_ops is same_op_no_op).
  *
  * Only in windows whose members all check.  Loads and stores of programs are not seen, nor are accesses of
- * different origins in epochs of start or locks, which messages of the program may order.
+ * different origins under locks, which messages of the program may order.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "boot/boot.h"
 #include "mpi/aid/check.h"
 #include "mpi/error.h"
 #include "mpi/rma/win.h"
+#include "task/task.h"
 
 #define LOG_MAX 16384 /* pieces that are kept; what comes beyond is not compared */
 #define PIECES_MAX 64 /* of one access; one with more is not compared */
+#define TOLD_MAX 1024 /* pieces that an origin tells a target at MPI_Win_complete */
+/* On the window's `data`, above the tags of collectives and below those of large accesses. */
+#define TAG_TOLD 0x1b000000
 
 /* One piece of an access; travels as it is. */
 struct piece {
@@ -255,4 +260,65 @@ int weft_mpi_check_win_fence(struct weft_mpi_win *w)
 	exchange_free(&x);
 	weft_mpi_check_win_flushed(w, -1, false);
 	return err;
+}
+
+/* ---- at complete and wait ----------------------------------------------------------------------- */
+
+/* An origin's pieces on their way to a target. */
+struct tidings {
+	struct weft_req req;
+	struct piece piece[];
+};
+
+static void tidings_sent(struct weft_req *req, void *arg)
+{
+	(void)req;
+	free(arg);
+}
+
+void weft_mpi_check_win_complete(struct weft_mpi_win *w, int rank)
+{
+	struct weft_mpi_check_win *log = w->log;
+	unsigned n = 0;
+	struct tidings *t = malloc(sizeof *t + TOLD_MAX * sizeof t->piece[0]);
+	if (!t) /* the target waits for it */
+		weft_boot_abort(1, "no memory for WEFT_CHECK");
+	pthread_mutex_lock(&log->lock);
+	for (unsigned i = 0; i < log->n && n < TOLD_MAX; i++)
+		if (log->piece[i].target == rank)
+			t->piece[n++] = log->piece[i];
+	pthread_mutex_unlock(&log->lock);
+	struct weft_buf b = weft_data_buf_flat(t->piece, n * sizeof t->piece[0]);
+	weft_comm_req_init(&t->req, tidings_sent, t);
+	if (weft_comm_core_isend(&t->req, w->comm->coll, weft_mpi_comm_peer(w->comm, rank),
+				 TAG_TOLD, &b, WEFT_SEND_STANDARD))
+		free(t); /* the target is gone */
+	else
+		weft_task_engine_pending();
+}
+
+/* What one origin has told; how many pieces. */
+static unsigned hear(struct weft_mpi_win *w, int rank, struct piece *in)
+{
+	struct weft_req req;
+	struct weft_completion *c = &req.done;
+	struct weft_buf b = weft_data_buf_flat(in, TOLD_MAX * sizeof *in);
+	weft_comm_req_init(&req, NULL, NULL);
+	if (weft_comm_core_irecv(&req, w->comm->coll, weft_mpi_comm_peer(w->comm, rank), TAG_TOLD,
+				 &b) ||
+	    weft_task_engine_wait_all(&c, 1, WEFT_FOREVER) || req.status.err)
+		return 0;
+	return (unsigned)(req.status.bytes / sizeof *in);
+}
+
+void weft_mpi_check_win_wait(struct weft_mpi_win *w)
+{
+	unsigned n = 0;
+	struct piece *in = malloc(((size_t)w->n_posted + 1) * TOLD_MAX * sizeof *in);
+	if (!in)
+		weft_boot_abort(1, "no memory for WEFT_CHECK");
+	for (int i = 0; i < w->n_posted; i++)
+		n += hear(w, w->posted[i], in + n);
+	judge_all(w, in, n);
+	free(in);
 }

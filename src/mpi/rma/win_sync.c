@@ -216,6 +216,8 @@ int weft_mpi_Win_complete(MPI_Win win)
 	for (int i = 0; i < w->n_started; i++) {
 		int r = w->started[i];
 		int late = weft_mpi_win_err(w, r, weft_rma_flush(w->rma, r));
+		if (weft_unlikely(w->log))
+			weft_mpi_check_win_complete(w, r);
 		int told = weft_mpi_win_err(w, r, weft_rma_complete(w->rma, r));
 		err = err ? err : late ? late : told;
 		flushed(w, r, false);
@@ -237,6 +239,8 @@ int weft_mpi_Win_wait(MPI_Win win)
 	if (!w->posted)
 		return sync_wrong("MPI_Win_post has not been called");
 	int err = weft_mpi_win_err(w, -1, weft_rma_complete_wait(w->rma, w->posted, w->n_posted));
+	if (weft_unlikely(w->log) && !err)
+		weft_mpi_check_win_wait(w);
 	post_over(w);
 	return err;
 }
@@ -251,6 +255,8 @@ int weft_mpi_Win_test(MPI_Win win, int *flag)
 		(void)weft_engine_poll();
 		*flag = weft_rma_complete_test(w->rma, w->posted, w->n_posted);
 	}
+	if (*flag && weft_unlikely(w->log))
+		weft_mpi_check_win_wait(w);
 	if (*flag)
 		post_over(w);
 	return MPI_SUCCESS;
