@@ -231,6 +231,7 @@ struct weft_mpi_request {
 	void *impl; /* the operation's own, e.g. a schedule */
 	void *extra;
 	bool continued; /* it ends with a continuation (cont/cont.h) */
+	uint32_t sign;  /* WEFT_CHECK: of a persistent message (comm/sign.h), or 0 */
 };
 _Static_assert(offsetof(struct weft_mpi_request, comm) == WEFT_CACHELINE, "the first line is full");
 

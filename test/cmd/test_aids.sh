@@ -40,9 +40,11 @@ finds leaks 2 "MPI_Finalize: a communicator that MPI_Comm_dup made$line was not 
 finds overlap 2 "MPI_Irecv$line .rank [01], tag 2, on MPI_COMM_WORLD.: its buffer overlaps that of MPI_Irecv$line .rank [01], tag 1.*not completed"
 finds changed 2 "MPI_Isend$line .to rank 1, tag 9, on MPI_COMM_WORLD.: the data has changed before the send was completed"
 finds types 2 "MPI_Recv$line .tag 1, on types.: process 0 has sent 4 bytes of float, the receive means int32_t: both sides must name the same elements" \
-	"MPI_Irecv$line .tag 2, on types.: process 0 has sent 8 bytes of elements of several types, the receive means other elements of several types"
+	"MPI_Irecv$line .tag 2, on types.: process 0 has sent 8 bytes of elements of several types, the receive means other elements of several types" \
+	"MPI_Recv_init$line .tag 5, on types.: process 0 has sent 4 bytes of float, the receive means int32_t: both sides must name the same elements"
 left='MPI_Finalize: a communicator that MPI_Comm_dup made.* was not freed'
-finds operations 2 "collectives that do not match on operations .different operations.: in its collective number 1 rank [01] is in MPI_Allreduce, 4 bytes$line, rank [01] in MPI_Allreduce, 4 bytes$line" "$left"
+finds operations 2 "collectives that do not match on operations .different operations.: in its collective number 1 rank [01] is in MPI_Allreduce, 4 bytes$line, rank [01] in MPI_Allreduce, 4 bytes$line" \
+	"collectives that do not match on operations .different datatypes.: in its collective number 2 rank [01] is in MPI_Allreduce_init, 4 bytes$line, rank [01] in MPI_Allreduce_init, 4 bytes$line" "$left"
 finds window_right 2
 finds window_right 3
 finds window_fence 2 "accesses that conflict in one epoch of window table: MPI_Put of rank 0, bytes 0 to 39, and MPI_Get of rank 1, bytes 32 to 51 of rank 1" \

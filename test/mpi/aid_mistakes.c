@@ -41,6 +41,15 @@ static void right(void)
 		OK(MPI_Ibarrier(c, r));
 		OK(MPI_Wait(r, MPI_STATUS_IGNORE));
 	}
+	OK(MPI_Recv_init(&in[0], 1, t, last, 3, c, &r[0]));
+	OK(MPI_Send_init(out, 1, t, next, 3, c, &r[1]));
+	OK(MPI_Allreduce_init(out, &sum, 1, MPI_INT, MPI_SUM, c, MPI_INFO_NULL, &r[2]));
+	for (int i = 0; i < 3; i++) {
+		OK(MPI_Startall(3, r));
+		OK(MPI_Waitall(3, r, MPI_STATUSES_IGNORE));
+	}
+	for (int i = 0; i < 3; i++)
+		OK(MPI_Request_free(&r[i]));
 	OK(MPI_Type_free(&t));
 	OK(MPI_Comm_free(&c));
 }
@@ -100,12 +109,20 @@ static void types(void)
 		OK(MPI_Send(&x, 1, one, 1, 2, c));
 		OK(MPI_Ssend(&x, 1, one, 1, 3, c));
 		OK(MPI_Send(&i, 1, MPI_INT, 1, 4, c)); /* right: the beginning */
+		OK(MPI_Send_init(&f, 1, MPI_FLOAT, 1, 5, c, &r));
+		OK(MPI_Start(&r));
+		OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+		OK(MPI_Request_free(&r));
 	} else if (rank == 1) {
 		OK(MPI_Recv(&i, 1, MPI_INT, 0, 1, c, MPI_STATUS_IGNORE));
 		OK(MPI_Irecv(&y, 1, other, 0, 2, c, &r));
 		OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
 		OK(MPI_Recv(&y, 1, one, MPI_ANY_SOURCE, MPI_ANY_TAG, c, MPI_STATUS_IGNORE));
 		OK(MPI_Recv(&y, 1, one, 0, 4, c, MPI_STATUS_IGNORE));
+		OK(MPI_Recv_init(&i, 1, MPI_INT, 0, 5, c, &r));
+		OK(MPI_Start(&r));
+		OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+		OK(MPI_Request_free(&r));
 	}
 	OK(MPI_Type_free(&one));
 	OK(MPI_Type_free(&other));
@@ -135,7 +152,12 @@ static void roots(void)
 static void operations(void)
 {
 	int x = 1, y;
-	OK(MPI_Allreduce(&x, &y, 1, MPI_INT, rank ? MPI_SUM : MPI_MAX, named("operations")));
+	MPI_Request r;
+	MPI_Comm c = named("operations");
+	OK(MPI_Allreduce(&x, &y, 1, MPI_INT, rank ? MPI_SUM : MPI_MAX, c));
+	OK(MPI_Allreduce_init(&x, &y, 1, rank ? MPI_INT : MPI_FLOAT, MPI_MAX, c, MPI_INFO_NULL,
+			      &r));
+	OK(MPI_Request_free(&r));
 }
 
 static void order(void)

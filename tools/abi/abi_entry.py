@@ -89,10 +89,10 @@ WAITS_WITH_FILE = re.compile(
     r"(read|write)_ordered(_begin|_end)?)(_c)?$")
 # What WEFT_CHECK looks at.
 CHECKED_COLLECTIVES = re.compile(
-    r"^MPI_I?(allgather|alltoall|barrier|bcast|exscan|gather|scatter|reduce(_scatter)?(_block)?|allreduce|scan)[vw]?(_c)?$",
+    r"^MPI_I?(allgather|alltoall|barrier|bcast|exscan|gather|scatter|reduce(_scatter)?(_block)?|allreduce|scan)[vw]?(_init)?(_c)?$",
     re.I)
 # All members give as much.
-CHECKED_AMOUNTS = re.compile(r"^MPI_I?(bcast|exscan|reduce(_scatter_block)?|allreduce|scan)(_c)?$", re.I)
+CHECKED_AMOUNTS = re.compile(r"^MPI_I?(bcast|exscan|reduce(_scatter_block)?|allreduce|scan)(_init)?(_c)?$", re.I)
 COMPLETES = re.compile(r"^MPI_(Wait|Test)(all|any|some)?$|^MPI_(Request_free|Start|Startall|Cancel)$")
 HANDLE_POINTERS = {f"MPI_{t} *" for t in ("Comm", "Group", "Datatype", "Op", "Info", "Errhandler", "Win", "File", "Session",
                                           "Request")}
@@ -365,7 +365,7 @@ class Entry:
                 last.append(f"weft_mpi_check_started({where}, {data}, *request);")
             else:
                 first.append(f"weft_mpi_check_used({where}, {data});")
-        if not f.name.endswith(("_init", "_init_c")):
+        if not f.has("partitions"):
             first += [f"weft_mpi_check_message({where}, {m});" for m in self.messages()]
         return "".join(f"\t\t{c}\n" for c in first), "".join(f"\t\t\t{c}\n" for c in last)
 

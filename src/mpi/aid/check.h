@@ -38,6 +38,8 @@ void weft_mpi_check_made(const char *call, const void *site, const void *handle)
 void weft_mpi_check_freed(const char *call, const void *site, const void *handle);
 /* What is known about a handle: "made by MPI_Comm_dup at a.c:3, freed by ..."; else "". */
 void weft_mpi_check_known(const void *handle, char *text, size_t size);
+/* By which call, and where; NULL: unknown. */
+const char *weft_mpi_check_made_by(const void *handle, const void **site_p);
 void weft_mpi_check_leaks(void);
 /* A request that is over needs no place. */
 void weft_mpi_check_forget(const void *request);
@@ -65,6 +67,10 @@ void weft_mpi_check_pair_init(void);
 void weft_mpi_check_message(const char *call, const void *site, bool send, const void *buf,
 			    MPI_Count count, MPI_Datatype type);
 void weft_mpi_check_message_over(void);
+/* What was said of the message in this call is that of a request, which starts it later: now it is made, now it
+ * starts. */
+void weft_mpi_check_message_keep(struct weft_mpi_request *r) __attribute__((cold));
+void weft_mpi_check_message_start(const struct weft_mpi_request *r) __attribute__((cold));
 
 /* ---- collectives (check_coll.c) --------------------------------------------------------------- */
 /* bytes: what all members give alike, or -1; op: MPI_OP_NULL: none; root: -1: none. */

@@ -79,6 +79,16 @@ void weft_mpi_check_made(const char *call, const void *site, const void *handle)
 	pthread_mutex_unlock(&lock);
 }
 
+const char *weft_mpi_check_made_by(const void *handle, const void **site_p)
+{
+	pthread_mutex_lock(&lock);
+	const struct made *m = *place_locked(number(handle));
+	const char *call = m ? m->call : NULL;
+	*site_p = m ? m->site : NULL;
+	pthread_mutex_unlock(&lock);
+	return call;
+}
+
 void weft_mpi_check_freed(const char *call, const void *site, const void *handle)
 {
 	uint64_t h = number(handle);

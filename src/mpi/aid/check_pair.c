@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "comm/sign.h"
 #include "mpi/aid/check.h"
+#include "mpi/p2p/request.h"
 #include "mpi/type/type.h"
 
 /* The receive that a thread is in; one for each thread, kept when it ends. */
@@ -76,6 +77,29 @@ void weft_mpi_check_message_over(void)
 	if (!weft_mpi_checking)
 		return;
 	weft_comm_sign_next = (struct weft_comm_sign_next){0};
+}
+
+void weft_mpi_check_message_keep(struct weft_mpi_request *r)
+{
+	r->sign =
+		r->mode == WEFT_MPI_MODE_RECV ? weft_comm_sign_next.recv : weft_comm_sign_next.send;
+	weft_mpi_check_message_over();
+}
+
+void weft_mpi_check_message_start(const struct weft_mpi_request *r)
+{
+	const void *site;
+	const char *call = weft_mpi_check_made_by(weft_mpi_request_handle(r), &site);
+
+	weft_mpi_check_message_over();
+	if (!r->ops->by_core)
+		return;
+	if (r->mode != WEFT_MPI_MODE_RECV) {
+		weft_comm_sign_next.send = r->sign;
+		return;
+	}
+	weft_comm_sign_next.recv = r->sign;
+	say_place(call ? call : "a persistent receive", site, r->buf.base);
 }
 
 static void find_place(const void *base, const char **call_p, const void **site_p)

@@ -248,7 +248,7 @@ static int request_make(struct weft_mpi_coll_call *k, bool persistent, MPI_Reque
 		return no_displs(k);
 	if (weft_unlikely(same_buffer(k)))
 		return weft_mpi_coll_refuse(k, weft_mpi_coll_same_buffer());
-	if (weft_unlikely(weft_mpi_checking) && !persistent)
+	if (weft_unlikely(weft_mpi_checking))
 		weft_mpi_check_coll_begin(k->comm);
 	struct weft_coll *c = build(k, persistent, &err);
 	coll_drop(k);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* persist.c - persistent sends and receives: the arguments are kept, start does the rest; and
  * start for all that is persistent. */
+#include "mpi/aid/check.h"
 #include "mpi/error.h"
 #include "mpi/p2p/p2p.h"
 #include "mpi/p2p/request.h"
@@ -22,6 +23,9 @@ static int init(const void *base, MPI_Count count, MPI_Datatype datatype, int ra
 	r->mode = (uint8_t)mode;
 	r->buf = buf;
 	weft_mpi_p2p_hold(r, &buf, datatype);
+	r->sign = 0;
+	if (weft_unlikely(weft_mpi_checking))
+		weft_mpi_check_message_keep(r);
 	*request = weft_mpi_request_handle(r);
 	return MPI_SUCCESS;
 }
@@ -69,6 +73,8 @@ int weft_mpi_Start(MPI_Request *request)
 		return weft_mpi_err(MPI_ERR_REQUEST, "the request is not persistent");
 	if (r->active)
 		return weft_mpi_err(MPI_ERR_REQUEST, "the request is active already");
+	if (weft_unlikely(weft_mpi_checking))
+		weft_mpi_check_message_start(r);
 	err = r->ops->start(r);
 	if (err)
 		weft_mpi_blame(r->comm);
