@@ -185,6 +185,7 @@ struct weft_mpi_request;
 struct weft_mpi_request_ops {
 	const char *name; /* of the kind, for messages */
 	bool by_core;     /* over once r->core is, with its status; advance and free are NULL */
+	bool collective;  /* a collective, or its start */
 	/*
 	 * What to wait for next; NULL: nothing, call advance.  Without advance the operation is
 	 * over when this completion is.

@@ -42,6 +42,9 @@ static void note_request(struct weft_wait_note *n, struct weft_mpi_request *r)
 		n->rank = -1;
 	}
 	note_comm(n, r->comm);
+	/* Of others no member keeps a number, and a sleep with an end takes more of a small stack. */
+	if (!r->ops->collective)
+		n->patience_ns = 0;
 }
 
 /* Returns the communicator; NULL: none. */

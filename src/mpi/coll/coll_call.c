@@ -219,6 +219,7 @@ static void request_free(struct weft_mpi_request *r)
 /* Without a user's operation: nothing to do for the application's thread. */
 static const struct weft_mpi_request_ops plain_ops = {
 	.name = "collective",
+	.collective = true,
 	.wait_on = request_wait_on,
 	.finish = request_finish,
 	.free = request_free,
@@ -226,6 +227,7 @@ static const struct weft_mpi_request_ops plain_ops = {
 
 static const struct weft_mpi_request_ops user_ops = {
 	.name = "collective with a user's operation",
+	.collective = true,
 	.wait_on = request_wait_on,
 	.advance = request_advance,
 	.finish = request_finish,
@@ -234,6 +236,7 @@ static const struct weft_mpi_request_ops user_ops = {
 
 static const struct weft_mpi_request_ops persistent_ops = {
 	.name = "persistent collective",
+	.collective = true,
 	.wait_on = request_wait_on,
 	.advance = request_advance,
 	.finish = request_finish,
