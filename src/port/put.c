@@ -422,6 +422,10 @@ static weft_err start_access(weft_comm_request *req, int peer, struct access *a,
 	}
 	weft_task_engine_pending();
 	origin_drop(o);
+	/* An access to the own memory may be over here, so that no wait polls: a loop of them, on a lock that a
+	 * peer holds, must let that peer in where no thread polls in the background. */
+	if (peer == weft_comm_rank() && !weft_port_in_handler())
+		(void)weft_task_engine_poll();
 	return WEFT_OK;
 }
 

@@ -261,6 +261,7 @@ int main(int argc, char **argv)
 		"-n 2 %s rank",
 		"-n 2 -env WEFT_DRIVERS tcp,self %s rank",
 		"-n 3 %s rank",
+		"-n 2 -env WEFT_PROGRESS off %s rank",
 		"-n 2 %s death | grep -q 'lost as expected'",
 		"-n 2 -env WEFT_DRIVERS tcp,self %s death | grep -q 'lost as expected'"};
 	char self[PATH_MAX], dir[PATH_MAX], rest[PATH_MAX + 100], command[3 * PATH_MAX];
