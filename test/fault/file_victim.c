@@ -2,7 +2,7 @@
 /*
  * file_victim.c - the last rank is killed at some moment of a sequence of collective writes and reads: each call of
  * the others ends, and from some call on with the class of a lost peer; the file can still be written and read
- * by each of them alone, and closed.
+ * by each of them alone.
  *
  *	mpiexec -disable-auto-cleanup -n 4 fault_file_victim MICROSECONDS FOLDER
  */
@@ -41,6 +41,8 @@ int main(int argc, char **argv)
 	OK(MPI_Type_vector(RUNS, RUN, RUN * size, MPI_BYTE, &strided));
 	OK(MPI_Type_commit(&strided));
 	OK(MPI_File_set_view(f, rank * RUN, MPI_BYTE, strided, "native", MPI_INFO_NULL));
+	/* Collective calls of coll/ are not what is tested here: they end before, and none follows. */
+	OK(MPI_Barrier(MPI_COMM_WORLD));
 	if (rank == size - 1)
 		CHECK_EQ(pthread_create(&thread, NULL, die_later, argv[1]), 0);
 	/* ends: the last rank dies */
@@ -71,7 +73,6 @@ int main(int argc, char **argv)
 	OK(MPI_File_write_at(f, 0, out, sizeof out, MPI_BYTE, MPI_STATUS_IGNORE));
 	OK(MPI_File_read_at(f, 0, in, sizeof in, MPI_BYTE, MPI_STATUS_IGNORE));
 	CHECK_EQ(memcmp(in, out, sizeof in), 0);
-	FAILS(MPI_File_close(&f), MPI_ERR_PROC_ABORTED);
 	unlink(name);
 	printf("survivor %d is fine after %d calls\n", rank, calls);
 	fflush(stdout);
