@@ -89,7 +89,9 @@ static uint64_t yields_of_a_wait(void)
 
 static void yields_are_bounded(void)
 {
-	CHECK(yields_of_a_wait() > 0);
+	/* Ends: a wait that is interrupted for as long as it lasts does not yield; most are not. */
+	while (!yields_of_a_wait())
+		continue;
 	CHECK_EQ(weft_setting_set(WEFT_SET_YIELD_MAX, "0"), WEFT_OK);
 	weft_task_spin_init();
 	CHECK_EQ(yields_of_a_wait(), 0);
