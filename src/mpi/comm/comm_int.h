@@ -48,9 +48,12 @@ struct weft_mpi_talk {
 	int tag;
 };
 
-/* Collective over the talk.  MPI error codes. */
+/* Collective over the talk.  MPI error codes: each ends on every living member, whichever die. */
 int weft_mpi_talk_bcast(const struct weft_mpi_talk *t, int root, void *buf, size_t len);
-/* When it returns on root, every member has called it. */
+/* failed: root's error so far.  If it is one, the others get its class instead of data. */
+int weft_mpi_talk_bcast_unless(const struct weft_mpi_talk *t, int root, int failed, void *buf,
+			       size_t len);
+/* When it returns on root without an error, every member has called it. */
 int weft_mpi_talk_ack(const struct weft_mpi_talk *t, int root);
 /* all: size * len bytes. */
 int weft_mpi_talk_allgather(const struct weft_mpi_talk *t, const void *mine, void *all, size_t len);

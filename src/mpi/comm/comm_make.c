@@ -17,8 +17,8 @@ static int id_agree(const struct weft_mpi_talk *t, struct weft_mpi_ids *ids, uin
 	if (t->rank == 0)
 		told[0] = (uint32_t)weft_mpi_id_take(ids, &told[1]);
 	int err = weft_mpi_talk_bcast(t, 0, told, sizeof(told));
-	if (!err)
-		err = weft_mpi_talk_ack(t, 0);
+	int acked = weft_mpi_talk_ack(t, 0);
+	err = err ? err : acked;
 	if (!err && told[0])
 		err = weft_mpi_err((int)told[0], "no id for a new communicator");
 	*id_p = told[1];

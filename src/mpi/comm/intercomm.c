@@ -258,8 +258,9 @@ static int pair_up(struct weft_mpi_comm *c, struct weft_mpi_comm *part, int colo
 					 (size_t)c->size * sizeof(*ours), theirs,
 					 (size_t)c->peers * sizeof(*theirs));
 	}
-	if (!err)
-		err = weft_mpi_talk_bcast(&t, 0, theirs, (size_t)c->peers * sizeof(*theirs));
+	if (ours && theirs)
+		err = weft_mpi_talk_bcast_unless(&t, 0, err, theirs,
+						 (size_t)c->peers * sizeof(*theirs));
 	for (int r = 0; !err && part && r < c->peers; r++)
 		if (theirs[r].leader >= 0 && theirs[r].color == color)
 			remote = theirs[r].leader;

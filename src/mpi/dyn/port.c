@@ -249,7 +249,7 @@ static int meet_members(struct weft_mpi_comm *c)
 
 	if (!err && c->inter && c->rank == 0)
 		err = weft_mpi_talk_swap(c->coll, weft_mpi_comm_peer(c, 0), tag, &out, 1, &in, 1);
-	return err ? err : weft_mpi_talk_bcast(&t, 0, &out, 1);
+	return weft_mpi_talk_bcast_unless(&t, 0, err, &out, 1);
 }
 
 int weft_mpi_Comm_disconnect(MPI_Comm *comm)
