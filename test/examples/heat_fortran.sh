@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # heat.f90 paints to the bit what heat.c paints, whatever the numbers of ranks and threads.
-#   test_heat.sh MPIEXEC HEAT HEAT_FORTRAN PICTURE
+#   heat_fortran.sh MPIEXEC HEAT HEAT_FORTRAN PICTURE
 mpiexec=$1 heat=$2 fortran=$3 picture=$4
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
