@@ -21,7 +21,8 @@ struct note {
 	uint32_t number;
 	uint8_t answer; /* to a question: wants none */
 	uint8_t ended;  /* the sender has ended its collectives up to that number */
-	uint8_t unused[2];
+	uint8_t lost;   /* because a member is dead */
+	uint8_t unused;
 	uint8_t kind[56]; /* + 1; 0: not known */
 };
 
@@ -120,6 +121,20 @@ static void note_fill(struct weft_coll_calls *c, struct note *n, uint32_t number
 	}
 }
 
+static void end_calls(struct weft_coll_calls *c, struct weft_ctx *ctx, uint32_t number);
+
+static void end_for_loss(struct weft_coll_calls *c, struct weft_ctx *ctx)
+{
+	/* Relaxed: read after a receive that end_calls has ended, or as a hint. */
+	atomic_store_explicit(&c->x_lost, true, memory_order_relaxed);
+	end_calls(c, ctx, last_of(c));
+}
+
+static bool is_lost(struct weft_coll_calls *c)
+{
+	return atomic_load_explicit(&c->x_lost, memory_order_relaxed);
+}
+
 struct asking {
 	struct weft_ctx *ctx;
 	struct weft_coll_calls *calls;
@@ -139,6 +154,13 @@ static void ask_all(void *arg)
 {
 	const struct asking *a = arg;
 	struct note n;
+	for (int r = 0; r < a->size; r++) {
+		int peer = a->peer ? a->peer[r] : r;
+		if (r != a->rank && weft_comm_ctx_peer_down(a->ctx, peer)) {
+			end_for_loss(a->calls, a->ctx);
+			break;
+		}
+	}
 	note_fill(a->calls, &n, last_of(a->calls), false);
 	if (a->size <= ASKED_MOST + 1) {
 		for (int i = 1; i < a->size; i++)
@@ -194,6 +216,12 @@ bool weft_coll_ended(const struct weft_ctx *ctx, int tag)
 {
 	struct weft_coll_calls *c = (struct weft_coll_calls *)weft_comm_ctx_ear(ctx);
 	return c && is_ended(c, number_of(tag));
+}
+
+weft_err weft_coll_cause(const struct weft_ctx *ctx, weft_err err)
+{
+	struct weft_coll_calls *c = (struct weft_coll_calls *)weft_comm_ctx_ear(ctx);
+	return err == WEFT_ERR_TRUNC && c && is_lost(c) ? WEFT_ERR_PEER : err;
 }
 
 void weft_coll_calls_failed(const struct weft_ctx *ctx, int tag, bool all)
@@ -263,7 +291,9 @@ static void hear(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer, cons
 	if (apart) {
 		report(c, ctx, peer, number, called(c, number), theirs);
 		end_calls(c, ctx, last_of(c));
-	} else if (!apart && n.answer && n.ended && !is_ended(c, n.number)) {
+	} else if (n.answer && n.ended && n.lost && !is_ended(c, n.number)) {
+		end_for_loss(c, ctx);
+	} else if (n.answer && n.ended && !is_ended(c, n.number)) {
 		weft_error("collectives that do not match: process %d has ended its own of %s, and "
 			   "so this rank "
 			   "ends its %s, too",
@@ -281,6 +311,7 @@ static void hear(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer, cons
 	}
 	note_fill(c, &answer, apart ? number : n.number, true);
 	answer.ended = is_ended(c, n.number);
+	answer.lost = is_lost(c);
 	note_send(ctx, peer, &answer);
 	/* What the asker has sent since, and waits for. */
 	if (is_ended(c, n.number))
@@ -303,6 +334,7 @@ struct weft_coll_calls *weft_coll_calls_open(struct weft_ctx *ctx)
 	if (c) {
 		atomic_store_explicit(&c->x_ended, 0, memory_order_relaxed);
 		atomic_store_explicit(&c->x_told, 0, memory_order_relaxed);
+		atomic_store_explicit(&c->x_lost, false, memory_order_relaxed);
 	}
 	return c;
 }

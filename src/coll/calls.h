@@ -5,6 +5,8 @@
  *
  * Ask       a member that has waited for some 100 ms sends the others its last calls.  One whose calls were others
  *           under the same numbers names both, ends its own and answers with its calls, so that the asker does the same.
+ * Loss      one that finds a member dead ends its calls as well, and says so in its answers: others may have left the
+ *           collective with an error, and would be waited for in vain.
  * End       receives of those collectives that are posted end as cancelled, unexpected messages of them are
  *           dropped (which releases their senders), and the rest of their receives is not posted.
  * Callers   called: the thread that begins the collective.  ask: any thread that may send.  The rest: any.
@@ -22,6 +24,7 @@ struct weft_coll_calls {
 	_Atomic uint32_t x_last;  /* number of the last call */
 	_Atomic uint32_t x_ended; /* with ENDED: of the last one that was ended; else 0 */
 	_Atomic uint32_t x_told;  /* number + 1 of the last mismatch that was reported */
+	_Atomic bool x_lost;      /* they were ended because a member is dead */
 	_Atomic uint32_t x_note[WEFT_COLL_CALLS]; /* by number: it << 8 | kind + 1 */
 };
 
@@ -43,6 +46,9 @@ static inline void weft_coll_called(struct weft_coll_calls *calls, uint32_t numb
 /* For the thread that waits in a collective of ctx: asks the other members.  `round` counts the times that it has: in large
  * groups each time others are asked. */
 void weft_coll_ask(struct weft_ctx *ctx, int rank, int size, const int *peer, unsigned round);
+
+/* What an error of a collective of ctx comes from: WEFT_ERR_PEER where its receives were ended for a death. */
+weft_err weft_coll_cause(const struct weft_ctx *ctx, weft_err err) __attribute__((cold));
 
 /* Has the collective of that tag been ended? */
 bool weft_coll_ended(const struct weft_ctx *ctx, int tag) __attribute__((cold));

@@ -174,6 +174,8 @@ struct weft_comm_ear {
 struct weft_comm_ear *weft_comm_ctx_set_ear(struct weft_ctx *ctx, struct weft_comm_ear *ear);
 /* NULL: there is none. */
 struct weft_comm_ear *weft_comm_ctx_ear(const struct weft_ctx *ctx);
+/* Is that peer of ctx's core gone? */
+bool weft_comm_ctx_peer_down(const struct weft_ctx *ctx, int peer);
 /* Some tags. */
 struct weft_comm_tags {
 	bool (*has)(const struct weft_comm_tags *tags, int tag);

@@ -35,6 +35,11 @@ __attribute__((noinline)) void weft_wait_note_set(struct weft_wait_note *n)
 {
 	weft_wait_note_self = n;
 }
+
+__attribute__((noinline)) bool weft_wait_note_is_set(void)
+{
+	return weft_wait_note_self != NULL;
+}
 #endif
 
 void weft_wait_note_complete(struct weft_wait_note *n)

@@ -43,9 +43,8 @@ def victim(where, memory, path, number):
     nobody_left(what, job.mark)
 
 
-# A fence over tcp is a barrier of messages, in which a survivor may wait for one that has given up.
 dice = random.Random(seed)
 beside([(victim, where, memory, path, dice.randrange(1 << 30)) for _ in range(rounds)
-        for where in ("exclusive", "shared", "accumulate", "fence", "pscw", "notify") for path in PATHS if (where, path) != ("fence", "tcp")
+        for where in ("exclusive", "shared", "accumulate", "fence", "pscw", "notify") for path in PATHS
         for memory in (("created", "allocated") if path == "shm" else ("created",))])
 finish()

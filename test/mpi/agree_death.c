@@ -20,8 +20,8 @@ static void may_fail(int code)
 
 int main(int argc, char **argv)
 {
-	int provided, word = 0;
-	MPI_Comm made = MPI_COMM_NULL;
+	int provided, word = 0, all[8];
+	MPI_Comm made = MPI_COMM_NULL, other;
 	MPI_Win win = MPI_WIN_NULL;
 	MPI_Group group;
 	OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided));
@@ -34,6 +34,7 @@ int main(int argc, char **argv)
 		OK(MPI_Finalize());
 		return 0;
 	}
+	OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
 	/* A link to each, by which a death is noticed. */
 	for (int i = 1, in; i < size; i++)
 		OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + i) % size, 0, &in, 1, MPI_INT,
@@ -48,6 +49,17 @@ int main(int argc, char **argv)
 	may_fail(MPI_Comm_create(MPI_COMM_WORLD, group, &made));
 	may_fail(MPI_Comm_create_group(MPI_COMM_WORLD, group, 7, &made));
 	may_fail(MPI_Win_create(&word, sizeof word, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+	/* A rank that has had its error stays away: the others wait for it as well, and it lives. */
+	if (rank)
+		FAILS(MPI_Barrier(MPI_COMM_WORLD), MPI_ERR_PROC_ABORTED);
+	for (int i = 0; rank && i < 3; i++)
+		FAILS(MPI_Allgather(&rank, 1, MPI_INT, all, 1, MPI_INT, other),
+		      MPI_ERR_PROC_ABORTED);
+	for (int i = 1, in; rank == 0 && i < size; i++)
+		if (i != 4)
+			OK(MPI_Recv(&in, 1, MPI_INT, i, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+	if (rank)
+		OK(MPI_Send(&rank, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
 	printf("survivor %d is fine\n", rank);
 	fflush(stdout);
 	_exit(0);

@@ -13,6 +13,7 @@
 #include "comm/match/withdraw.h"
 #include "comm/recv/deliver.h"
 #include "comm/recv/msg_pool.h"
+#include "comm/send/gate.h"
 
 static _Atomic(struct weft_ctx *) *ctx_cell(struct weft_core *core, uint32_t id, bool make)
 {
@@ -113,6 +114,11 @@ void weft_comm_ctx_priority(struct weft_ctx *ctx, int priority)
 void weft_comm_ctx_set_name(struct weft_ctx *ctx, const char *name)
 {
 	ctx->name = name;
+}
+
+bool weft_comm_ctx_peer_down(const struct weft_ctx *ctx, int peer)
+{
+	return weft_comm_gate_down(&ctx->core->gate[peer]);
 }
 
 struct weft_comm_ear *weft_comm_ctx_ear(const struct weft_ctx *ctx)

@@ -7,6 +7,7 @@
 #include "mpi/coll/coll_call.h"
 #include "mpi/comm/domain.h"
 #include "task/task.h"
+#include "wait/note.h"
 
 /* Tags: 23 bits of sequence, then the phases of coll/; persistent ones keep theirs and so have a
  * space of their own. */
@@ -37,7 +38,8 @@ static void group_of(struct weft_mpi_comm *c, enum weft_coll_kind kind, bool per
 
 void weft_mpi_coll_open(struct weft_mpi_coll_call *k, enum weft_coll_kind kind, MPI_Comm comm)
 {
-	*k = (struct weft_mpi_coll_call){.comm = weft_mpi_comm_of(comm), .a = {.kind = kind}};
+	*k = (struct weft_mpi_coll_call){
+		.comm = weft_mpi_comm_of(comm), .handle = comm, .a = {.kind = kind}};
 }
 
 static void coll_drop(struct weft_mpi_coll_call *k)
@@ -127,8 +129,9 @@ static int no_displs(struct weft_mpi_coll_call *k)
 		k, weft_mpi_err(MPI_ERR_ARG, "the displacements are a null pointer"));
 }
 
-static int failed(weft_err err)
+static int failed(const struct weft_mpi_comm *comm, weft_err err)
 {
+	err = weft_coll_cause(comm->coll, err);
 	if (err == WEFT_ERR_TRUNC)
 		return weft_mpi_err(MPI_ERR_TRUNCATE,
 				    "the ranks' collectives do not match, or not their amounts of "
@@ -152,7 +155,7 @@ static struct weft_coll *build(struct weft_mpi_coll_call *k, bool persistent, we
 	return c;
 }
 
-int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
+static __attribute__((noinline)) int run(struct weft_mpi_coll_call *k)
 {
 	struct weft_coll_group g;
 	if (weft_unlikely(displs_missing(&k->a)))
@@ -179,7 +182,23 @@ int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
 			weft_coll_free(c);
 	}
 	coll_drop(k);
-	return weft_likely(!err) ? MPI_SUCCESS : failed(err);
+	return weft_likely(!err) ? MPI_SUCCESS : failed(k->comm, err);
+}
+
+/* Of a call that has no note of its own, a window's or a file's. */
+static __attribute__((noinline)) int run_noted(struct weft_mpi_coll_call *k)
+{
+	struct weft_wait_call call = {weft_coll_kind_name(k->a.kind), WEFT_WAIT_ALL, false};
+	struct weft_wait_note note = {.call = &call, .object = k->handle, .rank = -1};
+	weft_wait_note_set(&note);
+	int err = run(k);
+	weft_wait_note_set(NULL);
+	return err;
+}
+
+int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
+{
+	return weft_likely(weft_wait_note_is_set()) ? run(k) : run_noted(k);
 }
 
 /* ---- requests ----------------------------------------------------------------------------- */
@@ -198,7 +217,7 @@ static int request_finish(struct weft_mpi_request *r, MPI_Status *st)
 {
 	weft_mpi_status_empty(st);
 	weft_err err = weft_coll_result(r->impl);
-	return weft_likely(!err) ? MPI_SUCCESS : failed(err);
+	return weft_likely(!err) ? MPI_SUCCESS : failed(r->comm, err);
 }
 
 static int request_start(struct weft_mpi_request *r)
@@ -256,7 +275,7 @@ static int request_make(struct weft_mpi_coll_call *k, bool persistent, MPI_Reque
 	struct weft_coll *c = build(k, persistent, &err);
 	coll_drop(k);
 	if (!c)
-		return failed(err);
+		return failed(k->comm, err);
 	const struct weft_mpi_request_ops *ops = persistent ? &persistent_ops
 						 : k->op    ? &user_ops
 							    : &plain_ops;

@@ -17,6 +17,7 @@
 
 struct weft_mpi_coll_call {
 	struct weft_mpi_comm *comm;
+	MPI_Comm handle;
 	struct weft_coll_args a;
 	struct weft_mpi_op *op;        /* user's: referenced by requests */
 	struct weft_mpi_type *op_type; /* the datatype its function is told */

@@ -77,6 +77,8 @@ struct weft_mpi_comm_plan {
 	struct weft_mpi_comm *parent;  /* whose error handler is inherited; NULL: fatal */
 };
 
+/* Of all of parent's members, which then go on with steps of their own: where rank 0 has failed, all fail. */
+int weft_mpi_comm_make_all(struct weft_mpi_comm *parent, struct weft_mpi_comm **comm_p);
 /* weft_mpi_comm_make, meeting in ctx; parent: whose error handler is inherited, or NULL. */
 int weft_mpi_comm_make_in(struct weft_ctx *ctx, struct weft_mpi_comm *parent,
 			  struct weft_mpi_group *members, int tag, struct weft_mpi_comm **comm_p);

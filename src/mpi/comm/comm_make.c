@@ -49,6 +49,20 @@ int weft_mpi_comm_make(struct weft_mpi_comm *parent, struct weft_mpi_group *memb
 	return weft_mpi_comm_make_in(parent->coll, parent, members, tag, comm_p);
 }
 
+int weft_mpi_comm_make_all(struct weft_mpi_comm *parent, struct weft_mpi_comm **comm_p)
+{
+	struct weft_mpi_talk t = weft_mpi_talk_all(parent);
+	char word = 0;
+	int err = weft_mpi_comm_make(parent, parent->group, t.tag, comm_p);
+	int all = weft_mpi_talk_bcast_unless(&t, 0, err, &word, sizeof word);
+
+	if (!err && all) {
+		weft_mpi_comm_unref(*comm_p);
+		*comm_p = NULL;
+	}
+	return all;
+}
+
 /* ---- create ------------------------------------------------------------------------------- */
 
 /* g in c's numbers, with a reference, if all its members are c's; NULL: they are not. */

@@ -197,7 +197,7 @@ static struct weft_mpi_file *file_new(const char *name, int amode)
 static int comm_for(struct weft_mpi_comm *parent, struct weft_mpi_file *f)
 {
 	struct weft_mpi_comm *c = NULL;
-	int err = weft_mpi_comm_make(parent, parent->group, weft_mpi_comm_talk_tag(parent), &c);
+	int err = weft_mpi_comm_make_all(parent, &c);
 	if (!err)
 		err = weft_mpi_comm_name(c, &f->comm_handle);
 	if (err)

@@ -36,7 +36,7 @@ static void win_drop(struct weft_mpi_win *w)
 static int comm_for(struct weft_mpi_comm *parent, struct weft_mpi_win *w)
 {
 	struct weft_mpi_comm *c = NULL;
-	int err = weft_mpi_comm_make(parent, parent->group, weft_mpi_comm_talk_tag(parent), &c);
+	int err = weft_mpi_comm_make_all(parent, &c);
 	if (!err)
 		err = weft_mpi_comm_name(c, &w->comm_handle);
 	if (err)
