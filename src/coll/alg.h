@@ -121,8 +121,6 @@ enum {
 	WEFT_TAG_WAKE = 15,  /* to a sleeper in shared memory, whatever collective it is in */
 };
 
-/* Any number may be asked for. */
-const char *weft_coll_kind_name(uint32_t kind);
 /* The communicator of ctx, in such a message. */
 const char *weft_coll_comm_name(const struct weft_ctx *ctx);
 /* One line: the calling rank's collective met a message that is not of it, from that process. */

@@ -85,6 +85,8 @@ enum weft_coll_kind {
 	WEFT_COLL_NEIGHBOR_ALLTOALLW,
 	WEFT_COLL_KIND_COUNT
 };
+/* Any number may be asked for. */
+const char *weft_coll_kind_name(uint32_t kind);
 
 #define WEFT_COLL_ROOT_NONE (-3) /* as MPI_PROC_NULL: of the root's group, but not it */
 #define WEFT_COLL_ROOT_HERE (-4) /* as MPI_ROOT */
