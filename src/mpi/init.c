@@ -275,8 +275,7 @@ bool weft_mpi_several_threads(void)
 {
 	pthread_mutex_lock(&life);
 	/* Sessions let every thread call. */
-	bool several =
-		world_model != WORLD_ON || users != 1 || thread_level == MPI_THREAD_MULTIPLE;
+	bool several = world_model != WORLD_ON || users != 1 || thread_level == MPI_THREAD_MULTIPLE;
 	pthread_mutex_unlock(&life);
 	return several;
 }
