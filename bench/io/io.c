@@ -104,6 +104,14 @@ static void row(const char *by, const char *name, const char *metric, const char
 	bench_row(name, metric, unit, value);
 }
 
+/* By the system's call. */
+static void by_call(int write, size_t at, size_t bytes)
+{
+	must((write ? pwrite(fd, data + at, bytes, (off_t)at)
+		    : pread(fd, data + at, bytes, (off_t)at)) == (ssize_t)bytes,
+	     "pread or pwrite");
+}
+
 /* ---- contiguous --------------------------------------------------------------------------- */
 
 static double contiguous_once(int by_hand, int write, size_t bytes, int n)
@@ -114,9 +122,7 @@ static double contiguous_once(int by_hand, int write, size_t bytes, int n)
 	for (int i = 0; i < n; i++) {
 		size_t at = (size_t)i * bytes % REGION;
 		if (by_hand)
-			must((write ? pwrite(fd, data + at, bytes, (off_t)at)
-				    : pread(fd, data + at, bytes, (off_t)at)) == (ssize_t)bytes,
-			     "pread or pwrite");
+			by_call(write, at, bytes);
 		else
 			must_mpi(write ? MPI_File_write_at(file, (MPI_Offset)at, data + at,
 							   (int)bytes, MPI_BYTE, &st)
@@ -419,9 +425,7 @@ static double many_once(int by_hand, int write, int n, MPI_Request *r)
 	for (int i = 0; i < n; i++) {
 		size_t at = (size_t)i * bytes % REGION;
 		if (by_hand)
-			must((write ? pwrite(fd, data + at, bytes, (off_t)at)
-				    : pread(fd, data + at, bytes, (off_t)at)) == (ssize_t)bytes,
-			     "pread or pwrite");
+			by_call(write, at, bytes);
 		else
 			must_mpi(write ? MPI_File_iwrite_at(file, (MPI_Offset)at, data + at,
 							    (int)bytes, MPI_BYTE, &r[i])

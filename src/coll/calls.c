@@ -81,6 +81,47 @@ static bool is_ended(struct weft_coll_calls *c, uint32_t number)
 	return ended & ENDED && distance(ended & NUMBERS, number) >= 0;
 }
 
+/* ---- ending ------------------------------------------------------------------------------------- */
+
+struct ended {
+	struct weft_comm_tags tags;
+	uint32_t number;
+};
+
+static uint32_t number_of(int tag)
+{
+	return (uint32_t)tag / WEFT_COLL_TAGS & NUMBERS;
+}
+
+static bool tag_ended(const struct weft_comm_tags *tags, int tag)
+{
+	const struct ended *e = (const struct ended *)tags;
+	return tag >= 0 && tag < TAGS_END && distance(e->number, number_of(tag)) >= 0;
+}
+
+/* All up to that number. */
+static void end_calls(struct weft_coll_calls *c, struct weft_ctx *ctx, uint32_t number)
+{
+	weft_assert(number <= NUMBERS);
+	struct ended e = {.tags = {tag_ended}, .number = number};
+	/* ENDED -> ENDED (is_ended).  seq_cst: a thread that posts a receive of them meanwhile sees it, or we see
+	 * the receive; if neither, it waits, and asks again. */
+	atomic_store_explicit(&c->x_ended, ENDED | e.number, memory_order_seq_cst);
+	weft_comm_ctx_end(ctx, &e.tags);
+}
+
+static void end_for_loss(struct weft_coll_calls *c, struct weft_ctx *ctx)
+{
+	/* Relaxed: read after a receive that end_calls has ended, or as a hint. */
+	atomic_store_explicit(&c->x_lost, true, memory_order_relaxed);
+	end_calls(c, ctx, last_of(c));
+}
+
+static bool is_lost(struct weft_coll_calls *c)
+{
+	return atomic_load_explicit(&c->x_lost, memory_order_relaxed);
+}
+
 /* ---- sending ------------------------------------------------------------------------------------ */
 
 struct sent {
@@ -119,20 +160,6 @@ static void note_fill(struct weft_coll_calls *c, struct note *n, uint32_t number
 		if (answer || !is_ended(c, at))
 			n->kind[i] = called(c, at);
 	}
-}
-
-static void end_calls(struct weft_coll_calls *c, struct weft_ctx *ctx, uint32_t number);
-
-static void end_for_loss(struct weft_coll_calls *c, struct weft_ctx *ctx)
-{
-	/* Relaxed: read after a receive that end_calls has ended, or as a hint. */
-	atomic_store_explicit(&c->x_lost, true, memory_order_relaxed);
-	end_calls(c, ctx, last_of(c));
-}
-
-static bool is_lost(struct weft_coll_calls *c)
-{
-	return atomic_load_explicit(&c->x_lost, memory_order_relaxed);
 }
 
 struct asking {
@@ -183,34 +210,7 @@ void weft_coll_ask(struct weft_ctx *ctx, int rank, int size, const int *peer, un
 		weft_wait_big_stack(ask_all, &a);
 }
 
-/* ---- ending ------------------------------------------------------------------------------------- */
-
-struct ended {
-	struct weft_comm_tags tags;
-	uint32_t number;
-};
-
-static uint32_t number_of(int tag)
-{
-	return (uint32_t)tag / WEFT_COLL_TAGS & NUMBERS;
-}
-
-static bool tag_ended(const struct weft_comm_tags *tags, int tag)
-{
-	const struct ended *e = (const struct ended *)tags;
-	return tag >= 0 && tag < TAGS_END && distance(e->number, number_of(tag)) >= 0;
-}
-
-/* All up to that number. */
-static void end_calls(struct weft_coll_calls *c, struct weft_ctx *ctx, uint32_t number)
-{
-	weft_assert(number <= NUMBERS);
-	struct ended e = {.tags = {tag_ended}, .number = number};
-	/* ENDED -> ENDED (is_ended).  seq_cst: a thread that posts a receive of them meanwhile sees it, or we see
-	 * the receive; if neither, it waits, and asks again. */
-	atomic_store_explicit(&c->x_ended, ENDED | e.number, memory_order_seq_cst);
-	weft_comm_ctx_end(ctx, &e.tags);
-}
+/* ---- what has ended ------------------------------------------------------------------------------ */
 
 bool weft_coll_ended(const struct weft_ctx *ctx, int tag)
 {
