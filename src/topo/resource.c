@@ -112,27 +112,41 @@ static int only_one(int depth, hwloc_const_bitmap_t set)
 	return -1;
 }
 
-static bool own_cores(hwloc_bitmap_t set)
+static bool cores_of(const cpu_set_t *cpus, hwloc_bitmap_t set)
 {
-	cpu_set_t own;
-
-	if (sched_getaffinity(getpid(), sizeof own, &own))
-		return false;
 	for (unsigned c = 0; c < CPU_SETSIZE; c++)
-		if (CPU_ISSET(c, &own))
+		if (CPU_ISSET(c, cpus))
 			hwloc_bitmap_set(set, c);
 	/* A machine from a description may have fewer cores. */
 	hwloc_bitmap_and(set, set, hwloc_topology_get_complete_cpuset(machine));
 	return !hwloc_bitmap_iszero(set);
 }
 
-void weft_topo_resource_here(int instance[WEFT_TOPO_RESOURCES_MAX])
+void weft_topo_resource_of(const cpu_set_t *cpus, int instance[WEFT_TOPO_RESOURCES_MAX])
 {
 	int n = weft_topo_resources();
 	hwloc_bitmap_t set = n ? hwloc_bitmap_alloc() : NULL;
-	bool known = set && own_cores(set);
+	bool known = set && cores_of(cpus, set);
 
 	for (int i = 0; i < WEFT_TOPO_RESOURCES_MAX; i++)
 		instance[i] = i < n && known ? only_one(kind_at[i].depth, set) : -1;
 	hwloc_bitmap_free(set);
+}
+
+void weft_topo_resource_here(int instance[WEFT_TOPO_RESOURCES_MAX])
+{
+	cpu_set_t own;
+
+	if (sched_getaffinity(getpid(), sizeof own, &own))
+		CPU_ZERO(&own);
+	weft_topo_resource_of(&own, instance);
+}
+
+int weft_topo_place_distance(const struct weft_topo_place *a, const struct weft_topo_place *b)
+{
+	int far = 0;
+
+	for (int i = 0; i < WEFT_TOPO_RESOURCES_MAX; i++)
+		far += a->at[i] != b->at[i];
+	return far;
 }

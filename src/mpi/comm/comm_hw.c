@@ -32,16 +32,16 @@ static int host_color(const struct weft_mpi_comm *c)
 	return c->inter ? first_here(c->remote, first) : first;
 }
 
-void weft_mpi_place_here(const struct weft_mpi_comm *c, struct weft_mpi_place *p)
+void weft_mpi_place_here(const struct weft_mpi_comm *c, struct weft_topo_place *p)
 {
 	p->host = host_color(c);
 	weft_topo_resource_here(p->at);
 }
 
-struct weft_mpi_place *weft_mpi_place_gather(struct weft_mpi_comm *c, int *err_p)
+struct weft_topo_place *weft_mpi_place_gather(struct weft_mpi_comm *c, int *err_p)
 {
 	struct weft_mpi_talk t = weft_mpi_talk_all(c);
-	struct weft_mpi_place mine, *all = malloc((size_t)c->size * sizeof *all);
+	struct weft_topo_place mine, *all = malloc((size_t)c->size * sizeof *all);
 
 	if (!all) {
 		*err_p = weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
@@ -54,18 +54,6 @@ struct weft_mpi_place *weft_mpi_place_gather(struct weft_mpi_comm *c, int *err_p
 		return NULL;
 	}
 	return all;
-}
-
-int weft_mpi_place_distance(const struct weft_mpi_place *a, const struct weft_mpi_place *b)
-{
-	int far = 0;
-
-	/* A network is farther than all that is between two cores of a host. */
-	if (a->host != b->host)
-		return 4 * WEFT_TOPO_RESOURCES_MAX;
-	for (int i = 0; i < WEFT_TOPO_RESOURCES_MAX; i++)
-		far += a->at[i] != b->at[i];
-	return far;
 }
 
 /* ---- split by kind ------------------------------------------------------------------------------ */
@@ -85,7 +73,7 @@ static int instance_color(int host, int instance, int *color_p)
 /* A kind that this host lacks, or of which the process uses several: MPI_COMM_NULL. */
 static int named_color(const struct weft_mpi_comm *c, const char *resource, int *color_p)
 {
-	struct weft_mpi_place p;
+	struct weft_topo_place p;
 
 	if (strcmp(resource, "mpi_shared_memory") == 0) {
 		*color_p = host_color(c);
@@ -121,7 +109,7 @@ static int pset_color(const struct weft_mpi_comm *c, const char *name)
 static int finer_color(struct weft_mpi_comm *c, int *color_p)
 {
 	int err, n = c->size, host_only;
-	struct weft_mpi_place *all = weft_mpi_place_gather(c, &err);
+	struct weft_topo_place *all = weft_mpi_place_gather(c, &err);
 
 	if (!all)
 		return err;

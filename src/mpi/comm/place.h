@@ -9,18 +9,11 @@
 #define WEFT_MPI_COMM_PLACE_H
 
 #include "mpi/mpi_int.h"
-#include "topo/resource.h"
+#include "topo/remap.h"
 
-struct weft_mpi_place {
-	int host;                        /* the first member there, as a number of its domain */
-	int at[WEFT_TOPO_RESOURCES_MAX]; /* -1: on several, or no such kind */
-};
-
-void weft_mpi_place_here(const struct weft_mpi_comm *c, struct weft_mpi_place *p);
+/* A host's number is its first member's in the domain. */
+void weft_mpi_place_here(const struct weft_mpi_comm *c, struct weft_topo_place *p);
 /* One for each member, to be freed; NULL: no memory, or the talk failed: *err_p. */
-struct weft_mpi_place *weft_mpi_place_gather(struct weft_mpi_comm *c, int *err_p);
-
-/* How far two places are from each other: 0, they share everything that either is restricted to. */
-int weft_mpi_place_distance(const struct weft_mpi_place *a, const struct weft_mpi_place *b);
+struct weft_topo_place *weft_mpi_place_gather(struct weft_mpi_comm *c, int *err_p);
 
 #endif

@@ -100,7 +100,8 @@ static int choose_node(struct weft_mpi_comm *c, int ndims, const int *dims, cons
 	}
 	for (int v = 0; v <= nodes && made; v++)
 		first[v] = (int)((size_t)v * each);
-	struct weft_topo_graph g = {.n = nodes, .first = first, .edge = edge};
+	struct weft_topo_graph g = {
+		.n = nodes, .first = first, .edge = edge, .ndims = ndims, .dims = dims};
 	int err = made ? weft_mpi_topo_map(c, &g, node_p)
 		       : weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a topology");
 	free(first);
