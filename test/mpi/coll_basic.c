@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks: 1 2 3 4 8 */
+/* ranks: 1 2 3 4 5 8 13 16 */
 /* Collectives in their three forms give what MPI defines, over real messages. */
 #include "mpitest.h"
 
 #define MOST 40000
+#define EACH 5000 /* of a rank, to and from each, at most */
+#define RANKS 64
 
 static int *sbuf, *rbuf;
 
@@ -79,7 +81,7 @@ static void test_reduce(int form, int n)
 	for (int i = 0; i < n && rank == root; i++)
 		CHECK_EQ(rbuf[i], value(size - 1, 0, i));
 	/* Reduce_scatter and its block form. */
-	int each = n / size, counts[64];
+	int each = n / size, counts[RANKS];
 	for (int r = 0; r < size; r++)
 		counts[r] = each;
 	THREE(form, MPI_Reduce_scatter(sbuf, rbuf, counts, MPI_INT, MPI_MIN, C),
@@ -115,7 +117,7 @@ static void test_reduce(int form, int n)
 
 static void test_gather(int form, int n)
 {
-	int root = size / 2, counts[64], displs[64];
+	int root = size / 2, counts[RANKS], displs[RANKS];
 	for (int i = 0; i < n; i++)
 		sbuf[i] = value(rank, 0, i);
 	THREE(form, MPI_Gather(sbuf, n, MPI_INT, rbuf, n, MPI_INT, root, C),
@@ -174,8 +176,8 @@ static void test_gather(int form, int n)
 
 static void test_alltoall(int form, int n)
 {
-	int counts[64], displs[64], bytes[64];
-	MPI_Datatype types[64];
+	int counts[RANKS], displs[RANKS], bytes[RANKS];
+	MPI_Datatype types[RANKS];
 	for (int r = 0; r < size; r++) {
 		for (int i = 0; i < n; i++)
 			sbuf[r * n + i] = value(rank, r, i);
@@ -254,10 +256,12 @@ static void test_persistent(void)
 
 int main(int argc, char **argv)
 {
-	static const int counts[] = {1, 5, 300, 5000};
+	static const int counts[] = {1, 5, 300, EACH};
 	test_start(&argc, &argv, MPI_THREAD_MULTIPLE);
-	sbuf = malloc(sizeof(int) * MOST);
-	rbuf = malloc(sizeof(int) * MOST);
+	CHECK(size <= RANKS);
+	size_t most = EACH * size > MOST ? (size_t)(EACH * size) : MOST;
+	sbuf = malloc(sizeof(int) * most);
+	rbuf = malloc(sizeof(int) * most);
 	for (int form = 0; form < 3; form++) {
 		test_barrier_forms(form);
 		for (int i = 0; i < 4; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks: 1 2 3 */
+/* ranks: 1 2 3 5 16 */
 /* MPI_BOTTOM with addresses as displacements and a predefined type: right data from every v, w and
  * neighbourhood form that can hold an address, in all three forms; an address of zero is still refused. */
 #include "mpitest.h"
 
-#define MOST 8
+#define MOST 16
 
 static int given[MOST], got[MOST];
 static MPI_Aint from[MOST], to[MOST];
@@ -115,8 +115,10 @@ static void neighbors(MPI_Comm c, int left, int right)
 static void zero_is_refused(MPI_Comm c)
 {
 	static const MPI_Aint zero[MOST];
-	MPI_Datatype untyped[MOST] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+	MPI_Datatype untyped[MOST];
 
+	for (int i = 0; i < MOST; i++)
+		untyped[i] = MPI_DATATYPE_NULL;
 	FAILS(MPI_Alltoallw_c(MPI_BOTTOM, one, zero, ints, MPI_BOTTOM, one, to, ints, c),
 	      MPI_ERR_BUFFER);
 	FAILS(MPI_Allgatherv_c(given, 4, MPI_BYTE, MPI_BOTTOM, bytes, zero, MPI_BYTE, c),

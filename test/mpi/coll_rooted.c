@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks: 2 4 7 */
+/* ranks: 2 4 7 13 */
 /*
  * Small blocking collectives with a root, one after the other, as they take turns in shared memory
  * when ranks outnumber cores: results and order while the quick run ahead, roots that change,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks: 1 3 */
+/* ranks: 1 3 8 13 */
 /*
  * A collective whose data would arrive where it is sent from fails with MPI_ERR_BUFFER before it
  * takes part, so that the right call afterwards still meets those of its peers.  What only looks alike

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks: 2 4 */
+/* ranks: 2 4 5 13 */
 /* Intercommunicators: made, used, copied, split, merged. */
 #include "mpitest.h"
 
