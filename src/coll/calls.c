@@ -163,49 +163,54 @@ static void note_fill(struct weft_coll_calls *c, struct note *n, uint32_t number
 }
 
 struct asking {
-	struct weft_ctx *ctx;
+	const struct weft_coll_group *g;
 	struct weft_coll_calls *calls;
-	int rank, size;
-	const int *peer;
 	unsigned round;
 };
 
+/* The process of a member: of the local group, then of the other one. */
+static int member(const struct weft_coll_group *g, int i)
+{
+	if (i < g->size)
+		return g->peer ? g->peer[i] : i;
+	return g->remote ? g->remote[i - g->size] : i - g->size;
+}
+
 static void ask_member(const struct asking *a, const struct note *n, int distance_to)
 {
-	int r = (int)(((int64_t)a->rank + distance_to) % a->size);
-	if (r != a->rank)
-		note_send(a->ctx, a->peer ? a->peer[r] : r, n);
+	int all = a->g->size + a->g->remote_size;
+	int i = (int)(((int64_t)a->g->rank + distance_to) % all);
+	if (i != a->g->rank)
+		note_send(a->g->ctx, member(a->g, i), n);
 }
 
 static void ask_all(void *arg)
 {
 	const struct asking *a = arg;
+	int all = a->g->size + a->g->remote_size;
 	struct note n;
-	for (int r = 0; r < a->size; r++) {
-		int peer = a->peer ? a->peer[r] : r;
-		if (r != a->rank && weft_comm_ctx_peer_down(a->ctx, peer)) {
-			end_for_loss(a->calls, a->ctx);
+	for (int i = 0; i < all; i++) {
+		if (i != a->g->rank && weft_comm_ctx_peer_down(a->g->ctx, member(a->g, i))) {
+			end_for_loss(a->calls, a->g->ctx);
 			break;
 		}
 	}
 	note_fill(a->calls, &n, last_of(a->calls), false);
-	if (a->size <= ASKED_MOST + 1) {
-		for (int i = 1; i < a->size; i++)
+	if (all <= ASKED_MOST + 1) {
+		for (int i = 1; i < all; i++)
 			ask_member(a, &n, i);
 		return;
 	}
-	for (int step = 1; step < a->size && step > 0; step <<= 1)
+	for (int step = 1; step < all && step > 0; step <<= 1)
 		ask_member(a, &n, step);
-	for (int i = 1; i <= ASKED_MOST; i++)
-		ask_member(
-			a, &n,
-			(int)((a->round * (unsigned)ASKED_MOST + (unsigned)i) % (unsigned)a->size));
+	unsigned from = a->round * (unsigned)ASKED_MOST;
+	for (unsigned i = 1; i <= ASKED_MOST; i++)
+		ask_member(a, &n, (int)((from + i) % (unsigned)all));
 }
 
-void weft_coll_ask(struct weft_ctx *ctx, int rank, int size, const int *peer, unsigned round)
+void weft_coll_ask(const struct weft_coll_group *g, unsigned round)
 {
-	struct asking a = {ctx,  (struct weft_coll_calls *)weft_comm_ctx_ear(ctx), rank, size, peer,
-			   round};
+	struct asking a = {g, (struct weft_coll_calls *)weft_comm_ctx_ear(g->ctx), round};
 	if (a.calls)
 		weft_wait_big_stack(ask_all, &a);
 }
@@ -287,10 +292,17 @@ static void hear(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer, cons
 	if (len != sizeof n)
 		return;
 	memcpy(&n, data, sizeof n);
-	bool apart = differs(c, &n, false, &number, &theirs);
-	if (apart) {
+	bool apart = false;
+	uint32_t at = 0;
+	/* Ends: each is ended, and they are as many as a note has. */
+	while (differs(c, &n, false, &number, &theirs)) {
 		report(c, ctx, peer, number, called(c, number), theirs);
-		end_calls(c, ctx, last_of(c));
+		end_calls(c, ctx, number);
+		at = number;
+		apart = true;
+	}
+	if (apart) {
+		/* Later calls may match. */
 	} else if (n.answer && n.ended && n.lost && !is_ended(c, n.number)) {
 		end_for_loss(c, ctx);
 	} else if (n.answer && n.ended && !is_ended(c, n.number)) {
@@ -298,8 +310,8 @@ static void hear(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer, cons
 			   "so this rank "
 			   "ends its %s, too",
 			   peer, weft_coll_comm_name(ctx),
-			   weft_coll_kind_name(called(c, last_of(c)) - 1u));
-		end_calls(c, ctx, last_of(c));
+			   weft_coll_kind_name(called(c, n.number) - 1u));
+		end_calls(c, ctx, n.number);
 	}
 	if (n.answer)
 		return;
@@ -307,9 +319,9 @@ static void hear(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer, cons
 		/* An asker that has gone on since does not wait for what has ended. */
 		if (!is_ended(c, n.number))
 			return;
-		apart = differs(c, &n, true, &number, &theirs);
+		apart = differs(c, &n, true, &at, &theirs);
 	}
-	note_fill(c, &answer, apart ? number : n.number, true);
+	note_fill(c, &answer, apart ? at : n.number, true);
 	answer.ended = is_ended(c, n.number);
 	answer.lost = is_lost(c);
 	note_send(ctx, peer, &answer);

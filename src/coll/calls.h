@@ -3,8 +3,9 @@
  * calls.h - which collectives a member has called last on a communicator, by number, so that a member that waits
  * long can ask the others: calls that do not match are named, and end, instead of waiting for each other for ever.
  *
- * Ask       a member that has waited for some 100 ms sends the others its last calls.  One whose calls were others
- *           under the same numbers names both, ends its own and answers with its calls, so that the asker does the same.
+ * Ask       a member that has waited for some 100 ms sends the others its last calls, in both groups of an
+ *           intercommunicator.  One whose calls were others under the same numbers names both, ends its own of those
+ *           numbers and before, and answers with its calls, so that the asker does the same.
  * Loss      one that finds a member dead ends its calls as well, and says so in its answers: others may have left the
  *           collective with an error, and would be waited for in vain.
  * End       receives of those collectives that are posted end as cancelled, unexpected messages of them are
@@ -43,9 +44,9 @@ static inline void weft_coll_called(struct weft_coll_calls *calls, uint32_t numb
 	atomic_store_explicit(&calls->x_last, number, memory_order_relaxed);
 }
 
-/* For the thread that waits in a collective of ctx: asks the other members.  `round` counts the times that it has: in large
- * groups each time others are asked. */
-void weft_coll_ask(struct weft_ctx *ctx, int rank, int size, const int *peer, unsigned round);
+/* For the thread that waits in a collective of g, or polls for its end: asks the other members, of both groups of an
+ * intercommunicator.  `round` counts the times that it has: in large groups each time others are asked. */
+void weft_coll_ask(const struct weft_coll_group *g, unsigned round);
 
 /* What an error of a collective of ctx comes from: WEFT_ERR_PEER where its receives were ended for a death. */
 weft_err weft_coll_cause(const struct weft_ctx *ctx, weft_err err) __attribute__((cold));

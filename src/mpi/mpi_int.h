@@ -233,6 +233,10 @@ struct weft_mpi_request {
 	void *extra;
 	bool continued; /* it ends with a continuation (cont/cont.h) */
 	uint32_t sign;  /* WEFT_CHECK: of a persistent message (comm/sign.h), or 0 */
+	/* of a collective (aid.h), since it started: */
+	uint32_t vain;   /* tests that found it not over */
+	unsigned asks;   /* how often other members have been asked */
+	uint64_t ask_ns; /* of the clock: when they are next */
 };
 _Static_assert(offsetof(struct weft_mpi_request, comm) == WEFT_CACHELINE, "the first line is full");
 

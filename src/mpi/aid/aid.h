@@ -15,4 +15,8 @@ struct weft_boot_info;
 /* Shows this rank to `weft doctor`. */
 void weft_mpi_aid_notes_init(const struct weft_boot_info *boot);
 
+/* A test of r, a collective that is not over, by the thread that tests: such that go on for long ask the other members which
+ * collectives they are in. */
+void weft_mpi_aid_polled(struct weft_mpi_request *r) __attribute__((cold));
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * waits.c - completes the notes of waiting calls (wait/note.h): which process, which communicator; and has members
- * that wait long in a collective ask the others which one they are in (coll/calls.h).
+ * that wait, or poll, long in a collective ask the others which one they are in (coll/calls.h).
  */
 #include "boot/boot.h"
 #include "coll/calls.h"
@@ -11,6 +11,8 @@
 #include "wait/note.h"
 
 #define ASKS_AFTER_NS 150000000u
+#define ASKS_MOST 5   /* the wait doubles so often */
+#define VAIN_POLLS 16 /* between looks at the clock; a power of two */
 
 static void note_comm(struct weft_wait_note *n, struct weft_mpi_comm *c)
 {
@@ -81,12 +83,40 @@ static void complete(struct weft_wait_note *n)
 	(void)complete_for(n);
 }
 
+static void ask(struct weft_mpi_comm *c, unsigned round)
+{
+	struct weft_coll_group g = {.rank = c->rank,
+				    .size = c->size,
+				    .peer = c->inter ? c->group->world : c->peer,
+				    .remote_size = c->inter ? c->peers : 0,
+				    .remote = c->inter ? c->peer : NULL,
+				    .ctx = c->coll};
+	weft_coll_ask(&g, round);
+}
+
+void weft_mpi_aid_polled(struct weft_mpi_request *r)
+{
+	if (++r->vain & (VAIN_POLLS - 1) || !r->comm || !r->comm->calls)
+		return;
+	uint64_t now = weft_clock_ns();
+	if (r->vain == VAIN_POLLS) {
+		r->asks = 0;
+		r->ask_ns = now + ASKS_AFTER_NS;
+	}
+	if (now < r->ask_ns)
+		return;
+	ask(r->comm, r->asks);
+	unsigned doubled = r->asks < ASKS_MOST ? r->asks : ASKS_MOST;
+	r->ask_ns = now + ((uint64_t)ASKS_AFTER_NS << doubled);
+	r->asks++;
+}
+
 /* Of several requests another may be the first by now that is not over. */
 static void waited_long(struct weft_wait_note *n)
 {
 	struct weft_mpi_comm *c = complete_for(n);
 	if (c && n->form == WEFT_WAIT_ALL && c->calls)
-		weft_coll_ask(c->coll, c->rank, c->size, c->peer, n->alarms);
+		ask(c, n->alarms);
 }
 
 void weft_mpi_aid_notes_init(const struct weft_boot_info *boot)

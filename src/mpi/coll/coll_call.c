@@ -18,7 +18,7 @@ static void group_of(struct weft_mpi_comm *c, enum weft_coll_kind kind, bool per
 		     struct weft_coll_group *g)
 {
 	int seq = weft_mpi_comm_coll_tag(c) & TAG_SEQUENCE;
-	if (weft_unlikely(!c->calls) && !c->inter && c->size > 1)
+	if (weft_unlikely(!c->calls) && (c->inter || c->size > 1))
 		c->calls = weft_coll_calls_open(c->coll);
 	weft_coll_called(c->calls, (uint32_t)seq, kind);
 	*g = (struct weft_coll_group){
@@ -222,6 +222,7 @@ static int request_finish(struct weft_mpi_request *r, MPI_Status *st)
 
 static int request_start(struct weft_mpi_request *r)
 {
+	r->vain = 0;
 	weft_coll_start(r->impl);
 	weft_task_engine_pending();
 	return MPI_SUCCESS;
@@ -285,6 +286,7 @@ static int request_make(struct weft_mpi_coll_call *k, bool persistent, MPI_Reque
 		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a request");
 	}
 	r->extra = k->op;
+	r->vain = 0;
 	if (k->op) {
 		weft_mpi_object_ref(&k->op->head);
 		weft_mpi_type_ref(k->op_type);

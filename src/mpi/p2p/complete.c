@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "mpi/aid/aid.h"
 #include "mpi/error.h"
 #include "mpi/p2p/request.h"
 #include "task/task.h"
@@ -33,6 +34,7 @@ struct set {
 	int n;                         /* length of the array */
 	int live;                      /* how many are active */
 	bool advances;                 /* some need advance(): no sleeping on them one by one */
+	bool collective;               /* some are collectives */
 	struct weft_mpi_request **r;   /* [n]; NULL: null or inactive */
 	struct weft_completion **wait; /* [n]; scratch, behind r */
 	void *room;                    /* the caller's memory for both; NULL: from the heap */
@@ -53,7 +55,7 @@ static int set_open_from(struct set *s, int first, int n, const MPI_Request *arr
 		return weft_mpi_err(MPI_ERR_ARG, "argument array_of_requests is a null pointer");
 	s->n = n;
 	s->live = 0;
-	s->advances = false;
+	s->advances = s->collective = false;
 	s->r = s->room || !n ? s->room : malloc((size_t)n * (sizeof(*s->r) + sizeof(*s->wait)));
 	s->wait = s->r ? (struct weft_completion **)(void *)(s->r + n) : NULL;
 	int err = s->r || !n ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
@@ -68,8 +70,10 @@ static int set_open_from(struct set *s, int first, int n, const MPI_Request *arr
 		if (weft_unlikely(!r))
 			continue;
 		live++;
-		if (r->ops != &weft_mpi_over_ops && r->ops != &weft_mpi_plain_ops)
+		if (r->ops != &weft_mpi_over_ops && r->ops != &weft_mpi_plain_ops) {
 			s->advances |= r->ops->advance != NULL;
+			s->collective |= r->ops->collective;
+		}
 	}
 	s->live = live;
 	if (err)
@@ -140,6 +144,13 @@ static int set_first_done(struct set *s)
 	return -1;
 }
 
+static void set_polled_collectives(struct set *s)
+{
+	for (int i = 0; i < s->n; i++)
+		if (s->r[i] && s->r[i]->ops->collective && !weft_mpi_request_done(s->r[i]))
+			weft_mpi_aid_polled(s->r[i]);
+}
+
 /* One poll while what is wanted of them, all or one, is not over; and a pause when it is due. */
 static void set_poll(struct set *s, bool all)
 {
@@ -148,6 +159,8 @@ static void set_poll(struct set *s, bool all)
 	bool pause;
 
 	(void)weft_task_poll(&pause);
+	if (weft_unlikely(s->collective))
+		set_polled_collectives(s);
 	if (weft_likely(!pause))
 		return;
 	for (int i = 0; i < s->n && m < PAUSE_FOR; i++) {

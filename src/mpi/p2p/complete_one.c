@@ -4,6 +4,7 @@
  *
  * Null and inactive requests count as complete with an empty status.
  */
+#include "mpi/aid/aid.h"
 #include "mpi/p2p/request.h"
 #include "task/task.h"
 
@@ -26,6 +27,8 @@ static void poll_for(struct weft_mpi_request *r)
 {
 	bool pause;
 	(void)weft_task_poll(&pause);
+	if (r->ops->collective)
+		weft_mpi_aid_polled(r);
 	if (weft_unlikely(pause) && !weft_mpi_request_done(r)) {
 		struct weft_completion *c = r->ops->wait_on(r);
 		(void)weft_task_poll_pause(&c, c ? 1 : 0);
