@@ -290,7 +290,7 @@ static void all_moved(struct weft_file_all *a)
 		weft_file_all_fail(a, op->err,
 				   weft_file_view_offset(op->view, op->pos + op->bytes));
 	/* A read of its own part fails alone. */
-	if (a->strategy == WEFT_FILE_STRAIGHT && !op->write && !a->failed) {
+	if (a->strategy == WEFT_FILE_STRAIGHT && !op->write) {
 		all_over(a);
 		return;
 	}

@@ -387,6 +387,28 @@ static void test_refused(void)
 	free(in);
 }
 
+/* A read that is refused on one member, where each member moves its own part: the others have theirs, and it waits for none. */
+static void test_refused_read(void)
+{
+	MPI_File f = open_new(0);
+	int in[8] = {0}, out[8];
+	for (int i = 0; i < 8; i++)
+		out[i] = rank * 8 + i;
+	OK(MPI_File_write_at_all(f, (MPI_Offset)sizeof out * rank, out, 8, MPI_INT,
+				 MPI_STATUS_IGNORE));
+	for (int turn = 0; turn < 3; turn++) {
+		if (!rank) {
+			FAILS(MPI_File_read_at_all(f, -1, in, 8, MPI_INT, MPI_STATUS_IGNORE),
+			      MPI_ERR_ARG);
+			continue;
+		}
+		OK(MPI_File_read_at_all(f, (MPI_Offset)sizeof out * rank, in, 8, MPI_INT,
+					MPI_STATUS_IGNORE));
+		CHECK(!memcmp(in, out, sizeof out));
+	}
+	OK(MPI_File_close(&f));
+}
+
 /* Requests that are freed while they are under way: close waits for them. */
 static void test_freed(void)
 {
@@ -512,6 +534,7 @@ int main(int argc, char **argv)
 	test_freed();
 	test_changed();
 	test_refused();
+	test_refused_read();
 	test_errors();
 	test_info();
 	return test_end();
