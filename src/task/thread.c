@@ -83,6 +83,9 @@ weft_err weft_task_engine_thread(pthread_t *thread_p, void *(*run)(void *), void
 	pthread_attr_t attr;
 	sigset_t all, old;
 	sigfillset(&all);
+	sigdelset(
+		&all,
+		SIGBUS); /* of a file's mapped page: its handler's, or the process's end, blocked or not */
 	if (pthread_attr_init(&attr))
 		return WEFT_ERR_NOMEM;
 	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Files by threads: calls that wait do not wait for each other, up to 16 of them; one thread is enough for calls that do
- * not; an fsync comes after the writes before it, and those behind it wait until it has begun; queued requests can be withdrawn.
+ * not; an fsync comes after the writes before it, and those behind it wait until it has begun; queued requests can be
+ * withdrawn; calls of the poster's own.
  * pread, pwrite and fsync of two made-up descriptors are this program's own, and wait until the test lets them go.
  */
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 #include <weft/source.h>
 #include "check.h"
+#include "task/file_call.h"
 #include "task/task.h"
 
 enum { GATED = 100001, FREE = 100002, THREADS = 16, MANY = 40 };
@@ -153,6 +155,41 @@ static void fsync_in_its_place(struct weft_events *es)
 	CHECK_EQ(strcmp(order, "wwfw"), 0);
 }
 
+/* A call of the poster's own is a write to its descriptor, on another thread. */
+struct own {
+	pthread_t by;
+	int calls;
+};
+
+static int64_t own_call(void *arg)
+{
+	struct own *o = arg;
+	o->by = pthread_self();
+	o->calls++;
+	return gated_call(GATED, 1234567, 'o');
+}
+
+static void own_calls(struct weft_events *es)
+{
+	static struct weft_event ev[2];
+	struct own o = {.calls = 0};
+	n_order = 0;
+	memset(order, 0, sizeof order);
+	for (int i = 0; i < 2; i++)
+		weft_event_init(&ev[i], NULL, NULL);
+	CHECK_EQ(weft_task_post_file_call(es, &ev[0], GATED, own_call, &o), WEFT_OK);
+	CHECK_EQ(weft_event_post_fsync(es, &ev[1], GATED), WEFT_OK);
+	wait_until_inside(1);
+	CHECK_EQ(n_order, 0);
+	let_pass(1);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(weft_event_wait(&ev[i], WEFT_FOREVER), WEFT_OK);
+	CHECK_EQ(strcmp(order, "of"), 0);
+	CHECK_EQ(weft_event_result(&ev[0]), 1234567);
+	CHECK_EQ(o.calls, 1);
+	CHECK(!pthread_equal(o.by, pthread_self()));
+}
+
 static void one_is_enough(struct weft_events *es)
 {
 	static struct weft_event ev[MANY];
@@ -192,6 +229,7 @@ int main(void)
 		CHECK_EQ(strcmp(weft_events_files_by(es), "threads"), 0);
 		together_and_bounded(es);
 		fsync_in_its_place(es);
+		own_calls(es);
 		one_is_enough(es);
 		CHECK_EQ(weft_events_close(es), WEFT_OK);
 	}

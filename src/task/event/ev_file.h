@@ -13,12 +13,15 @@
 
 #include "task/event/event_int.h"
 
-enum weft_file_call { FILE_READ, FILE_WRITE, FILE_FSYNC, FILE_READV, FILE_WRITEV };
+enum weft_file_call { FILE_READ, FILE_WRITE, FILE_FSYNC, FILE_READV, FILE_WRITEV, FILE_CALL };
 
 struct file_request {
 	struct weft_event *next; /* in a queue */
-	void *buffer;            /* READV, WRITEV: the vector */
-	size_t bytes;
+	void *buffer;            /* READV, WRITEV: the vector; CALL: fn's argument */
+	union {
+		size_t bytes;
+		int64_t (*fn)(void *arg); /* CALL */
+	};
 	uint64_t offset;
 	int64_t result; /* of a blocking call */
 	int fd;

@@ -12,6 +12,7 @@
 #include "base/futex.h"
 #include "base/log.h"
 #include "task/event/ev_file.h"
+#include "task/file_call.h"
 #include "task/thread.h"
 
 #include <errno.h>
@@ -95,6 +96,8 @@ bool weft_task_file_queue_remove(struct weft_file_queue *q, struct weft_event *e
 static int64_t make_call(const struct file_request *r)
 {
 	ssize_t n = 0;
+	if (r->op == FILE_CALL)
+		return r->fn(r->buffer);
 	do { /* ends: signals are blocked in this thread, so at once */
 		if (r->op == FILE_READ)
 			n = pread(r->fd, r->buffer, r->bytes, (off_t)r->offset);
@@ -122,7 +125,7 @@ static uint64_t thread_cpu_ns(void)
 
 static bool is_write(const struct file_request *r)
 {
-	return r->op == FILE_WRITE || r->op == FILE_WRITEV;
+	return r->op == FILE_WRITE || r->op == FILE_WRITEV || r->op == FILE_CALL;
 }
 
 /* Does a thread write there now? */
@@ -345,4 +348,13 @@ weft_err weft_task_file_pool_open(bool slow, struct weft_events **es_p)
 	p->es->free_arg = pool_free;
 	*es_p = p->es;
 	return WEFT_OK;
+}
+
+weft_err weft_task_post_file_call(struct weft_events *es, struct weft_event *ev, int fd,
+				  int64_t (*fn)(void *arg), void *arg)
+{
+	weft_assert(es->stop_arg == pool_stop);
+	*weft_task_file_request(ev) =
+		(struct file_request){.op = FILE_CALL, .fd = fd, .buffer = arg, .fn = fn};
+	return weft_event_post(es, ev);
 }
