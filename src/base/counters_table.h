@@ -69,4 +69,6 @@ WEFT_COUNTER(COLL_TASKS, "coll_tasks", "times a collective left long work to a t
 WEFT_COUNTER(COLL_PARKED, "coll_parked", "times a collective stopped before a user's operation until the next MPI call")
 WEFT_COUNTER(FILE_STRAIGHT, "file_straight", "collective file accesses in which each rank moved its own part")
 WEFT_COUNTER(FILE_TWO_PHASE, "file_two_phase", "collective file accesses in two phases, through aggregators")
+WEFT_COUNTER(FILE_MAPPED, "file_mapped", "pieces of short ranges that went by loads and stores of the file's mapped pages")
+WEFT_COUNTER(FILE_UNMAPPED, "file_unmapped", "such pieces that a call for each range moved, as a page was not to be had")
 /* clang-format on */

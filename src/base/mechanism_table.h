@@ -30,4 +30,5 @@ WEFT_MECHANISM(COLL_READ, "coll_read", "large data is read from each other's mem
 
 /* file */
 WEFT_MECHANISM(FILE_SMALL, "file_small", "small non-blocking accesses to the cache of a local file system are made by the call that starts them")
+WEFT_MECHANISM(FILE_MAP, "file_map", "short ranges of a file on a local file system are loads and stores of its mapped pages")
 /* clang-format on */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* file.c - opens and closes files, and asks the system about them. */
-#include "file/file.h"
+#include "file/map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,20 +59,31 @@ void weft_file_end(void)
 #define MAGIC_BEEGFS 0x19830326
 #define MAGIC_9P 0x01021997
 
-/* Coherent: one host's, or a cluster's whose servers keep the hosts' caches in step. */
+/*
+ * Coherent: one host's, or a cluster's whose servers keep the hosts' caches in step.  Mapped: those whose mappings are
+ * the pages that their calls read and write; ZFS has two copies.
+ */
 static const struct {
 	uint32_t magic;
-	bool coherent, local;
+	bool coherent, local, mapped;
 	const char *name;
 } systems[] = {
-	{TMPFS_MAGIC, true, true, "tmpfs"},       {EXT4_SUPER_MAGIC, true, true, "ext4"},
-	{MAGIC_XFS, true, true, "xfs"},           {BTRFS_SUPER_MAGIC, true, true, "btrfs"},
-	{MAGIC_ZFS, true, true, "zfs"},           {OVERLAYFS_SUPER_MAGIC, true, true, "overlay"},
-	{MAGIC_F2FS, true, true, "f2fs"},         {MAGIC_LUSTRE, true, false, "lustre"},
-	{MAGIC_GPFS, true, false, "gpfs"},        {MAGIC_CEPH, true, false, "ceph"},
-	{MAGIC_BEEGFS, true, false, "beegfs"},    {NFS_SUPER_MAGIC, false, false, "nfs"},
-	{FUSE_SUPER_MAGIC, false, false, "fuse"}, {MAGIC_CIFS, false, false, "cifs"},
-	{MAGIC_SMB2, false, false, "smb"},        {MAGIC_9P, false, false, "9p"},
+	{TMPFS_MAGIC, true, true, true, "tmpfs"},
+	{EXT4_SUPER_MAGIC, true, true, true, "ext4"},
+	{MAGIC_XFS, true, true, true, "xfs"},
+	{BTRFS_SUPER_MAGIC, true, true, true, "btrfs"},
+	{MAGIC_ZFS, true, true, false, "zfs"},
+	{OVERLAYFS_SUPER_MAGIC, true, true, true, "overlay"},
+	{MAGIC_F2FS, true, true, true, "f2fs"},
+	{MAGIC_LUSTRE, true, false, false, "lustre"},
+	{MAGIC_GPFS, true, false, false, "gpfs"},
+	{MAGIC_CEPH, true, false, false, "ceph"},
+	{MAGIC_BEEGFS, true, false, false, "beegfs"},
+	{NFS_SUPER_MAGIC, false, false, false, "nfs"},
+	{FUSE_SUPER_MAGIC, false, false, false, "fuse"},
+	{MAGIC_CIFS, false, false, false, "cifs"},
+	{MAGIC_SMB2, false, false, false, "smb"},
+	{MAGIC_9P, false, false, false, "9p"},
 };
 
 static struct weft_file_system system_of(int fd)
@@ -92,6 +103,7 @@ static struct weft_file_system system_of(int fd)
 			fs.name = systems[i].name;
 			fs.coherent = systems[i].coherent;
 			fs.local = systems[i].local;
+			fs.mapped = systems[i].mapped;
 			fs.blocking = systems[i].magic == FUSE_SUPER_MAGIC;
 		}
 	return fs;
@@ -119,12 +131,15 @@ int weft_file_open(const char *path, int flags, unsigned mode, struct weft_file 
 	/* Linux 6.18 answers io_uring with data from a wrong place where FUSE reads short. */
 	if (!err)
 		err = take_source(f->fs.blocking, &f->events);
+	if (!err && f->fs.mapped)
+		err = take_source(true, &f->calls);
 	if (err) {
 		close(f->fd);
 		goto free_file;
 	}
 	f->readable = (flags & O_ACCMODE) != O_WRONLY;
 	f->writable = (flags & O_ACCMODE) != O_RDONLY;
+	f->maps = weft_file_maps_make(f);
 	*f_p = f;
 	return 0;
 free_file:
@@ -134,6 +149,8 @@ free_file:
 
 int weft_file_close(struct weft_file *f)
 {
+	weft_file_map_touch(f);
+	weft_file_maps_free(f->maps);
 	/* The descriptor is gone whatever close says; EINTR is no failure of the file. */
 	int err = close(f->fd) && errno != EINTR ? errno : 0;
 	free(f);
@@ -194,6 +211,7 @@ int weft_file_preallocate(const struct weft_file *f, uint64_t bytes)
 int weft_file_sync(const struct weft_file *f)
 {
 	int n;
+	weft_file_map_touch(f);
 	do /* ends: a signal comes at most now and then */
 		n = fsync(f->fd);
 	while (n && errno == EINTR);

@@ -12,22 +12,26 @@
 #include "base/base.h"
 
 struct weft_events;
+struct weft_file_maps;
 
 /* What the file lies on, as fstatfs says. */
 struct weft_file_system {
 	const char *name; /* "tmpfs", "ext4", "nfs", ...; "other" */
 	bool coherent;    /* what one host writes, another's read sees without a lock */
 	bool local;       /* this host's own, behind the kernel's cache: a small access is a copy */
+	bool mapped;      /* its cache is one for mappings and calls */
 	bool blocking;    /* requests go by a thread's blocking calls, never by io_uring */
 	uint64_t block;   /* the unit that it likes */
 };
 
 struct weft_file {
 	int fd;
-	bool readable, writable;    /* I */
-	struct weft_events *events; /* where its requests go */
-	struct weft_file_system fs; /* I */
-	_Atomic uint32_t x_shy;     /* so many small writes go by the source, since one took long */
+	bool readable, writable;     /* I */
+	struct weft_events *events;  /* where its requests go */
+	struct weft_events *calls;   /* where calls go that may wait, or NULL */
+	struct weft_file_maps *maps; /* I; NULL: not mapped */
+	struct weft_file_system fs;  /* I */
+	_Atomic uint32_t x_shy; /* so many small writes go by the source, since one took long */
 	_Atomic bool
 		x_blind; /* the system does not say whether data is in its cache: reads go as writes do */
 };

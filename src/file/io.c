@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "file/map.h"
+#include "task/file_call.h"
 
 /* The kernel moves at most so much by one call. */
 #define CALL_MAX ((size_t)0x7ffff000)
@@ -129,6 +131,32 @@ bool weft_file_io_cached(struct weft_file_io *io)
 	return true;
 }
 
+static int64_t call_work(void *arg)
+{
+	struct weft_file_io *io = arg;
+	io->work(io);
+	return 0;
+}
+
+static bool call_event(struct weft_event *ev)
+{
+	struct weft_file_io *io = ev->user;
+	io->fn(io);
+	return true;
+}
+
+void weft_file_io_call(struct weft_file_io *io, void (*work)(struct weft_file_io *io))
+{
+	io->done = 0;
+	io->err = 0;
+	io->work = work;
+	weft_event_init(&io->ev, call_event, io);
+	if (!weft_task_post_file_call(io->file->calls, &io->ev, io->file->fd, call_work, io))
+		return;
+	io->err = EINVAL;
+	io->fn(io);
+}
+
 static bool sync_event(struct weft_event *ev)
 {
 	struct weft_file_io *io = ev->user;
@@ -144,6 +172,7 @@ void weft_file_io_sync(struct weft_file_io *io)
 {
 	io->done = 0;
 	io->err = 0;
+	weft_file_map_touch(io->file);
 	weft_event_init(&io->ev, sync_event, io);
 	if (!weft_event_post_fsync(io->file->events, &io->ev, io->file->fd))
 		return;

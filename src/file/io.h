@@ -30,6 +30,7 @@ struct weft_file_io {
 	/* how it ended */
 	size_t done; /* bytes; a read that met the end of the file has fewer than wanted */
 	int err;     /* errno; done bytes were transferred before it */
+	void (*work)(struct weft_file_io *io); /* call's */
 	struct weft_event ev;
 };
 
@@ -42,6 +43,10 @@ void weft_file_io_now(struct weft_file_io *io);
  * file system does not say so, as tmpfs).
  */
 bool weft_file_io_cached(struct weft_file_io *io);
+/*
+ * As start, for work of the owner's that may wait for the system: by a thread that is there for it.  It sets done and err.
+ */
+void weft_file_io_call(struct weft_file_io *io, void (*work)(struct weft_file_io *io));
 /* As start, for fsync: all that was written through this file is with the device. */
 void weft_file_io_sync(struct weft_file_io *io);
 

@@ -7,6 +7,7 @@
  *   VECTOR   a few long runs: one vector
  *   STAGED   many short runs: packed to, or unpacked from, the lane's own memory
  *   SIEVED   many short ranges of the file, close together: all between is read, or read and written back
+ *   MAPPED   many short ranges of a file that can be mapped: loads and stores
  */
 #include "file/op.h"
 
@@ -15,8 +16,11 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/counters.h"
 #include "base/mechanism.h"
 #include "file/io.h"
+#include "file/map.h"
+#include "file/strategy.h"
 #include "task/task.h"
 #include "wait/park.h"
 
@@ -31,6 +35,8 @@
  * reading some 4 KiB from the cache. */
 #define SIEVE_RANGE 16384
 #define SIEVE_HOLE 4096
+/* Data of a mapped piece: what a thread does at a time. */
+#define MAPPED ((uint64_t)1 << 20)
 /* An access that its caller makes even where it need not wait, on a local file system: it takes some 5 us, to hand it to
  * another thread and hear of it 10 to 100 us.  A write that took longer than SLOW_NS makes the next SHY go there. */
 #define SMALL ((uint64_t)32 << 10)
@@ -39,14 +45,15 @@
 /* More than so much is not packed in a handler; at 5 to 10 GB/s that is about 10 us. */
 #define HANDLER_BYTES 65536
 
-enum piece_kind { PIECE_FLAT, PIECE_VECTOR, PIECE_STAGED, PIECE_SIEVED };
+enum piece_kind { PIECE_FLAT, PIECE_VECTOR, PIECE_STAGED, PIECE_SIEVED, PIECE_MAPPED };
 
 struct piece {
 	enum piece_kind kind;
 	uint64_t at, span; /* the range of the file */
 	uint64_t data;     /* where its data begins in the op's */
-	uint64_t bytes;    /* of data; as long as the range, unless SIEVED */
+	uint64_t bytes;    /* of data; as long as the range, unless SIEVED or MAPPED */
 	unsigned n_iov;
+	bool dense; /* MAPPED: each page of the range has data */
 };
 
 struct weft_file_lane {
@@ -89,6 +96,54 @@ static void take_locked(struct weft_file_op *op, struct weft_file_range *r, uint
 	if (!r->len)
 		op->range_at++;
 	op->next += len;
+}
+
+/* Data grows with the offset: offsets cut it. */
+static bool view_grows(const struct weft_file_view *v)
+{
+	return v->type && !v->goes_back &&
+	       v->type->true_ub - v->type->true_lb <= weft_data_type_extent(v->type);
+}
+
+/* All that lies in the window of the next range, if ranges are short; false: they are not, or are not to be mapped. */
+static bool map_locked(struct weft_file_op *op, struct piece *p)
+{
+	weft_assert_held(weft_mutex, &op->lock);
+	uint64_t left = op->buf.bytes - op->next, listed = 0, pos = op->pos + op->next;
+	const struct weft_file_range *r = next_range_locked(op);
+	if (r->len >= SIEVE_RANGE || r->len == left || !weft_file_map_may(op->file) ||
+	    !view_grows(op->view))
+		return false;
+	unsigned n = op->range_n - op->range_at;
+	for (unsigned i = 0; i < n; i++)
+		listed += r[i].len;
+	if (listed / n >= SIEVE_RANGE)
+		return false;
+	*p = (struct piece){.kind = PIECE_MAPPED, .at = r->at, .data = op->next};
+	uint64_t in_window = weft_file_view_position(op->view, weft_file_map_end(r->at)) - pos;
+	p->bytes = min_u64(min_u64(left, in_window), MAPPED);
+	p->span = weft_file_view_offset(op->view, pos + p->bytes - 1) + 1 - p->at;
+	p->dense = (p->span - p->bytes) / (p->bytes * n / listed + 1) <= SIEVE_HOLE;
+	op->next += p->bytes;
+	op->range_at = op->range_n;
+	return true;
+}
+
+uint64_t weft_file_op_map_ns(const struct weft_file_op *op, uint64_t ranges, uint64_t from,
+			     uint64_t to, uint64_t *once_p)
+{
+	uint64_t bytes = op->buf.bytes, cold = 0;
+	if (ranges < 2 || bytes / ranges >= SIEVE_RANGE || !weft_file_map_may(op->file) ||
+	    !view_grows(op->view))
+		return 0;
+	if (op->write && (to - from - bytes) / ranges <= SIEVE_HOLE)
+		cold = weft_file_map_cold(op->file, from, to);
+	else if (op->write) /* a page or two each */
+		cold = bytes + ranges * 4096;
+	uint64_t warm = weft_file_strategy_map_ns(ranges, bytes, 0);
+	uint64_t all = weft_file_strategy_map_ns(ranges, bytes, cold);
+	*once_p = all - warm;
+	return all;
 }
 
 /* Takes in the ranges that follow closely; false: the first one stands alone. */
@@ -158,7 +213,7 @@ static bool cut_piece(struct weft_file_op *op, struct weft_file_lane *l)
 	pthread_mutex_lock(&op->lock);
 	if (!op->err && !op->eof && op->next < op->buf.bytes) {
 		some = true;
-		if (!sieve_locked(op, &l->p)) {
+		if (!map_locked(op, &l->p) && !sieve_locked(op, &l->p)) {
 			struct weft_file_range *r = next_range_locked(op);
 			l->p = (struct piece){.at = r->at, .bytes = r->len, .data = op->next};
 			memory_of_piece(op, &l->p, l->iov);
@@ -172,8 +227,8 @@ static bool cut_piece(struct weft_file_op *op, struct weft_file_lane *l)
 
 /* ---- moving ------------------------------------------------------------------------------- */
 
-/* Between a sieved range, of which `got` bytes are in the stage, and the buffer; returns the data bytes of it. */
-static uint64_t sieve_copy(struct weft_file_lane *l, uint64_t got)
+/* Between the piece's range, of which `got` bytes are at `base`, and the buffer; returns the data bytes of it. */
+static uint64_t ranges_copy(struct weft_file_lane *l, char *base, uint64_t got)
 {
 	struct weft_file_op *op = l->op;
 	uint64_t done = 0;
@@ -186,15 +241,103 @@ static uint64_t sieve_copy(struct weft_file_lane *l, uint64_t got)
 			uint64_t from = r[i].at - l->p.at;
 			uint64_t len = from >= got ? 0 : min_u64(r[i].len, got - from);
 			if (op->write)
-				weft_data_pack(&op->buf, l->p.data + done, l->stage + from, len);
+				weft_data_pack(&op->buf, l->p.data + done, base + from, len);
 			else
-				weft_data_unpack(&op->buf, l->p.data + done, l->stage + from, len);
+				weft_data_unpack(&op->buf, l->p.data + done, base + from, len);
 			done += len;
 			if (len < r[i].len)
 				return done;
 		}
 	}
 	return done;
+}
+
+/* The last byte of the piece by a call: the file is long enough then, and has changed now. */
+static bool write_last(struct weft_file_lane *l)
+{
+	struct weft_file_op *op = l->op;
+	char last;
+	weft_data_pack(&op->buf, l->p.data + l->p.bytes - 1, &last, 1);
+	struct weft_file_io io = {.file = op->file,
+				  .write = true,
+				  .at = l->p.at + l->p.span - 1,
+				  .bytes = 1,
+				  .base = &last};
+	weft_file_io_now(&io);
+	if (!io.err)
+		weft_file_map_touched(op->file);
+	return !io.err;
+}
+
+/* False: nothing of it counts, calls must do it. */
+static bool move_mapped(struct weft_file_lane *l)
+{
+	struct weft_file_op *op = l->op;
+	struct weft_file_window *w;
+	uint64_t size, end = l->p.at + l->p.span;
+	if (weft_file_size(op->file, &size))
+		return false;
+	if (op->write && (size < end || weft_file_map_is_stale(op->file))) {
+		if (!write_last(l))
+			return false;
+		size = end;
+	}
+	if (size <= l->p.at) /* a read behind the end */
+		return true;
+	uint64_t got = min_u64(size - l->p.at, l->p.span);
+	char *base = weft_file_map_enter(op->file, op->write, l->p.at, got, l->p.dense, &w);
+	if (!base)
+		return false;
+	uint64_t done = ranges_copy(l, base, got);
+	if (!weft_file_map_leave(op->file, w))
+		return false;
+	l->io.done = done;
+	return true;
+}
+
+/* One range of a mapped piece, by a call; false: it ended early. */
+static bool call_range(struct weft_file_lane *l, struct weft_file_range r)
+{
+	struct weft_file_op *op = l->op;
+	uint64_t data = l->p.data + l->io.done;
+	bool packed = op->buf.type;
+	struct weft_file_io io = {.file = op->file, .write = op->write, .at = r.at, .bytes = r.len};
+	if (packed && !l->stage)
+		l->stage = malloc(STAGE);
+	io.base = packed ? l->stage : (char *)op->buf.base + data;
+	if (!io.base) {
+		l->io.err = ENOMEM;
+		return false;
+	}
+	io.bytes = packed ? min_u64(r.len, STAGE) : r.len;
+	if (packed && op->write)
+		weft_data_pack(&op->buf, data, l->stage, io.bytes);
+	weft_file_io_now(&io);
+	if (packed && !op->write)
+		weft_data_unpack(&op->buf, data, l->stage, io.done);
+	l->io.done += io.done;
+	l->io.err = io.err;
+	return !io.err && io.done == io.bytes;
+}
+
+/* A mapped piece, by a thread that may wait. */
+static void move_piece(struct weft_file_io *io)
+{
+	struct weft_file_lane *l = io->arg;
+	const struct weft_file_op *op = l->op;
+	if (move_mapped(l)) {
+		weft_count(WEFT_CNT_FILE_MAPPED, 1);
+		return;
+	}
+	weft_count(WEFT_CNT_FILE_UNMAPPED, 1);
+	while (io->done < l->p.bytes) { /* ends: each turn moves data, or a call ends early */
+		struct weft_file_range r;
+		unsigned n = 1;
+		(void)weft_file_view_ranges(op->view, op->pos + l->p.data + io->done,
+					    l->p.bytes - io->done, &r, &n);
+		if (!call_range(l, r))
+			return;
+	}
 }
 
 /* The lane's piece has been moved, or not. */
@@ -239,6 +382,8 @@ static int lane_prepare(struct weft_file_lane *l)
 			io->write = false;
 		else if (op->write)
 			weft_data_pack(&op->buf, l->p.data, l->stage, l->p.bytes);
+	} else if (l->p.kind == PIECE_MAPPED) {
+		io->base = NULL;
 	} else if (l->p.kind == PIECE_FLAT) {
 		io->base = l->iov[0].iov_base;
 	} else {
@@ -257,13 +402,13 @@ static bool lane_after(struct weft_file_lane *l)
 	if (l->p.kind == PIECE_SIEVED && op->write && !l->filled && !io->err) {
 		/* Beyond the end of the file the holes are zero. */
 		memset(l->stage + io->done, 0, l->p.span - io->done);
-		(void)sieve_copy(l, l->p.span);
+		(void)ranges_copy(l, l->stage, l->p.span);
 		l->filled = true;
 		io->write = true;
 		return true;
 	}
 	if (l->p.kind == PIECE_SIEVED)
-		bytes = op->write ? (io->err ? 0 : l->p.bytes) : sieve_copy(l, io->done);
+		bytes = op->write ? (io->err ? 0 : l->p.bytes) : ranges_copy(l, l->stage, io->done);
 	else if (l->p.kind == PIECE_STAGED && !op->write)
 		weft_data_unpack(&op->buf, l->p.data, l->stage, io->done);
 	account(op, l->p.data, bytes, l->p.bytes, io->err);
@@ -310,6 +455,10 @@ static void lane_go(struct weft_file_lane *l)
 		return;
 	}
 	int err = lane_prepare(l);
+	if (!err && l->p.kind == PIECE_MAPPED) {
+		weft_file_io_call(&l->io, move_piece);
+		return;
+	}
 	if (!err) {
 		weft_file_io_start(&l->io);
 		return;
@@ -472,7 +621,10 @@ static void run_here(struct weft_file_op *op)
 			break;
 		}
 		do /* ends: at most twice */
-			weft_file_io_now(&l.io);
+			if (l.p.kind == PIECE_MAPPED)
+				move_piece(&l.io);
+			else
+				weft_file_io_now(&l.io);
 		while (lane_after(&l));
 	}
 	free(l.stage);

@@ -53,6 +53,10 @@ struct weft_file_op {
 	struct weft_file_lane *lane;
 };
 
+/* About how long it takes by mapped pages, ns, where it has that many ranges; 0: it does not go so.  *once_p: what of it is
+ * the first use of pages. */
+uint64_t weft_file_op_map_ns(const struct weft_file_op *op, uint64_t ranges, uint64_t from,
+			     uint64_t to, uint64_t *once_p);
 /* 0 or ENOMEM, and then nothing has begun. */
 int weft_file_op_start(struct weft_file_op *op);
 /* Starts it and waits; fn is not called.  A thread that may block does the work by itself. */

@@ -13,6 +13,10 @@
 #define MESSAGE_NS 3000
 #define PIECE_NS 40
 #define BEGIN_NS 20000
+/* By mapped pages: a range, its data; the first use of a page by a process (0.2 us to 3 us, more where two do it). */
+#define MAP_RANGE_NS 20
+#define MAP_KIB_NS 60
+#define MAP_PAGE_NS 2000
 /* Requests of one member that are under way together where each waits for the file system. */
 #define AT_ONCE 4
 /* Ranges of a read that lie close are read together, some 64 KiB by one request (op.c). */
@@ -21,6 +25,8 @@
 #define RATIO_MIN 32u
 #define RATIO_MAX (1u << 20)
 #define FORGET 64u
+/* The first one may count so much, in 1/256. */
+#define ONCE_MAX 1024u
 
 uint64_t weft_file_strategy_call_ns(const char *fs_name)
 {
@@ -32,21 +38,55 @@ uint64_t weft_file_strategy_call_ns(const char *fs_name)
 	return 2500;
 }
 
+uint64_t weft_file_strategy_map_ns(uint64_t ranges, uint64_t bytes, uint64_t cold)
+{
+	return 1 + ranges * MAP_RANGE_NS + bytes / 1024 * MAP_KIB_NS + cold / 4096 * MAP_PAGE_NS;
+}
+
 static uint64_t scaled(uint64_t cost, uint32_t ratio)
 {
 	return ratio ? cost / WEFT_FILE_RATIO_ONE * ratio : cost;
 }
 
+static void ratio_learn(struct weft_file_ratio *r, uint64_t cost_ns, uint64_t took_ns)
+{
+	uint64_t now = took_ns / (cost_ns / WEFT_FILE_RATIO_ONE + 1);
+	now = now < RATIO_MIN ? RATIO_MIN : now > RATIO_MAX ? RATIO_MAX : now;
+	/* The smaller of two: one that took very long may have been the machine's bad moment. */
+	uint64_t some = r->last && r->last < now ? r->last : now;
+	if (!r->last && some > ONCE_MAX)
+		some = ONCE_MAX;
+	r->last = (uint32_t)now;
+	r->mean = r->mean ? (uint32_t)((3 * (uint64_t)r->mean + some) / 4) : (uint32_t)some;
+}
+
+/* What was measured once is forgotten: the other way is tried again. */
+static void ratio_forget(struct weft_file_ratio *r)
+{
+	if (r->mean)
+		r->mean = r->mean - r->mean / FORGET + WEFT_FILE_RATIO_ONE / FORGET;
+}
+
 void weft_file_strategy_learn(struct weft_file_learned *l, enum weft_file_strategy s,
 			      uint64_t cost_ns, uint64_t took_ns)
 {
-	uint64_t r = took_ns / (cost_ns / WEFT_FILE_RATIO_ONE + 1);
-	r = r < RATIO_MIN ? RATIO_MIN : r > RATIO_MAX ? RATIO_MAX : r;
-	uint32_t *mine = &l->ratio[s], *other = &l->ratio[!s];
-	*mine = *mine ? (uint32_t)((3 * (uint64_t)*mine + r) / 4) : (uint32_t)r;
-	/* What was measured once is forgotten: it may have been the machine's bad moment. */
-	if (*other)
-		*other = *other - *other / FORGET + WEFT_FILE_RATIO_ONE / FORGET;
+	ratio_learn(&l->way[s], cost_ns, took_ns);
+	ratio_forget(&l->way[!s]);
+}
+
+bool weft_file_strategy_apart(struct weft_file_ratio *r, uint64_t map_ns, uint64_t bytes,
+			      uint64_t ranges)
+{
+	bool yes =
+		scaled(map_ns, r->mean) < BEGIN_NS + bytes / 1024 * COPY_KIB_NS + ranges * PIECE_NS;
+	if (!yes)
+		ratio_forget(r);
+	return yes;
+}
+
+void weft_file_strategy_learn_map(struct weft_file_ratio *r, uint64_t map_ns, uint64_t took_ns)
+{
+	ratio_learn(r, map_ns, took_ns);
 }
 
 enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *f, uint64_t cost[2])
@@ -62,6 +102,8 @@ enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *
 	uint64_t straight = requests * f->call_ns;
 	if (!f->write && requests != f->most_ranges) /* holes are read too, and data copied out */
 		straight += f->span / 1024 * COPY_KIB_NS / 2;
+	if (f->map_ns && f->map_ns < straight)
+		straight = f->map_ns;
 	uint64_t windows = f->span / f->window + 1;
 	uint64_t two = BEGIN_NS + f->bytes / 1024 * COPY_KIB_NS / aggregators +
 		       f->ranges * PIECE_NS / aggregators +

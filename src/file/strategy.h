@@ -29,12 +29,21 @@ struct weft_file_facts {
 	uint64_t ranges;      /* all members */
 	uint64_t window;      /* what an aggregator moves at once */
 	uint64_t call_ns;     /* one request of the file system, its data left out */
-	uint32_t ratio[2];    /* by strategy: measured by expected, in 1/256; 0: not measured */
+	uint64_t
+		map_ns; /* of the member that takes longest, each its own part by mapped pages; 0: not all can */
+	uint32_t ratio[2]; /* by strategy: measured by expected, in 1/256; 0: not measured */
 };
 
-/* What accesses have taken, by what was expected: one member's, of one view, in one direction. */
+/* What accesses have taken by what was expected, in 1/256. */
+struct weft_file_ratio {
+	uint32_t mean; /* 0: not measured */
+	uint32_t last;
+};
+
+/* One member's, of one view, in one direction. */
 struct weft_file_learned {
-	uint32_t ratio[2]; /* as above */
+	struct weft_file_ratio way[2]; /* by strategy */
+	struct weft_file_ratio map;    /* its part by mapped pages */
 };
 
 #define WEFT_FILE_RATIO_ONE 256u
@@ -46,6 +55,13 @@ enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *
 void weft_file_strategy_learn(struct weft_file_learned *l, enum weft_file_strategy s,
 			      uint64_t cost_ns, uint64_t took_ns);
 
+/* By mapped pages: of that many short ranges, of which so many bytes of the file were not used for this before. */
+uint64_t weft_file_strategy_map_ns(uint64_t ranges, uint64_t bytes, uint64_t cold);
+/* Is that less than to give them to an aggregator?  Forgets a little of what was learned if not. */
+bool weft_file_strategy_apart(struct weft_file_ratio *r, uint64_t map_ns, uint64_t bytes,
+			      uint64_t ranges);
+/* Such a part was to take map_ns, and took took_ns. */
+void weft_file_strategy_learn_map(struct weft_file_ratio *r, uint64_t map_ns, uint64_t took_ns);
 /* What a request costs on a file system of that name, before any was measured. */
 uint64_t weft_file_strategy_call_ns(const char *fs_name);
 

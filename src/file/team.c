@@ -233,7 +233,7 @@ static void judge(struct weft_file_all *a)
 			worst = a->team->verdict[i];
 	if (a->err && !worst.err) /* the messages themselves failed */
 		worst = (struct weft_file_verdict){a->err, a->err_at, 1};
-	if (a->strategy == WEFT_FILE_TWO_PHASE) {
+	if (a->strategy == WEFT_FILE_TWO_PHASE && !a->apart) {
 		op->bytes = op->buf.bytes;
 		if (!op->write && a->end < op->bytes)
 			op->bytes = a->end;
@@ -280,15 +280,22 @@ static void tell_verdict(struct weft_file_all *a, int tag, void (*then)(struct w
 	talk_start(a, tag, t->verdict, sizeof *t->verdict, then);
 }
 
+/* The own part has failed: for all. */
+static void fail_as_moved(struct weft_file_all *a)
+{
+	const struct weft_file_op *op = a->op;
+	if ((a->strategy == WEFT_FILE_STRAIGHT || a->apart) && op->err)
+		weft_file_all_fail(a, op->err,
+				   weft_file_view_offset(op->view, op->pos + op->bytes));
+}
+
 static void all_moved(struct weft_file_all *a)
 {
 	struct weft_file_op *op = a->op;
 	if (a->cost_ns)
 		weft_file_strategy_learn(&a->team->learned[op->write], a->strategy, a->cost_ns,
 					 weft_clock_ns() - a->begin_ns);
-	if (a->strategy == WEFT_FILE_STRAIGHT && op->err)
-		weft_file_all_fail(a, op->err,
-				   weft_file_view_offset(op->view, op->pos + op->bytes));
+	fail_as_moved(a);
 	/* A read of its own part fails alone. */
 	if (a->strategy == WEFT_FILE_STRAIGHT && !op->write) {
 		all_over(a);
@@ -311,6 +318,10 @@ static void straight_over(struct weft_file_op *op)
 static void straight(struct weft_file_all *a)
 {
 	struct weft_file_op *op = a->op;
+	if (a->apart) {
+		all_moved(a);
+		return;
+	}
 	if (a->failed) {
 		op->bytes = 0;
 		op->err = a->failed;
@@ -444,6 +455,8 @@ static void learned_of(struct weft_file_team *t, const char *wire, size_t bytes)
 	t->learned_view = hash;
 }
 
+#define AGAIN 8 /* accesses for which a page is used, as far as is known */
+
 /* What this member does, and which view it has. */
 static void info_make(struct weft_file_all *a, struct weft_file_info *i)
 {
@@ -462,7 +475,7 @@ static void info_make(struct weft_file_all *a, struct weft_file_info *i)
 	weft_file_view_encode(op->view, a->wire);
 	learned_of(t, a->wire, bytes);
 	for (int k = 0; k < 2; k++)
-		i->ratio[k] = t->learned[op->write].ratio[k];
+		i->ratio[k] = t->learned[op->write].way[k].mean;
 	if (t->view_sent_bytes != bytes || memcmp(t->view_sent, a->wire, bytes) != 0)
 		i->view_bytes = bytes;
 	i->pos = op->pos;
@@ -475,12 +488,22 @@ static void info_make(struct weft_file_all *a, struct weft_file_info *i)
 	unsigned n = WEFT_FILE_OP_RANGES;
 	uint64_t held = weft_file_view_ranges(op->view, op->pos, op->buf.bytes, r, &n);
 	i->ranges = held == op->buf.bytes ? n : op->buf.bytes / (held / n + 1) + 1;
+	uint64_t once = 0;
+	a->map_ns = i->map_ns = weft_file_op_map_ns(op, i->ranges, i->lo, i->hi, &once);
+	/* What is written again will be written more often: the first use of its pages pays. */
+	if (i->map_ns && t->last_lo == i->lo && t->last_hi == i->hi)
+		i->map_ns -= once - once / AGAIN;
+	if (op->write) {
+		t->last_lo = i->lo;
+		t->last_hi = i->hi;
+	}
 }
 
 static void learn_facts(struct weft_file_all *a, struct weft_file_facts *f, bool *odd_p)
 {
 	struct weft_file_team *t = a->team;
 	uint64_t window = UINT64_MAX;
+	bool mapped = true;
 	*f = (struct weft_file_facts){
 		.members = t->size, .aggregators = t->aggregators, .write = a->op->write};
 	a->lo = UINT64_MAX;
@@ -497,11 +520,15 @@ static void learn_facts(struct weft_file_all *a, struct weft_file_facts *f, bool
 		a->lo = i->lo < a->lo ? i->lo : a->lo;
 		a->hi = i->hi > a->hi ? i->hi : a->hi;
 		f->bytes += i->bytes;
+		mapped &= i->map_ns != 0;
+		f->map_ns = i->map_ns > f->map_ns ? i->map_ns : f->map_ns;
 		f->ranges += i->ranges;
 		f->most_bytes = i->bytes > f->most_bytes ? i->bytes : f->most_bytes;
 		f->most_ranges = i->ranges > f->most_ranges ? i->ranges : f->most_ranges;
 		*odd_p |= i->odd != 0;
 	}
+	if (!mapped)
+		f->map_ns = 0;
 	f->span = a->hi > a->lo ? a->hi - a->lo : 0;
 	f->window = a->window = window;
 }
@@ -522,7 +549,7 @@ static void choose(struct weft_file_all *a)
 	a->strategy = odd ? WEFT_FILE_STRAIGHT : weft_file_strategy_choose(&f, cost);
 	if (!odd && f.bytes && t->forced >= 0)
 		a->strategy = (enum weft_file_strategy)t->forced;
-	a->cost_ns = a->op->buf.bytes ? cost[a->strategy] : 0;
+	a->cost_ns = a->op->buf.bytes && !a->apart ? cost[a->strategy] : 0;
 	a->begin_ns = weft_clock_ns();
 	weft_count(a->strategy == WEFT_FILE_STRAIGHT ? WEFT_CNT_FILE_STRAIGHT
 						     : WEFT_CNT_FILE_TWO_PHASE,
@@ -549,15 +576,88 @@ static void told(struct weft_file_all *a)
 		if (!t->info[r].window) /* it has not come from there */
 			weft_file_all_fail(a, EOWNERDEAD, 0);
 	}
-	tell_verdict(a, TAG_CONFIRM, choose);
+	/* Where no member has anything to move together, the next that they tell is how it went. */
+	bool done = !a->err;
+	for (int r = 0; r < t->size; r++)
+		done &= !t->info[r].bytes && !t->info[r].refused;
+	if (!done) {
+		tell_verdict(a, TAG_CONFIRM, choose);
+		return;
+	}
+	a->strategy = WEFT_FILE_STRAIGHT;
+	a->cost_ns = 0;
+	weft_count(WEFT_CNT_FILE_STRAIGHT, 1);
+	fail_as_moved(a);
+	tell_verdict(a, TAG_CONFIRM, judge);
+}
+
+/* ---- apart -------------------------------------------------------------------------------- */
+
+/* The own part, or what the members tell, is over. */
+static void begun_part_over(struct weft_file_all *a)
+{
+	/* The last one sees what the other has done. */
+	if (atomic_fetch_sub_explicit(&a->x_begun, 1, memory_order_acq_rel) == 1)
+		told(a);
+}
+
+static void apart_over(struct weft_file_all *a)
+{
+	uint64_t took = weft_clock_ns() - a->begin_ns;
+	weft_file_strategy_learn_map(&a->team->learned[a->op->write].map, a->map_ns, took);
+	begun_part_over(a);
+}
+
+static void apart_op_over(struct weft_file_op *op)
+{
+	apart_over(op->arg);
+}
+
+static void apart_begin(struct weft_file_all *a)
+{
+	struct weft_file_op *op = a->op;
+	a->begin_ns = weft_clock_ns();
+	if (a->waits) {
+		a->yours = true;
+		weft_wait_completion_signal(&a->turn);
+		return;
+	}
+	op->fn = apart_op_over;
+	op->arg = a;
+	int err = weft_file_op_start(op);
+	if (!err)
+		return;
+	op->err = err;
+	op->bytes = 0;
+	begun_part_over(a);
+}
+
+/* Does the own part cost less by mapped pages than to give it to an aggregator? */
+static bool goes_apart(struct weft_file_all *a, const struct weft_file_info *i)
+{
+	struct weft_file_team *t = a->team;
+	return i->map_ns && t->forced < 0 &&
+	       weft_file_strategy_apart(&t->learned[a->op->write].map, i->map_ns, i->bytes,
+					i->ranges);
 }
 
 static void all_begin(struct weft_file_all *a)
 {
 	struct weft_file_team *t = a->team;
+	struct weft_file_info *own = &t->info_in[0];
 	memset(t->info_in, 0, (size_t)t->size * sizeof *t->info_in);
-	info_make(a, &t->info_in[0]);
-	talk_start(a, TAG_INFO, t->info_in, sizeof *t->info_in, told);
+	info_make(a, own);
+	own->refused = a->failed != 0;
+	a->apart = goes_apart(a, own);
+	if (!a->apart) {
+		talk_start(a, TAG_INFO, t->info_in, sizeof *t->info_in, told);
+		return;
+	}
+	*own = (struct weft_file_info){.window = own->window, .call_ns = own->call_ns};
+	/* Relaxed: what ends them orders. */
+	atomic_store_explicit(&a->x_begun, 2, memory_order_relaxed);
+	talk_start(a, TAG_INFO, t->info_in, sizeof *t->info_in, begun_part_over);
+	apart_begin(a);
 }
 
 void weft_file_all_start(struct weft_file_all *a)
@@ -595,6 +695,9 @@ void weft_file_all_run(struct weft_file_all *a)
 	weft_wait_completion_init(&a->turn);
 	a->yours = false;
 	weft_file_op_run(a->op);
-	all_moved(a);
+	if (a->apart)
+		apart_over(a);
+	else
+		all_moved(a);
 	weft_task_engine_wait(&a->turn);
 }

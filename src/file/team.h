@@ -6,7 +6,8 @@
  * strategy: each moves its own part, or aggregators move stretches of the file and exchange data with the members.
  * At the end of a write, and of two phases, members tell each other how it went: an error is every member's.
  * Between, they confirm that each has heard of all: a member that has died may have told some of the others only, and these must
- * not go on without the rest.
+ * not go on without the rest.  A member whose part is short ranges of a mapped file moves it while the members tell each other, and says
+ * that it has nothing; where all do, how it went is told in place of the confirmation.
  *
  * Accesses of one team run one after the other, in the order of their start, which is the same on all members.
  *
@@ -53,7 +54,9 @@ struct weft_file_team {
 	char **view_in;        /* by rank */
 	/* By write: of the view with that hash. */
 	struct weft_file_learned learned[2];
+
 	uint64_t learned_view;
+	uint64_t last_lo, last_hi;    /* of the file: where the own last write was */
 	struct weft_file_lane2 *lane; /* two_phase.c */
 	unsigned lanes;
 };
@@ -70,6 +73,8 @@ struct weft_file_info {
 	uint64_t ranges;     /* about */
 	uint64_t view_bytes; /* that it sends to the aggregators now; 0: they have it */
 	uint64_t window, call_ns;
+	uint64_t map_ns;   /* its part by mapped pages; 0: not */
+	uint64_t refused;  /* it takes part with nothing, and the call fails on it */
 	uint64_t odd;      /* its view cannot be cut by offsets */
 	uint64_t ratio[2]; /* what it has learned */
 };
@@ -108,6 +113,10 @@ struct weft_file_all {
 	pthread_t caller;
 	bool waits; /* the caller waits, and moves its part itself where each member does: */
 	bool yours; /* its turn */
+	bool apart; /* the own part goes by mapped pages, whatever the others do */
+	uint64_t map_ns;
+	_Atomic int
+		x_begun; /* apart: of the own part and what the members tell, those that are under way */
 	struct weft_completion turn; /* it is over, or the caller's turn */
 	uint64_t lo, hi, domain, window;
 	unsigned rounds;
