@@ -32,6 +32,9 @@ struct weft_file {
 	struct weft_file_maps *maps; /* I; NULL: not mapped */
 	struct weft_file_system fs;  /* I */
 	_Atomic uint32_t x_shy; /* so many small writes go by the source, since one took long */
+	_Atomic uint32_t
+		x_small_ns; /* what a call takes that writes very little, on average; 0: not known */
+	_Atomic uint32_t x_small; /* such calls, for samples */
 	_Atomic bool
 		x_blind; /* the system does not say whether data is in its cache: reads go as writes do */
 };

@@ -2,7 +2,7 @@
 /*
  * test_map.c - short ranges by mapped pages: the same bytes as by calls, beside each other and beside calls; a page that is not
  * to be had ends the use and not the process; a program's own handler of SIGBUS, or a mask, turns it off; the time of the
- * last change moves; a descriptor that only writes.
+ * last change moves; records; a descriptor that only writes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -222,6 +222,45 @@ static void test_time(void)
 	CHECK_EQ(changed(), 1000000);
 }
 
+/* Records, one after the other, where calls are believed to take long: over what is there, then beyond the file's end. */
+static void test_records(void)
+{
+	enum { LEN = 100, MANY = 2000 };
+	static char mem[LEN], in[LEN];
+	struct weft_file_view v = {.disp = 7};
+	struct weft_file *f = open_file(O_RDWR | O_TRUNC);
+	uint64_t size;
+	CHECK_EQ(weft_file_resize(f, 7 + LEN * MANY / 2 + 3), 0);
+	set_old();
+	for (int i = 0; i < MANY; i++) {
+		struct weft_file_op op = {.file = f,
+					  .view = &v,
+					  .buf = weft_data_buf_flat(mem, LEN),
+					  .pos = (uint64_t)i * LEN,
+					  .write = true};
+		memset(mem, i % 251 + 1, LEN);
+		atomic_store(&f->x_small_ns, 1000000);
+		if (i % 2) {
+			weft_file_op_run(&op);
+		} else {
+			CHECK_EQ(weft_file_op_start(&op), 0);
+			weft_task_engine_wait(&op.done);
+		}
+		CHECK(!op.err && op.bytes == LEN);
+		CHECK_EQ(weft_file_size(f, &size), 0);
+		CHECK_EQ(size, i < MANY / 2 ? 7 + LEN * MANY / 2 + 3 : 7 + LEN * (i + 1));
+	}
+	CHECK_EQ(weft_file_close(f), 0);
+	CHECK(changed() > 1000000);
+	int fd = open(path, O_RDONLY);
+	for (int i = 0; i < MANY; i++) {
+		memset(mem, i % 251 + 1, LEN);
+		CHECK_EQ(pread(fd, in, LEN, 7 + (off_t)i * LEN), LEN);
+		CHECK(!memcmp(in, mem, LEN));
+	}
+	close(fd);
+}
+
 static void test_write_only(void)
 {
 	static char mem[RUN * RUNS];
@@ -291,6 +330,7 @@ int main(void)
 	test_broken();
 	test_cut();
 	test_time();
+	test_records();
 	test_write_only();
 	test_off();
 	weft_data_type_unref(type);
