@@ -39,29 +39,43 @@ static void complain(const struct weft_pmi2 *p, const char *text, const char *as
 
 /* --- messages --- */
 
+/* Reads at least one byte, at most n; *got_p: how many. */
+static weft_err read_some(struct weft_pmi2 *p, char *to, size_t n, uint64_t deadline, size_t *got_p)
+{
+	for (;;) { /* ends: bytes, an error or the deadline */
+		weft_err err = weft_boot_pmi_wait_ready(fd_of(p), POLLIN, deadline);
+		if (err)
+			return err;
+		ssize_t got = read(fd_of(p), to, n);
+		if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
+			return WEFT_ERR_PEER;
+		if (got > 0) {
+			*got_p = (size_t)got;
+			return WEFT_OK;
+		}
+	}
+}
+
+static void no_answer(const struct weft_pmi2 *p, const char *asked, weft_err err)
+{
+	if (err == WEFT_ERR_TIMEOUT)
+		weft_error("no answer from the launcher to %s within %lld s (setting "
+			   "init_timeout): is a rank missing or stopped?",
+			   asked, (long long)weft_setting_int(WEFT_SET_INIT_TIMEOUT));
+	else
+		complain(p, "the launcher closed its channel instead of answering", asked);
+}
+
 /* Reads exactly n bytes. */
 static weft_err read_bytes(struct weft_pmi2 *p, char *to, size_t n, const char *asked)
 {
 	uint64_t deadline = weft_boot_pmi_deadline();
 	weft_err err = WEFT_OK;
-	while (n && !err) { /* ends: each turn reads, fails or waits until the deadline */
-		err = weft_boot_pmi_wait_ready(fd_of(p), POLLIN, deadline);
-		if (err)
+	for (size_t got; n && !err; n -= got, to += got) /* ends: each turn reads or fails */
+		if ((err = read_some(p, to, n, deadline, &got)))
 			break;
-		ssize_t got = read(fd_of(p), to, n);
-		if (got > 0) {
-			to += got;
-			n -= (size_t)got;
-		} else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
-			err = WEFT_ERR_PEER;
-		}
-	}
-	if (err == WEFT_ERR_TIMEOUT)
-		weft_error("no answer from the launcher to %s within %lld s (setting "
-			   "init_timeout): is a rank missing or stopped?",
-			   asked, (long long)weft_setting_int(WEFT_SET_INIT_TIMEOUT));
-	else if (err)
-		complain(p, "the launcher closed its channel instead of answering", asked);
+	if (err)
+		no_answer(p, asked, err);
 	return err;
 }
 
@@ -187,24 +201,39 @@ static weft_err ask(struct weft_pmi2 *p, const char *cmd, const char *asked, con
 
 /* --- life --- */
 
-/* The greeting is a line of PMI-1's kind.  Read byte by byte: what follows is none. */
+/* The greeting is a line of PMI-1's kind; nothing may follow it before the next request.  line[0] is 0 if it
+ * has no end, or an end too early. */
+static weft_err read_greeting(struct weft_pmi2 *p, char line[GREETING_MAX])
+{
+	uint64_t deadline = weft_boot_pmi_deadline();
+	size_t n = 0, got;
+	do { /* ends: a line's end, a full line or an error */
+		weft_err err = read_some(p, line + n, GREETING_MAX - n, deadline, &got);
+		if (err) {
+			no_answer(p, "init", err);
+			return err;
+		}
+		n += got;
+	} while (!memchr(line + n - got, '\n', got) && n < GREETING_MAX);
+	if (line[n - 1] != '\n')
+		n = 1;
+	line[n - 1] = 0;
+	return WEFT_OK;
+}
+
 static weft_err greet(struct weft_pmi2 *p)
 {
 	static const char hello[] = "cmd=init pmi_version=2 pmi_subversion=0\n";
 	char line[GREETING_MAX];
-	size_t n = 0;
 	weft_err err = weft_boot_pmi_write_all(fd_of(p), hello, sizeof hello - 1);
 	if (err) {
 		complain(p, "the launcher does not take the request", "init");
 		return err;
 	}
-	do { /* ends: at the line's end, or when the line is full */
-		err = read_bytes(p, line + n, 1, "init");
-	} while (!err && line[n++] != '\n' && n < sizeof line);
+	err = read_greeting(p, line);
 	if (err)
 		return err;
-	line[n - 1] = 0;
-	if (strncmp(line, "cmd=response_to_init ", 21) != 0)
+	if (strncmp(line, "cmd=response_to_init ", 21) != 0 || strchr(line, '\n'))
 		return bad_answer(p, "init");
 	if (!strstr(line, "pmi_version=2") || !strstr(line, "rc=0")) {
 		complain(p, "the launcher refuses PMI version 2", "");
@@ -281,7 +310,10 @@ weft_err weft_boot_pmi2_put(struct weft_pmi2 *p, const char *key, const char *va
 
 static weft_err value_of(struct weft_pmi2 *p, const char *asked, const char **value_p)
 {
+	/* Slurm and Hydra say found=, the interface's text flag=. */
 	const char *flag = field(p, "flag"), *value = field(p, "value");
+	if (!flag)
+		flag = field(p, "found");
 	if (flag && strcmp(flag, "TRUE") != 0)
 		return WEFT_ERR_NOENT;
 	if (!value)

@@ -13,6 +13,7 @@ static const char *odd_to, *odd_with;
 static size_t odd_len;
 static bool speaks_1, speaks_2; /* which greetings it takes */
 static size_t chunk;
+static bool late; /* another rank comes to its fence after 2 s */
 
 static void send_text(int fd, const char *text, size_t len)
 {
@@ -38,11 +39,23 @@ static bool take(int fd, char *to, size_t n)
 	return true;
 }
 
-static const char *slots = "16"; /* what the launcher says there are */
+static const char *slots = "16"; /* what the launcher says there are; NULL: nothing */
+static const char *there;        /* the field that says whether there is a value */
+
+static void answer_value(int fd, const char *cmd, const char *value)
+{
+	static char body[80000];
+	snprintf(body, sizeof body, "cmd=%s-response;%s=%s;%s%s%src=0;", cmd, there,
+		 value ? "TRUE" : "FALSE", value ? "value=" : "", value ? value : "",
+		 value ? ";" : "");
+	answer(fd, "%s", body);
+}
 
 static void serve_message(int fd, char *m)
 {
 	char key[128], value[2048];
+	if (late && strcmp(m, "cmd=kvs-fence;") == 0)
+		sleep(2);
 	if (odd_to && strncmp(m, odd_to, strlen(odd_to)) == 0)
 		send_text(fd, odd_with, odd_len);
 	else if (strncmp(m, "cmd=fullinit;", 13) == 0)
@@ -53,7 +66,7 @@ static void serve_message(int fd, char *m)
 	else if (strcmp(m, "cmd=job-getid;") == 0)
 		answer(fd, "cmd=job-getid-response;jobid=%s;rc=0;", "7.0");
 	else if (strcmp(m, "cmd=info-getjobattr;key=universeSize;") == 0)
-		answer(fd, "cmd=info-getjobattr-response;flag=TRUE;value=%s;rc=0;", slots);
+		answer_value(fd, "info-getjobattr", slots);
 	else if (strcmp(m, "cmd=kvs-fence;") == 0)
 		answer(fd, "cmd=kvs-fence-response;rc=%s;", "0");
 	else if (strcmp(m, "cmd=finalize;") == 0)
@@ -62,13 +75,8 @@ static void serve_message(int fd, char *m)
 		CHECK(strlen(key) < 64 && strlen(value) < 1024);
 		fake_put(key, value);
 		answer(fd, "cmd=kvs-put-response;rc=%s;", "0");
-	} else if (sscanf(m, "cmd=kvs-get;jobid=7.0;srcid=-1;key=%127[^;];", key) == 1) {
-		const char *v = fake_get(key);
-		answer(fd,
-		       v ? "cmd=kvs-get-response;flag=TRUE;value=%s;rc=0;"
-			 : "cmd=kvs-get-response;flag=FALSE;%src=0;",
-		       v ? v : "");
-	}
+	} else if (sscanf(m, "cmd=kvs-get;jobid=7.0;srcid=-1;key=%127[^;];", key) == 1)
+		answer_value(fd, "kvs-get", fake_get(key));
 }
 
 /* Serves one client: greetings as lines, then messages, until it leaves. */
@@ -147,9 +155,12 @@ static int run(int rank, int (*client)(void))
 	return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Opens, and publishes for the first time: only then is the job's secret there. */
 static int client_open(void)
 {
 	weft_err e = weft_boot_open(&info);
+	if (!e)
+		e = weft_boot_publish();
 	return e ? 100 - (int)e : 0;
 }
 
@@ -192,8 +203,9 @@ static int client_reads(void)
 static void plain_servers(void)
 {
 	static const size_t chunks[] = {0, 1, 7};
-	for (size_t i = 0; i < weft_countof(chunks); i++) {
-		chunk = chunks[i];
+	for (size_t i = 0; i < 2 * weft_countof(chunks); i++) {
+		chunk = chunks[i / 2];
+		there = i % 2 ? "flag" : "found";
 		int rc = run(0, client_exchange);
 		if (rc)
 			fprintf(stderr, "chunks of %zu: %s", chunk, err);
@@ -216,7 +228,7 @@ static void universe_above_the_job(void)
 	static const struct {
 		const char *slots;
 		int universe;
-	} row[] = {{"16", 16}, {"3", 3}, {"2", 0}, {"1", 0}, {"0", 0}, {"-1", 0}};
+	} row[] = {{"16", 16}, {"3", 3}, {"2", 0}, {"1", 0}, {"0", 0}, {"-1", 0}, {NULL, 0}};
 	for (size_t i = 0; i < weft_countof(row); i++) {
 		slots = row[i].slots;
 		CHECK_EQ(run(0, client_universe), row[i].universe);
@@ -302,6 +314,21 @@ static void wrong_answers(void)
 	odd_to = NULL;
 }
 
+/* A rank that is late is waited for: without a word within init_timeout, with one line after it. */
+static void late_ranks(void)
+{
+	late = true;
+	CHECK_EQ(run(0, client_exchange), 0);
+	CHECK_EQ(count_lines(err), 0);
+	fake_forget();
+	setenv("WEFT_INIT_TIMEOUT", "1", 1);
+	int rc = run(1, client_open);
+	unsetenv("WEFT_INIT_TIMEOUT");
+	CHECK_EQ(rc, 100 - WEFT_ERR_NOENT); /* the other one has not put the secret */
+	CHECK(strstr(err, "have not called MPI_Init for 1 s"));
+	late = false;
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -310,5 +337,6 @@ int main(void)
 	universe_above_the_job();
 	speaks_what_is_answered();
 	wrong_answers();
+	late_ranks();
 	return 0;
 }
