@@ -21,38 +21,50 @@
 static struct {
 	struct weft_boot_info *info;
 	const struct weft_boot_service *service;
+	bool secret_due; /* rank 0 publishes it with what it publishes first */
 } job = {.service = &weft_boot_alone};
 
 /* --- joining --- */
 
-/* Under a foreign launcher rank 0 makes the secret and tells the others. */
-static weft_err secret_by_kvs(void)
+/* Rank 0 tells the others: a put, published by the caller. */
+static weft_err tell_secret(void)
 {
-	struct weft_boot_info *info = job.info;
 	char text[WEFT_BOOT_SECRET_TEXT];
-	weft_err err = WEFT_OK;
-	info->secret_by_kvs = true;
-	if (info->rank == 0) {
-		err = weft_boot_secret_make(info);
-		if (!err) {
-			weft_boot_secret_print(info, text);
-			err = weft_boot_put(JOB_KEY, text);
-		}
+	weft_err err = weft_boot_secret_make(job.info);
+	if (!err) {
+		weft_boot_secret_print(job.info, text);
+		err = weft_boot_put(JOB_KEY, text);
 	}
-	if (!err)
-		err = weft_boot_publish();
-	if (!err && info->rank != 0) {
-		err = weft_boot_get(0, JOB_KEY, text, sizeof text);
-		if (err == WEFT_ERR_NOENT)
-			weft_error("key %s of rank 0, the job's secret, is missing", JOB_KEY);
-	}
-	if (!err && info->rank != 0) {
-		err = weft_boot_secret_parse(text, info);
+	explicit_bzero(text, sizeof text);
+	return err;
+}
+
+static weft_err take_secret(void)
+{
+	char text[WEFT_BOOT_SECRET_TEXT];
+	weft_err err = weft_boot_get(0, JOB_KEY, text, sizeof text);
+	if (err == WEFT_ERR_NOENT)
+		weft_error("key %s of rank 0, the job's secret, is missing", JOB_KEY);
+	if (!err) {
+		err = weft_boot_secret_parse(text, job.info);
 		if (err)
 			weft_error("key %s of rank 0, the job's secret, is damaged", JOB_KEY);
 	}
 	explicit_bzero(text, sizeof text);
 	return err;
+}
+
+/* Under a foreign launcher rank 0 makes the secret and tells the others.  Where each round of the launcher's space
+ * makes all ranks wait for all, the secret goes with the first one that the caller asks for. */
+static weft_err secret_by_kvs(void)
+{
+	job.info->secret_by_kvs = true;
+	if (job.info->rank == 0) {
+		weft_err err = tell_secret();
+		return !err && job.service->lazy ? weft_boot_publish() : err;
+	}
+	job.secret_due = true;
+	return job.service->lazy ? weft_boot_publish() : WEFT_OK;
 }
 
 /* The ways to the launcher, in order, until one is answered. */
@@ -80,6 +92,7 @@ static weft_err join(struct weft_boot_env *env)
 	/* Some launchers say the job's size here; a program that asked would never spawn. */
 	if (info->universe <= info->size)
 		info->universe = 0;
+	info->spread = env->spread && info->size > 1;
 	if (info->size > 1)
 		weft_log_set_rank(info->rank);
 	weft_boot_batch_open(job.service, info->rank, info->size);
@@ -131,7 +144,12 @@ weft_err weft_boot_publish(void)
 {
 	if (!job.info)
 		return WEFT_ERR_STATE;
-	return job.service->lazy ? job.service->lazy->commit() : weft_boot_batch_fence();
+	weft_err err = job.service->lazy ? job.service->lazy->commit() : weft_boot_batch_fence();
+	if (!err && job.secret_due) {
+		job.secret_due = false;
+		err = take_secret();
+	}
+	return err;
 }
 
 weft_err weft_boot_fence(void)

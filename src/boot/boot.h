@@ -5,7 +5,10 @@
  * Sources   the table that fits the launcher (service.h); none: one process.  A process that
  *           sees the signs of a launcher it cannot talk to says so and fails.
  * Callers   the starting thread only, until weft_boot_close(); weft_boot_abort(): any thread.
- * Blocking  open, fence and close may block, bounded by the setting init_timeout.
+ * Blocking  open, publish, fence and close wait for the launcher, bounded by the setting init_timeout.
+ * Late      a rank that comes to MPI_Init late but within that time is waited for without a word.  After it a line
+ *           says so; then PMI-1 and PMI-2 wait on, since the launcher ends the job if that rank dies, and
+ *           PMIx, whose server may say nothing, ends with an error.
  */
 #ifndef WEFT_BOOT_H
 #define WEFT_BOOT_H
@@ -17,10 +20,12 @@
 
 struct weft_boot_info {
 	int rank, size;
-	int appnum;                 /* number of the program on mpiexec's command line, or 0 */
-	int universe;               /* slots, if the launcher has more than the job's; else 0 */
+	int appnum;   /* number of the program on mpiexec's command line, or 0 */
+	int universe; /* slots, if the launcher has more than the job's; else 0 */
+	/* Both are there after the first weft_boot_publish() at the latest; nothing else changes later. */
 	char jobid[WEFT_JOBID_MAX]; /* unique among jobs that run now */
 	uint8_t secret[WEFT_SECRET_BYTES];
+	bool spread;          /* the launcher says that ranks run on several hosts */
 	bool secret_by_kvs;   /* the secret went through a foreign launcher's space */
 	const char *launcher; /* "weft", "hydra", "none" ...: for weft info */
 	const char *

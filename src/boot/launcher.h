@@ -25,6 +25,7 @@ struct weft_boot_env {
 	int rank, size;                   /* PMIx says them itself */
 	int pmi_fd;                       /* PMI_FD, or -1 */
 	int secret_fd;                    /* WEFT_BOOT_FD of weft's own mpiexec, or -1 */
+	bool spread;                      /* it says that ranks run on several hosts */
 };
 
 /* Reads PMI_*, WEFT_BOOT_* and the marks of other launchers.  Logs what is wrong; UNSUPPORTED: there

@@ -27,8 +27,10 @@ struct weft_comm_end {
 	bool added[WEFT_RAILS_MAX];
 	struct weft_reach reach;
 	struct weft_comm_end *next; /* all_lock */
-	char name[WEFT_JOBID_MAX];
-	uint8_t secret[WEFT_SECRET_BYTES];
+	const char *name;           /* of the core, and its secret: below, or boot's */
+	const uint8_t *secret;
+	char own_name[WEFT_JOBID_MAX];
+	uint8_t own_secret[WEFT_SECRET_BYTES];
 };
 
 static struct weft_comm_end *home;
@@ -196,6 +198,19 @@ static void core_tune(struct weft_core *core)
 	core->wish = weft_task_engine_spare_wish;
 }
 
+/* The job's own are boot's, which stay, and come with the first fence; those of a meeting are copied. */
+static void end_secret_set(struct weft_comm_end *end, const struct weft_comm_meeting *meeting)
+{
+	end->name = meeting->jobid;
+	end->secret = meeting->secret;
+	if (meeting->stays)
+		return;
+	snprintf(end->own_name, sizeof end->own_name, "%s", meeting->jobid);
+	memcpy(end->own_secret, meeting->secret, sizeof end->own_secret);
+	end->name = end->own_name;
+	end->secret = end->own_secret;
+}
+
 static weft_err end_make(const struct weft_comm_meeting *meeting, struct weft_comm_end **end_p)
 {
 	struct weft_comm_end *end = weft_private_page_alloc(sizeof *end);
@@ -210,8 +225,7 @@ static weft_err end_make(const struct weft_comm_meeting *meeting, struct weft_co
 	struct weft_core *core = end->core;
 	struct weft_comm_meeting own = *meeting;
 	core->end = end;
-	snprintf(end->name, sizeof end->name, "%s", meeting->jobid);
-	memcpy(end->secret, meeting->secret, sizeof end->secret);
+	end_secret_set(end, meeting);
 	own.jobid = end->name;
 	own.secret = end->secret;
 	err = choose_strategy(core);
@@ -278,6 +292,8 @@ weft_err weft_comm_start(const struct weft_boot_info *boot)
 					    .size = boot->size,
 					    .jobid = boot->jobid,
 					    .secret = boot->secret,
+					    .stays = true,
+					    .spread = boot->spread,
 					    .put = boot_put,
 					    .fence = boot_fence,
 					    .get = boot_get,

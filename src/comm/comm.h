@@ -83,6 +83,8 @@ struct weft_comm_meeting {
 	int rank, size;
 	const char *jobid;     /* a name that no other core of a member has */
 	const uint8_t *secret; /* WEFT_SECRET_BYTES, the members' alone */
+	bool stays; /* jobid and secret outlive the core, and need not be there before the first fence */
+	bool spread; /* a hint: some members are on another host */
 	void *arg;
 	weft_err (*put)(void *arg, const char *key, const char *text);
 	weft_err (*fence)(void *arg);
@@ -95,7 +97,7 @@ struct weft_comm_meeting {
 };
 /*
  * A further core, for processes that have met: collective over them.  May block.  An error is this
- * member's alone: the caller tells the others.  name and secret are copied.
+ * member's alone: the caller tells the others.  jobid and secret are copied.
  */
 weft_err weft_comm_join(const struct weft_comm_meeting *meeting,
 			struct weft_core **core_p) weft_must_use;

@@ -4,7 +4,8 @@
  *
  * Each driver that needs no network is opened and its address published, with a key of this host.
  * From all keys every rank computes the same answer to: is there a pair that shm does not connect?
- * Only then does tcp listen, and a second round publishes its addresses.
+ * Only then does tcp listen, and a second round publishes its addresses.  Where the launcher has said that
+ * there are several hosts, tcp listens at once and its addresses go with the keys: one round.
  *
  * Lazily, where the launcher's space allows it and has told that ranks run elsewhere: tcp listens at
  * once, the keys of this node's ranks are fetched, and tcp asks for an address when it dials.
@@ -239,43 +240,77 @@ static void reach_by(struct weft_reach *reach, int rail, int peer, const char *a
 	}
 }
 
-/* A further round for each network that is needed, best first. */
-static weft_err exchange_network(struct weft_reach *reach, const struct weft_comm_meeting *job,
-				 const struct weft_driver *driver)
+/* A network of this core, and whether its address has been put. */
+struct network {
+	const struct weft_driver *driver;
+	char key[32];
+	int rail; /* -1: it does not work here */
+	bool put;
+};
+
+/* Opens the network and puts its address, once. */
+static weft_err network_put(struct weft_reach *reach, const struct weft_comm_meeting *job,
+			    struct network *net)
 {
-	char text[WEFT_REACH_TEXT], key[32];
-	int rail;
-	snprintf(key, sizeof key, "comm.%s", driver->name);
-	weft_err err = rail_open(reach, driver, job, &rail);
+	char text[WEFT_REACH_TEXT];
+	if (net->put)
+		return WEFT_OK;
+	snprintf(net->key, sizeof net->key, "comm.%s", net->driver->name);
+	weft_err err = rail_open(reach, net->driver, job, &net->rail);
 	if (!err)
-		err = rail_address(reach, rail, text, sizeof text);
-	if (err || (err = job->put(job->arg, key, text)) || (err = job->fence(job->arg)))
+		err = rail_address(reach, net->rail, text, sizeof text);
+	if (!err)
+		err = job->put(job->arg, net->key, text);
+	net->put = !err;
+	return err;
+}
+
+/* Have all members put theirs before the last fence?  All ask the same, so all find the same. */
+static weft_err network_told(const struct weft_comm_meeting *job, const struct network *net,
+			     bool *all_p)
+{
+	char text[WEFT_REACH_TEXT];
+	weft_err err = WEFT_OK;
+	for (int p = 0; p < job->size && !err; p++)
+		err = job->get(job->arg, p, net->key, text, sizeof text);
+	*all_p = !err;
+	return err == WEFT_ERR_NOENT ? WEFT_OK : err;
+}
+
+/* A further round for each network that is needed, best first, unless all have told their addresses. */
+static weft_err exchange_network(struct weft_reach *reach, const struct weft_comm_meeting *job,
+				 struct network *net)
+{
+	char text[WEFT_REACH_TEXT];
+	bool told = false;
+	weft_err err = net->put ? network_told(job, net, &told) : network_put(reach, job, net);
+	if (!err && !told)
+		err = job->fence(job->arg);
+	if (err)
 		return err;
 	for (int p = 0; p < job->size; p++) {
 		if (p == job->rank || reach->core->gate[p].driver)
 			continue;
-		err = job->get(job->arg, p, key, text, sizeof text);
+		err = job->get(job->arg, p, net->key, text, sizeof text);
 		if (err)
 			return err;
-		reach_by(reach, rail, p, text);
+		reach_by(reach, net->rail, p, text);
 	}
 	return WEFT_OK;
 }
 
-static weft_err exchange_networks(struct weft_reach *reach, const struct weft_comm_meeting *job)
+/* The networks that the setting allows, best first; *n_p: how many. */
+static weft_err networks_wanted(struct network net[2], int *n_p)
 {
-	const struct weft_driver *first = &weft_net_driver_tcp, *second = &weft_net_driver_ofi;
 	weft_err err = WEFT_OK;
 	const char *list = weft_setting_str(WEFT_SET_DRIVERS);
 	bool tcp = driver_wanted("tcp", &err), ofi = driver_wanted("ofi", &err);
-	if (ofi && (!tcp || strstr(list, "ofi") < strstr(list, "tcp"))) {
-		first = &weft_net_driver_ofi;
-		second = &weft_net_driver_tcp;
-	}
-	if (tcp || ofi)
-		err = exchange_network(reach, job, first);
-	if (!err && tcp && ofi)
-		err = exchange_network(reach, job, second);
+	bool ofi_first = ofi && (!tcp || strstr(list, "ofi") < strstr(list, "tcp"));
+	*n_p = tcp + ofi;
+	net[0] =
+		(struct network){.driver = ofi_first ? &weft_net_driver_ofi : &weft_net_driver_tcp};
+	net[1] =
+		(struct network){.driver = ofi_first ? &weft_net_driver_tcp : &weft_net_driver_ofi};
 	return err;
 }
 
@@ -290,7 +325,7 @@ static weft_err exchange_rails(struct weft_reach *reach, const struct weft_comm_
 	if (!*done_p)
 		return err;
 	weft_net_bundle_plan(rails, n);
-	return exchange_network(reach, job, &weft_net_driver_bundle);
+	return exchange_network(reach, job, &(struct network){.driver = &weft_net_driver_bundle});
 }
 
 /* ---- lazily ------------------------------------------------------------------------------- */
@@ -373,20 +408,23 @@ static const char *what_is_missing(const struct weft_reach *reach, int peer, wef
 static weft_err reach_all(struct weft_reach *reach, const struct weft_comm_meeting *job)
 {
 	weft_err err = WEFT_OK;
-	bool want_shm = driver_wanted("shm", &err), rails = false;
-	int shm = -1, n_local;
+	bool want_shm = driver_wanted("shm", &err), rails = *weft_setting_str(WEFT_SET_RAILS);
+	int shm = -1, n_local, n_nets;
 	const int *local;
+	struct network net[2];
 
-	if (err || job->size == 1)
+	if (err || job->size == 1 || (err = networks_wanted(net, &n_nets)))
 		return err;
-	want_shm = want_shm && !*weft_setting_str(WEFT_SET_RAILS);
+	want_shm = want_shm && !rails;
 	if (want_shm)
 		err = rail_open(reach, &weft_net_driver_shm, job, &shm);
 	if (err)
 		return err;
 	if (may_be_lazy(job, &local, &n_local))
 		return reach_lazily(reach, job, shm, local, n_local);
-	if ((err = exchange_cards(reach, job, shm)))
+	if (job->spread && !rails && n_nets)
+		err = network_put(reach, job, &net[0]);
+	if (err || (err = exchange_cards(reach, job, shm)))
 		return err;
 	find_crowds(reach, job);
 	if ((err = exchange_rails(reach, job, &rails)))
@@ -395,8 +433,9 @@ static weft_err reach_all(struct weft_reach *reach, const struct weft_comm_meeti
 		if (p != job->rank)
 			reach_by(reach, shm, p, reach->card[p].shm);
 	reach->apart = rails || shm_is_not_enough(reach, job->size);
-	if (!rails && reach->apart && (err = exchange_networks(reach, job)))
-		return err;
+	for (int i = 0; i < n_nets && !rails && reach->apart; i++)
+		if ((err = exchange_network(reach, job, &net[i])))
+			return err;
 	for (int p = 0; p < job->size; p++) {
 		if (p == job->rank || reach->core->gate[p].driver)
 			continue;

@@ -5,7 +5,7 @@
  * Callers   all: weft_comm_start, weft_comm_join, once per core.  end: when the core is gone.  same_host: any thread between
  *           the two.
  * Owner     the cards are the record's, from all until end.
- * Progress  all: waits for all other members, twice or more.
+ * Progress  all: waits for all other members, once or more.
  * Failure   said in a line, once; the core then has the rails that were opened, and goes with them.
  */
 #ifndef WEFT_COMM_REACH_H
