@@ -12,7 +12,7 @@ WEFT_SETTING(TRACE, "trace", STR, "", 0, 0, NULL, "file or folder for what happe
 WEFT_SETTING(TRACE_EVENTS, "trace_events", INT, "64k", 512, 16777216, NULL, "events of each kernel thread that the trace keeps, the last ones")
 
 /* boot */
-WEFT_SETTING(INIT_TIMEOUT, "init_timeout", INT, "60", 1, 86400, NULL, "seconds that MPI_Init waits for the launcher's answers, and after which a line says that other ranks are late")
+WEFT_SETTING(INIT_TIMEOUT, "init_timeout", INT, "60", 1, 86400, NULL, "seconds that MPI_Init waits for the launcher's answers; a rank that comes later than that is named in a line, and over PMIx MPI_Init then ends")
 
 /* mpiexec, on other hosts */
 WEFT_SETTING(RSH, "rsh", STR, "ssh", 0, 0, NULL, "command by which mpiexec starts an agent on a host, where no other launcher does")

@@ -7,7 +7,7 @@
  * Events   an end of a rank that the launcher reports is passed on as a death report (boot.h).
  * Threads  callbacks come from the library's own thread, which must never be made to wait.
  */
-#include "boot/pmix_abi.h"
+#include "boot/pmix_get.h"
 #include "boot/psets.h"
 #include "boot/service.h"
 
@@ -41,11 +41,9 @@ static weft_err load(void)
 		size_t at;
 	} wanted[] = {
 #define WANT(f) {#f, offsetof(struct weft_pmix_lib, f)}
-		WANT(PMIx_Init),         WANT(PMIx_Finalize),
-		WANT(PMIx_Abort),        WANT(PMIx_Put),
-		WANT(PMIx_Commit),       WANT(PMIx_Fence_nb),
-		WANT(PMIx_Get),          WANT(PMIx_Get_nb),
-		WANT(PMIx_Query_info),   WANT(PMIx_Register_event_handler),
+		WANT(PMIx_Init),         WANT(PMIx_Finalize),   WANT(PMIx_Abort),
+		WANT(PMIx_Put),          WANT(PMIx_Commit),     WANT(PMIx_Fence_nb),
+		WANT(PMIx_Get_nb),       WANT(PMIx_Query_info), WANT(PMIx_Register_event_handler),
 		WANT(PMIx_Error_string),
 #undef WANT
 	};
@@ -83,107 +81,11 @@ static struct weft_pmix_proc proc_of(uint32_t rank)
 	return p;
 }
 
-static void value_free(struct weft_pmix_value *v)
-{
-	if (v->type == WEFT_PMIX_STRING)
-		free(v->data.string);
-	free(v);
-}
-
-/* --- waiting for a callback, no longer than the setting init_timeout --- */
-
-struct answer {
-	pthread_mutex_t lock;
-	pthread_cond_t came;
-	int users; /* the waiter and the callback; the last one frees it */
-	bool there;
-	int status;
-	char *text; /* of a get */
-	/* What the request points to lives as long as the callback may come. */
-	struct weft_pmix_proc proc;
-	struct weft_pmix_info info[2];
-	char key[WEFT_PMIX_KEY_BYTES];
-};
-
-static struct answer *answer_create(void)
-{
-	struct answer *a = calloc(1, sizeof *a);
-	pthread_condattr_t attr;
-	if (!a)
-		return NULL;
-	a->users = 2;
-	pthread_mutex_init(&a->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&a->came, &attr);
-	pthread_condattr_destroy(&attr);
-	return a;
-}
-
-static void answer_drop(struct answer *a)
-{
-	pthread_mutex_lock(&a->lock);
-	int users = --a->users;
-	pthread_mutex_unlock(&a->lock);
-	if (users)
-		return;
-	if (a->text)
-		explicit_bzero(a->text, strlen(a->text));
-	free(a->text);
-	pthread_cond_destroy(&a->came);
-	pthread_mutex_destroy(&a->lock);
-	free(a);
-}
-
-static void answer_came(struct answer *a, int status, const char *text)
-{
-	pthread_mutex_lock(&a->lock);
-	a->status = status;
-	a->text = text ? strdup(text) : NULL;
-	a->there = true;
-	pthread_cond_signal(&a->came);
-	pthread_mutex_unlock(&a->lock);
-	answer_drop(a);
-}
-
-static void on_done(int status, void *arg)
-{
-	answer_came(arg, status, NULL);
-}
-
-static void on_value(int status, struct weft_pmix_value *value, void *arg)
-{
-	bool text = status == WEFT_PMIX_SUCCESS && value && value->type == WEFT_PMIX_STRING &&
-		    value->data.string;
-	answer_came(arg, status, text ? value->data.string : NULL);
-}
-
-static struct timespec deadline(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += weft_setting_int(WEFT_SET_INIT_TIMEOUT);
-	return t;
-}
-
-static bool answer_wait(struct answer *a, const struct timespec *until)
-{
-	int rc = 0;
-	pthread_mutex_lock(&a->lock);
-	while (!a->there && rc != ETIMEDOUT) /* ends: the callback, or the deadline */
-		rc = pthread_cond_timedwait(&a->came, &a->lock, until);
-	bool there = a->there;
-	pthread_mutex_unlock(&a->lock);
-	return there;
-}
-
-static weft_err timed_out(const char *what)
+static void no_answer(const char *what, const char *why)
 {
 	weft_error(
-		"no answer from the PMIx launcher to %s within %lld s (setting init_timeout): is "
-		"a rank missing or stopped?",
-		what, (long long)weft_setting_int(WEFT_SET_INIT_TIMEOUT));
-	return WEFT_ERR_TIMEOUT;
+		"no answer from the PMIx launcher to %s within %lld s (setting init_timeout): %s",
+		what, (long long)weft_setting_int(WEFT_SET_INIT_TIMEOUT), why);
 }
 
 /* --- values --- */
@@ -202,202 +104,47 @@ static weft_err commit(void)
 	return status ? failed("commit", status) : WEFT_OK;
 }
 
-/* A get that has been asked; NULL: no memory. */
-static struct answer *get_begin(int rank, const char *key, bool refresh)
-{
-	struct answer *a = answer_create();
-	if (!a)
-		return NULL;
-	a->proc = proc_of((uint32_t)rank);
-	snprintf(a->key, sizeof a->key, "%s", key);
-	strcpy(a->info[0].key, "pmix.req.key");
-	a->info[0].value.type = WEFT_PMIX_STRING;
-	a->info[0].value.data.string = a->key;
-	strcpy(a->info[1].key, "pmix.get.refresh");
-	a->info[1].value.type = WEFT_PMIX_BOOL;
-	a->info[1].value.data.flag = true;
-	int status = pmix.PMIx_Get_nb(&a->proc, a->key, a->info, refresh ? 2 : 1, on_value, a);
-	if (status != WEFT_PMIX_SUCCESS)
-		answer_came(a, status, NULL); /* there will be no callback */
-	return a;
-}
-
-/* Takes what has come and drops the request.  NOENT: the launcher has been told of this rank's values, and
- * the key is not among them (yet), or the
- * server's own patience has ended. */
-static weft_err get_end(struct answer *a, char *buf, size_t size)
-{
-	weft_err err = WEFT_OK;
-	if (a->status == WEFT_PMIX_ERR_NOT_FOUND || a->status == WEFT_PMIX_ERR_TIMEOUT)
-		err = WEFT_ERR_NOENT;
-	else if (a->status != WEFT_PMIX_SUCCESS)
-		err = failed(a->key, a->status);
-	else if (!a->text)
-		err = WEFT_ERR_PROTO;
-	else if (strlen(a->text) >= size)
-		err = WEFT_ERR_TRUNC;
-	else
-		memcpy(buf, a->text, strlen(a->text) + 1);
-	if (err == WEFT_ERR_PROTO)
-		weft_error("PMIx: key %s of rank %u is no text", a->key, (unsigned)a->proc.rank);
-	answer_drop(a);
-	return err;
-}
-
-static weft_err get_once(int rank, const char *key, bool refresh, const struct timespec *until,
-			 char *buf, size_t size)
-{
-	struct answer *a = get_begin(rank, key, refresh);
-	if (!a)
-		return WEFT_ERR_NOMEM;
-	if (answer_wait(a, until))
-		return get_end(a, buf, size);
-	answer_drop(a);
-	return WEFT_ERR_TIMEOUT;
-}
-
-/* --- gets that no thread waits for --- */
-
-struct pending {
-	struct pending *next;
-	struct answer *answer; /* NULL: to be asked */
-	int rank;
-	bool refresh; /* how it is asked next */
-	char key[64];
-};
-static struct pending *all_pending;
-static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static struct pending **find_pending_locked(int rank, const char *key)
-{
-	struct pending **p = &all_pending;
-	weft_assert_held(weft_mutex, &pending_lock);
-	while (*p && ((*p)->rank != rank || strcmp((*p)->key, key) != 0))
-		p = &(*p)->next;
-	return p;
-}
-
-static bool has_come(struct answer *a)
-{
-	pthread_mutex_lock(&a->lock);
-	bool there = a->there;
-	pthread_mutex_unlock(&a->lock);
-	return there;
-}
-
-static weft_err try_locked(struct pending **link, char *buf, size_t size)
-{
-	struct pending *p = *link;
-	weft_assert_held(weft_mutex, &pending_lock);
-	if (!p->answer)
-		p->answer = get_begin(p->rank, p->key, p->refresh);
-	if (!p->answer)
-		return WEFT_ERR_NOMEM;
-	if (!has_come(p->answer))
-		return WEFT_AGAIN;
-	weft_err err = get_end(p->answer, buf, size);
-	p->answer = NULL;
-	p->refresh = !p->refresh;
-	if (err == WEFT_ERR_NOENT)
-		return WEFT_AGAIN;
-	*link = p->next;
-	free(p);
-	return err;
-}
-
-static weft_err try_get(int rank, const char *key, char *buf, size_t size)
-{
-	pthread_mutex_lock(&pending_lock);
-	struct pending **link = find_pending_locked(rank, key);
-	weft_err err = WEFT_ERR_NOMEM;
-	if (!*link && (*link = calloc(1, sizeof **link))) {
-		(*link)->rank = rank;
-		snprintf((*link)->key, sizeof(*link)->key, "%s", key);
-	}
-	if (*link)
-		err = try_locked(link, buf, size);
-	pthread_mutex_unlock(&pending_lock);
-	return err;
-}
-
-static void pending_free(void)
-{
-	pthread_mutex_lock(&pending_lock);
-	for (struct pending *p = all_pending, *next; p; p = next) {
-		next = p->next;
-		if (p->answer)
-			answer_drop(p->answer);
-		free(p);
-	}
-	all_pending = NULL;
-	pthread_mutex_unlock(&pending_lock);
-}
-
-/* --- gets that wait --- */
-
-static bool is_over(const struct timespec *until)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec > until->tv_sec ||
-	       (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
-}
-
-/* Some servers answer NOT_FOUND where the rank has committed other keys already: asks again, with and
- * without a refresh in turn.  Those of 4 keep what they have been told earlier unless asked to refresh; that
- * of 5.0 takes a refresh of a rank of its own node for done, and answers without the value. */
-static weft_err get(int rank, const char *key, char *buf, size_t size)
-{
-	struct timespec until = deadline();
-	weft_err err = get_once(rank, key, false, &until, buf, size);
-	bool refresh = false;
-	for (long ms = RETRY_MS_MIN; err == WEFT_ERR_NOENT && !is_over(&until);
-	     ms = ms < RETRY_MS_MAX / 2 ? 2 * ms
-					: RETRY_MS_MAX) { /* ends: found, or the deadline */
-		struct timespec pause = {.tv_nsec = ms * 1000000};
-		nanosleep(&pause, NULL);
-		refresh = !refresh;
-		err = get_once(rank, key, refresh, &until, buf, size);
-	}
-	if (err == WEFT_ERR_TIMEOUT || err == WEFT_ERR_NOENT) {
-		char what[96];
-		snprintf(what, sizeof what, "get of key %s of rank %d", key, rank);
-		return timed_out(what);
-	}
-	return err;
-}
-
 static weft_err fence(void)
 {
-	struct answer *a = answer_create();
-	if (!a)
-		return WEFT_ERR_NOMEM;
-	struct timespec until = deadline();
+	struct weft_pmix_request *r = weft_boot_pmix_fence_begin();
 	weft_err err = WEFT_OK;
-	int status = pmix.PMIx_Fence_nb(NULL, 0, NULL, 0, on_done, a);
-	if (status != WEFT_PMIX_SUCCESS)
-		answer_drop(a);
-	else if (!answer_wait(a, &until))
-		err = timed_out("fence");
-	else
-		status = a->status;
-	if (!err && status != WEFT_PMIX_SUCCESS && status != WEFT_PMIX_OPERATION_SUCCEEDED)
-		err = failed("fence", status);
-	answer_drop(a);
+	if (!r)
+		return WEFT_ERR_NOMEM;
+	if (!weft_boot_pmix_wait(r, weft_boot_pmix_deadline())) {
+		no_answer("fence", "is a rank missing or stopped?");
+		err = WEFT_ERR_TIMEOUT;
+	} else if (weft_boot_pmix_status(r) != WEFT_PMIX_SUCCESS) {
+		err = failed("fence", weft_boot_pmix_status(r));
+	}
+	weft_boot_pmix_drop(r);
 	return err;
 }
 
 /* --- what the launcher knows about the job --- */
 
+/* The answer to a question about the job or this rank; NULL: there is none. */
+static struct weft_pmix_request *job_fact(uint32_t rank, const char *key)
+{
+	struct weft_pmix_proc about = proc_of(rank);
+	struct weft_pmix_request *r = weft_boot_pmix_ask(&about, key, WEFT_PMIX_KNOWN);
+	if (!r)
+		return NULL;
+	if (!weft_boot_pmix_wait(r, weft_boot_pmix_deadline()))
+		no_answer(key, "is its server stopped?");
+	else if (weft_boot_pmix_status(r) == WEFT_PMIX_SUCCESS)
+		return r;
+	weft_boot_pmix_drop(r);
+	return NULL;
+}
+
 static weft_err job_number(uint32_t rank, const char *key, int lo, int hi, int *out_p)
 {
-	struct weft_pmix_value *v;
-	struct weft_pmix_proc whose = proc_of(rank);
-	if (pmix.PMIx_Get(&whose, key, NULL, 0, &v) != WEFT_PMIX_SUCCESS)
+	uint32_t n = 0;
+	struct weft_pmix_request *r = job_fact(rank, key);
+	if (!r)
 		return WEFT_ERR_NOENT;
-	uint32_t n = v->data.uint32;
-	bool good = v->type == WEFT_PMIX_UINT32 && n >= (uint32_t)lo && n <= (uint32_t)hi;
-	value_free(v);
+	bool good = weft_boot_pmix_number(r, &n) && n >= (uint32_t)lo && n <= (uint32_t)hi;
+	weft_boot_pmix_drop(r);
 	if (!good)
 		return WEFT_ERR_PROTO;
 	*out_p = (int)n;
@@ -438,13 +185,12 @@ static weft_err read_locals(const char *text)
 
 static void learn_locals(void)
 {
-	struct weft_pmix_value *v;
-	struct weft_pmix_proc job = proc_of(WEFT_PMIX_RANK_WILDCARD);
-	if (pmix.PMIx_Get(&job, "pmix.lpeers", NULL, 0, &v) != WEFT_PMIX_SUCCESS)
+	struct weft_pmix_request *r = job_fact(WEFT_PMIX_RANK_WILDCARD, "pmix.lpeers");
+	if (!r)
 		return;
-	if (v->type != WEFT_PMIX_STRING || !v->data.string || read_locals(v->data.string))
+	if (!weft_boot_pmix_text(r) || read_locals(weft_boot_pmix_text(r)))
 		weft_info("PMIx: the list of this node's ranks makes no sense");
-	value_free(v);
+	weft_boot_pmix_drop(r);
 }
 
 static int locals(const int **ranks_p)
@@ -539,20 +285,35 @@ static void results_free(struct weft_pmix_info *results, size_t n)
 	free(results);
 }
 
+struct query {
+	char key[32], name[WEFT_PSET_NAME_MAX]; /* name: of a set, or empty */
+	struct weft_pmix_info *results;
+	size_t n;
+};
+
+static int make_query(void *arg)
+{
+	struct query *q = arg;
+	char *keys[] = {q->key, NULL};
+	struct weft_pmix_info which = {.key = "pmix.pset.nm", .value.type = WEFT_PMIX_STRING};
+	struct weft_pmix_query query = {
+		.keys = keys, .qualifiers = q->name[0] ? &which : NULL, .nqual = q->name[0] != 0};
+	which.value.data.string = q->name;
+	return pmix.PMIx_Query_info(&query, 1, &q->results, &q->n);
+}
+
 static void ask_members(const char *name)
 {
-	char *keys[] = {(char *)(uintptr_t) "pmix.qry.pmems", NULL};
-	struct weft_pmix_info which = {.key = "pmix.pset.nm", .value.type = WEFT_PMIX_STRING};
-	struct weft_pmix_query q = {.keys = keys, .qualifiers = &which, .nqual = 1};
-	struct weft_pmix_info *results = NULL;
-	size_t n = 0;
-	which.value.data.string = (char *)(uintptr_t)name;
-	if (pmix.PMIx_Query_info(&q, 1, &results, &n) != WEFT_PMIX_SUCCESS)
+	struct query q = {.key = "pmix.qry.pmems"};
+	snprintf(q.name, sizeof q.name, "%s", name);
+	if (weft_boot_pmix_call(make_query, &q, sizeof q) != WEFT_PMIX_SUCCESS)
 		return;
-	for (size_t i = 0; i < n; i++)
-		if (results[i].value.type == WEFT_PMIX_DATA_ARRAY && results[i].value.data.array)
-			add_members(name, results[i].value.data.array);
-	results_free(results, n);
+	for (size_t i = 0; i < q.n; i++) {
+		const struct weft_pmix_value *v = &q.results[i].value;
+		if (v->type == WEFT_PMIX_DATA_ARRAY && v->data.array)
+			add_members(name, v->data.array);
+	}
+	results_free(q.results, q.n);
 }
 
 static void each_name(const char *text)
@@ -572,20 +333,17 @@ static void each_name(const char *text)
 /* Launchers without process sets answer with an error: then there are none. */
 static weft_err psets(void)
 {
-	char *keys[] = {(char *)(uintptr_t) "pmix.qry.psets", NULL};
-	struct weft_pmix_query q = {.keys = keys};
-	struct weft_pmix_info *results = NULL;
-	size_t n = 0;
-	int status = pmix.PMIx_Query_info(&q, 1, &results, &n);
+	struct query q = {.key = "pmix.qry.psets"};
+	int status = weft_boot_pmix_call(make_query, &q, sizeof q);
 	if (status != WEFT_PMIX_SUCCESS) {
 		weft_info("PMIx: this launcher names no process sets: %s",
 			  pmix.PMIx_Error_string(status));
 		return WEFT_OK;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (results[i].value.type == WEFT_PMIX_STRING && results[i].value.data.string)
-			each_name(results[i].value.data.string);
-	results_free(results, n);
+	for (size_t i = 0; i < q.n; i++)
+		if (q.results[i].value.type == WEFT_PMIX_STRING && q.results[i].value.data.string)
+			each_name(q.results[i].value.data.string);
+	results_free(q.results, q.n);
 	return WEFT_OK;
 }
 
@@ -598,6 +356,11 @@ static const char *launcher_name(void)
 	return getenv("OMPI_COMM_WORLD_SIZE") ? "Open MPI or PRRTE, by PMIx" : "PMIx";
 }
 
+static int init(void *proc)
+{
+	return pmix.PMIx_Init(proc, NULL, 0);
+}
+
 static weft_err open_pmix(const struct weft_boot_env *env, struct weft_boot_info *info)
 {
 	info->launcher = launcher_name();
@@ -606,7 +369,12 @@ static weft_err open_pmix(const struct weft_boot_env *env, struct weft_boot_info
 	weft_err err = load();
 	if (err)
 		return err;
-	int status = pmix.PMIx_Init(&me, NULL, 0);
+	weft_boot_pmix_requests_open(&pmix);
+	int status = weft_boot_pmix_call(init, &me, sizeof me);
+	if (status == WEFT_PMIX_ERR_TIMEOUT) {
+		no_answer("the greeting", "is its server stopped?");
+		return WEFT_ERR_TIMEOUT;
+	}
 	if (status) {
 		weft_error(
 			"the PMIx launcher does not answer (%s): its server is gone, or the "
@@ -627,6 +395,7 @@ static weft_err open_pmix(const struct weft_boot_env *env, struct weft_boot_info
 		info->appnum = 0;
 	if (job_number(WEFT_PMIX_RANK_WILDCARD, "pmix.univ.size", 0, INT32_MAX, &info->universe))
 		info->universe = 0;
+	weft_boot_pmix_gets_open(&pmix, &me);
 	learn_locals();
 	listen_for_deaths();
 	return WEFT_OK;
@@ -638,7 +407,7 @@ static void close_pmix(void)
 	if (status)
 		weft_debug("no orderly end with the PMIx launcher: %s",
 			   pmix.PMIx_Error_string(status));
-	pending_free();
+	weft_boot_pmix_gets_close();
 	free(local);
 	local = NULL;
 	n_local = 0;
@@ -680,8 +449,8 @@ const struct weft_boot_service weft_boot_pmix = {
 	.fence = fence,
 	.lazy = &(const struct weft_boot_lazy){.put = put,
 					       .commit = commit,
-					       .get = get,
-					       .try_get = try_get,
+					       .get = weft_boot_pmix_get,
+					       .try_get = weft_boot_pmix_try_get,
 					       .locals = locals},
 	.psets = psets,
 	.abort = abort_pmix,

@@ -19,7 +19,13 @@ enum { /* status */
        WEFT_PMIX_SUCCESS = 0,
        WEFT_PMIX_ERR_PROC_ABORTED = -7,
        WEFT_PMIX_ERR_TIMEOUT = -24,
+       WEFT_PMIX_ERR_UNREACH = -25,
+       WEFT_PMIX_ERR_BAD_PARAM = -27,
+       WEFT_PMIX_ERR_INIT = -31,
+       WEFT_PMIX_ERR_NOMEM = -32,
        WEFT_PMIX_ERR_NOT_FOUND = -46,
+       WEFT_PMIX_ERR_NOT_SUPPORTED = -47,
+       WEFT_PMIX_ERR_LOST_CONNECTION = -61,
        WEFT_PMIX_OPERATION_SUCCEEDED = -157,
        WEFT_PMIX_ERR_PROC_TERM_WO_SYNC = -200,
        WEFT_PMIX_EVENT_NODE_DOWN = -231,
@@ -95,9 +101,6 @@ struct weft_pmix_lib {
 	int (*PMIx_Fence_nb)(const struct weft_pmix_proc *procs, size_t n,
 			     const struct weft_pmix_info *info, size_t n_info, weft_pmix_done_fn fn,
 			     void *arg);
-	int (*PMIx_Get)(const struct weft_pmix_proc *proc, const char *key,
-			const struct weft_pmix_info *info, size_t n,
-			struct weft_pmix_value **value_p);
 	int (*PMIx_Get_nb)(const struct weft_pmix_proc *proc, const char *key,
 			   const struct weft_pmix_info *info, size_t n, weft_pmix_value_fn fn,
 			   void *arg);

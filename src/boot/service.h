@@ -9,8 +9,8 @@
  *
  * Callers   the starting thread; abort: any thread.
  * Owner     one launcher per process, so a table keeps its state in its own file.
- * Blocking  open, put, get, get_many, fence and close wait for the launcher's answer, bounded by the
- *           setting init_timeout.
+ * Blocking  open, put, get, get_many, fence, psets and close wait for the launcher's answer, bounded by the
+ *           setting init_timeout; a plain space's fence waits for other ranks as long as the launcher is there.
  * Errors    each logs its cause once, with the key or request concerned; NOENT is not logged.
  */
 #ifndef WEFT_BOOT_SERVICE_H
