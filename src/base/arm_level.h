@@ -4,8 +4,8 @@
  * slot, source and driver to the bell.
  *
  * Each level rings for all that the levels below it ring for.  An unchecked level is cheaper to
- * take: it may overlook what is published in the moment of arming, so that a later call for the
- * checked level above it (weft_arm_checked) has to look once more.
+ * take: it may overlook what is published in the moment of arming, and a descriptor that was readable
+ * before, so that a later call for the checked level above it (weft_arm_checked) has to look once more.
  *
  * Callers   arm(level), under the source's mask: the thread that is about to sleep, to leave, or has
  *           woken.  OFF disarms and never fails.

@@ -71,7 +71,8 @@ static weft_err rail_arm(void *arg, enum weft_arm_level level)
 	weft_err err = r->driver->arm(r->net, held ? WEFT_ARM_OFF : level);
 	if (held)
 		return WEFT_AGAIN;
-	if (level != WEFT_ARM_OFF && !err && rail_rings(r)) {
+	/* An unchecked level may overlook something; the descriptor stays readable for the check. */
+	if (level != WEFT_ARM_OFF && !err && !weft_arm_is_unchecked(level) && rail_rings(r)) {
 		(void)r->driver->arm(r->net, WEFT_ARM_OFF);
 		err = WEFT_AGAIN;
 	}

@@ -25,6 +25,8 @@ enum weft_hub_kind {
 	WEFT_HUB_DRIVER, /* this and above: the driver's own */
 };
 
+#define WEFT_HUB_POLLS 64 /* between looks at the clock */
+
 struct weft_hub {
 	int epfd, timer_fd, wake_fd;
 	unsigned tick_ms;    /* 0: no timer runs */
@@ -79,15 +81,22 @@ void weft_net_hub_ticked(struct weft_hub *hub);
  */
 static inline bool weft_net_hub_due(struct weft_hub *hub, bool busy)
 {
-	weft_assert(hub->epfd >= 0 && hub->countdown <= 64);
+	weft_assert(hub->epfd >= 0 && hub->countdown <= WEFT_HUB_POLLS);
 	if (weft_likely(--hub->countdown > 0))
 		return false;
-	hub->countdown = 64;
+	hub->countdown = WEFT_HUB_POLLS;
 	uint64_t now = weft_cycles();
 	if (now < hub->next_cycle)
 		return false;
 	hub->next_cycle = now + (busy ? hub->every_busy : hub->every_calm);
 	return true;
+}
+
+/* weft_net_hub_due() says yes within WEFT_HUB_POLLS polls: a thread that finds what it polls for sooner
+ * makes no system call. */
+static inline void weft_net_hub_soon(struct weft_hub *hub)
+{
+	hub->next_cycle = 0;
 }
 
 /* The next weft_net_hub_due() says yes. */

@@ -17,6 +17,8 @@
 #include "comm/send/credit.h"
 #include "comm/send/send_ref.h"
 
+#define SELDOM_US 200
+
 static weft_comm_copy_step fetch_step;
 
 /* ---- receiving: ends and questions ---------------------------------------------------------- */
@@ -84,12 +86,27 @@ static void ask_sender(struct weft_req *r, enum weft_comm_route route)
 
 /* ---- receiving: copies ---------------------------------------------------------------------- */
 
+/*
+ * Is it long since the peer's last large message?  Then what both sides would run to share this one has
+ * left their caches, and so has what was measured then.
+ */
+static bool comes_seldom(struct weft_gate *g)
+{
+	uint64_t now = weft_cycles();
+	/* Relaxed, both: a hint. */
+	uint64_t last = atomic_load_explicit(&g->x_large_came, memory_order_relaxed);
+	atomic_store_explicit(&g->x_large_came, now, memory_order_relaxed);
+	return now - last > SELDOM_US * weft_cycles_per_us();
+}
+
 /* Would the sender take a part, and is REST the sooner way?  Begins to measure what is chosen. */
 static void measure_sender(struct weft_req *r, struct weft_comm_route_facts *f)
 {
 	struct weft_core_req_recv *v = weft_comm_req_recv(r);
 	size_t least = f->both_least < WEFT_SHARE_LEAST ? f->both_least : WEFT_SHARE_LEAST;
 
+	if (comes_seldom(v->gate) && f->flat)
+		least = WEFT_SHARE_OPEN * f->both_least;
 	f->sender_waits = f->readable && weft_comm_share_possible(r, least) &&
 			  weft_comm_share_sender_waits(v->gate);
 	if (!f->sender_waits) {

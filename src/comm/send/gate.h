@@ -74,6 +74,8 @@ struct weft_gate {
 	_Atomic bool x_get_works;        /* it has, once */
 	_Atomic unsigned x_share_misses; /* offers to share a copy that the peer did not take up */
 	_Atomic unsigned x_sent_under;   /* large messages of the peer that are not whole here */
+	_Atomic uint64_t
+		x_large_came; /* cycles: when the last large message of the peer was matched */
 	_Atomic(struct weft_comm_path_cost *)
 		x_path_cost;           /* what it costs to get large messages from there */
 	_Atomic uint64_t x_credit_got; /* P writes: what the peer ever gave back */

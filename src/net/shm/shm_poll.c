@@ -107,12 +107,27 @@ static __attribute__((noinline)) void owed(struct weft_shm *s)
 		weft_net_shm_ring_owed(s);
 }
 
+/* Packets of the peers that spoke last. */
+static int take_hot(struct weft_shm *s)
+{
+	int n = 0;
+	for (int i = 0; i < s->n_scan && i < WEFT_SHM_HOT; i++) {
+		struct weft_shm_link *k = &s->link[s->scan[i]];
+		if (weft_net_ring_peek(&k->rx))
+			n += weft_net_shm_link_take(s, k, TAKES_PER_LINK);
+	}
+	return n;
+}
+
 /* Polled while armed: stays armed, whatever has rung.  Looks at everything, since a sleep may
- * follow. */
+ * follow, unless a packet is found at once: then none does. */
 static int poll_armed(struct weft_shm *s)
 {
 	weft_assert(s->level != WEFT_ARM_OFF);
-	int n = housekeep(s);
+	int n = take_hot(s);
+	if (n)
+		return n;
+	n = housekeep(s);
 	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
 		owed(s);
 	/* Rung: armed as before, ahead of the look at the rings, as arm() does.  The thread that
@@ -143,11 +158,7 @@ int weft_net_shm_poll(struct weft_net *net)
 	int n = 0;
 	if (weft_unlikely(s->level != WEFT_ARM_OFF))
 		return poll_armed(s);
-	for (int i = 0; i < s->n_scan && i < WEFT_SHM_HOT; i++) {
-		struct weft_shm_link *k = &s->link[s->scan[i]];
-		if (weft_net_ring_peek(&k->rx))
-			n += weft_net_shm_link_take(s, k, TAKES_PER_LINK);
-	}
+	n += take_hot(s);
 	if (weft_unlikely(s->n_scan > WEFT_SHM_HOT))
 		n += poll_cold(s);
 	/* Relaxed: a hint; arm() looks in earnest. */
@@ -205,10 +216,15 @@ static bool has_anything(struct weft_shm *s)
 
 static void disarm(struct weft_shm *s)
 {
+	/* The eventfd is emptied by the next poll, so that a thread that would sleep can.  A thread that
+	 * had only left, and is back, finds its message first. */
+	bool empty = s->level != WEFT_ARM_ALL && weft_net_bell_level(&s->inbox->bell);
 	s->level = WEFT_ARM_OFF;
 	weft_net_bell_disarm(&s->inbox->bell);
-	/* The next poll looks at the descriptors and empties the eventfd. */
-	weft_net_hub_hurry(&s->hub);
+	if (empty)
+		weft_net_hub_soon(&s->hub);
+	else
+		weft_net_hub_hurry(&s->hub);
 }
 
 weft_err weft_net_shm_arm(struct weft_net *net, enum weft_arm_level level)
