@@ -42,6 +42,24 @@ finds changed 2 "MPI_Isend$line .to rank 1, tag 9, on MPI_COMM_WORLD.: the data 
 finds types 2 "MPI_Recv$line .tag 1, on types.: process 0 has sent 4 bytes of float, the receive means int32_t: both sides must name the same elements" \
 	"MPI_Irecv$line .tag 2, on types.: process 0 has sent 8 bytes of elements of several types, the receive means other elements of several types" \
 	"MPI_Recv_init$line .tag 5, on types.: process 0 has sent 4 bytes of float, the receive means int32_t: both sides must name the same elements"
+finds partitions 2 "MPI_Precv_init$line .tag 6.: the partitions of process 0 are 32 bytes of float, those here are int32_t"
+finds blocks_right 2
+finds blocks_right 5
+finds blocks_right 70 # more than are compared in a call
+on='collectives that do not match on'
+n='in its collective number'
+one="4 bytes of float$line" whole="4 bytes of int32_t$line"
+finds blocks_types 3 "$on blocks .different datatypes.: $n 1, MPI_Gather$line, rank 0 expects 4 bytes of int32_t of rank 1, which gives $one" \
+	"$on blocks .different datatypes.: $n 2, MPI_Gatherv$line, rank 0 expects 4 bytes of int32_t of rank 1, which gives $one" \
+	"$on blocks .different datatypes.: $n 3, MPI_Scatterv$line, rank 1 expects 4 bytes of float of rank 0, which gives $whole" \
+	"$on blocks .different datatypes.: $n 4, MPI_Allgather$line, rank 1 expects 4 bytes of int32_t of rank 1, which gives $one" \
+	"$on blocks .different datatypes.: $n 5, MPI_Alltoallw$line, rank 0 expects 4 bytes of int32_t of rank 1, which gives $one" \
+	"$on blocks .different datatypes.: $n 5, MPI_Alltoallw$line, rank 1 expects 4 bytes of float of rank 0, which gives $whole" \
+	"$on the ring .different datatypes.: $n 1, MPI_Neighbor_allgather$line, rank [02] expects 4 bytes of int32_t of rank 1, which gives $one" \
+	"$on the ring .different datatypes.: $n 1, MPI_Neighbor_allgather$line, rank 1 expects 4 bytes of float of rank [02], which gives $whole"
+finds blocks_amounts 3 "$on blocks .different amounts of data.: $n 1, MPI_Gatherv$line, rank 0 expects 8 bytes of int32_t of rank 1, which gives $whole" \
+	"$on blocks .different counts.: $n 2 rank [12] is in MPI_Reduce_scatter, 24 bytes$line, rank [01] in MPI_Reduce_scatter, 24 bytes$line" \
+	"$on both sides .different amounts of data.: $n 1, MPI_Bcast$line, rank [01] expects 4 bytes of int32_t of rank 0 of the other group, which gives 8 bytes of int32_t$line"
 left='MPI_Finalize: a communicator that MPI_Comm_dup made.* was not freed'
 finds operations 2 "collectives that do not match on operations .different operations.: in its collective number 1 rank [01] is in MPI_Allreduce, 4 bytes$line, rank [01] in MPI_Allreduce, 4 bytes$line" \
 	"collectives that do not match on operations .different datatypes.: in its collective number 2 rank [01] is in MPI_Allreduce_init, 4 bytes$line, rank [01] in MPI_Allreduce_init, 4 bytes$line" "$left"
@@ -58,6 +76,7 @@ ends() { # ends MODE RANKS PATTERN
 	[ $rc != 0 ] && [ $rc != 124 ] && grep -Eq "$3" "$work/out" || fail "$1: exit code $rc, or not named: $3"
 }
 ends order 2 "collectives that do not match on order .different calls.: .*rank 0.* in MPI_Allreduce, 4 bytes$line"
+ends blocks_order 3 "collectives that do not match on both sides .different calls.: in its collective number 1 rank 0 is in MPI_(Barrier$line, rank 0 of the other group in MPI_Allreduce, 4 bytes|Allreduce, 4 bytes$line, rank 0 of the other group in MPI_Barrier)"
 ends roots 2 "collectives that do not match on roots .different roots.: .* in MPI_Bcast, root [01], 4 bytes$line"
 WEFT_CHECK=1 "$mpiexec" -n 2 --timeout 60 "$prog" crossed >"$work/out" 2>&1 || fail "crossed: exit code $?"
 grep -Eq "check: collectives that do not match on crossed .different calls.: .*rank 0 (is )?in MPI_Iallreduce, 4 bytes$line, rank 1 in MPI_Barrier$line" "$work/out" ||

@@ -54,6 +54,155 @@ static void right(void)
 	OK(MPI_Comm_free(&c));
 }
 
+/* The members of c in two halves. */
+static MPI_Comm halves(const char *name, MPI_Comm *half_p)
+{
+	MPI_Comm inter;
+	int low = rank < size / 2;
+	OK(MPI_Comm_split(MPI_COMM_WORLD, low, rank, half_p));
+	OK(MPI_Intercomm_create(*half_p, 0, MPI_COMM_WORLD, low ? size / 2 : 0, 1, &inter));
+	OK(MPI_Comm_set_name(inter, name));
+	return inter;
+}
+
+enum { MOST = 80 };
+static int to_all[2 * MOST], of_all[2 * MOST], counts[MOST], places[MOST], bytes[MOST];
+static MPI_Datatype ints[MOST];
+
+/* Blocks of a count for each rank; half of them as pairs on the one side, and as numbers on the other. */
+static void blocks_right(void)
+{
+	MPI_Comm c = named("blocks"), half, inter = halves("both sides", &half), ring;
+	MPI_Datatype two;
+	MPI_Request r;
+	int periodic[2] = {1, 1}, dims[2] = {size, 1}, low = rank < size / 2;
+	OK(MPI_Type_contiguous(2, MPI_INT, &two));
+	OK(MPI_Type_commit(&two));
+	for (int i = 0; i < size; i++) {
+		counts[i] = 2 * (i % 2);
+		places[i] = 2 * i;
+		bytes[i] = 8 * i;
+		ints[i] = MPI_INT;
+	}
+	for (int i = 0; i < 3; i++) {
+		OK(MPI_Gatherv(to_all, rank % 2, two, of_all, counts, places, MPI_INT, i % 2, c));
+		OK(MPI_Scatterv(to_all, counts, places, MPI_INT, of_all, rank % 2, two, i % 2, c));
+		OK(MPI_Scatterv(to_all, counts, places, MPI_INT, rank ? of_all : MPI_IN_PLACE,
+				counts[rank], MPI_INT, 0, c));
+		OK(MPI_Iallgatherv(to_all, rank % 2, two, of_all, counts, places, MPI_INT, c, &r));
+		OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+		OK(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, of_all, counts, places,
+				  MPI_INT, c));
+		for (int k = 0; k < size; k++)
+			counts[k] = 2;
+		OK(MPI_Alltoallw(to_all, counts, bytes, ints, of_all, counts, bytes, ints, c));
+		OK(MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_INT, of_all, counts, places, MPI_INT,
+				 c));
+		OK(MPI_Allgather(to_all, 1, two, of_all, 2, MPI_INT, c));
+		OK(MPI_Reduce_scatter(to_all, of_all, counts, MPI_INT, MPI_SUM, c));
+		for (int k = 0; k < size; k++)
+			counts[k] = 2 * (k % 2);
+		int root = low ? rank ? MPI_PROC_NULL : MPI_ROOT : 0;
+		OK(MPI_Bcast(to_all, 1, two, root, inter));
+		OK(MPI_Gather(to_all, 1, two, of_all, 2, MPI_INT, root, inter));
+		OK(MPI_Allgather(to_all, low + 1, MPI_INT, of_all, !low + 1, MPI_INT, inter));
+		OK(MPI_Reduce(to_all, of_all, 1, MPI_INT, MPI_SUM, root, inter));
+		OK(MPI_Barrier(inter));
+	}
+	OK(MPI_Cart_create(c, 2, dims, periodic, 0, &ring));
+	OK(MPI_Neighbor_allgather(to_all, 1, two, of_all, 2, MPI_INT, ring));
+	for (int i = 0; i < 4; i++)
+		counts[i] = 1 + i / 2; /* more along the dimension of length one */
+	OK(MPI_Neighbor_alltoallv(to_all, counts, places, MPI_INT, of_all, counts, places, MPI_INT,
+				  ring));
+	OK(MPI_Comm_free(&ring));
+	OK(MPI_Comm_free(&inter));
+	OK(MPI_Comm_free(&half));
+	OK(MPI_Type_free(&two));
+	OK(MPI_Comm_free(&c));
+}
+
+/* Rank 1 gives and takes floats, of the same size, where the others expect numbers. */
+static void blocks_types(void)
+{
+	MPI_Comm c = named("blocks"), ring;
+	MPI_Datatype mine = rank == 1 ? MPI_FLOAT : MPI_INT;
+	int periodic = 1;
+	for (int i = 0; i < size; i++) {
+		counts[i] = 1;
+		places[i] = i;
+		bytes[i] = 4 * i;
+		ints[i] = MPI_INT;
+	}
+	OK(MPI_Gather(to_all, 1, mine, of_all, 1, MPI_INT, 0, c));
+	OK(MPI_Gatherv(to_all, 1, mine, of_all, counts, places, MPI_INT, 0, c));
+	OK(MPI_Scatterv(to_all, counts, places, MPI_INT, of_all, 1, mine, 0, c));
+	OK(MPI_Allgather(to_all, 1, mine, of_all, 1, MPI_INT, c));
+	if (rank == 1)
+		ints[0] = MPI_FLOAT; /* to rank 0, and from it */
+	OK(MPI_Alltoallw(to_all, counts, bytes, ints, of_all, counts, bytes, ints, c));
+	OK(MPI_Cart_create(c, 1, &size, &periodic, 0, &ring));
+	OK(MPI_Comm_set_name(ring, "the ring"));
+	OK(MPI_Neighbor_allgather(to_all, 1, mine, of_all, 1, mine, ring));
+	OK(MPI_Comm_free(&ring));
+	OK(MPI_Comm_free(&c));
+}
+
+/* Another amount for the root than it expects, or in the array of counts; the calls may fail. */
+static void blocks_amounts(void)
+{
+	MPI_Comm c = named("blocks"), half, inter = halves("both sides", &half);
+	int low = rank < size / 2;
+	OK(MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN));
+	OK(MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN));
+	for (int i = 0; i < size; i++) {
+		counts[i] = 2;
+		places[i] = 2 * i;
+	}
+	(void)MPI_Gatherv(to_all, rank == 1 ? 1 : 2, MPI_INT, of_all, counts, places, MPI_INT, 0,
+			  c);
+	if (rank == 1) {
+		counts[0] = 1;
+		counts[1] = 3;
+	}
+	(void)MPI_Reduce_scatter(to_all, of_all, counts, MPI_INT, MPI_SUM, c);
+	(void)MPI_Bcast(to_all, 2 - !low, MPI_INT, low ? rank ? MPI_PROC_NULL : MPI_ROOT : 0,
+			inter);
+	OK(MPI_Comm_free(&inter));
+	OK(MPI_Comm_free(&half));
+	OK(MPI_Comm_free(&c));
+}
+
+/* Of two sides of an intercommunicator one gathers, and one scatters. */
+static void blocks_order(void)
+{
+	MPI_Comm half, inter = halves("both sides", &half);
+	if (rank < size / 2)
+		MPI_Barrier(inter);
+	else
+		MPI_Allreduce(to_all, of_all, 1, MPI_INT, MPI_SUM, inter);
+	MPI_Barrier(inter);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void partitions(void)
+{
+	MPI_Request r;
+	for (int i = 0; i < 2 && rank < 2; i++) { /* right, then as floats */
+		if (rank == 0)
+			OK(MPI_Psend_init(to_all, 4, 2, i ? MPI_FLOAT : MPI_INT, 1, 6,
+					  MPI_COMM_WORLD, MPI_INFO_NULL, &r));
+		else
+			OK(MPI_Precv_init(of_all, 2, 4, MPI_INT, 0, 6, MPI_COMM_WORLD,
+					  MPI_INFO_NULL, &r));
+		OK(MPI_Start(&r));
+		if (rank == 0)
+			OK(MPI_Pready_range(0, 3, r));
+		OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+		OK(MPI_Request_free(&r));
+	}
+}
+
 static void leaks(void)
 {
 	MPI_Datatype t;
@@ -318,6 +467,11 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} all[] = {{"right", right},
+		   {"blocks_right", blocks_right},
+		   {"blocks_types", blocks_types},
+		   {"blocks_amounts", blocks_amounts},
+		   {"blocks_order", blocks_order},
+		   {"partitions", partitions},
 		   {"leaks", leaks},
 		   {"freed", freed},
 		   {"overlap", overlap},

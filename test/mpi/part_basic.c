@@ -168,13 +168,14 @@ static void with_large_layouts(void)
 {
 	enum { N = 90000 };
 	int *out = calloc(2 * N, sizeof *out), *in = calloc(2 * N, sizeof *in);
-	MPI_Datatype two, odd;
+	MPI_Datatype two, five, odd;
 	MPI_Request req[2];
 
 	OK(MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &two));
 	OK(MPI_Type_commit(&two));
-	OK(MPI_Type_vector(5, 1, 2, MPI_INT, &odd));
-	OK(MPI_Type_create_resized(odd, 0, 10 * sizeof(int), &odd));
+	OK(MPI_Type_vector(5, 1, 2, MPI_INT, &five));
+	OK(MPI_Type_create_resized(five, 0, 10 * sizeof(int), &odd));
+	OK(MPI_Type_free(&five));
 	OK(MPI_Type_commit(&odd));
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < N; i++)

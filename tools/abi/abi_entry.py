@@ -89,7 +89,7 @@ WAITS_WITH_FILE = re.compile(
     r"(read|write)_ordered(_begin|_end)?)(_c)?$")
 # What WEFT_CHECK looks at.
 CHECKED_COLLECTIVES = re.compile(
-    r"^MPI_I?(allgather|alltoall|barrier|bcast|exscan|gather|scatter|reduce(_scatter)?(_block)?|allreduce|scan)[vw]?(_init)?(_c)?$",
+    r"^MPI_I?(neighbor_(allgather|alltoall)|allgather|alltoall|barrier|bcast|exscan|gather|scatter|reduce(_scatter)?(_block)?|allreduce|scan)[vw]?(_init)?(_c)?$",
     re.I)
 # All members give as much.
 CHECKED_AMOUNTS = re.compile(r"^MPI_I?(bcast|exscan|reduce(_scatter_block)?|allreduce|scan)(_init)?(_c)?$", re.I)
@@ -365,6 +365,8 @@ class Entry:
                 last.append(f"weft_mpi_check_started({where}, {data}, *request);")
             else:
                 first.append(f"weft_mpi_check_used({where}, {data});")
+        if f.name == "MPI_Precv_init":
+            first.append(f"weft_mpi_check_place_said({where}, buf);")
         if not f.has("partitions"):
             first += [f"weft_mpi_check_message({where}, {m});" for m in self.messages()]
         return "".join(f"\t\t{c}\n" for c in first), "".join(f"\t\t\t{c}\n" for c in last)

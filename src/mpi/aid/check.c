@@ -187,17 +187,23 @@ static void sign(void *arg, enum weft_basic basic, size_t n)
 
 uint64_t weft_mpi_check_signature(MPI_Count count, MPI_Datatype type, uint64_t *bytes_p)
 {
-	struct weft_mpi_type *t = weft_mpi_type_of(type);
+	const struct weft_mpi_type *t = weft_mpi_type_of(type);
+	return weft_mpi_check_layout_signature(count, t ? t->layout : NULL, bytes_p);
+}
+
+uint64_t weft_mpi_check_layout_signature(MPI_Count count, const struct weft_type *t,
+					 uint64_t *bytes_p)
+{
 	struct signing s = {.hash = 1};
 	*bytes_p = 0;
-	if (!t || !t->layout || count <= 0)
+	if (!t || count <= 0)
 		return 0;
-	*bytes_p = (uint64_t)count * t->layout->size;
-	if (t->layout->sig->kind == WEFT_SIG_BASIC) {
-		sign(&s, (enum weft_basic)t->layout->sig->basic, t->layout->sig->n * (size_t)count);
+	*bytes_p = (uint64_t)count * t->size;
+	if (t->sig->kind == WEFT_SIG_BASIC) {
+		sign(&s, (enum weft_basic)t->sig->basic, t->sig->n * (size_t)count);
 	} else {
 		for (MPI_Count i = 0; i < count; i++)
-			weft_data_sig_walk(t->layout->sig, sign, &s);
+			weft_data_sig_walk(t->sig, sign, &s);
 	}
 	sign_run(&s);
 	return s.hash;

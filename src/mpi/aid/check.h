@@ -67,6 +67,11 @@ void weft_mpi_check_pair_init(void);
 void weft_mpi_check_message(const char *call, const void *site, bool send, const void *buf,
 			    MPI_Count count, MPI_Datatype type);
 void weft_mpi_check_message_over(void);
+/* That call receives into buf, whatever says so later. */
+void weft_mpi_check_place_said(const char *call, const void *site, const void *buf);
+/* Both sides of partitioned communication have met, of so many bytes each; base: the receiver's. */
+void weft_mpi_check_part(const void *base, int peer, int tag, uint64_t bytes, uint32_t theirs,
+			 uint32_t ours) __attribute__((cold));
 /* What was said of the message in this call is that of a request, which starts it later: now it is made, now it
  * starts. */
 void weft_mpi_check_message_keep(struct weft_mpi_request *r) __attribute__((cold));
@@ -77,12 +82,21 @@ void weft_mpi_check_message_start(const struct weft_mpi_request *r) __attribute_
 void weft_mpi_check_coll(const char *call, const void *site, MPI_Comm comm, int root,
 			 MPI_Count count, MPI_Datatype type, MPI_Op op);
 /* The call that the thread has just announced by check_coll is good, and begins: where checking. */
-void weft_mpi_check_coll_begin(struct weft_mpi_comm *c) __attribute__((cold));
+struct weft_mpi_coll_call;
+void weft_mpi_check_coll_begin(struct weft_mpi_coll_call *k) __attribute__((cold));
 /* It is not good, and does not begin. */
 void weft_mpi_check_coll_refused(void);
 /* Before comm is freed: its notes have been compared. */
 void weft_mpi_check_coll_end(MPI_Comm comm);
 void weft_mpi_check_coll_fini(void);
+/* check_blocks.c: does each member give what each other one expects of it?  `number` counts the communicator's collectives. */
+void weft_mpi_check_blocks(const struct weft_mpi_coll_call *k, const char *call, const void *site,
+			   uint32_t number);
+/* Tags in a communicator's context for collectives: above those of communicators that are being made, which count one by
+ * one. */
+#define WEFT_MPI_CHECK_TAG_NOTE 0x1c000000
+#define WEFT_MPI_CHECK_TAG_BLOCK 0x1e000000
+#define WEFT_MPI_CHECK_TAG_MASK 0x01ffffffu
 
 /* ---- windows (check_win.c) --------------------------------------------------------------------- */
 struct weft_mpi_win;
@@ -110,5 +124,12 @@ void weft_mpi_check_win_wait(struct weft_mpi_win *w) __attribute__((cold));
 const char *weft_mpi_check_comm(MPI_Comm comm);
 /* Bytes and a hash of the signature of count elements of type. */
 uint64_t weft_mpi_check_signature(MPI_Count count, MPI_Datatype type, uint64_t *bytes_p);
+struct weft_type;
+uint64_t weft_mpi_check_layout_signature(MPI_Count count, const struct weft_type *t,
+					 uint64_t *bytes_p);
+/* The same in short (comm/sign.h), 0: no elements; and what its elements are called. */
+uint32_t weft_mpi_check_layout_sign(MPI_Count count, const struct weft_type *t);
+uint32_t weft_mpi_check_sign(MPI_Count count, MPI_Datatype type);
+const char *weft_mpi_check_elements(uint32_t sign);
 
 #endif

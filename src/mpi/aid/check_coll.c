@@ -4,20 +4,19 @@
  * operation and amount of data?
  *
  * Each member sends a note about its call to its right neighbour in the communicator and compares that of its left one with
- * its own, whenever it comes: no call waits for that, so a program that hangs for such a mistake is told, too.
+ * its own, whenever it comes: no call waits for that, so a program that hangs for such a mistake is told, too.  In an
+ * intercommunicator the first members of both groups are neighbours, and the groups are no rings.  What one member gives
+ * and another expects is compared by check_blocks.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "mpi/aid/check.h"
-#include "task/task.h"
-
-/* Above the tags of communicators that are being made, which count one by one. */
-#define TAG_NOTE 0x1c000000
-#define TAG_MASK 0x03ffffff
+#include "mpi/aid/check_talk.h"
+#include "mpi/coll/coll_call.h"
 
 struct coll_note {
 	uint64_t bytes, signature, place;
+	uint64_t counts; /* a hash of them, where all members name the same */
 	uint32_t number;
 	int32_t root;
 	uint64_t op; /* a predefined handle; 1: the user's, 0: none */
@@ -25,18 +24,12 @@ struct coll_note {
 };
 
 struct compare {
-	struct weft_req recv, send;
+	struct weft_mpi_check_talk talk;
 	struct coll_note mine, theirs;
-	struct weft_mpi_comm *comm; /* NULL: it has been freed */
 	int rank, left;
+	bool across; /* the left one is of the other group */
 	char name[MPI_MAX_OBJECT_NAME];
-	_Atomic int x_left; /* ends of messages to come */
-	struct compare *next;
-	bool over;
 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct compare *list; /* under lock: all that are not freed */
 
 static void describe(const struct coll_note *n, char *text, size_t size)
 {
@@ -51,22 +44,28 @@ static void describe(const struct coll_note *n, char *text, size_t size)
 	snprintf(text + at, size - (size_t)at, "%s", place);
 }
 
-static const char *difference(const struct coll_note *a, const struct coll_note *b)
+/* across: of two groups, which have other roots and amounts each. */
+static const char *difference(const struct coll_note *a, const struct coll_note *b, bool across)
 {
 	if (strcmp(a->call, b->call) != 0)
 		return "calls";
-	if (a->root != b->root)
+	if (!across && a->root != b->root)
 		return "roots";
-	if (a->op != b->op)
+	if (a->op != b->op && (!across || (a->op && b->op)))
 		return "operations";
+	if (across)
+		return NULL;
 	if (a->bytes != b->bytes)
 		return "amounts of data";
+	if (a->counts != b->counts)
+		return "counts";
 	return a->signature != b->signature ? "datatypes" : NULL;
 }
 
-static void judge(const struct compare *k)
+static void judge(const struct weft_mpi_check_talk *t)
 {
-	const char *what = difference(&k->mine, &k->theirs);
+	const struct compare *k = (const struct compare *)t;
+	const char *what = difference(&k->mine, &k->theirs, k->across);
 	char mine[240], theirs[240];
 	if (!what)
 		return;
@@ -74,52 +73,9 @@ static void judge(const struct compare *k)
 	describe(&k->theirs, theirs, sizeof theirs);
 	weft_mpi_check_report(
 		"collectives that do not match on %s (different %s): in its collective "
-		"number %u rank %d is in %s, rank %d in %s",
-		k->name, what, k->mine.number, k->rank, mine, k->left, theirs);
-}
-
-static void message_over(struct weft_req *req, void *arg)
-{
-	struct compare *k = arg;
-	if (req == &k->recv && !req->status.err && !req->status.cancelled &&
-	    req->status.bytes == sizeof k->theirs)
-		judge(k);
-	/* Release: the one that frees it has our accesses behind it. */
-	atomic_fetch_sub_explicit(&k->x_left, 1, memory_order_acq_rel);
-}
-
-/* Frees those whose messages are over; true: there are others, of c or of any (NULL). */
-static bool sweep(const struct weft_mpi_comm *c)
-{
-	bool others = false;
-	pthread_mutex_lock(&lock);
-	for (struct compare **at = &list; *at;) {
-		struct compare *k = *at;
-		if (!atomic_load_explicit(&k->x_left, memory_order_acquire)) {
-			*at = k->next;
-			free(k);
-			continue;
-		}
-		others |= !c || k->comm == c;
-		at = &k->next;
-	}
-	pthread_mutex_unlock(&lock);
-	return others;
-}
-
-static bool start(struct compare *k, bool send, int peer)
-{
-	struct weft_req *req = send ? &k->send : &k->recv;
-	struct weft_buf b = send ? weft_data_buf_flat(&k->mine, sizeof k->mine)
-				 : weft_data_buf_flat(&k->theirs, sizeof k->theirs);
-	int tag = TAG_NOTE | (int)(k->mine.number & TAG_MASK);
-	weft_comm_req_init(req, message_over, k);
-	weft_err err =
-		send ? weft_comm_core_isend(req, k->comm->coll, peer, tag, &b, WEFT_SEND_STANDARD)
-		     : weft_comm_core_irecv(req, k->comm->coll, peer, tag, &b);
-	if (err)
-		atomic_fetch_sub_explicit(&k->x_left, 1, memory_order_acq_rel);
-	return !err;
+		"number %u rank %d is in %s, rank %d%s in %s",
+		k->name, what, k->mine.number, k->rank, mine, k->left,
+		k->across ? " of the other group" : "", theirs);
 }
 
 static uint64_t op_of(MPI_Op op)
@@ -156,16 +112,44 @@ void weft_mpi_check_coll_refused(void)
 	announced.call = NULL;
 }
 
-static void describe_mine(struct coll_note *n, uint32_t number)
+/* A group of an intercommunicator that holds the root names it by other values on each member. */
+static int root_of(const struct weft_mpi_comm *c)
+{
+	return c->inter && announced.root < 0 ? -1 : announced.root;
+}
+
+static uint64_t mixed(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 29;
+}
+
+/* MPI_Reduce_scatter wants one array of counts on all members. */
+static void describe_counts(struct coll_note *n, const struct weft_coll_args *a, int size)
+{
+	uint64_t total = 0;
+
+	n->signature = weft_mpi_check_layout_signature(1, a->rtype, &n->bytes);
+	for (int r = 0; r < size; r++) {
+		n->counts = mixed(n->counts, (uint64_t)a->rcounts[r]);
+		total += (uint64_t)a->rcounts[r];
+	}
+	n->bytes *= total;
+}
+
+static void describe_mine(struct coll_note *n, uint32_t number, const struct weft_mpi_coll_call *k)
 {
 	size_t length = strlen(announced.call);
+	bool data = announced.root != MPI_PROC_NULL && announced.root != MPI_ROOT;
 	*n = (struct coll_note){.number = number,
-				.root = announced.root,
+				.root = root_of(k->comm),
 				.op = op_of(announced.op),
 				.place = weft_mpi_check_offset(announced.site),
 				.bytes = UINT64_MAX};
-	if (announced.count >= 0)
+	if (announced.count >= 0 && data)
 		n->signature = weft_mpi_check_signature(announced.count, announced.type, &n->bytes);
+	if (k->a.kind == WEFT_COLL_REDUCE_SCATTER && !k->comm->inter)
+		describe_counts(n, &k->a, k->comm->size);
 	if (length > 2 && strcmp(announced.call + length - 2, "_c") == 0)
 		length -= 2; /* the same collective */
 	if (length >= sizeof n->call)
@@ -173,63 +157,70 @@ static void describe_mine(struct coll_note *n, uint32_t number)
 	memcpy(n->call, announced.call, length);
 }
 
-void weft_mpi_check_coll_begin(struct weft_mpi_comm *c)
+/* The neighbours' processes; -1: there is none. */
+static int left_process(const struct weft_mpi_comm *c, int left)
 {
-	if (!announced.call || c->inter || c->size < 2)
-		return;
+	if (!c->inter)
+		return weft_mpi_comm_peer(c, left);
+	return c->rank ? c->group->world[left] : weft_mpi_comm_peer(c, 0);
+}
+
+static void compare_with_left(struct weft_mpi_coll_call *call, uint32_t number)
+{
+	struct weft_mpi_comm *c = call->comm;
 	struct compare *k = calloc(1, sizeof *k);
-	(void)sweep(c);
-	uint32_t n = ++c->checked;
+
 	if (!k)
 		return;
-	k->comm = c;
+	k->talk.comm = c;
+	k->talk.judge = judge;
 	k->rank = c->rank;
-	k->left = (c->rank + c->size - 1) % c->size;
-	describe_mine(&k->mine, n);
+	k->across = c->inter && !c->rank;
+	k->left = k->across ? 0 : (c->rank + c->size - 1) % c->size;
+	describe_mine(&k->mine, number, call);
 	snprintf(k->name, sizeof k->name, "%s", weft_mpi_check_comm(announced.comm));
+	int tag = WEFT_MPI_CHECK_TAG_NOTE | (int)(number & WEFT_MPI_CHECK_TAG_MASK);
+	int right = (c->rank + 1) % c->size, from = left_process(c, k->left), to;
+	if (!c->inter)
+		to = weft_mpi_comm_peer(c, right);
+	else
+		to = right ? c->group->world[right] : -1;
+	if (k->across) {
+		/* The first talks to two: to the other group's first, and below to its own next. */
+		struct compare *next = right ? calloc(1, sizeof *next) : NULL;
+		if (next) {
+			*next = *k;
+			weft_mpi_check_talk_start(&next->talk, tag, to, &next->mine, -1,
+						  &next->theirs, sizeof next->mine);
+		}
+		to = from;
+	}
+	weft_mpi_check_talk_start(&k->talk, tag, to, &k->mine, from, &k->theirs, sizeof k->mine);
+}
+
+void weft_mpi_check_coll_begin(struct weft_mpi_coll_call *k)
+{
+	struct weft_mpi_comm *c = k->comm;
+
+	if (!announced.call || (!c->inter && c->size < 2))
+		return;
+	(void)weft_mpi_check_talk_sweep(c);
+	uint32_t n = ++c->checked;
+	compare_with_left(k, n);
+	weft_mpi_check_blocks(k, announced.call, announced.site, n);
 	announced.call = NULL;
-	atomic_store_explicit(&k->x_left, 2, memory_order_relaxed); /* published by the lock */
-	pthread_mutex_lock(&lock);
-	k->next = list;
-	list = k;
-	pthread_mutex_unlock(&lock);
-	(void)start(k, false, weft_mpi_comm_peer(c, k->left));
-	(void)start(k, true, weft_mpi_comm_peer(c, (c->rank + 1) % c->size));
 }
 
 void weft_mpi_check_coll_end(MPI_Comm comm)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
-	if (!weft_mpi_checking || !c || c->inter)
-		return;
-	/* Ends: every member has sent as many notes when it frees the communicator. */
-	while (sweep(c))
-		weft_engine_poll();
+	if (weft_mpi_checking && c)
+		weft_mpi_check_talk_end(c);
 }
 
 void weft_mpi_check_coll_fini(void)
 {
 	/* All members are in MPI_Finalize: notes that are to come are under way.  A member that has called fewer
 	 * collectives has sent fewer. */
-	uint64_t until = weft_clock_ns() + 50 * 1000000u;
-	while (sweep(NULL) && weft_clock_ns() < until)
-		weft_engine_poll();
-	pthread_mutex_lock(&lock);
-	for (struct compare *k = list; k; k = k->next)
-		k->over = true;
-	pthread_mutex_unlock(&lock);
-	for (bool some = true; some;) {
-		struct compare *k;
-		pthread_mutex_lock(&lock);
-		for (k = list; k && !k->over; k = k->next)
-			;
-		if (k)
-			k->over = false;
-		pthread_mutex_unlock(&lock);
-		some = k != NULL;
-		if (k && atomic_load_explicit(&k->x_left, memory_order_acquire))
-			(void)weft_comm_recv_cancel(&k->recv);
-	}
-	while (sweep(NULL)) /* ends: receives are cancelled, sends are small */
-		weft_engine_poll();
+	weft_mpi_check_talk_end(NULL);
 }

@@ -28,19 +28,24 @@ static const char *const basic_name[WEFT_BASIC_COUNT] = {
 #undef WEFT_BASIC
 };
 
-static uint32_t sign_of(MPI_Count count, MPI_Datatype type)
+uint32_t weft_mpi_check_layout_sign(MPI_Count count, const struct weft_type *t)
 {
-	const struct weft_mpi_type *t = weft_mpi_type_of(type);
 	uint64_t bytes;
 
-	/* Packed data may be received as what it is, and the reverse. */
-	if (!t || !t->layout || type == MPI_PACKED || count <= 0 || !t->layout->size)
+	if (!t || count <= 0 || !t->size)
 		return 0;
-	const struct weft_sig *s = t->layout->sig;
-	if (s->kind == WEFT_SIG_BASIC)
-		return (uint32_t)(s->basic + 1u) << 24;
+	if (t->sig->kind == WEFT_SIG_BASIC)
+		return (uint32_t)(t->sig->basic + 1u) << 24;
 	return WEFT_SIGN_MIXED << 24 |
-	       ((uint32_t)weft_mpi_check_signature(count, type, &bytes) & WEFT_SIGN_HASH);
+	       ((uint32_t)weft_mpi_check_layout_signature(count, t, &bytes) & WEFT_SIGN_HASH);
+}
+
+uint32_t weft_mpi_check_sign(MPI_Count count, MPI_Datatype type)
+{
+	const struct weft_mpi_type *t = weft_mpi_type_of(type);
+
+	/* Packed data may be received as what it is, and the reverse. */
+	return t && type != MPI_PACKED ? weft_mpi_check_layout_sign(count, t->layout) : 0;
 }
 
 static void say_place(const char *call, const void *site, const void *base)
@@ -58,16 +63,22 @@ static void say_place(const char *call, const void *site, const void *base)
 	pthread_mutex_unlock(&lock);
 }
 
+void weft_mpi_check_place_said(const char *call, const void *site, const void *buf)
+{
+	if (weft_mpi_checking)
+		say_place(call, site, buf);
+}
+
 void weft_mpi_check_message(const char *call, const void *site, bool send, const void *buf,
 			    MPI_Count count, MPI_Datatype type)
 {
 	if (!weft_mpi_checking)
 		return;
 	if (send) {
-		weft_comm_sign_next.send = sign_of(count, type);
+		weft_comm_sign_next.send = weft_mpi_check_sign(count, type);
 		return;
 	}
-	weft_comm_sign_next.recv = sign_of(count, type);
+	weft_comm_sign_next.recv = weft_mpi_check_sign(count, type);
 	say_place(call, site, buf);
 }
 
@@ -117,7 +128,7 @@ static void find_place(const void *base, const char **call_p, const void **site_
 	pthread_mutex_unlock(&lock);
 }
 
-static const char *elements(uint32_t sign)
+const char *weft_mpi_check_elements(uint32_t sign)
 {
 	unsigned basic = (sign >> 24) - 1;
 	return sign >> 24 == WEFT_SIGN_MIXED ? "elements of several types"
@@ -138,9 +149,28 @@ static void differs(const struct weft_req *recv, const char *comm, int peer, int
 		"%s%s (tag %d, on %s): process %d has sent %llu bytes of %s, the receive means "
 		"%s%s: both sides must name the same elements",
 		call, where, tag, comm[0] ? comm : "an unnamed communicator", peer,
-		(unsigned long long)bytes, elements(theirs),
+		(unsigned long long)bytes, weft_mpi_check_elements(theirs),
 		theirs >> 24 == WEFT_SIGN_MIXED && ours >> 24 == WEFT_SIGN_MIXED ? "other " : "",
-		elements(ours));
+		weft_mpi_check_elements(ours));
+}
+
+void weft_mpi_check_part(const void *base, int peer, int tag, uint64_t bytes, uint32_t theirs,
+			 uint32_t ours)
+{
+	char where[WEFT_CHECK_PLACE];
+	const char *call;
+	const void *site;
+
+	if (!theirs || theirs == ours || !bytes)
+		return;
+	find_place(base, &call, &site);
+	weft_mpi_check_place(site, where, sizeof where);
+	weft_mpi_check_report(
+		"%s%s (tag %d): the partitions of process %d are %llu bytes of %s, those "
+		"here are %s%s: both sides must name the same elements",
+		site ? call : "MPI_Precv_init", where, tag, peer, (unsigned long long)bytes,
+		weft_mpi_check_elements(theirs), theirs >> 24 == ours >> 24 ? "other " : "",
+		weft_mpi_check_elements(ours));
 }
 
 void weft_mpi_check_pair_init(void)

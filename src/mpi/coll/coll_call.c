@@ -163,7 +163,7 @@ static __attribute__((noinline)) int run(struct weft_mpi_coll_call *k)
 	if (weft_unlikely(same_buffer(k)))
 		return weft_mpi_coll_refuse(k, weft_mpi_coll_same_buffer());
 	if (weft_unlikely(weft_mpi_checking))
-		weft_mpi_check_coll_begin(k->comm);
+		weft_mpi_check_coll_begin(k);
 	group_of(k->comm, k->a.kind, false, &g);
 	weft_err err = weft_coll_blocking(&g, &k->a);
 	if (err == WEFT_AGAIN) {
@@ -272,7 +272,7 @@ static int request_make(struct weft_mpi_coll_call *k, bool persistent, MPI_Reque
 	if (weft_unlikely(same_buffer(k)))
 		return weft_mpi_coll_refuse(k, weft_mpi_coll_same_buffer());
 	if (weft_unlikely(weft_mpi_checking))
-		weft_mpi_check_coll_begin(k->comm);
+		weft_mpi_check_coll_begin(k);
 	struct weft_coll *c = build(k, persistent, &err);
 	coll_drop(k);
 	if (!c)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/aid/check.h"
+
 #include "mpi/comm/comm_int.h"
 #include "mpi/comm/domain.h"
 #include "mpi/p2p/request.h"
@@ -145,6 +147,9 @@ int weft_mpi_part_make(struct weft_mpi_part_pool *pool, const struct weft_mpi_pa
 	s->rank = a->rank;
 	s->peer = a->rank == MPI_PROC_NULL ? -1 : weft_mpi_comm_peer(a->comm, a->rank);
 	s->tag = a->tag;
+	s->sign = weft_mpi_checking
+			  ? weft_mpi_check_sign(a->count * (MPI_Count)a->partitions, a->type)
+			  : 0;
 	/* Relaxed: the caller alone has it. */
 	atomic_store_explicit(&s->x_refs, s->peer < 0 ? 1 : 2, memory_order_relaxed);
 	weft_mpi_p2p_hold(r, &d.whole, a->type);

@@ -34,7 +34,7 @@
 struct weft_mpi_part_match {
 	uint32_t chan, serial; /* of the sender */
 	uint32_t parts;
-	uint32_t zero;
+	uint32_t sign; /* WEFT_CHECK: of all partitions together (comm/sign.h), or 0 */
 	uint64_t part_bytes;
 };
 
@@ -78,6 +78,7 @@ struct weft_mpi_part {
 	struct weft_ctx *match_ctx, *ctx;
 	int peer; /* process; -1: MPI_PROC_NULL */
 	int rank, tag;
+	uint32_t sign;               /* WEFT_CHECK: of the data, or 0 */
 	struct weft_completion done; /* of the round */
 	_Atomic int x_err;           /* weft_err of the round: the first */
 	/* Of the round: what is open.  1 while not all is posted, and 1 for each message under way. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/aid/check.h"
 #include "mpi/error.h"
 #include "mpi/p2p/request.h"
 #include "task/task.h"
@@ -300,6 +301,9 @@ static void match_comes(struct weft_req *req, void *arg)
 	if (__builtin_mul_overflow(p->sender_bytes, p->sender_parts, &bytes) ||
 	    bytes != s->d.whole.bytes)
 		p->go.err = WEFT_ERR_TRUNC;
+	if (weft_unlikely(s->sign) && !p->match_err && !p->go.err)
+		weft_mpi_check_part(s->d.whole.base, s->peer, s->tag, bytes, s->match.sign,
+				    s->sign);
 	/* Does a partition of theirs end within one of ours? */
 	if (!p->match_err && !p->go.err && !p->x_got && s->d.bytes &&
 	    p->sender_bytes % s->d.bytes) {

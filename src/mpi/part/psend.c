@@ -353,6 +353,7 @@ int weft_mpi_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Da
 		s->match = (struct weft_mpi_part_match){.chan = s->chan,
 							.serial = s->serial,
 							.parts = s->d.parts,
+							.sign = s->sign,
 							.part_bytes = s->d.bytes};
 		struct weft_buf msg = weft_data_buf_flat(&s->match, sizeof(s->match));
 		weft_comm_req_init(&s->match_req, match_sent, s);
