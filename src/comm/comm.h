@@ -227,9 +227,10 @@ void weft_comm_send_cancel(struct weft_req *req, struct weft_ctx *ctx, int peer,
 /* Cancels a receive that is not matched yet.  True: it completes as cancelled. */
 bool weft_comm_recv_cancel(struct weft_req *req);
 
-/* Looks, does not take.  Polls once when nothing is there.  True: *st holds peer, tag, bytes. */
+/* Looks, does not take.  Polls once when nothing is there.  True: *st holds peer, tag, bytes; or an error, as no message
+ * of peer is there, and none can come any more. */
 bool weft_comm_core_iprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st);
-/* Takes the message out of matching. */
+/* Takes the message out of matching; NULL with an error. */
 bool weft_comm_core_improbe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
 			    struct weft_status *st);
 weft_err weft_comm_core_imrecv(struct weft_req *req, struct weft_msg *msg,

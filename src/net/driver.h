@@ -262,6 +262,11 @@ struct weft_driver {
 	 * connection yet, down() comes soon; one that is up tells its end by itself.
 	 */
 	void (*died)(struct weft_net *net, int peer);
+	/*
+	 * May be NULL; any thread, once per peer.  A receive waits for peer: if it does not connect by itself in a
+	 * while, we do, so that its end comes as down().
+	 */
+	void (*expect)(struct weft_net *net, int peer);
 };
 #define WEFT_NET_WORDS 64
 

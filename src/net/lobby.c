@@ -18,6 +18,7 @@
 #define CROSSING_NS 2000000000u
 #define PATIENCE_MAX 12u
 #define EAGER_LOOKS 8u
+#define EXPECTED_TICK_MS 100u
 
 weft_err weft_net_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops, void *arg,
 			     const struct weft_net_job *job, struct weft_hub *hub)
@@ -342,19 +343,19 @@ void weft_net_lobby_work(struct weft_lobby *l)
 {
 	if (weft_net_lobby_wanted(l))
 		weft_net_lobby_take_wishes(l);
-	if (!l->n_guests && !l->n_dials && !l->paused)
+	if (!l->n_guests && !l->n_dials && !l->n_expected && !l->paused)
 		return;
 	uint64_t now = weft_clock_ns();
 	l->eager -= l->eager > 0;
 	expire_guests(l, now);
-	if (l->n_dials)
+	if (l->n_dials || l->n_expected)
 		weft_net_lobby_dial_timers(l, now);
 	if (l->paused && now >= l->resume_ns)
 		set_paused(l, false);
 	weft_assert(weft_net_lobby_counts_right(l));
 }
 
-bool weft_net_lobby_has_deadline(const struct weft_lobby *l)
+static bool has_deadline(const struct weft_lobby *l)
 {
 	if (l->n_guests || l->paused)
 		return true;
@@ -366,4 +367,9 @@ bool weft_net_lobby_has_deadline(const struct weft_lobby *l)
 			return true;
 	}
 	return false;
+}
+
+unsigned weft_net_lobby_tick_ms(const struct weft_lobby *l)
+{
+	return has_deadline(l) ? WEFT_HUB_TICK_MS : l->n_expected ? EXPECTED_TICK_MS : 0;
 }

@@ -68,6 +68,7 @@ struct weft_lobby_guest {
 
 enum weft_lobby_state {
 	WEFT_LOBBY_IDLE,
+	WEFT_LOBBY_EXPECTED, /* dialed at next_ns, unless it connects before */
 	WEFT_LOBBY_DIALING,
 	WEFT_LOBBY_WAITING,
 	WEFT_LOBBY_LINKED,
@@ -75,11 +76,13 @@ enum weft_lobby_state {
 };
 
 struct weft_lobby_peer {
-	_Atomic bool x_wanted; /* set once, by the first poster */
-	_Atomic bool x_died;   /* set once, when the launcher says that its process has ended */
-	bool heard;            /* the poller has acted on x_wanted */
-	bool dialed;           /* LINKED by our own attempt */
-	bool refused;          /* GONE because no process listens there any more */
+	_Atomic bool x_wanted;   /* set once, by the first poster */
+	_Atomic bool x_expected; /* set once, by the first receive */
+	bool heard_expected;     /* the poller has acted on x_expected */
+	_Atomic bool x_died;     /* set once, when the launcher says that its process has ended */
+	bool heard;              /* the poller has acted on x_wanted */
+	bool dialed;             /* LINKED by our own attempt */
+	bool refused;            /* GONE because no process listens there any more */
 	bool connected; /* the socket's connect() is through: now the peer may take its time */
 	uint8_t state;
 	unsigned attempts;
@@ -101,6 +104,7 @@ struct weft_lobby {
 	_Atomic unsigned x_wants;
 	int listeners[WEFT_LOBBY_LISTENERS];
 	unsigned n_listeners, n_guests, n_dials; /* n_dials: peers DIALING or WAITING */
+	unsigned n_expected;                     /* peers EXPECTED */
 	bool paused, pause_said;
 	uint64_t resume_ns;
 	unsigned eager;      /* looks that are still to follow closely on a guest's arrival */
@@ -122,6 +126,10 @@ void weft_net_lobby_unlisten(struct weft_lobby *l, unsigned n);
 
 /* Asks for a connection to peer.  True: this call was the first; the poller may need waking. */
 bool weft_net_lobby_want(struct weft_lobby *l, int peer);
+
+/* A receive waits for peer: dials in a while unless it connects before, so that its end is noticed.  Any thread; the
+ * answer is that of want. */
+bool weft_net_lobby_expect(struct weft_lobby *l, int peer);
 
 /* The launcher says that peer's process has ended: a peer that is not linked is lost.  Any thread; the answer is
  * that of want. */
@@ -157,17 +165,19 @@ static inline bool weft_net_lobby_taken(const struct weft_lobby *l, int peer)
 /* For weft_assert: the counts are what guests and peers say.  Asked between two events. */
 static inline bool weft_net_lobby_counts_right(const struct weft_lobby *l)
 {
-	unsigned guests = 0, dials = 0;
+	unsigned guests = 0, dials = 0, expected = 0;
 	for (int i = 0; i < WEFT_LOBBY_GUESTS; i++)
 		guests += l->guests[i].fd >= 0;
-	for (int i = 0; i < l->job->size; i++)
+	for (int i = 0; i < l->job->size; i++) {
 		dials += l->peers[i].state == WEFT_LOBBY_DIALING ||
 			 l->peers[i].state == WEFT_LOBBY_WAITING;
-	return guests == l->n_guests && dials == l->n_dials;
+		expected += l->peers[i].state == WEFT_LOBBY_EXPECTED;
+	}
+	return guests == l->n_guests && dials == l->n_dials && expected == l->n_expected;
 }
 
-/* Is something under way that must be looked at now and then, even if nothing happens? */
-bool weft_net_lobby_has_deadline(const struct weft_lobby *l);
+/* How often something that is under way must be looked at, even if nothing happens; 0: not at all. */
+unsigned weft_net_lobby_tick_ms(const struct weft_lobby *l);
 
 /* Is something under way that should be over soon?  Not what strangers can make last. */
 static inline bool weft_net_lobby_busy(struct weft_lobby *l)

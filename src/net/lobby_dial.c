@@ -21,6 +21,8 @@
 /* Attempts that a live peer may end: with dozens of ranks to a core a handshake takes longer than
  * the other waits for it, again and again. */
 #define ANSWERED_MAX 40u
+/* A peer that lives and sends what a receive waits for has mostly connected by then. */
+#define EXPECTED_NS 150000000u
 #define ADDRESS_NS 2000000u /* between looks for an address that the launcher has been asked for */
 
 static bool is_dialing(const struct weft_lobby_peer *p)
@@ -33,8 +35,12 @@ void weft_net_lobby_hang_up(struct weft_lobby *l, int peer, enum weft_lobby_stat
 	struct weft_lobby_peer *p = &l->peers[peer];
 	if (is_dialing(p))
 		l->n_dials--;
+	if (p->state == WEFT_LOBBY_EXPECTED)
+		l->n_expected--;
 	if (state == WEFT_LOBBY_WAITING || state == WEFT_LOBBY_DIALING)
 		l->n_dials++;
+	if (state == WEFT_LOBBY_EXPECTED)
+		l->n_expected++;
 	if (p->fd >= 0) {
 		weft_net_hub_remove(l->hub, p->fd);
 		close(p->fd);
@@ -80,6 +86,16 @@ bool weft_net_lobby_want(struct weft_lobby *l, int peer)
 		return false;
 	/* WANT -> SEE (weft_net_lobby_wanted).  Carries: x_wanted.  seq_cst because the caller reads
 	 * `armed` next: without it both sides could miss each other. */
+	atomic_fetch_add_explicit(&l->x_wants, 1, memory_order_seq_cst);
+	return true;
+}
+
+bool weft_net_lobby_expect(struct weft_lobby *l, int peer)
+{
+	/* Relaxed: the count below publishes it. */
+	if (atomic_exchange_explicit(&l->peers[peer].x_expected, true, memory_order_relaxed))
+		return false;
+	/* WANT -> SEE (weft_net_lobby_wanted).  Carries: x_expected.  seq_cst: as in want. */
 	atomic_fetch_add_explicit(&l->x_wants, 1, memory_order_seq_cst);
 	return true;
 }
@@ -181,7 +197,8 @@ static void dial(struct weft_lobby *l, int peer)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
 	weft_assert(peer != l->job->rank);
-	weft_assert(p->state == WEFT_LOBBY_IDLE || p->state == WEFT_LOBBY_WAITING);
+	weft_assert(p->state == WEFT_LOBBY_IDLE || p->state == WEFT_LOBBY_WAITING ||
+		    p->state == WEFT_LOBBY_EXPECTED);
 	uint64_t now = weft_clock_ns();
 
 	/* Relaxed: see weft_net_lobby_died. */
@@ -260,17 +277,32 @@ void weft_net_lobby_dial_event(struct weft_lobby *l, int peer)
 	dial_step(l, peer);
 }
 
+static void take_expected(struct weft_lobby *l, int peer)
+{
+	struct weft_lobby_peer *p = &l->peers[peer];
+	/* Relaxed, both: as in weft_net_lobby_take_wishes. */
+	if (p->heard_expected || !atomic_load_explicit(&p->x_expected, memory_order_relaxed))
+		return;
+	p->heard_expected = true;
+	atomic_fetch_sub_explicit(&l->x_wants, 1, memory_order_relaxed);
+	if (p->state != WEFT_LOBBY_IDLE)
+		return;
+	weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_EXPECTED);
+	p->next_ns = weft_clock_ns() + EXPECTED_NS;
+}
+
 void weft_net_lobby_take_wishes(struct weft_lobby *l)
 {
 	/* One pass: wishes that come meanwhile keep the count above zero. */
 	for (int i = 0; i < l->job->size; i++) {
 		struct weft_lobby_peer *p = &l->peers[i];
+		take_expected(l, i);
 		/* Relaxed: the acquire load of x_wants came first. */
 		if (p->heard || !atomic_load_explicit(&p->x_wanted, memory_order_relaxed))
 			continue;
 		p->heard = true;
 		atomic_fetch_sub_explicit(&l->x_wants, 1, memory_order_relaxed);
-		if (p->state == WEFT_LOBBY_IDLE)
+		if (p->state == WEFT_LOBBY_IDLE || p->state == WEFT_LOBBY_EXPECTED)
 			dial(l, i);
 	}
 }
@@ -279,9 +311,9 @@ void weft_net_lobby_dial_timers(struct weft_lobby *l, uint64_t now)
 {
 	for (int i = 0; i < l->job->size; i++) {
 		struct weft_lobby_peer *p = &l->peers[i];
-		if (!is_dialing(p) || now < p->next_ns)
+		if ((!is_dialing(p) && p->state != WEFT_LOBBY_EXPECTED) || now < p->next_ns)
 			continue;
-		if (p->state == WEFT_LOBBY_WAITING) {
+		if (p->state != WEFT_LOBBY_DIALING) {
 			dial(l, i);
 			continue;
 		}

@@ -179,7 +179,7 @@ bool weft_comm_probe(int peer, int tag, weft_comm_result *result)
 	struct weft_status st;
 	if (!weft_port_is_open() || peer < WEFT_ANY_PEER || peer >= weft_comm_size() ||
 	    (tag_wrong(tag) && tag != WEFT_ANY_TAG) ||
-	    !weft_comm_core_iprobe(weft_port_ctx[WEFT_PORT_P2P], peer, tag, &st))
+	    !weft_comm_core_iprobe(weft_port_ctx[WEFT_PORT_P2P], peer, tag, &st) || st.err)
 		return false;
 	if (result)
 		*result = (weft_comm_result){.peer = st.peer, .tag = st.tag, .bytes = st.bytes};

@@ -119,6 +119,36 @@ static void case_dials(void)
 	end();
 }
 
+/* A receive waits for a peer: it is dialed in a while, at once if a sender wants it meanwhile, and not if it came. */
+static void case_expected(void)
+{
+	begin(4);
+	at_once = false;
+	for (int i = 1; i < 4; i++) {
+		CHECK(weft_net_lobby_expect(&l, i));
+		CHECK(!weft_net_lobby_expect(&l, i));
+	}
+	weft_net_lobby_work(&l);
+	CHECK_EQ(l.n_expected, 3);
+	CHECK_EQ(l.n_dials, 0);
+	CHECK(!weft_net_lobby_busy(&l) && weft_net_lobby_tick_ms(&l) > WEFT_HUB_TICK_MS);
+	CHECK(weft_net_lobby_want(&l, 1));
+	weft_net_lobby_work(&l);
+	CHECK_EQ(l.peers[1].state, WEFT_LOBBY_DIALING);
+	CHECK_EQ(l.n_expected, 2);
+	weft_net_lobby_forget(&l, 2);
+	CHECK_EQ(l.n_expected, 1);
+	CHECK_EQ(l.peers[3].attempts, 0);
+	l.peers[2].next_ns = l.peers[3].next_ns = 1;
+	weft_net_lobby_work(&l);
+	CHECK_EQ(l.peers[2].attempts, 0);
+	CHECK_EQ(l.peers[3].state, WEFT_LOBBY_DIALING);
+	CHECK_EQ(l.n_expected, 0);
+	CHECK(weft_net_lobby_counts_right(&l));
+	close(door);
+	end();
+}
+
 static void case_hello_at_once(void)
 {
 	char hello[2 * WEFT_AUTH_HELLO];
@@ -292,6 +322,7 @@ int main(void)
 	CHECK_EQ(weft_setting_set(WEFT_SET_HANDSHAKE_TIMEOUT, "100"), WEFT_OK);
 	weft_log_level = -1; /* the refusals are meant to be logged */
 	case_dials();
+	case_expected();
 	case_hello_at_once();
 	case_starved();
 	case_own_end();

@@ -269,7 +269,7 @@ static void call_probe(int rank)
 	struct weft_ctx *ctx = sim.rank[rank].ctx[c];
 	struct weft_status st;
 
-	if (!weft_comm_core_iprobe(ctx, peer, tag, &st))
+	if (!weft_comm_core_iprobe(ctx, peer, tag, &st) || st.err)
 		return;
 	sim_cover(SIM_PROBED);
 	if (sim_chance(50))

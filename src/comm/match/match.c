@@ -92,6 +92,7 @@ static bool wild_is_orphan(struct weft_ctx *ctx, const struct weft_entry *e)
 static weft_err post_wild(struct weft_entry *e, struct weft_msg **msg_p)
 {
 	struct weft_ctx *ctx = e->node.ctx;
+	int peer = e->node.peer; /* once listed, e may be over */
 	weft_err err = WEFT_OK;
 
 	e->node.kind = WEFT_KEYED_WILD;
@@ -110,6 +111,8 @@ static weft_err post_wild(struct weft_entry *e, struct weft_msg **msg_p)
 	if (m || err)
 		atomic_fetch_sub_explicit(&ctx->x_wild, 1, memory_order_relaxed);
 	weft_comm_spin_unlock(&ctx->lock);
+	if (!m && !err && peer != WEFT_ANY_PEER)
+		weft_comm_gate_expect(&ctx->core->gate[peer]);
 	*msg_p = m;
 	return err;
 }

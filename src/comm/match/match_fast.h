@@ -99,6 +99,7 @@ static inline weft_err weft_comm_match_post_exact(struct weft_entry *e, struct w
 	else
 		weft_comm_bucket_insert_locked(b, &e->node);
 	weft_wait_owner_out(&b->lock, how);
+	weft_comm_gate_expect(&core->gate[peer]);
 	return WEFT_OK;
 }
 

@@ -9,37 +9,49 @@ static struct weft_msg *find_now(struct weft_ctx *ctx, int peer, int tag, bool t
 	return weft_comm_match_probe(ctx, peer, tag, take, st, NULL);
 }
 
+/* Could no message from peer come any more? */
+static bool peer_is_gone(struct weft_ctx *ctx, int peer)
+{
+	if (peer == WEFT_ANY_PEER)
+		return false;
+	weft_comm_gate_expect(&ctx->core->gate[peer]);
+	return weft_comm_gate_down(&ctx->core->gate[peer]);
+}
+
+static void say_gone(struct weft_status *st, int peer, int tag)
+{
+	*st = (struct weft_status){.peer = peer, .tag = tag, .err = WEFT_ERR_PEER};
+}
+
+/* NULL with st->err set: none can come any more. */
 static struct weft_msg *find_or_poll(struct weft_ctx *ctx, int peer, int tag, bool take,
 				     struct weft_status *st)
 {
 	struct weft_core *core = ctx->core;
 	struct weft_msg *m = find_now(ctx, peer, tag, take, st);
-	if (!m && core->poll) {
-		(void)core->poll(core->hook_arg);
-		m = find_now(ctx, peer, tag, take, st);
-	}
+	st->err = WEFT_OK;
+	if (m || !core->poll)
+		return m;
+	(void)core->poll(core->hook_arg);
+	/* Before the last look: what it sent while it lived is there by then. */
+	bool last = peer_is_gone(ctx, peer);
+	m = find_now(ctx, peer, tag, take, st);
+	st->err = WEFT_OK;
+	if (!m && last)
+		say_gone(st, peer, tag);
 	return m;
 }
 
 bool weft_comm_core_iprobe(struct weft_ctx *ctx, int peer, int tag, struct weft_status *st)
 {
-	return find_or_poll(ctx, peer, tag, false, st) != NULL;
+	return find_or_poll(ctx, peer, tag, false, st) != NULL || st->err;
 }
 
 bool weft_comm_core_improbe(struct weft_ctx *ctx, int peer, int tag, struct weft_msg **msg_p,
 			    struct weft_status *st)
 {
-	struct weft_msg *m = find_or_poll(ctx, peer, tag, true, st);
-	if (!m)
-		return false;
-	*msg_p = m;
-	return true;
-}
-
-/* Could no message from peer come any more? */
-static bool peer_is_gone(struct weft_ctx *ctx, int peer)
-{
-	return peer != WEFT_ANY_PEER && weft_comm_gate_down(&ctx->core->gate[peer]);
+	*msg_p = find_or_poll(ctx, peer, tag, true, st);
+	return *msg_p || st->err;
 }
 
 /* Ends with a message, or with st->err WEFT_ERR_PEER and NULL when peer is gone. */
@@ -57,7 +69,7 @@ static struct weft_msg *probe_until(struct weft_ctx *ctx, int peer, int tag, boo
 		if (m)
 			return m;
 		if (last) {
-			*st = (struct weft_status){.peer = peer, .tag = tag, .err = WEFT_ERR_PEER};
+			say_gone(st, peer, tag);
 			return NULL;
 		}
 		/* The peer may have gone before w was listed. */
@@ -65,7 +77,7 @@ static struct weft_msg *probe_until(struct weft_ctx *ctx, int peer, int tag, boo
 			weft_comm_match_wake_probes(ctx, peer, false);
 		ctx->core->wait(ctx->core->hook_arg, &w.arrived);
 		if (w.failed) {
-			*st = (struct weft_status){.peer = peer, .tag = tag, .err = WEFT_ERR_PEER};
+			say_gone(st, peer, tag);
 			return NULL;
 		}
 	}

@@ -325,6 +325,14 @@ void weft_comm_gate_purge(struct weft_gate *g)
 	leave_and_finish(g, &a);
 }
 
+__attribute__((noinline, cold)) void weft_comm_gate_expect_first(struct weft_gate *g)
+{
+	/* Relaxed: see weft_comm_gate_expect. */
+	atomic_store_explicit(&g->x_expected, true, memory_order_relaxed);
+	if (g->driver && g->driver->expect)
+		g->driver->expect(g->net, g->peer);
+}
+
 bool weft_comm_gate_empty(struct weft_gate *g)
 {
 	if (!weft_comm_gate_try(g))

@@ -55,6 +55,7 @@ struct weft_gate {
 	const struct weft_driver *driver;     /* I: NULL: self, or unreachable */
 	struct weft_net *net;                 /* I */
 	_Atomic bool x_down;                  /* P writes */
+	_Atomic bool x_expected;              /* set once: a receive has waited for the peer */
 	size_t eager_max, inline_max, max_payload; /* I */
 	size_t now_end; /* I: shorter messages are over with their post; 0: no driver */
 	/* The driver's, or NULL: it has none, small messages come together first, or each is traced:
@@ -150,6 +151,17 @@ static inline bool weft_comm_gate_has_rdma(const struct weft_gate *g)
  * Any thread. */
 weft_err weft_comm_gate_copy(struct weft_gate *g, bool write, uint64_t there,
 			     const struct iovec *iov, unsigned n, size_t len) weft_must_use;
+
+/* See weft_comm_gate_expect. */
+void weft_comm_gate_expect_first(struct weft_gate *g);
+
+/* A receive or a probe waits for the peer: it is noticed if the peer dies, though neither side has talked to the other. */
+static inline void weft_comm_gate_expect(struct weft_gate *g)
+{
+	/* Relaxed: the driver counts it once. */
+	if (weft_unlikely(!atomic_load_explicit(&g->x_expected, memory_order_relaxed)))
+		weft_comm_gate_expect_first(g);
+}
 
 /* The longest message that goes to this peer without asking. */
 static inline size_t weft_comm_gate_eager_max(const struct weft_gate *g)

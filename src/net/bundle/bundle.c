@@ -349,6 +349,21 @@ static enum weft_post bundle_flush(struct weft_net *net, int peer, void *cookie)
 	return is_down(net, peer) ? WEFT_POST_DOWN : WEFT_POST_DONE;
 }
 
+/* One rail will do: if it finds no process, the others are tried (bundle_life.c). */
+static void bundle_expect(struct weft_net *net, int peer)
+{
+	struct weft_bundle *b = (struct weft_bundle *)net;
+	struct weft_bundle_peer *p = &b->peer[peer];
+	const struct weft_bundle_net *way = NULL;
+	weft_net_bundle_lock(p);
+	for (unsigned r = 0; r < b->n_rails && !way; r++)
+		if (p->way[r].state != WEFT_BUNDLE_GONE && b->rail[r].driver->expect)
+			way = &b->rail[r];
+	weft_net_bundle_unlock(p);
+	if (way)
+		way->driver->expect(way->net, peer);
+}
+
 static const struct weft_net_card *bundle_card(struct weft_net *net, int peer)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
@@ -431,4 +446,5 @@ const struct weft_driver weft_net_driver_bundle = {
 	.flush = bundle_flush,
 	.drain = bundle_drain,
 	.card = bundle_card,
+	.expect = bundle_expect,
 };

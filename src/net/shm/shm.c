@@ -298,4 +298,5 @@ const struct weft_driver weft_net_driver_shm = {
 	.ended = shm_ended,
 	.lives = shm_lives,
 	.died = weft_net_shm_died,
+	.expect = weft_net_shm_expect,
 };

@@ -148,6 +148,7 @@ static inline void weft_net_shm_check(const struct weft_shm *s)
 
 /* shm_out.c: the driver's */
 void weft_net_shm_died(struct weft_net *net, int peer);
+void weft_net_shm_expect(struct weft_net *net, int peer);
 enum weft_post weft_net_shm_post(struct weft_net *net, int peer, const void *head,
 				 const struct iovec *iov, unsigned n, size_t len, void *cookie);
 void weft_net_shm_urge(struct weft_net *net, int peer);

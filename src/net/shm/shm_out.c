@@ -29,6 +29,13 @@ void weft_net_shm_died(struct weft_net *net, int peer)
 		nudge(s);
 }
 
+void weft_net_shm_expect(struct weft_net *net, int peer)
+{
+	struct weft_shm *s = (struct weft_shm *)net;
+	if (s->link[peer].reachable && weft_net_lobby_expect(&s->lobby, peer))
+		nudge(s);
+}
+
 /* The link is not up: asks for it.  True: it has come up meanwhile. */
 static bool post_early(struct weft_shm *s, struct weft_shm_link *k, enum weft_post *answer_p)
 {

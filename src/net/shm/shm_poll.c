@@ -67,7 +67,7 @@ static int housekeep(struct weft_shm *s)
 		}
 	}
 	weft_net_lobby_work(&s->lobby);
-	weft_net_hub_tick(&s->hub, weft_net_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
+	weft_net_hub_tick(&s->hub, weft_net_lobby_tick_ms(&s->lobby));
 	weft_cancel_back(was);
 	return n + s->lobby.upcalls;
 }
@@ -243,7 +243,7 @@ weft_err weft_net_shm_arm(struct weft_net *net, enum weft_arm_level level)
 	}
 	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
 		weft_net_shm_ring_owed(s); /* no thread will poll */
-	weft_net_hub_tick(&s->hub, weft_net_lobby_has_deadline(&s->lobby) ? WEFT_HUB_TICK_MS : 0);
+	weft_net_hub_tick(&s->hub, weft_net_lobby_tick_ms(&s->lobby));
 	/* A poll while armed may have armed the bell again a moment ago, and then looked. */
 	if (s->level < level || level == WEFT_ARM_SOON || !weft_net_bell_level(bell)) {
 		s->level = level;

@@ -253,9 +253,8 @@ static int housekeep(struct weft_tcp *t)
 	t->lobby.upcalls = 0;
 	weft_net_lobby_work(&t->lobby);
 	bool watched = watch(t);
-	weft_net_hub_tick(&t->hub, weft_net_lobby_has_deadline(&t->lobby) ? WEFT_HUB_TICK_MS
-				   : watched                              ? t->watchdog_ms
-									  : 0);
+	unsigned ms = weft_net_lobby_tick_ms(&t->lobby);
+	weft_net_hub_tick(&t->hub, watched && (!ms || t->watchdog_ms < ms) ? t->watchdog_ms : ms);
 	return t->lobby.upcalls;
 }
 
@@ -417,4 +416,5 @@ const struct weft_driver weft_net_driver_tcp = {
 	.ended = tcp_ended,
 	.lives = tcp_lives,
 	.died = weft_net_tcp_died,
+	.expect = weft_net_tcp_expect,
 };

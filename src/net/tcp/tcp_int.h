@@ -187,6 +187,7 @@ void weft_net_tcp_out_mark_dirty(struct weft_tcp *t, struct weft_tcp_conn *c);
 
 /* tcp_post.c; as driver.h says */
 void weft_net_tcp_died(struct weft_net *net, int peer);
+void weft_net_tcp_expect(struct weft_net *net, int peer);
 enum weft_post weft_net_tcp_post(struct weft_net *net, int peer, const void *head,
 				 const struct iovec *iov, unsigned n, size_t len, void *cookie);
 enum weft_post weft_net_tcp_join_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,

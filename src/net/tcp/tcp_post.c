@@ -36,6 +36,14 @@ void weft_net_tcp_died(struct weft_net *net, int peer)
 		nudge(t);
 }
 
+void weft_net_tcp_expect(struct weft_net *net, int peer)
+{
+	struct weft_tcp *t = (struct weft_tcp *)net;
+	const struct weft_tcp_conn *c = &t->conn[peer];
+	if ((c->later || c->n_candidates) && weft_net_lobby_expect(&t->lobby, peer))
+		nudge(t);
+}
+
 /* Not connected: asks for it.  True: it is by now. */
 static bool post_early(struct weft_tcp *t, struct weft_tcp_conn *c, enum weft_post *answer_p)
 {
