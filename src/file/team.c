@@ -490,6 +490,8 @@ static void info_make(struct weft_file_all *a, struct weft_file_info *i)
 	i->ranges = held == op->buf.bytes ? n : op->buf.bytes / (held / n + 1) + 1;
 	uint64_t once = 0;
 	a->map_ns = i->map_ns = weft_file_op_map_ns(op, i->ranges, i->lo, i->hi, &once);
+	if (2 * once > a->map_ns - once) /* nothing is learned from it of the next one */
+		a->map_ns = 0;
 	/* What is written again will be written more often: the first use of its pages pays. */
 	if (i->map_ns && t->last_lo == i->lo && t->last_hi == i->hi)
 		i->map_ns -= once - once / AGAIN;
@@ -603,8 +605,9 @@ static void begun_part_over(struct weft_file_all *a)
 
 static void apart_over(struct weft_file_all *a)
 {
-	uint64_t took = weft_clock_ns() - a->begin_ns;
-	weft_file_strategy_learn_map(&a->team->learned[a->op->write].map, a->map_ns, took);
+	if (a->map_ns)
+		weft_file_strategy_learn_map(&a->team->learned[a->op->write].map, a->map_ns,
+					     weft_clock_ns() - a->begin_ns);
 	begun_part_over(a);
 }
 
