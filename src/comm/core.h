@@ -31,6 +31,8 @@ struct weft_core {
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_arrived; /* unexpected messages so far */
 	struct weft_ids ids;
 	struct weft_comm_packet_pool pool[WEFT_POOL_CLASSES];
+	_Atomic(struct weft_msg *)
+		x_msg_reserve; /* of the largest class, for when there is no memory */
 	struct weft_answers answers;
 	struct weft_spin ctx_lock;
 	struct weft_ctx *ctx_all; /* L ctx_lock */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * msg_pool.h - memory for unexpected messages: three sizes kept ready, larger ones from malloc.
+ * msg_pool.h - memory for unexpected messages: three sizes kept ready, larger ones from malloc.  One of the
+ * largest of the three is held in reserve for when malloc fails.
  *
  * Callers   any thread.  init, fini: when nothing else can be running.
- * Full      alloc: NULL.
+ * Full      alloc: NULL; where a kept size would do, only when the reserve is under way, too.
  */
 #ifndef WEFT_COMM_MSG_POOL_H
 #define WEFT_COMM_MSG_POOL_H
