@@ -20,6 +20,16 @@ static void must_work(int cmd)
 		weft_panic("membarrier failed after it had worked: %s", strerror(errno));
 }
 
+/* While the process has one thread the kernel registers it at once; later it waits for a grace period of
+ * RCU, 5 to 20 ms, which each start of a rank would take.  A failure is met again by those that ask. */
+__attribute__((constructor)) static void register_early(void)
+{
+	int kept = errno;
+	(void)call_membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+	(void)call_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+	errno = kept;
+}
+
 bool weft_membarrier_private_register(void)
 {
 	return call_membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&

@@ -10,6 +10,7 @@
  *
  * Callers   register: any thread, before the protocol begins.  private, global: after it was true.
  * Cost      0.1 to 2 us, and about 1 us of each other core that runs a covered thread.
+ *           register: nothing more, since the library has registered the process as it was loaded.
  * Failure   register false: this kernel or sandbox has none.  A call that fails after it had worked
  *           ends the process: the protocol would lose updates.
  */
