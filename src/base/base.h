@@ -77,7 +77,8 @@ static inline uint64_t weft_cycles(void)
 #endif
 }
 
-/* How many weft_cycles() pass in a microsecond; measured once, at the first call (takes 1 ms). */
+/* How many weft_cycles() pass in a microsecond; measured at the first call, which lasts until 0.1 ms
+ * have passed since the library was loaded. */
 uint64_t weft_cycles_per_us(void);
 
 static inline size_t weft_align_up(size_t n, size_t to)
