@@ -26,6 +26,8 @@ struct value {
 	char sampled[24];  /* its text then */
 	const char *wrong; /* what of the environment was not understood, and said so */
 	char *own;         /* set by a call: our copy; outlasts a later look at the environment */
+	char *word
+		[WEFT_SETTING_CHOICES]; /* ENUM: copies that stay, for threads that read one now */
 };
 
 static struct value values[WEFT_SETTING_COUNT];
@@ -257,18 +259,36 @@ const struct weft_setting *weft_setting_info(enum weft_setting_id id)
 	return &table[id];
 }
 
+/* One of its choices; NULL: no memory. */
+static char *kept_word(struct value *v, const char *word)
+{
+	for (int i = 0; i < WEFT_SETTING_CHOICES; i++) {
+		if (!v->word[i])
+			v->word[i] = strdup(word);
+		if (!v->word[i] || strcmp(v->word[i], word) == 0)
+			return v->word[i];
+	}
+	return NULL;
+}
+
 weft_err weft_setting_set(enum weft_setting_id id, const char *value)
 {
 	(void)value_of(id);
 	struct value *v = &values[id];
-	char *copy = strdup(value); /* lives until the next set: readers copy what must last */
+	if (table[id].kind == WEFT_SETTING_ENUM && !is_choice(table[id].choices, value)) {
+		log_mistake(id, table[id].name, value);
+		return WEFT_ERR_ARG;
+	}
+	/* Lives until the next set: readers copy what must last. */
+	char *copy = table[id].kind == WEFT_SETTING_ENUM ? kept_word(v, value) : strdup(value);
 	if (!copy)
 		return WEFT_ERR_NOMEM;
-	char *before = v->own;
+	char *before = table[id].kind == WEFT_SETTING_ENUM ? NULL : v->own;
 	weft_err err = parse_value(id, copy);
 	if (err) {
 		log_mistake(id, table[id].name, value);
-		free(copy);
+		if (table[id].kind != WEFT_SETTING_ENUM)
+			free(copy);
 		return err;
 	}
 	v->given = true;

@@ -24,6 +24,8 @@ enum weft_setting_kind {
 	WEFT_SETTING_ENUM, /* one word of `choices` */
 };
 
+#define WEFT_SETTING_CHOICES 8 /* words of an ENUM, at most */
+
 enum weft_setting_id {
 #define WEFT_SETTING(id, name, kind, dflt, lo, hi, choices, help) WEFT_SET_##id,
 #include "base/settings_table.h"
@@ -61,8 +63,8 @@ int64_t weft_setting_for_host(enum weft_setting_id id, const char *host);
 const struct weft_setting *weft_setting_info(enum weft_setting_id id);
 
 /*
- * Replaces a value before other layers start (tests, MPI_T, MPI info).  One thread at a time; a text
- * that weft_setting_str gave out for this setting is no longer valid.
+ * Replaces a value (tests, MPI_T, MPI info), for what reads it from then on.  One thread at a time; a text that
+ * weft_setting_str gave out for this setting is no longer valid, but for ENUM.
  */
 weft_err weft_setting_set(enum weft_setting_id id, const char *value) weft_must_use;
 

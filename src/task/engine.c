@@ -205,6 +205,13 @@ static void see_off(struct weft_engine *e)
 
 static void (*stop_hook)(void); /* set before there are users */
 
+void weft_task_engine_retune(void)
+{
+	weft_task_spin_given();
+	weft_task_budget_given();
+	weft_task_idle_given();
+}
+
 void weft_task_engine_set_stop_hook(void (*fn)(void))
 {
 	stop_hook = fn;

@@ -74,6 +74,9 @@ int weft_task_poll_pause(struct weft_completion *const *c, size_t n);
 /* One poll of a caller that does something else between: never a pause. */
 int weft_task_engine_poll(void);
 
+/* The settings spin_us, yield_max, progress_budget and idle_period_us have changed. */
+void weft_task_engine_retune(void);
+
 /* On whose time the calling thread polls and runs tasks. */
 enum weft_runner {
 	WEFT_RUNNER_APPLICATION, /* a thread of the application, inside a call */

@@ -1,24 +1,62 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_category.c - categories: settings, counters, and events with one category below for each
- * source.
+ * tool_category.c - categories: settings, counters and events, each with one category below for what belongs
+ * together, a layer's variables or a source's events.  Each of them is in one category.
  */
 #include "mpi/tool/event.h"
 #include "mpi/tool/tool.h"
 
 #include <string.h>
 
-enum { SETTINGS, COUNTERS, EVENTS, SOURCES, COUNT = SOURCES + WEFT_EVENT_SOURCES - 1 };
-
-static const struct category {
+/* Neighbours in the table of settings, or of counters: from `first` to the next group's. */
+static const struct group {
 	const char *name, *desc;
-	int cvars, pvars; /* the first that many of each table */
-} categories[] = {
+	int first;
+} groups[] = {
+	{"weft_settings_general", "messages to the user, mistakes, traces", WEFT_SET_LOG},
+	{"weft_settings_launch", "start of a job, and other hosts", WEFT_SET_INIT_TIMEOUT},
+	{"weft_settings_networks", "which networks, and how they connect", WEFT_SET_DRIVERS},
+	{"weft_settings_engine", "progress in the background, waiting, tasks", WEFT_SET_PROGRESS},
+	{"weft_settings_threads", "user-level threads", WEFT_SET_ULT_WORKERS},
+	{"weft_settings_messages", "point-to-point messages", WEFT_SET_EAGER_SHM},
+	{"weft_settings_collectives", "collectives", WEFT_SET_COLL_SHARE},
+	{"weft_settings_windows", "one-sided accesses", WEFT_SET_RMA_PATH},
+	{"weft_settings_files", "files", WEFT_SET_FILE_LOCKS},
+	{"weft_settings_processes", "processes that come and go", WEFT_SET_SPAWN_MPIEXEC},
+	{NULL, NULL, WEFT_SETTING_COUNT},
+	{"weft_counters_engine", "polls, sleeps and wake-ups, tasks", WEFT_CNT_POLL_EXPLICIT},
+	{"weft_counters_messages", "point-to-point messages", WEFT_CNT_EAGER_SENT},
+	{"weft_counters_networks", "rails and connections", WEFT_CNT_RAILS_LOST},
+	{"weft_counters_collectives", "collectives", WEFT_CNT_COLL_SCHEDULES},
+	{"weft_counters_files", "files", WEFT_CNT_FILE_STRAIGHT},
+	{NULL, NULL, WEFT_COUNTER_COUNT},
+};
+
+enum {
+	SETTING_GROUPS = 10,
+	COUNTER_GROUPS = weft_countof(groups) - SETTING_GROUPS - 2,
+	SETTINGS = 0,
+	COUNTERS,
+	EVENTS,
+	OF_SETTINGS,
+	OF_COUNTERS = OF_SETTINGS + SETTING_GROUPS,
+	SOURCES = OF_COUNTERS + COUNTER_GROUPS,
+	COUNT = SOURCES + WEFT_EVENT_SOURCES - 1
+};
+
+struct category {
+	const char *name, *desc;
+	int first, cvars, pvars; /* numbers in one of the tables */
+	int below, belows;       /* categories */
+};
+
+static const struct category top[] = {
 	[SETTINGS] = {"weft_settings", "what can be configured: the environment's WEFT_ variables",
-		      WEFT_SETTING_COUNT, 0},
-	[COUNTERS] = {"weft_counters", "what weft has done since it started", 0,
-		      WEFT_COUNTER_COUNT},
-	[EVENTS] = {"weft_events", "what happens, as it happens: a category for each source", 0, 0},
+		      .below = OF_SETTINGS, .belows = SETTING_GROUPS},
+	[COUNTERS] = {"weft_counters", "what weft has done since it started", .below = OF_COUNTERS,
+		      .belows = COUNTER_GROUPS},
+	[EVENTS] = {"weft_events", "what happens, as it happens: a category for each source",
+		    .below = SOURCES, .belows = COUNT - SOURCES},
 };
 
 /* A source of events as a category; NONE: it is none. */
@@ -32,10 +70,19 @@ static struct category category_of(int cat_index)
 {
 	enum weft_event_source source = source_of(cat_index);
 
-	if (source == WEFT_EVENT_NONE)
-		return categories[cat_index];
-	return (struct category){.name = weft_event_source_name(source),
-				 .desc = weft_event_source_desc(source)};
+	if (cat_index < OF_SETTINGS)
+		return top[cat_index];
+	if (source != WEFT_EVENT_NONE)
+		return (struct category){.name = weft_event_source_name(source),
+					 .desc = weft_event_source_desc(source)};
+	bool counts = cat_index >= OF_COUNTERS;
+	const struct group *g = &groups[cat_index - OF_SETTINGS + counts];
+	int n = g[1].first - g->first;
+	return (struct category){.name = g->name,
+				 .desc = g->desc,
+				 .first = g->first,
+				 .cvars = counts ? 0 : n,
+				 .pvars = counts ? n : 0};
 }
 
 static int check_index(int cat_index)
@@ -47,12 +94,12 @@ static int check_index(int cat_index)
 	return MPI_SUCCESS;
 }
 
-static int first_numbers(int have, int len, int indices[])
+static int numbers_from(int first, int have, int len, int indices[])
 {
 	if (len > 0 && !indices)
 		return MPI_T_ERR_INVALID;
 	for (int i = 0; i < have && i < len; i++)
-		indices[i] = i;
+		indices[i] = first + i;
 	return MPI_SUCCESS;
 }
 
@@ -81,7 +128,7 @@ int weft_mpi_T_category_get_info(int cat_index, char *name, int *name_len, char 
 	if (num_pvars)
 		*num_pvars = c.pvars;
 	if (num_categories)
-		*num_categories = cat_index == EVENTS ? COUNT - SOURCES : 0;
+		*num_categories = c.belows;
 	return MPI_SUCCESS;
 }
 
@@ -103,27 +150,30 @@ int weft_mpi_T_category_get_cvars(int cat_index, int len, int indices[])
 {
 	int err = check_index(cat_index);
 
-	return err ? err : first_numbers(category_of(cat_index).cvars, len, indices);
+	if (err)
+		return err;
+	struct category c = category_of(cat_index);
+	return numbers_from(c.first, c.cvars, len, indices);
 }
 
 int weft_mpi_T_category_get_pvars(int cat_index, int len, int indices[])
 {
 	int err = check_index(cat_index);
 
-	return err ? err : first_numbers(category_of(cat_index).pvars, len, indices);
+	if (err)
+		return err;
+	struct category c = category_of(cat_index);
+	return numbers_from(c.first, c.pvars, len, indices);
 }
 
 int weft_mpi_T_category_get_categories(int cat_index, int len, int indices[])
 {
 	int err = check_index(cat_index);
 
-	if (err || cat_index != EVENTS)
+	if (err)
 		return err;
-	if (len > 0 && !indices)
-		return MPI_T_ERR_INVALID;
-	for (int i = 0; SOURCES + i < COUNT && i < len; i++)
-		indices[i] = SOURCES + i;
-	return MPI_SUCCESS;
+	struct category c = category_of(cat_index);
+	return numbers_from(c.below, c.belows, len, indices);
 }
 
 int weft_mpi_T_category_get_events(int cat_index, int len, int indices[])

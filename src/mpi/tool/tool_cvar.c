@@ -33,17 +33,34 @@ static const struct live {
 	enum weft_setting_id id;
 	void (*changed)(void); /* makes the new value take effect */
 } live[] = {
-	{WEFT_SET_PROGRESS, progress_changed},      {WEFT_SET_LOG, weft_log_init},
-	{WEFT_SET_HANDSHAKE_TIMEOUT, takes_effect}, {WEFT_SET_CONNECT_TIMEOUT, takes_effect},
-	{WEFT_SET_ULT_KEEP, takes_effect},          {WEFT_SET_COLL_SHARE, takes_effect},
-	{WEFT_SET_COLL_SHARE_NET, takes_effect},    {WEFT_SET_COLL_SHARE_CROWDED, takes_effect},
-	{WEFT_SET_COLL_SPLIT, takes_effect},        {WEFT_SET_COLL_FLAT, takes_effect},
+	{WEFT_SET_PROGRESS, progress_changed},
+	{WEFT_SET_LOG, weft_log_init},
+	{WEFT_SET_HANDSHAKE_TIMEOUT, takes_effect},
+	{WEFT_SET_CONNECT_TIMEOUT, takes_effect},
+	{WEFT_SET_ULT_KEEP, takes_effect},
+	{WEFT_SET_COLL_SHARE, takes_effect},
+	{WEFT_SET_COLL_SHARE_NET, takes_effect},
+	{WEFT_SET_COLL_SHARE_CROWDED, takes_effect},
+	{WEFT_SET_COLL_SPLIT, takes_effect},
+	{WEFT_SET_COLL_FLAT, takes_effect},
+	{WEFT_SET_COLL_SHM, takes_effect},
+	{WEFT_SET_RMA_PATH, takes_effect},
+	{WEFT_SET_FILE_LOCKS, takes_effect},
+	{WEFT_SET_FILE_STRATEGY, takes_effect},
+	{WEFT_SET_IO_URING, takes_effect},
+	{WEFT_SET_ACCEPT_TIMEOUT, takes_effect},
+	{WEFT_SET_TCP_SILENCE, takes_effect},
+	{WEFT_SET_SPIN_US, weft_task_engine_retune},
+	{WEFT_SET_YIELD_MAX, weft_task_engine_retune},
+	{WEFT_SET_PROGRESS_BUDGET, weft_task_engine_retune},
+	{WEFT_SET_IDLE_PERIOD_US, weft_task_engine_retune},
 };
 
-/* Ranks that differ in these choose other steps for the same collective. */
+/* Ranks that differ in these choose other steps for the same collective, window or file. */
 static bool same_on_all(enum weft_setting_id id)
 {
-	return strncmp(weft_setting_info(id)->name, "coll_", 5) == 0;
+	return strncmp(weft_setting_info(id)->name, "coll_", 5) == 0 || id == WEFT_SET_RMA_PATH ||
+	       id == WEFT_SET_FILE_LOCKS || id == WEFT_SET_FILE_STRATEGY;
 }
 
 static const struct live *live_of(enum weft_setting_id id)

@@ -79,13 +79,19 @@ static void note_quota(void)
 	atomic_store_explicit(&x_quota, weft_task_load_quota(), memory_order_relaxed);
 }
 
-void weft_task_spin_init(void)
+void weft_task_spin_given(void)
 {
-	atomic_store_explicit(&x_per_us, weft_cycles_per_us(), memory_order_relaxed);
+	/* Relaxed: each wait has the older value or the newer. */
 	atomic_store_explicit(&x_given_us, weft_setting_int(WEFT_SET_SPIN_US),
 			      memory_order_relaxed);
 	atomic_store_explicit(&x_yield_max, (uint32_t)weft_setting_int(WEFT_SET_YIELD_MAX),
 			      memory_order_relaxed);
+}
+
+void weft_task_spin_init(void)
+{
+	atomic_store_explicit(&x_per_us, weft_cycles_per_us(), memory_order_relaxed);
+	weft_task_spin_given();
 	atomic_store_explicit(&x_spin_ns, SPIN_MAX_NS, memory_order_relaxed);
 	for (unsigned i = 0; i < SITES; i++)
 		atomic_store_explicit(&x_site_ns[i], 0, memory_order_relaxed);

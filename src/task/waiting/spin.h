@@ -22,6 +22,7 @@ void weft_task_spin_slept(const void *site, uint64_t ns); /* it spun in vain, th
 void weft_task_spin_paid(const void *site);               /* it ended while spinning */
 void weft_task_spin_gap(uint64_t cycles); /* a round took that long: were we preempted? */
 void weft_task_spin_init(void);
+void weft_task_spin_given(void); /* spin_us and yield_max, anew */
 /* How many ranks of the job share how many cores of this host; cores 0: find out. */
 void weft_task_spin_set_ranks(int ranks, int cpus);
 void weft_task_spin_ranks(int *ranks_p, int *cpus_p);

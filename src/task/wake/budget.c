@@ -21,7 +21,7 @@
 static _Atomic int64_t x_left_ns;    /* in the bucket */
 static _Atomic uint64_t x_filled_ns; /* the clock when it was filled last */
 static _Atomic uint64_t x_used_ns;
-static _Atomic int64_t x_percent; /* written at start; an idle worker of before may still read */
+static _Atomic int64_t x_percent; /* an idle worker of before may still read */
 
 void weft_task_budget_init(void)
 {
@@ -29,6 +29,13 @@ void weft_task_budget_init(void)
 	atomic_store_explicit(&x_percent, percent, memory_order_relaxed);
 	atomic_store_explicit(&x_left_ns, BURST_NS * percent / 100, memory_order_relaxed);
 	atomic_store_explicit(&x_filled_ns, weft_clock_ns(), memory_order_relaxed);
+}
+
+void weft_task_budget_given(void)
+{
+	/* Relaxed: as in spend. */
+	atomic_store_explicit(&x_percent, weft_setting_int(WEFT_SET_PROGRESS_BUDGET),
+			      memory_order_relaxed);
 }
 
 uint64_t weft_task_budget_used_ns(void)

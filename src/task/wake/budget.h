@@ -9,6 +9,7 @@
 
 /* Called by each thread of the engine for itself, before it sleeps. */
 void weft_task_budget_init(void);
+void weft_task_budget_given(void);    /* progress_budget, anew */
 int64_t weft_task_budget_spend(void); /* how many ns it should pause */
 bool weft_task_budget_pause(void);    /* spends, and pauses if it must; then true */
 uint64_t weft_task_budget_used_ns(void);

@@ -60,11 +60,16 @@ static _Atomic int x_running;
 
 /* All times here are hints and relaxed; the futex word alone decides about sleep. */
 
+void weft_task_idle_given(void)
+{
+	atomic_store_explicit(&x_period_us, weft_setting_int(WEFT_SET_IDLE_PERIOD_US),
+			      memory_order_relaxed);
+}
+
 void weft_task_idle_size(int ranks, int cpus)
 {
 	int64_t given = weft_setting_int(WEFT_SET_IDLE_WORKERS);
-	atomic_store_explicit(&x_period_us, weft_setting_int(WEFT_SET_IDLE_PERIOD_US),
-			      memory_order_relaxed);
+	weft_task_idle_given();
 	/* One core of our share is the application's. */
 	int share = cpus / (ranks > 0 ? ranks : 1), place[IDLERS_MAX];
 	/* A quota smaller than our cores: what we would spend is the application's. */

@@ -15,6 +15,7 @@ bool weft_task_idle_bind(int place); /* the calling thread; false: it may go any
 
 /* Called by the watcher alone, after it found something, and at the end. */
 void weft_task_idle_size(int ranks, int cpus);
+void weft_task_idle_given(void); /* any thread: idle_period_us, anew */
 void weft_task_idle_event(void);
 void weft_task_idle_stay(uint64_t ns); /* for that long, at least, after the next event */
 bool weft_task_idle_wanted(void);      /* are there to be any? */
