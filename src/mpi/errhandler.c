@@ -283,6 +283,8 @@ static int raise_on(struct weft_mpi_comm *c, int code, const char *func)
 
 	if (c && c->file != MPI_FILE_NULL)
 		return weft_mpi_raise_file(c->file, code, func);
+	if (c && c->win != MPI_WIN_NULL)
+		return weft_mpi_raise_win(c->win, code, func);
 	if (c) {
 		pthread_mutex_lock(&c->lock);
 		e = weft_mpi_errhandler_ref(c->errhandler);

@@ -115,6 +115,7 @@ struct weft_mpi_comm {
 	struct weft_mpi_bsend *bsend;
 	char name[MPI_MAX_OBJECT_NAME];
 	MPI_File file; /* its errors are that file's; or MPI_FILE_NULL */
+	MPI_Win win;   /* its errors are that window's; or MPI_WIN_NULL */
 };
 
 /* Tags on `coll`: collectives count below WEFT_MPI_TAG_COLL_END, several tags for each; the rest is
@@ -203,6 +204,8 @@ struct weft_mpi_request_ops {
 	int (*start)(struct weft_mpi_request *r);
 	/* NULL: cannot be cancelled. */
 	int (*cancel)(struct weft_mpi_request *r);
+	/* Its errors belong to the communicator that this answers; it may be NULL.  NULL: to r->comm. */
+	struct weft_mpi_comm *(*owner)(struct weft_mpi_request *r);
 	/* The program's code that ends a request after its last finish; its error.  May be NULL. */
 	int (*end)(struct weft_mpi_request *r);
 	/* MPI_Request_free while active, where r must keep its handle.  NULL: it becomes an orphan. */
@@ -245,6 +248,11 @@ _Static_assert(offsetof(struct weft_mpi_request, comm) == WEFT_CACHELINE, "the f
 struct weft_mpi_request *weft_mpi_request_new(const struct weft_mpi_request_ops *ops,
 					      struct weft_mpi_comm *comm, void *impl,
 					      bool persistent);
+/* The communicator that its errors belong to; NULL: none. */
+static inline struct weft_mpi_comm *weft_mpi_request_owner(struct weft_mpi_request *r)
+{
+	return r->ops->owner ? r->ops->owner(r) : r->comm;
+}
 /* Calls ops->free, drops the references and gives r back to a pool. */
 void weft_mpi_request_delete(struct weft_mpi_request *r);
 

@@ -71,6 +71,7 @@ int weft_mpi_comm_build(const struct weft_mpi_comm_plan *plan, struct weft_mpi_c
 	c->session = weft_mpi_session_use(plan->parent ? plan->parent->session : c->group->session);
 	c->topo_kind = MPI_UNDEFINED;
 	c->file = MPI_FILE_NULL;
+	c->win = MPI_WIN_NULL;
 	pthread_mutex_init(&c->lock, NULL);
 	c->errhandler = weft_mpi_errhandler_fatal();
 	if (plan->parent) {

@@ -86,7 +86,7 @@ static int op_end(struct weft_mpi_cont *k, int i)
 		weft_mpi_status_empty(st);
 		return MPI_SUCCESS;
 	}
-	struct weft_mpi_comm *comm = r->comm;
+	struct weft_mpi_comm *comm = weft_mpi_request_owner(r);
 	if (comm)
 		weft_mpi_comm_ref(comm);
 	r->continued = false;

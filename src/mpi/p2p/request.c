@@ -232,7 +232,7 @@ int weft_mpi_request_end_rest(struct weft_mpi_request *r, MPI_Request *handle_p,
 	if (weft_unlikely(r->ops->end != NULL) && (end = r->ops->end(r)) != MPI_SUCCESS)
 		err = end;
 	if (weft_unlikely(err))
-		weft_mpi_blame(r->comm);
+		weft_mpi_blame(weft_mpi_request_owner(r));
 	if (r->persistent) {
 		r->active = false;
 	} else {
@@ -266,7 +266,7 @@ int weft_mpi_request_peek(struct weft_mpi_request *r, MPI_Status *st)
 {
 	int err = r->ops->finish(r, st);
 	if (err)
-		weft_mpi_blame(r->comm);
+		weft_mpi_blame(weft_mpi_request_owner(r));
 	return err;
 }
 

@@ -86,16 +86,28 @@ static int both_sides(struct weft_mpi_win *w, const void *addr, MPI_Count count,
 
 /* ---- requests ----------------------------------------------------------------------------- */
 
+struct request_op {
+	struct weft_rma_op op;
+	MPI_Win win;
+};
+
 static struct weft_completion *op_wait_on(struct weft_mpi_request *r)
 {
-	return &((struct weft_rma_op *)r->impl)->done;
+	return &((struct request_op *)r->impl)->op.done;
+}
+
+/* A window that was freed has no errors any more. */
+static struct weft_mpi_comm *op_owner(struct weft_mpi_request *r)
+{
+	struct weft_mpi_win *w = weft_mpi_window(((struct request_op *)r->impl)->win);
+	return w ? w->comm : NULL;
 }
 
 static int op_finish(struct weft_mpi_request *r, MPI_Status *st)
 {
-	struct weft_rma_op *op = r->impl;
+	struct request_op *o = r->impl;
 	/* Relaxed: ordered by the completion. */
-	weft_err err = (weft_err)atomic_load_explicit(&op->x_err, memory_order_relaxed);
+	weft_err err = (weft_err)atomic_load_explicit(&o->op.x_err, memory_order_relaxed);
 	weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
 	return err == WEFT_ERR_ARG ? weft_mpi_err(MPI_ERR_RMA_RANGE, "a one-sided request")
 	       : err               ? weft_mpi_err_of(err)
@@ -107,20 +119,24 @@ static void op_free(struct weft_mpi_request *r)
 	free(r->impl);
 }
 
-static const struct weft_mpi_request_ops op_ops = {
-	.name = "one-sided", .wait_on = op_wait_on, .finish = op_finish, .free = op_free};
+static const struct weft_mpi_request_ops op_ops = {.name = "one-sided",
+						   .wait_on = op_wait_on,
+						   .finish = op_finish,
+						   .owner = op_owner,
+						   .free = op_free};
 
 /* A request around an operation, which the caller ends by op_started or drops. */
-static struct weft_mpi_request *request_new(struct weft_rma_op **op_p)
+static struct weft_mpi_request *request_new(MPI_Win win, struct weft_rma_op **op_p)
 {
-	struct weft_rma_op *op = malloc(sizeof *op);
-	struct weft_mpi_request *r = op ? weft_mpi_request_new(&op_ops, NULL, op, false) : NULL;
+	struct request_op *o = malloc(sizeof *o);
+	struct weft_mpi_request *r = o ? weft_mpi_request_new(&op_ops, NULL, o, false) : NULL;
 	if (!r) {
-		free(op);
+		free(o);
 		return NULL;
 	}
-	weft_rma_op_init(op);
-	*op_p = op;
+	weft_rma_op_init(&o->op);
+	o->win = win;
+	*op_p = &o->op;
 	return r;
 }
 
@@ -184,7 +200,7 @@ static int request_put_or_get(bool put, const void *addr, MPI_Count count, MPI_D
 			      MPI_Datatype there_type, MPI_Win win, MPI_Request *request)
 {
 	struct weft_rma_op *op;
-	struct weft_mpi_request *r = request_new(&op);
+	struct weft_mpi_request *r = request_new(win, &op);
 	if (!r)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	int err = put_or_get(put, addr, count, type, rank, disp, there_count, there_type, win, op);
@@ -326,7 +342,7 @@ int weft_mpi_Raccumulate(const void *origin_addr, MPI_Count origin_count,
 			 MPI_Win win, MPI_Request *request)
 {
 	struct weft_rma_op *rma_op;
-	struct weft_mpi_request *r = request_new(&rma_op);
+	struct weft_mpi_request *r = request_new(win, &rma_op);
 	if (!r)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	int err = accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
@@ -383,7 +399,7 @@ int weft_mpi_Rget_accumulate(const void *origin_addr, MPI_Count origin_count,
 			     MPI_Request *request)
 {
 	struct weft_rma_op *rma_op;
-	struct weft_mpi_request *r = request_new(&rma_op);
+	struct weft_mpi_request *r = request_new(win, &rma_op);
 	if (!r)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	int err = get_accumulate("MPI_Rget_accumulate", origin_addr, origin_count, origin_datatype,

@@ -163,6 +163,7 @@ static int win_make(struct weft_rma_conf *conf, int flavor, MPI_Info info, MPI_C
 	w->disp_unit = (int)conf->unit;
 	w->flavor = flavor;
 	*win = (MPI_Win)(uintptr_t)w->head.handle;
+	w->comm->win = *win;
 	return MPI_SUCCESS;
 }
 
