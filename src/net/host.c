@@ -59,10 +59,9 @@ weft_err weft_net_network_key(char *buf, size_t size)
 	return n > 0 && (size_t)n < size ? WEFT_OK : WEFT_ERR_LIMIT;
 }
 
-bool weft_net_shm_same_host(const char *address)
+bool weft_net_shm_same_host(const char *address, const char *key)
 {
-	char key[WEFT_HOST_KEY_MAX];
-	if (!address || strncmp(address, "shm1 ", 5) != 0 || weft_net_host_key(key, sizeof key))
+	if (!address || strncmp(address, "shm1 ", 5) != 0)
 		return false;
 	size_t n = strlen(key);
 	return strncmp(address + 5, key, n) == 0 && (address[5 + n] == ' ' || !address[5 + n]);

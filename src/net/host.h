@@ -22,7 +22,7 @@ weft_err weft_net_host_key(char *buf, size_t size) weft_must_use;
 /* The same for the network alone (boot id and network namespace): equal keys share a loopback. */
 weft_err weft_net_network_key(char *buf, size_t size) weft_must_use;
 
-/* Does an address that shm published (its address() line) name this host? */
-bool weft_net_shm_same_host(const char *address);
+/* Does an address that shm published (its address() line) name the host with that key? */
+bool weft_net_shm_same_host(const char *address, const char *key);
 
 #endif

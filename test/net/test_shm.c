@@ -21,11 +21,11 @@ static void refuses_other_hosts(void)
 	if (weft_net_host_key(key, sizeof key))
 		return;
 	snprintf(text, sizeof text, "shm1 %s weft-0", key);
-	CHECK(weft_net_shm_same_host(text));
+	CHECK(weft_net_shm_same_host(text, key));
 	snprintf(text, sizeof text, "shm1 %s0 weft-0", key);
-	CHECK(!weft_net_shm_same_host(text));
-	CHECK(!weft_net_shm_same_host("tcp1 10.0.0.1 80"));
-	CHECK(!weft_net_shm_same_host(""));
+	CHECK(!weft_net_shm_same_host(text, key));
+	CHECK(!weft_net_shm_same_host("tcp1 10.0.0.1 80", key));
+	CHECK(!weft_net_shm_same_host("", key));
 }
 
 int main(void)

@@ -161,7 +161,7 @@ static weft_err shm_address(struct weft_net *net, char *buf, size_t size)
 static weft_err shm_reach(struct weft_net *net, int peer, const char *address)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
-	if (peer == s->job.rank || !weft_net_shm_same_host(address))
+	if (peer == s->job.rank || !weft_net_shm_same_host(address, s->host_key))
 		return WEFT_ERR_UNSUPPORTED;
 	const char *name = strrchr(address, ' ') + 1;
 	if (strlen(name) >= WEFT_SHM_NAME_MAX || strncmp(name, "weft-", 5) != 0) {
