@@ -100,6 +100,10 @@ struct weft_mpi_comm {
 	struct weft_mpi_group *group, *remote; /* remote == group unless inter */
 	struct weft_mpi_session *session;      /* that it comes from; used; or NULL */
 	struct weft_mpi_comm *local; /* inter: intracommunicator of the local group; no handle */
+	/* Of two groups that have met: what our side was before, whose members have connections; they part by
+	 * messages there with that tag.  NULL: none. */
+	struct weft_mpi_comm *before;
+	int parting_tag;
 	_Atomic uint32_t x_coll_tag; /* next tag for a collective */
 	uint32_t checked;            /* collectives, with WEFT_CHECK */
 	void *topo;                  /* topo_*.c */
@@ -123,6 +127,7 @@ struct weft_mpi_comm {
 #define WEFT_MPI_TAG_COLL_END 0x10000000
 #define WEFT_MPI_TAG_TALK 0x10000000
 #define WEFT_MPI_TAG_INTER 0x20000000
+#define WEFT_MPI_TAG_PARTING 0x30000000
 #define WEFT_MPI_TAG_GROUP 0x40000000
 
 /* The next collective's tag: the same on every member, since they call in the same order. */

@@ -106,6 +106,8 @@ void weft_mpi_comm_unref_last(struct weft_mpi_comm *c)
 	weft_mpi_group_unref(c->remote);
 	if (c->local)
 		weft_mpi_comm_unref(c->local);
+	if (c->before)
+		weft_mpi_comm_unref(c->before);
 	weft_mpi_info_free(c->info);
 	weft_mpi_errhandler_unref(c->errhandler);
 	pthread_mutex_destroy(&c->lock);

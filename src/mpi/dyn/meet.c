@@ -328,6 +328,15 @@ static struct weft_mpi_group *side(struct weft_mpi_domain *d, int from, int n)
 	return g;
 }
 
+/* Else parting would need connections of the new domain among the members of each side.  The tag is the
+ * meeting's own: members may part in any order from groups that one communicator has met. */
+static void remember_side(struct meeting *m, struct weft_mpi_comm *inter)
+{
+	weft_mpi_comm_ref(m->local);
+	inter->before = m->local;
+	inter->parting_tag = WEFT_MPI_TAG_PARTING | (m->talk.tag & (WEFT_MPI_TAG_COLL_END - 1));
+}
+
 static int build(struct meeting *m, struct weft_mpi_domain *d, struct weft_mpi_comm *parent,
 		 struct weft_mpi_comm **inter_p)
 {
@@ -348,6 +357,8 @@ static int build(struct meeting *m, struct weft_mpi_domain *d, struct weft_mpi_c
 		err = weft_mpi_comm_build(&plan, inter_p);
 		if (err)
 			weft_mpi_comm_unref(inner);
+		else
+			remember_side(m, *inter_p);
 	}
 	weft_mpi_group_unref(ours);
 	weft_mpi_group_unref(theirs);

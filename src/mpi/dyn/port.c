@@ -240,10 +240,22 @@ int weft_mpi_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Co
 
 /* ---- disconnect --------------------------------------------------------------------------- */
 
+/* The members of our side, by connections that are there. */
+static struct weft_mpi_talk talk_of_side(struct weft_mpi_comm *c)
+{
+	if (!c->before)
+		return weft_mpi_talk_all(c->inter ? c->local : c);
+	return (struct weft_mpi_talk){.ctx = c->before->coll,
+				      .rank = c->rank,
+				      .size = c->size,
+				      .world = c->before->group->world,
+				      .tag = c->parting_tag};
+}
+
 /* When it returns, every member of both groups has called it. */
 static int meet_members(struct weft_mpi_comm *c)
 {
-	struct weft_mpi_talk t = weft_mpi_talk_all(c->inter ? c->local : c);
+	struct weft_mpi_talk t = talk_of_side(c);
 	char out = 0, in;
 	int tag = weft_mpi_comm_talk_tag(c), err = weft_mpi_talk_ack(&t, 0);
 
