@@ -60,5 +60,21 @@ if command -v python3 >/dev/null 2>&1; then
 	wrong "--runs 0" "$weft" bench latency --runs 0
 	wrong "cannot write" "$weft" bench latency --csv /nonexistent/x.csv
 	want 2 "invalid choice" "$weft" bench latency --link carrier-pigeon
+
+	# Completion offers each command, what a command's help names, and the benches.
+	completes() { # completes WANTED WORD...
+		wanted=$1
+		shift
+		want 0 "^$wanted\$" bash -c '. "$1"; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _weft_weft; echo "${COMPREPLY[@]}"' - \
+			"$SOURCE/packaging/completion/weft" "$weft" "$@"
+	}
+	if command -v bash >/dev/null 2>&1; then
+		completes "--version bench doctor info sample trace" ""
+		completes "--settings" info --s
+		completes "--summary --svg" trace --s
+		completes "list latency layout load" bench l
+		completes "--link" bench idle --l
+		completes "mpich mpich,.*" bench idle --against mpi
+	fi
 fi
 exit $bad
