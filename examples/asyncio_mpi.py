@@ -4,17 +4,27 @@
 
    mpiexec -n 3 python3 examples/asyncio_mpi.py [PATH OF libmpi_abi.so.1]
 
+Without a path: the library that was installed with mpiexec.
+
 The event loop sleeps on the descriptor of a pollset (mpi-ext.h) beside its own timers.  The numbers
 below are the MPI 5.0 standard ABI's; any library of that ABI would do, but for the pollset."""
 import asyncio
 import ctypes
+import os
+import shutil
 import sys
 
 COMM_WORLD, INT, STATUS_IGNORE = (ctypes.c_void_p(n) for n in (0x101, 0x209, 0))
 EACH = 50
 
 
-mpi = ctypes.CDLL(sys.argv[1] if sys.argv[1:] else "libmpi_abi.so.1", mode=ctypes.RTLD_GLOBAL)
+def library():
+    """Beside mpiexec's folder, else where the dynamic linker finds it."""
+    path = os.path.join(os.path.dirname(os.path.realpath(shutil.which("mpiexec") or "/")), "../lib/libmpi_abi.so.1")
+    return path if os.path.exists(path) else "libmpi_abi.so.1"
+
+
+mpi = ctypes.CDLL(sys.argv[1] if sys.argv[1:] else library(), mode=ctypes.RTLD_GLOBAL)
 
 
 def call(name, *args):
