@@ -121,7 +121,10 @@ static int places(void)
 	weft_task_spin_describe(f);
 	fclose(f);
 	const char *at = strstr(said, "learned at ");
-	CHECK(at != NULL);
+	if (!at) {
+		CHECK(strstr(said, "to be learned") != NULL);
+		return 0;
+	}
 	CHECK_EQ(sscanf(at, "learned at %d place", &n), 1);
 	return n;
 }

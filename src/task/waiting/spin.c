@@ -355,8 +355,13 @@ void weft_task_spin_describe(FILE *out)
 	uint32_t least, most;
 	unsigned n = range_of(&least, &most);
 	struct weft_wait_plan plan = plan_for(NULL, &x_spin_ns);
-	fprintf(out, "  waiters %s %u to %u us before they sleep (learned at %u place%s)",
-		plan.yield ? "yield" : "spin", least / 1000, most / 1000, n, n == 1 ? "" : "s");
+	const char *how = plan.yield ? "yield" : "spin";
+	if (n)
+		fprintf(out, "  waiters %s %u to %u us before they sleep (learned at %u place%s)",
+			how, least / 1000, most / 1000, n, n == 1 ? "" : "s");
+	else
+		fprintf(out, "  waiters %s %u us before they sleep (to be learned)", how,
+			most / 1000);
 	if (weft_task_spin_crowded())
 		fprintf(out, ": %d ranks on %d cores, quota %d",
 			atomic_load_explicit(&x_ranks, memory_order_relaxed),
