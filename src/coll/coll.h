@@ -83,7 +83,9 @@ enum weft_coll_kind {
 	WEFT_COLL_NEIGHBOR_ALLTOALL,
 	WEFT_COLL_NEIGHBOR_ALLTOALLV,
 	WEFT_COLL_NEIGHBOR_ALLTOALLW,
-	WEFT_COLL_KIND_COUNT
+	WEFT_COLL_KIND_COUNT,
+	/* Numbered with them, made elsewhere. */
+	WEFT_COLL_FILE = WEFT_COLL_KIND_COUNT
 };
 /* Any number may be asked for. */
 const char *weft_coll_kind_name(uint32_t kind);

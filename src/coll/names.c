@@ -29,6 +29,8 @@ static const char *const names[WEFT_COLL_KIND_COUNT] = {
 
 const char *weft_coll_kind_name(uint32_t kind)
 {
+	if (kind == WEFT_COLL_FILE)
+		return "collective file access";
 	return kind < WEFT_COLL_KIND_COUNT ? names[kind] : "something else";
 }
 

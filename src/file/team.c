@@ -105,7 +105,7 @@ static void talk_step(struct weft_file_all *a)
 	atomic_store_explicit(&t->x_left, 2, memory_order_relaxed);
 	weft_comm_req_init(&t->recv, talk_over, a);
 	weft_comm_req_init(&t->send, talk_over, a);
-	weft_err err = weft_comm_core_irecv(&t->recv, m->ctx, from, t->tag, &in);
+	weft_err err = weft_file_all_irecv(a, &t->recv, from, t->tag, &in);
 	if (err)
 		talk_part_over(a, err);
 	err = weft_comm_core_isend(&t->send, m->ctx, to, t->tag, &out, WEFT_SEND_STANDARD);
@@ -148,7 +148,7 @@ static void talk_few(struct weft_file_all *a)
 		struct weft_buf out = weft_data_buf_flat(t->all, t->item);
 		weft_comm_req_init(&reqs[2 * i], few_over, a);
 		weft_comm_req_init(&reqs[2 * i + 1], few_over, a);
-		weft_err err = weft_comm_core_irecv(&reqs[2 * i], m->ctx, peer, t->tag, &in);
+		weft_err err = weft_file_all_irecv(a, &reqs[2 * i], peer, t->tag, &in);
 		if (err)
 			few_part_over(a, err);
 		err = weft_comm_core_isend(&reqs[2 * i + 1], m->ctx, peer, t->tag, &out,
@@ -401,8 +401,8 @@ static void view_receive(struct weft_file_all *a, int r, struct weft_req *req)
 		weft_file_all_fail(a, ENOMEM, 0); /* the message is dropped */
 	struct weft_buf buf = weft_data_buf_flat(t->view_in[r], t->view_in[r] ? bytes : 0);
 	weft_comm_req_init(req, view_over, a);
-	weft_err err = weft_comm_core_irecv(req, t->ctx, weft_file_team_process(t, r),
-					    a->tag + TAG_VIEW, &buf);
+	weft_err err =
+		weft_file_all_irecv(a, req, weft_file_team_process(t, r), a->tag + TAG_VIEW, &buf);
 	if (!err)
 		return;
 	weft_file_all_fail(a, errno_of(err), 0);

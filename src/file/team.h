@@ -20,6 +20,7 @@
 #ifndef WEFT_FILE_TEAM_H
 #define WEFT_FILE_TEAM_H
 
+#include "coll/calls.h"
 #include "comm/comm.h"
 #include "file/op.h"
 #include "file/strategy.h"
@@ -131,6 +132,15 @@ struct weft_file_all {
 void weft_file_all_start(struct weft_file_all *a);
 /* As start, and waits; fn is not called. */
 void weft_file_all_run(struct weft_file_all *a);
+
+/* A receive of the access; none once its members have ended it for a death (coll/calls.h). */
+static inline weft_err weft_file_all_irecv(const struct weft_file_all *a, struct weft_req *req,
+					   int peer, int tag, const struct weft_buf *in)
+{
+	if (weft_unlikely(weft_coll_ended(a->team->ctx, a->tag)))
+		return WEFT_ERR_PEER;
+	return weft_comm_core_irecv(req, a->team->ctx, peer, tag, in);
+}
 
 /* ---- two_phase.c ---- */
 /* The lanes; 0 or ENOMEM. */

@@ -272,7 +272,7 @@ static void member_receive(struct weft_file_lane2 *l)
 		in = weft_data_buf_flat(NULL, 0); /* the message is dropped */
 	int from = weft_file_team_process(a->team, a->team->aggregator[l->domain]);
 	weft_comm_req_init(&l->req, member_received, l);
-	err = weft_comm_core_irecv(&l->req, a->team->ctx, from, lane_tag(l), &in);
+	err = weft_file_all_irecv(a, &l->req, from, lane_tag(l), &in);
 	if (!err)
 		return;
 	weft_file_all_fail(a, EOWNERDEAD, l->from);
@@ -495,8 +495,8 @@ static void write_window(struct weft_file_lane2 *l)
 		struct weft_buf in =
 			weft_data_buf_flat(room ? l->stage + p->in : NULL, room ? p->bytes : 0);
 		weft_comm_req_init(&l->reqs[r], write_received, l);
-		if (weft_comm_core_irecv(&l->reqs[r], t->ctx, weft_file_team_process(t, r),
-					 lane_tag(l), &in)) {
+		if (weft_file_all_irecv(a, &l->reqs[r], weft_file_team_process(t, r), lane_tag(l),
+					&in)) {
 			p->good = 0;
 			weft_file_all_fail(a, EOWNERDEAD, l->from);
 			write_part_over(l);

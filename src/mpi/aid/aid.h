@@ -13,6 +13,8 @@
 struct weft_boot_info;
 
 /* Shows this rank to `weft doctor`. */
+/* A call has waited since then for other members of c, by polls; *asks_p: 0 at first. */
+void weft_mpi_aid_waits(struct weft_mpi_comm *c, uint64_t since_ns, unsigned *asks_p);
 void weft_mpi_aid_notes_init(const struct weft_boot_info *boot);
 
 /* A test of r, a collective that is not over, by the thread that tests: such that go on for long ask the other members which

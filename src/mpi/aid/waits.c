@@ -111,6 +111,15 @@ void weft_mpi_aid_polled(struct weft_mpi_request *r)
 	r->asks++;
 }
 
+void weft_mpi_aid_waits(struct weft_mpi_comm *c, uint64_t since_ns, unsigned *asks_p)
+{
+	unsigned doubled = *asks_p < ASKS_MOST ? *asks_p : ASKS_MOST;
+	/* As long again as before, so that questions get rare. */
+	if (!c->calls || weft_clock_ns() - since_ns < (uint64_t)ASKS_AFTER_NS << doubled)
+		return;
+	ask(c, (*asks_p)++);
+}
+
 /* Of several requests another may be the first by now that is not over. */
 static void waited_long(struct weft_wait_note *n)
 {

@@ -9,6 +9,7 @@
 #include "mpi/file/mpi_file.h"
 #include "mpi/p2p/p2p.h"
 #include "task/task.h"
+#include "wait/note.h"
 
 /* ---- arguments ---------------------------------------------------------------------------- */
 
@@ -291,6 +292,14 @@ static void convert_end(struct weft_mpi_file_op *o)
 		o->code = err;
 }
 
+/* The others' messages did not come, but no member is dead. */
+static bool calls_differ(const struct weft_mpi_file_op *o)
+{
+	const struct weft_ctx *ctx = o->file->comm->coll;
+	return o->all.team && weft_coll_ended(ctx, o->all.tag) &&
+	       weft_coll_cause(ctx, WEFT_ERR_TRUNC) == WEFT_ERR_TRUNC;
+}
+
 static int op_finish(struct weft_mpi_file_op *o, MPI_Status *st)
 {
 	uint64_t bytes = o->op.bytes;
@@ -302,18 +311,39 @@ static int op_finish(struct weft_mpi_file_op *o, MPI_Status *st)
 	weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, bytes, false);
 	if (o->code)
 		return o->code;
+	if (weft_unlikely(o->op.err == EOWNERDEAD) && calls_differ(o))
+		return weft_mpi_err(MPI_ERR_TRUNCATE, "the ranks' calls for %.120s do not match",
+				    o->file->name);
 	return weft_mpi_file_err(o->op.err, o->op.write ? "cannot write to" : "cannot read from",
 				 o->file->name);
 }
 
 /* ---- blocking ----------------------------------------------------------------------------- */
 
+/* A member that waits long for the others is to say so, and to ask them (mpi/aid/waits.c). */
+static void wait_noted(struct weft_mpi_file_op *o, void (*wait)(struct weft_mpi_file_op *o))
+{
+	static const struct weft_wait_call call = {"collective file access", WEFT_WAIT_ALL, false};
+	struct weft_wait_note note = {.call = &call, .object = o->file->comm_handle, .rank = -1};
+	bool noted = weft_wait_note_is_set();
+	if (!noted)
+		weft_wait_note_set(&note);
+	wait(o);
+	if (!noted)
+		weft_wait_note_set(NULL);
+}
+
+static void run_all(struct weft_mpi_file_op *o)
+{
+	weft_file_all_run(&o->all);
+}
+
 int weft_mpi_file_run(struct weft_mpi_file_op *o, MPI_Status *st)
 {
 	if (weft_unlikely(in_atomic_mode(o->file)))
 		o->code = weft_mpi_atomic_run(o);
 	else if (o->all.team)
-		weft_file_all_run(&o->all);
+		wait_noted(o, run_all);
 	else
 		weft_file_op_run(&o->op);
 	int err = op_finish(o, st);
@@ -335,6 +365,11 @@ static struct weft_completion *op_wait_on(struct weft_mpi_file_op *o)
 
 /* ---- requests ----------------------------------------------------------------------------- */
 
+static void wait_for_all(struct weft_mpi_file_op *o)
+{
+	weft_task_engine_wait(&o->all.turn);
+}
+
 static struct weft_completion *request_wait_on(struct weft_mpi_request *r)
 {
 	return op_wait_on(r->impl);
@@ -353,6 +388,14 @@ static void request_free(struct weft_mpi_request *r)
 
 static const struct weft_mpi_request_ops file_ops = {
 	.name = "file access",
+	.wait_on = request_wait_on,
+	.finish = request_finish,
+	.free = request_free,
+};
+
+static const struct weft_mpi_request_ops file_all_ops = {
+	.name = "collective file access",
+	.collective = true,
 	.wait_on = request_wait_on,
 	.finish = request_finish,
 	.free = request_free,
@@ -405,7 +448,9 @@ int weft_mpi_file_iaccess(const struct weft_mpi_file_call *k, MPI_Request *reque
 	struct weft_mpi_file_op *o = calloc(1, sizeof *o);
 	/* Before all else: from prepare on the other members count on this one. */
 	struct weft_mpi_request *r =
-		o ? weft_mpi_request_new(&file_ops, k->file->comm, o, false) : NULL;
+		o ? weft_mpi_request_new(with_team(k) ? &file_all_ops : &file_ops, k->file->comm, o,
+					 false)
+		  : NULL;
 	if (!r) {
 		free(o);
 		return refused(k, weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access"));
@@ -448,7 +493,10 @@ int weft_mpi_file_split_end(struct weft_mpi_file *f, const char *call, MPI_Statu
 		return weft_mpi_err(MPI_ERR_IO, "%s was not called", call);
 	if (strcmp(call, f->split_call) != 0)
 		return weft_mpi_err(MPI_ERR_IO, "%s was called, not %s", f->split_call, call);
-	weft_task_engine_wait(op_wait_on(o));
+	if (op_wait_on(o) == &o->all.turn)
+		wait_noted(o, wait_for_all);
+	else
+		weft_task_engine_wait(op_wait_on(o));
 	f->split = NULL;
 	int err = op_finish(o, st);
 	op_drop(o);

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "mpi/aid/aid.h"
 #include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
 #include "mpi/file/mpi_file.h"
@@ -207,7 +208,7 @@ static int comm_for(struct weft_mpi_comm *parent, struct weft_mpi_file *f)
 	if (!f->words)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a file");
 	f->one_host = !weft_comm_apart(c->group->domain->core);
-	snprintf(c->name, sizeof c->name, "of file %.40s", f->name);
+	snprintf(c->name, sizeof c->name, "file %.40s", f->name);
 	return MPI_SUCCESS;
 }
 
@@ -262,6 +263,8 @@ int weft_mpi_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info 
 /* Requests that the program has freed, or not waited for, still use the descriptor. */
 static void wait_for_accesses(struct weft_mpi_file *f)
 {
+	uint64_t since = weft_clock_ns();
+	unsigned asks = 0;
 	bool pause;
 	/* IDLE <- OVER (op_over in access.c).  Carries: the system has done with the buffers. */
 	while (atomic_load_explicit(&f->x_accesses,
@@ -269,6 +272,7 @@ static void wait_for_accesses(struct weft_mpi_file *f)
 		(void)weft_task_poll(&pause);
 		if (pause)
 			(void)weft_task_poll_pause(NULL, 0);
+		weft_mpi_aid_waits(f->comm, since, &asks);
 	}
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/settings.h"
-#include "coll/coll.h"
+#include "coll/calls.h"
 #include "mpi/comm/domain.h"
 #include "mpi/error.h"
 #include "mpi/file/mpi_file.h"
@@ -20,7 +20,13 @@ _Static_assert(WEFT_FILE_TAGS <= WEFT_COLL_TAGS,
 
 int weft_mpi_file_team_tag(struct weft_mpi_file *f)
 {
-	return (weft_mpi_comm_coll_tag(f->comm) & TAG_SEQUENCE) * WEFT_COLL_TAGS;
+	struct weft_mpi_comm *c = f->comm;
+	int number = weft_mpi_comm_coll_tag(c) & TAG_SEQUENCE;
+	/* A member that waits long asks the others, as in a collective: one may be dead, or elsewhere. */
+	if (weft_unlikely(!c->calls))
+		c->calls = weft_coll_calls_open(c->coll);
+	weft_coll_called(c->calls, (uint32_t)number, WEFT_COLL_FILE);
+	return number * WEFT_COLL_TAGS;
 }
 
 /* on_host[r]: the how-manieth rank of its host r is. */
