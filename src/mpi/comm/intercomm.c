@@ -161,7 +161,7 @@ static int create(struct weft_mpi_comm *local, int leader, struct weft_mpi_comm 
 		return weft_mpi_inter_make(local, leader, ctx, remote_leader, tag, local, made_p);
 	if (bridge)
 		wire.secret = weft_comm_secret(bridge->group->domain->core);
-	return weft_mpi_meet(local, leader, local->rank == leader ? &wire : NULL, MPI_SUCCESS,
+	return weft_mpi_meet(local, leader, local->rank == leader ? &wire : NULL, MPI_SUCCESS, NULL,
 			     local, made_p);
 }
 

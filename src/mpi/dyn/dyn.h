@@ -9,7 +9,7 @@ struct weft_comm_line;
 
 /* weft_mpi_meet over a line, which it closes.  line: on the root; NULL there: see `failed`. */
 int weft_mpi_meet_by_line(struct weft_mpi_comm *local, int root, struct weft_comm_line *line,
-			  int failed, struct weft_mpi_comm **inter_p);
+			  int failed, int note[2], struct weft_mpi_comm **inter_p);
 
 /* MPI_SUCCESS: an intracommunicator, and root is one of its ranks. */
 int weft_mpi_dyn_check(const struct weft_mpi_comm *c, int root);

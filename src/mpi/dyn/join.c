@@ -125,7 +125,7 @@ int weft_mpi_Comm_join(int fd, MPI_Comm *intercomm)
 		err = memcmp(mine.nonce, theirs.nonce, sizeof(mine.nonce)) < 0
 			      ? serve(fd, &port, &line)
 			      : call(fd, &line);
-	err = weft_mpi_meet_by_line(self, 0, line, err, &inter);
+	err = weft_mpi_meet_by_line(self, 0, line, err, NULL, &inter);
 	if (port)
 		weft_comm_port_close(port);
 	return err ? err : weft_mpi_comm_name(inter, intercomm);

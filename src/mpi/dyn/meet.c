@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "boot/blob.h"
 #include "boot/boot.h"
 #include "net/auth.h"
@@ -20,9 +21,10 @@ struct hello {
 	uint8_t nonce[16];
 };
 
-/* What the root tells its side. */
+/* What the root tells its side; the names of all members follow. */
 struct agreement {
 	int32_t err;
+	int32_t note[2]; /* the caller's */
 	int32_t their_size, their_root;
 	int32_t first; /* our members come first in the domain */
 	uint8_t secret[WEFT_SECRET_BYTES];
@@ -35,11 +37,12 @@ struct meeting {
 	int root;
 	const struct weft_mpi_wire *wire; /* on the root */
 	struct agreement with;
-	int size;                   /* of both sides */
-	struct weft_boot_blob mine; /* put, and not yet fenced */
-	char **text;                /* by member: of the last fence */
-	void *all;                  /* where the texts lie */
-	bool broken;                /* a fence said so: the others know */
+	int size;                         /* of both sides */
+	struct weft_mpi_process *process; /* their names, in the domain's order */
+	struct weft_boot_blob mine;       /* put, and not yet fenced */
+	char **text;                      /* by member: of the last fence */
+	void *all;                        /* where the texts lie */
+	bool broken;                      /* a fence said so: the others know */
 };
 
 static int offset_of_ours(const struct meeting *m)
@@ -50,6 +53,58 @@ static int offset_of_ours(const struct meeting *m)
 static int offset_of_theirs(const struct meeting *m)
 {
 	return m->with.first ? m->local->size : 0;
+}
+
+/* ---- from the root to its side ------------------------------------------------------------ */
+
+#define FIRST_BYTES 3064 /* a dozen members' texts: mostly all of it, and eager with every driver */
+
+struct first {
+	uint64_t len; /* of the whole */
+	char data[FIRST_BYTES];
+};
+
+/* The rest goes by a second message, where there is one. */
+static int tell_rest(struct meeting *m, char *data, size_t len)
+{
+	return len <= FIRST_BYTES ? MPI_SUCCESS
+				  : weft_mpi_talk_bcast(&m->talk, m->root, data + FIRST_BYTES,
+							len - FIRST_BYTES);
+}
+
+/* failed: the root's error so far; then the others get its class. */
+static int tell(struct meeting *m, int failed, char *data, size_t len)
+{
+	struct first f = {.len = len};
+
+	if (!failed)
+		memcpy(f.data, data, len < FIRST_BYTES ? len : FIRST_BYTES);
+	int err = weft_mpi_talk_bcast_unless(&m->talk, m->root, failed, &f, sizeof(f));
+	sodium_memzero(&f, sizeof(f));
+	return err ? err : tell_rest(m, data, len);
+}
+
+/* What the root tells; *data_p is the caller's (free). */
+static int hear(struct meeting *m, char **data_p, size_t *len_p)
+{
+	struct first f;
+	int err = weft_mpi_talk_bcast(&m->talk, m->root, &f, sizeof(f));
+
+	if (err)
+		return err;
+	size_t len = f.len;
+	char *data = malloc(len + 1);
+	if (data)
+		memcpy(data, f.data, len < FIRST_BYTES ? len : FIRST_BYTES);
+	sodium_memzero(&f, sizeof(f));
+	err = data ? tell_rest(m, data, len) : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	if (err) {
+		free(data);
+		return err;
+	}
+	*data_p = data;
+	*len_p = len;
+	return MPI_SUCCESS;
 }
 
 /* ---- agreement ---------------------------------------------------------------------------- */
@@ -101,15 +156,76 @@ static int greet(struct meeting *m)
 	return MPI_SUCCESS;
 }
 
-static int agree(struct meeting *m, int failed)
+/* The names of all processes, in the domain's order. */
+static int names(struct meeting *m)
 {
+	struct weft_mpi_group *g = m->local->group;
+	size_t bytes = (size_t)m->with.their_size * sizeof(*m->process), len = 0;
+	void *in = NULL;
+
+	m->size = g->size + m->with.their_size;
+	m->process = calloc((size_t)m->size, sizeof(*m->process));
+	if (!m->process)
+		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	struct weft_mpi_process *ours = m->process + offset_of_ours(m);
+	for (int r = 0; r < g->size; r++)
+		ours[r] = g->domain->process[g->world[r]];
+	int err = m->wire->swap(m->wire->arg, ours, (size_t)g->size * sizeof(*ours), &in, &len);
+	if (!err && len != bytes)
+		err = weft_mpi_err(MPI_ERR_OTHER, "the other side's list is damaged");
+	if (!err)
+		memcpy(m->process + offset_of_theirs(m), in, bytes);
+	free(in);
+	return err;
+}
+
+/* On the root: with the other side's; then for all of ours. */
+static int agree_as_root(struct meeting *m, int failed, const int note[2])
+{
+	m->with.err = m->wire ? greet(m) : failed;
+	if (!m->with.err)
+		m->with.err = names(m);
+	memcpy(m->with.note, note, sizeof(m->with.note));
+	size_t bytes = m->with.err ? 0 : (size_t)m->size * sizeof(*m->process);
+	size_t len = sizeof(m->with) + bytes;
+	char *text = malloc(len);
+	if (text)
+		memcpy(text, &m->with, sizeof(m->with));
+	if (text && bytes)
+		memcpy(text + sizeof(m->with), m->process, bytes);
+	int err = tell(m, text ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory"), text,
+		       len);
+	if (text)
+		sodium_memzero(text, len);
+	free(text);
+	return m->with.err ? m->with.err : err;
+}
+
+static int agree(struct meeting *m, int failed, int note[2])
+{
+	char *text;
+	size_t len;
+
 	if (m->local->rank == m->root)
-		m->with.err = m->wire ? greet(m) : failed;
-	int err = weft_mpi_talk_bcast(&m->talk, m->root, &m->with, sizeof(m->with));
+		return agree_as_root(m, failed, note);
+	int err = hear(m, &text, &len);
 	if (err)
 		return err;
-	m->size = m->local->size + m->with.their_size;
-	return m->with.err;
+	memcpy(&m->with, text, sizeof(m->with));
+	memcpy(note, m->with.note, sizeof(m->with.note));
+	if (!m->with.err) {
+		m->size = m->local->size + m->with.their_size;
+		size_t bytes = (size_t)m->size * sizeof(*m->process);
+		weft_assert(len == sizeof(m->with) + bytes);
+		m->process = malloc(bytes);
+		if (m->process)
+			memcpy(m->process, text + sizeof(m->with), bytes);
+		else
+			err = weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	}
+	sodium_memzero(text, len);
+	free(text);
+	return err ? err : m->with.err;
 }
 
 /* ---- texts of all members ----------------------------------------------------------------- */
@@ -203,7 +319,6 @@ static int share(struct meeting *m, const char *mine)
 {
 	char *ours = NULL, *all = NULL;
 	size_t ours_len = 0, len = 0;
-	int64_t told = -1;
 	int err;
 
 	if (m->local->rank == m->root) {
@@ -211,22 +326,18 @@ static int share(struct meeting *m, const char *mine)
 		if (!err)
 			err = swap_texts(m, ours, ours_len, &all, &len);
 		free(ours);
-		told = err ? -1 : (int64_t)len;
+		int told = tell(m, err, all, len);
+		err = err ? err : told;
 	} else {
 		err = offer(m, mine);
+		int heard = hear(m, &all, &len);
+		err = err ? err : heard;
 	}
-	int heard = weft_mpi_talk_bcast(&m->talk, m->root, &told, sizeof(told));
-	if (!heard && told >= 0 && m->local->rank != m->root) {
-		len = (size_t)told;
-		all = malloc(len + 1);
-	}
-	if (!heard && told >= 0 && all)
-		heard = weft_mpi_talk_bcast(&m->talk, m->root, all, len);
 	free(m->all);
 	m->all = all;
-	if (err || heard)
-		return err ? err : heard;
-	if (!all || !split(all, len, m->size, m->text))
+	if (err)
+		return err;
+	if (!split(all, len, m->size, m->text))
 		return weft_mpi_err(MPI_ERR_OTHER, "the other side could not be heard");
 	return MPI_SUCCESS;
 }
@@ -267,31 +378,6 @@ static weft_err get(void *arg, int rank, const char *key, char *buf, size_t size
 }
 
 /* ---- the domain --------------------------------------------------------------------------- */
-
-/* The names of all processes, in the domain's order. */
-static int names(struct meeting *m, struct weft_mpi_process *all)
-{
-	struct weft_mpi_group *g = m->local->group;
-	struct weft_mpi_process *ours = all + offset_of_ours(m);
-	size_t bytes = (size_t)m->with.their_size * sizeof(*all), len = 0;
-	void *in = NULL;
-	int err = MPI_SUCCESS;
-
-	for (int r = 0; r < g->size; r++)
-		ours[r] = g->domain->process[g->world[r]];
-	if (m->local->rank == m->root) {
-		err = m->wire->swap(m->wire->arg, ours, (size_t)g->size * sizeof(*all), &in, &len);
-		if (!err && len != bytes)
-			err = weft_mpi_err(MPI_ERR_OTHER, "the other side's list is damaged");
-		if (!err)
-			memcpy(all + offset_of_theirs(m), in, bytes);
-		free(in);
-	}
-	int told = weft_mpi_talk_bcast(&m->talk, m->root, &err, sizeof(err));
-	if (!told && !err)
-		told = weft_mpi_talk_bcast(&m->talk, m->root, all + offset_of_theirs(m), bytes);
-	return told ? told : err;
-}
 
 static int join(struct meeting *m, struct weft_core **core_p)
 {
@@ -381,15 +467,12 @@ static int shake_hands(struct meeting *m, struct weft_mpi_comm *inter)
 static int become_one(struct meeting *m, struct weft_mpi_comm *parent,
 		      struct weft_mpi_comm **inter_p)
 {
-	struct weft_mpi_process *all = calloc((size_t)m->size, sizeof(*all));
 	struct weft_core *core = NULL;
 	struct weft_mpi_domain *d = NULL;
 
 	m->text = calloc((size_t)m->size, sizeof(*m->text));
-	int err = all && m->text ? names(m, all) : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	if (!err)
-		err = join(m, &core);
-	if (!err && !(d = weft_mpi_domain_make(core, m->size, all))) {
+	int err = m->text ? join(m, &core) : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	if (!err && !(d = weft_mpi_domain_make(core, m->size, m->process))) {
 		weft_comm_leave(core);
 		err = weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	}
@@ -403,20 +486,22 @@ static int become_one(struct meeting *m, struct weft_mpi_comm *parent,
 	}
 	free(m->text);
 	free(m->all);
-	free(all);
 	return err;
 }
 
 int weft_mpi_meet(struct weft_mpi_comm *local, int root, const struct weft_mpi_wire *wire,
-		  int failed, struct weft_mpi_comm *parent, struct weft_mpi_comm **inter_p)
+		  int failed, int note[2], struct weft_mpi_comm *parent,
+		  struct weft_mpi_comm **inter_p)
 {
+	int none[2] = {0};
 	struct meeting m = {
 		.local = local, .talk = weft_mpi_talk_all(local), .root = root, .wire = wire};
 
 	weft_mpi_domains_sweep();
-	int err = agree(&m, failed);
+	int err = agree(&m, failed, note ? note : none);
 	if (!err)
 		err = become_one(&m, parent, inter_p);
+	free(m.process);
 	sodium_memzero(&m.with, sizeof(m.with));
 	return err;
 }

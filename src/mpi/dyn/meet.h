@@ -24,9 +24,11 @@ struct weft_mpi_wire {
 
 /*
  * wire: on the root; NULL there: it could not be had, and `failed` is the MPI error code that all
- * members of this side return.  parent: whose error handler is inherited.
+ * members of this side return.  note: what the root says of its own to its side, also when the meeting fails;
+ * or NULL.  parent: whose error handler is inherited.
  */
 int weft_mpi_meet(struct weft_mpi_comm *local, int root, const struct weft_mpi_wire *wire,
-		  int failed, struct weft_mpi_comm *parent, struct weft_mpi_comm **inter_p);
+		  int failed, int note[2], struct weft_mpi_comm *parent,
+		  struct weft_mpi_comm **inter_p);
 
 #endif

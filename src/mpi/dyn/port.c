@@ -122,13 +122,13 @@ static int swap(void *arg, const void *out, size_t out_len, void **in_p, size_t 
 }
 
 int weft_mpi_meet_by_line(struct weft_mpi_comm *local, int root, struct weft_comm_line *line,
-			  int failed, struct weft_mpi_comm **inter_p)
+			  int failed, int note[2], struct weft_mpi_comm **inter_p)
 {
 	struct weft_mpi_wire wire = {.arg = line, .swap = swap};
 
 	if (line)
 		wire.secret = weft_comm_line_secret(line);
-	int err = weft_mpi_meet(local, root, line ? &wire : NULL, failed, local, inter_p);
+	int err = weft_mpi_meet(local, root, line ? &wire : NULL, failed, note, local, inter_p);
 	if (line)
 		weft_comm_line_close(line);
 	return err;
@@ -216,7 +216,7 @@ int weft_mpi_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Com
 		failed = o ? answer(o, timeout_of(info, WEFT_FOREVER), &line)
 			   : weft_mpi_err(MPI_ERR_PORT, "this process has not opened that port");
 	}
-	err = weft_mpi_meet_by_line(c, root, line, failed, &inter);
+	err = weft_mpi_meet_by_line(c, root, line, failed, NULL, &inter);
 	if (o)
 		port_unuse(o);
 	return named(err, inter, newcomm);
@@ -234,7 +234,7 @@ int weft_mpi_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Co
 	if (c->rank == root)
 		failed = !port_name ? weft_mpi_err(MPI_ERR_ARG, "port_name is a null pointer")
 				    : dial(port_name, connect_timeout(info), &line);
-	err = weft_mpi_meet_by_line(c, root, line, failed, &inter);
+	err = weft_mpi_meet_by_line(c, root, line, failed, NULL, &inter);
 	return named(err, inter, newcomm);
 }
 

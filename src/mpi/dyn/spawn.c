@@ -102,19 +102,6 @@ static void end(struct spawning *s, bool good)
 
 /* ---- for all ------------------------------------------------------------------------------ */
 
-/* One code for each process that was asked for, the same on all ranks. */
-static void tell_codes(struct weft_mpi_comm *c, int root, const struct spawning *s, int err,
-		       int *codes)
-{
-	struct weft_mpi_talk t = weft_mpi_talk_all(c);
-	int told[2] = {s->plan.asked, err ? 0 : s->plan.started};
-
-	if (weft_mpi_talk_bcast(&t, root, told, sizeof(told)) || codes == MPI_ERRCODES_IGNORE)
-		return;
-	for (int i = 0; i < told[0]; i++)
-		codes[i] = i < told[1] ? MPI_SUCCESS : MPI_ERR_SPAWN;
-}
-
 static int spawn(const struct weft_mpi_spawn_program *program, int count, int root, MPI_Comm comm,
 		 MPI_Comm *intercomm, int *codes)
 {
@@ -125,11 +112,14 @@ static int spawn(const struct weft_mpi_spawn_program *program, int count, int ro
 	*intercomm = MPI_COMM_NULL;
 	if (c->rank == root)
 		failed = begin(&s, program, count);
-	int err = weft_mpi_meet_by_line(c, root, s.line, failed, &inter);
+	/* Processes that were asked for, and those that were started: MPI_Comm_spawn's codes. */
+	int told[2] = {s.plan.asked, s.plan.started};
+	int err = weft_mpi_meet_by_line(c, root, s.line, failed, told, &inter);
 	if (err && !failed && c->rank == root)
 		err = weft_mpi_err(MPI_ERR_SPAWN,
 				   "the started processes were lost before they were connected");
-	tell_codes(c, root, &s, err, codes);
+	for (int i = 0; i < told[0] && codes != MPI_ERRCODES_IGNORE; i++)
+		codes[i] = !err && i < told[1] ? MPI_SUCCESS : MPI_ERR_SPAWN;
 	if (c->rank == root)
 		end(&s, !err);
 	return err ? err : weft_mpi_comm_name(inter, intercomm);
@@ -192,7 +182,7 @@ int weft_mpi_dyn_init(void)
 	}
 	/* What this process starts is not spawned by that parent. */
 	unsetenv("WEFT_SPAWN_PORT");
-	int err = weft_mpi_meet_by_line(world, 0, line, failed, &inter);
+	int err = weft_mpi_meet_by_line(world, 0, line, failed, NULL, &inter);
 	if (!err)
 		err = weft_mpi_comm_name(inter, &parent);
 	if (!err)
