@@ -59,6 +59,87 @@ static void gather(int bytes)
 	MPI_Gather(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
+/* Made once for each buffer size, started often. */
+static MPI_Request request = MPI_REQUEST_NULL;
+static int made_bytes = -1;
+
+static int is_new(int bytes)
+{
+	if (bytes == made_bytes)
+		return 0;
+	if (request != MPI_REQUEST_NULL)
+		MPI_Request_free(&request);
+	made_bytes = bytes;
+	return 1;
+}
+
+static void run_request(void)
+{
+	MPI_Start(&request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+#if MPI_VERSION >= 4
+static void allreduce_persistent(int bytes)
+{
+	if (is_new(bytes))
+		MPI_Allreduce_init(out, in, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD,
+				   MPI_INFO_NULL, &request);
+	run_request();
+}
+
+static void bcast_persistent(int bytes)
+{
+	if (is_new(bytes))
+		MPI_Bcast_init(out, bytes, MPI_CHAR, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+	run_request();
+}
+
+static void alltoall_persistent(int bytes)
+{
+	if (is_new(bytes))
+		MPI_Alltoall_init(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, MPI_COMM_WORLD,
+				  MPI_INFO_NULL, &request);
+	run_request();
+}
+
+/* Eight partitions to the next rank, of as many from the last one: all that the ranks give each other. */
+static MPI_Request ring[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+
+static void ring_partitioned(int bytes)
+{
+	enum { PARTS = 8 };
+	int next = (bench_rank + 1) % bench_ranks,
+	    last = (bench_rank + bench_ranks - 1) % bench_ranks;
+
+	if (bytes != made_bytes) {
+		for (int i = 0; i < 2 && made_bytes >= 0; i++)
+			MPI_Request_free(&ring[i]);
+		made_bytes = bytes;
+		MPI_Psend_init(out, PARTS, bytes / PARTS, MPI_CHAR, next, 0, MPI_COMM_WORLD,
+			       MPI_INFO_NULL, &ring[0]);
+		MPI_Precv_init(in, PARTS, bytes / PARTS, MPI_CHAR, last, 0, MPI_COMM_WORLD,
+			       MPI_INFO_NULL, &ring[1]);
+	}
+	MPI_Startall(2, ring);
+	for (int i = 0; i < PARTS; i++)
+		MPI_Pready(i, ring[0]);
+	MPI_Waitall(2, ring, MPI_STATUSES_IGNORE);
+}
+#else
+/* An older MPI has no row here. */
+static void no_such_call(int bytes)
+{
+	(void)bytes;
+	fprintf(stderr, "coll: this MPI has no persistent collectives and no partitions\n");
+	MPI_Abort(MPI_COMM_WORLD, 1);
+}
+#define allreduce_persistent no_such_call
+#define bcast_persistent no_such_call
+#define alltoall_persistent no_such_call
+#define ring_partitioned no_such_call
+#endif
+
 static const struct kind {
 	const char *name;
 	void (*call)(int bytes);
@@ -66,11 +147,20 @@ static const struct kind {
 	int per_rank; /* the size is a block's: one to and from each rank */
 	int loop;     /* a barrier at the end */
 } kinds[] = {
-	{"barrier", barrier, 0, 0, 0},      {"allreduce", allreduce, 0, 0, 0},
-	{"bcast", bcast, 1, 0, 0},          {"reduce", reduce, 1, 0, 0},
-	{"allgather", allgather, 0, 1, 0},  {"alltoall", alltoall, 0, 1, 0},
-	{"bcast-loop", bcast, 0, 0, 1},     {"reduce-loop", reduce, 0, 0, 1},
-	{"scatter-loop", scatter, 0, 1, 1}, {"gather-loop", gather, 0, 1, 1},
+	{"barrier", barrier, 0, 0, 0},
+	{"allreduce", allreduce, 0, 0, 0},
+	{"bcast", bcast, 1, 0, 0},
+	{"reduce", reduce, 1, 0, 0},
+	{"allgather", allgather, 0, 1, 0},
+	{"alltoall", alltoall, 0, 1, 0},
+	{"bcast-loop", bcast, 0, 0, 1},
+	{"reduce-loop", reduce, 0, 0, 1},
+	{"scatter-loop", scatter, 0, 1, 1},
+	{"gather-loop", gather, 0, 1, 1},
+	{"allreduce-persistent", allreduce_persistent, 0, 0, 0},
+	{"bcast-persistent", bcast_persistent, 1, 0, 0},
+	{"alltoall-persistent", alltoall_persistent, 0, 1, 0},
+	{"ring-partitioned", ring_partitioned, 0, 0, 1},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -143,7 +233,8 @@ static const struct kind *find(const char *prog, const char *name)
 			return &kinds[i];
 	bench_usage(prog, name,
 		    "barrier|allreduce|bcast|reduce|allgather|alltoall|bcast-loop|reduce-loop|"
-		    "scatter-loop|gather-loop [--quick]");
+		    "scatter-loop|gather-loop|allreduce-persistent|bcast-persistent|"
+		    "alltoall-persistent|ring-partitioned [--quick]");
 	return NULL;
 }
 
@@ -168,6 +259,7 @@ int main(int argc, char **argv)
 	for (const int *size = bench_quick ? quick : full; k->call != barrier && *size; size++)
 		if (*size <= most)
 			measure(k, *size);
+	(void)is_new(-1);
 	MPI_Finalize();
 	free(out);
 	free(in);

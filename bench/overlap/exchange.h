@@ -63,7 +63,8 @@ static inline double exchange_once(const struct exchange_ops *op, char *buf, int
 	return bench_now_us() - t;
 }
 
-static double exchange_us; /* how long to compute; 0: as long as the transfer */
+static double exchange_us;        /* how long to compute; 0: as long as the transfer */
+static const char *exchange_what; /* what it is, before the size; NULL: one message */
 
 /* Rows of one size and side.  sender: do I send?  reps: how often each. */
 static inline void exchange_measure(const struct exchange_ops *op, char *buf, int bytes,
@@ -94,7 +95,8 @@ static inline void exchange_measure(const struct exchange_ops *op, char *buf, in
 	if (!sender)
 		return;
 	double shorter = t_comm < t_comp ? t_comm : t_comp;
-	snprintf(name, sizeof(name), "%s %s", bench_size((size_t)bytes, size, sizeof(size)),
+	snprintf(name, sizeof(name), "%s%s%s %s", exchange_what ? exchange_what : "",
+		 exchange_what ? " " : "", bench_size((size_t)bytes, size, sizeof(size)),
 		 exchange_side_name[side]);
 	bench_row(name, "hidden", "share", (t_comm + t_comp - t_total) / shorter);
 	bench_row(name, "ratio", "share", t_comp / t_total);

@@ -41,7 +41,8 @@ class Bench:
 YIELD = {link: ("mpi_yield_when_idle", "1") for link in LINKS}
 THREAD = {link: ("btl_tcp_progress_thread", "1") for link in ("tcp", "1g")}
 SIZE = "size of the message"
-COLLECTIVES = ("barrier", "allreduce", "bcast", "reduce", "allgather", "alltoall")
+COLLECTIVES = ("barrier", "allreduce", "bcast", "reduce", "allgather", "alltoall", "allreduce-persistent", "bcast-persistent",
+               "alltoall-persistent", "ring-partitioned")
 BENCHES = {
     "latency": Bench("p2p/latency", "how long is a message under way?", "us, half of there and back",
                      limit={"shm": ["latency", "shm"], "tcp": ["latency", "socket"],
@@ -110,6 +111,17 @@ BENCHES = {
                   "us per call", parts=tuple((k,) for k in COLLECTIVES),
                   quick_parts=(("barrier",), ("allreduce",)), links=("shm", "tcp"), at=(2, 4, 8, 16),
                   quick_at=(2, 4), tuned=YIELD, log=True),
+    "hidden": Bench("coll/hidden", "do non-blocking collectives move while all ranks compute?",
+                    "share of the collective that was hidden; limit: of a message by a raw socket",
+                    parts=tuple((k,) for k in ("iallreduce", "ialltoall", "ibcast")),
+                    limit={"tcp": ["overlap", "socket"], "1g": ["overlap", "socket"]}, ranks=False, tuned=THREAD, bars=True),
+    "event": Bench("calls/event", "what does an event of MPI_T cost the message that it tells of?",
+                   "us, half of there and back; ns per event", links=("shm",), ranks=False, peers=(), bars=True),
+    "continue": Bench("calls/continue", "how soon does a continuation's callback run?",
+                      "ns after the completion on the same core; us from MPI_Send to the callback", links=("shm", "tcp"), ranks=False,
+                      peers=(), bars=True),
+    "session": Bench("calls/session", "what does a session cost after the first, and does it leave anything behind?",
+                     "us; KiB that the process grows by", links=("shm",), at=(1, 2), quick_at=(2,), peers=("mpich",), bars=True),
     "part": Bench("part/part", "what do partitioned messages cost, and do they hide behind the computation?",
                   "ns per MPI_Pready, millions of partitions per second, us to the end", ranks=False,
                   peers=("mpich",), log=True, bars=True),
