@@ -89,14 +89,12 @@ static void on_run_traced(void *arg, int peer, const void *head, const void *pay
 	}
 }
 
-/* While a poller may be in the driver: it finds the old function or the new one, and both are
- * right at any time.  Relaxed therefore. */
 void weft_comm_rail_trace(struct weft_rail *rail, bool on)
 {
-	__atomic_store_n(&rail->events.packet, on ? on_packet_traced : weft_comm_inbound_packet,
-			 __ATOMIC_RELAXED);
-	__atomic_store_n(&rail->events.run, on ? on_run_traced : weft_comm_inbound_run,
-			 __ATOMIC_RELAXED);
+	rail->events.packet = on ? on_packet_traced : weft_comm_inbound_packet;
+	rail->events.run = on ? on_run_traced : weft_comm_inbound_run;
+	if (rail->net && rail->driver->upcalls)
+		rail->driver->upcalls(rail->net, &rail->events);
 }
 
 struct weft_net_events weft_comm_rail_events(struct weft_rail *rail)

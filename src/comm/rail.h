@@ -22,7 +22,7 @@ struct weft_rail {
 	int fd[WEFT_NET_FDS];             /* I: that the driver sleeps on */
 	unsigned n_fds;                   /* I */
 	int peers;                        /* I: how many use it */
-	struct weft_net_events events;    /* I: the driver keeps the address */
+	struct weft_net_events events;    /* the driver has a copy (upcalls) */
 	bool drained;
 	bool packs;               /* I: a gate of it has a pack; see pack.h */
 	_Atomic bool x_armed;     /* packs: the poller sleeps, or is about to */

@@ -317,6 +317,30 @@ int weft_mpi_Remove_error_string(int errorcode)
 	return user_text(errorcode, NULL);
 }
 
+#define TOOL_TEXT(name, text)                                                                      \
+	[MPI_T_ERR_##name - MPI_T_ERR_CANNOT_INIT] = "MPI_T_ERR_" #name ": " text
+static const char *const tool_text[] = {
+	TOOL_TEXT(CANNOT_INIT, "the tool interface cannot start"),
+	TOOL_TEXT(NOT_ACCESSIBLE, "not to be reached now"),
+	TOOL_TEXT(NOT_INITIALIZED, "the tool interface has not been started"),
+	TOOL_TEXT(NOT_SUPPORTED, "not supported"),
+	TOOL_TEXT(MEMORY, "out of memory"),
+	TOOL_TEXT(INVALID, "invalid argument"),
+	TOOL_TEXT(INVALID_INDEX, "invalid index"),
+	TOOL_TEXT(INVALID_ITEM, "invalid item"),
+	TOOL_TEXT(INVALID_SESSION, "invalid session of performance variables"),
+	TOOL_TEXT(INVALID_HANDLE, "invalid handle"),
+	TOOL_TEXT(INVALID_NAME, "nothing has that name"),
+	TOOL_TEXT(OUT_OF_HANDLES, "no more handles"),
+	TOOL_TEXT(OUT_OF_SESSIONS, "no more sessions"),
+	TOOL_TEXT(CVAR_SET_NOT_NOW, "the control variable cannot be written now"),
+	TOOL_TEXT(CVAR_SET_NEVER, "the control variable cannot be written any more"),
+	TOOL_TEXT(PVAR_NO_WRITE, "the performance variable cannot be written or reset"),
+	TOOL_TEXT(PVAR_NO_STARTSTOP, "the performance variable cannot be started or stopped"),
+	TOOL_TEXT(PVAR_NO_ATOMIC, "the performance variable cannot be read and reset at once"),
+};
+#undef TOOL_TEXT
+
 /* ---- classes and texts -------------------------------------------------------------------- */
 
 int weft_mpi_Error_class(int errorcode, int *errorclass)
@@ -347,10 +371,8 @@ const char *weft_mpi_code_text(int code, char *buf, size_t size)
 
 	if (code >= 0 && code < (int)weft_countof(class_text))
 		return class_text[code];
-	if (code >= MPI_T_ERR_CANNOT_INIT && code <= MPI_T_ERR_PVAR_NO_ATOMIC) {
-		snprintf(buf, size, "error %d of the tool interface", code);
-		return buf;
-	}
+	if (code >= MPI_T_ERR_CANNOT_INIT && code <= MPI_T_ERR_PVAR_NO_ATOMIC)
+		return tool_text[code - MPI_T_ERR_CANNOT_INIT];
 	pthread_mutex_lock(&lock);
 	struct user_code *u = user_code_locked(code);
 	if (u) {

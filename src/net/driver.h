@@ -134,6 +134,14 @@ struct weft_net_job {
 
 #define WEFT_NET_LATER "later"
 
+/* What upcalls() does.  Relaxed: both functions are right at any time. */
+static inline void weft_net_events_take(struct weft_net_events *to,
+					const struct weft_net_events *from)
+{
+	__atomic_store_n(&to->packet, from->packet, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->run, from->run, __ATOMIC_RELAXED);
+}
+
 struct weft_net; /* an open driver instance; first member is const struct weft_driver * */
 
 struct weft_driver {
@@ -143,6 +151,9 @@ struct weft_driver {
 	weft_err (*open)(const struct weft_net_job *job, const struct weft_net_events *events,
 			 struct weft_net **net_p);
 	void (*close)(struct weft_net *net);
+	/* May be NULL.  From now on, or soon, packet and run of events are called instead: any thread, while another may be in
+	 * poll, which calls the old ones or the new. */
+	void (*upcalls)(struct weft_net *net, const struct weft_net_events *events);
 
 	/* One line of text (an address, a host key) that peers need; goes through boot's put. */
 	weft_err (*address)(struct weft_net *net, char *buf, size_t size);

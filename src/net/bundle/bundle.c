@@ -429,10 +429,16 @@ void weft_net_bundle_cut(struct weft_net *net, unsigned rail, unsigned for_ms)
 	weft_net_hub_ring(&b->hub);
 }
 
+static void bundle_upcalls(struct weft_net *net, const struct weft_net_events *events)
+{
+	weft_net_events_take(&((struct weft_bundle *)net)->events, events);
+}
+
 const struct weft_driver weft_net_driver_bundle = {
 	.name = "bundle",
 	.open = bundle_open,
 	.close = bundle_close,
+	.upcalls = bundle_upcalls,
 	.address = bundle_address,
 	.reach = bundle_reach,
 	.post = bundle_post,

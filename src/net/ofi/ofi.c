@@ -254,10 +254,16 @@ static const struct weft_net_card *ofi_card(struct weft_net *net, int peer)
 	return &((struct weft_ofi *)net)->card;
 }
 
+static void ofi_upcalls(struct weft_net *net, const struct weft_net_events *events)
+{
+	weft_net_events_take(&((struct weft_ofi *)net)->events, events);
+}
+
 const struct weft_driver weft_net_driver_ofi = {
 	.name = "ofi",
 	.open = ofi_open,
 	.close = ofi_close,
+	.upcalls = ofi_upcalls,
 	.address = ofi_address,
 	.reach = weft_net_ofi_reach,
 	.post = weft_net_ofi_post,

@@ -269,10 +269,16 @@ static bool shm_lives(struct weft_net *net, int peer)
 	return weft_net_lobby_taken(&((struct weft_shm *)net)->lobby, peer);
 }
 
+static void shm_upcalls(struct weft_net *net, const struct weft_net_events *events)
+{
+	weft_net_events_take(&((struct weft_shm *)net)->events, events);
+}
+
 const struct weft_driver weft_net_driver_shm = {
 	.name = "shm",
 	.open = shm_open_driver,
 	.close = shm_close,
+	.upcalls = shm_upcalls,
 	.address = shm_address,
 	.reach = shm_reach,
 	.post = weft_net_shm_post,

@@ -398,10 +398,16 @@ static bool tcp_lives(struct weft_net *net, int peer)
 	return weft_net_lobby_taken(&((struct weft_tcp *)net)->lobby, peer);
 }
 
+static void tcp_upcalls(struct weft_net *net, const struct weft_net_events *events)
+{
+	weft_net_events_take(&((struct weft_tcp *)net)->events, events);
+}
+
 const struct weft_driver weft_net_driver_tcp = {
 	.name = "tcp",
 	.open = tcp_open,
 	.close = tcp_close,
+	.upcalls = tcp_upcalls,
 	.address = tcp_address,
 	.reach = tcp_reach,
 	.post = weft_net_tcp_post,
