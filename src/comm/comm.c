@@ -48,6 +48,7 @@ static int rail_poll(void *arg)
 static int rail_spin(void *arg, unsigned turns)
 {
 	struct weft_rail *r = arg;
+	weft_comm_rail_polled(r);
 	return r->driver->spin(r->net, turns);
 }
 
@@ -195,6 +196,7 @@ static void core_tune(struct weft_core *core)
 	core->poll = engine_poll;
 	core->wait = engine_wait;
 	core->hold = weft_task_engine_hold;
+	core->later = weft_task_engine_check_later;
 	core->spare = weft_setting_bool(WEFT_SET_OFFLOAD) ? weft_task_engine_spare : NULL;
 	core->wish = weft_task_engine_spare_wish;
 }

@@ -20,6 +20,7 @@
 #include "comm/recv/packet_pool.h"
 #include "comm/send/answer.h"
 #include "comm/send/gate.h"
+#include "comm/send/urge.h"
 
 #define WEFT_POOL_CLASSES 3
 
@@ -50,6 +51,8 @@ struct weft_core {
 	int (*poll)(void *arg);                             /* one round of progress */
 	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
 	void *hook_arg;
+	struct weft_comm_urge urge;
+	bool (*later)(void); /* or NULL: let a thread look in some ms, whatever happens */
 	bool (*hold)(void);  /* or NULL: will a thread poll soon, and not at once? */
 	bool (*spare)(void); /* or NULL: is a core idle and awake? */
 	void (*wish)(void);  /* with spare, or NULL: an idle core would have been of use */

@@ -13,6 +13,7 @@
 #include "comm/recv/rx_stream.h"
 #include "comm/send/pack.h"
 #include "comm/send/send_ref.h"
+#include "task/task.h"
 
 static void on_sent(void *arg, int peer, void *cookie, weft_err err)
 {
@@ -148,8 +149,18 @@ void weft_comm_rail_packs_disarm(struct weft_rail *rail)
 	atomic_store_explicit(&rail->x_armed, false, memory_order_relaxed);
 }
 
+void weft_comm_rail_polled(struct weft_rail *rail)
+{
+	struct weft_comm_urge *urge = &rail->core->urge;
+	if (weft_unlikely(weft_comm_urge_open(urge)) &&
+	    weft_task_engine_runner() == WEFT_RUNNER_APPLICATION)
+		weft_comm_urge_back(urge, weft_cycles(),
+				    weft_cycles_per_us() * (WEFT_URGE_SHORT_NS / 1000));
+}
+
 int weft_comm_rail_poll(struct weft_rail *rail)
 {
+	weft_comm_rail_polled(rail);
 	if (weft_unlikely(rail->packs))
 		rail_packs_round(rail);
 	return rail->driver->poll(rail->net);

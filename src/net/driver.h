@@ -177,9 +177,10 @@ struct weft_driver {
 
 	/*
 	 * May be NULL: every post() does.  What has been posted to peer needs an answer: it rings
-	 * there at each level.
+	 * there at each level.  late: a thread of this process will poll soon, so the ring may wait for
+	 * a poll some 50 us from now.  True: it does, and had it not been for late, it would not.
 	 */
-	void (*urge)(struct weft_net *net, int peer);
+	bool (*urge)(struct weft_net *net, int peer, bool late);
 
 	/*
 	 * May be NULL.  As post_plain, but only into what waits for the next poll already; FULL:

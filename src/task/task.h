@@ -119,6 +119,10 @@ void weft_task_engine_spare_wish(void);
  */
 bool weft_task_engine_hold(void);
 
+/* Some ms from now a thread shall look at all sources, though none waits by then.  False: none will.
+ * Cheap: a system call in some ms at most. */
+bool weft_task_engine_check_later(void);
+
 /*
  * The caller leaves an operation behind that is not complete, and may go off to compute.  While
  * no thread says so and waiters poll all the time, the watcher looks only every 10 ms whether they

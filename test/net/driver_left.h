@@ -34,7 +34,7 @@ static void left_sent(struct node *n, bool urgent)
 	if (n->rank == 0) {
 		CHECK_EQ(try_send(n, 1, 8), WEFT_POST_DONE);
 		if (urgent)
-			n->driver->urge(n->net, 1);
+			(void)n->driver->urge(n->net, 1, false);
 	}
 	meet(n);
 }
@@ -121,6 +121,33 @@ static void left_soon(struct node *n)
 		CHECK_EQ(n->driver->arm(n->net, WEFT_ARM_REPLIES), WEFT_OK);
 	meet(n);
 	left_sent(n, true);
+	left_woken(n);
+}
+
+/* A late ring: the sender's polls make it, or it says that no poll will follow; a sleeper in a wait is rung
+ * at once. */
+static void left_late(struct node *n)
+{
+	for (int polls = 0; polls < 2; polls++) {
+		left_lie(n, WEFT_ARM_REPLIES);
+		if (n->rank == 0) {
+			CHECK_EQ(try_send(n, 1, 8), WEFT_POST_DONE);
+			CHECK(n->driver->urge(n->net, 1, true));
+			CHECK(n->driver->computes(n->net, 1));
+			if (!polls)
+				CHECK(!n->driver->urge(n->net, 1, false));
+			while (n->driver->computes(n->net, 1)) /* ends: a ring takes the level */
+				n->driver->poll(n->net);
+		}
+		meet(n);
+		left_woken(n);
+	}
+	left_lie(n, WEFT_ARM_ALL_UNCHECKED);
+	if (n->rank == 0) {
+		CHECK_EQ(try_send(n, 1, 8), WEFT_POST_DONE);
+		CHECK(!n->driver->urge(n->net, 1, true));
+	}
+	meet(n);
 	left_woken(n);
 }
 
@@ -255,6 +282,7 @@ static void case_left(struct node *n)
 		left_then(n, WEFT_ARM_ALL_UNCHECKED);
 		left_then(n, WEFT_ARM_ALL);
 		left_soon(n);
+		left_late(n);
 		left_back(n);
 		left_soon_armed(n);
 		left_soon_after_all(n);

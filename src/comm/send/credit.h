@@ -90,6 +90,8 @@ static inline enum weft_post weft_comm_gate_post_as_locked(struct weft_gate *g,
 {
 	weft_assert_held(weft_comm_gate, g);
 	uint64_t units = weft_comm_credit_due(g) / WEFT_CREDIT_UNIT;
+	bool late =
+		!quiet && weft_comm_gate_may_be_late(g, head); /* it may be over after the post */
 	enum weft_post p;
 
 	if (weft_likely(!units)) {
@@ -110,7 +112,7 @@ static inline enum weft_post weft_comm_gate_post_as_locked(struct weft_gate *g,
 			atomic_store_explicit(&g->x_returned, r, memory_order_relaxed);
 	}
 	if (!quiet && p == WEFT_POST_DONE && g->driver->urge)
-		g->driver->urge(g->net, g->peer);
+		weft_comm_gate_urge(g, late);
 	return p;
 }
 

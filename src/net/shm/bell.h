@@ -19,7 +19,8 @@
  *           and may be overlooked in the moment of arming ALL_UNCHECKED, until arm(ALL) has run
  *           the membarrier and the receiver has looked once more.
  * Soon      the sender of a packet that needs an answer delays the ring, if it goes on polling
- *           (delayed_ring.h); if not, the packet lies until arm(REPLIES) and a look.
+ *           (delayed_ring.h); if not, the packet lies until arm(REPLIES) and a look.  So does, at
+ *           REPLIES, a sender that is known to poll soon (comm/send/urge.h).
  * Not guaranteed  that each ring wakes a thread.  A ring may come after the receiver has
  *           disarmed; it then finds a readable eventfd at the next sleep, once.
  * Measured  membarrier 1.6 us when no registered peer runs; 83 M rounds, none lost; with a

@@ -92,7 +92,7 @@ struct weft_shm {
 	int n_up, n_greeting;
 	_Atomic int x_blocked;             /* links with x_blocked */
 	struct weft_net_delayed_ring owed; /* rings that wait a moment */
-	uint64_t owed_due; /* until then, in cycles, the poller's; 0: not seen yet */
+	_Atomic uint64_t x_owed_due;       /* until then, in cycles; 0: not said yet */
 	/* Links that are up: the first n_hot are looked at in each poll, the others in turn. */
 	int *scan;
 	int n_scan, next_cold, next_victim;
@@ -151,9 +151,11 @@ void weft_net_shm_died(struct weft_net *net, int peer);
 void weft_net_shm_expect(struct weft_net *net, int peer);
 enum weft_post weft_net_shm_post(struct weft_net *net, int peer, const void *head,
 				 const struct iovec *iov, unsigned n, size_t len, void *cookie);
-void weft_net_shm_urge(struct weft_net *net, int peer);
+bool weft_net_shm_urge(struct weft_net *net, int peer, bool late);
 /* Rings for peers that had just gone to compute and are not back; the poller. */
 void weft_net_shm_ring_owed(struct weft_shm *s);
+/* When a ring that begins to wait now is due, in cycles. */
+uint64_t weft_net_shm_owed_until(void);
 enum weft_post weft_net_shm_post_plain(struct weft_net *net, int peer, uint64_t w0, uint64_t w1,
 				       const void *data, size_t len);
 

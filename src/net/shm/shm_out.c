@@ -6,6 +6,9 @@
 #include "base/mechanism.h"
 #include "net/shm/shm_int.h"
 
+#define OWED_US                                                                                    \
+	50 /* of polling: what a wake-up costs both sides; a peer that is back sooner saves it */
+
 /* A poster needs the poller: wake it if it sleeps. */
 static void nudge(struct weft_shm *s)
 {
@@ -94,28 +97,43 @@ enum weft_post weft_net_shm_post(struct weft_net *net, int peer, const void *hea
 	return WEFT_POST_DONE;
 }
 
-void weft_net_shm_urge(struct weft_net *net, int peer)
+bool weft_net_shm_urge(struct weft_net *net, int peer, bool late)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	struct weft_shm_link *k = &s->link[peer];
 	/* USE <- UP (link_up). */
 	if (atomic_load_explicit(&k->x_state, memory_order_acquire) != WEFT_SHM_UP)
-		return;
+		return false;
 	uint32_t word = weft_net_bell_urgent(k->bell);
+	if (weft_likely(!word))
+		return false;
 	/* The peer is likely to be back in a moment: if it is not, our next polls ring, or the
 	 * thread that arms here.  If this process computes, too, the packet lies until the peer's
-	 * check.  Armed for a wait, no thread of ours would come to ring later. */
-	if (weft_net_bell_level_of(word) == WEFT_ARM_SOON &&
+	 * check, or, if it is late, until ours.  Armed for a wait, no thread of ours would come to ring
+	 * later. */
+	enum weft_arm_level level = weft_net_bell_level_of(word);
+	if ((level == WEFT_ARM_SOON || (late && weft_arm_is_for_replies(level))) &&
 	    weft_net_bell_level(&s->inbox->bell) < WEFT_ARM_ALL_UNCHECKED &&
-	    weft_mechanism_on(WEFT_MECH_DELAYED_RING))
+	    weft_mechanism_on(WEFT_MECH_DELAYED_RING)) {
+		/* Relaxed, both: a hint; seen as 0 the poller says it. */
+		if (!atomic_load_explicit(&s->x_owed_due, memory_order_relaxed))
+			atomic_store_explicit(&s->x_owed_due, weft_net_shm_owed_until(),
+					      memory_order_relaxed);
 		weft_net_delayed_ring_owe(&s->owed, &k->owed, word);
-	else if (word)
-		weft_net_bell_ring(k->bell, k->bell_fd);
+		return level != WEFT_ARM_SOON;
+	}
+	weft_net_bell_ring(k->bell, k->bell_fd);
+	return false;
+}
+
+uint64_t weft_net_shm_owed_until(void)
+{
+	return weft_cycles() + OWED_US * weft_cycles_per_us();
 }
 
 void weft_net_shm_ring_owed(struct weft_shm *s)
 {
-	s->owed_due = 0;
+	atomic_store_explicit(&s->x_owed_due, 0, memory_order_relaxed);
 	if (!weft_net_delayed_ring_take_all(&s->owed))
 		return;
 	for (int i = 0; i < s->n_scan; i++) {

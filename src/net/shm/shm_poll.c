@@ -12,8 +12,6 @@
 
 #define TAKES_PER_LINK 32
 #define COLD_PER_POLL 4
-#define OWED_US                                                                                    \
-	50 /* of polling: what a wake-up costs both sides; a peer that is back sooner saves it */
 
 /* Has the receiver made room since the poster found none, or is the link still being made? */
 static bool has_news(struct weft_shm_link *k)
@@ -100,10 +98,12 @@ static int poll_cold(struct weft_shm *s)
 /* Is it time to ring the peers that have not come back? */
 static __attribute__((noinline)) void owed(struct weft_shm *s)
 {
-	uint64_t now = weft_cycles();
-	if (!s->owed_due)
-		s->owed_due = now + OWED_US * weft_cycles_per_us();
-	else if (now >= s->owed_due)
+	/* Relaxed, all: see urge(). */
+	uint64_t due = atomic_load_explicit(&s->x_owed_due, memory_order_relaxed);
+	if (!due)
+		atomic_store_explicit(&s->x_owed_due, weft_net_shm_owed_until(),
+				      memory_order_relaxed);
+	else if (weft_cycles() >= due)
 		weft_net_shm_ring_owed(s);
 }
 

@@ -93,6 +93,11 @@ bool weft_task_engine_kick_later(struct weft_engine *e, enum weft_task_kick_time
 	return true;
 }
 
+bool weft_task_engine_check_later(void)
+{
+	return weft_task_engine_kick_later(&weft_task_engine, WEFT_KICK_TIMER_CHECK);
+}
+
 bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 {
 	weft_assert(e->watch_fd >= 0 && !weft_task_engine_self.in_handler);
