@@ -269,6 +269,13 @@ static bool in_path(const char *name)
 	return false;
 }
 
+/* Without --engine: is it there, and would it reach the hosts?  Outside an allocation srun would queue for one, or
+ * there is no cluster at all, only the package. */
+static bool offers_itself(const struct engine *e)
+{
+	return in_path(e->name) && (e->translate != srun_args || getenv("SLURM_JOB_ID"));
+}
+
 bool engine_is_ours(const struct plan *plan)
 {
 	if (plan->agent || getenv("WEFT_RSH"))
@@ -276,7 +283,7 @@ bool engine_is_ours(const struct plan *plan)
 	if (plan->engine)
 		return strcmp(plan->engine, "ssh") == 0 || strcmp(plan->engine, "rsh") == 0;
 	for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++)
-		if (in_path(engines[i].name))
+		if (offers_itself(&engines[i]))
 			return false;
 	return true;
 }
@@ -289,7 +296,7 @@ int engine_exec(struct plan *plan)
 		if (plan->engine && strcmp(plan->engine, e->name) != 0 &&
 		    !(strcmp(plan->engine, "hydra") == 0 && e->translate == hydra_args))
 			continue;
-		if (!in_path(e->name))
+		if (plan->engine ? !in_path(e->name) : !offers_itself(e))
 			continue;
 		if (plan->hosts && !hosts_list_ok(plan->hosts, e->form))
 			return 2;

@@ -420,7 +420,7 @@ static const struct option_row rows[] = {
 	 "a rank that fails does not end the others", do_go_on},
 	{"iface", 1, "-iface NAME", "the network interface of tcp: WEFT_TCP_INTERFACE", do_iface},
 	{"hosts|host|H", 1, "--hosts A,B",
-	 "other machines: by srun, prterun or Hydra where there are, else ssh", do_hosts},
+	 "other machines: by srun in an allocation, prterun or Hydra, else ssh", do_hosts},
 	{"f|hostfile|machinefile|machine|default-hostfile", 1, "-f FILE, --hostfile FILE",
 	 "the same, hosts in a file", do_hostfile},
 	{"ppn#|N#|npernode#|perhost#|npernode|ppn", 1, "-ppn N, -N N", "ranks per host",

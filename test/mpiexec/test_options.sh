@@ -88,6 +88,10 @@ export PATH
 want 0 "$MPIEXEC" --engine hydra -hosts a,b -ppn 2 -n 4 -l --timeout 9 --wdir /x -genv V 1 -env W 2 p q : -n 1 r
 out_is "mpiexec.hydra -hosts a,b -ppn 2 -l -genv V 1 -n 4 -wdir /x -env W 2 p q : -n 1 r V= T=9
 "
+want 0 env -u SLURM_JOB_ID "$MPIEXEC" -hosts a,b -n 2 p
+grep -q '^prterun ' "$T/out" || fail "outside an allocation srun is no launcher: $(cat "$T/out")"
+SLURM_JOB_ID=7
+export SLURM_JOB_ID
 want 0 "$MPIEXEC" -hosts a,b -ppn 2 -n 4 -l --timeout 90 --wdir /x -genv V 1 p q
 out_is "srun --mpi=pmi2 --nodelist=a,b --ntasks-per-node=2 --label --time=1:30 --ntasks=4 --chdir=/x p q V=1 T=
 "
