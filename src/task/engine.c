@@ -44,7 +44,7 @@ static void child_of_fork(void)
 	atomic_store_explicit(&weft_task_engine.x_running, false, memory_order_relaxed);
 }
 
-static void once(void)
+static void register_fork(void)
 {
 	if (pthread_atfork(NULL, NULL, child_of_fork))
 		weft_warn("no memory to note a fork: do not use weft in child processes");
@@ -123,10 +123,10 @@ void weft_task_engine_set_local_ranks(int ranks, int cpus)
 	size_idle();
 }
 
-static weft_err start(struct weft_engine *e)
+static weft_err start_engine(struct weft_engine *e)
 {
 	static pthread_once_t once_only = PTHREAD_ONCE_INIT;
-	pthread_once(&once_only, once);
+	pthread_once(&once_only, register_fork);
 	weft_trace_start();
 	weft_err err = weft_topo_load_again(); /* we may run elsewhere now */
 	if (err)
@@ -217,7 +217,7 @@ void weft_task_engine_set_stop_hook(void (*fn)(void))
 	stop_hook = fn;
 }
 
-static void stop(struct weft_engine *e)
+static void stop_engine(struct weft_engine *e)
 {
 	weft_task_overseer_stop_begins(e);
 	weft_task_workers_stop();
@@ -245,7 +245,7 @@ weft_err weft_engine_start(void)
 		return WEFT_ERR_STATE;
 	int was = weft_cancel_off();
 	pthread_mutex_lock(&user_lock);
-	weft_err err = users ? WEFT_OK : start(e);
+	weft_err err = users ? WEFT_OK : start_engine(e);
 	users += err == WEFT_OK;
 	pthread_mutex_unlock(&user_lock);
 	weft_cancel_back(was);
@@ -264,7 +264,7 @@ void weft_engine_stop(void)
 	int was = weft_cancel_off();
 	pthread_mutex_lock(&user_lock);
 	if (users && --users == 0)
-		stop(e);
+		stop_engine(e);
 	pthread_mutex_unlock(&user_lock);
 	weft_cancel_back(was);
 }
@@ -276,7 +276,7 @@ void weft_progress_set(bool on)
 {
 	struct weft_engine *e = &weft_task_engine;
 	bool was = atomic_exchange_explicit(&e->x_progress, on, memory_order_seq_cst);
-	/* READY (start): then slot_lock and the threads are there. */
+	/* READY (start_engine): then slot_lock and the threads are there. */
 	if (!atomic_load_explicit(&e->x_running, memory_order_acquire)) {
 		/* Before the start the setting says what the engine will begin with. */
 		if (weft_setting_set(WEFT_SET_PROGRESS, on ? "on" : "off"))
@@ -297,7 +297,7 @@ void weft_progress_set(bool on)
 
 bool weft_progress_get(void)
 {
-	/* READY (start). */
+	/* READY (start_engine). */
 	if (!atomic_load_explicit(&weft_task_engine.x_running, memory_order_acquire))
 		return weft_setting_bool(WEFT_SET_PROGRESS);
 	return atomic_load_explicit(&weft_task_engine.x_progress, memory_order_relaxed);
@@ -316,7 +316,7 @@ bool weft_progress_thread_get(void)
 void weft_engine_describe(FILE *out)
 {
 	struct weft_engine *e = &weft_task_engine;
-	/* READY (start). */
+	/* READY (start_engine). */
 	if (!atomic_load_explicit(&e->x_running, memory_order_acquire)) {
 		fprintf(out, "engine: not started\n");
 		return;

@@ -20,7 +20,7 @@ static void watches(void)
 {
 	enum weft_watcher_pos at = begin_at;
 	weft_task_engine_self.runner = WEFT_RUNNER_WATCHER;
-	watcher.off_seen = woke(ENGINE);
+	watcher.off_seen = note_wake_up(ENGINE);
 	for (int turn = 0; !all_done(); turn++) { /* asleep for ever is the failure */
 		MODEL_CHECK(turn < TURNS_MAX);
 		enum weft_watcher_finds finds = sleep_at(ENGINE, &watcher, at);
@@ -28,7 +28,7 @@ static void watches(void)
 			return;
 		const struct weft_watcher_row *row = weft_task_watcher_row(table, at, finds);
 		visits[row - table]++;
-		at = act(ENGINE, &watcher, row->does) ? row->then : row->otherwise;
+		at = act_on(ENGINE, &watcher, row->does) ? row->then : row->otherwise;
 	}
 }
 

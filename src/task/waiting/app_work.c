@@ -26,7 +26,7 @@ bool weft_task_app_work_waiting(void)
 }
 
 /* True: it was empty. */
-static bool push(_Atomic(struct weft_task_app_work *) *x_stack, struct weft_task_app_work *l)
+static bool push_work(_Atomic(struct weft_task_app_work *) *x_stack, struct weft_task_app_work *l)
 {
 	weft_assert(l->fn);
 	struct weft_engine *e = &weft_task_engine;
@@ -52,14 +52,14 @@ static bool push(_Atomic(struct weft_task_app_work *) *x_stack, struct weft_task
 
 void weft_task_engine_leave(struct weft_task_app_work *l)
 {
-	(void)push(&x_left, l);
+	(void)push_work(&x_left, l);
 }
 
 void weft_task_engine_leave_awhile(struct weft_task_app_work *l)
 {
 	weft_assert(weft_task_engine_self.runner == WEFT_RUNNER_WATCHER);
 	uint64_t now = weft_clock_ns();
-	if (push(&x_awhile, l))
+	if (push_work(&x_awhile, l))
 		awhile_ns = now;
 }
 
@@ -72,7 +72,7 @@ uint64_t weft_task_app_work_due_ns(void)
 	return past < WEFT_AWHILE_NS ? WEFT_AWHILE_NS - past : 0;
 }
 
-static int run(_Atomic(struct weft_task_app_work *) *x_stack)
+static int run_work_list(_Atomic(struct weft_task_app_work *) *x_stack)
 {
 	/* RUN <- LEAVE. */
 	struct weft_task_app_work *list =
@@ -102,10 +102,10 @@ int weft_task_app_work_run(void)
 	if (weft_likely(!atomic_load_explicit(&x_left, memory_order_relaxed) &&
 			!atomic_load_explicit(&x_awhile, memory_order_relaxed)))
 		return 0;
-	return run(&x_left) + run(&x_awhile);
+	return run_work_list(&x_left) + run_work_list(&x_awhile);
 }
 
 void weft_task_app_work_run_due(void)
 {
-	(void)run(&x_awhile);
+	(void)run_work_list(&x_awhile);
 }

@@ -39,7 +39,7 @@ static void arm_before_leaving(struct weft_engine *e, const struct wait_call *w)
 }
 
 /* Back to the application. */
-static void leave(struct weft_engine *e, struct wait_call *w)
+static void leave_to_application(struct weft_engine *e, struct wait_call *w)
 {
 	arm_before_leaving(e, w);
 	weft_task_baton_release(e, w->slept ? WEFT_LEAVER_SLEEPER : WEFT_LEAVER_WAITER, w->site);
@@ -56,7 +56,7 @@ static bool hand_over(struct weft_engine *e, struct wait_call *w)
 {
 	weft_assert(weft_wait_wake_batch_self == &w->batch);
 	struct weft_parked me = {.parker = w->parker};
-	/* Relaxed: if it goes off just now, leave() tells us to wake one, perhaps ourselves. */
+	/* Relaxed: if it goes off just now, leave_to_application() tells us to wake one, perhaps ourselves. */
 	if (atomic_load_explicit(&e->baton.x_watcher, memory_order_relaxed) == WEFT_WATCHER_OFF ||
 	    !weft_task_wait_call_enlist(w)) {
 		weft_wait_wake_batch_flush(&w->batch, w->parker);
@@ -227,7 +227,7 @@ static unsigned polled_in_a_row;
  * no thread sleeps, and the doorbells that peers still ring for us cost both sides a system call for
  * nothing.
  */
-static void polled(struct weft_engine *e, const struct wait_call *w)
+static void note_polled(struct weft_engine *e, const struct wait_call *w)
 {
 	if (weft_likely(!weft_task_holder_some_armed(e)))
 		return;
@@ -275,12 +275,12 @@ void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 		if (weft_task_wait_call_done(w)) {
 			if (patience.started && !w->slept && !w->pauses)
 				weft_task_spin_paid(w->site);
-			polled(e, w);
-			leave(e, w);
+			note_polled(e, w);
+			leave_to_application(e, w);
 			break;
 		}
 		if (weft_unlikely(w->batch.count != 0 || woke)) {
-			polled(e, w);
+			note_polled(e, w);
 			if (!hand_over(e, w))
 				break;
 			patience.started = true; /* the watcher is off: sleep in the set at once */
@@ -294,7 +294,7 @@ void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 		}
 		if (weft_unlikely(w->deadline_ns != WEFT_NEVER) &&
 		    (rounds & WEFT_PATIENCE_CHECK) == 0 && weft_task_wait_call_expired(w)) {
-			leave(e, w);
+			leave_to_application(e, w);
 			break;
 		}
 		if (polls_on(e, w, &patience, rounds))
@@ -305,7 +305,7 @@ void weft_task_holder_wait(struct weft_engine *e, struct wait_call *w)
 		}
 		sleep_armed(e, w);
 		if (weft_task_wait_call_stopped(e) || weft_task_wait_call_expired(w)) {
-			leave(e, w);
+			leave_to_application(e, w);
 			break;
 		}
 	}

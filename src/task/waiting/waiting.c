@@ -188,7 +188,7 @@ static __attribute__((noinline)) void wait_on(struct weft_completion *c, struct 
 		weft_panic("the progress engine was stopped while a thread waited");
 }
 
-static __attribute__((noinline)) int look(struct weft_engine *e, struct wait_call *w)
+static __attribute__((noinline)) int look_at_completions(struct weft_engine *e, struct wait_call *w)
 {
 	int found = 0;
 
@@ -204,7 +204,7 @@ static __attribute__((noinline)) int look(struct weft_engine *e, struct wait_cal
 int weft_task_engine_look(void)
 {
 	struct wait_call w;
-	return look(&weft_task_engine, &w);
+	return look_at_completions(&weft_task_engine, &w);
 }
 
 /* With the baton in hand and bells armed: a wait whose operations are done. */
@@ -224,8 +224,8 @@ static __attribute__((noinline)) void end_wait(struct weft_engine *e, struct wai
 	weft_task_holder_wait(e, w);
 }
 
-static __attribute__((noinline)) void waited(struct weft_engine *e, struct wait_call *w,
-					     const void *site)
+static __attribute__((noinline)) void wait_as_holder(struct weft_engine *e, struct wait_call *w,
+						     const void *site)
 {
 	if (!weft_task_holder_look_begin(e, w))
 		return;
@@ -240,7 +240,7 @@ static __attribute__((noinline)) void waited(struct weft_engine *e, struct wait_
 void weft_task_engine_waited(void)
 {
 	struct wait_call w;
-	waited(&weft_task_engine, &w, WEFT_WAIT_SITE);
+	wait_as_holder(&weft_task_engine, &w, WEFT_WAIT_SITE);
 }
 
 static __attribute__((noinline)) void wait_looking(struct weft_completion *c, bool own,

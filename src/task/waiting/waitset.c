@@ -42,7 +42,7 @@ struct weft_waitset {
 	_Atomic int x_ringing;  /* wakers between their push and their last access to the set */
 };
 
-static void wake(struct weft_parker *p)
+static void wake_entry(struct weft_parker *p)
 {
 	struct entry *en = p->ops_arg;
 	struct weft_waitset *s = en->set;
@@ -65,7 +65,7 @@ static void never_sleeps(struct weft_parker *p, uint64_t deadline_ns)
 }
 
 static const struct weft_parker_ops set_ops = {
-	.name = "wait set", .sleep = never_sleeps, .wake = wake};
+	.name = "wait set", .sleep = never_sleeps, .wake = wake_entry};
 
 weft_err weft_waitset_create(struct weft_waitset **set_p)
 {
@@ -111,7 +111,7 @@ weft_err weft_task_waitset_add(struct weft_waitset *s, struct weft_completion *c
 	weft_wait_node_init(&en->node, &en->waiter);
 	weft_list_push_back(&s->in, &en->link);
 	if (!weft_wait_completion_enlist(c, &en->node))
-		wake(&en->parker); /* done already */
+		wake_entry(&en->parker); /* done already */
 	return WEFT_OK;
 }
 
@@ -126,7 +126,7 @@ weft_err weft_waitset_add_task(struct weft_waitset *s, struct weft_task *t, void
 	return s && t ? weft_task_waitset_add(s, &weft_task_core(t)->done, key) : WEFT_ERR_ARG;
 }
 
-static size_t take(struct weft_waitset *s, void **key, size_t n)
+static size_t take_entries(struct weft_waitset *s, void **key, size_t n)
 {
 	size_t taken = 0;
 	struct weft_mpsc_node *r;
@@ -142,9 +142,9 @@ static size_t take(struct weft_waitset *s, void **key, size_t n)
 
 size_t weft_waitset_take(struct weft_waitset *s, void **key, size_t n)
 {
-	size_t taken = take(s, key, n);
+	size_t taken = take_entries(s, key, n);
 	if (!taken && n && weft_engine_poll())
-		taken = take(s, key, n);
+		taken = take_entries(s, key, n);
 	return taken;
 }
 
@@ -198,7 +198,7 @@ void weft_waitset_destroy(struct weft_waitset *s)
 		free(en);
 	}
 	while (!weft_list_empty(&s->in)) /* ends: each waker is a few instructions from its push */
-		if (!take(s, &key, 1))
+		if (!take_entries(s, &key, 1))
 			weft_backoff(&turns);
 	/* GONE: the wakers are done with the set. */
 	while (atomic_load_explicit(&s->x_ringing, memory_order_acquire))

@@ -90,12 +90,12 @@ static bool something_waits(void)
 	return state == WEFT_BATON_VACANT && weft_task_engine_tasks_left(e);
 }
 
-static bool over(unsigned generation)
+static bool generation_over(unsigned generation)
 {
 	return weft_task_closing_over(&looks, generation);
 }
 
-static void learn(struct idler *me, uint64_t now)
+static void learn_wake_up_time(struct idler *me, uint64_t now)
 {
 	uint64_t took = now - atomic_load_explicit(&me->x_called_ns, memory_order_relaxed);
 	if (took > BUSY_NS) {
@@ -127,12 +127,12 @@ static bool served(bool relays)
 }
 
 /* Until nothing has happened for a while.  True: something had. */
-static bool spin(unsigned generation, uint64_t ns)
+static bool spin_for_events(unsigned generation, uint64_t ns)
 {
 	uint64_t rounds = 0, now = weft_clock_ns();
 	uint64_t first = atomic_load_explicit(&x_event_ns, memory_order_relaxed), event = first;
-	bool relays = !over(generation) && weft_task_relay_begin(now);
-	while (!over(generation)) { /* ends: as said, or the lease was taken back */
+	bool relays = !generation_over(generation) && weft_task_relay_begin(now);
+	while (!generation_over(generation)) { /* ends: as said, or the lease was taken back */
 		now = weft_clock_ns();
 		event = atomic_load_explicit(&x_event_ns, memory_order_relaxed);
 		if ((now > event && now - event > ns) || (relays && !weft_task_relay_beat(now)))
@@ -150,14 +150,14 @@ static bool spin(unsigned generation, uint64_t ns)
 static void stay_awake(unsigned generation)
 {
 	uint64_t ns = atomic_load_explicit(&x_spin_ns, memory_order_relaxed);
-	bool paid = spin(generation, ns);
+	bool paid = spin_for_events(generation, ns);
 	uint64_t cost = atomic_load_explicit(&x_cost_ns, memory_order_relaxed);
 	atomic_store_explicit(&x_spin_ns, weft_task_idle_next_ns(ns, cost, paid),
 			      memory_order_relaxed);
 }
 
 /* One look; the engine does not stop meanwhile. */
-static void look(unsigned generation)
+static void look_for_work(unsigned generation)
 {
 	if (weft_task_closing_look_begin(&looks, generation) && something_waits())
 		weft_task_watcher_call(&weft_task_engine);
@@ -169,9 +169,9 @@ static void look_periodically(unsigned generation, uint64_t period_ns)
 {
 	struct timespec nap = {.tv_sec = (time_t)(period_ns / 1000000000u),
 			       .tv_nsec = (long)(period_ns % 1000000000u)};
-	for (unsigned i = 0; !over(generation); i++) { /* ends: as said */
+	for (unsigned i = 0; !generation_over(generation); i++) { /* ends: as said */
 		weft_count(WEFT_CNT_POLL_IDLE, 1);
-		look(generation);
+		look_for_work(generation);
 		if (period_ns)
 			nanosleep(&nap, NULL);
 		else
@@ -181,7 +181,7 @@ static void look_periodically(unsigned generation, uint64_t period_ns)
 	}
 }
 
-static void *run(void *arg)
+static void *run_idler(void *arg)
 {
 	struct idler *me = &idlers[(uintptr_t)arg % IDLERS_MAX];
 	unsigned generation = (unsigned)((uintptr_t)arg / IDLERS_MAX);
@@ -205,12 +205,12 @@ static void *run(void *arg)
 		uint32_t seen = weft_task_wake_word_seen(&me->x_word);
 		/* Relaxed: not seen, it is not called for this event. */
 		atomic_store_explicit(&me->x_parked, true, memory_order_relaxed);
-		if (over(generation))
+		if (generation_over(generation))
 			return NULL;
 		weft_futex_wait(&me->x_word, seen, WEFT_NEVER);
 		atomic_store_explicit(&me->x_parked, false, memory_order_relaxed);
 		weft_count(WEFT_CNT_IDLE_WAKEUPS, 1);
-		learn(me, weft_clock_ns());
+		learn_wake_up_time(me, weft_clock_ns());
 		stay_awake(generation);
 		int64_t pause = weft_task_budget_spend();
 		if (pause) { /* leave it alone for so long; the bucket fills */
@@ -221,7 +221,7 @@ static void *run(void *arg)
 	}
 }
 
-static void wake(struct idler *i)
+static void wake_idler(struct idler *i)
 {
 	weft_task_wake_word_ring(&i->x_word);
 	weft_futex_wake(&i->x_word);
@@ -271,7 +271,7 @@ void weft_task_idle_event(void)
 		pthread_t thread;
 		uintptr_t generation = weft_task_closing_generation(&looks);
 		void *arg = (void *)(generation * IDLERS_MAX + (unsigned)started);
-		if (weft_task_engine_thread(&thread, run, arg)) {
+		if (weft_task_engine_thread(&thread, run_idler, arg)) {
 			weft_info("no thread for an idle worker");
 			failed = 1;
 			return;
@@ -285,7 +285,7 @@ void weft_task_idle_event(void)
 			continue;
 		weft_task_relay_grant(&weft_task_engine); /* the first that comes takes it */
 		atomic_store_explicit(&idlers[i].x_called_ns, now, memory_order_relaxed);
-		wake(&idlers[i]);
+		wake_idler(&idlers[i]);
 	}
 }
 
@@ -297,7 +297,7 @@ void weft_task_idle_stop(void)
 		&looks)) /* ends: some instructions, which others may delay */
 		sched_yield();
 	for (int i = 0; i < started; i++)
-		wake(&idlers[i]);
+		wake_idler(&idlers[i]);
 	started = failed = 0;
 	atomic_store_explicit(&x_running, 0, memory_order_relaxed);
 }

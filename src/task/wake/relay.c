@@ -40,14 +40,14 @@ static _Atomic uint64_t x_granted_ns; /* the watcher; a hint */
 /* ---- the hand ----------------------------------------------------------------------------------
  */
 
-static void ring(void)
+static void ring_hand(void)
 {
 	weft_task_wake_word_ring(&hand.x_word);
 	weft_futex_wake(&hand.x_word);
 }
 
 /* To the relay's core, a thread that sleeps there is woken soonest; within what it may use. */
-static void follow(const cpu_set_t *may, int *bound)
+static void follow_relay(const cpu_set_t *may, int *bound)
 {
 	cpu_set_t set;
 	int cpu = atomic_load_explicit(&hand.x_cpu, memory_order_relaxed); /* a hint */
@@ -71,7 +71,7 @@ static void run_tasks(struct weft_engine *e)
 	}
 }
 
-static void *run(void *arg)
+static void *run_hand(void *arg)
 {
 	struct weft_engine *e = arg;
 	int bound = -1;
@@ -84,7 +84,7 @@ static void *run(void *arg)
 		uint32_t seen = weft_task_kick_filter_begin(&e->kick_filter, &hand.x_word);
 		if (atomic_load_explicit(&hand.x_stop, memory_order_acquire))
 			return NULL;
-		follow(&may, &bound);
+		follow_relay(&may, &bound);
 		run_tasks(e);
 		weft_futex_wait(&hand.x_word, seen, WEFT_NEVER);
 	}
@@ -114,7 +114,7 @@ bool weft_task_relay_serve(void)
 	if (weft_likely(!weft_task_relay_answer(&relay, WEFT_WORD_MARKED)))
 		return false;
 	atomic_store_explicit(&hand.x_cpu, sched_getcpu(), memory_order_relaxed);
-	ring();
+	ring_hand();
 	weft_task_relay_answered(&relay);
 	weft_count(WEFT_CNT_RELAYED, 1);
 	return true;
@@ -123,14 +123,14 @@ bool weft_task_relay_serve(void)
 void weft_task_relay_end(void)
 {
 	if (weft_task_relay_close(&relay))
-		ring();
+		ring_hand();
 }
 
 /* ---- the submitter's --------------------------------------------------------------------------
  */
 
 /* Old: it has lost its core, the system call is quicker. */
-static bool quick(const struct weft_relay *r)
+static bool relay_is_quick(const struct weft_relay *r)
 {
 	/* Relaxed: a hint. */
 	uint64_t beat = atomic_load_explicit(&r->x_beat_ns, memory_order_relaxed);
@@ -141,12 +141,12 @@ bool weft_task_engine_spare(void)
 {
 	/* Relaxed: a hint.  Where no idle worker is awake this word lies in every core's cache. */
 	return atomic_load_explicit(&relay.x_lease, memory_order_relaxed) == WEFT_LEASE_HELD &&
-	       quick(&relay);
+	       relay_is_quick(&relay);
 }
 
 bool weft_task_relay_tell(struct weft_engine *e)
 {
-	return weft_task_kick_filter_relayed(&e->kick_filter, &relay, quick);
+	return weft_task_kick_filter_relayed(&e->kick_filter, &relay, relay_is_quick);
 }
 
 /* ---- the watcher's ----------------------------------------------------------------------------
@@ -159,7 +159,7 @@ void weft_task_relay_grant(struct weft_engine *e)
 	if (!hand.started && !hand.failed) {
 		atomic_store_explicit(&hand.x_stop, false, memory_order_relaxed);
 		atomic_store_explicit(&hand.x_cpu, -1, memory_order_relaxed);
-		hand.failed = weft_task_engine_thread(&hand.thread, run, e) != WEFT_OK;
+		hand.failed = weft_task_engine_thread(&hand.thread, run_hand, e) != WEFT_OK;
 		hand.started = !hand.failed;
 	}
 	if (hand.started && weft_task_relay_offer(&relay))
@@ -199,7 +199,7 @@ void weft_task_relay_stop(void)
 	if (hand.started) {
 		/* STOP -> run.  The word rung after it ends the sleep. */
 		atomic_store_explicit(&hand.x_stop, true, memory_order_release);
-		ring();
+		ring_hand();
 		pthread_join(hand.thread, NULL);
 	}
 	hand.started = hand.failed = false;

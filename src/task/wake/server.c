@@ -23,7 +23,7 @@
 
 #define FULL_EVERY 64 /* rounds: sources with long periods, and queues of other cores */
 
-static bool wanted(struct weft_engine *e)
+static bool server_wanted(struct weft_engine *e)
 {
 	return atomic_load_explicit(&e->x_progress, memory_order_seq_cst) &&
 	       !atomic_load_explicit(&e->x_stop, memory_order_seq_cst);
@@ -46,14 +46,14 @@ static void go_there(void)
 }
 
 /* Until switched off. */
-static void serve(struct weft_engine *e)
+static void serve_sources(struct weft_engine *e)
 {
 	weft_task_baton_check_held(&e->baton);
 	weft_assert(weft_task_engine_self.runner == WEFT_RUNNER_WATCHER);
 	unsigned rounds = 0;
 	if (weft_task_sources_armed(e))
 		(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
-	while (wanted(e)) { /* ends: as said */
+	while (server_wanted(e)) { /* ends: as said */
 		bool full = ++rounds % FULL_EVERY == 0;
 		(void)weft_task_engine_round(e, full ? WEFT_ROUND_FULL : WEFT_ROUND_QUICK);
 		if (full) {
@@ -66,7 +66,7 @@ static void serve(struct weft_engine *e)
 	weft_task_baton_release(e, WEFT_LEAVER_POLLER, NULL);
 }
 
-static void *run(void *arg)
+static void *run_server(void *arg)
 {
 	struct weft_engine *e = arg;
 	(void)weft_task_engine_thread_settle("weft-server");
@@ -74,9 +74,9 @@ static void *run(void *arg)
 	go_there();
 	while (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) { /* ends: stop */
 		uint32_t seen = atomic_load_explicit(&e->x_watcher_word, memory_order_acquire);
-		if (wanted(e)) {
+		if (server_wanted(e)) {
 			if (weft_task_baton_try_take(&e->baton))
-				serve(e);
+				serve_sources(e);
 			else /* a waiter has it, perhaps asleep: what it waits for wakes it */
 				(void)weft_task_engine_round(e, WEFT_ROUND_FULL);
 		} else if (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) {
@@ -88,7 +88,7 @@ static void *run(void *arg)
 
 weft_err weft_task_server_start(struct weft_engine *e)
 {
-	weft_err err = weft_task_engine_thread(&e->watcher, run, e);
+	weft_err err = weft_task_engine_thread(&e->watcher, run_server, e);
 	e->have_watcher = err == WEFT_OK;
 	return err;
 }

@@ -45,16 +45,16 @@ static void word_sleep(struct weft_engine *e, uint32_t seen, uint64_t ns)
 	weft_count(WEFT_CNT_WATCHER_WAKEUPS, 1);
 }
 
-static uint32_t word(struct weft_engine *e)
+static uint32_t load_word(struct weft_engine *e)
 {
 	/* TELL: what the kicker wrote before is visible. */
 	return atomic_load_explicit(&e->x_watcher_word, memory_order_acquire);
 }
 
 /* Before we look: kicks from now on are for the next look.  The word as it is now. */
-static uint32_t woke(struct weft_engine *e)
+static uint32_t note_wake_up(struct weft_engine *e)
 {
-	uint32_t seen = word(e);
+	uint32_t seen = load_word(e);
 	weft_task_kick_filter_woke(&e->kick_filter);
 	e->word_seen = seen;
 	return seen;
@@ -80,7 +80,7 @@ static void tick_slower(struct weft_watcher *w)
 }
 
 /* Sends off what has been held back for long enough. */
-static enum weft_task_batch_hold_state unhold(struct weft_engine *e, struct weft_watcher *w)
+static enum weft_task_batch_hold_state send_held_back(struct weft_engine *e, struct weft_watcher *w)
 {
 	enum weft_task_batch_hold_state state = weft_task_batch_hold_look(
 		&e->batch_hold, weft_task_watcher_rounds(e), weft_clock_ns, tick_most(w));
@@ -111,7 +111,7 @@ static void begin_to_tick(struct weft_engine *e, struct weft_watcher *w)
 }
 
 /* One tick; returns whether we were kicked, for more than what is held back. */
-static bool tick(struct weft_engine *e, uint64_t ns, bool spared)
+static bool sleep_one_tick(struct weft_engine *e, uint64_t ns, bool spared)
 {
 	uint32_t seen = e->word_seen;
 	/* Relaxed: a hint for a thread that holds back, which may kick us once more than needed. */
@@ -128,7 +128,7 @@ static bool tick(struct weft_engine *e, uint64_t ns, bool spared)
 	if (!tasks || held || spared)
 		word_sleep(e, seen, held && ns > WEFT_HOLD_NS ? WEFT_HOLD_NS : ns);
 	unsigned hold = weft_task_batch_hold_kicks(&e->batch_hold);
-	return woke(e) - seen > hold;
+	return note_wake_up(e) - seen > hold;
 }
 
 /* The same, and no submitter need ring us meanwhile. */
@@ -137,19 +137,19 @@ static bool tick_spared(struct weft_engine *e, struct weft_watcher *w)
 	/* Relaxed, both: a hint; a submitter that does not ring has seen that we tick, and we look
 	 * when that ends. */
 	atomic_store_explicit(&e->kick_filter.x_spared, true, memory_order_relaxed);
-	bool kicked = tick(e, TICK_MIN_NS, true);
+	bool kicked = sleep_one_tick(e, TICK_MIN_NS, true);
 	atomic_store_explicit(&e->kick_filter.x_spared, false, memory_order_relaxed);
 	w->spare = false;
 	return kicked;
 }
 
-static bool nap(struct weft_engine *e, struct weft_watcher *w)
+static bool nap_on_word(struct weft_engine *e, struct weft_watcher *w)
 {
 	take_lease_back(e);
 	atomic_store_explicit(&e->kick_filter.x_napping, true, memory_order_relaxed);
 	bool kicked = (atomic_load_explicit(&e->x_pending, memory_order_relaxed) &
 		       WEFT_LEFT_WATCHER) != 0 ||
-		      tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS, false);
+		      sleep_one_tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS, false);
 	atomic_store_explicit(&e->kick_filter.x_napping, false, memory_order_relaxed);
 	if (kicked)
 		w->tick_ns = TICK_MIN_NS;
@@ -167,11 +167,11 @@ static bool tick_or_nap(struct weft_engine *e, struct weft_watcher *w)
 		uint64_t max = weft_task_engine_tasks_waiting(e)
 				       ? WEFT_HOLD_NS
 				       : weft_task_batch_hold_max_ns(&e->batch_hold);
-		return tick(e, ns > max ? max : ns, false);
+		return sleep_one_tick(e, ns > max ? max : ns, false);
 	}
 	if (shortly || w->calm < CALM_TICKS)
-		return w->spare ? tick_spared(e, w) : tick(e, ns, false);
-	return nap(e, w);
+		return w->spare ? tick_spared(e, w) : sleep_one_tick(e, ns, false);
+	return nap_on_word(e, w);
 }
 
 static enum weft_watcher_finds sleep_ticking(struct weft_engine *e, struct weft_watcher *w)
@@ -198,7 +198,7 @@ static enum weft_watcher_finds sleep_ticking(struct weft_engine *e, struct weft_
 						    weft_clock_ns());
 	if (weft_task_relay_check(e) || v.kicked)
 		weft_task_watcher_drain(e);
-	w->hold = unhold(e, w) != WEFT_HOLD_NOTHING;
+	w->hold = send_held_back(e, w) != WEFT_HOLD_NOTHING;
 	/* Not due yet, or there again: to go under would be to look at it. */
 	v.held_back = w->hold && !v.kicked && weft_task_batch_hold_some(&e->batch_hold);
 	v.spared = w->spare;
@@ -246,15 +246,16 @@ static bool sit_beside(struct weft_engine *e)
 static enum weft_watcher_finds sleep_beside(struct weft_engine *e)
 {
 	uint32_t seen = e->word_seen;
-	while (word(e) == seen) /* ends: kicked by the leaving holder, a switch or a submission */
+	while (load_word(e) ==
+	       seen) /* ends: kicked by the leaving holder, a switch or a submission */
 		word_sleep(e, seen, WEFT_FOREVER);
-	(void)woke(e);
+	(void)note_wake_up(e);
 	return weft_task_watcher_wanted(e) ? WEFT_WATCHER_KICKED : WEFT_WATCHER_UNWANTED;
 }
 
 static bool go_off(struct weft_engine *e, struct weft_watcher *w)
 {
-	w->off_seen = word(e);
+	w->off_seen = load_word(e);
 	take_lease_back(e);
 	weft_task_watcher_sit(&e->baton, WEFT_WATCHER_OFF);
 	/* A thread that left just now without seeing us off has made the baton vacant: see leave().
@@ -303,7 +304,7 @@ static enum weft_watcher_finds sleep_at(struct weft_engine *e, struct weft_watch
 }
 
 /* False: it was not possible. */
-static bool act(struct weft_engine *e, struct weft_watcher *w, enum weft_watcher_does what)
+static bool act_on(struct weft_engine *e, struct weft_watcher *w, enum weft_watcher_does what)
 {
 	switch (what) {
 	case WEFT_WATCHER_GOES_OFF:
@@ -342,21 +343,21 @@ static bool act(struct weft_engine *e, struct weft_watcher *w, enum weft_watcher
 	}
 }
 
-static void *run(void *arg)
+static void *run_watcher(void *arg)
 {
 	struct weft_engine *e = arg;
 	struct weft_watcher w = {.tick_ns = TICK_MIN_NS,
 				 .rounds = weft_task_watcher_rounds(e),
 				 .polled_since_ns = weft_clock_ns()};
 	e->slice_honoured = weft_task_engine_thread_settle("weft-watcher");
-	w.off_seen = woke(e);
+	w.off_seen = note_wake_up(e);
 	weft_task_engine_self.runner = WEFT_RUNNER_WATCHER;
 	enum weft_watcher_pos at = WEFT_WATCHER_OFF;
 	while (!atomic_load_explicit(&e->x_stop, memory_order_seq_cst)) { /* ends: stop */
 		enum weft_watcher_finds finds = sleep_at(e, &w, at);
 		const struct weft_watcher_row *row =
 			weft_task_watcher_row(weft_watcher_table, at, finds);
-		at = act(e, &w, row->does) ? row->then : row->otherwise;
+		at = act_on(e, &w, row->does) ? row->then : row->otherwise;
 		/* TICKS is said when the tick begins. */
 		weft_assert(at == WEFT_WATCHER_TICKS || at == weft_task_watcher_at(e));
 	}
@@ -367,7 +368,7 @@ static void *run(void *arg)
 weft_err weft_task_watcher_start(struct weft_engine *e)
 {
 	weft_assert(!e->have_watcher && e->watch_fd >= 0);
-	weft_err err = weft_task_engine_thread(&e->watcher, run, e);
+	weft_err err = weft_task_engine_thread(&e->watcher, run_watcher, e);
 	e->have_watcher = err == WEFT_OK;
 	return err;
 }

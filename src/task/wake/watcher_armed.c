@@ -108,7 +108,7 @@ bool weft_task_watcher_arm_again(struct weft_engine *e)
 }
 
 /* Armed unchecked, some time ago: looks once more. */
-static bool check(struct weft_engine *e)
+static bool check_unchecked(struct weft_engine *e)
 {
 	if (!weft_task_sources_unchecked(e))
 		return true;
@@ -144,7 +144,7 @@ static bool done_or_timer(struct weft_engine *e, struct weft_watcher *w, bool do
 bool weft_task_watcher_check_by_timer(struct weft_engine *e, struct weft_watcher *w)
 {
 	weft_task_watcher_drain(e);
-	return done_or_timer(e, w, check(e));
+	return done_or_timer(e, w, check_unchecked(e));
 }
 
 bool weft_task_watcher_arm_by_timer(struct weft_engine *e, struct weft_watcher *w)
@@ -183,7 +183,7 @@ bool weft_task_watcher_serve(struct weft_engine *e, struct weft_watcher *w)
 bool weft_task_watcher_serve_and_check(struct weft_engine *e, struct weft_watcher *w)
 {
 	(void)weft_task_watcher_serve(e, w);
-	return check(e) && weft_task_sources_armed(e);
+	return check_unchecked(e) && weft_task_sources_armed(e);
 }
 
 bool weft_task_watcher_serve_and_arm(struct weft_engine *e, struct weft_watcher *w)
