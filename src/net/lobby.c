@@ -207,7 +207,7 @@ static void accept_some(struct weft_lobby *l, int listener)
 }
 
 /* Which connection wins when a peer has proven itself as a guest?  See lobby.h. */
-static enum weft_auth_verdict judge(struct weft_lobby *l, int peer)
+static enum weft_auth_verdict judge_guest(struct weft_lobby *l, int peer)
 {
 	switch (l->peers[peer].state) {
 	case WEFT_LOBBY_LINKED:
@@ -256,7 +256,7 @@ static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 		return;
 	}
 	bool full = l->job->callers && !peer;
-	enum weft_auth_verdict verdict = full ? WEFT_AUTH_REFUSE : judge(l, peer);
+	enum weft_auth_verdict verdict = full ? WEFT_AUTH_REFUSE : judge_guest(l, peer);
 
 	weft_net_auth_answer(&g->auth, verdict);
 	/* Eight bytes into a socket that holds none: they always fit. */

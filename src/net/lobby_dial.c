@@ -114,7 +114,7 @@ static uint64_t backoff_ns(const struct weft_lobby_peer *p)
 	return ns < BACKOFF_MAX_NS ? ns : BACKOFF_MAX_NS;
 }
 
-static void lose(struct weft_lobby *l, int peer, weft_err err)
+static void lose_peer(struct weft_lobby *l, int peer, weft_err err)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
 	char text[256];
@@ -139,7 +139,7 @@ static void attempt_failed(struct weft_lobby *l, int peer, uint64_t wait_ns, boo
 		allowed = REFUSED_NS;
 	if (now - p->began_ns >= allowed && (!alive || p->answered >= ANSWERED_MAX)) {
 		p->refused = refused;
-		lose(l, peer, WEFT_ERR_PEER);
+		lose_peer(l, peer, WEFT_ERR_PEER);
 		return;
 	}
 	weft_debug("%s: rank %d at %s: %s; trying again", l->ops->driver, peer, p->where, p->why);
@@ -188,12 +188,12 @@ static void dial_step(struct weft_lobby *l, int peer)
 		break;
 	default:
 		weft_net_auth_refused(l->ops->driver, p->why);
-		lose(l, peer, err);
+		lose_peer(l, peer, err);
 		break;
 	}
 }
 
-static void dial(struct weft_lobby *l, int peer)
+static void dial_peer(struct weft_lobby *l, int peer)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
 	weft_assert(peer != l->job->rank);
@@ -204,7 +204,7 @@ static void dial(struct weft_lobby *l, int peer)
 	/* Relaxed: see weft_net_lobby_died. */
 	if (atomic_load_explicit(&p->x_died, memory_order_relaxed)) {
 		snprintf(p->why, sizeof p->why, "the launcher reports its end");
-		lose(l, peer, WEFT_ERR_PEER);
+		lose_peer(l, peer, WEFT_ERR_PEER);
 		return;
 	}
 	if (!p->began_ns)
@@ -303,7 +303,7 @@ void weft_net_lobby_take_wishes(struct weft_lobby *l)
 		p->heard = true;
 		atomic_fetch_sub_explicit(&l->x_wants, 1, memory_order_relaxed);
 		if (p->state == WEFT_LOBBY_IDLE || p->state == WEFT_LOBBY_EXPECTED)
-			dial(l, i);
+			dial_peer(l, i);
 	}
 }
 
@@ -314,7 +314,7 @@ void weft_net_lobby_dial_timers(struct weft_lobby *l, uint64_t now)
 		if ((!is_dialing(p) && p->state != WEFT_LOBBY_EXPECTED) || now < p->next_ns)
 			continue;
 		if (p->state != WEFT_LOBBY_DIALING) {
-			dial(l, i);
+			dial_peer(l, i);
 			continue;
 		}
 		/* It may have been reached while we did not run, or did not come to look. */

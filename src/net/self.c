@@ -94,7 +94,7 @@ static weft_err self_reach(struct weft_net *net, int peer, const char *address)
 	return peer == ((struct self *)net)->rank ? WEFT_OK : WEFT_ERR_UNSUPPORTED;
 }
 
-static void wake(struct self *s)
+static void wake_self(struct self *s)
 {
 	/* RING <- ARM (self_arm): the publishing exchange came before this load. */
 	if (atomic_load_explicit(&s->x_armed, memory_order_seq_cst) &&
@@ -113,12 +113,12 @@ static enum weft_post self_post(struct weft_net *net, int peer, const void *head
 		atomic_store_explicit(&s->x_blocked, true, memory_order_seq_cst);
 		(void)weft_net_ring_refresh(&s->tx);
 		if (!weft_net_ring_room(&s->tx, (uint32_t)len)) {
-			wake(s);
+			wake_self(s);
 			return WEFT_POST_FULL;
 		}
 	}
 	weft_net_ring_publish(&s->tx, head, iov, n, (uint32_t)len, false);
-	wake(s);
+	wake_self(s);
 	return WEFT_POST_DONE;
 }
 
@@ -153,10 +153,10 @@ static int self_poll(struct weft_net *net)
 }
 
 /* A late ring of an earlier sleep may be what woke the poller: taken back, too. */
-static void disarm(struct self *s)
+static void disarm_self(struct self *s)
 {
 	s->armed = false;
-	/* DISARM -> RING (wake): a poster sees it, or rings for nothing, which quiet() takes back.
+	/* DISARM -> RING (wake_self): a poster sees it, or rings for nothing, which quiet() takes back.
 	 */
 	(void)atomic_exchange_explicit(&s->x_armed, false, memory_order_seq_cst);
 	weft_net_hub_quiet(&s->hub);
@@ -166,10 +166,10 @@ static weft_err self_arm(struct weft_net *net, enum weft_arm_level level)
 {
 	struct self *s = (struct self *)net;
 	if (level == WEFT_ARM_OFF) {
-		disarm(s);
+		disarm_self(s);
 		return WEFT_OK;
 	}
-	/* ARM -> RING (wake): exchange before the recheck; the poster publishes by exchange. */
+	/* ARM -> RING (wake_self): exchange before the recheck; the poster publishes by exchange. */
 	(void)atomic_exchange_explicit(&s->x_armed, true, memory_order_seq_cst);
 	s->armed = !weft_net_ring_peek(&s->rx) &&
 		   !atomic_load_explicit(&s->x_blocked, memory_order_seq_cst);

@@ -18,7 +18,7 @@ static struct weft_bundle_head head_of(const void *head)
 	return h;
 }
 
-static void broken(struct weft_bundle *b, int peer, const char *what)
+static void close_peer(struct weft_bundle *b, int peer, const char *what)
 {
 	weft_net_bundle_peer_down(b, peer, WEFT_ERR_PROTO, what);
 }
@@ -42,8 +42,8 @@ static void scatter(const struct weft_bundle_peer *p, size_t offset, const void 
 }
 
 /* The same place as pieces for a stream. */
-static void aim(const struct weft_bundle_peer *p, struct weft_bundle_way *w, size_t offset,
-		size_t len, struct weft_net_sink *sink)
+static void aim_sink(const struct weft_bundle_peer *p, struct weft_bundle_way *w, size_t offset,
+		     size_t len, struct weft_net_sink *sink)
 {
 	size_t end = offset + len < p->sink.room ? offset + len : p->sink.room, at = 0;
 	*sink = (struct weft_net_sink){.iov = w->in_iov};
@@ -110,7 +110,7 @@ static bool begin_large(struct weft_bundle *b, int peer, uint32_t number, const 
 }
 
 /* Delivers all whose turn has come. */
-static void advance(struct weft_bundle *b, int peer)
+static void deliver_in_turn(struct weft_bundle *b, int peer)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	/* Relaxed: only we, the poller, write x_down. */
@@ -133,7 +133,7 @@ static void advance(struct weft_bundle *b, int peer)
 			b->events.packet(b->events.arg, peer, s.data,
 					 (uint8_t *)s.data + WEFT_NET_HEAD, s.len - WEFT_NET_HEAD);
 		else if (s.kind == WEFT_BUNDLE_BEGIN && !begin_large(b, peer, number, s.data))
-			broken(b, peer, "a large packet of the wrong shape came");
+			close_peer(b, peer, "a large packet of the wrong shape came");
 		free(s.data);
 	}
 	/* Relaxed: a number; a poster that reads an older one confirms less. */
@@ -141,8 +141,8 @@ static void advance(struct weft_bundle *b, int peer)
 }
 
 /* What a head says; units: does it stand for a unit that is complete?  False: it makes no sense. */
-static bool hear(struct weft_bundle *b, int peer, unsigned rail, const struct weft_bundle_head *h,
-		 bool unit, size_t len)
+static bool hear_head(struct weft_bundle *b, int peer, unsigned rail,
+		      const struct weft_bundle_head *h, bool unit, size_t len)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	struct weft_bundle_way *w = &p->way[rail];
@@ -328,15 +328,16 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 	}
 	if (good)
 		good = w->state == WEFT_BUNDLE_UP && h.kind != WEFT_BUNDLE_HELLO &&
-		       hear(b, peer, r->index, &h, unit, len) && (!unit || !is_wild(p, &h, len));
+		       hear_head(b, peer, r->index, &h, unit, len) &&
+		       (!unit || !is_wild(p, &h, len));
 	if (good && h.kind == WEFT_BUNDLE_PART)
 		good = part_packet(b, peer, &h, payload, len);
 	else if (good && unit)
 		good = whole_packet(b, peer, &h, payload, len, &none);
 	if (!good)
-		broken(b, peer, "a packet that makes no sense came");
+		close_peer(b, peer, "a packet that makes no sense came");
 	else if (unit)
-		advance(b, peer);
+		deliver_in_turn(b, peer);
 }
 
 static void on_place(void *arg, int peer, const void *head, size_t len, struct weft_net_sink *sink)
@@ -355,14 +356,14 @@ static void on_place(void *arg, int peer, const void *head, size_t len, struct w
 	bool fits = part ? part_fits(p, &w->in, len)
 			 : w->in.kind == WEFT_BUNDLE_WHOLE && whole_fits(len);
 	if (!fits || w->state != WEFT_BUNDLE_UP || is_wild(p, &w->in, len)) {
-		broken(b, peer, "a stream that makes no sense came");
+		close_peer(b, peer, "a stream that makes no sense came");
 		return;
 	}
 	if (weft_net_bundle_look(&p->window, w->in.number) == WEFT_BUNDLE_AGAIN)
 		return;
 	if (part && p->placing && p->placing_begin == w->in.begin) {
 		w->in_what = WEFT_BUNDLE_IN_PLACE;
-		aim(p, w, w->in.offset, len, sink);
+		aim_sink(p, w, w->in.offset, len, sink);
 		return;
 	}
 	w->aside = malloc(len);
@@ -388,30 +389,30 @@ static void on_placed(void *arg, int peer, void *cookie, weft_err err)
 	w->aside = NULL;
 	if (err || atomic_load_explicit(&p->x_down, memory_order_relaxed)) {
 		free(aside); /* it comes again over another rail, or has come */
-		advance(b, peer);
+		deliver_in_turn(b, peer);
 		return;
 	}
-	bool good = hear(b, peer, r->index, &w->in, true, w->in_len);
+	bool good = hear_head(b, peer, r->index, &w->in, true, w->in_len);
 	/* Not kept aside, it was not wanted. */
 	if (good && aside && w->in.kind == WEFT_BUNDLE_WHOLE)
 		good = whole_packet(b, peer, &w->in, aside, w->in_len, &aside);
 	if (!good || w->in.kind == WEFT_BUNDLE_WHOLE) {
 		free(aside);
 		if (good)
-			advance(b, peer);
+			deliver_in_turn(b, peer);
 		else
-			broken(b, peer, "a stream that makes no sense came");
+			close_peer(b, peer, "a stream that makes no sense came");
 		return;
 	}
 	/* Aside, its packet may have begun meanwhile, with another length than it was checked for.
 	 */
 	if (aside && !part_fits(p, &w->in, w->in_len)) {
 		free(aside);
-		broken(b, peer, "a piece beyond its packet came");
+		close_peer(b, peer, "a piece beyond its packet came");
 		return;
 	}
 	part_came(b, peer, &w->in, w->in_len, aside, what == WEFT_BUNDLE_IN_PLACE);
-	advance(b, peer);
+	deliver_in_turn(b, peer);
 }
 
 static void on_sent(void *arg, int peer, void *cookie, weft_err err)

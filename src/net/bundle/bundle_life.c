@@ -17,7 +17,7 @@
 #define GAP_NS 1000000000u /* ticks come much more often while anything is awaited */
 
 /* Has more than `wait` passed since then?  `then` may be younger than now. */
-static bool later(uint64_t now, uint64_t then, uint64_t wait)
+static bool has_passed(uint64_t now, uint64_t then, uint64_t wait)
 {
 	return (int64_t)(now - then) > (int64_t)wait;
 }
@@ -72,7 +72,7 @@ static void begin_to_die(struct weft_bundle *b, int peer)
 }
 
 /* Is there still a rail over which the peer may come back?  Else it is gone. */
-static void judge(struct weft_bundle *b, int peer)
+static void judge_peer(struct weft_bundle *b, int peer)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	bool hope = false, left = false;
@@ -154,7 +154,7 @@ void weft_net_bundle_way_down(struct weft_bundle *b, int peer, unsigned rail, we
 		for (unsigned r = 0; !any_up(b, p) && r < b->n_rails; r++)
 			p->way[r].refused = false;
 	b->stirred = true;
-	judge(b, peer);
+	judge_peer(b, peer);
 	if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
 		return;
 	weft_net_bundle_lock(p);
@@ -239,9 +239,9 @@ static bool tend_way(struct weft_bundle *b, int peer, unsigned rail, uint64_t no
 	/* Senders change these at the same time. */
 	weft_net_bundle_lock(p);
 	bool awake = p->awake, waits = w->lane.under.first != NULL;
-	bool silent =
-		waits && later(now, w->since_ns, b->silence_ns) && speaks_elsewhere(b, p, rail);
-	if (w->got != w->told_got && later(now, w->owed_ns, WEFT_BUNDLE_ACK_LATER_NS))
+	bool silent = waits && has_passed(now, w->since_ns, b->silence_ns) &&
+		      speaks_elsewhere(b, p, rail);
+	if (w->got != w->told_got && has_passed(now, w->owed_ns, WEFT_BUNDLE_ACK_LATER_NS))
 		weft_net_bundle_ack_locked(b, peer, rail);
 	waits |= w->got != w->told_got;
 	weft_net_bundle_unlock(p);
@@ -283,7 +283,7 @@ static void take_cuts(struct weft_bundle *b, uint64_t now)
 			b->rail[r].cut_until_ns = now + ms * 1000000ull;
 	}
 	if (b->cut_for_ms && b->first_up_ns &&
-	    later(now, b->first_up_ns, b->cut_at_ms * 1000000ull)) {
+	    has_passed(now, b->first_up_ns, b->cut_at_ms * 1000000ull)) {
 		b->rail[b->cut_rail].cut_until_ns = now + b->cut_for_ms * 1000000ull;
 		b->cut_for_ms = 0;
 	}
@@ -304,11 +304,11 @@ static bool given_up(struct weft_bundle *b, int peer, uint64_t now, uint64_t loo
 		const struct weft_bundle_net *n = &b->rail[r];
 		lives = lives || (n->driver->lives && n->driver->lives(n->net, peer));
 	}
-	if (lives && later(now, looked_ns, 0))
+	if (lives && has_passed(now, looked_ns, 0))
 		p->dying_ns += now - looked_ns;
-	if (later(p->dying_ns, now, 0))
+	if (has_passed(p->dying_ns, now, 0))
 		p->dying_ns = now;
-	return later(now, p->dying_ns, b->patience_ns);
+	return has_passed(now, p->dying_ns, b->patience_ns);
 }
 
 /* We have not looked for a while: stopped, or no thread polled.  What came meanwhile is not
@@ -332,7 +332,7 @@ bool weft_net_bundle_housekeep(struct weft_bundle *b, int *upcalls_p)
 	bool waits = false;
 	take_cuts(b, now);
 	uint64_t looked_ns = b->looked_ns;
-	if (later(now, looked_ns, GAP_NS))
+	if (has_passed(now, looked_ns, GAP_NS))
 		begin_anew(b, now);
 	b->looked_ns = now;
 	b->stirred = false;

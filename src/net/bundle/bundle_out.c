@@ -48,7 +48,7 @@ static void unit_over(struct weft_bundle_peer *p, struct weft_bundle_unit *u,
 }
 
 /* The peer needs the unit no more, but a rail still reads it. */
-static void linger(struct weft_bundle_peer *p, struct weft_bundle_unit *u)
+static void keep_until_read(struct weft_bundle_peer *p, struct weft_bundle_unit *u)
 {
 	weft_assert(u->held && !u->confirmed);
 	u->confirmed = true;
@@ -399,7 +399,7 @@ void weft_net_bundle_ack_locked(struct weft_bundle *b, int peer, unsigned rail)
 }
 
 /* Bytes per time while the rail had something to do; a burst too short says nothing. */
-static void measure(struct weft_bundle_net *r, struct weft_bundle_way *w, size_t bytes)
+static void measure_rate(struct weft_bundle_net *r, struct weft_bundle_way *w, size_t bytes)
 {
 	w->busy_bytes += bytes;
 	uint64_t took = w->since_ns - w->busy_ns;
@@ -440,12 +440,12 @@ bool weft_net_bundle_confirm_locked(struct weft_bundle *b, int peer, unsigned ra
 			pieces += u->len;
 		}
 		if (u->held)
-			linger(p, u);
+			keep_until_read(p, u);
 		else
 			unit_over(p, u, over);
 	}
 	if (pieces)
-		measure(&b->rail[rail], w, pieces);
+		measure_rate(&b->rail[rail], w, pieces);
 	return true;
 }
 
@@ -494,7 +494,7 @@ void weft_net_bundle_out_end(struct weft_bundle *b, int peer, bool tell)
 	while ((l = weft_net_bundle_fifo_take(&p->queue))) {
 		struct weft_bundle_unit *u = (struct weft_bundle_unit *)l;
 		if (tell && u->held)
-			linger(p, u);
+			keep_until_read(p, u);
 		else
 			unit_closed(p, u, &over);
 	}

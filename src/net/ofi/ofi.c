@@ -113,7 +113,7 @@ static weft_err ofi_address(struct weft_net *net, char *buf, size_t size)
 	return n > 0 && (size_t)n < size ? WEFT_OK : WEFT_ERR_LIMIT;
 }
 
-static int look(struct weft_ofi *o)
+static int look_at_hub(struct weft_ofi *o)
 {
 	struct epoll_event ev[16];
 	int n = 0, got = weft_net_hub_look(&o->hub, ev, weft_countof(ev));
@@ -177,7 +177,7 @@ static bool may_sleep(struct weft_ofi *o)
 /* Polled while armed: stays armed, whatever has rung. */
 static int poll_armed(struct weft_ofi *o)
 {
-	int n = look(o);
+	int n = look_at_hub(o);
 	/* ARM -> RING (nudge), before the look at the flags. */
 	(void)atomic_exchange_explicit(&o->x_armed, true, memory_order_seq_cst);
 	for (int i = 0; i < ARM_TRIES; i++) {
@@ -200,7 +200,7 @@ static int look_for_all(struct weft_ofi *o)
 		return poll_armed(o);
 	int n = poll_once(o, &found);
 	if (weft_unlikely(weft_net_hub_due(&o->hub, false)))
-		n += look(o);
+		n += look_at_hub(o);
 	return n;
 }
 
@@ -212,7 +212,7 @@ static int ofi_poll(struct weft_net *net)
 	return n;
 }
 
-static void disarm(struct weft_ofi *o)
+static void disarm_ofi(struct weft_ofi *o)
 {
 	o->armed = false;
 	/* Relaxed: a late ring costs one wake-up. */
@@ -223,7 +223,7 @@ static weft_err ofi_arm(struct weft_net *net, enum weft_arm_level level)
 {
 	struct weft_ofi *o = (struct weft_ofi *)net;
 	if (level == WEFT_ARM_OFF) {
-		disarm(o);
+		disarm_ofi(o);
 		weft_net_hub_hurry(&o->hub);
 		return WEFT_OK;
 	}
@@ -236,7 +236,7 @@ static weft_err ofi_arm(struct weft_net *net, enum weft_arm_level level)
 		o->armed = true;
 		return WEFT_OK;
 	}
-	disarm(o);
+	disarm_ofi(o);
 	return WEFT_AGAIN;
 }
 

@@ -41,7 +41,8 @@ struct weft_ofi_reading {
 	char why[200];
 };
 
-static bool sane(const struct weft_ofi_frame *f, const void *payload, struct weft_ofi_announce *a)
+static bool announce_is_sane(const struct weft_ofi_frame *f, const void *payload,
+			     struct weft_ofi_announce *a)
 {
 	uint64_t sum = 0;
 	memset(a, 0, sizeof *a);
@@ -130,7 +131,7 @@ static void tell_done(struct weft_ofi *o, int peer)
 }
 
 /* The payload is there, or will not come. */
-static int finish(struct weft_ofi *o, struct weft_ofi_reading *r, weft_err err)
+static int finish_reading(struct weft_ofi *o, struct weft_ofi_reading *r, weft_err err)
 {
 	weft_assert(r->large && (err || r->at == r->want));
 	int peer = r->op->peer;
@@ -182,7 +183,7 @@ int weft_net_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b)
 	int peer = (int)b->frame.rank;
 	struct weft_ofi_peer *p = &o->peer[peer];
 	struct weft_ofi_announce a;
-	if (!o->rma || !sane(&b->frame, b->payload, &a)) {
+	if (!o->rma || !announce_is_sane(&b->frame, b->payload, &a)) {
 		weft_net_ofi_rx_give(o, b);
 		weft_net_ofi_peer_down(o, peer, WEFT_ERR_PROTO,
 				       "a large packet that makes no sense");
@@ -205,17 +206,17 @@ int weft_net_ofi_on_large(struct weft_ofi *o, struct weft_ofi_buf *b)
 	if (r->sink.n > SINK_PIECES && r->want / r->sink.n < SINK_PIECE_MIN)
 		r->aside = malloc(r->want); /* no memory: piece by piece */
 	if (!r->want)
-		return 1 + finish(o, r, WEFT_OK);
+		return 1 + finish_reading(o, r, WEFT_OK);
 	weft_err err = read_next(o, r);
 	if (err)
 		weft_net_ofi_peer_down(o, peer, err, "its memory cannot be read");
 	return 1;
 }
 
-static int ended(struct weft_ofi *o, struct weft_ofi_reading *r)
+static int end_reading(struct weft_ofi *o, struct weft_ofi_reading *r)
 {
 	int peer = r->op->peer;
-	int n = finish(o, r, WEFT_ERR_PEER);
+	int n = finish_reading(o, r, WEFT_ERR_PEER);
 	if (weft_net_ofi_region_ends(&o->peer[peer]))
 		return n; /* told later */
 	o->events.down(o->events.arg, peer, r->err, r->why);
@@ -230,10 +231,10 @@ int weft_net_ofi_read_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 		return 0; /* it was given up */
 	local_release(r);
 	if (r->ending)
-		return ended(o, r);
+		return end_reading(o, r);
 	weft_err err = code ? WEFT_ERR_PEER : WEFT_OK;
 	if (!err && (r->at += r->under) == r->want)
-		return finish(o, r, WEFT_OK) + weft_net_ofi_deliver_early(o, r->op->peer);
+		return finish_reading(o, r, WEFT_OK) + weft_net_ofi_deliver_early(o, r->op->peer);
 	if (!err)
 		err = read_next(o, r);
 	r->under = err ? 0 : r->under;
@@ -262,7 +263,7 @@ void weft_net_ofi_rma_again(struct weft_ofi *o, int peer)
 		weft_warn("ofi: the network still holds memory that rank %d's data went to", peer);
 		void *aside = r->aside;
 		r->aside = NULL; /* the network's, and so is r, until it is closed */
-		ended(o, r);
+		end_reading(o, r);
 		r->aside = aside;
 		r->next = o->lost;
 		o->lost = r;
@@ -284,7 +285,7 @@ bool weft_net_ofi_rma_down(struct weft_ofi *o, int peer, weft_err err, const cha
 	if (!weft_net_ofi_reads(p))
 		return false;
 	if (!r->under) {
-		(void)finish(o, r, WEFT_ERR_PEER);
+		(void)finish_reading(o, r, WEFT_ERR_PEER);
 		return false;
 	}
 	r->ending = true;

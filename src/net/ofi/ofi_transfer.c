@@ -181,7 +181,7 @@ static void part_uncount(struct weft_ofi_peer *p, struct weft_ofi_transfer *t)
 		atomic_fetch_sub_explicit(&t->x_left, 1, memory_order_relaxed);
 }
 
-static void wrote(struct weft_ofi_peer *p)
+static void count_write(struct weft_ofi_peer *p)
 {
 	/* Relaxed: a flush looks at what its own thread has written, or heard of. */
 	atomic_fetch_add_explicit(&p->x_writes, 1, memory_order_relaxed);
@@ -237,7 +237,7 @@ static bool give_parts(struct weft_ofi *o, struct weft_ofi_transfer *t)
 /* ---- its end --------------------------------------------------------------------------------- */
 
 /* The last part is over, the poller's; the upcalls made. */
-static int finish(struct weft_ofi *o, struct weft_ofi_transfer *t)
+static int finish_transfer(struct weft_ofi *o, struct weft_ofi_transfer *t)
 {
 	if (!list_take(o, t))
 		return 0; /* o->lost_transfer has it */
@@ -265,7 +265,7 @@ int weft_net_ofi_part_over(struct weft_ofi *o, struct weft_ofi_buf *b, int code)
 	if (t && code)
 		t->err = WEFT_ERR_PEER;
 	if (t && left_drop(t))
-		n = finish(o, t);
+		n = finish_transfer(o, t);
 	if (code && atomic_load_explicit(&p->x_state, memory_order_relaxed) == WEFT_OFI_REACHED) {
 		weft_net_ofi_peer_down(o, peer, WEFT_ERR_PEER, weft_net_ofi_lib_error(code));
 		n++;
@@ -312,7 +312,7 @@ static int go_on(struct weft_ofi *o, struct weft_ofi_peer *p)
 		atomic_fetch_sub_explicit(&p->x_partials, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&o->x_partials, 1, memory_order_relaxed);
 		if (left_drop(t))
-			n += finish(o, t);
+			n += finish_transfer(o, t);
 	}
 	return n;
 }
@@ -374,7 +374,7 @@ static enum weft_post give_or_leave(struct weft_ofi *o, struct weft_ofi_transfer
 	struct weft_ofi_peer *p = &o->peer[t->peer];
 	list_add(o, t);
 	if (t->what.write)
-		wrote(p);
+		count_write(p);
 	if (give_parts(o, t)) {
 		if (!left_drop(t))
 			return WEFT_POST_ACCEPTED;
@@ -405,7 +405,7 @@ static bool write_copied(struct weft_ofi *o, int peer, const struct weft_net_tra
 	uint8_t *data = (uint8_t *)(part_of(b) + 1);
 	weft_net_ring_gather(data, t->piece, t->n_pieces, bytes);
 	part_count(p, NULL);
-	wrote(p);
+	count_write(p);
 	if (fi_write(o->ep, data, bytes, o->desc, p->addr, t->there->addr + t->span->at,
 		     t->there->key, b) == 0) {
 		weft_count(WEFT_CNT_OFI_WRITES, 1);

@@ -39,7 +39,7 @@ static int scan_blocked(struct weft_shm *s)
 }
 
 /* Looks at the descriptors: connections being made, peers that ended. */
-static int housekeep(struct weft_shm *s)
+static int run_deadlines(struct weft_shm *s)
 {
 	struct epoll_event ev[32];
 	int n = 0, was = weft_cancel_off();
@@ -127,7 +127,7 @@ static int poll_armed(struct weft_shm *s)
 	int n = take_hot(s);
 	if (n)
 		return n;
-	n = housekeep(s);
+	n = run_deadlines(s);
 	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
 		owed(s);
 	/* Rung: armed as before, ahead of the look at the rings, as arm() does.  The thread that
@@ -167,7 +167,7 @@ int weft_net_shm_poll(struct weft_net *net)
 	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
 		owed(s);
 	if (weft_unlikely(weft_net_hub_due(&s->hub, is_busy(s))))
-		n += housekeep(s);
+		n += run_deadlines(s);
 	return n;
 }
 
@@ -214,7 +214,7 @@ static bool has_anything(struct weft_shm *s)
 	return false;
 }
 
-static void disarm(struct weft_shm *s)
+static void disarm_shm(struct weft_shm *s)
 {
 	/* The eventfd is emptied by the next poll, so that a thread that would sleep can.  A thread that
 	 * had only left, and is back, finds its message first. */
@@ -232,13 +232,13 @@ weft_err weft_net_shm_arm(struct weft_net *net, enum weft_arm_level level)
 	struct weft_shm *s = (struct weft_shm *)net;
 	struct weft_bell *bell = &s->inbox->bell;
 	if (level == WEFT_ARM_OFF) {
-		disarm(s);
+		disarm_shm(s);
 		return WEFT_OK;
 	}
 	weft_assert(level <= WEFT_ARM_ALL);
 	if (has_packets(s)) {
 		if (s->level != WEFT_ARM_OFF)
-			disarm(s);
+			disarm_shm(s);
 		return WEFT_AGAIN;
 	}
 	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
@@ -253,6 +253,6 @@ weft_err weft_net_shm_arm(struct weft_net *net, enum weft_arm_level level)
 	weft_net_shm_check(s);
 	if (!has_anything(s))
 		return WEFT_OK;
-	disarm(s);
+	disarm_shm(s);
 	return WEFT_AGAIN;
 }

@@ -177,7 +177,7 @@ static int serve_dirty(struct weft_tcp *t)
 }
 
 /* Writable again: goes on with what waits. */
-static void unstick(struct weft_tcp *t, struct weft_tcp_conn *c)
+static void resume_output(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	if (!weft_net_tcp_out_lock(c, false))
 		return; /* epoll will say it again */
@@ -201,14 +201,14 @@ static int conn_event(struct weft_tcp *t, struct weft_tcp_conn *c, uint32_t even
 	if (atomic_load_explicit(&c->x_state, memory_order_relaxed) != WEFT_TCP_UP)
 		return 0;
 	if (events & EPOLLOUT)
-		unstick(t, c);
+		resume_output(t, c);
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP))
 		n += weft_net_tcp_conn_read(t, c);
 	return n;
 }
 
 /* Looks for hosts that have fallen silent; the timer goes on while something is unacknowledged. */
-static bool watch(struct weft_tcp *t)
+static bool watch_silence(struct weft_tcp *t)
 {
 	uint64_t now = weft_clock_ns();
 	bool any = false;
@@ -221,7 +221,7 @@ static bool watch(struct weft_tcp *t)
 	return any;
 }
 
-static int look(struct weft_tcp *t)
+static int look_at_sockets(struct weft_tcp *t)
 {
 	struct epoll_event ev[32];
 	int n = 0;
@@ -248,11 +248,11 @@ static int look(struct weft_tcp *t)
 }
 
 /* What has deadlines. */
-static int housekeep(struct weft_tcp *t)
+static int run_deadlines(struct weft_tcp *t)
 {
 	t->lobby.upcalls = 0;
 	weft_net_lobby_work(&t->lobby);
-	bool watched = watch(t);
+	bool watched = watch_silence(t);
 	unsigned ms = weft_net_lobby_tick_ms(&t->lobby);
 	weft_net_hub_tick(&t->hub, watched && (!ms || t->watchdog_ms < ms) ? t->watchdog_ms : ms);
 	return t->lobby.upcalls;
@@ -276,9 +276,9 @@ static int poll_all(struct weft_net *net)
 			      memory_order_relaxed);
 	if (weft_unlikely(t->armed)) {
 		/* A poster may have rung: armed again before looking, as in tcp_arm(). */
-		n += look(t);
+		n += look_at_sockets(t);
 		(void)atomic_exchange_explicit(&t->x_armed, true, memory_order_seq_cst);
-		n += housekeep(t);
+		n += run_deadlines(t);
 	}
 	/* Relaxed: a hint; when armed, the exchange above has ordered it. */
 	if (atomic_load_explicit(&t->x_dirty, memory_order_relaxed))
@@ -291,9 +291,9 @@ static int poll_all(struct weft_net *net)
 			n += weft_net_tcp_conn_read(t, &t->conn[t->up[i]]);
 	bool due = weft_net_hub_due(&t->hub, weft_net_lobby_busy(&t->lobby));
 	if (!direct || due || atomic_load_explicit(&t->x_stuck, memory_order_relaxed))
-		n += look(t);
+		n += look_at_sockets(t);
 	if (weft_unlikely(due))
-		n += housekeep(t);
+		n += run_deadlines(t);
 	/* A batch went out, and there are more: armed, no poll would come for them. */
 	return n + (weft_unlikely(t->armed) && left_to_do(t));
 }
@@ -306,7 +306,7 @@ static int tcp_poll(struct weft_net *net)
 	return n;
 }
 
-static void disarm(struct weft_tcp *t)
+static void disarm_tcp(struct weft_tcp *t)
 {
 	t->armed = false;
 	/* Relaxed: a late ring costs one wake-up. */
@@ -319,7 +319,7 @@ static weft_err tcp_arm(struct weft_net *net, enum weft_arm_level level)
 	struct weft_tcp *t = (struct weft_tcp *)net;
 	weft_assert(level <= WEFT_ARM_ALL && t->n_more >= 0);
 	if (level == WEFT_ARM_OFF) {
-		disarm(t);
+		disarm_tcp(t);
 		return WEFT_OK;
 	}
 	if (t->n_more || weft_net_lobby_wanted(&t->lobby))
@@ -333,7 +333,7 @@ static weft_err tcp_arm(struct weft_net *net, enum weft_arm_level level)
 	if (t->armed)
 		return WEFT_OK;
 again:
-	disarm(t);
+	disarm_tcp(t);
 	return WEFT_AGAIN;
 }
 

@@ -119,8 +119,8 @@ void weft_net_tcp_conn_up(struct weft_tcp *t, int peer, int fd)
 }
 
 /* Tells of accepted posts that are over. */
-static int report(struct weft_tcp *t, struct weft_tcp_conn *c, struct weft_tcp_item *list,
-		  struct weft_tcp_item *bad_from, weft_err err)
+static int report_posts(struct weft_tcp *t, struct weft_tcp_conn *c, struct weft_tcp_item *list,
+			struct weft_tcp_item *bad_from, weft_err err)
 {
 	int n = 0;
 	bool bad = false;
@@ -173,8 +173,8 @@ void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_er
 	else
 		snprintf(text, sizeof text, "rank %d left (tcp)", c->peer);
 	weft_net_tcp_in_abandon(t, c, WEFT_ERR_PEER);
-	report(t, c, fine, NULL, WEFT_OK);
-	report(t, c, rest, rest, WEFT_ERR_PEER);
+	report_posts(t, c, fine, NULL, WEFT_OK);
+	report_posts(t, c, rest, rest, WEFT_ERR_PEER);
 	t->events.down(t->events.arg, c->peer, err, text);
 }
 
@@ -229,7 +229,7 @@ int weft_net_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
 	int error = c->out.error;
 	weft_net_tcp_out_unlock(c);
 
-	n += report(t, c, done, NULL, WEFT_OK);
+	n += report_posts(t, c, done, NULL, WEFT_OK);
 	/* READY <- BLOCK (set_blocked), after the lock: a poster that found no room before is
 	 * seen here. */
 	if (roomy && !error && atomic_load_explicit(&c->x_blocked, memory_order_seq_cst)) {

@@ -91,7 +91,7 @@ static ssize_t send_some(struct weft_tcp *t, struct weft_tcp_conn *c, struct iov
 	}
 }
 
-static void append(struct weft_tcp_out *o, struct weft_tcp_item *it)
+static void append_item(struct weft_tcp_out *o, struct weft_tcp_item *it)
 {
 	it->next = NULL;
 	if (o->last)
@@ -112,7 +112,7 @@ static struct weft_tcp_item *new_block(struct weft_tcp_out *o)
 	it->is_block = true;
 	it->begin = it->end = 0;
 	o->n_blocks++;
-	append(o, it);
+	append_item(o, it);
 	return it;
 }
 
@@ -213,15 +213,15 @@ void weft_net_tcp_item_free(struct weft_tcp_item *it)
 	free(it);
 }
 
-static void keep(struct weft_tcp_out *o, struct weft_tcp_item *it)
+static void keep_item(struct weft_tcp_out *o, struct weft_tcp_item *it)
 {
 	weft_net_tcp_out_close(o);
-	append(o, it);
+	append_item(o, it);
 	o->n_kept++;
 }
 
 /* Advances the items by what the socket took. */
-static void advance(struct weft_tcp *t, struct weft_tcp_conn *c, size_t done)
+static void advance_items(struct weft_tcp *t, struct weft_tcp_conn *c, size_t done)
 {
 	struct weft_tcp_out *o = &c->out;
 	while (o->first) {
@@ -265,7 +265,7 @@ static void advance(struct weft_tcp *t, struct weft_tcp_conn *c, size_t done)
 	}
 }
 
-static unsigned collect(struct weft_tcp_out *o, struct iovec iov[PIECES], size_t *bytes_p)
+static unsigned collect_pieces(struct weft_tcp_out *o, struct iovec iov[PIECES], size_t *bytes_p)
 {
 	unsigned n = 0;
 	size_t bytes = 0;
@@ -308,11 +308,11 @@ bool weft_net_tcp_out_push(struct weft_tcp *t, struct weft_tcp_conn *c)
 	if (o->error)
 		return false;
 	weft_net_tcp_out_close(o);
-	unsigned n = collect(o, iov, &bytes);
+	unsigned n = collect_pieces(o, iov, &bytes);
 	ssize_t done = send_some(t, c, iov, n);
 	if (done <= 0)
 		return false;
-	advance(t, c, (size_t)done);
+	advance_items(t, c, (size_t)done);
 	if (!o->first) {
 		set_stuck(t, c, false);
 		return true;
@@ -338,7 +338,7 @@ static enum weft_post post_behind(struct weft_tcp *t, struct weft_tcp_conn *c, c
 			o->n_kept < WEFT_TCP_KEPT_MAX ? new_kept(frame, iov, n, len, cookie) : NULL;
 		if (!it)
 			return WEFT_POST_FULL;
-		keep(o, it);
+		keep_item(o, it);
 	}
 	/* A block is full: better now than later. */
 	if (!o->stuck && o->n_blocks > 1)
@@ -376,7 +376,7 @@ static enum weft_post post_now(struct weft_tcp *t, struct weft_tcp_conn *c, cons
 		struct weft_tcp_item *it = new_kept(frame, iov, n, len, cookie);
 		if (!it)
 			return WEFT_POST_FULL;
-		keep(o, it);
+		keep_item(o, it);
 		(void)weft_net_tcp_out_push(t, c);
 		weft_net_tcp_out_mark_dirty(t, c);
 		return WEFT_POST_ACCEPTED;
@@ -397,7 +397,7 @@ static enum weft_post post_now(struct weft_tcp *t, struct weft_tcp_conn *c, cons
 		struct weft_tcp_item *it = new_kept(frame, iov, n, len, cookie);
 		if (!it)
 			return WEFT_POST_FULL;
-		keep(o, it);
+		keep_item(o, it);
 		return WEFT_POST_ACCEPTED;
 	}
 	/* From here on the packet must go out: part of it may have. */
@@ -410,8 +410,8 @@ static enum weft_post post_now(struct weft_tcp *t, struct weft_tcp_conn *c, cons
 	} else {
 		struct weft_tcp_item *it = new_kept(frame, iov, n, len, cookie);
 		if (it) {
-			keep(o, it);
-			advance(t, c, (size_t)done);
+			keep_item(o, it);
+			advance_items(t, c, (size_t)done);
 			return WEFT_POST_ACCEPTED;
 		}
 	}
