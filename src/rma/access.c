@@ -151,9 +151,9 @@ static void large_over(struct weft_req *req, void *arg)
 }
 
 /* The data goes as a message of its own, from or to the user's buffer. */
-static weft_err large(struct weft_rma_win *win, bool get, const struct weft_buf *here,
-		      const struct weft_rma_there *there, const struct weft_buf *far,
-		      struct weft_rma_op *op)
+static weft_err access_large(struct weft_rma_win *win, bool get, const struct weft_buf *here,
+			     const struct weft_rma_there *there, const struct weft_buf *far,
+			     struct weft_rma_op *op)
 {
 	int peer = weft_rma_process(win, there->rank), tag = new_tag(win, get);
 	struct weft_rma_pending *p = weft_rma_pending_new(win, there->rank, op, here);
@@ -181,7 +181,7 @@ static weft_err large(struct weft_rma_win *win, bool get, const struct weft_buf 
 	return err;
 }
 
-static void asked(struct weft_rma_win *win, int rank)
+static void note_asked(struct weft_rma_win *win, int rank)
 {
 	/* Relaxed: read by the same thread, or behind what orders the program's threads. */
 	atomic_store_explicit(&win->target[rank].x_asked, true, memory_order_relaxed);
@@ -191,9 +191,9 @@ static weft_err put_owed(struct weft_rma_win *win, const struct weft_buf *from,
 			 const struct weft_rma_there *there, struct weft_rma_op *op)
 {
 	struct weft_buf far = owed_buf(there);
-	asked(win, there->rank);
+	note_asked(win, there->rank);
 	if (is_large(&far))
-		return large(win, false, from, there, &far, op);
+		return access_large(win, false, from, there, &far, op);
 	size_t bytes;
 	for (size_t at = 0; at < far.bytes; at += bytes) {
 		weft_rma_throttle(win);
@@ -208,8 +208,9 @@ static weft_err put_owed(struct weft_rma_win *win, const struct weft_buf *from,
 }
 
 /* Sends h, whose answer holds `bytes` data bytes for `to` from `at` on. */
-static weft_err ask(struct weft_rma_win *win, int rank, struct weft_rma_head *h,
-		    const struct weft_buf *to, size_t at, size_t bytes, struct weft_rma_op *op)
+static weft_err send_request(struct weft_rma_win *win, int rank, struct weft_rma_head *h,
+			     const struct weft_buf *to, size_t at, size_t bytes,
+			     struct weft_rma_op *op)
 {
 	struct weft_rma_pending *p = h ? weft_rma_pending_new(win, rank, op, to) : NULL;
 	if (!p) {
@@ -235,12 +236,12 @@ static weft_err get_owed(struct weft_rma_win *win, const struct weft_buf *to,
 {
 	struct weft_buf far = owed_buf(there);
 	if (is_large(&far))
-		return large(win, true, to, there, &far, op);
+		return access_large(win, true, to, there, &far, op);
 	size_t bytes;
 	for (size_t at = 0; at < far.bytes; at += bytes) {
 		weft_rma_throttle(win);
 		struct weft_rma_head *h = message_for(WEFT_RMA_GET, &far, at, 1, false, &bytes);
-		weft_err err = ask(win, there->rank, h, to, at, bytes, op);
+		weft_err err = send_request(win, there->rank, h, to, at, bytes, op);
 		if (err)
 			return err;
 	}
@@ -254,7 +255,7 @@ static weft_err acc_owed(struct weft_rma_win *win, const struct weft_buf *from,
 	struct weft_buf far = owed_buf(there);
 	size_t unit = weft_rma_elem_bytes(red.elem), bytes;
 	bool operands = red.op != WEFT_OP_NO_OP;
-	asked(win, there->rank);
+	note_asked(win, there->rank);
 	for (size_t at = 0; at < far.bytes; at += bytes) {
 		weft_rma_throttle(win);
 		struct weft_rma_head *h = message_for(result ? WEFT_RMA_FETCH_ACC : WEFT_RMA_ACC,
@@ -265,7 +266,7 @@ static weft_err acc_owed(struct weft_rma_win *win, const struct weft_buf *from,
 			if (operands)
 				weft_data_pack(from, at, weft_rma_data(h), bytes);
 		}
-		weft_err err = result ? ask(win, there->rank, h, result, at, bytes, op)
+		weft_err err = result ? send_request(win, there->rank, h, result, at, bytes, op)
 				      : weft_rma_send(win, there->rank, h);
 		if (err)
 			return err;
@@ -342,5 +343,5 @@ weft_err weft_rma_compare_swap(struct weft_rma_win *win, const void *value, cons
 		memcpy(weft_rma_data(h) + size, value, size);
 	}
 	weft_rma_throttle(win);
-	return ask(win, there->rank, h, &to, 0, size, NULL);
+	return send_request(win, there->rank, h, &to, 0, size, NULL);
 }

@@ -108,7 +108,7 @@ static void in_order(struct weft_rma_win *win, int rank, const struct weft_rma_h
 
 /* ---- receives ----------------------------------------------------------------------------- */
 
-static void handle(struct weft_rma_receive *r)
+static void handle_message(struct weft_rma_receive *r)
 {
 	struct weft_rma_win *win = r->win;
 	const struct weft_status *st = &r->req.status;
@@ -128,10 +128,10 @@ static void handle(struct weft_rma_receive *r)
 		weft_rma_answered(win, rank, h, st->bytes);
 }
 
-static void arrived(struct weft_req *req, void *arg);
+static void message_arrived(struct weft_req *req, void *arg);
 
 /* Posts r until it stays posted; handles what is there already. */
-static void post(struct weft_rma_receive *r)
+static void post_receive(struct weft_rma_receive *r)
 {
 	struct weft_rma_win *win = r->win;
 	struct weft_buf b = weft_data_buf_flat(r->data, sizeof r->data);
@@ -140,29 +140,29 @@ static void post(struct weft_rma_receive *r)
 		int was = POSTING;
 		/* Relaxed: ordered by what posts it. */
 		atomic_store_explicit(&r->x_state, POSTING, memory_order_relaxed);
-		weft_comm_req_init(&r->req, arrived, r);
+		weft_comm_req_init(&r->req, message_arrived, r);
 		if (atomic_load_explicit(&win->x_stop, memory_order_seq_cst) ||
 		    weft_comm_core_irecv(&r->req, win->am, WEFT_ANY_PEER, WEFT_ANY_TAG, &b))
 			break;
-		/* LEAVE -> GO ON (arrived).  Acquire: SEE <- DONE (arrived), the message. */
+		/* LEAVE -> GO ON (message_arrived).  Acquire: SEE <- DONE (message_arrived), the message. */
 		if (atomic_compare_exchange_strong_explicit(
 			    &r->x_state, &was, POSTED, memory_order_acq_rel, memory_order_acquire))
 			return;
-		handle(r);
+		handle_message(r);
 	}
 	/* GONE -> STOP (close).  Carries: that nothing of r is used any more. */
 	atomic_fetch_sub_explicit(&win->x_posted, 1, memory_order_release);
 }
 
-static void arrived(struct weft_req *req, void *arg)
+static void message_arrived(struct weft_req *req, void *arg)
 {
 	struct weft_rma_receive *r = arg;
 	(void)req;
-	/* DONE -> SEE (post).  GO ON <- LEAVE.  Carries: the message; that the poster is out. */
+	/* DONE -> SEE (post_receive).  GO ON <- LEAVE.  Carries: the message; that the poster is out. */
 	if (atomic_exchange_explicit(&r->x_state, ARRIVED, memory_order_acq_rel) == POSTING)
 		return;
-	handle(r);
-	post(r);
+	handle_message(r);
+	post_receive(r);
 }
 
 weft_err weft_rma_inbox_open(struct weft_rma_win *win)
@@ -174,7 +174,7 @@ weft_err weft_rma_inbox_open(struct weft_rma_win *win)
 	atomic_store_explicit(&win->x_posted, WEFT_RMA_RECEIVES, memory_order_relaxed);
 	for (int i = 0; i < WEFT_RMA_RECEIVES; i++) {
 		win->receive[i].win = win;
-		post(&win->receive[i]);
+		post_receive(&win->receive[i]);
 	}
 	return WEFT_OK;
 }
@@ -188,7 +188,7 @@ void weft_rma_inbox_close(struct weft_rma_win *win)
 	/* Ends when the last handler has returned and the network has taken all messages.  A receive
 	 * that is just being posted is taken back in a later round. */
 	for (;;) {
-		/* STOP <- GONE (post); and kept_sent's frees. */
+		/* STOP <- GONE (post_receive); and kept_sent's frees. */
 		if (!atomic_load_explicit(&win->x_posted, memory_order_acquire) &&
 		    !atomic_load_explicit(&win->x_unsent, memory_order_acquire) &&
 		    weft_rma_serve_end(win))

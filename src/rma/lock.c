@@ -116,7 +116,7 @@ static bool taken(const void *arg)
 }
 
 /* At once, or after a look for as long as a waiter polls. */
-static bool take(struct weft_rma_win *win, int rank, bool exclusive)
+static bool take_at_once(struct weft_rma_win *win, int rank, bool exclusive)
 {
 	struct look l = {win, rank, exclusive};
 	struct weft_rma_target *t = &win->target[rank];
@@ -142,7 +142,7 @@ weft_err weft_rma_lock(struct weft_rma_win *win, int rank, bool exclusive)
 	/* Acquire: LOST. */
 	if (weft_unlikely(atomic_load_explicit(&t->x_lost, memory_order_acquire)))
 		return WEFT_ERR_PEER;
-	if (t->slot && take(win, rank, exclusive))
+	if (t->slot && take_at_once(win, rank, exclusive))
 		return WEFT_OK;
 	if (weft_comm_lost(win->core, weft_rma_process(win, rank)))
 		return WEFT_ERR_PEER;
@@ -214,7 +214,7 @@ static struct weft_rma_lock_request *grant_locked(struct weft_rma_win *win)
 	return q;
 }
 
-static void granted(struct weft_rma_win *win, const struct weft_rma_lock_request *q)
+static void send_granted(struct weft_rma_win *win, const struct weft_rma_lock_request *q)
 {
 	struct weft_rma_head h = {.kind = WEFT_RMA_GRANTED, .id = q->id};
 	weft_err err = WEFT_OK;
@@ -236,7 +236,7 @@ void weft_rma_lock_freed(struct weft_rma_win *win)
 		weft_comm_spin_unlock(&win->lock);
 		if (!q)
 			return;
-		granted(win, q);
+		send_granted(win, q);
 		free(q);
 	}
 }

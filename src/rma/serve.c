@@ -13,7 +13,7 @@
 #include "task/task.h"
 
 /* A span in our memory. */
-static char *place(const struct weft_rma_win *win, const struct weft_rma_span *s)
+static char *span_address(const struct weft_rma_win *win, const struct weft_rma_span *s)
 {
 	char *base = win->flavor == WEFT_RMA_DYNAMIC ? NULL : win->base;
 	return (char *)((uintptr_t)base + s->at);
@@ -32,14 +32,14 @@ static bool spans_fit(struct weft_rma_win *win, const struct weft_rma_head *h, s
 	return true;
 }
 
-static weft_err put(struct weft_rma_win *win, const struct weft_rma_head *h, size_t bytes)
+static weft_err serve_put(struct weft_rma_win *win, const struct weft_rma_head *h, size_t bytes)
 {
 	const struct weft_rma_span *s = weft_rma_spans(h);
 	const char *data = weft_rma_data(h);
 	if (bytes != h->bytes)
 		return WEFT_ERR_PROTO;
 	for (unsigned i = 0; i < h->n_spans; data += s[i++].len)
-		memcpy(place(win, &s[i]), data, s[i].len);
+		memcpy(span_address(win, &s[i]), data, s[i].len);
 	return WEFT_OK;
 }
 
@@ -131,8 +131,8 @@ static void large_over(struct weft_req *req, void *arg)
 }
 
 /* Data goes between b and the origin by a message of its own, which the origin has named. */
-static weft_err large(struct weft_rma_win *win, int rank, const struct weft_rma_head *h,
-		      const struct weft_buf *b)
+static weft_err serve_large(struct weft_rma_win *win, int rank, const struct weft_rma_head *h,
+			    const struct weft_buf *b)
 {
 	bool put = h->kind == WEFT_RMA_PUT_LARGE;
 	if (!weft_rma_tag_sane((int)h->id, !put))
@@ -216,14 +216,15 @@ static void send_answer(struct weft_rma_win *win, int rank, struct weft_rma_head
 		weft_debug("window: rank %d does not get its answer", rank);
 }
 
-static void get(struct weft_rma_win *win, int rank, const struct weft_rma_head *h, size_t bytes)
+static void serve_get(struct weft_rma_win *win, int rank, const struct weft_rma_head *h,
+		      size_t bytes)
 {
 	const struct weft_rma_span *s = weft_rma_spans(h);
 	weft_err err = bytes <= weft_rma_room(0) ? WEFT_OK : WEFT_ERR_PROTO;
 	struct weft_rma_head *a = answer_to(h, bytes, err);
 	char *to = a && !err ? weft_rma_data(a) : NULL;
 	for (unsigned i = 0; to && i < h->n_spans; to += s[i++].len)
-		memcpy(to, place(win, &s[i]), s[i].len);
+		memcpy(to, span_address(win, &s[i]), s[i].len);
 	send_answer(win, rank, a);
 }
 
@@ -235,7 +236,7 @@ static weft_err acc_spans(struct weft_rma_win *win, const struct weft_rma_head *
 	struct weft_buf from = weft_data_buf_flat(weft_rma_data(h), h->bytes);
 	struct weft_buf to = weft_data_buf_flat(result, bytes);
 	for (unsigned i = 0; i < h->n_spans; i++)
-		piece[i] = (struct iovec){place(win, &s[i]), s[i].len};
+		piece[i] = (struct iovec){span_address(win, &s[i]), s[i].len};
 	struct weft_rma_acc a = {.win = win,
 				 .rank = win->rank,
 				 .there = {.piece = piece, .n_pieces = h->n_spans},
@@ -255,7 +256,8 @@ static weft_err acc_sane(const struct weft_rma_head *h, size_t bytes)
 	return bytes % weft_rma_elem_bytes(h->elem) ? WEFT_ERR_PROTO : WEFT_OK;
 }
 
-static weft_err acc(struct weft_rma_win *win, int rank, const struct weft_rma_head *h, size_t bytes)
+static weft_err serve_acc(struct weft_rma_win *win, int rank, const struct weft_rma_head *h,
+			  size_t bytes)
 {
 	weft_err err = acc_sane(h, bytes);
 	if (h->kind == WEFT_RMA_ACC)
@@ -272,7 +274,8 @@ static weft_err acc(struct weft_rma_win *win, int rank, const struct weft_rma_he
 	return WEFT_OK;
 }
 
-static void swap(struct weft_rma_win *win, int rank, const struct weft_rma_head *h, size_t bytes)
+static void serve_swap(struct weft_rma_win *win, int rank, const struct weft_rma_head *h,
+		       size_t bytes)
 {
 	weft_err err = h->elem < WEFT_ELEM_COUNT && bytes == weft_rma_elem_bytes(h->elem) &&
 				       bytes <= 16 && h->bytes == 2 * bytes && h->n_spans == 1
@@ -281,7 +284,7 @@ static void swap(struct weft_rma_win *win, int rank, const struct weft_rma_head 
 	struct weft_rma_head *a = answer_to(h, bytes, err);
 	if (a && !err) {
 		struct weft_rma_memory m = {
-			.buf = weft_data_buf_flat(place(win, weft_rma_spans(h)), bytes)};
+			.buf = weft_data_buf_flat(span_address(win, weft_rma_spans(h)), bytes)};
 		a->err = (int32_t)weft_rma_acc_swap(win, win->rank, &m, h->elem, weft_rma_data(h),
 						    weft_rma_data(h) + bytes, weft_rma_data(a));
 	}
@@ -317,14 +320,14 @@ static void behind_puts(struct weft_rma_win *win, int rank, struct weft_rma_behi
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-static void refuse(struct weft_rma_win *win, int rank, const struct weft_rma_head *h)
+static void refuse_access(struct weft_rma_win *win, int rank, const struct weft_rma_head *h)
 {
 	if (h->kind == WEFT_RMA_GET || h->kind == WEFT_RMA_FETCH_ACC || h->kind == WEFT_RMA_SWAP)
 		send_answer(win, rank, answer_to(h, 0, WEFT_ERR_ARG));
 	else if (h->kind == WEFT_RMA_GET_LARGE || h->kind == WEFT_RMA_PUT_LARGE) {
 		/* It still has its message: taken and dropped, or answered empty. */
 		struct weft_buf none = weft_data_buf_flat(NULL, 0);
-		(void)large(win, rank, h, &none);
+		(void)serve_large(win, rank, h, &none);
 	}
 }
 
@@ -334,20 +337,21 @@ void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_he
 	weft_err err = WEFT_OK;
 	weft_assert(weft_rma_message_bytes(h) == len);
 	if (!spans_fit(win, h, &bytes)) {
-		refuse(win, rank, h);
+		refuse_access(win, rank, h);
 		err = WEFT_ERR_ARG;
 	} else if (h->kind == WEFT_RMA_PUT) {
-		err = put(win, h, bytes);
+		err = serve_put(win, h, bytes);
 	} else if (h->kind == WEFT_RMA_PUT_LARGE || h->kind == WEFT_RMA_GET_LARGE) {
 		const struct weft_rma_span *s = weft_rma_spans(h);
-		struct weft_buf b = weft_data_buf_flat(h->n_spans ? place(win, s) : NULL, bytes);
-		err = h->n_spans == 1 ? large(win, rank, h, &b) : WEFT_ERR_PROTO;
+		struct weft_buf b =
+			weft_data_buf_flat(h->n_spans ? span_address(win, s) : NULL, bytes);
+		err = h->n_spans == 1 ? serve_large(win, rank, h, &b) : WEFT_ERR_PROTO;
 	} else if (h->kind == WEFT_RMA_GET) {
-		get(win, rank, h, bytes);
+		serve_get(win, rank, h, bytes);
 	} else if (h->kind == WEFT_RMA_ACC || h->kind == WEFT_RMA_FETCH_ACC) {
-		err = acc(win, rank, h, bytes);
+		err = serve_acc(win, rank, h, bytes);
 	} else if (h->kind == WEFT_RMA_SWAP) {
-		swap(win, rank, h, bytes);
+		serve_swap(win, rank, h, bytes);
 	} else if (h->kind == WEFT_RMA_FLUSH) {
 		behind_puts(win, rank, (struct weft_rma_behind){h->id, false});
 	} else if (h->kind == WEFT_RMA_NOTE) {

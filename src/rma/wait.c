@@ -72,7 +72,7 @@ struct condition {
 	void *arg;
 };
 
-static bool holds(const void *arg)
+static bool condition_holds(const void *arg)
 {
 	const struct condition *c = arg;
 	return c->ready(c->win, c->arg);
@@ -83,7 +83,7 @@ void weft_rma_wait_until_told(struct weft_rma_win *win,
 {
 	struct condition c = {win, ready, arg};
 	/* Alone on its host, it waits for messages: the engine looks for those better. */
-	if (win->places == 1 || !weft_task_look_for_a_while(holds, &c))
+	if (win->places == 1 || !weft_task_look_for_a_while(condition_holds, &c))
 		sleep_until(win, ready, arg, &win->target[win->rank].slot->x_sleeps);
 }
 
