@@ -332,7 +332,7 @@ static void ack_came(struct weft_req *req, void *arg)
 }
 
 /* The active message, with what data it carries. */
-static weft_err tell(int peer, const struct access *a, const void *buf)
+static weft_err tell_access(int peer, const struct access *a, const void *buf)
 {
 	struct {
 		struct access a;
@@ -356,7 +356,7 @@ static weft_err origin_start(struct origin *o, const struct access *a, void *buf
 		*apart_p = !err;
 	}
 	if (!err)
-		err = tell(o->peer, a, buf);
+		err = tell_access(o->peer, a, buf);
 	if (!err && a->kind == PUT && !a->with_data) {
 		err = weft_comm_core_isend(&o->data, ctx, o->peer, tag, &b, WEFT_SEND_STANDARD);
 		*apart_p = !err;
@@ -429,8 +429,8 @@ static weft_err start_access(weft_comm_request *req, int peer, struct access *a,
 	return WEFT_OK;
 }
 
-static weft_err put(weft_comm_request *req, int peer, uint64_t key, size_t offset, const void *buf,
-		    size_t bytes, uint32_t note)
+static weft_err put_bytes(weft_comm_request *req, int peer, uint64_t key, size_t offset,
+			  const void *buf, size_t bytes, uint32_t note)
 {
 	struct access a = {.key = key, .offset = offset, .bytes = bytes, .kind = PUT, .note = note};
 	if (bytes && !buf)
@@ -441,7 +441,7 @@ static weft_err put(weft_comm_request *req, int peer, uint64_t key, size_t offse
 weft_err weft_comm_put(weft_comm_request *req, int peer, uint64_t key, size_t offset,
 		       const void *buf, size_t bytes)
 {
-	return put(req, peer, key, offset, buf, bytes, NO_NOTE);
+	return put_bytes(req, peer, key, offset, buf, bytes, NO_NOTE);
 }
 
 weft_err weft_comm_put_notify(weft_comm_request *req, int peer, uint64_t key, size_t offset,
@@ -449,7 +449,7 @@ weft_err weft_comm_put_notify(weft_comm_request *req, int peer, uint64_t key, si
 {
 	if (note >= WEFT_COMM_NOTES)
 		return WEFT_ERR_ARG;
-	return put(req, peer, key, offset, buf, bytes, note);
+	return put_bytes(req, peer, key, offset, buf, bytes, note);
 }
 
 weft_err weft_comm_get(weft_comm_request *req, int peer, uint64_t key, size_t offset, void *buf,
@@ -462,7 +462,7 @@ weft_err weft_comm_get(weft_comm_request *req, int peer, uint64_t key, size_t of
 	return start_access(req, peer, &a, buf, NULL);
 }
 
-static weft_err change(weft_comm_request *req, int peer, struct access *a, void *old)
+static weft_err change_word(weft_comm_request *req, int peer, struct access *a, void *old)
 {
 	if (a->bytes != 4 && a->bytes != 8)
 		return WEFT_ERR_ARG;
@@ -475,7 +475,7 @@ weft_err weft_comm_fetch_add(weft_comm_request *req, int peer, uint64_t key, siz
 {
 	struct access a = {
 		.key = key, .offset = offset, .bytes = bytes, .value = value, .kind = ADD};
-	return change(req, peer, &a, old);
+	return change_word(req, peer, &a, old);
 }
 
 weft_err weft_comm_swap(weft_comm_request *req, int peer, uint64_t key, size_t offset, size_t bytes,
@@ -483,7 +483,7 @@ weft_err weft_comm_swap(weft_comm_request *req, int peer, uint64_t key, size_t o
 {
 	struct access a = {
 		.key = key, .offset = offset, .bytes = bytes, .value = value, .kind = SWAP};
-	return change(req, peer, &a, old);
+	return change_word(req, peer, &a, old);
 }
 
 weft_err weft_comm_compare_swap(weft_comm_request *req, int peer, uint64_t key, size_t offset,
@@ -495,5 +495,5 @@ weft_err weft_comm_compare_swap(weft_comm_request *req, int peer, uint64_t key, 
 			   .value = value,
 			   .compare = compare,
 			   .kind = COMPARE_SWAP};
-	return change(req, peer, &a, old);
+	return change_word(req, peer, &a, old);
 }
