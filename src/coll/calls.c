@@ -60,7 +60,7 @@ static uint8_t family(uint8_t kind)
 }
 
 /* What we called under that number, kind + 1; 0: too long ago, or to come. */
-static uint8_t called(struct weft_coll_calls *c, uint32_t number)
+static uint8_t call_numbered(struct weft_coll_calls *c, uint32_t number)
 {
 	/* Relaxed, here and below: compared by number. */
 	uint32_t note =
@@ -158,7 +158,7 @@ static void note_fill(struct weft_coll_calls *c, struct note *n, uint32_t number
 	for (uint32_t i = 0; i < KINDS; i++) {
 		uint32_t at = (number - (KINDS - 1 - i)) & NUMBERS;
 		if (answer || !is_ended(c, at))
-			n->kind[i] = called(c, at);
+			n->kind[i] = call_numbered(c, at);
 	}
 }
 
@@ -169,7 +169,7 @@ struct asking {
 };
 
 /* The process of a member: of the local group, then of the other one. */
-static int member(const struct weft_coll_group *g, int i)
+static int member_process(const struct weft_coll_group *g, int i)
 {
 	if (i < g->size)
 		return g->peer ? g->peer[i] : i;
@@ -181,7 +181,7 @@ static void ask_member(const struct asking *a, const struct note *n, int distanc
 	int all = a->g->size + a->g->remote_size;
 	int i = (int)(((int64_t)a->g->rank + distance_to) % all);
 	if (i != a->g->rank)
-		note_send(a->g->ctx, member(a->g, i), n);
+		note_send(a->g->ctx, member_process(a->g, i), n);
 }
 
 static void ask_all(void *arg)
@@ -190,7 +190,8 @@ static void ask_all(void *arg)
 	int all = a->g->size + a->g->remote_size;
 	struct note n;
 	for (int i = 0; i < all; i++) {
-		if (i != a->g->rank && weft_comm_ctx_peer_down(a->g->ctx, member(a->g, i))) {
+		if (i != a->g->rank &&
+		    weft_comm_ctx_peer_down(a->g->ctx, member_process(a->g, i))) {
 			end_for_loss(a->calls, a->g->ctx);
 			break;
 		}
@@ -253,8 +254,8 @@ void weft_coll_report_stray(const struct weft_ctx *ctx, enum weft_coll_kind kind
 
 /* ---- hearing ------------------------------------------------------------------------------------ */
 
-static void report(struct weft_coll_calls *c, const struct weft_ctx *ctx, int peer, uint32_t number,
-		   uint8_t mine, uint8_t theirs)
+static void report_mismatch(struct weft_coll_calls *c, const struct weft_ctx *ctx, int peer,
+			    uint32_t number, uint8_t mine, uint8_t theirs)
 {
 	/* Once for each. */
 	if (atomic_exchange_explicit(&c->x_told, number + 1, memory_order_relaxed) == number + 1)
@@ -274,7 +275,7 @@ static bool differs(struct weft_coll_calls *c, const struct note *n, bool over, 
 	for (uint32_t i = 0; i < KINDS; i++) {
 		*number_p = (n->number - (KINDS - 1 - i)) & NUMBERS;
 		*theirs_p = n->kind[i];
-		uint8_t ours = called(c, *number_p);
+		uint8_t ours = call_numbered(c, *number_p);
 		if (*theirs_p && ours && family(*theirs_p) != family(ours) &&
 		    is_ended(c, *number_p) == over)
 			return true;
@@ -282,8 +283,8 @@ static bool differs(struct weft_coll_calls *c, const struct note *n, bool over, 
 	return false;
 }
 
-static void hear(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer, const void *data,
-		 size_t len)
+static void hear_calls(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer, const void *data,
+		       size_t len)
 {
 	struct weft_coll_calls *c = (struct weft_coll_calls *)ear;
 	struct note n, answer;
@@ -296,7 +297,7 @@ static void hear(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer, cons
 	uint32_t at = 0;
 	/* Ends: each is ended, and they are as many as a note has. */
 	while (differs(c, &n, false, &number, &theirs)) {
-		report(c, ctx, peer, number, called(c, number), theirs);
+		report_mismatch(c, ctx, peer, number, call_numbered(c, number), theirs);
 		end_calls(c, ctx, number);
 		at = number;
 		apart = true;
@@ -310,7 +311,7 @@ static void hear(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer, cons
 			   "so this rank "
 			   "ends its %s, too",
 			   peer, weft_coll_comm_name(ctx),
-			   weft_coll_kind_name(called(c, n.number) - 1u));
+			   weft_coll_kind_name(call_numbered(c, n.number) - 1u));
 		end_calls(c, ctx, n.number);
 	}
 	if (n.answer)
@@ -335,7 +336,7 @@ struct weft_coll_calls *weft_coll_calls_open(struct weft_ctx *ctx)
 {
 	struct weft_coll_calls *c = calloc(1, sizeof *c);
 	if (c) {
-		c->ear = (struct weft_comm_ear){.tag = TAG_ASK, .hear = hear};
+		c->ear = (struct weft_comm_ear){.tag = TAG_ASK, .hear = hear_calls};
 		c = (struct weft_coll_calls *)weft_comm_ctx_set_ear(ctx, &c->ear);
 	} else {
 		c = (struct weft_coll_calls *)weft_comm_ctx_ear(ctx);

@@ -60,8 +60,8 @@ static void step_over(struct weft_coll *c, struct weft_step *s)
 	}
 }
 
-static inline void trace(enum weft_trace_kind what, const struct weft_coll *c, uint64_t a,
-			 uint64_t b)
+static inline void trace_schedule(enum weft_trace_kind what, const struct weft_coll *c, uint64_t a,
+				  uint64_t b)
 {
 	if (weft_trace_on())
 		weft_trace_put(what, c->kind, weft_comm_ctx_id(c->ctx), a, b);
@@ -71,7 +71,7 @@ static inline void trace(enum weft_trace_kind what, const struct weft_coll *c, u
 static void check_message(struct weft_coll *c, const struct weft_step *s)
 {
 	weft_err err = s->req.status.err;
-	trace(WEFT_TRACE_COLL_STEP, c, (uint64_t)(s - c->step), s->buf.bytes);
+	trace_schedule(WEFT_TRACE_COLL_STEP, c, (uint64_t)(s - c->step), s->buf.bytes);
 	if (s->kind == WEFT_STEP_RECV) {
 		const struct weft_status *st = &s->req.status;
 		err = weft_coll_judge(st, &s->buf, s->sign);
@@ -239,7 +239,7 @@ static void run_schedule(struct weft_coll *c, enum place place)
 			continue;
 		if (!c->left) {
 			weft_assert(!c->parked.first);
-			trace(WEFT_TRACE_COLL_END, c, 0, 0);
+			trace_schedule(WEFT_TRACE_COLL_END, c, 0, 0);
 			c->finished = true;
 			weft_wait_completion_signal(&c->wake);
 			return;
@@ -270,7 +270,7 @@ void weft_coll_start(struct weft_coll *c)
 	weft_wait_completion_init(&c->wake);
 	/* Relaxed: no other thread knows of this run before its first message starts. */
 	atomic_store_explicit(&c->x_state, BUSY, memory_order_relaxed);
-	trace(WEFT_TRACE_COLL, c, 0, c->steps);
+	trace_schedule(WEFT_TRACE_COLL, c, 0, c->steps);
 	c->finished = c->woken = false;
 	c->err = WEFT_OK;
 	c->left = c->steps;

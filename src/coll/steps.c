@@ -261,7 +261,8 @@ static APART weft_err walk_on_heap(steps_fn *fn, const struct weft_coll_group *g
 	return err;
 }
 
-static weft_err walk(steps_fn *fn, const struct weft_coll_group *g, const struct weft_coll_args *a)
+static weft_err walk_steps(steps_fn *fn, const struct weft_coll_group *g,
+			   const struct weft_coll_args *a)
 {
 	weft_err err = weft_coll_note(g, a->kind, false);
 	if (weft_unlikely(err))
@@ -317,26 +318,26 @@ static void call_allreduce(struct steps *n, const struct weft_coll_args *a)
 
 weft_err weft_coll_steps_barrier(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	return walk(call_barrier, g, a);
+	return walk_steps(call_barrier, g, a);
 }
 
 weft_err weft_coll_steps_barrier_flat(const struct weft_coll_group *g,
 				      const struct weft_coll_args *a)
 {
-	return walk(call_barrier_flat, g, a);
+	return walk_steps(call_barrier_flat, g, a);
 }
 
 weft_err weft_coll_steps_bcast(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	return walk(call_bcast, g, a);
+	return walk_steps(call_bcast, g, a);
 }
 
 weft_err weft_coll_steps_reduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	return walk(call_reduce, g, a);
+	return walk_steps(call_reduce, g, a);
 }
 
 weft_err weft_coll_steps_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
-	return walk(call_allreduce, g, a);
+	return walk_steps(call_allreduce, g, a);
 }

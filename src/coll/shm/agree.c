@@ -34,15 +34,15 @@ static struct weft_coll_stage *stage_at(const struct weft_coll_group *g, int own
 	return m && index >= 0 && index < WEFT_COLL_SHM_STAGES ? &m->stage[index] : NULL;
 }
 
-static bool take(_Atomic uint32_t *x_used)
+static bool take_place(_Atomic uint32_t *x_used)
 {
 	uint32_t none = 0;
-	/* TAKE <- GIVE (give).  Carries: no member of the last group looks there any more. */
+	/* TAKE <- GIVE (give_place).  Carries: no member of the last group looks there any more. */
 	return atomic_compare_exchange_strong_explicit(x_used, &none, 1, memory_order_acquire,
 						       memory_order_relaxed);
 }
 
-static void give(_Atomic uint32_t *x_used)
+static void give_place(_Atomic uint32_t *x_used)
 {
 	/* GIVE -> TAKE.  Carries: no member of this group looks there any more. */
 	atomic_store_explicit(x_used, 0, memory_order_release);
@@ -53,7 +53,7 @@ static int slot_take(const struct weft_coll_group *g, int self)
 {
 	for (int i = 0; i < WEFT_COLL_SHM_SLOTS; i++) {
 		struct weft_coll_slot *slot = slot_at(g, self, i);
-		if (!slot || !take(&slot->x_used))
+		if (!slot || !take_place(&slot->x_used))
 			continue;
 		/* Relaxed: the message with the index publishes it. */
 		atomic_store_explicit(&slot->x_gone, 0, memory_order_relaxed);
@@ -67,7 +67,7 @@ static int stage_take(const struct weft_coll_group *g, int self)
 {
 	for (int i = 0; i < WEFT_COLL_SHM_STAGES; i++) {
 		struct weft_coll_stage *stage = stage_at(g, self, i);
-		if (stage && take(&stage->x_used))
+		if (stage && take_place(&stage->x_used))
 			return i;
 	}
 	return -1;
@@ -104,7 +104,7 @@ static weft_err offer_ring(const struct weft_coll_group *g, struct weft_coll_shm
 	if (!err && yes)
 		s->slot = slot_at(g, self, index);
 	else if (!err && index >= 0)
-		give(&slot_at(g, self, index)->x_used);
+		give_place(&slot_at(g, self, index)->x_used);
 	return err;
 }
 
@@ -201,14 +201,14 @@ static weft_err agree_on_large(const struct weft_coll_group *g, enum weft_coll_k
 		s->have |= all & LARGE;
 	/* After an error other members may have agreed: then it stays taken. */
 	if (mine >= 0 && !err && !(all & WEFT_COLL_SHM_STAGE))
-		give(&stage_at(g, self, mine)->x_used);
+		give_place(&stage_at(g, self, mine)->x_used);
 	return err;
 }
 
 /* ---- for all ------------------------------------------------------------------------------ */
 
-static weft_err agree(const struct weft_coll_group *g, enum weft_coll_kind kind, unsigned needs,
-		      struct weft_coll_shm *s)
+static weft_err agree_on_ways(const struct weft_coll_group *g, enum weft_coll_kind kind,
+			      unsigned needs, struct weft_coll_shm *s)
 {
 	weft_err err = WEFT_OK;
 	if (!(s->asked & WEFT_COLL_SHM_RING)) {
@@ -241,7 +241,7 @@ weft_err weft_coll_shm_open(const struct weft_coll_group *g, enum weft_coll_kind
 	weft_err err = WEFT_OK;
 	weft_assert(s->size == g->size && !(s->have & ~s->asked));
 	if (weft_unlikely(needs & ~s->asked))
-		err = agree(g, kind, needs, s);
+		err = agree_on_ways(g, kind, needs, s);
 	*have_p = s->have;
 	return err;
 }
@@ -256,8 +256,8 @@ void weft_coll_shm_free(void *shm)
 	if (s->slot && atomic_fetch_add_explicit(&s->slot->x_gone, 1, memory_order_acq_rel) ==
 			       (uint32_t)s->size - 1) {
 		for (int r = 0; r < s->size && s->have & WEFT_COLL_SHM_STAGE; r++)
-			give(&s->stage[r]->x_used);
-		give(&s->slot->x_used);
+			give_place(&s->stage[r]->x_used);
+		give_place(&s->slot->x_used);
 	}
 	weft_coll_reads_free(s->reads);
 	free(s);

@@ -80,7 +80,7 @@ static void combine_shares(const struct meeting *m)
 }
 
 /* This member's share is written: until all have come, and mean the same. */
-static weft_err meet(const struct meeting *m)
+static weft_err meet_all(const struct meeting *m)
 {
 	const struct weft_coll_group *g = m->g;
 	struct weft_coll_shm *s = weft_coll_shm_of(g);
@@ -122,7 +122,7 @@ weft_err weft_coll_shm_meet(const struct weft_coll_group *g, uint32_t what)
 {
 	struct meeting m = {.g = g, .what = what};
 	weft_err err = meeting_begin(&m, 0);
-	return err ? err : meeting_end(&m, meet(&m));
+	return err ? err : meeting_end(&m, meet_all(&m));
 }
 
 weft_err weft_coll_shm_tell(const struct weft_coll_group *g, enum weft_coll_kind kind,
@@ -134,7 +134,7 @@ weft_err weft_coll_shm_tell(const struct weft_coll_group *g, enum weft_coll_kind
 	if (err)
 		return err;
 	memcpy(share_of(&m, g->rank), mine, bytes);
-	err = meet(&m);
+	err = meet_all(&m);
 	for (int r = 0; r < g->size && !err; r++)
 		memcpy((char *)all + (size_t)r * bytes, share_of(&m, r), bytes);
 	return meeting_end(&m, err);
@@ -149,13 +149,13 @@ static void and_words(const void *in, void *inout, size_t n)
 }
 
 /* Combines the members' `from`, of m.count elements and so many bytes, into `to`. */
-static weft_err combine(struct meeting *m, const void *from, void *to, size_t bytes)
+static weft_err combine_from(struct meeting *m, const void *from, void *to, size_t bytes)
 {
 	weft_err err = meeting_begin(m, bytes);
 	if (weft_unlikely(err))
 		return err;
 	memcpy(share_of(m, m->g->rank), from, bytes);
-	err = meet(m);
+	err = meet_all(m);
 	if (weft_likely(!err))
 		memcpy(to, share_of(m, m->g->size - 1), bytes);
 	return meeting_end(m, err);
@@ -167,7 +167,7 @@ weft_err weft_coll_shm_and(const struct weft_coll_group *g, enum weft_coll_kind 
 	struct meeting m = {
 		.g = g, .what = weft_coll_what(kind, sizeof mine), .fn = and_words, .count = 1};
 	weft_coll_shm_note(g, kind, false);
-	return combine(&m, &mine, all_p, sizeof mine);
+	return combine_from(&m, &mine, all_p, sizeof mine);
 }
 
 /* ---- collectives -------------------------------------------------------------------------- */
@@ -178,13 +178,13 @@ weft_err weft_coll_shm_allreduce(const struct weft_coll_group *g, const struct w
 	struct meeting m = {
 		.g = g, .what = weft_coll_what(a->kind, bytes), .fn = a->op.fn, .count = a->rcount};
 	weft_coll_shm_note(g, a->kind, true);
-	return combine(&m, a->in_place ? a->rbuf : a->sbuf, a->rbuf, bytes);
+	return combine_from(&m, a->in_place ? a->rbuf : a->sbuf, a->rbuf, bytes);
 }
 
 /* Each shows `mine`, of `bytes` bytes if it is as all expect, and takes from member r what
  * lies `at` bytes behind the beginning of what r shows. */
-static weft_err exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
-			 const struct weft_buf *mine, size_t bytes, size_t at)
+static weft_err exchange_shares(const struct weft_coll_group *g, const struct weft_coll_args *a,
+				const struct weft_buf *mine, size_t bytes, size_t at)
 {
 	struct meeting m = {.g = g};
 	if (weft_likely(mine->bytes == bytes))
@@ -195,7 +195,7 @@ static weft_err exchange(const struct weft_coll_group *g, const struct weft_coll
 		return err;
 	if (weft_likely(m.what != 0))
 		weft_data_pack(mine, 0, share_of(&m, g->rank), bytes);
-	err = meet(&m);
+	err = meet_all(&m);
 	for (int r = 0; r < g->size && !err; r++) {
 		struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
 		if (!a->in_place || r != g->rank || a->kind == WEFT_COLL_ALLTOALL)
@@ -207,12 +207,12 @@ static weft_err exchange(const struct weft_coll_group *g, const struct weft_coll
 weft_err weft_coll_shm_allgather(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
 	struct weft_buf mine = weft_coll_given(g, a);
-	return exchange(g, a, &mine, a->rcount * a->rtype->size, 0);
+	return exchange_shares(g, a, &mine, a->rcount * a->rtype->size, 0);
 }
 
 weft_err weft_coll_shm_alltoall(const struct weft_coll_group *g, const struct weft_coll_args *a)
 {
 	struct weft_buf mine = weft_coll_given(g, a);
 	size_t block = a->rcount * a->rtype->size;
-	return exchange(g, a, &mine, block * (size_t)g->size, block * (size_t)g->rank);
+	return exchange_shares(g, a, &mine, block * (size_t)g->size, block * (size_t)g->rank);
 }

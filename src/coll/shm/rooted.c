@@ -125,8 +125,8 @@ static char *share_of(const struct weft_coll_group *g, struct weft_coll_ring_pla
 	return place->data + (size_t)r * weft_coll_ring_share((unsigned)g->size);
 }
 
-static weft_err give(const struct weft_coll_group *g, const struct weft_coll_args *a,
-		     const struct weft_buf *from, size_t bytes)
+static weft_err give_to_root(const struct weft_coll_group *g, const struct weft_coll_args *a,
+			     const struct weft_buf *from, size_t bytes)
 {
 	struct weft_coll_ring_place *place;
 	begin_rooted(g, a->kind);
@@ -144,8 +144,8 @@ static weft_err give(const struct weft_coll_group *g, const struct weft_coll_arg
 }
 
 /* The root: until all other members have given. */
-static weft_err collect(const struct weft_coll_group *g, const struct weft_coll_args *a,
-			size_t bytes, struct weft_coll_ring_place **place_p)
+static weft_err collect_shares(const struct weft_coll_group *g, const struct weft_coll_args *a,
+			       size_t bytes, struct weft_coll_ring_place **place_p)
 {
 	uint32_t what = weft_coll_what(a->kind, bytes);
 	begin_rooted(g, a->kind);
@@ -162,8 +162,8 @@ static weft_err collect(const struct weft_coll_group *g, const struct weft_coll_
 }
 
 /* And has read it. */
-static weft_err collected(const struct weft_coll_group *g, struct weft_coll_ring_place *place,
-			  weft_err err)
+static weft_err note_collected(const struct weft_coll_group *g, struct weft_coll_ring_place *place,
+			       weft_err err)
 {
 	if (weft_unlikely(weft_coll_shm_of(g)->failed))
 		return err;
@@ -179,8 +179,8 @@ weft_err weft_coll_shm_reduce(const struct weft_coll_group *g, const struct weft
 	struct weft_buf from = weft_data_buf_flat(mine, bytes);
 	struct weft_coll_ring_place *place;
 	if (g->rank != a->root)
-		return give(g, a, &from, bytes);
-	weft_err err = collect(g, a, bytes, &place);
+		return give_to_root(g, a, &from, bytes);
+	weft_err err = collect_shares(g, a, bytes, &place);
 	if (!err) {
 		/* In the last rank's place, from the last rank to the first, as reduce.c does. */
 		int last = g->size - 1;
@@ -191,7 +191,7 @@ weft_err weft_coll_shm_reduce(const struct weft_coll_group *g, const struct weft
 			a->op.fn(r == g->rank ? mine : share_of(g, place, r), acc, a->rcount);
 		memcpy(a->rbuf, acc, bytes);
 	}
-	return collected(g, place, err);
+	return note_collected(g, place, err);
 }
 
 weft_err weft_coll_shm_gather(const struct weft_coll_group *g, const struct weft_coll_args *a)
@@ -203,8 +203,8 @@ weft_err weft_coll_shm_gather(const struct weft_coll_group *g, const struct weft
 	if (!here || !a->in_place)
 		from = weft_data_buf_typed(a->sbuf, a->scount, a->stype);
 	if (!here)
-		return give(g, a, &from, bytes);
-	weft_err err = collect(g, a, bytes, &place);
+		return give_to_root(g, a, &from, bytes);
+	weft_err err = collect_shares(g, a, bytes, &place);
 	if (!err && !a->in_place)
 		weft_data_pack(&from, 0, share_of(g, place, g->rank),
 			       from.bytes < bytes ? from.bytes : bytes);
@@ -213,5 +213,5 @@ weft_err weft_coll_shm_gather(const struct weft_coll_group *g, const struct weft
 		if (r != g->rank || !a->in_place)
 			weft_data_unpack(&to, 0, share_of(g, place, r), bytes);
 	}
-	return collected(g, place, err);
+	return note_collected(g, place, err);
 }

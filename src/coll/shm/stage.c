@@ -37,8 +37,8 @@ static size_t least(size_t a, size_t b)
 }
 
 /* One meeting for `len` bytes; as_expected: we have what the other members expect. */
-static weft_err meet(const struct weft_coll_group *g, enum weft_coll_kind kind, size_t len,
-		     bool as_expected)
+static weft_err meet_for_piece(const struct weft_coll_group *g, enum weft_coll_kind kind,
+			       size_t len, bool as_expected)
 {
 	weft_assert(len <= WEFT_COLL_SHM_PIECE);
 	weft_coll_shm_note(g, kind, false);
@@ -68,7 +68,7 @@ weft_err weft_coll_stage_allgather(const struct weft_coll_group *g, const struct
 		len = least(block - off, WEFT_COLL_SHM_PIECE);
 		if (as_expected)
 			weft_data_pack(&mine, off, next_piece(g, g->rank), len);
-		weft_err err = meet(g, a->kind, len, as_expected);
+		weft_err err = meet_for_piece(g, a->kind, len, as_expected);
 		if (err)
 			return err;
 		take_blocks(g, a, 0, off, len);
@@ -89,7 +89,7 @@ weft_err weft_coll_stage_alltoall(const struct weft_coll_group *g, const struct 
 		char *out = next_piece(g, g->rank);
 		for (size_t r = 0; r < n && as_expected; r++)
 			weft_data_pack(&mine, r * block + off, out + r * most, len);
-		weft_err err = meet(g, a->kind, len, as_expected);
+		weft_err err = meet_for_piece(g, a->kind, len, as_expected);
 		if (err)
 			return err;
 		take_blocks(g, a, (size_t)g->rank * most, off, len);
@@ -168,11 +168,11 @@ static weft_err allreduce_piece(const struct part *p, const struct weft_coll_arg
 	const struct weft_coll_group *g = p->g;
 	size_t len = p->count * p->size;
 	show_shares(p);
-	weft_err err = meet(g, a->kind, len, true);
+	weft_err err = meet_for_piece(g, a->kind, len, true);
 	if (err)
 		return err;
 	combine_share(p, a->op.fn);
-	err = meet(g, a->kind, len, true);
+	err = meet_for_piece(g, a->kind, len, true);
 	if (!err)
 		collect_shares(p);
 	return err;

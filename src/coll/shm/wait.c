@@ -36,7 +36,7 @@ static bool is_reached(const void *arg)
 }
 
 /* Once a process of the job is lost, a receive from any peer fails at once: short naps instead. */
-static void nap(void)
+static void nap_and_poll(void)
 {
 	struct timespec ts = {.tv_nsec = 1000000};
 	(void)weft_task_engine_poll();
@@ -70,7 +70,7 @@ static weft_err sleep_until_reached(const struct awaited *w)
 				return WEFT_ERR_TRUNC;
 			}
 			if (!member_lost(w->g))
-				nap();
+				nap_and_poll();
 		}
 	}
 	return WEFT_OK;
