@@ -129,7 +129,7 @@ static int no_displs(struct weft_mpi_coll_call *k)
 		k, weft_mpi_err(MPI_ERR_ARG, "the displacements are a null pointer"));
 }
 
-static int failed(const struct weft_mpi_comm *comm, weft_err err)
+static int coll_failed(const struct weft_mpi_comm *comm, weft_err err)
 {
 	err = weft_coll_cause(comm->coll, err);
 	if (err == WEFT_ERR_TRUNC)
@@ -140,7 +140,8 @@ static int failed(const struct weft_mpi_comm *comm, weft_err err)
 }
 
 /* Builds the schedule; NULL: *err_p says why. */
-static struct weft_coll *build(struct weft_mpi_coll_call *k, bool persistent, weft_err *err_p)
+static struct weft_coll *build_schedule(struct weft_mpi_coll_call *k, bool persistent,
+					weft_err *err_p)
 {
 	struct weft_coll_group g;
 	group_of(k->comm, k->a.kind, persistent, &g);
@@ -155,7 +156,7 @@ static struct weft_coll *build(struct weft_mpi_coll_call *k, bool persistent, we
 	return c;
 }
 
-static __attribute__((noinline)) int run(struct weft_mpi_coll_call *k)
+static __attribute__((noinline)) int run_blocking(struct weft_mpi_coll_call *k)
 {
 	struct weft_coll_group g;
 	if (weft_unlikely(displs_missing(&k->a)))
@@ -182,7 +183,7 @@ static __attribute__((noinline)) int run(struct weft_mpi_coll_call *k)
 			weft_coll_free(c);
 	}
 	coll_drop(k);
-	return weft_likely(!err) ? MPI_SUCCESS : failed(k->comm, err);
+	return weft_likely(!err) ? MPI_SUCCESS : coll_failed(k->comm, err);
 }
 
 /* Of a call that has no note of its own, a window's or a file's. */
@@ -191,14 +192,14 @@ static __attribute__((noinline)) int run_noted(struct weft_mpi_coll_call *k)
 	struct weft_wait_call call = {weft_coll_kind_name(k->a.kind), WEFT_WAIT_ALL, false};
 	struct weft_wait_note note = {.call = &call, .object = k->handle, .rank = -1};
 	weft_wait_note_set(&note);
-	int err = run(k);
+	int err = run_blocking(k);
 	weft_wait_note_set(NULL);
 	return err;
 }
 
 int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
 {
-	return weft_likely(weft_wait_note_is_set()) ? run(k) : run_noted(k);
+	return weft_likely(weft_wait_note_is_set()) ? run_blocking(k) : run_noted(k);
 }
 
 /* ---- requests ----------------------------------------------------------------------------- */
@@ -217,7 +218,7 @@ static int request_finish(struct weft_mpi_request *r, MPI_Status *st)
 {
 	weft_mpi_status_empty(st);
 	weft_err err = weft_coll_result(r->impl);
-	return weft_likely(!err) ? MPI_SUCCESS : failed(r->comm, err);
+	return weft_likely(!err) ? MPI_SUCCESS : coll_failed(r->comm, err);
 }
 
 static int request_start(struct weft_mpi_request *r)
@@ -273,10 +274,10 @@ static int request_make(struct weft_mpi_coll_call *k, bool persistent, MPI_Reque
 		return weft_mpi_coll_refuse(k, weft_mpi_coll_same_buffer());
 	if (weft_unlikely(weft_mpi_checking))
 		weft_mpi_check_coll_begin(k);
-	struct weft_coll *c = build(k, persistent, &err);
+	struct weft_coll *c = build_schedule(k, persistent, &err);
 	coll_drop(k);
 	if (!c)
-		return failed(k->comm, err);
+		return coll_failed(k->comm, err);
 	const struct weft_mpi_request_ops *ops = persistent ? &persistent_ops
 						 : k->op    ? &user_ops
 							    : &plain_ops;

@@ -16,8 +16,8 @@
 #include "task/task.h"
 
 /* Starts a message; *live_p: it has to be waited for. */
-static weft_err start(struct weft_req *req, bool send, struct weft_ctx *ctx, int world, int tag,
-		      void *data, size_t len)
+static weft_err start_message(struct weft_req *req, bool send, struct weft_ctx *ctx, int world,
+			      int tag, void *data, size_t len)
 {
 	struct weft_buf buf = weft_data_buf_flat(data, len);
 
@@ -27,7 +27,7 @@ static weft_err start(struct weft_req *req, bool send, struct weft_ctx *ctx, int
 }
 
 /* Waits and translates; a message of another length means that callers disagree. */
-static int finish(struct weft_req *req, int world, size_t len)
+static int finish_message(struct weft_req *req, int world, size_t len)
 {
 	weft_task_engine_wait(&req->done);
 	if (req->status.err)
@@ -41,24 +41,24 @@ static int finish(struct weft_req *req, int world, size_t len)
 int weft_mpi_talk_send(struct weft_ctx *ctx, int world, int tag, const void *buf, size_t len)
 {
 	struct weft_req req;
-	weft_err err = start(&req, true, ctx, world, tag, (void *)(uintptr_t)buf, len);
+	weft_err err = start_message(&req, true, ctx, world, tag, (void *)(uintptr_t)buf, len);
 
-	return err ? weft_mpi_err_peer(err, world) : finish(&req, world, len);
+	return err ? weft_mpi_err_peer(err, world) : finish_message(&req, world, len);
 }
 
 int weft_mpi_talk_recv(struct weft_ctx *ctx, int world, int tag, void *buf, size_t len)
 {
 	struct weft_req req;
-	weft_err err = start(&req, false, ctx, world, tag, buf, len);
+	weft_err err = start_message(&req, false, ctx, world, tag, buf, len);
 
-	return err ? weft_mpi_err_peer(err, world) : finish(&req, world, len);
+	return err ? weft_mpi_err_peer(err, world) : finish_message(&req, world, len);
 }
 
 int weft_mpi_talk_swap(struct weft_ctx *ctx, int world, int tag, const void *out, size_t out_len,
 		       void *in, size_t in_len)
 {
 	struct weft_req recv;
-	weft_err err = start(&recv, false, ctx, world, tag, in, in_len);
+	weft_err err = start_message(&recv, false, ctx, world, tag, in, in_len);
 
 	if (err)
 		return weft_mpi_err_peer(err, world);
@@ -67,7 +67,7 @@ int weft_mpi_talk_swap(struct weft_ctx *ctx, int world, int tag, const void *out
 		weft_task_engine_wait(&recv.done);
 		return sent;
 	}
-	int got = finish(&recv, world, in_len);
+	int got = finish_message(&recv, world, in_len);
 	return sent ? sent : got;
 }
 
@@ -110,7 +110,8 @@ static int recv_noted(const struct weft_mpi_talk *t, int world, void *buf, size_
 	bool is_small = len < sizeof small;
 	void *at = is_small ? &small : buf;
 	struct weft_req req;
-	weft_err err = start(&req, false, t->ctx, world, t->tag, at, is_small ? sizeof small : len);
+	weft_err err = start_message(&req, false, t->ctx, world, t->tag, at,
+				     is_small ? sizeof small : len);
 
 	if (!err) {
 		weft_task_engine_wait(&req.done);

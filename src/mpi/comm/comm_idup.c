@@ -61,7 +61,7 @@ static int build_local(const struct idup *d, struct weft_mpi_comm **local_p)
 	return weft_mpi_comm_build(&plan, local_p);
 }
 
-static int build(const struct idup *d, struct weft_mpi_comm **comm_p)
+static int build_dup(const struct idup *d, struct weft_mpi_comm **comm_p)
 {
 	struct weft_mpi_comm *c = d->from;
 	struct weft_mpi_comm_plan plan = {
@@ -79,7 +79,7 @@ static int build(const struct idup *d, struct weft_mpi_comm **comm_p)
 	return err;
 }
 
-static bool advance(struct weft_mpi_request *r)
+static bool idup_advance(struct weft_mpi_request *r)
 {
 	struct idup *d = r->impl;
 	struct weft_mpi_comm *made = NULL;
@@ -94,7 +94,7 @@ static bool advance(struct weft_mpi_request *r)
 			d->failed = weft_mpi_err_peer(d->req[i].status.err, d->req[i].status.peer);
 	if (d->failed)
 		return true;
-	d->failed = build(d, &made);
+	d->failed = build_dup(d, &made);
 	if (!d->failed)
 		d->failed = weft_mpi_comm_dup_topo(d->from, made);
 	if (!d->failed) {
@@ -109,7 +109,7 @@ static bool advance(struct weft_mpi_request *r)
 	return true;
 }
 
-static int finish(struct weft_mpi_request *r, MPI_Status *st)
+static int idup_finish(struct weft_mpi_request *r, MPI_Status *st)
 {
 	struct idup *d = r->impl;
 
@@ -117,7 +117,7 @@ static int finish(struct weft_mpi_request *r, MPI_Status *st)
 	return d->failed;
 }
 
-static void release(struct weft_mpi_request *r)
+static void idup_release(struct weft_mpi_request *r)
 {
 	struct idup *d = r->impl;
 
@@ -130,12 +130,12 @@ static void release(struct weft_mpi_request *r)
 static const struct weft_mpi_request_ops idup_ops = {
 	.name = "communicator dup",
 	.wait_on = wait_on,
-	.advance = advance,
-	.finish = finish,
-	.free = release,
+	.advance = idup_advance,
+	.finish = idup_finish,
+	.free = idup_release,
 };
 
-static weft_err post(struct idup *d, bool send, int world, int tag, void *data, size_t len)
+static weft_err post_ids(struct idup *d, bool send, int world, int tag, void *data, size_t len)
 {
 	struct weft_req *req = &d->req[d->messages];
 	struct weft_buf buf = weft_data_buf_flat(data, len);
@@ -149,15 +149,15 @@ static weft_err post(struct idup *d, bool send, int world, int tag, void *data, 
 }
 
 /* The giver's part for one member. */
-static weft_err give(struct idup *d, int world, int tag)
+static weft_err give_ids(struct idup *d, int world, int tag)
 {
-	weft_err err = post(d, true, world, tag, d->ids, sizeof(d->ids));
+	weft_err err = post_ids(d, true, world, tag, d->ids, sizeof(d->ids));
 
-	return err ? err : post(d, false, world, tag, NULL, 0);
+	return err ? err : post_ids(d, false, world, tag, NULL, 0);
 }
 
 /* Posts the messages; an error shows up when the request completes. */
-static void start(struct idup *d)
+static void start_messages(struct idup *d)
 {
 	struct weft_mpi_comm *c = d->from;
 	int tag = weft_mpi_comm_talk_tag(c), giver = giver_of(c);
@@ -165,9 +165,9 @@ static void start(struct idup *d)
 
 	d->giver = c->rank == 0 && c->group->world[0] == giver;
 	if (!d->giver) {
-		err = post(d, false, giver, tag, d->ids, sizeof(d->ids));
+		err = post_ids(d, false, giver, tag, d->ids, sizeof(d->ids));
 		if (!err)
-			err = post(d, true, giver, tag, NULL, 0);
+			err = post_ids(d, true, giver, tag, NULL, 0);
 	} else {
 		for (int i = 0; i < (c->inter ? 3 : 1) && !d->failed; i++)
 			d->failed = weft_mpi_id_take(c->group->domain->ids, &d->ids[i]);
@@ -175,9 +175,9 @@ static void start(struct idup *d)
 			weft_mpi_id_closed(c->group->domain->ids, d->ids[2], giver, giver,
 					   c->peers);
 		for (int r = 1; r < c->size && !err; r++)
-			err = give(d, c->group->world[r], tag);
+			err = give_ids(d, c->group->world[r], tag);
 		for (int r = 0; c->inter && r < c->peers && !err; r++)
-			err = give(d, weft_mpi_comm_peer(c, r), tag);
+			err = give_ids(d, weft_mpi_comm_peer(c, r), tag);
 	}
 	if (err)
 		d->failed = weft_mpi_err_of(err);
@@ -205,7 +205,7 @@ int weft_mpi_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
 	if (!err && info != MPI_INFO_NULL &&
 	    !(d->info = weft_mpi_info_copy(weft_mpi_info_of(info))))
 		err = weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	start(d);
+	start_messages(d);
 	*request = weft_mpi_request_handle(r);
 	/* The others take part anyway, so this member does; what failed comes out of the wait. */
 	if (err)

@@ -178,7 +178,7 @@ static struct weft_mpi_cont *next_due(struct weft_mpi_cont_req *c)
 	return k;
 }
 
-static bool advance(struct weft_mpi_request *r)
+static bool cont_req_advance(struct weft_mpi_request *r)
 {
 	struct weft_mpi_cont_req *c = r->impl;
 	struct weft_mpi_cont *k;
@@ -195,7 +195,7 @@ static bool advance(struct weft_mpi_request *r)
 	return over;
 }
 
-static int finish(struct weft_mpi_request *r, MPI_Status *st)
+static int cont_req_finish(struct weft_mpi_request *r, MPI_Status *st)
 {
 	struct weft_mpi_cont_req *c = r->impl;
 
@@ -212,7 +212,7 @@ static int finish(struct weft_mpi_request *r, MPI_Status *st)
 		   : MPI_SUCCESS;
 }
 
-static int start(struct weft_mpi_request *r)
+static int cont_req_start(struct weft_mpi_request *r)
 {
 	struct weft_mpi_cont_req *c = r->impl;
 
@@ -231,7 +231,7 @@ static int start(struct weft_mpi_request *r)
 }
 
 /* Complete, and told: callbacks wait for the next start. */
-static int end(struct weft_mpi_request *r)
+static int cont_req_end(struct weft_mpi_request *r)
 {
 	struct weft_mpi_cont_req *c = r->impl;
 
@@ -242,7 +242,7 @@ static int end(struct weft_mpi_request *r)
 }
 
 /* The handle goes: what is registered runs all the same. */
-static void release(struct weft_mpi_request *r)
+static void cont_req_release(struct weft_mpi_request *r)
 {
 	struct weft_mpi_cont_req *c = r->impl;
 
@@ -263,12 +263,12 @@ static int free_active(struct weft_mpi_request *r)
 static const struct weft_mpi_request_ops cont_ops = {
 	.name = "continuation",
 	.wait_on = wait_on,
-	.advance = advance,
-	.finish = finish,
-	.start = start,
-	.end = end,
+	.advance = cont_req_advance,
+	.finish = cont_req_finish,
+	.start = cont_req_start,
+	.end = cont_req_end,
 	.free_active = free_active,
-	.free = release,
+	.free = cont_req_release,
 };
 
 bool weft_mpi_cont_req_is(const struct weft_mpi_request *r)
@@ -320,7 +320,7 @@ static int read_info(MPI_Info info, struct weft_mpi_cont_req *c)
 	return MPI_SUCCESS;
 }
 
-static int init(int flags, int max_poll, MPI_Info info, MPI_Request *cont_req)
+static int cont_req_init(int flags, int max_poll, MPI_Info info, MPI_Request *cont_req)
 {
 	if (!cont_req)
 		return weft_mpi_bad_pointer("cont_req");
@@ -392,7 +392,7 @@ WEFT_API int PMPIX_Continue_init(int flags, int max_poll, MPI_Info info, MPI_Req
 {
 	if (weft_unlikely(!weft_mpi_running()))
 		weft_mpi_not_running("MPIX_Continue_init");
-	int err = init(flags, max_poll, info, cont_req);
+	int err = cont_req_init(flags, max_poll, info, cont_req);
 	return err ? weft_mpi_raise(err, "MPIX_Continue_init") : MPI_SUCCESS;
 }
 

@@ -21,7 +21,7 @@ struct MPIX_Pollset_s {
 /* For what wants a call at once. */
 static struct weft_completion now = {WEFT_COMPLETION_DONE};
 
-static int create(MPIX_Pollset *set)
+static int pollset_create(MPIX_Pollset *set)
 {
 	if (!set)
 		return weft_mpi_bad_pointer("set");
@@ -35,7 +35,7 @@ static int create(MPIX_Pollset *set)
 	return MPI_SUCCESS;
 }
 
-static int destroy(MPIX_Pollset *set)
+static int pollset_destroy(MPIX_Pollset *set)
 {
 	if (!set || !*set)
 		return weft_mpi_bad_pointer("set");
@@ -46,7 +46,7 @@ static int destroy(MPIX_Pollset *set)
 	return MPI_SUCCESS;
 }
 
-static int add(MPIX_Pollset set, MPI_Request request, void *key)
+static int pollset_add(MPIX_Pollset set, MPI_Request request, void *key)
 {
 	struct weft_mpi_request *r;
 	int err = set ? weft_mpi_request_named(request, &r) : weft_mpi_bad_pointer("set");
@@ -67,7 +67,7 @@ static int add(MPIX_Pollset set, MPI_Request request, void *key)
 	return MPI_SUCCESS;
 }
 
-static int take(MPIX_Pollset set, int max, void *keys[], int *count)
+static int pollset_take(MPIX_Pollset set, int max, void *keys[], int *count)
 {
 	if (!set || !count || (max > 0 && !keys))
 		return weft_mpi_bad_pointer(!set ? "set" : !count ? "count" : "keys");
@@ -80,7 +80,7 @@ static int take(MPIX_Pollset set, int max, void *keys[], int *count)
 	return MPI_SUCCESS;
 }
 
-static int descriptor(MPIX_Pollset set, int *fd)
+static int pollset_descriptor(MPIX_Pollset set, int *fd)
 {
 	if (!set || !fd)
 		return weft_mpi_bad_pointer(set ? "fd" : "set");
@@ -88,7 +88,7 @@ static int descriptor(MPIX_Pollset set, int *fd)
 	return MPI_SUCCESS;
 }
 
-static int arm(MPIX_Pollset set, int *ready)
+static int pollset_arm(MPIX_Pollset set, int *ready)
 {
 	if (!set || !ready)
 		return weft_mpi_bad_pointer(set ? "ready" : "set");
@@ -99,12 +99,12 @@ static int arm(MPIX_Pollset set, int *ready)
 
 /* ---- entry points ------------------------------------------------------------------------- */
 
-static int ended(int err, const char *func)
+static int code_of(int err, const char *func)
 {
 	return err ? weft_mpi_raise(err, func) : MPI_SUCCESS;
 }
 
-static void running(const char *func)
+static void require_running(const char *func)
 {
 	if (weft_unlikely(!weft_mpi_running()))
 		weft_mpi_not_running(func);
@@ -112,38 +112,38 @@ static void running(const char *func)
 
 WEFT_API int PMPIX_Pollset_create(MPIX_Pollset *set)
 {
-	running("MPIX_Pollset_create");
-	return ended(create(set), "MPIX_Pollset_create");
+	require_running("MPIX_Pollset_create");
+	return code_of(pollset_create(set), "MPIX_Pollset_create");
 }
 
 WEFT_API int PMPIX_Pollset_free(MPIX_Pollset *set)
 {
-	running("MPIX_Pollset_free");
-	return ended(destroy(set), "MPIX_Pollset_free");
+	require_running("MPIX_Pollset_free");
+	return code_of(pollset_destroy(set), "MPIX_Pollset_free");
 }
 
 WEFT_API int PMPIX_Pollset_add(MPIX_Pollset set, MPI_Request request, void *key)
 {
-	running("MPIX_Pollset_add");
-	return ended(add(set, request, key), "MPIX_Pollset_add");
+	require_running("MPIX_Pollset_add");
+	return code_of(pollset_add(set, request, key), "MPIX_Pollset_add");
 }
 
 WEFT_API int PMPIX_Pollset_take(MPIX_Pollset set, int max, void *keys[], int *count)
 {
-	running("MPIX_Pollset_take");
-	return ended(take(set, max, keys, count), "MPIX_Pollset_take");
+	require_running("MPIX_Pollset_take");
+	return code_of(pollset_take(set, max, keys, count), "MPIX_Pollset_take");
 }
 
 WEFT_API int PMPIX_Pollset_fd(MPIX_Pollset set, int *fd)
 {
-	running("MPIX_Pollset_fd");
-	return ended(descriptor(set, fd), "MPIX_Pollset_fd");
+	require_running("MPIX_Pollset_fd");
+	return code_of(pollset_descriptor(set, fd), "MPIX_Pollset_fd");
 }
 
 WEFT_API int PMPIX_Pollset_arm(MPIX_Pollset set, int *ready)
 {
-	running("MPIX_Pollset_arm");
-	return ended(arm(set, ready), "MPIX_Pollset_arm");
+	require_running("MPIX_Pollset_arm");
+	return code_of(pollset_arm(set, ready), "MPIX_Pollset_arm");
 }
 
 WEFT_API int MPIX_Pollset_create(MPIX_Pollset *set)

@@ -110,7 +110,7 @@ static int hear(struct meeting *m, char **data_p, size_t *len_p)
 /* ---- agreement ---------------------------------------------------------------------------- */
 
 /* The smaller nonce comes first; the secret depends on both. */
-static void settle(struct meeting *m, const struct hello *mine, const struct hello *theirs)
+static void derive_secret(struct meeting *m, const struct hello *mine, const struct hello *theirs)
 {
 	uint8_t both[2 * sizeof(mine->nonce)], name[16];
 	size_t n = sizeof(mine->nonce);
@@ -126,7 +126,7 @@ static void settle(struct meeting *m, const struct hello *mine, const struct hel
 	sodium_bin2hex(m->with.name, sizeof(m->with.name), name, sizeof(name));
 }
 
-static int greet(struct meeting *m)
+static int exchange_hello(struct meeting *m)
 {
 	struct hello mine = {.version = MEET_VERSION, .size = m->local->size, .root = m->root},
 		     theirs;
@@ -152,7 +152,7 @@ static int greet(struct meeting *m)
 	    theirs.root >= theirs.size)
 		return weft_mpi_err(MPI_ERR_OTHER, "the other side says that it has %d processes",
 				    theirs.size);
-	settle(m, &mine, &theirs);
+	derive_secret(m, &mine, &theirs);
 	return MPI_SUCCESS;
 }
 
@@ -182,7 +182,7 @@ static int names(struct meeting *m)
 /* On the root: with the other side's; then for all of ours. */
 static int agree_as_root(struct meeting *m, int failed, const int note[2])
 {
-	m->with.err = m->wire ? greet(m) : failed;
+	m->with.err = m->wire ? exchange_hello(m) : failed;
 	if (!m->with.err)
 		m->with.err = names(m);
 	memcpy(m->with.note, note, sizeof(m->with.note));
@@ -201,7 +201,7 @@ static int agree_as_root(struct meeting *m, int failed, const int note[2])
 	return m->with.err ? m->with.err : err;
 }
 
-static int agree(struct meeting *m, int failed, int note[2])
+static int agree_on_peer(struct meeting *m, int failed, int note[2])
 {
 	char *text;
 	size_t len;
@@ -232,7 +232,7 @@ static int agree(struct meeting *m, int failed, int note[2])
 
 /* Takes the text of each member of our side, one after the other, NUL-terminated; NULL text: that
  * member has failed, as an empty line says. */
-static int gather(struct meeting *m, const char *mine, char **out_p, size_t *len_p)
+static int gather_texts(struct meeting *m, const char *mine, char **out_p, size_t *len_p)
 {
 	char *out = NULL;
 	size_t len = 0;
@@ -269,7 +269,7 @@ static int gather(struct meeting *m, const char *mine, char **out_p, size_t *len
 	return err;
 }
 
-static int offer(struct meeting *m, const char *mine)
+static int offer_text(struct meeting *m, const char *mine)
 {
 	uint64_t n = strlen(mine) + 1;
 	int to = m->local->group->world[m->root];
@@ -322,14 +322,14 @@ static int share(struct meeting *m, const char *mine)
 	int err;
 
 	if (m->local->rank == m->root) {
-		err = gather(m, mine, &ours, &ours_len);
+		err = gather_texts(m, mine, &ours, &ours_len);
 		if (!err)
 			err = swap_texts(m, ours, ours_len, &all, &len);
 		free(ours);
 		int told = tell(m, err, all, len);
 		err = err ? err : told;
 	} else {
-		err = offer(m, mine);
+		err = offer_text(m, mine);
 		int heard = hear(m, &all, &len);
 		err = err ? err : heard;
 	}
@@ -342,7 +342,7 @@ static int share(struct meeting *m, const char *mine)
 	return MPI_SUCCESS;
 }
 
-static weft_err put(void *arg, const char *key, const char *text)
+static weft_err space_put(void *arg, const char *key, const char *text)
 {
 	struct meeting *m = arg;
 
@@ -365,12 +365,12 @@ static weft_err fence_as(struct meeting *m, bool failed)
 	return err ? WEFT_ERR_PEER : WEFT_OK;
 }
 
-static weft_err fence(void *arg)
+static weft_err space_fence(void *arg)
 {
 	return fence_as(arg, false);
 }
 
-static weft_err get(void *arg, int rank, const char *key, char *buf, size_t size)
+static weft_err space_get(void *arg, int rank, const char *key, char *buf, size_t size)
 {
 	struct meeting *m = arg;
 
@@ -386,9 +386,9 @@ static int join(struct meeting *m, struct weft_core **core_p)
 					.jobid = m->with.name,
 					.secret = m->with.secret,
 					.arg = m,
-					.put = put,
-					.fence = fence,
-					.get = get};
+					.put = space_put,
+					.fence = space_fence,
+					.get = space_get};
 	*core_p = NULL;
 	weft_err err = weft_comm_join(&how, core_p);
 	/* Those that go on hear of it at their next fence; the last one is here. */
@@ -498,7 +498,7 @@ int weft_mpi_meet(struct weft_mpi_comm *local, int root, const struct weft_mpi_w
 		.local = local, .talk = weft_mpi_talk_all(local), .root = root, .wire = wire};
 
 	weft_mpi_domains_sweep();
-	int err = agree(&m, failed, note ? note : none);
+	int err = agree_on_peer(&m, failed, note ? note : none);
 	if (!err)
 		err = become_one(&m, parent, inter_p);
 	free(m.process);

@@ -71,7 +71,8 @@ struct spawning {
 	struct weft_comm_line *line;
 };
 
-static int begin(struct spawning *s, const struct weft_mpi_spawn_program *program, int count)
+static int spawning_begin(struct spawning *s, const struct weft_mpi_spawn_program *program,
+			  int count)
 {
 	int err = weft_mpi_spawn_plan_make(program, count, &s->plan);
 
@@ -89,7 +90,7 @@ static int begin(struct spawning *s, const struct weft_mpi_spawn_program *progra
 	return lost ? told_why(&s->agent) : MPI_SUCCESS;
 }
 
-static void end(struct spawning *s, bool good)
+static void spawning_end(struct spawning *s, bool good)
 {
 	if (s->has_agent && good)
 		weft_mpi_agent_release(&s->agent);
@@ -102,8 +103,8 @@ static void end(struct spawning *s, bool good)
 
 /* ---- for all ------------------------------------------------------------------------------ */
 
-static int spawn(const struct weft_mpi_spawn_program *program, int count, int root, MPI_Comm comm,
-		 MPI_Comm *intercomm, int *codes)
+static int spawn_programs(const struct weft_mpi_spawn_program *program, int count, int root,
+			  MPI_Comm comm, MPI_Comm *intercomm, int *codes)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm), *inter = NULL;
 	struct spawning s = {0};
@@ -111,7 +112,7 @@ static int spawn(const struct weft_mpi_spawn_program *program, int count, int ro
 
 	*intercomm = MPI_COMM_NULL;
 	if (c->rank == root)
-		failed = begin(&s, program, count);
+		failed = spawning_begin(&s, program, count);
 	/* Processes that were asked for, and those that were started: MPI_Comm_spawn's codes. */
 	int told[2] = {s.plan.asked, s.plan.started};
 	int err = weft_mpi_meet_by_line(c, root, s.line, failed, told, &inter);
@@ -121,7 +122,7 @@ static int spawn(const struct weft_mpi_spawn_program *program, int count, int ro
 	for (int i = 0; i < told[0] && codes != MPI_ERRCODES_IGNORE; i++)
 		codes[i] = !err && i < told[1] ? MPI_SUCCESS : MPI_ERR_SPAWN;
 	if (c->rank == root)
-		end(&s, !err);
+		spawning_end(&s, !err);
 	return err ? err : weft_mpi_comm_name(inter, intercomm);
 }
 
@@ -131,7 +132,7 @@ int weft_mpi_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Inf
 	struct weft_mpi_spawn_program program = {command, argv, maxprocs, info};
 	int err = weft_mpi_dyn_check(weft_mpi_comm_of(comm), root);
 
-	return err ? err : spawn(&program, 1, root, comm, intercomm, array_of_errcodes);
+	return err ? err : spawn_programs(&program, 1, root, comm, intercomm, array_of_errcodes);
 }
 
 int weft_mpi_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[],
@@ -156,7 +157,7 @@ int weft_mpi_Comm_spawn_multiple(int count, char *array_of_commands[], char **ar
 			array_of_argv == MPI_ARGVS_NULL ? MPI_ARGV_NULL : array_of_argv[i],
 			array_of_maxprocs[i], array_of_info[i]};
 	/* An empty program fails where it is read. */
-	err = spawn(program, n ? n : 1, root, comm, intercomm, array_of_errcodes);
+	err = spawn_programs(program, n ? n : 1, root, comm, intercomm, array_of_errcodes);
 	free(program);
 	return err;
 }

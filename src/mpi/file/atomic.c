@@ -44,7 +44,7 @@ static void serve_one(struct weft_mpi_file_op *o)
 	weft_wait_completion_signal(&o->over); /* the last access */
 }
 
-static void *serve(void *arg)
+static void *serve_queue(void *arg)
 {
 	(void)arg;
 	(void)weft_task_engine_thread_settle("weft-atomic");
@@ -65,11 +65,12 @@ static void *serve(void *arg)
 }
 
 /* False: there is no thread, and none can be started. */
-static bool queue(struct weft_mpi_file_op *o)
+static bool queue_op(struct weft_mpi_file_op *o)
 {
 	pthread_mutex_lock(&server.lock);
 	if (!server.there)
-		server.there = weft_task_engine_thread(&server.thread, serve, NULL) == WEFT_OK;
+		server.there =
+			weft_task_engine_thread(&server.thread, serve_queue, NULL) == WEFT_OK;
 	bool there = server.there;
 	if (there) {
 		o->next = NULL;
@@ -90,7 +91,7 @@ void weft_mpi_atomic_start(struct weft_mpi_file_op *o)
 	weft_wait_completion_init(&o->over);
 	/* Relaxed: the caller closes the file later, and knows of its own store. */
 	atomic_fetch_add_explicit(&o->file->x_accesses, 1, memory_order_relaxed);
-	if (queue(o))
+	if (queue_op(o))
 		return;
 	weft_info("no thread for accesses in atomic mode: the call that starts one makes it");
 	serve_one(o);

@@ -23,7 +23,7 @@ static struct weft_completion *wait_on(struct weft_mpi_request *r)
 	return &((struct grequest *)r->impl)->done;
 }
 
-static int finish(struct weft_mpi_request *r, MPI_Status *st)
+static int grequest_finish(struct weft_mpi_request *r, MPI_Status *st)
 {
 	struct grequest *g = r->impl;
 	MPI_Status own;
@@ -39,7 +39,7 @@ static int finish(struct weft_mpi_request *r, MPI_Status *st)
 }
 
 /* The program's free function; at most once, before the request goes away. */
-static int end(struct weft_mpi_request *r)
+static int grequest_end(struct weft_mpi_request *r)
 {
 	struct grequest *g = r->impl;
 
@@ -48,7 +48,7 @@ static int end(struct weft_mpi_request *r)
 
 static int end_and_delete(struct weft_mpi_request *r)
 {
-	int err = end(r);
+	int err = grequest_end(r);
 
 	weft_mpi_request_delete(r);
 	return err;
@@ -67,14 +67,14 @@ static int free_active(struct weft_mpi_request *r)
 	return end_and_delete(r);
 }
 
-static int cancel(struct weft_mpi_request *r)
+static int grequest_cancel(struct weft_mpi_request *r)
 {
 	struct grequest *g = r->impl;
 
 	return g->cancel ? g->cancel(g->extra, weft_wait_completion_done(&g->done)) : MPI_SUCCESS;
 }
 
-static void release(struct weft_mpi_request *r)
+static void grequest_release(struct weft_mpi_request *r)
 {
 	free(r->impl);
 }
@@ -82,11 +82,11 @@ static void release(struct weft_mpi_request *r)
 static const struct weft_mpi_request_ops grequest_ops = {
 	.name = "generalized",
 	.wait_on = wait_on,
-	.finish = finish,
-	.cancel = cancel,
-	.end = end,
+	.finish = grequest_finish,
+	.cancel = grequest_cancel,
+	.end = grequest_end,
 	.free_active = free_active,
-	.free = release,
+	.free = grequest_release,
 };
 
 int weft_mpi_Grequest_start(MPI_Grequest_query_function *query_fn,

@@ -141,8 +141,8 @@ static int send_wait(struct weft_mpi_comm *c, const struct weft_buf *buf, int pe
 	return weft_likely(!err) ? MPI_SUCCESS : weft_mpi_err_peer(err, peer);
 }
 
-static inline int send(const void *base, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-		       MPI_Comm comm, enum weft_mpi_mode mode)
+static inline int send_blocking(const void *base, MPI_Count count, MPI_Datatype datatype, int dest,
+				int tag, MPI_Comm comm, enum weft_mpi_mode mode)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
 	struct weft_buf buf;
@@ -166,25 +166,25 @@ static inline int send(const void *base, MPI_Count count, MPI_Datatype datatype,
 int weft_mpi_Send(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		  MPI_Comm comm)
 {
-	return send(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_STANDARD);
+	return send_blocking(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_STANDARD);
 }
 
 int weft_mpi_Ssend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		   MPI_Comm comm)
 {
-	return send(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_SYNC);
+	return send_blocking(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_SYNC);
 }
 
 int weft_mpi_Rsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		   MPI_Comm comm)
 {
-	return send(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_READY);
+	return send_blocking(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_READY);
 }
 
 int weft_mpi_Bsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		   MPI_Comm comm)
 {
-	return send(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_BUFFERED);
+	return send_blocking(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_BUFFERED);
 }
 
 static inline __attribute__((always_inline)) int start(const void *base, MPI_Count count,

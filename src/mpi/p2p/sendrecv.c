@@ -70,7 +70,7 @@ static int pair_finish(struct pair *p, MPI_Status *st)
 	return err;
 }
 
-static int run(struct pair *p, const struct half *out, const struct half *in, MPI_Status *st)
+static int pair_run(struct pair *p, const struct half *out, const struct half *in, MPI_Status *st)
 {
 	int err = pair_start(p, out, in);
 
@@ -103,7 +103,7 @@ static __attribute__((noinline)) int run_here(struct weft_mpi_comm *c, const str
 					      const struct half *in, MPI_Status *st)
 {
 	struct pair p = {.comm = c};
-	return run(&p, out, in, st);
+	return pair_run(&p, out, in, st);
 }
 
 static __attribute__((noinline)) int run_light(struct weft_mpi_comm *c, const struct half *out,
@@ -113,7 +113,7 @@ static __attribute__((noinline)) int run_light(struct weft_mpi_comm *c, const st
 	if (!p)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	p->comm = c;
-	int err = run(p, out, in, st);
+	int err = pair_run(p, out, in, st);
 	free(p);
 	return err;
 }
@@ -147,7 +147,7 @@ int weft_mpi_Sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype,
 	out.buf = in.buf;
 	err = set_aside(&p, &out.buf, small);
 	if (!err)
-		err = run(&p, &out, &in, status);
+		err = pair_run(&p, &out, &in, status);
 	free(p.copy);
 	return err;
 }
@@ -199,8 +199,8 @@ static const struct weft_mpi_request_ops pair_ops = {
 };
 
 /* Takes p over. */
-static int start(struct pair *p, const struct half *out, const struct half *in,
-		 MPI_Datatype recvtype, MPI_Request *request)
+static int pair_request_start(struct pair *p, const struct half *out, const struct half *in,
+			      MPI_Datatype recvtype, MPI_Request *request)
 {
 	struct weft_mpi_request *r = weft_mpi_request_new(&pair_ops, p->comm, p, false);
 
@@ -237,7 +237,7 @@ int weft_mpi_Isendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
 		p->held = weft_mpi_type_of(sendtype);
 		weft_mpi_type_ref(p->held);
 	}
-	return start(p, &out, &in, recvtype, request);
+	return pair_request_start(p, &out, &in, recvtype, request);
 }
 
 int weft_mpi_Isendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -259,5 +259,5 @@ int weft_mpi_Isendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype
 		free(p);
 		return err;
 	}
-	return start(p, &out, &in, datatype, request);
+	return pair_request_start(p, &out, &in, datatype, request);
 }

@@ -93,7 +93,7 @@ static int places(enum weft_trace_kind kind)
 	return (int)atomic_load_explicit(&x_most[kind], memory_order_relaxed);
 }
 
-static struct registration *hold(enum weft_trace_kind kind, int i)
+static struct registration *hold_registration(enum weft_trace_kind kind, int i)
 {
 	/* Relaxed: looked at again below. */
 	struct registration *r = atomic_load_explicit(&x_at[kind][i], memory_order_relaxed);
@@ -114,8 +114,8 @@ static void let_go(struct registration *r)
 	atomic_fetch_sub_explicit(&r->x_calls, 1, memory_order_release);
 }
 
-static void call(struct registration *r, struct callback *c, const struct weft_event *e,
-		 MPI_T_cb_safety s)
+static void call_program(struct registration *r, struct callback *c, const struct weft_event *e,
+			 MPI_T_cb_safety s)
 {
 	const struct weft_event *before = now;
 
@@ -126,7 +126,7 @@ static void call(struct registration *r, struct callback *c, const struct weft_e
 
 /* ---- where an event happens ---------------------------------------------------------------------- */
 
-static void drop(struct registration *r)
+static void count_dropped(struct registration *r)
 {
 	/* Relaxed: counts. */
 	atomic_fetch_add_explicit(&r->x_dropped, 1, memory_order_relaxed);
@@ -134,8 +134,8 @@ static void drop(struct registration *r)
 }
 
 /* The listener of base/trace.h. */
-static void offer(enum weft_trace_kind kind, uint64_t time, unsigned small, uint32_t id, uint64_t a,
-		  uint64_t b)
+static void offer_event(enum weft_trace_kind kind, uint64_t time, unsigned small, uint32_t id,
+			uint64_t a, uint64_t b)
 {
 	struct weft_event e = {.time = time,
 			       .a = a,
@@ -149,11 +149,11 @@ static void offer(enum weft_trace_kind kind, uint64_t time, unsigned small, uint
 	struct registration *r;
 
 	for (int i = 0; i < places(kind); i++) {
-		if (!(r = hold(kind, i)))
+		if (!(r = hold_registration(kind, i)))
 			continue;
 		struct callback *c = e.told_at_once ? callback_at(r, ANYWHERE) : NULL;
 		if (c)
-			call(r, c, &e, MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE);
+			call_program(r, c, &e, MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE);
 		else
 			wanted = true;
 		let_go(r);
@@ -163,10 +163,10 @@ static void offer(enum weft_trace_kind kind, uint64_t time, unsigned small, uint
 	if (!wanted || !q || weft_event_queue_put(q, &e))
 		return;
 	for (int i = 0; i < places(kind); i++) {
-		if (!(r = hold(kind, i)))
+		if (!(r = hold_registration(kind, i)))
 			continue;
 		if (!e.told_at_once || !callback_at(r, ANYWHERE))
-			drop(r);
+			count_dropped(r);
 		let_go(r);
 	}
 }
@@ -178,12 +178,12 @@ static void deliver_one(const struct weft_event *e)
 	struct registration *r;
 
 	for (int i = 0; i < places((enum weft_trace_kind)e->kind); i++) {
-		if (!(r = hold((enum weft_trace_kind)e->kind, i)))
+		if (!(r = hold_registration((enum weft_trace_kind)e->kind, i)))
 			continue;
 		bool told = e->told_at_once && callback_at(r, ANYWHERE);
 		struct callback *c = told ? NULL : callback_any(r);
 		if (c && r->since <= e->time)
-			call(r, c, e, MPI_T_CB_REQUIRE_NONE);
+			call_program(r, c, e, MPI_T_CB_REQUIRE_NONE);
 		let_go(r);
 	}
 }
@@ -193,7 +193,7 @@ static void tell_dropped(enum weft_trace_kind kind)
 	struct registration *r;
 
 	for (int i = 0; i < places(kind); i++) {
-		if (!(r = hold(kind, i)))
+		if (!(r = hold_registration(kind, i)))
 			continue;
 		/* SEE <- SET (set_dropped_handler): a function. */
 		MPI_T_event_dropped_cb_function *fn =
@@ -211,7 +211,7 @@ static void tell_dropped(enum weft_trace_kind kind)
 }
 
 /* Nothing looks at r any more: it can be used again, and free_cb is called.  Without the lock. */
-static void finish(struct registration *r)
+static void finish_freeing(struct registration *r)
 {
 	MPI_T_event_free_cb_function *fn = r->free_fn;
 	void *data = r->free_data;
@@ -232,7 +232,7 @@ static void finish(struct registration *r)
 	pthread_mutex_unlock(&lock);
 }
 
-/* One that is dying and that no thread looks at; marked as finish()'s by its fields. */
+/* One that is dying and that no thread looks at; marked as finish_freeing()'s by its fields. */
 static struct registration *take_dead(void)
 {
 	struct registration *found = NULL;
@@ -280,7 +280,7 @@ void weft_event_deliver(void)
 			tell_dropped((enum weft_trace_kind)k);
 	/* Ends: each leaves the list. */
 	while (atomic_load_explicit(&x_some_dying, memory_order_relaxed) && (r = take_dead()))
-		finish(r);
+		finish_freeing(r);
 	/* TAKER -> TAKER. */
 	atomic_store_explicit(&x_delivering, false, memory_order_release);
 }
@@ -301,7 +301,7 @@ static void listen_locked(void)
 			if (r && callback_any(r))
 				kinds |= (uint64_t)1 << k;
 		}
-	weft_trace_listen(offer, kinds);
+	weft_trace_listen(offer_event, kinds);
 	weft_mpi_hook();
 	weft_comm_trace_changed();
 }
@@ -378,7 +378,7 @@ static void unplace_locked(struct registration *r)
 	weft_assert_held(weft_mutex, &lock);
 	for (int i = 0; i < PER_KIND; i++)
 		if (atomic_load_explicit(&x_at[r->kind][i], memory_order_relaxed) == r)
-			/* UNPLACE: see hold(). */
+			/* UNPLACE: see hold_registration(). */
 			atomic_store_explicit(&x_at[r->kind][i], NULL, memory_order_seq_cst);
 	r->live = false;
 	r->dying = true;
