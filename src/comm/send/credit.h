@@ -20,6 +20,7 @@
 
 #include "base/trace.h"
 #include "comm/send/gate.h"
+#include "comm/send/urge.h"
 #include "comm/wire.h"
 
 #define WEFT_CREDIT_UNIT 256
@@ -91,7 +92,7 @@ static inline enum weft_post weft_comm_gate_post_as_locked(struct weft_gate *g,
 	weft_assert_held(weft_comm_gate, g);
 	uint64_t units = weft_comm_credit_due(g) / WEFT_CREDIT_UNIT;
 	bool late =
-		!quiet && weft_comm_gate_may_be_late(g, head); /* it may be over after the post */
+		!quiet && weft_comm_urge_may_be_late(g, head); /* it may be over after the post */
 	enum weft_post p;
 
 	if (weft_likely(!units)) {
@@ -112,7 +113,7 @@ static inline enum weft_post weft_comm_gate_post_as_locked(struct weft_gate *g,
 			atomic_store_explicit(&g->x_returned, r, memory_order_relaxed);
 	}
 	if (!quiet && p == WEFT_POST_DONE && g->driver->urge)
-		weft_comm_gate_urge(g, late);
+		weft_comm_urge_ring(g, late);
 	return p;
 }
 

@@ -382,19 +382,6 @@ static void control_or_end(struct weft_gate *g, struct weft_wire *h)
 	}
 }
 
-bool weft_comm_gate_may_be_late(struct weft_gate *g, const struct weft_wire *head)
-{
-	struct weft_core *core = g->core;
-	return core->later && weft_task_engine_runner() == WEFT_RUNNER_APPLICATION &&
-	       weft_comm_urge_late(&core->urge, head, weft_cycles());
-}
-
-void weft_comm_gate_urge(struct weft_gate *g, bool late)
-{
-	if (g->driver->urge(g->net, g->peer, late) && !g->core->later())
-		(void)g->driver->urge(g->net, g->peer, false);
-}
-
 void weft_comm_gate_control_as(struct weft_gate *g, const struct weft_wire *head, bool quiet)
 {
 	struct weft_wire h = *head;

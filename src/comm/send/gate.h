@@ -122,10 +122,6 @@ void weft_comm_gate_protocol_error(struct weft_gate *g, const char *what);
 /* A packet without payload that belongs to no request. */
 void weft_comm_gate_control(struct weft_gate *g, const struct weft_wire *head);
 void weft_comm_gate_fin(struct weft_gate *g, uint32_t id);
-/* Before an answer is asked for: may the peer be rung late (urge.h)? */
-bool weft_comm_gate_may_be_late(struct weft_gate *g, const struct weft_wire *head);
-/* It has been. */
-void weft_comm_gate_urge(struct weft_gate *g, bool late);
 /* The same as weft_comm_gate_control; quiet: a peer that computes, where no thread waits, need not wake for it. */
 void weft_comm_gate_control_as(struct weft_gate *g, const struct weft_wire *head, bool quiet);
 void weft_comm_gate_fin_as(struct weft_gate *g, uint32_t id, bool quiet);

@@ -73,4 +73,10 @@ static inline void weft_comm_urge_back(struct weft_comm_urge *u, uint64_t now,
 	}
 }
 
+struct weft_gate;
+/* Before an answer is asked for: may the peer be rung late? */
+bool weft_comm_urge_may_be_late(struct weft_gate *g, const struct weft_wire *head);
+/* It has been asked for. */
+void weft_comm_urge_ring(struct weft_gate *g, bool late);
+
 #endif
