@@ -5,7 +5,8 @@
  * Unit      us per MPI_Session_init and MPI_Session_finalize; with a communicator: us for group, communicator, a barrier and
  *           all frees as well; KiB that the process is larger by after all of them.
  * Bound     two passes through what counts the library's users; a communicator agrees by a message to each side.
- * Method    One session is open all the time.  Median of blocks of 100; growth from a tenth of all to the end.
+ * Method    One session is open all the time.  Median of blocks of 100.  Growth from a tenth of all to the end; communicators
+ *           touch the memory of a table of contexts at first, so 6,000 come before that is counted (not with --quick).
  */
 #include "bench_mpi.h"
 
@@ -31,6 +32,9 @@ static void measure(const char *name, int with_comm, int blocks, int each)
 	double us[BENCH_BLOCKS_MAX];
 	long before = 0;
 
+	for (int i = 0; with_comm && !bench_quick && i < 6000; i++)
+		session(1);
+
 	for (int b = -1; b < blocks; b++) {
 		if (b == blocks / 10)
 			before = bench_memory_kib();
@@ -51,7 +55,7 @@ static void measure(const char *name, int with_comm, int blocks, int each)
 int main(int argc, char **argv)
 {
 	bench_start(&argc, &argv, MPI_THREAD_SINGLE);
-	int blocks = bench_quick ? 11 : 101;
+	int blocks = bench_quick ? 11 : 51;
 	measure("init and finalize", 0, blocks, 100);
 	measure("with a communicator", 1, blocks / 3, 30);
 	MPI_Finalize();
