@@ -36,9 +36,9 @@ __attribute__((noinline)) void weft_wait_note_set(struct weft_wait_note *n)
 	weft_wait_note_self = n;
 }
 
-__attribute__((noinline)) bool weft_wait_note_is_set(void)
+__attribute__((noinline)) struct weft_wait_note *weft_wait_note_get(void)
 {
-	return weft_wait_note_self != NULL;
+	return weft_wait_note_self;
 }
 #endif
 

@@ -96,13 +96,13 @@ static inline void weft_wait_note_set(struct weft_wait_note *n)
 {
 	weft_wait_note_self = n;
 }
-static inline bool weft_wait_note_is_set(void)
+static inline struct weft_wait_note *weft_wait_note_get(void)
 {
-	return weft_wait_note_self != NULL;
+	return weft_wait_note_self;
 }
 #else
 void weft_wait_note_set(struct weft_wait_note *n);
-bool weft_wait_note_is_set(void);
+struct weft_wait_note *weft_wait_note_get(void);
 #endif
 
 /* The wait begins: from now on p says what it is for. */

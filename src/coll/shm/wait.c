@@ -66,8 +66,12 @@ static weft_err sleep_until_reached(const struct awaited *w)
 		if (weft_coll_shm_recv(w->g, WEFT_ANY_PEER, WEFT_TAG_WAKE, NULL, 0)) {
 			(void)weft_coll_ec_cancel_sleep(w->x_ec, me);
 			if (weft_coll_ended(w->g->ctx, w->g->tag)) {
-				weft_coll_shm_give_up(w->g, WEFT_COLL_EC_MISMATCH, 0);
-				return WEFT_ERR_TRUNC;
+				weft_err why = weft_coll_cause(w->g->ctx, WEFT_ERR_TRUNC);
+				weft_coll_shm_give_up(w->g,
+						      why == WEFT_ERR_PEER ? WEFT_COLL_EC_LOST
+									   : WEFT_COLL_EC_MISMATCH,
+						      0);
+				return why;
 			}
 			if (!member_lost(w->g))
 				nap_and_poll();

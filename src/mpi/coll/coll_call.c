@@ -129,9 +129,20 @@ static int no_displs(struct weft_mpi_coll_call *k)
 		k, weft_mpi_err(MPI_ERR_ARG, "the displacements are a null pointer"));
 }
 
+/* Is a member gone?  Then it is why others were elsewhere. */
+static bool member_down(const struct weft_mpi_comm *c)
+{
+	for (int r = 0; r < c->peers; r++)
+		if (weft_comm_ctx_peer_down(c->coll, weft_mpi_comm_peer(c, r)))
+			return true;
+	return false;
+}
+
 static int coll_failed(const struct weft_mpi_comm *comm, weft_err err)
 {
 	err = weft_coll_cause(comm->coll, err);
+	if (err == WEFT_ERR_TRUNC && member_down(comm))
+		err = WEFT_ERR_PEER;
 	if (err == WEFT_ERR_TRUNC)
 		return weft_mpi_err(MPI_ERR_TRUNCATE,
 				    "the ranks' collectives do not match, or not their amounts of "
@@ -186,20 +197,25 @@ static __attribute__((noinline)) int run_blocking(struct weft_mpi_coll_call *k)
 	return weft_likely(!err) ? MPI_SUCCESS : coll_failed(k->comm, err);
 }
 
-/* Of a call that has no note of its own, a window's or a file's. */
-static __attribute__((noinline)) int run_noted(struct weft_mpi_coll_call *k)
+/* Of a call that has no note of its own, or one that names another communicator: a window's or a file's, of which the members of a
+ * collective within it are to be asked. */
+static __attribute__((noinline)) int run_noted(struct weft_mpi_coll_call *k,
+					       struct weft_wait_note *outer)
 {
-	struct weft_wait_call call = {weft_coll_kind_name(k->a.kind), WEFT_WAIT_ALL, false};
+	struct weft_wait_call call = {outer ? outer->call->name : weft_coll_kind_name(k->a.kind),
+				      WEFT_WAIT_ALL, false};
 	struct weft_wait_note note = {.call = &call, .object = k->handle, .rank = -1};
 	weft_wait_note_set(&note);
 	int err = run_blocking(k);
-	weft_wait_note_set(NULL);
+	weft_wait_note_set(outer);
 	return err;
 }
 
 int weft_mpi_coll_run(struct weft_mpi_coll_call *k)
 {
-	return weft_likely(weft_wait_note_is_set()) ? run_blocking(k) : run_noted(k);
+	struct weft_wait_note *outer = weft_wait_note_get();
+	return weft_likely(outer && outer->object == k->handle) ? run_blocking(k)
+								: run_noted(k, outer);
 }
 
 /* ---- requests ----------------------------------------------------------------------------- */

@@ -325,12 +325,10 @@ static void wait_noted(struct weft_mpi_file_op *o, void (*wait)(struct weft_mpi_
 {
 	static const struct weft_wait_call call = {"collective file access", WEFT_WAIT_ALL, false};
 	struct weft_wait_note note = {.call = &call, .object = o->file->comm_handle, .rank = -1};
-	bool noted = weft_wait_note_is_set();
-	if (!noted)
-		weft_wait_note_set(&note);
+	struct weft_wait_note *outer = weft_wait_note_get();
+	weft_wait_note_set(&note);
 	wait(o);
-	if (!noted)
-		weft_wait_note_set(NULL);
+	weft_wait_note_set(outer);
 }
 
 static void run_all(struct weft_mpi_file_op *o)
