@@ -49,7 +49,7 @@ static size_t part_room(void)
 	return (most < PART_MOST ? most : PART_MOST) - PART_HEAD;
 }
 
-static weft_err publish(int batch, const char *text, size_t len)
+static weft_err publish_batch(int batch, const char *text, size_t len)
 {
 	size_t room = part_room();
 	size_t parts = (len + room - 1) / room;
@@ -230,7 +230,7 @@ weft_err weft_boot_batch_fence(void)
 	size_t len = kept.pending.len;
 	kept.pending = (struct weft_boot_blob){0};
 	if (len)
-		err = publish(batch, kept.batches[batch][kept.rank], len);
+		err = publish_batch(batch, kept.batches[batch][kept.rank], len);
 	return err ? err : kept.service->fence();
 }
 

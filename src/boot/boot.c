@@ -83,7 +83,7 @@ static weft_err connect_launcher(struct weft_boot_env *env)
 	return err;
 }
 
-static weft_err join(struct weft_boot_env *env)
+static weft_err join_job(struct weft_boot_env *env)
 {
 	struct weft_boot_info *info = job.info;
 	weft_err err = connect_launcher(env);
@@ -116,7 +116,7 @@ weft_err weft_boot_open(const struct weft_boot_info **info_p)
 		return WEFT_ERR_NOMEM;
 	if (env.size > 1)
 		weft_log_set_rank(env.rank);
-	err = join(&env);
+	err = join_job(&env);
 	if (!err)
 		err = weft_boot_psets_open(job.info->rank, job.info->size);
 	if (err) {

@@ -27,7 +27,7 @@ static int fd_of(const struct weft_pmi *p)
 	return atomic_load_explicit(&p->x_fd, memory_order_relaxed);
 }
 
-static void complain(const struct weft_pmi *p, const char *text, const char *detail)
+static void log_refusal(const struct weft_pmi *p, const char *text, const char *detail)
 {
 	if (p->quiet)
 		weft_info("PMI-1: %s%s", text, detail);
@@ -50,7 +50,8 @@ static weft_err send_line(struct weft_pmi *p, const char *fmt, ...)
 	explicit_bzero(text, (size_t)len); /* it may hold the job's secret */
 	free(text);
 	if (err)
-		complain(p, "the launcher does not take requests any more: ", weft_strerror(err));
+		log_refusal(p,
+			    "the launcher does not take requests any more: ", weft_strerror(err));
 	return err;
 }
 
@@ -100,7 +101,7 @@ static weft_err read_line(struct weft_pmi *p, const char *asked)
 			   "init_timeout): is a rank missing or stopped?",
 			   asked, (long long)weft_setting_int(WEFT_SET_INIT_TIMEOUT));
 	else if (err)
-		complain(p, "the launcher closed its channel instead of answering ", asked);
+		log_refusal(p, "the launcher closed its channel instead of answering ", asked);
 	else if (memchr(p->line, 0, p->line_end - 1)) {
 		weft_error("the launcher's answer to %s contains a NUL byte", asked);
 		err = WEFT_ERR_PROTO;
@@ -109,7 +110,7 @@ static weft_err read_line(struct weft_pmi *p, const char *asked)
 }
 
 /* The text after "key=" in the answer, ended in place at the next blank; NULL: absent. */
-static char *field(struct weft_pmi *p, const char *key, char *saved_p)
+static char *field_of(struct weft_pmi *p, const char *key, char *saved_p)
 {
 	size_t n = strlen(key);
 	for (char *s = p->line; *s;) { /* ends: s moves on each turn */
@@ -125,7 +126,7 @@ static char *field(struct weft_pmi *p, const char *key, char *saved_p)
 	return NULL;
 }
 
-static void unfield(char *value, char saved)
+static void restore_field(char *value, char saved)
 {
 	value[strlen(value)] = saved;
 }
@@ -133,23 +134,23 @@ static void unfield(char *value, char saved)
 static bool field_is(struct weft_pmi *p, const char *key, const char *want)
 {
 	char saved;
-	char *v = field(p, key, &saved);
+	char *v = field_of(p, key, &saved);
 	bool same = v && strcmp(v, want) == 0;
 	if (v)
-		unfield(v, saved);
+		restore_field(v, saved);
 	return same;
 }
 
 static weft_err field_int(struct weft_pmi *p, const char *key, int *out_p)
 {
 	char saved, *end;
-	char *v = field(p, key, &saved);
+	char *v = field_of(p, key, &saved);
 	if (!v)
 		return WEFT_ERR_PROTO;
 	errno = 0;
 	long n = strtol(v, &end, 10);
 	bool good = end != v && !*end && !errno && n >= -1 && n <= INT32_MAX;
-	unfield(v, saved);
+	restore_field(v, saved);
 	if (!good)
 		return WEFT_ERR_PROTO;
 	*out_p = (int)n;
@@ -187,13 +188,13 @@ weft_err weft_boot_pmi_int(struct weft_pmi *p, const char *cmd, const char *answ
 	return err;
 }
 
-static weft_err hello(struct weft_pmi *p)
+static weft_err greet_server(struct weft_pmi *p)
 {
 	weft_err err = send_line(p, "cmd=init pmi_version=1 pmi_subversion=1\n");
 	if (!err)
 		err = expect(p, "init", "response_to_init");
 	if (!err && (!field_is(p, "rc", "0") || !field_is(p, "pmi_version", "1"))) {
-		complain(p, "the launcher refuses PMI version 1", "");
+		log_refusal(p, "the launcher refuses PMI version 1", "");
 		err = WEFT_ERR_UNSUPPORTED;
 	}
 	return err;
@@ -219,15 +220,15 @@ static weft_err learn_name(struct weft_pmi *p)
 	if (err)
 		return err;
 	char saved;
-	char *name = field(p, "kvsname", &saved);
+	char *name = field_of(p, "kvsname", &saved);
 	if (!name || !*name || strlen(name) >= sizeof p->kvsname)
 		return bad_answer(p, "get_my_kvsname");
 	memcpy(p->kvsname, name, strlen(name) + 1);
-	unfield(name, saved);
+	restore_field(name, saved);
 	return WEFT_OK;
 }
 
-static void shut(struct weft_pmi *p, bool keep_fd)
+static void shut_line(struct weft_pmi *p, bool keep_fd)
 {
 	/* Relaxed: weft_boot_pmi_abort may read either value; a write to a closed socket fails. */
 	int fd = atomic_exchange_explicit(&p->x_fd, -1, memory_order_relaxed);
@@ -249,7 +250,7 @@ weft_err weft_boot_pmi_open(struct weft_pmi *p, int fd)
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC))
 		weft_debug("F_SETFD on PMI_FD: %s", strerror(errno));
 	atomic_store_explicit(&p->x_fd, fd, memory_order_relaxed); /* before other threads */
-	weft_err err = hello(p);
+	weft_err err = greet_server(p);
 	if (p->quiet && err == WEFT_ERR_PEER)
 		err = WEFT_ERR_UNSUPPORTED; /* not in this way, at least */
 	p->quiet = p->quiet && err;
@@ -258,7 +259,7 @@ weft_err weft_boot_pmi_open(struct weft_pmi *p, int fd)
 	if (!err)
 		err = learn_name(p);
 	if (err)
-		shut(p, err == WEFT_ERR_UNSUPPORTED);
+		shut_line(p, err == WEFT_ERR_UNSUPPORTED);
 	return err;
 }
 
@@ -289,7 +290,7 @@ weft_err weft_boot_pmi_get(struct weft_pmi *p, const char *key, const char **val
 	if (rc != 0)
 		return WEFT_ERR_NOENT;
 	char saved;
-	const char *value = field(p, "value", &saved);
+	const char *value = field_of(p, "value", &saved);
 	if (!value)
 		return bad_answer(p, asked);
 	*value_p = value;
@@ -312,7 +313,7 @@ weft_err weft_boot_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *n
 	if (rc != 0)
 		return WEFT_ERR_NOENT;
 	char saved;
-	const char *text = field_int(p, "next", &next) ? NULL : field(p, "value", &saved);
+	const char *text = field_int(p, "next", &next) ? NULL : field_of(p, "value", &saved);
 	if (!text || next <= from)
 		return bad_answer(p, asked);
 	*next_p = next;
@@ -335,7 +336,7 @@ void weft_boot_pmi_finalize(struct weft_pmi *p)
 		err = expect(p, "finalize", "finalize_ack");
 	if (err)
 		weft_debug("no orderly end with the launcher");
-	shut(p, false);
+	shut_line(p, false);
 }
 
 bool weft_boot_pmi_abort(struct weft_pmi *p, int code, const char *text)
@@ -346,7 +347,7 @@ bool weft_boot_pmi_abort(struct weft_pmi *p, int code, const char *text)
 	for (char *c = line; (c = strchr(c, '\n'));)
 		*c = ' ';
 	line[n++] = '\n';
-	/* Relaxed: the number is all that is read; see shut(). */
+	/* Relaxed: the number is all that is read; see shut_line(). */
 	int fd = atomic_load_explicit(&p->x_fd, memory_order_relaxed);
 	return fd >= 0 && weft_boot_pmi_write_some(fd, line, (size_t)n) == n;
 }

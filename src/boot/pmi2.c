@@ -29,7 +29,7 @@ static int fd_of(const struct weft_pmi2 *p)
 	return atomic_load_explicit(&p->x_fd, memory_order_relaxed);
 }
 
-static void complain(const struct weft_pmi2 *p, const char *text, const char *asked)
+static void log_refusal(const struct weft_pmi2 *p, const char *text, const char *asked)
 {
 	if (p->quiet)
 		weft_info("PMI-2: %s %s", text, asked);
@@ -63,7 +63,7 @@ static void no_answer(const struct weft_pmi2 *p, const char *asked, weft_err err
 			   "init_timeout): is a rank missing or stopped?",
 			   asked, (long long)weft_setting_int(WEFT_SET_INIT_TIMEOUT));
 	else
-		complain(p, "the launcher closed its channel instead of answering", asked);
+		log_refusal(p, "the launcher closed its channel instead of answering", asked);
 }
 
 /* Reads exactly n bytes. */
@@ -81,12 +81,12 @@ static weft_err read_bytes(struct weft_pmi2 *p, char *to, size_t n, const char *
 
 static weft_err bad_answer(struct weft_pmi2 *p, const char *asked)
 {
-	complain(p, "the launcher gives no answer that makes sense to", asked);
+	log_refusal(p, "the launcher gives no answer that makes sense to", asked);
 	return WEFT_ERR_PROTO;
 }
 
 /* Splits "key=value;key=value;" in place; false: it is nothing of the kind. */
-static bool split(struct weft_pmi2 *p)
+static bool split_fields(struct weft_pmi2 *p)
 {
 	char *at = p->text;
 	p->n_fields = 0;
@@ -108,7 +108,7 @@ static bool split(struct weft_pmi2 *p)
 	return true;
 }
 
-static const char *field(const struct weft_pmi2 *p, const char *key)
+static const char *field_of(const struct weft_pmi2 *p, const char *key)
 {
 	for (int i = 0; i < p->n_fields; i++)
 		if (strcmp(p->field[i].key, key) == 0)
@@ -116,7 +116,7 @@ static const char *field(const struct weft_pmi2 *p, const char *key)
 	return NULL;
 }
 
-static bool number(const char *text, long lo, long hi, int *out_p)
+static bool number_in(const char *text, long lo, long hi, int *out_p)
 {
 	char *end;
 	if (!text)
@@ -157,20 +157,21 @@ static weft_err read_answer(struct weft_pmi2 *p, const char *cmd, const char *as
 		return err;
 	p->text[n] = 0;
 	snprintf(want, sizeof want, "%s-response", cmd);
-	if (memchr(p->text, 0, n) || !split(p) || p->n_fields < 1 ||
+	if (memchr(p->text, 0, n) || !split_fields(p) || p->n_fields < 1 ||
 	    strcmp(p->field[0].key, "cmd") != 0 || strcmp(p->field[0].value, want) != 0 ||
-	    !number(field(p, "rc"), INT32_MIN, INT32_MAX, &rc))
+	    !number_in(field_of(p, "rc"), INT32_MIN, INT32_MAX, &rc))
 		return bad_answer(p, asked);
 	if (rc == 0)
 		return WEFT_OK;
-	complain(p, "the launcher refuses", asked);
+	log_refusal(p, "the launcher refuses", asked);
 	return WEFT_ERR_LIMIT;
 }
 
 /* Sends "cmd=...;" and reads its answer. */
-static weft_err ask(struct weft_pmi2 *p, const char *cmd, const char *asked, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-static weft_err ask(struct weft_pmi2 *p, const char *cmd, const char *asked, const char *fmt, ...)
+static weft_err ask_server(struct weft_pmi2 *p, const char *cmd, const char *asked, const char *fmt,
+			   ...) __attribute__((format(printf, 4, 5)));
+static weft_err ask_server(struct weft_pmi2 *p, const char *cmd, const char *asked, const char *fmt,
+			   ...)
 {
 	char *rest, *message;
 	va_list ap;
@@ -187,7 +188,7 @@ static weft_err ask(struct weft_pmi2 *p, const char *cmd, const char *asked, con
 	if (!err) {
 		err = weft_boot_pmi_write_all(fd_of(p), message, (size_t)n);
 		if (err)
-			complain(p, "the launcher does not take the request", asked);
+			log_refusal(p, "the launcher does not take the request", asked);
 		explicit_bzero(message, (size_t)n); /* it may hold the job's secret */
 		free(message);
 	}
@@ -221,13 +222,13 @@ static weft_err read_greeting(struct weft_pmi2 *p, char line[GREETING_MAX])
 	return WEFT_OK;
 }
 
-static weft_err greet(struct weft_pmi2 *p)
+static weft_err greet_server(struct weft_pmi2 *p)
 {
 	static const char hello[] = "cmd=init pmi_version=2 pmi_subversion=0\n";
 	char line[GREETING_MAX];
 	weft_err err = weft_boot_pmi_write_all(fd_of(p), hello, sizeof hello - 1);
 	if (err) {
-		complain(p, "the launcher does not take the request", "init");
+		log_refusal(p, "the launcher does not take the request", "init");
 		return err;
 	}
 	err = read_greeting(p, line);
@@ -236,7 +237,7 @@ static weft_err greet(struct weft_pmi2 *p)
 	if (strncmp(line, "cmd=response_to_init ", 21) != 0 || strchr(line, '\n'))
 		return bad_answer(p, "init");
 	if (!strstr(line, "pmi_version=2") || !strstr(line, "rc=0")) {
-		complain(p, "the launcher refuses PMI version 2", "");
+		log_refusal(p, "the launcher refuses PMI version 2", "");
 		return WEFT_ERR_UNSUPPORTED;
 	}
 	return WEFT_OK;
@@ -244,32 +245,33 @@ static weft_err greet(struct weft_pmi2 *p)
 
 static weft_err learn_place(struct weft_pmi2 *p)
 {
-	weft_err err = ask(p, "fullinit", "fullinit", "pmijobid=%s;pmirank=%s;threaded=TRUE;",
+	weft_err err =
+		ask_server(p, "fullinit", "fullinit", "pmijobid=%s;pmirank=%s;threaded=TRUE;",
 			   getenv("PMI_JOBID") ? getenv("PMI_JOBID") : "",
 			   getenv("PMI_RANK") ? getenv("PMI_RANK") : "0");
 	if (err)
 		return err;
-	if (!number(field(p, "size"), 1, INT32_MAX, &p->size) ||
-	    !number(field(p, "rank"), 0, p->size - 1, &p->rank))
+	if (!number_in(field_of(p, "size"), 1, INT32_MAX, &p->size) ||
+	    !number_in(field_of(p, "rank"), 0, p->size - 1, &p->rank))
 		return bad_answer(p, "fullinit");
-	if (!number(field(p, "appnum"), 0, INT32_MAX, &p->appnum))
+	if (!number_in(field_of(p, "appnum"), 0, INT32_MAX, &p->appnum))
 		p->appnum = 0;
 	return WEFT_OK;
 }
 
 static weft_err learn_job(struct weft_pmi2 *p)
 {
-	weft_err err = ask(p, "job-getid", "job-getid", "%s", "");
+	weft_err err = ask_server(p, "job-getid", "job-getid", "%s", "");
 	if (err)
 		return err;
-	const char *id = field(p, "jobid");
+	const char *id = field_of(p, "jobid");
 	if (!id || !*id || strlen(id) >= sizeof p->jobid || strchr(id, ';'))
 		return bad_answer(p, "job-getid");
 	memcpy(p->jobid, id, strlen(id) + 1);
 	return WEFT_OK;
 }
 
-static void shut(struct weft_pmi2 *p, bool keep_fd)
+static void shut_line(struct weft_pmi2 *p, bool keep_fd)
 {
 	/* Relaxed: weft_boot_pmi2_abort may read either value; a write to a closed socket fails. */
 	int fd = atomic_exchange_explicit(&p->x_fd, -1, memory_order_relaxed);
@@ -290,7 +292,7 @@ weft_err weft_boot_pmi2_open(struct weft_pmi2 *p, int fd)
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC))
 		weft_debug("F_SETFD on PMI_FD: %s", strerror(errno));
 	atomic_store_explicit(&p->x_fd, fd, memory_order_relaxed); /* before other threads */
-	weft_err err = greet(p);
+	weft_err err = greet_server(p);
 	if (p->quiet && err == WEFT_ERR_PEER)
 		err = WEFT_ERR_UNSUPPORTED; /* not in this way, at least */
 	p->quiet = p->quiet && err;
@@ -299,21 +301,21 @@ weft_err weft_boot_pmi2_open(struct weft_pmi2 *p, int fd)
 	if (!err)
 		err = learn_job(p);
 	if (err)
-		shut(p, err == WEFT_ERR_UNSUPPORTED);
+		shut_line(p, err == WEFT_ERR_UNSUPPORTED);
 	return err;
 }
 
 weft_err weft_boot_pmi2_put(struct weft_pmi2 *p, const char *key, const char *value)
 {
-	return ask(p, "kvs-put", "kvs-put", "key=%s;value=%s;", key, value);
+	return ask_server(p, "kvs-put", "kvs-put", "key=%s;value=%s;", key, value);
 }
 
 static weft_err value_of(struct weft_pmi2 *p, const char *asked, const char **value_p)
 {
 	/* Slurm and Hydra say found=, the interface's text flag=. */
-	const char *flag = field(p, "flag"), *value = field(p, "value");
+	const char *flag = field_of(p, "flag"), *value = field_of(p, "value");
 	if (!flag)
-		flag = field(p, "found");
+		flag = field_of(p, "found");
 	if (flag && strcmp(flag, "TRUE") != 0)
 		return WEFT_ERR_NOENT;
 	if (!value)
@@ -326,28 +328,28 @@ weft_err weft_boot_pmi2_get(struct weft_pmi2 *p, const char *key, const char **v
 {
 	char asked[96];
 	snprintf(asked, sizeof asked, "kvs-get of key %s", key);
-	weft_err err = ask(p, "kvs-get", asked, "jobid=%s;srcid=-1;key=%s;", p->jobid, key);
+	weft_err err = ask_server(p, "kvs-get", asked, "jobid=%s;srcid=-1;key=%s;", p->jobid, key);
 	return err ? err : value_of(p, asked, value_p);
 }
 
 weft_err weft_boot_pmi2_attribute(struct weft_pmi2 *p, const char *key, const char **value_p)
 {
-	weft_err err = ask(p, "info-getjobattr", "info-getjobattr", "key=%s;", key);
+	weft_err err = ask_server(p, "info-getjobattr", "info-getjobattr", "key=%s;", key);
 	return err ? err : value_of(p, "info-getjobattr", value_p);
 }
 
 weft_err weft_boot_pmi2_fence(struct weft_pmi2 *p)
 {
-	return ask(p, FENCE, FENCE, "%s", "");
+	return ask_server(p, FENCE, FENCE, "%s", "");
 }
 
 void weft_boot_pmi2_finalize(struct weft_pmi2 *p)
 {
 	p->quiet = true; /* the job is over: a launcher that has gone is no error */
-	if (ask(p, "finalize", "finalize", "%s", ""))
+	if (ask_server(p, "finalize", "finalize", "%s", ""))
 		weft_debug("no orderly end with the launcher");
 	p->quiet = false;
-	shut(p, false);
+	shut_line(p, false);
 }
 
 bool weft_boot_pmi2_abort(struct weft_pmi2 *p, const char *why)
@@ -359,7 +361,7 @@ bool weft_boot_pmi2_abort(struct weft_pmi2 *p, const char *why)
 		if (*c == ';' || *c == '\n')
 			*c = ',';
 	int len = snprintf(line, sizeof line, "%6d%s", n, body);
-	/* Relaxed: the number is all that is read; see shut(). */
+	/* Relaxed: the number is all that is read; see shut_line(). */
 	int fd = atomic_load_explicit(&p->x_fd, memory_order_relaxed);
 	return fd >= 0 && weft_boot_pmi_write_some(fd, line, (size_t)len) == len;
 }
@@ -384,7 +386,7 @@ static weft_err open_pmi2(const struct weft_boot_env *env, struct weft_boot_info
 	err = weft_boot_pmi2_attribute(&channel, "universeSize", &text);
 	if (err && err != WEFT_ERR_NOENT)
 		return err;
-	if (err || !number(text, 0, INT32_MAX, &info->universe))
+	if (err || !number_in(text, 0, INT32_MAX, &info->universe))
 		info->universe = 0;
 	return WEFT_OK;
 }

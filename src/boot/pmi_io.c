@@ -45,7 +45,7 @@ weft_err weft_boot_pmi_wait_peers(int fd, bool tell)
 }
 
 /* The kernel has no memory just now: a millisecond, until the deadline. */
-static weft_err breathe(uint64_t deadline)
+static weft_err wait_for_memory(uint64_t deadline)
 {
 	(void)poll(NULL, 0, 1);
 	return weft_clock_ns() < deadline ? WEFT_OK : WEFT_ERR_TIMEOUT;
@@ -73,8 +73,8 @@ weft_err weft_boot_pmi_write_all(int fd, const char *text, size_t len)
 		bool poor = n < 0 && (errno == ENOBUFS || errno == ENOMEM); /* it passes */
 		if (!poor && (n == 0 || errno != EAGAIN))
 			return WEFT_ERR_PEER;
-		weft_err err =
-			poor ? breathe(deadline) : weft_boot_pmi_wait_ready(fd, POLLOUT, deadline);
+		weft_err err = poor ? wait_for_memory(deadline)
+				    : weft_boot_pmi_wait_ready(fd, POLLOUT, deadline);
 		if (err)
 			return err;
 	}

@@ -34,7 +34,7 @@ static int n_local;
 
 /* --- the library --- */
 
-static weft_err load(void)
+static weft_err load_library(void)
 {
 	static const struct {
 		const char *name;
@@ -68,7 +68,7 @@ static weft_err load(void)
 	return WEFT_OK;
 }
 
-static weft_err failed(const char *what, int status)
+static weft_err log_failure(const char *what, int status)
 {
 	weft_error("PMIx: %s: %s", what, pmix.PMIx_Error_string(status));
 	return WEFT_ERR_PEER;
@@ -90,21 +90,21 @@ static void no_answer(const char *what, const char *why)
 
 /* --- values --- */
 
-static weft_err put(const char *key, const char *text)
+static weft_err pmix_put(const char *key, const char *text)
 {
 	struct weft_pmix_value v = {.type = WEFT_PMIX_STRING};
 	v.data.string = (char *)(uintptr_t)text; /* copied by the library */
 	int status = pmix.PMIx_Put(WEFT_PMIX_GLOBAL, key, &v);
-	return status ? failed("put", status) : WEFT_OK;
+	return status ? log_failure("put", status) : WEFT_OK;
 }
 
-static weft_err commit(void)
+static weft_err pmix_commit(void)
 {
 	int status = pmix.PMIx_Commit();
-	return status ? failed("commit", status) : WEFT_OK;
+	return status ? log_failure("commit", status) : WEFT_OK;
 }
 
-static weft_err fence(void)
+static weft_err pmix_fence(void)
 {
 	struct weft_pmix_request *r = weft_boot_pmix_fence_begin();
 	weft_err err = WEFT_OK;
@@ -114,7 +114,7 @@ static weft_err fence(void)
 		no_answer("fence", "is a rank missing or stopped?");
 		err = WEFT_ERR_TIMEOUT;
 	} else if (weft_boot_pmix_status(r) != WEFT_PMIX_SUCCESS) {
-		err = failed("fence", weft_boot_pmix_status(r));
+		err = log_failure("fence", weft_boot_pmix_status(r));
 	}
 	weft_boot_pmix_drop(r);
 	return err;
@@ -193,7 +193,7 @@ static void learn_locals(void)
 	weft_boot_pmix_drop(r);
 }
 
-static int locals(const int **ranks_p)
+static int local_ranks(const int **ranks_p)
 {
 	*ranks_p = local;
 	return n_local;
@@ -201,8 +201,8 @@ static int locals(const int **ranks_p)
 
 /* --- death reports --- */
 
-static const struct weft_pmix_proc *affected(const struct weft_pmix_proc *source,
-					     const struct weft_pmix_info *info, size_t n)
+static const struct weft_pmix_proc *affected_process(const struct weft_pmix_proc *source,
+						     const struct weft_pmix_info *info, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(info[i].key, "pmix.evproc") == 0 && info[i].value.type == WEFT_PMIX_PROC)
@@ -214,7 +214,7 @@ static void on_event(size_t ref, int status, const struct weft_pmix_proc *source
 		     struct weft_pmix_info *info, size_t n, struct weft_pmix_info *results,
 		     size_t n_results, weft_pmix_handled_fn handled, void *chain)
 {
-	const struct weft_pmix_proc *p = affected(source, info, n);
+	const struct weft_pmix_proc *p = affected_process(source, info, n);
 	char why[128];
 	if (p && strncmp(p->nspace, me.nspace, sizeof me.nspace) == 0 &&
 	    p->rank < (uint32_t)job_size && p->rank != me.rank) {
@@ -356,7 +356,7 @@ static const char *launcher_name(void)
 	return getenv("OMPI_COMM_WORLD_SIZE") ? "Open MPI or PRRTE, by PMIx" : "PMIx";
 }
 
-static int init(void *proc)
+static int init_on_thread(void *proc)
 {
 	return pmix.PMIx_Init(proc, NULL, 0);
 }
@@ -366,11 +366,11 @@ static weft_err open_pmix(const struct weft_boot_env *env, struct weft_boot_info
 	info->launcher = launcher_name();
 	info->protection = "went through the PMIx servers: between hosts as plain text, as well "
 			   "protected as the launcher's own connections";
-	weft_err err = load();
+	weft_err err = load_library();
 	if (err)
 		return err;
 	weft_boot_pmix_requests_open(&pmix);
-	int status = weft_boot_pmix_call(init, &me, sizeof me);
+	int status = weft_boot_pmix_call(init_on_thread, &me, sizeof me);
 	if (status == WEFT_PMIX_ERR_TIMEOUT) {
 		no_answer("the greeting", "is its server stopped?");
 		return WEFT_ERR_TIMEOUT;
@@ -446,12 +446,12 @@ const struct weft_boot_service weft_boot_pmix = {
 	.open = open_pmix,
 	.close = close_pmix,
 	.value_max = no_limit,
-	.fence = fence,
-	.lazy = &(const struct weft_boot_lazy){.put = put,
-					       .commit = commit,
+	.fence = pmix_fence,
+	.lazy = &(const struct weft_boot_lazy){.put = pmix_put,
+					       .commit = pmix_commit,
 					       .get = weft_boot_pmix_get,
 					       .try_get = weft_boot_pmix_try_get,
-					       .locals = locals},
+					       .locals = local_ranks},
 	.psets = psets,
 	.abort = abort_pmix,
 };

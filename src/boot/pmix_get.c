@@ -56,7 +56,7 @@ static bool is_absence(int status)
 	return status == WEFT_PMIX_ERR_NOT_FOUND || status == WEFT_PMIX_ERR_TIMEOUT;
 }
 
-static weft_err fail(struct get *g, weft_err err, const char *what)
+static weft_err get_failed(struct get *g, weft_err err, const char *what)
 {
 	weft_error("PMIx: get of key %s of rank %d: %s", g->key, g->rank, what);
 	g->failed = err;
@@ -64,16 +64,17 @@ static weft_err fail(struct get *g, weft_err err, const char *what)
 }
 
 /* Takes what has come and drops the request.  AGAIN: another one shall be made, at next_ns. */
-static weft_err take(struct get *g, char *buf, size_t size)
+static weft_err take_answer(struct get *g, char *buf, size_t size)
 {
 	int status = weft_boot_pmix_status(g->request);
 	const char *text = weft_boot_pmix_text(g->request);
 	weft_err err = WEFT_OK;
 	if (status != WEFT_PMIX_SUCCESS)
-		err = is_final(status) ? fail(g, WEFT_ERR_PEER, pmix->PMIx_Error_string(status))
-				       : WEFT_AGAIN;
+		err = is_final(status)
+			      ? get_failed(g, WEFT_ERR_PEER, pmix->PMIx_Error_string(status))
+			      : WEFT_AGAIN;
 	else if (!text)
-		err = fail(g, WEFT_ERR_PROTO, "it is no text");
+		err = get_failed(g, WEFT_ERR_PROTO, "it is no text");
 	else if (strlen(text) >= size)
 		err = WEFT_ERR_TRUNC;
 	else
@@ -92,7 +93,7 @@ static weft_err take(struct get *g, char *buf, size_t size)
 }
 
 /* Waits until that time, 0: not at all.  AGAIN: the value has not come. */
-static weft_err step(struct get *g, uint64_t until_ns, char *buf, size_t size)
+static weft_err step_get(struct get *g, uint64_t until_ns, char *buf, size_t size)
 {
 	if (!g->request) {
 		struct weft_pmix_proc proc = job;
@@ -103,7 +104,7 @@ static weft_err step(struct get *g, uint64_t until_ns, char *buf, size_t size)
 			return WEFT_ERR_NOMEM;
 		g->asked_ns = weft_clock_ns();
 	}
-	return weft_boot_pmix_wait(g->request, until_ns) ? take(g, buf, size) : WEFT_AGAIN;
+	return weft_boot_pmix_wait(g->request, until_ns) ? take_answer(g, buf, size) : WEFT_AGAIN;
 }
 
 /* --- gets that wait --- */
@@ -125,7 +126,7 @@ weft_err weft_boot_pmix_get(int rank, const char *key, char *buf, size_t size)
 	get_init(&g, rank, key);
 	uint64_t until = weft_boot_pmix_deadline(), now;
 	weft_err err;
-	while ((err = step(&g, until, buf, size)) == WEFT_AGAIN &&
+	while ((err = step_get(&g, until, buf, size)) == WEFT_AGAIN &&
 	       (now = weft_clock_ns()) < until) { /* ends: found, failed, or the deadline */
 		struct timespec pause = {.tv_nsec = g.next_ns > now ? (long)(g.next_ns - now) : 0};
 		nanosleep(&pause, NULL);
@@ -158,7 +159,7 @@ static weft_err still_pending(struct get *g)
 	if (weft_clock_ns() - (g->request ? g->asked_ns : g->since_ns) < patience)
 		return WEFT_AGAIN;
 	if (!g->request && !is_absence(g->status))
-		return fail(g, WEFT_ERR_PEER, pmix->PMIx_Error_string(g->status));
+		return get_failed(g, WEFT_ERR_PEER, pmix->PMIx_Error_string(g->status));
 	if (!g->warned)
 		weft_warn("still waiting for rank %d, which has not called MPI_Init for %lld s",
 			  g->rank, (long long)weft_setting_int(WEFT_SET_INIT_TIMEOUT));
@@ -174,7 +175,7 @@ static weft_err try_locked(struct get **link, char *buf, size_t size)
 		return g->failed;
 	if (!g->request && weft_clock_ns() < g->next_ns)
 		return WEFT_AGAIN;
-	weft_err err = step(g, 0, buf, size);
+	weft_err err = step_get(g, 0, buf, size);
 	if (err == WEFT_AGAIN)
 		return still_pending(g);
 	if (g->failed || err == WEFT_ERR_NOMEM)

@@ -76,7 +76,7 @@ weft_err weft_boot_secret_receive(int fd, struct weft_boot_info *info)
 	return err;
 }
 
-static weft_err draw(void *buf, size_t size)
+static weft_err draw_random(void *buf, size_t size)
 {
 	size_t have = 0;
 	while (have < size) { /* ends: getrandom gives bytes or a lasting error */
@@ -95,9 +95,9 @@ static weft_err draw(void *buf, size_t size)
 weft_err weft_boot_secret_make(struct weft_boot_info *info)
 {
 	uint64_t id[2];
-	weft_err err = draw(info->secret, sizeof info->secret);
+	weft_err err = draw_random(info->secret, sizeof info->secret);
 	if (!err)
-		err = draw(id, sizeof id);
+		err = draw_random(id, sizeof id);
 	if (!err)
 		snprintf(info->jobid, sizeof info->jobid, "%016llx%016llx",
 			 (unsigned long long)id[0], (unsigned long long)id[1]);
