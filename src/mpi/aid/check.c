@@ -68,7 +68,7 @@ struct place {
 };
 
 /* addr2line is asked when there is something to report, not before. */
-static void ask(void *arg)
+static void ask_addr2line(void *arg)
 {
 	struct place *p = arg;
 	char command[400], line[300];
@@ -89,16 +89,16 @@ static void ask(void *arg)
 	(void)pclose(f);
 }
 
-static void find(struct place *p)
+static void find_place(struct place *p)
 {
 	if (weft_wait_stack_is_small())
-		weft_wait_deep_stack(ask, p);
+		weft_wait_deep_stack(ask_addr2line, p);
 	else
-		ask(p);
+		ask_addr2line(p);
 }
 
 /* The file that holds an address, and where in it; false: none, or this library itself. */
-static bool locate(const void *site, struct place *p)
+static bool locate_site(const void *site, struct place *p)
 {
 	Dl_info at, ours;
 	if (!site || !dladdr(site, &at) || !at.dli_fname || !dladdr(&weft_mpi_checking, &ours) ||
@@ -117,11 +117,11 @@ void weft_mpi_check_place(const void *site, char *text, size_t size)
 {
 	struct place p = {.text = text, .size = size};
 	text[0] = 0;
-	if (locate(site, &p))
-		find(&p);
+	if (locate_site(site, &p))
+		find_place(&p);
 }
 
-static const char *program(void)
+static const char *program_path(void)
 {
 	return "/proc/self/exe";
 }
@@ -130,8 +130,8 @@ uint64_t weft_mpi_check_offset(const void *site)
 {
 	struct place p;
 	char path[300];
-	ssize_t n = readlink(program(), path, sizeof path - 1);
-	if (n <= 0 || !locate(site, &p))
+	ssize_t n = readlink(program_path(), path, sizeof path - 1);
+	if (n <= 0 || !locate_site(site, &p))
 		return 0;
 	path[n] = 0;
 	const char *a = strrchr(path, '/'), *b = strrchr(p.module, '/');
@@ -142,13 +142,13 @@ void weft_mpi_check_place_of(uint64_t offset, char *text, size_t size)
 {
 	struct place p = {.offset = offset, .text = text, .size = size};
 	char path[300];
-	ssize_t n = offset ? readlink(program(), path, sizeof path - 1) : -1;
+	ssize_t n = offset ? readlink(program_path(), path, sizeof path - 1) : -1;
 	text[0] = 0;
 	if (n <= 0)
 		return;
 	path[n] = 0;
 	memcpy(p.module, path, (size_t)n + 1);
-	find(&p);
+	find_place(&p);
 }
 
 /* ---- names and signatures --------------------------------------------------------------------- */

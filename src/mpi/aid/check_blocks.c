@@ -88,7 +88,7 @@ static enum flow flow_of(const struct weft_mpi_coll_call *k)
 
 /* ---- what a member gives and expects ------------------------------------------------------------ */
 
-static struct block describe(int64_t count, const struct weft_type *t)
+static struct block block_of(int64_t count, const struct weft_type *t)
 {
 	struct block b = {0};
 
@@ -98,31 +98,31 @@ static struct block describe(int64_t count, const struct weft_type *t)
 }
 
 /* Of the i-th that is expected. */
-static struct block expected(const struct weft_coll_args *a, int i)
+static struct block expected_block(const struct weft_coll_args *a, int i)
 {
-	return describe(a->rcounts ? a->rcounts[i] : (int64_t)a->rcount,
+	return block_of(a->rcounts ? a->rcounts[i] : (int64_t)a->rcount,
 			a->rtypes ? a->rtypes[i] : a->rtype);
 }
 
 /* Of the i-th that is given. */
-static struct block given(const struct weft_mpi_coll_call *k, int i)
+static struct block given_block(const struct weft_mpi_coll_call *k, int i)
 {
 	const struct weft_coll_args *a = &k->a;
 	bool reduces = a->kind == WEFT_COLL_REDUCE || a->kind == WEFT_COLL_ALLREDUCE ||
 		       a->kind == WEFT_COLL_BCAST;
 
 	if (reduces)
-		return describe((int64_t)a->rcount, a->rtype);
+		return block_of((int64_t)a->rcount, a->rtype);
 	/* What is there to be given is what is expected. */
 	if (a->in_place && flow_of(k) == FLOW_ALL)
-		return expected(a, a->kind == WEFT_COLL_ALLGATHERV ? k->comm->rank : i);
-	return describe(a->scounts ? a->scounts[i] : (int64_t)a->scount,
+		return expected_block(a, a->kind == WEFT_COLL_ALLGATHERV ? k->comm->rank : i);
+	return block_of(a->scounts ? a->scounts[i] : (int64_t)a->scount,
 			a->stypes ? a->stypes[i] : a->stype);
 }
 
 /* ---- the comparison ------------------------------------------------------------------------------ */
 
-static void report(const struct pair *p)
+static void report_pair(const struct pair *p)
 {
 	char here[WEFT_CHECK_PLACE], there[WEFT_CHECK_PLACE];
 	bool alike = p->theirs.sign >> 24 == p->expected.sign >> 24;
@@ -145,10 +145,10 @@ static void report(const struct pair *p)
 static void judge_pair(const struct pair *p)
 {
 	if (p->theirs.bytes != p->expected.bytes || p->theirs.signature != p->expected.signature)
-		report(p);
+		report_pair(p);
 }
 
-static void judge(const struct weft_mpi_check_talk *t)
+static void judge_talk(const struct weft_mpi_check_talk *t)
 {
 	judge_pair((const struct pair *)t);
 }
@@ -161,7 +161,7 @@ static struct pair *pair_new(const struct round *r, int from)
 	if (!p)
 		return NULL;
 	p->talk.comm = c;
-	p->talk.judge = judge;
+	p->talk.judge = judge_talk;
 	p->talk.loose = true;
 	p->call = r->call;
 	p->site = r->site;
@@ -174,7 +174,7 @@ static struct pair *pair_new(const struct round *r, int from)
 }
 
 /* To one member, and from one; negative: none.  i, j: their places in the arguments. */
-static void exchange(const struct round *r, int to, int i, int from, int j)
+static void exchange_blocks(const struct round *r, int to, int i, int from, int j)
 {
 	struct weft_mpi_comm *c = r->k->comm;
 	struct pair *p = pair_new(r, from);
@@ -183,10 +183,10 @@ static void exchange(const struct round *r, int to, int i, int from, int j)
 	if (!p)
 		return;
 	if (to >= 0)
-		p->mine = given(r->k, i);
+		p->mine = given_block(r->k, i);
 	p->mine.place = r->place;
 	if (from >= 0)
-		p->expected = expected(&r->k->a, j);
+		p->expected = expected_block(&r->k->a, j);
 	weft_mpi_check_talk_start(&p->talk, tag, to < 0 ? -1 : weft_mpi_comm_peer(c, to), &p->mine,
 				  from < 0 ? -1 : weft_mpi_comm_peer(c, from), &p->theirs,
 				  sizeof p->mine);
@@ -199,9 +199,9 @@ static void compare_own(const struct round *r, int i)
 
 	if (!p)
 		return;
-	p->theirs = given(r->k, i);
+	p->theirs = given_block(r->k, i);
 	p->theirs.place = r->place;
-	p->expected = expected(&r->k->a, i);
+	p->expected = expected_block(&r->k->a, i);
 	judge_pair(p);
 	free(p);
 }
@@ -226,8 +226,8 @@ static void compare_all(const struct round *r)
 		if (self)
 			compare_own(r, i);
 		else
-			exchange(r, has_turn(r, c->rank, i) ? i : -1, i,
-				 has_turn(r, i, c->rank) ? i : -1, i);
+			exchange_blocks(r, has_turn(r, c->rank, i) ? i : -1, i,
+					has_turn(r, i, c->rank) ? i : -1, i);
 	}
 }
 
@@ -243,14 +243,14 @@ static void compare_with_root(const struct round *r, bool to_root)
 			if (!c->inter && i == c->rank)
 				compare_own(r, i);
 			else if (to_root && has_turn(r, i, c->rank))
-				exchange(r, -1, 0, i, i);
+				exchange_blocks(r, -1, 0, i, i);
 			else if (!to_root && has_turn(r, c->rank, i))
-				exchange(r, i, i, -1, 0);
+				exchange_blocks(r, i, i, -1, 0);
 		}
 	} else if (to_root && has_turn(r, c->rank, root)) {
-		exchange(r, root, 0, -1, 0);
+		exchange_blocks(r, root, 0, -1, 0);
 	} else if (!to_root && has_turn(r, root, c->rank)) {
-		exchange(r, -1, 0, root, 0);
+		exchange_blocks(r, -1, 0, root, 0);
 	}
 }
 
@@ -262,11 +262,11 @@ static void compare_edges(const struct round *r)
 
 	for (int i = 0; i < a->destinations; i++)
 		if (a->destination[i] >= 0)
-			exchange(r, a->destination[i], i, -1, 0);
+			exchange_blocks(r, a->destination[i], i, -1, 0);
 	for (int i = 0; i < a->sources; i++) {
 		int at = a->mirrored ? i ^ 1 : i;
 		if (a->source[at] >= 0)
-			exchange(r, -1, 0, a->source[at], at);
+			exchange_blocks(r, -1, 0, a->source[at], at);
 	}
 }
 

@@ -31,7 +31,7 @@ struct compare {
 	char name[MPI_MAX_OBJECT_NAME];
 };
 
-static void describe(const struct coll_note *n, char *text, size_t size)
+static void describe_note(const struct coll_note *n, char *text, size_t size)
 {
 	char place[WEFT_CHECK_PLACE];
 	int at = snprintf(text, size, "%s", n->call);
@@ -62,15 +62,15 @@ static const char *difference(const struct coll_note *a, const struct coll_note 
 	return a->signature != b->signature ? "datatypes" : NULL;
 }
 
-static void judge(const struct weft_mpi_check_talk *t)
+static void judge_compare(const struct weft_mpi_check_talk *t)
 {
 	const struct compare *k = (const struct compare *)t;
 	const char *what = difference(&k->mine, &k->theirs, k->across);
 	char mine[240], theirs[240];
 	if (!what)
 		return;
-	describe(&k->mine, mine, sizeof mine);
-	describe(&k->theirs, theirs, sizeof theirs);
+	describe_note(&k->mine, mine, sizeof mine);
+	describe_note(&k->theirs, theirs, sizeof theirs);
 	weft_mpi_check_report(
 		"collectives that do not match on %s (different %s): in its collective "
 		"number %u rank %d is in %s, rank %d%s in %s",
@@ -118,7 +118,7 @@ static int root_of(const struct weft_mpi_comm *c)
 	return c->inter && announced.root < 0 ? -1 : announced.root;
 }
 
-static uint64_t mixed(uint64_t hash, uint64_t value)
+static uint64_t mix_hash(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
 	return hash ^ hash >> 29;
@@ -131,7 +131,7 @@ static void describe_counts(struct coll_note *n, const struct weft_coll_args *a,
 
 	n->signature = weft_mpi_check_layout_signature(1, a->rtype, &n->bytes);
 	for (int r = 0; r < size; r++) {
-		n->counts = mixed(n->counts, (uint64_t)a->rcounts[r]);
+		n->counts = mix_hash(n->counts, (uint64_t)a->rcounts[r]);
 		total += (uint64_t)a->rcounts[r];
 	}
 	n->bytes *= total;
@@ -173,7 +173,7 @@ static void compare_with_left(struct weft_mpi_coll_call *call, uint32_t number)
 	if (!k)
 		return;
 	k->talk.comm = c;
-	k->talk.judge = judge;
+	k->talk.judge = judge_compare;
 	k->rank = c->rank;
 	k->across = c->inter && !c->rank;
 	k->left = k->across ? 0 : (c->rank + c->size - 1) % c->size;

@@ -136,8 +136,8 @@ const char *weft_mpi_check_elements(uint32_t sign)
 					     : "something else";
 }
 
-static void differs(const struct weft_req *recv, const char *comm, int peer, int tag,
-		    uint64_t bytes, uint32_t theirs, uint32_t ours)
+static void report_difference(const struct weft_req *recv, const char *comm, int peer, int tag,
+			      uint64_t bytes, uint32_t theirs, uint32_t ours)
 {
 	char where[WEFT_CHECK_PLACE];
 	const char *call;
@@ -175,6 +175,6 @@ void weft_mpi_check_part(const void *base, int peer, int tag, uint64_t bytes, ui
 
 void weft_mpi_check_pair_init(void)
 {
-	weft_comm_sign_differs = differs;
+	weft_comm_sign_differs = report_difference;
 	weft_comm_signing = weft_mpi_checking;
 }

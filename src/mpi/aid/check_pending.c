@@ -125,7 +125,7 @@ static uint64_t sum_of(const struct weft_buf *b)
 }
 
 /* False: no data, or nothing that could be said about it. */
-static bool describe(struct pending *p, const void *buf, MPI_Count count, MPI_Datatype type)
+static bool describe_pending(struct pending *p, const void *buf, MPI_Count count, MPI_Datatype type)
 {
 	struct weft_mpi_type *t = weft_mpi_type_of(type);
 	if (!t || !t->layout || count <= 0 || weft_mpi_buf(buf, count, type, &p->buf) ||
@@ -181,7 +181,7 @@ void weft_mpi_check_used(const char *call, const void *site, bool send, const vo
 			    .tag = tag,
 			    .send = send},
 		       q;
-	if (!weft_mpi_checking || peer == MPI_PROC_NULL || !describe(&p, buf, count, type))
+	if (!weft_mpi_checking || peer == MPI_PROC_NULL || !describe_pending(&p, buf, count, type))
 		return;
 	pthread_mutex_lock(&lock);
 	bool bad = overlaps_locked(&p, &q);
@@ -204,7 +204,7 @@ void weft_mpi_check_started(const char *call, const void *site, bool send, const
 			      .peer = peer,
 			      .tag = tag,
 			      .send = send};
-	if (!describe(p, buf, count, type)) {
+	if (!describe_pending(p, buf, count, type)) {
 		free(p);
 		return;
 	}

@@ -65,7 +65,7 @@ static bool ops_differ(const struct piece *a, const struct piece *b)
 	return a->op != b->op && a->op != WEFT_OP_NO_OP && b->op != WEFT_OP_NO_OP;
 }
 
-static bool conflict(const struct piece *a, const struct piece *b)
+static bool pieces_conflict(const struct piece *a, const struct piece *b)
 {
 	if (a->from >= b->to || b->from >= a->to ||
 	    (a->kind == WEFT_MPI_CHECK_GET && b->kind == WEFT_MPI_CHECK_GET))
@@ -77,7 +77,7 @@ static bool conflict(const struct piece *a, const struct piece *b)
 	return a->elem != b->elem || (a->origin != b->origin && ops_differ(a, b));
 }
 
-static void report(struct weft_mpi_win *w, const struct piece *a, const struct piece *b)
+static void report_conflict(struct weft_mpi_win *w, const struct piece *a, const struct piece *b)
 {
 	char name[MPI_MAX_OBJECT_NAME + 32];
 	pthread_mutex_lock(&w->lock);
@@ -106,9 +106,9 @@ static void judge_all(struct weft_mpi_win *w, struct piece *p, unsigned n)
 		qsort(p, n, sizeof *p, by_start);
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = i + 1; k < n && p[k].from < p[i].to && said < 8; k++)
-			if (p[i].origin != p[k].origin && conflict(&p[i], &p[k])) {
+			if (p[i].origin != p[k].origin && pieces_conflict(&p[i], &p[k])) {
 				bool first = p[i].origin < p[k].origin;
-				report(w, first ? &p[i] : &p[k], first ? &p[k] : &p[i]);
+				report_conflict(w, first ? &p[i] : &p[k], first ? &p[k] : &p[i]);
 				said++;
 				break;
 			}
@@ -137,7 +137,7 @@ static unsigned pieces_of(const struct weft_rma_there *there, struct piece *like
 	return n;
 }
 
-static void keep(struct weft_mpi_win *w, const struct piece *mine, unsigned n)
+static void keep_pieces(struct weft_mpi_win *w, const struct piece *mine, unsigned n)
 {
 	struct weft_mpi_check_win *log = w->log;
 	struct piece before = {0};
@@ -147,7 +147,7 @@ static void keep(struct weft_mpi_win *w, const struct piece *mine, unsigned n)
 	for (unsigned i = 0; i < log->n && !found; i++)
 		for (unsigned k = 0; k < n && !found; k++)
 			if (log->piece[i].target == mine[k].target &&
-			    conflict(&log->piece[i], &mine[k])) {
+			    pieces_conflict(&log->piece[i], &mine[k])) {
 				before = log->piece[i];
 				at = k;
 				found = true;
@@ -156,7 +156,7 @@ static void keep(struct weft_mpi_win *w, const struct piece *mine, unsigned n)
 		log->piece[log->n++] = mine[k];
 	pthread_mutex_unlock(&log->lock);
 	if (found)
-		report(w, &before, &mine[at]);
+		report_conflict(w, &before, &mine[at]);
 }
 
 void weft_mpi_check_win_access(struct weft_mpi_win *w, const char *call,
@@ -173,7 +173,7 @@ void weft_mpi_check_win_access(struct weft_mpi_win *w, const char *call,
 	if (!mine)
 		return;
 	snprintf(like.call, sizeof like.call, "%s", call);
-	keep(w, mine, pieces_of(there, &like, mine));
+	keep_pieces(w, mine, pieces_of(there, &like, mine));
 	free(mine);
 }
 
@@ -298,7 +298,7 @@ void weft_mpi_check_win_complete(struct weft_mpi_win *w, int rank)
 }
 
 /* What one origin has told; how many pieces. */
-static unsigned hear(struct weft_mpi_win *w, int rank, struct piece *in)
+static unsigned hear_origin(struct weft_mpi_win *w, int rank, struct piece *in)
 {
 	struct weft_req req;
 	struct weft_completion *c = &req.done;
@@ -318,7 +318,7 @@ void weft_mpi_check_win_wait(struct weft_mpi_win *w)
 	if (!in)
 		weft_boot_abort(1, "no memory for WEFT_CHECK");
 	for (int i = 0; i < w->n_posted; i++)
-		n += hear(w, w->posted[i], in + n);
+		n += hear_origin(w, w->posted[i], in + n);
 	judge_all(w, in, n);
 	free(in);
 }

@@ -79,7 +79,7 @@ static void segments_free(struct segment *dead)
 	}
 }
 
-static void reap(struct weft_mpi_bsend *b)
+static void reap_segments(struct weft_mpi_bsend *b)
 {
 	pthread_mutex_lock(&b->lock);
 	struct segment *dead = reap_locked(b);
@@ -88,7 +88,7 @@ static void reap(struct weft_mpi_bsend *b)
 }
 
 /* The oldest unfinished segment up to `number`, watched; NULL: none. */
-static struct segment *watch(struct weft_mpi_bsend *b, uint64_t number)
+static struct segment *watch_segment(struct weft_mpi_bsend *b, uint64_t number)
 {
 	pthread_mutex_lock(&b->lock);
 	struct segment *dead = reap_locked(b), *s = b->first;
@@ -101,7 +101,7 @@ static struct segment *watch(struct weft_mpi_bsend *b, uint64_t number)
 	return s;
 }
 
-static void unwatch(struct weft_mpi_bsend *b, struct segment *s)
+static void unwatch_segment(struct weft_mpi_bsend *b, struct segment *s)
 {
 	pthread_mutex_lock(&b->lock);
 	bool last = --s->watchers == 0 && s->gone;
@@ -111,15 +111,15 @@ static void unwatch(struct weft_mpi_bsend *b, struct segment *s)
 }
 
 /* Waits until everything sent so far is out. */
-static void flush(struct weft_mpi_bsend *b)
+static void flush_buffer(struct weft_mpi_bsend *b)
 {
 	pthread_mutex_lock(&b->lock);
 	uint64_t number = b->sent;
 	pthread_mutex_unlock(&b->lock);
 	struct segment *s;
-	while ((s = watch(b, number))) {
+	while ((s = watch_segment(b, number))) {
 		weft_task_engine_wait(&s->req.done);
-		unwatch(b, s);
+		unwatch_segment(b, s);
 	}
 }
 
@@ -138,7 +138,7 @@ void weft_mpi_bsend_release(struct weft_mpi_bsend *b)
 {
 	if (!b)
 		return;
-	flush(b);
+	flush_buffer(b);
 	bsend_unref(b);
 }
 
@@ -177,7 +177,7 @@ static int segment_make(struct weft_mpi_bsend *b, struct weft_mpi_comm *c,
 	*s = (struct segment){.comm = c, .room = weft_align_up(buf->bytes, 8)};
 	weft_comm_req_init(&s->req, NULL, NULL);
 	weft_data_pack(buf, 0, s->data, buf->bytes);
-	reap(b);
+	reap_segments(b);
 	pthread_mutex_lock(&b->lock);
 	bool fits = b->memory == MPI_BUFFER_AUTOMATIC || b->used + s->room <= (size_t)b->size;
 	if (fits) {
@@ -234,7 +234,7 @@ static struct weft_mpi_session *session_of(MPI_Session session)
 	return weft_mpi_session_of(session);
 }
 
-static int attach(struct weft_mpi_bsend **slot, void *buffer, MPI_Count size)
+static int attach_buffer(struct weft_mpi_bsend **slot, void *buffer, MPI_Count size)
 {
 	if (size < 0)
 		return weft_mpi_err(MPI_ERR_ARG, "the size is negative (%lld)", (long long)size);
@@ -256,7 +256,7 @@ static int attach(struct weft_mpi_bsend **slot, void *buffer, MPI_Count size)
 	return weft_mpi_err(MPI_ERR_BUFFER, "a buffer is attached already: detach it first");
 }
 
-static int detach(struct weft_mpi_bsend **slot, void *buffer_addr, MPI_Count *size)
+static int detach_buffer(struct weft_mpi_bsend **slot, void *buffer_addr, MPI_Count *size)
 {
 	pthread_mutex_lock(&lock);
 	struct weft_mpi_bsend *b = *slot;
@@ -272,32 +272,32 @@ static int detach(struct weft_mpi_bsend **slot, void *buffer_addr, MPI_Count *si
 
 int weft_mpi_Buffer_attach(void *buffer, MPI_Count size)
 {
-	return attach(&process_buffer, buffer, size);
+	return attach_buffer(&process_buffer, buffer, size);
 }
 
 int weft_mpi_Buffer_detach(void *buffer_addr, MPI_Count *size)
 {
-	return detach(&process_buffer, buffer_addr, size);
+	return detach_buffer(&process_buffer, buffer_addr, size);
 }
 
 int weft_mpi_Comm_attach_buffer(MPI_Comm comm, void *buffer, MPI_Count size)
 {
-	return attach(&weft_mpi_comm_of(comm)->bsend, buffer, size);
+	return attach_buffer(&weft_mpi_comm_of(comm)->bsend, buffer, size);
 }
 
 int weft_mpi_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
 {
-	return detach(&weft_mpi_comm_of(comm)->bsend, buffer_addr, size);
+	return detach_buffer(&weft_mpi_comm_of(comm)->bsend, buffer_addr, size);
 }
 
 int weft_mpi_Session_attach_buffer(MPI_Session session, void *buffer, MPI_Count size)
 {
-	return attach(&session_of(session)->bsend, buffer, size);
+	return attach_buffer(&session_of(session)->bsend, buffer, size);
 }
 
 int weft_mpi_Session_detach_buffer(MPI_Session session, void *buffer_addr, MPI_Count *size)
 {
-	return detach(&session_of(session)->bsend, buffer_addr, size);
+	return detach_buffer(&session_of(session)->bsend, buffer_addr, size);
 }
 
 /* ---- flushing ----------------------------------------------------------------------------- */
@@ -322,7 +322,7 @@ static int flush_now(struct weft_mpi_bsend **slot)
 
 	if (!b)
 		return weft_mpi_err(MPI_ERR_BUFFER, "no buffer is attached");
-	flush(b);
+	flush_buffer(b);
 	bsend_unref(b);
 	return MPI_SUCCESS;
 }
@@ -357,8 +357,8 @@ static bool flusher_advance(struct weft_mpi_request *r)
 	if (f->watched && !weft_wait_completion_done(&f->watched->req.done))
 		return false;
 	if (f->watched)
-		unwatch(f->b, f->watched);
-	f->watched = watch(f->b, f->number);
+		unwatch_segment(f->b, f->watched);
+	f->watched = watch_segment(f->b, f->number);
 	return !f->watched;
 }
 
@@ -374,7 +374,7 @@ static void flusher_free(struct weft_mpi_request *r)
 	struct flusher *f = r->impl;
 
 	if (f->watched)
-		unwatch(f->b, f->watched);
+		unwatch_segment(f->b, f->watched);
 	bsend_unref(f->b);
 	free(f);
 }

@@ -181,7 +181,7 @@ static bool find_own(const char *name, struct weft_boot_pset *set_p)
 	return false;
 }
 
-static int find(const char *name, struct weft_boot_pset *set_p)
+static int find_pset(const char *name, struct weft_boot_pset *set_p)
 {
 	if (weft_boot_psets_find(name, set_p) == WEFT_OK || find_own(name, set_p))
 		return MPI_SUCCESS;
@@ -197,7 +197,7 @@ int weft_mpi_Session_get_pset_info(MPI_Session session, const char *pset_name, M
 	char size[16];
 
 	(void)session;
-	int err = find(pset_name, &set);
+	int err = find_pset(pset_name, &set);
 	if (err)
 		return err;
 	snprintf(size, sizeof(size), "%d", set.size);
@@ -217,7 +217,7 @@ int weft_mpi_Group_from_session_pset(MPI_Session session, const char *pset_name,
 	struct weft_boot_pset set;
 
 	*newgroup = MPI_GROUP_NULL;
-	if (find(pset_name, &set))
+	if (find_pset(pset_name, &set))
 		return MPI_SUCCESS;
 	int *world = malloc((size_t)set.size * sizeof(*world) + 1);
 	if (!world)
@@ -243,7 +243,8 @@ static int tag_of(const char *string)
 	return (int)(h & 0x3fffffffu);
 }
 
-static int check(struct weft_mpi_group *g, const char *string, struct weft_mpi_errhandler *e)
+static int check_arguments(struct weft_mpi_group *g, const char *string,
+			   struct weft_mpi_errhandler *e)
 {
 	if (strlen(string) >= MPI_MAX_STRINGTAG_LEN)
 		return weft_mpi_err(MPI_ERR_ARG, "the string tag has more than %d letters",
@@ -258,8 +259,8 @@ static int check(struct weft_mpi_group *g, const char *string, struct weft_mpi_e
 	return MPI_SUCCESS;
 }
 
-static int made(struct weft_mpi_comm *c, MPI_Info info, struct weft_mpi_errhandler *e,
-		MPI_Comm *handle_p)
+static int finish_comm(struct weft_mpi_comm *c, MPI_Info info, struct weft_mpi_errhandler *e,
+		       MPI_Comm *handle_p)
 {
 	struct weft_mpi_errhandler *old = c->errhandler;
 
@@ -277,13 +278,13 @@ int weft_mpi_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_
 	struct weft_mpi_comm *c;
 
 	*newcomm = MPI_COMM_NULL;
-	int err = check(g, stringtag, e);
+	int err = check_arguments(g, stringtag, e);
 	if (!err && !g->size)
 		return MPI_SUCCESS;
 	if (!err)
 		err = weft_mpi_comm_make_in(weft_mpi_library_ctx(), NULL, g, tag_of(stringtag), &c);
 	if (!err)
-		err = made(c, info, e, newcomm);
+		err = finish_comm(c, info, e, newcomm);
 	return err;
 }
 
@@ -298,7 +299,7 @@ int weft_mpi_Intercomm_create_from_groups(MPI_Group local_group, int local_leade
 	struct weft_mpi_comm *local = NULL, *c = NULL;
 
 	*newintercomm = MPI_COMM_NULL;
-	int err = check(g, stringtag, e);
+	int err = check_arguments(g, stringtag, e);
 	if (!err && (!g->size || !r->size))
 		return MPI_SUCCESS;
 	if (!err && (local_leader < 0 || local_leader >= g->size))
@@ -322,6 +323,6 @@ int weft_mpi_Intercomm_create_from_groups(MPI_Group local_group, int local_leade
 		weft_mpi_comm_unref(local);
 	}
 	if (!err)
-		err = made(c, info, e, newintercomm);
+		err = finish_comm(c, info, e, newintercomm);
 	return err;
 }
