@@ -13,7 +13,8 @@ static const char *odd_to, *odd_with;
 static size_t odd_len;
 static bool speaks_1, speaks_2; /* which greetings it takes */
 static size_t chunk;
-static bool late; /* another rank comes to its fence after 2 s */
+static unsigned late_ms; /* how much later another rank comes to its fence */
+static bool leaves;      /* the launcher dies between a put and its fence's end */
 
 static void send_text(int fd, const char *text, size_t len)
 {
@@ -54,8 +55,12 @@ static void answer_value(int fd, const char *cmd, const char *value)
 static void serve_message(int fd, char *m)
 {
 	char key[128], value[2048];
-	if (late && strcmp(m, "cmd=kvs-fence;") == 0)
-		sleep(2);
+	if (strcmp(m, "cmd=kvs-fence;") == 0)
+		usleep(late_ms * 1000);
+	if (leaves && strcmp(m, "cmd=kvs-fence;") == 0) {
+		shutdown(fd, SHUT_RDWR);
+		return;
+	}
 	if (odd_to && strncmp(m, odd_to, strlen(odd_to)) == 0)
 		send_text(fd, odd_with, odd_len);
 	else if (strncmp(m, "cmd=fullinit;", 13) == 0)
@@ -317,16 +322,30 @@ static void wrong_answers(void)
 /* A rank that is late is waited for: without a word within init_timeout, with one line after it. */
 static void late_ranks(void)
 {
-	late = true;
+	late_ms = 200;
 	CHECK_EQ(run(0, client_exchange), 0);
 	CHECK_EQ(count_lines(err), 0);
 	fake_forget();
+	late_ms = 1300;
 	setenv("WEFT_INIT_TIMEOUT", "1", 1);
 	int rc = run(1, client_open);
 	unsetenv("WEFT_INIT_TIMEOUT");
 	CHECK_EQ(rc, 100 - WEFT_ERR_NOENT); /* the other one has not put the secret */
 	CHECK(strstr(err, "have not called MPI_Init for 1 s"));
-	late = false;
+	fake_forget();
+	leaves = true;
+	late_ms = 1200;
+	setenv("WEFT_INIT_TIMEOUT", "1", 1);
+	rc = run(0, client_open);
+	unsetenv("WEFT_INIT_TIMEOUT");
+	CHECK_EQ(
+		rc,
+		100 - WEFT_ERR_PEER); /* one line that ranks are late, one that the launcher is gone */
+	CHECK(strstr(err, "closed its channel instead of answering kvs-fence"));
+	CHECK_EQ(count_lines(err), 2);
+	late_ms = 0;
+	leaves = false;
+	fake_forget();
 }
 
 int main(void)

@@ -229,7 +229,7 @@ static bool late_barrier(int fd, const char *line)
 {
 	(void)fd;
 	if (strncmp(line, "cmd=barrier_in", 14) == 0)
-		sleep(2);
+		usleep(1300000);
 	return false;
 }
 
@@ -237,7 +237,7 @@ static bool lost_in_barrier(int fd, const char *line)
 {
 	if (strncmp(line, "cmd=barrier_in", 14) != 0)
 		return false;
-	sleep(2);
+	usleep(1300000);
 	shutdown(fd, SHUT_RDWR);
 	return true;
 }
