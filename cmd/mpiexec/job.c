@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/base.h"
+#include "doctor.h"
 #include "ends.h"
 #include "events.h"
 #include "handover.h"
@@ -402,6 +403,8 @@ static void asked_to_end(int sig)
 	if (!spawned_is()) /* the other job's mpiexec has said it */
 		say("SIG%s: asking the ranks to end%s", sigabbrev_np(sig),
 		    sig == SIGINT ? " (once more: at once)" : "");
+	if (sig == SIGQUIT && !is_far())
+		doctor_last_look();
 	tell_keeper(KEEPER_SIGNAL, sig);
 	job.ask_at = weft_clock_ns() + ASK_NS;
 	if (job.phase == FAILING)
@@ -467,6 +470,8 @@ static void check_clock(void)
 		say("the job ran longer than %g s (%s): ended", job.plan->timeout_s,
 		    job.plan->timeout_by);
 		job.forced_code = 124;
+		if (!is_far())
+			doctor_last_look();
 		end_job(KEEPER_END);
 	}
 	if (passed(&job.ask_at, now))

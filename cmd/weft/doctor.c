@@ -315,8 +315,8 @@ static void nap(int ms)
 	nanosleep(&t, NULL);
 }
 
-/* Two looks at one job: its stuck ranks; -1: it is not there. */
-static int examine(const char *word, bool quiet)
+/* Two looks at one job: its stuck ranks; -1: it is not there, which is said unless `any` job may be meant. */
+static int examine(const char *word, bool quiet, bool any)
 {
 	struct weft_doctor_job before[JOBS_MAX], now[JOBS_MAX];
 	int n = see_all(before);
@@ -336,6 +336,8 @@ static int examine(const char *word, bool quiet)
 			print_cycle(is, stuck);
 		if (quiet && stuck != is->size)
 			stuck = 0;
+	} else if (any) {
+		/* A job of other programs. */
 	} else if (!quiet && !word && n > 1) {
 		fprintf(stderr, "weft: several jobs run here:");
 		for (int i = 0; i < n; i++)
@@ -357,7 +359,7 @@ static int guard(const char *word)
 	struct pollfd end = {.fd = fd, .events = POLLIN};
 	/* Ends with mpiexec: its descriptor is then readable. */
 	while (fd >= 0 && poll(&end, 1, BETWEEN_MS) == 0) {
-		if (examine(word, true) <= 0)
+		if (examine(word, true, false) <= 0)
 			continue;
 		fprintf(stderr, "weft: the job is ended (WEFT_DEADLOCK=abort)\n");
 		(void)syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
@@ -370,8 +372,11 @@ int weft_cmd_doctor(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[0], "--guard") == 0 && atoi(argv[1]) > 0)
 		return guard(argv[1]);
+	/* For mpiexec, which ends its job. */
+	if (argc == 2 && strcmp(argv[0], "--last") == 0 && atoi(argv[1]) > 0)
+		return examine(argv[1], false, true) < 0;
 	if (argc > 1 || (argc == 1 && argv[0][0] == '-'))
 		return weft_cmd_misuse("doctor: wants one job, not", argv[argc - 1]);
-	int stuck = examine(argc ? argv[0] : NULL, false);
+	int stuck = examine(argc ? argv[0] : NULL, false, false);
 	return stuck < 0 ? 1 : stuck > 0 ? 3 : 0;
 }
