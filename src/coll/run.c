@@ -78,8 +78,8 @@ static void check_message(struct weft_coll *c, const struct weft_step *s)
 		if (weft_unlikely(weft_coll_is_stray(err, st, &s->buf) && !c->err))
 			weft_coll_report_stray(c->ctx, c->kind, s->tag, s->peer);
 	}
-	if (err)
-		weft_coll_sched_fail(c, err);
+	if (weft_unlikely(err)) /* others are told of a death as one */
+		weft_coll_sched_fail(c, weft_coll_cause(c->ctx, err));
 }
 
 /* Where the runner stands, and so what it may do. */

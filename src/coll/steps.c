@@ -52,6 +52,8 @@ static void finish_recv(struct steps *n, struct weft_req *req, const struct weft
 	weft_err err = weft_coll_judge(&req->status, buf, n->in[0]);
 	if (weft_unlikely(weft_coll_is_stray(err, &req->status, buf) && !n->err))
 		weft_coll_report_stray(n->g->ctx, n->kind, n->g->tag, req->status.peer);
+	if (weft_unlikely(err)) /* others are told of a death as one */
+		err = weft_coll_cause(n->g->ctx, err);
 	note_error(n, err);
 }
 
