@@ -159,7 +159,8 @@ static int suffer(const char *where)
 		return code;
 	}
 	if (!strcmp(where, "bcast")) {
-		for (int i = 0; i < 1000 && !code; i++)
+		/* More than find room where rank 1 does not take them. */
+		for (int i = 0; i < 1000000 && !code; i++)
 			code = MPI_Bcast(&v, 1, MPI_INT, 0, w);
 		return code;
 	}
