@@ -104,6 +104,8 @@ struct weft_mpi_comm {
 	 * messages there with that tag.  NULL: none. */
 	struct weft_mpi_comm *before;
 	int parting_tag;
+	_Atomic bool
+		x_parting; /* in MPI_Comm_disconnect: others may have left, and cannot be asked */
 	_Atomic uint32_t x_coll_tag; /* next tag for a collective */
 	uint32_t checked;            /* collectives, with WEFT_CHECK */
 	void *topo;                  /* topo_*.c */

@@ -14,6 +14,13 @@
 #define ASKS_MOST 5   /* the wait doubles so often */
 #define VAIN_POLLS 16 /* between looks at the clock; a power of two */
 
+/* Not in MPI_Comm_disconnect: members that have left would count as dead. */
+static bool may_ask(struct weft_mpi_comm *c)
+{
+	/* Relaxed: set by the thread that waits, or a hint. */
+	return c->calls && !atomic_load_explicit(&c->x_parting, memory_order_relaxed);
+}
+
 static void note_comm(struct weft_wait_note *n, struct weft_mpi_comm *c)
 {
 	if (!c)
@@ -22,7 +29,7 @@ static void note_comm(struct weft_wait_note *n, struct weft_mpi_comm *c)
 	n->id = c->id;
 	/* Relaxed: a count for an observer. */
 	n->collected = atomic_load_explicit(&c->x_coll_tag, memory_order_relaxed);
-	if (n->form == WEFT_WAIT_ALL && c->calls)
+	if (n->form == WEFT_WAIT_ALL && may_ask(c))
 		n->patience_ns = ASKS_AFTER_NS;
 	/* Of processes of other jobs nothing is known. */
 	if (c->group->domain != weft_mpi_home && c->group->domain)
@@ -124,7 +131,7 @@ void weft_mpi_aid_waits(struct weft_mpi_comm *c, uint64_t since_ns, unsigned *as
 static void waited_long(struct weft_wait_note *n)
 {
 	struct weft_mpi_comm *c = complete_for(n);
-	if (c && n->form == WEFT_WAIT_ALL && c->calls)
+	if (c && n->form == WEFT_WAIT_ALL && may_ask(c))
 		ask(c, n->alarms);
 }
 

@@ -273,7 +273,10 @@ int weft_mpi_Comm_disconnect(MPI_Comm *comm)
 	if (c->head.permanent)
 		return weft_mpi_err(MPI_ERR_COMM, "%s cannot be disconnected", c->name);
 	weft_mpi_comm_ref(c);
+	/* Relaxed: read by this thread as it waits, or as a hint. */
+	atomic_store_explicit(&c->x_parting, true, memory_order_relaxed);
 	int err = meet_members(c);
+	atomic_store_explicit(&c->x_parting, false, memory_order_relaxed);
 	if (err)
 		weft_mpi_blame(c);
 	else
