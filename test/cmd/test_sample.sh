@@ -27,7 +27,7 @@ grep -q "$WEFT_SAMPLE_FILE: line [0-9]*: no switch point" "$work/err" || fail "$
 grep -q '^  eager_shm  *8k  (guessed)' "$work/out" || fail "the guess does not stand"
 
 # Two hosts: the launcher that reaches them is made here, and its hosts differ in their names alone.  It is
-# called srun, which mpiexec prefers to any that may be installed.
+# called srun, which mpiexec prefers in an allocation to any that may be installed.
 if unshare -u true 2>/dev/null; then as=-u; elif unshare -Uru true 2>/dev/null; then as=-Uru; else as=; fi
 if [ "$as" ]; then
 	mkdir "$work/bin"
@@ -38,7 +38,8 @@ if [ "$as" ]; then
 		exec "$BUILD/bin/mpiexec" -n 2 unshare $as sh -c 'hostname host\$PMI_RANK && exec "\$@"' - "\$@"
 	END
 	chmod +x "$work/bin/srun"
-	PATH=$work/bin:$PATH
+	PATH=$work/bin:$PATH SLURM_JOB_ID=1
+	export SLURM_JOB_ID
 	# Both write to one file here: one after the other.
 	printf 'weft-sample 1\neager_shm 4096\n' >"$WEFT_SAMPLE_FILE"
 	"$weft" sample --quick --hosts a,b >"$work/out" 2>&1 || fail "sample --hosts: $(cat "$work/out")"
@@ -49,6 +50,7 @@ if [ "$as" ]; then
 	WEFT_DRIVERS=self,tcp "$BUILD/bin/mpiexec" -hosts a,b -ppn 1 -n 2 "$weft" info >"$work/out" 2>&1
 	grep -q 'rank 1: eager to 50000 bytes' "$work/out" || fail "not used: $(cat "$work/out")"
 	grep -q 'rank 0: eager to' "$work/out" && fail "used for another: $(cat "$work/out")"
+	unset SLURM_JOB_ID
 fi
 
 "$weft" sample --hosts a 2>"$work/err"
