@@ -45,10 +45,17 @@ static int rail_poll(void *arg)
 	return weft_comm_rail_poll(arg);
 }
 
+static __attribute__((noinline)) int rail_spin_after_send(struct weft_rail *r, unsigned turns)
+{
+	weft_comm_rail_polled(r);
+	return r->driver->spin(r->net, turns);
+}
+
 static int rail_spin(void *arg, unsigned turns)
 {
 	struct weft_rail *r = arg;
-	weft_comm_rail_polled(r);
+	if (weft_unlikely(weft_comm_urge_open(&r->core->urge)))
+		return rail_spin_after_send(r, turns);
 	return r->driver->spin(r->net, turns);
 }
 

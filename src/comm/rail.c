@@ -152,15 +152,15 @@ void weft_comm_rail_packs_disarm(struct weft_rail *rail)
 void weft_comm_rail_polled(struct weft_rail *rail)
 {
 	struct weft_comm_urge *urge = &rail->core->urge;
-	if (weft_unlikely(weft_comm_urge_open(urge)) &&
-	    weft_task_engine_runner() == WEFT_RUNNER_APPLICATION)
+	if (weft_task_engine_runner() == WEFT_RUNNER_APPLICATION)
 		weft_comm_urge_back(urge, weft_cycles(),
 				    weft_cycles_per_us() * (WEFT_URGE_SHORT_NS / 1000));
 }
 
 int weft_comm_rail_poll(struct weft_rail *rail)
 {
-	weft_comm_rail_polled(rail);
+	if (weft_unlikely(weft_comm_urge_open(&rail->core->urge)))
+		weft_comm_rail_polled(rail);
 	if (weft_unlikely(rail->packs))
 		rail_packs_round(rail);
 	return rail->driver->poll(rail->net);

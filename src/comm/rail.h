@@ -34,7 +34,7 @@ struct weft_rail {
 struct weft_net_events weft_comm_rail_events(struct weft_rail *rail);
 /* From now on it tells the trace of what arrives, or no longer; while others poll. */
 void weft_comm_rail_trace(struct weft_rail *rail, bool on);
-/* An application thread, perhaps, has come to poll (send/urge.h). */
+/* An application thread, perhaps, has come to poll while a ring may be late (send/urge.h). */
 void weft_comm_rail_polled(struct weft_rail *rail);
 /* One poll of the driver; packs that are held back go before. */
 int weft_comm_rail_poll(struct weft_rail *rail);
