@@ -92,6 +92,8 @@ static void on_run_traced(void *arg, int peer, const void *head, const void *pay
 
 void weft_comm_rail_trace(struct weft_rail *rail, bool on)
 {
+	if ((rail->events.packet == on_packet_traced) == on)
+		return;
 	rail->events.packet = on ? on_packet_traced : weft_comm_inbound_packet;
 	rail->events.run = on ? on_run_traced : weft_comm_inbound_run;
 	if (rail->net && rail->driver->upcalls)
