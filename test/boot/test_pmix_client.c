@@ -11,6 +11,20 @@
 #include "boot/boot.h"
 #include "boot/psets.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:request_create"; /* its callback may come as long as the process lives */
+}
+
+__attribute__((visibility("default"))) const char *__lsan_default_options(void);
+const char *__lsan_default_options(void)
+{
+	return "print_suppressions=0"; /* the lines of a rank are counted */
+}
+#endif
+
 /* --- rank 1 of 2 --- */
 
 static int code(weft_err e)
