@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cat >"$T/rsh" <<END
 #!/bin/sh
 # ssh's form: HOST COMMAND; what a login shell prints comes before
-echo "Welcome to \$1"
+echo "Welcome to \$1" 2>/dev/null # mpiexec may have ended by now
 echo "\$\$" >"$T/rsh.\$1"
 shift
 cd / && exec env -i HOME=/ PATH=/usr/bin:/bin JOB_MARK=$JOB_MARK.ranks OWN=own sh -c "\$*"
