@@ -8,55 +8,19 @@
  * Method    MPI_Isend or MPI_Irecv, compute, MPI_Wait; no other MPI call in between.  With --us
  *           each MPI hides its transfer behind the same computation.
  */
-#include "bench_mpi.h"
-#include "exchange.h"
-
-static MPI_Request request;
-
-static void sync_both(void)
-{
-	MPI_Barrier(MPI_COMM_WORLD);
-}
+#include "exchange_mpi.h"
 
 static void start(char *buf, int bytes)
 {
 	if (bench_rank == 0)
-		MPI_Isend(buf, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &request);
+		MPI_Isend(buf, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &exchange_request);
 	else
-		MPI_Irecv(buf, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, &request);
-}
-
-static void wait_transfer(void)
-{
-	MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
-
-static void answer(void)
-{
-	char byte = 0;
-	if (bench_rank == 0)
-		MPI_Recv(&byte, 1, MPI_CHAR, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	else
-		MPI_Send(&byte, 1, MPI_CHAR, 0, 2, MPI_COMM_WORLD);
-}
-
-static long tell(long value)
-{
-	MPI_Bcast(&value, 1, MPI_LONG, 0, MPI_COMM_WORLD);
-	return value;
-}
-
-static double slower(double us)
-{
-	double most;
-	MPI_Allreduce(&us, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-	return most;
+		MPI_Irecv(buf, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, &exchange_request);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct exchange_ops by_mpi = {sync_both, start, wait_transfer,
-						   answer,    tell,  slower};
+	struct exchange_ops by_mpi = exchange_by_mpi(start);
 
 	bench_start(&argc, &argv, MPI_THREAD_FUNNELED);
 	if (argc == 3 && strcmp(argv[1], "--us") == 0 && atof(argv[2]) > 0)

@@ -309,6 +309,26 @@ static void all_moved(struct weft_file_all *a)
 
 /* ---- straight ----------------------------------------------------------------------------- */
 
+/* By the thread that waits, else by an operation, whose end calls over; missed: it could not begin. */
+static void move_own_part(struct weft_file_all *a, void (*over)(struct weft_file_op *op),
+			  void (*missed)(struct weft_file_all *a))
+{
+	struct weft_file_op *op = a->op;
+	if (a->waits) {
+		a->yours = true;
+		weft_wait_completion_signal(&a->turn);
+		return;
+	}
+	op->fn = over;
+	op->arg = a;
+	int err = weft_file_op_start(op);
+	if (!err)
+		return;
+	op->err = err;
+	op->bytes = 0;
+	missed(a);
+}
+
 static void straight_over(struct weft_file_op *op)
 {
 	struct weft_file_all *a = op->arg;
@@ -328,19 +348,7 @@ static void straight(struct weft_file_all *a)
 		all_moved(a);
 		return;
 	}
-	if (a->waits) {
-		a->yours = true;
-		weft_wait_completion_signal(&a->turn);
-		return;
-	}
-	op->fn = straight_over;
-	op->arg = a;
-	int err = weft_file_op_start(op);
-	if (!err)
-		return;
-	op->err = err;
-	op->bytes = 0;
-	all_moved(a);
+	move_own_part(a, straight_over, all_moved);
 }
 
 /* ---- views -------------------------------------------------------------------------------- */
@@ -618,21 +626,8 @@ static void apart_op_over(struct weft_file_op *op)
 
 static void apart_begin(struct weft_file_all *a)
 {
-	struct weft_file_op *op = a->op;
 	a->begin_ns = weft_clock_ns();
-	if (a->waits) {
-		a->yours = true;
-		weft_wait_completion_signal(&a->turn);
-		return;
-	}
-	op->fn = apart_op_over;
-	op->arg = a;
-	int err = weft_file_op_start(op);
-	if (!err)
-		return;
-	op->err = err;
-	op->bytes = 0;
-	begun_part_over(a);
+	move_own_part(a, apart_op_over, begun_part_over);
 }
 
 /* Does the own part cost less by mapped pages than to give it to an aggregator? */
