@@ -8,12 +8,12 @@
 #include "task/wake/arm.h"
 
 static struct fake_source net;
-static int handled;
+static _Atomic int handled; /* by the thread that polls: this one, or the watcher */
 
 static void handle(void *arg)
 {
 	(void)arg;
-	handled++;
+	atomic_fetch_add_explicit(&handled, 1, memory_order_relaxed);
 }
 
 static bool armed(void)
@@ -34,10 +34,10 @@ static void until_armed(void)
 static void comes(void)
 {
 	static struct fake_msg message = {.fn = handle};
-	int before = handled;
+	int before = atomic_load(&handled);
 	uint64_t begun = weft_clock_ns();
 	weft_mpsc_push(&net.inbox, &message.node);
-	while (handled == before) {
+	while (atomic_load(&handled) == before) {
 		weft_task_engine_waited();
 		CHECK(weft_clock_ns() - begun < 20000000000u);
 	}
@@ -56,7 +56,7 @@ int main(void)
 		comes();
 	}
 	until_armed();
-	CHECK_EQ(handled, 20);
+	CHECK_EQ(atomic_load(&handled), 20);
 	fake_remove(&net);
 	weft_engine_stop();
 	return 0;
