@@ -261,7 +261,11 @@ static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 	weft_net_auth_answer(&g->auth, verdict);
 	/* Eight bytes into a socket that holds none: they always fit. */
 	weft_err err = weft_net_auth_step(&g->auth, why, sizeof why);
-	if (verdict == WEFT_AUTH_REFUSE && !full)
+	/* A rank that has ended, or was lost, may have dialed before: that is no attack, and no second connection. */
+	if (verdict == WEFT_AUTH_REFUSE && l->peers[peer].state == WEFT_LOBBY_GONE)
+		weft_debug("%s: a connection of rank %d comes too late: it is gone here",
+			   l->ops->driver, peer);
+	else if (verdict == WEFT_AUTH_REFUSE && !full)
 		weft_net_auth_refused(l->ops->driver, "a second connection of a rank that has one");
 	if (err || verdict != WEFT_AUTH_ACCEPT) {
 		guest_drop(l, g, false);

@@ -3,7 +3,7 @@
  * Patience on a slow machine, where no rank runs for seconds: a peer that was reached is not given up
  * because the dialer did not look; a hello is on its way before the dialer sleeps; a guest that may be
  * a rank stays longer, as long as no other guest needs its place.  And strangers do not make us look
- * more often for long, and a dialer connected to itself has not reached its peer.
+ * more often for long, a dialer connected to itself has not reached its peer, and a rank that comes after its end is no attack.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/counters.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "check.h"
@@ -241,6 +242,28 @@ static void pass(unsigned seconds)
 	look();
 }
 
+/* A rank proves itself after it was lost here (the launcher may report its end first): refused, but no attack. */
+static void case_gone(void)
+{
+	struct weft_auth a;
+	char why[96];
+	uint64_t refused = weft_counter_sum(WEFT_CNT_AUTH_REFUSED);
+	begin(2);
+	CHECK_EQ(weft_net_lobby_listen(&l, door), WEFT_OK);
+	int fd = enter(&a, true);
+	CHECK(weft_net_lobby_died(&l, 1));
+	look();
+	CHECK_EQ(lost, 1);
+	CHECK_EQ(weft_net_auth_step(&a, why, sizeof why), WEFT_AGAIN);
+	look();
+	CHECK_EQ(weft_net_auth_step(&a, why, sizeof why), WEFT_ERR_PEER);
+	CHECK_EQ(linked, 0);
+	CHECK_EQ(l.n_guests, 0);
+	CHECK_EQ(weft_counter_sum(WEFT_CNT_AUTH_REFUSED), refused);
+	close(fd);
+	end();
+}
+
 static void case_patience(void)
 {
 	struct weft_auth a, b;
@@ -326,6 +349,7 @@ int main(void)
 	case_hello_at_once();
 	case_starved();
 	case_own_end();
+	case_gone();
 	case_patience();
 	case_calm();
 	case_full();
