@@ -367,6 +367,9 @@ static void *fs_init(struct fuse_conn_info *conn, struct fuse_config *config)
 {
 	/* The kernel makes EIO of a short write that it has sent on without waiting. */
 	conn->want &= ~(unsigned)FUSE_CAP_ASYNC_DIO;
+	/* Nor shall it look at the time of the last change, and forget pages before the next open. */
+	if (atomic_load(&value[CACHED]))
+		conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
 	config->use_ino = 1;
 	config->hard_remove = 1; /* a file is released some time after its close */
 	config->attr_timeout = atomic_load(&value[CACHED]) ? 30 : 0;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -102,6 +103,7 @@ static struct weft_file_system system_of(int fd)
 		if ((uint32_t)st.f_type == systems[i].magic) {
 			fs.name = systems[i].name;
 			fs.coherent = systems[i].coherent;
+			fs.lock_refreshes = systems[i].magic == NFS_SUPER_MAGIC;
 			fs.local = systems[i].local;
 			fs.mapped = systems[i].mapped;
 			fs.blocking = systems[i].magic == FUSE_SUPER_MAGIC;
@@ -242,4 +244,20 @@ int weft_file_lock(const struct weft_file *f, bool exclusive, uint64_t from, uin
 int weft_file_unlock(const struct weft_file *f, uint64_t from, uint64_t len)
 {
 	return record_lock(f, F_UNLCK, from, len);
+}
+
+int weft_file_refresh(const struct weft_file *f)
+{
+	char path[40];
+	int fd;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
+	do /* ends: a signal comes at most now and then */
+		fd = open(path, (f->readable ? O_RDONLY : O_WRONLY) | O_CLOEXEC | O_NOCTTY);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0)
+		return errno;
+	/* Its size too; what cannot be asked is not kept either. */
+	struct statx now;
+	(void)statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &now);
+	return close(fd) && errno != EINTR ? errno : 0;
 }

@@ -18,10 +18,11 @@ struct weft_file_maps;
 struct weft_file_system {
 	const char *name; /* "tmpfs", "ext4", "nfs", ...; "other" */
 	bool coherent;    /* what one host writes, another's read sees without a lock */
-	bool local;       /* this host's own, behind the kernel's cache: a small access is a copy */
-	bool mapped;      /* its cache is one for mappings and calls */
-	bool blocking;    /* requests go by a thread's blocking calls, never by io_uring */
-	uint64_t block;   /* the unit that it likes */
+	bool lock_refreshes; /* taking a record lock brings a host's cache up to date; else only an open does */
+	bool local;     /* this host's own, behind the kernel's cache: a small access is a copy */
+	bool mapped;    /* its cache is one for mappings and calls */
+	bool blocking;  /* requests go by a thread's blocking calls, never by io_uring */
+	uint64_t block; /* the unit that it likes */
 };
 
 struct weft_file {
@@ -55,6 +56,9 @@ int weft_file_sync(const struct weft_file *f);
  * coherent between hosts: there, taking the lock is what brings caches up to date. */
 int weft_file_lock(const struct weft_file *f, bool exclusive, uint64_t from, uint64_t len);
 int weft_file_unlock(const struct weft_file *f, uint64_t from, uint64_t len);
+/* Opens the file once more, and closes it: where a host's cache is checked when a file is opened (NFS, and FUSE, whose locks do not
+ * do that), what other hosts have written before is seen by what is read later. */
+int weft_file_refresh(const struct weft_file *f);
 
 /* Ends the process's sources of file requests: no file is open.  The next open makes others. */
 void weft_file_end(void);

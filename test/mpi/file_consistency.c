@@ -5,6 +5,8 @@
  * file_consistency.c - what the standard's chapter on consistency (14.6) promises: a write of one rank is read by another in
  * atomic mode after a barrier, else after sync, barrier, sync, or after close and open; through one handle, two
  * handles of the group, or handles of each rank's own; blocking, non-blocking, split, and by the shared pointer.
+ *
+ *	file_consistency [FOLDER [FOLDER2]]	odd ranks find the file in the second one, another mount of the first
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -200,9 +202,13 @@ static void test_shared(void)
 int main(int argc, char **argv)
 {
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
-	snprintf(name, sizeof name, "%s/test-file-consistency-%d", argc > 1 ? argv[1] : "/tmp",
-		 (int)getpid());
-	OK(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD));
+	int number = (int)getpid();
+	OK(MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD));
+	snprintf(name, sizeof name, "%s/test-file-consistency-%d",
+		 argc > 2 && rank % 2 ? argv[2]
+		 : argc > 1           ? argv[1]
+				      : "/tmp",
+		 number);
 	for (int atomic = 0; atomic < 2; atomic++) {
 		test_one_handle(atomic);
 		test_two_handles(atomic);

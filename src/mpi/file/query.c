@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* query.c - the file as a whole: size, storage, sync, atomic mode, and what it was opened with. */
+#include <errno.h>
+
 #include "mpi/comm/comm_int.h"
 #include "mpi/comm/group.h"
 #include "mpi/entry.h"
@@ -57,6 +59,17 @@ int weft_mpi_File_preallocate(MPI_File fh, MPI_Offset size)
 	return weft_mpi_file_agree(f, err);
 }
 
+/* This host's cache, where others have written. */
+static int bring_up_to_date(struct weft_mpi_file *f)
+{
+	int err = weft_file_lock(f->file, false, 0, 0);
+	if (!err)
+		err = weft_file_unlock(f->file, 0, 0);
+	else if (err == ENOLCK || err == EOPNOTSUPP || err == ENOSYS)
+		err = 0; /* without locks an open does it */
+	return err ? err : weft_file_refresh(f->file);
+}
+
 int weft_mpi_File_sync(MPI_File fh)
 {
 	struct weft_mpi_file *f = weft_mpi_file(fh);
@@ -65,12 +78,8 @@ int weft_mpi_File_sync(MPI_File fh)
 		return weft_mpi_err(MPI_ERR_IO, "%s was not ended", f->split_call);
 	if (!(f->amode & MPI_MODE_RDONLY))
 		err = weft_file_sync(f->file);
-	/* Taking a lock brings this host's cache up to date where others have written. */
-	if (!err && f->locks) {
-		err = weft_file_lock(f->file, false, 0, 0);
-		if (!err)
-			err = weft_file_unlock(f->file, 0, 0);
-	}
+	if (!err && f->locks)
+		err = bring_up_to_date(f);
 	return weft_mpi_file_agree(f, weft_mpi_file_err(err, "cannot synchronise", f->name));
 }
 

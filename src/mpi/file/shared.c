@@ -181,6 +181,20 @@ static bool stripe_is_of(uint64_t from, uint64_t to, int rank, int size)
 	return at <= last;
 }
 
+/* With the lock comes what others have written before. */
+static int record_lock(struct weft_mpi_file *f, bool exclusive, uint64_t from, uint64_t to)
+{
+	int err = weft_file_lock(f->file, exclusive, from, to - from);
+	if (err)
+		return weft_mpi_file_err(err, "cannot lock a range of", f->name);
+	if (exclusive || f->file->fs.lock_refreshes)
+		return MPI_SUCCESS;
+	err = weft_file_refresh(f->file);
+	if (err)
+		(void)weft_file_unlock(f->file, from, to - from); /* the error before counts */
+	return weft_mpi_file_err(err, "cannot open again", f->name);
+}
+
 int weft_mpi_shared_lock(struct weft_mpi_file *f, bool exclusive, uint64_t from, uint64_t to)
 {
 	struct weft_mpi_shared *s = f->shared;
@@ -188,8 +202,7 @@ int weft_mpi_shared_lock(struct weft_mpi_file *f, bool exclusive, uint64_t from,
 	own_lock(s);
 	int err = MPI_SUCCESS;
 	if (f->locks)
-		err = weft_mpi_file_err(weft_file_lock(f->file, exclusive, from, to - from),
-					"cannot lock a range of", f->name);
+		err = record_lock(f, exclusive, from, to);
 	/* By rank: no two members wait for each other. */
 	for (int r = 0; !err && s->rma && !f->locks && r < size; r++) {
 		if (!stripe_is_of(from, to, r, size))
