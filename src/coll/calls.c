@@ -81,6 +81,22 @@ static bool is_ended(struct weft_coll_calls *c, uint32_t number)
 	return ended & ENDED && distance(ended & NUMBERS, number) >= 0;
 }
 
+/* A call that this member does not make any more. */
+static bool is_after_close(struct weft_coll_calls *c, uint32_t number)
+{
+	/* LAST <- CLOSED (weft_coll_calls_close).  Carries: x_last, which does not change any more. */
+	return atomic_load_explicit(&c->x_closed, memory_order_acquire) &&
+	       distance(number, last_of(c)) > 0;
+}
+
+void weft_coll_calls_close(struct weft_coll_calls *calls)
+{
+	/* CLOSED -> LAST (is_after_close).  Carries: x_last.  Without it a member that is in our last call
+	 * could be told that we do not come. */
+	if (calls)
+		atomic_store_explicit(&calls->x_closed, true, memory_order_release);
+}
+
 /* ---- ending ------------------------------------------------------------------------------------- */
 
 struct ended {
@@ -316,14 +332,15 @@ static void hear_calls(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer
 	}
 	if (n.answer)
 		return;
+	bool ended = is_ended(c, n.number) || is_after_close(c, n.number);
 	if (!apart) {
 		/* An asker that has gone on since does not wait for what has ended. */
-		if (!is_ended(c, n.number))
+		if (!ended)
 			return;
 		apart = differs(c, &n, true, &at, &theirs);
 	}
 	note_fill(c, &answer, apart ? at : n.number, true);
-	answer.ended = is_ended(c, n.number);
+	answer.ended = ended || is_ended(c, n.number);
 	answer.lost = is_lost(c);
 	note_send(ctx, peer, &answer);
 	/* What the asker has sent since, and waits for. */
@@ -348,6 +365,7 @@ struct weft_coll_calls *weft_coll_calls_open(struct weft_ctx *ctx)
 		atomic_store_explicit(&c->x_ended, 0, memory_order_relaxed);
 		atomic_store_explicit(&c->x_told, 0, memory_order_relaxed);
 		atomic_store_explicit(&c->x_lost, false, memory_order_relaxed);
+		atomic_store_explicit(&c->x_closed, false, memory_order_relaxed);
 	}
 	return c;
 }

@@ -8,9 +8,10 @@
  *           numbers and before, and answers with its calls, so that the asker does the same.
  * Loss      one that finds a member dead ends its calls as well, and says so in its answers: others may have left the
  *           collective with an error, and would be waited for in vain.
+ * Close     one that will make no further call says so to a member that asks from a later one, which then ends its own.
  * End       receives of those collectives that are posted end as cancelled, unexpected messages of them are
  *           dropped (which releases their senders), and the rest of their receives is not posted.
- * Callers   called: the thread that begins the collective.  ask: any thread that may send.  The rest: any.
+ * Callers   called, close: the thread that begins the collective.  ask: any thread that may send.  The rest: any.
  * Cost      two stores per collective; nothing else until a member has waited long.
  */
 #ifndef WEFT_COLL_CALLS_H
@@ -26,6 +27,7 @@ struct weft_coll_calls {
 	_Atomic uint32_t x_ended; /* with ENDED: of the last one that was ended; else 0 */
 	_Atomic uint32_t x_told;  /* number + 1 of the last mismatch that was reported */
 	_Atomic bool x_lost;      /* they were ended because a member is dead */
+	_Atomic bool x_closed;    /* no call follows the last one */
 	_Atomic uint32_t x_note[WEFT_COLL_CALLS]; /* by number: it << 8 | kind + 1 */
 };
 
@@ -43,6 +45,9 @@ static inline void weft_coll_called(struct weft_coll_calls *calls, uint32_t numb
 			      number << 8 | ((uint32_t)kind + 1), memory_order_relaxed);
 	atomic_store_explicit(&calls->x_last, number, memory_order_relaxed);
 }
+
+/* This member makes no further call: a member that waits in a later one waits in vain.  May be NULL. */
+void weft_coll_calls_close(struct weft_coll_calls *calls);
 
 /* For the thread that waits in a collective of g, or polls for its end: asks the other members, of both groups of an
  * intercommunicator.  `round` counts the times that it has: in large groups each time others are asked. */

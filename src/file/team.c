@@ -471,7 +471,8 @@ static void info_make(struct weft_file_all *a, struct weft_file_info *i)
 	struct weft_file_op *op = a->op;
 	struct weft_file_team *t = a->team;
 	const struct weft_type *type = op->view->type;
-	*i = (struct weft_file_info){.window = t->window, .call_ns = t->call_ns};
+	*i = (struct weft_file_info){
+		.window = t->window, .call_ns = t->call_ns, .write = op->write};
 	size_t bytes = weft_file_view_encode(op->view, NULL);
 	a->wire = malloc(bytes);
 	if (!a->wire || a->failed || !op->buf.bytes) {
@@ -581,53 +582,54 @@ static void choose(struct weft_file_all *a)
 static void told(struct weft_file_all *a)
 {
 	struct weft_file_team *t = a->team;
+	bool here = true, done = true, same = true;
 	for (int r = 0; r < t->size; r++) {
 		t->info[r] = t->info_in[place_of(t, r)];
-		if (!t->info[r].window) /* it has not come from there */
-			weft_file_all_fail(a, EOWNERDEAD, 0);
+		here &= t->info[r].window != 0; /* else it has not come from there */
+		done &= t->info[r].done != 0;
+		same &= t->info[r].write == a->op->write;
 	}
-	/* Where no member has anything to move together, the next that they tell is how it went. */
-	bool done = !a->err;
-	for (int r = 0; r < t->size; r++)
-		done &= !t->info[r].bytes && !t->info[r].refused;
-	if (!done) {
+	if (here && !same) { /* each member sees it */
+		all_stopped(a, WEFT_FILE_MISMATCH);
+		return;
+	}
+	if (!here)
+		weft_file_all_fail(a, EOWNERDEAD, 0);
+	if (!here || !done) {
 		tell_verdict(a, TAG_CONFIRM, choose);
 		return;
 	}
+	/* No member has anything to move together: each has said how its own part went. */
 	a->strategy = WEFT_FILE_STRAIGHT;
 	a->cost_ns = 0;
 	weft_count(WEFT_CNT_FILE_STRAIGHT, 1);
-	fail_as_moved(a);
-	tell_verdict(a, TAG_CONFIRM, judge);
+	/* A read fails alone. */
+	for (int i = 0; i < t->size; i++)
+		t->verdict[i] = (struct weft_file_verdict){a->op->write ? t->info_in[i].err : 0,
+							   t->info_in[i].at, 1};
+	judge(a);
 }
 
 /* ---- apart -------------------------------------------------------------------------------- */
 
-/* The own part, or what the members tell, is over. */
-static void begun_part_over(struct weft_file_all *a)
-{
-	/* The last one sees what the other has done. */
-	if (atomic_fetch_sub_explicit(&a->x_begun, 1, memory_order_acq_rel) == 1)
-		told(a);
-}
-
+/* The own part is over: this member has nothing to move together with others. */
 static void apart_over(struct weft_file_all *a)
 {
+	struct weft_file_team *t = a->team;
+	const struct weft_file_op *op = a->op;
+	struct weft_file_info *own = &t->info_in[0];
 	if (a->map_ns)
-		weft_file_strategy_learn_map(&a->team->learned[a->op->write].map, a->map_ns,
+		weft_file_strategy_learn_map(&t->learned[op->write].map, a->map_ns,
 					     weft_clock_ns() - a->begin_ns);
-	begun_part_over(a);
+	own->err = op->err;
+	if (op->err)
+		own->at = weft_file_view_offset(op->view, op->pos + op->bytes);
+	talk_start(a, TAG_INFO, t->info_in, sizeof *t->info_in, told);
 }
 
 static void apart_op_over(struct weft_file_op *op)
 {
 	apart_over(op->arg);
-}
-
-static void apart_begin(struct weft_file_all *a)
-{
-	a->begin_ns = weft_clock_ns();
-	move_own_part(a, apart_op_over, begun_part_over);
 }
 
 /* Does the own part cost less by mapped pages than to give it to an aggregator? */
@@ -647,15 +649,16 @@ static void all_begin(struct weft_file_all *a)
 	info_make(a, own);
 	own->refused = a->failed != 0;
 	a->apart = goes_apart(a, own);
+	if (a->apart)
+		*own = (struct weft_file_info){
+			.window = own->window, .call_ns = own->call_ns, .write = own->write};
+	own->done = !own->bytes && !own->refused;
 	if (!a->apart) {
 		talk_start(a, TAG_INFO, t->info_in, sizeof *t->info_in, told);
 		return;
 	}
-	*own = (struct weft_file_info){.window = own->window, .call_ns = own->call_ns};
-	/* Relaxed: what ends them orders. */
-	atomic_store_explicit(&a->x_begun, 2, memory_order_relaxed);
-	talk_start(a, TAG_INFO, t->info_in, sizeof *t->info_in, begun_part_over);
-	apart_begin(a);
+	a->begin_ns = weft_clock_ns();
+	move_own_part(a, apart_op_over, apart_over);
 }
 
 void weft_file_all_start(struct weft_file_all *a)

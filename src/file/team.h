@@ -6,8 +6,8 @@
  * strategy: each moves its own part, or aggregators move stretches of the file and exchange data with the members.
  * At the end of a write, and of two phases, members tell each other how it went: an error is every member's.
  * Between, they confirm that each has heard of all: a member that has died may have told some of the others only, and these must
- * not go on without the rest.  A member whose part is short ranges of a mapped file moves it while the members tell each other, and says
- * that it has nothing; where all do, how it went is told in place of the confirmation.
+ * not go on without the rest.  A member whose part is short ranges of a mapped file moves it first, and then tells how it went;
+ * where all do, that is all that they tell each other.
  *
  * Accesses of one team run one after the other, in the order of their start, which is the same on all members.
  *
@@ -25,6 +25,9 @@
 #include "file/op.h"
 #include "file/strategy.h"
 #include "file/view_wire.h"
+
+/* How an access ends, beside errnos: some members read and others write. */
+#define WEFT_FILE_MISMATCH 0x10001
 
 #define WEFT_FILE_TAGS 8 /* one access's; its own number is the multiple */
 
@@ -71,12 +74,17 @@ void weft_file_team_drop(struct weft_file_team *t);
 struct weft_file_info {
 	uint64_t lo, hi; /* of the file; lo == hi: nothing */
 	uint64_t pos, bytes;
+	uint64_t write;
 	uint64_t ranges;     /* about */
 	uint64_t view_bytes; /* that it sends to the aggregators now; 0: they have it */
 	uint64_t window, call_ns;
-	uint64_t map_ns;   /* its part by mapped pages; 0: not */
-	uint64_t refused;  /* it takes part with nothing, and the call fails on it */
-	uint64_t odd;      /* its view cannot be cut by offsets */
+	uint64_t map_ns;  /* its part by mapped pages; 0: not */
+	uint64_t refused; /* it takes part with nothing, and the call fails on it */
+	uint64_t odd;     /* its view cannot be cut by offsets */
+	uint64_t
+		done; /* it has nothing to move together with others: its part, if any, is over; so it went: */
+	int64_t err;       /* errno */
+	uint64_t at;       /* in the file */
 	uint64_t ratio[2]; /* what it has learned */
 };
 
@@ -116,8 +124,6 @@ struct weft_file_all {
 	bool yours; /* its turn */
 	bool apart; /* the own part goes by mapped pages, whatever the others do */
 	uint64_t map_ns;
-	_Atomic int
-		x_begun; /* apart: of the own part and what the members tell, those that are under way */
 	struct weft_completion turn; /* it is over, or the caller's turn */
 	uint64_t lo, hi, domain, window;
 	unsigned rounds;

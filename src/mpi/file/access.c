@@ -311,7 +311,8 @@ static int op_finish(struct weft_mpi_file_op *o, MPI_Status *st)
 	weft_mpi_status_set(st, MPI_ANY_SOURCE, MPI_ANY_TAG, bytes, false);
 	if (o->code)
 		return o->code;
-	if (weft_unlikely(o->op.err == EOWNERDEAD) && calls_differ(o))
+	if (weft_unlikely(o->op.err == WEFT_FILE_MISMATCH ||
+			  (o->op.err == EOWNERDEAD && calls_differ(o))))
 		return weft_mpi_err(MPI_ERR_TRUNCATE, "the ranks' calls for %.120s do not match",
 				    o->file->name);
 	return weft_mpi_file_err(o->op.err, o->op.write ? "cannot write to" : "cannot read from",

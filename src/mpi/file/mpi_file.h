@@ -53,7 +53,7 @@ struct weft_mpi_file {
 	struct weft_mpi_shared *shared; /* counters and locks of all members */
 	struct weft_file_team team;     /* for collective accesses; size 0: not open */
 	int64_t *
-		words; /* WEFT_MPI_FILE_WORDS of each member, for what they tell each other in a call */
+		words; /* 1 + WEFT_MPI_FILE_WORDS of each member, for what they tell each other in a call */
 	pthread_mutex_t lock;              /* of what follows */
 	int64_t pointer;                   /* in etypes */
 	struct weft_mpi_file_empty *spare; /* for refused parts of collective accesses */
@@ -78,8 +78,15 @@ int weft_mpi_file_err(int err, const char *what, const char *name);
 
 /* An access is a user of the object, until it is completed. */
 void weft_mpi_file_unref(struct weft_mpi_file *f);
-/* Every member says `mine`, `len` bytes; all: those of each rank.  No rank waits for one that has died. */
-int weft_mpi_file_gather(struct weft_mpi_file *f, const void *mine, void *all, size_t len);
+/* What members tell each other, so that two that are in different calls do not take it for something else. */
+enum weft_mpi_file_talk {
+	WEFT_MPI_TALK_AGREE = 0x5701,
+	WEFT_MPI_TALK_SAME,
+	WEFT_MPI_TALK_TURN, /* of an ordered access */
+};
+/* Every member says `mine`, n numbers; those of each rank lie in f->words then.  No rank waits for one that has died. */
+int weft_mpi_file_gather(struct weft_mpi_file *f, enum weft_mpi_file_talk kind, const int64_t *mine,
+			 size_t n);
 /* Every member says `mine`; the result is on all that of the first that failed, or MPI_SUCCESS. */
 int weft_mpi_file_agree(struct weft_mpi_file *f, int mine);
 /* The same, for arguments that have to be equal: n numbers. */
@@ -142,6 +149,8 @@ void weft_mpi_datareps_end(void);
 /* Collective. */
 int weft_mpi_shared_make(struct weft_mpi_file *f);
 void weft_mpi_shared_free(struct weft_mpi_file *f);
+/* A communicator of the members that no call but close uses, once the file is open: there they meet though other calls did not match. */
+MPI_Comm weft_mpi_shared_comm(const struct weft_mpi_file *f);
 /* Adds, and gives what was there before. */
 int weft_mpi_shared_add(struct weft_mpi_file *f, int64_t etypes, int64_t *before_p);
 /* One member alone, all others wait. */

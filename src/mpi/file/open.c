@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "coll/calls.h"
 #include "mpi/aid/aid.h"
 #include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
@@ -17,17 +18,37 @@
 
 /* ---- agreeing ----------------------------------------------------------------------------- */
 
-int weft_mpi_file_gather(struct weft_mpi_file *f, const void *mine, void *all, size_t len)
+/* All that members tell each other is as long: where they are in different calls, each learns that. */
+static int gather_on(struct weft_mpi_file *f, MPI_Comm comm, enum weft_mpi_file_talk kind,
+		     const int64_t *mine, size_t n)
 {
+	int64_t own[1 + WEFT_MPI_FILE_WORDS] = {kind}, *w = f->words;
+	const size_t each = weft_countof(own);
+	weft_assert(n <= WEFT_MPI_FILE_WORDS);
+	memcpy(own + 1, mine, n * sizeof *mine);
 	/* A collective of coll/: a member's death ends it on every other. */
-	return weft_mpi_Allgather(mine, (MPI_Count)len, MPI_BYTE, all, (MPI_Count)len, MPI_BYTE,
-				  f->comm_handle);
+	int err = weft_mpi_Allgather(own, (MPI_Count)each, MPI_INT64_T, w, (MPI_Count)each,
+				     MPI_INT64_T, comm);
+	for (size_t r = 0; !err && r < (size_t)f->comm->size; r++) {
+		if (w[r * each] != (int64_t)kind)
+			err = weft_mpi_err(MPI_ERR_TRUNCATE,
+					   "rank %d is in another call on %.120s than rank %d",
+					   (int)r, f->name, f->comm->rank);
+		memmove(w + r * n, w + r * each + 1, n * sizeof *w);
+	}
+	return err;
 }
 
-int weft_mpi_file_agree(struct weft_mpi_file *f, int mine)
+int weft_mpi_file_gather(struct weft_mpi_file *f, enum weft_mpi_file_talk kind, const int64_t *mine,
+			 size_t n)
+{
+	return gather_on(f, f->comm_handle, kind, mine, n);
+}
+
+static int agree_on(struct weft_mpi_file *f, MPI_Comm comm, int mine)
 {
 	int64_t word = mine;
-	int err = weft_mpi_file_gather(f, &word, f->words, sizeof word);
+	int err = gather_on(f, comm, WEFT_MPI_TALK_AGREE, &word, 1);
 	for (int r = 0; !err && r < f->comm->size; r++)
 		if (f->words[r])
 			err = r == f->comm->rank
@@ -37,10 +58,14 @@ int weft_mpi_file_agree(struct weft_mpi_file *f, int mine)
 	return err;
 }
 
+int weft_mpi_file_agree(struct weft_mpi_file *f, int mine)
+{
+	return agree_on(f, f->comm_handle, mine);
+}
+
 int weft_mpi_file_same(struct weft_mpi_file *f, const int64_t *mine, size_t n, const char *what)
 {
-	weft_assert(n <= WEFT_MPI_FILE_WORDS);
-	int err = weft_mpi_file_gather(f, mine, f->words, n * sizeof *mine);
+	int err = weft_mpi_file_gather(f, WEFT_MPI_TALK_SAME, mine, n);
 	for (int r = 1; !err && r < f->comm->size; r++)
 		if (memcmp(f->words, f->words + (size_t)r * n, n * sizeof *mine) != 0)
 			err = weft_mpi_err(MPI_ERR_NOT_SAME,
@@ -204,7 +229,7 @@ static int comm_for(struct weft_mpi_comm *parent, struct weft_mpi_file *f)
 	if (err)
 		return err;
 	f->comm = c;
-	f->words = calloc((size_t)c->size * WEFT_MPI_FILE_WORDS, sizeof *f->words);
+	f->words = calloc((size_t)c->size * (1 + WEFT_MPI_FILE_WORDS), sizeof *f->words);
 	if (!f->words)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a file");
 	f->one_host = !weft_comm_apart(c->group->domain->core);
@@ -284,16 +309,19 @@ int weft_mpi_File_close(MPI_File *fh)
 	if (f->split)
 		return weft_mpi_err(MPI_ERR_IO, "%s was not ended", f->split_call);
 	wait_for_accesses(f);
+	/* A member that waits for this one in another call is told that it does not come. */
+	weft_coll_calls_close(f->comm->calls);
+	MPI_Comm meet = weft_mpi_shared_comm(f);
 	/* Once all have come, each has ended its accesses: what follows the close, anywhere, sees them. */
 	int err = weft_mpi_file_err(weft_file_close(f->file), "cannot close", f->name);
 	f->file = NULL;
-	err = weft_mpi_file_agree(f, err);
+	err = agree_on(f, meet, err);
 	if (f->amode & MPI_MODE_DELETE_ON_CLOSE && !f->comm->rank) {
 		int gone = weft_mpi_file_err(weft_file_delete(f->name), "cannot delete", f->name);
 		err = err ? err : gone;
 	}
 	if (f->amode & MPI_MODE_DELETE_ON_CLOSE)
-		err = weft_mpi_file_agree(f, err);
+		err = agree_on(f, meet, err);
 	weft_mpi_object_retire(&f->head);
 	*fh = MPI_FILE_NULL;
 	/* The handler hears of what went wrong while the file was closed, though its file is gone. */

@@ -62,12 +62,19 @@ void weft_mpi_shared_free(struct weft_mpi_file *f)
 	struct weft_mpi_shared *s = f->shared;
 	if (!s)
 		return;
-	if (s->win != MPI_WIN_NULL)
-		(void)weft_mpi_Win_free(
-			&s->win); /* its members have agreed that the file is closed */
+	/* Its members have agreed that the file is closed, unless one is gone. */
+	if (s->win != MPI_WIN_NULL && weft_mpi_Win_free(&s->win))
+		weft_mpi_win_discard(s->win);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 	f->shared = NULL;
+}
+
+MPI_Comm weft_mpi_shared_comm(const struct weft_mpi_file *f)
+{
+	return f->shared && f->shared->win != MPI_WIN_NULL
+		       ? weft_mpi_window(f->shared->win)->comm_handle
+		       : f->comm_handle;
 }
 
 /* ---- the pointer -------------------------------------------------------------------------- */
@@ -117,7 +124,7 @@ int weft_mpi_shared_turn(struct weft_mpi_file *f, int64_t etypes, int64_t *begin
 	if (n == 1)
 		return weft_mpi_shared_add(f, etypes, begin_p);
 	int64_t *all = f->words, base[2] = {0, 0}, mine = 0, sum = 0;
-	int err = weft_mpi_file_gather(f, &etypes, all, sizeof etypes);
+	int err = weft_mpi_file_gather(f, WEFT_MPI_TALK_TURN, &etypes, 1);
 	for (int r = 0; !err && r < n; r++) {
 		if (r == f->comm->rank)
 			mine = sum;

@@ -248,6 +248,13 @@ int weft_mpi_Win_free(MPI_Win *win)
 	return MPI_SUCCESS;
 }
 
+void weft_mpi_win_discard(MPI_Win win)
+{
+	struct weft_mpi_win *w = weft_mpi_window(win);
+	weft_mpi_object_retire(&w->head);
+	win_drop(w);
+}
+
 /* ---- dynamic memory ----------------------------------------------------------------------- */
 
 int weft_mpi_Win_attach(MPI_Win win, void *base, MPI_Aint size)

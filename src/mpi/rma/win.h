@@ -60,6 +60,10 @@ static inline struct weft_mpi_win *weft_mpi_window(MPI_Win h)
  * MPI_Win_lock_all left for the first access. */
 int weft_mpi_win_access(struct weft_mpi_win *w, int rank);
 
+/* Frees a window of the library's own without meeting the others, since a member is gone: later accesses of the survivors to this
+ * member are refused. */
+void weft_mpi_win_discard(MPI_Win win);
+
 /* For those that ask: paths.c.  weft_mpi_win_paths_fill: false: no memory. */
 bool weft_mpi_win_paths_fill(struct weft_mpi_win *w);
 int weft_mpi_win_paths_info(struct weft_mpi_win *w, struct weft_mpi_info *i);
