@@ -3,7 +3,6 @@
 #include "bind.h"
 
 #include <errno.h>
-#include <hwloc.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,11 +108,11 @@ static bool bind_spot(const struct bind_wish *w, struct bind_machine *m, const s
 		      hwloc_bitmap_t set)
 {
 	int units = w->units ? w->units : 1;
-	hwloc_bitmap_zero(set);
+	m->hw->bitmap_zero(set);
 	for (int i = 0; i < units; i++) {
 		int unit = spot->first + i;
 		if (w->bind == BIND_UNSET || w->bind == BIND_NONE || takes_units(w->bind))
-			hwloc_bitmap_or(set, set, m->units[unit]);
+			m->hw->bitmap_or(set, set, m->units[unit]);
 		else if (!bind_machine_around(m, w->bind, unit, set))
 			return false;
 	}
@@ -133,13 +132,13 @@ static bool keep(struct bind_machine *m, hwloc_const_bitmap_t set, struct bind_r
 		return false;
 	if (!set || !m->is_real)
 		return true;
-	int last = hwloc_bitmap_last(set);
+	int last = m->hw->bitmap_last(set);
 	cpu_set_t *cpus = CPU_ALLOC((size_t)last + 1);
 	if (!cpus)
 		return false;
 	r->bytes = CPU_ALLOC_SIZE((size_t)last + 1);
 	CPU_ZERO_S(r->bytes, cpus);
-	for (int cpu = hwloc_bitmap_first(set); cpu >= 0; cpu = hwloc_bitmap_next(set, cpu))
+	for (int cpu = m->hw->bitmap_first(set); cpu >= 0; cpu = m->hw->bitmap_next(set, cpu))
 		CPU_SET_S((size_t)cpu, r->bytes, cpus);
 	r->set = cpus;
 	return true;
@@ -150,7 +149,7 @@ static bool make_mapped(const struct bind_wish *w, struct bind_machine *m, const
 {
 	struct spot *spots = calloc((size_t)count, sizeof *spots);
 	int *order = calloc((size_t)count, sizeof *order);
-	hwloc_bitmap_t set = hwloc_bitmap_alloc();
+	hwloc_bitmap_t set = m->hw->bitmap_alloc();
 	bool good = spots && order && set && map_ranks(w, m, count, spots) &&
 		    number_ranks(w, m, count, spots, order);
 	for (int i = 0; good && i < count; i++) {
@@ -161,7 +160,7 @@ static bool make_mapped(const struct bind_wish *w, struct bind_machine *m, const
 		else
 			good = bind_spot(w, m, &spots[order[i]], set) && keep(m, set, &ranks[i]);
 	}
-	hwloc_bitmap_free(set);
+	m->hw->bitmap_free(set);
 	free(order);
 	free(spots);
 	return good;

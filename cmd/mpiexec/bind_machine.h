@@ -8,10 +8,11 @@
 #ifndef MPIEXEC_BIND_MACHINE_H
 #define MPIEXEC_BIND_MACHINE_H
 
-#include <hwloc.h>
 #include "bind.h"
+#include "topo/hwloc_lib.h"
 
 struct bind_machine {
+	const struct weft_hwloc *hw;
 	hwloc_topology_t tree;
 	bool is_real; /* this machine, not a description */
 	hwloc_bitmap_t *units;

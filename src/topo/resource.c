@@ -2,7 +2,6 @@
 /* resource.c - the whole machine as hwloc has it, level by level. */
 #include "topo/resource.h"
 
-#include <hwloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +9,11 @@
 #include <unistd.h>
 #include "base/assert.h"
 #include "base/cancel.h"
+#include "topo/hwloc_lib.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static hwloc_topology_t machine; /* under lock until made; it stays */
+static const struct weft_hwloc *hw; /* as machine */
+static hwloc_topology_t machine;    /* under lock until made; it stays */
 static bool tried;
 static int kinds;
 static struct {
@@ -23,13 +24,13 @@ static struct {
 static void add_kind(int depth)
 {
 	char type[24];
-	hwloc_obj_t first = hwloc_get_obj_by_depth(machine, depth, 0);
+	hwloc_obj_t first = hw->get_obj_by_depth(machine, depth, 0);
 
 	if (!first || kinds == WEFT_TOPO_RESOURCES_MAX || first->type == HWLOC_OBJ_GROUP)
 		return;
-	hwloc_obj_type_snprintf(type, sizeof type, first, 0);
+	hw->obj_type_snprintf(type, sizeof type, first, 0);
 	/* A cache with its kind, L1d, is named as hwloc names the level: L1dCache. */
-	bool cache = hwloc_obj_type_is_cache(first->type);
+	bool cache = hw->obj_type_is_cache(first->type);
 	snprintf(kind_at[kinds].name, sizeof kind_at[kinds].name, "%s%s%s",
 		 WEFT_TOPO_RESOURCE_PREFIX, type, cache ? "Cache" : "");
 	kind_at[kinds++].depth = depth;
@@ -39,11 +40,11 @@ static void add_kind(int depth)
  * of which there are more. */
 static void list_kinds(void)
 {
-	int nodes = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_NUMANODE);
+	int nodes = (int)hw->get_nbobjs_by_depth(machine, HWLOC_TYPE_DEPTH_NUMANODE);
 	bool told = nodes < 1;
 
-	for (int d = 0; d < hwloc_topology_get_depth(machine); d++) {
-		if (!told && (int)hwloc_get_nbobjs_by_depth(machine, d) > nodes) {
+	for (int d = 0; d < hw->topology_get_depth(machine); d++) {
+		if (!told && (int)hw->get_nbobjs_by_depth(machine, d) > nodes) {
 			add_kind(HWLOC_TYPE_DEPTH_NUMANODE);
 			told = true;
 		}
@@ -57,14 +58,15 @@ static void read_machine_locked(void)
 {
 	weft_assert_held(weft_mutex, &lock);
 	tried = true;
-	if (hwloc_topology_init(&machine))
+	hw = weft_hwloc();
+	if (!hw || hw->topology_init(&machine))
 		return;
 	/* Cores that we may not use count, too: numbers must agree with other processes'. */
-	(void)hwloc_topology_set_flags(
+	(void)hw->topology_set_flags(
 		machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
 				 HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
-	if (hwloc_topology_load(machine)) {
-		hwloc_topology_destroy(machine);
+	if (hw->topology_load(machine)) {
+		hw->topology_destroy(machine);
 		return;
 	}
 	list_kinds();
@@ -102,11 +104,11 @@ int weft_topo_resource_find(const char *name)
 /* The object of that level that has all of set; -1: none has. */
 static int only_one(int depth, hwloc_const_bitmap_t set)
 {
-	unsigned n = hwloc_get_nbobjs_by_depth(machine, depth);
+	unsigned n = hw->get_nbobjs_by_depth(machine, depth);
 
 	for (unsigned i = 0; i < n; i++) {
-		hwloc_obj_t o = hwloc_get_obj_by_depth(machine, depth, i);
-		if (o->cpuset && hwloc_bitmap_isincluded(set, o->cpuset))
+		hwloc_obj_t o = hw->get_obj_by_depth(machine, depth, i);
+		if (o->cpuset && hw->bitmap_isincluded(set, o->cpuset))
 			return (int)o->logical_index;
 	}
 	return -1;
@@ -116,21 +118,22 @@ static bool cores_of(const cpu_set_t *cpus, hwloc_bitmap_t set)
 {
 	for (unsigned c = 0; c < CPU_SETSIZE; c++)
 		if (CPU_ISSET(c, cpus))
-			hwloc_bitmap_set(set, c);
+			hw->bitmap_set(set, c);
 	/* A machine from a description may have fewer cores. */
-	hwloc_bitmap_and(set, set, hwloc_topology_get_complete_cpuset(machine));
-	return !hwloc_bitmap_iszero(set);
+	hw->bitmap_and(set, set, hw->topology_get_complete_cpuset(machine));
+	return !hw->bitmap_iszero(set);
 }
 
 void weft_topo_resource_of(const cpu_set_t *cpus, int instance[WEFT_TOPO_RESOURCES_MAX])
 {
 	int n = weft_topo_resources();
-	hwloc_bitmap_t set = n ? hwloc_bitmap_alloc() : NULL;
+	hwloc_bitmap_t set = n ? hw->bitmap_alloc() : NULL;
 	bool known = set && cores_of(cpus, set);
 
 	for (int i = 0; i < WEFT_TOPO_RESOURCES_MAX; i++)
 		instance[i] = i < n && known ? only_one(kind_at[i].depth, set) : -1;
-	hwloc_bitmap_free(set);
+	if (set)
+		hw->bitmap_free(set);
 }
 
 void weft_topo_resource_here(int instance[WEFT_TOPO_RESOURCES_MAX])

@@ -2,12 +2,12 @@
 /* topo.c - asks the kernel or hwloc once, keeps what the engine needs in plain arrays. */
 #include "topo/topo.h"
 
-#include <hwloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "topo/hwloc_lib.h"
 #include "topo/sysfs.h"
 
 #define CPU_TABLE WEFT_TOPO_CPUS_MAX
@@ -19,6 +19,7 @@ static int *leaf_node; /* by number of the leaf */
 static int leaf_count;
 static int leaf_of[CPU_TABLE]; /* the place of a core's leaf, or of some other leaf */
 static bool real;
+static const struct weft_hwloc *hw; /* once hwloc has been asked for */
 
 /* Trees of before, of a machine that has changed since. */
 static struct retired {
@@ -70,7 +71,7 @@ static void fill_node(struct weft_topo_node *n, hwloc_obj_t o, int parent, int r
 		if (c->type == HWLOC_OBJ_CORE)
 			o = c;
 	char type[16];
-	hwloc_obj_type_snprintf(type, sizeof type, o, 0);
+	hw->obj_type_snprintf(type, sizeof type, o, 0);
 	for (char *c = type; *c; c++)
 		if (*c >= 'A' && *c <= 'Z' && c[1] > '9')
 			*c = (char)(*c - 'A' + 'a');
@@ -133,7 +134,7 @@ static weft_err fill_leaf_table(void)
 
 static weft_err build_tree(hwloc_topology_t topo)
 {
-	hwloc_obj_t root = hwloc_get_root_obj(topo);
+	hwloc_obj_t root = hw->get_obj_by_depth(topo, 0, 0);
 	int n = count_places(root);
 	nodes = calloc((size_t)n, sizeof *nodes);
 	if (!nodes)
@@ -197,16 +198,16 @@ static weft_err build_flat(void)
 static void restrict_to_own(hwloc_topology_t topo)
 {
 	unsigned long set[WEFT_TOPO_CPUS_MAX / WORD_BITS];
-	hwloc_bitmap_t own = hwloc_bitmap_alloc();
+	hwloc_bitmap_t own = hw->bitmap_alloc();
 	if (own && weft_topo_own_cpus(set)) {
 		for (int cpu = 0; cpu < CPU_TABLE; cpu++)
 			if (in_words(set, cpu))
-				hwloc_bitmap_set(own, (unsigned)cpu);
+				hw->bitmap_set(own, (unsigned)cpu);
 		/* Fails when nothing would be left; then the whole tree is right. */
-		if (hwloc_topology_restrict(topo, own, 0))
+		if (hw->topology_restrict(topo, own, 0))
 			weft_debug("topology: not restricted to our own cores");
 	}
-	hwloc_bitmap_free(own);
+	hw->bitmap_free(own);
 }
 
 /* Is hwloc told of a machine, or how to look at this one? */
@@ -234,18 +235,19 @@ static weft_err build_from_hwloc(void)
 {
 	hwloc_topology_t topo;
 	weft_err err = WEFT_ERR_SYS;
-	if (hwloc_topology_init(&topo) == 0) {
+	hw = weft_hwloc();
+	if (hw && hw->topology_init(&topo) == 0) {
 		/* What weft does not ask for is not looked up: it is half of the time. */
-		(void)hwloc_topology_set_flags(topo, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
-							     HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
-							     HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
-		if (hwloc_topology_load(topo) == 0) {
-			real = hwloc_topology_is_thissystem(topo);
+		(void)hw->topology_set_flags(topo, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
+							   HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
+							   HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
+		if (hw->topology_load(topo) == 0) {
+			real = hw->topology_is_thissystem(topo);
 			if (real)
 				restrict_to_own(topo);
 			err = build_tree(topo);
 		}
-		hwloc_topology_destroy(topo);
+		hw->topology_destroy(topo);
 	}
 	return err;
 }

@@ -57,7 +57,12 @@ target_link_libraries(weft_flags INTERFACE Threads::Threads)
 set_property(GLOBAL PROPERTY WEFT_LAYERS "")
 
 # Libraries from outside that one layer needs; no layer above sees their headers.
-set(WEFT_topo_LIBS PkgConfig::HWLOC)
+# libhwloc is loaded when it is asked (topo/hwloc_lib.h): its header alone is needed, and where it is.
+add_library(weft_hwloc_header INTERFACE)
+target_include_directories(weft_hwloc_header SYSTEM INTERFACE ${HWLOC_INCLUDE_DIRS})
+pkg_get_variable(HWLOC_FOLDER hwloc libdir)
+target_compile_definitions(weft_hwloc_header INTERFACE WEFT_HWLOC_FOLDER="${HWLOC_FOLDER}")
+set(WEFT_topo_LIBS weft_hwloc_header ${CMAKE_DL_LIBS})
 set(WEFT_boot_LIBS PkgConfig::SODIUM ${CMAKE_DL_LIBS})
 set(WEFT_net_LIBS PkgConfig::SODIUM ${CMAKE_DL_LIBS})
 set(WEFT_ult_LIBS ${CMAKE_DL_LIBS} m)

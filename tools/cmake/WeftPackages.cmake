@@ -18,6 +18,8 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_LIB_PACKAGE_NAME libweft)
 set(CPACK_DEBIAN_LIB_DESCRIPTION "MPI 5.0 standard ABI library with background progress")
 set(CPACK_DEBIAN_LIB_PACKAGE_SHLIBDEPS ON)
+# Loaded at run time (topo/hwloc_lib.h), so that no scan of the libraries finds it.
+set(CPACK_DEBIAN_LIB_PACKAGE_DEPENDS "libhwloc15")
 
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME weft-tools)
 set(CPACK_DEBIAN_TOOLS_DESCRIPTION "mpiexec and weft: start, inspect and measure programs of libweft")
