@@ -9,11 +9,11 @@
 #include "comm/comm.h"
 #include "topo/numa.h"
 
-static int numa_of(int rank)
+static int numa_of(const struct weft_topo_numa *numa, int rank)
 {
 	cpu_set_t cpus;
 	weft_comm_peer_cpus(weft_comm_home(), rank, &cpus);
-	return weft_topo_numa_of(WEFT_TOPO_NUMA_DIR, &cpus);
+	return weft_topo_numa_of(numa, &cpus);
 }
 
 static void add(const char *name, const int *ranks, int n)
@@ -26,17 +26,21 @@ static void add(const char *name, const int *ranks, int n)
 void weft_rt_name_sets(int rank, int size)
 {
 	int *ranks = malloc((size_t)size * sizeof *ranks);
-	int hosts = 0, near = 0, node = numa_of(rank);
+	int hosts = 0, near = 0;
+	struct weft_topo_numa numa;
 	if (!ranks)
 		return;
+	weft_topo_numa_read(WEFT_TOPO_NUMA_DIR, &numa);
+	int node = numa_of(&numa, rank);
 	for (int p = 0; p < size; p++)
 		if (weft_comm_same_host(weft_comm_home(), p))
 			ranks[hosts++] = p;
 	add("weft://host", ranks, hosts);
 	for (int i = 0; i < hosts && node >= 0; i++)
-		if (numa_of(ranks[i]) == node)
+		if (numa_of(&numa, ranks[i]) == node)
 			ranks[near++] = ranks[i];
 	if (near)
 		add("weft://numa", ranks, near);
+	weft_topo_numa_fini(&numa);
 	free(ranks);
 }

@@ -12,7 +12,19 @@
 
 #define WEFT_TOPO_NUMA_DIR "/sys/devices/system/node"
 
-/* The node that has all of these cores; -1: none has, or the set is empty.  dir: of the kernel's nodes. */
-int weft_topo_numa_of(const char *dir, const cpu_set_t *set);
+struct weft_topo_numa {
+	int count;
+	struct weft_topo_numa_node {
+		int number;
+		cpu_set_t cpus;
+	} * node;
+};
+
+/* Reads the nodes that have cores below dir, the kernel's folder of nodes.  To be ended with fini, whatever it has found. */
+void weft_topo_numa_read(const char *dir, struct weft_topo_numa *numa);
+void weft_topo_numa_fini(struct weft_topo_numa *numa);
+
+/* The node that has all of these cores; -1: none has, or the set is empty. */
+int weft_topo_numa_of(const struct weft_topo_numa *numa, const cpu_set_t *set);
 
 #endif

@@ -29,9 +29,11 @@ struct reader {
 	const char *root;
 	size_t words; /* of a set */
 	const unsigned long *own;
-	char file[LEVELS][48];       /* below a core's folder; "": the kernel does not tell */
-	unsigned long *shared[CPUS]; /* by core: LEVELS sets, once read */
-	unsigned long *numa;         /* a set for each node */
+	char file[LEVELS][48];  /* below a core's folder; "": the kernel does not tell */
+	unsigned long **shared; /* by core: LEVELS sets, once asked for */
+	const unsigned long *
+		*told;       /* by core, LEVELS: the set that the kernel told of a core in it */
+	unsigned long *numa; /* a set for each node */
 	int numas;
 	unsigned long *counted; /* LEVELS sets: cores of places that have their number */
 	int number[LEVELS + 1]; /* how many places have; the last: processing units */
@@ -106,9 +108,10 @@ static bool read_list(const struct reader *r, const char *path, unsigned long *s
 
 static void try_file(struct reader *r, enum level level, int cpu, const char *name)
 {
-	char path[128], text[TEXT_MAX];
-	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", cpu, name);
-	if (!r->file[level][0] && read_text(r->root, path, text))
+	char path[512];
+	int n = snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/%s", r->root, cpu,
+			 name);
+	if (!r->file[level][0] && n < (int)sizeof path && access(path, R_OK) == 0)
 		snprintf(r->file[level], sizeof r->file[level], "%s", name);
 }
 
@@ -166,7 +169,28 @@ static bool find_numa(struct reader *r)
 	return good;
 }
 
-/* LEVELS sets of own cores: what this core shares with others.  NULL: no memory. */
+/* One level's set of a core, from the kernel. */
+static void read_level(struct reader *r, int level, int cpu, unsigned long *set)
+{
+	const unsigned long **told_of = r->told + level;
+	char path[128];
+	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", cpu, r->file[level]);
+	bool told = r->file[level][0] && read_list(r, path, set);
+	for (int i = 0; i < r->numas && level == NUMA && !told; i++) {
+		memcpy(set, r->numa + (size_t)i * r->words, r->words * sizeof *set);
+		told = set_has(set, cpu);
+	}
+	/* What is not told is no place of its own. */
+	for (size_t w = 0; w < r->words; w++) {
+		set[w] = told ? set[w] & r->own[w] : r->own[w];
+		/* ends: each turn takes a core out of rest */
+		for (unsigned long rest = told ? set[w] : 0; rest; rest &= rest - 1)
+			told_of[(w * WORD_BITS + (size_t)__builtin_ctzl(rest)) * LEVELS] = set;
+	}
+}
+
+/* LEVELS sets of own cores: what this core shares with others.  Cores that share a cache tell the same of it, so that a
+ * set is read once for all of them: a file costs 10 us, and a large machine has a thousand.  NULL: no memory. */
 static unsigned long *shared_of(struct reader *r, int cpu)
 {
 	if (r->shared[cpu])
@@ -176,17 +200,11 @@ static unsigned long *shared_of(struct reader *r, int cpu)
 		return NULL;
 	for (int level = 0; level < LEVELS; level++) {
 		unsigned long *set = sets + (size_t)level * r->words;
-		char path[128];
-		snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", cpu,
-			 r->file[level]);
-		bool told = r->file[level][0] && read_list(r, path, set);
-		for (int i = 0; i < r->numas && level == NUMA && !told; i++) {
-			memcpy(set, r->numa + (size_t)i * r->words, r->words * sizeof *set);
-			told = set_has(set, cpu);
-		}
-		/* What is not told is no place of its own. */
-		for (size_t w = 0; w < r->words; w++)
-			set[w] = told ? set[w] & r->own[w] : r->own[w];
+		const unsigned long *known = r->told[(size_t)cpu * LEVELS + (size_t)level];
+		if (known)
+			memcpy(set, known, r->words * sizeof *set);
+		else
+			read_level(r, level, cpu, set);
 	}
 	return r->shared[cpu] = sets;
 }
@@ -321,8 +339,10 @@ static bool add_below(struct reader *r, int i, const unsigned long *place)
 
 static void reader_fini(struct reader *r)
 {
-	for (int cpu = 0; cpu < CPUS; cpu++)
+	for (size_t cpu = 0; r->shared && cpu < r->words * WORD_BITS; cpu++)
 		free(r->shared[cpu]);
+	free(r->shared);
+	free(r->told);
 	free(r->numa);
 	free(r->counted);
 	free(r->nodes);
@@ -340,7 +360,9 @@ weft_err weft_topo_sysfs_read(const char *root, const unsigned long *own, size_t
 	r->own = own;
 	r->words = words;
 	r->counted = calloc(LEVELS * words, sizeof *r->counted);
-	bool good = r->counted && first >= 0;
+	r->shared = calloc(words * WORD_BITS, sizeof *r->shared);
+	r->told = calloc(words * WORD_BITS * LEVELS, sizeof *r->told);
+	bool good = r->counted && r->shared && r->told && first >= 0;
 	if (good)
 		find_files(r, first);
 	good = good && r->file[CORE][0] && find_numa(r) && node_add(r);

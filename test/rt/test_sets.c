@@ -15,7 +15,10 @@ int main(void)
 	CHECK_EQ(weft_boot_psets_find("weft://host", &s), WEFT_OK);
 	CHECK(s.size == 1 && weft_boot_pset_rank(&s, 0) == 0);
 	CHECK(sched_getaffinity(0, sizeof own, &own) == 0);
-	bool one_node = weft_topo_numa_of(WEFT_TOPO_NUMA_DIR, &own) >= 0;
+	struct weft_topo_numa numa;
+	weft_topo_numa_read(WEFT_TOPO_NUMA_DIR, &numa);
+	bool one_node = weft_topo_numa_of(&numa, &own) >= 0;
+	weft_topo_numa_fini(&numa);
 	CHECK_EQ(weft_boot_psets_find("weft://numa", &s), one_node ? WEFT_OK : WEFT_ERR_NOENT);
 	CHECK_EQ(weft_boot_psets_count(), one_node ? 4 : 3);
 	weft_rt_stop();

@@ -119,10 +119,12 @@ static void a_quota_ends_spinning(void)
 	CHECK_EQ(spins(), 0);
 	CHECK(weft_task_spin_crowded());
 	put("sys/fs/cgroup/job/cpu.max", "200000 100000\n");
+	weft_task_load_set_root(root);
 	weft_task_engine_set_local_ranks(2, 2);
 	CHECK(spins() > 0);
 	CHECK(!weft_task_spin_crowded());
 	put("sys/fs/cgroup/job/cpu.max", "50000 100000\n");
+	weft_task_load_set_root(root);
 	weft_task_engine_set_local_ranks(1, 2); /* one rank has what there is of a core */
 	CHECK(spins() > 0);
 }

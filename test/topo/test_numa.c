@@ -26,7 +26,11 @@ static int of(int first, int second)
 		CPU_SET((size_t)first, &set);
 	if (second >= 0)
 		CPU_SET((size_t)second, &set);
-	return weft_topo_numa_of(dir, &set);
+	struct weft_topo_numa numa;
+	weft_topo_numa_read(dir, &numa);
+	int node = weft_topo_numa_of(&numa, &set);
+	weft_topo_numa_fini(&numa);
+	return node;
 }
 
 int main(void)
@@ -46,9 +50,12 @@ int main(void)
 	CHECK_EQ(of(3, 4), -1);
 	CHECK_EQ(of(99, -1), -1);
 	CHECK_EQ(of(-1, -1), -1);
+	struct weft_topo_numa none;
 	cpu_set_t own;
 	CHECK(sched_getaffinity(0, sizeof own, &own) == 0);
-	CHECK_EQ(weft_topo_numa_of("/nonexistent", &own), -1);
+	weft_topo_numa_read("/nonexistent", &none);
+	CHECK_EQ(weft_topo_numa_of(&none, &own), -1);
+	weft_topo_numa_fini(&none);
 	snprintf(command, sizeof command, "rm -r %s", dir);
 	CHECK(system(command) == 0);
 	return 0;

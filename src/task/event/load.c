@@ -34,13 +34,14 @@ static int look_up(struct known *k, uint64_t ns, int (*read_it)(void))
 	return atomic_load_explicit(&k->x_value, memory_order_relaxed);
 }
 
-static struct known cpus, running;
+static struct known cpus, granted, running;
 static const char *kernel_root = "";
 
 void weft_task_load_set_root(const char *dir)
 {
 	kernel_root = dir;
 	atomic_store_explicit(&cpus.x_until, 0, memory_order_relaxed);
+	atomic_store_explicit(&granted.x_until, 0, memory_order_relaxed);
 	atomic_store_explicit(&running.x_until, 0, memory_order_relaxed);
 }
 
@@ -109,7 +110,7 @@ static bool has_cpu(const char *list, size_t length)
 }
 
 /* Our control group's quota in cores, rounded up; 0: none.  Lines are NUMBER:CONTROLLERS:GROUP. */
-int weft_task_load_quota(void)
+static int read_quota(void)
 {
 	char text[4096];
 	int least = 0;
@@ -127,6 +128,11 @@ int weft_task_load_quota(void)
 		least = quota && (!least || quota < least) ? quota : least;
 	}
 	return least;
+}
+
+int weft_task_load_quota(void)
+{
+	return look_up(&granted, CPUS_NS, read_quota);
 }
 
 static int read_cpus(void)

@@ -9,8 +9,8 @@
 
 #include "base/base.h"
 
-int weft_task_load_cpus(void);  /* that we may use: affinity and control group */
-int weft_task_load_quota(void); /* the control group's, rounded up; 0: none; looked up each time */
+int weft_task_load_cpus(void);    /* that we may use: affinity and control group */
+int weft_task_load_quota(void);   /* the control group's, rounded up; 0: none */
 int weft_task_load_running(void); /* threads that run or want to, of the whole system */
 /* How long the calling thread has waited for a core in all, runnable; 0: the kernel does not say.
  * A file each time, some 4 us. */

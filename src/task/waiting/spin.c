@@ -70,8 +70,8 @@ static int shared_cpus(void)
 	int own = own_cpus();
 	if (sched_getaffinity(getppid(), sizeof set, &set) == 0 && CPU_COUNT(&set) > own)
 		return CPU_COUNT(&set);
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	return own == 1 && online > 1 ? (int)online : own;
+	long online = own == 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1; /* reads a file */
+	return online > 1 ? (int)online : own;
 }
 
 static void note_quota(void)
