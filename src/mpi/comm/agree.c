@@ -180,8 +180,8 @@ int weft_mpi_talk_bcast_unless(const struct weft_mpi_talk *t, int root, int fail
 	return failed ? failed : err;
 }
 
-/* The tree the other way: from the leaves to root. */
-int weft_mpi_talk_ack(const struct weft_mpi_talk *t, int root)
+/* The tree the other way: from the leaves to root.  *first_p: the first failure. */
+static int ack_noted(const struct weft_mpi_talk *t, int root, struct note *first_p)
 {
 	int v = (t->rank - root + t->size) % t->size, mask;
 	struct note n, first = {.code = MPI_SUCCESS, .world = -1};
@@ -202,7 +202,25 @@ int weft_mpi_talk_ack(const struct weft_mpi_talk *t, int root)
 					      err ? note_len(0) : 0);
 		err = err ? err : sent;
 	}
+	*first_p = first;
 	return err;
+}
+
+int weft_mpi_talk_ack(const struct weft_mpi_talk *t, int root)
+{
+	struct note first;
+
+	return ack_noted(t, root, &first);
+}
+
+/* Up the tree and down again: a member talks to log2(size) others at most, and to two on average. */
+int weft_mpi_talk_barrier(const struct weft_mpi_talk *t)
+{
+	struct note first;
+	/* What failed below is told by the way back, too: above, where there is an above. */
+	int up = ack_noted(t, 0, &first), down = bcast_noted(t, 0, NULL, 0, &first);
+
+	return down ? down : up;
 }
 
 /* To rank 0 and back. */

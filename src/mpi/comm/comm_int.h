@@ -55,6 +55,8 @@ int weft_mpi_talk_bcast_unless(const struct weft_mpi_talk *t, int root, int fail
 			       size_t len);
 /* When it returns on root without an error, every member has called it. */
 int weft_mpi_talk_ack(const struct weft_mpi_talk *t, int root);
+/* When it returns without an error, every member has called it. */
+int weft_mpi_talk_barrier(const struct weft_mpi_talk *t);
 /* all: size * len bytes. */
 int weft_mpi_talk_allgather(const struct weft_mpi_talk *t, const void *mine, void *all, size_t len);
 /* Between two processes, each sends and receives. */
