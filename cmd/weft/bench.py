@@ -252,6 +252,9 @@ class Row:
             return start_limit(self.programs[""], args, o.link)
         if self.bench.alone:
             return [self.programs[""], *args], {}
+        if self.bench.starts:
+            command, env = self.mpi.start(self.programs[""], ["rank"], ranks, o.link)
+            return [self.programs[""], *args, "--", *command], env
         more = {"off": True} if self.off else {"tuned": self.bench.tuned[o.link]} if self.mpi.tuned else {}
         return self.mpi.start(self.programs[""], args, ranks, o.link, **more)
 

@@ -13,7 +13,7 @@ class Bench:
     def __init__(self, source, asks, unit, links=LINKS, parts=((),), quick_parts=None, limit=None,
                  ranks=True, seconds=60, tuned=None, also_off=False, log=False, bars=False,
                  at=(2,), quick_at=None, peers=PEERS, alone=False, also=(), ult=None,
-                 examples=False, argobots=None, x="", undrawn=(), names_rows=False, places=False):
+                 examples=False, argobots=None, x="", undrawn=(), names_rows=False, places=False, starts=False):
         self.source, self.asks, self.unit, self.links = source, asks, unit, links
         self.parts, self.quick_parts = parts, quick_parts or parts
         self.limit = limit or {}          # link -> arguments of the program `limit`
@@ -32,6 +32,7 @@ class Bench:
         self.names_rows = names_rows      # the program holds several rows and names each in front
         self.argobots = argobots          # a program that asks Argobots the same, where it is installed
         self.places = places              # the program is told folders on several file systems (bench_places.py)
+        self.starts = starts              # one process, which is told the launcher's command and runs it itself
         self.examples = examples          # several programs that print rows when called with --rows
 
     def log_of(self, metric):
@@ -128,6 +129,8 @@ BENCHES = {
     "spawn": Bench("dyn/spawn", "how long does it take to start a process, to part from it, and to meet another job?",
                    "ms (Open MPI over tcp alone)", links=("shm", "tcp"), peers=("openmpi",), seconds=180, parts=(("spawn",), ("connect",), ("many",)),
                    quick_parts=(("spawn",), ("connect",)), ranks=False, at=(1,), bars=True),
+    "start": Bench("dyn/start", "what does it take to start ranks that do nothing, and to end them?",
+                   "ms; cpu: of launcher and ranks together", links=("shm", "tcp"), at=(1, 8), starts=True, seconds=120, bars=True),
     "rma": Bench("rma/rma", "what does an access to the memory of a rank cost that waits, or computes?",
                  "us per access and flush", ranks=False, tuned=YIELD, log=True, bars=True),
     "epoch": Bench("rma/epoch", "what does it cost to open and close epochs of one-sided accesses, also with more ranks than cores?",
