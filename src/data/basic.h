@@ -15,8 +15,10 @@ enum weft_basic {
 #include "data/basic_table.h"
 #undef WEFT_BASIC
 	WEFT_BASIC_COUNT,
-	/* Pairs (value, index): not basic, but operations know them. */
-	WEFT_B_F32_I32 = WEFT_BASIC_COUNT,
+	/* Pairs (value, index): not basic, but operations know them.  The numbers of elements are part of the wire (rma/wire.h):
+	 * a new basic element goes to the end of its table and must not shift these. */
+	WEFT_PAIR_FIRST = 32,
+	WEFT_B_F32_I32 = WEFT_PAIR_FIRST,
 	WEFT_B_F64_I32,
 	WEFT_B_I64_I32,
 	WEFT_B_I32_I32,
@@ -28,6 +30,14 @@ enum weft_basic {
 	WEFT_ELEM_COUNT,
 	WEFT_B_NONE = WEFT_ELEM_COUNT, /* a layout without one element kind */
 };
+
+_Static_assert(WEFT_BASIC_COUNT <= WEFT_PAIR_FIRST, "the pairs' numbers are fixed");
+
+/* Is it the number of a basic element or of a pair? */
+static inline bool weft_data_is_elem(unsigned elem)
+{
+	return elem < WEFT_BASIC_COUNT || (elem >= WEFT_PAIR_FIRST && elem < WEFT_ELEM_COUNT);
+}
 
 enum weft_basic_class {
 	WEFT_CLASS_BYTE,

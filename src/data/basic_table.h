@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * basic_table.h - WEFT_BASIC(ID, C type, class, bytes of one number in external32); no include
- * guard.
+ * guard.  New ones stand at the end: the numbers are part of the wire.
  *
  * Classes: BYTE and CHAR are opaque; INT, UINT, FLOAT, COMPLEX are numbers; BOOL is 0 or 1 in C's
  * or Fortran's sense.

@@ -188,7 +188,7 @@ static weft_reduce_fn *const kernels[WEFT_OP_COUNT][WEFT_ELEM_COUNT] = {
 
 weft_reduce_fn *weft_data_reduce_find(enum weft_op op, unsigned elem)
 {
-	if (elem >= WEFT_ELEM_COUNT)
+	if (!weft_data_is_elem(elem))
 		return NULL;
 	return op == WEFT_OP_NO_OP ? do_nothing : kernels[op][elem];
 }

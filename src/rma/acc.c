@@ -25,10 +25,10 @@ struct pair {
 };
 
 #define PAIR(name)                                                                                 \
-	[WEFT_B_##name - WEFT_BASIC_COUNT] = {sizeof(((struct weft_pair_##name *)0)->value),       \
-					      sizeof(((struct weft_pair_##name *)0)->index),       \
-					      offsetof(struct weft_pair_##name, index),            \
-					      sizeof(struct weft_pair_##name)}
+	[WEFT_B_##name - WEFT_PAIR_FIRST] = {sizeof(((struct weft_pair_##name *)0)->value),        \
+					     sizeof(((struct weft_pair_##name *)0)->index),        \
+					     offsetof(struct weft_pair_##name, index),             \
+					     sizeof(struct weft_pair_##name)}
 static const struct pair pairs[] = {PAIR(F32_I32), PAIR(F64_I32), PAIR(I64_I32),
 				    PAIR(I32_I32), PAIR(I16_I32), PAIR(F80_I32),
 				    PAIR(F32_F32), PAIR(F64_F64), PAIR(I64_I64)};
@@ -36,10 +36,10 @@ static const struct pair pairs[] = {PAIR(F32_I32), PAIR(F64_I32), PAIR(I64_I32),
 
 size_t weft_rma_elem_bytes(unsigned elem)
 {
-	weft_assert(elem < WEFT_ELEM_COUNT);
+	weft_assert(weft_data_is_elem(elem));
 	if (elem < WEFT_BASIC_COUNT)
 		return weft_data_basic_info[elem].size;
-	const struct pair *p = &pairs[elem - WEFT_BASIC_COUNT];
+	const struct pair *p = &pairs[elem - WEFT_PAIR_FIRST];
 	return (size_t)p->value + p->index;
 }
 
@@ -64,7 +64,7 @@ static void combine(weft_reduce_fn *fn, unsigned elem, const char *in, char *ino
 		fn(in, inout, bytes / size);
 		return;
 	}
-	const struct pair *p = &pairs[elem - WEFT_BASIC_COUNT];
+	const struct pair *p = &pairs[elem - WEFT_PAIR_FIRST];
 	alignas(16) char a[32], b[32];
 	for (size_t at = 0; at < bytes; at += size) {
 		pair_load(p, a, in + at);

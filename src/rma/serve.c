@@ -250,7 +250,7 @@ static weft_err acc_spans(struct weft_rma_win *win, const struct weft_rma_head *
 static weft_err acc_sane(const struct weft_rma_head *h, size_t bytes)
 {
 	bool operands = h->op != WEFT_OP_NO_OP;
-	if (h->op >= WEFT_OP_COUNT || h->elem >= WEFT_ELEM_COUNT ||
+	if (h->op >= WEFT_OP_COUNT || !weft_data_is_elem(h->elem) ||
 	    h->bytes != (operands ? bytes : 0) || bytes > weft_rma_room(0))
 		return WEFT_ERR_PROTO;
 	return bytes % weft_rma_elem_bytes(h->elem) ? WEFT_ERR_PROTO : WEFT_OK;
@@ -277,7 +277,7 @@ static weft_err serve_acc(struct weft_rma_win *win, int rank, const struct weft_
 static void serve_swap(struct weft_rma_win *win, int rank, const struct weft_rma_head *h,
 		       size_t bytes)
 {
-	weft_err err = h->elem < WEFT_ELEM_COUNT && bytes == weft_rma_elem_bytes(h->elem) &&
+	weft_err err = weft_data_is_elem(h->elem) && bytes == weft_rma_elem_bytes(h->elem) &&
 				       bytes <= 16 && h->bytes == 2 * bytes && h->n_spans == 1
 			       ? WEFT_OK
 			       : WEFT_ERR_PROTO;
