@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
+
 /* ---- predefined ones ---------------------------------------------------------------------- */
 
 #define PAIR_SIG(name, v, i)                                                                       \
@@ -409,26 +411,59 @@ undo:
 	return err;
 }
 
+/* A new layout with the places and bounds of old; the caller sets its signature. */
+static struct weft_type *same_places(const struct weft_type *old)
+{
+	struct weft_type *t = type_alloc();
+	if (!t)
+		return NULL;
+	t->node = old->node;
+	weft_data_node_ref(&t->node);
+	t->size = old->size;
+	t->lb = old->lb;
+	t->ub = old->ub;
+	t->lb_set = old->lb_set;
+	t->ub_set = old->ub_set;
+	t->true_lb = old->true_lb;
+	t->true_ub = old->true_ub;
+	t->align = old->align;
+	t->empty = old->empty;
+	t->flat = old->flat;
+	return t;
+}
+
+weft_err weft_data_type_signed(const struct weft_type *old, size_t count,
+			       const struct weft_sig *sig, const struct weft_type **new_p)
+{
+	struct weft_type *t = same_places(old);
+	if (!t)
+		return WEFT_ERR_NOMEM;
+	const struct weft_sig *whole;
+	weft_err err = weft_data_sig_rep(count, sig, &whole);
+	if (err) {
+		weft_data_type_unref(t);
+		return err;
+	}
+	t->sig = whole;
+	weft_assert(t->sig->bytes == t->size);
+	*new_p = t;
+	return WEFT_OK;
+}
+
 weft_err weft_data_type_resized(const struct weft_type *old, int64_t lb, int64_t extent,
 				const struct weft_type **new_p)
 {
 	ptrdiff_t ub;
 	if (__builtin_add_overflow((ptrdiff_t)lb, (ptrdiff_t)extent, &ub))
 		return WEFT_ERR_LIMIT;
-	struct weft_type *t = type_alloc();
+	struct weft_type *t = same_places(old);
 	if (!t)
 		return WEFT_ERR_NOMEM;
-	t->node = old->node;
-	weft_data_node_ref(&t->node);
 	t->sig = weft_data_sig_ref(old->sig);
-	t->size = old->size;
 	t->lb = lb;
 	t->ub = ub;
-	t->true_lb = old->true_lb;
-	t->true_ub = old->true_ub;
 	t->lb_set = t->ub_set = true;
 	t->empty = false;
-	t->align = old->align;
 	t->flat = t->node.kind == WEFT_NODE_RUN && (!t->size || extent == (int64_t)t->size);
 	*new_p = t;
 	return WEFT_OK;

@@ -61,6 +61,12 @@ weft_err weft_data_type_struct(int64_t count, const int64_t *blocklengths, const
 weft_err weft_data_type_resized(const struct weft_type *old, int64_t lb, int64_t extent,
 				const struct weft_type **new_p) weft_must_use;
 
+/* The places of old, but with `count` times the signature sig, which is as many bytes: the same data as that, spread otherwise.
+ * A basic element may lie in several pieces. */
+weft_err weft_data_type_signed(const struct weft_type *old, size_t count,
+			       const struct weft_sig *sig,
+			       const struct weft_type **new_p) weft_must_use;
+
 /* order_c: the last dimension runs fastest. */
 weft_err weft_data_type_subarray(int ndims, const int64_t *sizes, const int64_t *subsizes,
 				 const int64_t *starts, bool order_c, const struct weft_type *old,

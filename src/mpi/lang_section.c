@@ -20,7 +20,7 @@ size_t weft_lang_section_elements(const struct weft_lang_section *s)
 	return n;
 }
 
-/* ---- data without gaps ---------------------------------------------------------------------- */
+/* ---- rows of whole elements ------------------------------------------------------------------ */
 
 /* Parts of a datatype under construction. */
 struct parts {
@@ -29,16 +29,25 @@ struct parts {
 	int n;
 };
 
-/* The datatype of one element of the section, of which `type` fills a part, or the reverse. */
-static int element_type(const struct weft_lang_section *s, MPI_Count size, MPI_Datatype type,
-			MPI_Datatype *made_p)
+/* What pieces of the data are counted in. */
+struct unit {
+	MPI_Datatype type;
+	MPI_Count size;
+};
+
+static const struct weft_sig *signature(MPI_Datatype type)
 {
-	MPI_Count elem = (MPI_Count)s->elem;
-	if (size == elem)
-		return weft_mpi_Type_dup(type, made_p);
-	if (size && elem % size == 0)
-		return weft_mpi_Type_contiguous(elem / size, type, made_p);
-	return weft_mpi_Type_contiguous(elem, MPI_BYTE, made_p);
+	return weft_mpi_type_of(type)->layout->sig;
+}
+
+/* The basic elements of `type` if they are all of a kind, else bytes. */
+static struct unit basic_unit(MPI_Datatype type)
+{
+	const struct weft_sig *sig = signature(type);
+	if (sig->kind != WEFT_SIG_BASIC)
+		return (struct unit){MPI_BYTE, 1};
+	return (struct unit){weft_mpi_type_of_basic((enum weft_basic)sig->basic),
+			     weft_data_basic_info[sig->basic].size};
 }
 
 /* Replaces *type_p by n of it, `stride` bytes apart. */
@@ -66,7 +75,8 @@ static int dense_parts(const struct weft_lang_section *s, MPI_Count n, MPI_Datat
 		if (!rows)
 			continue;
 		MPI_Datatype t;
-		int err = weft_mpi_Type_dup(elem, &t);
+		/* No duplicate: that would call what the program attached for copying. */
+		int err = weft_mpi_Type_contiguous(1, elem, &t);
 		for (int k = 0; !err && k < d; k++)
 			err = row_type((MPI_Count)s->dim[k].extent, s->dim[k].stride, &t);
 		if (!err)
@@ -90,29 +100,53 @@ static int join_parts(struct parts *parts, MPI_Datatype *made_p)
 	return weft_mpi_Type_create_struct(parts->n, one, parts->at, parts->type, made_p);
 }
 
+static void parts_free(struct parts *parts)
+{
+	for (int i = 0; i < parts->n; i++)
+		(void)weft_mpi_Type_free(&parts->type[i]);
+}
+
+/* count elements of `type`, each of which fills one of the section's, but for its holes. */
+static int whole_type(const struct weft_lang_section *s, MPI_Count count, MPI_Datatype type,
+		      MPI_Datatype *made_p)
+{
+	struct parts parts = {.n = 0};
+	int err = dense_parts(s, count, type, &parts);
+	if (!err)
+		err = join_parts(&parts, made_p);
+	parts_free(&parts);
+	return err;
+}
+
+/* The first `bytes` bytes of the section, which are elements of `type` without a gap. */
 static int dense_type(const struct weft_lang_section *s, MPI_Count bytes, MPI_Count size,
 		      MPI_Datatype type, MPI_Datatype *made_p)
 {
 	struct parts parts = {.n = 0};
-	MPI_Count elem = (MPI_Count)s->elem, tail = bytes % elem;
+	struct unit unit = {type, size};
+	MPI_Count elem = (MPI_Count)s->elem;
+	if (elem % unit.size)
+		unit = basic_unit(type);
+	if (elem % unit.size)
+		unit = (struct unit){MPI_BYTE, 1};
+	MPI_Count tail = bytes % elem / unit.size;
 	MPI_Datatype one;
-	int err = element_type(s, size, type, &one);
+	int err = weft_mpi_Type_contiguous(elem / unit.size, unit.type, &one);
 	if (err)
 		return err;
 	err = dense_parts(s, bytes / elem, one, &parts);
 	if (!err && tail) {
-		err = weft_mpi_Type_contiguous(tail, MPI_BYTE, &parts.type[parts.n]);
+		err = weft_mpi_Type_contiguous(tail, unit.type, &parts.type[parts.n]);
 		parts.n += !err;
 	}
 	if (!err)
 		err = join_parts(&parts, made_p);
-	for (int i = 0; i < parts.n; i++)
-		(void)weft_mpi_Type_free(&parts.type[i]);
+	parts_free(&parts);
 	(void)weft_mpi_Type_free(&one);
 	return err;
 }
 
-/* ---- data with gaps ------------------------------------------------------------------------- */
+/* ---- all other data ------------------------------------------------------------------------- */
 
 struct runs {
 	MPI_Count *at, *len;
@@ -154,7 +188,20 @@ static MPI_Count place_of(const struct weft_lang_section *s, size_t v)
 	return at;
 }
 
-static int gappy_type(const struct weft_lang_section *s, struct weft_buf buf, MPI_Datatype *made_p)
+/* Counts the runs in basic elements where each holds whole ones. */
+static MPI_Datatype runs_type(struct runs *r, MPI_Datatype type)
+{
+	struct unit unit = basic_unit(type);
+	for (MPI_Count i = 0; i < r->n; i++)
+		if (r->len[i] % unit.size)
+			return MPI_BYTE;
+	for (MPI_Count i = 0; i < r->n; i++)
+		r->len[i] /= unit.size;
+	return unit.type;
+}
+
+static int pieces_type(const struct weft_lang_section *s, struct weft_buf buf, MPI_Datatype type,
+		       MPI_Datatype *made_p)
 {
 	struct runs r = {.at = NULL};
 	size_t total = s->elem * weft_lang_section_elements(s), done = 0;
@@ -178,58 +225,92 @@ static int gappy_type(const struct weft_lang_section *s, struct weft_buf buf, MP
 			}
 		}
 	}
-	if (!err)
-		err = weft_mpi_Type_create_hindexed(r.n, r.len, r.at, MPI_BYTE, made_p);
+	if (!err) {
+		MPI_Datatype unit = runs_type(&r, type);
+		err = weft_mpi_Type_create_hindexed(r.n, r.len, r.at, unit, made_p);
+	}
 	free(r.at);
 	return err;
 }
 
-/* ---- both ----------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
-/* Size of a datatype; *dense_p: its elements lie side by side without gaps, from their address on. */
-static MPI_Count type_size(MPI_Datatype type, bool *dense_p)
+/* How elements of a datatype lie in an array of elements of `elem` bytes. */
+enum fit {
+	FIT_DENSE, /* side by side without gaps, from their address on */
+	FIT_WHOLE, /* each within one of the array's */
+	FIT_OTHER
+};
+
+static enum fit fit_of(const struct weft_type *l, size_t elem)
 {
-	MPI_Count size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
-	(void)weft_mpi_Type_size(type, &size);
-	(void)weft_mpi_Type_get_extent(type, &lb, &extent);
-	(void)weft_mpi_Type_get_true_extent(type, &true_lb, &true_extent);
-	*dense_p = size == extent && size == true_extent && !lb && !true_lb;
-	return size;
+	ptrdiff_t extent = weft_data_type_extent(l);
+	if (l->flat && !l->true_lb && (size_t)extent == l->size)
+		return FIT_DENSE;
+	if ((size_t)extent == elem && l->true_lb >= 0 && (size_t)l->true_ub <= elem)
+		return FIT_WHOLE;
+	return FIT_OTHER;
+}
+
+/* Pieces may be bytes: the data consists of what `count` elements of `type` do all the same. */
+static int give_signature(MPI_Datatype made, MPI_Count count, MPI_Datatype type)
+{
+	struct weft_mpi_type *m = weft_mpi_type_of(made);
+	const struct weft_type *layout;
+	weft_err err = weft_data_type_signed(m->layout, (size_t)count, signature(type), &layout);
+	if (err)
+		return MPI_ERR_NO_MEM;
+	weft_data_type_unref(m->layout);
+	m->layout = layout;
+	return MPI_SUCCESS;
 }
 
 int weft_lang_section_type(const struct weft_lang_section *s, MPI_Count count, MPI_Datatype type,
 			   MPI_Datatype *made_p)
 {
 	struct weft_buf buf;
-	bool dense;
 	*made_p = MPI_DATATYPE_NULL;
 	weft_assert(s->rank && s->rank <= RANK_MOST);
 	if (count <= 0 || !weft_mpi_object_find(type, WEFT_MPI_TYPE) || !s->elem ||
-	    weft_mpi_buf(s->base, count, type, &buf))
+	    weft_mpi_buf(s->base, count, type, &buf) || !buf.bytes)
 		return MPI_SUCCESS;
-	MPI_Count size = type_size(type, &dense);
+	const struct weft_type *l = weft_mpi_type_of(type)->layout;
+	enum fit fit = fit_of(l, s->elem);
+	size_t elements = weft_lang_section_elements(s);
+	MPI_Datatype made;
 	int err;
-	if (!size)
-		return MPI_SUCCESS;
-	if (dense) {
-		MPI_Count total = (MPI_Count)(s->elem * weft_lang_section_elements(s));
-		if (count > total / size)
+	if (fit == FIT_DENSE) {
+		if (buf.bytes > s->elem * elements)
 			return MPI_ERR_COUNT;
-		err = dense_type(s, count * size, size, type, made_p);
+		err = dense_type(s, (MPI_Count)buf.bytes, (MPI_Count)l->size, type, &made);
+	} else if (fit == FIT_WHOLE) {
+		if ((size_t)count > elements)
+			return MPI_ERR_COUNT;
+		err = whole_type(s, count, type, &made);
 	} else {
-		err = gappy_type(s, buf, made_p);
+		err = pieces_type(s, buf, type, &made);
 	}
-	return err ? err : weft_mpi_Type_commit(made_p);
+	if (err)
+		return err;
+	err = give_signature(made, count, type);
+	if (!err)
+		err = weft_mpi_Type_commit(&made);
+	if (err)
+		(void)weft_mpi_Type_free(&made);
+	else
+		*made_p = made;
+	return err;
 }
 
 int weft_lang_section_spaced(const struct weft_lang_section *s, MPI_Datatype type,
 			     MPI_Datatype *made_p)
 {
-	bool dense;
 	*made_p = MPI_DATATYPE_NULL;
-	if (!weft_mpi_object_find(type, WEFT_MPI_TYPE))
+	if (!weft_mpi_object_find(type, WEFT_MPI_TYPE) || !weft_mpi_type_of(type)->layout)
 		return MPI_SUCCESS;
-	if (s->rank != 1 || type_size(type, &dense) != (MPI_Count)s->elem || !dense)
+	const struct weft_type *l = weft_mpi_type_of(type)->layout;
+	if (s->rank != 1 || (size_t)weft_data_type_extent(l) != s->elem ||
+	    fit_of(l, s->elem) == FIT_OTHER)
 		return MPI_ERR_BUFFER;
 	int err = weft_mpi_Type_create_resized(type, 0, s->dim[0].stride, made_p);
 	return err ? err : weft_mpi_Type_commit(made_p);

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "check.h"
+#include "data/external.h"
 #include "data/type.h"
 
 /* The naive reference: a type map as a plain list of single basic elements. */
@@ -346,6 +347,32 @@ static void test_forms(void)
 	weft_data_type_unref(b);
 }
 
+/* A layout of bytes that takes the signature of data which lies elsewhere. */
+static void test_signed(void)
+{
+	const struct weft_type *bytes, *pair = &weft_data_type_elem[WEFT_B_I16_I32], *t;
+	int64_t len[3] = {5, 1, 6}, disp[3] = {20, 9, 0};
+	CHECK_EQ(weft_data_type_indexed(3, len, 0, disp, 1, &weft_data_type_elem[WEFT_B_BYTE],
+					&bytes),
+		 WEFT_OK);
+	CHECK_EQ(weft_data_type_signed(bytes, 2, pair->sig, &t), WEFT_OK);
+	CHECK_EQ(t->size, 12);
+	CHECK_EQ(t->sig->elems, 4);
+	CHECK_EQ(t->sig->external, 12);
+	CHECK_EQ(t->lb, bytes->lb);
+	CHECK_EQ(t->true_ub, 25);
+	char mem[32], out[12];
+	for (int i = 0; i < 32; i++)
+		mem[i] = (char)i;
+	struct weft_buf buf = weft_data_buf_typed(mem, 1, t);
+	weft_data_type_unref(bytes); /* the layout has what it needs */
+	weft_data_external_pack(&buf, t, 1, out);
+	/* Native bytes 20 to 24, 9, 0 to 5, as numbers of 2, 4, 2 and 4 bytes. */
+	static const char want[12] = {21, 20, 9, 24, 23, 22, 1, 0, 5, 4, 3, 2};
+	CHECK(!memcmp(out, want, 12));
+	weft_data_type_unref(t);
+}
+
 static void test_overflow(void)
 {
 	const struct weft_type *d = &weft_data_type_elem[WEFT_B_F64], *a;
@@ -409,6 +436,7 @@ int main(int argc, char **argv)
 {
 	seed = test_seed(argc, argv);
 	test_forms();
+	test_signed();
 	test_overflow();
 	test_darray();
 	test_random();

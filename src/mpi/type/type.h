@@ -27,6 +27,8 @@ struct weft_mpi_type {
 
 /* The element (data/basic.h) that a predefined datatype has, unless redefined; NONE: we have none. */
 unsigned weft_mpi_type_usual(MPI_Datatype type);
+/* A predefined datatype that stands for a basic element: towards the program's functions, as contents of a datatype. */
+MPI_Datatype weft_mpi_type_of_basic(enum weft_basic b);
 /* From now on a predefined datatype is of that element, NONE: not supported.  Not while it is in use. */
 void weft_mpi_type_redefine(MPI_Datatype type, unsigned elem);
 

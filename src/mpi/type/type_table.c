@@ -147,6 +147,36 @@ unsigned weft_mpi_type_usual(MPI_Datatype type)
 	return rows[row_of(type)].elem;
 }
 
+MPI_Datatype weft_mpi_type_of_basic(enum weft_basic b)
+{
+	static const MPI_Datatype handle[WEFT_BASIC_COUNT] = {[WEFT_B_BYTE] = MPI_BYTE,
+							      [WEFT_B_CHAR] = MPI_CHAR,
+							      [WEFT_B_WCHAR] = MPI_WCHAR,
+							      [WEFT_B_I8] = MPI_INT8_T,
+							      [WEFT_B_I16] = MPI_SHORT,
+							      [WEFT_B_I32] = MPI_INT,
+							      [WEFT_B_I64] = MPI_INT64_T,
+							      [WEFT_B_LONG] = MPI_LONG,
+							      [WEFT_B_U8] = MPI_UNSIGNED_CHAR,
+							      [WEFT_B_U16] = MPI_UNSIGNED_SHORT,
+							      [WEFT_B_U32] = MPI_UNSIGNED,
+							      [WEFT_B_U64] = MPI_UINT64_T,
+							      [WEFT_B_ULONG] = MPI_UNSIGNED_LONG,
+							      [WEFT_B_F32] = MPI_FLOAT,
+							      [WEFT_B_F64] = MPI_DOUBLE,
+							      [WEFT_B_F80] = MPI_LONG_DOUBLE,
+							      [WEFT_B_C32] = MPI_C_FLOAT_COMPLEX,
+							      [WEFT_B_C64] = MPI_C_DOUBLE_COMPLEX,
+							      [WEFT_B_C80] =
+								      MPI_C_LONG_DOUBLE_COMPLEX,
+							      [WEFT_B_BOOL] = MPI_C_BOOL,
+							      [WEFT_B_L8] = MPI_INT8_T,
+							      [WEFT_B_L16] = MPI_SHORT,
+							      [WEFT_B_L32] = MPI_INT,
+							      [WEFT_B_L64] = MPI_INT64_T};
+	return handle[b];
+}
+
 void weft_mpi_type_redefine(MPI_Datatype type, unsigned elem)
 {
 	size_t i = row_of(type);
