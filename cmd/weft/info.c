@@ -33,6 +33,21 @@ static void *open_library(void)
 	return library;
 }
 
+/* Where mpifort keeps the modules that it compiles; it knows itself. */
+static void info_fortran(void)
+{
+	char prefix[4096], command[4200], line[4096];
+	if (!weft_cmd_prefix(prefix, sizeof(prefix)) || strchr(prefix, '\''))
+		return;
+	snprintf(command, sizeof(command), "'%s/bin/mpifort' -showme:cache 2>/dev/null", prefix);
+	FILE *answer = popen(command, "r");
+	if (!answer)
+		return;
+	if (fgets(line, sizeof(line), answer) && line[0] == '/')
+		printf("mpifort's modules, one folder for each compiler: %s", line);
+	pclose(answer);
+}
+
 /* Which functions answer MPI_ERR_UNSUPPORTED_OPERATION. */
 static int info_mpi(void)
 {
@@ -145,6 +160,7 @@ int weft_cmd_info(int argc, char **argv)
 	weft_rt_describe(stdout);
 	if (!err)
 		weft_rt_stop();
+	info_fortran();
 	printf("\nsettings, each the environment variable WEFT_ and its name in upper case:\n\n");
 	return info_settings() || err ? 1 : 0;
 }
