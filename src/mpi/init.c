@@ -22,6 +22,7 @@
 #include "mpi/comm/comm_int.h"
 #include "mpi/errhandler.h"
 #include "mpi/file/mpi_file.h"
+#include "mpi/lang.h"
 #include "mpi/error.h"
 #include "mpi/comm/group.h"
 #include "mpi/info.h"
@@ -130,6 +131,7 @@ static void process_exits(void)
 static void library_start_locked(void)
 {
 	weft_assert_held(weft_mutex, &life);
+	weft_mpi_lang_start();
 	int err = start_layers(&job);
 
 	if (!err)

@@ -12,6 +12,19 @@ static _Thread_local struct {
 	MPI_Aint number;
 } here;
 
+static void (*at_start)(void);
+
+void weft_lang_at_start(void (*fn)(void))
+{
+	at_start = fn;
+}
+
+void weft_mpi_lang_start(void)
+{
+	if (at_start)
+		at_start();
+}
+
 void weft_lang_next(const struct weft_lang *lang, const void *mark)
 {
 	here.lang = lang;

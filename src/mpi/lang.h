@@ -45,6 +45,11 @@ WEFT_LANG_API void weft_lang_next(const struct weft_lang *lang, const void *mark
 /* After MPI_X_get_attr has returned `value` in this thread: the attribute as a number. */
 WEFT_LANG_API MPI_Aint weft_lang_attr(const void *value);
 
+/* fn is called once, before MPI starts for the first time, in whichever language; set before main(). */
+WEFT_LANG_API void weft_lang_at_start(void (*fn)(void));
+
+/* Calls what weft_lang_at_start was given. */
+void weft_mpi_lang_start(void);
 /* The announcement for mark, taken back; NULL: there is none, it is C. */
 const struct weft_lang *weft_mpi_lang_take(const void *mark);
 /* Says what weft_lang_attr shall return for value. */

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/lang.h"
+
 int weft_f_wide;
 int weft_f_true_value = 1;
 
@@ -66,6 +68,9 @@ __attribute__((constructor)) static void read_facts(void)
 	size_double = READ(dble, 8);
 	weft_f_true_value = READ(true, 3) - 2;
 	weft_f_wide = size_integer == 8;
+	/* A main program in C starts MPI by itself. */
+	if (weft_f_int_is_)
+		weft_lang_at_start(weft_f_facts_tell);
 }
 
 static int tell_sizes(void)

@@ -14,7 +14,7 @@ extern int weft_f_wide;
 /* .TRUE. */
 extern int weft_f_true_value;
 
-/* Tells the library under MPI what is known; at the first start of MPI from Fortran. */
+/* Tells the library under MPI what is known; at the first start of MPI. */
 void weft_f_facts_tell(void);
 
 #pragma GCC visibility push(default)
