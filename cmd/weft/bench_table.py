@@ -123,6 +123,8 @@ BENCHES = {
                       peers=(), bars=True),
     "session": Bench("calls/session", "what does a session cost after the first, and does it leave anything behind?",
                      "us; KiB that the process grows by", links=("shm",), at=(1, 2), quick_at=(2,), peers=("mpich",), bars=True),
+    "fortran": Bench("calls/fortran", "what does a call by mpi_f08 or mpif.h cost beyond the same in C?",
+                     "ns per call that goes nowhere; us, half of there and back", links=("shm",), ranks=False, peers=(), bars=True),
     "part": Bench("part/part", "what do partitioned messages cost, and do they hide behind the computation?",
                   "ns per MPI_Pready, millions of partitions per second, us to the end", ranks=False,
                   peers=("mpich",), log=True, bars=True),

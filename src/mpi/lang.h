@@ -48,6 +48,12 @@ WEFT_LANG_API MPI_Aint weft_lang_attr(const void *value);
 /* fn is called once, before MPI starts for the first time, in whichever language; set before main(). */
 WEFT_LANG_API void weft_lang_at_start(void (*fn)(void));
 
+/* Raises an error that no function of MPI saw, as function `routine` would: on the object if the handle is one, else on
+ * MPI_COMM_SELF.  Returns the code. */
+enum weft_lang_object { WEFT_LANG_NOTHING, WEFT_LANG_COMM, WEFT_LANG_WIN, WEFT_LANG_FILE };
+WEFT_LANG_API int weft_lang_raise(int code, const char *reason, enum weft_lang_object kind,
+				  int handle, const char *routine);
+
 /* Calls what weft_lang_at_start was given. */
 void weft_mpi_lang_start(void);
 /* The announcement for mark, taken back; NULL: there is none, it is C. */

@@ -105,49 +105,55 @@ def triples(p):
     return {b: (c, d) for b, c, d in TRIPLES if p.arg(b) and p.arg(c) and p.arg(d)}
 
 
+def raised_on(p):
+    """Arguments for what raises an error of the binding's own: the kind of object, its handle, the routine."""
+    kinds = {"COMMUNICATOR": "COMM", "WINDOW": "WIN", "FILE": "FILE"}
+    for a in p.args:
+        if a.kind in kinds and a.input and not a.array:
+            return f'WEFT_LANG_{kinds[a.kind]}, {a.name}, "{p.name}"'
+    return f'WEFT_LANG_NOTHING, NULL, "{p.name}"'
+
+
+def descriptor_call(p, name, replaced, ierror):
+    args = [replaced.get(a.name, f"{a.name}->base" if a.what in ("buffer", "string") and a.kind != "C_BUFFER" else a.name) for a in p.args]
+    args += [ierror] if p.has_ierror else []
+    args += [f"{a.name}->elem" for a in p.args if a.what == "string"]
+    return f"WEFT_F_NAMED({name})({', '.join(args)});"
+
+
 def descriptor_body(p, large):
+    """What is contiguous goes on as addresses, in the same call; the rest is slower."""
     name = p.lower + ("_c" if large else "")
     typed = triples(p)
-    replaced = {}
-    copied = []
-    lines, opens, closes = [], [], []
-    for a in p.args:
-        if a.kind not in ("BUFFER", "LOGICAL_VOID"):
-            continue
-        b = a.name
-        if b in typed:
-            count, datatype = typed[b]
-            wide = "true" if large and p.arg(count).poly or p.arg(count).what == "wide" else "false"
-            lines.append(f"\tstruct weft_f_typed {b}_t;")
-            opens.append(f"weft_f_typed_open(&{b}_t, {b}, {count}, {datatype}, {wide}, "
-                         f"{'true' if p.name in SPACED else 'false'})")
-            closes.append(f"\tweft_f_typed_close(&{b}_t);")
-            replaced.update({b: f"{b}_t.buf", count: f"(void *)(uintptr_t){b}_t.count", datatype: f"(void *)(uintptr_t){b}_t.datatype"})
-        elif ADDRESS.match(p.name):
-            replaced[b] = f"{b}->base"
-        else:
-            copied.append(a)
-            replaced[b] = b + "_c"
-    parts = [("const weft_f_section *" if a.name in replaced and a.kind in ("BUFFER", "LOGICAL_VOID") or a.what == "string"
-              else "void *") + a.name for a in p.args]
-    out = [f"void WEFT_F_NAMED({name}_f08ts)({', '.join(parts + (['void *ierror'] if p.has_ierror else []))})", "{"] + lines
-    if p.has_ierror:
-        out.append("\tint64_t code = 0;")
+    buffers = [a for a in p.args if a.kind in ("BUFFER", "LOGICAL_VOID")]
+    parts = [("const weft_f_section *" if a in buffers or a.what == "string" else "void *") + a.name for a in p.args]
+    out = [f"void WEFT_F_NAMED({name}_f08ts)({', '.join(parts + (['void *ierror'] if p.has_ierror else []))})", "{"]
+    fast = descriptor_call(p, name, {}, "ierror")
+    if ADDRESS.match(p.name):
+        return out + ["\t" + fast, "}"]
+    out += [f"\tif ({' && '.join(f'weft_f_contiguous({a.name})' for a in buffers)}) {{", "\t\t" + fast, "\t\treturn;", "\t}",
+            "\tint64_t code = 0;"]
+    replaced, closes, copied = {}, [], [a for a in buffers if a.name not in typed]
+    if typed:
+        out.append("\tint bad = 0;")
+    for b in typed:
+        count, datatype = typed[b]
+        wide = "true" if large and p.arg(count).poly or p.arg(count).what == "wide" else "false"
+        spaced = "true" if p.name in SPACED else "false"
+        out += [f"\tstruct weft_f_typed {b}_t = {{.made = MPI_DATATYPE_NULL}};", "\tif (!bad)",
+                f"\t\tbad = weft_f_typed_open(&{b}_t, {b}, {count}, {datatype}, {wide}, {spaced});"]
+        closes.append(f"\tweft_f_typed_close(&{b}_t);")
+        replaced.update({b: f"{b}_t.buf", count: f"(void *)(uintptr_t){b}_t.count", datatype: f"(void *)(uintptr_t){b}_t.datatype"})
     if copied:
         out.append("\tstruct weft_f_copies copies = {NULL, NULL, 0};")
         out += [f"\tvoid *{a.name}_c = weft_f_copy(&copies, {a.name}, {'true' if a.output else 'false'});" for a in copied]
-        out += ["\tif (copies.error) {", "\t\tweft_f_error_out(ierror, weft_f_copies_fail(&copies));", "\t\treturn;", "\t}"]
-    args = [replaced.get(a.name, f"{a.name}->base" if a.what == "string" else a.name) for a in p.args]
-    args += ["(void *)&code"] if p.has_ierror else []
-    args += [f"{a.name}->elem" for a in p.args if a.what == "string"]
-    call = f"WEFT_F_NAMED({name})({', '.join(args)});"
-    # What was not opened is empty for close.
-    for b in typed:
-        out.append(f"\t{b}_t.made = MPI_DATATYPE_NULL;\n\t{b}_t.error = 0;")
-    if opens:
-        out += [f"\tif ({' && '.join(opens)})", f"\t\t{call}", "\telse", "\t\tcode = " + " + ".join(f"{b}_t.error" for b in typed) + ";"]
+        replaced.update({a.name: a.name + "_c" for a in copied})
+        out += ["\tif (copies.error) {", f"\t\tweft_f_error_out(ierror, weft_f_copies_fail(&copies, {raised_on(p)}));", "\t\treturn;", "\t}"]
+    call = descriptor_call(p, name, replaced, "(void *)&code")
+    if typed:
+        out += ["\tif (bad)", f"\t\tcode = weft_f_raise(bad, {raised_on(p)});", "\telse", "\t\t" + call]
     else:
-        out.append(f"\t{call}")
+        out.append("\t" + call)
     out += closes
     if copied:
         keeps = "request" if REQUEST.match(p.name) and p.arg("request") else "NULL"

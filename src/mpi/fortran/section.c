@@ -13,37 +13,76 @@ struct weft_f_copy {
 	weft_f_section s; /* and its dimensions */
 };
 
-int weft_f_raise(int code)
+static const char *reason_of(int code)
 {
-	PMPI_Comm_call_errhandler(MPI_COMM_SELF, code);
-	return code;
+	switch (code) {
+	case MPI_ERR_COUNT:
+		return "the array section holds less than the count says";
+	case MPI_ERR_BUFFER:
+		return "a section of partitions has one dimension and elements of the datatype's "
+		       "extent";
+	default:
+		return "no memory for an array section";
+	}
+}
+
+int weft_f_raise(int code, enum weft_lang_object kind, const void *handle, const char *routine)
+{
+	int number = handle ? (int)weft_f_value(handle, weft_f_wide) : 0;
+	return weft_lang_raise(code, reason_of(code), kind, number, routine);
+}
+
+bool weft_f_contiguous_all(const weft_f_section *s)
+{
+	ptrdiff_t next = (ptrdiff_t)s->elem;
+	for (int d = 0; d < s->rank; d++) {
+		/* The last extent of an assumed-size array is -1. */
+		if (s->dim[d].extent == -1)
+			return true;
+		if (s->dim[d].extent != 1 && s->dim[d].stride != next)
+			return s->dim[d].extent == 0;
+		next *= s->dim[d].extent;
+	}
+	return true;
+}
+
+void weft_f_error_out(void *ierror, int64_t code)
+{
+	if (!ierror)
+		return;
+	if (weft_f_wide)
+		*(int64_t *)ierror = (int32_t)code;
+	else
+		*(int32_t *)ierror = (int32_t)code;
 }
 
 /* ---- typed ---------------------------------------------------------------------------------- */
 
-void weft_f_typed_make(struct weft_f_typed *t, const weft_f_section *s, bool wide_count,
-		       bool spaced)
+int weft_f_typed_open(struct weft_f_typed *t, const weft_f_section *s, const void *count,
+		      const void *datatype, bool wide_count, bool spaced)
 {
-	int64_t count = weft_f_value(t->count, wide_count || weft_f_wide);
-	MPI_Datatype type = PMPI_Type_fromint((int)weft_f_value(t->datatype, weft_f_wide));
+	*t = (struct weft_f_typed){
+		.count = count, .datatype = datatype, .buf = s->base, .made = MPI_DATATYPE_NULL};
+	if (weft_f_contiguous(s))
+		return MPI_SUCCESS;
+	int64_t n = weft_f_value(count, wide_count || weft_f_wide);
+	MPI_Datatype type = PMPI_Type_fromint((int)weft_f_value(datatype, weft_f_wide));
 	int err = spaced ? weft_lang_section_spaced(s, type, &t->made)
-			 : weft_lang_section_type(s, count, type, &t->made);
-	if (err) {
-		t->error = weft_f_raise(err);
-		return;
-	}
-	if (t->made == MPI_DATATYPE_NULL)
-		return;
+			 : weft_lang_section_type(s, n, type, &t->made);
+	if (err || t->made == MPI_DATATYPE_NULL)
+		return err;
 	t->one = 1;
 	t->handle = PMPI_Type_toint(t->made);
 	if (!spaced)
 		t->count = &t->one;
 	t->datatype = &t->handle;
+	return MPI_SUCCESS;
 }
 
-void weft_f_typed_free(struct weft_f_typed *t)
+void weft_f_typed_close(struct weft_f_typed *t)
 {
-	PMPI_Type_free(&t->made);
+	if (t->made != MPI_DATATYPE_NULL)
+		PMPI_Type_free(&t->made);
 }
 
 /* ---- copied --------------------------------------------------------------------------------- */
@@ -105,8 +144,10 @@ static void copies_gone(void *arg)
 
 static const struct weft_lang_hook copies_hook = {copies_start, copies_over, copies_gone};
 
-void *weft_f_copy_make(struct weft_f_copies *k, const weft_f_section *s, bool out)
+void *weft_f_copy(struct weft_f_copies *k, const weft_f_section *s, bool out)
 {
+	if (weft_f_contiguous(s))
+		return s->base;
 	size_t bytes = s->elem * weft_lang_section_elements(s), dims = s->rank * sizeof s->dim[0];
 	size_t head = (sizeof(struct weft_f_copy) + dims + 63) & ~(size_t)63;
 	struct weft_f_copy *c = bytes <= SIZE_MAX - head - 64 ? malloc(head + bytes) : NULL;
@@ -127,17 +168,20 @@ void *weft_f_copy_make(struct weft_f_copies *k, const weft_f_section *s, bool ou
 	return c->memory;
 }
 
-int weft_f_copies_fail(struct weft_f_copies *k)
+int weft_f_copies_fail(struct weft_f_copies *k, enum weft_lang_object kind, const void *handle,
+		       const char *routine)
 {
 	weft_lang_hook_drop(k->hook);
 	copies_free(k->first);
 	k->first = NULL;
-	return weft_f_raise(MPI_ERR_NO_MEM);
+	return weft_f_raise(MPI_ERR_NO_MEM, kind, handle, routine);
 }
 
-void weft_f_copies_finish(struct weft_f_copies *k, const void *request, int64_t code)
+void weft_f_copies_end(struct weft_f_copies *k, const void *request, int64_t code)
 {
 	struct weft_f_copy *first = k->first;
+	if (!first)
+		return;
 	k->first = NULL;
 	if (request && !(int32_t)code) {
 		MPI_Request r = PMPI_Request_fromint((int)weft_f_value(request, weft_f_wide));

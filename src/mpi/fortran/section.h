@@ -22,18 +22,14 @@
 
 typedef struct weft_lang_section weft_f_section;
 
+/* Of any rank. */
+bool weft_f_contiguous_all(const weft_f_section *s);
+
+/* Scalars and simple arrays are answered in line: hundreds of entry points ask. */
 static inline bool weft_f_contiguous(const weft_f_section *s)
 {
-	ptrdiff_t next = (ptrdiff_t)s->elem;
-	for (int d = 0; d < s->rank; d++) {
-		/* The last extent of an assumed-size array is -1. */
-		if (s->dim[d].extent == -1)
-			return true;
-		if (s->dim[d].extent != 1 && s->dim[d].stride != next)
-			return s->dim[d].extent == 0;
-		next *= s->dim[d].extent;
-	}
-	return true;
+	return !s->rank || (s->rank == 1 && s->dim[0].stride == (ptrdiff_t)s->elem) ||
+	       weft_f_contiguous_all(s);
 }
 
 static inline int64_t weft_f_value(const void *integer, bool eight)
@@ -42,18 +38,10 @@ static inline int64_t weft_f_value(const void *integer, bool eight)
 }
 
 /* ierror is optional. */
-static inline void weft_f_error_out(void *ierror, int64_t code)
-{
-	if (!ierror)
-		return;
-	if (weft_f_wide)
-		*(int64_t *)ierror = (int32_t)code;
-	else
-		*(int32_t *)ierror = (int32_t)code;
-}
+void weft_f_error_out(void *ierror, int64_t code);
 
-/* Raises an error of class `code` that no C function sees; returns it. */
-int weft_f_raise(int code);
+/* Raises an error of class `code` that no C function sees, on the object whose INTEGER `handle` is; returns it. */
+int weft_f_raise(int code, enum weft_lang_object kind, const void *handle, const char *routine);
 
 /* ---- typed ---------------------------------------------------------------------------------- */
 
@@ -62,33 +50,12 @@ struct weft_f_typed {
 	void *buf;
 	int64_t one, handle;
 	MPI_Datatype made; /* or MPI_DATATYPE_NULL */
-	int error;
 };
 
-void weft_f_typed_make(struct weft_f_typed *t, const weft_f_section *s, bool wide_count,
-		       bool spaced);
-void weft_f_typed_free(struct weft_f_typed *t);
-
-/* wide_count: the count has 8 bytes whatever an INTEGER has.  False: raised, t->error says what. */
-static inline bool weft_f_typed_open(struct weft_f_typed *t, const weft_f_section *s,
-				     const void *count, const void *datatype, bool wide_count,
-				     bool spaced)
-{
-	t->buf = s->base;
-	t->count = count;
-	t->datatype = datatype;
-	t->made = MPI_DATATYPE_NULL;
-	t->error = MPI_SUCCESS;
-	if (__builtin_expect(!weft_f_contiguous(s), 0))
-		weft_f_typed_make(t, s, wide_count, spaced);
-	return !t->error;
-}
-
-static inline void weft_f_typed_close(struct weft_f_typed *t)
-{
-	if (__builtin_expect(t->made != MPI_DATATYPE_NULL, 0))
-		weft_f_typed_free(t);
-}
+/* wide_count: the count has 8 bytes whatever an INTEGER has.  Returns the class of the error that is to be raised. */
+int weft_f_typed_open(struct weft_f_typed *t, const weft_f_section *s, const void *count,
+		      const void *datatype, bool wide_count, bool spaced);
+void weft_f_typed_close(struct weft_f_typed *t);
 
 /* ---- copied --------------------------------------------------------------------------------- */
 
@@ -99,22 +66,12 @@ struct weft_f_copies {
 };
 
 /* The elements side by side; where they come back, `out`, they do so as the call or its request ends. */
-void *weft_f_copy_make(struct weft_f_copies *c, const weft_f_section *s, bool out);
-
-static inline void *weft_f_copy(struct weft_f_copies *c, const weft_f_section *s, bool out)
-{
-	return __builtin_expect(weft_f_contiguous(s), 1) ? s->base : weft_f_copy_make(c, s, out);
-}
+void *weft_f_copy(struct weft_f_copies *c, const weft_f_section *s, bool out);
 
 /* The call is over; request: NULL, or the INTEGER that keeps the copies. */
-void weft_f_copies_finish(struct weft_f_copies *c, const void *request, int64_t code);
+void weft_f_copies_end(struct weft_f_copies *c, const void *request, int64_t code);
 /* Raises the lack of memory. */
-int weft_f_copies_fail(struct weft_f_copies *c);
-
-static inline void weft_f_copies_end(struct weft_f_copies *c, const void *request, int64_t code)
-{
-	if (__builtin_expect(c->first != NULL, 0))
-		weft_f_copies_finish(c, request, code);
-}
+int weft_f_copies_fail(struct weft_f_copies *c, enum weft_lang_object kind, const void *handle,
+		       const char *routine);
 
 #endif
