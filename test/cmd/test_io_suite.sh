@@ -48,7 +48,7 @@ for said in 'romio simple .* ok ' 'romio noncontig .* ok ' 'romio aggregation1 .
 done
 suite "$work/ior" --links shm --ranks 2 --only 'collective|posix'
 code=$?
-[ $code -eq 1 ] && grep -q '^7 passed, 1 failed' "$work/out" && grep -q '^ior collective reordered .*incorrect data' "$work/out" ||
+[ $code -eq 1 ] && grep -q '^8 passed, 1 failed' "$work/out" && grep -q '^ior collective reordered .*incorrect data' "$work/out" ||
 	fail "suite-io with ior: exit code $code, says: $(cat "$work/out")"
 [ -z "$(ls "$work/files")" ] || fail "suite-io leaves files: $(ls "$work/files")"
 suite "$work/files"
