@@ -17,6 +17,8 @@
 #define MAP_RANGE_NS 20
 #define MAP_KIB_NS 60
 #define MAP_PAGE_NS 2000
+/* From here on a file system counts as slow. */
+#define SLOW_NS 10000
 /* Requests of one member that are under way together where each waits for the file system. */
 #define AT_ONCE 4
 /* Ranges of a read that lie close are read together, some 64 KiB by one request (op.c). */
@@ -89,6 +91,11 @@ void weft_file_strategy_learn_map(struct weft_file_ratio *r, uint64_t map_ns, ui
 	ratio_learn(r, map_ns, took_ns);
 }
 
+uint64_t weft_file_strategy_domain(uint64_t call_ns, bool write)
+{
+	return call_ns < SLOW_NS ? 4096 : write ? 1 << 20 : 256 << 10;
+}
+
 enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *f, uint64_t cost[2])
 {
 	cost[0] = cost[1] = 0;
@@ -97,7 +104,9 @@ enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *
 		return WEFT_FILE_STRAIGHT;
 	if (!f->write && f->span / SIEVE + 1 < requests)
 		requests = f->span / SIEVE + 1;
-	if (f->call_ns > 10000)
+	uint64_t most = f->span / weft_file_strategy_domain(f->call_ns, f->write) + 1;
+	aggregators = aggregators < most ? aggregators : most;
+	if (f->call_ns > SLOW_NS)
 		requests = requests / AT_ONCE + 1;
 	uint64_t straight = requests * f->call_ns;
 	if (!f->write && requests != f->most_ranges) /* holes are read too, and data copied out */

@@ -62,6 +62,9 @@ bool weft_file_strategy_apart(struct weft_file_ratio *r, uint64_t map_ns, uint64
 			      uint64_t ranges);
 /* Such a part was to take map_ns, and took took_ns. */
 void weft_file_strategy_learn_map(struct weft_file_ratio *r, uint64_t map_ns, uint64_t took_ns);
+/* At least so much of the file for each aggregator that takes part: where a request takes long, a second one for less costs more than
+ * the copying that it takes over.  The kernel lets one write of a file through at a time, reads together. */
+uint64_t weft_file_strategy_domain(uint64_t call_ns, bool write);
 /* What a request costs on a file system of that name, before any was measured. */
 uint64_t weft_file_strategy_call_ns(const char *fs_name);
 

@@ -542,6 +542,7 @@ static void learn_facts(struct weft_file_all *a, struct weft_file_facts *f, bool
 		f->map_ns = 0;
 	f->span = a->hi > a->lo ? a->hi - a->lo : 0;
 	f->window = a->window = window;
+	a->domain_min = weft_file_strategy_domain(f->call_ns, f->write);
 }
 
 /* Each member has heard of all others. */

@@ -125,7 +125,7 @@ struct weft_file_all {
 	bool apart; /* the own part goes by mapped pages, whatever the others do */
 	uint64_t map_ns;
 	struct weft_completion turn; /* it is over, or the caller's turn */
-	uint64_t lo, hi, domain, window;
+	uint64_t lo, hi, domain, domain_min, window;
 	unsigned rounds;
 	char *wire;           /* the own view */
 	_Atomic int x_left;   /* views, or lanes, under way */

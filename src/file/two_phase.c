@@ -645,6 +645,9 @@ static void cut_domains(struct weft_file_all *a)
 	uint64_t n = (uint64_t)a->team->aggregators;
 	a->lo -= a->lo % block;
 	a->domain = ((a->hi - a->lo + n - 1) / n + block - 1) / block * block;
+	/* Then the last aggregators have nothing. */
+	if (a->domain < a->domain_min)
+		a->domain = a->domain_min;
 	/* Small enough that exchange and file work at the same time. */
 	uint64_t share = (a->domain / 4 + block - 1) / block * block;
 	if (share < 256 << 10)

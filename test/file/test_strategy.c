@@ -90,6 +90,38 @@ static void learns_map(void)
 	CHECK(weft_file_strategy_map_ns(ranges, bytes, 2 * bytes) > 2 * ns);
 }
 
+/* Two phases over that many bytes, by so many aggregators. */
+static uint64_t by_aggregators(int aggregators, uint64_t bytes, uint64_t call_ns, bool write)
+{
+	struct weft_file_facts f = {.members = 4,
+				    .aggregators = aggregators,
+				    .write = write,
+				    .bytes = bytes,
+				    .most_bytes = bytes / 4,
+				    .span = bytes,
+				    .most_ranges = bytes / 64,
+				    .ranges = bytes / 16,
+				    .window = 16 * MIB,
+				    .call_ns = call_ns};
+	uint64_t cost[2];
+	(void)weft_file_strategy_choose(&f, cost); /* what it would be */
+	return cost[WEFT_FILE_TWO_PHASE];
+}
+
+/* Where a request takes long, little data is one aggregator's. */
+static void few_take_part(void)
+{
+	for (int write = 0; write < 2; write++) {
+		CHECK_EQ(by_aggregators(4, 64 * KIB, 50000, write),
+			 by_aggregators(1, 64 * KIB, 50000, write));
+		CHECK(by_aggregators(4, 16 * MIB, 50000, write) <
+		      by_aggregators(1, 16 * MIB, 50000, write));
+		CHECK(by_aggregators(4, 64 * KIB, 1200, write) <
+		      by_aggregators(1, 64 * KIB, 1200, write));
+	}
+	CHECK(weft_file_strategy_domain(50000, true) > weft_file_strategy_domain(50000, false));
+}
+
 int main(void)
 {
 	uint64_t cost[2];
@@ -100,6 +132,7 @@ int main(void)
 	}
 	learns();
 	learns_map();
+	few_take_part();
 	CHECK(weft_file_strategy_call_ns("tmpfs") < weft_file_strategy_call_ns("nfs"));
 	return 0;
 }
