@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -141,6 +142,9 @@ int weft_file_open(const char *path, int flags, unsigned mode, struct weft_file 
 	}
 	f->readable = (flags & O_ACCMODE) != O_WRONLY;
 	f->writable = (flags & O_ACCMODE) != O_RDONLY;
+	struct rlimit most;
+	f->limit = getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur == RLIM_INFINITY ? UINT64_MAX
+										    : most.rlim_cur;
 	f->maps = weft_file_maps_make(f);
 	*f_p = f;
 	return 0;
@@ -185,6 +189,8 @@ int weft_file_size(const struct weft_file *f, uint64_t *bytes_p)
 int weft_file_resize(const struct weft_file *f, uint64_t bytes)
 {
 	int n;
+	if (bytes > f->limit)
+		return EFBIG;
 	do /* ends: a signal comes at most now and then */
 		n = ftruncate(f->fd, (off_t)bytes);
 	while (n && errno == EINTR);
@@ -196,6 +202,8 @@ int weft_file_preallocate(const struct weft_file *f, uint64_t bytes)
 	uint64_t size;
 	if (!bytes)
 		return 0;
+	if (bytes > f->limit)
+		return EFBIG;
 	int n;
 	do /* ends: a signal comes at most now and then */
 		n = fallocate(f->fd, 0, 0, (off_t)bytes);

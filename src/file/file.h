@@ -27,7 +27,8 @@ struct weft_file_system {
 
 struct weft_file {
 	int fd;
-	bool readable, writable;     /* I */
+	bool readable, writable; /* I */
+	uint64_t limit;          /* I: RLIMIT_FSIZE: to write from there on would raise SIGXFSZ */
 	struct weft_events *events;  /* where its requests go */
 	struct weft_events *calls;   /* where calls go that may wait, or NULL */
 	struct weft_file_maps *maps; /* I; NULL: not mapped */

@@ -48,6 +48,12 @@ static bool io_goes_on(struct weft_file_io *io, int64_t n)
 	return n && io->done < io->bytes;
 }
 
+/* The kernel writes up to the limit on the length of files, and raises a signal only where nothing fits before it. */
+static bool is_beyond(const struct weft_file_io *io)
+{
+	return io->write && io->at + io->done >= io->file->limit;
+}
+
 static bool io_event(struct weft_event *ev);
 
 static void io_post(struct weft_file_io *io)
@@ -56,6 +62,11 @@ static void io_post(struct weft_file_io *io)
 	uint64_t at = io->at + io->done;
 	size_t left = io->bytes - io->done;
 	weft_err err;
+	if (weft_unlikely(is_beyond(io))) {
+		io->err = EFBIG;
+		io->fn(io);
+		return;
+	}
 	if (io->base)
 		err = io->write ? weft_event_post_write(es, &io->ev, io->file->fd,
 							(char *)io->base + io->done, left, at)
@@ -108,7 +119,9 @@ void weft_file_io_now(struct weft_file_io *io)
 		int fd = io->file->fd;
 		if (left > CALL_MAX)
 			left = CALL_MAX;
-		if (io->base)
+		if (weft_unlikely(is_beyond(io)))
+			n = -1, errno = EFBIG;
+		else if (io->base)
 			n = io->write ? pwrite(fd, base, left, at) : pread(fd, base, left, at);
 		else
 			n = io->write ? pwritev(fd, io->iov, (int)io->n_iov, at)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files on a bad day: no memory at a collective access, and a rank that is killed in one, or in open, set_view or close, at any
-moment: no hang, an error on each survivor, and no file left but the program's."""
+"""Files on a bad day: no memory, or none that may be locked, at a collective access, and a rank that is killed in one, or in open,
+set_view or close, at any moment: no hang, an error on each survivor, and no file left but the program's."""
 
 import os
 import random
+import resource
 import shutil
 import sys
 
@@ -28,6 +29,11 @@ for way in WAYS:
         print(result.out, end="")
 for name in os.listdir(folder):
     os.unlink(os.path.join(folder, name))
+
+# Memory that may not be locked: rings of io_uring do without.
+result = run([MPIEXEC, "-n", "2", os.path.join(BUILD, "test", "mpi", "mpi_file_random"), str(seed), "25", folder],
+             prepare=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0)))
+expect("random accesses without locked memory", result, 0)
 
 
 def killed(way, fabric, us, all_of_them, ranks, files):
