@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shm_memory.c - memory to share: sealed memfds without a name, with all pages there from the
- * start. */
+ * start, but in no page table before they are used: a program that ends soon uses few of them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct weft_shm_lacks weft_net_shm_lacks;
 
 static weft_err map(int fd, size_t bytes, void **map_p)
 {
-	void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (m == MAP_FAILED) {
 		weft_error("shm: cannot map %zu bytes: %s", bytes, strerror(errno));
 		return WEFT_ERR_NOMEM;
