@@ -10,7 +10,7 @@
 #include "base/membarrier.h"
 
 #define ACC_BLOCK 32768   /* bytes: the lock is held for some 10 us */
-#define SMALL 64          /* bytes that need no memory of the heap */
+#define SMALL 256         /* bytes that go through the stack */
 #define LOOKS_BEFORE 1000 /* at a lock, before its holder is looked for */
 #define CPU_BLOCK 4096    /* bytes: a member is inside for some 5 us */
 #define BULK_LEAST 512    /* elements: from here on a membarrier pays */
@@ -280,6 +280,26 @@ static void cpu_piece(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *pi
 	}
 }
 
+/* ---- scratch memory ------------------------------------------------------------------------- */
+
+/* Room for an operand and for what was there, 2 * ACC_BLOCK bytes: the window keeps one of them.  NULL: no memory. */
+static char *scratch_take(struct weft_rma_win *win)
+{
+	/* TAKEN <- GIVEN.  Carries nothing of worth: that its last user has done with it. */
+	char *kept = atomic_exchange_explicit(&win->x_scratch, NULL, memory_order_acquire);
+	return kept ? kept : aligned_alloc(16, 2 * ACC_BLOCK);
+}
+
+static void scratch_give(struct weft_rma_win *win, char *scratch)
+{
+	char *none = NULL;
+	/* GIVEN -> TAKEN.  Without it, the next user's bytes could come before our last look. */
+	if (scratch &&
+	    !atomic_compare_exchange_strong_explicit(&win->x_scratch, &none, scratch,
+						     memory_order_release, memory_order_relaxed))
+		free(scratch); /* another thread's is kept */
+}
+
 /* ---- in bulk: direct.h says why --------------------------------------------------------------- */
 
 /* Waits until no member is inside of the target, nor another thread of this one.  False: one does not come out. */
@@ -325,16 +345,18 @@ static void bulk_piece(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *p
 static bool in_bulk(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *piece, size_t at,
 		    size_t len)
 {
-	char *room = aligned_alloc(16, ACC_BLOCK);
+	const char *in = flat_at(a->from, a->from_at + at);
+	bool packs = a->from && !(in && fits_cpu(in, len, weft_rma_elem_bytes(a->red.elem)));
+	char *room = packs ? scratch_take(a->win) : NULL;
 	bool done = false;
-	if (!room)
+	if (packs && !room)
 		return false;
 	acc_lock(a->win, a->rank);
 	done = drained(a->win, a->rank);
 	if (done)
 		bulk_piece(a, fn, piece, at, len, room);
 	acc_unlock(a->win, a->rank);
-	free(room);
+	scratch_give(a->win, room);
 	return done;
 }
 
@@ -359,12 +381,19 @@ static void flat_piece(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *p
 static weft_err locked_block(const struct weft_rma_acc *a, weft_reduce_fn *fn, size_t at,
 			     size_t len, char *old, char *operand)
 {
-	weft_err err = weft_rma_memory_read(&a->there, at, old, len);
+	/* What was there does not matter to a REPLACE. */
+	bool reads = a->result || a->red.op != WEFT_OP_REPLACE;
+	weft_err err = reads ? weft_rma_memory_read(&a->there, at, old, len) : WEFT_OK;
 	if (!err && a->result)
 		weft_data_unpack(a->result, a->result_at + at, old, len);
 	if (err || a->red.op == WEFT_OP_NO_OP)
 		return err;
+	const char *in = flat_at(a->from, a->from_at + at);
+	if (a->red.op == WEFT_OP_REPLACE && in)
+		return weft_rma_memory_write(&a->there, at, in, len);
 	weft_data_pack(a->from, a->from_at + at, operand, len);
+	if (a->red.op == WEFT_OP_REPLACE)
+		return weft_rma_memory_write(&a->there, at, operand, len);
 	combine(fn, a->red.elem, operand, old, len);
 	return weft_rma_memory_write(&a->there, at, old, len);
 }
@@ -375,9 +404,10 @@ static weft_err by_lock(const struct weft_rma_acc *a, weft_reduce_fn *fn, size_t
 	alignas(16) char small[2 * SMALL];
 	size_t size = weft_rma_elem_bytes(a->red.elem);
 	size_t block = ACC_BLOCK / size * size;
-	char *heap = len > SMALL ? aligned_alloc(16, 2 * ACC_BLOCK) : NULL;
-	char *old = heap ? heap : small, *operand = heap ? heap + ACC_BLOCK : small + SMALL;
-	if (!heap && len > SMALL)
+	char *scratch = len > SMALL ? scratch_take(a->win) : NULL;
+	char *old = scratch ? scratch : small;
+	char *operand = scratch ? scratch + ACC_BLOCK : small + SMALL;
+	if (!scratch && len > SMALL)
 		block = SMALL / size * size; /* no memory: slower */
 	weft_err err = WEFT_OK;
 	for (size_t end = at + len; at < end && !err;) {
@@ -387,7 +417,7 @@ static weft_err by_lock(const struct weft_rma_acc *a, weft_reduce_fn *fn, size_t
 		acc_unlock(a->win, a->rank);
 		at += now;
 	}
-	free(heap);
+	scratch_give(a->win, scratch);
 	return err;
 }
 

@@ -358,6 +358,8 @@ void weft_rma_win_free(struct weft_rma_win *win)
 	free(win->target);
 	free(win->direct);
 	free(win->notes);
+	/* Relaxed: no access is under way. */
+	free(atomic_load_explicit(&win->x_scratch, memory_order_relaxed));
 	free(win->rank_of);
 	free(win);
 }

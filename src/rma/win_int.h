@@ -105,6 +105,7 @@ struct weft_rma_win {
 	uint64_t fences;            /* the caller's */
 	bool threads;               /* I: several of this process may access at once */
 	bool bulk;                  /* I: accumulates of many elements go by themselves (acc.c) */
+	_Atomic(char *) x_scratch;  /* acc.c: memory for accumulates, while none uses it */
 	struct weft_spin lock;
 	struct weft_rma_range *range;              /* L */
 	struct weft_rma_lock_request *locks;       /* L: in order */
