@@ -262,7 +262,7 @@ class Process:
             self.fetched.setdefault((who, a >> 32), [[], []])[0].append((a & 0xffffffff))
 
     def on_received(self, t, k, small, who, a, b):
-        if (who, a >> 32) in self.fetched:
+        if not small and (who, a >> 32) in self.fetched:
             self.fetched[who, a >> 32][1].append(t)
 
     def on_take(self, t, k, small, who, a, b):

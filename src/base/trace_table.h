@@ -64,8 +64,8 @@ WEFT_TRACE_EVENT(ARRIVE, "arrive", MESSAGE, "i=peer t=tag n=number b=bytes s=how
 		 "it has come, or its request to be fetched; small: how")
 WEFT_TRACE_EVENT(TAKE, "take", MESSAGE, "i=peer t=tag b=bytes",
 		 "a receive finds a message that came before it; a: tag << 32")
-WEFT_TRACE_EVENT(RECEIVED, "received", MESSAGE, "i=peer t=tag b=bytes",
-		 "a receive is over that was fetched, or that failed; a: tag << 32")
+WEFT_TRACE_EVENT(RECEIVED, "received", MESSAGE, "i=peer t=tag b=bytes s=how",
+		 "a receive is over; small: 0: it was fetched, or failed, else how; a: tag << 32")
 WEFT_TRACE_EVENT(POST, "post", MESSAGE, "i=peer t=tag b=room",
 		 "a receive is posted; id: the peer, NONE: any, a: tag << 32, b: its room")
 

@@ -45,6 +45,15 @@ void weft_comm_trace_judged(const struct weft_gate *g, const struct weft_wire *h
 	kept = false;
 }
 
+void weft_comm_trace_judged_whole(const struct weft_gate *g, const struct weft_wire *h, bool packed)
+{
+	bool received = !kept && h->kind == WEFT_WIRE_EAGER;
+	uint32_t id;
+	weft_comm_trace_judged(g, h, packed);
+	if (received)
+		weft_comm_trace_received(g->peer, h->tag, weft_comm_wire_eager_length(h, &id));
+}
+
 void weft_comm_trace_sent(const struct weft_core_req_send *s, const struct weft_req *r)
 {
 	weft_trace_put(WEFT_TRACE_SENT, r->status.err != WEFT_OK, (uint32_t)s->gate->peer,
@@ -54,6 +63,12 @@ void weft_comm_trace_sent(const struct weft_core_req_send *s, const struct weft_
 void weft_comm_trace_end(enum weft_trace_kind kind, int peer, int tag, uint64_t bytes)
 {
 	weft_trace_put(kind, 0, (uint32_t)peer, (uint64_t)(uint32_t)tag << 32, bytes);
+}
+
+void weft_comm_trace_received(int peer, int tag, uint64_t bytes)
+{
+	weft_trace_put(WEFT_TRACE_RECEIVED, EAGER, (uint32_t)peer, (uint64_t)(uint32_t)tag << 32,
+		       bytes);
 }
 
 void weft_comm_trace_self(struct weft_core *core, int tag, uint64_t bytes)

@@ -22,6 +22,11 @@ __attribute__((cold)) void weft_comm_trace_arrived(const struct weft_gate *g,
 __attribute__((cold)) void weft_comm_trace_unexpected(void);
 __attribute__((cold)) void weft_comm_trace_judged(const struct weft_gate *g,
 						  const struct weft_wire *h, bool packed);
+/* The same for a packet that came whole: what was expected has been received, too. */
+__attribute__((cold)) void weft_comm_trace_judged_whole(const struct weft_gate *g,
+							const struct weft_wire *h, bool packed);
+/* A receive is over whose data came with its envelope. */
+__attribute__((cold)) void weft_comm_trace_received(int peer, int tag, uint64_t bytes);
 __attribute__((cold)) void weft_comm_trace_end(enum weft_trace_kind kind, int peer, int tag,
 					       uint64_t bytes);
 

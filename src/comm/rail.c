@@ -75,7 +75,7 @@ static void on_packet_traced(void *arg, int peer, const void *head, const void *
 		weft_comm_trace_arrived(&rail->core->gate[peer], &h, false);
 	weft_comm_inbound_packet(arg, peer, head, payload, len);
 	if (message)
-		weft_comm_trace_judged(&rail->core->gate[peer], &h, false);
+		weft_comm_trace_judged_whole(&rail->core->gate[peer], &h, false);
 }
 
 static void on_run_traced(void *arg, int peer, const void *head, const void *payload, size_t len,

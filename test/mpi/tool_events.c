@@ -13,9 +13,10 @@
 static int rank, other;
 
 struct seen {
-	int events, wrong, deferred, freed;
+	_Atomic int events;
+	int wrong, deferred, freed;
 	MPI_Count dropped, last;
-	long long bytes;
+	_Atomic long long bytes;
 	int tag, peer;
 };
 
@@ -114,7 +115,20 @@ static void on_freed(MPI_T_event_registration r, MPI_T_cb_safety safety, void *d
 	s->freed++;
 }
 
-static MPI_T_event_registration listen_to(const char *name, MPI_T_cb_safety safety, struct seen *s)
+static void on_received(MPI_T_event_instance e, MPI_T_event_registration r, MPI_T_cb_safety safety,
+			void *data)
+{
+	struct seen *s = data;
+	MPI_Count bytes = -1;
+	(void)r;
+	(void)safety;
+	s->wrong += MPI_T_event_read(e, 2, &bytes) != MPI_SUCCESS || bytes < 0;
+	s->bytes += bytes;
+	s->events++;
+}
+
+static MPI_T_event_registration listen_with(MPI_T_event_cb_function *cb, const char *name,
+					    MPI_T_cb_safety safety, struct seen *s)
 {
 	int index;
 	MPI_T_event_registration r;
@@ -122,16 +136,19 @@ static MPI_T_event_registration listen_to(const char *name, MPI_T_cb_safety safe
 	CHECK_EQ(MPI_T_event_get_index(name, &index), MPI_SUCCESS);
 	CHECK_EQ(MPI_T_event_handle_alloc(index, NULL, MPI_INFO_NULL, &r), MPI_SUCCESS);
 	CHECK_EQ(MPI_T_event_set_dropped_handler(r, on_dropped), MPI_SUCCESS);
-	CHECK_EQ(
-		MPI_T_event_register_callback(r, (MPI_T_cb_safety)77, MPI_INFO_NULL, s, on_message),
-		MPI_T_ERR_INVALID);
-	CHECK_EQ(MPI_T_event_register_callback(r, safety, MPI_INFO_NULL, s, on_message),
-		 MPI_SUCCESS);
+	CHECK_EQ(MPI_T_event_register_callback(r, (MPI_T_cb_safety)77, MPI_INFO_NULL, s, cb),
+		 MPI_T_ERR_INVALID);
+	CHECK_EQ(MPI_T_event_register_callback(r, safety, MPI_INFO_NULL, s, cb), MPI_SUCCESS);
 	CHECK_EQ(MPI_T_event_handle_get_info(r, &info), MPI_SUCCESS);
 	CHECK_EQ(MPI_Info_free(&info), MPI_SUCCESS);
 	CHECK_EQ(MPI_T_event_callback_get_info(r, safety, &info), MPI_SUCCESS);
 	CHECK_EQ(MPI_Info_free(&info), MPI_SUCCESS);
 	return r;
+}
+
+static MPI_T_event_registration listen_to(const char *name, MPI_T_cb_safety safety, struct seen *s)
+{
+	return listen_with(on_message, name, safety, s);
 }
 
 static void stop(MPI_T_event_registration r, struct seen *s)
@@ -216,6 +233,54 @@ static void too_many(void)
 	stop(s, &sent);
 }
 
+/* Every receive ends with its event: posted before its message or after it, fetched, of this rank. */
+static void each_received(void)
+{
+	enum { EACH = 20, LARGE = 3000000 };
+	struct seen got = {0};
+	char *big = malloc(LARGE);
+	int x[3] = {1, 2, 3}, y[3];
+	MPI_Request q[EACH];
+	MPI_T_event_registration r =
+		listen_with(on_received, "weft_received", MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, &got);
+	memset(big, rank, LARGE);
+	MPI_Barrier(MPI_COMM_WORLD);
+	int before = got.events;
+	long long bytes = got.bytes;
+	if (rank == 1) {
+		for (int i = 0; i < EACH; i++)
+			MPI_Irecv(&big[4 * i], 1, MPI_INT, 0, 20, MPI_COMM_WORLD, &q[i]);
+		MPI_Send(x, 3, MPI_INT, 0, 21, MPI_COMM_WORLD);
+		MPI_Waitall(EACH, q, MPI_STATUSES_IGNORE);
+		CHECK(got.events >= before + EACH - 1); /* the last may be told just now */
+		MPI_Recv(y, 0, MPI_INT, 0, 23, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		for (int i = 0; i < EACH; i++)
+			MPI_Recv(y, 3, MPI_INT, 0, 22, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(big, LARGE, MPI_CHAR, 0, 24, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Send(x, 0, MPI_INT, 0, 25, MPI_COMM_WORLD);
+		MPI_Recv(y, 0, MPI_INT, 0, 26, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		CHECK(got.events >= before + 2 * EACH + 2);
+		CHECK(got.bytes >= bytes + EACH * 16 + LARGE);
+	} else {
+		MPI_Recv(y, 3, MPI_INT, 1, 21, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		for (int i = 0; i < EACH; i++)
+			MPI_Send(x, 1, MPI_INT, 1, 20, MPI_COMM_WORLD);
+		for (int i = 0; i < EACH; i++)
+			MPI_Send(x, 3, MPI_INT, 1, 22, MPI_COMM_WORLD);
+		MPI_Send(x, 0, MPI_INT, 1, 23, MPI_COMM_WORLD);
+		MPI_Send(big, LARGE, MPI_CHAR, 1, 24, MPI_COMM_WORLD);
+		MPI_Recv(y, 0, MPI_INT, 1, 25, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Send(x, 0, MPI_INT, 1, 26, MPI_COMM_WORLD);
+	}
+	before = got.events;
+	MPI_Sendrecv(x, 3, MPI_INT, 0, 27, y, 3, MPI_INT, 0, 27, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+	MPI_Send(x, 3, MPI_INT, 0, 27, MPI_COMM_SELF);
+	MPI_Recv(y, 3, MPI_INT, 0, 27, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+	CHECK(got.events >= before + 2);
+	free(big);
+	stop(r, &got);
+}
+
 /* A callback that frees its own handle: free_cb comes when it has returned. */
 static MPI_T_event_registration own;
 
@@ -269,6 +334,7 @@ int main(int argc, char **argv)
 		stop(s, &early);
 	in_place();
 	deferred();
+	each_received();
 	too_many();
 	freed_within();
 	struct seen last = {0};

@@ -64,3 +64,14 @@ void weft_comm_recv_finish(struct weft_req *r, weft_err err)
 				    r->status.bytes);
 	weft_comm_req_complete(r);
 }
+
+void weft_comm_recv_finish_eager(struct weft_req *r, weft_err err)
+{
+	if (weft_unlikely(err)) {
+		weft_comm_recv_finish(r, err);
+		return;
+	}
+	if (weft_trace_on())
+		weft_comm_trace_received(r->status.peer, r->status.tag, r->status.bytes);
+	weft_comm_req_complete(r);
+}

@@ -14,6 +14,8 @@ void weft_comm_recv_deliver_rare(struct weft_req *r, int peer, int tag, const vo
 				 size_t len);
 /* r is over; its status says what came, but for err. */
 void weft_comm_recv_finish(struct weft_req *r, weft_err err);
+/* The same where the data came with its envelope, as a stream. */
+void weft_comm_recv_finish_eager(struct weft_req *r, weft_err err);
 void weft_comm_buf_copy(const struct weft_buf *to, const struct weft_buf *from, size_t len);
 
 /* The data of r has come, all of it; r is over. */

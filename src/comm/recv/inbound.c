@@ -128,7 +128,7 @@ static void on_pack(struct weft_gate *g, const char *at, size_t len)
 		if (eager)
 			on_eager(g, &h, at + sizeof h, data);
 		if (traced)
-			weft_comm_trace_judged(g, &h, true);
+			weft_comm_trace_judged_whole(g, &h, true);
 		else if (h.kind == WEFT_WIRE_FIN)
 			weft_comm_large_fin(g, &h);
 		else if (placed)

@@ -21,12 +21,14 @@ static void take_local(struct weft_req *r, struct weft_msg *m)
 					 .tag = m->node.tag,
 					 .bytes = n,
 					 .err = n < m->length ? WEFT_ERR_TRUNC : WEFT_OK};
+	if (weft_trace_on())
+		weft_comm_trace_received(m->node.peer, m->node.tag, n);
 	weft_comm_msg_free(m);
 	weft_comm_req_complete(send);
 	weft_comm_req_complete(r);
 }
 
-static void take_eager(struct weft_req *r, struct weft_msg *m)
+static void take_eager(struct weft_req *r, struct weft_msg *m, bool traced)
 {
 	struct weft_core *core = m->core;
 	int peer = m->node.peer, tag = m->node.tag;
@@ -45,6 +47,8 @@ static void take_eager(struct weft_req *r, struct weft_msg *m)
 		return;
 	if (state == WEFT_MSG_READY) {
 		weft_count(WEFT_CNT_COPIES, 1);
+		if (weft_unlikely(traced))
+			weft_comm_trace_received(peer, tag, m->length);
 		weft_comm_recv_deliver(r, peer, tag, m->data, m->length);
 	} else {
 		r->status.bytes = 0;
@@ -55,12 +59,13 @@ static void take_eager(struct weft_req *r, struct weft_msg *m)
 
 void weft_comm_recv_message(struct weft_req *r, struct weft_msg *m)
 {
-	if (weft_trace_on())
+	bool traced = weft_trace_on();
+	if (weft_unlikely(traced))
 		weft_comm_trace_end(WEFT_TRACE_TAKE, m->node.peer, m->node.tag, m->length);
 	weft_comm_sign_check(r, m->node.peer, m->node.tag, m->length, m->sign);
 	switch ((enum weft_msg_kind)m->msg_kind) {
 	case WEFT_MSG_EAGER:
-		take_eager(r, m);
+		take_eager(r, m, traced);
 		break;
 	case WEFT_MSG_RTS: {
 		struct weft_gate *g = &m->core->gate[m->node.peer];

@@ -182,6 +182,8 @@ static void msg_complete(struct weft_msg *m, uintptr_t state)
 		return;
 	if (old != WEFT_MSG_DROPPED) {
 		struct weft_req *r = (struct weft_req *)old;
+		if (state == WEFT_MSG_READY && weft_trace_on())
+			weft_comm_trace_received(m->node.peer, m->node.tag, m->length);
 		if (state == WEFT_MSG_READY)
 			weft_comm_recv_deliver(r, m->node.peer, m->node.tag, m->data, m->length);
 		else
@@ -214,7 +216,7 @@ static void payload_end(struct weft_gate *g, weft_err err)
 	}
 	switch (what) {
 	case WEFT_RX_RECV:
-		weft_comm_recv_finish(r, err);
+		weft_comm_recv_finish_eager(r, err);
 		break;
 	case WEFT_RX_DATA:
 		/* On failure the request still has its id; peer_down ends it. */

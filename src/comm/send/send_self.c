@@ -66,6 +66,8 @@ weft_err weft_comm_send_self(struct weft_req *r, struct weft_ctx *ctx, int tag,
 						  .tag = tag,
 						  .bytes = n,
 						  .err = n < buf->bytes ? WEFT_ERR_TRUNC : WEFT_OK};
+		if (weft_trace_on())
+			weft_comm_trace_received(core->rank, tag, n);
 		weft_comm_req_complete(to);
 	} else if (!small) {
 		return self_send_later(r, ctx, tag, buf, sign);
