@@ -242,8 +242,10 @@ static void print_for(const struct weft_doctor_wait *w)
 		printf(" for the other members");
 		if (n->rank >= 0 && n->rank < n->size)
 			printf(", root %d", n->rank);
+	} else if (n->process >= 0) {
+		printf(" at rank %d", n->rank);
 	}
-	if (n->name && n->form != WEFT_WAIT_OTHER)
+	if (n->name)
 		printf(w->comm[0] ? ", on %s" : ", on an unnamed communicator", w->comm);
 	if (n->name && !w->comm[0])
 		printf(" (%u) of %d ranks", n->id, n->size);

@@ -43,6 +43,18 @@ static bool in_same(const struct weft_doctor_rank *r, const struct weft_doctor_w
 	return false;
 }
 
+/* Has r a thread in a later collective of that communicator?  Then it has done its part of this one. */
+static bool has_passed(const struct weft_doctor_rank *r, const struct weft_doctor_wait *w)
+{
+	for (int i = 0; i < r->waits; i++) {
+		const struct weft_wait_note *o = &r->wait[i].note;
+		if (o->form == WEFT_WAIT_ALL && o->id == w->note.id &&
+		    (int32_t)(o->collected - w->note.collected) > 0)
+			return true;
+	}
+	return false;
+}
+
 static bool stuck(struct weft_doctor_job *j, int rank)
 {
 	const struct weft_doctor_rank *r = weft_doctor_find(j, rank);
@@ -64,7 +76,7 @@ static int hopeless(struct weft_doctor_job *j, const struct weft_doctor_rank *r,
 		if (m == r->rank && w->note.form != WEFT_WAIT_ALL)
 			continue;
 		if (w->note.form == WEFT_WAIT_ALL) {
-			if (m != r->rank && o && o->stuck && !in_same(o, w))
+			if (m != r->rank && o && o->stuck && !in_same(o, w) && !has_passed(o, w))
 				return m;
 		} else if (!o || !o->stuck) {
 			return -1; /* a message of this one would do */

@@ -26,6 +26,8 @@ enum weft_wait_form {
 	WEFT_WAIT_SEND,     /* until `rank` takes it */
 	WEFT_WAIT_ALL,      /* all members */
 	WEFT_WAIT_REQUESTS, /* completed: any of the above; `tag` is their number */
+	WEFT_WAIT_FENCE,    /* completed: ALL, of a window's members */
+	WEFT_WAIT_WINDOW,   /* completed: OTHER, with the target if `rank` is one */
 };
 
 /* What is the same for every call of a function. */
@@ -38,7 +40,7 @@ struct weft_wait_call {
 /* The first part is filled in by each call: as few stores as can be. */
 struct weft_wait_note {
 	const struct weft_wait_call *call;
-	const void *object; /* the communicator's handle, or requests, `tag` of them */
+	const void *object; /* handle of the communicator or window, or requests, `tag` of them */
 	int rank, tag; /* of a message: rank in the communicator, -1: any; ALL: the root or -1 */
 	uint64_t since_ns; /* of the clock; 0: the rest is not there yet */
 	/* before a sleep */

@@ -34,9 +34,10 @@ finds() {
 }
 finds right 2
 finds right 3
-finds leaks 2 "MPI_Finalize: a communicator that MPI_Comm_dup made$line was not freed" \
+finds leaks 2 "MPI_Finalize: a communicator .left. that MPI_Comm_dup made$line was not freed" \
+	"MPI_Finalize: an operation that MPI_Op_create made$line was not freed" \
 	"MPI_Finalize: a datatype that MPI_Type_contiguous made$line was not freed" \
-	"MPI_Finalize: a request that MPI_Recv_init made$line was not completed or freed"
+	"MPI_Finalize: a request .from rank 0, tag 0, on MPI_COMM_WORLD. that MPI_Recv_init made$line was not completed or freed"
 finds overlap 2 "MPI_Irecv$line .rank [01], tag 2, on MPI_COMM_WORLD.: its buffer overlaps that of MPI_Irecv$line .rank [01], tag 1.*not completed"
 finds changed 2 "MPI_Isend$line .to rank 1, tag 9, on MPI_COMM_WORLD.: the data has changed before the send was completed"
 finds types 2 "MPI_Recv$line .tag 1, on types.: process 0 has sent 4 bytes of float, the receive means int32_t: both sides must name the same elements" \
@@ -60,9 +61,9 @@ finds blocks_types 3 "$on blocks .different datatypes.: $n 1, MPI_Gather$line, r
 finds blocks_amounts 3 "$on blocks .different amounts of data.: $n 1, MPI_Gatherv$line, rank 0 expects 8 bytes of int32_t of rank 1, which gives $whole" \
 	"$on blocks .different counts.: $n 2 rank [12] is in MPI_Reduce_scatter, 24 bytes$line, rank [01] in MPI_Reduce_scatter, 24 bytes$line" \
 	"$on both sides .different amounts of data.: $n 1, MPI_Bcast$line, rank [01] expects 4 bytes of int32_t of rank 0 of the other group, which gives 8 bytes of int32_t$line"
-left='MPI_Finalize: a communicator that MPI_Comm_dup made.* was not freed'
-finds operations 2 "collectives that do not match on operations .different operations.: in its collective number 1 rank [01] is in MPI_Allreduce, 4 bytes$line, rank [01] in MPI_Allreduce, 4 bytes$line" \
-	"collectives that do not match on operations .different datatypes.: in its collective number 2 rank [01] is in MPI_Allreduce_init, 4 bytes$line, rank [01] in MPI_Allreduce_init, 4 bytes$line" "$left"
+left='MPI_Finalize: a communicator .operations. that MPI_Comm_dup made.* was not freed'
+finds operations 2 "collectives that do not match on operations .different operations.: in its collective number 1 rank [01] is in MPI_Allreduce, MPI_(SUM|MAX), 4 bytes$line, rank [01] in MPI_Allreduce, MPI_(SUM|MAX), 4 bytes$line" \
+	"collectives that do not match on operations .different datatypes.: in its collective number 2 rank [01] is in MPI_Allreduce_init, 4 bytes of (int32_t|float)$line, rank [01] in MPI_Allreduce_init, 4 bytes of (int32_t|float)$line" "$left"
 finds window_right 2
 finds window_right 3
 finds window_fence 2 "accesses that conflict in one epoch of window table: MPI_Put of rank 0, bytes 0 to 39, and MPI_Get of rank 1, bytes 32 to 51 of rank 1" \
@@ -137,6 +138,19 @@ begins late 3
 says 'main thread waits in MPI_Bcast for the other members, root 0, on MPI_COMM_WORLD' 2 0
 grep -q 'rank 0, process [0-9]*: no thread waits in MPI' "$work/out" && ! grep -q deadlock "$work/out" || fail "late"
 echo >&9
+over
+begins passed 3
+says 'rank 2, process|main thread waits in MPI_(Reduce|Barrier) for the other members' 3 0
+! grep -q deadlock "$work/out" || fail "passed"
+echo >&9
+over
+# Windows: a fence that a member does not reach; a lock that a member holds.
+begins window_absent 3
+says 'main thread waits in MPI_(Win_fence for the other members, on table|Barrier for the other members, on MPI_COMM_WORLD), since' 3 3
+says 'deadlock of all ranks: rank 0 waits for rank [12] .MPI_Win_fence, on table.*, rank [12] waits for rank 0 .MPI_Barrier' 1 3
+over
+begins window_held 2
+says 'main thread waits in MPI_(Barrier for the other members, on MPI_COMM_WORLD|Win_(un)?lock at rank 1, on table), since' 2 0
 over
 # User-level threads, each by its own message.
 cat >"$work/u.c" <<'END'

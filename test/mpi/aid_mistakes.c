@@ -203,12 +203,19 @@ static void partitions(void)
 	}
 }
 
+static void nothing(void *in, void *inout, int *n, MPI_Datatype *t)
+{
+	(void)in, (void)inout, (void)n, (void)t;
+}
+
 static void leaks(void)
 {
 	MPI_Datatype t;
 	MPI_Request r;
+	MPI_Op op;
 	int x;
 	(void)named("left");
+	OK(MPI_Op_create(nothing, 1, &op));
 	OK(MPI_Type_contiguous(3, MPI_INT, &t));
 	OK(MPI_Recv_init(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &r));
 }
@@ -364,6 +371,17 @@ static void late(void)
 	OK(MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD));
 }
 
+/* The same, while a rank that has done its part of a collective waits in the next one. */
+static void passed(void)
+{
+	char c;
+	int x = 1, sum;
+	if (rank == 0)
+		CHECK(read(0, &c, 1) >= 0);
+	OK(MPI_Reduce(&x, &sum, 1, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD));
+	OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
 static MPI_Win window(const char *name, int **base_p)
 {
 	MPI_Win win;
@@ -461,6 +479,37 @@ static void window_lock(void)
 	OK(MPI_Win_free(&win));
 }
 
+/* Rank 0 in a fence, the others elsewhere. */
+static void window_absent(void)
+{
+	int *base;
+	MPI_Win win = window("table", &base);
+	if (rank == 0)
+		OK(MPI_Win_fence(0, win));
+	else
+		OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+/* The holder of a lock waits for those that want it. */
+static void window_held(void)
+{
+	int *base;
+	MPI_Win win = window("table", &base);
+	if (rank == 0)
+		OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win));
+	OK(MPI_Barrier(MPI_COMM_WORLD));
+	if (rank == 0) {
+		OK(MPI_Barrier(MPI_COMM_WORLD));
+		OK(MPI_Win_unlock(1, win));
+	} else {
+		OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win));
+		OK(MPI_Put(base, 1, MPI_INT, 1, 0, 1, MPI_INT, win));
+		OK(MPI_Win_unlock(1, win));
+		OK(MPI_Barrier(MPI_COMM_WORLD));
+	}
+	OK(MPI_Win_free(&win));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -487,7 +536,10 @@ int main(int argc, char **argv)
 		   {"window_right", window_right},
 		   {"window_fence", window_fence},
 		   {"window_lock", window_lock},
-		   {"window_start", window_start}};
+		   {"window_start", window_start},
+		   {"window_absent", window_absent},
+		   {"window_held", window_held},
+		   {"passed", passed}};
 	const char *name = argc > 1 ? argv[1] : "right";
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -83,10 +83,13 @@ WAITS_FOR_REQUESTS = re.compile(r"^MPI_Wait(all|any|some)?$")
 WAITS_FOR_ALL = re.compile(
     r"^MPI_((allgather|alltoall|barrier|bcast|exscan|gather|scatter|reduce(_scatter)?(_block)?|allreduce|scan|"
     r"neighbor_(allgather|alltoall))[vw]?|Comm_(dup|dup_with_info|split|split_type|create|free|disconnect)|"
-    r"Intercomm_merge|Cart_(create|sub)|(Dist_)?graph_(create|create_adjacent))(_c)?$", re.I)
+    r"Win_(create(_dynamic)?|allocate(_shared)?)|Intercomm_merge|Cart_(create|sub)|(Dist_)?graph_(create|create_adjacent))(_c)?$", re.I)
 WAITS_WITH_FILE = re.compile(
     r"^MPI_File_(open|close|set_(view|size|info|atomicity)|preallocate|sync|seek_shared|(read|write)(_at)?_all(_begin|_end)?|"
     r"(read|write)_ordered(_begin|_end)?)(_c)?$")
+# All members of the window; and others, which may wait for a lock or for some members.
+WAITS_WITH_WINDOW = re.compile(r"^MPI_Win_(fence|free)$")
+WAITS_AT_WINDOW = re.compile(r"^MPI_Win_(start|complete|wait|lock|unlock)$")
 # What WEFT_CHECK looks at.
 CHECKED_COLLECTIVES = re.compile(
     r"^MPI_I?(neighbor_(allgather|alltoall)|allgather|alltoall|barrier|bcast|exscan|gather|scatter|reduce(_scatter)?(_block)?|allreduce|scan)[vw]?(_init)?(_c)?$",
@@ -417,6 +420,12 @@ class Entry:
         elif WAITS_WITH_FILE.match(f.name):
             fields.update(object="comm" if comm else "weft_mpi_file_comm(%sfh)" % ("*" if f.name == "MPI_File_close" else ""),
                           rank="-1")
+        elif WAITS_WITH_WINDOW.match(f.name):
+            form = "WEFT_WAIT_FENCE"
+            fields.update(object="*win" if f.name == "MPI_Win_free" else "win", rank="-1")
+        elif WAITS_AT_WINDOW.match(f.name):
+            form = "WEFT_WAIT_WINDOW"
+            fields.update(object="win", rank="rank" if f.has("rank") else "-1")
         else:
             return None
         fields = {"call": "&waits", **fields, "since_ns": "0"}

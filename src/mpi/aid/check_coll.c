@@ -13,13 +13,15 @@
 #include <string.h>
 #include "mpi/aid/check_talk.h"
 #include "mpi/coll/coll_call.h"
+#include "mpi/coll/op.h"
 
 struct coll_note {
 	uint64_t bytes, signature, place;
 	uint64_t counts; /* a hash of them, where all members name the same */
 	uint32_t number;
 	int32_t root;
-	uint64_t op; /* a predefined handle; 1: the user's, 0: none */
+	uint64_t op;   /* a predefined handle; 1: the user's, 0: none */
+	uint32_t sign; /* of the data: comm/sign.h */
 	char call[40];
 };
 
@@ -31,16 +33,29 @@ struct compare {
 	char name[MPI_MAX_OBJECT_NAME];
 };
 
-static void describe_note(const struct coll_note *n, char *text, size_t size)
+static const char *op_name(uint64_t op)
+{
+	const struct weft_mpi_op *o =
+		op > 1 ? weft_mpi_object_find((MPI_Op)(uintptr_t)op, WEFT_MPI_OP) : NULL;
+	return o && o->name ? o->name : op ? "an operation of the program" : "no operation";
+}
+
+/* what: the two notes differ in that. */
+static void describe_note(const struct coll_note *n, const char *what, char *text, size_t size)
 {
 	char place[WEFT_CHECK_PLACE];
 	int at = snprintf(text, size, "%s", n->call);
 	weft_mpi_check_place_of(n->place, place, sizeof place);
 	if (n->root >= 0)
 		at += snprintf(text + at, size - (size_t)at, ", root %d", n->root);
+	if (strcmp(what, "operations") == 0)
+		at += snprintf(text + at, size - (size_t)at, ", %s", op_name(n->op));
 	if (n->bytes != UINT64_MAX)
 		at += snprintf(text + at, size - (size_t)at, ", %llu bytes",
 			       (unsigned long long)n->bytes);
+	if (n->sign && strcmp(what, "datatypes") == 0)
+		at += snprintf(text + at, size - (size_t)at, " of %s",
+			       weft_mpi_check_elements(n->sign));
 	snprintf(text + at, size - (size_t)at, "%s", place);
 }
 
@@ -69,8 +84,8 @@ static void judge_compare(const struct weft_mpi_check_talk *t)
 	char mine[240], theirs[240];
 	if (!what)
 		return;
-	describe_note(&k->mine, mine, sizeof mine);
-	describe_note(&k->theirs, theirs, sizeof theirs);
+	describe_note(&k->mine, what, mine, sizeof mine);
+	describe_note(&k->theirs, what, theirs, sizeof theirs);
 	weft_mpi_check_report(
 		"collectives that do not match on %s (different %s): in its collective "
 		"number %u rank %d is in %s, rank %d%s in %s",
@@ -146,8 +161,10 @@ static void describe_mine(struct coll_note *n, uint32_t number, const struct wef
 				.op = op_of(announced.op),
 				.place = weft_mpi_check_offset(announced.site),
 				.bytes = UINT64_MAX};
-	if (announced.count >= 0 && data)
+	if (announced.count >= 0 && data) {
 		n->signature = weft_mpi_check_signature(announced.count, announced.type, &n->bytes);
+		n->sign = weft_mpi_check_sign(announced.count, announced.type);
+	}
 	if (k->a.kind == WEFT_COLL_REDUCE_SCATTER && !k->comm->inter)
 		describe_counts(n, &k->a, k->comm->size);
 	if (length > 2 && strcmp(announced.call + length - 2, "_c") == 0)

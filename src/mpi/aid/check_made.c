@@ -6,9 +6,11 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/assert.h"
 #include "mpi/aid/check.h"
 #include "mpi/object.h"
+#include "mpi/p2p/request.h"
 
 #define BUCKETS 4096
 #define FREED_KEPT 1024
@@ -134,19 +136,54 @@ void weft_mpi_check_forget(const void *request)
 	pthread_mutex_unlock(&lock);
 }
 
+/* " (name)", or of a message " (from rank 1, tag 7, on MPI_COMM_WORLD)"; else "". */
+static void describe_object(uint64_t h, enum weft_mpi_kind kind, char *text, size_t size)
+{
+	char name[MPI_MAX_OBJECT_NAME] = "";
+	void *handle = (void *)(uintptr_t)h;
+	const struct weft_mpi_request *r;
+	int length;
+
+	text[0] = 0;
+	switch (kind) {
+	case WEFT_MPI_COMM:
+		(void)weft_mpi_Comm_get_name(handle, name, &length);
+		break;
+	case WEFT_MPI_TYPE:
+		(void)weft_mpi_Type_get_name(handle, name, &length);
+		break;
+	case WEFT_MPI_WIN:
+		(void)weft_mpi_Win_get_name(handle, name, &length);
+		break;
+	case WEFT_MPI_REQUEST:
+		r = (const struct weft_mpi_request *)weft_mpi_object_find_dynamic(h, kind);
+		if (r && r->ops->by_core && r->comm && r->peer >= 0 && r->tag >= 0)
+			snprintf(text, size, " (%s rank %d, tag %d, on %s)",
+				 r->mode == WEFT_MPI_MODE_RECV ? "from" : "to", r->peer, r->tag,
+				 r->comm->name[0] ? r->comm->name : "an unnamed communicator");
+		return;
+	default:
+		return;
+	}
+	if (name[0])
+		snprintf(text, size, " (%s)", name);
+}
+
 void weft_mpi_check_leaks(void)
 {
 	unsigned count[WEFT_MPI_KIND_COUNT] = {0};
 	for (int i = 0; i < BUCKETS; i++)
 		for (struct made *m = bucket[i]; m; m = m->next) {
 			enum weft_mpi_kind kind = kind_of(m->handle);
-			char place[WEFT_CHECK_PLACE];
+			char place[WEFT_CHECK_PLACE], which[MPI_MAX_OBJECT_NAME + 64];
 			if (!kind_name[kind] || !weft_mpi_object_find_dynamic(m->handle, kind) ||
 			    count[kind]++ >= LEAKS_SHOWN)
 				continue;
 			weft_mpi_check_place(m->site, place, sizeof place);
-			weft_mpi_check_report("MPI_Finalize: a %s that %s made%s was not %s",
-					      kind_name[kind], m->call, place,
+			describe_object(m->handle, kind, which, sizeof which);
+			weft_mpi_check_report("MPI_Finalize: %s %s%s that %s made%s was not %s",
+					      strchr("aeiou", kind_name[kind][0]) ? "an" : "a",
+					      kind_name[kind], which, m->call, place,
 					      kind == WEFT_MPI_REQUEST ? "completed or freed"
 								       : "freed");
 		}

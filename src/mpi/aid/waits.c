@@ -8,6 +8,7 @@
 #include "mpi/aid/aid.h"
 #include "mpi/comm/domain.h"
 #include "mpi/p2p/request.h"
+#include "mpi/rma/win.h"
 #include "wait/note.h"
 
 #define ASKS_AFTER_NS 150000000u
@@ -56,7 +57,21 @@ static void note_request(struct weft_wait_note *n, struct weft_mpi_request *r)
 		n->patience_ns = 0;
 }
 
-/* Returns the communicator; NULL: none. */
+/* No member counts what it does at a window, so none is asked. */
+static void note_window(struct weft_wait_note *n)
+{
+	struct weft_mpi_win *w = weft_mpi_window((MPI_Win)(uintptr_t)n->object);
+	bool fence = n->form == WEFT_WAIT_FENCE;
+	n->form = WEFT_WAIT_OTHER;
+	if (!w || !w->comm)
+		return;
+	note_comm(n, w->comm);
+	n->name = w->name[0] ? w->name : "a window without a name";
+	if (fence)
+		n->form = WEFT_WAIT_ALL;
+}
+
+/* Returns the communicator whose members may be asked; NULL: none. */
 static struct weft_mpi_comm *complete_for(struct weft_wait_note *n)
 {
 	const MPI_Request *q = n->object;
@@ -67,6 +82,10 @@ static struct weft_mpi_comm *complete_for(struct weft_wait_note *n)
 	n->member = NULL;
 	n->name = NULL;
 	n->id = n->collected = 0;
+	if (n->form == WEFT_WAIT_FENCE || n->form == WEFT_WAIT_WINDOW) {
+		note_window(n);
+		return NULL;
+	}
 	if (n->form != WEFT_WAIT_REQUESTS) {
 		struct weft_mpi_comm *c = weft_mpi_comm_of((MPI_Comm)(uintptr_t)n->object);
 		note_comm(n, c);
