@@ -172,6 +172,30 @@ static void test_graph(void)
 	OK(MPI_Comm_free(&star));
 }
 
+/* No edges: the arrays of edges have no element, and may be null pointers. */
+static void test_dist_empty(void)
+{
+	int none = 0, in = -1, out = -1, weighted = -1, kind;
+	int *volatile nowhere = NULL; /* the compiler would warn */
+	MPI_Comm c;
+	OK(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &rank, &none, nowhere, MPI_UNWEIGHTED,
+				 MPI_INFO_NULL, 0, &c));
+	OK(MPI_Topo_test(c, &kind));
+	CHECK_EQ(kind, MPI_DIST_GRAPH);
+	OK(MPI_Dist_graph_neighbors_count(c, &in, &out, &weighted));
+	CHECK(!in && !out && !weighted);
+	OK(MPI_Comm_free(&c));
+	OK(MPI_Dist_graph_create(MPI_COMM_WORLD, 0, nowhere, nowhere, nowhere, MPI_WEIGHTS_EMPTY,
+				 MPI_INFO_NULL, 0, &c));
+	OK(MPI_Comm_free(&c));
+	none = 1;
+	OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+	CHECK_EQ(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &rank, &none, nowhere, MPI_UNWEIGHTED,
+				       MPI_INFO_NULL, 0, &c),
+		 MPI_ERR_ARG);
+	OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+}
+
 int main(int argc, char **argv)
 {
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
@@ -179,5 +203,6 @@ int main(int argc, char **argv)
 	test_dims_errors();
 	test_cart();
 	test_graph();
+	test_dist_empty();
 	return test_end();
 }

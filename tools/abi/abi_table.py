@@ -24,6 +24,13 @@ class Param:
         self.suffix = m.group(3)
 
     @property
+    def declared(self):
+        """In a prototype.  MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY lie nowhere: gcc warns of a program that gives them for an array."""
+        if self.is_array and self.name.endswith("weights"):
+            return f"{self.type} *{self.name}"
+        return self.text
+
+    @property
     def is_const(self):
         return self.type.startswith("const ")
 
@@ -59,7 +66,7 @@ class Function:
         return self.name.startswith("MPI_T_")
 
     def prototype(self, name=None):
-        args = ", ".join(p.text for p in self.params) or "void"
+        args = ", ".join(p.declared for p in self.params) or "void"
         star = "" if self.returns.endswith("*") else " "
         return f"{self.returns}{star}{name or self.name}({args})"
 

@@ -334,8 +334,8 @@ int weft_mpi_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], co
 		return weft_mpi_err(MPI_ERR_COMM, "not defined for intercommunicators");
 	if (n < 0)
 		return weft_mpi_err(MPI_ERR_ARG, "n is negative (%d)", n);
-	if (n && (!sources || !degrees || !destinations))
-		return weft_mpi_err(MPI_ERR_ARG, "an array of arguments is a null pointer");
+	if (n && (!sources || !degrees))
+		return weft_mpi_err(MPI_ERR_ARG, "sources or degrees is a null pointer");
 	for (int i = 0; i < n; i++) {
 		if (degrees[i] < 0)
 			return weft_mpi_err(MPI_ERR_ARG, "degrees[%d] is negative (%d)", i,
@@ -346,6 +346,8 @@ int weft_mpi_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], co
 					    sources[i], old->size);
 		total += degrees[i];
 	}
+	if (total && !destinations)
+		return weft_mpi_err(MPI_ERR_ARG, "destinations is a null pointer");
 	for (int64_t i = 0; i < total; i++)
 		if (destinations[i] < 0 || destinations[i] >= old->size)
 			return weft_mpi_err(MPI_ERR_RANK,
