@@ -16,17 +16,12 @@ enum weft_basic {
 #undef WEFT_BASIC
 	WEFT_BASIC_COUNT,
 	/* Pairs (value, index): not basic, but operations know them.  The numbers of elements are part of the wire (rma/wire.h):
-	 * a new basic element goes to the end of its table and must not shift these. */
+	 * a new basic element, and a new pair, goes to the end of its table and must not shift others. */
 	WEFT_PAIR_FIRST = 32,
-	WEFT_B_F32_I32 = WEFT_PAIR_FIRST,
-	WEFT_B_F64_I32,
-	WEFT_B_I64_I32,
-	WEFT_B_I32_I32,
-	WEFT_B_I16_I32,
-	WEFT_B_F80_I32,
-	WEFT_B_F32_F32,
-	WEFT_B_F64_F64,
-	WEFT_B_I64_I64,
+	WEFT_PAIR_BEFORE = WEFT_PAIR_FIRST - 1,
+#define WEFT_PAIR(id, v, vt, i, it) WEFT_B_##id,
+#include "data/pair_table.h"
+#undef WEFT_PAIR
 	WEFT_ELEM_COUNT,
 	WEFT_B_NONE = WEFT_ELEM_COUNT, /* a layout without one element kind */
 };
@@ -60,20 +55,12 @@ struct weft_basic_info {
 extern const struct weft_basic_info weft_data_basic_info[WEFT_BASIC_COUNT];
 
 /* (value, index) as C lays them out. */
-#define WEFT_PAIR(name, vt, it)                                                                    \
-	struct weft_pair_##name {                                                                  \
+#define WEFT_PAIR(id, v, vt, i, it)                                                                \
+	struct weft_pair_##id {                                                                    \
 		vt value;                                                                          \
 		it index;                                                                          \
-	}
-WEFT_PAIR(F32_I32, float, int32_t);
-WEFT_PAIR(F64_I32, double, int32_t);
-WEFT_PAIR(I64_I32, long, int32_t);
-WEFT_PAIR(I32_I32, int32_t, int32_t);
-WEFT_PAIR(I16_I32, int16_t, int32_t);
-WEFT_PAIR(F80_I32, long double, int32_t);
-WEFT_PAIR(F32_F32, float, float);
-WEFT_PAIR(F64_F64, double, double);
-WEFT_PAIR(I64_I64, int64_t, int64_t);
+	};
+#include "data/pair_table.h"
 #undef WEFT_PAIR
 
 #endif

@@ -126,15 +126,9 @@ KERNELS_LOGICAL(L64, int64_t)
 #define KERNELS_PAIR(id)                                                                           \
 	KERNEL_LOC(MINLOC, id, <)                                                                  \
 	KERNEL_LOC(MAXLOC, id, >)
-KERNELS_PAIR(F32_I32)
-KERNELS_PAIR(F64_I32)
-KERNELS_PAIR(I64_I32)
-KERNELS_PAIR(I32_I32)
-KERNELS_PAIR(I16_I32)
-KERNELS_PAIR(F80_I32)
-KERNELS_PAIR(F32_F32)
-KERNELS_PAIR(F64_F64)
-KERNELS_PAIR(I64_I64)
+#define WEFT_PAIR(id, v, vt, i, it) KERNELS_PAIR(id)
+#include "data/pair_table.h"
+#undef WEFT_PAIR
 
 #define REPLACE(id, ctype)                                                                         \
 	static void do_REPLACE_##id(const void *in, void *inout, size_t n)                         \
@@ -144,15 +138,9 @@ KERNELS_PAIR(I64_I64)
 #define WEFT_BASIC(id, ctype, cls, ext) REPLACE(id, ctype)
 #include "data/basic_table.h"
 #undef WEFT_BASIC
-REPLACE(F32_I32, struct weft_pair_F32_I32)
-REPLACE(F64_I32, struct weft_pair_F64_I32)
-REPLACE(I64_I32, struct weft_pair_I64_I32)
-REPLACE(I32_I32, struct weft_pair_I32_I32)
-REPLACE(I16_I32, struct weft_pair_I16_I32)
-REPLACE(F80_I32, struct weft_pair_F80_I32)
-REPLACE(F32_F32, struct weft_pair_F32_F32)
-REPLACE(F64_F64, struct weft_pair_F64_F64)
-REPLACE(I64_I64, struct weft_pair_I64_I64)
+#define WEFT_PAIR(id, v, vt, i, it) REPLACE(id, struct weft_pair_##id)
+#include "data/pair_table.h"
+#undef WEFT_PAIR
 
 static void do_nothing(const void *in, void *inout, size_t n)
 {
@@ -183,8 +171,10 @@ static weft_reduce_fn *const kernels[WEFT_OP_COUNT][WEFT_ELEM_COUNT] = {
 	ROW_##cls(id)[WEFT_OP_REPLACE][WEFT_B_##id] = do_REPLACE_##id,
 #include "data/basic_table.h"
 #undef WEFT_BASIC
-	ROW_PAIR(F32_I32) ROW_PAIR(F64_I32) ROW_PAIR(I64_I32) ROW_PAIR(I32_I32) ROW_PAIR(I16_I32)
-		ROW_PAIR(F80_I32) ROW_PAIR(F32_F32) ROW_PAIR(F64_F64) ROW_PAIR(I64_I64)};
+#define WEFT_PAIR(id, v, vt, i, it) ROW_PAIR(id)
+#include "data/pair_table.h"
+#undef WEFT_PAIR
+};
 
 weft_reduce_fn *weft_data_reduce_find(enum weft_op op, unsigned elem)
 {

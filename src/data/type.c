@@ -27,42 +27,35 @@ enum {
 #undef WEFT_BASIC
 };
 
-PAIR_SIG(F32_I32, F32, I32)
-PAIR_SIG(F64_I32, F64, I32)
-PAIR_SIG(I64_I32, LONG, I32)
-PAIR_SIG(I32_I32, I32, I32)
-PAIR_SIG(I16_I32, I16, I32)
-PAIR_SIG(F80_I32, F80, I32)
-PAIR_SIG(F32_F32, F32, F32)
-PAIR_SIG(F64_F64, F64, F64)
-PAIR_SIG(I64_I64, I64, I64)
+#define WEFT_PAIR(id, v, vt, i, it) PAIR_SIG(id, v, i)
+#include "data/pair_table.h"
+#undef WEFT_PAIR
 
-/* The one pair with a hole between value and index. */
-static const struct weft_block short_int_blocks[3] = {
-	{.at = 0, .off = 0},
-	{.at = offsetof(struct weft_pair_I16_I32, index), .off = 2},
-	{.at = 0, .off = 6},
-};
+/* Where value and index lie, for pairs with a hole between them. */
+#define WEFT_PAIR(id, v, vt, i, it)                                                                \
+	static const struct weft_block pair_blocks_##id[3] = {                                     \
+		{.at = 0, .off = 0},                                                               \
+		{.at = offsetof(struct weft_pair_##id, index), .off = sizeof(vt)},                 \
+		{.at = 0, .off = sizeof(vt) + sizeof(it)},                                         \
+	};
+#include "data/pair_table.h"
+#undef WEFT_PAIR
 
-#define PAIR_COMMON(name)                                                                          \
-	.is_static = true, .elem = WEFT_B_##name, .align = alignof(struct weft_pair_##name),       \
-	.size = sizeof(((struct weft_pair_##name *)0)->value) +                                    \
-		sizeof(((struct weft_pair_##name *)0)->index),                                     \
-	.ub = sizeof(struct weft_pair_##name),                                                     \
-	.true_ub = offsetof(struct weft_pair_##name, index) +                                      \
-		   sizeof(((struct weft_pair_##name *)0)->index),                                  \
-	.sig = &pair_sig_##name
-
-#define PAIR_TYPE(name)                                                                            \
-	[WEFT_B_##name] = {                                                                        \
-		PAIR_COMMON(name),                                                                 \
-		.flat = sizeof(struct weft_pair_##name) ==                                         \
-			sizeof(((struct weft_pair_##name *)0)->value) +                            \
-				sizeof(((struct weft_pair_##name *)0)->index),                     \
-		.node = {.kind = WEFT_NODE_RUN,                                                    \
-			 .size = sizeof(((struct weft_pair_##name *)0)->value) +                   \
-				 sizeof(((struct weft_pair_##name *)0)->index)},                   \
-	}
+#define PAIR_HOLE(name, vt) (offsetof(struct weft_pair_##name, index) > sizeof(vt))
+#define PAIR_TYPE(name, vt, it)                                                                    \
+	[WEFT_B_##                                                                                 \
+		name] = {.is_static = true,                                                        \
+			 .elem = WEFT_B_##name,                                                    \
+			 .align = alignof(struct weft_pair_##name),                                \
+			 .size = sizeof(vt) + sizeof(it),                                          \
+			 .ub = sizeof(struct weft_pair_##name),                                    \
+			 .true_ub = offsetof(struct weft_pair_##name, index) + sizeof(it),         \
+			 .sig = &pair_sig_##name,                                                  \
+			 .flat = sizeof(struct weft_pair_##name) == sizeof(vt) + sizeof(it),       \
+			 .node = {.kind = PAIR_HOLE(name, vt) ? WEFT_NODE_BLOCKS : WEFT_NODE_RUN,  \
+				  .size = sizeof(vt) + sizeof(it),                                 \
+				  .n = PAIR_HOLE(name, vt) ? 2 : 0,                                \
+				  .blocks = PAIR_HOLE(name, vt) ? pair_blocks_##name : NULL}},
 
 const struct weft_type weft_data_type_elem[WEFT_ELEM_COUNT] = {
 #define WEFT_BASIC(id, ctype, cls, ext)                                                            \
@@ -77,18 +70,9 @@ const struct weft_type weft_data_type_elem[WEFT_ELEM_COUNT] = {
 			 .node = {.kind = WEFT_NODE_RUN, .size = sizeof(ctype)}},
 #include "data/basic_table.h"
 #undef WEFT_BASIC
-	PAIR_TYPE(F32_I32),
-	PAIR_TYPE(F64_I32),
-	PAIR_TYPE(I64_I32),
-	PAIR_TYPE(I32_I32),
-	PAIR_TYPE(F80_I32),
-	PAIR_TYPE(F32_F32),
-	PAIR_TYPE(F64_F64),
-	PAIR_TYPE(I64_I64),
-	[WEFT_B_I16_I32] = {PAIR_COMMON(I16_I32), .node = {.kind = WEFT_NODE_BLOCKS,
-							   .size = 6,
-							   .n = 2,
-							   .blocks = short_int_blocks}},
+#define WEFT_PAIR(id, v, vt, i, it) PAIR_TYPE(id, vt, it)
+#include "data/pair_table.h"
+#undef WEFT_PAIR
 };
 
 /* ---- references --------------------------------------------------------------------------- */

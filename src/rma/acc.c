@@ -24,15 +24,14 @@ struct pair {
 	uint8_t value, index, index_at, size;
 };
 
-#define PAIR(name)                                                                                 \
-	[WEFT_B_##name - WEFT_PAIR_FIRST] = {sizeof(((struct weft_pair_##name *)0)->value),        \
-					     sizeof(((struct weft_pair_##name *)0)->index),        \
-					     offsetof(struct weft_pair_##name, index),             \
-					     sizeof(struct weft_pair_##name)}
-static const struct pair pairs[] = {PAIR(F32_I32), PAIR(F64_I32), PAIR(I64_I32),
-				    PAIR(I32_I32), PAIR(I16_I32), PAIR(F80_I32),
-				    PAIR(F32_F32), PAIR(F64_F64), PAIR(I64_I64)};
-#undef PAIR
+#define WEFT_PAIR(id, v, vt, i, it)                                                                \
+	[WEFT_B_##id - WEFT_PAIR_FIRST] = {sizeof(vt), sizeof(it),                                 \
+					   offsetof(struct weft_pair_##id, index),                 \
+					   sizeof(struct weft_pair_##id)},
+static const struct pair pairs[] = {
+#include "data/pair_table.h"
+};
+#undef WEFT_PAIR
 
 size_t weft_rma_elem_bytes(unsigned elem)
 {

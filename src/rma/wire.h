@@ -94,7 +94,8 @@ static inline bool weft_rma_tag_sane(int tag, bool get)
 _Static_assert(WEFT_OP_SUM == 0 && WEFT_OP_MINLOC == 10 && WEFT_OP_NO_OP == 13, "as on the wire");
 _Static_assert(WEFT_B_BYTE == 0 && WEFT_B_I32 == 5 && WEFT_B_F64 == 14, "as on the wire");
 _Static_assert(WEFT_B_C80 == 18 && WEFT_B_L64 == 23, "as on the wire");
-_Static_assert(WEFT_B_F32_I32 == 32 && WEFT_B_I64_I64 == 40, "as on the wire");
+_Static_assert(WEFT_B_F32_I32 == 32 && WEFT_B_I64_I64 == 40 && WEFT_B_I16_I64 == 45,
+	       "as on the wire");
 _Static_assert(sizeof(struct weft_rma_head) == 24, "no holes on the wire");
 _Static_assert(sizeof(struct weft_rma_span) == 16, "no holes on the wire");
 

@@ -232,6 +232,87 @@ static void test_network(void)
 	CHECK(s - want < 1e-18L && want - s < 1e-18L);
 }
 
+/* Ranks 0 and 1 name the best value; of equal ones the lower index wins, above 32 bits, too. */
+#define PAIR(vtype, ctype, itype, idx)                                                             \
+	do {                                                                                       \
+		struct {                                                                           \
+			ctype value;                                                               \
+			idx index;                                                                 \
+		} in[2] = {{(ctype)(rank < 2 ? 7 : 5), (idx)(top + rank)},                         \
+			   {(ctype)(rank ? 9 : 3), (idx)(top - rank)}},                            \
+		  out[2];                                                                          \
+		MPI_Datatype t = of_pair(vtype, itype, sizeof(ctype) + sizeof(idx), sizeof in[0]); \
+		OK(MPI_Allreduce(in, out, 2, t, MPI_MAXLOC, MPI_COMM_WORLD));                      \
+		CHECK(out[0].value == 7 && out[0].index == (idx)top);                              \
+		CHECK(out[1].value == (size > 1 ? 9 : 3) &&                                        \
+		      out[1].index == (idx)(top - (size - 1)));                                    \
+		OK(MPI_Allreduce(in, out, 2, t, MPI_MINLOC, MPI_COMM_WORLD));                      \
+		CHECK(out[1].value == 3 && out[1].index == (idx)top);                              \
+		memset(out, 0, sizeof out);                                                        \
+		OK(MPI_Sendrecv(in, 2, t, 0, 0, out, 2, t, 0, 0, MPI_COMM_SELF,                    \
+				MPI_STATUS_IGNORE));                                               \
+		CHECK(out[1].value == in[1].value && out[1].index == in[1].index);                 \
+		OK(MPI_Win_fence(0, win));                                                         \
+		memcpy(base, rank ? &in[1] : &in[0], sizeof in[0]);                                \
+		OK(MPI_Win_fence(0, win));                                                         \
+		OK(MPI_Accumulate(&in[1], 1, t, 0, 0, 1, t, MPI_MAXLOC, win));                     \
+		OK(MPI_Win_fence(0, win));                                                         \
+		memcpy(out, base, sizeof in[0]);                                                   \
+		CHECK(rank || (out[0].value == (size > 1 ? 9 : 7) &&                               \
+			       out[0].index == (idx)(size > 1 ? top - (size - 1) : top)));         \
+	} while (0)
+
+static MPI_Datatype of_pair(MPI_Datatype value, MPI_Datatype index, size_t bytes, size_t extent)
+{
+	MPI_Datatype t, again, of[2];
+	MPI_Aint lb, ub;
+	int n, ints, addresses, types, combiner;
+	OK(MPI_Type_get_value_index(value, index, &t));
+	OK(MPI_Type_get_value_index(value, index, &again));
+	CHECK(t != MPI_DATATYPE_NULL && t == again);
+	OK(MPI_Type_size(t, &n));
+	CHECK((size_t)n == bytes);
+	OK(MPI_Type_get_extent(t, &lb, &ub));
+	CHECK(lb == 0 && (size_t)ub == extent);
+	OK(MPI_Type_get_envelope(t, &ints, &addresses, &types, &combiner));
+	CHECK(combiner == MPI_COMBINER_VALUE_INDEX && !ints && !addresses && types == 2);
+	OK(MPI_Type_get_contents(t, 0, 0, 2, NULL, NULL, of));
+	CHECK(of[0] == value && of[1] == index);
+	FAILS(MPI_Type_free(&again), MPI_ERR_TYPE);
+	return t;
+}
+
+static void test_pairs(void)
+{
+	int64_t top = (int64_t)5 << 40;
+	MPI_Datatype t;
+	MPI_Win win;
+	char *base;
+	OK(MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+	PAIR(MPI_DOUBLE, double, MPI_INT64_T, int64_t);
+	PAIR(MPI_FLOAT, float, MPI_COUNT, MPI_Count);
+	PAIR(MPI_LONG_DOUBLE, long double, MPI_AINT, MPI_Aint);
+	PAIR(MPI_INT, int, MPI_LONG_LONG, long long);
+	PAIR(MPI_INT16_T, int16_t, MPI_INT64_T, int64_t);
+	PAIR(MPI_COUNT, MPI_Count, MPI_COUNT, MPI_Count);
+	top = 1 << 20;
+	PAIR(MPI_INT64_T, int64_t, MPI_INT, int);
+	PAIR(MPI_INT32_T, int32_t, MPI_INT32_T, int32_t);
+	OK(MPI_Win_free(&win));
+	/* Named ones come by their names; what makes no pair is no mistake. */
+	OK(MPI_Type_get_value_index(MPI_FLOAT, MPI_INT, &t));
+	CHECK(t == MPI_FLOAT_INT);
+	OK(MPI_Type_get_value_index(MPI_REAL, MPI_REAL, &t));
+	CHECK(t == MPI_2REAL);
+	OK(MPI_Type_get_value_index(MPI_C_BOOL, MPI_INT, &t));
+	CHECK(t == MPI_DATATYPE_NULL);
+	OK(MPI_Type_get_value_index(MPI_DOUBLE, MPI_FLOAT, &t));
+	CHECK(t == MPI_DATATYPE_NULL);
+	OK(MPI_Type_get_value_index(MPI_DOUBLE_INT, MPI_INT, &t));
+	CHECK(t == MPI_DATATYPE_NULL);
+	FAILS(MPI_Type_get_value_index(MPI_DATATYPE_NULL, MPI_INT, &t), MPI_ERR_TYPE);
+}
+
 int main(int argc, char **argv)
 {
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);
@@ -240,6 +321,7 @@ int main(int argc, char **argv)
 	test_others();
 	test_f90();
 	test_network();
+	test_pairs();
 	CHECK(done > 300);
 	return test_end();
 }

@@ -246,16 +246,12 @@ static void part(void *arg, enum weft_basic basic, size_t n)
 
 static unsigned pair_of(enum weft_basic value, enum weft_basic index)
 {
-	static const uint8_t pair[][3] = {{WEFT_B_F32, WEFT_B_I32, WEFT_B_F32_I32},
-					  {WEFT_B_F64, WEFT_B_I32, WEFT_B_F64_I32},
-					  {WEFT_B_LONG, WEFT_B_I32, WEFT_B_I64_I32},
-					  {WEFT_B_I64, WEFT_B_I32, WEFT_B_I64_I32},
-					  {WEFT_B_I16, WEFT_B_I32, WEFT_B_I16_I32},
-					  {WEFT_B_F80, WEFT_B_I32, WEFT_B_F80_I32},
-					  {WEFT_B_I32, WEFT_B_I32, WEFT_B_I32_I32},
-					  {WEFT_B_F32, WEFT_B_F32, WEFT_B_F32_F32},
-					  {WEFT_B_F64, WEFT_B_F64, WEFT_B_F64_F64},
-					  {WEFT_B_I64, WEFT_B_I64, WEFT_B_I64_I64}};
+	static const uint8_t pair[][3] = {
+#define WEFT_PAIR(id, v, vt, i, it) {WEFT_B_##v, WEFT_B_##i, WEFT_B_##id},
+#include "data/pair_table.h"
+#undef WEFT_PAIR
+		{WEFT_B_I64, WEFT_B_I32, WEFT_B_I64_I32},
+	};
 	for (size_t i = 0; i < weft_countof(pair); i++)
 		if (pair[i][0] == value && pair[i][1] == index)
 			return pair[i][2];

@@ -39,17 +39,34 @@ int weft_mpi_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
 	return weft_mpi_err(MPI_ERR_ARG, "no datatype of that class has %d bytes", size);
 }
 
+/* p and r: precision and range, or the handles of value and index. */
 struct made {
 	struct made *next;
-	int combiner, p, r;
+	int combiner;
+	int64_t p, r;
 	MPI_Datatype type;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct made *made; /* under lock */
 
+static struct weft_mpi_type_contents *contents_of(int combiner, int64_t p, int64_t r)
+{
+	struct weft_mpi_type_contents *c = weft_mpi_contents_new();
+
+	if (combiner == MPI_COMBINER_VALUE_INDEX) {
+		weft_mpi_contents_add_type(c, weft_mpi_type_of((MPI_Datatype)(uintptr_t)p));
+		weft_mpi_contents_add_type(c, weft_mpi_type_of((MPI_Datatype)(uintptr_t)r));
+		return c;
+	}
+	if (combiner != MPI_COMBINER_F90_INTEGER)
+		weft_mpi_contents_add(c, WEFT_MPI_ITEM_INT, p);
+	weft_mpi_contents_add(c, WEFT_MPI_ITEM_INT, r);
+	return c;
+}
+
 /* The datatype of that combiner and those arguments, laid out like elem. */
-static int f90_type(int combiner, int p, int r, unsigned elem, MPI_Datatype *newtype)
+static int predefined_type(int combiner, int64_t p, int64_t r, unsigned elem, MPI_Datatype *newtype)
 {
 	int err = MPI_SUCCESS;
 	pthread_mutex_lock(&lock);
@@ -58,10 +75,7 @@ static int f90_type(int combiner, int p, int r, unsigned elem, MPI_Datatype *new
 		m = m->next;
 	if (!m) {
 		m = malloc(sizeof *m);
-		struct weft_mpi_type_contents *c = weft_mpi_contents_new();
-		if (combiner != MPI_COMBINER_F90_INTEGER)
-			weft_mpi_contents_add(c, WEFT_MPI_ITEM_INT, p);
-		weft_mpi_contents_add(c, WEFT_MPI_ITEM_INT, r);
+		struct weft_mpi_type_contents *c = contents_of(combiner, p, r);
 		if (!m) {
 			weft_mpi_contents_unref(c);
 			err = weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a datatype");
@@ -73,7 +87,9 @@ static int f90_type(int combiner, int p, int r, unsigned elem, MPI_Datatype *new
 			} else {
 				struct weft_mpi_type *t = weft_mpi_type_of(m->type);
 				t->committed = t->predefined = true;
-				t->std_name = "a datatype made by MPI_Type_create_f90";
+				t->std_name = combiner == MPI_COMBINER_VALUE_INDEX
+						      ? "a datatype of MPI_Type_get_value_index"
+						      : "a datatype made by MPI_Type_create_f90";
 				made = m;
 			}
 		}
@@ -103,7 +119,7 @@ static int f90_float(int combiner, int p, int r, const unsigned elem[3], MPI_Dat
 	if (i < 0)
 		return weft_mpi_err(MPI_ERR_ARG, "no type has %d digits and a range of 10^%d", p,
 				    r);
-	return f90_type(combiner, p, r, elem[i], newtype);
+	return predefined_type(combiner, p, r, elem[i], newtype);
 }
 
 int weft_mpi_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
@@ -126,8 +142,18 @@ int weft_mpi_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 	} rows[] = {{2, WEFT_B_I8}, {4, WEFT_B_I16}, {9, WEFT_B_I32}, {18, WEFT_B_I64}};
 	for (size_t i = 0; i < weft_countof(rows); i++)
 		if (r <= rows[i].range)
-			return f90_type(MPI_COMBINER_F90_INTEGER, 0, r, rows[i].elem, newtype);
+			return predefined_type(MPI_COMBINER_F90_INTEGER, 0, r, rows[i].elem,
+					       newtype);
 	return weft_mpi_err(MPI_ERR_ARG, "no integer type has a range of 10^%d", r);
+}
+
+/* The element of a predefined datatype; NONE: it is none, or has no elements of a kind. */
+static unsigned number_of(MPI_Datatype type)
+{
+	const struct weft_mpi_type *t = weft_mpi_type_of(type);
+	unsigned elem = t->predefined && t->layout ? t->layout->elem : WEFT_B_NONE;
+
+	return elem == WEFT_B_LONG ? WEFT_B_I64 : elem;
 }
 
 int weft_mpi_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type,
@@ -146,9 +172,26 @@ int weft_mpi_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_ty
 		{MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_2DOUBLE_PRECISION},
 		{MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER},
 	};
-	*pair_type = MPI_DATATYPE_NULL;
+	static const uint8_t pairs[][3] = {
+#define WEFT_PAIR(id, v, vt, i, it) {WEFT_B_##v, WEFT_B_##i, WEFT_B_##id},
+#include "data/pair_table.h"
+#undef WEFT_PAIR
+	};
 	for (size_t i = 0; i < weft_countof(rows); i++)
-		if (rows[i].value == value_type && rows[i].index == index_type)
+		if (rows[i].value == value_type && rows[i].index == index_type) {
 			*pair_type = rows[i].pair;
+			return MPI_SUCCESS;
+		}
+	*pair_type = MPI_DATATYPE_NULL;
+	unsigned value = number_of(value_type), index = number_of(index_type);
+	if (index != WEFT_B_I32 && index != WEFT_B_I64)
+		return MPI_SUCCESS; /* two reals have a pair by name alone */
+	for (size_t i = 0; i < weft_countof(pairs); i++) {
+		unsigned v = pairs[i][0] == WEFT_B_LONG ? WEFT_B_I64 : pairs[i][0];
+		if (v == value && pairs[i][1] == index)
+			return predefined_type(
+				MPI_COMBINER_VALUE_INDEX, (int64_t)(uintptr_t)value_type,
+				(int64_t)(uintptr_t)index_type, pairs[i][2], pair_type);
+	}
 	return MPI_SUCCESS;
 }
