@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/base.h"
 #include "nearest.h"
 #include "say.h"
 
@@ -114,6 +115,25 @@ static result do_envall(struct plan *plan, struct plan_program *prog, const char
 static result do_iface(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
 {
 	return done(add_var(&plan->vars, "WEFT_TCP_INTERFACE", 18, arg[0]));
+}
+
+static result do_initial_errhandler(struct plan *plan, struct plan_program *prog, const char *shown,
+				    char **arg)
+{
+	static const char *const known[] = {"mpi_errors_are_fatal", "mpi_errors_abort",
+					    "mpi_errors_return"};
+	for (size_t i = 0; i < weft_countof(known); i++)
+		if (strcmp(arg[0], known[i]) == 0)
+			return done(add_var(&plan->vars, "WEFT_INITIAL_ERRHANDLER", 23, arg[0]));
+	say("%s %s: give mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return", shown,
+	    arg[0]);
+	return PLAN_BAD;
+}
+
+static result do_memory_kinds(struct plan *plan, struct plan_program *prog, const char *shown,
+			      char **arg)
+{
+	return done(add_var(&plan->vars, "WEFT_MEMORY_ALLOC_KINDS", 23, arg[0]));
 }
 
 /* --- numbers --- */
@@ -419,6 +439,11 @@ static const struct option_row rows[] = {
 	{"disable-auto-cleanup", 0, "-disable-auto-cleanup",
 	 "a rank that fails does not end the others", do_go_on},
 	{"iface", 1, "-iface NAME", "the network interface of tcp: WEFT_TCP_INTERFACE", do_iface},
+	{"initial-errhandler", 1, "-initial-errhandler NAME",
+	 "mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return, until the program sets one",
+	 do_initial_errhandler},
+	{"memory-alloc-kinds", 1, "-memory-alloc-kinds LIST",
+	 "kinds of memory that the program asks for", do_memory_kinds},
 	{"hosts|host|H", 1, "--hosts A,B",
 	 "other machines: by srun in an allocation, prterun or Hydra, else ssh", do_hosts},
 	{"f|hostfile|machinefile|machine|default-hostfile", 1, "-f FILE, --hostfile FILE",

@@ -7,6 +7,8 @@
 WEFT_SETTING(LOG, "log", ENUM, "warn", 0, 0, "error|warn|info|debug", "what is written to stderr")
 WEFT_SETTING(WITHOUT, "without", STR, "", 0, 0, NULL, "for measurements: mechanisms to leave out, a comma list (`weft info --mechanisms`); the same on all ranks")
 WEFT_SETTING(CHECK, "check", ENUM, "0", 0, 0, "0|1|abort", "mistakes that MPI leaves undefined are found and named, a line each (doc/debugging.md): 1; abort: the first one ends the job")
+WEFT_SETTING(INITIAL_ERRHANDLER, "initial_errhandler", ENUM, "mpi_errors_are_fatal", 0, 0, "mpi_errors_are_fatal|mpi_errors_abort|mpi_errors_return", "error handler of MPI_COMM_WORLD and MPI_COMM_SELF until the program sets another; mpiexec -initial-errhandler")
+WEFT_SETTING(MEMORY_ALLOC_KINDS, "memory_alloc_kinds", STR, "", 0, 0, NULL, "kinds of memory that the program asks for, as system,mpi:alloc_mem; mpiexec -memory-alloc-kinds")
 WEFT_SETTING(DEADLOCK, "deadlock", ENUM, "wait", 0, 0, "wait|abort", "abort: mpiexec ends a job on this host whose ranks all wait for each other, and names the cycle; see weft doctor")
 WEFT_SETTING(TRACE, "trace", STR, "", 0, 0, NULL, "file or folder for what happens when, for `weft trace`; %r is the rank, %p the process, %h the host (doc/trace.md); empty: none")
 WEFT_SETTING(TRACE_EVENTS, "trace_events", INT, "64k", 512, 16777216, NULL, "events of each kernel thread that the trace keeps, the last ones")

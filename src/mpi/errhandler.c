@@ -5,9 +5,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/settings.h"
 #include "boot/boot.h"
 #include "mpi/comm/comm_int.h"
 #include "mpi/error.h"
@@ -31,6 +33,15 @@ void weft_mpi_errhandlers_init(void)
 struct weft_mpi_errhandler *weft_mpi_errhandler_fatal(void)
 {
 	return &fatal;
+}
+
+struct weft_mpi_errhandler *weft_mpi_errhandler_initial(void)
+{
+	const char *name = weft_setting_str(WEFT_SET_INITIAL_ERRHANDLER);
+
+	if (strcmp(name, "mpi_errors_return") == 0)
+		return &returns;
+	return strcmp(name, "mpi_errors_abort") == 0 ? &aborts : &fatal;
 }
 
 struct weft_mpi_errhandler *weft_mpi_errhandler_ref(struct weft_mpi_errhandler *e)

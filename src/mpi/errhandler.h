@@ -25,6 +25,8 @@ struct weft_mpi_errhandler {
 /* Predefines the three of the ABI. */
 void weft_mpi_errhandlers_init(void);
 struct weft_mpi_errhandler *weft_mpi_errhandler_fatal(void);
+/* Of communicators that have no parent: as mpiexec was told. */
+struct weft_mpi_errhandler *weft_mpi_errhandler_initial(void);
 /* Of files that are opened from now on; with a reference. */
 struct weft_mpi_errhandler *weft_mpi_errhandler_file_default(void);
 struct weft_mpi_errhandler *weft_mpi_errhandler_ref(struct weft_mpi_errhandler *e);

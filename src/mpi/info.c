@@ -275,6 +275,12 @@ int weft_mpi_Info_get_nthkey(MPI_Info info, int n, char *key)
 	return MPI_SUCCESS;
 }
 
+int weft_mpi_info_put_memory_kinds(struct weft_mpi_info *i)
+{
+	return weft_mpi_info_put(i, "mpi_memory_alloc_kinds",
+				 "system,mpi:alloc_mem:win_allocate:win_allocate_shared");
+}
+
 /* ---- MPI_INFO_ENV ------------------------------------------------------------------------- */
 
 void weft_mpi_info_env_init(void)
@@ -312,6 +318,13 @@ static int env_fill(struct weft_mpi_info *i, int argc, char **argv)
 	}
 	if (!err && getcwd(text, sizeof(text)))
 		err = env_put(i, "wdir", text);
+	/* What mpiexec was told; a program that nothing was said of has neither. */
+	const char *said = getenv("WEFT_INITIAL_ERRHANDLER");
+	if (!err && said && *said)
+		err = env_put(i, "mpi_initial_errhandler", said);
+	said = getenv("WEFT_MEMORY_ALLOC_KINDS");
+	if (!err && said && *said)
+		err = env_put(i, "mpi_memory_alloc_kinds", said);
 	return err;
 }
 

@@ -16,6 +16,8 @@ bool weft_mpi_info_look(struct weft_mpi_info *i, const char *key, char *buf, siz
 /* Gives it a handle, taking it over (also when it fails). */
 int weft_mpi_info_name(struct weft_mpi_info *i, MPI_Info *handle_p);
 
+/* The kinds of memory that every object takes, for the get_info calls. */
+int weft_mpi_info_put_memory_kinds(struct weft_mpi_info *i);
 /* MPI_INFO_ENV: predefined empty at load, filled at MPI_Init. */
 void weft_mpi_info_env_init(void);
 void weft_mpi_info_env_fill(int argc, char **argv, int size, int thread_level);

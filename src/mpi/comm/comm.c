@@ -73,7 +73,7 @@ int weft_mpi_comm_build(const struct weft_mpi_comm_plan *plan, struct weft_mpi_c
 	c->file = MPI_FILE_NULL;
 	c->win = MPI_WIN_NULL;
 	pthread_mutex_init(&c->lock, NULL);
-	c->errhandler = weft_mpi_errhandler_fatal();
+	c->errhandler = weft_mpi_errhandler_initial();
 	if (plan->parent) {
 		pthread_mutex_lock(&plan->parent->lock);
 		c->errhandler = plan->parent->errhandler;
@@ -355,13 +355,11 @@ int weft_mpi_Comm_set_info(MPI_Comm comm, MPI_Info info)
 /* The hints of from that mean something here; those that are ignored are left out, as MPI asks. */
 static struct weft_mpi_info *known_hints(struct weft_mpi_info *from)
 {
-	static const char *const known[] = {"mpi_assert_no_any_source",
-					    "mpi_assert_no_any_tag",
-					    "mpi_assert_allow_overtaking",
-					    "mpi_assert_exact_length",
-					    "weft_progress",
-					    "weft_progress_thread",
-					    "weft_priority"};
+	static const char *const known[] = {
+		"mpi_assert_no_any_source",      "mpi_assert_no_any_tag",
+		"mpi_assert_allow_overtaking",   "mpi_assert_exact_length",
+		"mpi_assert_memory_alloc_kinds", "weft_progress",
+		"weft_progress_thread",          "weft_priority"};
 	char value[MPI_MAX_INFO_VAL + 1];
 	struct weft_mpi_info *to = weft_mpi_info_copy(NULL);
 
@@ -371,6 +369,10 @@ static struct weft_mpi_info *known_hints(struct weft_mpi_info *from)
 			weft_mpi_info_free(to);
 			to = NULL;
 		}
+	if (to && weft_mpi_info_put_memory_kinds(to)) {
+		weft_mpi_info_free(to);
+		to = NULL;
+	}
 	return to;
 }
 

@@ -80,6 +80,8 @@ int weft_mpi_File_get_info(MPI_File fh, MPI_Info *info_used)
 	if (!i)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	int err = weft_mpi_info_put(i, "filename", f->name);
+	if (!err)
+		err = weft_mpi_info_put_memory_kinds(i);
 	pthread_mutex_lock(&f->lock);
 	for (size_t k = 0; !err && k < weft_countof(hints); k++) {
 		const char *v =

@@ -369,6 +369,8 @@ int weft_mpi_Win_get_info(MPI_Win win, MPI_Info *info_used)
 	}
 	pthread_mutex_unlock(&w->lock);
 	if (i && !err)
+		err = weft_mpi_info_put_memory_kinds(i);
+	if (i && !err)
 		err = weft_mpi_win_paths_info(w, i);
 	if (err) {
 		weft_mpi_info_free(i);

@@ -58,6 +58,7 @@ static struct weft_mpi_info *info_used(bool strict)
 	struct weft_mpi_info *i = weft_mpi_info_make();
 
 	if (i && (weft_mpi_info_put(i, "thread_level", "MPI_THREAD_MULTIPLE") ||
+		  weft_mpi_info_put_memory_kinds(i) ||
 		  (strict && weft_mpi_info_put(i, "strict_finalize", "1")))) {
 		weft_mpi_info_free(i);
 		return NULL;
