@@ -120,7 +120,7 @@ static int support_said(struct weft_mpi_info *info, size_t i, bool *has_p)
 }
 
 /* What holds of info's types here: all keys, optional types that we lack as not supported. */
-static int complete(struct weft_mpi_info *info, struct weft_mpi_info *whole)
+static int complete_sizes(struct weft_mpi_info *info, struct weft_mpi_info *whole)
 {
 	int err = MPI_SUCCESS;
 
@@ -144,7 +144,7 @@ static int complete(struct weft_mpi_info *info, struct weft_mpi_info *whole)
 }
 
 /* Makes the datatypes what `whole`, which is complete, says. */
-static void obey(struct weft_mpi_info *whole)
+static void obey_sizes(struct weft_mpi_info *whole)
 {
 	for (size_t i = 0; i < weft_countof(sized); i++) {
 		int log2;
@@ -165,7 +165,7 @@ int weft_mpi_Abi_set_fortran_info(MPI_Info info)
 	if (info == MPI_INFO_NULL)
 		return weft_mpi_err(MPI_ERR_INFO, "the info object is MPI_INFO_NULL");
 	struct weft_mpi_info *whole = weft_mpi_info_make();
-	int err = whole ? complete(weft_mpi_info_of(info), whole)
+	int err = whole ? complete_sizes(weft_mpi_info_of(info), whole)
 			: weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 
 	pthread_mutex_lock(&lock);
@@ -173,7 +173,7 @@ int weft_mpi_Abi_set_fortran_info(MPI_Info info)
 		err = weft_mpi_err(MPI_ERR_ABI, "the Fortran compiler's types are known already: "
 						"see MPI_Abi_get_fortran_info");
 	if (!err) {
-		obey(whole);
+		obey_sizes(whole);
 		told = whole;
 		whole = NULL;
 	}

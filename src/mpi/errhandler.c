@@ -63,7 +63,7 @@ void weft_mpi_errhandler_unref(struct weft_mpi_errhandler *e)
 
 /* ---- making and freeing ------------------------------------------------------------------- */
 
-static int create(enum weft_mpi_kind object, void (*fn)(void), MPI_Errhandler *handle_p)
+static int create_handler(enum weft_mpi_kind object, void (*fn)(void), MPI_Errhandler *handle_p)
 {
 	if (!fn)
 		return weft_mpi_err(MPI_ERR_ARG, "the error handler function is a null pointer");
@@ -85,23 +85,23 @@ static int create(enum weft_mpi_kind object, void (*fn)(void), MPI_Errhandler *h
 
 int weft_mpi_Comm_create_errhandler(MPI_Comm_errhandler_function *fn, MPI_Errhandler *errhandler)
 {
-	return create(WEFT_MPI_COMM, (void (*)(void))fn, errhandler);
+	return create_handler(WEFT_MPI_COMM, (void (*)(void))fn, errhandler);
 }
 
 int weft_mpi_Win_create_errhandler(MPI_Win_errhandler_function *fn, MPI_Errhandler *errhandler)
 {
-	return create(WEFT_MPI_WIN, (void (*)(void))fn, errhandler);
+	return create_handler(WEFT_MPI_WIN, (void (*)(void))fn, errhandler);
 }
 
 int weft_mpi_File_create_errhandler(MPI_File_errhandler_function *fn, MPI_Errhandler *errhandler)
 {
-	return create(WEFT_MPI_FILE, (void (*)(void))fn, errhandler);
+	return create_handler(WEFT_MPI_FILE, (void (*)(void))fn, errhandler);
 }
 
 int weft_mpi_Session_create_errhandler(MPI_Session_errhandler_function *fn,
 				       MPI_Errhandler *errhandler)
 {
-	return create(WEFT_MPI_SESSION, (void (*)(void))fn, errhandler);
+	return create_handler(WEFT_MPI_SESSION, (void (*)(void))fn, errhandler);
 }
 
 int weft_mpi_Errhandler_free(MPI_Errhandler *errhandler)
@@ -142,7 +142,7 @@ int weft_mpi_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 }
 
 /* Hands out a handle; one more user. */
-static int share(struct weft_mpi_errhandler *e, MPI_Errhandler *handle_p)
+static int share_handler(struct weft_mpi_errhandler *e, MPI_Errhandler *handle_p)
 {
 	int err = MPI_SUCCESS;
 
@@ -165,7 +165,7 @@ int weft_mpi_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
 
 	pthread_mutex_lock(&c->lock);
-	int err = share(c->errhandler, errhandler);
+	int err = share_handler(c->errhandler, errhandler);
 	pthread_mutex_unlock(&c->lock);
 	return err;
 }
@@ -192,7 +192,7 @@ int weft_mpi_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 	struct weft_mpi_win *w = weft_mpi_window(win);
 
 	pthread_mutex_lock(&w->lock);
-	int err = share(w->errhandler, errhandler);
+	int err = share_handler(w->errhandler, errhandler);
 	pthread_mutex_unlock(&w->lock);
 	return err;
 }
@@ -241,7 +241,7 @@ int weft_mpi_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 int weft_mpi_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 {
 	struct weft_mpi_errhandler *e = file_handler(weft_mpi_file(file));
-	int err = share(e, errhandler);
+	int err = share_handler(e, errhandler);
 
 	weft_mpi_errhandler_unref(e);
 	return err;
@@ -326,7 +326,7 @@ static bool has_initial(struct weft_mpi_comm *c)
  * Errors of no communicator belong to MPI_COMM_SELF since MPI 4.0, to MPI_COMM_WORLD before.  So a
  * program that has set a handler on MPI_COMM_WORLD alone gets them there.
  */
-static struct weft_mpi_comm *listener(struct weft_mpi_comm *c)
+static struct weft_mpi_comm *find_listener(struct weft_mpi_comm *c)
 {
 	struct weft_mpi_comm *self = weft_mpi_comm_of(MPI_COMM_SELF);
 
@@ -347,7 +347,7 @@ static int raise_comm(struct weft_mpi_comm *c, int code, const char *func)
 	if (why->handler)
 		return raise_handler(why->handler, code, func);
 	if (!why->blamed)
-		return raise_on(listener(c), code, func);
+		return raise_on(find_listener(c), code, func);
 	struct weft_mpi_comm *blame = why->blame;
 	why->blamed = false;
 	raise_on(blame, code, func);
@@ -429,7 +429,7 @@ int weft_mpi_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhand
 	struct weft_mpi_session *s = weft_mpi_session_of(session);
 
 	pthread_mutex_lock(&s->lock);
-	int err = share(s->errhandler, errhandler);
+	int err = share_handler(s->errhandler, errhandler);
 	pthread_mutex_unlock(&s->lock);
 	return err;
 }

@@ -46,7 +46,7 @@ __attribute__((constructor)) static void predefine(void)
 	weft_mpi_info_env_init();
 }
 
-static int state(void)
+static int library_state(void)
 {
 	/* Acquire: what MPI_Init wrote, for threads that only ask whether it ran. */
 	return atomic_load_explicit(&weft_mpi_x_state, memory_order_acquire);
@@ -55,7 +55,7 @@ static int state(void)
 /* The library belongs to the process that started it: its threads are not in the child. */
 static void child_after_fork(void)
 {
-	if (state() == WEFT_MPI_RUNNING)
+	if (library_state() == WEFT_MPI_RUNNING)
 		/* Relaxed: the child has one thread. */
 		atomic_store_explicit(&weft_mpi_x_state, WEFT_MPI_FORKED, memory_order_relaxed);
 }
@@ -120,11 +120,11 @@ static void stop_at_rest(void)
 /* A process that ends without MPI_Finalize says so, unless its launcher does, once for all. */
 static void process_exits(void)
 {
-	if (state() == WEFT_MPI_RUNNING && !finalize_called && !launcher_tells)
+	if (library_state() == WEFT_MPI_RUNNING && !finalize_called && !launcher_tells)
 		weft_error(world_model == WORLD_ON
 				   ? "the process ends without MPI_Finalize"
 				   : "the process ends without MPI_Session_finalize");
-	else if (state() != WEFT_MPI_FORKED && state() != WEFT_MPI_RUNNING)
+	else if (library_state() != WEFT_MPI_FORKED && library_state() != WEFT_MPI_RUNNING)
 		stop_at_rest();
 }
 
@@ -160,7 +160,7 @@ static void library_start_locked(void)
 static int library_use_locked(void)
 {
 	weft_assert_held(weft_mutex, &life);
-	if (state() == WEFT_MPI_FORKED)
+	if (library_state() == WEFT_MPI_FORKED)
 		weft_mpi_not_running("MPI_Init or MPI_Session_init");
 	if (library == STOPPED)
 		return weft_mpi_err(
@@ -170,7 +170,7 @@ static int library_use_locked(void)
 	if (library == DOWN)
 		library_start_locked();
 	users++;
-	/* PUB-INIT -> state().  Carries: everything that the start wrote.
+	/* PUB-INIT -> library_state().  Carries: everything that the start wrote.
 	 * Without it, a thread that saw MPI_Initialized could meet half-made communicators. */
 	atomic_store_explicit(&weft_mpi_x_state, WEFT_MPI_RUNNING, memory_order_release);
 	return MPI_SUCCESS;
@@ -190,7 +190,7 @@ static void library_unuse_locked(void)
 	weft_assert_held(weft_mutex, &life);
 	if (--users)
 		return;
-	/* Release: partner state() in Finalized.  Carries: that all is at rest. */
+	/* Release: partner library_state() in Finalized.  Carries: that all is at rest. */
 	atomic_store_explicit(&weft_mpi_x_state,
 			      world_model == WORLD_OVER ? WEFT_MPI_FINALIZED : WEFT_MPI_UNUSED,
 			      memory_order_release);
@@ -208,7 +208,7 @@ struct weft_ctx *weft_mpi_library_ctx(void)
 	return library_ctx;
 }
 
-static int init(int *argc, char ***argv, int required)
+static int init_world(int *argc, char ***argv, int required)
 {
 	int err;
 
@@ -247,13 +247,13 @@ static int level_floor(int required)
 
 int weft_mpi_Init(int *argc, char ***argv)
 {
-	return init(argc, argv, MPI_THREAD_SINGLE);
+	return init_world(argc, argv, MPI_THREAD_SINGLE);
 }
 
 int weft_mpi_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	int level = level_floor(required);
-	int err = init(argc, argv, level);
+	int err = init_world(argc, argv, level);
 
 	if (!err)
 		*provided = level;
@@ -269,7 +269,7 @@ int weft_mpi_Initialized(int *flag)
 int weft_mpi_Finalized(int *flag)
 {
 	/* In a forked child MPI is over, too: libraries then leave it alone at exit. */
-	*flag = world_model == WORLD_OVER || state() == WEFT_MPI_FORKED;
+	*flag = world_model == WORLD_OVER || library_state() == WEFT_MPI_FORKED;
 	return MPI_SUCCESS;
 }
 
@@ -347,7 +347,7 @@ int weft_mpi_Abort(MPI_Comm comm, int errorcode)
 	/* Exit statuses have 8 bits; an abort never looks like success. */
 	int code = errorcode & 0xff ? errorcode & 0xff : 1;
 
-	if (state() != WEFT_MPI_RUNNING) {
+	if (library_state() != WEFT_MPI_RUNNING) {
 		weft_error("MPI_Abort(%d)", errorcode);
 		fflush(NULL);
 		_exit(code);

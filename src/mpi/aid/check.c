@@ -172,7 +172,7 @@ static void sign_run(struct signing *s)
 }
 
 /* Equal elements of neighbouring parts are one run. */
-static void sign(void *arg, enum weft_basic basic, size_t n)
+static void sign_part(void *arg, enum weft_basic basic, size_t n)
 {
 	struct signing *s = arg;
 	if (s->run && s->basic == basic) {
@@ -200,10 +200,10 @@ uint64_t weft_mpi_check_layout_signature(MPI_Count count, const struct weft_type
 		return 0;
 	*bytes_p = (uint64_t)count * t->size;
 	if (t->sig->kind == WEFT_SIG_BASIC) {
-		sign(&s, (enum weft_basic)t->sig->basic, t->sig->n * (size_t)count);
+		sign_part(&s, (enum weft_basic)t->sig->basic, t->sig->n * (size_t)count);
 	} else {
 		for (MPI_Count i = 0; i < count; i++)
-			weft_data_sig_walk(t->sig, sign, &s);
+			weft_data_sig_walk(t->sig, sign_part, &s);
 	}
 	sign_run(&s);
 	return s.hash;

@@ -60,7 +60,8 @@ static void describe_note(const struct coll_note *n, const char *what, char *tex
 }
 
 /* across: of two groups, which have other roots and amounts each. */
-static const char *difference(const struct coll_note *a, const struct coll_note *b, bool across)
+static const char *first_difference(const struct coll_note *a, const struct coll_note *b,
+				    bool across)
 {
 	if (strcmp(a->call, b->call) != 0)
 		return "calls";
@@ -80,7 +81,7 @@ static const char *difference(const struct coll_note *a, const struct coll_note 
 static void judge_compare(const struct weft_mpi_check_talk *t)
 {
 	const struct compare *k = (const struct compare *)t;
-	const char *what = difference(&k->mine, &k->theirs, k->across);
+	const char *what = first_difference(&k->mine, &k->theirs, k->across);
 	char mine[240], theirs[240];
 	if (!what)
 		return;

@@ -36,7 +36,7 @@ static const char *const kind_name[WEFT_MPI_KIND_COUNT] = {
 	[WEFT_MPI_OP] = "operation",
 };
 
-static uint64_t number(const void *handle)
+static uint64_t handle_number(const void *handle)
 {
 	return (uint64_t)(uintptr_t)handle;
 }
@@ -68,7 +68,7 @@ static void forget_locked(uint64_t h)
 
 void weft_mpi_check_made(const char *call, const void *site, const void *handle)
 {
-	uint64_t h = number(handle);
+	uint64_t h = handle_number(handle);
 	if (!weft_mpi_checking || h < WEFT_MPI_PREDEFINED_END)
 		return;
 	pthread_mutex_lock(&lock);
@@ -84,7 +84,7 @@ void weft_mpi_check_made(const char *call, const void *site, const void *handle)
 const char *weft_mpi_check_made_by(const void *handle, const void **site_p)
 {
 	pthread_mutex_lock(&lock);
-	const struct made *m = *place_locked(number(handle));
+	const struct made *m = *place_locked(handle_number(handle));
 	const char *call = m ? m->call : NULL;
 	*site_p = m ? m->site : NULL;
 	pthread_mutex_unlock(&lock);
@@ -93,7 +93,7 @@ const char *weft_mpi_check_made_by(const void *handle, const void **site_p)
 
 void weft_mpi_check_freed(const char *call, const void *site, const void *handle)
 {
-	uint64_t h = number(handle);
+	uint64_t h = handle_number(handle);
 	if (!weft_mpi_checking || h < WEFT_MPI_PREDEFINED_END)
 		return;
 	pthread_mutex_lock(&lock);
@@ -117,7 +117,7 @@ void weft_mpi_check_known(const void *handle, char *text, size_t size)
 	if (!weft_mpi_checking)
 		return;
 	pthread_mutex_lock(&lock);
-	struct made *found = *place_locked(number(handle));
+	struct made *found = *place_locked(handle_number(handle));
 	if (found)
 		m = *found;
 	pthread_mutex_unlock(&lock);
@@ -132,7 +132,7 @@ void weft_mpi_check_known(const void *handle, char *text, size_t size)
 void weft_mpi_check_forget(const void *request)
 {
 	pthread_mutex_lock(&lock);
-	forget_locked(number(request));
+	forget_locked(handle_number(request));
 	pthread_mutex_unlock(&lock);
 }
 

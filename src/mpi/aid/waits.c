@@ -104,12 +104,12 @@ static struct weft_mpi_comm *complete_for(struct weft_wait_note *n)
 	return NULL;
 }
 
-static void complete(struct weft_wait_note *n)
+static void complete_note(struct weft_wait_note *n)
 {
 	(void)complete_for(n);
 }
 
-static void ask(struct weft_mpi_comm *c, unsigned round)
+static void ask_members(struct weft_mpi_comm *c, unsigned round)
 {
 	struct weft_coll_group g = {.rank = c->rank,
 				    .size = c->size,
@@ -131,7 +131,7 @@ void weft_mpi_aid_polled(struct weft_mpi_request *r)
 	}
 	if (now < r->ask_ns)
 		return;
-	ask(r->comm, r->asks);
+	ask_members(r->comm, r->asks);
 	unsigned doubled = r->asks < ASKS_MOST ? r->asks : ASKS_MOST;
 	r->ask_ns = now + ((uint64_t)ASKS_AFTER_NS << doubled);
 	r->asks++;
@@ -143,7 +143,7 @@ void weft_mpi_aid_waits(struct weft_mpi_comm *c, uint64_t since_ns, unsigned *as
 	/* As long again as before, so that questions get rare. */
 	if (!c->calls || weft_clock_ns() - since_ns < (uint64_t)ASKS_AFTER_NS << doubled)
 		return;
-	ask(c, (*asks_p)++);
+	ask_members(c, (*asks_p)++);
 }
 
 /* Of several requests another may be the first by now that is not over. */
@@ -151,11 +151,11 @@ static void waited_long(struct weft_wait_note *n)
 {
 	struct weft_mpi_comm *c = complete_for(n);
 	if (c && n->form == WEFT_WAIT_ALL && may_ask(c))
-		ask(c, n->alarms);
+		ask_members(c, n->alarms);
 }
 
 void weft_mpi_aid_notes_init(const struct weft_boot_info *boot)
 {
-	weft_wait_note_set_hooks(complete, waited_long);
+	weft_wait_note_set_hooks(complete_note, waited_long);
 	weft_wait_note_show(boot->jobid, boot->rank, boot->size);
 }

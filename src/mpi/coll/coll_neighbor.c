@@ -4,7 +4,7 @@
 #include "mpi/topo/topo.h"
 
 /* The ranks of the neighbours, from the topology. */
-static int neighbors(struct weft_mpi_coll_call *k)
+static int take_neighbors(struct weft_mpi_coll_call *k)
 {
 	const struct weft_mpi_topo *t = k->comm->topo;
 	if (!t)
@@ -18,14 +18,16 @@ static int neighbors(struct weft_mpi_coll_call *k)
 }
 
 /* The block, or the first of the blocks, that this rank sends. */
-static int block(struct weft_mpi_coll_call *k, const void *buf, MPI_Count count, MPI_Datatype type)
+static int take_send_block(struct weft_mpi_coll_call *k, const void *buf, MPI_Count count,
+			   MPI_Datatype type)
 {
 	k->a.sbuf = buf;
 	k->a.scount = (size_t)count;
 	return weft_mpi_coll_buf("sendbuf", buf, k->a.destinations ? count : 0, type, &k->a.stype);
 }
 
-static int places(struct weft_mpi_coll_call *k, void *buf, MPI_Count count, MPI_Datatype type)
+static int take_recv_places(struct weft_mpi_coll_call *k, void *buf, MPI_Count count,
+			    MPI_Datatype type)
 {
 	k->a.rbuf = buf;
 	k->a.rcount = (size_t)count;
@@ -36,11 +38,11 @@ int weft_mpi_Neighbor_allgather_args(struct weft_mpi_coll_call *k, const void *s
 				     MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
 				     MPI_Count recvcount, MPI_Datatype recvtype)
 {
-	int err = neighbors(k);
+	int err = take_neighbors(k);
 	if (err)
 		return err;
-	err = block(k, sendbuf, sendcount, sendtype);
-	return err ? err : places(k, recvbuf, recvcount, recvtype);
+	err = take_send_block(k, sendbuf, sendcount, sendtype);
+	return err ? err : take_recv_places(k, recvbuf, recvcount, recvtype);
 }
 
 int weft_mpi_Neighbor_allgatherv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
@@ -48,10 +50,10 @@ int weft_mpi_Neighbor_allgatherv_args(struct weft_mpi_coll_call *k, const void *
 				      const MPI_Count recvcounts[], const MPI_Aint displs[],
 				      MPI_Datatype recvtype)
 {
-	int err = neighbors(k);
+	int err = take_neighbors(k);
 	if (err)
 		return err;
-	err = block(k, sendbuf, sendcount, sendtype);
+	err = take_send_block(k, sendbuf, sendcount, sendtype);
 	k->a.rbuf = recvbuf;
 	k->a.rcounts = recvcounts;
 	k->a.rdispls = displs;
@@ -64,11 +66,11 @@ int weft_mpi_Neighbor_alltoall_args(struct weft_mpi_coll_call *k, const void *se
 				    MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
 				    MPI_Count recvcount, MPI_Datatype recvtype)
 {
-	int err = neighbors(k);
+	int err = take_neighbors(k);
 	if (err)
 		return err;
-	err = block(k, sendbuf, sendcount, sendtype);
-	return err ? err : places(k, recvbuf, recvcount, recvtype);
+	err = take_send_block(k, sendbuf, sendcount, sendtype);
+	return err ? err : take_recv_places(k, recvbuf, recvcount, recvtype);
 }
 
 int weft_mpi_Neighbor_alltoallv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
@@ -77,7 +79,7 @@ int weft_mpi_Neighbor_alltoallv_args(struct weft_mpi_coll_call *k, const void *s
 				     const MPI_Count recvcounts[], const MPI_Aint rdispls[],
 				     MPI_Datatype recvtype)
 {
-	int err = neighbors(k);
+	int err = take_neighbors(k);
 	if (err)
 		return err;
 	k->a.sbuf = sendbuf;
@@ -99,7 +101,7 @@ int weft_mpi_Neighbor_alltoallw_args(struct weft_mpi_coll_call *k, const void *s
 				     const MPI_Count recvcounts[], const MPI_Aint rdispls[],
 				     const MPI_Datatype recvtypes[])
 {
-	int err = neighbors(k);
+	int err = take_neighbors(k);
 	if (err)
 		return err;
 	k->a.sbuf = sendbuf;

@@ -5,8 +5,8 @@
 #include "mpi/coll/coll_call.h"
 
 /* What is combined, and how. */
-static int operation(struct weft_mpi_coll_call *k, MPI_Op op, MPI_Count count,
-		     MPI_Datatype datatype)
+static int take_operation(struct weft_mpi_coll_call *k, MPI_Op op, MPI_Count count,
+			  MPI_Datatype datatype)
 {
 	struct weft_mpi_op *o = weft_mpi_op_of(op);
 	k->a.rcount = (size_t)count;
@@ -26,8 +26,8 @@ static int operation(struct weft_mpi_coll_call *k, MPI_Op op, MPI_Count count,
 	return err;
 }
 
-static int result(struct weft_mpi_coll_call *k, void *recvbuf, MPI_Count count,
-		  MPI_Datatype datatype)
+static int take_result(struct weft_mpi_coll_call *k, void *recvbuf, MPI_Count count,
+		       MPI_Datatype datatype)
 {
 	k->a.rbuf = recvbuf;
 	return weft_mpi_coll_buf("recvbuf", recvbuf, count, datatype, &k->a.rtype);
@@ -41,8 +41,8 @@ static int plain_contribution(struct weft_mpi_coll_call *k, const void *sendbuf,
 }
 
 /* The same where it may be in recvbuf. */
-static int contribution(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_Count count,
-			MPI_Datatype datatype)
+static int take_contribution(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_Count count,
+			     MPI_Datatype datatype)
 {
 	int err = weft_mpi_coll_in_place(k, sendbuf);
 	if (err || k->a.in_place)
@@ -58,11 +58,11 @@ int weft_mpi_Reduce_args(struct weft_mpi_coll_call *k, const void *sendbuf, void
 		return MPI_SUCCESS;
 	bool here = root == (k->comm->inter ? MPI_ROOT : k->comm->rank);
 	bool gives = !k->comm->inter || root != MPI_ROOT;
-	int err = operation(k, op, count, datatype);
+	int err = take_operation(k, op, count, datatype);
 	if (!err && here)
-		err = result(k, recvbuf, count, datatype);
+		err = take_result(k, recvbuf, count, datatype);
 	if (!err && gives && here)
-		err = contribution(k, sendbuf, count, datatype);
+		err = take_contribution(k, sendbuf, count, datatype);
 	else if (!err && gives)
 		err = plain_contribution(k, sendbuf, count, datatype);
 	return err;
@@ -71,10 +71,10 @@ int weft_mpi_Reduce_args(struct weft_mpi_coll_call *k, const void *sendbuf, void
 int weft_mpi_Allreduce_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
 			    MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
-	int err = operation(k, op, count, datatype);
+	int err = take_operation(k, op, count, datatype);
 	if (!err)
-		err = result(k, recvbuf, count, datatype);
-	return err ? err : contribution(k, sendbuf, count, datatype);
+		err = take_result(k, recvbuf, count, datatype);
+	return err ? err : take_contribution(k, sendbuf, count, datatype);
 }
 
 int weft_mpi_Reduce_scatter_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
@@ -90,21 +90,21 @@ int weft_mpi_Reduce_scatter_args(struct weft_mpi_coll_call *k, const void *sendb
 		if (__builtin_add_overflow(total, recvcounts[r], &total))
 			return weft_mpi_err(MPI_ERR_COUNT, "recvcounts are too large");
 	}
-	int err = operation(k, op, total, datatype);
+	int err = take_operation(k, op, total, datatype);
 	if (!err)
-		err = contribution(k, sendbuf, total, datatype);
+		err = take_contribution(k, sendbuf, total, datatype);
 	k->a.rcounts = recvcounts;
-	return err ? err : result(k, recvbuf, recvcounts[k->comm->rank], datatype);
+	return err ? err : take_result(k, recvbuf, recvcounts[k->comm->rank], datatype);
 }
 
 int weft_mpi_Reduce_scatter_block_args(struct weft_mpi_coll_call *k, const void *sendbuf,
 				       void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
 				       MPI_Op op)
 {
-	int err = operation(k, op, recvcount, datatype);
+	int err = take_operation(k, op, recvcount, datatype);
 	if (!err)
-		err = result(k, recvbuf, recvcount, datatype);
-	return err ? err : contribution(k, sendbuf, recvcount, datatype);
+		err = take_result(k, recvbuf, recvcount, datatype);
+	return err ? err : take_contribution(k, sendbuf, recvcount, datatype);
 }
 
 int weft_mpi_Scan_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
@@ -112,10 +112,10 @@ int weft_mpi_Scan_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *
 {
 	if (k->comm->inter)
 		return weft_mpi_err(MPI_ERR_COMM, "not defined for intercommunicators");
-	int err = operation(k, op, count, datatype);
+	int err = take_operation(k, op, count, datatype);
 	if (!err)
-		err = result(k, recvbuf, count, datatype);
-	return err ? err : contribution(k, sendbuf, count, datatype);
+		err = take_result(k, recvbuf, count, datatype);
+	return err ? err : take_contribution(k, sendbuf, count, datatype);
 }
 
 int weft_mpi_Exscan_args(struct weft_mpi_coll_call *k, const void *sendbuf, void *recvbuf,
@@ -123,11 +123,11 @@ int weft_mpi_Exscan_args(struct weft_mpi_coll_call *k, const void *sendbuf, void
 {
 	if (k->comm->inter)
 		return weft_mpi_err(MPI_ERR_COMM, "not defined for intercommunicators");
-	int err = operation(k, op, count, datatype);
+	int err = take_operation(k, op, count, datatype);
 	if (!err && count && sendbuf == recvbuf && sendbuf)
 		err = weft_mpi_coll_same_buffer();
 	/* The first rank gets nothing, and may say so with a null pointer. */
 	if (!err && (k->comm->rank || sendbuf == MPI_IN_PLACE))
-		err = result(k, recvbuf, count, datatype);
-	return err ? err : contribution(k, sendbuf, count, datatype);
+		err = take_result(k, recvbuf, count, datatype);
+	return err ? err : take_contribution(k, sendbuf, count, datatype);
 }

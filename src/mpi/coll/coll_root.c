@@ -5,7 +5,7 @@
 #include "mpi/coll/coll_call.h"
 
 /* Is this rank the root, on either kind of communicator? */
-static bool roots(const struct weft_mpi_coll_call *k, int root)
+static bool is_root(const struct weft_mpi_coll_call *k, int root)
 {
 	return root == (k->comm->inter ? MPI_ROOT : k->comm->rank);
 }
@@ -55,7 +55,7 @@ int weft_mpi_Gather_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI_
 {
 	k->a.root = root;
 	int err = MPI_SUCCESS;
-	if (roots(k, root)) {
+	if (is_root(k, root)) {
 		k->a.rbuf = recvbuf;
 		k->a.rcount = (size_t)recvcount;
 		err = weft_mpi_coll_buf("recvbuf", recvbuf, recvcount, recvtype, &k->a.rtype);
@@ -71,7 +71,7 @@ int weft_mpi_Gatherv_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI
 {
 	k->a.root = root;
 	int err = MPI_SUCCESS;
-	if (roots(k, root)) {
+	if (is_root(k, root)) {
 		k->a.rbuf = recvbuf;
 		k->a.rcounts = recvcounts;
 		k->a.rdispls = displs;
@@ -89,7 +89,7 @@ int weft_mpi_Scatter_args(struct weft_mpi_coll_call *k, const void *sendbuf, MPI
 {
 	k->a.root = root;
 	int err = MPI_SUCCESS;
-	if (roots(k, root)) {
+	if (is_root(k, root)) {
 		k->a.sbuf = sendbuf;
 		k->a.scount = (size_t)sendcount;
 		err = weft_mpi_coll_buf("sendbuf", sendbuf, sendcount, sendtype, &k->a.stype);
@@ -106,7 +106,7 @@ int weft_mpi_Scatterv_args(struct weft_mpi_coll_call *k, const void *sendbuf,
 {
 	k->a.root = root;
 	int err = MPI_SUCCESS;
-	if (roots(k, root)) {
+	if (is_root(k, root)) {
 		k->a.sbuf = sendbuf;
 		k->a.scounts = sendcounts;
 		k->a.sdispls = displs;

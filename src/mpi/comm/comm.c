@@ -18,7 +18,7 @@ static struct weft_mpi_comm *world_comm, *self_comm;
 
 /* ---- building ----------------------------------------------------------------------------- */
 
-static bool identity(const struct weft_mpi_group *g)
+static bool is_identity(const struct weft_mpi_group *g)
 {
 	for (int r = 0; r < g->size; r++)
 		if (g->world[r] != r)
@@ -67,7 +67,7 @@ int weft_mpi_comm_build(const struct weft_mpi_comm_plan *plan, struct weft_mpi_c
 	c->rank = c->group->rank;
 	c->size = c->group->size;
 	c->peers = c->remote->size;
-	c->peer = identity(c->remote) ? NULL : c->remote->world;
+	c->peer = is_identity(c->remote) ? NULL : c->remote->world;
 	c->session = weft_mpi_session_use(plan->parent ? plan->parent->session : c->group->session);
 	c->topo_kind = MPI_UNDEFINED;
 	c->file = MPI_FILE_NULL;
@@ -134,8 +134,8 @@ void weft_mpi_comms_show(bool on)
 	weft_mpi_predefined[self_comm->head.handle] = on ? &self_comm->head : NULL;
 }
 
-static int predefine(uint32_t id, int first, int n, MPI_Comm handle, const char *name,
-		     struct weft_mpi_comm **comm_p)
+static int predefine_comm(uint32_t id, int first, int n, MPI_Comm handle, const char *name,
+			  struct weft_mpi_comm **comm_p)
 {
 	int *world = malloc((size_t)n * sizeof(*world));
 	struct weft_mpi_comm_plan plan = {.id = id, .keeper = -1};
@@ -161,11 +161,11 @@ int weft_mpi_comms_init(int rank, int size)
 {
 	int err = weft_mpi_domains_init(rank, size);
 	if (!err)
-		err = predefine(WEFT_MPI_ID_WORLD, 0, size, MPI_COMM_WORLD, "MPI_COMM_WORLD",
-				&world_comm);
+		err = predefine_comm(WEFT_MPI_ID_WORLD, 0, size, MPI_COMM_WORLD, "MPI_COMM_WORLD",
+				     &world_comm);
 	if (!err)
-		err = predefine(WEFT_MPI_ID_SELF, rank, 1, MPI_COMM_SELF, "MPI_COMM_SELF",
-				&self_comm);
+		err = predefine_comm(WEFT_MPI_ID_SELF, rank, 1, MPI_COMM_SELF, "MPI_COMM_SELF",
+				     &self_comm);
 	return err;
 }
 

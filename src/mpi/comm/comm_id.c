@@ -163,7 +163,7 @@ static bool rested_locked(struct weft_mpi_ids *s, uint32_t *id_p)
 }
 
 /* Takes in what members have told. */
-static void hear(struct weft_mpi_ids *s)
+static void hear_of_ids(struct weft_mpi_ids *s)
 {
 	uint32_t id[TOLD_MAX];
 	struct weft_status st;
@@ -196,7 +196,7 @@ int weft_mpi_id_take(struct weft_mpi_ids *s, uint32_t *id_p)
 	bool wanted = s->rest_count > REST || s->next == s->limit;
 	pthread_mutex_unlock(&s->lock);
 	if (wanted)
-		hear(s);
+		hear_of_ids(s);
 	pthread_mutex_lock(&s->lock);
 	if (!rested_locked(s, id_p)) {
 		if (s->next < s->limit)
@@ -232,7 +232,7 @@ static bool note_locked(struct weft_mpi_ids *s, int keeper, const uint32_t *id, 
 	return true;
 }
 
-static void tell(struct weft_mpi_ids *s, uint32_t id, int keeper)
+static void tell_of_id(struct weft_mpi_ids *s, uint32_t id, int keeper)
 {
 	uint32_t out[TOLD_MAX], n = 0;
 
@@ -261,7 +261,7 @@ void weft_mpi_id_closed(struct weft_mpi_ids *s, uint32_t id, int keeper, int me,
 {
 	if (keeper != me) {
 		if (keeper >= 0)
-			tell(s, id, keeper);
+			tell_of_id(s, id, keeper);
 		return;
 	}
 	pthread_mutex_lock(&s->lock);

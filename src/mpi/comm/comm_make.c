@@ -136,7 +136,7 @@ static int vote_order(const void *x, const void *y)
 }
 
 /* The group of the ranks that voted for color, ordered by key and rank; NULL: no memory. */
-static struct weft_mpi_group *party(struct weft_mpi_comm *c, struct vote *all, int color)
+static struct weft_mpi_group *members_of_color(struct weft_mpi_comm *c, struct vote *all, int color)
 {
 	int *world = malloc((size_t)c->size * sizeof(*world)), n = 0;
 
@@ -166,7 +166,7 @@ int weft_mpi_comm_split(struct weft_mpi_comm *parent, int color, int key,
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	int err = weft_mpi_talk_allgather(&t, &mine, all, sizeof(mine));
 	if (!err && color != MPI_UNDEFINED) {
-		struct weft_mpi_group *g = party(parent, all, color);
+		struct weft_mpi_group *g = members_of_color(parent, all, color);
 		err = g ? weft_mpi_comm_make(parent, g, tag, comm_p)
 			: weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 		weft_mpi_group_unref(g);

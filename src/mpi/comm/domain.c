@@ -125,7 +125,7 @@ static struct weft_mpi_domain *take_ended(bool any)
 	return d;
 }
 
-static void leave(struct weft_mpi_domain *d)
+static void leave_domain(struct weft_mpi_domain *d)
 {
 	weft_mpi_ids_free(d->ids);
 	d->ids = NULL;
@@ -138,13 +138,13 @@ void weft_mpi_domains_sweep(void)
 {
 	/* Ends: each round takes one out. */
 	for (struct weft_mpi_domain *d; (d = take_ended(false)) != NULL;)
-		leave(d);
+		leave_domain(d);
 }
 
 void weft_mpi_domains_fini(void)
 {
 	for (struct weft_mpi_domain *d; (d = take_ended(true)) != NULL;)
-		leave(d);
+		leave_domain(d);
 	if (!weft_mpi_home)
 		return;
 	weft_mpi_ids_free(weft_mpi_home->ids);
@@ -154,7 +154,7 @@ void weft_mpi_domains_fini(void)
 	weft_mpi_home = NULL;
 }
 
-static bool same(const struct weft_mpi_process *p, const struct weft_mpi_process *q)
+static bool same_process(const struct weft_mpi_process *p, const struct weft_mpi_process *q)
 {
 	return p->rank == q->rank && memcmp(p->job, q->job, sizeof(p->job)) == 0;
 }
@@ -162,10 +162,10 @@ static bool same(const struct weft_mpi_process *p, const struct weft_mpi_process
 int weft_mpi_domain_find(const struct weft_mpi_domain *d, const struct weft_mpi_process *p)
 {
 	/* The job's ranks are in order, and so are the sides of a met domain, mostly. */
-	if (p->rank < d->size && same(&d->process[p->rank], p))
+	if (p->rank < d->size && same_process(&d->process[p->rank], p))
 		return p->rank;
 	for (int i = 0; i < d->size; i++)
-		if (same(&d->process[i], p))
+		if (same_process(&d->process[i], p))
 			return i;
 	return -1;
 }

@@ -77,7 +77,7 @@ int weft_mpi_group_name(struct weft_mpi_group *g, MPI_Group *handle_p)
 }
 
 /* The table from process to rank; made by the first caller that needs it. */
-static const int *inverse(struct weft_mpi_group *g)
+static const int *ranks_by_process(struct weft_mpi_group *g)
 {
 	/* SEE-INVERSE: partner PUB-INVERSE below.  Carries: the filled table. */
 	int *table = atomic_load_explicit(&g->x_inverse, memory_order_acquire);
@@ -107,7 +107,7 @@ int weft_mpi_group_rank_of(struct weft_mpi_group *g, int world)
 {
 	if (g->size == 0)
 		return MPI_UNDEFINED;
-	const int *table = inverse(g);
+	const int *table = ranks_by_process(g);
 	if (table)
 		return world >= 0 && world < g->domain->size ? table[world] : MPI_UNDEFINED;
 	for (int r = 0; r < g->size; r++)
@@ -159,7 +159,7 @@ static struct weft_mpi_domain *domain_of_both(const struct weft_mpi_group *a,
 }
 
 /* Both in the numbers of one domain, with a reference each; false: no memory. */
-static bool align(struct weft_mpi_group **a_p, struct weft_mpi_group **b_p)
+static bool align_domains(struct weft_mpi_group **a_p, struct weft_mpi_group **b_p)
 {
 	struct weft_mpi_group *a = *a_p, *b = *b_p, *in = NULL;
 
@@ -275,7 +275,7 @@ int weft_mpi_Group_free(MPI_Group *group)
 
 /* ---- new groups from old ------------------------------------------------------------------ */
 
-static struct weft_mpi_group *inherit(struct weft_mpi_group *g, struct weft_mpi_session *s)
+static struct weft_mpi_group *inherit_session(struct weft_mpi_group *g, struct weft_mpi_session *s)
 {
 	if (g)
 		g->session = weft_mpi_session_ref(s);
@@ -284,12 +284,12 @@ static struct weft_mpi_group *inherit(struct weft_mpi_group *g, struct weft_mpi_
 
 enum set { IN_BOTH, IN_EITHER, IN_FIRST };
 
-static int combine(MPI_Group group1, MPI_Group group2, enum set what, MPI_Group *newgroup)
+static int combine_groups(MPI_Group group1, MPI_Group group2, enum set what, MPI_Group *newgroup)
 {
 	struct weft_mpi_group *a = weft_mpi_group_of(group1), *b = weft_mpi_group_of(group2);
 	int *world = malloc((size_t)(a->size + b->size + 1) * sizeof(*world)), n = 0;
 
-	if (!world || !align(&a, &b)) {
+	if (!world || !align_domains(&a, &b)) {
 		free(world);
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	}
@@ -302,8 +302,8 @@ static int combine(MPI_Group group1, MPI_Group group2, enum set what, MPI_Group 
 		if (weft_mpi_group_rank_of(a, b->world[r]) == MPI_UNDEFINED)
 			world[n++] = b->world[r];
 	int err = weft_mpi_group_name(
-		inherit(weft_mpi_group_make_in(a->size ? a->domain : b->domain, n, world),
-			a->session ? a->session : b->session),
+		inherit_session(weft_mpi_group_make_in(a->size ? a->domain : b->domain, n, world),
+				a->session ? a->session : b->session),
 		newgroup);
 	weft_mpi_group_unref(a);
 	weft_mpi_group_unref(b);
@@ -313,21 +313,21 @@ static int combine(MPI_Group group1, MPI_Group group2, enum set what, MPI_Group 
 
 int weft_mpi_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-	return combine(group1, group2, IN_EITHER, newgroup);
+	return combine_groups(group1, group2, IN_EITHER, newgroup);
 }
 
 int weft_mpi_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-	return combine(group1, group2, IN_BOTH, newgroup);
+	return combine_groups(group1, group2, IN_BOTH, newgroup);
 }
 
 int weft_mpi_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-	return combine(group1, group2, IN_FIRST, newgroup);
+	return combine_groups(group1, group2, IN_FIRST, newgroup);
 }
 
 /* Marks the n ranks as seen; a rank out of range or named twice is an error. */
-static int mark(const struct weft_mpi_group *g, int n, const int ranks[], char *seen)
+static int mark_ranks(const struct weft_mpi_group *g, int n, const int ranks[], char *seen)
 {
 	for (int i = 0; i < n; i++) {
 		if (ranks[i] < 0 || ranks[i] >= g->size)
@@ -341,7 +341,7 @@ static int mark(const struct weft_mpi_group *g, int n, const int ranks[], char *
 	return MPI_SUCCESS;
 }
 
-static int choose(MPI_Group group, int n, const int ranks[], bool keep, MPI_Group *newgroup)
+static int choose_ranks(MPI_Group group, int n, const int ranks[], bool keep, MPI_Group *newgroup)
 {
 	struct weft_mpi_group *g = weft_mpi_group_of(group);
 
@@ -351,7 +351,7 @@ static int choose(MPI_Group group, int n, const int ranks[], bool keep, MPI_Grou
 		return weft_mpi_err(MPI_ERR_ARG, "ranks is a null pointer");
 	char *seen = calloc((size_t)g->size + 1, 1);
 	int *world = malloc((size_t)(g->size + 1) * sizeof(*world));
-	int err = seen && world ? mark(g, n, ranks, seen)
+	int err = seen && world ? mark_ranks(g, n, ranks, seen)
 				: weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	if (!err) {
 		int m = 0;
@@ -361,7 +361,8 @@ static int choose(MPI_Group group, int n, const int ranks[], bool keep, MPI_Grou
 			if (!seen[r])
 				world[m++] = g->world[r];
 		err = weft_mpi_group_name(
-			inherit(weft_mpi_group_make_in(g->domain, m, world), g->session), newgroup);
+			inherit_session(weft_mpi_group_make_in(g->domain, m, world), g->session),
+			newgroup);
 	}
 	free(world);
 	free(seen);
@@ -370,16 +371,17 @@ static int choose(MPI_Group group, int n, const int ranks[], bool keep, MPI_Grou
 
 int weft_mpi_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
-	return choose(group, n, ranks, true, newgroup);
+	return choose_ranks(group, n, ranks, true, newgroup);
 }
 
 int weft_mpi_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
-	return choose(group, n, ranks, false, newgroup);
+	return choose_ranks(group, n, ranks, false, newgroup);
 }
 
 /* Writes the ranks of the triplets to a new list; every rank of the group at most once. */
-static int expand(const struct weft_mpi_group *g, int n, int ranges[][3], int **ranks_p, int *n_p)
+static int expand_ranges(const struct weft_mpi_group *g, int n, int ranges[][3], int **ranks_p,
+			 int *n_p)
 {
 	int *ranks = malloc((size_t)(g->size + 1) * sizeof(*ranks)), m = 0;
 
@@ -413,9 +415,9 @@ static int choose_ranges(MPI_Group group, int n, int ranges[][3], bool keep, MPI
 
 	if (n < 0)
 		return weft_mpi_err(MPI_ERR_ARG, "n is negative (%d)", n);
-	int err = expand(weft_mpi_group_of(group), n, ranges, &ranks, &m);
+	int err = expand_ranges(weft_mpi_group_of(group), n, ranges, &ranks, &m);
 	if (!err)
-		err = choose(group, m, ranks, keep, newgroup);
+		err = choose_ranks(group, m, ranks, keep, newgroup);
 	free(ranks);
 	return err;
 }

@@ -26,8 +26,9 @@ struct offer {
  * The leaders swap offers and member lists; every member learns the other side's.  *world_p is
  * the list of its processes, to be freed.  Collective over `local`, tag is free on it.
  */
-static int meet(struct weft_mpi_comm *local, int leader, struct weft_ctx *bridge, int remote_leader,
-		int tag, struct offer *mine, struct offer *theirs, int **world_p)
+static int meet_leaders(struct weft_mpi_comm *local, int leader, struct weft_ctx *bridge,
+			int remote_leader, int tag, struct offer *mine, struct offer *theirs,
+			int **world_p)
 {
 	struct weft_mpi_talk t = weft_mpi_talk_all(local);
 	int err = MPI_SUCCESS, *world = NULL;
@@ -79,7 +80,7 @@ int weft_mpi_inter_make(struct weft_mpi_comm *local, int leader, struct weft_ctx
 	struct offer mine = {0}, theirs = {0};
 	struct weft_mpi_comm *inner = NULL;
 	int *world = NULL;
-	int err = meet(local, leader, bridge, remote_leader, tag, &mine, &theirs, &world);
+	int err = meet_leaders(local, leader, bridge, remote_leader, tag, &mine, &theirs, &world);
 
 	if (err)
 		return err;
@@ -146,8 +147,8 @@ static int ask_domains(struct weft_mpi_comm *local, int leader, const struct wef
 	return err ? err : told[0];
 }
 
-static int create(struct weft_mpi_comm *local, int leader, struct weft_mpi_comm *bridge,
-		  int remote_leader, int tag, struct weft_mpi_comm **made_p)
+static int create_inter(struct weft_mpi_comm *local, int leader, struct weft_mpi_comm *bridge,
+			int remote_leader, int tag, struct weft_mpi_comm **made_p)
 {
 	struct weft_ctx *ctx = bridge ? bridge->coll : NULL;
 	struct bridge_wire over = {.ctx = ctx, .remote_leader = remote_leader, .tag = tag};
@@ -190,7 +191,7 @@ int weft_mpi_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm pe
 	tag = WEFT_MPI_TAG_INTER | (tag & (WEFT_MPI_TAG_INTER - 1));
 	if (local->rank != local_leader)
 		bridge = NULL;
-	int err = create(local, local_leader, bridge, world, tag, &made);
+	int err = create_inter(local, local_leader, bridge, world, tag, &made);
 	return err ? err : weft_mpi_comm_name(made, newintercomm);
 }
 
@@ -205,8 +206,8 @@ int weft_mpi_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracom
 	if (!c->inter)
 		return weft_mpi_err(MPI_ERR_COMM, "not an intercommunicator");
 	int tag = weft_mpi_comm_talk_tag(c);
-	int err =
-		meet(c->local, 0, c->coll, weft_mpi_comm_peer(c, 0), tag, &mine, &theirs, &remote);
+	int err = meet_leaders(c->local, 0, c->coll, weft_mpi_comm_peer(c, 0), tag, &mine, &theirs,
+			       &remote);
 	if (err)
 		return err;
 	bool first = mine.high != theirs.high ? !mine.high : mine.leader < theirs.leader;

@@ -195,8 +195,9 @@ static int bad_arguments(int count, const MPI_Request requests[], MPIX_Continue_
 	return MPI_SUCCESS;
 }
 
-static int attach(int count, MPI_Request requests[], MPIX_Continue_cb_function *cb, void *cb_data,
-		  int flags, bool several, MPI_Status *statuses, MPI_Request cont_req)
+static int attach_callback(int count, MPI_Request requests[], MPIX_Continue_cb_function *cb,
+			   void *cb_data, int flags, bool several, MPI_Status *statuses,
+			   MPI_Request cont_req)
 {
 	struct weft_mpi_cont_req *c;
 	int err = bad_arguments(count, requests, cb, flags);
@@ -245,7 +246,7 @@ WEFT_API int PMPIX_Continueall(int count, MPI_Request requests[], MPIX_Continue_
 {
 	if (weft_unlikely(!weft_mpi_running()))
 		weft_mpi_not_running("MPIX_Continueall");
-	int err = attach(count, requests, cb, cb_data, flags, true, statuses, cont_req);
+	int err = attach_callback(count, requests, cb, cb_data, flags, true, statuses, cont_req);
 	return err ? weft_mpi_raise(err, "MPIX_Continueall") : MPI_SUCCESS;
 }
 
@@ -254,7 +255,7 @@ WEFT_API int PMPIX_Continue(MPI_Request *request, MPIX_Continue_cb_function *cb,
 {
 	if (weft_unlikely(!weft_mpi_running()))
 		weft_mpi_not_running("MPIX_Continue");
-	int err = attach(1, request, cb, cb_data, flags, false, status, cont_req);
+	int err = attach_callback(1, request, cb, cb_data, flags, false, status, cont_req);
 	return err ? weft_mpi_raise(err, "MPIX_Continue") : MPI_SUCCESS;
 }
 

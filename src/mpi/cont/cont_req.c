@@ -40,7 +40,7 @@ static struct weft_mpi_cont *list_pop(struct weft_mpi_cont_list *l)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-static void unref(struct weft_mpi_cont_req *c)
+static void cont_req_unref(struct weft_mpi_cont_req *c)
 {
 	struct weft_mpi_cont *k;
 
@@ -94,7 +94,7 @@ void weft_mpi_cont_close(struct weft_mpi_cont *k, int code)
 	pthread_mutex_unlock(&c->lock);
 	if (code == MPI_SUCCESS)
 		weft_mpi_cont_free(k);
-	unref(c);
+	cont_req_unref(c);
 }
 
 /* ---- where it runs ------------------------------------------------------------------------ */
@@ -111,7 +111,7 @@ static void run_work(struct weft_task_app_work *w)
 	weft_mpi_cont_run(weft_container_of(w, struct weft_mpi_cont, work));
 }
 
-static void dispatch(struct weft_mpi_cont *k)
+static void dispatch_callback(struct weft_mpi_cont *k)
 {
 	if (k->of->everywhere) {
 		weft_task_launch(&k->task, "continuation", run_task, k);
@@ -138,7 +138,7 @@ void weft_mpi_cont_ready(struct weft_mpi_cont *k, bool here)
 	if (now && here)
 		weft_mpi_cont_run(k);
 	else if (now)
-		dispatch(k);
+		dispatch_callback(k);
 }
 
 /* Hands out what is due, as long as it is allowed to run by itself. */
@@ -151,7 +151,7 @@ static void dispatch_due(struct weft_mpi_cont_req *c)
 		k = c->poll_only ? NULL : list_pop(&c->due);
 		pthread_mutex_unlock(&c->lock);
 		if (k)
-			dispatch(k);
+			dispatch_callback(k);
 	} while (k);
 }
 
@@ -251,7 +251,7 @@ static void cont_req_release(struct weft_mpi_request *r)
 	c->poll_only = false;
 	pthread_mutex_unlock(&c->lock);
 	dispatch_due(c);
-	unref(c);
+	cont_req_unref(c);
 }
 
 static int free_active(struct weft_mpi_request *r)
@@ -342,7 +342,7 @@ static int cont_req_init(int flags, int max_poll, MPI_Info info, MPI_Request *co
 	atomic_store_explicit(&c->x_refs, 1, memory_order_relaxed);
 	struct weft_mpi_request *r = err ? NULL : weft_mpi_request_new(&cont_ops, NULL, c, true);
 	if (!r) {
-		unref(c);
+		cont_req_unref(c);
 		return err ? err : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	}
 	*cont_req = weft_mpi_request_handle(r);

@@ -23,7 +23,7 @@
 		 : NULL)
 
 /* The request behind a handle that is not null, active or not; NULL: none. */
-static inline struct weft_mpi_request *find(MPI_Request handle)
+static inline struct weft_mpi_request *find_request(MPI_Request handle)
 {
 	return (struct weft_mpi_request *)weft_mpi_object_find_dynamic((uint64_t)(uintptr_t)handle,
 								       WEFT_MPI_REQUEST);
@@ -312,7 +312,7 @@ static int end_plain(int i, int n, MPI_Request array[])
 	struct weft_mpi_pool *pool = &weft_mpi_request_pool, mine = *pool;
 
 	for (; i < n; i++) {
-		struct weft_mpi_request *r = find(array[i]);
+		struct weft_mpi_request *r = find_request(array[i]);
 		if (weft_unlikely(!r))
 			break;
 		if (r->ops == &weft_mpi_over_ops) {
@@ -337,7 +337,7 @@ static int end_plain(int i, int n, MPI_Request array[])
 /* Is what stopped end_plain() a message that comes with one look? */
 static bool look_for(MPI_Request handle)
 {
-	struct weft_mpi_request *r = find(handle);
+	struct weft_mpi_request *r = find_request(handle);
 	if (weft_unlikely(!r || r->ops != &weft_mpi_plain_ops ||
 			  weft_wait_completion_done(&r->core.done)))
 		return false;

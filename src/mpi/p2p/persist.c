@@ -6,8 +6,8 @@
 #include "mpi/p2p/p2p.h"
 #include "mpi/p2p/request.h"
 
-static int init(const void *base, MPI_Count count, MPI_Datatype datatype, int rank, int tag,
-		MPI_Comm comm, enum weft_mpi_mode mode, MPI_Request *request)
+static int init_persistent(const void *base, MPI_Count count, MPI_Datatype datatype, int rank,
+			   int tag, MPI_Comm comm, enum weft_mpi_mode mode, MPI_Request *request)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
 	struct weft_buf buf;
@@ -33,31 +33,34 @@ static int init(const void *base, MPI_Count count, MPI_Datatype datatype, int ra
 int weft_mpi_Send_init(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		       MPI_Comm comm, MPI_Request *request)
 {
-	return init(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_STANDARD, request);
+	return init_persistent(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_STANDARD,
+			       request);
 }
 
 int weft_mpi_Ssend_init(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 			MPI_Comm comm, MPI_Request *request)
 {
-	return init(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_SYNC, request);
+	return init_persistent(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_SYNC, request);
 }
 
 int weft_mpi_Rsend_init(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 			MPI_Comm comm, MPI_Request *request)
 {
-	return init(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_READY, request);
+	return init_persistent(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_READY, request);
 }
 
 int weft_mpi_Bsend_init(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 			MPI_Comm comm, MPI_Request *request)
 {
-	return init(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_BUFFERED, request);
+	return init_persistent(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_BUFFERED,
+			       request);
 }
 
 int weft_mpi_Recv_init(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
 		       MPI_Comm comm, MPI_Request *request)
 {
-	return init(buf, count, datatype, source, tag, comm, WEFT_MPI_MODE_RECV, request);
+	return init_persistent(buf, count, datatype, source, tag, comm, WEFT_MPI_MODE_RECV,
+			       request);
 }
 
 /* ---- starting, whatever it is ------------------------------------------------------------- */

@@ -20,7 +20,7 @@ static struct weft_mpi_message *message_of(MPI_Message h)
 }
 
 /* A probe's status always names the source, also when that was a wildcard. */
-static int found(struct weft_mpi_comm *c, const struct weft_status *from, MPI_Status *st)
+static int found_message(struct weft_mpi_comm *c, const struct weft_status *from, MPI_Status *st)
 {
 	return weft_mpi_p2p_status(c, MPI_ANY_SOURCE, from, st);
 }
@@ -33,7 +33,7 @@ int weft_mpi_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 	if (source == MPI_PROC_NULL)
 		return weft_mpi_p2p_status_null(status);
 	weft_comm_core_probe(c->p2p, weft_mpi_core_peer(c, source), weft_mpi_core_tag(tag), &st);
-	return found(c, &st, status);
+	return found_message(c, &st, status);
 }
 
 int weft_mpi_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
@@ -46,7 +46,7 @@ int weft_mpi_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *s
 		return weft_mpi_p2p_status_null(status);
 	*flag = weft_comm_core_iprobe(c->p2p, weft_mpi_core_peer(c, source), weft_mpi_core_tag(tag),
 				      &st);
-	return *flag ? found(c, &st, status) : MPI_SUCCESS;
+	return *flag ? found_message(c, &st, status) : MPI_SUCCESS;
 }
 
 /* ---- matched probes ----------------------------------------------------------------------- */
@@ -81,9 +81,9 @@ int weft_mpi_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MP
 	weft_comm_core_mprobe(c->p2p, weft_mpi_core_peer(c, source), weft_mpi_core_tag(tag), &msg,
 			      &st);
 	if (!msg)
-		return found(c, &st, status);
+		return found_message(c, &st, status);
 	int err = message_make(c, msg, &st, message);
-	return err ? err : found(c, &st, status);
+	return err ? err : found_message(c, &st, status);
 }
 
 int weft_mpi_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
@@ -101,9 +101,9 @@ int weft_mpi_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message 
 	*flag = weft_comm_core_improbe(c->p2p, weft_mpi_core_peer(c, source),
 				       weft_mpi_core_tag(tag), &msg, &st);
 	if (!*flag || !msg)
-		return *flag ? found(c, &st, status) : MPI_SUCCESS;
+		return *flag ? found_message(c, &st, status) : MPI_SUCCESS;
 	int err = message_make(c, msg, &st, message);
-	return err ? err : found(c, &st, status);
+	return err ? err : found_message(c, &st, status);
 }
 
 /* Takes the message apart: its handle is no longer good. */

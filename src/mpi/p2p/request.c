@@ -54,7 +54,7 @@ static void key_make(void)
 }
 
 /* From the shared list, else new ones. */
-static void refill(void)
+static void refill_pool(void)
 {
 	struct weft_mpi_pool *mine = &weft_mpi_request_pool;
 	struct weft_mpi_request *r;
@@ -92,7 +92,7 @@ void weft_mpi_request_spill(void)
 struct weft_mpi_request *weft_mpi_request_take_slow(void)
 {
 	weft_mpi_requests_reap();
-	refill();
+	refill_pool();
 	return pool_pop(&weft_mpi_request_pool);
 }
 
@@ -141,7 +141,7 @@ const struct weft_mpi_request_ops weft_mpi_over_ops = {
 /* ---- freed while active ------------------------------------------------------------------- */
 
 /* MPI_Request_free of an active request: its operation goes on by itself. */
-static void orphan(struct weft_mpi_request *r)
+static void orphan_request(struct weft_mpi_request *r)
 {
 	weft_mpi_object_unname(&r->head);
 	pthread_mutex_lock(&lock);
@@ -217,7 +217,7 @@ void weft_mpi_request_wait(struct weft_mpi_request *r)
 	}
 }
 
-static int continued(void)
+static int refuse_continued(void)
 {
 	return weft_mpi_err(MPI_ERR_REQUEST, "the request has a continuation, which ends it");
 }
@@ -225,7 +225,7 @@ static int continued(void)
 int weft_mpi_request_end_rest(struct weft_mpi_request *r, MPI_Request *handle_p, MPI_Status *st)
 {
 	if (weft_unlikely(r->continued))
-		return continued();
+		return refuse_continued();
 	int err = r->ops->finish(r, st), end;
 
 	/* MPI: the code of the last callback that failed. */
@@ -276,7 +276,7 @@ int weft_mpi_Request_free(MPI_Request *request)
 	int err = weft_mpi_request_named(*request, &r);
 
 	if (!err && r->continued)
-		err = continued();
+		err = refuse_continued();
 	if (err)
 		return err;
 	*request = MPI_REQUEST_NULL;
@@ -286,7 +286,7 @@ int weft_mpi_Request_free(MPI_Request *request)
 	}
 	if (r->ops->free_active)
 		return r->ops->free_active(r);
-	orphan(r);
+	orphan_request(r);
 	weft_mpi_requests_reap();
 	return MPI_SUCCESS;
 }

@@ -82,7 +82,7 @@ void weft_mpi_part_pool_empty(struct weft_mpi_part_pool *pool)
 /* ---- making ------------------------------------------------------------------------------- */
 
 /* The contexts of c, opened at the first use. */
-static int contexts(struct weft_mpi_comm *c)
+static int make_contexts(struct weft_mpi_comm *c)
 {
 	weft_err err = WEFT_OK;
 
@@ -98,7 +98,7 @@ static int contexts(struct weft_mpi_comm *c)
 	return err ? weft_mpi_err_of(err) : MPI_SUCCESS;
 }
 
-static int describe(const struct weft_mpi_part_args *a, struct weft_mpi_part_data *d)
+static int describe_partitions(const struct weft_mpi_part_args *a, struct weft_mpi_part_data *d)
 {
 	MPI_Count all;
 
@@ -122,10 +122,10 @@ int weft_mpi_part_make(struct weft_mpi_part_pool *pool, const struct weft_mpi_pa
 		       struct weft_mpi_request **r_p)
 {
 	struct weft_mpi_part_data d;
-	int err = describe(a, &d);
+	int err = describe_partitions(a, &d);
 
 	if (!err)
-		err = contexts(a->comm);
+		err = make_contexts(a->comm);
 	if (err)
 		return err;
 	uint32_t most = round_up(d.parts);

@@ -95,7 +95,7 @@ static void some_of(struct precv *p, uint64_t part, uint64_t bytes)
 }
 
 /* The sender's data bytes [off, off + len) are in place. */
-static void arrive(struct precv *p, uint64_t off, uint64_t len)
+static void data_arrives(struct precv *p, uint64_t off, uint64_t len)
 {
 	uint64_t size = p->s.d.bytes, end = off + len;
 
@@ -134,7 +134,7 @@ static void body_comes(struct weft_req *req, void *arg)
 	} else {
 		if (req->buf.base == b->bounce)
 			weft_data_unpack(&p->s.d.whole, b->off, b->bounce, b->len);
-		arrive(p, b->off, b->len);
+		data_arrives(p, b->off, b->len);
 	}
 	free(b);
 	weft_mpi_part_drop(&p->s);
@@ -224,7 +224,7 @@ static weft_err head_read(struct precv *p, size_t bytes)
 		if (len > (uint64_t)(end - data))
 			return WEFT_ERR_PROTO;
 		weft_data_unpack(&p->s.d.whole, off, data, len);
-		arrive(p, off, len);
+		data_arrives(p, off, len);
 		data += len;
 	}
 	return WEFT_OK;
@@ -404,7 +404,7 @@ int weft_mpi_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype
 
 /* ---- questions ---------------------------------------------------------------------------- */
 
-static bool arrived(struct precv *p, uint32_t partition)
+static bool has_arrived(struct precv *p, uint32_t partition)
 {
 	if (weft_wait_completion_done(&p->s.done))
 		return true;
@@ -433,10 +433,10 @@ int weft_mpi_Parrived(MPI_Request request, int partition, int *flag)
 		return err;
 	}
 	/* Not active: nothing is to come. */
-	*flag = !r->active || arrived(p, (uint32_t)partition);
+	*flag = !r->active || has_arrived(p, (uint32_t)partition);
 	if (*flag)
 		return MPI_SUCCESS;
 	weft_engine_poll();
-	*flag = arrived(p, (uint32_t)partition);
+	*flag = has_arrived(p, (uint32_t)partition);
 	return MPI_SUCCESS;
 }

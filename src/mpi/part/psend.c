@@ -133,7 +133,7 @@ static void stage_locked(struct psend *p, uint32_t first, uint32_t n, size_t byt
 	p->staged += (uint32_t)bytes;
 }
 
-static void pump(struct psend *p);
+static void pump_ready(struct psend *p);
 
 static void data_over(struct weft_req *req, void *arg)
 {
@@ -144,7 +144,7 @@ static void data_over(struct weft_req *req, void *arg)
 		weft_mpi_part_fail(&p->s, req->status.err);
 	/* Release: the core is done with the request, partner TAKEN in post_large_locked. */
 	atomic_fetch_or_explicit(&p->x_slots, 1u << (slot - p->slot), memory_order_release);
-	pump(p);
+	pump_ready(p);
 	weft_mpi_part_drop(&p->s);
 }
 
@@ -205,7 +205,7 @@ static void post_locked(struct psend *p)
 }
 
 /* Posts what is ready, or leaves it to the thread that is doing so. */
-static void pump(struct psend *p)
+static void pump_ready(struct psend *p)
 {
 	if (!weft_mask_try(&p->mask))
 		return;
@@ -219,7 +219,7 @@ static void pump(struct psend *p)
 static enum weft_task_verdict run_task(struct weft_task *t, void *arg)
 {
 	(void)t;
-	pump(arg);
+	pump_ready(arg);
 	return WEFT_TASK_DONE;
 }
 
@@ -252,7 +252,7 @@ static void go_comes(struct weft_req *req, void *arg)
 		weft_mpi_part_fail(&p->s, err);
 	/* GO -> SEEN (pump).  Carries: p->go.  Without it a run could go to a number of no side. */
 	atomic_store_explicit(&p->x_go, true, memory_order_release);
-	pump(p);
+	pump_ready(p);
 }
 
 static int psend_start(struct weft_mpi_request *r)
@@ -406,7 +406,7 @@ static int ready_twice(struct weft_mpi_request *r)
 }
 
 /* Is there enough around `item` for a post? */
-static inline bool enough(const struct psend *p, uint32_t item, uint64_t after)
+static inline bool enough_credit(const struct psend *p, uint32_t item, uint64_t after)
 {
 	uint32_t word = item / WEFT_READY_WORD, bit = item % WEFT_READY_WORD;
 	uint64_t full = weft_ready_full(&p->ready, word);
@@ -418,12 +418,12 @@ static inline bool enough(const struct psend *p, uint32_t item, uint64_t after)
 	return after == full && ((word + 1) % p->prompt_words == 0 || word + 1 == p->ready.words);
 }
 
-static void tell(struct psend *p, enum weft_ready what, bool post)
+static void tell_ready(struct psend *p, enum weft_ready what, bool post)
 {
 	if (p->s.peer < 0)
 		return;
 	if (post)
-		pump(p);
+		pump_ready(p);
 	else if (what == WEFT_READY_FIRST)
 		(void)weft_task_submit_later(&p->task);
 }
@@ -442,9 +442,9 @@ int weft_mpi_Pready(int partition, MPI_Request request)
 	enum weft_ready what = weft_ready_bits_set(&p->ready, (uint32_t)partition, &after);
 	if (weft_unlikely(what == WEFT_READY_TWICE))
 		return ready_twice(r);
-	bool post = enough(p, (uint32_t)partition, after);
+	bool post = enough_credit(p, (uint32_t)partition, after);
 	if (weft_unlikely(post || what == WEFT_READY_FIRST))
-		tell(p, what, post);
+		tell_ready(p, what, post);
 	return MPI_SUCCESS;
 }
 
@@ -476,8 +476,9 @@ int weft_mpi_Pready_range(int partition_low, int partition_high, MPI_Request req
 			bits &= ~UINT64_C(0) >> (WEFT_READY_WORD - 1 - high % WEFT_READY_WORD);
 		twice |= weft_ready_bits_set_mask(&p->ready, w, bits, &after) == WEFT_READY_TWICE;
 	}
-	bool post = (high - low + 1) * p->s.d.bytes >= PROMPT_BYTES || enough(p, high, after);
-	tell(p, WEFT_READY_FIRST, post);
+	bool post =
+		(high - low + 1) * p->s.d.bytes >= PROMPT_BYTES || enough_credit(p, high, after);
+	tell_ready(p, WEFT_READY_FIRST, post);
 	return twice ? ready_twice(r) : MPI_SUCCESS;
 }
 

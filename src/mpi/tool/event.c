@@ -88,7 +88,7 @@ static struct callback *callback_any(struct registration *r)
 /* ---- a registration is looked at ----------------------------------------------------------------- */
 
 /* Relaxed: a place that has just been used for the first time may miss an event. */
-static int places(enum weft_trace_kind kind)
+static int count_places(enum weft_trace_kind kind)
 {
 	return (int)atomic_load_explicit(&x_most[kind], memory_order_relaxed);
 }
@@ -148,7 +148,7 @@ static void offer_event(enum weft_trace_kind kind, uint64_t time, unsigned small
 	bool wanted = false;
 	struct registration *r;
 
-	for (int i = 0; i < places(kind); i++) {
+	for (int i = 0; i < count_places(kind); i++) {
 		if (!(r = hold_registration(kind, i)))
 			continue;
 		struct callback *c = e.told_at_once ? callback_at(r, ANYWHERE) : NULL;
@@ -162,7 +162,7 @@ static void offer_event(enum weft_trace_kind kind, uint64_t time, unsigned small
 	struct weft_event_queue *q = atomic_load_explicit(&x_queue, memory_order_acquire);
 	if (!wanted || !q || weft_event_queue_put(q, &e))
 		return;
-	for (int i = 0; i < places(kind); i++) {
+	for (int i = 0; i < count_places(kind); i++) {
 		if (!(r = hold_registration(kind, i)))
 			continue;
 		if (!e.told_at_once || !callback_at(r, ANYWHERE))
@@ -177,7 +177,7 @@ static void deliver_one(const struct weft_event *e)
 {
 	struct registration *r;
 
-	for (int i = 0; i < places((enum weft_trace_kind)e->kind); i++) {
+	for (int i = 0; i < count_places((enum weft_trace_kind)e->kind); i++) {
 		if (!(r = hold_registration((enum weft_trace_kind)e->kind, i)))
 			continue;
 		bool told = e->told_at_once && callback_at(r, ANYWHERE);
@@ -192,7 +192,7 @@ static void tell_dropped(enum weft_trace_kind kind)
 {
 	struct registration *r;
 
-	for (int i = 0; i < places(kind); i++) {
+	for (int i = 0; i < count_places(kind); i++) {
 		if (!(r = hold_registration(kind, i)))
 			continue;
 		/* SEE <- SET (set_dropped_handler): a function. */
@@ -367,7 +367,7 @@ static int alloc_locked(enum weft_trace_kind kind, struct registration **r_p)
 	atomic_store_explicit(&r->x_dropped_fn, NULL, memory_order_relaxed);
 	/* PLACE -> HOLD.  Carries: r's fields. */
 	atomic_store_explicit(&x_at[kind][place], r, memory_order_seq_cst);
-	if (place >= places(kind))
+	if (place >= count_places(kind))
 		atomic_store_explicit(&x_most[kind], (unsigned)place + 1, memory_order_relaxed);
 	*r_p = r;
 	return MPI_SUCCESS;
@@ -498,7 +498,7 @@ static int check_handle(MPI_T_event_registration handle)
 	return known ? MPI_SUCCESS : MPI_T_ERR_INVALID_HANDLE;
 }
 
-static int hints(MPI_T_event_registration handle, MPI_Info *info_used)
+static int no_hints(MPI_T_event_registration handle, MPI_Info *info_used)
 {
 	int err = check_handle(handle);
 
@@ -512,7 +512,7 @@ static int hints(MPI_T_event_registration handle, MPI_Info *info_used)
 int weft_mpi_T_event_handle_get_info(MPI_T_event_registration event_registration,
 				     MPI_Info *info_used)
 {
-	return hints(event_registration, info_used);
+	return no_hints(event_registration, info_used);
 }
 
 int weft_mpi_T_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info)
@@ -533,7 +533,7 @@ int weft_mpi_T_event_callback_get_info(MPI_T_event_registration event_registrati
 {
 	int err = check_level(event_registration, cb_safety);
 
-	return err ? err : hints(event_registration, info_used);
+	return err ? err : no_hints(event_registration, info_used);
 }
 
 int weft_mpi_T_event_callback_set_info(MPI_T_event_registration event_registration,

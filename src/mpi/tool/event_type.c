@@ -146,7 +146,7 @@ size_t weft_event_element(const struct weft_event *e, int i, void *buf)
 }
 
 /* Names of elements are a part of the description: MPI_T has no other place for them. */
-static void describe(enum weft_trace_kind kind, char *out, size_t size)
+static void describe_event(enum weft_trace_kind kind, char *out, size_t size)
 {
 	size_t n = (size_t)snprintf(out, size, "%s", types[kind].help);
 
@@ -226,7 +226,7 @@ int weft_mpi_T_event_get_info(int event_index, char *name, int *name_len, int *v
 		return MPI_T_ERR_MEMORY;
 	snprintf(text, sizeof text, "%s%s", prefix, types[kind].name);
 	weft_tool_text(text, name, name_len);
-	describe(kind, text, sizeof text);
+	describe_event(kind, text, sizeof text);
 	weft_tool_text(text, desc, desc_len);
 	if (verbosity)
 		*verbosity = types[kind].source == WEFT_EVENT_MESSAGE

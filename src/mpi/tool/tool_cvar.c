@@ -72,7 +72,7 @@ static const struct live *live_of(enum weft_setting_id id)
 }
 
 /* Settings are read when MPI starts; what is not `live` cannot change after that. */
-static bool writable(enum weft_setting_id id)
+static bool cvar_writable(enum weft_setting_id id)
 {
 	/* Relaxed: a tool that races with MPI_Init gets one answer or the other. */
 	int state = atomic_load_explicit(&weft_mpi_x_state, memory_order_relaxed);
@@ -130,9 +130,9 @@ int weft_mpi_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *ver
 	if (bind)
 		*bind = MPI_T_BIND_NO_OBJECT;
 	if (scope)
-		*scope = !writable(id)     ? MPI_T_SCOPE_READONLY
-			 : same_on_all(id) ? MPI_T_SCOPE_ALL_EQ
-					   : MPI_T_SCOPE_LOCAL;
+		*scope = !cvar_writable(id) ? MPI_T_SCOPE_READONLY
+			 : same_on_all(id)  ? MPI_T_SCOPE_ALL_EQ
+					    : MPI_T_SCOPE_LOCAL;
 	return MPI_SUCCESS;
 }
 

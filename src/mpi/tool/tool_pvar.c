@@ -69,7 +69,7 @@ static int look_up(MPI_T_pvar_session session, MPI_T_pvar_handle handle, enum we
 }
 
 /* The same for calls that MPI_T_PVAR_ALL_HANDLES may stand in: `answer` if all is well. */
-static int refuse(MPI_T_pvar_session session, MPI_T_pvar_handle handle, int answer)
+static int refuse_pvar(MPI_T_pvar_session session, MPI_T_pvar_handle handle, int answer)
 {
 	enum weft_counter_id id;
 
@@ -257,12 +257,12 @@ int weft_mpi_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, v
 
 int weft_mpi_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-	return refuse(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP);
+	return refuse_pvar(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP);
 }
 
 int weft_mpi_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-	return refuse(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP);
+	return refuse_pvar(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP);
 }
 
 int weft_mpi_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void *buf)
@@ -276,7 +276,7 @@ int weft_mpi_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, 
 
 int weft_mpi_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-	return refuse(session, handle, MPI_T_ERR_PVAR_NO_WRITE);
+	return refuse_pvar(session, handle, MPI_T_ERR_PVAR_NO_WRITE);
 }
 
 int weft_mpi_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)

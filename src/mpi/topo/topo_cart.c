@@ -15,7 +15,7 @@ static void coords_of(const struct weft_mpi_topo *t, int rank, int *coords)
 }
 
 /* The rank at `disp` steps along dimension d from coords, or MPI_PROC_NULL. */
-static int shifted(const struct weft_mpi_topo *t, const int *coords, int d, int64_t disp)
+static int shifted_rank(const struct weft_mpi_topo *t, const int *coords, int d, int64_t disp)
 {
 	int rank = 0;
 	for (int i = 0; i < t->ndims; i++) {
@@ -54,7 +54,7 @@ static struct weft_mpi_topo *cart_new(int ndims, const int *dims, const int *per
 		t->periods[i] = t->periods[i] != 0;
 		for (int k = 0; k < 2; k++)
 			t->sources[2 * i + k] = t->destinations[2 * i + k] =
-				shifted(t, t->coords, i, k ? 1 : -1);
+				shifted_rank(t, t->coords, i, k ? 1 : -1);
 	}
 	return t;
 }
@@ -210,8 +210,8 @@ int weft_mpi_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source
 	if (direction < 0 || direction >= t->ndims)
 		return weft_mpi_err(MPI_ERR_ARG, "direction %d: the grid has %d dimensions",
 				    direction, t->ndims);
-	*rank_source = shifted(t, t->coords, direction, -(int64_t)disp);
-	*rank_dest = shifted(t, t->coords, direction, disp);
+	*rank_source = shifted_rank(t, t->coords, direction, -(int64_t)disp);
+	*rank_dest = shifted_rank(t, t->coords, direction, disp);
 	return MPI_SUCCESS;
 }
 

@@ -35,7 +35,7 @@ int *weft_mpi_ints(const int *from, int n)
 }
 
 /* Copies an array that may be absent.  False: no memory. */
-static bool again(int **to, const int *from, int n)
+static bool copy_ints(int **to, const int *from, int n)
 {
 	if (from)
 		*to = weft_mpi_ints(from, n);
@@ -54,13 +54,14 @@ static void *topo_dup(const void *topo)
 	t->ndims = f->ndims;
 	t->nnodes = f->nnodes;
 	t->nedges = f->nedges;
-	if (again(&t->sources, f->sources, f->sources_n) &&
-	    again(&t->destinations, f->destinations, f->destinations_n) &&
-	    again(&t->source_weights, f->source_weights, f->sources_n) &&
-	    again(&t->destination_weights, f->destination_weights, f->destinations_n) &&
-	    again(&t->dims, f->dims, f->ndims) && again(&t->periods, f->periods, f->ndims) &&
-	    again(&t->coords, f->coords, f->ndims) && again(&t->index, f->index, f->nnodes) &&
-	    again(&t->edges, f->edges, f->nedges))
+	if (copy_ints(&t->sources, f->sources, f->sources_n) &&
+	    copy_ints(&t->destinations, f->destinations, f->destinations_n) &&
+	    copy_ints(&t->source_weights, f->source_weights, f->sources_n) &&
+	    copy_ints(&t->destination_weights, f->destination_weights, f->destinations_n) &&
+	    copy_ints(&t->dims, f->dims, f->ndims) &&
+	    copy_ints(&t->periods, f->periods, f->ndims) &&
+	    copy_ints(&t->coords, f->coords, f->ndims) &&
+	    copy_ints(&t->index, f->index, f->nnodes) && copy_ints(&t->edges, f->edges, f->nedges))
 		return t;
 	weft_mpi_topo_free(t);
 	return NULL;

@@ -24,7 +24,7 @@ struct search {
 };
 
 /* v^n, but not beyond what an int holds. */
-static int64_t power(int v, int n)
+static int64_t power_of(int v, int n)
 {
 	int64_t p = 1;
 	for (int i = 0; i < n && p <= INT32_MAX; i++)
@@ -38,7 +38,7 @@ static int root_down(int v, int n)
 	int lo = 1, hi = v;
 	while (lo < hi) {
 		int mid = (int)(((int64_t)lo + hi + 1) / 2);
-		if (power(mid, n) <= v)
+		if (power_of(mid, n) <= v)
 			lo = mid;
 		else
 			hi = mid - 1;
@@ -76,7 +76,7 @@ static int prime_max(int v)
 }
 
 /* Could a grid from `high` down to at most `low` be better than the best one? */
-static bool promising(const struct search *s, int high, int low)
+static bool is_promising(const struct search *s, int high, int low)
 {
 	if (!s->found)
 		return true;
@@ -98,7 +98,7 @@ static void try_from(struct search *s, int i, int left, int least, int most)
 {
 	int rest = s->n - i - 1;
 	if (!rest) {
-		if (left > most || left < least || !promising(s, i ? s->now[0] : left, left))
+		if (left > most || left < least || !is_promising(s, i ? s->now[0] : left, left))
 			return;
 		s->now[i] = left;
 		if (s->found && s->now[0] == s->best[0] && left == s->best[i] && !better_within(s))
@@ -112,10 +112,10 @@ static void try_from(struct search *s, int i, int left, int least, int most)
 		int d = s->divisor[k];
 		if (d > most || d > left)
 			return;
-		if (d < least || left % d || power(d, rest + 1) < left)
+		if (d < least || left % d || power_of(d, rest + 1) < left)
 			continue;
 		/* The larger this one, the smaller the last: no later one is better either. */
-		if (!promising(s, i ? s->now[0] : d, root_down(left / d, rest)))
+		if (!is_promising(s, i ? s->now[0] : d, root_down(left / d, rest)))
 			return;
 		s->now[i] = d;
 		try_from(s, i + 1, left / d, 1, d);

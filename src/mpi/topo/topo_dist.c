@@ -33,7 +33,7 @@ static bool has_weights(const int *weights)
 	return weights != MPI_UNWEIGHTED && weights != MPI_WEIGHTS_EMPTY;
 }
 
-static bool whole(const struct weft_mpi_topo *t)
+static bool is_whole(const struct weft_mpi_topo *t)
 {
 	return t && t->sources && t->destinations && t->source_weights && t->destination_weights;
 }
@@ -55,7 +55,7 @@ static void all_edges_free(struct all_edges *a)
 }
 
 /* Two halves, one after the other. */
-static int *joined(const int *a, int n, const int *b, int m)
+static int *join_lists(const int *a, int n, const int *b, int m)
 {
 	int *p = malloc(((size_t)n + (size_t)m + 1) * sizeof *p);
 	for (int i = 0; p && i < n + m; i++)
@@ -100,13 +100,13 @@ static int gather_edges(MPI_Comm comm, const struct weft_mpi_topo *t, int size, 
 			a->first[r + 1] = a->first[r] + each[2 * r] + each[2 * r + 1];
 		}
 		err = gather_ints(comm, a, size,
-				  joined(t->destinations, mine[0], t->sources, mine[1]), n,
+				  join_lists(t->destinations, mine[0], t->sources, mine[1]), n,
 				  &a->edge);
 	}
 	if (!err)
 		err = gather_ints(
 			comm, a, size,
-			joined(t->destination_weights, mine[0], t->source_weights, mine[1]), n,
+			join_lists(t->destination_weights, mine[0], t->source_weights, mine[1]), n,
 			&a->weight);
 	free(each);
 	return err;
@@ -131,7 +131,7 @@ static struct weft_mpi_topo *topo_of(const struct all_edges *a, int v, bool weig
 }
 
 /* Chooses the caller's node, and puts what that one sees in place of *t_p. */
-static int reordered(MPI_Comm comm, struct weft_mpi_topo **t_p, int *node_p)
+static int reorder_ranks(MPI_Comm comm, struct weft_mpi_topo **t_p, int *node_p)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
 	struct all_edges a = {0};
@@ -156,9 +156,9 @@ static int dist_end(MPI_Comm comm, bool reorder, struct weft_mpi_topo *t, MPI_Co
 {
 	struct weft_mpi_comm *old = weft_mpi_comm_of(comm), *c;
 	int node = old->rank, err = MPI_SUCCESS;
-	if (reorder && whole(t))
-		err = reordered(comm, &t, &node);
-	if (!whole(t)) {
+	if (reorder && is_whole(t))
+		err = reorder_ranks(comm, &t, &node);
+	if (!is_whole(t)) {
 		weft_mpi_topo_free(t);
 		return err ? err : weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a topology");
 	}

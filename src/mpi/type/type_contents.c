@@ -33,7 +33,7 @@ void weft_mpi_contents_unref(struct weft_mpi_type_contents *c)
 }
 
 /* Room for one more entry of `size` bytes in *mem. */
-static bool grow(void **mem, size_t n, size_t *cap, size_t size)
+static bool grow_list(void **mem, size_t n, size_t *cap, size_t size)
 {
 	if (n < *cap)
 		return true;
@@ -52,7 +52,7 @@ void weft_mpi_contents_add(struct weft_mpi_type_contents *c, enum weft_mpi_item_
 	if (!c || c->failed)
 		return;
 	void *mem = c->item;
-	if (!grow(&mem, c->n, &c->cap, sizeof *c->item)) {
+	if (!grow_list(&mem, c->n, &c->cap, sizeof *c->item)) {
 		c->failed = true;
 		return;
 	}
@@ -72,7 +72,7 @@ void weft_mpi_contents_add_type(struct weft_mpi_type_contents *c, struct weft_mp
 	if (!c || c->failed)
 		return;
 	void *mem = c->types;
-	if (!grow(&mem, c->types_n, &c->types_cap, sizeof *c->types)) {
+	if (!grow_list(&mem, c->types_n, &c->types_cap, sizeof *c->types)) {
 		c->failed = true;
 		return;
 	}
@@ -98,7 +98,7 @@ static enum place place_of(const struct weft_mpi_type_contents *c, const struct 
 	return it->kind == WEFT_MPI_ITEM_COUNT ? PLACE_INT : PLACE_ADDR;
 }
 
-static void envelope(const struct weft_mpi_type *t, MPI_Count n[3], MPI_Count *types)
+static void count_items(const struct weft_mpi_type *t, MPI_Count n[3], MPI_Count *types)
 {
 	const struct weft_mpi_type_contents *c = t->contents;
 	n[0] = n[1] = n[2] = *types = 0;
@@ -115,7 +115,7 @@ int weft_mpi_Type_get_envelope(MPI_Datatype datatype, MPI_Count *num_integers,
 {
 	const struct weft_mpi_type *t = weft_mpi_type_of(datatype);
 	MPI_Count n[3];
-	envelope(t, n, num_datatypes);
+	count_items(t, n, num_datatypes);
 	*num_integers = n[PLACE_INT];
 	*num_addresses = n[PLACE_ADDR];
 	*num_large_counts = n[PLACE_LARGE];
@@ -137,7 +137,7 @@ int weft_mpi_Type_get_contents(MPI_Datatype datatype, MPI_Count max_integers,
 	if (c->large && !array_of_large_counts && !max_large_counts)
 		return weft_mpi_err(MPI_ERR_TYPE, "the datatype was made with large counts: use "
 						  "MPI_Type_get_contents_c");
-	envelope(t, n, &types);
+	count_items(t, n, &types);
 	if (max_integers < n[PLACE_INT] || max_addresses < n[PLACE_ADDR] ||
 	    max_large_counts < n[PLACE_LARGE] || max_datatypes < types)
 		return weft_mpi_err(MPI_ERR_ARG,

@@ -101,7 +101,7 @@ static int predefined_type(int combiner, int64_t p, int64_t r, unsigned elem, MP
 }
 
 /* 0, 1, 2: fits float, double, long double; -1: none. */
-static int precision(int p, int r)
+static int float_for(int p, int r)
 {
 	static const int digits[] = {FLT_DIG, DBL_DIG, LDBL_DIG};
 	static const int range[] = {FLT_MAX_10_EXP - 1, DBL_MAX_10_EXP - 1, LDBL_MAX_10_EXP - 1};
@@ -115,7 +115,7 @@ static int f90_float(int combiner, int p, int r, const unsigned elem[3], MPI_Dat
 {
 	if (p == MPI_UNDEFINED && r == MPI_UNDEFINED)
 		return weft_mpi_err(MPI_ERR_ARG, "precision and range are both MPI_UNDEFINED");
-	int i = precision(p, r);
+	int i = float_for(p, r);
 	if (i < 0)
 		return weft_mpi_err(MPI_ERR_ARG, "no type has %d digits and a range of 10^%d", p,
 				    r);

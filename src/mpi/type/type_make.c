@@ -24,8 +24,8 @@ static struct weft_mpi_type *old_type(MPI_Datatype h)
 }
 
 /* Common end of all constructors: err is what making the layout gave. */
-static int finish(weft_err err, const struct weft_type *layout, int combiner,
-		  struct weft_mpi_type_contents *c, MPI_Datatype *newtype)
+static int finish_type(weft_err err, const struct weft_type *layout, int combiner,
+		       struct weft_mpi_type_contents *c, MPI_Datatype *newtype)
 {
 	if (!err)
 		return weft_mpi_type_new(layout, combiner, c, newtype);
@@ -46,7 +46,7 @@ static int null_array(void)
 	return weft_mpi_err(MPI_ERR_ARG, "an array of arguments is a null pointer");
 }
 
-static int negative(const char *what)
+static int refuse_negative(const char *what)
 {
 	return weft_mpi_err(MPI_ERR_ARG, "%s is negative", what);
 }
@@ -68,7 +68,7 @@ int weft_mpi_Type_contiguous(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype
 	weft_mpi_contents_add(c, COUNT, count);
 	const struct weft_type *t = NULL;
 	weft_err err = weft_data_type_contiguous(count, old->layout, &t);
-	return finish(err, t, MPI_COMBINER_CONTIGUOUS, c, newtype);
+	return finish_type(err, t, MPI_COMBINER_CONTIGUOUS, c, newtype);
 }
 
 static int make_vector(int combiner, MPI_Count count, MPI_Count blocklength, MPI_Count stride,
@@ -79,7 +79,7 @@ static int make_vector(int combiner, MPI_Count count, MPI_Count blocklength, MPI
 		return MPI_ERR_TYPE;
 	bool bytes = combiner == MPI_COMBINER_HVECTOR;
 	if (blocklength < 0)
-		return negative("blocklength");
+		return refuse_negative("blocklength");
 	struct weft_mpi_type_contents *c = contents_of(old);
 	weft_mpi_contents_add(c, COUNT, count);
 	weft_mpi_contents_add(c, COUNT, blocklength);
@@ -89,7 +89,7 @@ static int make_vector(int combiner, MPI_Count count, MPI_Count blocklength, MPI
 	weft_err err = WEFT_ERR_LIMIT;
 	if (!__builtin_mul_overflow(stride, bytes ? 1 : weft_data_type_extent(old->layout), &step))
 		err = weft_data_type_hvector(count, blocklength, step, old->layout, &t);
-	return finish(err, t, combiner, c, newtype);
+	return finish_type(err, t, combiner, c, newtype);
 }
 
 int weft_mpi_Type_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
@@ -117,10 +117,10 @@ static int make_indexed(int combiner, MPI_Count count, const MPI_Count *bls, MPI
 	if (count && (!disps || (!block && !bls)))
 		return null_array();
 	if (block && bl < 0)
-		return negative("blocklength");
+		return refuse_negative("blocklength");
 	for (MPI_Count i = 0; !block && i < count; i++)
 		if (bls[i] < 0)
-			return negative("a block length");
+			return refuse_negative("a block length");
 	struct weft_mpi_type_contents *c = contents_of(old);
 	weft_mpi_contents_add(c, COUNT, count);
 	if (block)
@@ -132,7 +132,7 @@ static int make_indexed(int combiner, MPI_Count count, const MPI_Count *bls, MPI
 	weft_err err = weft_data_type_indexed(count, block ? NULL : bls, bl, disps,
 					      bytes ? 1 : weft_data_type_extent(old->layout),
 					      old->layout, &t);
-	return finish(err, t, combiner, c, newtype);
+	return finish_type(err, t, combiner, c, newtype);
 }
 
 int weft_mpi_Type_indexed(MPI_Count count, const MPI_Count array_of_blocklengths[],
@@ -175,7 +175,7 @@ int weft_mpi_Type_create_struct(MPI_Count count, const MPI_Count array_of_blockl
 		return null_array();
 	for (MPI_Count i = 0; i < count; i++)
 		if (array_of_blocklengths[i] < 0)
-			return negative("a block length");
+			return refuse_negative("a block length");
 	struct weft_mpi_type_contents *c = weft_mpi_contents_new();
 	const struct weft_type **layouts = malloc(((size_t)count + 1) * sizeof *layouts);
 	const struct weft_type *t = NULL;
@@ -197,7 +197,7 @@ int weft_mpi_Type_create_struct(MPI_Count count, const MPI_Count array_of_blockl
 		err = weft_data_type_struct(count, array_of_blocklengths, array_of_displacements,
 					    layouts, &t);
 	free(layouts);
-	return finish(err, t, MPI_COMBINER_STRUCT, c, newtype);
+	return finish_type(err, t, MPI_COMBINER_STRUCT, c, newtype);
 }
 
 int weft_mpi_Type_create_resized(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent,
@@ -211,7 +211,7 @@ int weft_mpi_Type_create_resized(MPI_Datatype oldtype, MPI_Count lb, MPI_Count e
 	weft_mpi_contents_add(c, ADDR, extent);
 	const struct weft_type *t = NULL;
 	weft_err err = weft_data_type_resized(old->layout, lb, extent, &t);
-	return finish(err, t, MPI_COMBINER_RESIZED, c, newtype);
+	return finish_type(err, t, MPI_COMBINER_RESIZED, c, newtype);
 }
 
 static int check_order(int ndims, int order)
@@ -254,7 +254,7 @@ int weft_mpi_Type_create_subarray(int ndims, const MPI_Count array_of_sizes[],
 	weft_err err =
 		weft_data_type_subarray(ndims, array_of_sizes, array_of_subsizes, array_of_starts,
 					order == MPI_ORDER_C, old->layout, &t);
-	return finish(err, t, MPI_COMBINER_SUBARRAY, c, newtype);
+	return finish_type(err, t, MPI_COMBINER_SUBARRAY, c, newtype);
 }
 
 static int check_darray(int size, int rank, int ndims, const MPI_Count *gsizes, const int *distribs,
@@ -338,5 +338,5 @@ int weft_mpi_Type_create_darray(int size, int rank, int ndims, const MPI_Count a
 	}
 	free(dists);
 	free(wide);
-	return finish(err, t, MPI_COMBINER_DARRAY, c, newtype);
+	return finish_type(err, t, MPI_COMBINER_DARRAY, c, newtype);
 }
