@@ -38,6 +38,8 @@ finds leaks 2 "MPI_Finalize: a communicator .left. that MPI_Comm_dup made$line w
 	"MPI_Finalize: an operation that MPI_Op_create made$line was not freed" \
 	"MPI_Finalize: a datatype that MPI_Type_contiguous made$line was not freed" \
 	"MPI_Finalize: a request .from rank 0, tag 0, on MPI_COMM_WORLD. that MPI_Recv_init made$line was not completed or freed"
+finds lost 2 "MPI_Comm_free: a message of 12 bytes from rank 0, tag 6, on left behind was never received" \
+	"MPI_Finalize: a message of 4 bytes from rank 0, tag 4, on MPI_COMM_WORLD was never received"
 finds overlap 2 "MPI_Irecv$line .rank [01], tag 2, on MPI_COMM_WORLD.: its buffer overlaps that of MPI_Irecv$line .rank [01], tag 1.*not completed"
 finds changed 2 "MPI_Isend$line .to rank 1, tag 9, on MPI_COMM_WORLD.: the data has changed before the send was completed"
 finds types 2 "MPI_Recv$line .tag 1, on types.: process 0 has sent 4 bytes of float, the receive means int32_t: both sides must name the same elements" \

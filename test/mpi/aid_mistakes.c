@@ -220,6 +220,21 @@ static void leaks(void)
 	OK(MPI_Recv_init(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &r));
 }
 
+/* Rank 1 leaves messages where they are. */
+static void lost(void)
+{
+	int x[3] = {0}, y;
+	MPI_Comm c = named("left behind");
+	if (rank == 0) {
+		OK(MPI_Send(x, 1, MPI_INT, 1, 4, MPI_COMM_WORLD));
+		OK(MPI_Send(x, 3, MPI_INT, 1, 6, c));
+		OK(MPI_Send(x, 1, MPI_INT, 1, 7, c));
+	} else if (rank == 1) {
+		OK(MPI_Recv(&y, 1, MPI_INT, 0, 7, c, MPI_STATUS_IGNORE));
+	}
+	OK(MPI_Comm_free(&c));
+}
+
 static void freed(void)
 {
 	MPI_Comm c = named("gone"), stale = c;
@@ -522,6 +537,7 @@ int main(int argc, char **argv)
 		   {"blocks_order", blocks_order},
 		   {"partitions", partitions},
 		   {"leaks", leaks},
+		   {"lost", lost},
 		   {"freed", freed},
 		   {"overlap", overlap},
 		   {"changed", changed},

@@ -353,7 +353,7 @@ class Entry:
             first.append(f"weft_mpi_check_coll({where}, comm, {root}, {count}, {datatype}, "
                          f"{'op' if f.has('op') else 'MPI_OP_NULL'});")
         if f.name in ("MPI_Comm_free", "MPI_Comm_disconnect"):
-            first.append("weft_mpi_check_coll_end(*comm);")
+            first.append(f'weft_mpi_check_coll_end("{f.name}", *comm);')
         pointer = [p for p in f.params if p.type in HANDLE_POINTERS and not p.is_const and not p.is_array]
         if re.search(r"_(free|disconnect)$|^MPI_File_close$", f.name):
             first += [f"weft_mpi_check_freed({where}, *{p.name});" for p in pointer]

@@ -43,6 +43,8 @@ void weft_mpi_check_finalize(void)
 	if (!weft_mpi_checking)
 		return;
 	weft_mpi_check_coll_fini();
+	weft_mpi_check_lost("MPI_Finalize", MPI_COMM_SELF);
+	weft_mpi_check_lost("MPI_Finalize", MPI_COMM_WORLD);
 	weft_mpi_check_leaks();
 }
 

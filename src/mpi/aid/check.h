@@ -87,7 +87,7 @@ void weft_mpi_check_coll_begin(struct weft_mpi_coll_call *k) __attribute__((cold
 /* It is not good, and does not begin. */
 void weft_mpi_check_coll_refused(void);
 /* Before comm is freed: its notes have been compared. */
-void weft_mpi_check_coll_end(MPI_Comm comm);
+void weft_mpi_check_coll_end(const char *call, MPI_Comm comm);
 void weft_mpi_check_coll_fini(void);
 /* check_blocks.c: does each member give what each other one expects of it?  `number` counts the communicator's collectives. */
 void weft_mpi_check_blocks(const struct weft_mpi_coll_call *k, const char *call, const void *site,
@@ -97,6 +97,10 @@ void weft_mpi_check_blocks(const struct weft_mpi_coll_call *k, const char *call,
 #define WEFT_MPI_CHECK_TAG_NOTE 0x1c000000
 #define WEFT_MPI_CHECK_TAG_BLOCK 0x1e000000
 #define WEFT_MPI_CHECK_TAG_MASK 0x01ffffffu
+
+/* ---- messages (check_lost.c) -------------------------------------------------------------------- */
+/* That call ends comm for this process: what has arrived there is lost. */
+void weft_mpi_check_lost(const char *call, MPI_Comm comm);
 
 /* ---- windows (check_win.c) --------------------------------------------------------------------- */
 struct weft_mpi_win;

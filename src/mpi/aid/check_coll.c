@@ -229,11 +229,13 @@ void weft_mpi_check_coll_begin(struct weft_mpi_coll_call *k)
 	announced.call = NULL;
 }
 
-void weft_mpi_check_coll_end(MPI_Comm comm)
+void weft_mpi_check_coll_end(const char *call, MPI_Comm comm)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
-	if (weft_mpi_checking && c)
-		weft_mpi_check_talk_end(c);
+	if (!weft_mpi_checking || !c)
+		return;
+	weft_mpi_check_talk_end(c);
+	weft_mpi_check_lost(call, comm);
 }
 
 void weft_mpi_check_coll_fini(void)
