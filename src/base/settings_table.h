@@ -66,6 +66,7 @@ WEFT_SETTING(SAMPLE_FILE, "sample_file", STR, "", 0, 0, NULL, "the switch points
 WEFT_SETTING(OFFLOAD, "offload", BOOL, "on", 0, 0, NULL, "small sends that cost their sender more than a word to an idle core are left to that core, where one is awake")
 WEFT_SETTING(STRATEGY, "strategy", STR, "auto", 0, 0, NULL, "what goes first to a peer, and what travels together: fifo, aggregate, priority, reorder, shortest, auto or one's own (doc/strategies.md)")
 WEFT_SETTING(EAGER_CREDIT, "eager_credit", INT, "16m", 0, 1099511627776, NULL, "bytes of small messages that each peer may have lying here unreceived; what goes beyond asks first")
+WEFT_SETTING(CROWDED, "crowded", ENUM, "auto", 0, 0, "auto|yes|no", "do algorithms count on more ranks than cores? auto: where a host has more; the same on all ranks")
 WEFT_SETTING(PEER_TIMEOUT, "peer_timeout", INT, "5", 1, 86400, NULL, "seconds after which operations with a dead peer have failed")
 
 /* coll; the same on all ranks */

@@ -200,8 +200,9 @@ static bool host_crowded(const struct weft_reach *reach, const struct weft_comm_
  */
 static void find_crowds(struct weft_reach *reach, const struct weft_comm_meeting *job)
 {
-	reach->crowded = false;
-	for (int p = 0; p < job->size && !reach->crowded; p++)
+	const char *how = weft_setting_str(WEFT_SET_CROWDED); /* auto, yes, no */
+	reach->crowded = how[0] == 'y';
+	for (int p = 0; p < job->size && how[0] == 'a' && !reach->crowded; p++)
 		reach->crowded = host_crowded(reach, job, p);
 }
 
