@@ -24,7 +24,7 @@ WEFT_MECHANISM(PATH_COST, "path_cost", "a large message is fetched or sent, whic
 WEFT_MECHANISM(PACK_JOIN, "pack_join", "a small packet joins one that waits already, before the gate's list")
 
 /* coll */
-WEFT_MECHANISM(COLL_RING, "coll_ring", "small collectives of ranks on a host that is crowded, and small gather, allgather, reduce of two and barrier of others, meet in shared memory")
+WEFT_MECHANISM(COLL_RING, "coll_ring", "small collectives of ranks on a host that is crowded, and small gather, allgather, alltoall, reduce of two, allreduce of four and barrier of others, meet in shared memory")
 WEFT_MECHANISM(COLL_STAGE, "coll_stage", "middling data goes piece by piece through shared memory; with a core for each rank that of allreduce")
 WEFT_MECHANISM(COLL_READ, "coll_read", "large data is read from each other's memory")
 

@@ -75,7 +75,7 @@ WEFT_SETTING(COLL_SHARE_NET, "coll_share_net", INT, "64k", 1, 1099511627776, NUL
 WEFT_SETTING(COLL_SHARE_CROWDED, "coll_share_crowded", INT, "256k", 1, 1099511627776, NULL, "the same with more ranks than cores")
 WEFT_SETTING(COLL_SPLIT, "coll_split", INT, "256k", 1, 1099511627776, NULL, "broadcasts from this many bytes on are scattered, then collected")
 WEFT_SETTING(COLL_FLAT, "coll_flat", INT, "256k", 0, 1099511627776, NULL, "with more ranks than cores, one rank combines up to this many bytes of all others")
-WEFT_SETTING(COLL_SHM, "coll_shm", ENUM, "auto", 0, 0, "auto|on|off", "blocking collectives of ranks on one host go through shared memory; auto: where ranks outnumber cores, small gather, allgather, reduce of two ranks, all barriers, and allreduce of 16 to 512 KiB")
+WEFT_SETTING(COLL_SHM, "coll_shm", ENUM, "auto", 0, 0, "auto|on|off", "blocking collectives of ranks on one host go through shared memory; auto: where ranks outnumber cores, small gather, allgather, alltoall, reduce of two ranks, allreduce of four, all barriers, and allreduce of 16 to 512 KiB")
 
 /* rma */
 WEFT_SETTING(RMA_PATH, "rma_path", ENUM, "auto", 0, 0, "auto|copy|owed", "how windows reach ranks of the same host; auto: memory that is mapped, else the kernel's copy, else messages that the target's engine serves; copy: the kernel's copy at best; owed: messages alone (MPI_Win_allocate_shared maps all the same); a window says which: info key weft_paths")

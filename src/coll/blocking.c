@@ -89,12 +89,16 @@ static bool ring_allgather(const struct weft_coll_case *c)
 
 static bool ring_allreduce(const struct weft_coll_case *c)
 {
-	return in_memory(c) && c->combines && ring_allgather(c);
+	if (!c->combines || !ring_allgather(c))
+		return false;
+	/* With a core for each rank each combines all of them itself. */
+	return in_memory(c) || (c->g->size <= WEFT_LIMIT_SHOWN_RANKS &&
+				c->bytes < weft_coll_limit_reduce_share(c->g));
 }
 
 static bool ring_alltoall(const struct weft_coll_case *c)
 {
-	return in_memory(c) && at_most(c, weft_coll_shm_meet_max(c->g->size), members(c));
+	return in_ring(c) && at_most(c, weft_coll_shm_meet_max(c->g->size), members(c));
 }
 
 static bool steps_allreduce(const struct weft_coll_case *c)

@@ -81,6 +81,10 @@ enum {
 	 * as quick. */
 	WEFT_LIMIT_RING_BCAST = 1024,
 
+	/* A core for each rank, shared memory: up to so many ranks a small blocking allreduce is combined by
+	 * each rank from what all show (shm/shown.c).  With more, doubling reads fewer lines. */
+	WEFT_LIMIT_SHOWN_RANKS = 4,
+
 	/* A blocking broadcast up to here needs no schedule; a larger one waits for its receivers,
 	 * and a schedule serves all at once. */
 	WEFT_LIMIT_STEPS_BCAST = 4096,
@@ -94,9 +98,8 @@ static inline bool weft_coll_limit_shm(const struct weft_coll_group *g)
 }
 
 /* Do barriers and small ones that collect go through its ring?  With a core for each rank, too, where the job
- * needs no network: a giver writes its share and counts itself, and nothing is matched; a barrier goes
- * by signs.  Others have no gain there, allreduce a loss: each step of theirs is a message of one
- * line. */
+ * needs no network: a giver writes its share and counts itself, and nothing is matched; where all
+ * meet, they tell each other by signs. */
 static inline bool weft_coll_limit_ring(const struct weft_coll_group *g)
 {
 	const char *how = weft_setting_str(WEFT_SET_COLL_SHM); /* auto, on, off */

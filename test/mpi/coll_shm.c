@@ -292,7 +292,8 @@ int main(int argc, char **argv)
 	if (!getenv("WEFT_DRIVERS"))
 		CHECK(counted("weft_coll_meetings") > 100 && counted("weft_coll_stages") > 0);
 	/* Where the system lets processes read from each other. */
-	if (size > sysconf(_SC_NPROCESSORS_ONLN) && !getenv("WEFT_DRIVERS"))
+	if (size > sysconf(_SC_NPROCESSORS_ONLN) && !getenv("WEFT_DRIVERS") &&
+	    !getenv("WEFT_CROWDED"))
 		CHECK(!counted("weft_rndv_fetched") || counted("weft_coll_reads") > 10);
 	OK(MPI_Finalize());
 	return 0;

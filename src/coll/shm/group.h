@@ -56,7 +56,8 @@ struct weft_coll_shm {
 	uint32_t heads; /* posts of x_head in phases before */
 	uint32_t meets; /* meetings before: parity says which area and piece is written next */
 	uint32_t signs; /* of them by signs */
-	uint32_t noted[WEFT_COLL_SHM_NOTES]; /* our last notes, by number */
+	uint32_t noted[WEFT_COLL_SHM_NOTES];            /* our last notes, by number */
+	alignas(16) char combined[WEFT_COLL_RING_AREA]; /* shown.c, for the length of a call */
 
 	struct weft_coll_stage *stage[WEFT_COLL_RING_MEMBERS];
 	struct weft_coll_reads *reads; /* of peer_reads.c */
@@ -160,6 +161,17 @@ weft_err weft_coll_shm_and(const struct weft_coll_group *g, enum weft_coll_kind 
  * than fit for each member (weft_coll_ring_area_share). */
 weft_err weft_coll_shm_tell(const struct weft_coll_group *g, enum weft_coll_kind kind,
 			    const void *mine, void *all, size_t bytes);
+
+/* ---- shown.c: with a core for each member ------------------------------------------------- */
+/* Each shows `mine` (what 0: it is not as all expect), and takes of each member what lies `at` bytes
+ * behind the beginning of what that shows. */
+weft_err weft_coll_shown_exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
+				  const struct weft_buf *mine, uint32_t what, size_t at);
+/* The same for shares that lie there, member 0's at `shown`, each `apart` bytes behind the one before. */
+void weft_coll_shown_take(const struct weft_coll_group *g, const struct weft_coll_args *a,
+			  const char *shown, size_t apart, size_t at);
+/* Each shows its data, and combines all. */
+weft_err weft_coll_shown_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
 
 /* ---- peer_reads.c ------------------------------------------------------------------------- */
 /* Can this member read from each other one?  Tried with a word.  Members call it together; no memory:

@@ -178,6 +178,8 @@ weft_err weft_coll_shm_allreduce(const struct weft_coll_group *g, const struct w
 	struct meeting m = {
 		.g = g, .what = weft_coll_what(a->kind, bytes), .fn = a->op.fn, .count = a->rcount};
 	weft_coll_shm_note(g, a->kind, true);
+	if (!g->crowded)
+		return weft_coll_shown_allreduce(g, a);
 	return combine_from(&m, a->in_place ? a->rbuf : a->sbuf, a->rbuf, bytes);
 }
 
@@ -190,17 +192,16 @@ static weft_err exchange_shares(const struct weft_coll_group *g, const struct we
 	if (weft_likely(mine->bytes == bytes))
 		m.what = weft_coll_what(a->kind, bytes);
 	weft_coll_shm_note(g, a->kind, true);
+	if (!g->crowded)
+		return weft_coll_shown_exchange(g, a, mine, m.what, at);
 	weft_err err = meeting_begin(&m, bytes);
 	if (weft_unlikely(err))
 		return err;
 	if (weft_likely(m.what != 0))
 		weft_data_pack(mine, 0, share_of(&m, g->rank), bytes);
 	err = meet_all(&m);
-	for (int r = 0; r < g->size && !err; r++) {
-		struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
-		if (!a->in_place || r != g->rank || a->kind == WEFT_COLL_ALLTOALL)
-			weft_data_unpack(&to, 0, share_of(&m, r) + at, to.bytes);
-	}
+	if (weft_likely(!err))
+		weft_coll_shown_take(g, a, m.share, m.apart, at);
 	return meeting_end(&m, err);
 }
 
