@@ -4,7 +4,8 @@
  *
  * Lazy     a rank puts its values and commits them; a get of another rank's value waits until it is
  *          there, so no rank waits for all others.  The server asks the other host's server.
- * Events   an end of a rank that the launcher reports is passed on as a death report (boot.h).
+ * Events   an end of a rank that the launcher reports is passed on as a death report (boot.h).  When the
+ *          launcher itself is gone, nothing would end this process any more: it ends, with one line.
  * Threads  callbacks come from the library's own thread, which must never be made to wait.
  */
 #include "boot/pmix_get.h"
@@ -14,6 +15,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +31,8 @@
 static struct weft_pmix_lib pmix;
 static struct weft_pmix_proc me;
 static int job_size;
-static int *local; /* the ranks of this node, ascending; NULL: unknown */
+static _Atomic bool x_parted; /* from the launcher: left in order, or lost */
+static int *local;            /* the ranks of this node, ascending; NULL: unknown */
 static int n_local;
 
 /* --- the library --- */
@@ -210,14 +213,32 @@ static const struct weft_pmix_proc *affected_process(const struct weft_pmix_proc
 	return source;
 }
 
+static bool is_of_this_job(const struct weft_pmix_proc *p)
+{
+	return strncmp(p->nspace, me.nspace, sizeof me.nspace) == 0 && p->rank < (uint32_t)job_size;
+}
+
+/* Killed, or its host: the line for that is ours, since no process is left to ask for the end. */
+static void end_without_launcher(void)
+{
+	/* Relaxed: one of the two, leaving in order and this, is first; which one does not matter. */
+	if (!atomic_exchange_explicit(&x_parted, true, memory_order_relaxed))
+		weft_boot_abort(1, "the PMIx launcher is gone without having ended this rank: "
+				   "it ends");
+}
+
 static void on_event(size_t ref, int status, const struct weft_pmix_proc *source,
 		     struct weft_pmix_info *info, size_t n, struct weft_pmix_info *results,
 		     size_t n_results, weft_pmix_handled_fn handled, void *chain)
 {
 	const struct weft_pmix_proc *p = affected_process(source, info, n);
 	char why[128];
-	if (p && strncmp(p->nspace, me.nspace, sizeof me.nspace) == 0 &&
-	    p->rank < (uint32_t)job_size && p->rank != me.rank) {
+	if (status == WEFT_PMIX_ERR_LOST_CONNECTION ||
+	    status == WEFT_PMIX_ERR_LOST_CONNECTION_TO_SERVER) {
+		/* A server may pass on that it has lost another rank, which is none of these ends. */
+		if (source && !is_of_this_job(source))
+			end_without_launcher();
+	} else if (p && is_of_this_job(p) && p->rank != me.rank) {
 		snprintf(why, sizeof why, "the launcher reports its end: %s",
 			 pmix.PMIx_Error_string(status));
 		weft_boot_died((int)p->rank, why);
@@ -233,10 +254,12 @@ static void on_registered(int status, size_t ref, void *arg)
 			  pmix.PMIx_Error_string(status));
 }
 
-static void listen_for_deaths(void)
+static void listen_for_ends(void)
 {
-	static int codes[] = {WEFT_PMIX_ERR_PROC_ABORTED, WEFT_PMIX_ERR_PROC_TERM_WO_SYNC,
-			      WEFT_PMIX_ERR_PROC_KILLED_BY_CMD, WEFT_PMIX_ERR_PROC_ABORTED_BY_SIG};
+	static int codes[] = {
+		WEFT_PMIX_ERR_PROC_ABORTED,       WEFT_PMIX_ERR_PROC_TERM_WO_SYNC,
+		WEFT_PMIX_ERR_PROC_KILLED_BY_CMD, WEFT_PMIX_ERR_PROC_ABORTED_BY_SIG,
+		WEFT_PMIX_ERR_LOST_CONNECTION,    WEFT_PMIX_ERR_LOST_CONNECTION_TO_SERVER};
 	pmix.PMIx_Register_event_handler(codes, weft_countof(codes), NULL, 0, on_event,
 					 on_registered, NULL);
 }
@@ -369,6 +392,8 @@ static weft_err open_pmix(const struct weft_boot_env *env, struct weft_boot_info
 	weft_err err = load_library();
 	if (err)
 		return err;
+	/* Relaxed: no event can come yet. */
+	atomic_store_explicit(&x_parted, false, memory_order_relaxed);
 	weft_boot_pmix_requests_open(&pmix);
 	int status = weft_boot_pmix_call(init_on_thread, &me, sizeof me);
 	if (status == WEFT_PMIX_ERR_TIMEOUT) {
@@ -397,12 +422,14 @@ static weft_err open_pmix(const struct weft_boot_env *env, struct weft_boot_info
 		info->universe = 0;
 	weft_boot_pmix_gets_open(&pmix, &me);
 	learn_locals();
-	listen_for_deaths();
+	listen_for_ends();
 	return WEFT_OK;
 }
 
 static void close_pmix(void)
 {
+	/* Relaxed: see end_without_launcher(). */
+	atomic_store_explicit(&x_parted, true, memory_order_relaxed);
 	int status = pmix.PMIx_Finalize(NULL, 0);
 	if (status)
 		weft_debug("no orderly end with the PMIx launcher: %s",
@@ -430,7 +457,8 @@ static bool abort_pmix(int code, bool bereft, const char *why)
 {
 	static struct end e;
 	pthread_t thread;
-	if (bereft)
+	/* Relaxed: this thread has set it, or there is a launcher to ask. */
+	if (bereft || atomic_load_explicit(&x_parted, memory_order_relaxed))
 		return false;
 	e.code = code;
 	snprintf(e.why, sizeof e.why, "%s", why ? why : "");

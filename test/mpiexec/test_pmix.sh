@@ -52,4 +52,22 @@ if cc -shared -o "$T/lib/libpmix.so.2" "$T/lib/none.c" 2>/dev/null; then
 	want 3 $RUN -n 1 env LD_LIBRARY_PATH="$T/lib" "$PROBE" identity
 	err_has 'libpmix.so.2 has no PMIx_Init'
 fi
+
+# mpirun is killed, and nothing else would end its ranks: each ends by itself, with one line
+JOB_MARK=$JOB_MARK.ranks start --oversubscribe -n 2 sh -c "exec '$PROBE' stay 0 2>>'$T/own.err'" >"$T/out" 2>"$T/err" </dev/null &
+started=$!
+soon() { # COMMAND: true within a minute
+	soon_tries=600
+	until eval "$1"; do
+		soon_tries=$((soon_tries - 1))
+		[ $soon_tries -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+soon '[ "$(grep -c joined "$T/out")" = 2 ]' || fail "the ranks do not join: $(cat "$T/err" "$T/own.err")"
+kill -9 $(pgrep -P $started)
+wait $started
+soon '[ -z "$(job_pids)" ]' || fail "ranks outlive mpirun: $(job_pids)"
+[ "$(grep -c 'launcher is gone' "$T/own.err")" = 2 ] && [ "$(wc -l <"$T/own.err")" = 2 ] ||
+	fail "what the ranks say without mpirun: $(cat "$T/own.err")"
 done_testing
