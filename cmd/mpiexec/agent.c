@@ -21,6 +21,7 @@
 #include "launch.h"
 #include "descriptors.h"
 #include "say.h"
+#include "spawned.h"
 
 #define FDS_PER_RANK 5
 #define SPAWNS_AHEAD 4
@@ -141,6 +142,7 @@ static void take_environment(const struct agent_setup *s)
 	clearenv();
 	for (uint32_t i = 0; i < s->envc; i++)
 		putenv(s->env[i]); /* the body stays */
+	setenv(JOB_HOST, s->name, 1);
 	for (size_t i = 0; i < weft_countof(own); i++) {
 		if (kept[i])
 			setenv(own[i], kept[i], 1);

@@ -214,7 +214,7 @@ static void prterun_args(struct args *a, const struct plan *plan)
 			add(a, ":");
 		if (plan->hosts) {
 			add(a, "--host");
-			add(a, plan->hosts);
+			add(a, plan->hosts_by_program ? prog->hosts : plan->hosts);
 		}
 		if (plan->hostfile) {
 			add(a, "--hostfile");
@@ -282,6 +282,8 @@ bool engine_is_ours(const struct plan *plan)
 		return true;
 	if (plan->engine)
 		return strcmp(plan->engine, "ssh") == 0 || strcmp(plan->engine, "rsh") == 0;
+	if (plan->hosts_by_program) /* srun and Hydra have no such thing */
+		return true;
 	for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++)
 		if (offers_itself(&engines[i]))
 			return false;

@@ -175,6 +175,8 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "--weft-agent") == 0)
 		return agent_main(argc, argv);
 	spawned_begin();
+	if (!spawned_is())
+		spawned_forget_hosts();
 	switch (plan_parse(argc, argv, &plan)) {
 	case PLAN_BAD:
 		return 2;

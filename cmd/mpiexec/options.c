@@ -321,7 +321,7 @@ static result do_wdir(struct plan *plan, struct plan_program *prog, const char *
 
 static result do_hosts(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
 {
-	plan->hosts = arg[0];
+	plan->hosts = prog->hosts = arg[0];
 	return PLAN_RUN;
 }
 
@@ -445,7 +445,9 @@ static const struct option_row rows[] = {
 	{"memory-alloc-kinds", 1, "-memory-alloc-kinds LIST",
 	 "kinds of memory that the program asks for", do_memory_kinds},
 	{"hosts|host|H", 1, "--hosts A,B",
-	 "other machines: by srun in an allocation, prterun or Hydra, else ssh", do_hosts},
+	 "other machines: by srun in an allocation, prterun or Hydra, else ssh; behind ':' that "
+	 "program's",
+	 do_hosts},
 	{"f|hostfile|machinefile|machine|default-hostfile", 1, "-f FILE, --hostfile FILE",
 	 "the same, hosts in a file", do_hostfile},
 	{"ppn#|N#|npernode#|perhost#|npernode|ppn", 1, "-ppn N, -N N", "ranks per host",

@@ -10,21 +10,57 @@
 #include <unistd.h>
 #include "say.h"
 
-/* Blocks in turn; host_of[rank] is set. */
-static void deal(const struct plan *plan, struct place *p)
+/* Blocks in turn over these hosts, of which place[] is the number among all; host_of[rank] is set. */
+static void deal(const struct plan *plan, struct place *p, const struct host_list *hosts,
+		 const int *place, const struct plan_program *prog)
 {
-	int rank = 0;
-	while (rank < plan->size) { /* ends: each host takes one at least */
-		for (int h = 0; h < p->hosts.count && rank < plan->size; h++) {
-			int block = plan->per_host ? plan->per_host : p->hosts.items[h].slots;
+	int rank = prog->first, end = prog->first + prog->ranks;
+	while (rank < end) { /* ends: each host takes one at least */
+		for (int h = 0; h < hosts->count && rank < end; h++) {
+			int block = plan->per_host ? plan->per_host : hosts->items[h].slots;
 			if (!block || plan->bind.map == BIND_HOST)
 				block = 1;
-			if (p->hosts.count == 1)
-				block = plan->size;
-			for (int i = 0; i < block && rank < plan->size; i++)
-				p->host_of[rank++] = h;
+			if (hosts->count == 1)
+				block = prog->ranks;
+			for (int i = 0; i < block && rank < end; i++)
+				p->host_of[rank++] = place ? place[h] : h;
 		}
 	}
+}
+
+static int number_of_host(const struct place *p, const char *name)
+{
+	for (int h = 0; h < p->hosts.count; h++)
+		if (strcmp(p->hosts.items[h].name, name) == 0)
+			return h;
+	return -1;
+}
+
+/* Each program's ranks over its own hosts. */
+static bool deal_programs(const struct plan *plan, struct place *p)
+{
+	for (int i = 0; i < plan->program_count; i++) {
+		struct host_list own;
+		if (!hosts_collect(plan->programs[i].hosts, NULL, &own))
+			return false;
+		int *place = calloc((size_t)own.count, sizeof *place);
+		if (!place)
+			return false;
+		for (int h = 0; h < own.count; h++)
+			place[h] = number_of_host(p, own.items[h].name);
+		deal(plan, p, &own, place, &plan->programs[i]);
+		free(place);
+	}
+	return true;
+}
+
+static bool deal_all(const struct plan *plan, struct place *p, bool remote)
+{
+	const struct plan_program all = {.ranks = plan->size};
+	if (remote && plan->hosts_by_program)
+		return deal_programs(plan, p);
+	deal(plan, p, &p->hosts, NULL, &all);
+	return true;
 }
 
 /* --rank-by node: as many ranks per host as before, numbered round the hosts. */
@@ -94,10 +130,8 @@ static int find_host(const struct place *p, const char *name, bool remote)
 		long n = strtol(name + 2, &end, 10);
 		return *end || end == name + 2 || n < 0 || n >= p->hosts.count ? -1 : (int)n;
 	}
-	for (int h = 0; h < p->hosts.count; h++)
-		if (strcmp(p->hosts.items[h].name, name) == 0)
-			return h;
-	return !remote && is_here(name) ? 0 : -1;
+	int h = number_of_host(p, name);
+	return h < 0 && !remote && is_here(name) ? 0 : h;
 }
 
 static bool read_rank(const struct ranks_line *at, const struct plan *plan, struct place *p,
@@ -178,8 +212,8 @@ bool place_make(const struct plan *plan, bool remote, struct place *place)
 	}
 	if (plan->bind.rankfile && !read_rankfile(plan, &p, remote))
 		return false;
-	if (!plan->bind.rankfile)
-		deal(plan, &p);
+	if (!plan->bind.rankfile && !deal_all(plan, &p, remote))
+		return false;
 	if (plan->bind.rank == BIND_HOST && !number_round(plan, &p))
 		return false;
 	count(plan, &p);

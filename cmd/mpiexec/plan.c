@@ -144,6 +144,35 @@ static bool read_environment(struct plan *plan)
 	return true;
 }
 
+/* Hosts behind the first ':' are that program's own; a program without any takes the first one's. */
+static bool gather_hosts(struct plan *plan)
+{
+	char *all = NULL;
+	size_t len;
+	for (int i = 1; i < plan->program_count; i++)
+		plan->hosts_by_program = plan->hosts_by_program || plan->programs[i].hosts;
+	if (!plan->hosts_by_program)
+		return true;
+	FILE *out = open_memstream(&all, &len);
+	for (int i = 0; out && i < plan->program_count; i++) {
+		struct plan_program *p = &plan->programs[i];
+		if (!p->hosts)
+			p->hosts = plan->programs[0].hosts;
+		if (!p->hosts) {
+			say("--hosts of one program: the first one needs it, too");
+			fclose(out);
+			return false;
+		}
+		fprintf(out, "%s%s", i ? "," : "", p->hosts);
+	}
+	if (!out || fclose(out)) {
+		say("no memory");
+		return false;
+	}
+	plan->hosts = all;
+	return true;
+}
+
 /* A program without -n has one rank, or as many as the options per host or object give. */
 static bool count_ranks(struct plan *plan)
 {
@@ -189,7 +218,9 @@ enum plan_result plan_parse(int argc, char **argv, struct plan *plan)
 		if (result != PLAN_RUN)
 			return result;
 		if (i == plan->argc)
-			return read_environment(plan) && count_ranks(plan) ? PLAN_RUN : PLAN_BAD;
+			return read_environment(plan) && gather_hosts(plan) && count_ranks(plan)
+				       ? PLAN_RUN
+				       : PLAN_BAD;
 		i++;
 	}
 }

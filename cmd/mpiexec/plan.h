@@ -33,9 +33,10 @@ enum plan_env {
 struct plan_program {
 	char **argv; /* NULL-terminated */
 	int argc;
-	int ranks;        /* how many; 0 while not given */
-	int first;        /* rank of the first */
-	const char *wdir; /* or NULL */
+	int ranks;         /* how many; 0 while not given */
+	int first;         /* rank of the first */
+	const char *wdir;  /* or NULL */
+	const char *hosts; /* its own, or NULL; meant only where the plan says so */
 	enum plan_env env;
 	struct plan_vars vars;
 };
@@ -57,12 +58,13 @@ struct plan {
 	const char *out_folder; /* a file per rank below it, and to mpiexec's own */
 	bool out_folder_only;   /* not to mpiexec's own */
 	/* other machines */
-	const char *hosts;    /* "a,b", or NULL */
-	const char *hostfile; /* or NULL */
-	const char *engine;   /* the launcher to hand over to; NULL: the first one found */
-	const char *agent;    /* the command that starts a program on a host, or NULL */
-	int per_host;         /* ranks per host, 0: not given */
-	bool fill_hosts;      /* no -n: as many ranks as per_host gives on all hosts */
+	const char *hosts;     /* "a,b", or NULL; those of all programs */
+	bool hosts_by_program; /* a program behind the first has hosts of its own */
+	const char *hostfile;  /* or NULL */
+	const char *engine;    /* the launcher to hand over to; NULL: the first one found */
+	const char *agent;     /* the command that starts a program on a host, or NULL */
+	int per_host;          /* ranks per host, 0: not given */
+	bool fill_hosts;       /* no -n: as many ranks as per_host gives on all hosts */
 	/* the command line with the words of files in it */
 	int argc;
 	char **argv;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "spawned.h"
 
 /* What an outer job may have left in our environment and must not reach the ranks. */
 static const char *const foreign[] = {
@@ -60,15 +61,21 @@ static void set_inode(const char *name, int fd)
 	setenv(name, text, 1);
 }
 
-/* Of mpiexec's environment PATH alone, by which the program is found, too. */
+/* Of mpiexec's environment PATH alone, by which the program is found, too, and what a spawn has to know. */
 static void keep_path_only(void)
 {
-	const char *path = getenv("PATH");
-	char *kept = path ? strdup(path) : NULL;
+	static const char *const kept[] = {"PATH", JOB_HOSTS, JOB_HOST, JOB_RSH};
+	char *value[sizeof kept / sizeof kept[0]];
+	for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+		const char *now = getenv(kept[i]);
+		value[i] = now ? strdup(now) : NULL;
+	}
 	clearenv();
-	if (kept)
-		setenv("PATH", kept, 1);
-	free(kept);
+	for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+		if (value[i])
+			setenv(kept[i], value[i], 1);
+		free(value[i]);
+	}
 }
 
 static void set_vars(const struct plan_vars *vars)

@@ -17,6 +17,7 @@
 #include "launch.h"
 #include "pmi.h"
 #include "say.h"
+#include "spawned.h"
 
 #define SECOND_NS 1000000000ull
 #define TELL_NS (15 * SECOND_NS)   /* until a line says which hosts have not answered */
@@ -466,6 +467,23 @@ static bool make_tables(void)
 	return true;
 }
 
+/* What the ranks have to know to start processes on the job's hosts.  A job that was started so has the hosts of the
+ * one that has started it. */
+static bool show_hosts(void)
+{
+	char *list = NULL;
+	size_t len;
+	if (spawned_is())
+		return true;
+	FILE *out = open_memstream(&list, &len);
+	for (int h = 0; out && h < r.hostn; h++)
+		fprintf(out, "%s%s", h ? "," : "", r.names[h]);
+	bool good = out && fclose(out) == 0 && setenv(JOB_HOSTS, list, 1) == 0 &&
+		    setenv(JOB_RSH, r.s.launcher, 1) == 0;
+	free(list);
+	return good;
+}
+
 static bool find_paths(void)
 {
 	ssize_t n = readlink("/proc/self/exe", r.program, sizeof r.program - 1);
@@ -486,7 +504,7 @@ static void watch_errors(struct part *p)
 bool remote_start(const struct remote_setup *setup)
 {
 	r.s = *setup;
-	if (!make_tables()) {
+	if (!make_tables() || !show_hosts()) {
 		say("no memory");
 		return false;
 	}

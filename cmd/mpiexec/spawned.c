@@ -52,6 +52,13 @@ void spawned_begin(void)
 		_exit(pid < 0);
 }
 
+void spawned_forget_hosts(void)
+{
+	static const char *const names[] = {JOB_HOSTS, JOB_HOST, JOB_RSH};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		unsetenv(names[i]);
+}
+
 bool spawned_is(void)
 {
 	return spawned;

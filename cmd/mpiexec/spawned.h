@@ -13,6 +13,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* What ranks of a job of several hosts know about them, for the processes that they start: names as on the command
+ * line, that of this host, and the command that starts an agent. */
+#define JOB_HOSTS "WEFT_JOB_HOSTS"
+#define JOB_HOST "WEFT_JOB_HOST"
+#define JOB_RSH "WEFT_JOB_RSH"
+
 #define SPAWNED_NAME "weft-spawn" /* of the process, for the keeper of the other job */
 
 /* If so: goes on in a child, without any descriptor of the other process but that socket. */
@@ -21,6 +27,8 @@ void spawned_begin(void);
 bool spawned_watch(void (*orphaned)(void));
 /* Is it so? */
 bool spawned_is(void);
+/* These variables are another job's, which has nothing to do with this one. */
+void spawned_forget_hosts(void);
 /* True: the other process is told. */
 bool spawned_tell(int rank, int error, int step);
 

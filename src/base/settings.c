@@ -164,7 +164,8 @@ static bool belongs_to_others(const char *assignment)
 {
 	static const char *const theirs[] = {
 		"WEFT_CC=",   "WEFT_CXX=",  "WEFT_FC=",       "WEFT_FORTRAN_CACHE=",
-		"WEFT_LONG=", "WEFT_BOOT_", "WEFT_SPAWN_FD=", "WEFT_SPAWN_PORT="};
+		"WEFT_LONG=", "WEFT_BOOT_", "WEFT_SPAWN_FD=", "WEFT_SPAWN_PORT=",
+		"WEFT_JOB_"};
 	for (size_t i = 0; i < weft_countof(theirs); i++)
 		if (strncmp(assignment, theirs[i], strlen(theirs[i])) == 0)
 			return true;

@@ -70,9 +70,10 @@ static int keys_read(MPI_Info info, struct keys *k)
 static bool is_this_host(const char *name, size_t n)
 {
 	char mine[HOST_NAME_MAX + 1] = "";
+	const char *named = getenv("WEFT_JOB_HOST");
 
 	(void)gethostname(mine, sizeof(mine) - 1);
-	const char *const known[] = {mine, "localhost", "127.0.0.1", "::1"};
+	const char *const known[] = {mine, "localhost", "127.0.0.1", "::1", named ? named : mine};
 	for (size_t i = 0; i < weft_countof(known); i++)
 		if (strlen(known[i]) == n && strncmp(known[i], name, n) == 0)
 			return true;
@@ -80,17 +81,34 @@ static bool is_this_host(const char *name, size_t n)
 	return strcspn(mine, ".") == n && strncmp(mine, name, n) == 0;
 }
 
-static int check_place(const struct keys *k)
+/* The hosts of this job, by the variables that mpiexec sets where there are several. */
+static bool is_jobs_host(const char *name, size_t n)
+{
+	const char *hosts = getenv("WEFT_JOB_HOSTS");
+
+	for (const char *h = hosts ? hosts : ""; *h; h += *h == ',') { /* ends: with the list */
+		size_t len = strcspn(h, ",");
+		if (len == n && strncmp(h, name, n) == 0)
+			return true;
+		h += len;
+	}
+	return false;
+}
+
+/* *away_p: a process goes to another host. */
+static int check_place(const struct keys *k, bool *away_p)
 {
 	struct utsname u;
 
-	for (const char *h = k->value[KEY_HOST]; *h; h += *h == ',') {
+	for (const char *h = k->value[KEY_HOST]; *h; h += *h == ',') { /* ends: with the list */
 		size_t n = strcspn(h, ",:");
-		if (n && !is_this_host(h, n))
+		bool here = !n || is_this_host(h, n);
+		if (!here && !is_jobs_host(h, n))
 			return weft_mpi_err(MPI_ERR_SPAWN,
-					    "info key host: %.*s is not this host, and processes "
-					    "are started on the root's host",
+					    "info key host: %.*s is neither this host nor one on "
+					    "which mpiexec has started ranks of this job",
 					    (int)n, h);
+		*away_p = *away_p || !here;
 		h += strcspn(h, ",");
 	}
 	if (k->value[KEY_ARCH][0] && (uname(&u) || strcmp(u.machine, k->value[KEY_ARCH]) != 0))
@@ -176,15 +194,53 @@ static const char *resolve(const char *command, const char *path, char buf[PATH_
 	return command;
 }
 
+/* Hosts by the names that mpiexec knows: this one has one of them. */
+static bool add_hosts(struct weft_mpi_spawn_plan *p, const struct keys *k)
+{
+	const char *here = getenv("WEFT_JOB_HOST"), *list = k->value[KEY_HOST];
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!here)
+		here = "localhost";
+	if (!out)
+		return false;
+	for (const char *h = *list ? list : here; *h; h += *h == ',') { /* ends: with the list */
+		size_t all = strcspn(h, ","), n = strcspn(h, ",:");
+		bool local = is_this_host(h, n);
+		fprintf(out, "%s%.*s%.*s", len ? "," : "", (int)(local ? strlen(here) : n),
+			local ? here : h, (int)(all - n), h + n);
+		fflush(out);
+		h += all;
+	}
+	bool good = fclose(out) == 0 && add(p, "--hosts") && add(p, text);
+	free(text);
+	return good;
+}
+
+/* Hosts need agents, which start as those of this job did. */
+static bool add_launcher(struct weft_mpi_spawn_plan *p)
+{
+	const char *rsh = getenv("WEFT_JOB_RSH");
+	bool good = add(p, "--engine") && add(p, "ssh");
+
+	if (rsh && strcmp(rsh, "ssh") != 0)
+		good = good && add(p, "--launcher-exec") && add(p, rsh);
+	return good;
+}
+
 static bool add_program(struct weft_mpi_spawn_plan *p, const struct weft_mpi_spawn_program *prog,
-			const struct keys *k, int n)
+			const struct keys *k, int n, bool away)
 {
 	char count[16], buf[PATH_MAX];
-	bool good = true;
+	bool first = p->n == 1, good = first || add(p, ":");
 
 	snprintf(count, sizeof(count), "%d", n);
-	if (p->n > 1)
-		good = add(p, ":");
+	if (away && first)
+		good = good && add_launcher(p);
+	if (away)
+		good = good && add_hosts(p, k);
 	good = good && add(p, "-n") && add(p, count);
 	if (k->value[KEY_WDIR][0])
 		good = good && add(p, "--wdir") && add(p, k->value[KEY_WDIR]);
@@ -194,16 +250,35 @@ static bool add_program(struct weft_mpi_spawn_plan *p, const struct weft_mpi_spa
 	return good;
 }
 
+/* Before the command line begins: where processes go decides how it does. */
+static int check_places(const struct weft_mpi_spawn_program *program, int count, bool *away_p)
+{
+	struct keys k;
+	int err = MPI_SUCCESS;
+
+	*away_p = false;
+	for (int i = 0; i < count && !err; i++) {
+		err = keys_read(program[i].info, &k);
+		if (!err)
+			err = check_place(&k, away_p);
+	}
+	return err;
+}
+
 int weft_mpi_spawn_plan_make(const struct weft_mpi_spawn_program *program, int count,
 			     struct weft_mpi_spawn_plan *plan)
 {
 	struct keys k;
+	bool away;
 
 	*plan = (struct weft_mpi_spawn_plan){0};
 	if (!add(plan, "mpiexec"))
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	for (int i = 0; i < count; i++)
 		plan->asked += program[i].maxprocs > 0 ? program[i].maxprocs : 0;
+	int wrong = check_places(program, count, &away);
+	if (wrong)
+		return wrong;
 	for (int i = 0; i < count; i++) {
 		const struct weft_mpi_spawn_program *prog = &program[i];
 		if (!prog->command || !*prog->command)
@@ -212,8 +287,6 @@ int weft_mpi_spawn_plan_make(const struct weft_mpi_spawn_program *program, int c
 			return weft_mpi_err(MPI_ERR_ARG, "maxprocs of command %d is %d", i,
 					    prog->maxprocs);
 		int err = keys_read(prog->info, &k);
-		if (!err)
-			err = check_place(&k);
 		if (err)
 			return err;
 		int n = soft_count(k.value[KEY_SOFT], prog->maxprocs);
@@ -222,7 +295,7 @@ int weft_mpi_spawn_plan_make(const struct weft_mpi_spawn_program *program, int c
 			return weft_mpi_err(MPI_ERR_SPAWN,
 					    "info key soft: %s allows no number from 1 to %d",
 					    k.value[KEY_SOFT], prog->maxprocs);
-		if (!add_program(plan, prog, &k, n))
+		if (!add_program(plan, prog, &k, n, away))
 			return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	}
 	return MPI_SUCCESS;
