@@ -61,7 +61,7 @@ static void drop_line(const char *text, int len)
 	(void)len;
 }
 
-static void report(struct keeper_msg m)
+static void report_message(struct keeper_msg m)
 {
 	link_send(&agent.up, FRAME_KEEPER, agent.host, m.rank, &m, sizeof m);
 }
@@ -69,7 +69,7 @@ static void report(struct keeper_msg m)
 /* Nothing of ours is left below this point: so the job's end is told. */
 static void tell_gone(void)
 {
-	report((struct keeper_msg){.op = KEEPER_GONE});
+	report_message((struct keeper_msg){.op = KEEPER_GONE});
 }
 
 /* --- the ranks --- */
@@ -122,7 +122,7 @@ static void keeper_ready(struct event_source *source, uint32_t events)
 	int i = agent_rank_find(m.rank);
 	if (m.op == KEEPER_EXITED && i >= 0)
 		agent_rank_ended(i);
-	report(m);
+	report_message(m);
 	start_more();
 }
 

@@ -302,7 +302,7 @@ static void close_stdin(void)
 	a.in.len = 0;
 }
 
-static void eaten(size_t bytes)
+static void tell_eaten(size_t bytes)
 {
 	if (bytes)
 		link_send_int(a.up, FRAME_EATEN, a.host, 0, (int)bytes);
@@ -318,7 +318,7 @@ static void feed_stdin(void)
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n <= 0) {
-			eaten(a.in.len); /* its reader has gone: what comes is dropped */
+			tell_eaten(a.in.len); /* its reader has gone: what comes is dropped */
 			close_stdin();
 			return;
 		}
@@ -327,7 +327,7 @@ static void feed_stdin(void)
 	if (done)
 		memmove(a.in.text, a.in.text + done, a.in.len - done);
 	a.in.len -= done;
-	eaten(done);
+	tell_eaten(done);
 	bool arm = a.in.len > 0;
 	if (arm && !a.in.armed)
 		a.in.armed = events_add(a.in.fd, EPOLLOUT, &a.in.source);
@@ -363,7 +363,7 @@ void agent_stdin_put(const char *text, size_t len)
 {
 	if (a.in.fd < 0) {
 		if (a.up)
-			eaten(len);
+			tell_eaten(len);
 		return;
 	}
 	char *more = len ? realloc(a.in.text, a.in.len + len) : NULL;

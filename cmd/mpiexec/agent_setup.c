@@ -69,7 +69,7 @@ struct reader {
 	bool bad;
 };
 
-static void *get(struct reader *r, size_t len)
+static void *get_bytes(struct reader *r, size_t len)
 {
 	if ((size_t)(r->end - r->at) < len) {
 		r->bad = true;
@@ -83,7 +83,7 @@ static void *get(struct reader *r, size_t len)
 static uint32_t get_int(struct reader *r)
 {
 	uint32_t v = 0;
-	const void *p = get(r, sizeof v);
+	const void *p = get_bytes(r, sizeof v);
 	if (p)
 		memcpy(&v, p, sizeof v);
 	return v;
@@ -93,7 +93,7 @@ static char *get_text(struct reader *r)
 {
 	static char none[1];
 	uint32_t n = get_int(r);
-	char *p = n ? get(r, n) : NULL;
+	char *p = n ? get_bytes(r, n) : NULL;
 	if (!p || p[n - 1]) {
 		r->bad = true;
 		return none;
@@ -120,7 +120,7 @@ static char **get_list(struct reader *r, uint32_t *count_p)
 static void get_ranks(struct reader *r, struct agent_setup *s)
 {
 	uint32_t n = get_int(r);
-	const void *p = n <= UINT32_MAX / 8 ? get(r, n * sizeof *s->ranks) : NULL;
+	const void *p = n <= UINT32_MAX / 8 ? get_bytes(r, n * sizeof *s->ranks) : NULL;
 	s->ranks = p ? malloc(n * sizeof *s->ranks + 1) : NULL;
 	if (!s->ranks) {
 		r->bad = true;
@@ -134,7 +134,7 @@ bool agent_setup_read(struct agent_setup *s, char *body, size_t len)
 {
 	struct reader r = {.at = body, .end = body + len};
 	*s = (struct agent_setup){0};
-	const void *h = get(&r, sizeof s->handover);
+	const void *h = get_bytes(&r, sizeof s->handover);
 	if (!h)
 		return false;
 	memcpy(&s->handover, h, sizeof s->handover);

@@ -119,13 +119,13 @@ static bool bind_spot(const struct bind_wish *w, struct bind_machine *m, const s
 	return true;
 }
 
-static bool unbound(const struct bind_wish *w)
+static bool wants_no_binding(const struct bind_wish *w)
 {
 	bool none = w->bind == BIND_NONE || w->bind == BIND_UNSET || w->bind == BIND_HOST;
 	return none && !w->units;
 }
 
-static bool keep(struct bind_machine *m, hwloc_const_bitmap_t set, struct bind_rank *r)
+static bool keep_binding(struct bind_machine *m, hwloc_const_bitmap_t set, struct bind_rank *r)
 {
 	r->text = bind_machine_describe(m, set);
 	if (!r->text)
@@ -154,11 +154,13 @@ static bool make_mapped(const struct bind_wish *w, struct bind_machine *m, const
 		    number_ranks(w, m, count, spots, order);
 	for (int i = 0; good && i < count; i++) {
 		if (slots && slots[i])
-			good = bind_machine_slots(m, slots[i], set) && keep(m, set, &ranks[i]);
-		else if (unbound(w) || slots)
-			good = keep(m, NULL, &ranks[i]);
+			good = bind_machine_slots(m, slots[i], set) &&
+			       keep_binding(m, set, &ranks[i]);
+		else if (wants_no_binding(w) || slots)
+			good = keep_binding(m, NULL, &ranks[i]);
 		else
-			good = bind_spot(w, m, &spots[order[i]], set) && keep(m, set, &ranks[i]);
+			good = bind_spot(w, m, &spots[order[i]], set) &&
+			       keep_binding(m, set, &ranks[i]);
 	}
 	m->hw->bitmap_free(set);
 	free(order);
@@ -231,7 +233,7 @@ const char *bind_word(enum bind_kind kind)
 	return "none";
 }
 
-static bool refuse(const char *option, const char *text, const char *there_are)
+static bool refuse_word(const char *option, const char *text, const char *there_are)
 {
 	say("%s %.60s: there are %s", option, text, there_are);
 	return false;
@@ -245,7 +247,7 @@ bool bind_read_target(const char *option, const char *text, struct bind_wish *wi
 	enum bind_kind kind = kind_of(text, len);
 	/* Open MPI's "core:overload-allowed" and "core:if-supported": always so. */
 	if (kind == BIND_UNSET || kind == BIND_FILL || kind == BIND_SLOT)
-		return refuse(option, text, OBJECTS " and none");
+		return refuse_word(option, text, OBJECTS " and none");
 	wish->bind = kind == BIND_HOST ? BIND_NONE : kind;
 	return true;
 }
@@ -265,7 +267,7 @@ static bool read_modifiers(const char *option, const char *text, struct bind_wis
 			char *end;
 			long n = strtol(at + 3, &end, 10);
 			if (end != at + len || n < 1 || n > 8192)
-				return refuse(option, text, "PE=N with N from 1 to 8192");
+				return refuse_word(option, text, "PE=N with N from 1 to 8192");
 			wish->units = (int)n;
 			known = true;
 		} else if (len == 7 && strncasecmp(at, "hwtcpus", 7) == 0) {
@@ -273,8 +275,8 @@ static bool read_modifiers(const char *option, const char *text, struct bind_wis
 			known = true;
 		}
 		if (!known)
-			return refuse(option, text,
-				      "PE=N, HWTCPUS, OVERSUBSCRIBE and SPAN after ':'");
+			return refuse_word(option, text,
+					   "PE=N, HWTCPUS, OVERSUBSCRIBE and SPAN after ':'");
 		at += len + (at[len] != 0);
 	}
 	return true;
@@ -287,7 +289,7 @@ static bool read_per_object(const char *option, const char *text, struct bind_wi
 	size_t len = *end == ':' ? strcspn(end + 1, ":") : 0;
 	enum bind_kind kind = kind_of(*end ? end + 1 : end, len);
 	if (n < 1 || n > 65536 || kind == BIND_UNSET || kind == BIND_NONE || kind == BIND_FILL)
-		return refuse(option, text, "ppr:N:OBJECT with node, " OBJECTS);
+		return refuse_word(option, text, "ppr:N:OBJECT with node, " OBJECTS);
 	wish->per_object = (int)n;
 	wish->map = kind;
 	const char *rest = end + 1 + len;
@@ -308,8 +310,8 @@ bool bind_read_map(const char *option, const char *text, struct bind_wish *wish)
 	/* ":PE=2" leaves the object as it is. */
 	if (len && (kind == BIND_UNSET || kind == BIND_NONE || kind == BIND_FILL) &&
 	    strncmp(text, "rr", len) != 0)
-		return refuse(option, text,
-			      "node, slot, " OBJECTS ", ppr:N:OBJECT and rankfile:file=FILE");
+		return refuse_word(option, text,
+				   "node, slot, " OBJECTS ", ppr:N:OBJECT and rankfile:file=FILE");
 	if (len)
 		wish->map = kind;
 	return !text[len] || read_modifiers(option, text + len + 1, wish);
@@ -319,7 +321,7 @@ bool bind_read_rank(const char *option, const char *text, struct bind_wish *wish
 {
 	enum bind_kind kind = kind_of(text, strcspn(text, ":"));
 	if (kind == BIND_UNSET || kind == BIND_NONE)
-		return refuse(option, text, "slot, fill, node, " OBJECTS);
+		return refuse_word(option, text, "slot, fill, node, " OBJECTS);
 	wish->rank = kind;
 	return true;
 }

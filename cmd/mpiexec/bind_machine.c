@@ -208,7 +208,7 @@ bool bind_machine_slots(const struct bind_machine *m, const char *text, hwloc_bi
 }
 
 /* "[BB/..][../..]": packages in brackets, cores between strokes, a letter per hardware thread. */
-static void draw(const struct bind_machine *m, hwloc_const_bitmap_t set, FILE *out)
+static void draw_cores(const struct bind_machine *m, hwloc_const_bitmap_t set, FILE *out)
 {
 	int depth = m->hw->get_type_depth(m->tree, HWLOC_OBJ_CORE), n = 0;
 	hwloc_obj_t core = has_level(depth) ? m->hw->get_obj_by_depth(m->tree, depth, 0) : NULL;
@@ -243,7 +243,7 @@ char *bind_machine_describe(const struct bind_machine *m, hwloc_const_bitmap_t s
 	else if (m->hw->bitmap_list_asprintf(&cpus, set) >= 0) {
 		fprintf(out, "is bound to hardware thread%s %s ",
 			m->hw->bitmap_weight(set) == 1 ? "" : "s", cpus);
-		draw(m, set, out);
+		draw_cores(m, set, out);
 	}
 	free(cpus);
 	return fclose(out) ? NULL : text;

@@ -17,7 +17,7 @@
 
 #define LAST_MS 5000 /* what a last look may take */
 
-static void become(const char *path, const char *how, const char *pid, const sigset_t *mask)
+static void become_doctor(const char *path, const char *how, const char *pid, const sigset_t *mask)
 {
 	int fd = open("/dev/null", O_RDONLY);
 	if (fd >= 0)
@@ -51,7 +51,7 @@ void doctor_last_look(void)
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
 	pid_t child = fork();
 	if (child == 0)
-		become(path, "--last", pid, &none);
+		become_doctor(path, "--last", pid, &none);
 	if (child < 0)
 		return;
 	int fd = (int)syscall(SYS_pidfd_open, child, 0);
@@ -74,7 +74,7 @@ void doctor_start(const sigset_t *mask)
 	pid_t child = fork();
 	if (child == 0) {
 		if (fork() == 0)
-			become(path, "--guard", pid, mask);
+			become_doctor(path, "--guard", pid, mask);
 		_exit(0);
 	}
 	if (child < 0)

@@ -16,7 +16,7 @@ struct args {
 	int count;
 };
 
-static void add(struct args *a, const char *text)
+static void add_word(struct args *a, const char *text)
 {
 	char **items = realloc(a->items, ((size_t)a->count + 2) * sizeof *items);
 	char *copy = strdup(text);
@@ -29,8 +29,9 @@ static void add(struct args *a, const char *text)
 	a->items = items;
 }
 
-static void addf(struct args *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void addf(struct args *a, const char *fmt, ...)
+static void add_formatted(struct args *a, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static void add_formatted(struct args *a, const char *fmt, ...)
 {
 	char *text;
 	va_list ap;
@@ -41,14 +42,14 @@ static void addf(struct args *a, const char *fmt, ...)
 		say("no memory");
 		exit(1);
 	}
-	add(a, text);
+	add_word(a, text);
 	free(text);
 }
 
 static void add_program(struct args *a, const struct plan_program *prog)
 {
 	for (int i = 0; i < prog->argc; i++)
-		add(a, prog->argv[i]);
+		add_word(a, prog->argv[i]);
 }
 
 static bool is_bound(const struct plan *plan)
@@ -61,50 +62,50 @@ static bool is_bound(const struct plan *plan)
 static void hydra_vars(struct args *a, const char *option, const struct plan_vars *vars)
 {
 	for (int i = 0; i < vars->count; i++) {
-		add(a, option);
-		add(a, vars->items[i].name);
-		add(a, vars->items[i].value);
+		add_word(a, option);
+		add_word(a, vars->items[i].name);
+		add_word(a, vars->items[i].value);
 	}
 }
 
 static void hydra_args(struct args *a, const struct plan *plan)
 {
 	if (plan->hosts) {
-		add(a, "-hosts");
-		add(a, plan->hosts);
+		add_word(a, "-hosts");
+		add_word(a, plan->hosts);
 	}
 	if (plan->hostfile) {
-		add(a, "-f");
-		add(a, plan->hostfile);
+		add_word(a, "-f");
+		add_word(a, plan->hostfile);
 	}
 	if (plan->per_host) {
-		add(a, "-ppn");
-		addf(a, "%d", plan->per_host);
+		add_word(a, "-ppn");
+		add_formatted(a, "%d", plan->per_host);
 	}
 	if (is_bound(plan)) {
-		add(a, "-bind-to");
-		add(a, bind_word(plan->bind.bind));
+		add_word(a, "-bind-to");
+		add_word(a, bind_word(plan->bind.bind));
 	}
 	if (plan->bind.map != BIND_UNSET && plan->bind.map != BIND_HOST) {
-		add(a, "-map-by");
-		add(a, bind_word(plan->bind.map));
+		add_word(a, "-map-by");
+		add_word(a, bind_word(plan->bind.map));
 	}
 	if (plan->label)
-		add(a, "-l");
+		add_word(a, "-l");
 	if (plan->exit_codes)
-		add(a, "-print-all-exitcodes");
+		add_word(a, "-print-all-exitcodes");
 	if (plan->go_on)
-		add(a, "-disable-auto-cleanup");
+		add_word(a, "-disable-auto-cleanup");
 	if (plan->out_pattern) {
-		add(a, "-outfile-pattern");
-		add(a, plan->out_pattern);
+		add_word(a, "-outfile-pattern");
+		add_word(a, plan->out_pattern);
 	}
 	if (plan->err_pattern) {
-		add(a, "-errfile-pattern");
-		add(a, plan->err_pattern);
+		add_word(a, "-errfile-pattern");
+		add_word(a, plan->err_pattern);
 	}
 	if (plan->env == PLAN_ENV_NONE)
-		add(a, "-genvnone");
+		add_word(a, "-genvnone");
 	hydra_vars(a, "-genv", &plan->vars);
 	if (plan->timeout_s > 0) {
 		char text[32];
@@ -114,12 +115,12 @@ static void hydra_args(struct args *a, const struct plan *plan)
 	for (int i = 0; i < plan->program_count; i++) {
 		const struct plan_program *prog = &plan->programs[i];
 		if (i)
-			add(a, ":");
-		add(a, "-n");
-		addf(a, "%d", prog->ranks);
+			add_word(a, ":");
+		add_word(a, "-n");
+		add_formatted(a, "%d", prog->ranks);
 		if (prog->wdir) {
-			add(a, "-wdir");
-			add(a, prog->wdir);
+			add_word(a, "-wdir");
+			add_word(a, prog->wdir);
 		}
 		hydra_vars(a, "-env", &prog->vars);
 		add_program(a, prog);
@@ -144,24 +145,24 @@ static const char *srun_binding(enum bind_kind kind)
 
 static void srun_options(struct args *a, const struct plan *plan)
 {
-	add(a, "--mpi=pmi2");
+	add_word(a, "--mpi=pmi2");
 	if (plan->hosts)
-		addf(a, "--nodelist=%s", plan->hosts);
+		add_formatted(a, "--nodelist=%s", plan->hosts);
 	/* srun takes a name with a slash for a file, and ours has some. */
 	if (plan->hostfile)
-		addf(a, "--nodelist=%s", plan->hostfile);
+		add_formatted(a, "--nodelist=%s", plan->hostfile);
 	if (plan->per_host)
-		addf(a, "--ntasks-per-node=%d", plan->per_host);
+		add_formatted(a, "--ntasks-per-node=%d", plan->per_host);
 	if (is_bound(plan))
-		addf(a, "--cpu-bind=%s%s", plan->bind.report ? "verbose," : "",
-		     srun_binding(plan->bind.bind));
+		add_formatted(a, "--cpu-bind=%s%s", plan->bind.report ? "verbose," : "",
+			      srun_binding(plan->bind.bind));
 	if (plan->label)
-		add(a, "--label");
+		add_word(a, "--label");
 	if (plan->go_on)
-		add(a, "--kill-on-bad-exit=0");
+		add_word(a, "--kill-on-bad-exit=0");
 	if (plan->timeout_s > 0) {
 		long s = (long)plan->timeout_s;
-		addf(a, "--time=%ld:%02ld", s / 60, s % 60);
+		add_formatted(a, "--time=%ld:%02ld", s / 60, s % 60);
 	}
 }
 
@@ -172,17 +173,17 @@ static void srun_args(struct args *a, const struct plan *plan)
 	for (int i = 0; i < plan->program_count; i++) {
 		const struct plan_program *prog = &plan->programs[i];
 		if (i)
-			add(a, ":");
+			add_word(a, ":");
 		srun_options(a, plan);
-		addf(a, "--ntasks=%d", prog->ranks);
+		add_formatted(a, "--ntasks=%d", prog->ranks);
 		if (prog->wdir)
-			addf(a, "--chdir=%s", prog->wdir);
+			add_formatted(a, "--chdir=%s", prog->wdir);
 		if (prog->vars.count) {
-			add(a, "env");
+			add_word(a, "env");
 			/* After the options: env starts the program with these variables. */
 			for (int v = 0; v < prog->vars.count; v++)
-				addf(a, "%s=%s", prog->vars.items[v].name,
-				     prog->vars.items[v].value);
+				add_formatted(a, "%s=%s", prog->vars.items[v].name,
+					      prog->vars.items[v].value);
 		}
 		add_program(a, prog);
 	}
@@ -193,47 +194,47 @@ static void srun_args(struct args *a, const struct plan *plan)
 static void prterun_vars(struct args *a, const struct plan_vars *vars)
 {
 	for (int i = 0; i < vars->count; i++) {
-		add(a, "-x");
-		addf(a, "%s=%s", vars->items[i].name, vars->items[i].value);
+		add_word(a, "-x");
+		add_formatted(a, "%s=%s", vars->items[i].name, vars->items[i].value);
 	}
 }
 
 static void prterun_args(struct args *a, const struct plan *plan)
 {
 	if (plan->label)
-		add(a, "--tag-output");
+		add_word(a, "--tag-output");
 	if (plan->bind.report)
-		add(a, "--report-bindings");
+		add_word(a, "--report-bindings");
 	if (plan->timeout_s > 0) {
-		add(a, "--timeout");
-		addf(a, "%.0f", plan->timeout_s < 1 ? 1 : plan->timeout_s);
+		add_word(a, "--timeout");
+		add_formatted(a, "%.0f", plan->timeout_s < 1 ? 1 : plan->timeout_s);
 	}
 	for (int i = 0; i < plan->program_count; i++) {
 		const struct plan_program *prog = &plan->programs[i];
 		if (i)
-			add(a, ":");
+			add_word(a, ":");
 		if (plan->hosts) {
-			add(a, "--host");
-			add(a, plan->hosts_by_program ? prog->hosts : plan->hosts);
+			add_word(a, "--host");
+			add_word(a, plan->hosts_by_program ? prog->hosts : plan->hosts);
 		}
 		if (plan->hostfile) {
-			add(a, "--hostfile");
-			add(a, plan->hostfile);
+			add_word(a, "--hostfile");
+			add_word(a, plan->hostfile);
 		}
 		if (plan->per_host) {
-			add(a, "--map-by");
-			addf(a, "ppr:%d:node:oversubscribe", plan->per_host);
+			add_word(a, "--map-by");
+			add_formatted(a, "ppr:%d:node:oversubscribe", plan->per_host);
 		} else if (plan->bind.map != BIND_UNSET) {
-			add(a, "--map-by");
-			addf(a, "%s:oversubscribe", bind_word(plan->bind.map));
+			add_word(a, "--map-by");
+			add_formatted(a, "%s:oversubscribe", bind_word(plan->bind.map));
 		}
-		add(a, "--bind-to");
-		add(a, is_bound(plan) ? bind_word(plan->bind.bind) : "none");
-		add(a, "-n");
-		addf(a, "%d", prog->ranks);
+		add_word(a, "--bind-to");
+		add_word(a, is_bound(plan) ? bind_word(plan->bind.bind) : "none");
+		add_word(a, "-n");
+		add_formatted(a, "%d", prog->ranks);
 		if (prog->wdir) {
-			add(a, "--wdir");
-			add(a, prog->wdir);
+			add_word(a, "--wdir");
+			add_word(a, prog->wdir);
 		}
 		prterun_vars(a, &plan->vars);
 		prterun_vars(a, &prog->vars);
@@ -304,7 +305,7 @@ int engine_exec(struct plan *plan)
 			return 2;
 		if (plan->hostfile && !(plan->hostfile = hosts_file(plan->hostfile, e->form)))
 			return 2;
-		add(&a, e->name);
+		add_word(&a, e->name);
 		e->translate(&a, plan);
 		execvp(e->name, a.items);
 		say("cannot start %s: %s", e->name, strerror(errno));

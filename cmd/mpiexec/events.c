@@ -12,7 +12,7 @@ bool events_init(void)
 	return epoll_fd >= 0;
 }
 
-static bool control(int op, int fd, uint32_t events, struct event_source *source)
+static bool control_epoll(int op, int fd, uint32_t events, struct event_source *source)
 {
 	struct epoll_event e = {.events = events, .data.ptr = source};
 	return epoll_ctl(epoll_fd, op, fd, &e) == 0;
@@ -20,17 +20,17 @@ static bool control(int op, int fd, uint32_t events, struct event_source *source
 
 bool events_add(int fd, uint32_t events, struct event_source *source)
 {
-	return control(EPOLL_CTL_ADD, fd, events, source);
+	return control_epoll(EPOLL_CTL_ADD, fd, events, source);
 }
 
 bool events_change(int fd, uint32_t events, struct event_source *source)
 {
-	return control(EPOLL_CTL_MOD, fd, events, source);
+	return control_epoll(EPOLL_CTL_MOD, fd, events, source);
 }
 
 void events_remove(int fd)
 {
-	(void)control(EPOLL_CTL_DEL, fd, 0, NULL); /* may have gone with its descriptor */
+	(void)control_epoll(EPOLL_CTL_DEL, fd, 0, NULL); /* may have gone with its descriptor */
 }
 
 void events_wait(int timeout_ms)

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-static bool draw(void *buf, size_t size)
+static bool draw_random(void *buf, size_t size)
 {
 	ssize_t n;
 	do
@@ -20,7 +20,7 @@ static bool draw(void *buf, size_t size)
 bool handover_name(char jobid[HANDOVER_JOBID_MAX])
 {
 	unsigned long long id[2];
-	if (!draw(id, sizeof id))
+	if (!draw_random(id, sizeof id))
 		return false;
 	snprintf(jobid, HANDOVER_JOBID_MAX, "%016llx%016llx", id[0], id[1]);
 	return true;
@@ -51,7 +51,7 @@ struct handover *handover_create(const char *jobid)
 		return NULL;
 	memcpy(h->magic, "weftjob1", sizeof h->magic);
 	snprintf(h->jobid, sizeof h->jobid, "%s", jobid);
-	if (!draw(h->secret, sizeof h->secret)) {
+	if (!draw_random(h->secret, sizeof h->secret)) {
 		munmap(h, sizeof *h);
 		return NULL;
 	}

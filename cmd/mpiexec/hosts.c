@@ -28,7 +28,7 @@ struct spot {
 	int line;         /* 0: no line */
 };
 
-static bool wrong(const struct spot *p, const char *why, const char *word, size_t len)
+static bool say_wrong_host(const struct spot *p, const char *why, const char *word, size_t len)
 {
 	char shown[SHOWN + 1];
 	size_t n = len < SHOWN ? len : SHOWN;
@@ -48,7 +48,7 @@ static bool slots_read(const struct spot *p, const char *text, size_t len, int *
 	for (size_t i = 0; i < len && n <= PLAN_RANKS_MAX; i++)
 		n = isdigit((unsigned char)text[i]) ? n * 10 + (text[i] - '0') : PLAN_RANKS_MAX + 1;
 	if (n < 1 || n > PLAN_RANKS_MAX)
-		return wrong(p, "a host takes 1 to 65536 ranks", text, len);
+		return say_wrong_host(p, "a host takes 1 to 65536 ranks", text, len);
 	*slots_p = n;
 	return true;
 }
@@ -76,24 +76,25 @@ static bool host_read(const struct spot *p, const char *text, size_t len, struct
 	size_t n = name_len(text, len);
 	*h = (struct host){.name = text, .len = (int)n};
 	if (!len)
-		return wrong(p, "a host without a name", text, len);
+		return say_wrong_host(p, "a host without a name", text, len);
 	if (!n || n > NAME_MAX_BYTES || text[0] == '-' || (n < len && text[n] != ':'))
-		return wrong(p, "this is no host's name", text, len);
+		return say_wrong_host(p, "this is no host's name", text, len);
 	return n == len || slots_read(p, text + n + 1, len - n - 1, &h->slots);
 }
 
 static bool form_has(const struct spot *p, const struct host *h, enum hosts_form form)
 {
 	return form != HOSTS_NAMES || !h->slots ||
-	       wrong(p, "srun is told ranks per host by -ppn, not here", h->name, (size_t)h->len);
+	       say_wrong_host(p, "srun is told ranks per host by -ppn, not here", h->name,
+			      (size_t)h->len);
 }
 
 /* A host that is named again takes more ranks. */
 static bool keep_host(const struct spot *p, const struct host *h, struct host_list *hosts)
 {
 	if (memchr(h->name, '[', (size_t)h->len) && h->name[0] != '[')
-		return wrong(p, "without srun each host is named by itself", h->name,
-			     (size_t)h->len);
+		return say_wrong_host(p, "without srun each host is named by itself", h->name,
+				      (size_t)h->len);
 	for (int i = 0; i < hosts->count; i++) {
 		struct host_item *item = &hosts->items[i];
 		if (strlen(item->name) != (size_t)h->len ||
@@ -129,12 +130,12 @@ bool hosts_list_ok(const char *list, enum hosts_form form)
 	return list_read(list, form, NULL);
 }
 
-static size_t blanks(const char *s)
+static size_t count_blanks(const char *s)
 {
 	return strspn(s, " \t\r\n");
 }
 
-static size_t word(const char *s)
+static size_t word_length(const char *s)
 {
 	return strcspn(s, " \t\r\n");
 }
@@ -143,10 +144,10 @@ static size_t word(const char *s)
 static bool rest_read(const struct spot *p, const char *at, struct host *h)
 {
 	static const char slots[] = "slots=";
-	for (at += blanks(at); *at; at += blanks(at)) {
-		size_t len = word(at), n = sizeof slots - 1;
+	for (at += count_blanks(at); *at; at += count_blanks(at)) {
+		size_t len = word_length(at), n = sizeof slots - 1;
 		if (!memchr(at, '=', len))
-			return wrong(p, "one host a line; this follows its name", at, len);
+			return say_wrong_host(p, "one host a line; this follows its name", at, len);
 		if (len >= n && memcmp(at, slots, n) == 0 &&
 		    !slots_read(p, at + n, len - n, &h->slots))
 			return false;
@@ -178,13 +179,13 @@ static bool lines_read(FILE *in, FILE *out, struct host_list *list, const char *
 		if (comment)
 			*comment = 0;
 		else if (memchr(line, 0, (size_t)n))
-			ok = wrong(&p, "this is no text", line, (size_t)n);
-		at += blanks(at);
+			ok = say_wrong_host(&p, "this is no text", line, (size_t)n);
+		at += count_blanks(at);
 		if (!ok || !*at)
 			continue;
 		struct host h;
-		ok = host_read(&p, at, word(at), &h) && rest_read(&p, at + word(at), &h) &&
-		     form_has(&p, &h, form);
+		ok = host_read(&p, at, word_length(at), &h) &&
+		     rest_read(&p, at + word_length(at), &h) && form_has(&p, &h, form);
 		if (ok && out)
 			host_write(out, &h, form);
 		else if (ok)

@@ -107,7 +107,7 @@ static bool died_of_our_output(const struct verdict *v)
 	       sink_error(sink_stdout());
 }
 
-static void tell(const struct verdict *v)
+static void tell_verdict(const struct verdict *v)
 {
 	if (v->kind == VERDICT_START && spawned_tell(v->rank, v->value, v->step))
 		return;
@@ -120,7 +120,7 @@ static bool goes_on(struct verdict v)
 {
 	if (!job.plan->go_on || v.kind != VERDICT_DIED || job.phase != RUNNING || job.forced_code)
 		return false;
-	tell(&v);
+	tell_verdict(&v);
 	if (job.verdict.kind == VERDICT_NONE || verdict_is_unfinished(&job.verdict)) {
 		job.verdict = v;
 		job.verdict_told = true;
@@ -128,7 +128,7 @@ static bool goes_on(struct verdict v)
 	return true;
 }
 
-static void fail(struct verdict v)
+static void fail_job(struct verdict v)
 {
 	if (job.phase > FAILING || job.forced_code || goes_on(v))
 		return;
@@ -142,12 +142,12 @@ static void fail(struct verdict v)
 
 static void on_aborted(int rank, int code, const char *why)
 {
-	fail((struct verdict){.kind = VERDICT_ABORT, .rank = rank, .value = code, .text = why});
+	fail_job((struct verdict){.kind = VERDICT_ABORT, .rank = rank, .value = code, .text = why});
 }
 
 static void on_broken(int rank, const char *what)
 {
-	fail((struct verdict){.kind = VERDICT_PROTOCOL, .rank = rank, .text = what});
+	fail_job((struct verdict){.kind = VERDICT_PROTOCOL, .rank = rank, .text = what});
 }
 
 /* Exit code 0 without MPI_Finalize, and nothing has ended the job. */
@@ -177,7 +177,7 @@ static void on_lost(int rank, int status)
 	if (unfinished_calmly(&v))
 		left_badly(&v);
 	else
-		fail(v);
+		fail_job(v);
 }
 
 /* A wrapper is still there, and what it wrapped has gone without a word. */
@@ -185,12 +185,12 @@ static void judge_lost(void)
 {
 	for (int i = 0; i < job.plan->size; i++)
 		if (pmi_state_of(i) == PMI_JOINED && pmi_is_attached(i) && pmi_is_silent(i))
-			fail((struct verdict){.kind = VERDICT_LOST, .rank = i});
+			fail_job((struct verdict){.kind = VERDICT_LOST, .rank = i});
 }
 
 static void on_stuck(int rank)
 {
-	fail((struct verdict){.kind = VERDICT_STUCK, .rank = rank});
+	fail_job((struct verdict){.kind = VERDICT_STUCK, .rank = rank});
 }
 
 static const struct pmi_hooks hooks = {on_aborted, on_broken, on_lost, on_stuck};
@@ -247,10 +247,10 @@ static void start_rank(int rank)
 	if (good && keeper_send(job.setup->sock, m, e.theirs))
 		job.spawning++;
 	else if (!good)
-		fail((struct verdict){.kind = VERDICT_START,
-				      .rank = rank,
-				      .value = error,
-				      .step = KEEPER_STEP_SETUP});
+		fail_job((struct verdict){.kind = VERDICT_START,
+					  .rank = rank,
+					  .value = error,
+					  .step = KEEPER_STEP_SETUP});
 	ends_close(e.ours);
 	ends_close(e.theirs);
 }
@@ -306,19 +306,19 @@ static void rank_exited(int rank, int status)
 	if (status == 0 && pmi_speaker_status(rank) > 0)
 		v.value = pmi_speaker_status(rank);
 	if (job.plan->go_on) {
-		fail(v);
+		fail_job(v);
 		return;
 	}
 	bool in_order = state == PMI_LEFT && WIFEXITED(status) && job.phase == RUNNING;
 	if (in_order || unfinished_calmly(&v))
 		left_badly(&v);
 	else
-		fail(v);
+		fail_job(v);
 }
 
 static void rank_failed(const struct keeper_msg *m)
 {
-	fail((struct verdict){
+	fail_job((struct verdict){
 		.kind = VERDICT_START, .rank = m->rank, .value = m->value, .step = m->step});
 }
 
@@ -334,7 +334,7 @@ static void keeper_lost(void)
 	job.phase = DRAINING;
 }
 
-static void heard(const struct keeper_msg *m)
+static void hear_keeper(const struct keeper_msg *m)
 {
 	switch ((enum keeper_op)m->op) {
 	case KEEPER_STARTED:
@@ -352,7 +352,8 @@ static void heard(const struct keeper_msg *m)
 		break;
 	case KEEPER_GONE:
 		if (job.phase == FAILING)
-			tell(&job.verdict); /* all hosts are lost: there is nothing to wait for */
+			tell_verdict(
+				&job.verdict); /* all hosts are lost: there is nothing to wait for */
 		job.phase = DRAINING;
 		break;
 	default:
@@ -370,10 +371,10 @@ static void host_lost(int host, const char *why)
 	static char text[700];
 	const char *name = job.setup->place->hosts.items[host].name;
 	snprintf(text, sizeof text, "the agent on %.100s is lost: %.500s", name, why ? why : "");
-	fail((struct verdict){.kind = VERDICT_INTERNAL, .text = why ? text : NULL});
+	fail_job((struct verdict){.kind = VERDICT_INTERNAL, .text = why ? text : NULL});
 }
 
-static const struct remote_hooks far_hooks = {heard, host_lost, far_way};
+static const struct remote_hooks far_hooks = {hear_keeper, host_lost, far_way};
 
 static void keeper_ready(struct event_source *source, uint32_t events)
 {
@@ -382,7 +383,7 @@ static void keeper_ready(struct event_source *source, uint32_t events)
 	(void)events;
 	ssize_t n = recv(job.setup->sock, &m, sizeof m, MSG_WAITALL);
 	if (n == (ssize_t)sizeof m)
-		heard(&m);
+		hear_keeper(&m);
 	else if (n >= 0 || errno != EINTR) {
 		events_remove(job.setup->sock);
 		if (job.phase != DRAINING)
@@ -439,7 +440,7 @@ static void signal_ready(struct event_source *source, uint32_t events)
 
 /* --- the clock --- */
 
-static bool passed(uint64_t *at_p, uint64_t now)
+static bool time_passed(uint64_t *at_p, uint64_t now)
 {
 	if (!*at_p || now < *at_p)
 		return false;
@@ -466,7 +467,7 @@ static void check_clock(void)
 {
 	uint64_t now = weft_clock_ns();
 	tell_late(now);
-	if (job.phase < ENDING && passed(&job.timeout_at, now) && !job.forced_code) {
+	if (job.phase < ENDING && time_passed(&job.timeout_at, now) && !job.forced_code) {
 		say("the job ran longer than %g s (%s): ended", job.plan->timeout_s,
 		    job.plan->timeout_by);
 		job.forced_code = 124;
@@ -474,14 +475,14 @@ static void check_clock(void)
 			doctor_last_look();
 		end_job(KEEPER_END);
 	}
-	if (passed(&job.ask_at, now))
+	if (time_passed(&job.ask_at, now))
 		end_job(KEEPER_END);
-	if (passed(&job.leave_at, now) && job.phase == RUNNING && !all_have_left())
-		fail(job.verdict);
-	if (passed(&job.lost_at, now) && job.phase == RUNNING)
+	if (time_passed(&job.leave_at, now) && job.phase == RUNNING && !all_have_left())
+		fail_job(job.verdict);
+	if (time_passed(&job.lost_at, now) && job.phase == RUNNING)
 		judge_lost();
-	if (passed(&job.window_at, now) && job.phase == FAILING) {
-		tell(&job.verdict);
+	if (time_passed(&job.window_at, now) && job.phase == FAILING) {
+		tell_verdict(&job.verdict);
 		end_job(KEEPER_END);
 	}
 }
@@ -521,7 +522,7 @@ static bool interrupted_and_left(void)
 }
 
 /* The ranks are gone: what they wrote still has to get out. */
-static bool drained(void)
+static bool output_drained(void)
 {
 	bool hurry = job.forced_code || job.verdict.kind != VERDICT_NONE;
 	if (hurry && !job.drain_at)
@@ -595,7 +596,7 @@ static bool start_far(void)
 }
 
 /* The process that has started this job is gone, and does not know it yet. */
-static void orphaned(void)
+static void end_orphaned(void)
 {
 	if (job.phase >= ENDING)
 		return;
@@ -603,7 +604,7 @@ static void orphaned(void)
 	end_job(KEEPER_END);
 }
 
-static bool start(void)
+static bool start_job(void)
 {
 	char *mapping = place_mapping(job.setup->place, job.plan->size);
 	job.statuses = malloc((size_t)job.plan->size * sizeof *job.statuses);
@@ -618,7 +619,7 @@ static bool start(void)
 	    !pmi_init(job.plan->size, job.setup->jobid, mapping, &hooks) ||
 	    (!is_far() && !events_add(job.setup->sock, EPOLLIN, &job.keeper_source)) ||
 	    !events_add(job.setup->signal_fd, EPOLLIN, &job.signal_source) ||
-	    !spawned_watch(orphaned)) {
+	    !spawned_watch(end_orphaned)) {
 		say("cannot start: %s", strerror(errno));
 		return false;
 	}
@@ -636,7 +637,7 @@ int job_run(const struct job_setup *setup)
 {
 	job.setup = setup;
 	job.plan = setup->plan;
-	if (!start()) {
+	if (!start_job()) {
 		if (!is_far()) {
 			close(setup->sock); /* the keeper ends by itself */
 			(void)waitpid(setup->keeper, NULL, 0);
@@ -649,7 +650,8 @@ int job_run(const struct job_setup *setup)
 		check_clock();
 		if (all_left()) {
 			if (!job.verdict_told)
-				tell(&job.verdict); /* a failure after MPI_Finalize, or none called */
+				tell_verdict(
+					&job.verdict); /* a failure after MPI_Finalize, or none called */
 			job.nobody_waited = true;
 			job.leaving = true;
 			tell_keeper(KEEPER_LEAVE, 0);
@@ -660,7 +662,7 @@ int job_run(const struct job_setup *setup)
 			codes_said = true;
 			say_exit_codes();
 		}
-		if (job.phase == DRAINING && drained())
+		if (job.phase == DRAINING && output_drained())
 			break;
 		int ms = next_timeout_ms();
 		int tick = -1;

@@ -61,14 +61,14 @@ bool keeper_send(int sock, struct keeper_msg msg, const int *fds)
 	return n == (ssize_t)sizeof msg;
 }
 
-static void tell(enum keeper_op op, int rank, int value, int step)
+static void tell_owner(enum keeper_op op, int rank, int value, int step)
 {
 	struct keeper_msg m = {.op = (int32_t)op, .rank = rank, .value = value, .step = step};
 	(void)keeper_send(k.sock, m, NULL); /* mpiexec gone: the loop sees the end of the socket */
 }
 
 /* One message; 0: mpiexec is gone. */
-static int receive(struct keeper_msg *msg, int fds[KEEPER_FDS])
+static int receive_message(struct keeper_msg *msg, int fds[KEEPER_FDS])
 {
 	struct iovec iov = {msg, sizeof *msg};
 	union {
@@ -138,7 +138,7 @@ static void rank_gone(pid_t pid, int status)
 	for (int i = 0; i < k.setup->plan->size; i++) {
 		if (k.pids[i] == pid) {
 			k.pids[i] = 0;
-			tell(KEEPER_EXITED, i, status, 0);
+			tell_owner(KEEPER_EXITED, i, status, 0);
 			return;
 		}
 	}
@@ -146,7 +146,7 @@ static void rank_gone(pid_t pid, int status)
 }
 
 /* Reaps what has ended.  True: no child is left. */
-static bool reap(void)
+static bool reap_children(void)
 {
 	for (;;) { /* ends: no child, or none that has ended */
 		int status;
@@ -168,7 +168,7 @@ static void forget_stdin(void)
 	close(null);
 }
 
-static void spawn(int rank, int fds[KEEPER_FDS])
+static void spawn_rank(int rank, int fds[KEEPER_FDS])
 {
 	pid_t pid = 0;
 	struct rank_failure failure = {.step = KEEPER_STEP_SETUP, .error = EMFILE};
@@ -181,9 +181,9 @@ static void spawn(int rank, int fds[KEEPER_FDS])
 		forget_stdin();
 	if (pid > 0) {
 		k.pids[rank] = pid;
-		tell(KEEPER_STARTED, rank, (int)pid, 0);
+		tell_owner(KEEPER_STARTED, rank, (int)pid, 0);
 	} else {
-		tell(KEEPER_FAILED, rank, failure.error, failure.step);
+		tell_owner(KEEPER_FAILED, rank, failure.error, failure.step);
 	}
 }
 
@@ -202,11 +202,11 @@ static void begin_end(bool at_once)
 	k.ending = true;
 }
 
-static void obey(const struct keeper_msg *m, int fds[KEEPER_FDS])
+static void obey_message(const struct keeper_msg *m, int fds[KEEPER_FDS])
 {
 	switch ((enum keeper_op)m->op) {
 	case KEEPER_SPAWN:
-		spawn(m->rank, fds);
+		spawn_rank(m->rank, fds);
 		break;
 	case KEEPER_SIGNAL:
 		signal_all(m->value);
@@ -250,14 +250,14 @@ static int next_timeout_ms(void)
 	return k.kill_at > now ? (int)((k.kill_at - now) / 1000000u) + 1 : 0;
 }
 
-static void loop(void)
+static void keep_ranks(void)
 {
 	for (;;) { /* ends: told to end and no process left, or mpiexec is gone */
-		bool empty = reap();
+		bool empty = reap_children();
 		if (k.leaving && !k.ending && (empty || !tree_has(SPAWNED_NAME)))
 			begin_end(false);
 		if (k.ending && (empty || given_up())) {
-			tell(KEEPER_GONE, 0, 0, 0);
+			tell_owner(KEEPER_GONE, 0, 0, 0);
 			return;
 		}
 		if (k.ending && weft_clock_ns() >= k.kill_at)
@@ -273,11 +273,11 @@ static void loop(void)
 		if (p[0].revents) {
 			struct keeper_msg m;
 			int fds[KEEPER_FDS];
-			if (!receive(&m, fds)) {
+			if (!receive_message(&m, fds)) {
 				keeper_kill_all();
 				return;
 			}
-			obey(&m, fds);
+			obey_message(&m, fds);
 		}
 	}
 }
@@ -313,7 +313,7 @@ _Noreturn static void keeper_main(const struct keeper_setup *setup, int sock)
 		say("the keeper process cannot start: %s", strerror(errno));
 		_exit(1);
 	}
-	loop();
+	keep_ranks();
 	_exit(0);
 }
 

@@ -24,7 +24,7 @@ static uint64_t hash_of(const char *key)
 	return h;
 }
 
-static bool enlarge(void)
+static bool enlarge_table(void)
 {
 	size_t count = bucket_count ? bucket_count * 2 : 64;
 	struct pair **fresh = calloc(count, sizeof *fresh);
@@ -43,7 +43,7 @@ static bool enlarge(void)
 	return true;
 }
 
-static struct pair *find(const char *key, uint64_t hash)
+static struct pair *find_pair(const char *key, uint64_t hash)
 {
 	struct pair *p = bucket_count ? buckets[hash & (bucket_count - 1)] : NULL;
 	while (p && (p->hash != hash || strcmp(p->key, key) != 0))
@@ -60,13 +60,13 @@ bool kvs_put(const char *key, const char *value)
 	char *copy = strdup(value);
 	if (!copy)
 		return false;
-	struct pair *p = find(key, hash);
+	struct pair *p = find_pair(key, hash);
 	if (p) {
 		bytes_used -= strlen(p->value);
 		free(p->value);
 	} else {
 		p = malloc(sizeof *p + key_len + 1);
-		if (!p || (pair_count >= bucket_count && !enlarge())) {
+		if (!p || (pair_count >= bucket_count && !enlarge_table())) {
 			free(p);
 			free(copy);
 			return false;
@@ -85,6 +85,6 @@ bool kvs_put(const char *key, const char *value)
 
 const char *kvs_get(const char *key)
 {
-	struct pair *p = find(key, hash_of(key));
+	struct pair *p = find_pair(key, hash_of(key));
 	return p ? p->value : NULL;
 }

@@ -161,7 +161,7 @@ struct part *launch_part_of(struct part *parts, int count, int host)
 }
 
 /* The command's status; -1: it goes on. */
-static int reap(struct part *p)
+static int reap_command(struct part *p)
 {
 	for (int i = 0; i < 40 && p->pid > 0; i++) { /* its pipes are closed: mostly it has ended */
 		int status;
@@ -184,7 +184,7 @@ void launch_part_with(struct part *p)
 		link_part(&p->link);
 	if (!p->link.greeted && p->pid > 0)
 		(void)kill(p->pid, SIGTERM); /* it may still be trying to connect */
-	(void)reap(p);
+	(void)reap_command(p);
 }
 
 const char *launch_why(struct part *p, const struct launch *l, const char *why)
@@ -192,7 +192,7 @@ const char *launch_why(struct part *p, const struct launch *l, const char *why)
 	static char text[512];
 	if (why)
 		return why;
-	int status = reap(p);
+	int status = reap_command(p);
 	bool early = !p->link.greeted;
 	const char *hint = "";
 	if (early && status >= 0 && WIFEXITED(status) &&

@@ -44,7 +44,7 @@ static bool make_room(char **text_p, size_t len, size_t *cap_p, size_t more)
 	return true;
 }
 
-static void drop(char *text, size_t *len_p, size_t done)
+static void drop_bytes(char *text, size_t *len_p, size_t done)
 {
 	memmove(text, text + done, *len_p - done);
 	explicit_bzero(text + *len_p - done, done);
@@ -53,7 +53,7 @@ static void drop(char *text, size_t *len_p, size_t done)
 
 /* --- out --- */
 
-static bool flush(struct link *l)
+static bool flush_frames(struct link *l)
 {
 	size_t done = 0;
 	while (done < l->out_len) { /* ends: all is written, or the descriptor takes no more */
@@ -67,7 +67,7 @@ static bool flush(struct link *l)
 		done += (size_t)n;
 	}
 	if (done)
-		drop(l->out_text, &l->out_len, done);
+		drop_bytes(l->out_text, &l->out_len, done);
 	bool wants = l->out_len > 0;
 	if (wants != l->wants_out)
 		(void)events_change(l->out, wants ? EPOLLOUT : 0, &l->out_source);
@@ -80,7 +80,7 @@ static void out_ready(struct event_source *source, uint32_t events)
 	struct link *l = weft_container_of(source, struct link, out_source);
 	if (l->out < 0)
 		return;
-	if ((events & (EPOLLERR | EPOLLHUP)) || !flush(l))
+	if ((events & (EPOLLERR | EPOLLHUP)) || !flush_frames(l))
 		give_up(l, NULL);
 }
 
@@ -97,7 +97,7 @@ static void send_bytes(struct link *l, const void *a, size_t an, const void *b, 
 		memcpy(l->out_text + l->out_len + an, b, bn);
 	l->out_len += an + bn;
 	if (!l->wants_out)
-		(void)flush(l); /* a link that is gone says so to its reader */
+		(void)flush_frames(l); /* a link that is gone says so to its reader */
 }
 
 void link_send(struct link *l, uint32_t kind, int host, int rank, const void *body, size_t len)
@@ -155,13 +155,13 @@ static bool find_hello(struct link *l)
 				give_up(l, why);
 				return false;
 			}
-			drop(l->in_text, &l->in_len, n);
+			drop_bytes(l->in_text, &l->in_len, n);
 			l->greeted = true;
 			if (l->greet)
 				l->greet(l);
 			return l->in >= 0;
 		}
-		drop(l->in_text, &l->in_len, n);
+		drop_bytes(l->in_text, &l->in_len, n);
 		end = memchr(l->in_text, '\n', l->in_len);
 	}
 	if (l->in_len > NOISE_MAX)
@@ -186,7 +186,7 @@ static void take_frames(struct link *l)
 		at += sizeof f + f.len;
 	}
 	if (l->in >= 0 && at)
-		drop(l->in_text, &l->in_len, at);
+		drop_bytes(l->in_text, &l->in_len, at);
 }
 
 static void in_ready(struct event_source *source, uint32_t events)

@@ -58,7 +58,7 @@ static const struct {
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 /* Letters to add, drop or change. */
-static size_t distance(const char *a, size_t an, const char *b, size_t bn)
+static size_t edit_distance(const char *a, size_t an, const char *b, size_t bn)
 {
 	size_t row[64];
 	if (bn >= COUNT(row))
@@ -84,10 +84,10 @@ struct search {
 	size_t len, found_len, best;
 };
 
-static void compare(const char *name, size_t len, void *arg)
+static void compare_names(const char *name, size_t len, void *arg)
 {
 	struct search *s = arg;
-	size_t d = distance(s->word, s->len, name, len);
+	size_t d = edit_distance(s->word, s->len, name, len);
 	if (d < s->best) {
 		s->best = d;
 		s->found = name;
@@ -106,7 +106,7 @@ void nearest_option(const char *shown, const char *name, size_t len,
 	}
 	struct search s = {.word = name, .len = len, .best = len / 3 + 1};
 	if (len < 48 && len > 1)
-		all_names(compare, &s);
+		all_names(compare_names, &s);
 	if (s.found && s.best)
 		say("unknown option %.60s: did you mean %s%.*s? mpiexec --help lists them", shown,
 		    s.found_len > 1 ? "--" : "-", (int)s.found_len, s.found);

@@ -40,27 +40,27 @@ static bool add_exported(struct plan_vars *vars, const char *option, const char 
 	return good;
 }
 
-static result done(bool good)
+static result result_of(bool good)
 {
 	return good ? PLAN_RUN : PLAN_BAD;
 }
 
 static result do_x(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
 {
-	return done(add_exported(&prog->vars, shown, arg[0], strlen(arg[0])));
+	return result_of(add_exported(&prog->vars, shown, arg[0], strlen(arg[0])));
 }
 
 static result do_env(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
 {
-	return done(add_var(&prog->vars, arg[0], strlen(arg[0]), arg[1]));
+	return result_of(add_var(&prog->vars, arg[0], strlen(arg[0]), arg[1]));
 }
 
 static result do_genv(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
 {
-	return done(add_var(&plan->vars, arg[0], strlen(arg[0]), arg[1]));
+	return result_of(add_var(&plan->vars, arg[0], strlen(arg[0]), arg[1]));
 }
 
-static result list(struct plan_vars *vars, const char *shown, const char *names)
+static result export_list(struct plan_vars *vars, const char *shown, const char *names)
 {
 	for (const char *at = names; *at;) { /* ends: at moves past one name */
 		size_t len = strcspn(at, ",");
@@ -75,14 +75,14 @@ static result do_genvlist(struct plan *plan, struct plan_program *prog, const ch
 			  char **arg)
 {
 	plan->env = PLAN_ENV_NONE;
-	return list(&plan->vars, shown, arg[0]);
+	return export_list(&plan->vars, shown, arg[0]);
 }
 
 static result do_envlist(struct plan *plan, struct plan_program *prog, const char *shown,
 			 char **arg)
 {
 	prog->env = PLAN_ENV_NONE;
-	return list(&prog->vars, shown, arg[0]);
+	return export_list(&prog->vars, shown, arg[0]);
 }
 
 static result do_genvnone(struct plan *plan, struct plan_program *prog, const char *shown,
@@ -114,7 +114,7 @@ static result do_envall(struct plan *plan, struct plan_program *prog, const char
 
 static result do_iface(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
 {
-	return done(add_var(&plan->vars, "WEFT_TCP_INTERFACE", 18, arg[0]));
+	return result_of(add_var(&plan->vars, "WEFT_TCP_INTERFACE", 18, arg[0]));
 }
 
 static result do_initial_errhandler(struct plan *plan, struct plan_program *prog, const char *shown,
@@ -124,7 +124,8 @@ static result do_initial_errhandler(struct plan *plan, struct plan_program *prog
 					    "mpi_errors_return"};
 	for (size_t i = 0; i < weft_countof(known); i++)
 		if (strcmp(arg[0], known[i]) == 0)
-			return done(add_var(&plan->vars, "WEFT_INITIAL_ERRHANDLER", 23, arg[0]));
+			return result_of(
+				add_var(&plan->vars, "WEFT_INITIAL_ERRHANDLER", 23, arg[0]));
 	say("%s %s: give mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return", shown,
 	    arg[0]);
 	return PLAN_BAD;
@@ -133,7 +134,7 @@ static result do_initial_errhandler(struct plan *plan, struct plan_program *prog
 static result do_memory_kinds(struct plan *plan, struct plan_program *prog, const char *shown,
 			      char **arg)
 {
-	return done(add_var(&plan->vars, "WEFT_MEMORY_ALLOC_KINDS", 23, arg[0]));
+	return result_of(add_var(&plan->vars, "WEFT_MEMORY_ALLOC_KINDS", 23, arg[0]));
 }
 
 /* --- numbers --- */
@@ -153,13 +154,13 @@ static bool read_count(const char *option, const char *text, int *out_p)
 
 static result do_n(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
 {
-	return done(read_count(shown, arg[0], &prog->ranks));
+	return result_of(read_count(shown, arg[0], &prog->ranks));
 }
 
 static result do_per_host(struct plan *plan, struct plan_program *prog, const char *shown,
 			  char **arg)
 {
-	return done(read_count(shown, arg[0], &plan->per_host));
+	return result_of(read_count(shown, arg[0], &plan->per_host));
 }
 
 static result do_one_per_host(struct plan *plan, struct plan_program *prog, const char *shown,
@@ -187,17 +188,17 @@ static result do_timeout(struct plan *plan, struct plan_program *prog, const cha
 
 static result do_bind(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
 {
-	return done(bind_read_target(shown, arg[0], &plan->bind));
+	return result_of(bind_read_target(shown, arg[0], &plan->bind));
 }
 
 static result do_map(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
 {
-	return done(bind_read_map(shown, arg[0], &plan->bind));
+	return result_of(bind_read_map(shown, arg[0], &plan->bind));
 }
 
 static result do_rank(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
 {
-	return done(bind_read_rank(shown, arg[0], &plan->bind));
+	return result_of(bind_read_rank(shown, arg[0], &plan->bind));
 }
 
 static result do_by_host(struct plan *plan, struct plan_program *prog, const char *shown,
@@ -218,13 +219,13 @@ static result do_per_package(struct plan *plan, struct plan_program *prog, const
 			     char **arg)
 {
 	plan->bind.map = BIND_PACKAGE;
-	return done(read_count(shown, arg[0], &plan->bind.per_object));
+	return result_of(read_count(shown, arg[0], &plan->bind.per_object));
 }
 
 static result do_cores_per_rank(struct plan *plan, struct plan_program *prog, const char *shown,
 				char **arg)
 {
-	return done(read_count(shown, arg[0], &plan->bind.units));
+	return result_of(read_count(shown, arg[0], &plan->bind.units));
 }
 
 static result do_threads(struct plan *plan, struct plan_program *prog, const char *shown,
@@ -276,14 +277,14 @@ static result do_outfile(struct plan *plan, struct plan_program *prog, const cha
 			 char **arg)
 {
 	plan->out_pattern = arg[0];
-	return done(pattern_ok(shown, arg[0]));
+	return result_of(pattern_ok(shown, arg[0]));
 }
 
 static result do_errfile(struct plan *plan, struct plan_program *prog, const char *shown,
 			 char **arg)
 {
 	plan->err_pattern = arg[0];
-	return done(pattern_ok(shown, arg[0]));
+	return result_of(pattern_ok(shown, arg[0]));
 }
 
 static result do_folder(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
@@ -346,7 +347,8 @@ static result do_agent(struct plan *plan, struct plan_program *prog, const char 
 
 /* --- words that change nothing here --- */
 
-static result ignore(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
+static result do_nothing(struct plan *plan, struct plan_program *prog, const char *shown,
+			 char **arg)
 {
 	return PLAN_RUN;
 }
@@ -358,8 +360,8 @@ static result do_mca(struct plan *plan, struct plan_program *prog, const char *s
 	return PLAN_RUN;
 }
 
-static result meaningless(struct plan *plan, struct plan_program *prog, const char *shown,
-			  char **arg)
+static result say_meaningless(struct plan *plan, struct plan_program *prog, const char *shown,
+			      char **arg)
 {
 	say("%s has no meaning here and is left out", shown);
 	return PLAN_RUN;
@@ -460,15 +462,15 @@ static const struct option_row rows[] = {
 	{"oversubscribe|allow-run-as-root|nooversubscribe|no-oversubscribe|q|quiet|v|verbose|"
 	 "nolocal|"
 	 "no-local|enable-recovery|ordered-output|enable-x|disable-x",
-	 0, NULL, NULL, ignore},
+	 0, NULL, NULL, do_nothing},
 	{"mca|gmca|omca|gomca|pmixmca|gpmixmca|prtemca|gprtemca", 2, "--mca NAME VALUE",
 	 "Open MPI's: left out, with a note of what comes nearest", do_mca},
 	{"tune|am|prefix|dvm-uri|ckpoint-interval|ckpoint-prefix|pmi-port|topolib|stdin", 1, NULL,
-	 NULL, meaningless},
+	 NULL, say_meaningless},
 	{"noprefix|display-allocation|report-state-on-timeout|disable-hostname-propagation|skip-"
 	 "launch-node|"
 	 "usize|info",
-	 0, NULL, NULL, meaningless},
+	 0, NULL, NULL, say_meaningless},
 	{"h|help", 0, "-h, --help", "this text", do_help},
 	{"V|version", 0, "--version", "the version", do_version},
 	{0},

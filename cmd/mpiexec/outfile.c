@@ -17,7 +17,7 @@ static struct file {
 } * files;
 static int file_count;
 
-static char *expand(const char *pattern, int rank, const char *host)
+static char *expand_pattern(const char *pattern, int rank, const char *host)
 {
 	char *text = NULL;
 	size_t len;
@@ -78,7 +78,7 @@ int outfile_open(const struct plan *plan, int rank, const char *host, enum outfi
 	const char *pattern = end == OUTFILE_OUT ? plan->out_pattern : plan->err_pattern;
 	if (!pattern && !plan->out_folder)
 		return -1;
-	char *name = pattern ? expand(pattern, rank, host) : below_folder(plan, rank, end);
+	char *name = pattern ? expand_pattern(pattern, rank, host) : below_folder(plan, rank, end);
 	if (!name) {
 		say("no memory");
 		return -2;

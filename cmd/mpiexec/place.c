@@ -11,8 +11,8 @@
 #include "say.h"
 
 /* Blocks in turn over these hosts, of which place[] is the number among all; host_of[rank] is set. */
-static void deal(const struct plan *plan, struct place *p, const struct host_list *hosts,
-		 const int *place, const struct plan_program *prog)
+static void deal_ranks(const struct plan *plan, struct place *p, const struct host_list *hosts,
+		       const int *place, const struct plan_program *prog)
 {
 	int rank = prog->first, end = prog->first + prog->ranks;
 	while (rank < end) { /* ends: each host takes one at least */
@@ -48,7 +48,7 @@ static bool deal_programs(const struct plan *plan, struct place *p)
 			return false;
 		for (int h = 0; h < own.count; h++)
 			place[h] = number_of_host(p, own.items[h].name);
-		deal(plan, p, &own, place, &plan->programs[i]);
+		deal_ranks(plan, p, &own, place, &plan->programs[i]);
 		free(place);
 	}
 	return true;
@@ -59,7 +59,7 @@ static bool deal_all(const struct plan *plan, struct place *p, bool remote)
 	const struct plan_program all = {.ranks = plan->size};
 	if (remote && plan->hosts_by_program)
 		return deal_programs(plan, p);
-	deal(plan, p, &p->hosts, NULL, &all);
+	deal_ranks(plan, p, &p->hosts, NULL, &all);
 	return true;
 }
 
@@ -79,7 +79,7 @@ static bool number_round(const struct plan *plan, struct place *p)
 	return true;
 }
 
-static void count(const struct plan *plan, struct place *p)
+static void count_locals(const struct plan *plan, struct place *p)
 {
 	for (int r = 0; r < plan->size; r++)
 		p->locals[r] = p->counts[p->host_of[r]]++;
@@ -108,7 +108,7 @@ struct ranks_line {
 	int line;
 };
 
-static bool wrong(const struct ranks_line *at, const char *why)
+static bool say_wrong_line(const struct ranks_line *at, const char *why)
 {
 	say("%s, line %d: %s", at->path, at->line, why);
 	return false;
@@ -139,27 +139,27 @@ static bool read_rank(const struct ranks_line *at, const struct plan *plan, stru
 {
 	int rank = -1, used = 0;
 	if (sscanf(text, " rank %d = %n", &rank, &used) != 1 || !used)
-		return wrong(at, "a line is \"rank N=HOST slot=CORES\"");
+		return say_wrong_line(at, "a line is \"rank N=HOST slot=CORES\"");
 	char *name = text + used, *end = name + strcspn(name, " \t\r\n");
 	char *slot = strstr(end, "slot");
 	if (*end)
 		*end++ = 0;
 	if (rank < 0 || rank >= plan->size)
-		return wrong(at, "there is no such rank");
+		return say_wrong_line(at, "there is no such rank");
 	if (p->host_of[rank] >= 0)
-		return wrong(at, "this rank has a line already");
+		return say_wrong_line(at, "this rank has a line already");
 	int host = find_host(p, name, remote);
 	if (host < 0)
-		return wrong(at, "this host is not among those of --hosts or -f");
+		return say_wrong_line(at, "this host is not among those of --hosts or -f");
 	if (!slot)
-		return wrong(at, "slot=CORES is missing");
+		return say_wrong_line(at, "slot=CORES is missing");
 	slot += 4 + strspn(slot + 4, "s \t");
 	if (*slot != '=')
-		return wrong(at, "slot=CORES is missing");
+		return say_wrong_line(at, "slot=CORES is missing");
 	slot += 1 + strspn(slot + 1, " \t");
 	size_t len = strcspn(slot, " \t\r\n");
 	if (!len || strspn(slot, "0123456789,-:*") < len)
-		return wrong(at, "cores are written 0-3,6 or 1:0-2 (package : its cores)");
+		return say_wrong_line(at, "cores are written 0-3,6 or 1:0-2 (package : its cores)");
 	p->host_of[rank] = host;
 	p->slots[rank] = plan_copy(slot, len);
 	return true;
@@ -216,7 +216,7 @@ bool place_make(const struct plan *plan, bool remote, struct place *place)
 		return false;
 	if (plan->bind.rank == BIND_HOST && !number_round(plan, &p))
 		return false;
-	count(plan, &p);
+	count_locals(plan, &p);
 	forget_idle_hosts(plan, &p);
 	*place = p;
 	return true;

@@ -32,7 +32,7 @@ static struct {
 /* --- requests --- */
 
 /* Copies the value of key in line, up to the next blank; false: absent or too long. */
-static bool field(const char *line, const char *key, char *buf, size_t size)
+static bool read_field(const char *line, const char *key, char *buf, size_t size)
 {
 	size_t n = strlen(key);
 	while (*line) { /* ends: line moves past one word */
@@ -62,7 +62,8 @@ static void do_finalize(struct conn *c)
 static void do_init(struct conn *c, const char *line)
 {
 	char version[8];
-	if (!field(line, "pmi_version", version, sizeof version) || strcmp(version, "1") != 0) {
+	if (!read_field(line, "pmi_version", version, sizeof version) ||
+	    strcmp(version, "1") != 0) {
 		conn_answer(c, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n");
 		return;
 	}
@@ -81,9 +82,9 @@ static void do_init(struct conn *c, const char *line)
 static void do_put(struct conn *c, const char *line)
 {
 	char key[KEY_BYTES], value[VALUE_BYTES];
-	if (!field(line, "key", key, sizeof key) || !key[0])
+	if (!read_field(line, "key", key, sizeof key) || !key[0])
 		conn_answer(c, "cmd=put_result rc=-1 msg=bad_key\n");
-	else if (!field(line, "value", value, sizeof value))
+	else if (!read_field(line, "value", value, sizeof value))
 		conn_answer(c, "cmd=put_result rc=-1 msg=bad_value\n");
 	else if (!kvs_put(key, value))
 		conn_answer(c, "cmd=put_result rc=-1 msg=no_room\n");
@@ -94,7 +95,7 @@ static void do_put(struct conn *c, const char *line)
 static void do_get(struct conn *c, const char *line)
 {
 	char key[KEY_BYTES];
-	const char *value = field(line, "key", key, sizeof key) ? kvs_get(key) : NULL;
+	const char *value = read_field(line, "key", key, sizeof key) ? kvs_get(key) : NULL;
 	if (value)
 		conn_answer(c, "cmd=get_result rc=0 msg=success value=%s\n", value);
 	else
@@ -106,8 +107,9 @@ static void do_batch(struct conn *c, const char *line)
 {
 	static char text[BATCH_BYTES + VALUE_BYTES + 1];
 	char number[16];
-	long batch = field(line, "batch", number, sizeof number) ? strtol(number, NULL, 10) : -1;
-	long from = field(line, "from", number, sizeof number) ? strtol(number, NULL, 10) : -1;
+	long batch =
+		read_field(line, "batch", number, sizeof number) ? strtol(number, NULL, 10) : -1;
+	long from = read_field(line, "from", number, sizeof number) ? strtol(number, NULL, 10) : -1;
 	size_t n = 0;
 	if (batch < 0 || from < 0 || from >= srv.size) {
 		conn_answer(c, "cmd=weft_batch_result rc=-1 msg=bad_range\n");
@@ -161,7 +163,7 @@ static void do_barrier(struct conn *c)
 static void do_abort(struct conn *c, const char *line)
 {
 	char text[16];
-	long code = field(line, "exitcode", text, sizeof text) ? strtol(text, NULL, 10) : 1;
+	long code = read_field(line, "exitcode", text, sizeof text) ? strtol(text, NULL, 10) : 1;
 	/* Ours say why, in words to the line's end, if it is for what another rank did. */
 	static char first_why[512];
 	const char *why = strstr(line, " why=");
@@ -198,7 +200,7 @@ static bool do_simple(struct conn *c, const char *cmd)
 	return true;
 }
 
-static void obey(struct conn *c, const char *line)
+static void obey_request(struct conn *c, const char *line)
 {
 	char cmd[32];
 	if (c->in_multi) { /* a spawn request spans lines; its end is all that matters here */
@@ -212,7 +214,7 @@ static void obey(struct conn *c, const char *line)
 		c->in_multi = true;
 		return;
 	}
-	if (!field(line, "cmd", cmd, sizeof cmd)) {
+	if (!read_field(line, "cmd", cmd, sizeof cmd)) {
 		srv.hooks->broken(c->rank, "a line that is not PMI-1");
 		return;
 	}
@@ -267,7 +269,7 @@ static void obey_lines(struct conn *c)
 		if (strlen(line) != (size_t)(nl - line))
 			srv.hooks->broken(c->rank, "a NUL byte");
 		else
-			obey(c, line);
+			obey_request(c, line);
 		at = (size_t)(nl - c->in) + 1;
 	}
 	memmove(c->in, c->in + at, c->in_len - at);

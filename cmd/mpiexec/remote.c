@@ -142,7 +142,7 @@ static void to_rank(int rank, const char *text, size_t len)
 	send_to(r.ranks[rank].host, FRAME_PMI, rank, text, len);
 }
 
-static void taken(struct far_rank *f, int end, size_t bytes)
+static void tell_taken(struct far_rank *f, int end, size_t bytes)
 {
 	uint32_t body[2] = {(uint32_t)end, (uint32_t)bytes};
 	send_to(f->host, FRAME_TAKEN, f->rank, body, sizeof body);
@@ -150,15 +150,15 @@ static void taken(struct far_rank *f, int end, size_t bytes)
 
 static void out_taken(void *arg, size_t bytes)
 {
-	taken(arg, 0, bytes);
+	tell_taken(arg, 0, bytes);
 }
 
 static void err_taken(void *arg, size_t bytes)
 {
-	taken(arg, 1, bytes);
+	tell_taken(arg, 1, bytes);
 }
 
-static bool attach(int rank)
+static bool attach_rank(int rank)
 {
 	struct far_rank *f = &r.ranks[rank];
 	struct stream_way way;
@@ -243,7 +243,7 @@ static void host_ready(int h)
 		return;
 	bool good = true;
 	for (int i = 0; i < host->count && good; i++)
-		good = attach(host->ranks[i]);
+		good = attach_rank(host->ranks[i]);
 	host->state = RUNNING;
 	r.starting--;
 	if (!good || !send_setup(h))

@@ -83,7 +83,7 @@ static bool write_files(const char *text, size_t len)
 	return good;
 }
 
-static void ring(struct sink *s)
+static void ring_owner(struct sink *s)
 {
 	uint64_t one = 1;
 	(void)!write(s->ring_fd, &one, sizeof one);
@@ -112,12 +112,12 @@ static void *writer_main(void *arg)
 		 * are set. Without it, mpiexec could end while its last line is still on the way.
 		 */
 		atomic_fetch_sub_explicit(&s->x_waiting, full.len, memory_order_release);
-		ring(s);
+		ring_owner(s);
 	}
 	return NULL;
 }
 
-static void drained(struct event_source *source, uint32_t events)
+static void writer_drained(struct event_source *source, uint32_t events)
 {
 	struct sink *s = (struct sink *)((char *)source - offsetof(struct sink, source));
 	uint64_t count;
@@ -130,7 +130,7 @@ static bool open_sink(struct sink *s, int fd)
 {
 	pthread_t thread;
 	s->fd = fd;
-	s->source.ready = drained;
+	s->source.ready = writer_drained;
 	s->ring_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->more, NULL);
@@ -178,7 +178,7 @@ struct sink *sink_stderr(void)
 	return err_sink;
 }
 
-static void append(struct buffer *b, const char *text, size_t len)
+static void append_text(struct buffer *b, const char *text, size_t len)
 {
 	if (b->cap - b->len < len) {
 		size_t cap = (b->len + len) * 2;
@@ -201,10 +201,10 @@ void sink_put(struct sink *s, const void *origin, const char *head, size_t head_
 	pthread_mutex_lock(&s->lock);
 	size_t before = s->filling.len;
 	if (cut)
-		append(&s->filling, "\n", 1);
+		append_text(&s->filling, "\n", 1);
 	if (!go_on)
-		append(&s->filling, head, head_len);
-	append(&s->filling, text, len);
+		append_text(&s->filling, head, head_len);
+	append_text(&s->filling, text, len);
 	/* Relaxed: under the lock; the writer subtracts only what it took from here. */
 	atomic_fetch_add_explicit(&s->x_waiting, s->filling.len - before, memory_order_relaxed);
 	pthread_cond_signal(&s->more);
@@ -230,8 +230,8 @@ void sink_put_file(struct sink *s, int fd, const char *text, size_t len)
 		return;
 	pthread_mutex_lock(&s->lock);
 	size_t before = s->filling.len;
-	append(&s->filling, (const char *)&head, sizeof head);
-	append(&s->filling, text, len);
+	append_text(&s->filling, (const char *)&head, sizeof head);
+	append_text(&s->filling, text, len);
 	if (s->filling.len - before != sizeof head + len)
 		s->filling.len = before; /* no memory: a head needs its text */
 	/* Relaxed: as in sink_put. */
@@ -240,7 +240,7 @@ void sink_put_file(struct sink *s, int fd, const char *text, size_t len)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static size_t waiting(const struct sink *s)
+static size_t bytes_waiting(const struct sink *s)
 {
 	/* IDLE <- OUT: see writer_main. */
 	return atomic_load_explicit(&s->x_waiting, memory_order_acquire);
@@ -248,22 +248,22 @@ static size_t waiting(const struct sink *s)
 
 bool sink_is_full(const struct sink *s)
 {
-	return waiting(s) > SINK_FULL;
+	return bytes_waiting(s) > SINK_FULL;
 }
 
 bool sink_is_broken(const struct sink *s)
 {
-	(void)waiting(s);
+	(void)bytes_waiting(s);
 	return atomic_load_explicit(&s->x_broken, memory_order_relaxed);
 }
 
 int sink_error(const struct sink *s)
 {
-	(void)waiting(s);
+	(void)bytes_waiting(s);
 	return atomic_load_explicit(&s->x_error, memory_order_relaxed);
 }
 
 bool sink_is_idle(const struct sink *s)
 {
-	return waiting(s) == 0;
+	return bytes_waiting(s) == 0;
 }

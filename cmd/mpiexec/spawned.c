@@ -64,14 +64,14 @@ bool spawned_is(void)
 	return spawned;
 }
 
-static void done(void)
+static void close_parent(void)
 {
 	events_remove(fd);
 	close(fd);
 	fd = -1;
 }
 
-static void ready(struct event_source *self, uint32_t events)
+static void parent_ready(struct event_source *self, uint32_t events)
 {
 	char word;
 	(void)self;
@@ -79,7 +79,7 @@ static void ready(struct event_source *self, uint32_t events)
 	ssize_t n = recv(fd, &word, 1, MSG_DONTWAIT);
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	done();
+	close_parent();
 	if (n <= 0)
 		on_orphaned();
 }
@@ -87,7 +87,7 @@ static void ready(struct event_source *self, uint32_t events)
 bool spawned_watch(void (*orphaned)(void))
 {
 	on_orphaned = orphaned;
-	source.ready = ready;
+	source.ready = parent_ready;
 	return fd < 0 || events_add(fd, EPOLLIN, &source);
 }
 

@@ -32,7 +32,7 @@ struct stream {
 
 static struct stream *streams;
 
-static void put(struct stream *s, const char *text, size_t len)
+static void put_text(struct stream *s, const char *text, size_t len)
 {
 	if (s->sink)
 		sink_put(s->sink, s, s->head, s->head_len, text, len);
@@ -58,12 +58,12 @@ static void hand_over(struct stream *s, size_t from, bool all)
 	if (s->files && end)
 		sink_put_file(s->files, s->file, s->text, end);
 	if (!s->head_len && end) {
-		put(s, s->text, end);
+		put_text(s, s->text, end);
 	} else {
 		for (size_t at = 0; at < end;) { /* ends: at moves past one line */
 			char *nl = memchr(s->text + at, '\n', end - at);
 			size_t n = nl ? (size_t)(nl - s->text) + 1 - at : end - at;
-			put(s, s->text + at, n);
+			put_text(s, s->text + at, n);
 			at += n;
 		}
 	}
@@ -125,7 +125,7 @@ static void pause_stream(struct stream *s)
 	s->paused = true;
 }
 
-static void ready(struct event_source *source, uint32_t events)
+static void stream_ready(struct event_source *source, uint32_t events)
 {
 	struct stream *s = (struct stream *)source;
 	(void)events;
@@ -168,7 +168,7 @@ bool stream_open(int fd, const struct stream_way *way)
 	struct stream *s = make_stream(way);
 	if (!s)
 		return false;
-	s->source.ready = ready;
+	s->source.ready = stream_ready;
 	s->fd = fd;
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) || !events_add(fd, EPOLLIN, &s->source)) {
 		free(s);
@@ -191,7 +191,7 @@ struct stream *stream_open_fed(const struct stream_way *way, void (*taken)(void 
 	return s;
 }
 
-static void settle(struct stream *s)
+static void tell_taken(struct stream *s)
 {
 	if (!s->owed || is_full(s))
 		return;
@@ -209,7 +209,7 @@ void stream_feed(struct stream *s, const char *text, size_t len)
 		hand_over(s, from, false);
 	}
 	s->owed += len;
-	settle(s);
+	tell_taken(s);
 }
 
 void stream_end(struct stream *s)
@@ -221,7 +221,7 @@ void stream_resume_all(void)
 {
 	for (struct stream *s = streams; s; s = s->next) {
 		if (s->fed) {
-			settle(s);
+			tell_taken(s);
 			continue;
 		}
 		if (s->open && stream_is_broken(s))

@@ -21,13 +21,13 @@ struct cutter {
 	bool first;      /* no program yet */
 };
 
-static void add(struct cutter *c, const char *text, size_t len)
+static void add_word(struct cutter *c, const char *text, size_t len)
 {
 	*c->words = plan_grow(*c->words, *c->count, sizeof **c->words);
 	(*c->words)[(*c->count)++] = plan_copy(text, len);
 }
 
-static bool unended(const struct cutter *c, int line)
+static bool say_unended(const struct cutter *c, int line)
 {
 	say("%s, line %d: a quote that does not end", c->path, line);
 	return false;
@@ -60,16 +60,16 @@ static bool cut_word(struct cutter *c, char *room)
 		}
 	}
 	if (quote)
-		return unended(c, begun);
+		return say_unended(c, begun);
 	if (!c->in_program && !c->first)
-		add(c, ":", 1);
+		add_word(c, ":", 1);
 	c->in_program = true;
 	c->first = false;
-	add(c, room, len);
+	add_word(c, room, len);
 	return true;
 }
 
-static bool cut(struct cutter *c, char *room)
+static bool cut_words(struct cutter *c, char *room)
 {
 	while (*c->at) { /* ends: at moves past a word, a blank or a line */
 		c->at += strspn(c->at, " \t\r");
@@ -117,7 +117,7 @@ bool words_read(const char *path, char ***words_p, int *count_p)
 			   .count = count_p,
 			   .first = true};
 	char *word = malloc(len + 1);
-	bool good = word && cut(&c, word);
+	bool good = word && cut_words(&c, word);
 	free(word);
 	free(text);
 	if (good && *count_p == before) {
