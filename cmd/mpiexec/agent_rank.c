@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "agent.h"
 #include "base/base.h"
@@ -122,17 +121,10 @@ static void look_at_lines(struct agent_rank *r, const char *text, size_t len)
 	for (size_t at = 0; at < len;) { /* ends: at moves past a line */
 		const char *nl = memchr(text + at, '\n', len - at);
 		size_t n = nl ? (size_t)(nl - text) - at : len - at;
-		if (!r->in_line && n >= 9 && memcmp(text + at, "cmd=init ", 9) == 0 &&
-		    c->speaker > 0 && c->pid_fd < 0) {
-			c->speaker_status = -1;
-			c->pid_fd = (int)syscall(SYS_pidfd_open, c->speaker, 0);
-			if (c->pid_fd >= 0 && !events_add(c->pid_fd, EPOLLIN, &c->watcher)) {
-				close(c->pid_fd);
-				c->pid_fd = -1;
-			}
-		} else if (!r->in_line && n >= 12 && memcmp(text + at, "cmd=finalize", 12) == 0) {
+		if (!r->in_line && n >= 9 && memcmp(text + at, "cmd=init ", 9) == 0)
+			conn_watch_speaker(c);
+		else if (!r->in_line && n >= 12 && memcmp(text + at, "cmd=finalize", 12) == 0)
 			conn_stop_watching(c);
-		}
 		r->in_line = !nl;
 		at += n + (nl ? 1 : 0);
 	}

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define ANSWERS_MAX (256u << 10) /* unread answers beyond which a rank is not served */
@@ -81,6 +82,18 @@ void conn_answer(struct conn *c, const char *fmt, ...)
 		return;
 	conn_answer_bytes(c, text, (size_t)n);
 	free(text);
+}
+
+void conn_watch_speaker(struct conn *c)
+{
+	c->speaker_status = -1;
+	if (c->speaker <= 0 || c->pid_fd >= 0)
+		return;
+	c->pid_fd = (int)syscall(SYS_pidfd_open, c->speaker, 0);
+	if (c->pid_fd >= 0 && !events_add(c->pid_fd, EPOLLIN, &c->watcher)) {
+		close(c->pid_fd);
+		c->pid_fd = -1;
+	}
 }
 
 void conn_stop_watching(struct conn *c)

@@ -42,6 +42,8 @@ ssize_t conn_receive(struct conn *c);
 /* Asks the kernel (6.15 or later) for the wait status of a process that its own parent has reaped.
  */
 void conn_learn_status(struct conn *c);
+/* From the process that has written last, its end is noticed (c->watcher), unless one is watched already. */
+void conn_watch_speaker(struct conn *c);
 void conn_stop_watching(struct conn *c);
 
 #endif

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "base/base.h"
 #include "conn.h"
@@ -68,14 +67,7 @@ static void do_init(struct conn *c, const char *line)
 		return;
 	}
 	c->state = PMI_JOINED;
-	c->speaker_status = -1;
-	if (c->speaker > 0 && c->pid_fd < 0) {
-		c->pid_fd = (int)syscall(SYS_pidfd_open, c->speaker, 0);
-		if (c->pid_fd >= 0 && !events_add(c->pid_fd, EPOLLIN, &c->watcher)) {
-			close(c->pid_fd);
-			c->pid_fd = -1;
-		}
-	}
+	conn_watch_speaker(c);
 	conn_answer(c, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
 }
 
