@@ -126,11 +126,13 @@ void *weft_comm_ids_take_any(struct weft_ids *t, int peer, uint32_t *from)
 
 void weft_comm_ids_fini(struct weft_ids *t)
 {
-	for (uint32_t i = 0; i < WEFT_IDS_CHUNKS; i++) {
+	/* Chunks are made in order: the table of them is 128 KiB, nearly all of it never touched. */
+	for (uint32_t i = 0; i < t->used >> WEFT_IDS_CHUNK_BITS; i++) {
 		/* Relaxed: no other thread uses the table any more. */
 		free(atomic_load_explicit(&t->x_chunk[i], memory_order_relaxed));
 		atomic_store_explicit(&t->x_chunk[i], NULL, memory_order_relaxed);
 	}
+	t->used = t->free_head = 0;
 }
 
 void weft_comm_ids_check(struct weft_ids *t)
