@@ -109,6 +109,16 @@ static uint32_t number_of(int tag)
 	return (uint32_t)tag / WEFT_COLL_TAGS & NUMBERS;
 }
 
+void weft_coll_call_is(const struct weft_ctx *ctx, int tag, enum weft_coll_kind kind)
+{
+	struct weft_coll_calls *c = (struct weft_coll_calls *)weft_comm_ctx_ear(ctx);
+	uint32_t number = number_of(tag);
+	/* Relaxed: compared by number. */
+	if (c && call_numbered(c, number))
+		atomic_store_explicit(&c->x_note[number % WEFT_COLL_CALLS],
+				      number << 8 | ((uint32_t)kind + 1), memory_order_relaxed);
+}
+
 static bool tag_ended(const struct weft_comm_tags *tags, int tag)
 {
 	const struct ended *e = (const struct ended *)tags;

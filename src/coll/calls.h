@@ -46,6 +46,9 @@ static inline void weft_coll_called(struct weft_coll_calls *calls, uint32_t numb
 	atomic_store_explicit(&calls->x_last, number, memory_order_relaxed);
 }
 
+/* The call of that tag, which was noted before, turns out to be of that kind. */
+void weft_coll_call_is(const struct weft_ctx *ctx, int tag, enum weft_coll_kind kind);
+
 /* This member makes no further call: a member that waits in a later one waits in vain.  May be NULL. */
 void weft_coll_calls_close(struct weft_coll_calls *calls);
 

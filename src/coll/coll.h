@@ -85,7 +85,8 @@ enum weft_coll_kind {
 	WEFT_COLL_NEIGHBOR_ALLTOALLW,
 	WEFT_COLL_KIND_COUNT,
 	/* Numbered with them, made elsewhere. */
-	WEFT_COLL_FILE = WEFT_COLL_KIND_COUNT
+	WEFT_COLL_FILE = WEFT_COLL_KIND_COUNT,
+	WEFT_COLL_FILE_ALONE, /* which no other member hears of */
 };
 /* Any number may be asked for. */
 const char *weft_coll_kind_name(uint32_t kind);

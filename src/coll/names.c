@@ -31,6 +31,8 @@ const char *weft_coll_kind_name(uint32_t kind)
 {
 	if (kind == WEFT_COLL_FILE)
 		return "collective file access";
+	if (kind == WEFT_COLL_FILE_ALONE)
+		return "collective file access on its own";
 	return kind < WEFT_COLL_KIND_COUNT ? names[kind] : "something else";
 }
 

@@ -14,6 +14,13 @@
 
 enum { TAG_INFO, TAG_VIEW, TAG_VERDICT, TAG_CONFIRM = 6, TAG_VIEWS_CONFIRM };
 
+/* Reads without a word after the first agreement, and after many: an exchange in so many costs little, and a member that finds its reads
+ * better made together waits for that long. */
+#define ALONE_MIN 3u
+#define ALONE_MAX 255u
+/* Ranges of this length on average are long: a call for each costs less than to give them to an aggregator. */
+#define LONG_RANGE 16384
+
 int weft_file_team_open(struct weft_file_team *t, int rank, int size, const int *peer,
 			struct weft_ctx *ctx, const bool *is, const struct weft_file *f)
 {
@@ -22,6 +29,8 @@ int weft_file_team_open(struct weft_file_team *t, int rank, int size, const int 
 	pthread_mutex_init(&t->lock, NULL);
 	t->last = &t->first;
 	t->call_ns = weft_file_strategy_call_ns(f->fs.name);
+	t->local = f->fs.local;
+	t->alone_next = ALONE_MIN;
 	t->aggregator = calloc((size_t)size, sizeof *t->aggregator);
 	if (!t->aggregator)
 		return ENOMEM;
@@ -579,6 +588,21 @@ static void choose(struct weft_file_all *a)
 	views_exchange(a);
 }
 
+/* All parts went apart: need the next reads be told? */
+static void agree_on_reads(struct weft_file_all *a)
+{
+	struct weft_file_team *t = a->team;
+	bool alone = !a->op->write;
+	for (int r = 0; r < t->size; r++)
+		alone &= t->info[r].alone != 0;
+	if (a->op->write)
+		return;
+	t->alone = alone ? t->alone_next : 0;
+	t->strayed = false;
+	t->alone_next = alone ? 4 * t->alone_next + 3 : ALONE_MIN;
+	t->alone_next = t->alone_next < ALONE_MAX ? t->alone_next : ALONE_MAX;
+}
+
 /* All members have told, or are gone. */
 static void told(struct weft_file_all *a)
 {
@@ -600,6 +624,7 @@ static void told(struct weft_file_all *a)
 		tell_verdict(a, TAG_CONFIRM, choose);
 		return;
 	}
+	agree_on_reads(a);
 	/* No member has anything to move together: each has said how its own part went. */
 	a->strategy = WEFT_FILE_STRAIGHT;
 	a->cost_ns = 0;
@@ -622,6 +647,11 @@ static void apart_over(struct weft_file_all *a)
 	if (a->map_ns)
 		weft_file_strategy_learn_map(&t->learned[op->write].map, a->map_ns,
 					     weft_clock_ns() - a->begin_ns);
+	if (a->alone) {
+		weft_count(WEFT_CNT_FILE_STRAIGHT, 1);
+		all_over(a);
+		return;
+	}
 	own->err = op->err;
 	if (op->err)
 		own->at = weft_file_view_offset(op->view, op->pos + op->bytes);
@@ -633,13 +663,33 @@ static void apart_op_over(struct weft_file_op *op)
 	apart_over(op->arg);
 }
 
-/* Does the own part cost less by mapped pages than to give it to an aggregator? */
+/* Does the own part cost less straight than to give it to an aggregator? */
 static bool goes_apart(struct weft_file_all *a, const struct weft_file_info *i)
 {
 	struct weft_file_team *t = a->team;
-	return i->map_ns && t->forced < 0 &&
-	       weft_file_strategy_apart(&t->learned[a->op->write].map, i->map_ns, i->bytes,
-					i->ranges);
+	if (t->forced >= 0 || !i->bytes)
+		return false;
+	if (t->local && (i->ranges <= 1 || i->bytes / i->ranges >= LONG_RANGE))
+		return true;
+	return i->map_ns && weft_file_strategy_apart(&t->learned[a->op->write].map, i->map_ns,
+						     i->bytes, i->ranges);
+}
+
+/* Is the access a read that all members have agreed to make by themselves? */
+static bool takes_alone(struct weft_file_all *a)
+{
+	struct weft_file_team *t = a->team;
+	if (t->alone_view != a->view_number) {
+		t->alone_view = a->view_number;
+		t->alone = 0;
+		t->alone_next = ALONE_MIN;
+	}
+	if (a->op->write || !t->alone)
+		return false;
+	t->alone--;
+	/* A member that waits for this one, since it is in another call, is to hear that. */
+	weft_coll_call_is(t->ctx, a->tag, WEFT_COLL_FILE_ALONE);
+	return true;
 }
 
 static void all_begin(struct weft_file_all *a)
@@ -650,10 +700,18 @@ static void all_begin(struct weft_file_all *a)
 	info_make(a, own);
 	own->refused = a->failed != 0;
 	a->apart = goes_apart(a, own);
+	a->alone = takes_alone(a);
+	if (a->alone && a->failed) {
+		all_stopped(a, a->failed);
+		return;
+	}
+	t->strayed |= a->alone && !a->apart && own->bytes;
+	a->apart |= a->alone;
 	if (a->apart)
 		*own = (struct weft_file_info){
 			.window = own->window, .call_ns = own->call_ns, .write = own->write};
 	own->done = !own->bytes && !own->refused;
+	own->alone = t->forced < 0 && !t->strayed;
 	if (!a->apart) {
 		talk_start(a, TAG_INFO, t->info_in, sizeof *t->info_in, told);
 		return;

@@ -6,8 +6,9 @@
  * strategy: each moves its own part, or aggregators move stretches of the file and exchange data with the members.
  * At the end of a write, and of two phases, members tell each other how it went: an error is every member's.
  * Between, they confirm that each has heard of all: a member that has died may have told some of the others only, and these must
- * not go on without the rest.  A member whose part is short ranges of a mapped file moves it first, and then tells how it went;
- * where all do, that is all that they tell each other.
+ * not go on without the rest.  A member whose part is short ranges of a mapped file, or long ones of a local one, moves it first, and
+ * then tells how it went; where all do, that is all that they tell each other, and they agree that some reads that follow, more each
+ * time, need no word at all, since a read fails alone.
  *
  * Accesses of one team run one after the other, in the order of their start, which is the same on all members.
  *
@@ -60,7 +61,12 @@ struct weft_file_team {
 	struct weft_file_learned learned[2];
 
 	uint64_t learned_view;
-	uint64_t last_lo, last_hi;    /* of the file: where the own last write was */
+	uint64_t last_lo, last_hi; /* of the file: where the own last write was */
+	bool local;                /* I: of this host alone, behind the kernel's cache */
+	/* So many reads are each member's own affair, as all have agreed; the same on all members. */
+	unsigned alone, alone_next;
+	uint64_t alone_view;          /* number of the view that it was agreed for */
+	bool strayed;                 /* one of the own would better have been made together */
 	struct weft_file_lane2 *lane; /* two_phase.c */
 	unsigned lanes;
 };
@@ -85,6 +91,7 @@ struct weft_file_info {
 		done; /* it has nothing to move together with others: its part, if any, is over; so it went: */
 	int64_t err;       /* errno */
 	uint64_t at;       /* in the file */
+	uint64_t alone;    /* the next reads may be each member's own affair */
 	uint64_t ratio[2]; /* what it has learned */
 };
 
@@ -110,7 +117,8 @@ struct weft_file_all {
 	struct weft_file_team *team;
 	struct weft_file_op *op; /* its file, view, buf, pos, write; how it ended: err, bytes */
 	int tag;
-	int failed; /* errno: this member takes part with nothing, and fails so */
+	uint64_t view_number; /* the same on all members, another one for each view */
+	int failed;           /* errno: this member takes part with nothing, and fails so */
 	void (*fn)(struct weft_file_all *a); /* as a handler; NULL: `turn` is signalled */
 	void *arg;
 	/* Own. */
@@ -122,7 +130,8 @@ struct weft_file_all {
 	pthread_t caller;
 	bool waits; /* the caller waits, and moves its part itself where each member does: */
 	bool yours; /* its turn */
-	bool apart; /* the own part goes by mapped pages, whatever the others do */
+	bool apart; /* the own part goes straight, whatever the others do */
+	bool alone; /* and no member hears of it */
 	uint64_t map_ns;
 	struct weft_completion turn; /* it is over, or the caller's turn */
 	uint64_t lo, hi, domain, domain_min, window;

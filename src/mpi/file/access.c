@@ -191,6 +191,7 @@ static void take_part_empty(const struct weft_mpi_file_call *k, int failed)
 	p->all = (struct weft_file_all){.team = &k->file->team,
 					.op = &p->op,
 					.tag = weft_mpi_file_team_tag(k->file),
+					.view_number = k->file->view_number,
 					.failed = failed,
 					.fn = empty_over,
 					.arg = p};
@@ -262,8 +263,10 @@ static int prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *
 	if (err)
 		return refused_later(k, err);
 	if (with_team(k))
-		o->all = (struct weft_file_all){
-			.team = &f->team, .op = &o->op, .tag = weft_mpi_file_team_tag(f)};
+		o->all = (struct weft_file_all){.team = &f->team,
+						.op = &o->op,
+						.tag = weft_mpi_file_team_tag(f),
+						.view_number = f->view_number};
 	return MPI_SUCCESS;
 }
 

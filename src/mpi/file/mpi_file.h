@@ -48,6 +48,7 @@ struct weft_mpi_file {
 		*laid; /* referenced: that the view lies on; the file type, unless that is mixed */
 	const struct weft_mpi_datarep *rep;
 	uint64_t etype_bytes; /* in the file */
+	uint64_t view_number; /* the same on all members */
 	_Atomic bool x_atomic;
 	_Atomic unsigned x_accesses;    /* that are under way */
 	struct weft_mpi_shared *shared; /* counters and locks of all members */

@@ -159,6 +159,7 @@ int weft_mpi_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI
 	f->filetype = t;
 	f->laid = laid;
 	f->view = v;
+	f->view_number++;
 	f->etype_bytes = etype_bytes;
 	f->rep = weft_mpi_datarep_find(datarep);
 	pthread_mutex_lock(&f->lock);
