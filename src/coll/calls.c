@@ -59,6 +59,16 @@ static uint8_t family(uint8_t kind)
 	}
 }
 
+/* Do such calls never meet?  Of a file access that has not begun it is not known yet which kind it is. */
+static bool unlike(uint8_t a, uint8_t b)
+{
+	bool a_told = a == WEFT_COLL_FILE_TOLD + 1 || a == WEFT_COLL_FILE_ALONE + 1;
+	bool b_told = b == WEFT_COLL_FILE_TOLD + 1 || b == WEFT_COLL_FILE_ALONE + 1;
+	if ((a == WEFT_COLL_FILE + 1 && b_told) || (b == WEFT_COLL_FILE + 1 && a_told))
+		return false;
+	return family(a) != family(b);
+}
+
 /* What we called under that number, kind + 1; 0: too long ago, or to come. */
 static uint8_t call_numbered(struct weft_coll_calls *c, uint32_t number)
 {
@@ -302,8 +312,7 @@ static bool differs(struct weft_coll_calls *c, const struct note *n, bool over, 
 		*number_p = (n->number - (KINDS - 1 - i)) & NUMBERS;
 		*theirs_p = n->kind[i];
 		uint8_t ours = call_numbered(c, *number_p);
-		if (*theirs_p && ours && family(*theirs_p) != family(ours) &&
-		    is_ended(c, *number_p) == over)
+		if (*theirs_p && ours && unlike(*theirs_p, ours) && is_ended(c, *number_p) == over)
 			return true;
 	}
 	return false;

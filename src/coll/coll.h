@@ -86,6 +86,8 @@ enum weft_coll_kind {
 	WEFT_COLL_KIND_COUNT,
 	/* Numbered with them, made elsewhere. */
 	WEFT_COLL_FILE = WEFT_COLL_KIND_COUNT,
+	/* One that has begun turns out to be either. */
+	WEFT_COLL_FILE_TOLD,
 	WEFT_COLL_FILE_ALONE, /* which no other member hears of */
 };
 /* Any number may be asked for. */

@@ -29,7 +29,7 @@ static const char *const names[WEFT_COLL_KIND_COUNT] = {
 
 const char *weft_coll_kind_name(uint32_t kind)
 {
-	if (kind == WEFT_COLL_FILE)
+	if (kind == WEFT_COLL_FILE || kind == WEFT_COLL_FILE_TOLD)
 		return "collective file access";
 	if (kind == WEFT_COLL_FILE_ALONE)
 		return "collective file access on its own";

@@ -684,12 +684,11 @@ static bool takes_alone(struct weft_file_all *a)
 		t->alone = 0;
 		t->alone_next = ALONE_MIN;
 	}
-	if (a->op->write || !t->alone)
-		return false;
-	t->alone--;
+	bool alone = !a->op->write && t->alone;
+	t->alone -= alone;
 	/* A member that waits for this one, since it is in another call, is to hear that. */
-	weft_coll_call_is(t->ctx, a->tag, WEFT_COLL_FILE_ALONE);
-	return true;
+	weft_coll_call_is(t->ctx, a->tag, alone ? WEFT_COLL_FILE_ALONE : WEFT_COLL_FILE_TOLD);
+	return alone;
 }
 
 static void all_begin(struct weft_file_all *a)
