@@ -355,7 +355,8 @@ static bool window_room(struct weft_file_lane2 *l, uint64_t stage)
 	size_t bytes = l->a->window;
 	if (l->window_room < bytes) {
 		lane_trim(l, 0);
-		l->window = malloc(bytes);
+		/* As the file's pages lie: FUSE makes three requests of 512 KiB elsewhere in a page, not two. */
+		l->window = aligned_alloc(4096, bytes);
 		l->covered = malloc((bytes + 63) / 64 * sizeof *l->covered);
 		l->window_room = bytes;
 		if (!l->window || !l->covered)
@@ -648,10 +649,11 @@ static void cut_domains(struct weft_file_all *a)
 	/* Then the last aggregators have nothing. */
 	if (a->domain < a->domain_min)
 		a->domain = a->domain_min;
-	/* Small enough that exchange and file work at the same time. */
+	/* Small enough that exchange and file work at the same time; each window is a request, which may take long. */
 	uint64_t share = (a->domain / 4 + block - 1) / block * block;
-	if (share < 256 << 10)
-		share = 256 << 10;
+	uint64_t least = a->domain_min > 256 << 10 ? a->domain_min : 256 << 10;
+	if (share < least)
+		share = least;
 	a->window = min_u64(a->window, min_u64(share, a->domain));
 	a->window = a->window < block ? block : a->window / block * block;
 }
