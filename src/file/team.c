@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "file/io.h"
 #include "task/task.h"
 #include "wait/park.h"
 
@@ -745,18 +746,28 @@ void weft_file_all_start(struct weft_file_all *a)
 void weft_file_all_run(struct weft_file_all *a)
 {
 	a->waits = true;
+	a->lends = !weft_wait_parker_is_light(weft_wait_parker_self());
+	a->call = NULL;
 	a->caller = pthread_self();
 	a->fn = NULL;
 	weft_file_all_start(a);
-	weft_task_engine_wait(&a->turn);
-	if (!a->yours)
-		return;
-	weft_wait_completion_init(&a->turn);
-	a->yours = false;
-	weft_file_op_run(a->op);
-	if (a->apart)
-		apart_over(a);
-	else
-		all_moved(a);
-	weft_task_engine_wait(&a->turn);
+	for (;;) { /* ends: the access does */
+		weft_task_engine_wait(&a->turn);
+		struct weft_file_io *io = a->call;
+		if (!io && !a->yours)
+			return;
+		weft_wait_completion_init(&a->turn);
+		if (io) {
+			a->call = NULL;
+			weft_file_io_now(io);
+			io->fn(io);
+			continue;
+		}
+		a->yours = false;
+		weft_file_op_run(a->op);
+		if (a->apart)
+			apart_over(a);
+		else
+			all_moved(a);
+	}
 }

@@ -130,8 +130,10 @@ struct weft_file_all {
 	pthread_t caller;
 	bool waits; /* the caller waits, and moves its part itself where each member does: */
 	bool yours; /* its turn */
-	bool apart; /* the own part goes straight, whatever the others do */
-	bool alone; /* and no member hears of it */
+	bool lends; /* the caller may wait for the system as well: */
+	struct weft_file_io *call; /* with its turn: to be made by it; else NULL */
+	bool apart;                /* the own part goes straight, whatever the others do */
+	bool alone;                /* and no member hears of it */
 	uint64_t map_ns;
 	struct weft_completion turn; /* it is over, or the caller's turn */
 	uint64_t lo, hi, domain, domain_min, window;

@@ -139,6 +139,21 @@ static enum weft_task_verdict lane_task(struct weft_task *t, void *arg)
 	return WEFT_TASK_GONE; /* the access may be over, and freed */
 }
 
+/*
+ * The lane's range of the file, in the background: by the caller, which waits and may wait for the system too, where its domain has no
+ * other window that it could go on with, else by the source.
+ */
+static void io_begin(struct weft_file_lane2 *l)
+{
+	struct weft_file_all *a = l->a;
+	if (!a->lends || a->domain > a->window || a->op->file->fs.local) {
+		weft_file_io_start(&l->io);
+		return;
+	}
+	a->call = &l->io;
+	weft_wait_completion_signal(&a->turn);
+}
+
 /* Does work, which copies so much: as a task where the thread is a handler, and it is much. */
 static void lane_do(struct weft_file_lane2 *l, void (*work)(struct weft_file_lane2 *),
 		    uint64_t copies)
@@ -429,7 +444,7 @@ static void write_next(struct weft_file_lane2 *l)
 {
 	while (write_prepare(l)) { /* ends: at the window's end */
 		if (own_time != l->a) {
-			weft_file_io_start(&l->io);
+			io_begin(l);
 			return;
 		}
 		weft_file_io_now(&l->io);
@@ -579,7 +594,7 @@ static void read_over(struct weft_file_io *io)
 static void read_here(struct weft_file_lane2 *l)
 {
 	if (own_time != l->a) {
-		weft_file_io_start(&l->io);
+		io_begin(l);
 		return;
 	}
 	weft_file_io_now(&l->io);
