@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot.c - joins and leaves the job; puts, publishes and gets. */
 #include "boot/batch.h"
+#include "boot/flush.h"
 #include "boot/psets.h"
 #include "boot/secret.h"
 #include "boot/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,22 +205,6 @@ void weft_boot_close(void)
 	job.info = NULL;
 }
 
-/* Writes out what stdio holds, unless another thread is inside f or its reader has stopped: both could last
- * for ever, and the job has to end now. */
-static void flush_quickly(FILE *f)
-{
-	struct pollfd pfd = {.fd = fileno(f), .events = POLLOUT};
-	for (int tries = 0; ftrylockfile(f); tries++) {
-		if (tries == 20)
-			return;
-		struct timespec pause = {.tv_nsec = 5000000};
-		nanosleep(&pause, NULL);
-	}
-	if (poll(&pfd, 1, 200) > 0)
-		fflush_unlocked(f);
-	funlockfile(f);
-}
-
 /* The launcher ends all ranks at once.  Were we gone before, the others would first complain about
  * our death, each in its own line. */
 static void wait_for_end(uint64_t ns)
@@ -234,10 +218,10 @@ static void wait_for_end(uint64_t ns)
 
 _Noreturn void weft_boot_abort(int code, const char *text)
 {
-	flush_quickly(stdout);
+	weft_boot_flush(stdout);
 	if (text)
 		weft_error("%s", text);
-	flush_quickly(stderr);
+	weft_boot_flush(stderr);
 	if (job.service->abort(code, false, text))
 		wait_for_end(ABORT_WAIT_NS);
 	_exit(code & 255 ? code & 255 : 1);
@@ -245,8 +229,8 @@ _Noreturn void weft_boot_abort(int code, const char *text)
 
 _Noreturn void weft_boot_abort_bereft(int code, const char *text)
 {
-	flush_quickly(stdout);
-	flush_quickly(stderr);
+	weft_boot_flush(stdout);
+	weft_boot_flush(stderr);
 	if (job.service->abort(code, true, text)) {
 		wait_for_end(BEREFT_WAIT_NS);
 		weft_error("%s", text); /* the launcher has not told it */

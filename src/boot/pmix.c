@@ -8,6 +8,7 @@
  *          launcher itself is gone, nothing would end this process any more: it ends, with one line.
  * Threads  callbacks come from the library's own thread, which must never be made to wait.
  */
+#include "boot/flush.h"
 #include "boot/pmix_get.h"
 #include "boot/psets.h"
 #include "boot/service.h"
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -222,9 +224,12 @@ static bool is_of_this_job(const struct weft_pmix_proc *p)
 static void end_without_launcher(void)
 {
 	/* Relaxed: one of the two, leaving in order and this, is first; which one does not matter. */
-	if (!atomic_exchange_explicit(&x_parted, true, memory_order_relaxed))
-		weft_boot_abort(1, "the PMIx launcher is gone without having ended this rank: "
-				   "it ends");
+	if (atomic_exchange_explicit(&x_parted, true, memory_order_relaxed))
+		return;
+	weft_boot_flush(stdout);
+	weft_error("the PMIx launcher is gone without having ended this rank: it ends");
+	weft_boot_flush(stderr);
+	_exit(1);
 }
 
 static void on_event(size_t ref, int status, const struct weft_pmix_proc *source,
