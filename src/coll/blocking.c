@@ -82,23 +82,41 @@ static bool flat_reduce(const struct weft_coll_case *c)
 	       at_most(c, WEFT_COLL_STEPS_BYTES, 1);
 }
 
+static bool meets_at_most(const struct weft_coll_case *c, size_t blocks)
+{
+	return at_most(c, weft_coll_shm_meet_max(c->g->size), blocks);
+}
+
 static bool ring_allgather(const struct weft_coll_case *c)
 {
-	return in_ring(c) && at_most(c, weft_coll_shm_meet_max(c->g->size), 1);
+	return in_memory(c) && meets_at_most(c, 1);
 }
 
 static bool ring_allreduce(const struct weft_coll_case *c)
 {
-	if (!c->combines || !ring_allgather(c))
-		return false;
-	/* With a core for each rank each combines all of them itself. */
-	return in_memory(c) || (c->g->size <= WEFT_LIMIT_SHOWN_RANKS &&
-				c->bytes < weft_coll_limit_reduce_share(c->g));
+	return c->combines && ring_allgather(c);
 }
 
 static bool ring_alltoall(const struct weft_coll_case *c)
 {
-	return in_ring(c) && at_most(c, weft_coll_shm_meet_max(c->g->size), members(c));
+	return in_memory(c) && meets_at_most(c, members(c));
+}
+
+static bool shown_allgather(const struct weft_coll_case *c)
+{
+	return !c->g->crowded && in_ring(c) && meets_at_most(c, 1);
+}
+
+/* Each combines all of them itself. */
+static bool shown_allreduce(const struct weft_coll_case *c)
+{
+	return c->combines && shown_allgather(c) && c->g->size <= WEFT_LIMIT_SHOWN_RANKS &&
+	       c->bytes < weft_coll_limit_reduce_share(c->g);
+}
+
+static bool shown_alltoall(const struct weft_coll_case *c)
+{
+	return !c->g->crowded && in_ring(c) && meets_at_most(c, members(c));
 }
 
 static bool steps_allreduce(const struct weft_coll_case *c)
@@ -144,7 +162,7 @@ static bool read_alltoall(const struct weft_coll_case *c)
 #define RING WEFT_COLL_SHM_RING
 #define STAGE (WEFT_COLL_SHM_RING | WEFT_COLL_SHM_STAGE)
 #define READ (WEFT_COLL_SHM_RING | WEFT_COLL_SHM_READ)
-#define WAYS_MOST 4 /* of a kind; a row without a name ends them before */
+#define WAYS_MOST 5 /* of a kind; a row without a name ends them before */
 
 /* clang-format off */
 static const struct weft_coll_way ways[WEFT_COLL_KIND_COUNT][WAYS_MOST] = {
@@ -169,15 +187,18 @@ static const struct weft_coll_way ways[WEFT_COLL_KIND_COUNT][WAYS_MOST] = {
 	},
 	[WEFT_COLL_ALLGATHER] = {
 		{"ring", RING, ring_allgather, weft_coll_shm_allgather},
+		{"shown", RING, shown_allgather, weft_coll_shown_allgather},
 		{"stage", STAGE, stage_allgather, weft_coll_stage_allgather},
 	},
 	[WEFT_COLL_ALLTOALL] = {
 		{"ring", RING, ring_alltoall, weft_coll_shm_alltoall},
+		{"shown", RING, shown_alltoall, weft_coll_shown_alltoall},
 		{"stage", STAGE, stage_alltoall, weft_coll_stage_alltoall},
 		{"read", READ, read_alltoall, weft_coll_read_alltoall},
 	},
 	[WEFT_COLL_ALLREDUCE] = {
 		{"ring", RING, ring_allreduce, weft_coll_shm_allreduce},
+		{"shown", RING, shown_allreduce, weft_coll_shown_allreduce},
 		{"steps", 0, steps_allreduce, weft_coll_steps_allreduce},
 		{"stage", STAGE, stage_allreduce, weft_coll_stage_allreduce},
 		{"read", READ, read_allreduce, weft_coll_read_allreduce},

@@ -104,6 +104,18 @@ static inline struct weft_buf weft_coll_given(const struct weft_coll_group *g,
 	return weft_coll_view_buf(weft_coll_args_rblock(a, g->rank));
 }
 
+/* What is for this member of shares that lie there: member 0's at `shown`, each `apart` bytes behind the one
+ * before, and in each `at` bytes behind its beginning. */
+static inline void weft_coll_take(const struct weft_coll_group *g, const struct weft_coll_args *a,
+				  const char *shown, size_t apart, size_t at)
+{
+	for (int r = 0; r < g->size; r++) {
+		struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
+		if (!a->in_place || r != g->rank || a->kind == WEFT_COLL_ALLTOALL)
+			weft_data_unpack(&to, 0, shown + (size_t)r * apart + at, to.bytes);
+	}
+}
+
 /* ---- wait.c ------------------------------------------------------------------------------- */
 /*
  * Until `number` is posted.  ahead: no member gets past our collective before that.  WEFT_ERR_PEER:
@@ -152,7 +164,8 @@ weft_err weft_coll_shm_out_of_step(const struct weft_coll_group *g, uint32_t min
 /* ---- meet.c, signs.c ---------------------------------------------------------------------- */
 /* All meet and mean the same `what`, not 0; no data. */
 weft_err weft_coll_shm_meet(const struct weft_coll_group *g, uint32_t what);
-/* The same, or, with a core for each member, by signs. */
+/* The same by signs, for members with a core each; and the one of both that suits the group. */
+weft_err weft_coll_shm_meet_by_signs(const struct weft_coll_group *g, uint32_t what);
 weft_err weft_coll_shm_sync(const struct weft_coll_group *g, uint32_t what);
 /* All meet; AND of all members' `mine`. */
 weft_err weft_coll_shm_and(const struct weft_coll_group *g, enum weft_coll_kind kind, uint32_t mine,
@@ -161,17 +174,6 @@ weft_err weft_coll_shm_and(const struct weft_coll_group *g, enum weft_coll_kind 
  * than fit for each member (weft_coll_ring_area_share). */
 weft_err weft_coll_shm_tell(const struct weft_coll_group *g, enum weft_coll_kind kind,
 			    const void *mine, void *all, size_t bytes);
-
-/* ---- shown.c: with a core for each member ------------------------------------------------- */
-/* Each shows `mine` (what 0: it is not as all expect), and takes of each member what lies `at` bytes
- * behind the beginning of what that shows. */
-weft_err weft_coll_shown_exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
-				  const struct weft_buf *mine, uint32_t what, size_t at);
-/* The same for shares that lie there, member 0's at `shown`, each `apart` bytes behind the one before. */
-void weft_coll_shown_take(const struct weft_coll_group *g, const struct weft_coll_args *a,
-			  const char *shown, size_t apart, size_t at);
-/* Each shows its data, and combines all. */
-weft_err weft_coll_shown_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
 
 /* ---- peer_reads.c ------------------------------------------------------------------------- */
 /* Can this member read from each other one?  Tried with a word.  Members call it together; no memory:

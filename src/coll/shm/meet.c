@@ -178,8 +178,6 @@ weft_err weft_coll_shm_allreduce(const struct weft_coll_group *g, const struct w
 	struct meeting m = {
 		.g = g, .what = weft_coll_what(a->kind, bytes), .fn = a->op.fn, .count = a->rcount};
 	weft_coll_shm_note(g, a->kind, true);
-	if (!g->crowded)
-		return weft_coll_shown_allreduce(g, a);
 	return combine_from(&m, a->in_place ? a->rbuf : a->sbuf, a->rbuf, bytes);
 }
 
@@ -192,8 +190,6 @@ static weft_err exchange_shares(const struct weft_coll_group *g, const struct we
 	if (weft_likely(mine->bytes == bytes))
 		m.what = weft_coll_what(a->kind, bytes);
 	weft_coll_shm_note(g, a->kind, true);
-	if (!g->crowded)
-		return weft_coll_shown_exchange(g, a, mine, m.what, at);
 	weft_err err = meeting_begin(&m, bytes);
 	if (weft_unlikely(err))
 		return err;
@@ -201,7 +197,7 @@ static weft_err exchange_shares(const struct weft_coll_group *g, const struct we
 		weft_data_pack(mine, 0, share_of(&m, g->rank), bytes);
 	err = meet_all(&m);
 	if (weft_likely(!err))
-		weft_coll_shown_take(g, a, m.share, m.apart, at);
+		weft_coll_take(g, a, m.share, m.apart, at);
 	return meeting_end(&m, err);
 }
 

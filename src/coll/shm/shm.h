@@ -46,6 +46,11 @@ weft_err weft_coll_shm_scatter(const struct weft_coll_group *g, const struct wef
 weft_err weft_coll_shm_reduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
 weft_err weft_coll_shm_gather(const struct weft_coll_group *g, const struct weft_coll_args *a);
 
+/* The same for members with a core each. */
+weft_err weft_coll_shown_allreduce(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_coll_shown_allgather(const struct weft_coll_group *g, const struct weft_coll_args *a);
+weft_err weft_coll_shown_alltoall(const struct weft_coll_group *g, const struct weft_coll_args *a);
+
 /* ---- WEFT_COLL_SHM_STAGE: any length ---- */
 weft_err weft_coll_stage_allgather(const struct weft_coll_group *g, const struct weft_coll_args *a);
 weft_err weft_coll_stage_alltoall(const struct weft_coll_group *g, const struct weft_coll_args *a);

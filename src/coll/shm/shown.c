@@ -15,30 +15,39 @@ static char *area_of(const struct weft_coll_group *g)
 	return s->slot->ring.area[s->meets & 1];
 }
 
-void weft_coll_shown_take(const struct weft_coll_group *g, const struct weft_coll_args *a,
-			  const char *shown, size_t apart, size_t at)
-{
-	for (int r = 0; r < g->size; r++) {
-		struct weft_buf to = weft_coll_view_buf(weft_coll_args_rblock(a, r));
-		if (!a->in_place || r != g->rank || a->kind == WEFT_COLL_ALLTOALL)
-			weft_data_unpack(&to, 0, shown + (size_t)r * apart + at, to.bytes);
-	}
-}
-
-weft_err weft_coll_shown_exchange(const struct weft_coll_group *g, const struct weft_coll_args *a,
-				  const struct weft_buf *mine, uint32_t what, size_t at)
+/* Each shows `mine`, of `bytes` bytes if it is as all expect, and takes of each what lies `at` bytes behind the
+ * beginning of what that shows. */
+static weft_err exchange_shown(const struct weft_coll_group *g, const struct weft_coll_args *a,
+			       const struct weft_buf *mine, size_t bytes, size_t at)
 {
 	char *shown = area_of(g);
 	size_t apart = weft_coll_ring_area_share((unsigned)g->size);
+	uint32_t what = 0; /* our data are not as all expect */
+	weft_coll_shm_note(g, a->kind, true);
 	if (weft_unlikely(weft_coll_shm_of(g)->failed))
 		return weft_coll_shm_of(g)->failed;
-	weft_assert(!what || mine->bytes <= apart);
-	if (weft_likely(what != 0))
-		weft_data_pack(mine, 0, shown + (size_t)g->rank * apart, mine->bytes);
-	weft_err err = weft_coll_shm_sync(g, what);
+	if (weft_likely(mine->bytes == bytes)) {
+		weft_assert(bytes <= apart);
+		what = weft_coll_what(a->kind, bytes);
+		weft_data_pack(mine, 0, shown + (size_t)g->rank * apart, bytes);
+	}
+	weft_err err = weft_coll_shm_meet_by_signs(g, what);
 	if (weft_likely(!err))
-		weft_coll_shown_take(g, a, shown, apart, at);
+		weft_coll_take(g, a, shown, apart, at);
 	return err;
+}
+
+weft_err weft_coll_shown_allgather(const struct weft_coll_group *g, const struct weft_coll_args *a)
+{
+	struct weft_buf mine = weft_coll_given(g, a);
+	return exchange_shown(g, a, &mine, a->rcount * a->rtype->size, 0);
+}
+
+weft_err weft_coll_shown_alltoall(const struct weft_coll_group *g, const struct weft_coll_args *a)
+{
+	struct weft_buf mine = weft_coll_given(g, a);
+	size_t block = a->rcount * a->rtype->size;
+	return exchange_shown(g, a, &mine, block * (size_t)g->size, block * (size_t)g->rank);
 }
 
 /*
@@ -73,11 +82,12 @@ weft_err weft_coll_shown_allreduce(const struct weft_coll_group *g, const struct
 	char *shown = area_of(g);
 	size_t apart = weft_coll_ring_area_share((unsigned)g->size);
 	size_t bytes = a->rcount * a->rtype->size;
+	weft_coll_shm_note(g, a->kind, true);
 	if (weft_unlikely(weft_coll_shm_of(g)->failed))
 		return weft_coll_shm_of(g)->failed;
 	weft_assert(bytes <= apart);
 	memcpy(shown + (size_t)g->rank * apart, a->in_place ? a->rbuf : a->sbuf, bytes);
-	weft_err err = weft_coll_shm_sync(g, weft_coll_what(a->kind, bytes));
+	weft_err err = weft_coll_shm_meet_by_signs(g, weft_coll_what(a->kind, bytes));
 	if (weft_likely(!err))
 		memcpy(a->rbuf, combine_in_order(g, a, shown, apart, bytes), bytes);
 	return err;

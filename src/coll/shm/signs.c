@@ -48,7 +48,7 @@ static weft_err read_sign(const struct weft_coll_group *g, unsigned round, uint3
 	return WEFT_OK;
 }
 
-static weft_err meet_by_signs(const struct weft_coll_group *g, uint32_t what)
+weft_err weft_coll_shm_meet_by_signs(const struct weft_coll_group *g, uint32_t what)
 {
 	struct weft_coll_shm *s = weft_coll_shm_of(g);
 	uint32_t number = weft_coll_ec_next(s->signs);
@@ -69,7 +69,7 @@ static weft_err meet_by_signs(const struct weft_coll_group *g, uint32_t what)
 
 weft_err weft_coll_shm_sync(const struct weft_coll_group *g, uint32_t what)
 {
-	return g->crowded ? weft_coll_shm_meet(g, what) : meet_by_signs(g, what);
+	return g->crowded ? weft_coll_shm_meet(g, what) : weft_coll_shm_meet_by_signs(g, what);
 }
 
 weft_err weft_coll_shm_barrier(const struct weft_coll_group *g, const struct weft_coll_args *a)
