@@ -149,6 +149,9 @@ struct weft_task_app_work {
 	void (*fn)(struct weft_task_app_work *l);
 };
 void weft_task_engine_leave(struct weft_task_app_work *l);
+/* Runs what is left there, if anything; not from a handler.  An application thread that has just completed
+ * something itself, with room on its stack for what others left. */
+void weft_task_engine_run_left(void);
 /* The same, called by the watcher: when no thread has polled or waited for WEFT_AWHILE_NS, fn runs
  * there after all. */
 void weft_task_engine_leave_awhile(struct weft_task_app_work *l);

@@ -223,6 +223,49 @@ static void kinds(int flags)
 	OK(MPI_Op_free(&op));
 }
 
+static MPI_Request inner;
+
+/* Completes another one: its callback runs, but not inside this one. */
+static int completing_cb(int rc, void *arg)
+{
+	(void)arg;
+	int before = calls;
+	OK(MPI_Grequest_complete(inner));
+	CHECK_EQ(calls, before);
+	return count_cb(rc, NULL);
+}
+
+static MPI_Request continued_grequest(MPIX_Continue_cb_function *cb)
+{
+	MPI_Request r, g;
+	OK(MPI_Grequest_start(query, release, cancel, NULL, &r));
+	g = r;
+	OK(MPIX_Continue(&r, cb, NULL, 0, MPI_STATUS_IGNORE, cont));
+	return g;
+}
+
+/* The call that completes an operation runs its callback, but for one that runs in tests alone. */
+static void completed_here(void)
+{
+	cont_new(0, 0, NULL, NULL);
+	OK(MPI_Start(&cont));
+	OK(MPI_Grequest_complete(continued_grequest(count_cb)));
+	CHECK_EQ(calls, 1);
+	inner = continued_grequest(count_cb);
+	OK(MPI_Grequest_complete(continued_grequest(completing_cb)));
+	CHECK(calls >= 2);
+	OK(MPI_Wait(&cont, MPI_STATUS_IGNORE));
+	CHECK_EQ(calls, 3);
+	cont_free();
+	cont_new(MPIX_CONT_POLL_ONLY, 0, NULL, NULL);
+	OK(MPI_Start(&cont));
+	OK(MPI_Grequest_complete(continued_grequest(count_cb)));
+	CHECK_EQ(calls, 0);
+	OK(MPI_Wait(&cont, MPI_STATUS_IGNORE));
+	CHECK_EQ(calls, 1);
+	cont_free();
+}
+
 static MPI_Request pair[2];
 static int value_in, value_out, turns;
 
@@ -498,6 +541,7 @@ int main(int argc, char **argv)
 	complete_already();
 	poll_only();
 	poll_only_blocks();
+	completed_here();
 	kinds(0);
 	kinds(MPIX_CONT_POLL_ONLY);
 	persistent("application");

@@ -123,6 +123,12 @@ void weft_mpi_cont_run(struct weft_mpi_cont *k)
 	weft_mpi_cont_close(k, code);
 }
 
+void weft_mpi_cont_run_ready(void)
+{
+	if (!nested && !weft_wait_stack_may_be_small())
+		weft_task_engine_run_left();
+}
+
 void weft_mpi_cont_free(struct weft_mpi_cont *k)
 {
 	if (k->comm)

@@ -88,5 +88,8 @@ void weft_mpi_cont_close(struct weft_mpi_cont *k, int code);
 /* cont.c */
 void weft_mpi_cont_run(struct weft_mpi_cont *k);
 void weft_mpi_cont_free(struct weft_mpi_cont *k);
+/* The calling thread has completed an operation itself: callbacks that may run in any call run now, unless it
+ * is in one. */
+void weft_mpi_cont_run_ready(void);
 
 #endif

@@ -2,6 +2,7 @@
 /* grequest.c - generalized requests: operations of the program that MPI waits for. */
 #include <stdlib.h>
 
+#include "mpi/cont/cont.h"
 #include "mpi/p2p/request.h"
 #include "task/task.h"
 
@@ -124,5 +125,6 @@ int weft_mpi_Grequest_complete(MPI_Request request)
 	if (before & FREED)
 		return end_and_delete(r);
 	weft_wait_completion_signal(&g->done);
+	weft_mpi_cont_run_ready(); /* it may have a continuation */
 	return MPI_SUCCESS;
 }

@@ -105,6 +105,12 @@ int weft_task_app_work_run(void)
 	return run_work_list(&x_left) + run_work_list(&x_awhile);
 }
 
+void weft_task_engine_run_left(void)
+{
+	if (!weft_task_engine_self.in_handler)
+		(void)weft_task_app_work_run();
+}
+
 void weft_task_app_work_run_due(void)
 {
 	(void)run_work_list(&x_awhile);
