@@ -193,7 +193,10 @@ static void accept_some(struct weft_lobby *l, int listener)
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			if (!l->pause_said)
+			if (!l->pause_said && l->ops->resting) /* others make room */
+				weft_debug("%s: cannot accept connections for now: %s",
+					   l->ops->driver, strerror(errno));
+			else if (!l->pause_said)
 				weft_warn("%s: cannot accept connections for now: %s%s",
 					  l->ops->driver, strerror(errno),
 					  errno == EMFILE ? " (raise ulimit -n)" : "");
@@ -209,8 +212,12 @@ static void accept_some(struct weft_lobby *l, int listener)
 /* Which connection wins when a peer has proven itself as a guest?  See lobby.h. */
 static enum weft_auth_verdict judge_guest(struct weft_lobby *l, int peer)
 {
+	bool resting = l->peers[peer].state == WEFT_LOBBY_LINKED && l->ops->resting &&
+		       l->ops->resting(l->arg, peer);
 	switch (l->peers[peer].state) {
 	case WEFT_LOBBY_LINKED:
+		if (resting) /* its consent is still on the way: it comes again */
+			return WEFT_AUTH_CROSSED;
 		/* It had dialed before it saw that ours came through: the usual crossing. */
 		return l->peers[peer].dialed ? WEFT_AUTH_CROSSED : WEFT_AUTH_REFUSE;
 	case WEFT_LOBBY_GONE:

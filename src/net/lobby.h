@@ -55,6 +55,11 @@ struct weft_lobby_ops {
 	 * The driver may end ours and revive the peer; it will come once more.
 	 */
 	void (*stale)(void *arg, int peer);
+	/*
+	 * May be NULL.  A linked peer stands at the door: have both agreed to end the connection for a while?  True: the
+	 * driver has asked for it; it ends its side now, by forget() and revive(), if the peer has agreed.
+	 */
+	bool (*resting)(void *arg, int peer);
 	/* There will be no connection to peer. */
 	void (*lost)(void *arg, int peer, weft_err err, const char *why);
 };

@@ -42,6 +42,7 @@ static const struct weft_lobby_ops lobby_ops = {
 	.driver = "tcp",
 	.dial = weft_net_tcp_addr_dial,
 	.linked = on_linked,
+	.resting = weft_net_tcp_rest_asked,
 	.lost = on_lost,
 };
 
@@ -93,6 +94,7 @@ static weft_err tcp_open(const struct weft_net_job *job, const struct weft_net_e
 				  &t->job, &t->hub);
 	if (err)
 		goto close_hub;
+	weft_net_tcp_rest_init(t);
 	t->watchdog_ms = (unsigned)weft_setting_int(WEFT_SET_TCP_SILENCE) * 1000 / 6;
 	t->card = (struct weft_net_card){
 		.max_payload = WEFT_TCP_MAX_PAYLOAD,
@@ -252,6 +254,8 @@ static int run_deadlines(struct weft_tcp *t)
 {
 	t->lobby.upcalls = 0;
 	weft_net_lobby_work(&t->lobby);
+	if (weft_unlikely(t->lobby.paused)) /* no descriptor for a peer that dials */
+		weft_net_tcp_rest_make_room(t, NULL);
 	bool watched = watch_silence(t);
 	unsigned ms = weft_net_lobby_tick_ms(&t->lobby);
 	weft_net_hub_tick(&t->hub, watched && (!ms || t->watchdog_ms < ms) ? t->watchdog_ms : ms);
@@ -358,6 +362,10 @@ static weft_err tcp_drain(struct weft_net *net)
 	weft_err err = WEFT_OK;
 	for (int i = 0; i < t->n_up; i++) {
 		struct weft_tcp_conn *c = &t->conn[t->up[i]];
+		if (c->rest) { /* the poller, we, writes it: the peer's consent comes soon */
+			err = WEFT_AGAIN;
+			continue;
+		}
 		if (!c->bye_queued) {
 			weft_net_tcp_out_lock(c, true);
 			c->bye_queued = weft_net_tcp_out_bye(t, c);

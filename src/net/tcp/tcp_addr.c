@@ -374,8 +374,13 @@ int weft_net_tcp_addr_dial(void *arg, int peer, unsigned n, char *where, size_t 
 	snprintf(where, size, name.sa.sa_family == AF_INET ? "%s:%u" : "[%s]:%u", text,
 		 ntohs(*name_port(&name)));
 	int fd = socket(name.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
+	if (fd < 0) {
+		int error = errno;
+		if (error == EMFILE)
+			weft_net_tcp_rest_make_room(t, NULL);
+		errno = error;
 		return -1;
+	}
 	bind_chosen(t, fd, name.sa.sa_family);
 	weft_net_tcp_conn_dialing(fd);
 	/* EINTR: a non-blocking connect goes on all the same. */

@@ -84,7 +84,7 @@ static void set_congestion(int fd)
 			  strerror(errno));
 }
 
-static void tell_ready(struct weft_tcp *t, struct weft_tcp_conn *c)
+void weft_net_tcp_conn_ready(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
 	/* READY <- BLOCK (set_blocked): the poster's second look comes after it, or this sees it.
 	 */
@@ -109,13 +109,16 @@ void weft_net_tcp_conn_up(struct weft_tcp *t, int peer, int fd)
 	set_options(fd);
 	set_congestion(fd);
 	c->in.limit = WEFT_TCP_IN_BUFFER / 4;
+	/* Relaxed: the poller, we, counts.  What it was made for is yet to come: now is when it was used last. */
+	c->heard_round = atomic_load_explicit(&t->x_round, memory_order_relaxed);
 	c->fd = fd;
 	t->up[t->n_up++] = peer;
 	weft_debug("tcp: rank %d is connected", peer);
 	/* UP -> USE (posters).  Carries: fd.  seq_cst: pairs with x_blocked, so that a poster
 	 * either sees UP or has left the flag that ready() takes. */
 	atomic_store_explicit(&c->x_state, WEFT_TCP_UP, memory_order_seq_cst);
-	tell_ready(t, c);
+	weft_net_tcp_conn_ready(t, c);
+	weft_net_tcp_rest_make_room(t, c);
 }
 
 /* Tells of accepted posts that are over. */
@@ -134,6 +137,12 @@ static int report_posts(struct weft_tcp *t, struct weft_tcp_conn *c, struct weft
 		n++;
 	}
 	return n;
+}
+
+int weft_net_tcp_conn_report(struct weft_tcp *t, struct weft_tcp_conn *c,
+			     struct weft_tcp_item *list)
+{
+	return report_posts(t, c, list, NULL, WEFT_OK);
 }
 
 void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err,
@@ -178,12 +187,9 @@ void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_er
 	t->events.down(t->events.arg, c->peer, err, text);
 }
 
-void weft_net_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c)
+void weft_net_tcp_conn_clear_locked(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
-	/* Relaxed: only the poller, we, writes it. */
-	if (atomic_load_explicit(&c->x_state, memory_order_relaxed) != WEFT_TCP_DOWN)
-		return;
-	weft_net_tcp_out_lock(c, true);
+	weft_assert_held(weft_net_tcp_out, c);
 	weft_net_tcp_out_free(&c->out);
 	weft_net_tcp_out_init(&c->out);
 	free(c->in.buf);
@@ -191,11 +197,21 @@ void weft_net_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c)
 	c->last_round = UINT64_MAX;
 	c->burst = c->streak = c->doubts = c->right = 0;
 	c->led = false;
+	c->rest = false;
 	c->bye_queued = false;
 	c->unacked_since_ns = 0;
 	weft_net_lobby_revive(&t->lobby, c->peer);
 	/* seq_cst: as the store of DOWN. */
 	atomic_store_explicit(&c->x_state, WEFT_TCP_NONE, memory_order_seq_cst);
+}
+
+void weft_net_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c)
+{
+	/* Relaxed: only the poller, we, writes it. */
+	if (atomic_load_explicit(&c->x_state, memory_order_relaxed) != WEFT_TCP_DOWN)
+		return;
+	weft_net_tcp_out_lock(c, true);
+	weft_net_tcp_conn_clear_locked(t, c);
 	weft_net_tcp_out_unlock(c);
 }
 
@@ -204,6 +220,11 @@ int weft_net_tcp_conn_read(struct weft_tcp *t, struct weft_tcp_conn *c)
 	struct weft_tcp_end end;
 	end.over = false; /* the rest is set with it */
 	int n = weft_net_tcp_in_read(t, c, &end);
+	/* Relaxed: the poller, we, writes it. */
+	if (n)
+		c->heard_round = atomic_load_explicit(&t->x_round, memory_order_relaxed);
+	if (weft_unlikely(c->in.rest) && !end.over)
+		n += weft_net_tcp_rest_step(t, c);
 	if (weft_unlikely(end.over)) {
 		weft_net_tcp_conn_down(t, c, end.err, end.why);
 		n++;
@@ -225,15 +246,17 @@ int weft_net_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
 	if (!c->out.stuck && !weft_net_tcp_out_push(t, c) && !c->out.stuck && !c->out.error)
 		weft_net_tcp_out_mark_dirty(t, c);
 	struct weft_tcp_item *done = weft_net_tcp_out_take_done(c, false);
-	bool roomy = weft_net_tcp_out_roomy(&c->out);
+	bool roomy = weft_net_tcp_out_roomy(&c->out) && !c->rest;
 	int error = c->out.error;
 	weft_net_tcp_out_unlock(c);
 
 	n += report_posts(t, c, done, NULL, WEFT_OK);
+	if (weft_unlikely(c->in.rest))
+		return n + weft_net_tcp_rest_step(t, c);
 	/* READY <- BLOCK (set_blocked), after the lock: a poster that found no room before is
 	 * seen here. */
 	if (roomy && !error && atomic_load_explicit(&c->x_blocked, memory_order_seq_cst)) {
-		tell_ready(t, c);
+		weft_net_tcp_conn_ready(t, c);
 		n++;
 	}
 	if (error) {

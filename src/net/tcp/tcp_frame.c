@@ -29,7 +29,7 @@ void weft_net_tcp_frame_write(uint8_t frame[WEFT_TCP_FRAME], uint32_t len, const
 	weft_net_tcp_frame_stamp(frame, len);
 }
 
-/* How many packets, of which length; BYE: as the length of one.  False: this is not a frame. */
+/* How many packets, of which length; BYE, REST: as the length of one.  False: this is not a frame. */
 bool weft_net_tcp_frame_read(const uint8_t *frame, uint32_t *n_p, uint32_t *len_p)
 {
 	uint32_t word[2];
@@ -38,5 +38,5 @@ bool weft_net_tcp_frame_read(const uint8_t *frame, uint32_t *n_p, uint32_t *len_
 	*n_p = 1;
 	return le32toh(word[1]) == frame_check(*len_p, frame + 8) &&
 	       (*len_p <= WEFT_TCP_MAX_PAYLOAD || *len_p == WEFT_TCP_BYE ||
-		weft_net_tcp_run_read(*len_p, n_p, len_p));
+		*len_p == WEFT_TCP_REST || weft_net_tcp_run_read(*len_p, n_p, len_p));
 }

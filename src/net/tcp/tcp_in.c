@@ -129,7 +129,7 @@ static int parse(struct weft_tcp *t, struct weft_tcp_conn *c, int max)
 {
 	struct weft_tcp_in *in = &c->in;
 	int n = 0;
-	while (in->end - in->begin >= WEFT_TCP_FRAME && !in->bye) {
+	while (in->end - in->begin >= WEFT_TCP_FRAME && !in->bye && !in->rest) {
 		const uint8_t *frame = in->buf + in->begin;
 		uint32_t have = in->end - in->begin - WEFT_TCP_FRAME, len, run;
 		if (n >= max) {
@@ -149,6 +149,11 @@ static int parse(struct weft_tcp *t, struct weft_tcp_conn *c, int max)
 		}
 		if (len == WEFT_TCP_BYE) {
 			in->bye = true;
+			in->begin += WEFT_TCP_FRAME;
+			break;
+		}
+		if (len == WEFT_TCP_REST) {
+			in->rest = true;
 			in->begin += WEFT_TCP_FRAME;
 			break;
 		}
@@ -265,7 +270,7 @@ int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c, struct wef
 		upcalls += n;
 	}
 	/* Ends when the socket is empty or the budget is used up. */
-	while (upcalls < PACKETS_PER_POLL && bytes < BYTES_PER_POLL && !in->more) {
+	while (upcalls < PACKETS_PER_POLL && bytes < BYTES_PER_POLL && !in->more && !in->rest) {
 		size_t asked;
 		ssize_t got = read_some(c, &asked);
 		if (got < 0 && errno == EINTR)

@@ -22,7 +22,8 @@
 #include "net/tcp/tcp_run.h"
 
 #define WEFT_TCP_FRAME 32
-#define WEFT_TCP_BYE 0xffffffffu /* in place of a length */
+#define WEFT_TCP_BYE 0xffffffffu  /* in place of a length */
+#define WEFT_TCP_REST 0xfffffffeu /* likewise */
 #define WEFT_TCP_MAX_PAYLOAD (1u << 30)
 #define WEFT_TCP_INLINE 4096u      /* copied when the socket is full */
 #define WEFT_TCP_CORK 1024u        /* packets up to this wait for each other in a burst */
@@ -79,6 +80,7 @@ struct weft_tcp_in {
 	uint32_t limit; /* bytes of one recv into buf */
 	bool more;      /* a whole frame may be left in buf */
 	bool bye;
+	bool rest; /* the peer sends no more on this connection, see tcp_rest.c */
 	/* A payload that goes straight into its place. */
 	bool placing;
 	struct weft_net_sink sink;
@@ -96,6 +98,9 @@ struct weft_tcp_conn {
 	unsigned streak;         /* under x_lock: long bursts before this one, with none between */
 	unsigned doubts, right;  /* under x_lock: see judge_lead() */
 	bool led;                /* under x_lock: the first of this burst was held back */
+	bool rest;               /* under x_lock: we send no more on this connection */
+	uint64_t used_round;     /* under x_lock: the poll round of the last post of any length */
+	uint64_t heard_round;    /* poller: that of the last packet */
 	struct weft_tcp_out out; /* under x_lock */
 	int fd;                  /* under x_lock to change */
 	int peer;                /* I */
@@ -128,6 +133,7 @@ struct weft_tcp {
 	_Atomic int x_stuck;      /* connections whose socket is full */
 	_Atomic bool x_sent;      /* something since the watchdog's last look */
 	int n_more;               /* connections with in.more */
+	int fd_crowded;           /* I: descriptors from here on are few; 0: no connection rests */
 	unsigned watchdog_ms;     /* how often */
 	uint64_t watchdog_ns;     /* next look at what is not acknowledged */
 	struct weft_net_card card;
@@ -171,6 +177,8 @@ void weft_net_tcp_out_close(struct weft_tcp_out *o);
 /* Pushes what waits into the socket, at most one batch; true: all is out. */
 bool weft_net_tcp_out_push(struct weft_tcp *t, struct weft_tcp_conn *c);
 bool weft_net_tcp_out_bye(struct weft_tcp *t, struct weft_tcp_conn *c);
+/* Likewise: this connection's last word, after which another may be made. */
+bool weft_net_tcp_out_rest(struct weft_tcp *t, struct weft_tcp_conn *c);
 static inline bool weft_net_tcp_out_empty(const struct weft_tcp_out *o)
 {
 	return !o->first;
@@ -222,6 +230,20 @@ void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_er
 int weft_net_tcp_conn_read(struct weft_tcp *t, struct weft_tcp_conn *c);
 /* Pushes and reports for a connection that asked for it; returns the upcalls made. */
 int weft_net_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c);
+/* tcp_rest.c */
+void weft_net_tcp_rest_init(struct weft_tcp *t);
+/* A connection has got a descriptor: if few are left, another one is asked to rest.  NULL: there was none for it. */
+void weft_net_tcp_rest_make_room(struct weft_tcp *t, const struct weft_tcp_conn *fresh);
+/* Goes on with a connection that is to rest, if that is so; returns the upcalls made. */
+int weft_net_tcp_rest_step(struct weft_tcp *t, struct weft_tcp_conn *c);
+bool weft_net_tcp_rest_asked(void *arg, int peer);
+
+/* As a connection that has never been, but for what it has learned; x_lock held, its descriptor closed. */
+void weft_net_tcp_conn_clear_locked(struct weft_tcp *t, struct weft_tcp_conn *c);
+/* Tells of accepted posts that are out; returns how many. */
+int weft_net_tcp_conn_report(struct weft_tcp *t, struct weft_tcp_conn *c,
+			     struct weft_tcp_item *list);
+void weft_net_tcp_conn_ready(struct weft_tcp *t, struct weft_tcp_conn *c);
 struct tcp_info;
 /* For how long the other host owes us an answer, by what the kernel knows of a connection with
  * unacknowledged data. */

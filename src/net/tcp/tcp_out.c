@@ -438,14 +438,24 @@ enum weft_post weft_net_tcp_out_post(struct weft_tcp *t, struct weft_tcp_conn *c
 	return post_now(t, c, frame, iov, n, len, cookie);
 }
 
-bool weft_net_tcp_out_bye(struct weft_tcp *t, struct weft_tcp_conn *c)
+static bool out_last_word(struct weft_tcp *t, struct weft_tcp_conn *c, uint32_t word)
 {
 	uint8_t frame[WEFT_TCP_FRAME], head[WEFT_NET_HEAD] = {0};
-	weft_net_tcp_frame_write(frame, WEFT_TCP_BYE, head);
+	weft_net_tcp_frame_write(frame, word, head);
 	if (!copy_in(&c->out, frame, NULL, 0, 0, 0))
 		return false;
 	(void)weft_net_tcp_out_push(t, c);
 	return true;
+}
+
+bool weft_net_tcp_out_bye(struct weft_tcp *t, struct weft_tcp_conn *c)
+{
+	return out_last_word(t, c, WEFT_TCP_BYE);
+}
+
+bool weft_net_tcp_out_rest(struct weft_tcp *t, struct weft_tcp_conn *c)
+{
+	return out_last_word(t, c, WEFT_TCP_REST);
 }
 
 struct weft_tcp_item *weft_net_tcp_out_take_done(struct weft_tcp_conn *c, bool all)

@@ -62,6 +62,22 @@ static bool post_early(struct weft_tcp *t, struct weft_tcp_conn *c, enum weft_po
 	return false;
 }
 
+/* The connection has ended since, or rests (tcp_rest.c): the poller says when to try again. */
+static enum weft_post post_late(struct weft_tcp *t, struct weft_tcp_conn *c)
+{
+	enum weft_post answer;
+	set_blocked(t, c);
+	int state = atomic_load_explicit(&c->x_state, memory_order_seq_cst);
+	if (state == WEFT_TCP_DOWN)
+		return WEFT_POST_DOWN;
+	if (state == WEFT_TCP_NONE && !post_early(t, c, &answer))
+		return answer;
+	/* A new one may have come up before the flag was there: the poller looks at it. */
+	weft_net_tcp_out_mark_dirty(t, c);
+	nudge(t);
+	return WEFT_POST_FULL;
+}
+
 /*
  * A burst has ended whose first packet was held back.  Others came behind it: it was right to. Else
  * it may have left late, and the next one asks for twice as many bursts before it, so that a
@@ -131,10 +147,13 @@ enum weft_post weft_net_tcp_post(struct weft_net *net, int peer, const void *hea
 		nudge(t);
 		return WEFT_POST_FULL;
 	}
-	if (weft_unlikely(atomic_load_explicit(&c->x_state, memory_order_relaxed) != WEFT_TCP_UP)) {
+	if (weft_unlikely(c->rest ||
+			  atomic_load_explicit(&c->x_state, memory_order_relaxed) != WEFT_TCP_UP)) {
 		weft_net_tcp_out_unlock(c);
-		return WEFT_POST_DOWN;
+		return post_late(t, c);
 	}
+	/* Relaxed: the number of polls so far. */
+	c->used_round = atomic_load_explicit(&t->x_round, memory_order_relaxed);
 	/* The most frequent way in a burst. */
 	if (may_join(t, c) && weft_net_tcp_out_join(&c->out, head, iov, n, len)) {
 		c->burst++;
