@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include "base/base.h"
 #include "nearest.h"
 #include "say.h"
@@ -318,6 +319,27 @@ static result do_wdir(struct plan *plan, struct plan_program *prog, const char *
 	return PLAN_RUN;
 }
 
+static result do_path(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
+{
+	prog->path = arg[0];
+	return PLAN_RUN;
+}
+
+static result do_soft(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
+{
+	prog->soft = arg[0];
+	return PLAN_RUN;
+}
+
+static result do_arch(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
+{
+	struct utsname u;
+	if (uname(&u) == 0 && strcmp(u.machine, arg[0]) == 0)
+		return PLAN_RUN;
+	say("%s %s: this host is %s", shown, arg[0], u.machine);
+	return PLAN_BAD;
+}
+
 /* --- other machines --- */
 
 static result do_hosts(struct plan *plan, struct plan_program *prog, const char *shown, char **arg)
@@ -409,6 +431,9 @@ static const struct option_row rows[] = {
 	{"envall", 0, NULL, NULL, do_envall},
 	{"genvall", 0, NULL, NULL, do_genvall},
 	{"wdir|wd", 1, "--wdir DIR", "working directory of this program", do_wdir},
+	{"path", 1, "-path DIRS", "folders to look for this program first, a:b", do_path},
+	{"soft", 1, "-soft LIST", "as many ranks up to -n N as one of 2,4:8,10:20:5 says", do_soft},
+	{"arch", 1, "-arch NAME", "the machine that this program wants, as x86_64", do_arch},
 	{"configfile|app", 1, "-configfile FILE, --app FILE",
 	 "options and programs from a file, one a line", is_file},
 	{"bind-to", 1, "--bind-to OBJECT",

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "options.h"
 #include "say.h"
+#include "soft.h"
 #include "words.h"
 
 #define FILES_MAX 16 /* a file may name another one, but not itself for ever */
@@ -121,6 +122,9 @@ static enum plan_result parse_program(struct plan *plan, int *i_p, struct plan_p
 		prog->argv[k] = plan_copy(plan->argv[start + k], strlen(plan->argv[start + k]));
 		prog->argv[k + 1] = NULL;
 	}
+	char *found = prog->path ? soft_find(prog->argv[0], prog->path) : NULL;
+	if (found)
+		prog->argv[0] = found;
 	plan->programs = plan_grow(plan->programs, plan->program_count, sizeof *prog);
 	plan->programs[plan->program_count++] = *prog;
 	*i_p = i;
@@ -191,6 +195,12 @@ static bool count_ranks(struct plan *plan)
 		struct plan_program *p = &plan->programs[i];
 		if (!p->ranks)
 			p->ranks = 1;
+		int soft = p->soft ? soft_count(p->soft, p->ranks) : p->ranks;
+		if (!soft) {
+			say("-soft %s: it allows no number from 1 to %d", p->soft, p->ranks);
+			return false;
+		}
+		p->ranks = soft;
 		p->first = plan->size;
 		plan->size += p->ranks;
 		if (plan->size > PLAN_RANKS_MAX) {

@@ -36,6 +36,8 @@ struct plan_program {
 	int ranks;         /* how many; 0 while not given */
 	int first;         /* rank of the first */
 	const char *wdir;  /* or NULL */
+	const char *path;  /* folders to look for it first, or NULL */
+	const char *soft;  /* the numbers of ranks that will do, or NULL: ranks */
 	const char *hosts; /* its own, or NULL; meant only where the plan says so */
 	enum plan_env env;
 	struct plan_vars vars;

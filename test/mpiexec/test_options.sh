@@ -35,6 +35,29 @@ want 1 "$MPIEXEC" -n 2 -wdir /nowhere pwd
 err_has "/nowhere': No such file"
 err_lines 1
 
+# --- what MPI names besides
+mkdir -p "$T/one" "$T/two"
+printf '#!/bin/sh\necho from two\n' >"$T/two/only_there" && chmod +x "$T/two/only_there"
+want 0 "$MPIEXEC" -n 1 -path "$T/one:$T/two" only_there : -path "$T/one" true
+out_is "from two
+"
+want 0 "$MPIEXEC" -path /nowhere true
+for row in "5 2:4 4" "3 2:4 3" "9 1,7,12 7" "30 3:30:5 28" "30 30:3:-9 30" "29 30:3:-9 21" "4 4 4"; do
+	set -- $row
+	want 0 "$MPIEXEC" -n "$1" -soft "$2" echo r
+	out_is "$(yes r | head -n "$3")
+"
+done
+for list in 7:9 x 1: 3:1:0 1:2:3:4; do
+	want 2 "$MPIEXEC" -n 5 -soft "$list" true
+	err_has "-soft $list: it allows no number from 1 to 5"
+done
+want 0 "$MPIEXEC" -arch "$(uname -m)" true
+want 2 "$MPIEXEC" -arch vax true
+err_has "-arch vax: this host is $(uname -m)"
+want 2 "$MPIEXEC" -initial-errhandler mpi_errors_vanish true
+err_has 'mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return'
+
 # --- cores
 cpus=$(nproc)
 want 0 "$MPIEXEC" -n 3 --bind-to core nproc
