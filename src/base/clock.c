@@ -12,7 +12,7 @@ struct instant {
 };
 
 /* Both clocks at one time: of several looks the quickest. */
-static struct instant look(void)
+static struct instant read_both_clocks(void)
 {
 	struct instant best = {0};
 	uint64_t least = UINT64_MAX;
@@ -31,7 +31,7 @@ static struct instant loaded;
 
 __attribute__((constructor)) static void note_load(void)
 {
-	loaded = look();
+	loaded = read_both_clocks();
 }
 
 uint64_t weft_cycles_per_us(void)
@@ -44,10 +44,10 @@ uint64_t weft_cycles_per_us(void)
 
 	struct instant from = loaded;
 	if (weft_clock_ns() - from.ns > LONG_AGO_NS) /* or there was no such look */
-		from = look();
+		from = read_both_clocks();
 	while (weft_clock_ns() - from.ns < LEAST_NS)
 		weft_cpu_relax();
-	struct instant to = look();
+	struct instant to = read_both_clocks();
 	uint64_t per_us = (to.cycles - from.cycles) * 1000 / (to.ns - from.ns);
 	if (per_us == 0)
 		per_us = 1;

@@ -28,7 +28,7 @@ static int mechanism_of(const char *name, size_t len)
 	return m;
 }
 
-static weft_err refuse(const char *name, size_t len)
+static weft_err refuse_name(const char *name, size_t len)
 {
 	char all[1024];
 	size_t n = 0;
@@ -47,7 +47,7 @@ weft_err weft_mechanisms_init(void)
 		size_t len = strcspn(s, ",");
 		int m = mechanism_of(s, len);
 		if (m == WEFT_MECH_COUNT)
-			return refuse(s, len);
+			return refuse_name(s, len);
 		off |= UINT64_C(1) << m;
 		s += len + (s[len] == ',');
 	}

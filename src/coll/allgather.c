@@ -171,8 +171,8 @@ static int allgather_through_root(struct weft_coll *c, const struct weft_coll_gr
 
 /* With a neighbour: `blocks` blocks from block `out` on against as many from block `in` on.  A
  * message for each: one of 128 KiB for both took half as long again with 16 ranks. */
-static int swap(struct weft_coll *c, const struct weft_coll_group *g, const struct run *run,
-		size_t b, int to, int out, int in, int blocks, int after, int join)
+static int swap_blocks(struct weft_coll *c, const struct weft_coll_group *g, const struct run *run,
+		       size_t b, int to, int out, int in, int blocks, int after, int join)
 {
 	int got = weft_coll_sched_join(c);
 	weft_coll_sched_after(c, got, after);
@@ -200,13 +200,13 @@ static int allgather_neighbors(struct weft_coll *c, const struct weft_coll_group
 	int n = g->size, pairs = n / 2, odd = g->rank % 2, out = g->rank / 2;
 	int side[2] = {(g->rank + (odd ? n - 1 : 1)) % n, (g->rank + (odd ? 1 : n - 1)) % n};
 	int join = weft_coll_sched_join(c);
-	int have = swap(c, g, &run, b, side[0], g->rank, side[0], 1, run.have, join);
+	int have = swap_blocks(c, g, &run, b, side[0], g->rank, side[0], 1, run.have, join);
 	for (int k = 1; k < pairs; k++) {
 		/* Pairs come from ever farther away, from both directions in turn. */
 		int far = k % 2 == odd ? (k + 1) / 2 : pairs - (k + 1) / 2;
 		int in = (g->rank / 2 + far) % pairs;
 		/* One round at a time: same tags, so in the order of sending. */
-		have = swap(c, g, &run, b, side[k % 2], 2 * out, 2 * in, 2, have, join);
+		have = swap_blocks(c, g, &run, b, side[k % 2], 2 * out, 2 * in, 2, have, join);
 		out = in;
 	}
 	weft_coll_sched_after(c, join, have);

@@ -27,7 +27,7 @@ static bool in_ring(const struct weft_coll_case *c)
 	return weft_coll_limit_ring(c->g);
 }
 
-static size_t members(const struct weft_coll_case *c)
+static size_t member_count(const struct weft_coll_case *c)
 {
 	return (size_t)c->g->size;
 }
@@ -99,7 +99,7 @@ static bool ring_allreduce(const struct weft_coll_case *c)
 
 static bool ring_alltoall(const struct weft_coll_case *c)
 {
-	return in_memory(c) && meets_at_most(c, members(c));
+	return in_memory(c) && meets_at_most(c, member_count(c));
 }
 
 static bool shown_allgather(const struct weft_coll_case *c)
@@ -116,7 +116,7 @@ static bool shown_allreduce(const struct weft_coll_case *c)
 
 static bool shown_alltoall(const struct weft_coll_case *c)
 {
-	return !c->g->crowded && in_ring(c) && meets_at_most(c, members(c));
+	return !c->g->crowded && in_ring(c) && meets_at_most(c, member_count(c));
 }
 
 static bool steps_allreduce(const struct weft_coll_case *c)
@@ -135,26 +135,26 @@ static bool stage_allreduce(const struct weft_coll_case *c)
 {
 	if (in_memory(c))
 		return c->combines && at_most(c, WEFT_LIMIT_STAGE_ALLREDUCE, 1);
-	return in_ring(c) && c->combines && c->count >= members(c) &&
+	return in_ring(c) && c->combines && c->count >= member_count(c) &&
 	       c->bytes >= weft_coll_limit_reduce_share(c->g) &&
 	       at_most(c, WEFT_LIMIT_STAGE_ALLREDUCE_FREE, 1);
 }
 
 static bool stage_alltoall(const struct weft_coll_case *c)
 {
-	return in_memory(c) && at_most(c, WEFT_LIMIT_STAGE_ALLTOALL, members(c));
+	return in_memory(c) && at_most(c, WEFT_LIMIT_STAGE_ALLTOALL, member_count(c));
 }
 
 static bool read_allreduce(const struct weft_coll_case *c)
 {
-	return in_memory(c) && c->combines && c->count >= members(c) &&
+	return in_memory(c) && c->combines && c->count >= member_count(c) &&
 	       c->bytes > WEFT_LIMIT_STAGE_ALLREDUCE && at_most(c, WEFT_LIMIT_READ, 1);
 }
 
 static bool read_alltoall(const struct weft_coll_case *c)
 {
 	return in_memory(c) && !c->in_place && c->bytes >= WEFT_LIMIT_READ_ALLTOALL &&
-	       at_most(c, WEFT_LIMIT_READ, members(c));
+	       at_most(c, WEFT_LIMIT_READ, member_count(c));
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -218,8 +218,8 @@ const struct weft_coll_way *weft_coll_choose(const struct weft_coll_case *c, uns
 
 /* ---- one call ------------------------------------------------------------------------------- */
 
-static void describe(struct weft_coll_case *c, const struct weft_coll_group *g,
-		     const struct weft_coll_args *a)
+static void describe_case(struct weft_coll_case *c, const struct weft_coll_group *g,
+			  const struct weft_coll_args *a)
 {
 	/* Of the root of a scatter, and of those that give to a gather, only these count. */
 	bool gives = (a->kind == WEFT_COLL_SCATTER && g->rank == a->root) ||
@@ -259,7 +259,7 @@ weft_err weft_coll_blocking(const struct weft_coll_group *g, const struct weft_c
 	unsigned have = 0;
 	if (g->remote_size || g->size == 1 || !ways[a->kind][0].name)
 		return WEFT_AGAIN;
-	describe(&c, g, a);
+	describe_case(&c, g, a);
 	const struct weft_coll_way *w = weft_coll_choose(&c, ways_on());
 	if (w && w->needs) {
 		weft_err err = weft_coll_shm_open(g, a->kind, w->needs, &have);

@@ -4,7 +4,7 @@
 #include "wait/stack.h"
 
 /* Reductions: the contribution is in the receive buffer when in place. */
-static struct weft_view contribution(const struct weft_coll_args *a, size_t count)
+static struct weft_view own_contribution(const struct weft_coll_args *a, size_t count)
 {
 	return weft_coll_view(a->in_place ? a->rbuf : a->sbuf, count, a->rtype);
 }
@@ -20,7 +20,7 @@ static void build_reduce_scatter(struct weft_coll *c, const struct weft_coll_gro
 		at[r + 1] = at[r] + (a->kind == WEFT_COLL_REDUCE_SCATTER ? (size_t)a->rcounts[r]
 									 : a->rcount);
 	struct weft_view to = weft_coll_view(a->rbuf, at[g->rank + 1] - at[g->rank], a->rtype);
-	weft_coll_alg_reduce_scatter(c, g, contribution(a, at[g->size]), at, to, -1);
+	weft_coll_alg_reduce_scatter(c, g, own_contribution(a, at[g->size]), at, to, -1);
 }
 
 static void build_intra(struct weft_coll *c, const struct weft_coll_group *g,
@@ -52,10 +52,10 @@ static void build_intra(struct weft_coll *c, const struct weft_coll_group *g,
 		weft_coll_build_alltoall(c, g, a);
 		break;
 	case WEFT_COLL_REDUCE:
-		weft_coll_alg_reduce(c, g, contribution(a, a->rcount), to, a->root, -1);
+		weft_coll_alg_reduce(c, g, own_contribution(a, a->rcount), to, a->root, -1);
 		break;
 	case WEFT_COLL_ALLREDUCE:
-		weft_coll_alg_allreduce(c, g, contribution(a, a->rcount), to, -1);
+		weft_coll_alg_allreduce(c, g, own_contribution(a, a->rcount), to, -1);
 		break;
 	case WEFT_COLL_REDUCE_SCATTER:
 	case WEFT_COLL_REDUCE_SCATTER_BLOCK:
@@ -63,7 +63,7 @@ static void build_intra(struct weft_coll *c, const struct weft_coll_group *g,
 		break;
 	case WEFT_COLL_SCAN:
 	case WEFT_COLL_EXSCAN:
-		weft_coll_alg_scan(c, g, contribution(a, a->rcount), to,
+		weft_coll_alg_scan(c, g, own_contribution(a, a->rcount), to,
 				   a->kind == WEFT_COLL_EXSCAN);
 		break;
 	default:

@@ -60,7 +60,7 @@ static uint8_t family(uint8_t kind)
 }
 
 /* Do such calls never meet?  Of a file access that has not begun it is not known yet which kind it is. */
-static bool unlike(uint8_t a, uint8_t b)
+static bool never_meet(uint8_t a, uint8_t b)
 {
 	bool a_told = a == WEFT_COLL_FILE_TOLD + 1 || a == WEFT_COLL_FILE_ALONE + 1;
 	bool b_told = b == WEFT_COLL_FILE_TOLD + 1 || b == WEFT_COLL_FILE_ALONE + 1;
@@ -305,14 +305,15 @@ static void report_mismatch(struct weft_coll_calls *c, const struct weft_ctx *ct
 
 /* The first number, among those that we have ended or the others, under which theirs was another call than
  * ours; false: none. */
-static bool differs(struct weft_coll_calls *c, const struct note *n, bool over, uint32_t *number_p,
-		    uint8_t *theirs_p)
+static bool note_differs(struct weft_coll_calls *c, const struct note *n, bool over,
+			 uint32_t *number_p, uint8_t *theirs_p)
 {
 	for (uint32_t i = 0; i < KINDS; i++) {
 		*number_p = (n->number - (KINDS - 1 - i)) & NUMBERS;
 		*theirs_p = n->kind[i];
 		uint8_t ours = call_numbered(c, *number_p);
-		if (*theirs_p && ours && unlike(*theirs_p, ours) && is_ended(c, *number_p) == over)
+		if (*theirs_p && ours && never_meet(*theirs_p, ours) &&
+		    is_ended(c, *number_p) == over)
 			return true;
 	}
 	return false;
@@ -331,7 +332,7 @@ static void hear_calls(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer
 	bool apart = false;
 	uint32_t at = 0;
 	/* Ends: each is ended, and they are as many as a note has. */
-	while (differs(c, &n, false, &number, &theirs)) {
+	while (note_differs(c, &n, false, &number, &theirs)) {
 		report_mismatch(c, ctx, peer, number, call_numbered(c, number), theirs);
 		end_calls(c, ctx, number);
 		at = number;
@@ -356,7 +357,7 @@ static void hear_calls(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer
 		/* An asker that has gone on since does not wait for what has ended. */
 		if (!ended)
 			return;
-		apart = differs(c, &n, true, &at, &theirs);
+		apart = note_differs(c, &n, true, &at, &theirs);
 	}
 	note_fill(c, &answer, apart ? at : n.number, true);
 	answer.ended = ended || is_ended(c, n.number);

@@ -22,7 +22,7 @@ static void swap_views(struct weft_view *a, struct weft_view *b)
 }
 
 /* Do they share no byte? */
-static bool disjoint(struct weft_view a, struct weft_view b)
+static bool views_disjoint(struct weft_view a, struct weft_view b)
 {
 	ptrdiff_t at_a, at_b;
 	size_t len_a = weft_data_type_span(a.t, a.count, &at_a);
@@ -77,7 +77,7 @@ static int reduce_flat(struct weft_coll *c, const struct weft_coll_group *g, str
 	int *got = weft_coll_sched_scratch(c, (size_t)g->size * sizeof *got);
 	int own = after;
 	struct weft_view *part =
-		reduce_places(c, from, root, g->size, to, disjoint(to, from), &own);
+		reduce_places(c, from, root, g->size, to, views_disjoint(to, from), &own);
 	if (!part)
 		return -1;
 	for (int r = 0; r < g->size; r++)
@@ -164,7 +164,7 @@ int weft_coll_alg_reduce_scatter(struct weft_coll *c, const struct weft_coll_gro
 	if (mine) {
 		got[g->rank] = after;
 		part = reduce_places(c, own, g->rank, g->size, to,
-				     disjoint(to, weft_coll_view_part(from, 0, at[g->size])),
+				     views_disjoint(to, weft_coll_view_part(from, 0, at[g->size])),
 				     &got[g->rank]);
 		if (!part)
 			return -1;

@@ -101,7 +101,7 @@ void weft_net_auth_init(struct weft_auth *a, const struct weft_net_job *job, int
 	}
 }
 
-static weft_err flush(struct weft_auth *a, char *why, size_t size)
+static weft_err write_out(struct weft_auth *a, char *why, size_t size)
 {
 	weft_assert(a->out_have <= a->out_len && a->out_len <= sizeof a->out);
 	while (a->out_have < a->out_len) {
@@ -147,7 +147,7 @@ static weft_err check_prefix(struct weft_auth *a, char *why, size_t size)
 }
 
 /* Reads up to in_want; WEFT_OK when they are there. */
-static weft_err fill(struct weft_auth *a, char *why, size_t size)
+static weft_err read_wanted(struct weft_auth *a, char *why, size_t size)
 {
 	weft_assert(a->in_have <= a->in_want && a->in_want <= sizeof a->in);
 	while (a->in_have < a->in_want) {
@@ -205,7 +205,7 @@ static weft_err check_proof(const struct weft_auth *a, const uint8_t *proof, cha
 	return WEFT_OK;
 }
 
-static void expect(struct weft_auth *a, int state, unsigned want)
+static void expect_state(struct weft_auth *a, int state, unsigned want)
 {
 	weft_assert(state > a->state); /* a handshake goes forward only */
 	a->state = state;
@@ -217,19 +217,19 @@ static weft_err step_acceptor(struct weft_auth *a, char *why, size_t size)
 {
 	weft_err err = WEFT_OK;
 	if (a->state == WAIT_HELLO) {
-		if ((err = fill(a, why, size)) || (err = check_hello(a, why, size)))
+		if ((err = read_wanted(a, why, size)) || (err = check_hello(a, why, size)))
 			return err;
 		fill_hello(a, (int)get32(a->theirs + AT_SRC));
 		memcpy(a->out, a->mine, WEFT_AUTH_HELLO);
 		make_proof(a, false, a->out + WEFT_AUTH_HELLO);
 		a->out_have = 0;
 		a->out_len = WEFT_AUTH_HELLO + WEFT_AUTH_PROOF;
-		expect(a, WAIT_PROOF, WEFT_AUTH_PROOF);
+		expect_state(a, WAIT_PROOF, WEFT_AUTH_PROOF);
 	}
-	if ((err = flush(a, why, size)))
+	if ((err = write_out(a, why, size)))
 		return err;
 	if (a->state == WAIT_PROOF) {
-		if ((err = fill(a, why, size)) || (err = check_proof(a, a->in, why, size)))
+		if ((err = read_wanted(a, why, size)) || (err = check_proof(a, a->in, why, size)))
 			return err;
 		a->peer = (int)get32(a->theirs + AT_SRC);
 		a->state = PROVEN;
@@ -256,22 +256,22 @@ static weft_err take_verdict(const struct weft_auth *a, char *why, size_t size)
 
 static weft_err step_initiator(struct weft_auth *a, char *why, size_t size)
 {
-	weft_err err = flush(a, why, size);
+	weft_err err = write_out(a, why, size);
 	if (err)
 		return err;
 	if (a->state == WAIT_HELLO) {
-		if ((err = fill(a, why, size)) || (err = check_hello(a, why, size)) ||
+		if ((err = read_wanted(a, why, size)) || (err = check_hello(a, why, size)) ||
 		    (err = check_proof(a, a->in + WEFT_AUTH_HELLO, why, size)))
 			return err;
 		make_proof(a, true, a->out);
 		a->out_have = 0;
 		a->out_len = WEFT_AUTH_PROOF;
-		expect(a, WAIT_VERDICT, WEFT_AUTH_VERDICT);
-		if ((err = flush(a, why, size)))
+		expect_state(a, WAIT_VERDICT, WEFT_AUTH_VERDICT);
+		if ((err = write_out(a, why, size)))
 			return err;
 	}
 	if (a->state == WAIT_VERDICT) {
-		if ((err = fill(a, why, size)) || (err = take_verdict(a, why, size)))
+		if ((err = read_wanted(a, why, size)) || (err = take_verdict(a, why, size)))
 			return err;
 		a->state = OVER;
 	}

@@ -6,7 +6,7 @@
 #include "task/engine_int.h"
 #include "task/waiting/app_work.h"
 
-static int hook(enum weft_round_kind kind)
+static int poll_by_hook(enum weft_round_kind kind)
 {
 	struct weft_engine *e = &weft_task_engine;
 	/* READY (engine.c). */
@@ -23,7 +23,7 @@ static int hook(enum weft_round_kind kind)
 
 int weft_hook_idle(void)
 {
-	return hook(WEFT_ROUND_FULL);
+	return poll_by_hook(WEFT_ROUND_FULL);
 }
 
 int weft_hook_switch(void)
@@ -33,15 +33,15 @@ int weft_hook_switch(void)
 	if (now - last < weft_cycles_per_us())
 		return 0;
 	last = now;
-	return hook(WEFT_ROUND_QUICK);
+	return poll_by_hook(WEFT_ROUND_QUICK);
 }
 
 int weft_hook_tick(void)
 {
-	return hook(WEFT_ROUND_FULL);
+	return poll_by_hook(WEFT_ROUND_FULL);
 }
 
 int weft_hook_entry(void)
 {
-	return hook(WEFT_ROUND_QUICK);
+	return poll_by_hook(WEFT_ROUND_QUICK);
 }

@@ -27,7 +27,7 @@ struct mapping {
 
 /* ---- what edges cost ---------------------------------------------------------------------------- */
 
-static bool less(struct cost a, struct cost b)
+static bool cost_is_less(struct cost a, struct cost b)
 {
 	return a.between != b.between ? a.between < b.between : a.within < b.within;
 }
@@ -62,7 +62,7 @@ static struct cost cost_all(const struct mapping *m)
 	return c;
 }
 
-static void put(struct mapping *m, int node, int process)
+static void map_process(struct mapping *m, int node, int process)
 {
 	m->node[process] = node;
 	m->process[node] = process;
@@ -75,7 +75,7 @@ struct sorted {
 	int process;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_sorted(const void *a, const void *b)
 {
 	const struct sorted *x = a, *y = b;
 
@@ -96,7 +96,7 @@ static bool sort_processes(struct mapping *m)
 		return false;
 	for (int p = 0; p < n; p++)
 		s[p] = (struct sorted){.place = m->place[p], .process = p};
-	qsort(s, (size_t)n, sizeof *s, compare);
+	qsort(s, (size_t)n, sizeof *s, compare_sorted);
 	for (int i = 0; i < n; i++)
 		m->order[i] = s[i].process;
 	free(s);
@@ -167,7 +167,7 @@ static void place_nodes(struct mapping *m, bool compact)
 			}
 		}
 		host = m->place[process].host;
-		put(m, best, process);
+		map_process(m, best, process);
 		if (fresh && compact)
 			measure_steps(m, best);
 	}
@@ -180,14 +180,14 @@ static bool swap_helps(struct mapping *m, int a, int b)
 
 	add_node(m, a, p, &before);
 	add_node(m, b, q, &before);
-	put(m, a, q);
-	put(m, b, p);
+	map_process(m, a, q);
+	map_process(m, b, p);
 	add_node(m, a, q, &after);
 	add_node(m, b, p, &after);
-	if (less(after, before))
+	if (cost_is_less(after, before))
 		return true;
-	put(m, a, p);
-	put(m, b, q);
+	map_process(m, a, p);
+	map_process(m, b, q);
 	return false;
 }
 
@@ -236,7 +236,7 @@ static void find_better(struct mapping *m, int *node_p)
 	size_t bytes = (size_t)m->g->n * sizeof(int);
 
 	for (int v = 0; v < m->g->n; v++)
-		put(m, v, v);
+		map_process(m, v, v);
 	struct cost best = cost_all(m);
 	for (int way = 0; way < WAYS; way++) {
 		if (way != BOXES)
@@ -245,7 +245,7 @@ static void find_better(struct mapping *m, int *node_p)
 			continue;
 		swap_pairs(m);
 		struct cost c = cost_all(m);
-		if (!less(c, best))
+		if (!cost_is_less(c, best))
 			continue;
 		best = c;
 		memcpy(node_p, m->node, bytes);

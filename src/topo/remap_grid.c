@@ -95,7 +95,7 @@ static void find_tile(const struct weft_topo_graph *g, const struct weft_topo_pl
 	}
 }
 
-static bool better(const struct cut *a, const struct cut *b)
+static bool cut_is_better(const struct cut *a, const struct cut *b)
 {
 	if (a->parting != b->parting)
 		return a->parting > b->parting;
@@ -118,7 +118,7 @@ static struct cut find_cut(const struct weft_topo_graph *g, const struct weft_to
 					.parting = parting_at(place, order, b->first + k * each),
 					.edges = each,
 					.uneven = rest < 0 ? -rest : rest};
-			if (best.dim < 0 || better(&c, &best))
+			if (best.dim < 0 || cut_is_better(&c, &best))
 				best = c;
 		}
 	}

@@ -108,8 +108,8 @@ weft_err weft_coll_shm_out_of_step(const struct weft_coll_group *g, uint32_t min
 
 /* Is `theirs` of another collective than ours under the same number, or (ahead) past ours?  Then
  * *ours_p is what we called there, and *apart_p how far it is from there to `theirs`. */
-static bool differs(const struct weft_coll_group *g, uint32_t theirs, bool ahead, uint32_t *ours_p,
-		    int32_t *apart_p)
+static bool note_differs(const struct weft_coll_group *g, uint32_t theirs, bool ahead,
+			 uint32_t *ours_p, int32_t *apart_p)
 {
 	/* Relaxed: our own. */
 	uint32_t mine = atomic_load_explicit(x_note_of(g, g->rank), memory_order_relaxed);
@@ -129,7 +129,7 @@ bool weft_coll_shm_mismatch(const struct weft_coll_group *g, _Atomic uint64_t *x
 		uint32_t theirs = atomic_load_explicit(x_note_of(g, r), memory_order_seq_cst);
 		uint32_t ours, sleepers;
 		int32_t apart;
-		if (!differs(g, theirs, ahead, &ours, &apart))
+		if (!note_differs(g, theirs, ahead, &ours, &apart))
 			continue;
 		/* False also when it is posted meanwhile, and the other member went on. */
 		if (!weft_coll_ec_fail(x_ec, number, WEFT_COLL_EC_MISMATCH, &sleepers))

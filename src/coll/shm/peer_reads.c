@@ -44,7 +44,7 @@ static struct weft_coll_reads *reads_of(const struct weft_coll_group *g)
 }
 
 /* This group reads no more. */
-static weft_err drop(const struct weft_coll_group *g)
+static weft_err drop_reads(const struct weft_coll_group *g)
 {
 	weft_coll_shm_of(g)->have &= ~(unsigned)WEFT_COLL_SHM_READ;
 	return WEFT_AGAIN;
@@ -55,7 +55,7 @@ static weft_err all_well(const struct weft_coll_group *g, enum weft_coll_kind ki
 {
 	uint32_t all;
 	weft_err err = weft_coll_shm_and(g, kind, well, &all);
-	return err || all ? err : drop(g);
+	return err || all ? err : drop_reads(g);
 }
 
 /* Each shows its own place.  WEFT_AGAIN: not all can be read. */
@@ -67,7 +67,7 @@ static weft_err show_places(const struct weft_coll_group *g, enum weft_coll_kind
 	bool all = true;
 	for (int r = 0; r < g->size && !err; r++)
 		all = all && k->of[r].from;
-	return err || all ? err : drop(g);
+	return err || all ? err : drop_reads(g);
 }
 
 static bool read_from(const struct weft_coll_group *g, int r, uint64_t from, void *to, size_t len)

@@ -10,8 +10,8 @@
 #include "coll/shm/group.h"
 
 /* Tells the member `step` behind us; and that we have failed, if we have. */
-static weft_err sign(const struct weft_coll_group *g, int step, unsigned round, uint32_t number,
-		     uint32_t what)
+static weft_err put_sign(const struct weft_coll_group *g, int step, unsigned round, uint32_t number,
+			 uint32_t what)
 {
 	int r = (g->rank + step) % g->size;
 	struct weft_coll_ring_sign *s =
@@ -56,7 +56,7 @@ weft_err weft_coll_shm_meet_by_signs(const struct weft_coll_group *g, uint32_t w
 	unsigned round = 0;
 	weft_count(WEFT_CNT_COLL_MEETINGS, 1);
 	for (int step = 1; step < g->size && weft_likely(!err); step <<= 1, round++) {
-		err = sign(g, step, round, number, what);
+		err = put_sign(g, step, round, number, what);
 		if (weft_likely(!err))
 			err = read_sign(g, round, number, &what);
 	}

@@ -31,7 +31,7 @@ static const char *shown_piece(const struct weft_coll_group *g, int r)
 	return s->stage[r]->piece[!(s->meets & 1)];
 }
 
-static size_t least(size_t a, size_t b)
+static size_t least_of(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -65,7 +65,7 @@ weft_err weft_coll_stage_allgather(const struct weft_coll_group *g, const struct
 	bool as_expected = mine.bytes == block;
 	weft_count(WEFT_CNT_COLL_STAGES, 1);
 	for (size_t off = 0; off < block; off += len) {
-		len = least(block - off, WEFT_COLL_SHM_PIECE);
+		len = least_of(block - off, WEFT_COLL_SHM_PIECE);
 		if (as_expected)
 			weft_data_pack(&mine, off, next_piece(g, g->rank), len);
 		weft_err err = meet_for_piece(g, a->kind, len, as_expected);
@@ -85,7 +85,7 @@ weft_err weft_coll_stage_alltoall(const struct weft_coll_group *g, const struct 
 	bool as_expected = mine.bytes == block * n;
 	weft_count(WEFT_CNT_COLL_STAGES, 1);
 	for (size_t off = 0; off < block; off += len) {
-		len = least(block - off, most);
+		len = least_of(block - off, most);
 		char *out = next_piece(g, g->rank);
 		for (size_t r = 0; r < n && as_expected; r++)
 			weft_data_pack(&mine, r * block + off, out + r * most, len);
@@ -187,7 +187,7 @@ weft_err weft_coll_stage_allreduce(const struct weft_coll_group *g, const struct
 	weft_err err = WEFT_OK;
 	weft_count(WEFT_CNT_COLL_STAGES, 1);
 	for (size_t at = 0; at < a->rcount && !err; at += p.count) {
-		p.count = least(a->rcount - at, most);
+		p.count = least_of(a->rcount - at, most);
 		err = allreduce_piece(&p, a);
 		p.from += p.count * size;
 		p.to += p.count * size;

@@ -22,7 +22,7 @@ static struct weft_comm_path_cost_row *row_of(struct weft_comm_path_cost *w, uns
 }
 
 /* An unknown cost counts as the cheaper one. */
-static enum weft_comm_path_cost_way cheaper(const struct weft_comm_path_cost_row *row)
+static enum weft_comm_path_cost_way cheaper_way(const struct weft_comm_path_cost_row *row)
 {
 	if (!row->cost[WEFT_PATH_SENT])
 		return WEFT_PATH_SENT;
@@ -56,7 +56,7 @@ static void run_begin_locked(struct weft_comm_path_cost *w, struct weft_comm_pat
 {
 	weft_assert_held(weft_comm_spin, &w->lock);
 	bool known = row->cost[WEFT_PATH_SENT] && row->cost[WEFT_PATH_FETCH];
-	w->way = cheaper(row);
+	w->way = cheaper_way(row);
 	if (known && !row->until) {
 		w->way = w->way == WEFT_PATH_SENT ? WEFT_PATH_FETCH : WEFT_PATH_SENT;
 		if (row->tried < EARLY)
@@ -73,7 +73,7 @@ static void run_begin_locked(struct weft_comm_path_cost *w, struct weft_comm_pat
 static void count_trip_locked(struct weft_comm_path_cost *w, struct weft_comm_path_cost_row *row)
 {
 	weft_assert_held(weft_comm_spin, &w->lock);
-	if (w->way != cheaper(row))
+	if (w->way != cheaper_way(row))
 		row->until += row->tried < EARLY ? EARLY_TRY : WEFT_PATH_TRY;
 	else if (row->until)
 		row->until--;
@@ -95,7 +95,7 @@ enum weft_comm_path_cost_way weft_comm_path_cost_begin_at(struct weft_comm_path_
 	w->begun++;
 	w->under++;
 	*trip = (struct weft_comm_path_cost_trip){w->id & RUN_MASK,
-						  (uint8_t)(w->row ? w->way : cheaper(row))};
+						  (uint8_t)(w->row ? w->way : cheaper_way(row))};
 	if (w->row)
 		count_trip_locked(w, row);
 	enum weft_comm_path_cost_way way = trip->way;

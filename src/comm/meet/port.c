@@ -311,7 +311,7 @@ static void line_clear(struct weft_comm_line *l)
 }
 
 /* Connections to end, seats to free: not within an upcall. */
-static void tidy(struct weft_comm_port *p)
+static void free_seats(struct weft_comm_port *p)
 {
 	for (int i = 0; i <= SEATS; i++) {
 		struct weft_comm_line *l = &p->line[i];
@@ -343,7 +343,7 @@ static int source_poll(void *arg)
 	bool due = p->to_revive > 0;
 	pthread_mutex_unlock(&p->lock);
 	if (due)
-		tidy(p);
+		free_seats(p);
 	return n;
 }
 
@@ -497,7 +497,7 @@ void weft_comm_port_close(struct weft_comm_port *p)
 
 /* ---- sending and receiving ---------------------------------------------------------------- */
 
-static weft_err post(struct weft_comm_line *l, const struct head *h, const void *data)
+static weft_err line_post(struct weft_comm_line *l, const struct head *h, const void *data)
 {
 	struct weft_comm_port *p = l->port;
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = h->bytes};
@@ -534,7 +534,7 @@ weft_err weft_comm_line_send(struct weft_comm_line *l, const void *data, size_t 
 	do {
 		size_t n = len - h.at < CHUNK ? len - h.at : CHUNK;
 		h.bytes = (uint32_t)n;
-		weft_err err = post(l, &h, (const uint8_t *)data + h.at);
+		weft_err err = line_post(l, &h, (const uint8_t *)data + h.at);
 		if (err)
 			return err;
 		h.at += n;
@@ -591,11 +591,11 @@ static void leave_locked(struct weft_comm_line *l)
 }
 
 /* Is the caller still there?  Else its line is given back; it calls again, if it is alive. */
-static bool meets(struct weft_comm_line *l, uint64_t latest)
+static bool caller_is_there(struct weft_comm_line *l, uint64_t latest)
 {
 	struct weft_comm_port *p = l->port;
 	uint64_t patience = weft_clock_ns() + BYE_NS, until = latest < patience ? latest : patience;
-	bool gone = post(l, &(struct head){.kind = WELCOME}, NULL) != WEFT_OK;
+	bool gone = line_post(l, &(struct head){.kind = WELCOME}, NULL) != WEFT_OK;
 	pthread_mutex_lock(&p->lock);
 	while (!gone && !l->here)
 		gone = l->down || l->drop || !sleep_locked(p, until);
@@ -626,7 +626,7 @@ weft_err weft_comm_port_accept(struct weft_comm_port *p, uint64_t timeout_ns,
 		pthread_mutex_unlock(&p->lock);
 		if (err)
 			return err;
-		if (meets(l, until)) {
+		if (caller_is_there(l, until)) {
 			*line_p = l;
 			return WEFT_OK;
 		}
@@ -672,7 +672,7 @@ static weft_err call_once(const char *name, uint64_t until, struct weft_comm_lin
 		return err;
 	}
 	l->seat = TAKEN;
-	err = post(l, &(struct head){.kind = KNOCK}, NULL);
+	err = line_post(l, &(struct head){.kind = KNOCK}, NULL);
 	pthread_mutex_lock(&p->lock);
 	while (!err && !l->welcome) {
 		if (l->down || l->drop)
@@ -682,7 +682,7 @@ static weft_err call_once(const char *name, uint64_t until, struct weft_comm_lin
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (!err)
-		err = post(l, &(struct head){.kind = HERE}, NULL);
+		err = line_post(l, &(struct head){.kind = HERE}, NULL);
 	pthread_mutex_lock(&p->lock);
 	/* All seats were taken, or the owner has closed the port: the next attempt tells. */
 	if (err == WEFT_ERR_PEER)

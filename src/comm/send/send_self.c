@@ -35,7 +35,7 @@ static weft_err self_send_later(struct weft_req *r, struct weft_ctx *ctx, int ta
 }
 
 /* The call that comes instead has it still to carry. */
-static weft_err again(uint32_t sign)
+static weft_err leave_to_call(uint32_t sign)
 {
 	if (weft_unlikely(sign))
 		weft_comm_sign_next.send = sign;
@@ -53,7 +53,7 @@ weft_err weft_comm_send_self(struct weft_req *r, struct weft_ctx *ctx, int tag,
 		r->status =
 			(struct weft_status){.peer = core->rank, .tag = tag, .bytes = buf->bytes};
 	else if (!small)
-		return again(sign);
+		return leave_to_call(sign);
 	if (weft_trace_on())
 		weft_comm_trace_self(core, tag, buf->bytes);
 	struct weft_entry *e = weft_comm_match_arrive(ctx, core->rank, tag);

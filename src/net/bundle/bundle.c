@@ -269,7 +269,7 @@ static unsigned bundle_fds(struct weft_net *net, int fd[WEFT_NET_FDS])
 /* ---- the rest ------------------------------------------------------------------------------ */
 
 /* The first rail that copies from and to the peer's memory, NULL: none. */
-static struct weft_bundle_net *copier(struct weft_net *net, int peer)
+static struct weft_bundle_net *copying_rail(struct weft_net *net, int peer)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
 	for (unsigned i = 0; peer >= 0 && i < b->n_rails; i++) {
@@ -302,7 +302,7 @@ static weft_err bundle_region_open(struct weft_net *net, int peer, void *base, s
 {
 	if (peer == WEFT_NET_ANY_PEER)
 		return open_to_all((struct weft_bundle *)net, base, len, access, region);
-	struct weft_bundle_net *r = region->rail = copier(net, peer);
+	struct weft_bundle_net *r = region->rail = copying_rail(net, peer);
 	return r ? r->driver->region_open(r->net, peer, base, len, access, region)
 		 : WEFT_ERR_UNSUPPORTED;
 }
@@ -331,13 +331,13 @@ static enum weft_post answer_of(struct weft_net *net, int peer, enum weft_post r
 static enum weft_post bundle_transfer(struct weft_net *net, int peer,
 				      const struct weft_net_transfer *t)
 {
-	struct weft_bundle_net *r = copier(net, peer);
+	struct weft_bundle_net *r = copying_rail(net, peer);
 	return answer_of(net, peer, r ? r->driver->transfer(r->net, peer, t) : WEFT_POST_DOWN);
 }
 
 static enum weft_post bundle_atomic(struct weft_net *net, int peer, const struct weft_net_atomic *a)
 {
-	struct weft_bundle_net *r = copier(net, peer);
+	struct weft_bundle_net *r = copying_rail(net, peer);
 	return answer_of(net, peer,
 			 r && r->driver->atomic ? r->driver->atomic(r->net, peer, a)
 						: WEFT_POST_DOWN);
@@ -367,7 +367,7 @@ static void bundle_expect(struct weft_net *net, int peer)
 static const struct weft_net_card *bundle_card(struct weft_net *net, int peer)
 {
 	struct weft_bundle *b = (struct weft_bundle *)net;
-	return copier(net, peer) ? &b->card_copy : &b->card_plain;
+	return copying_rail(net, peer) ? &b->card_copy : &b->card_plain;
 }
 
 /* Has the peer confirmed all of ours? */

@@ -24,7 +24,8 @@ static void close_peer(struct weft_bundle *b, int peer, const char *what)
 }
 
 /* Copies a piece to where the upper layer wants it. */
-static void scatter(const struct weft_bundle_peer *p, size_t offset, const void *data, size_t len)
+static void copy_piece(const struct weft_bundle_peer *p, size_t offset, const void *data,
+		       size_t len)
 {
 	const uint8_t *from = data;
 	size_t end = offset + len < p->sink.room ? offset + len : p->sink.room, at = 0;
@@ -99,7 +100,7 @@ static bool begin_large(struct weft_bundle *b, int peer, uint32_t number, const 
 			continue;
 		if (s->offset > p->placing_len || s->len > p->placing_len - s->offset)
 			return false;
-		scatter(p, s->offset, s->data, s->len);
+		copy_piece(p, s->offset, s->data, s->len);
 		p->placing_got += s->len;
 		weft_assert(p->placing && p->n_aside > 0);
 		free(s->data);
@@ -197,7 +198,7 @@ static void part_came(struct weft_bundle *b, int peer, const struct weft_bundle_
 	*s = (struct weft_bundle_slot){.kind = WEFT_BUNDLE_PART, .len = len};
 	weft_net_bundle_mark(&p->window, h->number);
 	if (aside && p->placing && p->placing_begin == h->begin) {
-		scatter(p, h->offset, aside, len);
+		copy_piece(p, h->offset, aside, len);
 		in_place = true;
 		free(aside);
 	}
@@ -232,7 +233,7 @@ static bool part_packet(struct weft_bundle *b, int peer, const struct weft_bundl
 	if (weft_net_bundle_look(&p->window, h->number) == WEFT_BUNDLE_AGAIN)
 		return true;
 	if (p->placing && p->placing_begin == h->begin) {
-		scatter(p, h->offset, payload, len);
+		copy_piece(p, h->offset, payload, len);
 		part_came(b, peer, h, (uint32_t)len, NULL, true);
 		return true;
 	}
@@ -299,7 +300,7 @@ static bool is_wild(const struct weft_bundle_peer *p, const struct weft_bundle_h
 }
 
 /* The peer whose rail speaks; NULL: it is down, what it says is dropped. */
-static struct weft_bundle_peer *speaker(struct weft_bundle *b, int peer)
+static struct weft_bundle_peer *speaking_peer(struct weft_bundle *b, int peer)
 {
 	struct weft_bundle_peer *p = &b->peer[peer];
 	if (atomic_load_explicit(&p->x_down, memory_order_relaxed))
@@ -315,7 +316,7 @@ static void on_packet(void *arg, int peer, const void *head, const void *payload
 {
 	struct weft_bundle_net *r = arg;
 	struct weft_bundle *b = r->bundle;
-	struct weft_bundle_peer *p = speaker(b, peer);
+	struct weft_bundle_peer *p = speaking_peer(b, peer);
 	struct weft_bundle_head h = head_of(head);
 	if (!p)
 		return;
@@ -344,7 +345,7 @@ static void on_place(void *arg, int peer, const void *head, size_t len, struct w
 {
 	struct weft_bundle_net *r = arg;
 	struct weft_bundle *b = r->bundle;
-	struct weft_bundle_peer *p = speaker(b, peer);
+	struct weft_bundle_peer *p = speaking_peer(b, peer);
 	*sink = (struct weft_net_sink){0};
 	if (!p)
 		return;

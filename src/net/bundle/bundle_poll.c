@@ -23,7 +23,7 @@ static void take_new(struct weft_bundle *b)
 }
 
 /* Is a word due over this rail? */
-static bool owes(const struct weft_bundle_way *w, enum weft_bundle_say say)
+static bool word_due(const struct weft_bundle_way *w, enum weft_bundle_say say)
 {
 	if (w->asked_now || w->asked >= WEFT_BUNDLE_ACK_UNITS ||
 	    w->asked_bytes >= WEFT_BUNDLE_ACK_BYTES)
@@ -49,7 +49,7 @@ int weft_net_bundle_tell(struct weft_bundle *b, enum weft_bundle_say say)
 		for (unsigned r = 0; r < b->n_rails; r++) {
 			struct weft_bundle_way *w = &p->way[r];
 			up |= w->state == WEFT_BUNDLE_UP;
-			if (owes(w, say) || (behind && w->state == WEFT_BUNDLE_UP)) {
+			if (word_due(w, say) || (behind && w->state == WEFT_BUNDLE_UP)) {
 				weft_net_bundle_ack_locked(b, peer, r);
 				behind = false;
 			}

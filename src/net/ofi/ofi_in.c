@@ -36,7 +36,7 @@ bool weft_net_ofi_keep_early(struct weft_ofi_peer *p, struct weft_ofi_buf *b)
 	return true;
 }
 
-static int deliver(struct weft_ofi *o, struct weft_ofi_buf *b)
+static int deliver_frame(struct weft_ofi *o, struct weft_ofi_buf *b)
 {
 	int peer = (int)b->frame.rank;
 	if (weft_unlikely(weft_net_ofi_kind(&b->frame) == WEFT_OFI_LARGE))
@@ -56,7 +56,7 @@ int weft_net_ofi_deliver_early(struct weft_ofi *o, int peer)
 	while (p->early && !weft_net_ofi_reads(p) && p->early->frame.sequence == p->in_sequence) {
 		struct weft_ofi_buf *b = p->early;
 		p->early = b->next;
-		n += deliver(o, b);
+		n += deliver_frame(o, b);
 	}
 	return n;
 }
@@ -85,7 +85,7 @@ static int on_message(struct weft_ofi *o, struct weft_ofi_buf *b, size_t bytes)
 	p->heard = true;
 	if (whole && ahead < WEFT_OFI_SHARE) {
 		if (!ahead && weft_likely(!weft_net_ofi_reads(p))) {
-			n = deliver(o, b);
+			n = deliver_frame(o, b);
 			return n + weft_net_ofi_deliver_early(o, peer);
 		}
 		if (weft_net_ofi_keep_early(p, b))

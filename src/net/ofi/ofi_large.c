@@ -157,7 +157,7 @@ enum weft_post weft_net_ofi_large_post(struct weft_ofi *o, int peer, const void 
 }
 
 /* The oldest one, if its number is `sequence` or before. */
-static struct weft_ofi_large *oldest(struct weft_ofi_peer *p, bool all, uint32_t sequence)
+static struct weft_ofi_large *oldest_large(struct weft_ofi_peer *p, bool all, uint32_t sequence)
 {
 	large_lock(p);
 	struct weft_ofi_large *l = p->large;
@@ -177,7 +177,7 @@ int weft_net_ofi_large_over(struct weft_ofi *o, int peer, bool all, uint32_t seq
 {
 	struct weft_ofi_large *l;
 	int n = 0;
-	while ((l = oldest(&o->peer[peer], all, sequence))) {
+	while ((l = oldest_large(&o->peer[peer], all, sequence))) {
 		void *cookie = l->cookie;
 		large_free(l);
 		o->events.sent(o->events.arg, peer, cookie, err);
@@ -196,7 +196,7 @@ int weft_net_ofi_on_done(struct weft_ofi *o, int peer, const struct weft_ofi_fra
 /* At the end: without an upcall. */
 void weft_net_ofi_large_drop(struct weft_ofi_peer *p)
 {
-	for (struct weft_ofi_large *l; (l = oldest(p, true, 0));)
+	for (struct weft_ofi_large *l; (l = oldest_large(p, true, 0));)
 		large_free(l);
 }
 

@@ -32,7 +32,7 @@ static struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void *symbol(const char *name)
+static void *find_symbol(const char *name)
 {
 	void *p = dlsym(lib.handle, name);
 	if (!p && !lib.why[0])
@@ -40,35 +40,36 @@ static void *symbol(const char *name)
 	return p;
 }
 
-static void load(void)
+static void load_libfabric(void)
 {
 	lib.handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!lib.handle) {
 		snprintf(lib.why, sizeof lib.why, "%s", dlerror());
 		return;
 	}
-	*(void **)&lib.version = symbol("fi_version");
-	*(void **)&lib.getinfo = symbol("fi_getinfo");
-	*(void **)&lib.freeinfo = symbol("fi_freeinfo");
-	*(void **)&lib.dupinfo = symbol("fi_dupinfo");
-	*(void **)&lib.fabric = symbol("fi_fabric");
-	*(void **)&lib.strerror = symbol("fi_strerror");
+	*(void **)&lib.version = find_symbol("fi_version");
+	*(void **)&lib.getinfo = find_symbol("fi_getinfo");
+	*(void **)&lib.freeinfo = find_symbol("fi_freeinfo");
+	*(void **)&lib.dupinfo = find_symbol("fi_dupinfo");
+	*(void **)&lib.fabric = find_symbol("fi_fabric");
+	*(void **)&lib.strerror = find_symbol("fi_strerror");
 }
 
-static bool loaded(void)
+static bool libfabric_loaded(void)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, load_libfabric);
 	return !lib.why[0];
 }
 
 const char *weft_net_ofi_lib_error(int code)
 {
-	return loaded() ? lib.strerror(code < 0 ? -code : code) : "libfabric is not there";
+	return libfabric_loaded() ? lib.strerror(code < 0 ? -code : code)
+				  : "libfabric is not there";
 }
 
 void weft_net_ofi_describe(char *buf, size_t size)
 {
-	if (!loaded())
+	if (!libfabric_loaded())
 		snprintf(buf, size, "not there: %s", lib.why);
 	else
 		snprintf(buf, size, "libfabric %u.%u", FI_MAJOR(lib.version()),
@@ -79,7 +80,7 @@ void weft_net_ofi_describe(char *buf, size_t size)
 static const char *const providers[] = {"efa", "cxi", "verbs;ofi_rxm", "tcp;ofi_rxm", "tcp"};
 
 /* The best interface of one provider, or NULL. */
-static struct fi_info *ask(const char *provider, const char *interface, uint64_t caps)
+static struct fi_info *best_of_provider(const char *provider, const char *interface, uint64_t caps)
 {
 	struct fi_info *hints = lib.dupinfo(NULL), *found = NULL;
 	if (!hints)
@@ -121,19 +122,20 @@ static void ask_for(struct weft_ofi *o, const char *provider, const char *interf
 	bool writes = rma && (!strcmp(put, "on") ||
 			      (!strcmp(put, "auto") && strcmp(provider, "shm") != 0));
 	if (writes)
-		o->info = ask(provider, interface, reads | FI_WRITE | FI_REMOTE_WRITE | FI_ATOMIC);
+		o->info = best_of_provider(provider, interface,
+					   reads | FI_WRITE | FI_REMOTE_WRITE | FI_ATOMIC);
 	o->atomics = o->info;
 	if (writes && !o->info)
-		o->info = ask(provider, interface, reads | FI_WRITE | FI_REMOTE_WRITE);
+		o->info = best_of_provider(provider, interface, reads | FI_WRITE | FI_REMOTE_WRITE);
 	o->put = o->info && o->info->ep_attr->max_msg_size >= WEFT_OFI_MAX_LARGE;
 	if (rma && !o->info)
-		o->info = ask(provider, interface, reads);
+		o->info = best_of_provider(provider, interface, reads);
 	o->rma = o->info;
 	if (!o->info)
-		o->info = ask(provider, interface, FI_MSG);
+		o->info = best_of_provider(provider, interface, FI_MSG);
 }
 
-static weft_err choose(struct weft_ofi *o)
+static weft_err choose_provider(struct weft_ofi *o)
 {
 	const char *wish = weft_setting_str(WEFT_SET_OFI_PROVIDER);
 	const char *interface =
@@ -152,7 +154,7 @@ static weft_err choose(struct weft_ofi *o)
 	return WEFT_OK;
 }
 
-static weft_err failed(const char *what, int code)
+static weft_err report_failure(const char *what, int code)
 {
 	weft_error("ofi: %s: %s", what, weft_net_ofi_lib_error(code));
 	return code == -FI_ENOMEM ? WEFT_ERR_NOMEM : WEFT_ERR_SYS;
@@ -185,10 +187,10 @@ static weft_err open_objects(struct weft_ofi *o)
 	struct fi_av_attr av = {.type = FI_AV_TABLE, .count = (size_t)o->job.size};
 	int code = lib.fabric(o->info->fabric_attr, &o->fabric, NULL);
 	if (code)
-		return failed("cannot open the fabric", code);
+		return report_failure("cannot open the fabric", code);
 	code = fi_domain(o->fabric, o->info, &o->domain, NULL);
 	if (code)
-		return failed("cannot open the network device", code);
+		return report_failure("cannot open the network device", code);
 	code = fi_av_open(o->domain, &av, &o->av, NULL);
 	if (!code)
 		code = open_cq(o);
@@ -201,12 +203,12 @@ static weft_err open_objects(struct weft_ofi *o)
 	if (!code)
 		code = fi_enable(o->ep);
 	if (code)
-		return failed("cannot open an endpoint", code);
+		return report_failure("cannot open an endpoint", code);
 	if (o->info->domain_attr->mr_mode & FI_MR_LOCAL) {
 		code = fi_mr_reg(o->domain, o->slab, o->slab_bytes,
 				 FI_SEND | FI_RECV | FI_READ | FI_WRITE, 0, 0, 0, &o->mr, NULL);
 		if (code)
-			return failed("cannot register memory", code);
+			return report_failure("cannot register memory", code);
 		o->desc = fi_mr_desc(o->mr);
 	}
 	return WEFT_OK;
@@ -214,11 +216,11 @@ static weft_err open_objects(struct weft_ofi *o)
 
 weft_err weft_net_ofi_lib_open(struct weft_ofi *o)
 {
-	if (!loaded()) {
+	if (!libfabric_loaded()) {
 		weft_info("ofi: %s", lib.why);
 		return WEFT_ERR_UNSUPPORTED;
 	}
-	weft_err err = choose(o);
+	weft_err err = choose_provider(o);
 	if (!err)
 		err = open_objects(o);
 	if (err)

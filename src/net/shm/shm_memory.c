@@ -17,7 +17,7 @@
 
 struct weft_shm_lacks weft_net_shm_lacks;
 
-static weft_err map(int fd, size_t bytes, void **map_p)
+static weft_err map_file(int fd, size_t bytes, void **map_p)
 {
 	void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (m == MAP_FAILED) {
@@ -62,7 +62,7 @@ weft_err weft_net_shm_memory_create(size_t bytes, int *fd_p, void **map_p)
 		err = WEFT_ERR_SYS;
 		goto close_fd;
 	}
-	err = map(fd, bytes, map_p);
+	err = map_file(fd, bytes, map_p);
 	if (err)
 		goto close_fd;
 	*fd_p = fd;
@@ -81,7 +81,7 @@ weft_err weft_net_shm_memory_map(int fd, size_t bytes, void **map_p)
 		weft_error("shm: a peer's memory is not sealed, or not of the announced size");
 		return WEFT_ERR_PROTO;
 	}
-	return map(fd, bytes, map_p);
+	return map_file(fd, bytes, map_p);
 }
 
 void weft_net_shm_memory_unmap(void *m, size_t bytes)

@@ -10,7 +10,7 @@
 	50 /* of polling: what a wake-up costs both sides; a peer that is back sooner saves it */
 
 /* A poster needs the poller: wake it if it sleeps. */
-static void nudge(struct weft_shm *s)
+static void ring_poller(struct weft_shm *s)
 {
 	/* The caller's flag was stored seq_cst before. */
 	if (weft_net_bell_urgent(&s->inbox->bell))
@@ -29,14 +29,14 @@ void weft_net_shm_died(struct weft_net *net, int peer)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	if (weft_net_lobby_died(&s->lobby, peer))
-		nudge(s);
+		ring_poller(s);
 }
 
 void weft_net_shm_expect(struct weft_net *net, int peer)
 {
 	struct weft_shm *s = (struct weft_shm *)net;
 	if (s->link[peer].reachable && weft_net_lobby_expect(&s->lobby, peer))
-		nudge(s);
+		ring_poller(s);
 }
 
 /* The link is not up: asks for it.  True: it has come up meanwhile. */
@@ -52,7 +52,7 @@ static bool post_early(struct weft_shm *s, struct weft_shm_link *k, enum weft_po
 	if (state == WEFT_SHM_DOWN)
 		return false;
 	if (weft_net_lobby_want(&s->lobby, k->peer))
-		nudge(s);
+		ring_poller(s);
 	*answer_p = WEFT_POST_FULL;
 	return false;
 }
@@ -71,7 +71,7 @@ static bool post_full(struct weft_shm *s, struct weft_shm_link *k, uint32_t len)
 	/* The packets that fill it may not have rung. */
 	if (weft_net_bell_urgent(k->bell))
 		weft_net_bell_ring(k->bell, k->bell_fd);
-	nudge(s);
+	ring_poller(s);
 	return false;
 }
 

@@ -265,7 +265,7 @@ static int run_deadlines(struct weft_tcp *t)
 /* Work that nothing rings for: a thread about to sleep does it first. */
 static bool left_to_do(struct weft_tcp *t)
 {
-	/* ARM -> RING (nudge): the second look, after the exchange on x_armed. */
+	/* ARM -> RING (ring_poller): the second look, after the exchange on x_armed. */
 	return t->n_more || atomic_load_explicit(&t->x_dirty, memory_order_seq_cst) ||
 	       weft_net_lobby_wanted(&t->lobby);
 }
@@ -331,7 +331,7 @@ static weft_err tcp_arm(struct weft_net *net, enum weft_arm_level level)
 	/* Relaxed: a flag for a timer of seconds. */
 	if (!t->hub.tick_ms && atomic_load_explicit(&t->x_sent, memory_order_relaxed))
 		weft_net_hub_tick(&t->hub, t->watchdog_ms);
-	/* ARM -> RING (nudge): exchange before the second look. */
+	/* ARM -> RING (ring_poller): exchange before the second look. */
 	(void)atomic_exchange_explicit(&t->x_armed, true, memory_order_seq_cst);
 	t->armed = !left_to_do(t);
 	if (t->armed)

@@ -242,7 +242,8 @@ static bool parse_word(const char *word, struct weft_tcp_address *a)
 }
 
 /* How good is this address of a peer?  0: of no use. */
-static int score(const struct weft_tcp *t, const struct weft_tcp_address *a, bool same_network)
+static int address_score(const struct weft_tcp *t, const struct weft_tcp_address *a,
+			 bool same_network)
 {
 	int best = 0;
 	for (unsigned i = 0; i < t->n_mine; i++) {
@@ -265,7 +266,8 @@ static int score(const struct weft_tcp *t, const struct weft_tcp_address *a, boo
 	return best;
 }
 
-static void insert(struct weft_tcp_conn *c, const struct weft_tcp_address *a, int *scores, int s)
+static void candidate_insert(struct weft_tcp_conn *c, const struct weft_tcp_address *a, int *scores,
+			     int s)
 {
 	unsigned at = c->n_candidates;
 	while (at > 0 && scores[at - 1] < s) {
@@ -317,9 +319,9 @@ weft_err weft_net_tcp_addr_learn(struct weft_tcp *t, int peer, const char *line)
 				   peer, word);
 			return WEFT_ERR_PROTO;
 		}
-		int s = score(t, &a, same);
+		int s = address_score(t, &a, same);
 		if (s)
-			insert(c, &a, scores, s);
+			candidate_insert(c, &a, scores, s);
 		at = next;
 	}
 	if (!c->n_candidates) {

@@ -125,7 +125,7 @@ static void deliver_run(struct weft_tcp *t, int peer, const uint8_t *frame, uint
 }
 
 /* Delivers what is whole in the buffer; returns the upcalls made, -1: the stream is damaged. */
-static int parse(struct weft_tcp *t, struct weft_tcp_conn *c, int max)
+static int deliver_whole(struct weft_tcp *t, struct weft_tcp_conn *c, int max)
 {
 	struct weft_tcp_in *in = &c->in;
 	int n = 0;
@@ -264,7 +264,7 @@ int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c, struct wef
 	size_t bytes = 0;
 
 	if (in->more) {
-		int n = parse(t, c, PACKETS_PER_POLL);
+		int n = deliver_whole(t, c, PACKETS_PER_POLL);
 		if (end_by_parse(c, n, end))
 			return 0;
 		upcalls += n;
@@ -287,7 +287,7 @@ int weft_net_tcp_in_read(struct weft_tcp *t, struct weft_tcp_conn *c, struct wef
 			upcalls++;
 		}
 		if (!in->placing) {
-			int n = parse(t, c, PACKETS_PER_POLL - upcalls);
+			int n = deliver_whole(t, c, PACKETS_PER_POLL - upcalls);
 			if (end_by_parse(c, n, end))
 				return upcalls;
 			upcalls += n;

@@ -14,7 +14,7 @@
 #define DOUBTS_MAX 8 /* then 1,024 bursts, not STREAK */
 #define RIGHT 32     /* firsts with others behind them: one doubt less */
 
-static void nudge(struct weft_tcp *t)
+static void ring_poller(struct weft_tcp *t)
 {
 	/* RING <- ARM (tcp_arm): the caller's flag was stored seq_cst before. */
 	if (atomic_load_explicit(&t->x_armed, memory_order_seq_cst) &&
@@ -33,7 +33,7 @@ void weft_net_tcp_died(struct weft_net *net, int peer)
 {
 	struct weft_tcp *t = (struct weft_tcp *)net;
 	if (weft_net_lobby_died(&t->lobby, peer))
-		nudge(t);
+		ring_poller(t);
 }
 
 void weft_net_tcp_expect(struct weft_net *net, int peer)
@@ -41,7 +41,7 @@ void weft_net_tcp_expect(struct weft_net *net, int peer)
 	struct weft_tcp *t = (struct weft_tcp *)net;
 	const struct weft_tcp_conn *c = &t->conn[peer];
 	if ((c->later || c->n_candidates) && weft_net_lobby_expect(&t->lobby, peer))
-		nudge(t);
+		ring_poller(t);
 }
 
 /* Not connected: asks for it.  True: it is by now. */
@@ -57,7 +57,7 @@ static bool post_early(struct weft_tcp *t, struct weft_tcp_conn *c, enum weft_po
 	if (state == WEFT_TCP_DOWN)
 		return false;
 	if (weft_net_lobby_want(&t->lobby, c->peer))
-		nudge(t);
+		ring_poller(t);
 	*answer_p = WEFT_POST_FULL;
 	return false;
 }
@@ -74,7 +74,7 @@ static enum weft_post post_late(struct weft_tcp *t, struct weft_tcp_conn *c)
 		return answer;
 	/* A new one may have come up before the flag was there: the poller looks at it. */
 	weft_net_tcp_out_mark_dirty(t, c);
-	nudge(t);
+	ring_poller(t);
 	return WEFT_POST_FULL;
 }
 
@@ -144,7 +144,7 @@ enum weft_post weft_net_tcp_post(struct weft_net *net, int peer, const void *hea
 	if (weft_unlikely(!weft_net_tcp_out_lock(c, false))) {
 		set_blocked(t, c);
 		weft_net_tcp_out_mark_dirty(t, c);
-		nudge(t);
+		ring_poller(t);
 		return WEFT_POST_FULL;
 	}
 	if (weft_unlikely(c->rest ||
@@ -171,9 +171,9 @@ enum weft_post weft_net_tcp_post(struct weft_net *net, int peer, const void *hea
 		set_blocked(t, c);
 		weft_net_tcp_out_mark_dirty(t, c);
 	}
-	/* Relaxed: if the flag is set, its store was seq_cst, and so is the nudge. */
+	/* Relaxed: if the flag is set, its store was seq_cst, and so is the ring. */
 	if (atomic_load_explicit(&c->x_dirty, memory_order_relaxed))
-		nudge(t);
+		ring_poller(t);
 	return answer;
 }
 

@@ -13,7 +13,7 @@ void weft_policy_set(const struct weft_policy *p)
 	atomic_store_explicit(&x_policy, p, memory_order_release);
 }
 
-static const struct weft_policy *current(void)
+static const struct weft_policy *current_policy(void)
 {
 	/* POLICY.  Without it a waiter could call a function that is not yet written there. */
 	return atomic_load_explicit(&x_policy, memory_order_acquire);
@@ -40,7 +40,7 @@ enum weft_events_method weft_policy_source(const struct weft_events_load *load)
 
 struct weft_wait_plan weft_task_policy_ask_wait(const struct weft_wait_load *load)
 {
-	const struct weft_policy *p = current();
+	const struct weft_policy *p = current_policy();
 	if (weft_likely(!p || !p->wait))
 		return weft_policy_wait(load);
 	weft_task_engine_self.in_handler++;
@@ -51,13 +51,13 @@ struct weft_wait_plan weft_task_policy_ask_wait(const struct weft_wait_load *loa
 
 bool weft_task_policy_has_source(void)
 {
-	const struct weft_policy *p = current();
+	const struct weft_policy *p = current_policy();
 	return p && p->source;
 }
 
 enum weft_events_method weft_task_policy_ask_source(const char *name,
 						    const struct weft_events_load *load)
 {
-	const struct weft_policy *p = current();
+	const struct weft_policy *p = current_policy();
 	return p && p->source ? p->source(p->arg, name, load) : WEFT_EVENTS_AUTO;
 }

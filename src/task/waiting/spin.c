@@ -138,7 +138,7 @@ static _Thread_local struct {
 	uint64_t asked_ns, queued_ns;
 } witness;
 
-static void crowded(uint64_t now)
+static void note_strangers(uint64_t now)
 {
 	if (!weft_mechanism_on(WEFT_MECH_TURNS))
 		return;
@@ -161,7 +161,7 @@ static bool still_crowded(uint64_t now)
 	uint64_t by_now = weft_task_load_queued_ns();
 	if (by_now < queued || (by_now - queued) * QUEUED_SHARE < now - since)
 		return false;
-	crowded(now);
+	note_strangers(now);
 	return true;
 }
 
@@ -286,7 +286,7 @@ static bool switched_away(void)
 
 /* This thread did not run for ns.  Did it stand in the queue for a core meanwhile, behind others
  * than the ranks of our own job? */
-static bool queued(uint64_t ns)
+static bool stood_in_queue(uint64_t ns)
 {
 	static _Thread_local uint64_t before;
 	if (ns < QUEUED_NS || weft_task_spin_crowded())
@@ -308,14 +308,14 @@ void weft_task_spin_gap(uint64_t cycles)
 	weft_task_turn_begins();
 	uint64_t last = atomic_exchange_explicit(&x_last_gap, now, memory_order_relaxed);
 	if ((last && now - last < CROWDED_NS / 2) ||
-	    queued(cycles * 1000 / atomic_load_explicit(&x_per_us, memory_order_relaxed)))
-		crowded(now);
+	    stood_in_queue(cycles * 1000 / atomic_load_explicit(&x_per_us, memory_order_relaxed)))
+		note_strangers(now);
 }
 
 void weft_task_spin_slept(const void *site, uint64_t ns)
 {
-	if (weft_unlikely(queued(ns)))
-		crowded(weft_clock_ns());
+	if (weft_unlikely(stood_in_queue(ns)))
+		note_strangers(weft_clock_ns());
 	if (weft_unlikely(
 		    weft_task_spin_preempted())) { /* the sleep says little about the answer */
 		weft_task_turn_begins();

@@ -50,7 +50,7 @@ static uint64_t thread_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static void fill(uint64_t now)
+static void refill_budget(uint64_t now)
 {
 	uint64_t last = atomic_load_explicit(&x_filled_ns, memory_order_relaxed);
 	if (now - last < 1000000 ||
@@ -74,7 +74,7 @@ int64_t weft_task_budget_spend(void)
 	int64_t percent = atomic_load_explicit(&x_percent, memory_order_relaxed);
 	if (!percent)
 		return 0;
-	fill(weft_clock_ns());
+	refill_budget(weft_clock_ns());
 	int64_t left = atomic_fetch_sub_explicit(&x_left_ns, (int64_t)ns, memory_order_relaxed) -
 		       (int64_t)ns;
 	if (left >= 0)

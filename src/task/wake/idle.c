@@ -116,7 +116,7 @@ uint64_t weft_task_idle_next_ns(uint64_t ns, uint64_t cost_ns, bool paid)
 }
 
 /* Looks for a word for a microsecond or two. */
-static bool served(bool relays)
+static bool look_for_word(bool relays)
 {
 	for (int i = 0; i < 16; i++) {
 		if (relays && weft_task_relay_serve())
@@ -138,7 +138,7 @@ static bool spin_for_events(unsigned generation, uint64_t ns)
 		if ((now > event && now - event > ns) || (relays && !weft_task_relay_beat(now)))
 			break;
 		rounds++;
-		if (served(relays))
+		if (look_for_word(relays))
 			atomic_store_explicit(&x_event_ns, weft_clock_ns(), memory_order_relaxed);
 	}
 	if (relays)

@@ -41,7 +41,7 @@ int weft_task_idle_spread(const char *level, int given, int spare, int *place_p,
 	return n > 0 ? n : 0;
 }
 
-static bool below(int leaf, int place)
+static bool is_below(int leaf, int place)
 {
 	while (leaf >= 0 && leaf != place)
 		leaf = weft_topo_node(leaf)->parent;
@@ -57,7 +57,7 @@ bool weft_task_idle_bind(int place)
 		return false;
 	for (int i = 0; i < weft_topo_count(); i++) {
 		int cpu = weft_topo_node(i)->cpu;
-		if (cpu < 0 || cpu >= WEFT_TOPO_CPUS_MAX || !below(i, place))
+		if (cpu < 0 || cpu >= WEFT_TOPO_CPUS_MAX || !is_below(i, place))
 			continue;
 		unsigned long bit = 1ul << ((size_t)cpu % (8 * sizeof *own));
 		set[(size_t)cpu / (8 * sizeof *own)] |= own[(size_t)cpu / (8 * sizeof *own)] & bit;

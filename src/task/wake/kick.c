@@ -21,7 +21,7 @@
 #define POLL_NAP_NS 20000u /* a nap costs some 5 us of a core: the shortest worth taking */
 
 /* How long after a kick a thread woke from it; all relaxed, a statistic. */
-static void noticed(struct weft_engine *e)
+static void note_kick_delay(struct weft_engine *e)
 {
 	uint64_t then = atomic_load_explicit(&e->x_kicked_ns, memory_order_relaxed);
 	if (then && atomic_exchange_explicit(&e->x_kicked_ns, 0, memory_order_relaxed) == then) {
@@ -121,7 +121,7 @@ bool weft_task_engine_watch(struct weft_engine *e, uint64_t timeout_ns)
 	weft_task_engine_self.expired = n == 0;
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.u32 == 0) { /* a kick */
-			noticed(e);
+			note_kick_delay(e);
 			continue;
 		}
 		if (ev[i].data.u32 == WEFT_EV_KICK_TIMER) {

@@ -27,7 +27,7 @@ static void slow_others(struct weft_engine *e, const struct weft_slot *hot, uint
 	}
 }
 
-static void measured(struct weft_slot *s, uint64_t cycles)
+static void note_poll_cost(struct weft_slot *s, uint64_t cycles)
 {
 	if (cycles > 100000 || weft_task_slot_rare(s))
 		return; /* preempted */
@@ -56,7 +56,7 @@ int weft_task_slot_look_locked(struct weft_slot *s, unsigned turns)
 	if (found > 0)
 		weft_task_outside_tell(&weft_task_engine);
 	if (measure && !found)
-		measured(s, weft_cycles() - c0);
+		note_poll_cost(s, weft_cycles() - c0);
 	return found > 0 ? found : 0;
 }
 
