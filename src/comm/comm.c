@@ -339,14 +339,16 @@ void weft_comm_leave(struct weft_core *core)
 	uint64_t patience = (uint64_t)weft_setting_int(WEFT_SET_PEER_TIMEOUT) * 1000000000u;
 	uint64_t until = weft_clock_ns() + patience;
 
-	/* Ends when nothing is owed any more; a peer that takes nothing for so long is left. */
-	while (!weft_comm_core_idle(core) && weft_clock_ns() < until) {
+	/* Ends when nothing is owed any more; a peer that takes nothing for so long is left.  Asked once a turn: a background
+	 * poll may begin to answer a peer right after that, which is no sign of one that takes nothing. */
+	bool idle;
+	while (!(idle = weft_comm_core_idle(core)) && weft_clock_ns() < until) {
 		if (weft_task_engine_poll())
 			until = weft_clock_ns() + patience;
 		else
 			yield_and_nap();
 	}
-	if (!weft_comm_core_idle(core))
+	if (!idle)
 		weft_warn("leaving although a peer has not taken all that was sent to it");
 	sources_remove(core->end);
 	until = weft_clock_ns() + patience;
