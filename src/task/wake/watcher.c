@@ -147,9 +147,11 @@ static bool nap_on_word(struct weft_engine *e, struct weft_watcher *w)
 {
 	take_lease_back(e);
 	atomic_store_explicit(&e->kick_filter.x_napping, true, memory_order_relaxed);
-	bool kicked = (atomic_load_explicit(&e->x_pending, memory_order_relaxed) &
-		       WEFT_LEFT_WATCHER) != 0 ||
-		      sleep_one_tick(e, e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS, false);
+	bool pending = (atomic_load_explicit(&e->x_pending, memory_order_relaxed) &
+			WEFT_LEFT_WATCHER) != 0;
+	/* Even then the tick is said: from here on the watcher counts as one that ticks. */
+	uint64_t ns = pending ? 0 : e->timer_ns < NAP_NS ? e->timer_ns : NAP_NS;
+	bool kicked = sleep_one_tick(e, ns, false) || pending;
 	atomic_store_explicit(&e->kick_filter.x_napping, false, memory_order_relaxed);
 	if (kicked)
 		w->tick_ns = TICK_MIN_NS;
