@@ -22,7 +22,9 @@
 
 static void on_linked(void *arg, int peer, int fd)
 {
-	weft_net_tcp_conn_up(arg, peer, fd);
+	struct weft_tcp *t = arg;
+	weft_net_tcp_conn_up(t, peer, fd);
+	weft_net_tcp_rest_make_room(t, &t->conn[peer]);
 }
 
 static void on_lost(void *arg, int peer, weft_err err, const char *why)
@@ -42,7 +44,7 @@ static const struct weft_lobby_ops lobby_ops = {
 	.driver = "tcp",
 	.dial = weft_net_tcp_addr_dial,
 	.linked = on_linked,
-	.resting = weft_net_tcp_rest_asked,
+	.resting = weft_net_tcp_serve_resting,
 	.lost = on_lost,
 };
 
@@ -173,7 +175,7 @@ static int serve_dirty(struct weft_tcp *t)
 		struct weft_tcp_conn *c = &t->conn[t->up[i]];
 		/* SERVE <- DIRTY (weft_net_tcp_out_mark_dirty). */
 		if (atomic_load_explicit(&c->x_dirty, memory_order_acquire))
-			n += weft_net_tcp_conn_serve(t, c);
+			n += weft_net_tcp_serve_push(t, c);
 	}
 	return n;
 }
@@ -205,7 +207,7 @@ static int conn_event(struct weft_tcp *t, struct weft_tcp_conn *c, uint32_t even
 	if (events & EPOLLOUT)
 		resume_output(t, c);
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP))
-		n += weft_net_tcp_conn_read(t, c);
+		n += weft_net_tcp_serve_read(t, c);
 	return n;
 }
 
@@ -289,10 +291,10 @@ static int poll_all(struct weft_net *net)
 		n += serve_dirty(t);
 	bool direct = t->n_up <= DIRECT_MAX;
 	for (int i = 0; direct && i < t->n_up; i++)
-		n += weft_net_tcp_conn_read(t, &t->conn[t->up[i]]);
+		n += weft_net_tcp_serve_read(t, &t->conn[t->up[i]]);
 	for (int i = 0; !direct && t->n_more && i < t->n_up; i++)
 		if (t->conn[t->up[i]].in.more)
-			n += weft_net_tcp_conn_read(t, &t->conn[t->up[i]]);
+			n += weft_net_tcp_serve_read(t, &t->conn[t->up[i]]);
 	bool due = weft_net_hub_due(&t->hub, weft_net_lobby_busy(&t->lobby));
 	if (!direct || due || atomic_load_explicit(&t->x_stuck, memory_order_relaxed))
 		n += look_at_sockets(t);

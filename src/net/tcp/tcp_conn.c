@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tcp_conn.c - a connection's life: up, served by the poller, watched for silence, down. */
+/* tcp_conn.c - a connection's life: up, watched for silence, down. */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
@@ -118,7 +118,6 @@ void weft_net_tcp_conn_up(struct weft_tcp *t, int peer, int fd)
 	 * either sees UP or has left the flag that ready() takes. */
 	atomic_store_explicit(&c->x_state, WEFT_TCP_UP, memory_order_seq_cst);
 	weft_net_tcp_conn_ready(t, c);
-	weft_net_tcp_rest_make_room(t, c);
 }
 
 /* Tells of accepted posts that are over. */
@@ -213,63 +212,6 @@ void weft_net_tcp_conn_reset(struct weft_tcp *t, struct weft_tcp_conn *c)
 	weft_net_tcp_out_lock(c, true);
 	weft_net_tcp_conn_clear_locked(t, c);
 	weft_net_tcp_out_unlock(c);
-}
-
-int weft_net_tcp_conn_read(struct weft_tcp *t, struct weft_tcp_conn *c)
-{
-	struct weft_tcp_end end;
-	end.over = false; /* the rest is set with it */
-	int n = weft_net_tcp_in_read(t, c, &end);
-	/* Relaxed: the poller, we, writes it. */
-	if (n)
-		c->heard_round = atomic_load_explicit(&t->x_round, memory_order_relaxed);
-	if (weft_unlikely(c->in.rest) && !end.over)
-		n += weft_net_tcp_rest_step(t, c);
-	if (weft_unlikely(end.over)) {
-		weft_net_tcp_conn_down(t, c, end.err, end.why);
-		n++;
-	}
-	return n;
-}
-
-int weft_net_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c)
-{
-	int n = 0;
-	/* Taken before looking: what a poster adds now sets it again. */
-	if (atomic_exchange_explicit(&c->x_dirty, false, memory_order_seq_cst))
-		atomic_fetch_sub_explicit(&t->x_dirty, 1, memory_order_relaxed);
-	/* A poster holds the lock for one sendmsg at most; not worth a wait here. */
-	if (!weft_net_tcp_out_lock(c, false)) {
-		weft_net_tcp_out_mark_dirty(t, c);
-		return 0;
-	}
-	if (!c->out.stuck && !weft_net_tcp_out_push(t, c) && !c->out.stuck && !c->out.error)
-		weft_net_tcp_out_mark_dirty(t, c);
-	struct weft_tcp_item *done = weft_net_tcp_out_take_done(c, false);
-	bool roomy = weft_net_tcp_out_roomy(&c->out) && !c->rest;
-	int error = c->out.error;
-	weft_net_tcp_out_unlock(c);
-
-	n += report_posts(t, c, done, NULL, WEFT_OK);
-	if (weft_unlikely(c->in.rest))
-		return n + weft_net_tcp_rest_step(t, c);
-	/* READY <- BLOCK (set_blocked), after the lock: a poster that found no room before is
-	 * seen here. */
-	if (roomy && !error && atomic_load_explicit(&c->x_blocked, memory_order_seq_cst)) {
-		weft_net_tcp_conn_ready(t, c);
-		n++;
-	}
-	if (error) {
-		/* First what the peer said before. */
-		n += weft_net_tcp_conn_read(t, c);
-		if (!c->in.more)
-			weft_net_tcp_conn_down(t, c, c->bye_queued ? WEFT_OK : WEFT_ERR_PEER,
-					       strerror(error));
-		else
-			weft_net_tcp_out_mark_dirty(t, c);
-		n++;
-	}
-	return n;
 }
 
 uint64_t weft_net_tcp_silent_ms(const struct tcp_info *info)

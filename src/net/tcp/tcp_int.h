@@ -226,18 +226,22 @@ void weft_net_tcp_conn_dialing(int fd);
 void weft_net_tcp_conn_up(struct weft_tcp *t, int peer, int fd);
 void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err,
 			    const char *why);
-/* Reads and delivers, and ends the connection where that is over; returns the upcalls made. */
-int weft_net_tcp_conn_read(struct weft_tcp *t, struct weft_tcp_conn *c);
-/* Pushes and reports for a connection that asked for it; returns the upcalls made. */
-int weft_net_tcp_conn_serve(struct weft_tcp *t, struct weft_tcp_conn *c);
 /* tcp_rest.c */
 void weft_net_tcp_rest_init(struct weft_tcp *t);
 /* A connection has got a descriptor: if few are left, another one is asked to rest.  NULL: there was none for it. */
 void weft_net_tcp_rest_make_room(struct weft_tcp *t, const struct weft_tcp_conn *fresh);
 /* Goes on with a connection that is to rest, if that is so; returns the upcalls made. */
 int weft_net_tcp_rest_step(struct weft_tcp *t, struct weft_tcp_conn *c);
-bool weft_net_tcp_rest_asked(void *arg, int peer);
 
+/* tcp_serve.c */
+/* Reads and delivers, and ends the connection where that is over; returns the upcalls made. */
+int weft_net_tcp_serve_read(struct weft_tcp *t, struct weft_tcp_conn *c);
+/* Pushes and reports for a connection that asked for it; returns the upcalls made. */
+int weft_net_tcp_serve_push(struct weft_tcp *t, struct weft_tcp_conn *c);
+/* A peer dials whose connection may be one that rests: what it has said last is read first. */
+bool weft_net_tcp_serve_resting(void *arg, int peer);
+
+/* tcp_conn.c */
 /* As a connection that has never been, but for what it has learned; x_lock held, its descriptor closed. */
 void weft_net_tcp_conn_clear_locked(struct weft_tcp *t, struct weft_tcp_conn *c);
 /* Tells of accepted posts that are out; returns how many. */

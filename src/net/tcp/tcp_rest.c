@@ -135,13 +135,3 @@ int weft_net_tcp_rest_step(struct weft_tcp *t, struct weft_tcp_conn *c)
 	weft_net_tcp_out_unlock(c);
 	return out ? close_rested(t, c) : 0;
 }
-
-bool weft_net_tcp_rest_asked(void *arg, int peer)
-{
-	struct weft_tcp *t = arg;
-	struct weft_tcp_conn *c = &t->conn[peer];
-	if (!c->rest)
-		return false;
-	t->lobby.upcalls += weft_net_tcp_conn_read(t, c);
-	return true;
-}
