@@ -73,6 +73,20 @@ static void one(const char *self)
 	MPI_Comm_disconnect(&inter);
 }
 
+/* A rank that is through goes on to the others, whose connections to it are no growth. */
+static void meet_all_ranks(void)
+{
+	int me, ranks;
+	MPI_Comm_rank(MPI_COMM_WORLD, &me);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	for (int k = 1; k < ranks; k++) {
+		int in = 0, to = (me + k) % ranks, from = (me + ranks - k) % ranks;
+		MPI_Sendrecv(&me, 1, MPI_INT, to, 4, &in, 1, MPI_INT, from, 4, MPI_COMM_WORLD,
+			     MPI_STATUS_IGNORE);
+		CHECK_EQ(in, from);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Comm parent;
@@ -100,6 +114,7 @@ int main(int argc, char **argv)
 	int rounds = argc > 2 ? atoi(argv[1]) : ROUNDS,
 	    at_once = argc > 2 ? atoi(argv[2]) : AT_ONCE;
 	long memory = 0;
+	meet_all_ranks();
 	for (int i = 0; i < rounds; i++) {
 		one(self);
 		if (i == rounds / 4) {
