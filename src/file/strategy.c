@@ -28,7 +28,7 @@
 #define RATIO_MAX (1u << 20)
 #define FORGET 64u
 /* The first one may count so much, in 1/256. */
-#define ONCE_MAX 1024u
+#define ONCE_MAX 512u
 
 uint64_t weft_file_strategy_call_ns(const char *fs_name)
 {
@@ -50,23 +50,45 @@ static uint64_t scaled(uint64_t cost, uint32_t ratio)
 	return ratio ? cost / WEFT_FILE_RATIO_ONE * ratio : cost;
 }
 
+/* The lower median. */
+static uint32_t median(const uint32_t *sample, unsigned n)
+{
+	uint32_t sorted[WEFT_FILE_SAMPLES];
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = i;
+		for (; at && sorted[at - 1] > sample[i]; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = sample[i];
+	}
+	return sorted[(n - 1) / 2];
+}
+
+/* Bad moments of the machine, fewer than the half, do not count. */
 static void ratio_learn(struct weft_file_ratio *r, uint64_t cost_ns, uint64_t took_ns)
 {
 	uint64_t now = took_ns / (cost_ns / WEFT_FILE_RATIO_ONE + 1);
 	now = now < RATIO_MIN ? RATIO_MIN : now > RATIO_MAX ? RATIO_MAX : now;
-	/* The smaller of two: one that took very long may have been the machine's bad moment. */
-	uint64_t some = r->last && r->last < now ? r->last : now;
-	if (!r->last && some > ONCE_MAX)
-		some = ONCE_MAX;
-	r->last = (uint32_t)now;
-	r->mean = r->mean ? (uint32_t)((3 * (uint64_t)r->mean + some) / 4) : (uint32_t)some;
+	r->sample[r->n++ % WEFT_FILE_SAMPLES] = (uint32_t)now;
+	r->usual = median(r->sample, r->n < WEFT_FILE_SAMPLES ? r->n : WEFT_FILE_SAMPLES);
+	if (r->n == 1 && r->usual > ONCE_MAX)
+		r->usual = ONCE_MAX;
+	if (r->n == 2 * WEFT_FILE_SAMPLES) /* it does not wrap */
+		r->n = WEFT_FILE_SAMPLES;
+}
+
+static uint32_t nearer_to_one(uint32_t ratio)
+{
+	return ratio - ratio / FORGET + WEFT_FILE_RATIO_ONE / FORGET;
 }
 
 /* What was measured once is forgotten: the other way is tried again. */
 static void ratio_forget(struct weft_file_ratio *r)
 {
-	if (r->mean)
-		r->mean = r->mean - r->mean / FORGET + WEFT_FILE_RATIO_ONE / FORGET;
+	if (!r->n)
+		return;
+	for (unsigned i = 0; i < WEFT_FILE_SAMPLES; i++)
+		r->sample[i] = nearer_to_one(r->sample[i]);
+	r->usual = nearer_to_one(r->usual);
 }
 
 void weft_file_strategy_learn(struct weft_file_learned *l, enum weft_file_strategy s,
@@ -76,13 +98,13 @@ void weft_file_strategy_learn(struct weft_file_learned *l, enum weft_file_strate
 	ratio_forget(&l->way[!s]);
 }
 
-bool weft_file_strategy_apart(struct weft_file_ratio *r, uint64_t map_ns, uint64_t bytes,
+bool weft_file_strategy_apart(struct weft_file_learned *l, uint64_t map_ns, uint64_t bytes,
 			      uint64_t ranges)
 {
-	bool yes =
-		scaled(map_ns, r->mean) < BEGIN_NS + bytes / 1024 * COPY_KIB_NS + ranges * PIECE_NS;
-	if (!yes)
-		ratio_forget(r);
+	uint64_t two = BEGIN_NS + bytes / 1024 * COPY_KIB_NS + ranges * PIECE_NS;
+	/* A machine on which all takes long makes no way better than the other. */
+	bool yes = scaled(map_ns, l->map.usual) < scaled(two, l->way[WEFT_FILE_TWO_PHASE].usual);
+	ratio_forget(yes ? &l->way[WEFT_FILE_TWO_PHASE] : &l->map);
 	return yes;
 }
 

@@ -34,10 +34,13 @@ struct weft_file_facts {
 	uint32_t ratio[2]; /* by strategy: measured by expected, in 1/256; 0: not measured */
 };
 
+#define WEFT_FILE_SAMPLES 5
+
 /* What accesses have taken by what was expected, in 1/256. */
 struct weft_file_ratio {
-	uint32_t mean; /* 0: not measured */
-	uint32_t last;
+	uint32_t usual; /* the median of the last ones; 0: not measured */
+	uint32_t n;     /* of them, so far */
+	uint32_t sample[WEFT_FILE_SAMPLES];
 };
 
 /* One member's, of one view, in one direction. */
@@ -57,8 +60,8 @@ void weft_file_strategy_learn(struct weft_file_learned *l, enum weft_file_strate
 
 /* By mapped pages: of that many short ranges, of which so many bytes of the file were not used for this before. */
 uint64_t weft_file_strategy_map_ns(uint64_t ranges, uint64_t bytes, uint64_t cold);
-/* Is that less than to give them to an aggregator?  Forgets a little of what was learned if not. */
-bool weft_file_strategy_apart(struct weft_file_ratio *r, uint64_t map_ns, uint64_t bytes,
+/* Is that less than to give them to an aggregator?  Forgets a little of what was learned of the way that is not taken. */
+bool weft_file_strategy_apart(struct weft_file_learned *l, uint64_t map_ns, uint64_t bytes,
 			      uint64_t ranges);
 /* Such a part was to take map_ns, and took took_ns. */
 void weft_file_strategy_learn_map(struct weft_file_ratio *r, uint64_t map_ns, uint64_t took_ns);

@@ -494,7 +494,7 @@ static void info_make(struct weft_file_all *a, struct weft_file_info *i)
 	weft_file_view_encode(op->view, a->wire);
 	learned_of(t, a->wire, bytes);
 	for (int k = 0; k < 2; k++)
-		i->ratio[k] = t->learned[op->write].way[k].mean;
+		i->ratio[k] = t->learned[op->write].way[k].usual;
 	if (t->view_sent_bytes != bytes || memcmp(t->view_sent, a->wire, bytes) != 0)
 		i->view_bytes = bytes;
 	i->pos = op->pos;
@@ -672,8 +672,8 @@ static bool goes_apart(struct weft_file_all *a, const struct weft_file_info *i)
 		return false;
 	if (t->local && (i->ranges <= 1 || i->bytes / i->ranges >= LONG_RANGE))
 		return true;
-	return i->map_ns && weft_file_strategy_apart(&t->learned[a->op->write].map, i->map_ns,
-						     i->bytes, i->ranges);
+	return i->map_ns &&
+	       weft_file_strategy_apart(&t->learned[a->op->write], i->map_ns, i->bytes, i->ranges);
 }
 
 /* Is the access a read that all members have agreed to make by themselves? */

@@ -47,7 +47,7 @@ static void learns(void)
 {
 	struct weft_file_facts f = {2,   2,   true, 4 * MIB, 2 * MIB, 4 * MIB,
 				    128, 256, MIB,  1200,    0,       {0, 0}};
-	struct weft_file_learned l = {.map = {0, 0}};
+	struct weft_file_learned l = {.map = {0}};
 	uint64_t cost[2];
 	int turns = 0;
 	CHECK_EQ(weft_file_strategy_choose(&f, cost), WEFT_FILE_STRAIGHT);
@@ -56,7 +56,7 @@ static void learns(void)
 		weft_file_strategy_learn(&l, WEFT_FILE_STRAIGHT, cost[WEFT_FILE_STRAIGHT],
 					 30 * cost[WEFT_FILE_STRAIGHT]);
 		for (int k = 0; k < 2; k++)
-			f.ratio[k] = l.way[k].mean;
+			f.ratio[k] = l.way[k].usual;
 		turns++;
 	} while (weft_file_strategy_choose(&f, cost) == WEFT_FILE_STRAIGHT && turns < 10);
 	CHECK_EQ(turns, 2); /* the first may have been a bad moment */
@@ -65,7 +65,7 @@ static void learns(void)
 		weft_file_strategy_learn(&l, WEFT_FILE_TWO_PHASE, cost[WEFT_FILE_TWO_PHASE],
 					 cost[WEFT_FILE_TWO_PHASE]);
 		for (int k = 0; k < 2; k++)
-			f.ratio[k] = l.way[k].mean;
+			f.ratio[k] = l.way[k].usual;
 	}
 	CHECK(turns > 50 && turns < 1000);
 }
@@ -73,21 +73,52 @@ static void learns(void)
 /* Mapped pages are left where they take long twice, not once, and taken again later. */
 static void learns_map(void)
 {
-	struct weft_file_ratio r = {0, 0};
+	struct weft_file_learned l = {.map = {0}};
 	uint64_t bytes = 256 * KIB, ranges = 4096;
 	uint64_t ns = weft_file_strategy_map_ns(ranges, bytes, 0);
 	int turns = 0;
-	CHECK(weft_file_strategy_apart(&r, ns, bytes, ranges));
-	weft_file_strategy_learn_map(&r, ns, ns);
-	weft_file_strategy_learn_map(&r, ns, 1000 * ns);
-	CHECK(weft_file_strategy_apart(&r, ns, bytes, ranges));
-	weft_file_strategy_learn_map(&r, ns, 1000 * ns);
-	CHECK(!weft_file_strategy_apart(&r, ns, bytes, ranges));
-	while (!weft_file_strategy_apart(&r, ns, bytes, ranges) && turns < 2000)
+	CHECK(weft_file_strategy_apart(&l, ns, bytes, ranges));
+	weft_file_strategy_learn_map(&l.map, ns, 1000 * ns);
+	CHECK(weft_file_strategy_apart(&l, ns, bytes, ranges));
+	weft_file_strategy_learn_map(&l.map, ns, ns);
+	CHECK(weft_file_strategy_apart(&l, ns, bytes, ranges));
+	weft_file_strategy_learn_map(&l.map, ns, 1000 * ns);
+	CHECK(!weft_file_strategy_apart(&l, ns, bytes, ranges));
+	while (!weft_file_strategy_apart(&l, ns, bytes, ranges) && turns < 2000)
 		turns++; /* ends: what was learned is forgotten */
 	CHECK(turns > 50 && turns < 2000);
 	/* All of it for the first time. */
 	CHECK(weft_file_strategy_map_ns(ranges, bytes, 2 * bytes) > 2 * ns);
+}
+
+/* Where a third of the accesses takes ten times as long, they go by mapped pages all the same. */
+static void bears_bad_moments(void)
+{
+	struct weft_file_learned l = {.map = {0}};
+	uint64_t bytes = 256 * KIB, ranges = 4096;
+	uint64_t ns = weft_file_strategy_map_ns(ranges, bytes, 0);
+	for (int i = 0; i < 1000; i++) {
+		CHECK(weft_file_strategy_apart(&l, ns, bytes, ranges));
+		weft_file_strategy_learn_map(&l.map, ns, i % 3 ? ns : 10 * ns);
+	}
+}
+
+/* On a machine where all takes five times as long two phases are tried, and left again for a long time. */
+static void bears_a_slow_machine(void)
+{
+	struct weft_file_learned l = {.map = {0}};
+	uint64_t bytes = 256 * KIB, ranges = 4096;
+	uint64_t ns = weft_file_strategy_map_ns(ranges, bytes, 0), two = 3 * ns;
+	int tried = 0;
+	for (int i = 0; i < 1000; i++) {
+		if (weft_file_strategy_apart(&l, ns, bytes, ranges)) {
+			weft_file_strategy_learn_map(&l.map, ns, 5 * ns);
+			continue;
+		}
+		weft_file_strategy_learn(&l, WEFT_FILE_TWO_PHASE, two, 5 * two);
+		tried++;
+	}
+	CHECK(tried > 0 && tried < 30);
 }
 
 /* Two phases over that many bytes, by so many aggregators. */
@@ -132,6 +163,8 @@ int main(void)
 	}
 	learns();
 	learns_map();
+	bears_bad_moments();
+	bears_a_slow_machine();
 	few_take_part();
 	CHECK(weft_file_strategy_call_ns("tmpfs") < weft_file_strategy_call_ns("nfs"));
 	return 0;
